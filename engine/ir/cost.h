@@ -1,0 +1,22 @@
+/*
+ * cost.h - how long instructions take, as data: the walk and the partitioner read it, the profiler writes it.
+ * Times are in one unit throughout a table (seconds, nanoseconds or units of the literature); the walk does not care.
+ */
+#ifndef MR_IR_COST_H
+#define MR_IR_COST_H
+
+#include <stdint.h>
+
+/* Costs of one stage (one chunk), per micro-batch. B costs i + w. */
+typedef struct mr_stage_cost {
+	double f, i, w; /* forward, input-gradient half, weight-gradient half */
+	double u;       /* optimizer step, per commit */
+	double c;       /* hand-over to the next worker, per direction */
+} mr_stage_cost;
+
+typedef struct mr_cost {
+	uint16_t n_stages;
+	const mr_stage_cost *stage; /* [n_stages], borrowed */
+} mr_cost;
+
+#endif

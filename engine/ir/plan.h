@@ -1,0 +1,190 @@
+/*
+ * plan.h - the plan: what every worker does, in which order, on which weights. The narrow waist of millrace.
+ *
+ * A plan is plain data. Schedules emit its compute instructions (F, B, I, W, R); the lowering adds everything else (norms,
+ * gradient reductions, optimizer steps, activation slots, boundary buffers, weight versions); the checker proves it against
+ * the contract in its header; the walk, the engine and the replay carry it out. None of them knows the name of a system.
+ *
+ * Words. Stage s in [0, S): contiguous layers. Worker w in [0, D). Pipe p in [0, P): one copy of the pipeline direction.
+ * Micro-batch m. Version v of a stage: its weights after v commits. Slot: storage for the saved activations of one
+ * micro-batch at one stage. Boundary s (0 < s < S), forward: the activation that enters stage s; backward: the gradient that
+ * enters stage s-1 from stage s.
+ *
+ * Sections. Each worker has three lists: prologue, body, epilogue. The body is carried out N times, N known only to who
+ * runs the plan. In a body the numbers are offsets: iteration n (from 0) means
+ *     micro   = field + n * n_micro
+ *     version = max(0, field + n * commits)          (read and target alike; before the first commits all is version 0)
+ * In the prologue n = 0, in the epilogue n = N. A synchronous plan is a body alone: one iteration with its flush.
+ * A finite list of an asynchronous system is a prologue alone.
+ *
+ * Storage numbers. MR_STORED: the slot and buffer numbers stand in the instructions (the body leaves no slot taken, so each
+ * iteration may use the same ones). MR_MODULO: they follow from the absolute numbers: slot = micro mod n_slots, boundary
+ * buffer = micro mod its number of buffers. In both, the buffer of version v of a block is v mod cap.
+ *
+ * Order of the dependencies (as in the literature; loss counts to the last F): F(m,s) after F(m,s-1); B|I(m,s) after F(m,s)
+ * and B|I(m,s+1); W after I; R(m,s) before B|I(m,s); U(s) after all B|W of its count, after AR(s) where there is one, and
+ * after every stage's N where there is one. See ir/deps.h.
+ */
+#ifndef MR_IR_PLAN_H
+#define MR_IR_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef enum mr_op {
+	MR_OP_F,   /* forward */
+	MR_OP_R,   /* recompute */
+	MR_OP_B,   /* full backward: I then W */
+	MR_OP_I,   /* input-gradient half */
+	MR_OP_W,   /* weight-gradient half */
+	MR_OP_N,   /* squared gradient norm of a stage, tensor by tensor */
+	MR_OP_AR,  /* reduction of a stage's gradient buffers (between pipes, or the uses of a tied block) */
+	MR_OP_U,   /* optimizer step: commits one version of a stage */
+	MR_OP_V,   /* validate or roll back */
+	MR_OP_AVG, /* weight averaging between replicas */
+	MR_N_OPS
+} mr_op;
+
+/* Instruction flags. */
+#define MR_INSTR_FIRST_SUM 0x01u /* lowered, on B and W: first gradient of its count, overwrites the sum (beta = 0) */
+#define MR_INSTR_UPDATE 0x02u    /* lowered, on B and W: completes its count and carries out the optimizer step itself */
+
+typedef struct mr_instr {
+	uint8_t op;     /* mr_op */
+	uint8_t flags;  /* MR_INSTR_* */
+	uint8_t pipe;
+	uint8_t span;   /* consecutive micro-batches handled at once; 1 normally */
+	uint16_t stage;
+	uint16_t slot;  /* lowered, MR_STORED: activation slot of (micro, stage, pipe) */
+	uint32_t micro; /* first micro-batch; for N, AR and U: the last one of their count */
+	int32_t read;   /* lowered, on F R B I W: version read */
+	int32_t target; /* lowered, on N AR U (and B, W with MR_INSTR_UPDATE): version committed */
+	uint16_t in;    /* lowered, MR_STORED: F: forward buffer read; B, I: gradient buffer read */
+	uint16_t out;   /* lowered, MR_STORED: F: forward buffer written; B, I: gradient buffer written */
+} mr_instr;
+
+_Static_assert(sizeof(mr_instr) == 24, "a million instructions must stay nothing");
+
+typedef enum mr_section { MR_PROLOGUE, MR_BODY, MR_EPILOGUE, MR_N_SECTIONS } mr_section;
+
+typedef struct mr_list {
+	mr_instr *at;
+	uint32_t n, room;
+} mr_list;
+
+/* What the lists cover: the checker counts against this. */
+typedef enum mr_coverage {
+	MR_COVER_TRAIN,   /* each (m, s, pipe of m): one F, and one B xor (I and W) */
+	MR_COVER_FORWARD, /* each (m, s): one F and nothing else (evaluation) */
+} mr_coverage;
+
+/* When stage s may go on after its optimizer step. */
+typedef enum mr_flush {
+	MR_FLUSH_BARRIER,   /* every F of iteration n+1 after every U of iteration n: the makespan counts */
+	MR_FLUSH_LOCAL,     /* F(n+1, s) after U(n, s): the period counts */
+	MR_FLUSH_VALIDATED, /* LOCAL with V instructions */
+	MR_FLUSH_NONE,      /* asynchronous: commits do not wait for the pipeline to drain */
+} mr_flush;
+
+/* Which version F reads. */
+typedef enum mr_read_rule {
+	MR_READ_BATCH,  /* version = batch number of the micro-batch (synchronous: no staleness) */
+	MR_READ_LATEST, /* the stage's own latest at that place of its list (PipeDream) */
+	MR_READ_TAG,    /* what F(m, stage 0) read, at every stage (PipeDream with vertical sync) */
+} mr_read_rule;
+
+/* In which order the gradients of one count are summed at every stage. */
+typedef enum mr_sum_order { MR_SUM_ASCENDING, MR_SUM_DESCENDING, MR_SUM_LISTED /* as the lists say; stages may differ */ } mr_sum_order;
+
+typedef enum mr_storage { MR_STORED, MR_MODULO } mr_storage;
+
+typedef struct mr_contract {
+	mr_coverage coverage;
+	mr_flush flush;
+	mr_read_rule read_f;
+	mr_sum_order sum;
+	uint32_t need;         /* micro-batches a commit sums, per block (T for synchronous systems, 1 for PipeDream) */
+	bool same_version_b;   /* B reads the version its F read (weight stashing) */
+	bool clip;             /* N before every U, and every U after every N: global-norm clipping */
+	bool tied;             /* stage S-1 also uses a parameter block owned by stage 0 (tied embeddings over stages) */
+	uint32_t max_staleness; /* claim: commits between the version read and the version the gradient is applied to */
+} mr_contract;
+
+#define MR_WORKER_ANY UINT16_MAX
+
+typedef struct mr_plan {
+	char system[32];        /* for people; nothing may branch on it */
+	uint16_t n_stages;      /* S */
+	uint16_t n_workers;     /* D */
+	uint8_t n_pipes;        /* P */
+	uint32_t n_micro;       /* micro-batches an iteration of the body (or of the whole list when there is no body) */
+	uint32_t commits;       /* versions each block commits an iteration of the body */
+	mr_contract contract;
+	uint16_t *worker_of;    /* [P][S]: worker of stage s in pipe p; see mr_plan_worker */
+	mr_list *lists;         /* [D][MR_N_SECTIONS]; see mr_plan_list */
+
+	/* From here on: filled by the lowering. */
+	bool lowered;
+	mr_storage storage;
+	uint16_t *n_slots;      /* [P][S] activation slots */
+	uint16_t *n_fwd;        /* [P][S] forward buffers of boundary s (0 for s = 0 and inside one worker when not needed) */
+	uint16_t *n_bwd;        /* [P][S] gradient buffers written by stage s for stage s-1 (0 for s = 0) */
+	uint16_t *n_versions;   /* [S] version buffers (cap) */
+} mr_plan;
+
+/** Make an empty plan with room for its tables; all workers MR_WORKER_ANY. Errors: MR_EINVAL for zero or too large counts. */
+mr_status mr_plan_create(uint16_t n_stages, uint16_t n_workers, uint8_t n_pipes, mr_plan **out) MR_MUST_USE;
+void mr_plan_destroy(mr_plan *plan);
+
+/** Append @in to the list of @worker in @section. */
+mr_status mr_plan_append(mr_plan *plan, uint16_t worker, mr_section section, mr_instr in) MR_MUST_USE;
+
+static inline mr_list *mr_plan_list(const mr_plan *plan, uint16_t worker, mr_section section)
+{
+	return &plan->lists[(size_t)worker * MR_N_SECTIONS + section];
+}
+
+/* Index into the [P][S] tables. */
+static inline size_t mr_plan_at(const mr_plan *plan, uint8_t pipe, uint16_t stage)
+{
+	return (size_t)pipe * plan->n_stages + stage;
+}
+
+static inline uint16_t mr_plan_worker(const mr_plan *plan, uint8_t pipe, uint16_t stage)
+{
+	return plan->worker_of[mr_plan_at(plan, pipe, stage)];
+}
+
+/* The absolute micro-batch and versions of @in in iteration @n (see "Sections"). */
+static inline uint64_t mr_instr_micro(const mr_plan *plan, const mr_instr *in, uint64_t n)
+{
+	return in->micro + n * plan->n_micro;
+}
+
+static inline uint64_t mr_instr_read(const mr_plan *plan, const mr_instr *in, uint64_t n)
+{
+	int64_t v = in->read + (int64_t)(n * plan->commits);
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+static inline uint64_t mr_instr_target(const mr_plan *plan, const mr_instr *in, uint64_t n)
+{
+	int64_t v = in->target + (int64_t)(n * plan->commits);
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+/** Letters of an op as in the text form: "F", "AR", ... Never NULL. */
+const char *mr_op_name(mr_op op);
+
+/** The op called @name, or MR_N_OPS. */
+mr_op mr_op_parse(const char *name);
+
+/** A 64-bit hash of everything in the plan that an executor obeys (header, placement, lists; not the system's name). */
+uint64_t mr_plan_hash(const mr_plan *plan);
+
+#endif

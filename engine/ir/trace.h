@@ -1,0 +1,38 @@
+/*
+ * trace.h - what happened when, on which worker: the records that every executor writes alike.
+ *
+ * One record an instruction. Waiting is booked on the instruction that waited, by cause, so that idle time always has a
+ * name. Times are nanoseconds since the start of the run (walk: the cost table's unit, rounded).
+ */
+#ifndef MR_IR_TRACE_H
+#define MR_IR_TRACE_H
+
+#include <stdint.h>
+
+#include "ir/plan.h"
+
+/* Why a worker waits. The codes are also what the watchdog prints. */
+typedef enum mr_wait_cause {
+	MR_WAIT_NONE,
+	MR_WAIT_UPSTREAM,   /* the input of an F, or the gradient of a B, is not there yet */
+	MR_WAIT_DOWNSTREAM, /* no free boundary buffer to write into */
+	MR_WAIT_WEIGHTS,    /* another worker's version, reduction or barrier */
+	MR_WAIT_OPTIMIZER,  /* the global gradient norm */
+	MR_WAIT_DATA,       /* the loader */
+	MR_N_WAITS
+} mr_wait_cause;
+
+typedef struct mr_trace_rec {
+	uint64_t begin_ns; /* compute began (after waiting) */
+	uint64_t end_ns;
+	uint32_t wait_ns[MR_N_WAITS]; /* waited before begin_ns, by cause; saturates at 4.29 s */
+	uint32_t micro;
+	uint32_t version;  /* read by F B I W; committed by U */
+	uint16_t stage;
+	uint16_t worker;
+	uint8_t op;
+	uint8_t pipe;
+	uint16_t pad;
+} mr_trace_rec;
+
+#endif
