@@ -1,0 +1,48 @@
+/*
+ * plan_json.h - the plan as JSON: the compute instructions of one iteration, for other programs.
+ *
+ *	{"system": "1f1b", "D": 2, "T": 4, "v": 1, "stages": 2,
+ *	 "pipes": [{"stage_to_worker": [0, 1], "microbatches": [0, 1, 2, 3]}],
+ *	 "workers": [[["F",0,0,0], ["F",1,0,0], ["B",0,0,0], ...], [...]]}
+ *
+ * D workers, T micro-batches of one iteration (all pipes together, numbered 0..T-1), S = "stages". "workers" holds for
+ * every worker its instructions in order, each [op, micro-batch, stage, pipe] with op F, B, I, W or R.
+ *
+ * Required when reading: D, T, stages and workers. "pipes" may be absent: the instructions then say where a stage lives and
+ * how many pipes there are. "v" and everything else is ignored, "metrics" and "expect" among it.
+ *
+ * What a file means: one training iteration with a flush. The plan read is a compute-only body with the contract TRAIN,
+ * BARRIER, BATCH, need T (a stage's gradient sums the micro-batches of all its pipes), sum order as listed, staleness 0.
+ * It is not judged: lower and check it next. A plan file is untrusted: counts are capped (below), every number is checked
+ * before it is an index, and every refusal is one sentence that names the place ("worker 2, instruction 14: ...").
+ */
+#ifndef MR_IR_PLAN_JSON_H
+#define MR_IR_PLAN_JSON_H
+
+#include "base/json.h"
+#include "ir/plan.h"
+
+#define MR_PLAN_JSON_MAX_BYTES ((size_t)256 << 20)
+#define MR_PLAN_JSON_MAX_WORKERS 4096
+#define MR_PLAN_JSON_MAX_STAGES 4096
+#define MR_PLAN_JSON_MAX_PIPES 64
+#define MR_PLAN_JSON_MAX_MICRO 1000000
+
+/**
+ * Read the plan file @path. The caller destroys *@out, which is untouched on error.
+ * Errors: MR_ECONFIG with "path: place: what is wrong"; MR_ERESOURCE without memory.
+ */
+mr_status mr_plan_json_read(const char *path, mr_plan **out) MR_MUST_USE;
+
+/** The same from @len bytes of @text; sentences without a path. */
+mr_status mr_plan_json_read_text(const char *text, size_t len, mr_plan **out) MR_MUST_USE;
+
+/**
+ * Write the members of the plan's object ("system" to "workers") into the object that is open in @w: the caller opens and
+ * closes it, and may add members such as "metrics". Only compute instructions are written; those that the lowering added are
+ * left out. Of a plan with a body, the body; otherwise the prologue.
+ * Errors: MR_EINVAL for a plan with prologue and body, which this form cannot hold (print its finite form).
+ */
+mr_status mr_plan_json_put(mr_json_writer *w, const mr_plan *plan) MR_MUST_USE;
+
+#endif

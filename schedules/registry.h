@@ -1,0 +1,34 @@
+/*
+ * registry.h - the pipeline systems that this build knows, by name and in the order of schedules.def.
+ *
+ * A system is one file in this folder that defines `const mr_sched_ops mr_sched_<id>`, and one line in schedules.def. The
+ * command line, the planner, the law tests and the reports find it here. All tables are constant; any thread may read.
+ */
+#ifndef MR_SCHEDULES_REGISTRY_H
+#define MR_SCHEDULES_REGISTRY_H
+
+#include "ir/sched.h"
+
+/** System number @i from 0; NULL beyond the last. */
+const mr_sched_ops *mr_schedule_at(size_t i);
+
+/** The system called @name, or NULL. */
+const mr_sched_ops *mr_schedule_find(const char *name);
+
+/** The known name that @name most likely misspells, or NULL. */
+const char *mr_schedule_nearest(const char *name);
+
+/** As mr_schedule_find, but an unknown name is MR_ECONFIG with a sentence that names the nearest and lists all. */
+mr_status mr_schedule_get(const char *name, const mr_sched_ops **out) MR_MUST_USE;
+
+/**
+ * Emit a plan of @ops: fills in the system's default options where @args->options is NULL, checks the counts that hold for
+ * every system, and calls its emit. The caller destroys *@out. The plan is compute only: lower it next.
+ * Errors: MR_ECONFIG with a sentence that names the system.
+ */
+mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, mr_plan **out) MR_MUST_USE;
+
+/** The claims of @ops over @args, with its default options where @args->options is NULL; all "no claim" where it makes none. */
+mr_status mr_schedule_claims(const mr_sched_ops *ops, const mr_sched_args *args, mr_sched_claims *out) MR_MUST_USE;
+
+#endif
