@@ -1,0 +1,119 @@
+/*
+ * kernels.h - the arithmetic that layers and optimizers are written against: one table, filled twice.
+ *
+ * mr_kernels_dnnl (f32; nn/kernels/dnnl.c is the only file that includes dnnl.h) and mr_kernels_reference (f32 and f64;
+ * portable C, single-threaded, the textbook order of every sum). Layers know only the table.
+ *
+ * A context belongs to one worker's leader thread: it is created on that thread, with its team's thread count, and used by
+ * it alone. It caches primitives by shape (op, shape, threads, ISA: never by the place in the pipeline), so the first call
+ * with a shape may allocate and compile; later ones neither allocate nor lock in our code. All matrices are row-major.
+ * Determinism: same arguments, same context settings, same bits.
+ *
+ * "add": false writes the result, true adds it to what is there (one rounding: dst + result).
+ */
+#ifndef MR_NN_KERNELS_H
+#define MR_NN_KERNELS_H
+
+#include "base/status.h"
+#include "nn/tensor.h"
+
+typedef enum mr_act { MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU /* tanh form */ } mr_act;
+
+typedef struct mr_kctx mr_kctx; /* each filling has its own body */
+
+/* C[m,n] (+)= op(A)[m,k] * op(B)[k,n], then + bias[n], then act. op transposes when ta (A stored [k,m]) or tb (B stored
+ * [n,k]). Leading dimensions are the stored row lengths; all matrices dense (lda = k or m, ldb = n or k, ldc = n). */
+typedef struct mr_gemm {
+	int64_t m, n, k;
+	bool ta, tb;
+	bool add;    /* beta = 1; excludes bias and act */
+	bool bias;
+	mr_act act;  /* applied to C; with MR_ACT_GELU the value before it also goes to @pre */
+} mr_gemm;
+
+/* Causal multi-head attention without its projections. qkv [samples*T, 3C]: q, k, v side by side, each heads * dim wide. */
+typedef struct mr_attn {
+	int64_t samples, t, heads, dim; /* C = heads * dim; scale 1/sqrt(dim) */
+} mr_attn;
+
+/* Which random numbers a dropout mask uses: independent of pipeline, cut and micro-batch (base/rng.h, MR_RNG_DROPOUT). */
+typedef struct mr_mask_key {
+	uint64_t seed;
+	uint64_t first_sample; /* global number of row 0's sample */
+	uint32_t layer;        /* number of the layer in the model */
+} mr_mask_key;
+
+typedef struct mr_kernels {
+	const char *name; /* "dnnl", "reference" */
+	mr_dtype dtype;
+
+	/** On the leader's thread, after its team is set up. */
+	mr_status (*ctx_create)(uint32_t n_threads, mr_kctx **out) MR_MUST_USE;
+	void (*ctx_destroy)(mr_kctx *kc); /* accepts NULL; on the thread that made it */
+	/** Bytes of scratch and an estimate for primitives that the context holds (for the memory table). */
+	size_t (*ctx_bytes)(const mr_kctx *kc);
+
+	/** @bias and @pre [m,n] may be NULL when unused. Errors: MR_EDNN. */
+	mr_status (*gemm)(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *pre);
+	/** y[cols] (+)= sum over rows of x[rows, cols], rows in ascending order. */
+	void (*colsum)(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add);
+	/** dz[n] = dy * act'(.): @zy is the activation's output for ReLU, its input for GELU. dz may be dy. */
+	void (*act_backward)(mr_kctx *kc, mr_act act, int64_t n, const void *zy, const void *dy, void *dz);
+
+	/** y = (x - mean) * rstd * gain + shift over the last dimension; saves mean[rows], rstd[rows]. */
+	void (*norm)(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain, const void *shift,
+		     void *y, void *mean, void *rstd);
+	void (*norm_backward_input)(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,
+				    const void *mean, const void *rstd, const void *dy, void *dx, bool add);
+	void (*norm_backward_weight)(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean,
+				     const void *rstd, const void *dy, void *dgain, void *dshift, bool add);
+
+	/** Bytes per call of @probs (saved from forward to backward) and of scratch for attention. */
+	size_t (*attn_saved_bytes)(const mr_attn *a);
+	size_t (*attn_scratch_bytes)(const mr_attn *a);
+	mr_status (*attn)(mr_kctx *kc, const mr_attn *a, const void *qkv, void *y, void *saved, void *scratch);
+	mr_status (*attn_backward)(mr_kctx *kc, const mr_attn *a, const void *qkv, const void *saved, const void *dy,
+				   void *dqkv, void *scratch);
+
+	/** y[rows, cols] = wte[token[r]] + wpe[r mod t]; @wpe may be NULL. Tokens are in range (the data layer checks). */
+	void (*embed)(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte,
+		      const void *wpe, void *y);
+	/** dwte[vocab, cols], dwpe[t, cols]; rows in ascending order. add = false clears both first. */
+	void (*embed_backward)(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, int64_t vocab, const int32_t *tokens,
+			       const void *dy, void *dwte, void *dwpe, bool add);
+
+	/** y = a + b; y may be a or b. */
+	void (*sum)(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y);
+	/** y = x * mask / (1 - rate); the same call serves the gradient. @per_sample elements a sample; y may be x. */
+	void (*dropout)(mr_kctx *kc, int64_t samples, int64_t per_sample, double rate, const mr_mask_key *key, const void *x,
+			void *y);
+
+	/** Softmax cross-entropy. Overwrites logits[rows, classes] by their gradient of the mean loss, returns that mean
+	 * (f64 sum over rows in ascending order). */
+	double (*xent)(mr_kctx *kc, int64_t rows, int64_t classes, void *logits, const int32_t *targets);
+	/** sum (a - y)^2 / (2 rows); overwrites a[rows, cols] by its gradient. */
+	double (*mse)(mr_kctx *kc, int64_t rows, int64_t cols, void *a, const void *y);
+
+	/** Sum of squares in f64, one fixed order for any thread count (DECISIONS 4). */
+	double (*sumsq)(mr_kctx *kc, int64_t n, const void *x);
+
+	/* Optimizer steps, elementwise; dst may be src. g is multiplied by @gscale first; decay = lr * weight_decay
+	 * (0: none) is taken off the weight first: w *= 1 - decay. Scalars in f64. */
+	void (*step_sgd)(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, double gscale, double lr,
+			 double decay);
+	/** buf = mu buf + g; w -= lr (nesterov ? g + mu buf : buf). */
+	void (*step_momentum)(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, void *buf, double gscale,
+			      double lr, double decay, double mu, bool nesterov);
+	/** m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr (m / c1) / (sqrt(v / c2) + eps), c1, c2 = bias corrections. */
+	void (*step_adam)(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, void *m, void *v, double gscale,
+			  double lr, double decay, double b1, double b2, double eps, double c1, double c2);
+} mr_kernels;
+
+/** The filling called @backend ("dnnl", "reference") for @dtype; NULL with a sentence in mr_error_text() when there is none
+ * (dnnl with f64, or a build without oneDNN). */
+const mr_kernels *mr_kernels_find(const char *backend, mr_dtype dtype);
+
+/** Library name, version and ISA for --version, such as "oneDNN 2.6.3 (AVX-512)"; "none" without it. */
+const char *mr_kernels_library(void);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * layer.h - what a layer is: one operation with parameters, as a table of functions.
+ *
+ * A layer is one file in nn/layers that fills one mr_layer_ops and one line in nn/layers/layers.def. It is written once,
+ * against mr_kernels. It owns no memory: whoever calls it hands it every buffer, sized by needs(). Backward comes in halves:
+ * I (backward_input) gives the gradient of the inputs, W (backward_weight) that of the parameters; full B is I then W with
+ * the same buffers, to the bit.
+ *
+ * Buffers of one micro-batch: aux_i lives from F to I, aux_w from F to W, kept from I to W, scratch during one call. The
+ * flags in mr_layer_needs say which of x, y and dy the backward halves read again.
+ */
+#ifndef MR_NN_LAYER_H
+#define MR_NN_LAYER_H
+
+#include "nn/kernels.h"
+
+#define MR_LAYER_INPUTS 2
+#define MR_LAYER_PARAMS 2
+
+/* One plain configuration for all layers; each layer's file says which fields it reads. */
+typedef struct mr_layer_cfg {
+	int64_t out;       /* linear: columns of the output */
+	int64_t vocab;     /* embedding */
+	int64_t context;   /* embedding: rows of the position table */
+	int64_t heads;     /* attention */
+	mr_act act;        /* linear */
+	bool no_bias;      /* linear */
+	bool transposed;   /* linear: weight stored [out, in] (a head tied to the token embedding) */
+	double eps;        /* layer norm */
+	double rate;       /* dropout */
+	double std;        /* initial standard deviation of the weights; 0: the layer's default */
+	double value;      /* linear, when std < 0: every weight starts at this value (chain) */
+} mr_layer_cfg;
+
+typedef enum mr_init { MR_INIT_ZERO, MR_INIT_ONE, MR_INIT_NORMAL, MR_INIT_VALUE } mr_init;
+
+typedef struct mr_param_spec {
+	const char *suffix;  /* "weight", "bias" */
+	uint32_t rank;
+	int64_t dim[2];
+	mr_init init;
+	double std;          /* standard deviation, or the value */
+	bool decay;          /* weight decay applies (matrices) */
+} mr_param_spec;
+
+typedef struct mr_layer_needs {
+	size_t aux_i, aux_w, kept, scratch;        /* bytes for one micro-batch */
+	bool x_i, x_w, y_i, y_w, dy_w;             /* forward input / output read by I / W; upstream gradient read by W */
+	double flops_f, flops_i, flops_w;          /* floating-point operations, multiply-add = 2 */
+} mr_layer_needs;
+
+typedef struct mr_layer_call {
+	const mr_kernels *k;
+	mr_kctx *kc;
+	const mr_layer_cfg *cfg;
+	mr_shape in;               /* of input 0 */
+	mr_shape out;
+	int64_t samples;
+	const void *x[MR_LAYER_INPUTS];
+	void *y;                   /* F writes; a loss layer has none */
+	const void *dy;            /* gradient of y; a loss layer has none */
+	void *dx[MR_LAYER_INPUTS]; /* NULL: not wanted (the model's input) */
+	bool dx_add[MR_LAYER_INPUTS];
+	const void *const *w;      /* parameters, in the order of params() */
+	void *const *dw;           /* their gradients */
+	bool dw_add;               /* false: first micro-batch of the sum, overwrite */
+	void *aux_i, *aux_w, *kept, *scratch;
+	const void *target;        /* loss layers: [samples * rows] int32 or [samples * rows, cols] of the dtype */
+	double *loss;              /* loss layers: mean over the micro-batch's samples (tokens) */
+	bool train;                /* false: dropout off */
+	mr_mask_key mask;          /* dropout */
+} mr_layer_call;
+
+typedef struct mr_layer_ops {
+	const char *name;
+	const char *summary;
+	uint8_t n_in;
+	bool loss;           /* ends a model: overwrites x[0] by its gradient in F and has no output */
+	bool passes_dy;      /* the gradient of every input is dy itself (residual): the caller may alias the buffers, and then
+	                        does not call backward_input */
+	/** Shape of the output for these inputs, or MR_ECONFIG with a sentence. Loss layers check and leave @out as input 0. */
+	mr_status (*shape)(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out);
+	/** Fills @spec, returns how many parameters. NULL: none. */
+	uint32_t (*params)(const mr_layer_cfg *cfg, mr_shape in, mr_param_spec spec[MR_LAYER_PARAMS]);
+	void (*needs)(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k, mr_layer_needs *out);
+	mr_status (*forward)(const mr_layer_call *c);
+	mr_status (*backward_input)(const mr_layer_call *c);
+	mr_status (*backward_weight)(const mr_layer_call *c); /* NULL: no parameters */
+} mr_layer_ops;
+
+/** The registered layers, in the order of layers.def; NULL past the end. */
+const mr_layer_ops *mr_layer_at(uint32_t i);
+
+/** The layer called @name, or NULL. */
+const mr_layer_ops *mr_layer_find(const char *name);
+
+#endif

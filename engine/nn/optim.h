@@ -1,0 +1,67 @@
+/*
+ * optim.h - what an optimizer is: one file in nn/optim, one line in optim.def.
+ *
+ * A step goes out of place: it reads the latest weights at @src and writes the next version at @dst (which may be @src), so
+ * stashing a version costs no copy. State belongs to the latest version only. Scalars are computed in f64 in every dtype.
+ * Constants and forms: PyTorch's, with decoupled decay for all of them (w *= 1 - lr wd, first).
+ */
+#ifndef MR_NN_OPTIM_H
+#define MR_NN_OPTIM_H
+
+#include "base/option.h"
+#include "nn/kernels.h"
+
+#define MR_OPTIM_STATES 2
+
+typedef struct mr_optim mr_optim;
+
+typedef struct mr_optim_call {
+	const mr_kernels *k;
+	mr_kctx *kc;
+	int64_t n;
+	const void *src;
+	void *dst;
+	const void *g;
+	void *state[MR_OPTIM_STATES];
+	double lr;
+	uint64_t t;      /* number of this commit, from 1 */
+	double gscale;   /* 1 / count of summed micro-batches, times the clipping factor */
+	bool decay;      /* this tensor takes weight decay */
+} mr_optim_call;
+
+typedef struct mr_optim_ops {
+	const char *name;
+	const char *summary;
+	const mr_option *options;      /* without lr, which the learning-rate schedule owns */
+	uint32_t n_states;             /* tensors of state a parameter: 0, 1 or 2 */
+	const char *const *state_names; /* "momentum"; "exp_avg", "exp_avg_sq" */
+	void (*init)(mr_optim *o, const mr_values *values);
+	void (*step)(const mr_optim *o, const mr_optim_call *c);
+} mr_optim_ops;
+
+struct mr_optim {
+	const mr_optim_ops *ops;
+	double mu, b1, b2, eps, weight_decay;
+	bool nesterov;
+};
+
+const mr_optim_ops *mr_optim_at(uint32_t i);
+const mr_optim_ops *mr_optim_find(const char *name);
+
+/** Fill @o from the values of @ops->options. */
+void mr_optim_init(mr_optim *o, const mr_optim_ops *ops, const mr_values *values);
+
+/* Learning rate as a function of the commit number: linear warm-up to base over `warmup` commits, then constant, or cosine or
+ * linear decay to base * min_ratio at commit `total`, and that value afterwards. */
+typedef enum mr_lr_kind { MR_LR_CONSTANT, MR_LR_COSINE, MR_LR_LINEAR } mr_lr_kind;
+
+typedef struct mr_lr {
+	mr_lr_kind kind;
+	double base, min_ratio;
+	uint64_t warmup, total;
+} mr_lr;
+
+/** Learning rate of commit @t (from 1). */
+double mr_lr_at(const mr_lr *lr, uint64_t t);
+
+#endif
