@@ -1,0 +1,37 @@
+/*
+ * env.h - take the OpenMP runtime's environment away before it does harm.
+ *
+ * libgomp reads its variables before main, so clearing them needs a new start: mr_env_prepare runs this program
+ * again, once (/proc/self/exe, same arguments), without OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY (they put the
+ * members of every team on the same places, whatever the threads were pinned to), OMP_WAIT_POLICY, OMP_NUM_THREADS,
+ * OMP_DYNAMIC, OMP_NESTED, OMP_MAX_ACTIVE_LEVELS, OMP_THREAD_LIMIT, OMP_STACKSIZE, GOMP_SPINCOUNT, KMP_AFFINITY,
+ * KMP_BLOCKTIME and KMP_HW_SUBSET. When workers share cores it adds a short GOMP_SPINCOUNT, because idle teams that
+ * spin steal the core from the worker that has work. The second start is recognised by the variable
+ * MILLRACE_RESTARTED, which carries the story and is then removed.
+ */
+#ifndef MR_HOST_ENV_H
+#define MR_HOST_ENV_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+/* The spin that is set when cores are shared; what DEPENDENCIES measured as short. */
+#define MR_ENV_SHARED_SPINCOUNT "1000"
+
+typedef struct mr_env_params {
+	char *const *argv;     /* arguments for the second start, NULL-terminated */
+	const char *exe;       /* program to start; NULL = /proc/self/exe */
+	bool shared;           /* teams of several threads will share cores: use a short spin */
+	void (*say)(void *ctx, const char *line); /* told what is done, on both starts; may be NULL */
+	void *ctx;
+} mr_env_params;
+
+/**
+ * Start again if the environment needs it; otherwise return. Call before any thread exists and before any OpenMP
+ * region. Does not return when it starts again. Errors: MR_EIO the second start failed (errno in the text); the
+ * caller may go on.
+ */
+mr_status mr_env_prepare(const mr_env_params *p) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * memory.h - big memory: one mapping per node, huge pages if the kernel has them, bound and touched before the first
+ * step.
+ *
+ * A region is reserved by the main thread, bound to a node by policy, and touched by its owner (mr_region_prefault on
+ * the worker's leader), so that pages lie where they are used even where binding is not allowed. Failing to bind or
+ * to get huge pages is recorded in `note`, not an error: a slow run must say so, but it runs.
+ */
+#ifndef MR_HOST_MEMORY_H
+#define MR_HOST_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define MR_REGION_ANY_NODE UINT32_MAX
+
+/* Page-aligned; 2 MiB-aligned from 2 MiB on. Contents begin as zeros. */
+typedef struct mr_region {
+	void *base;
+	uint64_t bytes;        /* exactly what is mapped: the request rounded up to pages (to 2 MiB from 2 MiB on) */
+	uint64_t asked_bytes;
+	uint32_t node_os;      /* Linux node number it is bound to, or MR_REGION_ANY_NODE */
+	bool bound;
+	bool huge;             /* the kernel took the advice to use huge pages */
+	char note[120];        /* what was refused and why; "" = nothing */
+} mr_region;
+
+/**
+ * Map @bytes (> 0), advise huge pages, bind to Linux node @node_os (MR_REGION_ANY_NODE: do not bind). Nothing is
+ * touched yet.
+ * Errors: MR_ERESOURCE the kernel refuses the mapping; MR_EINVAL 0 bytes or a size that wraps. Free with
+ * mr_region_unmap.
+ */
+mr_status mr_region_map(mr_region *r, uint64_t bytes, uint32_t node_os) MR_MUST_USE;
+
+/** Bytes that mr_region_map(bytes) will map; 0 if the size wraps. For the memory plan. */
+uint64_t mr_region_round(uint64_t bytes);
+
+/** Write one word to every page of [@offset, @offset + @bytes), from the calling thread. Keeps contents. */
+void mr_region_prefault(const mr_region *r, uint64_t offset, uint64_t bytes);
+
+/** Unmap and zero *@r; a zeroed *@r is fine. */
+void mr_region_unmap(mr_region *r);
+
+/** Peak resident bytes of this process (VmHWM); 0 if /proc does not say. */
+uint64_t mr_memory_peak_bytes(void);
+
+/** Resident bytes of this process now (VmRSS); 0 if /proc does not say. */
+uint64_t mr_memory_resident_bytes(void);
+
+/** Page faults of this process since its start: minor ones, and major ones (that went to disk). */
+void mr_memory_faults(uint64_t *minor, uint64_t *major);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * place.h - which worker runs on which cores.
+ *
+ * D workers over the usable cores of a topology:
+ *
+ *   - every worker gets the same number of cores k, the largest for which D groups of k fit into the nodes without any
+ *     of them straddling two. Equal sizes, because kernels are chosen by thread count (and so bits and speed of a layer
+ *     do not depend on its worker). Cores left over stay idle and are reported; loader and watchdog run there.
+ *   - cores of a worker are neighbours; groups do not straddle an L3 domain either when that does not make them smaller.
+ *   - workers are dealt to nodes in order, so that neighbouring stages are near each other.
+ *   - fewer workers than nodes: each takes one node, unless `straddle` allows whole neighbouring nodes.
+ *   - more workers than cores: one thread each, core (w mod cores), and `shared` is set: spins must be short then.
+ *
+ * Explicit wishes win: `n_threads` per worker (taken in order from neighbouring cores, a group straddles only when it
+ * has to) or `cpus`, a text with one CPU list a worker, such as "0-3 4-7".
+ */
+#ifndef MR_HOST_PLACE_H
+#define MR_HOST_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "host/topo.h"
+
+typedef struct mr_place_params {
+	uint32_t n_workers;
+	uint32_t max_threads;      /* upper bound for k; 0 = none */
+	const uint32_t *n_threads; /* [n_workers] threads of each worker, or NULL */
+	const char *cpus;          /* CPU lists separated by blanks or ';', one a worker, or NULL; wins */
+	bool straddle;             /* let a worker span nodes when there are fewer workers than nodes */
+} mr_place_params;
+
+typedef struct mr_place_worker {
+	uint32_t n_threads;
+	const uint32_t *cpu; /* [n_threads] Linux CPU numbers; cpu[0] is the leader's */
+	uint32_t node;       /* index into mr_topo.node, of cpu[0] */
+	uint32_t node_os;    /* Linux node number, for binding memory */
+	bool straddles;      /* has cores of another node too */
+	bool bindable;       /* false: a synthetic machine, do not pin, do not bind memory */
+	bool shared;         /* at least one of its CPUs also serves another worker */
+} mr_place_worker;
+
+typedef struct mr_place {
+	mr_place_worker *worker; /* [n_workers] */
+	uint32_t *cpu;           /* all workers' CPUs, one after the other */
+	uint32_t n_workers;
+	uint32_t n_cores_used;   /* distinct CPUs */
+	uint32_t n_cores_idle;   /* usable cores that no worker has */
+	bool shared;             /* some CPU serves several workers */
+	bool bindable;
+} mr_place;
+
+/** One thread a core, equal groups. */
+void mr_place_defaults(mr_place_params *p, uint32_t n_workers);
+
+/**
+ * Place the workers. Copies what it needs; @t need not outlive *@place. Free with fini.
+ * Errors: MR_EINVAL no workers; MR_ERESOURCE more threads asked for than cores; MR_ECONFIG a CPU list that cannot be
+ * read, has another number of workers, or names a CPU that this process may not use (the sentence names it).
+ */
+mr_status mr_place_init(mr_place *place, const mr_topo *t, const mr_place_params *p) MR_MUST_USE;
+
+void mr_place_fini(mr_place *place);
+
+/** "w3  node 1  4 threads  cpus 12-15" for one worker into @text (cut to @size, terminated); returns @text. */
+const char *mr_place_print_worker(const mr_place *place, uint32_t w, char *text, size_t size);
+
+/** A line that says what is special: shared, idle cores, straddling, not bound; "" when nothing is. Returns @text. */
+const char *mr_place_print_notes(const mr_place *place, char *text, size_t size);
+
+#endif

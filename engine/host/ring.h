@@ -1,0 +1,84 @@
+/*
+ * ring.h - a bounded queue of 32-bit messages from one thread to one other thread.
+ *
+ * One producer, one consumer, the caller's memory, no locks. Any capacity from 1 to 2^30 works and is exact; the slot
+ * array has mr_ring_slots(capacity) entries, the next power of two, so that a free-running index becomes a slot with
+ * one mask. The ring carries numbers of buffers: whatever the producer wrote before a push is visible to the consumer
+ * after the pop, and whatever the consumer read before a pop on this ring has been read when the producer finds the
+ * room (so a buffer number may also travel back on a second ring).
+ *
+ *	producer's line    tail       messages pushed so far; head_seen = a head it saw (never newer than the truth)
+ *	consumer's line    head       messages popped so far; tail_seen likewise
+ *
+ * tail - head (unsigned, wraps) is the number of messages inside, 0..capacity. Each side loads the other's index only
+ * when its copy says full or empty, so a ring that is neither costs no cache miss beyond the message's own.
+ *
+ *	edge   writer                       reader                        what becomes visible
+ *	W0/R0  producer stores tail         consumer loads tail           the slot, and all that the producer wrote before
+ *	W1/R1  consumer stores head         producer loads head           that the slot (and the buffer) has been read
+ *
+ * All four are seq_cst: the release/acquire in them carries the data, the single order carries the sleep protocol
+ * (pause.h has the proof), since each store is followed by a look at the other side's parker and each load may be the
+ * last look before sleeping. Own indices are loaded relaxed: nobody else writes them.
+ *
+ * A message is popped even when the stop flag is up; the flag only ends waits.
+ */
+#ifndef MR_HOST_RING_H
+#define MR_HOST_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "host/pause.h"
+
+#define MR_RING_MAX_CAPACITY (1u << 30)
+
+/* Transparent because the caller lays it out; only ring.c looks inside. Must lie on a 64-byte boundary. */
+typedef struct mr_ring {
+	_Alignas(64) _Atomic uint32_t tail; /* the producer's line */
+	uint32_t head_seen;
+	_Alignas(64) _Atomic uint32_t head; /* the consumer's line */
+	uint32_t tail_seen;
+	_Alignas(64) uint32_t *slot;        /* constant after init: shared by both caches */
+	uint32_t mask;
+	uint32_t capacity;
+	mr_parker *producer;
+	mr_parker *consumer;
+} mr_ring;
+
+/**
+ * Entries that the slot array of a ring of @capacity needs: the next power of two. 0 if the capacity is out of range.
+ */
+uint32_t mr_ring_slots(uint32_t capacity);
+
+/**
+ * Begin an empty ring of @capacity messages on @slot, which lends mr_ring_slots(capacity) entries for the ring's life.
+ * @producer and @consumer are the parkers of the two threads; NULL: that side never sleeps on this ring.
+ * Errors: MR_EINVAL capacity 0 or above MR_RING_MAX_CAPACITY. There is no fini: the memory is the caller's.
+ */
+mr_status mr_ring_init(mr_ring *r, uint32_t capacity, uint32_t *slot, mr_parker *producer,
+		       mr_parker *consumer) MR_MUST_USE;
+
+/** Make it empty again; capacity, memory and parkers stay. Only while neither side uses it. */
+void mr_ring_reset(mr_ring *r);
+
+/** Push @value and wake the consumer; false when full. Thread: the producer. */
+bool mr_ring_try_push(mr_ring *r, uint32_t value);
+
+/** Pop the oldest message into *@value and wake the producer; false when empty. Thread: the consumer. */
+bool mr_ring_try_pop(mr_ring *r, uint32_t *value);
+
+/** Like try_push, but wait for room with @w. MR_ESTOPPED: the stop flag rose while it waited; nothing was pushed. */
+mr_status mr_ring_push(mr_ring *r, uint32_t value, mr_waiter *w) MR_MUST_USE;
+
+/**
+ * Like try_pop, but wait for a message with @w. MR_ESTOPPED: the stop flag rose while it waited; nothing was popped.
+ */
+mr_status mr_ring_pop(mr_ring *r, mr_waiter *w, uint32_t *value) MR_MUST_USE;
+
+/** Messages inside at some recent moment, for a watchdog or a status dump. Thread: any. */
+uint32_t mr_ring_count(const mr_ring *r);
+
+#endif
