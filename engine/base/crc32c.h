@@ -1,0 +1,19 @@
+/*
+ * crc32c.h - the Castagnoli CRC (polynomial 0x1EDC6F41, reflected; RFC 3720 appendix B.4), which guards checkpoints.
+ */
+#ifndef MR_BASE_CRC32C_H
+#define MR_BASE_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * The CRC of @len bytes at @data, continued from @crc: begin with 0, feed pieces in order, and the result is the CRC
+ * of all of them. Uses the CPU's instruction where it has one.
+ */
+uint32_t mr_crc32c(uint32_t crc, const void *data, size_t len);
+
+/** The same by table, on any CPU; what mr_crc32c falls back to. */
+uint32_t mr_crc32c_portable(uint32_t crc, const void *data, size_t len);
+
+#endif

@@ -1,0 +1,175 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+#define FIRST_BYTES 4096 /* for what has no size beforehand, such as a pipe */
+
+/* Read @fd to its end, or to @max + 1 bytes, which is enough to know that it is too large. */
+static mr_status read_all(int fd, const char *path, size_t expected, size_t max, char **buf, size_t *len)
+{
+	size_t cap = expected < max ? expected + 2 : max + 2; /* one byte to see the end, one for the NUL */
+	size_t n = 0;
+	char *data = malloc(cap);
+
+	while (data) {
+		ssize_t got = read(fd, data + n, cap - 1 - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0) {
+			free(data);
+			return mr_fail(MR_EIO, "%s: cannot read: %s", path, strerror(errno));
+		}
+		n += (size_t)got;
+		if (!got || n > max) {
+			data[n] = '\0';
+			*buf = data;
+			*len = n;
+			return MR_OK;
+		}
+		if (n == cap - 1) {
+			char *more = realloc(data, cap = cap < max / 2 ? 2 * cap : max + 2);
+
+			if (!more)
+				free(data);
+			data = more;
+		}
+	}
+	return mr_fail(MR_ERESOURCE, "%s: no memory for the file", path);
+}
+
+static mr_status read_checked(int fd, const char *path, size_t max, char **buf, size_t *len)
+{
+	struct stat st;
+	size_t expected = FIRST_BYTES;
+	char limit[16];
+
+	if (fstat(fd, &st))
+		return mr_fail(MR_EIO, "%s: cannot stat: %s", path, strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return mr_fail(MR_EIO, "%s: is a directory, expected a file", path);
+	mr_bytes_text(max, limit);
+	if (S_ISREG(st.st_mode)) {
+		if ((uint64_t)st.st_size > max)
+			return mr_fail(MR_EIO, "%s: is larger than %s", path, limit);
+		expected = (size_t)st.st_size;
+	}
+	MR_TRY(read_all(fd, path, expected, max, buf, len));
+	if (*len && *len <= max)
+		return MR_OK;
+	free(*buf);
+	return *len ? mr_fail(MR_EIO, "%s: is larger than %s", path, limit) : mr_fail(MR_EIO, "%s: is empty", path);
+}
+
+mr_status mr_file_read(const char *path, size_t max, char **buf, size_t *len)
+{
+	char *data = NULL;
+	size_t n = 0;
+	mr_status st;
+	int fd;
+
+	if (max > SIZE_MAX - 2)
+		max = SIZE_MAX - 2;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return mr_fail(MR_EIO, "%s: no such file", path);
+	if (fd < 0)
+		return mr_fail(MR_EIO, "%s: cannot open: %s", path, strerror(errno));
+	st = read_checked(fd, path, max, &data, &n);
+	close(fd);
+	if (st != MR_OK)
+		return st;
+	*buf = data;
+	*len = n;
+	return MR_OK;
+}
+
+mr_status mr_file_sync_dir(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	mr_status st = MR_OK;
+
+	if (fd < 0)
+		return mr_fail(MR_EIO, "%s: cannot open directory: %s", dir, strerror(errno));
+	if (fsync(fd))
+		st = mr_fail(MR_EIO, "%s: cannot fsync directory: %s", dir, strerror(errno));
+	close(fd);
+	return st;
+}
+
+static bool write_all(int fd, const char *data, size_t len)
+{
+	while (len) {
+		ssize_t put = write(fd, data, len);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return false;
+		data += put;
+		len -= (size_t)put;
+	}
+	return true;
+}
+
+/* Write, fsync and rename. The first failing call's name is the reason; the temporary file is gone after a failure. */
+static mr_status replace_through(const char *temp, const char *path, const void *data, size_t len)
+{
+	const char *what = NULL;
+	int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int error = 0;
+
+	if (fd < 0)
+		return mr_fail(MR_EIO, "%s: cannot create %s: %s", path, temp, strerror(errno));
+	if (!write_all(fd, data, len))
+		what = "write";
+	else if (fsync(fd))
+		what = "fsync";
+	if (what)
+		error = errno;
+	if (close(fd) && !what) {
+		what = "close";
+		error = errno;
+	}
+	if (!what && rename(temp, path)) {
+		what = "rename";
+		error = errno;
+	}
+	if (!what)
+		return MR_OK;
+	unlink(temp);
+	return mr_fail(MR_EIO, "%s: cannot %s: %s", path, what, strerror(error));
+}
+
+mr_status mr_file_replace(const char *path, const void *data, size_t len)
+{
+	const char *slash = strrchr(path, '/');
+	mr_strbuf temp, dir;
+	mr_status st;
+
+	mr_strbuf_init(&temp);
+	mr_strbuf_init(&dir);
+	/* One writer a directory (runs lock theirs), but two programs must not write into one temporary file. */
+	mr_strbuf_printf(&temp, "%s.tmp%ld", path, (long)getpid());
+	if (!slash)
+		mr_strbuf_append(&dir, ".");
+	else
+		mr_strbuf_append_n(&dir, path, slash == path ? 1 : (size_t)(slash - path));
+	if (temp.failed || dir.failed)
+		st = mr_fail(MR_ERESOURCE, "%s: no memory for a file name", path);
+	else
+		st = replace_through(temp.data, path, data, len);
+	if (st == MR_OK)
+		st = mr_file_sync_dir(dir.data);
+	mr_strbuf_fini(&temp);
+	mr_strbuf_fini(&dir);
+	return st;
+}

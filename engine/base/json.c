@@ -1,0 +1,150 @@
+/* Reading: the only file that sees Jansson. An mr_json is a json_t under a name of our own; const is Jansson's loss. */
+#include "base/json.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+static json_t *node(const mr_json *j)
+{
+	return (json_t *)(uintptr_t)j;
+}
+
+static const mr_json *borrowed(const json_t *j)
+{
+	return (const mr_json *)j;
+}
+
+mr_status mr_json_read_text(const char *text, size_t len, mr_json **root)
+{
+	json_error_t error;
+	json_t *j = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+
+	if (!j && json_error_code(&error) == json_error_out_of_memory)
+		return mr_fail(MR_ERESOURCE, "no memory for a JSON document of %zu bytes", len);
+	if (!j)
+		return mr_fail(MR_ECONFIG, "%d:%d: %s", error.line, error.column, error.text);
+	*root = (mr_json *)j;
+	return MR_OK;
+}
+
+mr_status mr_json_read_file(const char *path, size_t max_bytes, mr_json **root)
+{
+	char *text;
+	size_t len;
+	mr_status st = mr_file_read(path, max_bytes, &text, &len);
+
+	if (st == MR_EIO)
+		return mr_fail(MR_ECONFIG, "%s", mr_error_text());
+	if (st != MR_OK)
+		return st;
+	st = mr_json_read_text(text, len, root);
+	free(text);
+	if (st == MR_ECONFIG)
+		return mr_fail(st, "%s:%s", path, mr_error_text());
+	return st;
+}
+
+void mr_json_destroy(mr_json *root)
+{
+	json_decref(node(root));
+}
+
+bool mr_json_is_object(const mr_json *j)
+{
+	return json_is_object(node(j));
+}
+
+bool mr_json_is_array(const mr_json *j)
+{
+	return json_is_array(node(j));
+}
+
+bool mr_json_is_string(const mr_json *j)
+{
+	return json_is_string(node(j));
+}
+
+bool mr_json_is_int(const mr_json *j)
+{
+	return json_is_integer(node(j));
+}
+
+bool mr_json_is_number(const mr_json *j)
+{
+	return json_is_number(node(j));
+}
+
+bool mr_json_is_bool(const mr_json *j)
+{
+	return json_is_boolean(node(j));
+}
+
+bool mr_json_is_null(const mr_json *j)
+{
+	return json_is_null(node(j));
+}
+
+const char *mr_json_kind(const mr_json *j)
+{
+	if (!j)
+		return "nothing";
+	switch (json_typeof(node(j))) {
+	case JSON_OBJECT: return "object";
+	case JSON_ARRAY: return "array";
+	case JSON_STRING: return "string";
+	case JSON_INTEGER: return "integer";
+	case JSON_REAL: return "number";
+	case JSON_TRUE:
+	case JSON_FALSE: return "true or false";
+	case JSON_NULL: break;
+	}
+	return "null";
+}
+
+const mr_json *mr_json_get(const mr_json *obj, const char *key)
+{
+	return borrowed(json_object_get(node(obj), key));
+}
+
+const mr_json *mr_json_at(const mr_json *arr, size_t i)
+{
+	return borrowed(json_array_get(node(arr), i));
+}
+
+size_t mr_json_size(const mr_json *j)
+{
+	return json_is_object(node(j)) ? json_object_size(node(j)) : json_array_size(node(j));
+}
+
+const char *mr_json_next_key(const mr_json *obj, const char *prev)
+{
+	void *it;
+
+	if (!json_is_object(node(obj)))
+		return NULL;
+	it = prev ? json_object_iter_next(node(obj), json_object_key_to_iter(prev)) : json_object_iter(node(obj));
+	return it ? json_object_iter_key(it) : NULL;
+}
+
+int64_t mr_json_int(const mr_json *j)
+{
+	return json_integer_value(node(j));
+}
+
+double mr_json_double(const mr_json *j)
+{
+	return json_number_value(node(j));
+}
+
+const char *mr_json_string(const mr_json *j)
+{
+	return json_string_value(node(j));
+}
+
+bool mr_json_bool(const mr_json *j)
+{
+	return json_is_true(node(j));
+}

@@ -1,0 +1,216 @@
+#include "base/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/str.h"
+
+void mr_json_init(mr_json_writer *w, FILE *file, bool pretty)
+{
+	*w = (mr_json_writer){.file = file, .pretty = pretty};
+}
+
+static bool in_array(const mr_json_writer *w)
+{
+	return w->depth && (w->arrays >> (w->depth - 1) & 1);
+}
+
+static void new_line(mr_json_writer *w)
+{
+	fputc('\n', w->file);
+	for (unsigned i = 0; i < w->depth; i++)
+		fputc('\t', w->file);
+}
+
+/* What stands between the last entry of the innermost level and the next: comma, and a line break or a space. */
+static void separate(mr_json_writer *w, bool own_line)
+{
+	uint32_t level;
+	bool first;
+
+	if (!w->depth)
+		return;
+	level = (uint32_t)1 << (w->depth - 1);
+	first = !(w->filled & level);
+	if (!first)
+		fputc(',', w->file);
+	w->filled |= level;
+	if (w->pretty && own_line) {
+		w->broken |= level;
+		new_line(w);
+	} else if (w->pretty && !first) {
+		fputc(' ', w->file);
+	}
+}
+
+static void before_value(mr_json_writer *w, bool container)
+{
+	if (w->after_key) {
+		w->after_key = false;
+		return;
+	}
+	assert(!w->depth || in_array(w)); /* an object's value follows a key */
+	separate(w, container);
+}
+
+static void begin(mr_json_writer *w, bool array)
+{
+	uint32_t level;
+
+	before_value(w, true);
+	assert(w->depth < MR_JSON_MAX_DEPTH);
+	level = (uint32_t)1 << w->depth++;
+	w->arrays = array ? w->arrays | level : w->arrays & ~level;
+	w->filled &= ~level;
+	w->broken &= ~level;
+	fputc(array ? '[' : '{', w->file);
+}
+
+static void end(mr_json_writer *w, bool array)
+{
+	bool broken;
+
+	assert(w->depth && in_array(w) == array && !w->after_key);
+	w->depth--;
+	broken = w->broken >> w->depth & 1;
+	if (broken)
+		new_line(w);
+	fputc(array ? ']' : '}', w->file);
+}
+
+void mr_json_begin_object(mr_json_writer *w)
+{
+	begin(w, false);
+}
+
+void mr_json_end_object(mr_json_writer *w)
+{
+	end(w, false);
+}
+
+void mr_json_begin_array(mr_json_writer *w)
+{
+	begin(w, true);
+}
+
+void mr_json_end_array(mr_json_writer *w)
+{
+	end(w, true);
+}
+
+/* Bytes of the well-formed UTF-8 sequence at @s (RFC 3629: no overlong forms, no surrogates); 0 if there is none. */
+static size_t utf8_length(const unsigned char *s)
+{
+	unsigned char c = s[0];
+	unsigned char low = 0x80, high = 0xBF;
+	size_t n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
+
+	if (n < 2)
+		return n;
+	if (c == 0xE0)
+		low = 0xA0;
+	if (c == 0xED)
+		high = 0x9F;
+	if (c == 0xF0)
+		low = 0x90;
+	if (c == 0xF4)
+		high = 0x8F;
+	if (s[1] < low || s[1] > high)
+		return 0;
+	for (size_t i = 2; i < n; i++)
+		if ((s[i] & 0xC0) != 0x80)
+			return 0;
+	return n;
+}
+
+static void put_escaped(FILE *f, unsigned char c)
+{
+	static const char letters[] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
+
+	if (c == '"' || c == '\\')
+		fprintf(f, "\\%c", c);
+	else if (c < sizeof(letters) && letters[c])
+		fprintf(f, "\\%c", letters[c]);
+	else
+		fprintf(f, "\\u%04x", c);
+}
+
+static void put_quoted(FILE *f, const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	fputc('"', f);
+	while (*s) {
+		size_t n = utf8_length(s);
+
+		if (!n) {
+			fputs("\xEF\xBF\xBD", f); /* U+FFFD */
+			n = 1;
+		} else if (*s < 0x20 || *s == '"' || *s == '\\' || *s == 0x7F) {
+			put_escaped(f, *s);
+		} else {
+			fwrite(s, 1, n, f);
+		}
+		s += n;
+	}
+	fputc('"', f);
+}
+
+void mr_json_key(mr_json_writer *w, const char *key)
+{
+	assert(w->depth && !in_array(w) && !w->after_key);
+	separate(w, true);
+	put_quoted(w->file, key);
+	fputs(w->pretty ? ": " : ":", w->file);
+	w->after_key = true;
+}
+
+void mr_json_put_string(mr_json_writer *w, const char *s)
+{
+	before_value(w, false);
+	if (s)
+		put_quoted(w->file, s);
+	else
+		fputs("null", w->file);
+}
+
+void mr_json_put_int(mr_json_writer *w, int64_t x)
+{
+	before_value(w, false);
+	fprintf(w->file, "%" PRId64, x);
+}
+
+void mr_json_put_uint(mr_json_writer *w, uint64_t x)
+{
+	before_value(w, false);
+	fprintf(w->file, "%" PRIu64, x);
+}
+
+void mr_json_put_double(mr_json_writer *w, double x)
+{
+	char buf[32];
+
+	before_value(w, false);
+	fputs(isfinite(x) ? mr_double_text(x, buf) : "null", w->file);
+}
+
+void mr_json_put_bool(mr_json_writer *w, bool x)
+{
+	before_value(w, false);
+	fputs(x ? "true" : "false", w->file);
+}
+
+void mr_json_put_null(mr_json_writer *w)
+{
+	before_value(w, false);
+	fputs("null", w->file);
+}
+
+mr_status mr_json_finish(mr_json_writer *w)
+{
+	assert(!w->depth && !w->after_key);
+	fputc('\n', w->file);
+	return ferror(w->file) ? mr_fail(MR_EIO, "cannot write JSON") : MR_OK;
+}

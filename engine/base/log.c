@@ -1,0 +1,72 @@
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_BYTES 1000
+#define UNREAD (-1)
+
+/* Relaxed throughout: a level guards no other data, and two threads that read the environment at once agree. */
+static _Atomic int wanted = UNREAD;
+
+static int level_from_environment(void)
+{
+	const char *s = getenv("MR_LOG");
+
+	if (s && !strcmp(s, "debug"))
+		return MR_LOG_DEBUG;
+	if (s && !strcmp(s, "info"))
+		return MR_LOG_INFO;
+	return MR_LOG_WARN;
+}
+
+bool mr_log_wants(mr_log_level level)
+{
+	int now = atomic_load_explicit(&wanted, memory_order_relaxed);
+
+	if (now == UNREAD) {
+		now = level_from_environment();
+		atomic_store_explicit(&wanted, now, memory_order_relaxed);
+	}
+	return (int)level <= now;
+}
+
+void mr_log_set_level(mr_log_level level)
+{
+	atomic_store_explicit(&wanted, (int)level, memory_order_relaxed);
+}
+
+void mr_log(mr_log_level level, const char *module, const char *fmt, ...)
+{
+	static const char *const prefix[] = {"warning: ", "", ""};
+	char line[LINE_BYTES];
+	int saved = errno;
+	struct timespec now;
+	struct tm tm;
+	va_list ap;
+	size_t n, end;
+
+	if (!mr_log_wants(level))
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &tm);
+	n = strftime(line, sizeof(line), "%H:%M:%S", &tm);
+	n += (size_t)snprintf(line + n, sizeof(line) - n, ".%03d %.40s: %s", (int)(now.tv_nsec / 1000000), module,
+			      prefix[level]);
+	va_start(ap, fmt);
+	vsnprintf(line + n, sizeof(line) - n, fmt, ap);
+	va_end(ap);
+	end = strlen(line);
+	for (size_t i = n; i < end; i++)
+		if (line[i] == '\n')
+			line[i] = ' ';
+	line[end] = '\n'; /* in the NUL's place */
+	while (write(STDERR_FILENO, line, end + 1) < 0 && errno == EINTR)
+		;
+	errno = saved;
+}

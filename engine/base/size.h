@@ -1,0 +1,46 @@
+/*
+ * size.h - size arithmetic that notices overflow.
+ *
+ * Every size that depends on a file or on a configuration goes through here before it reaches an allocation: a product
+ * that wraps around would give a small block and a large loop.
+ */
+#ifndef MR_BASE_SIZE_H
+#define MR_BASE_SIZE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** What two threads must not share if one of them writes; also the alignment of every tensor and arena (bytes). */
+#define MR_CACHE_LINE 64
+
+/** *@out = @a + @b. False, and *@out untouched, when the sum does not fit. */
+static inline bool mr_size_add(size_t a, size_t b, size_t *out)
+{
+	if (a > SIZE_MAX - b)
+		return false;
+	*out = a + b;
+	return true;
+}
+
+/** *@out = @a * @b. False, and *@out untouched, when the product does not fit. */
+static inline bool mr_size_mul(size_t a, size_t b, size_t *out)
+{
+	if (b && a > SIZE_MAX / b)
+		return false;
+	*out = a * b;
+	return true;
+}
+
+/**
+ * @n rounded up to a multiple of @a, a power of two. @n must not lie within @a - 1 of SIZE_MAX: sizes come from
+ * mr_size_add and mr_size_mul and were compared with the machine's memory first.
+ */
+static inline size_t mr_align_up(size_t n, size_t a)
+{
+	assert(a && !(a & (a - 1)) && n <= SIZE_MAX - (a - 1));
+	return (n + (a - 1)) & ~(a - 1);
+}
+
+#endif

@@ -1,0 +1,255 @@
+#include "base/values.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/str.h"
+
+static const char *skip_space(const char *s)
+{
+	while (isspace((unsigned char)*s))
+		s++;
+	return s;
+}
+
+static mr_status wrong_text(const mr_option *o, const char *text)
+{
+	char got[112];
+
+	snprintf(got, sizeof(got), "\"%.100s\"", text);
+	return mr_values_expected(o, got);
+}
+
+/* Decimal with an optional L or LL behind, as libconfig writes large integers; nothing else around it but space. */
+static mr_status set_int_text(mr_values *v, const mr_option *o, const char *text)
+{
+	char *end;
+	long long x;
+
+	errno = 0;
+	x = strtoll(text, &end, 10);
+	if (end == text || errno == ERANGE)
+		return wrong_text(o, text);
+	for (int i = 0; i < 2 && *end == 'L'; i++)
+		end++;
+	return *skip_space(end) ? wrong_text(o, text) : mr_values_set_int(v, o->name, x);
+}
+
+/* strtod takes hexadecimal, "inf" and "nan" too, which no configuration file has. An underflow to 0 is as good as 0. */
+static bool read_double(const char *s, double *x, const char **end)
+{
+	char *stop;
+
+	s = skip_space(s);
+	if (strspn(s, "+-.0123456789eE") < strcspn(s, ",]) \t\n\v\f\r"))
+		return false;
+	*x = strtod(s, &stop);
+	*end = skip_space(stop);
+	return stop != s;
+}
+
+static mr_status set_floats_text(mr_values *v, const mr_option *o, const char *text)
+{
+	const char *s = skip_space(text);
+	size_t n = 0, cap = 1;
+	double *list;
+	mr_status st;
+	bool well = *s == '[';
+
+	for (const char *c = s; *c; c++)
+		cap += *c == ',';
+	list = malloc(cap * sizeof(double));
+	if (!list)
+		return mr_fail(MR_ERESOURCE, "no memory for a list of %zu numbers", cap);
+	s = well ? skip_space(s + 1) : s;
+	while (well && *s != ']') {
+		well = n < cap && read_double(s, &list[n], &s) && (*s == ',' || *s == ']');
+		if (!well)
+			break;
+		n++;
+		if (*s == ',') {
+			s = skip_space(s + 1);
+			well = *s != ']'; /* libconfig has no comma at the end */
+		}
+	}
+	well = well && !*skip_space(s + 1);
+	st = well ? mr_values_set_floats(v, o->name, list, n) : wrong_text(o, text);
+	free(list);
+	return st;
+}
+
+static int hex_digit(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* Undo libconfig's quoting from behind the first quote into @out; false unless the text ends with the closing quote. */
+static bool unquote(const char *s, char *out)
+{
+	static const char from[] = "\"\\nrtfabv", to[] = "\"\\\n\r\t\f\a\b\v";
+
+	for (; *s && *s != '"'; s++) {
+		const char *letter;
+
+		if (*s != '\\') {
+			*out++ = *s;
+			continue;
+		}
+		s++;
+		letter = *s ? strchr(from, *s) : NULL;
+		if (letter) {
+			*out++ = to[letter - from];
+		} else if (*s == 'x' && hex_digit(s[1]) >= 0 && hex_digit(s[2]) >= 0 && (s[1] != '0' || s[2] != '0')) {
+			*out++ = (char)(hex_digit(s[1]) << 4 | hex_digit(s[2]));
+			s += 2;
+		} else {
+			return false;
+		}
+	}
+	*out = '\0';
+	return *s == '"' && !*skip_space(s + 1);
+}
+
+static mr_status set_string_text(mr_values *v, const mr_option *o, const char *text)
+{
+	char *plain;
+	mr_status st;
+
+	if (*text != '"')
+		return mr_values_set_string(v, o->name, text);
+	plain = malloc(strlen(text) + 1);
+	if (!plain)
+		return mr_fail(MR_ERESOURCE, "no memory for a string of %zu bytes", strlen(text));
+	if (unquote(text + 1, plain))
+		st = mr_values_set_string(v, o->name, plain);
+	else
+		st = mr_fail(MR_ECONFIG, "expected a closing quote and known escapes, got %.100s", text);
+	free(plain);
+	return st;
+}
+
+mr_status mr_values_set_text(mr_values *v, const char *name, const char *text)
+{
+	const mr_option *o = mr_option_find(v->table, name);
+	const char *end;
+	double x;
+
+	if (!o)
+		return mr_values_unknown(v, name);
+	switch (o->type) {
+	case MR_OPT_INT:
+		return set_int_text(v, o, text);
+	case MR_OPT_FLOAT:
+		if (!read_double(text, &x, &end) || *end)
+			return wrong_text(o, text);
+		return mr_values_set_float(v, name, x);
+	case MR_OPT_BOOL:
+		if (strcasecmp(text, "true") && strcasecmp(text, "false"))
+			return wrong_text(o, text);
+		return mr_values_set_bool(v, name, !strcasecmp(text, "true"));
+	case MR_OPT_STRING:
+	case MR_OPT_ENUM:
+		return set_string_text(v, o, text);
+	case MR_OPT_FLOATS:
+		break;
+	}
+	return set_floats_text(v, o, text);
+}
+
+/* Like snprintf, but one piece after the other: @at counts what the whole would need. */
+struct sink {
+	char *buf;
+	size_t size;
+	size_t at;
+};
+
+static void put(struct sink *s, const char *text)
+{
+	size_t len = strlen(text);
+
+	for (size_t i = 0; i < len; i++)
+		if (s->at + i + 1 < s->size)
+			s->buf[s->at + i] = text[i];
+	s->at += len;
+}
+
+static void put_quoted(struct sink *s, const char *text)
+{
+	static const char to[] = "\"\\nrtf", from[] = "\"\\\n\r\t\f";
+
+	put(s, "\"");
+	for (; *text; text++) {
+		const char *letter = strchr(from, *text);
+		char piece[8];
+
+		if (letter)
+			snprintf(piece, sizeof(piece), "\\%c", to[letter - from]);
+		else if ((unsigned char)*text < 0x20 || *text == 0x7F)
+			snprintf(piece, sizeof(piece), "\\x%02x", (unsigned char)*text);
+		else
+			snprintf(piece, sizeof(piece), "%c", *text);
+		put(s, piece);
+	}
+	put(s, "\"");
+}
+
+static void put_floats(struct sink *s, const double *list, size_t n)
+{
+	char number[32];
+
+	put(s, "[");
+	for (size_t i = 0; i < n; i++) {
+		put(s, i ? ", " : "");
+		put(s, mr_double_text(list[i], number));
+	}
+	put(s, "]");
+}
+
+static void put_entry(struct sink *s, const mr_option *o, const struct mr_entry *e)
+{
+	char number[32];
+
+	switch (o->type) {
+	case MR_OPT_INT:
+		/* libconfig reads an unmarked integer beyond 32 bits as 0 (1.5) or refuses it */
+		snprintf(number, sizeof(number), "%" PRId64 "%s", e->integer,
+			 e->integer > INT32_MAX || e->integer < INT32_MIN ? "L" : "");
+		put(s, number);
+		break;
+	case MR_OPT_FLOAT:
+		put(s, mr_double_text(e->number, number));
+		break;
+	case MR_OPT_BOOL:
+		put(s, e->truth ? "true" : "false");
+		break;
+	case MR_OPT_STRING:
+	case MR_OPT_ENUM:
+		put_quoted(s, e->text);
+		break;
+	case MR_OPT_FLOATS:
+		put_floats(s, e->list, e->n_list);
+		break;
+	}
+}
+
+int mr_values_print(const mr_values *v, const char *name, char *buf, size_t size)
+{
+	const mr_option *o = mr_option_find(v->table, name);
+	struct sink s = {.buf = buf, .size = size};
+
+	assert(o);
+	if (v->entries[o - v->table].known)
+		put_entry(&s, o, &v->entries[o - v->table]);
+	if (size)
+		buf[s.at < size ? s.at : size - 1] = '\0';
+	return (int)s.at;
+}
