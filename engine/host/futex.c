@@ -1,0 +1,23 @@
+#include "host/futex.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(_Atomic uint32_t) == 4, "the kernel compares 32 bits");
+
+/* Both results are of no interest: the waiter looks again whatever happened, and a wake may find nobody. */
+
+void mr_futex_wait(_Atomic uint32_t *word, uint32_t expected)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+}
+
+void mr_futex_wake(_Atomic uint32_t *word)
+{
+	int saved = errno;
+
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	errno = saved; /* may run inside a signal handler */
+}
