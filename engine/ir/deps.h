@@ -1,0 +1,88 @@
+/*
+ * deps.h - the data edges of a plan: what an instruction must find done before it may begin.
+ *
+ * This is the one place that knows them. The order of a worker's own list is a further edge and the caller's business; so an
+ * executor may skip every dependency whose source lies on its own worker (the checker has proven that it comes earlier).
+ *
+ *   instruction     waits for
+ *   F(m,s)          F(m,s-1); the commit of the version it reads (BARRIER: of every stage's); a free forward buffer of s+1;
+ *                   tied, s = S-1: the commit of that version at stage 0
+ *   R(m,s)          F(m,s)
+ *   B|I(m,s)        F(m,s); B|I(m,s+1); a free gradient buffer of s
+ *   W(m,s)          I(m,s)
+ *   AR(s,v)         the last B|W of its count at s in every pipe; tied, s = 0: the same at stage S-1
+ *   N(s,v)          AR(s,v) where there is one, else the last B|W of its count
+ *   U(s,v)          the same; with clipping: N(.,v) of every stage
+ *
+ * A B or W that carries MR_INSTR_UPDATE is its own U. Counts: micro-batch m belongs to count m / need; the commit of count c
+ * makes version c + 1, and dependencies name counts by that version. Version 0 exists from the start and is never waited for.
+ *
+ * Storage. A forward buffer of boundary s is taken when F(m,s-1) begins and free again at the end of the last of B, I, W of m
+ * at s (the first layer of the consumer reads its input in place; forward-only plans: at the end of F(m,s)). A gradient buffer
+ * that B|I(m,s) writes for stage s-1 is taken when B|I(m,s) begins and free again at the end of the last of B, I, W of m at
+ * s-1. In an unlowered plan storage is unlimited.
+ */
+#ifndef MR_IR_DEPS_H
+#define MR_IR_DEPS_H
+
+#include "ir/plan.h"
+#include "ir/trace.h"
+
+typedef enum mr_dep_kind {
+	MR_DEP_F,        /* F of micro-batch @number at (stage, pipe) has ended */
+	MR_DEP_GRAD,     /* B or I of micro-batch @number at (stage, pipe) has ended */
+	MR_DEP_SUM,      /* every B or W of the count that makes version @number has ended at stage, in all pipes */
+	MR_DEP_AR,       /* AR(stage, version @number) has ended */
+	MR_DEP_NORMS,    /* N(s, version @number) has ended at every stage s */
+	MR_DEP_COMMIT,   /* version @number of stage is committed */
+	MR_DEP_COMMITS,  /* version @number of every stage is committed (BARRIER) */
+	MR_DEP_FWD_FREE, /* forward buffer @number of boundary stage in pipe is free */
+	MR_DEP_BWD_FREE, /* gradient buffer @number that stage writes for stage - 1 in pipe is free */
+	MR_N_DEPS
+} mr_dep_kind;
+
+typedef struct mr_dep {
+	uint8_t kind; /* mr_dep_kind */
+	uint8_t pipe; /* F, GRAD, FWD_FREE, BWD_FREE */
+	uint16_t stage;
+	uint64_t number; /* micro-batch, version or buffer number; absolute */
+} mr_dep;
+
+#define MR_DEPS_MAX 4
+
+/**
+ * The dependencies of @in in iteration @n, in no particular order; returns how many. Storage dependencies come last, and only
+ * when the plan is lowered. Any thread; allocates nothing.
+ */
+uint32_t mr_deps_of(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep deps[MR_DEPS_MAX]);
+
+/** Under which cause a wait for a dependency of @kind is booked. */
+mr_wait_cause mr_dep_cause(mr_dep_kind kind);
+
+/** The worker that owns the weights of @stage: it alone carries out AR, N and U of that stage (pipe 0's worker). */
+static inline uint16_t mr_stage_owner(const mr_plan *plan, uint16_t stage)
+{
+	return mr_plan_worker(plan, 0, stage);
+}
+
+/** Whether commits of @stage need an AR: several pipes sum into buffers of their own, and so do the uses of a tied block. */
+static inline bool mr_stage_has_ar(const mr_plan *plan, uint16_t stage)
+{
+	return plan->n_pipes > 1 || (plan->contract.tied && stage == 0);
+}
+
+/* Storage numbers of @in in iteration @n, whatever plan->storage is; only for lowered plans (see plan.h). */
+
+/** Activation slot of F, R, B, I, W. */
+uint32_t mr_instr_slot(const mr_plan *plan, const mr_instr *in, uint64_t n);
+
+/** Forward buffer that F (and the R, B, I, W after it) reads at a stage > 0. Only of F when the plan is MR_STORED. */
+uint32_t mr_instr_in_fwd(const mr_plan *plan, const mr_instr *in, uint64_t n);
+
+/** Gradient buffer that B, I or W reads at a stage < S-1. */
+uint32_t mr_instr_in_bwd(const mr_plan *plan, const mr_instr *in, uint64_t n);
+
+/** Buffer written: forward buffer of boundary stage+1 for F (stage < S-1), gradient buffer of stage for B, I (stage > 0). */
+uint32_t mr_instr_out(const mr_plan *plan, const mr_instr *in, uint64_t n);
+
+#endif

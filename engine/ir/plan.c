@@ -1,0 +1,156 @@
+#include "ir/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One plan may hold this many (pipe, stage) pairs; far above any machine, small enough that no table size overflows. */
+#define MAX_PLACES 65535u
+
+static const char *const op_names[MR_N_OPS] = {
+	[MR_OP_F] = "F", [MR_OP_R] = "R",   [MR_OP_B] = "B", [MR_OP_I] = "I", [MR_OP_W] = "W",
+	[MR_OP_N] = "N", [MR_OP_AR] = "AR", [MR_OP_U] = "U", [MR_OP_V] = "V", [MR_OP_AVG] = "AVG",
+};
+
+mr_status mr_plan_create(uint16_t n_stages, uint16_t n_workers, uint8_t n_pipes, mr_plan **out)
+{
+	size_t places = (size_t)n_pipes * n_stages;
+	mr_plan *p;
+
+	*out = NULL;
+	if (!n_stages || !n_workers || !n_pipes)
+		return mr_fail(MR_EINVAL, "a plan needs at least one stage, worker and pipe, not %u, %u and %u", n_stages,
+			       n_workers, n_pipes);
+	if (places > MAX_PLACES || n_workers == MR_WORKER_ANY)
+		return mr_fail(MR_EINVAL, "a plan of %u stages, %u workers and %u pipes is too large", n_stages, n_workers,
+			       n_pipes);
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return mr_fail(MR_ERESOURCE, "no memory for a plan");
+	p->n_stages = n_stages;
+	p->n_workers = n_workers;
+	p->n_pipes = n_pipes;
+	p->worker_of = malloc(places * sizeof(*p->worker_of));
+	p->lists = calloc((size_t)n_workers * MR_N_SECTIONS, sizeof(*p->lists));
+	p->n_slots = calloc(places, sizeof(*p->n_slots));
+	p->n_fwd = calloc(places, sizeof(*p->n_fwd));
+	p->n_bwd = calloc(places, sizeof(*p->n_bwd));
+	p->n_versions = calloc(n_stages, sizeof(*p->n_versions));
+	if (!p->worker_of || !p->lists || !p->n_slots || !p->n_fwd || !p->n_bwd || !p->n_versions) {
+		mr_plan_destroy(p);
+		return mr_fail(MR_ERESOURCE, "no memory for the tables of a plan of %zu places", places);
+	}
+	for (size_t i = 0; i < places; i++)
+		p->worker_of[i] = MR_WORKER_ANY;
+	*out = p;
+	return MR_OK;
+}
+
+void mr_plan_destroy(mr_plan *plan)
+{
+	if (!plan)
+		return;
+	if (plan->lists)
+		for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
+			free(plan->lists[i].at);
+	free(plan->lists);
+	free(plan->worker_of);
+	free(plan->n_slots);
+	free(plan->n_fwd);
+	free(plan->n_bwd);
+	free(plan->n_versions);
+	free(plan);
+}
+
+mr_status mr_plan_append(mr_plan *plan, uint16_t worker, mr_section section, mr_instr in)
+{
+	mr_list *l;
+
+	if (worker >= plan->n_workers || (unsigned)section >= MR_N_SECTIONS)
+		return mr_fail(MR_EINVAL, "no list of worker %u, section %d in a plan of %u workers", worker, (int)section,
+			       plan->n_workers);
+	l = mr_plan_list(plan, worker, section);
+	if (l->n == l->room) {
+		uint32_t room = l->room ? 2 * l->room : 16;
+		mr_instr *at = room > l->room ? realloc(l->at, room * sizeof(*at)) : NULL;
+
+		if (!at)
+			return mr_fail(MR_ERESOURCE, "no memory for %u instructions of worker %u", room, worker);
+		l->at = at;
+		l->room = room;
+	}
+	l->at[l->n++] = in;
+	return MR_OK;
+}
+
+const char *mr_op_name(mr_op op)
+{
+	return (unsigned)op < MR_N_OPS ? op_names[op] : "?";
+}
+
+mr_op mr_op_parse(const char *name)
+{
+	unsigned op = 0;
+
+	while (op < MR_N_OPS && strcmp(name, op_names[op]))
+		op++;
+	return (mr_op)op;
+}
+
+/* FNV-1a over the values, not the bytes of the structs: padding and the byte order of the machine must not matter. */
+static void mix(uint64_t *h, uint64_t value)
+{
+	for (int i = 0; i < 8; i++) {
+		*h ^= value >> (8 * i) & 0xff;
+		*h *= 0x100000001b3u;
+	}
+}
+
+static void mix_table(uint64_t *h, const uint16_t *table, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		mix(h, table[i]);
+}
+
+static void mix_contract(uint64_t *h, const mr_contract *c)
+{
+	mix(h, (uint64_t)c->coverage);
+	mix(h, (uint64_t)c->flush);
+	mix(h, (uint64_t)c->read_f);
+	mix(h, (uint64_t)c->sum);
+	mix(h, c->need);
+	mix(h, (uint64_t)c->same_version_b | (uint64_t)c->clip << 1 | (uint64_t)c->tied << 2);
+	mix(h, c->max_staleness);
+}
+
+static void mix_instr(uint64_t *h, const mr_instr *in)
+{
+	mix(h, in->op | (uint64_t)in->flags << 8 | (uint64_t)in->pipe << 16 | (uint64_t)in->span << 24 |
+		       (uint64_t)in->stage << 32 | (uint64_t)in->slot << 48);
+	mix(h, in->micro | (uint64_t)in->in << 32 | (uint64_t)in->out << 48);
+	mix(h, (uint32_t)in->read | (uint64_t)(uint32_t)in->target << 32);
+}
+
+uint64_t mr_plan_hash(const mr_plan *plan)
+{
+	size_t places = (size_t)plan->n_pipes * plan->n_stages;
+	uint64_t h = 0xcbf29ce484222325u;
+
+	mix(&h, plan->n_stages);
+	mix(&h, plan->n_workers);
+	mix(&h, plan->n_pipes);
+	mix(&h, plan->n_micro);
+	mix(&h, plan->commits);
+	mix_contract(&h, &plan->contract);
+	mix_table(&h, plan->worker_of, places);
+	mix(&h, (uint64_t)plan->lowered | (uint64_t)plan->storage << 1);
+	mix_table(&h, plan->n_slots, places);
+	mix_table(&h, plan->n_fwd, places);
+	mix_table(&h, plan->n_bwd, places);
+	mix_table(&h, plan->n_versions, plan->n_stages);
+	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++) {
+		mix(&h, plan->lists[i].n);
+		for (uint32_t k = 0; k < plan->lists[i].n; k++)
+			mix_instr(&h, &plan->lists[i].at[k]);
+	}
+	return h;
+}

@@ -1,0 +1,65 @@
+/*
+ * walk.h - the as-soon-as-possible walk of a plan in virtual time.
+ *
+ * Every worker begins its next instruction when the one before it has ended and everything that deps.h names has ended (plus
+ * the hand-over time c of the producing stage where the edge crosses workers). F and R cost f, I costs i, W costs w, B costs
+ * i + w, U (or the flag MR_INSTR_UPDATE) costs u, N and AR nothing. Times are doubles in the unit of the cost table.
+ *
+ * Figures, as the literature mixes them:
+ *   makespan       first start to last end over all workers
+ *   span           the longest worker's own last end - first start
+ *   period         steady distance of iterations of the body run back to back without barrier (a stage's F of iteration n+1
+ *                  waits for its own stage's U of iteration n only); 0 for a plan without a body
+ *   bubble_flush   1 - sum of busy / (D makespan)
+ *   bubble_span    1 - longest busy / span
+ *   bubble_period  1 - longest busy of one iteration / period; 0 for a plan without a body
+ * Peaks of activations count, by list order, what F took and B|W (until_W) or B|I (until_I) has not yet given back, over all
+ * stages of the worker; a stage counts D/S (a chunk is 1/v of a worker's share).
+ */
+#ifndef MR_IR_WALK_H
+#define MR_IR_WALK_H
+
+#include "ir/cost.h"
+#include "ir/plan.h"
+#include "ir/trace.h"
+
+typedef struct mr_walk_opts {
+	bool unlimited;  /* boundary buffers without limit, as the literature's simulators have them */
+	bool no_barrier; /* BARRIER as if it were LOCAL */
+	bool no_period;  /* leave out the period (it takes several further iterations) */
+} mr_walk_opts;
+
+/* One instruction instance. */
+typedef struct mr_walk_rec {
+	const mr_instr *in; /* in the plan's lists */
+	uint32_t n;         /* iteration */
+	uint8_t cause;      /* mr_wait_cause of what it waited for last; MR_WAIT_NONE when it did not wait */
+	double begin, end;
+} mr_walk_rec;
+
+typedef struct mr_walk {
+	uint16_t n_workers;
+	uint32_t n_bodies;
+	mr_walk_rec *at; /* worker after worker, each in list order */
+	size_t *first;   /* [n_workers + 1] where worker w begins in at */
+	double makespan, span, period;
+	double bubble_flush, bubble_span, bubble_period;
+	double *busy;         /* [n_workers] over everything walked */
+	double *peak_until_w; /* [n_workers] */
+	double *peak_until_i; /* [n_workers] */
+} mr_walk;
+
+/**
+ * Walk prologue, @n_bodies bodies and epilogue of @plan. An unlowered plan is walked with unlimited buffers and without U.
+ * @cost has plan->n_stages rows. @opts may be NULL (all false). @out is owned by the caller and borrows @plan.
+ * Errors: MR_EINVAL a cost table of another size; MR_ECONFIG the plan cannot finish: the text has the cycle, or names the
+ * instruction whose input nobody makes.
+ */
+mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, const mr_walk_opts *opts,
+		       mr_walk **out) MR_MUST_USE;
+void mr_walk_destroy(mr_walk *walk);
+
+/** Fill @stage [plan->n_stages] with the shares of a worker's costs: f, i, w times D/S each, u = c = 0, and @cost with it. */
+void mr_cost_share(const mr_plan *plan, double f, double i, double w, mr_stage_cost *stage, mr_cost *cost);
+
+#endif
