@@ -1,0 +1,30 @@
+/*
+ * backend.h - what the fillings of mr_kernels share: their tables, and the definition of the dropout mask.
+ */
+#ifndef MR_KERNELS_BACKEND_H
+#define MR_KERNELS_BACKEND_H
+
+#include "nn/kernels.h"
+
+extern const mr_kernels mr_kernels_reference_f32;
+extern const mr_kernels mr_kernels_reference_f64;
+
+#ifdef MR_KERNELS_DNNL
+extern const mr_kernels mr_kernels_dnnl_f32;
+
+/** Why the dnnl table cannot be used on this CPU, or NULL. */
+const char *mr_kernels_dnnl_refusal(void);
+/** "oneDNN 2.6.3 (AVX-512)". Static storage. */
+const char *mr_kernels_dnnl_library(void);
+#endif
+
+/**
+ * An element is dropped when its random word (mr_rng_u32 at MR_RNG_DROPOUT, sample, layer, element of the sample) is below
+ * this threshold: probability @rate, exact to 2^-32. @rate in [0, 1).
+ */
+static inline uint32_t mr_dropout_threshold(double rate)
+{
+	return (uint32_t)(rate * 4294967296.0);
+}
+
+#endif
