@@ -1,0 +1,29 @@
+/*
+ * text_words.h - the words of the text form that printer and reader share. Only text.c and text_read.c include it.
+ */
+#ifndef MR_IR_TEXT_WORDS_H
+#define MR_IR_TEXT_WORDS_H
+
+#include "ir/plan.h"
+
+/* Indexed by their enums. */
+static const char *const mr_text_coverage[] = {[MR_COVER_TRAIN] = "train", [MR_COVER_FORWARD] = "forward"};
+static const char *const mr_text_flush[] = {[MR_FLUSH_BARRIER] = "barrier",
+					    [MR_FLUSH_LOCAL] = "local",
+					    [MR_FLUSH_VALIDATED] = "validated",
+					    [MR_FLUSH_NONE] = "none"};
+static const char *const mr_text_read_rule[] = {[MR_READ_BATCH] = "batch", [MR_READ_LATEST] = "latest", [MR_READ_TAG] = "tag"};
+static const char *const mr_text_sum[] = {[MR_SUM_ASCENDING] = "ascending",
+					  [MR_SUM_DESCENDING] = "descending",
+					  [MR_SUM_LISTED] = "listed"};
+static const char *const mr_text_storage[] = {[MR_STORED] = "stored", [MR_MODULO] = "modulo"};
+
+#define MR_TEXT_COUNT(words) (sizeof(words) / sizeof((words)[0]))
+
+/* Does v of this op mean the version read (otherwise the version committed)? */
+static inline bool mr_text_reads(uint8_t op)
+{
+	return op == MR_OP_F || op == MR_OP_R || op == MR_OP_B || op == MR_OP_I || op == MR_OP_W;
+}
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * 1f1b.c - one forward, one backward, with a flush: the time of gpipe in less memory (3 stages, 4 micro-batches, b = 2 f).
+ *
+ *   w0   F0 F1 F2 .  .  .  B0-- F3 .  B1-- .  B2-- .  B3--
+ *   w1   .  F0 F1 .  B0-- F2 B1-- F3 B2-- .  B3--
+ *   w2   .  .  F0 B0-- F1 B1-- F2 B2-- F3 B3--
+ *
+ * Problem: gpipe holds the activations of all T micro-batches at once, so memory, not speed, limits T. Idea: a micro-batch's
+ * activations are freed by its backward, so begin the backwards as soon as they can begin. Worker w runs ahead by D - 1 - w
+ * forwards, just enough to keep the last worker fed, then alternates, then drains.
+ *
+ * Time: that of gpipe, bubble (D - 1)(f + b). Memory: worker w keeps at most min(T, D - w) micro-batches, whatever T is, so
+ * that a larger T buys a smaller share of bubble for nothing. Weights: one version, no staleness. Gradients are summed in
+ * the order 0..T-1. Fewer micro-batches than workers are fine: the run-ahead is clamped to T.
+ *
+ * Source: Fan et al., DAPPLE, PPoPP 2021, section 3 (policy A: K_w = D - w in flight); the same order is called
+ * PipeDream-flush in Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, ICML 2021.
+ */
+#include "schedules/straight.h"
+
+static uint32_t default_micro(uint16_t n_workers)
+{
+	return 2u * n_workers;
+}
+
+static mr_status emit(const mr_sched_args *args, mr_plan **out)
+{
+	mr_plan *plan;
+	mr_status st = MR_OK;
+
+	MR_TRY(mr_straight_create(args, "1f1b", &plan));
+	plan->n_micro = args->n_micro;
+	plan->commits = 1;
+	plan->contract = (mr_contract){
+		.coverage = MR_COVER_TRAIN,
+		.flush = MR_FLUSH_BARRIER,
+		.read_f = MR_READ_BATCH,
+		.sum = MR_SUM_ASCENDING,
+		.need = args->n_micro,
+		.same_version_b = true,
+	};
+	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
+		st = mr_straight_emit_1f1b(plan, w, MR_BODY, plan->n_workers - 1u - w, args->n_micro);
+	if (st != MR_OK) {
+		mr_plan_destroy(plan);
+		return st;
+	}
+	*out = plan;
+	return MR_OK;
+}
+
+static void claims(const mr_sched_args *args, mr_sched_claims *out)
+{
+	*out = (mr_sched_claims){
+		.bubble_time = 3.0 * (args->n_workers - 1),
+		.peak_slots_first = args->n_micro < args->n_workers ? args->n_micro : args->n_workers,
+		.peak_slots_last = 1,
+		.versions_first = 1,
+		.versions_last = 1,
+	};
+}
+
+const mr_sched_ops mr_sched_1f1b = {
+	.name = "1f1b",
+	.summary = "one forward, one backward, with a flush before each update",
+	.source = "Fan et al., DAPPLE, PPoPP 2021, section 3",
+	.default_micro = default_micro,
+	.emit = emit,
+	.claims = claims,
+};

@@ -1,0 +1,101 @@
+#include "schedules/registry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+#define MR_SCHEDULE(id) extern const mr_sched_ops mr_sched_##id;
+#include "schedules/schedules.def"
+#undef MR_SCHEDULE
+
+static const mr_sched_ops *const systems[] = {
+#define MR_SCHEDULE(id) &mr_sched_##id,
+#include "schedules/schedules.def"
+#undef MR_SCHEDULE
+};
+
+#define N_SYSTEMS (sizeof(systems) / sizeof(systems[0]))
+
+const mr_sched_ops *mr_schedule_at(size_t i)
+{
+	return i < N_SYSTEMS ? systems[i] : NULL;
+}
+
+const mr_sched_ops *mr_schedule_find(const char *name)
+{
+	for (size_t i = 0; i < N_SYSTEMS; i++)
+		if (!strcmp(systems[i]->name, name))
+			return systems[i];
+	return NULL;
+}
+
+const char *mr_schedule_nearest(const char *name)
+{
+	const char *names[N_SYSTEMS];
+
+	for (size_t i = 0; i < N_SYSTEMS; i++)
+		names[i] = systems[i]->name;
+	return mr_nearest(name, names, N_SYSTEMS);
+}
+
+mr_status mr_schedule_get(const char *name, const mr_sched_ops **out)
+{
+	const mr_sched_ops *found = mr_schedule_find(name);
+	const char *near = mr_schedule_nearest(name);
+	mr_strbuf known;
+	mr_status st;
+
+	if (found) {
+		*out = found;
+		return MR_OK;
+	}
+	mr_strbuf_init(&known);
+	for (size_t i = 0; i < N_SYSTEMS; i++)
+		mr_strbuf_printf(&known, "%s%s", i ? ", " : "", systems[i]->name);
+	st = mr_fail(MR_ECONFIG, "no system is called \"%s\"%s%s%s (known: %s)", name, near ? "; did you mean \"" : "",
+		     near ? near : "", near ? "\"?" : "", mr_strbuf_text(&known));
+	mr_strbuf_fini(&known);
+	return st;
+}
+
+/* @args with the default options where it has none; the caller destroys *@defaults. */
+static mr_status complete(const mr_sched_ops *ops, const mr_sched_args *args, mr_sched_args *full, mr_values **defaults)
+{
+	*full = *args;
+	*defaults = NULL;
+	if (!ops->options || args->options)
+		return MR_OK;
+	MR_TRY(mr_values_create(ops->options, defaults));
+	full->options = *defaults;
+	return MR_OK;
+}
+
+mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, mr_plan **out)
+{
+	mr_sched_args full;
+	mr_values *defaults;
+	mr_status st;
+
+	if (args->n_workers == 0 || args->chunks == 0 || args->n_micro == 0)
+		return mr_fail(MR_ECONFIG, "%s: at least 1 worker, 1 chunk and 1 micro-batch are needed, got %u, %u and %u",
+			       ops->name, args->n_workers, args->chunks, args->n_micro);
+	MR_TRY(complete(ops, args, &full, &defaults));
+	st = ops->emit(&full, out);
+	mr_values_destroy(defaults);
+	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", ops->name);
+}
+
+mr_status mr_schedule_claims(const mr_sched_ops *ops, const mr_sched_args *args, mr_sched_claims *out)
+{
+	mr_sched_args full;
+	mr_values *defaults;
+
+	*out = (mr_sched_claims){.bubble_time = -1};
+	if (!ops->claims)
+		return MR_OK;
+	MR_TRY(complete(ops, args, &full, &defaults));
+	ops->claims(&full, out);
+	mr_values_destroy(defaults);
+	return MR_OK;
+}

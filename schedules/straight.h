@@ -1,0 +1,22 @@
+/*
+ * straight.h - what the systems with one stage a worker share: the empty plan with stage s on worker s, and 1F1B order.
+ */
+#ifndef MR_SCHEDULES_STRAIGHT_H
+#define MR_SCHEDULES_STRAIGHT_H
+
+#include "ir/sched.h"
+
+/**
+ * Make an empty plan called @name with S = D and stage s on worker s. Errors: MR_ECONFIG when @args asks for several
+ * chunks a worker, or for more workers or micro-batches than a plan can number.
+ */
+mr_status mr_straight_create(const mr_sched_args *args, const char *name, mr_plan **out) MR_MUST_USE;
+
+/**
+ * Append to the list of @worker, whose stage has the same number, @n_micro micro-batches in 1F1B order: @warmup forwards
+ * (at most @n_micro), then a forward and the oldest backward in turn, then the backwards that are left.
+ */
+mr_status mr_straight_emit_1f1b(mr_plan *plan, uint16_t worker, mr_section section, uint32_t warmup,
+				uint32_t n_micro) MR_MUST_USE;
+
+#endif
