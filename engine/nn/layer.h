@@ -80,10 +80,15 @@ typedef struct mr_layer_ops {
 	                        does not call backward_input */
 	/** Shape of the output for these inputs, or MR_ECONFIG with a sentence. Loss layers check and leave @out as input 0. */
 	mr_status (*shape)(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out);
-	/** Fills @spec, returns how many parameters. NULL: none. */
+	/** Loss layers: does a target of this shape fit inputs of shape @in? Else MR_ECONFIG. Others: NULL. */
+	mr_status (*target)(const mr_layer_cfg *cfg, mr_shape in, mr_shape target);
+	/** Fills @spec, returns how many parameters. NULL: none. A suffix with a dot is a whole name (planner/graph.h). */
 	uint32_t (*params)(const mr_layer_cfg *cfg, mr_shape in, mr_param_spec spec[MR_LAYER_PARAMS]);
+	/** Fills all of @out. FLOPs are those of matrix products and attention only (model FLOPs). @k may be NULL: the
+	 * flags and FLOPs are then filled, and the sizes are 0. */
 	void (*needs)(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k, mr_layer_needs *out);
 	mr_status (*forward)(const mr_layer_call *c);
+	/** Called once for every micro-batch that goes backward, even when no dx is wanted: it also fills kept. */
 	mr_status (*backward_input)(const mr_layer_call *c);
 	mr_status (*backward_weight)(const mr_layer_call *c); /* NULL: no parameters */
 } mr_layer_ops;

@@ -2,23 +2,23 @@
  * graph.h - a model as data: its layers in order, the values that flow between them, its parameters.
  *
  * A graph is a list of nodes in topological order. Every node is one layer (nn/layer.h): it reads one or two values and
- * writes one; the last node is the loss, which writes none. A value may be read by several later nodes (a residual branch),
- * and its gradient is then the sum of what they hand back, the last reader first. Value 0 is the model's input and has no
- * gradient. Parameters stand in node order, so a stage (a range of nodes) owns a range of parameters.
+ * writes one; the last node is the loss, which writes none. A value may be read by several later nodes (a residual
+ * branch), and its gradient is then the sum of what they hand back, the last reader first. Value 0 is the model's input
+ * and has no gradient. Parameters stand in node order, so a stage (a range of nodes) owns a range of parameters.
  *
  *	values      0        1          2         3       4
  *	nodes     --> fc.0 ---> ln_1 ---> fc.1 ---> add ---> loss        add reads 3 and 1
  *	                    \______________________/
  *
- * A stage may begin where exactly one value is live: in front of ln_1, not in front of fc.1 or add (mr_graph_cut_ok). That
- * value is what crosses the boundary between two stages.
+ * A stage may begin where exactly one value is live: in front of ln_1, not in front of fc.1 or add (mr_graph_cut_ok).
+ * That value is what crosses the boundary between two stages.
  *
- * A graph has no dtype, no micro-batch size and no memory for tensors: shapes are those of one sample, and whoever runs it
- * brings the rest. Two parameters may share storage (a head tied to the token embedding): the later one names its owner
- * in @tied_to, has no storage of its own, but a gradient of its own (DECISIONS 10).
+ * A graph has no dtype, no micro-batch size and no memory for tensors: shapes are those of one sample, and whoever runs
+ * it brings the rest. Two parameters may share storage (a head tied to the token embedding): the later one names its
+ * owner in @tied_to, has no storage of its own, but a gradient of its own (DECISIONS 10).
  *
- * Build once (create, add..., tie, finish) on one thread; a finished graph is constant and any thread may read it. Fields are
- * public to read, never to write.
+ * Build once (create, add..., tie, finish) on one thread; a finished graph is constant and any thread may read it.
+ * Fields are public to read, never to write.
  */
 #ifndef MR_PLANNER_GRAPH_H
 #define MR_PLANNER_GRAPH_H
@@ -84,21 +84,20 @@ void mr_graph_destroy(mr_graph *g); /* accepts NULL */
 
 /**
  * Append a node that reads values @in[0 .. @n_in). *@out (may be NULL) is the number of the value that it writes,
- * MR_GRAPH_NO_VALUE for a loss. Its parameters are called "<name>.<suffix>"; a suffix that itself holds a dot takes the place
- * of the name's last component (node "embed", suffix "wte.weight": "wte.weight").
- * Errors: MR_ECONFIG with a sentence that names the node (shapes that do not fit, a name used twice or too long),
- * MR_ERESOURCE.
+ * MR_GRAPH_NO_VALUE for a loss. Its parameters are called "<name>.<suffix>"; a suffix that itself holds a dot takes the
+ * place of the name's last component (node "embed", suffix "wte.weight": "wte.weight"). Errors: MR_ECONFIG with a
+ * sentence that names the node (shapes that do not fit, a name used twice or too long), MR_ERESOURCE.
  */
-mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, const mr_layer_cfg *cfg, const uint16_t *in,
-		       uint32_t n_in, uint16_t *out) MR_MUST_USE;
+mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, const mr_layer_cfg *cfg,
+		       const uint16_t *in, uint32_t n_in, uint16_t *out) MR_MUST_USE;
 
 /** Parameter @param shares the storage (and the initial value) of @owner, which comes before it and has the same
  * dimensions. Errors: MR_ECONFIG. */
 mr_status mr_graph_tie(mr_graph *g, uint32_t param, uint32_t owner) MR_MUST_USE;
 
 /**
- * Close the graph: it ends in its only loss node, the target fits that loss, every value is read, and a value of tokens (which
- * has no gradient) is only ever the model's input. Errors: MR_ECONFIG with a sentence.
+ * Close the graph: it ends in its only loss node, the target fits that loss, every value is read, and a value of tokens
+ * (which has no gradient) is only ever the model's input. Errors: MR_ECONFIG with a sentence.
  */
 mr_status mr_graph_finish(mr_graph *g) MR_MUST_USE;
 
@@ -111,9 +110,9 @@ uint32_t mr_graph_find_node(const mr_graph *g, const char *name);
 uint32_t mr_graph_find_param(const mr_graph *g, const char *name);
 
 /**
- * May a stage begin at @node? Yes at node 0, and wherever exactly one value is live between the node before and this one;
- * never at the loss, which overwrites its input by the gradient and so stays with the layer that computes it (DECISIONS 11,
- * 24).
+ * May a stage begin at @node? Yes at node 0, and wherever exactly one value is live between the node before and this
+ * one; never at the loss, which overwrites its input by the gradient and so stays with the layer that computes it
+ * (DECISIONS 11, 24).
  */
 bool mr_graph_cut_ok(const mr_graph *g, uint32_t node);
 /** The value that crosses into a stage that begins at @node (cut_ok): value 0 for node 0. */
@@ -128,11 +127,11 @@ bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i);
 int64_t mr_graph_n_params(const mr_graph *g);
 
 /**
- * Model FLOPs of one sample, as usually counted: a multiply-add is 2, matrix products and attention alone count. Forward
- * 2 * rows * weights of each linear layer plus 4 * T^2 * C for each attention (the full square: the causal half is not taken
- * off, as in PaLM, appendix B). A training step is three times that, without the input gradient of a layer that reads the
- * model's input (nobody computes it), and without recomputation. So an mlp gives 6 * weights - 2 * (weights of the
- * first layer), a gpt 6 * T * (weights of linear layers) + 12 * T^2 * C * layers.
+ * Model FLOPs of one sample, as usually counted: a multiply-add is 2, matrix products and attention alone count.
+ * Forward 2 * rows * weights of each linear layer plus 4 * T^2 * C for each attention (the full square: the causal half
+ * is not taken off, as in PaLM, appendix B). A training step is three times that, without the input gradient of a layer
+ * that reads the model's input (nobody computes it), and without recomputation. So an mlp gives 6 * weights - 2 *
+ * (weights of the first layer), a gpt 6 * T * (weights of linear layers) + 12 * T^2 * C * layers.
  */
 double mr_graph_flops_forward(const mr_graph *g);
 double mr_graph_flops_train(const mr_graph *g);

@@ -1,0 +1,78 @@
+/*
+ * attention.c - causal multi-head self-attention between its two projections, which are linear layers of their own.
+ *
+ *	qkv [samples * T, 3C]: q, k, v side by side, each C = heads * dim wide   y [samples * T, C]
+ *	per sample and head: S = q k^T / sqrt(dim), row t sees columns 0..t; P = softmax(S); y = P v
+ *	I: dv = P^T dy, dP = dy v^T, dS = P * (dP - rowsum(dP * P)), dq = dS k / sqrt(dim), dk = dS^T q / sqrt(dim)
+ *
+ * Vaswani et al.: "Attention is all you need", 2017, eq. 1. What F saves for I (the probabilities) is the kernels'
+ * business. FLOPs count the full T x T square (4 T^2 C forward, 8 T^2 C backward), causal or not, as model FLOPs
+ * usually do. Reads of the configuration: heads.
+ */
+#include "nn/layers/shared.h"
+
+static mr_attn describe(const mr_layer_cfg *cfg, mr_shape in, int64_t samples)
+{
+	return (mr_attn){.samples = samples, .t = in.rows, .heads = cfg->heads, .dim = in.cols / (3 * cfg->heads)};
+}
+
+static mr_status attention_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	MR_TRY(mr_layer_check_numbers("attention", in[0]));
+	if (cfg->heads < 1)
+		return mr_fail(MR_ECONFIG, "attention needs at least 1 head, got %lld", (long long)cfg->heads);
+	if (in[0].cols % 3 != 0)
+		return mr_fail(MR_ECONFIG, "attention takes q, k and v side by side: %lld columns are no multiple of 3",
+			       (long long)in[0].cols);
+	if (in[0].cols / 3 % cfg->heads != 0)
+		return mr_fail(MR_ECONFIG, "attention cannot share a width of %lld among %lld heads",
+			       (long long)in[0].cols / 3, (long long)cfg->heads);
+	*out = (mr_shape){.rows = in[0].rows, .cols = in[0].cols / 3};
+	return MR_OK;
+}
+
+static void attention_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k,
+			    mr_layer_needs *out)
+{
+	mr_attn a = describe(cfg, in, samples);
+	double square = (double)a.t * (double)a.t * (double)in.cols / 3 * (double)samples;
+	size_t dqkv = mr_layer_bytes(k, mr_layer_count(in, samples)); /* one that is to be added to what is there */
+
+	*out = (mr_layer_needs){.x_i = true, .flops_f = 4 * square, .flops_i = 8 * square};
+	if (k) {
+		out->aux_i = k->attn_saved_bytes(&a);
+		out->scratch = mr_layer_align(k->attn_scratch_bytes(&a)) + dqkv;
+	}
+}
+
+static mr_status attention_forward(const mr_layer_call *c)
+{
+	mr_attn a = describe(c->cfg, c->in, c->samples);
+
+	return c->k->attn(c->kc, &a, c->x[0], c->y, c->aux_i, c->scratch);
+}
+
+static mr_status attention_backward_input(const mr_layer_call *c)
+{
+	mr_attn a = describe(c->cfg, c->in, c->samples);
+	void *dqkv = c->dx[0];
+
+	if (!dqkv)
+		return MR_OK;
+	if (c->dx_add[0])
+		dqkv = (char *)c->scratch + mr_layer_align(c->k->attn_scratch_bytes(&a));
+	MR_TRY(c->k->attn_backward(c->kc, &a, c->x[0], c->aux_i, c->dy, dqkv, c->scratch));
+	if (c->dx_add[0])
+		c->k->sum(c->kc, mr_layer_count(c->in, c->samples), c->dx[0], dqkv, c->dx[0]);
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_attention = {
+	.name = "attention",
+	.summary = "causal multi-head self-attention without its projections",
+	.n_in = 1,
+	.shape = attention_shape,
+	.needs = attention_needs,
+	.forward = attention_forward,
+	.backward_input = attention_backward_input,
+};

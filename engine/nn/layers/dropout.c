@@ -1,0 +1,63 @@
+/*
+ * dropout.c - in training, zero each element with probability `rate` and scale the others by 1 / (1 - rate).
+ *
+ * Srivastava et al., 2014, in the inverted form. The mask is a pure function of (seed, global sample, layer, element),
+ * so I computes it again instead of reading one that F saved, and it is the same for every cut, micro-batch size and
+ * recomputation (DECISIONS 14). Outside training y = x. Reads of the configuration: rate, from 0 up to but not
+ * including 1.
+ */
+#include "nn/layers/shared.h"
+
+#include <string.h>
+
+static mr_status dropout_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	MR_TRY(mr_layer_check_numbers("dropout", in[0]));
+	if (!(cfg->rate >= 0 && cfg->rate < 1))
+		return mr_fail(MR_ECONFIG, "dropout needs a rate from 0 to below 1, got %g", cfg->rate);
+	*out = in[0];
+	return MR_OK;
+}
+
+static void dropout_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k,
+			  mr_layer_needs *out)
+{
+	(void)cfg;
+	/* a gradient that is to be added to what is there */
+	*out = (mr_layer_needs){.scratch = mr_layer_bytes(k, mr_layer_count(in, samples))};
+}
+
+/* @to = @from through the mask. */
+static void apply(const mr_layer_call *c, const void *from, void *to)
+{
+	if (c->train && c->cfg->rate > 0)
+		c->k->dropout(c->kc, c->samples, c->in.rows * c->in.cols, c->cfg->rate, &c->mask, from, to);
+	else if (from != to)
+		memcpy(to, from, mr_layer_bytes(c->k, mr_layer_count(c->in, c->samples)));
+}
+
+static mr_status dropout_forward(const mr_layer_call *c)
+{
+	apply(c, c->x[0], c->y);
+	return MR_OK;
+}
+
+static mr_status dropout_backward_input(const mr_layer_call *c)
+{
+	if (!c->dx[0])
+		return MR_OK;
+	apply(c, c->dy, c->dx_add[0] ? c->scratch : c->dx[0]);
+	if (c->dx_add[0])
+		c->k->sum(c->kc, mr_layer_count(c->in, c->samples), c->dx[0], c->scratch, c->dx[0]);
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_dropout = {
+	.name = "dropout",
+	.summary = "random zeros in training, scaled to the same mean",
+	.n_in = 1,
+	.shape = dropout_shape,
+	.needs = dropout_needs,
+	.forward = dropout_forward,
+	.backward_input = dropout_backward_input,
+};

@@ -1,0 +1,89 @@
+/*
+ * embedding.c - a row of numbers for every token, plus one for its position.
+ *
+ *	tokens [samples * T, 1] int32   wte [vocab, C]   wpe [context, C], T <= context
+ *	F: y[r] = wte[token[r]] + wpe[r mod T]
+ *	W: dwte[v] = sum of dy[r] where token[r] = v, dwpe[t] = sum of dy[r] where r mod T = t, rows ascending
+ *
+ * Tokens have no gradient, so I does nothing. A context of 0 leaves the position table out. The tables carry their
+ * GPT-2 names whatever the node is called. Initial values: normal with cfg.std, by default 0.02 (GPT-2). Reads of the
+ * configuration: out (C), vocab, context, std.
+ */
+#include "nn/layers/shared.h"
+
+#include <string.h>
+
+static mr_status embedding_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	if (!in[0].tokens || in[0].cols != 1)
+		return mr_fail(MR_ECONFIG, "embedding takes one token a row, got %lld columns of %s",
+			       (long long)in[0].cols, in[0].tokens ? "tokens" : "numbers");
+	if (cfg->out < 1 || cfg->vocab < 1)
+		return mr_fail(MR_ECONFIG, "embedding needs a width and a vocabulary of at least 1, got %lld and %lld",
+			       (long long)cfg->out, (long long)cfg->vocab);
+	if (cfg->context != 0 && in[0].rows > cfg->context)
+		return mr_fail(MR_ECONFIG, "embedding knows %lld positions, a sample has %lld tokens",
+			       (long long)cfg->context, (long long)in[0].rows);
+	*out = (mr_shape){.rows = in[0].rows, .cols = cfg->out};
+	return MR_OK;
+}
+
+static uint32_t embedding_params(const mr_layer_cfg *cfg, mr_shape in, mr_param_spec spec[MR_LAYER_PARAMS])
+{
+	(void)in;
+	spec[0] = (mr_param_spec){
+		.suffix = "wte.weight",
+		.rank = 2,
+		.dim = {cfg->vocab, cfg->out},
+		.init = MR_INIT_NORMAL,
+		.std = cfg->std > 0 ? cfg->std : 0.02,
+		.decay = true,
+	};
+	if (cfg->context == 0)
+		return 1;
+	spec[1] = spec[0];
+	spec[1].suffix = "wpe.weight";
+	spec[1].dim[0] = cfg->context;
+	return 2;
+}
+
+static void embedding_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k,
+			    mr_layer_needs *out)
+{
+	(void)cfg;
+	(void)in;
+	(void)samples;
+	(void)k;
+	*out = (mr_layer_needs){.x_w = true, .dy_w = true};
+}
+
+static mr_status embedding_forward(const mr_layer_call *c)
+{
+	c->k->embed(c->kc, mr_layer_rows(c), c->in.rows, c->out.cols, c->x[0], c->w[0],
+		    c->cfg->context ? c->w[1] : NULL, c->y);
+	return MR_OK;
+}
+
+static mr_status embedding_backward_weight(const mr_layer_call *c)
+{
+	int64_t t = c->in.rows, cols = c->out.cols, spare = c->cfg->context - t;
+	void *dwpe = c->cfg->context ? c->dw[1] : NULL;
+
+	c->k->embed_backward(c->kc, mr_layer_rows(c), t, cols, c->cfg->vocab, c->x[0], c->dy, c->dw[0], dwpe,
+			     c->dw_add);
+	if (dwpe && spare > 0 && !c->dw_add) /* positions that this run never uses; the kernel knows t rows only */
+		memset((char *)dwpe + mr_layer_bytes(c->k, t * cols), 0, mr_layer_bytes(c->k, spare * cols));
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_embedding = {
+	.name = "embedding",
+	.summary = "token embedding plus learned positions",
+	.n_in = 1,
+	.shape = embedding_shape,
+	.params = embedding_params,
+	.needs = embedding_needs,
+	.forward = embedding_forward,
+	.backward_input = mr_layer_pass,
+	.backward_weight = embedding_backward_weight,
+};

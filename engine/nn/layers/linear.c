@@ -1,0 +1,127 @@
+/*
+ * linear.c - y = act(x W + b), row by row.
+ *
+ *	x [n, in]   W [in, out] (or, transposed, [out, in])   b [out]   z = x W + b   y = act(z) [n, out]
+ *	I: dz = dy * act'(z), dx = dz W^T        W: dW = x^T dz, db = sum over rows of dz
+ *
+ * With an activation, I writes dz to `kept` for W; without one dz is dy itself and W reads that. ReLU finds its
+ * derivative in y, GELU in z, which F keeps in aux_i.
+ *
+ * Initial weights: normal with cfg.std; by default sqrt(2 / in) in front of ReLU and GELU (He, Zhang, Ren, Sun:
+ * "Delving deep into rectifiers", ICCV 2015, eq. 10) and sqrt(1 / in) without an activation, so that the variance of
+ * what flows neither grows nor dies with depth. cfg.std < 0: every weight is cfg.value. Biases start at 0. Reads of the
+ * configuration: out, act, no_bias, transposed, std, value.
+ */
+#include "nn/layers/shared.h"
+
+#include <math.h>
+
+static mr_status linear_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	MR_TRY(mr_layer_check_numbers("linear", in[0]));
+	if (cfg->out < 1)
+		return mr_fail(MR_ECONFIG, "linear needs at least 1 output column, got %lld", (long long)cfg->out);
+	*out = (mr_shape){.rows = in[0].rows, .cols = cfg->out};
+	return MR_OK;
+}
+
+static uint32_t linear_params(const mr_layer_cfg *cfg, mr_shape in, mr_param_spec spec[MR_LAYER_PARAMS])
+{
+	double std = cfg->std != 0 ? cfg->std : sqrt((cfg->act == MR_ACT_NONE ? 1.0 : 2.0) / (double)in.cols);
+
+	spec[0] = (mr_param_spec){
+		.suffix = "weight",
+		.rank = 2,
+		.dim = {cfg->transposed ? cfg->out : in.cols, cfg->transposed ? in.cols : cfg->out},
+		.init = std < 0 ? MR_INIT_VALUE : MR_INIT_NORMAL,
+		.std = std < 0 ? cfg->value : std,
+		.decay = true,
+	};
+	if (cfg->no_bias)
+		return 1;
+	spec[1] = (mr_param_spec){.suffix = "bias", .rank = 1, .dim = {cfg->out, 1}, .init = MR_INIT_ZERO};
+	return 2;
+}
+
+static void linear_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k,
+			 mr_layer_needs *out)
+{
+	double flops = 2.0 * (double)samples * (double)in.rows * (double)in.cols * (double)cfg->out;
+	size_t bytes = mr_layer_bytes(k, samples * in.rows * cfg->out);
+
+	*out = (mr_layer_needs){
+		.aux_i = cfg->act == MR_ACT_GELU ? bytes : 0,
+		.kept = cfg->act != MR_ACT_NONE ? bytes : 0,
+		.x_w = true,
+		.y_i = cfg->act == MR_ACT_RELU,
+		.dy_w = cfg->act == MR_ACT_NONE,
+		.flops_f = flops,
+		.flops_i = flops,
+		.flops_w = flops,
+	};
+}
+
+static mr_status linear_forward(const mr_layer_call *c)
+{
+	mr_gemm g = {
+		.m = mr_layer_rows(c),
+		.n = c->out.cols,
+		.k = c->in.cols,
+		.tb = c->cfg->transposed,
+		.bias = !c->cfg->no_bias,
+		.act = c->cfg->act,
+	};
+
+	return c->k->gemm(c->kc, &g, c->x[0], c->w[0], g.bias ? c->w[1] : NULL, c->y,
+			  g.act == MR_ACT_GELU ? c->aux_i : NULL);
+}
+
+static mr_status linear_backward_input(const mr_layer_call *c)
+{
+	mr_act act = c->cfg->act;
+	const void *dz = c->dy;
+	mr_gemm g = {
+		.m = mr_layer_rows(c),
+		.n = c->in.cols,
+		.k = c->out.cols,
+		.tb = !c->cfg->transposed,
+		.add = c->dx_add[0],
+	};
+
+	if (act != MR_ACT_NONE) {
+		c->k->act_backward(c->kc, act, g.m * g.k, act == MR_ACT_GELU ? c->aux_i : c->y, c->dy, c->kept);
+		dz = c->kept;
+	}
+	return c->dx[0] ? c->k->gemm(c->kc, &g, dz, c->w[0], NULL, c->dx[0], NULL) : MR_OK;
+}
+
+static mr_status linear_backward_weight(const mr_layer_call *c)
+{
+	const void *dz = c->cfg->act != MR_ACT_NONE ? c->kept : c->dy;
+	const void *x = c->x[0];
+	bool swap = c->cfg->transposed;
+	mr_gemm g = {
+		.m = swap ? c->out.cols : c->in.cols,
+		.n = swap ? c->in.cols : c->out.cols,
+		.k = mr_layer_rows(c),
+		.ta = true,
+		.add = c->dw_add,
+	};
+
+	MR_TRY(c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL));
+	if (!c->cfg->no_bias)
+		c->k->colsum(c->kc, g.k, c->out.cols, dz, c->dw[1], c->dw_add);
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_linear = {
+	.name = "linear",
+	.summary = "y = act(x W + b)",
+	.n_in = 1,
+	.shape = linear_shape,
+	.params = linear_params,
+	.needs = linear_needs,
+	.forward = linear_forward,
+	.backward_input = linear_backward_input,
+	.backward_weight = linear_backward_weight,
+};

@@ -1,0 +1,48 @@
+/*
+ * mse.c - the loss of a regression: half the squared distance to the target, mean over rows.
+ *
+ *	a, target [n, cols]   loss = sum over all elements of (a - target)^2 / (2 n)
+ *	F overwrites a by (a - target) / n
+ *
+ * (DECISIONS 11: the mean is over samples, not over elements.) I has nothing left to do. Reads nothing of the
+ * configuration.
+ */
+#include "nn/layers/shared.h"
+
+static mr_status mse_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	(void)cfg;
+	MR_TRY(mr_layer_check_numbers("mse", in[0]));
+	*out = in[0];
+	return MR_OK;
+}
+
+static mr_status mse_target(const mr_layer_cfg *cfg, mr_shape in, mr_shape target)
+{
+	(void)cfg;
+	if (target.tokens)
+		return mr_fail(MR_ECONFIG, "mse needs numbers as targets, the data has classes");
+	if (target.rows != in.rows || target.cols != in.cols)
+		return mr_fail(MR_ECONFIG,
+			       "mse compares equal shapes: the model gives %lld x %lld, the data %lld x %lld",
+			       (long long)in.rows, (long long)in.cols, (long long)target.rows, (long long)target.cols);
+	return MR_OK;
+}
+
+static mr_status mse_forward(const mr_layer_call *c)
+{
+	*c->loss = c->k->mse(c->kc, mr_layer_rows(c), c->in.cols, (void *)c->x[0], c->target);
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_mse = {
+	.name = "mse",
+	.summary = "loss: half the squared distance to the target",
+	.n_in = 1,
+	.loss = true,
+	.shape = mse_shape,
+	.target = mse_target,
+	.needs = mr_layer_needs_nothing,
+	.forward = mse_forward,
+	.backward_input = mr_layer_pass,
+};

@@ -1,0 +1,52 @@
+/*
+ * residual.c - y = a + b: a branch joins the stream it left.
+ *
+ * The gradient of both inputs is dy itself (passes_dy), so a caller that lets the three gradients share a buffer has
+ * nothing to compute; backward_input is for the one that does not. Reads nothing of the configuration.
+ */
+#include "nn/layers/shared.h"
+
+#include <string.h>
+
+static mr_status residual_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	(void)cfg;
+	MR_TRY(mr_layer_check_numbers("residual", in[0]));
+	MR_TRY(mr_layer_check_numbers("residual", in[1]));
+	if (in[0].rows != in[1].rows || in[0].cols != in[1].cols)
+		return mr_fail(MR_ECONFIG, "residual adds equal shapes, got %lld x %lld and %lld x %lld",
+			       (long long)in[0].rows, (long long)in[0].cols, (long long)in[1].rows,
+			       (long long)in[1].cols);
+	*out = in[0];
+	return MR_OK;
+}
+
+static mr_status residual_forward(const mr_layer_call *c)
+{
+	c->k->sum(c->kc, mr_layer_count(c->in, c->samples), c->x[0], c->x[1], c->y);
+	return MR_OK;
+}
+
+static mr_status residual_backward_input(const mr_layer_call *c)
+{
+	int64_t n = mr_layer_count(c->in, c->samples);
+
+	for (int i = 0; i < 2; i++) {
+		if (c->dx[i] && c->dx_add[i])
+			c->k->sum(c->kc, n, c->dx[i], c->dy, c->dx[i]);
+		else if (c->dx[i] && c->dx[i] != c->dy)
+			memcpy(c->dx[i], c->dy, mr_layer_bytes(c->k, n));
+	}
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_residual = {
+	.name = "residual",
+	.summary = "y = a + b",
+	.n_in = 2,
+	.passes_dy = true,
+	.shape = residual_shape,
+	.needs = mr_layer_needs_nothing,
+	.forward = residual_forward,
+	.backward_input = residual_backward_input,
+};

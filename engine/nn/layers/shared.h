@@ -1,0 +1,63 @@
+/*
+ * shared.h - what several layers say in the same words. Only for the files of this folder.
+ *
+ * Each file ends in its mr_layer_ops; the header of the folder's contract is nn/layer.h.
+ */
+#ifndef MR_NN_LAYERS_SHARED_H
+#define MR_NN_LAYERS_SHARED_H
+
+#include "nn/layer.h"
+
+#define MR_LAYER(id) extern const mr_layer_ops mr_layer_##id;
+#include "nn/layers/layers.def"
+#undef MR_LAYER
+
+/* Rows of a micro-batch's input 0. */
+static inline int64_t mr_layer_rows(const mr_layer_call *c)
+{
+	return c->samples * c->in.rows;
+}
+
+/* Elements of a micro-batch of @samples values of shape @s. */
+static inline int64_t mr_layer_count(mr_shape s, int64_t samples)
+{
+	return samples * s.rows * s.cols;
+}
+
+/* Bytes of @n elements in @k's dtype; 0 without kernels. */
+static inline size_t mr_layer_bytes(const mr_kernels *k, int64_t n)
+{
+	return k ? (size_t)n * mr_dtype_bytes(k->dtype) : 0;
+}
+
+/* A start within scratch, or the next part of it: parts begin on cache lines. */
+static inline size_t mr_layer_align(size_t bytes)
+{
+	return (bytes + 63) & ~(size_t)63;
+}
+
+/* needs() of a layer that saves nothing and multiplies no matrices. */
+static inline void mr_layer_needs_nothing(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k,
+					  mr_layer_needs *out)
+{
+	(void)cfg;
+	(void)in;
+	(void)samples;
+	(void)k;
+	*out = (mr_layer_needs){0};
+}
+
+/* backward_input where there is nothing to do: tokens have no gradient, and a loss made its gradient in F. */
+static inline mr_status mr_layer_pass(const mr_layer_call *c)
+{
+	(void)c;
+	return MR_OK;
+}
+
+/* Input @s must be numbers, not tokens. */
+static inline mr_status mr_layer_check_numbers(const char *layer, mr_shape s)
+{
+	return s.tokens ? mr_fail(MR_ECONFIG, "%s takes numbers, got tokens", layer) : MR_OK;
+}
+
+#endif

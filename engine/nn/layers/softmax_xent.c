@@ -1,0 +1,49 @@
+/*
+ * softmax_xent.c - the loss of a classifier: minus the logarithm of the probability that softmax gives to the right
+ * class.
+ *
+ *	logits [n, classes]   targets [n] int32   loss = mean over rows of log(sum exp(logits)) - logits[target]
+ *	F overwrites the logits by dlogits = (softmax(logits) - onehot(target)) / n
+ *
+ * The mean is over all rows of the micro-batch (samples, or tokens of a gpt), summed in f64 (DECISIONS 11). I has
+ * nothing left to do. Reads nothing of the configuration; the classes are the input's columns.
+ */
+#include "nn/layers/shared.h"
+
+static mr_status softmax_xent_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	(void)cfg;
+	MR_TRY(mr_layer_check_numbers("softmax_xent", in[0]));
+	*out = in[0];
+	return MR_OK;
+}
+
+static mr_status softmax_xent_target(const mr_layer_cfg *cfg, mr_shape in, mr_shape target)
+{
+	(void)cfg;
+	if (!target.tokens)
+		return mr_fail(MR_ECONFIG, "softmax_xent needs classes as targets, the data has %lld numbers a sample",
+			       (long long)(target.rows * target.cols));
+	if (target.rows != in.rows || target.cols != 1)
+		return mr_fail(MR_ECONFIG, "softmax_xent needs %lld targets a sample, the data has %lld x %lld",
+			       (long long)in.rows, (long long)target.rows, (long long)target.cols);
+	return MR_OK;
+}
+
+static mr_status softmax_xent_forward(const mr_layer_call *c)
+{
+	*c->loss = c->k->xent(c->kc, mr_layer_rows(c), c->in.cols, (void *)c->x[0], c->target);
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_softmax_xent = {
+	.name = "softmax_xent",
+	.summary = "loss: softmax cross-entropy against classes",
+	.n_in = 1,
+	.loss = true,
+	.shape = softmax_xent_shape,
+	.target = softmax_xent_target,
+	.needs = mr_layer_needs_nothing,
+	.forward = softmax_xent_forward,
+	.backward_input = mr_layer_pass,
+};
