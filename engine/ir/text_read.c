@@ -109,9 +109,9 @@ static mr_status version(mr_text_reader *r, int32_t *v)
 	if (r->section == MR_PROLOGUE ? *s == '+' : !sign)
 		return REFUSE(r, "\"%s\": a version is %s", r->word,
 			      r->section == MR_PROLOGUE ? "a number such as v2 in the prologue" : "an offset such as v+0 or v-2 here");
-	if (!digits(s + sign, 0, INT32_MAX, &x))
+	if (!digits(s + sign, 0, (uint64_t)INT32_MAX + minus, &x))
 		return REFUSE(r, "\"%s\" is not a version (at most %d)", r->word, INT32_MAX);
-	*v = minus ? -(int32_t)x : (int32_t)x;
+	*v = (int32_t)(minus ? -(int64_t)x : (int64_t)x);
 	return MR_OK;
 }
 

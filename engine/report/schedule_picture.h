@@ -1,0 +1,40 @@
+/*
+ * schedule_picture.h - what the workers did when, as a picture: one row a worker, time to the right.
+ *
+ * Both forms draw trace records, so they show a walk and a run alike. Boxes are instructions and carry the number of their
+ * micro-batch; what is empty is idle time.
+ *
+ *	w0 F0F1F2F3......B0--F4..B1--F5..B2--F6        (text; "." is idle, "-" goes on with the instruction before it)
+ *	w1 ..F0F1F2....B0--F3..B1--F4..B2--F5
+ *	   0         5         10        15
+ *
+ * Text: a column stands for the same time everywhere. Where time permits a column is an exact fraction of all durations;
+ * where it does not (many instructions, measured times) each column shows what took most of it.
+ * SVG: a standalone file of at most about 2400 pixels' width, light background, no scripts, no fonts of its own; a number
+ * is left out where it would not fit into its box. Instructions that take no time (free optimizer steps) are fine ticks.
+ */
+#ifndef MR_REPORT_SCHEDULE_PICTURE_H
+#define MR_REPORT_SCHEDULE_PICTURE_H
+
+#include <stdio.h>
+
+#include "ir/trace.h"
+
+typedef struct mr_schedule_picture {
+	const mr_trace_rec *rec; /* [n_rec], borrowed, in any order */
+	size_t n_rec;
+	uint16_t n_workers;      /* rows; records of other workers break the contract */
+	double unit;             /* trace time that the axis counts as 1, > 0 */
+	const char *unit_name;   /* of the axis, such as "ms"; NULL: none */
+	const char *title;       /* NULL: none */
+	const char *subtitle;    /* second line of the SVG; NULL: none */
+	bool versions;           /* SVG: write the weight version read under the micro-batch */
+} mr_schedule_picture;
+
+/** Draw @p as text, no line longer than @columns (at least 20). Errors: MR_EINVAL for a bad argument, MR_EIO, MR_ERESOURCE. */
+mr_status mr_schedule_picture_text(const mr_schedule_picture *p, unsigned columns, FILE *out) MR_MUST_USE;
+
+/** Write @p as an SVG file. Errors: MR_EINVAL for a bad argument, MR_EIO when @out refuses. */
+mr_status mr_schedule_picture_svg(const mr_schedule_picture *p, FILE *out) MR_MUST_USE;
+
+#endif
