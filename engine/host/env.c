@@ -1,0 +1,76 @@
+#include "host/env.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char guard[] = "MILLRACE_RESTARTED";
+
+static const char *const harmful[] = {
+	"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY", "KMP_HW_SUBSET", "OMP_WAIT_POLICY",
+	"GOMP_SPINCOUNT", "KMP_BLOCKTIME", "OMP_NUM_THREADS", "OMP_DYNAMIC", "OMP_NESTED", "OMP_MAX_ACTIVE_LEVELS",
+	"OMP_THREAD_LIMIT", "OMP_STACKSIZE",
+};
+
+static void add(char *story, size_t size, const char *fmt, const char *name, const char *value)
+{
+	size_t used = strlen(story);
+
+	snprintf(story + used, size - used, fmt, used ? ", " : "", name, value);
+}
+
+static void say(const mr_env_params *p, const char *line)
+{
+	if (p->say)
+		p->say(p->ctx, line);
+}
+
+/* Take the harmful variables out of the environment; @story lists them. Returns whether anything changed. */
+static bool clean(bool shared, char *story, size_t size)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < sizeof(harmful) / sizeof(harmful[0]); i++) {
+		const char *value = getenv(harmful[i]);
+
+		if (!value || (shared && !strcmp(harmful[i], "GOMP_SPINCOUNT") && !strcmp(value, MR_ENV_SHARED_SPINCOUNT)))
+			continue;
+		add(story, size, "%scleared %s=%s", harmful[i], value);
+		unsetenv(harmful[i]);
+		changed = true;
+	}
+	if (shared && !getenv("GOMP_SPINCOUNT")) {
+		add(story, size, "%sset %s=%s", "GOMP_SPINCOUNT", MR_ENV_SHARED_SPINCOUNT);
+		setenv("GOMP_SPINCOUNT", MR_ENV_SHARED_SPINCOUNT, 1);
+		changed = true;
+	}
+	return changed;
+}
+
+mr_status mr_env_prepare(const mr_env_params *p)
+{
+	const char *exe = p->exe ? p->exe : "/proc/self/exe";
+	const char *told = getenv(guard);
+	char story[640] = "", line[768];
+	int error;
+
+	if (told) {
+		snprintf(line, sizeof(line), "environment: started again with %s", told);
+		unsetenv(guard);
+		say(p, line);
+		return MR_OK;
+	}
+	if (!clean(p->shared, story, sizeof(story)))
+		return MR_OK;
+	snprintf(line, sizeof(line), "environment: starting again, %s", story);
+	say(p, line);
+	setenv(guard, story, 1);
+	fflush(NULL); /* what stdio holds would be lost */
+	execv(exe, p->argv);
+	error = errno;
+	unsetenv(guard);
+	return mr_fail(MR_EIO, "cannot start %s again (%s): the OpenMP settings of the environment are still in force", exe,
+		       strerror(error));
+}

@@ -1,0 +1,142 @@
+#include "host/probe.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/clock.h"
+
+enum { MAX_BATCHES = 256, ROUNDS = 200, GIVE_UP_NS = 2000000000 };
+
+typedef struct pingpong {
+	_Alignas(64) _Atomic uint32_t ball; /* odd: b has it, even: a has it */
+	_Alignas(64) _Atomic uint32_t quit;
+	_Atomic uint32_t error; /* errno of the first pin that failed */
+	uint32_t cpu[2];
+	uint64_t budget_ns;
+	double ns[MAX_BATCHES]; /* one way, per batch */
+	uint32_t n;
+} pingpong;
+
+static int pin_to(uint32_t cpu)
+{
+	cpu_set_t *set = CPU_ALLOC(cpu + 1);
+	size_t size = CPU_ALLOC_SIZE(cpu + 1);
+	int error;
+
+	if (!set)
+		return ENOMEM;
+	CPU_ZERO_S(size, set);
+	CPU_SET_S(cpu, size, set);
+	error = sched_setaffinity(0, size, set) ? errno : 0;
+	CPU_FREE(set);
+	return error;
+}
+
+/* Spin until the ball is @want; false when the other side has given up. */
+static bool await(pingpong *p, uint32_t want)
+{
+	while (atomic_load_explicit(&p->ball, memory_order_acquire) != want)
+		if (atomic_load_explicit(&p->quit, memory_order_relaxed))
+			return false;
+	return true;
+}
+
+/* Both sides: pin, and give up together when one cannot. */
+static bool take_place(pingpong *p, int side)
+{
+	int error = pin_to(p->cpu[side]);
+
+	if (!error)
+		return true;
+	atomic_store_explicit(&p->error, (uint32_t)error, memory_order_relaxed);
+	atomic_store_explicit(&p->quit, 1, memory_order_relaxed);
+	return false;
+}
+
+static void *answer(void *arg)
+{
+	pingpong *p = arg;
+
+	if (!take_place(p, 1))
+		return NULL;
+	for (uint32_t ball = 1; await(p, ball); ball += 2)
+		atomic_store_explicit(&p->ball, ball + 1, memory_order_release);
+	return NULL;
+}
+
+static void *serve(void *arg)
+{
+	pingpong *p = arg;
+	uint64_t begin, end;
+	uint32_t ball = 0;
+
+	if (!take_place(p, 0))
+		return NULL;
+	begin = mr_clock_ns();
+	/* The first batch warms up and is dropped; a host that stops one CPU must not make this take forever. */
+	for (uint32_t batch = 0; batch <= MAX_BATCHES; batch++) {
+		uint64_t t = mr_clock_ns();
+
+		for (int i = 0; i < ROUNDS; i++, ball += 2) {
+			atomic_store_explicit(&p->ball, ball + 1, memory_order_release);
+			if (!await(p, ball + 2))
+				return NULL;
+		}
+		end = mr_clock_ns();
+		if (batch)
+			p->ns[p->n++] = (double)(end - t) / (2.0 * ROUNDS);
+		if ((batch && end - begin > p->budget_ns) || end - begin > GIVE_UP_NS)
+			break;
+	}
+	atomic_store_explicit(&p->quit, 1, memory_order_relaxed);
+	return NULL;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+mr_status mr_probe_pair(uint32_t a, uint32_t b, uint32_t budget_us, mr_probe_pingpong *result)
+{
+	pingpong p = {.cpu = {a, b}, .budget_ns = (uint64_t)budget_us * 1000};
+	pthread_t thread[2];
+	int error;
+
+	if (a == b)
+		return mr_fail(MR_EINVAL, "a ping-pong needs two CPUs, got CPU %u twice", a);
+	error = pthread_create(&thread[1], NULL, answer, &p);
+	if (error)
+		return mr_fail(MR_ERESOURCE, "cannot start a ping-pong thread: %s", strerror(error));
+	error = pthread_create(&thread[0], NULL, serve, &p);
+	if (error)
+		atomic_store_explicit(&p.quit, 1, memory_order_relaxed);
+	else
+		pthread_join(thread[0], NULL);
+	pthread_join(thread[1], NULL);
+	if (error)
+		return mr_fail(MR_ERESOURCE, "cannot start a ping-pong thread: %s", strerror(error));
+	error = (int)atomic_load_explicit(&p.error, memory_order_relaxed);
+	if (error)
+		return mr_fail(MR_ERESOURCE, "cannot pin a ping-pong to CPUs %u and %u: %s", a, b, strerror(error));
+	if (!p.n)
+		return mr_fail(MR_ERESOURCE, "the ping-pong between CPUs %u and %u did not get through a batch", a, b);
+	qsort(p.ns, p.n, sizeof(p.ns[0]), by_value);
+	result->one_way_ns = p.ns[p.n / 2];
+	result->low_ns = p.ns[p.n / 4];
+	result->high_ns = p.ns[p.n * 3 / 4];
+	result->distance = result->one_way_ns < MR_PROBE_FAR_NS ? MR_PROBE_NEAR : MR_PROBE_FAR;
+	return MR_OK;
+}
+
+const char *mr_probe_name(mr_probe_distance d)
+{
+	return d == MR_PROBE_NEAR ? "NEAR" : "FAR";
+}
