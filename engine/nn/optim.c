@@ -1,0 +1,34 @@
+#include "nn/optim.h"
+
+#include <string.h>
+
+#define MR_OPTIM(id) extern const mr_optim_ops mr_optim_##id;
+#include "nn/optim/optim.def"
+#undef MR_OPTIM
+
+static const mr_optim_ops *const optimizers[] = {
+#define MR_OPTIM(id) &mr_optim_##id,
+#include "nn/optim/optim.def"
+#undef MR_OPTIM
+};
+
+#define N_OPTIMIZERS (sizeof(optimizers) / sizeof(optimizers[0]))
+
+const mr_optim_ops *mr_optim_at(uint32_t i)
+{
+	return i < N_OPTIMIZERS ? optimizers[i] : NULL;
+}
+
+const mr_optim_ops *mr_optim_find(const char *name)
+{
+	for (size_t i = 0; i < N_OPTIMIZERS; i++)
+		if (!strcmp(optimizers[i]->name, name))
+			return optimizers[i];
+	return NULL;
+}
+
+void mr_optim_init(mr_optim *o, const mr_optim_ops *ops, const mr_values *values)
+{
+	*o = (mr_optim){.ops = ops};
+	ops->init(o, values);
+}

@@ -1,0 +1,40 @@
+/* Kingma and Ba, "Adam", ICLR 2015, algorithm 1. */
+#include "nn/optim/part.h"
+
+#include <math.h>
+
+static const mr_option options[] = {
+	MR_OPTIM_ADAM("0"),
+	{NULL},
+};
+
+const char *const mr_optim_adam_states[2] = {"exp_avg", "exp_avg_sq"};
+
+void mr_optim_adam_init(mr_optim *o, const mr_values *values)
+{
+	o->b1 = mr_values_float(values, "beta1");
+	o->b2 = mr_values_float(values, "beta2");
+	o->eps = mr_values_float(values, "eps");
+	o->weight_decay = mr_values_float(values, "weight_decay");
+}
+
+void mr_optim_adam_step(const mr_optim *o, const mr_optim_call *c)
+{
+	/* From the commit number, not from running products: a resumed run then needs no further state. */
+	double c1 = 1 - pow(o->b1, (double)c->t);
+	double c2 = 1 - pow(o->b2, (double)c->t);
+
+	c->k->step_adam(c->kc, c->n, c->src, c->dst, c->g, c->state[0], c->state[1], c->gscale, c->lr,
+			mr_optim_decay(o, c), o->b1, o->b2, o->eps, c1, c2);
+}
+
+extern const mr_optim_ops mr_optim_adam;
+const mr_optim_ops mr_optim_adam = {
+	.name = "adam",
+	.summary = "running mean of gradients over the root of the running mean of squares, both bias-corrected",
+	.options = options,
+	.n_states = 2,
+	.state_names = mr_optim_adam_states,
+	.init = mr_optim_adam_init,
+	.step = mr_optim_adam_step,
+};

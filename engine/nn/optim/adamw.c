@@ -1,0 +1,19 @@
+/* Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019. Decay is decoupled in every optimizer here, so
+ * only the default differs from adam. */
+#include "nn/optim/part.h"
+
+static const mr_option options[] = {
+	MR_OPTIM_ADAM("0.01"),
+	{NULL},
+};
+
+extern const mr_optim_ops mr_optim_adamw;
+const mr_optim_ops mr_optim_adamw = {
+	.name = "adamw",
+	.summary = "adam with weight decay by default",
+	.options = options,
+	.n_states = 2,
+	.state_names = mr_optim_adam_states,
+	.init = mr_optim_adam_init,
+	.step = mr_optim_adam_step,
+};

@@ -1,0 +1,34 @@
+#include "nn/optim/part.h"
+
+static const mr_option options[] = {
+	{"mu", MR_OPT_FLOAT, "0.9", 0, 0.999999, NULL, NULL, "memory of the momentum buffer: buf = mu buf + g"},
+	{"nesterov", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "step along g + mu buf instead of buf"},
+	MR_OPTIM_DECAY("0"),
+	{NULL},
+};
+
+static const char *const state_names[] = {"momentum"};
+
+static void init(mr_optim *o, const mr_values *values)
+{
+	o->mu = mr_values_float(values, "mu");
+	o->nesterov = mr_values_bool(values, "nesterov");
+	o->weight_decay = mr_values_float(values, "weight_decay");
+}
+
+static void step(const mr_optim *o, const mr_optim_call *c)
+{
+	c->k->step_momentum(c->kc, c->n, c->src, c->dst, c->g, c->state[0], c->gscale, c->lr, mr_optim_decay(o, c), o->mu,
+			    o->nesterov);
+}
+
+extern const mr_optim_ops mr_optim_momentum;
+const mr_optim_ops mr_optim_momentum = {
+	.name = "momentum",
+	.summary = "heavy ball without dampening: buf = mu buf + g, w -= lr buf",
+	.options = options,
+	.n_states = 1,
+	.state_names = state_names,
+	.init = init,
+	.step = step,
+};
