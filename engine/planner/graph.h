@@ -72,7 +72,7 @@ typedef struct mr_graph {
 	mr_param *params;
 	uint32_t n_nodes, n_values, n_params;
 	mr_shape input, target; /* of one sample */
-	bool finished;
+	uint16_t *cut;       /* [n_nodes]: see mr_graph_cut_value; NULL until mr_graph_finish */
 	uint32_t cap_nodes, cap_values, cap_params; /* room in the arrays: the graph's own business */
 } mr_graph;
 
@@ -115,7 +115,8 @@ uint32_t mr_graph_find_param(const mr_graph *g, const char *name);
  * (DECISIONS 11, 24).
  */
 bool mr_graph_cut_ok(const mr_graph *g, uint32_t node);
-/** The value that crosses into a stage that begins at @node (cut_ok): value 0 for node 0. */
+/** The value that crosses into a stage that begins at @node, value 0 or the output of the node before; MR_GRAPH_NO_VALUE
+ * where none may begin. */
 uint16_t mr_graph_cut_value(const mr_graph *g, uint32_t node);
 /** How many stages the model can be cut into at most. */
 uint32_t mr_graph_max_stages(const mr_graph *g);

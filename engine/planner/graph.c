@@ -1,0 +1,271 @@
+#include "planner/graph.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More elements than this in one sample or one parameter is a mistake in the configuration (8 TiB in f64), and below it
+ * no product of a size and an element's bytes overflows. */
+#define MAX_ELEMENTS ((int64_t)1 << 40)
+
+mr_status mr_graph_create(mr_shape input, mr_shape target, mr_graph **out)
+{
+	mr_graph *g = calloc(1, sizeof(*g));
+
+	*out = NULL;
+	if (!g)
+		return mr_fail(MR_ERESOURCE, "no memory for the model's graph");
+	g->input = input;
+	g->target = target;
+	g->cap_values = 16;
+	g->values = calloc(g->cap_values, sizeof(*g->values));
+	if (!g->values) {
+		mr_graph_destroy(g);
+		return mr_fail(MR_ERESOURCE, "no memory for the model's graph");
+	}
+	g->values[0] = (mr_value){.shape = input, .producer = MR_GRAPH_NO_NODE, .first_use = MR_GRAPH_NO_NODE};
+	g->n_values = 1;
+	*out = g;
+	return MR_OK;
+}
+
+void mr_graph_destroy(mr_graph *g)
+{
+	if (!g)
+		return;
+	free(g->nodes);
+	free(g->values);
+	free(g->params);
+	free(g->cut);
+	free(g);
+}
+
+/* Room for @want elements of @size bytes in *@array. */
+static mr_status grow(void *array, uint32_t *cap, uint32_t want, size_t size)
+{
+	uint32_t n = *cap ? *cap : 16;
+	void *old, *bigger;
+
+	if (want <= *cap)
+		return MR_OK;
+	while (n < want)
+		n *= 2;
+	memcpy(&old, array, sizeof(old));
+	bigger = realloc(old, n * size);
+	if (!bigger)
+		return mr_fail(MR_ERESOURCE, "no memory for the model's graph");
+	memcpy(array, &bigger, sizeof(bigger));
+	*cap = n;
+	return MR_OK;
+}
+
+static mr_status check_extent(const char *what, int64_t a, int64_t b)
+{
+	if (a < 1 || b < 1 || a > MAX_ELEMENTS / b)
+		return mr_fail(MR_ECONFIG, "%s would be %lld x %lld; from 1 to 2^40 elements are possible", what,
+			       (long long)a, (long long)b);
+	return MR_OK;
+}
+
+/* Name of a parameter: the suffix replaces the node's last component if it is a whole name itself. */
+static mr_status name_param(const mr_node *node, const char *suffix, char *name, size_t size)
+{
+	const char *last = strrchr(node->name, '.');
+	int stem = (int)strlen(node->name), n;
+
+	if (strchr(suffix, '.'))
+		stem = last ? (int)(last - node->name) : 0;
+	n = snprintf(name, size, "%.*s%s%s", stem, node->name, stem ? "." : "", suffix);
+	if (n >= (int)size)
+		return mr_fail(MR_ECONFIG, "the name of parameter %s is longer than %zu bytes", suffix, size - 1);
+	return MR_OK;
+}
+
+static mr_status add_params(mr_graph *g, mr_node *node, uint32_t number)
+{
+	mr_param_spec spec[MR_LAYER_PARAMS];
+
+	node->first_param = g->n_params;
+	node->n_params = node->ops->params ? node->ops->params(&node->cfg, g->values[node->in[0]].shape, spec) : 0;
+	MR_TRY(grow(&g->params, &g->cap_params, g->n_params + node->n_params, sizeof(*g->params)));
+	for (uint32_t i = 0; i < node->n_params; i++) {
+		mr_param *p = &g->params[g->n_params + i];
+
+		*p = (mr_param){
+			.rank = spec[i].rank,
+			.dim = {spec[i].dim[0], spec[i].rank == 1 ? 1 : spec[i].dim[1]},
+			.init = spec[i].init,
+			.std = spec[i].std,
+			.decay = spec[i].decay,
+			.node = number,
+			.index = i,
+			.tied_to = -1,
+		};
+		MR_TRY(check_extent(spec[i].suffix, p->dim[0], p->dim[1]));
+		p->n = p->dim[0] * p->dim[1];
+		MR_TRY(name_param(node, spec[i].suffix, p->name, sizeof(p->name)));
+		if (mr_graph_find_param(g, p->name) != UINT32_MAX)
+			return mr_fail(MR_ECONFIG, "a parameter called %s exists already", p->name);
+	}
+	return MR_OK;
+}
+
+/* Everything about the new node but its place in the graph. */
+static mr_status fill_node(mr_graph *g, mr_node *node, mr_shape *shape)
+{
+	mr_shape in[MR_LAYER_INPUTS];
+
+	if (node->n_in != node->ops->n_in)
+		return mr_fail(MR_ECONFIG, "%s takes %u inputs, got %u", node->ops->name, node->ops->n_in, node->n_in);
+	for (uint32_t i = 0; i < node->n_in; i++) {
+		if (node->in[i] >= g->n_values)
+			return mr_fail(MR_ECONFIG, "input %u is value %u, but there are only %u yet", i, node->in[i],
+				       g->n_values);
+		in[i] = g->values[node->in[i]].shape;
+		MR_TRY(check_extent("its input", in[i].rows, in[i].cols));
+	}
+	MR_TRY(node->ops->shape(&node->cfg, in, shape));
+	MR_TRY(check_extent("its output", shape->rows, shape->cols));
+	return add_params(g, node, node->number);
+}
+
+mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, const mr_layer_cfg *cfg,
+		       const uint16_t *in, uint32_t n_in, uint16_t *out)
+{
+	mr_node node = {.ops = ops, .cfg = *cfg, .out = MR_GRAPH_NO_VALUE, .number = g->n_nodes};
+	mr_shape shape;
+	mr_status st;
+
+	assert(!g->cut && n_in <= MR_LAYER_INPUTS);
+	if (strlen(name) >= sizeof(node.name))
+		return mr_fail(MR_ECONFIG, "the layer name %s is longer than %zu bytes", name, sizeof(node.name) - 1);
+	if (g->n_nodes == MR_GRAPH_MAX_NODES)
+		return mr_fail(MR_ECONFIG, "%s: a model has at most %u layers", name, MR_GRAPH_MAX_NODES);
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		if (!strcmp(g->nodes[i].name, name))
+			return mr_fail(MR_ECONFIG, "%s: a layer of that name exists already", name);
+	strcpy(node.name, name);
+	node.n_in = (uint8_t)n_in;
+	memcpy(node.in, in, n_in * sizeof(*in));
+	MR_TRY(grow(&g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof(*g->nodes)));
+	MR_TRY(grow(&g->values, &g->cap_values, g->n_values + 1, sizeof(*g->values)));
+	st = fill_node(g, &node, &shape);
+	if (st != MR_OK)
+		return mr_fail_in(st, "%s", name);
+	if (!ops->loss) {
+		node.out = (uint16_t)g->n_values;
+		g->values[g->n_values++] = (mr_value){
+			.shape = shape,
+			.producer = g->n_nodes,
+			.first_use = MR_GRAPH_NO_NODE,
+		};
+	}
+	g->n_params += node.n_params;
+	g->nodes[g->n_nodes++] = node;
+	if (out)
+		*out = node.out;
+	return MR_OK;
+}
+
+mr_status mr_graph_tie(mr_graph *g, uint32_t param, uint32_t owner)
+{
+	mr_param *p = &g->params[param], *o = &g->params[owner];
+
+	assert(param < g->n_params && owner < g->n_params);
+	if (owner >= param || o->tied_to >= 0)
+		return mr_fail(MR_ECONFIG,
+			       "%s can share only the storage of an earlier parameter that has its own, not of %s", p->name,
+			       o->name);
+	if (p->rank != o->rank || p->dim[0] != o->dim[0] || p->dim[1] != o->dim[1])
+		return mr_fail(MR_ECONFIG, "%s (%lld x %lld) cannot share the storage of %s (%lld x %lld)", p->name,
+			       (long long)p->dim[0], (long long)p->dim[1], o->name, (long long)o->dim[0],
+			       (long long)o->dim[1]);
+	p->tied_to = (int32_t)owner;
+	return MR_OK;
+}
+
+static void note_uses(mr_graph *g)
+{
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		for (uint32_t j = 0; j < g->nodes[i].n_in; j++) {
+			mr_value *v = &g->values[g->nodes[i].in[j]];
+
+			if (v->n_uses++ == 0)
+				v->first_use = i;
+			v->last_use = i;
+		}
+}
+
+static mr_status check_values(const mr_graph *g)
+{
+	for (uint32_t v = 0; v < g->n_values; v++) {
+		const mr_value *value = &g->values[v];
+		const char *of = v ? g->nodes[value->producer].name : "the model's input";
+
+		if (value->n_uses == 0)
+			return mr_fail(MR_ECONFIG, "nothing reads %s%s", v ? "the output of " : "", of);
+		if (v && value->shape.tokens)
+			return mr_fail(MR_ECONFIG, "%s gives tokens; only the model's input may be tokens, which have no "
+				       "gradient", of);
+	}
+	return MR_OK;
+}
+
+static mr_status check_loss(const mr_graph *g)
+{
+	const mr_node *last;
+	mr_status st;
+
+	if (g->n_nodes < 2)
+		return mr_fail(MR_ECONFIG, "a model is at least one layer and a loss, this one has %u", g->n_nodes);
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		if (g->nodes[i].ops->loss != (i + 1 == g->n_nodes))
+			return mr_fail(MR_ECONFIG, g->nodes[i].ops->loss ? "%s is a loss, but not the last layer"
+									 : "the last layer, %s, is no loss",
+				       g->nodes[i].name);
+	last = &g->nodes[g->n_nodes - 1];
+	if (last->in[0] == 0)
+		return mr_fail(MR_ECONFIG, "%s reads the model's input, which it would overwrite", last->name);
+	if (g->values[last->in[0]].n_uses > 1)
+		return mr_fail(MR_ECONFIG, "%s overwrites its input, but another layer reads that too", last->name);
+	st = last->ops->target(&last->cfg, g->values[last->in[0]].shape, g->target);
+	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", last->name);
+}
+
+/*
+ * What is live in front of each node: values written before it and read by it or later. Sweep and keep the count and
+ * the sum of the live values' numbers: where the count is 1 the sum is the value.
+ */
+static void find_cuts(mr_graph *g)
+{
+	uint64_t n_live = 1, sum = 0;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		const mr_node *node = &g->nodes[i];
+
+		g->cut[i] = n_live == 1 && !node->ops->loss ? (uint16_t)sum : MR_GRAPH_NO_VALUE;
+		for (uint32_t j = 0; j < node->n_in; j++)
+			if (g->values[node->in[j]].last_use == i && (j == 0 || node->in[j] != node->in[0])) {
+				n_live--;
+				sum -= node->in[j];
+			}
+		if (!node->ops->loss) {
+			n_live++;
+			sum += node->out;
+		}
+	}
+}
+
+mr_status mr_graph_finish(mr_graph *g)
+{
+	assert(!g->cut);
+	note_uses(g);
+	MR_TRY(check_loss(g));
+	MR_TRY(check_values(g));
+	g->cut = malloc(g->n_nodes * sizeof(*g->cut));
+	if (!g->cut)
+		return mr_fail(MR_ERESOURCE, "no memory for the model's graph");
+	find_cuts(g);
+	return MR_OK;
+}

@@ -1,0 +1,124 @@
+/* graph_ask.c - questions to a finished graph: names, cut points, counts, initial values. */
+#include "planner/graph.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+uint32_t mr_graph_find_node(const mr_graph *g, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		if (!strcmp(g->nodes[i].name, name))
+			return i;
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		if (len && !strncmp(g->nodes[i].name, name, len) && g->nodes[i].name[len] == '.')
+			return i;
+	return MR_GRAPH_NO_NODE;
+}
+
+uint32_t mr_graph_find_param(const mr_graph *g, const char *name)
+{
+	for (uint32_t i = 0; i < g->n_params; i++)
+		if (!strcmp(g->params[i].name, name))
+			return i;
+	return UINT32_MAX;
+}
+
+uint16_t mr_graph_cut_value(const mr_graph *g, uint32_t node)
+{
+	assert(g->cut && node < g->n_nodes);
+	return g->cut[node];
+}
+
+bool mr_graph_cut_ok(const mr_graph *g, uint32_t node)
+{
+	return mr_graph_cut_value(g, node) != MR_GRAPH_NO_VALUE;
+}
+
+uint32_t mr_graph_max_stages(const mr_graph *g)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		n += mr_graph_cut_ok(g, i);
+	return n;
+}
+
+bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i)
+{
+	return g->nodes[node].in[i] != 0;
+}
+
+int64_t mr_graph_n_params(const mr_graph *g)
+{
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i < g->n_params; i++)
+		n += g->params[i].tied_to < 0 ? g->params[i].n : 0;
+	return n;
+}
+
+static mr_layer_needs needs_of(const mr_graph *g, uint32_t i)
+{
+	const mr_node *node = &g->nodes[i];
+	mr_layer_needs needs;
+
+	node->ops->needs(&node->cfg, g->values[node->in[0]].shape, 1, NULL, &needs);
+	return needs;
+}
+
+double mr_graph_flops_forward(const mr_graph *g)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		sum += needs_of(g, i).flops_f;
+	return sum;
+}
+
+double mr_graph_flops_train(const mr_graph *g)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		mr_layer_needs needs = needs_of(g, i);
+
+		sum += needs.flops_f + needs.flops_w;
+		if (mr_graph_wants_dx(g, i, 0))
+			sum += needs.flops_i;
+	}
+	return sum;
+}
+
+static void store(mr_dtype dtype, void *dst, int64_t i, double x)
+{
+	if (dtype == MR_F64)
+		((double *)dst)[i] = x;
+	else
+		((float *)dst)[i] = (float)x;
+}
+
+void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dtype dtype, void *dst)
+{
+	const mr_param *p = &g->params[param];
+
+	if (p->tied_to >= 0)
+		p = &g->params[p->tied_to];
+	if (p->init != MR_INIT_NORMAL) {
+		double x = p->init == MR_INIT_ONE ? 1 : p->init == MR_INIT_VALUE ? p->std : 0;
+
+		for (int64_t i = 0; i < p->n; i++)
+			store(dtype, dst, i, x);
+		return;
+	}
+	for (int64_t block = 0; 4 * block < p->n; block++) {
+		double x[4];
+
+		mr_rng_normal4(seed, MR_RNG_INIT, p->index, g->nodes[p->node].number, (uint64_t)block, x);
+		for (int64_t i = 4 * block; i < p->n && i < 4 * block + 4; i++)
+			store(dtype, dst, i, p->std * x[i & 3]);
+	}
+}
