@@ -49,7 +49,8 @@ static int errno_of(const char *s)
 		int err;
 	} known[] = {
 		{"ENOSPC", ENOSPC}, {"EIO", EIO},	{"EACCES", EACCES}, {"EROFS", EROFS},
-		{"EDQUOT", EDQUOT}, {"ENOMEM", ENOMEM}, {"EINTR", EINTR}, {"ENOENT", ENOENT}, {"EMFILE", EMFILE}, {"EFBIG", EFBIG},
+		{"EDQUOT", EDQUOT}, {"ENOMEM", ENOMEM}, {"EINTR", EINTR},
+		{"ENOENT", ENOENT}, {"EMFILE", EMFILE}, {"EFBIG", EFBIG},
 	};
 	char *end;
 	long n = strtol(s, &end, 10);

@@ -17,11 +17,29 @@ static const mr_json *borrowed(const json_t *j)
 	return (const mr_json *)j;
 }
 
+/* A NUL between tokens looks to Jansson like the end of a chunk, and it reads on behind it. */
+static mr_status refuse_nul(const char *text, const char *nul)
+{
+	const char *line = text;
+	int n_line = 1;
+
+	for (const char *c = text; c < nul; c++)
+		if (*c == '\n') {
+			line = c + 1;
+			n_line++;
+		}
+	return mr_fail(MR_ECONFIG, "%d:%d: NUL byte in the text", n_line, (int)(nul - line) + 1);
+}
+
 mr_status mr_json_read_text(const char *text, size_t len, mr_json **root)
 {
+	const char *nul = len ? memchr(text, '\0', len) : NULL;
 	json_error_t error;
-	json_t *j = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+	json_t *j;
 
+	if (nul)
+		return refuse_nul(text, nul);
+	j = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
 	if (!j && json_error_code(&error) == json_error_out_of_memory)
 		return mr_fail(MR_ERESOURCE, "no memory for a JSON document of %zu bytes", len);
 	if (!j)

@@ -12,6 +12,7 @@ void mr_json_init(mr_json_writer *w, FILE *file, bool pretty)
 	*w = (mr_json_writer){.file = file, .pretty = pretty};
 }
 
+__attribute__((unused)) /* release builds assert nothing */
 static bool in_array(const mr_json_writer *w)
 {
 	return w->depth && (w->arrays >> (w->depth - 1) & 1);

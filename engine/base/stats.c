@@ -62,7 +62,7 @@ static uint64_t absorb(uint64_t h, uint64_t word)
 uint64_t mr_hash64(uint64_t seed, const void *data, size_t len)
 {
 	const uint8_t *p = data;
-	uint64_t h = seed ^ ((uint64_t)len * 0x27D4EB2F165667C5u);
+	uint64_t h = (seed + 0x9E3779B97F4A7C15u) ^ ((uint64_t)len * 0x27D4EB2F165667C5u);
 	uint64_t word;
 	size_t left = len;
 

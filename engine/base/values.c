@@ -99,15 +99,13 @@ mr_status mr_values_expected(const mr_option *o, const char *got)
 	return mr_fail(MR_ECONFIG, "expected %s from %s to %s%s%s, got %s", what, min, max, space, unit, got);
 }
 
-static mr_status find(mr_values *v, const char *name, struct mr_entry **entry, const mr_option **option)
+/* The option called @name and its entry; NULL if there is none. */
+static const mr_option *find(mr_values *v, const char *name, struct mr_entry **entry)
 {
 	const mr_option *o = mr_option_find(v->table, name);
 
-	if (!o)
-		return mr_values_unknown(v, name);
-	*option = o;
-	*entry = &v->entries[o - v->table];
-	return MR_OK;
+	*entry = o ? &v->entries[o - v->table] : NULL;
+	return o;
 }
 
 static bool in_range(const mr_option *o, double x)
@@ -124,10 +122,11 @@ static void mark(struct mr_entry *e)
 mr_status mr_values_set_int(mr_values *v, const char *name, int64_t value)
 {
 	struct mr_entry *e;
-	const mr_option *o;
+	const mr_option *o = find(v, name, &e);
 	char got[32];
 
-	MR_TRY(find(v, name, &e, &o));
+	if (!o)
+		return mr_values_unknown(v, name);
 	if (o->type == MR_OPT_FLOAT)
 		return mr_values_set_float(v, name, (double)value);
 	snprintf(got, sizeof(got), "%lld", (long long)value);
@@ -141,10 +140,11 @@ mr_status mr_values_set_int(mr_values *v, const char *name, int64_t value)
 mr_status mr_values_set_float(mr_values *v, const char *name, double value)
 {
 	struct mr_entry *e;
-	const mr_option *o;
+	const mr_option *o = find(v, name, &e);
 	char got[32];
 
-	MR_TRY(find(v, name, &e, &o));
+	if (!o)
+		return mr_values_unknown(v, name);
 	if (o->type != MR_OPT_FLOAT || !in_range(o, value))
 		return mr_values_expected(o, mr_double_text(value, got));
 	e->number = value;
@@ -155,9 +155,10 @@ mr_status mr_values_set_float(mr_values *v, const char *name, double value)
 mr_status mr_values_set_bool(mr_values *v, const char *name, bool value)
 {
 	struct mr_entry *e;
-	const mr_option *o;
+	const mr_option *o = find(v, name, &e);
 
-	MR_TRY(find(v, name, &e, &o));
+	if (!o)
+		return mr_values_unknown(v, name);
 	if (o->type != MR_OPT_BOOL)
 		return mr_values_expected(o, value ? "true" : "false");
 	e->truth = value;
@@ -201,10 +202,11 @@ static mr_status wrong_choice(const mr_option *o, const char *value)
 mr_status mr_values_set_string(mr_values *v, const char *name, const char *value)
 {
 	struct mr_entry *e;
-	const mr_option *o;
+	const mr_option *o = find(v, name, &e);
 	char got[112], *copy;
 
-	MR_TRY(find(v, name, &e, &o));
+	if (!o)
+		return mr_values_unknown(v, name);
 	if (o->type == MR_OPT_ENUM && !is_choice(o->choices, value))
 		return wrong_choice(o, value);
 	snprintf(got, sizeof(got), "\"%.100s\"", value);
@@ -222,12 +224,13 @@ mr_status mr_values_set_string(mr_values *v, const char *name, const char *value
 mr_status mr_values_set_floats(mr_values *v, const char *name, const double *values, size_t n)
 {
 	struct mr_entry *e;
-	const mr_option *o;
+	const mr_option *o = find(v, name, &e);
 	size_t bytes;
 	double *copy;
 	char got[32];
 
-	MR_TRY(find(v, name, &e, &o));
+	if (!o)
+		return mr_values_unknown(v, name);
 	if (o->type != MR_OPT_FLOATS)
 		return mr_values_expected(o, "a list");
 	for (size_t i = 0; i < n; i++)

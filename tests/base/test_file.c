@@ -1,0 +1,150 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static char dir[64], path[96];
+
+static void make_dir(void)
+{
+	strcpy(dir, "/tmp/mr_file_XXXXXX");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/f", dir);
+}
+
+static void remove_dir(void)
+{
+	unlink(path);
+	CU_ASSERT_EQUAL(rmdir(dir), 0); /* so no temporary file is left */
+}
+
+static void check_holds(const char *expected)
+{
+	char *buf;
+	size_t len;
+
+	MR_CHECK_OK(mr_file_read(path, 1000, &buf, &len));
+	CU_ASSERT_EQUAL(len, strlen(expected));
+	CU_ASSERT_STRING_EQUAL(buf, expected);
+	free(buf);
+}
+
+static void test_read_refuses(void)
+{
+	char *buf = NULL;
+	size_t len;
+	int fd;
+
+	make_dir();
+	MR_CHECK_FAIL(mr_file_read(path, 10, &buf, &len), MR_EIO, "/f: no such file");
+	MR_CHECK_FAIL(mr_file_read(dir, 10, &buf, &len), MR_EIO, "is a directory, expected a file");
+	fd = open(path, O_WRONLY | O_CREAT, 0600);
+	MR_CHECK_FAIL(mr_file_read(path, 10, &buf, &len), MR_EIO, "/f: is empty");
+	CU_ASSERT_EQUAL(write(fd, "0123456789a", 11), 11);
+	close(fd);
+	MR_CHECK_FAIL(mr_file_read(path, 10, &buf, &len), MR_EIO, "/f: is larger than 10 B");
+	CU_ASSERT_PTR_NULL(buf);
+	MR_CHECK_OK(mr_file_read(path, 11, &buf, &len));
+	CU_ASSERT_EQUAL(len, 11);
+	CU_ASSERT_STRING_EQUAL(buf, "0123456789a");
+	free(buf);
+	MR_CHECK_OK(mr_file_read(path, SIZE_MAX, &buf, &len));
+	free(buf);
+	remove_dir();
+}
+
+/* Without a size beforehand: the buffer grows, and the cap holds all the same. */
+static void check_pipe(size_t bytes, size_t max, bool fits)
+{
+	char name[32], *data = malloc(bytes + 1), *buf;
+	int ends[2];
+	size_t len;
+
+	memset(data, 'p', bytes);
+	CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+	CU_ASSERT_EQUAL_FATAL(write(ends[1], data, bytes), (ssize_t)bytes); /* below a pipe's 64 KiB */
+	close(ends[1]);
+	snprintf(name, sizeof(name), "/dev/fd/%d", ends[0]);
+	if (fits) {
+		MR_CHECK_OK(mr_file_read(name, max, &buf, &len));
+		CU_ASSERT_EQUAL(len, bytes);
+		CU_ASSERT_EQUAL(memcmp(buf, data, bytes), 0);
+		CU_ASSERT_EQUAL(buf[len], '\0');
+		free(buf);
+	} else {
+		MR_CHECK_FAIL(mr_file_read(name, max, &buf, &len), MR_EIO, "is larger than");
+	}
+	close(ends[0]);
+	free(data);
+}
+
+static void test_read_pipe(void)
+{
+	check_pipe(1, 1, true);
+	check_pipe(2, 1, false);
+	check_pipe(4096, 100000, true);
+	check_pipe(4098, 100000, true);
+	check_pipe(50000, 50000, true);
+	check_pipe(50001, 50000, false);
+}
+
+static void test_replace(void)
+{
+	struct stat st;
+
+	make_dir();
+	MR_CHECK_OK(mr_file_replace(path, "first", 5));
+	check_holds("first");
+	MR_CHECK_OK(mr_file_replace(path, "2nd", 3));
+	check_holds("2nd");
+	MR_CHECK_OK(mr_file_replace(path, "", 0));
+	CU_ASSERT_EQUAL(stat(path, &st), 0);
+	CU_ASSERT_EQUAL(st.st_size, 0);
+	remove_dir();
+}
+
+static void test_replace_without_directory_part(void)
+{
+	int here = open(".", O_RDONLY | O_DIRECTORY);
+
+	make_dir();
+	CU_ASSERT_EQUAL_FATAL(chdir(dir), 0);
+	MR_CHECK_OK(mr_file_replace("f", "x", 1));
+	CU_ASSERT_EQUAL(fchdir(here), 0);
+	close(here);
+	check_holds("x");
+	remove_dir();
+}
+
+static void test_replace_failures(void)
+{
+	char inside[128];
+
+	make_dir();
+	snprintf(inside, sizeof(inside), "%s/none/f", dir);
+	MR_CHECK_FAIL(mr_file_replace(inside, "x", 1), MR_EIO, "cannot create");
+	CU_ASSERT_EQUAL(mkdir(path, 0700), 0); /* a directory in the way: the rename fails, the temporary file goes */
+	MR_CHECK_FAIL(mr_file_replace(path, "x", 1), MR_EIO, "cannot rename");
+	CU_ASSERT_EQUAL(rmdir(path), 0);
+	CU_ASSERT_EQUAL(rmdir(dir), 0);
+	MR_CHECK_FAIL(mr_file_sync_dir(dir), MR_EIO, "cannot open directory");
+}
+
+void mr_suite_file(void); /* the runner declares it too */
+
+void mr_suite_file(void)
+{
+	MR_SUITE("file");
+
+	MR_TEST(test_read_refuses);
+	MR_TEST(test_read_pipe);
+	MR_TEST(test_replace);
+	MR_TEST(test_replace_without_directory_part);
+	MR_TEST(test_replace_failures);
+}
