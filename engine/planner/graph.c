@@ -175,8 +175,8 @@ mr_status mr_graph_tie(mr_graph *g, uint32_t param, uint32_t owner)
 	assert(param < g->n_params && owner < g->n_params);
 	if (owner >= param || o->tied_to >= 0)
 		return mr_fail(MR_ECONFIG,
-			       "%s can share only the storage of an earlier parameter that has its own, not of %s", p->name,
-			       o->name);
+			       "%s can share only the storage of an earlier parameter that has its own, not of %s",
+			       p->name, o->name);
 	if (p->rank != o->rank || p->dim[0] != o->dim[0] || p->dim[1] != o->dim[1])
 		return mr_fail(MR_ECONFIG, "%s (%lld x %lld) cannot share the storage of %s (%lld x %lld)", p->name,
 			       (long long)p->dim[0], (long long)p->dim[1], o->name, (long long)o->dim[0],
@@ -206,8 +206,9 @@ static mr_status check_values(const mr_graph *g)
 		if (value->n_uses == 0)
 			return mr_fail(MR_ECONFIG, "nothing reads %s%s", v ? "the output of " : "", of);
 		if (v && value->shape.tokens)
-			return mr_fail(MR_ECONFIG, "%s gives tokens; only the model's input may be tokens, which have no "
-				       "gradient", of);
+			return mr_fail(MR_ECONFIG,
+				       "%s gives tokens, which have no gradient: only the model's input may be tokens",
+				       of);
 	}
 	return MR_OK;
 }

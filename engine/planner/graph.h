@@ -115,8 +115,8 @@ uint32_t mr_graph_find_param(const mr_graph *g, const char *name);
  * (DECISIONS 11, 24).
  */
 bool mr_graph_cut_ok(const mr_graph *g, uint32_t node);
-/** The value that crosses into a stage that begins at @node, value 0 or the output of the node before; MR_GRAPH_NO_VALUE
- * where none may begin. */
+/** The value that crosses into a stage that begins at @node, value 0 or the output of the node before;
+ * MR_GRAPH_NO_VALUE where none may begin. */
 uint16_t mr_graph_cut_value(const mr_graph *g, uint32_t node);
 /** How many stages the model can be cut into at most. */
 uint32_t mr_graph_max_stages(const mr_graph *g);

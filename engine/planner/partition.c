@@ -1,0 +1,294 @@
+#include "planner/partition.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+void mr_partition_fini(mr_partition *p)
+{
+	free(p->first);
+	*p = (mr_partition){0};
+}
+
+static mr_status allocate(mr_partition *p, uint16_t n_stages)
+{
+	*p = (mr_partition){.n_stages = n_stages, .first = calloc((size_t)n_stages + 1, sizeof(*p->first))};
+	return p->first ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a partition into %u stages", n_stages);
+}
+
+uint16_t mr_partition_stage(const mr_partition *p, uint32_t node)
+{
+	uint16_t s = 0;
+
+	while (p->first[s + 1] <= node)
+		s++;
+	return s;
+}
+
+/* --- the static cost --- */
+
+static double shape_bytes(mr_shape s, int64_t samples, mr_dtype dtype)
+{
+	return (double)samples * (double)mr_shape_bytes(s, dtype);
+}
+
+double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, const mr_kernels *k)
+{
+	const mr_node *n = &g->nodes[node];
+	mr_layer_needs needs;
+	double flops, bytes = 0;
+
+	n->ops->needs(&n->cfg, g->values[n->in[0]].shape, samples, NULL, &needs);
+	flops = needs.flops_f + needs.flops_w + (mr_graph_wants_dx(g, node, 0) ? needs.flops_i : 0);
+	for (uint32_t i = 0; i < n->n_in; i++) {
+		double once = shape_bytes(g->values[n->in[i]].shape, samples, k->dtype);
+
+		bytes += mr_graph_wants_dx(g, node, i) ? 2 * once : once;
+	}
+	if (n->out != MR_GRAPH_NO_VALUE)
+		bytes += 2 * shape_bytes(g->values[n->out].shape, samples, k->dtype);
+	for (uint32_t i = n->first_param; i < n->first_param + n->n_params; i++) {
+		int passes = (needs.flops_f > 0 ? 2 : 0) + 1 + (g->params[i].tied_to < 0 ? 7 : 0);
+
+		bytes += passes * (double)g->params[i].n * (double)mr_dtype_bytes(k->dtype);
+	}
+	return flops / MR_PARTITION_FLOPS + bytes / MR_PARTITION_BYTES;
+}
+
+/* --- the exact partition --- */
+
+typedef struct mr_solver {
+	const uint64_t *sum; /* [n_points + 1]: cost of everything in front of a point; the last: of all */
+	uint32_t n_points;
+	uint64_t limit;      /* no stage may cost more */
+	uint64_t *best;      /* [n_points + 1] least sum of squares from a point to the end; UINT64_MAX: impossible */
+	uint64_t *next;      /* the same with one stage more */
+	uint32_t *choice;    /* [n_stages][n_points] where the stage after this one begins (a point's number) */
+} mr_solver;
+
+/* Do @n_stages stages of at most @limit suffice? Filling each as far as it goes needs the fewest. */
+static bool suffices(const mr_solver *s, uint16_t n_stages, uint64_t limit)
+{
+	uint32_t at = 0;
+
+	for (uint16_t stage = 0; stage < n_stages; stage++) {
+		uint32_t from = at;
+
+		while (at < s->n_points && s->sum[at + 1] - s->sum[from] <= limit)
+			at++;
+		if (at == s->n_points)
+			return true;
+	}
+	return false;
+}
+
+/* The least largest stage: if fewer stages suffice, they can be cut further. */
+static uint64_t least_limit(const mr_solver *s, uint16_t n_stages)
+{
+	uint64_t low = 0, high = s->sum[s->n_points];
+
+	while (low < high) {
+		uint64_t mid = low + (high - low) / 2;
+
+		if (suffices(s, n_stages, mid))
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return high;
+}
+
+/* next[i] = least sum of squares of cutting points i.. into @n_stages stages, given best for one stage fewer. */
+static void add_stage(mr_solver *s, uint32_t *choice)
+{
+	for (uint32_t i = 0; i <= s->n_points; i++) {
+		s->next[i] = UINT64_MAX;
+		for (uint32_t j = i + 1; j <= s->n_points; j++) {
+			uint64_t stage = s->sum[j] - s->sum[i];
+
+			if (stage > s->limit)
+				break;
+			if (s->best[j] != UINT64_MAX && stage * stage + s->best[j] < s->next[i]) {
+				s->next[i] = stage * stage + s->best[j];
+				choice[i] = j;
+			}
+		}
+	}
+}
+
+static void solve(mr_solver *s, uint16_t n_stages, const uint32_t *points, uint32_t n, uint32_t *first)
+{
+	uint32_t at = 0;
+
+	s->limit = least_limit(s, n_stages);
+	for (uint32_t i = 0; i < s->n_points; i++)
+		s->best[i] = UINT64_MAX;
+	s->best[s->n_points] = 0;
+	for (uint16_t left = 1; left <= n_stages; left++) {
+		uint64_t *swap = s->best;
+
+		add_stage(s, s->choice + (size_t)(n_stages - left) * (s->n_points + 1));
+		s->best = s->next;
+		s->next = swap;
+	}
+	for (uint16_t stage = 0; stage < n_stages; stage++) {
+		first[stage] = points[at];
+		at = s->choice[(size_t)stage * (s->n_points + 1) + at];
+	}
+	assert(at == s->n_points);
+	first[n_stages] = n;
+}
+
+mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, uint32_t n_points,
+			     uint16_t n_stages, uint32_t *first)
+{
+	size_t width = (size_t)n_points + 1;
+	uint64_t *sum = calloc(width, sizeof(*sum));
+	uint64_t *best = calloc(width, sizeof(*best)), *next = calloc(width, sizeof(*next));
+	mr_solver s = {.sum = sum, .n_points = n_points, .best = best, .next = next};
+	mr_status st = MR_OK;
+
+	assert(n_stages >= 1 && n_stages <= n_points && points[0] == 0 && points[n_points - 1] < n);
+	s.choice = calloc(n_stages * width, sizeof(*s.choice));
+	if (!sum || !best || !next || !s.choice) {
+		st = mr_fail(MR_ERESOURCE, "no memory to partition %u layers into %u stages", n, n_stages);
+		goto out;
+	}
+	for (uint32_t i = 0; i < n_points; i++) {
+		uint32_t end = i + 1 < n_points ? points[i + 1] : n;
+
+		sum[i + 1] = sum[i];
+		for (uint32_t j = points[i]; j < end; j++)
+			sum[i + 1] += cost[j];
+	}
+	assert(sum[n_points] <= MR_PARTITION_MAX_COST);
+	solve(&s, n_stages, points, n, first);
+out:
+	free(s.choice);
+	free(next);
+	free(best);
+	free(sum);
+	return st;
+}
+
+static mr_status check_count(const mr_graph *g, uint32_t n_stages)
+{
+	uint32_t most = mr_graph_max_stages(g);
+
+	if (n_stages < 1)
+		return mr_fail(MR_ECONFIG, "a model has at least 1 stage, 0 were asked for");
+	if (n_stages > most)
+		return mr_fail(MR_ECONFIG,
+			       "%u stages were asked for, but this model of %u layers can be cut into at most %u "
+			       "(a stage begins where exactly one value is live, never at the loss)",
+			       n_stages, g->n_nodes, most);
+	return MR_OK;
+}
+
+/* Whole numbers in the proportion of the costs that add up to at most MR_PARTITION_MAX_COST. */
+static void scale_costs(const mr_graph *g, int64_t samples, const mr_kernels *k, uint64_t *cost)
+{
+	double total = 0;
+	int exponent;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		total += mr_partition_cost(g, i, samples, k);
+	frexp(total, &exponent); /* total < 2^exponent */
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		cost[i] = (uint64_t)llround(ldexp(mr_partition_cost(g, i, samples, k), 30 - exponent));
+}
+
+mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, int64_t samples, const mr_kernels *k, mr_partition *p)
+{
+	uint64_t *cost = NULL;
+	uint32_t *points = NULL, n_points = 0;
+	mr_status st;
+
+	*p = (mr_partition){0};
+	MR_TRY(check_count(g, n_stages));
+	cost = calloc(g->n_nodes, sizeof(*cost));
+	points = calloc(g->n_nodes, sizeof(*points));
+	if (!cost || !points) {
+		st = mr_fail(MR_ERESOURCE, "no memory to partition %u layers", g->n_nodes);
+		goto out;
+	}
+	st = allocate(p, n_stages);
+	if (st != MR_OK)
+		goto out;
+	scale_costs(g, samples, k, cost);
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		if (mr_graph_cut_ok(g, i))
+			points[n_points++] = i;
+	st = mr_partition_solve(cost, g->n_nodes, points, n_points, n_stages, p->first);
+out:
+	free(cost);
+	free(points);
+	if (st != MR_OK)
+		mr_partition_fini(p);
+	return st;
+}
+
+/* --- the explicit partition --- */
+
+static mr_status find_start(const mr_graph *g, const char *name, uint32_t *node)
+{
+	char *end;
+	unsigned long number;
+
+	*node = mr_graph_find_node(g, name);
+	if (*node != MR_GRAPH_NO_NODE)
+		return MR_OK;
+	number = strtoul(name, &end, 10);
+	if (*name >= '0' && *name <= '9' && !*end) {
+		if (number >= g->n_nodes)
+			return mr_fail(MR_ECONFIG, "stage start %s: the model's layers are 0 to %u", name,
+				       g->n_nodes - 1);
+		*node = (uint32_t)number;
+		return MR_OK;
+	}
+	return mr_fail(MR_ECONFIG, "stage start \"%s\": the model has no such layer or block", name);
+}
+
+static mr_status check_start(const mr_graph *g, uint32_t node, uint32_t after)
+{
+	const char *name = g->nodes[node].name;
+	uint32_t before = node, behind = node;
+
+	if (node == 0)
+		return mr_fail(MR_ECONFIG,
+			       "stage start %s: the first stage begins there by itself; name only the later ones", name);
+	if (node <= after)
+		return mr_fail(MR_ECONFIG, "stage start %s does not come after %s, where the stage before it begins",
+			       name, g->nodes[after].name);
+	if (mr_graph_cut_ok(g, node))
+		return MR_OK;
+	while (before > 0 && !mr_graph_cut_ok(g, before))
+		before--;
+	while (behind < g->n_nodes && !mr_graph_cut_ok(g, behind))
+		behind++;
+	return mr_fail(MR_ECONFIG, "no stage may begin at %s (%s); the nearest places are %s%s%s", name,
+		       g->nodes[node].ops->loss ? "the loss stays with the layer in front of it"
+						: "more than one value is live there",
+		       g->nodes[before].name, behind < g->n_nodes ? " and " : "",
+		       behind < g->n_nodes ? g->nodes[behind].name : "");
+}
+
+mr_status mr_partition_explicit(const mr_graph *g, const char *const *names, uint32_t n_names, mr_partition *p)
+{
+	mr_status st;
+
+	*p = (mr_partition){0};
+	MR_TRY(check_count(g, n_names + 1));
+	MR_TRY(allocate(p, (uint16_t)(n_names + 1)));
+	for (uint32_t i = 0; i < n_names; i++) {
+		st = find_start(g, names[i], &p->first[i + 1]);
+		if (st == MR_OK)
+			st = check_start(g, p->first[i + 1], p->first[i]);
+		if (st != MR_OK) {
+			mr_partition_fini(p);
+			return st;
+		}
+	}
+	p->first[n_names + 1] = g->n_nodes;
+	return MR_OK;
+}

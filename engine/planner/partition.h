@@ -1,0 +1,71 @@
+/*
+ * partition.h - where a model is cut into stages.
+ *
+ * A partition is a pure function of the configuration (DECISIONS 18): the cut decides how stale a weight gets in an
+ * asynchronous pipeline, so a timing of this machine, which is never twice the same, must not decide the cut. The
+ * automatic partition therefore balances a static cost of each node and not a measured one.
+ *
+ * It is exact: among all ways to cut at legal points (mr_graph_cut_ok) it takes one with the smallest largest stage
+ * cost, since the slowest stage sets the pace of a pipeline; among those the one with the smallest sum of squared stage
+ * costs, which is the most even one; among those the one whose second stage begins earliest, then the third, and so on.
+ * Costs are whole numbers while it compares them, so rounding breaks no tie.
+ */
+#ifndef MR_PLANNER_PARTITION_H
+#define MR_PLANNER_PARTITION_H
+
+#include "planner/graph.h"
+
+/* Nominal speeds of one core for the static cost: a typical f32 GEMM rate of a server core with AVX-512, and what it gets
+ * from memory. Only their ratio counts: a byte costs as much as 5 FLOPs. */
+#define MR_PARTITION_FLOPS 100e9 /* floating-point operations a second */
+#define MR_PARTITION_BYTES 20e9  /* bytes a second */
+
+typedef struct mr_partition {
+	uint16_t n_stages;
+	uint32_t *first; /* [n_stages + 1]: stage s is the nodes [first[s], first[s + 1]); owned */
+} mr_partition;
+
+/** Free what the functions below put into @p; a zeroed partition is fine. */
+void mr_partition_fini(mr_partition *p);
+
+/**
+ * Nominal seconds that one micro-batch of @samples samples takes at @node, forward, backward and update: the FLOPs of
+ * F, I (where wanted) and W at MR_PARTITION_FLOPS, plus bytes at MR_PARTITION_BYTES. Bytes, in the dtype of @k (nothing
+ * else of @k counts): every input and output passes once in F and its gradient once in B; a weight is read by F and by
+ * I where it multiplies, its gradient is written by W, and the update passes seven times over it (Adam: weight,
+ * gradient and two moments in, three of them out), unless the owner of its storage does that.
+ */
+double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, const mr_kernels *k);
+
+/**
+ * Cut @g into @n_stages stages for micro-batches of @samples samples. The caller calls mr_partition_fini.
+ * Errors: MR_ECONFIG with a sentence when the model cannot be cut into so many stages, MR_ERESOURCE.
+ */
+mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, int64_t samples, const mr_kernels *k,
+			    mr_partition *p) MR_MUST_USE;
+
+/* The most that all costs of mr_partition_solve may add up to: squares of sums then fit 64 bits. */
+#define MR_PARTITION_MAX_COST ((uint64_t)1 << 31)
+
+/**
+ * The algorithm of mr_partition_auto on bare numbers. Element i costs @cost[i]; a stage may begin at the @n_points
+ * elements
+ * @points, ascending, the first of them 0. Fills @first[0 .. @n_stages], @n_stages <= @n_points.
+ * Time: n_stages * n_points^2 at worst. Errors: MR_ERESOURCE.
+ */
+mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, uint32_t n_points,
+			     uint16_t n_stages, uint32_t *first) MR_MUST_USE;
+
+/**
+ * The cut that the user names: @names say where the second and later stages begin, each a layer ("h.1.ln_1"), a block
+ * ("h.1": its first layer) or a layer's number ("7"), in the model's order; so there are n_names + 1 stages. Errors:
+ * MR_ECONFIG with a sentence: an unknown name, the wrong order, or a layer at which no stage may begin, with the
+ * nearest ones at which one may; MR_ERESOURCE.
+ */
+mr_status mr_partition_explicit(const mr_graph *g, const char *const *names, uint32_t n_names,
+				mr_partition *p) MR_MUST_USE;
+
+/** The stage that holds @node. */
+uint16_t mr_partition_stage(const mr_partition *p, uint32_t node);
+
+#endif
