@@ -1,0 +1,24 @@
+/*
+ * schedule_frame.h - the extent of a schedule picture, shared by its text and its SVG form. For these two only.
+ */
+#ifndef MR_REPORT_SCHEDULE_FRAME_H
+#define MR_REPORT_SCHEDULE_FRAME_H
+
+#include "report/schedule_picture.h"
+
+typedef struct mr_schedule_frame {
+	uint64_t from, to;  /* first begin and last end, in trace time; equal when nothing takes time */
+	uint64_t shortest;  /* shortest duration above 0; UINT64_MAX when there is none */
+	unsigned digits;    /* of the largest micro-batch number */
+} mr_schedule_frame;
+
+/** Measure @p. Errors: MR_EINVAL for a picture or a record that cannot be drawn. */
+mr_status mr_schedule_frame_find(const mr_schedule_picture *p, mr_schedule_frame *out) MR_MUST_USE;
+
+/** The smallest of 1, 2, 5 times a power of ten that is at least @least. */
+double mr_schedule_frame_tick(double least);
+
+/** Does the op work on a micro-batch (F, R, B, I, W)? */
+bool mr_op_is_compute(uint8_t op);
+
+#endif

@@ -1,0 +1,214 @@
+#include "report/schedule_picture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "report/schedule_frame.h"
+
+#define NOBODY SIZE_MAX
+
+mr_status mr_schedule_frame_find(const mr_schedule_picture *p, mr_schedule_frame *out)
+{
+	*out = (mr_schedule_frame){.from = UINT64_MAX, .shortest = UINT64_MAX, .digits = 1};
+	if (p->n_workers == 0 || !(p->unit > 0) || !isfinite(p->unit))
+		return mr_fail(MR_EINVAL, "a picture needs at least one worker and a positive unit, got %u and %g", p->n_workers,
+			       p->unit);
+	for (size_t i = 0; i < p->n_rec; i++) {
+		const mr_trace_rec *r = &p->rec[i];
+		unsigned digits = (unsigned)snprintf(NULL, 0, "%u", r->micro);
+
+		if (r->worker >= p->n_workers || r->end_ns < r->begin_ns || r->op >= MR_N_OPS)
+			return mr_fail(MR_EINVAL, "record %zu (worker %u of %u, %llu to %llu) cannot be drawn", i, r->worker,
+				       p->n_workers, (unsigned long long)r->begin_ns, (unsigned long long)r->end_ns);
+		out->from = r->begin_ns < out->from ? r->begin_ns : out->from;
+		out->to = r->end_ns > out->to ? r->end_ns : out->to;
+		if (r->end_ns > r->begin_ns && r->end_ns - r->begin_ns < out->shortest)
+			out->shortest = r->end_ns - r->begin_ns;
+		out->digits = digits > out->digits ? digits : out->digits;
+	}
+	if (p->n_rec == 0)
+		out->from = 0;
+	return MR_OK;
+}
+
+double mr_schedule_frame_tick(double least)
+{
+	double power = pow(10, floor(log10(least)));
+
+	if (!(least > 0) || !isfinite(power) || power == 0)
+		return 1;
+	for (int i = 0; i < 3; i++) {
+		static const double steps[] = {1, 2, 5};
+
+		if (power * steps[i] >= least)
+			return power * steps[i];
+	}
+	return power * 10;
+}
+
+bool mr_op_is_compute(uint8_t op)
+{
+	return op == MR_OP_F || op == MR_OP_R || op == MR_OP_B || op == MR_OP_I || op == MR_OP_W;
+}
+
+/* --- the text form --- */
+
+typedef struct mr_text_grid {
+	const mr_schedule_picture *p;
+	mr_schedule_frame frame;
+	unsigned n_cols, label; /* columns of the drawing, and of the worker's name before it */
+	size_t *owner;          /* [n_cols] record that took most of the column, NOBODY while none; for one worker at a time */
+	double *most, *busy;    /* [n_cols] share of the column that the owner took, and that all took */
+} mr_text_grid;
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t r = a % b;
+
+		a = b;
+		b = r;
+	}
+	return a;
+}
+
+/* How many columns to use: a whole number of them for the greatest common divisor of all times, if there is room. */
+static unsigned choose_columns(const mr_schedule_picture *p, const mr_schedule_frame *frame, unsigned room)
+{
+	uint64_t unit = frame->to - frame->from, cells, k;
+
+	for (size_t i = 0; i < p->n_rec; i++) {
+		unit = gcd(unit, p->rec[i].begin_ns - frame->from);
+		unit = gcd(unit, p->rec[i].end_ns - frame->from);
+	}
+	if (unit == 0)
+		return 1;
+	cells = (frame->to - frame->from) / unit;
+	if (cells > room)
+		return room;
+	k = room / cells < frame->digits + 1 ? room / cells : frame->digits + 1;
+	return (unsigned)(cells * k);
+}
+
+static double column_of(const mr_text_grid *g, uint64_t t)
+{
+	return (double)(t - g->frame.from) * g->n_cols / (double)(g->frame.to - g->frame.from);
+}
+
+static void take_record(mr_text_grid *g, size_t i)
+{
+	double a = column_of(g, g->p->rec[i].begin_ns), b = column_of(g, g->p->rec[i].end_ns);
+
+	for (unsigned c = (unsigned)a; c < g->n_cols && c < b; c++) {
+		double low = a > c ? a : c, high = b < c + 1.0 ? b : c + 1.0;
+
+		if (high - low > g->most[c]) {
+			g->most[c] = high - low;
+			g->owner[c] = i;
+		}
+		g->busy[c] += high - low;
+	}
+}
+
+static void print_box(const mr_trace_rec *r, unsigned width, mr_strbuf *out)
+{
+	char label[24];
+	int n = mr_op_is_compute(r->op) ? snprintf(label, sizeof(label), "%s%u", mr_op_name((mr_op)r->op), r->micro)
+					: snprintf(label, sizeof(label), "%s", mr_op_name((mr_op)r->op));
+
+	if ((unsigned)n > width) /* the op alone says more than a cut number */
+		n = 1;
+	mr_strbuf_append_n(out, label, (size_t)n);
+	for (unsigned c = (unsigned)n; c < width; c++)
+		mr_strbuf_append(out, "-");
+}
+
+static void print_row(mr_text_grid *g, uint16_t worker, mr_strbuf *out)
+{
+	for (unsigned c = 0; c < g->n_cols; c++) {
+		g->owner[c] = NOBODY;
+		g->most[c] = g->busy[c] = 0;
+	}
+	for (size_t i = 0; i < g->p->n_rec; i++)
+		if (g->p->rec[i].worker == worker && g->p->rec[i].end_ns > g->p->rec[i].begin_ns)
+			take_record(g, i);
+	for (unsigned c = 0; c < g->n_cols; c++)
+		if (g->busy[c] < 0.499)
+			g->owner[c] = NOBODY;
+	mr_strbuf_printf(out, "w%-*u", g->label - 1, worker);
+	for (unsigned c = 0, end; c < g->n_cols; c = end) {
+		for (end = c + 1; end < g->n_cols && g->owner[end] == g->owner[c]; end++)
+			;
+		if (g->owner[c] != NOBODY)
+			print_box(&g->p->rec[g->owner[c]], end - c, out);
+		else
+			for (unsigned k = c; k < end; k++)
+				mr_strbuf_append(out, ".");
+	}
+	mr_strbuf_append(out, "\n");
+}
+
+static void print_axis(const mr_text_grid *g, unsigned columns, mr_strbuf *out)
+{
+	double units = (double)(g->frame.to - g->frame.from) / g->p->unit, per_col = units / g->n_cols;
+	double tick = mr_schedule_frame_tick(per_col * 8);
+	unsigned at = 0;
+
+	mr_strbuf_printf(out, "%*s", g->label, "");
+	for (unsigned k = 0; k * tick <= units * (1 + 1e-9); k++) {
+		unsigned c = (unsigned)lround(k * tick / per_col);
+		char number[32];
+		int n = snprintf(number, sizeof(number), "%g", k * tick);
+
+		if (c < at || g->label + c + (unsigned)n > columns)
+			continue;
+		mr_strbuf_printf(out, "%*s%s", (int)(c - at), "", number);
+		at = c + (unsigned)n;
+	}
+	if (g->p->unit_name && *g->p->unit_name && g->label + at + 1 + strlen(g->p->unit_name) <= columns)
+		mr_strbuf_printf(out, " %s", g->p->unit_name);
+	mr_strbuf_append(out, "\n");
+}
+
+static void print_grid(mr_text_grid *g, unsigned columns, mr_strbuf *out)
+{
+	if (g->p->title)
+		mr_strbuf_printf(out, "%.*s\n", (int)columns, g->p->title);
+	if (g->frame.to == g->frame.from) {
+		mr_strbuf_append(out, "(nothing that takes time)\n");
+		return;
+	}
+	for (unsigned w = 0; w < g->p->n_workers; w++)
+		print_row(g, (uint16_t)w, out);
+	print_axis(g, columns, out);
+}
+
+mr_status mr_schedule_picture_text(const mr_schedule_picture *p, unsigned columns, FILE *out)
+{
+	mr_text_grid g = {.p = p};
+	mr_strbuf text;
+	mr_status st = MR_OK;
+
+	if (columns < 20)
+		return mr_fail(MR_EINVAL, "a picture needs at least 20 columns, got %u", columns);
+	MR_TRY(mr_schedule_frame_find(p, &g.frame));
+	g.label = (unsigned)snprintf(NULL, 0, "w%u ", p->n_workers - 1u);
+	g.n_cols = choose_columns(p, &g.frame, columns - g.label);
+	g.owner = malloc(g.n_cols * sizeof(*g.owner));
+	g.most = malloc(g.n_cols * sizeof(*g.most));
+	g.busy = malloc(g.n_cols * sizeof(*g.busy));
+	mr_strbuf_init(&text);
+	if (g.owner && g.most && g.busy)
+		print_grid(&g, columns, &text);
+	if (!g.owner || !g.most || !g.busy || text.failed)
+		st = mr_fail(MR_ERESOURCE, "no memory to draw %u columns", columns);
+	else if (fwrite(mr_strbuf_text(&text), 1, text.len, out) != text.len)
+		st = mr_fail(MR_EIO, "the picture could not be written");
+	mr_strbuf_fini(&text);
+	free(g.owner);
+	free(g.most);
+	free(g.busy);
+	return st;
+}
