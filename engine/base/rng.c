@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 double mr_rng_uniform(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uint32_t layer, uint64_t element)
 {
@@ -13,42 +14,60 @@ double mr_rng_uniform(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, ui
 	return (double)(bits >> 11) * 0x1p-53;
 }
 
-/* Natural logarithm of a normal @u > 0: 2 atanh((m - 1) / (m + 1)) + e ln 2, with the series cut below half an ulp. */
-static double plain_log(double u)
-{
-	int e;
-	double m = frexp(u, &e);
-	double s, s2, sum = 0;
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF /* one rounding an operation, so that all machines agree; GCC does so with -std=c11 */
+#endif
 
-	if (m < 0.70710678118654752440) {
-		m *= 2;
-		e--;
+/*
+ * ln(@n / 2^32) for @n in [1, 2^32], as e ln 2 + 2 atanh((m - 1) / (m + 1)) with m in [0.707, 1.414]; the series is cut
+ * below half an ulp.
+ */
+static double plain_log(uint64_t n)
+{
+	static const double c[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
+				   1.0 / 11, 1.0 / 9,  1.0 / 7,	 1.0 / 5,  1.0 / 3};
+	double m = (double)n, s, s2, sum = 0;
+	uint64_t bits;
+	int e;
+
+	memcpy(&bits, &m, sizeof(bits));
+	e = (int)(bits >> 52) - 1023 - 32;
+	bits = (bits & 0x000FFFFFFFFFFFFFu) | 0x3FF0000000000000u; /* m in [1, 2) */
+	memcpy(&m, &bits, sizeof(m));
+	if (m > 1.41421356237309504880) {
+		m /= 2;
+		e++;
 	}
-	s = (m - 1) / (m + 1); /* |s| <= 0.172 */
+	s = (m - 1) / (m + 1); /* at most 0.172 in magnitude */
 	s2 = s * s;
-	for (int k = 23; k >= 1; k -= 2)
-		sum = sum * s2 + 1.0 / k;
-	return 2 * s * sum + e * 0.69314718055994530942;
+	for (int k = 0; k < 11; k++)
+		sum = (sum + c[k]) * s2;
+	return 2 * s * (sum + 1) + e * 0.69314718055994530942;
 }
 
-/* Cosine and sine of 2 pi @turn for @turn in [0, 1): exact quadrant, Taylor on [-pi/4, pi/4] for the rest. */
-static void plain_cos_sin(double turn, double *c, double *s)
+/* Cosine and sine of @n / 2^32 turns: the quadrant by integers, Taylor on [-pi/4, pi/4] for the rest. */
+static void plain_cos_sin(uint32_t n, double *c, double *s)
 {
-	double quadrant = floor(4 * turn + 0.5);
-	double x = (4 * turn - quadrant) * 1.57079632679489661923;
-	double x2 = x * x, co = 1, si = 1;
+	static const double cosine[] = {-1.0 / 6402373705728000, 1.0 / 20922789888000, -1.0 / 87178291200,
+					1.0 / 479001600,	 -1.0 / 3628800,       1.0 / 40320,
+					-1.0 / 720,		 1.0 / 24,	       -1.0 / 2};
+	static const double sine[] = {1.0 / 355687428096000, -1.0 / 1307674368000, 1.0 / 6227020800, -1.0 / 39916800,
+				      1.0 / 362880,	     -1.0 / 5040,	   1.0 / 120,	     -1.0 / 6};
+	uint64_t quadrant = ((uint64_t)n + ((uint64_t)1 << 29)) >> 30;
+	double x = (double)((int64_t)n - (int64_t)(quadrant << 30)) * (1.57079632679489661923 * 0x1p-30);
+	double x2 = x * x, co = 0, si = 0, a, b;
 
-	for (int k = 18; k >= 2; k -= 2) {
-		co = 1 - x2 / (k * (k - 1)) * co;
-		si = 1 - x2 / (k * (k + 1)) * si;
-	}
-	si *= x;
-	switch ((int)quadrant & 3) {
-	case 0: *c = co; *s = si; break;
-	case 1: *c = -si; *s = co; break;
-	case 2: *c = -co; *s = -si; break;
-	default: *c = si; *s = -co; break;
-	}
+	for (int k = 0; k < 9; k++)
+		co = (co + cosine[k]) * x2;
+	for (int k = 0; k < 8; k++)
+		si = (si + sine[k]) * x2;
+	co += 1;
+	si = x + x * si;
+	/* without branches, since the quadrant is random */
+	a = quadrant & 1 ? si : co;
+	b = quadrant & 1 ? co : si;
+	*c = (quadrant + 1) & 2 ? -a : a;
+	*s = quadrant & 2 ? -b : b;
 }
 
 void mr_rng_normal4(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uint32_t layer, uint64_t block,
@@ -58,10 +77,10 @@ void mr_rng_normal4(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uint
 
 	mr_rng_block(seed, purpose, sample, layer, block, w);
 	for (int pair = 0; pair < 4; pair += 2) {
-		double radius = sqrt(-2 * plain_log(((double)w[pair] + 1) * 0x1p-32)); /* from (0, 1], so finite */
+		double radius = sqrt(-2 * plain_log((uint64_t)w[pair] + 1)); /* of (0, 1], so finite */
 		double c, s;
 
-		plain_cos_sin((double)w[pair + 1] * 0x1p-32, &c, &s);
+		plain_cos_sin(w[pair + 1], &c, &s);
 		out[pair] = radius * c;
 		out[pair + 1] = radius * s;
 	}
