@@ -1,0 +1,370 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/rng.h"
+#include "check.h"
+#include "nn/optim.h"
+
+/* --- a small mlp in plain C, so that five recorded steps of PyTorch can be followed without any layer of ours --- */
+
+#define LAYERS 3
+#define BATCH 6
+#define WIDEST 9
+
+static const int64_t sizes[LAYERS + 1] = {7, 9, 8, 5};
+
+/* Parameter 2 i is the weight [in, out] of layer i, 2 i + 1 its bias [out]. */
+typedef struct mlp {
+	double p[2 * LAYERS][WIDEST * WIDEST], g[2 * LAYERS][WIDEST * WIDEST];
+	double state[2 * LAYERS][MR_OPTIM_STATES][WIDEST * WIDEST];
+	double x[BATCH][WIDEST];
+	int64_t y[BATCH];
+} mlp;
+
+static int64_t param_size(int i)
+{
+	return i % 2 ? sizes[i / 2 + 1] : sizes[i / 2] * sizes[i / 2 + 1];
+}
+
+/* ReLU between layers, softmax cross-entropy at the end; fills @m->g with the gradient of the mean, which it returns. */
+static double mlp_gradient(mlp *m)
+{
+	double loss = 0;
+
+	memset(m->g, 0, sizeof(m->g));
+	for (int s = 0; s < BATCH; s++) {
+		double a[LAYERS + 1][WIDEST], d[WIDEST], sum = 0;
+
+		memcpy(a[0], m->x[s], sizeof(a[0]));
+		for (int l = 0; l < LAYERS; l++)
+			for (int64_t j = 0; j < sizes[l + 1]; j++) {
+				double z = m->p[2 * l + 1][j];
+
+				for (int64_t i = 0; i < sizes[l]; i++)
+					z += a[l][i] * m->p[2 * l][i * sizes[l + 1] + j];
+				a[l + 1][j] = l < LAYERS - 1 && z < 0 ? 0 : z;
+			}
+		for (int64_t j = 0; j < sizes[LAYERS]; j++)
+			sum += exp(a[LAYERS][j]);
+		loss += (log(sum) - a[LAYERS][m->y[s]]) / BATCH;
+		for (int64_t j = 0; j < sizes[LAYERS]; j++)
+			d[j] = (exp(a[LAYERS][j]) / sum - (j == m->y[s])) / BATCH;
+		for (int l = LAYERS - 1; l >= 0; l--) {
+			double below[WIDEST] = {0};
+
+			for (int64_t j = 0; j < sizes[l + 1]; j++) {
+				m->g[2 * l + 1][j] += d[j];
+				for (int64_t i = 0; i < sizes[l]; i++) {
+					m->g[2 * l][i * sizes[l + 1] + j] += a[l][i] * d[j];
+					below[i] += m->p[2 * l][i * sizes[l + 1] + j] * d[j];
+				}
+			}
+			for (int64_t i = 0; i < sizes[l]; i++)
+				d[i] = a[l][i] > 0 ? below[i] : 0;
+		}
+	}
+	return loss;
+}
+
+static mr_json *read_golden(void)
+{
+	const char *dir = getenv("MR_GOLDEN");
+	char path[1024];
+	mr_json *root = NULL;
+
+	snprintf(path, sizeof(path), "%s/torch/mlp.json", dir ? dir : "tests/golden");
+	if (mr_json_read_file(path, 1 << 24, &root) != MR_OK)
+		fprintf(stderr, "%s\n", mr_error_text());
+	return root;
+}
+
+static const char *const param_names[] = {"fc.0.weight", "fc.0.bias", "fc.1.weight",
+					  "fc.1.bias",   "fc.2.weight", "fc.2.bias"};
+
+static void mlp_load(mlp *m, const mr_json *golden)
+{
+	memset(m, 0, sizeof(*m));
+	for (int i = 0; i < 2 * LAYERS; i++) {
+		const mr_json *values = mr_json_get(mr_json_get(golden, "params"), param_names[i]);
+
+		CU_ASSERT_EQUAL_FATAL(mr_json_size(values), (size_t)param_size(i));
+		for (int64_t j = 0; j < param_size(i); j++)
+			m->p[i][j] = mr_json_double(mr_json_at(values, (size_t)j));
+	}
+	for (int s = 0; s < BATCH; s++) {
+		m->y[s] = mr_json_int(mr_json_at(mr_json_get(golden, "targets"), (size_t)s));
+		for (int64_t j = 0; j < sizes[0]; j++)
+			m->x[s][j] = mr_json_double(mr_json_at(mr_json_at(mr_json_get(golden, "inputs"), (size_t)s), (size_t)j));
+	}
+}
+
+/* Largest |difference| over 1 + |value| between the parameters and a recorded table. */
+static double mlp_distance(const mlp *m, const mr_json *table)
+{
+	double worst = 0;
+
+	for (int i = 0; i < 2 * LAYERS; i++)
+		for (int64_t j = 0; j < param_size(i); j++) {
+			double want = mr_json_double(mr_json_at(mr_json_get(table, param_names[i]), (size_t)j));
+
+			worst = fmax(worst, fabs(m->p[i][j] - want) / (1 + fabs(want)));
+		}
+	return worst;
+}
+
+static void set(mr_values *v, const char *name, double value)
+{
+	if (mr_option_find(mr_values_table(v), name))
+		MR_CHECK_OK(mr_values_set_float(v, name, value));
+}
+
+static void configure(mr_optim *o, const char *name, const mr_json *run)
+{
+	const mr_optim_ops *ops = mr_optim_find(name);
+	mr_values *v;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(ops);
+	MR_CHECK_OK(mr_values_create(ops->options, &v));
+	set(v, "weight_decay", mr_json_double(mr_json_get(run, "weight_decay")));
+	set(v, "mu", mr_json_double(mr_json_get(run, "momentum")));
+	set(v, "beta1", mr_json_double(mr_json_get(run, "beta1")));
+	set(v, "beta2", mr_json_double(mr_json_get(run, "beta2")));
+	set(v, "eps", mr_json_double(mr_json_get(run, "eps")));
+	if (mr_option_find(ops->options, "nesterov"))
+		MR_CHECK_OK(mr_values_set_bool(v, "nesterov", mr_json_bool(mr_json_get(run, "nesterov"))));
+	mr_optim_init(o, ops, v);
+	mr_values_destroy(v);
+}
+
+static void follow(mlp *m, const mr_json *golden, const char *run_name, const char *optimizer)
+{
+	const mr_kernels *k = mr_kernels_find("reference", MR_F64);
+	const mr_json *run = mr_json_get(mr_json_get(golden, "runs"), run_name);
+	const mr_json *losses = mr_json_get(run, "loss");
+	mr_kctx *kc = NULL;
+	mr_optim o;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(k);
+	CU_ASSERT_EQUAL_FATAL(mr_json_size(losses), 6);
+	MR_CHECK_OK(k->ctx_create(1, &kc));
+	configure(&o, optimizer, run);
+	mlp_load(m, golden);
+	for (uint64_t t = 1; t <= 5; t++) {
+		double loss = mlp_gradient(m);
+
+		CU_ASSERT_DOUBLE_EQUAL(loss, mr_json_double(mr_json_at(losses, (size_t)t - 1)), 1e-12);
+		for (int i = 0; i < 2 * LAYERS; i++) {
+			mr_optim_call c = {.k = k, .kc = kc, .n = param_size(i), .src = m->p[i], .dst = m->p[i], .g = m->g[i],
+					   .state = {m->state[i][0], m->state[i][1]}, .t = t, .gscale = 1,
+					   .lr = mr_json_double(mr_json_get(run, "lr")), .decay = i % 2 == 0};
+
+			o.ops->step(&o, &c);
+		}
+		if (t == 1)
+			CU_ASSERT(mlp_distance(m, mr_json_get(run, "params_1")) < 1e-13);
+	}
+	CU_ASSERT(mlp_distance(m, mr_json_get(run, "params_5")) < 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(mlp_gradient(m), mr_json_double(mr_json_at(losses, 5)), 1e-12);
+	k->ctx_destroy(kc);
+}
+
+static void five_steps_of_pytorch(void)
+{
+	static const struct {
+		const char *run, *optimizer;
+	} cases[] = {{"sgd", "sgd"},   {"sgd_decay", "sgd"}, {"momentum", "momentum"}, {"nesterov", "momentum"},
+		     {"adam", "adam"}, {"adamw", "adamw"},   {"adamw", "adam"}};
+	mr_json *golden = read_golden();
+	mlp *m = malloc(sizeof(*m));
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(golden);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		follow(m, golden, cases[i].run, cases[i].optimizer);
+	free(m);
+	mr_json_destroy(golden);
+}
+
+/* --- laws for every optimizer and backend --- */
+
+#define N 1031 /* not a multiple of any vector length */
+
+typedef struct tensors {
+	char w[N * 8], out[N * 8], g[N * 8], s0[N * 8], s1[N * 8];
+} tensors;
+
+static void fill(tensors *t, mr_dtype dtype)
+{
+	void *all[] = {t->w, t->g, t->s0, t->s1};
+
+	for (uint32_t a = 0; a < 4; a++)
+		for (uint64_t i = 0; i < N; i++) {
+			double x = mr_rng_normal(3, MR_RNG_TEST, 0, a, i);
+
+			x = a == 3 ? x * x : x; /* second moments are squares */
+			if (dtype == MR_F64)
+				((double *)all[a])[i] = x;
+			else
+				((float *)all[a])[i] = (float)x;
+		}
+}
+
+static void step(const mr_optim *o, const mr_kernels *k, mr_kctx *kc, tensors *t, void *dst)
+{
+	mr_optim_call c = {.k = k, .kc = kc, .n = N, .src = t->w, .dst = dst, .g = t->g, .state = {t->s0, t->s1},
+			   .lr = 0.01, .t = 3, .gscale = 0.25, .decay = true};
+
+	o->ops->step(o, &c);
+}
+
+static void in_place(const mr_optim *o, const mr_kernels *k)
+{
+	tensors *a = malloc(sizeof(*a)), *b = malloc(sizeof(*b));
+	size_t bytes = N * mr_dtype_bytes(k->dtype);
+	mr_kctx *kc = NULL;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(a);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+	MR_CHECK_OK(k->ctx_create(1, &kc));
+	fill(a, k->dtype);
+	memcpy(b, a, sizeof(*a));
+	step(o, k, kc, a, a->out);
+	CU_ASSERT(memcmp(a->w, b->w, bytes) == 0); /* the source is only read */
+	step(o, k, kc, b, b->w);
+	CU_ASSERT(memcmp(a->out, b->w, bytes) == 0);
+	CU_ASSERT(memcmp(a->out, a->w, bytes) != 0);
+	CU_ASSERT(memcmp(a->s0, b->s0, bytes) == 0);
+	CU_ASSERT(memcmp(a->s1, b->s1, bytes) == 0);
+	k->ctx_destroy(kc);
+	free(a);
+	free(b);
+}
+
+static void out_of_place_equals_in_place(void)
+{
+	static const char *const backends[] = {"reference", "dnnl"};
+
+	for (uint32_t i = 0; mr_optim_at(i); i++)
+		for (int b = 0; b < 2; b++)
+			for (int dtype = MR_F32; dtype <= MR_F64; dtype++) {
+				const mr_kernels *k = mr_kernels_find(backends[b], (mr_dtype)dtype);
+				mr_values *v;
+				mr_optim o;
+
+				if (!k)
+					continue;
+				MR_CHECK_OK(mr_values_create(mr_optim_at(i)->options, &v));
+				MR_CHECK_OK(mr_values_set_float(v, "weight_decay", 0.1));
+				mr_optim_init(&o, mr_optim_at(i), v);
+				in_place(&o, k);
+				mr_values_destroy(v);
+			}
+}
+
+static double one_step(const char *name, const char *options, double w, double g, double *state, uint64_t t, bool decay)
+{
+	const mr_kernels *k = mr_kernels_find("reference", MR_F64);
+	const mr_optim_ops *ops = mr_optim_find(name);
+	char copy[256], *rest = NULL;
+	mr_kctx *kc = NULL;
+	mr_values *v;
+	mr_optim o;
+	mr_optim_call c = {.k = k, .n = 1, .src = &w, .dst = &w, .g = &g, .state = {&state[0], &state[1]},
+			   .lr = 0.5, .t = t, .gscale = 0.5, .decay = decay};
+
+	MR_CHECK_OK(k->ctx_create(1, &kc));
+	MR_CHECK_OK(mr_values_create(ops->options, &v));
+	snprintf(copy, sizeof(copy), "%s", options);
+	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		char *equals = strchr(word, '=');
+
+		*equals = '\0';
+		MR_CHECK_OK(mr_values_set_text(v, word, equals + 1));
+	}
+	mr_optim_init(&o, ops, v);
+	mr_values_destroy(v);
+	c.kc = kc;
+	ops->step(&o, &c);
+	k->ctx_destroy(kc);
+	return w;
+}
+
+/* w = 2, g = 4 halved by gscale, lr = 0.5: numbers that binary fractions hold. */
+static void formulas_by_hand(void)
+{
+	double s[2] = {0, 0};
+	double m, v, want;
+
+	CU_ASSERT_EQUAL(one_step("sgd", "", 2, 4, s, 1, true), 2 - 0.5 * 2);
+	CU_ASSERT_EQUAL(one_step("sgd", "weight_decay=0.25", 2, 4, s, 1, true), 2 * (1 - 0.5 * 0.25) - 0.5 * 2);
+	CU_ASSERT_EQUAL(one_step("sgd", "weight_decay=0.25", 2, 4, s, 1, false), 2 - 0.5 * 2);
+	s[0] = 8; /* buf = 0.5 * 8 + 2 = 6 */
+	CU_ASSERT_EQUAL(one_step("momentum", "mu=0.5", 2, 4, s, 9, true), 2 - 0.5 * 6);
+	CU_ASSERT_EQUAL(s[0], 6);
+	s[0] = 8; /* along g + mu buf = 2 + 3 */
+	CU_ASSERT_EQUAL(one_step("momentum", "mu=0.5 nesterov=true", 2, 4, s, 9, true), 2 - 0.5 * 5);
+	s[0] = 1;
+	s[1] = 16;
+	m = 0.5 * 1 + 0.5 * 2;
+	v = 0.75 * 16 + 0.25 * 4;
+	want = 2 * (1 - 0.5 * 0.25) - 0.5 * (m / (1 - 0.125)) / (sqrt(v / (1 - 0.421875)) + 0.5);
+	CU_ASSERT_DOUBLE_EQUAL(one_step("adamw", "beta1=0.5 beta2=0.75 eps=0.5 weight_decay=0.25", 2, 4, s, 3, true), want,
+			       1e-15);
+	CU_ASSERT_EQUAL(s[0], m);
+	CU_ASSERT_EQUAL(s[1], v);
+	CU_ASSERT_EQUAL(mr_optim_at(2)->n_states, 2);
+	CU_ASSERT_STRING_EQUAL(mr_optim_at(3)->state_names[1], "exp_avg_sq");
+}
+
+static void learning_rates(void)
+{
+	mr_lr lr = {.kind = MR_LR_CONSTANT, .base = 8, .min_ratio = 0.25, .warmup = 4, .total = 12};
+
+	CU_ASSERT_EQUAL(mr_lr_at(&lr, 1), 2);
+	CU_ASSERT_EQUAL(mr_lr_at(&lr, 4), 8);
+	CU_ASSERT_EQUAL(mr_lr_at(&lr, 1000), 8);
+	lr.kind = MR_LR_LINEAR;
+	CU_ASSERT_EQUAL(mr_lr_at(&lr, 3), 6);
+	CU_ASSERT_EQUAL(mr_lr_at(&lr, 4), 8);
+	CU_ASSERT_EQUAL(mr_lr_at(&lr, 8), 5); /* half way from 8 to 2 */
+	CU_ASSERT_EQUAL(mr_lr_at(&lr, 12), 2);
+	CU_ASSERT_EQUAL(mr_lr_at(&lr, 13), 2);
+	lr.kind = MR_LR_COSINE;
+	CU_ASSERT_DOUBLE_EQUAL(mr_lr_at(&lr, 8), 5, 1e-14);
+	CU_ASSERT_DOUBLE_EQUAL(mr_lr_at(&lr, 6), 2 + 6 * (1 + sqrt(0.5)) / 2, 1e-14);
+	CU_ASSERT_EQUAL(mr_lr_at(&lr, 12), 2);
+	CU_ASSERT_EQUAL(mr_lr_at(&lr, UINT64_MAX), 2);
+	lr.warmup = 0;
+	CU_ASSERT(mr_lr_at(&lr, 1) < 8 && mr_lr_at(&lr, 1) > 7.8);
+	lr.warmup = 20; /* longer than the decay: straight to the end value afterwards */
+	CU_ASSERT_EQUAL(mr_lr_at(&lr, 20), 8);
+	CU_ASSERT_EQUAL(mr_lr_at(&lr, 21), 2);
+}
+
+static void registry(void)
+{
+	for (uint32_t i = 0; mr_optim_at(i); i++) {
+		const mr_optim_ops *ops = mr_optim_at(i);
+
+		CU_ASSERT_PTR_EQUAL(mr_optim_find(ops->name), ops);
+		CU_ASSERT(ops->n_states <= MR_OPTIM_STATES && (ops->n_states == 0 || ops->state_names));
+		CU_ASSERT_PTR_NOT_NULL(ops->summary);
+		for (const mr_option *o = ops->options; o->name; o++)
+			CU_ASSERT(o->help && o->def && o->help[strlen(o->help) - 1] != '.');
+	}
+	CU_ASSERT_PTR_NULL(mr_optim_find("adagrad"));
+	CU_ASSERT_PTR_NOT_NULL(mr_optim_at(3));
+	CU_ASSERT_PTR_NULL(mr_optim_at(4));
+}
+
+void mr_suite_optim(void);
+void mr_suite_optim(void)
+{
+	MR_SUITE("optim");
+	MR_TEST(registry);
+	MR_TEST(learning_rates);
+	MR_TEST(formulas_by_hand);
+	MR_TEST(out_of_place_equals_in_place);
+	MR_TEST(five_steps_of_pytorch);
+}
