@@ -87,9 +87,10 @@ static void test_kill_list(void)
 	int fd = mkstemp(path);
 
 	CU_ASSERT_TRUE_FATAL(fd >= 0);
-	CU_ASSERT_EQUAL(in_child("MR_KILL_LIST", path, pass_twice), 0);
-	CU_ASSERT_EQUAL(read(fd, buf, sizeof(buf) - 1), 18);
-	CU_ASSERT_STRING_EQUAL(buf, "a.one\na.two\na.one\n");
+	for (int run = 0; run < 2; run++) /* a second process adds to the list of the first */
+		CU_ASSERT_EQUAL(in_child("MR_KILL_LIST", path, pass_twice), 0);
+	CU_ASSERT_EQUAL(read(fd, buf, sizeof(buf) - 1), 36);
+	CU_ASSERT_STRING_EQUAL(buf, "a.one\na.two\na.one\na.one\na.two\na.one\n");
 	close(fd);
 	unlink(path);
 }
