@@ -256,7 +256,7 @@ static mr_status check_start(const mr_graph *g, uint32_t node, uint32_t after)
 
 	if (node == 0)
 		return mr_fail(MR_ECONFIG,
-			       "stage start %s: the first stage begins there by itself; name only the later ones", name);
+			       "stage start %s: the first stage begins there by itself; name the later ones", name);
 	if (node <= after)
 		return mr_fail(MR_ECONFIG, "stage start %s does not come after %s, where the stage before it begins",
 			       name, g->nodes[after].name);

@@ -15,8 +15,8 @@
 
 #include "planner/graph.h"
 
-/* Nominal speeds of one core for the static cost: a typical f32 GEMM rate of a server core with AVX-512, and what it gets
- * from memory. Only their ratio counts: a byte costs as much as 5 FLOPs. */
+/* Nominal speeds of one core for the static cost: a typical f32 GEMM rate of a server core with AVX-512, and what it
+ * gets from memory. Only their ratio counts: a byte costs as much as 5 FLOPs. */
 #define MR_PARTITION_FLOPS 100e9 /* floating-point operations a second */
 #define MR_PARTITION_BYTES 20e9  /* bytes a second */
 

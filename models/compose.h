@@ -1,0 +1,33 @@
+/*
+ * compose.h - how a model's build function strings layers together without a check after every line.
+ *
+ * Each call appends one layer and returns the value it writes. The first failure sticks: later calls do nothing, and
+ * mr_compose_finish reports it, so a build function reads like the model's formula. Only for the files of this folder.
+ */
+#ifndef MR_MODELS_COMPOSE_H
+#define MR_MODELS_COMPOSE_H
+
+#include "models/model.h"
+
+typedef struct mr_compose {
+	mr_graph *graph;   /* owned until finish */
+	mr_status status;  /* of the first failure; its sentence stays in mr_error_text */
+	const char *stem;  /* put in front of each name, with a dot; NULL: nothing */
+} mr_compose;
+
+/** Begin a graph for samples like @data's. */
+void mr_compose_init(mr_compose *m, const mr_model_data *data);
+
+/** Append layer "<stem>.<name>" of kind @layer (a name in layers.def), reading @x. Returns the value that it writes. */
+uint16_t mr_compose_add(mr_compose *m, const char *layer, const char *name, const mr_layer_cfg *cfg, uint16_t x);
+
+/** The same for a layer of two inputs. */
+uint16_t mr_compose_join(mr_compose *m, const char *layer, const char *name, uint16_t a, uint16_t b);
+
+/** Let the parameter called @param share the storage of @owner. */
+void mr_compose_tie(mr_compose *m, const char *param, const char *owner);
+
+/** Close the graph and hand it over, or destroy it and return the first failure. */
+mr_status mr_compose_finish(mr_compose *m, mr_graph **out) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * mlp.c - a multi-layer perceptron: linear layers with an activation between them.
+ *
+ *	fc.0 (act)  fc.1 (act)  ...  fc.n (no activation)  loss
+ *
+ * The last layer's width and the loss come from the data: classes give softmax cross-entropy, numbers give MSE. Weights
+ * start as in nn/layers/linear.c: He's scale in front of an activation, 1/sqrt(in) for the last layer; biases at 0.
+ */
+#include "models/compose.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_WIDTH 1e9
+
+static const mr_option options[] = {
+	{"hidden", MR_OPT_FLOATS, "[]", 1, MAX_WIDTH, NULL, NULL,
+	 "widths of the hidden layers, such as [512, 256]; empty: depth layers of one width"},
+	{"width", MR_OPT_INT, "128", 1, MAX_WIDTH, NULL, NULL, "width of each hidden layer, where hidden is empty"},
+	{"depth", MR_OPT_INT, "2", 0, 10000, NULL, NULL, "number of hidden layers, where hidden is empty"},
+	{"activation", MR_OPT_ENUM, "relu", 0, 0, "relu|gelu|none", NULL, "what follows each hidden layer"},
+	{NULL},
+};
+
+static mr_act activation(const mr_values *values)
+{
+	const char *name = mr_values_string(values, "activation");
+
+	return !strcmp(name, "relu") ? MR_ACT_RELU : !strcmp(name, "gelu") ? MR_ACT_GELU : MR_ACT_NONE;
+}
+
+static mr_status check(const mr_values *values, const mr_model_data *data)
+{
+	size_t n;
+	const double *hidden = mr_values_floats(values, "hidden", &n);
+
+	if (n && (mr_values_is_set(values, "width") || mr_values_is_set(values, "depth")))
+		return mr_fail(MR_ECONFIG, "give either hidden or width and depth, not both");
+	for (size_t i = 0; i < n; i++)
+		if (hidden[i] != floor(hidden[i]))
+			return mr_fail(MR_ECONFIG, "hidden: a width is a whole number, got %g", hidden[i]);
+	if (data->input.tokens)
+		return mr_fail(MR_ECONFIG, "takes numbers as input, the data has tokens");
+	return MR_OK;
+}
+
+static mr_status mlp_build(const mr_values *values, const mr_model_data *data, mr_graph **out)
+{
+	size_t n_list;
+	const double *list = mr_values_floats(values, "hidden", &n_list);
+	int64_t n = n_list ? (int64_t)n_list : mr_values_int(values, "depth");
+	mr_layer_cfg cfg = {.act = activation(values)};
+	char name[32];
+	mr_compose m;
+	uint16_t x = 0;
+
+	*out = NULL;
+	MR_TRY(check(values, data));
+	mr_compose_init(&m, data);
+	for (int64_t i = 0; i < n; i++) {
+		cfg.out = n_list ? (int64_t)list[i] : mr_values_int(values, "width");
+		snprintf(name, sizeof(name), "fc.%lld", (long long)i);
+		x = mr_compose_add(&m, "linear", name, &cfg, x);
+	}
+	cfg = (mr_layer_cfg){.out = data->classes ? data->classes : data->target.cols};
+	snprintf(name, sizeof(name), "fc.%lld", (long long)n);
+	x = mr_compose_add(&m, "linear", name, &cfg, x);
+	mr_compose_add(&m, data->classes ? "softmax_xent" : "mse", "loss", &(mr_layer_cfg){0}, x);
+	return mr_compose_finish(&m, out);
+}
+
+const mr_model_ops mr_model_mlp = {
+	.name = "mlp",
+	.summary = "multi-layer perceptron; classes or numbers as targets",
+	.options = options,
+	.build = mlp_build,
+};

@@ -1,0 +1,33 @@
+/*
+ * model.h - what a model is: a name, a table of options, and a function that turns options and the data's shapes into a
+ * graph.
+ *
+ * A model is one file in this folder that defines `const mr_model_ops mr_model_<id>`, and one line in models.def. It
+ * builds a graph and nothing else: it owns no tensor, knows no stage and no backend. Names of parameters are part of
+ * the checkpoint format, so they follow the published ones where there are such (GPT-2).
+ */
+#ifndef MR_MODELS_MODEL_H
+#define MR_MODELS_MODEL_H
+
+#include "base/option.h"
+#include "base/status.h"
+#include "planner/graph.h"
+
+/* What the data say about a model's two ends. */
+typedef struct mr_model_data {
+	mr_shape input;   /* of one sample */
+	mr_shape target;
+	int64_t classes;  /* classes or vocabulary; 0: the targets are numbers (regression) */
+} mr_model_data;
+
+typedef struct mr_model_ops {
+	const char *name;
+	const char *summary;
+	const mr_option *options;
+	/** Tokens of a sample that the model wants; 0 when it takes no sequences. NULL: 0. */
+	int64_t (*context)(const mr_values *values);
+	/** A finished graph; the caller destroys it. Errors: MR_ECONFIG with a sentence, MR_ERESOURCE. */
+	mr_status (*build)(const mr_values *values, const mr_model_data *data, mr_graph **out);
+} mr_model_ops;
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * registry.h - the models that this build knows, by name and in the order of models.def. Tables are constant; any
+ * thread may read.
+ */
+#ifndef MR_MODELS_REGISTRY_H
+#define MR_MODELS_REGISTRY_H
+
+#include "models/model.h"
+
+/** Model number @i from 0; NULL beyond the last. */
+const mr_model_ops *mr_model_at(size_t i);
+
+/** The model called @name, or NULL. */
+const mr_model_ops *mr_model_find(const char *name);
+
+/** As mr_model_find, but an unknown name is MR_ECONFIG with a sentence that names the nearest and lists all. */
+mr_status mr_model_get(const char *name, const mr_model_ops **out) MR_MUST_USE;
+
+/** Tokens of a sample that the model wants with these options; 0 when it takes no sequences. */
+int64_t mr_model_context(const mr_model_ops *ops, const mr_values *values);
+
+/** The graph of @ops with @values on data like @data; the caller destroys it. Errors: MR_ECONFIG with a sentence that
+ * begins with the model's name, MR_ERESOURCE. */
+mr_status mr_model_build(const mr_model_ops *ops, const mr_values *values, const mr_model_data *data,
+			 mr_graph **out) MR_MUST_USE;
+
+#endif
