@@ -114,7 +114,7 @@ static double y_of(const mr_svg *v, uint16_t worker)
 /* One entry of the legend: advances *@x, and to a new line of the legend when it does not fit. Draws only when @draw. */
 static void legend_entry(mr_svg *v, bool draw, double *x, double *y, const char *name, const char *swatch)
 {
-	double width = 18 + text_width(name, 12) + 16;
+	double width = 18 + text_width(name, 11) + 18;
 
 	if (*x > v->left && *x + width > v->width - MARGIN) {
 		*x = v->left;
@@ -253,7 +253,7 @@ mr_status mr_schedule_picture_svg(const mr_schedule_picture *p, FILE *out)
 	v.width = fmax(v.width, v.left + fmax(text_width(title, 19), text_width(sub, 12.5)) + MARGIN);
 	y += *title ? 26 : 0;
 	y += *sub ? 20 : 0;
-	legend_at = y + 8;
+	legend_at = y + 14;
 	v.top = legend(&v, false, legend_at) + 16;
 	put_head(&v, y_of(&v, p->n_workers) - ROW_GAP + 8 + 48);
 	if (*title)
