@@ -1,9 +1,9 @@
 /*
  * 1f1b.c - one forward, one backward, with a flush: the time of gpipe in less memory (3 stages, 4 micro-batches, b = 2 f).
  *
- *   w0   F0 F1 F2 .  .  .  B0-- F3 .  B1-- .  B2-- .  B3--
- *   w1   .  F0 F1 .  B0-- F2 B1-- F3 B2-- .  B3--
- *   w2   .  .  F0 B0-- F1 B1-- F2 B2-- F3 B3--
+ *   w0 F0F1F2........B0--F3B1--..B2--..B3--
+ *   w1 ..F0F1....B0--F2B1--F3B2--..B3--....
+ *   w2 ....F0B0--F1B1--F2B2--F3B3--........
  *
  * Problem: gpipe holds the activations of all T micro-batches at once, so memory, not speed, limits T. Idea: a micro-batch's
  * activations are freed by its backward, so begin the backwards as soon as they can begin. Worker w runs ahead by D - 1 - w
@@ -28,7 +28,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	mr_plan *plan;
 	mr_status st = MR_OK;
 
-	MR_TRY(mr_straight_create(args, "1f1b", &plan));
+	MR_TRY(mr_straight_create(args, "1f1b", args->n_micro, &plan));
 	plan->n_micro = args->n_micro;
 	plan->commits = 1;
 	plan->contract = (mr_contract){

@@ -1,10 +1,13 @@
 /*
  * gpipe.c - all forwards, then all backwards, then one update (3 stages, 4 micro-batches, f = 1, b = 2).
  *
- *        backward = fifo                              backward = lifo
- *   w0   F0 F1 F2 F3 .  .  .  .  .  .  B0-- B1-- ..   F0 F1 F2 F3 .  .  .  .  .  .  B3-- B2-- ..
- *   w1   .  F0 F1 F2 F3 .  .  .  B0-- B1-- B2-- ..    .  F0 F1 F2 F3 .  .  .  B3-- B2-- B1-- ..
- *   w2   .  .  F0 F1 F2 F3 B0-- B1-- B2-- B3--        .  .  F0 F1 F2 F3 B3-- B2-- B1-- B0--
+ *   w0 F0F1F2F3............B0--B1--B2--B3--        backward = fifo
+ *   w1 ..F0F1F2F3......B0--B1--B2--B3--....
+ *   w2 ....F0F1F2F3B0--B1--B2--B3--........
+ *
+ *   w0 F0F1F2F3............B3--B2--B1--B0--        backward = lifo
+ *   w1 ..F0F1F2F3......B3--B2--B1--B0--....
+ *   w2 ....F0F1F2F3B3--B2--B1--B0--........
  *
  * Problem: with one batch in the pipeline only one worker works at a time. Idea: cut the batch into T micro-batches and let
  * them follow each other; update once, when all gradients are summed, so that the numbers are those of one worker.
@@ -52,7 +55,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	mr_plan *plan;
 	mr_status st;
 
-	MR_TRY(mr_straight_create(args, "gpipe", &plan));
+	MR_TRY(mr_straight_create(args, "gpipe", args->n_micro, &plan));
 	plan->n_micro = args->n_micro;
 	plan->commits = 1;
 	plan->contract = (mr_contract){

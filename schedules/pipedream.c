@@ -1,10 +1,9 @@
 /*
  * pipedream.c - 1F1B that never flushes: an update after every micro-batch, on stashed weights (3 stages, b = 2 f).
  *
- *   w0   F0 F1 F2 .  .  .  B0-- F3 .  B1-- F4 .  B2-- F5 ...        F3 reads version 1 (after B0), B3 the same
- *   w1   .  F0 F1 .  B0-- F2 .  B1-- F3 .  B2-- F4 ...
- *   w2   .  .  F0 B0-- F1 B1-- F2 .. B2-- F3 ...                    F1 reads version 1, F2 version 2
- *   body of w0: F(n+2) B(n)      of w1: F(n+1) B(n)      of w2: F(n) B(n)      n = 0, 1, 2, ...
+ *   w0 F0F1F2........B0--F3B1--F4B2--F5B3--F6 ...     body: F(n+2) B(n)     F3 and B3 read version 1, after B0
+ *   w1 ..F0F1....B0--F2B1--F3B2--F4B3--F5B4-- ...     body: F(n+1) B(n)     F3 and B3 read version 2, after B1
+ *   w2 ....F0B0--F1B1--F2B2--F3B3--F4B4--F5B5 ...     body: F(n) B(n)       F3 and B3 read version 3, after B2
  *
  * Problem: a flushing pipeline idles (D - 1)(f + b) an update. Idea: do not flush. Each stage commits a version after each
  * backward and goes on. A micro-batch in flight must then meet the same weights on its way back as on its way out, or its
@@ -68,7 +67,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	mr_plan *plan;
 	mr_status st;
 
-	MR_TRY(mr_straight_create(args, "pipedream", &plan));
+	MR_TRY(mr_straight_create(args, "pipedream", args->finite ? args->n_micro : args->n_workers, &plan));
 	plan->contract = (mr_contract){
 		.coverage = MR_COVER_TRAIN,
 		.flush = MR_FLUSH_NONE,

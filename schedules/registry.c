@@ -83,7 +83,10 @@ mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, m
 	MR_TRY(complete(ops, args, &full, &defaults));
 	st = ops->emit(&full, out);
 	mr_values_destroy(defaults);
-	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", ops->name);
+	if (st == MR_OK)
+		return MR_OK;
+	/* What breaks a function's contract down there was asked for up here. */
+	return mr_fail_in(st == MR_EINVAL ? MR_ECONFIG : st, "%s", ops->name);
 }
 
 mr_status mr_schedule_claims(const mr_sched_ops *ops, const mr_sched_args *args, mr_sched_claims *out)

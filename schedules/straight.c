@@ -2,15 +2,19 @@
 
 #include <stdio.h>
 
-mr_status mr_straight_create(const mr_sched_args *args, const char *name, mr_plan **out)
+/* 800 MB of instructions: a slip of the keyboard is refused before it swaps. */
+#define MAX_INSTRS (1u << 25)
+
+mr_status mr_straight_create(const mr_sched_args *args, const char *name, uint32_t n_micro, mr_plan **out)
 {
 	mr_plan *plan;
 
 	if (args->chunks != 1)
 		return mr_fail(MR_ECONFIG, "a worker hosts exactly one stage in this system, so chunks must be 1, got %u",
 			       args->chunks);
-	if (args->n_micro > INT32_MAX)
-		return mr_fail(MR_ECONFIG, "%u micro-batches are more than a plan can number (%d)", args->n_micro, INT32_MAX);
+	if ((uint64_t)args->n_workers * 2 * n_micro > MAX_INSTRS)
+		return mr_fail(MR_ECONFIG, "%u micro-batches on %u workers are more than a plan may hold (%u instructions)", n_micro,
+			       args->n_workers, MAX_INSTRS);
 	MR_TRY(mr_plan_create(args->n_workers, args->n_workers, 1, &plan));
 	snprintf(plan->system, sizeof(plan->system), "%s", name);
 	for (uint16_t s = 0; s < plan->n_stages; s++)

@@ -7,10 +7,10 @@
 #include "ir/sched.h"
 
 /**
- * Make an empty plan called @name with S = D and stage s on worker s. Errors: MR_ECONFIG when @args asks for several
- * chunks a worker, or for more workers or micro-batches than a plan can number.
+ * Make an empty plan called @name with S = D and stage s on worker s, in which each worker will see at most @n_micro
+ * micro-batches. Errors: MR_ECONFIG when @args asks for several chunks a worker, or for more than a plan may hold.
  */
-mr_status mr_straight_create(const mr_sched_args *args, const char *name, mr_plan **out) MR_MUST_USE;
+mr_status mr_straight_create(const mr_sched_args *args, const char *name, uint32_t n_micro, mr_plan **out) MR_MUST_USE;
 
 /**
  * Append to the list of @worker, whose stage has the same number, @n_micro micro-batches in 1F1B order: @warmup forwards
