@@ -6,7 +6,7 @@
 
 static const mr_kernels *find_dnnl(mr_dtype dtype)
 {
-#ifdef MR_KERNELS_DNNL
+#ifdef MR_DNNL
 	const char *why = mr_kernels_dnnl_refusal();
 
 	if (dtype != MR_F32)
@@ -39,7 +39,7 @@ const mr_kernels *mr_kernels_find(const char *backend, mr_dtype dtype)
 
 const char *mr_kernels_library(void)
 {
-#ifdef MR_KERNELS_DNNL
+#ifdef MR_DNNL
 	return mr_kernels_dnnl_library();
 #else
 	return "none";

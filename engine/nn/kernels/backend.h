@@ -9,7 +9,7 @@
 extern const mr_kernels mr_kernels_reference_f32;
 extern const mr_kernels mr_kernels_reference_f64;
 
-#ifdef MR_KERNELS_DNNL
+#ifdef MR_DNNL
 extern const mr_kernels mr_kernels_dnnl_f32;
 
 /** Why the dnnl table cannot be used on this CPU, or NULL. */

@@ -1,0 +1,344 @@
+/*
+ * dnnl_table.c - the dnnl filling of mr_kernels: matrix products by oneDNN, the rest by the vector kernels of vec.h.
+ *
+ * This file is where threads come in. A call goes through team(), which cuts the range that its kernel is split by into one
+ * piece a thread; contexts with one thread, and calls too small to share, never enter OpenMP.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "nn/kernels/backend.h"
+#include "nn/kernels/dnnl_matmul.h"
+#include "nn/kernels/vec.h"
+
+struct mr_kctx {
+	const mr_vec *vec;
+	mr_dnnl *dnnl;
+	uint32_t n_threads;
+	float *attn_scratch;       /* [n_threads, attn_floats] */
+	size_t attn_floats;
+};
+
+/* Work below this many elements a thread is not worth waking it (a fork and join costs some microseconds). */
+#define GRAIN 8192
+
+/* Rows whose losses are held on the stack at a time, to be added in order. */
+#define LOSS_ROWS 1024
+
+static const mr_vec *vec_of_cpu(void)
+{
+	if (mr_dnnl_avx512() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+	    __builtin_cpu_supports("avx512vl"))
+		return &mr_vec_avx512;
+	if (mr_dnnl_avx2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+		return &mr_vec_avx2;
+	return NULL;
+}
+
+const char *mr_kernels_dnnl_refusal(void)
+{
+	return vec_of_cpu() ? NULL : "it needs a CPU with AVX2 and FMA; use backend reference";
+}
+
+/* Runs @fn over [0, @n), split into pieces whose bounds are multiples of @step; @weight elements of work a unit. */
+static void team(const mr_kctx *kc, mr_vec_fn *fn, const void *args, int64_t n, int64_t step, int64_t weight)
+{
+#ifdef MR_OPENMP
+	int64_t pieces = kc->n_threads, useful = n * weight / GRAIN, units = (n + step - 1) / step;
+
+	if (pieces > useful)
+		pieces = useful;
+	if (pieces > units)
+		pieces = units;
+	if (pieces > 1) {
+#pragma omp parallel for num_threads((int)pieces) schedule(static, 1)
+		for (int64_t i = 0; i < pieces; i++) {
+			int64_t lo = units * i / pieces * step, hi = units * (i + 1) / pieces * step;
+
+			fn(args, lo, hi < n ? hi : n, (uint32_t)i);
+		}
+		return;
+	}
+#else
+	(void)kc, (void)step, (void)weight;
+#endif
+	fn(args, 0, n, 0);
+}
+
+/* --- context --------------------------------------------------------------------------------------------------------- */
+
+static void ctx_destroy(mr_kctx *kc)
+{
+	if (!kc)
+		return;
+	mr_dnnl_destroy(kc->dnnl);
+	free(kc->attn_scratch);
+	free(kc);
+}
+
+static mr_status ctx_create(uint32_t n_threads, mr_kctx **out)
+{
+	mr_kctx *kc = calloc(1, sizeof(*kc));
+	mr_status st;
+
+	*out = NULL;
+	if (!kc)
+		return mr_fail(MR_ERESOURCE, "no memory for a kernel context");
+	kc->n_threads = n_threads ? n_threads : 1;
+	kc->vec = vec_of_cpu();
+	st = kc->vec ? mr_dnnl_create(kc->n_threads, &kc->dnnl)
+		     : mr_fail(MR_ECONFIG, "backend dnnl: %s", mr_kernels_dnnl_refusal());
+	if (st == MR_OK)
+		*out = kc;
+	else
+		ctx_destroy(kc);
+	return st;
+}
+
+static size_t ctx_bytes(const mr_kctx *kc)
+{
+	return sizeof(*kc) + mr_dnnl_bytes(kc->dnnl) + kc->n_threads * kc->attn_floats * sizeof(float);
+}
+
+/* --- gemm, activations, norm ----------------------------------------------------------------------------------------- */
+
+static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *pre)
+{
+	mr_vec_act act = {.act = MR_ACT_GELU, .zy = pre, .out = c};
+
+	if (g->act != MR_ACT_GELU)
+		return mr_dnnl_gemm(kc->dnnl, g, a, b, bias, c);
+	MR_TRY(mr_dnnl_gemm(kc->dnnl, g, a, b, bias, pre));
+	team(kc, kc->vec->act, &act, g->m * g->n, 64, 4);
+	return MR_OK;
+}
+
+static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add)
+{
+	mr_vec_colsum a = {.rows = rows, .cols = cols, .x = x, .y = y, .add = add};
+
+	team(kc, kc->vec->colsum, &a, cols, 64, rows);
+}
+
+static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *zy, const void *dy, void *dz)
+{
+	mr_vec_act a = {.act = act, .zy = zy, .dy = dy, .out = dz};
+
+	team(kc, kc->vec->act_backward, &a, n, 64, act == MR_ACT_GELU ? 4 : 1);
+}
+
+static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain, const void *shift,
+		 void *y, void *mean, void *rstd)
+{
+	mr_vec_norm a = {.rows = rows, .cols = cols, .eps = (float)eps, .x = x, .gain = gain, .shift = shift,
+			 .y = y, .mean = mean, .rstd = rstd};
+
+	team(kc, kc->vec->norm, &a, rows, 1, cols);
+}
+
+static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
+				const void *rstd, const void *dy, void *dx, bool add)
+{
+	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .gain = gain, .saved_mean = mean, .saved_rstd = rstd,
+			 .dy = dy, .dx = dx, .add = add};
+
+	team(kc, kc->vec->norm_backward_input, &a, rows, 1, cols);
+}
+
+static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean, const void *rstd,
+				 const void *dy, void *dgain, void *dshift, bool add)
+{
+	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .saved_mean = mean, .saved_rstd = rstd, .dy = dy,
+			 .dgain = dgain, .dshift = dshift, .add = add};
+
+	team(kc, kc->vec->norm_backward_weight, &a, cols, 16, rows);
+}
+
+/* --- attention ------------------------------------------------------------------------------------------------------- */
+
+static size_t attn_saved_bytes(const mr_attn *a)
+{
+	return (size_t)(a->samples * a->heads * a->t * 2) * sizeof(float);
+}
+
+/* None from the caller: a worker's scratch belongs to the context, because its size depends on the team. */
+static size_t attn_scratch_bytes(const mr_attn *a)
+{
+	(void)a;
+	return 0;
+}
+
+static mr_status attn_reserve(mr_kctx *kc, const mr_attn *a, bool backward, mr_vec_attn *args)
+{
+	size_t floats = kc->vec->attn_scratch_floats(a, backward);
+
+	if (floats > kc->attn_floats) {
+		size_t bytes = kc->n_threads * (floats = (floats + 1023) & ~(size_t)1023) * sizeof(float);
+		float *p = aligned_alloc(4096, bytes);
+
+		if (!p)
+			return mr_fail(MR_ERESOURCE, "no memory for %zu bytes of attention scratch", bytes);
+		free(kc->attn_scratch);
+		kc->attn_scratch = p;
+		kc->attn_floats = floats;
+	}
+	args->a = *a;
+	args->scratch = kc->attn_scratch;
+	args->scratch_floats = kc->attn_floats;
+	return MR_OK;
+}
+
+static mr_status attn(mr_kctx *kc, const mr_attn *a, const void *qkv, void *y, void *saved, void *scratch)
+{
+	mr_vec_attn args = {.qkv = qkv, .y = y, .saved = saved};
+
+	(void)scratch;
+	MR_TRY(attn_reserve(kc, a, false, &args));
+	team(kc, kc->vec->attn, &args, a->samples * a->heads, 1, a->t * a->t * a->dim / 8);
+	return MR_OK;
+}
+
+static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, const void *saved, const void *dy, void *dqkv,
+			       void *scratch)
+{
+	mr_vec_attn args = {.qkv = qkv, .dy = dy, .dqkv = dqkv, .saved_in = saved};
+
+	(void)scratch;
+	MR_TRY(attn_reserve(kc, a, true, &args));
+	team(kc, kc->vec->attn_backward, &args, a->samples * a->heads, 1, a->t * a->t * a->dim / 4);
+	return MR_OK;
+}
+
+/* --- embedding, sum, dropout ----------------------------------------------------------------------------------------- */
+
+static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte, const void *wpe,
+		  void *y)
+{
+	mr_vec_embed a = {.rows = rows, .t = t, .cols = cols, .tokens = tokens, .wte = wte, .wpe = wpe, .y = y};
+
+	team(kc, kc->vec->embed, &a, rows, 1, cols);
+}
+
+static void embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, int64_t vocab, const int32_t *tokens,
+			   const void *dy, void *dwte, void *dwpe, bool add)
+{
+	mr_vec_embed a = {.rows = rows, .t = t, .cols = cols, .vocab = vocab, .tokens = tokens, .dy = dy, .dwte = dwte,
+			  .dwpe = dwpe, .add = add};
+
+	team(kc, kc->vec->embed_backward, &a, cols, 16, rows);
+}
+
+static void sum(mr_kctx *kc, int64_t n, const void *x, const void *x2, void *y)
+{
+	mr_vec_sum a = {.a = x, .b = x2, .y = y};
+
+	team(kc, kc->vec->sum, &a, n, 64, 1);
+}
+
+static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rate, const mr_mask_key *key, const void *x,
+		    void *y)
+{
+	mr_vec_dropout a = {.samples = samples, .per_sample = per_sample, .threshold = mr_dropout_threshold(rate),
+			    .scale = (float)(1 / (1 - rate)), .key = *key, .x = x, .y = y};
+	int64_t group = kc->vec->dropout_group;
+
+	team(kc, kc->vec->dropout, &a, samples * ((per_sample + group - 1) / group), 1, 2 * group);
+}
+
+/* --- losses ---------------------------------------------------------------------------------------------------------- */
+
+static double loss(const mr_kctx *kc, mr_vec_fn *fn, mr_vec_loss *a)
+{
+	double row_loss[LOSS_ROWS], total = 0;
+	int64_t rows = a->rows;
+
+	for (int64_t r = 0; r < rows; r += LOSS_ROWS) {
+		int64_t n = rows - r < LOSS_ROWS ? rows - r : LOSS_ROWS;
+
+		a->row_loss = row_loss;
+		team(kc, fn, a, n, 1, 4 * a->cols);
+		for (int64_t i = 0; i < n; i++)
+			total += row_loss[i];
+		a->x += n * a->cols;
+		a->y = a->y ? a->y + n * a->cols : NULL;
+		a->targets = a->targets ? a->targets + n : NULL;
+	}
+	return total;
+}
+
+static double xent(mr_kctx *kc, int64_t rows, int64_t classes, void *logits, const int32_t *targets)
+{
+	mr_vec_loss a = {.rows = rows, .cols = classes, .x = logits, .targets = targets};
+
+	return loss(kc, kc->vec->xent, &a) / (double)rows;
+}
+
+static double mse(mr_kctx *kc, int64_t rows, int64_t cols, void *x, const void *y)
+{
+	mr_vec_loss a = {.rows = rows, .cols = cols, .x = x, .y = y};
+
+	return loss(kc, kc->vec->mse, &a) / (2 * (double)rows);
+}
+
+/* One thread takes 85 % of the memory bandwidth, and one order of the sum is promised. */
+static double sumsq(mr_kctx *kc, int64_t n, const void *x)
+{
+	return kc->vec->sumsq(n, x);
+}
+
+/* --- optimizer steps ------------------------------------------------------------------------------------------------- */
+
+static void step_sgd(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, double gscale, double lr, double decay)
+{
+	mr_vec_step a = {.src = src, .dst = dst, .g = g, .gscale = (float)gscale, .rate = (float)lr,
+			 .keep = (float)(1 - decay)};
+
+	team(kc, kc->vec->step_sgd, &a, n, 64, 1);
+}
+
+static void step_momentum(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, void *buf, double gscale,
+			  double lr, double decay, double mu, bool nesterov)
+{
+	mr_vec_step a = {.src = src, .dst = dst, .g = g, .m = buf, .gscale = (float)gscale, .rate = (float)lr,
+			 .keep = (float)(1 - decay), .mu = (float)mu, .nesterov = nesterov};
+
+	team(kc, kc->vec->step_momentum, &a, n, 64, 1);
+}
+
+static void step_adam(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, void *m, void *v, double gscale,
+		      double lr, double decay, double b1, double b2, double eps, double c1, double c2)
+{
+	mr_vec_step a = {.src = src, .dst = dst, .g = g, .m = m, .v = v, .gscale = (float)gscale, .rate = (float)(lr / c1),
+			 .keep = (float)(1 - decay), .b1 = (float)b1, .a1 = (float)(1 - b1), .b2 = (float)b2,
+			 .a2 = (float)(1 - b2), .root = (float)(1 / sqrt(c2)), .eps = (float)eps};
+
+	team(kc, kc->vec->step_adam, &a, n, 64, 2);
+}
+
+const mr_kernels mr_kernels_dnnl_f32 = {
+	.name = "dnnl",
+	.dtype = MR_F32,
+	.ctx_create = ctx_create,
+	.ctx_destroy = ctx_destroy,
+	.ctx_bytes = ctx_bytes,
+	.gemm = gemm,
+	.colsum = colsum,
+	.act_backward = act_backward,
+	.norm = norm,
+	.norm_backward_input = norm_backward_input,
+	.norm_backward_weight = norm_backward_weight,
+	.attn_saved_bytes = attn_saved_bytes,
+	.attn_scratch_bytes = attn_scratch_bytes,
+	.attn = attn,
+	.attn_backward = attn_backward,
+	.embed = embed,
+	.embed_backward = embed_backward,
+	.sum = sum,
+	.dropout = dropout,
+	.xent = xent,
+	.mse = mse,
+	.sumsq = sumsq,
+	.step_sgd = step_sgd,
+	.step_momentum = step_momentum,
+	.step_adam = step_adam,
+};

@@ -1,0 +1,111 @@
+/*
+ * vec.h - the dnnl filling's own kernels: everything that is not a matrix product, in f32, for AVX-512 and for AVX2.
+ *
+ * oneDNN's elementwise, norm and softmax primitives take two to four times the time of a plain fused loop, so these are ours.
+ * Each kernel is written once, in a header vec_<noun>.h, against the vector operations of vec_lanes_*.h, and compiled twice.
+ *
+ * A kernel has its arguments in a struct and computes a range [lo, hi) of what it is split by over threads (rows, columns,
+ * elements, heads). The result of an element never depends on how the range was cut: elementwise kernels use the same
+ * instructions in the main loop and in tails; sums run along what is not split, in one fixed order. So every kernel gives
+ * the same bits for any number of threads. Sums of products are fused (one rounding), unlike in the reference filling.
+ */
+#ifndef MR_KERNELS_VEC_H
+#define MR_KERNELS_VEC_H
+
+#include "nn/kernels.h"
+
+/** @worker numbers the calling thread from 0: which scratch to use. */
+typedef void mr_vec_fn(const void *args, int64_t lo, int64_t hi, uint32_t worker);
+
+typedef struct mr_vec_act {
+	mr_act act;
+	const float *zy, *dy;
+	float *out;
+} mr_vec_act;
+
+typedef struct mr_vec_colsum {
+	int64_t rows, cols;
+	const float *x;
+	float *y;
+	bool add;
+} mr_vec_colsum;
+
+/* The forward call and both halves of the backward call; each uses the fields that it needs. */
+typedef struct mr_vec_norm {
+	int64_t rows, cols;
+	float eps;
+	const float *x, *gain, *shift, *dy;
+	float *y, *mean, *rstd;
+	const float *saved_mean, *saved_rstd;
+	float *dx, *dgain, *dshift;
+	bool add;
+} mr_vec_norm;
+
+typedef struct mr_vec_attn {
+	mr_attn a;
+	const float *qkv, *dy;
+	float *y, *dqkv;
+	float *saved;          /* [samples, heads, t, 2]: largest scaled score, 1 / sum of exponentials */
+	const float *saved_in;
+	float *scratch;        /* of worker 0; the others follow at this distance */
+	size_t scratch_floats;
+} mr_vec_attn;
+
+typedef struct mr_vec_embed {
+	int64_t rows, t, cols, vocab;
+	const int32_t *tokens;
+	const float *wte, *wpe, *dy;
+	float *y, *dwte, *dwpe;
+	bool add;
+} mr_vec_embed;
+
+typedef struct mr_vec_sum {
+	const float *a, *b;
+	float *y;
+} mr_vec_sum;
+
+typedef struct mr_vec_dropout {
+	int64_t samples, per_sample;
+	uint32_t threshold;
+	float scale;
+	mr_mask_key key;
+	const float *x;
+	float *y;
+} mr_vec_dropout;
+
+typedef struct mr_vec_loss {
+	int64_t rows, cols;   /* rows: of the whole call (the gradient is of the mean) */
+	float *x;
+	const int32_t *targets;
+	const float *y;
+	double *row_loss;     /* [hi] */
+} mr_vec_loss;
+
+typedef struct mr_vec_step {
+	const float *src, *g;
+	float *dst, *m, *v;
+	float gscale, rate, keep, mu, b1, a1, b2, a2, root, eps;
+	bool nesterov;
+} mr_vec_step;
+
+typedef struct mr_vec {
+	mr_vec_fn *act, *act_backward;                        /* elements; forward: GELU only */
+	mr_vec_fn *colsum;                                    /* columns */
+	mr_vec_fn *norm, *norm_backward_input;                /* rows */
+	mr_vec_fn *norm_backward_weight;                      /* columns */
+	mr_vec_fn *attn, *attn_backward;                      /* pairs (sample, head) */
+	mr_vec_fn *embed;                                     /* rows */
+	mr_vec_fn *embed_backward;                            /* columns */
+	mr_vec_fn *sum;                                       /* elements */
+	mr_vec_fn *dropout;                                   /* groups of dropout_group elements of one sample */
+	mr_vec_fn *xent, *mse;                                /* rows */
+	mr_vec_fn *step_sgd, *step_momentum, *step_adam;      /* elements */
+	double (*sumsq)(int64_t n, const float *x);           /* one thread */
+	size_t (*attn_scratch_floats)(const mr_attn *a, bool backward); /* of one worker */
+	int64_t dropout_group;
+} mr_vec;
+
+extern const mr_vec mr_vec_avx2;
+extern const mr_vec mr_vec_avx512;
+
+#endif

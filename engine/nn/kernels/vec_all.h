@@ -1,0 +1,38 @@
+/* vec_all.h - all vector kernels and their table; included once an instruction set, after its lanes. */
+#include <math.h>
+#include <string.h>
+
+#include "nn/kernels/vec.h"
+
+#include "nn/kernels/vec_math.h"
+
+#include "nn/kernels/vec_act.h"
+#include "nn/kernels/vec_attn.h"
+#include "nn/kernels/vec_dropout.h"
+#include "nn/kernels/vec_loss.h"
+#include "nn/kernels/vec_norm.h"
+#include "nn/kernels/vec_optim.h"
+#include "nn/kernels/vec_rows.h"
+
+const mr_vec TABLE = {
+	.act = gelu,
+	.act_backward = act_backward,
+	.colsum = colsum,
+	.norm = norm,
+	.norm_backward_input = norm_backward_input,
+	.norm_backward_weight = norm_backward_weight,
+	.attn = attn,
+	.attn_backward = attn_backward,
+	.embed = embed,
+	.embed_backward = embed_backward,
+	.sum = sum,
+	.dropout = dropout,
+	.xent = xent,
+	.mse = mse,
+	.step_sgd = step_sgd,
+	.step_momentum = step_momentum,
+	.step_adam = step_adam,
+	.sumsq = sumsq,
+	.attn_scratch_floats = attn_scratch_floats,
+	.dropout_group = DROPOUT_GROUP,
+};

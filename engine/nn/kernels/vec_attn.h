@@ -1,0 +1,376 @@
+/*
+ * vec_attn.h - causal attention of one (sample, head) at a time, without ever storing the T x T probabilities.
+ *
+ * Forward, for a band of BAND query rows: scores S = Q K^T (only the lower triangle, rounded up to the tile), softmax in
+ * place, Y = P V. For each row the largest scaled score and 1 / sum are saved; from them backward recomputes the very same P
+ * (one product and one exp more, T * T * 4 bytes less per head to write, keep and read: for T = 128 the time is equal, and
+ * the slots of a pipeline shrink from 64 KiB a head to 1 KiB). Backward, per band: P again, dP = dY V^T,
+ * dS = P (dP - rowsum(P dP)) / sqrt(d), dQ = dS K, and dK += dS^T Q, dV += P^T dY over the bands in order.
+ *
+ * All six products have one form: element (i, l) of the left operand broadcast, times row l of a right operand whose rows
+ * are contiguous and padded to whole vectors. So one micro-kernel serves: TILE_ROWS x 2 vectors of accumulators, l ascending
+ * in one chain per element, which is why the bits depend neither on the tile nor on the number of threads.
+ */
+#define BAND 48 /* query rows handled together: 4 or 8 tiles; their scores stay in L1 for T = 128 */
+#define SMALL_ROWS (TILE_ROWS / 3)
+
+_Static_assert(BAND % TILE_ROWS == 0, "tiles of different bands must lie on one grid");
+
+/* out[rows, cols] = or += (row_scale[i]) * sum over l < k of a[i * a_row + l * a_k] * b[l * b_pitch + j] */
+typedef struct product {
+	int64_t cols, k;            /* cols: rounded up to whole vectors unless @ragged */
+	const float *a;
+	int64_t a_row, a_k;
+	const float *b;
+	int64_t b_pitch;
+	float *out;
+	int64_t pitch;
+	const float *row_scale;     /* or NULL */
+	bool add;
+} product;
+
+static inline __attribute__((always_inline)) void product_tile(const product *p, int rows, int vecs, int64_t j, int64_t part)
+{
+	V acc[TILE_ROWS][2];
+	const float *a = p->a, *b = p->b + j;
+
+#pragma GCC unroll 12
+	for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+		for (int v = 0; v < vecs; v++)
+			acc[r][v] = v_set(0.0f);
+	for (int64_t l = 0; l < p->k; l++, a += p->a_k, b += p->b_pitch) {
+		V b0 = v_load(b, 0), b1 = vecs > 1 ? v_load(b + LANES, 0) : b0;
+
+#pragma GCC unroll 12
+		for (int r = 0; r < rows; r++) {
+			V x = v_set(a[r * p->a_row]);
+
+			acc[r][0] = v_fma(x, b0, acc[r][0]);
+			if (vecs > 1)
+				acc[r][1] = v_fma(x, b1, acc[r][1]);
+		}
+	}
+#pragma GCC unroll 12
+	for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 2
+		for (int v = 0; v < vecs; v++) {
+			float *out = p->out + r * p->pitch + j + v * LANES;
+			V x = acc[r][v];
+
+			if (p->row_scale)
+				x = v_mul(x, v_set(p->row_scale[r]));
+			if (p->add)
+				x = v_add(v_load(out, part), x);
+			v_store(out, x, part);
+		}
+	}
+}
+
+/* All columns of @rows rows; @rows is a constant in each caller. The right operand may be read up to whole vectors. */
+static inline __attribute__((always_inline)) void product_rows(const product *p, int rows)
+{
+	int64_t j = 0;
+
+	for (; j + 2 * LANES <= p->cols; j += 2 * LANES)
+		product_tile(p, rows, 2, j, 0);
+	for (; j + LANES <= p->cols; j += LANES)
+		product_tile(p, rows, 1, j, 0);
+	if (j < p->cols)
+		product_tile(p, rows, 1, j, p->cols - j);
+}
+
+static __attribute__((noinline)) void product_large(const product *p)
+{
+	product_rows(p, TILE_ROWS);
+}
+
+static __attribute__((noinline)) void product_small(const product *p)
+{
+	product_rows(p, SMALL_ROWS);
+}
+
+static __attribute__((noinline)) void product_single(const product *p)
+{
+	product_rows(p, 1);
+}
+
+/* How many rows the next tile takes when @left are left. */
+static inline int64_t tile_rows(int64_t left)
+{
+	return left >= TILE_ROWS ? TILE_ROWS : left >= SMALL_ROWS ? SMALL_ROWS : 1;
+}
+
+static inline void product_run(const product *p, int64_t rows)
+{
+	if (rows == TILE_ROWS)
+		product_large(p);
+	else if (rows == SMALL_ROWS)
+		product_small(p);
+	else
+		product_single(p);
+}
+
+/* --- scratch of one worker ------------------------------------------------------------------------------------------- */
+
+static inline int64_t whole(int64_t n)
+{
+	return (n + LANES - 1) / LANES * LANES;
+}
+
+typedef struct attn_space {
+	int64_t t, d, tp, dp;             /* tp, dp: padded row lengths */
+	float *kt, *vt;                   /* [d, tp] transposed keys, values */
+	float *k, *v;                     /* [t, dp] */
+	float *q, *dy;                    /* [BAND, dp] */
+	float *dk, *dv;                   /* [t, dp] */
+	float *s, *ds;                    /* [BAND, tp] */
+} attn_space;
+
+/* Lays the buffers out from @base (NULL: only counts); returns their floats, a multiple of LANES. */
+static size_t attn_lay_out(const mr_attn *a, bool backward, float *base, attn_space *w)
+{
+	/* One more vector a row, or 4 KiB strides at T = 1024 would put a column into one set of the cache. */
+	int64_t t = a->t, d = a->dim, tp = whole(t) + LANES, dp = whole(d);
+	size_t at = 0;
+
+	*w = (attn_space){.t = t, .d = d, .tp = tp, .dp = dp};
+#define PLACE(name, rows, pitch) (w->name = base ? base + at : NULL, at += (size_t)((rows) * (pitch)))
+	PLACE(kt, d, tp);
+	PLACE(s, BAND, tp);
+	if (!backward) {
+		PLACE(v, t, dp);
+		return at;
+	}
+	PLACE(vt, d, tp);
+	PLACE(ds, BAND, tp);
+	PLACE(k, t, dp);
+	PLACE(dk, t, dp);
+	PLACE(dv, t, dp);
+	PLACE(q, BAND, dp);
+	PLACE(dy, BAND, dp);
+#undef PLACE
+	return at;
+}
+
+static size_t attn_scratch_floats(const mr_attn *a, bool backward)
+{
+	attn_space w;
+
+	return attn_lay_out(a, backward, NULL, &w);
+}
+
+/* dst[rows, dp] = src[rows, d], the padding 0. */
+static void pack_rows(const attn_space *w, int64_t rows, const float *src, int64_t pitch, float *dst)
+{
+	for (int64_t r = 0; r < rows; r++, src += pitch, dst += w->dp) {
+		int64_t j = 0;
+
+		for (; j + LANES <= w->d; j += LANES)
+			v_store(dst + j, v_load(src + j, 0), 0);
+		if (j < w->d)
+			v_store(dst + j, v_load(src + j, w->d - j), 0);
+	}
+}
+
+/* dst[d, tp] = src[t, d] transposed, columns from t to the next whole vector 0. */
+static void pack_transposed(const attn_space *w, const float *src, int64_t pitch, float *dst)
+{
+	int64_t t4 = w->t & ~(int64_t)3, d4 = w->d & ~(int64_t)3;
+
+	for (int64_t r = 0; r < t4; r += 4) {
+		for (int64_t l = 0; l < d4; l += 4) {
+			__m128 x0 = _mm_loadu_ps(src + r * pitch + l), x1 = _mm_loadu_ps(src + (r + 1) * pitch + l);
+			__m128 x2 = _mm_loadu_ps(src + (r + 2) * pitch + l), x3 = _mm_loadu_ps(src + (r + 3) * pitch + l);
+
+			_MM_TRANSPOSE4_PS(x0, x1, x2, x3);
+			_mm_storeu_ps(dst + l * w->tp + r, x0);
+			_mm_storeu_ps(dst + (l + 1) * w->tp + r, x1);
+			_mm_storeu_ps(dst + (l + 2) * w->tp + r, x2);
+			_mm_storeu_ps(dst + (l + 3) * w->tp + r, x3);
+		}
+		for (int64_t l = d4; l < w->d; l++)
+			for (int64_t i = r; i < r + 4; i++)
+				dst[l * w->tp + i] = src[i * pitch + l];
+	}
+	for (int64_t l = 0; l < w->d; l++) {
+		for (int64_t r = t4; r < w->t; r++)
+			dst[l * w->tp + r] = src[r * pitch + l];
+		for (int64_t r = w->t; r < whole(w->t); r++)
+			dst[l * w->tp + r] = 0;
+	}
+}
+
+/* out[i, 0..) = A[i] BT for the rows of a band, columns up to the diagonal (rounded up): A [rows, d] at @pitch. */
+static void band_scores(const attn_space *w, int64_t first, int64_t rows, const float *a, int64_t pitch, const float *bt,
+			float *out)
+{
+	for (int64_t i = 0, n; i < rows; i += n) {
+		n = tile_rows(rows - i);
+		product p = {.cols = whole(first + i + n), .k = w->d, .a = a + i * pitch, .a_row = pitch, .a_k = 1,
+			     .b = bt, .b_pitch = w->tp, .out = out + i * w->tp, .pitch = w->tp};
+
+		product_run(&p, n);
+	}
+}
+
+/* --- forward --------------------------------------------------------------------------------------------------------- */
+
+/* s[0..n) becomes exp(scale s - max), zeros up to @end; saves that max and 1 / sum. */
+static void score_row(float *s, int64_t n, int64_t end, float scale, float saved[2])
+{
+	V m = v_set(-INFINITY), c = v_set(scale), total = v_set(0.0f), top;
+	int64_t tail = n % LANES, full = n - tail;
+
+	for (int64_t j = 0; j < full; j += LANES)
+		m = v_max(m, v_load(s + j, 0));
+	if (tail)
+		m = v_max(m, v_pick(v_first(tail), v_load(s + full, 0), v_set(-INFINITY)));
+	saved[0] = v_top(m) * scale;
+	top = v_set(-saved[0]);
+	for (int64_t j = 0; j < full; j += LANES) {
+		V e = v_exp(v_fma(v_load(s + j, 0), c, top));
+
+		total = v_add(total, e);
+		v_store(s + j, e, 0);
+	}
+	if (tail) {
+		V e = v_keep(v_first(tail), v_exp(v_fma(v_load(s + full, 0), c, top)));
+
+		total = v_add(total, e);
+		v_store(s + full, e, 0);
+	}
+	for (int64_t j = whole(n); j < end; j += LANES)
+		v_store(s + j, v_set(0.0f), 0);
+	saved[1] = 1.0f / v_sum(total);
+}
+
+static void attn_band(const mr_vec_attn *a, const attn_space *w, int64_t first, int64_t rows, const float *q, int64_t pitch,
+		      float *y, float *saved)
+{
+	float scale = 1.0f / sqrtf((float)w->d), inverse[TILE_ROWS];
+	int64_t c = a->a.heads * a->a.dim;
+
+	band_scores(w, first, rows, q, pitch, w->kt, w->s);
+	for (int64_t i = 0, n; i < rows; i += n) {
+		n = tile_rows(rows - i);
+		for (int64_t r = 0; r < n; r++) {
+			score_row(w->s + (i + r) * w->tp, first + i + r + 1, whole(first + i + n), scale, saved + 2 * (i + r));
+			inverse[r] = saved[2 * (i + r) + 1];
+		}
+		product p = {.cols = w->d, .k = first + i + n, .a = w->s + i * w->tp, .a_row = w->tp, .a_k = 1,
+			     .b = w->v, .b_pitch = w->dp, .out = y + i * c, .pitch = c, .row_scale = inverse};
+
+		product_run(&p, n);
+	}
+}
+
+static void attn(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const mr_vec_attn *a = args;
+	int64_t c = a->a.heads * a->a.dim, pitch = 3 * c, t = a->a.t;
+	attn_space w;
+
+	(void)attn_lay_out(&a->a, false, a->scratch + worker * a->scratch_floats, &w);
+	for (int64_t pair = lo; pair < hi; pair++) {
+		int64_t s = pair / a->a.heads, h = pair % a->a.heads;
+		const float *q = a->qkv + s * t * pitch + h * w.d;
+
+		pack_transposed(&w, q + c, pitch, w.kt);
+		pack_rows(&w, t, q + 2 * c, pitch, w.v);
+		for (int64_t i = 0; i < t; i += BAND)
+			attn_band(a, &w, i, t - i < BAND ? t - i : BAND, q + i * pitch, pitch,
+				  a->y + (s * t + i) * c + h * w.d, a->saved + 2 * (pair * t + i));
+	}
+}
+
+/* --- backward -------------------------------------------------------------------------------------------------------- */
+
+/* s: scores become probabilities; ds: dP becomes dS; zeros from n to @end in both. */
+static void gradient_row(float *s, float *ds, int64_t n, int64_t end, float scale, const float saved[2])
+{
+	V c = v_set(scale), top = v_set(-saved[0]), inverse = v_set(saved[1]), total = v_set(0.0f);
+
+	for (int64_t j = 0; j < n; j += LANES) {
+		V p = v_mul(v_exp(v_fma(v_load(s + j, 0), c, top)), inverse);
+
+		if (n - j < LANES)
+			p = v_keep(v_first(n - j), p);
+		v_store(s + j, p, 0);
+		total = v_fma(p, v_load(ds + j, 0), total);
+	}
+	total = v_set(v_sum(total));
+	for (int64_t j = 0; j < n; j += LANES)
+		v_store(ds + j, v_mul(v_mul(v_load(s + j, 0), v_sub(v_load(ds + j, 0), total)), c), 0);
+	for (int64_t j = whole(n); j < end; j += LANES) {
+		v_store(s + j, v_set(0.0f), 0);
+		v_store(ds + j, v_set(0.0f), 0);
+	}
+}
+
+/* out[j] += sum over rows i >= j of the band of p[i, j] b[i]: the transposed product of dK and dV. */
+static void band_columns(const attn_space *w, int64_t first, int64_t rows, const float *p_, const float *b, float *out)
+{
+	for (int64_t j = 0, n; j < first + rows; j += n) {
+		int64_t from = j > first ? j - first : 0;
+
+		n = tile_rows(first + rows - j);
+		product p = {.cols = w->dp, .k = rows - from, .a = p_ + from * w->tp + j, .a_row = 1, .a_k = w->tp,
+			     .b = b + from * w->dp, .b_pitch = w->dp, .out = out + j * w->dp, .pitch = w->dp,
+			     .add = j < first};
+
+		product_run(&p, n);
+	}
+}
+
+static void attn_backward_band(const attn_space *w, int64_t first, int64_t rows, const float *q, int64_t pitch,
+			       const float *dy, int64_t c, const float *saved, float *dq)
+{
+	float scale = 1.0f / sqrtf((float)w->d);
+
+	pack_rows(w, rows, q, pitch, w->q);
+	pack_rows(w, rows, dy, c, w->dy);
+	band_scores(w, first, rows, w->q, w->dp, w->kt, w->s);
+	band_scores(w, first, rows, w->dy, w->dp, w->vt, w->ds);
+	for (int64_t i = 0, n; i < rows; i += n) {
+		n = tile_rows(rows - i);
+		for (int64_t r = i; r < i + n; r++)
+			gradient_row(w->s + r * w->tp, w->ds + r * w->tp, first + r + 1, whole(first + i + n), scale,
+				     saved + 2 * r);
+		product p = {.cols = w->d, .k = first + i + n, .a = w->ds + i * w->tp, .a_row = w->tp, .a_k = 1,
+			     .b = w->k, .b_pitch = w->dp, .out = dq + i * pitch, .pitch = pitch};
+
+		product_run(&p, n);
+	}
+	band_columns(w, first, rows, w->s, w->dy, w->dv);
+	band_columns(w, first, rows, w->ds, w->q, w->dk);
+}
+
+static void unpack_rows(const attn_space *w, const float *src, float *dst, int64_t pitch)
+{
+	for (int64_t r = 0; r < w->t; r++)
+		memcpy(dst + r * pitch, src + r * w->dp, (size_t)w->d * sizeof(float));
+}
+
+static void attn_backward(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const mr_vec_attn *a = args;
+	int64_t c = a->a.heads * a->a.dim, pitch = 3 * c, t = a->a.t;
+	attn_space w;
+
+	(void)attn_lay_out(&a->a, true, a->scratch + worker * a->scratch_floats, &w);
+	for (int64_t pair = lo; pair < hi; pair++) {
+		int64_t s = pair / a->a.heads, h = pair % a->a.heads, at = s * t * pitch + h * w.d;
+		const float *q = a->qkv + at, *dy = a->dy + s * t * c + h * w.d;
+		float *dq = a->dqkv + at;
+
+		pack_transposed(&w, q + c, pitch, w.kt);
+		pack_transposed(&w, q + 2 * c, pitch, w.vt);
+		pack_rows(&w, t, q + c, pitch, w.k);
+		for (int64_t i = 0; i < t; i += BAND)
+			attn_backward_band(&w, i, t - i < BAND ? t - i : BAND, q + i * pitch, pitch, dy + i * c, c,
+					   a->saved_in + 2 * (pair * t + i), dq + i * pitch);
+		unpack_rows(&w, w.dk, dq + c, pitch);
+		unpack_rows(&w, w.dv, dq + 2 * c, pitch);
+	}
+}

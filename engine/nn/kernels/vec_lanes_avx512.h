@@ -1,0 +1,89 @@
+/*
+ * vec_lanes_avx512.h - the few operations on a vector of floats that the vec_*.h kernels are written in: 16 lanes, AVX-512.
+ *
+ * vec_lanes_avx2.h has the same names with 8 lanes. @part arguments: 0 means all lanes, otherwise only the first @part lanes
+ * are read (the others are 0) or written; kernels pass a literal 0 in their main loop.
+ */
+#include <immintrin.h>
+#include <stdint.h>
+
+#define LANES 16
+#define TILE_ROWS 12 /* rows x 2 vectors of accumulators: 24 of 32 registers */
+
+typedef __m512 V;
+typedef __mmask16 M;
+
+static inline M v_first(int64_t n)
+{
+	return (M)((1u << n) - 1);
+}
+
+static inline V v_load(const float *p, int64_t part)
+{
+	return part ? _mm512_maskz_loadu_ps(v_first(part), p) : _mm512_loadu_ps(p);
+}
+
+static inline void v_store(float *p, V v, int64_t part)
+{
+	if (part)
+		_mm512_mask_storeu_ps(p, v_first(part), v);
+	else
+		_mm512_storeu_ps(p, v);
+}
+
+static inline V v_set(float x) { return _mm512_set1_ps(x); }
+static inline V v_add(V a, V b) { return _mm512_add_ps(a, b); }
+static inline V v_sub(V a, V b) { return _mm512_sub_ps(a, b); }
+static inline V v_mul(V a, V b) { return _mm512_mul_ps(a, b); }
+static inline V v_div(V a, V b) { return _mm512_div_ps(a, b); }
+static inline V v_sqrt(V a) { return _mm512_sqrt_ps(a); }
+static inline V v_fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }   /* a b + c */
+static inline V v_fnma(V a, V b, V c) { return _mm512_fnmadd_ps(a, b, c); } /* c - a b */
+static inline V v_max(V a, V b) { return _mm512_max_ps(a, b); }             /* b when either is NaN */
+static inline V v_min(V a, V b) { return _mm512_min_ps(a, b); }
+static inline M v_gt(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+static inline V v_keep(M m, V a) { return _mm512_maskz_mov_ps(m, a); }      /* 0 where the mask is off */
+static inline V v_pick(M m, V a, V b) { return _mm512_mask_blend_ps(m, b, a); } /* a where the mask is on */
+static inline V v_round(V a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline V v_ldexp(V a, V n) { return _mm512_scalef_ps(a, n); }        /* a 2^n; n whole */
+static inline float v_sum(V a) { return _mm512_reduce_add_ps(a); }
+static inline float v_top(V a) { return _mm512_reduce_max_ps(a); }
+
+/* Sum of squares of the lanes in f64, added to acc[2][8]. */
+static inline void v_add_squares(V a, double acc[LANES])
+{
+	__m512d lo = _mm512_cvtps_pd(_mm512_castps512_ps256(a));
+	__m512d hi = _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1));
+
+	_mm512_storeu_pd(acc, _mm512_fmadd_pd(lo, lo, _mm512_loadu_pd(acc)));
+	_mm512_storeu_pd(acc + 8, _mm512_fmadd_pd(hi, hi, _mm512_loadu_pd(acc + 8)));
+}
+
+/* Vectors of 32-bit words, for the random numbers. */
+typedef __m512i U;
+
+static inline U u_set(uint32_t x) { return _mm512_set1_epi32((int)x); }
+static inline U u_iota(void) { return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); }
+static inline U u_add(U a, U b) { return _mm512_add_epi32(a, b); }
+static inline U u_xor(U a, U b) { return _mm512_xor_si512(a, b); }
+
+/* Low and high words of the 64-bit products of @a by the constant @m (in every lane). */
+static inline void u_mul(U a, U m, U *lo, U *hi)
+{
+	__m512i even = _mm512_mul_epu32(a, m), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), m);
+
+	*lo = _mm512_mask_shuffle_epi32(even, 0xAAAA, odd, _MM_PERM_CCAA);
+	*hi = _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
+}
+
+/* One bit a lane: a >= b, unsigned. */
+static inline uint64_t u_at_least(U a, U b)
+{
+	return _mm512_cmpge_epu32_mask(a, b);
+}
+
+/* The lanes whose bits are set in the low LANES bits. */
+static inline M m_from_bits(uint64_t bits)
+{
+	return (M)bits;
+}

@@ -1,0 +1,135 @@
+/*
+ * vec_norm.h - layer norm. A row's sums: lane l adds elements l, l + LANES, ... in order, then the lanes are added.
+ */
+
+static void norm_row(const mr_vec_norm *a, int64_t r)
+{
+	const float *x = a->x + r * a->cols;
+	float *y = a->y + r * a->cols;
+	int64_t n = a->cols, tail = n % LANES, full = n - tail;
+	V s = v_set(0.0f), q = v_set(0.0f), mean, rstd;
+
+	for (int64_t j = 0; j < full; j += LANES)
+		s = v_add(s, v_load(x + j, 0));
+	if (tail)
+		s = v_add(s, v_load(x + full, tail));
+	a->mean[r] = v_sum(s) / (float)n;
+	mean = v_set(a->mean[r]);
+	for (int64_t j = 0; j < full; j += LANES) {
+		V d = v_sub(v_load(x + j, 0), mean);
+
+		q = v_fma(d, d, q);
+	}
+	if (tail) {
+		V d = v_keep(v_first(tail), v_sub(v_load(x + full, tail), mean));
+
+		q = v_fma(d, d, q);
+	}
+	a->rstd[r] = 1.0f / sqrtf(v_sum(q) / (float)n + a->eps);
+	rstd = v_set(a->rstd[r]);
+	for (int64_t j = 0; j < full; j += LANES) {
+		V h = v_mul(v_sub(v_load(x + j, 0), mean), rstd);
+
+		v_store(y + j, v_fma(h, v_load(a->gain + j, 0), v_load(a->shift + j, 0)), 0);
+	}
+	if (tail) {
+		V h = v_mul(v_sub(v_load(x + full, tail), mean), rstd);
+
+		v_store(y + full, v_fma(h, v_load(a->gain + full, tail), v_load(a->shift + full, tail)), tail);
+	}
+}
+
+static void norm(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	(void)worker;
+	for (int64_t r = lo; r < hi; r++)
+		norm_row(args, r);
+}
+
+/* With h = (x - mean) rstd and u = gain dy: dx = rstd (u - mean(u) - h mean(u h)). */
+typedef struct norm_sums {
+	V u, uh;
+} norm_sums;
+
+static inline void norm_sums_at(const mr_vec_norm *a, int64_t at, int64_t j, V mean, V rstd, norm_sums *s, int64_t part)
+{
+	V u = v_mul(v_load(a->gain + j, part), v_load(a->dy + at + j, part));
+	V h = v_mul(v_sub(v_load(a->x + at + j, part), mean), rstd);
+
+	s->u = v_add(s->u, u);
+	s->uh = v_fma(u, h, s->uh);
+}
+
+static inline void norm_dx_at(const mr_vec_norm *a, int64_t at, int64_t j, V mean, V rstd, const norm_sums *s, int64_t part)
+{
+	V u = v_mul(v_load(a->gain + j, part), v_load(a->dy + at + j, part));
+	V h = v_mul(v_sub(v_load(a->x + at + j, part), mean), rstd);
+	V d = v_mul(rstd, v_fnma(h, s->uh, v_sub(u, s->u)));
+
+	if (a->add)
+		d = v_add(v_load(a->dx + at + j, part), d);
+	v_store(a->dx + at + j, d, part);
+}
+
+static void norm_backward_input(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const mr_vec_norm *a = args;
+	int64_t n = a->cols, tail = n % LANES, full = n - tail;
+
+	(void)worker;
+	for (int64_t r = lo; r < hi; r++) {
+		V mean = v_set(a->saved_mean[r]), rstd = v_set(a->saved_rstd[r]);
+		norm_sums s = {v_set(0.0f), v_set(0.0f)};
+
+		for (int64_t j = 0; j < full; j += LANES)
+			norm_sums_at(a, r * n, j, mean, rstd, &s, 0);
+		if (tail)
+			norm_sums_at(a, r * n, full, mean, rstd, &s, tail); /* u is 0 in the lanes past the row */
+		s.u = v_set(v_sum(s.u) / (float)n);
+		s.uh = v_set(v_sum(s.uh) / (float)n);
+		for (int64_t j = 0; j < full; j += LANES)
+			norm_dx_at(a, r * n, j, mean, rstd, &s, 0);
+		if (tail)
+			norm_dx_at(a, r * n, full, mean, rstd, &s, tail);
+	}
+}
+
+/* @vecs vectors of columns from @j on, all rows in order; only the last may be partial. */
+static inline __attribute__((always_inline)) void norm_weight_strip(const mr_vec_norm *a, int64_t j, int vecs, int64_t part)
+{
+	V sg[4], ss[4];
+
+	for (int i = 0; i < vecs; i++)
+		sg[i] = ss[i] = v_set(0.0f);
+	for (int64_t r = 0; r < a->rows; r++) {
+		V mean = v_set(a->saved_mean[r]), rstd = v_set(a->saved_rstd[r]);
+
+#pragma GCC unroll 4
+		for (int i = 0; i < vecs; i++) {
+			int64_t at = r * a->cols + j + i * LANES;
+			V dy = v_load(a->dy + at, part);
+
+			sg[i] = v_fma(dy, v_mul(v_sub(v_load(a->x + at, part), mean), rstd), sg[i]);
+			ss[i] = v_add(ss[i], dy);
+		}
+	}
+	for (int i = 0; i < vecs; i++) {
+		float *dg = a->dgain + j + i * LANES, *ds = a->dshift + j + i * LANES;
+
+		v_store(dg, a->add ? v_add(v_load(dg, part), sg[i]) : sg[i], part);
+		v_store(ds, a->add ? v_add(v_load(ds, part), ss[i]) : ss[i], part);
+	}
+}
+
+static void norm_backward_weight(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	int64_t j = lo;
+
+	(void)worker;
+	for (; j + 4 * LANES <= hi; j += 4 * LANES)
+		norm_weight_strip(args, j, 4, 0);
+	for (; j + LANES <= hi; j += LANES)
+		norm_weight_strip(args, j, 1, 0);
+	if (j < hi)
+		norm_weight_strip(args, j, 1, hi - j);
+}

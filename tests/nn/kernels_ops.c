@@ -1,0 +1,295 @@
+#include "kernels_ops.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "check.h"
+
+void *make_output(const mr_kernels *k, int64_t n)
+{
+	void *p = malloc((size_t)n * mr_dtype_bytes(k->dtype));
+
+	for (int64_t i = 0; i < n; i++) {
+		if (k->dtype == MR_F64)
+			((double *)p)[i] = 7;
+		else
+			((float *)p)[i] = 7;
+	}
+	return p;
+}
+
+void *make_input(const mr_kernels *k, int64_t n, uint32_t stream, double lo, double hi)
+{
+	void *p = make_output(k, n);
+
+	for (int64_t i = 0; i < n; i++) {
+		float x = (float)(lo + (hi - lo) * mr_rng_uniform(1, MR_RNG_TEST, 0, stream, (uint64_t)i));
+
+		if (k->dtype == MR_F64)
+			((double *)p)[i] = x;
+		else
+			((float *)p)[i] = x;
+	}
+	return p;
+}
+
+int32_t *make_tokens(int64_t n, int64_t vocab, uint32_t stream)
+{
+	int32_t *p = malloc((size_t)n * sizeof(*p));
+
+	for (int64_t i = 0; i < n; i++)
+		p[i] = (int32_t)(mr_rng_u32(1, MR_RNG_TEST, 1, stream, (uint64_t)i) % (uint64_t)vocab);
+	return p;
+}
+
+double number_at(const mr_kernels *k, const void *p, int64_t i)
+{
+	return k->dtype == MR_F64 ? ((const double *)p)[i] : (double)((const float *)p)[i];
+}
+
+void put_number(outputs *o, double x)
+{
+	if (o->n == o->room)
+		o->v = realloc(o->v, (o->room = 2 * o->room + 64) * sizeof(double));
+	o->v[o->n++] = x;
+}
+
+void put(outputs *o, const mr_kernels *k, const void *p, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++)
+		put_number(o, number_at(k, p, i));
+}
+
+double distance(const outputs *got, const outputs *want)
+{
+	double worst = 0, top = 0;
+
+	if (got->n != want->n)
+		return INFINITY;
+	for (size_t i = 0; i < want->n; i++) {
+		if (!isfinite(got->v[i]) || !isfinite(want->v[i]))
+			return INFINITY;
+		worst = fmax(worst, fabs(got->v[i] - want->v[i]));
+		top = fmax(top, fabs(want->v[i]));
+	}
+	return worst / (1 + top);
+}
+
+bool same_bits(const outputs *a, const outputs *b)
+{
+	return a->n == b->n && memcmp(a->v, b->v, a->n * sizeof(double)) == 0;
+}
+
+outputs run_op(const op *o, const mr_kernels *k, uint32_t n_threads, const int64_t dim[4], int variant, bool add)
+{
+	outputs out = {0};
+	op_case c = {.k = k, .add = add, .variant = variant, .out = &out};
+
+	memcpy(c.dim, dim, sizeof(c.dim));
+	MR_CHECK_OK(k->ctx_create(n_threads, &c.kc));
+	o->run(&c);
+	CU_ASSERT(k->ctx_bytes(c.kc) > 0);
+	k->ctx_destroy(c.kc);
+	return out;
+}
+
+/* --- the operations -------------------------------------------------------------------------------------------------- */
+
+/* dims m, n, k; variant: 0-3 transposes, 4-7 bias and activations */
+static void run_gemm(const op_case *c)
+{
+	static const mr_act acts[4] = {MR_ACT_NONE, MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU};
+	int v = c->variant, fused = v >= 4 && !c->add;
+	mr_gemm g = {.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = v & 1, .tb = v & 2, .add = c->add,
+		     .bias = fused && v != 4, .act = fused ? acts[v - 4] : MR_ACT_NONE};
+	void *a = make_input(c->k, g.m * g.k, 1, -1, 1), *b = make_input(c->k, g.k * g.n, 2, -1, 1);
+	void *bias = make_input(c->k, g.n, 3, -1, 1), *y = make_output(c->k, g.m * g.n);
+	void *pre = make_output(c->k, g.m * g.n);
+
+	/* Twice: the second call finds its primitive in the table. */
+	for (int i = 0; i < 2; i++)
+		MR_CHECK_OK(c->k->gemm(c->kc, &g, a, b, g.bias ? bias : NULL, y, g.act == MR_ACT_GELU ? pre : NULL));
+	put(c->out, c->k, y, g.m * g.n);
+	put(c->out, c->k, pre, g.m * g.n);
+	free(a), free(b), free(bias), free(y), free(pre);
+}
+
+/* dims rows, cols */
+static void run_colsum(const op_case *c)
+{
+	int64_t rows = c->dim[0], cols = c->dim[1];
+	void *x = make_input(c->k, rows * cols, 1, -1, 1), *y = make_output(c->k, cols);
+
+	c->k->colsum(c->kc, rows, cols, x, y, c->add);
+	put(c->out, c->k, y, cols);
+	free(x), free(y);
+}
+
+/* dims n; variant: activation + 3 * in place */
+static void run_act_backward(const op_case *c)
+{
+	int64_t n = c->dim[0] * c->dim[1];
+	void *zy = make_input(c->k, n, 1, -6, 6), *dy = make_input(c->k, n, 2, -1, 1), *dz = make_output(c->k, n);
+	void *out = c->variant >= 3 ? dy : dz;
+
+	c->k->act_backward(c->kc, (mr_act)(c->variant % 3), n, zy, dy, out);
+	put(c->out, c->k, out, n);
+	free(zy), free(dy), free(dz);
+}
+
+static void run_norm(const op_case *c)
+{
+	int64_t rows = c->dim[0], cols = c->dim[1], n = rows * cols;
+	const mr_kernels *k = c->k;
+	void *x = make_input(k, n, 1, -1, 3), *gain = make_input(k, cols, 2, 0, 2), *shift = make_input(k, cols, 3, -1, 1);
+	void *dy = make_input(k, n, 4, -1, 1), *y = make_output(k, n), *mean = make_output(k, rows);
+	void *rstd = make_output(k, rows), *dx = make_output(k, n), *dg = make_output(k, cols), *ds = make_output(k, cols);
+
+	k->norm(c->kc, rows, cols, 1e-5, x, gain, shift, y, mean, rstd);
+	k->norm_backward_input(c->kc, rows, cols, x, gain, mean, rstd, dy, dx, c->add);
+	k->norm_backward_weight(c->kc, rows, cols, x, mean, rstd, dy, dg, ds, c->add);
+	put(c->out, k, y, n);
+	put(c->out, k, mean, rows);
+	if (cols > 1) { /* the rstd of one column is 1 / sqrt(eps), which only scales rounding errors */
+		put(c->out, k, rstd, rows);
+		put(c->out, k, dx, n);
+		put(c->out, k, dg, cols);
+	}
+	put(c->out, k, ds, cols);
+	free(x), free(gain), free(shift), free(dy), free(y), free(mean), free(rstd), free(dx), free(dg), free(ds);
+}
+
+/* dims samples, t, heads, dim */
+static void run_attn(const op_case *c)
+{
+	mr_attn a = {c->dim[0], c->dim[1], c->dim[2], c->dim[3]};
+	int64_t rows = a.samples * a.t, width = a.heads * a.dim;
+	const mr_kernels *k = c->k;
+	void *qkv = make_input(k, rows * 3 * width, 1, -2, 2), *dy = make_input(k, rows * width, 2, -1, 1);
+	void *y = make_output(k, rows * width), *dqkv = make_output(k, rows * 3 * width);
+	void *saved = malloc(k->attn_saved_bytes(&a)), *scratch = malloc(k->attn_scratch_bytes(&a) + 1);
+
+	MR_CHECK_OK(k->attn(c->kc, &a, qkv, y, saved, scratch));
+	MR_CHECK_OK(k->attn_backward(c->kc, &a, qkv, saved, dy, dqkv, scratch));
+	put(c->out, k, y, rows * width);
+	put(c->out, k, dqkv, rows * 3 * width);
+	free(qkv), free(dy), free(y), free(dqkv), free(saved), free(scratch);
+}
+
+/* dims samples, t, cols, vocab; variant 1: without positions */
+static void run_embed(const op_case *c)
+{
+	int64_t t = c->dim[1], rows = c->dim[0] * t, cols = c->dim[2], vocab = c->dim[3];
+	const mr_kernels *k = c->k;
+	void *wte = make_input(k, vocab * cols, 1, -1, 1), *wpe = make_input(k, t * cols, 2, -1, 1);
+	void *dy = make_input(k, rows * cols, 3, -1, 1), *y = make_output(k, rows * cols);
+	void *dwte = make_output(k, vocab * cols), *dwpe = make_output(k, t * cols);
+	int32_t *tokens = make_tokens(rows, vocab, 4);
+
+	k->embed(c->kc, rows, t, cols, tokens, wte, c->variant ? NULL : wpe, y);
+	k->embed_backward(c->kc, rows, t, cols, vocab, tokens, dy, dwte, c->variant ? NULL : dwpe, c->add);
+	put(c->out, k, y, rows * cols);
+	put(c->out, k, dwte, vocab * cols);
+	put(c->out, k, dwpe, t * cols);
+	free(wte), free(wpe), free(dy), free(y), free(dwte), free(dwpe), free(tokens);
+}
+
+/* variant 1: in place */
+static void run_sum(const op_case *c)
+{
+	int64_t n = c->dim[0] * c->dim[1];
+	void *a = make_input(c->k, n, 1, -1, 1), *b = make_input(c->k, n, 2, -1, 1), *y = make_output(c->k, n);
+	void *out = c->variant ? b : y;
+
+	c->k->sum(c->kc, n, a, b, out);
+	put(c->out, c->k, out, n);
+	free(a), free(b), free(y);
+}
+
+/* dims samples, elements a sample; variant 1: in place */
+static void run_dropout(const op_case *c)
+{
+	int64_t n = c->dim[0] * c->dim[1];
+	mr_mask_key key = {.seed = 5, .first_sample = 0xFFFFFFFEu, .layer = 3}; /* the number carries into its high word */
+	void *x = make_input(c->k, n, 1, 1, 2), *y = make_output(c->k, n), *out = c->variant ? x : y;
+
+	c->k->dropout(c->kc, c->dim[0], c->dim[1], 0.3, &key, x, out);
+	put(c->out, c->k, out, n);
+	free(x), free(y);
+}
+
+/* dims rows, classes */
+static void run_xent(const op_case *c)
+{
+	void *x = make_input(c->k, c->dim[0] * c->dim[1], 1, -9, 9);
+	int32_t *targets = make_tokens(c->dim[0], c->dim[1], 2);
+
+	put_number(c->out, c->k->xent(c->kc, c->dim[0], c->dim[1], x, targets));
+	put(c->out, c->k, x, c->dim[0] * c->dim[1]);
+	free(x), free(targets);
+}
+
+static void run_mse(const op_case *c)
+{
+	int64_t n = c->dim[0] * c->dim[1];
+	void *a = make_input(c->k, n, 1, -1, 1), *y = make_input(c->k, n, 2, -1, 1);
+
+	put_number(c->out, c->k->mse(c->kc, c->dim[0], c->dim[1], a, y));
+	put(c->out, c->k, a, n);
+	free(a), free(y);
+}
+
+static void run_sumsq(const op_case *c)
+{
+	int64_t n = c->dim[0] * c->dim[1];
+	void *x = make_input(c->k, n, 1, -1, 1);
+
+	put_number(c->out, c->k->sumsq(c->kc, n, x) / (double)n);
+	free(x);
+}
+
+/* variant: 0 sgd, 1 momentum, 2 nesterov, 3 adam; + 4: in place */
+static void run_step(const op_case *c)
+{
+	int64_t n = c->dim[0] * c->dim[1];
+	const mr_kernels *k = c->k;
+	void *w = make_input(k, n, 1, -1, 1), *g = make_input(k, n, 2, -1, 1), *m = make_input(k, n, 3, -1, 1);
+	void *v = make_input(k, n, 4, 0, 1), *other = make_output(k, n), *dst = c->variant >= 4 ? w : other;
+	int kind = c->variant % 4;
+
+	if (kind == 0)
+		k->step_sgd(c->kc, n, w, dst, g, 0.25, 0.1, 0.001);
+	else if (kind < 3)
+		k->step_momentum(c->kc, n, w, dst, g, m, 0.25, 0.1, 0.001, 0.9, kind == 2);
+	else
+		k->step_adam(c->kc, n, w, dst, g, m, v, 0.25, 0.1, 0.001, 0.9, 0.999, 1e-8, 1 - 0.81, 1 - 0.999 * 0.999);
+	put(c->out, k, dst, n);
+	put(c->out, k, w, n);
+	put(c->out, k, m, n);
+	put(c->out, k, v, n);
+	free(w), free(g), free(m), free(v), free(other);
+}
+
+/*
+ * Tolerances, in units of the largest value: a sum of n terms in [-1, 1] is off by about eps sqrt(n) of its size, eps = 6e-8;
+ * 2e-6 covers n = 1000 with room for products. Elementwise operations: a few eps. Norm divides by small variances when a row
+ * has 3 columns; softmax and exp carry 3e-7.
+ */
+const op ops[] = {
+	{"gemm", run_gemm, 8, true, true, 2e-6,
+	 {{1, 1, 1}, {3, 5, 7}, {17, 64, 33}, {100, 65, 128}, {64, 192, 64}, {200, 128, 100}}},
+	{"colsum", run_colsum, 1, true, false, 2e-6, {{1, 1}, {3, 17}, {64, 100}, {300, 300}}},
+	{"act_backward", run_act_backward, 6, false, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
+	{"norm", run_norm, 1, true, false, 5e-6, {{1, 1}, {3, 17}, {5, 64}, {17, 100}, {300, 130}, {3, 1024}}},
+	{"attn", run_attn, 1, false, false, 3e-6,
+	 {{1, 1, 1, 1}, {2, 3, 2, 3}, {1, 17, 3, 17}, {2, 64, 2, 16}, {3, 100, 2, 32}, {1, 131, 3, 64}}},
+	{"embed", run_embed, 2, true, false, 2e-6, {{1, 1, 1, 1}, {2, 3, 5, 7}, {3, 17, 64, 65}, {8, 64, 130, 20}}},
+	{"sum", run_sum, 2, false, false, 1e-7, {{1, 1}, {3, 17}, {300, 101}}},
+	{"dropout", run_dropout, 2, false, false, 1e-7, {{1, 1}, {3, 17}, {3, 64}, {5, 300}, {4, 20001}}},
+	{"xent", run_xent, 1, false, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {100, 10}, {1500, 100}}},
+	{"mse", run_mse, 1, false, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {1500, 10}}},
+	{"sumsq", run_sumsq, 1, false, false, 1e-12, {{1, 1}, {3, 17}, {64, 65}, {300, 101}}},
+	{"step", run_step, 8, false, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
+};
+const int n_ops = (int)(sizeof(ops) / sizeof(ops[0]));

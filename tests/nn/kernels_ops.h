@@ -1,0 +1,58 @@
+/*
+ * kernels_ops.h - every function of mr_kernels as an operation that runs on any filling: inputs are made from a seed, all
+ * outputs come back as one array of doubles. So fillings, types and thread counts can be compared without knowing the
+ * operation.
+ */
+#ifndef MR_TESTS_NN_KERNELS_OPS_H
+#define MR_TESTS_NN_KERNELS_OPS_H
+
+#include "nn/kernels.h"
+
+typedef struct outputs {
+	size_t n, room;
+	double *v;
+} outputs;
+
+typedef struct op_case {
+	const mr_kernels *k;
+	mr_kctx *kc;
+	int64_t dim[4];    /* meaning: the operation's */
+	bool add;
+	int variant;       /* act, transposes, ...: the operation's */
+	outputs *out;
+} op_case;
+
+typedef struct op {
+	const char *name;
+	void (*run)(const op_case *c);
+	int n_variants;
+	bool has_add;
+	bool is_gemm;          /* bits may depend on the number of threads */
+	double tolerance;      /* f32 against f64: largest difference / (1 + largest value) */
+	int64_t dims[6][4];    /* shapes; ends at a zero */
+} op;
+
+extern const op ops[];
+extern const int n_ops;
+
+/* Numbers in [lo, hi) in the filling's type, the same ones in each type (rounded to f32). To be freed. */
+void *make_input(const mr_kernels *k, int64_t n, uint32_t stream, double lo, double hi);
+int32_t *make_tokens(int64_t n, int64_t vocab, uint32_t stream);
+
+/* Room for @n numbers of the filling's type, every one 7: what `add` must add to, and what must be overwritten. */
+void *make_output(const mr_kernels *k, int64_t n);
+
+double number_at(const mr_kernels *k, const void *p, int64_t i);
+
+/* Append @n numbers of @p. */
+void put(outputs *o, const mr_kernels *k, const void *p, int64_t n);
+void put_number(outputs *o, double x);
+
+/* Largest difference, divided by 1 + the largest value of @want. Infinity when lengths differ or a number is not finite. */
+double distance(const outputs *got, const outputs *want);
+bool same_bits(const outputs *a, const outputs *b);
+
+/* An op on a context of its own. */
+outputs run_op(const op *o, const mr_kernels *k, uint32_t n_threads, const int64_t dim[4], int variant, bool add);
+
+#endif

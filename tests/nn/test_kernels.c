@@ -1,0 +1,101 @@
+/*
+ * Every operation of the kernel table, over odd shapes, with and without add: f32 against f64, oneDNN and vector kernels
+ * against the reference, one thread against two, one run against the next.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "kernels_ops.h"
+
+/* Calls @each for every operation, shape, variant and add. */
+static void for_all(void (*each)(const op *o, const int64_t dim[4], int variant, bool add))
+{
+	for (int i = 0; i < n_ops; i++)
+		for (int s = 0; s < 6 && ops[i].dims[s][0]; s++)
+			for (int v = 0; v < ops[i].n_variants; v++)
+				for (int add = 0; add <= ops[i].has_add; add++)
+					each(&ops[i], ops[i].dims[s], v, add);
+}
+
+static void tell(const char *what, const op *o, const int64_t dim[4], int variant, bool add, double d)
+{
+	fprintf(stderr, "\n%s: %s %lldx%lldx%lldx%lld variant %d%s: distance %.3g, tolerance %.3g\n", what, o->name,
+		(long long)dim[0], (long long)dim[1], (long long)dim[2], (long long)dim[3], variant, add ? " add" : "", d,
+		o->tolerance);
+}
+
+static void check_close(const char *what, const op *o, const int64_t dim[4], int variant, bool add, const outputs *got,
+			const outputs *want)
+{
+	double d = distance(got, want);
+
+	if (!(d <= o->tolerance))
+		tell(what, o, dim, variant, add, d);
+	CU_ASSERT(d <= o->tolerance);
+}
+
+static void reference_pair(const op *o, const int64_t dim[4], int variant, bool add)
+{
+	outputs f64 = run_op(o, mr_kernels_find("reference", MR_F64), 1, dim, variant, add);
+	outputs f32 = run_op(o, mr_kernels_find("reference", MR_F32), 1, dim, variant, add);
+
+	check_close("reference f32, f64", o, dim, variant, add, &f32, &f64);
+	free(f64.v);
+	free(f32.v);
+}
+
+static void reference_f32_agrees_with_f64(void)
+{
+	for_all(reference_pair);
+}
+
+static void dnnl_pair(const op *o, const int64_t dim[4], int variant, bool add)
+{
+	const mr_kernels *k = mr_kernels_find("dnnl", MR_F32);
+	outputs want = run_op(o, mr_kernels_find("reference", MR_F64), 1, dim, variant, add);
+	outputs one = run_op(o, k, 1, dim, variant, add), again = run_op(o, k, 1, dim, variant, add);
+	outputs two = run_op(o, k, 2, dim, variant, add), two_again = run_op(o, k, 2, dim, variant, add);
+
+	check_close("dnnl, reference f64", o, dim, variant, add, &one, &want);
+	check_close("dnnl with 2 threads, reference f64", o, dim, variant, add, &two, &want);
+	CU_ASSERT(same_bits(&one, &again));
+	CU_ASSERT(same_bits(&two, &two_again));
+	if (!o->is_gemm) {
+		if (!same_bits(&one, &two))
+			tell("bits differ between 1 and 2 threads", o, dim, variant, add, distance(&one, &two));
+		CU_ASSERT(same_bits(&one, &two));
+	}
+	free(want.v), free(one.v), free(again.v), free(two.v), free(two_again.v);
+}
+
+static void dnnl_agrees_with_reference(void)
+{
+	if (mr_kernels_find("dnnl", MR_F32))
+		for_all(dnnl_pair);
+	else
+		printf("(skipped: %s) ", mr_error_text());
+}
+
+static void find_names_what_is_wrong(void)
+{
+	CU_ASSERT_PTR_NULL(mr_kernels_find("dnnl", MR_F64));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "f64"));
+	CU_ASSERT_PTR_NULL(mr_kernels_find("cuda", MR_F32));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "cuda"));
+	CU_ASSERT_PTR_NULL(mr_kernels_find("reference", MR_I32));
+	CU_ASSERT_STRING_EQUAL(mr_kernels_find("reference", MR_F64)->name, "reference");
+	CU_ASSERT(strlen(mr_kernels_library()) > 0);
+	CU_ASSERT_STRING_EQUAL(mr_dtype_name(MR_F64), "f64");
+	mr_kernels_find("reference", MR_F32)->ctx_destroy(NULL);
+}
+
+void mr_suite_kernels(void);
+
+void mr_suite_kernels(void)
+{
+	MR_SUITE("kernels");
+	MR_TEST(find_names_what_is_wrong);
+	MR_TEST(reference_f32_agrees_with_f64);
+	MR_TEST(dnnl_agrees_with_reference);
+}
