@@ -14,8 +14,8 @@
  *     no clash).
  *   - boundary buffers. Inside one worker: exactly the peak by list order. Between workers: slots of the consumer + 1 forward,
  *     gradients in flight at the consumer + 1 backward, and then one more at a time where a critical path waits for one, until
- *     makespan and period equal those with unlimited buffers, for unit costs (f = i = w = 1, a chunk its share) and for each of
- *     the given cost tables. A number never exceeds the micro-batches of the list.
+ *     makespan and period equal those with unlimited buffers, for the cost ratios f : i : w of 1:1:1, 2:1:1, 2:2:1, 2:3:1 and
+ *     2:1:2 (equal stages) and for each of the given cost tables. A number never exceeds the micro-batches that pass.
  *     MR_STORED numbers: the k-th content takes the buffer of the (k-n)-th released, which is what first-come would do.
  *
  * Storage is MR_MODULO when the plan repeats and its body leaves micro-batches in flight, else MR_STORED.

@@ -7,9 +7,9 @@
  *
  * Figures, as the literature mixes them:
  *   makespan       first start to last end over all workers
- *   span           the longest worker's own last end - first start
- *   period         steady distance of iterations of the body run back to back without barrier (a stage's F of iteration n+1
- *                  waits for its own stage's U of iteration n only); 0 for a plan without a body
+ *   span           the longest worker's own last end - first start of F, R, B, I, W
+ *   period         steady distance of iterations of the body run back to back; of a BARRIER plan as if every update were
+ *                  local and waited for no other worker; 0 for a plan without a body
  *   bubble_flush   1 - sum of busy / (D makespan)
  *   bubble_span    1 - longest busy / span
  *   bubble_period  1 - longest busy of one iteration / period; 0 for a plan without a body
@@ -25,7 +25,7 @@
 
 typedef struct mr_walk_opts {
 	bool unlimited;  /* boundary buffers without limit, as the literature's simulators have them */
-	bool no_barrier; /* BARRIER as if it were LOCAL */
+	bool no_barrier; /* BARRIER plans without what waits for other workers between iterations, as for the period */
 	bool no_period;  /* leave out the period (it takes several further iterations) */
 } mr_walk_opts;
 
@@ -58,6 +58,9 @@ typedef struct mr_walk {
 mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, const mr_walk_opts *opts,
 		       mr_walk **out) MR_MUST_USE;
 void mr_walk_destroy(mr_walk *walk);
+
+/** The period alone; 0 for a plan without a body. Errors as above. */
+mr_status mr_plan_period(const mr_plan *plan, const mr_cost *cost, bool unlimited, double *period) MR_MUST_USE;
 
 /** Fill @stage [plan->n_stages] with the shares of a worker's costs: f, i, w times D/S each, u = c = 0, and @cost with it. */
 void mr_cost_share(const mr_plan *plan, double f, double i, double w, mr_stage_cost *stage, mr_cost *cost);

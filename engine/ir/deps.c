@@ -1,0 +1,141 @@
+#include "ir/deps.h"
+
+/* Whether F at @stage hands its output to another stage, and B or I its gradient. */
+static bool has_next(const mr_plan *plan, uint16_t stage)
+{
+	return stage + 1u < plan->n_stages;
+}
+
+static uint32_t deps_of_forward(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
+{
+	const mr_contract *c = &plan->contract;
+	uint64_t version = plan->lowered ? mr_instr_read(plan, in, n) : 0;
+	uint16_t s = in->stage;
+	uint32_t k = 0;
+
+	if (s > 0)
+		deps[k++] = (mr_dep){MR_DEP_F, in->pipe, (uint16_t)(s - 1), mr_instr_micro(plan, in, n)};
+	if (version > 0 && c->flush == MR_FLUSH_BARRIER) {
+		deps[k++] = (mr_dep){MR_DEP_COMMITS, in->pipe, s, version};
+	} else if (version > 0) {
+		deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, s, version};
+		if (c->tied && s > 0 && !has_next(plan, s))
+			deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, 0, version};
+	}
+	if (plan->lowered && has_next(plan, s))
+		deps[k++] = (mr_dep){MR_DEP_FWD_FREE, in->pipe, (uint16_t)(s + 1), mr_instr_out(plan, in, n)};
+	return k;
+}
+
+static uint32_t deps_of_backward(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
+{
+	uint64_t micro = mr_instr_micro(plan, in, n);
+	uint16_t s = in->stage;
+	uint32_t k = 0;
+
+	deps[k++] = (mr_dep){MR_DEP_F, in->pipe, s, micro};
+	if (has_next(plan, s))
+		deps[k++] = (mr_dep){MR_DEP_GRAD, in->pipe, (uint16_t)(s + 1), micro};
+	if (plan->lowered && s > 0)
+		deps[k++] = (mr_dep){MR_DEP_BWD_FREE, in->pipe, s, mr_instr_out(plan, in, n)};
+	return k;
+}
+
+/* What the gradient sum of a commit must have behind it before N or U may look at it. */
+static uint32_t deps_of_sum(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
+{
+	mr_dep_kind kind = mr_stage_has_ar(plan, in->stage) ? MR_DEP_AR : MR_DEP_SUM;
+
+	deps[0] = (mr_dep){(uint8_t)kind, in->pipe, in->stage, mr_instr_target(plan, in, n)};
+	return 1;
+}
+
+uint32_t mr_deps_of(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep deps[MR_DEPS_MAX])
+{
+	uint64_t target = mr_instr_target(plan, in, n);
+	uint32_t k;
+
+	switch (in->op) {
+	case MR_OP_F:
+		return deps_of_forward(plan, in, n, deps);
+	case MR_OP_R:
+		deps[0] = (mr_dep){MR_DEP_F, in->pipe, in->stage, mr_instr_micro(plan, in, n)};
+		return 1;
+	case MR_OP_B:
+	case MR_OP_I:
+		return deps_of_backward(plan, in, n, deps);
+	case MR_OP_W:
+		deps[0] = (mr_dep){MR_DEP_GRAD, in->pipe, in->stage, mr_instr_micro(plan, in, n)};
+		return 1;
+	case MR_OP_AR:
+		deps[0] = (mr_dep){MR_DEP_SUM, in->pipe, in->stage, target};
+		if (!plan->contract.tied || in->stage != 0 || plan->n_stages == 1)
+			return 1;
+		deps[1] = (mr_dep){MR_DEP_SUM, in->pipe, (uint16_t)(plan->n_stages - 1), target};
+		return 2;
+	case MR_OP_N:
+		return deps_of_sum(plan, in, n, deps);
+	case MR_OP_U:
+		k = deps_of_sum(plan, in, n, deps);
+		if (plan->contract.clip)
+			deps[k++] = (mr_dep){MR_DEP_NORMS, in->pipe, in->stage, target};
+		return k;
+	default:
+		return 0;
+	}
+}
+
+mr_wait_cause mr_dep_cause(mr_dep_kind kind)
+{
+	switch (kind) {
+	case MR_DEP_F:
+	case MR_DEP_GRAD:
+		return MR_WAIT_UPSTREAM;
+	case MR_DEP_SUM:
+	case MR_DEP_AR:
+	case MR_DEP_COMMIT:
+	case MR_DEP_COMMITS:
+		return MR_WAIT_WEIGHTS;
+	case MR_DEP_NORMS:
+		return MR_WAIT_OPTIMIZER;
+	case MR_DEP_FWD_FREE:
+	case MR_DEP_BWD_FREE:
+		return MR_WAIT_DOWNSTREAM;
+	default:
+		return MR_WAIT_NONE;
+	}
+}
+
+/* @stored, or what the micro-batch number says. A table entry of 0 is an error that the checker reports; here it must not trap. */
+static uint32_t number_of(const mr_plan *plan, const mr_instr *in, uint64_t n, uint16_t stored, uint16_t room)
+{
+	if (plan->storage == MR_STORED)
+		return stored;
+	return room ? (uint32_t)(mr_instr_micro(plan, in, n) % room) : 0;
+}
+
+uint32_t mr_instr_slot(const mr_plan *plan, const mr_instr *in, uint64_t n)
+{
+	return number_of(plan, in, n, in->slot, plan->n_slots[mr_plan_at(plan, in->pipe, in->stage)]);
+}
+
+uint32_t mr_instr_in_fwd(const mr_plan *plan, const mr_instr *in, uint64_t n)
+{
+	return number_of(plan, in, n, in->in, plan->n_fwd[mr_plan_at(plan, in->pipe, in->stage)]);
+}
+
+uint32_t mr_instr_in_bwd(const mr_plan *plan, const mr_instr *in, uint64_t n)
+{
+	size_t at = mr_plan_at(plan, in->pipe, in->stage);
+
+	return number_of(plan, in, n, in->in, has_next(plan, in->stage) ? plan->n_bwd[at + 1] : 0);
+}
+
+uint32_t mr_instr_out(const mr_plan *plan, const mr_instr *in, uint64_t n)
+{
+	size_t at = mr_plan_at(plan, in->pipe, in->stage);
+
+	if (in->op == MR_OP_F)
+		return number_of(plan, in, n, in->out, has_next(plan, in->stage) ? plan->n_fwd[at + 1] : 0);
+	return number_of(plan, in, n, in->out, plan->n_bwd[at]);
+}

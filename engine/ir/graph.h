@@ -1,0 +1,100 @@
+/*
+ * graph.h - a plan unrolled: every instruction instance as a node, with its edges from deps.h. For the lowering, the walk, the
+ * checker and tests; executors ask deps.h directly.
+ *
+ * Nodes 0 .. n_nodes-1 are instances, worker after worker in list order (prologue, bodies, epilogue), so the list-order
+ * predecessor of a node is the one before it. Behind them stand join nodes that cost nothing: "all norms of version v" and
+ * "all commits of version v", which keep the number of edges linear. A storage edge (a buffer that must first be given back)
+ * is kept apart from the others, since the lowering changes buffer numbers while it looks for the right ones.
+ *
+ * Building fails with a sentence when an instruction stands on the wrong worker, exists twice, or waits for something that
+ * nobody makes within the unrolled iterations. The last means for a repeating plan that no edge may lead from a later
+ * iteration to an earlier one: otherwise the run could not stop at the end of an iteration.
+ *
+ * Tables by [stage * n_micro + micro] hold node numbers or MR_NO_NODE.
+ */
+#ifndef MR_IR_GRAPH_H
+#define MR_IR_GRAPH_H
+
+#include "ir/cost.h"
+#include "ir/deps.h"
+#include "ir/plan.h"
+
+#define MR_NO_NODE UINT32_MAX
+
+typedef struct mr_node {
+	const mr_instr *in; /* NULL for a join */
+	uint32_t n;         /* iteration */
+	uint16_t worker;
+} mr_node;
+
+typedef struct mr_graph {
+	const mr_plan *plan;    /* borrowed */
+	uint32_t n_bodies;
+	uint32_t n_nodes, n_all; /* instances; and joins */
+	uint32_t *first;         /* [D + 1] first node of each worker */
+	mr_node *at;             /* [n_nodes] */
+	uint32_t *edge_first;    /* [n_all + 1] */
+	uint32_t *edge;          /* sources of the edges into each node */
+	uint32_t *storage;       /* [n_nodes] release that the node waits for, or MR_NO_NODE */
+	uint64_t n_micro;        /* micro-batches 0 .. n_micro-1 appear */
+	uint64_t n_versions;     /* versions 1 .. n_versions-1 are committed */
+	uint32_t *f, *grad, *sum, *recompute; /* F; B or I; B or W; R */
+	uint32_t *release;       /* last of the instructions that use the saved activations of (stage, micro) */
+	uint32_t *commit, *reduce, *norm; /* by [stage * n_versions + version]: U or flagged B, W; AR; N */
+	uint32_t *last_sum;      /* by [(pipe * S + stage) * n_versions + version] */
+} mr_graph;
+
+typedef struct mr_graph_opts {
+	bool no_barrier;   /* leave out what a BARRIER plan waits for between iterations: AR, N and U wait for nothing but their
+			      place in the list, and F for no commit. Other plans are as they are. */
+	bool no_storage;   /* leave all storage edges out; see mr_graph_storage */
+} mr_graph_opts;
+
+/** Unroll @plan. Errors: MR_ECONFIG (see above), MR_ERESOURCE. @out borrows @plan and its lists. */
+mr_status mr_graph_create(const mr_plan *plan, uint32_t n_bodies, const mr_graph_opts *opts, mr_graph **out) MR_MUST_USE;
+void mr_graph_destroy(mr_graph *g);
+
+/**
+ * Set the storage edges of one boundary from the plan's numbers: forward buffers of boundary @stage (written at stage-1), or
+ * gradient buffers that @stage writes for stage-1. Errors: MR_ECONFIG for a buffer number out of range, or one whose content is
+ * never released.
+ */
+mr_status mr_graph_storage(mr_graph *g, uint8_t pipe, uint16_t stage, bool forward) MR_MUST_USE;
+
+/**
+ * A topological order of all nodes into @order [n_all]. On a cycle: MR_ECONFIG with the cycle in words, and when @on_cycle is
+ * not NULL a node of the cycle that waits for storage (MR_NO_NODE when the cycle has none).
+ */
+mr_status mr_graph_order(const mr_graph *g, uint32_t *order, uint32_t *on_cycle) MR_MUST_USE;
+
+/**
+ * When each node begins and ends at the earliest, in topological @order. @begin, @end: [n_all]. @binding [n_all] (may be NULL):
+ * the source for which the node waited last, MR_NO_NODE when it begins at 0; a list predecessor wins a tie.
+ */
+void mr_graph_times(const mr_graph *g, const mr_cost *cost, const uint32_t *order, double *begin, double *end,
+		    uint32_t *binding);
+
+/** Write @node as `w0 F m3 s1 p0` into @text (absolute numbers); returns @text. */
+#define MR_NODE_TEXT 48
+const char *mr_graph_name(const mr_graph *g, uint32_t node, char text[MR_NODE_TEXT]);
+
+static inline uint64_t mr_node_micro(const mr_graph *g, uint32_t node)
+{
+	return mr_instr_micro(g->plan, g->at[node].in, g->at[node].n);
+}
+
+static inline uint64_t mr_node_read(const mr_graph *g, uint32_t node)
+{
+	return mr_instr_read(g->plan, g->at[node].in, g->at[node].n);
+}
+
+static inline uint64_t mr_node_target(const mr_graph *g, uint32_t node)
+{
+	return mr_instr_target(g->plan, g->at[node].in, g->at[node].n);
+}
+
+/** Iterations after which a repeating plan is in its steady state, with room to see it repeat; 0 for a plan without a body. */
+uint32_t mr_plan_steady(const mr_plan *plan);
+
+#endif

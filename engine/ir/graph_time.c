@@ -1,0 +1,67 @@
+#include "ir/graph.h"
+
+static double duration(const mr_graph *g, const mr_cost *cost, uint32_t node)
+{
+	const mr_instr *in = g->at[node].in;
+	const mr_stage_cost *c = &cost->stage[in->stage];
+	double update = in->flags & MR_INSTR_UPDATE ? c->u : 0;
+
+	switch (in->op) {
+	case MR_OP_F:
+	case MR_OP_R:
+		return c->f;
+	case MR_OP_B:
+		return c->i + c->w + update;
+	case MR_OP_I:
+		return c->i;
+	case MR_OP_W:
+		return c->w + update;
+	case MR_OP_U:
+		return c->u;
+	default:
+		return 0;
+	}
+}
+
+/* Whether the edge hands an activation or a gradient to another worker. */
+static bool hands_over(const mr_graph *g, uint32_t from, uint32_t to)
+{
+	uint8_t a, b;
+
+	if (from >= g->n_nodes || to >= g->n_nodes || g->at[from].worker == g->at[to].worker)
+		return false;
+	a = g->at[from].in->op;
+	b = g->at[to].in->op;
+	return (a == MR_OP_F && b == MR_OP_F) || ((a == MR_OP_B || a == MR_OP_I) && (b == MR_OP_B || b == MR_OP_I));
+}
+
+void mr_graph_times(const mr_graph *g, const mr_cost *cost, const uint32_t *order, double *begin, double *end,
+		    uint32_t *binding)
+{
+	for (uint32_t k = 0; k < g->n_all; k++) {
+		uint32_t node = order[k], last = MR_NO_NODE;
+		double at = 0;
+
+		if (node < g->n_nodes && node > g->first[g->at[node].worker]) {
+			last = node - 1;
+			at = end[last];
+		}
+		for (uint32_t e = g->edge_first[node]; e < g->edge_first[node + 1]; e++) {
+			uint32_t from = g->edge[e];
+			double t = end[from] + (hands_over(g, from, node) ? cost->stage[g->at[from].in->stage].c : 0);
+
+			if (t > at) {
+				at = t;
+				last = from;
+			}
+		}
+		if (node < g->n_nodes && g->storage[node] != MR_NO_NODE && end[g->storage[node]] > at) {
+			last = g->storage[node];
+			at = end[last];
+		}
+		begin[node] = at;
+		end[node] = at + (node < g->n_nodes ? duration(g, cost, node) : 0);
+		if (binding)
+			binding[node] = last;
+	}
+}

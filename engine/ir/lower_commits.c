@@ -1,0 +1,234 @@
+/*
+ * lower_commits.c - where gradients are summed and where versions are committed.
+ *
+ * A count is `need` micro-batches whose gradients one commit sums: count c holds micro-batches c*need .. c*need + need-1. There
+ * is one sum buffer per (stage, pipe), so at each place the counts must follow each other unmixed; the first B or W of a count
+ * overwrites the buffer, the last one completes it. All this is read off the unrolled lists, and must come out alike in every
+ * iteration of a body.
+ */
+#include "ir/lower_parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Private marks in the flags while this file works. */
+#define LAST_SUM 0x40u
+#define KNOWN 0x80u
+
+/* The count that is being summed at one (pipe, stage). */
+typedef struct mr_count {
+	uint64_t next; /* count that begins, or goes on, next */
+	uint32_t seen; /* micro-batches of it so far */
+	uint32_t first; /* node of its first */
+} mr_count;
+
+static bool sums(uint8_t op)
+{
+	return op == MR_OP_B || op == MR_OP_W;
+}
+
+/* How many micro-batches of count @c go through pipe @p. */
+static uint32_t need_of(const mr_graph *g, uint64_t c, uint8_t p)
+{
+	uint32_t need = g->plan->contract.need, n = 0;
+
+	if (g->plan->n_pipes == 1)
+		return need;
+	for (uint64_t m = c * need; m < (c + 1) * need && m < g->n_micro; m++)
+		n += g->f[m] != MR_NO_NODE && g->at[g->f[m]].in->pipe == p;
+	return n;
+}
+
+static mr_status mark(const mr_graph *g, uint32_t node, uint8_t bits)
+{
+	mr_instr *in = mr_lower_instr(g, node);
+	char name[MR_NODE_TEXT];
+
+	if (in->flags & KNOWN && in->flags != (bits | KNOWN))
+		return mr_fail(MR_ECONFIG, "%s: begins or completes a commit in one iteration and not in another",
+			       mr_graph_name(g, node, name));
+	in->flags = bits | KNOWN;
+	return MR_OK;
+}
+
+/* @needs: [n_pipes * counts] from need_of. */
+static mr_status enter_sum(const mr_graph *g, uint32_t node, mr_count *c, const uint32_t *needs, uint64_t n_counts)
+{
+	uint64_t count = mr_node_micro(g, node) / g->plan->contract.need;
+	uint32_t need = needs[g->at[node].in->pipe * n_counts + count];
+	char name[MR_NODE_TEXT];
+
+	while (!c->seen && c->next < count && !needs[g->at[node].in->pipe * n_counts + c->next])
+		c->next++; /* this pipe has no part in that count */
+	if (c->next != count)
+		return mr_fail(MR_ECONFIG, "%s: belongs to commit %" PRIu64 ", but the gradients of commit %" PRIu64
+					   " are not complete at this stage (each commit sums %u micro-batches)",
+			       mr_graph_name(g, node, name), count + 1, c->next + 1, g->plan->contract.need);
+	if (c->seen++ == 0)
+		c->first = node;
+	if (c->seen < need)
+		return MR_OK;
+	c->seen = 0;
+	c->next++;
+	if (need == 1)
+		return mark(g, node, MR_INSTR_FIRST_SUM | LAST_SUM);
+	MR_TRY(mark(g, c->first, MR_INSTR_FIRST_SUM));
+	return mark(g, node, LAST_SUM);
+}
+
+static mr_status mark_sums(const mr_graph *g)
+{
+	const mr_plan *p = g->plan;
+	uint64_t n_counts = g->n_micro / p->contract.need + 1;
+	mr_count *counts = calloc((size_t)p->n_pipes * p->n_stages, sizeof(*counts));
+	uint32_t *needs = calloc(p->n_pipes * n_counts, sizeof(*needs));
+	mr_status st = counts && needs ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the counts of %u stages", p->n_stages);
+	char name[MR_NODE_TEXT];
+
+	for (uint64_t i = 0; st == MR_OK && i < p->n_pipes * n_counts; i++)
+		needs[i] = need_of(g, i % n_counts, (uint8_t)(i / n_counts));
+	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++) {
+		const mr_instr *in = g->at[i].in;
+		mr_count *c = &counts[mr_plan_at(p, in->pipe, in->stage)];
+		uint32_t first = c->first, seen = c->seen;
+
+		if (!sums(in->op))
+			continue;
+		st = enter_sum(g, i, c, needs, n_counts);
+		/* Between first and last: nothing to mark, but known to belong to a complete count. */
+		if (st == MR_OK && seen && c->seen == 0)
+			for (uint32_t k = first + 1; st == MR_OK && k < i; k++)
+				if (sums(g->at[k].in->op) && g->at[k].in->stage == in->stage && g->at[k].in->pipe == in->pipe)
+					st = mark(g, k, 0);
+	}
+	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++)
+		if (sums(g->at[i].in->op) && !(g->at[i].in->flags & KNOWN))
+			st = mr_fail(MR_ECONFIG, "%s: its commit never gets its %u micro-batches at this stage",
+				     mr_graph_name(g, i, name), p->contract.need);
+	free(counts);
+	free(needs);
+	return st;
+}
+
+/* --- insertion --- */
+
+static mr_instr commit_instr(const mr_plan *p, mr_op op, uint16_t stage, uint32_t count)
+{
+	return (mr_instr){.op = (uint8_t)op, .span = 1, .stage = stage, .micro = (count + 1) * p->contract.need - 1,
+			  .target = (int32_t)(count + 1)};
+}
+
+/* Whether U of @stage may stand directly behind the last sum. */
+static bool is_simple(const mr_plan *p, uint16_t stage)
+{
+	return !p->contract.clip && !mr_stage_has_ar(p, stage);
+}
+
+static mr_status append_op(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, mr_op op, uint32_t count)
+{
+	for (uint32_t s = p->n_stages; s-- > 0;) { /* gradients of later stages are complete first */
+		uint16_t stage = (uint16_t)s;
+		bool wanted = op == MR_OP_AR  ? mr_stage_has_ar(p, stage)
+			      : op == MR_OP_N ? p->contract.clip && mr_stage_has_ar(p, stage)
+					      : !is_simple(p, stage);
+
+		if (wanted && mr_stage_owner(p, stage) == w)
+			MR_TRY(mr_plan_append(to, w, section, commit_instr(p, op, stage, count)));
+	}
+	return MR_OK;
+}
+
+static mr_status append_block(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, uint32_t count)
+{
+	MR_TRY(append_op(to, p, w, section, MR_OP_AR, count));
+	MR_TRY(append_op(to, p, w, section, MR_OP_N, count));
+	return append_op(to, p, w, section, MR_OP_U, count);
+}
+
+static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, mr_instr in, bool update_inside)
+{
+	bool last = in.flags & LAST_SUM;
+	uint32_t count = in.micro / p->contract.need;
+
+	in.flags &= MR_INSTR_FIRST_SUM;
+	if (last && update_inside && is_simple(p, in.stage)) {
+		in.flags |= MR_INSTR_UPDATE;
+		in.target = (int32_t)(count + 1);
+		return mr_plan_append(to, w, section, in);
+	}
+	MR_TRY(mr_plan_append(to, w, section, in));
+	if (last && is_simple(p, in.stage))
+		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_U, in.stage, count));
+	if (last && p->contract.clip && !mr_stage_has_ar(p, in.stage))
+		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_N, in.stage, count));
+	return MR_OK;
+}
+
+/*
+ * The list with its commits. Blocks at the end of a count exist in flushing plans only, whose counts follow each other unmixed
+ * on every worker (or the plan would deadlock at the flush); a worker without part in a count commits it at the end.
+ */
+static mr_status rebuild(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, bool update_inside)
+{
+	const mr_list *l = mr_plan_list(p, w, section);
+	uint32_t *ends = calloc(p->commits + 1u, sizeof(*ends)), done = 0; /* index + 1 of the last sum of each count */
+	bool flushes = p->contract.flush != MR_FLUSH_NONE;
+	mr_status st = ends ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u commits", p->commits);
+
+	for (uint32_t i = 0; st == MR_OK && flushes && i < l->n; i++)
+		if (sums(l->at[i].op) && l->at[i].micro / p->contract.need < p->commits)
+			ends[l->at[i].micro / p->contract.need] = i + 1;
+	for (uint32_t i = 0; st == MR_OK && i < l->n; i++) {
+		if (!sums(l->at[i].op)) {
+			st = mr_plan_append(to, w, section, l->at[i]);
+			continue;
+		}
+		st = append_sum(to, p, w, section, l->at[i], update_inside);
+		for (; st == MR_OK && flushes && done < p->commits && ends[done] && ends[done] <= i + 1; done++)
+			st = append_block(to, p, w, section, done);
+	}
+	for (; st == MR_OK && flushes && done < p->commits; done++)
+		st = append_block(to, p, w, section, done);
+	free(ends);
+	return st;
+}
+
+static mr_status insert_commits(mr_plan *p, bool update_inside)
+{
+	mr_section used = mr_plan_steady(p) ? MR_BODY : MR_PROLOGUE; /* of a flushing plan */
+	mr_plan *to;
+	mr_status st;
+
+	MR_TRY(mr_plan_create(p->n_stages, p->n_workers, p->n_pipes, &to));
+	st = MR_OK;
+	for (uint16_t w = 0; st == MR_OK && w < p->n_workers; w++)
+		for (int s = 0; st == MR_OK && s < MR_N_SECTIONS; s++)
+			if (p->contract.flush == MR_FLUSH_NONE || s == (int)used)
+				st = rebuild(to, p, w, (mr_section)s, update_inside);
+	if (st == MR_OK) {
+		mr_list *old = p->lists;
+
+		p->lists = to->lists;
+		to->lists = old;
+	}
+	mr_plan_destroy(to);
+	return st;
+}
+
+mr_status mr_lower_commits(mr_plan *plan, const mr_lower_opts *opts)
+{
+	uint32_t *order;
+	mr_graph *g;
+	mr_status st;
+
+	MR_TRY(mr_graph_create(plan, mr_plan_steady(plan), NULL, &g));
+	order = malloc(((size_t)g->n_all + 1) * sizeof(*order));
+	st = order ? mr_graph_order(g, order, NULL) : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", g->n_all);
+	free(order);
+	if (st == MR_OK && plan->contract.coverage == MR_COVER_TRAIN)
+		st = mark_sums(g);
+	mr_graph_destroy(g);
+	if (st != MR_OK || plan->contract.coverage == MR_COVER_FORWARD)
+		return st;
+	return insert_commits(plan, opts->update_inside);
+}

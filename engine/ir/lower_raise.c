@@ -1,0 +1,290 @@
+/*
+ * lower_raise.c - as many boundary buffers as make the plan as fast as without a limit, and no more than a step needs at a time.
+ *
+ * One scene is one unrolled graph: a single iteration with its barrier, and a run of iterations without barrier (whose length
+ * stands for the period). In each scene and for each cost table the target is the time with unlimited buffers. If the plan is
+ * slower, then every critical path contains a wait for a buffer (a path without one would be as long with unlimited buffers):
+ * follow one from the end, raise the boundary of the first such wait by one, number its buffers anew, and look again. A cycle
+ * is treated alike. A boundary is not raised above the micro-batches that pass it.
+ */
+#include "ir/lower_parts.h"
+
+#include <stdlib.h>
+
+#include "ir/walk.h"
+
+/* Times this close are equal: sums of doubles in another order. */
+#define SAME 1e-9
+
+/* Iterations without barrier at first; doubled while the period is not met, up to so many of them and of instructions. */
+#define RUN_BODIES 4u
+#define RUN_LONGEST 256u
+#define RUN_NODES (1u << 22)
+
+/*
+ * Cost ratios f : i : w for which buffers must not be what slows a plan. Equal costs alone leave plans with a split backward
+ * short by one or two buffers at other ratios (7 of 56 golden orders lose up to one f or i); these are the ratios that the
+ * literature draws, and real stages lie between them.
+ */
+#define N_RATIOS 5
+static const double ratios[N_RATIOS][3] = {{1, 1, 1}, {2, 1, 1}, {2, 2, 1}, {2, 3, 1}, {2, 1, 2}};
+
+typedef struct mr_scene {
+	mr_graph *g;
+	uint32_t *order, *binding; /* [n_all] */
+	double *begin, *end;
+} mr_scene;
+
+typedef struct mr_raise {
+	mr_plan *plan;
+	mr_graph *once; /* iteration 0 (or the whole finite list): where buffers are numbered */
+	const mr_cost *costs;
+	uint32_t n_costs;
+	uint32_t passing[UINT8_MAX + 1]; /* micro-batches of each pipe in once */
+	mr_scene scene;
+	bool raised; /* since the flag was last cleared */
+} mr_raise;
+
+static bool crosses(const mr_plan *p, uint8_t pipe, uint16_t stage)
+{
+	return mr_plan_worker(p, pipe, stage) != mr_plan_worker(p, pipe, (uint16_t)(stage - 1));
+}
+
+/* More buffers than micro-batches that pass can never be full at once. */
+static bool raise_one(mr_raise *r, uint8_t pipe, uint16_t stage, bool forward)
+{
+	uint16_t *n = (forward ? r->plan->n_fwd : r->plan->n_bwd) + mr_plan_at(r->plan, pipe, stage);
+
+	if (!crosses(r->plan, pipe, stage) || *n >= r->passing[pipe] || *n == UINT16_MAX)
+		return false;
+	++*n;
+	r->raised = true;
+	return true;
+}
+
+/* Number the buffers of one boundary, with more of them until that is possible. */
+static mr_status renumber(mr_raise *r, uint8_t pipe, uint16_t stage, bool forward)
+{
+	mr_status st;
+
+	if (r->plan->storage != MR_STORED || !crosses(r->plan, pipe, stage))
+		return MR_OK;
+	do
+		st = mr_lower_number(r->plan, r->once, pipe, stage, forward);
+	while (st == MR_ECONFIG && raise_one(r, pipe, stage, forward));
+	return st;
+}
+
+/* The storage edges of one boundary in the scene; a buffer that nobody gives back in time asks for one more. */
+static mr_status reconnect(mr_raise *r, uint8_t pipe, uint16_t stage, bool forward)
+{
+	mr_status st = mr_graph_storage(r->scene.g, pipe, stage, forward);
+
+	while (st == MR_ECONFIG && raise_one(r, pipe, stage, forward)) {
+		MR_TRY(renumber(r, pipe, stage, forward));
+		st = mr_graph_storage(r->scene.g, pipe, stage, forward);
+	}
+	return st;
+}
+
+/* Which boundary the storage edge of @node belongs to. */
+static mr_status raise_for(mr_raise *r, uint32_t node, bool *done)
+{
+	const mr_instr *in = r->scene.g->at[node].in;
+	bool forward = in->op == MR_OP_F;
+	uint16_t stage = (uint16_t)(in->stage + forward);
+
+	*done = raise_one(r, in->pipe, stage, forward);
+	if (!*done)
+		return MR_OK;
+	MR_TRY(renumber(r, in->pipe, stage, forward));
+	return reconnect(r, in->pipe, stage, forward);
+}
+
+static double finish(const mr_scene *s)
+{
+	double last = 0;
+
+	for (uint32_t i = 0; i < s->g->n_nodes; i++)
+		last = s->end[i] > last ? s->end[i] : last;
+	return last;
+}
+
+/* Follow a critical path from its end and raise the first boundary met that can be raised; *done tells whether one could. */
+static mr_status raise_critical(mr_raise *r, double last, bool *done)
+{
+	const mr_scene *s = &r->scene;
+	uint32_t node = 0;
+
+	*done = false;
+	while (s->end[node] < last)
+		node++;
+	while (node != MR_NO_NODE && !*done) {
+		if (node < s->g->n_nodes && s->binding[node] != MR_NO_NODE && s->binding[node] == s->g->storage[node])
+			MR_TRY(raise_for(r, node, done));
+		node = s->binding[node];
+	}
+	return MR_OK;
+}
+
+/* Raise until the scene takes no longer than @target under @cost, or nothing more can be raised. */
+static mr_status meet(mr_raise *r, const mr_cost *cost, double target)
+{
+	mr_scene *s = &r->scene;
+
+	for (;;) {
+		uint32_t stuck = MR_NO_NODE;
+		mr_status st = mr_graph_order(s->g, s->order, &stuck);
+		bool done;
+
+		if (st == MR_ECONFIG && stuck != MR_NO_NODE) {
+			MR_TRY(raise_for(r, stuck, &done));
+			if (done)
+				continue;
+			/* Say the cycle again: raise_for may have left another sentence. */
+			return mr_graph_order(s->g, s->order, NULL);
+		}
+		MR_TRY(st);
+		mr_graph_times(s->g, cost, s->order, s->begin, s->end, s->binding);
+		if (finish(s) <= target * (1 + SAME))
+			return MR_OK;
+		MR_TRY(raise_critical(r, finish(s), &done));
+		if (!done)
+			return MR_OK;
+	}
+}
+
+static mr_status reconnect_all(mr_raise *r)
+{
+	for (unsigned p = 0; p < r->plan->n_pipes; p++)
+		for (uint16_t s = 1; s < r->plan->n_stages; s++) {
+			MR_TRY(reconnect(r, (uint8_t)p, s, true));
+			if (r->plan->contract.coverage == MR_COVER_TRAIN)
+				MR_TRY(reconnect(r, (uint8_t)p, s, false));
+		}
+	return MR_OK;
+}
+
+static mr_status play(mr_raise *r)
+{
+	mr_scene *s = &r->scene;
+	double *target = malloc(r->n_costs * sizeof(*target));
+	mr_status st = target ? mr_graph_order(s->g, s->order, NULL)
+			      : mr_fail(MR_ERESOURCE, "no memory for %u cost tables", r->n_costs);
+
+	for (uint32_t c = 0; st == MR_OK && c < r->n_costs; c++) {
+		mr_graph_times(s->g, &r->costs[c], s->order, s->begin, s->end, s->binding);
+		target[c] = finish(s);
+	}
+	if (st == MR_OK)
+		st = reconnect_all(r);
+	for (uint32_t c = 0; st == MR_OK && c < r->n_costs; c++)
+		st = meet(r, &r->costs[c], target[c]);
+	free(target);
+	return st;
+}
+
+static void scene_fini(mr_scene *s)
+{
+	mr_graph_destroy(s->g);
+	free(s->order);
+	free(s->begin);
+	*s = (mr_scene){0};
+}
+
+/* Play one scene of @n_bodies iterations. */
+static mr_status scene(mr_raise *r, uint32_t n_bodies, bool no_barrier)
+{
+	mr_scene *s = &r->scene;
+	mr_status st;
+
+	MR_TRY(mr_graph_create(r->plan, n_bodies, &(mr_graph_opts){.no_barrier = no_barrier, .no_storage = true}, &s->g));
+	s->order = malloc(2 * (size_t)s->g->n_all * sizeof(*s->order));
+	s->begin = malloc(2 * (size_t)s->g->n_all * sizeof(*s->begin));
+	if (s->order && s->begin) {
+		s->binding = s->order + s->g->n_all;
+		s->end = s->begin + s->g->n_all;
+		st = play(r);
+	} else {
+		st = mr_fail(MR_ERESOURCE, "no memory to walk %u instructions", s->g->n_all);
+	}
+	scene_fini(s);
+	return st;
+}
+
+static mr_status periods_meet(const mr_raise *r, bool *meet_all)
+{
+	*meet_all = true;
+	for (uint32_t c = 0; *meet_all && c < r->n_costs; c++) {
+		double with, without;
+
+		MR_TRY(mr_plan_period(r->plan, &r->costs[c], false, &with));
+		MR_TRY(mr_plan_period(r->plan, &r->costs[c], true, &without));
+		*meet_all = with <= without * (1 + SAME);
+	}
+	return MR_OK;
+}
+
+static mr_status raise_all(mr_raise *r)
+{
+	uint32_t steady = mr_plan_steady(r->plan), run = steady + RUN_BODIES;
+	uint64_t body = r->once->n_nodes;
+	bool enough = false;
+
+	for (unsigned p = 0; p < r->plan->n_pipes; p++)
+		for (uint16_t s = 1; s < r->plan->n_stages; s++) {
+			MR_TRY(renumber(r, (uint8_t)p, s, true));
+			if (r->plan->contract.coverage == MR_COVER_TRAIN)
+				MR_TRY(renumber(r, (uint8_t)p, s, false));
+		}
+	do {
+		r->raised = false;
+		MR_TRY(scene(r, steady > 0, false));
+		if (!steady)
+			return MR_OK;
+		MR_TRY(scene(r, run, true));
+	} while (r->raised);
+	for (; !enough && run <= RUN_LONGEST && run * body < RUN_NODES; run *= 2) {
+		MR_TRY(periods_meet(r, &enough));
+		if (!enough)
+			MR_TRY(scene(r, 2 * run, true));
+	}
+	return MR_OK;
+}
+
+static void count_passing(mr_raise *r)
+{
+	for (uint64_t m = 0; m < r->once->n_micro; m++)
+		if (r->once->f[m] != MR_NO_NODE)
+			r->passing[r->once->at[r->once->f[m]].in->pipe]++;
+}
+
+mr_status mr_lower_raise(mr_plan *plan, const mr_lower_opts *opts)
+{
+	mr_raise r = {.plan = plan, .n_costs = opts->n_costs + N_RATIOS};
+	uint32_t steady = mr_plan_steady(plan);
+	mr_stage_cost *stages = malloc(N_RATIOS * plan->n_stages * sizeof(*stages));
+	mr_cost *costs = malloc(r.n_costs * sizeof(*costs));
+	mr_status st = stages && costs ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u cost tables", r.n_costs);
+
+	for (uint32_t c = 0; st == MR_OK && c < N_RATIOS; c++)
+		mr_cost_share(plan, ratios[c][0], ratios[c][1], ratios[c][2], stages + (size_t)c * plan->n_stages, &costs[c]);
+	for (uint32_t c = 0; st == MR_OK && c < opts->n_costs; c++) {
+		costs[N_RATIOS + c] = opts->costs[c];
+		if (opts->costs[c].n_stages != plan->n_stages)
+			st = mr_fail(MR_EINVAL, "a cost table of %u stages for a plan of %u", opts->costs[c].n_stages, plan->n_stages);
+	}
+	if (st == MR_OK) {
+		r.costs = costs;
+		st = mr_graph_create(plan, plan->storage == MR_STORED && steady ? 1 : steady,
+				     &(mr_graph_opts){.no_storage = true}, &r.once);
+	}
+	if (st == MR_OK) {
+		count_passing(&r);
+		st = raise_all(&r);
+	}
+	mr_graph_destroy(r.once);
+	free(costs);
+	free(stages);
+	return st;
+}

@@ -1,0 +1,267 @@
+/*
+ * lower_storage.c - activation slots and boundary buffers: how many, and which instruction uses which.
+ *
+ * What one worker alone takes and gives back (slots; boundaries between two of its own stages) is an interval in its list: the
+ * fewest places for such intervals are as many as overlap at once, and giving each interval the lowest free place reaches
+ * that. With micro mod n in place of stored numbers, n grows until no two overlapping intervals meet.
+ *
+ * A boundary between workers has no such order. Its writer fills buffers in the order of its list, its reader gives them back
+ * in the order of its own; on first come, first served the k-th content gets the buffer that came back as the (k-n)-th. Both
+ * orders are known, so that is written down.
+ */
+#include "ir/lower_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What is taken by one instruction and given back by another. */
+typedef enum mr_what { SLOT, FORWARD, GRADIENT } mr_what;
+
+typedef struct mr_span {
+	const mr_graph *g;
+	mr_what what;
+	uint8_t pipe;
+	uint16_t maker, user; /* stages: who takes it, whose last use gives it back */
+	uint32_t *place;      /* [n_micro] of the content of each micro-batch, while it is held and after */
+} mr_span;
+
+static size_t cell(const mr_graph *g, uint16_t stage, uint64_t micro)
+{
+	return stage * (size_t)g->n_micro + (size_t)micro;
+}
+
+static bool takes(const mr_span *s, uint32_t node)
+{
+	const mr_instr *in = s->g->at[node].in;
+
+	return in->pipe == s->pipe && in->stage == s->maker &&
+	       (s->what == GRADIENT ? in->op == MR_OP_B || in->op == MR_OP_I : in->op == MR_OP_F);
+}
+
+static bool gives_back(const mr_span *s, uint32_t node)
+{
+	const mr_instr *in = s->g->at[node].in;
+
+	return in->pipe == s->pipe && in->stage == s->user && in->op <= MR_OP_W &&
+	       s->g->release[cell(s->g, s->user, mr_node_micro(s->g, node))] == node;
+}
+
+/* Lowest free place to each content in list order; returns how many were needed, 0 without memory. */
+static uint32_t colour(const mr_span *s, uint16_t w)
+{
+	const mr_graph *g = s->g;
+	uint8_t *held = calloc((size_t)g->n_micro + 1, 1);
+	uint32_t n = 0;
+
+	for (uint32_t i = g->first[w]; held && i < g->first[w + 1]; i++) {
+		if (takes(s, i)) {
+			uint32_t k = 0;
+
+			while (held[k])
+				k++;
+			held[k] = 1;
+			s->place[mr_node_micro(g, i)] = k;
+			n = k + 1 > n ? k + 1 : n;
+		}
+		if (gives_back(s, i))
+			held[s->place[mr_node_micro(g, i)]] = 0;
+	}
+	free(held);
+	return n;
+}
+
+/* Most contents held at once by the list of @w. */
+static uint32_t peak(const mr_span *s, uint16_t w)
+{
+	uint32_t n = 0, most = 0;
+
+	for (uint32_t i = s->g->first[w]; i < s->g->first[w + 1]; i++) {
+		n += takes(s, i);
+		most = n > most ? n : most;
+		n -= gives_back(s, i) && n > 0;
+	}
+	return most;
+}
+
+/* Whether micro mod @n never meets a content that is still held. @held: [n]. */
+static bool fits_modulo(const mr_span *s, uint16_t w, uint32_t n, uint8_t *held)
+{
+	const mr_graph *g = s->g;
+
+	memset(held, 0, n);
+	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
+		if (takes(s, i) && held[mr_node_micro(g, i) % n]++)
+			return false;
+		if (gives_back(s, i))
+			held[mr_node_micro(g, i) % n] = 0;
+	}
+	return true;
+}
+
+static uint32_t smallest_modulo(const mr_span *s, uint16_t w)
+{
+	uint8_t *held = calloc((size_t)s->g->n_micro + 1, 1);
+	uint32_t n = peak(s, w);
+
+	n = n ? n : 1;
+	while (held && n < s->g->n_micro && !fits_modulo(s, w, n, held))
+		n++;
+	free(held);
+	return held ? n : 0;
+}
+
+/* Find the places of @s on worker @w; for MR_STORED s->place says which. */
+static mr_status find_places(const mr_plan *plan, const mr_span *s, uint16_t w, uint16_t *n_out)
+{
+	uint32_t n;
+
+	if (plan->storage == MR_STORED)
+		n = colour(s, w);
+	else
+		n = smallest_modulo(s, w);
+	if (n > UINT16_MAX)
+		return mr_fail(MR_ECONFIG, "stage %u would hold %u micro-batches at once; at most %u can be numbered", s->user, n,
+			       UINT16_MAX);
+	*n_out = (uint16_t)(n ? n : 1);
+	return MR_OK;
+}
+
+static mr_status place_slots(mr_plan *plan, const mr_graph *g, uint8_t pipe, uint16_t stage, uint32_t *place)
+{
+	mr_span s = {g, SLOT, pipe, stage, stage, place};
+	uint16_t w = mr_plan_worker(plan, pipe, stage);
+
+	MR_TRY(find_places(plan, &s, w, &plan->n_slots[mr_plan_at(plan, pipe, stage)]));
+	for (uint32_t i = g->first[w]; plan->storage == MR_STORED && i < g->first[w + 1]; i++)
+		if (g->at[i].in->op <= MR_OP_W && g->at[i].in->stage == stage && g->at[i].in->pipe == pipe)
+			mr_lower_instr(g, i)->slot = (uint16_t)place[mr_node_micro(g, i)];
+	return MR_OK;
+}
+
+/* Write the places of the contents of one boundary into the instructions that write and read them. */
+static void number_both_ends(const mr_graph *g, const mr_span *s)
+{
+	uint16_t maker = mr_plan_worker(g->plan, s->pipe, s->maker), user = mr_plan_worker(g->plan, s->pipe, s->user);
+
+	for (uint32_t i = g->first[maker]; i < g->first[maker + 1]; i++)
+		if (takes(s, i))
+			mr_lower_instr(g, i)->out = (uint16_t)s->place[mr_node_micro(g, i)];
+	for (uint32_t i = g->first[user]; i < g->first[user + 1]; i++) {
+		const mr_instr *in = g->at[i].in;
+		bool reads = s->what == FORWARD ? in->op == MR_OP_F
+						: in->op == MR_OP_B || in->op == MR_OP_I || in->op == MR_OP_W;
+
+		if (reads && in->stage == s->user && in->pipe == s->pipe)
+			mr_lower_instr(g, i)->in = (uint16_t)s->place[mr_node_micro(g, i)];
+	}
+}
+
+static mr_span boundary(const mr_graph *g, uint8_t pipe, uint16_t stage, bool forward, uint32_t *place)
+{
+	uint16_t before = (uint16_t)(stage - 1);
+
+	return forward ? (mr_span){g, FORWARD, pipe, before, stage, place} : (mr_span){g, GRADIENT, pipe, stage, before, place};
+}
+
+static mr_status place_boundary(mr_plan *plan, const mr_graph *g, uint8_t pipe, uint16_t stage, bool forward, uint32_t *place)
+{
+	mr_span s = boundary(g, pipe, stage, forward, place), flight = s;
+	uint16_t w = mr_plan_worker(plan, pipe, s.user), *n = forward ? plan->n_fwd : plan->n_bwd;
+	size_t at = mr_plan_at(plan, pipe, stage);
+	uint32_t contents = 0, start;
+
+	if (mr_plan_worker(plan, pipe, s.maker) == w) {
+		MR_TRY(find_places(plan, &s, w, &n[at]));
+		if (plan->storage == MR_STORED)
+			number_both_ends(g, &s);
+		return MR_OK;
+	}
+	flight.maker = s.user; /* in flight at the reader: from its own F, or B or I */
+	start = peak(&flight, w) + 1;
+	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++)
+		contents += takes(&flight, i);
+	start = start > contents ? contents : start;
+	start = start < 1 ? 1 : start;
+	if (start > UINT16_MAX)
+		return mr_fail(MR_ECONFIG, "boundary %u would need %u buffers; at most %u can be numbered", stage, start, UINT16_MAX);
+	n[at] = (uint16_t)start;
+	return MR_OK;
+}
+
+mr_status mr_lower_number(mr_plan *plan, const mr_graph *g, uint8_t pipe, uint16_t stage, bool forward)
+{
+	mr_span s = boundary(g, pipe, stage, forward, NULL);
+	uint16_t maker = mr_plan_worker(plan, pipe, s.maker), user = mr_plan_worker(plan, pipe, s.user);
+	uint32_t n = (forward ? plan->n_fwd : plan->n_bwd)[mr_plan_at(plan, pipe, stage)], k = 0, back = g->first[user];
+	mr_status st = MR_OK;
+
+	s.place = malloc((size_t)g->n_micro * sizeof(*s.place) + 1);
+	if (!s.place)
+		return mr_fail(MR_ERESOURCE, "no memory to number the buffers of boundary %u", stage);
+	memset(s.place, 0xff, (size_t)g->n_micro * sizeof(*s.place));
+	for (uint32_t i = g->first[maker]; st == MR_OK && i < g->first[maker + 1]; i++) {
+		uint32_t place = k;
+
+		if (!takes(&s, i))
+			continue;
+		if (k >= n) {
+			while (back < g->first[user + 1] && !gives_back(&s, back))
+				back++;
+			place = back < g->first[user + 1] ? s.place[mr_node_micro(g, back)] : MR_NO_NODE;
+			back++;
+		}
+		if (place == MR_NO_NODE) /* the buffer that comes back next holds a content that is yet to be made */
+			st = mr_fail(MR_ECONFIG, "boundary %u of pipe %u cannot work with %u buffers", stage, pipe, n);
+		s.place[mr_node_micro(g, i)] = place;
+		k++;
+	}
+	if (st == MR_OK)
+		number_both_ends(g, &s);
+	free(s.place);
+	return st;
+}
+
+/* Whether micro-batches are in flight between iterations, so that stored numbers could not be those of every iteration. */
+static bool carries_over(const mr_plan *plan)
+{
+	bool body = false;
+
+	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
+		body = body || (i % MR_N_SECTIONS == MR_BODY && plan->lists[i].n);
+	for (size_t i = 0; body && i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
+		for (uint32_t k = 0; k < plan->lists[i].n; k++)
+			if (i % MR_N_SECTIONS != MR_BODY || plan->lists[i].at[k].micro >= plan->n_micro)
+				return true;
+	return false;
+}
+
+static mr_status place_all(mr_plan *plan, const mr_graph *g, uint32_t *place)
+{
+	bool train = plan->contract.coverage == MR_COVER_TRAIN;
+
+	for (unsigned p = 0; p < plan->n_pipes; p++)
+		for (uint16_t s = 0; s < plan->n_stages; s++) {
+			MR_TRY(place_slots(plan, g, (uint8_t)p, s, place));
+			if (s > 0)
+				MR_TRY(place_boundary(plan, g, (uint8_t)p, s, true, place));
+			if (s > 0 && train)
+				MR_TRY(place_boundary(plan, g, (uint8_t)p, s, false, place));
+		}
+	return MR_OK;
+}
+
+mr_status mr_lower_storage(mr_plan *plan)
+{
+	uint32_t steady = mr_plan_steady(plan), *place;
+	mr_graph *g;
+	mr_status st;
+
+	plan->storage = carries_over(plan) ? MR_MODULO : MR_STORED;
+	MR_TRY(mr_graph_create(plan, plan->storage == MR_STORED && steady ? 1 : steady, NULL, &g));
+	place = calloc((size_t)g->n_micro + 1, sizeof(*place));
+	st = place ? place_all(plan, g, place) : mr_fail(MR_ERESOURCE, "no memory to place %u instructions", g->n_nodes);
+	free(place);
+	mr_graph_destroy(g);
+	plan->lowered = st == MR_OK;
+	return st;
+}

@@ -1,0 +1,281 @@
+#include "ir/walk.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "ir/graph.h"
+
+/* Two times are the same when they differ by less than this part of the larger: sums of doubles in another order. */
+#define SAME 1e-9
+
+/* A period is looked for in this many iterations at first, and in at most that many instructions. */
+#define PERIOD_BODIES 12u
+#define PERIOD_NODES (1u << 22)
+
+/* Periods that repeat only every 2, 3, ... iterations are recognised up to this. */
+#define MAX_CYCLE 8u
+
+/* A graph with its times. */
+typedef struct mr_timed {
+	mr_graph *g;
+	double *begin, *end;
+	uint32_t *order, *binding;
+} mr_timed;
+
+static void timed_fini(mr_timed *t)
+{
+	mr_graph_destroy(t->g);
+	free(t->begin);
+	free(t->order);
+}
+
+static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, mr_graph_opts opts)
+{
+	mr_status st;
+
+	*t = (mr_timed){0};
+	MR_TRY(mr_graph_create(plan, n_bodies, &opts, &t->g));
+	t->begin = malloc(2 * (size_t)t->g->n_all * sizeof(*t->begin));
+	t->order = malloc(2 * (size_t)t->g->n_all * sizeof(*t->order));
+	if (!t->begin || !t->order) {
+		timed_fini(t);
+		return mr_fail(MR_ERESOURCE, "no memory to walk %u instructions", t->g->n_all);
+	}
+	t->end = t->begin + t->g->n_all;
+	t->binding = t->order + t->g->n_all;
+	st = mr_graph_order(t->g, t->order, NULL);
+	if (st != MR_OK) {
+		timed_fini(t);
+		return st;
+	}
+	mr_graph_times(t->g, cost, t->order, t->begin, t->end, t->binding);
+	return MR_OK;
+}
+
+/* --- period --- */
+
+/* End of worker @w's part of iteration @n. */
+static double end_of(const mr_timed *t, uint16_t w, uint32_t n)
+{
+	const mr_plan *p = t->g->plan;
+	uint32_t node = t->g->first[w] + mr_plan_list(p, w, MR_PROLOGUE)->n + (n + 1) * mr_plan_list(p, w, MR_BODY)->n - 1;
+
+	return t->end[node];
+}
+
+/* Whether over the last three times @cycle iterations every worker advanced alike; then by how much an iteration. */
+static bool steady(const mr_timed *t, uint32_t cycle, double *period)
+{
+	const mr_plan *p = t->g->plan;
+	uint32_t last = t->g->n_bodies - 1;
+
+	*period = 0;
+	if (t->g->n_bodies < 3 * cycle + 1)
+		return false;
+	for (uint16_t w = 0; w < p->n_workers; w++) {
+		double step;
+
+		if (!mr_plan_list(p, w, MR_BODY)->n)
+			continue;
+		step = end_of(t, w, last) - end_of(t, w, last - cycle);
+		for (uint32_t n = last - 1; n + 2 * cycle >= last && n >= cycle; n--)
+			if (fabs(end_of(t, w, n) - end_of(t, w, n - cycle) - step) > SAME * end_of(t, w, last))
+				return false;
+		*period = fmax(*period, step / cycle);
+	}
+	return true;
+}
+
+/* The mean advance over the later half: for plans that settle slowly. */
+static double mean_period(const mr_timed *t)
+{
+	uint32_t last = t->g->n_bodies - 1, half = last / 2;
+	double period = 0;
+
+	for (uint16_t w = 0; last > half && w < t->g->plan->n_workers; w++)
+		if (mr_plan_list(t->g->plan, w, MR_BODY)->n)
+			period = fmax(period, (end_of(t, w, last) - end_of(t, w, half)) / (last - half));
+	return period;
+}
+
+static uint64_t body_length(const mr_plan *plan)
+{
+	uint64_t n = 0;
+
+	for (uint16_t w = 0; w < plan->n_workers; w++)
+		n += mr_plan_list(plan, w, MR_BODY)->n;
+	return n;
+}
+
+mr_status mr_plan_period(const mr_plan *plan, const mr_cost *cost, bool unlimited, double *period)
+{
+	uint64_t length = body_length(plan);
+	uint32_t n = PERIOD_BODIES + mr_plan_steady(plan);
+
+	*period = 0;
+	if (!length)
+		return MR_OK;
+	while (n > 4 && n * length > PERIOD_NODES)
+		n--;
+	for (;; n *= 2) {
+		mr_timed t;
+		bool found = false;
+
+		MR_TRY(timed_init(&t, plan, cost, n, (mr_graph_opts){.no_barrier = true, .no_storage = unlimited}));
+		for (uint32_t cycle = 1; cycle <= MAX_CYCLE && !found; cycle++)
+			found = steady(&t, cycle, period);
+		if (!found)
+			*period = mean_period(&t);
+		timed_fini(&t);
+		if (found || 2 * n * length > PERIOD_NODES || n > 256)
+			return MR_OK;
+	}
+}
+
+/* --- figures --- */
+
+static double instr_busy(const mr_timed *t, uint32_t node)
+{
+	return t->end[node] - t->begin[node];
+}
+
+static void count_peaks(mr_walk *k, const mr_graph *g, uint16_t w)
+{
+	double share = (double)g->plan->n_workers / g->plan->n_stages;
+	int64_t until_w = 0, until_i = 0, most_w = 0, most_i = 0;
+
+	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
+		uint8_t op = g->at[i].in->op;
+
+		until_w += op == MR_OP_F ? 1 : op == MR_OP_B || op == MR_OP_W ? -1 : 0;
+		until_i += op == MR_OP_F ? 1 : op == MR_OP_B || op == MR_OP_I ? -1 : 0;
+		most_w = until_w > most_w ? until_w : most_w;
+		most_i = until_i > most_i ? until_i : most_i;
+	}
+	k->peak_until_w[w] = (double)most_w * share;
+	k->peak_until_i[w] = (double)most_i * share;
+}
+
+static void add_up(mr_walk *k, const mr_timed *t)
+{
+	const mr_graph *g = t->g;
+	double from = INFINITY, to = 0, most = 0, sum = 0, most_body = 0;
+
+	for (uint16_t w = 0; w < k->n_workers; w++) {
+		uint32_t a = g->first[w], b = g->first[w + 1];
+		double body = 0, first = INFINITY, last = 0;
+
+		count_peaks(k, g, w);
+		for (uint32_t i = a; i < b; i++) {
+			const mr_list *l = mr_plan_list(g->plan, w, MR_BODY);
+
+			k->busy[w] += instr_busy(t, i);
+			if (l->n && g->at[i].n == 0 && g->at[i].in >= l->at && g->at[i].in < l->at + l->n)
+				body += instr_busy(t, i);
+			if (g->at[i].in->op <= MR_OP_W) {
+				first = fmin(first, t->begin[i]);
+				last = fmax(last, t->end[i]);
+			}
+		}
+		k->span = fmax(k->span, last - first);
+		sum += k->busy[w];
+		most = fmax(most, k->busy[w]);
+		most_body = fmax(most_body, body);
+		if (a == b)
+			continue;
+		from = fmin(from, t->begin[a]);
+		to = fmax(to, t->end[b - 1]);
+	}
+	k->makespan = to > from ? to - from : 0;
+	k->bubble_flush = k->makespan > 0 ? 1 - sum / (k->n_workers * k->makespan) : 0;
+	k->bubble_span = k->span > 0 ? 1 - most / k->span : 0;
+	k->bubble_period = k->period > 0 && k->n_bodies ? 1 - most_body / k->period : 0;
+}
+
+/* Under which cause the wait for @from is booked: what kind of edge it came along. */
+static uint8_t cause_of(const mr_graph *g, uint32_t node, uint32_t from)
+{
+	if (from == MR_NO_NODE || (from < g->n_nodes && node > 0 && from == node - 1 && g->at[from].worker == g->at[node].worker))
+		return MR_WAIT_NONE;
+	if (from == g->storage[node])
+		return MR_WAIT_DOWNSTREAM;
+	if (from >= g->n_nodes)
+		return (uint8_t)mr_dep_cause(from - g->n_nodes < g->n_versions ? MR_DEP_NORMS : MR_DEP_COMMITS);
+	switch (g->at[node].in->op) {
+	case MR_OP_AR:
+	case MR_OP_N:
+	case MR_OP_U:
+		return MR_WAIT_WEIGHTS;
+	default:
+		return g->at[from].in->op == MR_OP_U ? MR_WAIT_WEIGHTS : MR_WAIT_UPSTREAM;
+	}
+}
+
+static mr_walk *walk_alloc(const mr_plan *plan, uint32_t n_nodes)
+{
+	mr_walk *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->n_workers = plan->n_workers;
+	k->at = malloc((n_nodes ? n_nodes : 1) * sizeof(*k->at));
+	k->first = malloc((plan->n_workers + 1u) * sizeof(*k->first));
+	k->busy = calloc(3 * (size_t)plan->n_workers, sizeof(*k->busy));
+	if (!k->at || !k->first || !k->busy) {
+		mr_walk_destroy(k);
+		return NULL;
+	}
+	k->peak_until_w = k->busy + plan->n_workers;
+	k->peak_until_i = k->peak_until_w + plan->n_workers;
+	return k;
+}
+
+mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, const mr_walk_opts *opts, mr_walk **out)
+{
+	mr_walk_opts o = opts ? *opts : (mr_walk_opts){0};
+	mr_timed t;
+	mr_walk *k;
+	double period = 0;
+
+	*out = NULL;
+	if (cost->n_stages != plan->n_stages)
+		return mr_fail(MR_EINVAL, "a cost table of %u stages for a plan of %u", cost->n_stages, plan->n_stages);
+	if (!o.no_period)
+		MR_TRY(mr_plan_period(plan, cost, o.unlimited, &period));
+	MR_TRY(timed_init(&t, plan, cost, n_bodies,
+			  (mr_graph_opts){.no_barrier = o.no_barrier, .no_storage = o.unlimited}));
+	k = walk_alloc(plan, t.g->n_nodes);
+	if (!k) {
+		timed_fini(&t);
+		return mr_fail(MR_ERESOURCE, "no memory for a walk of %u workers", plan->n_workers);
+	}
+	k->n_bodies = n_bodies;
+	k->period = period;
+	for (uint32_t i = 0; i < t.g->n_nodes; i++)
+		k->at[i] = (mr_walk_rec){t.g->at[i].in, t.g->at[i].n, cause_of(t.g, i, t.binding[i]), t.begin[i], t.end[i]};
+	for (uint32_t w = 0; w <= plan->n_workers; w++)
+		k->first[w] = t.g->first[w];
+	add_up(k, &t);
+	timed_fini(&t);
+	*out = k;
+	return MR_OK;
+}
+
+void mr_walk_destroy(mr_walk *walk)
+{
+	if (!walk)
+		return;
+	free(walk->at);
+	free(walk->first);
+	free(walk->busy);
+	free(walk);
+}
+
+void mr_cost_share(const mr_plan *plan, double f, double i, double w, mr_stage_cost *stage, mr_cost *cost)
+{
+	double share = (double)plan->n_workers / plan->n_stages;
+
+	for (uint16_t s = 0; s < plan->n_stages; s++)
+		stage[s] = (mr_stage_cost){.f = f * share, .i = i * share, .w = w * share};
+	*cost = (mr_cost){plan->n_stages, stage};
+}
