@@ -11,7 +11,8 @@
  * Text: a column stands for the same time everywhere. Where time permits a column is an exact fraction of all durations;
  * where it does not (many instructions, measured times) each column shows what took most of it.
  * SVG: a standalone file of at most about 2400 pixels' width, light background, no scripts, no fonts of its own; a number
- * is left out where it would not fit into its box. Instructions that take no time (free optimizer steps) are fine ticks.
+ * is left out where it would not fit into its box. Instructions that take no time are left out too, except optimizer steps:
+ * a small triangle shows when a version appears.
  */
 #ifndef MR_REPORT_SCHEDULE_PICTURE_H
 #define MR_REPORT_SCHEDULE_PICTURE_H

@@ -39,7 +39,7 @@ typedef struct mr_svg {
 	double scale;               /* pixels a trace time unit */
 	double left, top, row;      /* where the rows begin, and the height of one */
 	double width, drawing;      /* of the file, and of its rows */
-	bool boxes[MR_N_OPS], ticks[MR_N_OPS], paler;
+	bool boxes[MR_N_OPS], tick, paler;
 } mr_svg;
 
 static double text_width(const char *s, double size)
@@ -74,12 +74,20 @@ static bool is_pale(const mr_svg *v, const mr_trace_rec *r)
 	return (r->pipe + r->stage / v->p->n_workers) & 1;
 }
 
+/* A free optimizer step says when a version appears; free reductions and norms would only hide it. */
+static bool is_tick(const mr_trace_rec *r)
+{
+	return r->op == MR_OP_U && r->end_ns == r->begin_ns;
+}
+
 static void see_ops(mr_svg *v)
 {
 	for (size_t i = 0; i < v->p->n_rec; i++) {
 		const mr_trace_rec *r = &v->p->rec[i];
 
-		(r->end_ns > r->begin_ns ? v->boxes : v->ticks)[r->op] = true;
+		if (r->end_ns > r->begin_ns)
+			v->boxes[r->op] = true;
+		v->tick |= is_tick(r);
 		v->paler |= mr_op_is_compute(r->op) && is_pale(v, r);
 	}
 }
@@ -137,13 +145,14 @@ static double legend(mr_svg *v, bool draw, double y)
 	for (unsigned i = 0; i < sizeof(order); i++) {
 		uint8_t op = order[i];
 
+		if (!v->boxes[op] && !(op == MR_OP_U && v->tick))
+			continue;
 		if (v->boxes[op])
 			snprintf(swatch, sizeof(swatch),
 				 "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\" stroke=\"%s\"/>", looks[op].fill, looks[op].edge);
 		else
 			snprintf(swatch, sizeof(swatch), "<path d=\"M2 3h8l-4 7z\" fill=\"%s\"/>", looks[op].fill);
-		if (v->boxes[op] || v->ticks[op])
-			legend_entry(v, draw, &x, &y, looks[op].name, swatch);
+		legend_entry(v, draw, &x, &y, looks[op].name, swatch);
 	}
 	legend_entry(v, draw, &x, &y, "idle", "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"#eef0f3\" stroke=\"#d5d9de\"/>");
 	if (v->paler)
@@ -177,17 +186,20 @@ static void put_label(const mr_svg *v, const mr_trace_rec *r, double x, double w
 {
 	bool compute = mr_op_is_compute(r->op), version = v->p->versions && compute;
 	char label[16], below[24];
+	double size = 11;
 
 	if (compute)
 		snprintf(label, sizeof(label), "%u", r->micro);
 	else
 		snprintf(label, sizeof(label), "%s", mr_op_name((mr_op)r->op));
-	if (text_width(label, 12) + 3 > w)
+	if (text_width(label, 12) + 2 > w)
+		size = 9;
+	if (text_width(label, size + 1) + 2 > w)
 		return;
 	snprintf(below, sizeof(below), "v%u", r->version);
 	version = version && text_width(below, 9) + 2 <= w;
-	fprintf(v->out, "<text class=\"n\" fill=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", looks[r->op].text, x + w / 2,
-		y + v->row / 2 + (version ? 0 : 4), label);
+	fprintf(v->out, "<text class=\"n\"%s fill=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
+		size < 11 ? " style=\"font-size:9px\"" : "", looks[r->op].text, x + w / 2, y + v->row / 2 + (version ? 0 : 4), label);
 	if (version)
 		fprintf(v->out, "<text class=\"v\" fill=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", looks[r->op].text, x + w / 2,
 			y + v->row / 2 + 11, below);
@@ -197,12 +209,12 @@ static void put_record(const mr_svg *v, const mr_trace_rec *r)
 {
 	double x = x_of(v, r->begin_ns), w = x_of(v, r->end_ns) - x, y = y_of(v, r->worker);
 
-	if (r->end_ns == r->begin_ns) {
+	if (is_tick(r))
 		fprintf(v->out, "<path d=\"M%.1f %.1fh7l-3.5 6z\" fill=\"%s\"><title>%s s%u v%u at %g</title></path>\n", x - 3.5,
 			y - 7, looks[r->op].fill, mr_op_name((mr_op)r->op), r->stage, r->version,
 			(double)(r->begin_ns - v->frame.from) / v->p->unit);
+	if (r->end_ns == r->begin_ns)
 		return;
-	}
 	fprintf(v->out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" rx=\"%d\" fill=\"%s\"%s stroke=\"%s\"%s>", x + 0.5, y,
 		w > 1.5 ? w - 1 : 0.5, v->row, w > 6 ? 2 : 0, looks[r->op].fill, is_pale(v, r) ? " fill-opacity=\"0.45\"" : "",
 		looks[r->op].edge, w > 4 ? "" : " stroke-width=\"0\"");
