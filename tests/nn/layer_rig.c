@@ -1,0 +1,248 @@
+#include "layer_rig.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "base/size.h"
+#include "check.h"
+
+int64_t rig_n_x(const layer_rig *r, int i)
+{
+	return r->samples * r->what->in[i].rows * r->what->in[i].cols;
+}
+
+int64_t rig_n_y(const layer_rig *r)
+{
+	return r->ops->loss ? 0 : r->samples * r->out.rows * r->out.cols;
+}
+
+int64_t rig_n_w(const layer_rig *r, uint32_t i)
+{
+	return r->spec[i].dim[0] * (r->spec[i].rank == 1 ? 1 : r->spec[i].dim[1]);
+}
+
+bool rig_has_dx(const layer_rig *r, int i)
+{
+	return !r->what->in[i].tokens;
+}
+
+double rig_get(const layer_rig *r, const void *buffer, int64_t i)
+{
+	return r->k->dtype == MR_F64 ? ((const double *)buffer)[i] : ((const float *)buffer)[i];
+}
+
+void rig_set(const layer_rig *r, void *buffer, int64_t i, double x)
+{
+	if (r->k->dtype == MR_F64)
+		((double *)buffer)[i] = x;
+	else
+		((float *)buffer)[i] = (float)x;
+}
+
+void rig_poison(const layer_rig *r, void *buffer, int64_t n)
+{
+	for (int64_t i = 0; buffer && i < n; i++)
+		rig_set(r, buffer, i, NAN);
+}
+
+static void *take(size_t bytes)
+{
+	void *p = NULL;
+
+	if (bytes)
+		CU_ASSERT_EQUAL_FATAL(posix_memalign(&p, MR_CACHE_LINE, bytes), 0);
+	return p;
+}
+
+static void *take_numbers(const layer_rig *r, int64_t n, uint64_t seed, uint32_t what)
+{
+	void *p = take((size_t)n * mr_dtype_bytes(r->k->dtype));
+
+	for (int64_t i = 0; i < n; i++)
+		rig_set(r, p, i, (float)mr_rng_normal(seed, MR_RNG_TEST, 0, what, (uint64_t)i));
+	return p;
+}
+
+static void *take_tokens(int64_t n, int64_t below, uint64_t seed, uint32_t what)
+{
+	int32_t *p = take((size_t)n * sizeof(*p));
+
+	for (int64_t i = 0; i < n; i++)
+		p[i] = (int32_t)(mr_rng_u32(seed, MR_RNG_TEST, 0, what, (uint64_t)i) % below);
+	return p;
+}
+
+/* Aux, kept and scratch begin as NaN of the dtype, whatever they hold later. */
+static void *take_raw(size_t bytes)
+{
+	void *p = take(bytes);
+
+	if (p)
+		memset(p, 0xff, bytes);
+	return p;
+}
+
+static void take_ends(layer_rig *r, uint64_t seed)
+{
+	for (int i = 0; i < r->ops->n_in; i++) {
+		int64_t n = rig_n_x(r, i);
+
+		r->x[i] = r->what->in[i].tokens ? take_tokens(n, r->what->cfg.vocab, seed, 1)
+						: take_numbers(r, n, seed, 2 + (uint32_t)i);
+		r->dx[i] = rig_has_dx(r, i) ? take_numbers(r, n, seed, 4 + (uint32_t)i) : NULL;
+	}
+	r->y = take_numbers(r, rig_n_y(r), seed, 6);
+	r->dy = take_numbers(r, rig_n_y(r), seed, 7);
+	if (r->what->target.rows) {
+		int64_t n = r->samples * r->what->target.rows * r->what->target.cols;
+
+		r->target = r->what->target.tokens ? take_tokens(n, r->what->in[0].cols, seed, 8)
+						   : take_numbers(r, n, seed, 8);
+	}
+	for (uint32_t i = 0; i < r->n_params; i++) {
+		r->w[i] = take_numbers(r, rig_n_w(r, i), seed, 9 + i);
+		r->dw[i] = take_numbers(r, rig_n_w(r, i), seed, 9 + MR_LAYER_PARAMS + i);
+	}
+}
+
+void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t samples, uint64_t seed)
+{
+	*r = (layer_rig){.what = what, .k = k, .samples = samples, .ops = mr_layer_find(what->layer)};
+	CU_ASSERT_PTR_NOT_NULL_FATAL(r->ops);
+	MR_CHECK_OK(k->ctx_create(1, &r->kc));
+	MR_CHECK_OK(r->ops->shape(&what->cfg, what->in, &r->out));
+	if (r->ops->params)
+		r->n_params = r->ops->params(&what->cfg, what->in[0], r->spec);
+	r->ops->needs(&what->cfg, what->in[0], samples, k, &r->needs);
+	take_ends(r, seed);
+	r->call = (mr_layer_call){
+		.k = k,
+		.kc = r->kc,
+		.cfg = &what->cfg,
+		.in = what->in[0],
+		.out = r->out,
+		.samples = samples,
+		.x = {r->x[0], r->x[1]},
+		.y = r->y,
+		.dy = r->dy,
+		.dx = {r->dx[0], r->dx[1]},
+		.w = (const void *const *)r->w,
+		.dw = r->dw,
+		.aux_i = take_raw(r->needs.aux_i),
+		.aux_w = take_raw(r->needs.aux_w),
+		.kept = take_raw(r->needs.kept),
+		.scratch = take_raw(r->needs.scratch),
+		.target = r->target,
+		.loss = &r->loss,
+		.train = !what->eval,
+		.mask = {.seed = seed, .first_sample = 1000, .layer = 5},
+	};
+}
+
+void rig_fini(layer_rig *r)
+{
+	for (int i = 0; i < MR_LAYER_INPUTS; i++) {
+		free(r->x[i]);
+		free(r->dx[i]);
+	}
+	for (int i = 0; i < MR_LAYER_PARAMS; i++) {
+		free(r->w[i]);
+		free(r->dw[i]);
+	}
+	free(r->y);
+	free(r->dy);
+	free(r->target);
+	free(r->call.aux_i);
+	free(r->call.aux_w);
+	free(r->call.kept);
+	free(r->call.scratch);
+	r->k->ctx_destroy(r->kc);
+}
+
+static void spoil_bytes(void *p, size_t bytes)
+{
+	if (p)
+		memset(p, 0xff, bytes);
+}
+
+void rig_forward(layer_rig *r)
+{
+	size_t bytes = (size_t)rig_n_x(r, 0) * mr_dtype_bytes(r->k->dtype);
+
+	rig_poison(r, r->y, rig_n_y(r));
+	spoil_bytes(r->call.scratch, r->needs.scratch);
+	if (r->ops->loss) {
+		memcpy(r->dx[0], r->x[0], bytes);
+		r->call.x[0] = r->dx[0];
+		r->loss = NAN;
+	}
+	MR_CHECK_OK(r->ops->forward(&r->call));
+	if (r->ops->loss)
+		r->call.x[0] = r->x[0];
+}
+
+void rig_input(layer_rig *r)
+{
+	if (r->ops->loss)
+		return;
+	spoil_bytes(r->call.scratch, r->needs.scratch);
+	spoil_bytes(r->call.kept, r->needs.kept);
+	for (int i = 0; i < r->ops->n_in; i++)
+		if (!r->call.dx_add[i])
+			rig_poison(r, r->call.dx[i], rig_n_x(r, i));
+	MR_CHECK_OK(r->ops->backward_input(&r->call));
+}
+
+void rig_weight(layer_rig *r)
+{
+	if (!r->ops->backward_weight)
+		return;
+	spoil_bytes(r->call.scratch, r->needs.scratch);
+	if (!r->call.dw_add)
+		for (uint32_t i = 0; i < r->n_params; i++)
+			rig_poison(r, r->call.dw[i], rig_n_w(r, i));
+	MR_CHECK_OK(r->ops->backward_weight(&r->call));
+}
+
+static void spoil_x(layer_rig *r)
+{
+	for (int i = 0; i < r->ops->n_in; i++) {
+		if (r->what->in[i].tokens)
+			memset(r->x[i], 0, (size_t)rig_n_x(r, i) * sizeof(int32_t));
+		else
+			rig_poison(r, r->x[i], rig_n_x(r, i));
+	}
+}
+
+void rig_spoil_after_forward(layer_rig *r)
+{
+	if (!r->needs.x_i && !r->needs.x_w)
+		spoil_x(r);
+	if (!r->needs.y_i && !r->needs.y_w)
+		rig_poison(r, r->y, rig_n_y(r));
+}
+
+void rig_spoil_after_input(layer_rig *r)
+{
+	spoil_bytes(r->call.aux_i, r->needs.aux_i);
+	if (!r->needs.x_w)
+		spoil_x(r);
+	if (!r->needs.y_w)
+		rig_poison(r, r->y, rig_n_y(r));
+	if (!r->needs.dy_w)
+		rig_poison(r, r->dy, rig_n_y(r));
+}
+
+double rig_objective(layer_rig *r)
+{
+	double sum = 0;
+
+	rig_forward(r);
+	if (r->ops->loss)
+		return r->loss;
+	for (int64_t i = 0; i < rig_n_y(r); i++)
+		sum += rig_get(r, r->dy, i) * rig_get(r, r->y, i);
+	return sum;
+}

@@ -1,0 +1,492 @@
+/*
+ * test_layer.c - what holds for every registered layer, in every configuration of layer_cases.c.
+ *
+ * Gradients against finite differences; the halves against the whole, with everything spoilt that needs() does not ask
+ * to keep; sums of gradients; and the backends against f64.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "layer_rig.h"
+
+/* Central differences of step h leave an error of h^2 f'''/6, about 1e-11, and rounding of 1e-16 |f|/h, about 1e-10. */
+#define STEP 1e-5
+#define GRADIENT_TOLERANCE 1e-8
+
+/* One rounding for each addition; an embedding adds row by row, at most 12 here. */
+#define F64_SUM_TOLERANCE 1e-15
+#define F32_SUM_TOLERANCE 5e-7
+
+/* f32 has 24 bits: 6e-8 a rounding. The longest sum here has 51 terms, softmax and norms divide once more. */
+#define F32_TOLERANCE 2e-6
+
+static const int64_t sample_counts[] = {1, 3};
+
+static const mr_kernels *reference(mr_dtype dtype)
+{
+	const mr_kernels *k = mr_kernels_find("reference", dtype);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(k);
+	return k;
+}
+
+static void complain(const layer_rig *r, const char *what, int64_t i, double got, double want)
+{
+	fprintf(stderr, "\n%s (%s), %lld samples, %s: %s[%lld] is %.17g, expected %.17g\n", r->what->layer,
+		r->what->label, (long long)r->samples, r->k->name, what, (long long)i, got, want);
+}
+
+static void check_near(const layer_rig *r, const char *what, int64_t i, double got, double want, double scale,
+		       double tolerance)
+{
+	bool ok = fabs(got - want) <= tolerance * (1 + fabs(scale));
+
+	if (!ok)
+		complain(r, what, i, got, want);
+	CU_ASSERT_FATAL(ok);
+}
+
+static void check_same_bits(const layer_rig *r, const char *what, const void *got, const void *want, int64_t n)
+{
+	size_t size = mr_dtype_bytes(r->k->dtype);
+
+	for (int64_t i = 0; i < n; i++) {
+		bool ok = !memcmp((const char *)got + (size_t)i * size, (const char *)want + (size_t)i * size, size) &&
+			  !isnan(rig_get(r, got, i));
+
+		if (!ok)
+			complain(r, what, i, rig_get(r, got, i), rig_get(r, want, i));
+		CU_ASSERT_FATAL(ok);
+	}
+}
+
+/* Run @check on a rig for every case and sample count on @k. */
+static void for_all(const mr_kernels *k, void (*check)(layer_rig *r))
+{
+	const layer_case *what;
+
+	for (size_t i = 0; (what = layer_case_at(i)); i++)
+		for (size_t j = 0; j < sizeof(sample_counts) / sizeof(*sample_counts); j++) {
+			layer_rig r;
+
+			rig_init(&r, what, k, sample_counts[j], 77 + i);
+			check(&r);
+			rig_fini(&r);
+		}
+}
+
+static void on_all_backends(void (*check)(layer_rig *r))
+{
+	const mr_kernels *dnnl = mr_kernels_find("dnnl", MR_F32);
+
+	for_all(reference(MR_F64), check);
+	for_all(reference(MR_F32), check);
+	if (dnnl)
+		for_all(dnnl, check);
+}
+
+static void every_layer_has_a_case(void)
+{
+	const mr_layer_ops *ops;
+
+	for (uint32_t i = 0; (ops = mr_layer_at(i)); i++) {
+		const layer_case *what;
+		size_t n = 0;
+
+		for (size_t j = 0; (what = layer_case_at(j)); j++)
+			n += !strcmp(what->layer, ops->name);
+		if (!n)
+			fprintf(stderr, "\nlayer_cases.c has no configuration of %s\n", ops->name);
+		CU_ASSERT_FATAL(n > 0);
+		CU_ASSERT_PTR_EQUAL(mr_layer_find(ops->name), ops);
+		CU_ASSERT_PTR_NOT_NULL(ops->summary);
+		CU_ASSERT(!ops->loss || ops->target);
+		CU_ASSERT(!ops->params == !ops->backward_weight);
+	}
+	CU_ASSERT_PTR_NULL(mr_layer_find("convolution"));
+}
+
+/* --- gradients --- */
+
+static void compare_with_differences(layer_rig *r, const char *what, void *at, const void *gradient, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) {
+		double old = rig_get(r, at, i), up, down;
+
+		rig_set(r, at, i, old + STEP);
+		up = rig_objective(r);
+		rig_set(r, at, i, old - STEP);
+		down = rig_objective(r);
+		rig_set(r, at, i, old);
+		check_near(r, what, i, rig_get(r, gradient, i), (up - down) / (2 * STEP), (up - down) / (2 * STEP),
+			   GRADIENT_TOLERANCE);
+	}
+}
+
+static void *copy_of(const layer_rig *r, const void *buffer, int64_t n)
+{
+	size_t bytes = (size_t)n * mr_dtype_bytes(r->k->dtype);
+	void *p = malloc(bytes ? bytes : 1);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+	if (bytes)
+		memcpy(p, buffer, bytes);
+	return p;
+}
+
+static void check_gradients(layer_rig *r)
+{
+	void *dx[MR_LAYER_INPUTS] = {NULL};
+
+	rig_forward(r);
+	rig_input(r);
+	rig_weight(r);
+	for (int i = 0; i < r->ops->n_in; i++) /* the objective of a loss overwrites dx */
+		if (rig_has_dx(r, i))
+			dx[i] = copy_of(r, r->dx[i], rig_n_x(r, i));
+	for (int i = 0; i < r->ops->n_in; i++)
+		if (rig_has_dx(r, i))
+			compare_with_differences(r, "dx", r->x[i], dx[i], rig_n_x(r, i));
+	for (uint32_t i = 0; i < r->n_params; i++)
+		compare_with_differences(r, r->spec[i].suffix, r->w[i], r->dw[i], rig_n_w(r, i));
+	for (int i = 0; i < r->ops->n_in; i++)
+		free(dx[i]);
+}
+
+static void gradients_equal_finite_differences(void)
+{
+	for_all(reference(MR_F64), check_gradients);
+}
+
+/* --- the halves --- */
+
+static void check_halves(layer_rig *r)
+{
+	layer_rig b;
+
+	rig_init(&b, r->what, r->k, r->samples, r->call.mask.seed);
+	rig_forward(&b); /* B: I then W, with nothing in between */
+	rig_input(&b);
+	rig_weight(&b);
+	rig_forward(r);
+	rig_spoil_after_forward(r);
+	rig_input(r);
+	rig_spoil_after_input(r);
+	rig_weight(r);
+	for (int i = 0; i < r->ops->n_in; i++)
+		if (rig_has_dx(r, i))
+			check_same_bits(r, "dx", r->dx[i], b.dx[i], rig_n_x(r, i));
+	for (uint32_t i = 0; i < r->n_params; i++)
+		check_same_bits(r, r->spec[i].suffix, r->dw[i], b.dw[i], rig_n_w(r, i));
+	rig_fini(&b);
+}
+
+static void halves_equal_the_whole(void)
+{
+	on_all_backends(check_halves);
+}
+
+/* Sum the gradients of two micro-batches into the buffers of @first, as B B or as I I W W. */
+static void two_micro_batches(layer_rig *first, layer_rig *second, bool halves)
+{
+	second->call.dw = first->dw;
+	second->call.dw_add = true;
+	rig_forward(first);
+	rig_forward(second);
+	rig_input(first);
+	if (halves)
+		rig_input(second);
+	rig_weight(first);
+	if (!halves)
+		rig_input(second);
+	rig_weight(second);
+}
+
+static void check_two(layer_rig *r)
+{
+	layer_rig r2, b, b2;
+
+	rig_init(&r2, r->what, r->k, r->samples, 5);
+	rig_init(&b, r->what, r->k, r->samples, r->call.mask.seed);
+	rig_init(&b2, r->what, r->k, r->samples, 5);
+	two_micro_batches(r, &r2, true);
+	two_micro_batches(&b, &b2, false);
+	for (uint32_t i = 0; i < r->n_params; i++)
+		check_same_bits(r, r->spec[i].suffix, r->dw[i], b.dw[i], rig_n_w(r, i));
+	rig_fini(&r2);
+	rig_fini(&b);
+	rig_fini(&b2);
+}
+
+static void halves_of_two_micro_batches_interleave(void)
+{
+	on_all_backends(check_two);
+}
+
+/* --- sums --- */
+
+/* @got must be @old + @fresh. */
+static void check_added(const layer_rig *r, const char *what, const void *got, const void *old,
+			const void *fresh, int64_t n)
+{
+	double tolerance = r->k->dtype == MR_F64 ? F64_SUM_TOLERANCE : F32_SUM_TOLERANCE;
+
+	for (int64_t i = 0; i < n; i++) {
+		double sum = rig_get(r, old, i) + rig_get(r, fresh, i);
+
+		check_near(r, what, i, rig_get(r, got, i), sum, sum, tolerance);
+	}
+}
+
+static void check_sums(layer_rig *r)
+{
+	layer_rig s;
+	void *dx[MR_LAYER_INPUTS] = {NULL}, *dw[MR_LAYER_PARAMS] = {NULL};
+
+	if (r->ops->loss)
+		return;
+	rig_init(&s, r->what, r->k, r->samples, r->call.mask.seed);
+	for (int i = 0; i < r->ops->n_in; i++)
+		dx[i] = copy_of(&s, s.dx[i], rig_has_dx(r, i) ? rig_n_x(r, i) : 0);
+	for (uint32_t i = 0; i < r->n_params; i++)
+		dw[i] = copy_of(&s, s.dw[i], rig_n_w(r, i));
+	rig_forward(r);
+	rig_input(r);
+	rig_weight(r);
+	s.call.dx_add[0] = s.call.dx_add[1] = s.call.dw_add = true;
+	rig_forward(&s);
+	rig_input(&s);
+	rig_weight(&s);
+	for (int i = 0; i < r->ops->n_in; i++) {
+		if (rig_has_dx(r, i))
+			check_added(r, "dx", s.dx[i], dx[i], r->dx[i], rig_n_x(r, i));
+		free(dx[i]);
+	}
+	for (uint32_t i = 0; i < r->n_params; i++) {
+		check_added(r, r->spec[i].suffix, s.dw[i], dw[i], r->dw[i], rig_n_w(r, i));
+		free(dw[i]);
+	}
+	rig_fini(&s);
+}
+
+static void gradients_are_added(void)
+{
+	on_all_backends(check_sums);
+}
+
+/* --- contracts that the engine leans on --- */
+
+static void check_without_dx(layer_rig *r)
+{
+	layer_rig s;
+
+	rig_init(&s, r->what, r->k, r->samples, r->call.mask.seed);
+	rig_forward(r);
+	rig_input(r);
+	rig_weight(r);
+	rig_forward(&s);
+	s.call.dx[0] = s.call.dx[1] = NULL;
+	rig_input(&s);
+	rig_weight(&s);
+	for (uint32_t i = 0; i < r->n_params; i++)
+		check_same_bits(r, r->spec[i].suffix, s.dw[i], r->dw[i], rig_n_w(r, i));
+	rig_fini(&s);
+}
+
+static void input_gradients_may_be_unwanted(void)
+{
+	on_all_backends(check_without_dx);
+}
+
+static void check_passes_dy(layer_rig *r)
+{
+	if (!r->ops->passes_dy)
+		return;
+	rig_forward(r);
+	rig_input(r);
+	for (int i = 0; i < r->ops->n_in; i++)
+		check_same_bits(r, "dx", r->dx[i], r->dy, rig_n_x(r, i));
+}
+
+static void passed_gradients_are_dy_itself(void)
+{
+	on_all_backends(check_passes_dy);
+}
+
+static void check_needs(layer_rig *r)
+{
+	mr_layer_needs bare;
+
+	r->ops->needs(&r->what->cfg, r->what->in[0], r->samples, NULL, &bare);
+	CU_ASSERT(bare.aux_i == 0 && bare.aux_w == 0 && bare.kept == 0 && bare.scratch == 0);
+	CU_ASSERT(bare.x_i == r->needs.x_i && bare.x_w == r->needs.x_w && bare.y_i == r->needs.y_i);
+	CU_ASSERT(bare.y_w == r->needs.y_w && bare.dy_w == r->needs.dy_w);
+	CU_ASSERT(bare.flops_f == r->needs.flops_f && bare.flops_i == r->needs.flops_i);
+	CU_ASSERT(bare.flops_w == r->needs.flops_w);
+	if (!strcmp(r->what->layer, "linear"))
+		CU_ASSERT(bare.flops_f == 2.0 * (double)rig_n_w(r, 0) * (double)(r->samples * r->what->in[0].rows));
+	if (!strcmp(r->what->layer, "attention")) {
+		CU_ASSERT(bare.flops_f == 4.0 * (double)rig_n_y(r) * (double)r->what->in[0].rows);
+		CU_ASSERT(bare.flops_i == 2 * bare.flops_f && bare.flops_w == 0);
+	}
+}
+
+static void needs_can_be_asked_without_kernels(void)
+{
+	on_all_backends(check_needs);
+}
+
+/* The mask of a sample is the same wherever in a micro-batch it stands, and for both directions. */
+static void dropout_masks_belong_to_samples(void)
+{
+	const layer_case what = {.layer = "dropout", .cfg = {.rate = 0.3}, .in = {{.rows = 40, .cols = 50}}};
+	layer_rig three, one;
+	int64_t n = 40 * 50, zeros = 0;
+
+	rig_init(&three, &what, reference(MR_F64), 3, 9);
+	rig_init(&one, &what, reference(MR_F64), 1, 9);
+	one.call.mask.first_sample = three.call.mask.first_sample + 2;
+	memcpy(one.x[0], (double *)three.x[0] + 2 * n, (size_t)n * sizeof(double));
+	memcpy(one.dy, (double *)three.dy + 2 * n, (size_t)n * sizeof(double));
+	rig_forward(&three);
+	rig_forward(&one);
+	rig_input(&one);
+	check_same_bits(&one, "y", one.y, (double *)three.y + 2 * n, n);
+	for (int64_t i = 0; i < n; i++) {
+		double keep = rig_get(&one, one.y, i) != 0 ? 1 / 0.7 : 0;
+
+		zeros += keep == 0;
+		check_near(&one, "y", i, rig_get(&one, one.y, i), keep * rig_get(&one, one.x[0], i), 1, 1e-15);
+		check_near(&one, "dx", i, rig_get(&one, one.dx[0], i), keep * rig_get(&one, one.dy, i), 1, 1e-15);
+	}
+	CU_ASSERT(zeros > 500 && zeros < 700); /* 600 expected, standard deviation 20 */
+	rig_fini(&three);
+	rig_fini(&one);
+}
+
+/* --- backends --- */
+
+static const mr_kernels *under_test;
+
+static void check_against_f64(layer_rig *exact)
+{
+	layer_rig r;
+	const void *pairs[3 + MR_LAYER_INPUTS + MR_LAYER_PARAMS][2];
+	int64_t counts[3 + MR_LAYER_INPUTS + MR_LAYER_PARAMS];
+	int n = 0;
+
+	rig_init(&r, exact->what, under_test, exact->samples, exact->call.mask.seed);
+	for (int pass = 0; pass < 2; pass++) {
+		layer_rig *one = pass ? &r : exact;
+
+		rig_forward(one);
+		rig_input(one);
+		rig_weight(one);
+		n = 0;
+		counts[n] = rig_n_y(one);
+		pairs[n++][pass] = one->y;
+		for (int i = 0; i < one->ops->n_in; i++) {
+			counts[n] = rig_has_dx(one, i) ? rig_n_x(one, i) : 0;
+			pairs[n++][pass] = one->dx[i];
+		}
+		for (uint32_t i = 0; i < one->n_params; i++) {
+			counts[n] = rig_n_w(one, i);
+			pairs[n++][pass] = one->dw[i];
+		}
+	}
+	check_near(&r, "loss", 0, r.loss, exact->loss, exact->loss, F32_TOLERANCE);
+	for (int j = 0; j < n; j++)
+		for (int64_t i = 0; i < counts[j]; i++)
+			check_near(&r, j ? "gradient" : "y", i, rig_get(&r, pairs[j][1], i),
+				   rig_get(exact, pairs[j][0], i), rig_get(exact, pairs[j][0], i), F32_TOLERANCE);
+	rig_fini(&r);
+}
+
+static void f32_is_near_f64(void)
+{
+	under_test = reference(MR_F32);
+	for_all(reference(MR_F64), check_against_f64);
+}
+
+static void dnnl_is_near_f64(void)
+{
+	under_test = mr_kernels_find("dnnl", MR_F32);
+	if (under_test)
+		for_all(reference(MR_F64), check_against_f64);
+	else
+		printf(" (left out: %s) ", mr_error_text());
+}
+
+/* --- refusals --- */
+
+static void shapes_that_do_not_fit_are_refused(void)
+{
+	static const struct {
+		const char *layer;
+		mr_layer_cfg cfg;
+		mr_shape in[2];
+		const char *part;
+	} bad[] = {
+		{"linear", {.out = 3}, {{4, 1, true}}, "tokens"},
+		{"linear", {.out = 0}, {{1, 4, false}}, "got 0"},
+		{"embedding", {.out = 3, .vocab = 5}, {{4, 1, false}}, "numbers"},
+		{"embedding", {.out = 3, .vocab = 5}, {{4, 2, true}}, "2 columns"},
+		{"embedding", {.out = 3, .vocab = 0}, {{4, 1, true}}, "3 and 0"},
+		{"embedding", {.out = 3, .vocab = 5, .context = 3}, {{4, 1, true}}, "3 positions"},
+		{"layer_norm", {.eps = -1}, {{4, 2, false}}, "-1"},
+		{"layer_norm", {0}, {{4, 1, true}}, "tokens"},
+		{"attention", {.heads = 0}, {{4, 6, false}}, "got 0"},
+		{"attention", {.heads = 1}, {{4, 7, false}}, "7 columns"},
+		{"attention", {.heads = 4}, {{4, 18, false}}, "6 among 4 heads"},
+		{"residual", {0}, {{4, 6, false}, {4, 7, false}}, "4 x 6 and 4 x 7"},
+		{"dropout", {.rate = 1}, {{4, 6, false}}, "got 1"},
+		{"dropout", {.rate = NAN}, {{4, 6, false}}, "got nan"},
+		{"softmax_xent", {0}, {{4, 1, true}}, "tokens"},
+		{"mse", {0}, {{4, 1, true}}, "tokens"},
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		const mr_layer_ops *ops = mr_layer_find(bad[i].layer);
+		mr_shape out;
+
+		MR_CHECK_FAIL(ops->shape(&bad[i].cfg, bad[i].in, &out), MR_ECONFIG, bad[i].part);
+	}
+}
+
+static void targets_that_do_not_fit_are_refused(void)
+{
+	const mr_layer_ops *xent = mr_layer_find("softmax_xent"), *mse = mr_layer_find("mse");
+	mr_layer_cfg none = {0};
+	mr_shape logits = {4, 9, false};
+
+	MR_CHECK_OK(xent->target(&none, logits, (mr_shape){4, 1, true}));
+	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){4, 9, false}), MR_ECONFIG, "36 numbers");
+	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){1, 1, true}), MR_ECONFIG, "needs 4 targets");
+	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){4, 2, true}), MR_ECONFIG, "4 x 2");
+	MR_CHECK_OK(mse->target(&none, logits, logits));
+	MR_CHECK_FAIL(mse->target(&none, logits, (mr_shape){4, 1, true}), MR_ECONFIG, "classes");
+	MR_CHECK_FAIL(mse->target(&none, logits, (mr_shape){4, 8, false}), MR_ECONFIG, "4 x 8");
+}
+
+void mr_suite_layer(void); /* the runner declares it too */
+
+void mr_suite_layer(void)
+{
+	MR_SUITE("layer");
+	MR_TEST(every_layer_has_a_case);
+	MR_TEST(gradients_equal_finite_differences);
+	MR_TEST(halves_equal_the_whole);
+	MR_TEST(halves_of_two_micro_batches_interleave);
+	MR_TEST(gradients_are_added);
+	MR_TEST(input_gradients_may_be_unwanted);
+	MR_TEST(passed_gradients_are_dy_itself);
+	MR_TEST(needs_can_be_asked_without_kernels);
+	MR_TEST(dropout_masks_belong_to_samples);
+	MR_TEST(f32_is_near_f64);
+	MR_TEST(dnnl_is_near_f64);
+	MR_TEST(shapes_that_do_not_fit_are_refused);
+	MR_TEST(targets_that_do_not_fit_are_refused);
+}

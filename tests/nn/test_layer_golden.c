@@ -1,0 +1,174 @@
+/*
+ * test_layer_golden.c - each layer against what PyTorch gave in f64 (tests/golden/torch/layers.json).
+ *
+ * Finite differences cannot see a wrong epsilon, a wrong mask or the wrong GELU: F and its gradient would agree.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "check.h"
+#include "layer_rig.h"
+
+#define GOLDEN_TOLERANCE 1e-10 /* both sides are f64 and differ by the order of sums */
+
+static mr_json *load(void)
+{
+	const char *dir = getenv("MR_GOLDEN");
+	char path[4096];
+	mr_json *root;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
+	snprintf(path, sizeof(path), "%s/torch/layers.json", dir);
+	MR_CHECK_OK(mr_json_read_file(path, 1 << 20, &root));
+	return root;
+}
+
+static void fill(const mr_json *one, const char *key, void *buffer, int64_t n)
+{
+	const mr_json *list = mr_json_get(one, key);
+
+	CU_ASSERT_EQUAL_FATAL(mr_json_size(list), (size_t)n);
+	for (int64_t i = 0; i < n; i++)
+		((double *)buffer)[i] = mr_json_double(mr_json_at(list, (size_t)i));
+}
+
+static void compare(const char *name, const mr_json *one, const char *key, const void *got, int64_t n)
+{
+	const mr_json *list = mr_json_get(one, key);
+
+	CU_ASSERT_EQUAL_FATAL(mr_json_size(list), (size_t)n);
+	for (int64_t i = 0; i < n; i++) {
+		double want = mr_json_double(mr_json_at(list, (size_t)i)), have = ((const double *)got)[i];
+		bool ok = fabs(have - want) <= GOLDEN_TOLERANCE * (1 + fabs(want));
+
+		if (!ok)
+			fprintf(stderr, "\n%s: %s[%lld] is %.17g, recorded %.17g\n", name, key, (long long)i, have,
+				want);
+		CU_ASSERT_FATAL(ok);
+	}
+}
+
+/* Record @name: inputs @keys (x and the parameters in order) and what came out of them. */
+static void check_layer(const char *name, const layer_case *what, int64_t samples, const char *const params[2])
+{
+	mr_json *root = load();
+	const mr_json *one = mr_json_get(root, name);
+	layer_rig r;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(one);
+	rig_init(&r, what, mr_kernels_find("reference", MR_F64), samples, 1);
+	if (what->in[0].tokens) {
+		int32_t *tokens = r.x[0];
+		const mr_json *rows = mr_json_get(one, "tokens");
+
+		for (int64_t i = 0; i < rig_n_x(&r, 0); i++)
+			tokens[i] = (int32_t)mr_json_int(mr_json_at(mr_json_at(rows, (size_t)(i / what->in[0].rows)),
+								    (size_t)(i % what->in[0].rows)));
+	} else {
+		fill(one, "x", r.x[0], rig_n_x(&r, 0));
+	}
+	for (uint32_t i = 0; i < r.n_params; i++)
+		fill(one, params[i], r.w[i], rig_n_w(&r, i));
+	fill(one, "dy", r.dy, rig_n_y(&r));
+	rig_forward(&r);
+	rig_input(&r);
+	rig_weight(&r);
+	compare(name, one, "y", r.y, rig_n_y(&r));
+	if (!what->in[0].tokens)
+		compare(name, one, "dx", r.dx[0], rig_n_x(&r, 0));
+	for (uint32_t i = 0; i < r.n_params; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "d%s", params[i]);
+		compare(name, one, key, r.dw[i], rig_n_w(&r, i));
+	}
+	rig_fini(&r);
+	mr_json_destroy(root);
+}
+
+static const char *const w_and_b[2] = {"w", "b"}, *const tables[2] = {"wte", "wpe"}, *const none[2];
+
+static void linear(void)
+{
+	layer_case what = {.layer = "linear", .cfg = {.out = 3}, .in = {{1, 4, false}}};
+
+	check_layer("linear_none", &what, 5, w_and_b);
+	what.cfg.act = MR_ACT_RELU;
+	check_layer("linear_relu", &what, 5, w_and_b);
+	what.cfg.act = MR_ACT_GELU;
+	check_layer("linear_gelu_tanh", &what, 5, w_and_b);
+}
+
+static void layer_norm(void)
+{
+	check_layer("layer_norm", &(layer_case){.layer = "layer_norm", .in = {{2, 7, false}}}, 2, w_and_b);
+}
+
+static void attention(void)
+{
+	layer_case what = {.layer = "attention", .cfg = {.heads = 2}, .in = {{5, 18, false}}};
+
+	check_layer("attention", &what, 2, none);
+	what.cfg.heads = 1;
+	what.in[0] = (mr_shape){4, 9, false};
+	check_layer("attention_1_head", &what, 1, none);
+	what.cfg.heads = 2;
+	what.in[0] = (mr_shape){1, 12, false};
+	check_layer("attention_1_token", &what, 3, none);
+}
+
+static void embedding(void)
+{
+	layer_case what = {
+		.layer = "embedding",
+		.cfg = {.out = 5, .vocab = 6, .context = 7},
+		.in = {{4, 1, true}},
+	};
+
+	check_layer("embedding", &what, 2, tables);
+}
+
+/* A loss: x and targets in, the mean and its gradient out. */
+static void check_loss(const char *name, const layer_case *what, int64_t samples)
+{
+	mr_json *root = load();
+	const mr_json *one = mr_json_get(root, name), *targets = mr_json_get(one, "targets");
+	layer_rig r;
+
+	rig_init(&r, what, mr_kernels_find("reference", MR_F64), samples, 1);
+	fill(one, "x", r.x[0], rig_n_x(&r, 0));
+	for (size_t i = 0; i < mr_json_size(targets); i++) {
+		if (what->target.tokens)
+			((int32_t *)r.target)[i] = (int32_t)mr_json_int(mr_json_at(targets, i));
+		else
+			((double *)r.target)[i] = mr_json_double(mr_json_at(targets, i));
+	}
+	rig_forward(&r);
+	CU_ASSERT_DOUBLE_EQUAL(r.loss, mr_json_double(mr_json_get(one, "loss")), GOLDEN_TOLERANCE);
+	compare(name, one, "dx", r.dx[0], rig_n_x(&r, 0));
+	rig_fini(&r);
+	mr_json_destroy(root);
+}
+
+static void losses(void)
+{
+	layer_case what = {.layer = "softmax_xent", .in = {{3, 5, false}}, .target = {3, 1, true}};
+
+	check_loss("softmax_cross_entropy", &what, 2);
+	what = (layer_case){.layer = "mse", .in = {{1, 3, false}}, .target = {1, 3, false}};
+	check_loss("mse", &what, 4);
+}
+
+void mr_suite_layer_golden(void); /* the runner declares it too */
+
+void mr_suite_layer_golden(void)
+{
+	MR_SUITE("layer_golden");
+	MR_TEST(linear);
+	MR_TEST(layer_norm);
+	MR_TEST(attention);
+	MR_TEST(embedding);
+	MR_TEST(losses);
+}
