@@ -94,6 +94,7 @@ static const char *digits(const char *s, char stop, uint64_t max, uint64_t *x)
 /* The number behind the first @skip letters of the current word. */
 static mr_status number(mr_text_reader *r, size_t skip, const char *what, uint64_t max, uint64_t *x)
 {
+	*x = 0;
 	if (strlen(r->word) < skip || !digits(r->word + skip, 0, max, x))
 		return REFUSE(r, "\"%s\" is not a %s (a number from 0 to %llu)", r->word, what, (unsigned long long)max);
 	return MR_OK;
