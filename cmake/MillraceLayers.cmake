@@ -2,7 +2,7 @@
 
 # Registries are lists (*.def) that C reads as X-macros; a changed list must rebuild who includes it, which depfiles do.
 function(mr_options target)
-  target_compile_features(${target} PUBLIC c_std_11)
+  set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON)
   set_target_properties(${target} PROPERTIES C_EXTENSIONS OFF)
   target_compile_definitions(${target} PUBLIC _GNU_SOURCE MR_VERSION="${PROJECT_VERSION}"
     $<$<BOOL:${MILLRACE_FAULTS}>:MR_FAULTS=1> $<$<BOOL:${MILLRACE_DNNL}>:MR_DNNL=1>

@@ -1,0 +1,94 @@
+#include "run/lane.h"
+
+#include "base/size.h"
+
+#define LOADER_AHEAD 2 /* input and target buffers beyond those in use, so that decoding overlaps computing */
+
+static void layout_hop(mr_hop *h, uint32_t n, size_t bytes, mr_arena *a)
+{
+	h->n = n;
+	h->bytes = mr_align_up(bytes, MR_CACHE_LINE);
+	h->buffer = mr_arena_take(a, h->bytes * n, MR_CACHE_LINE);
+	h->idle = mr_arena_take(a, n, MR_CACHE_LINE);
+	h->slots = mr_arena_take(a, 2 * (size_t)mr_ring_slots(n) * sizeof(uint32_t), MR_CACHE_LINE);
+}
+
+void mr_lane_layout(mr_lane *l, uint16_t s, const mr_stage *stage, mr_arena *a)
+{
+	const mr_stage_sizes *z = mr_stage_size(stage);
+	const mr_plan *p = l->plan;
+	mr_lane_stage *st = &l->st[s];
+
+	st->n_slots = p->n_slots[s];
+	st->slot_bytes = mr_align_up(z->slot_bytes, MR_CACHE_LINE);
+	st->slot = mr_arena_take(a, st->n_slots * sizeof(mr_slot), MR_CACHE_LINE);
+	for (uint32_t i = 0; i < st->n_slots; i++) {
+		void *memory = mr_arena_take(a, st->slot_bytes, MR_CACHE_LINE);
+
+		if (st->slot)
+			st->slot[i] = (mr_slot){.memory = memory};
+	}
+	layout_hop(&st->in, s ? p->n_fwd[s] : st->n_slots + LOADER_AHEAD, z->in_bytes, a);
+	if (s + 1 < p->n_stages && l->train)
+		layout_hop(&st->grad, p->n_bwd[s + 1], z->out_bytes, a);
+	if (s + 1 == p->n_stages)
+		layout_hop(&st->target, 1 + LOADER_AHEAD, z->target_bytes, a);
+}
+
+mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer)
+{
+	if (h->n == 0)
+		return MR_OK;
+	for (uint32_t i = 0; i < h->n; i++)
+		h->idle[i] = 1;
+	MR_TRY(mr_ring_init(&h->full, h->n, h->slots, producer, consumer));
+	return mr_ring_init(&h->empty, h->n, h->slots + mr_ring_slots(h->n), consumer, producer);
+}
+
+bool mr_hop_take(mr_hop *h, uint32_t i)
+{
+	uint32_t back;
+
+	while (!h->idle[i] && mr_ring_try_pop(&h->empty, &back))
+		h->idle[back] = 1;
+	if (!h->idle[i])
+		return false;
+	h->idle[i] = 0;
+	return true;
+}
+
+int64_t mr_lane_samples(const mr_lane *l, uint64_t m)
+{
+	uint64_t begin = m * (uint64_t)l->samples;
+
+	if (l->n_samples == 0 || begin + (uint64_t)l->samples <= l->n_samples)
+		return l->samples;
+	return (int64_t)(l->n_samples - begin);
+}
+
+uint32_t mr_lane_slot(const mr_lane *l, const mr_instr *in, uint64_t m)
+{
+	return l->plan->storage == MR_STORED ? in->slot : (uint32_t)(m % l->plan->n_slots[in->stage]);
+}
+
+uint32_t mr_lane_buffer_in(const mr_lane *l, const mr_instr *in, uint64_t m)
+{
+	const mr_plan *p = l->plan;
+
+	if (p->storage == MR_STORED)
+		return in->in;
+	if (in->op == MR_OP_F)
+		return in->stage ? (uint32_t)(m % p->n_fwd[in->stage]) : 0;
+	return in->stage + 1 < p->n_stages ? (uint32_t)(m % p->n_bwd[in->stage + 1]) : 0;
+}
+
+uint32_t mr_lane_buffer_out(const mr_lane *l, const mr_instr *in, uint64_t m)
+{
+	const mr_plan *p = l->plan;
+
+	if (p->storage == MR_STORED)
+		return in->out;
+	if (in->op == MR_OP_F)
+		return in->stage + 1 < p->n_stages ? (uint32_t)(m % p->n_fwd[in->stage + 1]) : 0;
+	return in->stage ? (uint32_t)(m % p->n_bwd[in->stage]) : 0;
+}

@@ -1,0 +1,82 @@
+/*
+ * lane.h - what flows: the slots, boundary buffers and rings that one plan needs.
+ *
+ * A run has two lanes over the same weights: one for its training plan, one for the forward-only plan of evaluation.
+ *
+ *	stage s-1 --[in.full]--> stage s        the number of a buffer that holds the activation entering s
+ *	          <-[in.empty]--                the number comes back after the consumer's last use
+ *	stage s   <-[grad.full]- stage s+1      gradients likewise, written by s+1 for s
+ *	loader  --[in]--> stage 0, --[target]--> last stage
+ *
+ * Nothing is copied: the producer writes into the consumer's memory and the consumer reads in place. Which buffer a
+ * micro-batch uses is a fact of the plan, so the message carries no news, only "it is there"; it is checked against the plan.
+ * Numbers may come back in another order than they left (GPipe's last-in-first-out backward), so the producer notes them in
+ * `idle`. A ring can hold all its buffers' numbers: pushing never waits.
+ */
+#ifndef MR_RUN_LANE_H
+#define MR_RUN_LANE_H
+
+#include "base/arena.h"
+#include "host/ring.h"
+#include "ir/plan.h"
+#include "run/stage.h"
+
+typedef struct mr_hop {
+	mr_ring full, empty;
+	uint32_t n;      /* buffers */
+	size_t bytes;    /* of each */
+	uint8_t *buffer; /* [n][bytes], in the consumer's memory */
+	uint8_t *idle;   /* [n], the producer's: may be written */
+	uint32_t *slots; /* the two rings' messages */
+} mr_hop;
+
+typedef struct mr_slot {
+	uint8_t *memory;
+	uint64_t micro, version; /* whose activations these are, and which weights made them */
+	uint32_t in, grad;       /* buffers held for it */
+	bool taken;
+} mr_slot;
+
+typedef struct mr_lane_stage {
+	mr_hop in, grad, target; /* entering this stage; target only at the last one, grad only before it */
+	mr_slot *slot;
+	uint32_t n_slots;
+	size_t slot_bytes;
+} mr_lane_stage;
+
+typedef struct mr_lane {
+	const mr_plan *plan;
+	mr_lane_stage *st;       /* [n_stages] */
+	bool train;
+	uint64_t version;        /* evaluation: the version that every F reads */
+	uint64_t first_sample;   /* of micro-batch 0 */
+	uint64_t n_samples;      /* evaluation: samples in all, the last micro-batch may be partial; training: 0 = no end */
+	int64_t samples;         /* of a full micro-batch */
+} mr_lane;
+
+/** Take (or measure) the memory of stage @s: what it consumes and what it saves. */
+void mr_lane_layout(mr_lane *l, uint16_t s, const mr_stage *stage, mr_arena *a);
+
+/**
+ * Prepare the rings of hop @h between these threads' parkers: all buffers idle, nothing under way.
+ * Also puts a used lane back to its beginning.
+ */
+mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer) MR_MUST_USE;
+
+static inline void *mr_hop_buffer(const mr_hop *h, uint32_t i)
+{
+	return h->buffer + (size_t)i * h->bytes;
+}
+
+/** Producer: is buffer @i idle (after looking at what came back)? Then it is taken. */
+bool mr_hop_take(mr_hop *h, uint32_t i);
+
+/** Samples of micro-batch @m: all but an evaluation's last have lane->samples. */
+int64_t mr_lane_samples(const mr_lane *l, uint64_t m);
+
+/* Numbers of storage for absolute micro-batch @m, by the plan (plan.h, "Storage numbers"). */
+uint32_t mr_lane_slot(const mr_lane *l, const mr_instr *in, uint64_t m);
+uint32_t mr_lane_buffer_in(const mr_lane *l, const mr_instr *in, uint64_t m);  /* F: forward; B, I: gradient */
+uint32_t mr_lane_buffer_out(const mr_lane *l, const mr_instr *in, uint64_t m);
+
+#endif

@@ -1,0 +1,372 @@
+#include "run/run.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "host/clock.h"
+#include "ir/check.h"
+#include "run/eval_plan.h"
+
+/* --- building --- */
+
+static uint16_t worker_of(const mr_run *run, uint16_t stage)
+{
+	return mr_plan_worker(run->c.plan, 0, stage);
+}
+
+static bool has_split(const mr_plan *p)
+{
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
+			const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
+
+			for (uint32_t i = 0; i < l->n; i++)
+				if (l->at[i].op == MR_OP_I || l->at[i].op == MR_OP_W)
+					return true;
+		}
+	return false;
+}
+
+static mr_status refuse(const mr_run_config *c)
+{
+	const mr_plan *p = c->plan;
+
+	if (!p->lowered)
+		return mr_fail(MR_EINVAL, "the plan is not lowered");
+	if (p->n_pipes != 1)
+		return mr_fail(MR_ECONFIG, "the engine carries out plans of one pipe, and this one has %u", p->n_pipes);
+	if (p->n_stages != c->partition->n_stages)
+		return mr_fail(MR_ECONFIG, "the plan has %u stages and the model is cut into %u", p->n_stages,
+			       c->partition->n_stages);
+	if (p->contract.coverage != MR_COVER_TRAIN)
+		return mr_fail(MR_ECONFIG, "the plan does not train");
+	for (uint16_t w = 0; w < p->n_workers; w++) {
+		if (mr_plan_list(p, w, MR_BODY)->n == 0)
+			return mr_fail(MR_ECONFIG, "the plan does not repeat: worker %u has no body", w);
+		for (int sec = 0; sec < MR_N_SECTIONS; sec++)
+			for (uint32_t i = 0; i < mr_plan_list(p, w, (mr_section)sec)->n; i++) {
+				const mr_instr *in = &mr_plan_list(p, w, (mr_section)sec)->at[i];
+
+				if (in->span != 1 || in->flags & MR_INSTR_UPDATE || in->op == MR_OP_R || in->op > MR_OP_U)
+					return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine does not carry out %s with span %u and flags %u",
+						       w, i, mr_op_name(in->op), in->span, in->flags);
+			}
+	}
+	return MR_OK;
+}
+
+static mr_status create_stages(mr_run *run)
+{
+	const mr_run_config *c = &run->c;
+	bool split = has_split(c->plan);
+
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		bool borrows = c->plan->contract.tied && s > 0 && s + 1 == run->n_stages;
+
+		MR_TRY(mr_stage_create(c->graph, c->partition->first[s], c->partition->first[s + 1], c->samples, c->kernels,
+				       split, borrows ? run->stage[0] : NULL, &run->stage[s]));
+		run->block[s].stage = run->stage[s];
+		run->block[s].k = c->kernels;
+		run->block[s].cap = c->plan->n_versions[s];
+	}
+	return MR_OK;
+}
+
+/* Measure or take the memory of worker @w. */
+static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
+{
+	size_t scratch = 0;
+
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		if (worker_of(run, s) != w->id)
+			continue;
+		mr_block_layout(&run->block[s], a, run->c.optim->ops->n_states);
+		mr_lane_layout(&run->train, s, run->stage[s], a);
+		mr_lane_layout(&run->eval, s, run->stage[s], a);
+		if (mr_stage_size(run->stage[s])->scratch_bytes > scratch)
+			scratch = mr_stage_size(run->stage[s])->scratch_bytes;
+	}
+	w->scratch = mr_arena_take(a, scratch, MR_CACHE_LINE);
+}
+
+static mr_status create_worker(mr_run *run, uint16_t id)
+{
+	mr_worker *w = &run->worker[id];
+	const mr_place_worker *pl = &run->c.place->worker[id];
+	uint64_t spin_ns = run->c.spin_us != UINT32_MAX ? (uint64_t)run->c.spin_us * 1000
+			   : pl->shared			? MR_PAUSE_SHARED_NS
+							: MR_PAUSE_OWN_NS;
+	mr_arena a;
+
+	w->run = run;
+	w->id = id;
+	for (uint16_t s = run->n_stages; s-- > 0;)
+		if (worker_of(run, s) == id)
+			w->lowest_stage = s;
+	mr_parker_init(&w->parker);
+	mr_waiter_init(&w->waiter, &w->parker, &run->stop, mr_pause_spins(spin_ns));
+	run->parkers[id] = &w->parker;
+	if (run->c.trace && !(w->trace = calloc(MR_TRACE_RING, sizeof(*w->trace))))
+		return mr_fail(MR_ERESOURCE, "no memory for %u trace records", MR_TRACE_RING);
+	mr_arena_init(&a, NULL, 0);
+	layout_worker(run, w, &a);
+	MR_TRY(mr_region_map(&w->region, a.used ? a.used : 1, pl->bindable ? pl->node_os : MR_REGION_ANY_NODE));
+	mr_arena_init(&a, w->region.base, w->region.bytes);
+	layout_worker(run, w, &a);
+	return MR_OK;
+}
+
+static mr_status build(mr_run *run)
+{
+	const mr_run_config *c = &run->c;
+
+	MR_TRY(refuse(c));
+	MR_TRY(mr_eval_plan_create(c->plan, &run->eval_plan));
+	run->n_stages = c->plan->n_stages;
+	run->n_workers = c->plan->n_workers;
+	run->stage = calloc(run->n_stages, sizeof(mr_stage *));
+	run->block = aligned_alloc(64, run->n_stages * sizeof(mr_block));
+	run->worker = aligned_alloc(64, run->n_workers * sizeof(mr_worker));
+	run->parkers = calloc(run->n_workers + 2u, sizeof(mr_parker *));
+	run->losses = calloc(2 * (size_t)c->plan->contract.need, sizeof(double));
+	run->train = (mr_lane){.plan = c->plan, .train = true, .samples = c->samples};
+	run->eval = (mr_lane){.plan = run->eval_plan, .samples = c->samples};
+	run->train.st = aligned_alloc(64, run->n_stages * sizeof(mr_lane_stage));
+	run->eval.st = aligned_alloc(64, run->n_stages * sizeof(mr_lane_stage));
+	if (!run->stage || !run->block || !run->worker || !run->parkers || !run->losses || !run->train.st || !run->eval.st)
+		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
+	memset(run->block, 0, run->n_stages * sizeof(mr_block));
+	memset(run->worker, 0, run->n_workers * sizeof(mr_worker));
+	memset(run->train.st, 0, run->n_stages * sizeof(mr_lane_stage));
+	memset(run->eval.st, 0, run->n_stages * sizeof(mr_lane_stage));
+	for (int i = 0; i < 2; i++) {
+		mr_parker_init(&run->loader_parker[i]);
+		run->parkers[run->n_workers + i] = &run->loader_parker[i];
+	}
+	mr_stop_init(&run->stop, run->parkers, run->n_workers + 2u);
+	MR_TRY(create_stages(run));
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		MR_TRY(create_worker(run, w));
+	return MR_OK;
+}
+
+mr_status mr_run_create(const mr_run_config *c, mr_run **out)
+{
+	mr_run *run = aligned_alloc(64, mr_align_up(sizeof(*run), 64));
+	mr_status st;
+
+	if (!run)
+		return mr_fail(MR_ERESOURCE, "no memory for a run");
+	memset(run, 0, sizeof(*run));
+	run->c = *c;
+	pthread_mutex_init(&run->error_lock, NULL);
+	st = build(run);
+	if (st != MR_OK) {
+		mr_run_destroy(run);
+		return st;
+	}
+	*out = run;
+	return MR_OK;
+}
+
+void mr_run_destroy(mr_run *run)
+{
+	if (!run)
+		return;
+	for (uint16_t w = 0; run->worker && w < run->n_workers; w++) {
+		mr_region_unmap(&run->worker[w].region);
+		free(run->worker[w].trace);
+	}
+	for (uint16_t s = 0; run->stage && s < run->n_stages; s++)
+		mr_stage_destroy(run->stage[s]);
+	mr_plan_destroy(run->eval_plan);
+	free(run->stage);
+	free(run->block);
+	free(run->worker);
+	free(run->parkers);
+	free(run->losses);
+	free(run->train.st);
+	free(run->eval.st);
+	pthread_mutex_destroy(&run->error_lock);
+	free(run);
+}
+
+/* --- starting --- */
+
+mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
+{
+	mr_worker *w = &run->worker[id];
+
+	mr_region_prefault(&w->region, 0, w->region.bytes);
+	if (!w->kc)
+		MR_TRY(run->c.kernels->ctx_create(run->c.place->worker[id].n_threads, &w->kc));
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		mr_block *b = &run->block[s];
+
+		if (worker_of(run, s) != id)
+			continue;
+		b->latest = 0;
+		for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
+			memset(b->state[i], 0, mr_stage_size(b->stage)->weight_bytes);
+		mr_stage_init_weights(b->stage, run->c.seed, mr_block_weights(b, 0));
+	}
+	return MR_OK;
+}
+
+void mr_run_finish_worker(mr_run *run, uint16_t id)
+{
+	run->c.kernels->ctx_destroy(run->worker[id].kc);
+	run->worker[id].kc = NULL;
+}
+
+mr_status mr_run_warm_up(mr_run *run, uint16_t id)
+{
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		mr_lane_stage *st = &run->train.st[s];
+		bool last = s + 1 == run->n_stages, split = has_split(run->c.plan);
+		double loss;
+		mr_stage_io io = {
+			.kc = run->worker[id].kc,
+			.in = mr_hop_buffer(&st->in, 0),
+			.out = last ? NULL : mr_hop_buffer(&run->train.st[s + 1].in, 0),
+			.grad_out = last ? NULL : mr_hop_buffer(&st->grad, 0),
+			.grad_in = s ? mr_hop_buffer(&run->train.st[s - 1].grad, 0) : NULL,
+			.slot = st->slot[0].memory,
+			.scratch = run->worker[id].scratch,
+			.weights = mr_block_weights(&run->block[s], 0),
+			.tied_weights = mr_block_weights(&run->block[0], 0),
+			.grads = run->block[s].grads,
+			.target = last ? mr_hop_buffer(&st->target, 0) : NULL,
+			.loss = &loss,
+			.samples = run->c.samples,
+			.train = true,
+			.seed = run->c.seed,
+		};
+
+		if (worker_of(run, s) != id)
+			continue;
+		MR_TRY(mr_stage_forward(run->stage[s], &io));
+		MR_TRY(split ? mr_stage_backward_input(run->stage[s], &io) : mr_stage_backward(run->stage[s], &io));
+		if (split)
+			MR_TRY(mr_stage_backward_weight(run->stage[s], &io));
+		io.add_grads = true;
+		MR_TRY(split ? mr_stage_backward_weight(run->stage[s], &io) : mr_stage_backward(run->stage[s], &io));
+	}
+	return MR_OK;
+}
+
+static mr_status reset_lane(mr_run *run, mr_lane *l)
+{
+	mr_parker *loader = &run->loader_parker[l->train ? 0 : 1];
+
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		mr_lane_stage *st = &l->st[s];
+		mr_parker *self = &run->worker[worker_of(run, s)].parker;
+
+		MR_TRY(mr_hop_reset(&st->in, s ? &run->worker[worker_of(run, s - 1)].parker : loader, self));
+		if (s + 1 < run->n_stages)
+			MR_TRY(mr_hop_reset(&st->grad, &run->worker[worker_of(run, s + 1)].parker, self));
+		MR_TRY(mr_hop_reset(&st->target, loader, self));
+		for (uint32_t i = 0; i < st->n_slots; i++)
+			st->slot[i].taken = false;
+	}
+	return MR_OK;
+}
+
+static void first_cursor(const mr_plan *p, uint16_t w, mr_cursor *c)
+{
+	*c = (mr_cursor){.section = mr_plan_list(p, w, MR_PROLOGUE)->n ? MR_PROLOGUE : MR_BODY};
+}
+
+mr_status mr_run_reset(mr_run *run)
+{
+	mr_stop_clear(&run->stop);
+	run->error = MR_OK;
+	run->start_ns = mr_clock_ns();
+	atomic_store_explicit(&run->n_steps, 0, memory_order_relaxed);
+	run->n_steps_read = 0;
+	MR_TRY(reset_lane(run, &run->train));
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		mr_block *b = &run->block[s];
+		uint32_t v = (uint32_t)b->latest;
+
+		mr_event_init(&b->published, v, run->parkers, run->n_workers);
+		mr_event_init(&b->normed, v, run->parkers, run->n_workers);
+		mr_event_init(&b->finished, v, run->parkers, run->n_workers);
+		memset(b->staleness, 0, sizeof(b->staleness));
+		b->n_summed = 0;
+		b->tied_summed = false;
+	}
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		mr_worker *wk = &run->worker[w];
+
+		memset(&wk->stats, 0, sizeof(wk->stats));
+		memset(wk->wait_ns, 0, sizeof(wk->wait_ns));
+		wk->got = 0;
+		wk->n_done = wk->n_trace = 0;
+		first_cursor(run->c.plan, w, &wk->train);
+	}
+	return MR_OK;
+}
+
+mr_status mr_run_begin_eval(mr_run *run, uint64_t n_samples)
+{
+	run->eval.version = run->block[0].latest;
+	run->eval.n_samples = n_samples;
+	run->eval_sum = 0;
+	run->eval_samples = 0;
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		first_cursor(run->eval_plan, w, &run->worker[w].eval);
+	return reset_lane(run, &run->eval);
+}
+
+void mr_run_fail(mr_run *run, mr_status code)
+{
+	pthread_mutex_lock(&run->error_lock);
+	if (run->error == MR_OK && code != MR_ESTOPPED) {
+		run->error = code;
+		memcpy(run->error_text, mr_error_text(), sizeof(run->error_text) - 1);
+		run->error_text[sizeof(run->error_text) - 1] = 0;
+	}
+	pthread_mutex_unlock(&run->error_lock);
+	mr_stop_raise(&run->stop);
+}
+
+/* --- accounting --- */
+
+static uint64_t hop_bytes(const mr_hop *h)
+{
+	return (uint64_t)h->n * h->bytes;
+}
+
+void mr_run_memory_of_stage(const mr_run *run, uint16_t s, mr_run_memory *out)
+{
+	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
+	const mr_lane *lanes[2] = {&run->train, &run->eval};
+
+	*out = (mr_run_memory){
+		.weights = z->weight_bytes,
+		.stashes = (uint64_t)(run->block[s].cap - 1) * z->weight_bytes,
+		.grads = z->grad_bytes,
+		.optimizer = (uint64_t)run->c.optim->ops->n_states * z->weight_bytes,
+		.scratch = z->scratch_bytes,
+	};
+	for (int i = 0; i < 2; i++) {
+		const mr_lane_stage *st = &lanes[i]->st[s];
+
+		out->activations += (uint64_t)st->n_slots * st->slot_bytes;
+		out->boundaries += hop_bytes(&st->in) + hop_bytes(&st->grad) + hop_bytes(&st->target);
+	}
+}
+
+uint64_t mr_run_mapped_bytes(const mr_run *run)
+{
+	uint64_t sum = 0;
+
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		sum += run->worker[w].region.bytes;
+	return sum;
+}

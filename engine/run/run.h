@@ -1,0 +1,166 @@
+/*
+ * run.h - one training run in memory: blocks, lanes, workers. Shared by the parallel engine and the single-thread replay,
+ * which differ only in who calls mr_exec_* (exec.h) and when.
+ *
+ * Worker w owns the stages that the plan places on it: their blocks, the slots and boundary buffers they consume, and a
+ * scratch area. All of that lies in one region of memory per worker, on its node, laid out before the first step.
+ */
+#ifndef MR_RUN_RUN_H
+#define MR_RUN_RUN_H
+
+#include <pthread.h>
+
+#include "host/memory.h"
+#include "host/pause.h"
+#include "host/place.h"
+#include "ir/plan.h"
+#include "ir/trace.h"
+#include "nn/dataset.h"
+#include "nn/optim.h"
+#include "planner/graph.h"
+#include "planner/partition.h"
+#include "run/block.h"
+#include "run/lane.h"
+
+#define MR_STEP_RING 4096       /* step records that the caller may be behind */
+#define MR_TRACE_RING (1u << 16) /* trace records a worker keeps */
+
+typedef struct mr_run mr_run;
+
+/* What one commit of the last stage says about a step. */
+typedef struct mr_step_rec {
+	uint64_t step;    /* commits so far: 1 after the first */
+	double loss;      /* f64 mean over the step's micro-batches, in their order */
+	double lr;
+	double norm;      /* of the gradient before clipping, global; NAN when nobody computed it */
+	uint64_t time_ns; /* mr_clock_ns at the commit */
+} mr_step_rec;
+
+/* Called on the worker's thread right after an instruction; for trajectories and tests. NULL: none. */
+typedef void mr_run_observer(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version);
+
+typedef struct mr_run_config {
+	const mr_graph *graph;
+	const mr_partition *partition;
+	const mr_plan *plan;         /* lowered and checked */
+	const mr_kernels *kernels;
+	const mr_dataset *data;
+	const mr_optim *optim;
+	const mr_lr *lr;
+	const mr_place *place;       /* one entry a worker */
+	double clip;                 /* <= 0: none; global where the plan has N, else per stage */
+	uint64_t seed;
+	int64_t samples;             /* per micro-batch */
+	uint32_t spin_us;            /* before a waiting worker sleeps; UINT32_MAX: the default for its place */
+	bool trace;                  /* keep trace records */
+	mr_run_observer *observer;
+	void *observer_arg;
+} mr_run_config;
+
+typedef struct mr_worker_stats {
+	uint64_t busy_ns[MR_N_OPS]; /* by op */
+	uint64_t count[MR_N_OPS];
+	uint64_t wait_ns[MR_N_WAITS];
+} mr_worker_stats;
+
+/* A place in a worker's lists: the next instruction. */
+typedef struct mr_cursor {
+	uint8_t section; /* mr_section */
+	uint32_t at;
+	uint64_t n;      /* iteration of the body */
+} mr_cursor;
+
+typedef struct mr_worker {
+	mr_parker parker;
+	mr_waiter waiter;
+	mr_run *run;
+	uint16_t id;
+	uint16_t lowest_stage; /* of those it hosts; for messages */
+	mr_kctx *kc;
+	mr_region region;
+	uint8_t *scratch;
+	mr_cursor train, eval;     /* where it stands in each lane */
+	uint64_t n_done;           /* instructions so far (delays, watchdog) */
+	_Atomic uint64_t beat;     /* n_done for the watchdog */
+	_Atomic uint64_t doing;    /* mr_doing_pack: what is in hand, for the watchdog */
+	_Atomic uint64_t begun;    /* training iteration in hand; where it stands when it does not run */
+	mr_worker_stats stats;
+	mr_trace_rec *trace;       /* ring [MR_TRACE_RING] or NULL */
+	uint64_t n_trace;
+	/* What the instruction in hand has acquired so far (exec.c). */
+	unsigned got;
+	uint32_t in, out, target;
+	uint32_t wait_ns[MR_N_WAITS];
+} mr_worker;
+
+struct mr_run {
+	mr_run_config c;
+	uint16_t n_stages, n_workers;
+	mr_stage **stage;            /* [n_stages] owned */
+	mr_block *block;             /* [n_stages] */
+	mr_worker *worker;           /* [n_workers] */
+	mr_parker **parkers;         /* [n_workers + 2]: the workers', the two loaders' */
+	mr_parker loader_parker[2];  /* train, eval */
+	mr_lane train, eval;
+	mr_plan *eval_plan;          /* owned */
+	mr_stop stop;
+	pthread_mutex_t error_lock;  /* first error wins; never taken on the step path */
+	mr_status error;
+	char error_text[1024];
+	double *losses;              /* [2 need] of the micro-batches under way, by micro-batch modulo; last stage's */
+	double eval_sum;             /* loss * samples of the evaluation so far; last stage's */
+	uint64_t eval_samples;
+	mr_step_rec step[MR_STEP_RING];
+	_Atomic uint64_t n_steps;    /* step records written */
+	uint64_t n_steps_read;       /* the caller's */
+	uint64_t start_ns;
+};
+
+/**
+ * Build everything except threads, rings' contents and weights; memory is mapped but not touched. Borrows what @c points to.
+ * Errors: MR_ERESOURCE, MR_ECONFIG (the plan needs what the engine does not carry out; the sentence says what).
+ */
+mr_status mr_run_create(const mr_run_config *c, mr_run **out) MR_MUST_USE;
+void mr_run_destroy(mr_run *run);
+
+/** Worker @w's share of start-up, on its own thread: touch its memory, kernel context, initial weights. */
+mr_status mr_run_setup_worker(mr_run *run, uint16_t w) MR_MUST_USE;
+
+/**
+ * Carry out F and B of every stage of @w once on zeros, so that primitives exist and caches are as in a step. One worker at a
+ * time, all others idle: it writes into its neighbours' buffers. Gradients are overwritten by the first micro-batch.
+ */
+mr_status mr_run_warm_up(mr_run *run, uint16_t w) MR_MUST_USE;
+
+/** Undo mr_run_setup_worker on the same thread. */
+void mr_run_finish_worker(mr_run *run, uint16_t w);
+
+/** Put rings, cursors, events and counters to the beginning (version 0, or what the blocks say after a restore). */
+mr_status mr_run_reset(mr_run *run) MR_MUST_USE;
+
+/**
+ * After mr_run_reset: let all workers stand at pause point @step. Slots and boundary buffers that are in use there must have
+ * been restored (their micro-batches follow from the plan; run/state.h). *@input, *@target: what the loader feeds next.
+ */
+void mr_run_stand_at(mr_run *run, uint64_t step, uint64_t *input, uint64_t *target);
+
+/** Prepare the evaluation lane for @n_samples of validation data at the present version. Workers idle. */
+mr_status mr_run_begin_eval(mr_run *run, uint64_t n_samples) MR_MUST_USE;
+
+static inline uint64_t mr_doing_pack(uint8_t op, uint16_t stage, uint64_t micro)
+{
+	return (uint64_t)op << 56 | (uint64_t)stage << 40 | (micro & 0xffffffffffu);
+}
+
+/** Record the first error of the run (the calling thread's text) and raise the stop flag. Any thread. */
+void mr_run_fail(mr_run *run, mr_status code);
+
+/** Bytes by purpose, for the start table and the memory plan. */
+typedef struct mr_run_memory {
+	uint64_t weights, stashes, grads, optimizer, activations, boundaries, scratch; /* stashes: version buffers beyond one */
+} mr_run_memory;
+void mr_run_memory_of_stage(const mr_run *run, uint16_t stage, mr_run_memory *out);
+/** Sum of the mapped regions. */
+uint64_t mr_run_mapped_bytes(const mr_run *run);
+
+#endif

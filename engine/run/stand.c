@@ -1,0 +1,101 @@
+/*
+ * stand.c - put a run at a pause point: which micro-batches are under way there follows from the plan alone.
+ *
+ * After n iterations of the body, stage s has done so many F and so many B; the micro-batches between the two counts hold its
+ * slots, those that stage s-1 has done and s has not are messages in the ring between them, and everything else is idle.
+ */
+#include <assert.h>
+
+#include "ir/deps.h"
+#include "run/run.h"
+
+/* Micro-batches whose F (or whose last backward half) stage @s has done at pause point @n. */
+static uint64_t done(const mr_plan *p, uint16_t s, uint64_t n, bool forward)
+{
+	uint64_t sum = 0;
+
+	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
+		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), (mr_section)sec);
+
+		for (uint32_t i = 0; i < l->n; i++) {
+			const mr_instr *in = &l->at[i];
+			bool counts = forward ? in->op == MR_OP_F : in->op == MR_OP_B || in->op == MR_OP_W;
+
+			if (in->stage == s && counts)
+				sum += sec == MR_BODY ? n : n > 0;
+		}
+	}
+	return sum;
+}
+
+/* The version that F of micro-batch @m read at stage @s. */
+static uint64_t version_read(const mr_plan *p, uint16_t s, uint64_t m)
+{
+	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
+		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), (mr_section)sec);
+
+		for (uint32_t i = 0; i < l->n; i++) {
+			const mr_instr *in = &l->at[i];
+
+			if (in->op != MR_OP_F || in->stage != s || m < in->micro)
+				continue;
+			if (sec == MR_PROLOGUE && m == in->micro)
+				return mr_instr_read(p, in, 0);
+			if (sec == MR_BODY && (m - in->micro) % p->n_micro == 0)
+				return mr_instr_read(p, in, (m - in->micro) / p->n_micro);
+		}
+	}
+	assert(!"every micro-batch has a forward");
+	return 0;
+}
+
+static void put_message(mr_hop *h, uint32_t buffer)
+{
+	bool room;
+
+	h->idle[buffer] = 0;
+	room = mr_ring_try_push(&h->full, buffer);
+	assert(room);
+	(void)room;
+}
+
+/* Slots of stage @s, and the buffers that they hold. */
+static void take_slots(mr_run *run, uint16_t s, uint64_t f, uint64_t b)
+{
+	const mr_plan *p = run->c.plan;
+	mr_lane_stage *st = &run->train.st[s];
+
+	for (uint64_t m = b; m < f; m++) {
+		mr_slot *slot = &st->slot[m % p->n_slots[s]];
+
+		slot->taken = true;
+		slot->micro = m;
+		slot->version = version_read(p, s, m);
+		slot->in = s ? (uint32_t)(m % p->n_fwd[s]) : (uint32_t)(m - b);
+		st->in.idle[slot->in] = 0;
+	}
+}
+
+void mr_run_stand_at(mr_run *run, uint64_t n, uint64_t *input, uint64_t *target)
+{
+	const mr_plan *p = run->c.plan;
+	uint16_t last = (uint16_t)(run->n_stages - 1);
+
+	*input = done(p, 0, n, true);
+	*target = done(p, last, n, true);
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		if (n > 0)
+			run->worker[w].train = (mr_cursor){.section = MR_BODY, .n = n};
+		atomic_store_explicit(&run->worker[w].begun, n, memory_order_relaxed);
+	}
+	for (uint16_t s = 0; s <= last; s++) {
+		uint64_t f = done(p, s, n, true), b = done(p, s, n, false);
+
+		assert(p->storage == MR_MODULO || f == b);
+		take_slots(run, s, f, b);
+		for (uint64_t m = f; s > 0 && m < done(p, (uint16_t)(s - 1), n, true); m++)
+			put_message(&run->train.st[s].in, (uint32_t)(m % p->n_fwd[s]));
+		for (uint64_t m = b; s < last && m < done(p, (uint16_t)(s + 1), n, false); m++)
+			put_message(&run->train.st[s].grad, (uint32_t)(m % p->n_bwd[s + 1]));
+	}
+}
