@@ -97,7 +97,8 @@ mr_status mr_graph_tie(mr_graph *g, uint32_t param, uint32_t owner) MR_MUST_USE;
 
 /**
  * Close the graph: it ends in its only loss node, the target fits that loss, every value is read, and a value of tokens
- * (which has no gradient) is only ever the model's input. Errors: MR_ECONFIG with a sentence.
+ * (which has no gradient) is only ever the model's input. After an error only mr_graph_destroy is left.
+ * Errors: MR_ECONFIG with a sentence, MR_ERESOURCE.
  */
 mr_status mr_graph_finish(mr_graph *g) MR_MUST_USE;
 

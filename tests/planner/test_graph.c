@@ -1,0 +1,306 @@
+/* test_graph.c - building, checking and questioning a graph: names, ties, cut points, counts, initial values. */
+#include "planner/graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "check.h"
+
+static const mr_shape numbers = {1, 4, false}, token_rows = {3, 1, true};
+
+static uint16_t add(mr_graph *g, const char *layer, const char *name, mr_layer_cfg cfg, uint16_t a, uint16_t b)
+{
+	const mr_layer_ops *ops = mr_layer_find(layer);
+	uint16_t in[2] = {a, b}, out;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(ops);
+	MR_CHECK_OK(mr_graph_add(g, ops, name, &cfg, in, ops->n_in, &out));
+	return out;
+}
+
+/* The picture at the top of graph.h. */
+static mr_graph *branched(void)
+{
+	mr_graph *g;
+	uint16_t x, h;
+
+	MR_CHECK_OK(mr_graph_create(numbers, (mr_shape){1, 6, false}, &g));
+	x = add(g, "linear", "fc.0", (mr_layer_cfg){.out = 6}, 0, 0);
+	h = add(g, "layer_norm", "ln_1", (mr_layer_cfg){0}, x, 0);
+	h = add(g, "linear", "fc.1", (mr_layer_cfg){.out = 6}, h, 0);
+	x = add(g, "residual", "add", (mr_layer_cfg){0}, h, x);
+	CU_ASSERT_EQUAL(add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0), MR_GRAPH_NO_VALUE);
+	return g;
+}
+
+static void a_stage_begins_where_one_value_is_live(void)
+{
+	mr_graph *g = branched();
+	static const uint16_t want[] = {0, 1, MR_GRAPH_NO_VALUE, MR_GRAPH_NO_VALUE, MR_GRAPH_NO_VALUE};
+
+	MR_CHECK_OK(mr_graph_finish(g));
+	for (uint32_t i = 0; i < 5; i++) {
+		CU_ASSERT_EQUAL(mr_graph_cut_value(g, i), want[i]);
+		CU_ASSERT_EQUAL(mr_graph_cut_ok(g, i), want[i] != MR_GRAPH_NO_VALUE);
+	}
+	CU_ASSERT_EQUAL(mr_graph_max_stages(g), 2);
+	mr_graph_destroy(g);
+}
+
+static void values_know_their_life(void)
+{
+	mr_graph *g = branched();
+
+	MR_CHECK_OK(mr_graph_finish(g));
+	CU_ASSERT_EQUAL_FATAL(g->n_values, 5);
+	CU_ASSERT_EQUAL(g->values[0].producer, MR_GRAPH_NO_NODE);
+	CU_ASSERT(g->values[1].producer == 0 && g->values[1].first_use == 1 && g->values[1].last_use == 3);
+	CU_ASSERT_EQUAL(g->values[1].n_uses, 2);
+	CU_ASSERT(g->values[4].first_use == 4 && g->values[4].last_use == 4 && g->values[4].n_uses == 1);
+	CU_ASSERT(!mr_graph_wants_dx(g, 0, 0));
+	CU_ASSERT(mr_graph_wants_dx(g, 3, 0) && mr_graph_wants_dx(g, 3, 1));
+	mr_graph_destroy(g);
+}
+
+static void a_layer_may_read_a_value_twice(void)
+{
+	mr_graph *g;
+	uint16_t x;
+
+	MR_CHECK_OK(mr_graph_create(numbers, numbers, &g));
+	x = add(g, "linear", "fc", (mr_layer_cfg){.out = 4}, 0, 0);
+	x = add(g, "residual", "twice", (mr_layer_cfg){0}, x, x);
+	x = add(g, "linear", "fc2", (mr_layer_cfg){.out = 4}, x, 0);
+	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
+	MR_CHECK_OK(mr_graph_finish(g));
+	CU_ASSERT_EQUAL(g->values[1].n_uses, 2);
+	CU_ASSERT(mr_graph_cut_ok(g, 1) && mr_graph_cut_ok(g, 2));
+	mr_graph_destroy(g);
+}
+
+static void parameters_are_named_and_found(void)
+{
+	mr_graph *g;
+	uint16_t x;
+	uint32_t p;
+
+	MR_CHECK_OK(mr_graph_create(token_rows, token_rows, &g));
+	x = add(g, "embedding", "enc.embed", (mr_layer_cfg){.out = 5, .vocab = 7, .context = 3}, 0, 0);
+	x = add(g, "layer_norm", "h.1.ln_1", (mr_layer_cfg){0}, x, 0);
+	x = add(g, "linear", "h.10.fc", (mr_layer_cfg){.out = 7}, x, 0);
+	add(g, "softmax_xent", "loss", (mr_layer_cfg){0}, x, 0);
+	MR_CHECK_OK(mr_graph_finish(g));
+	CU_ASSERT_EQUAL_FATAL(g->n_params, 6);
+	CU_ASSERT_STRING_EQUAL(g->params[0].name, "enc.wte.weight");
+	CU_ASSERT_STRING_EQUAL(g->params[1].name, "enc.wpe.weight");
+	CU_ASSERT_STRING_EQUAL(g->params[2].name, "h.1.ln_1.weight");
+	p = mr_graph_find_param(g, "h.10.fc.bias");
+	CU_ASSERT_EQUAL_FATAL(p, 5);
+	CU_ASSERT(g->params[p].node == 2 && g->params[p].index == 1 && g->params[p].n == 7 && !g->params[p].decay);
+	CU_ASSERT(g->params[4].rank == 2 && g->params[4].dim[0] == 5 && g->params[4].dim[1] == 7 && g->params[4].decay);
+	CU_ASSERT_EQUAL(mr_graph_find_param(g, "h.10.fc"), UINT32_MAX);
+	CU_ASSERT_EQUAL(mr_graph_find_node(g, "h.10.fc"), 2);
+	CU_ASSERT_EQUAL(mr_graph_find_node(g, "h.1"), 1);
+	CU_ASSERT_EQUAL(mr_graph_find_node(g, "h.10"), 2);
+	CU_ASSERT_EQUAL(mr_graph_find_node(g, "h.2"), MR_GRAPH_NO_NODE);
+	CU_ASSERT_EQUAL(mr_graph_find_node(g, ""), MR_GRAPH_NO_NODE);
+	CU_ASSERT_EQUAL(mr_graph_n_params(g), 5 * 7 + 5 * 3 + 2 * 5 + 5 * 7 + 7);
+	mr_graph_destroy(g);
+}
+
+static mr_graph *with_head(bool transposed)
+{
+	mr_graph *g;
+	uint16_t x;
+
+	MR_CHECK_OK(mr_graph_create(token_rows, token_rows, &g));
+	x = add(g, "embedding", "embed", (mr_layer_cfg){.out = 5, .vocab = 7}, 0, 0);
+	x = add(g, "linear", "head", (mr_layer_cfg){.out = 7, .no_bias = true, .transposed = transposed}, x, 0);
+	add(g, "softmax_xent", "loss", (mr_layer_cfg){0}, x, 0);
+	return g;
+}
+
+static void tied_parameters_share_storage(void)
+{
+	mr_graph *g = with_head(true);
+	double owner[35], tied[35];
+
+	MR_CHECK_OK(mr_graph_tie(g, 1, 0));
+	MR_CHECK_OK(mr_graph_finish(g));
+	CU_ASSERT(g->params[1].tied_to == 0 && g->params[0].tied_to == -1);
+	CU_ASSERT_EQUAL(mr_graph_n_params(g), 35);
+	mr_graph_init_param(g, 0, 3, MR_F64, owner);
+	mr_graph_init_param(g, 1, 3, MR_F64, tied);
+	CU_ASSERT(!memcmp(owner, tied, sizeof(owner)));
+	mr_graph_destroy(g);
+}
+
+static void ties_that_do_not_fit_are_refused(void)
+{
+	mr_graph *g = with_head(false);
+
+	MR_CHECK_FAIL(mr_graph_tie(g, 1, 0), MR_ECONFIG, "head.weight (5 x 7) cannot share the storage of wte.weight");
+	MR_CHECK_FAIL(mr_graph_tie(g, 0, 1), MR_ECONFIG, "earlier parameter");
+	mr_graph_destroy(g);
+}
+
+static void additions_that_do_not_fit_are_refused(void)
+{
+	mr_graph *g = branched();
+	const mr_layer_ops *linear = mr_layer_find("linear"), *residual = mr_layer_find("residual");
+	mr_layer_cfg cfg = {.out = 3};
+	char name[64];
+	uint32_t n_nodes = g->n_nodes, n_params = g->n_params;
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = 0;
+	MR_CHECK_FAIL(mr_graph_add(g, linear, name, &cfg, (uint16_t[]){0}, 1, NULL), MR_ECONFIG, "longer than 47");
+	MR_CHECK_FAIL(mr_graph_add(g, linear, "fc.1", &cfg, (uint16_t[]){0}, 1, NULL), MR_ECONFIG, "exists already");
+	MR_CHECK_FAIL(mr_graph_add(g, linear, "a", &cfg, (uint16_t[]){9}, 1, NULL), MR_ECONFIG, "a: input 0 is");
+	MR_CHECK_FAIL(mr_graph_add(g, residual, "b", &cfg, (uint16_t[]){1}, 1, NULL), MR_ECONFIG, "takes 2 inputs");
+	MR_CHECK_FAIL(mr_graph_add(g, residual, "b", &cfg, (uint16_t[]){0, 1}, 2, NULL), MR_ECONFIG, "1 x 4 and 1 x 6");
+	cfg.out = (int64_t)1 << 39;
+	MR_CHECK_FAIL(mr_graph_add(g, linear, "c", &cfg, (uint16_t[]){1}, 1, NULL), MR_ECONFIG, "2^40");
+	cfg.out = INT64_MAX;
+	MR_CHECK_FAIL(mr_graph_add(g, linear, "c", &cfg, (uint16_t[]){1}, 1, NULL), MR_ECONFIG, "2^40");
+	CU_ASSERT(g->n_nodes == n_nodes && g->n_params == n_params);
+	MR_CHECK_OK(mr_graph_finish(g));
+	mr_graph_destroy(g);
+}
+
+static mr_graph *begin(mr_shape input, mr_shape target)
+{
+	mr_graph *g;
+
+	MR_CHECK_OK(mr_graph_create(input, target, &g));
+	return g;
+}
+
+static void refuse_finish(mr_graph *g, const char *part)
+{
+	MR_CHECK_FAIL(mr_graph_finish(g), MR_ECONFIG, part);
+	mr_graph_destroy(g);
+}
+
+static void unfinished_models_are_refused(void)
+{
+	mr_graph *g = begin(numbers, numbers);
+	uint16_t x;
+
+	refuse_finish(g, "at least one layer and a loss");
+
+	g = begin(numbers, numbers);
+	x = add(g, "linear", "fc.0", (mr_layer_cfg){.out = 4}, 0, 0);
+	add(g, "linear", "fc.1", (mr_layer_cfg){.out = 4}, x, 0);
+	refuse_finish(g, "the last layer, fc.1, is no loss");
+
+	g = begin(numbers, numbers);
+	x = add(g, "linear", "fc", (mr_layer_cfg){.out = 4}, 0, 0);
+	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
+	add(g, "linear", "more", (mr_layer_cfg){.out = 4}, x, 0);
+	refuse_finish(g, "loss is a loss, but not the last");
+
+	g = begin(numbers, numbers);
+	x = add(g, "linear", "fc", (mr_layer_cfg){.out = 4}, 0, 0);
+	add(g, "linear", "spare", (mr_layer_cfg){.out = 4}, 0, 0);
+	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
+	refuse_finish(g, "nothing reads the output of spare");
+
+	g = begin(numbers, numbers);
+	add(g, "linear", "fc", (mr_layer_cfg){.out = 4}, 0, 0);
+	add(g, "mse", "loss", (mr_layer_cfg){0}, 0, 0);
+	refuse_finish(g, "loss reads the model's input");
+
+	g = begin(numbers, numbers);
+	x = add(g, "linear", "fc", (mr_layer_cfg){.out = 4}, 0, 0);
+	add(g, "linear", "also", (mr_layer_cfg){.out = 4}, x, 0);
+	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
+	refuse_finish(g, "another layer reads that too");
+
+	g = begin(numbers, (mr_shape){1, 5, false});
+	x = add(g, "linear", "fc", (mr_layer_cfg){.out = 4}, 0, 0);
+	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
+	refuse_finish(g, "loss: mse compares");
+}
+
+/* --- counts and initial values --- */
+
+static void flops_are_model_flops(void)
+{
+	mr_graph *g = branched();
+	double w0 = 4 * 6, w1 = 6 * 6;
+
+	MR_CHECK_OK(mr_graph_finish(g));
+	CU_ASSERT_EQUAL(mr_graph_flops_forward(g), 2 * (w0 + w1));
+	CU_ASSERT_EQUAL(mr_graph_flops_train(g), 6 * (w0 + w1) - 2 * w0);
+	mr_graph_destroy(g);
+}
+
+static void initial_values_have_their_moments(void)
+{
+	mr_graph *g = begin((mr_shape){1, 200, false}, (mr_shape){1, 300, false});
+	double *w = malloc(60000 * sizeof(*w)), sum = 0, squares = 0;
+	float *f = malloc(60000 * sizeof(*f));
+	double b[300];
+	uint16_t x;
+
+	CU_ASSERT_FATAL(w && f);
+	x = add(g, "linear", "fc", (mr_layer_cfg){.out = 300, .act = MR_ACT_RELU}, 0, 0);
+	x = add(g, "layer_norm", "ln", (mr_layer_cfg){0}, x, 0);
+	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
+	MR_CHECK_OK(mr_graph_finish(g));
+	mr_graph_init_param(g, 0, 11, MR_F64, w);
+	mr_graph_init_param(g, 0, 11, MR_F32, f);
+	for (int i = 0; i < 60000; i++) {
+		sum += w[i];
+		squares += w[i] * w[i];
+		CU_ASSERT_EQUAL(f[i], (float)w[i]);
+	}
+	/* He: variance 2 / 200; the standard deviations of mean and variance are 4e-4 and 5.8e-5 */
+	CU_ASSERT(fabs(sum / 60000) < 2e-3);
+	CU_ASSERT(fabs(squares / 60000 - 0.01) < 3e-4);
+	mr_graph_init_param(g, 1, 11, MR_F64, b);
+	CU_ASSERT(b[0] == 0 && b[299] == 0);
+	mr_graph_init_param(g, 2, 11, MR_F64, b);
+	CU_ASSERT(b[0] == 1 && b[299] == 1);
+	free(w);
+	free(f);
+	mr_graph_destroy(g);
+}
+
+static void initial_values_are_addressed(void)
+{
+	mr_graph *g = branched();
+	double a[36], b[36];
+
+	MR_CHECK_OK(mr_graph_finish(g));
+	mr_graph_init_param(g, 0, 5, MR_F64, a);
+	for (uint64_t i = 0; i < 24; i++)
+		CU_ASSERT_EQUAL(a[i], g->params[0].std * mr_rng_normal(5, MR_RNG_INIT, 0, 0, i));
+	mr_graph_init_param(g, 4, 5, MR_F64, a); /* fc.1: its layer number is 2 */
+	for (uint64_t i = 0; i < 36; i++)
+		CU_ASSERT_EQUAL(a[i], g->params[4].std * mr_rng_normal(5, MR_RNG_INIT, 0, 2, i));
+	mr_graph_init_param(g, 4, 6, MR_F64, b);
+	CU_ASSERT(memcmp(a, b, sizeof(a)) != 0);
+	mr_graph_destroy(g);
+}
+
+void mr_suite_graph(void); /* the runner declares it too */
+
+void mr_suite_graph(void)
+{
+	MR_SUITE("graph");
+	MR_TEST(a_stage_begins_where_one_value_is_live);
+	MR_TEST(values_know_their_life);
+	MR_TEST(a_layer_may_read_a_value_twice);
+	MR_TEST(parameters_are_named_and_found);
+	MR_TEST(tied_parameters_share_storage);
+	MR_TEST(ties_that_do_not_fit_are_refused);
+	MR_TEST(additions_that_do_not_fit_are_refused);
+	MR_TEST(unfinished_models_are_refused);
+	MR_TEST(flops_are_model_flops);
+	MR_TEST(initial_values_have_their_moments);
+	MR_TEST(initial_values_are_addressed);
+}
