@@ -28,7 +28,7 @@ static bool sums(uint8_t op)
 }
 
 /* How many micro-batches of count @c go through pipe @p. */
-static uint32_t need_of(const mr_graph *g, uint64_t c, uint8_t p)
+static uint32_t need_of(const mr_unroll *g, uint64_t c, uint8_t p)
 {
 	uint32_t need = g->plan->contract.need, n = 0;
 
@@ -39,22 +39,22 @@ static uint32_t need_of(const mr_graph *g, uint64_t c, uint8_t p)
 	return n;
 }
 
-static mr_status mark(const mr_graph *g, uint32_t node, uint8_t bits)
+static mr_status mark(const mr_unroll *g, uint32_t node, uint8_t bits)
 {
 	mr_instr *in = mr_lower_instr(g, node);
 	char name[MR_NODE_TEXT];
 
 	if (in->flags & KNOWN && in->flags != (bits | KNOWN))
 		return mr_fail(MR_ECONFIG, "%s: begins or completes a commit in one iteration and not in another",
-			       mr_graph_name(g, node, name));
+			       mr_unroll_name(g, node, name));
 	in->flags = bits | KNOWN;
 	return MR_OK;
 }
 
 /* @needs: [n_pipes * counts] from need_of. */
-static mr_status enter_sum(const mr_graph *g, uint32_t node, mr_count *c, const uint32_t *needs, uint64_t n_counts)
+static mr_status enter_sum(const mr_unroll *g, uint32_t node, mr_count *c, const uint32_t *needs, uint64_t n_counts)
 {
-	uint64_t count = mr_node_micro(g, node) / g->plan->contract.need;
+	uint64_t count = mr_unroll_micro(g, node) / g->plan->contract.need;
 	uint32_t need = needs[g->at[node].in->pipe * n_counts + count];
 	char name[MR_NODE_TEXT];
 
@@ -63,7 +63,7 @@ static mr_status enter_sum(const mr_graph *g, uint32_t node, mr_count *c, const 
 	if (c->next != count)
 		return mr_fail(MR_ECONFIG, "%s: belongs to commit %" PRIu64 ", but the gradients of commit %" PRIu64
 					   " are not complete at this stage (each commit sums %u micro-batches)",
-			       mr_graph_name(g, node, name), count + 1, c->next + 1, g->plan->contract.need);
+			       mr_unroll_name(g, node, name), count + 1, c->next + 1, g->plan->contract.need);
 	if (c->seen++ == 0)
 		c->first = node;
 	if (c->seen < need)
@@ -76,7 +76,7 @@ static mr_status enter_sum(const mr_graph *g, uint32_t node, mr_count *c, const 
 	return mark(g, node, LAST_SUM);
 }
 
-static mr_status mark_sums(const mr_graph *g)
+static mr_status mark_sums(const mr_unroll *g)
 {
 	const mr_plan *p = g->plan;
 	uint64_t n_counts = g->n_micro / p->contract.need + 1;
@@ -104,7 +104,7 @@ static mr_status mark_sums(const mr_graph *g)
 	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++)
 		if (sums(g->at[i].in->op) && !(g->at[i].in->flags & KNOWN))
 			st = mr_fail(MR_ECONFIG, "%s: its commit never gets its %u micro-batches at this stage",
-				     mr_graph_name(g, i, name), p->contract.need);
+				     mr_unroll_name(g, i, name), p->contract.need);
 	free(counts);
 	free(needs);
 	return st;
@@ -218,16 +218,16 @@ static mr_status insert_commits(mr_plan *p, bool update_inside)
 mr_status mr_lower_commits(mr_plan *plan, const mr_lower_opts *opts)
 {
 	uint32_t *order;
-	mr_graph *g;
+	mr_unroll *g;
 	mr_status st;
 
-	MR_TRY(mr_graph_create(plan, mr_plan_steady(plan), NULL, &g));
+	MR_TRY(mr_unroll_create(plan, mr_plan_steady(plan), NULL, &g));
 	order = malloc(((size_t)g->n_all + 1) * sizeof(*order));
-	st = order ? mr_graph_order(g, order, NULL) : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", g->n_all);
+	st = order ? mr_unroll_order(g, order, NULL) : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", g->n_all);
 	free(order);
 	if (st == MR_OK && plan->contract.coverage == MR_COVER_TRAIN)
 		st = mark_sums(g);
-	mr_graph_destroy(g);
+	mr_unroll_destroy(g);
 	if (st != MR_OK || plan->contract.coverage == MR_COVER_FORWARD)
 		return st;
 	return insert_commits(plan, opts->update_inside);

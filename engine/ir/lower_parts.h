@@ -4,7 +4,7 @@
 #ifndef MR_IR_LOWER_PARTS_H
 #define MR_IR_LOWER_PARTS_H
 
-#include "ir/graph.h"
+#include "ir/unroll.h"
 #include "ir/lower.h"
 
 /** Mark first sums and add AR, N and U (or MR_INSTR_UPDATE) with their targets. */
@@ -26,10 +26,10 @@ mr_status mr_lower_raise(mr_plan *plan, const mr_lower_opts *opts) MR_MUST_USE;
  * MR_STORED: number the buffers of one boundary between workers in the lists of iteration 0 of @g (out of the writers, in of
  * the readers). Errors: MR_ECONFIG when so few buffers cannot work in any numbering.
  */
-mr_status mr_lower_number(mr_plan *plan, const mr_graph *g, uint8_t pipe, uint16_t stage, bool forward) MR_MUST_USE;
+mr_status mr_lower_number(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward) MR_MUST_USE;
 
 /* The instruction behind a node, for writing: the lowering owns the lists that its graphs borrow. */
-static inline mr_instr *mr_lower_instr(const mr_graph *g, uint32_t node)
+static inline mr_instr *mr_lower_instr(const mr_unroll *g, uint32_t node)
 {
 	return (mr_instr *)(uintptr_t)g->at[node].in;
 }

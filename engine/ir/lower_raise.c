@@ -30,14 +30,14 @@
 static const double ratios[N_RATIOS][3] = {{1, 1, 1}, {2, 1, 1}, {2, 2, 1}, {2, 3, 1}, {2, 1, 2}};
 
 typedef struct mr_scene {
-	mr_graph *g;
+	mr_unroll *g;
 	uint32_t *order, *binding; /* [n_all] */
 	double *begin, *end;
 } mr_scene;
 
 typedef struct mr_raise {
 	mr_plan *plan;
-	mr_graph *once; /* iteration 0 (or the whole finite list): where buffers are numbered */
+	mr_unroll *once; /* iteration 0 (or the whole finite list): where buffers are numbered */
 	const mr_cost *costs;
 	uint32_t n_costs;
 	uint32_t passing[UINT8_MAX + 1]; /* micro-batches of each pipe in once */
@@ -78,11 +78,11 @@ static mr_status renumber(mr_raise *r, uint8_t pipe, uint16_t stage, bool forwar
 /* The storage edges of one boundary in the scene; a buffer that nobody gives back in time asks for one more. */
 static mr_status reconnect(mr_raise *r, uint8_t pipe, uint16_t stage, bool forward)
 {
-	mr_status st = mr_graph_storage(r->scene.g, pipe, stage, forward);
+	mr_status st = mr_unroll_storage(r->scene.g, pipe, stage, forward);
 
 	while (st == MR_ECONFIG && raise_one(r, pipe, stage, forward)) {
 		MR_TRY(renumber(r, pipe, stage, forward));
-		st = mr_graph_storage(r->scene.g, pipe, stage, forward);
+		st = mr_unroll_storage(r->scene.g, pipe, stage, forward);
 	}
 	return st;
 }
@@ -134,7 +134,7 @@ static mr_status meet(mr_raise *r, const mr_cost *cost, double target)
 
 	for (;;) {
 		uint32_t stuck = MR_NO_NODE;
-		mr_status st = mr_graph_order(s->g, s->order, &stuck);
+		mr_status st = mr_unroll_order(s->g, s->order, &stuck);
 		bool done;
 
 		if (st == MR_ECONFIG && stuck != MR_NO_NODE) {
@@ -142,10 +142,10 @@ static mr_status meet(mr_raise *r, const mr_cost *cost, double target)
 			if (done)
 				continue;
 			/* Say the cycle again: raise_for may have left another sentence. */
-			return mr_graph_order(s->g, s->order, NULL);
+			return mr_unroll_order(s->g, s->order, NULL);
 		}
 		MR_TRY(st);
-		mr_graph_times(s->g, cost, s->order, s->begin, s->end, s->binding);
+		mr_unroll_times(s->g, cost, s->order, s->begin, s->end, s->binding);
 		if (finish(s) <= target * (1 + SAME))
 			return MR_OK;
 		MR_TRY(raise_critical(r, finish(s), &done));
@@ -169,11 +169,11 @@ static mr_status play(mr_raise *r)
 {
 	mr_scene *s = &r->scene;
 	double *target = malloc(r->n_costs * sizeof(*target));
-	mr_status st = target ? mr_graph_order(s->g, s->order, NULL)
+	mr_status st = target ? mr_unroll_order(s->g, s->order, NULL)
 			      : mr_fail(MR_ERESOURCE, "no memory for %u cost tables", r->n_costs);
 
 	for (uint32_t c = 0; st == MR_OK && c < r->n_costs; c++) {
-		mr_graph_times(s->g, &r->costs[c], s->order, s->begin, s->end, s->binding);
+		mr_unroll_times(s->g, &r->costs[c], s->order, s->begin, s->end, s->binding);
 		target[c] = finish(s);
 	}
 	if (st == MR_OK)
@@ -186,7 +186,7 @@ static mr_status play(mr_raise *r)
 
 static void scene_fini(mr_scene *s)
 {
-	mr_graph_destroy(s->g);
+	mr_unroll_destroy(s->g);
 	free(s->order);
 	free(s->begin);
 	*s = (mr_scene){0};
@@ -198,7 +198,7 @@ static mr_status scene(mr_raise *r, uint32_t n_bodies, bool no_barrier)
 	mr_scene *s = &r->scene;
 	mr_status st;
 
-	MR_TRY(mr_graph_create(r->plan, n_bodies, &(mr_graph_opts){.no_barrier = no_barrier, .no_storage = true}, &s->g));
+	MR_TRY(mr_unroll_create(r->plan, n_bodies, &(mr_unroll_opts){.no_barrier = no_barrier, .no_storage = true}, &s->g));
 	s->order = malloc(2 * (size_t)s->g->n_all * sizeof(*s->order));
 	s->begin = malloc(2 * (size_t)s->g->n_all * sizeof(*s->begin));
 	if (s->order && s->begin) {
@@ -276,14 +276,14 @@ mr_status mr_lower_raise(mr_plan *plan, const mr_lower_opts *opts)
 	}
 	if (st == MR_OK) {
 		r.costs = costs;
-		st = mr_graph_create(plan, plan->storage == MR_STORED && steady ? 1 : steady,
-				     &(mr_graph_opts){.no_storage = true}, &r.once);
+		st = mr_unroll_create(plan, plan->storage == MR_STORED && steady ? 1 : steady,
+				     &(mr_unroll_opts){.no_storage = true}, &r.once);
 	}
 	if (st == MR_OK) {
 		count_passing(&r);
 		st = raise_all(&r);
 	}
-	mr_graph_destroy(r.once);
+	mr_unroll_destroy(r.once);
 	free(costs);
 	free(stages);
 	return st;

@@ -18,14 +18,14 @@
 typedef enum mr_what { SLOT, FORWARD, GRADIENT } mr_what;
 
 typedef struct mr_span {
-	const mr_graph *g;
+	const mr_unroll *g;
 	mr_what what;
 	uint8_t pipe;
 	uint16_t maker, user; /* stages: who takes it, whose last use gives it back */
 	uint32_t *place;      /* [n_micro] of the content of each micro-batch, while it is held and after */
 } mr_span;
 
-static size_t cell(const mr_graph *g, uint16_t stage, uint64_t micro)
+static size_t cell(const mr_unroll *g, uint16_t stage, uint64_t micro)
 {
 	return stage * (size_t)g->n_micro + (size_t)micro;
 }
@@ -43,13 +43,13 @@ static bool gives_back(const mr_span *s, uint32_t node)
 	const mr_instr *in = s->g->at[node].in;
 
 	return in->pipe == s->pipe && in->stage == s->user && in->op <= MR_OP_W &&
-	       s->g->release[cell(s->g, s->user, mr_node_micro(s->g, node))] == node;
+	       s->g->release[cell(s->g, s->user, mr_unroll_micro(s->g, node))] == node;
 }
 
 /* Lowest free place to each content in list order; returns how many were needed, 0 without memory. */
 static uint32_t colour(const mr_span *s, uint16_t w)
 {
-	const mr_graph *g = s->g;
+	const mr_unroll *g = s->g;
 	uint8_t *held = calloc((size_t)g->n_micro + 1, 1);
 	uint32_t n = 0;
 
@@ -60,11 +60,11 @@ static uint32_t colour(const mr_span *s, uint16_t w)
 			while (held[k])
 				k++;
 			held[k] = 1;
-			s->place[mr_node_micro(g, i)] = k;
+			s->place[mr_unroll_micro(g, i)] = k;
 			n = k + 1 > n ? k + 1 : n;
 		}
 		if (gives_back(s, i))
-			held[s->place[mr_node_micro(g, i)]] = 0;
+			held[s->place[mr_unroll_micro(g, i)]] = 0;
 	}
 	free(held);
 	return n;
@@ -86,14 +86,14 @@ static uint32_t peak(const mr_span *s, uint16_t w)
 /* Whether micro mod @n never meets a content that is still held. @held: [n]. */
 static bool fits_modulo(const mr_span *s, uint16_t w, uint32_t n, uint8_t *held)
 {
-	const mr_graph *g = s->g;
+	const mr_unroll *g = s->g;
 
 	memset(held, 0, n);
 	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
-		if (takes(s, i) && held[mr_node_micro(g, i) % n]++)
+		if (takes(s, i) && held[mr_unroll_micro(g, i) % n]++)
 			return false;
 		if (gives_back(s, i))
-			held[mr_node_micro(g, i) % n] = 0;
+			held[mr_unroll_micro(g, i) % n] = 0;
 	}
 	return true;
 }
@@ -126,7 +126,7 @@ static mr_status find_places(const mr_plan *plan, const mr_span *s, uint16_t w, 
 	return MR_OK;
 }
 
-static mr_status place_slots(mr_plan *plan, const mr_graph *g, uint8_t pipe, uint16_t stage, uint32_t *place)
+static mr_status place_slots(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint16_t stage, uint32_t *place)
 {
 	mr_span s = {g, SLOT, pipe, stage, stage, place};
 	uint16_t w = mr_plan_worker(plan, pipe, stage);
@@ -134,36 +134,36 @@ static mr_status place_slots(mr_plan *plan, const mr_graph *g, uint8_t pipe, uin
 	MR_TRY(find_places(plan, &s, w, &plan->n_slots[mr_plan_at(plan, pipe, stage)]));
 	for (uint32_t i = g->first[w]; plan->storage == MR_STORED && i < g->first[w + 1]; i++)
 		if (g->at[i].in->op <= MR_OP_W && g->at[i].in->stage == stage && g->at[i].in->pipe == pipe)
-			mr_lower_instr(g, i)->slot = (uint16_t)place[mr_node_micro(g, i)];
+			mr_lower_instr(g, i)->slot = (uint16_t)place[mr_unroll_micro(g, i)];
 	return MR_OK;
 }
 
 /* Write the places of the contents of one boundary into the instructions that write and read them. */
-static void number_both_ends(const mr_graph *g, const mr_span *s)
+static void number_both_ends(const mr_unroll *g, const mr_span *s)
 {
 	uint16_t maker = mr_plan_worker(g->plan, s->pipe, s->maker), user = mr_plan_worker(g->plan, s->pipe, s->user);
 
 	for (uint32_t i = g->first[maker]; i < g->first[maker + 1]; i++)
 		if (takes(s, i))
-			mr_lower_instr(g, i)->out = (uint16_t)s->place[mr_node_micro(g, i)];
+			mr_lower_instr(g, i)->out = (uint16_t)s->place[mr_unroll_micro(g, i)];
 	for (uint32_t i = g->first[user]; i < g->first[user + 1]; i++) {
 		const mr_instr *in = g->at[i].in;
 		bool reads = s->what == FORWARD ? in->op == MR_OP_F
 						: in->op == MR_OP_B || in->op == MR_OP_I || in->op == MR_OP_W;
 
 		if (reads && in->stage == s->user && in->pipe == s->pipe)
-			mr_lower_instr(g, i)->in = (uint16_t)s->place[mr_node_micro(g, i)];
+			mr_lower_instr(g, i)->in = (uint16_t)s->place[mr_unroll_micro(g, i)];
 	}
 }
 
-static mr_span boundary(const mr_graph *g, uint8_t pipe, uint16_t stage, bool forward, uint32_t *place)
+static mr_span boundary(const mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward, uint32_t *place)
 {
 	uint16_t before = (uint16_t)(stage - 1);
 
 	return forward ? (mr_span){g, FORWARD, pipe, before, stage, place} : (mr_span){g, GRADIENT, pipe, stage, before, place};
 }
 
-static mr_status place_boundary(mr_plan *plan, const mr_graph *g, uint8_t pipe, uint16_t stage, bool forward, uint32_t *place)
+static mr_status place_boundary(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward, uint32_t *place)
 {
 	mr_span s = boundary(g, pipe, stage, forward, place), flight = s;
 	uint16_t w = mr_plan_worker(plan, pipe, s.user), *n = forward ? plan->n_fwd : plan->n_bwd;
@@ -188,7 +188,7 @@ static mr_status place_boundary(mr_plan *plan, const mr_graph *g, uint8_t pipe, 
 	return MR_OK;
 }
 
-mr_status mr_lower_number(mr_plan *plan, const mr_graph *g, uint8_t pipe, uint16_t stage, bool forward)
+mr_status mr_lower_number(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward)
 {
 	mr_span s = boundary(g, pipe, stage, forward, NULL);
 	uint16_t maker = mr_plan_worker(plan, pipe, s.maker), user = mr_plan_worker(plan, pipe, s.user);
@@ -207,12 +207,12 @@ mr_status mr_lower_number(mr_plan *plan, const mr_graph *g, uint8_t pipe, uint16
 		if (k >= n) {
 			while (back < g->first[user + 1] && !gives_back(&s, back))
 				back++;
-			place = back < g->first[user + 1] ? s.place[mr_node_micro(g, back)] : MR_NO_NODE;
+			place = back < g->first[user + 1] ? s.place[mr_unroll_micro(g, back)] : MR_NO_NODE;
 			back++;
 		}
 		if (place == MR_NO_NODE) /* the buffer that comes back next holds a content that is yet to be made */
 			st = mr_fail(MR_ECONFIG, "boundary %u of pipe %u cannot work with %u buffers", stage, pipe, n);
-		s.place[mr_node_micro(g, i)] = place;
+		s.place[mr_unroll_micro(g, i)] = place;
 		k++;
 	}
 	if (st == MR_OK)
@@ -235,7 +235,7 @@ static bool carries_over(const mr_plan *plan)
 	return false;
 }
 
-static mr_status place_all(mr_plan *plan, const mr_graph *g, uint32_t *place)
+static mr_status place_all(mr_plan *plan, const mr_unroll *g, uint32_t *place)
 {
 	bool train = plan->contract.coverage == MR_COVER_TRAIN;
 
@@ -253,15 +253,15 @@ static mr_status place_all(mr_plan *plan, const mr_graph *g, uint32_t *place)
 mr_status mr_lower_storage(mr_plan *plan)
 {
 	uint32_t steady = mr_plan_steady(plan), *place;
-	mr_graph *g;
+	mr_unroll *g;
 	mr_status st;
 
 	plan->storage = carries_over(plan) ? MR_MODULO : MR_STORED;
-	MR_TRY(mr_graph_create(plan, plan->storage == MR_STORED && steady ? 1 : steady, NULL, &g));
+	MR_TRY(mr_unroll_create(plan, plan->storage == MR_STORED && steady ? 1 : steady, NULL, &g));
 	place = calloc((size_t)g->n_micro + 1, sizeof(*place));
 	st = place ? place_all(plan, g, place) : mr_fail(MR_ERESOURCE, "no memory to place %u instructions", g->n_nodes);
 	free(place);
-	mr_graph_destroy(g);
+	mr_unroll_destroy(g);
 	plan->lowered = st == MR_OK;
 	return st;
 }

@@ -13,7 +13,7 @@
 
 typedef struct mr_versions {
 	mr_plan *plan;
-	const mr_graph *g;
+	const mr_unroll *g;
 	uint64_t *latest; /* [n_stages] at the place of the walk */
 	uint64_t *read;   /* [n_nodes] */
 	uint64_t *tag;    /* [n_micro] what F at stage 0 read */
@@ -28,7 +28,7 @@ static uint64_t read_of(const mr_versions *v, uint32_t node)
 {
 	const mr_contract *c = &v->plan->contract;
 	const mr_instr *in = v->g->at[node].in;
-	uint64_t micro = mr_node_micro(v->g, node);
+	uint64_t micro = mr_unroll_micro(v->g, node);
 
 	if (c->coverage == MR_COVER_FORWARD)
 		return 0;
@@ -43,7 +43,7 @@ static uint64_t read_of(const mr_versions *v, uint32_t node)
 
 static mr_status walk_worker(mr_versions *v, uint16_t w)
 {
-	const mr_graph *g = v->g;
+	const mr_unroll *g = v->g;
 	char name[MR_NODE_TEXT];
 
 	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
@@ -54,20 +54,20 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 		if (computes(in->op)) {
 			v->read[i] = read_of(v, i);
 			if (in->op == MR_OP_F && in->stage == 0)
-				v->tag[mr_node_micro(g, i)] = v->read[i];
+				v->tag[mr_unroll_micro(g, i)] = v->read[i];
 			if (own && v->read[i] > v->latest[in->stage])
 				return mr_fail(MR_ECONFIG, "%s: has to read version %" PRIu64 " at a place where only %" PRIu64
 							   " versions are committed",
-					       mr_graph_name(g, i, name), v->read[i], v->latest[in->stage]);
+					       mr_unroll_name(g, i, name), v->read[i], v->latest[in->stage]);
 			distance = own ? v->latest[in->stage] - v->read[i] : 0;
 			if (distance >= UINT16_MAX)
-				return mr_fail(MR_ECONFIG, "%s: reads a version %" PRIu64 " commits old", mr_graph_name(g, i, name),
+				return mr_fail(MR_ECONFIG, "%s: reads a version %" PRIu64 " commits old", mr_unroll_name(g, i, name),
 					       distance);
 			if (distance >= v->plan->n_versions[in->stage])
 				v->plan->n_versions[in->stage] = (uint16_t)(distance + 1);
 		}
 		if (in->op == MR_OP_U || in->flags & MR_INSTR_UPDATE)
-			v->latest[in->stage] = mr_node_target(g, i);
+			v->latest[in->stage] = mr_unroll_target(g, i);
 	}
 	return MR_OK;
 }
@@ -75,17 +75,17 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 /* Offsets from the last instance of each instruction, then the formula against every instance. */
 static mr_status fit(mr_versions *v)
 {
-	const mr_graph *g = v->g;
+	const mr_unroll *g = v->g;
 	char name[MR_NODE_TEXT];
 
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		if (computes(g->at[i].in->op))
 			mr_lower_instr(g, i)->read = (int32_t)((int64_t)v->read[i] - (int64_t)g->at[i].n * v->plan->commits);
 	for (uint32_t i = 0; i < g->n_nodes; i++)
-		if (computes(g->at[i].in->op) && mr_node_read(g, i) != v->read[i])
+		if (computes(g->at[i].in->op) && mr_unroll_read(g, i) != v->read[i])
 			return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 " in iteration %u, where its later iterations would "
 						   "make it %" PRIu64,
-				       mr_graph_name(g, i, name), v->read[i], g->at[i].n, mr_node_read(g, i));
+				       mr_unroll_name(g, i, name), v->read[i], g->at[i].n, mr_unroll_read(g, i));
 	return MR_OK;
 }
 
@@ -103,13 +103,13 @@ static mr_status walk_all(mr_versions *v)
 mr_status mr_lower_versions(mr_plan *plan)
 {
 	mr_versions v = {.plan = plan};
-	mr_graph *g;
+	mr_unroll *g;
 	mr_status st;
 
 	for (uint16_t s = 0; s < plan->n_stages; s++)
 		plan->n_versions[s] = 1;
 	/* One iteration more than what has to be seen, since a fit to the last is a prediction of the next. */
-	MR_TRY(mr_graph_create(plan, mr_plan_steady(plan) + (mr_plan_steady(plan) > 0), NULL, &g));
+	MR_TRY(mr_unroll_create(plan, mr_plan_steady(plan) + (mr_plan_steady(plan) > 0), NULL, &g));
 	v.g = g;
 	v.latest = calloc(plan->n_stages, sizeof(*v.latest));
 	v.read = calloc((size_t)g->n_nodes + 1, sizeof(*v.read));
@@ -118,6 +118,6 @@ mr_status mr_lower_versions(mr_plan *plan)
 	free(v.latest);
 	free(v.read);
 	free(v.tag);
-	mr_graph_destroy(g);
+	mr_unroll_destroy(g);
 	return st;
 }

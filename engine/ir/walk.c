@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ir/graph.h"
+#include "ir/unroll.h"
 
 /* Two times are the same when they differ by less than this part of the larger: sums of doubles in another order. */
 #define SAME 1e-9
@@ -17,24 +17,24 @@
 
 /* A graph with its times. */
 typedef struct mr_timed {
-	mr_graph *g;
+	mr_unroll *g;
 	double *begin, *end;
 	uint32_t *order, *binding;
 } mr_timed;
 
 static void timed_fini(mr_timed *t)
 {
-	mr_graph_destroy(t->g);
+	mr_unroll_destroy(t->g);
 	free(t->begin);
 	free(t->order);
 }
 
-static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, mr_graph_opts opts)
+static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, mr_unroll_opts opts)
 {
 	mr_status st;
 
 	*t = (mr_timed){0};
-	MR_TRY(mr_graph_create(plan, n_bodies, &opts, &t->g));
+	MR_TRY(mr_unroll_create(plan, n_bodies, &opts, &t->g));
 	t->begin = malloc(2 * (size_t)t->g->n_all * sizeof(*t->begin));
 	t->order = malloc(2 * (size_t)t->g->n_all * sizeof(*t->order));
 	if (!t->begin || !t->order) {
@@ -43,12 +43,12 @@ static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cos
 	}
 	t->end = t->begin + t->g->n_all;
 	t->binding = t->order + t->g->n_all;
-	st = mr_graph_order(t->g, t->order, NULL);
+	st = mr_unroll_order(t->g, t->order, NULL);
 	if (st != MR_OK) {
 		timed_fini(t);
 		return st;
 	}
-	mr_graph_times(t->g, cost, t->order, t->begin, t->end, t->binding);
+	mr_unroll_times(t->g, cost, t->order, t->begin, t->end, t->binding);
 	return MR_OK;
 }
 
@@ -121,7 +121,7 @@ mr_status mr_plan_period(const mr_plan *plan, const mr_cost *cost, bool unlimite
 		mr_timed t;
 		bool found = false;
 
-		MR_TRY(timed_init(&t, plan, cost, n, (mr_graph_opts){.no_barrier = true, .no_storage = unlimited}));
+		MR_TRY(timed_init(&t, plan, cost, n, (mr_unroll_opts){.no_barrier = true, .no_storage = unlimited}));
 		for (uint32_t cycle = 1; cycle <= MAX_CYCLE && !found; cycle++)
 			found = steady(&t, cycle, period);
 		if (!found)
@@ -139,7 +139,7 @@ static double instr_busy(const mr_timed *t, uint32_t node)
 	return t->end[node] - t->begin[node];
 }
 
-static void count_peaks(mr_walk *k, const mr_graph *g, uint16_t w)
+static void count_peaks(mr_walk *k, const mr_unroll *g, uint16_t w)
 {
 	double share = (double)g->plan->n_workers / g->plan->n_stages;
 	int64_t until_w = 0, until_i = 0, most_w = 0, most_i = 0;
@@ -158,7 +158,7 @@ static void count_peaks(mr_walk *k, const mr_graph *g, uint16_t w)
 
 static void add_up(mr_walk *k, const mr_timed *t)
 {
-	const mr_graph *g = t->g;
+	const mr_unroll *g = t->g;
 	double from = INFINITY, to = 0, most = 0, sum = 0, most_body = 0;
 
 	for (uint16_t w = 0; w < k->n_workers; w++) {
@@ -193,7 +193,7 @@ static void add_up(mr_walk *k, const mr_timed *t)
 }
 
 /* Under which cause the wait for @from is booked: what kind of edge it came along. */
-static uint8_t cause_of(const mr_graph *g, uint32_t node, uint32_t from)
+static uint8_t cause_of(const mr_unroll *g, uint32_t node, uint32_t from)
 {
 	if (from == MR_NO_NODE || (from < g->n_nodes && node > 0 && from == node - 1 && g->at[from].worker == g->at[node].worker))
 		return MR_WAIT_NONE;
@@ -243,7 +243,7 @@ mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodi
 	if (!o.no_period)
 		MR_TRY(mr_plan_period(plan, cost, o.unlimited, &period));
 	MR_TRY(timed_init(&t, plan, cost, n_bodies,
-			  (mr_graph_opts){.no_barrier = o.no_barrier, .no_storage = o.unlimited}));
+			  (mr_unroll_opts){.no_barrier = o.no_barrier, .no_storage = o.unlimited}));
 	k = walk_alloc(plan, t.g->n_nodes);
 	if (!k) {
 		timed_fini(&t);

@@ -1,10 +1,10 @@
 /*
- * graph_order.c - a topological order of a plan's graph, or the cycle that forbids one.
+ * unroll_order.c - a topological order of a plan's graph, or the cycle that forbids one.
  *
  * Depth first along the edges into a node, with a stack of its own: the depth is the length of the plan. A node met again
  * while it is still on the stack closes a cycle, and the stack from there on is that cycle, each node waiting for the next.
  */
-#include "ir/graph.h"
+#include "ir/unroll.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 enum { NEW, OPEN, DONE };
 
 typedef struct mr_order {
-	const mr_graph *g;
+	const mr_unroll *g;
 	uint8_t *state;
 	uint32_t *path, *next; /* stack: node, and which of its edges comes next */
 	uint32_t depth;
@@ -23,7 +23,7 @@ typedef struct mr_order {
 } mr_order;
 
 /* The @k-th node that @node waits for: its list predecessor, its storage, then its edges. MR_NO_NODE: that one is absent. */
-static uint32_t source(const mr_graph *g, uint32_t node, uint32_t k)
+static uint32_t source(const mr_unroll *g, uint32_t node, uint32_t k)
 {
 	if (k == 0)
 		return node < g->n_nodes && node > g->first[g->at[node].worker] ? node - 1 : MR_NO_NODE;
@@ -32,7 +32,7 @@ static uint32_t source(const mr_graph *g, uint32_t node, uint32_t k)
 	return g->edge[g->edge_first[node] + k - 2];
 }
 
-static uint32_t n_sources(const mr_graph *g, uint32_t node)
+static uint32_t n_sources(const mr_unroll *g, uint32_t node)
 {
 	return g->edge_first[node + 1] - g->edge_first[node] + 2;
 }
@@ -40,7 +40,7 @@ static uint32_t n_sources(const mr_graph *g, uint32_t node)
 /* Only nodes that wait for another worker's are named: runs along a list say nothing. */
 static bool worth_naming(const mr_order *o, uint32_t i, uint32_t from)
 {
-	const mr_graph *g = o->g;
+	const mr_unroll *g = o->g;
 	uint32_t before = i > from ? o->path[i - 1] : o->path[o->depth - 1];
 
 	return i == from || before >= g->n_nodes || o->path[i] >= g->n_nodes ||
@@ -65,13 +65,13 @@ static mr_status report(const mr_order *o, uint32_t closes, uint32_t *on_cycle)
 		if (!worth_naming(o, i, from))
 			continue;
 		if (len < CYCLE_TEXT)
-			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s -> ", mr_graph_name(o->g, o->path[i], name));
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s -> ", mr_unroll_name(o->g, o->path[i], name));
 		else
 			skipped++;
 	}
 	if (skipped)
 		return mr_fail(MR_ECONFIG, "deadlock, each waits for the next: %s(%u more)", text, skipped);
-	return mr_fail(MR_ECONFIG, "deadlock, each waits for the next: %s%s", text, mr_graph_name(o->g, closes, name));
+	return mr_fail(MR_ECONFIG, "deadlock, each waits for the next: %s%s", text, mr_unroll_name(o->g, closes, name));
 }
 
 static void push(mr_order *o, uint32_t node)
@@ -104,7 +104,7 @@ static mr_status visit(mr_order *o, uint32_t root, uint32_t *on_cycle)
 	return MR_OK;
 }
 
-mr_status mr_graph_order(const mr_graph *g, uint32_t *order, uint32_t *on_cycle)
+mr_status mr_unroll_order(const mr_unroll *g, uint32_t *order, uint32_t *on_cycle)
 {
 	mr_order o = {.g = g, .order = order};
 	mr_status st = MR_OK;

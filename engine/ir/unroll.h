@@ -1,5 +1,5 @@
 /*
- * graph.h - a plan unrolled: every instruction instance as a node, with its edges from deps.h. For the lowering, the walk, the
+ * unroll.h - a plan unrolled: every instruction instance as a node, with its edges from deps.h. For the lowering, the walk, the
  * checker and tests; executors ask deps.h directly.
  *
  * Nodes 0 .. n_nodes-1 are instances, worker after worker in list order (prologue, bodies, epilogue), so the list-order
@@ -13,8 +13,8 @@
  *
  * Tables by [stage * n_micro + micro] hold node numbers or MR_NO_NODE.
  */
-#ifndef MR_IR_GRAPH_H
-#define MR_IR_GRAPH_H
+#ifndef MR_IR_UNROLL_H
+#define MR_IR_UNROLL_H
 
 #include "ir/cost.h"
 #include "ir/deps.h"
@@ -22,18 +22,18 @@
 
 #define MR_NO_NODE UINT32_MAX
 
-typedef struct mr_node {
+typedef struct mr_unroll_node {
 	const mr_instr *in; /* NULL for a join */
 	uint32_t n;         /* iteration */
 	uint16_t worker;
-} mr_node;
+} mr_unroll_node;
 
-typedef struct mr_graph {
+typedef struct mr_unroll {
 	const mr_plan *plan;    /* borrowed */
 	uint32_t n_bodies;
 	uint32_t n_nodes, n_all; /* instances; and joins */
 	uint32_t *first;         /* [D + 1] first node of each worker */
-	mr_node *at;             /* [n_nodes] */
+	mr_unroll_node *at;      /* [n_nodes] */
 	uint32_t *edge_first;    /* [n_all + 1] */
 	uint32_t *edge;          /* sources of the edges into each node */
 	uint32_t *storage;       /* [n_nodes] release that the node waits for, or MR_NO_NODE */
@@ -43,53 +43,53 @@ typedef struct mr_graph {
 	uint32_t *release;       /* last of the instructions that use the saved activations of (stage, micro) */
 	uint32_t *commit, *reduce, *norm; /* by [stage * n_versions + version]: U or flagged B, W; AR; N */
 	uint32_t *last_sum;      /* by [(pipe * S + stage) * n_versions + version] */
-} mr_graph;
+} mr_unroll;
 
-typedef struct mr_graph_opts {
-	bool no_barrier;   /* leave out what a BARRIER plan waits for between iterations: AR, N and U wait for nothing but their
-			      place in the list, and F for no commit. Other plans are as they are. */
-	bool no_storage;   /* leave all storage edges out; see mr_graph_storage */
-} mr_graph_opts;
+typedef struct mr_unroll_opts {
+	bool no_barrier; /* leave out what a BARRIER plan waits for between iterations: AR, N and U wait for nothing but their
+			    place in the list, and F for no commit. Other plans are as they are. */
+	bool no_storage; /* leave all storage edges out; see mr_unroll_storage */
+} mr_unroll_opts;
 
 /** Unroll @plan. Errors: MR_ECONFIG (see above), MR_ERESOURCE. @out borrows @plan and its lists. */
-mr_status mr_graph_create(const mr_plan *plan, uint32_t n_bodies, const mr_graph_opts *opts, mr_graph **out) MR_MUST_USE;
-void mr_graph_destroy(mr_graph *g);
+mr_status mr_unroll_create(const mr_plan *plan, uint32_t n_bodies, const mr_unroll_opts *opts, mr_unroll **out) MR_MUST_USE;
+void mr_unroll_destroy(mr_unroll *g);
 
 /**
  * Set the storage edges of one boundary from the plan's numbers: forward buffers of boundary @stage (written at stage-1), or
  * gradient buffers that @stage writes for stage-1. Errors: MR_ECONFIG for a buffer number out of range, or one whose content is
  * never released.
  */
-mr_status mr_graph_storage(mr_graph *g, uint8_t pipe, uint16_t stage, bool forward) MR_MUST_USE;
+mr_status mr_unroll_storage(mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward) MR_MUST_USE;
 
 /**
  * A topological order of all nodes into @order [n_all]. On a cycle: MR_ECONFIG with the cycle in words, and when @on_cycle is
  * not NULL a node of the cycle that waits for storage (MR_NO_NODE when the cycle has none).
  */
-mr_status mr_graph_order(const mr_graph *g, uint32_t *order, uint32_t *on_cycle) MR_MUST_USE;
+mr_status mr_unroll_order(const mr_unroll *g, uint32_t *order, uint32_t *on_cycle) MR_MUST_USE;
 
 /**
  * When each node begins and ends at the earliest, in topological @order. @begin, @end: [n_all]. @binding [n_all] (may be NULL):
  * the source for which the node waited last, MR_NO_NODE when it begins at 0; a list predecessor wins a tie.
  */
-void mr_graph_times(const mr_graph *g, const mr_cost *cost, const uint32_t *order, double *begin, double *end,
+void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const uint32_t *order, double *begin, double *end,
 		    uint32_t *binding);
 
 /** Write @node as `w0 F m3 s1 p0` into @text (absolute numbers); returns @text. */
 #define MR_NODE_TEXT 48
-const char *mr_graph_name(const mr_graph *g, uint32_t node, char text[MR_NODE_TEXT]);
+const char *mr_unroll_name(const mr_unroll *g, uint32_t node, char text[MR_NODE_TEXT]);
 
-static inline uint64_t mr_node_micro(const mr_graph *g, uint32_t node)
+static inline uint64_t mr_unroll_micro(const mr_unroll *g, uint32_t node)
 {
 	return mr_instr_micro(g->plan, g->at[node].in, g->at[node].n);
 }
 
-static inline uint64_t mr_node_read(const mr_graph *g, uint32_t node)
+static inline uint64_t mr_unroll_read(const mr_unroll *g, uint32_t node)
 {
 	return mr_instr_read(g->plan, g->at[node].in, g->at[node].n);
 }
 
-static inline uint64_t mr_node_target(const mr_graph *g, uint32_t node)
+static inline uint64_t mr_unroll_target(const mr_unroll *g, uint32_t node)
 {
 	return mr_instr_target(g->plan, g->at[node].in, g->at[node].n);
 }

@@ -1,6 +1,6 @@
-#include "ir/graph.h"
+#include "ir/unroll.h"
 
-static double duration(const mr_graph *g, const mr_cost *cost, uint32_t node)
+static double duration(const mr_unroll *g, const mr_cost *cost, uint32_t node)
 {
 	const mr_instr *in = g->at[node].in;
 	const mr_stage_cost *c = &cost->stage[in->stage];
@@ -24,7 +24,7 @@ static double duration(const mr_graph *g, const mr_cost *cost, uint32_t node)
 }
 
 /* Whether the edge hands an activation or a gradient to another worker. */
-static bool hands_over(const mr_graph *g, uint32_t from, uint32_t to)
+static bool hands_over(const mr_unroll *g, uint32_t from, uint32_t to)
 {
 	uint8_t a, b;
 
@@ -35,7 +35,7 @@ static bool hands_over(const mr_graph *g, uint32_t from, uint32_t to)
 	return (a == MR_OP_F && b == MR_OP_F) || ((a == MR_OP_B || a == MR_OP_I) && (b == MR_OP_B || b == MR_OP_I));
 }
 
-void mr_graph_times(const mr_graph *g, const mr_cost *cost, const uint32_t *order, double *begin, double *end,
+void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const uint32_t *order, double *begin, double *end,
 		    uint32_t *binding)
 {
 	for (uint32_t k = 0; k < g->n_all; k++) {

@@ -1,4 +1,4 @@
-#include "ir/graph.h"
+#include "ir/unroll.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,14 +8,14 @@
 /* A plan beyond this is a mistake: a million instructions is already a large one. */
 #define MAX_NODES (1u << 26)
 
-typedef struct mr_graph_build {
-	mr_graph *g;
+typedef struct mr_unroll_build {
+	mr_unroll *g;
 	bool no_barrier;
 	uint32_t *n_norm, *n_commit; /* [n_versions] stages that have one */
 	size_t n_edges, room;
-} mr_graph_build;
+} mr_unroll_build;
 
-void mr_graph_destroy(mr_graph *g)
+void mr_unroll_destroy(mr_unroll *g)
 {
 	if (!g)
 		return;
@@ -36,7 +36,7 @@ void mr_graph_destroy(mr_graph *g)
 	free(g);
 }
 
-const char *mr_graph_name(const mr_graph *g, uint32_t node, char text[MR_NODE_TEXT])
+const char *mr_unroll_name(const mr_unroll *g, uint32_t node, char text[MR_NODE_TEXT])
 {
 	uint64_t join = node - (uint64_t)g->n_nodes;
 	const mr_instr *in;
@@ -48,7 +48,7 @@ const char *mr_graph_name(const mr_graph *g, uint32_t node, char text[MR_NODE_TE
 	}
 	in = g->at[node].in;
 	snprintf(text, MR_NODE_TEXT, "w%u %s m%" PRIu64 " s%u p%u", g->at[node].worker, mr_op_name((mr_op)in->op),
-		 mr_node_micro(g, node), in->stage, in->pipe);
+		 mr_unroll_micro(g, node), in->stage, in->pipe);
 	return text;
 }
 
@@ -63,7 +63,7 @@ static uint32_t *new_table(uint64_t n)
 
 /* --- nodes --- */
 
-static mr_status check_place(const mr_graph *g, uint32_t node)
+static mr_status check_place(const mr_unroll *g, uint32_t node)
 {
 	const mr_plan *p = g->plan;
 	const mr_instr *in = g->at[node].in;
@@ -71,20 +71,20 @@ static mr_status check_place(const mr_graph *g, uint32_t node)
 
 	if (in->op >= MR_N_OPS || in->op == MR_OP_V || in->op == MR_OP_AVG)
 		return mr_fail(MR_ECONFIG, "%s: no contract of this version of the plan has this op",
-			       mr_graph_name(g, node, name));
+			       mr_unroll_name(g, node, name));
 	if (in->stage >= p->n_stages || in->pipe >= p->n_pipes)
-		return mr_fail(MR_ECONFIG, "%s: the plan has stages 0..%u and pipes 0..%u", mr_graph_name(g, node, name),
+		return mr_fail(MR_ECONFIG, "%s: the plan has stages 0..%u and pipes 0..%u", mr_unroll_name(g, node, name),
 			       p->n_stages - 1, p->n_pipes - 1);
 	if (in->span != 1)
 		return mr_fail(MR_ECONFIG, "%s: span %u, but instructions of one micro-batch are all that is carried out",
-			       mr_graph_name(g, node, name), in->span);
+			       mr_unroll_name(g, node, name), in->span);
 	if (mr_plan_worker(p, in->pipe, in->stage) != g->at[node].worker)
-		return mr_fail(MR_ECONFIG, "%s: stage %u of pipe %u lives on worker %u", mr_graph_name(g, node, name), in->stage,
+		return mr_fail(MR_ECONFIG, "%s: stage %u of pipe %u lives on worker %u", mr_unroll_name(g, node, name), in->stage,
 			       in->pipe, mr_plan_worker(p, in->pipe, in->stage));
 	return MR_OK;
 }
 
-static mr_status unroll(mr_graph *g)
+static mr_status unroll(mr_unroll *g)
 {
 	const mr_plan *p = g->plan;
 	uint64_t total = 0;
@@ -111,7 +111,7 @@ static mr_status unroll(mr_graph *g)
 
 			for (uint32_t n = from; n < to; n++)
 				for (uint32_t i = 0; i < l->n; i++)
-					g->at[k++] = (mr_node){&l->at[i], n, w};
+					g->at[k++] = (mr_unroll_node){&l->at[i], n, w};
 		}
 	}
 	g->first[p->n_workers] = k;
@@ -126,7 +126,7 @@ static bool commits(const mr_instr *in)
 }
 
 /* How many micro-batches and versions there can be: no stage may name more than the busiest stage has F or commits. */
-static mr_status size_tables(mr_graph *g)
+static mr_status size_tables(mr_unroll *g)
 {
 	uint32_t n = g->plan->n_stages, most_f = 0, most_u = 0;
 	uint32_t *n_f = calloc(2 * (size_t)n, sizeof(*n_f)), *n_u = n_f + n;
@@ -154,27 +154,27 @@ static mr_status size_tables(mr_graph *g)
 
 /* --- tables --- */
 
-static mr_status put(mr_graph *g, uint32_t *cell, uint32_t node, const char *what)
+static mr_status put(mr_unroll *g, uint32_t *cell, uint32_t node, const char *what)
 {
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
 	if (*cell != MR_NO_NODE)
-		return mr_fail(MR_ECONFIG, "%s: %s for the second time, after %s", mr_graph_name(g, node, a), what,
-			       mr_graph_name(g, *cell, b));
+		return mr_fail(MR_ECONFIG, "%s: %s for the second time, after %s", mr_unroll_name(g, node, a), what,
+			       mr_unroll_name(g, *cell, b));
 	*cell = node;
 	return MR_OK;
 }
 
-static mr_status enter_compute(mr_graph *g, uint32_t node)
+static mr_status enter_compute(mr_unroll *g, uint32_t node)
 {
 	const mr_instr *in = g->at[node].in;
-	uint64_t micro = mr_node_micro(g, node), version;
+	uint64_t micro = mr_unroll_micro(g, node), version;
 	size_t at = in->stage * (size_t)g->n_micro + (size_t)micro;
 	char name[MR_NODE_TEXT];
 
 	if (micro >= g->n_micro)
 		return mr_fail(MR_ECONFIG, "%s: there are only micro-batches 0 to %" PRIu64 " minus 1",
-			       mr_graph_name(g, node, name), g->n_micro);
+			       mr_unroll_name(g, node, name), g->n_micro);
 	if (in->op == MR_OP_F)
 		MR_TRY(put(g, &g->f[at], node, "forward"));
 	if (in->op == MR_OP_R)
@@ -192,17 +192,17 @@ static mr_status enter_compute(mr_graph *g, uint32_t node)
 	return MR_OK;
 }
 
-static mr_status enter_commit(mr_graph_build *b, uint32_t node)
+static mr_status enter_commit(mr_unroll_build *b, uint32_t node)
 {
-	mr_graph *g = b->g;
+	mr_unroll *g = b->g;
 	const mr_instr *in = g->at[node].in;
-	uint64_t version = mr_node_target(g, node);
+	uint64_t version = mr_unroll_target(g, node);
 	size_t at = in->stage * (size_t)g->n_versions + (size_t)version;
 	char name[MR_NODE_TEXT];
 
 	if (version < 1 || version >= g->n_versions)
 		return mr_fail(MR_ECONFIG, "%s: makes version %" PRIu64 " of a stage that has versions 1 to %" PRIu64 " to make",
-			       mr_graph_name(g, node, name), version, g->n_versions - 1);
+			       mr_unroll_name(g, node, name), version, g->n_versions - 1);
 	if (in->op == MR_OP_AR)
 		return put(g, &g->reduce[at], node, "reduction");
 	if (in->op == MR_OP_N) {
@@ -213,9 +213,9 @@ static mr_status enter_commit(mr_graph_build *b, uint32_t node)
 	return put(g, &g->commit[at], node, "commit");
 }
 
-static mr_status fill_tables(mr_graph_build *b)
+static mr_status fill_tables(mr_unroll_build *b)
 {
-	mr_graph *g = b->g;
+	mr_unroll *g = b->g;
 	uint64_t by_micro = g->plan->n_stages * g->n_micro, by_version = g->plan->n_stages * g->n_versions;
 
 	g->f = new_table(by_micro);
@@ -245,9 +245,9 @@ static mr_status fill_tables(mr_graph_build *b)
 
 /* --- edges --- */
 
-static mr_status add_edge(mr_graph_build *b, uint32_t from)
+static mr_status add_edge(mr_unroll_build *b, uint32_t from)
 {
-	mr_graph *g = b->g;
+	mr_unroll *g = b->g;
 
 	if (b->n_edges == b->room) {
 		size_t room = b->room ? 2 * b->room : 2 * (size_t)g->n_nodes + 64;
@@ -262,39 +262,39 @@ static mr_status add_edge(mr_graph_build *b, uint32_t from)
 	return MR_OK;
 }
 
-static mr_status nobody(const mr_graph *g, uint32_t node, const char *what, const mr_dep *dep)
+static mr_status nobody(const mr_unroll *g, uint32_t node, const char *what, const mr_dep *dep)
 {
 	char name[MR_NODE_TEXT];
 
-	return mr_fail(MR_ECONFIG, "%s waits for %s%" PRIu64 " of stage %u, which nobody makes%s", mr_graph_name(g, node, name),
+	return mr_fail(MR_ECONFIG, "%s waits for %s%" PRIu64 " of stage %u, which nobody makes%s", mr_unroll_name(g, node, name),
 		       what, dep->number, dep->stage, g->n_bodies > 1 ? " in this or an earlier iteration" : "");
 }
 
-static mr_status edge_from_micro(mr_graph_build *b, uint32_t node, const mr_dep *dep, const uint32_t *table, const char *what)
+static mr_status edge_from_micro(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *table, const char *what)
 {
-	const mr_graph *g = b->g;
+	const mr_unroll *g = b->g;
 	uint32_t from = table[dep->stage * (size_t)g->n_micro + (size_t)dep->number];
 	char x[MR_NODE_TEXT], y[MR_NODE_TEXT];
 
 	if (from == MR_NO_NODE)
 		return nobody(g, node, what, dep);
 	if (g->at[from].in->pipe != dep->pipe)
-		return mr_fail(MR_ECONFIG, "%s and %s are of one micro-batch in two pipes", mr_graph_name(g, node, x),
-			       mr_graph_name(g, from, y));
+		return mr_fail(MR_ECONFIG, "%s and %s are of one micro-batch in two pipes", mr_unroll_name(g, node, x),
+			       mr_unroll_name(g, from, y));
 	return add_edge(b, from);
 }
 
-static mr_status edge_from_version(mr_graph_build *b, uint32_t node, const mr_dep *dep, const uint32_t *table, const char *what)
+static mr_status edge_from_version(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *table, const char *what)
 {
-	const mr_graph *g = b->g;
+	const mr_unroll *g = b->g;
 	uint32_t from = dep->number < g->n_versions ? table[dep->stage * (size_t)g->n_versions + (size_t)dep->number] : MR_NO_NODE;
 
 	return from == MR_NO_NODE ? nobody(g, node, what, dep) : add_edge(b, from);
 }
 
-static mr_status edges_from_sums(mr_graph_build *b, uint32_t node, const mr_dep *dep)
+static mr_status edges_from_sums(mr_unroll_build *b, uint32_t node, const mr_dep *dep)
 {
-	const mr_graph *g = b->g;
+	const mr_unroll *g = b->g;
 	size_t before = b->n_edges;
 
 	for (unsigned p = 0; p < g->plan->n_pipes && dep->number < g->n_versions; p++) {
@@ -306,21 +306,21 @@ static mr_status edges_from_sums(mr_graph_build *b, uint32_t node, const mr_dep 
 	return b->n_edges > before ? MR_OK : nobody(g, node, "the gradients for version ", dep);
 }
 
-static mr_status edge_from_join(mr_graph_build *b, uint32_t node, const mr_dep *dep, const uint32_t *count, uint64_t join,
+static mr_status edge_from_join(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *count, uint64_t join,
 				const char *what)
 {
-	const mr_graph *g = b->g;
+	const mr_unroll *g = b->g;
 	char name[MR_NODE_TEXT];
 
 	if (dep->number >= g->n_versions || count[dep->number] < g->plan->n_stages)
 		return mr_fail(MR_ECONFIG, "%s waits for the %s of version %" PRIu64 " of all %u stages, and not all have one",
-			       mr_graph_name(g, node, name), what, dep->number, g->plan->n_stages);
+			       mr_unroll_name(g, node, name), what, dep->number, g->plan->n_stages);
 	return add_edge(b, (uint32_t)(g->n_nodes + join + dep->number));
 }
 
-static mr_status resolve(mr_graph_build *b, uint32_t node, mr_dep dep)
+static mr_status resolve(mr_unroll_build *b, uint32_t node, mr_dep dep)
 {
-	const mr_graph *g = b->g;
+	const mr_unroll *g = b->g;
 
 	if (b->no_barrier && dep.kind != MR_DEP_F && dep.kind != MR_DEP_GRAD)
 		return MR_OK;
@@ -340,13 +340,13 @@ static mr_status resolve(mr_graph_build *b, uint32_t node, mr_dep dep)
 	case MR_DEP_COMMITS:
 		return edge_from_join(b, node, &dep, b->n_commit, g->n_versions, "commit");
 	default:
-		return MR_OK; /* storage: see mr_graph_storage */
+		return MR_OK; /* storage: see mr_unroll_storage */
 	}
 }
 
-static mr_status fill_joins(mr_graph_build *b)
+static mr_status fill_joins(mr_unroll_build *b)
 {
-	mr_graph *g = b->g;
+	mr_unroll *g = b->g;
 
 	for (uint64_t j = 0; j < 2 * g->n_versions; j++) {
 		const uint32_t *table = j < g->n_versions ? g->norm : g->commit;
@@ -361,9 +361,9 @@ static mr_status fill_joins(mr_graph_build *b)
 	return MR_OK;
 }
 
-static mr_status fill_edges(mr_graph_build *b)
+static mr_status fill_edges(mr_unroll_build *b)
 {
-	mr_graph *g = b->g;
+	mr_unroll *g = b->g;
 
 	g->n_all = (uint32_t)(g->n_nodes + 2 * g->n_versions);
 	g->edge_first = malloc((g->n_all + 1u) * sizeof(*g->edge_first));
@@ -382,7 +382,7 @@ static mr_status fill_edges(mr_graph_build *b)
 
 /* --- storage --- */
 
-mr_status mr_graph_storage(mr_graph *g, uint8_t pipe, uint16_t stage, bool forward)
+mr_status mr_unroll_storage(mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward)
 {
 	const mr_plan *p = g->plan;
 	uint16_t maker = forward ? (uint16_t)(stage - 1) : stage, user = forward ? stage : (uint16_t)(stage - 1);
@@ -403,16 +403,16 @@ mr_status mr_graph_storage(mr_graph *g, uint8_t pipe, uint16_t stage, bool forwa
 		number = mr_instr_out(p, in, g->at[i].n);
 		if (number >= room) {
 			st = mr_fail(MR_ECONFIG, "%s: writes %s buffer %u of boundary %u, which has %u",
-				     mr_graph_name(g, i, a), forward ? "forward" : "gradient", number, stage, room);
+				     mr_unroll_name(g, i, a), forward ? "forward" : "gradient", number, stage, room);
 			break;
 		}
 		g->storage[i] = MR_NO_NODE;
 		if (held[number] != MR_NO_NODE) {
-			g->storage[i] = g->release[user * (size_t)g->n_micro + (size_t)mr_node_micro(g, held[number])];
+			g->storage[i] = g->release[user * (size_t)g->n_micro + (size_t)mr_unroll_micro(g, held[number])];
 			if (g->storage[i] == MR_NO_NODE)
 				st = mr_fail(MR_ECONFIG, "%s: writes %s buffer %u of boundary %u, which still holds what %s wrote",
-					     mr_graph_name(g, i, a), forward ? "forward" : "gradient", number, stage,
-					     mr_graph_name(g, held[number], b));
+					     mr_unroll_name(g, i, a), forward ? "forward" : "gradient", number, stage,
+					     mr_unroll_name(g, held[number], b));
 		}
 		held[number] = i;
 	}
@@ -420,20 +420,20 @@ mr_status mr_graph_storage(mr_graph *g, uint8_t pipe, uint16_t stage, bool forwa
 	return st;
 }
 
-static mr_status fill_storage(mr_graph *g)
+static mr_status fill_storage(mr_unroll *g)
 {
 	for (unsigned pipe = 0; pipe < g->plan->n_pipes; pipe++)
 		for (uint16_t s = 1; s < g->plan->n_stages; s++) {
-			MR_TRY(mr_graph_storage(g, (uint8_t)pipe, s, true));
+			MR_TRY(mr_unroll_storage(g, (uint8_t)pipe, s, true));
 			if (g->plan->contract.coverage == MR_COVER_TRAIN)
-				MR_TRY(mr_graph_storage(g, (uint8_t)pipe, s, false));
+				MR_TRY(mr_unroll_storage(g, (uint8_t)pipe, s, false));
 		}
 	return MR_OK;
 }
 
-mr_status mr_graph_create(const mr_plan *plan, uint32_t n_bodies, const mr_graph_opts *opts, mr_graph **out)
+mr_status mr_unroll_create(const mr_plan *plan, uint32_t n_bodies, const mr_unroll_opts *opts, mr_unroll **out)
 {
-	mr_graph_build b = {.no_barrier = opts && opts->no_barrier && plan->contract.flush == MR_FLUSH_BARRIER};
+	mr_unroll_build b = {.no_barrier = opts && opts->no_barrier && plan->contract.flush == MR_FLUSH_BARRIER};
 	mr_status st;
 
 	*out = NULL;
@@ -457,7 +457,7 @@ mr_status mr_graph_create(const mr_plan *plan, uint32_t n_bodies, const mr_graph
 	if (st == MR_OK)
 		*out = b.g;
 	else
-		mr_graph_destroy(b.g);
+		mr_unroll_destroy(b.g);
 	return st;
 }
 

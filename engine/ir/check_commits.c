@@ -1,0 +1,157 @@
+/*
+ * check_commits.c - are the gradients of each commit summed completely, unmixed and in the stated order, and committed once?
+ *
+ * Everything is read off the lists. Edges prove the rest together with the absence of cycles: that AR, N and U come after what
+ * they need (deps.h). What edges do not show is looked at here: that a sum is not begun anew before its commit has used it.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "ir/check_parts.h"
+
+/* The sum buffer of one (pipe, stage) while its worker's list is walked. */
+typedef struct mr_sum_state {
+	bool begun;
+	uint32_t last;  /* node added last */
+	uint64_t count; /* of the node added last */
+} mr_sum_state;
+
+static bool sums(uint8_t op)
+{
+	return op == MR_OP_B || op == MR_OP_W;
+}
+
+static uint32_t by_version(const mr_unroll *g, const uint32_t *table, uint16_t stage, uint64_t version)
+{
+	return version < g->n_versions ? table[stage * (size_t)g->n_versions + (size_t)version] : MR_NO_NODE;
+}
+
+static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
+{
+	const mr_instr *in = g->at[node].in;
+	uint64_t version = mr_unroll_micro(g, node) / g->plan->contract.need + 1;
+	char name[MR_NODE_TEXT];
+
+	if (!sums(in->op) && in->flags)
+		return mr_fail(MR_ECONFIG, "%s: flags %u, but only B and W have any", mr_unroll_name(g, node, name), in->flags);
+	if (in->flags & ~(MR_INSTR_FIRST_SUM | MR_INSTR_UPDATE))
+		return mr_fail(MR_ECONFIG, "%s: unknown flags %u", mr_unroll_name(g, node, name), in->flags);
+	if (sums(in->op) && first != !!(in->flags & MR_INSTR_FIRST_SUM))
+		return mr_fail(MR_ECONFIG, "%s: is %sthe first gradient of its sum, but marked as if it were%s",
+			       mr_unroll_name(g, node, name), first ? "" : "not ", first ? " not" : "");
+	if (!(in->flags & MR_INSTR_UPDATE))
+		return MR_OK;
+	if (g->plan->contract.clip || mr_stage_has_ar(g->plan, in->stage))
+		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update has to wait for %s", mr_unroll_name(g, node, name),
+			       g->plan->contract.clip ? "the norms of all stages" : "a reduction");
+	if (mr_unroll_target(g, node) != version || by_version(g, g->last_sum, in->stage, version) != node)
+		return mr_fail(MR_ECONFIG, "%s: updates to version %" PRIu64 " without completing its sum",
+			       mr_unroll_name(g, node, name), mr_unroll_target(g, node));
+	return MR_OK;
+}
+
+/* A new count begins at @node: the one before must be committed by now, by an instruction above in the same list. */
+static mr_status begin_sum(const mr_unroll *g, uint32_t node, const mr_sum_state *s, uint64_t count)
+{
+	uint16_t stage = g->at[node].in->stage;
+	uint32_t commit = by_version(g, g->commit, stage, s->count + 1);
+	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
+
+	if (count <= s->count)
+		return mr_fail(MR_ECONFIG, "%s: goes back to commit %" PRIu64 " after %s", mr_unroll_name(g, node, a), count + 1,
+			       mr_unroll_name(g, s->last, b));
+	if (commit == MR_NO_NODE)
+		return mr_fail(MR_ECONFIG, "%s: begins a new sum, but %s is in one that is never committed", mr_unroll_name(g, node, a),
+			       mr_unroll_name(g, s->last, b));
+	/* On another worker than the owner, F of this count waited for the commit (see mr_check_versions). */
+	if (g->at[commit].worker == g->at[node].worker && commit > node)
+		return mr_fail(MR_ECONFIG, "%s: overwrites a sum that %s has yet to use", mr_unroll_name(g, node, a),
+			       mr_unroll_name(g, commit, b));
+	return MR_OK;
+}
+
+static mr_status enter_sum(const mr_unroll *g, uint32_t node, mr_sum_state *s)
+{
+	uint64_t micro = mr_unroll_micro(g, node), count = micro / g->plan->contract.need;
+	mr_sum_order order = g->plan->contract.sum;
+	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
+	bool first = !s->begun || count != s->count;
+
+	if (first && s->begun)
+		MR_TRY(begin_sum(g, node, s, count));
+	if (!first && order != MR_SUM_LISTED && (micro > mr_unroll_micro(g, s->last)) != (order == MR_SUM_ASCENDING))
+		return mr_fail(MR_ECONFIG, "%s after %s: the contract says that gradients are summed in %s order",
+			       mr_unroll_name(g, node, a), mr_unroll_name(g, s->last, b),
+			       order == MR_SUM_ASCENDING ? "ascending" : "descending");
+	*s = (mr_sum_state){true, node, count};
+	return check_flags(g, node, first);
+}
+
+static mr_status check_sums(const mr_unroll *g)
+{
+	mr_sum_state *s = calloc((size_t)g->plan->n_pipes * g->plan->n_stages, sizeof(*s));
+	mr_status st = s ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the sums of %u stages", g->plan->n_stages);
+
+	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++) {
+		const mr_instr *in = g->at[i].in;
+
+		st = sums(in->op) ? enter_sum(g, i, &s[mr_plan_at(g->plan, in->pipe, in->stage)]) : check_flags(g, i, false);
+	}
+	free(s);
+	return st;
+}
+
+/* The three tables agree with the contract at one version of one stage; U comes in the order of the versions. */
+static mr_status check_version(const mr_unroll *g, uint16_t s, uint64_t v)
+{
+	uint32_t u = by_version(g, g->commit, s, v), before = by_version(g, g->commit, s, v - 1);
+	bool ar = by_version(g, g->reduce, s, v) != MR_NO_NODE, n = by_version(g, g->norm, s, v) != MR_NO_NODE;
+	char name[MR_NODE_TEXT];
+
+	if (u == MR_NO_NODE)
+		return mr_fail(MR_ECONFIG, "U for version %" PRIu64 " of stage %u: missing", v, s);
+	if (ar != mr_stage_has_ar(g->plan, s))
+		return mr_fail(MR_ECONFIG, "AR for version %" PRIu64 " of stage %u: %s", v, s,
+			       ar ? "there is nothing to reduce" : "missing");
+	if (n != g->plan->contract.clip)
+		return mr_fail(MR_ECONFIG, "N for version %" PRIu64 " of stage %u: %s", v, s,
+			       n ? "the contract does not clip" : "missing, but the contract clips");
+	if (v > 1 && before > u)
+		return mr_fail(MR_ECONFIG, "%s: makes version %" PRIu64 " before version %" PRIu64 " is made",
+			       mr_unroll_name(g, u, name), v, v - 1);
+	return MR_OK;
+}
+
+static mr_status check_commit_instr(const mr_unroll *g, uint32_t node)
+{
+	const mr_instr *in = g->at[node].in;
+	uint64_t version = mr_unroll_target(g, node), need = g->plan->contract.need;
+	char name[MR_NODE_TEXT];
+
+	if (in->op != MR_OP_AR && in->op != MR_OP_N && in->op != MR_OP_U)
+		return MR_OK;
+	if (in->pipe)
+		return mr_fail(MR_ECONFIG, "%s: belongs to pipe 0, whose worker owns the weights", mr_unroll_name(g, node, name));
+	if (mr_unroll_micro(g, node) != version * need - 1)
+		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is complete with m%" PRIu64, mr_unroll_name(g, node, name), version,
+			       version * need - 1);
+	if (in->op != MR_OP_U && !(in->op == MR_OP_N ? g->plan->contract.clip : mr_stage_has_ar(g->plan, in->stage)))
+		return mr_fail(MR_ECONFIG, "%s: the contract has no use for it", mr_unroll_name(g, node, name));
+	return MR_OK;
+}
+
+mr_status mr_check_commits(const mr_unroll *g)
+{
+	uint64_t full = mr_check_full(g), need = g->plan->contract.need;
+
+	if (g->plan->contract.coverage == MR_COVER_FORWARD)
+		return MR_OK;
+	if (full % need)
+		return mr_fail(MR_ECONFIG, "%" PRIu64 " micro-batches leave a commit of %" PRIu64 " incomplete", full, need);
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		MR_TRY(check_commit_instr(g, i));
+	for (uint16_t s = 0; s < g->plan->n_stages; s++)
+		for (uint64_t v = 1; v <= full / need; v++)
+			MR_TRY(check_version(g, s, v));
+	return check_sums(g);
+}

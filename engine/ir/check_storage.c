@@ -1,0 +1,130 @@
+/*
+ * check_storage.c - is every slot and buffer free when it is taken, and is what is read what was written?
+ *
+ * Slots belong to one worker: its list shows when they are free. A boundary buffer is not taken before its last content is
+ * released, because the writer waits for that (the storage edges of unroll.h); that the waits end is shown by the absence of
+ * cycles, in the same list or across workers. What remains is that readers name the right buffer, and that the reader of a ring
+ * takes messages in the order in which they are sent.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/check_parts.h"
+
+static size_t cell(const mr_unroll *g, uint16_t stage, uint32_t node)
+{
+	return stage * (size_t)g->n_micro + (size_t)mr_unroll_micro(g, node);
+}
+
+/* @held: [first_slot[place] + slot] the F that took it, or MR_NO_NODE. */
+static mr_status check_slot(const mr_unroll *g, uint32_t node, uint32_t *held, const size_t *first_slot)
+{
+	const mr_plan *p = g->plan;
+	const mr_instr *in = g->at[node].in;
+	size_t at = mr_plan_at(p, in->pipe, in->stage);
+	uint32_t slot = mr_instr_slot(p, in, g->at[node].n), f = g->f[cell(g, in->stage, node)];
+	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
+
+	if (slot >= p->n_slots[at])
+		return mr_fail(MR_ECONFIG, "%s: slot %u of a stage that has %u", mr_unroll_name(g, node, a), slot, p->n_slots[at]);
+	held += first_slot[at];
+	if (in->op == MR_OP_F && held[slot] != MR_NO_NODE)
+		return mr_fail(MR_ECONFIG, "%s: takes slot %u, which still holds what %s saved", mr_unroll_name(g, node, a), slot,
+			       mr_unroll_name(g, held[slot], b));
+	if (in->op == MR_OP_F)
+		held[slot] = node;
+	if (held[slot] != f)
+		return mr_fail(MR_ECONFIG, "%s: uses slot %u, which does not hold what %s saved", mr_unroll_name(g, node, a), slot,
+			       mr_unroll_name(g, f, b));
+	if (g->release[cell(g, in->stage, node)] == node)
+		held[slot] = MR_NO_NODE;
+	return MR_OK;
+}
+
+static mr_status check_slots(const mr_unroll *g)
+{
+	const mr_plan *p = g->plan;
+	size_t places = (size_t)p->n_pipes * p->n_stages, total = 0;
+	size_t *first_slot = malloc(places * sizeof(*first_slot));
+	uint32_t *held;
+	mr_status st;
+
+	for (size_t i = 0; first_slot && i < places; i++) {
+		first_slot[i] = total;
+		total += p->n_slots[i];
+	}
+	held = malloc((total + 1) * sizeof(*held));
+	st = first_slot && held ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %zu slots", total);
+	if (st == MR_OK)
+		memset(held, 0xff, total * sizeof(*held));
+	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++)
+		if (g->at[i].in->op <= MR_OP_W)
+			st = check_slot(g, i, held, first_slot);
+	free(first_slot);
+	free(held);
+	return st;
+}
+
+/* The buffers that @node reads are those that its producers wrote (with MR_MODULO they cannot differ). */
+static mr_status check_reads(const mr_unroll *g, uint32_t node)
+{
+	const mr_plan *p = g->plan;
+	const mr_instr *in = g->at[node].in;
+	bool forward = in->op == MR_OP_F;
+	uint32_t from, wrote, reads;
+	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
+
+	if (in->op == MR_OP_R || in->op > MR_OP_W || in->stage == (forward ? 0 : p->n_stages - 1))
+		return MR_OK;
+	from = forward ? g->f[cell(g, (uint16_t)(in->stage - 1), node)] : g->grad[cell(g, (uint16_t)(in->stage + 1), node)];
+	wrote = mr_instr_out(p, g->at[from].in, g->at[from].n);
+	reads = forward ? mr_instr_in_fwd(p, in, g->at[node].n) : mr_instr_in_bwd(p, in, g->at[node].n);
+	if (wrote != reads)
+		return mr_fail(MR_ECONFIG, "%s: reads %s buffer %u, but %s wrote buffer %u", mr_unroll_name(g, node, a),
+			       forward ? "forward" : "gradient", reads, mr_unroll_name(g, from, b), wrote);
+	return MR_OK;
+}
+
+static bool on_boundary(const mr_unroll *g, uint32_t node, uint8_t pipe, uint16_t stage, bool forward)
+{
+	const mr_instr *in = g->at[node].in;
+
+	return in->stage == stage && in->pipe == pipe &&
+	       (forward ? in->op == MR_OP_F : in->op == MR_OP_B || in->op == MR_OP_I);
+}
+
+/* Messages from @maker to @user: the k-th sent is the k-th taken. */
+static mr_status check_fifo(const mr_unroll *g, uint8_t pipe, uint16_t maker, uint16_t user, bool forward)
+{
+	uint16_t from = mr_plan_worker(g->plan, pipe, maker), to = mr_plan_worker(g->plan, pipe, user);
+	uint32_t i = g->first[from];
+	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
+
+	if (from == to)
+		return MR_OK;
+	for (uint32_t k = g->first[to]; k < g->first[to + 1]; k++) {
+		if (!on_boundary(g, k, pipe, user, forward))
+			continue;
+		while (!on_boundary(g, i, pipe, maker, forward)) /* ends: every taker has its maker, and takers are distinct */
+			i++;
+		if (mr_unroll_micro(g, i) != mr_unroll_micro(g, k))
+			return mr_fail(MR_ECONFIG, "%s: its turn is the output of %s: the boundary is not first in, first out",
+				       mr_unroll_name(g, k, a), mr_unroll_name(g, i, b));
+		i++;
+	}
+	return MR_OK;
+}
+
+mr_status mr_check_storage(const mr_unroll *g)
+{
+	MR_TRY(check_slots(g));
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		MR_TRY(check_reads(g, i));
+	for (unsigned p = 0; p < g->plan->n_pipes; p++)
+		for (uint16_t s = 1; s < g->plan->n_stages; s++) {
+			MR_TRY(check_fifo(g, (uint8_t)p, (uint16_t)(s - 1), s, true));
+			MR_TRY(check_fifo(g, (uint8_t)p, s, (uint16_t)(s - 1), false));
+		}
+	return MR_OK;
+}

@@ -1,0 +1,80 @@
+/*
+ * check_versions.c - does every instruction read the version that the contract's rule names, and is it still there?
+ *
+ * At a worker that owns the stage, "latest" is a number at each place of its list. Version v lies in buffer v mod cap, and the
+ * commit of v + cap overwrites it: a read of v is good as long as latest - v < cap, at the place of the read.
+ *
+ * At another worker (a pipe that only borrows the weights, a tied block) a read is of the own batch's version: F waits for its
+ * commit (deps.h), and its next commit waits through AR for the last gradient of the batch, which comes after all the reads.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "ir/check_parts.h"
+
+typedef struct mr_reads {
+	const mr_unroll *g;
+	uint64_t *latest; /* [n_stages] */
+} mr_reads;
+
+static uint64_t rule(const mr_reads *r, uint32_t node)
+{
+	const mr_unroll *g = r->g;
+	const mr_contract *c = &g->plan->contract;
+	const mr_instr *in = g->at[node].in;
+	uint64_t micro = mr_unroll_micro(g, node);
+
+	if (c->coverage == MR_COVER_FORWARD)
+		return 0;
+	if (in->op != MR_OP_F && c->same_version_b)
+		return mr_unroll_read(g, g->f[in->stage * (size_t)g->n_micro + (size_t)micro]);
+	if (in->op != MR_OP_F || c->read_f == MR_READ_LATEST || (c->read_f == MR_READ_TAG && in->stage == 0))
+		return r->latest[in->stage];
+	if (c->read_f == MR_READ_BATCH)
+		return micro / c->need;
+	return mr_unroll_read(g, g->f[micro]); /* F of stage 0, held to the rule itself */
+}
+
+static mr_status check_read(const mr_reads *r, uint32_t node)
+{
+	const mr_unroll *g = r->g;
+	const mr_plan *p = g->plan;
+	const mr_instr *in = g->at[node].in;
+	uint64_t read = mr_unroll_read(g, node), wanted = rule(r, node), latest = r->latest[in->stage];
+	uint64_t applied_on = mr_unroll_micro(g, node) / p->contract.need;
+	char name[MR_NODE_TEXT];
+
+	if (read != wanted)
+		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 " where the contract says %" PRIu64,
+			       mr_unroll_name(g, node, name), read, wanted);
+	if (mr_stage_owner(p, in->stage) == g->at[node].worker && read > latest)
+		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 ", but only %" PRIu64 " is committed at that place",
+			       mr_unroll_name(g, node, name), read, latest);
+	if (mr_stage_owner(p, in->stage) == g->at[node].worker && latest - read >= p->n_versions[in->stage])
+		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 ", which version %" PRIu64 " has overwritten: stage %u keeps %u",
+			       mr_unroll_name(g, node, name), read, read + p->n_versions[in->stage], in->stage,
+			       p->n_versions[in->stage]);
+	if (in->op == MR_OP_F && applied_on > read && applied_on - read > p->contract.max_staleness &&
+	    p->contract.coverage == MR_COVER_TRAIN)
+		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 " and is applied to version %" PRIu64
+					   ": staleness %" PRIu64 ", the contract claims at most %u",
+			       mr_unroll_name(g, node, name), read, applied_on, applied_on - read, p->contract.max_staleness);
+	return MR_OK;
+}
+
+mr_status mr_check_versions(const mr_unroll *g)
+{
+	mr_reads r = {g, calloc(g->plan->n_stages, sizeof(uint64_t))};
+	mr_status st = r.latest ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the versions of %u stages", g->plan->n_stages);
+
+	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++) {
+		const mr_instr *in = g->at[i].in;
+
+		if (in->op <= MR_OP_W)
+			st = check_read(&r, i);
+		if (in->op == MR_OP_U || (in->op <= MR_OP_W && in->flags & MR_INSTR_UPDATE))
+			r.latest[in->stage] = mr_unroll_target(g, i);
+	}
+	free(r.latest);
+	return st;
+}
