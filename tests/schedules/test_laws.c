@@ -1,0 +1,211 @@
+/*
+ * What every registered system must keep over a grid of workers, micro-batches and options: it can be lowered and passes the
+ * checker, and its claims about time, memory and staleness are true. A new line in schedules.def is tested here by itself.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "check.h"
+#include "ir/check.h"
+#include "ir/lower.h"
+#include "ir/metrics.h"
+#include "ir/text.h"
+#include "sched_help.h"
+
+static mr_metrics *metrics_of(const mr_plan *plan, uint32_t n_bodies)
+{
+	mr_metrics *m = NULL;
+	mr_walk *walk = NULL;
+
+	MR_CHECK_OK(mr_metrics_walk(plan, 1, 1, 1, 0, n_bodies, &walk));
+	MR_CHECK_OK(mr_metrics_create(plan, walk, &m));
+	mr_walk_destroy(walk);
+	return m;
+}
+
+static double longest_busy(const mr_metrics *m)
+{
+	double most = 0;
+
+	for (unsigned w = 0; w < m->n_workers; w++)
+		most = fmax(most, m->busy[w]);
+	return most;
+}
+
+static void keeps_its_claims(const sched_case *c, const mr_plan *plan)
+{
+	mr_sched_claims claims = sched_claims(c);
+	mr_metrics *m = metrics_of(plan, 1);
+	unsigned last = plan->n_stages - 1u;
+
+	if (claims.bubble_time >= 0)
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, fabs(m->makespan - longest_busy(m) - claims.bubble_time) < 1e-9));
+	if (claims.peak_slots_first)
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, m->slots[0] == claims.peak_slots_first));
+	if (claims.peak_slots_last)
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, m->slots[last] == claims.peak_slots_last));
+	if (claims.versions_first)
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, m->versions[0] == claims.versions_first));
+	if (claims.versions_last)
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, m->versions[last] == claims.versions_last));
+	for (unsigned s = 0; s <= last; s++)
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, m->staleness[s] <= plan->contract.max_staleness));
+	mr_metrics_destroy(m);
+}
+
+/* Each stage commits as often as the header says, `need` micro-batches a time. */
+static void commits_as_stated(const sched_case *c, const mr_plan *plan)
+{
+	mr_section section = c->finite ? MR_PROLOGUE : MR_BODY;
+	uint32_t *updates = calloc(plan->n_stages, sizeof(*updates));
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(updates);
+	for (uint16_t w = 0; w < plan->n_workers; w++) {
+		const mr_list *list = mr_plan_list(plan, w, section);
+
+		for (uint32_t i = 0; i < list->n; i++)
+			updates[list->at[i].stage] += list->at[i].op == MR_OP_U;
+	}
+	for (uint16_t s = 0; s < plan->n_stages; s++)
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, updates[s] == plan->commits));
+	CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->n_micro == plan->commits * plan->contract.need));
+	free(updates);
+}
+
+static void comes_back_from_text(const sched_case *c, const mr_plan *plan)
+{
+	mr_plan *read = NULL;
+	mr_strbuf text;
+
+	mr_strbuf_init(&text);
+	MR_CHECK_OK(mr_text_print(plan, &text));
+	MR_CHECK_OK(mr_text_read(mr_strbuf_text(&text), text.len, &read));
+	CU_ASSERT_TRUE_FATAL(sched_blame(c, mr_plan_hash(read) == mr_plan_hash(plan)));
+	mr_strbuf_fini(&text);
+	mr_plan_destroy(read);
+}
+
+static void one_case(const sched_case *c)
+{
+	mr_plan *plan = sched_lowered(c);
+
+	keeps_its_claims(c, plan);
+	commits_as_stated(c, plan);
+	comes_back_from_text(c, plan);
+	mr_plan_destroy(plan);
+}
+
+static void laws_hold_over_the_grid(void)
+{
+	sched_grid(one_case);
+}
+
+static void laws_same_plan_each_time(void)
+{
+	for (size_t i = 0; mr_schedule_at(i); i++) {
+		sched_case c = {.ops = mr_schedule_at(i), .n_workers = 4, .n_micro = 8};
+		mr_plan *a = sched_lowered(&c), *b = sched_lowered(&c);
+
+		CU_ASSERT_TRUE(sched_blame(&c, mr_plan_hash(a) == mr_plan_hash(b)));
+		mr_plan_destroy(a);
+		mr_plan_destroy(b);
+	}
+}
+
+/* A repeating plan means what the finite one says: its unrolled bodies are the beginning of the finite list. */
+static void compare_unrolled(const sched_case *c, uint32_t n_bodies)
+{
+	sched_case flat_case = *c;
+	mr_plan *endless = sched_lowered(c), *unrolled = NULL, *flat;
+
+	flat_case.finite = true;
+	flat_case.n_micro = n_bodies + c->n_workers - 1u;
+	flat = sched_lowered(&flat_case);
+	MR_CHECK_OK(mr_plan_unroll(endless, n_bodies, &unrolled));
+	for (uint16_t w = 0; w < c->n_workers; w++) {
+		const mr_list *x = mr_plan_list(unrolled, w, MR_PROLOGUE), *y = mr_plan_list(flat, w, MR_PROLOGUE);
+
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, x->n <= y->n && x->n == c->n_workers - 1u - w + 3 * n_bodies));
+		for (uint32_t i = 0; i < x->n; i++) {
+			const mr_instr *p = &x->at[i], *q = &y->at[i];
+			bool reads = p->op == MR_OP_F || p->op == MR_OP_B;
+			bool same = p->op == q->op && p->micro == q->micro && p->stage == q->stage && p->pipe == q->pipe &&
+				    p->flags == q->flags && p->span == q->span &&
+				    (reads ? p->read == q->read : p->target == q->target);
+
+			CU_ASSERT_TRUE_FATAL(sched_blame(c, same));
+		}
+	}
+	mr_plan_destroy(unrolled);
+	mr_plan_destroy(endless);
+	mr_plan_destroy(flat);
+}
+
+static void laws_bodies_equal_the_flat_list(void)
+{
+	static const char *const sync[] = {"false", "true"};
+
+	for (uint16_t d = 1; d <= 8; d++)
+		for (unsigned k = 0; k < 2; k++) {
+			sched_case c = {mr_schedule_find("pipedream"), d, 1, false, "vertical_sync", sync[k]};
+
+			CU_ASSERT_PTR_NOT_NULL_FATAL(c.ops);
+			compare_unrolled(&c, 3);
+			compare_unrolled(&c, 2u * d + 3);
+		}
+}
+
+/* In the steady state nothing idles: one iteration of the endless body takes as long as its work. */
+static void laws_pipedream_has_no_bubble(void)
+{
+	for (uint16_t d = 1; d <= 8; d++) {
+		sched_case c = {.ops = mr_schedule_find("pipedream"), .n_workers = d, .n_micro = 1};
+		mr_plan *plan = sched_lowered(&c);
+		mr_metrics *m = metrics_of(plan, 4u * d);
+
+		CU_ASSERT_DOUBLE_EQUAL(m->period, 3, 1e-9);
+		CU_ASSERT_DOUBLE_EQUAL(m->bubble_period, 0, 1e-9);
+		for (uint16_t s = 0; s < d; s++) {
+			CU_ASSERT_EQUAL(m->slots[s], d - s);
+			CU_ASSERT_EQUAL(m->versions[s], d - s);
+			CU_ASSERT_EQUAL(m->staleness[s], d - 1 - s);
+		}
+		mr_metrics_destroy(m);
+		mr_plan_destroy(plan);
+	}
+}
+
+/* The reason for 1f1b: the time of gpipe with min(T, D - w) micro-batches in memory instead of T. */
+static void laws_1f1b_against_gpipe(void)
+{
+	for (uint16_t d = 1; d <= 8; d++)
+		for (uint32_t t = 1; t <= 3u * d; t += d) {
+			sched_case one = {.ops = mr_schedule_find("1f1b"), .n_workers = d, .n_micro = t};
+			sched_case two = {.ops = mr_schedule_find("gpipe"), .n_workers = d, .n_micro = t};
+			mr_plan *a = sched_lowered(&one), *b = sched_lowered(&two);
+			mr_metrics *m = metrics_of(a, 1), *n = metrics_of(b, 1);
+
+			CU_ASSERT_DOUBLE_EQUAL(m->makespan, n->makespan, 1e-9);
+			for (uint16_t w = 0; w < d; w++) {
+				CU_ASSERT_EQUAL(m->slots[w], t < (uint32_t)(d - w) ? t : (uint32_t)(d - w));
+				CU_ASSERT_EQUAL(m->peak_until_w[w], m->slots[w]);
+				CU_ASSERT_EQUAL(n->peak_until_w[w], t);
+			}
+			mr_metrics_destroy(m);
+			mr_metrics_destroy(n);
+			mr_plan_destroy(a);
+			mr_plan_destroy(b);
+		}
+}
+
+void mr_suite_laws(void); /* the runner declares it too */
+
+void mr_suite_laws(void)
+{
+	MR_SUITE("laws");
+	MR_TEST(laws_hold_over_the_grid);
+	MR_TEST(laws_same_plan_each_time);
+	MR_TEST(laws_bodies_equal_the_flat_list);
+	MR_TEST(laws_pipedream_has_no_bubble);
+	MR_TEST(laws_1f1b_against_gpipe);
+}

@@ -1,0 +1,112 @@
+/* The registry finds systems by name, and refuses what no system can do with a sentence. */
+#include "schedules/registry.h"
+
+#include <string.h>
+
+#include "check.h"
+
+static void registry_names_are_complete_and_unique(void)
+{
+	size_t n = 0;
+
+	for (; mr_schedule_at(n); n++) {
+		const mr_sched_ops *ops = mr_schedule_at(n);
+
+		CU_ASSERT_PTR_EQUAL(mr_schedule_find(ops->name), ops);
+		CU_ASSERT(strlen(ops->summary) > 10 && strlen(ops->source) > 10);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(ops->emit);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(ops->default_micro);
+		CU_ASSERT(ops->default_micro(4) >= 1);
+		if (ops->asynchronous)
+			CU_ASSERT_EQUAL(ops->default_micro(4), 1);
+	}
+	CU_ASSERT(n >= 3);
+	CU_ASSERT_PTR_NULL(mr_schedule_at(n + 1));
+}
+
+static void registry_unknown_names(void)
+{
+	const mr_sched_ops *ops = NULL;
+
+	CU_ASSERT_PTR_NULL(mr_schedule_find("sequential"));
+	CU_ASSERT_PTR_NULL(mr_schedule_find(""));
+	CU_ASSERT_STRING_EQUAL(mr_schedule_nearest("pipdream"), "pipedream");
+	CU_ASSERT_STRING_EQUAL(mr_schedule_nearest("gpip"), "gpipe");
+	CU_ASSERT_PTR_NULL(mr_schedule_nearest("completely-else"));
+	MR_CHECK_OK(mr_schedule_get("1f1b", &ops));
+	CU_ASSERT_STRING_EQUAL(ops->name, "1f1b");
+	MR_CHECK_FAIL(mr_schedule_get("1f1d", &ops), MR_ECONFIG, "no system is called \"1f1d\"; did you mean \"1f1b\"?");
+	MR_CHECK_FAIL(mr_schedule_get("zeppelin", &ops), MR_ECONFIG, "(known: gpipe, 1f1b, pipedream");
+}
+
+static void registry_odd_requests(void)
+{
+	static const struct {
+		mr_sched_args args;
+		const char *part;
+	} odd[] = {
+		{{.n_workers = 0, .chunks = 1, .n_micro = 1}, "at least 1 worker"},
+		{{.n_workers = 2, .chunks = 0, .n_micro = 1}, "at least 1 worker, 1 chunk"},
+		{{.n_workers = 2, .chunks = 1, .n_micro = 0}, "got 2, 1 and 0"},
+		{{.n_workers = 2, .chunks = 2, .n_micro = 4}, "chunks must be 1, got 2"},
+		{{.n_workers = 2, .chunks = 1, .n_micro = UINT32_MAX, .finite = true}, "more than a plan may hold"},
+		{{.n_workers = 65535, .chunks = 1, .n_micro = 65535, .finite = true}, "65535 micro-batches on 65535 workers"},
+		{{.n_workers = 65535, .chunks = 1, .n_micro = 1, .finite = true}, "too large"},
+	};
+	mr_plan *plan = NULL;
+
+	for (size_t s = 0; mr_schedule_at(s); s++)
+		for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+			const mr_sched_ops *ops = mr_schedule_at(s);
+
+			MR_CHECK_FAIL(mr_schedule_emit(ops, &odd[i].args, &plan), MR_ECONFIG, odd[i].part);
+			CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), ops->name));
+		}
+	CU_ASSERT_PTR_NULL(plan);
+}
+
+static void registry_options(void)
+{
+	mr_values *v = NULL;
+
+	MR_CHECK_OK(mr_values_create(mr_schedule_find("gpipe")->options, &v));
+	CU_ASSERT_STRING_EQUAL(mr_values_string(v, "backward"), "fifo");
+	MR_CHECK_FAIL(mr_values_set_text(v, "backward", "filo"), MR_ECONFIG, "fifo|lifo");
+	MR_CHECK_FAIL(mr_values_set_text(v, "foreward", "fifo"), MR_ECONFIG, "backward");
+	mr_values_destroy(v);
+	MR_CHECK_OK(mr_values_create(mr_schedule_find("pipedream")->options, &v));
+	CU_ASSERT_FALSE(mr_values_bool(v, "vertical_sync"));
+	mr_values_destroy(v);
+}
+
+/* The door through which systems emit lets nothing through that a plan could not hold. */
+static void registry_emit_guards(void)
+{
+	mr_plan *plan = NULL;
+
+	MR_CHECK_OK(mr_plan_create(2, 2, 1, &plan));
+	plan->worker_of[1] = 1;
+	MR_CHECK_OK(mr_sched_emit(plan, 0, MR_BODY, MR_OP_F, 3, 0, 0));
+	MR_CHECK_FAIL(mr_sched_emit(plan, 0, MR_BODY, MR_OP_U, 0, 0, 0), MR_EINVAL, "U is not for a system to emit");
+	MR_CHECK_FAIL(mr_sched_emit(plan, 2, MR_BODY, MR_OP_F, 0, 0, 0), MR_EINVAL, "worker 2 of 2");
+	MR_CHECK_FAIL(mr_sched_emit(plan, 0, MR_BODY, MR_OP_F, 0, 2, 0), MR_EINVAL, "stage 2 of 2");
+	MR_CHECK_FAIL(mr_sched_emit(plan, 0, MR_BODY, MR_OP_F, 0, 0, 1), MR_EINVAL, "pipe 1 of 1");
+	MR_CHECK_FAIL(mr_sched_emit(plan, 0, MR_N_SECTIONS, MR_OP_F, 0, 0, 0), MR_EINVAL, "section 3");
+	MR_CHECK_FAIL(mr_sched_emit(plan, 0, MR_BODY, MR_OP_W, 0, 1, 0), MR_EINVAL, "belongs to worker 1, not to 0");
+	CU_ASSERT_EQUAL(mr_plan_list(plan, 0, MR_BODY)->n, 1);
+	CU_ASSERT_EQUAL(mr_plan_list(plan, 0, MR_BODY)->at[0].micro, 3);
+	CU_ASSERT_EQUAL(mr_plan_list(plan, 0, MR_BODY)->at[0].span, 1);
+	mr_plan_destroy(plan);
+}
+
+void mr_suite_registry(void); /* the runner declares it too */
+
+void mr_suite_registry(void)
+{
+	MR_SUITE("registry");
+	MR_TEST(registry_names_are_complete_and_unique);
+	MR_TEST(registry_unknown_names);
+	MR_TEST(registry_odd_requests);
+	MR_TEST(registry_options);
+	MR_TEST(registry_emit_guards);
+}
