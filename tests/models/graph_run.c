@@ -1,0 +1,185 @@
+#include "graph_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+/* What one node saves between its calls. */
+struct graph_run_node {
+	mr_layer_needs needs;
+	void *aux_i, *aux_w, *kept, *scratch;
+};
+
+double graph_run_get(const graph_run *r, const void *buffer, int64_t i)
+{
+	return r->k->dtype == MR_F64 ? ((const double *)buffer)[i] : ((const float *)buffer)[i];
+}
+
+void graph_run_set(const graph_run *r, void *buffer, int64_t i, double x)
+{
+	if (r->k->dtype == MR_F64)
+		((double *)buffer)[i] = x;
+	else
+		((float *)buffer)[i] = (float)x;
+}
+
+static void *take(size_t bytes)
+{
+	void *p = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(posix_memalign(&p, 64, bytes ? bytes : 1), 0);
+	memset(p, 0xff, bytes);
+	return p;
+}
+
+static void **take_list(uint32_t n)
+{
+	void **list = calloc(n ? n : 1, sizeof(*list));
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(list);
+	return list;
+}
+
+static void take_tensors(graph_run *r, uint64_t seed)
+{
+	const mr_graph *g = r->g;
+	size_t size = mr_dtype_bytes(r->k->dtype);
+
+	for (uint32_t v = 1; v < g->n_values; v++) {
+		size_t bytes = (size_t)r->samples * mr_shape_bytes(g->values[v].shape, r->k->dtype);
+
+		r->value[v] = take(bytes);
+		r->gradient[v] = take(bytes);
+	}
+	for (uint32_t p = 0; p < g->n_params; p++) {
+		r->dw[p] = take((size_t)g->params[p].n * size);
+		if (g->params[p].tied_to >= 0) {
+			r->w[p] = r->w[g->params[p].tied_to];
+			continue;
+		}
+		r->w[p] = take((size_t)g->params[p].n * size);
+		mr_graph_init_param(g, p, seed, r->k->dtype, r->w[p]);
+	}
+}
+
+void graph_run_init(graph_run *r, const mr_graph *g, const mr_kernels *k, int64_t samples, uint64_t seed)
+{
+	*r = (graph_run){.g = g, .k = k, .samples = samples, .seed = seed, .train = true};
+	MR_CHECK_OK(k->ctx_create(1, &r->kc));
+	r->value = take_list(g->n_values);
+	r->gradient = take_list(g->n_values);
+	r->w = take_list(g->n_params);
+	r->dw = take_list(g->n_params);
+	take_tensors(r, seed);
+	r->node = calloc(g->n_nodes, sizeof(*r->node));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(r->node);
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		struct graph_run_node *n = &r->node[i];
+		const mr_node *node = &g->nodes[i];
+
+		node->ops->needs(&node->cfg, g->values[node->in[0]].shape, samples, k, &n->needs);
+		n->aux_i = take(n->needs.aux_i);
+		n->aux_w = take(n->needs.aux_w);
+		n->kept = take(n->needs.kept);
+		n->scratch = take(n->needs.scratch);
+	}
+}
+
+void graph_run_fini(graph_run *r)
+{
+	for (uint32_t v = 1; v < r->g->n_values; v++) {
+		free(r->value[v]);
+		free(r->gradient[v]);
+	}
+	for (uint32_t p = 0; p < r->g->n_params; p++) {
+		free(r->dw[p]);
+		if (r->g->params[p].tied_to < 0)
+			free(r->w[p]);
+	}
+	for (uint32_t i = 0; i < r->g->n_nodes; i++) {
+		free(r->node[i].aux_i);
+		free(r->node[i].aux_w);
+		free(r->node[i].kept);
+		free(r->node[i].scratch);
+	}
+	free(r->node);
+	free(r->value);
+	free(r->gradient);
+	free(r->w);
+	free(r->dw);
+	r->k->ctx_destroy(r->kc);
+}
+
+static mr_layer_call call_of(const graph_run *r, uint32_t i)
+{
+	const mr_node *node = &r->g->nodes[i];
+	const struct graph_run_node *n = &r->node[i];
+	mr_layer_call c = {
+		.k = r->k,
+		.kc = r->kc,
+		.cfg = &node->cfg,
+		.in = r->g->values[node->in[0]].shape,
+		.samples = r->samples,
+		.w = (const void *const *)(r->w + node->first_param),
+		.dw = r->dw + node->first_param,
+		.aux_i = n->aux_i,
+		.aux_w = n->aux_w,
+		.kept = n->kept,
+		.scratch = n->scratch,
+		.train = r->train,
+		.mask = {.seed = r->seed, .layer = node->number},
+	};
+
+	for (uint32_t j = 0; j < node->n_in; j++)
+		c.x[j] = r->value[node->in[j]];
+	if (!node->ops->loss) {
+		c.out = r->g->values[node->out].shape;
+		c.y = r->value[node->out];
+		c.dy = r->gradient[node->out];
+	}
+	return c;
+}
+
+double graph_run_forward(graph_run *r, const void *input, const void *target)
+{
+	double loss = 0;
+
+	r->value[0] = (void *)input;
+	for (uint32_t i = 0; i < r->g->n_nodes; i++) {
+		const mr_node *node = &r->g->nodes[i];
+		mr_layer_call c = call_of(r, i);
+
+		if (node->ops->loss) { /* it overwrites its input by the gradient */
+			const mr_value *v = &r->g->values[node->in[0]];
+
+			memcpy(r->gradient[node->in[0]], c.x[0],
+			       (size_t)r->samples * mr_shape_bytes(v->shape, r->k->dtype));
+			c.x[0] = r->gradient[node->in[0]];
+			c.target = target;
+			c.loss = &loss;
+		}
+		MR_CHECK_OK(node->ops->forward(&c));
+	}
+	return loss;
+}
+
+void graph_run_backward(graph_run *r, bool add)
+{
+	for (uint32_t i = r->g->n_nodes - 1; i-- > 0;) {
+		const mr_node *node = &r->g->nodes[i];
+		mr_layer_call c = call_of(r, i);
+
+		for (uint32_t j = 0; j < node->n_in; j++)
+			if (mr_graph_wants_dx(r->g, i, j)) {
+				c.dx[j] = r->gradient[node->in[j]];
+				/* the last reader is the first to hand a gradient back */
+				c.dx_add[j] = i != r->g->values[node->in[j]].last_use ||
+					      (j == 1 && node->in[0] == node->in[1]);
+			}
+		c.dw_add = add;
+		MR_CHECK_OK(node->ops->backward_input(&c));
+		if (node->ops->backward_weight)
+			MR_CHECK_OK(node->ops->backward_weight(&c));
+	}
+}

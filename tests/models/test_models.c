@@ -1,0 +1,321 @@
+/* test_models.c - the registry, the options of each model, and the shape of the graphs that they give. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "check.h"
+#include "graph_run.h"
+#include "models/registry.h"
+#include "planner/partition.h"
+
+static const mr_model_data classes = {.input = {1, 6, false}, .target = {1, 1, true}, .classes = 4};
+static const mr_model_data numbers = {.input = {1, 6, false}, .target = {1, 3, false}};
+static const mr_model_data one_number = {.input = {1, 1, false}, .target = {1, 1, false}};
+
+static mr_model_data text(int64_t context, int64_t vocab)
+{
+	return (mr_model_data){.input = {context, 1, true}, .target = {context, 1, true}, .classes = vocab};
+}
+
+/* Build @model with "key=value" settings (up to 6, NULL ends them). */
+static mr_status build(const char *model, const char *const *settings, const mr_model_data *data, mr_graph **out)
+{
+	const mr_model_ops *ops;
+	mr_values *values;
+	mr_status st;
+
+	MR_CHECK_OK(mr_model_get(model, &ops));
+	MR_CHECK_OK(mr_values_create(ops->options, &values));
+	for (; *settings; settings++) {
+		char key[32];
+		const char *equals = strchr(*settings, '=');
+
+		snprintf(key, sizeof(key), "%.*s", (int)(equals - *settings), *settings);
+		MR_CHECK_OK(mr_values_set_text(values, key, equals + 1));
+	}
+	st = mr_model_build(ops, values, data, out);
+	mr_values_destroy(values);
+	return st;
+}
+
+#define SETTINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define DEFAULTS ((const char *const[]){NULL})
+
+static void every_model_is_listed_and_has_working_defaults(void)
+{
+	const mr_model_ops *ops;
+
+	for (size_t i = 0; (ops = mr_model_at(i)); i++) {
+		const mr_model_data kinds[] = {classes, numbers, one_number, text(128, 17)};
+		mr_values *values;
+		int n_built = 0;
+
+		CU_ASSERT_PTR_EQUAL(mr_model_find(ops->name), ops);
+		CU_ASSERT_PTR_NOT_NULL(ops->summary);
+		MR_CHECK_OK(mr_values_create(ops->options, &values));
+		CU_ASSERT_PTR_NULL(mr_values_missing(values));
+		CU_ASSERT_EQUAL(mr_model_context(ops, values), strcmp(ops->name, "gpt") ? 0 : 128);
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+			mr_graph *g = NULL;
+			mr_status st = mr_model_build(ops, values, &kinds[k], &g);
+
+			n_built += st == MR_OK;
+			CU_ASSERT((st == MR_OK) == (g != NULL));
+			mr_graph_destroy(g);
+		}
+		CU_ASSERT(n_built > 0);
+		mr_values_destroy(values);
+	}
+	CU_ASSERT_PTR_NULL(mr_model_find("resnet"));
+}
+
+static void an_unknown_model_is_one_sentence(void)
+{
+	const mr_model_ops *ops;
+
+	MR_CHECK_FAIL(mr_model_get("gtp", &ops), MR_ECONFIG, "did you mean \"gpt\"? (known: mlp, gpt, chain)");
+	MR_CHECK_FAIL(mr_model_get("transformer", &ops), MR_ECONFIG, "\"transformer\" (known:");
+}
+
+/* --- mlp --- */
+
+static void an_mlp_is_what_its_options_say(void)
+{
+	mr_graph *g;
+
+	MR_CHECK_OK(build("mlp", SETTINGS("hidden=[5, 7]", "activation=gelu"), &classes, &g));
+	CU_ASSERT_EQUAL_FATAL(g->n_nodes, 4);
+	CU_ASSERT_STRING_EQUAL(g->nodes[0].name, "fc.0");
+	CU_ASSERT(g->nodes[0].cfg.out == 5 && g->nodes[1].cfg.out == 7 && g->nodes[2].cfg.out == 4);
+	CU_ASSERT(g->nodes[1].cfg.act == MR_ACT_GELU && g->nodes[2].cfg.act == MR_ACT_NONE);
+	CU_ASSERT_STRING_EQUAL(g->nodes[3].ops->name, "softmax_xent");
+	CU_ASSERT_EQUAL(mr_graph_max_stages(g), 3);
+	CU_ASSERT_EQUAL(mr_graph_n_params(g), 6 * 5 + 5 + 5 * 7 + 7 + 7 * 4 + 4);
+	CU_ASSERT_EQUAL(mr_graph_flops_train(g), 6 * (30 + 35 + 28) - 2 * 30);
+	mr_graph_destroy(g);
+
+	MR_CHECK_OK(build("mlp", SETTINGS("width=9", "depth=4"), &numbers, &g));
+	CU_ASSERT_EQUAL_FATAL(g->n_nodes, 6);
+	CU_ASSERT(g->nodes[3].cfg.out == 9 && g->nodes[3].cfg.act == MR_ACT_RELU && g->nodes[4].cfg.out == 3);
+	CU_ASSERT_STRING_EQUAL(g->nodes[5].ops->name, "mse");
+	CU_ASSERT_DOUBLE_EQUAL(g->params[0].std, sqrt(2.0 / 6), 1e-15); /* He in front of ReLU */
+	CU_ASSERT_DOUBLE_EQUAL(g->params[8].std, sqrt(1.0 / 9), 1e-15); /* and not in front of the loss */
+	mr_graph_destroy(g);
+
+	MR_CHECK_OK(build("mlp", SETTINGS("depth=0"), &numbers, &g));
+	CU_ASSERT_EQUAL(g->n_nodes, 2);
+	mr_graph_destroy(g);
+}
+
+static void a_wrong_mlp_is_refused(void)
+{
+	mr_model_data tokens = text(8, 4);
+	mr_graph *g;
+
+	MR_CHECK_FAIL(build("mlp", SETTINGS("hidden=[5]", "depth=2"), &classes, &g), MR_ECONFIG, "mlp: give either");
+	MR_CHECK_FAIL(build("mlp", SETTINGS("hidden=[5.5]"), &classes, &g), MR_ECONFIG, "whole number, got 5.5");
+	MR_CHECK_FAIL(build("mlp", DEFAULTS, &tokens, &g), MR_ECONFIG, "mlp: takes numbers as input");
+	CU_ASSERT_PTR_NULL(g);
+}
+
+/* --- chain --- */
+
+static void a_chain_is_one_weight_a_stage(void)
+{
+	mr_graph *g;
+	mr_partition p;
+	double w;
+
+	MR_CHECK_OK(build("chain", SETTINGS("depth=5", "init=[0.5, 1, 1.5, 2, 2.5]"), &one_number, &g));
+	CU_ASSERT_EQUAL(mr_graph_max_stages(g), 5);
+	MR_CHECK_OK(mr_partition_auto(g, 5, 1, mr_kernels_find("reference", MR_F64), &p));
+	for (uint32_t s = 0; s < 5; s++) {
+		CU_ASSERT_EQUAL(p.first[s], s);
+		CU_ASSERT(g->nodes[s].first_param == s && g->nodes[s].n_params == 1);
+		mr_graph_init_param(g, s, 1, MR_F64, &w);
+		CU_ASSERT_EQUAL(w, 0.5 * (s + 1));
+	}
+	mr_partition_fini(&p);
+	mr_graph_destroy(g);
+}
+
+static void a_chain_does_its_formula(void)
+{
+	mr_graph *g;
+	graph_run r;
+	const double x[2] = {2, -1}, y[2] = {1, 0.5};
+	double a[2] = {2 * 0.7 * 0.7 * 0.7, -0.7 * 0.7 * 0.7}, loss = 0, dw = 0;
+
+	MR_CHECK_OK(build("chain", SETTINGS("depth=3", "init=[0.7]"), &one_number, &g));
+	graph_run_init(&r, g, mr_kernels_find("reference", MR_F64), 2, 1);
+	for (int i = 0; i < 2; i++) {
+		loss += (a[i] - y[i]) * (a[i] - y[i]) / 4;
+		dw += (a[i] - y[i]) * a[i] / 0.7 / 2;
+	}
+	CU_ASSERT_DOUBLE_EQUAL(graph_run_forward(&r, x, y), loss, 1e-15);
+	graph_run_backward(&r, false);
+	for (uint32_t p = 0; p < 3; p++)
+		CU_ASSERT_DOUBLE_EQUAL(graph_run_get(&r, r.dw[p], 0), dw, 1e-15);
+	graph_run_fini(&r);
+	mr_graph_destroy(g);
+}
+
+static void a_wrong_chain_is_refused(void)
+{
+	mr_graph *g;
+
+	MR_CHECK_FAIL(build("chain", SETTINGS("depth=3", "init=[1, 2]"), &one_number, &g), MR_ECONFIG, "1 value or 3");
+	MR_CHECK_FAIL(build("chain", SETTINGS("init=[]"), &one_number, &g), MR_ECONFIG, "got 0");
+	MR_CHECK_FAIL(build("chain", DEFAULTS, &numbers, &g), MR_ECONFIG, "the data has 1 x 6 numbers");
+	MR_CHECK_FAIL(build("chain", DEFAULTS, &classes, &g), MR_ECONFIG, "chain: takes one number");
+}
+
+/* --- gpt --- */
+
+static void gpt2_small_has_its_size(void)
+{
+	const mr_model_data data = text(64, 50257);
+	double block = 12.0 * 768 * 768, head = 768.0 * 50257;
+	mr_graph *g;
+	uint32_t head_weight;
+
+	MR_CHECK_OK(build("gpt", SETTINGS("layers=12", "width=768", "heads=12", "context=1024", "tied=true"), &data,
+			  &g));
+	CU_ASSERT_EQUAL(mr_graph_n_params(g), 124439808); /* as published */
+	CU_ASSERT_EQUAL(mr_graph_flops_forward(g), 64 * 2 * (12 * block + head) + 12 * 4 * 64.0 * 64 * 768);
+	CU_ASSERT_EQUAL(mr_graph_flops_train(g), 64 * 6 * (12 * block + head) + 12 * 12 * 64.0 * 64 * 768);
+	head_weight = mr_graph_find_param(g, "lm_head.weight");
+	CU_ASSERT_EQUAL(g->params[head_weight].tied_to, (int32_t)mr_graph_find_param(g, "wte.weight"));
+	mr_graph_destroy(g);
+}
+
+static void gpt_starts_as_gpt2(void)
+{
+	const mr_model_data data = text(8, 20);
+	mr_graph *g;
+
+	MR_CHECK_OK(build("gpt", SETTINGS("layers=2", "width=16", "context=8"), &data, &g));
+	for (uint32_t p = 0; p < g->n_params; p++) {
+		const mr_param *param = &g->params[p];
+		bool residual = strstr(param->name, "c_proj.weight") != NULL;
+
+		CU_ASSERT_EQUAL(param->decay, param->rank == 2);
+		if (param->rank == 2) {
+			CU_ASSERT_EQUAL(param->init, MR_INIT_NORMAL);
+			CU_ASSERT_DOUBLE_EQUAL(param->std, residual ? 0.01 : 0.02, 1e-15); /* 0.02 / sqrt(2 * 2) */
+		} else {
+			bool gain = strstr(param->name, "ln_") && strstr(param->name, "weight");
+
+			CU_ASSERT_EQUAL(param->init, gain ? MR_INIT_ONE : MR_INIT_ZERO);
+		}
+	}
+	CU_ASSERT_STRING_EQUAL(g->params[2].name, "h.0.ln_1.weight");
+	CU_ASSERT(mr_graph_find_param(g, "h.1.mlp.c_proj.bias") != UINT32_MAX);
+	CU_ASSERT_EQUAL(mr_graph_find_param(g, "lm_head.bias"), UINT32_MAX);
+	mr_graph_destroy(g);
+}
+
+static void gpt_is_cut_at_its_norms(void)
+{
+	static const char *const places[] = {
+		"embed", "h.0.ln_1", "h.0.ln_2", "h.1.ln_1", "h.1.ln_2", "ln_f", "lm_head",
+	};
+	const mr_model_data data = text(8, 20);
+	mr_graph *g;
+	uint32_t n = 0;
+
+	MR_CHECK_OK(build("gpt", SETTINGS("layers=2", "width=16", "context=8"), &data, &g));
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		if (mr_graph_cut_ok(g, i)) {
+			CU_ASSERT_FATAL(n < 7);
+			CU_ASSERT_STRING_EQUAL(g->nodes[i].name, places[n]);
+			n++;
+		}
+	CU_ASSERT_EQUAL(n, 7);
+	CU_ASSERT_EQUAL(mr_graph_find_node(g, "h.1"), mr_graph_find_node(g, "h.1.ln_1"));
+	mr_graph_destroy(g);
+}
+
+static void a_wrong_gpt_is_refused(void)
+{
+	const mr_model_data data = text(8, 20);
+	mr_graph *g;
+
+	MR_CHECK_FAIL(build("gpt", DEFAULTS, &numbers, &g), MR_ECONFIG, "takes tokens, the data has 1 x 6 numbers");
+	MR_CHECK_FAIL(build("gpt", SETTINGS("heads=3", "width=16"), &data, &g), MR_ECONFIG, "3 heads cannot share");
+	MR_CHECK_FAIL(build("gpt", SETTINGS("context=7"), &data, &g), MR_ECONFIG, "embed: embedding knows 7 positions");
+}
+
+/* The loss of @r with every weight moved by @step along @direction. */
+static double loss_along(graph_run *r, double *const *direction, double step, const int32_t *input,
+			 const int32_t *target)
+{
+	double loss = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t p = 0; p < r->g->n_params; p++)
+			for (int64_t i = 0; i < r->g->params[p].n; i++)
+				((double *)r->w[p])[i] += (pass ? -step : step) * direction[p][i];
+		if (!pass)
+			loss = graph_run_forward(r, input, target);
+	}
+	return loss;
+}
+
+/* With dropout, which no golden has: the derivative of the loss along a random direction of all weights. */
+static void gpt_with_dropout_has_the_right_gradient(void)
+{
+	const mr_model_data data = text(6, 11);
+	int32_t tokens[2][6], next[2][6];
+	double *direction[64], along = 0, step = 1e-5, numeric, loss;
+	graph_run r;
+	mr_graph *g;
+
+	MR_CHECK_OK(build("gpt", SETTINGS("layers=2", "width=8", "heads=2", "context=6", "dropout=0.3"), &data, &g));
+	CU_ASSERT_FATAL(g->n_params <= 64);
+	CU_ASSERT(mr_graph_cut_ok(g, mr_graph_find_node(g, "drop")));
+	graph_run_init(&r, g, mr_kernels_find("reference", MR_F64), 2, 4);
+	for (uint64_t i = 0; i < 12; i++) {
+		tokens[i / 6][i % 6] = (int32_t)(mr_rng_u32(1, MR_RNG_TEST, 0, 0, i) % 11);
+		next[i / 6][i % 6] = (int32_t)(mr_rng_u32(1, MR_RNG_TEST, 0, 1, i) % 11);
+	}
+	loss = graph_run_forward(&r, tokens, next);
+	graph_run_backward(&r, false);
+	for (uint32_t p = 0; p < g->n_params; p++) {
+		direction[p] = malloc((size_t)g->params[p].n * sizeof(double));
+		CU_ASSERT_PTR_NOT_NULL_FATAL(direction[p]);
+		for (int64_t i = 0; i < g->params[p].n; i++) {
+			direction[p][i] = mr_rng_normal(2, MR_RNG_TEST, 0, p, (uint64_t)i);
+			along += direction[p][i] * ((double *)r.dw[p])[i];
+		}
+	}
+	numeric = loss_along(&r, direction, step, &tokens[0][0], &next[0][0]);
+	numeric -= loss_along(&r, direction, -step, &tokens[0][0], &next[0][0]);
+	CU_ASSERT_DOUBLE_EQUAL(numeric / (2 * step), along, 1e-6 * (1 + fabs(along)));
+	r.train = false;
+	CU_ASSERT(fabs(graph_run_forward(&r, tokens, next) - loss) > 1e-6); /* so it was on */
+	for (uint32_t p = 0; p < g->n_params; p++)
+		free(direction[p]);
+	graph_run_fini(&r);
+	mr_graph_destroy(g);
+}
+
+void mr_suite_models(void); /* the runner declares it too */
+
+void mr_suite_models(void)
+{
+	MR_SUITE("models");
+	MR_TEST(every_model_is_listed_and_has_working_defaults);
+	MR_TEST(an_unknown_model_is_one_sentence);
+	MR_TEST(an_mlp_is_what_its_options_say);
+	MR_TEST(a_wrong_mlp_is_refused);
+	MR_TEST(a_chain_is_one_weight_a_stage);
+	MR_TEST(a_chain_does_its_formula);
+	MR_TEST(a_wrong_chain_is_refused);
+	MR_TEST(gpt2_small_has_its_size);
+	MR_TEST(gpt_starts_as_gpt2);
+	MR_TEST(gpt_is_cut_at_its_norms);
+	MR_TEST(a_wrong_gpt_is_refused);
+	MR_TEST(gpt_with_dropout_has_the_right_gradient);
+}
