@@ -15,8 +15,10 @@ static mr_status copy_nodes(const mr_unroll *g, mr_plan *to)
 		uint32_t n = g->at[i].n;
 
 		in.micro = (uint32_t)mr_unroll_micro(g, i);
-		in.read = (int32_t)mr_unroll_read(g, i);
-		in.target = (int32_t)mr_unroll_target(g, i);
+		if (in.op <= MR_OP_W)
+			in.read = (int32_t)mr_unroll_read(g, i);
+		if (in.op > MR_OP_W || in.flags & MR_INSTR_UPDATE)
+			in.target = (int32_t)mr_unroll_target(g, i);
 		if (modulo && in.op <= MR_OP_W) {
 			in.slot = (uint16_t)mr_instr_slot(p, from, n);
 			in.in = (uint16_t)(in.op == MR_OP_F ? mr_instr_in_fwd(p, from, n) : mr_instr_in_bwd(p, from, n));
