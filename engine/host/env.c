@@ -34,8 +34,9 @@ static bool clean(bool shared, char *story, size_t size)
 
 	for (size_t i = 0; i < sizeof(harmful) / sizeof(harmful[0]); i++) {
 		const char *value = getenv(harmful[i]);
+		bool wanted = shared && !strcmp(harmful[i], "GOMP_SPINCOUNT");
 
-		if (!value || (shared && !strcmp(harmful[i], "GOMP_SPINCOUNT") && !strcmp(value, MR_ENV_SHARED_SPINCOUNT)))
+		if (!value || (wanted && !strcmp(value, MR_ENV_SHARED_SPINCOUNT)))
 			continue;
 		add(story, size, "%scleared %s=%s", harmful[i], value);
 		unsetenv(harmful[i]);
@@ -71,6 +72,6 @@ mr_status mr_env_prepare(const mr_env_params *p)
 	execv(exe, p->argv);
 	error = errno;
 	unsetenv(guard);
-	return mr_fail(MR_EIO, "cannot start %s again (%s): the OpenMP settings of the environment are still in force", exe,
+	return mr_fail(MR_EIO, "cannot start %s again (%s): the OpenMP settings of the environment still hold", exe,
 		       strerror(error));
 }

@@ -163,7 +163,8 @@ void mr_thread_setup(const mr_place_worker *w, mr_thread_report *report)
 #ifndef MR_OPENMP
 	if (w->n_threads > 1) {
 		one.n_threads = 1;
-		snprintf(report->text, sizeof(report->text), "built without OpenMP: 1 thread instead of %u", w->n_threads);
+		snprintf(report->text, sizeof(report->text), "built without OpenMP: 1 thread instead of %u",
+			 w->n_threads);
 	}
 #endif
 	/* The whole set first: members that the runtime starts later inherit it. */

@@ -62,8 +62,8 @@ static bool find_group(const char *root, bool v2, const char *controller, char g
 }
 
 /*
- * A mountinfo line: "36 35 98:0 /root-in-fs /mount/point options [tags] - fstype source superoptions". The root is the part
- * of the hierarchy that this mount shows; it is taken off the group's path.
+ * A mountinfo line: "36 35 98:0 /root-in-fs /mount/point options [tags] - fstype source superoptions". The root is
+ * the part of the hierarchy that this mount shows; it is taken off the group's path.
  */
 static bool find_mount(const char *root, bool v2, const char *controller, hierarchy *h)
 {

@@ -1,9 +1,9 @@
 /*
  * limits.h - what the cgroups and the rlimits allow this process: CPU time and memory.
  *
- * Both cgroup versions, also mixed: /proc/self/cgroup names the groups, /proc/self/mountinfo says where they are mounted, and
- * the smallest limit on the way from the group up to the mount counts (a parent's limit binds its children). Inside a
- * container the named group may not exist below the mount; then the mount itself is the group.
+ * Both cgroup versions, also mixed: /proc/self/cgroup names the groups, /proc/self/mountinfo says where they are
+ * mounted, and the smallest limit on the way from the group up to the mount counts (a parent's limit binds its
+ * children). Inside a container the named group may not exist below the mount; then the mount itself is the group.
  */
 #ifndef MR_HOST_LIMITS_H
 #define MR_HOST_LIMITS_H
@@ -17,7 +17,10 @@ typedef struct mr_limits {
 	uint64_t available_bytes; /* MemAvailable now; UINT64_MAX = unknown */
 } mr_limits;
 
-/** Read the limits, with @root in front of every path ("" for this machine; tests have trees of their own). Never fails. */
+/**
+ * Read the limits, with @root in front of every path ("" for this machine; tests have trees of their own). Never
+ * fails.
+ */
 void mr_limits_read(const char *root, mr_limits *limits);
 
 #endif

@@ -44,7 +44,7 @@ static void bind_to_node(mr_region *r, uint32_t node_os)
 		return;
 	}
 	mask[node_os / BITS] |= 1ul << (node_os % BITS);
-	/* The system call rather than libnuma: one call is not worth a dependency. maxnode counts one bit more than used. */
+	/* The system call rather than libnuma: one call is no dependency. maxnode counts one bit more than used. */
 	if (syscall(SYS_mbind, r->base, (unsigned long)r->bytes, MPOL_BIND_, mask, (unsigned long)MAX_NODES + 1, 0u))
 		note(r, "binding to a node", errno);
 	else

@@ -26,7 +26,7 @@ void mr_parker_wake(mr_parker *p)
 	/* S1: does it sleep, or is it about to? Pairs with S0. */
 	if (atomic_load_explicit(&p->asleep, memory_order_seq_cst) == 0)
 		return;
-	/* Of several wakers one calls the kernel. Relaxed: no data travels here, and the futex orders it with the sleep. */
+	/* One of several wakers calls the kernel. Relaxed: no data travels here; the futex orders it with the sleep. */
 	if (atomic_exchange_explicit(&p->asleep, 0, memory_order_relaxed) != 0)
 		mr_futex_wake(&p->asleep);
 }
@@ -40,7 +40,7 @@ void mr_waiter_init(mr_waiter *w, mr_parker *parker, const mr_stop *stop, uint32
 
 mr_status mr_waiter_step(mr_waiter *w)
 {
-	/* R3: after S0 this is one of the two last looks before sleeping, hence seq_cst; it also shows the first error. */
+	/* R3: after S0 one of the two last looks before sleeping, hence seq_cst; it also shows the first error. */
 	if (w->stop && atomic_load_explicit(w->stop, memory_order_seq_cst) != 0) {
 		mr_waiter_done(w);
 		return mr_fail(MR_ESTOPPED, "the run was stopped while this thread waited");
@@ -91,7 +91,7 @@ void mr_stop_raise(mr_stop *s)
 
 bool mr_stop_raised(const mr_stop *s)
 {
-	/* Pairs with W3; acquire is enough, nobody sleeps after this look. */
+	/* R3 without a wait: pairs with W3; acquire is enough, nobody sleeps after this look. */
 	return atomic_load_explicit(&s->raised, memory_order_acquire) != 0;
 }
 

@@ -1,9 +1,9 @@
 /*
  * peak.c - the multiply-add peak of a core.
  *
- * Twelve independent accumulators cover the latency of two FMA units (4-5 cycles each), and with the two factors they fit
- * the 16 registers of AVX2. No memory is touched, so nothing but the clock frequency and the units can limit the loop.
- * It is written in assembly because then no optimization level and no compiler can slow it down or remove it.
+ * Twelve independent accumulators cover the latency of two FMA units (4-5 cycles each), and with the two factors they
+ * fit the 16 registers of AVX2. No memory is touched, so nothing but the clock frequency and the units can limit the
+ * loop. It is written in assembly because then no optimization level and no compiler can slow it down or remove it.
  */
 #include "host/probe.h"
 
@@ -28,8 +28,8 @@ static void fma_512(uint64_t n)
 			 "vzeroupper"
 			 : "+r"(n)
 			 :
-			 : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-			   "xmm11", "xmm12", "xmm13");
+			 : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+			   "xmm10", "xmm11", "xmm12", "xmm13");
 }
 
 static void fma_256(uint64_t n)
@@ -46,8 +46,8 @@ static void fma_256(uint64_t n)
 			 "vzeroupper"
 			 : "+r"(n)
 			 :
-			 : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-			   "xmm11", "xmm12", "xmm13");
+			 : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+			   "xmm10", "xmm11", "xmm12", "xmm13");
 }
 
 #endif

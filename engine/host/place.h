@@ -6,13 +6,13 @@
  *   - every worker gets the same number of cores k, the largest for which D groups of k fit into the nodes without any
  *     of them straddling two. Equal sizes, because kernels are chosen by thread count (and so bits and speed of a layer
  *     do not depend on its worker). Cores left over stay idle and are reported; loader and watchdog run there.
- *   - cores of a worker are neighbours; groups do not straddle an L3 domain either when that does not make them smaller.
+ *   - cores of a worker are neighbours; groups do not straddle an L3 domain either when that costs no core.
  *   - workers are dealt to nodes in order, so that neighbouring stages are near each other.
- *   - fewer workers than nodes: each takes one node, unless `straddle` allows whole neighbouring nodes.
+ *   - fewer workers than nodes: each takes one node, unless `straddle` gives them equal shares of all cores.
  *   - more workers than cores: one thread each, core (w mod cores), and `shared` is set: spins must be short then.
  *
- * Explicit wishes win: `n_threads` per worker (taken in order from neighbouring cores, a group straddles only when it
- * has to) or `cpus`, a text with one CPU list a worker, such as "0-3 4-7".
+ * Explicit wishes win: `n_threads` per worker (neighbouring cores in order; a group straddles, or shares cores, only
+ * when it has to) or `cpus`, a text with one CPU list a worker, such as "0-3 4-7" (a CPU in two lists is shared).
  */
 #ifndef MR_HOST_PLACE_H
 #define MR_HOST_PLACE_H
@@ -57,8 +57,9 @@ void mr_place_defaults(mr_place_params *p, uint32_t n_workers);
 
 /**
  * Place the workers. Copies what it needs; @t need not outlive *@place. Free with fini.
- * Errors: MR_EINVAL no workers; MR_ERESOURCE more threads asked for than cores; MR_ECONFIG a CPU list that cannot be
- * read, has another number of workers, or names a CPU that this process may not use (the sentence names it).
+ * Errors: MR_EINVAL no workers; MR_ERESOURCE one worker asks for more threads than there are usable cores; MR_ECONFIG
+ * a CPU list that cannot be read, has another number of workers, or names a CPU that this process may not use (the
+ * sentence names it).
  */
 mr_status mr_place_init(mr_place *place, const mr_topo *t, const mr_place_params *p) MR_MUST_USE;
 

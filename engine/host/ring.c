@@ -100,7 +100,7 @@ mr_status mr_ring_pop(mr_ring *r, mr_waiter *w, uint32_t *value)
 
 uint32_t mr_ring_count(const mr_ring *r)
 {
-	/* Two looks at different moments: the head first, so that the difference cannot wrap below 0. */
+	/* R1 from the side: the head first and a tail not older than it, so that the difference is not negative. */
 	uint32_t head = atomic_load_explicit(&r->head, memory_order_acquire);
 	uint32_t n = atomic_load_explicit(&r->tail, memory_order_relaxed) - head;
 

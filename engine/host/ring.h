@@ -14,7 +14,7 @@
  * when its copy says full or empty, so a ring that is neither costs no cache miss beyond the message's own.
  *
  *	edge   writer                       reader                        what becomes visible
- *	W0/R0  producer stores tail         consumer loads tail           the slot, and all that the producer wrote before
+ *	W0/R0  producer stores tail         consumer loads tail           the slot, and what the producer wrote before
  *	W1/R1  consumer stores head         producer loads head           that the slot (and the buffer) has been read
  *
  * All four are seq_cst: the release/acquire in them carries the data, the single order carries the sleep protocol

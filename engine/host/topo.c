@@ -10,8 +10,9 @@
 #include "host/limits.h"
 
 /*
- * The tree is read from the cores upwards: each allowed core knows its node and its L3 domain through cpusets, so packages,
- * groups and dies between them need no handling, nor do machines without an L3 or without NUMA nodes of their own.
+ * The tree is read from the cores upwards: each allowed core knows its node and its L3 domain through cpusets, so
+ * packages, groups and dies between them need no handling, nor do machines without an L3 or without NUMA nodes of
+ * their own.
  */
 
 /* The NUMA node whose cpuset holds @core; a machine of several memory kinds has several, the first one counts. */
@@ -151,7 +152,8 @@ static void limit(mr_topo *t)
 	for (uint32_t i = 0; i < t->n_cores; i++)
 		n_pus += t->core[i].n_pus;
 	if (n_pus < t->n_machine_pus)
-		snprintf(t->cpu_limit, sizeof(t->cpu_limit), "affinity or cpuset: %u of %u CPUs", n_pus, t->n_machine_pus);
+		snprintf(t->cpu_limit, sizeof(t->cpu_limit), "affinity or cpuset: %u of %u CPUs", n_pus,
+			 t->n_machine_pus);
 	mr_limits_read("", &l);
 	if (l.cpus > 0 && l.cpus < t->n_cores) {
 		t->n_usable = l.cpus < 1 ? 1 : (uint32_t)l.cpus;

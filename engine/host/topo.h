@@ -51,7 +51,7 @@ typedef struct mr_topo {
 	uint32_t n_machine_pus;
 	bool synthetic;                  /* made from a string: threads cannot be bound to it */
 	uint64_t memory_bytes;           /* smallest of: memory of the nodes, cgroup limit, RLIMIT_AS */
-	uint64_t memory_available_bytes; /* the same, and at most MemAvailable of the moment (synthetic: memory_bytes) */
+	uint64_t memory_available_bytes; /* the same, at most MemAvailable of the moment (synthetic: memory_bytes) */
 	char cpu_limit[160];             /* what limited n_usable, "cgroup quota 2.50 CPUs"; "" = nothing */
 	char memory_limit[160];          /* what set memory_bytes, "cgroup memory.max"; "" = the nodes */
 } mr_topo;

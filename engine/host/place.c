@@ -1,0 +1,344 @@
+#include "host/place.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Usable cores of node @i: the quota may end inside a node. */
+static uint32_t node_cores(const mr_topo *t, uint32_t i)
+{
+	const mr_topo_node *n = &t->node[i];
+
+	if (n->first_core >= t->n_usable)
+		return 0;
+	return n->first_core + n->n_cores <= t->n_usable ? n->n_cores : t->n_usable - n->first_core;
+}
+
+/* Groups of @k cores that the usable part of L3 domain @i holds. */
+static uint32_t l3_groups(const mr_topo *t, uint32_t i, uint32_t k)
+{
+	const mr_topo_l3 *d = &t->l3[i];
+	uint32_t end = d->first_core + d->n_cores;
+
+	if (d->first_core >= t->n_usable)
+		return 0;
+	return ((end < t->n_usable ? end : t->n_usable) - d->first_core) / k;
+}
+
+/* The largest group size for which @n groups fit without straddling nodes. @n <= n_usable, so 1 always does. */
+static uint32_t equal_size(const mr_topo *t, uint32_t n)
+{
+	for (uint32_t k = t->n_usable / n; k > 1; k--) {
+		uint32_t fit = 0;
+
+		for (uint32_t i = 0; i < t->n_nodes; i++)
+			fit += node_cores(t, i) / k;
+		if (fit >= n)
+			return k;
+	}
+	return 1;
+}
+
+/* Deal @n groups of @k cores to the nodes, each to the node where most cores a group are left; into @share[n_nodes]. */
+static void deal(const mr_topo *t, uint32_t n, uint32_t k, uint32_t *share)
+{
+	for (; n > 0; n--) {
+		uint32_t best = UINT32_MAX;
+
+		for (uint32_t i = 0; i < t->n_nodes; i++) {
+			if (node_cores(t, i) / k <= share[i])
+				continue;
+			/* cores / (share + 1), compared without division; the earlier node wins a tie */
+			if (best == UINT32_MAX || (uint64_t)node_cores(t, i) * (share[best] + 1) >
+							  (uint64_t)node_cores(t, best) * (share[i] + 1))
+				best = i;
+		}
+		share[best]++;
+	}
+}
+
+/* Give worker @w the cores [first, first + k). */
+static void take(mr_place *place, const mr_topo *t, uint32_t w, uint32_t *used, uint32_t first, uint32_t k)
+{
+	mr_place_worker *worker = &place->worker[w];
+
+	worker->n_threads = k;
+	worker->cpu = place->cpu + *used;
+	for (uint32_t i = 0; i < k; i++)
+		place->cpu[(*used)++] = t->core[(first + i) % t->n_usable].cpu;
+}
+
+/* Place the @n groups of one node; inside L3 domains when all of them fit that way. */
+static void place_in_node(mr_place *place, const mr_topo *t, uint32_t node, uint32_t n, uint32_t k, uint32_t *w,
+			  uint32_t *used)
+{
+	const mr_topo_node *d = &t->node[node];
+	uint32_t aligned = 0;
+
+	for (uint32_t i = 0; i < d->n_l3s; i++)
+		aligned += l3_groups(t, d->first_l3 + i, k);
+	if (aligned < n) {
+		for (uint32_t i = 0; i < n; i++)
+			take(place, t, (*w)++, used, d->first_core + i * k, k);
+		return;
+	}
+	for (uint32_t i = 0; i < d->n_l3s && n > 0; i++)
+		for (uint32_t g = 0; g < l3_groups(t, d->first_l3 + i, k) && n > 0; g++, n--)
+			take(place, t, (*w)++, used, t->l3[d->first_l3 + i].first_core + g * k, k);
+}
+
+static mr_status place_equal(mr_place *place, const mr_topo *t, const mr_place_params *p)
+{
+	bool straddle = p->straddle && p->n_workers < t->n_nodes;
+	uint32_t k, w = 0, used = 0, *share;
+
+	if (p->n_workers > t->n_usable) {
+		for (; w < p->n_workers; w++)
+			take(place, t, w, &used, w, 1);
+		return MR_OK;
+	}
+	k = straddle ? t->n_usable / p->n_workers : equal_size(t, p->n_workers);
+	if (p->max_threads && k > p->max_threads)
+		k = p->max_threads;
+	if (straddle) {
+		for (; w < p->n_workers; w++)
+			take(place, t, w, &used, w * k, k);
+		return MR_OK;
+	}
+	share = calloc(t->n_nodes, sizeof(*share));
+	if (!share)
+		return mr_fail(MR_ERESOURCE, "no memory to place %u workers", p->n_workers);
+	deal(t, p->n_workers, k, share);
+	for (uint32_t i = 0; i < t->n_nodes; i++)
+		place_in_node(place, t, i, share[i], k, &w, &used);
+	free(share);
+	return MR_OK;
+}
+
+/* First core for a group of @k from @at on: skip the rest of a node that is too small when the next one is not. */
+static uint32_t next_start(const mr_topo *t, uint32_t at, uint32_t k)
+{
+	uint32_t node, end;
+
+	if (at >= t->n_usable)
+		return at;
+	node = t->core[at].node;
+	end = t->node[node].first_core + node_cores(t, node);
+	return at + k <= end || node + 1 >= t->n_nodes || node_cores(t, node + 1) < k ? at : end;
+}
+
+static mr_status place_sizes(mr_place *place, const mr_topo *t, const mr_place_params *p)
+{
+	uint32_t at = 0, used = 0;
+	bool skip = true;
+
+	for (uint32_t w = 0; w < p->n_workers; w++) {
+		if (p->n_threads[w] == 0 || p->n_threads[w] > t->n_usable)
+			return mr_fail(MR_ERESOURCE, "worker %u asks for %u threads, there are %u usable cores", w,
+				       p->n_threads[w], t->n_usable);
+		at = next_start(t, at, p->n_threads[w]) + p->n_threads[w];
+	}
+	/* Without room to be choosy: one after the other, around the end if need be. */
+	skip = at <= t->n_usable;
+	at = 0;
+	for (uint32_t w = 0; w < p->n_workers; w++) {
+		if (skip)
+			at = next_start(t, at, p->n_threads[w]);
+		take(place, t, w, &used, at, p->n_threads[w]);
+		at += p->n_threads[w];
+	}
+	return MR_OK;
+}
+
+/* Index of the core that runs on @cpu, or n_cores. */
+static uint32_t core_of(const mr_topo *t, uint32_t cpu)
+{
+	uint32_t i = 0;
+
+	while (i < t->n_cores && t->core[i].cpu != cpu)
+		i++;
+	return i;
+}
+
+static bool is_gap(char c)
+{
+	return c == ';' || isspace((unsigned char)c);
+}
+
+/* One "0-3,8" list at *@s for worker @w; *@s moves behind it. */
+static mr_status read_list(mr_place *place, const mr_topo *t, uint32_t w, const char **s, uint32_t *used)
+{
+	mr_place_worker *worker = &place->worker[w];
+
+	worker->cpu = place->cpu + *used;
+	for (;;) {
+		unsigned first, last;
+		int n = 0;
+
+		if (!isdigit((unsigned char)**s) || sscanf(*s, "%7u%n", &first, &n) != 1)
+			return mr_fail(MR_ECONFIG, "CPU list of worker %u: expected a number at \"%.20s\"", w, *s);
+		*s += n;
+		last = first;
+		if (**s == '-') {
+			if (!isdigit((unsigned char)(*s)[1]) || sscanf(*s, "-%7u%n", &last, &n) != 1 || last < first)
+				return mr_fail(MR_ECONFIG, "CPU list of worker %u: bad range at \"%u%.20s\"", w, first,
+					       *s);
+			*s += n;
+		}
+		for (unsigned cpu = first; cpu <= last; cpu++) {
+			if (core_of(t, cpu) == t->n_cores)
+				return mr_fail(MR_ECONFIG,
+					       "CPU list of worker %u: CPU %u is not the first CPU of a core that this "
+					       "process may use",
+					       w, cpu);
+			for (uint32_t i = 0; i < worker->n_threads; i++)
+				if (worker->cpu[i] == cpu)
+					return mr_fail(MR_ECONFIG, "CPU list of worker %u: CPU %u twice", w, cpu);
+			place->cpu[(*used)++] = cpu;
+			worker->n_threads++;
+		}
+		if (**s != ',')
+			return MR_OK;
+		(*s)++;
+	}
+}
+
+static mr_status place_lists(mr_place *place, const mr_topo *t, const mr_place_params *p)
+{
+	const char *s = p->cpus;
+	uint32_t w = 0, used = 0;
+
+	for (;; w++) {
+		while (is_gap(*s))
+			s++;
+		if (!*s)
+			break;
+		if (w == p->n_workers)
+			return mr_fail(MR_ECONFIG, "more CPU lists than the %u workers, the next is \"%.20s\"", w, s);
+		MR_TRY(read_list(place, t, w, &s, &used));
+		if (*s && !is_gap(*s))
+			return mr_fail(MR_ECONFIG, "CPU list of worker %u: expected ',' or a blank at \"%.20s\"", w, s);
+	}
+	return w == p->n_workers ? MR_OK : mr_fail(MR_ECONFIG, "%u CPU lists for %u workers", w, p->n_workers);
+}
+
+/* What follows from the CPUs: nodes, straddling, sharing, idle cores. @users[n_cores] counts workers per core. */
+static void complete(mr_place *place, const mr_topo *t, uint32_t *users)
+{
+	for (uint32_t w = 0; w < place->n_workers; w++)
+		for (uint32_t i = 0; i < place->worker[w].n_threads; i++)
+			users[core_of(t, place->worker[w].cpu[i])]++;
+	for (uint32_t w = 0; w < place->n_workers; w++) {
+		mr_place_worker *worker = &place->worker[w];
+
+		worker->node = t->core[core_of(t, worker->cpu[0])].node;
+		worker->node_os = t->node[worker->node].os_index;
+		worker->bindable = place->bindable;
+		for (uint32_t i = 0; i < worker->n_threads; i++) {
+			uint32_t core = core_of(t, worker->cpu[i]);
+
+			worker->straddles |= t->core[core].node != worker->node;
+			worker->shared |= users[core] > 1;
+		}
+		place->shared |= worker->shared;
+	}
+	for (uint32_t i = 0; i < t->n_cores; i++)
+		place->n_cores_used += users[i] > 0;
+	place->n_cores_idle = t->n_usable > place->n_cores_used ? t->n_usable - place->n_cores_used : 0;
+}
+
+void mr_place_defaults(mr_place_params *p, uint32_t n_workers)
+{
+	*p = (mr_place_params){.n_workers = n_workers};
+}
+
+mr_status mr_place_init(mr_place *place, const mr_topo *t, const mr_place_params *p)
+{
+	uint32_t *users = calloc(t->n_cores, sizeof(*users));
+	mr_status status;
+
+	*place = (mr_place){.n_workers = p->n_workers, .bindable = !t->synthetic};
+	if (p->n_workers == 0) {
+		free(users);
+		return mr_fail(MR_EINVAL, "no workers to place");
+	}
+	place->worker = calloc(p->n_workers, sizeof(*place->worker));
+	/* No worker has more CPUs than there are cores. */
+	place->cpu = calloc((size_t)p->n_workers * t->n_cores, sizeof(*place->cpu));
+	if (!users || !place->worker || !place->cpu)
+		status = mr_fail(MR_ERESOURCE, "no memory to place %u workers", p->n_workers);
+	else if (p->cpus)
+		status = place_lists(place, t, p);
+	else if (p->n_threads)
+		status = place_sizes(place, t, p);
+	else
+		status = place_equal(place, t, p);
+	if (status == MR_OK)
+		complete(place, t, users);
+	else
+		mr_place_fini(place);
+	free(users);
+	return status;
+}
+
+void mr_place_fini(mr_place *place)
+{
+	free(place->worker);
+	free(place->cpu);
+	*place = (mr_place){0};
+}
+
+/* snprintf at the end of @text. */
+static void append(char *text, size_t size, const char *fmt, ...) MR_PRINTF(3, 4);
+static void append(char *text, size_t size, const char *fmt, ...)
+{
+	size_t used = strlen(text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text + used, size - used, fmt, ap);
+	va_end(ap);
+}
+
+const char *mr_place_print_worker(const mr_place *place, uint32_t w, char *text, size_t size)
+{
+	const mr_place_worker *worker = &place->worker[w];
+
+	snprintf(text, size, "w%-3u node %u  %u thread%s  cpu%s ", w, worker->node_os, worker->n_threads,
+		 worker->n_threads == 1 ? " " : "s", worker->n_threads == 1 ? " " : "s");
+	for (uint32_t i = 0; i < worker->n_threads;) {
+		uint32_t step = i + 1 < worker->n_threads ? worker->cpu[i + 1] - worker->cpu[i] : 0, j = i;
+
+		/* Runs of neighbours, also of every second CPU as where threads of a core are numbered together. */
+		while (step && step <= 2 && j + 1 < worker->n_threads && worker->cpu[j + 1] - worker->cpu[j] == step)
+			j++;
+		append(text, size, i ? ",%u" : "%u", worker->cpu[i]);
+		if (j > i)
+			append(text, size, step == 1 ? "-%u" : "-%u:2", worker->cpu[j]);
+		i = j + 1;
+	}
+	append(text, size, "%s%s", worker->straddles ? "  straddles nodes" : "", worker->shared ? "  shared" : "");
+	return text;
+}
+
+const char *mr_place_print_notes(const mr_place *place, char *text, size_t size)
+{
+	uint32_t straddling = 0;
+
+	text[0] = '\0';
+	for (uint32_t w = 0; w < place->n_workers; w++)
+		straddling += place->worker[w].straddles;
+	if (place->shared)
+		append(text, size, "; workers share cores: waits spin shortly, timings say little");
+	if (straddling)
+		append(text, size, "; %u worker%s on cores of more than one node", straddling,
+		       straddling == 1 ? "" : "s");
+	if (place->n_cores_idle)
+		append(text, size, "; %u core%s left idle", place->n_cores_idle, place->n_cores_idle == 1 ? "" : "s");
+	if (!place->bindable)
+		append(text, size, "; synthetic machine: nothing is pinned");
+	if (text[0])
+		memmove(text, text + 2, strlen(text + 2) + 1);
+	return text;
+}
