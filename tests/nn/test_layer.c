@@ -368,6 +368,17 @@ static void dropout_masks_belong_to_samples(void)
 	rig_fini(&one);
 }
 
+static void dropout_is_off_outside_training(void)
+{
+	const layer_case what = {.layer = "dropout", .cfg = {.rate = 0.5}, .in = {{.rows = 2, .cols = 50}}, .eval = true};
+	layer_rig r;
+
+	rig_init(&r, &what, reference(MR_F64), 1, 9);
+	rig_forward(&r);
+	check_same_bits(&r, "y", r.y, r.x[0], rig_n_y(&r));
+	rig_fini(&r);
+}
+
 /* --- backends --- */
 
 static const mr_kernels *under_test;
@@ -498,6 +509,7 @@ void mr_suite_layer(void)
 	MR_TEST(passed_gradients_are_dy_itself);
 	MR_TEST(needs_can_be_asked_without_kernels);
 	MR_TEST(dropout_masks_belong_to_samples);
+	MR_TEST(dropout_is_off_outside_training);
 	MR_TEST(f32_is_near_f64);
 	MR_TEST(dnnl_is_near_f64);
 	MR_TEST(shapes_that_do_not_fit_are_refused);

@@ -285,6 +285,13 @@ static void initial_values_are_addressed(void)
 	mr_graph_init_param(g, 4, 6, MR_F64, b);
 	CU_ASSERT(memcmp(a, b, sizeof(a)) != 0);
 	mr_graph_destroy(g);
+
+	g = begin(token_rows, token_rows);
+	add(g, "embedding", "embed", (mr_layer_cfg){.out = 5, .vocab = 7, .context = 7}, 0, 0);
+	mr_graph_init_param(g, 1, 5, MR_F64, a); /* the second parameter of its layer */
+	for (uint64_t i = 0; i < 35; i++)
+		CU_ASSERT_EQUAL(a[i], 0.02 * mr_rng_normal(5, MR_RNG_INIT, 1, 0, i));
+	mr_graph_destroy(g);
 }
 
 void mr_suite_graph(void); /* the runner declares it too */
