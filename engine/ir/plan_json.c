@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/op.h"
 #include "ir/sched.h"
 
 #define NO_PIPE UINT8_MAX
@@ -237,11 +238,6 @@ mr_status mr_plan_json_read_text(const char *text, size_t len, mr_plan **out)
 
 /* --- writing --- */
 
-static bool is_compute(const mr_instr *in)
-{
-	return in->op == MR_OP_F || in->op == MR_OP_R || in->op == MR_OP_B || in->op == MR_OP_I || in->op == MR_OP_W;
-}
-
 static size_t count_in(const mr_plan *plan, mr_section section)
 {
 	size_t n = 0;
@@ -261,7 +257,7 @@ static mr_status find_pipes(const mr_plan *plan, mr_section section, uint8_t *pi
 		for (uint32_t i = 0; i < list->n; i++) {
 			const mr_instr *in = &list->at[i];
 
-			if (!is_compute(in))
+			if (!mr_op_is_compute(in->op))
 				continue;
 			for (unsigned k = 0; k < in->span; k++) {
 				if (in->micro + (uint64_t)k >= plan->n_micro)
@@ -318,7 +314,7 @@ static void put_workers(mr_json_writer *w, const mr_plan *plan, mr_section secti
 
 		mr_json_begin_array(w);
 		for (uint32_t k = 0; k < list->n; k++)
-			if (is_compute(&list->at[k]))
+			if (mr_op_is_compute(list->at[k].op))
 				put_instr(w, &list->at[k]);
 		mr_json_end_array(w);
 	}

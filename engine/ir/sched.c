@@ -1,9 +1,6 @@
 #include "ir/sched.h"
 
-static bool is_compute(mr_op op)
-{
-	return op == MR_OP_F || op == MR_OP_R || op == MR_OP_B || op == MR_OP_I || op == MR_OP_W;
-}
+#include "ir/op.h"
 
 mr_status mr_sched_emit(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint16_t stage,
 			uint8_t pipe)
@@ -11,7 +8,7 @@ mr_status mr_sched_emit(mr_plan *plan, uint16_t worker, mr_section section, mr_o
 	mr_instr in = {.op = (uint8_t)op, .pipe = pipe, .span = 1, .stage = stage, .micro = micro};
 	uint16_t host;
 
-	if (!is_compute(op))
+	if (!mr_op_is_compute(op))
 		return mr_fail(MR_EINVAL, "%s is not for a system to emit: only F, R, B, I and W are (the lowering adds the rest)",
 			       mr_op_name(op));
 	if (worker >= plan->n_workers)

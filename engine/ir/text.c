@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "ir/op.h"
 #include "ir/text_words.h"
 
 static const char *word(const char *const *words, size_t n, unsigned i)
@@ -89,7 +90,7 @@ static void print_version(mr_strbuf *out, mr_section section, char letter, int32
 /* Slot and buffer numbers: where the op has a use for them, and wherever one is not 0 (so that nothing is lost). */
 static void print_numbers(const mr_plan *plan, const mr_instr *in, mr_strbuf *out)
 {
-	bool stored = plan->lowered && plan->storage == MR_STORED && mr_text_reads(in->op);
+	bool stored = plan->lowered && plan->storage == MR_STORED && mr_op_is_compute(in->op);
 	bool first = in->stage == 0, last = in->stage + 1u == plan->n_stages;
 	bool forward = in->op == MR_OP_F || in->op == MR_OP_R, writes = in->op != MR_OP_R && in->op != MR_OP_W;
 
@@ -103,7 +104,7 @@ static void print_numbers(const mr_plan *plan, const mr_instr *in, mr_strbuf *ou
 
 mr_status mr_text_instr(const mr_plan *plan, uint16_t worker, mr_section section, const mr_instr *in, mr_strbuf *out)
 {
-	bool reads = mr_text_reads(in->op);
+	bool reads = mr_op_is_compute(in->op);
 	int32_t main_v = reads ? in->read : in->target, other_v = reads ? in->target : in->read;
 
 	if (in->op >= MR_N_OPS || (in->flags & ~(MR_INSTR_FIRST_SUM | MR_INSTR_UPDATE)))

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/op.h"
 #include "ir/text.h"
 #include "ir/text_words.h"
 
@@ -391,10 +392,10 @@ static mr_status read_instr_word(mr_text_reader *r, mr_instr *in)
 		return MR_OK;
 	}
 	switch (r->word[0]) {
-	case 'v': return version(r, mr_text_reads(in->op) ? &in->read : &in->target);
+	case 'v': return version(r, mr_op_is_compute(in->op) ? &in->read : &in->target);
 	case 't':
 	case 'r':
-		if ((r->word[0] == 't') != mr_text_reads(in->op))
+		if ((r->word[0] == 't') != mr_op_is_compute(in->op))
 			break;
 		return version(r, r->word[0] == 't' ? &in->target : &in->read);
 	case 'x':

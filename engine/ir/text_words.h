@@ -20,10 +20,4 @@ static const char *const mr_text_storage[] = {[MR_STORED] = "stored", [MR_MODULO
 
 #define MR_TEXT_COUNT(words) (sizeof(words) / sizeof((words)[0]))
 
-/* Does v of this op mean the version read (otherwise the version committed)? */
-static inline bool mr_text_reads(uint8_t op)
-{
-	return op == MR_OP_F || op == MR_OP_R || op == MR_OP_B || op == MR_OP_I || op == MR_OP_W;
-}
-
 #endif

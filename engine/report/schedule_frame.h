@@ -18,7 +18,4 @@ mr_status mr_schedule_frame_find(const mr_schedule_picture *p, mr_schedule_frame
 /** The smallest of 1, 2, 5 times a power of ten that is at least @least. */
 double mr_schedule_frame_tick(double least);
 
-/** Does the op work on a micro-batch (F, R, B, I, W)? */
-bool mr_op_is_compute(uint8_t op);
-
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "ir/op.h"
 #include "report/schedule_frame.h"
 
 #define NOBODY SIZE_MAX
@@ -46,11 +47,6 @@ double mr_schedule_frame_tick(double least)
 			return power * steps[i];
 	}
 	return power * 10;
-}
-
-bool mr_op_is_compute(uint8_t op)
-{
-	return op == MR_OP_F || op == MR_OP_R || op == MR_OP_B || op == MR_OP_I || op == MR_OP_W;
 }
 
 /* --- the text form --- */

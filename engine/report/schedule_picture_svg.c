@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/op.h"
 #include "report/schedule_frame.h"
 #include "report/schedule_picture.h"
 
