@@ -444,6 +444,8 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	end = mr_clock_ns();
 	w->stats.busy_ns[t->in->op] += end - begin;
 	w->stats.count[t->in->op]++;
+	atomic_store_explicit(&w->busy_ns, atomic_load_explicit(&w->busy_ns, memory_order_relaxed) + end - begin,
+			      memory_order_relaxed);
 	if (w->trace && t->lane->train)
 		trace(w, t, begin, end);
 	memset(w->wait_ns, 0, sizeof(w->wait_ns));

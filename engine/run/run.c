@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "base/str.h"
 #include "host/clock.h"
 #include "ir/check.h"
 #include "run/eval_plan.h"
@@ -92,6 +93,15 @@ static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 	w->scratch = mr_arena_take(a, scratch, MR_CACHE_LINE);
 }
 
+static mr_status refuse_memory(mr_run *run, uint16_t id, uint64_t bytes)
+{
+	char need[16], have[16], limit[16];
+
+	return mr_fail(MR_ERESOURCE, "worker %u needs %s of memory, the workers before it %s, and %s is the limit", id,
+		       mr_bytes_text(bytes, need), mr_bytes_text(mr_run_mapped_bytes(run), have),
+		       mr_bytes_text(run->c.memory_limit, limit));
+}
+
 static mr_status create_worker(mr_run *run, uint16_t id)
 {
 	mr_worker *w = &run->worker[id];
@@ -113,6 +123,8 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 		return mr_fail(MR_ERESOURCE, "no memory for %u trace records", MR_TRACE_RING);
 	mr_arena_init(&a, NULL, 0);
 	layout_worker(run, w, &a);
+	if (run->c.memory_limit && mr_run_mapped_bytes(run) + a.used > run->c.memory_limit)
+		return refuse_memory(run, id, a.used);
 	MR_TRY(mr_region_map(&w->region, a.used ? a.used : 1, pl->bindable ? pl->node_os : MR_REGION_ANY_NODE));
 	mr_arena_init(&a, w->region.base, w->region.bytes);
 	layout_worker(run, w, &a);

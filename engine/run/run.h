@@ -51,6 +51,7 @@ typedef struct mr_run_config {
 	double clip;                 /* <= 0: none; global where the plan has N, else per stage */
 	uint64_t seed;
 	int64_t samples;             /* per micro-batch */
+	uint64_t memory_limit;       /* refuse to map more bytes; 0: no limit */
 	uint32_t spin_us;            /* before a waiting worker sleeps; UINT32_MAX: the default for its place */
 	bool trace;                  /* keep trace records */
 	mr_run_observer *observer;
@@ -83,6 +84,7 @@ typedef struct mr_worker {
 	uint64_t n_done;           /* instructions so far (delays, watchdog) */
 	_Atomic uint64_t beat;     /* n_done for the watchdog */
 	_Atomic uint64_t doing;    /* mr_doing_pack: what is in hand, for the watchdog */
+	_Atomic uint64_t busy_ns;  /* computing so far, for the progress line */
 	_Atomic uint64_t begun;    /* training iteration in hand; where it stands when it does not run */
 	mr_worker_stats stats;
 	mr_trace_rec *trace;       /* ring [MR_TRACE_RING] or NULL */
@@ -160,6 +162,7 @@ typedef struct mr_run_memory {
 	uint64_t weights, stashes, grads, optimizer, activations, boundaries, scratch; /* stashes: version buffers beyond one */
 } mr_run_memory;
 void mr_run_memory_of_stage(const mr_run *run, uint16_t stage, mr_run_memory *out);
+
 /** Sum of the mapped regions. */
 uint64_t mr_run_mapped_bytes(const mr_run *run);
 

@@ -1,0 +1,67 @@
+/*
+ * sequential.h - plain training on one thread group, without a pipeline: the oracle of every synchronous system.
+ *
+ * For each step: for each micro-batch, in the order in which the system sums gradients, forward through all layers and backward
+ * through all layers; then one optimizer step. It shares the layers, kernels and optimizers with the engine and nothing else: no
+ * plan, no lowering, no stages, no planned memory, no aliased gradients. Every value and every gradient has a buffer of its own.
+ * Given the order and count of micro-batches that a synchronous plan's header states, it gives that plan's weights to the bit.
+ *
+ * It is also a system that users can choose: `sequential` on all cores is intra-operator parallelism, the thing that a pipeline
+ * has to beat.
+ */
+#ifndef MR_RUN_SEQUENTIAL_H
+#define MR_RUN_SEQUENTIAL_H
+
+#include "ir/plan.h"
+#include "run/engine.h"
+
+typedef struct mr_sequential mr_sequential;
+
+typedef struct mr_sequential_config {
+	const mr_graph *graph;
+	const mr_kernels *kernels;
+	const mr_dataset *data;
+	const mr_optim *optim;
+	const mr_lr *lr;
+	const mr_place_worker *place; /* the thread group */
+	double clip;                  /* global norm; <= 0: none */
+	uint64_t seed;
+	int64_t samples;              /* per micro-batch */
+	uint32_t n_micro;             /* micro-batches a step */
+	mr_sum_order sum;             /* ASCENDING or DESCENDING */
+} mr_sequential_config;
+
+/** Allocate, set up the thread, initialise the weights. Borrows what @c points to. Errors: MR_ERESOURCE, MR_EDNN. */
+mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **out) MR_MUST_USE;
+void mr_sequential_destroy(mr_sequential *q);
+
+/** What it was made with. */
+const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q);
+
+/** As mr_engine_run; @progress is called on the training thread, after steps only. */
+mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress *progress, void *arg,
+			    uint64_t *reached) MR_MUST_USE;
+
+/** Mean validation loss at the present weights. */
+mr_status mr_sequential_eval(mr_sequential *q, double *loss) MR_MUST_USE;
+
+/**
+ * Forward of one sample (@input as the data give it) without the loss: the activations that enter the loss are copied to
+ * @out, mr_sequential_out_bytes(q) bytes. For sampling from a language model.
+ */
+mr_status mr_sequential_forward(mr_sequential *q, const void *input, void *out) MR_MUST_USE;
+size_t mr_sequential_out_bytes(const mr_sequential *q);
+
+/** Storage of parameter @p (its owner's, when tied), its gradient sum and its optimizer state; between runs only. */
+void *mr_sequential_weights(mr_sequential *q, uint32_t p);
+void *mr_sequential_grads(mr_sequential *q, uint32_t p);
+void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i);
+
+/** Continue as if @step steps had been done (weights and state have been restored). */
+void mr_sequential_resume_at(mr_sequential *q, uint64_t step);
+
+/** Nanoseconds spent in F, in B and in U so far, and bytes of memory it holds. */
+void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64_t *u);
+uint64_t mr_sequential_bytes(const mr_sequential *q);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * state.h - everything that a run must keep to go on as if it had never stopped, as lists of named tensors.
+ *
+ * The lists point into the run's own memory, so the same list is written by a save and filled by a load. Three of them:
+ *
+ *	model       the latest weights, one tensor a parameter, under the parameter's name (tied ones once)
+ *	optimizer   their optimizer state, "<parameter>.<state>"
+ *	inflight    what a plan that never drains has under way at a pause point: older versions that backward passes will still
+ *	            read ("v12.<parameter>"), saved activations ("slot.s0.m7") and boundary buffers ("in.s1.m7", "grad.s0.m7"),
+ *	            the last three as bytes. Empty for systems that flush.
+ *
+ * Random numbers and the data order need nothing: they are functions of step and sample numbers. Which slots and versions are
+ * under way follows from the plan and the step (mr_run_stand_at), so it is not stored either.
+ */
+#ifndef MR_RUN_STATE_H
+#define MR_RUN_STATE_H
+
+#include "run/run.h"
+#include "run/safetensors.h"
+#include "run/sequential.h"
+
+typedef struct mr_state_list {
+	mr_saved_tensor *at;
+	size_t n, room;
+} mr_state_list;
+
+typedef struct mr_state {
+	mr_state_list model, optimizer, inflight;
+} mr_state;
+
+/** The lists of a paused run that stands at its present step. Free with mr_state_fini. Errors: MR_ERESOURCE. */
+mr_status mr_state_of_run(const mr_run *run, mr_state *out) MR_MUST_USE;
+mr_status mr_state_of_sequential(mr_sequential *q, mr_state *out) MR_MUST_USE;
+void mr_state_fini(mr_state *s);
+
+/** A hash of the latest weights: equal for equal weights, whatever the cut, the versions and the padding. */
+uint64_t mr_state_hash(const mr_state *s);
+
+#endif
