@@ -128,10 +128,8 @@ static void compare_unrolled(const sched_case *c, uint32_t n_bodies)
 		CU_ASSERT_TRUE_FATAL(sched_blame(c, x->n <= y->n && x->n == c->n_workers - 1u - w + 3 * n_bodies));
 		for (uint32_t i = 0; i < x->n; i++) {
 			const mr_instr *p = &x->at[i], *q = &y->at[i];
-			bool reads = p->op == MR_OP_F || p->op == MR_OP_B;
 			bool same = p->op == q->op && p->micro == q->micro && p->stage == q->stage && p->pipe == q->pipe &&
-				    p->flags == q->flags && p->span == q->span &&
-				    (reads ? p->read == q->read : p->target == q->target);
+				    p->flags == q->flags && p->span == q->span && p->read == q->read && p->target == q->target;
 
 			CU_ASSERT_TRUE_FATAL(sched_blame(c, same));
 		}
