@@ -1,0 +1,96 @@
+/* millrace check: is a plan file sound? Reads both forms, lowers where needed, checks, and says what it is. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/args.h"
+#include "ir/check.h"
+#include "ir/lower.h"
+#include "ir/metrics.h"
+#include "ir/plan_json.h"
+#include "ir/text.h"
+
+static mr_status read_plan(const char *path, mr_plan **out)
+{
+	size_t len, at = 0;
+	char *text;
+	mr_status st;
+
+	if (!strcmp(path, "-"))
+		path = "/dev/stdin";
+	st = mr_file_read(path, MR_PLAN_JSON_MAX_BYTES, &text, &len);
+	if (st != MR_OK)
+		return st == MR_ERESOURCE ? st : mr_fail(MR_ECONFIG, "%s", mr_error_text());
+	while (at < len && isspace((unsigned char)text[at]))
+		at++;
+	st = text[at] == '{' ? mr_plan_json_read_text(text, len, out) : mr_text_read(text, len, out);
+	free(text);
+	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", path);
+}
+
+static double largest(const double *x, size_t n)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = x[i] > most ? x[i] : most;
+	return most;
+}
+
+static mr_status print_summary(const mr_plan *plan)
+{
+	bool repeats = false;
+	mr_metrics *m;
+	mr_walk *walk;
+	mr_status st;
+
+	for (uint16_t w = 0; w < plan->n_workers; w++)
+		repeats = repeats || mr_plan_list(plan, w, MR_BODY)->n > 0;
+	MR_TRY(mr_metrics_walk(plan, 1, 1, 1, 0, repeats, &walk));
+	st = mr_metrics_create(plan, walk, &m);
+	mr_walk_destroy(walk);
+	MR_TRY(st);
+	printf("ok  plan %016" PRIx64 "  S %u  D %u  T %u  makespan %g  period ", mr_plan_hash(plan), plan->n_stages,
+	       plan->n_workers, plan->n_micro, m->makespan);
+	if (isnan(m->period))
+		printf("-");
+	else
+		printf("%g", m->period);
+	printf("  peak activations %g  %s\n", largest(m->peak_until_w, m->n_workers), plan->system);
+	mr_metrics_destroy(m);
+	return MR_OK;
+}
+
+static mr_status run(mr_args *args)
+{
+	const char *path = args->operand[0];
+	mr_plan *plan;
+	mr_status st;
+
+	MR_TRY(read_plan(path, &plan));
+	st = plan->lowered ? MR_OK : mr_plan_lower(plan, NULL);
+	if (st == MR_OK)
+		st = mr_plan_check(plan);
+	if (st == MR_OK)
+		st = print_summary(plan);
+	mr_plan_destroy(plan);
+	/* whatever a plan file makes fail here is the file's fault */
+	if (st == MR_EINVAL)
+		st = mr_fail(MR_ECONFIG, "%s", mr_error_text());
+	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", path);
+}
+
+const mr_command mr_command_check = {
+	.name = "check",
+	.operands = "PLAN",
+	.min_operands = 1,
+	.max_operands = 1,
+	.summary = "validate a plan file, in its text form or as JSON",
+	.help = "Prints one line: the plan's hash, stages S, workers D, micro-batches T, and for unit costs (forward, input\n"
+		"gradient and weight gradient 1 each) makespan, period and the most micro-batches that a worker keeps.\n"
+		"A plan that cannot be carried out is refused with the culprit, exit code 3. PLAN may be - for standard input.\n",
+	.run = run,
+};

@@ -1,0 +1,237 @@
+/* What no single table can judge: keys that must suit each other, and values that follow from others. */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/config_parts.h"
+
+static mr_origin origin(const mr_config *c, mr_config_group group, const char *key)
+{
+	const mr_config_part *part = &c->part[group];
+
+	return part->origin[mr_option_find(mr_values_table(part->values), key) - mr_values_table(part->values)];
+}
+
+/* Note a mistake about @key, at the place of the first of @keys that was given, or else of the group. */
+static void blame(mr_config *c, mr_config_group group, const char *key, const char *text)
+{
+	mr_origin at = origin(c, group, key);
+	char name[128];
+
+	if (at.kind == MR_ORIGIN_DEFAULT)
+		at = c->part[group].group_origin;
+	if (at.kind == MR_ORIGIN_DEFAULT)
+		at = (mr_origin){MR_ORIGIN_FILE, 0, 1};
+	mr_mistakes_add(&c->mistakes, at, mr_config_key_text(group, key, name), "%s", text);
+}
+
+static void check_missing(mr_config *c)
+{
+	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++) {
+		const mr_config_part *part = &c->part[g];
+		const mr_option *table = part->values ? mr_values_table(part->values) : NULL;
+
+		for (size_t i = 0; table && table[i].name; i++) {
+			char text[192], key[128];
+
+			if (table[i].def || part->origin[i].kind != MR_ORIGIN_DEFAULT ||
+			    mr_mistakes_has(&c->mistakes, mr_config_key_text((mr_config_group)g, table[i].name, key)))
+				continue;
+			snprintf(text, sizeof(text), "is missing (%s: %s)", mr_option_type_text(table[i].type), table[i].help);
+			blame(c, (mr_config_group)g, table[i].name, text);
+		}
+	}
+}
+
+static void check_kernels(mr_config *c)
+{
+	const char *key = origin(c, MR_CONFIG_TOP, "dtype").kind != MR_ORIGIN_DEFAULT ? "dtype" : "backend";
+
+	if (!mr_config_kernels(c))
+		blame(c, MR_CONFIG_TOP, key, mr_error_text());
+}
+
+static mr_status settle_partition(mr_config *c)
+{
+	const char *text = mr_values_string(c->part[MR_CONFIG_TOP].values, "partition");
+	uint32_t n = 1;
+
+	if (!strcmp(text, "auto"))
+		return MR_OK;
+	for (const char *s = text; *s; s++)
+		n += *s == ',';
+	c->partition = calloc(n, sizeof(*c->partition));
+	if (!c->partition)
+		return mr_fail(MR_ERESOURCE, "no memory for a partition of %u names", n);
+	for (; c->n_partition < n; c->n_partition++) {
+		size_t len = strcspn(text, ",");
+
+		if (!len) {
+			blame(c, MR_CONFIG_TOP, "partition", "expected \"auto\" or names of layers, got an empty name");
+			return MR_OK;
+		}
+		c->partition[c->n_partition] = strndup(text, len);
+		if (!c->partition[c->n_partition])
+			return mr_fail(MR_ERESOURCE, "no memory for a partition of %u names", n);
+		text += len + (text[len] == ',');
+	}
+	return MR_OK;
+}
+
+/* workers = 0 becomes what it stands for. */
+static mr_status settle_workers(mr_config *c)
+{
+	bool sequential = !mr_config_system(c);
+	mr_values *machine = c->part[MR_CONFIG_MACHINE].values;
+	int64_t workers = mr_values_int(machine, "workers");
+	char text[160];
+
+	if (!workers) {
+		workers = sequential ? 1 : c->n_partition ? c->n_partition + 1 : 2;
+		return mr_values_set_int(machine, "workers", workers);
+	}
+	if (!sequential && c->n_partition && workers != c->n_partition + 1) {
+		snprintf(text, sizeof(text), "%lld workers, but partition names the begin of %u further stages, which makes %u",
+			 (long long)workers, c->n_partition, c->n_partition + 1);
+		blame(c, MR_CONFIG_MACHINE, "workers", text);
+	}
+	return MR_OK;
+}
+
+/* microbatches = 0 becomes the system's default; all must divide the batch. */
+static mr_status settle_micro(mr_config *c)
+{
+	const mr_sched_ops *system = mr_config_system(c);
+	const char *name = c->part[MR_CONFIG_SYSTEM].plugin.name;
+	mr_values *train = c->part[MR_CONFIG_TRAIN].values;
+	int64_t micro = mr_values_int(train, "microbatches"), batch;
+	bool given = micro != 0;
+	char text[192];
+
+	if (system && system->asynchronous && micro > 1) {
+		snprintf(text, sizeof(text), "%s commits after every micro-batch, so it takes 1 a commit, got %lld", name,
+			 (long long)micro);
+		blame(c, MR_CONFIG_TRAIN, "microbatches", text);
+		return MR_OK;
+	}
+	if (!given)
+		micro = system ? system->default_micro(mr_config_workers(c)) : 1;
+	if (origin(c, MR_CONFIG_TRAIN, "batch").kind == MR_ORIGIN_DEFAULT)
+		return MR_OK; /* missing, and said so */
+	batch = mr_values_int(train, "batch");
+	if (batch % micro) {
+		if (given)
+			snprintf(text, sizeof(text), "%lld samples cannot be cut into %lld equal micro-batches", (long long)batch,
+				 (long long)micro);
+		else
+			snprintf(text, sizeof(text),
+				 "%lld samples cannot be cut into %lld equal micro-batches, the default of %s for %u workers; "
+				 "set train.microbatches or another batch",
+				 (long long)batch, (long long)micro, name, mr_config_workers(c));
+		blame(c, MR_CONFIG_TRAIN, "batch", text);
+		return MR_OK;
+	}
+	return given ? MR_OK : mr_values_set_int(train, "microbatches", micro);
+}
+
+static void check_train(mr_config *c)
+{
+	const mr_values *train = c->part[MR_CONFIG_TRAIN].values;
+	int64_t steps, warmup = mr_values_int(train, "warmup");
+	char text[128];
+
+	if (origin(c, MR_CONFIG_TRAIN, "steps").kind == MR_ORIGIN_DEFAULT)
+		return;
+	steps = mr_values_int(train, "steps");
+	if (warmup > steps) {
+		snprintf(text, sizeof(text), "warm-up of %lld steps is longer than the run of %lld", (long long)warmup,
+			 (long long)steps);
+		blame(c, MR_CONFIG_TRAIN, "warmup", text);
+	}
+}
+
+/* "100-120" or "100". */
+static bool read_range(const char *text, uint64_t *first, uint64_t *last)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	*first = *last = strtoull(text, &end, 10);
+	if (*end == '-' && isdigit((unsigned char)end[1]))
+		*last = strtoull(end + 1, &end, 10);
+	return !*end && !errno && *first >= 1 && *first <= *last;
+}
+
+static void settle_trace(mr_config *c)
+{
+	const char *steps = mr_values_string(c->part[MR_CONFIG_TRACE].values, "steps");
+	char text[160];
+
+	if (!*steps)
+		return;
+	c->trace = read_range(steps, &c->trace_first, &c->trace_last);
+	if (c->trace)
+		return;
+	snprintf(text, sizeof(text), "expected a range of steps from 1 on, such as \"100-120\", got \"%.60s\"", steps);
+	blame(c, MR_CONFIG_TRACE, "steps", text);
+}
+
+/* Paths of the data group become absolute: those from --set already are. */
+static mr_status settle_paths(mr_config *c)
+{
+	mr_config_part *part = &c->part[MR_CONFIG_DATA];
+	const mr_option *table = part->values ? mr_values_table(part->values) : NULL;
+
+	for (size_t i = 0; table && table[i].name; i++) {
+		char *joined, resolved[PATH_MAX];
+		const char *path;
+		mr_status st;
+
+		if (table[i].type != MR_OPT_STRING || (!table[i].def && part->origin[i].kind == MR_ORIGIN_DEFAULT))
+			continue;
+		path = mr_values_string(part->values, table[i].name);
+		if (!*path || *path == '/')
+			continue;
+		if (asprintf(&joined, "%s/%s", c->base_dir, path) < 0)
+			return mr_fail(MR_ERESOURCE, "no memory for a path");
+		st = mr_values_set_string(part->values, table[i].name, realpath(joined, resolved) ? resolved : joined);
+		free(joined);
+		MR_TRY(st);
+	}
+	return MR_OK;
+}
+
+/* An empty run.dir becomes runs/<name>, so that a copy of the resolved configuration means the same folder. */
+static mr_status settle_dir(mr_config *c)
+{
+	mr_values *run = c->part[MR_CONFIG_RUN].values;
+	const char *dir = mr_values_string(run, "dir");
+
+	if (*dir)
+		c->run_dir = strdup(dir);
+	else if (asprintf(&c->run_dir, "runs/%s", c->name) < 0)
+		c->run_dir = NULL;
+	if (!c->run_dir)
+		return mr_fail(MR_ERESOURCE, "no memory for a path");
+	return mr_values_set_string(run, "dir", c->run_dir);
+}
+
+mr_status mr_config_settle(mr_config *c)
+{
+	check_missing(c);
+	check_kernels(c);
+	check_train(c);
+	settle_trace(c);
+	MR_TRY(settle_partition(c));
+	if (c->part[MR_CONFIG_SYSTEM].values) {
+		MR_TRY(settle_workers(c));
+		MR_TRY(settle_micro(c));
+	}
+	MR_TRY(settle_paths(c));
+	return settle_dir(c);
+}

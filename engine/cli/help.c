@@ -1,0 +1,88 @@
+/* The texts of --help and --version. */
+#include <hwloc.h>
+#include <jansson.h>
+#include <libconfig.h>
+#include <math.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "cli/args.h"
+#include "nn/kernels.h"
+
+void mr_help_print(FILE *out)
+{
+	fputs("millrace trains neural networks through pinned pipeline stages on one shared-memory machine.\n\n"
+	      "usage: millrace COMMAND [ARGUMENTS]\n\n",
+	      out);
+	for (uint32_t i = 0; mr_command_at(i); i++)
+		fprintf(out, "  %-10s %s\n", mr_command_at(i)->name, mr_command_at(i)->summary);
+	fputs("\nmillrace COMMAND --help describes a command, millrace --version names version and libraries.\n"
+	      "exit codes: 0 ok, 1 failure, 2 usage, 3 configuration, 4 data, 5 checkpoint, 6 resources, 7 diverged,\n"
+	      "            8 stalled, 128 + n signal n\n",
+	      out);
+}
+
+static void print_range(const mr_option *o, FILE *out)
+{
+	if (o->min == 0 && o->max == 0)
+		return;
+	if (isinf(o->max))
+		fprintf(out, ", at least %.15g", o->min);
+	else if (isinf(o->min))
+		fprintf(out, ", at most %.15g", o->max);
+	else
+		fprintf(out, ", %.15g to %.15g", o->min, o->max);
+}
+
+void mr_option_help_print(const mr_option *o, const char *prefix, FILE *out)
+{
+	bool flag = o->type == MR_OPT_BOOL && o->def && !strcmp(o->def, "false") && *prefix;
+
+	fprintf(out, "  %s%s", prefix, o->name);
+	if (o->type == MR_OPT_ENUM)
+		fprintf(out, "  %s", o->choices);
+	else if (!flag)
+		fprintf(out, "  %s", mr_option_type_text(o->type));
+	print_range(o, out);
+	if (o->unit)
+		fprintf(out, " %s", o->unit);
+	if (!o->def)
+		fputs(", required", out);
+	else if (!flag && *o->def)
+		fprintf(out, ", default %s", o->def);
+	fprintf(out, "\n      %s\n", o->help);
+}
+
+void mr_command_help_print(const mr_command *c, FILE *out)
+{
+	fprintf(out, "usage: millrace %s%s%s%s%s\n\n%s\n", c->name, *c->operands ? " " : "", c->operands,
+		c->options && c->options->name ? " [OPTIONS]" : "", c->sets ? " [--set key=value]..." : "", c->summary);
+	if (c->help)
+		fprintf(out, "\n%s", c->help);
+	fputs("\noptions:\n", out);
+	for (const mr_option *o = c->options; o && o->name; o++)
+		mr_option_help_print(o, "--", out);
+	if (c->sets)
+		fprintf(out, "  --set key=value\n      %s\n",
+			c->sets_help ? c->sets_help : "use this value of a key of the configuration, such as train.steps=100");
+	fputs("  --help\n      print this text\n", out);
+}
+
+void mr_version_print(FILE *out)
+{
+	unsigned hw = hwloc_get_api_version();
+
+	fprintf(out, "millrace %s\n", MR_VERSION);
+	fprintf(out, "compiler   %s %s\n",
+#ifdef __clang__
+		"clang",
+#else
+		"gcc",
+#endif
+		__VERSION__);
+	fprintf(out, "kernels    %s\n", mr_kernels_library());
+	fprintf(out, "libconfig  %d.%d.%d\n", LIBCONFIG_VER_MAJOR, LIBCONFIG_VER_MINOR, LIBCONFIG_VER_REVISION);
+	fprintf(out, "hwloc      %u.%u.%u\n", hw >> 16, hw >> 8 & 0xFF, hw & 0xFF);
+	fprintf(out, "jansson    %s\n", jansson_version_str());
+	fprintf(out, "zlib       %s\n", zlibVersion());
+}

@@ -1,0 +1,70 @@
+/*
+ * main.c - from argv to an exit code.
+ *
+ * Commands report on standard output; what goes wrong is one sentence on standard error, and its kind is the exit code
+ * (base/status.h). Writing into a pipe that nobody reads any more (| head) is not an error: training goes on without being
+ * watched, and a report that is cut short has been read as far as wanted.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/args.h"
+
+static int finish(int code)
+{
+	errno = 0;
+	if ((fflush(stdout) || ferror(stdout)) && errno && errno != EPIPE && code == 0) {
+		fprintf(stderr, "millrace: cannot write to standard output: %s\n", strerror(errno));
+		return 1;
+	}
+	return code;
+}
+
+static int run_command(int argc, char **argv)
+{
+	const mr_command *command;
+	mr_args args;
+	mr_status st;
+	bool help;
+	int code;
+
+	st = mr_command_get(argv[1], &command);
+	if (st == MR_OK)
+		st = mr_args_parse(command, argc, argv, &args, &help);
+	if (st == MR_OK && help) {
+		mr_command_help_print(command, stdout);
+		return finish(0);
+	}
+	code = 0;
+	if (st == MR_OK) {
+		st = command->run(&args);
+		code = args.signal ? 128 + args.signal : 0;
+		mr_args_fini(&args);
+	}
+	if (st != MR_OK) {
+		fflush(stdout);
+		fprintf(stderr, "millrace: %s\n", mr_error_text());
+		code = code ? code : mr_status_exit_code(st);
+	}
+	return finish(code);
+}
+
+int main(int argc, char **argv)
+{
+	signal(SIGPIPE, SIG_IGN);
+	if (argc < 2) {
+		mr_help_print(stderr);
+		return 2;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		mr_help_print(stdout);
+		return finish(0);
+	}
+	if (!strcmp(argv[1], "--version")) {
+		mr_version_print(stdout);
+		return finish(0);
+	}
+	return run_command(argc, argv);
+}

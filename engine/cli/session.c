@@ -1,0 +1,248 @@
+#include "cli/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "host/memory.h"
+#include "ir/check.h"
+#include "ir/lower.h"
+
+/* What a process needs beside its arenas, kernels and data: code that is touched late, stacks, buffers of files. */
+#define PROCESS_BYTES ((uint64_t)8 << 20)
+
+static mr_status open_data(mr_session *s)
+{
+	const mr_model_ops *model = mr_config_model(s->config);
+	const mr_values *mv = mr_config_values(s->config, MR_CONFIG_MODEL);
+	mr_data_want want = {
+		.dtype = mr_config_dtype(s->config),
+		.seed = (uint64_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "seed"),
+		.context = model->context ? model->context(mv) : 0,
+		.base_dir = mr_config_base_dir(s->config),
+	};
+	mr_model_data md;
+
+	MR_TRY(mr_dataset_open(mr_config_data(s->config), mr_config_values(s->config, MR_CONFIG_DATA), &want, &s->data));
+	md = (mr_model_data){.input = s->data->input, .target = s->data->target, .classes = s->data->classes};
+	return model->build(mv, &md, &s->graph);
+}
+
+/* Does the last stage use a parameter that an earlier one stores? Only the first stage may be its owner. */
+static mr_status find_tied(const mr_session *s, bool *tied)
+{
+	const mr_graph *g = s->graph;
+
+	*tied = false;
+	for (uint32_t p = 0; p < g->n_params; p++) {
+		uint16_t user, owner;
+
+		if (g->params[p].tied_to < 0)
+			continue;
+		user = mr_partition_stage(&s->partition, g->params[p].node);
+		owner = mr_partition_stage(&s->partition, g->params[g->params[p].tied_to].node);
+		if (user == owner)
+			continue;
+		if (owner != 0 || user + 1 != s->partition.n_stages)
+			return mr_fail(MR_ECONFIG, "%s is tied to %s, but they lie in stages %u and %u: only the first and the last stage can share a parameter",
+				       g->params[p].name, g->params[g->params[p].tied_to].name, user, owner);
+		*tied = true;
+	}
+	return MR_OK;
+}
+
+static mr_status make_partition(mr_session *s, uint16_t workers)
+{
+	uint32_t n;
+	const char *const *names = mr_config_partition(s->config, &n);
+
+	if (!names)
+		return mr_partition_auto(s->graph, workers, s->samples, s->kernels, &s->partition);
+	MR_TRY(mr_partition_explicit(s->graph, names, n, &s->partition));
+	if (s->partition.n_stages != workers)
+		return mr_fail(MR_ECONFIG, "partition names %u stages, but machine.workers is %u", s->partition.n_stages, workers);
+	return MR_OK;
+}
+
+static mr_status make_plan(mr_session *s, uint16_t workers)
+{
+	const mr_sched_ops *ops = mr_config_system(s->config);
+	double clip = mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip");
+	mr_sched_args a = {
+		.n_workers = workers,
+		.chunks = 1,
+		.n_micro = s->n_micro,
+		.options = ops->options ? mr_config_values(s->config, MR_CONFIG_SYSTEM) : NULL,
+	};
+	mr_contract *k;
+
+	MR_TRY(mr_schedule_emit(ops, &a, &s->plan));
+	k = &s->plan->contract;
+	MR_TRY(find_tied(s, &k->tied));
+	if (k->tied && k->flush == MR_FLUSH_NONE)
+		return mr_fail(MR_ECONFIG, "%s never flushes, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or a system that flushes",
+			       ops->name);
+	if (k->flush == MR_FLUSH_BARRIER) {
+		k->clip = clip > 0;
+		if (!k->clip)
+			k->flush = MR_FLUSH_LOCAL; /* nothing else needs the barrier: the weights are the same */
+	}
+	MR_TRY(mr_plan_lower(s->plan, NULL));
+	MR_TRY(mr_plan_check(s->plan));
+	s->sum = k->sum;
+	return MR_OK;
+}
+
+static mr_status make_place(mr_session *s, uint16_t workers)
+{
+	const mr_values *mv = mr_config_values(s->config, MR_CONFIG_MACHINE);
+	const char *synthetic = mr_values_string(mv, "topology"), *cpus = mr_values_string(mv, "cpus");
+	mr_place_params p;
+
+	MR_TRY(*synthetic ? mr_topo_synthetic(synthetic, &s->topo) : mr_topo_detect(&s->topo));
+	mr_place_defaults(&p, workers);
+	p.max_threads = (uint32_t)mr_values_int(mv, "threads");
+	if (*cpus)
+		p.cpus = cpus;
+	return mr_place_init(&s->place, &s->topo, &p);
+}
+
+static mr_status open_all(mr_session *s)
+{
+	uint16_t workers = mr_config_workers(s->config);
+
+	s->kernels = mr_config_kernels(s->config);
+	s->n_micro = mr_config_n_micro(s->config);
+	s->samples = mr_config_samples(s->config);
+	s->lr = mr_config_lr(s->config);
+	mr_optim_init(&s->optim, mr_config_optimizer(s->config), mr_config_values(s->config, MR_CONFIG_OPTIMIZER));
+	MR_TRY(open_data(s));
+	MR_TRY(make_partition(s, workers));
+	if (mr_config_system(s->config))
+		MR_TRY(make_plan(s, workers));
+	return make_place(s, workers);
+}
+
+mr_status mr_session_open(const mr_config *config, mr_session *s)
+{
+	mr_status st;
+
+	*s = (mr_session){.config = config};
+	st = open_all(s);
+	if (st != MR_OK)
+		mr_session_close(s);
+	return st;
+}
+
+static uint64_t memory_limit(const mr_session *s)
+{
+	uint64_t limit = (uint64_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_MACHINE), "memory_limit");
+	uint64_t have = s->topo.memory_available_bytes;
+
+	return limit && (limit < have || !have) ? limit : have;
+}
+
+mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *opts)
+{
+	const mr_values *train = mr_config_values(s->config, MR_CONFIG_TRAIN);
+	mr_run_config c = {
+		.graph = s->graph,
+		.partition = &s->partition,
+		.plan = s->plan,
+		.kernels = s->kernels,
+		.data = s->data,
+		.optim = &s->optim,
+		.lr = &s->lr,
+		.place = &s->place,
+		.clip = mr_values_float(train, "clip"),
+		.seed = (uint64_t)mr_values_int(train, "seed"),
+		.samples = s->samples,
+		.memory_limit = memory_limit(s),
+		.spin_us = mr_config_spin_us(s->config),
+	};
+
+	if (opts) {
+		c.trace = opts->trace;
+		c.observer = opts->observer;
+		c.observer_arg = opts->observer_arg;
+	}
+	return c;
+}
+
+mr_sequential_config mr_session_sequential_config(const mr_session *s)
+{
+	const mr_values *train = mr_config_values(s->config, MR_CONFIG_TRAIN);
+
+	return (mr_sequential_config){
+		.graph = s->graph,
+		.kernels = s->kernels,
+		.data = s->data,
+		.optim = &s->optim,
+		.lr = &s->lr,
+		.place = &s->place.worker[0],
+		.clip = mr_values_float(train, "clip"),
+		.seed = (uint64_t)mr_values_int(train, "seed"),
+		.samples = s->samples,
+		.n_micro = s->n_micro,
+		.sum = s->sum,
+	};
+}
+
+mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
+{
+	s->base_bytes = mr_memory_resident_bytes();
+	if (s->plan) {
+		double watchdog = mr_values_float(mr_config_values(s->config, MR_CONFIG_MACHINE), "watchdog");
+		mr_run_config c = mr_session_run_config(s, opts);
+
+		return mr_engine_create(&c, watchdog, &s->executor.engine);
+	}
+	mr_sequential_config c = mr_session_sequential_config(s);
+
+	return mr_sequential_create(&c, &s->executor.sequential);
+}
+
+void mr_session_close(mr_session *s)
+{
+	mr_executor_fini(&s->executor);
+	mr_place_fini(&s->place);
+	mr_topo_fini(&s->topo);
+	mr_plan_destroy(s->plan);
+	mr_partition_fini(&s->partition);
+	mr_graph_destroy(s->graph);
+	mr_dataset_close(s->data);
+	*s = (mr_session){0};
+}
+
+uint64_t mr_session_predicted_bytes(const mr_session *s)
+{
+	return s->base_bytes + mr_executor_bytes(&s->executor) + PROCESS_BYTES;
+}
+
+int64_t mr_session_tokens_per_sample(const mr_session *s)
+{
+	return s->data->input.tokens ? s->data->input.rows : 0;
+}
+
+uint64_t mr_session_hash(const mr_session *s)
+{
+	const mr_values *train = mr_config_values(s->config, MR_CONFIG_TRAIN);
+	uint64_t facts[] = {
+		s->data->fingerprint,
+		(uint64_t)mr_values_int(train, "seed"),
+		(uint64_t)s->samples,
+		s->n_micro,
+		s->sum,
+		s->kernels->dtype,
+		s->plan ? mr_plan_hash(s->plan) : 0,
+	};
+	uint64_t h = mr_hash64(0, facts, sizeof(facts));
+
+	h = mr_hash64(h, s->kernels->name, strlen(s->kernels->name));
+	h = mr_hash64(h, s->optim.ops->name, strlen(s->optim.ops->name));
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++)
+		h = mr_hash64(h, s->graph->nodes[i].name, strlen(s->graph->nodes[i].name));
+	for (uint32_t i = 0; i < s->graph->n_params; i++)
+		h = mr_hash64(h, s->graph->params[i].dim, sizeof(s->graph->params[i].dim));
+	return mr_hash64(h, s->partition.first, (s->partition.n_stages + 1u) * sizeof(*s->partition.first));
+}

@@ -1,0 +1,61 @@
+/*
+ * session.h - from a configuration to something that trains: data, model, cut, plan, place and executor, in that order.
+ *
+ * Everything a command needs of a run is here; the commands only decide what to do with it. A session builds as far as it is
+ * asked: mr_session_open reads the data and makes the plan (enough for `plan`), mr_session_start makes the executor.
+ */
+#ifndef MR_CLI_SESSION_H
+#define MR_CLI_SESSION_H
+
+#include "cli/config.h"
+#include "host/place.h"
+#include "host/topo.h"
+#include "planner/partition.h"
+#include "run/executor.h"
+
+typedef struct mr_session {
+	const mr_config *config;     /* borrowed */
+	const mr_kernels *kernels;
+	mr_dataset *data;
+	mr_graph *graph;
+	mr_partition partition;
+	mr_plan *plan;               /* NULL for sequential */
+	mr_sum_order sum;            /* order in which a step's gradients are summed */
+	uint32_t n_micro;            /* micro-batches a step */
+	int64_t samples;             /* per micro-batch */
+	mr_optim optim;
+	mr_lr lr;
+	mr_topo topo;                /* of this machine, or the one that machine.topology describes */
+	mr_place place;
+	mr_executor executor;        /* after mr_session_start */
+	uint64_t base_bytes;         /* resident memory before the executor was made */
+} mr_session;
+
+typedef struct mr_session_opts {
+	bool trace;                  /* keep trace records */
+	mr_run_observer *observer;   /* see run/run.h; engine only */
+	void *observer_arg;
+} mr_session_opts;
+
+/** Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero afterwards on error. */
+mr_status mr_session_open(const mr_config *config, mr_session *s) MR_MUST_USE;
+
+/** Threads, memory, initial weights. @opts may be NULL. */
+mr_status mr_session_start(mr_session *s, const mr_session_opts *opts) MR_MUST_USE;
+
+/** What mr_session_start would pass on: for replays. */
+mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *opts);
+mr_sequential_config mr_session_sequential_config(const mr_session *s);
+
+void mr_session_close(mr_session *s);
+
+/** Bytes that the whole process is predicted to need at its peak. After start. */
+uint64_t mr_session_predicted_bytes(const mr_session *s);
+
+/** Tokens a sample has (context length), or 0 when samples are not text. */
+int64_t mr_session_tokens_per_sample(const mr_session *s);
+
+/** A hash of what must not change between a checkpoint and its resumption (model, data, plan, batch, seed, dtype, backend). */
+uint64_t mr_session_hash(const mr_session *s);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * progress.h - the one line that says how training goes.
+ *
+ *	step 120/1000 loss 2.3412 lr 3.00e-04 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23
+ *
+ * `key value` pairs in a fixed order, at most 100 columns, so that eyes and grep both find what they want. What is not known
+ * is left out: there is never a placeholder for a loss. On a terminal the line redraws itself in place; in a pipe or a file it is
+ * a plain line now and then, without escapes.
+ *
+ * Thread: one at a time.
+ */
+#ifndef MR_REPORT_PROGRESS_H
+#define MR_REPORT_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+#define MR_PROGRESS_COLUMNS 100
+
+/* Doubles that are not known are NAN and are left out. */
+typedef struct mr_progress_state {
+	uint64_t step, n_steps;  /* done, of */
+	double loss;
+	double val_loss;         /* of the last evaluation */
+	double lr;
+	double rate;             /* samples or tokens a second */
+	double gflops;           /* model GFLOP a second */
+	double peak_gflops;      /* of the machine, measured */
+	double bubble;           /* 0..1 */
+	double eta_seconds;
+} mr_progress_state;
+
+/** A state in which nothing is known but the steps. */
+mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps);
+
+/**
+ * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by escapes, which
+ * do not count as columns. What does not fit into MR_PROGRESS_COLUMNS is left out from the end, but the step never.
+ */
+void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, char line[512]);
+
+typedef struct mr_progress_params {
+	FILE *out;             /* borrowed */
+	const char *rate_name; /* borrowed: "tok/s", "samples/s" */
+	bool terminal;         /* redraw in place */
+	bool color;
+	double every_seconds;  /* least time between two lines (terminal: redraws) */
+	uint64_t every_steps;  /* a line at every multiple of it too (not on a terminal); 0: never for that reason */
+} mr_progress_params;
+
+/** Parameters for @out: asks isatty, NO_COLOR and TERM=dumb; 0.2 s between redraws, 5 s between lines. */
+mr_progress_params mr_progress_defaults(FILE *out, const char *rate_name);
+
+typedef struct mr_progress {
+	mr_progress_params p;
+	double last_seconds;  /* when the last line was drawn; < 0: none yet */
+	uint64_t last_step;
+	unsigned width;       /* columns of the line that stands on the terminal; 0: none */
+} mr_progress;
+
+void mr_progress_init(mr_progress *p, const mr_progress_params *params);
+
+/** Draw if it is time; @now_seconds is any clock that only grows. Would it draw now? Then the caller need not prepare @s. */
+bool mr_progress_due(const mr_progress *p, uint64_t step, double now_seconds);
+void mr_progress_update(mr_progress *p, const mr_progress_state *s, double now_seconds);
+
+/** Draw @s whatever the time, unless the line of this step was the last one drawn (and stands). */
+void mr_progress_force(mr_progress *p, const mr_progress_state *s, double now_seconds);
+
+/** Take the line off the terminal, so that another text can be printed; the next draw puts it back. */
+void mr_progress_clear(mr_progress *p);
+
+/** End: leaves the last line standing, with a newline behind it on a terminal. */
+void mr_progress_finish(mr_progress *p);
+
+#endif

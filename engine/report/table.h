@@ -1,0 +1,89 @@
+/*
+ * table.h - tables of text: a general one, and the tables at the start and the end of a run.
+ *
+ *	stage  worker  layers               parameters  weights  stashes  ...  cores  node
+ *	    0  w0      embed .. h.1.mlp         412 k  1.6 MiB  1.6 MiB  ...  0      0
+ *
+ * Columns are as wide as their widest cell, separated by two blanks; no line ends in blanks. The renderers know nothing of the
+ * engine: the caller fills plain rows. Widths count bytes, so cells are ASCII.
+ */
+#ifndef MR_REPORT_TABLE_H
+#define MR_REPORT_TABLE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/status.h"
+#include "ir/trace.h"
+
+typedef struct mr_table_column {
+	const char *head; /* borrowed */
+	bool right;       /* numbers stand right, words left */
+} mr_table_column;
+
+typedef struct mr_table mr_table;
+
+/** An empty table of @n columns; @columns is copied. The caller destroys *@out. Errors: MR_EINVAL no column, MR_ERESOURCE. */
+mr_status mr_table_create(const mr_table_column *columns, uint32_t n, mr_table **out) MR_MUST_USE;
+void mr_table_destroy(mr_table *t);
+
+/** Append the next cell, row by row from left to right. Failure is sticky and shows in mr_table_print. */
+void mr_table_put(mr_table *t, const char *fmt, ...) MR_PRINTF(2, 3);
+
+/**
+ * Print heads and rows, each line behind @indent. A last row that is not full is printed as far as it goes.
+ * Errors: MR_ERESOURCE an append had no memory; MR_EIO @out refuses.
+ */
+mr_status mr_table_print(const mr_table *t, const char *indent, FILE *out) MR_MUST_USE;
+
+/* --- what the tables of a run show --- */
+
+typedef struct mr_report_stage_row {
+	uint16_t stage, worker;
+	const char *layers;          /* "embed .. h.1.mlp"; NULL: none */
+	uint32_t n_layers;
+	uint64_t n_params;           /* elements */
+	uint64_t weight_bytes;       /* latest version */
+	uint64_t stash_bytes;        /* further versions */
+	uint64_t gradient_bytes;
+	uint64_t optimizer_bytes;
+	uint64_t activation_bytes;   /* slots */
+	uint64_t boundary_bytes;
+	uint64_t scratch_bytes;
+	const char *cores;           /* "0-3"; NULL: not pinned */
+	int32_t node;                /* Linux NUMA node; < 0: unknown */
+} mr_report_stage_row;
+
+/** The table at the start, with a line of sums below more than one stage. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_report_stages(const mr_report_stage_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
+
+typedef struct mr_report_worker_row {
+	uint16_t worker;
+	const char *stages;          /* "0" or "0, 3"; NULL: none */
+	uint64_t elapsed_ns;         /* of the steps that the other figures cover; 0: nothing was measured */
+	uint64_t busy_ns;
+	uint64_t wait_ns[MR_N_WAITS];
+} mr_report_worker_row;
+
+/**
+ * The table at the end: busy time and waiting by cause, in percent of the elapsed time; what is left of it is the column
+ * "engine". Errors: MR_EIO, MR_ERESOURCE.
+ */
+mr_status mr_report_workers(const mr_report_worker_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
+
+typedef struct mr_report_staleness_row {
+	uint16_t stage;
+	const uint64_t *count;       /* [n] gradients that were applied k commits after the version they were computed on */
+	uint32_t n;
+} mr_report_staleness_row;
+
+/** Staleness actually read: one row a stage, one column for each staleness that occurred. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_report_staleness(const mr_report_staleness_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
+
+/** One line: peak memory predicted and measured, and the difference in percent of the prediction. Errors: MR_EIO. */
+mr_status mr_report_memory(uint64_t predicted_bytes, uint64_t measured_bytes, FILE *out) MR_MUST_USE;
+
+/** "upstream", "downstream", "weights", "optimizer", "data"; "none". Never NULL. */
+const char *mr_report_wait_name(mr_wait_cause cause);
+
+#endif
