@@ -2,7 +2,7 @@
  * lower_raise.c - as many boundary buffers as make the plan as fast as without a limit, and no more than a step needs at a time.
  *
  * One scene is one unrolled graph: a single iteration with its barrier, and a run of iterations without barrier (whose length
- * stands for the period). In each scene and for each cost table the target is the time with unlimited buffers. If the plan is
+ * stands for the period, and is longer when the period turns out not to be met). In each scene and for each cost table the target is the time with unlimited buffers. If the plan is
  * slower, then every critical path contains a wait for a buffer (a path without one would be as long with unlimited buffers):
  * follow one from the end, raise the boundary of the first such wait by one, number its buffers anew, and look again. A cycle
  * is treated alike. A boundary is not raised above the micro-batches that pass it.
@@ -16,8 +16,13 @@
 /* Times this close are equal: sums of doubles in another order. */
 #define SAME 1e-9
 
-/* Iterations without barrier at first; doubled while the period is not met, up to so many of them and of instructions. */
-#define RUN_BODIES 4u
+/*
+ * Iterations without barrier behind the steady state, over the last ADVANCE of which the period is taken (1, 2 and 4 divide it,
+ * for plans that repeat only every second or fourth time); doubled while the period is not met, up to so many of them and of
+ * instructions.
+ */
+#define RUN_BODIES 8u
+#define ADVANCE 4u
 #define RUN_LONGEST 256u
 #define RUN_NODES (1u << 22)
 
@@ -43,6 +48,7 @@ typedef struct mr_raise {
 	uint32_t passing[UINT8_MAX + 1]; /* micro-batches of each pipe in once */
 	mr_scene scene;
 	bool raised; /* since the flag was last cleared */
+	bool slow;   /* the scene played last has a longer period than with unlimited buffers */
 } mr_raise;
 
 static bool crosses(const mr_plan *p, uint8_t pipe, uint16_t stage)
@@ -165,21 +171,52 @@ static mr_status reconnect_all(mr_raise *r)
 	return MR_OK;
 }
 
-static mr_status play(mr_raise *r)
+/* By how much the slowest worker advances in the last iterations of the scene. */
+static double advance(const mr_scene *s)
+{
+	uint32_t n = s->g->n_bodies;
+	double most = 0;
+
+	for (uint16_t w = 0; n > ADVANCE && w < s->g->plan->n_workers; w++) {
+		double step;
+
+		if (!mr_plan_list(s->g->plan, w, MR_BODY)->n)
+			continue;
+		step = s->end[mr_unroll_body_end(s->g, w, n - 1)] - s->end[mr_unroll_body_end(s->g, w, n - 1 - ADVANCE)];
+		most = step > most ? step : most;
+	}
+	return most;
+}
+
+/* @target, @step: [n_costs] finish and advance with unlimited buffers. */
+static mr_status play_with(mr_raise *r, double *target, double *step)
 {
 	mr_scene *s = &r->scene;
-	double *target = malloc(r->n_costs * sizeof(*target));
-	mr_status st = target ? mr_unroll_order(s->g, s->order, NULL)
-			      : mr_fail(MR_ERESOURCE, "no memory for %u cost tables", r->n_costs);
 
-	for (uint32_t c = 0; st == MR_OK && c < r->n_costs; c++) {
+	MR_TRY(mr_unroll_order(s->g, s->order, NULL));
+	for (uint32_t c = 0; c < r->n_costs; c++) {
 		mr_unroll_times(s->g, &r->costs[c], s->order, s->begin, s->end, s->binding);
 		target[c] = finish(s);
+		step[c] = advance(s);
 	}
-	if (st == MR_OK)
-		st = reconnect_all(r);
-	for (uint32_t c = 0; st == MR_OK && c < r->n_costs; c++)
-		st = meet(r, &r->costs[c], target[c]);
+	MR_TRY(reconnect_all(r));
+	for (uint32_t c = 0; c < r->n_costs; c++)
+		MR_TRY(meet(r, &r->costs[c], target[c]));
+	r->slow = false;
+	MR_TRY(mr_unroll_order(s->g, s->order, NULL));
+	for (uint32_t c = 0; c < r->n_costs && !r->slow; c++) {
+		mr_unroll_times(s->g, &r->costs[c], s->order, s->begin, s->end, s->binding);
+		r->slow = advance(s) > step[c] + target[c] * SAME;
+	}
+	return MR_OK;
+}
+
+static mr_status play(mr_raise *r)
+{
+	double *target = malloc(2 * (size_t)r->n_costs * sizeof(*target));
+	mr_status st = target ? play_with(r, target, target + r->n_costs)
+			      : mr_fail(MR_ERESOURCE, "no memory for %u cost tables", r->n_costs);
+
 	free(target);
 	return st;
 }
@@ -212,43 +249,35 @@ static mr_status scene(mr_raise *r, uint32_t n_bodies, bool no_barrier)
 	return st;
 }
 
-static mr_status periods_meet(const mr_raise *r, bool *meet_all)
+static mr_status number_all(mr_raise *r)
 {
-	*meet_all = true;
-	for (uint32_t c = 0; *meet_all && c < r->n_costs; c++) {
-		double with, without;
-
-		MR_TRY(mr_plan_period(r->plan, &r->costs[c], false, &with));
-		MR_TRY(mr_plan_period(r->plan, &r->costs[c], true, &without));
-		*meet_all = with <= without * (1 + SAME);
-	}
-	return MR_OK;
-}
-
-static mr_status raise_all(mr_raise *r)
-{
-	uint32_t steady = mr_plan_steady(r->plan), run = steady + RUN_BODIES;
-	uint64_t body = r->once->n_nodes;
-	bool enough = false;
-
 	for (unsigned p = 0; p < r->plan->n_pipes; p++)
 		for (uint16_t s = 1; s < r->plan->n_stages; s++) {
 			MR_TRY(renumber(r, (uint8_t)p, s, true));
 			if (r->plan->contract.coverage == MR_COVER_TRAIN)
 				MR_TRY(renumber(r, (uint8_t)p, s, false));
 		}
+	return MR_OK;
+}
+
+static mr_status raise_all(mr_raise *r)
+{
+	uint32_t steady = mr_plan_steady(r->plan), run = steady + RUN_BODIES;
+	uint64_t body = r->once->n_nodes / (r->once->n_bodies ? r->once->n_bodies : 1);
+
+	while (run > 2 && run * body > RUN_NODES)
+		run--;
+	MR_TRY(number_all(r));
 	do {
 		r->raised = false;
 		MR_TRY(scene(r, steady > 0, false));
-		if (!steady)
-			return MR_OK;
-		MR_TRY(scene(r, run, true));
+		if (steady)
+			MR_TRY(scene(r, run, true));
+		if (steady && r->slow && 2 * run <= RUN_LONGEST && 2 * run * body <= RUN_NODES) {
+			run *= 2;
+			r->raised = true; /* look again, longer */
+		}
 	} while (r->raised);
-	for (; !enough && run <= RUN_LONGEST && run * body < RUN_NODES; run *= 2) {
-		MR_TRY(periods_meet(r, &enough));
-		if (!enough)
-			MR_TRY(scene(r, 2 * run, true));
-	}
 	return MR_OK;
 }
 

@@ -79,6 +79,12 @@ void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const uint32_t *or
 #define MR_NODE_TEXT 48
 const char *mr_unroll_name(const mr_unroll *g, uint32_t node, char text[MR_NODE_TEXT]);
 
+/* The last node of worker @w in iteration @n of the body; only where the worker's body is not empty. */
+static inline uint32_t mr_unroll_body_end(const mr_unroll *g, uint16_t w, uint32_t n)
+{
+	return g->first[w] + mr_plan_list(g->plan, w, MR_PROLOGUE)->n + (n + 1) * mr_plan_list(g->plan, w, MR_BODY)->n - 1;
+}
+
 static inline uint64_t mr_unroll_micro(const mr_unroll *g, uint32_t node)
 {
 	return mr_instr_micro(g->plan, g->at[node].in, g->at[node].n);

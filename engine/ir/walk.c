@@ -57,10 +57,7 @@ static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cos
 /* End of worker @w's part of iteration @n. */
 static double end_of(const mr_timed *t, uint16_t w, uint32_t n)
 {
-	const mr_plan *p = t->g->plan;
-	uint32_t node = t->g->first[w] + mr_plan_list(p, w, MR_PROLOGUE)->n + (n + 1) * mr_plan_list(p, w, MR_BODY)->n - 1;
-
-	return t->end[node];
+	return t->end[mr_unroll_body_end(t->g, w, n)];
 }
 
 /* Whether over the last three times @cycle iterations every worker advanced alike; then by how much an iteration. */
