@@ -1,0 +1,225 @@
+#include "run/checkpoint_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "run/checkpoint_part.h"
+#include "run/ckpt_os.h"
+
+#define MAX_VERSIONS 10000u
+
+uint64_t mr_checkpoint_bytes(const mr_checkpoint_content *c)
+{
+	uint64_t sum = 1 << 20; /* manifest, directories */
+
+	for (size_t i = 0; i < c->n_parts; i++) {
+		const mr_checkpoint_part *p = &c->parts[i];
+
+		sum += mr_safetensors_header_bytes(p->tensors, p->n_tensors, p->metadata, p->n_metadata) + 4096;
+		for (size_t t = 0; t < p->n_tensors; t++)
+			sum += p->tensors[t].bytes + p->tensors[t].bytes / 50000; /* a checksum is some 11 characters a MiB */
+	}
+	return sum;
+}
+
+/* The disk that @dir is on, or will be on once it is made. */
+static int ask_disk(const char *dir, struct statvfs *disk)
+{
+	char parent[4096], *slash;
+
+	if (!statvfs(dir, disk))
+		return 0;
+	if (errno != ENOENT || strlen(dir) >= sizeof(parent))
+		return -1;
+	strcpy(parent, dir);
+	slash = strrchr(parent, '/');
+	if (slash)
+		slash[slash == parent] = '\0';
+	return statvfs(slash ? parent : ".", disk);
+}
+
+mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes)
+{
+	char need[16], have[16];
+	struct statvfs disk;
+	uint64_t available;
+
+	if (ask_disk(dir, &disk))
+		return mr_fail(MR_EIO, "%s: cannot ask for free space: %s", dir, strerror(errno));
+	available = (uint64_t)disk.f_bavail * disk.f_frsize;
+	if (available >= bytes)
+		return MR_OK;
+	return mr_fail(MR_ERESOURCE, "%s: a checkpoint needs %s (%llu bytes) on the disk, only %s (%llu bytes) are free", dir,
+		       mr_bytes_text(bytes, need), (unsigned long long)bytes, mr_bytes_text(available, have),
+		       (unsigned long long)available);
+}
+
+bool mr_checkpoint_name_ok(const char *name)
+{
+	return name && name[0] && name[0] != '.' && strlen(name) < MR_CKPT_NAME && !strchr(name, '/') &&
+	       strcmp(name, MR_MANIFEST) != 0;
+}
+
+static mr_status check_content(const mr_checkpoint_content *c)
+{
+	for (size_t i = 0; i < c->n_parts; i++) {
+		if (!mr_checkpoint_name_ok(c->parts[i].name))
+			return mr_fail(MR_EINVAL, "a file of a checkpoint cannot be called \"%s\"", c->parts[i].name);
+		for (size_t k = 0; k < i; k++)
+			if (!strcmp(c->parts[i].name, c->parts[k].name))
+				return mr_fail(MR_EINVAL, "two files of a checkpoint are called \"%s\"", c->parts[i].name);
+	}
+	return MR_OK;
+}
+
+/* Write one file; its size and checksums move to @out. */
+static mr_status write_part(int dir, const mr_checkpoint_part *p, mr_manifest_file *out)
+{
+	mr_crc_file f;
+	mr_status st;
+
+	MR_TRY(mr_crc_file_create(&f, dir, p->name));
+	st = mr_safetensors_write(&f, p->tensors, p->n_tensors, p->metadata, p->n_metadata);
+	if (st == MR_OK)
+		st = mr_crc_file_finish(&f);
+	if (st == MR_OK) {
+		out->name = strdup(p->name);
+		out->size = f.size;
+		out->crcs = f.crcs;
+		out->n_crcs = f.n_crcs;
+		f.crcs = NULL;
+		if (!out->name)
+			st = mr_fail(MR_ERESOURCE, "%s: no memory", p->name);
+	}
+	mr_crc_file_fini(&f);
+	return st;
+}
+
+/* All files and the manifest, made durable, in the folder @temp of @dir. */
+static mr_status fill(int dir, const char *temp, const mr_checkpoint_content *c)
+{
+	mr_manifest_file *files = calloc(c->n_parts + 1, sizeof(*files));
+	int fd = openat(dir, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	mr_status st = MR_OK;
+
+	if (fd < 0)
+		st = mr_crc_file_error(temp, "cannot open", errno);
+	else if (!files)
+		st = mr_fail(MR_ERESOURCE, "no memory for %zu files", c->n_parts);
+	for (size_t i = 0; i < c->n_parts && st == MR_OK; i++)
+		st = write_part(fd, &c->parts[i], &files[i]);
+	if (st == MR_OK)
+		st = mr_manifest_write(fd, c, files);
+	if (st == MR_OK && mr_ckpt_sync_dir(fd))
+		st = mr_crc_file_error(temp, "fsync of the folder", errno);
+	if (fd >= 0)
+		close(fd);
+	for (size_t i = 0; files && i < c->n_parts; i++) {
+		free(files[i].name);
+		free(files[i].crcs);
+	}
+	free(files);
+	return st;
+}
+
+/* Give the finished folder its name for good, and let DIR remember it. */
+static mr_status settle(int dir, const char *temp, uint64_t step, char name[MR_CKPT_NAME])
+{
+	struct stat info;
+	uint32_t version = 0;
+
+	do {
+		mr_ckpt_name(step, version, name);
+	} while (!fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW) && ++version < MAX_VERSIONS);
+	if (mr_ckpt_rename(dir, temp, name))
+		return mr_crc_file_error(name, "cannot rename", errno);
+	if (mr_ckpt_sync_dir(dir))
+		return mr_crc_file_error(name, "fsync of the folder above", errno);
+	return MR_OK;
+}
+
+static mr_status save(int dir, const char *dir_path, const mr_checkpoint_content *c, char name[MR_CKPT_NAME])
+{
+	char what[32], temp[MR_CKPT_NAME];
+	mr_status st;
+
+	snprintf(what, sizeof(what), "%llu", (unsigned long long)c->step);
+	mr_ckpt_temp_name(what, temp);
+	if (mr_ckpt_mkdir(dir, temp))
+		return mr_crc_file_error(temp, "cannot create folder", errno);
+	st = fill(dir, temp, c);
+	if (st == MR_OK)
+		st = mr_checkpoint_check(dir_path, temp);
+	if (st == MR_OK)
+		st = settle(dir, temp, c->step, name);
+	if (st == MR_OK && c->best)
+		st = mr_ckpt_write_link(dir, "BEST", name);
+	if (st == MR_OK)
+		st = mr_ckpt_write_link(dir, "LATEST", name);
+	/* After the rename there is nothing to discard. */
+	if (st != MR_OK && !mr_ckpt_discard(dir, temp) && errno != ENOENT)
+		mr_log(MR_LOG_WARN, "checkpoint", "%s/%s cannot be removed: %s", dir_path, temp, strerror(errno));
+	return st;
+}
+
+static char *join(const char *dir, const char *name)
+{
+	mr_strbuf b;
+
+	mr_strbuf_init(&b);
+	mr_strbuf_printf(&b, "%s/%s", dir, name);
+	return mr_strbuf_take(&b);
+}
+
+mr_status mr_checkpoint_check(const char *dir_path, const char *name)
+{
+	char *path = join(dir_path, name);
+	mr_checkpoint *c = NULL;
+	mr_status st;
+
+	if (!path)
+		return mr_fail(MR_ERESOURCE, "%s: no memory", name);
+	st = mr_checkpoint_open(path, &c);
+	if (st == MR_OK)
+		st = mr_checkpoint_verify(c);
+	mr_checkpoint_close(c);
+	free(path);
+	return st;
+}
+
+mr_status mr_checkpoint_save(const char *dir_path, const mr_checkpoint_content *c, char **path)
+{
+	char name[MR_CKPT_NAME];
+	mr_status st;
+	int dir;
+
+	if (path)
+		*path = NULL;
+	MR_TRY(check_content(c));
+	MR_TRY(mr_checkpoint_preflight(dir_path, mr_checkpoint_bytes(c)));
+	if (mr_ckpt_mkdir(AT_FDCWD, dir_path) && errno != EEXIST)
+		return mr_crc_file_error(dir_path, "cannot create folder", errno);
+	dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return mr_crc_file_error(dir_path, "cannot open folder", errno);
+	st = save(dir, dir_path, c, name);
+	if (st == MR_OK)
+		mr_ckpt_rotate(dir, dir_path, c, name);
+	close(dir);
+	if (st != MR_OK)
+		return mr_fail_in(st, "%s: checkpoint of step %llu", dir_path, (unsigned long long)c->step);
+	if (path) {
+		*path = join(dir_path, name);
+		if (!*path)
+			return mr_fail(MR_ERESOURCE, "%s: no memory", name);
+	}
+	return MR_OK;
+}

@@ -1,0 +1,116 @@
+/*
+ * checkpoint_io.h - checkpoints on the disk: what a kill or a power cut at any instant leaves behind can be loaded.
+ *
+ * A checkpoint is a folder; its name is its step.
+ *
+ *	DIR/step-00001000/model.safetensors ...   tensors, as the caller lists them
+ *	                 /MANIFEST.json           step, facts, and of every file the size and the CRC32C of each MiB
+ *	DIR/step-00001000.1                       the same step saved again; the higher number is the newer
+ *	DIR/LATEST                                name of the last announced checkpoint
+ *	DIR/BEST                                  name of the best one, if the caller marked any
+ *	DIR/.tmp-WHAT-PID-NONCE                   being written, or being deleted; never looked at
+ *
+ * Nothing is overwritten. A save writes a new folder .tmp-..., fsyncs every file and the folder, reads all of it back
+ * against the checksums, renames it to its final name, fsyncs DIR, and then replaces LATEST by rename: that is the moment
+ * from which the new checkpoint counts. Only after it are older ones deleted: first renamed to .tmp-..., so that no half
+ * of a checkpoint ever bears a final name. A failure before the rename removes the temporary folder and leaves all else
+ * as it was; a failure between the rename and LATEST leaves the new folder, whole but not announced; a failure to delete
+ * is a warning in the log.
+ *
+ * Saving the step of an existing checkpoint (a resumed run comes by again) takes the next free suffix. Checkpoints of a
+ * higher step than the one saved belong to a course of training that was abandoned by resuming an earlier one; they are
+ * removed with the old ones.
+ *
+ * The manifest guards itself: its last line is the CRC32C of everything before it. Reading back finds mistakes of ours and
+ * of the memory; it cannot find those of a disk that answers from its cache.
+ *
+ * Thread: one at a time for a DIR. Processes: hold mr_run_lock.
+ */
+#ifndef MR_RUN_CHECKPOINT_IO_H
+#define MR_RUN_CHECKPOINT_IO_H
+
+#include <stdbool.h>
+
+#include "run/safetensors.h"
+
+/* One file of a checkpoint. */
+typedef struct mr_checkpoint_part {
+	const char *name; /* "model.safetensors": no '/', no leading '.', not MANIFEST.json */
+	const mr_saved_tensor *tensors;
+	size_t n_tensors;
+	const mr_saved_text *metadata;
+	size_t n_metadata;
+} mr_checkpoint_part;
+
+typedef struct mr_checkpoint_content {
+	uint64_t step;
+	const mr_checkpoint_part *parts;
+	size_t n_parts;
+	const mr_saved_text *facts; /* config hash, plan hash, seed, ISA, ...: kept in the manifest; no key twice */
+	size_t n_facts;
+	bool best;                  /* mark it as the best so far */
+	uint32_t keep;              /* how many of the newest remain, this one included; 0: 2. The best remains as well */
+} mr_checkpoint_content;
+
+/**
+ * Save to @dir, which is made if its parent exists. *@path (NULL: not wanted) becomes the checkpoint's path; the caller
+ * frees it.
+ * Errors: MR_ERESOURCE (the disk is too small, with both figures, before anything is written; or full on the way), MR_EIO,
+ * MR_EINVAL (a bad name or tensor). After an error the checkpoints of before are untouched, and LATEST names the one it did
+ * before, or the new one if nothing but its last fsync failed.
+ */
+mr_status mr_checkpoint_save(const char *dir, const mr_checkpoint_content *c, char **path) MR_MUST_USE;
+
+/** Bytes that saving @c takes on the disk, a little more rather than less. */
+uint64_t mr_checkpoint_bytes(const mr_checkpoint_content *c);
+
+/** Are @bytes free on the disk of @dir (if it does not exist yet: of the folder it will be in)? MR_ERESOURCE with both
+ * figures when not; MR_EIO. */
+mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes) MR_MUST_USE;
+
+/**
+ * The checkpoint to resume: the one LATEST names if all its checksums are right, else the newest of which that is true
+ * (with a warning in the log). The caller frees *@path. Errors: MR_ECKPT when there is none, with the reason of the first
+ * that failed.
+ */
+mr_status mr_checkpoint_latest(const char *dir, char **path) MR_MUST_USE;
+
+/** Name the checkpoint @dir/@name the best: it stays until another one is named. MR_EINVAL, MR_EIO, MR_ERESOURCE. */
+mr_status mr_checkpoint_mark_best(const char *dir, const char *name) MR_MUST_USE;
+
+/** Remove what dead processes, or earlier ones with this one's number, left half written or half deleted. To be called before
+ * the first save, under the lock. Failures are logged. */
+void mr_checkpoint_sweep(const char *dir);
+
+/* --- one checkpoint --- */
+
+typedef struct mr_checkpoint mr_checkpoint;
+
+/** Read the manifest of the checkpoint at @path and compare the sizes of its files. MR_ECKPT, MR_EIO, MR_ERESOURCE. */
+mr_status mr_checkpoint_open(const char *path, mr_checkpoint **out) MR_MUST_USE;
+/** Accepts NULL. */
+void mr_checkpoint_close(mr_checkpoint *c);
+/** Read every file and compare every checksum. MR_ECKPT with file, offset, checksum found and expected. */
+mr_status mr_checkpoint_verify(const mr_checkpoint *c) MR_MUST_USE;
+
+uint64_t mr_checkpoint_step(const mr_checkpoint *c);
+/** NULL: the manifest has no such fact. Borrowed from @c. */
+const char *mr_checkpoint_fact(const mr_checkpoint *c, const char *key);
+/** Fact @i as a pair, in the order they were given; key NULL behind the last. */
+mr_saved_text mr_checkpoint_fact_at(const mr_checkpoint *c, size_t i);
+/** Name of file @i with *@bytes (may be NULL) its size; NULL behind the last. */
+const char *mr_checkpoint_file_at(const mr_checkpoint *c, size_t i, uint64_t *bytes);
+/** Open the tensors of file @name. MR_ECKPT when the manifest does not list it. */
+mr_status mr_checkpoint_tensors(const mr_checkpoint *c, const char *name, mr_safetensors **out) MR_MUST_USE;
+
+/* --- the lock of a run --- */
+
+/**
+ * Take the folder @dir for this process, by flock on @dir/LOCK, until mr_run_unlock or the end of the process. *@lock is the
+ * handle. MR_ERESOURCE, naming the process that has it, when another one does; MR_EIO.
+ */
+mr_status mr_run_lock(const char *dir, int *lock) MR_MUST_USE;
+/** @lock negative: nothing. */
+void mr_run_unlock(int lock);
+
+#endif

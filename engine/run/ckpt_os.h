@@ -1,0 +1,30 @@
+/*
+ * ckpt_os.h - the operating system's calls that write checkpoints, each repeated after EINTR and each between two fault points.
+ *
+ * Call X passes MR_FAULT_POINT("checkpoint.X.before"), asks mr_fault_io("checkpoint.X") whether to fail, and passes
+ * "checkpoint.X.after". X is mkdir, open, write, fsync, rename, syncdir, unlink or rmdir. One injected failure of the call
+ * "checkpoint.short" makes a write put down only half of what it was given. Everything that changes a checkpoint folder
+ * goes through here, so that a test which kills or fails at every point has really tried every point.
+ *
+ * All return -1 with errno set on failure, like the calls they stand for. A failed fsync is never repeated (except after
+ * EINTR): the kernel may have dropped the pages that it could not write, and would then report success.
+ */
+#ifndef MR_RUN_CKPT_OS_H
+#define MR_RUN_CKPT_OS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+int mr_ckpt_mkdir(int dir, const char *name);
+/** Create the file for writing; it must not exist, not even as a symbolic link. */
+int mr_ckpt_create(int dir, const char *name);
+/** May write less than @len, as write does. */
+ssize_t mr_ckpt_write(int fd, const void *data, size_t len);
+int mr_ckpt_fsync(int fd);
+/** fsync of a directory: makes creations, removals and renames in it durable. */
+int mr_ckpt_sync_dir(int fd);
+int mr_ckpt_rename(int dir, const char *from, const char *to);
+int mr_ckpt_unlink(int dir, const char *name);
+int mr_ckpt_rmdir(int dir, const char *name);
+
+#endif

@@ -1,0 +1,168 @@
+#include "run/crc_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/crc32c.h"
+#include "run/ckpt_os.h"
+
+mr_status mr_crc_file_error(const char *name, const char *what, int err)
+{
+	mr_status code = err == ENOSPC || err == EDQUOT || err == ENOMEM ? MR_ERESOURCE : MR_EIO;
+
+	return mr_fail(code, "%s: %s: %s", name, what, strerror(err));
+}
+
+mr_status mr_crc_file_create(mr_crc_file *f, int dir, const char *name)
+{
+	*f = (mr_crc_file){.name = name, .fd = -1, .block = malloc(MR_CRC_BLOCK)};
+	if (!f->block)
+		return mr_crc_file_error(name, "buffer of 1 MiB", ENOMEM);
+	f->fd = mr_ckpt_create(dir, name);
+	if (f->fd < 0) {
+		mr_status st = mr_crc_file_error(name, "cannot create", errno);
+
+		mr_crc_file_fini(f);
+		return st;
+	}
+	return MR_OK;
+}
+
+/* Put down one block and its CRC. */
+static mr_status flush(mr_crc_file *f, const uint8_t *data, size_t len)
+{
+	if (f->n_crcs == f->cap_crcs) {
+		size_t cap = f->cap_crcs ? 2 * f->cap_crcs : 16;
+		uint32_t *grown = realloc(f->crcs, cap * sizeof(*grown));
+
+		if (!grown)
+			return mr_crc_file_error(f->name, "list of checksums", ENOMEM);
+		f->crcs = grown;
+		f->cap_crcs = cap;
+	}
+	f->crcs[f->n_crcs++] = mr_crc32c(0, data, len);
+	while (len) {
+		ssize_t put = mr_ckpt_write(f->fd, data, len);
+
+		if (put < 0)
+			return mr_crc_file_error(f->name, "cannot write", errno);
+		if (put == 0)
+			return mr_crc_file_error(f->name, "cannot write", ENOSPC);
+		data += put;
+		len -= (size_t)put;
+		f->size += (uint64_t)put;
+	}
+	return MR_OK;
+}
+
+mr_status mr_crc_file_write(mr_crc_file *f, const void *data, size_t len)
+{
+	const uint8_t *at = data;
+
+	while (len) {
+		size_t room = MR_CRC_BLOCK - f->n_block;
+		size_t n = len < room ? len : room;
+
+		if (n == MR_CRC_BLOCK) { /* a whole block lies there already: no copy */
+			MR_TRY(flush(f, at, n));
+		} else {
+			memcpy(f->block + f->n_block, at, n);
+			f->n_block += n;
+			if (f->n_block == MR_CRC_BLOCK) {
+				f->n_block = 0;
+				MR_TRY(flush(f, f->block, MR_CRC_BLOCK));
+			}
+		}
+		at += n;
+		len -= n;
+	}
+	return MR_OK;
+}
+
+mr_status mr_crc_file_finish(mr_crc_file *f)
+{
+	int fd;
+
+	if (f->n_block)
+		MR_TRY(flush(f, f->block, f->n_block));
+	f->n_block = 0;
+	if (mr_ckpt_fsync(f->fd))
+		return mr_crc_file_error(f->name, "fsync", errno);
+	fd = f->fd;
+	f->fd = -1;
+	if (close(fd) && errno != EINTR) /* network file systems report late write errors here */
+		return mr_crc_file_error(f->name, "close", errno);
+	return MR_OK;
+}
+
+void mr_crc_file_fini(mr_crc_file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f->block);
+	free(f->crcs);
+	*f = (mr_crc_file){.fd = -1};
+}
+
+/* Up to @len bytes at @offset; fewer only at the end of the file. -1: errno. */
+static ssize_t read_block(int fd, uint8_t *buf, size_t len, uint64_t offset)
+{
+	size_t n = 0;
+
+	while (n < len) {
+		ssize_t got = pread(fd, buf + n, len - n, (off_t)(offset + n));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		n += (size_t)got;
+	}
+	return (ssize_t)n;
+}
+
+static mr_status verify_blocks(int fd, const char *name, uint64_t size, const uint32_t *crcs, uint8_t *buf)
+{
+	for (uint64_t offset = 0, i = 0; offset < size; offset += MR_CRC_BLOCK, i++) {
+		size_t want = size - offset < MR_CRC_BLOCK ? (size_t)(size - offset) : MR_CRC_BLOCK;
+		ssize_t got = read_block(fd, buf, want, offset);
+		uint32_t crc;
+
+		if (got < 0)
+			return mr_crc_file_error(name, "cannot read", errno);
+		if ((size_t)got < want)
+			return mr_fail(MR_ECKPT, "%s: ends at byte %llu, expected %llu bytes", name,
+				       (unsigned long long)(offset + (uint64_t)got), (unsigned long long)size);
+		crc = mr_crc32c(0, buf, want);
+		if (crc != crcs[i])
+			return mr_fail(MR_ECKPT, "%s: damaged between bytes %llu and %llu: CRC32C %08x, expected %08x", name,
+				       (unsigned long long)offset, (unsigned long long)(offset + want), crc, crcs[i]);
+	}
+	return MR_OK;
+}
+
+mr_status mr_crc_file_verify(int fd, const char *name, uint64_t size, const uint32_t *crcs, size_t n_crcs)
+{
+	struct stat info;
+	uint8_t *buf;
+	mr_status st;
+
+	if (fstat(fd, &info))
+		return mr_crc_file_error(name, "cannot stat", errno);
+	if (!S_ISREG(info.st_mode) || (uint64_t)info.st_size != size)
+		return mr_fail(MR_ECKPT, "%s: %lld bytes, expected %llu", name, (long long)info.st_size,
+			       (unsigned long long)size);
+	if (n_crcs != size / MR_CRC_BLOCK + (size % MR_CRC_BLOCK != 0))
+		return mr_fail(MR_ECKPT, "%s: %zu checksums for %llu bytes", name, n_crcs, (unsigned long long)size);
+	buf = malloc(MR_CRC_BLOCK);
+	if (!buf)
+		return mr_crc_file_error(name, "buffer of 1 MiB", ENOMEM);
+	st = verify_blocks(fd, name, size, crcs, buf);
+	free(buf);
+	return st;
+}

@@ -1,0 +1,89 @@
+/*
+ * safetensors.h - named tensors in one file that other tools can open.
+ *
+ * The format (huggingface/safetensors, format.md): a little-endian u64 N; N bytes of JSON; the data. The JSON maps each
+ * name to {"dtype", "shape", "data_offsets": [begin, end)} with offsets from the start of the data, and "__metadata__" to an
+ * object of strings. Data have no gaps. We pad the JSON with blanks, as the format allows, so that the data begin at a
+ * multiple of 4 KiB and can be read into aligned memory straight from the disk.
+ *
+ * The reader is strict, since it reads what may be damaged: a header of at most 100 MB, known dtypes, no name twice, offsets
+ * equal to shape times dtype, no gap, no overlap, nothing behind the last tensor. It reads with pread, never through a
+ * mapping, which a truncation would turn into SIGBUS.
+ *
+ * Thread: a reader may be shared by threads that only look up and read.
+ */
+#ifndef MR_RUN_SAFETENSORS_H
+#define MR_RUN_SAFETENSORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "run/crc_file.h"
+
+#define MR_SAVED_MAX_DIMS 8
+
+typedef enum mr_saved_dtype {
+	MR_SAVED_F32,
+	MR_SAVED_F64,
+	MR_SAVED_I32,
+	MR_SAVED_I64,
+	MR_SAVED_U8,
+	MR_SAVED_N_DTYPES
+} mr_saved_dtype;
+
+typedef struct mr_saved_tensor {
+	const char *name; /* UTF-8; not "__metadata__" */
+	mr_saved_dtype dtype;
+	uint32_t n_dims;  /* 0: one number */
+	int64_t shape[MR_SAVED_MAX_DIMS];
+	void *data;       /* written from here (not changed), or read to here; NULL in what a reader hands out */
+	uint64_t bytes;   /* shape times dtype; checked */
+	uint64_t offset;  /* from the start of the file; set by a reader only */
+} mr_saved_tensor;
+
+/* A pair of strings: of "__metadata__", or of a checkpoint's manifest. */
+typedef struct mr_saved_text {
+	const char *key, *value;
+} mr_saved_text;
+
+/** "F32", "F64", "I32", "I64", "U8". */
+const char *mr_saved_dtype_name(mr_saved_dtype t);
+uint64_t mr_saved_dtype_bytes(mr_saved_dtype t);
+
+/** Bytes of the header that the list needs, the u64 and the padding included: the data begin there. 0: no memory. */
+uint64_t mr_safetensors_header_bytes(const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata,
+				     size_t n_metadata);
+
+/**
+ * Write @n tensors in their order, and @metadata (NULL when @n_metadata is 0), to @f, which is new and empty. The caller
+ * finishes @f.
+ * Errors: MR_EINVAL when a tensor's bytes are not shape times dtype; those of mr_crc_file_write.
+ */
+mr_status mr_safetensors_write(mr_crc_file *f, const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata,
+			       size_t n_metadata) MR_MUST_USE;
+
+typedef struct mr_safetensors mr_safetensors;
+
+/**
+ * Open the file @name in the directory @dir (AT_FDCWD: the current one) and check its header. Symbolic links are refused.
+ * @label begins sentences; NULL: @name. Errors: MR_ECKPT with file, tensor, offset, expected and found; MR_ERESOURCE.
+ */
+mr_status mr_safetensors_open(int dir, const char *name, const char *label, mr_safetensors **out) MR_MUST_USE;
+/** Accepts NULL. */
+void mr_safetensors_close(mr_safetensors *s);
+
+size_t mr_safetensors_count(const mr_safetensors *s);
+/** Tensor @i in the order of the data. Borrowed from @s. */
+const mr_saved_tensor *mr_safetensors_at(const mr_safetensors *s, size_t i);
+/** NULL: no such tensor. */
+const mr_saved_tensor *mr_safetensors_find(const mr_safetensors *s, const char *name);
+/** NULL: no such key. */
+const char *mr_safetensors_metadata(const mr_safetensors *s, const char *key);
+
+/** Read the whole tensor @t of @s to @to, which holds @t->bytes bytes. MR_ECKPT when the file became shorter, MR_EIO. */
+mr_status mr_safetensors_read(const mr_safetensors *s, const mr_saved_tensor *t, void *to) MR_MUST_USE;
+
+/** Find @want->name, insist on @want's dtype and shape, and read it to @want->data. */
+mr_status mr_safetensors_load(const mr_safetensors *s, const mr_saved_tensor *want) MR_MUST_USE;
+
+#endif

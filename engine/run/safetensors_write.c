@@ -1,0 +1,134 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/size.h"
+#include "run/safetensors.h"
+
+#define ALIGN 4096u
+
+static const struct {
+	const char *name;
+	uint64_t bytes;
+} dtypes[MR_SAVED_N_DTYPES] = {
+	[MR_SAVED_F32] = {"F32", 4}, [MR_SAVED_F64] = {"F64", 8}, [MR_SAVED_I32] = {"I32", 4},
+	[MR_SAVED_I64] = {"I64", 8}, [MR_SAVED_U8] = {"U8", 1},
+};
+
+const char *mr_saved_dtype_name(mr_saved_dtype t)
+{
+	return (unsigned)t < MR_SAVED_N_DTYPES ? dtypes[t].name : "unknown";
+}
+
+uint64_t mr_saved_dtype_bytes(mr_saved_dtype t)
+{
+	return (unsigned)t < MR_SAVED_N_DTYPES ? dtypes[t].bytes : 0;
+}
+
+static void put_tensor(mr_json_writer *w, const mr_saved_tensor *t, uint64_t begin)
+{
+	mr_json_key(w, t->name);
+	mr_json_begin_object(w);
+	mr_json_key(w, "dtype");
+	mr_json_put_string(w, mr_saved_dtype_name(t->dtype));
+	mr_json_key(w, "shape");
+	mr_json_begin_array(w);
+	for (uint32_t d = 0; d < t->n_dims; d++)
+		mr_json_put_int(w, t->shape[d]);
+	mr_json_end_array(w);
+	mr_json_key(w, "data_offsets");
+	mr_json_begin_array(w);
+	mr_json_put_uint(w, begin);
+	mr_json_put_uint(w, begin + t->bytes);
+	mr_json_end_array(w);
+	mr_json_end_object(w);
+}
+
+/* The u64, the JSON and the blanks; the caller frees it. NULL: no memory. */
+static char *make_header(const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata, size_t n_metadata,
+			 size_t *len)
+{
+	static const char room[8];
+	char *text = NULL, *whole;
+	size_t used = 0;
+	uint64_t offset = 0, json_bytes;
+	mr_json_writer w;
+	bool good;
+	FILE *f = open_memstream(&text, &used);
+
+	if (!f)
+		return NULL;
+	fwrite(room, 1, sizeof(room), f);
+	mr_json_init(&w, f, false);
+	mr_json_begin_object(&w);
+	if (n_metadata) {
+		mr_json_key(&w, "__metadata__");
+		mr_json_begin_object(&w);
+		for (size_t i = 0; i < n_metadata; i++) {
+			mr_json_key(&w, metadata[i].key);
+			mr_json_put_string(&w, metadata[i].value);
+		}
+		mr_json_end_object(&w);
+	}
+	for (size_t i = 0; i < n; i++) {
+		put_tensor(&w, &tensors[i], offset);
+		offset += tensors[i].bytes;
+	}
+	mr_json_end_object(&w);
+	good = mr_json_finish(&w) == MR_OK;
+	good = fclose(f) == 0 && good;
+	*len = mr_align_up(used, ALIGN);
+	whole = good ? realloc(text, *len) : NULL;
+	if (!whole) {
+		free(text);
+		return NULL;
+	}
+	memset(whole + used - 1, ' ', *len - used + 1); /* the final newline, too, becomes a blank */
+	json_bytes = *len - 8;
+	for (int i = 0; i < 8; i++)
+		whole[i] = (char)(json_bytes >> (8 * i));
+	return whole;
+}
+
+uint64_t mr_safetensors_header_bytes(const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata,
+				     size_t n_metadata)
+{
+	size_t len = 0;
+	char *header = make_header(tensors, n, metadata, n_metadata, &len);
+
+	free(header);
+	return header ? len : 0;
+}
+
+static mr_status check(const mr_crc_file *f, const mr_saved_tensor *t)
+{
+	size_t bytes = mr_saved_dtype_bytes(t->dtype);
+	bool fits = bytes && t->n_dims <= MR_SAVED_MAX_DIMS;
+
+	for (uint32_t d = 0; fits && d < t->n_dims; d++)
+		fits = t->shape[d] >= 0 && mr_size_mul(bytes, (size_t)t->shape[d], &bytes);
+	if (!fits || bytes != t->bytes)
+		return mr_fail(MR_EINVAL, "%s: tensor \"%s\" has %llu bytes, its shape and dtype say otherwise", f->name, t->name,
+			       (unsigned long long)t->bytes);
+	return MR_OK;
+}
+
+mr_status mr_safetensors_write(mr_crc_file *f, const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata,
+			       size_t n_metadata)
+{
+	char *header;
+	size_t len;
+	mr_status st;
+
+	for (size_t i = 0; i < n; i++)
+		MR_TRY(check(f, &tensors[i]));
+	header = make_header(tensors, n, metadata, n_metadata, &len);
+	if (!header)
+		return mr_fail(MR_ERESOURCE, "%s: no memory for the header of %zu tensors", f->name, n);
+	st = mr_crc_file_write(f, header, len);
+	free(header);
+	for (size_t i = 0; i < n && st == MR_OK; i++)
+		st = mr_crc_file_write(f, tensors[i].data, tensors[i].bytes);
+	return st;
+}
