@@ -31,8 +31,9 @@ static mr_status nothing_but_f(const mr_unroll *g)
 	char name[MR_NODE_TEXT];
 
 	for (uint32_t i = 0; i < g->n_nodes; i++)
-		if (g->at[i].in->op != MR_OP_F)
-			return mr_fail(MR_ECONFIG, "%s: a forward-only plan has nothing but F", mr_unroll_name(g, i, name));
+		if (g->at[i].in->op != MR_OP_F || g->at[i].in->flags)
+			return mr_fail(MR_ECONFIG, "%s: a forward-only plan has nothing but F without flags",
+				       mr_unroll_name(g, i, name));
 	return MR_OK;
 }
 

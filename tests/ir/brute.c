@@ -1,0 +1,486 @@
+#include "brute.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_MICRO 256 /* numbers above are wrong in the small plans of the tests */
+#define MAX_STAGES 16
+#define MAX_PIPES 4
+#define MAX_PLACES 64 /* slots or buffers */
+#define MAX_CAP 64
+#define FREE (-1)
+
+/* One way across a boundary. */
+typedef struct brute_link {
+	int held[MAX_PLACES]; /* micro-batch in each buffer */
+	int queue[4 * MAX_MICRO], head, tail; /* buffer numbers sent */
+	int at[MAX_MICRO];    /* buffer of a micro-batch, once sent */
+} brute_link;
+
+typedef struct brute_place {
+	int slot[MAX_PLACES];
+	int f_read[MAX_MICRO]; /* version that F read; FREE: no F yet */
+	bool r[MAX_MICRO], i[MAX_MICRO], w[MAX_MICRO];
+	brute_link fwd, bwd; /* into this stage; from this stage down */
+	int sum[MAX_MICRO], n_sum; /* micro-batches in the sum */
+	int added[MAX_MICRO + 1];  /* gradients ever added, by count */
+} brute_place;
+
+typedef struct brute_stage {
+	int buffer[MAX_CAP], latest;
+	int reduced, normed; /* versions for which AR and N have been done */
+} brute_stage;
+
+typedef struct brute {
+	const mr_plan *p;
+	uint32_t n_bodies;
+	brute_place *place; /* [P * S] */
+	brute_stage stage[MAX_STAGES];
+	int pipe_of[MAX_MICRO];
+	char *why;
+	jmp_buf out;
+} brute;
+
+static void wrong(brute *b, const mr_instr *in, const char *what)
+{
+	snprintf(b->why, 80, "%s m%u s%u p%u: %s", in ? mr_op_name((mr_op)in->op) : "", in ? in->micro : 0, in ? in->stage : 0,
+		 in ? in->pipe : 0, what);
+	longjmp(b->out, 1);
+}
+
+static brute_place *place(brute *b, const mr_instr *in)
+{
+	return &b->place[in->pipe * b->p->n_stages + in->stage];
+}
+
+static bool local(const brute *b, const mr_instr *in, int other_stage)
+{
+	return b->p->worker_of[in->pipe * b->p->n_stages + in->stage] == b->p->worker_of[in->pipe * b->p->n_stages + other_stage];
+}
+
+static int number(const mr_plan *p, int micro, int stored, int room)
+{
+	return p->storage == MR_STORED ? stored : room ? micro % room : 0;
+}
+
+/* A message for @in has come; same-worker boundaries have no queue. */
+static bool arrived(brute *b, const mr_instr *in, const brute_link *l, int micro, int from)
+{
+	return local(b, in, from) ? l->at[micro] != FREE : l->head < l->tail;
+}
+
+static int take(brute *b, const mr_instr *in, brute_link *l, int micro, int stored, int room, int from)
+{
+	int n = number(b->p, micro, stored, room);
+
+	if (n >= room || (!local(b, in, from) && l->queue[l->head++] != n) || l->held[n] != micro)
+		wrong(b, in, "message is not what was expected");
+	return n;
+}
+
+static void send(brute *b, const mr_instr *in, brute_link *l, int micro, int n)
+{
+	if (l->held[n] != FREE || l->tail >= 4 * MAX_MICRO)
+		wrong(b, in, "buffer is not free");
+	l->held[n] = micro;
+	l->at[micro] = n;
+	l->queue[l->tail++] = n;
+}
+
+static void release(brute *b, const mr_instr *in, int micro)
+{
+	brute_place *x = place(b, in);
+	int n_slots = b->p->n_slots[in->pipe * b->p->n_stages + in->stage];
+
+	for (int k = 0; k < n_slots; k++)
+		if (x->slot[k] == micro)
+			x->slot[k] = FREE;
+	if (in->stage > 0)
+		x->fwd.held[x->fwd.at[micro]] = FREE;
+	if (in->op != MR_OP_F && in->stage + 1 < b->p->n_stages)
+		x[1].bwd.held[x[1].bwd.at[micro]] = FREE;
+}
+
+/* Version @v lies in its buffer; @wanted is what the contract says. */
+static void read_version(brute *b, const mr_instr *in, int v, int wanted)
+{
+	if (v != wanted || b->stage[in->stage].buffer[v % b->p->n_versions[in->stage]] != v)
+		wrong(b, in, "version is not what was expected");
+}
+
+static bool commits_there(const brute *b, const mr_instr *in, int v, uint16_t w)
+{
+	const mr_contract *c = &b->p->contract;
+
+	for (int s = 0; s < b->p->n_stages; s++) {
+		bool asked = c->flush == MR_FLUSH_BARRIER || (s == in->stage && b->p->worker_of[s] != w) ||
+			     (c->tied && in->stage == b->p->n_stages - 1 && s == 0);
+
+		if (asked && b->stage[s].latest < v)
+			return false;
+	}
+	return true;
+}
+
+static int rule_f(brute *b, const mr_instr *in, int micro)
+{
+	const mr_contract *c = &b->p->contract;
+
+	if (c->coverage == MR_COVER_FORWARD)
+		return 0;
+	if (c->read_f == MR_READ_BATCH)
+		return micro / (int)c->need;
+	if (c->read_f == MR_READ_LATEST || in->stage == 0)
+		return b->stage[in->stage].latest;
+	return b->place[in->pipe * b->p->n_stages].f_read[micro];
+}
+
+static bool do_f(brute *b, const mr_instr *in, int micro, int read, uint16_t w)
+{
+	const mr_plan *p = b->p;
+	brute_place *x = place(b, in);
+	size_t at = in->pipe * (size_t)p->n_stages + in->stage;
+	bool more = in->stage + 1 < p->n_stages;
+	int out = more ? number(p, micro, in->out, p->n_fwd[at + 1]) : 0, slot = number(p, micro, in->slot, p->n_slots[at]);
+
+	if (in->stage > 0 && !arrived(b, in, &x->fwd, micro, in->stage - 1))
+		return false;
+	if (!commits_there(b, in, read, w))
+		return false;
+	if (more && (out >= p->n_fwd[at + 1] || out >= MAX_PLACES))
+		wrong(b, in, "buffer out of range");
+	if (more && x[1].fwd.held[out] != FREE) {
+		if (local(b, in, in->stage + 1))
+			wrong(b, in, "own buffer is not free");
+		return false;
+	}
+	if (in->stage > 0)
+		take(b, in, &x->fwd, micro, in->in, p->n_fwd[at], in->stage - 1);
+	if (x->f_read[micro] != FREE || (b->pipe_of[micro] != FREE && b->pipe_of[micro] != in->pipe))
+		wrong(b, in, "forward twice");
+	b->pipe_of[micro] = in->pipe;
+	read_version(b, in, read, rule_f(b, in, micro));
+	if (p->contract.coverage == MR_COVER_TRAIN && micro / (int)p->contract.need - read > (int)p->contract.max_staleness)
+		wrong(b, in, "staler than claimed");
+	x->f_read[micro] = read;
+	if (slot >= p->n_slots[at] || x->slot[slot] != FREE)
+		wrong(b, in, "slot is not free");
+	x->slot[slot] = micro;
+	if (more)
+		send(b, in, &x[1].fwd, micro, out);
+	if (p->contract.coverage == MR_COVER_FORWARD)
+		release(b, in, micro);
+	return true;
+}
+
+/* Saved activations of @micro lie where @in says. */
+static void find_saved(brute *b, const mr_instr *in, int micro)
+{
+	size_t at = in->pipe * (size_t)b->p->n_stages + in->stage;
+	int slot = number(b->p, micro, in->slot, b->p->n_slots[at]);
+
+	if (b->p->contract.coverage == MR_COVER_FORWARD)
+		wrong(b, in, "a backward in a forward-only plan");
+	if (slot >= b->p->n_slots[at] || b->place[at].slot[slot] != micro)
+		wrong(b, in, "slot holds something else");
+}
+
+static void backward_version(brute *b, const mr_instr *in, int micro, int read)
+{
+	bool same = b->p->contract.same_version_b;
+
+	read_version(b, in, read, same ? place(b, in)->f_read[micro] : b->stage[in->stage].latest);
+}
+
+static bool do_i(brute *b, const mr_instr *in, int micro, int read)
+{
+	const mr_plan *p = b->p;
+	brute_place *x = place(b, in);
+	size_t at = in->pipe * (size_t)p->n_stages + in->stage;
+	int out = in->stage ? number(p, micro, in->out, p->n_bwd[at]) : 0;
+
+	if (in->stage + 1 < p->n_stages && !arrived(b, in, &x[1].bwd, micro, in->stage + 1))
+		return false;
+	if (in->stage && (out >= p->n_bwd[at] || out >= MAX_PLACES))
+		wrong(b, in, "buffer out of range");
+	if (in->stage && x->bwd.held[out] != FREE) {
+		if (local(b, in, in->stage - 1))
+			wrong(b, in, "own buffer is not free");
+		return false;
+	}
+	find_saved(b, in, micro);
+	if (in->stage + 1 < p->n_stages)
+		take(b, in, &x[1].bwd, micro, in->in, p->n_bwd[at + 1], in->stage + 1);
+	backward_version(b, in, micro, read);
+	if (x->i[micro])
+		wrong(b, in, "input gradient twice");
+	x->i[micro] = true;
+	if (in->stage)
+		send(b, in, &x->bwd, micro, out);
+	return true;
+}
+
+static void do_w(brute *b, const mr_instr *in, int micro, int read)
+{
+	const mr_plan *p = b->p;
+	brute_place *x = place(b, in);
+	size_t at = in->pipe * (size_t)p->n_stages + in->stage;
+	int need = (int)p->contract.need, count = micro / need, last;
+
+	find_saved(b, in, micro);
+	if (!x->i[micro] || x->w[micro])
+		wrong(b, in, "weight gradient twice or too early");
+	if (in->stage + 1 < p->n_stages && number(p, micro, in->in, p->n_bwd[at + 1]) != x[1].bwd.at[micro])
+		wrong(b, in, "gradient buffer is another");
+	backward_version(b, in, micro, read);
+	x->w[micro] = true;
+	if (in->flags & MR_INSTR_FIRST_SUM) {
+		if (x->n_sum)
+			wrong(b, in, "sum overwritten before its use");
+	} else if (!x->n_sum || x->sum[0] / need != count) {
+		wrong(b, in, "sum holds gradients of another count");
+	}
+	last = x->n_sum ? x->sum[x->n_sum - 1] : 0;
+	if (x->n_sum && p->contract.sum != MR_SUM_LISTED && (micro > last) != (p->contract.sum == MR_SUM_ASCENDING))
+		wrong(b, in, "sum order");
+	x->sum[x->n_sum++] = micro;
+	x->added[count]++;
+	release(b, in, micro);
+	if (p->contract.tied && in->stage == p->n_stages - 1 && b->stage[0].reduced < count)
+		wrong(b, in, "tied gradient overwritten before its use");
+}
+
+/* The tied block's gradients at stage S-1, kept apart from that stage's own sum. */
+static bool tied_there(const brute *b, int v)
+{
+	int n = 0;
+
+	for (int pipe = 0; pipe < b->p->n_pipes; pipe++)
+		n += b->place[pipe * b->p->n_stages + b->p->n_stages - 1].added[v - 1];
+	return n == (int)b->p->contract.need;
+}
+
+/* All pipes' sums of (stage, version), or with @empty: take them, as U does. */
+static bool sums_there(brute *b, const mr_instr *in, int stage, int v, bool empty)
+{
+	int need = (int)b->p->contract.need, n = 0;
+
+	for (int pipe = 0; pipe < b->p->n_pipes; pipe++) {
+		brute_place *x = &b->place[pipe * b->p->n_stages + stage];
+
+		for (int k = 0; k < x->n_sum; k++)
+			if (x->sum[k] / need != v - 1)
+				wrong(b, in, "sum of another count");
+		n += x->n_sum;
+		if (empty)
+			x->n_sum = 0;
+	}
+	return n == need;
+}
+
+static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
+{
+	const mr_plan *p = b->p;
+	const mr_contract *c = &p->contract;
+	brute_stage *s = &b->stage[in->stage];
+	bool ar = p->n_pipes > 1 || (c->tied && in->stage == 0);
+
+	if (v < 1 || v > MAX_MICRO || c->coverage == MR_COVER_FORWARD || p->worker_of[in->stage] != w || in->pipe)
+		wrong(b, in, "commit at the wrong place");
+	if (in->op == MR_OP_AR) {
+		if (!ar || s->reduced != v - 1)
+			wrong(b, in, "reduction out of turn");
+		if (!sums_there(b, in, in->stage, v, false) || (c->tied && in->stage == 0 && !tied_there(b, v)))
+			return false;
+		s->reduced = v;
+		return true;
+	}
+	if (ar && s->reduced < v)
+		wrong(b, in, "not reduced");
+	if (!sums_there(b, in, in->stage, v, false))
+		wrong(b, in, "sum is not complete");
+	if (in->op == MR_OP_N) {
+		if (!c->clip || s->normed != v - 1)
+			wrong(b, in, "norm out of turn");
+		s->normed = v;
+		return true;
+	}
+	for (int k = 0; c->clip && k < p->n_stages; k++)
+		if (b->stage[k].normed < v)
+			return false;
+	if (s->latest != v - 1)
+		wrong(b, in, "commit out of turn");
+	sums_there(b, in, in->stage, v, true);
+	s->buffer[v % p->n_versions[in->stage]] = v;
+	s->latest = v;
+	return true;
+}
+
+static bool step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
+{
+	uint64_t micro = in->micro + n * b->p->n_micro;
+	int64_t read = in->read + (int64_t)n * b->p->commits, target = in->target + (int64_t)n * b->p->commits;
+
+	if (in->op >= MR_OP_V || in->span != 1 || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes || micro >= MAX_MICRO ||
+	    b->p->worker_of[in->pipe * b->p->n_stages + in->stage] != w)
+		wrong(b, in, "not an instruction of this worker");
+	if ((in->flags && in->op != MR_OP_B && in->op != MR_OP_W) || in->flags > 3)
+		wrong(b, in, "flags");
+	read = read < 0 ? 0 : read;
+	if (in->op >= MR_OP_N)
+		return do_commit(b, in, (int)(target < 0 ? 0 : target), w);
+	if (in->op == MR_OP_F)
+		return do_f(b, in, (int)micro, (int)read, w);
+	if (in->op == MR_OP_R) {
+		find_saved(b, in, (int)micro);
+		backward_version(b, in, (int)micro, (int)read);
+		if (place(b, in)->r[micro] || place(b, in)->i[micro])
+			wrong(b, in, "recomputed twice or too late");
+		place(b, in)->r[micro] = true;
+		return true;
+	}
+	if (in->op != MR_OP_W && !do_i(b, in, (int)micro, (int)read))
+		return false;
+	if (in->op != MR_OP_I)
+		do_w(b, in, (int)micro, (int)read);
+	if (in->flags & MR_INSTR_UPDATE) {
+		if (b->p->contract.clip)
+			wrong(b, in, "update without the norm");
+		return do_commit(b, in, (int)(target < 0 ? 0 : target), w);
+	}
+	return true;
+}
+
+/* The @k-th instruction of worker @w, NULL behind the end. */
+static const mr_instr *fetch(const brute *b, uint16_t w, uint32_t k, uint64_t *n)
+{
+	const mr_list *l = &b->p->lists[w * MR_N_SECTIONS];
+
+	*n = 0;
+	if (k < l[MR_PROLOGUE].n)
+		return &l[MR_PROLOGUE].at[k];
+	k -= l[MR_PROLOGUE].n;
+	if (l[MR_BODY].n && k / l[MR_BODY].n < b->n_bodies) {
+		*n = k / l[MR_BODY].n;
+		return &l[MR_BODY].at[k % l[MR_BODY].n];
+	}
+	k -= l[MR_BODY].n * b->n_bodies;
+	*n = b->n_bodies;
+	return k < l[MR_EPILOGUE].n ? &l[MR_EPILOGUE].at[k] : NULL;
+}
+
+/* All turns until nobody can go on; whoever is left then is stuck. */
+static void run(brute *b, uint32_t seed)
+{
+	uint32_t pc[64] = {0}, idle = 0;
+	uint64_t n;
+
+	while (idle < 64u * b->p->n_workers) {
+		uint16_t w;
+		const mr_instr *in;
+
+		seed = seed * 1664525u + 1013904223u;
+		w = (uint16_t)((seed >> 16) % b->p->n_workers);
+		in = fetch(b, w, pc[w], &n);
+		if (in && step(b, in, n, w)) {
+			pc[w]++;
+			idle = 0;
+		} else {
+			idle++;
+		}
+	}
+	for (uint16_t w = 0; w < b->p->n_workers; w++)
+		if (fetch(b, w, pc[w], &n))
+			wrong(b, fetch(b, w, pc[w], &n), "stuck");
+}
+
+/* @full micro-batches are complete, and what they made is committed. */
+static void finish(brute *b, int full)
+{
+	const mr_plan *p = b->p;
+	bool train = p->contract.coverage == MR_COVER_TRAIN;
+
+	for (int m = 0; m < full; m++)
+		for (int s = 0; s < p->n_stages; s++) {
+			const brute_place *x = &b->place[(b->pipe_of[m] == FREE ? 0 : b->pipe_of[m]) * p->n_stages + s];
+
+			if (x->f_read[m] == FREE || (train && (!x->i[m] || !x->w[m])))
+				wrong(b, NULL, "a micro-batch is not complete");
+		}
+	for (int m = full; p->contract.flush != MR_FLUSH_NONE && m < MAX_MICRO; m++)
+		if (b->pipe_of[m] != FREE)
+			wrong(b, NULL, "more micro-batches than the header says");
+	for (int s = 0; train && s < p->n_stages; s++)
+		if (b->stage[s].latest < full / (int)p->contract.need)
+			wrong(b, NULL, "a commit is missing");
+}
+
+static void reset(brute *b)
+{
+	for (int k = 0; k < b->p->n_pipes * b->p->n_stages; k++) {
+		brute_place *x = &b->place[k];
+
+		memset(x->slot, 0xff, sizeof(x->slot));
+		memset(x->f_read, 0xff, sizeof(x->f_read));
+		memset(x->fwd.held, 0xff, sizeof(x->fwd.held));
+		memset(x->bwd.held, 0xff, sizeof(x->bwd.held));
+		memset(x->fwd.at, 0xff, sizeof(x->fwd.at));
+		memset(x->bwd.at, 0xff, sizeof(x->bwd.at));
+	}
+	for (int s = 0; s < b->p->n_stages; s++) {
+		memset(b->stage[s].buffer, 0xff, sizeof(b->stage[s].buffer));
+		b->stage[s].buffer[0] = 0;
+	}
+	memset(b->pipe_of, 0xff, sizeof(b->pipe_of));
+}
+
+static bool too_large(const mr_plan *p)
+{
+	if (p->n_stages > MAX_STAGES || p->n_pipes > MAX_PIPES || p->n_workers > 64 || !p->contract.need || p->n_micro > MAX_MICRO)
+		return true;
+	for (int k = 0; k < p->n_pipes * p->n_stages; k++)
+		if (p->n_slots[k] > MAX_PLACES || p->n_fwd[k] > MAX_PLACES || p->n_bwd[k] > MAX_PLACES || !p->n_slots[k] ||
+		    p->worker_of[k] >= p->n_workers)
+			return true;
+	for (int s = 0; s < p->n_stages; s++)
+		if (!p->n_versions[s] || p->n_versions[s] > MAX_CAP)
+			return true;
+	return false;
+}
+
+bool brute_run(const mr_plan *plan, uint32_t n_bodies, uint32_t seed, char why[80])
+{
+	brute *b = calloc(1, sizeof(*b));
+	bool body = false, drained = false;
+	volatile bool ok = false;
+
+	snprintf(why, 80, "out of the range of the small plans of the tests");
+	if (!b || too_large(plan)) {
+		free(b);
+		return false;
+	}
+	b->p = plan;
+	b->n_bodies = n_bodies;
+	b->why = why;
+	b->place = calloc((size_t)plan->n_pipes * plan->n_stages, sizeof(*b->place));
+	for (int w = 0; w < plan->n_workers; w++) {
+		body |= plan->lists[w * MR_N_SECTIONS + MR_BODY].n > 0;
+		drained |= plan->lists[w * MR_N_SECTIONS + MR_EPILOGUE].n > 0;
+	}
+	if (b->place && !setjmp(b->out)) {
+		int full = body ? (int)(n_bodies * plan->n_micro) : (int)plan->n_micro;
+
+		reset(b);
+		run(b, seed);
+		for (int m = full; drained && m < MAX_MICRO; m++)
+			if (b->pipe_of[m] != FREE)
+				full = m + 1;
+		finish(b, full);
+		ok = true;
+	}
+	free(b->place);
+	free(b);
+	return ok;
+}

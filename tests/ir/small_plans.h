@@ -1,0 +1,28 @@
+/*
+ * small_plans.h - small plans of all kinds, made by hand or read from the golden orders: what the tests of lowering, checker
+ * and walk work on. Compute only; the caller lowers and destroys them.
+ */
+#ifndef MR_TESTS_IR_SMALL_PLANS_H
+#define MR_TESTS_IR_SMALL_PLANS_H
+
+#include "ir/plan.h"
+
+/* Straight pipelines: stage s on worker s. */
+mr_plan *small_gpipe(uint16_t n_workers, uint32_t n_micro, bool lifo);
+mr_plan *small_1f1b(uint16_t n_workers, uint32_t n_micro);
+/* 1F1B with I and W apart, W lagging by the worker's number. */
+mr_plan *small_split(uint16_t n_workers, uint32_t n_micro);
+/* Endless; with @drain the epilogue that completes what is in flight. */
+mr_plan *small_pipedream(uint16_t n_workers, bool vertical_sync, bool drain);
+mr_plan *small_pipedream_finite(uint16_t n_workers, uint32_t n_micro);
+/* Commits every @need micro-batches without a flush, on latest weights; B reads what is latest then. */
+mr_plan *small_accumulate(uint16_t n_workers, uint32_t need);
+/* F only. */
+mr_plan *small_forward(uint16_t n_workers, uint32_t n_micro);
+/* One of tests/golden/sync, without ".json". */
+mr_plan *small_golden(const char *name);
+
+/* All of them and variants (clip, tied, local flush, recompute), numbered; NULL behind the last. @name says which. */
+mr_plan *small_plan(int number, const char **name);
+
+#endif

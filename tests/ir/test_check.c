@@ -1,0 +1,367 @@
+/*
+ * The checker against brute force: good plans are accepted; every damaged plan with which a naive execution goes wrong under
+ * some interleaving is refused with a sentence; random bytes never crash it.
+ */
+#include "ir/check.h"
+
+#include <string.h>
+
+#include "brute.h"
+#include "check.h"
+#include "ir/lower.h"
+#include "ir/text.h"
+#include "ir/unroll.h"
+#include "small_plans.h"
+
+/* Interleavings tried for each plan. */
+#define TRIES 3
+
+#define MUTANTS 500
+
+static uint32_t seed;
+
+static uint32_t draw(uint32_t below)
+{
+	seed = seed * 1664525u + 1013904223u;
+	return below ? (uint32_t)((uint64_t)(seed >> 4) * below >> 28) : 0;
+}
+
+static void print_plan(const mr_plan *plan)
+{
+	if (mr_text_write(plan, stderr) != MR_OK)
+		fprintf(stderr, "(no text: %s)\n", mr_error_text());
+}
+
+/* Whether all interleavings tried go well. */
+static bool runs(const mr_plan *plan, char why[80])
+{
+	uint32_t n = mr_plan_steady(plan) + (mr_plan_steady(plan) ? 2 : 0);
+	bool drained = false, ok = true;
+
+	for (uint16_t w = 0; w < plan->n_workers; w++)
+		drained |= mr_plan_list(plan, w, MR_EPILOGUE)->n > 0;
+	if (n > 40)
+		n = 40;
+	for (uint32_t t = 0; ok && t < TRIES; t++)
+		ok = brute_run(plan, n, 17 * t + 1, why) && (!drained || brute_run(plan, t, t, why));
+	return ok;
+}
+
+static mr_plan *lowered(int number, const char **name, bool update_inside)
+{
+	mr_plan *p = small_plan(number, name);
+
+	if (p)
+		MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = update_inside}));
+	return p;
+}
+
+static void good_plans(void)
+{
+	const char *name;
+	mr_plan *p;
+	char why[80];
+
+	for (int k = 0; (p = lowered(k / 2, &name, k % 2)); k++) {
+		if (!runs(p, why)) {
+			fprintf(stderr, "\n%s: %s\n", name, why);
+			CU_FAIL("a good plan does not run");
+			print_plan(p);
+		}
+		MR_CHECK_OK(mr_plan_check(p));
+		mr_plan_destroy(p);
+	}
+}
+
+static mr_plan *copy(const mr_plan *from)
+{
+	size_t places = (size_t)from->n_pipes * from->n_stages;
+	mr_plan *p;
+
+	MR_CHECK_OK(mr_plan_create(from->n_stages, from->n_workers, from->n_pipes, &p));
+	p->n_micro = from->n_micro;
+	p->commits = from->commits;
+	p->contract = from->contract;
+	p->lowered = from->lowered;
+	p->storage = from->storage;
+	memcpy(p->worker_of, from->worker_of, places * sizeof(*p->worker_of));
+	memcpy(p->n_slots, from->n_slots, places * sizeof(*p->n_slots));
+	memcpy(p->n_fwd, from->n_fwd, places * sizeof(*p->n_fwd));
+	memcpy(p->n_bwd, from->n_bwd, places * sizeof(*p->n_bwd));
+	memcpy(p->n_versions, from->n_versions, from->n_stages * sizeof(*p->n_versions));
+	for (uint32_t i = 0; i < from->n_workers * (uint32_t)MR_N_SECTIONS; i++)
+		for (uint32_t k = 0; k < from->lists[i].n; k++)
+			MR_CHECK_OK(mr_plan_append(p, (uint16_t)(i / MR_N_SECTIONS), (mr_section)(i % MR_N_SECTIONS),
+						   from->lists[i].at[k]));
+	return p;
+}
+
+/* A list that is not empty. */
+static mr_list *some_list(mr_plan *p)
+{
+	mr_list *l;
+
+	do
+		l = &p->lists[draw(p->n_workers * (uint32_t)MR_N_SECTIONS)];
+	while (!l->n);
+	return l;
+}
+
+static void swap(mr_list *l, uint32_t i, uint32_t k)
+{
+	mr_instr t = l->at[i];
+
+	l->at[i] = l->at[k];
+	l->at[k] = t;
+}
+
+/* One up or down, never below 0. */
+static uint32_t nudge(uint32_t x)
+{
+	return draw(2) || !x ? x + 1 + draw(2) : x - 1;
+}
+
+static void damage_instr(mr_plan *p, mr_instr *in)
+{
+	switch (draw(10)) {
+	case 0:
+		in->micro = nudge(in->micro);
+		break;
+	case 1:
+		in->slot = (uint16_t)nudge(in->slot);
+		break;
+	case 2:
+		in->in = (uint16_t)nudge(in->in);
+		break;
+	case 3:
+		in->out = (uint16_t)nudge(in->out);
+		break;
+	case 4:
+		in->read += draw(2) ? 1 : -1;
+		break;
+	case 5:
+		in->target += draw(2) ? 1 : -1;
+		break;
+	case 6:
+		in->flags ^= draw(2) ? MR_INSTR_FIRST_SUM : MR_INSTR_UPDATE;
+		break;
+	case 7:
+		in->op = (uint8_t)draw(MR_N_OPS);
+		break;
+	case 8:
+		in->stage = (uint16_t)draw(p->n_stages);
+		break;
+	default:
+		in->pipe = (uint8_t)draw(p->n_pipes + 1u);
+		break;
+	}
+}
+
+static void damage_header(mr_plan *p)
+{
+	size_t place = draw((uint32_t)p->n_pipes * p->n_stages);
+	uint16_t *table[] = {p->n_slots, p->n_fwd, p->n_bwd, p->n_slots, p->n_fwd, p->n_bwd, p->worker_of};
+
+	switch (draw(8)) {
+	case 0:
+		p->n_micro = nudge(p->n_micro);
+		break;
+	case 1:
+		p->contract.need = nudge(p->contract.need);
+		p->commits = p->contract.need ? p->n_micro / p->contract.need : 0;
+		break;
+	case 2:
+		p->contract.max_staleness = nudge(p->contract.max_staleness);
+		break;
+	case 3:
+		p->contract.read_f = (mr_read_rule)draw(3);
+		break;
+	case 4:
+		p->contract.sum = (mr_sum_order)draw(3);
+		break;
+	case 5:
+		p->storage = p->storage == MR_STORED ? MR_MODULO : MR_STORED;
+		break;
+	case 6:
+		p->n_versions[draw(p->n_stages)] = (uint16_t)nudge(p->n_versions[0]);
+		break;
+	default: {
+		uint16_t *t = table[draw(sizeof(table) / sizeof(*table))];
+
+		t[place] = (uint16_t)nudge(t[place]);
+	}
+	}
+}
+
+static void damage(mr_plan *p)
+{
+	mr_list *l = some_list(p), *to = some_list(p);
+	uint32_t i = draw(l->n), k = draw(l->n);
+	mr_instr in = l->at[i];
+
+	switch (draw(8)) {
+	case 0: /* drop */
+		memmove(&l->at[i], &l->at[i + 1], (--l->n - i) * sizeof(*l->at));
+		break;
+	case 1: /* duplicate, there or elsewhere */
+		MR_CHECK_OK(mr_plan_append(p, (uint16_t)((to - p->lists) / MR_N_SECTIONS),
+					   (mr_section)((to - p->lists) % MR_N_SECTIONS), in));
+		for (k = to->n - 1; k > 0 && draw(8); k--)
+			swap(to, k, k - 1);
+		break;
+	case 2:
+		swap(l, i, k);
+		break;
+	case 3:
+	case 4:
+		swap(l, i, i + 1 < l->n ? i + 1 : i);
+		break;
+	case 5:
+	case 6:
+		damage_instr(p, &l->at[i]);
+		break;
+	default:
+		damage_header(p);
+		break;
+	}
+}
+
+static void mutants_of(int number, uint32_t *wrong, uint32_t *refused)
+{
+	const char *name = NULL;
+	mr_plan *good = lowered(number, &name, number % 2);
+	char why[80];
+
+	for (uint32_t k = 0; k < MUTANTS; k++) {
+		mr_plan *p = copy(good);
+		mr_status st;
+
+		seed = 1000u * (uint32_t)number + k;
+		draw(2);
+		for (uint32_t n = 1 + draw(2); n > 0; n--)
+			damage(p);
+		st = mr_plan_check(p);
+		*refused += st != MR_OK;
+		if (!runs(p, why)) {
+			++*wrong;
+			if (st == MR_OK) {
+				fprintf(stderr, "\n%s, mutant %u is accepted, but: %s\n", name, k, why);
+				print_plan(p);
+				CU_FAIL_FATAL("the checker accepts a plan that goes wrong");
+			}
+		}
+		mr_plan_destroy(p);
+	}
+	mr_plan_destroy(good);
+}
+
+static void mutants(void)
+{
+	uint32_t wrong = 0, refused = 0;
+	const char *name;
+	int n = 0;
+
+	for (mr_plan *p; (p = small_plan(n, &name)); n++) {
+		mr_plan_destroy(p);
+		mutants_of(n, &wrong, &refused);
+	}
+	/* Both must have had something to find; and the checker may be stricter than these few interleavings, but not by much. */
+	CU_ASSERT_TRUE(wrong > (uint32_t)n * MUTANTS / 2);
+	CU_ASSERT_TRUE(refused < wrong + (uint32_t)n * MUTANTS / 10);
+	if (getenv("MR_VERBOSE"))
+		fprintf(stderr, "%d plans, %u mutants: brute force finds %u wrong, the checker %u\n", n, n * MUTANTS, wrong, refused);
+}
+
+/* Fields of any value: an answer, never a crash (the sanitizers look on). */
+static void any_bytes(void)
+{
+	const char *name;
+	mr_plan *good;
+
+	for (int number = 0; (good = lowered(number, &name, false)); number++) {
+		for (uint32_t k = 0; k < 60; k++) {
+			mr_plan *p = copy(good);
+			mr_list *l;
+
+			seed = 77u * (uint32_t)number + k;
+			draw(2);
+			for (uint32_t n = 1 + draw(6); n > 0; n--) {
+				uint32_t bits = draw(1u << 14) * 2654435761u >> draw(30);
+
+				l = some_list(p);
+				memcpy((uint8_t *)&l->at[draw(l->n)] + 4 * draw(sizeof(mr_instr) / 4), &bits, 4);
+			}
+			if (mr_plan_check(p) != MR_OK)
+				CU_ASSERT_TRUE(strlen(mr_error_text()) > 10);
+			mr_plan_destroy(p);
+		}
+		mr_plan_destroy(good);
+	}
+}
+
+/* --- sentences --- */
+
+static void names_the_culprit(void)
+{
+	mr_plan *p = small_1f1b(2, 3);
+	mr_list *w1;
+
+	MR_CHECK_FAIL(mr_plan_check(p), MR_EINVAL, "lowered");
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	w1 = mr_plan_list(p, 1, MR_BODY);
+	swap(w1, 1, 2); /* w1: F0 F1 B0 ... would be legal, were it not for slots */
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 F m1 s1 p0: takes slot 0, which still holds what w1 F m0 s1 p0 saved");
+	swap(w1, 1, 2);
+	w1->at[3].micro = 2;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 B m2 s1 p0");
+	w1->at[3].micro = 1;
+	MR_CHECK_OK(mr_plan_check(p));
+	p->contract.sum = MR_SUM_DESCENDING;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "descending");
+	mr_plan_destroy(p);
+}
+
+static void prints_the_cycle(void)
+{
+	mr_plan *p = small_gpipe(2, 2, false);
+	mr_list *w0;
+
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	w0 = mr_plan_list(p, 0, MR_BODY);
+	swap(w0, 1, 2); /* w0: F0 B0 F1 B1 while w1: F0 F1 B0 B1 */
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "deadlock, each waits for the next: ");
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "w0 B m0 s0 p0 -> w1 B m0 s1 p0 -> w1 F m1 s1 p0 -> w0 F m1 s0 p0"));
+	mr_plan_destroy(p);
+}
+
+/* Three iterations of each repeating plan, written out, are a good finite plan of the same meaning. */
+static void unrolled_plans(void)
+{
+	const char *name;
+	mr_plan *p, *flat;
+
+	for (int k = 0; (p = lowered(k, &name, false)); k++) {
+		char why[80];
+
+		MR_CHECK_OK(mr_plan_unroll(p, mr_plan_steady(p) ? 3 : 0, &flat));
+		/* What an endless plan leaves in flight is not complete as a finite one. */
+		if (p->storage == MR_STORED || mr_plan_list(p, 0, MR_EPILOGUE)->n) {
+			MR_CHECK_OK(mr_plan_check(flat));
+			CU_ASSERT_TRUE(brute_run(flat, 0, 1, why));
+		}
+		mr_plan_destroy(flat);
+		mr_plan_destroy(p);
+	}
+}
+
+void mr_suite_check(void);
+void mr_suite_check(void)
+{
+	MR_SUITE("check");
+	MR_TEST(good_plans);
+	MR_TEST(mutants);
+	MR_TEST(any_bytes);
+	MR_TEST(names_the_culprit);
+	MR_TEST(prints_the_cycle);
+	MR_TEST(unrolled_plans);
+}
