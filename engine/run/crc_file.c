@@ -159,7 +159,9 @@ mr_status mr_crc_file_verify(int fd, const char *name, uint64_t size, const uint
 			       (unsigned long long)size);
 	if (n_crcs != size / MR_CRC_BLOCK + (size % MR_CRC_BLOCK != 0))
 		return mr_fail(MR_ECKPT, "%s: %zu checksums for %llu bytes", name, n_crcs, (unsigned long long)size);
-	buf = malloc(MR_CRC_BLOCK);
+	if (!size)
+		return MR_OK;
+	buf = malloc(size < MR_CRC_BLOCK ? (size_t)size : MR_CRC_BLOCK);
 	if (!buf)
 		return mr_crc_file_error(name, "buffer of 1 MiB", ENOMEM);
 	st = verify_blocks(fd, name, size, crcs, buf);

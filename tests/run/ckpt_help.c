@@ -13,7 +13,9 @@ char *ckpt_help_folder(char dir[512])
 {
 	const char *base = getenv("TMPDIR");
 
-	snprintf(dir, 512, "%s/millrace-ckpt-XXXXXX", base && *base ? base : "/tmp");
+	if (!base || !*base)
+		base = access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm";
+	snprintf(dir, 512, "%s/millrace-ckpt-XXXXXX", base);
 	if (!mkdtemp(dir)) {
 		perror(dir);
 		abort();
@@ -93,7 +95,7 @@ static void numbers(uint64_t step, int k, float out[N])
 		out[i] = (float)(step * 100 + (uint64_t)(10 * k + i));
 }
 
-mr_status ckpt_help_save(const char *dir, uint64_t step, bool best, uint32_t keep, char **path)
+mr_status ckpt_help_save(const char *dir, uint64_t step, bool best, uint32_t keep, size_t ballast, char **path)
 {
 	float w[N], b[N], m[N];
 	int64_t when = (int64_t)step;
@@ -106,17 +108,24 @@ mr_status ckpt_help_save(const char *dir, uint64_t step, bool best, uint32_t kee
 		{"step", MR_SAVED_I64, 0, {0}, &when, sizeof(when), 0},
 	};
 	mr_saved_text format = {"format", "pt"};
+	mr_saved_tensor inflight = {"slots", MR_SAVED_U8, 1, {(int64_t)ballast}, NULL, ballast, 0};
 	mr_checkpoint_part parts[] = {
 		{"model.safetensors", model, 2, &format, 1},
 		{"optimizer.safetensors", optimizer, 2, NULL, 0},
+		{"inflight.safetensors", &inflight, 1, NULL, 0},
 	};
 	mr_saved_text facts[] = {{"seed", "17"}, {"isa", "AVX2"}};
-	mr_checkpoint_content c = {step, parts, 2, facts, 2, best, keep};
+	mr_checkpoint_content c = {step, parts, ballast ? 3 : 2, facts, 2, best, keep};
+	mr_status st;
 
 	numbers(step, 0, w);
 	numbers(step, 1, b);
 	numbers(step, 2, m);
-	return mr_checkpoint_save(dir, &c, path);
+	if (ballast && !(inflight.data = calloc(1, ballast)))
+		abort();
+	st = mr_checkpoint_save(dir, &c, path);
+	free(inflight.data);
+	return st;
 }
 
 static mr_status compare(mr_safetensors *s, const char *name, int k, uint32_t n_dims, int64_t d0, int64_t d1, uint64_t step)

@@ -4,7 +4,8 @@
 
 #include "run/checkpoint_io.h"
 
-/** A fresh folder below $TMPDIR or /tmp; remove it with ckpt_help_remove. Returns @dir. */
+/** A fresh folder below $TMPDIR, /dev/shm (hundreds of fsyncs cost nothing there) or /tmp; remove it with ckpt_help_remove.
+ * Returns @dir. */
 char *ckpt_help_folder(char dir[512]);
 void ckpt_help_remove(const char *dir);
 
@@ -15,8 +16,8 @@ void ckpt_help_write(const char *dir, const char *name, const void *bytes, size_
 int ckpt_help_count(const char *dir, const char *prefix);
 bool ckpt_help_exists(const char *dir, const char *name);
 
-/** Two files of tensors whose numbers follow from @step. Saves the same as ckpt_help_check expects. */
-mr_status ckpt_help_save(const char *dir, uint64_t step, bool best, uint32_t keep, char **path);
+/** Two files of tensors whose numbers follow from @step, and a third of @ballast bytes if that is not 0. */
+mr_status ckpt_help_save(const char *dir, uint64_t step, bool best, uint32_t keep, size_t ballast, char **path);
 /** Open, verify and read the checkpoint at @path; the step it holds, or -1 (with a line on stderr) when anything is wrong. */
 int64_t ckpt_help_check(const char *path);
 /** The step of the latest checkpoint of @dir, checked like that; -1 when there is none. */
