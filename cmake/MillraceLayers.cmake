@@ -1,4 +1,6 @@
 # One static library a folder. A layer's sources are what lies in its folder; engine/cli/main.c is the program's own.
+# mr_all is every layer there is, for what looks at the program from outside: perf/ and tests/system.
+add_library(mr_all INTERFACE)
 
 # Registries are lists (*.def) that C reads as X-macros; a changed list must rebuild who includes it, which depfiles do.
 function(mr_options target)
@@ -48,6 +50,8 @@ function(mr_layer name)
     endif()
   endforeach()
   target_link_libraries(mr_${name} PUBLIC ${L_LIBS})
+  target_link_libraries(mr_all INTERFACE mr_${name})
+  set_property(GLOBAL APPEND PROPERTY MR_ARCHIVES $<TARGET_FILE:mr_${name}>)
   if(L_OPENMP AND MILLRACE_OPENMP)
     target_link_libraries(mr_${name} PUBLIC OpenMP::OpenMP_C)
   endif()
@@ -62,4 +66,17 @@ function(mr_program name layer)
     mr_options(${name})
     target_link_libraries(${name} PRIVATE mr_${layer})
   endif()
+endfunction()
+
+# Each perf/<name>.c is a program perf_<name>; `perf` builds all of them.
+function(mr_perf_programs)
+  file(GLOB programs CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/perf/*.c)
+  add_custom_target(perf)
+  foreach(p ${programs})
+    get_filename_component(name ${p} NAME_WE)
+    add_executable(perf_${name} ${p})
+    mr_options(perf_${name})
+    target_link_libraries(perf_${name} PRIVATE mr_all)
+    add_dependencies(perf perf_${name})
+  endforeach()
 endfunction()
