@@ -7,26 +7,24 @@
 
 static _Thread_local char text[TEXT_BYTES];
 
-mr_status mr_vfail(mr_status code, const char *fmt, va_list ap)
+void mr_error_vset(const char *fmt, va_list ap)
 {
 	char fresh[TEXT_BYTES]; /* the arguments may point into the old text */
 
 	vsnprintf(fresh, sizeof(fresh), fmt, ap);
 	memcpy(text, fresh, sizeof(text));
-	return code;
 }
 
-mr_status mr_fail(mr_status code, const char *fmt, ...)
+void mr_error_set(const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	mr_vfail(code, fmt, ap);
+	mr_error_vset(fmt, ap);
 	va_end(ap);
-	return code;
 }
 
-mr_status mr_fail_in(mr_status code, const char *fmt, ...)
+void mr_error_prepend(const char *fmt, ...)
 {
 	char context[TEXT_BYTES / 2];
 	va_list ap;
@@ -34,7 +32,7 @@ mr_status mr_fail_in(mr_status code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(context, sizeof(context), fmt, ap);
 	va_end(ap);
-	return mr_fail(code, "%s: %s", context, text);
+	mr_error_set("%s: %s", context, text);
 }
 
 const char *mr_error_text(void)

@@ -30,12 +30,17 @@ typedef enum mr_status {
 #define MR_MUST_USE __attribute__((warn_unused_result))
 #define MR_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 
-/** Store the sentence for @code in this thread's error buffer (cut at 1023 bytes) and return @code. */
-mr_status mr_fail(mr_status code, const char *fmt, ...) MR_PRINTF(2, 3);
-mr_status mr_vfail(mr_status code, const char *fmt, va_list ap) MR_PRINTF(2, 0);
+/**
+ * mr_fail(code, fmt, ...): store the sentence in this thread's error buffer (cut at 1023 bytes); its value is code.
+ * mr_fail_in(code, fmt, ...): put "context: " in front of this thread's error text; its value is code. To name the file or
+ * the object on the way up. Macros, so that the compiler sees that the value is not MR_OK.
+ */
+#define mr_fail(code, ...) ({ mr_error_set(__VA_ARGS__); (mr_status)(code); })
+#define mr_fail_in(code, ...) ({ mr_error_prepend(__VA_ARGS__); (mr_status)(code); })
 
-/** Put "context: " in front of this thread's error text and return @code: to name the file or the object on the way up. */
-mr_status mr_fail_in(mr_status code, const char *fmt, ...) MR_PRINTF(2, 3);
+void mr_error_set(const char *fmt, ...) MR_PRINTF(1, 2);
+void mr_error_vset(const char *fmt, va_list ap) MR_PRINTF(1, 0);
+void mr_error_prepend(const char *fmt, ...) MR_PRINTF(1, 2);
 
 /** The sentence of this thread's last failure; "" if there was none. Valid until the thread fails again. */
 const char *mr_error_text(void);

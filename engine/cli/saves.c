@@ -1,0 +1,221 @@
+#include "cli/saves.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/checkpoint_io.h"
+
+#define N_FACTS 12
+
+typedef struct facts {
+	mr_saved_text at[N_FACTS];
+	char text[N_FACTS][40];
+	size_t n;
+} facts;
+
+static void put(facts *f, const char *key, const char *fmt, ...) MR_PRINTF(3, 4);
+
+static void put(facts *f, const char *key, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(f->text[f->n], sizeof(f->text[f->n]), fmt, ap);
+	va_end(ap);
+	f->at[f->n].key = key;
+	f->at[f->n].value = f->text[f->n];
+	f->n++;
+}
+
+static void collect_facts(const mr_session *s, double val_loss, facts *f)
+{
+	f->n = 0;
+	put(f, "millrace", "%s", MR_VERSION);
+	put(f, "model", "%s", mr_config_plugin(s->config, MR_CONFIG_MODEL));
+	put(f, "system", "%s", mr_config_plugin(s->config, MR_CONFIG_SYSTEM));
+	put(f, "optimizer", "%s", s->optim.ops->name);
+	put(f, "dtype", "%s", mr_dtype_name(s->kernels->dtype));
+	put(f, "backend", "%s", s->kernels->name);
+	put(f, "kernels", "%s", mr_kernels_library());
+	put(f, "stages", "%u", s->partition.n_stages);
+	put(f, "threads", "%u", s->place.worker[0].n_threads);
+	put(f, "run_hash", "%016" PRIx64, mr_session_hash(s));
+	put(f, "data", "%016" PRIx64, s->data->fingerprint);
+	if (isfinite(val_loss))
+		put(f, "best_val_loss", "%.17g", val_loss);
+}
+
+static void make_content(const mr_state *st, const facts *f, uint64_t step, bool best, uint32_t keep,
+			 mr_checkpoint_part parts[3], mr_checkpoint_content *c)
+{
+	static const char *const names[3] = {"model.safetensors", "optimizer.safetensors", "inflight.safetensors"};
+	const mr_state_list *lists[3] = {&st->model, &st->optimizer, &st->inflight};
+	static const mr_saved_text made_by = {"format", "millrace"};
+
+	*c = (mr_checkpoint_content){
+		.step = step, .parts = parts, .facts = f->at, .n_facts = f->n, .best = best, .keep = keep};
+	for (int i = 0; i < 3; i++) {
+		if (lists[i]->n == 0)
+			continue;
+		parts[c->n_parts++] = (mr_checkpoint_part){
+			.name = names[i],
+			.tensors = lists[i]->at,
+			.n_tensors = lists[i]->n,
+			.metadata = &made_by,
+			.n_metadata = 1,
+		};
+	}
+}
+
+static uint32_t keep_of(const mr_session *s)
+{
+	return (uint32_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_CHECKPOINT), "keep");
+}
+
+mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best, double val_loss, char **name)
+{
+	mr_checkpoint_part parts[3];
+	mr_checkpoint_content c;
+	mr_state st;
+	mr_status err;
+	facts f;
+
+	MR_TRY(mr_executor_state(&s->executor, &st));
+	collect_facts(s, val_loss, &f);
+	make_content(&st, &f, step, best, keep_of(s), parts, &c);
+	err = mr_checkpoint_save(dir, &c, name);
+	mr_state_fini(&st);
+	return err;
+}
+
+mr_status mr_saves_preflight(mr_session *s, const char *dir)
+{
+	mr_checkpoint_part parts[3];
+	mr_checkpoint_content c;
+	mr_state st;
+	mr_status err;
+	facts f;
+
+	MR_TRY(mr_executor_state(&s->executor, &st));
+	collect_facts(s, NAN, &f);
+	make_content(&st, &f, 0, false, keep_of(s), parts, &c);
+	err = mr_checkpoint_preflight(dir, (keep_of(s) + 1u) * mr_checkpoint_bytes(&c));
+	mr_state_fini(&st);
+	return err;
+}
+
+/* --- loading --- */
+
+static mr_status load_list(const mr_checkpoint *ck, const char *file, const mr_state_list *l)
+{
+	mr_safetensors *t;
+	mr_status st = MR_OK;
+
+	if (l->n == 0)
+		return MR_OK;
+	MR_TRY(mr_checkpoint_tensors(ck, file, &t));
+	for (size_t i = 0; i < l->n && st == MR_OK; i++)
+		st = mr_safetensors_load(t, &l->at[i]);
+	mr_safetensors_close(t);
+	return st;
+}
+
+static mr_status fits(const mr_session *s, const mr_checkpoint *ck)
+{
+	facts now;
+	const char *hash = mr_checkpoint_fact(ck, "run_hash");
+
+	collect_facts(s, NAN, &now);
+	for (size_t i = 1; i < now.n; i++) {
+		const char *then = mr_checkpoint_fact(ck, now.at[i].key);
+
+		if (!strcmp(now.at[i].key, "run_hash") || !strcmp(now.at[i].key, "kernels") || !strcmp(now.at[i].key, "threads"))
+			continue;
+		if (then && strcmp(then, now.at[i].value))
+			return mr_fail(MR_ECKPT, "it was made with %s %s and cannot be resumed with %s", now.at[i].key, then,
+				       now.at[i].value);
+	}
+	for (size_t i = 0; hash && i < now.n; i++)
+		if (!strcmp(now.at[i].key, "run_hash") && strcmp(hash, now.at[i].value))
+			return mr_fail(MR_ECKPT, "it was made with another model, cut, batch, seed or data order than the configuration describes now");
+	return MR_OK;
+}
+
+static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
+{
+	mr_state st;
+	mr_status err;
+
+	MR_TRY(mr_executor_stand_at(&s->executor, mr_checkpoint_step(ck)));
+	MR_TRY(mr_executor_state(&s->executor, &st));
+	err = load_list(ck, "model.safetensors", &st.model);
+	if (err == MR_OK)
+		err = load_list(ck, "optimizer.safetensors", &st.optimizer);
+	if (err == MR_OK)
+		err = load_list(ck, "inflight.safetensors", &st.inflight);
+	mr_state_fini(&st);
+	return err;
+}
+
+static void warn_threads(const mr_session *s, const mr_checkpoint *ck)
+{
+	const char *then = mr_checkpoint_fact(ck, "threads"), *lib = mr_checkpoint_fact(ck, "kernels");
+
+	if (then && (uint32_t)atoi(then) != s->place.worker[0].n_threads)
+		fprintf(stderr, "millrace: warning: the checkpoint was made with %s threads a worker, this run has %u: the last bits may differ\n",
+			then, s->place.worker[0].n_threads);
+	if (lib && strcmp(lib, mr_kernels_library()))
+		fprintf(stderr, "millrace: warning: the checkpoint was made with %s, this is %s: the last bits may differ\n", lib,
+			mr_kernels_library());
+}
+
+mr_status mr_saves_resume(mr_session *s, const char *dir, uint64_t *step, double *best)
+{
+	mr_checkpoint *ck = NULL;
+	const char *loss;
+	char *path = NULL;
+	mr_status st;
+
+	MR_TRY(mr_checkpoint_latest(dir, &path));
+	st = mr_checkpoint_open(path, &ck);
+	if (st == MR_OK)
+		st = fits(s, ck);
+	if (st == MR_OK)
+		st = load_all(s, ck);
+	if (st != MR_OK) {
+		mr_checkpoint_close(ck);
+		st = mr_fail_in(st, "%s", path);
+		free(path);
+		return st;
+	}
+	warn_threads(s, ck);
+	loss = mr_checkpoint_fact(ck, "best_val_loss");
+	*best = loss ? strtod(loss, NULL) : (double)NAN;
+	*step = mr_checkpoint_step(ck);
+	mr_checkpoint_close(ck);
+	free(path);
+	return MR_OK;
+}
+
+mr_status mr_saves_load_model(const char *where, const mr_state_list *model, uint64_t *step)
+{
+	mr_checkpoint *ck = NULL;
+	char *path = NULL;
+	mr_status st;
+
+	if (mr_checkpoint_open(where, &ck) != MR_OK) {
+		MR_TRY(mr_checkpoint_latest(where, &path));
+		st = mr_checkpoint_open(path, &ck);
+		free(path);
+		MR_TRY(st);
+	}
+	st = mr_checkpoint_verify(ck);
+	if (st == MR_OK)
+		st = load_list(ck, "model.safetensors", model);
+	*step = mr_checkpoint_step(ck);
+	mr_checkpoint_close(ck);
+	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", where);
+}
