@@ -20,7 +20,8 @@ static FILE *open_under(const char *root, const char *path)
 {
 	char full[2 * PATH_BYTES];
 
-	snprintf(full, sizeof(full), "%s%s", root, path);
+	if (snprintf(full, sizeof(full), "%s%s", root, path) >= (int)sizeof(full))
+		return NULL;
 	return fopen(full, "re");
 }
 
@@ -97,7 +98,8 @@ static bool read_line(const char *root, const hierarchy *h, const char *file, ch
 	FILE *f;
 	bool ok;
 
-	snprintf(path, sizeof(path), "%s%s/%s", h->mount, h->group, file);
+	if (snprintf(path, sizeof(path), "%s%s/%s", h->mount, h->group, file) >= (int)sizeof(path))
+		return false;
 	f = open_under(root, path);
 	if (!f)
 		return false;

@@ -1,0 +1,129 @@
+#include "host/memory.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "check.h"
+
+static void test_round(void)
+{
+	CU_ASSERT_EQUAL(mr_region_round(1), 4096);
+	CU_ASSERT_EQUAL(mr_region_round(4097), 8192);
+	CU_ASSERT_EQUAL(mr_region_round((2 << 20) - 1), 2 << 20);
+	CU_ASSERT_EQUAL(mr_region_round((2 << 20) + 1), 4 << 20);
+	CU_ASSERT_EQUAL(mr_region_round(0), 0);
+	CU_ASSERT_EQUAL(mr_region_round(UINT64_MAX), 0);
+}
+
+/* Sizes on both sides of a huge page: aligned, zero, writable to the last byte, and the size as announced. */
+static void test_map(void)
+{
+	static const uint64_t sizes[] = {1, 5000, (2 << 20) - 1, 2 << 20, (5 << 20) + 3};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		mr_region r;
+		char *p;
+
+		MR_CHECK_OK(mr_region_map(&r, sizes[i], MR_REGION_ANY_NODE));
+		p = r.base;
+		CU_ASSERT_EQUAL(r.bytes, mr_region_round(sizes[i]));
+		CU_ASSERT_EQUAL(r.asked_bytes, sizes[i]);
+		CU_ASSERT_EQUAL((uintptr_t)p % (r.bytes >= 2 << 20 ? 2 << 20 : 4096), 0);
+		CU_ASSERT_FALSE(r.bound);
+		CU_ASSERT_EQUAL(p[0], 0);
+		CU_ASSERT_EQUAL(p[r.bytes - 1], 0);
+		memset(p, 1, r.bytes);
+		mr_region_unmap(&r);
+		CU_ASSERT_PTR_NULL(r.base);
+		mr_region_unmap(&r);
+	}
+}
+
+static void test_refused(void)
+{
+	mr_region r;
+
+	MR_CHECK_FAIL(mr_region_map(&r, 0, MR_REGION_ANY_NODE), MR_EINVAL, "0 bytes");
+	MR_CHECK_FAIL(mr_region_map(&r, UINT64_MAX - 5, MR_REGION_ANY_NODE), MR_EINVAL, "cannot be mapped");
+	MR_CHECK_FAIL(mr_region_map(&r, (uint64_t)1 << 60, MR_REGION_ANY_NODE), MR_ERESOURCE, "cannot map");
+	CU_ASSERT_PTR_NULL(r.base);
+}
+
+/* Node 0 exists everywhere; where the kernel does not let us bind, the note says so. Node 1000 never binds. */
+static void test_bind(void)
+{
+	mr_region r;
+
+	MR_CHECK_OK(mr_region_map(&r, 1 << 16, 0));
+	CU_ASSERT_EQUAL(r.bound, r.note[0] == '\0');
+	CU_ASSERT_EQUAL(r.node_os, 0);
+	memset(r.base, 1, r.bytes);
+	mr_region_unmap(&r);
+	MR_CHECK_OK(mr_region_map(&r, 1 << 16, 1000));
+	CU_ASSERT_FALSE(r.bound);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.note, "binding"));
+	mr_region_unmap(&r);
+	MR_CHECK_OK(mr_region_map(&r, 1 << 16, 5000));
+	CU_ASSERT_FALSE(r.bound);
+	mr_region_unmap(&r);
+}
+
+static uint64_t n_resident(const mr_region *r)
+{
+	static unsigned char in[1 << 14];
+	uint64_t n = 0;
+
+	if (mincore(r->base, r->bytes, in))
+		return 0;
+	for (uint64_t i = 0; i < r->bytes / 4096; i++)
+		n += in[i] & 1;
+	return n;
+}
+
+static void test_prefault(void)
+{
+	enum { BYTES = 1 << 20 };
+	uint64_t minor[2], major;
+	mr_region r;
+
+	MR_CHECK_OK(mr_region_map(&r, BYTES, MR_REGION_ANY_NODE));
+	mr_region_prefault(&r, BYTES / 2, BYTES / 4);
+	CU_ASSERT_EQUAL(n_resident(&r), BYTES / 4 / 4096);
+	((char *)r.base)[7] = 42;
+	mr_region_prefault(&r, 0, UINT64_MAX);
+	CU_ASSERT_EQUAL(n_resident(&r), BYTES / 4096);
+	CU_ASSERT_EQUAL(((char *)r.base)[7], 42);
+	mr_memory_faults(&minor[0], &major);
+	memset(r.base, 3, BYTES);
+	mr_memory_faults(&minor[1], &major);
+	CU_ASSERT(minor[1] - minor[0] < BYTES / 4096 / 2); /* touched pages do not fault again */
+	mr_region_prefault(&r, BYTES + 5, 1);
+	mr_region_unmap(&r);
+}
+
+static void test_peak(void)
+{
+	uint64_t before = mr_memory_peak_bytes(), now = mr_memory_resident_bytes();
+	mr_region r;
+
+	CU_ASSERT(before >= now && now > 0);
+	MR_CHECK_OK(mr_region_map(&r, (uint64_t)64 << 20, MR_REGION_ANY_NODE));
+	mr_region_prefault(&r, 0, r.bytes);
+	CU_ASSERT(mr_memory_resident_bytes() > now + (60u << 20));
+	mr_region_unmap(&r);
+	CU_ASSERT(mr_memory_peak_bytes() > now + (60u << 20));
+	CU_ASSERT(mr_memory_resident_bytes() < now + (30u << 20));
+}
+
+void mr_suite_memory(void); /* the runner declares it too */
+
+void mr_suite_memory(void)
+{
+	MR_SUITE("memory");
+	MR_TEST(test_round);
+	MR_TEST(test_map);
+	MR_TEST(test_refused);
+	MR_TEST(test_bind);
+	MR_TEST(test_prefault);
+	MR_TEST(test_peak);
+}
