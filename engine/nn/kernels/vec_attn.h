@@ -16,9 +16,9 @@
 
 _Static_assert(BAND % TILE_ROWS == 0, "tiles of different bands must lie on one grid");
 
-/* out[rows, cols] = or += (row_scale[i]) * sum over l < k of a[i * a_row + l * a_k] * b[l * b_pitch + j] */
+/* out[rows, cols] = plus + row_scale[i] * sum over l < k of a[i * a_row + l * a_k] * b[l * b_pitch + j] */
 typedef struct product {
-	int64_t cols, k;            /* cols: rounded up to whole vectors unless @ragged */
+	int64_t cols, k;
 	const float *a;
 	int64_t a_row, a_k;
 	const float *b;
@@ -26,7 +26,8 @@ typedef struct product {
 	float *out;
 	int64_t pitch;
 	const float *row_scale;     /* or NULL */
-	bool add;
+	const float *plus;          /* added to the product; or NULL */
+	int64_t plus_pitch;
 } product;
 
 static inline __attribute__((always_inline)) void product_tile(const product *p, int rows, int vecs, int64_t j, int64_t part)
@@ -60,8 +61,8 @@ static inline __attribute__((always_inline)) void product_tile(const product *p,
 
 			if (p->row_scale)
 				x = v_mul(x, v_set(p->row_scale[r]));
-			if (p->add)
-				x = v_add(v_load(out, part), x);
+			if (p->plus)
+				x = v_add(v_load(p->plus + r * p->plus_pitch + j + v * LANES, part), x);
 			v_store(out, x, part);
 		}
 	}
@@ -173,28 +174,36 @@ static void pack_rows(const attn_space *w, int64_t rows, const float *src, int64
 	}
 }
 
+/* 8 rows of 4 numbers each become 4 rows of 8. */
+static inline void transpose_8x4(const float *src, int64_t pitch, float *dst, int64_t tp)
+{
+	__m256 a = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src)), _mm_loadu_ps(src + 4 * pitch), 1);
+	__m256 b = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + pitch)), _mm_loadu_ps(src + 5 * pitch), 1);
+	__m256 c = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + 2 * pitch)), _mm_loadu_ps(src + 6 * pitch), 1);
+	__m256 d = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + 3 * pitch)), _mm_loadu_ps(src + 7 * pitch), 1);
+	__m256 ab0 = _mm256_unpacklo_ps(a, b), ab1 = _mm256_unpackhi_ps(a, b); /* a0 b0 a1 b1, a2 b2 a3 b3 */
+	__m256 cd0 = _mm256_unpacklo_ps(c, d), cd1 = _mm256_unpackhi_ps(c, d);
+
+	_mm256_storeu_ps(dst, _mm256_shuffle_ps(ab0, cd0, 0x44));
+	_mm256_storeu_ps(dst + tp, _mm256_shuffle_ps(ab0, cd0, 0xEE));
+	_mm256_storeu_ps(dst + 2 * tp, _mm256_shuffle_ps(ab1, cd1, 0x44));
+	_mm256_storeu_ps(dst + 3 * tp, _mm256_shuffle_ps(ab1, cd1, 0xEE));
+}
+
 /* dst[d, tp] = src[t, d] transposed, columns from t to the next whole vector 0. */
 static void pack_transposed(const attn_space *w, const float *src, int64_t pitch, float *dst)
 {
-	int64_t t4 = w->t & ~(int64_t)3, d4 = w->d & ~(int64_t)3;
+	int64_t t8 = w->t & ~(int64_t)7, d4 = w->d & ~(int64_t)3;
 
-	for (int64_t r = 0; r < t4; r += 4) {
-		for (int64_t l = 0; l < d4; l += 4) {
-			__m128 x0 = _mm_loadu_ps(src + r * pitch + l), x1 = _mm_loadu_ps(src + (r + 1) * pitch + l);
-			__m128 x2 = _mm_loadu_ps(src + (r + 2) * pitch + l), x3 = _mm_loadu_ps(src + (r + 3) * pitch + l);
-
-			_MM_TRANSPOSE4_PS(x0, x1, x2, x3);
-			_mm_storeu_ps(dst + l * w->tp + r, x0);
-			_mm_storeu_ps(dst + (l + 1) * w->tp + r, x1);
-			_mm_storeu_ps(dst + (l + 2) * w->tp + r, x2);
-			_mm_storeu_ps(dst + (l + 3) * w->tp + r, x3);
-		}
+	for (int64_t r = 0; r < t8; r += 8) {
+		for (int64_t l = 0; l < d4; l += 4)
+			transpose_8x4(src + r * pitch + l, pitch, dst + l * w->tp + r, w->tp);
 		for (int64_t l = d4; l < w->d; l++)
-			for (int64_t i = r; i < r + 4; i++)
+			for (int64_t i = r; i < r + 8; i++)
 				dst[l * w->tp + i] = src[i * pitch + l];
 	}
 	for (int64_t l = 0; l < w->d; l++) {
-		for (int64_t r = t4; r < w->t; r++)
+		for (int64_t r = t8; r < w->t; r++)
 			dst[l * w->tp + r] = src[r * pitch + l];
 		for (int64_t r = w->t; r < whole(w->t); r++)
 			dst[l * w->tp + r] = 0;
@@ -214,9 +223,15 @@ static void band_scores(const attn_space *w, int64_t first, int64_t rows, const 
 	}
 }
 
+/* Of scores before the softmax, which is computed in powers of 2. */
+static inline float score_scale(int64_t d)
+{
+	return 1.4426950408889634f / sqrtf((float)d);
+}
+
 /* --- forward --------------------------------------------------------------------------------------------------------- */
 
-/* s[0..n) becomes exp(scale s - max), zeros up to @end; saves that max and 1 / sum. */
+/* s[0..n) becomes 2^(scale s - max), zeros up to @end; saves that max and 1 / sum. */
 static void score_row(float *s, int64_t n, int64_t end, float scale, float saved[2])
 {
 	V m = v_set(-INFINITY), c = v_set(scale), total = v_set(0.0f), top;
@@ -229,13 +244,13 @@ static void score_row(float *s, int64_t n, int64_t end, float scale, float saved
 	saved[0] = v_top(m) * scale;
 	top = v_set(-saved[0]);
 	for (int64_t j = 0; j < full; j += LANES) {
-		V e = v_exp(v_fma(v_load(s + j, 0), c, top));
+		V e = v_exp2(v_fma(v_load(s + j, 0), c, top));
 
 		total = v_add(total, e);
 		v_store(s + j, e, 0);
 	}
 	if (tail) {
-		V e = v_keep(v_first(tail), v_exp(v_fma(v_load(s + full, 0), c, top)));
+		V e = v_keep(v_first(tail), v_exp2(v_fma(v_load(s + full, 0), c, top)));
 
 		total = v_add(total, e);
 		v_store(s + full, e, 0);
@@ -248,7 +263,7 @@ static void score_row(float *s, int64_t n, int64_t end, float scale, float saved
 static void attn_band(const mr_vec_attn *a, const attn_space *w, int64_t first, int64_t rows, const float *q, int64_t pitch,
 		      float *y, float *saved)
 {
-	float scale = 1.0f / sqrtf((float)w->d), inverse[TILE_ROWS];
+	float scale = score_scale(w->d), inverse[TILE_ROWS];
 	int64_t c = a->a.heads * a->a.dim;
 
 	band_scores(w, first, rows, q, pitch, w->kt, w->s);
@@ -287,12 +302,12 @@ static void attn(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 /* --- backward -------------------------------------------------------------------------------------------------------- */
 
 /* s: scores become probabilities; ds: dP becomes dS; zeros from n to @end in both. */
-static void gradient_row(float *s, float *ds, int64_t n, int64_t end, float scale, const float saved[2])
+static void gradient_row(float *s, float *ds, int64_t n, int64_t end, float scale, float scale2, const float saved[2])
 {
-	V c = v_set(scale), top = v_set(-saved[0]), inverse = v_set(saved[1]), total = v_set(0.0f);
+	V c = v_set(scale), c2 = v_set(scale2), top = v_set(-saved[0]), inverse = v_set(saved[1]), total = v_set(0.0f);
 
 	for (int64_t j = 0; j < n; j += LANES) {
-		V p = v_mul(v_exp(v_fma(v_load(s + j, 0), c, top)), inverse);
+		V p = v_mul(v_exp2(v_fma(v_load(s + j, 0), c2, top)), inverse);
 
 		if (n - j < LANES)
 			p = v_keep(v_first(n - j), p);
@@ -308,48 +323,63 @@ static void gradient_row(float *s, float *ds, int64_t n, int64_t end, float scal
 	}
 }
 
-/* out[j] += sum over rows i >= j of the band of p[i, j] b[i]: the transposed product of dK and dV. */
-static void band_columns(const attn_space *w, int64_t first, int64_t rows, const float *p_, const float *b, float *out)
+/* Gradients of keys or values: sums over the bands so far in @sum, and where the last band writes the finished rows. */
+typedef struct column_sums {
+	float *sum;                 /* [t, dp] */
+	float *out;                 /* [t, d] at @pitch */
+	int64_t pitch;
+} column_sums;
+
+/* For keys j up to the band's end: sum over rows i >= j of the band of p[i, j] b[i], added to the sums of earlier bands. */
+static void band_columns(const attn_space *w, int64_t first, int64_t rows, const float *s, const float *b, int64_t b_pitch,
+			 const column_sums *c)
 {
+	bool last = first + rows == w->t;
+
 	for (int64_t j = 0, n; j < first + rows; j += n) {
 		int64_t from = j > first ? j - first : 0;
+		product p = {.cols = last ? w->d : w->dp, .k = rows - from, .a = s + from * w->tp + j, .a_row = 1,
+			     .a_k = w->tp, .b = b + from * b_pitch, .b_pitch = b_pitch,
+			     .out = last ? c->out + j * c->pitch : c->sum + j * w->dp, .pitch = last ? c->pitch : w->dp,
+			     .plus = j < first ? c->sum + j * w->dp : NULL, .plus_pitch = w->dp};
 
 		n = tile_rows(first + rows - j);
-		product p = {.cols = w->dp, .k = rows - from, .a = p_ + from * w->tp + j, .a_row = 1, .a_k = w->tp,
-			     .b = b + from * w->dp, .b_pitch = w->dp, .out = out + j * w->dp, .pitch = w->dp,
-			     .add = j < first};
-
 		product_run(&p, n);
 	}
 }
 
-static void attn_backward_band(const attn_space *w, int64_t first, int64_t rows, const float *q, int64_t pitch,
-			       const float *dy, int64_t c, const float *saved, float *dq)
-{
-	float scale = 1.0f / sqrtf((float)w->d);
+/* Where one head's operands of the backward pass lie: rows of q and dq at @pitch, of dy at @c. */
+typedef struct backward_head {
+	const float *q, *dy, *saved;
+	float *dq;
+	int64_t pitch, c;
+	column_sums dk, dv;
+} backward_head;
 
-	pack_rows(w, rows, q, pitch, w->q);
-	pack_rows(w, rows, dy, c, w->dy);
-	band_scores(w, first, rows, w->q, w->dp, w->kt, w->s);
-	band_scores(w, first, rows, w->dy, w->dp, w->vt, w->ds);
+static void attn_backward_band(const attn_space *w, const backward_head *h, int64_t first, int64_t rows)
+{
+	const float *q = h->q + first * h->pitch, *dy = h->dy + first * h->c, *saved = h->saved + 2 * first;
+	float scale = 1.0f / sqrtf((float)w->d), *dq = h->dq + first * h->pitch;
+	bool padded = w->d == w->dp; /* then the rows serve as right operands where they are */
+
+	if (!padded) {
+		pack_rows(w, rows, q, h->pitch, w->q);
+		pack_rows(w, rows, dy, h->c, w->dy);
+	}
+	band_scores(w, first, rows, q, h->pitch, w->kt, w->s);
+	band_scores(w, first, rows, dy, h->c, w->vt, w->ds);
 	for (int64_t i = 0, n; i < rows; i += n) {
 		n = tile_rows(rows - i);
 		for (int64_t r = i; r < i + n; r++)
 			gradient_row(w->s + r * w->tp, w->ds + r * w->tp, first + r + 1, whole(first + i + n), scale,
-				     saved + 2 * r);
+				     score_scale(w->d), saved + 2 * r);
 		product p = {.cols = w->d, .k = first + i + n, .a = w->ds + i * w->tp, .a_row = w->tp, .a_k = 1,
-			     .b = w->k, .b_pitch = w->dp, .out = dq + i * pitch, .pitch = pitch};
+			     .b = w->k, .b_pitch = w->dp, .out = dq + i * h->pitch, .pitch = h->pitch};
 
 		product_run(&p, n);
 	}
-	band_columns(w, first, rows, w->s, w->dy, w->dv);
-	band_columns(w, first, rows, w->ds, w->q, w->dk);
-}
-
-static void unpack_rows(const attn_space *w, const float *src, float *dst, int64_t pitch)
-{
-	for (int64_t r = 0; r < w->t; r++)
-		memcpy(dst + r * pitch, src + r * w->dp, (size_t)w->d * sizeof(float));
+	band_columns(w, first, rows, w->s, padded ? dy : w->dy, padded ? h->c : w->dp, &h->dv);
+	band_columns(w, first, rows, w->ds, padded ? q : w->q, padded ? h->pitch : w->dp, &h->dk);
 }
 
 static void attn_backward(const void *args, int64_t lo, int64_t hi, uint32_t worker)
@@ -360,17 +390,17 @@ static void attn_backward(const void *args, int64_t lo, int64_t hi, uint32_t wor
 
 	(void)attn_lay_out(&a->a, true, a->scratch + worker * a->scratch_floats, &w);
 	for (int64_t pair = lo; pair < hi; pair++) {
-		int64_t s = pair / a->a.heads, h = pair % a->a.heads, at = s * t * pitch + h * w.d;
-		const float *q = a->qkv + at, *dy = a->dy + s * t * c + h * w.d;
+		int64_t s = pair / a->a.heads, head = pair % a->a.heads, at = s * t * pitch + head * w.d;
+		const float *q = a->qkv + at;
 		float *dq = a->dqkv + at;
+		backward_head h = {.q = q, .dy = a->dy + s * t * c + head * w.d, .saved = a->saved_in + 2 * pair * t,
+				   .dq = dq, .pitch = pitch, .c = c, .dk = {w.dk, dq + c, pitch},
+				   .dv = {w.dv, dq + 2 * c, pitch}};
 
 		pack_transposed(&w, q + c, pitch, w.kt);
 		pack_transposed(&w, q + 2 * c, pitch, w.vt);
 		pack_rows(&w, t, q + c, pitch, w.k);
 		for (int64_t i = 0; i < t; i += BAND)
-			attn_backward_band(&w, i, t - i < BAND ? t - i : BAND, q + i * pitch, pitch, dy + i * c, c,
-					   a->saved_in + 2 * (pair * t + i), dq + i * pitch);
-		unpack_rows(&w, w.dk, dq + c, pitch);
-		unpack_rows(&w, w.dv, dq + 2 * c, pitch);
+			attn_backward_band(&w, &h, i, t - i < BAND ? t - i : BAND);
 	}
 }

@@ -35,6 +35,7 @@ static inline V v_add(V a, V b) { return _mm256_add_ps(a, b); }
 static inline V v_sub(V a, V b) { return _mm256_sub_ps(a, b); }
 static inline V v_mul(V a, V b) { return _mm256_mul_ps(a, b); }
 static inline V v_div(V a, V b) { return _mm256_div_ps(a, b); }
+static inline V v_inverse(V a) { return _mm256_div_ps(_mm256_set1_ps(1.0f), a); } /* estimates differ between makers */
 static inline V v_sqrt(V a) { return _mm256_sqrt_ps(a); }
 static inline V v_fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
 static inline V v_fnma(V a, V b, V c) { return _mm256_fnmadd_ps(a, b, c); }
@@ -45,10 +46,10 @@ static inline V v_keep(M m, V a) { return _mm256_and_ps(_mm256_castsi256_ps(m), 
 static inline V v_pick(M m, V a, V b) { return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(m)); }
 static inline V v_round(V a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 
-/* 2^n in two factors, because n may lie outside the exponents of normal numbers. */
+/* 2^n in two factors, because n may lie outside the exponents of normal numbers; 2^-252 stands for all below. */
 static inline V v_ldexp(V a, V n)
 {
-	__m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1), bias = _mm256_set1_epi32(127);
+	__m256i whole = _mm256_cvtps_epi32(_mm256_max_ps(_mm256_set1_ps(-252.0f), n)), half = _mm256_srai_epi32(whole, 1), bias = _mm256_set1_epi32(127);
 	__m256i f1 = _mm256_slli_epi32(_mm256_add_epi32(half, bias), 23);
 	__m256i f2 = _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(whole, half), bias), 23);
 

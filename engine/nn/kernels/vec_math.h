@@ -1,8 +1,9 @@
 /*
- * vec_math.h - exp and the logistic function on vectors.
+ * vec_math.h - exponentials and the logistic function on vectors.
  *
- * Measured against libm in f64 over all of the range (tests/nn): exp within 2.5e-7 relative, 0 below -104, infinity above
- * 88.73; the logistic function within 3e-7 relative. NaN stays NaN.
+ * Measured against libm in f64 (tests/nn): v_exp within 2.5e-7 relative over all of its range, 0 below -104, infinity above
+ * 88.73. v_exp2 within 3e-7 of 2^y for y up to 120; who computes y = x log2(e) adds the rounding of y, 6e-8 |x|. The logistic
+ * function likewise. NaN stays NaN.
  */
 
 /* exp(x) = 2^n exp(r), |r| <= ln(2) / 2, polynomial of degree 6 (coefficients of Cephes' expf, S. Moshier). */
@@ -24,10 +25,22 @@ static inline V v_exp(V x)
 	return v_ldexp(v_add(p, v_set(1.0f)), n);
 }
 
-/* 1 / (1 + exp(-x)) */
-static inline V v_logistic(V x)
+/* 2^y = 2^n 2^r, |r| <= 1/2, by interpolation of 2^r at the six Chebyshev points: two thirds of v_exp's time. y <= 120. */
+static inline V v_exp2(V y)
 {
-	V one = v_set(1.0f);
+	V n = v_round(y), r = v_sub(y, n), p;
 
-	return v_div(one, v_add(one, v_exp(v_sub(v_set(0.0f), x))));
+	p = v_set(1.33908633e-3f);
+	p = v_fma(p, r, v_set(9.67603177e-3f));
+	p = v_fma(p, r, v_set(5.55035695e-2f));
+	p = v_fma(p, r, v_set(2.40221068e-1f));
+	p = v_fma(p, r, v_set(6.93147182e-1f));
+	p = v_fma(p, r, v_set(1.0f));
+	return v_ldexp(p, n);
+}
+
+/* 1 / (1 + 2^y), the logistic function of -y ln(2); where that is below 2^-100 it stays there. */
+static inline V v_logistic2(V y)
+{
+	return v_inverse(v_add(v_set(1.0f), v_exp2(v_min(v_set(100.0f), y))));
 }
