@@ -17,8 +17,8 @@
 #include "run/checkpoint_part.h"
 
 #define MAX_MANIFEST (64u << 20)
-#define TAIL ",\n\"manifest_crc32c\": \"%08x\"}\n"
-#define TAIL_BYTES 33u
+#define TAIL ",\n\t\"manifest_crc32c\": \"%08x\"\n}\n"
+#define TAIL_BYTES 35u
 
 struct mr_checkpoint {
 	char *path;

@@ -297,7 +297,7 @@ static void forged_manifests(void)
 		const char *body = cases[i].text;
 		mr_status st;
 
-		snprintf(text, sizeof(text), "%s,\n\"manifest_crc32c\": \"%08x\"}\n", body, mr_crc32c(0, body, strlen(body)));
+		snprintf(text, sizeof(text), "%s,\n\t\"manifest_crc32c\": \"%08x\"\n}\n", body, mr_crc32c(0, body, strlen(body)));
 		ckpt_help_write(step_dir, "MANIFEST.json", text, strlen(text));
 		st = mr_checkpoint_open(step_dir, &c);
 		if (st == MR_OK)
