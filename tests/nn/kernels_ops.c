@@ -100,7 +100,7 @@ outputs run_op(const op *o, const mr_kernels *k, uint32_t n_threads, const int64
 static void run_gemm(const op_case *c)
 {
 	static const mr_act acts[4] = {MR_ACT_NONE, MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU};
-	int v = c->variant, fused = v >= 4 && !c->add;
+	int v = c->variant, fused = v >= 4;
 	mr_gemm g = {.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = v & 1, .tb = v & 2, .add = c->add,
 		     .bias = fused && v != 4, .act = fused ? acts[v - 4] : MR_ACT_NONE};
 	void *a = make_input(c->k, g.m * g.k, 1, -1, 1), *b = make_input(c->k, g.k * g.n, 2, -1, 1);
@@ -277,19 +277,19 @@ static void run_step(const op_case *c)
  * has 3 columns; softmax and exp carry 3e-7.
  */
 const op ops[] = {
-	{"gemm", run_gemm, 8, true, true, 2e-6,
-	 {{1, 1, 1}, {3, 5, 7}, {17, 64, 33}, {100, 65, 128}, {64, 192, 64}, {200, 128, 100}}},
-	{"colsum", run_colsum, 1, true, false, 2e-6, {{1, 1}, {3, 17}, {64, 100}, {300, 300}}},
-	{"act_backward", run_act_backward, 6, false, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
-	{"norm", run_norm, 1, true, false, 5e-6, {{1, 1}, {3, 17}, {5, 64}, {17, 100}, {300, 130}, {3, 1024}}},
-	{"attn", run_attn, 1, false, false, 3e-6,
+	{"gemm", run_gemm, 8, 4, true, 2e-6,
+	 {{1, 1, 1}, {3, 5, 7}, {17, 64, 33}, {100, 65, 64}, {130, 96, 100}}},
+	{"colsum", run_colsum, 1, 1, false, 2e-6, {{1, 1}, {3, 17}, {64, 100}, {300, 300}}},
+	{"act_backward", run_act_backward, 6, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
+	{"norm", run_norm, 1, 1, false, 5e-6, {{1, 1}, {3, 17}, {5, 64}, {17, 100}, {300, 130}, {3, 1024}}},
+	{"attn", run_attn, 1, 0, false, 3e-6,
 	 {{1, 1, 1, 1}, {2, 3, 2, 3}, {1, 17, 3, 17}, {2, 64, 2, 16}, {3, 100, 2, 32}, {1, 131, 3, 64}}},
-	{"embed", run_embed, 2, true, false, 2e-6, {{1, 1, 1, 1}, {2, 3, 5, 7}, {3, 17, 64, 65}, {8, 64, 130, 20}}},
-	{"sum", run_sum, 2, false, false, 1e-7, {{1, 1}, {3, 17}, {300, 101}}},
-	{"dropout", run_dropout, 2, false, false, 1e-7, {{1, 1}, {3, 17}, {3, 64}, {5, 300}, {4, 20001}}},
-	{"xent", run_xent, 1, false, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {100, 10}, {1500, 100}}},
-	{"mse", run_mse, 1, false, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {1500, 10}}},
-	{"sumsq", run_sumsq, 1, false, false, 1e-12, {{1, 1}, {3, 17}, {64, 65}, {300, 101}}},
-	{"step", run_step, 8, false, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
+	{"embed", run_embed, 2, 2, false, 2e-6, {{1, 1, 1, 1}, {2, 3, 5, 7}, {3, 17, 64, 65}, {8, 64, 130, 20}}},
+	{"sum", run_sum, 2, 0, false, 1e-7, {{1, 1}, {3, 17}, {300, 101}}},
+	{"dropout", run_dropout, 2, 0, false, 1e-7, {{1, 1}, {3, 17}, {3, 64}, {5, 300}, {4, 20001}}},
+	{"xent", run_xent, 1, 0, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {100, 10}, {1500, 100}}},
+	{"mse", run_mse, 1, 0, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {1500, 10}}},
+	{"sumsq", run_sumsq, 1, 0, false, 1e-12, {{1, 1}, {3, 17}, {64, 65}, {300, 101}}},
+	{"step", run_step, 8, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
 };
 const int n_ops = (int)(sizeof(ops) / sizeof(ops[0]));

@@ -26,7 +26,7 @@ typedef struct op {
 	const char *name;
 	void (*run)(const op_case *c);
 	int n_variants;
-	bool has_add;
+	int n_adding;          /* the first so many variants know add */
 	bool is_gemm;          /* bits may depend on the number of threads */
 	double tolerance;      /* f32 against f64: largest difference / (1 + largest value) */
 	int64_t dims[6][4];    /* shapes; ends at a zero */
