@@ -1,0 +1,111 @@
+# Holds #include lines to tests/layers.txt:  awk -f includes.awk tests/layers.txt FILE...   (paths relative to the root)
+# Prints "file:line: what is wrong" for each forbidden include and ends with 1 when there was one.
+
+function complain(text)
+{
+	print FILENAME ":" FNR ": " text
+	bad = 1
+}
+
+# "a*b.c" as a regular expression; nothing else is special in the patterns of the table.
+function pattern(glob)
+{
+	gsub(/[.]/, "[.]", glob)
+	gsub(/[*]/, "[^/]*", glob)
+	return "^" glob "$"
+}
+
+# The layer a path below the root belongs to: the longest folder of the table that it starts with; "" if none.
+function layer_of(path,    l, best)
+{
+	best = ""
+	for (l in may)
+		if (index(path, l "/") == 1 && length(l) > length(best))
+			best = l
+	return best
+}
+
+function check_inside(layer, name,    i, n, word, path, target)
+{
+	# Includes are relative to engine/, and to the root for schedules/ and models/.
+	path = layer_of("engine/" name) != "" ? "engine/" name : name
+	target = layer_of(path)
+	if (target == "")
+		complain("\"" name "\" names no layer; includes are relative to engine/ or to the root")
+	else if (target != layer && may[layer] != "*") {
+		n = split(may[layer], word, " ")
+		for (i = 1; i <= n; i++)
+			if (word[i] == target || word[i] == path)
+				return
+		complain(layer " may not include \"" name "\" of " target)
+	}
+}
+
+function check_outside(layer, name,    i, n, word)
+{
+	if (name in only) {
+		n = split(only[name], word, " ")
+		for (i = 1; i <= n; i++)
+			if (FILENAME ~ pattern(word[i]))
+				break
+		if (i > n)
+			complain("<" name "> belongs to " only[name])
+	}
+	n = split(outside[layer], word, " ")
+	for (i = 1; i <= n; i++)
+		if (word[i] == name || ((word[i], name) in set))
+			return
+	complain(layer " may not include <" name ">")
+}
+
+FNR == 1 {
+	n_files++
+	if (n_files > 1) {
+		layer = layer_of(FILENAME)
+		if (layer == "")
+			complain("this folder is not in the table of layers")
+	}
+}
+
+n_files == 1 && /^headers / {
+	for (i = 3; i <= NF; i++)
+		set[$2, $i] = 1
+}
+
+n_files == 1 && /^layer / {
+	n = split($0, part, ":")
+	if (n != 3)
+		complain("expected layer FOLDER : may : outside")
+	split(part[1], word, " ")
+	may[word[2]] = part[2]
+	gsub(/^ +| +$/, "", may[word[2]])
+	outside[word[2]] = part[3]
+}
+
+n_files == 1 && /^only / {
+	only[$2] = $3
+	for (i = 4; i <= NF; i++)
+		only[$2] = only[$2] " " $i
+}
+
+n_files > 1 && layer != "" && /^[ \t]*#[ \t]*include/ {
+	rest = $0
+	sub(/^[ \t]*#[ \t]*include[ \t]*/, "", rest)
+	close_at = index(substr(rest, 2), rest ~ /^</ ? ">" : "\"")
+	name = substr(rest, 2, close_at - 1)
+	n_includes++
+	if (close_at && rest ~ /^"/)
+		check_inside(layer, name)
+	else if (close_at && rest ~ /^</)
+		check_outside(layer, name)
+	else
+		complain("expected a name in quotes or brackets")
+}
+
+END {
+	if (!n_includes) {
+		print "no #include line was found at all"
+		bad = 1
+	}
+	exit bad
+}

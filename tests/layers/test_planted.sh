@@ -1,0 +1,102 @@
+#!/bin/sh
+# Each rule about the tree can fail: a small tree gets one violation at a time.   test_planted.sh SOURCE
+# Words that a rule looks for are put together here, so that this file passes the rules itself.
+set -u
+rules=$(cd "$(dirname "$0")" && pwd)
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+failed=0
+
+# A tree that passes every rule.
+fresh() {
+	rm -rf "$tree/src"
+	mkdir -p "$tree/src/tests" "$tree/src/schedules" "$tree/src/models" "$tree/src/engine/base" "$tree/src/engine/ir" \
+		"$tree/src/engine/nn/kernels" "$tree/src/engine/run" "$tree/src/engine/planner" "$tree/src/engine/cli" "$tree/src/perf"
+	cp "$1/tests/layers.txt" "$tree/src/tests/"
+	cd "$tree/src" || exit 1
+	printf '#include <stdio.h>\n' >engine/base/a.h
+	printf '#include "base/a.h"\n/* as Pipe%s does */\n' Dream >engine/ir/a.c
+	printf '#include "base/a.h"\n#include <dnnl.h>\n' >engine/nn/kernels/dnnl_x.c
+	printf '#include "planner/graph.h"\n' >engine/run/a.c
+	printf '#include "ir/sched.h"\n' >schedules/a.c
+	printf '#include "planner/graph.h"\n#include "models/model.h"\n' >models/a.c
+	printf '#include "run/a.h"\n' >engine/cli/a.c
+}
+
+# expect RULE TEXT: the rule's test fails and says TEXT.
+expect() {
+	if said=$(sh "$rules/test_$1.sh" "$tree/src" "$tree" 2>&1); then
+		echo "test_$1.sh did not see: $2"
+		failed=1
+	elif ! printf '%s\n' "$said" | grep -qF "$2"; then
+		echo "test_$1.sh should say \"$2\" but said: $said"
+		failed=1
+	fi
+}
+
+# plant RULE FILE LINE TEXT: a fresh tree in which FILE has one more line.
+plant() {
+	fresh "$source"
+	mkdir -p "$(dirname "$2")"
+	printf '%s\n' "$3" >>"$2"
+	expect "$1" "$4"
+}
+
+source=$1
+fresh "$source"
+for rule in includes size words; do
+	if ! sh "$rules/test_$rule.sh" "$tree/src"; then
+		echo "test_$rule.sh finds fault with a tree that has none"
+		failed=1
+	fi
+done
+
+plant includes engine/base/a.h '#include "ir/plan.h"' 'engine/base may not include "ir/plan.h" of engine/ir'
+plant includes engine/ir/a.c '#include "host/ring.h"' 'engine/ir may not include "host/ring.h" of engine/host'
+plant includes engine/nn/b.c '  #  include "ir/plan.h"' 'engine/nn may not include'
+plant includes schedules/a.c '#include "planner/graph.h"' 'schedules may not include'
+plant includes models/a.c '#include "planner/build.h"' 'models may not include "planner/build.h"'
+plant includes engine/run/a.c '#include "schedules/registry.h"' 'engine/run may not include'
+plant includes engine/run/a.c '#include "a.h"' 'names no layer'
+plant includes engine/ir/a.c '#include <pthread.h>' 'engine/ir may not include <pthread.h>'
+plant includes engine/planner/a.c '#include <time.h>' 'engine/planner may not include <time.h>'
+plant includes engine/nn/layers/a.c '#include <dnnl.h>' '<dnnl.h> belongs to'
+plant includes engine/base/b.c '#include <jansson.h>' '<jansson.h> belongs to'
+plant includes engine/cli/cmd.c '#include <libconfig.h>' '<libconfig.h> belongs to'
+plant includes engine/nn/kernels/b.c '#include <zlib.h>' '<zlib.h> belongs to'
+plant includes engine/ir/a.c '#include SOME_MACRO' 'expected a name in quotes'
+plant includes engine/new/a.c '#include <stdio.h>' 'not in the table of layers'
+
+plant words engine/base/a.h "/* TO""DO: later */" 'mark of unfinished work'
+plant words models/a.c "/* X""XX */" 'mark of unfinished work'
+plant words notes.md "see /wo""rk/main" 'path of one machine'
+plant words engine/run/a.c 'if (!strcmp(name, "pipe''dream"))' 'no executor knows a system by name'
+plant words engine/run/a.c 'int a; /* one */ int n_1''f1b;' 'no executor knows a system by name'
+
+fresh "$source"
+awk 'BEGIN { print "#include <stdio.h>"; for (i = 0; i < 700; i++) print "" }' >engine/ir/b.c
+expect size 'engine/ir/b.c: more than 700 lines'
+
+# Two archives of two objects: a foreign name, then a name with two owners.
+cc=${CC:-cc}
+symbols() {
+	fresh "$source"
+	printf '%s\n' "$1" >"$tree/one.c"
+	printf '%s\n' "$2" >"$tree/two.c"
+	rm -f "$tree"/*.a
+	for o in one two; do
+		"$cc" -c "$tree/$o.c" -o "$tree/$o.o" && ar rc "$tree/lib$o.a" "$tree/$o.o" || exit 1
+	done
+	printf '%s\n' "$tree/libone.a" "$tree/libtwo.a" >"$tree/archives.txt"
+}
+symbols 'int mr_one(void) { return 1; }' 'int mr_two(void) { return 2; }'
+if ! sh "$rules/test_symbols.sh" "$tree/src" "$tree"; then
+	echo "test_symbols.sh finds fault with two good archives"
+	failed=1
+fi
+symbols 'int mr_one(void) { return 1; }' 'int two(void) { return 2; }'
+expect symbols 'global name two does not begin with mr_'
+symbols 'int mr_one(void) { return 1; }' 'int mr_one(void) { return 2; }'
+expect symbols 'mr_one: defined in'
+
+exit $failed

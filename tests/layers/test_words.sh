@@ -1,0 +1,11 @@
+#!/bin/sh
+# Words with no place in the tree.   test_words.sh SOURCE
+# Without git, as in a released archive, every file counts that a build or a run did not make.
+set -eu
+rules=$(cd "$(dirname "$0")" && pwd)
+cd "$1"
+status=0
+find . \( -name .git -o -name 'build*' -o -path ./runs -o -path ./.cache \) -prune -o -type f ! -name '*.o' -print |
+	LC_ALL=C sort | xargs awk -f "$rules/words.awk" || status=1
+find engine -name '*.[ch]' | LC_ALL=C sort | xargs awk -v code=1 -f "$rules/words.awk" || status=1
+exit $status
