@@ -124,6 +124,11 @@ void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i)
 	return q->state[i][p];
 }
 
+const double *mr_sequential_losses(const mr_sequential *q)
+{
+	return q->loss;
+}
+
 /* --- one micro-batch --- */
 
 typedef struct pass {

@@ -57,6 +57,9 @@ void *mr_sequential_weights(mr_sequential *q, uint32_t p);
 void *mr_sequential_grads(mr_sequential *q, uint32_t p);
 void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i);
 
+/** Losses of the last step's micro-batches, [n_micro] by micro-batch. Between steps: also in @progress. */
+const double *mr_sequential_losses(const mr_sequential *q);
+
 /** Continue as if @step steps had been done (weights and state have been restored). */
 void mr_sequential_resume_at(mr_sequential *q, uint64_t step);
 

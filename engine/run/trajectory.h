@@ -1,0 +1,75 @@
+/*
+ * trajectory.h - the whole story of a tiny model's training: which version every micro-batch read, what became of every
+ * weight. For comparing update rules with numbers worked out by hand or by another program.
+ *
+ * Of @n_steps commits with `need` micro-batches each, at every stage: the versions that F and B read, how many commits had
+ * been made when the gradient was applied, and the weights of every version; and every micro-batch's loss. An asynchronous
+ * system is already busy with later micro-batches when the last of these commits is made; those are left out.
+ *
+ * The engine and the replay fill it through mr_trajectory_observer; sequential training through mr_trajectory_note. All
+ * memory is taken at the start. Micro-batch 0 of a stage begins its story again, so a restarted engine may use it again.
+ * It must see a run from its first step; a resumed one cannot be recorded.
+ *
+ * Threads: a stage's row is written by the worker that owns the stage, the losses by the one that owns the last stage. Read
+ * it while the run is paused.
+ */
+#ifndef MR_RUN_TRAJECTORY_H
+#define MR_RUN_TRAJECTORY_H
+
+#include "planner/partition.h"
+#include "run/run.h"
+#include "run/sequential.h"
+
+#define MR_TRAJECTORY_MAX_PARAMS 10000
+#define MR_TRAJECTORY_NONE UINT64_MAX /* a version that nobody has read yet */
+
+typedef struct mr_trajectory_stage {
+	uint32_t n_scalars;            /* parameters stored here, tied ones at their owner */
+	uint64_t *f_version;           /* [n_micro] */
+	uint64_t *b_version;           /* [n_micro] of B, or of I */
+	uint64_t *applied_on;          /* [n_micro] commits made before the one that holds its gradient */
+	double *weights;               /* [n_steps + 1][n_scalars], parameters in model order */
+	uint64_t n_commits;
+	/* Life of a version, in instructions of this stage: made at, last read at. [n_steps + 1] */
+	uint64_t *born, *last_read, n_events;
+	uint64_t *summed;              /* [need] micro-batches in the gradient sum */
+	uint32_t n_summed;
+} mr_trajectory_stage;
+
+typedef struct mr_trajectory {
+	uint16_t n_stages;
+	uint32_t need;                 /* micro-batches a commit */
+	uint64_t n_steps, n_micro;     /* recorded at most; n_micro = n_steps * need */
+	const mr_graph *graph;         /* borrowed */
+	uint32_t *first;               /* [n_stages + 1] parameters of the stages */
+	mr_trajectory_stage *stage;
+	double *loss;                  /* [n_micro] */
+} mr_trajectory;
+
+/**
+ * For @n_steps steps of @graph cut by @p, @need micro-batches a commit (plan->contract.need). Sequential training may be told
+ * by the stages of any cut. Borrows @graph. Errors: MR_ECONFIG for a model above MR_TRAJECTORY_MAX_PARAMS; MR_ERESOURCE.
+ */
+mr_status mr_trajectory_create(const mr_graph *graph, const mr_partition *p, uint32_t need, uint64_t n_steps,
+			       mr_trajectory **out) MR_MUST_USE;
+void mr_trajectory_destroy(mr_trajectory *t); /* accepts NULL */
+
+/** An mr_run_observer; @arg is the trajectory. */
+void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version);
+
+/** Sequential: once before the first step, with @step 0, and then after every step with its number. */
+void mr_trajectory_note(mr_trajectory *t, mr_sequential *q, uint64_t step);
+
+/** Steps that every stage has committed. */
+uint64_t mr_trajectory_steps(const mr_trajectory *t);
+
+/** The most versions of @stage that were alive at once: from the commit to the last read; the latest one always is. */
+uint32_t mr_trajectory_peak_live(const mr_trajectory *t, uint16_t stage);
+
+/**
+ * Write the steps done as JSON: F_ver[k][m], B_ver, applied_on, staleness = applied_on - F_ver, weights[k][v], final[k],
+ * peak_live[k], loss[m], for stages k. A weight is a number where the stage has one scalar, else an array. Errors: MR_EIO.
+ */
+mr_status mr_trajectory_write(const mr_trajectory *t, const char *path) MR_MUST_USE;
+
+#endif
