@@ -272,7 +272,8 @@ void mr_checkpoint_sweep(const char *dir_path)
 		if (mr_ckpt_discard(dir, e->d_name))
 			mr_log(MR_LOG_INFO, "checkpoint", "removed %s/%s", dir_path, e->d_name);
 		else
-			mr_log(MR_LOG_WARN, "checkpoint", "%s/%s cannot be removed: %s", dir_path, e->d_name, strerror(errno));
+			mr_log(MR_LOG_WARN, "checkpoint", "%s/%s cannot be removed: %s", dir_path, e->d_name,
+			       strerror(errno));
 	}
 	if (d)
 		closedir(d);

@@ -25,7 +25,7 @@ uint64_t mr_checkpoint_bytes(const mr_checkpoint_content *c)
 
 		sum += mr_safetensors_header_bytes(p->tensors, p->n_tensors, p->metadata, p->n_metadata) + 4096;
 		for (size_t t = 0; t < p->n_tensors; t++)
-			sum += p->tensors[t].bytes + p->tensors[t].bytes / 50000; /* a checksum is some 11 characters a MiB */
+			sum += p->tensors[t].bytes + p->tensors[t].bytes / 50000; /* a checksum: 11 characters a MiB */
 	}
 	return sum;
 }
@@ -57,7 +57,8 @@ mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes)
 	available = (uint64_t)disk.f_bavail * disk.f_frsize;
 	if (available >= bytes)
 		return MR_OK;
-	return mr_fail(MR_ERESOURCE, "%s: a checkpoint needs %s (%llu bytes) on the disk, only %s (%llu bytes) are free", dir,
+	return mr_fail(MR_ERESOURCE,
+		       "%s: a checkpoint needs %s (%llu bytes) on the disk, only %s (%llu bytes) are free", dir,
 		       mr_bytes_text(bytes, need), (unsigned long long)bytes, mr_bytes_text(available, have),
 		       (unsigned long long)available);
 }
@@ -75,7 +76,8 @@ static mr_status check_content(const mr_checkpoint_content *c)
 			return mr_fail(MR_EINVAL, "a file of a checkpoint cannot be called \"%s\"", c->parts[i].name);
 		for (size_t k = 0; k < i; k++)
 			if (!strcmp(c->parts[i].name, c->parts[k].name))
-				return mr_fail(MR_EINVAL, "two files of a checkpoint are called \"%s\"", c->parts[i].name);
+				return mr_fail(MR_EINVAL, "two files of a checkpoint are called \"%s\"",
+					       c->parts[i].name);
 	}
 	return MR_OK;
 }

@@ -11,18 +11,18 @@
  *	DIR/.tmp-WHAT-PID-NONCE                   being written, or being deleted; never looked at
  *
  * Nothing is overwritten. A save writes a new folder .tmp-..., fsyncs every file and the folder, reads all of it back
- * against the checksums, renames it to its final name, fsyncs DIR, and then replaces LATEST by rename: that is the moment
- * from which the new checkpoint counts. Only after it are older ones deleted: first renamed to .tmp-..., so that no half
- * of a checkpoint ever bears a final name. A failure before the rename removes the temporary folder and leaves all else
- * as it was; a failure between the rename and LATEST leaves the new folder, whole but not announced; a failure to delete
- * is a warning in the log.
+ * against the checksums, renames it to its final name, fsyncs DIR, and then replaces LATEST by rename: that is the
+ * moment from which the new checkpoint counts. Only after it are older ones deleted: first renamed to .tmp-..., so that
+ * no half of a checkpoint ever bears a final name. A failure before the rename removes the temporary folder and leaves
+ * all else as it was; a failure between the rename and LATEST leaves the new folder, whole but not announced; a failure
+ * to delete is a warning in the log.
  *
  * Saving the step of an existing checkpoint (a resumed run comes by again) takes the next free suffix. Checkpoints of a
  * higher step than the one saved belong to a course of training that was abandoned by resuming an earlier one; they are
  * removed with the old ones.
  *
- * The manifest guards itself: its last line is the CRC32C of everything before it. Reading back finds mistakes of ours and
- * of the memory; it cannot find those of a disk that answers from its cache.
+ * The manifest guards itself: its last line is the CRC32C of everything before it. Reading back finds mistakes of ours
+ * and of the memory; it cannot find those of a disk that answers from its cache.
  *
  * Thread: one at a time for a DIR. Processes: hold mr_run_lock.
  */
@@ -49,15 +49,15 @@ typedef struct mr_checkpoint_content {
 	const mr_saved_text *facts; /* config hash, plan hash, seed, ISA, ...: kept in the manifest; no key twice */
 	size_t n_facts;
 	bool best;                  /* mark it as the best so far */
-	uint32_t keep;              /* how many of the newest remain, this one included; 0: 2. The best remains as well */
+	uint32_t keep;              /* how many of the newest remain, this one included; 0: 2. The best remains too */
 } mr_checkpoint_content;
 
 /**
  * Save to @dir, which is made if its parent exists. *@path (NULL: not wanted) becomes the checkpoint's path; the caller
  * frees it.
- * Errors: MR_ERESOURCE (the disk is too small, with both figures, before anything is written; or full on the way), MR_EIO,
- * MR_EINVAL (a bad name or tensor). After an error the checkpoints of before are untouched, and LATEST names the one it did
- * before, or the new one if nothing but its last fsync failed.
+ * Errors: MR_ERESOURCE (the disk is too small, with both figures, before anything is written; or full on the way),
+ * MR_EIO, MR_EINVAL (a bad name or tensor). After an error the checkpoints of before are untouched, and LATEST names
+ * the one it did before, or the new one if nothing but its last fsync failed.
  */
 mr_status mr_checkpoint_save(const char *dir, const mr_checkpoint_content *c, char **path) MR_MUST_USE;
 
@@ -70,16 +70,16 @@ mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes) MR_MUST_USE;
 
 /**
  * The checkpoint to resume: the one LATEST names if all its checksums are right, else the newest of which that is true
- * (with a warning in the log). The caller frees *@path. Errors: MR_ECKPT when there is none, with the reason of the first
- * that failed.
+ * (with a warning in the log). The caller frees *@path. Errors: MR_ECKPT when there is none, with the reason of the
+ * first that failed.
  */
 mr_status mr_checkpoint_latest(const char *dir, char **path) MR_MUST_USE;
 
 /** Name the checkpoint @dir/@name the best: it stays until another one is named. MR_EINVAL, MR_EIO, MR_ERESOURCE. */
 mr_status mr_checkpoint_mark_best(const char *dir, const char *name) MR_MUST_USE;
 
-/** Remove what dead processes, or earlier ones with this one's number, left half written or half deleted. To be called before
- * the first save, under the lock. Failures are logged. */
+/** Remove what dead processes, or earlier ones with this one's number, left half written or half deleted. To be called
+ * before the first save, under the lock. Failures are logged. */
 void mr_checkpoint_sweep(const char *dir);
 
 /* --- one checkpoint --- */
@@ -106,8 +106,8 @@ mr_status mr_checkpoint_tensors(const mr_checkpoint *c, const char *name, mr_saf
 /* --- the lock of a run --- */
 
 /**
- * Take the folder @dir for this process, by flock on @dir/LOCK, until mr_run_unlock or the end of the process. *@lock is the
- * handle. MR_ERESOURCE, naming the process that has it, when another one does; MR_EIO.
+ * Take the folder @dir for this process, by flock on @dir/LOCK, until mr_run_unlock or the end of the process. *@lock
+ * is the handle. MR_ERESOURCE, naming the process that has it, when another one does; MR_EIO.
  */
 mr_status mr_run_lock(const char *dir, int *lock) MR_MUST_USE;
 /** @lock negative: nothing. */

@@ -1,8 +1,8 @@
 /*
  * checkpoint_manifest.c - MANIFEST.json, written and read.
  *
- * The last member, "manifest_crc32c", is the checksum of all bytes in front of the comma before it, and the end of the file
- * from there on is a fixed text. So a flipped bit anywhere in the manifest is found before a parser sees it.
+ * The last member, "manifest_crc32c", is the checksum of all bytes in front of the comma before it, and the end of the
+ * file from there on is a fixed text. So a flipped bit anywhere in the manifest is found before a parser sees it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -167,7 +167,8 @@ static mr_status check_tail(const char *text, size_t len)
 	crc = mr_crc32c(0, text, len - TAIL_BYTES);
 	snprintf(tail, sizeof(tail), TAIL, crc);
 	if (memcmp(text + len - TAIL_BYTES, tail, TAIL_BYTES) != 0)
-		return mr_fail(MR_ECKPT, MR_MANIFEST ": damaged or cut: CRC32C %08x of its first %zu bytes is not what it ends with",
+		return mr_fail(MR_ECKPT,
+			       MR_MANIFEST ": damaged or cut: CRC32C %08x of its first %zu bytes is not what it states",
 			       crc, len - TAIL_BYTES);
 	return MR_OK;
 }

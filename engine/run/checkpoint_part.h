@@ -1,4 +1,5 @@
-/* checkpoint_part.h - what the files behind checkpoint_io.h share with each other: manifests, listings, temporary names. */
+/* checkpoint_part.h - what the files behind checkpoint_io.h share with each other: manifests, listings, temporary
+ * names. */
 #ifndef MR_RUN_CHECKPOINT_PART_H
 #define MR_RUN_CHECKPOINT_PART_H
 

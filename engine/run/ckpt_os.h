@@ -1,13 +1,14 @@
 /*
- * ckpt_os.h - the operating system's calls that write checkpoints, each repeated after EINTR and each between two fault points.
+ * ckpt_os.h - the operating system's calls that write checkpoints, each repeated after EINTR and each between two fault
+ * points.
  *
  * Call X passes MR_FAULT_POINT("checkpoint.X.before"), asks mr_fault_io("checkpoint.X") whether to fail, and passes
- * "checkpoint.X.after". X is mkdir, open, write, fsync, rename, syncdir, unlink or rmdir. One injected failure of the call
- * "checkpoint.short" makes a write put down only half of what it was given. Everything that changes a checkpoint folder
- * goes through here, so that a test which kills or fails at every point has really tried every point.
+ * "checkpoint.X.after". X is mkdir, open, write, fsync, rename, syncdir, unlink or rmdir. One injected failure of the
+ * call "checkpoint.short" makes a write put down only half of what it was given. Everything that changes a checkpoint
+ * folder goes through here, so that a test which kills or fails at every point has really tried every point.
  *
- * All return -1 with errno set on failure, like the calls they stand for. A failed fsync is never repeated (except after
- * EINTR): the kernel may have dropped the pages that it could not write, and would then report success.
+ * All return -1 with errno set on failure, like the calls they stand for. A failed fsync is never repeated (except
+ * after EINTR): the kernel may have dropped the pages that it could not write, and would then report success.
  */
 #ifndef MR_RUN_CKPT_OS_H
 #define MR_RUN_CKPT_OS_H

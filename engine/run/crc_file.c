@@ -140,7 +140,8 @@ static mr_status verify_blocks(int fd, const char *name, uint64_t size, const ui
 				       (unsigned long long)(offset + (uint64_t)got), (unsigned long long)size);
 		crc = mr_crc32c(0, buf, want);
 		if (crc != crcs[i])
-			return mr_fail(MR_ECKPT, "%s: damaged between bytes %llu and %llu: CRC32C %08x, expected %08x", name,
+			return mr_fail(MR_ECKPT, "%s: damaged between bytes %llu and %llu: CRC32C %08x, expected %08x",
+				       name,
 				       (unsigned long long)offset, (unsigned long long)(offset + want), crc, crcs[i]);
 	}
 	return MR_OK;

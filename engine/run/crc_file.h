@@ -1,8 +1,8 @@
 /*
  * crc_file.h - a file written once from front to back, with the CRC32C of each MiB collected on the way.
  *
- * Data go out in blocks of one MiB (the last may be shorter), so that block, CRC and write are the same thing: a damaged
- * checkpoint is reported by the offset of the block that does not match.
+ * Data go out in blocks of one MiB (the last may be shorter), so that block, CRC and write are the same thing: a
+ * damaged checkpoint is reported by the offset of the block that does not match.
  *
  *	MR_TRY(mr_crc_file_create(&f, dir, "model.safetensors"));
  *	st = mr_crc_file_write(&f, data, len);
@@ -45,8 +45,8 @@ void mr_crc_file_fini(mr_crc_file *f);
  */
 mr_status mr_crc_file_verify(int fd, const char *name, uint64_t size, const uint32_t *crcs, size_t n_crcs) MR_MUST_USE;
 
-/** The sentence for a failed call on @name, from @err: "name: what: No space left on device". MR_ERESOURCE when the disk or the
- * quota is full, else MR_EIO. */
+/** The sentence for a failed call on @name, from @err: "name: what: No space left on device". MR_ERESOURCE when the
+ * disk or the quota is full, else MR_EIO. */
 mr_status mr_crc_file_error(const char *name, const char *what, int err) MR_MUST_USE;
 
 #endif

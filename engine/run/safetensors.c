@@ -75,7 +75,8 @@ static mr_status read_header(mr_safetensors *s, uint64_t file_bytes)
 			       (unsigned long long)(file_bytes - 8 < MAX_HEADER ? file_bytes - 8 : MAX_HEADER));
 	text = malloc(n);
 	if (!text)
-		return mr_fail(MR_ERESOURCE, "%s: no memory for a header of %llu bytes", s->label, (unsigned long long)n);
+		return mr_fail(MR_ERESOURCE, "%s: no memory for a header of %llu bytes", s->label,
+			       (unsigned long long)n);
 	st = read_at(s, text, n, 8);
 	if (st == MR_OK && text[0] != '{')
 		st = mr_fail(MR_ECKPT, "%s: the header at offset 8 does not begin with {", s->label);
@@ -114,8 +115,8 @@ static mr_status read_shape(const mr_safetensors *s, mr_saved_tensor *t, const m
 
 		t->shape[d] = mr_json_int(length);
 		if (!mr_json_is_int(length) || t->shape[d] < 0 || !mr_size_mul(bytes, (size_t)t->shape[d], &bytes))
-			return mr_fail(MR_ECKPT, "%s: tensor \"%s\" has an impossible length in dimension %u", s->label, t->name,
-				       d);
+			return mr_fail(MR_ECKPT, "%s: tensor \"%s\" has an impossible length in dimension %u", s->label,
+				       t->name, d);
 	}
 	t->bytes = bytes;
 	return MR_OK;
@@ -125,12 +126,13 @@ static mr_status read_offsets(const mr_safetensors *s, mr_saved_tensor *t, const
 {
 	int64_t begin = mr_json_int(mr_json_at(offsets, 0)), end = mr_json_int(mr_json_at(offsets, 1));
 
-	if (mr_json_size(offsets) != 2 || !mr_json_is_int(mr_json_at(offsets, 0)) || !mr_json_is_int(mr_json_at(offsets, 1)) ||
-	    begin < 0 || end < begin || (uint64_t)end > s->data_bytes)
-		return mr_fail(MR_ECKPT, "%s: tensor \"%s\" has no data_offsets within the %llu bytes of data", s->label,
-			       t->name, (unsigned long long)s->data_bytes);
+	if (mr_json_size(offsets) != 2 || !mr_json_is_int(mr_json_at(offsets, 0)) ||
+	    !mr_json_is_int(mr_json_at(offsets, 1)) || begin < 0 || end < begin || (uint64_t)end > s->data_bytes)
+		return mr_fail(MR_ECKPT, "%s: tensor \"%s\" has no data_offsets within the %llu bytes of data",
+			       s->label, t->name, (unsigned long long)s->data_bytes);
 	if ((uint64_t)(end - begin) != t->bytes)
-		return mr_fail(MR_ECKPT, "%s: tensor \"%s\" has %lld bytes from offset %lld, expected %llu by its shape", s->label,
+		return mr_fail(MR_ECKPT,
+			       "%s: tensor \"%s\" has %lld bytes at offset %lld, expected %llu by its shape", s->label,
 			       t->name, (long long)(end - begin), (long long)begin, (unsigned long long)t->bytes);
 	t->offset = (uint64_t)begin + s->data_start;
 	return MR_OK;
@@ -141,10 +143,12 @@ static mr_status check_metadata(const mr_safetensors *s)
 	const mr_json *metadata = mr_json_get(s->root, METADATA);
 
 	if (metadata && !mr_json_is_object(metadata))
-		return mr_fail(MR_ECKPT, "%s: " METADATA " is %s, expected an object", s->label, mr_json_kind(metadata));
+		return mr_fail(MR_ECKPT, "%s: " METADATA " is %s, expected an object", s->label,
+			       mr_json_kind(metadata));
 	for (const char *key = mr_json_next_key(metadata, NULL); key; key = mr_json_next_key(metadata, key))
 		if (!mr_json_is_string(mr_json_get(metadata, key)))
-			return mr_fail(MR_ECKPT, "%s: " METADATA " has a value for \"%s\" that is no string", s->label, key);
+			return mr_fail(MR_ECKPT, "%s: " METADATA " has a value for \"%s\" that is no string", s->label,
+				       key);
 	return MR_OK;
 }
 
@@ -169,14 +173,15 @@ static mr_status check_cover(const mr_safetensors *s)
 
 	for (size_t i = 0; i < s->n; i++) {
 		if (s->tensors[i].offset != at)
-			return mr_fail(MR_ECKPT, "%s: tensor \"%s\" begins at offset %llu, expected %llu: data %s", s->label,
-				       s->tensors[i].name, (unsigned long long)s->tensors[i].offset, (unsigned long long)at,
-				       s->tensors[i].offset < at ? "overlap" : "have a gap");
+			return mr_fail(MR_ECKPT, "%s: tensor \"%s\" begins at offset %llu, expected %llu: data %s",
+				       s->label,
+				       s->tensors[i].name, (unsigned long long)s->tensors[i].offset,
+				       (unsigned long long)at, s->tensors[i].offset < at ? "overlap" : "have a gap");
 		at += s->tensors[i].bytes;
 	}
 	if (at != s->data_start + s->data_bytes)
-		return mr_fail(MR_ECKPT, "%s: tensors end at offset %llu, the file at %llu", s->label, (unsigned long long)at,
-			       (unsigned long long)(s->data_start + s->data_bytes));
+		return mr_fail(MR_ECKPT, "%s: tensors end at offset %llu, the file at %llu", s->label,
+			       (unsigned long long)at, (unsigned long long)(s->data_start + s->data_bytes));
 	return MR_OK;
 }
 

@@ -2,13 +2,13 @@
  * safetensors.h - named tensors in one file that other tools can open.
  *
  * The format (huggingface/safetensors, format.md): a little-endian u64 N; N bytes of JSON; the data. The JSON maps each
- * name to {"dtype", "shape", "data_offsets": [begin, end)} with offsets from the start of the data, and "__metadata__" to an
- * object of strings. Data have no gaps. We pad the JSON with blanks, as the format allows, so that the data begin at a
- * multiple of 4 KiB and can be read into aligned memory straight from the disk.
+ * name to {"dtype", "shape", "data_offsets": [begin, end)} with offsets from the start of the data, and "__metadata__"
+ * to an object of strings. Data have no gaps. We pad the JSON with blanks, as the format allows, so that the data begin
+ * at a multiple of 4 KiB and can be read into aligned memory straight from the disk.
  *
- * The reader is strict, since it reads what may be damaged: a header of at most 100 MB, known dtypes, no name twice, offsets
- * equal to shape times dtype, no gap, no overlap, nothing behind the last tensor. It reads with pread, never through a
- * mapping, which a truncation would turn into SIGBUS.
+ * The reader is strict, since it reads what may be damaged: a header of at most 100 MB, known dtypes, no name twice,
+ * offsets equal to shape times dtype, no gap, no overlap, nothing behind the last tensor. It reads with pread, never
+ * through a mapping, which a truncation would turn into SIGBUS.
  *
  * Thread: a reader may be shared by threads that only look up and read.
  */
@@ -55,8 +55,8 @@ uint64_t mr_safetensors_header_bytes(const mr_saved_tensor *tensors, size_t n, c
 				     size_t n_metadata);
 
 /**
- * Write @n tensors in their order, and @metadata (NULL when @n_metadata is 0), to @f, which is new and empty. The caller
- * finishes @f.
+ * Write @n tensors in their order, and @metadata (NULL when @n_metadata is 0), to @f, which is new and empty. The
+ * caller finishes @f.
  * Errors: MR_EINVAL when a tensor's bytes are not shape times dtype; those of mr_crc_file_write.
  */
 mr_status mr_safetensors_write(mr_crc_file *f, const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata,
@@ -65,7 +65,8 @@ mr_status mr_safetensors_write(mr_crc_file *f, const mr_saved_tensor *tensors, s
 typedef struct mr_safetensors mr_safetensors;
 
 /**
- * Open the file @name in the directory @dir (AT_FDCWD: the current one) and check its header. Symbolic links are refused.
+ * Open the file @name in the directory @dir (AT_FDCWD: the current one) and check its header. Symbolic links are
+ * refused.
  * @label begins sentences; NULL: @name. Errors: MR_ECKPT with file, tensor, offset, expected and found; MR_ERESOURCE.
  */
 mr_status mr_safetensors_open(int dir, const char *name, const char *label, mr_safetensors **out) MR_MUST_USE;
@@ -80,7 +81,8 @@ const mr_saved_tensor *mr_safetensors_find(const mr_safetensors *s, const char *
 /** NULL: no such key. */
 const char *mr_safetensors_metadata(const mr_safetensors *s, const char *key);
 
-/** Read the whole tensor @t of @s to @to, which holds @t->bytes bytes. MR_ECKPT when the file became shorter, MR_EIO. */
+/** Read the whole tensor @t of @s to @to, which holds @t->bytes bytes. MR_ECKPT when the file became shorter,
+ * MR_EIO. */
 mr_status mr_safetensors_read(const mr_safetensors *s, const mr_saved_tensor *t, void *to) MR_MUST_USE;
 
 /** Find @want->name, insist on @want's dtype and shape, and read it to @want->data. */

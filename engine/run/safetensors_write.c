@@ -109,8 +109,8 @@ static mr_status check(const mr_crc_file *f, const mr_saved_tensor *t)
 	for (uint32_t d = 0; fits && d < t->n_dims; d++)
 		fits = t->shape[d] >= 0 && mr_size_mul(bytes, (size_t)t->shape[d], &bytes);
 	if (!fits || bytes != t->bytes)
-		return mr_fail(MR_EINVAL, "%s: tensor \"%s\" has %llu bytes, its shape and dtype say otherwise", f->name, t->name,
-			       (unsigned long long)t->bytes);
+		return mr_fail(MR_EINVAL, "%s: tensor \"%s\" has %llu bytes, its shape and dtype say otherwise",
+			       f->name, t->name, (unsigned long long)t->bytes);
 	return MR_OK;
 }
 

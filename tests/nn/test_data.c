@@ -301,8 +301,10 @@ static void synthetic_classes(void)
 	CU_ASSERT(isfinite(x[5]));
 	mr_dataset_close(narrow);
 	mr_dataset_close(d);
-	MR_CHECK_FAIL(data_help_open("synthetic", "features=1048576 samples=1073741824", &want, &d), MR_ERESOURCE, "memory");
-	MR_CHECK_FAIL(data_help_open("synthetic", "samples=1 validation=0.9", &want, &d), MR_EDATA, "none for training");
+	MR_CHECK_FAIL(data_help_open("synthetic", "features=1048576 samples=1073741824", &want, &d), MR_ERESOURCE,
+		      "memory");
+	MR_CHECK_FAIL(data_help_open("synthetic", "samples=1 validation=0.9", &want, &d), MR_EDATA,
+		      "none for training");
 }
 
 static void registry(void)

@@ -158,7 +158,8 @@ static void bad_token_files(void)
 		{"path=negative.bin", "-1 tokens by the header", MR_EDATA},
 		{"path=none.bin", "0 tokens by the header", MR_EDATA},
 		{"path=huge.bin", "2147483647 tokens by its header make 4294968318", MR_EDATA},
-		{"path=nano.bin vocab=300", "token 300 at byte offset 120 is not below the vocabulary of 300", MR_EDATA},
+		{"path=nano.bin vocab=300", "token 300 at byte offset 120 is not below the vocabulary of 300",
+		 MR_EDATA},
 		{"path=llmc.bin vocab=300", "token 300 at byte offset 1144 is not", MR_EDATA},
 		{"path=nano.bin validation=0.99", "1 training tokens", MR_EDATA},
 		{"path=nano.bin validation=0.02", "2 validation tokens, but a window of context 4 needs 5", MR_EDATA},
@@ -368,7 +369,8 @@ static void bad_idx_files(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		MR_CHECK_FAIL(data_help_open("mnist", cases[i].settings, want(0), &d), MR_EDATA, cases[i].part);
 	MR_CHECK_FAIL(data_help_open("mnist", PAIR " validation_images=i", want(0), &d), MR_ECONFIG, "belong together");
-	MR_CHECK_FAIL(data_help_open("mnist", PAIR " validation_images=i validation_labels=l validation=0.1", want(0), &d),
+	MR_CHECK_FAIL(data_help_open("mnist", PAIR " validation_images=i validation_labels=l validation=0.1", want(0),
+				     &d),
 		      MR_ECONFIG, "not both");
 	MR_CHECK_FAIL(data_help_open("mnist", PAIR, want(8), &d), MR_ECONFIG, "no token sequences");
 	data_help_remove(dir);
@@ -402,7 +404,8 @@ static mr_status survive(const char *source, const char *settings, int64_t conte
 	return MR_OK;
 }
 
-/* @exact: a shorter file must be refused. @flips: how many leading bytes are flipped bit by bit, which need only be survived. */
+/* @exact: a shorter file must be refused. @flips: how many leading bytes are flipped bit by bit, which need only be
+ * survived. */
 static void mistreat(const char *source, const char *settings, const char *name, int64_t context, blob x, bool exact,
 		     size_t flips)
 {

@@ -27,7 +27,8 @@ static int64_t param_size(int i)
 	return i % 2 ? sizes[i / 2 + 1] : sizes[i / 2] * sizes[i / 2 + 1];
 }
 
-/* ReLU between layers, softmax cross-entropy at the end; fills @m->g with the gradient of the mean, which it returns. */
+/* ReLU between layers, softmax cross-entropy at the end; fills @m->g with the gradient of the mean, which it
+ * returns. */
 static double mlp_gradient(mlp *m)
 {
 	double loss = 0;
@@ -95,7 +96,8 @@ static void mlp_load(mlp *m, const mr_json *golden)
 	for (int s = 0; s < BATCH; s++) {
 		m->y[s] = mr_json_int(mr_json_at(mr_json_get(golden, "targets"), (size_t)s));
 		for (int64_t j = 0; j < sizes[0]; j++)
-			m->x[s][j] = mr_json_double(mr_json_at(mr_json_at(mr_json_get(golden, "inputs"), (size_t)s), (size_t)j));
+			m->x[s][j] = mr_json_double(mr_json_at(mr_json_at(mr_json_get(golden, "inputs"), (size_t)s),
+							       (size_t)j));
 	}
 }
 
@@ -155,8 +157,8 @@ static void follow(mlp *m, const mr_json *golden, const char *run_name, const ch
 
 		CU_ASSERT_DOUBLE_EQUAL(loss, mr_json_double(mr_json_at(losses, (size_t)t - 1)), 1e-12);
 		for (int i = 0; i < 2 * LAYERS; i++) {
-			mr_optim_call c = {.k = k, .kc = kc, .n = param_size(i), .src = m->p[i], .dst = m->p[i], .g = m->g[i],
-					   .state = {m->state[i][0], m->state[i][1]}, .t = t, .gscale = 1,
+			mr_optim_call c = {.k = k, .kc = kc, .n = param_size(i), .src = m->p[i], .dst = m->p[i],
+					   .g = m->g[i], .state = {m->state[i][0], m->state[i][1]}, .t = t, .gscale = 1,
 					   .lr = mr_json_double(mr_json_get(run, "lr")), .decay = i % 2 == 0};
 
 			o.ops->step(&o, &c);
@@ -309,8 +311,8 @@ static void formulas_by_hand(void)
 	m = 0.5 * 1 + 0.5 * 2;
 	v = 0.75 * 16 + 0.25 * 4;
 	want = 2 * (1 - 0.5 * 0.25) - 0.5 * (m / (1 - 0.125)) / (sqrt(v / (1 - 0.421875)) + 0.5);
-	CU_ASSERT_DOUBLE_EQUAL(one_step("adamw", "beta1=0.5 beta2=0.75 eps=0.5 weight_decay=0.25", 2, 4, s, 3, true), want,
-			       1e-15);
+	CU_ASSERT_DOUBLE_EQUAL(one_step("adamw", "beta1=0.5 beta2=0.75 eps=0.5 weight_decay=0.25", 2, 4, s, 3, true),
+			       want, 1e-15);
 	CU_ASSERT_EQUAL(s[0], m);
 	CU_ASSERT_EQUAL(s[1], v);
 	CU_ASSERT_EQUAL(mr_optim_at(2)->n_states, 2);

@@ -128,7 +128,8 @@ mr_status ckpt_help_save(const char *dir, uint64_t step, bool best, uint32_t kee
 	return st;
 }
 
-static mr_status compare(mr_safetensors *s, const char *name, int k, uint32_t n_dims, int64_t d0, int64_t d1, uint64_t step)
+static mr_status compare(mr_safetensors *s, const char *name, int k, uint32_t n_dims, int64_t d0, int64_t d1,
+			 uint64_t step)
 {
 	float got[N], want[N];
 	mr_saved_tensor t = {name, MR_SAVED_F32, n_dims, {d0, d1}, got, sizeof(got), 0};

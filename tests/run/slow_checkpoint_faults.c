@@ -2,8 +2,8 @@
  * Kill at every point of a save, and let every call of a save fail: what was announced before must load afterwards.
  *
  * The points are not listed here. A process of its own (this program, started again) saves once and writes down what it
- * passed; every line of that list is then killed at in a forked child, and every call failed in this process. Needs a build
- * with fault points; others have nothing to test.
+ * passed; every line of that list is then killed at in a forked child, and every call failed in this process. Needs a
+ * build with fault points; others have nothing to test.
  */
 #include <errno.h>
 #include <signal.h>
@@ -50,7 +50,8 @@ static void note(const char *line)
 	size_t n = strlen(order);
 
 	for (int i = 0; i < 8; i++)
-		if (!strncmp(line + strlen("checkpoint."), calls[i], strlen(calls[i])) && strstr(line, ".before") && n < 255)
+		if (!strncmp(line + strlen("checkpoint."), calls[i], strlen(calls[i])) && strstr(line, ".before") &&
+		    n < 255)
 			order[n++] = "mowfsrud"[i];
 	order[n] = '\0';
 	for (size_t i = 0; i < n_points; i++)
@@ -90,8 +91,8 @@ static void enumerate(void)
 		note(line);
 	}
 	fclose(f);
-	/* What a power cut needs: each file written and fsynced, then the folder, then renamed, then the folder above; BEST and
-	 * LATEST likewise; only then two old checkpoints lose their names and are emptied. */
+	/* What a power cut needs: each file written and fsynced, then the folder, then renamed, then the folder above;
+	 * BEST and LATEST likewise; only then two old checkpoints lose their names and are emptied. */
 	CU_ASSERT_STRING_EQUAL(order, "mm" "owf" "owf" "owwwf" "owf" "s" "rs" "owfrs" "owfrs" "ruuud" "ruuud");
 	CU_ASSERT_EQUAL(n_points, 16); /* eight kinds of calls, before and after */
 	for (size_t i = 0; i < n_points; i++)

@@ -145,7 +145,8 @@ static void flip(const char *name)
 
 static void latest_falls_back(void)
 {
-	static const char *const bad[] = {"",           "\n",  "step-00000009\n", "../step-00000003\n", "step-3\n", "step-00000003",
+	static const char *const bad[] = {"",           "\n",  "step-00000009\n", "../step-00000003\n", "step-3\n",
+					  "step-00000003",
 					  "LATEST\n", "x\n", ".\n",             "step-00000003/\n",   "/\n"};
 	char path[600], *found;
 
@@ -171,7 +172,8 @@ static void latest_falls_back(void)
 	CU_ASSERT_EQUAL(ckpt_help_latest(dir), 2);
 	flip("step-00000002/MANIFEST.json");
 	MR_CHECK_FAIL(mr_checkpoint_latest(dir, &found), MR_ECKPT, "no checkpoint can be used: ");
-	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "step-00000003: optimizer.safetensors: damaged between bytes 0 and 4128"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(),
+				      "step-00000003: optimizer.safetensors: damaged between bytes 0 and 4128"));
 	flip("step-00000003/optimizer.safetensors");
 	CU_ASSERT_EQUAL(ckpt_help_latest(dir), 3);
 	ckpt_help_quiet(false);
@@ -281,8 +283,10 @@ static void forged_manifests(void)
 		{"{\"version\":1,\"step\":5,\"facts\":{},\"files\":[]", "format \"\""},
 		{"{\"format\":\"millrace-checkpoint\",\"version\":2,\"step\":5,\"facts\":{},\"files\":[]", "version 2"},
 		{"{\"format\":\"millrace-checkpoint\",\"version\":1,\"step\":-5,\"facts\":{},\"files\":[]", "no step"},
-		{"{\"format\":\"millrace-checkpoint\",\"version\":1,\"step\":5,\"facts\":{\"a\":1},\"files\":[]", "fact \"a\""},
-		{"{\"format\":\"millrace-checkpoint\",\"version\":1,\"step\":5,\"facts\":[],\"files\":[]", "facts are array"},
+		{"{\"format\":\"millrace-checkpoint\",\"version\":1,\"step\":5,\"facts\":{\"a\":1},\"files\":[]",
+		 "fact \"a\""},
+		{"{\"format\":\"millrace-checkpoint\",\"version\":1,\"step\":5,\"facts\":[],\"files\":[]",
+		 "facts are array"},
 		{"{\"format\":\"millrace-checkpoint\",\"version\":1,\"version\":1,\"step\":5", "MANIFEST.json:"},
 		{"{\"format\":", "MANIFEST.json:"},
 	};
@@ -297,7 +301,8 @@ static void forged_manifests(void)
 		const char *body = cases[i].text;
 		mr_status st;
 
-		snprintf(text, sizeof(text), "%s,\n\t\"manifest_crc32c\": \"%08x\"\n}\n", body, mr_crc32c(0, body, strlen(body)));
+		snprintf(text, sizeof(text), "%s,\n\t\"manifest_crc32c\": \"%08x\"\n}\n", body,
+			 mr_crc32c(0, body, strlen(body)));
 		ckpt_help_write(step_dir, "MANIFEST.json", text, strlen(text));
 		st = mr_checkpoint_open(step_dir, &c);
 		if (st == MR_OK)

@@ -165,7 +165,8 @@ static void blocks_and_checksums(void)
 	fd = open(strcat(dir, "/big"), O_RDWR);
 	MR_CHECK_OK(mr_crc_file_verify(fd, "big", n, f.crcs, 3));
 	CU_ASSERT_EQUAL(pwrite(fd, "?", 1, 1 << 20), 1);
-	MR_CHECK_FAIL(mr_crc_file_verify(fd, "big", n, f.crcs, 3), MR_ECKPT, "big: damaged between bytes 1048576 and 2097152");
+	MR_CHECK_FAIL(mr_crc_file_verify(fd, "big", n, f.crcs, 3), MR_ECKPT,
+		      "big: damaged between bytes 1048576 and 2097152");
 	MR_CHECK_FAIL(mr_crc_file_verify(fd, "big", n + 1, f.crcs, 3), MR_ECKPT, "expected 2101474");
 	MR_CHECK_FAIL(mr_crc_file_verify(fd, "big", n, f.crcs, 2), MR_ECKPT, "2 checksums");
 	close(fd);
@@ -213,7 +214,7 @@ static void strict_reader(void)
 		{"{" V(4, 8) "}", 8, "data have a gap"},
 		{"{" V(4, 0) "}", 4, "no data_offsets"},
 		{"{" V(-4, 0) "}", 4, "no data_offsets"},
-		{"{" V(0, 8) "}", 8, "has 8 bytes from offset 0, expected 4"},
+		{"{" V(0, 8) "}", 8, "has 8 bytes at offset 0, expected 4"},
 		{"{" V(0, 9223372036854775807) "}", 4, "no data_offsets"},
 		{"{" V(0, 9223372036854775808) "}", 4, "raw: header"},
 		{"{" V(0.0, 4.0) "}", 4, "no data_offsets"},
@@ -223,10 +224,13 @@ static void strict_reader(void)
 		{"{\"w\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, "no shape"},
 		{"{\"w\":{\"dtype\":\"F32\",\"shape\":4,\"data_offsets\":[0,4]}}", 4, "no shape"},
 		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 4, "at most 8"},
-		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4, "impossible length in dimension 0"},
+		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4,
+		 "impossible length in dimension 0"},
 		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1,\"1\"],\"data_offsets\":[0,4]}}", 4, "dimension 1"},
-		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]}}", 0, "dimension 0"},
-		{"{\"w\":{\"dtype\":\"U8\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0, "dimension 1"},
+		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]}}", 0,
+		 "dimension 0"},
+		{"{\"w\":{\"dtype\":\"U8\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0,
+		 "dimension 1"},
 		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}}", 4, "no data_offsets"},
 		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,8]}}", 4, "no data_offsets"},
 		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "no data_offsets"},
@@ -309,7 +313,8 @@ static void truncations_and_flips(void)
 	ckpt_help_write(dir, "x", bytes, len);
 	MR_CHECK_OK(open_file("x", &s));
 	ckpt_help_write(dir, "x", bytes, len - 1);
-	MR_CHECK_FAIL(mr_safetensors_read(s, mr_safetensors_find(s, "v"), to), MR_ECKPT, "tensor \"v\": x: ends at byte");
+	MR_CHECK_FAIL(mr_safetensors_read(s, mr_safetensors_find(s, "v"), to), MR_ECKPT,
+		      "tensor \"v\": x: ends at byte");
 	mr_safetensors_close(s);
 	ckpt_help_remove(dir);
 }

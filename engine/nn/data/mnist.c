@@ -4,8 +4,8 @@
  *	images  big-endian int32: magic 2051, count, rows, columns; then count * rows * columns bytes
  *	labels  big-endian int32: magic 2049, count; then count bytes
  *
- * A file must have exactly the size that its header says. A pixel p becomes (p / 255 - mean) / std. zlib reads both plain
- * and compressed files and checks the CRC of the latter.
+ * A file must have exactly the size that its header says. A pixel p becomes (p / 255 - mean) / std. zlib reads both
+ * plain and compressed files and checks the CRC of the latter.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -137,11 +137,12 @@ static mr_status load(idx *x, const char *option, uint32_t magic, const mr_value
 static mr_status check_pair(const idx *images, const idx *labels, int64_t classes)
 {
 	if (images->n != labels->n)
-		return mr_fail(MR_EDATA, "%s has %u images, but %s has %u labels", images->path, images->n, labels->path,
-			       labels->n);
+		return mr_fail(MR_EDATA, "%s has %u images, but %s has %u labels", images->path, images->n,
+			       labels->path, labels->n);
 	for (uint32_t i = 0; i < labels->n; i++)
 		if (labels->bytes[i] >= classes)
-			return mr_fail(MR_EDATA, "%s: label %u of sample %u, at byte %u of the contents, is not below %lld",
+			return mr_fail(MR_EDATA,
+				       "%s: label %u of sample %u, at byte %u of the contents, is not below %lld",
 				       labels->path, labels->bytes[i], i, i + 8, (long long)classes);
 	return MR_OK;
 }
@@ -287,7 +288,8 @@ static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
 static const mr_option options[] = {
 	{"images", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "IDX file of images, plain or gzip"},
 	{"labels", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "IDX file of their labels, plain or gzip"},
-	{"validation_images", MR_OPT_STRING, "", 0, 0, NULL, NULL, "images that only validate; empty: split off the last ones"},
+	{"validation_images", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "images that only validate; empty: split off the last ones"},
 	{"validation_labels", MR_OPT_STRING, "", 0, 0, NULL, NULL, "their labels"},
 	MR_DATA_VALIDATION,
 	{"classes", MR_OPT_INT, "10", 1, 256, NULL, NULL, "number of classes; every label is below it"},

@@ -1,6 +1,7 @@
 /*
- * numbers.c - pairs of numbers written in the configuration; made for the model `chain`, whose arithmetic one checks by hand.
- * Sample g is pair g mod n: in the order of the lists, again and again, never permuted. There is no validation part.
+ * numbers.c - pairs of numbers written in the configuration; made for the model `chain`, whose arithmetic one checks by
+ * hand. Sample g is pair g mod n: in the order of the lists, again and again, never permuted. There is no validation
+ * part.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +28,13 @@ static void close_numbers(mr_dataset *d)
 static mr_status check(const double *x, size_t n_x, const double *y, size_t n_y, mr_dtype dtype)
 {
 	if (n_x == 0 || n_x != n_y)
-		return mr_fail(MR_EDATA, "data \"numbers\": x has %zu and y has %zu numbers; as many of both are needed, at least 1",
+		return mr_fail(MR_EDATA,
+			       "data \"numbers\": x has %zu and y has %zu numbers; both need as many, at least 1",
 			       n_x, n_y);
 	for (size_t i = 0; i < n_x && dtype == MR_F32; i++)
 		if (x[i] > 3.4028235e38 || x[i] < -3.4028235e38 || y[i] > 3.4028235e38 || y[i] < -3.4028235e38)
-			return mr_fail(MR_EDATA, "data \"numbers\": pair %zu (%g, %g) does not fit into f32", i, x[i], y[i]);
+			return mr_fail(MR_EDATA, "data \"numbers\": pair %zu (%g, %g) does not fit into f32", i, x[i],
+				       y[i]);
 	return MR_OK;
 }
 

@@ -85,7 +85,8 @@ uint64_t mr_data_train_part(uint64_t n, double fraction)
 mr_status mr_data_refuse_context(const char *source, const mr_data_want *want)
 {
 	if (want->context)
-		return mr_fail(MR_ECONFIG, "data \"%s\" has no token sequences, but the model takes sequences of %lld tokens",
+		return mr_fail(MR_ECONFIG,
+			       "data \"%s\" has no token sequences, but the model takes sequences of %lld tokens",
 			       source, (long long)want->context);
 	return MR_OK;
 }

@@ -1,9 +1,9 @@
 /*
  * part.h - what the data sources of this folder share: paths, whole files, and how many samples validate.
  *
- * Files are read whole when a source is opened, not mapped: a file that someone shortens later would turn a mapping into
- * SIGBUS in the middle of a step, and open looks at every byte anyway, to check ranges and to hash. A file larger than the
- * machine's memory is refused.
+ * Files are read whole when a source is opened, not mapped: a file that someone shortens later would turn a mapping
+ * into SIGBUS in the middle of a step, and open looks at every byte anyway, to check ranges and to hash. A file larger
+ * than the machine's memory is refused.
  */
 #ifndef MR_DATA_PART_H
 #define MR_DATA_PART_H
@@ -23,7 +23,8 @@ char *mr_data_path(const mr_data_want *want, const char *path);
 /** The sentence for a failed allocation of @bytes, MR_ERESOURCE. */
 mr_status mr_data_no_memory(uint64_t bytes) MR_MUST_USE;
 
-/** Refuse a block of @bytes that the machine's memory cannot hold: malloc may promise it and the kernel kill us later. */
+/** Refuse a block of @bytes that the machine's memory cannot hold: malloc may promise it and the kernel kill us
+ * later. */
 mr_status mr_data_check_memory(uint64_t bytes) MR_MUST_USE;
 
 /** Check that @path is a regular, non-empty file of at most the machine's memory; *@bytes is its size. MR_EDATA or
@@ -33,8 +34,8 @@ mr_status mr_data_stat(const char *path, uint64_t *bytes) MR_MUST_USE;
 /** Read the whole of @path. The caller frees *@buf, which is aligned as malloc does and has a NUL behind it. */
 mr_status mr_data_read(const char *path, char **buf, size_t *len) MR_MUST_USE;
 
-/** How many of @n remain for training when the last @fraction validates: floor(n (1 - fraction)), immune to the rounding of
- * a decimal fraction. */
+/** How many of @n remain for training when the last @fraction validates: floor(n (1 - fraction)), immune to the
+ * rounding of a decimal fraction. */
 uint64_t mr_data_train_part(uint64_t n, double fraction);
 
 /** Refuse a model that wants token sequences from a source that has none. */

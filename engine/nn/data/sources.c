@@ -1,7 +1,7 @@
 /*
- * sources.c - the text of a C project: README.md, then every *.c and *.h below the root in the byte order of their paths (as
- * LC_ALL=C sort has it), cut at 1 MB. Hidden folders, folders whose name begins with "build", symbolic links and empty
- * files are skipped. It serves the quickstart, which must not download anything.
+ * sources.c - the text of a C project: README.md, then every *.c and *.h below the root in the byte order of their
+ * paths (as LC_ALL=C sort has it), cut at 1 MB. Hidden folders, folders whose name begins with "build", symbolic links
+ * and empty files are skipped. It serves the quickstart, which must not download anything.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,9 +1,10 @@
 /*
  * synthetic.c - a made-up classification problem: one cloud of points around a random centre for each class.
  *
- * Sample i belongs to class i mod classes. Its feature f is centre[class][f] + noise * e, where centres and e are standard
- * normal and a pure function of the run's seed. All samples are made when the source is opened, so that reading one costs a
- * copy and not a thousand random numbers. Layer 0 of the generator makes the centres, layer 1 the samples.
+ * Sample i belongs to class i mod classes. Its feature f is centre[class][f] + noise * e, where centres and e are
+ * standard normal and a pure function of the run's seed. All samples are made when the source is opened, so that
+ * reading one costs a copy and not a thousand random numbers. Layer 0 of the generator makes the centres, layer 1 the
+ * samples.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +123,8 @@ static const mr_option options[] = {
 	{"features", MR_OPT_INT, "20", 1, 1 << 20, NULL, NULL, "numbers in a sample"},
 	{"classes", MR_OPT_INT, "4", 1, 1 << 20, NULL, NULL, "number of classes"},
 	{"samples", MR_OPT_INT, "2048", 1, 1 << 30, NULL, NULL, "samples in all, the validation part included"},
-	{"noise", MR_OPT_FLOAT, "0.5", 0, 1000, NULL, NULL, "spread of a class around its centre; centres have spread 1"},
+	{"noise", MR_OPT_FLOAT, "0.5", 0, 1000, NULL, NULL,
+	 "spread of a class around its centre; centres have spread 1"},
 	MR_DATA_VALIDATION,
 	{NULL},
 };

@@ -1,8 +1,8 @@
 /*
  * text.c - a text file as a sequence of bytes.
  *
- * The "char" vocabulary numbers the distinct bytes of the whole file (training and validation part) in ascending order. For
- * ASCII these are its characters; a character that UTF-8 writes in several bytes becomes several tokens.
+ * The "char" vocabulary numbers the distinct bytes of the whole file (training and validation part) in ascending order.
+ * For ASCII these are its characters; a character that UTF-8 writes in several bytes becomes several tokens.
  */
 #include "nn/data/text.h"
 

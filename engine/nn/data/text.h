@@ -13,7 +13,8 @@
 	}
 
 /**
- * Make the dataset from @n bytes at @bytes, which it takes over (also on failure). @values holds "vocab" and "validation";
+ * Make the dataset from @n bytes at @bytes, which it takes over (also on failure). @values holds "vocab" and
+ * "validation";
  * @name stands for the text in sentences.
  */
 mr_status mr_text_create(const char *name, char *bytes, size_t n, const mr_values *values, const mr_data_want *want,

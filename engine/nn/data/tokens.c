@@ -2,8 +2,8 @@
  * tokens.c - files of 16-bit token numbers, as other trainers write them.
  *
  *	nanogpt   little-endian uint16 tokens and nothing else
- *	llmc      256 little-endian int32: magic 20240520, version 1, number of tokens, zeros; then uint16 tokens; the size of
- *	          the file must be exactly that
+ *	llmc      256 little-endian int32: magic 20240520, version 1, number of tokens, zeros; then uint16 tokens; the
+ *	          size of the file must be exactly that
  *
  * "auto" takes the magic number as proof of llmc. Read as tokens it would be 55432 and 308, the first of which no GPT-2
  * vocabulary has. The related magic 20240801 marks 32-bit tokens, which are refused by name.
@@ -52,8 +52,8 @@ static mr_status check_llmc(shard *s, size_t len)
 		return mr_fail(MR_EDATA, "%s: holds 32-bit tokens (magic %d); only 16-bit ones (magic %d) can be read",
 			       s->path, MAGIC_32_BIT, MAGIC);
 	if (magic != MAGIC)
-		return mr_fail(MR_EDATA, "%s: not an llm.c token file: magic %d at offset 0, expected %d", s->path, magic,
-			       MAGIC);
+		return mr_fail(MR_EDATA, "%s: not an llm.c token file: magic %d at offset 0, expected %d", s->path,
+			       magic, MAGIC);
 	if (len < HEADER_BYTES)
 		return mr_fail(MR_EDATA, "%s: %zu bytes, but the header of an llm.c token file has %u", s->path, len,
 			       HEADER_BYTES);
@@ -202,7 +202,8 @@ static const mr_option options[] = {
 	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "file of 16-bit token numbers"},
 	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL, "a file of its own for validation; empty: split path"},
 	MR_DATA_VALIDATION,
-	{"format", MR_OPT_ENUM, "auto", 0, 0, "auto|nanogpt|llmc", NULL, "bare tokens, or llm.c's header in front of them"},
+	{"format", MR_OPT_ENUM, "auto", 0, 0, "auto|nanogpt|llmc", NULL,
+	 "bare tokens, or llm.c's header in front of them"},
 	{"vocab", MR_OPT_INT, "0", 0, 65536, NULL, NULL, "size of the vocabulary; 0: the largest token plus 1"},
 	{NULL},
 };

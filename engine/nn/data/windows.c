@@ -18,7 +18,8 @@ mr_status mr_windows_init(mr_windows *w, const char *name, const char *valid_nam
 		return mr_fail(MR_EDATA, "%s: %llu training tokens, but a window of context %llu needs %llu", name,
 			       (unsigned long long)n, (unsigned long long)t, (unsigned long long)t + 1);
 	if (valid_name && w->valid.n <= t)
-		return mr_fail(MR_EDATA, "%s: %llu validation tokens, but a window of context %llu needs %llu", valid_name,
+		return mr_fail(MR_EDATA, "%s: %llu validation tokens, but a window of context %llu needs %llu",
+			       valid_name,
 			       (unsigned long long)w->valid.n, (unsigned long long)t, (unsigned long long)t + 1);
 	w->seed = want->seed;
 	w->reach = n - t < t ? n - t : t;

@@ -1,10 +1,11 @@
 /*
  * windows.h - samples of a fixed length from a long sequence of tokens; shared by text, sources and tokens.
  *
- * With a context of T, a sample is T tokens and the T tokens one place further on. The windows of training epoch e start at
- * r_e + k T, so they do not overlap and an epoch sees each token once. r_e is drawn from [0, R) with R = min(T, N - T) for N
- * training tokens; the number of windows, n = (N - R) / T rounded down, therefore holds for every r_e. Their order is
- * permuted. Validation windows start at k T in file order; what does not fill the last one is dropped.
+ * With a context of T, a sample is T tokens and the T tokens one place further on. The windows of training epoch e
+ * start at r_e + k T, so they do not overlap and an epoch sees each token once. r_e is drawn from [0, R) with R =
+ * min(T, N - T) for N training tokens; the number of windows, n = (N - R) / T rounded down, therefore holds for every
+ * r_e. Their order is permuted. Validation windows start at k T in file order; what does not fill the last one is
+ * dropped.
  */
 #ifndef MR_DATA_WINDOWS_H
 #define MR_DATA_WINDOWS_H
@@ -30,10 +31,11 @@ typedef struct mr_windows {
 mr_status mr_windows_check_context(const char *source, const mr_data_want *want) MR_MUST_USE;
 
 /**
- * Fill in shapes and counts from @w->train and @w->valid. @name goes in front of sentences, and @valid_name in front of the
- * one that says that the validation part is too short for a window; NULL: that just means no validation. MR_EDATA.
+ * Fill in shapes and counts from @w->train and @w->valid. @name goes in front of sentences, and @valid_name in front of
+ * the one that says that the validation part is too short for a window; NULL: that just means no validation. MR_EDATA.
  */
-mr_status mr_windows_init(mr_windows *w, const char *name, const char *valid_name, const mr_data_want *want) MR_MUST_USE;
+mr_status mr_windows_init(mr_windows *w, const char *name, const char *valid_name,
+			  const mr_data_want *want) MR_MUST_USE;
 
 /* As in mr_dataset_ops, for datasets whose first member is an mr_windows. */
 void mr_windows_train(const mr_dataset *d, uint64_t g, void *input, void *target);

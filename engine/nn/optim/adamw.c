@@ -1,5 +1,5 @@
-/* Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019. Decay is decoupled in every optimizer here, so
- * only the default differs from adam. */
+/* Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019. Decay is decoupled in every optimizer
+ * here, so only the default differs from adam. */
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {

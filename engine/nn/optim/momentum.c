@@ -18,8 +18,8 @@ static void init(mr_optim *o, const mr_values *values)
 
 static void step(const mr_optim *o, const mr_optim_call *c)
 {
-	c->k->step_momentum(c->kc, c->n, c->src, c->dst, c->g, c->state[0], c->gscale, c->lr, mr_optim_decay(o, c), o->mu,
-			    o->nesterov);
+	c->k->step_momentum(c->kc, c->n, c->src, c->dst, c->g, c->state[0], c->gscale, c->lr, mr_optim_decay(o, c),
+			    o->mu, o->nesterov);
 }
 
 extern const mr_optim_ops mr_optim_momentum;
