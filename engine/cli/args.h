@@ -59,6 +59,8 @@ void mr_help_print(FILE *out);
 void mr_command_help_print(const mr_command *command, FILE *out);
 void mr_version_print(FILE *out);
 
+/** What an option takes: "integer, 1 to 64 bytes, required", "fifo or lifo". */
+void mr_option_type_print(const mr_option *o, FILE *out);
 /** One option of a table as two lines of a help text: "  PREFIXname  type, range, default" and its help. */
 void mr_option_help_print(const mr_option *o, const char *prefix, FILE *out);
 

@@ -221,6 +221,47 @@ static mr_status settle_dir(mr_config *c)
 	return mr_values_set_string(run, "dir", c->run_dir);
 }
 
+/* The caller frees it; NULL without memory. */
+static char *value_text(const mr_values *values, const char *key)
+{
+	int len = mr_values_print(values, key, NULL, 0);
+	char *text = malloc((size_t)len + 1);
+
+	if (text)
+		mr_values_print(values, key, text, (size_t)len + 1);
+	return text;
+}
+
+/*
+ * A key that is given its default is as good as not given: some plug-ins take "either this key or those two", and a
+ * resolved configuration, which gives all of them, must mean the same as the one that it came from.
+ */
+static mr_status forget_defaults(mr_config_part *part)
+{
+	const mr_option *table = mr_values_table(part->values);
+	mr_values *fresh = NULL;
+	mr_status st;
+
+	st = mr_values_create(table, &fresh);
+	for (size_t i = 0; st == MR_OK && table[i].name; i++) {
+		char *now = value_text(part->values, table[i].name), *def = value_text(fresh, table[i].name);
+
+		if (!now || !def)
+			st = mr_fail(MR_ERESOURCE, "no memory for the value of %s", table[i].name);
+		else if (strcmp(now, def) != 0)
+			st = mr_values_set_text(fresh, table[i].name, now);
+		free(now);
+		free(def);
+	}
+	if (st != MR_OK) {
+		mr_values_destroy(fresh);
+		return st;
+	}
+	mr_values_destroy(part->values);
+	part->values = fresh;
+	return MR_OK;
+}
+
 mr_status mr_config_settle(mr_config *c)
 {
 	check_missing(c);
@@ -233,5 +274,9 @@ mr_status mr_config_settle(mr_config *c)
 		MR_TRY(settle_micro(c));
 	}
 	MR_TRY(settle_paths(c));
-	return settle_dir(c);
+	MR_TRY(settle_dir(c));
+	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++)
+		if (c->part[g].values)
+			MR_TRY(forget_defaults(&c->part[g]));
+	return MR_OK;
 }

@@ -75,7 +75,7 @@ static const mr_option sample[] = {
 };
 
 static const mr_config_group_info groups[MR_N_CONFIG_GROUPS] = {
-	[MR_CONFIG_TOP] = {"", "of the whole run", .options = top},
+	[MR_CONFIG_TOP] = {"", "keys outside any group", .options = top},
 	[MR_CONFIG_MODEL] = {"model", "the network", true, MR_PLUGIN_MODEL, NULL},
 	[MR_CONFIG_DATA] = {"data", "where samples come from; relative paths start at the configuration file's folder", true,
 			    MR_PLUGIN_DATA, NULL},

@@ -49,7 +49,7 @@ typedef struct mr_config_text {
 
 /** Read @path and what it includes. Errors: MR_ECONFIG when @path cannot be read; MR_ERESOURCE. All else is noted in @m. */
 mr_status mr_config_text_read(const char *path, mr_config_text *t, mr_mistakes *m) MR_MUST_USE;
-/** Note integers that libconfig would misread, and strings that do not end. Returns false in the second case. */
+/** Note integers that libconfig would misread, and strings and groups that do not end. False: do not parse the rest. */
 bool mr_config_text_scan(const mr_config_text *t, mr_mistakes *m);
 /** Where line @line (from 1) of the text was written. */
 mr_origin mr_config_text_origin(const mr_config_text *t, uint32_t line);

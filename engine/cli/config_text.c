@@ -244,6 +244,7 @@ typedef struct mr_scanner {
 	uint32_t line;
 	char name[64];                /* the last name: a key, once = or : follows */
 	char path[MAX_NESTING][64];   /* keys of the open groups */
+	uint32_t opened;              /* line of the outermost open one */
 	unsigned depth;
 } mr_scanner;
 
@@ -338,6 +339,8 @@ static void scan_brace(mr_scanner *s, char c)
 		s->name[0] = '\0';
 		return;
 	}
+	if (!s->depth)
+		s->opened = s->line;
 	if (s->depth < MAX_NESTING)
 		memcpy(s->path[s->depth], s->name, sizeof(s->name));
 	s->depth++;
@@ -371,5 +374,8 @@ bool mr_config_text_scan(const mr_config_text *t, mr_mistakes *m)
 			p++;
 		}
 	}
-	return p != NULL;
+	if (!p || !s.depth)
+		return p != NULL;
+	mr_mistakes_add(m, mr_config_text_origin(t, s.opened), s.path[0], "the group is not closed: a } is missing");
+	return false;
 }

@@ -34,21 +34,29 @@ static void print_range(const mr_option *o, FILE *out)
 		fprintf(out, ", %.15g to %.15g", o->min, o->max);
 }
 
-void mr_option_help_print(const mr_option *o, const char *prefix, FILE *out)
+void mr_option_type_print(const mr_option *o, FILE *out)
 {
-	bool flag = o->type == MR_OPT_BOOL && o->def && !strcmp(o->def, "false") && *prefix;
+	const char *words = o->type == MR_OPT_ENUM ? o->choices : mr_option_type_text(o->type);
 
-	fprintf(out, "  %s%s", prefix, o->name);
-	if (o->type == MR_OPT_ENUM)
-		fprintf(out, "  %s", o->choices);
-	else if (!flag)
-		fprintf(out, "  %s", mr_option_type_text(o->type));
+	for (; *words; words++)
+		fprintf(out, *words == '|' ? " or " : "%c", *words);
 	print_range(o, out);
 	if (o->unit)
 		fprintf(out, " %s", o->unit);
 	if (!o->def)
 		fputs(", required", out);
-	else if (!flag && *o->def)
+}
+
+void mr_option_help_print(const mr_option *o, const char *prefix, FILE *out)
+{
+	bool flag = o->type == MR_OPT_BOOL && o->def && !strcmp(o->def, "false") && *prefix;
+
+	fprintf(out, "  %s%s", prefix, o->name);
+	if (!flag) {
+		fputs("  ", out);
+		mr_option_type_print(o, out);
+	}
+	if (o->def && !flag && *o->def)
 		fprintf(out, ", default %s", o->def);
 	fprintf(out, "\n      %s\n", o->help);
 }

@@ -1,0 +1,51 @@
+/* millrace train: read the configuration, train, report. */
+#include <stdio.h>
+
+#include "base/str.h"
+#include "cli/args.h"
+#include "cli/open_config.h"
+#include "cli/train.h"
+#include "host/env.h"
+
+static void say(void *ctx, const char *line)
+{
+	(void)ctx;
+	fprintf(stderr, "millrace: %s\n", line);
+}
+
+static mr_status run(mr_args *args)
+{
+	const char *trajectory = mr_values_string(args->values, "trajectory");
+	mr_config *config;
+	mr_env_params env = {.argv = args->argv, .say = say};
+	mr_status st;
+
+	MR_TRY(mr_open_config(args, &config));
+	/* Only an explicit list of CPUs can put teams of several threads on shared cores. */
+	env.shared = *mr_values_string(mr_config_values(config, MR_CONFIG_MACHINE), "cpus") != 0;
+	st = mr_env_prepare(&env);
+	if (st == MR_OK)
+		st = mr_train_run(config, mr_values_bool(args->values, "resume"), *trajectory ? trajectory : NULL, &args->signal);
+	mr_config_destroy(config);
+	return st;
+}
+
+static const mr_option options[] = {
+	{"resume", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "continue from the newest checkpoint in run.dir"},
+	{"trajectory", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "write every version of every weight and who read it to this JSON file (models up to 10,000 parameters)"},
+	{0},
+};
+
+const mr_command mr_command_train = {
+	.name = "train",
+	.operands = "CONF",
+	.min_operands = 1,
+	.max_operands = 1,
+	.summary = "train the model that a configuration file describes",
+	.help = "Writes run.dir: the resolved configuration, metrics.jsonl, checkpoints and, with trace.steps, a timeline.\n"
+		"SIGINT and SIGTERM finish the step, save and end (a second one ends at once); SIGUSR1 saves now.\n",
+	.options = options,
+	.sets = true,
+	.run = run,
+};

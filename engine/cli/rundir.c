@@ -1,0 +1,106 @@
+#include "cli/rundir.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "run/checkpoint_io.h"
+
+static char *join(const char *dir, const char *name)
+{
+	char *p = NULL;
+
+	return asprintf(&p, "%s/%s", dir, name) < 0 ? NULL : p;
+}
+
+static mr_status make_parents(const char *path)
+{
+	char *copy = strdup(path);
+
+	if (!copy)
+		return mr_fail(MR_ERESOURCE, "no memory for a path");
+	for (char *c = copy + 1;; c++) {
+		char was = *c;
+
+		if (was != '/' && was != 0)
+			continue;
+		*c = 0;
+		if (mkdir(copy, 0777) && errno != EEXIST) {
+			mr_status st = mr_fail(MR_ERESOURCE, "cannot make the folder %s: %s", copy, strerror(errno));
+
+			free(copy);
+			return st;
+		}
+		*c = was;
+		if (was == 0)
+			break;
+	}
+	free(copy);
+	return MR_OK;
+}
+
+static bool exists(const char *path)
+{
+	struct stat s;
+
+	return stat(path, &s) == 0;
+}
+
+static mr_status look_inside(const mr_rundir *r, bool resume)
+{
+	char *latest = NULL;
+	bool run = exists(r->config) || exists(r->metrics) || exists(r->checkpoints);
+
+	if (!resume && run)
+		return mr_fail(MR_EUSAGE, "%s already holds a run: continue it with --resume, or choose another folder with --set run.dir=DIR",
+			       r->path);
+	if (!resume)
+		return MR_OK;
+	if (mr_checkpoint_latest(r->checkpoints, &latest) != MR_OK)
+		return mr_fail_in(MR_ECKPT, "nothing to resume in %s", r->path);
+	free(latest);
+	return MR_OK;
+}
+
+mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
+{
+	mr_status st;
+
+	*out = (mr_rundir){
+		.path = strdup(path),
+		.config = join(path, "config.cfg"),
+		.metrics = join(path, "metrics.jsonl"),
+		.trace = join(path, "trace.json"),
+		.checkpoints = join(path, "checkpoints"),
+		.lock = -1,
+	};
+	if (!out->path || !out->config || !out->metrics || !out->trace || !out->checkpoints)
+		st = mr_fail(MR_ERESOURCE, "no memory for paths");
+	else
+		st = make_parents(path);
+	if (st == MR_OK)
+		st = mr_run_lock(path, &out->lock);
+	if (st == MR_OK)
+		st = look_inside(out, resume);
+	if (st == MR_OK)
+		mr_checkpoint_sweep(out->checkpoints);
+	if (st != MR_OK)
+		mr_rundir_close(out);
+	return st;
+}
+
+void mr_rundir_close(mr_rundir *r)
+{
+	if (r->lock >= 0)
+		mr_run_unlock(r->lock);
+	free(r->path);
+	free(r->config);
+	free(r->metrics);
+	free(r->trace);
+	free(r->checkpoints);
+	*r = (mr_rundir){.lock = -1};
+}

@@ -1,0 +1,29 @@
+/*
+ * rundir.h - the folder of a run, and who may use it.
+ *
+ *	<run.dir>/config.cfg       the resolved configuration
+ *	          metrics.jsonl    one line a step and one an evaluation
+ *	          trace.json       when trace.steps asks for it
+ *	          checkpoints/     see cli/saves.h
+ *	          LOCK             held by the process that trains
+ */
+#ifndef MR_CLI_RUNDIR_H
+#define MR_CLI_RUNDIR_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+typedef struct mr_rundir {
+	char *path, *config, *metrics, *trace, *checkpoints; /* owned */
+	int lock;
+} mr_rundir;
+
+/**
+ * Make (with parents) and lock the folder @path. @resume: it must hold checkpoints; otherwise it must not hold a run: MR_EUSAGE with
+ * the two ways out. Errors: MR_ERESOURCE another process has it, or it cannot be written to (tried now, not at the first save).
+ */
+mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out) MR_MUST_USE;
+void mr_rundir_close(mr_rundir *r);
+
+#endif

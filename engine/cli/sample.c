@@ -1,0 +1,195 @@
+#include "cli/sample.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+typedef struct writer {
+	const mr_session *s;
+	mr_sequential *q;
+	int32_t *tokens;     /* all so far */
+	int64_t n, room;
+	int32_t *window;     /* [context] */
+	uint8_t *logits;     /* of the whole window */
+	double *p;           /* [vocabulary] */
+	int32_t *order;      /* [vocabulary] for top_k */
+	int64_t context, vocab;
+} writer;
+
+static double logit(const writer *w, int64_t row, int64_t i)
+{
+	int64_t at = row * w->vocab + i;
+
+	return w->s->kernels->dtype == MR_F64 ? ((const double *)(const void *)w->logits)[at]
+					      : (double)((const float *)(const void *)w->logits)[at];
+}
+
+static const double *sort_key; /* qsort takes no context; sampling is single-threaded */
+
+static int by_probability(const void *a, const void *b)
+{
+	int32_t i = *(const int32_t *)a, j = *(const int32_t *)b;
+	double x = sort_key[i], y = sort_key[j];
+
+	return x > y ? -1 : x < y ? 1 : (i > j) - (i < j);
+}
+
+/* Draw a token from row @row of the logits. */
+static int32_t draw(writer *w, int64_t row)
+{
+	const mr_values *v = mr_config_values(w->s->config, MR_CONFIG_SAMPLE);
+	double temperature = mr_values_float(v, "temperature"), max = -INFINITY, sum = 0, u;
+	int64_t top_k = mr_values_int(v, "top_k"), n;
+	uint64_t seed = (uint64_t)mr_values_int(mr_config_values(w->s->config, MR_CONFIG_TRAIN), "seed");
+
+	for (int64_t i = 0; i < w->vocab; i++) {
+		w->p[i] = logit(w, row, i);
+		w->order[i] = (int32_t)i;
+		max = w->p[i] > max ? w->p[i] : max;
+	}
+	sort_key = w->p;
+	qsort(w->order, (size_t)w->vocab, sizeof(*w->order), by_probability);
+	if (temperature == 0)
+		return w->order[0];
+	n = top_k > 0 && top_k < w->vocab ? top_k : w->vocab;
+	for (int64_t i = 0; i < n; i++)
+		sum += w->p[w->order[i]] = exp((w->p[w->order[i]] - max) / temperature);
+	u = mr_rng_uniform(seed, MR_RNG_SAMPLE, (uint64_t)w->n, 0, 0) * sum;
+	for (int64_t i = 0; i < n; i++) {
+		u -= w->p[w->order[i]];
+		if (u < 0)
+			return w->order[i];
+	}
+	return w->order[n - 1];
+}
+
+static mr_status next(writer *w, FILE *out)
+{
+	int64_t shown = w->n < w->context ? w->n : w->context;
+	const char *text;
+
+	memset(w->window, 0, (size_t)w->context * sizeof(*w->window));
+	memcpy(w->window, w->tokens + (w->n - shown), (size_t)shown * sizeof(*w->tokens));
+	MR_TRY(mr_sequential_forward(w->q, w->window, w->logits));
+	w->tokens[w->n] = draw(w, shown - 1);
+	text = w->s->data->token_text(w->s->data, w->tokens[w->n]);
+	w->n++;
+	fputs(text ? text : "?", out);
+	return MR_OK;
+}
+
+static mr_status read_prompt(writer *w, const char *prompt)
+{
+	while (*prompt && w->n < w->room) {
+		size_t used = 1;
+		int32_t t = w->s->data->token_of(w->s->data, prompt, &used);
+
+		if (t < 0)
+			return mr_fail(MR_ECONFIG, "sample.prompt: the vocabulary has no \"%.*s\"", (int)used, prompt);
+		w->tokens[w->n++] = t;
+		prompt += used;
+	}
+	if (w->n == 0) {
+		int32_t t = w->s->data->token_of(w->s->data, "\n", &(size_t){0});
+
+		w->tokens[w->n++] = t < 0 ? 0 : t;
+	}
+	return MR_OK;
+}
+
+static mr_status make_model(writer *w, const mr_state_list *model)
+{
+	mr_sequential_config c = mr_session_sequential_config(w->s);
+	mr_state own;
+	mr_status st = MR_OK;
+
+	c.samples = 1;
+	c.n_micro = 1;
+	MR_TRY(mr_sequential_create(&c, &w->q));
+	MR_TRY(mr_state_of_sequential(w->q, &own));
+	for (size_t i = 0; i < own.model.n && st == MR_OK; i++) {
+		if (i >= model->n || strcmp(own.model.at[i].name, model->at[i].name) ||
+		    own.model.at[i].bytes != model->at[i].bytes)
+			st = mr_fail(MR_EINVAL, "the weights at hand are not those of this model (%s)", own.model.at[i].name);
+		else
+			memcpy(own.model.at[i].data, model->at[i].data, own.model.at[i].bytes);
+	}
+	mr_state_fini(&own);
+	return st;
+}
+
+static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
+{
+	const mr_values *v = mr_config_values(w->s->config, MR_CONFIG_SAMPLE);
+	const char *prompt = mr_values_string(v, "prompt");
+	int64_t want = mr_values_int(v, "tokens");
+
+	w->context = w->s->graph->input.rows;
+	w->vocab = w->s->data->classes;
+	w->room = (int64_t)strlen(prompt) + 1;
+	w->tokens = calloc((size_t)(w->room + want), sizeof(*w->tokens));
+	w->window = calloc((size_t)w->context, sizeof(*w->window));
+	w->p = calloc((size_t)w->vocab, sizeof(*w->p));
+	w->order = calloc((size_t)w->vocab, sizeof(*w->order));
+	if (!w->tokens || !w->window || !w->p || !w->order)
+		return mr_fail(MR_ERESOURCE, "no memory for a sample");
+	MR_TRY(make_model(w, model));
+	w->logits = aligned_alloc(64, (mr_sequential_out_bytes(w->q) + 63) / 64 * 64);
+	if (!w->logits)
+		return mr_fail(MR_ERESOURCE, "no memory for logits");
+	MR_TRY(read_prompt(w, prompt));
+	fputs(prompt, out);
+	for (int64_t i = 0; i < want; i++)
+		MR_TRY(next(w, out));
+	fputc('\n', out);
+	fflush(out);
+	return MR_OK;
+}
+
+static bool can_write(const mr_session *s)
+{
+	return s->data->token_text && s->data->token_of && s->graph->input.tokens;
+}
+
+mr_status mr_sample_write(const mr_session *s, const mr_state_list *model, FILE *out)
+{
+	writer w = {.s = s};
+	mr_status st;
+
+	if (!can_write(s))
+		return mr_fail(MR_ECONFIG, "only a model of text can write a sample: the data are %s", s->data->ops->name);
+	st = write_all(&w, model, out);
+	mr_sequential_destroy(w.q);
+	free(w.tokens);
+	free(w.window);
+	free(w.logits);
+	free(w.p);
+	free(w.order);
+	return st;
+}
+
+static bool asked_for(const mr_session *s)
+{
+	const mr_values *v = mr_config_values(s->config, MR_CONFIG_SAMPLE);
+
+	for (const mr_option *o = mr_values_table(v); o->name; o++)
+		if (mr_values_is_set(v, o->name))
+			return true;
+	return false;
+}
+
+mr_status mr_sample_at_end(mr_session *s)
+{
+	mr_state st;
+	mr_status err;
+
+	if (!asked_for(s) || !can_write(s))
+		return MR_OK;
+	MR_TRY(mr_executor_state(&s->executor, &st));
+	printf("\nsample:\n");
+	err = mr_sample_write(s, &st.model, stdout);
+	mr_state_fini(&st);
+	return err;
+}

@@ -1,0 +1,50 @@
+#include "cli/signals.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+/* Lock-free atomics are safe in handlers; everything is read and written by one word. */
+static _Atomic int end_by;
+static _Atomic int save_wanted;
+
+static void on_end(int sig)
+{
+	int none = 0;
+
+	if (!atomic_compare_exchange_strong_explicit(&end_by, &none, sig, memory_order_relaxed, memory_order_relaxed))
+		_exit(128 + sig); /* the second one: checkpoints are whole at every instant */
+}
+
+static void on_save(int sig)
+{
+	(void)sig;
+	atomic_store_explicit(&save_wanted, 1, memory_order_relaxed);
+}
+
+void mr_signals_catch(void)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
+	struct sigaction a = {.sa_handler = on_end, .sa_flags = SA_RESTART};
+
+	sigemptyset(&a.sa_mask);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaction(ends[i], &a, NULL);
+	a.sa_handler = on_save;
+	sigaction(SIGUSR1, &a, NULL);
+}
+
+int mr_signals_end(void)
+{
+	return atomic_load_explicit(&end_by, memory_order_relaxed);
+}
+
+bool mr_signals_save(void)
+{
+	return atomic_exchange_explicit(&save_wanted, 0, memory_order_relaxed);
+}
+
+bool mr_signals_pending(void)
+{
+	return mr_signals_end() || atomic_load_explicit(&save_wanted, memory_order_relaxed);
+}

@@ -1,0 +1,26 @@
+/*
+ * signals.h - what the user asks of a running training by signals.
+ *
+ *	SIGINT, SIGTERM, SIGHUP, SIGXCPU   finish the step, save, end with 128 + n; the second one ends at once
+ *	SIGUSR1                            save at the next step and go on
+ *
+ * Handlers only set flags; the training loop looks at them between steps. Threads of the engine have all signals blocked.
+ */
+#ifndef MR_CLI_SIGNALS_H
+#define MR_CLI_SIGNALS_H
+
+#include <stdbool.h>
+
+/** Install the handlers. */
+void mr_signals_catch(void);
+
+/** The signal that asked to end, or 0. */
+int mr_signals_end(void);
+
+/** Did SIGUSR1 come since the last call? */
+bool mr_signals_save(void);
+
+/** Has either been asked for (without forgetting it)? */
+bool mr_signals_pending(void);
+
+#endif

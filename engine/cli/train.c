@@ -1,0 +1,308 @@
+#include "cli/train.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/sample.h"
+#include "cli/saves.h"
+#include "cli/signals.h"
+#include "host/clock.h"
+#include "host/probe.h"
+#include "run/trajectory.h"
+
+/* --- while it runs --- */
+
+static uint64_t busy_ns(const mr_train *t)
+{
+	uint64_t sum = 0, f, b, u;
+	mr_run *run;
+
+	if (!t->s.executor.engine) {
+		mr_sequential_busy(t->s.executor.sequential, &f, &b, &u);
+		return f + b + u;
+	}
+	run = mr_engine_run_of(t->s.executor.engine);
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		sum += atomic_load_explicit(&run->worker[w].busy_ns, memory_order_relaxed);
+	return sum;
+}
+
+static uint64_t samples_per_step(const mr_train *t)
+{
+	return (uint64_t)t->s.samples * t->s.n_micro;
+}
+
+/* Samples (or tokens) a second over so many steps in so much time. */
+static double rate(const mr_train *t, uint64_t steps, uint64_t ns)
+{
+	int64_t tokens = mr_session_tokens_per_sample(&t->s);
+
+	return (double)(steps * samples_per_step(t)) * (double)(tokens ? tokens : 1) / ((double)ns / 1e9);
+}
+
+static mr_progress_state progress_state(mr_train *t, uint64_t now)
+{
+	mr_progress_state p = mr_progress_state_at(t->last.step, t->n_steps);
+	uint64_t steps = t->last.step - t->drawn_step, ns = now - t->drawn_ns, busy = busy_ns(t);
+
+	p.loss = t->last.loss;
+	p.lr = t->last.lr;
+	p.val_loss = t->val_loss;
+	p.peak_gflops = t->peak_gflops;
+	if (steps && ns) {
+		p.rate = rate(t, steps, ns);
+		p.gflops = t->flops * (double)(steps * samples_per_step(t)) / (double)ns;
+		p.bubble = 1 - (double)(busy - t->drawn_busy_ns) / ((double)ns * t->s.place.n_workers);
+		p.bubble = p.bubble < 0 ? 0 : p.bubble;
+		p.eta_seconds = (double)(t->n_steps - t->last.step) * ((double)ns / 1e9) / (double)steps;
+	}
+	return p;
+}
+
+static void draw(mr_train *t, bool force)
+{
+	uint64_t now = mr_clock_ns();
+	double s = (double)(now - t->start_ns) / 1e9;
+	mr_progress_state p;
+
+	if (t->last.step == 0 || (!force && !mr_progress_due(&t->progress, t->last.step, s)))
+		return;
+	p = progress_state(t, now);
+	if (force)
+		mr_progress_force(&t->progress, &p, s);
+	else
+		mr_progress_update(&t->progress, &p, s);
+	t->drawn_ns = now;
+	t->drawn_step = t->last.step;
+	t->drawn_busy_ns = busy_ns(t);
+}
+
+static void keep_error(mr_train *t, mr_status st)
+{
+	if (st == MR_OK || t->error != MR_OK)
+		return;
+	t->error = st;
+	snprintf(t->error_text, sizeof(t->error_text), "%s", mr_error_text());
+}
+
+static void log_step(mr_train *t, const mr_step_rec *rec)
+{
+	mr_metrics_row row = mr_metrics_row_at(rec->step);
+	uint64_t before = t->last.step ? t->last.time_ns : t->start_ns;
+	int64_t tokens = mr_session_tokens_per_sample(&t->s);
+
+	row.loss = rec->loss;
+	row.lr = rec->lr;
+	row.grad_norm = rec->norm;
+	row.samples = rec->step * samples_per_step(t);
+	row.tokens = row.samples * (uint64_t)tokens;
+	row.seconds = t->seconds_before + (double)(rec->time_ns - t->start_ns) / 1e9;
+	if (rec->time_ns > before)
+		row.rate = rate(t, 1, rec->time_ns - before);
+	keep_error(t, mr_metrics_log_put(t->metrics, &row));
+}
+
+static bool on_progress(void *arg, const mr_step_rec *rec)
+{
+	mr_train *t = arg;
+
+	if (rec) {
+		log_step(t, rec);
+		t->last = *rec;
+		if (t->trajectory && t->s.executor.sequential)
+			mr_trajectory_note(t->trajectory, t->s.executor.sequential, rec->step);
+	}
+	draw(t, false);
+	return !mr_signals_pending() && t->error == MR_OK;
+}
+
+/* --- what is due --- */
+
+static mr_status evaluate(mr_train *t)
+{
+	mr_metrics_row row = mr_metrics_row_at(t->step);
+
+	if (t->s.data->n_valid == 0)
+		return MR_OK;
+	MR_TRY(mr_executor_eval(&t->s.executor, &t->val_loss));
+	row.val_loss = t->val_loss;
+	row.seconds = t->seconds_before + (double)(mr_clock_ns() - t->start_ns) / 1e9;
+	MR_TRY(mr_metrics_log_put(t->metrics, &row));
+	draw(t, true);
+	return MR_OK;
+}
+
+static mr_status save(mr_train *t)
+{
+	bool best = isfinite(t->val_loss) && !(t->val_loss >= t->best);
+
+	MR_TRY(mr_metrics_log_flush(t->metrics, true));
+	if (best)
+		t->best = t->val_loss;
+	return mr_saves_put(&t->s, t->dir.checkpoints, t->step, best, t->best, NULL);
+}
+
+static uint64_t multiple_after(uint64_t step, uint64_t every)
+{
+	return every ? (step / every + 1) * every : UINT64_MAX;
+}
+
+/* The next step at which something is due. */
+static uint64_t next_stop(const mr_train *t)
+{
+	uint64_t next = t->n_steps, e = multiple_after(t->step, t->eval_every), s = multiple_after(t->step, t->save_every);
+
+	next = e < next ? e : next;
+	next = s < next ? s : next;
+	if (t->traced && t->trace_last > t->step && t->trace_last < next)
+		next = t->trace_last;
+	return next;
+}
+
+static mr_status do_due(mr_train *t)
+{
+	bool end = t->step == t->n_steps, leave = mr_signals_end() != 0, asked = mr_signals_save();
+
+	if (t->traced && t->step >= t->trace_last) {
+		t->traced = false;
+		MR_TRY(mr_train_write_trace(t));
+	}
+	if (end || (t->eval_every && t->step % t->eval_every == 0))
+		MR_TRY(evaluate(t));
+	if (end || leave || asked || (t->save_every && t->step % t->save_every == 0))
+		MR_TRY(save(t));
+	return MR_OK;
+}
+
+static mr_status course(mr_train *t)
+{
+	while (t->step < t->n_steps && !mr_signals_end()) {
+		uint64_t begin = mr_clock_ns();
+		mr_status st = mr_executor_run(&t->s.executor, next_stop(t), on_progress, t, &t->step);
+
+		t->train_ns += mr_clock_ns() - begin;
+		if (st != MR_OK) {
+			mr_progress_finish(&t->progress);
+			return st;
+		}
+		if (t->error != MR_OK)
+			return mr_fail(t->error, "%s", t->error_text);
+		MR_TRY(do_due(t));
+	}
+	draw(t, true);
+	mr_progress_finish(&t->progress);
+	return MR_OK;
+}
+
+/* --- beginning and end --- */
+
+static mr_status write_config(const mr_train *t)
+{
+	mr_strbuf text;
+	mr_status st;
+
+	mr_strbuf_init(&text);
+	st = mr_config_print(t->s.config, &text);
+	if (st == MR_OK)
+		st = mr_file_replace(t->dir.config, mr_strbuf_text(&text), strlen(mr_strbuf_text(&text)));
+	mr_strbuf_fini(&text);
+	return st;
+}
+
+static mr_status take_up(mr_train *t)
+{
+	mr_metrics_row *rows = NULL;
+	size_t n = 0;
+
+	MR_TRY(mr_saves_resume(&t->s, t->dir.checkpoints, &t->step, &t->best));
+	MR_TRY(mr_metrics_truncate(t->dir.metrics, t->step));
+	MR_TRY(mr_metrics_read(t->dir.metrics, &rows, &n));
+	if (n && isfinite(rows[n - 1].seconds))
+		t->seconds_before = rows[n - 1].seconds;
+	free(rows);
+	return MR_OK;
+}
+
+static mr_status prepare(mr_train *t, const mr_config *config, bool resume)
+{
+	const mr_values *train = mr_config_values(config, MR_CONFIG_TRAIN);
+	mr_progress_params pp;
+
+	t->n_steps = (uint64_t)mr_values_int(train, "steps");
+	t->eval_every = (uint64_t)mr_values_int(train, "eval_every");
+	t->save_every = (uint64_t)mr_values_int(mr_config_values(config, MR_CONFIG_CHECKPOINT), "every");
+	t->traced = t->s.plan && mr_config_trace_steps(config, &t->trace_first, &t->trace_last);
+	t->best = t->val_loss = NAN;
+	t->flops = mr_graph_flops_train(t->s.graph);
+	t->peak_gflops = mr_probe_peak_gflops(&t->isa) * t->s.place.n_cores_used;
+	if (resume)
+		MR_TRY(take_up(t));
+	MR_TRY(mr_saves_preflight(&t->s, t->dir.checkpoints));
+	MR_TRY(write_config(t));
+	MR_TRY(mr_metrics_log_open(t->dir.metrics, &t->metrics));
+	pp = mr_progress_defaults(stdout, mr_session_tokens_per_sample(&t->s) ? "tok/s" : "samples/s");
+	mr_progress_init(&t->progress, &pp);
+	t->drawn_step = t->step;
+	t->last = (mr_step_rec){0};
+	return MR_OK;
+}
+
+static mr_status run_all(mr_train *t, const mr_config *config, bool resume, const char *trajectory)
+{
+	mr_trajectory *tr = NULL;
+	mr_session_opts so = {0};
+	mr_status st;
+	uint64_t a, b;
+
+	MR_TRY(mr_session_open(config, &t->s));
+	MR_TRY(mr_rundir_open(mr_config_run_dir(config), resume, &t->dir));
+	so.trace = mr_config_trace_steps(config, &a, &b);
+	if (trajectory) {
+		uint64_t steps = (uint64_t)mr_values_int(mr_config_values(config, MR_CONFIG_TRAIN), "steps");
+
+		if (resume)
+			return mr_fail(MR_EUSAGE, "--trajectory records a run from its first step, so it does not go with --resume");
+		MR_TRY(mr_trajectory_create(t->s.graph, &t->s.partition, t->s.n_micro, steps, &tr));
+		so.observer = mr_trajectory_observer;
+		so.observer_arg = t->trajectory = tr;
+	}
+	st = mr_session_start(&t->s, &so);
+	if (st == MR_OK)
+		st = prepare(t, config, resume);
+	if (st == MR_OK) {
+		mr_train_print_start(t);
+		mr_signals_catch();
+		if (tr && t->s.executor.sequential)
+			mr_trajectory_note(tr, t->s.executor.sequential, 0);
+		t->start_ns = t->drawn_ns = mr_clock_ns();
+		st = course(t);
+	}
+	if (st == MR_OK && tr)
+		st = mr_trajectory_write(tr, trajectory);
+	mr_trajectory_destroy(tr);
+	MR_TRY(st);
+	mr_train_print_end(t);
+	return mr_sample_at_end(&t->s);
+}
+
+mr_status mr_train_run(const mr_config *config, bool resume, const char *trajectory, int *signal)
+{
+	mr_train *t = calloc(1, sizeof(*t));
+	mr_status st, closed;
+
+	if (!t)
+		return mr_fail(MR_ERESOURCE, "no memory");
+	t->dir.lock = -1;
+	st = run_all(t, config, resume, trajectory);
+	*signal = mr_signals_end();
+	if (st == MR_ESTALLED) /* a thread hangs: nothing can be taken down in order */
+		return st;
+	closed = mr_metrics_log_close(t->metrics);
+	mr_session_close(&t->s);
+	mr_rundir_close(&t->dir);
+	free(t);
+	return st == MR_OK ? closed : st;
+}

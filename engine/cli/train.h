@@ -1,0 +1,53 @@
+/*
+ * train.h - the course of a training: steps, evaluations, checkpoints, signals, and what is written meanwhile.
+ *
+ * The steering thread lets the executor run to the next thing that is due (an evaluation, a checkpoint, the end of a traced
+ * stretch, the last step) or to where a signal asks it to pause, does what is due, and goes on. None of that changes a number.
+ */
+#ifndef MR_CLI_TRAIN_H
+#define MR_CLI_TRAIN_H
+
+#include "cli/rundir.h"
+#include "cli/session.h"
+#include "report/metrics_log.h"
+#include "report/progress.h"
+#include "run/trajectory.h"
+
+typedef struct mr_train {
+	mr_session s;
+	mr_rundir dir;
+	mr_metrics_log *metrics;
+	mr_progress progress;
+	uint64_t step, n_steps;
+	uint64_t eval_every, save_every;
+	bool traced;                 /* the trace is still to be written */
+	uint64_t trace_first, trace_last;
+	double best;                 /* lowest validation loss; NAN: none yet */
+	double val_loss;             /* the last one; NAN */
+	double peak_gflops;          /* of the cores in use, measured with the instructions of `isa` */
+	const char *isa;
+	double flops;                /* of one sample's training step */
+	double seconds_before;       /* of earlier sessions of this run */
+	uint64_t start_ns, train_ns; /* this session: begin; time inside the executor */
+	mr_step_rec last;            /* newest step record; step 0: none yet */
+	/* window of the progress line */
+	uint64_t drawn_ns, drawn_step, drawn_busy_ns;
+	mr_trajectory *trajectory;   /* NULL: not wanted */
+	mr_status error;             /* first failure of a callback */
+	char error_text[512];
+} mr_train;
+
+/**
+ * Train as @config says, from the start or, with @resume, from the newest checkpoint. *@signal is the signal that ended it, or 0.
+ * @trajectory (may be NULL): write the weights of every version there as JSON (tiny models).
+ * Errors: any of the codes of base/status.h, with a sentence; everything saved so far stays.
+ */
+mr_status mr_train_run(const mr_config *config, bool resume, const char *trajectory, int *signal) MR_MUST_USE;
+
+/* --- train_report.c: what the user sees before and after --- */
+void mr_train_print_start(const mr_train *t);
+void mr_train_print_end(const mr_train *t);
+/** The trace of the run's workers between two steps as trace.json. */
+mr_status mr_train_write_trace(const mr_train *t) MR_MUST_USE;
+
+#endif

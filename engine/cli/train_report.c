@@ -1,0 +1,227 @@
+/* train_report.c - the tables before and after a training, and its trace. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/train.h"
+#include "host/clock.h"
+#include "report/chrome.h"
+#include "report/table.h"
+
+static void cores_text(const mr_place_worker *w, char *text, size_t size)
+{
+	int n = 0;
+
+	text[0] = 0;
+	for (uint32_t i = 0; i < w->n_threads && n < (int)size; i++) {
+		uint32_t end = i;
+
+		while (end + 1 < w->n_threads && w->cpu[end + 1] == w->cpu[end] + 1)
+			end++;
+		n += snprintf(text + n, size - (size_t)n, end > i ? "%s%u-%u" : "%s%u", i ? "," : "", w->cpu[i], w->cpu[end]);
+		i = end;
+	}
+}
+
+static void layers_text(const mr_session *s, uint16_t stage, char *text, size_t size)
+{
+	const mr_node *first = &s->graph->nodes[s->partition.first[stage]];
+	const mr_node *last = &s->graph->nodes[s->partition.first[stage + 1] - 1];
+
+	if (first == last)
+		snprintf(text, size, "%s", first->name);
+	else
+		snprintf(text, size, "%s .. %s", first->name, last->name);
+}
+
+static void print_stages(const mr_train *t)
+{
+	const mr_session *s = &t->s;
+	const mr_run *run = mr_engine_run_of(s->executor.engine);
+	mr_report_stage_row *rows = calloc(run->n_stages, sizeof(*rows));
+	char(*text)[2][120] = calloc(run->n_stages, sizeof(*text));
+
+	for (uint16_t i = 0; rows && text && i < run->n_stages; i++) {
+		uint16_t w = mr_plan_worker(s->plan, 0, i);
+		mr_run_memory m;
+
+		mr_run_memory_of_stage(run, i, &m);
+		layers_text(s, i, text[i][0], sizeof(text[i][0]));
+		cores_text(&s->place.worker[w], text[i][1], sizeof(text[i][1]));
+		rows[i] = (mr_report_stage_row){
+			.stage = i,
+			.worker = w,
+			.layers = text[i][0],
+			.n_layers = s->partition.first[i + 1] - s->partition.first[i],
+			.n_params = (uint64_t)mr_stage_size(run->stage[i])->n_elements,
+			.weight_bytes = m.weights,
+			.stash_bytes = m.stashes,
+			.gradient_bytes = m.grads,
+			.optimizer_bytes = m.optimizer,
+			.activation_bytes = m.activations,
+			.boundary_bytes = m.boundaries,
+			.scratch_bytes = m.scratch,
+			.cores = text[i][1],
+			.node = (int32_t)s->place.worker[w].node_os,
+		};
+	}
+	if (rows && text && mr_report_stages(rows, run->n_stages, stdout) != MR_OK)
+		fprintf(stderr, "millrace: %s\n", mr_error_text());
+	free(rows);
+	free(text);
+}
+
+static void print_system(const mr_train *t)
+{
+	const mr_session *s = &t->s;
+	double clip = mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip");
+
+	printf("system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step", mr_config_plugin(s->config, MR_CONFIG_SYSTEM),
+	       s->place.n_workers, s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es",
+	       (long long)s->samples, s->samples == 1 ? "" : "s");
+	if (s->plan)
+		printf("; plan %016" PRIx64 ", staleness at most %u", mr_plan_hash(s->plan), s->plan->contract.max_staleness);
+	putchar('\n');
+	if (clip > 0 && s->plan && !s->plan->contract.clip)
+		printf("clipping to norm %g per stage: this system never has one moment at which a global norm exists\n", clip);
+	else if (clip > 0)
+		printf("clipping to global norm %g\n", clip);
+}
+
+void mr_train_print_start(const mr_train *t)
+{
+	const mr_session *s = &t->s;
+	char params[32], text[400];
+
+	printf("model    %s, %s parameters, %u layers; %s, %s\n", mr_config_plugin(s->config, MR_CONFIG_MODEL),
+	       mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
+	       mr_dtype_name(s->kernels->dtype));
+	printf("data     %s\n", s->data->describe);
+	print_system(t);
+	printf("machine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));
+	if (*mr_place_print_notes(&s->place, text, sizeof(text)))
+		printf("         %s\n", text);
+	printf("         measured peak %.0f GFLOP/s (%s) on %u core%s\n", t->peak_gflops, t->isa, s->place.n_cores_used,
+	       s->place.n_cores_used == 1 ? "" : "s");
+	if (s->executor.engine)
+		print_stages(t);
+	printf("run      %s%s\n", t->dir.path, t->step ? ", resumed" : "");
+	if (t->step)
+		printf("         at step %llu\n", (unsigned long long)t->step);
+	fflush(stdout);
+}
+
+/* --- after --- */
+
+static void stages_of(const mr_run *run, uint16_t w, char *text, size_t size)
+{
+	int n = 0;
+
+	text[0] = 0;
+	for (uint16_t s = 0; s < run->n_stages && n < (int)size; s++)
+		if (mr_plan_worker(run->c.plan, 0, s) == w)
+			n += snprintf(text + n, size - (size_t)n, n ? ", %u" : "%u", s);
+}
+
+static void print_workers(const mr_train *t)
+{
+	const mr_run *run = mr_engine_run_of(t->s.executor.engine);
+	mr_report_worker_row *rows = calloc(run->n_workers, sizeof(*rows));
+	char(*text)[64] = calloc(run->n_workers, sizeof(*text));
+	mr_report_staleness_row *stale = calloc(run->n_stages, sizeof(*stale));
+
+	for (uint16_t w = 0; rows && text && w < run->n_workers; w++) {
+		const mr_worker_stats *st = &run->worker[w].stats;
+
+		stages_of(run, w, text[w], sizeof(text[w]));
+		rows[w] = (mr_report_worker_row){.worker = w, .stages = text[w], .elapsed_ns = t->train_ns};
+		for (int op = 0; op < MR_N_OPS; op++)
+			rows[w].busy_ns += st->busy_ns[op];
+		memcpy(rows[w].wait_ns, st->wait_ns, sizeof(rows[w].wait_ns));
+	}
+	for (uint16_t s = 0; stale && s < run->n_stages; s++)
+		stale[s] = (mr_report_staleness_row){s, run->block[s].staleness, MR_STALENESS_BINS};
+	if (rows && text && mr_report_workers(rows, run->n_workers, stdout) != MR_OK)
+		fprintf(stderr, "millrace: %s\n", mr_error_text());
+	if (stale && mr_report_staleness(stale, run->n_stages, stdout) != MR_OK)
+		fprintf(stderr, "millrace: %s\n", mr_error_text());
+	free(rows);
+	free(text);
+	free(stale);
+}
+
+void mr_train_print_end(const mr_train *t)
+{
+	char time[32];
+
+	printf("\n%s %llu of %llu steps in %s", t->step == t->n_steps ? "done:" : "stopped at", (unsigned long long)t->step,
+	       (unsigned long long)t->n_steps, mr_duration_text((double)t->train_ns / 1e9, time));
+	if (t->last.step)
+		printf(", loss %.4f", t->last.loss);
+	if (isfinite(t->val_loss))
+		printf(", validation loss %.4f", t->val_loss);
+	printf("\n\n");
+	if (t->s.executor.engine)
+		print_workers(t);
+	if (mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout) != MR_OK)
+		fprintf(stderr, "millrace: %s\n", mr_error_text());
+	printf("\nwritten to %s: config.cfg, metrics.jsonl, checkpoints/", t->dir.path);
+	printf(t->trace_last && !t->traced ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
+	fflush(stdout);
+}
+
+/* --- trace --- */
+
+static uint64_t step_of(const mr_run *run, const mr_trace_rec *r)
+{
+	bool compute = r->op <= MR_OP_W;
+
+	return compute ? r->micro / run->c.plan->contract.need + 1 : r->version;
+}
+
+static size_t pick(const mr_train *t, const mr_run *run, mr_trace_rec *to)
+{
+	size_t n = 0;
+
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		const mr_worker *wk = &run->worker[w];
+		uint64_t first = wk->n_trace > MR_TRACE_RING ? wk->n_trace - MR_TRACE_RING : 0;
+
+		for (uint64_t i = first; i < wk->n_trace; i++) {
+			const mr_trace_rec *r = &wk->trace[i % MR_TRACE_RING];
+			uint64_t step = step_of(run, r);
+
+			if (step < t->trace_first || step > t->trace_last)
+				continue;
+			if (to)
+				to[n] = *r;
+			n++;
+		}
+	}
+	return n;
+}
+
+mr_status mr_train_write_trace(const mr_train *t)
+{
+	const mr_run *run = mr_engine_run_of(t->s.executor.engine);
+	mr_chrome c = {.n_workers = run->n_workers, .title = mr_config_name(t->s.config)};
+	mr_trace_rec *recs = calloc(pick(t, run, NULL) + 1, sizeof(*recs));
+	FILE *f = fopen(t->dir.trace, "w");
+	mr_status st;
+
+	if (!recs || !f) {
+		free(recs);
+		if (f)
+			fclose(f);
+		return mr_fail(MR_EIO, "cannot write %s", t->dir.trace);
+	}
+	c.n_rec = pick(t, run, recs);
+	c.rec = recs;
+	st = mr_chrome_write(&c, f);
+	free(recs);
+	if (fclose(f) && st == MR_OK)
+		st = mr_fail(MR_EIO, "cannot write %s", t->dir.trace);
+	return st;
+}
