@@ -205,11 +205,11 @@ static mr_status insert_commits(mr_plan *p, bool update_inside)
 		for (int s = 0; st == MR_OK && s < MR_N_SECTIONS; s++)
 			if (p->contract.flush == MR_FLUSH_NONE || s == (int)used)
 				st = rebuild(to, p, w, (mr_section)s, update_inside);
-	if (st == MR_OK) {
-		mr_list *old = p->lists;
+	for (size_t i = 0; st == MR_OK && i < (size_t)p->n_workers * MR_N_SECTIONS; i++) {
+		mr_list old = p->lists[i];
 
-		p->lists = to->lists;
-		to->lists = old;
+		p->lists[i] = to->lists[i];
+		to->lists[i] = old;
 	}
 	mr_plan_destroy(to);
 	return st;

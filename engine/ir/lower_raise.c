@@ -24,7 +24,7 @@
 #define RUN_BODIES 8u
 #define ADVANCE 4u
 #define RUN_LONGEST 256u
-#define RUN_NODES (1u << 22)
+#define RUN_NODES (1u << 21)
 
 /*
  * Cost ratios f : i : w for which buffers must not be what slows a plan. Equal costs alone leave plans with a split backward

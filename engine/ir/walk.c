@@ -10,7 +10,7 @@
 
 /* A period is looked for in this many iterations at first, and in at most that many instructions. */
 #define PERIOD_BODIES 12u
-#define PERIOD_NODES (1u << 22)
+#define PERIOD_NODES (1u << 21)
 
 /* Periods that repeat only every 2, 3, ... iterations are recognised up to this. */
 #define MAX_CYCLE 8u

@@ -1,0 +1,379 @@
+/* The lowering: where commits stand, which versions are read, how much storage there is, and what is refused. */
+#include "ir/lower.h"
+
+#include <string.h>
+
+#include "check.h"
+#include "ir/check.h"
+#include "ir/deps.h"
+#include "ir/text.h"
+#include "ir/walk.h"
+#include "small_plans.h"
+
+static void lower(mr_plan *p)
+{
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	MR_CHECK_OK(mr_plan_check(p));
+}
+
+/* Ops of one list as text: "F0 B0 U0", with "!" for MR_INSTR_UPDATE and "'" for MR_INSTR_FIRST_SUM; U, N, AR with stage. */
+static void expect_list(const mr_plan *p, uint16_t w, mr_section section, const char *want)
+{
+	const mr_list *l = mr_plan_list(p, w, section);
+	char got[1024] = "";
+	size_t len = 0;
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		const mr_instr *in = &l->at[i];
+
+		len += (size_t)snprintf(got + len, sizeof(got) - len, "%s%s%u%s%s", len ? " " : "", mr_op_name((mr_op)in->op),
+					in->op >= MR_OP_N ? in->stage : in->micro, in->flags & MR_INSTR_FIRST_SUM ? "'" : "",
+					in->flags & MR_INSTR_UPDATE ? "!" : "");
+	}
+	if (strcmp(got, want))
+		fprintf(stderr, "\nw%u is \"%s\"\n  not  \"%s\"\n", w, got, want);
+	CU_ASSERT_STRING_EQUAL(got, want);
+}
+
+static void expect_table(const uint16_t *got, uint16_t a, uint16_t b, uint16_t c)
+{
+	CU_ASSERT_EQUAL(got[0], a);
+	CU_ASSERT_EQUAL(got[1], b);
+	CU_ASSERT_EQUAL(got[2], c);
+}
+
+static void commits_stand_behind_the_last_gradient(void)
+{
+	mr_plan *p = small_1f1b(2, 3);
+
+	lower(p);
+	expect_list(p, 0, MR_BODY, "F0 F1 B0' F2 B1 B2 U0");
+	expect_list(p, 1, MR_BODY, "F0 B0' F1 B1 F2 B2 U1");
+	CU_ASSERT_EQUAL(mr_plan_list(p, 0, MR_BODY)->at[6].target, 1);
+	CU_ASSERT_EQUAL(mr_plan_list(p, 0, MR_BODY)->at[6].micro, 2);
+	mr_plan_destroy(p);
+
+	p = small_1f1b(2, 2);
+	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = true}));
+	MR_CHECK_OK(mr_plan_check(p));
+	expect_list(p, 0, MR_BODY, "F0 F1 B0' B1!");
+	CU_ASSERT_EQUAL(mr_plan_list(p, 0, MR_BODY)->at[3].target, 1);
+	mr_plan_destroy(p);
+}
+
+static void norms_come_before_all_updates(void)
+{
+	mr_plan *p = small_golden("interleaved1f1b_D2_T4_v2"); /* two stages a worker */
+
+	p->contract.clip = true;
+	lower(p);
+	expect_list(p, 1, MR_BODY, "F0 F1 F0 B0' F1 B1 F2 B0' F3 B1 F2 B2 F3 B3 N3 B2 B3 N1 U3 U1");
+	mr_plan_destroy(p);
+
+	p = small_1f1b(2, 2);
+	p->contract.clip = true; /* inside B there is no norm yet */
+	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = true}));
+	expect_list(p, 0, MR_BODY, "F0 F1 B0' B1 N0 U0");
+	mr_plan_destroy(p);
+}
+
+static void reductions_come_before_norms(void)
+{
+	mr_plan *p = small_golden("chimera_D4_T4"); /* two pipes */
+
+	p->contract.clip = true;
+	lower(p);
+	/* Worker 1 hosts stage 1 of pipe 0 and stage 2 of pipe 1; it owns stage 1. */
+	CU_ASSERT_EQUAL(mr_stage_owner(p, 1), 1);
+	{
+		const mr_list *l = mr_plan_list(p, 1, MR_BODY);
+		const uint8_t tail[] = {MR_OP_AR, MR_OP_N, MR_OP_U};
+
+		CU_ASSERT_EQUAL_FATAL(l->n, 8 + 3);
+		for (int k = 0; k < 3; k++) {
+			CU_ASSERT_EQUAL(l->at[8 + k].op, tail[k]);
+			CU_ASSERT_EQUAL(l->at[8 + k].stage, 1);
+			CU_ASSERT_EQUAL(l->at[8 + k].pipe, 0);
+		}
+	}
+	mr_plan_destroy(p);
+
+	p = small_1f1b(3, 2);
+	p->contract.tied = true;
+	lower(p);
+	expect_list(p, 0, MR_BODY, "F0 F1 B0' B1 AR0 U0");
+	expect_list(p, 1, MR_BODY, "F0 F1 B0' B1 U1");
+	expect_list(p, 2, MR_BODY, "F0 B0' F1 B1 U2");
+	mr_plan_destroy(p);
+}
+
+/* asynchronous.md 0: F(m) and B(m) at stage k read max(0, m - (D-1-k)), B(m) commits m + 1; D - k versions. */
+static void pipedream_versions(void)
+{
+	for (uint16_t d = 1; d <= 6; d++) {
+		mr_plan *p = small_pipedream(d, false, false);
+
+		lower(p);
+		for (uint16_t k = 0; k < d; k++) {
+			const mr_list *body = mr_plan_list(p, k, MR_BODY);
+			int32_t ahead = d - 1 - k;
+
+			CU_ASSERT_EQUAL(p->n_versions[k], d - k);
+			CU_ASSERT_EQUAL(p->n_slots[k], d - k);
+			CU_ASSERT_EQUAL_FATAL(body->n, 3);
+			CU_ASSERT_EQUAL(body->at[0].read, 0); /* micro-batch n + ahead reads version n */
+			CU_ASSERT_EQUAL(body->at[1].read, -ahead);
+			CU_ASSERT_EQUAL(body->at[2].target, 1);
+			CU_ASSERT_EQUAL(mr_instr_read(p, &body->at[1], 1), d - k > 1 ? 0 : 1);
+		}
+		CU_ASSERT_EQUAL(p->storage, d > 1 ? MR_MODULO : MR_STORED);
+		mr_plan_destroy(p);
+	}
+}
+
+/* All stages read what stage 0 read; D versions everywhere. */
+static void vertical_sync_versions(void)
+{
+	mr_plan *p = small_pipedream(3, true, true);
+
+	lower(p);
+	expect_table(p->n_versions, 3, 3, 3);
+	for (uint16_t k = 0; k < 3; k++) {
+		const mr_list *body = mr_plan_list(p, k, MR_BODY), *drain = mr_plan_list(p, k, MR_EPILOGUE);
+
+		for (uint32_t i = 0; i < body->n; i++)
+			if (body->at[i].op == MR_OP_F || body->at[i].op == MR_OP_B)
+				CU_ASSERT_EQUAL(body->at[i].read, (int32_t)body->at[i].micro - 2);
+		for (uint32_t i = 0; i < drain->n; i++)
+			if (drain->at[i].op == MR_OP_B)
+				CU_ASSERT_EQUAL(drain->at[i].read, (int32_t)drain->at[i].micro - 2);
+	}
+	mr_plan_destroy(p);
+}
+
+static void slots_are_the_peak(void)
+{
+	mr_plan *p = small_1f1b(3, 5);
+
+	lower(p);
+	expect_table(p->n_slots, 3, 2, 1);
+	expect_table(p->n_fwd, 0, 3, 2); /* slots + 1 */
+	expect_table(p->n_bwd, 0, 2, 2); /* one in flight + 1 */
+	mr_plan_destroy(p);
+
+	p = small_1f1b(3, 1); /* fewer micro-batches than stages: no number above what passes */
+	lower(p);
+	expect_table(p->n_slots, 1, 1, 1);
+	expect_table(p->n_fwd, 0, 1, 1);
+	mr_plan_destroy(p);
+
+	p = small_gpipe(3, 4, true);
+	lower(p);
+	expect_table(p->n_slots, 4, 4, 4);
+	mr_plan_destroy(p);
+
+	p = small_forward(3, 4);
+	lower(p);
+	expect_table(p->n_slots, 1, 1, 1);
+	expect_table(p->n_fwd, 0, 2, 2);
+	expect_table(p->n_bwd, 0, 0, 0);
+	mr_plan_destroy(p);
+}
+
+/* Whatever the buffers cost: not a plan is slower than with unlimited ones, at the ratios promised and at tables given. */
+static void buffers_never_slow_a_plan(void)
+{
+	static const double ratio[][3] = {{1, 1, 1}, {2, 1, 1}, {2, 2, 1}, {2, 3, 1}, {2, 1, 2}};
+	const char *name;
+	mr_plan *p;
+
+	for (int k = 0; (p = small_plan(k, &name)); k++) {
+		mr_stage_cost uneven[16], shares[16];
+		mr_cost cost = {p->n_stages, uneven};
+
+		for (uint16_t s = 0; s < p->n_stages; s++)
+			uneven[s] = (mr_stage_cost){1 + 0.37 * (s * 7 % 5), 1.1 + 0.21 * (s * 3 % 4), 0.6 + 0.5 * (s % 3), 0.1, 0.3};
+		MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.costs = &cost, .n_costs = 1}));
+		MR_CHECK_OK(mr_plan_check(p));
+		for (int c = 0; c < 6; c++) {
+			mr_walk *a, *b;
+
+			if (c < 5)
+				mr_cost_share(p, ratio[c][0], ratio[c][1], ratio[c][2], shares, &cost);
+			else
+				cost.stage = uneven;
+			MR_CHECK_OK(mr_plan_walk(p, &cost, 1, NULL, &a));
+			MR_CHECK_OK(mr_plan_walk(p, &cost, 1, &(mr_walk_opts){.unlimited = true}, &b));
+			if (a->makespan > b->makespan * (1 + 1e-9) || a->period > b->period * (1 + 1e-9)) {
+				fprintf(stderr, "\n%s, costs %d: makespan %g against %g, period %g against %g\n", name, c, a->makespan,
+					b->makespan, a->period, b->period);
+				CU_FAIL("buffers slow the plan down");
+			}
+			mr_walk_destroy(a);
+			mr_walk_destroy(b);
+		}
+		mr_plan_destroy(p);
+	}
+}
+
+static void refuse(mr_plan *p, mr_status code, const char *part)
+{
+	MR_CHECK_FAIL(mr_plan_lower(p, NULL), code, part);
+	mr_plan_destroy(p);
+}
+
+static mr_plan *with_contract(mr_plan *p, bool clip, bool tied, mr_flush flush)
+{
+	p->contract.clip = clip;
+	p->contract.tied = tied;
+	p->contract.flush = flush;
+	return p;
+}
+
+static void contracts_that_cannot_be_kept(void)
+{
+	mr_plan *p;
+
+	refuse(with_contract(small_1f1b(2, 2), true, false, MR_FLUSH_LOCAL), MR_ECONFIG, "clipping by the global norm");
+	refuse(with_contract(small_pipedream(2, false, false), true, false, MR_FLUSH_NONE), MR_ECONFIG, "clip per stage");
+	refuse(with_contract(small_pipedream(2, false, false), false, true, MR_FLUSH_NONE), MR_ECONFIG, "tied weights need");
+	refuse(with_contract(small_1f1b(2, 2), false, false, MR_FLUSH_VALIDATED), MR_ECONFIG, "VALIDATED");
+	refuse(with_contract(small_golden("chimera_D4_T4"), false, false, MR_FLUSH_NONE), MR_ECONFIG, "2 pipes without a flush");
+	p = small_1f1b(2, 3);
+	p->contract.need = 2;
+	refuse(p, MR_ECONFIG, "1 commits of 2 micro-batches each do not make the 3");
+	p = small_1f1b(2, 2);
+	p->worker_of[1] = MR_WORKER_ANY;
+	refuse(p, MR_ECONFIG, "stage 1 of pipe 0 has no worker");
+	p = small_1f1b(2, 2);
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	refuse(p, MR_EINVAL, "lowered already");
+	p = small_1f1b(2, 2);
+	mr_plan_list(p, 0, MR_BODY)->at[1].op = MR_OP_U;
+	refuse(p, MR_EINVAL, "not U");
+}
+
+static void lists_that_cannot_be_lowered(void)
+{
+	mr_plan *p = small_gpipe(2, 2, false);
+	mr_list *l = mr_plan_list(p, 0, MR_BODY);
+
+	l->at[1].op = MR_OP_B; /* F0 B0 F1 B1 against F0 F1 B0 B1 */
+	l->at[1].micro = 0;
+	l->at[2].op = MR_OP_F;
+	l->at[2].micro = 1;
+	refuse(p, MR_ECONFIG, "deadlock, each waits for the next: w0 B m0 s0 p0 -> w1 B m0 s1 p0 -> w1 F m1 s1 p0 -> "
+			       "w0 F m1 s0 p0 -> w0 B m0 s0 p0");
+
+	p = small_1f1b(2, 2);
+	mr_plan_list(p, 1, MR_BODY)->n--;
+	refuse(p, MR_ECONFIG, "the gradient of m1 of stage 1, which nobody makes");
+
+	p = small_gpipe(1, 4, false); /* F0 F1 F2 F3 B0 B2 B1 B3 with two micro-batches a commit */
+	p->contract = (mr_contract){.need = 2, .flush = MR_FLUSH_NONE, .read_f = MR_READ_LATEST, .same_version_b = true};
+	p->commits = 2;
+	mr_plan_list(p, 0, MR_BODY)->at[5].micro = 2;
+	mr_plan_list(p, 0, MR_BODY)->at[6].micro = 1;
+	refuse(p, MR_ECONFIG, "w0 B m2 s0 p0: belongs to commit 2, but the gradients of commit 1 are not complete");
+
+	p = small_1f1b(2, 2);
+	mr_plan_list(p, 1, MR_BODY)->at[1].stage = 0;
+	refuse(p, MR_ECONFIG, "w1 B m0 s0 p0: stage 0 of pipe 0 lives on worker 0");
+
+	p = small_1f1b(2, 2);
+	mr_plan_list(p, 1, MR_BODY)->at[0].span = 2;
+	refuse(p, MR_ECONFIG, "span 2");
+}
+
+/* A pipe without micro-batches: its worker still commits what it owns. */
+static void empty_pipe(void)
+{
+	mr_plan *p;
+
+	MR_CHECK_OK(mr_plan_create(2, 2, 2, &p));
+	p->n_micro = 1;
+	p->commits = 1;
+	p->contract = (mr_contract){.need = 1, .flush = MR_FLUSH_BARRIER, .same_version_b = true};
+	for (uint16_t s = 0; s < 2; s++) {
+		p->worker_of[s] = s;
+		p->worker_of[2 + s] = (uint16_t)(1 - s);
+	}
+	for (uint16_t s = 0; s < 2; s++)
+		for (int op = 0; op < 2; op++)
+			MR_CHECK_OK(mr_plan_append(p, (uint16_t)(1 - s), MR_BODY,
+						   (mr_instr){.op = op ? MR_OP_B : MR_OP_F, .span = 1, .stage = s, .pipe = 1}));
+	lower(p);
+	expect_list(p, 0, MR_BODY, "F0 B0' AR0 U0");
+	mr_plan_destroy(p);
+}
+
+static uint64_t hash_with(mr_plan *p, void *field, size_t bytes)
+{
+	uint8_t *at = field;
+	uint64_t h;
+
+	at[bytes - 1] ^= 1;
+	h = mr_plan_hash(p);
+	at[bytes - 1] ^= 1;
+	return h;
+}
+
+static void hash_covers_what_is_obeyed(void)
+{
+	mr_plan *p = small_1f1b(2, 2);
+	mr_instr *in;
+	uint64_t h;
+
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	h = mr_plan_hash(p);
+	in = &mr_plan_list(p, 0, MR_BODY)->at[2];
+#define CHANGES(field) CU_ASSERT_NOT_EQUAL(hash_with(p, &(field), sizeof(field)), h)
+	CHANGES(in->op);
+	CHANGES(in->flags);
+	CHANGES(in->pipe);
+	CHANGES(in->span);
+	CHANGES(in->stage);
+	CHANGES(in->slot);
+	CHANGES(in->micro);
+	CHANGES(in->read);
+	CHANGES(in->target);
+	CHANGES(in->in);
+	CHANGES(in->out);
+	CHANGES(p->n_micro);
+	CHANGES(p->commits);
+	CHANGES(p->contract.need);
+	CHANGES(p->contract.flush);
+	CHANGES(p->contract.clip);
+	CHANGES(p->contract.tied);
+	CHANGES(p->contract.same_version_b);
+	CHANGES(p->storage);
+	CHANGES(p->worker_of[1]);
+	CHANGES(p->n_slots[1]);
+	CHANGES(p->n_fwd[1]);
+	CHANGES(p->n_bwd[1]);
+	CHANGES(p->n_versions[1]);
+#undef CHANGES
+	p->system[0] = 'x';
+	CU_ASSERT_EQUAL(mr_plan_hash(p), h);
+	mr_plan_list(p, 1, MR_BODY)->n--;
+	CU_ASSERT_NOT_EQUAL(mr_plan_hash(p), h);
+	mr_plan_list(p, 1, MR_BODY)->n++;
+	mr_plan_destroy(p);
+}
+
+void mr_suite_lower(void);
+void mr_suite_lower(void)
+{
+	MR_SUITE("lower");
+	MR_TEST(commits_stand_behind_the_last_gradient);
+	MR_TEST(norms_come_before_all_updates);
+	MR_TEST(reductions_come_before_norms);
+	MR_TEST(pipedream_versions);
+	MR_TEST(vertical_sync_versions);
+	MR_TEST(slots_are_the_peak);
+	MR_TEST(buffers_never_slow_a_plan);
+	MR_TEST(contracts_that_cannot_be_kept);
+	MR_TEST(lists_that_cannot_be_lowered);
+	MR_TEST(empty_pipe);
+	MR_TEST(hash_covers_what_is_obeyed);
+}
