@@ -145,7 +145,6 @@ static void book(mr_worker *w, mr_wait_cause cause, uint64_t ns)
 	uint64_t sum = w->wait_ns[cause] + ns;
 
 	w->wait_ns[cause] = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
-	w->stats.wait_ns[cause] += ns;
 }
 
 mr_status mr_exec_wait(mr_worker *w, const mr_task *t)
@@ -436,18 +435,27 @@ static void trace(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end)
 	memcpy(r->wait_ns, w->wait_ns, sizeof(r->wait_ns));
 }
 
+/* Training only: evaluation happens in pauses, which no figure of the run counts. */
+static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end)
+{
+	w->stats.busy_ns[t->in->op] += end - begin;
+	w->stats.count[t->in->op]++;
+	for (int c = 0; c < MR_N_WAITS; c++)
+		w->stats.wait_ns[c] += w->wait_ns[c];
+	if (w->trace)
+		trace(w, t, begin, end);
+}
+
 mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 {
 	uint64_t begin = mr_clock_ns(), end;
 
 	MR_TRY(compute(w, t));
 	end = mr_clock_ns();
-	w->stats.busy_ns[t->in->op] += end - begin;
-	w->stats.count[t->in->op]++;
 	atomic_store_explicit(&w->busy_ns, atomic_load_explicit(&w->busy_ns, memory_order_relaxed) + end - begin,
 			      memory_order_relaxed);
-	if (w->trace && t->lane->train)
-		trace(w, t, begin, end);
+	if (t->lane->train)
+		keep_stats(w, t, begin, end);
 	memset(w->wait_ns, 0, sizeof(w->wait_ns));
 	w->got = 0;
 	atomic_store_explicit(&w->beat, ++w->n_done, memory_order_relaxed);
