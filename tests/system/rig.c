@@ -1,0 +1,334 @@
+#include "rig.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "check.h"
+
+static const char base_config[] =
+	"backend = \"reference\";\n"
+	"dtype = \"f64\";\n"
+	"model = { name = \"mlp\"; width = 16; depth = 4; };\n"
+	"data = { name = \"synthetic\"; features = 10; classes = 3; samples = 50; };\n"
+	"optimizer = { name = \"adamw\"; };\n"
+	"system = { name = \"gpipe\"; };\n"
+	"train = { steps = 1000; batch = 8; microbatches = 4; lr = 0.02; };\n"
+	"machine = { workers = 2; threads = 1; watchdog = 60.0; };\n";
+
+static const char text[] = "a pipeline moves a line of work; the line holds no more than a stage can hold, and each stage "
+			   "waits for the one before it. weights of many versions live at once, but none is read twice "
+			   "at two ages by one micro-batch, unless the system says so.\n";
+
+static void write_file(const rig *r, const char *name, const char *what)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", r->dir, name);
+	f = fopen(path, "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs(what, f);
+	CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
+}
+
+void rig_init(rig *r)
+{
+	*r = (rig){0};
+	snprintf(r->dir, sizeof(r->dir), "/tmp/mr-system-XXXXXX");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(r->dir));
+	write_file(r, "test.cfg", base_config);
+}
+
+void rig_set(rig *r, const char *fmt, ...)
+{
+	char line[4096];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	CU_ASSERT_FATAL(r->n_sets < RIG_SETS);
+	r->set[r->n_sets++] = strdup(line);
+}
+
+void rig_sets(rig *r, const char *sets)
+{
+	char *copy = strdup(sets), *rest = NULL;
+
+	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+		rig_set(r, "%s", word);
+	free(copy);
+}
+
+void rig_gpt(rig *r)
+{
+	write_file(r, "text.txt", text);
+	rig_set(r, "model.name=gpt");
+	rig_set(r, "model.layers=4");
+	rig_set(r, "model.width=16");
+	rig_set(r, "model.heads=2");
+	rig_set(r, "model.context=8");
+	rig_set(r, "data.name=text");
+	rig_set(r, "data.path=%s/text.txt", r->dir);
+}
+
+mr_status rig_try_open(rig *r)
+{
+	char path[128];
+	mr_strbuf mistakes;
+	mr_status st;
+
+	snprintf(path, sizeof(path), "%s/test.cfg", r->dir);
+	mr_strbuf_init(&mistakes);
+	st = mr_config_load(path, (const char *const *)r->set, r->n_sets, &mistakes, &r->config);
+	if (st != MR_OK) {
+		char *lines = mr_strbuf_take(&mistakes);
+
+		fprintf(stderr, "\n%s\n", lines ? lines : "");
+		free(lines);
+		return st;
+	}
+	mr_strbuf_fini(&mistakes);
+	return mr_session_open(r->config, &r->s);
+}
+
+void rig_open(rig *r)
+{
+	MR_CHECK_OK(rig_try_open(r));
+}
+
+void rig_fini(rig *r)
+{
+	char path[128];
+
+	mr_session_close(&r->s);
+	mr_config_destroy(r->config);
+	for (size_t i = 0; i < r->n_sets; i++)
+		free(r->set[i]);
+	snprintf(path, sizeof(path), "%s/test.cfg", r->dir);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/text.txt", r->dir);
+	unlink(path);
+	rmdir(r->dir);
+	*r = (rig){0};
+}
+
+char *rig_golden(const char *name, char *path, size_t size)
+{
+	const char *dir = getenv("MR_GOLDEN");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
+	snprintf(path, size, "%s/%s", dir, name);
+	return path;
+}
+
+/* --- running --- */
+
+bool rig_progress(void *arg, const mr_step_rec *rec)
+{
+	rig_result *out = arg;
+
+	if (!rec || !out)
+		return true;
+	if (out->n_steps == out->room) {
+		out->room = out->room ? 2 * out->room : 64;
+		out->step = realloc(out->step, out->room * sizeof(*out->step));
+		CU_ASSERT_PTR_NOT_NULL_FATAL(out->step);
+	}
+	out->step[out->n_steps++] = (rig_step){rec->step, rec->loss, rec->lr, isnan(rec->norm) ? -1 : rec->norm};
+	return true;
+}
+
+void rig_start(rig *r)
+{
+	MR_CHECK_OK(mr_session_start(&r->s, NULL));
+}
+
+void rig_run(rig *r, uint64_t until, rig_result *out)
+{
+	uint64_t reached;
+
+	MR_CHECK_OK(mr_executor_run(&r->s.executor, until, rig_progress, out, &reached));
+	CU_ASSERT_EQUAL_FATAL(reached, until);
+}
+
+static void copy_list(mr_state_list *to, const mr_state_list *from)
+{
+	*to = (mr_state_list){.at = calloc(from->n + 1, sizeof(*to->at)), .n = from->n, .room = from->n};
+	CU_ASSERT_PTR_NOT_NULL_FATAL(to->at);
+	for (size_t i = 0; i < from->n; i++) {
+		to->at[i] = from->at[i];
+		to->at[i].name = strdup(from->at[i].name);
+		to->at[i].data = malloc(from->at[i].bytes + 1);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(to->at[i].data);
+		memcpy(to->at[i].data, from->at[i].data, from->at[i].bytes);
+	}
+}
+
+static void fini_list(mr_state_list *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		free((char *)l->at[i].name);
+		free(l->at[i].data);
+	}
+	free(l->at);
+	*l = (mr_state_list){0};
+}
+
+static void copy_state(const mr_state *st, rig_result *out)
+{
+	fini_list(&out->model);
+	fini_list(&out->optimizer);
+	fini_list(&out->inflight);
+	copy_list(&out->model, &st->model);
+	copy_list(&out->optimizer, &st->optimizer);
+	copy_list(&out->inflight, &st->inflight);
+}
+
+void rig_collect(rig *r, bool eval, rig_result *out)
+{
+	mr_state st;
+
+	out->eval = NAN;
+	if (eval)
+		MR_CHECK_OK(mr_executor_eval(&r->s.executor, &out->eval));
+	MR_CHECK_OK(mr_executor_state(&r->s.executor, &st));
+	copy_state(&st, out);
+	mr_state_fini(&st);
+}
+
+void rig_collect_run(const mr_run *run, rig_result *out)
+{
+	mr_state st;
+
+	out->eval = NAN;
+	MR_CHECK_OK(mr_state_of_run(run, &st));
+	copy_state(&st, out);
+	mr_state_fini(&st);
+}
+
+void rig_losses_of_run(const mr_run *run, rig_result *out)
+{
+	uint64_t n = atomic_load_explicit(&run->n_steps, memory_order_acquire);
+
+	CU_ASSERT_FATAL(n <= MR_STEP_RING);
+	out->n_steps = 0;
+	for (uint64_t i = 0; i < n; i++)
+		rig_progress(out, &run->step[i]);
+}
+
+void rig_train(rig *r, uint64_t steps, bool eval, rig_result *out)
+{
+	rig_start(r);
+	rig_run(r, steps, out);
+	rig_collect(r, eval, out);
+}
+
+void rig_replay(rig *r, uint64_t steps, mr_replay_order order, uint64_t seed, rig_result *out)
+{
+	mr_run_config c = mr_session_run_config(&r->s, NULL);
+	mr_replay *replay;
+
+	MR_CHECK_OK(mr_replay_create(&c, &replay));
+	MR_CHECK_OK(mr_replay_run(replay, steps, order, seed));
+	rig_losses_of_run(mr_replay_run_of(replay), out);
+	rig_collect_run(mr_replay_run_of(replay), out);
+	mr_replay_destroy(replay);
+}
+
+void rig_result_fini(rig_result *out)
+{
+	fini_list(&out->model);
+	fini_list(&out->optimizer);
+	fini_list(&out->inflight);
+	free(out->step);
+	*out = (rig_result){0};
+}
+
+/* --- comparing --- */
+
+static bool equal_lists(const mr_state_list *a, const mr_state_list *b, const char *what)
+{
+	if (a->n != b->n) {
+		fprintf(stderr, "\n%s: %zu tensors against %zu\n", what, a->n, b->n);
+		return false;
+	}
+	for (size_t i = 0; i < a->n; i++) {
+		const mr_saved_tensor *x = &a->at[i], *y = &b->at[i];
+
+		if (strcmp(x->name, y->name) || x->bytes != y->bytes) {
+			fprintf(stderr, "\n%s: tensor %zu is %s (%llu bytes) against %s (%llu)\n", what, i, x->name,
+				(unsigned long long)x->bytes, y->name, (unsigned long long)y->bytes);
+			return false;
+		}
+		if (memcmp(x->data, y->data, x->bytes)) {
+			fprintf(stderr, "\n%s: %s differs\n", what, x->name);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool rig_equal(const rig_result *a, const rig_result *b, bool inflight, const char *what)
+{
+	bool evals = isnan(a->eval) || isnan(b->eval) || a->eval == b->eval;
+
+	if (a->model.n == 0 || a->n_steps != b->n_steps) {
+		fprintf(stderr, "\n%s: %zu tensors, %llu steps against %llu\n", what, a->model.n,
+			(unsigned long long)a->n_steps, (unsigned long long)b->n_steps);
+		return false;
+	}
+	for (uint64_t i = 0; i < a->n_steps; i++)
+		if (memcmp(&a->step[i], &b->step[i], sizeof(rig_step))) {
+			fprintf(stderr, "\n%s: step %llu (loss %.17g, norm %.17g) against %llu (%.17g, %.17g)\n", what,
+				(unsigned long long)a->step[i].step, a->step[i].loss, a->step[i].norm,
+				(unsigned long long)b->step[i].step, b->step[i].loss, b->step[i].norm);
+			return false;
+		}
+	if (!evals)
+		fprintf(stderr, "\n%s: evaluation %.17g against %.17g\n", what, a->eval, b->eval);
+	return evals && equal_lists(&a->model, &b->model, what) && equal_lists(&a->optimizer, &b->optimizer, what) &&
+	       (!inflight || equal_lists(&a->inflight, &b->inflight, what));
+}
+
+static bool fill_list(mr_state_list *to, const mr_state_list *from)
+{
+	if (to->n != from->n) {
+		fprintf(stderr, "\nrestoring %zu tensors into %zu\n", from->n, to->n);
+		return false;
+	}
+	for (size_t i = 0; i < to->n; i++) {
+		const mr_saved_tensor *src = NULL;
+
+		for (size_t j = 0; j < from->n && !src; j++)
+			if (!strcmp(from->at[j].name, to->at[i].name))
+				src = &from->at[j];
+		if (!src || src->bytes != to->at[i].bytes) {
+			fprintf(stderr, "\nnothing was saved that fits %s\n", to->at[i].name);
+			return false;
+		}
+		memcpy(to->at[i].data, src->data, src->bytes);
+	}
+	return true;
+}
+
+bool rig_fill(mr_state *to, const rig_result *from)
+{
+	return fill_list(&to->model, &from->model) && fill_list(&to->optimizer, &from->optimizer) &&
+	       fill_list(&to->inflight, &from->inflight);
+}
+
+bool rig_delays(uint32_t max_us, uint64_t seed)
+{
+#ifdef MR_FAULTS
+	mr_fault_set_delay(max_us, max_us ? 5 : 0, seed);
+	return true;
+#else
+	(void)max_us;
+	(void)seed;
+	return false;
+#endif
+}

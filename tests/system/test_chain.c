@@ -1,0 +1,370 @@
+/*
+ * test_chain.c - the scalar chain against recorded trajectories (tests/golden/async): every version of every weight, every
+ * version read, every loss, by the engine, by the replay and by sequential training.
+ */
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "check.h"
+#include "rig.h"
+#include "run/trajectory.h"
+
+#define TOLERANCE 1e-12 /* relative; both sides are f64 and differ by how products are grouped */
+
+typedef struct golden {
+	mr_json *root;
+	const mr_json *in;
+} golden;
+
+static void load(golden *g)
+{
+	char path[4096];
+
+	MR_CHECK_OK(mr_json_read_file(rig_golden("async/chain.json", path, sizeof(path)), 1 << 22, &g->root));
+	g->in = mr_json_get(mr_json_get(mr_json_get(g->root, "sets"), "open"), "inputs");
+	CU_ASSERT_FATAL(mr_json_is_object(g->in));
+}
+
+static const mr_json *system_of(const golden *g, const char *name)
+{
+	const mr_json *j = mr_json_get(mr_json_get(mr_json_get(mr_json_get(g->root, "sets"), "open"), "systems"), name);
+
+	CU_ASSERT_FATAL(mr_json_is_object(j));
+	return j;
+}
+
+static void set_list(rig *r, const char *key, const mr_json *list)
+{
+	char line[1024];
+	int n = snprintf(line, sizeof(line), "%s=[", key);
+
+	for (size_t i = 0; i < mr_json_size(list); i++)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s%.17g", i ? ", " : "",
+			      mr_json_double(mr_json_at(list, i)));
+	snprintf(line + n, sizeof(line) - (size_t)n, "]");
+	rig_set(r, "%s", line);
+}
+
+/* @sets: the system, such as "system.name=gpipe". */
+static void open_chain(rig *r, const golden *g, const mr_json *sys, const char *sets)
+{
+	const char *kind = mr_json_string(mr_json_get(mr_json_get(sys, "opt"), "kind"));
+	const mr_json *decay = mr_json_get(mr_json_get(sys, "opt"), "wd");
+	bool flush = mr_json_get(mr_json_get(sys, "params"), "M");
+
+	rig_init(r);
+	rig_set(r, "model.name=chain");
+	rig_set(r, "model.depth=%lld", (long long)mr_json_int(mr_json_get(g->in, "D")));
+	set_list(r, "model.init", mr_json_get(g->in, "w0"));
+	rig_set(r, "data.name=numbers");
+	set_list(r, "data.x", mr_json_get(g->in, "xs"));
+	set_list(r, "data.y", mr_json_get(g->in, "ys"));
+	rig_set(r, "optimizer.name=%s", kind);
+	if (!strcmp(kind, "momentum"))
+		rig_set(r, "optimizer.mu=%.17g", mr_json_double(mr_json_get(g->in, "mu")));
+	if (decay || !strcmp(kind, "adamw"))
+		rig_set(r, "optimizer.weight_decay=%.17g", mr_json_double(decay ? decay : mr_json_get(g->in, "wd")));
+	rig_set(r, "train.lr=%.17g", mr_json_double(mr_json_get(g->in, "lr")));
+	rig_set(r, "train.batch=%lld", flush ? (long long)mr_json_int(mr_json_get(g->in, "M")) : 1LL);
+	rig_set(r, "train.microbatches=%lld", flush ? (long long)mr_json_int(mr_json_get(g->in, "M")) : 1LL);
+	rig_set(r, "machine.workers=%lld", (long long)mr_json_int(mr_json_get(g->in, "D")));
+	rig_sets(r, sets);
+	rig_open(r);
+	CU_ASSERT_EQUAL_FATAL(r->s.samples, 1);
+}
+
+static void check_versions(const char *what, const char *key, const mr_json *want, const uint64_t *got, uint64_t n)
+{
+	CU_ASSERT_EQUAL_FATAL(mr_json_size(want), n);
+	for (uint64_t m = 0; m < n; m++) {
+		if ((uint64_t)mr_json_int(mr_json_at(want, m)) != got[m])
+			fprintf(stderr, "\n%s: %s of micro-batch %llu is %llu\n", what, key, (unsigned long long)m,
+				(unsigned long long)got[m]);
+		CU_ASSERT_EQUAL_FATAL((uint64_t)mr_json_int(mr_json_at(want, m)), got[m]);
+	}
+}
+
+static void check_number(const char *what, const mr_json *want, double got)
+{
+	double x = mr_json_double(want);
+
+	if (fabs(got - x) > TOLERANCE * fabs(x))
+		fprintf(stderr, "\n%s: %.17g where %.17g is recorded\n", what, got, x);
+	CU_ASSERT_FATAL(mr_json_is_number(want) && fabs(got - x) <= TOLERANCE * fabs(x));
+}
+
+static void check_trajectory(const char *what, const mr_json *sys, const mr_trajectory *t)
+{
+	CU_ASSERT_EQUAL_FATAL(mr_trajectory_steps(t), t->n_steps);
+	for (uint16_t s = 0; s < t->n_stages; s++) {
+		const mr_trajectory_stage *row = &t->stage[s];
+		const mr_json *w = mr_json_at(mr_json_get(sys, "weights"), s), *age = mr_json_at(mr_json_get(sys, "staleness"), s);
+
+		check_versions(what, "F_ver", mr_json_at(mr_json_get(sys, "F_ver"), s), row->f_version, t->n_micro);
+		check_versions(what, "B_ver", mr_json_at(mr_json_get(sys, "B_ver"), s), row->b_version, t->n_micro);
+		check_versions(what, "applied_on", mr_json_at(mr_json_get(sys, "applied_on"), s), row->applied_on, t->n_micro);
+		for (uint64_t m = 0; m < t->n_micro; m++)
+			CU_ASSERT_EQUAL(row->applied_on[m] - row->f_version[m], (uint64_t)mr_json_int(mr_json_at(age, m)));
+		CU_ASSERT_EQUAL_FATAL(row->n_scalars, 1);
+		CU_ASSERT_EQUAL_FATAL(mr_json_size(w), t->n_steps + 1);
+		for (uint64_t v = 0; v <= t->n_steps; v++)
+			check_number(what, mr_json_at(w, v), row->weights[v]);
+		check_number(what, mr_json_at(mr_json_get(sys, "final"), s), row->weights[t->n_steps]);
+		CU_ASSERT_EQUAL(mr_trajectory_peak_live(t, s),
+				(uint32_t)mr_json_int(mr_json_at(mr_json_get(sys, "peak_live"), s)));
+	}
+	for (uint64_t m = 0; m < t->n_micro; m++)
+		check_number(what, mr_json_at(mr_json_get(sys, "loss"), m), t->loss[m]);
+}
+
+static uint64_t steps_of(const golden *g, const rig *r)
+{
+	return (uint64_t)mr_json_int(mr_json_get(g->in, "N")) / r->s.n_micro;
+}
+
+/* What the engine counts as staleness must be what the recorded run has, over the steps that it made. */
+static void check_staleness(const mr_json *sys, const mr_run *run)
+{
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		const mr_json *age = mr_json_at(mr_json_get(sys, "staleness"), s);
+		uint64_t want[MR_STALENESS_BINS] = {0};
+
+		for (size_t m = 0; m < mr_json_size(age); m++)
+			want[mr_json_int(mr_json_at(age, m))]++;
+		for (int i = 0; i < MR_STALENESS_BINS; i++)
+			CU_ASSERT_EQUAL(run->block[s].staleness[i], want[i]);
+		CU_ASSERT_EQUAL(run->block[s].cap, (uint32_t)mr_json_int(mr_json_at(mr_json_get(sys, "peak_live"), s)));
+	}
+}
+
+static void by_engine(const golden *g, const char *name, const char *sets)
+{
+	const mr_json *sys = system_of(g, name);
+	mr_trajectory *t;
+	mr_session_opts opts = {.observer = mr_trajectory_observer};
+	rig r;
+
+	open_chain(&r, g, sys, sets);
+	MR_CHECK_OK(mr_trajectory_create(r.s.graph, &r.s.partition, r.s.plan->contract.need, steps_of(g, &r), &t));
+	opts.observer_arg = t;
+	MR_CHECK_OK(mr_session_start(&r.s, &opts));
+	rig_run(&r, t->n_steps, NULL);
+	check_trajectory(name, sys, t);
+	check_staleness(sys, mr_engine_run_of(r.s.executor.engine));
+	/* again from the beginning, on the same memory */
+	MR_CHECK_OK(mr_engine_restart(r.s.executor.engine));
+	rig_run(&r, t->n_steps, NULL);
+	check_trajectory(name, sys, t);
+	mr_trajectory_destroy(t);
+	rig_fini(&r);
+}
+
+static void by_replay(const golden *g, const char *name, const char *sets)
+{
+	const mr_json *sys = system_of(g, name);
+	mr_trajectory *t;
+	mr_run_config c;
+	mr_replay *replay;
+	rig r;
+
+	open_chain(&r, g, sys, sets);
+	MR_CHECK_OK(mr_trajectory_create(r.s.graph, &r.s.partition, r.s.plan->contract.need, steps_of(g, &r), &t));
+	c = mr_session_run_config(&r.s, NULL);
+	c.observer = mr_trajectory_observer;
+	c.observer_arg = t;
+	MR_CHECK_OK(mr_replay_create(&c, &replay));
+	MR_CHECK_OK(mr_replay_run(replay, t->n_steps, MR_REPLAY_RANDOM, 3));
+	check_trajectory(name, sys, t);
+	check_staleness(sys, mr_replay_run_of(replay));
+	mr_replay_destroy(replay);
+	mr_trajectory_destroy(t);
+	rig_fini(&r);
+}
+
+static void by_both(const char *name, const char *sets)
+{
+	golden g;
+
+	load(&g);
+	by_engine(&g, name, sets);
+	by_replay(&g, name, sets);
+	mr_json_destroy(g.root);
+}
+
+typedef struct noted {
+	mr_trajectory *t;
+	mr_sequential *q;
+} noted;
+
+static bool note(void *arg, const mr_step_rec *rec)
+{
+	noted *n = arg;
+
+	mr_trajectory_note(n->t, n->q, rec->step);
+	return true;
+}
+
+static void by_sequential(const char *name)
+{
+	mr_partition four;
+	const char *const names[] = {"w.1", "w.2", "w.3"};
+	const mr_json *sys;
+	noted n;
+	uint64_t reached;
+	golden g;
+	rig r;
+
+	load(&g);
+	sys = system_of(&g, name);
+	open_chain(&r, &g, sys, "system.name=sequential");
+	MR_CHECK_OK(mr_partition_explicit(r.s.graph, names, 3, &four));
+	MR_CHECK_OK(mr_trajectory_create(r.s.graph, &four, r.s.n_micro, steps_of(&g, &r), &n.t));
+	MR_CHECK_OK(mr_session_start(&r.s, NULL));
+	n.q = r.s.executor.sequential;
+	mr_trajectory_note(n.t, n.q, 0);
+	MR_CHECK_OK(mr_sequential_run(n.q, n.t->n_steps, note, &n, &reached));
+	check_trajectory(name, sys, n.t);
+	mr_trajectory_destroy(n.t);
+	mr_partition_fini(&four);
+	rig_fini(&r);
+	mr_json_destroy(g.root);
+}
+
+static void stash_sgd(void)
+{
+	by_both("pipedream_stash_sgd", "system.name=pipedream");
+}
+
+static void stash_momentum(void)
+{
+	by_both("pipedream_stash_momentum", "system.name=pipedream");
+}
+
+static void stash_adamw(void)
+{
+	by_both("pipedream_stash_adamw", "system.name=pipedream");
+}
+
+static void vsync_sgd(void)
+{
+	by_both("pipedream_vsync_sgd", "system.name=pipedream system.vertical_sync=true");
+}
+
+static void flush_all(const char *name)
+{
+	by_both(name, "system.name=gpipe system.backward=fifo");
+	by_both(name, "system.name=1f1b");
+	by_sequential(name);
+}
+
+static void flush_sgd(void)
+{
+	flush_all("sync_flush_sgd");
+}
+
+static void flush_momentum(void)
+{
+	flush_all("sync_flush_momentum");
+}
+
+static void flush_adam(void)
+{
+	flush_all("sync_flush_adam");
+}
+
+/* The file says what the memory says, with the recorded key names. */
+static void written(void)
+{
+	static const char *const keys[] = {"F_ver", "B_ver", "applied_on", "staleness", "weights", "final", "peak_live", "loss"};
+	mr_session_opts opts = {.observer = mr_trajectory_observer};
+	mr_trajectory *t;
+	const mr_json *sys;
+	mr_json *file;
+	char path[160];
+	golden g;
+	rig r;
+
+	load(&g);
+	sys = system_of(&g, "pipedream_stash_sgd");
+	open_chain(&r, &g, sys, "system.name=pipedream");
+	MR_CHECK_OK(mr_trajectory_create(r.s.graph, &r.s.partition, 1, 12, &t));
+	opts.observer_arg = t;
+	MR_CHECK_OK(mr_session_start(&r.s, &opts));
+	rig_run(&r, 12, NULL);
+	snprintf(path, sizeof(path), "%s/t.json", r.dir);
+	MR_CHECK_OK(mr_trajectory_write(t, path));
+	MR_CHECK_OK(mr_json_read_file(path, 1 << 20, &file));
+	CU_ASSERT_EQUAL(mr_json_size(file), sizeof(keys) / sizeof(keys[0]));
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		CU_ASSERT_EQUAL(mr_json_size(mr_json_get(file, keys[i])), mr_json_size(mr_json_get(sys, keys[i])));
+	check_versions("file", "F_ver", mr_json_at(mr_json_get(file, "F_ver"), 0), t->stage[0].f_version, 12);
+	check_versions("file", "applied_on", mr_json_at(mr_json_get(file, "applied_on"), 3), t->stage[3].applied_on, 12);
+	for (uint64_t v = 0; v <= 12; v++)
+		CU_ASSERT_EQUAL(mr_json_double(mr_json_at(mr_json_at(mr_json_get(file, "weights"), 2), v)), t->stage[2].weights[v]);
+	CU_ASSERT_EQUAL(mr_json_int(mr_json_at(mr_json_at(mr_json_get(file, "staleness"), 0), 5)), 3);
+	mr_json_destroy(file);
+	unlink(path);
+	mr_trajectory_destroy(t);
+	rig_fini(&r);
+	mr_json_destroy(g.root);
+}
+
+/* Stages with several weights are written as lists; a run that stopped early is written as far as it came. */
+static void written_lists(void)
+{
+	mr_session_opts opts = {.observer = mr_trajectory_observer};
+	mr_trajectory *t;
+	mr_json *file;
+	char path[160];
+	const mr_json *w;
+	rig r;
+
+	rig_init(&r);
+	rig_set(&r, "model.width=3");
+	rig_open(&r);
+	MR_CHECK_OK(mr_trajectory_create(r.s.graph, &r.s.partition, r.s.n_micro, 9, &t));
+	opts.observer_arg = t;
+	MR_CHECK_OK(mr_session_start(&r.s, &opts));
+	rig_run(&r, 2, NULL);
+	snprintf(path, sizeof(path), "%s/t.json", r.dir);
+	MR_CHECK_OK(mr_trajectory_write(t, path));
+	MR_CHECK_OK(mr_json_read_file(path, 1 << 20, &file));
+	w = mr_json_at(mr_json_get(file, "weights"), 0);
+	CU_ASSERT_EQUAL(mr_json_size(w), 3);
+	CU_ASSERT_EQUAL(mr_json_size(mr_json_at(w, 1)), t->stage[0].n_scalars);
+	CU_ASSERT_EQUAL(mr_json_double(mr_json_at(mr_json_at(w, 1), 4)), t->stage[0].weights[t->stage[0].n_scalars + 4]);
+	CU_ASSERT_EQUAL(mr_json_size(mr_json_get(file, "loss")), 2 * r.s.n_micro);
+	mr_json_destroy(file);
+	unlink(path);
+	mr_trajectory_destroy(t);
+	rig_fini(&r);
+}
+
+static void refused(void)
+{
+	mr_trajectory *t;
+	rig r;
+
+	rig_init(&r);
+	rig_set(&r, "model.width=100");
+	rig_open(&r);
+	MR_CHECK_FAIL(mr_trajectory_create(r.s.graph, &r.s.partition, 1, 9, &t), MR_ECONFIG, "at most 10000");
+	rig_fini(&r);
+}
+
+void mr_suite_chain(void)
+{
+	MR_SUITE("chain");
+	MR_TEST(stash_sgd);
+	MR_TEST(stash_momentum);
+	MR_TEST(stash_adamw);
+	MR_TEST(vsync_sgd);
+	MR_TEST(flush_sgd);
+	MR_TEST(flush_momentum);
+	MR_TEST(flush_adam);
+	MR_TEST(written);
+	MR_TEST(written_lists);
+	MR_TEST(refused);
+}
