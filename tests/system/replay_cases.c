@@ -1,0 +1,122 @@
+#include "replay_cases.h"
+
+#include <string.h>
+
+#include "check.h"
+#include "rig.h"
+
+/* 16 linear layers, the hidden ones 16 wide; at most 24 micro-batches a run. */
+#define BLOCKS "model.depth=15 model.width=16 dtype=f32"
+
+static uint64_t steps_of(const rig *r)
+{
+	return 24 / r->s.n_micro;
+}
+
+/* Half of the runs go on in three parts with an evaluation between. That must change nothing. */
+static void run_once(rig *r, uint32_t i, rig_result *out)
+{
+	uint64_t steps = steps_of(r), at[3] = {steps * 7 / 24, steps / 2, steps};
+
+	out->n_steps = 0;
+	rig_delays(200, i + 1);
+	for (int part = i % 2 ? 0 : 2; part < 3; part++) {
+		double loss;
+
+		rig_run(r, at[part], out);
+		if (part < 2)
+			MR_CHECK_OK(mr_executor_eval(&r->s.executor, &loss));
+	}
+	rig_delays(0, 0);
+	rig_collect(r, false, out);
+}
+
+static void open_case(rig *r, bool gpt, const char *sets, unsigned workers)
+{
+	rig_init(r);
+	if (gpt)
+		rig_gpt(r);
+	rig_sets(r, sets);
+	rig_set(r, "machine.workers=%u", workers);
+	rig_open(r);
+}
+
+static void engine_against(const rig_result *want, bool gpt, const char *sets, unsigned workers, uint32_t runs)
+{
+	rig_result got = {0};
+	char what[300];
+	rig r;
+
+	open_case(&r, gpt, sets, workers);
+	rig_start(&r);
+	for (uint32_t i = 0; i < runs; i++) {
+		snprintf(what, sizeof(what), "%s, %u workers, run %u", sets, workers, i);
+		if (i > 0)
+			MR_CHECK_OK(mr_engine_restart(r.s.executor.engine));
+		run_once(&r, i, &got);
+		CU_ASSERT_FATAL(rig_equal(&got, want, true, what));
+	}
+	rig_result_fini(&got);
+	rig_fini(&r);
+}
+
+static void check(bool gpt, const char *sets, unsigned workers, uint32_t runs)
+{
+	rig_result want = {0}, other = {0};
+	char what[300];
+	rig r;
+
+	snprintf(what, sizeof(what), "orders of the replay, %s, %u workers", sets, workers);
+	open_case(&r, gpt, sets, workers);
+	rig_replay(&r, steps_of(&r), MR_REPLAY_ROUND_ROBIN, 0, &want);
+	CU_ASSERT_EQUAL_FATAL(want.n_steps, steps_of(&r));
+	rig_replay(&r, steps_of(&r), MR_REPLAY_LAST_FIRST, 0, &other);
+	CU_ASSERT_FATAL(rig_equal(&other, &want, true, what));
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		rig_replay(&r, steps_of(&r), MR_REPLAY_RANDOM, seed, &other);
+		CU_ASSERT_FATAL(rig_equal(&other, &want, true, what));
+	}
+	CU_ASSERT_EQUAL(want.inflight.n > 0, r.s.plan->contract.flush == MR_FLUSH_NONE && workers > 1);
+	rig_fini(&r);
+	engine_against(&want, gpt, sets, workers, runs);
+	rig_result_fini(&want);
+	rig_result_fini(&other);
+}
+
+static void at_each_size(bool gpt, const char *sets, uint32_t runs)
+{
+	for (unsigned d = 2; d <= 4; d++)
+		check(gpt, sets, d, runs);
+}
+
+void replay_pipedream(uint32_t runs)
+{
+	at_each_size(false, BLOCKS " system.name=pipedream train.batch=4 train.microbatches=1", runs);
+}
+
+void replay_vertical_sync(uint32_t runs)
+{
+	at_each_size(false, BLOCKS " system.name=pipedream system.vertical_sync=true train.batch=4 train.microbatches=1", runs);
+}
+
+void replay_gpipe(uint32_t runs)
+{
+	at_each_size(false, BLOCKS " system.name=gpipe train.microbatches=8 train.clip=0.1", runs);
+	at_each_size(false, BLOCKS " system.name=gpipe system.backward=lifo train.microbatches=8", runs);
+}
+
+void replay_1f1b(uint32_t runs)
+{
+	at_each_size(false, BLOCKS " system.name=1f1b train.microbatches=8", runs);
+}
+
+void replay_gpt(uint32_t runs)
+{
+	at_each_size(true, "system.name=pipedream train.batch=2 train.microbatches=1 train.clip=0.5 model.dropout=0.1 dtype=f32", runs);
+}
+
+void replay_dnnl(uint32_t runs)
+{
+	if (mr_kernels_find("dnnl", MR_F32))
+		at_each_size(false, BLOCKS " system.name=pipedream train.batch=4 train.microbatches=1 backend=dnnl", runs);
+}

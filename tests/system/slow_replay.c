@@ -1,0 +1,46 @@
+/* slow_replay.c - the engine equals its replay to the bit, 5 delayed runs a case. */
+#include "check.h"
+#include "replay_cases.h"
+
+#define RUNS 5
+
+static void pipedream(void)
+{
+	replay_pipedream(RUNS);
+}
+
+static void vertical_sync(void)
+{
+	replay_vertical_sync(RUNS);
+}
+
+static void gpipe(void)
+{
+	replay_gpipe(RUNS);
+}
+
+static void one_f_one_b(void)
+{
+	replay_1f1b(RUNS);
+}
+
+static void gpt(void)
+{
+	replay_gpt(RUNS);
+}
+
+static void dnnl(void)
+{
+	replay_dnnl(RUNS);
+}
+
+void mr_suite_replay(void)
+{
+	MR_SUITE("replay");
+	MR_TEST(pipedream);
+	MR_TEST(vertical_sync);
+	MR_TEST(gpipe);
+	MR_TEST(one_f_one_b);
+	MR_TEST(gpt);
+	MR_TEST(dnnl);
+}
