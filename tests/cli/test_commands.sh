@@ -1,0 +1,109 @@
+# The commands as users call them: exit codes, help, sentences, and what comes through a pipe.
+# Arguments: source tree, build tree.
+source=$1
+millrace=$2/millrace
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+# expect CODE TEXT ARGS...: the exit code is CODE, and the output (either stream) has TEXT.
+expect() {
+	code=$1
+	text=$2
+	shift 2
+	"$millrace" "$@" >"$dir/out" 2>&1 </dev/null
+	got=$?
+	if [ "$got" -ne "$code" ] || { [ -n "$text" ] && ! grep -qF -- "$text" "$dir/out"; }; then
+		echo "millrace $*: exit $got, expected $code with \"$text\":"
+		cat "$dir/out"
+		failed=1
+	fi
+}
+
+expect 0 "usage: millrace COMMAND" --help
+expect 0 "usage: millrace COMMAND" help
+expect 2 "usage: millrace COMMAND"
+expect 0 "libconfig" --version
+expect 0 "kernels" --version
+expect 2 'no command is called "shedule"; did you mean "schedule"?' shedule
+expect 2 'no command is called "--vresion"' --vresion
+for command in $("$millrace" --help | sed -n 's/^  \([a-z][a-z]*\)  *.*/\1/p'); do
+	expect 0 "usage: millrace $command" "$command" --help
+	expect 2 "has no option --xyzzy" "$command" --xyzzy
+done
+
+expect 0 "sequential" list systems
+expect 0 "pipedream" list systems
+expect 0 "gpt" list models
+expect 0 "attention" list layers
+expect 0 "adamw" list optimizers
+expect 0 "sources" list data
+expect 0 "backward  fifo or lifo, default fifo" list systems gpipe
+expect 2 'cannot list "system"; did you mean "systems"?' list system
+expect 2 "usage: millrace list" list
+expect 2 'no model is called "gtp"; did you mean "gpt"?' list models gtp
+
+expect 2 "schedule needs --workers" schedule 1f1b
+expect 2 'no system is called "1f1bb"; did you mean "1f1b"?' schedule 1f1bb --workers 2
+expect 2 "sequential has no schedule" schedule sequential --workers 1
+expect 2 "schedule has no option --wrkers; did you mean --workers?" schedule 1f1b --wrkers 2
+expect 2 "--workers: expected an integer from 1 to 4096, got 0" schedule 1f1b --workers 0
+expect 2 "--costs: expected f,i,w" schedule 1f1b --workers 2 --costs 1,2
+expect 2 "--costs: expected f,i,w" schedule 1f1b --workers 2 --costs 0,0,0
+expect 2 "--costs: expected f,i,w" schedule 1f1b --workers 2 --costs 1,1,nan
+expect 2 "--set backwards: unknown key" schedule gpipe --workers 2 --set backwards=lifo
+expect 2 'expected one of fifo|lifo, got "lfo"; did you mean "lifo"?' schedule gpipe --workers 2 --set backward=lfo
+expect 2 "--set x: 1f1b has no options" schedule 1f1b --workers 2 --set x=1
+expect 0 "makespan 15" schedule 1f1b --workers 2 --microbatches 4
+expect 0 "makespan 25" schedule 1f1b --workers 2 --microbatches 4 --costs 2,1,2
+expect 0 "[body x N micro+4 ver+1]" schedule gpipe --workers 2 --microbatches 4 --format text
+expect 0 "<svg" schedule gpipe --workers 2 --format svg
+expect 1 "/nonexistent/x: cannot write" schedule gpipe --workers 2 -o /nonexistent/x
+expect 0 "" schedule pipedream --workers 3 --format json -o "$dir/plan.json"
+expect 0 "ok  plan " check "$dir/plan.json"
+for system in gpipe 1f1b pipedream; do
+	for format in json text; do
+		if ! "$millrace" schedule $system --workers 3 --microbatches 6 --format $format |
+			"$millrace" check /dev/stdin >"$dir/out" 2>&1 || ! grep -q "^ok  plan .* S 3  D 3  T 6 " "$dir/out"; then
+			echo "schedule $system as $format does not pass check:"
+			cat "$dir/out"
+			failed=1
+		fi
+	done
+done
+{
+	"$millrace" schedule 1f1b --workers 64 --microbatches 256 --format json
+	echo $? >"$dir/code"
+} 2>"$dir/out" | head -n 1 >/dev/null
+if [ "$(cat "$dir/code")" -ne 0 ] || [ -s "$dir/out" ]; then
+	echo "a reader that leaves is taken for an error: exit $(cat "$dir/code")"
+	cat "$dir/out"
+	failed=1
+fi
+"$millrace" list systems >/dev/full 2>"$dir/out"
+if [ $? -ne 1 ] || ! grep -q "cannot write to standard output" "$dir/out"; then
+	echo "a full disk behind standard output goes unnoticed"
+	failed=1
+fi
+
+expect 3 "/nonexistent/plan" check /nonexistent/plan
+expect 2 "usage: millrace check PLAN" check
+printf '{"D":2,"T":1,"stages":2,"workers":[[["F",0,0,0]],[["B",0,1,0],["F",0,1,0]]]}' >"$dir/bad.json"
+expect 3 "$dir/bad.json: " check "$dir/bad.json"
+printf 'plan x\nstages two\n' >"$dir/bad.txt"
+expect 3 "line 2" check "$dir/bad.txt"
+printf '{"D":2,' >"$dir/torn.json"
+expect 3 "$dir/torn.json" check "$dir/torn.json"
+: >"$dir/empty"
+expect 3 "is empty" check "$dir/empty"
+
+n=0
+for plan in "$source"/tests/golden/sync/*.json; do
+	expect 0 "ok  plan " check "$plan"
+	n=$((n + 1))
+done
+if [ $n -ne 56 ]; then
+	echo "$n golden plans, expected 56"
+	failed=1
+fi
+exit $failed

@@ -1,0 +1,376 @@
+/* Malformed configurations: each says where, which key, and what. */
+#include "check.h"
+
+#include <string.h>
+
+#include "config_help.h"
+
+struct row {
+	unsigned line;      /* of mr_test_lines that @text replaces; 0: it is the whole file; 7: it follows them */
+	const char *text;
+	unsigned n;         /* mistakes */
+	const char *expect; /* lines of the report; each is looked for as the begin of one */
+};
+
+static const struct row rows[] = {
+	/* names */
+	{7, "modle = { name = \"gpt\"; };", 1, "F:7: modle: unknown key or group, did you mean \"model\"?"},
+	{7, "xyzzy = 1;", 1, "F:7: xyzzy: unknown key or group (known: model,"},
+	{7, "bakend = \"dnnl\";", 1, "F:7: bakend: unknown key or group, did you mean \"backend\"?"},
+	{5, "train = { stps = 10; batch = 8; lr = 0.1; };", 2,
+	 "F:5: train.stps: unknown key \"stps\", did you mean \"steps\"?\nF:5: train.steps: is missing (integer: commits"},
+	{5, "train = { steps = 10; batch = 8; lr = 0.1; name = \"x\"; };", 1, "F:5: train.name: unknown key"},
+	{1, "model = { name = \"mpl\"; };", 1, "F:1: model.name: no model is called \"mpl\"; did you mean \"mlp\"? (known: "},
+	{1, "model = { name = \"resnet50\"; };", 1, "F:1: model.name: no model is called \"resnet50\" (known: mlp, gpt, chain)"},
+	{2, "data = { name = \"syntetic\"; };", 1, "F:2: data.name: no data source is called"},
+	{3, "optimizer = { name = \"adma\"; };", 1, "F:3: optimizer.name: no optimizer is called \"adma\"; did you mean \"adam\"?"},
+	{4, "system = { name = \"pipedrem\"; };", 1, "F:4: system.name: no system is called \"pipedrem\"; did you mean \"pipedream\"?"},
+	{4, "system = { name = \"1F1B\"; };", 1, "F:4: system.name: no system is called \"1F1B\""},
+	{1, "model = { name = \"mlp\"; layers = 3; };", 1, "F:1: model.layers: unknown key \"layers\", expected one of: hidden,"},
+	{1, "model = { name = \"gpt\"; laers = 3; };", 1, "F:1: model.laers: unknown key \"laers\", did you mean \"layers\"?"},
+	{3, "optimizer = { name = \"sgd\"; mu = 0.9; };", 1, "F:3: optimizer.mu: unknown key"},
+	{4, "system = { name = \"gpipe\"; backwards = \"lifo\"; };", 1,
+	 "F:4: system.backwards: unknown key \"backwards\", did you mean \"backward\"?"},
+	/* groups */
+	{1, "", 1, "F:1: model: the group is missing"},
+	{1, "model = { };", 1, "F:1: model.name: is missing"},
+	{1, "model = \"gpt\";", 1, "F:1: model: expected a group { key = value; ... }, got a string"},
+	{1, "model = { name = 3; };", 1, "F:1: model.name: expected a string, got an integer"},
+	{1, "model = { name = (\"gpt\"); };", 1, "F:1: model.name: expected a string, got a list"},
+	{5, "train = 3;", 4, "F:5: train: expected a group { key = value; ... }, got an integer"},
+	{5, "", 3, "F:1: train.steps: is missing\nF:1: train.batch: is missing\nF:1: train.lr: is missing"},
+	{6, "machine = [1, 2];", 1, "F:6: machine: expected a group { key = value; ... }, got a list"},
+	/* types */
+	{5, "train = { steps = \"ten\"; batch = 8; lr = 0.1; };", 1,
+	 "F:5: train.steps: expected an integer from 1 to 1000000000000000, got \"ten\""},
+	{5, "train = { steps = 10.5; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1 to"},
+	{5, "train = { steps = true; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1 to"},
+	{5, "train = { steps = [10]; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1 to"},
+	{5, "train = { steps = { a = 1; }; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected integer, got a group"},
+	{5, "train = { steps = 10; batch = 8; lr = \"fast\"; };", 1, "F:5: train.lr: expected a number from 0 to 1000000, got \"fast\""},
+	{5, "train = { steps = 10; batch = 8; lr = false; };", 1, "F:5: train.lr: expected a number"},
+	{1, "model = { name = \"gpt\"; tied = 1; };", 1, "F:1: model.tied: expected true or false, got 1"},
+	{1, "model = { name = \"gpt\"; tied = \"yes\"; };", 1, "F:1: model.tied: expected true or false, got \"yes\""},
+	{1, "model = { name = \"mlp\"; hidden = 64; };", 1, "F:1: model.hidden: expected numbers from 1"},
+	{1, "model = { name = \"mlp\"; hidden = [\"a\"]; };", 1,
+	 "F:1: model.hidden: expected a list of numbers, got a string at place 1"},
+	{1, "model = { name = \"mlp\"; hidden = (64, \"a\"); };", 1,
+	 "F:1: model.hidden: expected a list of numbers, got a string at place 2"},
+	{1, "model = { name = \"mlp\"; hidden = [64, 0]; };", 1, "F:1: model.hidden: expected numbers from 1"},
+	{1, "model = { name = \"mlp\"; activation = 3; };", 1, "F:1: model.activation: expected one of relu|gelu|none, got 3"},
+	{7, "run = { dir = 7; };", 1, "F:7: run.dir: expected a string, got 7"},
+	{7, "backend = 1;", 1, "F:7: backend: expected one of dnnl|reference, got 1"},
+	{7, "dtype = [\"f32\"];", 1, "F:7: dtype: expected a list of numbers, got a string"},
+	/* ranges and words */
+	{5, "train = { steps = 0; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1 to 1000000000000000, got 0"},
+	{5, "train = { steps = -3; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1"},
+	{5, "train = { steps = 10; batch = 8; lr = -0.1; };", 1, "F:5: train.lr: expected a number from 0 to 1000000, got -0.1"},
+	{5, "train = { steps = 10; batch = 8; lr = 1.0e999; };", 1, "F:5: train.lr: expected a number from 0 to 1000000, got inf"},
+	{5, "train = { steps = 10; batch = 8; lr = 0.1; schedule = \"cosin\"; };", 1,
+	 "F:5: train.schedule: expected one of constant|cosine|linear, got \"cosin\"; did you mean \"cosine\"?"},
+	{5, "train = { steps = 10; batch = 8; lr = 0.1; clip = -1.0; };", 1, "F:5: train.clip: expected a number of at least 0, got -1"},
+	{1, "model = { name = \"gpt\"; dropout = 1.5; };", 1, "F:1: model.dropout: expected a number from 0 to 0.95, got 1.5"},
+	{6, "machine = { workers = 5000; };", 1, "F:6: machine.workers: expected an integer from 0 to 4096, got 5000"},
+	{7, "backend = \"dnn\";", 1, "F:7: backend: expected one of dnnl|reference, got \"dnn\"; did you mean \"dnnl\"?"},
+	{7, "dtype = \"bf16\";", 1, "F:7: dtype: expected one of f32|f64, got \"bf16\""},
+	{7, "checkpoint = { keep = 0; };", 1, "F:7: checkpoint.keep: expected an integer from 1"},
+	/* integers that libconfig 1.5 misreads */
+	{5, "train = { steps = 4294967296; batch = 8; lr = 0.1; };", 1,
+	 "F:5: train.steps: 4294967296 does not fit into 32 bits; write 4294967296L"},
+	{5, "train = { steps = 2147483648; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: 2147483648 does not fit into 32 bits"},
+	{5, "train = { steps = 99999999999999999999L; batch = 8; lr = 0.1; };", 1,
+	 "F:5: train.steps: 99999999999999999999 does not fit into 64 bits"},
+	{5, "train = { steps = 99999999999999999999; batch = 8; lr = 0.1; };", 1,
+	 "F:5: train.steps: 99999999999999999999 does not fit into 64 bits"},
+	{5, "train = { steps = 0xFFFFFFFF; batch = 8; lr = 0.1; };", 1,
+	 "F:5: train.steps: 0xFFFFFFFF does not fit into 32 bits; write 0xFFFFFFFFL"},
+	{5, "train = { steps = 0xFFFFFFFFFFFFFFFFL; batch = 8; lr = 0.1; };", 1,
+	 "F:5: train.steps: 0xFFFFFFFFFFFFFFFF does not fit into 64 bits"},
+	{5, "train = { steps = 10; batch = 8; lr = 0.1; seed = -9223372036854775809L; };", 1,
+	 "F:5: train.seed: -9223372036854775809 does not fit into 64 bits"},
+	{1, "model = { name = \"mlp\"; hidden = [64, 5000000000]; };", 1, "F:1: model.hidden: 5000000000 does not fit into 32 bits"},
+	/* keys that must suit each other */
+	{5, "train = { steps = 10; batch = 9; lr = 0.1; microbatches = 2; };", 1,
+	 "F:5: train.batch: 9 samples cannot be cut into 2 equal micro-batches"},
+	{5, "train = { steps = 10; batch = 6; lr = 0.1; };", 1,
+	 "F:5: train.batch: 6 samples cannot be cut into 4 equal micro-batches, the default of 1f1b for 2 workers"},
+	{5, "train = { steps = 10; batch = 8; lr = 0.1; warmup = 11; };", 1, "F:5: train.warmup: warm-up of 11 steps is longer"},
+	{7, "dtype = \"f64\";", 1, "F:7: dtype: "},
+	{7, "partition = [\"fc.1\", \"fc.2\"];", 1,
+	 "F:6: machine.workers: 2 workers, but partition names the begin of 2 further stages, which makes 3"},
+	{7, "partition = [];", 1, "F:7: partition: expected \"auto\" or a list of layer names, got an empty list"},
+	{7, "partition = [1.5];", 1, "F:7: partition: expected \"auto\" or a list of layer names, got a number at place 1"},
+	{7, "partition = (\"fc.1\", \"a,b\");", 1, "F:7: partition: expected \"auto\" or a list of layer names, got a string at place 2"},
+	{7, "trace = { steps = \"20-10\"; };", 1, "F:7: trace.steps: expected a range of steps from 1 on, such as \"100-120\", got \"20-10\""},
+	{7, "trace = { steps = \"all\"; };", 1, "F:7: trace.steps: expected a range"},
+	{7, "trace = { steps = \"0-5\"; };", 1, "F:7: trace.steps: expected a range"},
+	/* text */
+	{7, "train = { };", 1, "F:7: duplicate setting name"},
+	{3, "optimizer = { name = \"sgd\" ", 1, "F:3: optimizer: the group is not closed"},
+	{7, "run = { dir = \"runs/x; };", 1, "F:7: run.dir: a string that does not end"},
+	{7, "run = { dir = \"a\\x00b\"; };", 1, "F:7: run.dir: \\x00 cannot stand in a string"},
+	{7, "zzz zzz = 3;", 1, "F:7: syntax error"},
+	{7, "@include \"nowhere.cfg\"", 1, "F:7: @include: /tmp/"},
+	{7, "@include nowhere.cfg", 1, "F:7: expected @include \"file\" alone on its line"},
+	{7, "@include \"a\" \"b\"", 1, "F:7: expected @include \"file\" alone on its line"},
+	{7, "@include \"test.cfg\"", 1, "F:7: @include is nested more than 10 deep"},
+	{7, "a = [1, 2.5];", 1, "F:7: mismatched element type in array"},
+	{0, "}", 1, "F:1: syntax error"},
+	{0, "\xEF\xBB\xBF# nothing", 8, "F:1: the file begins with a byte order mark"},
+};
+
+/* Does the report have a line that begins with the @len bytes of @start? */
+static bool has_line(const char *report, const char *start, size_t len)
+{
+	for (const char *s = report; s; s = strchr(s, '\n') ? strchr(s, '\n') + 1 : NULL)
+		if (!strncmp(s, start, len))
+			return true;
+	return false;
+}
+
+static unsigned count_lines(const char *s)
+{
+	unsigned n = 0;
+
+	for (; *s; s++)
+		n += *s == '\n';
+	return n;
+}
+
+static void build(const struct row *r, mr_strbuf *text)
+{
+	if (!r->line)
+		mr_strbuf_append(text, r->text);
+	for (unsigned i = 1; r->line && i <= 7; i++)
+		mr_strbuf_printf(text, "%s\n", i == r->line ? r->text : i < 7 ? mr_test_lines[i - 1] : "");
+}
+
+static void check_row(size_t i)
+{
+	const struct row *r = &rows[i];
+	mr_strbuf text, report;
+	mr_config *c;
+	mr_status st;
+	bool well;
+
+	mr_strbuf_init(&text);
+	mr_strbuf_init(&report);
+	build(r, &text);
+	st = mr_test_load(text.data, text.len, NULL, 0, &report, &c);
+	well = st == MR_ECONFIG && !c && count_lines(mr_strbuf_text(&report)) >= 1;
+	if (r->line && strncmp(r->text, "@include \"test", 14) != 0)
+		well = well && count_lines(mr_strbuf_text(&report)) == r->n;
+	for (const char *s = r->expect; s && *s; s = strchr(s, '\n') ? strchr(s, '\n') + 1 : NULL)
+		well = well && has_line(mr_strbuf_text(&report), s, strcspn(s, "\n"));
+	if (!well)
+		fprintf(stderr, "\nrow %zu: %s\nexpected %u: %s\ngot %s (%s)\n%s", i, r->text, r->n, r->expect,
+			mr_status_name(st), mr_error_text(), mr_strbuf_text(&report));
+	CU_ASSERT_TRUE(well);
+	mr_config_destroy(c);
+	mr_strbuf_fini(&text);
+	mr_strbuf_fini(&report);
+}
+
+static void malformed(void)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		check_row(i);
+	mr_test_files_remove();
+}
+
+static mr_status load_lines(const char *const *sets, size_t n, const char *more, mr_strbuf *report, mr_config **out)
+{
+	mr_strbuf text;
+	mr_status st;
+
+	mr_strbuf_init(&text);
+	for (unsigned i = 0; i < 6; i++)
+		mr_strbuf_printf(&text, "%s\n", mr_test_lines[i]);
+	mr_strbuf_append(&text, more);
+	st = mr_test_load(text.data, text.len, sets, n, report, out);
+	mr_strbuf_fini(&text);
+	return st;
+}
+
+static void all_at_once_in_order(void)
+{
+	static const char text[] = "model = { name = \"mlp\";\n"
+				   "\twidht = 3;\n"
+				   "\tdepth = -1;\n"
+				   "};\n"
+				   "train = { steps = 5000000000;\n"
+				   "\tlr = \"x\"; };\n"
+				   "data = { name = \"synthetic\"; };\n"
+				   "optimizer = { name = \"sgd\"; }; system = { name = \"none\"; };\n"
+				   "foo = 1;\n";
+	static const char *const sets[] = {"train.batch=0", "nonsense", "train.stps=3", "mdel.name=gpt", "model=gpt"};
+	static const char *const order[] = {
+		"F:2: model.widht:", "F:3: model.depth:",        "F:5: train.steps: 5000000000", "F:6: train.lr:",
+		"F:8: system.name:", "F:9: foo:",                "--set: train.batch:",          "--set: expected key=value",
+		"--set: train.stps:", "--set: mdel: unknown group, did you mean \"model\"?", "--set: model: is a group",
+	};
+	mr_strbuf report;
+	mr_config *c;
+	const char *at;
+
+	mr_strbuf_init(&report);
+	CU_ASSERT_EQUAL(mr_test_load(text, strlen(text), sets, 5, &report, &c), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "11 mistakes"));
+	at = mr_strbuf_text(&report);
+	for (size_t i = 0; i < 10; i++) {
+		const char *found = strstr(at, order[i]);
+
+		if (!found)
+			fprintf(stderr, "\nnot in order: %s\n%s", order[i], mr_strbuf_text(&report));
+		CU_ASSERT_PTR_NOT_NULL_FATAL(found);
+		at = found;
+	}
+	mr_strbuf_fini(&report);
+	mr_test_files_remove();
+}
+
+static void good_values(void)
+{
+	static const char *const sets[] = {"train.lr=1", "model.depth=3", "train.lr=0.5", "partition=fc.1"};
+	mr_strbuf report;
+	uint64_t first, last;
+	mr_config *c;
+	uint32_t n;
+
+	mr_strbuf_init(&report);
+	MR_CHECK_OK(load_lines(sets, 4, "trace = { steps = \"7-9\"; };\nbackend = \"reference\"; dtype = \"f64\"", &report, &c));
+	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_CONFIG_TRAIN), "steps"), 10);
+	CU_ASSERT_EQUAL(mr_values_float(mr_config_values(c, MR_CONFIG_TRAIN), "lr"), 0.5);
+	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_CONFIG_MODEL), "depth"), 3);
+	CU_ASSERT_EQUAL(mr_config_n_micro(c), 4);
+	CU_ASSERT_EQUAL(mr_config_samples(c), 2);
+	CU_ASSERT_EQUAL(mr_config_workers(c), 2);
+	CU_ASSERT_EQUAL(mr_config_dtype(c), MR_F64);
+	CU_ASSERT_STRING_EQUAL(mr_config_partition(c, &n)[0], "fc.1");
+	CU_ASSERT_EQUAL(n, 1);
+	CU_ASSERT_TRUE(mr_config_trace_steps(c, &first, &last));
+	CU_ASSERT_EQUAL(first, 7);
+	CU_ASSERT_EQUAL(last, 9);
+	CU_ASSERT_STRING_EQUAL(mr_config_name(c), "test");
+	CU_ASSERT_STRING_EQUAL(mr_config_run_dir(c), "runs/test");
+	CU_ASSERT_EQUAL(mr_config_spin_us(c), UINT32_MAX);
+	CU_ASSERT_STRING_EQUAL(mr_config_model(c)->name, "mlp");
+	CU_ASSERT_STRING_EQUAL(mr_config_system(c)->name, "1f1b");
+	mr_config_destroy(c);
+	mr_strbuf_fini(&report);
+	mr_test_files_remove();
+}
+
+/* A large step count survives libconfig 1.5 when it carries its L. */
+static void large_integers(void)
+{
+	static const char *const sets[] = {"train.steps=5000000000"};
+	mr_strbuf report;
+	mr_config *c;
+
+	mr_strbuf_init(&report);
+	MR_CHECK_OK(load_lines(NULL, 0, "checkpoint = { every = 5000000000L; }; # 9999999999 /* 9999999999\n", &report, &c));
+	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_CONFIG_CHECKPOINT), "every"), 5000000000);
+	mr_config_destroy(c);
+	MR_CHECK_OK(load_lines(sets, 1, "run = { dir = \"9999999999\"; };", &report, &c));
+	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_CONFIG_TRAIN), "steps"), 5000000000);
+	mr_config_destroy(c);
+	mr_strbuf_fini(&report);
+	mr_test_files_remove();
+}
+
+/* One configuration serves several systems: the file's keys of the replaced one go with it. */
+static void plugin_replaced(void)
+{
+	static const char *const to_pipedream[] = {"system.name=pipedream"}, *const to_sequential[] = {"system.name=sequential"};
+	static const char text[] = "model = { name = \"mlp\"; };\ndata = { name = \"synthetic\"; };\n"
+				   "optimizer = { name = \"sgd\"; };\nsystem = { name = \"gpipe\"; backward = \"lifo\"; };\n"
+				   "train = { steps = 10; batch = 8; lr = 0.1; };\n";
+	mr_strbuf report;
+	mr_config *c;
+
+	mr_strbuf_init(&report);
+	MR_CHECK_OK(mr_test_load(text, strlen(text), NULL, 0, &report, &c));
+	CU_ASSERT_STRING_EQUAL(mr_values_string(mr_config_values(c, MR_CONFIG_SYSTEM), "backward"), "lifo");
+	mr_config_destroy(c);
+	MR_CHECK_OK(mr_test_load(text, strlen(text), to_pipedream, 1, &report, &c));
+	CU_ASSERT_EQUAL(mr_config_n_micro(c), 1);
+	mr_config_destroy(c);
+	MR_CHECK_OK(mr_test_load(text, strlen(text), to_sequential, 1, &report, &c));
+	CU_ASSERT_PTR_NULL(mr_config_system(c));
+	CU_ASSERT_EQUAL(mr_config_workers(c), 1);
+	mr_config_destroy(c);
+	mr_strbuf_fini(&report);
+	mr_test_files_remove();
+}
+
+static void asynchronous_takes_one(void)
+{
+	static const char *const sets[] = {"system.name=pipedream", "train.microbatches=4"};
+	mr_strbuf report;
+	mr_config *c;
+
+	mr_strbuf_init(&report);
+	CU_ASSERT_EQUAL(load_lines(sets, 2, "", &report, &c), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&report),
+				      "--set: train.microbatches: pipedream commits after every micro-batch, so it takes 1 a commit, got 4"));
+	mr_strbuf_fini(&report);
+	mr_test_files_remove();
+}
+
+/* Lines of an included file are named by that file; lines behind the @include keep their numbers. */
+static void includes(void)
+{
+	static const char inner[] = "# a comment\ncheckpoint = { evry = 3; };";
+	mr_strbuf report;
+	mr_config *c;
+
+	mr_test_file("inner.cfg", inner, strlen(inner));
+	mr_test_file("newline.cfg", "# only a comment\n", 17);
+	mr_strbuf_init(&report);
+	CU_ASSERT_EQUAL(load_lines(NULL, 0, "@include \"newline.cfg\"\n  @include \"inner.cfg\" # why not\nsample = { tokens = 0; };\n",
+				   &report, &c),
+			MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&report), "/inner.cfg:2: checkpoint.evry: unknown key"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&report), "F:9: sample.tokens: expected an integer from 1"));
+	mr_strbuf_fini(&report);
+	mr_test_files_remove();
+}
+
+static void odd_files(void)
+{
+	char *big = malloc(MR_CONFIG_MAX_BYTES + 2);
+	mr_strbuf report;
+	mr_config *c;
+
+	mr_strbuf_init(&report);
+	memset(big, ' ', MR_CONFIG_MAX_BYTES + 1);
+	CU_ASSERT_EQUAL(mr_test_load(big, MR_CONFIG_MAX_BYTES + 1, NULL, 0, &report, &c), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "larger than 1"));
+	free(big);
+	CU_ASSERT_EQUAL(mr_test_load("", 0, NULL, 0, &report, &c), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "is empty"));
+	CU_ASSERT_EQUAL(mr_config_load("/nonexistent/x.cfg", NULL, 0, &report, &c), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "/nonexistent/x.cfg"));
+	CU_ASSERT_EQUAL(mr_config_load("/tmp", NULL, 0, &report, &c), MR_ECONFIG);
+	CU_ASSERT_EQUAL(mr_test_load("model\0 = 3;", 11, NULL, 0, &report, &c), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&report), "F:1: a NUL byte"));
+	MR_CHECK_OK(load_lines(NULL, 0, "sample = { tokens = 3; };\r\n# dos\r\n", &report, &c));
+	mr_config_destroy(c);
+	mr_strbuf_fini(&report);
+	mr_test_files_remove();
+}
+
+void mr_suite_config(void);
+void mr_suite_config(void)
+{
+	MR_SUITE("config");
+	MR_TEST(malformed);
+	MR_TEST(all_at_once_in_order);
+	MR_TEST(good_values);
+	MR_TEST(large_integers);
+	MR_TEST(plugin_replaced);
+	MR_TEST(asynchronous_takes_one);
+	MR_TEST(includes);
+	MR_TEST(odd_files);
+}

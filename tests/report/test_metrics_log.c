@@ -1,0 +1,172 @@
+/* metrics.jsonl: its lines, reading them back, and cutting the file back to a step. */
+#include "check.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "report/metrics_log.h"
+
+static char path[64];
+
+static void fresh_path(void)
+{
+	int fd;
+
+	strcpy(path, "/tmp/mr-metrics-XXXXXX");
+	fd = mkstemp(path);
+	CU_ASSERT_TRUE_FATAL(fd >= 0);
+	close(fd);
+}
+
+static void write_text(const char *text, size_t len)
+{
+	FILE *f = fopen(path, "wb");
+
+	fwrite(text, 1, len, f);
+	fclose(f);
+}
+
+static void check_text(const char *want)
+{
+	char *text = NULL;
+	size_t len = 0;
+
+	if (*want)
+		MR_CHECK_OK(mr_file_read(path, 1 << 20, &text, &len));
+	else
+		CU_ASSERT_EQUAL(mr_file_read(path, 1 << 20, &text, &len), MR_EIO); /* empty */
+	if (text && strcmp(text, want) != 0)
+		fprintf(stderr, "\nwant:\n%sgot:\n%s", want, text);
+	CU_ASSERT_STRING_EQUAL(text ? text : "", want);
+	free(text);
+}
+
+static void lines(void)
+{
+	mr_metrics_row row = mr_metrics_row_at(0);
+	mr_metrics_log *log;
+
+	fresh_path();
+	MR_CHECK_OK(mr_metrics_log_open(path, &log));
+	row.val_loss = 4.5;
+	MR_CHECK_OK(mr_metrics_log_put(log, &row));
+	row = (mr_metrics_row){1, 2.25, 0.001, 16, 2048, 0.5, 0.75, 4096, 12.5, NAN};
+	MR_CHECK_OK(mr_metrics_log_put(log, &row));
+	MR_CHECK_OK(mr_metrics_log_flush(log, true));
+	check_text("{\"step\":0,\"val_loss\":4.5}\n"
+		   "{\"step\":1,\"loss\":2.25,\"lr\":0.001,\"samples\":16,\"tokens\":2048,\"seconds\":0.5,\"grad_norm\":0.75,"
+		   "\"rate\":4096.0,\"gflops\":12.5}\n");
+	row = mr_metrics_row_at(2);
+	row.loss = INFINITY;
+	MR_CHECK_OK(mr_metrics_log_put(log, &row));
+	MR_CHECK_OK(mr_metrics_log_close(log));
+	MR_CHECK_OK(mr_metrics_log_close(NULL));
+	unlink(path);
+}
+
+static void append_and_read(void)
+{
+	mr_metrics_row *rows, row;
+	mr_metrics_log *log;
+	size_t n;
+
+	fresh_path();
+	for (uint64_t i = 1; i <= 3; i++) {
+		MR_CHECK_OK(mr_metrics_log_open(path, &log));
+		row = mr_metrics_row_at(i);
+		row.loss = i == 3 ? INFINITY : 1.0 / (double)i;
+		row.tokens = 128 * i;
+		MR_CHECK_OK(mr_metrics_log_put(log, &row));
+		MR_CHECK_OK(mr_metrics_log_close(log));
+	}
+	MR_CHECK_OK(mr_metrics_read(path, &rows, &n));
+	CU_ASSERT_EQUAL_FATAL(n, 3);
+	CU_ASSERT_EQUAL(rows[1].loss, 0.5);
+	CU_ASSERT_EQUAL(rows[1].tokens, 256);
+	CU_ASSERT_TRUE(isinf(rows[2].loss));
+	CU_ASSERT_TRUE(isnan(rows[0].val_loss));
+	free(rows);
+	unlink(path);
+}
+
+static void cut_back(void)
+{
+	static const char text[] = "{\"step\":1,\"loss\":1.0}\n{\"step\":2,\"loss\":1.0}\n{\"step\":2,\"val_loss\":3.0}\n"
+				   "{\"step\":3,\"loss\":1.0}\n";
+
+	fresh_path();
+	write_text(text, strlen(text));
+	MR_CHECK_OK(mr_metrics_truncate(path, 9));
+	check_text(text);
+	MR_CHECK_OK(mr_metrics_truncate(path, 2));
+	check_text("{\"step\":1,\"loss\":1.0}\n{\"step\":2,\"loss\":1.0}\n{\"step\":2,\"val_loss\":3.0}\n");
+	MR_CHECK_OK(mr_metrics_truncate(path, 1));
+	check_text("{\"step\":1,\"loss\":1.0}\n");
+	MR_CHECK_OK(mr_metrics_truncate(path, 0));
+	check_text("");
+	MR_CHECK_OK(mr_metrics_truncate(path, 0));
+	unlink(path);
+	MR_CHECK_OK(mr_metrics_truncate(path, 5));
+}
+
+/* A crash leaves any prefix, and a power cut may leave zeros behind it: what is whole stays. */
+static void torn_at_every_byte(void)
+{
+	static const char text[] = "{\"step\":1,\"loss\":1.0}\n{\"step\":2,\"loss\":0.5}\n";
+	size_t first = (size_t)(strchr(text, '\n') + 1 - text);
+	char zeros[sizeof(text) + 16];
+
+	fresh_path();
+	for (size_t len = 1; len < sizeof(text); len++) {
+		write_text(text, len);
+		MR_CHECK_OK(mr_metrics_truncate(path, 100));
+		check_text(len < first ? "" : len < sizeof(text) - 1 ? "{\"step\":1,\"loss\":1.0}\n" : text);
+		memset(zeros, 0, sizeof(zeros));
+		memcpy(zeros, text, len);
+		write_text(zeros, sizeof(zeros));
+		MR_CHECK_OK(mr_metrics_truncate(path, 100));
+		check_text(len < first ? "" : len < sizeof(text) - 1 ? "{\"step\":1,\"loss\":1.0}\n" : text);
+	}
+	unlink(path);
+}
+
+static void damage_in_the_middle(void)
+{
+	static const char text[] = "{\"step\":1}\n{\"stp\":2}\n{\"step\":3}\n";
+	mr_metrics_row *rows;
+	size_t n;
+
+	fresh_path();
+	write_text(text, strlen(text));
+	MR_CHECK_FAIL(mr_metrics_truncate(path, 100), MR_EIO, ":2: no metrics line, but line 3 is one again");
+	check_text(text);
+	MR_CHECK_FAIL(mr_metrics_read(path, &rows, &n), MR_EIO, ":2: no metrics line");
+	unlink(path);
+	MR_CHECK_FAIL(mr_metrics_read(path, &rows, &n), MR_EIO, path);
+}
+
+static void disk_full(void)
+{
+	mr_metrics_row row = mr_metrics_row_at(1);
+	mr_metrics_log *log;
+
+	MR_CHECK_OK(mr_metrics_log_open("/dev/full", &log));
+	MR_CHECK_OK(mr_metrics_log_put(log, &row));
+	MR_CHECK_FAIL(mr_metrics_log_flush(log, false), MR_EIO, "/dev/full: cannot write: ");
+	CU_ASSERT_EQUAL(mr_metrics_log_close(log), MR_EIO);
+	MR_CHECK_FAIL(mr_metrics_log_open("/nonexistent/m", &log), MR_EIO, "/nonexistent/m: cannot open");
+}
+
+void mr_suite_metrics_log(void);
+void mr_suite_metrics_log(void)
+{
+	MR_SUITE("metrics_log");
+	MR_TEST(lines);
+	MR_TEST(append_and_read);
+	MR_TEST(cut_back);
+	MR_TEST(torn_at_every_byte);
+	MR_TEST(damage_in_the_middle);
+	MR_TEST(disk_full);
+}

@@ -1,0 +1,148 @@
+/* The progress line: its words, its width, and when it is drawn on a terminal and in a pipe. */
+#include "check.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "report/progress.h"
+
+static mr_progress_state full_state(void)
+{
+	mr_progress_state s = mr_progress_state_at(120, 1000);
+
+	s.loss = 2.34123;
+	s.lr = 3e-4;
+	s.rate = 12345;
+	s.gflops = 45.06;
+	s.peak_gflops = 72.6;
+	s.bubble = 0.031;
+	s.eta_seconds = 83;
+	return s;
+}
+
+static void words(void)
+{
+	mr_progress_state s = full_state();
+	char line[512];
+
+	mr_progress_format(&s, "tok/s", false, line);
+	CU_ASSERT_STRING_EQUAL(line, "step 120/1000 loss 2.3412 lr 3.00e-04 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23");
+	s = mr_progress_state_at(0, 5);
+	mr_progress_format(&s, "tok/s", false, line);
+	CU_ASSERT_STRING_EQUAL(line, "step 0/5");
+	s.loss = 7;
+	s.val_loss = 1.5;
+	s.rate = 999.6;
+	mr_progress_format(&s, "samples/s", false, line);
+	CU_ASSERT_STRING_EQUAL(line, "step 0/5 loss 7.0000 val 1.5000 samples/s 1.00k");
+	s.rate = 9.994;
+	s.gflops = 3;
+	mr_progress_format(&s, "samples/s", true, line);
+	CU_ASSERT_STRING_EQUAL(line, "\033[2mstep\033[0m 0/5 \033[2mloss\033[0m 7.0000 \033[2mval\033[0m 1.5000 "
+				     "\033[2msamples/s\033[0m 9.99 \033[2mgflop/s\033[0m 3.0");
+}
+
+static void never_wider(void)
+{
+	mr_progress_state s = full_state();
+	char line[512];
+
+	s.step = s.n_steps = 1000000000000;
+	s.loss = 123456.7;
+	s.val_loss = 123456.7;
+	s.eta_seconds = 1e7;
+	mr_progress_format(&s, "samples/s", false, line);
+	CU_ASSERT_TRUE(strlen(line) <= MR_PROGRESS_COLUMNS);
+	CU_ASSERT_PTR_NOT_NULL(strstr(line, "step 1000000000000/1000000000000 loss 123456.7000"));
+	CU_ASSERT_PTR_NULL(strstr(line, "eta"));
+	s.loss = INFINITY;
+	mr_progress_format(&s, "samples/s", false, line);
+	CU_ASSERT_PTR_NOT_NULL(strstr(line, "loss inf"));
+}
+
+/* Run a few updates at half-second steps; returns what was written. */
+static char *drawn(bool terminal, uint64_t every_steps, double every_seconds, uint64_t n)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	mr_progress_params params = {f, "tok/s", terminal, false, every_seconds, every_steps};
+	mr_progress p;
+
+	mr_progress_init(&p, &params);
+	for (uint64_t i = 1; i <= n; i++) {
+		mr_progress_state s = mr_progress_state_at(i, n);
+
+		s.loss = i < 3 ? 10 : 9;
+		mr_progress_update(&p, &s, 0.5 * (double)i);
+		if (i == n)
+			mr_progress_force(&p, &s, 0.5 * (double)i);
+	}
+	mr_progress_finish(&p);
+	fclose(f);
+	return text;
+}
+
+static void pipe_lines(void)
+{
+	char *text = drawn(false, 0, 2, 7);
+
+	CU_ASSERT_STRING_EQUAL(text, "step 1/7 loss 10.0000\nstep 5/7 loss 9.0000\nstep 7/7 loss 9.0000\n");
+	free(text);
+	text = drawn(false, 3, 1000, 7);
+	CU_ASSERT_STRING_EQUAL(text, "step 1/7 loss 10.0000\nstep 3/7 loss 9.0000\nstep 6/7 loss 9.0000\nstep 7/7 loss 9.0000\n");
+	free(text);
+}
+
+static void terminal_redraws(void)
+{
+	char *text = drawn(true, 0, 0.9, 4);
+
+	CU_ASSERT_STRING_EQUAL(text, "\rstep 1/4 loss 10.0000\rstep 3/4 loss 9.0000 \rstep 4/4 loss 9.0000 \n");
+	free(text);
+}
+
+static void cleared_for_other_text(void)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	mr_progress_params params = {f, "tok/s", true, false, 0, 0};
+	mr_progress_state s = mr_progress_state_at(1, 2);
+	mr_progress p;
+
+	mr_progress_init(&p, &params);
+	mr_progress_clear(&p);
+	mr_progress_update(&p, &s, 0);
+	mr_progress_clear(&p);
+	fputs("saved\n", f);
+	mr_progress_force(&p, &s, 0);
+	mr_progress_force(&p, &s, 0);
+	mr_progress_finish(&p);
+	mr_progress_finish(&p);
+	fclose(f);
+	CU_ASSERT_STRING_EQUAL(text, "\rstep 1/2\r        \rsaved\n\rstep 1/2\n");
+	free(text);
+}
+
+static void defaults_of_a_file(void)
+{
+	FILE *f = tmpfile();
+	mr_progress_params p = mr_progress_defaults(f, "tok/s");
+
+	CU_ASSERT_FALSE(p.terminal);
+	CU_ASSERT_FALSE(p.color);
+	fclose(f);
+}
+
+void mr_suite_progress(void);
+void mr_suite_progress(void)
+{
+	MR_SUITE("progress");
+	MR_TEST(words);
+	MR_TEST(never_wider);
+	MR_TEST(pipe_lines);
+	MR_TEST(terminal_redraws);
+	MR_TEST(cleared_for_other_text);
+	MR_TEST(defaults_of_a_file);
+}

@@ -1,0 +1,120 @@
+/* Tables: alignment, and the tables of a run to the letter. */
+#include "check.h"
+
+#include <string.h>
+
+#include "report/table.h"
+
+static FILE *open_text(char **text)
+{
+	static size_t len;
+
+	*text = NULL;
+	return open_memstream(text, &len);
+}
+
+static void check_text(char *text, const char *want)
+{
+	if (strcmp(text, want) != 0)
+		fprintf(stderr, "\nwant:\n%sgot:\n%s", want, text);
+	CU_ASSERT_STRING_EQUAL(text, want);
+	free(text);
+}
+
+static void alignment(void)
+{
+	static const mr_table_column columns[] = {{"name", false}, {"n", true}, {"note", false}};
+	mr_table *t;
+	char *text;
+	FILE *f = open_text(&text);
+
+	MR_CHECK_OK(mr_table_create(columns, 3, &t));
+	mr_table_put(t, "a");
+	mr_table_put(t, "%d", 12345);
+	mr_table_put(t, "%s", "");
+	mr_table_put(t, "longer name");
+	mr_table_put(t, "%d", 1);
+	mr_table_put(t, "x");
+	mr_table_put(t, "part");
+	MR_CHECK_OK(mr_table_print(t, "  ", f));
+	mr_table_destroy(t);
+	fclose(f);
+	check_text(text, "  name             n  note\n"
+			 "  a            12345\n"
+			 "  longer name      1  x\n"
+			 "  part\n");
+	MR_CHECK_FAIL(mr_table_create(columns, 0, &t), MR_EINVAL, "at least one column");
+}
+
+static void stages(void)
+{
+	static const mr_report_stage_row rows[] = {
+		{0, 0, "embed .. h.1.mlp", 21, 412000, 1648000, 1648000, 1648000, 3296000, 4194304, 65536, 1024, "0", 0},
+		{1, 1, "h.2.ln_1 .. loss", 24, 400000, 1600000, 0, 1600000, 3200000, 2097152, 0, 1024, NULL, -1},
+	};
+	char *text;
+	FILE *f = open_text(&text);
+
+	MR_CHECK_OK(mr_report_stages(rows, 2, f));
+	fclose(f);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "stage  on  layers"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n    0  w0  21: embed .. h.1.mlp   412 k"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "any       -\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n  all      45                     812 k"));
+	free(text);
+}
+
+static void workers(void)
+{
+	static const mr_report_worker_row rows[] = {
+		{0, "0", 2000000000, 1800000000, {[MR_WAIT_UPSTREAM] = 100000000, [MR_WAIT_DATA] = 50000000}},
+		{1, "1, 3", 0, 0, {0}},
+		{2, "2", 1000, 900, {[MR_WAIT_WEIGHTS] = 200}},
+	};
+	char *text;
+	FILE *f = open_text(&text);
+
+	MR_CHECK_OK(mr_report_workers(rows, 3, f));
+	fclose(f);
+	check_text(text, "worker  stages  seconds   busy  upstream  downstream  weights  optimizer  data  engine\n"
+			 "w0      0          2.00  90.0%      5.0%        0.0%     0.0%       0.0%  2.5%    2.5%\n"
+			 "w1      1, 3       0.00   0.0%      0.0%        0.0%     0.0%       0.0%  0.0%    0.0%\n"
+			 "w2      2          0.00  90.0%      0.0%        0.0%    20.0%       0.0%  0.0%    0.0%\n");
+}
+
+static void staleness(void)
+{
+	static const uint64_t first[] = {1, 0, 99}, second[] = {100};
+	static const mr_report_staleness_row rows[] = {{0, first, 3}, {1, second, 1}};
+	char *text;
+	FILE *f = open_text(&text);
+
+	MR_CHECK_OK(mr_report_staleness(rows, 2, f));
+	fclose(f);
+	check_text(text, "stage  stale 0  stale 2\n"
+			 "    0        1       99\n"
+			 "    1      100        0\n");
+}
+
+static void memory(void)
+{
+	char *text;
+	FILE *f = open_text(&text);
+
+	MR_CHECK_OK(mr_report_memory(104857600, 110100480, f));
+	MR_CHECK_OK(mr_report_memory(104857600, 0, f));
+	fclose(f);
+	check_text(text, "peak memory  predicted 100 MiB  measured 105 MiB  (+5.0%)\n"
+			 "peak memory  predicted 100 MiB  measured unknown\n");
+}
+
+void mr_suite_table(void);
+void mr_suite_table(void)
+{
+	MR_SUITE("table");
+	MR_TEST(alignment);
+	MR_TEST(stages);
+	MR_TEST(workers);
+	MR_TEST(staleness);
+	MR_TEST(memory);
+}
