@@ -1,0 +1,105 @@
+/*
+ * test_resume.c - what run/state.h lists is all that a run needs: restored into another engine, it goes on to the bit.
+ */
+#include <string.h>
+
+#include "check.h"
+#include "rig.h"
+
+#define END 14
+
+static void open_case(rig *r, bool gpt, const char *sets)
+{
+	rig_init(r);
+	if (gpt)
+		rig_gpt(r);
+	rig_sets(r, sets);
+	rig_open(r);
+}
+
+/* Run to @k, save there, and go on to the end; with what the whole leaves in @want (losses of the steps after @k only). */
+static void save_at(bool gpt, const char *sets, uint64_t k, rig_result *saved, rig_result *want)
+{
+	rig r;
+
+	open_case(&r, gpt, sets);
+	rig_start(&r);
+	rig_run(&r, k, NULL);
+	rig_collect(&r, false, saved);
+	rig_run(&r, END, want);
+	rig_collect(&r, true, want);
+	rig_fini(&r);
+}
+
+static void resume(bool gpt, const char *sets, uint64_t k, const rig_result *saved, rig_result *got)
+{
+	mr_state st;
+	rig r;
+
+	open_case(&r, gpt, sets);
+	rig_start(&r);
+	rig_run(&r, 3, NULL); /* an engine that has been used: nothing of that may shine through */
+	MR_CHECK_OK(mr_executor_stand_at(&r.s.executor, k));
+	MR_CHECK_OK(mr_executor_state(&r.s.executor, &st));
+	CU_ASSERT_FATAL(rig_fill(&st, saved));
+	mr_state_fini(&st);
+	rig_delays(100, k);
+	rig_run(&r, END, got);
+	rig_delays(0, 0);
+	rig_collect(&r, true, got);
+	rig_fini(&r);
+}
+
+static void check(bool gpt, const char *sets)
+{
+	static const uint64_t at[] = {1, 2, 5, 9, 13};
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		rig_result saved = {0}, want = {0}, got = {0};
+		char what[300];
+
+		snprintf(what, sizeof(what), "%s, resumed at %llu", sets, (unsigned long long)at[i]);
+		save_at(gpt, sets, at[i], &saved, &want);
+		resume(gpt, sets, at[i], &saved, &got);
+		CU_ASSERT_EQUAL(got.n_steps, END - at[i]);
+		CU_ASSERT_FATAL(rig_equal(&got, &want, true, what));
+		rig_result_fini(&saved);
+		rig_result_fini(&want);
+		rig_result_fini(&got);
+	}
+}
+
+#define ASYNC "system.name=pipedream train.batch=3 train.microbatches=1 "
+
+static void pipedream(void)
+{
+	check(false, ASYNC "machine.workers=2");
+	check(false, ASYNC "machine.workers=3 train.clip=0.3");
+	check(true, ASYNC "machine.workers=3 model.dropout=0.1 dtype=f32");
+}
+
+static void vertical_sync(void)
+{
+	check(false, ASYNC "system.vertical_sync=true machine.workers=2");
+	check(true, ASYNC "system.vertical_sync=true machine.workers=4");
+}
+
+static void synchronous(void)
+{
+	check(false, "system.name=gpipe machine.workers=3 system.backward=lifo");
+	check(true, "system.name=1f1b machine.workers=2 model.tied=true train.clip=0.1 train.schedule=cosine train.warmup=3");
+}
+
+static void sequential(void)
+{
+	check(true, "system.name=sequential model.dropout=0.1");
+}
+
+void mr_suite_resume(void)
+{
+	MR_SUITE("resume");
+	MR_TEST(pipedream);
+	MR_TEST(vertical_sync);
+	MR_TEST(synchronous);
+	MR_TEST(sequential);
+}
