@@ -90,12 +90,56 @@ static void find_names_what_is_wrong(void)
 	mr_kernels_find("reference", MR_F32)->ctx_destroy(NULL);
 }
 
+/* oneDNN's refusal becomes a sentence with the shape, and the context goes on working. */
+static void refused_shapes_are_named(void)
+{
+	const mr_kernels *k = mr_kernels_find("dnnl", MR_F32);
+	mr_gemm bad = {.m = -3, .n = 4, .k = 5}, good = {.m = 1, .n = 1, .k = 1};
+	float a = 3, b = 5, c = 0;
+	mr_kctx *kc;
+
+	if (!k)
+		return;
+	MR_CHECK_OK(k->ctx_create(1, &kc));
+	for (int i = 0; i < 2; i++) {
+		MR_CHECK_FAIL(k->gemm(kc, &bad, &a, &b, NULL, &c, NULL), MR_EDNN, "m=-3 n=4 k=5");
+		MR_CHECK_OK(k->gemm(kc, &good, &a, &b, NULL, &c, NULL));
+		CU_ASSERT_EQUAL(c, 15);
+	}
+	k->ctx_destroy(kc);
+}
+
+/* More shapes than the table starts with; after it has grown, every primitive is still the one of its shape. */
+static void many_shapes_fit(void)
+{
+	const mr_kernels *k = mr_kernels_find("dnnl", MR_F32);
+	mr_kctx *kc;
+	float a[100], b[100], c;
+
+	if (!k)
+		return;
+	for (int i = 0; i < 100; i++)
+		a[i] = b[i] = 1;
+	MR_CHECK_OK(k->ctx_create(1, &kc));
+	for (int round = 0; round < 2; round++) {
+		for (int i = 1; i <= 100; i++) {
+			mr_gemm g = {.m = 1, .n = 1, .k = i};
+
+			MR_CHECK_OK(k->gemm(kc, &g, a, b, NULL, &c, NULL));
+			CU_ASSERT_EQUAL(c, i);
+		}
+	}
+	k->ctx_destroy(kc);
+}
+
 void mr_suite_kernels(void);
 
 void mr_suite_kernels(void)
 {
 	MR_SUITE("kernels");
 	MR_TEST(find_names_what_is_wrong);
+	MR_TEST(refused_shapes_are_named);
+	MR_TEST(many_shapes_fit);
 	MR_TEST(reference_f32_agrees_with_f64);
 	MR_TEST(dnnl_agrees_with_reference);
 }

@@ -372,7 +372,7 @@ void mr_dnnl_destroy(mr_dnnl *d)
 
 size_t mr_dnnl_bytes(const mr_dnnl *d)
 {
-	return sizeof(*d) + d->n_places * sizeof(matmul) + d->scratch_bytes + d->n_used * (size_t)150 * 1024;
+	return sizeof(*d) + d->n_places * sizeof(matmul) + d->scratch_bytes + d->n_used * (size_t)75 * 1024;
 }
 
 bool mr_dnnl_avx512(void)

@@ -231,33 +231,52 @@ static inline float score_scale(int64_t d)
 
 /* --- forward --------------------------------------------------------------------------------------------------------- */
 
-/* s[0..n) becomes 2^(scale s - max), zeros up to @end; saves that max and 1 / sum. */
-static void score_row(float *s, int64_t n, int64_t end, float scale, float saved[2])
+/* Of n >= 1 scores: where the last vector starts, whose other lanes lie past the diagonal. */
+static inline int64_t last_vector(int64_t n)
 {
-	V m = v_set(-INFINITY), c = v_set(scale), total = v_set(0.0f), top;
-	int64_t tail = n % LANES, full = n - tail;
+	return (n - 1) / LANES * LANES;
+}
 
-	for (int64_t j = 0; j < full; j += LANES)
+static inline float score_top(const float *s, int64_t n)
+{
+	int64_t last = last_vector(n);
+	V m = v_pick(v_first(n - last), v_load(s + last, 0), v_set(-INFINITY));
+
+	for (int64_t j = 0; j < last; j += LANES)
 		m = v_max(m, v_load(s + j, 0));
-	if (tail)
-		m = v_max(m, v_pick(v_first(tail), v_load(s + full, 0), v_set(-INFINITY)));
-	saved[0] = v_top(m) * scale;
-	top = v_set(-saved[0]);
-	for (int64_t j = 0; j < full; j += LANES) {
-		V e = v_exp2(v_fma(v_load(s + j, 0), c, top));
+	return v_top(m);
+}
 
+/* s[0..n) becomes 2^(scale s - top), zeros up to @end; returns the sum. */
+static inline float score_exp(float *s, int64_t n, int64_t end, float scale, float top_)
+{
+	V c = v_set(scale), top = v_set(-top_), total = v_set(0.0f), e;
+	int64_t last = last_vector(n);
+
+	for (int64_t j = 0; j < last; j += LANES) {
+		e = v_exp2(v_fma(v_load(s + j, 0), c, top));
 		total = v_add(total, e);
 		v_store(s + j, e, 0);
 	}
-	if (tail) {
-		V e = v_keep(v_first(tail), v_exp2(v_fma(v_load(s + full, 0), c, top)));
-
-		total = v_add(total, e);
-		v_store(s + full, e, 0);
-	}
-	for (int64_t j = whole(n); j < end; j += LANES)
+	e = v_keep(v_first(n - last), v_exp2(v_fma(v_load(s + last, 0), c, top)));
+	v_store(s + last, e, 0);
+	for (int64_t j = last + LANES; j < end; j += LANES)
 		v_store(s + j, v_set(0.0f), 0);
-	saved[1] = 1.0f / v_sum(total);
+	return v_sum(v_add(total, e));
+}
+
+/* Softmax of the @n rows of a tile whose first row sees @visible keys, up to the factor 1 / sum, which goes to @inverse. */
+static void score_tile(float *s, int64_t pitch, int64_t n, int64_t visible, float scale, float *saved, float *inverse)
+{
+	int64_t end = whole(visible + n - 1);
+
+	/* Two passes, so that the horizontal maxima of several rows overlap. */
+	for (int64_t r = 0; r < n; r++)
+		saved[2 * r] = score_top(s + r * pitch, visible + r) * scale;
+	for (int64_t r = 0; r < n; r++) {
+		inverse[r] = 1.0f / score_exp(s + r * pitch, visible + r, end, scale, saved[2 * r]);
+		saved[2 * r + 1] = inverse[r];
+	}
 }
 
 static void attn_band(const mr_vec_attn *a, const attn_space *w, int64_t first, int64_t rows, const float *q, int64_t pitch,
@@ -269,10 +288,7 @@ static void attn_band(const mr_vec_attn *a, const attn_space *w, int64_t first, 
 	band_scores(w, first, rows, q, pitch, w->kt, w->s);
 	for (int64_t i = 0, n; i < rows; i += n) {
 		n = tile_rows(rows - i);
-		for (int64_t r = 0; r < n; r++) {
-			score_row(w->s + (i + r) * w->tp, first + i + r + 1, whole(first + i + n), scale, saved + 2 * (i + r));
-			inverse[r] = saved[2 * (i + r) + 1];
-		}
+		score_tile(w->s + i * w->tp, w->tp, n, first + i + 1, scale, saved + 2 * i, inverse);
 		product p = {.cols = w->d, .k = first + i + n, .a = w->s + i * w->tp, .a_row = w->tp, .a_k = 1,
 			     .b = w->v, .b_pitch = w->dp, .out = y + i * c, .pitch = c, .row_scale = inverse};
 
@@ -306,18 +322,20 @@ static void gradient_row(float *s, float *ds, int64_t n, int64_t end, float scal
 {
 	V c = v_set(scale), c2 = v_set(scale2), top = v_set(-saved[0]), inverse = v_set(saved[1]), total = v_set(0.0f);
 
+	int64_t last = last_vector(n);
+
 	for (int64_t j = 0; j < n; j += LANES) {
 		V p = v_mul(v_exp2(v_fma(v_load(s + j, 0), c2, top)), inverse);
 
-		if (n - j < LANES)
-			p = v_keep(v_first(n - j), p);
+		if (j == last)
+			p = v_keep(v_first(n - last), p);
 		v_store(s + j, p, 0);
 		total = v_fma(p, v_load(ds + j, 0), total);
 	}
 	total = v_set(v_sum(total));
 	for (int64_t j = 0; j < n; j += LANES)
 		v_store(ds + j, v_mul(v_mul(v_load(s + j, 0), v_sub(v_load(ds + j, 0), total)), c), 0);
-	for (int64_t j = whole(n); j < end; j += LANES) {
+	for (int64_t j = last + LANES; j < end; j += LANES) {
 		v_store(s + j, v_set(0.0f), 0);
 		v_store(ds + j, v_set(0.0f), 0);
 	}
