@@ -39,8 +39,9 @@ static mr_status nothing_but_f(const mr_unroll *g)
 
 static mr_status missing(const char *op, uint64_t micro, size_t stage)
 {
-	return mr_fail(MR_ECONFIG, "%s m%" PRIu64 " s%zu: missing; the contract says that every stage handles every micro-batch", op,
-		       micro, stage);
+	return mr_fail(MR_ECONFIG,
+		       "%s m%" PRIu64 " s%zu: missing; the contract says that every stage handles every micro-batch",
+		       op, micro, stage);
 }
 
 static mr_status cover_one(const mr_unroll *g, uint64_t micro, size_t stage)
@@ -76,8 +77,8 @@ mr_status mr_check_coverage(const mr_unroll *g)
 	if (p->contract.coverage == MR_COVER_FORWARD)
 		MR_TRY(nothing_but_f(g));
 	if (g->n_micro < full || (g->n_micro != full && (flushes || !body)))
-		return mr_fail(MR_ECONFIG, "the lists hold %" PRIu64 " micro-batches%s, the header says %" PRIu64, g->n_micro,
-			       body ? " in the iterations looked at" : "", full);
+		return mr_fail(MR_ECONFIG, "the lists hold %" PRIu64 " micro-batches%s, the header says %" PRIu64,
+			       g->n_micro, body ? " in the iterations looked at" : "", full);
 	for (size_t s = 0; s < p->n_stages; s++)
 		for (uint64_t m = 0; m < full; m++)
 			MR_TRY(cover_one(g, m, s));
@@ -93,7 +94,8 @@ static mr_status check_graph(const mr_unroll *g)
 
 	MR_TRY(mr_check_coverage(g));
 	order = malloc(((size_t)g->n_all + 1) * sizeof(*order));
-	st = order ? mr_unroll_order(g, order, NULL) : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", g->n_all);
+	st = order ? mr_unroll_order(g, order, NULL)
+		   : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", g->n_all);
 	free(order);
 	MR_TRY(st);
 	MR_TRY(mr_check_commits(g));

@@ -1,10 +1,10 @@
 /*
  * check.h - the proof that a lowered plan keeps its contract and can be carried out.
  *
- * The checker is total (any bytes in the instructions get an answer, never a crash) and believes nothing that the lowering
- * noted: it unrolls the lists and recomputes coverage, placement, versions, sums, slots, buffers and the edges of deps.h.
- * A repeating plan is unrolled until every number in it has left its first iterations; as all edges lead to the same or a later
- * iteration (checked), what holds there holds for ever.
+ * The checker is total (any bytes in the instructions get an answer, never a crash) and believes nothing that the
+ * lowering noted: it unrolls the lists and recomputes coverage, placement, versions, sums, slots, buffers and the edges
+ * of deps.h. A repeating plan is unrolled until every number in it has left its first iterations; as all edges lead to
+ * the same or a later iteration (checked), what holds there holds for ever.
  */
 #ifndef MR_IR_CHECK_H
 #define MR_IR_CHECK_H
@@ -12,8 +12,8 @@
 #include "ir/plan.h"
 
 /**
- * Errors: MR_EINVAL the plan is not lowered; MR_ECONFIG one sentence that names the culprit as `w0 F m3 s1 p0`, and for a
- * deadlock the whole cycle; MR_ERESOURCE no memory, or too large to be unrolled.
+ * Errors: MR_EINVAL the plan is not lowered; MR_ECONFIG one sentence that names the culprit as `w0 F m3 s1 p0`, and for
+ * a deadlock the whole cycle; MR_ERESOURCE no memory, or too large to be unrolled.
  */
 mr_status mr_plan_check(const mr_plan *plan) MR_MUST_USE;
 

@@ -1,13 +1,15 @@
 /*
- * check_commits.c - are the gradients of each commit summed completely, unmixed and in the stated order, and committed once?
+ * check_commits.c - are the gradients of each commit summed completely, unmixed and in the stated order, and committed
+ * once?
  *
- * Everything is read off the lists. Edges prove the rest together with the absence of cycles: that AR, N and U come after what
- * they need (deps.h). What edges do not show is looked at here: that a sum is not begun anew before its commit has used it.
+ * Everything is read off the lists. Edges prove the rest together with the absence of cycles: that AR, N and U come
+ * after what they need (deps.h). What edges do not show is looked at here: that a sum is not begun anew before its
+ * commit has used it.
  */
+#include "ir/check_parts.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
-
-#include "ir/check_parts.h"
 
 /* The sum buffer of one (pipe, stage) while its worker's list is walked. */
 typedef struct mr_sum_state {
@@ -33,7 +35,8 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 	char name[MR_NODE_TEXT];
 
 	if (!sums(in->op) && in->flags)
-		return mr_fail(MR_ECONFIG, "%s: flags %u, but only B and W have any", mr_unroll_name(g, node, name), in->flags);
+		return mr_fail(MR_ECONFIG, "%s: flags %u, but only B and W have any", mr_unroll_name(g, node, name),
+			       in->flags);
 	if (in->flags & ~(MR_INSTR_FIRST_SUM | MR_INSTR_UPDATE))
 		return mr_fail(MR_ECONFIG, "%s: unknown flags %u", mr_unroll_name(g, node, name), in->flags);
 	if (sums(in->op) && first != !!(in->flags & MR_INSTR_FIRST_SUM))
@@ -42,7 +45,8 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 	if (!(in->flags & MR_INSTR_UPDATE))
 		return MR_OK;
 	if (g->plan->contract.clip || mr_stage_has_ar(g->plan, in->stage))
-		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update has to wait for %s", mr_unroll_name(g, node, name),
+		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update has to wait for %s",
+			       mr_unroll_name(g, node, name),
 			       g->plan->contract.clip ? "the norms of all stages" : "a reduction");
 	if (mr_unroll_target(g, node) != version || by_version(g, g->last_sum, in->stage, version) != node)
 		return mr_fail(MR_ECONFIG, "%s: updates to version %" PRIu64 " without completing its sum",
@@ -58,11 +62,11 @@ static mr_status begin_sum(const mr_unroll *g, uint32_t node, const mr_sum_state
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
 	if (count <= s->count)
-		return mr_fail(MR_ECONFIG, "%s: goes back to commit %" PRIu64 " after %s", mr_unroll_name(g, node, a), count + 1,
-			       mr_unroll_name(g, s->last, b));
+		return mr_fail(MR_ECONFIG, "%s: goes back to commit %" PRIu64 " after %s", mr_unroll_name(g, node, a),
+			       count + 1, mr_unroll_name(g, s->last, b));
 	if (commit == MR_NO_NODE)
-		return mr_fail(MR_ECONFIG, "%s: begins a new sum, but %s is in one that is never committed", mr_unroll_name(g, node, a),
-			       mr_unroll_name(g, s->last, b));
+		return mr_fail(MR_ECONFIG, "%s: begins a new sum, but %s is in one that is never committed",
+			       mr_unroll_name(g, node, a), mr_unroll_name(g, s->last, b));
 	/* On another worker than the owner, F of this count waited for the commit (see mr_check_versions). */
 	if (g->at[commit].worker == g->at[node].worker && commit > node)
 		return mr_fail(MR_ECONFIG, "%s: overwrites a sum that %s has yet to use", mr_unroll_name(g, node, a),
@@ -95,7 +99,8 @@ static mr_status check_sums(const mr_unroll *g)
 	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++) {
 		const mr_instr *in = g->at[i].in;
 
-		st = sums(in->op) ? enter_sum(g, i, &s[mr_plan_at(g->plan, in->pipe, in->stage)]) : check_flags(g, i, false);
+		st = sums(in->op) ? enter_sum(g, i, &s[mr_plan_at(g->plan, in->pipe, in->stage)])
+				  : check_flags(g, i, false);
 	}
 	free(s);
 	return st;
@@ -131,10 +136,11 @@ static mr_status check_commit_instr(const mr_unroll *g, uint32_t node)
 	if (in->op != MR_OP_AR && in->op != MR_OP_N && in->op != MR_OP_U)
 		return MR_OK;
 	if (in->pipe)
-		return mr_fail(MR_ECONFIG, "%s: belongs to pipe 0, whose worker owns the weights", mr_unroll_name(g, node, name));
+		return mr_fail(MR_ECONFIG, "%s: belongs to pipe 0, whose worker owns the weights",
+			       mr_unroll_name(g, node, name));
 	if (mr_unroll_micro(g, node) != version * need - 1)
-		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is complete with m%" PRIu64, mr_unroll_name(g, node, name), version,
-			       version * need - 1);
+		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is complete with m%" PRIu64,
+			       mr_unroll_name(g, node, name), version, version * need - 1);
 	if (in->op != MR_OP_U && !(in->op == MR_OP_N ? g->plan->contract.clip : mr_stage_has_ar(g->plan, in->stage)))
 		return mr_fail(MR_ECONFIG, "%s: the contract has no use for it", mr_unroll_name(g, node, name));
 	return MR_OK;
@@ -147,7 +153,8 @@ mr_status mr_check_commits(const mr_unroll *g)
 	if (g->plan->contract.coverage == MR_COVER_FORWARD)
 		return MR_OK;
 	if (full % need)
-		return mr_fail(MR_ECONFIG, "%" PRIu64 " micro-batches leave a commit of %" PRIu64 " incomplete", full, need);
+		return mr_fail(MR_ECONFIG, "%" PRIu64 " micro-batches leave a commit of %" PRIu64 " incomplete", full,
+			       need);
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		MR_TRY(check_commit_instr(g, i));
 	for (uint16_t s = 0; s < g->plan->n_stages; s++)

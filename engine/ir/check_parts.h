@@ -6,19 +6,19 @@
 
 #include "ir/unroll.h"
 
-/** The micro-batches below this number must be complete in @g: all of a finite list, those of @n_bodies iterations else. */
+/** Micro-batches below this number must be complete in @g: all of a finite list, else those of its iterations. */
 uint64_t mr_check_full(const mr_unroll *g);
 
 /** Coverage: every micro-batch exactly once, in one pipe, at every stage. */
 mr_status mr_check_coverage(const mr_unroll *g) MR_MUST_USE;
 
-/** Sums and commits: counts complete and unmixed, flags, order, one commit each, AR and N exactly where the contract says. */
+/** Sums and commits: counts complete and unmixed, flags, order, one commit each, AR and N where the contract says. */
 mr_status mr_check_commits(const mr_unroll *g) MR_MUST_USE;
 
 /** Versions: every read follows the rule, exists, is still stored, and is no staler than claimed. */
 mr_status mr_check_versions(const mr_unroll *g) MR_MUST_USE;
 
-/** Slots never overlap; readers of boundary buffers name the buffer that was written; boundaries between workers are FIFO. */
+/** Slots never overlap; readers name the boundary buffer that was written; boundaries between workers are FIFO. */
 mr_status mr_check_storage(const mr_unroll *g) MR_MUST_USE;
 
 #endif

@@ -1,16 +1,18 @@
 /*
  * check_storage.c - is every slot and buffer free when it is taken, and is what is read what was written?
  *
- * Slots belong to one worker: its list shows when they are free. A boundary buffer is not taken before its last content is
- * released, because the writer waits for that (the storage edges of unroll.h); that the waits end is shown by the absence of
- * cycles, in the same list or across workers. What remains is that readers name the right buffer, and that the reader of a ring
- * takes messages in the order in which they are sent.
+ * Slots belong to one worker: its list shows when they are free. A boundary buffer is not taken before its last content
+ * is released, because the writer waits for that (the storage edges of unroll.h); that the waits end is shown by the
+ * absence of cycles, in the same list or across workers. What remains is that readers name the right buffer, and that
+ * the reader of a ring takes messages in the order in which they are sent.
  */
+#include "ir/check_parts.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/check_parts.h"
+#include "ir/op.h"
 
 static size_t cell(const mr_unroll *g, uint16_t stage, uint32_t node)
 {
@@ -27,16 +29,17 @@ static mr_status check_slot(const mr_unroll *g, uint32_t node, uint32_t *held, c
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
 	if (slot >= p->n_slots[at])
-		return mr_fail(MR_ECONFIG, "%s: slot %u of a stage that has %u", mr_unroll_name(g, node, a), slot, p->n_slots[at]);
+		return mr_fail(MR_ECONFIG, "%s: slot %u of a stage that has %u", mr_unroll_name(g, node, a), slot,
+			       p->n_slots[at]);
 	held += first_slot[at];
 	if (in->op == MR_OP_F && held[slot] != MR_NO_NODE)
-		return mr_fail(MR_ECONFIG, "%s: takes slot %u, which still holds what %s saved", mr_unroll_name(g, node, a), slot,
-			       mr_unroll_name(g, held[slot], b));
+		return mr_fail(MR_ECONFIG, "%s: takes slot %u, which still holds what %s saved",
+			       mr_unroll_name(g, node, a), slot, mr_unroll_name(g, held[slot], b));
 	if (in->op == MR_OP_F)
 		held[slot] = node;
 	if (held[slot] != f)
-		return mr_fail(MR_ECONFIG, "%s: uses slot %u, which does not hold what %s saved", mr_unroll_name(g, node, a), slot,
-			       mr_unroll_name(g, f, b));
+		return mr_fail(MR_ECONFIG, "%s: uses slot %u, which does not hold what %s saved",
+			       mr_unroll_name(g, node, a), slot, mr_unroll_name(g, f, b));
 	if (g->release[cell(g, in->stage, node)] == node)
 		held[slot] = MR_NO_NODE;
 	return MR_OK;
@@ -59,7 +62,7 @@ static mr_status check_slots(const mr_unroll *g)
 	if (st == MR_OK)
 		memset(held, 0xff, total * sizeof(*held));
 	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++)
-		if (g->at[i].in->op <= MR_OP_W)
+		if (mr_op_is_compute(g->at[i].in->op))
 			st = check_slot(g, i, held, first_slot);
 	free(first_slot);
 	free(held);
@@ -75,9 +78,10 @@ static mr_status check_reads(const mr_unroll *g, uint32_t node)
 	uint32_t from, wrote, reads;
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
-	if (in->op == MR_OP_R || in->op > MR_OP_W || in->stage == (forward ? 0 : p->n_stages - 1))
+	if (in->op == MR_OP_R || !mr_op_is_compute(in->op) || in->stage == (forward ? 0 : p->n_stages - 1))
 		return MR_OK;
-	from = forward ? g->f[cell(g, (uint16_t)(in->stage - 1), node)] : g->grad[cell(g, (uint16_t)(in->stage + 1), node)];
+	from = forward ? g->f[cell(g, (uint16_t)(in->stage - 1), node)]
+		       : g->grad[cell(g, (uint16_t)(in->stage + 1), node)];
 	wrote = mr_instr_out(p, g->at[from].in, g->at[from].n);
 	reads = forward ? mr_instr_in_fwd(p, in, g->at[node].n) : mr_instr_in_bwd(p, in, g->at[node].n);
 	if (wrote != reads)
@@ -106,10 +110,12 @@ static mr_status check_fifo(const mr_unroll *g, uint8_t pipe, uint16_t maker, ui
 	for (uint32_t k = g->first[to]; k < g->first[to + 1]; k++) {
 		if (!on_boundary(g, k, pipe, user, forward))
 			continue;
-		while (!on_boundary(g, i, pipe, maker, forward)) /* ends: every taker has its maker, and takers are distinct */
+		/* Ends: every taker has its maker, and takers are distinct. */
+		while (!on_boundary(g, i, pipe, maker, forward))
 			i++;
 		if (mr_unroll_micro(g, i) != mr_unroll_micro(g, k))
-			return mr_fail(MR_ECONFIG, "%s: its turn is the output of %s: the boundary is not first in, first out",
+			return mr_fail(MR_ECONFIG,
+				       "%s: its turn is the output of %s: the boundary is not first in, first out",
 				       mr_unroll_name(g, k, a), mr_unroll_name(g, i, b));
 		i++;
 	}

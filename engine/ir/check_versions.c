@@ -1,16 +1,19 @@
 /*
  * check_versions.c - does every instruction read the version that the contract's rule names, and is it still there?
  *
- * At a worker that owns the stage, "latest" is a number at each place of its list. Version v lies in buffer v mod cap, and the
- * commit of v + cap overwrites it: a read of v is good as long as latest - v < cap, at the place of the read.
+ * At a worker that owns the stage, "latest" is a number at each place of its list. Version v lies in buffer v mod cap,
+ * and the commit of v + cap overwrites it: a read of v is good as long as latest - v < cap, at the place of the read.
  *
- * At another worker (a pipe that only borrows the weights, a tied block) a read is of the own batch's version: F waits for its
- * commit (deps.h), and its next commit waits through AR for the last gradient of the batch, which comes after all the reads.
+ * At another worker (a pipe that only borrows the weights, a tied block) a read is of the own batch's version: F waits
+ * for its commit (deps.h), and its next commit waits through AR for the last gradient of the batch, which comes after
+ * all the reads.
  */
+#include "ir/check_parts.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "ir/check_parts.h"
+#include "ir/op.h"
 
 typedef struct mr_reads {
 	const mr_unroll *g;
@@ -48,31 +51,37 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 " where the contract says %" PRIu64,
 			       mr_unroll_name(g, node, name), read, wanted);
 	if (mr_stage_owner(p, in->stage) == g->at[node].worker && read > latest)
-		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 ", but only %" PRIu64 " is committed at that place",
+		return mr_fail(MR_ECONFIG,
+			       "%s: reads version %" PRIu64 ", but only %" PRIu64 " is committed at that place",
 			       mr_unroll_name(g, node, name), read, latest);
 	if (mr_stage_owner(p, in->stage) == g->at[node].worker && latest - read >= p->n_versions[in->stage])
-		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 ", which version %" PRIu64 " has overwritten: stage %u keeps %u",
+		return mr_fail(MR_ECONFIG,
+			       "%s: reads version %" PRIu64 ", which version %" PRIu64
+			       " has overwritten: stage %u keeps %u",
 			       mr_unroll_name(g, node, name), read, read + p->n_versions[in->stage], in->stage,
 			       p->n_versions[in->stage]);
 	if (in->op == MR_OP_F && applied_on > read && applied_on - read > p->contract.max_staleness &&
 	    p->contract.coverage == MR_COVER_TRAIN)
-		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 " and is applied to version %" PRIu64
-					   ": staleness %" PRIu64 ", the contract claims at most %u",
-			       mr_unroll_name(g, node, name), read, applied_on, applied_on - read, p->contract.max_staleness);
+		return mr_fail(MR_ECONFIG,
+			       "%s: reads version %" PRIu64 " and is applied to version %" PRIu64 ": staleness %" PRIu64
+			       ", the contract claims at most %u",
+			       mr_unroll_name(g, node, name), read, applied_on, applied_on - read,
+			       p->contract.max_staleness);
 	return MR_OK;
 }
 
 mr_status mr_check_versions(const mr_unroll *g)
 {
 	mr_reads r = {g, calloc(g->plan->n_stages, sizeof(uint64_t))};
-	mr_status st = r.latest ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the versions of %u stages", g->plan->n_stages);
+	mr_status st =
+		r.latest ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the versions of %u stages", g->plan->n_stages);
 
 	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++) {
 		const mr_instr *in = g->at[i].in;
 
-		if (in->op <= MR_OP_W)
+		if (mr_op_is_compute(in->op))
 			st = check_read(&r, i);
-		if (in->op == MR_OP_U || (in->op <= MR_OP_W && in->flags & MR_INSTR_UPDATE))
+		if (in->op == MR_OP_U || (mr_op_is_compute(in->op) && in->flags & MR_INSTR_UPDATE))
 			r.latest[in->stage] = mr_unroll_target(g, i);
 	}
 	free(r.latest);

@@ -6,15 +6,18 @@ static mr_status check_header(const mr_plan *p)
 
 	if ((unsigned)c->coverage > MR_COVER_FORWARD || (unsigned)c->flush > MR_FLUSH_NONE ||
 	    (unsigned)c->read_f > MR_READ_TAG || (unsigned)c->sum > MR_SUM_LISTED || (unsigned)p->storage > MR_MODULO)
-		return mr_fail(MR_ECONFIG, "the contract holds a number that names nothing (coverage %d, flush %d, read %d, sum %d)",
-			       (int)c->coverage, (int)c->flush, (int)c->read_f, (int)c->sum);
+		return mr_fail(
+			MR_ECONFIG,
+			"the contract holds a number that names nothing (coverage %d, flush %d, read %d, sum %d)",
+			(int)c->coverage, (int)c->flush, (int)c->read_f, (int)c->sum);
 	if (!p->n_micro || !c->need)
-		return mr_fail(MR_ECONFIG, "an iteration of %u micro-batches with %u a commit: both must be at least 1", p->n_micro,
-			       c->need);
+		return mr_fail(MR_ECONFIG, "an iteration of %u micro-batches with %u a commit: both must be at least 1",
+			       p->n_micro, c->need);
 	if (c->coverage == MR_COVER_FORWARD && (p->commits || c->clip))
 		return mr_fail(MR_ECONFIG, "a forward-only plan commits nothing and clips nothing");
 	if (c->coverage == MR_COVER_TRAIN && (uint64_t)p->commits * c->need != p->n_micro)
-		return mr_fail(MR_ECONFIG, "%u commits of %u micro-batches each do not make the %u micro-batches of an iteration",
+		return mr_fail(MR_ECONFIG,
+			       "%u commits of %u micro-batches each do not make the %u micro-batches of an iteration",
 			       p->commits, c->need, p->n_micro);
 	return MR_OK;
 }
@@ -26,18 +29,23 @@ static mr_status check_flush(const mr_plan *p)
 	if (c->flush == MR_FLUSH_VALIDATED)
 		return mr_fail(MR_ECONFIG, "flush policy VALIDATED (post-validation) is not supported");
 	if (c->clip && c->flush != MR_FLUSH_BARRIER)
-		return mr_fail(MR_ECONFIG, "clipping by the global norm needs all gradients before any update: the system must flush "
-					   "with a barrier; without one, clip per stage");
+		return mr_fail(
+			MR_ECONFIG,
+			"clipping by the global norm needs all gradients before any update: the system must flush "
+			"with a barrier; without one, clip per stage");
 	if (c->coverage == MR_COVER_FORWARD)
 		return MR_OK;
 	if (c->flush == MR_FLUSH_NONE && c->tied)
-		return mr_fail(MR_ECONFIG, "tied weights need a system that flushes: without a flush the first and the last stage "
-					   "would read the shared block at different ages");
+		return mr_fail(MR_ECONFIG,
+			       "tied weights need a system that flushes: without a flush the first and the last stage "
+			       "would read the shared block at different ages");
 	if (c->flush == MR_FLUSH_NONE && p->n_pipes > 1)
-		return mr_fail(MR_ECONFIG, "%u pipes without a flush: no list decides which version a foreign pipe reads",
+		return mr_fail(MR_ECONFIG,
+			       "%u pipes without a flush: no list decides which version a foreign pipe reads",
 			       p->n_pipes);
 	if (c->flush != MR_FLUSH_NONE && (c->read_f != MR_READ_BATCH || !c->same_version_b))
-		return mr_fail(MR_ECONFIG, "a system that flushes reads the version of its batch, forward and backward");
+		return mr_fail(MR_ECONFIG,
+			       "a system that flushes reads the version of its batch, forward and backward");
 	return MR_OK;
 }
 
@@ -51,8 +59,10 @@ static mr_status check_sections(const mr_plan *p)
 	if (n[MR_EPILOGUE] && !n[MR_BODY])
 		return mr_fail(MR_ECONFIG, "an epilogue without a body");
 	if (p->contract.flush != MR_FLUSH_NONE && n[MR_BODY] && n[MR_PROLOGUE] + n[MR_EPILOGUE])
-		return mr_fail(MR_ECONFIG, "a system that flushes is a body alone (or, finite, a prologue alone): nothing is in flight "
-					   "between its iterations");
+		return mr_fail(
+			MR_ECONFIG,
+			"a system that flushes is a body alone (or, finite, a prologue alone): nothing is in flight "
+			"between its iterations");
 	if (!n[MR_PROLOGUE] && !n[MR_BODY])
 		return mr_fail(MR_ECONFIG, "the plan has no instructions");
 	return MR_OK;

@@ -1,5 +1,5 @@
 /*
- * contract.h - which contracts this version of millrace can keep. The lowering asks before it begins, the checker again.
+ * contract.h - which contracts this version of millrace can keep; the lowering asks before it begins, and the checker.
  */
 #ifndef MR_IR_CONTRACT_H
 #define MR_IR_CONTRACT_H
@@ -7,10 +7,10 @@
 #include "ir/plan.h"
 
 /**
- * Whether header, placement and sections of @plan go together: micro-batches and commits fit `need`; clipping by the global
- * norm only with a barrier; tied weights and several pipes only with a flush (without one no list order decides what the other
- * worker reads); a flushing plan reads by batch and is a body alone or a prologue alone; every stage has a worker.
- * Errors: MR_ECONFIG with a sentence.
+ * Whether header, placement and sections of @plan go together: micro-batches and commits fit `need`; clipping by the
+ * global norm only with a barrier; tied weights and several pipes only with a flush (without one no list order decides
+ * what the other worker reads); a flushing plan reads by batch and is a body alone or a prologue alone; every stage has
+ * a worker. Errors: MR_ECONFIG with a sentence.
  */
 mr_status mr_contract_check(const mr_plan *plan) MR_MUST_USE;
 

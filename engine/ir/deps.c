@@ -106,7 +106,8 @@ mr_wait_cause mr_dep_cause(mr_dep_kind kind)
 	}
 }
 
-/* @stored, or what the micro-batch number says. A table entry of 0 is an error that the checker reports; here it must not trap. */
+/* @stored, or what the micro-batch number says. A table entry of 0 is an error that the checker reports; here it must
+ * not trap. */
 static uint32_t number_of(const mr_plan *plan, const mr_instr *in, uint64_t n, uint16_t stored, uint16_t room)
 {
 	if (plan->storage == MR_STORED)

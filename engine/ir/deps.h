@@ -1,12 +1,13 @@
 /*
  * deps.h - the data edges of a plan: what an instruction must find done before it may begin.
  *
- * This is the one place that knows them. The order of a worker's own list is a further edge and the caller's business; so an
- * executor may skip every dependency whose source lies on its own worker (the checker has proven that it comes earlier).
+ * This is the one place that knows them. The order of a worker's own list is a further edge and the caller's business;
+ * so an executor may skip every dependency whose source lies on its own worker (the checker has proven that it comes
+ * earlier).
  *
  *   instruction     waits for
- *   F(m,s)          F(m,s-1); the commit of the version it reads (BARRIER: of every stage's); a free forward buffer of s+1;
- *                   tied, s = S-1: the commit of that version at stage 0
+ *   F(m,s)          F(m,s-1); the commit of the version it reads (BARRIER: of every stage's); a free forward buffer
+ *                   of s+1; tied, s = S-1: the commit of that version at stage 0
  *   R(m,s)          F(m,s)
  *   B|I(m,s)        F(m,s); B|I(m,s+1); a free gradient buffer of s
  *   W(m,s)          I(m,s)
@@ -14,13 +15,14 @@
  *   N(s,v)          AR(s,v) where there is one, else the last B|W of its count
  *   U(s,v)          the same; with clipping: N(.,v) of every stage
  *
- * A B or W that carries MR_INSTR_UPDATE is its own U. Counts: micro-batch m belongs to count m / need; the commit of count c
- * makes version c + 1, and dependencies name counts by that version. Version 0 exists from the start and is never waited for.
+ * A B or W that carries MR_INSTR_UPDATE is its own U. Counts: micro-batch m belongs to count m / need; the commit of
+ * count c makes version c + 1, and dependencies name counts by that version. Version 0 exists from the start and is
+ * never waited for.
  *
- * Storage. A forward buffer of boundary s is taken when F(m,s-1) begins and free again at the end of the last of B, I, W of m
- * at s (the first layer of the consumer reads its input in place; forward-only plans: at the end of F(m,s)). A gradient buffer
- * that B|I(m,s) writes for stage s-1 is taken when B|I(m,s) begins and free again at the end of the last of B, I, W of m at
- * s-1. In an unlowered plan storage is unlimited.
+ * Storage. A forward buffer of boundary s is taken when F(m,s-1) begins and free again at the end of the last of B, I,
+ * W of m at s (the first layer of the consumer reads its input in place; forward-only plans: at the end of F(m,s)). A
+ * gradient buffer that B|I(m,s) writes for stage s-1 is taken when B|I(m,s) begins and free again at the end of the
+ * last of B, I, W of m at s-1. In an unlowered plan storage is unlimited.
  */
 #ifndef MR_IR_DEPS_H
 #define MR_IR_DEPS_H
@@ -51,8 +53,8 @@ typedef struct mr_dep {
 #define MR_DEPS_MAX 4
 
 /**
- * The dependencies of @in in iteration @n, in no particular order; returns how many. Storage dependencies come last, and only
- * when the plan is lowered. Any thread; allocates nothing.
+ * The dependencies of @in in iteration @n, in no particular order; returns how many. Storage dependencies come last,
+ * and only when the plan is lowered. Any thread; allocates nothing.
  */
 uint32_t mr_deps_of(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep deps[MR_DEPS_MAX]);
 
@@ -65,7 +67,7 @@ static inline uint16_t mr_stage_owner(const mr_plan *plan, uint16_t stage)
 	return mr_plan_worker(plan, 0, stage);
 }
 
-/** Whether commits of @stage need an AR: several pipes sum into buffers of their own, and so do the uses of a tied block. */
+/** Whether commits of @stage need an AR: several pipes, or the uses of a tied block, sum into buffers of their own. */
 static inline bool mr_stage_has_ar(const mr_plan *plan, uint16_t stage)
 {
 	return plan->n_pipes > 1 || (plan->contract.tied && stage == 0);
@@ -82,7 +84,7 @@ uint32_t mr_instr_in_fwd(const mr_plan *plan, const mr_instr *in, uint64_t n);
 /** Gradient buffer that B, I or W reads at a stage < S-1. */
 uint32_t mr_instr_in_bwd(const mr_plan *plan, const mr_instr *in, uint64_t n);
 
-/** Buffer written: forward buffer of boundary stage+1 for F (stage < S-1), gradient buffer of stage for B, I (stage > 0). */
+/** Buffer written: by F (stage < S-1) a forward buffer of boundary stage+1, by B and I (stage > 0) a gradient buffer. */
 uint32_t mr_instr_out(const mr_plan *plan, const mr_instr *in, uint64_t n);
 
 #endif

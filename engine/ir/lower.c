@@ -2,11 +2,7 @@
 
 #include "ir/contract.h"
 #include "ir/lower_parts.h"
-
-static bool is_compute(uint8_t op)
-{
-	return op == MR_OP_F || op == MR_OP_R || op == MR_OP_B || op == MR_OP_I || op == MR_OP_W;
-}
+#include "ir/op.h"
 
 static mr_status check_input(const mr_plan *plan)
 {
@@ -14,10 +10,12 @@ static mr_status check_input(const mr_plan *plan)
 		return mr_fail(MR_EINVAL, "the plan is lowered already");
 	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
 		for (uint32_t k = 0; k < plan->lists[i].n; k++)
-			if (!is_compute(plan->lists[i].at[k].op) || plan->lists[i].at[k].flags)
-				return mr_fail(MR_EINVAL, "worker %zu: only plain F, R, B, I and W can be lowered, not %s with flags %u",
-					       i / MR_N_SECTIONS, mr_op_name((mr_op)plan->lists[i].at[k].op),
-					       plan->lists[i].at[k].flags);
+			if (!mr_op_is_compute(plan->lists[i].at[k].op) || plan->lists[i].at[k].flags)
+				return mr_fail(
+					MR_EINVAL,
+					"worker %zu: only plain F, R, B, I and W can be lowered, not %s with flags %u",
+					i / MR_N_SECTIONS, mr_op_name((mr_op)plan->lists[i].at[k].op),
+					plan->lists[i].at[k].flags);
 	return mr_contract_check(plan);
 }
 

@@ -6,22 +6,26 @@
  *       no clipping, no AR   U directly behind the last B|W of its count at that stage
  *       clipping             N directly behind the last B|W; every U of a worker at the end of its list
  *       AR                   everything at the end of the worker's list: all AR, then all N, then all U
- *     Hence on every worker compute < AR < N < U wherever an edge crosses workers, and edges only lead from left to right:
- *     no cycle that the compute instructions did not have can arise.
- *   - read, target, MR_INSTR_FIRST_SUM: found by walking the lists under the contract's rule; a schedule never states a version.
- *   - version buffers of each stage (cap): 1 + the largest distance between latest and a version read, at the place of the read.
- *   - activation slots: exactly the peak in flight by list order (MR_MODULO: the smallest n >= peak for which micro mod n has
- *     no clash).
- *   - boundary buffers. Inside one worker: exactly the peak by list order. Between workers: slots of the consumer + 1 forward,
- *     gradients in flight at the consumer + 1 backward, and then one more at a time where a critical path waits for one, until
- *     makespan and period equal those with unlimited buffers, for the cost ratios f : i : w of 1:1:1, 2:1:1, 2:2:1, 2:3:1 and
- *     2:1:2 (equal stages) and for each of the given cost tables. A number never exceeds the micro-batches that pass.
- *     MR_STORED numbers: the k-th content takes the buffer of the (k-n)-th released, which is what first-come would do.
+ *     Hence on every worker compute < AR < N < U wherever an edge crosses workers, and edges only lead from left to
+ *     right: no cycle that the compute instructions did not have can arise.
+ *   - read, target, MR_INSTR_FIRST_SUM: found by walking the lists under the contract's rule; a schedule never states a
+ *     version.
+ *   - version buffers of each stage (cap): 1 + the largest distance between latest and a version read, at the place of
+ *     the read.
+ *   - activation slots: exactly the peak in flight by list order (MR_MODULO: the smallest n >= peak for which micro
+ *     mod n has no clash).
+ *   - boundary buffers. Inside one worker: exactly the peak by list order. Between workers: slots of the consumer + 1
+ *     forward, gradients in flight at the consumer + 1 backward, and then one more at a time where a critical path
+ *     waits for one, until makespan and period equal those with unlimited buffers, for the cost ratios f : i : w of
+ *     1:1:1, 2:1:1, 2:2:1, 2:3:1 and 2:1:2 (equal stages) and for each of the given cost tables. A number never
+ *     exceeds the micro-batches that pass. MR_STORED numbers: the k-th content takes the buffer of the (k-n)-th
+ *     released, which is what first-come would do.
  *
  * Storage is MR_MODULO when the plan repeats and its body leaves micro-batches in flight, else MR_STORED.
  *
- * Repeating plans: versions are walked on so many unrolled iterations that every micro-batch of the prologue has left, then
- * turned into offsets and compared with every iteration walked, for the epilogue too; from there on all repeats, shifted.
+ * Repeating plans: versions are walked on so many unrolled iterations that every micro-batch of the prologue has left,
+ * then turned into offsets and compared with every iteration walked, for the epilogue too; from there on all repeats,
+ * shifted.
  */
 #ifndef MR_IR_LOWER_H
 #define MR_IR_LOWER_H
@@ -30,15 +34,16 @@
 #include "ir/plan.h"
 
 typedef struct mr_lower_opts {
-	bool update_inside; /* mark the completing B or W with MR_INSTR_UPDATE in place of a U (not with clipping, not with AR) */
+	bool update_inside;   /* MR_INSTR_UPDATE on the completing B or W in place of a U (not with clipping or AR) */
 	const mr_cost *costs; /* further cost tables that boundary buffers must not slow down; borrowed */
 	uint32_t n_costs;
 } mr_lower_opts;
 
 /**
  * Lower @plan in place. @opts may be NULL (all zero). On error the plan is left half lowered: destroy it.
- * Errors: MR_EINVAL already lowered or not compute only; MR_ECONFIG the contract cannot be kept (clipping without a barrier,
- * tied weights or several pipes without a flush, gradients of two counts interleaved, a deadlock: the text has the cycle).
+ * Errors: MR_EINVAL already lowered or not compute only; MR_ECONFIG the contract cannot be kept (clipping without a
+ * barrier, tied weights or several pipes without a flush, gradients of two counts interleaved, a deadlock: the text has
+ * the cycle).
  */
 mr_status mr_plan_lower(mr_plan *plan, const mr_lower_opts *opts) MR_MUST_USE;
 

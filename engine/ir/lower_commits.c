@@ -1,10 +1,10 @@
 /*
  * lower_commits.c - where gradients are summed and where versions are committed.
  *
- * A count is `need` micro-batches whose gradients one commit sums: count c holds micro-batches c*need .. c*need + need-1. There
- * is one sum buffer per (stage, pipe), so at each place the counts must follow each other unmixed; the first B or W of a count
- * overwrites the buffer, the last one completes it. All this is read off the unrolled lists, and must come out alike in every
- * iteration of a body.
+ * A count is `need` micro-batches whose gradients one commit sums: count c holds micro-batches c*need .. c*need +
+ * need-1. There is one sum buffer per (stage, pipe), so at each place the counts must follow each other unmixed; the
+ * first B or W of a count overwrites the buffer, the last one completes it. All this is read off the unrolled lists,
+ * and must come out alike in every iteration of a body.
  */
 #include "ir/lower_parts.h"
 
@@ -82,7 +82,8 @@ static mr_status mark_sums(const mr_unroll *g)
 	uint64_t n_counts = g->n_micro / p->contract.need + 1;
 	mr_count *counts = calloc((size_t)p->n_pipes * p->n_stages, sizeof(*counts));
 	uint32_t *needs = calloc(p->n_pipes * n_counts, sizeof(*needs));
-	mr_status st = counts && needs ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the counts of %u stages", p->n_stages);
+	mr_status st =
+		counts && needs ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the counts of %u stages", p->n_stages);
 	char name[MR_NODE_TEXT];
 
 	for (uint64_t i = 0; st == MR_OK && i < p->n_pipes * n_counts; i++)
@@ -98,7 +99,8 @@ static mr_status mark_sums(const mr_unroll *g)
 		/* Between first and last: nothing to mark, but known to belong to a complete count. */
 		if (st == MR_OK && seen && c->seen == 0)
 			for (uint32_t k = first + 1; st == MR_OK && k < i; k++)
-				if (sums(g->at[k].in->op) && g->at[k].in->stage == in->stage && g->at[k].in->pipe == in->pipe)
+				if (sums(g->at[k].in->op) && g->at[k].in->stage == in->stage &&
+				    g->at[k].in->pipe == in->pipe)
 					st = mark(g, k, 0);
 	}
 	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++)
@@ -145,7 +147,8 @@ static mr_status append_block(mr_plan *to, const mr_plan *p, uint16_t w, mr_sect
 	return append_op(to, p, w, section, MR_OP_U, count);
 }
 
-static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, mr_instr in, bool update_inside)
+static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, mr_instr in,
+			    bool update_inside)
 {
 	bool last = in.flags & LAST_SUM;
 	uint32_t count = in.micro / p->contract.need;
@@ -165,8 +168,9 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
 }
 
 /*
- * The list with its commits. Blocks at the end of a count exist in flushing plans only, whose counts follow each other unmixed
- * on every worker (or the plan would deadlock at the flush); a worker without part in a count commits it at the end.
+ * The list with its commits. Blocks at the end of a count exist in flushing plans only, whose counts follow each other
+ * unmixed on every worker (or the plan would deadlock at the flush); a worker without part in a count commits it at the
+ * end.
  */
 static mr_status rebuild(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, bool update_inside)
 {
@@ -223,7 +227,8 @@ mr_status mr_lower_commits(mr_plan *plan, const mr_lower_opts *opts)
 
 	MR_TRY(mr_unroll_create(plan, mr_plan_steady(plan), NULL, &g));
 	order = malloc(((size_t)g->n_all + 1) * sizeof(*order));
-	st = order ? mr_unroll_order(g, order, NULL) : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", g->n_all);
+	st = order ? mr_unroll_order(g, order, NULL)
+		   : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", g->n_all);
 	free(order);
 	if (st == MR_OK && plan->contract.coverage == MR_COVER_TRAIN)
 		st = mark_sums(g);

@@ -14,8 +14,8 @@ mr_status mr_lower_commits(mr_plan *plan, const mr_lower_opts *opts) MR_MUST_USE
 mr_status mr_lower_versions(mr_plan *plan) MR_MUST_USE;
 
 /**
- * Choose the kind of storage; set the activation slots, and the boundaries inside one worker, to the peak by list order; set
- * the boundaries between workers to their starting numbers. Sets plan->lowered.
+ * Choose the kind of storage; set the activation slots, and the boundaries inside one worker, to the peak by list
+ * order; set the boundaries between workers to their starting numbers. Sets plan->lowered.
  */
 mr_status mr_lower_storage(mr_plan *plan) MR_MUST_USE;
 
@@ -23,8 +23,8 @@ mr_status mr_lower_storage(mr_plan *plan) MR_MUST_USE;
 mr_status mr_lower_raise(mr_plan *plan, const mr_lower_opts *opts) MR_MUST_USE;
 
 /**
- * MR_STORED: number the buffers of one boundary between workers in the lists of iteration 0 of @g (out of the writers, in of
- * the readers). Errors: MR_ECONFIG when so few buffers cannot work in any numbering.
+ * MR_STORED: number the buffers of one boundary between workers in the lists of iteration 0 of @g (out of the writers,
+ * in of the readers). Errors: MR_ECONFIG when so few buffers cannot work in any numbering.
  */
 mr_status mr_lower_number(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward) MR_MUST_USE;
 

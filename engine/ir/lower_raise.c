@@ -1,11 +1,12 @@
 /*
- * lower_raise.c - as many boundary buffers as make the plan as fast as without a limit, and no more than a step needs at a time.
+ * lower_raise.c - as many boundary buffers as make the plan as fast as without a limit.
  *
- * One scene is one unrolled graph: a single iteration with its barrier, and a run of iterations without barrier (whose length
- * stands for the period, and is longer when the period turns out not to be met). In each scene and for each cost table the target is the time with unlimited buffers. If the plan is
- * slower, then every critical path contains a wait for a buffer (a path without one would be as long with unlimited buffers):
- * follow one from the end, raise the boundary of the first such wait by one, number its buffers anew, and look again. A cycle
- * is treated alike. A boundary is not raised above the micro-batches that pass it.
+ * One scene is one unrolled graph: a single iteration with its barrier, and a run of iterations without barrier (whose
+ * length stands for the period, and is longer when the period turns out not to be met). In each scene and for each cost
+ * table the target is the time with unlimited buffers. If the plan is slower, then every critical path contains a wait
+ * for a buffer (a path without one would be as long with unlimited buffers): follow one from the end, raise the
+ * boundary of the first such wait by one, number its buffers anew, and look again. A cycle is treated alike. A boundary
+ * is not raised above the micro-batches that pass it.
  */
 #include "ir/lower_parts.h"
 
@@ -17,9 +18,9 @@
 #define SAME 1e-9
 
 /*
- * Iterations without barrier behind the steady state, over the last ADVANCE of which the period is taken (1, 2 and 4 divide it,
- * for plans that repeat only every second or fourth time); doubled while the period is not met, up to so many of them and of
- * instructions.
+ * Iterations without barrier behind the steady state, over the last ADVANCE of which the period is taken (1, 2 and 4
+ * divide it, for plans that repeat only every second or fourth time); doubled while the period is not met, up to so
+ * many of them and of instructions.
  */
 #define RUN_BODIES 8u
 #define ADVANCE 4u
@@ -27,9 +28,9 @@
 #define RUN_NODES (1u << 21)
 
 /*
- * Cost ratios f : i : w for which buffers must not be what slows a plan. Equal costs alone leave plans with a split backward
- * short by one or two buffers at other ratios (7 of 56 golden orders lose up to one f or i); these are the ratios that the
- * literature draws, and real stages lie between them.
+ * Cost ratios f : i : w for which buffers must not be what slows a plan. Equal costs alone leave plans with a split
+ * backward short by one or two buffers at other ratios (7 of 56 golden orders lose up to one f or i); these are the
+ * ratios that the literature draws, and real stages lie between them.
  */
 #define N_RATIOS 5
 static const double ratios[N_RATIOS][3] = {{1, 1, 1}, {2, 1, 1}, {2, 2, 1}, {2, 3, 1}, {2, 1, 2}};
@@ -116,7 +117,7 @@ static double finish(const mr_scene *s)
 	return last;
 }
 
-/* Follow a critical path from its end and raise the first boundary met that can be raised; *done tells whether one could. */
+/* Follow a critical path from its end and raise the first boundary that can be; *done tells whether one could. */
 static mr_status raise_critical(mr_raise *r, double last, bool *done)
 {
 	const mr_scene *s = &r->scene;
@@ -182,7 +183,8 @@ static double advance(const mr_scene *s)
 
 		if (!mr_plan_list(s->g->plan, w, MR_BODY)->n)
 			continue;
-		step = s->end[mr_unroll_body_end(s->g, w, n - 1)] - s->end[mr_unroll_body_end(s->g, w, n - 1 - ADVANCE)];
+		step = s->end[mr_unroll_body_end(s->g, w, n - 1)] -
+		       s->end[mr_unroll_body_end(s->g, w, n - 1 - ADVANCE)];
 		most = step > most ? step : most;
 	}
 	return most;
@@ -235,7 +237,8 @@ static mr_status scene(mr_raise *r, uint32_t n_bodies, bool no_barrier)
 	mr_scene *s = &r->scene;
 	mr_status st;
 
-	MR_TRY(mr_unroll_create(r->plan, n_bodies, &(mr_unroll_opts){.no_barrier = no_barrier, .no_storage = true}, &s->g));
+	MR_TRY(mr_unroll_create(r->plan, n_bodies, &(mr_unroll_opts){.no_barrier = no_barrier, .no_storage = true},
+				&s->g));
 	s->order = malloc(2 * (size_t)s->g->n_all * sizeof(*s->order));
 	s->begin = malloc(2 * (size_t)s->g->n_all * sizeof(*s->begin));
 	if (s->order && s->begin) {
@@ -297,11 +300,13 @@ mr_status mr_lower_raise(mr_plan *plan, const mr_lower_opts *opts)
 	mr_status st = stages && costs ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u cost tables", r.n_costs);
 
 	for (uint32_t c = 0; st == MR_OK && c < N_RATIOS; c++)
-		mr_cost_share(plan, ratios[c][0], ratios[c][1], ratios[c][2], stages + (size_t)c * plan->n_stages, &costs[c]);
+		mr_cost_share(plan, ratios[c][0], ratios[c][1], ratios[c][2], stages + (size_t)c * plan->n_stages,
+			      &costs[c]);
 	for (uint32_t c = 0; st == MR_OK && c < opts->n_costs; c++) {
 		costs[N_RATIOS + c] = opts->costs[c];
 		if (opts->costs[c].n_stages != plan->n_stages)
-			st = mr_fail(MR_EINVAL, "a cost table of %u stages for a plan of %u", opts->costs[c].n_stages, plan->n_stages);
+			st = mr_fail(MR_EINVAL, "a cost table of %u stages for a plan of %u", opts->costs[c].n_stages,
+				     plan->n_stages);
 	}
 	if (st == MR_OK) {
 		r.costs = costs;

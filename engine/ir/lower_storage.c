@@ -1,18 +1,20 @@
 /*
  * lower_storage.c - activation slots and boundary buffers: how many, and which instruction uses which.
  *
- * What one worker alone takes and gives back (slots; boundaries between two of its own stages) is an interval in its list: the
- * fewest places for such intervals are as many as overlap at once, and giving each interval the lowest free place reaches
- * that. With micro mod n in place of stored numbers, n grows until no two overlapping intervals meet.
+ * What one worker alone takes and gives back (slots; boundaries between two of its own stages) is an interval in its
+ * list: the fewest places for such intervals are as many as overlap at once, and giving each interval the lowest free
+ * place reaches that. With micro mod n in place of stored numbers, n grows until no two overlapping intervals meet.
  *
- * A boundary between workers has no such order. Its writer fills buffers in the order of its list, its reader gives them back
- * in the order of its own; on first come, first served the k-th content gets the buffer that came back as the (k-n)-th. Both
- * orders are known, so that is written down.
+ * A boundary between workers has no such order. Its writer fills buffers in the order of its list, its reader gives
+ * them back in the order of its own; on first come, first served the k-th content gets the buffer that came back as the
+ * (k-n)-th. Both orders are known, so that is written down.
  */
 #include "ir/lower_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "ir/op.h"
 
 /* What is taken by one instruction and given back by another. */
 typedef enum mr_what { SLOT, FORWARD, GRADIENT } mr_what;
@@ -42,7 +44,7 @@ static bool gives_back(const mr_span *s, uint32_t node)
 {
 	const mr_instr *in = s->g->at[node].in;
 
-	return in->pipe == s->pipe && in->stage == s->user && in->op <= MR_OP_W &&
+	return in->pipe == s->pipe && in->stage == s->user && mr_op_is_compute(in->op) &&
 	       s->g->release[cell(s->g, s->user, mr_unroll_micro(s->g, node))] == node;
 }
 
@@ -120,8 +122,8 @@ static mr_status find_places(const mr_plan *plan, const mr_span *s, uint16_t w, 
 	else
 		n = smallest_modulo(s, w);
 	if (n > UINT16_MAX)
-		return mr_fail(MR_ECONFIG, "stage %u would hold %u micro-batches at once; at most %u can be numbered", s->user, n,
-			       UINT16_MAX);
+		return mr_fail(MR_ECONFIG, "stage %u would hold %u micro-batches at once; at most %u can be numbered",
+			       s->user, n, UINT16_MAX);
 	*n_out = (uint16_t)(n ? n : 1);
 	return MR_OK;
 }
@@ -133,7 +135,7 @@ static mr_status place_slots(mr_plan *plan, const mr_unroll *g, uint8_t pipe, ui
 
 	MR_TRY(find_places(plan, &s, w, &plan->n_slots[mr_plan_at(plan, pipe, stage)]));
 	for (uint32_t i = g->first[w]; plan->storage == MR_STORED && i < g->first[w + 1]; i++)
-		if (g->at[i].in->op <= MR_OP_W && g->at[i].in->stage == stage && g->at[i].in->pipe == pipe)
+		if (mr_op_is_compute(g->at[i].in->op) && g->at[i].in->stage == stage && g->at[i].in->pipe == pipe)
 			mr_lower_instr(g, i)->slot = (uint16_t)place[mr_unroll_micro(g, i)];
 	return MR_OK;
 }
@@ -160,10 +162,12 @@ static mr_span boundary(const mr_unroll *g, uint8_t pipe, uint16_t stage, bool f
 {
 	uint16_t before = (uint16_t)(stage - 1);
 
-	return forward ? (mr_span){g, FORWARD, pipe, before, stage, place} : (mr_span){g, GRADIENT, pipe, stage, before, place};
+	return forward ? (mr_span){g, FORWARD, pipe, before, stage, place}
+		       : (mr_span){g, GRADIENT, pipe, stage, before, place};
 }
 
-static mr_status place_boundary(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward, uint32_t *place)
+static mr_status place_boundary(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward,
+				uint32_t *place)
 {
 	mr_span s = boundary(g, pipe, stage, forward, place), flight = s;
 	uint16_t w = mr_plan_worker(plan, pipe, s.user), *n = forward ? plan->n_fwd : plan->n_bwd;
@@ -183,7 +187,8 @@ static mr_status place_boundary(mr_plan *plan, const mr_unroll *g, uint8_t pipe,
 	start = start > contents ? contents : start;
 	start = start < 1 ? 1 : start;
 	if (start > UINT16_MAX)
-		return mr_fail(MR_ECONFIG, "boundary %u would need %u buffers; at most %u can be numbered", stage, start, UINT16_MAX);
+		return mr_fail(MR_ECONFIG, "boundary %u would need %u buffers; at most %u can be numbered", stage,
+			       start, UINT16_MAX);
 	n[at] = (uint16_t)start;
 	return MR_OK;
 }
@@ -221,7 +226,7 @@ mr_status mr_lower_number(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint1
 	return st;
 }
 
-/* Whether micro-batches are in flight between iterations, so that stored numbers could not be those of every iteration. */
+/* Whether micro-batches are in flight between iterations: stored numbers could not be those of every iteration. */
 static bool carries_over(const mr_plan *plan)
 {
 	bool body = false;
@@ -259,7 +264,8 @@ mr_status mr_lower_storage(mr_plan *plan)
 	plan->storage = carries_over(plan) ? MR_MODULO : MR_STORED;
 	MR_TRY(mr_unroll_create(plan, plan->storage == MR_STORED && steady ? 1 : steady, NULL, &g));
 	place = calloc((size_t)g->n_micro + 1, sizeof(*place));
-	st = place ? place_all(plan, g, place) : mr_fail(MR_ERESOURCE, "no memory to place %u instructions", g->n_nodes);
+	st = place ? place_all(plan, g, place)
+		   : mr_fail(MR_ERESOURCE, "no memory to place %u instructions", g->n_nodes);
 	free(place);
 	mr_unroll_destroy(g);
 	plan->lowered = st == MR_OK;

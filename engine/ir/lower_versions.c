@@ -1,15 +1,17 @@
 /*
  * lower_versions.c - which version every instruction reads, found by walking the lists.
  *
- * A worker alone commits its stages' weights, in the order of its list, so "latest" at a place of the list is a number. For
- * repeating plans the numbers of the unrolled iterations become offsets: field = version - n * commits, taken from the last
- * iteration and compared with all others through the formula of plan.h, whose max(0, .) stands for "before the first commits
- * all is version 0".
+ * A worker alone commits its stages' weights, in the order of its list, so "latest" at a place of the list is a number.
+ * For repeating plans the numbers of the unrolled iterations become offsets: field = version - n * commits, taken from
+ * the last iteration and compared with all others through the formula of plan.h, whose max(0, .) stands for "before the
+ * first commits all is version 0".
  */
 #include "ir/lower_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+#include "ir/op.h"
 
 typedef struct mr_versions {
 	mr_plan *plan;
@@ -18,11 +20,6 @@ typedef struct mr_versions {
 	uint64_t *read;   /* [n_nodes] */
 	uint64_t *tag;    /* [n_micro] what F at stage 0 read */
 } mr_versions;
-
-static bool computes(uint8_t op)
-{
-	return op == MR_OP_F || op == MR_OP_R || op == MR_OP_B || op == MR_OP_I || op == MR_OP_W;
-}
 
 static uint64_t read_of(const mr_versions *v, uint32_t node)
 {
@@ -51,18 +48,19 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 		bool own = mr_stage_owner(v->plan, in->stage) == w;
 		uint64_t distance;
 
-		if (computes(in->op)) {
+		if (mr_op_is_compute(in->op)) {
 			v->read[i] = read_of(v, i);
 			if (in->op == MR_OP_F && in->stage == 0)
 				v->tag[mr_unroll_micro(g, i)] = v->read[i];
 			if (own && v->read[i] > v->latest[in->stage])
-				return mr_fail(MR_ECONFIG, "%s: has to read version %" PRIu64 " at a place where only %" PRIu64
-							   " versions are committed",
+				return mr_fail(MR_ECONFIG,
+					       "%s: has to read version %" PRIu64 " at a place where only %" PRIu64
+					       " versions are committed",
 					       mr_unroll_name(g, i, name), v->read[i], v->latest[in->stage]);
 			distance = own ? v->latest[in->stage] - v->read[i] : 0;
 			if (distance >= UINT16_MAX)
-				return mr_fail(MR_ECONFIG, "%s: reads a version %" PRIu64 " commits old", mr_unroll_name(g, i, name),
-					       distance);
+				return mr_fail(MR_ECONFIG, "%s: reads a version %" PRIu64 " commits old",
+					       mr_unroll_name(g, i, name), distance);
 			if (distance >= v->plan->n_versions[in->stage])
 				v->plan->n_versions[in->stage] = (uint16_t)(distance + 1);
 		}
@@ -79,12 +77,13 @@ static mr_status fit(mr_versions *v)
 	char name[MR_NODE_TEXT];
 
 	for (uint32_t i = 0; i < g->n_nodes; i++)
-		if (computes(g->at[i].in->op))
-			mr_lower_instr(g, i)->read = (int32_t)((int64_t)v->read[i] - (int64_t)g->at[i].n * v->plan->commits);
+		if (mr_op_is_compute(g->at[i].in->op))
+			mr_lower_instr(g, i)->read =
+				(int32_t)((int64_t)v->read[i] - (int64_t)g->at[i].n * v->plan->commits);
 	for (uint32_t i = 0; i < g->n_nodes; i++)
-		if (computes(g->at[i].in->op) && mr_unroll_read(g, i) != v->read[i])
-			return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 " in iteration %u, where its later iterations would "
-						   "make it %" PRIu64,
+		if (mr_op_is_compute(g->at[i].in->op) && mr_unroll_read(g, i) != v->read[i])
+			return mr_fail(MR_ECONFIG,
+				       "%s: reads version %" PRIu64 " in iteration %u, later ones would make it %" PRIu64,
 				       mr_unroll_name(g, i, name), v->read[i], g->at[i].n, mr_unroll_read(g, i));
 	return MR_OK;
 }

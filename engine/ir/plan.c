@@ -18,11 +18,11 @@ mr_status mr_plan_create(uint16_t n_stages, uint16_t n_workers, uint8_t n_pipes,
 
 	*out = NULL;
 	if (!n_stages || !n_workers || !n_pipes)
-		return mr_fail(MR_EINVAL, "a plan needs at least one stage, worker and pipe, not %u, %u and %u", n_stages,
-			       n_workers, n_pipes);
+		return mr_fail(MR_EINVAL, "a plan needs at least one stage, worker and pipe, not %u, %u and %u",
+			       n_stages, n_workers, n_pipes);
 	if (places > MAX_PLACES || n_workers == MR_WORKER_ANY)
-		return mr_fail(MR_EINVAL, "a plan of %u stages, %u workers and %u pipes is too large", n_stages, n_workers,
-			       n_pipes);
+		return mr_fail(MR_EINVAL, "a plan of %u stages, %u workers and %u pipes is too large", n_stages,
+			       n_workers, n_pipes);
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return mr_fail(MR_ERESOURCE, "no memory for a plan");
@@ -66,8 +66,8 @@ mr_status mr_plan_append(mr_plan *plan, uint16_t worker, mr_section section, mr_
 	mr_list *l;
 
 	if (worker >= plan->n_workers || (unsigned)section >= MR_N_SECTIONS)
-		return mr_fail(MR_EINVAL, "no list of worker %u, section %d in a plan of %u workers", worker, (int)section,
-			       plan->n_workers);
+		return mr_fail(MR_EINVAL, "no list of worker %u, section %d in a plan of %u workers", worker,
+			       (int)section, plan->n_workers);
 	l = mr_plan_list(plan, worker, section);
 	if (l->n == l->room) {
 		uint32_t room = l->room ? 2 * l->room : 16;

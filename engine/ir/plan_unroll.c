@@ -1,6 +1,8 @@
+#include "ir/check.h"
+
 #include <string.h>
 
-#include "ir/check.h"
+#include "ir/op.h"
 #include "ir/unroll.h"
 
 /* Instances as instructions with absolute numbers, storage included. */
@@ -15,13 +17,14 @@ static mr_status copy_nodes(const mr_unroll *g, mr_plan *to)
 		uint32_t n = g->at[i].n;
 
 		in.micro = (uint32_t)mr_unroll_micro(g, i);
-		if (in.op <= MR_OP_W)
+		if (mr_op_is_compute(in.op))
 			in.read = (int32_t)mr_unroll_read(g, i);
-		if (in.op > MR_OP_W || in.flags & MR_INSTR_UPDATE)
+		if (!mr_op_is_compute(in.op) || in.flags & MR_INSTR_UPDATE)
 			in.target = (int32_t)mr_unroll_target(g, i);
-		if (modulo && in.op <= MR_OP_W) {
+		if (modulo && mr_op_is_compute(in.op)) {
 			in.slot = (uint16_t)mr_instr_slot(p, from, n);
-			in.in = (uint16_t)(in.op == MR_OP_F ? mr_instr_in_fwd(p, from, n) : mr_instr_in_bwd(p, from, n));
+			in.in = (uint16_t)(in.op == MR_OP_F ? mr_instr_in_fwd(p, from, n)
+							    : mr_instr_in_bwd(p, from, n));
 			in.out = (uint16_t)(in.op == MR_OP_W ? 0 : mr_instr_out(p, from, n));
 		}
 		MR_TRY(mr_plan_append(to, g->at[i].worker, MR_PROLOGUE, in));

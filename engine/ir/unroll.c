@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/op.h"
+
 /* A plan beyond this is a mistake: a million instructions is already a large one. */
 #define MAX_NODES (1u << 26)
 
@@ -73,14 +75,15 @@ static mr_status check_place(const mr_unroll *g, uint32_t node)
 		return mr_fail(MR_ECONFIG, "%s: no contract of this version of the plan has this op",
 			       mr_unroll_name(g, node, name));
 	if (in->stage >= p->n_stages || in->pipe >= p->n_pipes)
-		return mr_fail(MR_ECONFIG, "%s: the plan has stages 0..%u and pipes 0..%u", mr_unroll_name(g, node, name),
-			       p->n_stages - 1, p->n_pipes - 1);
+		return mr_fail(MR_ECONFIG, "%s: the plan has stages 0..%u and pipes 0..%u",
+			       mr_unroll_name(g, node, name), p->n_stages - 1, p->n_pipes - 1);
 	if (in->span != 1)
-		return mr_fail(MR_ECONFIG, "%s: span %u, but instructions of one micro-batch are all that is carried out",
+		return mr_fail(MR_ECONFIG,
+			       "%s: span %u, but instructions of one micro-batch are all that is carried out",
 			       mr_unroll_name(g, node, name), in->span);
 	if (mr_plan_worker(p, in->pipe, in->stage) != g->at[node].worker)
-		return mr_fail(MR_ECONFIG, "%s: stage %u of pipe %u lives on worker %u", mr_unroll_name(g, node, name), in->stage,
-			       in->pipe, mr_plan_worker(p, in->pipe, in->stage));
+		return mr_fail(MR_ECONFIG, "%s: stage %u of pipe %u lives on worker %u", mr_unroll_name(g, node, name),
+			       in->stage, in->pipe, mr_plan_worker(p, in->pipe, in->stage));
 	return MR_OK;
 }
 
@@ -94,8 +97,8 @@ static mr_status unroll(mr_unroll *g)
 		total += mr_plan_list(p, w, MR_PROLOGUE)->n + mr_plan_list(p, w, MR_EPILOGUE)->n +
 			 (uint64_t)mr_plan_list(p, w, MR_BODY)->n * g->n_bodies;
 	if (total > MAX_NODES)
-		return mr_fail(MR_ERESOURCE, "the plan unrolls to %" PRIu64 " instructions; at most %u are looked at", total,
-			       MAX_NODES);
+		return mr_fail(MR_ERESOURCE, "the plan unrolls to %" PRIu64 " instructions; at most %u are looked at",
+			       total, MAX_NODES);
 	g->n_nodes = (uint32_t)total;
 	g->first = malloc((p->n_workers + 1u) * sizeof(*g->first));
 	g->at = malloc((total ? total : 1) * sizeof(*g->at));
@@ -147,8 +150,10 @@ static mr_status size_tables(mr_unroll *g)
 	g->n_versions = most_u + 1u;
 	cells = n * (g->n_micro + g->plan->n_pipes * g->n_versions);
 	if (cells > 16 * (uint64_t)g->n_nodes + (1u << 20))
-		return mr_fail(MR_ECONFIG, "one stage has %u F and %u commits, but all %u stages together have only %u instructions",
-			       most_f, most_u, n, g->n_nodes);
+		return mr_fail(
+			MR_ECONFIG,
+			"one stage has %u F and %u commits, but all %u stages together have only %u instructions",
+			most_f, most_u, n, g->n_nodes);
 	return MR_OK;
 }
 
@@ -201,7 +206,8 @@ static mr_status enter_commit(mr_unroll_build *b, uint32_t node)
 	char name[MR_NODE_TEXT];
 
 	if (version < 1 || version >= g->n_versions)
-		return mr_fail(MR_ECONFIG, "%s: makes version %" PRIu64 " of a stage that has versions 1 to %" PRIu64 " to make",
+		return mr_fail(MR_ECONFIG,
+			       "%s: makes version %" PRIu64 " of a stage that has versions 1 to %" PRIu64 " to make",
 			       mr_unroll_name(g, node, name), version, g->n_versions - 1);
 	if (in->op == MR_OP_AR)
 		return put(g, &g->reduce[at], node, "reduction");
@@ -235,7 +241,7 @@ static mr_status fill_tables(mr_unroll_build *b)
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		uint8_t op = g->at[i].in->op;
 
-		if (op == MR_OP_F || op == MR_OP_R || op == MR_OP_B || op == MR_OP_I || op == MR_OP_W)
+		if (mr_op_is_compute(op))
 			MR_TRY(enter_compute(g, i));
 		if (op == MR_OP_AR || op == MR_OP_N || commits(g->at[i].in))
 			MR_TRY(enter_commit(b, i));
@@ -266,11 +272,13 @@ static mr_status nobody(const mr_unroll *g, uint32_t node, const char *what, con
 {
 	char name[MR_NODE_TEXT];
 
-	return mr_fail(MR_ECONFIG, "%s waits for %s%" PRIu64 " of stage %u, which nobody makes%s", mr_unroll_name(g, node, name),
-		       what, dep->number, dep->stage, g->n_bodies > 1 ? " in this or an earlier iteration" : "");
+	return mr_fail(MR_ECONFIG, "%s waits for %s%" PRIu64 " of stage %u, which nobody makes%s",
+		       mr_unroll_name(g, node, name), what, dep->number, dep->stage,
+		       g->n_bodies > 1 ? " in this or an earlier iteration" : "");
 }
 
-static mr_status edge_from_micro(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *table, const char *what)
+static mr_status edge_from_micro(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *table,
+				 const char *what)
 {
 	const mr_unroll *g = b->g;
 	uint32_t from = table[dep->stage * (size_t)g->n_micro + (size_t)dep->number];
@@ -284,10 +292,12 @@ static mr_status edge_from_micro(mr_unroll_build *b, uint32_t node, const mr_dep
 	return add_edge(b, from);
 }
 
-static mr_status edge_from_version(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *table, const char *what)
+static mr_status edge_from_version(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *table,
+				   const char *what)
 {
 	const mr_unroll *g = b->g;
-	uint32_t from = dep->number < g->n_versions ? table[dep->stage * (size_t)g->n_versions + (size_t)dep->number] : MR_NO_NODE;
+	uint32_t from = dep->number < g->n_versions ? table[dep->stage * (size_t)g->n_versions + (size_t)dep->number]
+						    : MR_NO_NODE;
 
 	return from == MR_NO_NODE ? nobody(g, node, what, dep) : add_edge(b, from);
 }
@@ -306,14 +316,15 @@ static mr_status edges_from_sums(mr_unroll_build *b, uint32_t node, const mr_dep
 	return b->n_edges > before ? MR_OK : nobody(g, node, "the gradients for version ", dep);
 }
 
-static mr_status edge_from_join(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *count, uint64_t join,
-				const char *what)
+static mr_status edge_from_join(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *count,
+				uint64_t join, const char *what)
 {
 	const mr_unroll *g = b->g;
 	char name[MR_NODE_TEXT];
 
 	if (dep->number >= g->n_versions || count[dep->number] < g->plan->n_stages)
-		return mr_fail(MR_ECONFIG, "%s waits for the %s of version %" PRIu64 " of all %u stages, and not all have one",
+		return mr_fail(MR_ECONFIG,
+			       "%s waits for the %s of version %" PRIu64 " of all %u stages, and not all have one",
 			       mr_unroll_name(g, node, name), what, dep->number, g->plan->n_stages);
 	return add_edge(b, (uint32_t)(g->n_nodes + join + dep->number));
 }
@@ -408,9 +419,11 @@ mr_status mr_unroll_storage(mr_unroll *g, uint8_t pipe, uint16_t stage, bool for
 		}
 		g->storage[i] = MR_NO_NODE;
 		if (held[number] != MR_NO_NODE) {
-			g->storage[i] = g->release[user * (size_t)g->n_micro + (size_t)mr_unroll_micro(g, held[number])];
+			g->storage[i] =
+				g->release[user * (size_t)g->n_micro + (size_t)mr_unroll_micro(g, held[number])];
 			if (g->storage[i] == MR_NO_NODE)
-				st = mr_fail(MR_ECONFIG, "%s: writes %s buffer %u of boundary %u, which still holds what %s wrote",
+				st = mr_fail(MR_ECONFIG,
+					     "%s: writes %s buffer %u of boundary %u, which still holds what %s wrote",
 					     mr_unroll_name(g, i, a), forward ? "forward" : "gradient", number, stage,
 					     mr_unroll_name(g, held[number], b));
 		}

@@ -1,15 +1,16 @@
 /*
- * unroll.h - a plan unrolled: every instruction instance as a node, with its edges from deps.h. For the lowering, the walk, the
- * checker and tests; executors ask deps.h directly.
+ * unroll.h - a plan unrolled: every instruction instance as a node, with its edges from deps.h. For the lowering, the
+ * walk, the checker and tests; executors ask deps.h directly.
  *
  * Nodes 0 .. n_nodes-1 are instances, worker after worker in list order (prologue, bodies, epilogue), so the list-order
- * predecessor of a node is the one before it. Behind them stand join nodes that cost nothing: "all norms of version v" and
- * "all commits of version v", which keep the number of edges linear. A storage edge (a buffer that must first be given back)
- * is kept apart from the others, since the lowering changes buffer numbers while it looks for the right ones.
+ * predecessor of a node is the one before it. Behind them stand join nodes that cost nothing: "all norms of version v"
+ * and "all commits of version v", which keep the number of edges linear. A storage edge (a buffer that must first be
+ * given back) is kept apart from the others, since the lowering changes buffer numbers while it looks for the right
+ * ones.
  *
- * Building fails with a sentence when an instruction stands on the wrong worker, exists twice, or waits for something that
- * nobody makes within the unrolled iterations. The last means for a repeating plan that no edge may lead from a later
- * iteration to an earlier one: otherwise the run could not stop at the end of an iteration.
+ * Building fails with a sentence when an instruction stands on the wrong worker, exists twice, or waits for something
+ * that nobody makes within the unrolled iterations. The last means for a repeating plan that no edge may lead from a
+ * later iteration to an earlier one: otherwise the run could not stop at the end of an iteration.
  *
  * Tables by [stage * n_micro + micro] hold node numbers or MR_NO_NODE.
  */
@@ -46,31 +47,32 @@ typedef struct mr_unroll {
 } mr_unroll;
 
 typedef struct mr_unroll_opts {
-	bool no_barrier; /* leave out what a BARRIER plan waits for between iterations: AR, N and U wait for nothing but their
-			    place in the list, and F for no commit. Other plans are as they are. */
+	bool no_barrier; /* leave out what a BARRIER plan waits for between iterations: AR, N and U wait for nothing but
+			    their place in the list, and F for no commit. Other plans are as they are. */
 	bool no_storage; /* leave all storage edges out; see mr_unroll_storage */
 } mr_unroll_opts;
 
 /** Unroll @plan. Errors: MR_ECONFIG (see above), MR_ERESOURCE. @out borrows @plan and its lists. */
-mr_status mr_unroll_create(const mr_plan *plan, uint32_t n_bodies, const mr_unroll_opts *opts, mr_unroll **out) MR_MUST_USE;
+mr_status mr_unroll_create(const mr_plan *plan, uint32_t n_bodies, const mr_unroll_opts *opts,
+			   mr_unroll **out) MR_MUST_USE;
 void mr_unroll_destroy(mr_unroll *g);
 
 /**
- * Set the storage edges of one boundary from the plan's numbers: forward buffers of boundary @stage (written at stage-1), or
- * gradient buffers that @stage writes for stage-1. Errors: MR_ECONFIG for a buffer number out of range, or one whose content is
- * never released.
+ * Set the storage edges of one boundary from the plan's numbers: forward buffers of boundary @stage (written at
+ * stage-1), or gradient buffers that @stage writes for stage-1. Errors: MR_ECONFIG for a buffer number out of range, or
+ * one whose content is never released.
  */
 mr_status mr_unroll_storage(mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward) MR_MUST_USE;
 
 /**
- * A topological order of all nodes into @order [n_all]. On a cycle: MR_ECONFIG with the cycle in words, and when @on_cycle is
- * not NULL a node of the cycle that waits for storage (MR_NO_NODE when the cycle has none).
+ * A topological order of all nodes into @order [n_all]. On a cycle: MR_ECONFIG with the cycle in words, and when
+ * @on_cycle is not NULL a node of the cycle that waits for storage (MR_NO_NODE when the cycle has none).
  */
 mr_status mr_unroll_order(const mr_unroll *g, uint32_t *order, uint32_t *on_cycle) MR_MUST_USE;
 
 /**
- * When each node begins and ends at the earliest, in topological @order. @begin, @end: [n_all]. @binding [n_all] (may be NULL):
- * the source for which the node waited last, MR_NO_NODE when it begins at 0; a list predecessor wins a tie.
+ * When each node begins and ends at the earliest, in topological @order. @begin, @end: [n_all]. @binding [n_all] (may
+ * be NULL): the source for which the node waited last, MR_NO_NODE when it begins at 0; a list predecessor wins a tie.
  */
 void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const uint32_t *order, double *begin, double *end,
 		    uint32_t *binding);
@@ -82,7 +84,9 @@ const char *mr_unroll_name(const mr_unroll *g, uint32_t node, char text[MR_NODE_
 /* The last node of worker @w in iteration @n of the body; only where the worker's body is not empty. */
 static inline uint32_t mr_unroll_body_end(const mr_unroll *g, uint16_t w, uint32_t n)
 {
-	return g->first[w] + mr_plan_list(g->plan, w, MR_PROLOGUE)->n + (n + 1) * mr_plan_list(g->plan, w, MR_BODY)->n - 1;
+	uint32_t length = mr_plan_list(g->plan, w, MR_BODY)->n;
+
+	return g->first[w] + mr_plan_list(g->plan, w, MR_PROLOGUE)->n + (n + 1) * length - 1;
 }
 
 static inline uint64_t mr_unroll_micro(const mr_unroll *g, uint32_t node)
@@ -100,7 +104,7 @@ static inline uint64_t mr_unroll_target(const mr_unroll *g, uint32_t node)
 	return mr_instr_target(g->plan, g->at[node].in, g->at[node].n);
 }
 
-/** Iterations after which a repeating plan is in its steady state, with room to see it repeat; 0 for a plan without a body. */
+/** Iterations after which a repeating plan is steady, with room to see it repeat; 0 for a plan without a body. */
 uint32_t mr_plan_steady(const mr_plan *plan);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * unroll_order.c - a topological order of a plan's graph, or the cycle that forbids one.
  *
- * Depth first along the edges into a node, with a stack of its own: the depth is the length of the plan. A node met again
- * while it is still on the stack closes a cycle, and the stack from there on is that cycle, each node waiting for the next.
+ * Depth first along the edges into a node, with a stack of its own: the depth is the length of the plan. A node met
+ * again while it is still on the stack closes a cycle, and the stack from there on is that cycle, each node waiting for
+ * the next.
  */
 #include "ir/unroll.h"
 
@@ -22,7 +23,7 @@ typedef struct mr_order {
 	uint32_t *order, n_order;
 } mr_order;
 
-/* The @k-th node that @node waits for: its list predecessor, its storage, then its edges. MR_NO_NODE: that one is absent. */
+/* The @k-th node that @node waits for: list predecessor, storage, then its edges. MR_NO_NODE: that one is absent. */
 static uint32_t source(const mr_unroll *g, uint32_t node, uint32_t k)
 {
 	if (k == 0)
@@ -45,7 +46,8 @@ static bool worth_naming(const mr_order *o, uint32_t i, uint32_t from)
 
 	return i == from || before >= g->n_nodes || o->path[i] >= g->n_nodes ||
 	       g->at[before].worker != g->at[o->path[i]].worker ||
-	       (i + 1 < o->depth && (o->path[i + 1] >= g->n_nodes || g->at[o->path[i + 1]].worker != g->at[o->path[i]].worker));
+	       (i + 1 < o->depth &&
+		(o->path[i + 1] >= g->n_nodes || g->at[o->path[i + 1]].worker != g->at[o->path[i]].worker));
 }
 
 static mr_status report(const mr_order *o, uint32_t closes, uint32_t *on_cycle)
@@ -65,7 +67,8 @@ static mr_status report(const mr_order *o, uint32_t closes, uint32_t *on_cycle)
 		if (!worth_naming(o, i, from))
 			continue;
 		if (len < CYCLE_TEXT)
-			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s -> ", mr_unroll_name(o->g, o->path[i], name));
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s -> ",
+						mr_unroll_name(o->g, o->path[i], name));
 		else
 			skipped++;
 	}

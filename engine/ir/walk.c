@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "ir/op.h"
 #include "ir/unroll.h"
 
 /* Two times are the same when they differ by less than this part of the larger: sums of doubles in another order. */
@@ -29,7 +30,8 @@ static void timed_fini(mr_timed *t)
 	free(t->order);
 }
 
-static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, mr_unroll_opts opts)
+static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies,
+			    mr_unroll_opts opts)
 {
 	mr_status st;
 
@@ -169,7 +171,7 @@ static void add_up(mr_walk *k, const mr_timed *t)
 			k->busy[w] += instr_busy(t, i);
 			if (l->n && g->at[i].n == 0 && g->at[i].in >= l->at && g->at[i].in < l->at + l->n)
 				body += instr_busy(t, i);
-			if (g->at[i].in->op <= MR_OP_W) {
+			if (mr_op_is_compute(g->at[i].in->op)) {
 				first = fmin(first, t->begin[i]);
 				last = fmax(last, t->end[i]);
 			}
@@ -192,7 +194,8 @@ static void add_up(mr_walk *k, const mr_timed *t)
 /* Under which cause the wait for @from is booked: what kind of edge it came along. */
 static uint8_t cause_of(const mr_unroll *g, uint32_t node, uint32_t from)
 {
-	if (from == MR_NO_NODE || (from < g->n_nodes && node > 0 && from == node - 1 && g->at[from].worker == g->at[node].worker))
+	if (from == MR_NO_NODE ||
+	    (from < g->n_nodes && node > 0 && from == node - 1 && g->at[from].worker == g->at[node].worker))
 		return MR_WAIT_NONE;
 	if (from == g->storage[node])
 		return MR_WAIT_DOWNSTREAM;
@@ -227,7 +230,8 @@ static mr_walk *walk_alloc(const mr_plan *plan, uint32_t n_nodes)
 	return k;
 }
 
-mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, const mr_walk_opts *opts, mr_walk **out)
+mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, const mr_walk_opts *opts,
+		       mr_walk **out)
 {
 	mr_walk_opts o = opts ? *opts : (mr_walk_opts){0};
 	mr_timed t;
@@ -249,7 +253,8 @@ mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodi
 	k->n_bodies = n_bodies;
 	k->period = period;
 	for (uint32_t i = 0; i < t.g->n_nodes; i++)
-		k->at[i] = (mr_walk_rec){t.g->at[i].in, t.g->at[i].n, cause_of(t.g, i, t.binding[i]), t.begin[i], t.end[i]};
+		k->at[i] = (mr_walk_rec){t.g->at[i].in, t.g->at[i].n, cause_of(t.g, i, t.binding[i]), t.begin[i],
+					 t.end[i]};
 	for (uint32_t w = 0; w <= plan->n_workers; w++)
 		k->first[w] = t.g->first[w];
 	add_up(k, &t);

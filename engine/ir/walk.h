@@ -1,20 +1,21 @@
 /*
  * walk.h - the as-soon-as-possible walk of a plan in virtual time.
  *
- * Every worker begins its next instruction when the one before it has ended and everything that deps.h names has ended (plus
- * the hand-over time c of the producing stage where the edge crosses workers). F and R cost f, I costs i, W costs w, B costs
- * i + w, U (or the flag MR_INSTR_UPDATE) costs u, N and AR nothing. Times are doubles in the unit of the cost table.
+ * Every worker begins its next instruction when the one before it has ended and everything that deps.h names has ended
+ * (plus the hand-over time c of the producing stage where the edge crosses workers). F and R cost f, I costs i, W costs
+ * w, B costs i + w, U (or the flag MR_INSTR_UPDATE) costs u, N and AR nothing. Times are doubles in the unit of the
+ * cost table.
  *
  * Figures, as the literature mixes them:
  *   makespan       first start to last end over all workers
  *   span           the longest worker's own last end - first start of F, R, B, I, W
- *   period         steady distance of iterations of the body run back to back; of a BARRIER plan as if every update were
- *                  local and waited for no other worker; 0 for a plan without a body
+ *   period         steady distance of iterations of the body run back to back; of a BARRIER plan as if every update
+ *                  were local and waited for no other worker; 0 for a plan without a body
  *   bubble_flush   1 - sum of busy / (D makespan)
  *   bubble_span    1 - longest busy / span
  *   bubble_period  1 - longest busy of one iteration / period; 0 for a plan without a body
- * Peaks of activations count, by list order, what F took and B|W (until_W) or B|I (until_I) has not yet given back, over all
- * stages of the worker; a stage counts D/S (a chunk is 1/v of a worker's share).
+ * Peaks of activations count, by list order, what F took and B|W (until_W) or B|I (until_I) has not yet given back,
+ * over all stages of the worker; a stage counts D/S (a chunk is 1/v of a worker's share).
  */
 #ifndef MR_IR_WALK_H
 #define MR_IR_WALK_H
@@ -50,10 +51,11 @@ typedef struct mr_walk {
 } mr_walk;
 
 /**
- * Walk prologue, @n_bodies bodies and epilogue of @plan. An unlowered plan is walked with unlimited buffers and without U.
+ * Walk prologue, @n_bodies bodies and epilogue of @plan. An unlowered plan is walked with unlimited buffers and without
+ * U.
  * @cost has plan->n_stages rows. @opts may be NULL (all false). @out is owned by the caller and borrows @plan.
- * Errors: MR_EINVAL a cost table of another size; MR_ECONFIG the plan cannot finish: the text has the cycle, or names the
- * instruction whose input nobody makes.
+ * Errors: MR_EINVAL a cost table of another size; MR_ECONFIG the plan cannot finish: the text has the cycle, or names
+ * the instruction whose input nobody makes.
  */
 mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, const mr_walk_opts *opts,
 		       mr_walk **out) MR_MUST_USE;
@@ -62,7 +64,7 @@ void mr_walk_destroy(mr_walk *walk);
 /** The period alone; 0 for a plan without a body. Errors as above. */
 mr_status mr_plan_period(const mr_plan *plan, const mr_cost *cost, bool unlimited, double *period) MR_MUST_USE;
 
-/** Fill @stage [plan->n_stages] with the shares of a worker's costs: f, i, w times D/S each, u = c = 0, and @cost with it. */
+/** Fill @stage [plan->n_stages] with shares of a worker's costs (f, i, w times D/S; u = c = 0), and @cost with it. */
 void mr_cost_share(const mr_plan *plan, double f, double i, double w, mr_stage_cost *stage, mr_cost *cost);
 
 #endif

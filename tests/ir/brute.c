@@ -45,8 +45,8 @@ typedef struct brute {
 
 static void wrong(brute *b, const mr_instr *in, const char *what)
 {
-	snprintf(b->why, 80, "%s m%u s%u p%u: %s", in ? mr_op_name((mr_op)in->op) : "", in ? in->micro : 0, in ? in->stage : 0,
-		 in ? in->pipe : 0, what);
+	snprintf(b->why, 80, "%s m%u s%u p%u: %s", in ? mr_op_name((mr_op)in->op) : "", in ? in->micro : 0,
+		 in ? in->stage : 0, in ? in->pipe : 0, what);
 	longjmp(b->out, 1);
 }
 
@@ -57,7 +57,8 @@ static brute_place *place(brute *b, const mr_instr *in)
 
 static bool local(const brute *b, const mr_instr *in, int other_stage)
 {
-	return b->p->worker_of[in->pipe * b->p->n_stages + in->stage] == b->p->worker_of[in->pipe * b->p->n_stages + other_stage];
+	return b->p->worker_of[in->pipe * b->p->n_stages + in->stage] ==
+	       b->p->worker_of[in->pipe * b->p->n_stages + other_stage];
 }
 
 static int number(const mr_plan *p, int micro, int stored, int room)
@@ -143,7 +144,8 @@ static bool do_f(brute *b, const mr_instr *in, int micro, int read, uint16_t w)
 	brute_place *x = place(b, in);
 	size_t at = in->pipe * (size_t)p->n_stages + in->stage;
 	bool more = in->stage + 1 < p->n_stages;
-	int out = more ? number(p, micro, in->out, p->n_fwd[at + 1]) : 0, slot = number(p, micro, in->slot, p->n_slots[at]);
+	int out = more ? number(p, micro, in->out, p->n_fwd[at + 1]) : 0,
+	    slot = number(p, micro, in->slot, p->n_slots[at]);
 
 	if (in->stage > 0 && !arrived(b, in, &x->fwd, micro, in->stage - 1))
 		return false;
@@ -162,7 +164,8 @@ static bool do_f(brute *b, const mr_instr *in, int micro, int read, uint16_t w)
 		wrong(b, in, "forward twice");
 	b->pipe_of[micro] = in->pipe;
 	read_version(b, in, read, rule_f(b, in, micro));
-	if (p->contract.coverage == MR_COVER_TRAIN && micro / (int)p->contract.need - read > (int)p->contract.max_staleness)
+	if (p->contract.coverage == MR_COVER_TRAIN &&
+	    micro / (int)p->contract.need - read > (int)p->contract.max_staleness)
 		wrong(b, in, "staler than claimed");
 	x->f_read[micro] = read;
 	if (slot >= p->n_slots[at] || x->slot[slot] != FREE)
@@ -323,8 +326,8 @@ static bool step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 	uint64_t micro = in->micro + n * b->p->n_micro;
 	int64_t read = in->read + (int64_t)n * b->p->commits, target = in->target + (int64_t)n * b->p->commits;
 
-	if (in->op >= MR_OP_V || in->span != 1 || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes || micro >= MAX_MICRO ||
-	    b->p->worker_of[in->pipe * b->p->n_stages + in->stage] != w)
+	if (in->op >= MR_OP_V || in->span != 1 || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes ||
+	    micro >= MAX_MICRO || b->p->worker_of[in->pipe * b->p->n_stages + in->stage] != w)
 		wrong(b, in, "not an instruction of this worker");
 	if ((in->flags && in->op != MR_OP_B && in->op != MR_OP_W) || in->flags > 3)
 		wrong(b, in, "flags");
@@ -438,11 +441,12 @@ static void reset(brute *b)
 
 static bool too_large(const mr_plan *p)
 {
-	if (p->n_stages > MAX_STAGES || p->n_pipes > MAX_PIPES || p->n_workers > 64 || !p->contract.need || p->n_micro > MAX_MICRO)
+	if (p->n_stages > MAX_STAGES || p->n_pipes > MAX_PIPES || p->n_workers > 64 || !p->contract.need ||
+	    p->n_micro > MAX_MICRO)
 		return true;
 	for (int k = 0; k < p->n_pipes * p->n_stages; k++)
-		if (p->n_slots[k] > MAX_PLACES || p->n_fwd[k] > MAX_PLACES || p->n_bwd[k] > MAX_PLACES || !p->n_slots[k] ||
-		    p->worker_of[k] >= p->n_workers)
+		if (p->n_slots[k] > MAX_PLACES || p->n_fwd[k] > MAX_PLACES || p->n_bwd[k] > MAX_PLACES ||
+		    !p->n_slots[k] || p->worker_of[k] >= p->n_workers)
 			return true;
 	for (int s = 0; s < p->n_stages; s++)
 		if (!p->n_versions[s] || p->n_versions[s] > MAX_CAP)

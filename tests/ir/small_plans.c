@@ -186,11 +186,15 @@ static mr_plan *with(mr_plan *p, bool clip, bool tied, mr_flush flush)
 
 mr_plan *small_plan(int number, const char **name)
 {
-	static const char *const golden[] = {"chimera_D4_T4", "zbv_hand_D2_T4_v2", "dualpipe_D2_T6", "interleaved_zb_D2_T4_v2",
-					     "gems_D4_T4", "chimera_multi_D4_T8_q2"};
-	static const char *const made[] = {"gpipe lifo", "1f1b", "1f1b clip", "1f1b tied clip", "1f1b tied local", "split",
-					   "pipedream", "pipedream vertical sync", "pipedream drained", "pipedream finite",
-					   "accumulate", "forward", "recompute local", "one worker", "split clip"};
+	static const char *const golden[] = {
+		"chimera_D4_T4", "zbv_hand_D2_T4_v2", "dualpipe_D2_T6",
+		"interleaved_zb_D2_T4_v2", "gems_D4_T4", "chimera_multi_D4_T8_q2",
+	};
+	static const char *const made[] = {
+		"gpipe lifo", "1f1b", "1f1b clip", "1f1b tied clip", "1f1b tied local", "split", "pipedream",
+		"pipedream vertical sync", "pipedream drained", "pipedream finite", "accumulate", "forward",
+		"recompute local", "one worker", "split clip",
+	};
 	const int n_made = (int)(sizeof(made) / sizeof(*made));
 
 	if (number >= n_made + 7)

@@ -1,6 +1,6 @@
 /*
- * The 56 golden orders: read as plan files, lowered, checked, and walked with the buffers that the lowering chose. Makespan,
- * busy, bubbles, period and peaks must be those that an independent simulation found with unlimited buffers.
+ * The 56 golden orders: read as plan files, lowered, checked, and walked with the buffers that the lowering chose.
+ * Makespan, busy, bubbles, period and peaks must be those that an independent simulation found with unlimited buffers.
  */
 #include <dirent.h>
 #include <math.h>
@@ -55,8 +55,10 @@ static void walk_one(const char *file, const mr_plan *plan, const mr_json *expec
 	expect_number(file, "bubble_flush", walk->bubble_flush, mr_json_double(mr_json_get(want, "bubble_flush")));
 	expect_number(file, "bubble_span", walk->bubble_span, mr_json_double(mr_json_get(want, "bubble_worker_span")));
 	expect_array(file, "busy", walk->busy, walk->n_workers, mr_json_get(want, "busy"));
-	expect_array(file, "peak until W", walk->peak_until_w, walk->n_workers, mr_json_get(expect, "peak_act_until_W"));
-	expect_array(file, "peak until I", walk->peak_until_i, walk->n_workers, mr_json_get(expect, "peak_act_until_I"));
+	expect_array(file, "peak until W", walk->peak_until_w, walk->n_workers,
+		     mr_json_get(expect, "peak_act_until_W"));
+	expect_array(file, "peak until I", walk->peak_until_i, walk->n_workers,
+		     mr_json_get(expect, "peak_act_until_I"));
 	mr_walk_destroy(walk);
 }
 

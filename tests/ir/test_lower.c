@@ -16,7 +16,7 @@ static void lower(mr_plan *p)
 	MR_CHECK_OK(mr_plan_check(p));
 }
 
-/* Ops of one list as text: "F0 B0 U0", with "!" for MR_INSTR_UPDATE and "'" for MR_INSTR_FIRST_SUM; U, N, AR with stage. */
+/* Ops of a list as text: "F0 B0 U0", with "'" for MR_INSTR_FIRST_SUM and "!" for MR_INSTR_UPDATE; U, N, AR: stage. */
 static void expect_list(const mr_plan *p, uint16_t w, mr_section section, const char *want)
 {
 	const mr_list *l = mr_plan_list(p, w, section);
@@ -26,8 +26,9 @@ static void expect_list(const mr_plan *p, uint16_t w, mr_section section, const 
 	for (uint32_t i = 0; i < l->n; i++) {
 		const mr_instr *in = &l->at[i];
 
-		len += (size_t)snprintf(got + len, sizeof(got) - len, "%s%s%u%s%s", len ? " " : "", mr_op_name((mr_op)in->op),
-					in->op >= MR_OP_N ? in->stage : in->micro, in->flags & MR_INSTR_FIRST_SUM ? "'" : "",
+		len += (size_t)snprintf(got + len, sizeof(got) - len, "%s%s%u%s%s", len ? " " : "",
+					mr_op_name((mr_op)in->op), in->op >= MR_OP_N ? in->stage : in->micro,
+					in->flags & MR_INSTR_FIRST_SUM ? "'" : "",
 					in->flags & MR_INSTR_UPDATE ? "!" : "");
 	}
 	if (strcmp(got, want))
@@ -180,7 +181,7 @@ static void slots_are_the_peak(void)
 	mr_plan_destroy(p);
 }
 
-/* Whatever the buffers cost: not a plan is slower than with unlimited ones, at the ratios promised and at tables given. */
+/* Not a plan is slower than with unlimited buffers, at the ratios promised and at tables given. */
 static void buffers_never_slow_a_plan(void)
 {
 	static const double ratio[][3] = {{1, 1, 1}, {2, 1, 1}, {2, 2, 1}, {2, 3, 1}, {2, 1, 2}};
@@ -192,7 +193,8 @@ static void buffers_never_slow_a_plan(void)
 		mr_cost cost = {p->n_stages, uneven};
 
 		for (uint16_t s = 0; s < p->n_stages; s++)
-			uneven[s] = (mr_stage_cost){1 + 0.37 * (s * 7 % 5), 1.1 + 0.21 * (s * 3 % 4), 0.6 + 0.5 * (s % 3), 0.1, 0.3};
+			uneven[s] = (mr_stage_cost){1 + 0.37 * (s * 7 % 5), 1.1 + 0.21 * (s * 3 % 4),
+						    0.6 + 0.5 * (s % 3), 0.1, 0.3};
 		MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.costs = &cost, .n_costs = 1}));
 		MR_CHECK_OK(mr_plan_check(p));
 		for (int c = 0; c < 6; c++) {
@@ -205,8 +207,8 @@ static void buffers_never_slow_a_plan(void)
 			MR_CHECK_OK(mr_plan_walk(p, &cost, 1, NULL, &a));
 			MR_CHECK_OK(mr_plan_walk(p, &cost, 1, &(mr_walk_opts){.unlimited = true}, &b));
 			if (a->makespan > b->makespan * (1 + 1e-9) || a->period > b->period * (1 + 1e-9)) {
-				fprintf(stderr, "\n%s, costs %d: makespan %g against %g, period %g against %g\n", name, c, a->makespan,
-					b->makespan, a->period, b->period);
+				fprintf(stderr, "\n%s, costs %d: makespan %g against %g, period %g against %g\n", name,
+					c, a->makespan, b->makespan, a->period, b->period);
 				CU_FAIL("buffers slow the plan down");
 			}
 			mr_walk_destroy(a);
@@ -235,10 +237,13 @@ static void contracts_that_cannot_be_kept(void)
 	mr_plan *p;
 
 	refuse(with_contract(small_1f1b(2, 2), true, false, MR_FLUSH_LOCAL), MR_ECONFIG, "clipping by the global norm");
-	refuse(with_contract(small_pipedream(2, false, false), true, false, MR_FLUSH_NONE), MR_ECONFIG, "clip per stage");
-	refuse(with_contract(small_pipedream(2, false, false), false, true, MR_FLUSH_NONE), MR_ECONFIG, "tied weights need");
+	refuse(with_contract(small_pipedream(2, false, false), true, false, MR_FLUSH_NONE), MR_ECONFIG,
+	       "clip per stage");
+	refuse(with_contract(small_pipedream(2, false, false), false, true, MR_FLUSH_NONE), MR_ECONFIG,
+	       "tied weights need");
 	refuse(with_contract(small_1f1b(2, 2), false, false, MR_FLUSH_VALIDATED), MR_ECONFIG, "VALIDATED");
-	refuse(with_contract(small_golden("chimera_D4_T4"), false, false, MR_FLUSH_NONE), MR_ECONFIG, "2 pipes without a flush");
+	refuse(with_contract(small_golden("chimera_D4_T4"), false, false, MR_FLUSH_NONE), MR_ECONFIG,
+	       "2 pipes without a flush");
 	p = small_1f1b(2, 3);
 	p->contract.need = 2;
 	refuse(p, MR_ECONFIG, "1 commits of 2 micro-batches each do not make the 3");
@@ -270,7 +275,8 @@ static void lists_that_cannot_be_lowered(void)
 	refuse(p, MR_ECONFIG, "the gradient of m1 of stage 1, which nobody makes");
 
 	p = small_gpipe(1, 4, false); /* F0 F1 F2 F3 B0 B2 B1 B3 with two micro-batches a commit */
-	p->contract = (mr_contract){.need = 2, .flush = MR_FLUSH_NONE, .read_f = MR_READ_LATEST, .same_version_b = true};
+	p->contract =
+		(mr_contract){.need = 2, .flush = MR_FLUSH_NONE, .read_f = MR_READ_LATEST, .same_version_b = true};
 	p->commits = 2;
 	mr_plan_list(p, 0, MR_BODY)->at[5].micro = 2;
 	mr_plan_list(p, 0, MR_BODY)->at[6].micro = 1;
@@ -300,8 +306,9 @@ static void empty_pipe(void)
 	}
 	for (uint16_t s = 0; s < 2; s++)
 		for (int op = 0; op < 2; op++)
-			MR_CHECK_OK(mr_plan_append(p, (uint16_t)(1 - s), MR_BODY,
-						   (mr_instr){.op = op ? MR_OP_B : MR_OP_F, .span = 1, .stage = s, .pipe = 1}));
+			MR_CHECK_OK(mr_plan_append(
+				p, (uint16_t)(1 - s), MR_BODY,
+				(mr_instr){.op = op ? MR_OP_B : MR_OP_F, .span = 1, .stage = s, .pipe = 1}));
 	lower(p);
 	expect_list(p, 0, MR_BODY, "F0 B0' AR0 U0");
 	mr_plan_destroy(p);

@@ -51,7 +51,7 @@ static void flushing_pipelines(void)
 			}
 }
 
-/* No bubble but fill and drain: period f + b; over n bodies and the drain (N + D-1)(f + b) with N = n + D-1 micro-batches. */
+/* No bubble but fill and drain: period f + b; n bodies and the drain take (N + D-1)(f + b), N = n + D-1. */
 static void endless_pipeline(void)
 {
 	for (uint16_t d = 1; d <= 6; d++)
@@ -86,7 +86,8 @@ static void bottleneck(void)
 static const mr_walk_rec *find(const mr_walk *k, mr_op op, uint16_t stage, uint32_t micro)
 {
 	for (size_t i = 0; i < k->first[k->n_workers]; i++)
-		if (k->at[i].in->op == op && k->at[i].in->stage == stage && k->at[i].in->micro == micro && k->at[i].n == 0)
+		if (k->at[i].in->op == op && k->at[i].in->stage == stage && k->at[i].in->micro == micro &&
+		    k->at[i].n == 0)
 			return &k->at[i];
 	CU_FAIL_FATAL("no such instruction");
 	return NULL;
