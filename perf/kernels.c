@@ -3,10 +3,11 @@
  *
  *	kernels [rows [threads [backend [width [heads]]]]]      defaults: 2048 1 dnnl 128 4
  *
- * 4 layers, context 128, vocabulary 65, AdamW. Each kernel runs alone on warm buffers; a row is the best of many runs (the
- * machine may be shared), in thread CPU time with one thread and in wall time with more. "peak" is of a multiply-add loop
- * timed right before (clocks of shared machines move by a third), times the threads; "a step" multiplies by how often a step
- * calls the kernel. With threads, run it with OMP_WAIT_POLICY=passive unless the machine is yours alone.
+ * 4 layers, context 128, vocabulary 65, AdamW. Each kernel runs alone on warm buffers; a row is the best of many runs
+ * (the machine may be shared), in thread CPU time with one thread and in wall time with more. "peak" is of a
+ * multiply-add loop timed right before (clocks of shared machines move by a third), times the threads; "a step"
+ * multiplies by how often a step calls the kernel. With threads, run it with OMP_WAIT_POLICY=passive unless the machine
+ * is yours alone.
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ static void check(mr_status st)
 	}
 }
 
-/* --- the roof: independent multiply-adds, enough of them to hide their latency ---------------------------------------- */
+/* --- the roof: independent multiply-adds, enough of them to hide their latency ------------------------------------ */
 
 typedef float lanes16 __attribute__((vector_size(64)));
 typedef float lanes8 __attribute__((vector_size(32)));
@@ -106,7 +107,7 @@ static double fma_peak(clockid_t clock)
 	return (wide ? 16 : 8) * 2.0 * 12 * FMA_ROUNDS / best;
 }
 
-/* --- kernels of a step that are not products -------------------------------------------------------------------------- */
+/* --- kernels of a step that are not products ---------------------------------------------------------------------- */
 
 static mr_attn attn_of(const bench *b)
 {
@@ -199,7 +200,7 @@ static void run_sumsq(bench *b)
 	(void)b->k->sumsq(b->kc, b->params, b->g);
 }
 
-/* --- measuring -------------------------------------------------------------------------------------------------------- */
+/* --- measuring ---------------------------------------------------------------------------------------------------- */
 
 static void run_once(bench *b, const kernel_case *c)
 {
@@ -208,7 +209,8 @@ static void run_once(bench *b, const kernel_case *c)
 	if (!g->m)
 		c->run(b);
 	else
-		check(b->k->gemm(b->kc, g, b->qkv, b->w, g->bias ? b->v : NULL, b->wide, g->act == MR_ACT_GELU ? b->pre : NULL));
+		check(b->k->gemm(b->kc, g, b->qkv, b->w, g->bias ? b->v : NULL, b->wide,
+				 g->act == MR_ACT_GELU ? b->pre : NULL));
 }
 
 /* Best of what fits into 60 ms, at least 5. */
@@ -314,7 +316,7 @@ static void make_buffers(bench *b)
 	b->params = LAYERS * (12 * b->c * b->c + 13 * b->c) + (VOCAB + CONTEXT) * b->c;
 	b->x = numbers(n), b->y = numbers(n), b->z = numbers(n > b->rows * VOCAB ? n : b->rows * VOCAB);
 	b->qkv = numbers(4 * n), b->wide = numbers(4 * n), b->pre = numbers(4 * n), b->stats = numbers(2 * b->rows);
-	b->w = numbers(b->params > 4 * n ? b->params : 4 * n); /* the right operand of the widest weight gradient, too */
+	b->w = numbers(b->params > 4 * n ? b->params : 4 * n); /* also the widest right operand */
 	b->g = numbers(b->params), b->m = numbers(b->params), b->v = numbers(b->params);
 	for (int64_t i = 0; i < b->params; i++)
 		b->v[i] = fabsf(b->v[i]);
@@ -341,18 +343,20 @@ int main(int argc, char **argv)
 
 	b.k = mr_kernels_find(argc > 3 ? argv[3] : "dnnl", MR_F32);
 	if (!b.k || b.rows < CONTEXT || b.rows % CONTEXT || threads < 1 || b.heads < 1 || b.c % b.heads) {
-		fprintf(stderr, "kernels: %s\n", b.k ? "rows must be a multiple of 128, width of heads" : mr_error_text());
+		fprintf(stderr, "kernels: %s\n",
+			b.k ? "rows must be a multiple of 128, width of heads" : mr_error_text());
 		return 2;
 	}
 	check(b.k->ctx_create(threads, &b.kc));
 	b.clock = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
 	make_buffers(&b);
 	b.threads = threads;
-	printf("%s, %s, %lld rows, width %lld, %lld heads, %u threads, peak %.1f GFLOP/s\n", b.k->name, mr_kernels_library(),
+	printf("%s, %s, %lld rows, width %lld, %lld heads, %u threads, peak %.1f GFLOP/s\n", b.k->name,
+	       mr_kernels_library(),
 	       (long long)b.rows, (long long)b.c, (long long)b.heads, threads, 1e-9 * threads * fma_peak(b.clock));
 	measure_all(&b);
-	printf("a step: %.2f ms, of it gemm %.0f%% (with bias and activation), %.1f GFLOP/s, %.0f%% of peak\n", 1e3 * b.total,
-	       100 * b.total_gemm / b.total, 1e-9 * b.flops / b.total, 100 * b.flops / b.possible);
+	printf("a step: %.2f ms, of it gemm %.0f%% (with bias and activation), %.1f GFLOP/s, %.0f%% of peak\n",
+	       1e3 * b.total, 100 * b.total_gemm / b.total, 1e-9 * b.flops / b.total, 100 * b.flops / b.possible);
 	b.k->ctx_destroy(b.kc);
 	free_buffers(&b);
 	return 0;

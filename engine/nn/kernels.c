@@ -15,7 +15,8 @@ static const mr_kernels *find_dnnl(mr_dtype dtype)
 		return &mr_kernels_dnnl_f32;
 	(void)mr_fail(MR_ECONFIG, "backend dnnl cannot be used with dtype %s: %s", mr_dtype_name(dtype), why);
 #else
-	(void)mr_fail(MR_ECONFIG, "backend dnnl with dtype %s: this program was built without oneDNN; use backend reference",
+	(void)mr_fail(MR_ECONFIG,
+		      "backend dnnl with dtype %s: this program was built without oneDNN; use backend reference",
 		      mr_dtype_name(dtype));
 #endif
 	return NULL;

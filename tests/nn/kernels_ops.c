@@ -94,7 +94,7 @@ outputs run_op(const op *o, const mr_kernels *k, uint32_t n_threads, const int64
 	return out;
 }
 
-/* --- the operations -------------------------------------------------------------------------------------------------- */
+/* --- the operations ----------------------------------------------------------------------------------------------- */
 
 /* dims m, n, k; variant: 0-3 transposes, 4-7 bias and activations */
 static void run_gemm(const op_case *c)
@@ -142,9 +142,11 @@ static void run_norm(const op_case *c)
 {
 	int64_t rows = c->dim[0], cols = c->dim[1], n = rows * cols;
 	const mr_kernels *k = c->k;
-	void *x = make_input(k, n, 1, -1, 3), *gain = make_input(k, cols, 2, 0, 2), *shift = make_input(k, cols, 3, -1, 1);
+	void *x = make_input(k, n, 1, -1, 3), *gain = make_input(k, cols, 2, 0, 2),
+		*shift = make_input(k, cols, 3, -1, 1);
 	void *dy = make_input(k, n, 4, -1, 1), *y = make_output(k, n), *mean = make_output(k, rows);
-	void *rstd = make_output(k, rows), *dx = make_output(k, n), *dg = make_output(k, cols), *ds = make_output(k, cols);
+	void *rstd = make_output(k, rows), *dx = make_output(k, n), *dg = make_output(k, cols),
+		*ds = make_output(k, cols);
 
 	k->norm(c->kc, rows, cols, 1e-5, x, gain, shift, y, mean, rstd);
 	k->norm_backward_input(c->kc, rows, cols, x, gain, mean, rstd, dy, dx, c->add);
@@ -211,7 +213,8 @@ static void run_sum(const op_case *c)
 static void run_dropout(const op_case *c)
 {
 	int64_t n = c->dim[0] * c->dim[1];
-	mr_mask_key key = {.seed = 5, .first_sample = 0xFFFFFFFEu, .layer = 3}; /* the number carries into its high word */
+	/* the sample number carries into its high word */
+	mr_mask_key key = {.seed = 5, .first_sample = 0xFFFFFFFEu, .layer = 3};
 	void *x = make_input(c->k, n, 1, 1, 2), *y = make_output(c->k, n), *out = c->variant ? x : y;
 
 	c->k->dropout(c->kc, c->dim[0], c->dim[1], 0.3, &key, x, out);
@@ -263,7 +266,8 @@ static void run_step(const op_case *c)
 	else if (kind < 3)
 		k->step_momentum(c->kc, n, w, dst, g, m, 0.25, 0.1, 0.001, 0.9, kind == 2);
 	else
-		k->step_adam(c->kc, n, w, dst, g, m, v, 0.25, 0.1, 0.001, 0.9, 0.999, 1e-8, 1 - 0.81, 1 - 0.999 * 0.999);
+		k->step_adam(c->kc, n, w, dst, g, m, v, 0.25, 0.1, 0.001, 0.9, 0.999, 1e-8, 1 - 0.81,
+			     1 - 0.999 * 0.999);
 	put(c->out, k, dst, n);
 	put(c->out, k, w, n);
 	put(c->out, k, m, n);
@@ -272,9 +276,9 @@ static void run_step(const op_case *c)
 }
 
 /*
- * Tolerances, in units of the largest value: a sum of n terms in [-1, 1] is off by about eps sqrt(n) of its size, eps = 6e-8;
- * 2e-6 covers n = 1000 with room for products. Elementwise operations: a few eps. Norm divides by small variances when a row
- * has 3 columns; softmax and exp carry 3e-7.
+ * Tolerances, in units of the largest value: a sum of n terms in [-1, 1] is off by about eps sqrt(n) of its size, eps =
+ * 6e-8; 2e-6 covers n = 1000 with room for products. Elementwise operations: a few eps. Norm divides by small variances
+ * when a row has 3 columns; softmax and exp carry 3e-7.
  */
 const op ops[] = {
 	{"gemm", run_gemm, 8, 4, true, 2e-6,

@@ -1,7 +1,7 @@
 /*
- * kernels_ops.h - every function of mr_kernels as an operation that runs on any filling: inputs are made from a seed, all
- * outputs come back as one array of doubles. So fillings, types and thread counts can be compared without knowing the
- * operation.
+ * kernels_ops.h - every function of mr_kernels as an operation that runs on any filling: inputs are made from a seed,
+ * all outputs come back as one array of doubles. So fillings, types and thread counts can be compared without knowing
+ * the operation.
  */
 #ifndef MR_TESTS_NN_KERNELS_OPS_H
 #define MR_TESTS_NN_KERNELS_OPS_H
@@ -48,7 +48,7 @@ double number_at(const mr_kernels *k, const void *p, int64_t i);
 void put(outputs *o, const mr_kernels *k, const void *p, int64_t n);
 void put_number(outputs *o, double x);
 
-/* Largest difference, divided by 1 + the largest value of @want. Infinity when lengths differ or a number is not finite. */
+/* Largest difference, divided by 1 + the largest value of @want. Infinity when lengths differ or one is not finite. */
 double distance(const outputs *got, const outputs *want);
 bool same_bits(const outputs *a, const outputs *b);
 

@@ -1,6 +1,6 @@
 /*
- * Every operation of the kernel table, over odd shapes, with and without add: f32 against f64, oneDNN and vector kernels
- * against the reference, one thread against two, one run against the next.
+ * Every operation of the kernel table, over odd shapes, with and without add: f32 against f64, oneDNN and vector
+ * kernels against the reference, one thread against two, one run against the next.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@ static void for_all(void (*each)(const op *o, const int64_t dim[4], int variant,
 static void tell(const char *what, const op *o, const int64_t dim[4], int variant, bool add, double d)
 {
 	fprintf(stderr, "\n%s: %s %lldx%lldx%lldx%lld variant %d%s: distance %.3g, tolerance %.3g\n", what, o->name,
-		(long long)dim[0], (long long)dim[1], (long long)dim[2], (long long)dim[3], variant, add ? " add" : "", d,
-		o->tolerance);
+		(long long)dim[0], (long long)dim[1], (long long)dim[2], (long long)dim[3], variant, add ? " add" : "",
+			d, o->tolerance);
 }
 
 static void check_close(const char *what, const op *o, const int64_t dim[4], int variant, bool add, const outputs *got,

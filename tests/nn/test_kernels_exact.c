@@ -1,7 +1,7 @@
 /*
- * What the kernels promise beyond "close to the reference": attention against a naive f64 version with full matrices, losses
- * of extreme logits, the accuracy of exp and GELU over their range, masks that depend on nothing but their key, one rounding
- * for add, and bits that do not depend on where an array starts or ends.
+ * What the kernels promise beyond "close to the reference": attention against a naive f64 version with full matrices,
+ * losses of extreme logits, the accuracy of exp and GELU over their range, masks that depend on nothing but their key,
+ * one rounding for add, and bits that do not depend on where an array starts or ends.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void set(const mr_kernels *k, void *p, int64_t i, double x)
 		((float *)p)[i] = (float)x;
 }
 
-/* --- attention ------------------------------------------------------------------------------------------------------- */
+/* --- attention ---------------------------------------------------------------------------------------------------- */
 
 enum { T = 21, DIM = 19, HEADS = 2, SAMPLES = 2, WIDTH = HEADS * DIM };
 
@@ -55,8 +55,8 @@ static void multiply(int n, int m, int k, const double *a, bool ta, const double
 }
 
 /* One head by whole matrices: q, k, v, dy, y, dq, dk, dv are [T, DIM]. */
-static void naive_head(const double *q, const double *k, const double *v, const double *dy, double *y, double *dq, double *dk,
-		       double *dv)
+static void naive_head(const double *q, const double *k, const double *v, const double *dy, double *y, double *dq,
+		       double *dk, double *dv)
 {
 	static square s, p, dp, ds;
 
@@ -107,7 +107,8 @@ static void check_attention(const mr_kernels *k, mr_kctx *kc)
 	mr_attn a = {SAMPLES, T, HEADS, DIM};
 	/* values are about 1; a softmax over 21 numbers and sums of 21 terms cost a few eps */
 	double tolerance = k->dtype == MR_F64 ? 1e-14 : 4e-6;
-	void *qkv = make_input(k, SAMPLES * T * 3 * WIDTH, 1, -1, 1), *dy = make_input(k, SAMPLES * T * WIDTH, 2, -1, 1);
+	void *qkv = make_input(k, SAMPLES * T * 3 * WIDTH, 1, -1, 1);
+	void *dy = make_input(k, SAMPLES * T * WIDTH, 2, -1, 1);
 	void *y = make_output(k, SAMPLES * T * WIDTH), *dqkv = make_output(k, SAMPLES * T * 3 * WIDTH);
 	void *saved = malloc(k->attn_saved_bytes(&a)), *scratch = malloc(k->attn_scratch_bytes(&a) + 1);
 
@@ -158,7 +159,7 @@ static void attention_is_causal(void)
 	for_all_fillings(check_causal);
 }
 
-/* --- losses ---------------------------------------------------------------------------------------------------------- */
+/* --- losses ------------------------------------------------------------------------------------------------------- */
 
 static void check_extreme_logits(const mr_kernels *k, mr_kctx *kc)
 {
@@ -222,7 +223,7 @@ static void exp_is_accurate(void)
 	for_all_fillings(check_exp);
 }
 
-/* --- activations, dropout, add --------------------------------------------------------------------------------------- */
+/* --- activations, dropout, add ------------------------------------------------------------------------------------ */
 
 static double gelu(double x)
 {
@@ -304,7 +305,8 @@ static void check_add(const mr_kernels *k, mr_kctx *kc)
 	enum { M = 40, N = 33, K = 300 };
 	mr_gemm g = {.m = M, .n = N, .k = K, .ta = true};
 	void *a = make_input(k, M * K, 1, -1, 1), *b = make_input(k, N * K, 2, -1, 1);
-	void *plain = make_output(k, M * N), *c = make_input(k, M * N, 3, -9, 9), *want = make_input(k, M * N, 3, -9, 9);
+	void *plain = make_output(k, M * N), *c = make_input(k, M * N, 3, -9, 9);
+	void *want = make_input(k, M * N, 3, -9, 9);
 
 	MR_CHECK_OK(k->gemm(kc, &g, a, b, NULL, plain, NULL));
 	g.add = true;
@@ -336,8 +338,8 @@ static void check_tails(const mr_kernels *k, mr_kctx *kc)
 		for (size_t n = 1; n < 20; n++) {
 			void *part = make_output(k, N);
 
-			k->act_backward(kc, MR_ACT_GELU, (int64_t)n, (char *)x + first * bytes, (char *)dy + first * bytes,
-					(char *)part + bytes);
+			k->act_backward(kc, MR_ACT_GELU, (int64_t)n, (char *)x + first * bytes,
+					(char *)dy + first * bytes, (char *)part + bytes);
 			CU_ASSERT(memcmp((char *)part + bytes, (char *)whole + first * bytes, n * bytes) == 0);
 			CU_ASSERT_EQUAL(number_at(k, part, 0), 7);
 			CU_ASSERT_EQUAL(number_at(k, part, (int64_t)n + 1), 7);

@@ -19,8 +19,8 @@ const char *mr_kernels_dnnl_library(void);
 #endif
 
 /**
- * An element is dropped when its random word (mr_rng_u32 at MR_RNG_DROPOUT, sample, layer, element of the sample) is below
- * this threshold: probability @rate, exact to 2^-32. @rate in [0, 1).
+ * An element is dropped when its random word (mr_rng_u32 at MR_RNG_DROPOUT, sample, layer, element of the sample) is
+ * below this threshold: probability @rate, exact to 2^-32. @rate in [0, 1).
  */
 static inline uint32_t mr_dropout_threshold(double rate)
 {

@@ -1,9 +1,10 @@
 /*
  * dnnl.c - the matmul primitive behind mr_dnnl_gemm, and the differences between oneDNN 2.6 and 3.x.
  *
- * All matrices are plain row-major; a transpose is a pair of strides. Bias and ReLU are fused, `add` is a sum post-op. A
- * primitive is found by (m, n, k, flags) in an open-addressing table; engine, threads and ISA are fixed for a context. Its
- * memory objects live as long as it does and get this call's addresses, so a hit neither allocates nor locks in our code.
+ * All matrices are plain row-major; a transpose is a pair of strides. Bias and ReLU are fused, `add` is a sum post-op.
+ * A primitive is found by (m, n, k, flags) in an open-addressing table; engine, threads and ISA are fixed for a
+ * context. Its memory objects live as long as it does and get this call's addresses, so a hit neither allocates nor
+ * locks in our code.
  */
 #include "nn/kernels/dnnl_matmul.h"
 
@@ -50,7 +51,7 @@ static mr_status check(dnnl_status_t st, const char *what)
 	return st == dnnl_success ? MR_OK : mr_fail(MR_EDNN, "oneDNN: %s failed with status %d", what, (int)st);
 }
 
-/* --- the two interfaces ---------------------------------------------------------------------------------------------- */
+/* --- the two interfaces ------------------------------------------------------------------------------------------- */
 
 #if DNNL_VERSION_MAJOR >= 3
 
@@ -85,8 +86,8 @@ static dnnl_status_t ops_add_relu(dnnl_post_ops_t ops)
 	return dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0.0f, 0.0f);
 }
 
-static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg a, md_arg b, md_arg bias, md_arg c,
-			       dnnl_primitive_attr_t attr)
+static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg a, md_arg b, md_arg bias,
+			       md_arg c, dnnl_primitive_attr_t attr)
 {
 	return dnnl_matmul_primitive_desc_create(pd, engine, a, b, bias, c, attr);
 }
@@ -123,8 +124,8 @@ static dnnl_status_t ops_add_relu(dnnl_post_ops_t ops)
 	return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
 }
 
-static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg a, md_arg b, md_arg bias, md_arg c,
-			       dnnl_primitive_attr_t attr)
+static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg a, md_arg b, md_arg bias,
+			       md_arg c, dnnl_primitive_attr_t attr)
 {
 	dnnl_matmul_desc_t desc;
 	dnnl_status_t st = dnnl_matmul_desc_init(&desc, a, b, bias, c);
@@ -151,7 +152,7 @@ static void set_threads(int n)
 #endif
 }
 
-/* --- building a primitive -------------------------------------------------------------------------------------------- */
+/* --- building a primitive ----------------------------------------------------------------------------------------- */
 
 enum { HAS_KEY = 1, TA = 2, TB = 4, ADD = 8, BIAS = 16, RELU = 32 };
 
@@ -167,7 +168,8 @@ static mr_status make_attr(uint32_t flags, dnnl_primitive_attr_t *attr)
 	mr_status st = check(dnnl_primitive_attr_create(attr), "attr_create");
 
 	if (st == MR_OK)
-		st = check(dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user), "set_scratchpad_mode");
+		st = check(dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user),
+			   "set_scratchpad_mode");
 	if (st == MR_OK)
 		st = check(dnnl_post_ops_create(&ops), "post_ops_create");
 	if (st == MR_OK && (flags & ADD))
@@ -232,6 +234,7 @@ static void matmul_free(matmul *p)
 /* Fills @p, whose key is set. On failure @p is a free place again. */
 static mr_status matmul_build(mr_dnnl *d, matmul *p)
 {
+	bool ta = p->flags & TA, tb = p->flags & TB;
 	md_t md[4];
 	dnnl_primitive_attr_t attr = NULL;
 	dnnl_primitive_desc_t pd = NULL;
@@ -239,9 +242,9 @@ static mr_status matmul_build(mr_dnnl *d, matmul *p)
 	mr_status st;
 
 	memset(md, 0, sizeof(md));
-	s = p->flags & TA ? md_matrix(&md[ARG_A], p->m, p->k, 1, p->m) : md_matrix(&md[ARG_A], p->m, p->k, p->k, 1);
+	s = md_matrix(&md[ARG_A], p->m, p->k, ta ? 1 : p->k, ta ? p->m : 1);
 	if (s == dnnl_success)
-		s = p->flags & TB ? md_matrix(&md[ARG_B], p->k, p->n, 1, p->k) : md_matrix(&md[ARG_B], p->k, p->n, p->n, 1);
+		s = md_matrix(&md[ARG_B], p->k, p->n, tb ? 1 : p->n, tb ? p->k : 1);
 	if (s == dnnl_success)
 		s = md_matrix(&md[ARG_C], p->m, p->n, p->n, 1);
 	if (s == dnnl_success && (p->flags & BIAS))
@@ -270,12 +273,12 @@ static mr_status matmul_build(mr_dnnl *d, matmul *p)
 	return st;
 }
 
-/* --- the table ------------------------------------------------------------------------------------------------------- */
+/* --- the table ---------------------------------------------------------------------------------------------------- */
 
 static matmul *find_place(matmul *table, uint32_t n_places, int64_t m, int64_t n, int64_t k, uint32_t flags)
 {
-	uint64_t h = (uint64_t)m * 0x9E3779B97F4A7C15u ^ (uint64_t)n * 0xC2B2AE3D27D4EB4Fu ^ (uint64_t)k * 0x165667B19E3779F9u ^
-		     flags * 0x85EBCA77u;
+	uint64_t h = (uint64_t)m * 0x9E3779B97F4A7C15u ^ (uint64_t)n * 0xC2B2AE3D27D4EB4Fu ^
+		     (uint64_t)k * 0x165667B19E3779F9u ^ flags * 0x85EBCA77u;
 
 	for (uint64_t i = h ^ (h >> 32);; i++) {
 		matmul *p = &table[i & (n_places - 1)];
@@ -326,11 +329,12 @@ mr_status mr_dnnl_gemm(mr_dnnl *d, const mr_gemm *g, const float *a, const float
 	data[3] = flags & BIAS ? bias : d->scratch;
 	data[4] = d->scratch;
 	for (uint32_t i = 0; i < p->n_args; i++)
-		MR_TRY(check(dnnl_memory_set_data_handle(p->arg[i].memory, (void *)(uintptr_t)data[i]), "set_data_handle"));
+		MR_TRY(check(dnnl_memory_set_data_handle(p->arg[i].memory, (void *)(uintptr_t)data[i]),
+			     "set_data_handle"));
 	return check(dnnl_primitive_execute(p->primitive, d->stream, (int)p->n_args, p->arg), "matmul");
 }
 
-/* --- context and library --------------------------------------------------------------------------------------------- */
+/* --- context and library ------------------------------------------------------------------------------------------ */
 
 mr_status mr_dnnl_create(uint32_t n_threads, mr_dnnl **out)
 {

@@ -1,8 +1,8 @@
 /*
  * dnnl_table.c - the dnnl filling of mr_kernels: matrix products by oneDNN, the rest by the vector kernels of vec.h.
  *
- * This file is where threads come in. A call goes through team(), which cuts the range that its kernel is split by into one
- * piece a thread; contexts with one thread, and calls too small to share, never enter OpenMP.
+ * This file is where threads come in. A call goes through team(), which cuts the range that its kernel is split by into
+ * one piece a thread; contexts with one thread, and calls too small to share, never enter OpenMP.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +30,8 @@ static const mr_vec *vec_of_cpu(void)
 	if (mr_dnnl_avx512() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
 	    __builtin_cpu_supports("avx512vl"))
 		return &mr_vec_avx512;
-	if (mr_dnnl_avx2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+	if (mr_dnnl_avx2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	    __builtin_cpu_supports("bmi2"))
 		return &mr_vec_avx2;
 	return NULL;
 }
@@ -65,7 +66,7 @@ static void team(const mr_kctx *kc, mr_vec_fn *fn, const void *args, int64_t n, 
 	fn(args, 0, n, 0);
 }
 
-/* --- context --------------------------------------------------------------------------------------------------------- */
+/* --- context ------------------------------------------------------------------------------------------------------ */
 
 static void ctx_destroy(mr_kctx *kc)
 {
@@ -100,7 +101,7 @@ static size_t ctx_bytes(const mr_kctx *kc)
 	return sizeof(*kc) + mr_dnnl_bytes(kc->dnnl) + kc->n_threads * kc->attn_floats * sizeof(float);
 }
 
-/* --- gemm, activations, norm ----------------------------------------------------------------------------------------- */
+/* --- gemm, activations, norm -------------------------------------------------------------------------------------- */
 
 static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *pre)
 {
@@ -127,8 +128,8 @@ static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *zy, con
 	team(kc, kc->vec->act_backward, &a, n, 64, act == MR_ACT_GELU ? 4 : 1);
 }
 
-static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain, const void *shift,
-		 void *y, void *mean, void *rstd)
+static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain,
+		 const void *shift, void *y, void *mean, void *rstd)
 {
 	mr_vec_norm a = {.rows = rows, .cols = cols, .eps = (float)eps, .x = x, .gain = gain, .shift = shift,
 			 .y = y, .mean = mean, .rstd = rstd};
@@ -136,8 +137,8 @@ static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void
 	team(kc, kc->vec->norm, &a, rows, 1, cols);
 }
 
-static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
-				const void *rstd, const void *dy, void *dx, bool add)
+static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,
+				const void *mean, const void *rstd, const void *dy, void *dx, bool add)
 {
 	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .gain = gain, .saved_mean = mean, .saved_rstd = rstd,
 			 .dy = dy, .dx = dx, .add = add};
@@ -145,8 +146,8 @@ static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const v
 	team(kc, kc->vec->norm_backward_input, &a, rows, 1, cols);
 }
 
-static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean, const void *rstd,
-				 const void *dy, void *dgain, void *dshift, bool add)
+static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean,
+				 const void *rstd, const void *dy, void *dgain, void *dshift, bool add)
 {
 	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .saved_mean = mean, .saved_rstd = rstd, .dy = dy,
 			 .dgain = dgain, .dshift = dshift, .add = add};
@@ -154,7 +155,7 @@ static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const 
 	team(kc, kc->vec->norm_backward_weight, &a, cols, 16, rows);
 }
 
-/* --- attention ------------------------------------------------------------------------------------------------------- */
+/* --- attention ---------------------------------------------------------------------------------------------------- */
 
 static size_t attn_saved_bytes(const mr_attn *a)
 {
@@ -198,8 +199,8 @@ static mr_status attn(mr_kctx *kc, const mr_attn *a, const void *qkv, void *y, v
 	return MR_OK;
 }
 
-static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, const void *saved, const void *dy, void *dqkv,
-			       void *scratch)
+static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, const void *saved, const void *dy,
+			       void *dqkv, void *scratch)
 {
 	mr_vec_attn args = {.qkv = qkv, .dy = dy, .dqkv = dqkv, .saved_in = saved};
 
@@ -209,10 +210,10 @@ static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, c
 	return MR_OK;
 }
 
-/* --- embedding, sum, dropout ----------------------------------------------------------------------------------------- */
+/* --- embedding, sum, dropout -------------------------------------------------------------------------------------- */
 
-static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte, const void *wpe,
-		  void *y)
+static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte,
+		  const void *wpe, void *y)
 {
 	mr_vec_embed a = {.rows = rows, .t = t, .cols = cols, .tokens = tokens, .wte = wte, .wpe = wpe, .y = y};
 
@@ -235,8 +236,8 @@ static void sum(mr_kctx *kc, int64_t n, const void *x, const void *x2, void *y)
 	team(kc, kc->vec->sum, &a, n, 64, 1);
 }
 
-static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rate, const mr_mask_key *key, const void *x,
-		    void *y)
+static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rate, const mr_mask_key *key,
+		    const void *x, void *y)
 {
 	mr_vec_dropout a = {.samples = samples, .per_sample = per_sample, .threshold = mr_dropout_threshold(rate),
 			    .scale = (float)(1 / (1 - rate)), .key = *key, .x = x, .y = y};
@@ -245,7 +246,7 @@ static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rat
 	team(kc, kc->vec->dropout, &a, samples * ((per_sample + group - 1) / group), 1, 2 * group);
 }
 
-/* --- losses ---------------------------------------------------------------------------------------------------------- */
+/* --- losses ------------------------------------------------------------------------------------------------------- */
 
 static double loss(const mr_kctx *kc, mr_vec_fn *fn, mr_vec_loss *a)
 {
@@ -286,9 +287,10 @@ static double sumsq(mr_kctx *kc, int64_t n, const void *x)
 	return kc->vec->sumsq(n, x);
 }
 
-/* --- optimizer steps ------------------------------------------------------------------------------------------------- */
+/* --- optimizer steps ---------------------------------------------------------------------------------------------- */
 
-static void step_sgd(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, double gscale, double lr, double decay)
+static void step_sgd(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, double gscale, double lr,
+		     double decay)
 {
 	mr_vec_step a = {.src = src, .dst = dst, .g = g, .gscale = (float)gscale, .rate = (float)lr,
 			 .keep = (float)(1 - decay)};
@@ -305,11 +307,12 @@ static void step_momentum(mr_kctx *kc, int64_t n, const void *src, void *dst, co
 	team(kc, kc->vec->step_momentum, &a, n, 64, 1);
 }
 
-static void step_adam(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, void *m, void *v, double gscale,
-		      double lr, double decay, double b1, double b2, double eps, double c1, double c2)
+static void step_adam(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, void *m, void *v,
+		      double gscale, double lr, double decay, double b1, double b2, double eps, double c1, double c2)
 {
-	mr_vec_step a = {.src = src, .dst = dst, .g = g, .m = m, .v = v, .gscale = (float)gscale, .rate = (float)(lr / c1),
-			 .keep = (float)(1 - decay), .b1 = (float)b1, .a1 = (float)(1 - b1), .b2 = (float)b2,
+	mr_vec_step a = {.src = src, .dst = dst, .g = g, .m = m, .v = v, .gscale = (float)gscale,
+			 .rate = (float)(lr / c1), .keep = (float)(1 - decay), .b1 = (float)b1,
+			 .a1 = (float)(1 - b1), .b2 = (float)b2,
 			 .a2 = (float)(1 - b2), .root = (float)(1 / sqrt(c2)), .eps = (float)eps};
 
 	team(kc, kc->vec->step_adam, &a, n, 64, 2);

@@ -1,9 +1,9 @@
 /*
  * reference.h - the kernels as a textbook would write them: one thread, no dependency, every sum in ascending order.
  *
- * Included once by reference_f32.c and once by reference_f64.c, which define REAL, FN (name of the libm function), TABLE and
- * DTYPE. Nothing here may depend on blocking: a blocked loop below adds the same terms in the same order as the plain one.
- * Scalars arrive in f64 and are rounded to REAL once, before the loop.
+ * Included once by reference_f32.c and once by reference_f64.c, which define REAL, FN (name of the libm function),
+ * TABLE and DTYPE. Nothing here may depend on blocking: a blocked loop below adds the same terms in the same order as
+ * the plain one. Scalars arrive in f64 and are rounded to REAL once, before the loop.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static size_t ctx_bytes(const mr_kctx *kc)
 	return sizeof(*kc) + kc->pack_bytes;
 }
 
-/* --- gemm ------------------------------------------------------------------------------------------------------------ */
+/* --- gemm --------------------------------------------------------------------------------------------------------- */
 
 /* Columns of C that are kept in registers together. */
 #define TILE ((int64_t)(128 / sizeof(REAL)))
@@ -64,7 +64,7 @@ static mr_status pack_transposed(mr_kctx *kc, const mr_gemm *g, const REAL *b)
 	return MR_OK;
 }
 
-/* acc[width] = sum over k of A[i,k] * B[k, 0..width): the compiler unrolls and vectorises this for each constant width. */
+/* acc[width] = sum over k of A[i,k] * B[k, 0..width): the compiler vectorises this for each constant width. */
 static inline __attribute__((always_inline)) void gemm_tile(int64_t width, int64_t k, int64_t n, const REAL *restrict a,
 							    int64_t a_step, const REAL *restrict b, REAL *restrict acc)
 {
@@ -109,7 +109,8 @@ static void gemm_store(const mr_gemm *g, int64_t width, const REAL *acc, const R
 	}
 }
 
-static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a_, const void *b_, const void *bias_, void *c_, void *pre_)
+static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a_, const void *b_, const void *bias_, void *c_,
+		      void *pre_)
 {
 	const REAL *a = a_, *b = b_, *bias = bias_;
 	REAL *c = c_, *pre = pre_;
@@ -173,7 +174,7 @@ static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *zy_, co
 	}
 }
 
-/* --- layer norm ------------------------------------------------------------------------------------------------------ */
+/* --- layer norm --------------------------------------------------------------------------------------------------- */
 
 static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x_, const void *gain_,
 		 const void *shift_, void *y_, void *mean_, void *rstd_)
@@ -243,7 +244,7 @@ static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const 
 	}
 }
 
-/* --- attention: saved = probabilities [samples, heads, t, t], of which only the lower triangle is written -------------- */
+/* --- attention: saved = probabilities [samples, heads, t, t], of which only the lower triangle is written --------- */
 
 static size_t attn_saved_bytes(const mr_attn *a)
 {
@@ -344,7 +345,7 @@ static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv_, 
 	return MR_OK;
 }
 
-/* --- embedding, sum, dropout ----------------------------------------------------------------------------------------- */
+/* --- embedding, sum, dropout -------------------------------------------------------------------------------------- */
 
 static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte_,
 		  const void *wpe_, void *y_)
@@ -390,8 +391,8 @@ static void sum(mr_kctx *kc, int64_t n, const void *a_, const void *b_, void *y_
 		y[i] = a[i] + b[i];
 }
 
-static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rate, const mr_mask_key *key, const void *x_,
-		    void *y_)
+static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rate, const mr_mask_key *key,
+		    const void *x_, void *y_)
 {
 	const REAL *x = x_;
 	REAL *y = y_, scale = (REAL)(1 / (1 - rate));
@@ -408,7 +409,7 @@ static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rat
 	}
 }
 
-/* --- losses, norm ---------------------------------------------------------------------------------------------------- */
+/* --- losses, norm ------------------------------------------------------------------------------------------------- */
 
 static double xent(mr_kctx *kc, int64_t rows, int64_t classes, void *logits, const int32_t *targets)
 {
@@ -461,7 +462,7 @@ static double sumsq(mr_kctx *kc, int64_t n, const void *x_)
 	return s;
 }
 
-/* --- optimizer steps ------------------------------------------------------------------------------------------------- */
+/* --- optimizer steps ---------------------------------------------------------------------------------------------- */
 
 static void step_sgd(mr_kctx *kc, int64_t n, const void *src_, void *dst_, const void *g_, double gscale, double lr,
 		     double decay)
@@ -474,8 +475,8 @@ static void step_sgd(mr_kctx *kc, int64_t n, const void *src_, void *dst_, const
 		dst[i] = src[i] * keep - rate * (g[i] * s);
 }
 
-static void step_momentum(mr_kctx *kc, int64_t n, const void *src_, void *dst_, const void *g_, void *buf_, double gscale,
-			  double lr, double decay, double mu_, bool nesterov)
+static void step_momentum(mr_kctx *kc, int64_t n, const void *src_, void *dst_, const void *g_, void *buf_,
+			  double gscale, double lr, double decay, double mu_, bool nesterov)
 {
 	const REAL *src = src_, *g = g_;
 	REAL *dst = dst_, *buf = buf_, s = (REAL)gscale, rate = (REAL)lr, keep = (REAL)(1 - decay), mu = (REAL)mu_;

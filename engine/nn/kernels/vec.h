@@ -1,13 +1,15 @@
 /*
  * vec.h - the dnnl filling's own kernels: everything that is not a matrix product, in f32, for AVX-512 and for AVX2.
  *
- * oneDNN's elementwise, norm and softmax primitives take two to four times the time of a plain fused loop, so these are ours.
- * Each kernel is written once, in a header vec_<noun>.h, against the vector operations of vec_lanes_*.h, and compiled twice.
+ * oneDNN's elementwise, norm and softmax primitives take two to four times the time of a plain fused loop, so these are
+ * ours. Each kernel is written once, in a header vec_<noun>.h, against the vector operations of vec_lanes_*.h, and
+ * compiled twice.
  *
- * A kernel has its arguments in a struct and computes a range [lo, hi) of what it is split by over threads (rows, columns,
- * elements, heads). The result of an element never depends on how the range was cut: elementwise kernels use the same
- * instructions in the main loop and in tails; sums run along what is not split, in one fixed order. So every kernel gives
- * the same bits for any number of threads. Sums of products are fused (one rounding), unlike in the reference filling.
+ * A kernel has its arguments in a struct and computes a range [lo, hi) of what it is split by over threads (rows,
+ * columns, elements, heads). The result of an element never depends on how the range was cut: elementwise kernels use
+ * the same instructions in the main loop and in tails; sums run along what is not split, in one fixed order. So every
+ * kernel gives the same bits for any number of threads. Sums of products are fused (one rounding), unlike in the
+ * reference filling.
  */
 #ifndef MR_KERNELS_VEC_H
 #define MR_KERNELS_VEC_H

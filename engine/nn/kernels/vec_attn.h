@@ -1,14 +1,15 @@
 /*
  * vec_attn.h - causal attention of one (sample, head) at a time, without ever storing the T x T probabilities.
  *
- * Forward, for a band of BAND query rows: scores S = Q K^T (only the lower triangle, rounded up to the tile), softmax in
- * place, Y = P V. For each row the largest scaled score and 1 / sum are saved; from them backward recomputes the very same P
- * (one product and one exp more, T * T * 4 bytes less per head to write, keep and read: for T = 128 the time is equal, and
- * the slots of a pipeline shrink from 64 KiB a head to 1 KiB). Backward, per band: P again, dP = dY V^T,
- * dS = P (dP - rowsum(P dP)) / sqrt(d), dQ = dS K, and dK += dS^T Q, dV += P^T dY over the bands in order.
+ * Forward, for a band of BAND query rows: scores S = Q K^T (only the lower triangle, rounded up to the tile), softmax
+ * in place, Y = P V. For each row the largest scaled score and 1 / sum are saved; from them backward recomputes the very
+ * same P. That is one product in five and an exp more in backward, but the slots of a pipeline keep 8 bytes a row of a
+ * head instead of 4 T (at T = 128: 1 KiB instead of 64), and the probabilities never travel to memory and back. Backward,
+ * per band: P again, dP = dY V^T, dS = P (dP - rowsum(P dP)) / sqrt(d), dQ = dS K, and over the bands in order
+ * dK += dS^T Q, dV += P^T dY.
  *
- * All six products have one form: element (i, l) of the left operand broadcast, times row l of a right operand whose rows
- * are contiguous and padded to whole vectors. So one micro-kernel serves: TILE_ROWS x 2 vectors of accumulators, l ascending
+ * All products have one form: element (i, l) of the left operand broadcast, times row l of a right operand whose rows are
+ * contiguous and padded to whole vectors. So one micro-kernel serves: TILE_ROWS x 2 vectors of accumulators, l ascending
  * in one chain per element, which is why the bits depend neither on the tile nor on the number of threads.
  */
 #define BAND 48 /* query rows handled together: 4 or 8 tiles; their scores stay in L1 for T = 128 */
@@ -30,7 +31,8 @@ typedef struct product {
 	int64_t plus_pitch;
 } product;
 
-static inline __attribute__((always_inline)) void product_tile(const product *p, int rows, int vecs, int64_t j, int64_t part)
+static inline __attribute__((always_inline)) void product_tile(const product *p, int rows, int vecs, int64_t j,
+							       int64_t part)
 {
 	V acc[TILE_ROWS][2];
 	const float *a = p->a, *b = p->b + j;
@@ -112,7 +114,7 @@ static inline void product_run(const product *p, int64_t rows)
 		product_single(p);
 }
 
-/* --- scratch of one worker ------------------------------------------------------------------------------------------- */
+/* --- scratch of one worker ---------------------------------------------------------------------------------------- */
 
 static inline int64_t whole(int64_t n)
 {
@@ -178,9 +180,12 @@ static void pack_rows(const attn_space *w, int64_t rows, const float *src, int64
 static inline void transpose_8x4(const float *src, int64_t pitch, float *dst, int64_t tp)
 {
 	__m256 a = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src)), _mm_loadu_ps(src + 4 * pitch), 1);
-	__m256 b = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + pitch)), _mm_loadu_ps(src + 5 * pitch), 1);
-	__m256 c = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + 2 * pitch)), _mm_loadu_ps(src + 6 * pitch), 1);
-	__m256 d = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + 3 * pitch)), _mm_loadu_ps(src + 7 * pitch), 1);
+	__m256 b = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + pitch)),
+					_mm_loadu_ps(src + 5 * pitch), 1);
+	__m256 c = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + 2 * pitch)),
+					_mm_loadu_ps(src + 6 * pitch), 1);
+	__m256 d = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(src + 3 * pitch)),
+					_mm_loadu_ps(src + 7 * pitch), 1);
 	__m256 ab0 = _mm256_unpacklo_ps(a, b), ab1 = _mm256_unpackhi_ps(a, b); /* a0 b0 a1 b1, a2 b2 a3 b3 */
 	__m256 cd0 = _mm256_unpacklo_ps(c, d), cd1 = _mm256_unpackhi_ps(c, d);
 
@@ -211,8 +216,8 @@ static void pack_transposed(const attn_space *w, const float *src, int64_t pitch
 }
 
 /* out[i, 0..) = A[i] BT for the rows of a band, columns up to the diagonal (rounded up): A [rows, d] at @pitch. */
-static void band_scores(const attn_space *w, int64_t first, int64_t rows, const float *a, int64_t pitch, const float *bt,
-			float *out)
+static void band_scores(const attn_space *w, int64_t first, int64_t rows, const float *a, int64_t pitch,
+			const float *bt, float *out)
 {
 	for (int64_t i = 0, n; i < rows; i += n) {
 		n = tile_rows(rows - i);
@@ -229,7 +234,7 @@ static inline float score_scale(int64_t d)
 	return 1.4426950408889634f / sqrtf((float)d);
 }
 
-/* --- forward --------------------------------------------------------------------------------------------------------- */
+/* --- forward ------------------------------------------------------------------------------------------------------ */
 
 /* Of n >= 1 scores: where the last vector starts, whose other lanes lie past the diagonal. */
 static inline int64_t last_vector(int64_t n)
@@ -265,7 +270,7 @@ static inline float score_exp(float *s, int64_t n, int64_t end, float scale, flo
 	return v_sum(v_add(total, e));
 }
 
-/* Softmax of the @n rows of a tile whose first row sees @visible keys, up to the factor 1 / sum, which goes to @inverse. */
+/* Softmax of a tile of @n rows whose first sees @visible keys, but for the factor 1 / sum, which goes to @inverse. */
 static void score_tile(float *s, int64_t pitch, int64_t n, int64_t visible, float scale, float *saved, float *inverse)
 {
 	int64_t end = whole(visible + n - 1);
@@ -279,8 +284,8 @@ static void score_tile(float *s, int64_t pitch, int64_t n, int64_t visible, floa
 	}
 }
 
-static void attn_band(const mr_vec_attn *a, const attn_space *w, int64_t first, int64_t rows, const float *q, int64_t pitch,
-		      float *y, float *saved)
+static void attn_band(const mr_vec_attn *a, const attn_space *w, int64_t first, int64_t rows, const float *q,
+		      int64_t pitch, float *y, float *saved)
 {
 	float scale = score_scale(w->d), inverse[TILE_ROWS];
 	int64_t c = a->a.heads * a->a.dim;
@@ -315,7 +320,7 @@ static void attn(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 	}
 }
 
-/* --- backward -------------------------------------------------------------------------------------------------------- */
+/* --- backward ----------------------------------------------------------------------------------------------------- */
 
 /* s: scores become probabilities; ds: dP becomes dS; zeros from n to @end in both. */
 static void gradient_row(float *s, float *ds, int64_t n, int64_t end, float scale, float scale2, const float saved[2])
@@ -348,9 +353,9 @@ typedef struct column_sums {
 	int64_t pitch;
 } column_sums;
 
-/* For keys j up to the band's end: sum over rows i >= j of the band of p[i, j] b[i], added to the sums of earlier bands. */
-static void band_columns(const attn_space *w, int64_t first, int64_t rows, const float *s, const float *b, int64_t b_pitch,
-			 const column_sums *c)
+/* For keys j up to the band's end: sum over the band's rows i >= j of s[i, j] b[i], plus the sums of earlier bands. */
+static void band_columns(const attn_space *w, int64_t first, int64_t rows, const float *s, const float *b,
+			 int64_t b_pitch, const column_sums *c)
 {
 	bool last = first + rows == w->t;
 

@@ -1,8 +1,8 @@
 /*
  * vec_dropout.h - dropout with a mask that is recomputed, never stored: LANES Philox blocks (base/rng.h) at a time.
  *
- * Block b decides elements 4 b .. 4 b + 3, one word each, so the comparison of word w gives the bits of elements w, w + 4,
- * ...; pdep interleaves the four sets.
+ * Block b decides elements 4 b .. 4 b + 3, one word each, so the comparison of word w gives the bits of elements w, w +
+ * 4, ...; pdep interleaves the four sets.
  */
 #include "base/rng.h"
 

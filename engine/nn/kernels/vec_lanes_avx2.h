@@ -49,7 +49,8 @@ static inline V v_round(V a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_I
 /* 2^n in two factors, because n may lie outside the exponents of normal numbers; 2^-252 stands for all below. */
 static inline V v_ldexp(V a, V n)
 {
-	__m256i whole = _mm256_cvtps_epi32(_mm256_max_ps(_mm256_set1_ps(-252.0f), n)), half = _mm256_srai_epi32(whole, 1), bias = _mm256_set1_epi32(127);
+	__m256i whole = _mm256_cvtps_epi32(_mm256_max_ps(_mm256_set1_ps(-252.0f), n));
+	__m256i half = _mm256_srai_epi32(whole, 1), bias = _mm256_set1_epi32(127);
 	__m256i f1 = _mm256_slli_epi32(_mm256_add_epi32(half, bias), 23);
 	__m256i f2 = _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(whole, half), bias), 23);
 

@@ -1,8 +1,9 @@
 /*
- * vec_lanes_avx512.h - the few operations on a vector of floats that the vec_*.h kernels are written in: 16 lanes, AVX-512.
+ * vec_lanes_avx512.h - the few operations on a vector of floats that the vec_*.h kernels are written in: 16 lanes,
+ * AVX-512.
  *
- * vec_lanes_avx2.h has the same names with 8 lanes. @part arguments: 0 means all lanes, otherwise only the first @part lanes
- * are read (the others are 0) or written; kernels pass a literal 0 in their main loop.
+ * vec_lanes_avx2.h has the same names with 8 lanes. @part arguments: 0 means all lanes, otherwise only the first @part
+ * lanes are read (the others are 0) or written; kernels pass a literal 0 in their main loop.
  */
 #include <immintrin.h>
 #include <stdint.h>
@@ -37,7 +38,7 @@ static inline V v_sub(V a, V b) { return _mm512_sub_ps(a, b); }
 static inline V v_mul(V a, V b) { return _mm512_mul_ps(a, b); }
 static inline V v_div(V a, V b) { return _mm512_div_ps(a, b); }
 
-/* 1 / a within an ulp, for a in [2^-120, 2^120]: an estimate of 14 bits and one Newton step take a third of a division. */
+/* 1 / a within an ulp, for a in [2^-120, 2^120]: a 14-bit estimate and one Newton step, a third of a division. */
 static inline V v_inverse(V a)
 {
 	V r = _mm512_rcp14_ps(a);

@@ -1,9 +1,9 @@
 /*
  * vec_math.h - exponentials and the logistic function on vectors.
  *
- * Measured against libm in f64 (tests/nn): v_exp within 2.5e-7 relative over all of its range, 0 below -104, infinity above
- * 88.73. v_exp2 within 3e-7 of 2^y for y up to 120; who computes y = x log2(e) adds the rounding of y, 6e-8 |x|. The logistic
- * function likewise. NaN stays NaN.
+ * Measured against libm in f64 (tests/nn): v_exp within 2.5e-7 relative over all of its range, 0 below -104, infinity
+ * above 88.73. v_exp2 within 3e-7 of 2^y for y up to 120; who computes y = x log2(e) adds the rounding of y, 6e-8 |x|.
+ * The logistic function likewise. NaN stays NaN.
  */
 
 /* exp(x) = 2^n exp(r), |r| <= ln(2) / 2, polynomial of degree 6 (coefficients of Cephes' expf, S. Moshier). */
@@ -25,7 +25,7 @@ static inline V v_exp(V x)
 	return v_ldexp(v_add(p, v_set(1.0f)), n);
 }
 
-/* 2^y = 2^n 2^r, |r| <= 1/2, by interpolation of 2^r at the six Chebyshev points: two thirds of v_exp's time. y <= 120. */
+/* 2^y = 2^n 2^r, |r| <= 1/2, by interpolation of 2^r at the six Chebyshev points: two thirds of v_exp. y <= 120. */
 static inline V v_exp2(V y)
 {
 	V n = v_round(y), r = v_sub(y, n), p;

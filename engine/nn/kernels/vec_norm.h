@@ -60,7 +60,8 @@ static inline void norm_sums_at(const mr_vec_norm *a, int64_t at, int64_t j, V m
 	s->uh = v_fma(u, h, s->uh);
 }
 
-static inline void norm_dx_at(const mr_vec_norm *a, int64_t at, int64_t j, V mean, V rstd, const norm_sums *s, int64_t part)
+static inline void norm_dx_at(const mr_vec_norm *a, int64_t at, int64_t j, V mean, V rstd, const norm_sums *s,
+			      int64_t part)
 {
 	V u = v_mul(v_load(a->gain + j, part), v_load(a->dy + at + j, part));
 	V h = v_mul(v_sub(v_load(a->x + at + j, part), mean), rstd);
@@ -95,7 +96,8 @@ static void norm_backward_input(const void *args, int64_t lo, int64_t hi, uint32
 }
 
 /* @vecs vectors of columns from @j on, all rows in order; only the last may be partial. */
-static inline __attribute__((always_inline)) void norm_weight_strip(const mr_vec_norm *a, int64_t j, int vecs, int64_t part)
+static inline __attribute__((always_inline)) void norm_weight_strip(const mr_vec_norm *a, int64_t j, int vecs,
+								    int64_t part)
 {
 	V sg[4], ss[4];
 

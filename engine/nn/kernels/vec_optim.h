@@ -6,8 +6,8 @@
  *	momentum  buf = mu buf + g';  w = w keep - rate buf   (Nesterov: rate (mu buf + g'))
  *	adam      m = b1 m + a1 g';  v = b2 v + (a2 g') g';  w = w keep - rate m / (sqrt(v) root + eps)
  *
- * with keep = 1 - decay, a1 = 1 - b1, a2 = 1 - b2, root = 1 / sqrt(c2), and for adam rate = lr / c1. A product followed by a
- * sum is fused.
+ * with keep = 1 - decay, a1 = 1 - b1, a2 = 1 - b2, root = 1 / sqrt(c2), and for adam rate = lr / c1. A product followed
+ * by a sum is fused.
  */
 
 static inline void sgd_at(const mr_vec_step *a, int64_t i, int64_t part)

@@ -2,7 +2,8 @@
  * vec_rows.h - plain passes over rows: column sums, sums of two arrays, embedding and its gradient.
  */
 
-static inline __attribute__((always_inline)) void colsum_strip(const mr_vec_colsum *a, int64_t j, int vecs, int64_t part)
+static inline __attribute__((always_inline)) void colsum_strip(const mr_vec_colsum *a, int64_t j, int vecs,
+							       int64_t part)
 {
 	V s[8];
 
