@@ -8,15 +8,15 @@
 #include "base/fault.h"
 #include "check.h"
 
-static const char base_config[] =
-	"backend = \"reference\";\n"
-	"dtype = \"f64\";\n"
-	"model = { name = \"mlp\"; width = 16; depth = 4; };\n"
-	"data = { name = \"synthetic\"; features = 10; classes = 3; samples = 50; };\n"
-	"optimizer = { name = \"adamw\"; };\n"
-	"system = { name = \"gpipe\"; };\n"
-	"train = { steps = 1000; batch = 8; microbatches = 4; lr = 0.02; };\n"
-	"machine = { workers = 2; threads = 1; watchdog = 60.0; };\n";
+#define BASE_CONFIG \
+	"backend = \"reference\";\n" \
+	"dtype = \"f64\";\n" \
+	"model = { %s };\n" \
+	"data = { name = \"synthetic\"; features = 10; classes = 3; samples = 50; };\n" \
+	"optimizer = { name = \"adamw\"; };\n" \
+	"system = { name = \"gpipe\"; };\n" \
+	"train = { steps = 1000; batch = 8; microbatches = 4; lr = 0.02; };\n" \
+	"machine = { workers = 2; threads = 1; watchdog = 60.0; };\n"
 
 static const char text[] = "a pipeline moves a line of work; the line holds no more than a stage can hold, and each stage "
 			   "waits for the one before it. weights of many versions live at once, but none is read twice "
@@ -39,7 +39,7 @@ void rig_init(rig *r)
 	*r = (rig){0};
 	snprintf(r->dir, sizeof(r->dir), "/tmp/mr-system-XXXXXX");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(r->dir));
-	write_file(r, "test.cfg", base_config);
+	r->model = "name = \"mlp\"; width = 16; depth = 4;";
 }
 
 void rig_set(rig *r, const char *fmt, ...)
@@ -77,10 +77,12 @@ void rig_gpt(rig *r)
 
 mr_status rig_try_open(rig *r)
 {
-	char path[128];
+	char path[128], config[1024];
 	mr_strbuf mistakes;
 	mr_status st;
 
+	snprintf(config, sizeof(config), BASE_CONFIG, r->model);
+	write_file(r, "test.cfg", config);
 	snprintf(path, sizeof(path), "%s/test.cfg", r->dir);
 	mr_strbuf_init(&mistakes);
 	st = mr_config_load(path, (const char *const *)r->set, r->n_sets, &mistakes, &r->config);

@@ -21,6 +21,7 @@
 
 typedef struct rig {
 	char dir[64];
+	const char *model; /* the model group's text, where keys must be absent that the usual one has */
 	char *set[RIG_SETS];
 	size_t n_sets;
 	mr_config *config;
