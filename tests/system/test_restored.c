@@ -1,5 +1,5 @@
 /*
- * test_resume.c - what run/state.h lists is all that a run needs: restored into another engine, it goes on to the bit.
+ * test_restored.c - what run/state.h lists is all that a run needs: restored into another engine, it goes on to the bit.
  */
 #include <string.h>
 
@@ -95,9 +95,9 @@ static void sequential(void)
 	check(true, "system.name=sequential model.dropout=0.1");
 }
 
-void mr_suite_resume(void)
+void mr_suite_restored(void)
 {
-	MR_SUITE("resume");
+	MR_SUITE("restored");
 	MR_TEST(pipedream);
 	MR_TEST(vertical_sync);
 	MR_TEST(synchronous);
