@@ -226,18 +226,10 @@ mr_status mr_lower_number(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint1
 	return st;
 }
 
-/* Whether micro-batches are in flight between iterations: stored numbers could not be those of every iteration. */
-static bool carries_over(const mr_plan *plan)
+/* Without a flush iterations overlap, so numbers stored in the body would make each wait for the one before. */
+static bool overlaps(const mr_plan *plan)
 {
-	bool body = false;
-
-	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
-		body = body || (i % MR_N_SECTIONS == MR_BODY && plan->lists[i].n);
-	for (size_t i = 0; body && i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
-		for (uint32_t k = 0; k < plan->lists[i].n; k++)
-			if (i % MR_N_SECTIONS != MR_BODY || plan->lists[i].at[k].micro >= plan->n_micro)
-				return true;
-	return false;
+	return plan->contract.flush == MR_FLUSH_NONE && mr_plan_steady(plan) > 0;
 }
 
 static mr_status place_all(mr_plan *plan, const mr_unroll *g, uint32_t *place)
@@ -261,7 +253,7 @@ mr_status mr_lower_storage(mr_plan *plan)
 	mr_unroll *g;
 	mr_status st;
 
-	plan->storage = carries_over(plan) ? MR_MODULO : MR_STORED;
+	plan->storage = overlaps(plan) ? MR_MODULO : MR_STORED;
 	MR_TRY(mr_unroll_create(plan, plan->storage == MR_STORED && steady ? 1 : steady, NULL, &g));
 	place = calloc((size_t)g->n_micro + 1, sizeof(*place));
 	st = place ? place_all(plan, g, place)
