@@ -95,7 +95,11 @@ static const struct row rows[] = {
 	{5, "train = { steps = 10; batch = 6; lr = 0.1; };", 1,
 	 "F:5: train.batch: 6 samples cannot be cut into 4 equal micro-batches, the default of 1f1b for 2 workers"},
 	{5, "train = { steps = 10; batch = 8; lr = 0.1; warmup = 11; };", 1, "F:5: train.warmup: warm-up of 11 steps is longer"},
+#ifdef MR_DNNL
 	{7, "dtype = \"f64\";", 1, "F:7: dtype: "},
+#else
+	{7, "backend = \"dnnl\";", 1, "F:7: backend: "},
+#endif
 	{7, "partition = [\"fc.1\", \"fc.2\"];", 1,
 	 "F:6: machine.workers: 2 workers, but partition names the begin of 2 further stages, which makes 3"},
 	{7, "partition = [];", 1, "F:7: partition: expected \"auto\" or a list of layer names, got an empty list"},

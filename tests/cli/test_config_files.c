@@ -17,13 +17,19 @@ static const char *conf_path(const char *name, char buf[512])
 	return buf;
 }
 
+/* Without oneDNN in the build the reference configuration, which names it, is loaded with the other backend. */
 static mr_status load_file(const char *path, mr_config **out)
 {
+	static const char *const sets[] = {"backend=reference"};
 	mr_strbuf report;
 	mr_status st;
 
 	mr_strbuf_init(&report);
-	st = mr_config_load(path, NULL, 0, &report, out);
+#ifdef MR_DNNL
+	st = mr_config_load(path, sets, 0, &report, out);
+#else
+	st = mr_config_load(path, sets, 1, &report, out);
+#endif
 	if (st != MR_OK)
 		fprintf(stderr, "\n%s%s\n", mr_strbuf_text(&report), mr_error_text());
 	mr_strbuf_fini(&report);

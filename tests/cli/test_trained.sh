@@ -1,0 +1,110 @@
+# eval, sample and inspect on what train wrote, and on what is missing, damaged or of another model.
+# Arguments: source tree, build tree.
+millrace=$2/millrace
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+failed=0
+
+complain() {
+	echo "$1"
+	cat out
+	failed=1
+}
+
+# expect CODE TEXT ARGS...: the exit code is CODE, and the output (either stream) has TEXT.
+expect() {
+	code=$1
+	text=$2
+	shift 2
+	"$millrace" "$@" >out 2>&1 </dev/null
+	got=$?
+	if [ "$got" -ne "$code" ] || ! grep -qF -- "$text" out; then
+		complain "millrace $*: exit $got, expected $code with \"$text\":"
+	fi
+}
+
+cat >mlp.cfg <<'END'
+model = { name = "mlp"; hidden = [16, 16]; };
+data = { name = "synthetic"; features = 8; classes = 4; samples = 205; };
+optimizer = { name = "adamw"; };
+system = { name = "1f1b"; };
+train = { steps = 6; batch = 8; microbatches = 2; lr = 0.01; eval_every = 3; };
+machine = { workers = 2; threads = 1; };
+END
+awk 'BEGIN { for (i = 0; i < 120; i++) print "mill " i % 7 " grinds, race runs." }' >text.txt
+cat >gpt.cfg <<'END'
+model = { name = "gpt"; layers = 2; width = 16; heads = 2; context = 16; };
+data = { name = "text"; path = "text.txt"; };
+optimizer = { name = "adamw"; };
+system = { name = "pipedream"; };
+train = { steps = 5; batch = 4; lr = 0.01; };
+machine = { workers = 2; threads = 1; };
+sample = { tokens = 20; prompt = "mill "; };
+END
+
+expect 5 "there is no checkpoint" eval mlp.cfg
+expect 0 "done: 6 of 6 steps" train mlp.cfg
+expect 0 "done: 5 of 5 steps" train gpt.cfg
+
+# The loss is that of the training's last evaluation, to the last digit, for every executor.
+for run in mlp gpt; do
+	loss=$(sed -n 's/.*"val_loss":\([-0-9.e]*\).*/\1/p' runs/$run/metrics.jsonl | tail -n 1)
+	[ -n "$loss" ] || complain "runs/$run/metrics.jsonl has no validation loss"
+	expect 0 "validation loss $loss" eval $run.cfg
+	expect 0 "validation loss $loss" eval $run.cfg --checkpoint runs/$run
+	expect 0 "validation loss $loss" eval $run.cfg --checkpoint runs/$run/checkpoints --set run.dir=elsewhere
+	expect 0 "validation loss $loss" eval $run.cfg --checkpoint "$(echo runs/$run/checkpoints/step-*)"
+done
+grep -q "perplexity" out || complain "a model of text has no perplexity"
+expect 0 "step 6: validation loss" eval mlp.cfg --set system.name=sequential --set train.microbatches=2
+
+# Standard output is the text alone: the prompt, 20 characters, a line break; the same each time.
+"$millrace" sample gpt.cfg >a 2>out || complain "sample fails"
+"$millrace" sample gpt.cfg >b 2>>out || complain "sample fails"
+cmp a b >>out || complain "two samples of one seed differ"
+[ "$(head -c 5 a)" = "mill " ] || complain "the sample does not begin with its prompt"
+[ "$(wc -c <a)" -eq 26 ] || complain "the sample has $(wc -c <a) characters, expected 26"
+[ ! -s out ] || complain "sample has something to say"
+"$millrace" sample gpt.cfg --set sample.tokens=3 --set sample.temperature=0 >a 2>out
+[ "$(wc -c <a)" -eq 9 ] || complain "sample.tokens is not obeyed"
+expect 3 "only a model of text can write a sample" sample mlp.cfg
+expect 3 'sample.prompt: the vocabulary has no "Q"' sample gpt.cfg --set sample.prompt=Q
+
+expect 0 "checksums     all right: 2 files" inspect runs/mlp
+expect 0 "fc.1.weight  F32   16 x 16       256  1.0 KiB" inspect runs/mlp/checkpoints
+expect 0 "optimizer.safetensors" inspect runs/mlp/checkpoints/step-00000006
+expect 0 "optimizer     adamw" inspect runs/mlp
+expect 0 "inflight.safetensors" inspect runs/gpt
+expect 0 "elements     256" inspect runs/mlp --tensor fc.1.weight
+expect 0 "non-finite   0" inspect runs/mlp --tensor fc.1.weight.exp_avg_sq
+grep -q "^min          [0-9]" out || complain "a second moment has no minimum from 0"
+expect 2 'holds no tensor "fc.1.wieght"; did you mean fc.1.weight?' inspect runs/mlp --tensor fc.1.wieght
+
+expect 5 "nowhere: there is no checkpoint" eval mlp.cfg --checkpoint nowhere
+expect 5 "nowhere: there is no checkpoint" sample gpt.cfg --checkpoint nowhere
+expect 5 "nowhere: there is no checkpoint" inspect nowhere
+expect 5 'has no tensor "wte.weight"' sample gpt.cfg --checkpoint runs/mlp
+expect 5 'has no tensor "fc.0.weight"' eval mlp.cfg --checkpoint runs/gpt
+grep -q "trained on other data" out || complain "no warning about other data"
+expect 5 'tensor "fc.0.weight" is F32 [8, 16], expected F32 [8, 32]' eval mlp.cfg --set 'model.hidden=[32]'
+expect 5 "expected F64" eval mlp.cfg --set backend=reference --set dtype=f64
+expect 4 "has no validation part" eval mlp.cfg --set data.validation=0
+
+# One flipped byte in the middle of the weights; a file cut short; a manifest changed by hand.
+cp -r runs/mlp hurt
+hurt=hurt/checkpoints/step-00000006
+byte=$(dd if=$hurt/model.safetensors bs=1 skip=4500 count=1 2>/dev/null | od -An -tu1)
+printf "\\$(printf %o $((byte ^ 1)))" | dd of=$hurt/model.safetensors bs=1 seek=4500 conv=notrunc 2>/dev/null
+expect 5 "model.safetensors: damaged between bytes" inspect $hurt
+expect 5 "model.safetensors: damaged between bytes" eval mlp.cfg --checkpoint $hurt
+expect 5 "no checkpoint can be used" inspect hurt
+expect 5 "no checkpoint can be used" eval mlp.cfg --set run.dir=hurt
+cp runs/mlp/checkpoints/step-00000006/model.safetensors $hurt/
+expect 0 "checksums     all right" inspect $hurt
+head -c 5000 runs/mlp/checkpoints/step-00000006/optimizer.safetensors >$hurt/optimizer.safetensors
+expect 5 "optimizer.safetensors" inspect $hurt
+cp runs/mlp/checkpoints/step-00000006/optimizer.safetensors $hurt/
+sed 's/adamw/adamx/' runs/mlp/checkpoints/step-00000006/MANIFEST.json >$hurt/MANIFEST.json
+expect 5 "MANIFEST.json: damaged or cut" inspect $hurt
+exit $failed

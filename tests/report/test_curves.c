@@ -1,0 +1,107 @@
+/* Loss curves: what is drawn where, and what cannot be drawn. */
+#include "check.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "report/curves.h"
+
+#define N 400
+
+static mr_metrics_row rows[2][N];
+
+/* A loss that falls from 5 towards 2, evaluated every 100 steps; the second run is half as fast. */
+static void make_runs(bool tokens)
+{
+	for (size_t r = 0; r < 2; r++)
+		for (size_t i = 0; i < N; i++) {
+			rows[r][i] = mr_metrics_row_at(i + 1);
+			rows[r][i].samples = 16 * (i + 1);
+			rows[r][i].tokens = tokens ? 2048 * (i + 1) : 0;
+			rows[r][i].seconds = (double)(i + 1) * (r ? 0.2 : 0.1);
+			if (i % 100 == 99)
+				rows[r][i].val_loss = 2.1 + 3 * exp(-(double)i / 100);
+			else
+				rows[r][i].loss = 2 + 3 * exp(-(double)i / 100) + 0.05 * sin((double)i);
+		}
+}
+
+static char *drawn(const mr_curve *curves, size_t n, const char *title)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	MR_CHECK_OK(mr_curves_svg(curves, n, title, f));
+	fclose(f);
+	return text;
+}
+
+static unsigned count(const char *text, const char *part)
+{
+	unsigned n = 0;
+
+	for (const char *s = strstr(text, part); s; s = strstr(s + 1, part))
+		n++;
+	return n;
+}
+
+static void two_runs(void)
+{
+	mr_curve curves[2] = {{"1f1b", rows[0], N}, {"a<b&c", rows[1], N}};
+	char *text;
+
+	make_runs(true);
+	text = drawn(curves, 2, "a title");
+	CU_ASSERT_EQUAL(count(text, "<svg"), 1);
+	CU_ASSERT_EQUAL(count(text, "</svg>"), 1);
+	CU_ASSERT_EQUAL(count(text, "<circle"), 2 * 2 * 4); /* runs, panels, evaluations */
+	CU_ASSERT_EQUAL(count(text, "stroke-opacity"), 2 * 2);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, ">a title<"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, ">1f1b (validation 2.155)<"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "a&lt;b&amp;c (validation"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, ">tokens<"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, ">seconds of training<"));
+	CU_ASSERT_PTR_NULL(strstr(text, "nan"));
+	CU_ASSERT_PTR_NULL(strstr(text, "inf"));
+	/* the slower run ends at the right edge of the seconds, the faster one in the middle */
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "<circle cx=\"930.0\""));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "<circle cx=\"730.0\""));
+	free(text);
+}
+
+static void samples_and_few_points(void)
+{
+	mr_curve one = {"one", rows[0], N};
+	char *text;
+
+	make_runs(false);
+	text = drawn(&one, 1, NULL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, ">samples<"));
+	free(text);
+	one.n_rows = 1; /* one point: no extent in either direction */
+	text = drawn(&one, 1, NULL);
+	CU_ASSERT_PTR_NULL(strstr(text, "nan"));
+	CU_ASSERT_PTR_NULL(strstr(text, "inf"));
+	free(text);
+}
+
+static void nothing_to_draw(void)
+{
+	mr_metrics_row bad = mr_metrics_row_at(1);
+	mr_curve c = {"x", &bad, 1};
+
+	bad.loss = INFINITY;
+	MR_CHECK_FAIL(mr_curves_svg(&c, 1, NULL, stderr), MR_EINVAL, "no run has a finite loss");
+	c.n_rows = 0;
+	MR_CHECK_FAIL(mr_curves_svg(&c, 1, NULL, stderr), MR_EINVAL, "no run has a finite loss");
+}
+
+void mr_suite_curves(void);
+void mr_suite_curves(void)
+{
+	MR_SUITE("curves");
+	MR_TEST(two_runs);
+	MR_TEST(samples_and_few_points);
+	MR_TEST(nothing_to_draw);
+}
