@@ -1,0 +1,74 @@
+/* millrace eval: the validation loss of a trained model. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/str.h"
+#include "cli/args.h"
+#include "cli/open_config.h"
+#include "cli/weights.h"
+
+static mr_status load(const mr_args *args, mr_session *s, uint64_t *step)
+{
+	mr_state state;
+	mr_status st;
+
+	MR_TRY(mr_executor_state(&s->executor, &state));
+	st = mr_weights_load(s, args, &state.model, step);
+	mr_state_fini(&state);
+	return st;
+}
+
+static mr_status evaluate(const mr_args *args, mr_session *s)
+{
+	char text[32];
+	uint64_t step;
+	double loss;
+
+	if (s->data->n_valid == 0)
+		return mr_fail(MR_EDATA, "%s has no validation part", s->data->ops->name);
+	MR_TRY(mr_session_start(s, NULL));
+	MR_TRY(load(args, s, &step));
+	MR_TRY(mr_executor_eval(&s->executor, &loss));
+	printf("step %llu: validation loss %s", (unsigned long long)step, mr_double_text(loss, text));
+	if (mr_session_tokens_per_sample(s))
+		printf(", perplexity %.4f", exp(loss));
+	printf(", %llu samples\n", (unsigned long long)s->data->n_valid);
+	return MR_OK;
+}
+
+static mr_status run(mr_args *args)
+{
+	mr_config *config;
+	mr_session s;
+	mr_status st;
+
+	MR_TRY(mr_open_config(args, &config));
+	st = mr_weights_environment(args, config);
+	if (st == MR_OK)
+		st = mr_session_open(config, &s);
+	if (st == MR_OK) {
+		st = evaluate(args, &s);
+		if (st != MR_ESTALLED) /* a thread that hangs cannot be taken down */
+			mr_session_close(&s);
+	}
+	mr_config_destroy(config);
+	return st;
+}
+
+static const mr_option options[] = {
+	MR_CHECKPOINT_OPTION,
+	{0},
+};
+
+const mr_command mr_command_eval = {
+	.name = "eval",
+	.operands = "CONF",
+	.min_operands = 1,
+	.max_operands = 1,
+	.summary = "print the validation loss of a trained model",
+	.help = "The loss is the mean over all validation samples (text: over their tokens), computed by the workers that the\n"
+		"configuration describes. With the configuration of the training it is the number of its last evaluation, to the bit.\n",
+	.options = options,
+	.sets = true,
+	.run = run,
+};

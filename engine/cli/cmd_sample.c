@@ -1,0 +1,59 @@
+/* millrace sample: let a trained language model write to standard output. */
+#include <stdio.h>
+
+#include "cli/args.h"
+#include "cli/open_config.h"
+#include "cli/sample.h"
+#include "cli/weights.h"
+
+static mr_status write_sample(const mr_args *args, const mr_session *s)
+{
+	mr_state_list weights;
+	uint64_t step;
+	mr_status st;
+
+	if (!s->data->token_text)
+		return mr_fail(MR_ECONFIG, "only a model of text can write a sample: the data are %s", s->data->ops->name);
+	MR_TRY(mr_weights_list(s, &weights));
+	st = mr_weights_load(s, args, &weights, &step);
+	if (st == MR_OK)
+		st = mr_sample_write(s, &weights, stdout);
+	mr_weights_list_fini(&weights);
+	return st;
+}
+
+static mr_status run(mr_args *args)
+{
+	mr_config *config;
+	mr_session s;
+	mr_status st;
+
+	MR_TRY(mr_open_config(args, &config));
+	st = mr_weights_environment(args, config);
+	if (st == MR_OK)
+		st = mr_session_open(config, &s);
+	if (st == MR_OK) {
+		st = write_sample(args, &s);
+		mr_session_close(&s);
+	}
+	mr_config_destroy(config);
+	return st;
+}
+
+static const mr_option options[] = {
+	MR_CHECKPOINT_OPTION,
+	{0},
+};
+
+const mr_command mr_command_sample = {
+	.name = "sample",
+	.operands = "CONF",
+	.min_operands = 1,
+	.max_operands = 1,
+	.summary = "let a trained language model write text",
+	.help = "Standard output is the text alone. Length, temperature and prompt are keys of the group sample:\n"
+		"--set sample.tokens=500 --set sample.prompt=\"To be\". The same seed (train.seed) gives the same text.\n",
+	.options = options,
+	.sets = true,
+	.run = run,
+};

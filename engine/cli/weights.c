@@ -1,0 +1,128 @@
+#include "cli/weights.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/saves.h"
+#include "host/env.h"
+#include "run/checkpoint_io.h"
+
+static char *join(const char *dir, const char *name)
+{
+	mr_strbuf b;
+
+	mr_strbuf_init(&b);
+	mr_strbuf_printf(&b, "%s/%s", dir, name);
+	return mr_strbuf_take(&b);
+}
+
+static bool has(const char *dir, const char *name)
+{
+	char *path = join(dir, name);
+	bool there = path && access(path, F_OK) == 0;
+
+	free(path);
+	return there;
+}
+
+mr_status mr_weights_find(const char *path, char **out)
+{
+	char *inner;
+	mr_status st;
+
+	*out = NULL;
+	if (has(path, "MANIFEST.json")) {
+		*out = strdup(path);
+		return *out ? MR_OK : mr_fail(MR_ERESOURCE, "%s: no memory", path);
+	}
+	if (!has(path, "checkpoints"))
+		return mr_checkpoint_latest(path, out);
+	inner = join(path, "checkpoints");
+	if (!inner)
+		return mr_fail(MR_ERESOURCE, "%s: no memory", path);
+	st = mr_checkpoint_latest(inner, out);
+	free(inner);
+	return st;
+}
+
+static void warn_data(const mr_session *s, const mr_checkpoint *ck, const char *path)
+{
+	const char *then = mr_checkpoint_fact(ck, "data");
+	char now[24];
+
+	snprintf(now, sizeof(now), "%016" PRIx64, s->data->fingerprint);
+	if (then && strcmp(then, now))
+		fprintf(stderr, "millrace: warning: %s was trained on other data than the configuration names\n", path);
+}
+
+mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_state_list *model, uint64_t *step)
+{
+	const char *asked = mr_values_string(args->values, "checkpoint");
+	mr_checkpoint *ck;
+	char *path;
+	mr_status st;
+
+	MR_TRY(mr_weights_find(*asked ? asked : mr_config_run_dir(s->config), &path));
+	st = mr_checkpoint_open(path, &ck);
+	if (st == MR_OK) {
+		warn_data(s, ck, path);
+		mr_checkpoint_close(ck);
+		st = mr_saves_load_model(path, model, step);
+	}
+	free(path);
+	return st;
+}
+
+mr_status mr_weights_list(const mr_session *s, mr_state_list *out)
+{
+	const mr_graph *g = s->graph;
+	mr_dtype dtype = s->kernels->dtype;
+
+	*out = (mr_state_list){.at = calloc(g->n_params + 1u, sizeof(*out->at)), .room = g->n_params};
+	for (uint32_t p = 0; out->at && p < g->n_params; p++) {
+		mr_saved_tensor *t = &out->at[out->n];
+		const mr_param *param = &g->params[p];
+
+		if (param->tied_to >= 0)
+			continue;
+		*t = (mr_saved_tensor){
+			.name = param->name,
+			.dtype = dtype == MR_F64 ? MR_SAVED_F64 : MR_SAVED_F32,
+			.n_dims = param->rank,
+			.shape = {param->dim[0], param->rank > 1 ? param->dim[1] : 0},
+			.bytes = (uint64_t)param->n * mr_dtype_bytes(dtype),
+		};
+		t->data = malloc(t->bytes);
+		out->n++;
+		if (!t->data) {
+			mr_weights_list_fini(out);
+			return mr_fail(MR_ERESOURCE, "no memory for the weights of %s", param->name);
+		}
+	}
+	return out->at ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a list of weights");
+}
+
+void mr_weights_list_fini(mr_state_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->at[i].data);
+	free(l->at);
+	*l = (mr_state_list){0};
+}
+
+static void say(void *ctx, const char *line)
+{
+	(void)ctx;
+	fprintf(stderr, "millrace: %s\n", line);
+}
+
+mr_status mr_weights_environment(const mr_args *args, const mr_config *config)
+{
+	mr_env_params env = {.argv = args->argv, .say = say};
+
+	env.shared = *mr_values_string(mr_config_values(config, MR_CONFIG_MACHINE), "cpus") != 0;
+	return mr_env_prepare(&env);
+}
