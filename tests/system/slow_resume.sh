@@ -1,8 +1,8 @@
 #!/bin/sh
 # A run that was stopped and resumed equals one that was not, to the bit.   slow_resume.sh SOURCE BUILD
 #
-# Stopped by the end of its steps, early, in the middle and late, and by SIGTERM wherever that finds it. A session that ends
-# by itself evaluates; so the stops lie where the whole run evaluates too.
+# Stopped by the end of its steps, early and in the middle, and by SIGTERM wherever that finds it. A session that ends by itself
+# evaluates, which the whole run does not do at that step.
 . "$(dirname "$0")/train_lib.sh"
 
 systems='sequential
@@ -20,47 +20,32 @@ micro() {
 	esac
 }
 
-# Stop after $2 steps and resume, to the end or to the next stop.
+# Stop at the end of sessions of 1 and 17 steps.
 stops() {
 	name=$1
 	shift
 	rm -rf b
-	for steps in 10 20 40; do
-		resume=
-		[ ! -e b ] || resume=--resume
+	resume=
+	for steps in 1 17 40; do
 		train "$@" --set run.dir=b --set train.steps=$steps $resume
 		expect 0 "$name, to step $steps"
+		resume=--resume
 	done
-	same "$name, stopped at 10 and 20" a b
-	rm -rf b
-	for steps in 1 40; do
-		resume=
-		[ ! -e b ] || resume=--resume
-		train "$@" --set run.dir=b --set train.steps=$steps --set train.eval_every=1 $resume
-		expect 0 "$name, to step $steps"
-	done
-	for f in model optimizer; do
-		[ ! -e a/checkpoints/step-00000040/$f.safetensors ] ||
-			cmp -s a/checkpoints/step-00000040/$f.safetensors b/checkpoints/step-00000040/$f.safetensors ||
-			fail "$name, stopped at 1: $f differs"
-	done
+	forget="/\"step\":17,\"val_loss\"/d; /\"step\":1,\"val_loss\"/d"
+	same "$name, stopped at 1 and 17" a b
+	forget=
 }
 
-# Interrupt it $1 times where it happens to be; delays make the run long enough to be hit.
+# Interrupt it where it happens to be; delays make the run long enough to be hit.
 interrupted() {
 	name=$1
 	shift
 	rm -rf b
-	for round in 1 2; do
-		resume=
-		[ ! -e b ] || resume=--resume
-		MR_DELAY=4000:1:$round start "$@" --set run.dir=b $resume
-		sleep 0.03
-		kill -TERM "$pid" 2>/dev/null || :
-		ended
-		# It may have been done before the signal came.
-		[ $code = 0 ] || expect 143 "$name, SIGTERM"
-	done
+	MR_DELAY=4000:1:7 start "$@" --set run.dir=b
+	kill -TERM "$pid" 2>/dev/null || :
+	ended
+	# It may have been done before the signal came.
+	[ $code = 0 ] || expect 143 "$name, SIGTERM"
 	train "$@" --set run.dir=b --resume
 	expect 0 "$name, after SIGTERM"
 	same "$name, stopped by SIGTERM" a b

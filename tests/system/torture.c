@@ -1,0 +1,247 @@
+#include "torture.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "check.h"
+#include "rig.h"
+
+/* One random configuration. */
+typedef struct draw {
+	uint64_t number, n_drawn;
+	char model[200], sets[600], system[200];
+	bool gpt, asynchronous, tied, clipped;
+	uint64_t steps;
+	uint32_t workers;
+} draw;
+
+static uint32_t below(draw *d, uint32_t n)
+{
+	return mr_rng_u32(d->number, MR_RNG_TEST, 1, 0, d->n_drawn++) % n;
+}
+
+static bool one_in(draw *d, uint32_t n)
+{
+	return below(d, n) == 0;
+}
+
+static void draw_model(draw *d)
+{
+	static const char *const acts[] = {"relu", "gelu", "none"};
+
+	d->gpt = one_in(d, 3);
+	d->tied = d->gpt && one_in(d, 2);
+	if (d->gpt)
+		snprintf(d->model, sizeof(d->model), "model.layers=%u model.width=%u model.dropout=%s model.tied=%s", 1 + below(d, 4),
+			 4 * (1 + below(d, 3)), one_in(d, 2) ? "0.2" : "0.0", d->tied ? "true" : "false");
+	else
+		snprintf(d->model, sizeof(d->model), "model.depth=%u model.width=%u model.activation=%s", below(d, 8),
+			 1 + below(d, 20), acts[below(d, 3)]);
+}
+
+static void draw_system(draw *d)
+{
+	static const char *const names[] = {"gpipe system.backward=fifo", "gpipe system.backward=lifo", "1f1b", "pipedream",
+					    "pipedream system.vertical_sync=true"};
+	uint32_t i = below(d, 6) % 5;
+
+	d->asynchronous = i >= 3;
+	snprintf(d->system, sizeof(d->system), "system.name=%s", names[i]);
+	d->workers = 1 + below(d, 5);
+}
+
+static void draw_training(draw *d)
+{
+	static const char *const optimizers[] = {"sgd", "momentum", "momentum optimizer.nesterov=true", "adam", "adamw"};
+	static const char *const schedules[] = {"constant", "cosine", "linear"};
+	uint32_t micro = d->asynchronous ? 1 : 1 + below(d, 7), samples = 1 + below(d, 3);
+	const char *backend = "backend=reference dtype=f32";
+	int n;
+
+	if (one_in(d, 3))
+		backend = "backend=reference dtype=f64";
+	else if (one_in(d, 8) && mr_kernels_find("dnnl", MR_F32))
+		backend = "backend=dnnl dtype=f32";
+	d->steps = d->asynchronous ? 8 + below(d, 12) : 3 + below(d, 5);
+	d->clipped = one_in(d, 3);
+	n = snprintf(d->sets, sizeof(d->sets),
+		     "%s optimizer.name=%s train.batch=%u train.microbatches=%u train.lr=0.01 train.schedule=%s train.warmup=%u "
+		     "train.seed=%u machine.spin_us=%d",
+		     backend, optimizers[below(d, 5)], micro * samples, micro, schedules[below(d, 3)], below(d, 4), below(d, 1000),
+		     (int)below(d, 4) - 1);
+	if (d->clipped)
+		snprintf(d->sets + n, sizeof(d->sets) - (size_t)n, " train.clip=0.2");
+}
+
+static void open_draw(rig *r, const draw *d, const char *system, const char *cut)
+{
+	rig_init(r);
+	if (d->gpt)
+		rig_gpt(r);
+	rig_sets(r, d->model);
+	rig_sets(r, d->sets);
+	rig_sets(r, system);
+	if (cut)
+		rig_sets(r, cut);
+}
+
+/* "machine.workers=D partition=..." with random legal cuts, or the automatic ones; lowers D to what the model allows. */
+static void draw_cut(draw *d, const mr_graph *g, char *cut, size_t size)
+{
+	uint32_t max = mr_graph_max_stages(g), left;
+	int n;
+
+	if (d->workers > max)
+		d->workers = max;
+	left = d->workers - 1;
+	n = snprintf(cut, size, "machine.workers=%u", d->workers);
+	if (left == 0 || one_in(d, 2))
+		return;
+	n += snprintf(cut + n, size - (size_t)n, " partition=");
+	max--;
+	for (uint32_t node = 1; node < g->n_nodes && left; node++) {
+		if (!mr_graph_cut_ok(g, node))
+			continue;
+		if (below(d, max--) < left) { /* each choice of cuts is as likely */
+			left--;
+			n += snprintf(cut + n, size - (size_t)n, "%u%s", node, left ? "," : "");
+		}
+	}
+}
+
+static bool any_pause(void *arg, const mr_step_rec *rec)
+{
+	draw *d = ((void **)arg)[0];
+
+	rig_progress(((void **)arg)[1], rec);
+	return !rec || !one_in(d, 6);
+}
+
+/* To @until, in one go, in parts, or asked to pause anywhere; now and then an evaluation. */
+static void go(draw *d, rig *r, uint64_t from, uint64_t until, rig_result *out)
+{
+	uint32_t how = below(d, 3);
+	void *arg[2] = {d, out};
+
+	if (one_in(d, 2))
+		rig_delays(1 + below(d, 60), d->number);
+	while (from < until) {
+		uint64_t end = how == 1 ? from + 1 + below(d, (uint32_t)(until - from)) : until;
+		double loss;
+
+		MR_CHECK_OK(mr_executor_run(&r->s.executor, end, how == 2 ? any_pause : rig_progress, how == 2 ? (void *)arg : out,
+					    &from));
+		if (r->s.data->n_valid && one_in(d, 3))
+			MR_CHECK_OK(mr_executor_eval(&r->s.executor, &loss));
+	}
+	rig_delays(0, 0);
+}
+
+/* Save at a random step, restore into an engine made anew, go on there. */
+static void save_and_restore(draw *d, rig *r, const char *cut, rig_result *out)
+{
+	uint64_t at = 1 + below(d, (uint32_t)d->steps - 1);
+	rig_result saved = {0};
+	mr_state st;
+
+	rig_start(r);
+	go(d, r, 0, at, out);
+	rig_collect(r, false, &saved);
+	rig_fini(r);
+	open_draw(r, d, d->system, cut);
+	rig_open(r);
+	rig_start(r);
+	MR_CHECK_OK(mr_executor_stand_at(&r->s.executor, at));
+	MR_CHECK_OK(mr_executor_state(&r->s.executor, &st));
+	CU_ASSERT_FATAL(rig_fill(&st, &saved));
+	mr_state_fini(&st);
+	rig_result_fini(&saved);
+	go(d, r, at, d->steps, out);
+}
+
+/* The oracle: sequential training where the system is synchronous (or has one worker), and its order of sums. */
+static void oracle(const draw *d, mr_sum_order sum, rig_result *out)
+{
+	rig r;
+
+	open_draw(&r, d, "system.name=sequential", NULL);
+	rig_open(&r);
+	r.s.sum = sum;
+	rig_train(&r, d->steps, true, out);
+	rig_fini(&r);
+}
+
+static void drop_norms(rig_result *a)
+{
+	for (uint64_t i = 0; i < a->n_steps; i++)
+		a->step[i].norm = -1;
+}
+
+static void compare(draw *d, rig *r, const char *cut, const char *what)
+{
+	static const mr_replay_order orders[] = {MR_REPLAY_ROUND_ROBIN, MR_REPLAY_LAST_FIRST, MR_REPLAY_RANDOM};
+	rig_result got = {0}, replayed = {0}, want = {0};
+	bool same_as_sequential = !d->asynchronous || d->workers == 1;
+	mr_sum_order sum = r->s.plan->contract.sum;
+
+	rig_replay(r, d->steps, orders[below(d, 3)], d->number, &replayed);
+	if (one_in(d, 3)) {
+		save_and_restore(d, r, cut, &got);
+	} else {
+		rig_start(r);
+		go(d, r, 0, d->steps, &got);
+	}
+	rig_collect(r, true, &got);
+	CU_ASSERT_FATAL(rig_equal(&got, &replayed, true, what));
+	if (same_as_sequential) {
+		oracle(d, sum, &want);
+		if (d->asynchronous) /* clips per stage: the factor is that of the one stage, but it is no global norm */
+			drop_norms(&want);
+		CU_ASSERT_FATAL(rig_equal(&got, &want, false, what));
+	}
+	rig_result_fini(&got);
+	rig_result_fini(&replayed);
+	rig_result_fini(&want);
+}
+
+static void one(uint64_t number)
+{
+	draw d = {.number = number};
+	char cut[300], what[1500];
+	rig r;
+
+	draw_model(&d);
+	draw_system(&d);
+	draw_training(&d);
+	open_draw(&r, &d, "system.name=sequential", NULL);
+	rig_open(&r);
+	draw_cut(&d, r.s.graph, cut, sizeof(cut));
+	rig_fini(&r);
+	snprintf(what, sizeof(what), "MR_TORTURE=%llu: %s %s %s %s, %llu steps", (unsigned long long)number, d.model, d.system, cut,
+		 d.sets, (unsigned long long)d.steps);
+	open_draw(&r, &d, d.system, cut);
+	if (d.tied && d.asynchronous && d.workers > 1) {
+		MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "tied");
+	} else {
+		mr_status st = rig_try_open(&r);
+
+		if (st != MR_OK)
+			fprintf(stderr, "\n%s: %s\n", what, mr_error_text());
+		CU_ASSERT_EQUAL_FATAL(st, MR_OK);
+		compare(&d, &r, cut, what);
+	}
+	rig_fini(&r);
+}
+
+void torture_run(uint64_t first, uint64_t n)
+{
+	const char *only = getenv("MR_TORTURE");
+
+	if (only) {
+		one(strtoull(only, NULL, 10));
+		return;
+	}
+	for (uint64_t i = first; i < first + n; i++)
+		one(i);
+}
