@@ -124,10 +124,13 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 static mr_status evaluate(mr_train *t)
 {
 	mr_metrics_row row = mr_metrics_row_at(t->step);
+	uint64_t begin = mr_clock_ns();
 
 	if (t->s.data->n_valid == 0)
 		return MR_OK;
 	MR_TRY(mr_executor_eval(&t->s.executor, &t->val_loss));
+	t->drawn_ns += mr_clock_ns() - begin; /* the rates on the progress line are those of training */
+	t->drawn_busy_ns = busy_ns(t);
 	row.val_loss = t->val_loss;
 	row.seconds = t->seconds_before + (double)(mr_clock_ns() - t->start_ns) / 1e9;
 	MR_TRY(mr_metrics_log_put(t->metrics, &row));

@@ -8,7 +8,8 @@
  * token once. Validation: everything, in file order, no randomness; text in windows of the context length,
  * the remainder that does not fill one is dropped.
  *
- * Thread: open on any thread; get from one thread at a time. get does not allocate and does not fail: sizes, magic
+ * Thread: open on any thread; train and valid are pure functions of the open dataset, so any threads may call them at once.
+ * They do not allocate and do not fail: sizes, magic
  * numbers and value ranges are checked by open, which reports a wrong, truncated or empty file as one sentence, MR_EDATA.
  */
 #ifndef MR_NN_DATASET_H

@@ -1,0 +1,100 @@
+"""The cases of perf/steps.c in PyTorch, as a yardstick: python3 peer_torch.py CASE [THREADS [ROUNDS]]
+
+Tuned as PyTorch's CPU users would: one GEMM thread pool (run it with OpenBLAS's OpenMP build or MKL), a malloc that keeps its
+memory (MALLOC_MMAP_THRESHOLD_ and friends, which `mill bench` sets), fused optimizers where the version has them, no autograd
+for what needs none. Prints one line: case, threads, median, quartiles in ms a step, version.
+"""
+import statistics
+import sys
+import time
+
+import torch
+from torch import nn
+
+CASES = {
+    "mlp1024-b32": ("mlp", [784] + [1024] * 6 + [10], 32, 20),
+    "mlp1024-b128": ("mlp", [784] + [1024] * 6 + [10], 128, 8),
+    "mlp128-b16": ("mlp", [128] + [128] * 16 + [10], 16, 200),
+    "mlp256-b16": ("mlp", [256] + [256] * 16 + [10], 16, 100),
+    "gpt128-b16": ("gpt", (4, 128, 4, 128, 96), 16, 4),
+    "gpt256-b8": ("gpt", (4, 256, 4, 128, 96), 8, 3),
+}
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads, context):
+        super().__init__()
+        self.heads = heads
+        self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.c_attn, self.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.fc, self.proj = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.act = nn.GELU(approximate="tanh")
+        self.register_buffer("mask", torch.full((context, context), float("-inf")).triu(1))
+
+    def attend(self, x):
+        b, t, c = x.shape
+        q, k, v = (y.view(b, t, self.heads, c // self.heads).transpose(1, 2) for y in self.c_attn(x).split(c, 2))
+        if hasattr(nn.functional, "scaled_dot_product_attention"):
+            y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            y = torch.softmax(torch.baddbmm(
+                self.mask, q.reshape(-1, t, c // self.heads), k.reshape(-1, t, c // self.heads).transpose(1, 2),
+                alpha=(c // self.heads) ** -0.5), -1) @ v.reshape(-1, t, c // self.heads)
+            y = y.view(b, self.heads, t, -1)
+        return self.c_proj(y.transpose(1, 2).reshape(b, t, c))
+
+    def forward(self, x):
+        x = x + self.attend(self.ln_1(x))
+        return x + self.proj(self.act(self.fc(self.ln_2(x))))
+
+
+class Gpt(nn.Module):
+    def __init__(self, layers, width, heads, context, vocab):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(vocab, width), nn.Embedding(context, width)
+        self.blocks = nn.Sequential(*[Block(width, heads, context) for _ in range(layers)])
+        self.ln_f, self.head = nn.LayerNorm(width), nn.Linear(width, vocab, bias=False)
+
+    def forward(self, tokens):
+        x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]
+        return self.head(self.ln_f(self.blocks(x))).flatten(0, 1)
+
+
+def build(kind, shape, batch):
+    if kind == "gpt":
+        layers, width, heads, context, vocab = shape
+        model = Gpt(*shape)
+        x, y = (torch.randint(vocab, (batch, context)) for _ in range(2))
+        return model, x, y.flatten(), torch.optim.AdamW(model.parameters(), lr=1e-4)
+    parts = []
+    for i, (a, b) in enumerate(zip(shape, shape[1:])):
+        parts += [nn.Linear(a, b)] + ([nn.ReLU()] if i + 2 < len(shape) else [])
+    model = nn.Sequential(*parts)
+    return (model, torch.randn(batch, shape[0]), torch.randint(shape[-1], (batch,)),
+            torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9))
+
+
+def main():
+    name = sys.argv[1]
+    threads = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 7
+    kind, shape, batch, burst = CASES[name]
+    torch.manual_seed(1)
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+    model, x, y, optimizer = build(kind, shape, batch)
+    times = []
+    for r in range(rounds + 1):
+        begin = time.perf_counter()
+        for _ in range(burst):
+            optimizer.zero_grad(set_to_none=True)
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        if r:
+            times.append((time.perf_counter() - begin) * 1000 / burst)
+    q = statistics.quantiles(times, n=4) if len(times) > 1 else [times[0]] * 3
+    print(f"{name} threads {threads} median {statistics.median(times):.3f} ms quartiles {q[0]:.3f} {q[2]:.3f} "
+          f"PyTorch {torch.__version__}")
+
+
+main()

@@ -1,0 +1,266 @@
+/*
+ * steps.c - whole training steps of every system, side by side.
+ *
+ *	steps [--tiny] [--rounds N] [--case NAME] [--json]
+ *
+ * For each case all systems are built in this one process and take turns: a round times a burst of steps of each, in an order that
+ * rotates. Before and after every burst a cache-line ping-pong tells whether the two cores share a cache now (NEAR, about
+ * 50 ns one way) or not (FAR, about 250 ns): virtual machines move. Bursts that saw both are dropped; medians are reported per
+ * placement. `A` is sequential on all cores with threads inside the operators, the thing to beat; it runs twice in each round,
+ * and the spread of that pair is the noise below which a ratio means nothing.
+ *
+ * What is timed is what trains: the session of `millrace train`, the engine's one step loop. The hash of each plan is printed,
+ * and afterwards the weights of every pipeline are compared, bit for bit, with the single-thread replay of as many steps.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/stats.h"
+#include "base/str.h"
+#include "cli/session.h"
+#include "host/clock.h"
+#include "host/env.h"
+#include "host/probe.h"
+#include "run/replay.h"
+
+enum { MAX_ROUNDS = 64, N_SYSTEMS = 7 };
+
+typedef struct bench_case {
+	const char *name, *what;
+	const char *model, *data, *optimizer;
+	const char *backend;
+	int batch, micro; /* micro: of the synchronous pipelines */
+	int burst;        /* steps timed at once */
+} bench_case;
+
+#define MLP(hidden) "name = \"mlp\"; hidden = " hidden ";"
+#define DATA(features) "name = \"synthetic\"; features = " features "; classes = 10; samples = 4096;"
+#define GPT(layers, width, heads) \
+	"name = \"gpt\"; layers = " layers "; width = " width "; heads = " heads "; context = 128;"
+#define MOMENTUM "name = \"momentum\";"
+#define ADAMW "name = \"adamw\";"
+
+static const bench_case cases[] = {
+	{"mlp1024-b32", "mlp 784-1024x6-10", MLP("[1024, 1024, 1024, 1024, 1024, 1024]"), DATA("784"), MOMENTUM, "dnnl", 32, 2, 20},
+	{"mlp1024-b128", "mlp 784-1024x6-10", MLP("[1024, 1024, 1024, 1024, 1024, 1024]"), DATA("784"), MOMENTUM, "dnnl", 128, 4, 8},
+	{"mlp128-b16", "mlp 128-128x16-10 (small operators)",
+	 MLP("[128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128]"), DATA("128"), MOMENTUM, "dnnl", 16,
+	 2, 400},
+	{"mlp256-b16", "mlp 256-256x16-10 (small operators)",
+	 MLP("[256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256]"), DATA("256"), MOMENTUM, "dnnl", 16,
+	 2, 150},
+	{"gpt128-b16", "gpt 4 layers, 128 wide, context 128", GPT("4", "128", "4"), "name = \"sources\";", ADAMW, "dnnl", 16, 4, 4},
+	{"gpt256-b8", "gpt 4 layers, 256 wide, context 128", GPT("4", "256", "4"), "name = \"sources\";", ADAMW, "dnnl", 8, 4, 3},
+	{0},
+};
+
+static const bench_case tiny = {
+	"tiny", "mlp 8-16x4-10", MLP("[16, 16, 16, 16]"), DATA("8"), MOMENTUM, "reference", 8, 2, 3};
+
+typedef struct contender {
+	const char *label, *system, *extra; /* extra: keys of the system group */
+	int workers, threads;
+	bool micro;                         /* takes the case's micro-batches */
+	mr_config *config;
+	mr_session s;
+	uint64_t steps;
+	double near[MAX_ROUNDS], far[MAX_ROUNDS]; /* ms a step */
+	size_t n_near, n_far;
+} contender;
+
+static const contender line_up[N_SYSTEMS] = {
+	{.label = "1 thread", .system = "sequential", .workers = 1, .threads = 1},
+	{.label = "A", .system = "sequential", .workers = 1, .threads = 2},
+	{.label = "A again", .system = "sequential", .workers = 1, .threads = 2},
+	{.label = "gpipe", .system = "gpipe", .workers = 2, .threads = 1, .micro = true},
+	{.label = "1f1b", .system = "1f1b", .workers = 2, .threads = 1, .micro = true},
+	{.label = "pipedream", .system = "pipedream", .workers = 2, .threads = 1},
+	{.label = "pipedream, vertical sync", .system = "pipedream", .extra = "vertical_sync = true;", .workers = 2, .threads = 1},
+};
+
+static void check(mr_status st, const char *what)
+{
+	if (st == MR_OK)
+		return;
+	fprintf(stderr, "steps: %s: %s\n", what, mr_error_text());
+	exit(mr_status_exit_code(st));
+}
+
+/* A configuration as `millrace train` would read it. */
+static void configure(contender *x, const bench_case *c)
+{
+	char path[] = "/tmp/millrace-steps-XXXXXX";
+	int fd = mkstemp(path);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	mr_strbuf mistakes;
+	char root[4096];
+	bool sources = strstr(c->data, "sources") != NULL;
+
+	if (!f || !getcwd(root, sizeof(root))) {
+		perror("steps: cannot write a configuration");
+		exit(1);
+	}
+	fprintf(f, "backend = \"%s\";\nmodel = { %s };\ndata = { %s %s%s%s };\noptimizer = { %s };\n", c->backend, c->model, c->data,
+		sources ? "root = \"" : "", sources ? root : "", sources ? "\";" : "", c->optimizer);
+	fprintf(f, "system = { name = \"%s\"; %s };\n", x->system, x->extra ? x->extra : "");
+	fprintf(f, "train = { steps = 1000000; batch = %d; microbatches = %d; lr = 1e-4; };\n", c->batch, x->micro ? c->micro : 1);
+	fprintf(f, "machine = { workers = %d; threads = %d; };\n", x->workers, x->threads);
+	fclose(f);
+	mr_strbuf_init(&mistakes);
+	if (mr_config_load(path, NULL, 0, &mistakes, &x->config) != MR_OK) {
+		fprintf(stderr, "steps: %s\n%s\n", mr_error_text(), mr_strbuf_text(&mistakes));
+		exit(3);
+	}
+	mr_strbuf_fini(&mistakes);
+	unlink(path);
+	check(mr_session_open(x->config, &x->s), x->label);
+	check(mr_session_start(&x->s, NULL), x->label);
+}
+
+static void run_steps(contender *x, uint64_t n)
+{
+	uint64_t reached;
+
+	check(mr_executor_run(&x->s.executor, x->steps + n, NULL, NULL, &reached), x->label);
+	x->steps = reached;
+}
+
+/* NEAR, FAR, or -1 when only one core is there to ask. */
+static int placement(const mr_topo *t)
+{
+	mr_probe_pingpong p;
+
+	if (t->n_usable < 2)
+		return -1;
+	check(mr_probe_pair(t->core[0].cpu, t->core[1].cpu, 2000, &p), "probe");
+	return (int)p.distance;
+}
+
+static void burst(contender *x, const bench_case *c, const mr_topo *t)
+{
+	int before = placement(t);
+	uint64_t begin = mr_clock_ns();
+	double ms;
+
+	run_steps(x, (uint64_t)c->burst);
+	ms = (double)(mr_clock_ns() - begin) / 1e6 / c->burst;
+	if (before != placement(t))
+		return;
+	if (before == MR_PROBE_FAR)
+		x->far[x->n_far++] = ms;
+	else
+		x->near[x->n_near++] = ms;
+}
+
+static void prove(contender *x)
+{
+	mr_run_config rc = mr_session_run_config(&x->s, NULL);
+	mr_replay *r;
+	mr_state a, b;
+	uint64_t ha, hb;
+
+	if (!x->s.plan)
+		return;
+	check(mr_replay_create(&rc, &r), "replay");
+	check(mr_replay_run(r, x->steps, MR_REPLAY_ROUND_ROBIN, 0), "replay");
+	check(mr_executor_state(&x->s.executor, &a), "state");
+	check(mr_state_of_run(mr_replay_run_of(r), &b), "state");
+	ha = mr_state_hash(&a);
+	hb = mr_state_hash(&b);
+	mr_state_fini(&a);
+	mr_state_fini(&b);
+	mr_replay_destroy(r);
+	printf("  %-26s plan %016" PRIx64 "  weights after %" PRIu64 " steps %016" PRIx64 "  %s\n", x->label, mr_plan_hash(x->s.plan),
+	       x->steps, ha, ha == hb ? "= replay" : "DIFFER FROM THE REPLAY");
+	if (ha != hb)
+		exit(1);
+}
+
+static void print_row(const contender *x, const contender *a, bool far, double flops, double peak)
+{
+	double mine[MAX_ROUNDS], theirs[MAX_ROUNDS], ms, ratio;
+	size_t n = far ? x->n_far : x->n_near, na = far ? a->n_far : a->n_near;
+
+	if (n == 0 || na == 0)
+		return;
+	memcpy(mine, far ? x->far : x->near, n * sizeof(*mine));
+	memcpy(theirs, far ? a->far : a->near, na * sizeof(*theirs));
+	ms = mr_median(mine, n);
+	ratio = mr_median(theirs, na) / ms;
+	printf("  %-26s %-5s %3zu  %9.3f  %9.3f  %9.3f  %7.1f  %5.1f %%  x%.2f\n", x->label, far ? "FAR" : "NEAR", n, ms,
+	       mr_quantile(mine, n, 0.25), mr_quantile(mine, n, 0.75), flops / ms / 1e6, 100 * flops / ms / 1e6 / peak, ratio);
+}
+
+static void run_case(const bench_case *c, int rounds, const mr_topo *t)
+{
+	contender x[N_SYSTEMS];
+	double flops, peak;
+	const char *isa;
+
+	memcpy(x, line_up, sizeof(x));
+	printf("%s: %s, batch %d, %d micro-batches for the synchronous pipelines\n", c->name, c->what, c->batch, c->micro);
+	for (int i = 0; i < N_SYSTEMS; i++) {
+		if ((uint32_t)x[i].threads > t->n_usable)
+			x[i].threads = (int)t->n_usable;
+		configure(&x[i], c);
+		run_steps(&x[i], (uint64_t)c->burst);
+	}
+	for (int r = 0; r < rounds; r++)
+		for (int i = 0; i < N_SYSTEMS; i++)
+			burst(&x[(i + r) % N_SYSTEMS], c, t);
+	peak = mr_probe_peak_gflops(&isa) * (t->n_usable < 2 ? 1 : 2);
+	flops = mr_graph_flops_train(x[0].s.graph) * c->batch;
+	printf("  %-26s %-5s %3s  %9s  %9s  %9s  %7s  %7s  %s\n", "system", "place", "n", "ms/step", "quartile", "quartile",
+	       "GFLOP/s", "of peak", "A/this");
+	for (int far = 0; far < 2; far++)
+		for (int i = 0; i < N_SYSTEMS; i++)
+			print_row(&x[i], &x[1], far, flops, peak);
+	printf("  peak %.0f GFLOP/s (two cores, %s)\n", peak, isa);
+	for (int i = 0; i < N_SYSTEMS; i++)
+		prove(&x[i]);
+	for (int i = 0; i < N_SYSTEMS; i++) {
+		mr_session_close(&x[i].s);
+		mr_config_destroy(x[i].config);
+	}
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	int rounds = 7;
+	const char *only = NULL;
+	bool small = false;
+	mr_topo t;
+	mr_env_params env = {.argv = argv};
+
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--tiny"))
+			small = true;
+		else if (!strcmp(argv[i], "--rounds") && i + 1 < argc)
+			rounds = atoi(argv[++i]);
+		else if (!strcmp(argv[i], "--case") && i + 1 < argc)
+			only = argv[++i];
+		else {
+			fprintf(stderr, "usage: steps [--tiny] [--rounds N] [--case NAME]\n");
+			return 2;
+		}
+	}
+	if (rounds < 1 || rounds > MAX_ROUNDS) {
+		fprintf(stderr, "steps: --rounds expects 1 to %d\n", MAX_ROUNDS);
+		return 2;
+	}
+	check(mr_env_prepare(&env), "environment");
+	check(mr_topo_detect(&t), "topology");
+	printf("kernels: %s\n", mr_kernels_library());
+	if (small)
+		run_case(&tiny, 2, &t);
+	for (const bench_case *c = cases; !small && c->name; c++)
+		if (!only || !strcmp(only, c->name))
+			run_case(c, rounds, &t);
+	mr_topo_fini(&t);
+	return 0;
+}
