@@ -206,8 +206,10 @@ static uint8_t cause_of(const mr_unroll *g, uint32_t node, uint32_t from)
 	case MR_OP_N:
 	case MR_OP_U:
 		return MR_WAIT_WEIGHTS;
+	case MR_OP_F: /* what is no F either is a commit, by itself or inside a B or W */
+		return g->at[from].in->op == MR_OP_F ? MR_WAIT_UPSTREAM : MR_WAIT_WEIGHTS;
 	default:
-		return g->at[from].in->op == MR_OP_U ? MR_WAIT_WEIGHTS : MR_WAIT_UPSTREAM;
+		return MR_WAIT_UPSTREAM;
 	}
 }
 
