@@ -28,7 +28,7 @@ const char *mr_test_file(const char *name, const char *text, size_t len)
 		snprintf(folder, sizeof(folder), "/tmp/mr-cli-%d", (int)getpid());
 		mkdir(folder, 0700);
 	}
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%.60s/%.60s", folder, name);
 	f = fopen(path, "wb");
 	if (f) {
 		fwrite(text, 1, len, f);
@@ -47,7 +47,7 @@ void mr_test_files_remove(void)
 	char path[256];
 
 	for (size_t i = 0; i < n_names; i++) {
-		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		snprintf(path, sizeof(path), "%.60s/%.60s", folder, names[i]);
 		unlink(path);
 	}
 	rmdir(folder);
