@@ -60,7 +60,9 @@ static mr_status read_costs(const char *text, struct costs *out)
 	}
 	*out = (struct costs){x[0], x[1], x[2], x[3]};
 	if (!well || n < 3 || x[0] + x[1] + x[2] <= 0)
-		return mr_fail(MR_EUSAGE, "--costs: expected f,i,w or f,i,w,c such as 1,1,1 (from 0, not all 0), got \"%.60s\"", text);
+		return mr_fail(MR_EUSAGE,
+			       "--costs: expected f,i,w or f,i,w,c such as 1,1,1 (from 0, not all 0), got \"%.60s\"",
+			       text);
 	return MR_OK;
 }
 

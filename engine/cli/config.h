@@ -6,16 +6,19 @@
  *	train = { steps = 1000; batch = 16; lr = 3e-4; };   a group of the program
  *
  * conf/reference.cfg documents every key. All mistakes of a file and of --set are found in one go and reported as
- * "file:line: key: message", in the order of the lines; what --set did wrong follows with "--set" in place of file and line.
+ * "file:line: key: message", in the order of the lines; what --set did wrong follows with "--set" in place of file and
+ * line.
  *
- * Text. A file is at most 1 MiB of UTF-8 without byte order mark or NUL. `@include "name"` on a line of its own takes in
- * another file, relative to the folder of the file that says so, at most 10 deep. Integers beyond 32 bits need an L behind
- * them: libconfig 1.5 silently reads 0 otherwise, so the text is looked through before libconfig sees it.
+ * Text. A file is at most 1 MiB of UTF-8 without byte order mark or NUL. `@include "name"` on a line of its own takes
+ * in another file, relative to the folder of the file that says so, at most 10 deep. Integers beyond 32 bits need an L
+ * behind them: libconfig 1.5 silently reads 0 otherwise, so the text is looked through before libconfig sees it.
  *
- * --set key=value, where key is "train.steps", "model.name" or "backend", wins over the file, the last over the first. If it
- * names another plug-in than the file, the keys of the file's group that only the file's plug-in knows go with it.
+ * --set key=value, where key is "train.steps", "model.name" or "backend", wins over the file, the last over the first.
+ * If it names another plug-in than the file, the keys of the file's group that only the file's plug-in knows go with
+ * it.
  *
- * Paths of the data group start at the file's folder (those from --set at the current one) and are absolute in the values.
+ * Paths of the data group start at the file's folder (those from --set at the current one) and are absolute in the
+ * values.
  *
  * Loaded once by one thread; then any thread may read.
  */
@@ -37,8 +40,8 @@ typedef struct mr_config mr_config;
 
 /**
  * Load @path and apply @sets. The caller destroys *@out.
- * Errors: MR_ECONFIG: each mistake is a line appended to @mistakes, and the sentence says how many there are (or why the
- * file cannot be read); MR_ERESOURCE.
+ * Errors: MR_ECONFIG: each mistake is a line appended to @mistakes, and the sentence says how many there are (or why
+ * the file cannot be read); MR_ERESOURCE.
  */
 mr_status mr_config_load(const char *path, const char *const *sets, size_t n_sets, mr_strbuf *mistakes,
 			 mr_config **out) MR_MUST_USE;

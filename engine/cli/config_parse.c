@@ -188,7 +188,8 @@ static bool went_with(mr_config_group group, const char *old, const mr_values *n
 	       mr_plugin_get(mr_config_group_of(group)->kind, old, &p) == MR_OK && mr_option_find(p.options, key);
 }
 
-static mr_status take_group(mr_config *c, mr_config_group group, const config_setting_t *s, const mr_set *sets, size_t n_sets)
+static mr_status take_group(mr_config *c, mr_config_group group, const config_setting_t *s, const mr_set *sets,
+			    size_t n_sets)
 {
 	const mr_config_group_info *info = mr_config_group_of(group);
 	mr_config_part *part = &c->part[group];

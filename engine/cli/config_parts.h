@@ -1,9 +1,10 @@
 /*
  * config_parts.h - the inside of mr_config, for the config_*.c files only.
  *
- * Loading: config_text.c reads the files and looks for what libconfig would swallow; config_parse.c lets libconfig parse and
- * hands every setting to the tables; config_set.c does the same for --set; config_check.c judges what no single table
- * can; config_print.c writes the result. All of them note mistakes in one list, and only its owner sorts and reports it.
+ * Loading: config_text.c reads the files and looks for what libconfig would swallow; config_parse.c lets libconfig
+ * parse and hands every setting to the tables; config_set.c does the same for --set; config_check.c judges what no
+ * single table can; config_print.c writes the result. All of them note mistakes in one list, and only its owner sorts
+ * and reports it.
  */
 #ifndef MR_CLI_CONFIG_PARTS_H
 #define MR_CLI_CONFIG_PARTS_H
@@ -47,7 +48,8 @@ typedef struct mr_config_text {
 	size_t n_lines, room;
 } mr_config_text;
 
-/** Read @path and what it includes. Errors: MR_ECONFIG when @path cannot be read; MR_ERESOURCE. All else is noted in @m. */
+/** Read @path and what it includes. Errors: MR_ECONFIG when @path cannot be read; MR_ERESOURCE. All else is noted in
+ * @m. */
 mr_status mr_config_text_read(const char *path, mr_config_text *t, mr_mistakes *m) MR_MUST_USE;
 /** Note integers that libconfig would misread, and strings and groups that do not end. False: do not parse the rest. */
 bool mr_config_text_scan(const mr_config_text *t, mr_mistakes *m);
@@ -92,7 +94,7 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n) MR_MU
 /** Parse the text and apply it; plug-ins named in @sets win. Errors: MR_ERESOURCE. */
 mr_status mr_config_parse(mr_config *c, const mr_set *sets, size_t n_sets) MR_MUST_USE;
 
-/** Give @group its values and origins, all defaults. For a plug-in group: of the plug-in @name, noting an unknown one. */
+/** Give @group its values and origins, all defaults. For a plug-in group: of the plug-in @name; an unknown one is noted. */
 mr_status mr_config_part_open(mr_config *c, mr_config_group group, const char *name, mr_origin at) MR_MUST_USE;
 /** Note that @key of @group came from @at. */
 void mr_config_part_mark(mr_config *c, mr_config_group group, const char *key, mr_origin at);

@@ -100,8 +100,8 @@ static bool is_include(const char *s, const char **name, size_t *len, bool *well
 
 static mr_status read_into(mr_config_text *t, const char *path, unsigned depth, const mr_origin *from, mr_mistakes *m);
 
-static mr_status include(mr_config_text *t, const char *path, const char *name, size_t len, unsigned depth, mr_origin at,
-			 mr_mistakes *m)
+static mr_status include(mr_config_text *t, const char *path, const char *name, size_t len, unsigned depth,
+			 mr_origin at, mr_mistakes *m)
 {
 	const char *slash = strrchr(path, '/');
 	int folder = *name == '/' || !slash ? 0 : (int)(slash + 1 - path);
@@ -144,7 +144,8 @@ static void clean(char *text, size_t len, uint16_t file, mr_mistakes *m)
 	}
 }
 
-static mr_status append_text(mr_config_text *t, const char *path, char *text, uint16_t file, unsigned depth, mr_mistakes *m)
+static mr_status append_text(mr_config_text *t, const char *path, char *text, uint16_t file, unsigned depth,
+			     mr_mistakes *m)
 {
 	scan_state state = PLAIN;
 	uint32_t line = 1;

@@ -1,12 +1,14 @@
 /*
  * chrome.h - a trace in the form that chrome://tracing and ui.perfetto.dev open (Trace Event Format, JSON object form).
  *
- * One process, one track a worker. On a track: each instruction as a complete event "F m3" with its stage, version, pipe and
- * waits as arguments; before it, what the worker waited for, one event a cause ("wait upstream"). Arrows lead a micro-batch
- * from F at stage s to F at stage s + 1, and its gradient from B (or I) at stage s + 1 to B (or I) at stage s.
+ * One process, one track a worker. On a track: each instruction as a complete event "F m3" with its stage, version,
+ * pipe and waits as arguments; before it, what the worker waited for, one event a cause ("wait upstream"). Arrows lead
+ * a micro-batch from F at stage s to F at stage s + 1, and its gradient from B (or I) at stage s + 1 to B (or I) at
+ * stage s.
  *
- * Times are microseconds with three decimals, which is nanoseconds exactly, from the trace's own zero. An arrow begins in the
- * last nanosecond of its producer and ends at the begin of its consumer, so that viewers find the slices it belongs to.
+ * Times are microseconds with three decimals, which is nanoseconds exactly, from the trace's own zero. An arrow begins
+ * in the last nanosecond of its producer and ends at the begin of its consumer, so that viewers find the slices it
+ * belongs to.
  */
 #ifndef MR_REPORT_CHROME_H
 #define MR_REPORT_CHROME_H
@@ -24,7 +26,8 @@ typedef struct mr_chrome {
 	const char *title;         /* of the process; NULL: "millrace" */
 } mr_chrome;
 
-/** Write the trace. Errors: MR_EINVAL a record that ends before it begins, or of a worker beyond @n_workers; MR_ERESOURCE; MR_EIO. */
+/** Write the trace. Errors: MR_EINVAL a record that ends before it begins, or of a worker beyond @n_workers;
+ * MR_ERESOURCE; MR_EIO. */
 mr_status mr_chrome_write(const mr_chrome *c, FILE *out) MR_MUST_USE;
 
 #endif

@@ -126,8 +126,8 @@ static void put_axes(const mr_plot *p, int axis, FILE *out)
 	double left = panel_left(axis), bottom = PANEL_TOP + PANEL_HEIGHT;
 	double dx = tick_step(p->x_max[axis] / 6), dy = tick_step((p->y_max - p->y_min) / 7);
 
-	fprintf(out, "<clipPath id=\"c%d\"><rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/></clipPath>\n", axis, left, PANEL_TOP,
-		PANEL_WIDTH, PANEL_HEIGHT);
+	fprintf(out, "<clipPath id=\"c%d\"><rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/></clipPath>\n", axis,
+		left, PANEL_TOP, PANEL_WIDTH, PANEL_HEIGHT);
 	for (double y = ceil(p->y_min / dy) * dy; y <= p->y_max + dy * 1e-6; y += dy) {
 		double v = map_y(p, y);
 
@@ -142,7 +142,8 @@ static void put_axes(const mr_plot *p, int axis, FILE *out)
 		put_count(x, out);
 		fputs("</text>\n", out);
 	}
-	fprintf(out, "<path d=\"M%g %gV%gH%g\" fill=\"none\" stroke=\"#888\"/>\n", left, PANEL_TOP, bottom, left + PANEL_WIDTH);
+	fprintf(out, "<path d=\"M%g %gV%gH%g\" fill=\"none\" stroke=\"#888\"/>\n", left, PANEL_TOP, bottom,
+		left + PANEL_WIDTH);
 	fprintf(out, "<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">%s</text>\n", left + PANEL_WIDTH / 2, bottom + 38,
 		axis ? "seconds of training" : p->tokens ? "tokens" : "samples");
 }
@@ -157,8 +158,10 @@ static void put_training(const mr_plot *p, size_t run, int axis, FILE *out)
 	for (size_t k = 0; k < p->count[run]; k++)
 		n += isfinite(p->points[run][k].loss);
 	width = (n + BINS - 1) / BINS;
-	fprintf(out, "<path clip-path=\"url(#c%d)\" fill=\"none\" stroke=\"%s\" stroke-opacity=\"0.4\" stroke-width=\"1.2\" d=\"", axis,
-		colors[run % N_COLORS]);
+	fprintf(out,
+		"<path clip-path=\"url(#c%d)\" fill=\"none\" stroke=\"%s\" stroke-opacity=\"0.4\" stroke-width=\"1.2\" "
+		"d=\"",
+		axis, colors[run % N_COLORS]);
 	for (size_t k = 0; k < p->count[run]; k++) {
 		const mr_point *q = &p->points[run][k];
 

@@ -1,9 +1,9 @@
 /*
  * curves.h - loss curves of one or several runs as an SVG: over what was learned from, and over time.
  *
- * Two panels share their vertical axis. Left: loss over tokens (or samples, where no run counts tokens), which compares how
- * well systems learn. Right: loss over seconds, which compares how fast. A run is one colour: a faint line for the training loss,
- * averaged over stretches of the run, and a bold one with dots for the validation loss.
+ * Two panels share their vertical axis. Left: loss over tokens (or samples, where no run counts tokens), which compares
+ * how well systems learn. Right: loss over seconds, which compares how fast. A run is one colour: a faint line for the
+ * training loss, averaged over stretches of the run, and a bold one with dots for the validation loss.
  *
  * A standalone file, 960 by 400 pixels, light background, no scripts, no fonts of its own.
  */
@@ -20,7 +20,7 @@ typedef struct mr_curve {
 	size_t n_rows;
 } mr_curve;
 
-/** Draw the @n runs of @curves. @title may be NULL. Errors: MR_EINVAL no run has a finite loss; MR_EIO; MR_ERESOURCE. */
+/** Draw the @n runs of @curves. @title may be NULL. Errors: MR_EINVAL no finite loss to draw; MR_EIO; MR_ERESOURCE. */
 mr_status mr_curves_svg(const mr_curve *curves, size_t n, const char *title, FILE *out) MR_MUST_USE;
 
 #endif

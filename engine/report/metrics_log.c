@@ -174,7 +174,8 @@ static bool parse(const char *line, size_t len, mr_metrics_row *row)
 }
 
 /* Tells @take each metrics line with the offset behind it, until @take returns false; the torn tail is not told. */
-static mr_status scan(FILE *f, const char *path, bool (*take)(void *arg, const mr_metrics_row *row, long end), void *arg)
+static mr_status scan(FILE *f, const char *path, bool (*take)(void *arg, const mr_metrics_row *row, long end),
+		      void *arg)
 {
 	size_t room = 0, number = 0, bad = 0;
 	char *line = NULL;

@@ -4,11 +4,11 @@
  *	{"step":120,"loss":2.3412,"lr":0.0003,"samples":1920,"tokens":245760,"seconds":20.1,"grad_norm":0.81}
  *	{"step":120,"val_loss":2.41,"seconds":20.6}
  *
- * Lines stand in the order of the steps. A figure that is not known is left out. Lines are handed to the system at least once a
- * second, so that others can follow; a crash may tear the last one, which readers here forgive.
+ * Lines stand in the order of the steps. A figure that is not known is left out. Lines are handed to the system at
+ * least once a second, so that others can follow; a crash may tear the last one, which readers here forgive.
  *
- * On resume the file is cut back to the checkpoint's step: what the killed run wrote beyond it is computed again, and the file
- * then reads like that of a run that was never interrupted (but for the seconds).
+ * On resume the file is cut back to the checkpoint's step: what the killed run wrote beyond it is computed again, and
+ * the file then reads like that of a run that was never interrupted (but for the seconds).
  */
 #ifndef MR_REPORT_METRICS_LOG_H
 #define MR_REPORT_METRICS_LOG_H
@@ -19,7 +19,7 @@
 
 #include "base/status.h"
 
-/* Doubles that are NAN and counts that are 0 are left out; an infinite loss is written as null, which is what JSON has. */
+/* Doubles that are NAN and counts that are 0 are left out; an infinite loss is written as null, all that JSON has. */
 typedef struct mr_metrics_row {
 	uint64_t step;      /* commits so far, from 1; 0 stands before the first step and is written */
 	double loss, lr;
@@ -37,20 +37,22 @@ mr_metrics_row mr_metrics_row_at(uint64_t step);
 
 typedef struct mr_metrics_log mr_metrics_log;
 
-/** Open @path to append. The caller closes *@out. Errors: MR_EIO with the path and the system's reason; MR_ERESOURCE. */
+/** Open @path to append. The caller closes *@out. Errors: MR_EIO with path and reason; MR_ERESOURCE. */
 mr_status mr_metrics_log_open(const char *path, mr_metrics_log **out) MR_MUST_USE;
 
 /** Append a line. Errors: MR_EIO. */
 mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_metrics_row *row) MR_MUST_USE;
 
-/** Hand every line to the system; @sync: and wait until the disk has them (before a checkpoint is announced). Errors: MR_EIO. */
+/** Hand every line to the system; @sync: and wait until the disk has them (before a checkpoint is announced). Errors:
+ * MR_EIO. */
 mr_status mr_metrics_log_flush(mr_metrics_log *log, bool sync) MR_MUST_USE;
 
 /** Flush and close; @log may be NULL. Errors: MR_EIO; closed all the same. */
 mr_status mr_metrics_log_close(mr_metrics_log *log) MR_MUST_USE;
 
 /**
- * Cut @path after its last line of a step up to @step, and behind that whatever is torn. A file that does not exist is fine.
+ * Cut @path after its last line of a step up to @step, and behind that whatever is torn. A file that does not exist is
+ * fine.
  * Errors: MR_EIO the system refuses, or a line that is no metrics line stands between lines that are.
  */
 mr_status mr_metrics_truncate(const char *path, uint64_t step) MR_MUST_USE;

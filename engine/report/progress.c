@@ -31,7 +31,7 @@ typedef struct mr_line {
 	bool color, full;
 } mr_line;
 
-/* Append "key value"; once a pair did not fit, nothing further does, so that the order of what stands stays a prefix. */
+/* Append "key value"; once a pair did not fit, nothing further does, so that what stands is always a prefix. */
 static void put(mr_line *l, const char *key, const char *fmt, ...) MR_PRINTF(3, 4);
 static void put(mr_line *l, const char *key, const char *fmt, ...)
 {

@@ -3,9 +3,9 @@
  *
  *	step 120/1000 loss 2.3412 lr 3.00e-04 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23
  *
- * `key value` pairs in a fixed order, at most 100 columns, so that eyes and grep both find what they want. What is not known
- * is left out: there is never a placeholder for a loss. On a terminal the line redraws itself in place; in a pipe or a file it is
- * a plain line now and then, without escapes.
+ * `key value` pairs in a fixed order, at most 100 columns, so that eyes and grep both find what they want. What is not
+ * known is left out: there is never a placeholder for a loss. On a terminal the line redraws itself in place; in a pipe
+ * or a file it is a plain line now and then, without escapes.
  *
  * Thread: one at a time.
  */
@@ -37,8 +37,9 @@ typedef struct mr_progress_state {
 mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps);
 
 /**
- * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by escapes, which
- * do not count as columns. What does not fit into MR_PROGRESS_COLUMNS is left out from the end, but the step never.
+ * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by escapes,
+ * which do not count as columns. What does not fit into MR_PROGRESS_COLUMNS is left out from the end, but the step
+ * never.
  */
 void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, char line[512]);
 
@@ -63,7 +64,8 @@ typedef struct mr_progress {
 
 void mr_progress_init(mr_progress *p, const mr_progress_params *params);
 
-/** Draw if it is time; @now_seconds is any clock that only grows. Would it draw now? Then the caller need not prepare @s. */
+/** Draw if it is time; @now_seconds is any clock that only grows. Would it draw now? Then the caller need not prepare
+ * @s. */
 bool mr_progress_due(const mr_progress *p, uint64_t step, double now_seconds);
 void mr_progress_update(mr_progress *p, const mr_progress_state *s, double now_seconds);
 

@@ -75,7 +75,8 @@ static size_t column_width(const mr_table *t, uint32_t c)
 }
 
 /* One line of up to n_columns cells; blanks are written only in front of a text, so that none end a line. */
-static void print_line(const mr_table *t, const char *indent, char *const *cells, size_t n, const size_t *width, FILE *out)
+static void print_line(const mr_table *t, const char *indent, char *const *cells, size_t n, const size_t *width,
+		       FILE *out)
 {
 	size_t blanks = 0;
 

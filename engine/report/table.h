@@ -4,8 +4,8 @@
  *	stage  worker  layers               parameters  weights  stashes  ...  cores  node
  *	    0  w0      embed .. h.1.mlp         412 k  1.6 MiB  1.6 MiB  ...  0      0
  *
- * Columns are as wide as their widest cell, separated by two blanks; no line ends in blanks. The renderers know nothing of the
- * engine: the caller fills plain rows. Widths count bytes, so cells are ASCII.
+ * Columns are as wide as their widest cell, separated by two blanks; no line ends in blanks. The renderers know nothing
+ * of the engine: the caller fills plain rows. Widths count bytes, so cells are ASCII.
  */
 #ifndef MR_REPORT_TABLE_H
 #define MR_REPORT_TABLE_H
@@ -23,7 +23,8 @@ typedef struct mr_table_column {
 
 typedef struct mr_table mr_table;
 
-/** An empty table of @n columns; @columns is copied. The caller destroys *@out. Errors: MR_EINVAL no column, MR_ERESOURCE. */
+/** An empty table of @n columns; @columns is copied. The caller destroys *@out. Errors: MR_EINVAL no column,
+ * MR_ERESOURCE. */
 mr_status mr_table_create(const mr_table_column *columns, uint32_t n, mr_table **out) MR_MUST_USE;
 void mr_table_destroy(mr_table *t);
 
@@ -66,8 +67,8 @@ typedef struct mr_report_worker_row {
 } mr_report_worker_row;
 
 /**
- * The table at the end: busy time and waiting by cause, in percent of the elapsed time; what is left of it is the column
- * "engine". Errors: MR_EIO, MR_ERESOURCE.
+ * The table at the end: busy time and waiting by cause, in percent of the elapsed time; what is left of it is the
+ * column "engine". Errors: MR_EIO, MR_ERESOURCE.
  */
 mr_status mr_report_workers(const mr_report_worker_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
 
@@ -77,7 +78,7 @@ typedef struct mr_report_staleness_row {
 	uint32_t n;
 } mr_report_staleness_row;
 
-/** Staleness actually read: one row a stage, one column for each staleness that occurred. Errors: MR_EIO, MR_ERESOURCE. */
+/** Staleness actually read: a row for each stage, a column for each that occurred. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_report_staleness(const mr_report_staleness_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
 
 /** One line: peak memory predicted and measured, and the difference in percent of the prediction. Errors: MR_EIO. */

@@ -55,7 +55,8 @@ void mr_test_files_remove(void)
 	n_names = 0;
 }
 
-mr_status mr_test_load(const char *text, size_t len, const char *const *sets, size_t n_sets, mr_strbuf *report, mr_config **out)
+mr_status mr_test_load(const char *text, size_t len, const char *const *sets, size_t n_sets, mr_strbuf *report,
+		       mr_config **out)
 {
 	const char *path = mr_test_file("test.cfg", text, len);
 	mr_strbuf raw;

@@ -13,8 +13,8 @@ const char *mr_test_file(const char *name, const char *text, size_t len);
 void mr_test_files_remove(void);
 
 /**
- * Load @text with @sets. @report gets the mistakes with the file's path replaced by "F". The caller destroys *@out, which is
- * NULL on failure.
+ * Load @text with @sets. @report gets the mistakes with the file's path replaced by "F". The caller destroys *@out,
+ * which is NULL on failure.
  */
 mr_status mr_test_load(const char *text, size_t len, const char *const *sets, size_t n_sets, mr_strbuf *report,
 		       mr_config **out);

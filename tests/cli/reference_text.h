@@ -6,8 +6,8 @@
 #include "cli/config_keys.h"
 
 /**
- * Append the block of @group (of @plugin, where it is a plug-in group), from its "# ---" line to its last line. Blocks of
- * plug-ins other than the one that the file uses stand behind "#| ".
+ * Append the block of @group (of @plugin, where it is a plug-in group), from its "# ---" line to its last line. Blocks
+ * of plug-ins other than the one that the file uses stand behind "#| ".
  */
 void mr_reference_block(mr_config_group group, const mr_plugin *plugin, mr_strbuf *out);
 

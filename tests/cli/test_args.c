@@ -63,15 +63,19 @@ static void sentences(void)
 
 	MR_CHECK_FAIL(parse(&a, &help, WORDS("--resume")), MR_EUSAGE, "usage: millrace try A [B]; see millrace try --help");
 	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "y", "z")), MR_EUSAGE, "try: one argument too many: \"z\"");
-	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "--wokers", "3")), MR_EUSAGE, "try has no option --wokers; did you mean --workers?");
-	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "--xyzzy=3")), MR_EUSAGE, "try has no option --xyzzy; see millrace try --help");
+	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "--wokers", "3")), MR_EUSAGE,
+		      "try has no option --wokers; did you mean --workers?");
+	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "--xyzzy=3")), MR_EUSAGE,
+		      "try has no option --xyzzy; see millrace try --help");
 	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "--hlep")), MR_EUSAGE, "did you mean --help?");
 	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "--ste", "a=b")), MR_EUSAGE, "did you mean --set?");
 	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "-w")), MR_EUSAGE, "try has no option -w");
 	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "--workers")), MR_EUSAGE, "--workers needs a value");
 	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "-o")), MR_EUSAGE, "-o needs a value");
-	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "--workers=9")), MR_EUSAGE, "--workers: expected an integer from 1 to 8, got 9");
-	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "--pin", "maybe")), MR_EUSAGE, "--pin: expected true or false, got \"maybe\"");
+	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "--workers=9")), MR_EUSAGE,
+		      "--workers: expected an integer from 1 to 8, got 9");
+	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "--pin", "maybe")), MR_EUSAGE,
+		      "--pin: expected true or false, got \"maybe\"");
 }
 
 static void commands(void)
@@ -84,7 +88,8 @@ static void commands(void)
 		CU_ASSERT_TRUE(*c->summary && c->run && c->operands);
 		CU_ASSERT_TRUE(c->min_operands <= c->max_operands);
 	}
-	MR_CHECK_FAIL(mr_command_get("shedule", &c), MR_EUSAGE, "no command is called \"shedule\"; did you mean \"schedule\"?");
+	MR_CHECK_FAIL(mr_command_get("shedule", &c), MR_EUSAGE,
+		      "no command is called \"shedule\"; did you mean \"schedule\"?");
 	MR_CHECK_FAIL(mr_command_get("xyzzy", &c), MR_EUSAGE, "no command is called \"xyzzy\"; see millrace --help");
 }
 

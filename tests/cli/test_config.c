@@ -18,16 +18,23 @@ static const struct row rows[] = {
 	{7, "xyzzy = 1;", 1, "F:7: xyzzy: unknown key or group (known: model,"},
 	{7, "bakend = \"dnnl\";", 1, "F:7: bakend: unknown key or group, did you mean \"backend\"?"},
 	{5, "train = { stps = 10; batch = 8; lr = 0.1; };", 2,
-	 "F:5: train.stps: unknown key \"stps\", did you mean \"steps\"?\nF:5: train.steps: is missing (integer: commits"},
+	 "F:5: train.stps: unknown key \"stps\", did you mean \"steps\"?\nF:5: train.steps: is missing (integer: "
+	 "commits"},
 	{5, "train = { steps = 10; batch = 8; lr = 0.1; name = \"x\"; };", 1, "F:5: train.name: unknown key"},
-	{1, "model = { name = \"mpl\"; };", 1, "F:1: model.name: no model is called \"mpl\"; did you mean \"mlp\"? (known: "},
-	{1, "model = { name = \"resnet50\"; };", 1, "F:1: model.name: no model is called \"resnet50\" (known: mlp, gpt, chain)"},
+	{1, "model = { name = \"mpl\"; };", 1,
+	 "F:1: model.name: no model is called \"mpl\"; did you mean \"mlp\"? (known: "},
+	{1, "model = { name = \"resnet50\"; };", 1,
+	 "F:1: model.name: no model is called \"resnet50\" (known: mlp, gpt, chain)"},
 	{2, "data = { name = \"syntetic\"; };", 1, "F:2: data.name: no data source is called"},
-	{3, "optimizer = { name = \"adma\"; };", 1, "F:3: optimizer.name: no optimizer is called \"adma\"; did you mean \"adam\"?"},
-	{4, "system = { name = \"pipedrem\"; };", 1, "F:4: system.name: no system is called \"pipedrem\"; did you mean \"pipedream\"?"},
+	{3, "optimizer = { name = \"adma\"; };", 1,
+	 "F:3: optimizer.name: no optimizer is called \"adma\"; did you mean \"adam\"?"},
+	{4, "system = { name = \"pipedrem\"; };", 1,
+	 "F:4: system.name: no system is called \"pipedrem\"; did you mean \"pipedream\"?"},
 	{4, "system = { name = \"1F1B\"; };", 1, "F:4: system.name: no system is called \"1F1B\""},
-	{1, "model = { name = \"mlp\"; layers = 3; };", 1, "F:1: model.layers: unknown key \"layers\", expected one of: hidden,"},
-	{1, "model = { name = \"gpt\"; laers = 3; };", 1, "F:1: model.laers: unknown key \"laers\", did you mean \"layers\"?"},
+	{1, "model = { name = \"mlp\"; layers = 3; };", 1,
+	 "F:1: model.layers: unknown key \"layers\", expected one of: hidden,"},
+	{1, "model = { name = \"gpt\"; laers = 3; };", 1,
+	 "F:1: model.laers: unknown key \"laers\", did you mean \"layers\"?"},
 	{3, "optimizer = { name = \"sgd\"; mu = 0.9; };", 1, "F:3: optimizer.mu: unknown key"},
 	{4, "system = { name = \"gpipe\"; backwards = \"lifo\"; };", 1,
 	 "F:4: system.backwards: unknown key \"backwards\", did you mean \"backward\"?"},
@@ -46,8 +53,10 @@ static const struct row rows[] = {
 	{5, "train = { steps = 10.5; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1 to"},
 	{5, "train = { steps = true; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1 to"},
 	{5, "train = { steps = [10]; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1 to"},
-	{5, "train = { steps = { a = 1; }; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected integer, got a group"},
-	{5, "train = { steps = 10; batch = 8; lr = \"fast\"; };", 1, "F:5: train.lr: expected a number from 0 to 1000000, got \"fast\""},
+	{5, "train = { steps = { a = 1; }; batch = 8; lr = 0.1; };", 1,
+	 "F:5: train.steps: expected integer, got a group"},
+	{5, "train = { steps = 10; batch = 8; lr = \"fast\"; };", 1,
+	 "F:5: train.lr: expected a number from 0 to 1000000, got \"fast\""},
 	{5, "train = { steps = 10; batch = 8; lr = false; };", 1, "F:5: train.lr: expected a number"},
 	{1, "model = { name = \"gpt\"; tied = 1; };", 1, "F:1: model.tied: expected true or false, got 1"},
 	{1, "model = { name = \"gpt\"; tied = \"yes\"; };", 1, "F:1: model.tied: expected true or false, got \"yes\""},
@@ -57,27 +66,35 @@ static const struct row rows[] = {
 	{1, "model = { name = \"mlp\"; hidden = (64, \"a\"); };", 1,
 	 "F:1: model.hidden: expected a list of numbers, got a string at place 2"},
 	{1, "model = { name = \"mlp\"; hidden = [64, 0]; };", 1, "F:1: model.hidden: expected numbers from 1"},
-	{1, "model = { name = \"mlp\"; activation = 3; };", 1, "F:1: model.activation: expected one of relu|gelu|none, got 3"},
+	{1, "model = { name = \"mlp\"; activation = 3; };", 1,
+	 "F:1: model.activation: expected one of relu|gelu|none, got 3"},
 	{7, "run = { dir = 7; };", 1, "F:7: run.dir: expected a string, got 7"},
 	{7, "backend = 1;", 1, "F:7: backend: expected one of dnnl|reference, got 1"},
 	{7, "dtype = [\"f32\"];", 1, "F:7: dtype: expected a list of numbers, got a string"},
 	/* ranges and words */
-	{5, "train = { steps = 0; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1 to 1000000000000000, got 0"},
+	{5, "train = { steps = 0; batch = 8; lr = 0.1; };", 1,
+	 "F:5: train.steps: expected an integer from 1 to 1000000000000000, got 0"},
 	{5, "train = { steps = -3; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1"},
-	{5, "train = { steps = 10; batch = 8; lr = -0.1; };", 1, "F:5: train.lr: expected a number from 0 to 1000000, got -0.1"},
-	{5, "train = { steps = 10; batch = 8; lr = 1.0e999; };", 1, "F:5: train.lr: expected a number from 0 to 1000000, got inf"},
+	{5, "train = { steps = 10; batch = 8; lr = -0.1; };", 1,
+	 "F:5: train.lr: expected a number from 0 to 1000000, got -0.1"},
+	{5, "train = { steps = 10; batch = 8; lr = 1.0e999; };", 1,
+	 "F:5: train.lr: expected a number from 0 to 1000000, got inf"},
 	{5, "train = { steps = 10; batch = 8; lr = 0.1; schedule = \"cosin\"; };", 1,
 	 "F:5: train.schedule: expected one of constant|cosine|linear, got \"cosin\"; did you mean \"cosine\"?"},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; clip = -1.0; };", 1, "F:5: train.clip: expected a number of at least 0, got -1"},
-	{1, "model = { name = \"gpt\"; dropout = 1.5; };", 1, "F:1: model.dropout: expected a number from 0 to 0.95, got 1.5"},
+	{5, "train = { steps = 10; batch = 8; lr = 0.1; clip = -1.0; };", 1,
+	 "F:5: train.clip: expected a number of at least 0, got -1"},
+	{1, "model = { name = \"gpt\"; dropout = 1.5; };", 1,
+	 "F:1: model.dropout: expected a number from 0 to 0.95, got 1.5"},
 	{6, "machine = { workers = 5000; };", 1, "F:6: machine.workers: expected an integer from 0 to 4096, got 5000"},
-	{7, "backend = \"dnn\";", 1, "F:7: backend: expected one of dnnl|reference, got \"dnn\"; did you mean \"dnnl\"?"},
+	{7, "backend = \"dnn\";", 1,
+	 "F:7: backend: expected one of dnnl|reference, got \"dnn\"; did you mean \"dnnl\"?"},
 	{7, "dtype = \"bf16\";", 1, "F:7: dtype: expected one of f32|f64, got \"bf16\""},
 	{7, "checkpoint = { keep = 0; };", 1, "F:7: checkpoint.keep: expected an integer from 1"},
 	/* integers that libconfig 1.5 misreads */
 	{5, "train = { steps = 4294967296; batch = 8; lr = 0.1; };", 1,
 	 "F:5: train.steps: 4294967296 does not fit into 32 bits; write 4294967296L"},
-	{5, "train = { steps = 2147483648; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: 2147483648 does not fit into 32 bits"},
+	{5, "train = { steps = 2147483648; batch = 8; lr = 0.1; };", 1,
+	 "F:5: train.steps: 2147483648 does not fit into 32 bits"},
 	{5, "train = { steps = 99999999999999999999L; batch = 8; lr = 0.1; };", 1,
 	 "F:5: train.steps: 99999999999999999999 does not fit into 64 bits"},
 	{5, "train = { steps = 99999999999999999999; batch = 8; lr = 0.1; };", 1,
@@ -88,13 +105,15 @@ static const struct row rows[] = {
 	 "F:5: train.steps: 0xFFFFFFFFFFFFFFFF does not fit into 64 bits"},
 	{5, "train = { steps = 10; batch = 8; lr = 0.1; seed = -9223372036854775809L; };", 1,
 	 "F:5: train.seed: -9223372036854775809 does not fit into 64 bits"},
-	{1, "model = { name = \"mlp\"; hidden = [64, 5000000000]; };", 1, "F:1: model.hidden: 5000000000 does not fit into 32 bits"},
+	{1, "model = { name = \"mlp\"; hidden = [64, 5000000000]; };", 1,
+	 "F:1: model.hidden: 5000000000 does not fit into 32 bits"},
 	/* keys that must suit each other */
 	{5, "train = { steps = 10; batch = 9; lr = 0.1; microbatches = 2; };", 1,
 	 "F:5: train.batch: 9 samples cannot be cut into 2 equal micro-batches"},
 	{5, "train = { steps = 10; batch = 6; lr = 0.1; };", 1,
 	 "F:5: train.batch: 6 samples cannot be cut into 4 equal micro-batches, the default of 1f1b for 2 workers"},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; warmup = 11; };", 1, "F:5: train.warmup: warm-up of 11 steps is longer"},
+	{5, "train = { steps = 10; batch = 8; lr = 0.1; warmup = 11; };", 1,
+	 "F:5: train.warmup: warm-up of 11 steps is longer"},
 #ifdef MR_DNNL
 	{7, "dtype = \"f64\";", 1, "F:7: dtype: "},
 #else
@@ -103,9 +122,12 @@ static const struct row rows[] = {
 	{7, "partition = [\"fc.1\", \"fc.2\"];", 1,
 	 "F:6: machine.workers: 2 workers, but partition names the begin of 2 further stages, which makes 3"},
 	{7, "partition = [];", 1, "F:7: partition: expected \"auto\" or a list of layer names, got an empty list"},
-	{7, "partition = [1.5];", 1, "F:7: partition: expected \"auto\" or a list of layer names, got a number at place 1"},
-	{7, "partition = (\"fc.1\", \"a,b\");", 1, "F:7: partition: expected \"auto\" or a list of layer names, got a string at place 2"},
-	{7, "trace = { steps = \"20-10\"; };", 1, "F:7: trace.steps: expected a range of steps from 1 on, such as \"100-120\", got \"20-10\""},
+	{7, "partition = [1.5];", 1,
+	 "F:7: partition: expected \"auto\" or a list of layer names, got a number at place 1"},
+	{7, "partition = (\"fc.1\", \"a,b\");", 1,
+	 "F:7: partition: expected \"auto\" or a list of layer names, got a string at place 2"},
+	{7, "trace = { steps = \"20-10\"; };", 1,
+	 "F:7: trace.steps: expected a range of steps from 1 on, such as \"100-120\", got \"20-10\""},
 	{7, "trace = { steps = \"all\"; };", 1, "F:7: trace.steps: expected a range"},
 	{7, "trace = { steps = \"0-5\"; };", 1, "F:7: trace.steps: expected a range"},
 	/* text */
@@ -242,7 +264,8 @@ static void good_values(void)
 	uint32_t n;
 
 	mr_strbuf_init(&report);
-	MR_CHECK_OK(load_lines(sets, 4, "trace = { steps = \"7-9\"; };\nbackend = \"reference\"; dtype = \"f64\"", &report, &c));
+	MR_CHECK_OK(load_lines(sets, 4, "trace = { steps = \"7-9\"; };\nbackend = \"reference\"; dtype = \"f64\"",
+			       &report, &c));
 	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_CONFIG_TRAIN), "steps"), 10);
 	CU_ASSERT_EQUAL(mr_values_float(mr_config_values(c, MR_CONFIG_TRAIN), "lr"), 0.5);
 	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_CONFIG_MODEL), "depth"), 3);
@@ -286,7 +309,8 @@ static void large_integers(void)
 /* One configuration serves several systems: the file's keys of the replaced one go with it. */
 static void plugin_replaced(void)
 {
-	static const char *const to_pipedream[] = {"system.name=pipedream"}, *const to_sequential[] = {"system.name=sequential"};
+	static const char *const to_pipedream[] = {"system.name=pipedream"}, *const to_sequential[] = {
+										     "system.name=sequential"};
 	static const char text[] = "model = { name = \"mlp\"; };\ndata = { name = \"synthetic\"; };\n"
 				   "optimizer = { name = \"sgd\"; };\nsystem = { name = \"gpipe\"; backward = \"lifo\"; };\n"
 				   "train = { steps = 10; batch = 8; lr = 0.1; };\n";
@@ -332,9 +356,11 @@ static void includes(void)
 	mr_test_file("inner.cfg", inner, strlen(inner));
 	mr_test_file("newline.cfg", "# only a comment\n", 17);
 	mr_strbuf_init(&report);
-	CU_ASSERT_EQUAL(load_lines(NULL, 0, "@include \"newline.cfg\"\n  @include \"inner.cfg\" # why not\nsample = { tokens = 0; };\n",
-				   &report, &c),
-			MR_ECONFIG);
+	CU_ASSERT_EQUAL(
+		load_lines(NULL, 0,
+			   "@include \"newline.cfg\"\n  @include \"inner.cfg\" # why not\nsample = { tokens = 0; };\n",
+			   &report, &c),
+		MR_ECONFIG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&report), "/inner.cfg:2: checkpoint.evry: unknown key"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&report), "F:9: sample.tokens: expected an integer from 1"));
 	mr_strbuf_fini(&report);

@@ -64,7 +64,8 @@ static void check_round_trip(const char *path)
 	MR_CHECK_OK(mr_config_print(first, &text));
 	MR_CHECK_OK(load_file(mr_test_file("resolved.cfg", text.data, text.len), &second));
 	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++)
-		CU_ASSERT_TRUE(same_values(mr_config_values(first, (mr_config_group)g), mr_config_values(second, (mr_config_group)g)));
+		CU_ASSERT_TRUE(same_values(mr_config_values(first, (mr_config_group)g),
+					   mr_config_values(second, (mr_config_group)g)));
 	CU_ASSERT_STRING_EQUAL(mr_config_run_dir(first), mr_config_run_dir(second));
 	mr_config_partition(first, &n);
 	mr_config_partition(second, &m);
@@ -97,10 +98,11 @@ static void shipped_files_round_trip(void)
 /* Values with everything that needs care in print: lists, L, quotes, --set. */
 static void odd_values_round_trip(void)
 {
-	static const char text[] = "model = { name = \"mlp\"; hidden = [64, 32]; width = 128; };\ndata = { name = \"numbers\";\n"
-				   "x = [1e-300, 0.1, -3.0]; y = [1.0, 2.0, 3.0]; };\noptimizer = { name = \"sgd\"; };\n"
-				   "system = { name = \"gpipe\"; };\ntrain = { steps = 5000000000L; batch = 30; lr = 0.1; };\n"
-				   "sample = { prompt = \"a \\\"b\\\"\\n\\t\\\\ #c\"; };\npartition = [\"fc.1\", \"2\"];\n";
+	static const char text[] =
+		"model = { name = \"mlp\"; hidden = [64, 32]; width = 128; };\ndata = { name = \"numbers\";\n"
+		"x = [1e-300, 0.1, -3.0]; y = [1.0, 2.0, 3.0]; };\noptimizer = { name = \"sgd\"; };\n"
+		"system = { name = \"gpipe\"; };\ntrain = { steps = 5000000000L; batch = 30; lr = 0.1; };\n"
+		"sample = { prompt = \"a \\\"b\\\"\\n\\t\\\\ #c\"; };\npartition = [\"fc.1\", \"2\"];\n";
 
 	check_round_trip(mr_test_file("odd.cfg", text, strlen(text)));
 	mr_test_files_remove();

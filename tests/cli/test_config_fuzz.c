@@ -21,10 +21,11 @@ static uint32_t draw(uint32_t n)
 }
 
 static const char *const pieces[] = {
-	"train", "model", "system", ".",   "steps", "lr",   "name", "=",  "gpt",    "1f1b",     "10",         "-1",    "1e-3",
-	"nan",   "inf",   "[",      "]",   ",",     "\"",   "\\",   "{",  "}",      "true",     "99999999999", "0x10",  "L",
-	"batch", "h.1",   "trace",  "\n",  " ",     "auto", "=",    ".",  "\xff",   "partition", "hidden",     "data",  "path",
-	";",     "#",     "/*",     "*/",  "@include", "(",  ")",    "$(x)", "%s%n", "width",    "dir",        "run",   "steps",
+	"train", "model",       "system",    ".",      "steps", "lr",   "name",  "=",     "gpt", "1f1b", "10",
+	"-1",    "1e-3",        "nan",       "inf",    "[",     "]",    ",",     "\"",    "\\",  "{",    "}",
+	"true",  "99999999999", "0x10",      "L",      "batch", "h.1",  "trace", "\n",    " ",   "auto", "=",
+	".",     "\xff",        "partition", "hidden", "data",  "path", ";",     "#",     "/*",  "*/",   "@include",
+	"(",     ")",           "$(x)",      "%s%n",   "width", "dir",  "run",   "steps",
 };
 
 #define N_PIECES (sizeof(pieces) / sizeof(pieces[0]))

@@ -1,4 +1,4 @@
-/* The trace file: strict JSON, tracks with names, instructions, waits by cause, and arrows that bind to their slices. */
+/* The trace file: strict JSON, tracks with names, instructions, waits by cause, and arrows that bind to slices. */
 #include "check.h"
 
 #include <math.h>

@@ -26,7 +26,8 @@ static void words(void)
 	char line[512];
 
 	mr_progress_format(&s, "tok/s", false, line);
-	CU_ASSERT_STRING_EQUAL(line, "step 120/1000 loss 2.3412 lr 3.00e-04 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23");
+	CU_ASSERT_STRING_EQUAL(
+		line, "step 120/1000 loss 2.3412 lr 3.00e-04 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23");
 	s = mr_progress_state_at(0, 5);
 	mr_progress_format(&s, "tok/s", false, line);
 	CU_ASSERT_STRING_EQUAL(line, "step 0/5");
@@ -90,7 +91,8 @@ static void pipe_lines(void)
 	CU_ASSERT_STRING_EQUAL(text, "step 1/7 loss 10.0000\nstep 5/7 loss 9.0000\nstep 7/7 loss 9.0000\n");
 	free(text);
 	text = drawn(false, 3, 1000, 7);
-	CU_ASSERT_STRING_EQUAL(text, "step 1/7 loss 10.0000\nstep 3/7 loss 9.0000\nstep 6/7 loss 9.0000\nstep 7/7 loss 9.0000\n");
+	CU_ASSERT_STRING_EQUAL(
+		text, "step 1/7 loss 10.0000\nstep 3/7 loss 9.0000\nstep 6/7 loss 9.0000\nstep 7/7 loss 9.0000\n");
 	free(text);
 }
 
