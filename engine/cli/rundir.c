@@ -1,5 +1,6 @@
 #include "cli/rundir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,20 +51,32 @@ static bool exists(const char *path)
 	return stat(path, &s) == 0;
 }
 
+/* Has a checkpoint ever been finished here? Whether it can be read is for those who load it. */
+static bool has_checkpoint(const mr_rundir *r)
+{
+	DIR *d = opendir(r->checkpoints);
+	bool found = false;
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e && !found; e = readdir(d))
+		found = !strncmp(e->d_name, "step-", 5);
+	if (d)
+		closedir(d);
+	return found;
+}
+
 static mr_status look_inside(const mr_rundir *r, bool resume)
 {
-	char *latest = NULL;
-	bool run = exists(r->config) || exists(r->metrics) || exists(r->checkpoints);
+	bool run = exists(r->config) || exists(r->metrics) || exists(r->checkpoints), some = has_checkpoint(r);
 
-	if (!resume && run)
+	if (resume)
+		return some ? MR_OK : mr_fail(MR_ECKPT, "nothing to resume in %s: it holds no checkpoint", r->path);
+	if (!run)
+		return MR_OK;
+	if (some)
 		return mr_fail(MR_EUSAGE, "%s already holds a run: continue it with --resume, or choose another folder with --set run.dir=DIR",
 			       r->path);
-	if (!resume)
-		return MR_OK;
-	if (mr_checkpoint_latest(r->checkpoints, &latest) != MR_OK)
-		return mr_fail_in(MR_ECKPT, "nothing to resume in %s", r->path);
-	free(latest);
-	return MR_OK;
+	return mr_fail(MR_EUSAGE, "%s already holds a run, which ended before its first checkpoint: remove the folder, or choose another one with --set run.dir=DIR",
+		       r->path);
 }
 
 mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)

@@ -165,9 +165,11 @@ static uint64_t next_stop(const mr_train *t)
 	return next;
 }
 
-static mr_status do_due(mr_train *t)
+/* *@leave: a signal has asked to end, and what it asks for has been done. One that comes later is for the next round: it pauses
+ * the executor at once. */
+static mr_status do_due(mr_train *t, bool *leave)
 {
-	bool end = t->step == t->n_steps, leave = mr_signals_end() != 0, asked = mr_signals_save();
+	bool end = t->step == t->n_steps, asked;
 
 	if (t->traced && t->step >= t->trace_last) {
 		t->traced = false;
@@ -175,14 +177,18 @@ static mr_status do_due(mr_train *t)
 	}
 	if (end || (t->eval_every && t->step % t->eval_every == 0))
 		MR_TRY(evaluate(t));
-	if (end || leave || asked || (t->save_every && t->step % t->save_every == 0))
+	asked = mr_signals_save();
+	*leave = mr_signals_end() != 0;
+	if (end || *leave || asked || (t->save_every && t->step % t->save_every == 0))
 		MR_TRY(save(t));
 	return MR_OK;
 }
 
 static mr_status course(mr_train *t)
 {
-	while (t->step < t->n_steps && !mr_signals_end()) {
+	bool leave = false;
+
+	while (t->step < t->n_steps && !leave) {
 		uint64_t begin = mr_clock_ns();
 		mr_status st = mr_executor_run(&t->s.executor, next_stop(t), on_progress, t, &t->step);
 
@@ -193,7 +199,7 @@ static mr_status course(mr_train *t)
 		}
 		if (t->error != MR_OK)
 			return mr_fail(t->error, "%s", t->error_text);
-		MR_TRY(do_due(t));
+		MR_TRY(do_due(t, &leave));
 	}
 	draw(t, true);
 	mr_progress_finish(&t->progress);
@@ -288,7 +294,7 @@ static mr_status run_all(mr_train *t, const mr_config *config, bool resume, cons
 	mr_trajectory_destroy(tr);
 	MR_TRY(st);
 	mr_train_print_end(t);
-	return mr_sample_at_end(&t->s);
+	return mr_signals_end() ? MR_OK : mr_sample_at_end(&t->s);
 }
 
 mr_status mr_train_run(const mr_config *config, bool resume, const char *trajectory, int *signal)
@@ -300,12 +306,15 @@ mr_status mr_train_run(const mr_config *config, bool resume, const char *traject
 		return mr_fail(MR_ERESOURCE, "no memory");
 	t->dir.lock = -1;
 	st = run_all(t, config, resume, trajectory);
-	*signal = mr_signals_end();
+	*signal = 0;
 	if (st == MR_ESTALLED) /* a thread hangs: nothing can be taken down in order */
 		return st;
 	closed = mr_metrics_log_close(t->metrics);
 	mr_session_close(&t->s);
 	mr_rundir_close(&t->dir);
 	free(t);
-	return st == MR_OK ? closed : st;
+	st = st == MR_OK ? closed : st;
+	if (st == MR_OK) /* an error matters more: what the signal asked for may not have been done */
+		*signal = mr_signals_end();
+	return st;
 }
