@@ -9,10 +9,12 @@ function(mr_options target)
   target_compile_definitions(${target} PUBLIC _GNU_SOURCE MR_VERSION="${PROJECT_VERSION}"
     $<$<BOOL:${MILLRACE_FAULTS}>:MR_FAULTS=1> $<$<BOOL:${MILLRACE_DNNL}>:MR_DNNL=1>
     $<$<BOOL:${MILLRACE_OPENMP}>:MR_OPENMP=1>)
-  # Frame pointers stay, so that perf shows what runs.
+  # Frame pointers stay, so that perf shows what runs. Warnings that guess from the flow of values come and go with a
+  # compiler's version and its optimizer: they are shown, but another compiler's guess does not break a build.
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
     -Wpointer-arith -Wvla -Wconversion -Wno-sign-conversion -fno-omit-frame-pointer
-    $<$<BOOL:${MILLRACE_WERROR}>:-Werror>)
+    $<$<BOOL:${MILLRACE_WERROR}>:-Werror -Wno-error=stringop-overflow -Wno-error=stringop-overread
+      -Wno-error=array-bounds -Wno-error=format-truncation -Wno-error=maybe-uninitialized>)
   if(MILLRACE_SANITIZE)
     target_compile_options(${target} PUBLIC -fsanitize=${MILLRACE_SANITIZE} -fno-sanitize-recover=all -g)
     target_link_options(${target} PUBLIC -fsanitize=${MILLRACE_SANITIZE})
