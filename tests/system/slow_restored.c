@@ -1,5 +1,5 @@
 /*
- * test_restored.c - what run/state.h lists is all that a run needs: restored into another engine, it goes on to the bit.
+ * slow_restored.c - what run/state.h lists is all that a run needs: restored into another engine, it goes on to the bit.
  */
 #include <string.h>
 
