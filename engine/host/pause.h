@@ -55,11 +55,11 @@ typedef struct mr_stop {
 } mr_stop;
 
 /*
- * What one thread waits with. Only its owner touches it, except `why` and `subject`, which a watchdog may read.
- * The counters are the owner's; others read them after joining it.
+ * What one thread waits with. Only its owner touches it, except `why` and `subject`, which a watchdog may read. The
+ * counters are the owner's; others read them after joining it. On a line of its own, because each pause writes to it.
  */
 typedef struct mr_waiter {
-	mr_parker *parker;             /* the owner's; NULL: never sleep, give up the CPU instead (sched_yield) */
+	_Alignas(64) mr_parker *parker; /* the owner's; NULL: never sleep, give up the CPU instead (sched_yield) */
 	const _Atomic uint32_t *stop;  /* &mr_stop.raised, or NULL: cannot be stopped */
 	uint32_t spin;                 /* pauses before sleeping; see mr_pause_spins */
 	uint32_t n_spun;               /* pauses in this wait so far */
@@ -116,8 +116,12 @@ void mr_stop_clear(mr_stop *s);
  */
 uint32_t mr_pause_spins(uint64_t ns);
 
-/* Spin this long before sleeping: alone on a core, or with other workers on it. perf/host_ring measures the trade. */
-#define MR_PAUSE_OWN_NS 20000
+/*
+ * Spin this long before sleeping: alone on a core, or with other workers on it. Being woken costs 20-60 us in a
+ * virtual machine (perf/host_ring); a spin of a few times that bounds the loss to a fraction of the wait, and takes
+ * the core from nobody when it is the worker's own.
+ */
+#define MR_PAUSE_OWN_NS 200000
 #define MR_PAUSE_SHARED_NS 1000
 
 #endif

@@ -32,7 +32,7 @@ mr_status mr_ring_init(mr_ring *r, uint32_t capacity, uint32_t *slot, mr_parker 
 	atomic_init(&r->head, 0);
 	r->head_seen = 0;
 	r->tail_seen = 0;
-	r->slot = slot;
+	r->slot = n_slots <= MR_RING_NEAR ? r->near : slot;
 	r->mask = n_slots - 1;
 	r->capacity = capacity;
 	r->producer = producer;

@@ -35,13 +35,17 @@
 
 #define MR_RING_MAX_CAPACITY (1u << 30)
 
-/* Transparent because the caller lays it out; only ring.c looks inside. Must lie on a 64-byte boundary. */
+/* Rings up to this capacity keep their messages beside `tail`, so that a hand-over moves one cache line, not two. */
+#define MR_RING_NEAR 8
+
+/* Transparent because the caller lays it out; only ring.c looks inside. On a 64-byte boundary, not moved after init. */
 typedef struct mr_ring {
 	_Alignas(64) _Atomic uint32_t tail; /* the producer's line */
 	uint32_t head_seen;
+	uint32_t near[MR_RING_NEAR];
 	_Alignas(64) _Atomic uint32_t head; /* the consumer's line */
 	uint32_t tail_seen;
-	_Alignas(64) uint32_t *slot;        /* constant after init: shared by both caches */
+	_Alignas(64) uint32_t *slot;        /* constant after init: shared by both caches; may be `near` */
 	uint32_t mask;
 	uint32_t capacity;
 	mr_parker *producer;
@@ -54,7 +58,9 @@ typedef struct mr_ring {
 uint32_t mr_ring_slots(uint32_t capacity);
 
 /**
- * Begin an empty ring of @capacity messages on @slot, which lends mr_ring_slots(capacity) entries for the ring's life.
+ * Begin an empty ring of @capacity messages on @slot, which lends mr_ring_slots(capacity) entries for the ring's
+ * life, best on cache lines of their own. Up to MR_RING_NEAR messages lie in *@r itself; @slot is not used then and
+ * may be NULL.
  * @producer and @consumer are the parkers of the two threads; NULL: that side never sleeps on this ring.
  * Errors: MR_EINVAL capacity 0 or above MR_RING_MAX_CAPACITY. There is no fini: the memory is the caller's.
  */

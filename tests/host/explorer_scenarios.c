@@ -5,12 +5,12 @@
 
 #include "host/explorer_code.h"
 
-enum { N_SLOTS = 4, N_PAYLOADS = 6, FIRST_ERROR = 77, MARK = 100 };
+enum { N_PAYLOADS = 6, FIRST_ERROR = 77, MARK = 100 };
 
 /* The world of all programs. */
 static const exs_case *the;
 static mr_ring ring[2];
-static uint32_t slot[2][N_SLOTS], payload[N_PAYLOADS], first_error;
+static uint32_t payload[N_PAYLOADS], first_error;
 static mr_event event;
 static mr_stop stop;
 static mr_parker parker[3];
@@ -22,14 +22,14 @@ static void make_ring(uint32_t i, uint32_t producer, uint32_t consumer, bool wai
 {
 	mr_ring *r = &ring[i];
 
-	if (mr_ring_init(r, the->capacity, slot[i], waits ? &parker[producer] : NULL, waits ? &parker[consumer] : NULL))
+	if (mr_ring_init(r, the->capacity, NULL, waits ? &parker[producer] : NULL, waits ? &parker[consumer] : NULL))
 		ex_fail("mr_ring_init");
 	ex_owner(&r->tail, producer);
 	ex_owner(&r->head, consumer);
 	ex_private(producer, &r->head_seen, sizeof(r->head_seen));
 	ex_private(consumer, &r->tail_seen, sizeof(r->tail_seen));
 	for (uint32_t k = 0; k < mr_ring_slots(the->capacity); k++)
-		ex_plain(&slot[i][k]);
+		ex_plain(&r->slot[k]);
 }
 
 /* Everything a waiting thread has. The waiter's counters are left out: they do not change what it does. */
