@@ -28,8 +28,15 @@ void mr_signals_catch(void)
 	struct sigaction a = {.sa_handler = on_end, .sa_flags = SA_RESTART};
 
 	sigemptyset(&a.sa_mask);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct sigaction was;
+
+		/* nohup: whoever ignored it wants the run to outlive the terminal. (Shells ignore SIGINT for what runs in the
+		 * background, which says nothing about wishes.) */
+		if (ends[i] == SIGHUP && !sigaction(SIGHUP, NULL, &was) && was.sa_handler == SIG_IGN)
+			continue;
 		sigaction(ends[i], &a, NULL);
+	}
 	a.sa_handler = on_save;
 	sigaction(SIGUSR1, &a, NULL);
 }

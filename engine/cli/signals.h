@@ -1,7 +1,8 @@
 /*
  * signals.h - what the user asks of a running training by signals.
  *
- *	SIGINT, SIGTERM, SIGHUP, SIGXCPU   finish the step, save, end with 128 + n; the second one ends at once
+ *	SIGINT, SIGTERM, SIGHUP, SIGXCPU   finish the step, save, end with 128 + n; the second one ends at once; SIGHUP only
+ *	                                   if it was not ignored at the start (nohup)
  *	SIGUSR1                            save at the next step and go on
  *
  * Handlers only set flags; the training loop looks at them between steps. Threads of the engine have all signals blocked.

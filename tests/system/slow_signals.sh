@@ -1,0 +1,135 @@
+#!/bin/sh
+# What a user can do to a training from outside: signals, a closed pipe, a second process.   slow_signals.sh SOURCE BUILD
+. "$(dirname "$0")/train_lib.sh"
+
+# Long enough to be hit, short in steps: every instruction waits 2 ms on average, where this build can. The oracle is the same
+# number of steps in one piece.
+set -- mlp.cfg $(sets_of f64) --set system.name=pipedream --set train.eval_every=0 --set data.validation=0.0
+long="--set train.steps=100000"
+slow=4000:1:3
+
+oracle() {
+	rm -rf whole
+	train "$@" --set run.dir=whole
+	expect 0 oracle
+}
+
+# The step at which the newest checkpoint of folder $1 stands.
+step_of() {
+	latest "$1" | sed -e 's/^step-0*//' -e 's/\..*//'
+}
+
+# Signal $1 ends a run with code $2 after a save, and the rest of the run is as if nothing had been.
+ends() {
+	sig=$1 want=$2
+	shift 2
+	rm -rf r
+	MR_DELAY=$slow start "$@" $long --set run.dir=r
+	kill -"$sig" "$pid"
+	ended
+	expect "$want" "SIG$sig"
+	[ -e "r/checkpoints/$(latest r)/MANIFEST.json" ] || fail "SIG$sig: no checkpoint"
+	steps=$(($(step_of r) + 3))
+	train "$@" --resume --set run.dir=r --set train.steps=$steps
+	expect 0 "resumed after SIG$sig"
+	oracle "$@" --set train.steps=$steps
+	same "SIG$sig at step $((steps - 3))" r whole
+}
+
+ends INT 130 "$@"
+ends TERM 143 "$@"
+ends TERM 143 "$@" --set system.name=sequential
+ends HUP 129 "$@" --set system.name=1f1b
+
+# Who started it with SIGHUP ignored (nohup) wants it to outlive the terminal.
+rm -rf r
+(
+	trap '' HUP
+	MR_DELAY=$slow "$millrace" train "$@" $long --set run.dir=r >out 2>err &
+	echo $! >pid.nohup
+)
+pid=$(cat pid.nohup)
+sleep 0.5
+until grep -q '^step' out; do sleep 0.05; done
+kill -HUP "$pid"
+sleep 0.5
+! grep -q "^stopped" out || fail "SIGHUP ended a run that was started with SIGHUP ignored"
+kill -9 "$pid" 2>/dev/null || :
+pid=
+
+# A second signal ends at once and takes nothing away. Delays of up to 10 s hold the first one up.
+rm -rf r
+train "$@" --set run.dir=r --set train.steps=5
+before=$(latest r)
+MR_DELAY=10000000:1:3 "$millrace" train "$@" $long --set run.dir=r --resume >out 2>err &
+pid=$!
+until grep -q '^run' out; do sleep 0.05; done
+sleep 0.3
+kill -TERM "$pid"
+sleep 0.3
+kill -0 "$pid" 2>/dev/null || fail "the first signal should have waited for the step"
+kill -INT "$pid"
+began=$(date +%s)
+ended
+[ $(($(date +%s) - began)) -le 2 ] || fail "the second signal took long"
+expect 130 "second signal"
+[ "$(latest r)" = "$before" ] || fail "the second signal lost $before"
+train "$@" --resume --set run.dir=r --set train.steps=8
+expect 0 "resumed after a second signal"
+oracle "$@" --set train.steps=8
+same "two signals" r whole
+
+# SIGUSR1 saves and goes on; a watcher that leaves, or a stop and go, changes nothing.
+rm -rf r
+MR_DELAY=$slow start "$@" $long --set run.dir=r --set machine.watchdog=2
+kill -USR1 "$pid"
+tries=0
+until [ -e r/checkpoints/LATEST ] || [ $tries -ge 200 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+[ -e r/checkpoints/LATEST ] || fail "SIGUSR1 did not save"
+saved=$(step_of r)
+kill -STOP "$pid"
+sleep 3
+kill -CONT "$pid"
+sleep 0.3
+kill -0 "$pid" 2>/dev/null || fail "SIGSTOP and SIGCONT, or SIGUSR1, ended the run"
+kill -TERM "$pid"
+ended
+expect 143 "SIGTERM after SIGUSR1, SIGSTOP and SIGCONT"
+steps=$(step_of r)
+[ "$steps" -gt "$saved" ] || fail "it did not go on after SIGUSR1 at step $saved"
+oracle "$@" --set train.steps="$steps"
+same "saved, stopped, continued" r whole
+
+rm -rf r
+# The reader goes away at once; the exit code is that of the training.
+{
+	code=0
+	"$millrace" train "$@" --set run.dir=r --set train.steps=300 2>err || code=$?
+	echo $code >code
+} | head -1 >out
+code=$(cat code)
+expect 0 "stdout into head -1"
+[ "$(step_of r)" = 300 ] || fail "stdout into head -1: it stands at step $(step_of r)"
+rm -rf r
+code=0
+"$millrace" train "$@" --set run.dir=r >&- 2>err || code=$?
+expect 0 "stdout closed"
+
+# One process a folder.
+rm -rf r
+MR_DELAY=$slow start "$@" $long --set run.dir=r
+first=$pid
+code=0
+"$millrace" train "$@" --set run.dir=r >out 2>err || code=$?
+expect 6 "a second process in the folder" "r: process $first is running there"
+code=0
+"$millrace" train "$@" --set run.dir=r --resume >out 2>err || code=$?
+expect 6 "a second process resuming in the folder" "process $first"
+kill -TERM "$pid"
+ended
+expect 143 "the first process"
+
+finish
