@@ -177,8 +177,11 @@ static uint64_t furthest(mr_engine *e)
 	return max;
 }
 
-/* See "Where to pause". Send workers on that stopped before the furthest one could. */
-static bool settle(mr_engine *e, bool all_done)
+/*
+ * See "Where to pause". Send workers on that stopped before the furthest one could. None begins an iteration at or beyond
+ * @until, so one that is seen there, and has not reported yet, is about to stop: it lifts nothing.
+ */
+static bool settle(mr_engine *e, uint64_t until, bool all_done)
 {
 	uint64_t limit = atomic_load_explicit(&e->limit, memory_order_relaxed), need = 0;
 	bool lag = false;
@@ -189,6 +192,7 @@ static bool settle(mr_engine *e, bool all_done)
 		n += is_done(e, w) ? 0 : 1; /* a running one must be let through its iteration */
 		need = n > need ? n : need;
 	}
+	need = need < until ? need : until;
 	if (need > limit)
 		atomic_store_explicit(&e->limit, limit = need, memory_order_relaxed);
 	for (uint16_t w = 0; w < e->run->n_workers; w++)
@@ -238,7 +242,7 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 				if (at < until)
 					atomic_store_explicit(&e->limit, at, memory_order_relaxed);
 			}
-			done = settle(e, all);
+			done = settle(e, until, all);
 		}
 		if (!done && mr_watchdog_look(&dog, e->run) != MR_OK) {
 			e->stalled = e->broken = true;
