@@ -93,10 +93,14 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 	};
 	if (!out->path || !out->config || !out->metrics || !out->trace || !out->checkpoints)
 		st = mr_fail(MR_ERESOURCE, "no memory for paths");
+	else if (resume && !exists(path))
+		st = mr_fail(MR_ECKPT, "nothing to resume: there is no folder %s", path);
 	else
 		st = make_parents(path);
 	if (st == MR_OK)
 		st = mr_run_lock(path, &out->lock);
+	if (st == MR_EIO)
+		st = mr_fail_in(MR_ERESOURCE, "%s cannot be used as a run folder", path);
 	if (st == MR_OK)
 		st = look_inside(out, resume);
 	if (st == MR_OK)

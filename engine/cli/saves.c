@@ -8,7 +8,7 @@
 
 #include "run/checkpoint_io.h"
 
-#define N_FACTS 12
+#define N_FACTS 17
 
 typedef struct facts {
 	mr_saved_text at[N_FACTS];
@@ -42,6 +42,11 @@ static void collect_facts(const mr_session *s, double val_loss, facts *f)
 	put(f, "kernels", "%s", mr_kernels_library());
 	put(f, "stages", "%u", s->partition.n_stages);
 	put(f, "threads", "%u", s->place.worker[0].n_threads);
+	put(f, "seed", "%lld", (long long)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "seed"));
+	put(f, "batch", "%llu", (unsigned long long)s->samples * s->n_micro);
+	put(f, "microbatches", "%u", s->n_micro);
+	put(f, "parameters", "%llu", (unsigned long long)mr_graph_n_params(s->graph));
+	put(f, "plan", "%016" PRIx64, s->plan ? mr_plan_hash(s->plan) : 0);
 	put(f, "run_hash", "%016" PRIx64, mr_session_hash(s));
 	put(f, "data", "%016" PRIx64, s->data->fingerprint);
 	if (isfinite(val_loss))
@@ -123,24 +128,51 @@ static mr_status load_list(const mr_checkpoint *ck, const char *file, const mr_s
 	return st;
 }
 
+/* What a checkpoint and its resumption must have in common, in the order in which a difference is told: causes before effects. */
+static const struct {
+	const char *fact;
+	const char *other; /* the sentence where the values themselves say nothing; NULL: "@name X, ..., @name Y" */
+	const char *name;
+} common[] = {
+	{"model", NULL, "model"},
+	{"backend", NULL, "backend"},
+	{"dtype", NULL, "dtype"},
+	{"optimizer", NULL, "optimizer"},
+	{"seed", NULL, "train.seed"},
+	{"batch", NULL, "train.batch"},
+	{"system", NULL, "system"},
+	{"microbatches", NULL, "train.microbatches"},
+	{"stages", NULL, "machine.workers"},
+	{"data", "other data", NULL},
+	{"parameters", NULL, "model parameters"},
+	{"plan", "another plan (an option of the system, or clipping)", NULL},
+	{"run_hash", "another model of as many parameters, or another cut of it into stages", NULL},
+};
+
+static const char *fact_now(const facts *f, const char *key)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (!strcmp(f->at[i].key, key))
+			return f->at[i].value;
+	return NULL;
+}
+
 static mr_status fits(const mr_session *s, const mr_checkpoint *ck)
 {
-	facts now;
-	const char *hash = mr_checkpoint_fact(ck, "run_hash");
+	facts f;
 
-	collect_facts(s, NAN, &now);
-	for (size_t i = 1; i < now.n; i++) {
-		const char *then = mr_checkpoint_fact(ck, now.at[i].key);
+	collect_facts(s, NAN, &f);
+	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
+		const char *then = mr_checkpoint_fact(ck, common[i].fact), *now = fact_now(&f, common[i].fact);
 
-		if (!strcmp(now.at[i].key, "run_hash") || !strcmp(now.at[i].key, "kernels") || !strcmp(now.at[i].key, "threads"))
+		if (!then)
+			return mr_fail(MR_ECKPT, "its manifest does not say %s", common[i].fact);
+		if (!strcmp(then, now))
 			continue;
-		if (then && strcmp(then, now.at[i].value))
-			return mr_fail(MR_ECKPT, "it was made with %s %s and cannot be resumed with %s", now.at[i].key, then,
-				       now.at[i].value);
+		if (common[i].other)
+			return mr_fail(MR_ECKPT, "it was made with %s and cannot be resumed with this configuration", common[i].other);
+		return mr_fail(MR_ECKPT, "it was made with %s %s and cannot be resumed with %s", common[i].name, then, now);
 	}
-	for (size_t i = 0; hash && i < now.n; i++)
-		if (!strcmp(now.at[i].key, "run_hash") && strcmp(hash, now.at[i].value))
-			return mr_fail(MR_ECKPT, "it was made with another model, cut, batch, seed or data order than the configuration describes now");
 	return MR_OK;
 }
 

@@ -240,8 +240,14 @@ uint64_t mr_session_hash(const mr_session *s)
 
 	h = mr_hash64(h, s->kernels->name, strlen(s->kernels->name));
 	h = mr_hash64(h, s->optim.ops->name, strlen(s->optim.ops->name));
-	for (uint32_t i = 0; i < s->graph->n_nodes; i++)
-		h = mr_hash64(h, s->graph->nodes[i].name, strlen(s->graph->nodes[i].name));
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
+		const mr_node *n = &s->graph->nodes[i];
+
+		h = mr_hash64(h, n->name, strlen(n->name));
+		h = mr_hash64(h, n->ops->name, strlen(n->ops->name));
+		h = mr_hash64(h, &n->cfg.act, sizeof(n->cfg.act));
+		h = mr_hash64(h, &n->cfg.heads, sizeof(n->cfg.heads));
+	}
 	for (uint32_t i = 0; i < s->graph->n_params; i++)
 		h = mr_hash64(h, s->graph->params[i].dim, sizeof(s->graph->params[i].dim));
 	return mr_hash64(h, s->partition.first, (s->partition.n_stages + 1u) * sizeof(*s->partition.first));

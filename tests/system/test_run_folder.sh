@@ -1,0 +1,88 @@
+#!/bin/sh
+# Folders that cannot be used, resumptions that do not fit, and damaged checkpoints.   test_run_folder.sh SOURCE BUILD
+. "$(dirname "$0")/train_lib.sh"
+
+set -- mlp.cfg $(sets_of f64) --set system.name=pipedream --set train.steps=6 --set train.eval_every=0 --set data.validation=0.0
+train "$@" --set run.dir=r --set checkpoint.every=2
+expect 0 "a run"
+
+# --- folders
+train "$@" --set run.dir=r
+expect 2 "a folder with a run" "r already holds a run: continue it with --resume, or choose another folder with --set run.dir"
+mkdir unborn
+cp r/config.cfg unborn
+train "$@" --set run.dir=unborn
+expect 2 "a run without a checkpoint" "ended before its first checkpoint"
+train "$@" --set run.dir=unborn --resume
+expect 5 "resuming a run without a checkpoint" "nothing to resume in unborn"
+train "$@" --set run.dir=nothing --resume
+expect 5 "resuming nothing" "nothing to resume: there is no folder nothing"
+[ ! -e nothing ] || fail "--resume made the folder that it did not find"
+: >file
+train "$@" --set run.dir=file
+expect 6 "a file in the folder's place" "file cannot be used as a run folder"
+train "$@" --set run.dir=file/below
+expect 6 "a folder below a file" "file.*: Not a directory"
+mkdir closed
+chmod 500 closed
+if [ ! -w closed ]; then # root may write anywhere
+	train "$@" --set run.dir=closed
+	expect 6 "a folder that cannot be written to" "closed.*: Permission denied"
+	train "$@" --set run.dir=closed/below
+	expect 6 "a folder below one that cannot be written to" "closed/below: Permission denied"
+fi
+train "$@" --set run.dir=/proc/millrace
+expect 6 "a folder that the kernel refuses" "/proc/millrace: No such file"
+train "$@" --set run.dir=deep/er/and/deeper
+expect 0 "a folder with parents"
+
+# --- resumptions that do not fit
+misfit() {
+	set=$1 sentence=$2
+	shift 2
+	train "$@" --set run.dir=r --resume --set train.steps=7 --set "$set"
+	expect 5 "resuming with $set" "r/checkpoints/step-00000006: it was made with $sentence"
+	[ "$(latest r)" = step-00000006 ] || fail "$set: the refused resumption left $(latest r)"
+}
+misfit train.seed=2 "train.seed 1 and cannot be resumed with 2" "$@"
+misfit train.batch=16 "train.batch 8 and cannot be resumed with 16" "$@"
+misfit system.name=1f1b "system pipedream and cannot be resumed with 1f1b" "$@"
+misfit system.name=sequential "system pipedream and cannot be resumed with sequential" "$@"
+misfit system.vertical_sync=true "another plan" "$@"
+misfit machine.workers=3 "machine.workers 2 and cannot be resumed with 3" "$@"
+misfit "model.hidden=[12, 13, 12]" "model parameters" "$@"
+misfit model.activation=relu "another model of as many parameters" "$@"
+misfit 'partition="fc.1"' "another model of as many parameters, or another cut" "$@"
+misfit optimizer.name=sgd "optimizer adamw and cannot be resumed with sgd" "$@"
+misfit data.noise=0.25 "other data" "$@"
+misfit dtype=f32 "dtype f64 and cannot be resumed with f32" "$@"
+
+# --- damage: a byte of the newest checkpoint changes, and the one before it takes over
+cp -R r damaged
+tensor=damaged/checkpoints/step-00000006/model.safetensors
+byte() {
+	od -An -tu1 -j"$1" -N1 "$tensor" | tr -d ' '
+}
+at=$(($(wc -c <$tensor) - 20))
+printf "\\$(printf %o $((255 - $(byte $at))))" | dd of=$tensor bs=1 seek=$at conv=notrunc 2>/dev/null
+cmp -s $tensor r/checkpoints/step-00000006/model.safetensors && fail "the test did no damage"
+train "$@" --set run.dir=damaged --resume
+expect 0 "a damaged checkpoint" "warning.*step-00000006: model.safetensors: damaged between"
+grep -q "at step 4" out || fail "it did not take the checkpoint of step 4"
+[ "$(grep -c 'cannot be used' err)" = 1 ] || fail "it warned $(grep -c 'cannot be used' err) times"
+for f in model optimizer inflight; do
+	cmp -s r/checkpoints/step-00000006/$f.safetensors "damaged/checkpoints/$(latest damaged)/$f.safetensors" ||
+		fail "$f differs after the older checkpoint took over"
+done
+story r >story.a
+story damaged >story.b
+cmp -s story.a story.b || fail "the metrics differ after the older checkpoint took over: $(diff story.a story.b | head -4)"
+rm -rf damaged
+cp -R r damaged
+for f in damaged/checkpoints/step-*/MANIFEST.json; do
+	: >"$f"
+done
+train "$@" --set run.dir=damaged --resume
+expect 5 "nothing but damaged checkpoints" "no checkpoint can be used"
+
+finish
