@@ -1,6 +1,7 @@
 #include "host/ring_torture.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "host/ring.h"
@@ -13,6 +14,7 @@ typedef struct torture {
 	uint64_t n, seed, n_buffers;
 	mr_torture_result result;
 	mr_status status[2];
+	bool apart;
 } torture;
 
 /* splitmix64: a fast mixer for messages, delays and hashes. */
@@ -35,11 +37,29 @@ static void delay(uint64_t random)
 			continue;
 }
 
+/* Put the calling thread on the @i-th CPU that it may use, if there are that many. */
+static void pin(uint32_t i)
+{
+	cpu_set_t all, one;
+
+	if (sched_getaffinity(0, sizeof(all), &all))
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && i-- == 0) {
+			CPU_ZERO(&one);
+			CPU_SET(cpu, &one);
+			sched_setaffinity(0, sizeof(one), &one);
+			return;
+		}
+}
+
 static void *produce(void *arg)
 {
 	torture *t = arg;
 	uint64_t hash = 0;
 
+	if (t->apart)
+		pin(0);
 	for (uint64_t i = 0; i < t->n; i++) {
 		uint32_t message = (uint32_t)mix(t->seed ^ i);
 
@@ -60,6 +80,8 @@ static void *consume(void *arg)
 	uint64_t hash = 0, n_bad = 0, i;
 	uint32_t message;
 
+	if (t->apart)
+		pin(1);
 	for (i = 0; i < t->n; i++) {
 		t->status[1] = mr_ring_pop(&t->ring, &t->waiter[1], &message);
 		if (t->status[1] != MR_OK)
@@ -75,7 +97,8 @@ static void *consume(void *arg)
 	return NULL;
 }
 
-mr_status mr_torture_ring(uint32_t capacity, uint32_t spin, uint64_t n, uint64_t seed, mr_torture_result *result)
+mr_status mr_torture_ring(uint32_t capacity, uint32_t spin, uint64_t n, uint64_t seed, bool apart,
+			  mr_torture_result *result)
 {
 	torture *t = aligned_alloc(64, (sizeof(*t) + 63) / 64 * 64);
 	uint32_t *slot = calloc(mr_ring_slots(capacity), sizeof(*slot));
@@ -85,7 +108,7 @@ mr_status mr_torture_ring(uint32_t capacity, uint32_t spin, uint64_t n, uint64_t
 
 	if (!t || !slot || !payload)
 		goto out;
-	*t = (torture){.payload = payload, .n = n, .seed = mix(seed), .n_buffers = capacity + 2};
+	*t = (torture){.payload = payload, .n = n, .seed = mix(seed), .n_buffers = capacity + 2, .apart = apart};
 	for (int i = 0; i < 2; i++) {
 		mr_parker_init(&t->parker[i]);
 		mr_waiter_init(&t->waiter[i], &t->parker[i], NULL, spin);

@@ -112,7 +112,7 @@ static void test_torture(void)
 	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		mr_torture_result result;
 
-		MR_CHECK_OK(mr_torture_ring(c[i].capacity, c[i].spin, c[i].n, i, &result));
+		MR_CHECK_OK(mr_torture_ring(c[i].capacity, c[i].spin, c[i].n, i, false, &result));
 		CU_ASSERT_EQUAL(result.n_bad, 0);
 		CU_ASSERT_EQUAL(result.sent_hash, result.received_hash);
 		CU_ASSERT_EQUAL(result.n_received, c[i].n);
