@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "cli/args.h"
+#include "cli/clean_env.h"
 #include "cli/open_config.h"
 #include "cli/weights.h"
 
@@ -43,7 +44,7 @@ static mr_status run(mr_args *args)
 	mr_status st;
 
 	MR_TRY(mr_open_config(args, &config));
-	st = mr_weights_environment(args, config);
+	st = mr_clean_env(args, config);
 	if (st == MR_OK)
 		st = mr_session_open(config, &s);
 	if (st == MR_OK) {

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "cli/saves.h"
-#include "host/env.h"
 #include "run/checkpoint_io.h"
 
 static char *join(const char *dir, const char *name)
@@ -111,18 +110,4 @@ void mr_weights_list_fini(mr_state_list *l)
 		free(l->at[i].data);
 	free(l->at);
 	*l = (mr_state_list){0};
-}
-
-static void say(void *ctx, const char *line)
-{
-	(void)ctx;
-	fprintf(stderr, "millrace: %s\n", line);
-}
-
-mr_status mr_weights_environment(const mr_args *args, const mr_config *config)
-{
-	mr_env_params env = {.argv = args->argv, .say = say};
-
-	env.shared = *mr_values_string(mr_config_values(config, MR_CONFIG_MACHINE), "cpus") != 0;
-	return mr_env_prepare(&env);
 }

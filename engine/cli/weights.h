@@ -29,7 +29,4 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
 mr_status mr_weights_list(const mr_session *s, mr_state_list *out) MR_MUST_USE;
 void mr_weights_list_fini(mr_state_list *l);
 
-/** The second start that a clean OpenMP environment may need, as `train` does it; call before mr_session_start. */
-mr_status mr_weights_environment(const mr_args *args, const mr_config *config) MR_MUST_USE;
-
 #endif

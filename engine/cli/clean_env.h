@@ -1,0 +1,11 @@
+/* clean_env.h - the second start that a clean OpenMP environment may need, for commands that compute. */
+#ifndef MR_CLI_CLEAN_ENV_H
+#define MR_CLI_CLEAN_ENV_H
+
+#include "cli/args.h"
+#include "cli/config.h"
+
+/** As host/env.h says, for the threads of @config; says on standard error what it does. Call before any thread exists. */
+mr_status mr_clean_env(const mr_args *args, const mr_config *config) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,91 @@
+/* millrace plan: what a configuration will do on its machine, or on another one, without training. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/open_config.h"
+#include "cli/output.h"
+#include "cli/plan_report.h"
+
+static mr_status report(const mr_args *args, const mr_forecast *f)
+{
+	const char *path = mr_values_string(args->values, "output");
+	bool svg = !strcmp(mr_values_string(args->values, "format"), "svg");
+	mr_status st;
+	FILE *out;
+
+	if (svg) /* a picture says nothing of memory */
+		MR_TRY(mr_forecast_fits(f));
+	MR_TRY(mr_output_open(path, &out));
+	st = svg ? mr_forecast_draw(f, true, out) : mr_forecast_print(f, out);
+	MR_TRY(mr_output_close(path, out, st));
+	return mr_forecast_fits(f);
+}
+
+static mr_status make(const mr_args *args)
+{
+	mr_config *config;
+	mr_forecast f;
+	mr_session s;
+	mr_status st;
+
+	MR_TRY(mr_open_config(args, &config));
+	st = mr_session_open(config, &s);
+	if (st == MR_OK) {
+		st = mr_forecast_init(&f, &s, mr_values_string(args->values, "costs"));
+		if (st == MR_OK)
+			st = report(args, &f);
+		mr_forecast_fini(&f);
+		mr_session_close(&s);
+	}
+	mr_config_destroy(config);
+	return st;
+}
+
+/* --topology is machine.topology by a shorter name, and the last word on it. */
+static mr_status run(mr_args *args)
+{
+	const char *synthetic = mr_values_string(args->values, "topology");
+	mr_topo topo;
+	char *set;
+	mr_status st;
+
+	if (!*synthetic)
+		return make(args);
+	if (mr_topo_synthetic(synthetic, &topo) != MR_OK)
+		return mr_fail(MR_EUSAGE, "--topology: %s", mr_error_text());
+	mr_topo_fini(&topo);
+	set = malloc(strlen(synthetic) + sizeof("machine.topology="));
+	if (!set)
+		return mr_fail(MR_ERESOURCE, "no memory for --topology");
+	sprintf(set, "machine.topology=%s", synthetic);
+	args->set[args->n_sets++] = set; /* there is room: one for each argument */
+	st = make(args);
+	args->n_sets--;
+	free(set);
+	return st;
+}
+
+static const mr_option options[] = {
+	{"topology", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "plan for this machine, such as \"numa:4 core:16 pu:2\", or with sizes \"numa:2(memory=64GB) core:8 pu:1\""},
+	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL, "times of the layers, a file of millrace profile -o; empty: nominal ones"},
+	{"format", MR_OPT_ENUM, "text", 0, 0, "text|svg", NULL, "all tables and the schedule as text, or the schedule as a picture"},
+	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty: standard output"},
+	{0},
+};
+
+const mr_command mr_command_plan = {
+	.name = "plan",
+	.operands = "CONF",
+	.min_operands = 1,
+	.max_operands = 1,
+	.summary = "show stages, placement, memory, schedule and predicted speed, without training",
+	.help = "The memory is that of the engine, stage by stage and node by node; a plan that does not fit is refused with the\n"
+		"figures (exit code 6). Times are a prediction from the costs of the layers: nominal ones say how a plan\n"
+		"balances, measured ones (millrace profile CONF -o FILE) how long a step takes.\n",
+	.options = options,
+	.sets = true,
+	.run = run,
+};

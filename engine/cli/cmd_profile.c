@@ -1,0 +1,227 @@
+/* millrace profile: measure every layer of a configuration on this machine. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "cli/args.h"
+#include "cli/clean_env.h"
+#include "cli/costs.h"
+#include "cli/open_config.h"
+#include "host/probe.h"
+#include "report/table.h"
+#include "run/profile.h"
+
+typedef struct view {
+	const mr_session *s;
+	const mr_profile *p;
+	double peak_gflops; /* of one core */
+} view;
+
+static const mr_place_worker *worker_of(const mr_session *s, uint16_t stage)
+{
+	return &s->place.worker[s->plan ? mr_plan_worker(s->plan, 0, stage) : 0];
+}
+
+/* GFLOP/s and percent of the peak of the cores of @stage. */
+static void put_speed(mr_table *t, const view *v, uint16_t stage, double flops, double seconds)
+{
+	double gflops = flops / seconds / 1e9;
+
+	if (flops > 0 && seconds > 0) {
+		mr_table_put(t, "%.1f", gflops);
+		mr_table_put(t, "%.1f%%", 100 * gflops / (v->peak_gflops * worker_of(v->s, stage)->n_threads));
+	} else {
+		mr_table_put(t, "-");
+		mr_table_put(t, "-");
+	}
+}
+
+static void put_ms(mr_table *t, double seconds)
+{
+	if (seconds > 0)
+		mr_table_put(t, "%.4f", seconds * 1e3);
+	else
+		mr_table_put(t, "-");
+}
+
+static void put_layer(mr_table *t, const view *v, uint32_t node)
+{
+	const mr_graph *g = v->s->graph;
+	const mr_node *nd = &g->nodes[node];
+	const mr_layer_profile *p = &v->p->layer[node];
+	uint64_t weights = 0, output = 0;
+	char text[16];
+
+	for (uint32_t i = nd->first_param; i < nd->first_param + nd->n_params; i++)
+		weights += (uint64_t)g->params[i].n * mr_dtype_bytes(v->s->kernels->dtype);
+	if (nd->out != MR_GRAPH_NO_VALUE)
+		output = (uint64_t)v->s->samples * mr_shape_bytes(g->values[nd->out].shape, v->s->kernels->dtype);
+	mr_table_put(t, "%s", nd->name);
+	mr_table_put(t, "%s", nd->ops->name);
+	put_ms(t, p->f);
+	put_ms(t, p->i);
+	put_ms(t, p->w);
+	put_speed(t, v, mr_partition_stage(&v->s->partition, node), p->flops_f + p->flops_i + p->flops_w, p->f + p->i + p->w);
+	mr_table_put(t, "%s", mr_bytes_text(weights, text));
+	mr_table_put(t, "%s", mr_bytes_text(output, text));
+}
+
+static mr_status print_layers(const view *v)
+{
+	static const mr_table_column columns[] = {
+		{"layer", false}, {"kind", false}, {"F ms", true},   {"I ms", true},   {"W ms", true},
+		{"GFLOP/s", true}, {"peak", true}, {"weights", true}, {"output", true},
+	};
+	mr_table *t;
+	mr_status st;
+
+	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
+	for (uint32_t i = 0; i < v->s->graph->n_nodes; i++)
+		put_layer(t, v, i);
+	st = mr_table_print(t, "", stdout);
+	mr_table_destroy(t);
+	return st;
+}
+
+static void put_stage(mr_table *t, const view *v, uint16_t stage)
+{
+	mr_layer_profile sum = {0};
+	double flops = 0;
+
+	for (uint32_t i = v->s->partition.first[stage]; i < v->s->partition.first[stage + 1]; i++) {
+		const mr_layer_profile *p = &v->p->layer[i];
+
+		sum.f += p->f;
+		sum.i += p->i;
+		sum.w += p->w;
+		flops += p->flops_f + p->flops_i + p->flops_w;
+	}
+	mr_table_put(t, "%u", stage);
+	mr_table_put(t, "%u", worker_of(v->s, stage)->n_threads);
+	put_ms(t, sum.f);
+	put_ms(t, sum.i);
+	put_ms(t, sum.w);
+	put_speed(t, v, stage, flops, sum.f + sum.i + sum.w);
+	put_ms(t, v->p->update_s[stage]);
+}
+
+static mr_status print_stages(const view *v)
+{
+	static const mr_table_column columns[] = {
+		{"stage", true}, {"threads", true}, {"F ms", true}, {"I ms", true}, {"W ms", true},
+		{"GFLOP/s", true}, {"peak", true}, {"update ms", true},
+	};
+	mr_table *t;
+	mr_status st;
+
+	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
+	for (uint16_t i = 0; i < v->s->partition.n_stages; i++)
+		put_stage(t, v, i);
+	st = mr_table_print(t, "", stdout);
+	mr_table_destroy(t);
+	return st;
+}
+
+static mr_status print_all(const view *v, const char *isa)
+{
+	const mr_session *s = v->s;
+	char machine[512];
+
+	printf("machine  %s\n", mr_topo_print(&s->topo, machine, sizeof(machine)));
+	printf("         peak %.1f GFLOP/s a core (%s), measured; kernels %s, %s %s\n", v->peak_gflops, isa, mr_kernels_library(),
+	       s->kernels->name, mr_dtype_name(s->kernels->dtype));
+	printf("layers   micro-batches of %lld sample%s, median of %u or more\n\n", (long long)s->samples, s->samples == 1 ? "" : "s",
+	       v->p->repeats);
+	MR_TRY(print_layers(v));
+	putchar('\n');
+	return print_stages(v);
+}
+
+/* The update of a stage, shared out by parameters: an optimizer does the same to each. */
+static mr_status write_costs(const char *path, const mr_session *s, const mr_profile *p)
+{
+	mr_costs c = {.layer = calloc(s->graph->n_nodes, sizeof(*c.layer)), .measured = true};
+	mr_status st;
+
+	if (!c.layer)
+		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", s->graph->n_nodes);
+	for (uint16_t stage = 0; stage < s->partition.n_stages; stage++) {
+		uint32_t first = s->partition.first[stage], end = s->partition.first[stage + 1];
+		int64_t all = 0;
+
+		for (uint32_t i = first; i < end; i++)
+			all += mr_costs_params(s->graph, i);
+		for (uint32_t i = first; i < end; i++) {
+			double part = all ? (double)mr_costs_params(s->graph, i) / (double)all : 0;
+
+			c.layer[i] = (mr_layer_cost){p->layer[i].f, p->layer[i].i, p->layer[i].w, part * p->update_s[stage]};
+		}
+	}
+	st = mr_costs_write(path, s, &c);
+	mr_costs_fini(&c);
+	return st;
+}
+
+static mr_status measure(const mr_args *args, const mr_session *s)
+{
+	const char *path = mr_values_string(args->values, "output"), *isa;
+	mr_run_config c = mr_session_run_config(s, NULL);
+	mr_profile p;
+	view v = {s, &p, 0};
+	double again;
+	mr_status st;
+
+	if (s->topo.synthetic)
+		return mr_fail(MR_ECONFIG, "machine.topology describes another machine, and only this one can be measured");
+	v.peak_gflops = mr_probe_peak_gflops(&isa);
+	st = mr_profile_measure(&c, mr_values_float(args->values, "seconds"), &p);
+	again = mr_probe_peak_gflops(&isa); /* somebody may have disturbed the first */
+	v.peak_gflops = again > v.peak_gflops ? again : v.peak_gflops;
+	if (st == MR_OK)
+		st = print_all(&v, isa);
+	if (st == MR_OK && *path) {
+		st = write_costs(path, s, &p);
+		if (st == MR_OK)
+			printf("\nwritten to %s, for millrace plan %s --costs %s\n", path, args->operand[0], path);
+	}
+	mr_profile_fini(&p);
+	return st;
+}
+
+static mr_status run(mr_args *args)
+{
+	mr_config *config;
+	mr_session s;
+	mr_status st;
+
+	MR_TRY(mr_open_config(args, &config));
+	st = mr_clean_env(args, config);
+	if (st == MR_OK)
+		st = mr_session_open(config, &s);
+	if (st == MR_OK) {
+		st = measure(args, &s);
+		mr_session_close(&s);
+	}
+	mr_config_destroy(config);
+	return st;
+}
+
+static const mr_option options[] = {
+	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write the times to this file, for millrace plan --costs (short: -o)"},
+	{"seconds", MR_OPT_FLOAT, "0.5", 0, 3600, NULL, "seconds", "time to spend on each stage; 5 repeats at least"},
+	{0},
+};
+
+const mr_command mr_command_profile = {
+	.name = "profile",
+	.operands = "CONF",
+	.min_operands = 1,
+	.max_operands = 1,
+	.summary = "measure every layer of a model on this machine",
+	.help = "Forward (F), input half (I) and weight half (W) of the backward pass of every layer on one micro-batch, and the\n"
+		"optimizer step of every stage: medians, on the cores and with the threads of the stage's worker, the others idle.\n"
+		"Percent of peak counts the FLOPs of matrix products and attention.\n",
+	.options = options,
+	.sets = true,
+	.run = run,
+};

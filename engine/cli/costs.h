@@ -1,0 +1,54 @@
+/*
+ * costs.h - how long each layer takes, for the prediction of `plan`: nominal figures, or those that `profile` measured.
+ *
+ * Per layer rather than per stage, so that one file serves every cut of its model. Measured costs predict; they never decide
+ * the cut (DECISIONS 18). The file is CSV behind one line that says what was measured where:
+ *
+ *	# millrace costs 1; machine=1 node, ...; kernels=oneDNN ...; backend=dnnl; dtype=f32; threads=1; samples=16; optimizer=adamw
+ *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s
+ *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05
+ *
+ * inputs and outputs are elements of one sample, params those of the layer's own parameters, times seconds: F, I and W of one
+ * micro-batch of `samples` samples, U of one commit.
+ */
+#ifndef MR_CLI_COSTS_H
+#define MR_CLI_COSTS_H
+
+#include "cli/session.h"
+#include "ir/cost.h"
+
+typedef struct mr_layer_cost {
+	double f, i, w; /* seconds a micro-batch */
+	double u;       /* seconds a commit */
+} mr_layer_cost;
+
+typedef struct mr_costs {
+	mr_layer_cost *layer; /* [nodes of the graph]; owned */
+	bool measured;        /* else nominal */
+	char source[512];     /* what they are, for people: one line */
+} mr_costs;
+
+/**
+ * The costs that the automatic partition balances (planner/partition.h), over the threads of each layer's worker: the update's
+ * bytes are U, the rest is shared out by FLOPs. Errors: MR_ERESOURCE.
+ */
+mr_status mr_costs_nominal(const mr_session *s, mr_costs *out) MR_MUST_USE;
+
+/**
+ * Read what mr_costs_write wrote for the model, micro-batch, dtype and optimizer of @s. Another number of threads or another
+ * backend is a warning on standard error. Errors: MR_ECONFIG with file, line and what differs; MR_ERESOURCE.
+ */
+mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out) MR_MUST_USE;
+
+/** Write @c, measured on the machine and with the threads of @s. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *c) MR_MUST_USE;
+
+void mr_costs_fini(mr_costs *c);
+
+/** Parameters that layer @node stores (what its optimizer step works on). */
+int64_t mr_costs_params(const mr_graph *g, uint32_t node);
+
+/** Sums over the stages of @s into @stage [n_stages]; hand-overs cost nothing. */
+void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage);
+
+#endif

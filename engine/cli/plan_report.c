@@ -1,0 +1,333 @@
+#include "cli/plan_report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "host/probe.h"
+#include "ir/metrics.h"
+#include "ir/walk_trace.h"
+#include "report/schedule_picture.h"
+#include "report/table.h"
+#include "run/sequential_size.h"
+
+#define COLUMNS 118        /* of the text picture */
+#define TEXT_WORKERS 64    /* beyond so many rows the text picture is left out */
+#define PROBED_CORES 16u   /* of the latency matrix: pairs grow with the square */
+#define PROBE_US 2000u     /* for each pair */
+
+/* --- building --- */
+
+static mr_status forecast_memory(mr_forecast *f)
+{
+	const mr_session *s = f->s;
+	mr_run_config c = mr_session_run_config(s, NULL);
+
+	f->limit = c.memory_limit;
+	c.memory_limit = 0; /* mr_forecast_fits compares, when the tables have been shown */
+	f->node_bytes = calloc(s->topo.n_nodes, sizeof(*f->node_bytes));
+	if (!f->node_bytes)
+		return mr_fail(MR_ERESOURCE, "no memory for a plan");
+	if (!s->plan) {
+		mr_sequential_config q = mr_session_sequential_config(s);
+		mr_run_memory m;
+
+		mr_sequential_size(&q, &m);
+		f->bytes = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
+		f->node_bytes[s->place.worker[0].node] = f->bytes;
+		return MR_OK;
+	}
+	MR_TRY(mr_run_create(&c, &f->run));
+	f->bytes = mr_run_mapped_bytes(f->run);
+	for (uint16_t w = 0; w < f->run->n_workers; w++)
+		f->node_bytes[s->place.worker[w].node] += f->run->worker[w].region.bytes;
+	return MR_OK;
+}
+
+/* Computing time from commit to commit of worker @w. */
+static double busy_of(const mr_forecast *f, uint32_t w)
+{
+	double sum = 0;
+
+	for (uint16_t i = 0; i < f->s->partition.n_stages; i++) {
+		const mr_stage_cost *c = &f->stage[i];
+
+		if (!f->s->plan || mr_plan_worker(f->s->plan, 0, i) == w)
+			sum += f->s->n_micro * (c->f + c->i + c->w) + c->u;
+	}
+	return sum;
+}
+
+static mr_status forecast_time(mr_forecast *f)
+{
+	const mr_plan *plan = f->s->plan;
+	mr_cost cost = {f->s->partition.n_stages, f->stage};
+	uint32_t bodies;
+
+	for (uint32_t w = 0; w < f->s->place.n_workers; w++) {
+		double busy = busy_of(f, w);
+
+		f->busy_s += busy / f->s->place.n_workers;
+		f->busiest_s = busy > f->busiest_s ? busy : f->busiest_s;
+	}
+	f->step_s = f->busy_s;
+	if (!plan)
+		return MR_OK;
+	/* Of a plan that never drains, enough to see it settle. */
+	bodies = plan->contract.flush == MR_FLUSH_NONE ? 2u * plan->n_workers + 2 : 1;
+	MR_TRY(mr_plan_walk(plan, &cost, bodies, NULL, &f->walk));
+	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER ? f->walk->makespan : f->walk->period) / plan->commits;
+	return MR_OK;
+}
+
+mr_status mr_forecast_init(mr_forecast *f, const mr_session *s, const char *costs)
+{
+	*f = (mr_forecast){.s = s};
+	MR_TRY(*costs ? mr_costs_read(costs, s, &f->costs) : mr_costs_nominal(s, &f->costs));
+	f->stage = calloc(s->partition.n_stages, sizeof(*f->stage));
+	if (!f->stage)
+		return mr_fail(MR_ERESOURCE, "no memory for a plan");
+	mr_costs_of_stages(s, &f->costs, f->stage);
+	MR_TRY(forecast_memory(f));
+	return forecast_time(f);
+}
+
+void mr_forecast_fini(mr_forecast *f)
+{
+	mr_walk_destroy(f->walk);
+	mr_run_destroy(f->run);
+	mr_costs_fini(&f->costs);
+	free(f->stage);
+	free(f->node_bytes);
+	*f = (mr_forecast){0};
+}
+
+mr_status mr_forecast_fits(const mr_forecast *f)
+{
+	char need[16], have[16];
+
+	for (uint32_t i = 0; i < f->s->topo.n_nodes; i++) {
+		const mr_topo_node *n = &f->s->topo.node[i];
+
+		if (n->memory_bytes && f->node_bytes[i] > n->memory_bytes)
+			return mr_fail(MR_ERESOURCE, "the workers on node %u need %s of memory, and the node has %s", n->os_index,
+				       mr_bytes_text(f->node_bytes[i], need), mr_bytes_text(n->memory_bytes, have));
+	}
+	if (f->limit && f->bytes > f->limit)
+		return mr_fail(MR_ERESOURCE, "the plan needs %s of memory, and %s is the limit", mr_bytes_text(f->bytes, need),
+			       mr_bytes_text(f->limit, have));
+	return MR_OK;
+}
+
+/* --- the picture --- */
+
+mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out)
+{
+	const mr_session *s = f->s;
+	char title[200], subtitle[600];
+	bool micro = f->step_s < 1e-3; /* the axis in microseconds */
+	mr_schedule_picture p = {
+		.n_workers = (uint16_t)s->place.n_workers,
+		.unit = micro ? 1e3 : 1e6,
+		.unit_name = micro ? "us" : "ms",
+		.title = title,
+		.subtitle = subtitle,
+	};
+	mr_trace_rec *rec;
+	mr_status st;
+
+	if (!s->plan)
+		return mr_fail(MR_ECONFIG, "sequential has no schedule: it is one worker that runs layer after layer");
+	MR_TRY(mr_walk_trace(s->plan, f->walk, 1e9, &rec, &p.n_rec));
+	snprintf(title, sizeof(title), "%s: %s, %u worker%s, %u micro-batch%s a step", mr_config_name(s->config), s->plan->system,
+		 s->place.n_workers, s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es");
+	snprintf(subtitle, sizeof(subtitle), "step %.4g ms; costs %s", f->step_s * 1e3, f->costs.source);
+	p.rec = rec;
+	p.versions = s->plan->contract.flush == MR_FLUSH_NONE;
+	st = svg ? mr_schedule_picture_svg(&p, out) : mr_schedule_picture_text(&p, COLUMNS, out);
+	free(rec);
+	return st;
+}
+
+/* --- tables --- */
+
+static void print_head(const mr_forecast *f, FILE *out)
+{
+	const mr_session *s = f->s;
+	char params[16], text[512];
+
+	fprintf(out, "model    %s, %s parameters, %u layers; %s, %s\n", mr_config_plugin(s->config, MR_CONFIG_MODEL),
+		mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
+		mr_dtype_name(s->kernels->dtype));
+	fprintf(out, "data     %s\n", s->data->describe);
+	fprintf(out, "system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step", mr_config_plugin(s->config, MR_CONFIG_SYSTEM),
+		s->place.n_workers, s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
+		s->samples == 1 ? "" : "s");
+	if (s->plan)
+		fprintf(out, "; plan %016" PRIx64, mr_plan_hash(s->plan));
+	fprintf(out, "\nmachine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));
+	if (*mr_place_print_notes(&s->place, text, sizeof(text)))
+		fprintf(out, "         %s\n", text);
+}
+
+static void put_ms(mr_table *t, double seconds)
+{
+	mr_table_put(t, "%.4g", seconds * 1e3);
+}
+
+/* What the plan stores and how old weights get, beside what its costs are. */
+static mr_status print_versions(const mr_forecast *f, FILE *out)
+{
+	static const mr_table_column columns[] = {
+		{"stage", true},  {"versions", true}, {"staleness", true}, {"slots", true}, {"buffers in", true},
+		{"grad in", true}, {"F ms", true},    {"I ms", true},      {"W ms", true},  {"U ms", true},
+	};
+	const mr_plan *p = f->s->plan;
+	uint32_t *stale = calloc(p->n_stages, sizeof(*stale));
+	mr_table *t;
+	mr_status st;
+
+	if (!stale)
+		return mr_fail(MR_ERESOURCE, "no memory for a table");
+	st = mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t);
+	if (st != MR_OK) {
+		free(stale);
+		return st;
+	}
+	mr_metrics_staleness(p, stale);
+	for (uint16_t i = 0; i < p->n_stages; i++) {
+		mr_table_put(t, "%u", i);
+		mr_table_put(t, "%u", p->n_versions[i]);
+		mr_table_put(t, "%u", stale[i]);
+		mr_table_put(t, "%u", p->n_slots[i]);
+		mr_table_put(t, "%u", p->n_fwd[i]);
+		mr_table_put(t, "%u", i + 1 < p->n_stages ? p->n_bwd[i + 1] : 0u);
+		put_ms(t, f->stage[i].f);
+		put_ms(t, f->stage[i].i);
+		put_ms(t, f->stage[i].w);
+		put_ms(t, f->stage[i].u);
+	}
+	st = mr_table_print(t, "", out);
+	mr_table_destroy(t);
+	free(stale);
+	return st;
+}
+
+static mr_status print_nodes(const mr_forecast *f, FILE *out)
+{
+	static const mr_table_column columns[] = {
+		{"node", true}, {"cores", true}, {"workers", true}, {"threads", true}, {"planned", true}, {"memory", true}, {"part", true},
+	};
+	const mr_topo *topo = &f->s->topo;
+	char planned[16], memory[16];
+	mr_table *t;
+	mr_status st;
+
+	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
+	for (uint32_t i = 0; i < topo->n_nodes; i++) {
+		const mr_topo_node *n = &topo->node[i];
+		uint32_t workers = 0, threads = 0;
+
+		for (uint32_t w = 0; w < f->s->place.n_workers; w++)
+			if (f->s->place.worker[w].node == i) {
+				workers++;
+				threads += f->s->place.worker[w].n_threads;
+			}
+		mr_table_put(t, "%u", n->os_index);
+		mr_table_put(t, "%u", n->n_cores);
+		mr_table_put(t, "%u", workers);
+		mr_table_put(t, "%u", threads);
+		mr_table_put(t, "%s", mr_bytes_text(f->node_bytes[i], planned));
+		mr_table_put(t, "%s", n->memory_bytes ? mr_bytes_text(n->memory_bytes, memory) : "unknown");
+		if (n->memory_bytes)
+			mr_table_put(t, "%.1f%%", 100 * (double)f->node_bytes[i] / (double)n->memory_bytes);
+		else
+			mr_table_put(t, "-");
+	}
+	st = mr_table_print(t, "", out);
+	mr_table_destroy(t);
+	return st;
+}
+
+/* How long a cache line takes between two cores now: no table of the machine knows it (host/probe.h). */
+static mr_status print_latency(const mr_topo *topo, FILE *out)
+{
+	uint32_t n = topo->n_usable < PROBED_CORES ? topo->n_usable : PROBED_CORES;
+	mr_table_column columns[PROBED_CORES + 1] = {{"cpu", true}};
+	char heads[PROBED_CORES][12];
+	mr_table *t;
+	mr_status st;
+
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(heads[i], sizeof(heads[i]), "%u", topo->core[i].cpu);
+		columns[i + 1] = (mr_table_column){heads[i], true};
+	}
+	MR_TRY(mr_table_create(columns, n + 1, &t));
+	for (uint32_t i = 0; i < n; i++) {
+		mr_table_put(t, "%s", heads[i]);
+		for (uint32_t j = 0; j < n; j++) {
+			mr_probe_pingpong p;
+
+			if (j >= i)
+				mr_table_put(t, "%s", j == i ? "." : "");
+			else if (mr_probe_pair(topo->core[i].cpu, topo->core[j].cpu, PROBE_US, &p) == MR_OK)
+				mr_table_put(t, "%.0f %s", p.one_way_ns, mr_probe_name(p.distance));
+			else
+				mr_table_put(t, "?");
+		}
+	}
+	fprintf(out, "\na cache line one way between cores, ns, now%s\n", n < topo->n_usable ? " (the first cores)" : "");
+	st = mr_table_print(t, "", out);
+	mr_table_destroy(t);
+	return st;
+}
+
+/* Percent of a step that @busy of it leaves over; rounding may make it a hair less than none. */
+static double idle_percent(const mr_forecast *f, double busy)
+{
+	double part = 1 - busy / f->step_s;
+
+	return part > 0 ? 100 * part : 0;
+}
+
+static void print_times(const mr_forecast *f, FILE *out)
+{
+	const mr_session *s = f->s;
+	double samples = (double)s->samples * s->n_micro, tokens = (double)mr_session_tokens_per_sample(s);
+	char rate[16];
+
+	fprintf(out, "\npredicted  step %.4g ms, %s %s/s", f->step_s * 1e3,
+		mr_count_text((uint64_t)(samples * (tokens > 0 ? tokens : 1) / f->step_s), rate), tokens > 0 ? "tok" : "samples");
+	if (f->costs.measured)
+		fprintf(out, ", %.1f GFLOP/s", mr_graph_flops_train(s->graph) * samples / f->step_s / 1e9);
+	fprintf(out, "; bubble %.1f%% (mean of the workers), %.1f%% (busiest worker)\n", idle_percent(f, f->busy_s),
+		idle_percent(f, f->busiest_s));
+	if (s->plan && f->walk->n_bodies > 1)
+		fprintf(out, "           steps overlap: the first %u take %.4g ms\n", f->walk->n_bodies * s->plan->commits,
+			f->walk->makespan * 1e3);
+	fprintf(out, "costs      %s\n", f->costs.source);
+}
+
+mr_status mr_forecast_print(const mr_forecast *f, FILE *out)
+{
+	const mr_session *s = f->s;
+
+	print_head(f, out);
+	fputc('\n', out);
+	MR_TRY(mr_stage_table_print(s, f->run, out));
+	if (s->plan) {
+		fputc('\n', out);
+		MR_TRY(print_versions(f, out));
+	}
+	fputc('\n', out);
+	MR_TRY(print_nodes(f, out));
+	if (!s->topo.synthetic && s->topo.n_usable > 1)
+		MR_TRY(print_latency(&s->topo, out));
+	if (s->plan && s->place.n_workers <= TEXT_WORKERS) {
+		fputc('\n', out);
+		MR_TRY(mr_forecast_draw(f, false, out));
+	}
+	print_times(f, out);
+	return ferror(out) ? mr_fail(MR_EIO, "cannot write the plan") : MR_OK;
+}

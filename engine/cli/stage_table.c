@@ -1,0 +1,88 @@
+/* stage_table.c - the rows of the table of stages. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cli/plan_report.h"
+#include "report/table.h"
+#include "run/sequential_size.h"
+
+typedef struct texts {
+	char layers[120], cores[120];
+} texts;
+
+static void cores_text(const mr_place_worker *w, char *text, size_t size)
+{
+	int n = 0;
+
+	text[0] = 0;
+	for (uint32_t i = 0; i < w->n_threads && n < (int)size; i++) {
+		uint32_t end = i, step = i + 1 < w->n_threads ? w->cpu[i + 1] - w->cpu[i] : 0;
+
+		/* Runs of neighbours, also of every second CPU as where threads of a core are numbered together. */
+		while ((step == 1 || step == 2) && end + 1 < w->n_threads && w->cpu[end + 1] - w->cpu[end] == step)
+			end++;
+		n += snprintf(text + n, size - (size_t)n, end > i ? "%s%u-%u" : "%s%u", i ? "," : "", w->cpu[i], w->cpu[end]);
+		if (end > i && step == 2 && n < (int)size)
+			n += snprintf(text + n, size - (size_t)n, ":2");
+		i = end;
+	}
+}
+
+static void layers_text(const mr_session *s, uint16_t stage, char *text, size_t size)
+{
+	const mr_node *first = &s->graph->nodes[s->partition.first[stage]];
+	const mr_node *last = &s->graph->nodes[s->partition.first[stage + 1] - 1];
+
+	if (first == last)
+		snprintf(text, size, "%s", first->name);
+	else
+		snprintf(text, size, "%s .. %s", first->name, last->name);
+}
+
+static void fill(const mr_session *s, const mr_run *run, uint16_t stage, texts *t, mr_report_stage_row *row)
+{
+	uint16_t w = s->plan ? mr_plan_worker(s->plan, 0, stage) : 0;
+	mr_run_memory m;
+
+	if (run) {
+		mr_run_memory_of_stage(run, stage, &m);
+	} else {
+		mr_sequential_config c = mr_session_sequential_config(s);
+
+		mr_sequential_size(&c, &m);
+	}
+	layers_text(s, stage, t->layers, sizeof(t->layers));
+	cores_text(&s->place.worker[w], t->cores, sizeof(t->cores));
+	*row = (mr_report_stage_row){
+		.stage = stage,
+		.worker = w,
+		.layers = t->layers,
+		.n_layers = s->partition.first[stage + 1] - s->partition.first[stage],
+		.n_params = (uint64_t)(run ? mr_stage_size(run->stage[stage])->n_elements : mr_graph_n_params(s->graph)),
+		.weight_bytes = m.weights,
+		.stash_bytes = m.stashes,
+		.gradient_bytes = m.grads,
+		.optimizer_bytes = m.optimizer,
+		.activation_bytes = m.activations,
+		.boundary_bytes = m.boundaries,
+		.scratch_bytes = m.scratch,
+		.cores = t->cores,
+		.node = (int32_t)s->place.worker[w].node_os,
+	};
+}
+
+mr_status mr_stage_table_print(const mr_session *s, const mr_run *run, FILE *out)
+{
+	uint16_t n = s->partition.n_stages;
+	mr_report_stage_row *rows = calloc(n, sizeof(*rows));
+	texts *t = calloc(n, sizeof(*t));
+	mr_status st;
+
+	for (uint16_t i = 0; rows && t && i < n; i++)
+		fill(s, run, i, &t[i], &rows[i]);
+	st = rows && t ? mr_report_stages(rows, n, out) : mr_fail(MR_ERESOURCE, "no memory for a table of %u stages", n);
+	free(rows);
+	free(t);
+	return st;
+}

@@ -1,0 +1,311 @@
+#include "run/profile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "base/size.h"
+#include "base/stats.h"
+#include "base/str.h"
+#include "host/clock.h"
+#include "host/group.h"
+#include "run/stage_layout.h"
+
+#define MAX_REPEATS 200u
+#define WARM_UPS 2u
+#define LEARNING_RATE 1e-12 /* the weights stay where they are: every repeat computes with the same numbers */
+#define GRADIENT 1e-3       /* size of the made-up gradient that enters a stage */
+
+typedef enum half { HALF_F, HALF_I, HALF_W, N_HALVES } half;
+
+/* One stage being measured, on its own thread. */
+typedef struct bench {
+	const mr_run_config *c;
+	uint16_t stage;
+	double seconds;
+	mr_profile *out;
+	mr_stage *s, *owner;      /* owner: the stage that stores a parameter tied from here; NULL: none */
+	mr_block block;
+	mr_region region;
+	mr_stage_io io;
+	size_t grad_out_bytes;
+	void *grad_clean;         /* what grad_out is refilled from: backward may overwrite it */
+	void *tied;
+	double *sample;           /* [layers][N_HALVES][MAX_REPEATS] */
+	double update[MAX_REPEATS];
+	uint32_t repeats;
+	mr_status status;
+	char text[1024];
+} bench;
+
+static uint32_t n_layers(const bench *b)
+{
+	return b->s->end - b->s->first;
+}
+
+static void *take(mr_arena *a, size_t bytes)
+{
+	return mr_arena_take(a, bytes, MR_CACHE_LINE);
+}
+
+static void layout(bench *b, mr_arena *a)
+{
+	const mr_stage_sizes *z = mr_stage_size(b->s);
+
+	mr_block_layout(&b->block, a, b->c->optim->ops->n_states);
+	b->io.in = take(a, z->in_bytes);
+	b->io.out = take(a, z->out_bytes);
+	b->io.grad_out = take(a, z->out_bytes);
+	b->io.grad_in = z->grad_in_bytes ? take(a, z->grad_in_bytes) : NULL;
+	b->io.slot = take(a, z->slot_bytes);
+	b->io.scratch = take(a, z->scratch_bytes);
+	b->io.target = take(a, z->target_bytes);
+	b->grad_out_bytes = z->out_bytes;
+	b->grad_clean = take(a, z->out_bytes);
+	b->tied = take(a, b->owner ? mr_stage_size(b->owner)->weight_bytes : 0);
+}
+
+static mr_status make_stages(bench *b)
+{
+	const mr_run_config *c = b->c;
+	const uint32_t *first = c->partition->first;
+	bool tied = c->plan && c->plan->contract.tied && b->stage > 0 && b->stage + 1 == c->partition->n_stages;
+
+	if (tied)
+		MR_TRY(mr_stage_create(c->graph, 0, first[1], c->samples, c->kernels, false, NULL, &b->owner));
+	return mr_stage_create(c->graph, first[b->stage], first[b->stage + 1], c->samples, c->kernels, false, b->owner, &b->s);
+}
+
+/* Normal numbers of the run's dtype. */
+static void fill_normal(const bench *b, void *to, size_t bytes, double scale, uint32_t what)
+{
+	bool wide = b->c->kernels->dtype == MR_F64;
+
+	for (size_t i = 0; i < bytes / (wide ? 8 : 4); i++) {
+		double x = scale * mr_rng_normal(b->c->seed, MR_RNG_TEST, b->stage, what, i);
+
+		if (wide)
+			((double *)to)[i] = x;
+		else
+			((float *)to)[i] = (float)x;
+	}
+}
+
+static void fill_data(const bench *b)
+{
+	const mr_dataset *d = b->c->data;
+	size_t in = mr_shape_bytes(d->input, b->c->kernels->dtype), target = mr_shape_bytes(d->target, b->c->kernels->dtype);
+	void *spare = malloc(in > target ? in : target);
+	bool begins = b->s->first == 0, ends = b->s->end == b->c->graph->n_nodes;
+
+	for (int64_t i = 0; spare && i < b->c->samples; i++)
+		d->ops->train(d, (uint64_t)i, begins ? (char *)b->io.in + (size_t)i * in : spare,
+			      ends ? (char *)b->io.target + (size_t)i * target : spare);
+	free(spare);
+}
+
+static mr_status set_up(bench *b)
+{
+	const mr_place_worker *place = &b->c->place->worker[b->c->plan ? mr_plan_worker(b->c->plan, 0, b->stage) : 0];
+	char need[16], limit[16];
+	mr_arena a;
+
+	MR_TRY(make_stages(b));
+	b->block.stage = b->s;
+	b->block.k = b->c->kernels;
+	b->block.cap = b->c->plan ? b->c->plan->n_versions[b->stage] : 1;
+	mr_arena_init(&a, NULL, 0);
+	layout(b, &a);
+	if (b->c->memory_limit && a.used > b->c->memory_limit)
+		return mr_fail(MR_ERESOURCE, "it needs %s of memory, and %s is the limit", mr_bytes_text(a.used, need),
+			       mr_bytes_text(b->c->memory_limit, limit));
+	MR_TRY(mr_region_map(&b->region, a.used, place->bindable ? place->node_os : MR_REGION_ANY_NODE));
+	mr_arena_init(&a, b->region.base, b->region.bytes);
+	layout(b, &a);
+	mr_region_prefault(&b->region, 0, b->region.bytes);
+	b->sample = calloc((size_t)n_layers(b) * N_HALVES * MAX_REPEATS, sizeof(*b->sample));
+	if (!b->sample)
+		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", n_layers(b));
+	mr_stage_init_weights(b->s, b->c->seed, mr_block_weights(&b->block, 0));
+	if (b->owner)
+		mr_stage_init_weights(b->owner, b->c->seed, b->tied);
+	if (b->s->first > 0)
+		fill_normal(b, (void *)b->io.in, mr_stage_size(b->s)->in_bytes, 1, 0);
+	fill_normal(b, b->grad_clean, b->grad_out_bytes, GRADIENT, 1);
+	fill_data(b);
+	b->io.grads = b->block.grads;
+	b->io.tied_weights = b->tied;
+	b->io.samples = b->c->samples;
+	b->io.train = true;
+	b->io.seed = b->c->seed;
+	return b->c->kernels->ctx_create(place->n_threads, &b->io.kc);
+}
+
+static void tear_down(bench *b)
+{
+	b->c->kernels->ctx_destroy(b->io.kc);
+	mr_region_unmap(&b->region);
+	free(b->sample);
+	mr_stage_destroy(b->s);
+	mr_stage_destroy(b->owner);
+}
+
+/*
+ * Layer @i of the stage as a stage of its own, on the same memory. Nothing of a layer's call depends on its neighbours beyond
+ * where its tensors lie, and that is in its step. The copies at the boundaries stay with the last layer.
+ */
+static mr_stage layer_of(const bench *b, uint32_t i)
+{
+	mr_stage one = *b->s;
+
+	one.first += i;
+	one.end = one.first + 1;
+	one.step += i;
+	one.split = true;
+	if (i + 1 < n_layers(b)) {
+		one.copy_out.where = MR_AT_NOWHERE;
+		one.copy_grad.where = MR_AT_NOWHERE;
+	}
+	return one;
+}
+
+static mr_status timed(bench *b, uint32_t i, half h, double *seconds)
+{
+	mr_stage one = layer_of(b, i);
+	uint64_t begin = mr_clock_ns();
+	mr_status st = h == HALF_F   ? mr_stage_forward(&one, &b->io)
+		       : h == HALF_I ? mr_stage_backward_input(&one, &b->io)
+				     : mr_stage_backward_weight(&one, &b->io);
+
+	*seconds = (double)(mr_clock_ns() - begin) * 1e-9;
+	return st;
+}
+
+/* One micro-batch and one optimizer step; @r < 0: not kept. */
+static mr_status repeat(bench *b, int64_t r)
+{
+	uint32_t n = n_layers(b);
+	double loss = 0, seconds;
+	uint64_t begin;
+
+	b->io.loss = &loss;
+	b->io.weights = mr_block_weights(&b->block, b->block.latest);
+	b->io.add_grads = false;
+	memcpy(b->io.grad_out, b->grad_clean, b->grad_out_bytes);
+	for (uint32_t k = 0; k < N_HALVES * n; k++) {
+		/* F0 F1 .. In Wn .. I1 W1 I0 W0 */
+		uint32_t layer = k < n ? k : n - 1 - (k - n) / 2;
+		half h = k < n ? HALF_F : (k - n) % 2 ? HALF_W : HALF_I;
+
+		MR_TRY(timed(b, layer, h, &seconds));
+		if (r >= 0)
+			b->sample[((size_t)layer * N_HALVES + h) * MAX_REPEATS + (size_t)r] = seconds;
+	}
+	if (!isfinite(loss))
+		return mr_fail(MR_EDIVERGED, "the loss of the initial weights is not finite");
+	begin = mr_clock_ns();
+	mr_block_commit(&b->block, b->io.kc, b->c->optim, LEARNING_RATE, 1);
+	if (r >= 0)
+		b->update[r] = (double)(mr_clock_ns() - begin) * 1e-9;
+	return MR_OK;
+}
+
+static double median_of(const bench *b, uint32_t layer, half h)
+{
+	return mr_median(&b->sample[((size_t)layer * N_HALVES + h) * MAX_REPEATS], b->repeats);
+}
+
+static void keep(bench *b)
+{
+	for (uint32_t i = 0; i < n_layers(b); i++) {
+		const mr_stage_step *st = &b->s->step[i];
+		mr_layer_profile *p = &b->out->layer[b->s->first + i];
+		bool back = !st->node->ops->loss;
+
+		*p = (mr_layer_profile){.f = median_of(b, i, HALF_F), .flops_f = st->needs.flops_f};
+		if (back && !st->quiet_i) {
+			p->i = median_of(b, i, HALF_I);
+			p->flops_i = mr_graph_wants_dx(b->c->graph, b->s->first + i, 0) ? st->needs.flops_i : 0;
+		}
+		if (back && st->node->ops->backward_weight) {
+			p->w = median_of(b, i, HALF_W);
+			p->flops_w = st->needs.flops_w;
+		}
+	}
+	b->out->update_s[b->stage] = mr_median(b->update, b->repeats);
+	if (b->out->repeats == 0 || b->repeats < b->out->repeats)
+		b->out->repeats = b->repeats;
+}
+
+static mr_status measure(bench *b)
+{
+	uint64_t end;
+
+	MR_TRY(set_up(b));
+	for (uint32_t i = 0; i < WARM_UPS; i++)
+		MR_TRY(repeat(b, -1));
+	end = mr_clock_ns() + (uint64_t)(b->seconds * 1e9);
+	while (b->repeats < MR_PROFILE_MIN_REPEATS || (b->repeats < MAX_REPEATS && mr_clock_ns() < end)) {
+		MR_TRY(repeat(b, b->repeats));
+		b->repeats++;
+	}
+	keep(b);
+	return MR_OK;
+}
+
+static void thread(void *arg)
+{
+	bench *b = arg;
+
+	b->status = measure(b);
+	if (b->status != MR_OK)
+		snprintf(b->text, sizeof(b->text), "%s", mr_error_text());
+	tear_down(b);
+}
+
+static mr_status measure_stage(const mr_run_config *c, uint16_t stage, double seconds, mr_profile *out)
+{
+	uint16_t w = c->plan ? mr_plan_worker(c->plan, 0, stage) : 0;
+	bench *b = aligned_alloc(MR_CACHE_LINE, mr_align_up(sizeof(*b), MR_CACHE_LINE));
+	mr_group *group;
+	char name[16];
+	mr_status st;
+
+	if (!b)
+		return mr_fail(MR_ERESOURCE, "no memory for a measurement");
+	memset(b, 0, sizeof(*b));
+	b->c = c;
+	b->stage = stage;
+	b->seconds = seconds;
+	b->out = out;
+	snprintf(name, sizeof(name), "mr-w%u", w);
+	st = mr_group_start(&c->place->worker[w], name, thread, b, &group);
+	if (st == MR_OK) {
+		mr_group_join(group);
+		st = b->status == MR_OK ? MR_OK : mr_fail(b->status, "stage %u: %s", stage, b->text);
+	}
+	free(b);
+	return st;
+}
+
+mr_status mr_profile_measure(const mr_run_config *c, double seconds, mr_profile *out)
+{
+	*out = (mr_profile){
+		.layer = calloc(c->graph->n_nodes, sizeof(*out->layer)),
+		.update_s = calloc(c->partition->n_stages, sizeof(*out->update_s)),
+	};
+	if (!out->layer || !out->update_s)
+		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", c->graph->n_nodes);
+	for (uint16_t s = 0; s < c->partition->n_stages; s++)
+		MR_TRY(measure_stage(c, s, seconds, out));
+	return MR_OK;
+}
+
+void mr_profile_fini(mr_profile *p)
+{
+	free(p->layer);
+	free(p->update_s);
+	*p = (mr_profile){0};
+}

@@ -1,0 +1,231 @@
+/* What plan and profile compute: sizes of sequential training, measured layers, costs and their file. */
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "cli/costs.h"
+#include "cli/plan_report.h"
+#include "config_help.h"
+#include "run/profile.h"
+#include "run/sequential_size.h"
+
+#define GPT                                                                                                             \
+	"model = { name = \"gpt\"; layers = 2; width = 16; heads = 2; context = 8; %s };\n"                            \
+	"data = { name = \"sources\"; root = \"%s\"; };\n"                                                             \
+	"optimizer = { name = \"adamw\"; }; system = { name = \"%s\"; };\n"                                            \
+	"train = { steps = 2; batch = 4; microbatches = 2; lr = 0.01; };\n"                                            \
+	"machine = { workers = 2; threads = 1; }; backend = \"reference\"; dtype = \"f64\";\n"
+#define MLP                                                                                                             \
+	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
+	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
+	"optimizer = { name = \"momentum\"; }; system = { name = \"1f1b\"; };\n"                                       \
+	"train = { steps = 2; batch = 6; microbatches = 2; lr = 0.01; };\n"                                            \
+	"machine = { workers = 2; threads = 1; }; backend = \"reference\";\n"
+
+static mr_config *config;
+static mr_session session;
+
+static void open_text(const char *text)
+{
+	mr_strbuf report;
+
+	mr_strbuf_init(&report);
+	MR_CHECK_OK(mr_test_load(text, strlen(text), NULL, 0, &report, &config));
+	mr_strbuf_fini(&report);
+	MR_CHECK_OK(mr_session_open(config, &session));
+}
+
+static void open_gpt(const char *more, const char *system)
+{
+	char text[1500];
+
+	snprintf(text, sizeof(text), GPT, more, getenv("MR_SOURCE"), system);
+	open_text(text);
+}
+
+static void close_all(void)
+{
+	mr_session_close(&session);
+	mr_config_destroy(config);
+	mr_test_files_remove();
+}
+
+/* --- sizes of sequential training --- */
+
+static uint64_t context_bytes(void)
+{
+	mr_kctx *kc;
+	uint64_t bytes;
+
+	MR_CHECK_OK(session.kernels->ctx_create(1, &kc));
+	bytes = session.kernels->ctx_bytes(kc);
+	session.kernels->ctx_destroy(kc);
+	return bytes;
+}
+
+static void check_sequential_size(void)
+{
+	mr_sequential_config c = mr_session_sequential_config(&session);
+	mr_sequential *q;
+	mr_run_memory m;
+
+	mr_sequential_size(&c, &m);
+	MR_CHECK_OK(mr_sequential_create(&c, &q));
+	CU_ASSERT_EQUAL(m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch,
+			mr_sequential_bytes(q) - context_bytes());
+	CU_ASSERT_EQUAL(m.stashes, 0);
+	mr_sequential_destroy(q);
+	close_all();
+}
+
+static void sequential_size_is_what_it_allocates(void)
+{
+	open_text(MLP);
+	check_sequential_size();
+	open_gpt("", "sequential");
+	check_sequential_size();
+	open_gpt("tied = true;", "sequential");
+	check_sequential_size();
+}
+
+/* --- profile --- */
+
+static void check_profile(void)
+{
+	mr_run_config c = mr_session_run_config(&session, NULL);
+	double flops = 0;
+	mr_profile p;
+
+	MR_CHECK_OK(mr_profile_measure(&c, 0, &p));
+	CU_ASSERT(p.repeats >= MR_PROFILE_MIN_REPEATS);
+	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
+		const mr_node *nd = &session.graph->nodes[i];
+
+		flops += p.layer[i].flops_f + p.layer[i].flops_i + p.layer[i].flops_w;
+		CU_ASSERT(p.layer[i].f > 0 && p.layer[i].f < 1);
+		CU_ASSERT((p.layer[i].w > 0) == (nd->ops->backward_weight != NULL));
+		CU_ASSERT(p.layer[i].i >= 0);
+	}
+	CU_ASSERT_DOUBLE_EQUAL(flops, mr_graph_flops_train(session.graph) * (double)session.samples, 1e-6 * flops);
+	for (uint16_t s = 0; s < session.partition.n_stages; s++)
+		CU_ASSERT(p.update_s[s] > 0);
+	mr_profile_fini(&p);
+	close_all();
+}
+
+static void every_layer_is_measured(void)
+{
+	open_text(MLP);
+	check_profile();
+	open_gpt("dropout = 0.1;", "gpipe");
+	check_profile();
+	open_gpt("tied = true;", "1f1b"); /* the head's weights lie in the first stage */
+	check_profile();
+	open_gpt("", "sequential");
+	check_profile();
+}
+
+/* --- costs --- */
+
+static void nominal_costs_are_those_of_the_partition(void)
+{
+	mr_stage_cost stage[2];
+	mr_costs c;
+
+	open_gpt("", "1f1b");
+	MR_CHECK_OK(mr_costs_nominal(&session, &c));
+	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
+		const mr_layer_cost *l = &c.layer[i];
+		double all = mr_partition_cost(session.graph, i, session.samples, session.kernels);
+
+		CU_ASSERT_DOUBLE_EQUAL(l->f + l->i + l->w + l->u, all, 1e-12 * all);
+		CU_ASSERT(l->f >= 0 && l->i >= 0 && l->w >= 0 && l->u >= 0);
+	}
+	mr_costs_of_stages(&session, &c, stage);
+	CU_ASSERT(stage[0].f > 0 && stage[0].i > 0 && stage[0].w > 0 && stage[0].u > 0 && stage[0].c == 0);
+	mr_costs_fini(&c);
+	close_all();
+}
+
+static void a_file_of_costs_is_read_back(void)
+{
+	char path[300];
+	mr_costs c, back;
+
+	snprintf(path, sizeof(path), "%s", mr_test_file("costs.csv", "", 0));
+	open_gpt("", "1f1b");
+	MR_CHECK_OK(mr_costs_nominal(&session, &c));
+	MR_CHECK_OK(mr_costs_write(path, &session, &c));
+	MR_CHECK_OK(mr_costs_read(path, &session, &back));
+	CU_ASSERT(back.measured);
+	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
+		const mr_layer_cost *a = &c.layer[i], *b = &back.layer[i];
+
+		CU_ASSERT_DOUBLE_EQUAL(a->f, b->f, 1e-5 * a->f);
+		CU_ASSERT_DOUBLE_EQUAL(a->i, b->i, 1e-5 * a->i);
+		CU_ASSERT_DOUBLE_EQUAL(a->w, b->w, 1e-5 * a->w);
+		CU_ASSERT_DOUBLE_EQUAL(a->u, b->u, 1e-5 * a->u);
+	}
+	mr_costs_fini(&c);
+	mr_costs_fini(&back);
+	close_all();
+}
+
+/* --- forecast --- */
+
+static void memory_is_compared_with_limit_and_nodes(void)
+{
+	mr_forecast f;
+
+	open_text(MLP);
+	MR_CHECK_OK(mr_forecast_init(&f, &session, ""));
+	CU_ASSERT(f.step_s >= f.busiest_s * (1 - 1e-9) && f.busiest_s >= f.busy_s);
+	CU_ASSERT_EQUAL(f.bytes, mr_run_mapped_bytes(f.run));
+	CU_ASSERT_EQUAL(f.node_bytes[0], f.bytes);
+	MR_CHECK_OK(mr_forecast_fits(&f));
+	f.limit = f.bytes;
+	MR_CHECK_OK(mr_forecast_fits(&f));
+	f.limit = f.bytes - 1;
+	MR_CHECK_FAIL(mr_forecast_fits(&f), MR_ERESOURCE, "is the limit");
+	f.limit = 0;
+	f.node_bytes[0] = session.topo.node[0].memory_bytes + 1;
+	MR_CHECK_FAIL(mr_forecast_fits(&f), MR_ERESOURCE, "and the node has");
+	mr_forecast_fini(&f);
+	close_all();
+}
+
+static void equal_costs_give_the_known_step(void)
+{
+	char path[300];
+	mr_forecast f;
+	mr_costs c = {0};
+
+	/* Two stages of f = i = w = 1 and no update, 2 micro-batches: (T + D - 1) * 3 from first to last. */
+	snprintf(path, sizeof(path), "%s", mr_test_file("equal.csv", "", 0));
+	open_text(MLP);
+	c.layer = calloc(session.graph->n_nodes, sizeof(*c.layer));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(c.layer);
+	for (uint16_t s = 0; s < 2; s++)
+		c.layer[session.partition.first[s]] = (mr_layer_cost){.f = 1, .i = 1, .w = 1};
+	MR_CHECK_OK(mr_costs_write(path, &session, &c));
+	mr_costs_fini(&c);
+	MR_CHECK_OK(mr_forecast_init(&f, &session, path));
+	CU_ASSERT_DOUBLE_EQUAL(f.walk->makespan, 9, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(f.busy_s, 6, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(f.busiest_s, 6, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(f.step_s, 9, 1e-9); /* the next F0 waits for the update after the last B */
+	mr_forecast_fini(&f);
+	close_all();
+}
+
+void mr_suite_forecast(void)
+{
+	MR_SUITE("forecast");
+	MR_TEST(sequential_size_is_what_it_allocates);
+	MR_TEST(every_layer_is_measured);
+	MR_TEST(nominal_costs_are_those_of_the_partition);
+	MR_TEST(a_file_of_costs_is_read_back);
+	MR_TEST(memory_is_compared_with_limit_and_nodes);
+	MR_TEST(equal_costs_give_the_known_step);
+}

@@ -1,0 +1,130 @@
+# plan and profile: tables, other machines, pictures, refusals, and files of costs that do not fit.
+# Arguments: source tree, build tree.
+source=$1
+millrace=$2/millrace
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+failed=0
+
+complain() {
+	echo "$1"
+	cat out
+	failed=1
+}
+
+# expect CODE TEXT ARGS...: the exit code is CODE, and the output (either stream) has TEXT.
+expect() {
+	code=$1
+	text=$2
+	shift 2
+	"$millrace" "$@" >out 2>&1 </dev/null
+	got=$?
+	if [ "$got" -ne "$code" ] || { [ -n "$text" ] && ! grep -qF -- "$text" out; }; then
+		complain "millrace $*: exit $got, expected $code with \"$text\":"
+	fi
+}
+
+# has TEXT: the output of the last command has it too.
+has() {
+	grep -qF -- "$1" out || complain "expected \"$1\" as well:"
+}
+
+cat >mlp.cfg <<'END'
+model = { name = "mlp"; hidden = [16, 16]; };
+data = { name = "synthetic"; features = 8; classes = 4; samples = 205; };
+optimizer = { name = "adamw"; };
+system = { name = "1f1b"; };
+train = { steps = 2; batch = 8; microbatches = 2; lr = 0.01; };
+machine = { workers = 2; threads = 1; };
+END
+
+# The memory plan, the placement and the plan itself are those of the training.
+expect 0 "predicted  step " plan mlp.cfg
+cp out plan.txt
+expect 0 "done: 2 of 2 steps" train mlp.cfg
+sed -n '/^stage  on /,/^  all /p' out >rows
+[ "$(wc -l <rows)" -eq 4 ] || complain "train printed no table of two stages"
+while IFS= read -r row; do
+	grep -qxF -- "$row" plan.txt || complain "plan has another row than train: $row"
+done <rows
+hash=$(sed -n 's/^system .*plan \([0-9a-f]*\),.*/\1/p' out)
+[ -n "$hash" ] && grep -q "; plan $hash\$" plan.txt || complain "plan and train differ in the plan's hash \"$hash\""
+
+# Nothing is there before training that plan would have written.
+expect 0 "costs      nominal: " plan mlp.cfg --set run.dir=unwritten
+[ ! -e unwritten ] || complain "plan made the folder of the run"
+
+# Another machine, bigger than this one.
+expect 0 "synthetic: 4 nodes, 4 L3 domains, 64 of 64 cores" plan "$source/conf/mlp.cfg" --topology "numa:4 core:16 pu:2" \
+	--set machine.workers=4
+has "0-30:2"
+has "96-126:2     3"
+expect 0 "staleness" plan mlp.cfg --topology "numa:2 core:4 pu:1" --set system.name=pipedream --set train.microbatches=1 \
+	--set machine.workers=3
+has "    0         3          2      3"
+has "    2         1          0      1"
+expect 0 "128 of 128 cores" plan mlp.cfg --topology "numa:8 core:16 pu:1" --set 'model.hidden=[]' --set model.depth=70 \
+	--set machine.workers=70
+if grep -q '^w0 ' out; then
+	complain "a picture of 70 rows as text"
+fi
+expect 0 "sequential, 1 worker" plan mlp.cfg --set system.name=sequential
+has "bubble 0.0%"
+
+# What does not fit is refused, with figures.
+expect 6 "of memory, and 1000 B is the limit" plan mlp.cfg --set machine.memory_limit=1000
+has "  all      4 "
+expect 6 "and the node has 977 KiB" plan mlp.cfg --topology "numa:2(memory=1MB) core:4 pu:1" --set 'model.hidden=[1024,1024]' \
+	--format svg
+expect 6 "is the limit" plan mlp.cfg --set system.name=sequential --set machine.memory_limit=1000
+
+expect 0 "<svg" plan mlp.cfg --format svg
+expect 0 "" plan mlp.cfg --format svg -o picture.svg
+grep -q "</svg>" picture.svg || complain "no picture in the file of -o"
+expect 0 "" plan mlp.cfg -o plan2.txt
+grep -q "^predicted" plan2.txt || complain "no report in the file of -o"
+expect 3 "sequential has no schedule" plan mlp.cfg --format svg --set system.name=sequential
+expect 1 "/nonexistent/x: cannot write" plan mlp.cfg -o /nonexistent/x
+expect 2 '--topology: topology "nonsense" is not of the form' plan mlp.cfg --topology nonsense
+expect 3 "did you mean" plan mlp.cfg --set machine.worker=2
+
+# Costs: measured, written, read back; then every way in which a file may not fit.
+expect 0 "layers   micro-batches of 4 samples" profile mlp.cfg --seconds 0 -o costs.csv
+has "fc.1   linear"
+has "update ms"
+[ "$(wc -l <costs.csv)" -eq 6 ] || complain "costs.csv has $(wc -l <costs.csv) lines, expected 6"
+expect 0 "costs      measured, costs.csv: machine=" plan mlp.cfg --costs costs.csv
+has "GFLOP/s"
+expect 0 "measured, costs.csv" plan mlp.cfg --costs costs.csv --set 'partition=["fc.2"]'
+expect 0 "measured, costs.csv" plan mlp.cfg --costs costs.csv --set system.name=sequential
+expect 0 "measured with threads = 1, this is 4" plan mlp.cfg --costs costs.csv --topology "core:8 pu:1" --set machine.threads=4
+expect 3 "it is of another model: layer fc.0 has 8 inputs, 16 outputs" plan mlp.cfg --costs costs.csv --set 'model.hidden=[8,16]'
+expect 3 "it is of another model: layer fc.2 (linear), where the configuration has loss" plan mlp.cfg --costs costs.csv \
+	--set 'model.hidden=[16]' --set data.classes=16
+expect 3 "line 6: it is of another model: layer loss (softmax_xent), where the configuration has fc.3 (linear)" \
+	plan mlp.cfg --costs costs.csv --set 'model.hidden=[16,16,4]'
+expect 3 "it was measured with samples = 4, the configuration has 8" plan mlp.cfg --costs costs.csv --set train.microbatches=1
+expect 3 "optimizer = adamw, the configuration has sgd" plan mlp.cfg --costs costs.csv --set optimizer.name=sgd
+head -c $(($(wc -c <costs.csv) - 3)) costs.csv >cut.csv
+expect 3 "cut.csv: line 6: expected" plan mlp.cfg --costs cut.csv
+head -n 5 costs.csv >short.csv
+expect 3 "it ends after 3 of the model's 4 layers" plan mlp.cfg --costs short.csv
+{ cat costs.csv && tail -n 1 costs.csv; } >long.csv
+expect 3 "line 7: the model has only 4 layers" plan mlp.cfg --costs long.csv
+sed '3s/,[^,]*$/,-1/' costs.csv >minus.csv
+expect 3 "minus.csv: line 3: layer fc.0: times are seconds from 0" plan mlp.cfg --costs minus.csv
+sed '3s/,[^,]*$/,nan/' costs.csv >nan.csv
+expect 3 "nan.csv: line 3: layer fc.0: times are seconds from 0" plan mlp.cfg --costs nan.csv
+sed 2d costs.csv >headless.csv
+expect 3 "headless.csv: line 2 is not" plan mlp.cfg --costs headless.csv
+expect 3 "mlp.cfg: line 1 does not begin with" plan mlp.cfg --costs mlp.cfg
+expect 3 "missing.csv" plan mlp.cfg --costs missing.csv
+: >empty.csv
+expect 3 "empty.csv" plan mlp.cfg --costs empty.csv
+
+expect 0 "layers   micro-batches of 8 samples" profile mlp.cfg --seconds 0 --set system.name=sequential --set train.microbatches=1
+expect 3 "only this one can be measured" profile mlp.cfg --set "machine.topology=core:4 pu:1"
+expect 6 "and 1000 B is the limit" profile mlp.cfg --set machine.memory_limit=1000
+expect 1 "/nonexistent/x" profile mlp.cfg --seconds 0 -o /nonexistent/x
+exit $failed
