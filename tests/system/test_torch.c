@@ -284,10 +284,68 @@ static void mlp_runs(void)
 		everywhere(&mlp, runs[i], 0.01);
 }
 
+/* Clipping by the global norm, and a learning rate of its own for every step. */
+static void clipped_on(const char *how, const char *backend, const tolerance *tol)
+{
+	char path[4096], what[200];
+	const mr_json *root, *run;
+	rig_result got = {0};
+	mr_json *clip;
+	rig r;
+
+	snprintf(what, sizeof(what), "clip.json, %s, %s", backend, how);
+	MR_CHECK_OK(mr_json_read_file(rig_golden("torch/clip.json", path, sizeof(path)), 1 << 24, &clip));
+	run = mr_json_get(mr_json_get(clip, "runs"), "adamw_clipped");
+	rig_init(&r);
+	rig_gpt(&r);
+	write_text(&r);
+	rig_sets(&r, gpt.sets);
+	rig_sets(&r, backend);
+	rig_set(&r, "train.batch=%d", gpt.batch);
+	rig_set(&r, "optimizer.weight_decay=%.17g", mr_json_double(mr_json_get(run, "weight_decay")));
+	rig_set(&r, "train.clip=%.17g", mr_json_double(mr_json_get(run, "max_norm")));
+	rig_sets(&r, how);
+	rig_open(&r);
+	root = use_recorded(&r, gpt.file);
+	rig_start(&r);
+	load_params(&r, mr_json_get(root, "params"));
+	for (uint64_t t = 1; t <= 6; t++) {
+		if (t <= 5) /* the executor looks it up at each commit, and stands still now */
+			r.s.lr.base = mr_json_double(mr_json_at(mr_json_get(run, "lr"), t - 1));
+		rig_run(&r, t, &got);
+		if (t <= 5)
+			check_number(what, "norm", t - 1, got.step[t - 1].norm,
+				     mr_json_double(mr_json_at(mr_json_get(run, "norm"), t - 1)), tol->values);
+		if (t == 1)
+			check_params(&r, what, mr_json_get(run, "params_1"), tol);
+		if (t == 5)
+			check_params(&r, what, mr_json_get(run, "params_5"), tol);
+	}
+	check_losses(what, mr_json_get(run, "loss"), &got, tol->values);
+	rig_result_fini(&got);
+	rig_fini(&r);
+	mr_json_destroy(clip);
+}
+
+static void clipped(void)
+{
+	static const char *const how[] = {"system.name=1f1b machine.workers=1 train.microbatches=1",
+					  "system.name=sequential train.microbatches=3",
+					  "system.name=gpipe machine.workers=3 train.microbatches=3"};
+	tolerance f64 = {1e-10, 1e-9}, f32 = {1e-5, 0.1};
+
+	for (int i = 0; i < 3; i++) {
+		clipped_on(how[i], "backend=reference dtype=f64", &f64);
+		if (mr_kernels_find("dnnl", MR_F32))
+			clipped_on(how[i], "backend=dnnl dtype=f32", &f32);
+	}
+}
+
 void mr_suite_torch(void)
 {
 	MR_SUITE("torch");
 	MR_TEST(gpt_adamw);
 	MR_TEST(gpt_tied_adamw);
 	MR_TEST(mlp_runs);
+	MR_TEST(clipped);
 }
