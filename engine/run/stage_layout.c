@@ -134,9 +134,11 @@ static bool reads_last(const mr_stage *s, uint16_t v, uint32_t node)
 }
 
 /*
- * Join the gradient classes of a node that passes dy on. Its trunk (the input written first) may be joined when the node is
- * its last reader; a branch also needs that its only reader is this node, and that the branch's own producer runs its backward
- * (and so reads the gradient) before any other reader of the trunk adds to the shared buffer.
+ * Join the gradient classes of a node that passes dy on. Its trunk (the input written first) may be joined when the
+ * node is its last reader; a branch also needs that its only reader is this node, and that the branch's own producer
+ * runs its backward (and so reads the gradient) before any other reader of the trunk adds to the shared buffer. A
+ * producer that itself passes dy on would not do: the gradient would live on in its inputs, beside what is added for
+ * the trunk.
  */
 static void alias_residual(const mr_stage *s, notes *n, const mr_node *nd, uint32_t node)
 {
@@ -149,8 +151,9 @@ static void alias_residual(const mr_stage *s, notes *n, const mr_node *nd, uint3
 	if (!reads_last(s, trunk, node))
 		return;
 	n->class_of[trunk] = n->class_of[nd->out];
-	if (reads_last(s, branch, node) && s->g->values[branch].n_uses == 1 && branch != s->v_in &&
-	    producer(s, branch) > other_reader(s, trunk, node) && producer(s, branch) > producer(s, trunk))
+	if (reads_last(s, branch, node) && s->g->values[branch].n_uses == 1 &&
+	    producer(s, branch) > other_reader(s, trunk, node) && producer(s, branch) > producer(s, trunk) &&
+	    !s->g->nodes[producer(s, branch)].ops->passes_dy)
 		n->class_of[branch] = n->class_of[nd->out];
 }
 
