@@ -5,7 +5,7 @@
 #include "cli/args.h"
 #include "cli/config.h"
 
-/** As host/env.h says, for the threads of @config; says on standard error what it does. Call before any thread exists. */
+/** As host/env.h says, for the threads of @config; tells standard error what it does. Call before any thread exists. */
 mr_status mr_clean_env(const mr_args *args, const mr_config *config) MR_MUST_USE;
 
 #endif

@@ -67,8 +67,9 @@ const mr_command mr_command_eval = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "print the validation loss of a trained model",
-	.help = "The loss is the mean over all validation samples (text: over their tokens), computed by the workers that the\n"
-		"configuration describes. With the configuration of the training it is the number of its last evaluation, to the bit.\n",
+	.help = "The loss is the mean over all validation samples (text: over their tokens), computed by the\n"
+		"workers that the configuration describes. With the configuration of the training it is the\n"
+		"number of its last evaluation, to the bit.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

@@ -88,7 +88,8 @@ static mr_status print_all(const mr_checkpoint *ck, const char *path)
 		printf("%-13s %s\n", fact.key, fact.value);
 	for (; mr_checkpoint_file_at(ck, n_files, &bytes); n_files++)
 		sum += bytes;
-	printf("%-13s all right: %zu file%s, %s\n", "checksums", n_files, n_files == 1 ? "" : "s", mr_bytes_text(sum, text));
+	printf("%-13s all right: %zu file%s, %s\n", "checksums", n_files, n_files == 1 ? "" : "s",
+	       mr_bytes_text(sum, text));
 	for (size_t i = 0; (name = mr_checkpoint_file_at(ck, i, &bytes)); i++)
 		MR_TRY(print_file(ck, name, bytes));
 	return MR_OK;
@@ -135,7 +136,8 @@ static mr_status print_tensor(const mr_safetensors *f, const char *file, const m
 	mr_status st;
 
 	if (!data)
-		return mr_fail(MR_ERESOURCE, "no memory for the %llu bytes of %s", (unsigned long long)t->bytes, t->name);
+		return mr_fail(MR_ERESOURCE, "no memory for the %llu bytes of %s", (unsigned long long)t->bytes,
+			       t->name);
 	st = mr_safetensors_read(f, t, data);
 	for (uint64_t i = 0; st == MR_OK && i < elements_of(t); i++)
 		add_element(&s, element(t, data, i));
@@ -147,8 +149,8 @@ static mr_status print_tensor(const mr_safetensors *f, const char *file, const m
 	printf("%s%s\n", t->n_dims ? ", " : "", mr_bytes_text(t->bytes, bytes));
 	printf("%-12s %llu\n", "elements", (unsigned long long)elements_of(t));
 	if (s.n)
-		printf("%-12s %.9g\n%-12s %.9g\n%-12s %.9g\n%-12s %.9g\n", "min", s.min, "max", s.max, "mean", s.sum / (double)s.n,
-		       "rms", sqrt(s.squares / (double)s.n));
+		printf("%-12s %.9g\n%-12s %.9g\n%-12s %.9g\n%-12s %.9g\n", "min", s.min, "max", s.max, "mean",
+		       s.sum / (double)s.n, "rms", sqrt(s.squares / (double)s.n));
 	printf("%-12s %llu\n", "non-finite", (unsigned long long)s.non_finite);
 	return MR_OK;
 }
@@ -222,7 +224,8 @@ static mr_status run(mr_args *args)
 }
 
 static const mr_option options[] = {
-	{"tensor", MR_OPT_STRING, "", 0, 0, NULL, NULL, "print the range, mean and root mean square of this tensor instead"},
+	{"tensor", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "print the range, mean and root mean square of this tensor instead"},
 	{0},
 };
 
@@ -232,8 +235,8 @@ const mr_command mr_command_inspect = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "verify a checkpoint and list what it holds",
-	.help = "CHECKPOINT is one checkpoint, a folder of checkpoints or the folder of a run (then the newest whole one). Every\n"
-		"checksum is compared; damage is one sentence and exit code 5.\n",
+	.help = "CHECKPOINT is one checkpoint, a folder of checkpoints or the folder of a run (then the newest\n"
+		"whole one). Every checksum is compared; damage is one sentence and exit code 5.\n",
 	.options = options,
 	.run = run,
 };

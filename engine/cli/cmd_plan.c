@@ -70,8 +70,10 @@ static mr_status run(mr_args *args)
 static const mr_option options[] = {
 	{"topology", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "plan for this machine, such as \"numa:4 core:16 pu:2\", or with sizes \"numa:2(memory=64GB) core:8 pu:1\""},
-	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL, "times of the layers, a file of millrace profile -o; empty: nominal ones"},
-	{"format", MR_OPT_ENUM, "text", 0, 0, "text|svg", NULL, "all tables and the schedule as text, or the schedule as a picture"},
+	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "times of the layers, a file of millrace profile -o; empty: nominal ones"},
+	{"format", MR_OPT_ENUM, "text", 0, 0, "text|svg", NULL,
+	 "all tables and the schedule as text, or the schedule as a picture"},
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty: standard output"},
 	{0},
 };
@@ -82,9 +84,10 @@ const mr_command mr_command_plan = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "show stages, placement, memory, schedule and predicted speed, without training",
-	.help = "The memory is that of the engine, stage by stage and node by node; a plan that does not fit is refused with the\n"
-		"figures (exit code 6). Times are a prediction from the costs of the layers: nominal ones say how a plan\n"
-		"balances, measured ones (millrace profile CONF -o FILE) how long a step takes.\n",
+	.help = "The memory is that of the engine, stage by stage and node by node; a plan that does not fit is\n"
+		"refused with the figures (exit code 6). Times are a prediction from the costs of the layers:\n"
+		"nominal ones say how a plan balances, measured ones (millrace profile CONF -o FILE) how long a\n"
+		"step takes.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

@@ -61,7 +61,8 @@ static void put_layer(mr_table *t, const view *v, uint32_t node)
 	put_ms(t, p->f);
 	put_ms(t, p->i);
 	put_ms(t, p->w);
-	put_speed(t, v, mr_partition_stage(&v->s->partition, node), p->flops_f + p->flops_i + p->flops_w, p->f + p->i + p->w);
+	put_speed(t, v, mr_partition_stage(&v->s->partition, node), p->flops_f + p->flops_i + p->flops_w,
+		  p->f + p->i + p->w);
 	mr_table_put(t, "%s", mr_bytes_text(weights, text));
 	mr_table_put(t, "%s", mr_bytes_text(output, text));
 }
@@ -69,8 +70,8 @@ static void put_layer(mr_table *t, const view *v, uint32_t node)
 static mr_status print_layers(const view *v)
 {
 	static const mr_table_column columns[] = {
-		{"layer", false}, {"kind", false}, {"F ms", true},   {"I ms", true},   {"W ms", true},
-		{"GFLOP/s", true}, {"peak", true}, {"weights", true}, {"output", true},
+		{"layer", false},  {"kind", false}, {"F ms", true},    {"I ms", true},   {"W ms", true},
+		{"GFLOP/s", true}, {"peak", true},  {"weights", true}, {"output", true},
 	};
 	mr_table *t;
 	mr_status st;
@@ -108,8 +109,8 @@ static void put_stage(mr_table *t, const view *v, uint16_t stage)
 static mr_status print_stages(const view *v)
 {
 	static const mr_table_column columns[] = {
-		{"stage", true}, {"threads", true}, {"F ms", true}, {"I ms", true}, {"W ms", true},
-		{"GFLOP/s", true}, {"peak", true}, {"update ms", true},
+		{"stage", true}, {"threads", true}, {"F ms", true}, {"I ms", true},
+		{"W ms", true},  {"GFLOP/s", true}, {"peak", true}, {"update ms", true},
 	};
 	mr_table *t;
 	mr_status st;
@@ -128,10 +129,10 @@ static mr_status print_all(const view *v, const char *isa)
 	char machine[512];
 
 	printf("machine  %s\n", mr_topo_print(&s->topo, machine, sizeof(machine)));
-	printf("         peak %.1f GFLOP/s a core (%s), measured; kernels %s, %s %s\n", v->peak_gflops, isa, mr_kernels_library(),
-	       s->kernels->name, mr_dtype_name(s->kernels->dtype));
-	printf("layers   micro-batches of %lld sample%s, median of %u or more\n\n", (long long)s->samples, s->samples == 1 ? "" : "s",
-	       v->p->repeats);
+	printf("         peak %.1f GFLOP/s a core (%s), measured; kernels %s, %s %s\n", v->peak_gflops, isa,
+	       mr_kernels_library(), s->kernels->name, mr_dtype_name(s->kernels->dtype));
+	printf("layers   micro-batches of %lld sample%s, median of %u or more\n\n", (long long)s->samples,
+	       s->samples == 1 ? "" : "s", v->p->repeats);
 	MR_TRY(print_layers(v));
 	putchar('\n');
 	return print_stages(v);
@@ -154,7 +155,8 @@ static mr_status write_costs(const char *path, const mr_session *s, const mr_pro
 		for (uint32_t i = first; i < end; i++) {
 			double part = all ? (double)mr_costs_params(s->graph, i) / (double)all : 0;
 
-			c.layer[i] = (mr_layer_cost){p->layer[i].f, p->layer[i].i, p->layer[i].w, part * p->update_s[stage]};
+			c.layer[i] =
+				(mr_layer_cost){p->layer[i].f, p->layer[i].i, p->layer[i].w, part * p->update_s[stage]};
 		}
 	}
 	st = mr_costs_write(path, s, &c);
@@ -172,7 +174,7 @@ static mr_status measure(const mr_args *args, const mr_session *s)
 	mr_status st;
 
 	if (s->topo.synthetic)
-		return mr_fail(MR_ECONFIG, "machine.topology describes another machine, and only this one can be measured");
+		return mr_fail(MR_ECONFIG, "machine.topology describes another machine: only this one is measured");
 	v.peak_gflops = mr_probe_peak_gflops(&isa);
 	st = mr_profile_measure(&c, mr_values_float(args->values, "seconds"), &p);
 	again = mr_probe_peak_gflops(&isa); /* somebody may have disturbed the first */
@@ -207,7 +209,8 @@ static mr_status run(mr_args *args)
 }
 
 static const mr_option options[] = {
-	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write the times to this file, for millrace plan --costs (short: -o)"},
+	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "write the times to this file, for millrace plan --costs (short: -o)"},
 	{"seconds", MR_OPT_FLOAT, "0.5", 0, 3600, NULL, "seconds", "time to spend on each stage; 5 repeats at least"},
 	{0},
 };
@@ -218,9 +221,10 @@ const mr_command mr_command_profile = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "measure every layer of a model on this machine",
-	.help = "Forward (F), input half (I) and weight half (W) of the backward pass of every layer on one micro-batch, and the\n"
-		"optimizer step of every stage: medians, on the cores and with the threads of the stage's worker, the others idle.\n"
-		"Percent of peak counts the FLOPs of matrix products and attention.\n",
+	.help = "Forward (F), input half (I) and weight half (W) of the backward pass of every layer on one\n"
+		"micro-batch, and the optimizer step of every stage: medians, on the cores and with the threads\n"
+		"of the stage's worker, the others idle. Percent of peak counts the FLOPs of matrix products and\n"
+		"attention.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

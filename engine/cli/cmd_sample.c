@@ -14,7 +14,8 @@ static mr_status write_sample(const mr_args *args, const mr_session *s)
 	mr_status st;
 
 	if (!s->data->token_text)
-		return mr_fail(MR_ECONFIG, "only a model of text can write a sample: the data are %s", s->data->ops->name);
+		return mr_fail(MR_ECONFIG, "only a model of text can write a sample: the data are %s",
+			       s->data->ops->name);
 	MR_TRY(mr_weights_list(s, &weights));
 	st = mr_weights_load(s, args, &weights, &step);
 	if (st == MR_OK)
@@ -53,7 +54,8 @@ const mr_command mr_command_sample = {
 	.max_operands = 1,
 	.summary = "let a trained language model write text",
 	.help = "Standard output is the text alone. Length, temperature and prompt are keys of the group sample:\n"
-		"--set sample.tokens=500 --set sample.prompt=\"To be\". The same seed (train.seed) gives the same text.\n",
+		"--set sample.tokens=500 --set sample.prompt=\"To be\". The same seed (train.seed) gives the same\n"
+		"text.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

@@ -59,7 +59,8 @@ static mr_layer_cost nominal(const mr_session *s, uint32_t node)
 	mr_layer_cost c = {0};
 	mr_layer_needs z;
 
-	c.u = UPDATE_PASSES * (double)mr_costs_params(g, node) * (double)mr_dtype_bytes(s->kernels->dtype) / MR_PARTITION_BYTES / threads;
+	c.u = UPDATE_PASSES * (double)mr_costs_params(g, node) * (double)mr_dtype_bytes(s->kernels->dtype) /
+	      MR_PARTITION_BYTES / threads;
 	nd->ops->needs(&nd->cfg, g->values[nd->in[0]].shape, s->samples, NULL, &z);
 	share[0] = z.flops_f;
 	share[1] = mr_graph_wants_dx(g, node, 0) ? z.flops_i : 0;
@@ -81,7 +82,8 @@ mr_status mr_costs_nominal(const mr_session *s, mr_costs *out)
 	MR_TRY(allocate(s, out));
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++)
 		out->layer[i] = nominal(s, i);
-	snprintf(out->source, sizeof(out->source), "nominal: %g GFLOP/s and %g GB/s a thread; measure them with profile -o FILE, then --costs FILE",
+	snprintf(out->source, sizeof(out->source),
+		 "nominal: %g GFLOP/s and %g GB/s a thread; measure them with profile -o FILE, then --costs FILE",
 		 MR_PARTITION_FLOPS / 1e9, MR_PARTITION_BYTES / 1e9);
 	return MR_OK;
 }
@@ -119,14 +121,17 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 
 	mr_strbuf_init(&b);
 	machine_text(s, machine, sizeof(machine));
-	mr_strbuf_printf(&b, FIRST_WORDS "machine=%s; kernels=%s; backend=%s; dtype=%s; threads=%u; samples=%lld; optimizer=%s\n" COLUMNS "\n",
+	mr_strbuf_printf(&b,
+			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; dtype=%s; threads=%u; samples=%lld; "
+				     "optimizer=%s\n" COLUMNS "\n",
 			 machine, mr_kernels_library(), s->kernels->name, mr_dtype_name(s->kernels->dtype),
 			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name);
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		shape z = shape_of(s->graph, i);
 
-		mr_strbuf_printf(&b, "%s,%s,%lld,%lld,%lld,%.6g,%.6g,%.6g,%.6g\n", s->graph->nodes[i].name, s->graph->nodes[i].ops->name,
-				 z.inputs, z.outputs, z.params, c->layer[i].f, c->layer[i].i, c->layer[i].w, c->layer[i].u);
+		mr_strbuf_printf(&b, "%s,%s,%lld,%lld,%lld,%.6g,%.6g,%.6g,%.6g\n", s->graph->nodes[i].name,
+				 s->graph->nodes[i].ops->name, z.inputs, z.outputs, z.params, c->layer[i].f,
+				 c->layer[i].i, c->layer[i].w, c->layer[i].u);
 	}
 	st = b.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path) : mr_file_replace(path, b.data, b.len);
 	mr_strbuf_fini(&b);
@@ -164,7 +169,8 @@ static void warn(const char *path, const char *head, const char *key, const char
 	char value[64];
 
 	if (head_value(head, key, value, sizeof(value)) && strcmp(value, want))
-		fprintf(stderr, "millrace: warning: %s was measured with %s = %s, this is %s\n", path, key, value, want);
+		fprintf(stderr, "millrace: warning: %s was measured with %s = %s, this is %s\n", path, key, value,
+			want);
 }
 
 static mr_status read_head(const char *path, const mr_session *s, const char *head, mr_costs *out)
@@ -172,7 +178,8 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	char samples[24], threads[16];
 
 	if (strncmp(head, FIRST_WORDS, strlen(FIRST_WORDS)))
-		return mr_fail(MR_ECONFIG, "line 1 does not begin with \"%s\": this is no file of millrace profile", FIRST_WORDS);
+		return mr_fail(MR_ECONFIG, "line 1 does not begin with \"%s\": this is no file of millrace profile",
+			       FIRST_WORDS);
 	snprintf(samples, sizeof(samples), "%lld", (long long)s->samples);
 	snprintf(threads, sizeof(threads), "%u", s->place.worker[0].n_threads);
 	MR_TRY(expect(head, "samples", samples));
@@ -181,8 +188,8 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	warn(path, head, "threads", threads);
 	warn(path, head, "backend", s->kernels->name);
 	out->measured = true;
-	snprintf(out->source, sizeof(out->source), "measured, %s: %.*s", path, (int)strcspn(head + strlen(FIRST_WORDS), "\n"),
-		 head + strlen(FIRST_WORDS));
+	snprintf(out->source, sizeof(out->source), "measured, %s: %.*s", path,
+		 (int)strcspn(head + strlen(FIRST_WORDS), "\n"), head + strlen(FIRST_WORDS));
 	return MR_OK;
 }
 
@@ -198,19 +205,22 @@ static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, mr
 	char name[64], kind[32];
 	int used = -1;
 
-	if (sscanf(line, "%63[^,\n],%31[^,\n],%lld,%lld,%lld,%lf,%lf,%lf,%lf%n", name, kind, &z.inputs, &z.outputs, &z.params, &c->f,
-		   &c->i, &c->w, &c->u, &used) != 9 ||
+	if (sscanf(line, "%63[^,\n],%31[^,\n],%lld,%lld,%lld,%lf,%lf,%lf,%lf%n", name, kind, &z.inputs, &z.outputs,
+		   &z.params, &c->f, &c->i, &c->w, &c->u, &used) != 9 ||
 	    used < 0 || line[used] != '\n')
 		return mr_fail(MR_ECONFIG, "expected \"" COLUMNS "\" of layer %s, got \"%.*s\"", nd->name,
 			       (int)strcspn(line, "\n"), line);
 	if (strcmp(name, nd->name) || strcmp(kind, nd->ops->name))
-		return mr_fail(MR_ECONFIG, "it is of another model: layer %s (%s), where the configuration has %s (%s)", name, kind,
-			       nd->name, nd->ops->name);
+		return mr_fail(MR_ECONFIG, "it is of another model: layer %s (%s), where the configuration has %s (%s)",
+			       name, kind, nd->name, nd->ops->name);
 	if (memcmp(&z, &want, sizeof(z)))
-		return mr_fail(MR_ECONFIG, "it is of another model: layer %s has %lld inputs, %lld outputs, %lld parameters, where the configuration has %lld, %lld, %lld",
+		return mr_fail(MR_ECONFIG,
+			       "it is of another model: layer %s has %lld inputs, %lld outputs, %lld parameters, where "
+			       "the configuration has %lld, %lld, %lld",
 			       name, z.inputs, z.outputs, z.params, want.inputs, want.outputs, want.params);
 	if (!is_time(c->f) || !is_time(c->i) || !is_time(c->w) || !is_time(c->u))
-		return mr_fail(MR_ECONFIG, "layer %s: times are seconds from 0, got %g, %g, %g, %g", name, c->f, c->i, c->w, c->u);
+		return mr_fail(MR_ECONFIG, "layer %s: times are seconds from 0, got %g, %g, %g, %g", name, c->f, c->i,
+			       c->w, c->u);
 	return MR_OK;
 }
 
@@ -236,7 +246,9 @@ static mr_status read_text(const char *path, const mr_session *s, const char *te
 		if (read_row(s->graph, i, at, &out->layer[i]) != MR_OK)
 			return mr_fail_in(MR_ECONFIG, "line %u", i + 3);
 	}
-	return *at ? mr_fail(MR_ECONFIG, "line %u: the model has only %u layers", s->graph->n_nodes + 3, s->graph->n_nodes) : MR_OK;
+	return *at ? mr_fail(MR_ECONFIG, "line %u: the model has only %u layers", s->graph->n_nodes + 3,
+			     s->graph->n_nodes)
+		   : MR_OK;
 }
 
 mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out)

@@ -1,15 +1,15 @@
 /*
  * costs.h - how long each layer takes, for the prediction of `plan`: nominal figures, or those that `profile` measured.
  *
- * Per layer rather than per stage, so that one file serves every cut of its model. Measured costs predict; they never decide
- * the cut (DECISIONS 18). The file is CSV behind one line that says what was measured where:
+ * Per layer rather than per stage, so that one file serves every cut of its model. Measured costs predict; they never
+ * decide the cut (DECISIONS 18). The file is CSV behind one line that says what was measured where:
  *
- *	# millrace costs 1; machine=1 node, ...; kernels=oneDNN ...; backend=dnnl; dtype=f32; threads=1; samples=16; optimizer=adamw
+ *	# millrace costs 1; machine=...; kernels=...; backend=dnnl; dtype=f32; threads=1; samples=16; optimizer=adamw
  *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s
  *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05
  *
- * inputs and outputs are elements of one sample, params those of the layer's own parameters, times seconds: F, I and W of one
- * micro-batch of `samples` samples, U of one commit.
+ * inputs and outputs are elements of one sample, params those of the layer's own parameters, times seconds: F, I and W
+ * of one micro-batch of `samples` samples, U of one commit.
  */
 #ifndef MR_CLI_COSTS_H
 #define MR_CLI_COSTS_H
@@ -29,14 +29,14 @@ typedef struct mr_costs {
 } mr_costs;
 
 /**
- * The costs that the automatic partition balances (planner/partition.h), over the threads of each layer's worker: the update's
- * bytes are U, the rest is shared out by FLOPs. Errors: MR_ERESOURCE.
+ * The costs that the automatic partition balances (planner/partition.h), over the threads of each layer's worker: the
+ * update's bytes are U, the rest is shared out by FLOPs. Errors: MR_ERESOURCE.
  */
 mr_status mr_costs_nominal(const mr_session *s, mr_costs *out) MR_MUST_USE;
 
 /**
- * Read what mr_costs_write wrote for the model, micro-batch, dtype and optimizer of @s. Another number of threads or another
- * backend is a warning on standard error. Errors: MR_ECONFIG with file, line and what differs; MR_ERESOURCE.
+ * Read what mr_costs_write wrote for the model, micro-batch, dtype and optimizer of @s. Another number of threads or
+ * another backend is a warning on standard error. Errors: MR_ECONFIG with file, line and what differs; MR_ERESOURCE.
  */
 mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out) MR_MUST_USE;
 

@@ -9,8 +9,8 @@
 /** Open @path for writing; "" is standard output. Errors: MR_EIO. */
 mr_status mr_output_open(const char *path, FILE **out) MR_MUST_USE;
 
-/** Close what was opened; @st is what writing it came to, and wins. A reader of standard output that has left (| head) is no
- * failure. Errors: @st, or MR_EIO. */
+/** Close what was opened; @st is what writing it came to, and wins. A reader of standard output that has left (| head)
+ * is no failure. Errors: @st, or MR_EIO. */
 mr_status mr_output_close(const char *path, FILE *out, mr_status st) MR_MUST_USE;
 
 #endif

@@ -12,10 +12,10 @@
 #include "report/table.h"
 #include "run/sequential_size.h"
 
-#define COLUMNS 118        /* of the text picture */
-#define TEXT_WORKERS 64    /* beyond so many rows the text picture is left out */
-#define PROBED_CORES 16u   /* of the latency matrix: pairs grow with the square */
-#define PROBE_US 2000u     /* for each pair */
+#define COLUMNS 118      /* of the text picture */
+#define TEXT_WORKERS 64  /* beyond so many rows the text picture is left out */
+#define PROBED_CORES 16u /* of the latency matrix: pairs grow with the square */
+#define PROBE_US 2000u   /* for each pair */
 
 /* --- building --- */
 
@@ -111,12 +111,13 @@ mr_status mr_forecast_fits(const mr_forecast *f)
 		const mr_topo_node *n = &f->s->topo.node[i];
 
 		if (n->memory_bytes && f->node_bytes[i] > n->memory_bytes)
-			return mr_fail(MR_ERESOURCE, "the workers on node %u need %s of memory, and the node has %s", n->os_index,
-				       mr_bytes_text(f->node_bytes[i], need), mr_bytes_text(n->memory_bytes, have));
+			return mr_fail(MR_ERESOURCE, "the workers on node %u need %s of memory, and the node has %s",
+				       n->os_index, mr_bytes_text(f->node_bytes[i], need),
+				       mr_bytes_text(n->memory_bytes, have));
 	}
 	if (f->limit && f->bytes > f->limit)
-		return mr_fail(MR_ERESOURCE, "the plan needs %s of memory, and %s is the limit", mr_bytes_text(f->bytes, need),
-			       mr_bytes_text(f->limit, have));
+		return mr_fail(MR_ERESOURCE, "the plan needs %s of memory, and %s is the limit",
+			       mr_bytes_text(f->bytes, need), mr_bytes_text(f->limit, have));
 	return MR_OK;
 }
 
@@ -140,8 +141,9 @@ mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out)
 	if (!s->plan)
 		return mr_fail(MR_ECONFIG, "sequential has no schedule: it is one worker that runs layer after layer");
 	MR_TRY(mr_walk_trace(s->plan, f->walk, 1e9, &rec, &p.n_rec));
-	snprintf(title, sizeof(title), "%s: %s, %u worker%s, %u micro-batch%s a step", mr_config_name(s->config), s->plan->system,
-		 s->place.n_workers, s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es");
+	snprintf(title, sizeof(title), "%s: %s, %u worker%s, %u micro-batch%s a step", mr_config_name(s->config),
+		 s->plan->system, s->place.n_workers, s->place.n_workers == 1 ? "" : "s", s->n_micro,
+		 s->n_micro == 1 ? "" : "es");
 	snprintf(subtitle, sizeof(subtitle), "step %.4g ms; costs %s", f->step_s * 1e3, f->costs.source);
 	p.rec = rec;
 	p.versions = s->plan->contract.flush == MR_FLUSH_NONE;
@@ -161,9 +163,9 @@ static void print_head(const mr_forecast *f, FILE *out)
 		mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 		mr_dtype_name(s->kernels->dtype));
 	fprintf(out, "data     %s\n", s->data->describe);
-	fprintf(out, "system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step", mr_config_plugin(s->config, MR_CONFIG_SYSTEM),
-		s->place.n_workers, s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
-		s->samples == 1 ? "" : "s");
+	fprintf(out, "system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
+		mr_config_plugin(s->config, MR_CONFIG_SYSTEM), s->place.n_workers, s->place.n_workers == 1 ? "" : "s",
+		s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples, s->samples == 1 ? "" : "s");
 	if (s->plan)
 		fprintf(out, "; plan %016" PRIx64, mr_plan_hash(s->plan));
 	fprintf(out, "\nmachine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));
@@ -180,8 +182,8 @@ static void put_ms(mr_table *t, double seconds)
 static mr_status print_versions(const mr_forecast *f, FILE *out)
 {
 	static const mr_table_column columns[] = {
-		{"stage", true},  {"versions", true}, {"staleness", true}, {"slots", true}, {"buffers in", true},
-		{"grad in", true}, {"F ms", true},    {"I ms", true},      {"W ms", true},  {"U ms", true},
+		{"stage", true},   {"versions", true}, {"staleness", true}, {"slots", true}, {"buffers in", true},
+		{"grad in", true}, {"F ms", true},     {"I ms", true},      {"W ms", true},  {"U ms", true},
 	};
 	const mr_plan *p = f->s->plan;
 	uint32_t *stale = calloc(p->n_stages, sizeof(*stale));
@@ -217,7 +219,8 @@ static mr_status print_versions(const mr_forecast *f, FILE *out)
 static mr_status print_nodes(const mr_forecast *f, FILE *out)
 {
 	static const mr_table_column columns[] = {
-		{"node", true}, {"cores", true}, {"workers", true}, {"threads", true}, {"planned", true}, {"memory", true}, {"part", true},
+		{"node", true},    {"cores", true},  {"workers", true}, {"threads", true},
+		{"planned", true}, {"memory", true}, {"part", true},
 	};
 	const mr_topo *topo = &f->s->topo;
 	char planned[16], memory[16];
@@ -277,7 +280,8 @@ static mr_status print_latency(const mr_topo *topo, FILE *out)
 				mr_table_put(t, "?");
 		}
 	}
-	fprintf(out, "\na cache line one way between cores, ns, now%s\n", n < topo->n_usable ? " (the first cores)" : "");
+	fprintf(out, "\na cache line one way between cores, ns, now%s\n",
+		n < topo->n_usable ? " (the first cores)" : "");
 	st = mr_table_print(t, "", out);
 	mr_table_destroy(t);
 	return st;
@@ -298,14 +302,15 @@ static void print_times(const mr_forecast *f, FILE *out)
 	char rate[16];
 
 	fprintf(out, "\npredicted  step %.4g ms, %s %s/s", f->step_s * 1e3,
-		mr_count_text((uint64_t)(samples * (tokens > 0 ? tokens : 1) / f->step_s), rate), tokens > 0 ? "tok" : "samples");
+		mr_count_text((uint64_t)(samples * (tokens > 0 ? tokens : 1) / f->step_s), rate),
+		tokens > 0 ? "tok" : "samples");
 	if (f->costs.measured)
 		fprintf(out, ", %.1f GFLOP/s", mr_graph_flops_train(s->graph) * samples / f->step_s / 1e9);
 	fprintf(out, "; bubble %.1f%% (mean of the workers), %.1f%% (busiest worker)\n", idle_percent(f, f->busy_s),
 		idle_percent(f, f->busiest_s));
 	if (s->plan && f->walk->n_bodies > 1)
-		fprintf(out, "           steps overlap: the first %u take %.4g ms\n", f->walk->n_bodies * s->plan->commits,
-			f->walk->makespan * 1e3);
+		fprintf(out, "           steps overlap: the first %u take %.4g ms\n",
+			f->walk->n_bodies * s->plan->commits, f->walk->makespan * 1e3);
 	fprintf(out, "costs      %s\n", f->costs.source);
 }
 

@@ -22,7 +22,8 @@ static void cores_text(const mr_place_worker *w, char *text, size_t size)
 		/* Runs of neighbours, also of every second CPU as where threads of a core are numbered together. */
 		while ((step == 1 || step == 2) && end + 1 < w->n_threads && w->cpu[end + 1] - w->cpu[end] == step)
 			end++;
-		n += snprintf(text + n, size - (size_t)n, end > i ? "%s%u-%u" : "%s%u", i ? "," : "", w->cpu[i], w->cpu[end]);
+		n += snprintf(text + n, size - (size_t)n, end > i ? "%s%u-%u" : "%s%u", i ? "," : "", w->cpu[i],
+			      w->cpu[end]);
 		if (end > i && step == 2 && n < (int)size)
 			n += snprintf(text + n, size - (size_t)n, ":2");
 		i = end;
@@ -59,7 +60,8 @@ static void fill(const mr_session *s, const mr_run *run, uint16_t stage, texts *
 		.worker = w,
 		.layers = t->layers,
 		.n_layers = s->partition.first[stage + 1] - s->partition.first[stage],
-		.n_params = (uint64_t)(run ? mr_stage_size(run->stage[stage])->n_elements : mr_graph_n_params(s->graph)),
+		.n_params =
+			(uint64_t)(run ? mr_stage_size(run->stage[stage])->n_elements : mr_graph_n_params(s->graph)),
 		.weight_bytes = m.weights,
 		.stash_bytes = m.stashes,
 		.gradient_bytes = m.grads,
@@ -81,7 +83,8 @@ mr_status mr_stage_table_print(const mr_session *s, const mr_run *run, FILE *out
 
 	for (uint16_t i = 0; rows && t && i < n; i++)
 		fill(s, run, i, &t[i], &rows[i]);
-	st = rows && t ? mr_report_stages(rows, n, out) : mr_fail(MR_ERESOURCE, "no memory for a table of %u stages", n);
+	st = rows && t ? mr_report_stages(rows, n, out)
+		       : mr_fail(MR_ERESOURCE, "no memory for a table of %u stages", n);
 	free(rows);
 	free(t);
 	return st;

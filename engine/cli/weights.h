@@ -1,8 +1,9 @@
 /*
- * weights.h - which checkpoint a command means, and its weights. For the commands that use a trained model without training.
+ * weights.h - which checkpoint a command means, and its weights. For the commands that use a trained model without
+ * training.
  *
- * PATH may be one checkpoint (a folder with MANIFEST.json), a folder of checkpoints, or the folder of a run; of several the one
- * named by LATEST counts, or the newest undamaged one.
+ * PATH may be one checkpoint (a folder with MANIFEST.json), a folder of checkpoints, or the folder of a run; of several
+ * the one named by LATEST counts, or the newest undamaged one.
  */
 #ifndef MR_CLI_WEIGHTS_H
 #define MR_CLI_WEIGHTS_H
@@ -11,19 +12,21 @@
 #include "cli/session.h"
 
 /** The --checkpoint option of a command. */
-#define MR_CHECKPOINT_OPTION                                                                                            \
-	{"checkpoint", MR_OPT_STRING, "", 0, 0, NULL, NULL,                                                            \
+#define MR_CHECKPOINT_OPTION                                                                                   \
+	{"checkpoint", MR_OPT_STRING, "", 0, 0, NULL, NULL,                                                    \
 	 "a checkpoint, a folder of checkpoints or the folder of a run; empty: the newest checkpoint in run.dir"}
 
-/** The one checkpoint that @path means; the caller frees *@out. A checkpoint named itself is not verified. Errors: MR_ECKPT. */
+/** The one checkpoint that @path means; the caller frees *@out. A checkpoint named itself is not verified. Errors:
+ * MR_ECKPT. */
 mr_status mr_weights_find(const char *path, char **out) MR_MUST_USE;
 
 /**
- * Fill @model with the weights of the checkpoint that the command names (--checkpoint of @args, else run.dir), all checksums
- * verified; *@step is its step. Warns on standard error when it was trained on other data.
- * Errors: MR_ECKPT, naming the checkpoint and what is missing, damaged or of another model.
+ * Fill @model with the weights of the checkpoint that the command names (--checkpoint of @args, else run.dir), all
+ * checksums verified; *@step is its step. Warns on standard error when it was trained on other data. Errors: MR_ECKPT,
+ * naming the checkpoint and what is missing, damaged or of another model.
  */
-mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_state_list *model, uint64_t *step) MR_MUST_USE;
+mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_state_list *model,
+			  uint64_t *step) MR_MUST_USE;
 
 /** A list with memory of its own for every parameter of the session's model. Free with mr_weights_list_fini. */
 mr_status mr_weights_list(const mr_session *s, mr_state_list *out) MR_MUST_USE;

@@ -26,14 +26,14 @@ typedef struct bench {
 	uint16_t stage;
 	double seconds;
 	mr_profile *out;
-	mr_stage *s, *owner;      /* owner: the stage that stores a parameter tied from here; NULL: none */
+	mr_stage *s, *owner; /* owner: the stage that stores a parameter tied from here; NULL: none */
 	mr_block block;
 	mr_region region;
 	mr_stage_io io;
 	size_t grad_out_bytes;
-	void *grad_clean;         /* what grad_out is refilled from: backward may overwrite it */
+	void *grad_clean; /* what grad_out is refilled from: backward may overwrite it */
 	void *tied;
-	double *sample;           /* [layers][N_HALVES][MAX_REPEATS] */
+	double *sample; /* [layers][N_HALVES][MAX_REPEATS] */
 	double update[MAX_REPEATS];
 	uint32_t repeats;
 	mr_status status;
@@ -75,7 +75,8 @@ static mr_status make_stages(bench *b)
 
 	if (tied)
 		MR_TRY(mr_stage_create(c->graph, 0, first[1], c->samples, c->kernels, false, NULL, &b->owner));
-	return mr_stage_create(c->graph, first[b->stage], first[b->stage + 1], c->samples, c->kernels, false, b->owner, &b->s);
+	return mr_stage_create(c->graph, first[b->stage], first[b->stage + 1], c->samples, c->kernels, false, b->owner,
+			       &b->s);
 }
 
 /* Normal numbers of the run's dtype. */
@@ -96,7 +97,8 @@ static void fill_normal(const bench *b, void *to, size_t bytes, double scale, ui
 static void fill_data(const bench *b)
 {
 	const mr_dataset *d = b->c->data;
-	size_t in = mr_shape_bytes(d->input, b->c->kernels->dtype), target = mr_shape_bytes(d->target, b->c->kernels->dtype);
+	size_t in = mr_shape_bytes(d->input, b->c->kernels->dtype),
+	       target = mr_shape_bytes(d->target, b->c->kernels->dtype);
 	void *spare = malloc(in > target ? in : target);
 	bool begins = b->s->first == 0, ends = b->s->end == b->c->graph->n_nodes;
 
@@ -153,8 +155,8 @@ static void tear_down(bench *b)
 }
 
 /*
- * Layer @i of the stage as a stage of its own, on the same memory. Nothing of a layer's call depends on its neighbours beyond
- * where its tensors lie, and that is in its step. The copies at the boundaries stay with the last layer.
+ * Layer @i of the stage as a stage of its own, on the same memory. Nothing of a layer's call depends on its neighbours
+ * beyond where its tensors lie, and that is in its step. The copies at the boundaries stay with the last layer.
  */
 static mr_stage layer_of(const bench *b, uint32_t i)
 {

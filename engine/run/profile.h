@@ -1,11 +1,11 @@
 /*
  * profile.h - how long each layer takes on this machine.
  *
- * Stage by stage, on a leader thread and a team set up like the worker's own, all else idle: forward through all layers, then
- * backward, input half and weight half apart, then the optimizer step, again and again. The layers lie where they lie in a
- * step (the same mr_stage and block layout, memory on the worker's node), and each is called after the one before it, so caches
- * are as they are in a step of this stage. The times are medians. Work that a stage does between its layers (copies at its
- * boundaries) is booked on its last layer.
+ * Stage by stage, on a leader thread and a team set up like the worker's own, all else idle: forward through all
+ * layers, then backward, input half and weight half apart, then the optimizer step, again and again. The layers lie
+ * where they lie in a step (the same mr_stage and block layout, memory on the worker's node), and each is called after
+ * the one before it, so caches are as they are in a step of this stage. The times are medians. Work that a stage does
+ * between its layers (copies at its boundaries) is booked on its last layer.
  */
 #ifndef MR_RUN_PROFILE_H
 #define MR_RUN_PROFILE_H
@@ -15,7 +15,7 @@
 #define MR_PROFILE_MIN_REPEATS 5u
 
 typedef struct mr_layer_profile {
-	double f, i, w;    /* median seconds of one micro-batch; 0 where the layer has no such half */
+	double f, i, w;                   /* median seconds of one micro-batch; 0 where the layer has no such half */
 	double flops_f, flops_i, flops_w; /* model FLOPs of one micro-batch, of the halves that are carried out */
 } mr_layer_profile;
 
@@ -26,9 +26,10 @@ typedef struct mr_profile {
 } mr_profile;
 
 /**
- * Measure for at least @seconds a stage and MR_PROFILE_MIN_REPEATS repeats, after a warm-up. Of @c it uses graph, partition,
- * plan (NULL: one stage, sequential), kernels, data, optim, place, seed, samples and memory_limit (of one stage). The place must be this machine's.
- * Call mr_profile_fini, also after an error. Errors: MR_ERESOURCE, MR_EDNN, MR_EDIVERGED.
+ * Measure for at least @seconds a stage and MR_PROFILE_MIN_REPEATS repeats, after a warm-up. Of @c it uses graph,
+ * partition, plan (NULL: one stage, sequential), kernels, data, optim, place, seed, samples and memory_limit (of one
+ * stage). The place must be this machine's. Call mr_profile_fini, also after an error. Errors: MR_ERESOURCE, MR_EDNN,
+ * MR_EDIVERGED.
  */
 mr_status mr_profile_measure(const mr_run_config *c, double seconds, mr_profile *out) MR_MUST_USE;
 void mr_profile_fini(mr_profile *p);

@@ -10,13 +10,13 @@
 #include "run/profile.h"
 #include "run/sequential_size.h"
 
-#define GPT                                                                                                             \
+#define GPT                                                                                                            \
 	"model = { name = \"gpt\"; layers = 2; width = 16; heads = 2; context = 8; %s };\n"                            \
 	"data = { name = \"sources\"; root = \"%s\"; };\n"                                                             \
 	"optimizer = { name = \"adamw\"; }; system = { name = \"%s\"; };\n"                                            \
 	"train = { steps = 2; batch = 4; microbatches = 2; lr = 0.01; };\n"                                            \
 	"machine = { workers = 2; threads = 1; }; backend = \"reference\"; dtype = \"f64\";\n"
-#define MLP                                                                                                             \
+#define MLP                                                                                                            \
 	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
 	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
 	"optimizer = { name = \"momentum\"; }; system = { name = \"1f1b\"; };\n"                                       \

@@ -124,7 +124,7 @@ expect 3 "missing.csv" plan mlp.cfg --costs missing.csv
 expect 3 "empty.csv" plan mlp.cfg --costs empty.csv
 
 expect 0 "layers   micro-batches of 8 samples" profile mlp.cfg --seconds 0 --set system.name=sequential --set train.microbatches=1
-expect 3 "only this one can be measured" profile mlp.cfg --set "machine.topology=core:4 pu:1"
+expect 3 "only this one is measured" profile mlp.cfg --set "machine.topology=core:4 pu:1"
 expect 6 "and 1000 B is the limit" profile mlp.cfg --set machine.memory_limit=1000
 expect 1 "/nonexistent/x" profile mlp.cfg --seconds 0 -o /nonexistent/x
 exit $failed
