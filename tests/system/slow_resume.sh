@@ -41,7 +41,9 @@ interrupted() {
 	name=$1
 	shift
 	rm -rf b
-	MR_DELAY=4000:1:7 start "$@" --set run.dir=b
+	faults=MR_DELAY=4000:1:7
+	start "$@" --set run.dir=b
+	faults=
 	kill -TERM "$pid" 2>/dev/null || :
 	ended
 	# It may have been done before the signal came.

@@ -24,7 +24,9 @@ ends() {
 	sig=$1 want=$2
 	shift 2
 	rm -rf r
-	MR_DELAY=$slow start "$@" $long --set run.dir=r
+	faults=MR_DELAY=$slow
+	start "$@" $long --set run.dir=r
+	faults=
 	kill -"$sig" "$pid"
 	ended
 	expect "$want" "SIG$sig"
@@ -81,7 +83,9 @@ same "two signals" r whole
 
 # SIGUSR1 saves and goes on; a watcher that leaves, or a stop and go, changes nothing.
 rm -rf r
-MR_DELAY=$slow start "$@" $long --set run.dir=r --set machine.watchdog=2
+faults=MR_DELAY=$slow
+start "$@" $long --set run.dir=r --set machine.watchdog=2
+faults=
 kill -USR1 "$pid"
 tries=0
 until [ -e r/checkpoints/LATEST ] || [ $tries -ge 200 ]; do
@@ -120,7 +124,9 @@ expect 0 "stdout closed"
 
 # One process a folder.
 rm -rf r
-MR_DELAY=$slow start "$@" $long --set run.dir=r
+faults=MR_DELAY=$slow
+start "$@" $long --set run.dir=r
+faults=
 first=$pid
 code=0
 "$millrace" train "$@" --set run.dir=r >out 2>err || code=$?

@@ -10,6 +10,7 @@
 #	start CONF ARGS...       the same in the background, as process $pid, until it has done a step
 #	ended                    wait for $pid; exit code in $code
 #	expect CODE WHAT [RE]    the last exit code was CODE, and a line of err matches RE
+#	$faults                  settings of base/fault.h for what train and start run, such as MR_DELAY=1000:1:1
 #	same WHAT A B            the runs in folders A and B ended in the same bits and told the same story
 #	fail TEXT                note a failure and go on
 #	finish                   the test's verdict
@@ -31,6 +32,7 @@ trap cleanup EXIT
 trap 'exit 1' HUP INT TERM
 cd "$work"
 unset MR_KILL_AT MR_KILL_LIST MR_FAIL_AT MR_DELAY MR_LOG
+faults=
 export LC_ALL=C
 n_failed=0
 pid=
@@ -69,12 +71,12 @@ skip() {
 
 train() {
 	code=0
-	"$millrace" train "$@" >out 2>err || code=$?
+	env $faults "$millrace" train "$@" >out 2>err || code=$?
 }
 
 start() {
 	: >out # what the last one said must not count
-	"$millrace" train "$@" >out 2>err &
+	env $faults "$millrace" train "$@" >out 2>err &
 	pid=$!
 	tries=0
 	until grep -q '^step' out; do
@@ -89,7 +91,7 @@ start() {
 
 ended() {
 	code=0
-	wait "$pid" || code=$?
+	wait "$pid" 2>/dev/null || code=$?
 	pid=
 }
 
