@@ -85,7 +85,7 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 
 	*out = (mr_rundir){
 		.path = strdup(path),
-		.config = join(path, "config.cfg"),
+		.config = join(path, "resolved.cfg"),
 		.metrics = join(path, "metrics.jsonl"),
 		.trace = join(path, "trace.json"),
 		.checkpoints = join(path, "checkpoints"),

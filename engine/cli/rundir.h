@@ -1,7 +1,7 @@
 /*
  * rundir.h - the folder of a run, and who may use it.
  *
- *	<run.dir>/config.cfg       the resolved configuration
+ *	<run.dir>/resolved.cfg       the resolved configuration
  *	          metrics.jsonl    one line a step and one an evaluation
  *	          trace.json       when trace.steps asks for it
  *	          checkpoints/     see cli/saves.h

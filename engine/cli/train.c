@@ -111,6 +111,11 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 
 	if (rec) {
 		log_step(t, rec);
+		if (t->last.step == 0) { /* rates count from the first step on: before it caches were cold */
+			t->drawn_ns = rec->time_ns;
+			t->drawn_step = rec->step;
+			t->drawn_busy_ns = busy_ns(t);
+		}
 		t->last = *rec;
 		if (t->trajectory && t->s.executor.sequential)
 			mr_trajectory_note(t->trajectory, t->s.executor.sequential, rec->step);
@@ -124,13 +129,13 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 static mr_status evaluate(mr_train *t)
 {
 	mr_metrics_row row = mr_metrics_row_at(t->step);
-	uint64_t begin = mr_clock_ns();
+	uint64_t begin = mr_clock_ns(), busy = busy_ns(t);
 
 	if (t->s.data->n_valid == 0)
 		return MR_OK;
 	MR_TRY(mr_executor_eval(&t->s.executor, &t->val_loss));
 	t->drawn_ns += mr_clock_ns() - begin; /* the rates on the progress line are those of training */
-	t->drawn_busy_ns = busy_ns(t);
+	t->drawn_busy_ns += busy_ns(t) - busy;
 	row.val_loss = t->val_loss;
 	row.seconds = t->seconds_before + (double)(mr_clock_ns() - t->start_ns) / 1e9;
 	MR_TRY(mr_metrics_log_put(t->metrics, &row));

@@ -167,7 +167,7 @@ void mr_train_print_end(const mr_train *t)
 		print_workers(t);
 	if (mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout) != MR_OK)
 		fprintf(stderr, "millrace: %s\n", mr_error_text());
-	printf("\nwritten to %s: config.cfg, metrics.jsonl, checkpoints/", t->dir.path);
+	printf("\nwritten to %s: resolved.cfg, metrics.jsonl, checkpoints/", t->dir.path);
 	printf(t->trace_last && !t->traced ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
 	fflush(stdout);
 }
@@ -203,25 +203,41 @@ static size_t pick(const mr_train *t, const mr_run *run, mr_trace_rec *to)
 	return n;
 }
 
+static void name_tracks(const mr_train *t, const mr_run *run, char (*name)[128], const char **tracks)
+{
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		char stages[48], cores[48];
+
+		stages_of(run, w, stages, sizeof(stages));
+		cores_text(&t->s.place.worker[w], cores, sizeof(cores));
+		snprintf(name[w], sizeof(name[w]), "w%u stage %s cpu %s", w, stages, cores);
+		tracks[w] = name[w];
+	}
+}
+
 mr_status mr_train_write_trace(const mr_train *t)
 {
 	const mr_run *run = mr_engine_run_of(t->s.executor.engine);
 	mr_chrome c = {.n_workers = run->n_workers, .title = mr_config_name(t->s.config)};
+	char(*name)[128] = calloc(run->n_workers, sizeof(*name));
+	const char **tracks = calloc(run->n_workers, sizeof(*tracks));
 	mr_trace_rec *recs = calloc(pick(t, run, NULL) + 1, sizeof(*recs));
 	FILE *f = fopen(t->dir.trace, "w");
 	mr_status st;
 
-	if (!recs || !f) {
-		free(recs);
-		if (f)
-			fclose(f);
-		return mr_fail(MR_EIO, "cannot write %s", t->dir.trace);
+	if (recs && f && name && tracks) {
+		name_tracks(t, run, name, tracks);
+		c.tracks = tracks;
+		c.n_rec = pick(t, run, recs);
+		c.rec = recs;
+		st = mr_chrome_write(&c, f);
+	} else {
+		st = mr_fail(f ? MR_ERESOURCE : MR_EIO, "cannot write %s", t->dir.trace);
 	}
-	c.n_rec = pick(t, run, recs);
-	c.rec = recs;
-	st = mr_chrome_write(&c, f);
 	free(recs);
-	if (fclose(f) && st == MR_OK)
+	free(name);
+	free(tracks);
+	if (f && fclose(f) && st == MR_OK)
 		st = mr_fail(MR_EIO, "cannot write %s", t->dir.trace);
 	return st;
 }

@@ -10,7 +10,7 @@ expect 0 "a run"
 train "$@" --set run.dir=r
 expect 2 "a folder with a run" "r already holds a run: continue it with --resume, or choose another folder with --set run.dir"
 mkdir unborn
-cp r/config.cfg unborn
+cp r/resolved.cfg unborn
 train "$@" --set run.dir=unborn
 expect 2 "a run without a checkpoint" "ended before its first checkpoint"
 train "$@" --set run.dir=unborn --resume
