@@ -213,6 +213,19 @@ static mr_status check_values(const mr_graph *g)
 	return MR_OK;
 }
 
+/* The loss leaves the gradient where its input was, so the layer that wrote it must not want it back (DECISIONS 11). */
+static mr_status check_overwritten(const mr_graph *g, const mr_node *loss)
+{
+	const mr_node *node = &g->nodes[g->values[loss->in[0]].producer];
+	mr_layer_needs needs;
+
+	node->ops->needs(&node->cfg, g->values[node->in[0]].shape, 1, NULL, &needs);
+	if (needs.y_i || needs.y_w)
+		return mr_fail(MR_ECONFIG, "%s overwrites the output of %s, which that reads again in its backward pass",
+			       loss->name, node->name);
+	return MR_OK;
+}
+
 static mr_status check_loss(const mr_graph *g)
 {
 	const mr_node *last;
@@ -230,6 +243,7 @@ static mr_status check_loss(const mr_graph *g)
 		return mr_fail(MR_ECONFIG, "%s reads the model's input, which it would overwrite", last->name);
 	if (g->values[last->in[0]].n_uses > 1)
 		return mr_fail(MR_ECONFIG, "%s overwrites its input, but another layer reads that too", last->name);
+	MR_TRY(check_overwritten(g, last));
 	st = last->ops->target(&last->cfg, g->values[last->in[0]].shape, g->target);
 	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", last->name);
 }

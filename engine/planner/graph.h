@@ -96,8 +96,9 @@ mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, c
 mr_status mr_graph_tie(mr_graph *g, uint32_t param, uint32_t owner) MR_MUST_USE;
 
 /**
- * Close the graph: it ends in its only loss node, the target fits that loss, every value is read, and a value of tokens
- * (which has no gradient) is only ever the model's input. After an error only mr_graph_destroy is left.
+ * Close the graph: it ends in its only loss node, nobody else wants what that overwrites (so no ReLU stands in front of
+ * it), the target fits that loss, every value is read, and a value of tokens (which has no gradient) is only ever the
+ * model's input. After an error only mr_graph_destroy is left.
  * Errors: MR_ECONFIG with a sentence, MR_ERESOURCE.
  */
 mr_status mr_graph_finish(mr_graph *g) MR_MUST_USE;

@@ -203,6 +203,11 @@ static void unfinished_models_are_refused(void)
 	refuse_finish(g, "loss is a loss, but not the last");
 
 	g = begin(numbers, numbers);
+	x = add(g, "linear", "fc", (mr_layer_cfg){.out = 4, .act = MR_ACT_RELU}, 0, 0);
+	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
+	refuse_finish(g, "loss overwrites the output of fc");
+
+	g = begin(numbers, numbers);
 	x = add(g, "linear", "fc", (mr_layer_cfg){.out = 4}, 0, 0);
 	add(g, "linear", "spare", (mr_layer_cfg){.out = 4}, 0, 0);
 	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
