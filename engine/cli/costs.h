@@ -2,7 +2,7 @@
  * costs.h - how long each layer takes, for the prediction of `plan`: nominal figures, or those that `profile` measured.
  *
  * Per layer rather than per stage, so that one file serves every cut of its model. Measured costs predict; they never
- * decide the cut (DECISIONS 18). The file is CSV behind one line that says what was measured where:
+ * decide the cut. The file is CSV behind one line that says what was measured where:
  *
  *	# millrace costs 1; machine=...; kernels=...; backend=dnnl; dtype=f32; threads=1; samples=16; optimizer=adamw
  *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s

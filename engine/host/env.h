@@ -16,7 +16,7 @@
 
 #include "base/status.h"
 
-/* The spin that is set when cores are shared; what DEPENDENCIES measured as short. */
+/* The spin that is set when cores are shared: measured as short enough for two teams on one core. */
 #define MR_ENV_SHARED_SPINCOUNT "1000"
 
 typedef struct mr_env_params {

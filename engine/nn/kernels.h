@@ -94,7 +94,7 @@ typedef struct mr_kernels {
 	/** sum (a - y)^2 / (2 rows); overwrites a[rows, cols] by its gradient. */
 	double (*mse)(mr_kctx *kc, int64_t rows, int64_t cols, void *a, const void *y);
 
-	/** Sum of squares in f64, one fixed order for any thread count (DECISIONS 4). */
+	/** Sum of squares in f64, one fixed order for any thread count. */
 	double (*sumsq)(mr_kctx *kc, int64_t n, const void *x);
 
 	/* Optimizer steps, elementwise; dst may be src. g is multiplied by @gscale first; decay = lr * weight_decay

@@ -1,7 +1,7 @@
 /*
  * partition.h - where a model is cut into stages.
  *
- * A partition is a pure function of the configuration (DECISIONS 18): the cut decides how stale a weight gets in an
+ * A partition is a pure function of the configuration: the cut decides how stale a weight gets in an
  * asynchronous pipeline, so a timing of this machine, which is never twice the same, must not decide the cut. The
  * automatic partition therefore balances a static cost of each node and not a measured one.
  *

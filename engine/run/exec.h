@@ -1,5 +1,5 @@
 /*
- * exec.h - the step loop: the one place that carries out an instruction (DECISIONS 20).
+ * exec.h - the step loop: the one place that carries out an instruction.
  *
  * Training, evaluation, benchmark and replay all come through here. An instruction goes through three steps: acquire what it
  * waits for (messages, buffers, versions), compute, release what others wait for. Acquiring never blocks by itself: the engine

@@ -18,7 +18,7 @@
  * where it fails, or when I and W are apart (W reads upstream gradients late), the sum's backward copies.
  *
  * Parameters: every parameter whose storage is here has an offset in the weights; gradients begin with the same layout, and
- * tied parameters (which share storage, but not gradients: DECISIONS 10) follow.
+ * tied parameters (which share storage, but not gradients) follow.
  */
 #ifndef MR_RUN_STAGE_H
 #define MR_RUN_STAGE_H

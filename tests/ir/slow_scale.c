@@ -27,7 +27,7 @@ static void flushing(void)
 	figures(small_gpipe(64, 512, true), 3 * (512 + 63), 3 * (512 + 63));
 }
 
-/* synchronous.md 0.1, ZB-H1: makespan T(f+b) + (D-1) max(f, i, f+i-w). */
+/* ZB-H1: makespan T(f+b) + (D-1) max(f, i, f+i-w). */
 static void split(void)
 {
 	figures(small_split(64, 512), 3 * 512 + 63, 3 * 512 + 63);

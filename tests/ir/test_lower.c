@@ -108,7 +108,7 @@ static void reductions_come_before_norms(void)
 	mr_plan_destroy(p);
 }
 
-/* asynchronous.md 0: F(m) and B(m) at stage k read max(0, m - (D-1-k)), B(m) commits m + 1; D - k versions. */
+/* PipeDream: F(m) and B(m) at stage k read max(0, m - (D-1-k)), B(m) commits m + 1; D - k versions. */
 static void pipedream_versions(void)
 {
 	for (uint16_t d = 1; d <= 6; d++) {

@@ -27,7 +27,7 @@ static mr_walk *walk_share(mr_plan *p, double f, double i, double w, uint32_t n_
 	return walk(p, &cost, n_bodies, NULL);
 }
 
-/* synchronous.md 0.1: bubble time (D-1)(f+b) for GPipe and 1F1B; peaks T and min(T, D-w). */
+/* Bubble time (D-1)(f+b) for GPipe and 1F1B; peaks T and min(T, D-w). */
 static void flushing_pipelines(void)
 {
 	for (uint16_t d = 1; d <= 5; d++)

@@ -4,7 +4,7 @@
  *	a, target [n, cols]   loss = sum over all elements of (a - target)^2 / (2 n)
  *	F overwrites a by (a - target) / n
  *
- * (DECISIONS 11: the mean is over samples, not over elements.) I has nothing left to do. Reads nothing of the
+ * (The mean is over samples, not over elements.) I has nothing left to do. Reads nothing of the
  * configuration.
  */
 #include "nn/layers/shared.h"
