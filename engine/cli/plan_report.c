@@ -123,15 +123,28 @@ mr_status mr_forecast_fits(const mr_forecast *f)
 
 /* --- the picture --- */
 
+typedef struct unit {
+	const char *name;
+	double seconds;
+} unit;
+
+/* In which a time of @seconds is easy to read. */
+static const unit *unit_of(double seconds)
+{
+	static const unit units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+
+	return &units[seconds < 1e-3 ? 0 : seconds < 10 ? 1 : 2];
+}
+
 mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out)
 {
 	const mr_session *s = f->s;
 	char title[200], subtitle[600];
-	bool micro = f->step_s < 1e-3; /* the axis in microseconds */
+	const unit *u = unit_of(f->step_s);
 	mr_schedule_picture p = {
 		.n_workers = (uint16_t)s->place.n_workers,
-		.unit = micro ? 1e3 : 1e6,
-		.unit_name = micro ? "us" : "ms",
+		.unit = u->seconds * 1e9,
+		.unit_name = u->name,
 		.title = title,
 		.subtitle = subtitle,
 	};
@@ -144,7 +157,7 @@ mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out)
 	snprintf(title, sizeof(title), "%s: %s, %u worker%s, %u micro-batch%s a step", mr_config_name(s->config),
 		 s->plan->system, s->place.n_workers, s->place.n_workers == 1 ? "" : "s", s->n_micro,
 		 s->n_micro == 1 ? "" : "es");
-	snprintf(subtitle, sizeof(subtitle), "step %.4g ms; costs %s", f->step_s * 1e3, f->costs.source);
+	snprintf(subtitle, sizeof(subtitle), "step %.4g %s; costs %s", f->step_s / u->seconds, u->name, f->costs.source);
 	p.rec = rec;
 	p.versions = s->plan->contract.flush == MR_FLUSH_NONE;
 	st = svg ? mr_schedule_picture_svg(&p, out) : mr_schedule_picture_text(&p, COLUMNS, out);
@@ -299,9 +312,10 @@ static void print_times(const mr_forecast *f, FILE *out)
 {
 	const mr_session *s = f->s;
 	double samples = (double)s->samples * s->n_micro, tokens = (double)mr_session_tokens_per_sample(s);
+	const unit *u = unit_of(f->step_s);
 	char rate[16];
 
-	fprintf(out, "\npredicted  step %.4g ms, %s %s/s", f->step_s * 1e3,
+	fprintf(out, "\npredicted  step %.4g %s, %s %s/s", f->step_s / u->seconds, u->name,
 		mr_count_text((uint64_t)(samples * (tokens > 0 ? tokens : 1) / f->step_s), rate),
 		tokens > 0 ? "tok" : "samples");
 	if (f->costs.measured)
@@ -309,8 +323,8 @@ static void print_times(const mr_forecast *f, FILE *out)
 	fprintf(out, "; bubble %.1f%% (mean of the workers), %.1f%% (busiest worker)\n", idle_percent(f, f->busy_s),
 		idle_percent(f, f->busiest_s));
 	if (s->plan && f->walk->n_bodies > 1)
-		fprintf(out, "           steps overlap: the first %u take %.4g ms\n",
-			f->walk->n_bodies * s->plan->commits, f->walk->makespan * 1e3);
+		fprintf(out, "           steps overlap: the first %u take %.4g %s\n",
+			f->walk->n_bodies * s->plan->commits, f->walk->makespan / u->seconds, u->name);
 	fprintf(out, "costs      %s\n", f->costs.source);
 }
 
