@@ -234,6 +234,6 @@ const mr_command mr_command_schedule = {
 	.help = "millrace list systems names the systems, millrace list systems NAME their options.\n",
 	.options = options,
 	.sets = true,
-	.sets_help = "give the system this option, such as backward=lifo for gpipe",
+	.sets_help = "give the system this option, such as backward=lifo (list systems NAME shows them)",
 	.run = run,
 };

@@ -1,29 +1,17 @@
 /* millrace train: read the configuration, train, report. */
-#include <stdio.h>
-
-#include "base/str.h"
 #include "cli/args.h"
+#include "cli/clean_env.h"
 #include "cli/open_config.h"
 #include "cli/train.h"
-#include "host/env.h"
-
-static void say(void *ctx, const char *line)
-{
-	(void)ctx;
-	fprintf(stderr, "millrace: %s\n", line);
-}
 
 static mr_status run(mr_args *args)
 {
 	const char *trajectory = mr_values_string(args->values, "trajectory");
 	mr_config *config;
-	mr_env_params env = {.argv = args->argv, .say = say};
 	mr_status st;
 
 	MR_TRY(mr_open_config(args, &config));
-	/* Only an explicit list of CPUs can put teams of several threads on shared cores. */
-	env.shared = *mr_values_string(mr_config_values(config, MR_CONFIG_MACHINE), "cpus") != 0;
-	st = mr_env_prepare(&env);
+	st = mr_clean_env(args, config);
 	if (st == MR_OK)
 		st = mr_train_run(config, mr_values_bool(args->values, "resume"), *trajectory ? trajectory : NULL, &args->signal);
 	mr_config_destroy(config);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/plan_report.h"
 #include "cli/train.h"
 #include "host/clock.h"
 #include "report/chrome.h"
@@ -23,54 +24,6 @@ static void cores_text(const mr_place_worker *w, char *text, size_t size)
 		n += snprintf(text + n, size - (size_t)n, end > i ? "%s%u-%u" : "%s%u", i ? "," : "", w->cpu[i], w->cpu[end]);
 		i = end;
 	}
-}
-
-static void layers_text(const mr_session *s, uint16_t stage, char *text, size_t size)
-{
-	const mr_node *first = &s->graph->nodes[s->partition.first[stage]];
-	const mr_node *last = &s->graph->nodes[s->partition.first[stage + 1] - 1];
-
-	if (first == last)
-		snprintf(text, size, "%s", first->name);
-	else
-		snprintf(text, size, "%s .. %s", first->name, last->name);
-}
-
-static void print_stages(const mr_train *t)
-{
-	const mr_session *s = &t->s;
-	const mr_run *run = mr_engine_run_of(s->executor.engine);
-	mr_report_stage_row *rows = calloc(run->n_stages, sizeof(*rows));
-	char(*text)[2][120] = calloc(run->n_stages, sizeof(*text));
-
-	for (uint16_t i = 0; rows && text && i < run->n_stages; i++) {
-		uint16_t w = mr_plan_worker(s->plan, 0, i);
-		mr_run_memory m;
-
-		mr_run_memory_of_stage(run, i, &m);
-		layers_text(s, i, text[i][0], sizeof(text[i][0]));
-		cores_text(&s->place.worker[w], text[i][1], sizeof(text[i][1]));
-		rows[i] = (mr_report_stage_row){
-			.stage = i,
-			.worker = w,
-			.layers = text[i][0],
-			.n_layers = s->partition.first[i + 1] - s->partition.first[i],
-			.n_params = (uint64_t)mr_stage_size(run->stage[i])->n_elements,
-			.weight_bytes = m.weights,
-			.stash_bytes = m.stashes,
-			.gradient_bytes = m.grads,
-			.optimizer_bytes = m.optimizer,
-			.activation_bytes = m.activations,
-			.boundary_bytes = m.boundaries,
-			.scratch_bytes = m.scratch,
-			.cores = text[i][1],
-			.node = (int32_t)s->place.worker[w].node_os,
-		};
-	}
-	if (rows && text && mr_report_stages(rows, run->n_stages, stdout) != MR_OK)
-		fprintf(stderr, "millrace: %s\n", mr_error_text());
-	free(rows);
-	free(text);
 }
 
 static void print_system(const mr_train *t)
@@ -105,8 +58,8 @@ void mr_train_print_start(const mr_train *t)
 		printf("         %s\n", text);
 	printf("         measured peak %.0f GFLOP/s (%s) on %u core%s\n", t->peak_gflops, t->isa, s->place.n_cores_used,
 	       s->place.n_cores_used == 1 ? "" : "s");
-	if (s->executor.engine)
-		print_stages(t);
+	if (s->executor.engine && mr_stage_table_print(s, mr_engine_run_of(s->executor.engine), stdout) != MR_OK)
+		fprintf(stderr, "millrace: %s\n", mr_error_text());
 	printf("run      %s%s\n", t->dir.path, t->step ? ", resumed" : "");
 	if (t->step)
 		printf("         at step %llu\n", (unsigned long long)t->step);

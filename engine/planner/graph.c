@@ -213,7 +213,7 @@ static mr_status check_values(const mr_graph *g)
 	return MR_OK;
 }
 
-/* The loss leaves the gradient where its input was, so the layer that wrote it must not want it back (DECISIONS 11). */
+/* The loss leaves the gradient where its input was, so the layer that wrote it must not want it back. */
 static mr_status check_overwritten(const mr_graph *g, const mr_node *loss)
 {
 	const mr_node *node = &g->nodes[g->values[loss->in[0]].producer];

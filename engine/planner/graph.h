@@ -15,7 +15,7 @@
  *
  * A graph has no dtype, no micro-batch size and no memory for tensors: shapes are those of one sample, and whoever runs
  * it brings the rest. Two parameters may share storage (a head tied to the token embedding): the later one names its
- * owner in @tied_to, has no storage of its own, but a gradient of its own (DECISIONS 10).
+ * owner in @tied_to, has no storage of its own, but a gradient of its own.
  *
  * Build once (create, add..., tie, finish) on one thread; a finished graph is constant and any thread may read it.
  * Fields are public to read, never to write.
@@ -113,8 +113,7 @@ uint32_t mr_graph_find_param(const mr_graph *g, const char *name);
 
 /**
  * May a stage begin at @node? Yes at node 0, and wherever exactly one value is live between the node before and this
- * one; never at the loss, which overwrites its input by the gradient and so stays with the layer that computes it
- * (DECISIONS 11, 24).
+ * one; never at the loss, which overwrites its input by the gradient and so stays with the layer that computes it.
  */
 bool mr_graph_cut_ok(const mr_graph *g, uint32_t node);
 /** The value that crosses into a stage that begins at @node, value 0 or the output of the node before;
