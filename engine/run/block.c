@@ -1,6 +1,5 @@
 #include "run/block.h"
 
-#include <assert.h>
 #include <math.h>
 
 #include "base/size.h"

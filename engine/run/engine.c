@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "host/clock.h"
 #include "host/group.h"
 #include "run/exec.h"
 #include "run/loader.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/log.h"
 #include "host/clock.h"
 #include "ir/deps.h"
 
@@ -81,7 +80,7 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 	if (k->tied && s == last && !mr_event_reached(&run->block[0].published, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
 	if (!(w->got & GOT_IN)) {
-		int64_t want = s ? (int64_t)mr_lane_buffer_in(l, t->in, t->micro) : -1;
+		int64_t want = s ? (int64_t)mr_instr_in_fwd(l->plan, t->in, t->n) : -1;
 
 		if (!pop_full(w, &l->st[s].in, &w->in, want, status))
 			return s ? MR_WAIT_UPSTREAM : MR_WAIT_DATA;
@@ -93,7 +92,7 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 		w->got |= GOT_TARGET;
 	}
 	if (s < last && !(w->got & GOT_OUT)) {
-		w->out = mr_lane_buffer_out(l, t->in, t->micro);
+		w->out = mr_instr_out(l->plan, t->in, t->n);
 		if (!mr_hop_take(&l->st[s + 1].in, w->out))
 			return MR_WAIT_DOWNSTREAM;
 		w->got |= GOT_OUT;
@@ -107,12 +106,12 @@ static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status
 	uint16_t s = t->in->stage;
 
 	if (s + 1 < w->run->n_stages && !(w->got & GOT_IN)) {
-		if (!pop_full(w, &l->st[s].grad, &w->in, mr_lane_buffer_in(l, t->in, t->micro), status))
+		if (!pop_full(w, &l->st[s].grad, &w->in, mr_instr_in_bwd(l->plan, t->in, t->n), status))
 			return MR_WAIT_UPSTREAM;
 		w->got |= GOT_IN;
 	}
 	if (s > 0 && !(w->got & GOT_OUT)) {
-		w->out = mr_lane_buffer_out(l, t->in, t->micro);
+		w->out = mr_instr_out(l->plan, t->in, t->n);
 		if (!mr_hop_take(&l->st[s - 1].grad, w->out))
 			return MR_WAIT_DOWNSTREAM;
 		w->got |= GOT_OUT;
@@ -237,7 +236,7 @@ static mr_status do_f(mr_worker *w, const mr_task *t)
 	mr_run *run = w->run;
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
-	mr_slot *slot = &l->st[s].slot[mr_lane_slot(l, t->in, t->micro)];
+	mr_slot *slot = &l->st[s].slot[mr_instr_slot(l->plan, t->in, t->n)];
 	mr_stage_io io;
 	double loss = 0;
 
@@ -290,7 +289,7 @@ static mr_status do_backward(mr_worker *w, const mr_task *t)
 	mr_run *run = w->run;
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
-	mr_slot *slot = &l->st[s].slot[mr_lane_slot(l, t->in, t->micro)];
+	mr_slot *slot = &l->st[s].slot[mr_instr_slot(l->plan, t->in, t->n)];
 	mr_stage_io io;
 
 	if (!slot->taken || slot->micro != t->micro ||

@@ -65,30 +65,3 @@ int64_t mr_lane_samples(const mr_lane *l, uint64_t m)
 		return l->samples;
 	return (int64_t)(l->n_samples - begin);
 }
-
-uint32_t mr_lane_slot(const mr_lane *l, const mr_instr *in, uint64_t m)
-{
-	return l->plan->storage == MR_STORED ? in->slot : (uint32_t)(m % l->plan->n_slots[in->stage]);
-}
-
-uint32_t mr_lane_buffer_in(const mr_lane *l, const mr_instr *in, uint64_t m)
-{
-	const mr_plan *p = l->plan;
-
-	if (p->storage == MR_STORED)
-		return in->in;
-	if (in->op == MR_OP_F)
-		return in->stage ? (uint32_t)(m % p->n_fwd[in->stage]) : 0;
-	return in->stage + 1 < p->n_stages ? (uint32_t)(m % p->n_bwd[in->stage + 1]) : 0;
-}
-
-uint32_t mr_lane_buffer_out(const mr_lane *l, const mr_instr *in, uint64_t m)
-{
-	const mr_plan *p = l->plan;
-
-	if (p->storage == MR_STORED)
-		return in->out;
-	if (in->op == MR_OP_F)
-		return in->stage + 1 < p->n_stages ? (uint32_t)(m % p->n_fwd[in->stage + 1]) : 0;
-	return in->stage ? (uint32_t)(m % p->n_bwd[in->stage]) : 0;
-}

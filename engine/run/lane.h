@@ -74,9 +74,4 @@ bool mr_hop_take(mr_hop *h, uint32_t i);
 /** Samples of micro-batch @m: all but an evaluation's last have lane->samples. */
 int64_t mr_lane_samples(const mr_lane *l, uint64_t m);
 
-/* Numbers of storage for absolute micro-batch @m, by the plan (plan.h, "Storage numbers"). */
-uint32_t mr_lane_slot(const mr_lane *l, const mr_instr *in, uint64_t m);
-uint32_t mr_lane_buffer_in(const mr_lane *l, const mr_instr *in, uint64_t m);  /* F: forward; B, I: gradient */
-uint32_t mr_lane_buffer_out(const mr_lane *l, const mr_instr *in, uint64_t m);
-
 #endif

@@ -1,14 +1,11 @@
 #include "run/run.h"
 
-#include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/size.h"
 #include "base/str.h"
 #include "host/clock.h"
-#include "ir/check.h"
 #include "run/eval_plan.h"
 
 /* --- building --- */
@@ -113,9 +110,6 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 
 	w->run = run;
 	w->id = id;
-	for (uint16_t s = run->n_stages; s-- > 0;)
-		if (worker_of(run, s) == id)
-			w->lowest_stage = s;
 	mr_parker_init(&w->parker);
 	mr_waiter_init(&w->waiter, &w->parker, &run->stop, mr_pause_spins(spin_ns));
 	run->parkers[id] = &w->parker;
@@ -131,6 +125,15 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 	return MR_OK;
 }
 
+/* As calloc, on cache lines of its own: mr_run_destroy finds zeros wherever building has not come to. */
+static void *zeroed(size_t bytes)
+{
+	size_t n = mr_align_up(bytes, MR_CACHE_LINE);
+	void *p = aligned_alloc(MR_CACHE_LINE, n);
+
+	return p ? memset(p, 0, n) : NULL;
+}
+
 static mr_status build(mr_run *run)
 {
 	const mr_run_config *c = &run->c;
@@ -140,20 +143,16 @@ static mr_status build(mr_run *run)
 	run->n_stages = c->plan->n_stages;
 	run->n_workers = c->plan->n_workers;
 	run->stage = calloc(run->n_stages, sizeof(mr_stage *));
-	run->block = aligned_alloc(64, run->n_stages * sizeof(mr_block));
-	run->worker = aligned_alloc(64, run->n_workers * sizeof(mr_worker));
+	run->block = zeroed(run->n_stages * sizeof(mr_block));
+	run->worker = zeroed(run->n_workers * sizeof(mr_worker));
 	run->parkers = calloc(run->n_workers + 2u, sizeof(mr_parker *));
 	run->losses = calloc(2 * (size_t)c->plan->contract.need, sizeof(double));
 	run->train = (mr_lane){.plan = c->plan, .train = true, .samples = c->samples};
 	run->eval = (mr_lane){.plan = run->eval_plan, .samples = c->samples};
-	run->train.st = aligned_alloc(64, run->n_stages * sizeof(mr_lane_stage));
-	run->eval.st = aligned_alloc(64, run->n_stages * sizeof(mr_lane_stage));
+	run->train.st = zeroed(run->n_stages * sizeof(mr_lane_stage));
+	run->eval.st = zeroed(run->n_stages * sizeof(mr_lane_stage));
 	if (!run->stage || !run->block || !run->worker || !run->parkers || !run->losses || !run->train.st || !run->eval.st)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
-	memset(run->block, 0, run->n_stages * sizeof(mr_block));
-	memset(run->worker, 0, run->n_workers * sizeof(mr_worker));
-	memset(run->train.st, 0, run->n_stages * sizeof(mr_lane_stage));
-	memset(run->eval.st, 0, run->n_stages * sizeof(mr_lane_stage));
 	for (int i = 0; i < 2; i++) {
 		mr_parker_init(&run->loader_parker[i]);
 		run->parkers[run->n_workers + i] = &run->loader_parker[i];
@@ -167,12 +166,11 @@ static mr_status build(mr_run *run)
 
 mr_status mr_run_create(const mr_run_config *c, mr_run **out)
 {
-	mr_run *run = aligned_alloc(64, mr_align_up(sizeof(*run), 64));
+	mr_run *run = zeroed(sizeof(*run));
 	mr_status st;
 
 	if (!run)
 		return mr_fail(MR_ERESOURCE, "no memory for a run");
-	memset(run, 0, sizeof(*run));
 	run->c = *c;
 	pthread_mutex_init(&run->error_lock, NULL);
 	st = build(run);

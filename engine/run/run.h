@@ -76,7 +76,6 @@ typedef struct mr_worker {
 	mr_waiter waiter;
 	mr_run *run;
 	uint16_t id;
-	uint16_t lowest_stage; /* of those it hosts; for messages */
 	mr_kctx *kc;
 	mr_region region;
 	uint8_t *scratch;

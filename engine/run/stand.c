@@ -6,7 +6,6 @@
  */
 #include <assert.h>
 
-#include "ir/deps.h"
 #include "run/run.h"
 
 /* Micro-batches whose F (or whose last backward half) stage @s has done at pause point @n. */
