@@ -170,20 +170,22 @@ static void limit_memory(const char *root, hierarchy *h, mr_limits *l)
 	} while (step_up(h));
 }
 
-static uint64_t memory_available(const char *root)
+static void read_meminfo(const char *root, mr_limits *limits)
 {
 	FILE *f = open_under(root, "/proc/meminfo");
-	uint64_t bytes = UINT64_MAX;
 	unsigned long long kib;
 	char line[256];
 
+	limits->available_bytes = UINT64_MAX;
 	if (!f)
-		return bytes;
-	while (fgets(line, sizeof(line), f))
+		return;
+	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
-			bytes = (uint64_t)kib << 10;
+			limits->available_bytes = (uint64_t)kib << 10;
+		if (sscanf(line, "MemTotal: %llu kB", &kib) == 1)
+			limits->total_bytes = (uint64_t)kib << 10;
+	}
 	fclose(f);
-	return bytes;
 }
 
 void mr_limits_read(const char *root, mr_limits *limits)
@@ -203,5 +205,5 @@ void mr_limits_read(const char *root, mr_limits *limits)
 		limits->memory_bytes = as.rlim_cur;
 		limits->memory_from = "RLIMIT_AS";
 	}
-	limits->available_bytes = memory_available(root);
+	read_meminfo(root, limits);
 }

@@ -14,6 +14,7 @@ typedef struct mr_limits {
 	double cpus;              /* CPU quota in CPUs, such as 2.5; 0 = none */
 	uint64_t memory_bytes;    /* smallest memory limit; UINT64_MAX = none */
 	const char *memory_from;  /* "cgroup memory.max", "cgroup memory.limit_in_bytes", "RLIMIT_AS"; NULL = none */
+	uint64_t total_bytes;     /* MemTotal; 0 = unknown */
 	uint64_t available_bytes; /* MemAvailable now; UINT64_MAX = unknown */
 } mr_limits;
 

@@ -155,6 +155,9 @@ static void limit(mr_topo *t)
 		snprintf(t->cpu_limit, sizeof(t->cpu_limit), "affinity or cpuset: %u of %u CPUs", n_pus,
 			 t->n_machine_pus);
 	mr_limits_read("", &l);
+	/* A guest whose memory grows while it runs tells its only node's size late or never. */
+	if (t->n_nodes == 1 && t->n_cores == t->n_machine_cores && l.total_bytes > t->memory_bytes)
+		t->memory_bytes = t->node[0].memory_bytes = l.total_bytes;
 	if (l.cpus > 0 && l.cpus < t->n_cores) {
 		t->n_usable = l.cpus < 1 ? 1 : (uint32_t)l.cpus;
 		snprintf(t->cpu_limit, sizeof(t->cpu_limit), "cgroup quota %.2f CPUs", l.cpus);

@@ -66,6 +66,7 @@ static void test_v2_nested(void)
 	CU_ASSERT_EQUAL(l.memory_bytes, 4000000);
 	CU_ASSERT_STRING_EQUAL(l.memory_from, "cgroup memory.max");
 	CU_ASSERT_EQUAL(l.available_bytes, 2048 << 10);
+	CU_ASSERT_EQUAL(l.total_bytes, 9 << 10);
 	remove_root();
 }
 
