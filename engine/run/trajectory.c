@@ -70,14 +70,16 @@ mr_status mr_trajectory_create(const mr_graph *graph, const mr_partition *p, uin
 	mr_status st;
 
 	if (n > MR_TRAJECTORY_MAX_PARAMS)
-		return mr_fail(MR_ECONFIG, "a trajectory keeps every version of every weight, and this model has %lld: at most %d are recorded",
+		return mr_fail(MR_ECONFIG,
+			       "a trajectory keeps every version of all %lld weights; at most %d are recorded",
 			       (long long)n, MR_TRAJECTORY_MAX_PARAMS);
 	if (!mr_size_mul(n_steps, need, &n_micro) || n_steps == UINT64_MAX)
 		return mr_fail(MR_ERESOURCE, "no memory for the trajectory of %llu steps", (unsigned long long)n_steps);
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return mr_fail(MR_ERESOURCE, "no memory for a trajectory");
-	*t = (mr_trajectory){.n_stages = p->n_stages, .need = need, .n_steps = n_steps, .n_micro = n_micro, .graph = graph};
+	*t = (mr_trajectory){
+		.n_stages = p->n_stages, .need = need, .n_steps = n_steps, .n_micro = n_micro, .graph = graph};
 	st = allocate(t, p);
 	if (st != MR_OK) {
 		mr_trajectory_destroy(t);
@@ -244,8 +246,8 @@ uint32_t mr_trajectory_peak_live(const mr_trajectory *t, uint16_t stage)
 	uint64_t oldest = 0;
 	uint32_t peak = 1;
 
-	/* Versions are made in order and reads never go back to an older version than an earlier read did, so the ones alive
-	 * at the birth of v are those from the oldest that is read later. */
+	/* Versions are made in order, and no older one is read for the last time after a newer one was: so those alive
+	 * at the birth of v are the ones from the oldest that is read later. */
 	for (uint64_t v = 0; v <= row->n_commits; v++) {
 		uint64_t born = v ? row->born[v] : 0;
 
@@ -257,7 +259,8 @@ uint32_t mr_trajectory_peak_live(const mr_trajectory *t, uint16_t stage)
 	return peak;
 }
 
-static void write_versions(mr_json_writer *w, const mr_trajectory *t, uint64_t n, const char *key, size_t field, bool age)
+static void write_versions(mr_json_writer *w, const mr_trajectory *t, uint64_t n, const char *key, size_t field,
+			   bool age)
 {
 	mr_json_key(w, key);
 	mr_json_begin_array(w);

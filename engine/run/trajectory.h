@@ -2,16 +2,17 @@
  * trajectory.h - the whole story of a tiny model's training: which version every micro-batch read, what became of every
  * weight. For comparing update rules with numbers worked out by hand or by another program.
  *
- * Of @n_steps commits with `need` micro-batches each, at every stage: the versions that F and B read, how many commits had
- * been made when the gradient was applied, and the weights of every version; and every micro-batch's loss. An asynchronous
- * system is already busy with later micro-batches when the last of these commits is made; those are left out.
+ * Of @n_steps commits with `need` micro-batches each, at every stage: the versions that F and B read, how many commits
+ * had been made when the gradient was applied, and the weights of every version; and every micro-batch's loss. An
+ * asynchronous system is already busy with later micro-batches when the last of these commits is made; those are left
+ * out.
  *
  * The engine and the replay fill it through mr_trajectory_observer; sequential training through mr_trajectory_note. All
- * memory is taken at the start. Micro-batch 0 of a stage begins its story again, so a restarted engine may use it again.
- * It must see a run from its first step; a resumed one cannot be recorded.
+ * memory is taken at the start. Micro-batch 0 of a stage begins its story again, so a restarted engine may use it
+ * again. It must see a run from its first step; a resumed one cannot be recorded.
  *
- * Threads: a stage's row is written by the worker that owns the stage, the losses by the one that owns the last stage. Read
- * it while the run is paused.
+ * Threads: a stage's row is written by the worker that owns the stage, the losses by the one that owns the last stage.
+ * Read it while the run is paused.
  */
 #ifndef MR_RUN_TRAJECTORY_H
 #define MR_RUN_TRAJECTORY_H
@@ -47,8 +48,9 @@ typedef struct mr_trajectory {
 } mr_trajectory;
 
 /**
- * For @n_steps steps of @graph cut by @p, @need micro-batches a commit (plan->contract.need). Sequential training may be told
- * by the stages of any cut. Borrows @graph. Errors: MR_ECONFIG for a model above MR_TRAJECTORY_MAX_PARAMS; MR_ERESOURCE.
+ * For @n_steps steps of @graph cut by @p, @need micro-batches a commit (plan->contract.need). Sequential training may
+ * be told by the stages of any cut. Borrows @graph. Errors: MR_ECONFIG for a model above MR_TRAJECTORY_MAX_PARAMS;
+ * MR_ERESOURCE.
  */
 mr_status mr_trajectory_create(const mr_graph *graph, const mr_partition *p, uint32_t need, uint64_t n_steps,
 			       mr_trajectory **out) MR_MUST_USE;
@@ -67,8 +69,9 @@ uint64_t mr_trajectory_steps(const mr_trajectory *t);
 uint32_t mr_trajectory_peak_live(const mr_trajectory *t, uint16_t stage);
 
 /**
- * Write the steps done as JSON: F_ver[k][m], B_ver, applied_on, staleness = applied_on - F_ver, weights[k][v], final[k],
- * peak_live[k], loss[m], for stages k. A weight is a number where the stage has one scalar, else an array. Errors: MR_EIO.
+ * Write the steps done as JSON: F_ver[k][m], B_ver, applied_on, staleness = applied_on - F_ver, weights[k][v],
+ * final[k], peak_live[k], loss[m], for stages k. A weight is a number where the stage has one scalar, else an array.
+ * Errors: MR_EIO.
  */
 mr_status mr_trajectory_write(const mr_trajectory *t, const char *path) MR_MUST_USE;
 

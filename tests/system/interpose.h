@@ -1,9 +1,9 @@
 /*
  * interpose.h - malloc and its family, counted: who allocates while the engine trains?
  *
- * The runner defines malloc, calloc, realloc, aligned_alloc, posix_memalign, memalign and free in front of glibc's. While a
- * count is on, calls of every thread but the one that switched it on are noted with the address they came from. Sanitized
- * builds bring an allocator of their own; there nothing is counted (interpose_works is false).
+ * The runner defines malloc, calloc, realloc, aligned_alloc, posix_memalign, memalign and free in front of glibc's.
+ * While a count is on, calls of every thread but the one that switched it on are noted with the address they came from.
+ * Sanitized builds bring an allocator of their own; there nothing is counted (interpose_works is false).
  */
 #ifndef MR_TESTS_SYSTEM_INTERPOSE_H
 #define MR_TESTS_SYSTEM_INTERPOSE_H

@@ -7,6 +7,7 @@
 
 /* 16 linear layers, the hidden ones 16 wide; at most 24 micro-batches a run. */
 #define BLOCKS "model.depth=15 model.width=16 dtype=f32"
+#define ASYNC " system.name=pipedream train.batch=4 train.microbatches=1"
 
 static uint64_t steps_of(const rig *r)
 {
@@ -91,12 +92,12 @@ static void at_each_size(bool gpt, const char *sets, uint32_t runs)
 
 void replay_pipedream(uint32_t runs)
 {
-	at_each_size(false, BLOCKS " system.name=pipedream train.batch=4 train.microbatches=1", runs);
+	at_each_size(false, BLOCKS ASYNC, runs);
 }
 
 void replay_vertical_sync(uint32_t runs)
 {
-	at_each_size(false, BLOCKS " system.name=pipedream system.vertical_sync=true train.batch=4 train.microbatches=1", runs);
+	at_each_size(false, BLOCKS ASYNC " system.vertical_sync=true", runs);
 }
 
 void replay_gpipe(uint32_t runs)
@@ -112,11 +113,11 @@ void replay_1f1b(uint32_t runs)
 
 void replay_gpt(uint32_t runs)
 {
-	at_each_size(true, "system.name=pipedream train.batch=2 train.microbatches=1 train.clip=0.5 model.dropout=0.1 dtype=f32", runs);
+	at_each_size(true, "dtype=f32 model.dropout=0.1 train.clip=0.5" ASYNC, runs);
 }
 
 void replay_dnnl(uint32_t runs)
 {
 	if (mr_kernels_find("dnnl", MR_F32))
-		at_each_size(false, BLOCKS " system.name=pipedream train.batch=4 train.microbatches=1 backend=dnnl", runs);
+		at_each_size(false, BLOCKS ASYNC " backend=dnnl", runs);
 }

@@ -1,10 +1,15 @@
-/* replay_cases.h - the parallel engine against its single-thread replay, to the bit, while instructions are delayed at random. */
+/*
+ * replay_cases.h - the parallel engine against its single-thread replay, to the bit, while instructions are delayed at
+ * random.
+ */
 #ifndef MR_TESTS_SYSTEM_REPLAY_CASES_H
 #define MR_TESTS_SYSTEM_REPLAY_CASES_H
 
 #include <stdint.h>
 
-/** Each system at 2, 3 and 4 workers, @runs runs each on one engine restarted in place; half of them pause and evaluate. */
+/**
+ * Each system at 2, 3 and 4 workers, @runs runs each on one engine restarted in place; half of them pause and evaluate.
+ */
 void replay_pipedream(uint32_t runs);
 void replay_vertical_sync(uint32_t runs);
 void replay_gpipe(uint32_t runs);

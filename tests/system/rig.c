@@ -18,9 +18,10 @@
 	"train = { steps = 1000; batch = 8; microbatches = 4; lr = 0.02; };\n" \
 	"machine = { workers = 2; threads = 1; watchdog = 60.0; };\n"
 
-static const char text[] = "a pipeline moves a line of work; the line holds no more than a stage can hold, and each stage "
-			   "waits for the one before it. weights of many versions live at once, but none is read twice "
-			   "at two ages by one micro-batch, unless the system says so.\n";
+static const char text[] =
+	"a pipeline moves a line of work; the line holds no more than a stage can hold, and each stage "
+	"waits for the one before it. weights of many versions live at once, but none is read twice "
+	"at two ages by one micro-batch, unless the system says so.\n";
 
 static void write_file(const rig *r, const char *name, const char *what)
 {

@@ -1,8 +1,9 @@
 /*
- * rig.h - a session for tests: a small base configuration, changed by --set, with files of its own in a temporary folder.
+ * rig.h - a session for tests: a small base configuration, changed by --set, with files of its own in a temporary
+ * folder.
  *
  *	rig r;
- *	rig_init(&r);                          // mlp, synthetic data, reference f64, gpipe on two workers of one thread
+ *	rig_init(&r);                          // mlp, synthetic data, reference f64, gpipe on two workers
  *	rig_set(&r, "system.name=%s", name);   // any number, as on the command line; the last wins
  *	rig_open(&r);                          // config, data, graph, cut, plan, place: r.s
  *	...
@@ -78,12 +79,12 @@ void rig_replay(rig *r, uint64_t steps, mr_replay_order order, uint64_t seed, ri
 
 void rig_result_fini(rig_result *out);
 
-/** Equal to the bit: weights, optimizer state, losses, evaluation; with @inflight what is under way too. Prints the first
- * difference under the name @what. */
+/** Equal to the bit: weights, optimizer state, losses, evaluation; with @inflight what is under way too. Prints the
+ * first difference under the name @what. */
 bool rig_equal(const rig_result *a, const rig_result *b, bool inflight, const char *what);
 
-/** Copy @from's three lists into @to's memory, tensor by tensor, by name; false (and a sentence on stderr) when they do not
- * name the same. */
+/** Copy @from's three lists into @to's memory, tensor by tensor, by name; false (and a sentence on stderr) when they do
+ * not name the same. */
 bool rig_fill(mr_state *to, const rig_result *from);
 
 /** Delays of 0 to @max_us in one instruction of five; 0: none. Nothing in builds without MR_FAULTS: returns false. */

@@ -1,10 +1,14 @@
-/* slow_equal_sync_all.c - every synchronous system at 1 to 4 stages equals sequential training to the bit, on all backends. */
+/*
+ * slow_equal_sync_all.c - every synchronous system at 1 to 4 stages equals sequential training to the bit, on all
+ * backends.
+ */
 #include "check.h"
 #include "sync_cases.h"
 
 #define ALL_WORKERS (1 << 1 | 1 << 2 | 1 << 3 | 1 << 4)
 
-static const char *const optimizers[] = {"optimizer.name=momentum", "optimizer.name=adamw", "optimizer.name=sgd train.clip=0.05",
+static const char *const optimizers[] = {"optimizer.name=momentum", "optimizer.name=adamw",
+					 "optimizer.name=sgd train.clip=0.05",
 					 "optimizer.name=adamw train.clip=0.05 train.schedule=cosine train.warmup=2"};
 
 static void grid(const char *backend, bool gpt, const char *model)

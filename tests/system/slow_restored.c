@@ -1,5 +1,6 @@
 /*
- * slow_restored.c - what run/state.h lists is all that a run needs: restored into another engine, it goes on to the bit.
+ * slow_restored.c - what run/state.h lists is all that a run needs: restored into another engine, it goes on to the
+ * bit.
  */
 #include <string.h>
 
@@ -17,7 +18,9 @@ static void open_case(rig *r, bool gpt, const char *sets)
 	rig_open(r);
 }
 
-/* Run to @k, save there, and go on to the end; with what the whole leaves in @want (losses of the steps after @k only). */
+/*
+ * Run to @k, save there, and go on to the end; with what the whole leaves in @want (losses of the steps after @k only).
+ */
 static void save_at(bool gpt, const char *sets, uint64_t k, rig_result *saved, rig_result *want)
 {
 	rig r;
@@ -87,7 +90,8 @@ static void vertical_sync(void)
 static void synchronous(void)
 {
 	check(false, "system.name=gpipe machine.workers=3 system.backward=lifo");
-	check(true, "system.name=1f1b machine.workers=2 model.tied=true train.clip=0.1 train.schedule=cosine train.warmup=3");
+	check(true, "system.name=1f1b machine.workers=2 model.tied=true train.clip=0.1 train.schedule=cosine "
+		    "train.warmup=3");
 }
 
 static void sequential(void)

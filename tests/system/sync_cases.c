@@ -38,7 +38,8 @@ static void pipeline(const sync_case *c, const char *system, unsigned workers, m
 	rig_result got = {0};
 	rig r;
 
-	snprintf(what, sizeof(what), "%s %s %s %s, %u workers", c->gpt ? "gpt" : "mlp", c->backend, c->sets, system, workers);
+	snprintf(what, sizeof(what), "%s %s %s %s, %u workers", c->gpt ? "gpt" : "mlp", c->backend, c->sets, system,
+		 workers);
 	open_case(&r, c, system, workers);
 	CU_ASSERT_EQUAL(r.s.partition.n_stages, workers);
 	CU_ASSERT_EQUAL_FATAL(r.s.plan->contract.sum, sum);

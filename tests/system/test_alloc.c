@@ -1,8 +1,8 @@
 /*
- * test_alloc.c - after its first steps the engine neither allocates nor frees: no call of malloc's family from a worker or a
- * loader while steps are made, with tracing on. (An evaluation before them must not change that; in itself it starts a loader
- * thread, which glibc frees things for at its end.) oneDNN allocates for itself when it executes; those calls are told by where
- * they come from.
+ * test_alloc.c - after its first steps the engine neither allocates nor frees: no call of malloc's family from a worker
+ * or a loader while steps are made, with tracing on. (An evaluation before them must not change that; in itself it
+ * starts a loader thread, which glibc frees things for at its end.) oneDNN allocates for itself when it executes; those
+ * calls are told by where they come from.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,8 @@ static void check_none(bool gpt, const char *sets)
 static void reference(void)
 {
 	check_none(false, "system.name=pipedream machine.workers=3 train.microbatches=1");
-	check_none(true, "system.name=pipedream system.vertical_sync=true machine.workers=2 train.microbatches=1 train.clip=0.1");
+	check_none(true, "system.name=pipedream system.vertical_sync=true machine.workers=2 train.microbatches=1 "
+			 "train.clip=0.1");
 	check_none(true, "system.name=gpipe machine.workers=3 model.tied=true train.clip=0.1 dtype=f32");
 	check_none(false, "system.name=1f1b machine.workers=4");
 	check_none(true, "system.name=1f1b machine.workers=1 model.dropout=0.1");

@@ -1,6 +1,6 @@
 /*
- * test_chain.c - the scalar chain against recorded trajectories (tests/golden/async): every version of every weight, every
- * version read, every loss, by the engine, by the replay and by sequential training.
+ * test_chain.c - the scalar chain against recorded trajectories (tests/golden/async): every version of every weight,
+ * every version read, every loss, by the engine, by the replay and by sequential training.
  */
 #include <math.h>
 #include <string.h>
@@ -75,8 +75,12 @@ static void open_chain(rig *r, const golden *g, const mr_json *sys, const char *
 	CU_ASSERT_EQUAL_FATAL(r->s.samples, 1);
 }
 
-static void check_versions(const char *what, const char *key, const mr_json *want, const uint64_t *got, uint64_t n)
+/* Row @stage of @key in @record. */
+static void check_versions(const char *what, const char *key, const mr_json *record, size_t stage, const uint64_t *got,
+			   uint64_t n)
 {
+	const mr_json *want = mr_json_at(mr_json_get(record, key), stage);
+
 	CU_ASSERT_EQUAL_FATAL(mr_json_size(want), n);
 	for (uint64_t m = 0; m < n; m++) {
 		if ((uint64_t)mr_json_int(mr_json_at(want, m)) != got[m])
@@ -100,13 +104,15 @@ static void check_trajectory(const char *what, const mr_json *sys, const mr_traj
 	CU_ASSERT_EQUAL_FATAL(mr_trajectory_steps(t), t->n_steps);
 	for (uint16_t s = 0; s < t->n_stages; s++) {
 		const mr_trajectory_stage *row = &t->stage[s];
-		const mr_json *w = mr_json_at(mr_json_get(sys, "weights"), s), *age = mr_json_at(mr_json_get(sys, "staleness"), s);
+		const mr_json *w = mr_json_at(mr_json_get(sys, "weights"), s);
+		const mr_json *age = mr_json_at(mr_json_get(sys, "staleness"), s);
 
-		check_versions(what, "F_ver", mr_json_at(mr_json_get(sys, "F_ver"), s), row->f_version, t->n_micro);
-		check_versions(what, "B_ver", mr_json_at(mr_json_get(sys, "B_ver"), s), row->b_version, t->n_micro);
-		check_versions(what, "applied_on", mr_json_at(mr_json_get(sys, "applied_on"), s), row->applied_on, t->n_micro);
+		check_versions(what, "F_ver", sys, s, row->f_version, t->n_micro);
+		check_versions(what, "B_ver", sys, s, row->b_version, t->n_micro);
+		check_versions(what, "applied_on", sys, s, row->applied_on, t->n_micro);
 		for (uint64_t m = 0; m < t->n_micro; m++)
-			CU_ASSERT_EQUAL(row->applied_on[m] - row->f_version[m], (uint64_t)mr_json_int(mr_json_at(age, m)));
+			CU_ASSERT_EQUAL(row->applied_on[m] - row->f_version[m],
+					(uint64_t)mr_json_int(mr_json_at(age, m)));
 		CU_ASSERT_EQUAL_FATAL(row->n_scalars, 1);
 		CU_ASSERT_EQUAL_FATAL(mr_json_size(w), t->n_steps + 1);
 		for (uint64_t v = 0; v <= t->n_steps; v++)
@@ -277,7 +283,8 @@ static void flush_adam(void)
 /* The file says what the memory says, with the recorded key names. */
 static void written(void)
 {
-	static const char *const keys[] = {"F_ver", "B_ver", "applied_on", "staleness", "weights", "final", "peak_live", "loss"};
+	static const char *const keys[] = {"F_ver",   "B_ver", "applied_on", "staleness",
+					   "weights", "final", "peak_live",  "loss"};
 	mr_session_opts opts = {.observer = mr_trajectory_observer};
 	mr_trajectory *t;
 	const mr_json *sys;
@@ -299,10 +306,11 @@ static void written(void)
 	CU_ASSERT_EQUAL(mr_json_size(file), sizeof(keys) / sizeof(keys[0]));
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		CU_ASSERT_EQUAL(mr_json_size(mr_json_get(file, keys[i])), mr_json_size(mr_json_get(sys, keys[i])));
-	check_versions("file", "F_ver", mr_json_at(mr_json_get(file, "F_ver"), 0), t->stage[0].f_version, 12);
-	check_versions("file", "applied_on", mr_json_at(mr_json_get(file, "applied_on"), 3), t->stage[3].applied_on, 12);
+	check_versions("file", "F_ver", file, 0, t->stage[0].f_version, 12);
+	check_versions("file", "applied_on", file, 3, t->stage[3].applied_on, 12);
 	for (uint64_t v = 0; v <= 12; v++)
-		CU_ASSERT_EQUAL(mr_json_double(mr_json_at(mr_json_at(mr_json_get(file, "weights"), 2), v)), t->stage[2].weights[v]);
+		CU_ASSERT_EQUAL(mr_json_double(mr_json_at(mr_json_at(mr_json_get(file, "weights"), 2), v)),
+				t->stage[2].weights[v]);
 	CU_ASSERT_EQUAL(mr_json_int(mr_json_at(mr_json_at(mr_json_get(file, "staleness"), 0), 5)), 3);
 	mr_json_destroy(file);
 	unlink(path);
@@ -334,7 +342,8 @@ static void written_lists(void)
 	w = mr_json_at(mr_json_get(file, "weights"), 0);
 	CU_ASSERT_EQUAL(mr_json_size(w), 3);
 	CU_ASSERT_EQUAL(mr_json_size(mr_json_at(w, 1)), t->stage[0].n_scalars);
-	CU_ASSERT_EQUAL(mr_json_double(mr_json_at(mr_json_at(w, 1), 4)), t->stage[0].weights[t->stage[0].n_scalars + 4]);
+	CU_ASSERT_EQUAL(mr_json_double(mr_json_at(mr_json_at(w, 1), 4)),
+			t->stage[0].weights[t->stage[0].n_scalars + 4]);
 	CU_ASSERT_EQUAL(mr_json_size(mr_json_get(file, "loss")), 2 * r.s.n_micro);
 	mr_json_destroy(file);
 	unlink(path);

@@ -5,7 +5,8 @@
 
 static void mlp(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f64", false, "optimizer.name=momentum", 4, 1 << 1 | 1 << 3});
+	sync_case_check(&(sync_case){"backend=reference dtype=f64", false, "optimizer.name=momentum", 4,
+				     1 << 1 | 1 << 3});
 }
 
 static void mlp_clipped(void)
@@ -15,8 +16,8 @@ static void mlp_clipped(void)
 
 static void gpt_tied(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f32", true, "model.tied=true model.dropout=0.2 train.clip=0.5", 3,
-				     1 << 1 | 1 << 3});
+	sync_case_check(&(sync_case){"backend=reference dtype=f32", true,
+				     "model.tied=true model.dropout=0.2 train.clip=0.5", 3, 1 << 1 | 1 << 3});
 }
 
 static void gpt_dnnl(void)

@@ -1,6 +1,6 @@
 /*
- * test_pause.c - where an engine stops: at the step asked for, however late a worker reports; where the caller asks for a
- * pause; and at the first error, with one sentence. None of it changes a number.
+ * test_pause.c - where an engine stops: at the step asked for, however late a worker reports; where the caller asks for
+ * a pause; and at the first error, with one sentence. None of it changes a number.
  */
 #include <string.h>
 
@@ -36,7 +36,9 @@ static uint64_t late_report(const uint64_t n[2])
 	return 0;
 }
 
-/* The caller looks every 100 ms; a worker that has done its last iteration and not said so must not move the others on. */
+/*
+ * The caller looks every 100 ms; a worker that has done its last iteration and not said so must not move the others on.
+ */
 static void late(void)
 {
 	uint64_t n[2], reached, seed;
@@ -122,7 +124,8 @@ static void diverges(void)
 			fprintf(stderr, "\n%s\n", mr_error_text());
 		CU_ASSERT(strstr(mr_error_text(), "loss") || strstr(mr_error_text(), "norm"));
 		if (r.s.executor.engine)
-			MR_CHECK_FAIL(mr_executor_run(&r.s.executor, 501, NULL, NULL, &reached), MR_EINVAL, "stopped after an error");
+			MR_CHECK_FAIL(mr_executor_run(&r.s.executor, 501, NULL, NULL, &reached), MR_EINVAL,
+				      "stopped after an error");
 		rig_fini(&r);
 	}
 }

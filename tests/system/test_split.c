@@ -1,6 +1,6 @@
 /*
- * test_split.c - a stage whose backward comes as I and W apart computes the same bits as one whose backward is whole, also when
- * all I of several micro-batches come before the first W, and with nothing kept in scratch between the two.
+ * test_split.c - a stage whose backward comes as I and W apart computes the same bits as one whose backward is whole,
+ * also when all I of several micro-batches come before the first W, and with nothing kept in scratch between the two.
  */
 #include <string.h>
 
@@ -68,7 +68,8 @@ static void make_side(const mr_session *s, uint16_t at, bool split, side *d)
 
 	*d = (side){0};
 	MR_CHECK_OK(mr_stage_create(g, first[0], first[1], SAMPLES, s->kernels, split, NULL, &d->owner));
-	MR_CHECK_OK(mr_stage_create(g, first[at], first[at + 1], SAMPLES, s->kernels, split, last ? d->owner : NULL, &d->stage));
+	MR_CHECK_OK(mr_stage_create(g, first[at], first[at + 1], SAMPLES, s->kernels, split, last ? d->owner : NULL,
+				    &d->stage));
 	z = mr_stage_size(d->stage);
 	d->owner_weights = room(mr_stage_size(d->owner)->weight_bytes);
 	d->weights = room(z->weight_bytes);
@@ -85,7 +86,8 @@ static void make_side(const mr_session *s, uint16_t at, bool split, side *d)
 		if (last)
 			put_random(s, f->target, g->target, 100 + (uint64_t)m, s->data->classes);
 		else
-			put_random(s, f->grad_out, g->values[mr_graph_cut_value(g, first[at + 1])].shape, 200 + (uint64_t)m, 0);
+			put_random(s, f->grad_out, g->values[mr_graph_cut_value(g, first[at + 1])].shape,
+				   200 + (uint64_t)m, 0);
 	}
 }
 
@@ -180,7 +182,8 @@ static void compare(const job *j, const char *what)
 		CU_ASSERT_EQUAL_FATAL(memcmp(&a->loss, &b->loss, sizeof(double)), 0);
 		CU_ASSERT_EQUAL_FATAL(memcmp(a->out, b->out, z->out_bytes), 0);
 		if (memcmp(a->grad_in, b->grad_in, z->grad_in_bytes))
-			fprintf(stderr, "\n%s: stage %u, micro-batch %d: gradients of the input differ\n", what, j->at, m);
+			fprintf(stderr, "\n%s: stage %u, micro-batch %d: gradients of the input differ\n", what, j->at,
+				m);
 		CU_ASSERT_EQUAL_FATAL(memcmp(a->grad_in, b->grad_in, z->grad_in_bytes), 0);
 	}
 	mr_stage_params(j->whole.stage, &first, &end);

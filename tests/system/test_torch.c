@@ -1,6 +1,6 @@
 /*
- * test_torch.c - whole training runs against PyTorch's f64 numbers (tests/golden/torch): gradients of the first step, and
- * losses and weights of five optimizer steps, by the engine on one and on three workers and by sequential training.
+ * test_torch.c - whole training runs against PyTorch's f64 numbers (tests/golden/torch): gradients of the first step,
+ * and losses and weights of five optimizer steps, by the engine on one and on three workers and by sequential training.
  */
 #include <math.h>
 #include <string.h>
@@ -48,7 +48,8 @@ static void close_recorded(mr_dataset *base)
 	free(base);
 }
 
-static const mr_dataset_ops recorded_ops = {.name = "recorded", .close = close_recorded, .train = sample, .valid = sample};
+static const mr_dataset_ops recorded_ops = {
+	.name = "recorded", .close = close_recorded, .train = sample, .valid = sample};
 
 /* Put the recorded batch in the place of the data that the session was made with (of the same shapes). */
 static const mr_json *use_recorded(rig *r, const char *file)
@@ -152,7 +153,8 @@ static void check_gradients(const rig *r, const char *what, const mr_json *root,
 	for (uint32_t p = 0; p < r->s.graph->n_params; p++) {
 		const mr_param *param = &r->s.graph->params[p];
 		bool tied = param->tied_to >= 0; /* holds its own use's part; its owner the sum of both */
-		const mr_json *list = tied ? mr_json_get(apart, "head") : mr_json_get(mr_json_get(root, "grads"), param->name);
+		const mr_json *list = tied ? mr_json_get(apart, "head")
+					   : mr_json_get(mr_json_get(root, "grads"), param->name);
 
 		CU_ASSERT_EQUAL_FATAL(mr_json_size(list), (size_t)param->n);
 		for (size_t i = 0; i < (size_t)param->n; i++)
@@ -205,7 +207,8 @@ typedef struct model {
 } model;
 
 static const model gpt = {"gpt.json", "model.layers=2 model.width=8 model.context=6", true, 3};
-static const model gpt_tied = {"gpt_tied.json", "model.layers=2 model.width=8 model.context=6 model.tied=true", true, 3};
+static const model gpt_tied = {"gpt_tied.json",
+			       "model.layers=2 model.width=8 model.context=6 model.tied=true", true, 3};
 static const model mlp = {"mlp.json", "data.features=7 data.classes=5", false, 6};
 
 static void write_text(const rig *r)

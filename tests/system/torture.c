@@ -33,8 +33,9 @@ static void draw_model(draw *d)
 	d->gpt = one_in(d, 3);
 	d->tied = d->gpt && one_in(d, 2);
 	if (d->gpt)
-		snprintf(d->model, sizeof(d->model), "model.layers=%u model.width=%u model.dropout=%s model.tied=%s", 1 + below(d, 4),
-			 4 * (1 + below(d, 3)), one_in(d, 2) ? "0.2" : "0.0", d->tied ? "true" : "false");
+		snprintf(d->model, sizeof(d->model), "model.layers=%u model.width=%u model.dropout=%s model.tied=%s",
+			 1 + below(d, 4), 4 * (1 + below(d, 3)), one_in(d, 2) ? "0.2" : "0.0",
+			 d->tied ? "true" : "false");
 	else
 		snprintf(d->model, sizeof(d->model), "model.depth=%u model.width=%u model.activation=%s", below(d, 8),
 			 1 + below(d, 20), acts[below(d, 3)]);
@@ -42,8 +43,8 @@ static void draw_model(draw *d)
 
 static void draw_system(draw *d)
 {
-	static const char *const names[] = {"gpipe system.backward=fifo", "gpipe system.backward=lifo", "1f1b", "pipedream",
-					    "pipedream system.vertical_sync=true"};
+	static const char *const names[] = {"gpipe system.backward=fifo", "gpipe system.backward=lifo", "1f1b",
+					    "pipedream", "pipedream system.vertical_sync=true"};
 	uint32_t i = below(d, 6) % 5;
 
 	d->asynchronous = i >= 3;
@@ -53,7 +54,8 @@ static void draw_system(draw *d)
 
 static void draw_training(draw *d)
 {
-	static const char *const optimizers[] = {"sgd", "momentum", "momentum optimizer.nesterov=true", "adam", "adamw"};
+	static const char *const optimizers[] = {"sgd", "momentum", "momentum optimizer.nesterov=true", "adam",
+						 "adamw"};
 	static const char *const schedules[] = {"constant", "cosine", "linear"};
 	uint32_t micro = d->asynchronous ? 1 : 1 + below(d, 7), samples = 1 + below(d, 3);
 	const char *backend = "backend=reference dtype=f32";
@@ -66,10 +68,10 @@ static void draw_training(draw *d)
 	d->steps = d->asynchronous ? 8 + below(d, 12) : 3 + below(d, 5);
 	d->clipped = one_in(d, 3);
 	n = snprintf(d->sets, sizeof(d->sets),
-		     "%s optimizer.name=%s train.batch=%u train.microbatches=%u train.lr=0.01 train.schedule=%s train.warmup=%u "
-		     "train.seed=%u machine.spin_us=%d",
-		     backend, optimizers[below(d, 5)], micro * samples, micro, schedules[below(d, 3)], below(d, 4), below(d, 1000),
-		     (int)below(d, 4) - 1);
+		     "%s optimizer.name=%s train.batch=%u train.microbatches=%u train.lr=0.01 train.schedule=%s "
+		     "train.warmup=%u train.seed=%u machine.spin_us=%d",
+		     backend, optimizers[below(d, 5)], micro * samples, micro, schedules[below(d, 3)], below(d, 4),
+		     below(d, 1000), (int)below(d, 4) - 1);
 	if (d->clipped)
 		snprintf(d->sets + n, sizeof(d->sets) - (size_t)n, " train.clip=0.2");
 }
@@ -86,7 +88,9 @@ static void open_draw(rig *r, const draw *d, const char *system, const char *cut
 		rig_sets(r, cut);
 }
 
-/* "machine.workers=D partition=..." with random legal cuts, or the automatic ones; lowers D to what the model allows. */
+/*
+ * "machine.workers=D partition=..." with random legal cuts, or the automatic ones; lowers D to what the model allows.
+ */
 static void draw_cut(draw *d, const mr_graph *g, char *cut, size_t size)
 {
 	uint32_t max = mr_graph_max_stages(g), left;
@@ -130,8 +134,8 @@ static void go(draw *d, rig *r, uint64_t from, uint64_t until, rig_result *out)
 		uint64_t end = how == 1 ? from + 1 + below(d, (uint32_t)(until - from)) : until;
 		double loss;
 
-		MR_CHECK_OK(mr_executor_run(&r->s.executor, end, how == 2 ? any_pause : rig_progress, how == 2 ? (void *)arg : out,
-					    &from));
+		MR_CHECK_OK(mr_executor_run(&r->s.executor, end, how == 2 ? any_pause : rig_progress,
+					    how == 2 ? (void *)arg : out, &from));
 		if (r->s.data->n_valid && one_in(d, 3))
 			MR_CHECK_OK(mr_executor_eval(&r->s.executor, &loss));
 	}
@@ -196,7 +200,7 @@ static void compare(draw *d, rig *r, const char *cut, const char *what)
 	CU_ASSERT_FATAL(rig_equal(&got, &replayed, true, what));
 	if (same_as_sequential) {
 		oracle(d, sum, &want);
-		if (d->asynchronous) /* clips per stage: the factor is that of the one stage, but it is no global norm */
+		if (d->asynchronous) /* clips per stage: the same factor, but no global norm to report */
 			drop_norms(&want);
 		CU_ASSERT_FATAL(rig_equal(&got, &want, false, what));
 	}
@@ -218,8 +222,8 @@ static void one(uint64_t number)
 	rig_open(&r);
 	draw_cut(&d, r.s.graph, cut, sizeof(cut));
 	rig_fini(&r);
-	snprintf(what, sizeof(what), "MR_TORTURE=%llu: %s %s %s %s, %llu steps", (unsigned long long)number, d.model, d.system, cut,
-		 d.sets, (unsigned long long)d.steps);
+	snprintf(what, sizeof(what), "MR_TORTURE=%llu: %s %s %s %s, %llu steps", (unsigned long long)number, d.model,
+		 d.system, cut, d.sets, (unsigned long long)d.steps);
 	open_draw(&r, &d, d.system, cut);
 	if (d.tied && d.asynchronous && d.workers > 1) {
 		MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "tied");

@@ -1,6 +1,6 @@
 /*
- * torture.h - small random configurations: model, cut, system, options, delays, pauses, evaluations, resumptions. Each is a
- * function of its number alone; MR_TORTURE=number in the environment runs that one only.
+ * torture.h - small random configurations: model, cut, system, options, delays, pauses, evaluations, resumptions. Each
+ * is a function of its number alone; MR_TORTURE=number in the environment runs that one only.
  */
 #ifndef MR_TESTS_SYSTEM_TORTURE_H
 #define MR_TESTS_SYSTEM_TORTURE_H
