@@ -80,6 +80,30 @@ static uint32_t keep_of(const mr_session *s)
 	return (uint32_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_CHECKPOINT), "keep");
 }
 
+/* Is every number finite? What is not finite stays so through a sum of differences, which needs no branch. */
+static bool is_finite(const mr_saved_tensor *t)
+{
+	double sum = 0;
+
+	if (t->dtype == MR_SAVED_F64)
+		for (uint64_t i = 0; i < t->bytes / sizeof(double); i++)
+			sum += ((const double *)t->data)[i] - ((const double *)t->data)[i];
+	else
+		for (uint64_t i = 0; i < t->bytes / sizeof(float); i++)
+			sum += (double)(((const float *)t->data)[i] - ((const float *)t->data)[i]);
+	return sum == 0;
+}
+
+/* A step can spoil the weights and still have a loss, and what it leaves must not push out a good checkpoint. */
+static mr_status check_weights(const mr_state_list *model, uint64_t step)
+{
+	for (size_t i = 0; i < model->n; i++)
+		if (!is_finite(&model->at[i]))
+			return mr_fail(MR_EDIVERGED, "step %" PRIu64 " left weights that are not finite in %s, and is not saved", step,
+				       model->at[i].name);
+	return MR_OK;
+}
+
 mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best, double val_loss, char **name)
 {
 	mr_checkpoint_part parts[3];
@@ -91,7 +115,9 @@ mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best,
 	MR_TRY(mr_executor_state(&s->executor, &st));
 	collect_facts(s, val_loss, &f);
 	make_content(&st, &f, step, best, keep_of(s), parts, &c);
-	err = mr_checkpoint_save(dir, &c, name);
+	err = check_weights(&st.model, step);
+	if (err == MR_OK)
+		err = mr_checkpoint_save(dir, &c, name);
 	mr_state_fini(&st);
 	return err;
 }

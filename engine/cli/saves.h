@@ -15,7 +15,7 @@
 #include "cli/session.h"
 
 /** Save the session's state at @step; @best marks it. *@name (may be NULL): folder name, the caller frees it. Errors: MR_ERESOURCE,
- * MR_EIO; the run may go on after them. */
+ * MR_EIO, after which the run may go on; MR_EDIVERGED: the weights are not finite, and nothing was saved. */
 mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best, double val_loss, char **name) MR_MUST_USE;
 
 /** Is there room for three of this session's checkpoints at @dir (two kept and one being written)? MR_ERESOURCE with numbers. */

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "base/str.h"
 #include "host/memory.h"
 #include "ir/check.h"
 #include "ir/lower.h"
+#include "run/sequential_size.h"
 
 /* What a process needs beside its arenas, kernels and data: code that is touched late, stacks, buffers of files. */
 #define PROCESS_BYTES ((uint64_t)8 << 20)
@@ -188,6 +190,21 @@ mr_sequential_config mr_session_sequential_config(const mr_session *s)
 	};
 }
 
+/* Engines measure while they lay out; sequential allocates piece by piece, so it is measured before. */
+static mr_status check_sequential(const mr_session *s, const mr_sequential_config *c)
+{
+	uint64_t limit = memory_limit(s), need;
+	char need_text[16], limit_text[16];
+	mr_run_memory m;
+
+	mr_sequential_size(c, &m);
+	need = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
+	if (limit == 0 || need <= limit)
+		return MR_OK;
+	return mr_fail(MR_ERESOURCE, "training needs %s of memory, and %s is the limit", mr_bytes_text(need, need_text),
+		       mr_bytes_text(limit, limit_text));
+}
+
 mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 {
 	s->base_bytes = mr_memory_resident_bytes();
@@ -199,6 +216,7 @@ mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 	}
 	mr_sequential_config c = mr_session_sequential_config(s);
 
+	MR_TRY(check_sequential(s, &c));
 	return mr_sequential_create(&c, &s->executor.sequential);
 }
 

@@ -150,7 +150,21 @@ static mr_status save(mr_train *t)
 	MR_TRY(mr_metrics_log_flush(t->metrics, true));
 	if (best)
 		t->best = t->val_loss;
-	return mr_saves_put(&t->s, t->dir.checkpoints, t->step, best, t->best, NULL);
+	MR_TRY(mr_saves_put(&t->s, t->dir.checkpoints, t->step, best, t->best, NULL));
+	t->saved = t->step;
+	return MR_OK;
+}
+
+/* The failure that ends the training, with what is left to go on from. */
+static mr_status ended_by(const mr_train *t, mr_status st)
+{
+	char why[1024];
+
+	snprintf(why, sizeof(why), "%s", mr_error_text());
+	if (t->saved)
+		return mr_fail(st, "%s; the checkpoint of step %llu is intact, and --resume goes on from there", why,
+			       (unsigned long long)t->saved);
+	return mr_fail(st, "%s; no checkpoint had been saved before", why);
 }
 
 static uint64_t multiple_after(uint64_t step, uint64_t every)
@@ -198,13 +212,14 @@ static mr_status course(mr_train *t)
 		mr_status st = mr_executor_run(&t->s.executor, next_stop(t), on_progress, t, &t->step);
 
 		t->train_ns += mr_clock_ns() - begin;
+		if (st == MR_OK && t->error != MR_OK)
+			st = mr_fail(t->error, "%s", t->error_text);
+		if (st == MR_OK)
+			st = do_due(t, &leave);
 		if (st != MR_OK) {
 			mr_progress_finish(&t->progress);
-			return st;
+			return ended_by(t, st);
 		}
-		if (t->error != MR_OK)
-			return mr_fail(t->error, "%s", t->error_text);
-		MR_TRY(do_due(t, &leave));
 	}
 	draw(t, true);
 	mr_progress_finish(&t->progress);
@@ -232,6 +247,7 @@ static mr_status take_up(mr_train *t)
 	size_t n = 0;
 
 	MR_TRY(mr_saves_resume(&t->s, t->dir.checkpoints, &t->step, &t->best));
+	t->saved = t->step;
 	MR_TRY(mr_metrics_truncate(t->dir.metrics, t->step));
 	MR_TRY(mr_metrics_read(t->dir.metrics, &rows, &n));
 	if (n && isfinite(rows[n - 1].seconds))

@@ -19,6 +19,7 @@ typedef struct mr_train {
 	mr_metrics_log *metrics;
 	mr_progress progress;
 	uint64_t step, n_steps;
+	uint64_t saved;              /* step of the newest checkpoint; 0: none */
 	uint64_t eval_every, save_every;
 	bool traced;                 /* the trace is still to be written */
 	uint64_t trace_first, trace_last;

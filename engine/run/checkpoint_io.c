@@ -201,21 +201,22 @@ mr_status mr_checkpoint_save(const char *dir_path, const mr_checkpoint_content *
 {
 	char name[MR_CKPT_NAME];
 	mr_status st;
-	int dir;
+	int dir = -1;
 
 	if (path)
 		*path = NULL;
 	MR_TRY(check_content(c));
 	MR_TRY(mr_checkpoint_preflight(dir_path, mr_checkpoint_bytes(c)));
 	if (mr_ckpt_mkdir(AT_FDCWD, dir_path) && errno != EEXIST)
-		return mr_crc_file_error(dir_path, "cannot create folder", errno);
-	dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
-		return mr_crc_file_error(dir_path, "cannot open folder", errno);
-	st = save(dir, dir_path, c, name);
+		st = mr_crc_file_error("the folder", "cannot create", errno);
+	else if ((dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+		st = mr_crc_file_error("the folder", "cannot open", errno);
+	else
+		st = save(dir, dir_path, c, name);
 	if (st == MR_OK)
 		mr_ckpt_rotate(dir, dir_path, c, name);
-	close(dir);
+	if (dir >= 0)
+		close(dir);
 	if (st != MR_OK)
 		return mr_fail_in(st, "%s: checkpoint of step %llu", dir_path, (unsigned long long)c->step);
 	if (path) {

@@ -4,7 +4,7 @@
 
 #include "host/clock.h"
 
-#define LOOK_NS 1000000000u /* a look that comes later than this was held up itself: count only so much */
+#define LOOK_NS 1000000000u /* a look that comes later than this, or than a quarter of the limit, was held up itself */
 
 void mr_watchdog_init(mr_watchdog *d, double seconds)
 {
@@ -23,7 +23,7 @@ static const char *const cause_text[MR_N_WAITS] = {
 static mr_status stalled(const mr_watchdog *d, mr_run *run)
 {
 	char text[900];
-	int n = snprintf(text, sizeof(text), "no worker has finished an instruction for %.0f seconds:",
+	int n = snprintf(text, sizeof(text), "no worker has finished an instruction for %.1f seconds:",
 			 (double)d->idle_ns / 1e9);
 
 	for (uint16_t w = 0; w < run->n_workers && n < (int)sizeof(text); w++) {
@@ -31,7 +31,7 @@ static mr_status stalled(const mr_watchdog *d, mr_run *run)
 		uint64_t doing = atomic_load_explicit(&wk->doing, memory_order_relaxed);
 		uint32_t why = atomic_load_explicit(&wk->waiter.why, memory_order_relaxed);
 
-		n += snprintf(text + n, sizeof(text) - (size_t)n, " w%u %s m%llu s%u %s;", w, mr_op_name((mr_op)(doing >> 56)),
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s w%u %s m%llu s%u %s", w ? ";" : "", w, mr_op_name((mr_op)(doing >> 56)),
 			      (unsigned long long)(doing & 0xffffffffffu), (unsigned)(doing >> 40 & 0xffff),
 			      cause_text[why < MR_N_WAITS ? why : 0]);
 	}
@@ -41,6 +41,7 @@ static mr_status stalled(const mr_watchdog *d, mr_run *run)
 mr_status mr_watchdog_look(mr_watchdog *d, mr_run *run)
 {
 	uint64_t now = mr_clock_ns(), beats = 0, passed = now - d->seen_ns;
+	uint64_t most = d->limit_ns / 4 < LOOK_NS ? d->limit_ns / 4 : LOOK_NS;
 
 	d->seen_ns = now;
 	for (uint16_t w = 0; w < run->n_workers; w++)
@@ -50,7 +51,7 @@ mr_status mr_watchdog_look(mr_watchdog *d, mr_run *run)
 		d->idle_ns = 0;
 		return MR_OK;
 	}
-	d->idle_ns += passed < LOOK_NS ? passed : LOOK_NS;
+	d->idle_ns += passed < most ? passed : most;
 	if (d->limit_ns == 0 || d->idle_ns < d->limit_ns)
 		return MR_OK;
 	return stalled(d, run);
