@@ -41,8 +41,9 @@ mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer)
 		return MR_OK;
 	for (uint32_t i = 0; i < h->n; i++)
 		h->idle[i] = 1;
-	MR_TRY(mr_ring_init(&h->full, h->n, h->slots, producer, consumer));
-	return mr_ring_init(&h->empty, h->n, h->slots + mr_ring_slots(h->n), consumer, producer);
+	/* No ring is ever full, so nobody waits for room: a pop need not look for a sleeper, nor wake one for nothing. */
+	MR_TRY(mr_ring_init(&h->full, h->n, h->slots, NULL, consumer));
+	return mr_ring_init(&h->empty, h->n, h->slots + mr_ring_slots(h->n), NULL, producer);
 }
 
 bool mr_hop_take(mr_hop *h, uint32_t i)

@@ -286,6 +286,21 @@ static mr_status reset_lane(mr_run *run, mr_lane *l)
 	return MR_OK;
 }
 
+/* An event wakes those whom the contract lets wait for it (exec.c, acquire), and nobody who sleeps for another reason. */
+static void reset_events(mr_run *run, uint16_t s)
+{
+	const mr_contract *k = &run->c.plan->contract;
+	uint16_t last = (uint16_t)(run->n_stages - 1);
+	bool barrier = k->flush == MR_FLUSH_BARRIER;
+	mr_block *b = &run->block[s];
+	uint32_t v = (uint32_t)b->latest;
+
+	mr_event_init(&b->published, v, barrier ? run->parkers : &run->parkers[worker_of(run, last)],
+		      barrier ? run->n_workers : k->tied && s == 0);
+	mr_event_init(&b->normed, v, run->parkers, k->clip ? run->n_workers : 0);
+	mr_event_init(&b->finished, v, &run->parkers[worker_of(run, 0)], k->tied && s == last);
+}
+
 static void first_cursor(const mr_plan *p, uint16_t w, mr_cursor *c)
 {
 	*c = (mr_cursor){.section = mr_plan_list(p, w, MR_PROLOGUE)->n ? MR_PROLOGUE : MR_BODY};
@@ -301,11 +316,8 @@ mr_status mr_run_reset(mr_run *run)
 	MR_TRY(reset_lane(run, &run->train));
 	for (uint16_t s = 0; s < run->n_stages; s++) {
 		mr_block *b = &run->block[s];
-		uint32_t v = (uint32_t)b->latest;
 
-		mr_event_init(&b->published, v, run->parkers, run->n_workers);
-		mr_event_init(&b->normed, v, run->parkers, run->n_workers);
-		mr_event_init(&b->finished, v, run->parkers, run->n_workers);
+		reset_events(run, s);
 		memset(b->staleness, 0, sizeof(b->staleness));
 		b->n_summed = 0;
 		b->tied_summed = false;
