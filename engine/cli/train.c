@@ -137,6 +137,7 @@ static mr_status evaluate(mr_train *t)
 	t->drawn_ns += mr_clock_ns() - begin; /* the rates on the progress line are those of training */
 	t->drawn_busy_ns += busy_ns(t) - busy;
 	row.val_loss = t->val_loss;
+	t->val_step = t->step;
 	row.seconds = t->seconds_before + (double)(mr_clock_ns() - t->start_ns) / 1e9;
 	MR_TRY(mr_metrics_log_put(t->metrics, &row));
 	draw(t, true);
@@ -145,7 +146,8 @@ static mr_status evaluate(mr_train *t)
 
 static mr_status save(mr_train *t)
 {
-	bool best = isfinite(t->val_loss) && !(t->val_loss >= t->best);
+	/* Only what was evaluated at this step says anything about these weights. */
+	bool best = t->val_step == t->step && isfinite(t->val_loss) && !(t->val_loss >= t->best);
 
 	MR_TRY(mr_metrics_log_flush(t->metrics, true));
 	if (best)
@@ -190,9 +192,10 @@ static mr_status do_due(mr_train *t, bool *leave)
 {
 	bool end = t->step == t->n_steps, asked;
 
-	if (t->traced && t->step >= t->trace_last) {
-		t->traced = false;
+	if (t->traced && (t->step >= t->trace_last || (end && t->step >= t->trace_first))) {
 		MR_TRY(mr_train_write_trace(t));
+		t->traced = false;
+		t->trace_written = true;
 	}
 	if (end || (t->eval_every && t->step % t->eval_every == 0))
 		MR_TRY(evaluate(t));
@@ -270,6 +273,8 @@ static mr_status prepare(mr_train *t, const mr_config *config, bool resume)
 	t->peak_gflops = mr_probe_peak_gflops(&t->isa) * t->s.place.n_cores_used;
 	if (resume)
 		MR_TRY(take_up(t));
+	if (t->step >= t->trace_last) /* an earlier session went through those steps, and has its trace */
+		t->traced = false;
 	MR_TRY(mr_saves_preflight(&t->s, t->dir.checkpoints));
 	MR_TRY(write_config(t));
 	MR_TRY(mr_metrics_log_open(t->dir.metrics, &t->metrics));

@@ -21,10 +21,11 @@ typedef struct mr_train {
 	uint64_t step, n_steps;
 	uint64_t saved;              /* step of the newest checkpoint; 0: none */
 	uint64_t eval_every, save_every;
-	bool traced;                 /* the trace is still to be written */
+	bool traced, trace_written;  /* the trace is still to be written; it has been */
 	uint64_t trace_first, trace_last;
 	double best;                 /* lowest validation loss; NAN: none yet */
 	double val_loss;             /* the last one; NAN */
+	uint64_t val_step;           /* whose weights it is of */
 	double peak_gflops;          /* of the cores in use, measured with the instructions of `isa` */
 	const char *isa;
 	double flops;                /* of one sample's training step */

@@ -121,7 +121,7 @@ void mr_train_print_end(const mr_train *t)
 	if (mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout) != MR_OK)
 		fprintf(stderr, "millrace: %s\n", mr_error_text());
 	printf("\nwritten to %s: resolved.cfg, metrics.jsonl, checkpoints/", t->dir.path);
-	printf(t->trace_last && !t->traced ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
+	printf(t->trace_written ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
 	fflush(stdout);
 }
 
