@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+
 #ifdef MR_OPENMP
 #include <omp.h>
 #endif
@@ -222,6 +224,12 @@ mr_status mr_group_start(const mr_place_worker *w, const char *name, void (*fn)(
 const mr_thread_report *mr_group_report(const mr_group *group)
 {
 	return &group->report;
+}
+
+void mr_group_warn(const mr_group *group)
+{
+	if (group->worker.bindable && group->report.text[0])
+		mr_log(MR_LOG_WARN, "threads", "%s: %s", group->name, group->report.text);
 }
 
 void mr_group_join(mr_group *group)

@@ -51,6 +51,12 @@ mr_status mr_group_start(const mr_place_worker *w, const char *name, void (*fn)(
 /** What came of the leader's set-up. Valid until the join. */
 const mr_thread_report *mr_group_report(const mr_group *group);
 
+/**
+ * A warning in the log where a real machine refused something of the set-up: such a run is slower, not wrong, so it goes
+ * on. Until the join.
+ */
+void mr_group_warn(const mr_group *group);
+
 /** Wait for @fn to return and free the group. NULL is fine. */
 void mr_group_join(mr_group *group);
 

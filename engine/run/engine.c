@@ -300,6 +300,7 @@ static mr_status start_workers(mr_engine *e)
 		snprintf(name, sizeof(name), "mr-w%u", w);
 		e->box[w] = (mailbox){.e = e, .id = w};
 		MR_TRY(mr_group_start(&e->run->c.place->worker[w], name, leader, &e->box[w], &e->box[w].group));
+		mr_group_warn(e->box[w].group);
 	}
 	MR_TRY(order_all(e, CMD_SETUP, false));
 	MR_TRY(order_all(e, CMD_WARM_UP, true));

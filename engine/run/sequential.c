@@ -401,6 +401,8 @@ static mr_status on_group(mr_sequential *q, mr_status (*fn)(mr_sequential *))
 	mr_group *g;
 
 	MR_TRY(mr_group_start(q->c.place, "mr-w0", thread, &j, &g));
+	if (fn == set_up) /* the jobs after it get the same cores */
+		mr_group_warn(g);
 	mr_group_join(g);
 	return q->status == MR_OK ? MR_OK : mr_fail(q->status, "%s", q->text);
 }
