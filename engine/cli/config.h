@@ -54,7 +54,6 @@ const char *mr_config_plugin(const mr_config *c, mr_config_group group);
 
 /* --- the same as the other layers want it --- */
 
-const char *mr_config_path(const mr_config *c);
 /** File name without folder and ".cfg". */
 const char *mr_config_name(const mr_config *c);
 /** Folder of the file, absolute. */

@@ -13,11 +13,6 @@ const char *mr_config_plugin(const mr_config *c, mr_config_group group)
 	return c->part[group].plugin.name;
 }
 
-const char *mr_config_path(const mr_config *c)
-{
-	return c->path;
-}
-
 const char *mr_config_name(const mr_config *c)
 {
 	return c->name;

@@ -53,6 +53,10 @@ static mr_status refuse(const mr_run_config *c)
 						       w, i, mr_op_name(in->op), in->span, in->flags);
 			}
 	}
+	if (p->commits != 1)
+		return mr_fail(MR_ECONFIG, "an iteration of the plan commits %u versions; a step of the engine is one", p->commits);
+	if (p->contract.flush == MR_FLUSH_NONE && has_split(p)) /* a pause may lie between: stand.c */
+		return mr_fail(MR_ECONFIG, "the engine carries out I and W apart only in plans that flush");
 	return MR_OK;
 }
 

@@ -15,16 +15,6 @@ const mr_graph *mr_stage_graph(const mr_stage *s)
 	return s->g;
 }
 
-void mr_stage_flops(const mr_stage *s, double *f, double *i, double *w)
-{
-	*f = *i = *w = 0;
-	for (uint32_t j = 0; j < s->end - s->first; j++) {
-		*f += s->step[j].needs.flops_f;
-		*i += s->step[j].needs.flops_i;
-		*w += s->step[j].needs.flops_w;
-	}
-}
-
 void mr_stage_params(const mr_stage *s, uint32_t *first, uint32_t *end)
 {
 	*first = s->first_param;

@@ -67,9 +67,6 @@ void mr_stage_destroy(mr_stage *s);
 const mr_stage_sizes *mr_stage_size(const mr_stage *s);
 const mr_graph *mr_stage_graph(const mr_stage *s);
 
-/** Floating-point operations of one micro-batch: forward, input and weight halves. */
-void mr_stage_flops(const mr_stage *s, double *f, double *i, double *w);
-
 /* Parameters of the stage: numbers [first, end) in the graph. */
 void mr_stage_params(const mr_stage *s, uint32_t *first, uint32_t *end);
 /** Byte offset of parameter @p's storage in the weights (and gradients); SIZE_MAX when it is tied to another. */
