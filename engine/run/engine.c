@@ -150,16 +150,34 @@ static mr_status result(mr_engine *e)
 	return mr_fail(st, "%s", run->error_text);
 }
 
-/* One command after the other when @one_by_one, else all at once. */
-static mr_status order_all(mr_engine *e, command cmd, bool one_by_one)
+/* Has nothing moved for too long? Then that is the run's error, and some thread may never come back. */
+static bool is_stalled(mr_engine *e, mr_watchdog *dog)
+{
+	if (mr_watchdog_look(dog, e->run) == MR_OK)
+		return false;
+	e->stalled = e->broken = true;
+	mr_run_fail(e->run, MR_ESTALLED);
+	return true;
+}
+
+/* To all at once. @dog looks on where instructions are carried out; else NULL. */
+static mr_status order_all(mr_engine *e, command cmd, mr_watchdog *dog)
+{
+	for (uint16_t w = 0; w < e->run->n_workers; w++)
+		give(e, w, cmd);
+	while (!wait_done(e))
+		if (dog && is_stalled(e, dog))
+			break;
+	return result(e);
+}
+
+static mr_status order_one_by_one(mr_engine *e, command cmd)
 {
 	for (uint16_t w = 0; w < e->run->n_workers; w++) {
 		give(e, w, cmd);
-		while (one_by_one && !is_done(e, w))
-			wait_done(e);
+		while (!wait_done(e))
+			;
 	}
-	while (!wait_done(e))
-		;
 	return result(e);
 }
 
@@ -242,11 +260,8 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 			}
 			done = settle(e, until, all);
 		}
-		if (!done && mr_watchdog_look(&dog, e->run) != MR_OK) {
-			e->stalled = e->broken = true;
-			mr_run_fail(e->run, MR_ESTALLED);
+		if (!done && is_stalled(e, &dog))
 			break;
-		}
 	}
 	drain(e, progress, arg);
 	MR_TRY(result(e));
@@ -277,15 +292,19 @@ mr_status mr_engine_eval(mr_engine *e, double *loss)
 {
 	mr_run *run = e->run;
 	uint64_t n = run->c.data->n_valid, b = (uint64_t)run->c.samples;
+	mr_watchdog dog;
 	mr_status st;
 
+	if (e->broken)
+		return mr_fail(MR_EINVAL, "the engine has stopped after an error");
 	if (n == 0)
 		return mr_fail(MR_EDATA, "the data has no validation part");
 	MR_TRY(mr_run_begin_eval(run, n));
 	mr_loader_seek(e->eval_loader, 0, 0, (n + b - 1) / b);
 	MR_TRY(mr_loader_start(e->eval_loader));
 	atomic_store_explicit(&e->limit, (n + b - 1) / b, memory_order_relaxed);
-	st = order_all(e, CMD_EVAL, false);
+	mr_watchdog_init(&dog, e->watchdog_s);
+	st = order_all(e, CMD_EVAL, &dog);
 	mr_loader_join(e->eval_loader);
 	MR_TRY(st);
 	*loss = run->eval_sum / (double)run->eval_samples;
@@ -302,8 +321,8 @@ static mr_status start_workers(mr_engine *e)
 		MR_TRY(mr_group_start(&e->run->c.place->worker[w], name, leader, &e->box[w], &e->box[w].group));
 		mr_group_warn(e->box[w].group);
 	}
-	MR_TRY(order_all(e, CMD_SETUP, false));
-	MR_TRY(order_all(e, CMD_WARM_UP, true));
+	MR_TRY(order_all(e, CMD_SETUP, NULL));
+	MR_TRY(order_one_by_one(e, CMD_WARM_UP));
 	return mr_engine_resume_at(e, 0);
 }
 
@@ -395,6 +414,6 @@ mr_status mr_engine_restart(mr_engine *e)
 	if (e->started)
 		stop_loader(e);
 	mr_stop_clear(&e->run->stop);
-	MR_TRY(order_all(e, CMD_SETUP, false));
+	MR_TRY(order_all(e, CMD_SETUP, NULL));
 	return mr_engine_resume_at(e, 0);
 }

@@ -205,8 +205,8 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 {
 	if (!isfinite(loss))
-		return mr_fail(MR_EDIVERGED, "the loss of micro-batch %llu is %s (weights of version %llu)",
-			       (unsigned long long)t->micro, isnan(loss) ? "not a number" : "infinite",
+		return mr_fail(MR_EDIVERGED, "the %s of micro-batch %llu is %s (weights of version %llu)",
+			       t->lane->train ? "loss" : "validation loss", (unsigned long long)t->micro, isnan(loss) ? "not a number" : "infinite",
 			       (unsigned long long)t->version);
 	if (t->lane->train) {
 		run->losses[t->micro % (2 * t->lane->plan->contract.need)] = loss;
