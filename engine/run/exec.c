@@ -487,6 +487,7 @@ mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit
 		if (cursor_of(w, lane)->at == 0)
 			until = look_up_limit(w, lane, limit);
 	}
+	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
 	mr_fault_delay(w->id, w->n_done); /* a look may come between the last instruction and the report */
 	return MR_OK;
 }

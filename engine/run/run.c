@@ -332,6 +332,7 @@ mr_status mr_run_reset(mr_run *run)
 		memset(&wk->stats, 0, sizeof(wk->stats));
 		memset(wk->wait_ns, 0, sizeof(wk->wait_ns));
 		wk->got = 0;
+		atomic_store_explicit(&wk->doing, MR_DOING_NOTHING, memory_order_relaxed);
 		wk->n_done = wk->n_trace = 0;
 		first_cursor(run->c.plan, w, &wk->train);
 	}

@@ -82,7 +82,7 @@ typedef struct mr_worker {
 	mr_cursor train, eval;     /* where it stands in each lane */
 	uint64_t n_done;           /* instructions so far (delays, watchdog) */
 	_Atomic uint64_t beat;     /* n_done for the watchdog */
-	_Atomic uint64_t doing;    /* mr_doing_pack: what is in hand, for the watchdog */
+	_Atomic uint64_t doing;    /* mr_doing_pack or MR_DOING_NOTHING: what is in hand, for the watchdog */
 	_Atomic uint64_t busy_ns;  /* computing so far, for the progress line */
 	_Atomic uint64_t begun;    /* training iteration in hand; where it stands when it does not run */
 	mr_worker_stats stats;
@@ -152,6 +152,8 @@ static inline uint64_t mr_doing_pack(uint8_t op, uint16_t stage, uint64_t micro)
 {
 	return (uint64_t)op << 56 | (uint64_t)stage << 40 | (micro & 0xffffffffffu);
 }
+
+#define MR_DOING_NOTHING ((uint64_t)MR_N_OPS << 56)
 
 /** Record the first error of the run (the calling thread's text) and raise the stop flag. Any thread. */
 void mr_run_fail(mr_run *run, mr_status code);

@@ -31,9 +31,15 @@ static mr_status stalled(const mr_watchdog *d, mr_run *run)
 		uint64_t doing = atomic_load_explicit(&wk->doing, memory_order_relaxed);
 		uint32_t why = atomic_load_explicit(&wk->waiter.why, memory_order_relaxed);
 
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s w%u %s m%llu s%u %s", w ? ";" : "", w, mr_op_name((mr_op)(doing >> 56)),
-			      (unsigned long long)(doing & 0xffffffffffu), (unsigned)(doing >> 40 & 0xffff),
-			      cause_text[why < MR_N_WAITS ? why : 0]);
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s w%u ", w ? ";" : "", w);
+		if (n >= (int)sizeof(text))
+			break;
+		if (doing == MR_DOING_NOTHING)
+			n += snprintf(text + n, sizeof(text) - (size_t)n, "has done its part");
+		else
+			n += snprintf(text + n, sizeof(text) - (size_t)n, "%s m%llu s%u %s", mr_op_name((mr_op)(doing >> 56)),
+				      (unsigned long long)(doing & 0xffffffffffu), (unsigned)(doing >> 40 & 0xffff),
+				      cause_text[why < MR_N_WAITS ? why : 0]);
 	}
 	return mr_fail(MR_ESTALLED, "%s", text);
 }
