@@ -15,7 +15,7 @@
 typedef struct mr_engine mr_engine;
 
 /* Called by mr_engine_run on the caller's thread: with each step's record, in order, and about ten times a second with
- * NULL. Returning false asks for a pause at the next step. */
+ * NULL. Returning false asks for a pause, which comes within a few steps. */
 typedef bool mr_engine_progress(void *arg, const mr_step_rec *rec);
 
 /**

@@ -194,7 +194,7 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 		.samples = mr_lane_samples(l, t->micro),
 		.train = l->train,
 		.seed = run->c.seed,
-		.first_sample = l->first_sample + t->micro * (uint64_t)l->samples,
+		.first_sample = t->micro * (uint64_t)l->samples,
 	};
 
 	if (l->plan->contract.tied && s + 1 == run->n_stages)

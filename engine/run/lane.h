@@ -49,7 +49,6 @@ typedef struct mr_lane {
 	mr_lane_stage *st;       /* [n_stages] */
 	bool train;
 	uint64_t version;        /* evaluation: the version that every F reads */
-	uint64_t first_sample;   /* of micro-batch 0 */
 	uint64_t n_samples;      /* evaluation: samples in all, the last micro-batch may be partial; training: 0 = no end */
 	int64_t samples;         /* of a full micro-batch */
 } mr_lane;

@@ -53,7 +53,7 @@ static void decode(mr_loader *l, uint64_t m, uint8_t *input, uint8_t *target)
 {
 	const mr_dataset *d = l->run->c.data;
 	mr_dtype t = l->run->c.kernels->dtype;
-	uint64_t first = l->lane->first_sample + m * (uint64_t)l->lane->samples;
+	uint64_t first = m * (uint64_t)l->lane->samples;
 	int64_t n = mr_lane_samples(l->lane, m);
 
 	for (int64_t i = 0; i < n; i++) {
