@@ -164,8 +164,8 @@ static mr_status ended_by(const mr_train *t, mr_status st)
 
 	snprintf(why, sizeof(why), "%s", mr_error_text());
 	if (t->saved)
-		return mr_fail(st, "%s; the checkpoint of step %llu is intact, and --resume goes on from there", why,
-			       (unsigned long long)t->saved);
+		return mr_fail(st, "%s; the checkpoint of step %llu is intact, and --resume goes on from there%s", why,
+			       (unsigned long long)t->saved, st == MR_EDIVERGED ? ", with a smaller train.lr" : "");
 	return mr_fail(st, "%s; no checkpoint had been saved before", why);
 }
 

@@ -38,6 +38,12 @@ for system in sequential gpipe 1f1b pipedream; do
 	train "$@" --set system.name=$system --set run.dir=r --resume --set train.steps=1
 	expect 0 "$system: what is left after divergence loads"
 done
+# A gradient of 8e32 times a rate of 1e6 is beyond f32, a loss of 2e37 is not.
+rm -rf r
+train chain.cfg --set backend=reference --set dtype=f32 --set optimizer.name=sgd --set "model.init=[5e4]" --set train.batch=1 \
+	--set train.lr=1e6 --set checkpoint.every=1 --set run.dir=r
+expect 7 "infinite weights" "step 1 left weights that are not finite in w.*, and is not saved; no checkpoint had been saved before"
+[ "$(latest r)" = none ] || fail "infinite weights: $(latest r) was saved"
 rm -rf r
 train "$@" --set run.dir=r --set train.lr=1e6
 expect 7 "divergence before the first checkpoint" "no checkpoint had been saved before"
