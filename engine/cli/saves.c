@@ -122,18 +122,36 @@ mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best,
 	return err;
 }
 
+/* At most so much will be under way in a plan that never drains: at its first step nothing is yet. */
+static uint64_t inflight_bytes(const mr_session *s)
+{
+	uint64_t sum = 0;
+
+	if (!s->plan || s->plan->contract.flush != MR_FLUSH_NONE)
+		return 0;
+	for (uint16_t i = 0; i < s->plan->n_stages; i++) {
+		mr_run_memory m;
+
+		mr_run_memory_of_stage(mr_engine_run_of(s->executor.engine), i, &m);
+		sum += m.stashes + m.activations + m.boundaries;
+	}
+	return sum;
+}
+
 mr_status mr_saves_preflight(mr_session *s, const char *dir)
 {
 	mr_checkpoint_part parts[3];
 	mr_checkpoint_content c;
 	mr_state st;
+	uint64_t bytes;
 	mr_status err;
 	facts f;
 
 	MR_TRY(mr_executor_state(&s->executor, &st));
 	collect_facts(s, NAN, &f);
 	make_content(&st, &f, 0, false, keep_of(s), parts, &c);
-	err = mr_checkpoint_preflight(dir, (keep_of(s) + 1u) * mr_checkpoint_bytes(&c));
+	bytes = mr_checkpoint_bytes(&c) + (st.inflight.n ? 0 : inflight_bytes(s));
+	err = mr_checkpoint_preflight(dir, (keep_of(s) + 1u) * bytes);
 	mr_state_fini(&st);
 	return err;
 }
