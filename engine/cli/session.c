@@ -254,7 +254,9 @@ uint64_t mr_session_hash(const mr_session *s)
 		s->kernels->dtype,
 		s->plan ? mr_plan_hash(s->plan) : 0,
 	};
-	uint64_t h = mr_hash64(0, facts, sizeof(facts));
+	const mr_optim *o = &s->optim;
+	double rates[] = {o->mu, o->b1, o->b2, o->eps, o->weight_decay, o->nesterov, mr_values_float(train, "clip")};
+	uint64_t h = mr_hash64(mr_hash64(0, facts, sizeof(facts)), rates, sizeof(rates));
 
 	h = mr_hash64(h, s->kernels->name, strlen(s->kernels->name));
 	h = mr_hash64(h, s->optim.ops->name, strlen(s->optim.ops->name));
@@ -265,6 +267,8 @@ uint64_t mr_session_hash(const mr_session *s)
 		h = mr_hash64(h, n->ops->name, strlen(n->ops->name));
 		h = mr_hash64(h, &n->cfg.act, sizeof(n->cfg.act));
 		h = mr_hash64(h, &n->cfg.heads, sizeof(n->cfg.heads));
+		h = mr_hash64(h, &n->cfg.rate, sizeof(n->cfg.rate));
+		h = mr_hash64(h, &n->cfg.eps, sizeof(n->cfg.eps));
 	}
 	for (uint32_t i = 0; i < s->graph->n_params; i++)
 		h = mr_hash64(h, s->graph->params[i].dim, sizeof(s->graph->params[i].dim));
