@@ -4,6 +4,7 @@
  *	SIGINT, SIGTERM, SIGHUP, SIGXCPU   finish the step, save, end with 128 + n; the second one ends at once; SIGHUP only
  *	                                   if it was not ignored at the start (nohup)
  *	SIGUSR1                            save at the next step and go on
+ *	SIGXFSZ                            nothing: the write that is too long fails, and is reported
  *
  * Handlers only set flags; the training loop looks at them between steps. Threads of the engine have all signals blocked.
  */

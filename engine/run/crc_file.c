@@ -11,7 +11,7 @@
 
 mr_status mr_crc_file_error(const char *name, const char *what, int err)
 {
-	mr_status code = err == ENOSPC || err == EDQUOT || err == ENOMEM ? MR_ERESOURCE : MR_EIO;
+	mr_status code = err == ENOSPC || err == EDQUOT || err == EFBIG || err == ENOMEM ? MR_ERESOURCE : MR_EIO;
 
 	return mr_fail(code, "%s: %s: %s", name, what, strerror(err));
 }

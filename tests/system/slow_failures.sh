@@ -86,6 +86,16 @@ for call in mkdir open write:1 write:2 write:4 fsync syncdir rename rename:2; do
 	goes_on "after no space at $call" "$@"
 done
 
+# --- a limit on the size of files (in blocks of 512 bytes) that metrics keep to and tensors do not
+begin "$@"
+code=0
+(
+	ulimit -f 8
+	exec "$millrace" train "$@" --set run.dir=r --resume --set train.steps=6 >out 2>err
+) || code=$?
+expect 6 "a limit on file sizes" "checkpoint of step 6: .*File too large; $intact"
+goes_on "after a limit on file sizes" "$@"
+
 # --- a hang
 begin "$@"
 faults=MR_DELAY=100000000:1:1
