@@ -57,8 +57,10 @@ for type in $backends; do
 done
 # One above 1 GiB: activations of long contexts, which cost little arithmetic.
 last_type=${backends##* }
+batch=32
+[ "$last_type" = f32 ] || batch=16
 if [ "$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)" -ge 3000 ]; then
 	peak 1024 gpt.cfg $(sets_of "$last_type") --set system.name=pipedream --set model.width=128 --set model.heads=8 \
-		--set model.context=256 --set train.batch=32 --set model.layers=6
+		--set model.context=256 --set train.batch=$batch --set model.layers=6
 fi
 finish

@@ -52,7 +52,7 @@ rm -rf r
 )
 pid=$(cat pid.nohup)
 sleep 0.5
-until grep -q '^step' out; do sleep 0.05; done
+until grep -q '^step' out || ! kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
 kill -HUP "$pid"
 sleep 0.5
 ! grep -q "^stopped" out || fail "SIGHUP ended a run that was started with SIGHUP ignored"
@@ -60,26 +60,33 @@ kill -9 "$pid" 2>/dev/null || :
 pid=
 
 # A second signal ends at once and takes nothing away. Delays of up to 10 s hold the first one up.
-rm -rf r
-train "$@" --set run.dir=r --set train.steps=5
-before=$(latest r)
-MR_DELAY=10000000:1:3 "$millrace" train "$@" $long --set run.dir=r --resume >out 2>err &
-pid=$!
-until grep -q '^run' out; do sleep 0.05; done
-sleep 0.3
-kill -TERM "$pid"
-sleep 0.3
-kill -0 "$pid" 2>/dev/null || fail "the first signal should have waited for the step"
-kill -INT "$pid"
-began=$(date +%s)
-ended
-[ $(($(date +%s) - began)) -le 2 ] || fail "the second signal took long"
-expect 130 "second signal"
-[ "$(latest r)" = "$before" ] || fail "the second signal lost $before"
-train "$@" --resume --set run.dir=r --set train.steps=8
-expect 0 "resumed after a second signal"
-oracle "$@" --set train.steps=8
-same "two signals" r whole
+second() {
+	rm -rf r
+	train "$@" --set run.dir=r --set train.steps=5
+	before=$(latest r)
+	MR_DELAY=10000000:1:3 "$millrace" train "$@" $long --set run.dir=r --resume >out 2>err &
+	pid=$!
+	until grep -q '^run' out || ! kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+	sleep 0.3
+	kill -TERM "$pid"
+	sleep 0.3
+	kill -0 "$pid" 2>/dev/null || fail "the first signal should have waited for the step"
+	kill -INT "$pid"
+	began=$(date +%s)
+	ended
+	[ $(($(date +%s) - began)) -le 2 ] || fail "the second signal took long"
+	expect 130 "second signal"
+	[ "$(latest r)" = "$before" ] || fail "the second signal lost $before"
+	train "$@" --resume --set run.dir=r --set train.steps=8
+	expect 0 "resumed after a second signal"
+	oracle "$@" --set train.steps=8
+	same "two signals" r whole
+}
+if has_faults; then
+	second "$@"
+else
+	echo "$suite: this build has no fault points: two signals within a step are skipped"
+fi
 
 # SIGUSR1 saves and goes on; a watcher that leaves, or a stop and go, changes nothing.
 rm -rf r
