@@ -8,7 +8,7 @@
 
 #include "run/checkpoint_io.h"
 
-#define N_FACTS 17
+#define N_FACTS 18
 
 typedef struct facts {
 	mr_saved_text at[N_FACTS];
@@ -46,6 +46,7 @@ static void collect_facts(const mr_session *s, double val_loss, facts *f)
 	put(f, "batch", "%llu", (unsigned long long)s->samples * s->n_micro);
 	put(f, "microbatches", "%u", s->n_micro);
 	put(f, "parameters", "%llu", (unsigned long long)mr_graph_n_params(s->graph));
+	put(f, "clip", "%g", mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip"));
 	put(f, "plan", "%016" PRIx64, s->plan ? mr_plan_hash(s->plan) : 0);
 	put(f, "run_hash", "%016" PRIx64, mr_session_hash(s));
 	put(f, "data", "%016" PRIx64, s->data->fingerprint);
@@ -99,8 +100,8 @@ static mr_status check_weights(const mr_state_list *model, uint64_t step)
 {
 	for (size_t i = 0; i < model->n; i++)
 		if (!is_finite(&model->at[i]))
-			return mr_fail(MR_EDIVERGED, "step %" PRIu64 " left weights that are not finite in %s, and is not saved", step,
-				       model->at[i].name);
+			return mr_fail(MR_EDIVERGED, "step %" PRIu64 " left weights that are not finite in %s, and is not saved",
+				       step, model->at[i].name);
 	return MR_OK;
 }
 
@@ -172,7 +173,7 @@ static mr_status load_list(const mr_checkpoint *ck, const char *file, const mr_s
 	return st;
 }
 
-/* What a checkpoint and its resumption must have in common, in the order in which a difference is told: causes before effects. */
+/* What a checkpoint and its resumption must have in common; the first difference is told, so causes stand before effects. */
 static const struct {
 	const char *fact;
 	const char *other; /* the sentence where the values themselves say nothing; NULL: "@name X, ..., @name Y" */
@@ -189,8 +190,9 @@ static const struct {
 	{"stages", NULL, "machine.workers"},
 	{"data", "other data", NULL},
 	{"parameters", NULL, "model parameters"},
-	{"plan", "another plan (an option of the system, or clipping)", NULL},
-	{"run_hash", "another model of as many parameters, or another cut of it into stages", NULL},
+	{"clip", NULL, "train.clip"},
+	{"plan", "other options of the system", NULL},
+	{"run_hash", "other options of the model or the optimizer, or another cut into stages", NULL},
 };
 
 static const char *fact_now(const facts *f, const char *key)

@@ -186,8 +186,8 @@ static uint64_t next_stop(const mr_train *t)
 	return next;
 }
 
-/* *@leave: a signal has asked to end, and what it asks for has been done. One that comes later is for the next round: it pauses
- * the executor at once. */
+/* *@leave: a signal has asked to end, and what it asks for has been done. One that comes later is for the next round: it
+ * pauses the executor at once. */
 static mr_status do_due(mr_train *t, bool *leave)
 {
 	bool end = t->step == t->n_steps, asked;

@@ -3,8 +3,8 @@
 #
 #	slow_kill_points.sh SOURCE BUILD [SYSTEM...]
 #
-# Without systems, one that has everything to save, and only the points before a call: the point after a call and the one before
-# the next find the same on the disk. With systems, every point.
+# Without systems, one that has everything to save, and only the points before a call: the point after a call and the one
+# before the next find the same on the disk. With systems, every point.
 #
 # The writer names its points; a run lists those that it passes, and the n-th pass of each is then where one run is killed.
 # What LATEST named before, or something newer, must be what the resumption finds.
