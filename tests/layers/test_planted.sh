@@ -42,7 +42,7 @@ plant() {
 	expect "$1" "$4"
 }
 
-source=$1
+source=$(cd "$1" && pwd) || exit 1
 fresh "$source"
 for rule in includes size words; do
 	if ! sh "$rules/test_$rule.sh" "$tree/src"; then
