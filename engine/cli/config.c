@@ -44,6 +44,14 @@ bool mr_mistakes_has(const mr_mistakes *m, const char *key)
 	return false;
 }
 
+bool mr_mistakes_at(const mr_mistakes *m, mr_origin at)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->list[i].at.kind == at.kind && m->list[i].at.file == at.file && m->list[i].at.line == at.line)
+			return true;
+	return false;
+}
+
 void mr_mistakes_fini(mr_mistakes *m)
 {
 	for (size_t i = 0; i < m->n; i++) {

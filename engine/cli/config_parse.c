@@ -258,9 +258,11 @@ mr_status mr_config_parse(mr_config *c, const mr_set *sets, size_t n_sets)
 	} else {
 		int line = config_error_line(&parsed);
 		const char *text = config_error_text(&parsed);
+		mr_origin at = mr_config_text_origin(&c->text, line > 0 ? (uint32_t)line : 1);
 
-		mr_mistakes_add(&c->mistakes, mr_config_text_origin(&c->text, line > 0 ? (uint32_t)line : 1), NULL, "%s",
-				text ? text : "cannot be parsed");
+		/* newer versions themselves refuse an integer that the scan has refused, in fewer words */
+		if (!mr_mistakes_at(&c->mistakes, at))
+			mr_mistakes_add(&c->mistakes, at, NULL, "%s", text ? text : "cannot be parsed");
 	}
 	config_destroy(&parsed);
 	return st;

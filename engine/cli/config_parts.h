@@ -37,6 +37,8 @@ typedef struct mr_mistakes {
 void mr_mistakes_add(mr_mistakes *m, mr_origin at, const char *key, const char *fmt, ...) MR_PRINTF(4, 5);
 /** Is there a mistake about @key already? */
 bool mr_mistakes_has(const mr_mistakes *m, const char *key);
+/** Is a mistake known at the place @at? */
+bool mr_mistakes_at(const mr_mistakes *m, mr_origin at);
 void mr_mistakes_fini(mr_mistakes *m);
 
 /* The text that libconfig gets: all included files in one, and where each of its lines comes from. */

@@ -295,5 +295,5 @@ mr_status mr_saves_load_model(const char *where, const mr_state_list *model, uin
 		st = load_list(ck, "model.safetensors", model);
 	*step = mr_checkpoint_step(ck);
 	mr_checkpoint_close(ck);
-	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", where);
+	return st;
 }

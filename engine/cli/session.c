@@ -101,7 +101,10 @@ static mr_status make_place(mr_session *s, uint16_t workers)
 	const char *synthetic = mr_values_string(mv, "topology"), *cpus = mr_values_string(mv, "cpus");
 	mr_place_params p;
 
-	MR_TRY(*synthetic ? mr_topo_synthetic(synthetic, &s->topo) : mr_topo_detect(&s->topo));
+	if (*synthetic && mr_topo_synthetic(synthetic, &s->topo) != MR_OK)
+		return mr_fail_in(MR_ECONFIG, "machine.topology");
+	if (!*synthetic)
+		MR_TRY(mr_topo_detect(&s->topo));
 	mr_place_defaults(&p, workers);
 	p.max_threads = (uint32_t)mr_values_int(mv, "threads");
 	if (*cpus)

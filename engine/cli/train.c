@@ -91,7 +91,6 @@ static void keep_error(mr_train *t, mr_status st)
 static void log_step(mr_train *t, const mr_step_rec *rec)
 {
 	mr_metrics_row row = mr_metrics_row_at(rec->step);
-	uint64_t before = t->last.step ? t->last.time_ns : t->start_ns;
 	int64_t tokens = mr_session_tokens_per_sample(&t->s);
 
 	row.loss = rec->loss;
@@ -100,8 +99,9 @@ static void log_step(mr_train *t, const mr_step_rec *rec)
 	row.samples = rec->step * samples_per_step(t);
 	row.tokens = row.samples * (uint64_t)tokens;
 	row.seconds = t->seconds_before + (double)(rec->time_ns - t->start_ns) / 1e9;
-	if (rec->time_ns > before)
-		row.rate = rate(t, 1, rec->time_ns - before);
+	if (rec->time_ns > t->row_ns)
+		row.rate = rate(t, 1, rec->time_ns - t->row_ns);
+	t->row_ns = rec->time_ns;
 	keep_error(t, mr_metrics_log_put(t->metrics, &row));
 }
 
@@ -211,7 +211,7 @@ static mr_status course(mr_train *t)
 	bool leave = false;
 
 	while (t->step < t->n_steps && !leave) {
-		uint64_t begin = mr_clock_ns();
+		uint64_t begin = t->row_ns = mr_clock_ns();
 		mr_status st = mr_executor_run(&t->s.executor, next_stop(t), on_progress, t, &t->step);
 
 		t->train_ns += mr_clock_ns() - begin;

@@ -32,6 +32,7 @@ typedef struct mr_train {
 	double seconds_before;       /* of earlier sessions of this run */
 	uint64_t start_ns, train_ns; /* this session: begin; time inside the executor */
 	mr_step_rec last;            /* newest step record; step 0: none yet */
+	uint64_t row_ns;             /* when the step that the next metrics row is about began */
 	/* window of the progress line */
 	uint64_t drawn_ns, drawn_step, drawn_busy_ns;
 	mr_trajectory *trajectory;   /* NULL: not wanted */
