@@ -197,6 +197,20 @@ out:
 	return status;
 }
 
+/* hwloc wants the PUs named; a text that ends with cores has one PU a core. */
+static int set_synthetic(hwloc_topology_t h, const char *text)
+{
+	char with_pus[400];
+	int length;
+
+	if (!hwloc_topology_set_synthetic(h, text))
+		return 0;
+	length = snprintf(with_pus, sizeof(with_pus), "%s pu:1", text);
+	if (!strstr(text, "core") || length >= (int)sizeof(with_pus))
+		return -1;
+	return hwloc_topology_set_synthetic(h, with_pus);
+}
+
 mr_status mr_topo_synthetic(const char *text, mr_topo *t)
 {
 	hwloc_topology_t h = NULL;
@@ -205,7 +219,7 @@ mr_status mr_topo_synthetic(const char *text, mr_topo *t)
 	*t = (mr_topo){.synthetic = true};
 	if (hwloc_topology_init(&h))
 		return mr_fail(MR_ERESOURCE, "hwloc cannot start: %s", strerror(errno));
-	if (hwloc_topology_set_synthetic(h, text) || hwloc_topology_load(h))
+	if (set_synthetic(h, text) || hwloc_topology_load(h))
 		status = mr_fail(MR_EINVAL, "topology \"%s\" is not of the form \"numa:4 core:16 pu:2\"", text);
 	else
 		status = convert(h, hwloc_get_root_obj(h)->cpuset, t);

@@ -52,6 +52,18 @@ static void test_l3_domains(void)
 	mr_topo_fini(&t);
 }
 
+/* Cores without PUs have one each. */
+static void test_without_pus(void)
+{
+	mr_topo t;
+
+	MR_CHECK_OK(mr_topo_synthetic("numa:4 core:16", &t));
+	CU_ASSERT_EQUAL(t.n_nodes, 4);
+	CU_ASSERT_EQUAL(t.n_cores, 64);
+	CU_ASSERT_EQUAL(t.n_machine_pus, 64);
+	mr_topo_fini(&t);
+}
+
 /* No NUMA level and no core level: one node, and every PU counts as a core. */
 static void test_poor_machine(void)
 {
@@ -66,7 +78,7 @@ static void test_poor_machine(void)
 
 static void test_bad_strings(void)
 {
-	static const char *const bad[] = {"", "bogus:3", "numa:0 core:2", "core:0", "numa:4 core:"};
+	static const char *const bad[] = {"", "bogus:3", "numa:0 core:2", "core:0", "numa:4 core:", "numa:4 core", "numa:4"};
 	mr_topo t;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -135,6 +147,7 @@ void mr_suite_topo(void)
 	MR_SUITE("topo");
 	MR_TEST(test_big_machine);
 	MR_TEST(test_l3_domains);
+	MR_TEST(test_without_pus);
 	MR_TEST(test_poor_machine);
 	MR_TEST(test_bad_strings);
 	MR_TEST(test_this_machine);
