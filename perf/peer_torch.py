@@ -1,8 +1,8 @@
-"""The cases of perf/steps.c in PyTorch, as a yardstick: python3 peer_torch.py CASE [THREADS [ROUNDS]]
+"""The cases of perf/steps.c in PyTorch, as a yardstick: python3 peer_torch.py CASE [THREADS [ROUNDS [eager|compile]]]
 
 Tuned as PyTorch's CPU users would: one GEMM thread pool (run it with OpenBLAS's OpenMP build or MKL), a malloc that keeps its
-memory (MALLOC_MMAP_THRESHOLD_ and friends, which `mill bench` sets), fused optimizers where the version has them, no autograd
-for what needs none. Prints one line: case, threads, median, quartiles in ms a step, version.
+memory (MALLOC_MMAP_THRESHOLD_ and friends, which `mill bench` sets), fused optimizers where the version has them, torch.compile
+where it works. Prints one line: case, threads, mode, median, quartiles in ms a step, version.
 """
 import statistics
 import sys
@@ -60,29 +60,39 @@ class Gpt(nn.Module):
         return self.head(self.ln_f(self.blocks(x))).flatten(0, 1)
 
 
+def fused(optimizer, model, **options):
+    try:
+        return optimizer(model.parameters(), fused=True, **options)
+    except (TypeError, RuntimeError):  # older than 2.4
+        return optimizer(model.parameters(), **options)
+
+
 def build(kind, shape, batch):
     if kind == "gpt":
         layers, width, heads, context, vocab = shape
         model = Gpt(*shape)
         x, y = (torch.randint(vocab, (batch, context)) for _ in range(2))
-        return model, x, y.flatten(), torch.optim.AdamW(model.parameters(), lr=1e-4)
+        return model, x, y.flatten(), fused(torch.optim.AdamW, model, lr=1e-4)
     parts = []
     for i, (a, b) in enumerate(zip(shape, shape[1:])):
         parts += [nn.Linear(a, b)] + ([nn.ReLU()] if i + 2 < len(shape) else [])
     model = nn.Sequential(*parts)
     return (model, torch.randn(batch, shape[0]), torch.randint(shape[-1], (batch,)),
-            torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9))
+            fused(torch.optim.SGD, model, lr=1e-4, momentum=0.9))
 
 
 def main():
     name = sys.argv[1]
     threads = int(sys.argv[2]) if len(sys.argv) > 2 else 2
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 7
+    mode = sys.argv[4] if len(sys.argv) > 4 else "eager"
     kind, shape, batch, burst = CASES[name]
     torch.manual_seed(1)
     torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
     model, x, y, optimizer = build(kind, shape, batch)
+    if mode == "compile":
+        model = torch.compile(model)
     times = []
     for r in range(rounds + 1):
         begin = time.perf_counter()
@@ -93,7 +103,7 @@ def main():
         if r:
             times.append((time.perf_counter() - begin) * 1000 / burst)
     q = statistics.quantiles(times, n=4) if len(times) > 1 else [times[0]] * 3
-    print(f"{name} threads {threads} median {statistics.median(times):.3f} ms quartiles {q[0]:.3f} {q[2]:.3f} "
+    print(f"{name} threads {threads} {mode} median {statistics.median(times):.3f} ms quartiles {q[0]:.3f} {q[2]:.3f} "
           f"PyTorch {torch.__version__}")
 
 
