@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -27,7 +28,7 @@ mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps)
 typedef struct mr_line {
 	char *text;      /* [512] */
 	size_t len;      /* bytes, escapes included */
-	unsigned columns;
+	unsigned columns, limit; /* limit 0: none */
 	bool color, full;
 } mr_line;
 
@@ -43,7 +44,7 @@ static void put(mr_line *l, const char *key, const char *fmt, ...)
 	vsnprintf(value, sizeof(value), fmt, ap);
 	va_end(ap);
 	columns = (unsigned)(strlen(key) + 1 + strlen(value)) + (l->columns ? 1 : 0);
-	if (l->full || l->columns + columns > MR_PROGRESS_COLUMNS) {
+	if (l->full || (l->limit && l->columns + columns > l->limit)) {
 		l->full = true;
 		return;
 	}
@@ -67,9 +68,9 @@ static void put_rate(mr_line *l, const char *key, double x)
 	put(l, key, "%.*f%s", x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x, unit);
 }
 
-static unsigned format(const mr_progress_state *s, const char *rate_name, bool color, char line[512])
+static unsigned format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns, char line[512])
 {
-	mr_line l = {.text = line, .color = color};
+	mr_line l = {.text = line, .color = color, .limit = columns};
 	char eta[16];
 
 	line[0] = '\0';
@@ -94,9 +95,9 @@ static unsigned format(const mr_progress_state *s, const char *rate_name, bool c
 	return l.columns;
 }
 
-void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, char line[512])
+void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns, char line[512])
 {
-	format(s, rate_name, color, line);
+	format(s, rate_name, color, columns, line);
 }
 
 mr_progress_params mr_progress_defaults(FILE *out, const char *rate_name)
@@ -130,12 +131,22 @@ bool mr_progress_due(const mr_progress *p, uint64_t step, double now_seconds)
 	return now_seconds - p->last_seconds >= p->p.every_seconds;
 }
 
+/* Columns that a line on the terminal may take: asked each time, for windows change. */
+static unsigned terminal_columns(FILE *out)
+{
+	struct winsize size;
+
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) || size.ws_col < 2)
+		return 79;
+	return size.ws_col - 1u;
+}
+
 static void draw(mr_progress *p, const mr_progress_state *s, double now_seconds)
 {
 	unsigned before = p->width, width;
 	char line[512];
 
-	width = format(s, p->p.rate_name, p->p.color, line);
+	width = format(s, p->p.rate_name, p->p.color, p->p.terminal ? terminal_columns(p->p.out) : 0, line);
 	if (p->p.terminal) {
 		fprintf(p->p.out, "\r%s%*s", line, before > width ? (int)(before - width) : 0, "");
 		p->width = before > width ? before : width;

@@ -3,9 +3,10 @@
  *
  *	step 120/1000 loss 2.3412 lr 3.00e-04 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23
  *
- * `key value` pairs in a fixed order, at most 100 columns, so that eyes and grep both find what they want. What is not
- * known is left out: there is never a placeholder for a loss. On a terminal the line redraws itself in place; in a pipe
- * or a file it is a plain line now and then, without escapes.
+ * `key value` pairs in a fixed order, so that eyes and grep both find what they want. What is not known is left out:
+ * there is never a placeholder for a loss. On a terminal the line redraws itself in place and ends before the last
+ * column (a line that wraps could not be redrawn); in a pipe or a file it is a plain line now and then, whole, without
+ * escapes.
  *
  * Thread: one at a time.
  */
@@ -17,8 +18,6 @@
 #include <stdio.h>
 
 #include "base/status.h"
-
-#define MR_PROGRESS_COLUMNS 100
 
 /* Doubles that are not known are NAN and are left out. */
 typedef struct mr_progress_state {
@@ -38,10 +37,10 @@ mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps);
 
 /**
  * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by escapes,
- * which do not count as columns. What does not fit into MR_PROGRESS_COLUMNS is left out from the end, but the step
- * never.
+ * which do not count as columns. What does not fit into @columns (0: any number) is left out from the end.
  */
-void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, char line[512]);
+void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns,
+			char line[512]);
 
 typedef struct mr_progress_params {
 	FILE *out;             /* borrowed */

@@ -25,20 +25,20 @@ static void words(void)
 	mr_progress_state s = full_state();
 	char line[512];
 
-	mr_progress_format(&s, "tok/s", false, line);
+	mr_progress_format(&s, "tok/s", false, 0, line);
 	CU_ASSERT_STRING_EQUAL(
 		line, "step 120/1000 loss 2.3412 lr 3.00e-04 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23");
 	s = mr_progress_state_at(0, 5);
-	mr_progress_format(&s, "tok/s", false, line);
+	mr_progress_format(&s, "tok/s", false, 0, line);
 	CU_ASSERT_STRING_EQUAL(line, "step 0/5");
 	s.loss = 7;
 	s.val_loss = 1.5;
 	s.rate = 999.6;
-	mr_progress_format(&s, "samples/s", false, line);
+	mr_progress_format(&s, "samples/s", false, 0, line);
 	CU_ASSERT_STRING_EQUAL(line, "step 0/5 loss 7.0000 val 1.5000 samples/s 1.00k");
 	s.rate = 9.994;
 	s.gflops = 3;
-	mr_progress_format(&s, "samples/s", true, line);
+	mr_progress_format(&s, "samples/s", true, 0, line);
 	CU_ASSERT_STRING_EQUAL(line, "\033[2mstep\033[0m 0/5 \033[2mloss\033[0m 7.0000 \033[2mval\033[0m 1.5000 "
 				     "\033[2msamples/s\033[0m 9.99 \033[2mgflop/s\033[0m 3.0");
 }
@@ -48,17 +48,36 @@ static void never_wider(void)
 	mr_progress_state s = full_state();
 	char line[512];
 
+	s.val_loss = 1.5499;
+	mr_progress_format(&s, "samples/s", false, 79, line);
+	CU_ASSERT_TRUE(strlen(line) <= 79);
+	CU_ASSERT_PTR_NOT_NULL(strstr(line, "step 120/1000 loss 2.3412 val 1.5499"));
+	CU_ASSERT_PTR_NULL(strstr(line, "eta"));
+	s.loss = INFINITY;
+	mr_progress_format(&s, "samples/s", false, 79, line);
+	CU_ASSERT_PTR_NOT_NULL(strstr(line, "loss inf"));
+}
+
+/* In a pipe or a file nothing is left out, however long the line is. */
+static void whole_without_a_limit(void)
+{
+	mr_progress_state s = full_state();
+	char line[512], *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	mr_progress p;
+
 	s.step = s.n_steps = 1000000000000;
 	s.loss = 123456.7;
 	s.val_loss = 123456.7;
 	s.eta_seconds = 1e7;
-	mr_progress_format(&s, "samples/s", false, line);
-	CU_ASSERT_TRUE(strlen(line) <= MR_PROGRESS_COLUMNS);
-	CU_ASSERT_PTR_NOT_NULL(strstr(line, "step 1000000000000/1000000000000 loss 123456.7000"));
-	CU_ASSERT_PTR_NULL(strstr(line, "eta"));
-	s.loss = INFINITY;
-	mr_progress_format(&s, "samples/s", false, line);
-	CU_ASSERT_PTR_NOT_NULL(strstr(line, "loss inf"));
+	mr_progress_format(&s, "samples/s", true, 0, line);
+	CU_ASSERT_PTR_NOT_NULL(strstr(line, "eta"));
+	mr_progress_init(&p, &(mr_progress_params){f, "samples/s", false, false, 0, 0});
+	mr_progress_update(&p, &s, 0);
+	fclose(f);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, " eta "));
+	free(text);
 }
 
 /* Run a few updates at half-second steps; returns what was written. */
@@ -143,6 +162,7 @@ void mr_suite_progress(void)
 	MR_SUITE("progress");
 	MR_TEST(words);
 	MR_TEST(never_wider);
+	MR_TEST(whole_without_a_limit);
 	MR_TEST(pipe_lines);
 	MR_TEST(terminal_redraws);
 	MR_TEST(cleared_for_other_text);
