@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "cli/args.h"
+#include "cli/output.h"
 #include "cli/weights.h"
 #include "report/table.h"
 #include "run/checkpoint_io.h"
@@ -207,7 +208,7 @@ static mr_status inspect(const mr_args *args, const char *path)
 	MR_TRY(mr_checkpoint_open(path, &ck));
 	st = mr_checkpoint_verify(ck);
 	if (st == MR_OK)
-		st = *wanted ? show_tensor(ck, path, wanted) : print_all(ck, path);
+		st = *wanted ? show_tensor(ck, path, wanted) : mr_output_close("", stdout, print_all(ck, path));
 	mr_checkpoint_close(ck);
 	return st;
 }

@@ -2,6 +2,7 @@
 #ifndef MR_CLI_OUTPUT_H
 #define MR_CLI_OUTPUT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/status.h"
@@ -12,5 +13,8 @@ mr_status mr_output_open(const char *path, FILE **out) MR_MUST_USE;
 /** Close what was opened; @st is what writing it came to, and wins. A reader of standard output that has left (| head)
  * is no failure. Errors: @st, or MR_EIO. */
 mr_status mr_output_close(const char *path, FILE *out, mr_status st) MR_MUST_USE;
+
+/** Standard output failed because its reader has left (| head): nobody wants the rest, and that is no failure. */
+bool mr_output_abandoned(void);
 
 #endif

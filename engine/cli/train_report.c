@@ -5,11 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/output.h"
 #include "cli/plan_report.h"
 #include "cli/train.h"
 #include "host/clock.h"
 #include "report/chrome.h"
 #include "report/table.h"
+
+/* A table that could not be written spoils no training; without a reader (| head) it is not even worth a word. */
+static void complain(mr_status st)
+{
+	if (st != MR_OK && !mr_output_abandoned())
+		fprintf(stderr, "millrace: %s\n", mr_error_text());
+}
 
 static void cores_text(const mr_place_worker *w, char *text, size_t size)
 {
@@ -58,8 +66,8 @@ void mr_train_print_start(const mr_train *t)
 		printf("         %s\n", text);
 	printf("         measured peak %.0f GFLOP/s (%s) on %u core%s\n", t->peak_gflops, t->isa, s->place.n_cores_used,
 	       s->place.n_cores_used == 1 ? "" : "s");
-	if (s->executor.engine && mr_stage_table_print(s, mr_engine_run_of(s->executor.engine), stdout) != MR_OK)
-		fprintf(stderr, "millrace: %s\n", mr_error_text());
+	if (s->executor.engine)
+		complain(mr_stage_table_print(s, mr_engine_run_of(s->executor.engine), stdout));
 	printf("run      %s%s\n", t->dir.path, t->step ? ", resumed" : "");
 	if (t->step)
 		printf("         at step %llu\n", (unsigned long long)t->step);
@@ -96,10 +104,10 @@ static void print_workers(const mr_train *t)
 	}
 	for (uint16_t s = 0; stale && s < run->n_stages; s++)
 		stale[s] = (mr_report_staleness_row){s, run->block[s].staleness, MR_STALENESS_BINS};
-	if (rows && text && mr_report_workers(rows, run->n_workers, stdout) != MR_OK)
-		fprintf(stderr, "millrace: %s\n", mr_error_text());
-	if (stale && mr_report_staleness(stale, run->n_stages, stdout) != MR_OK)
-		fprintf(stderr, "millrace: %s\n", mr_error_text());
+	if (rows && text)
+		complain(mr_report_workers(rows, run->n_workers, stdout));
+	if (stale)
+		complain(mr_report_staleness(stale, run->n_stages, stdout));
 	free(rows);
 	free(text);
 	free(stale);
@@ -118,8 +126,7 @@ void mr_train_print_end(const mr_train *t)
 	printf("\n\n");
 	if (t->s.executor.engine)
 		print_workers(t);
-	if (mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout) != MR_OK)
-		fprintf(stderr, "millrace: %s\n", mr_error_text());
+	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout));
 	printf("\nwritten to %s: resolved.cfg, metrics.jsonl, checkpoints/", t->dir.path);
 	printf(t->trace_written ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
 	fflush(stdout);

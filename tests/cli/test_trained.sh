@@ -72,6 +72,14 @@ expect 3 "only a model of text can write a sample" sample mlp.cfg
 expect 3 'sample.prompt: the vocabulary has no "Q"' sample gpt.cfg --set sample.prompt=Q
 
 expect 0 "checksums     all right: 2 files" inspect runs/mlp
+
+# A reader that leaves at once (| true) is no failure, and nothing to report.
+rm -rf runs/left
+{ "$millrace" inspect runs/mlp 2>err; echo $? >code; } | true
+{ "$millrace" train mlp.cfg --set run.dir=runs/left 2>>err; echo $? >>code; } | true
+cat err code >out
+[ "$(tr '\n' ' ' <out)" = "0 0 " ] || complain "a reader that left is taken for an error"
+
 expect 0 "fc.1.weight  F32   16 x 16       256  1.0 KiB" inspect runs/mlp/checkpoints
 expect 0 "optimizer.safetensors" inspect runs/mlp/checkpoints/step-00000006
 expect 0 "optimizer     adamw" inspect runs/mlp
