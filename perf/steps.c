@@ -1,7 +1,7 @@
 /*
  * steps.c - whole training steps of every system, side by side.
  *
- *	steps [--tiny] [--rounds N] [--case NAME] [--json]
+ *	steps [--tiny] [--rounds N] [--case NAME] [--json FILE]        FILE gets the same figures as the tables
  *
  * For each case all systems are built in this one process and take turns: a round times a burst of steps of each, in an order that
  * rotates. Before and after every burst a cache-line ping-pong tells whether the two cores share a cache now (NEAR, about
@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/stats.h"
 #include "base/str.h"
 #include "cli/session.h"
@@ -81,6 +82,15 @@ static const contender line_up[N_SYSTEMS] = {
 	{.label = "pipedream", .system = "pipedream", .workers = 2, .threads = 1},
 	{.label = "pipedream, vertical sync", .system = "pipedream", .extra = "vertical_sync = true;", .workers = 2, .threads = 1},
 };
+
+static mr_json_writer json;
+static FILE *json_file; /* NULL: not wanted */
+
+static void put_number(const char *key, double x)
+{
+	mr_json_key(&json, key);
+	mr_json_put_double(&json, x);
+}
 
 static void check(mr_status st, const char *what)
 {
@@ -178,9 +188,24 @@ static void prove(contender *x)
 	       x->steps, ha, ha == hb ? "= replay" : "DIFFER FROM THE REPLAY");
 	if (ha != hb)
 		exit(1);
+	if (json_file) {
+		char hash[2][20];
+
+		snprintf(hash[0], sizeof(hash[0]), "%016" PRIx64, mr_plan_hash(x->s.plan));
+		snprintf(hash[1], sizeof(hash[1]), "%016" PRIx64, ha);
+		mr_json_begin_object(&json);
+		mr_json_key(&json, "system");
+		mr_json_put_string(&json, x->label);
+		mr_json_key(&json, "plan");
+		mr_json_put_string(&json, hash[0]);
+		mr_json_key(&json, "weights");
+		mr_json_put_string(&json, hash[1]);
+		put_number("steps", (double)x->steps);
+		mr_json_end_object(&json);
+	}
 }
 
-static void print_row(const contender *x, const contender *a, bool far, double flops, double peak)
+static void print_row(const contender *x, const contender *a, bool far, int batch, double flops, double peak)
 {
 	double mine[MAX_ROUNDS], theirs[MAX_ROUNDS], ms, ratio;
 	size_t n = far ? x->n_far : x->n_near, na = far ? a->n_far : a->n_near;
@@ -191,8 +216,45 @@ static void print_row(const contender *x, const contender *a, bool far, double f
 	memcpy(theirs, far ? a->far : a->near, na * sizeof(*theirs));
 	ms = mr_median(mine, n);
 	ratio = mr_median(theirs, na) / ms;
-	printf("  %-26s %-5s %3zu  %9.3f  %9.3f  %9.3f  %7.1f  %5.1f %%  x%.2f\n", x->label, far ? "FAR" : "NEAR", n, ms,
-	       mr_quantile(mine, n, 0.25), mr_quantile(mine, n, 0.75), flops / ms / 1e6, 100 * flops / ms / 1e6 / peak, ratio);
+	if (json_file) {
+		mr_json_begin_object(&json);
+		mr_json_key(&json, "system");
+		mr_json_put_string(&json, x->label);
+		put_number("workers", x->workers);
+		put_number("threads", x->threads);
+		mr_json_key(&json, "placement");
+		mr_json_put_string(&json, far ? "FAR" : "NEAR");
+		put_number("samples", (double)n);
+		put_number("ms", ms);
+		put_number("ms_quartile_1", mr_quantile(mine, n, 0.25));
+		put_number("ms_quartile_3", mr_quantile(mine, n, 0.75));
+		put_number("samples_per_second", 1e3 * batch / ms);
+		put_number("gflops", flops / ms / 1e6);
+		put_number("percent_of_peak", 100 * flops / ms / 1e6 / peak);
+		put_number("a_over_this", ratio);
+		mr_json_end_object(&json);
+	}
+	printf("  %-26s %-5s %3zu  %9.3f  %9.3f  %9.3f  %9.0f  %7.1f  %5.1f %%  x%.2f\n", x->label, far ? "FAR" : "NEAR", n,
+	       ms, mr_quantile(mine, n, 0.25), mr_quantile(mine, n, 0.75), 1e3 * batch / ms, flops / ms / 1e6,
+	       100 * flops / ms / 1e6 / peak, ratio);
+}
+
+static void begin_case(const bench_case *c, double peak, const char *isa)
+{
+	if (!json_file)
+		return;
+	mr_json_begin_object(&json);
+	mr_json_key(&json, "case");
+	mr_json_put_string(&json, c->name);
+	mr_json_key(&json, "what");
+	mr_json_put_string(&json, c->what);
+	put_number("batch", c->batch);
+	put_number("microbatches", c->micro);
+	put_number("peak_gflops", peak);
+	mr_json_key(&json, "isa");
+	mr_json_put_string(&json, isa);
+	mr_json_key(&json, "rows");
+	mr_json_begin_array(&json);
 }
 
 static void run_case(const bench_case *c, int rounds, const mr_topo *t)
@@ -214,14 +276,24 @@ static void run_case(const bench_case *c, int rounds, const mr_topo *t)
 			burst(&x[(i + r) % N_SYSTEMS], c, t);
 	peak = mr_probe_peak_gflops(&isa) * (t->n_usable < 2 ? 1 : 2);
 	flops = mr_graph_flops_train(x[0].s.graph) * c->batch;
-	printf("  %-26s %-5s %3s  %9s  %9s  %9s  %7s  %7s  %s\n", "system", "place", "n", "ms/step", "quartile", "quartile",
-	       "GFLOP/s", "of peak", "A/this");
+	printf("  %-26s %-5s %3s  %9s  %9s  %9s  %9s  %7s  %7s  %s\n", "system", "place", "n", "ms/step", "quartile", "quartile",
+	       "samples/s", "GFLOP/s", "of peak", "A/this");
+	begin_case(c, peak, isa);
 	for (int far = 0; far < 2; far++)
 		for (int i = 0; i < N_SYSTEMS; i++)
-			print_row(&x[i], &x[1], far, flops, peak);
+			print_row(&x[i], &x[1], far, c->batch, flops, peak);
+	if (json_file) {
+		mr_json_end_array(&json);
+		mr_json_key(&json, "plans");
+		mr_json_begin_array(&json);
+	}
 	printf("  peak %.0f GFLOP/s (two cores, %s)\n", peak, isa);
 	for (int i = 0; i < N_SYSTEMS; i++)
 		prove(&x[i]);
+	if (json_file) {
+		mr_json_end_array(&json);
+		mr_json_end_object(&json);
+	}
 	for (int i = 0; i < N_SYSTEMS; i++) {
 		mr_session_close(&x[i].s);
 		mr_config_destroy(x[i].config);
@@ -229,10 +301,42 @@ static void run_case(const bench_case *c, int rounds, const mr_topo *t)
 	fflush(stdout);
 }
 
+static void begin_json(const char *path)
+{
+	if (!path)
+		return;
+	json_file = fopen(path, "we");
+	if (!json_file) {
+		perror(path);
+		exit(1);
+	}
+	mr_json_init(&json, json_file, true);
+	mr_json_begin_object(&json);
+	mr_json_key(&json, "kernels");
+	mr_json_put_string(&json, mr_kernels_library());
+	mr_json_key(&json, "cases");
+	mr_json_begin_array(&json);
+}
+
+static void end_json(const char *path)
+{
+	if (!path)
+		return;
+	mr_json_end_array(&json);
+	mr_json_end_object(&json);
+	check(mr_json_finish(&json), path);
+	if (fclose(json_file)) {
+		perror(path);
+		exit(1);
+	}
+	printf("written to %s\n", path);
+}
+
 int main(int argc, char **argv)
 {
 	int rounds = 7;
 	const char *only = NULL;
+	const char *json_path = NULL;
 	bool small = false;
 	mr_topo t;
 	mr_env_params env = {.argv = argv};
@@ -244,8 +348,10 @@ int main(int argc, char **argv)
 			rounds = atoi(argv[++i]);
 		else if (!strcmp(argv[i], "--case") && i + 1 < argc)
 			only = argv[++i];
+		else if (!strcmp(argv[i], "--json") && i + 1 < argc)
+			json_path = argv[++i];
 		else {
-			fprintf(stderr, "usage: steps [--tiny] [--rounds N] [--case NAME]\n");
+			fprintf(stderr, "usage: steps [--tiny] [--rounds N] [--case NAME] [--json FILE]\n");
 			return 2;
 		}
 	}
@@ -256,11 +362,13 @@ int main(int argc, char **argv)
 	check(mr_env_prepare(&env), "environment");
 	check(mr_topo_detect(&t), "topology");
 	printf("kernels: %s\n", mr_kernels_library());
+	begin_json(json_path);
 	if (small)
 		run_case(&tiny, 2, &t);
 	for (const bench_case *c = cases; !small && c->name; c++)
 		if (!only || !strcmp(only, c->name))
 			run_case(c, rounds, &t);
 	mr_topo_fini(&t);
+	end_json(json_path);
 	return 0;
 }
