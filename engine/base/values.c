@@ -58,9 +58,10 @@ mr_status mr_values_unknown(const mr_values *v, const char *name)
 	if (nearest)
 		st = mr_fail(MR_ECONFIG, "unknown key \"%s\", did you mean \"%s\"? Known: %s", name, nearest,
 			     mr_strbuf_text(&text));
+	else if (v->n)
+		st = mr_fail(MR_ECONFIG, "unknown key \"%s\", expected one of: %s", name, mr_strbuf_text(&text));
 	else
-		st = mr_fail(MR_ECONFIG, "unknown key \"%s\", expected one of: %s", name,
-			     v->n ? mr_strbuf_text(&text) : "(none)");
+		st = mr_fail(MR_ECONFIG, "unknown key \"%s\", none is known here", name);
 	mr_strbuf_fini(&text);
 	return st;
 }

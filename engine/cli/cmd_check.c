@@ -91,6 +91,10 @@ const mr_command mr_command_check = {
 	.summary = "validate a plan file, in its text form or as JSON",
 	.help = "Prints one line: the plan's hash, stages S, workers D, micro-batches T, and for unit costs (forward, input\n"
 		"gradient and weight gradient 1 each) makespan, period and the most micro-batches that a worker keeps.\n"
-		"A plan that cannot be carried out is refused with the culprit, exit code 3. PLAN may be - for standard input.\n",
+		"A plan that cannot be carried out is refused with the culprit, exit code 3. PLAN may be - for standard input.\n"
+		"\n"
+		"millrace schedule SYSTEM --workers D --format text (or json) shows what such a file looks like. The text form\n"
+		"keeps everything; JSON says only who does what in which order and is read as one iteration with a flush, so a\n"
+		"plan of a system without flushes keeps its versions in the text form alone.\n",
 	.run = run,
 };

@@ -147,8 +147,9 @@ static mr_status put_picture(const mr_plan *plan, const mr_walk *walk, const mr_
 	MR_TRY(mr_walk_trace(plan, walk, TRACE_SCALE, &rec, &p.n_rec));
 	if (!isnan(m->period))
 		snprintf(period, sizeof(period), ", period %g", m->period);
-	snprintf(title, sizeof(title), "%s, %u workers, %u stages, %u micro-batches", plan->system, plan->n_workers,
-		 plan->n_stages, plan->n_micro);
+	snprintf(title, sizeof(title), "%s, %u worker%s, %u stage%s, %u micro-batch%s", plan->system, plan->n_workers,
+		 plan->n_workers == 1 ? "" : "s", plan->n_stages, plan->n_stages == 1 ? "" : "s", plan->n_micro,
+		 plan->n_micro == 1 ? "" : "es");
 	snprintf(subtitle, sizeof(subtitle), "makespan %g%s, bubble %.1f%%", m->makespan, period, 100 * m->bubble_flush);
 	p.rec = rec;
 	p.versions = plan->contract.flush == MR_FLUSH_NONE;

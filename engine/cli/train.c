@@ -13,6 +13,8 @@
 #include "host/probe.h"
 #include "run/trajectory.h"
 
+#define BUBBLE_MIN_NS 200000000u /* a shorter window is no measure of waiting */
+
 /* --- while it runs --- */
 
 static uint64_t busy_ns(const mr_train *t)
@@ -43,10 +45,13 @@ static double rate(const mr_train *t, uint64_t steps, uint64_t ns)
 	return (double)(steps * samples_per_step(t)) * (double)(tokens ? tokens : 1) / ((double)ns / 1e9);
 }
 
-static mr_progress_state progress_state(mr_train *t, uint64_t now)
+/* Rates end with the last step known, not now: of short steps many become known at once. The busy times are those of now, which
+ * in a short window says nothing. */
+static mr_progress_state progress_state(mr_train *t)
 {
 	mr_progress_state p = mr_progress_state_at(t->last.step, t->n_steps);
-	uint64_t steps = t->last.step - t->drawn_step, ns = now - t->drawn_ns, busy = busy_ns(t);
+	uint64_t steps = t->last.step - t->drawn_step, busy = busy_ns(t);
+	uint64_t ns = t->last.time_ns > t->drawn_ns ? t->last.time_ns - t->drawn_ns : 0;
 
 	p.loss = t->last.loss;
 	p.lr = t->last.lr;
@@ -55,8 +60,8 @@ static mr_progress_state progress_state(mr_train *t, uint64_t now)
 	if (steps && ns) {
 		p.rate = rate(t, steps, ns);
 		p.gflops = t->flops * (double)(steps * samples_per_step(t)) / (double)ns;
-		p.bubble = 1 - (double)(busy - t->drawn_busy_ns) / ((double)ns * t->s.place.n_workers);
-		p.bubble = p.bubble < 0 ? 0 : p.bubble;
+		if (ns >= BUBBLE_MIN_NS)
+			p.bubble = fmax(0, 1 - (double)(busy - t->drawn_busy_ns) / ((double)ns * t->s.place.n_workers));
 		p.eta_seconds = (double)(t->n_steps - t->last.step) * ((double)ns / 1e9) / (double)steps;
 	}
 	return p;
@@ -64,18 +69,17 @@ static mr_progress_state progress_state(mr_train *t, uint64_t now)
 
 static void draw(mr_train *t, bool force)
 {
-	uint64_t now = mr_clock_ns();
-	double s = (double)(now - t->start_ns) / 1e9;
+	double s = (double)(mr_clock_ns() - t->start_ns) / 1e9;
 	mr_progress_state p;
 
 	if (t->last.step == 0 || (!force && !mr_progress_due(&t->progress, t->last.step, s)))
 		return;
-	p = progress_state(t, now);
+	p = progress_state(t);
 	if (force)
 		mr_progress_force(&t->progress, &p, s);
 	else
 		mr_progress_update(&t->progress, &p, s);
-	t->drawn_ns = now;
+	t->drawn_ns = t->last.time_ns;
 	t->drawn_step = t->last.step;
 	t->drawn_busy_ns = busy_ns(t);
 }
@@ -134,13 +138,13 @@ static mr_status evaluate(mr_train *t)
 	if (t->s.data->n_valid == 0)
 		return MR_OK;
 	MR_TRY(mr_executor_eval(&t->s.executor, &t->val_loss));
-	t->drawn_ns += mr_clock_ns() - begin; /* the rates on the progress line are those of training */
-	t->drawn_busy_ns += busy_ns(t) - busy;
 	row.val_loss = t->val_loss;
 	t->val_step = t->step;
 	row.seconds = t->seconds_before + (double)(mr_clock_ns() - t->start_ns) / 1e9;
 	MR_TRY(mr_metrics_log_put(t->metrics, &row));
+	t->drawn_busy_ns += busy_ns(t) - busy; /* the rates on the progress line are those of training */
 	draw(t, true);
+	t->drawn_ns += mr_clock_ns() - begin;
 	return MR_OK;
 }
 
