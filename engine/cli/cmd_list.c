@@ -17,8 +17,8 @@ static mr_status find_kind(const char *word, mr_plugin_kind *out)
 		}
 	}
 	near = mr_nearest(word, words, MR_N_PLUGIN_KINDS);
-	return mr_fail(MR_EUSAGE, "cannot list \"%.60s\"%s%s%s, expected systems, models, layers, optimizers or data", word,
-		       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+	return mr_fail(MR_EUSAGE, "cannot list \"%.60s\"%s%s%s systems, models, layers, optimizers or data", word,
+		       near ? "; did you mean \"" : "", near ? near : "", near ? "\"? Known:" : ", expected");
 }
 
 static void list_kind(mr_plugin_kind kind)

@@ -325,6 +325,8 @@ static void print_times(const mr_forecast *f, FILE *out)
 	if (s->plan && f->walk->n_bodies > 1)
 		fprintf(out, "           steps overlap: the first %u take %.4g %s\n",
 			f->walk->n_bodies * s->plan->commits, f->walk->makespan / u->seconds, u->name);
+	if (s->place.shared)
+		fputs("           as if every worker had a core of its own, but here workers share cores: it will take longer\n", out);
 	fprintf(out, "costs      %s\n", f->costs.source);
 }
 

@@ -117,13 +117,18 @@ void mr_train_print_end(const mr_train *t)
 {
 	char time[32];
 
-	printf("\n%s %llu of %llu steps in %s", t->step == t->n_steps ? "done:" : "stopped at", (unsigned long long)t->step,
-	       (unsigned long long)t->n_steps, mr_duration_text((double)t->train_ns / 1e9, time));
+	if (t->step > t->n_steps) /* resumed with a smaller train.steps */
+		printf("\nnothing to do: the run is at step %llu, and train.steps asks for %llu", (unsigned long long)t->step,
+		       (unsigned long long)t->n_steps);
+	else
+		printf("\n%s %llu of %llu steps in %s", t->step == t->n_steps ? "done:" : "stopped at",
+		       (unsigned long long)t->step, (unsigned long long)t->n_steps,
+		       mr_duration_text((double)t->train_ns / 1e9, time));
 	if (t->last.step)
 		printf(", loss %.4f", t->last.loss);
 	if (isfinite(t->val_loss))
 		printf(", validation loss %.4f", t->val_loss);
-	printf("\n\n");
+	printf(t->step < t->n_steps ? "; --resume goes on from here\n\n" : "\n\n");
 	if (t->s.executor.engine)
 		print_workers(t);
 	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout));
