@@ -99,17 +99,32 @@ static mr_status make_place(mr_session *s, uint16_t workers)
 {
 	const mr_values *mv = mr_config_values(s->config, MR_CONFIG_MACHINE);
 	const char *synthetic = mr_values_string(mv, "topology"), *cpus = mr_values_string(mv, "cpus");
+	uint32_t threads = (uint32_t)mr_values_int(mv, "threads");
+	uint32_t *each = NULL;
 	mr_place_params p;
+	mr_status st;
 
 	if (*synthetic && mr_topo_synthetic(synthetic, &s->topo) != MR_OK)
 		return mr_fail_in(MR_ECONFIG, "machine.topology");
 	if (!*synthetic)
 		MR_TRY(mr_topo_detect(&s->topo));
 	mr_place_defaults(&p, workers);
-	p.max_threads = (uint32_t)mr_values_int(mv, "threads");
+	p.max_threads = threads; /* one thread a worker may mean workers that share cores; more may not */
+	if (threads > 1 && !*cpus) {
+		each = calloc(workers, sizeof(*each));
+		if (!each)
+			return mr_fail(MR_ERESOURCE, "no memory to place %u workers", workers);
+		for (uint16_t w = 0; w < workers; w++)
+			each[w] = threads;
+		p.n_threads = each;
+	}
 	if (*cpus)
 		p.cpus = cpus;
-	return mr_place_init(&s->place, &s->topo, &p);
+	st = mr_place_init(&s->place, &s->topo, &p);
+	free(each);
+	if (st != MR_OK && (*cpus || threads))
+		return mr_fail_in(st, "%s", *cpus ? "machine.cpus" : "machine.threads");
+	return st;
 }
 
 static mr_status open_all(mr_session *s)

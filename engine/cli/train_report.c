@@ -115,6 +115,7 @@ static void print_workers(const mr_train *t)
 
 void mr_train_print_end(const mr_train *t)
 {
+	uint64_t first, last;
 	char time[32];
 
 	if (t->step > t->n_steps) /* resumed with a smaller train.steps */
@@ -134,6 +135,8 @@ void mr_train_print_end(const mr_train *t)
 	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout));
 	printf("\nwritten to %s: resolved.cfg, metrics.jsonl, checkpoints/", t->dir.path);
 	printf(t->trace_written ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
+	if (mr_config_trace_steps(t->s.config, &first, &last) && !t->trace_written)
+		printf("no trace: %s\n", t->s.plan ? "this session had no step of trace.steps" : "sequential has no pipeline to trace");
 	fflush(stdout);
 }
 
