@@ -1,9 +1,10 @@
 /*
  * steps.c - whole training steps of every system, side by side.
  *
- *	steps [--tiny] [--rounds N] [--case NAME] [--json FILE]        FILE gets the same figures as the tables
+ *	steps [--tiny | --list] [--rounds N] [--case NAME] [--json FILE]        FILE gets the same figures as the tables
  *
- * For each case all systems are built in this one process and take turns: a round times a burst of steps of each, in an order that
+ * For each case all systems are built in this one process and take turns: a round times a burst of steps of each, in an order
+ * that
  * rotates. Before and after every burst a cache-line ping-pong tells whether the two cores share a cache now (NEAR, about
  * 50 ns one way) or not (FAR, about 250 ns): virtual machines move. Bursts that saw both are dropped; medians are reported per
  * placement. `A` is sequential on all cores with threads inside the operators, the thing to beat; it runs twice in each round,
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/rng.h"
 #include "base/stats.h"
 #include "base/str.h"
 #include "cli/session.h"
@@ -42,20 +44,21 @@ typedef struct bench_case {
 #define DATA(features) "name = \"synthetic\"; features = " features "; classes = 10; samples = 4096;"
 #define GPT(layers, width, heads) \
 	"name = \"gpt\"; layers = " layers "; width = " width "; heads = " heads "; context = 128;"
+#define X16(w) "[" w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "]"
+#define SOURCES "name = \"sources\"; root = "
+#define TOKENS "name = \"tokens\"; format = \"nanogpt\"; vocab = 512; path = " /* random ones, see configure */
 #define MOMENTUM "name = \"momentum\";"
 #define ADAMW "name = \"adamw\";"
 
 static const bench_case cases[] = {
 	{"mlp1024-b32", "mlp 784-1024x6-10", MLP("[1024, 1024, 1024, 1024, 1024, 1024]"), DATA("784"), MOMENTUM, "dnnl", 32, 2, 20},
-	{"mlp1024-b128", "mlp 784-1024x6-10", MLP("[1024, 1024, 1024, 1024, 1024, 1024]"), DATA("784"), MOMENTUM, "dnnl", 128, 4, 8},
-	{"mlp128-b16", "mlp 128-128x16-10 (small operators)",
-	 MLP("[128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128]"), DATA("128"), MOMENTUM, "dnnl", 16,
-	 2, 400},
-	{"mlp256-b16", "mlp 256-256x16-10 (small operators)",
-	 MLP("[256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256, 256]"), DATA("256"), MOMENTUM, "dnnl", 16,
-	 2, 150},
-	{"gpt128-b16", "gpt 4 layers, 128 wide, context 128", GPT("4", "128", "4"), "name = \"sources\";", ADAMW, "dnnl", 16, 4, 4},
-	{"gpt256-b8", "gpt 4 layers, 256 wide, context 128", GPT("4", "256", "4"), "name = \"sources\";", ADAMW, "dnnl", 8, 4, 3},
+	{"mlp1024-b128", "mlp 784-1024x6-10", MLP("[1024, 1024, 1024, 1024, 1024, 1024]"), DATA("784"), MOMENTUM, "dnnl", 128, 8, 8},
+	{"mlp128-b8", "mlp 128-128x16-10 (small operators)", MLP(X16("128")), DATA("128"), MOMENTUM, "dnnl", 8, 2, 400},
+	{"mlp128-b16", "mlp 128-128x16-10 (small operators)", MLP(X16("128")), DATA("128"), MOMENTUM, "dnnl", 16, 2, 400},
+	{"mlp128-b32", "mlp 128-128x16-10 (small operators)", MLP(X16("128")), DATA("128"), MOMENTUM, "dnnl", 32, 2, 300},
+	{"mlp256-b16", "mlp 256-256x16-10 (small operators)", MLP(X16("256")), DATA("256"), MOMENTUM, "dnnl", 16, 2, 150},
+	{"gpt128-b16", "gpt 4 layers, 128 wide, context 128", GPT("4", "128", "4"), SOURCES, ADAMW, "dnnl", 16, 4, 4},
+	{"gpt256-b8", "gpt 4 layers, 256 wide, context 128, vocabulary 512", GPT("4", "256", "4"), TOKENS, ADAMW, "dnnl", 8, 4, 3},
 	{0},
 };
 
@@ -100,22 +103,50 @@ static void check(mr_status st, const char *what)
 	exit(mr_status_exit_code(st));
 }
 
+#define TEMPORARY "/tmp/millrace-steps-XXXXXX"
+
+static FILE *temporary(char path[sizeof(TEMPORARY)])
+{
+	int fd = mkstemp(strcpy(path, TEMPORARY));
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (!f) {
+		perror("steps: cannot write a temporary file");
+		exit(1);
+	}
+	return f;
+}
+
+/* Random 16-bit tokens: what they say does not change how long a step takes. */
+static void write_tokens(char path[sizeof(TEMPORARY)])
+{
+	FILE *f = temporary(path);
+
+	for (uint64_t i = 0; i < 200000; i++) {
+		uint16_t t = (uint16_t)(mr_rng_u32(1, MR_RNG_TEST, 0, 0, i) % 512);
+
+		fwrite(&t, sizeof(t), 1, f);
+	}
+	fclose(f);
+}
+
 /* A configuration as `millrace train` would read it. */
 static void configure(contender *x, const bench_case *c)
 {
-	char path[] = "/tmp/millrace-steps-XXXXXX";
-	int fd = mkstemp(path);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	char path[sizeof(TEMPORARY)], tokens[sizeof(TEMPORARY)] = "", where[4096] = "";
+	FILE *f = temporary(path);
 	mr_strbuf mistakes;
-	char root[4096];
-	bool sources = strstr(c->data, "sources") != NULL;
 
-	if (!f || !getcwd(root, sizeof(root))) {
-		perror("steps: cannot write a configuration");
-		exit(1);
+	if (!strcmp(c->data, TOKENS)) {
+		write_tokens(tokens);
+		snprintf(where, sizeof(where), "\"%s\";", tokens);
+	} else if (!strcmp(c->data, SOURCES)) {
+		char root[4000];
+
+		snprintf(where, sizeof(where), "\"%s\";", getcwd(root, sizeof(root)) ? root : ".");
 	}
-	fprintf(f, "backend = \"%s\";\nmodel = { %s };\ndata = { %s %s%s%s };\noptimizer = { %s };\n", c->backend, c->model, c->data,
-		sources ? "root = \"" : "", sources ? root : "", sources ? "\";" : "", c->optimizer);
+	fprintf(f, "backend = \"%s\";\nmodel = { %s };\ndata = { %s %s };\noptimizer = { %s };\n", c->backend, c->model, c->data, where,
+		c->optimizer);
 	fprintf(f, "system = { name = \"%s\"; %s };\n", x->system, x->extra ? x->extra : "");
 	fprintf(f, "train = { steps = 1000000; batch = %d; microbatches = %d; lr = 1e-4; };\n", c->batch, x->micro ? c->micro : 1);
 	fprintf(f, "machine = { workers = %d; threads = %d; };\n", x->workers, x->threads);
@@ -128,6 +159,8 @@ static void configure(contender *x, const bench_case *c)
 	mr_strbuf_fini(&mistakes);
 	unlink(path);
 	check(mr_session_open(x->config, &x->s), x->label);
+	if (*tokens)
+		unlink(tokens); /* open has read all of it */
 	check(mr_session_start(&x->s, NULL), x->label);
 }
 
@@ -350,8 +383,12 @@ int main(int argc, char **argv)
 			only = argv[++i];
 		else if (!strcmp(argv[i], "--json") && i + 1 < argc)
 			json_path = argv[++i];
-		else {
-			fprintf(stderr, "usage: steps [--tiny] [--rounds N] [--case NAME] [--json FILE]\n");
+		else if (!strcmp(argv[i], "--list")) {
+			for (const bench_case *c = cases; c->name; c++)
+				puts(c->name);
+			return 0;
+		} else {
+			fprintf(stderr, "usage: steps [--tiny | --list] [--rounds N] [--case NAME] [--json FILE]\n");
 			return 2;
 		}
 	}
