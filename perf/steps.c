@@ -3,11 +3,10 @@
  *
  *	steps [--tiny | --list] [--rounds N] [--case NAME] [--json FILE]        FILE gets the same figures as the tables
  *
- * For each case all systems are built in this one process and take turns: a round times a burst of steps of each, in an order
- * that
- * rotates. Before and after every burst a cache-line ping-pong tells whether the two cores share a cache now (NEAR, about
- * 50 ns one way) or not (FAR, about 250 ns): virtual machines move. Bursts that saw both are dropped; medians are reported per
- * placement. `A` is sequential on all cores with threads inside the operators, the thing to beat; it runs twice in each round,
+ * For each case all systems are built in this one process and take turns: a round times a burst of steps of each, in an
+ * order that rotates. Before and after every burst a cache-line ping-pong tells whether the two cores share a cache now (NEAR,
+ * about 50 ns one way) or not (FAR, about 250 ns): virtual machines move. Bursts that saw both are dropped; medians are reported
+ * per placement. `A` is sequential on all cores with threads inside the operators, the thing to beat; it runs twice in each round,
  * and the spread of that pair is the noise below which a ratio means nothing.
  *
  * What is timed is what trains: the session of `millrace train`, the engine's one step loop. The hash of each plan is printed,

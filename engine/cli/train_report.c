@@ -66,8 +66,7 @@ void mr_train_print_start(const mr_train *t)
 		printf("         %s\n", text);
 	printf("         measured peak %.0f GFLOP/s (%s) on %u core%s\n", t->peak_gflops, t->isa, s->place.n_cores_used,
 	       s->place.n_cores_used == 1 ? "" : "s");
-	if (s->executor.engine)
-		complain(mr_stage_table_print(s, mr_engine_run_of(s->executor.engine), stdout));
+	complain(mr_stage_table_print(s, s->executor.engine ? mr_engine_run_of(s->executor.engine) : NULL, stdout));
 	printf("run      %s%s\n", t->dir.path, t->step ? ", resumed" : "");
 	if (t->step)
 		printf("         at step %llu\n", (unsigned long long)t->step);
@@ -113,6 +112,16 @@ static void print_workers(const mr_train *t)
 	free(stale);
 }
 
+static void print_one_worker(const mr_train *t)
+{
+	mr_report_worker_row row = {.worker = 0, .stages = "0", .elapsed_ns = t->train_ns};
+	uint64_t f, b, u;
+
+	mr_sequential_busy(t->s.executor.sequential, &f, &b, &u);
+	row.busy_ns = f + b + u;
+	complain(mr_report_workers(&row, 1, stdout));
+}
+
 void mr_train_print_end(const mr_train *t)
 {
 	uint64_t first, last;
@@ -132,6 +141,8 @@ void mr_train_print_end(const mr_train *t)
 	printf(t->step < t->n_steps ? "; --resume goes on from here\n\n" : "\n\n");
 	if (t->s.executor.engine)
 		print_workers(t);
+	else
+		print_one_worker(t);
 	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout));
 	printf("\nwritten to %s: resolved.cfg, metrics.jsonl, checkpoints/", t->dir.path);
 	printf(t->trace_written ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
