@@ -3,10 +3,11 @@
  *
  *	overhead [--tiny]
  *
- * One worker alone, so nobody ever waits for another. From the trace of 200 consecutive steps, per step: the distance from
- * the step's first instruction to the next step's, less the instructions' own times stamped in between. Reported as a share of
- * the step and per instruction, median and quartiles over the steps. The chain of four scalars has instructions that do next to
- * nothing: its time per instruction is the price of an empty one, both clock readings included.
+ * One worker alone, so nobody ever waits for another. From the trace of 200 consecutive steps, per step: the distance
+ * from the step's first instruction to the next step's, less the instructions' own times stamped in between. Reported as
+ * a share of the step and per instruction, median and quartiles over the steps. The chain of four scalars has
+ * instructions that do next to nothing: its time per instruction is the price of an empty one, both clock readings
+ * included.
  */
 #include <stdio.h>
 #include <stdlib.h>
