@@ -4,7 +4,6 @@
 
 #include "base/str.h"
 #include "cli/args.h"
-#include "cli/clean_env.h"
 #include "cli/open_config.h"
 #include "cli/weights.h"
 
@@ -39,21 +38,7 @@ static mr_status evaluate(const mr_args *args, mr_session *s)
 
 static mr_status run(mr_args *args)
 {
-	mr_config *config;
-	mr_session s;
-	mr_status st;
-
-	MR_TRY(mr_open_config(args, &config));
-	st = mr_clean_env(args, config);
-	if (st == MR_OK)
-		st = mr_session_open(config, &s);
-	if (st == MR_OK) {
-		st = evaluate(args, &s);
-		if (st != MR_ESTALLED) /* a thread that hangs cannot be taken down */
-			mr_session_close(&s);
-	}
-	mr_config_destroy(config);
-	return st;
+	return mr_with_session(args, evaluate);
 }
 
 static const mr_option options[] = {

@@ -4,7 +4,6 @@
 
 #include "base/str.h"
 #include "cli/args.h"
-#include "cli/clean_env.h"
 #include "cli/costs.h"
 #include "cli/open_config.h"
 #include "host/probe.h"
@@ -164,7 +163,7 @@ static mr_status write_costs(const char *path, const mr_session *s, const mr_pro
 	return st;
 }
 
-static mr_status measure(const mr_args *args, const mr_session *s)
+static mr_status measure(const mr_args *args, mr_session *s)
 {
 	const char *path = mr_values_string(args->values, "output"), *isa;
 	mr_run_config c = mr_session_run_config(s, NULL);
@@ -192,20 +191,7 @@ static mr_status measure(const mr_args *args, const mr_session *s)
 
 static mr_status run(mr_args *args)
 {
-	mr_config *config;
-	mr_session s;
-	mr_status st;
-
-	MR_TRY(mr_open_config(args, &config));
-	st = mr_clean_env(args, config);
-	if (st == MR_OK)
-		st = mr_session_open(config, &s);
-	if (st == MR_OK) {
-		st = measure(args, &s);
-		mr_session_close(&s);
-	}
-	mr_config_destroy(config);
-	return st;
+	return mr_with_session(args, measure);
 }
 
 static const mr_option options[] = {

@@ -2,12 +2,11 @@
 #include <stdio.h>
 
 #include "cli/args.h"
-#include "cli/clean_env.h"
 #include "cli/open_config.h"
 #include "cli/sample.h"
 #include "cli/weights.h"
 
-static mr_status write_sample(const mr_args *args, const mr_session *s)
+static mr_status write_sample(const mr_args *args, mr_session *s)
 {
 	mr_state_list weights;
 	uint64_t step;
@@ -26,20 +25,7 @@ static mr_status write_sample(const mr_args *args, const mr_session *s)
 
 static mr_status run(mr_args *args)
 {
-	mr_config *config;
-	mr_session s;
-	mr_status st;
-
-	MR_TRY(mr_open_config(args, &config));
-	st = mr_clean_env(args, config);
-	if (st == MR_OK)
-		st = mr_session_open(config, &s);
-	if (st == MR_OK) {
-		st = write_sample(args, &s);
-		mr_session_close(&s);
-	}
-	mr_config_destroy(config);
-	return st;
+	return mr_with_session(args, write_sample);
 }
 
 static const mr_option options[] = {

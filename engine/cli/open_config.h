@@ -1,11 +1,20 @@
-/* open_config.h - load the configuration that a command line names, printing all its mistakes. */
+/* open_config.h - from a command line to its configuration, or on to an open session. */
 #ifndef MR_CLI_OPEN_CONFIG_H
 #define MR_CLI_OPEN_CONFIG_H
 
 #include "cli/args.h"
 #include "cli/config.h"
+#include "cli/session.h"
 
 /** Operand 0 and --set of @args. Mistakes go to standard error, a line each; the sentence counts them. Errors: MR_ECONFIG. */
 mr_status mr_open_config(const mr_args *args, mr_config **out) MR_MUST_USE;
+
+
+/**
+ * Load the configuration, see to a clean environment, open a session, call @work with it and take all down again, for commands
+ * that do one thing with a model. Errors: of each step, and what @work returns; after MR_ESTALLED a thread hangs, so the session
+ * stays up.
+ */
+mr_status mr_with_session(const mr_args *args, mr_status (*work)(const mr_args *args, mr_session *s)) MR_MUST_USE;
 
 #endif
