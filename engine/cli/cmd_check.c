@@ -94,7 +94,7 @@ const mr_command mr_command_check = {
 		"A plan that cannot be carried out is refused with the culprit, exit code 3. PLAN may be - for standard input.\n"
 		"\n"
 		"millrace schedule SYSTEM --workers D --format text (or json) shows what such a file looks like. The text form\n"
-		"keeps everything; JSON says only who does what in which order and is read as one iteration with a flush, so a\n"
-		"plan of a system without flushes keeps its versions in the text form alone.\n",
+		"keeps everything. JSON says who does what in which order, and under which contract (flush, versions read, order of\n"
+		"sums); without a contract it means one iteration with a flush. Slots, buffers and versions are then worked out anew.\n",
 	.run = run,
 };

@@ -5,6 +5,7 @@
 
 #include "ir/op.h"
 #include "ir/sched.h"
+#include "ir/text_words.h"
 
 #define NO_PIPE UINT8_MAX
 
@@ -15,6 +16,7 @@ typedef struct mr_plan_file {
 	const mr_json *root, *workers, *pipes; /* borrowed; pipes is NULL when the file has none */
 	uint32_t n_workers, n_micro, n_stages, n_pipes;
 	uint8_t *pipe_of;                      /* [n_micro] pipe of each micro-batch, NO_PIPE while unknown */
+	mr_section section;                    /* where the instructions go */
 	mr_plan *plan;
 } mr_plan_file;
 
@@ -131,7 +133,7 @@ static mr_status read_instr(mr_plan_file *f, uint16_t worker, const mr_json *j)
 		f->pipe_of[micro] = (uint8_t)pipe;
 	if (f->pipe_of[micro] != pipe)
 		return mr_fail(MR_ECONFIG, "micro-batch %u belongs to pipe %u, not to pipe %u", micro, f->pipe_of[micro], pipe);
-	return mr_sched_emit(f->plan, worker, MR_BODY, op, micro, (uint16_t)stage, (uint8_t)pipe);
+	return mr_sched_emit(f->plan, worker, f->section, op, micro, (uint16_t)stage, (uint8_t)pipe);
 }
 
 static mr_status read_worker(mr_plan_file *f, uint16_t worker)
@@ -169,6 +171,114 @@ static void read_name(mr_plan_file *f)
 			*c = '_';
 }
 
+/* --- the contract --- */
+
+static const char *const contract_keys[] = {"coverage",       "flush", "read", "sum",  "need", "staleness",
+					    "same_version_b", "clip",  "tied", "repeats"};
+
+static mr_status read_word(const mr_json *contract, const char *key, const char *const *words, size_t n, unsigned *out)
+{
+	const mr_json *j = mr_json_get(contract, key);
+	const char *word = mr_json_string(j);
+	char known[160];
+	size_t at = 0;
+
+	if (!j)
+		return MR_OK;
+	for (unsigned i = 0; word && i < n; i++)
+		if (!strcmp(words[i], word)) {
+			*out = i;
+			return MR_OK;
+		}
+	for (size_t i = 0; i < n; i++)
+		at += (size_t)snprintf(known + at, sizeof(known) - at, "%s\"%s\"", i ? ", " : "", words[i]);
+	return mr_fail(MR_ECONFIG, "%s must be one of %s, got %s%.40s%s", key, known, word ? "\"" : "",
+		       word ? word : mr_json_kind(j), word ? "\"" : "");
+}
+
+static mr_status read_bool(const mr_json *contract, const char *key, bool *out)
+{
+	const mr_json *j = mr_json_get(contract, key);
+
+	if (j && !mr_json_is_bool(j))
+		return mr_fail(MR_ECONFIG, "%s must be true or false, got %s", key, mr_json_kind(j));
+	if (j)
+		*out = mr_json_bool(j);
+	return MR_OK;
+}
+
+static mr_status check_contract_keys(const mr_json *contract)
+{
+	const size_t n = sizeof(contract_keys) / sizeof(contract_keys[0]);
+
+	if (!mr_json_is_object(contract))
+		return mr_fail(MR_ECONFIG, "must be an object, got %s", mr_json_kind(contract));
+	for (const char *key = mr_json_next_key(contract, NULL); key; key = mr_json_next_key(contract, key)) {
+		size_t i = 0;
+
+		while (i < n && strcmp(contract_keys[i], key) != 0)
+			i++;
+		if (i == n)
+			return mr_fail(MR_ECONFIG, "\"%.60s\" is no part of a contract", key);
+	}
+	return MR_OK;
+}
+
+#define READ_WORD(key, words, out) read_word(j, key, words, MR_TEXT_COUNT(words), out)
+
+/* What the file says of its contract, on top of what it means when it says nothing. */
+static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
+{
+	mr_contract *c = &f->plan->contract;
+	unsigned coverage = c->coverage, flush = c->flush, read = c->read_f, sum = c->sum;
+	bool repeats;
+
+	MR_TRY(check_contract_keys(j));
+	MR_TRY(READ_WORD("coverage", mr_text_coverage, &coverage));
+	MR_TRY(READ_WORD("flush", mr_text_flush, &flush));
+	MR_TRY(READ_WORD("read", mr_text_read_rule, &read));
+	MR_TRY(READ_WORD("sum", mr_text_sum, &sum));
+	if (mr_json_get(j, "need"))
+		MR_TRY(in_range(mr_json_get(j, "need"), "need", 1, f->n_micro, &c->need));
+	if (mr_json_get(j, "staleness"))
+		MR_TRY(in_range(mr_json_get(j, "staleness"), "staleness", 0, MR_PLAN_JSON_MAX_MICRO, &c->max_staleness));
+	MR_TRY(read_bool(j, "same_version_b", &c->same_version_b));
+	MR_TRY(read_bool(j, "clip", &c->clip));
+	MR_TRY(read_bool(j, "tied", &c->tied));
+	if (f->n_micro % c->need)
+		return mr_fail(MR_ECONFIG, "need: %u micro-batches make no whole number of commits of %u", f->n_micro, c->need);
+	c->coverage = (mr_coverage)coverage;
+	c->flush = (mr_flush)flush;
+	c->read_f = (mr_read_rule)read;
+	c->sum = (mr_sum_order)sum;
+	f->plan->commits = c->coverage == MR_COVER_FORWARD ? 0 : f->n_micro / c->need;
+	repeats = c->flush != MR_FLUSH_NONE;
+	MR_TRY(read_bool(j, "repeats", &repeats));
+	f->section = repeats ? MR_BODY : MR_PROLOGUE;
+	return MR_OK;
+}
+
+static mr_status read_contract(mr_plan_file *f)
+{
+	const mr_json *contract = mr_json_get(f->root, "contract");
+	mr_status st;
+
+	f->plan->commits = 1;
+	f->plan->contract = (mr_contract){
+		.coverage = MR_COVER_TRAIN,
+		.flush = MR_FLUSH_BARRIER,
+		.read_f = MR_READ_BATCH,
+		.sum = MR_SUM_LISTED,
+		.need = f->n_micro,
+		.same_version_b = true,
+	};
+	f->section = MR_BODY;
+	st = contract ? read_contract_of(f, contract) : MR_OK;
+	return st == MR_OK ? MR_OK : mr_fail_in(st, "contract");
+}
+
+/* --- the whole --- */
+
 static mr_status read_plan(mr_plan_file *f)
 {
 	MR_TRY(read_counts(f));
@@ -181,15 +291,7 @@ static mr_status read_plan(mr_plan_file *f)
 	MR_TRY(mr_plan_create((uint16_t)f->n_stages, (uint16_t)f->n_workers, (uint8_t)f->n_pipes, &f->plan));
 	read_name(f);
 	f->plan->n_micro = f->n_micro;
-	f->plan->commits = 1;
-	f->plan->contract = (mr_contract){
-		.coverage = MR_COVER_TRAIN,
-		.flush = MR_FLUSH_BARRIER,
-		.read_f = MR_READ_BATCH,
-		.sum = MR_SUM_LISTED,
-		.need = f->n_micro,
-		.same_version_b = true,
-	};
+	MR_TRY(read_contract(f));
 	for (unsigned p = 0; f->pipes && p < f->n_pipes; p++) {
 		mr_status st = read_pipe(f, (uint8_t)p);
 
@@ -270,6 +372,33 @@ static mr_status find_pipes(const mr_plan *plan, mr_section section, uint8_t *pi
 	return MR_OK;
 }
 
+static void put_contract(mr_json_writer *w, const mr_contract *c, bool repeats)
+{
+	mr_json_key(w, "contract");
+	mr_json_begin_object(w);
+	mr_json_key(w, "coverage");
+	mr_json_put_string(w, mr_text_coverage[c->coverage]);
+	mr_json_key(w, "flush");
+	mr_json_put_string(w, mr_text_flush[c->flush]);
+	mr_json_key(w, "read");
+	mr_json_put_string(w, mr_text_read_rule[c->read_f]);
+	mr_json_key(w, "sum");
+	mr_json_put_string(w, mr_text_sum[c->sum]);
+	mr_json_key(w, "need");
+	mr_json_put_uint(w, c->need);
+	mr_json_key(w, "staleness");
+	mr_json_put_uint(w, c->max_staleness);
+	mr_json_key(w, "same_version_b");
+	mr_json_put_bool(w, c->same_version_b);
+	mr_json_key(w, "clip");
+	mr_json_put_bool(w, c->clip);
+	mr_json_key(w, "tied");
+	mr_json_put_bool(w, c->tied);
+	mr_json_key(w, "repeats");
+	mr_json_put_bool(w, repeats);
+	mr_json_end_object(w);
+}
+
 static void put_pipes(mr_json_writer *w, const mr_plan *plan, const uint8_t *pipe_of)
 {
 	mr_json_key(w, "pipes");
@@ -346,6 +475,7 @@ mr_status mr_plan_json_put(mr_json_writer *w, const mr_plan *plan)
 		}
 		mr_json_key(w, "stages");
 		mr_json_put_uint(w, plan->n_stages);
+		put_contract(w, &plan->contract, section == MR_BODY);
 		put_pipes(w, plan, pipe_of);
 		put_workers(w, plan, section);
 	}

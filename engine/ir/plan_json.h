@@ -2,6 +2,8 @@
  * plan_json.h - the plan as JSON: the compute instructions of one iteration, for other programs.
  *
  *	{"system": "1f1b", "D": 2, "T": 4, "v": 1, "stages": 2,
+ *	 "contract": {"coverage": "train", "flush": "barrier", "read": "batch", "sum": "ascending", "need": 4, "staleness": 0,
+ *	              "same_version_b": true, "clip": false, "tied": false, "repeats": true},
  *	 "pipes": [{"stage_to_worker": [0, 1], "microbatches": [0, 1, 2, 3]}],
  *	 "workers": [[["F",0,0,0], ["F",1,0,0], ["B",0,0,0], ...], [...]]}
  *
@@ -11,9 +13,12 @@
  * Required when reading: D, T, stages and workers. "pipes" may be absent: the instructions then say where a stage lives and
  * how many pipes there are. "v" and everything else is ignored, "metrics" and "expect" among it.
  *
- * What a file means: one training iteration with a flush. The plan read is a compute-only body with the contract TRAIN,
- * BARRIER, BATCH, need T (a stage's gradient sums the micro-batches of all its pipes), sum order as listed, staleness 0.
- * It is not judged: lower and check it next. A plan file is untrusted: counts are capped (below), every number is checked
+ * The contract holds the words of the text form (ir/text.h), and "repeats": whether the lists are a body, carried out again
+ * and again, or the whole of a finite plan. A member that is left out, or all of them, means: one training iteration with a
+ * flush, TRAIN, BARRIER, BATCH, need T (a stage's gradient sums the micro-batches of all its pipes), sum order as listed,
+ * staleness 0, same_version_b; it repeats unless "flush" is "none". A word or a member that nobody knows is refused.
+ *
+ * The plan read is compute only. It is not judged: lower and check it next. A plan file is untrusted: counts are capped (below), every number is checked
  * before it is an index, and every refusal is one sentence that names the place ("worker 2, instruction 14: ...").
  */
 #ifndef MR_IR_PLAN_JSON_H

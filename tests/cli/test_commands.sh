@@ -71,6 +71,18 @@ for system in gpipe 1f1b pipedream; do
 		fi
 	done
 done
+# The JSON form keeps the contract, so a plan without flushes is judged as one; lowered anew it is the same plan.
+for options in "" "--set vertical_sync=true"; do
+	for format in json text; do
+		"$millrace" schedule pipedream --workers 4 --microbatches 8 $options --format $format |
+			"$millrace" check - >"$dir/$format.out" 2>&1
+	done
+	if ! cmp "$dir/json.out" "$dir/text.out" || ! grep -q "period -  peak activations 4" "$dir/json.out"; then
+		echo "pipedream $options is another plan as JSON than as text:"
+		cat "$dir/json.out" "$dir/text.out"
+		failed=1
+	fi
+done
 {
 	"$millrace" schedule 1f1b --workers 64 --microbatches 256 --format json
 	echo $? >"$dir/code"

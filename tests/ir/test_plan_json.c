@@ -86,6 +86,43 @@ static void json_comes_back(void)
 	mr_plan_destroy(plan);
 }
 
+#define UNDER(contract)                                                                                     \
+	"{\"D\":1,\"T\":2,\"stages\":1,\"contract\":{" contract "},"                                             \
+	"\"workers\":[[[\"F\",0,0,0],[\"B\",0,0,0],[\"F\",1,0,0],[\"B\",1,0,0]]]}"
+
+/* A plan without flushes says so, and is then a finite list with a commit for each micro-batch. */
+static void json_contract(void)
+{
+	mr_plan *plan = read_ok(UNDER("\"flush\":\"none\",\"read\":\"latest\",\"sum\":\"ascending\",\"need\":1,\"staleness\":3"));
+	mr_plan *again;
+	char *text;
+
+	CU_ASSERT_EQUAL(plan->contract.flush, MR_FLUSH_NONE);
+	CU_ASSERT_EQUAL(plan->contract.read_f, MR_READ_LATEST);
+	CU_ASSERT_EQUAL(plan->contract.sum, MR_SUM_ASCENDING);
+	CU_ASSERT_EQUAL(plan->contract.need, 1);
+	CU_ASSERT_EQUAL(plan->contract.max_staleness, 3);
+	CU_ASSERT_TRUE(plan->contract.same_version_b);
+	CU_ASSERT_EQUAL(plan->commits, 2);
+	CU_ASSERT_EQUAL(mr_plan_list(plan, 0, MR_PROLOGUE)->n, 4);
+	CU_ASSERT_EQUAL(mr_plan_list(plan, 0, MR_BODY)->n, 0);
+	text = write_text(plan);
+	again = read_ok(text);
+	CU_ASSERT_EQUAL(mr_plan_hash(plan), mr_plan_hash(again));
+	mr_plan_destroy(again);
+	mr_plan_destroy(plan);
+	free(text);
+	plan = read_ok(UNDER("\"clip\":true,\"tied\":true,\"flush\":\"local\""));
+	CU_ASSERT_EQUAL(plan->contract.flush, MR_FLUSH_LOCAL);
+	CU_ASSERT_EQUAL(plan->contract.need, 2);
+	CU_ASSERT_TRUE(plan->contract.clip && plan->contract.tied);
+	CU_ASSERT_EQUAL(mr_plan_list(plan, 0, MR_BODY)->n, 4);
+	mr_plan_destroy(plan);
+	plan = read_ok(UNDER("\"repeats\":false"));
+	CU_ASSERT_EQUAL(mr_plan_list(plan, 0, MR_PROLOGUE)->n, 4);
+	mr_plan_destroy(plan);
+}
+
 static void json_refuses_to_write_what_repeats(void)
 {
 	mr_plan *plan = read_ok(tiny);
@@ -143,6 +180,15 @@ static void json_errors(void)
 		{TWO("[\"F\",0,0,0]", "[\"F\",1,0,0]"), "worker 1, instruction 0: stage 0 of pipe 0 lives on worker 0"},
 		{TWO("[\"F\",0,0,0],[\"F\",0,0,1]", ""), "worker 0, instruction 1: micro-batch 0 belongs to pipe 0, not to pipe 1"},
 		{TWO("[\"F\",0,0,0]", ""), "stage 1 of pipe 0 has no instruction"},
+		{UNDER("\"flush\":\"never\""), "contract: flush must be one of \"barrier\", \"local\", \"validated\", \"none\", got \"never\""},
+		{UNDER("\"read\":7"), "contract: read must be one of \"batch\", \"latest\", \"tag\", got integer"},
+		{UNDER("\"need\":3"), "contract: need must be from 1 to 2, got 3"},
+		{UNDER("\"staleness\":-1"), "contract: staleness must be from 0 to 1000000, got -1"},
+		{UNDER("\"clip\":1"), "contract: clip must be true or false, got integer"},
+		{UNDER("\"flsh\":\"none\""), "contract: \"flsh\" is no part of a contract"},
+		{"{\"D\":1,\"T\":3,\"stages\":1,\"contract\":{\"need\":2},\"workers\":[[]]}",
+		 "contract: need: 3 micro-batches make no whole number of commits of 2"},
+		{"{\"D\":1,\"T\":1,\"stages\":1,\"contract\":3,\"workers\":[[]]}", "contract: must be an object, got integer"},
 		{"{\"D\":1,\"T\":1,\"stages\":4096,\"workers\":[[[\"F\",0,0,63]]]}", "too large"},
 	};
 	mr_plan *plan = NULL;
@@ -254,6 +300,7 @@ void mr_suite_plan_json(void)
 	MR_TEST(json_tiny_plan);
 	MR_TEST(json_without_pipes);
 	MR_TEST(json_comes_back);
+	MR_TEST(json_contract);
 	MR_TEST(json_refuses_to_write_what_repeats);
 	MR_TEST(json_errors);
 	MR_TEST(json_reads_every_golden);
