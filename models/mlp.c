@@ -36,7 +36,7 @@ static mr_status check(const mr_values *values, const mr_model_data *data)
 	const double *hidden = mr_values_floats(values, "hidden", &n);
 
 	if (n && (mr_values_is_set(values, "width") || mr_values_is_set(values, "depth")))
-		return mr_fail(MR_ECONFIG, "give either hidden or width and depth, not both");
+		return mr_fail(MR_ECONFIG, "hidden: give either hidden or width and depth, not both");
 	for (size_t i = 0; i < n; i++)
 		if (hidden[i] != floor(hidden[i]))
 			return mr_fail(MR_ECONFIG, "hidden: a width is a whole number, got %g", hidden[i]);

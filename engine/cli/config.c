@@ -75,6 +75,14 @@ static int by_place(const void *pa, const void *pb)
 	return (a->order > b->order) - (a->order < b->order);
 }
 
+static void print_place(const mr_config *c, mr_origin at, mr_strbuf *out)
+{
+	if (at.kind == MR_ORIGIN_SET)
+		mr_strbuf_append(out, "--set: ");
+	else
+		mr_strbuf_printf(out, "%s:%u: ", c->text.n_files ? c->text.files[at.file] : c->path, at.line);
+}
+
 static mr_status report(mr_config *c, mr_strbuf *out)
 {
 	mr_mistakes *m = &c->mistakes;
@@ -87,13 +95,65 @@ static mr_status report(mr_config *c, mr_strbuf *out)
 	for (size_t i = 0; i < m->n; i++) {
 		const mr_mistake *x = &m->list[i];
 
-		if (x->at.kind == MR_ORIGIN_SET)
-			mr_strbuf_append(out, "--set: ");
-		else
-			mr_strbuf_printf(out, "%s:%u: ", c->text.n_files ? c->text.files[x->at.file] : c->path, x->at.line);
+		print_place(c, x->at, out);
 		mr_strbuf_printf(out, "%s%s%s\n", x->key ? x->key : "", x->key ? ": " : "", x->message);
 	}
 	return mr_fail(MR_ECONFIG, "%s: %zu mistake%s", c->path, m->n, m->n > 1 ? "s" : "");
+}
+
+/* --- whose mistake it is --- */
+
+static mr_origin origin_of(const mr_config *c, mr_config_group group, const char *key)
+{
+	const mr_config_part *part = &c->part[group];
+	const mr_option *table = part->values ? mr_values_table(part->values) : NULL;
+	const mr_option *o = table ? mr_option_find(table, key) : NULL;
+	mr_origin at = o ? part->origin[o - table] : part->name_origin;
+
+	if (at.kind == MR_ORIGIN_DEFAULT)
+		at = part->group_origin;
+	return at.kind == MR_ORIGIN_DEFAULT ? (mr_origin){MR_ORIGIN_FILE, 0, 1} : at;
+}
+
+/* Takes "KEY: " off the begin of *@text when the group has such a key; that is what it is about then, and else @key. */
+static const char *subject(const mr_config *c, mr_config_group group, const char *key, const char **text)
+{
+	const mr_option *table = c->part[group].values ? mr_values_table(c->part[group].values) : NULL;
+
+	for (const mr_option *o = table; o && o->name; o++) {
+		size_t len = strlen(o->name);
+
+		if (!strncmp(*text, o->name, len) && !strncmp(*text + len, ": ", 2)) {
+			*text += len + 2;
+			return o->name;
+		}
+	}
+	return key;
+}
+
+void mr_config_mistake(mr_config *c, mr_config_group group, const char *key, const char *text)
+{
+	char name[128];
+
+	key = subject(c, group, key, &text);
+	mr_mistakes_add(&c->mistakes, origin_of(c, group, key), mr_config_key_text(group, key, name), "%s", text);
+}
+
+mr_status mr_config_blame(const mr_config *c, mr_config_group group, const char *key, mr_status st)
+{
+	char text[1024], name[128];
+	const char *rest = text;
+	mr_strbuf place;
+
+	if (st != MR_ECONFIG)
+		return st;
+	snprintf(text, sizeof(text), "%s", mr_error_text());
+	key = subject(c, group, key, &rest);
+	mr_strbuf_init(&place);
+	print_place(c, origin_of(c, group, key), &place);
+	st = mr_fail(st, "%s%s: %s", mr_strbuf_text(&place), mr_config_key_text(group, key, name), rest);
+	mr_strbuf_fini(&place);
+	return st;
 }
 
 /* --- groups --- */

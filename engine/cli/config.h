@@ -7,7 +7,8 @@
  *
  * conf/reference.cfg documents every key. All mistakes of a file and of --set are found in one go and reported as
  * "file:line: key: message", in the order of the lines; what --set did wrong follows with "--set" in place of file and
- * line.
+ * line. The model is built on made-up data to judge its options, the partition and the number of stages; what needs the
+ * data themselves is told later, in the same form (mr_config_blame).
  *
  * Text. A file is at most 1 MiB of UTF-8 without byte order mark or NUL. `@include "name"` on a line of its own takes
  * in another file, relative to the folder of the file that says so, at most 10 deep. Integers beyond 32 bits need an L
@@ -46,6 +47,12 @@ typedef struct mr_config mr_config;
 mr_status mr_config_load(const char *path, const char *const *sets, size_t n_sets, mr_strbuf *mistakes,
 			 mr_config **out) MR_MUST_USE;
 void mr_config_destroy(mr_config *c);
+
+/**
+ * For what only shows later, with the data at hand: put "file:line: group.key: " in front of this thread's error text when
+ * @st is MR_ECONFIG. A text that begins with "KEY: ", KEY another one of the group's, is about that. Returns @st.
+ */
+mr_status mr_config_blame(const mr_config *c, mr_config_group group, const char *key, mr_status st) MR_MUST_USE;
 
 /** Values of a group by its table. Borrowed. */
 const mr_values *mr_config_values(const mr_config *c, mr_config_group group);

@@ -15,19 +15,6 @@ static mr_origin origin(const mr_config *c, mr_config_group group, const char *k
 	return part->origin[mr_option_find(mr_values_table(part->values), key) - mr_values_table(part->values)];
 }
 
-/* Note a mistake about @key, at the place of the first of @keys that was given, or else of the group. */
-static void blame(mr_config *c, mr_config_group group, const char *key, const char *text)
-{
-	mr_origin at = origin(c, group, key);
-	char name[128];
-
-	if (at.kind == MR_ORIGIN_DEFAULT)
-		at = c->part[group].group_origin;
-	if (at.kind == MR_ORIGIN_DEFAULT)
-		at = (mr_origin){MR_ORIGIN_FILE, 0, 1};
-	mr_mistakes_add(&c->mistakes, at, mr_config_key_text(group, key, name), "%s", text);
-}
-
 static void check_missing(mr_config *c)
 {
 	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++) {
@@ -41,7 +28,7 @@ static void check_missing(mr_config *c)
 			    mr_mistakes_has(&c->mistakes, mr_config_key_text((mr_config_group)g, table[i].name, key)))
 				continue;
 			snprintf(text, sizeof(text), "is missing (%s: %s)", mr_option_type_text(table[i].type), table[i].help);
-			blame(c, (mr_config_group)g, table[i].name, text);
+			mr_config_mistake(c, (mr_config_group)g, table[i].name, text);
 		}
 	}
 }
@@ -51,7 +38,7 @@ static void check_kernels(mr_config *c)
 	const char *key = origin(c, MR_CONFIG_TOP, "dtype").kind != MR_ORIGIN_DEFAULT ? "dtype" : "backend";
 
 	if (!mr_config_kernels(c))
-		blame(c, MR_CONFIG_TOP, key, mr_error_text());
+		mr_config_mistake(c, MR_CONFIG_TOP, key, mr_error_text());
 }
 
 static mr_status settle_partition(mr_config *c)
@@ -70,7 +57,7 @@ static mr_status settle_partition(mr_config *c)
 		size_t len = strcspn(text, ",");
 
 		if (!len) {
-			blame(c, MR_CONFIG_TOP, "partition", "expected \"auto\" or names of layers, got an empty name");
+			mr_config_mistake(c, MR_CONFIG_TOP, "partition", "expected \"auto\" or names of layers, got an empty name");
 			return MR_OK;
 		}
 		c->partition[c->n_partition] = strndup(text, len);
@@ -89,6 +76,8 @@ static mr_status settle_workers(mr_config *c)
 	int64_t workers = mr_values_int(machine, "workers");
 	char text[160];
 
+	if (sequential && c->n_partition)
+		mr_config_mistake(c, MR_CONFIG_TOP, "partition", "sequential is one stage and takes no names of others");
 	if (!workers) {
 		workers = sequential ? 1 : c->n_partition ? c->n_partition + 1 : 2;
 		return mr_values_set_int(machine, "workers", workers);
@@ -96,7 +85,7 @@ static mr_status settle_workers(mr_config *c)
 	if (!sequential && c->n_partition && workers != c->n_partition + 1) {
 		snprintf(text, sizeof(text), "%lld workers, but partition names the begin of %u further stages, which makes %u",
 			 (long long)workers, c->n_partition, c->n_partition + 1);
-		blame(c, MR_CONFIG_MACHINE, "workers", text);
+		mr_config_mistake(c, MR_CONFIG_MACHINE, "workers", text);
 	}
 	return MR_OK;
 }
@@ -114,13 +103,15 @@ static mr_status settle_micro(mr_config *c)
 	if (system && system->asynchronous && micro > 1) {
 		snprintf(text, sizeof(text), "%s commits after every micro-batch, so it takes 1 a commit, got %lld", name,
 			 (long long)micro);
-		blame(c, MR_CONFIG_TRAIN, "microbatches", text);
+		mr_config_mistake(c, MR_CONFIG_TRAIN, "microbatches", text);
 		return MR_OK;
 	}
 	if (!given)
 		micro = system ? system->default_micro(mr_config_workers(c)) : 1;
 	if (origin(c, MR_CONFIG_TRAIN, "batch").kind == MR_ORIGIN_DEFAULT)
 		return MR_OK; /* missing, and said so */
+	if (!given && mr_mistakes_has(&c->mistakes, "machine.workers"))
+		return MR_OK; /* it would be the default for a number of workers that cannot be */
 	batch = mr_values_int(train, "batch");
 	if (batch % micro) {
 		if (given)
@@ -131,7 +122,7 @@ static mr_status settle_micro(mr_config *c)
 				 "%lld samples cannot be cut into %lld equal micro-batches, the default of %s for %u workers; "
 				 "set train.microbatches or another batch",
 				 (long long)batch, (long long)micro, name, mr_config_workers(c));
-		blame(c, MR_CONFIG_TRAIN, "batch", text);
+		mr_config_mistake(c, MR_CONFIG_TRAIN, "batch", text);
 		return MR_OK;
 	}
 	return given ? MR_OK : mr_values_set_int(train, "microbatches", micro);
@@ -149,7 +140,7 @@ static void check_train(mr_config *c)
 	if (warmup > steps) {
 		snprintf(text, sizeof(text), "warm-up of %lld steps is longer than the run of %lld", (long long)warmup,
 			 (long long)steps);
-		blame(c, MR_CONFIG_TRAIN, "warmup", text);
+		mr_config_mistake(c, MR_CONFIG_TRAIN, "warmup", text);
 	}
 }
 
@@ -178,7 +169,7 @@ static void settle_trace(mr_config *c)
 	if (c->trace)
 		return;
 	snprintf(text, sizeof(text), "expected a range of steps from 1 on, such as \"100-120\", got \"%.60s\"", steps);
-	blame(c, MR_CONFIG_TRACE, "steps", text);
+	mr_config_mistake(c, MR_CONFIG_TRACE, "steps", text);
 }
 
 /* Paths of the data group become absolute: those from --set already are. */
@@ -195,6 +186,8 @@ static mr_status settle_paths(mr_config *c)
 		if (table[i].type != MR_OPT_STRING || (!table[i].def && part->origin[i].kind == MR_ORIGIN_DEFAULT))
 			continue;
 		path = mr_values_string(part->values, table[i].name);
+		if (!*path && !table[i].def)
+			mr_config_mistake(c, MR_CONFIG_DATA, table[i].name, "empty; expected the name of a file");
 		if (!*path || *path == '/')
 			continue;
 		if (asprintf(&joined, "%s/%s", c->base_dir, path) < 0)
@@ -264,19 +257,20 @@ static mr_status forget_defaults(mr_config_part *part)
 
 mr_status mr_config_settle(mr_config *c)
 {
+	bool system = c->part[MR_CONFIG_SYSTEM].values;
+
 	check_missing(c);
 	check_kernels(c);
 	check_train(c);
 	settle_trace(c);
 	MR_TRY(settle_partition(c));
-	if (c->part[MR_CONFIG_SYSTEM].values) {
+	if (system)
 		MR_TRY(settle_workers(c));
-		MR_TRY(settle_micro(c));
-	}
 	MR_TRY(settle_paths(c));
 	MR_TRY(settle_dir(c));
 	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++)
 		if (c->part[g].values)
 			MR_TRY(forget_defaults(&c->part[g]));
-	return MR_OK;
+	MR_TRY(mr_config_check_build(c));
+	return system ? settle_micro(c) : MR_OK;
 }

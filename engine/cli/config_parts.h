@@ -3,8 +3,8 @@
  *
  * Loading: config_text.c reads the files and looks for what libconfig would swallow; config_parse.c lets libconfig
  * parse and hands every setting to the tables; config_set.c does the same for --set; config_check.c judges what no
- * single table can; config_print.c writes the result. All of them note mistakes in one list, and only its owner sorts
- * and reports it.
+ * single table can, config_model.c what only the model or the machine can; config_print.c writes the result. All of
+ * them note mistakes in one list, and only its owner sorts and reports it.
  */
 #ifndef MR_CLI_CONFIG_PARTS_H
 #define MR_CLI_CONFIG_PARTS_H
@@ -106,6 +106,15 @@ const char *mr_config_key_text(mr_config_group group, const char *key, char buf[
 mr_status mr_config_unknown_group(const char *word, bool keys_too) MR_MUST_USE;
 /** The group called @name, or MR_N_CONFIG_GROUPS. */
 mr_config_group mr_config_group_find(const char *name);
+
+/**
+ * Note a mistake about @key of @group where that was said, or else at the group, or else at the begin of the file. A
+ * sentence that begins with "KEY: ", KEY another one of the group's, is about that.
+ */
+void mr_config_mistake(mr_config *c, mr_config_group group, const char *key, const char *text);
+
+/** Judge what shows when model and placement are made, as far as it needs no data. Errors: MR_ERESOURCE. */
+mr_status mr_config_check_build(mr_config *c) MR_MUST_USE;
 
 /** Judge what concerns several keys, and settle what depends on others. Errors: MR_ERESOURCE. */
 mr_status mr_config_settle(mr_config *c) MR_MUST_USE;

@@ -5,6 +5,7 @@
 
 #include "base/stats.h"
 #include "base/str.h"
+#include "cli/machine.h"
 #include "host/memory.h"
 #include "ir/check.h"
 #include "ir/lower.h"
@@ -25,9 +26,11 @@ static mr_status open_data(mr_session *s)
 	};
 	mr_model_data md;
 
-	MR_TRY(mr_dataset_open(mr_config_data(s->config), mr_config_values(s->config, MR_CONFIG_DATA), &want, &s->data));
+	MR_TRY(mr_config_blame(s->config, MR_CONFIG_DATA, "name",
+			       mr_dataset_open(mr_config_data(s->config), mr_config_values(s->config, MR_CONFIG_DATA), &want,
+					       &s->data)));
 	md = (mr_model_data){.input = s->data->input, .target = s->data->target, .classes = s->data->classes};
-	return model->build(mv, &md, &s->graph);
+	return mr_config_blame(s->config, MR_CONFIG_MODEL, "name", model->build(mv, &md, &s->graph));
 }
 
 /* Does the last stage use a parameter that an earlier one stores? Only the first stage may be its owner. */
@@ -59,11 +62,10 @@ static mr_status make_partition(mr_session *s, uint16_t workers)
 	const char *const *names = mr_config_partition(s->config, &n);
 
 	if (!names)
-		return mr_partition_auto(s->graph, workers, s->samples, s->kernels, &s->partition);
-	MR_TRY(mr_partition_explicit(s->graph, names, n, &s->partition));
-	if (s->partition.n_stages != workers)
-		return mr_fail(MR_ECONFIG, "partition names %u stages, but machine.workers is %u", s->partition.n_stages, workers);
-	return MR_OK;
+		return mr_config_blame(s->config, MR_CONFIG_MACHINE, "workers",
+				       mr_partition_auto(s->graph, workers, s->samples, s->kernels, &s->partition));
+	return mr_config_blame(s->config, MR_CONFIG_TOP, "partition",
+			       mr_partition_explicit(s->graph, names, n, &s->partition));
 }
 
 static mr_status make_plan(mr_session *s, uint16_t workers)
@@ -95,36 +97,14 @@ static mr_status make_plan(mr_session *s, uint16_t workers)
 	return MR_OK;
 }
 
-static mr_status make_place(mr_session *s, uint16_t workers)
+static mr_status make_place(mr_session *s)
 {
-	const mr_values *mv = mr_config_values(s->config, MR_CONFIG_MACHINE);
-	const char *synthetic = mr_values_string(mv, "topology"), *cpus = mr_values_string(mv, "cpus");
-	uint32_t threads = (uint32_t)mr_values_int(mv, "threads");
-	uint32_t *each = NULL;
-	mr_place_params p;
-	mr_status st;
+	const char *key;
+	mr_status st = mr_machine_place(s->config, &s->topo, &s->place, &key);
 
-	if (*synthetic && mr_topo_synthetic(synthetic, &s->topo) != MR_OK)
-		return mr_fail_in(MR_ECONFIG, "machine.topology");
-	if (!*synthetic)
-		MR_TRY(mr_topo_detect(&s->topo));
-	mr_place_defaults(&p, workers);
-	p.max_threads = threads; /* one thread a worker may mean workers that share cores; more may not */
-	if (threads > 1 && !*cpus) {
-		each = calloc(workers, sizeof(*each));
-		if (!each)
-			return mr_fail(MR_ERESOURCE, "no memory to place %u workers", workers);
-		for (uint16_t w = 0; w < workers; w++)
-			each[w] = threads;
-		p.n_threads = each;
-	}
-	if (*cpus)
-		p.cpus = cpus;
-	st = mr_place_init(&s->place, &s->topo, &p);
-	free(each);
-	if (st != MR_OK && (*cpus || threads))
-		return mr_fail_in(st, "%s", *cpus ? "machine.cpus" : "machine.threads");
-	return st;
+	if (st == MR_OK || !key)
+		return st;
+	return st == MR_ECONFIG ? mr_config_blame(s->config, MR_CONFIG_MACHINE, key, st) : mr_fail_in(st, "machine.%s", key);
 }
 
 static mr_status open_all(mr_session *s)
@@ -139,8 +119,8 @@ static mr_status open_all(mr_session *s)
 	MR_TRY(open_data(s));
 	MR_TRY(make_partition(s, workers));
 	if (mr_config_system(s->config))
-		MR_TRY(make_plan(s, workers));
-	return make_place(s, workers);
+		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", make_plan(s, workers)));
+	return make_place(s);
 }
 
 mr_status mr_session_open(const mr_config *config, mr_session *s)

@@ -3,6 +3,9 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
 
 void mr_partition_fini(mr_partition *p)
 {
@@ -230,9 +233,32 @@ out:
 
 /* --- the explicit partition --- */
 
+/* The layer or block whose name comes nearest to @name, into @near; "" when none is near. */
+static void find_near(const mr_graph *g, const char *name, char near[sizeof(g->nodes->name)])
+{
+	char candidate[sizeof(g->nodes->name)];
+
+	*near = 0;
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		const char *full = g->nodes[i].name;
+
+		for (size_t len = 1; len <= strlen(full); len++) {
+			const char *best, *pair[2] = {*near ? near : NULL, candidate};
+
+			if (full[len] != '.' && full[len] != 0)
+				continue;
+			memcpy(candidate, full, len);
+			candidate[len] = 0;
+			best = mr_nearest(name, pair, 2);
+			if (best == candidate)
+				strcpy(near, candidate);
+		}
+	}
+}
+
 static mr_status find_start(const mr_graph *g, const char *name, uint32_t *node)
 {
-	char *end;
+	char *end, near[sizeof(g->nodes->name)];
 	unsigned long number;
 
 	*node = mr_graph_find_node(g, name);
@@ -246,7 +272,9 @@ static mr_status find_start(const mr_graph *g, const char *name, uint32_t *node)
 		*node = (uint32_t)number;
 		return MR_OK;
 	}
-	return mr_fail(MR_ECONFIG, "stage start \"%s\": the model has no such layer or block", name);
+	find_near(g, name, near);
+	return mr_fail(MR_ECONFIG, "stage start \"%s\": the model has no such layer or block%s%s%s", name,
+		       *near ? "; did you mean \"" : "", near, *near ? "\"?" : "");
 }
 
 static mr_status check_start(const mr_graph *g, uint32_t node, uint32_t after)

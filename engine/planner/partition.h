@@ -59,7 +59,7 @@ mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *p
 /**
  * The cut that the user names: @names say where the second and later stages begin, each a layer ("h.1.ln_1"), a block
  * ("h.1": its first layer) or a layer's number ("7"), in the model's order; so there are n_names + 1 stages. Errors:
- * MR_ECONFIG with a sentence: an unknown name, the wrong order, or a layer at which no stage may begin, with the
+ * MR_ECONFIG with a sentence: an unknown name (with the nearest known one), the wrong order, or a layer at which no stage may begin, with the
  * nearest ones at which one may; MR_ERESOURCE.
  */
 mr_status mr_partition_explicit(const mr_graph *g, const char *const *names, uint32_t n_names,

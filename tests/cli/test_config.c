@@ -130,6 +130,34 @@ static const struct row rows[] = {
 	 "F:7: trace.steps: expected a range of steps from 1 on, such as \"100-120\", got \"20-10\""},
 	{7, "trace = { steps = \"all\"; };", 1, "F:7: trace.steps: expected a range"},
 	{7, "trace = { steps = \"0-5\"; };", 1, "F:7: trace.steps: expected a range"},
+	/* what shows when model and placement are made */
+	{1, "model = { name = \"gpt\"; width = 10; heads = 3; };", 1,
+	 "F:1: model.heads: 3 heads cannot share a width of 10 evenly"},
+	{1, "model = { name = \"mlp\"; hidden = [8]; depth = 3; };", 1,
+	 "F:1: model.hidden: give either hidden or width and depth, not both"},
+	{1, "model = { name = \"mlp\"; hidden = [8.5]; };", 1, "F:1: model.hidden: a width is a whole number, got 8.5"},
+	{1, "model = { name = \"chain\"; init = [1.0, 2.0]; };", 1,
+	 "F:1: model.init: expected 1 value or 4, one a weight, got 2"},
+	{7, "partition = [\"fc.9\"];", 1,
+	 "F:7: partition: stage start \"fc.9\": the model has no such layer or block; did you mean \"fc.0\"?"},
+	{7, "partition = [\"loss\"];", 1,
+	 "F:7: partition: no stage may begin at loss (the loss stays with the layer in front of it); the nearest places"},
+	{6, "partition = [\"xyzzy\", \"fc.0\"]; machine = { workers = 3; };", 3,
+	 "F:6: partition: stage start \"xyzzy\": the model has no such layer or block\n"
+	 "F:6: partition: stage start fc.0: the first stage begins there by itself"},
+	{6, "partition = [\"fc.2\", \"fc.1\"]; machine = { workers = 3; };", 2,
+	 "F:6: partition: stage start fc.1 does not come after fc.2"},
+	{6, "machine = { workers = 6; };", 1,
+	 "F:6: machine.workers: 6 stages were asked for, but this model of 4 layers can be cut into at most 3"},
+	{6, "machine = { workers = 2; cpus = \"0 99999\"; };", 1,
+	 "F:6: machine.cpus: CPU list of worker 1: CPU 99999 is not"},
+	{6, "machine = { workers = 2; cpus = \"0\"; };", 1, "F:6: machine.cpus: 1 CPU lists for 2 workers"},
+	{6, "machine = { workers = 2; topology = \"numa:two\"; };", 1, "F:6: machine.topology: topology \"numa:two\""},
+	{6, "machine = { workers = 2; topology = \"core:2\"; cpus = \"0 7\"; };", 1,
+	 "F:6: machine.cpus: CPU list of worker 1: CPU 7 is not"},
+	{4, "system = { name = \"sequential\"; }; partition = [\"fc.1\"];", 1,
+	 "F:4: partition: sequential is one stage and takes no names of others"},
+	{2, "data = { name = \"text\"; path = \"\"; };", 1, "F:2: data.path: empty; expected the name of a file"},
 	/* text */
 	{7, "train = { };", 1, "F:7: duplicate setting name"},
 	{3, "optimizer = { name = \"sgd\" ", 1, "F:3: optimizer: the group is not closed"},
@@ -201,6 +229,33 @@ static void malformed(void)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check_row(i);
+	mr_test_files_remove();
+}
+
+/* Mistakes of the model and the machine stand in line with all others. */
+static void what_is_built_joins_the_others(void)
+{
+	static const char text[] = "model = { name = \"gpt\"; tied = true; layers = 2;\n"
+				   "\tcontext = 8; };\n"
+				   "data = { name = \"text\"; path = \"\"; };\n"
+				   "optimizer = { name = \"sgd\"; }; system = { name = \"pipedream\"; };\n"
+				   "train = { steps = 10; batch = 8; lr = -1; };\n"
+				   "machine = { workers = 2; cpus = \"0 99999\"; };\n";
+	static const char *const order[] = {"F:1: model.tied: ", "F:3: data.path: empty", "F:5: train.lr: expected",
+					    "F:6: machine.cpus: CPU list"};
+	mr_strbuf report;
+	mr_config *c;
+	const char *at;
+
+	mr_strbuf_init(&report);
+	CU_ASSERT_EQUAL(mr_test_load(text, strlen(text), NULL, 0, &report, &c), MR_ECONFIG);
+	CU_ASSERT_EQUAL(count_lines(mr_strbuf_text(&report)), 4);
+	at = mr_strbuf_text(&report);
+	for (size_t i = 0; i < 4; i++) {
+		at = strstr(at, order[i]);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+	}
+	mr_strbuf_fini(&report);
 	mr_test_files_remove();
 }
 
@@ -397,6 +452,7 @@ void mr_suite_config(void)
 	MR_SUITE("config");
 	MR_TEST(malformed);
 	MR_TEST(all_at_once_in_order);
+	MR_TEST(what_is_built_joins_the_others);
 	MR_TEST(good_values);
 	MR_TEST(large_integers);
 	MR_TEST(plugin_replaced);

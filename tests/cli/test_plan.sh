@@ -89,6 +89,12 @@ expect 1 "/nonexistent/x: cannot write" plan mlp.cfg -o /nonexistent/x
 expect 2 '--topology: topology "nonsense" is not of the form' plan mlp.cfg --topology nonsense
 expect 3 "did you mean" plan mlp.cfg --set machine.worker=2
 
+# What only the data can tell has its place and key too.
+expect 3 'mlp.cfg:2: data.name: data "synthetic" has no token sequences' plan mlp.cfg --set model.name=gpt
+expect 3 "--set: model.name: takes one number a sample as input" plan mlp.cfg --set model.name=chain
+expect 3 "--set: data.name: data \"text\" gives sequences of tokens" plan mlp.cfg --set data.name=text --set data.path=mlp.cfg
+expect 3 "--set: machine.workers: 9 stages were asked for" plan mlp.cfg --set machine.workers=9
+
 # Costs: measured, written, read back; then every way in which a file may not fit.
 expect 0 "layers   micro-batches of 4 samples" profile mlp.cfg --seconds 0 -o costs.csv
 has "fc.1   linear"

@@ -113,7 +113,7 @@ static void a_wrong_mlp_is_refused(void)
 	mr_model_data tokens = text(8, 4);
 	mr_graph *g;
 
-	MR_CHECK_FAIL(build("mlp", SETTINGS("hidden=[5]", "depth=2"), &classes, &g), MR_ECONFIG, "mlp: give either");
+	MR_CHECK_FAIL(build("mlp", SETTINGS("hidden=[5]", "depth=2"), &classes, &g), MR_ECONFIG, "mlp: hidden: give either");
 	MR_CHECK_FAIL(build("mlp", SETTINGS("hidden=[5.5]"), &classes, &g), MR_ECONFIG, "whole number, got 5.5");
 	MR_CHECK_FAIL(build("mlp", DEFAULTS, &tokens, &g), MR_ECONFIG, "mlp: takes numbers as input");
 	CU_ASSERT_PTR_NULL(g);
