@@ -1,6 +1,7 @@
 #include "cli/clean_env.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "host/env.h"
 
@@ -12,8 +13,11 @@ static void say(void *ctx, const char *line)
 
 mr_status mr_clean_env(const mr_args *args, const mr_config *config)
 {
-	mr_env_params env = {.argv = args->argv, .say = say};
+	mr_env_params env = {.argv = args->argv};
 
+	/* Told once, by the second start: it knows that it came about. */
+	if (getenv("MILLRACE_RESTARTED"))
+		env.say = say;
 	/* Only an explicit list of CPUs can put teams of several threads on shared cores. */
 	env.shared = *mr_values_string(mr_config_values(config, MR_CONFIG_MACHINE), "cpus") != 0;
 	return mr_env_prepare(&env);

@@ -16,7 +16,7 @@ void mr_help_print(FILE *out)
 	      out);
 	for (uint32_t i = 0; mr_command_at(i); i++)
 		fprintf(out, "  %-10s %s\n", mr_command_at(i)->name, mr_command_at(i)->summary);
-	fputs("\nmillrace COMMAND --help describes a command, millrace --version names version and libraries.\n"
+	fputs("\nmillrace COMMAND --help (or help COMMAND) describes a command, millrace --version names version and libraries.\n"
 	      "exit codes: 0 ok, 1 failure, 2 usage, 3 configuration, 4 data, 5 checkpoint, 6 resources, 7 diverged,\n"
 	      "            8 stalled, 128 + n signal n\n",
 	      out);

@@ -51,6 +51,22 @@ static int run_command(int argc, char **argv)
 	return finish(code);
 }
 
+/* Of the program, or of the command called @name. */
+static int help(const char *name)
+{
+	const mr_command *command;
+
+	if (!name) {
+		mr_help_print(stdout);
+	} else if (mr_command_get(name, &command) == MR_OK) {
+		mr_command_help_print(command, stdout);
+	} else {
+		fprintf(stderr, "millrace: %s\n", mr_error_text());
+		return 2;
+	}
+	return finish(0);
+}
+
 int main(int argc, char **argv)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -58,10 +74,8 @@ int main(int argc, char **argv)
 		mr_help_print(stderr);
 		return 2;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		mr_help_print(stdout);
-		return finish(0);
-	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return help(argc > 2 ? argv[2] : NULL);
 	if (!strcmp(argv[1], "--version")) {
 		mr_version_print(stdout);
 		return finish(0);

@@ -67,9 +67,10 @@ void mr_train_print_start(const mr_train *t)
 	printf("         measured peak %.0f GFLOP/s (%s) on %u core%s\n", t->peak_gflops, t->isa, s->place.n_cores_used,
 	       s->place.n_cores_used == 1 ? "" : "s");
 	complain(mr_stage_table_print(s, s->executor.engine ? mr_engine_run_of(s->executor.engine) : NULL, stdout));
-	printf("run      %s%s\n", t->dir.path, t->step ? ", resumed" : "");
+	printf("run      %s", t->dir.path);
 	if (t->step)
-		printf("         at step %llu\n", (unsigned long long)t->step);
+		printf(", resumed at step %llu", (unsigned long long)t->step);
+	putchar('\n');
 	fflush(stdout);
 }
 

@@ -29,8 +29,10 @@ expect 2 'no command is called "shedule"; did you mean "schedule"?' shedule
 expect 2 'no command is called "--vresion"' --vresion
 for command in $("$millrace" --help | sed -n 's/^  \([a-z][a-z]*\)  *.*/\1/p'); do
 	expect 0 "usage: millrace $command" "$command" --help
+	expect 0 "usage: millrace $command" help "$command"
 	expect 2 "has no option --xyzzy" "$command" --xyzzy
 done
+expect 2 'no command is called "trian"; did you mean "train"?' help trian
 
 expect 0 "sequential" list systems
 expect 0 "pipedream" list systems

@@ -39,7 +39,7 @@ one() {
 		train "$@" --set run.dir=b --resume
 	fi
 	expect 0 "after a kill at $point $nth"
-	at=$(sed -n 's/^ *at step //p' out)
+	at=$(sed -n 's/^run .*, resumed at step //p' out)
 	case $before in
 	step-*)
 		stood=$(echo "$before" | sed -e 's/^step-0*//' -e 's/\..*//')

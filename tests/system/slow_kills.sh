@@ -46,7 +46,7 @@ course() {
 			cp -R b c
 			train "$@" --set run.dir=c --resume --set train.steps=1
 			expect 0 "$name, kill $kills: loading"
-			at=$(sed -n 's/^ *at step //p' out)
+			at=$(sed -n 's/^run .*, resumed at step //p' out)
 			[ "${at:-0}" -ge "$(number "$before" | sed 's/^$/0/')" ] ||
 				fail "$name, kill $kills: LATEST was $before, and step ${at:-0} was loaded"
 			rm -rf c
