@@ -43,6 +43,27 @@ typedef struct mr_mask_key {
 	uint32_t layer;        /* number of the layer in the model */
 } mr_mask_key;
 
+typedef enum mr_step_kind { MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_ADAM } mr_step_kind;
+
+/*
+ * One optimizer step of one tensor, elementwise, without its gradient g. Per element g' = g gscale, and with w from @src,
+ * the result to @dst (which may be @src):
+ *
+ *	sgd       w = w (1 - decay) - lr g'
+ *	momentum  m = mu m + g';  w = w (1 - decay) - lr (nesterov ? g' + mu m : m)
+ *	adam      m = b1 m + (1-b1) g';  v = b2 v + (1-b2) g'^2;  w = w (1 - decay) - lr (m / c1) / (sqrt(v / c2) + eps)
+ *
+ * Scalars in f64; fields that the kind does not name are not read. decay = lr * weight_decay (0: none); c1, c2: bias
+ * corrections.
+ */
+typedef struct mr_step {
+	mr_step_kind kind;
+	bool nesterov;
+	const void *src;
+	void *dst, *m, *v;
+	double gscale, lr, decay, mu, b1, b2, eps, c1, c2;
+} mr_step;
+
 typedef struct mr_kernels {
 	const char *name; /* "dnnl", "reference" */
 	mr_dtype dtype;
@@ -97,14 +118,16 @@ typedef struct mr_kernels {
 	/** Sum of squares in f64, one fixed order for any thread count. */
 	double (*sumsq)(mr_kctx *kc, int64_t n, const void *x);
 
-	/* Optimizer steps, elementwise; dst may be src. g is multiplied by @gscale first; decay = lr * weight_decay
-	 * (0: none) is taken off the weight first: w *= 1 - decay. Scalars in f64. */
-	void (*step_sgd)(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, double gscale, double lr,
-			 double decay);
-	/** buf = mu buf + g; w -= lr (nesterov ? g + mu buf : buf). */
-	void (*step_momentum)(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, void *buf, double gscale,
-			      double lr, double decay, double mu, bool nesterov);
-	/** m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr (m / c1) / (sqrt(v / c2) + eps), c1, c2 = bias corrections. */
+	/** One optimizer step of @n elements with the gradient @g, which is not @src, @dst, m or v. */
+	void (*step)(mr_kctx *kc, int64_t n, const mr_step *s, const void *g);
+	/**
+	 * C as by gemm (no bias, no act), then the step of its m * n elements with the gradient C: the same bits as gemm
+	 * followed by step. What @c holds afterwards is undefined; with g->add it brings the sum so far. Errors: MR_EDNN,
+	 * and then nothing was stepped.
+	 */
+	mr_status (*gemm_step)(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
+			       const mr_step *s) MR_MUST_USE;
+	/** step with MR_STEP_ADAM, spelled out. */
 	void (*step_adam)(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, void *m, void *v, double gscale,
 			  double lr, double decay, double b1, double b2, double eps, double c1, double c2);
 } mr_kernels;

@@ -26,3 +26,20 @@ const mr_layer_ops *mr_layer_find(const char *name)
 			return layers[i];
 	return NULL;
 }
+
+mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c)
+{
+	mr_param_spec spec[MR_LAYER_PARAMS];
+	uint32_t n;
+
+	if (!ops->backward_weight)
+		return MR_OK;
+	MR_TRY(ops->backward_weight(c));
+	if (!c->step)
+		return MR_OK;
+	n = ops->params(c->cfg, c->in, spec);
+	for (uint32_t j = 0; j < n; j++)
+		if (!(ops->steps >> j & 1))
+			c->k->step(c->kc, spec[j].dim[0] * spec[j].dim[1], &c->step[j], c->dw[j]);
+	return MR_OK;
+}

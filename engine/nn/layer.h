@@ -64,6 +64,8 @@ typedef struct mr_layer_call {
 	const void *const *w;      /* parameters, in the order of params() */
 	void *const *dw;           /* their gradients */
 	bool dw_add;               /* false: first micro-batch of the sum, overwrite */
+	const mr_step *step;       /* one a parameter: W completes the sum, and its caller then steps. W carries out those that
+	                              ops->steps names, and may leave anything in their dw. NULL: the gradient is all */
 	void *aux_i, *aux_w, *kept, *scratch;
 	const void *target;        /* loss layers: [samples * rows] int32 or [samples * rows, cols] of the dtype */
 	double *loss;              /* loss layers: mean over the micro-batch's samples (tokens) */
@@ -90,8 +92,14 @@ typedef struct mr_layer_ops {
 	mr_status (*forward)(const mr_layer_call *c);
 	/** Called once for every micro-batch that goes backward, even when no dx is wanted: it also fills kept. */
 	mr_status (*backward_input)(const mr_layer_call *c);
-	mr_status (*backward_weight)(const mr_layer_call *c); /* NULL: no parameters */
+	mr_status (*backward_weight)(const mr_layer_call *c); /* NULL: no parameters. Reads no weight */
+	uint32_t steps;      /* bit j: given mr_layer_call.step, backward_weight carries out the step of parameter j itself, which
+	                        is of any use where the gradient can go into it without being written */
 } mr_layer_ops;
+
+/** backward_weight, if there is one, and then the steps of c->step that it leaves to its caller: of a gradient that is
+ * still in the cache. Whoever goes backward calls this. */
+mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c) MR_MUST_USE;
 
 /** The registered layers, in the order of layers.def; NULL past the end. */
 const mr_layer_ops *mr_layer_at(uint32_t i);

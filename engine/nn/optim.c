@@ -32,3 +32,11 @@ void mr_optim_init(mr_optim *o, const mr_optim_ops *ops, const mr_values *values
 	*o = (mr_optim){.ops = ops};
 	ops->init(o, values);
 }
+
+void mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc, int64_t n, const void *g)
+{
+	mr_step s;
+
+	o->ops->fill(o, c, &s);
+	k->step(kc, n, &s, g);
+}

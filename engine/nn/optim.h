@@ -16,12 +16,8 @@
 typedef struct mr_optim mr_optim;
 
 typedef struct mr_optim_call {
-	const mr_kernels *k;
-	mr_kctx *kc;
-	int64_t n;
 	const void *src;
 	void *dst;
-	const void *g;
 	void *state[MR_OPTIM_STATES];
 	double lr;
 	uint64_t t;      /* number of this commit, from 1 */
@@ -36,7 +32,8 @@ typedef struct mr_optim_ops {
 	uint32_t n_states;             /* tensors of state a parameter: 0, 1 or 2 */
 	const char *const *state_names; /* "momentum"; "exp_avg", "exp_avg_sq" */
 	void (*init)(mr_optim *o, const mr_values *values);
-	void (*step)(const mr_optim *o, const mr_optim_call *c);
+	/** The call as a step that kernels carry out: alone, or right behind the product that makes the gradient. */
+	void (*fill)(const mr_optim *o, const mr_optim_call *c, mr_step *out);
 } mr_optim_ops;
 
 struct mr_optim {
@@ -50,6 +47,9 @@ const mr_optim_ops *mr_optim_find(const char *name);
 
 /** Fill @o from the values of @ops->options. */
 void mr_optim_init(mr_optim *o, const mr_optim_ops *ops, const mr_values *values);
+
+/** One step of @n elements with the gradient @g. */
+void mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc, int64_t n, const void *g);
 
 /* Learning rate as a function of the commit number: linear warm-up to base over `warmup` commits, then constant, or cosine or
  * linear decay to base * min_ratio at commit `total`, and that value afterwards. */

@@ -125,6 +125,9 @@ uint32_t mr_graph_max_stages(const mr_graph *g);
 /** Is the gradient of input @i of @node wanted? Not that of the model's input. */
 bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i);
 
+/** Does any parameter share another's storage? */
+bool mr_graph_ties(const mr_graph *g);
+
 /** Elements of all parameters, storage that is shared counted once. */
 int64_t mr_graph_n_params(const mr_graph *g);
 

@@ -52,6 +52,14 @@ bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i)
 	return g->nodes[node].in[i] != 0;
 }
 
+bool mr_graph_ties(const mr_graph *g)
+{
+	for (uint32_t i = 0; i < g->n_params; i++)
+		if (g->params[i].tied_to >= 0)
+			return true;
+	return false;
+}
+
 int64_t mr_graph_n_params(const mr_graph *g)
 {
 	int64_t n = 0;

@@ -30,6 +30,7 @@ typedef struct mr_block {
 	uint8_t *grads;
 	uint8_t *state[MR_OPTIM_STATES]; /* like one version each */
 	double *sumsq;               /* [parameters of the stage] */
+	mr_step *step;               /* [parameters of the stage] of the commit in hand */
 	uint64_t latest;             /* version number = commits so far */
 	uint32_t n_summed;           /* micro-batches in the gradient sum */
 	bool tied_summed;            /* this commit's tied uses have been added */
@@ -47,6 +48,18 @@ static inline void *mr_block_weights(const mr_block *b, uint64_t v)
 
 /** Squared norms of the gradient sum, one f64 a parameter tensor (owner's storage only), into sumsq. */
 void mr_block_norms(mr_block *b, mr_kctx *kc);
+
+/**
+ * The steps that make version latest + 1, one a parameter of the stage (zeros where it is stored elsewhere), gradients times
+ * @gscale. They stay until the next call. Whoever has carried them out calls mr_block_committed.
+ */
+const mr_step *mr_block_steps(mr_block *b, const mr_optim *o, double lr, double gscale);
+
+static inline void mr_block_committed(mr_block *b)
+{
+	b->latest++;
+	b->tied_summed = false;
+}
 
 /**
  * Commit version latest + 1: one optimizer step on every parameter stored here, gradients times @gscale.

@@ -284,11 +284,71 @@ static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
 	count_staleness(&run->block[s], slot->version);
 }
 
+static void record_step(mr_run *run, const mr_task *t, uint64_t version, double lr, double norm)
+{
+	uint32_t need = t->lane->plan->contract.need;
+	uint64_t at = atomic_load_explicit(&run->n_steps, memory_order_relaxed);
+	uint64_t first = (version - 1) * need;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < need; i++)
+		sum += run->losses[(first + i) % (2 * need)];
+	run->step[at % MR_STEP_RING] = (mr_step_rec){
+		.step = version,
+		.loss = sum / need,
+		.lr = lr,
+		.norm = t->lane->plan->contract.clip ? norm : (double)NAN,
+		.time_ns = mr_clock_ns(),
+	};
+	/* pairs with the acquire load in mr_engine_poll: the record is written before its number is seen */
+	atomic_store_explicit(&run->n_steps, at + 1, memory_order_release);
+}
+
+static mr_status check_next(const mr_block *b, const mr_task *t, uint64_t version)
+{
+	if (version == b->latest + 1)
+		return MR_OK;
+	return mr_fail(MR_EINVAL, "stage %u commits version %llu after %llu", t->in->stage, (unsigned long long)version,
+		       (unsigned long long)b->latest);
+}
+
+/* Version @version is made: let others read it. */
+static void publish(mr_run *run, const mr_task *t, uint64_t version, double lr, double norm)
+{
+	mr_event_publish(&run->block[t->in->stage].published, (uint32_t)version);
+	if (t->in->stage + 1 == run->n_stages)
+		record_step(run, t, version, lr, norm);
+}
+
+/*
+ * The steps that a B or W with MR_INSTR_UPDATE carries out, layer by layer, from the latest version into the next one's
+ * buffer. That buffer may be the one that this very instruction reads (with one buffer it always is), and it may hold no
+ * version that anything else still reads:
+ *	- later instructions of this worker: the checker counts this commit at this place of the list (check_versions.c), so
+ *	  whatever follows reads a version newer than latest + 1 - cap, which is another buffer or the new version itself;
+ *	- other workers read this stage's weights only where a block is tied, and then no instruction has the flag;
+ *	- this instruction: a layer's weights are read by its own I alone, which comes before its W and its step (a weight that
+ *	  two layers of one stage share would be read later, but then mr_run_create refuses the flag). W reads no weights. In a
+ *	  W apart from its I, every I of the count is behind us.
+ * The source is read by the step itself alone, and lies in the same buffer only where it is the same version.
+ */
+static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
+{
+	const mr_plan *p = t->lane->plan;
+	mr_block *b = &run->block[t->in->stage];
+	uint64_t version = mr_instr_target(p, t->in, t->n);
+
+	MR_TRY(check_next(b, t, version));
+	io->step = mr_block_steps(b, run->c.optim, mr_lr_at(run->c.lr, version), 1 / (double)p->contract.need);
+	return MR_OK;
+}
+
 static mr_status do_backward(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
+	mr_block *b = &run->block[s];
 	mr_slot *slot = &l->st[s].slot[mr_instr_slot(l->plan, t->in, t->n)];
 	mr_stage_io io;
 
@@ -304,6 +364,8 @@ static mr_status do_backward(mr_worker *w, const mr_task *t)
 		io.grad_out = mr_hop_buffer(&l->st[s].grad, slot->grad);
 	if (w->got & GOT_OUT)
 		io.grad_in = mr_hop_buffer(&l->st[s - 1].grad, w->out);
+	if (t->in->flags & MR_INSTR_UPDATE)
+		MR_TRY(prepare_steps(run, t, &io));
 	switch (t->in->op) {
 	case MR_OP_B:
 		MR_TRY(mr_stage_backward(run->stage[s], &io));
@@ -316,13 +378,15 @@ static mr_status do_backward(mr_worker *w, const mr_task *t)
 	}
 	if (w->got & GOT_OUT)
 		hand_over(&l->st[s - 1].grad, w->out);
-	if (t->in->op != MR_OP_I) {
-		mr_block *b = &run->block[s];
-
-		release_slot(run, t, slot);
-		b->n_summed = t->in->flags & MR_INSTR_FIRST_SUM ? 1 : b->n_summed + 1;
-		if (b->n_summed == l->plan->contract.need)
-			mr_event_publish(&b->finished, (uint32_t)(b->latest + 1));
+	if (t->in->op == MR_OP_I)
+		return MR_OK;
+	release_slot(run, t, slot);
+	b->n_summed = t->in->flags & MR_INSTR_FIRST_SUM ? 1 : b->n_summed + 1;
+	if (b->n_summed == l->plan->contract.need)
+		mr_event_publish(&b->finished, (uint32_t)(b->latest + 1));
+	if (t->in->flags & MR_INSTR_UPDATE) {
+		mr_block_committed(b);
+		publish(run, t, b->latest, mr_lr_at(run->c.lr, b->latest), NAN);
 	}
 	return MR_OK;
 }
@@ -346,35 +410,13 @@ static double commit_scale(mr_run *run, const mr_task *t, mr_block *b, double *n
 	return mr_clip_factor(*norm, run->c.clip) / count;
 }
 
-static void record_step(mr_run *run, const mr_task *t, double lr, double norm)
-{
-	uint32_t need = t->lane->plan->contract.need;
-	uint64_t at = atomic_load_explicit(&run->n_steps, memory_order_relaxed);
-	uint64_t first = (t->version - 1) * need;
-	double sum = 0;
-
-	for (uint32_t i = 0; i < need; i++)
-		sum += run->losses[(first + i) % (2 * need)];
-	run->step[at % MR_STEP_RING] = (mr_step_rec){
-		.step = t->version,
-		.loss = sum / need,
-		.lr = lr,
-		.norm = t->lane->plan->contract.clip ? norm : (double)NAN,
-		.time_ns = mr_clock_ns(),
-	};
-	/* pairs with the acquire load in mr_engine_poll: the record is written before its number is seen */
-	atomic_store_explicit(&run->n_steps, at + 1, memory_order_release);
-}
-
 static mr_status do_commit(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_block *b = &run->block[t->in->stage];
 	double lr = mr_lr_at(run->c.lr, t->version), norm, scale;
 
-	if (t->version != b->latest + 1)
-		return mr_fail(MR_EINVAL, "stage %u commits version %llu after %llu", t->in->stage,
-			       (unsigned long long)t->version, (unsigned long long)b->latest);
+	MR_TRY(check_next(b, t, t->version));
 	sum_tied(w, b);
 	if (run->c.clip > 0 && !t->lane->plan->contract.clip)
 		mr_block_norms(b, w->kc);
@@ -382,9 +424,7 @@ static mr_status do_commit(mr_worker *w, const mr_task *t)
 	if (run->c.clip > 0 && !isfinite(norm))
 		return mr_fail(MR_EDIVERGED, "the gradient norm of step %llu is not finite", (unsigned long long)t->version);
 	mr_block_commit(b, w->kc, run->c.optim, lr, scale);
-	mr_event_publish(&b->published, (uint32_t)t->version);
-	if (t->in->stage + 1 == run->n_stages)
-		record_step(run, t, lr, norm);
+	publish(run, t, t->version, lr, norm);
 	return MR_OK;
 }
 

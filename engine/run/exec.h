@@ -15,7 +15,7 @@
 typedef struct mr_task {
 	mr_lane *lane;
 	const mr_instr *in;
-	uint64_t n, micro, version; /* version: read by F..W, committed by N, AR, U */
+	uint64_t n, micro, version; /* version: read by F..W (whatever they commit), committed by N, AR, U */
 } mr_task;
 
 /** The next task of worker @w in @lane before iteration @until of the body, or false when it stands at that pause point. */

@@ -28,6 +28,40 @@ static bool has_split(const mr_plan *p)
 	return false;
 }
 
+/* Does stage @s commit by a B or W with MR_INSTR_UPDATE, and never by U? */
+static bool steps_inside(const mr_plan *p, uint16_t s)
+{
+	bool inside = false;
+
+	for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
+		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), (mr_section)sec);
+
+		for (uint32_t i = 0; i < l->n; i++) {
+			if (l->at[i].stage == s && l->at[i].op == MR_OP_U)
+				return false;
+			inside |= l->at[i].stage == s && l->at[i].flags & MR_INSTR_UPDATE;
+		}
+	}
+	return inside;
+}
+
+static mr_status refuse_inside(const mr_run_config *c)
+{
+	if (c->clip > 0)
+		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and clipping needs the whole gradient first");
+	if (mr_graph_ties(c->graph))
+		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and the model has tied parameters, whose gradients are summed first");
+	return MR_OK;
+}
+
+static mr_status refuse_instr(const mr_run_config *c, uint16_t w, uint32_t i, const mr_instr *in)
+{
+	if (in->span != 1 || in->op == MR_OP_R || in->op > MR_OP_U)
+		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine does not carry out %s with span %u", w, i,
+			       mr_op_name(in->op), in->span);
+	return in->flags & MR_INSTR_UPDATE ? refuse_inside(c) : MR_OK;
+}
+
 static mr_status refuse(const mr_run_config *c)
 {
 	const mr_plan *p = c->plan;
@@ -45,13 +79,8 @@ static mr_status refuse(const mr_run_config *c)
 		if (mr_plan_list(p, w, MR_BODY)->n == 0)
 			return mr_fail(MR_ECONFIG, "the plan does not repeat: worker %u has no body", w);
 		for (int sec = 0; sec < MR_N_SECTIONS; sec++)
-			for (uint32_t i = 0; i < mr_plan_list(p, w, (mr_section)sec)->n; i++) {
-				const mr_instr *in = &mr_plan_list(p, w, (mr_section)sec)->at[i];
-
-				if (in->span != 1 || in->flags & MR_INSTR_UPDATE || in->op == MR_OP_R || in->op > MR_OP_U)
-					return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine does not carry out %s with span %u and flags %u",
-						       w, i, mr_op_name(in->op), in->span, in->flags);
-			}
+			for (uint32_t i = 0; i < mr_plan_list(p, w, (mr_section)sec)->n; i++)
+				MR_TRY(refuse_instr(c, w, i, &mr_plan_list(p, w, (mr_section)sec)->at[i]));
 	}
 	if (p->commits != 1)
 		return mr_fail(MR_ECONFIG, "an iteration of the plan commits %u versions; a step of the engine is one", p->commits);
@@ -70,6 +99,8 @@ static mr_status create_stages(mr_run *run)
 
 		MR_TRY(mr_stage_create(c->graph, c->partition->first[s], c->partition->first[s + 1], c->samples, c->kernels,
 				       split, borrows ? run->stage[0] : NULL, &run->stage[s]));
+		if (c->plan->contract.need == 1 && steps_inside(c->plan, s))
+			mr_stage_share_grads(run->stage[s]);
 		run->block[s].stage = run->stage[s];
 		run->block[s].k = c->kernels;
 		run->block[s].cap = c->plan->n_versions[s];
@@ -236,11 +267,31 @@ void mr_run_finish_worker(mr_run *run, uint16_t id)
 	run->worker[id].kc = NULL;
 }
 
+/*
+ * Backward as the first, a middle and the last micro-batch of a sum go, as far as this plan has them: they differ in adding
+ * and in stepping. The step goes at rate 0 and on gradients times 0, so weights and state stay as they are.
+ */
+static mr_status warm_up_backward(mr_run *run, uint16_t s, mr_stage_io *io)
+{
+	uint32_t need = run->c.plan->contract.need, passes = need < 3 ? need : 3;
+	const mr_step *step = steps_inside(run->c.plan, s) ? mr_block_steps(&run->block[s], run->c.optim, 0, 0) : NULL;
+	bool split = has_split(run->c.plan);
+
+	if (split)
+		MR_TRY(mr_stage_backward_input(run->stage[s], io));
+	for (uint32_t i = 0; i < passes; i++) {
+		io->add_grads = i > 0;
+		io->step = i + 1 == passes ? step : NULL;
+		MR_TRY(split ? mr_stage_backward_weight(run->stage[s], io) : mr_stage_backward(run->stage[s], io));
+	}
+	return MR_OK;
+}
+
 mr_status mr_run_warm_up(mr_run *run, uint16_t id)
 {
 	for (uint16_t s = 0; s < run->n_stages; s++) {
 		mr_lane_stage *st = &run->train.st[s];
-		bool last = s + 1 == run->n_stages, split = has_split(run->c.plan);
+		bool last = s + 1 == run->n_stages;
 		double loss;
 		mr_stage_io io = {
 			.kc = run->worker[id].kc,
@@ -263,11 +314,7 @@ mr_status mr_run_warm_up(mr_run *run, uint16_t id)
 		if (worker_of(run, s) != id)
 			continue;
 		MR_TRY(mr_stage_forward(run->stage[s], &io));
-		MR_TRY(split ? mr_stage_backward_input(run->stage[s], &io) : mr_stage_backward(run->stage[s], &io));
-		if (split)
-			MR_TRY(mr_stage_backward_weight(run->stage[s], &io));
-		io.add_grads = true;
-		MR_TRY(split ? mr_stage_backward_weight(run->stage[s], &io) : mr_stage_backward(run->stage[s], &io));
+		MR_TRY(warm_up_backward(run, s, &io));
 	}
 	return MR_OK;
 }

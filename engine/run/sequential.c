@@ -7,6 +7,7 @@
 #include "base/size.h"
 #include "host/clock.h"
 #include "host/group.h"
+#include "run/sequential_size.h"
 
 typedef struct tensor {
 	void *value, *grad; /* of a value */
@@ -24,6 +25,9 @@ struct mr_sequential {
 	node_buffers *node;    /* [n_nodes] */
 	void **weight, **grad; /* [n_params]; weight NULL when tied */
 	void **state[MR_OPTIM_STATES];
+	bool inside;           /* the last backward of a step carries out the optimizer steps, layer by layer */
+	void *shared_grad;     /* where every grad lies, when no gradient outlives its layer; else NULL */
+	mr_step *steps;        /* [n_params] of the step in hand, when inside */
 	void *target;
 	bool *has_grad;        /* [n_values] scratch of one backward */
 	double *loss;          /* [n_micro] */
@@ -60,6 +64,29 @@ static size_t value_bytes(const mr_sequential *q, uint32_t v)
 	return (size_t)q->c.samples * mr_shape_bytes(q->g->values[v].shape, q->c.kernels->dtype);
 }
 
+static mr_status allocate_grads(mr_sequential *q)
+{
+	bool shared = mr_sequential_shares_grads(&q->c);
+	mr_status st = MR_OK;
+	mr_run_memory m;
+
+	mr_sequential_size(&q->c, &m);
+	if (shared)
+		q->shared_grad = grab(q, m.grads, &st);
+	for (uint32_t i = 0; i < q->g->n_nodes && st == MR_OK; i++) {
+		const mr_node *nd = &q->g->nodes[i];
+		size_t at = 0;
+
+		for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params && st == MR_OK; p++) {
+			size_t bytes = (size_t)q->g->params[p].n * mr_dtype_bytes(q->c.kernels->dtype);
+
+			q->grad[p] = shared ? (char *)q->shared_grad + at : grab(q, bytes, &st);
+			at += mr_align_up(bytes, MR_CACHE_LINE);
+		}
+	}
+	return st;
+}
+
 static mr_status allocate(mr_sequential *q)
 {
 	const mr_graph *g = q->g;
@@ -70,6 +97,7 @@ static mr_status allocate(mr_sequential *q)
 	q->node = calloc(g->n_nodes, sizeof(*q->node));
 	q->weight = calloc(g->n_params + 1, sizeof(void *));
 	q->grad = calloc(g->n_params + 1, sizeof(void *));
+	q->steps = calloc(g->n_params + 1, sizeof(mr_step));
 	for (int i = 0; i < MR_OPTIM_STATES; i++)
 		q->state[i] = calloc(g->n_params + 1, sizeof(void *));
 	q->has_grad = calloc(g->n_values, sizeof(bool));
@@ -88,10 +116,10 @@ static mr_status allocate(mr_sequential *q)
 		q->node[i] = (node_buffers){grab(q, z.aux_i, &st), grab(q, z.aux_w, &st), grab(q, z.kept, &st),
 					    grab(q, z.scratch, &st)};
 	}
+	st = st == MR_OK ? allocate_grads(q) : st;
 	for (uint32_t p = 0; p < g->n_params && st == MR_OK; p++) {
 		size_t bytes = (size_t)g->params[p].n * mr_dtype_bytes(dt);
 
-		q->grad[p] = grab(q, bytes, &st);
 		if (g->params[p].tied_to >= 0)
 			continue;
 		q->weight[p] = grab(q, bytes, &st);
@@ -135,6 +163,7 @@ typedef struct pass {
 	int64_t samples;
 	uint64_t first_sample;
 	bool train, add;
+	const mr_step *steps; /* [n_params]; NULL: gradients alone */
 	double *loss;
 	const void *w[MR_LAYER_PARAMS];
 	void *dw[MR_LAYER_PARAMS];
@@ -157,6 +186,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		.w = ps->w,
 		.dw = ps->dw,
 		.dw_add = ps->add,
+		.step = ps->steps ? ps->steps + nd->first_param : NULL,
 		.aux_i = q->node[i].aux_i,
 		.aux_w = q->node[i].aux_w,
 		.kept = q->node[i].kept,
@@ -223,8 +253,7 @@ static mr_status backward(mr_sequential *q, pass *ps)
 		}
 		if (nd->ops->backward_input)
 			MR_TRY(nd->ops->backward_input(&c));
-		if (nd->ops->backward_weight)
-			MR_TRY(nd->ops->backward_weight(&c));
+		MR_TRY(mr_layer_weight(nd->ops, &c));
 	}
 	return MR_OK;
 }
@@ -251,6 +280,26 @@ static double grad_norm(mr_sequential *q)
 	return sqrt(sum);
 }
 
+static void fill_steps(mr_sequential *q, double lr, double scale)
+{
+	for (uint32_t p = 0; p < q->g->n_params; p++) {
+		mr_optim_call c = {
+			.src = q->weight[p],
+			.dst = q->weight[p],
+			.lr = lr,
+			.t = q->step + 1,
+			.gscale = scale,
+			.decay = q->g->params[p].decay,
+		};
+
+		if (!q->weight[p])
+			continue;
+		for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
+			c.state[i] = q->state[i][p];
+		q->c.optim->ops->fill(q->c.optim, &c, &q->steps[p]);
+	}
+}
+
 static mr_status update(mr_sequential *q, double lr, double *norm)
 {
 	double count = q->c.n_micro, scale = 1 / count;
@@ -264,26 +313,10 @@ static mr_status update(mr_sequential *q, double lr, double *norm)
 				       (unsigned long long)(q->step + 1));
 		scale = mr_clip_factor(*norm, q->c.clip) / count;
 	}
-	for (uint32_t p = 0; p < q->g->n_params; p++) {
-		mr_optim_call c = {
-			.k = q->c.kernels,
-			.kc = q->kc,
-			.n = q->g->params[p].n,
-			.src = q->weight[p],
-			.dst = q->weight[p],
-			.g = q->grad[p],
-			.lr = lr,
-			.t = q->step + 1,
-			.gscale = scale,
-			.decay = q->g->params[p].decay,
-		};
-
-		if (!q->weight[p])
-			continue;
-		for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
-			c.state[i] = q->state[i][p];
-		q->c.optim->ops->step(q->c.optim, &c);
-	}
+	fill_steps(q, lr, scale);
+	for (uint32_t p = 0; p < q->g->n_params; p++)
+		if (q->weight[p])
+			q->c.kernels->step(q->kc, q->g->params[p].n, &q->steps[p], q->grad[p]);
 	return MR_OK;
 }
 
@@ -292,6 +325,7 @@ static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 	double sum = 0;
 	uint64_t t0, t1, t2;
 
+	*rec = (mr_step_rec){.step = q->step + 1, .lr = mr_lr_at(q->c.lr, q->step + 1), .norm = NAN};
 	for (uint32_t i = 0; i < q->c.n_micro; i++) {
 		uint32_t m = q->c.sum == MR_SUM_DESCENDING ? q->c.n_micro - 1 - i : i;
 		pass ps = {
@@ -302,6 +336,10 @@ static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 			.loss = &q->loss[m],
 		};
 
+		if (q->inside && i + 1 == q->c.n_micro) {
+			fill_steps(q, rec->lr, 1 / (double)q->c.n_micro);
+			ps.steps = q->steps;
+		}
 		load(q, &ps);
 		t0 = mr_clock_ns();
 		MR_TRY(forward(q, &ps, q->g->n_nodes));
@@ -316,8 +354,8 @@ static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 		q->ns_b += t2 - t1;
 	}
 	t0 = mr_clock_ns();
-	*rec = (mr_step_rec){.step = q->step + 1, .lr = mr_lr_at(q->c.lr, q->step + 1)};
-	MR_TRY(update(q, rec->lr, &rec->norm));
+	if (!q->inside)
+		MR_TRY(update(q, rec->lr, &rec->norm));
 	for (uint32_t m = 0; m < q->c.n_micro; m++)
 		sum += q->loss[m];
 	rec->loss = sum / q->c.n_micro;
@@ -416,6 +454,7 @@ mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **ou
 		return mr_fail(MR_ERESOURCE, "no memory for sequential training");
 	q->c = *c;
 	q->g = c->graph;
+	q->inside = mr_sequential_steps_inside(c);
 	st = allocate(q);
 	if (st == MR_OK)
 		st = on_group(q, set_up);
@@ -446,7 +485,7 @@ void mr_sequential_destroy(mr_sequential *q)
 	for (uint32_t p = 0; p < q->g->n_params; p++) {
 		if (q->weight)
 			free(q->weight[p]);
-		if (q->grad)
+		if (q->grad && !q->shared_grad)
 			free(q->grad[p]);
 		for (int i = 0; i < MR_OPTIM_STATES; i++)
 			if (q->state[i])
@@ -458,6 +497,8 @@ void mr_sequential_destroy(mr_sequential *q)
 	free(q->node);
 	free(q->weight);
 	free(q->grad);
+	free(q->shared_grad);
+	free(q->steps);
 	free(q->target);
 	free(q->has_grad);
 	free(q->loss);

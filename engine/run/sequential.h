@@ -2,7 +2,8 @@
  * sequential.h - plain training on one thread group, without a pipeline: the oracle of every synchronous system.
  *
  * For each step: for each micro-batch, in the order in which the system sums gradients, forward through all layers and backward
- * through all layers; then one optimizer step. It shares the layers, kernels and optimizers with the engine and nothing else: no
+ * through all layers; then one optimizer step, or, where nothing has to see the whole gradient first, each layer's step right
+ * behind its gradient in the last micro-batch's backward. It shares the layers, kernels and optimizers with the engine and nothing else: no
  * plan, no lowering, no stages, no planned memory, no aliased gradients. Every value and every gradient has a buffer of its own.
  * Given the order and count of micro-batches that a synchronous plan's header states, it gives that plan's weights to the bit.
  *
@@ -52,7 +53,8 @@ mr_status mr_sequential_eval(mr_sequential *q, double *loss) MR_MUST_USE;
 mr_status mr_sequential_forward(mr_sequential *q, const void *input, void *out) MR_MUST_USE;
 size_t mr_sequential_out_bytes(const mr_sequential *q);
 
-/** Storage of parameter @p (its owner's, when tied), its gradient sum and its optimizer state; between runs only. */
+/** Storage of parameter @p (its owner's, when tied), its gradient sum and its optimizer state; between runs only. Where the
+ * steps are inside (run/sequential_size.h) they use the gradient up: there is none to see afterwards. */
 void *mr_sequential_weights(mr_sequential *q, uint32_t p);
 void *mr_sequential_grads(mr_sequential *q, uint32_t p);
 void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i);

@@ -7,6 +7,32 @@ static uint64_t rounded(uint64_t bytes)
 	return mr_align_up(bytes ? bytes : 1, MR_CACHE_LINE);
 }
 
+bool mr_sequential_steps_inside(const mr_sequential_config *c)
+{
+	return !(c->clip > 0) && !mr_graph_ties(c->graph);
+}
+
+bool mr_sequential_shares_grads(const mr_sequential_config *c)
+{
+	return c->n_micro == 1 && mr_sequential_steps_inside(c);
+}
+
+static uint64_t grad_bytes(const mr_sequential_config *c)
+{
+	const mr_graph *g = c->graph;
+	uint64_t all = 0, most = 0;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		uint64_t here = 0;
+
+		for (uint32_t p = g->nodes[i].first_param; p < g->nodes[i].first_param + g->nodes[i].n_params; p++)
+			here += rounded((uint64_t)g->params[p].n * mr_dtype_bytes(c->kernels->dtype));
+		all += here;
+		most = here > most ? here : most;
+	}
+	return mr_sequential_shares_grads(c) ? rounded(most) : all;
+}
+
 void mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 {
 	const mr_graph *g = c->graph;
@@ -23,10 +49,10 @@ void mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 		out->activations += rounded(z.aux_i) + rounded(z.aux_w) + rounded(z.kept);
 		out->scratch += rounded(z.scratch);
 	}
+	out->grads = grad_bytes(c);
 	for (uint32_t p = 0; p < g->n_params; p++) {
 		uint64_t bytes = rounded((uint64_t)g->params[p].n * mr_dtype_bytes(k->dtype));
 
-		out->grads += bytes;
 		if (g->params[p].tied_to >= 0)
 			continue;
 		out->weights += bytes;

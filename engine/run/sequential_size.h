@@ -1,5 +1,6 @@
 /*
- * sequential_size.h - what sequential training will allocate, without allocating it: for the memory plan.
+ * sequential_size.h - what sequential training will allocate, without allocating it: for the memory plan. And how it will
+ * handle gradients, on which that depends.
  */
 #ifndef MR_RUN_SEQUENTIAL_SIZE_H
 #define MR_RUN_SEQUENTIAL_SIZE_H
@@ -11,5 +12,11 @@
  * count every value, its gradient and what layers save; boundaries are the targets. Nothing is stashed.
  */
 void mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out);
+
+/** Does the last backward of a step carry out the optimizer steps? Not when it clips, nor with tied parameters. */
+bool mr_sequential_steps_inside(const mr_sequential_config *c);
+
+/** Then with one micro-batch a step no gradient outlives its layer: all lie in one place. */
+bool mr_sequential_shares_grads(const mr_sequential_config *c);
 
 #endif

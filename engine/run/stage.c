@@ -79,6 +79,7 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		.w = w,
 		.dw = dw,
 		.dw_add = io->add_grads,
+		.step = io->step ? io->step + (nd->first_param - s->first_param) : NULL,
 		.aux_i = resolve(io, st->aux_i),
 		.aux_w = resolve(io, st->aux_w),
 		.kept = resolve(io, st->kept),
@@ -139,8 +140,8 @@ static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned hal
 		c.scratch = resolve(io, st->scratch_b);
 		if ((halves & HALF_I) && !st->quiet_i)
 			MR_TRY(st->node->ops->backward_input(&c));
-		if ((halves & HALF_W) && st->node->ops->backward_weight)
-			MR_TRY(st->node->ops->backward_weight(&c));
+		if (halves & HALF_W)
+			MR_TRY(mr_layer_weight(st->node->ops, &c));
 	}
 	return MR_OK;
 }

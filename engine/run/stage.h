@@ -17,6 +17,10 @@
  * in place. That needs every reader of the branch's gradient to come before the first writer, which alias_residual checks;
  * where it fails, or when I and W are apart (W reads upstream gradients late), the sum's backward copies.
  *
+ * Steps inside: with io->step, each layer's parameters are stepped right after its W, from a gradient that is still in the
+ * cache or never leaves the registers; `grads` is then only a place to work in. The layers before (which come later in
+ * backward) still need their own weights alone, so a step may overwrite even the version that this call reads: see exec.c.
+ *
  * Parameters: every parameter whose storage is here has an offset in the weights; gradients begin with the same layout, and
  * tied parameters (which share storage, but not gradients) follow.
  */
@@ -48,6 +52,7 @@ typedef struct mr_stage_io {
 	const void *tied_weights; /* the weights of the stage that owns a parameter tied from here; NULL: none */
 	void *grads;
 	bool add_grads;           /* false: first micro-batch of the sum */
+	const mr_step *step;      /* B and W that complete the sum: [parameters of the stage] steps; NULL: gradients alone */
 	const void *target;
 	double *loss;
 	int64_t samples;          /* at most what the stage was made for */
@@ -66,6 +71,12 @@ void mr_stage_destroy(mr_stage *s);
 
 const mr_stage_sizes *mr_stage_size(const mr_stage *s);
 const mr_graph *mr_stage_graph(const mr_stage *s);
+
+/**
+ * From now on the gradients of all layers lie in one place, as large as the largest layer's: for a stage whose every
+ * micro-batch is a sum of its own and steps inside. No parameter may be tied. Before anyone asks for sizes.
+ */
+void mr_stage_share_grads(mr_stage *s);
 
 /* Parameters of the stage: numbers [first, end) in the graph. */
 void mr_stage_params(const mr_stage *s, uint32_t *first, uint32_t *end);

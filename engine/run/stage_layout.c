@@ -318,6 +318,26 @@ static mr_status place_params(mr_stage *s)
 	return MR_OK;
 }
 
+void mr_stage_share_grads(mr_stage *s)
+{
+	size_t bytes = mr_dtype_bytes(s->k->dtype);
+
+	s->size.grad_bytes = 0;
+	for (uint32_t i = 0; i < n_steps(s); i++) {
+		mr_stage_step *st = &s->step[i];
+		size_t at = 0;
+
+		for (uint32_t j = 0; j < st->node->n_params; j++) {
+			uint32_t p = st->node->first_param + j;
+
+			assert(s->g->params[p].tied_to < 0);
+			st->grad_at[j] = s->grad_at[p - s->first_param] = at;
+			at += mr_align_up((size_t)s->g->params[p].n * bytes, MR_CACHE_LINE);
+		}
+		s->size.grad_bytes = at > s->size.grad_bytes ? at : s->size.grad_bytes;
+	}
+}
+
 static void sum_sizes(mr_stage *s, const notes *n)
 {
 	mr_stage_sizes *z = &s->size;

@@ -198,12 +198,14 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 		note_read(t, row, version);
 		note_summed(t, row, micro);
 		break;
-	case MR_OP_U:
-		note_commit(t, row, version);
-		put_version(t, in->stage, version, run, NULL);
-		break;
 	default:
 		break;
+	}
+	if (in->op == MR_OP_U || in->flags & MR_INSTR_UPDATE) {
+		uint64_t latest = run->block[in->stage].latest;
+
+		note_commit(t, row, latest);
+		put_version(t, in->stage, latest, run, NULL);
 	}
 }
 

@@ -33,6 +33,8 @@ typedef struct op {
 } op;
 
 extern const op ops[];
+/* What gemm_step promises to give to the bit: gemm, then step. */
+void run_gemm_then_step(const op_case *c);
 extern const int n_ops;
 
 /* Numbers in [lo, hi) in the filling's type, the same ones in each type (rounded to f32). To be freed. */

@@ -278,6 +278,53 @@ static void gradients_are_added(void)
 	on_all_backends(check_sums);
 }
 
+/* --- steps inside the weight half --- */
+
+static mr_step momentum(const layer_rig *r, uint32_t i, void *m)
+{
+	return (mr_step){.kind = MR_STEP_MOMENTUM, .src = r->w[i], .dst = r->w[i], .m = m, .gscale = 0.5, .lr = 0.25,
+			 .mu = 0.5, .decay = 0.125};
+}
+
+/* W and then the steps, against W that is given the steps; second micro-batch of a sum, so that dw matters. */
+static void check_steps(layer_rig *r)
+{
+	void *m[2][MR_LAYER_PARAMS];
+	mr_step step[MR_LAYER_PARAMS];
+	layer_rig s;
+
+	rig_init(&s, r->what, r->k, r->samples, r->call.mask.seed);
+	for (uint32_t i = 0; i < r->n_params; i++) {
+		m[0][i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->dtype));
+		m[1][i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->dtype));
+		step[i] = momentum(&s, i, m[1][i]);
+	}
+	for (int second = 0; second < 2; second++) {
+		r->call.dw_add = s.call.dw_add = second;
+		rig_forward(r);
+		rig_input(r);
+		rig_weight(r);
+		rig_forward(&s);
+		rig_input(&s);
+		s.call.step = second ? step : NULL;
+		MR_CHECK_OK(mr_layer_weight(s.ops, &s.call));
+	}
+	for (uint32_t i = 0; i < r->n_params; i++) {
+		mr_step apart = momentum(r, i, m[0][i]);
+
+		r->k->step(r->kc, rig_n_w(r, i), &apart, r->dw[i]);
+		check_same_bits(r, "stepped weight", s.w[i], r->w[i], rig_n_w(r, i));
+		check_same_bits(r, "momentum", m[1][i], m[0][i], rig_n_w(r, i));
+		free(m[0][i]), free(m[1][i]);
+	}
+	rig_fini(&s);
+}
+
+static void steps_inside_equal_steps_after(void)
+{
+	on_all_backends(check_steps);
+}
+
 /* --- contracts that the engine leans on --- */
 
 static void check_without_dx(layer_rig *r)
@@ -505,6 +552,7 @@ void mr_suite_layer(void)
 	MR_TEST(halves_equal_the_whole);
 	MR_TEST(halves_of_two_micro_batches_interleave);
 	MR_TEST(gradients_are_added);
+	MR_TEST(steps_inside_equal_steps_after);
 	MR_TEST(input_gradients_may_be_unwanted);
 	MR_TEST(passed_gradients_are_dy_itself);
 	MR_TEST(needs_can_be_asked_without_kernels);

@@ -157,11 +157,11 @@ static void follow(mlp *m, const mr_json *golden, const char *run_name, const ch
 
 		CU_ASSERT_DOUBLE_EQUAL(loss, mr_json_double(mr_json_at(losses, (size_t)t - 1)), 1e-12);
 		for (int i = 0; i < 2 * LAYERS; i++) {
-			mr_optim_call c = {.k = k, .kc = kc, .n = param_size(i), .src = m->p[i], .dst = m->p[i],
-					   .g = m->g[i], .state = {m->state[i][0], m->state[i][1]}, .t = t, .gscale = 1,
-					   .lr = mr_json_double(mr_json_get(run, "lr")), .decay = i % 2 == 0};
+			mr_optim_call c = {.src = m->p[i], .dst = m->p[i], .state = {m->state[i][0], m->state[i][1]},
+					   .t = t, .gscale = 1, .lr = mr_json_double(mr_json_get(run, "lr")),
+					   .decay = i % 2 == 0};
 
-			o.ops->step(&o, &c);
+			mr_optim_step(&o, &c, k, kc, param_size(i), m->g[i]);
 		}
 		if (t == 1)
 			CU_ASSERT(mlp_distance(m, mr_json_get(run, "params_1")) < 1e-13);
@@ -214,10 +214,10 @@ static void fill(tensors *t, mr_dtype dtype)
 
 static void step(const mr_optim *o, const mr_kernels *k, mr_kctx *kc, tensors *t, void *dst)
 {
-	mr_optim_call c = {.k = k, .kc = kc, .n = N, .src = t->w, .dst = dst, .g = t->g, .state = {t->s0, t->s1},
-			   .lr = 0.01, .t = 3, .gscale = 0.25, .decay = true};
+	mr_optim_call c = {.src = t->w, .dst = dst, .state = {t->s0, t->s1}, .lr = 0.01, .t = 3, .gscale = 0.25,
+			   .decay = true};
 
-	o->ops->step(o, &c);
+	mr_optim_step(o, &c, k, kc, N, t->g);
 }
 
 static void in_place(const mr_optim *o, const mr_kernels *k)
@@ -272,8 +272,8 @@ static double one_step(const char *name, const char *options, double w, double g
 	mr_kctx *kc = NULL;
 	mr_values *v;
 	mr_optim o;
-	mr_optim_call c = {.k = k, .n = 1, .src = &w, .dst = &w, .g = &g, .state = {&state[0], &state[1]},
-			   .lr = 0.5, .t = t, .gscale = 0.5, .decay = decay};
+	mr_optim_call c = {.src = &w, .dst = &w, .state = {&state[0], &state[1]}, .lr = 0.5, .t = t, .gscale = 0.5,
+			   .decay = decay};
 
 	MR_CHECK_OK(k->ctx_create(1, &kc));
 	MR_CHECK_OK(mr_values_create(ops->options, &v));
@@ -286,8 +286,7 @@ static double one_step(const char *name, const char *options, double w, double g
 	}
 	mr_optim_init(&o, ops, v);
 	mr_values_destroy(v);
-	c.kc = kc;
-	ops->step(&o, &c);
+	mr_optim_step(&o, &c, k, kc, 1, &g);
 	k->ctx_destroy(kc);
 	return w;
 }

@@ -293,8 +293,14 @@ bool rig_equal(const rig_result *a, const rig_result *b, bool inflight, const ch
 		}
 	if (!evals)
 		fprintf(stderr, "\n%s: evaluation %.17g against %.17g\n", what, a->eval, b->eval);
-	return evals && equal_lists(&a->model, &b->model, what) && equal_lists(&a->optimizer, &b->optimizer, what) &&
+	return evals && rig_equal_weights(a, b, what) &&
 	       (!inflight || equal_lists(&a->inflight, &b->inflight, what));
+}
+
+bool rig_equal_weights(const rig_result *a, const rig_result *b, const char *what)
+{
+	return a->model.n > 0 && equal_lists(&a->model, &b->model, what) &&
+	       equal_lists(&a->optimizer, &b->optimizer, what);
 }
 
 static bool fill_list(mr_state_list *to, const mr_state_list *from)

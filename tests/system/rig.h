@@ -83,6 +83,9 @@ void rig_result_fini(rig_result *out);
  * first difference under the name @what. */
 bool rig_equal(const rig_result *a, const rig_result *b, bool inflight, const char *what);
 
+/** Equal weights and optimizer state alone. */
+bool rig_equal_weights(const rig_result *a, const rig_result *b, const char *what);
+
 /** Copy @from's three lists into @to's memory, tensor by tensor, by name; false (and a sentence on stderr) when they do
  * not name the same. */
 bool rig_fill(mr_state *to, const rig_result *from);

@@ -390,6 +390,7 @@ static void random_graphs(void)
 			.seed = SEED,
 			.samples = SAMPLES,
 			.n_micro = MICROS,
+			.clip = 1e300, /* nothing is that large, but the whole gradient must be there for its norm */
 		};
 		chain c = {.k = sc.kernels};
 		mr_sequential *q;

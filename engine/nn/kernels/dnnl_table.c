@@ -289,33 +289,48 @@ static double sumsq(mr_kctx *kc, int64_t n, const void *x)
 
 /* --- optimizer steps ---------------------------------------------------------------------------------------------- */
 
-static void step_sgd(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, double gscale, double lr,
-		     double decay)
+static mr_vec_step vec_step(const mr_step *s, const void *g)
 {
-	mr_vec_step a = {.src = src, .dst = dst, .g = g, .gscale = (float)gscale, .rate = (float)lr,
-			 .keep = (float)(1 - decay)};
+	mr_vec_step a = {.kind = s->kind, .src = s->src, .dst = s->dst, .g = g, .m = s->m, .v = s->v,
+			 .gscale = (float)s->gscale, .rate = (float)s->lr, .keep = (float)(1 - s->decay),
+			 .mu = (float)s->mu, .nesterov = s->nesterov};
 
-	team(kc, kc->vec->step_sgd, &a, n, 64, 1);
+	if (s->kind != MR_STEP_ADAM)
+		return a;
+	a.rate = (float)(s->lr / s->c1);
+	a.b1 = (float)s->b1;
+	a.a1 = (float)(1 - s->b1);
+	a.b2 = (float)s->b2;
+	a.a2 = (float)(1 - s->b2);
+	a.root = (float)(1 / sqrt(s->c2));
+	a.eps = (float)s->eps;
+	return a;
 }
 
-static void step_momentum(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, void *buf, double gscale,
-			  double lr, double decay, double mu, bool nesterov)
+static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 {
-	mr_vec_step a = {.src = src, .dst = dst, .g = g, .m = buf, .gscale = (float)gscale, .rate = (float)lr,
-			 .keep = (float)(1 - decay), .mu = (float)mu, .nesterov = nesterov};
+	mr_vec_step a = vec_step(s, g);
+	mr_vec_fn *fn = s->kind == MR_STEP_SGD	      ? kc->vec->step_sgd
+			: s->kind == MR_STEP_MOMENTUM ? kc->vec->step_momentum
+						      : kc->vec->step_adam;
 
-	team(kc, kc->vec->step_momentum, &a, n, 64, 1);
+	team(kc, fn, &a, n, 64, s->kind == MR_STEP_ADAM ? 2 : 1);
+}
+
+static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
+{
+	MR_TRY(mr_dnnl_gemm(kc->dnnl, g, a, b, NULL, c));
+	step(kc, g->m * g->n, s, c);
+	return MR_OK;
 }
 
 static void step_adam(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, void *m, void *v,
 		      double gscale, double lr, double decay, double b1, double b2, double eps, double c1, double c2)
 {
-	mr_vec_step a = {.src = src, .dst = dst, .g = g, .m = m, .v = v, .gscale = (float)gscale,
-			 .rate = (float)(lr / c1), .keep = (float)(1 - decay), .b1 = (float)b1,
-			 .a1 = (float)(1 - b1), .b2 = (float)b2,
-			 .a2 = (float)(1 - b2), .root = (float)(1 / sqrt(c2)), .eps = (float)eps};
+	mr_step s = {.kind = MR_STEP_ADAM, .src = src, .dst = dst, .m = m, .v = v, .gscale = gscale, .lr = lr,
+		     .decay = decay, .b1 = b1, .b2 = b2, .eps = eps, .c1 = c1, .c2 = c2};
 
-	team(kc, kc->vec->step_adam, &a, n, 64, 2);
+	step(kc, n, &s, g);
 }
 
 const mr_kernels mr_kernels_dnnl_f32 = {
@@ -341,7 +356,7 @@ const mr_kernels mr_kernels_dnnl_f32 = {
 	.xent = xent,
 	.mse = mse,
 	.sumsq = sumsq,
-	.step_sgd = step_sgd,
-	.step_momentum = step_momentum,
+	.step = step,
+	.gemm_step = gemm_step,
 	.step_adam = step_adam,
 };

@@ -464,42 +464,38 @@ static double sumsq(mr_kctx *kc, int64_t n, const void *x_)
 
 /* --- optimizer steps ---------------------------------------------------------------------------------------------- */
 
-static void step_sgd(mr_kctx *kc, int64_t n, const void *src_, void *dst_, const void *g_, double gscale, double lr,
-		     double decay)
+static void step_sgd(int64_t n, const mr_step *a, const REAL *g)
 {
-	const REAL *src = src_, *g = g_;
-	REAL *dst = dst_, s = (REAL)gscale, rate = (REAL)lr, keep = (REAL)(1 - decay);
+	const REAL *src = a->src;
+	REAL *dst = a->dst, s = (REAL)a->gscale, rate = (REAL)a->lr, keep = (REAL)(1 - a->decay);
 
-	(void)kc;
 	for (int64_t i = 0; i < n; i++)
 		dst[i] = src[i] * keep - rate * (g[i] * s);
 }
 
-static void step_momentum(mr_kctx *kc, int64_t n, const void *src_, void *dst_, const void *g_, void *buf_,
-			  double gscale, double lr, double decay, double mu_, bool nesterov)
+static void step_momentum(int64_t n, const mr_step *a, const REAL *g)
 {
-	const REAL *src = src_, *g = g_;
-	REAL *dst = dst_, *buf = buf_, s = (REAL)gscale, rate = (REAL)lr, keep = (REAL)(1 - decay), mu = (REAL)mu_;
+	const REAL *src = a->src;
+	REAL *dst = a->dst, *buf = a->m;
+	REAL s = (REAL)a->gscale, rate = (REAL)a->lr, keep = (REAL)(1 - a->decay), mu = (REAL)a->mu;
 
-	(void)kc;
 	for (int64_t i = 0; i < n; i++) {
 		REAL gi = g[i] * s, b = mu * buf[i] + gi;
 
 		buf[i] = b;
-		dst[i] = src[i] * keep - rate * (nesterov ? gi + mu * b : b);
+		dst[i] = src[i] * keep - rate * (a->nesterov ? gi + mu * b : b);
 	}
 }
 
 /* The bias corrections are folded into two coefficients: w -= (lr / c1) m / (sqrt(v) (1 / sqrt(c2)) + eps). */
-static void step_adam(mr_kctx *kc, int64_t n, const void *src_, void *dst_, const void *g_, void *m_, void *v_,
-		      double gscale, double lr, double decay, double b1_, double b2_, double eps_, double c1, double c2)
+static void step_adam_of(int64_t n, const mr_step *a, const REAL *g)
 {
-	const REAL *src = src_, *g = g_;
-	REAL *dst = dst_, *m = m_, *v = v_, s = (REAL)gscale, keep = (REAL)(1 - decay), eps = (REAL)eps_;
-	REAL b1 = (REAL)b1_, b2 = (REAL)b2_, a1 = (REAL)(1 - b1_), a2 = (REAL)(1 - b2_);
-	REAL rate = (REAL)(lr / c1), root = (REAL)(1 / sqrt(c2));
+	const REAL *src = a->src;
+	REAL *dst = a->dst, *m = a->m, *v = a->v;
+	REAL s = (REAL)a->gscale, keep = (REAL)(1 - a->decay), eps = (REAL)a->eps;
+	REAL b1 = (REAL)a->b1, b2 = (REAL)a->b2, a1 = (REAL)(1 - a->b1), a2 = (REAL)(1 - a->b2);
+	REAL rate = (REAL)(a->lr / a->c1), root = (REAL)(1 / sqrt(a->c2));
 
-	(void)kc;
 	for (int64_t i = 0; i < n; i++) {
 		REAL gi = g[i] * s;
 
@@ -507,6 +503,37 @@ static void step_adam(mr_kctx *kc, int64_t n, const void *src_, void *dst_, cons
 		v[i] = b2 * v[i] + a2 * gi * gi;
 		dst[i] = src[i] * keep - rate * m[i] / (FN(sqrt)(v[i]) * root + eps);
 	}
+}
+
+static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
+{
+	(void)kc;
+	switch (s->kind) {
+	case MR_STEP_SGD:
+		step_sgd(n, s, g);
+		break;
+	case MR_STEP_MOMENTUM:
+		step_momentum(n, s, g);
+		break;
+	case MR_STEP_ADAM:
+		step_adam_of(n, s, g);
+	}
+}
+
+static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
+{
+	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
+	step(kc, g->m * g->n, s, c);
+	return MR_OK;
+}
+
+static void step_adam(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, void *m, void *v, double gscale,
+		      double lr, double decay, double b1, double b2, double eps, double c1, double c2)
+{
+	mr_step s = {.kind = MR_STEP_ADAM, .src = src, .dst = dst, .m = m, .v = v, .gscale = gscale, .lr = lr,
+		     .decay = decay, .b1 = b1, .b2 = b2, .eps = eps, .c1 = c1, .c2 = c2};
+
+	step(kc, n, &s, g);
 }
 
 const mr_kernels TABLE = {
@@ -532,7 +559,7 @@ const mr_kernels TABLE = {
 	.xent = xent,
 	.mse = mse,
 	.sumsq = sumsq,
-	.step_sgd = step_sgd,
-	.step_momentum = step_momentum,
+	.step = step,
+	.gemm_step = gemm_step,
 	.step_adam = step_adam,
 };

@@ -8,71 +8,115 @@
  *
  * with keep = 1 - decay, a1 = 1 - b1, a2 = 1 - b2, root = 1 / sqrt(c2), and for adam rate = lr / c1. A product followed
  * by a sum is fused.
+ *
+ * The arithmetic stands in step_*_v, on vectors of weight, gradient and state, so that the epilogue of a matrix product can
+ * carry it out on a gradient that never leaves the registers: the same bits as the kernels below it.
  */
 
-static inline void sgd_at(const mr_vec_step *a, int64_t i, int64_t part)
-{
-	V g = v_mul(v_load(a->g + i, part), v_set(a->gscale));
-	V w = v_mul(v_load(a->src + i, part), v_set(a->keep));
+/* The coefficients of a step in every lane. */
+typedef struct step_lanes {
+	V gscale, rate, keep, mu, b1, a1, b2, a2, root, eps;
+	bool nesterov;
+} step_lanes;
 
-	v_store(a->dst + i, v_fnma(v_set(a->rate), g, w), part);
+static inline step_lanes step_lanes_of(const mr_vec_step *a)
+{
+	return (step_lanes){
+		.gscale = v_set(a->gscale),
+		.rate = v_set(a->rate),
+		.keep = v_set(a->keep),
+		.mu = v_set(a->mu),
+		.b1 = v_set(a->b1),
+		.a1 = v_set(a->a1),
+		.b2 = v_set(a->b2),
+		.a2 = v_set(a->a2),
+		.root = v_set(a->root),
+		.eps = v_set(a->eps),
+		.nesterov = a->nesterov,
+	};
+}
+
+/* The new weights for weights @w and the gradient @g; state is replaced. */
+static inline V step_sgd_v(const step_lanes *c, V w, V g)
+{
+	return v_fnma(c->rate, v_mul(g, c->gscale), v_mul(w, c->keep));
+}
+
+static inline V step_momentum_v(const step_lanes *c, V w, V g, V *m)
+{
+	g = v_mul(g, c->gscale);
+	*m = v_fma(c->mu, *m, g);
+	return v_fnma(c->rate, c->nesterov ? v_fma(c->mu, *m, g) : *m, v_mul(w, c->keep));
+}
+
+static inline V step_adam_v(const step_lanes *c, V w, V g, V *m, V *v)
+{
+	g = v_mul(g, c->gscale);
+	*m = v_fma(c->b1, *m, v_mul(c->a1, g));
+	*v = v_fma(c->b2, *v, v_mul(v_mul(c->a2, g), g));
+	return v_sub(v_mul(w, c->keep), v_div(v_mul(c->rate, *m), v_fma(v_sqrt(*v), c->root, c->eps)));
+}
+
+
+static inline void sgd_at(const mr_vec_step *a, const step_lanes *c, int64_t i, int64_t part)
+{
+	v_store(a->dst + i, step_sgd_v(c, v_load(a->src + i, part), v_load(a->g + i, part)), part);
 }
 
 static void step_sgd(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
 	const mr_vec_step a = *(const mr_vec_step *)args; /* a copy: stores through dst cannot alias it */
+	const step_lanes c = step_lanes_of(&a);
 	int64_t i = lo;
 
 	(void)worker;
 	for (; i + LANES <= hi; i += LANES)
-		sgd_at(&a, i, 0);
+		sgd_at(&a, &c, i, 0);
 	if (i < hi)
-		sgd_at(&a, i, hi - i);
+		sgd_at(&a, &c, i, hi - i);
 }
 
-static inline void momentum_at(const mr_vec_step *a, int64_t i, int64_t part)
+static inline void momentum_at(const mr_vec_step *a, const step_lanes *c, int64_t i, int64_t part)
 {
-	V mu = v_set(a->mu), g = v_mul(v_load(a->g + i, part), v_set(a->gscale));
-	V w = v_mul(v_load(a->src + i, part), v_set(a->keep));
-	V buf = v_fma(mu, v_load(a->m + i, part), g);
+	V m = v_load(a->m + i, part);
+	V w = step_momentum_v(c, v_load(a->src + i, part), v_load(a->g + i, part), &m);
 
-	v_store(a->m + i, buf, part);
-	v_store(a->dst + i, v_fnma(v_set(a->rate), a->nesterov ? v_fma(mu, buf, g) : buf, w), part);
+	v_store(a->m + i, m, part);
+	v_store(a->dst + i, w, part);
 }
 
 static void step_momentum(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
-	const mr_vec_step a = *(const mr_vec_step *)args;
+	const mr_vec_step a = *(const mr_vec_step *)args; /* a copy: stores through dst cannot alias it */
+	const step_lanes c = step_lanes_of(&a);
 	int64_t i = lo;
 
 	(void)worker;
 	for (; i + LANES <= hi; i += LANES)
-		momentum_at(&a, i, 0);
+		momentum_at(&a, &c, i, 0);
 	if (i < hi)
-		momentum_at(&a, i, hi - i);
+		momentum_at(&a, &c, i, hi - i);
 }
 
-static inline void adam_at(const mr_vec_step *a, int64_t i, int64_t part)
+static inline void adam_at(const mr_vec_step *a, const step_lanes *c, int64_t i, int64_t part)
 {
-	V g = v_mul(v_load(a->g + i, part), v_set(a->gscale));
-	V w = v_mul(v_load(a->src + i, part), v_set(a->keep));
-	V m = v_fma(v_set(a->b1), v_load(a->m + i, part), v_mul(v_set(a->a1), g));
-	V v = v_fma(v_set(a->b2), v_load(a->v + i, part), v_mul(v_mul(v_set(a->a2), g), g));
-	V down = v_fma(v_sqrt(v), v_set(a->root), v_set(a->eps));
+	V m = v_load(a->m + i, part), v = v_load(a->v + i, part);
+	V w = step_adam_v(c, v_load(a->src + i, part), v_load(a->g + i, part), &m, &v);
 
 	v_store(a->m + i, m, part);
 	v_store(a->v + i, v, part);
-	v_store(a->dst + i, v_sub(w, v_div(v_mul(v_set(a->rate), m), down)), part);
+	v_store(a->dst + i, w, part);
 }
 
 static void step_adam(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
-	const mr_vec_step a = *(const mr_vec_step *)args;
+	const mr_vec_step a = *(const mr_vec_step *)args; /* a copy: stores through dst cannot alias it */
+	const step_lanes c = step_lanes_of(&a);
 	int64_t i = lo;
 
 	(void)worker;
 	for (; i + LANES <= hi; i += LANES)
-		adam_at(&a, i, 0);
+		adam_at(&a, &c, i, 0);
 	if (i < hi)
-		adam_at(&a, i, hi - i);
+		adam_at(&a, &c, i, hi - i);
 }

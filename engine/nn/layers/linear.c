@@ -108,7 +108,8 @@ static mr_status linear_backward_weight(const mr_layer_call *c)
 		.add = c->dw_add,
 	};
 
-	MR_TRY(c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL));
+	MR_TRY(c->step ? c->k->gemm_step(c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], &c->step[0])
+		       : c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL));
 	if (!c->cfg->no_bias)
 		c->k->colsum(c->kc, g.k, c->out.cols, dz, c->dw[1], c->dw_add);
 	return MR_OK;
@@ -124,4 +125,5 @@ const mr_layer_ops mr_layer_linear = {
 	.forward = linear_forward,
 	.backward_input = linear_backward_input,
 	.backward_weight = linear_backward_weight,
+	.steps = 1, /* the weight; the bias is small */
 };

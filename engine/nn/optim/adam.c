@@ -18,14 +18,15 @@ void mr_optim_adam_init(mr_optim *o, const mr_values *values)
 	o->weight_decay = mr_values_float(values, "weight_decay");
 }
 
-void mr_optim_adam_step(const mr_optim *o, const mr_optim_call *c)
+void mr_optim_adam_fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)
 {
+	*out = mr_optim_base(o, c, MR_STEP_ADAM);
+	out->b1 = o->b1;
+	out->b2 = o->b2;
+	out->eps = o->eps;
 	/* From the commit number, not from running products: a resumed run then needs no further state. */
-	double c1 = 1 - pow(o->b1, (double)c->t);
-	double c2 = 1 - pow(o->b2, (double)c->t);
-
-	c->k->step_adam(c->kc, c->n, c->src, c->dst, c->g, c->state[0], c->state[1], c->gscale, c->lr,
-			mr_optim_decay(o, c), o->b1, o->b2, o->eps, c1, c2);
+	out->c1 = 1 - pow(o->b1, (double)c->t);
+	out->c2 = 1 - pow(o->b2, (double)c->t);
 }
 
 extern const mr_optim_ops mr_optim_adam;
@@ -36,5 +37,5 @@ const mr_optim_ops mr_optim_adam = {
 	.n_states = 2,
 	.state_names = mr_optim_adam_states,
 	.init = mr_optim_adam_init,
-	.step = mr_optim_adam_step,
+	.fill = mr_optim_adam_fill,
 };

@@ -15,5 +15,5 @@ const mr_optim_ops mr_optim_adamw = {
 	.n_states = 2,
 	.state_names = mr_optim_adam_states,
 	.init = mr_optim_adam_init,
-	.step = mr_optim_adam_step,
+	.fill = mr_optim_adam_fill,
 };

@@ -16,10 +16,11 @@ static void init(mr_optim *o, const mr_values *values)
 	o->weight_decay = mr_values_float(values, "weight_decay");
 }
 
-static void step(const mr_optim *o, const mr_optim_call *c)
+static void fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)
 {
-	c->k->step_momentum(c->kc, c->n, c->src, c->dst, c->g, c->state[0], c->gscale, c->lr, mr_optim_decay(o, c),
-			    o->mu, o->nesterov);
+	*out = mr_optim_base(o, c, MR_STEP_MOMENTUM);
+	out->mu = o->mu;
+	out->nesterov = o->nesterov;
 }
 
 extern const mr_optim_ops mr_optim_momentum;
@@ -30,5 +31,5 @@ const mr_optim_ops mr_optim_momentum = {
 	.n_states = 1,
 	.state_names = state_names,
 	.init = init,
-	.step = step,
+	.fill = fill,
 };

@@ -1,6 +1,6 @@
 /*
- * part.h - what the optimizers of this folder share: the option lines that several of them have, the decay of a call,
- * and Adam's arithmetic, which AdamW only configures differently.
+ * part.h - what the optimizers of this folder share: the option lines that several of them have, the common
+ * part of a step, and Adam's arithmetic, which AdamW only configures differently.
  */
 #ifndef MR_OPTIM_PART_H
 #define MR_OPTIM_PART_H
@@ -18,14 +18,23 @@
 	{"eps", MR_OPT_FLOAT, "1e-8", 1e-30, 1, NULL, NULL, "added to the root of the mean of squares"},    \
 	MR_OPTIM_DECAY(decay)
 
-/* How much of a weight this call takes off first: w *= 1 - result. */
-static inline double mr_optim_decay(const mr_optim *o, const mr_optim_call *c)
+/* What every kind of step has. Decay: w *= 1 - lr weight_decay, where the tensor takes it. */
+static inline mr_step mr_optim_base(const mr_optim *o, const mr_optim_call *c, mr_step_kind kind)
 {
-	return c->decay ? c->lr * o->weight_decay : 0;
+	return (mr_step){
+		.kind = kind,
+		.src = c->src,
+		.dst = c->dst,
+		.m = c->state[0],
+		.v = c->state[1],
+		.gscale = c->gscale,
+		.lr = c->lr,
+		.decay = c->decay ? c->lr * o->weight_decay : 0,
+	};
 }
 
 extern const char *const mr_optim_adam_states[2];
 void mr_optim_adam_init(mr_optim *o, const mr_values *values);
-void mr_optim_adam_step(const mr_optim *o, const mr_optim_call *c);
+void mr_optim_adam_fill(const mr_optim *o, const mr_optim_call *c, mr_step *out);
 
 #endif

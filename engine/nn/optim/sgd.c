@@ -10,9 +10,9 @@ static void init(mr_optim *o, const mr_values *values)
 	o->weight_decay = mr_values_float(values, "weight_decay");
 }
 
-static void step(const mr_optim *o, const mr_optim_call *c)
+static void fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)
 {
-	c->k->step_sgd(c->kc, c->n, c->src, c->dst, c->g, c->gscale, c->lr, mr_optim_decay(o, c));
+	*out = mr_optim_base(o, c, MR_STEP_SGD);
 }
 
 extern const mr_optim_ops mr_optim_sgd;
@@ -21,5 +21,5 @@ const mr_optim_ops mr_optim_sgd = {
 	.summary = "gradient descent: w -= lr g",
 	.options = options,
 	.init = init,
-	.step = step,
+	.fill = fill,
 };

@@ -1,0 +1,188 @@
+/*
+ * test_inside.c - optimizer steps inside the backward pass: which plans have them, that they give the bits of steps after it,
+ * and what they save. A clip that no gradient reaches (BIG) makes the steps come after, and changes no number.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "rig.h"
+
+#define BIG "train.clip=1e300"
+
+static void count_commits(const char *sets, bool gpt, bool inside)
+{
+	uint32_t u = 0, flagged = 0;
+	rig r;
+
+	rig_init(&r);
+	if (gpt)
+		rig_gpt(&r);
+	rig_sets(&r, sets);
+	rig_open(&r);
+	for (uint16_t w = 0; w < r.s.plan->n_workers; w++)
+		for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
+			const mr_list *l = mr_plan_list(r.s.plan, w, (mr_section)sec);
+
+			for (uint32_t i = 0; i < l->n; i++) {
+				u += l->at[i].op == MR_OP_U;
+				flagged += !!(l->at[i].flags & MR_INSTR_UPDATE);
+			}
+		}
+	CU_ASSERT_EQUAL(u == 0, inside);
+	CU_ASSERT_EQUAL(flagged > 0, inside);
+	rig_fini(&r);
+}
+
+static void plans_without_clipping_have_no_u(void)
+{
+	static const char *const systems[] = {"system.name=gpipe system.backward=fifo", "system.name=gpipe system.backward=lifo",
+					      "system.name=1f1b", "system.name=pipedream train.microbatches=1"};
+	char sets[200];
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
+		count_commits(systems[i], false, true);
+		count_commits(systems[i], true, true);
+		snprintf(sets, sizeof(sets), "%s %s", systems[i], "train.clip=0.5");
+		count_commits(sets, false, false);
+	}
+	count_commits("system.name=1f1b model.tied=true", true, false);
+	count_commits("system.name=1f1b model.tied=true machine.workers=1", true, false);
+	count_commits("system.name=pipedream train.microbatches=1 model.tied=true machine.workers=1", true, false);
+}
+
+static void train(const char *sets, const char *more, bool gpt, rig_result *out)
+{
+	rig r;
+
+	rig_init(&r);
+	if (gpt)
+		rig_gpt(&r);
+	rig_sets(&r, sets);
+	rig_sets(&r, more);
+	rig_open(&r);
+	rig_train(&r, 7, false, out);
+	rig_fini(&r);
+}
+
+static void compare(const char *system, const char *backend, const char *optimizer, bool gpt)
+{
+	rig_result inside = {0}, after = {0};
+	char sets[400];
+
+	snprintf(sets, sizeof(sets), "%s %s %s", system, backend, optimizer);
+	train(sets, "", gpt, &inside);
+	train(sets, BIG, gpt, &after);
+	CU_ASSERT_FATAL(rig_equal_weights(&inside, &after, sets));
+	CU_ASSERT_EQUAL_FATAL(inside.n_steps, after.n_steps);
+	for (uint64_t i = 0; i < inside.n_steps; i++) {
+		CU_ASSERT_EQUAL(inside.step[i].step, after.step[i].step);
+		CU_ASSERT_EQUAL(inside.step[i].loss, after.step[i].loss);
+		CU_ASSERT_EQUAL(inside.step[i].lr, after.step[i].lr);
+	}
+	rig_result_fini(&inside);
+	rig_result_fini(&after);
+}
+
+static void inside_equals_after(void)
+{
+	static const char *const systems[] = {
+		"system.name=sequential", "system.name=sequential train.microbatches=1",
+		"system.name=1f1b machine.workers=1 train.microbatches=1", "system.name=gpipe machine.workers=3",
+		"system.name=pipedream train.microbatches=1 machine.workers=1",
+		"system.name=pipedream train.microbatches=1 machine.workers=3",
+		"system.name=pipedream system.vertical_sync=true train.microbatches=1 machine.workers=2"};
+	static const char *const optimizers[] = {
+		"optimizer.name=sgd optimizer.weight_decay=0.1", "optimizer.name=momentum",
+		"optimizer.name=momentum optimizer.nesterov=true optimizer.weight_decay=0.1", "optimizer.name=adamw"};
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
+		for (size_t o = 0; o < sizeof(optimizers) / sizeof(optimizers[0]); o++) {
+			compare(systems[i], "dtype=f64", optimizers[o], false);
+			if (mr_kernels_find("dnnl", MR_F32))
+				compare(systems[i], "backend=dnnl dtype=f32", optimizers[o], o % 2);
+		}
+}
+
+/* Bytes of gradients that stage 0 and 1 hold. */
+static void grads(const char *sets, uint64_t of[2])
+{
+	mr_run_memory m;
+	mr_run_config c;
+	mr_run *run;
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, sets);
+	rig_open(&r);
+	c = mr_session_run_config(&r.s, NULL);
+	MR_CHECK_OK(mr_run_create(&c, &run));
+	for (uint16_t s = 0; s < 2; s++) {
+		mr_run_memory_of_stage(run, s, &m);
+		of[s] = m.grads;
+	}
+	mr_run_destroy(run);
+	rig_fini(&r);
+}
+
+/* 10 -> 64 -> 64 | 64 -> 64 -> 3 in f64, tensors on cache lines. */
+static void gradients_share_one_place(void)
+{
+	const uint64_t layer = 8 * (64 * 64 + 64), ends[2] = {8 * (10 * 64 + 64), 8 * (64 * 3) + 64};
+	const char *common = "model.width=64 model.depth=3 partition=[\"fc.2\"] optimizer.name=sgd ";
+	char sets[300];
+	uint64_t of[2];
+
+	snprintf(sets, sizeof(sets), "%s system.name=pipedream train.microbatches=1", common);
+	grads(sets, of);
+	CU_ASSERT(of[0] == layer && of[1] == layer);
+	snprintf(sets, sizeof(sets), "%s system.name=pipedream train.microbatches=1 %s", common, BIG);
+	grads(sets, of);
+	CU_ASSERT(of[0] == ends[0] + layer && of[1] == layer + ends[1]);
+	snprintf(sets, sizeof(sets), "%s system.name=1f1b train.microbatches=2", common); /* sums outlive their layer */
+	grads(sets, of);
+	CU_ASSERT(of[0] == ends[0] + layer && of[1] == layer + ends[1]);
+}
+
+static void refuse(const char *sets, bool gpt, double clip, const char *word)
+{
+	mr_run_config c;
+	mr_run *run;
+	mr_plan *plan;
+	rig r;
+
+	rig_init(&r);
+	if (gpt)
+		rig_gpt(&r);
+	rig_sets(&r, sets);
+	rig_open(&r);
+	plan = r.s.plan;
+	for (uint16_t w = 0; w < plan->n_workers; w++) {
+		mr_list *l = mr_plan_list(plan, w, MR_BODY);
+
+		for (uint32_t i = 0; i < l->n; i++)
+			if (l->at[i].op == MR_OP_B)
+				l->at[i].flags |= MR_INSTR_UPDATE;
+	}
+	c = mr_session_run_config(&r.s, NULL);
+	c.clip = clip;
+	MR_CHECK_FAIL(mr_run_create(&c, &run), MR_ECONFIG, word);
+	rig_fini(&r);
+}
+
+static void what_needs_whole_gradients_is_refused(void)
+{
+	refuse("system.name=pipedream train.microbatches=1", false, 0.5, "clipping");
+	refuse("system.name=1f1b train.microbatches=1 machine.workers=1 model.tied=true", true, 0, "tied");
+}
+
+void mr_suite_inside(void);
+
+void mr_suite_inside(void)
+{
+	MR_SUITE("inside");
+	MR_TEST(plans_without_clipping_have_no_u);
+	MR_TEST(inside_equals_after);
+	MR_TEST(gradients_share_one_place);
+	MR_TEST(what_needs_whole_gradients_is_refused);
+}
