@@ -9,6 +9,7 @@
 #define PANEL_WIDTH 400.0
 #define PANEL_HEIGHT 270.0
 #define PANEL_TOP 72.0
+#define DOT 2.6          /* radius of an evaluation */
 #define BINS 150        /* points of a training curve */
 #define SKIP 0.03       /* part of a run whose first, high losses do not stretch the axis */
 
@@ -126,8 +127,9 @@ static void put_axes(const mr_plot *p, int axis, FILE *out)
 	double left = panel_left(axis), bottom = PANEL_TOP + PANEL_HEIGHT;
 	double dx = tick_step(p->x_max[axis] / 6), dy = tick_step((p->y_max - p->y_min) / 7);
 
+	/* a little wider than the frame: a dot on its edge is drawn whole */
 	fprintf(out, "<clipPath id=\"c%d\"><rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/></clipPath>\n", axis,
-		left, PANEL_TOP, PANEL_WIDTH, PANEL_HEIGHT);
+		left - DOT - 1, PANEL_TOP - DOT - 1, PANEL_WIDTH + 2 * (DOT + 1), PANEL_HEIGHT + 2 * (DOT + 1));
 	for (double y = ceil(p->y_min / dy) * dy; y <= p->y_max + dy * 1e-6; y += dy) {
 		double v = map_y(p, y);
 
@@ -198,8 +200,8 @@ static void put_validation(const mr_plot *p, size_t run, int axis, FILE *out)
 		const mr_point *q = &p->points[run][k];
 
 		if (isfinite(q->val))
-			fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\" fill=\"%s\"/>", map_x(p, axis, q->x[axis]),
-				map_y(p, q->val), color);
+			fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%g\" fill=\"%s\"/>", map_x(p, axis, q->x[axis]),
+				map_y(p, q->val), DOT, color);
 	}
 	fputs("</g>\n", out);
 }

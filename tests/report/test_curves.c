@@ -46,6 +46,33 @@ static unsigned count(const char *text, const char *part)
 	return n;
 }
 
+/* Every dot of a panel lies inside its clip path with its whole radius. */
+static void check_dots_are_whole(const char *text, int axis)
+{
+	char clip[32];
+	double x, y, w, h;
+	const char *s;
+	unsigned n = 0;
+
+	snprintf(clip, sizeof(clip), "<clipPath id=\"c%d\">", axis);
+	s = strstr(text, clip);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+	CU_ASSERT_EQUAL_FATAL(sscanf(s + strlen(clip), "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"", &x, &y, &w, &h), 4);
+	snprintf(clip, sizeof(clip), "<g clip-path=\"url(#c%d)\">", axis);
+	for (s = strstr(text, clip); s; s = strstr(s + 1, clip)) {
+		const char *end = strstr(s, "</g>");
+
+		for (const char *dot = strstr(s, "<circle "); dot && dot < end; dot = strstr(dot + 1, "<circle ")) {
+			double cx, cy, r;
+
+			CU_ASSERT_EQUAL_FATAL(sscanf(dot, "<circle cx=\"%lf\" cy=\"%lf\" r=\"%lf\"", &cx, &cy, &r), 3);
+			CU_ASSERT(cx - r >= x && cx + r <= x + w && cy - r >= y && cy + r <= y + h);
+			n++;
+		}
+	}
+	CU_ASSERT_EQUAL(n, 2 * 4);
+}
+
 static void two_runs(void)
 {
 	mr_curve curves[2] = {{"1f1b", rows[0], N}, {"a<b&c", rows[1], N}};
@@ -67,6 +94,8 @@ static void two_runs(void)
 	/* the slower run ends at the right edge of the seconds, the faster one in the middle */
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "<circle cx=\"930.0\""));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "<circle cx=\"730.0\""));
+	check_dots_are_whole(text, 0);
+	check_dots_are_whole(text, 1);
 	free(text);
 }
 
