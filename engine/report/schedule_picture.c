@@ -9,6 +9,7 @@
 #include "report/schedule_frame.h"
 
 #define NOBODY SIZE_MAX
+#define MAX_BANDS 6 /* into which a long time is folded, so that every number has its columns */
 
 mr_status mr_schedule_frame_find(const mr_schedule_picture *p, mr_schedule_frame *out)
 {
@@ -55,6 +56,7 @@ typedef struct mr_text_grid {
 	const mr_schedule_picture *p;
 	mr_schedule_frame frame;
 	unsigned n_cols, label; /* columns of the drawing, and of the worker's name before it */
+	unsigned band;          /* columns of one line; the drawing is folded there */
 	size_t *owner;          /* [n_cols] record that took most of the column, NOBODY while none; for one worker at a time */
 	double *most, *busy;    /* [n_cols] share of the column that the owner took, and that all took */
 } mr_text_grid;
@@ -70,22 +72,27 @@ static uint64_t gcd(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* How many columns to use: a whole number of them for the greatest common divisor of all times, if there is room. */
-static unsigned choose_columns(const mr_schedule_picture *p, const mr_schedule_frame *frame, unsigned room)
+/*
+ * How many columns to use, and where to fold. A whole number of columns for the greatest common divisor of all times keeps
+ * equal times equally wide, and with one more than the longest number has digits every box holds its label. A line that is
+ * too short for that is folded into a few bands; where that is not enough, boxes get narrower instead.
+ */
+static void choose_columns(mr_text_grid *g, unsigned room)
 {
-	uint64_t unit = frame->to - frame->from, cells, k;
+	unsigned wide = g->frame.digits + 1, fold = room - room % wide;
+	uint64_t unit = g->frame.to - g->frame.from, cells;
 
-	for (size_t i = 0; i < p->n_rec; i++) {
-		unit = gcd(unit, p->rec[i].begin_ns - frame->from);
-		unit = gcd(unit, p->rec[i].end_ns - frame->from);
+	for (size_t i = 0; i < g->p->n_rec; i++) {
+		unit = gcd(unit, g->p->rec[i].begin_ns - g->frame.from);
+		unit = gcd(unit, g->p->rec[i].end_ns - g->frame.from);
 	}
-	if (unit == 0)
-		return 1;
-	cells = (frame->to - frame->from) / unit;
-	if (cells > room)
-		return room;
-	k = room / cells < frame->digits + 1 ? room / cells : frame->digits + 1;
-	return (unsigned)(cells * k);
+	cells = unit ? (g->frame.to - g->frame.from) / unit : 0;
+	if (fold && cells <= (uint64_t)MAX_BANDS * (fold / wide)) {
+		g->n_cols = cells ? (unsigned)cells * wide : 1;
+		g->band = g->n_cols <= room ? g->n_cols : fold;
+	} else {
+		g->n_cols = g->band = cells > room ? room : (unsigned)(cells * (room / cells));
+	}
 }
 
 static double column_of(const mr_text_grid *g, uint64_t t)
@@ -121,7 +128,8 @@ static void print_box(const mr_trace_rec *r, unsigned width, mr_strbuf *out)
 		mr_strbuf_append(out, "-");
 }
 
-static void print_row(mr_text_grid *g, uint16_t worker, mr_strbuf *out)
+/* Columns [@from, @to) of a worker. */
+static void print_row(mr_text_grid *g, uint16_t worker, unsigned from, unsigned to, mr_strbuf *out)
 {
 	for (unsigned c = 0; c < g->n_cols; c++) {
 		g->owner[c] = NOBODY;
@@ -134,19 +142,19 @@ static void print_row(mr_text_grid *g, uint16_t worker, mr_strbuf *out)
 		if (g->busy[c] < 0.499)
 			g->owner[c] = NOBODY;
 	mr_strbuf_printf(out, "w%-*u", g->label - 1, worker);
-	for (unsigned c = 0, end; c < g->n_cols; c = end) {
-		for (end = c + 1; end < g->n_cols && g->owner[end] == g->owner[c]; end++)
+	for (unsigned c = from, end; c < to; c = end) {
+		for (end = c + 1; end < to && g->owner[end] == g->owner[c]; end++)
 			;
-		if (g->owner[c] != NOBODY)
+		if (g->owner[c] != NOBODY && (c == 0 || g->owner[c - 1] != g->owner[c]))
 			print_box(&g->p->rec[g->owner[c]], end - c, out);
-		else
+		else /* idle, or the rest of a box that the fold has cut */
 			for (unsigned k = c; k < end; k++)
-				mr_strbuf_append(out, ".");
+				mr_strbuf_append(out, g->owner[c] == NOBODY ? "." : "-");
 	}
 	mr_strbuf_append(out, "\n");
 }
 
-static void print_axis(const mr_text_grid *g, unsigned columns, mr_strbuf *out)
+static void print_axis(const mr_text_grid *g, unsigned from, unsigned to, unsigned columns, mr_strbuf *out)
 {
 	double units = (double)(g->frame.to - g->frame.from) / g->p->unit, per_col = units / g->n_cols;
 	double tick = mr_schedule_frame_tick(per_col * 8);
@@ -158,12 +166,12 @@ static void print_axis(const mr_text_grid *g, unsigned columns, mr_strbuf *out)
 		char number[32];
 		int n = snprintf(number, sizeof(number), "%g", k * tick);
 
-		if (c < at || g->label + c + (unsigned)n > columns)
+		if (c < from || (c >= to && to < g->n_cols) || c - from < at || g->label + c - from + (unsigned)n > columns)
 			continue;
-		mr_strbuf_printf(out, "%*s%s", (int)(c - at), "", number);
-		at = c + (unsigned)n;
+		mr_strbuf_printf(out, "%*s%s", (int)(c - from - at), "", number);
+		at = c - from + (unsigned)n;
 	}
-	if (g->p->unit_name && *g->p->unit_name && g->label + at + 1 + strlen(g->p->unit_name) <= columns)
+	if (to == g->n_cols && g->p->unit_name && *g->p->unit_name && g->label + at + 1 + strlen(g->p->unit_name) <= columns)
 		mr_strbuf_printf(out, " %s", g->p->unit_name);
 	mr_strbuf_append(out, "\n");
 }
@@ -176,9 +184,13 @@ static void print_grid(mr_text_grid *g, unsigned columns, mr_strbuf *out)
 		mr_strbuf_append(out, "(nothing that takes time)\n");
 		return;
 	}
-	for (unsigned w = 0; w < g->p->n_workers; w++)
-		print_row(g, (uint16_t)w, out);
-	print_axis(g, columns, out);
+	for (unsigned from = 0; from < g->n_cols; from += g->band) {
+		unsigned to = from + g->band < g->n_cols ? from + g->band : g->n_cols;
+
+		for (unsigned w = 0; w < g->p->n_workers; w++)
+			print_row(g, (uint16_t)w, from, to, out);
+		print_axis(g, from, to, columns, out);
+	}
 }
 
 mr_status mr_schedule_picture_text(const mr_schedule_picture *p, unsigned columns, FILE *out)
@@ -191,7 +203,7 @@ mr_status mr_schedule_picture_text(const mr_schedule_picture *p, unsigned column
 		return mr_fail(MR_EINVAL, "a picture needs at least 20 columns, got %u", columns);
 	MR_TRY(mr_schedule_frame_find(p, &g.frame));
 	g.label = (unsigned)snprintf(NULL, 0, "w%u ", p->n_workers - 1u);
-	g.n_cols = choose_columns(p, &g.frame, columns - g.label);
+	choose_columns(&g, columns - g.label);
 	g.owner = malloc(g.n_cols * sizeof(*g.owner));
 	g.most = malloc(g.n_cols * sizeof(*g.most));
 	g.busy = malloc(g.n_cols * sizeof(*g.busy));

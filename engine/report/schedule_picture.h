@@ -8,8 +8,9 @@
  *	w1 ..F0F1F2....B0--F3..B1--F4..B2--F5
  *	   0         5         10        15
  *
- * Text: a column stands for the same time everywhere. Where time permits a column is an exact fraction of all durations;
- * where it does not (many instructions, measured times) each column shows what took most of it.
+ * Text: a column stands for the same time everywhere. Where time permits a column is an exact fraction of all durations and
+ * every box has room for its number; a time too long for one line is folded into up to six bands, each with its axis. Where
+ * that does not suffice (many instructions, measured times) there is one band, and each column shows what took most of it.
  * SVG: a standalone file of at most about 2400 pixels' width, light background, no scripts, no fonts of its own; a number
  * is left out where it would not fit into its box. Instructions that take no time are left out too, except optimizer steps:
  * a small triangle shows when a version appears.

@@ -84,6 +84,33 @@ static unsigned longest_line(const char *text)
 	return most;
 }
 
+/* Two digits in every box: a time too long for the line is folded, and each box still says what it is. */
+static void picture_text_folds_long_times(void)
+{
+	mr_trace_rec rec[18];
+	mr_schedule_picture p = {.rec = rec, .n_rec = 18, .n_workers = 1, .unit = 10, .unit_name = "ms"};
+	char *text;
+
+	for (unsigned i = 0; i < 18; i++) /* F takes 1, B takes 2 */
+		rec[i] = (mr_trace_rec){.begin_ns = 10 * (i / 2 * 3 + i % 2), .end_ns = 10 * (i / 2 * 3 + i % 2 * 2 + 1),
+					.op = i & 1 ? MR_OP_B : MR_OP_F, .micro = i / 2 + 5};
+	text = draw_text(&p, 30);
+	CU_ASSERT_STRING_EQUAL(text, "w0 F5-B5----F6-B6----F7-B7----\n"
+				     "   0              5\n"
+				     "w0 F8-B8----F9-B9----F10B10---\n"
+				     "      10             15\n"
+				     "w0 F11B11---F12B12---F13B13---\n"
+				     "         20             25 ms\n");
+	free(text);
+	p.n_rec = 8; /* a box on the fold goes on behind it */
+	text = draw_text(&p, 20);
+	CU_ASSERT_STRING_EQUAL(text, "w0 F5B5--F6B6--F7B7\n"
+				     "   0         5\n"
+				     "w0 --F8B8--\n"
+				     "       10 ms\n");
+	free(text);
+}
+
 /* 12 workers, 100 micro-batches each, times that share no unit: still one line a worker within the width. */
 static void picture_text_fits_its_width(void)
 {
@@ -169,6 +196,7 @@ void mr_suite_schedule_picture(void)
 {
 	MR_SUITE("schedule_picture");
 	MR_TEST(picture_text_to_the_letter);
+	MR_TEST(picture_text_folds_long_times);
 	MR_TEST(picture_text_fits_its_width);
 	MR_TEST(picture_svg_parts);
 	MR_TEST(picture_svg_leaves_out_what_does_not_fit);
