@@ -24,7 +24,7 @@ static const mr_option train[] = {
 	 "micro-batches a commit; must divide batch; 0: the system's default; asynchronous systems: 1"},
 	{"lr", MR_OPT_FLOAT, NULL, 0, 1e6, NULL, NULL, "learning rate after warm-up"},
 	{"schedule", MR_OPT_ENUM, "constant", 0, 0, "constant|cosine|linear", NULL,
-	 "what the learning rate does after warm-up, over the rest of the steps"},
+	 "what the learning rate does after warm-up, over the rest of the steps; resumed with other steps it follows the new curve"},
 	{"warmup", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps over which the learning rate rises from 0"},
 	{"min_ratio", MR_OPT_FLOAT, "0.1", 0, 1, NULL, NULL, "cosine and linear end at lr * min_ratio"},
 	{"clip", MR_OPT_FLOAT, "0", 0, INFINITY, NULL, NULL,

@@ -8,11 +8,11 @@
 
 #include "run/checkpoint_io.h"
 
-#define N_FACTS 18
+#define N_FACTS 19
 
 typedef struct facts {
 	mr_saved_text at[N_FACTS];
-	char text[N_FACTS][40];
+	char text[N_FACTS][96];
 	size_t n;
 } facts;
 
@@ -30,8 +30,23 @@ static void put(facts *f, const char *key, const char *fmt, ...)
 	f->n++;
 }
 
+/* "cosine 0.003 to 0.0003 over 1000 steps, warm-up 10" */
+static const char *rate_text(const mr_lr *lr, char *text, size_t size)
+{
+	static const char *const kinds[] = {[MR_LR_CONSTANT] = "constant", [MR_LR_COSINE] = "cosine", [MR_LR_LINEAR] = "linear"};
+	int n = snprintf(text, size, "%s %g", kinds[lr->kind], lr->base);
+
+	if (lr->kind != MR_LR_CONSTANT)
+		n += snprintf(text + n, size - (size_t)n, " to %g over %" PRIu64 " steps", lr->base * lr->min_ratio, lr->total);
+	if (lr->warmup)
+		snprintf(text + n, size - (size_t)n, ", warm-up %" PRIu64, lr->warmup);
+	return text;
+}
+
 static void collect_facts(const mr_session *s, double val_loss, facts *f)
 {
+	char rate[96];
+
 	f->n = 0;
 	put(f, "millrace", "%s", MR_VERSION);
 	put(f, "model", "%s", mr_config_plugin(s->config, MR_CONFIG_MODEL));
@@ -47,6 +62,7 @@ static void collect_facts(const mr_session *s, double val_loss, facts *f)
 	put(f, "microbatches", "%u", s->n_micro);
 	put(f, "parameters", "%llu", (unsigned long long)mr_graph_n_params(s->graph));
 	put(f, "clip", "%g", mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip"));
+	put(f, "learning_rate", "%s", rate_text(&s->lr, rate, sizeof(rate)));
 	put(f, "plan", "%016" PRIx64, s->plan ? mr_plan_hash(s->plan) : 0);
 	put(f, "run_hash", "%016" PRIx64, mr_session_hash(s));
 	put(f, "data", "%016" PRIx64, s->data->fingerprint);
@@ -238,6 +254,17 @@ static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
 	return err;
 }
 
+/* A run may go on with more steps or another rate: what then changes from this step on should not change silently. */
+static void tell_rate(const mr_session *s, const mr_checkpoint *ck)
+{
+	const char *then = mr_checkpoint_fact(ck, "learning_rate");
+	char now[96];
+
+	if (then && strcmp(then, rate_text(&s->lr, now, sizeof(now))) != 0)
+		fprintf(stderr, "millrace: learning rate from here on: %s; until step %" PRIu64 " it was: %s\n", now,
+			mr_checkpoint_step(ck), then);
+}
+
 static void warn_threads(const mr_session *s, const mr_checkpoint *ck)
 {
 	const char *then = mr_checkpoint_fact(ck, "threads"), *lib = mr_checkpoint_fact(ck, "kernels");
@@ -270,6 +297,7 @@ mr_status mr_saves_resume(mr_session *s, const char *dir, uint64_t *step, double
 		return st;
 	}
 	warn_threads(s, ck);
+	tell_rate(s, ck);
 	loss = mr_checkpoint_fact(ck, "best_val_loss");
 	*best = loss ? strtod(loss, NULL) : (double)NAN;
 	*step = mr_checkpoint_step(ck);

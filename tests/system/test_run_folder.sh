@@ -59,6 +59,22 @@ misfit optimizer.name=sgd "optimizer adamw and cannot be resumed with sgd" "$@"
 misfit data.noise=0.25 "other data" "$@"
 misfit dtype=f32 "dtype f64 and cannot be resumed with f32" "$@"
 
+# --- a learning rate that goes on differently is told in one line
+cosine="--set train.schedule=cosine --set train.lr=0.01"
+train "$@" --set run.dir=rate $cosine
+expect 0 "a run under cosine"
+train "$@" --set run.dir=rate $cosine --resume
+expect 0 "the same again"
+if grep -q "learning rate" err; then
+	fail "the learning rate is the same, but talked about"
+fi
+train "$@" --set run.dir=rate $cosine --resume --set train.steps=8
+expect 0 "more steps under cosine" \
+	"learning rate from here on: cosine 0.01 to 0.001 over 8 steps; until step 6 it was: cosine 0.01 to 0.001 over 6 steps"
+[ "$(grep -c "learning rate" err)" = 1 ] || fail "the learning rate is told more than once"
+train "$@" --set run.dir=r --resume --set train.steps=6 --set train.lr=0.5 --set train.warmup=3
+expect 0 "another rate" "learning rate from here on: constant 0.5, warm-up 3; until step 6 it was: constant 0.01"
+
 # --- damage: a byte of the newest checkpoint changes, and the one before it takes over
 cp -R r damaged
 tensor=damaged/checkpoints/step-00000006/model.safetensors
