@@ -1,4 +1,5 @@
 /* train_report.c - the tables before and after a training, and its trace. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "host/clock.h"
 #include "report/chrome.h"
 #include "report/table.h"
+#include "run/crc_file.h"
 
 /* A table that could not be written spoils no training; without a reader (| head) it is not even worth a word. */
 static void complain(mr_status st)
@@ -202,7 +204,8 @@ mr_status mr_train_write_trace(const mr_train *t)
 	char(*name)[128] = calloc(run->n_workers, sizeof(*name));
 	const char **tracks = calloc(run->n_workers, sizeof(*tracks));
 	mr_trace_rec *recs = calloc(pick(t, run, NULL) + 1, sizeof(*recs));
-	FILE *f = fopen(t->dir.trace, "w");
+	FILE *f = fopen(t->dir.trace, "we");
+	int error = errno;
 	mr_status st;
 
 	if (recs && f && name && tracks) {
@@ -211,13 +214,15 @@ mr_status mr_train_write_trace(const mr_train *t)
 		c.n_rec = pick(t, run, recs);
 		c.rec = recs;
 		st = mr_chrome_write(&c, f);
+		if (st == MR_EIO)
+			st = mr_crc_file_error(t->dir.trace, "cannot write", errno);
 	} else {
-		st = mr_fail(f ? MR_ERESOURCE : MR_EIO, "cannot write %s", t->dir.trace);
+		st = f ? mr_fail(MR_ERESOURCE, "no memory for a trace") : mr_crc_file_error(t->dir.trace, "cannot write", error);
 	}
 	free(recs);
 	free(name);
 	free(tracks);
 	if (f && fclose(f) && st == MR_OK)
-		st = mr_fail(MR_EIO, "cannot write %s", t->dir.trace);
+		st = mr_crc_file_error(t->dir.trace, "cannot write", errno);
 	return st;
 }

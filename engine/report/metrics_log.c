@@ -16,6 +16,7 @@ struct mr_metrics_log {
 	FILE *file;
 	char *path;
 	double flushed; /* monotonic seconds */
+	int error;      /* errno of the first failure: what follows fails for no reason of its own */
 };
 
 mr_metrics_row mr_metrics_row_at(uint64_t step)
@@ -61,9 +62,14 @@ mr_status mr_metrics_log_open(const char *path, mr_metrics_log **out)
 	return MR_OK;
 }
 
-static mr_status refused(const mr_metrics_log *log)
+static mr_status refused(mr_metrics_log *log)
 {
-	return mr_fail(MR_EIO, "%s: cannot write: %s", log->path, strerror(errno));
+	bool full;
+
+	if (!log->error)
+		log->error = errno;
+	full = log->error == ENOSPC || log->error == EDQUOT || log->error == EFBIG;
+	return mr_fail(full ? MR_ERESOURCE : MR_EIO, "%s: cannot write: %s", log->path, strerror(log->error));
 }
 
 static void put_double(mr_json_writer *w, const char *key, double x)

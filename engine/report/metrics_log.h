@@ -40,14 +40,16 @@ typedef struct mr_metrics_log mr_metrics_log;
 /** Open @path to append. The caller closes *@out. Errors: MR_EIO with path and reason; MR_ERESOURCE. */
 mr_status mr_metrics_log_open(const char *path, mr_metrics_log **out) MR_MUST_USE;
 
-/** Append a line. Errors: MR_EIO. */
+/* Writing fails with path and reason: MR_ERESOURCE when there is no room (disk, quota, file size), else MR_EIO. */
+
+/** Append a line. Errors: as said. */
 mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_metrics_row *row) MR_MUST_USE;
 
 /** Hand every line to the system; @sync: and wait until the disk has them (before a checkpoint is announced). Errors:
- * MR_EIO. */
+ * as said. */
 mr_status mr_metrics_log_flush(mr_metrics_log *log, bool sync) MR_MUST_USE;
 
-/** Flush and close; @log may be NULL. Errors: MR_EIO; closed all the same. */
+/** Flush and close; @log may be NULL. Errors: as said; closed all the same. */
 mr_status mr_metrics_log_close(mr_metrics_log *log) MR_MUST_USE;
 
 /**

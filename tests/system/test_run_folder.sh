@@ -59,6 +59,20 @@ misfit optimizer.name=sgd "optimizer adamw and cannot be resumed with sgd" "$@"
 misfit data.noise=0.25 "other data" "$@"
 misfit dtype=f32 "dtype f64 and cannot be resumed with f32" "$@"
 
+# --- no room for the metrics (a limit in blocks of 512 bytes, which the other files keep to)
+code=0
+(
+	ulimit -f 24
+	exec "$millrace" train "$@" --set run.dir=room --set train.steps=2000 >out 2>err
+) || code=$?
+expect 6 "no room for metrics" "room/metrics.jsonl: cannot write: File too large"
+code=0
+(
+	ulimit -f 24
+	exec "$millrace" train "$@" --set run.dir=room2 --set train.steps=60 --set trace.steps=1-60 >out 2>err
+) || code=$?
+expect 6 "no room for a trace" "room2/trace.json: cannot write: File too large"
+
 # --- a learning rate that goes on differently is told in one line
 cosine="--set train.schedule=cosine --set train.lr=0.01"
 train "$@" --set run.dir=rate $cosine
