@@ -90,7 +90,7 @@ mr_status rig_try_open(rig *r)
 	if (st != MR_OK) {
 		char *lines = mr_strbuf_take(&mistakes);
 
-		fprintf(stderr, "\n%s\n", lines ? lines : "");
+		st = mr_fail(st, "%s", lines ? lines : "");
 		free(lines);
 		return st;
 	}

@@ -49,7 +49,7 @@ void rig_sets(rig *r, const char *text);
 /** A gpt on a text of its own in place of the mlp. */
 void rig_gpt(rig *r);
 void rig_open(rig *r);
-/** As rig_open, but the failure is the caller's. */
+/** As rig_open, but the failure is the caller's; its text is all mistakes of the configuration. */
 mr_status rig_try_open(rig *r);
 void rig_fini(rig *r);
 
