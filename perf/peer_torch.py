@@ -1,25 +1,30 @@
-"""The cases of perf/steps.c in PyTorch, as a yardstick: python3 peer_torch.py CASE [THREADS [ROUNDS [eager|compile]]]
+"""The cases of perf/steps/cases.c in PyTorch, as a yardstick that takes turns with ours: python3 peer_torch.py CASE [THREADS]
 
 Tuned as PyTorch's CPU users would: one GEMM thread pool (run it with OpenBLAS's OpenMP build or MKL), a malloc that keeps its
-memory (MALLOC_MMAP_THRESHOLD_ and friends, which `mill bench` sets), fused optimizers where the version has them, torch.compile
-where it works. Prints one line: case, threads, mode, median, quartiles in ms a step, version.
+memory (perf/steps/peer.c sets MALLOC_MMAP_THRESHOLD_ and friends), fused optimizers where the version has them, eager.
+
+Says "ready PyTorch VERSION" when the model is built. Then, for each line "go N" on standard input, runs N steps and answers
+"ms X", the time of one; ends with its input. By hand: echo go 20 | python3 perf/peer_torch.py mlp1024-b32
 """
-import statistics
 import sys
 import time
 
 import torch
 from torch import nn
 
-CASES = {
-    "mlp1024-b32": ("mlp", [784] + [1024] * 6 + [10], 32, 20),
-    "mlp1024-b128": ("mlp", [784] + [1024] * 6 + [10], 128, 8),
-    "mlp128-b8": ("mlp", [128] + [128] * 16 + [10], 8, 200),
-    "mlp128-b16": ("mlp", [128] + [128] * 16 + [10], 16, 200),
-    "mlp128-b32": ("mlp", [128] + [128] * 16 + [10], 32, 150),
-    "mlp256-b16": ("mlp", [256] + [256] * 16 + [10], 16, 100),
-    "gpt128-b16": ("gpt", (4, 128, 4, 128, 96), 16, 4),
-    "gpt256-b8": ("gpt", (4, 256, 4, 128, 512), 8, 3),
+CASES = {  # kind, shape, batch
+    "tiny": ("mlp", [8] + [16] * 4 + [10], 8),
+    "mlp1024-b32": ("mlp", [784] + [1024] * 6 + [10], 32),
+    "mlp1024-b128": ("mlp", [784] + [1024] * 6 + [10], 128),
+    "mlp128-b8": ("mlp", [128] + [128] * 16 + [10], 8),
+    "mlp128-b16": ("mlp", [128] + [128] * 16 + [10], 16),
+    "mlp128-b32": ("mlp", [128] + [128] * 16 + [10], 32),
+    "mlp256-b16": ("mlp", [256] + [256] * 16 + [10], 16),
+    # layers, width, heads, context, vocabulary, tied head
+    "gpt128-b16": ("gpt", (4, 128, 4, 128, 96, False), 16),
+    "gpt256-b8": ("gpt", (4, 256, 4, 128, 512, False), 8),
+    "gpt2-124m": ("gpt", (12, 768, 12, 64, 50257, True), 4),
+    "gpt2-untied": ("gpt", (12, 768, 12, 64, 50257, False), 4),
 }
 
 
@@ -51,11 +56,14 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self, layers, width, heads, context, vocab):
+    def __init__(self, layers, width, heads, context, vocab, tied):
         super().__init__()
         self.wte, self.wpe = nn.Embedding(vocab, width), nn.Embedding(context, width)
         self.blocks = nn.Sequential(*[Block(width, heads, context) for _ in range(layers)])
         self.ln_f, self.head = nn.LayerNorm(width), nn.Linear(width, vocab, bias=False)
+        nn.init.normal_(self.wte.weight, std=0.02)
+        if tied:
+            self.head.weight = self.wte.weight
 
     def forward(self, tokens):
         x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]
@@ -71,7 +79,7 @@ def fused(optimizer, model, **options):
 
 def build(kind, shape, batch):
     if kind == "gpt":
-        layers, width, heads, context, vocab = shape
+        _, _, _, context, vocab, _ = shape
         model = Gpt(*shape)
         x, y = (torch.randint(vocab, (batch, context)) for _ in range(2))
         return model, x, y.flatten(), fused(torch.optim.AdamW, model, lr=1e-4)
@@ -85,28 +93,20 @@ def build(kind, shape, batch):
 
 def main():
     name = sys.argv[1]
-    threads = int(sys.argv[2]) if len(sys.argv) > 2 else 2
-    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 7
-    mode = sys.argv[4] if len(sys.argv) > 4 else "eager"
-    kind, shape, batch, burst = CASES[name]
+    kind, shape, batch = CASES[name]
     torch.manual_seed(1)
-    torch.set_num_threads(threads)
+    torch.set_num_threads(int(sys.argv[2]) if len(sys.argv) > 2 else 2)
     torch.set_flush_denormal(True)
     model, x, y, optimizer = build(kind, shape, batch)
-    if mode == "compile":
-        model = torch.compile(model)
-    times = []
-    for r in range(rounds + 1):
+    print(f"ready PyTorch {torch.__version__.split('+')[0]}", flush=True)
+    while line := sys.stdin.readline():
+        steps = int(line.split()[1])
         begin = time.perf_counter()
-        for _ in range(burst):
+        for _ in range(steps):
             optimizer.zero_grad(set_to_none=True)
             nn.functional.cross_entropy(model(x), y).backward()
             optimizer.step()
-        if r:
-            times.append((time.perf_counter() - begin) * 1000 / burst)
-    q = statistics.quantiles(times, n=4) if len(times) > 1 else [times[0]] * 3
-    print(f"{name} threads {threads} {mode} median {statistics.median(times):.3f} ms quartiles {q[0]:.3f} {q[2]:.3f} "
-          f"PyTorch {torch.__version__}")
+        print(f"ms {(time.perf_counter() - begin) * 1000 / steps:.6f}", flush=True)
 
 
 main()

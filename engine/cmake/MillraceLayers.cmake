@@ -70,13 +70,14 @@ function(mr_program name layer)
   endif()
 endfunction()
 
-# Each perf/<name>.c is a program perf_<name>; `perf` builds all of them.
+# Each perf/<name>.c is a program perf_<name>, with what lies in perf/<name>/; `perf` builds all of them.
 function(mr_perf_programs)
   file(GLOB programs CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/perf/*.c)
   add_custom_target(perf)
   foreach(p ${programs})
     get_filename_component(name ${p} NAME_WE)
-    add_executable(perf_${name} ${p})
+    file(GLOB parts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/perf/${name}/*.c)
+    add_executable(perf_${name} ${p} ${parts})
     mr_options(perf_${name})
     target_link_libraries(perf_${name} PRIVATE mr_all)
     add_dependencies(perf perf_${name})

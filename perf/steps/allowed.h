@@ -1,0 +1,24 @@
+/*
+ * allowed.h - how fast a burst of steps could have been, had the workers waited for nothing but what the plan says.
+ *
+ * The durations of the burst's own instructions, from the engine's trace, averaged by stage and kind, go through the
+ * walk of the plan (ir/walk.h), hand-overs for free. What the burst took beyond that is what pipelining itself costs
+ * here: hand-overs, waking up, and durations that vary (the walk knows averages). Filling and draining the pipeline,
+ * and stages of unequal length, are the plan's own and in both.
+ */
+#ifndef PERF_STEPS_ALLOWED_H
+#define PERF_STEPS_ALLOWED_H
+
+#include "run/engine.h"
+
+/** Trace records that each worker has written so far: the beginning of a burst. @at has a place for each. Paused. */
+void mr_allowed_mark(const mr_run *run, uint64_t *at);
+
+/**
+ * Milliseconds a step that the plan allows, over the @steps since @mark: of a synchronous plan the makespan of that
+ * many iterations, of an asynchronous one, which does not drain between bursts, its period. 0: a kind of instruction
+ * of the plan left no record in the burst. Errors: MR_ERESOURCE.
+ */
+mr_status mr_allowed_ms(const mr_run *run, const uint64_t *mark, uint64_t steps, double *ms) MR_MUST_USE;
+
+#endif

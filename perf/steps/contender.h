@@ -1,0 +1,64 @@
+/*
+ * contender.h - who takes turns in a case: a system of ours, or a peer; and the samples of its bursts.
+ *
+ * What is timed of ours is what trains: the session of `millrace train`, the engine's one step loop. Before and after
+ * each burst a cache-line ping-pong tells the placement of the two cores (host/probe.h); a burst that saw both is
+ * dropped.
+ */
+#ifndef PERF_STEPS_CONTENDER_H
+#define PERF_STEPS_CONTENDER_H
+
+#include "base/json.h"
+#include "cli/session.h"
+#include "host/probe.h"
+#include "perf/steps/cases.h"
+#include "perf/steps/peer.h"
+
+enum { MR_MAX_ROUNDS = 64, MR_N_PEERS = 2, MR_N_CONTENDERS = MR_N_SYSTEMS + MR_N_PEERS };
+
+typedef struct mr_samples {
+	double ms[MR_MAX_ROUNDS];   /* a step */
+	double over[MR_MAX_ROUNDS]; /* measured / allowed.h; [n_over] */
+	double allowed[MR_MAX_ROUNDS]; /* ms a step; [n_over] */
+	size_t n, n_over;
+} mr_samples;
+
+typedef struct mr_contender {
+	const char *label;
+	const mr_system *system;    /* NULL: a peer */
+	struct mr_contender *same;  /* times this one's session again; NULL: has its own */
+	mr_peer *peer;              /* NULL: ours */
+	int workers, threads;
+	bool out;                   /* takes no part (any more) */
+	char why[512];              /* why ours does not */
+	mr_config *config;
+	mr_session s;
+	uint64_t steps;             /* done so far */
+	mr_samples at[2];           /* by placement: NEAR, FAR */
+	size_t dropped;             /* bursts that saw both placements */
+} mr_contender;
+
+/* What stands still while somebody else is timed should use no CPU: how much it did. */
+typedef struct mr_rest {
+	double wall_s, cpu_s;
+} mr_rest;
+
+/**
+ * Build @x for @c and run one burst of it, untimed. Where memory does not suffice it is out, with a sentence that is
+ * also printed. Other errors are errors.
+ */
+mr_status mr_contender_open(mr_contender *x, const mr_case *c, const char *tokens) MR_MUST_USE;
+
+/** One burst of @x, of all [@n]. */
+mr_status mr_contender_burst(mr_contender *x, const mr_contender *all, size_t n, const mr_case *c, const mr_topo *t,
+			     mr_rest *rest) MR_MUST_USE;
+
+/**
+ * Replay all steps that @x has done on one thread and compare the weights bit for bit: prints a line, and writes an
+ * object to @json (NULL: none). *@same: they are equal. Without a plan there is nothing to prove.
+ */
+mr_status mr_contender_prove(mr_contender *x, mr_json_writer *json, bool *same) MR_MUST_USE;
+
+void mr_contender_close(mr_contender *x);
+
+#endif

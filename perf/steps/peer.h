@@ -1,0 +1,53 @@
+/*
+ * peer.h - other programs that train the same model, as yardsticks: they take turns with ours in every round.
+ *
+ * A peer builds its model once a case and then waits, idle, for its bursts. One that fails or falls silent is dropped
+ * for the case, with a sentence, and the benchmark goes on.
+ *
+ *   PyTorch  peer_torch.py as a co-process: "go N" makes it run N steps and answer with the time of one. Eager, as
+ *            its CPU users tune it: one pool of pinned threads, a malloc that keeps its memory, fused optimizers.
+ *   llm.c    train_gpt2 of a checkout, built by its user (-Ofast, OpenMP), on a random checkpoint and random tokens
+ *            that are written in its formats for the time being. It has no way to be told anything, so it is stopped
+ *            (SIGSTOP) whenever a step line appears and continued for a burst, which is then timed from here; what it
+ *            prints as a step's time includes the time it stood still. Its steps with validation or sampling in front
+ *            are not counted.
+ */
+#ifndef PERF_STEPS_PEER_H
+#define PERF_STEPS_PEER_H
+
+#include "perf/steps/cases.h"
+#include "perf/steps/process.h"
+
+typedef struct mr_peer mr_peer;
+
+typedef struct mr_peer_ops {
+	const char *name;
+	bool (*takes)(const mr_case *c);
+	/* Until it is ready to be timed, warmed up. */
+	mr_status (*start)(mr_peer *p, const mr_case *c, int threads);
+	/* Run @steps; *@ms of one, or 0 when this burst says nothing about a step. */
+	mr_status (*burst)(mr_peer *p, int steps, double *ms);
+	void (*clean)(void); /* remove its files, after the process is gone; may be NULL. Async-signal-safe */
+	const char *missing; /* how to give it, for people */
+} mr_peer_ops;
+
+struct mr_peer {
+	const mr_peer_ops *ops;
+	const char *where;    /* the Python, or the checkout; NULL: not given */
+	double patience_s;    /* silence that counts as failure */
+	char label[64];       /* with its version; after start */
+	char failed[512];     /* why it no longer takes part in this case; "": it does */
+	mr_process process;
+};
+
+extern const mr_peer_ops mr_peer_torch, mr_peer_llmc;
+
+/** As the operations, but a failure is written to p->failed, printed as a line, and ends the process. */
+bool mr_peer_start(mr_peer *p, const mr_case *c, int threads);
+bool mr_peer_burst(mr_peer *p, int steps, double *ms);
+void mr_peer_stop(mr_peer *p);
+
+/** Environment of a peer: pinned threads, memory kept. @room is for the count of threads. NULL-terminated. */
+const char *const *mr_peer_env(int threads, char room[32]);
+
+#endif
