@@ -6,20 +6,25 @@
 
 static mr_status run(mr_args *args)
 {
-	const char *trajectory = mr_values_string(args->values, "trajectory");
+	const char *trajectory = mr_values_string(args->values, "trajectory"), *from = mr_values_string(args->values, "from");
+	bool resume = mr_values_bool(args->values, "resume");
 	mr_config *config;
 	mr_status st;
 
+	if (*from && !resume)
+		return mr_fail(MR_EUSAGE, "--from names the checkpoint that --resume continues from, and goes with it");
 	MR_TRY(mr_open_config(args, &config));
 	st = mr_clean_env(args, config);
 	if (st == MR_OK)
-		st = mr_train_run(config, mr_values_bool(args->values, "resume"), *trajectory ? trajectory : NULL, &args->signal);
+		st = mr_train_run(config, resume ? from : NULL, *trajectory ? trajectory : NULL, &args->signal);
 	mr_config_destroy(config);
 	return st;
 }
 
 static const mr_option options[] = {
 	{"resume", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "continue from the newest checkpoint in run.dir"},
+	{"from", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "with --resume: continue from the best checkpoint (best) or the one of this name (such as step-00000100) instead"},
 	{"trajectory", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "write every version of every weight and who read it to this JSON file (models up to 10,000 parameters)"},
 	{0},

@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "run/checkpoint_io.h"
 
 #define N_FACTS 19
+
+/* No training makes weights so much larger between two checkpoints and is any good afterwards. */
+#define MOST_GROWTH 1000.0
 
 typedef struct facts {
 	mr_saved_text at[N_FACTS];
@@ -97,31 +101,63 @@ static uint32_t keep_of(const mr_session *s)
 	return (uint32_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_CHECKPOINT), "keep");
 }
 
-/* Is every number finite? What is not finite stays so through a sum of differences, which needs no branch. */
-static bool is_finite(const mr_saved_tensor *t)
+/* Sum of the squares; what is not finite stays so through a sum of differences, which needs no branch. */
+static bool is_finite(const mr_saved_tensor *t, double *squares)
 {
 	double sum = 0;
 
 	if (t->dtype == MR_SAVED_F64)
-		for (uint64_t i = 0; i < t->bytes / sizeof(double); i++)
-			sum += ((const double *)t->data)[i] - ((const double *)t->data)[i];
+		for (uint64_t i = 0; i < t->bytes / sizeof(double); i++) {
+			double x = ((const double *)t->data)[i];
+
+			sum += x - x;
+			*squares += x * x;
+		}
 	else
-		for (uint64_t i = 0; i < t->bytes / sizeof(float); i++)
-			sum += (double)(((const float *)t->data)[i] - ((const float *)t->data)[i]);
+		for (uint64_t i = 0; i < t->bytes / sizeof(float); i++) {
+			double x = (double)((const float *)t->data)[i];
+
+			sum += x - x;
+			*squares += x * x;
+		}
 	return sum == 0;
 }
 
 /* A step can spoil the weights and still have a loss, and what it leaves must not push out a good checkpoint. */
-static mr_status check_weights(const mr_state_list *model, uint64_t step)
+static mr_status check_weights(const mr_state_list *model, uint64_t step, double *scale)
 {
-	for (size_t i = 0; i < model->n; i++)
-		if (!is_finite(&model->at[i]))
-			return mr_fail(MR_EDIVERGED, "step %" PRIu64 " left weights that are not finite in %s, and is not saved",
-				       step, model->at[i].name);
+	double squares = 0, now, n = 0;
+
+	for (size_t i = 0; i < model->n; i++) {
+		const mr_saved_tensor *t = &model->at[i];
+
+		if (!is_finite(t, &squares))
+			return mr_fail(MR_EDIVERGED, "step %" PRIu64 " left weights that are not finite in %s, and is not saved", step,
+				       t->name);
+		n += (double)(t->bytes / (t->dtype == MR_SAVED_F64 ? sizeof(double) : sizeof(float)));
+	}
+	now = n > 0 ? sqrt(squares / n) : 0;
+	if (isfinite(*scale) && now > MOST_GROWTH * fmax(1, *scale))
+		return mr_fail(MR_EDIVERGED,
+			       "step %" PRIu64 " left weights of %.3g (root of the mean square, %.3g before), and is not saved", step,
+			       now, *scale);
+	*scale = now;
 	return MR_OK;
 }
 
-mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best, double val_loss, char **name)
+mr_status mr_saves_scale(mr_session *s, uint64_t step, double *scale)
+{
+	mr_state st;
+	mr_status err;
+
+	*scale = INFINITY;
+	MR_TRY(mr_executor_state(&s->executor, &st));
+	err = check_weights(&st.model, step, scale);
+	mr_state_fini(&st);
+	return err;
+}
+
+mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best, double val_loss, double *scale)
 {
 	mr_checkpoint_part parts[3];
 	mr_checkpoint_content c;
@@ -132,9 +168,9 @@ mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best,
 	MR_TRY(mr_executor_state(&s->executor, &st));
 	collect_facts(s, val_loss, &f);
 	make_content(&st, &f, step, best, keep_of(s), parts, &c);
-	err = check_weights(&st.model, step);
+	err = check_weights(&st.model, step, scale);
 	if (err == MR_OK)
-		err = mr_checkpoint_save(dir, &c, name);
+		err = mr_checkpoint_save(dir, &c, NULL);
 	mr_state_fini(&st);
 	return err;
 }
@@ -277,14 +313,65 @@ static void warn_threads(const mr_session *s, const mr_checkpoint *ck)
 			mr_kernels_library());
 }
 
-mr_status mr_saves_resume(mr_session *s, const char *dir, uint64_t *step, double *best)
+/* Name of the best checkpoint of @dir, or "". */
+static void best_name(const char *dir, char *name, size_t size)
+{
+	char *path = NULL, *text;
+	size_t len;
+
+	*name = 0;
+	if (asprintf(&path, "%s/BEST", dir) < 0)
+		return;
+	if (mr_file_read(path, size - 1, &text, &len) == MR_OK) {
+		snprintf(name, size, "%.*s", (int)strcspn(text, "\n"), text);
+		free(text);
+	}
+	free(path);
+}
+
+bool mr_saves_best(const char *dir, uint64_t *step)
+{
+	char name[64];
+
+	best_name(dir, name, sizeof(name));
+	return sscanf(name, "step-%20" SCNu64, step) == 1;
+}
+
+/* The checkpoint that the user names. */
+static mr_status find_named(const char *dir, const char *from, char **path)
+{
+	mr_checkpoint *ck;
+	char best[64];
+	mr_status st;
+
+	if (!strcmp(from, "best")) {
+		best_name(dir, best, sizeof(best));
+		if (!*best)
+			return mr_fail(MR_ECKPT, "%s: no checkpoint was ever marked the best", dir);
+		from = best;
+	}
+	if (strchr(from, '/') || asprintf(path, "%s/%s", dir, from) < 0)
+		return mr_fail(MR_EUSAGE, "--from: expected best, or a name in %s such as step-00000100, got \"%.100s\"", dir, from);
+	st = mr_checkpoint_open(*path, &ck);
+	if (st == MR_OK) {
+		st = mr_checkpoint_verify(ck);
+		mr_checkpoint_close(ck);
+	}
+	if (st != MR_OK) {
+		free(*path);
+		*path = NULL;
+	}
+	return st;
+}
+
+mr_status mr_saves_resume(mr_session *s, const char *dir, const char *from, uint64_t *step, double *best)
 {
 	mr_checkpoint *ck = NULL;
 	const char *loss;
 	char *path = NULL;
 	mr_status st;
 
-	MR_TRY(mr_checkpoint_latest(dir, &path));
+	MR_TRY(*from ? find_named(dir, from, &path) : mr_checkpoint_latest(dir, &path));
 	st = mr_checkpoint_open(path, &ck);
 	if (st == MR_OK)
 		st = fits(s, ck);

@@ -14,18 +14,29 @@
 
 #include "cli/session.h"
 
-/** Save the session's state at @step; @best marks it. *@name (may be NULL): folder name, the caller frees it. Errors: MR_ERESOURCE,
- * MR_EIO, after which the run may go on; MR_EDIVERGED: the weights are not finite, and nothing was saved. */
-mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best, double val_loss, char **name) MR_MUST_USE;
+/**
+ * Save the session's state at @step; @best marks it. *@scale is the root of the mean square of the weights of the last
+ * checkpoint (or of the start, see mr_saves_scale) and becomes that of this one.
+ * Errors: MR_ERESOURCE, MR_EIO, after which the run may go on; MR_EDIVERGED: the weights are not finite, or a thousand
+ * times as large as at the last checkpoint, and nothing was saved.
+ */
+mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best, double val_loss, double *scale) MR_MUST_USE;
+
+/** *@scale for the first mr_saves_put, of the weights as they are at @step. Errors: MR_EDIVERGED, MR_ERESOURCE. */
+mr_status mr_saves_scale(mr_session *s, uint64_t step, double *scale) MR_MUST_USE;
+
+/** The step of the best checkpoint of @dir; false when none is marked. */
+bool mr_saves_best(const char *dir, uint64_t *step);
 
 /** Is there room for three of this session's checkpoints at @dir (two kept and one being written)? MR_ERESOURCE with numbers. */
 mr_status mr_saves_preflight(mr_session *s, const char *dir) MR_MUST_USE;
 
 /**
- * Load the newest valid checkpoint of @dir into the started session. *@step is where it stands; *@best the lowest validation
- * loss so far, or NAN. Errors: MR_ECKPT, naming what does not fit.
+ * Load the newest valid checkpoint of @dir into the started session, or the one called @from ("best": the one marked so;
+ * "": the newest). *@step is where it stands; *@best the lowest validation
+ * loss so far, or NAN. Errors: MR_ECKPT, naming what does not fit; MR_EUSAGE for a @from that is no name.
  */
-mr_status mr_saves_resume(mr_session *s, const char *dir, uint64_t *step, double *best) MR_MUST_USE;
+mr_status mr_saves_resume(mr_session *s, const char *dir, const char *from, uint64_t *step, double *best) MR_MUST_USE;
 
 /** Load only the weights of checkpoint @path (a folder of checkpoints, or one of them) into @model. For eval and sample. */
 mr_status mr_saves_load_model(const char *path, const mr_state_list *model, uint64_t *step) MR_MUST_USE;

@@ -156,7 +156,7 @@ static mr_status save(mr_train *t)
 	MR_TRY(mr_metrics_log_flush(t->metrics, true));
 	if (best)
 		t->best = t->val_loss;
-	MR_TRY(mr_saves_put(&t->s, t->dir.checkpoints, t->step, best, t->best, NULL));
+	MR_TRY(mr_saves_put(&t->s, t->dir.checkpoints, t->step, best, t->best, &t->scale));
 	t->saved = t->step;
 	return MR_OK;
 }
@@ -164,12 +164,18 @@ static mr_status save(mr_train *t)
 /* The failure that ends the training, with what is left to go on from. */
 static mr_status ended_by(const mr_train *t, mr_status st)
 {
-	char why[1024];
+	char why[1024], advice[128] = "";
+	uint64_t best;
 
 	snprintf(why, sizeof(why), "%s", mr_error_text());
+	if (st == MR_EDIVERGED)
+		snprintf(advice, sizeof(advice), ", with a smaller train.lr");
+	if (st == MR_EDIVERGED && mr_saves_best(t->dir.checkpoints, &best) && best != t->saved)
+		snprintf(advice, sizeof(advice), ", with a smaller train.lr (--resume --from best: from step %llu)",
+			 (unsigned long long)best);
 	if (t->saved)
 		return mr_fail(st, "%s; the checkpoint of step %llu is intact, and --resume goes on from there%s", why,
-			       (unsigned long long)t->saved, st == MR_EDIVERGED ? ", with a smaller train.lr" : "");
+			       (unsigned long long)t->saved, advice);
 	return mr_fail(st, "%s; no checkpoint had been saved before", why);
 }
 
@@ -248,12 +254,12 @@ static mr_status write_config(const mr_train *t)
 	return st;
 }
 
-static mr_status take_up(mr_train *t)
+static mr_status take_up(mr_train *t, const char *from)
 {
 	mr_metrics_row *rows = NULL;
 	size_t n = 0;
 
-	MR_TRY(mr_saves_resume(&t->s, t->dir.checkpoints, &t->step, &t->best));
+	MR_TRY(mr_saves_resume(&t->s, t->dir.checkpoints, from, &t->step, &t->best));
 	t->saved = t->step;
 	MR_TRY(mr_metrics_truncate(t->dir.metrics, t->step));
 	MR_TRY(mr_metrics_read(t->dir.metrics, &rows, &n));
@@ -263,7 +269,7 @@ static mr_status take_up(mr_train *t)
 	return MR_OK;
 }
 
-static mr_status prepare(mr_train *t, const mr_config *config, bool resume)
+static mr_status prepare(mr_train *t, const mr_config *config, const char *resume)
 {
 	const mr_values *train = mr_config_values(config, MR_CONFIG_TRAIN);
 	mr_progress_params pp;
@@ -276,7 +282,8 @@ static mr_status prepare(mr_train *t, const mr_config *config, bool resume)
 	t->flops = mr_graph_flops_train(t->s.graph);
 	t->peak_gflops = mr_probe_peak_gflops(&t->isa) * t->s.place.n_cores_used;
 	if (resume)
-		MR_TRY(take_up(t));
+		MR_TRY(take_up(t, resume));
+	MR_TRY(mr_saves_scale(&t->s, t->step, &t->scale));
 	if (t->step >= t->trace_last) /* an earlier session went through those steps, and has its trace */
 		t->traced = false;
 	MR_TRY(mr_saves_preflight(&t->s, t->dir.checkpoints));
@@ -289,7 +296,7 @@ static mr_status prepare(mr_train *t, const mr_config *config, bool resume)
 	return MR_OK;
 }
 
-static mr_status run_all(mr_train *t, const mr_config *config, bool resume, const char *trajectory)
+static mr_status run_all(mr_train *t, const mr_config *config, const char *resume, const char *trajectory)
 {
 	mr_trajectory *tr = NULL;
 	mr_session_opts so = {0};
@@ -297,7 +304,7 @@ static mr_status run_all(mr_train *t, const mr_config *config, bool resume, cons
 	uint64_t a, b;
 
 	MR_TRY(mr_session_open(config, &t->s));
-	MR_TRY(mr_rundir_open(mr_config_run_dir(config), resume, &t->dir));
+	MR_TRY(mr_rundir_open(mr_config_run_dir(config), resume != NULL, &t->dir));
 	so.trace = mr_config_trace_steps(config, &a, &b);
 	if (trajectory) {
 		uint64_t steps = (uint64_t)mr_values_int(mr_config_values(config, MR_CONFIG_TRAIN), "steps");
@@ -327,7 +334,7 @@ static mr_status run_all(mr_train *t, const mr_config *config, bool resume, cons
 	return mr_signals_end() ? MR_OK : mr_sample_at_end(&t->s);
 }
 
-mr_status mr_train_run(const mr_config *config, bool resume, const char *trajectory, int *signal)
+mr_status mr_train_run(const mr_config *config, const char *resume, const char *trajectory, int *signal)
 {
 	mr_train *t = calloc(1, sizeof(*t));
 	mr_status st, closed;

@@ -25,6 +25,7 @@ typedef struct mr_train {
 	uint64_t trace_first, trace_last;
 	double best;                 /* lowest validation loss; NAN: none yet */
 	double val_loss;             /* the last one; NAN */
+	double scale;                /* of the weights last saved, or of the first ones; see mr_saves_put */
 	uint64_t val_step;           /* whose weights it is of */
 	double peak_gflops;          /* of the cores in use, measured with the instructions of `isa` */
 	const char *isa;
@@ -41,11 +42,12 @@ typedef struct mr_train {
 } mr_train;
 
 /**
- * Train as @config says, from the start or, with @resume, from the newest checkpoint. *@signal is the signal that ended it, or 0.
+ * Train as @config says, from the start (@resume NULL), from the newest checkpoint (""), or from the one of that name ("best",
+ * "step-00000100"). *@signal is the signal that ended it, or 0.
  * @trajectory (may be NULL): write the weights of every version there as JSON (tiny models).
  * Errors: any of the codes of base/status.h, with a sentence; everything saved so far stays.
  */
-mr_status mr_train_run(const mr_config *config, bool resume, const char *trajectory, int *signal) MR_MUST_USE;
+mr_status mr_train_run(const mr_config *config, const char *resume, const char *trajectory, int *signal) MR_MUST_USE;
 
 /* --- train_report.c: what the user sees before and after --- */
 void mr_train_print_start(const mr_train *t);

@@ -73,6 +73,36 @@ code=0
 ) || code=$?
 expect 6 "no room for a trace" "room2/trace.json: cannot write: File too large"
 
+# --- weights that are finite, but of no use: not saved, so that what was good stays and goes on
+for optimizer in sgd adamw; do
+	rm -rf wild
+	train "$@" --set run.dir=wild --set optimizer.name=$optimizer
+	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume --set train.steps=40 --set train.lr=1e6 --set checkpoint.every=1
+	expect 7 "$optimizer: useless weights" "step 7 left weights of .* (root of the mean square, 0[.0-9]* before), and is not saved; the checkpoint of step 6 is"
+	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume --set train.steps=40 --set checkpoint.every=1
+	expect 0 "$optimizer: a smaller rate after useless weights"
+done
+
+# --- going on from another checkpoint than the newest
+valid="--set data.validation=0.1 --set train.eval_every=2"
+train "$@" $valid --set run.dir=from --set checkpoint.every=2
+train "$@" $valid --set run.dir=from --resume --from step-00000004 --set train.steps=8
+expect 0 "from a name"
+grep -q "^run .*, resumed at step 4$" out || fail "--from step-00000004 does not begin at step 4"
+[ "$(latest from)" = step-00000008 ] || fail "--from step-00000004 ends at $(latest from)"
+train "$@" $valid --set run.dir=whole --set train.steps=8
+same "from a name" from whole
+train "$@" $valid --set run.dir=from --resume --from best --set train.steps=8
+expect 0 "from the best"
+at=$(sed 's/step-0*//; s/\..*//' from/checkpoints/BEST)
+grep -q "^run .*, resumed at step $at$" out || fail "--from best does not begin at step $at"
+train "$@" $valid --set run.dir=from --resume --from step-00000005
+expect 5 "from a name that is not there" "step-00000005"
+train "$@" $valid --set run.dir=from --resume --from ../x
+expect 2 "from a path" "--from: expected best, or a name in from/checkpoints such as step-00000100"
+train "$@" --set run.dir=from --from best
+expect 2 "--from alone" "--from names the checkpoint that --resume continues from"
+
 # --- a learning rate that goes on differently is told in one line
 cosine="--set train.schedule=cosine --set train.lr=0.01"
 train "$@" --set run.dir=rate $cosine
