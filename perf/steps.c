@@ -35,9 +35,13 @@ typedef struct bench {
 
 enum { TORCH, LLMC };
 
-/* Ctrl-C: the peers die with this process, but what llm.c reads lies in files. */
+static bench the_bench;
+
+/* Ctrl-C: a peer dies with this process, but its children might not, and what llm.c reads lies in files. */
 static void interrupted(int sig)
 {
+	for (int i = 0; i < MR_N_PEERS; i++)
+		mr_process_signal(&the_bench.peers[i].process, SIGKILL);
 	mr_peer_llmc.clean();
 	signal(sig, SIG_DFL);
 	raise(sig);
@@ -169,6 +173,8 @@ static void run_case(bench *b, const mr_case *c)
 
 static void begin_json(bench *b)
 {
+	char machine[512];
+
 	if (!b->json_path)
 		return;
 	b->json_file = fopen(b->json_path, "we");
@@ -179,6 +185,8 @@ static void begin_json(bench *b)
 	b->json = &b->writer;
 	mr_json_init(b->json, b->json_file, true);
 	mr_json_begin_object(b->json);
+	mr_json_key(b->json, "machine");
+	mr_json_put_string(b->json, mr_topo_print(&b->topo, machine, sizeof(machine)));
 	mr_json_key(b->json, "kernels");
 	mr_json_put_string(b->json, mr_kernels_library());
 	mr_json_key(b->json, "cases");
@@ -264,30 +272,32 @@ static void parse(bench *b, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	bench b = {.rounds = 7};
+	bench *b = &the_bench;
 	mr_env_params env = {.argv = argv};
+	char machine[512];
 
-	b.peers[TORCH] = (mr_peer){.ops = &mr_peer_torch, .patience_s = 180};
-	b.peers[LLMC] = (mr_peer){.ops = &mr_peer_llmc, .patience_s = 180};
-	parse(&b, argc, argv);
+	b->rounds = 7;
+	b->peers[TORCH] = (mr_peer){.ops = &mr_peer_torch, .patience_s = 180};
+	b->peers[LLMC] = (mr_peer){.ops = &mr_peer_llmc, .patience_s = 180};
+	parse(b, argc, argv);
 	check(mr_env_prepare(&env), "environment");
-	check(mr_topo_detect(&b.topo), "topology");
+	check(mr_topo_detect(&b->topo), "topology");
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, interrupted);
 	signal(SIGTERM, interrupted);
-	printf("kernels: %s\n", mr_kernels_library());
+	printf("machine: %s\nkernels: %s\n", mr_topo_print(&b->topo, machine, sizeof(machine)), mr_kernels_library());
 	for (int i = 0; i < MR_N_PEERS; i++)
-		if (!b.peers[i].where && !b.small)
-			printf("peers: no %s: %s\n", b.peers[i].ops->name, b.peers[i].ops->missing);
-	begin_json(&b);
-	if (b.small) {
-		b.rounds = 2;
-		run_case(&b, &mr_case_tiny);
+		if (!b->peers[i].where && !b->small)
+			printf("peers: no %s: %s\n", b->peers[i].ops->name, b->peers[i].ops->missing);
+	begin_json(b);
+	if (b->small) {
+		b->rounds = 2;
+		run_case(b, &mr_case_tiny);
 	}
-	for (const mr_case *c = mr_cases; !b.small && c->name; c++)
-		if (!b.only || b.only == c->name)
-			run_case(&b, c);
-	mr_topo_fini(&b.topo);
-	end_json(&b);
+	for (const mr_case *c = mr_cases; !b->small && c->name; c++)
+		if (!b->only || b->only == c->name)
+			run_case(b, c);
+	mr_topo_fini(&b->topo);
+	end_json(b);
 	return 0;
 }

@@ -26,7 +26,7 @@
 #define MLP128 "mlp 128-128x16-10 (small operators)", MLP(X16("128")), DATA("128"), MOMENTUM, "dnnl"
 #define MLP256 "mlp 256-256x16-10 (small operators)", MLP(X16("256")), DATA("256"), MOMENTUM, "dnnl"
 #define GPT2 GPT("12", "768", "12", "64")
-#define GPT2_RUN .optimizer = ADAMW, .vocab = 50257, .batch = 4, .micro = 4, .burst = 1, .rounds = 5, .big = true
+#define GPT2_RUN .optimizer = ADAMW, .vocab = 50257, .batch = 4, .micro = 4, .burst = 1, .rounds = 7, .big = true
 
 const mr_case mr_cases[] = {
 	{"mlp1024-b32", MLP1024, .batch = 32, .micro = 2, .burst = 20},

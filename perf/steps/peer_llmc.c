@@ -154,11 +154,11 @@ static mr_status one_step(mr_peer *p, int *step)
 {
 	char line[256];
 
-	kill(p->process.pid, SIGCONT);
+	mr_process_signal(&p->process, SIGCONT);
 	do
 		MR_TRY(mr_process_line(&p->process, p->patience_s, line, sizeof(line)));
 	while (sscanf(line, "step %d:", step) != 1);
-	kill(p->process.pid, SIGSTOP);
+	mr_process_signal(&p->process, SIGSTOP);
 	return MR_OK;
 }
 

@@ -68,6 +68,8 @@ mr_status mr_process_start(mr_process *p, const mr_process_params *params)
 		if (p->pid == 0)
 			child(params, fds, parent);
 		ok = p->pid > 0;
+		if (ok)
+			setpgid(p->pid, p->pid); /* whoever comes first; afterwards signals to the group arrive */
 	}
 	p->in = in[1];
 	p->out = out[0];
@@ -151,10 +153,16 @@ uint64_t mr_process_cpu_ns(const mr_process *p)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+void mr_process_signal(const mr_process *p, int sig)
+{
+	if (p->pid > 0)
+		kill(-p->pid, sig);
+}
+
 void mr_process_stop(mr_process *p)
 {
 	if (p->pid > 0) {
-		kill(p->pid, SIGKILL);
+		mr_process_signal(p, SIGKILL);
 		waitpid(p->pid, NULL, 0);
 		p->pid = 0;
 	}

@@ -1,8 +1,8 @@
 /*
  * process.h - a program that runs beside this one and answers line by line.
  *
- * It never outlives this process, however that ends (the kernel kills it), and does not hear the terminal's Ctrl-C.
- * What it writes to standard error is kept; the last line of it says why it died.
+ * It is a process group of its own, so the terminal's Ctrl-C is not for it; and it never outlives this process, however
+ * that ends: the kernel kills it. What it writes to standard error is kept; the last line of it says why it died.
  */
 #ifndef PERF_STEPS_PROCESS_H
 #define PERF_STEPS_PROCESS_H
@@ -43,6 +43,9 @@ mr_status mr_process_line(mr_process *p, double seconds, char *line, size_t size
 
 /** Nanoseconds of CPU that it has used so far, all threads. 0 when it is gone. */
 uint64_t mr_process_cpu_ns(const mr_process *p);
+
+/** Send @sig to it and its children. Fine without one. Async-signal-safe. */
+void mr_process_signal(const mr_process *p, int sig);
 
 /** Kill it. Fine without one. */
 void mr_process_stop(mr_process *p);
