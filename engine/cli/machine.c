@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/str.h"
+
 static mr_status describe(const char *synthetic, mr_topo *topo, const char **key)
 {
 	if (!*synthetic)
@@ -10,6 +12,28 @@ static mr_status describe(const char *synthetic, mr_topo *topo, const char **key
 		return MR_OK;
 	*key = "topology";
 	return MR_ECONFIG;
+}
+
+/* "0-3,8": the CPUs that a list may name. */
+static void print_usable(const mr_topo *t, mr_strbuf *out)
+{
+	for (uint32_t i = 0, end; i < t->n_cores; i = end) {
+		for (end = i + 1; end < t->n_cores && t->core[end].cpu == t->core[end - 1].cpu + 1; end++)
+			;
+		mr_strbuf_printf(out, end > i + 1 ? "%s%u-%u" : "%s%u", i ? "," : "", t->core[i].cpu, t->core[end - 1].cpu);
+	}
+}
+
+static mr_status tell_usable(const mr_topo *t, mr_status st)
+{
+	mr_strbuf text;
+
+	mr_strbuf_init(&text);
+	mr_strbuf_printf(&text, "%s; usable are ", mr_error_text());
+	print_usable(t, &text);
+	st = mr_fail(st, "%s", mr_strbuf_text(&text));
+	mr_strbuf_fini(&text);
+	return st;
 }
 
 mr_status mr_machine_place(const mr_config *c, mr_topo *topo, mr_place *place, const char **key)
@@ -40,5 +64,5 @@ mr_status mr_machine_place(const mr_config *c, mr_topo *topo, mr_place *place, c
 	free(each);
 	if (st != MR_OK && (*cpus || threads))
 		*key = *cpus ? "cpus" : "threads";
-	return st;
+	return st == MR_ECONFIG && *cpus ? tell_usable(topo, st) : st;
 }

@@ -296,7 +296,7 @@ static void tell_rate(const mr_session *s, const mr_checkpoint *ck)
 	const char *then = mr_checkpoint_fact(ck, "learning_rate");
 	char now[96];
 
-	if (then && strcmp(then, rate_text(&s->lr, now, sizeof(now))) != 0)
+	if (s->lr.total > mr_checkpoint_step(ck) && then && strcmp(then, rate_text(&s->lr, now, sizeof(now))) != 0)
 		fprintf(stderr, "millrace: learning rate from here on: %s; until step %" PRIu64 " it was: %s\n", now,
 			mr_checkpoint_step(ck), then);
 }
@@ -337,21 +337,22 @@ bool mr_saves_best(const char *dir, uint64_t *step)
 	return sscanf(name, "step-%20" SCNu64, step) == 1;
 }
 
-/* The checkpoint that the user names. */
-static mr_status find_named(const char *dir, const char *from, char **path)
+mr_status mr_saves_find(const char *dir, const char *name, char **path)
 {
 	mr_checkpoint *ck;
 	char best[64];
 	mr_status st;
 
-	if (!strcmp(from, "best")) {
+	if (!strcmp(name, "best")) {
 		best_name(dir, best, sizeof(best));
 		if (!*best)
 			return mr_fail(MR_ECKPT, "%s: no checkpoint was ever marked the best", dir);
-		from = best;
+		name = best;
 	}
-	if (strchr(from, '/') || asprintf(path, "%s/%s", dir, from) < 0)
-		return mr_fail(MR_EUSAGE, "--from: expected best, or a name in %s such as step-00000100, got \"%.100s\"", dir, from);
+	if (strchr(name, '/'))
+		return mr_fail(MR_EUSAGE, "expected best, or a name in %s such as step-00000100, got \"%.100s\"", dir, name);
+	if (asprintf(path, "%s/%s", dir, name) < 0)
+		return mr_fail(MR_ERESOURCE, "no memory for a path");
 	st = mr_checkpoint_open(*path, &ck);
 	if (st == MR_OK) {
 		st = mr_checkpoint_verify(ck);
@@ -371,7 +372,9 @@ mr_status mr_saves_resume(mr_session *s, const char *dir, const char *from, uint
 	char *path = NULL;
 	mr_status st;
 
-	MR_TRY(*from ? find_named(dir, from, &path) : mr_checkpoint_latest(dir, &path));
+	st = *from ? mr_saves_find(dir, from, &path) : mr_checkpoint_latest(dir, &path);
+	if (st != MR_OK)
+		return *from ? mr_fail_in(st, "--from") : st;
 	st = mr_checkpoint_open(path, &ck);
 	if (st == MR_OK)
 		st = fits(s, ck);

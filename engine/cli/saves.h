@@ -31,6 +31,10 @@ bool mr_saves_best(const char *dir, uint64_t *step);
 /** Is there room for three of this session's checkpoints at @dir (two kept and one being written)? MR_ERESOURCE with numbers. */
 mr_status mr_saves_preflight(mr_session *s, const char *dir) MR_MUST_USE;
 
+/** Path of the checkpoint of @dir called @name ("best": the one marked so), verified; the caller frees it. Errors: MR_ECKPT;
+ * MR_EUSAGE for what is no name. */
+mr_status mr_saves_find(const char *dir, const char *name, char **path) MR_MUST_USE;
+
 /**
  * Load the newest valid checkpoint of @dir into the started session, or the one called @from ("best": the one marked so;
  * "": the newest). *@step is where it stands; *@best the lowest validation

@@ -125,6 +125,18 @@ static void print_one_worker(const mr_train *t)
 	complain(mr_report_workers(&row, 1, stdout));
 }
 
+/* "0.42 s", "7:05" */
+static const char *training_time(const mr_train *t, char buf[32])
+{
+	double seconds = (double)t->train_ns / 1e9;
+
+	if (seconds < 10)
+		snprintf(buf, 32, "%.2f s", seconds);
+	else
+		mr_duration_text(seconds, buf);
+	return buf;
+}
+
 void mr_train_print_end(const mr_train *t)
 {
 	uint64_t first, last;
@@ -136,7 +148,7 @@ void mr_train_print_end(const mr_train *t)
 	else
 		printf("\n%s %llu of %llu steps in %s", t->step == t->n_steps ? "done:" : "stopped at",
 		       (unsigned long long)t->step, (unsigned long long)t->n_steps,
-		       mr_duration_text((double)t->train_ns / 1e9, time));
+		       training_time(t, time));
 	if (t->last.step)
 		printf(", loss %.4f", t->last.loss);
 	if (isfinite(t->val_loss))

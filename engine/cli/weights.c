@@ -57,6 +57,25 @@ static void warn_data(const mr_session *s, const mr_checkpoint *ck, const char *
 		fprintf(stderr, "millrace: warning: %s was trained on other data than the configuration names\n", path);
 }
 
+/* Which checkpoint the command means. */
+static mr_status find_asked(const mr_session *s, const char *asked, char **path)
+{
+	const char *run = mr_config_run_dir(s->config);
+	char *folder;
+	mr_status st;
+
+	if (!*asked)
+		return mr_weights_find(run, path);
+	if (strcmp(asked, "best") != 0)
+		return mr_weights_find(asked, path);
+	folder = join(run, "checkpoints");
+	if (!folder)
+		return mr_fail(MR_ERESOURCE, "no memory for a path");
+	st = mr_saves_find(folder, "best", path);
+	free(folder);
+	return st;
+}
+
 mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_state_list *model, uint64_t *step)
 {
 	const char *asked = mr_values_string(args->values, "checkpoint");
@@ -64,7 +83,7 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
 	char *path;
 	mr_status st;
 
-	MR_TRY(mr_weights_find(*asked ? asked : mr_config_run_dir(s->config), &path));
+	MR_TRY(find_asked(s, asked, &path));
 	st = mr_checkpoint_open(path, &ck);
 	if (st == MR_OK) {
 		warn_data(s, ck, path);

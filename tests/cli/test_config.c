@@ -154,7 +154,7 @@ static const struct row rows[] = {
 	{6, "machine = { workers = 2; cpus = \"0\"; };", 1, "F:6: machine.cpus: 1 CPU lists for 2 workers"},
 	{6, "machine = { workers = 2; topology = \"numa:two\"; };", 1, "F:6: machine.topology: topology \"numa:two\""},
 	{6, "machine = { workers = 2; topology = \"core:2\"; cpus = \"0 7\"; };", 1,
-	 "F:6: machine.cpus: CPU list of worker 1: CPU 7 is not"},
+	 "F:6: machine.cpus: CPU list of worker 1: CPU 7 is not the first CPU of a core that this process may use; usable are 0-1"},
 	{4, "system = { name = \"sequential\"; }; partition = [\"fc.1\"];", 1,
 	 "F:4: partition: sequential is one stage and takes no names of others"},
 	{2, "data = { name = \"text\"; path = \"\"; };", 1, "F:2: data.path: empty; expected the name of a file"},

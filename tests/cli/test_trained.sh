@@ -56,7 +56,9 @@ for run in mlp gpt; do
 	expect 0 "validation loss $loss" eval $run.cfg --checkpoint runs/$run/checkpoints --set run.dir=elsewhere
 	expect 0 "validation loss $loss" eval $run.cfg --checkpoint "$(echo runs/$run/checkpoints/step-*)"
 done
+expect 0 "step $(sed 's/step-0*//' runs/gpt/checkpoints/BEST): validation loss" eval gpt.cfg --checkpoint best
 grep -q "perplexity" out || complain "a model of text has no perplexity"
+expect 5 "nowhere/checkpoints: no checkpoint was ever marked the best" eval gpt.cfg --checkpoint best --set run.dir=nowhere
 expect 0 "step 6: validation loss" eval mlp.cfg --set system.name=sequential --set train.microbatches=2
 
 # Standard output is the text alone: the prompt, 20 characters, a line break; the same each time.

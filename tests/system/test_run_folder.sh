@@ -116,7 +116,8 @@ train "$@" --set run.dir=rate $cosine --resume --set train.steps=8
 expect 0 "more steps under cosine" \
 	"learning rate from here on: cosine 0.01 to 0.001 over 8 steps; until step 6 it was: cosine 0.01 to 0.001 over 6 steps"
 [ "$(grep -c "learning rate" err)" = 1 ] || fail "the learning rate is told more than once"
-train "$@" --set run.dir=r --resume --set train.steps=6 --set train.lr=0.5 --set train.warmup=3
+cp -R r other
+train "$@" --set run.dir=other --resume --set train.steps=7 --set train.lr=0.5 --set train.warmup=3
 expect 0 "another rate" "learning rate from here on: constant 0.5, warm-up 3; until step 6 it was: constant 0.01"
 
 # --- damage: a byte of the newest checkpoint changes, and the one before it takes over
