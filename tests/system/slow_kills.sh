@@ -47,7 +47,8 @@ course() {
 			train "$@" --set run.dir=c --resume --set train.steps=1
 			expect 0 "$name, kill $kills: loading"
 			at=$(sed -n 's/^run .*, resumed at step //p' out)
-			[ "${at:-0}" -ge "$(number "$before" | sed 's/^$/0/')" ] ||
+			announced=$(number "$before")
+			[ "${at:-0}" -ge "${announced:-0}" ] ||
 				fail "$name, kill $kills: LATEST was $before, and step ${at:-0} was loaded"
 			rm -rf c
 		else
