@@ -11,7 +11,7 @@
 
 #define N_FACTS 19
 
-/* No training makes weights so much larger between two checkpoints and is any good afterwards. */
+/* What no step of a training that is any good adds to the weights, in multiples of what they were, or of 1. */
 #define MOST_GROWTH 1000.0
 
 typedef struct facts {
@@ -123,10 +123,10 @@ static bool is_finite(const mr_saved_tensor *t, double *squares)
 	return sum == 0;
 }
 
-/* A step can spoil the weights and still have a loss, and what it leaves must not push out a good checkpoint. */
-static mr_status check_weights(const mr_state_list *model, uint64_t step, double *scale)
+/* Root of the mean square of all weights. Errors: MR_EDIVERGED when one is not finite. */
+static mr_status measure(const mr_state_list *model, uint64_t step, mr_saves_scale *out)
 {
-	double squares = 0, now, n = 0;
+	double squares = 0, n = 0;
 
 	for (size_t i = 0; i < model->n; i++) {
 		const mr_saved_tensor *t = &model->at[i];
@@ -136,28 +136,38 @@ static mr_status check_weights(const mr_state_list *model, uint64_t step, double
 				       t->name);
 		n += (double)(t->bytes / (t->dtype == MR_SAVED_F64 ? sizeof(double) : sizeof(float)));
 	}
-	now = n > 0 ? sqrt(squares / n) : 0;
-	if (isfinite(*scale) && now > MOST_GROWTH * fmax(1, *scale))
-		return mr_fail(MR_EDIVERGED,
-			       "step %" PRIu64 " left weights of %.3g (root of the mean square, %.3g before), and is not saved", step,
-			       now, *scale);
-	*scale = now;
+	*out = (mr_saves_scale){.size = n > 0 ? sqrt(squares / n) : 0, .step = step};
 	return MR_OK;
 }
 
-mr_status mr_saves_scale(mr_session *s, uint64_t step, double *scale)
+/* A step can spoil the weights and still have a loss, and what it leaves must not push out a good checkpoint. Weights that
+ * were evaluated as the @best have proved themselves. */
+static mr_status check_weights(const mr_state_list *model, uint64_t step, bool best, mr_saves_scale *last)
+{
+	mr_saves_scale now;
+
+	MR_TRY(measure(model, step, &now));
+	if (!best && now.size > MOST_GROWTH * fmax(1, last->size) * (double)(step > last->step ? step - last->step : 1))
+		return mr_fail(MR_EDIVERGED,
+			       "step %" PRIu64 " left weights of %.3g (root of the mean square; %.3g at step %" PRIu64
+			       "), and is not saved",
+			       step, now.size, last->size, last->step);
+	*last = now;
+	return MR_OK;
+}
+
+mr_status mr_saves_measure(mr_session *s, uint64_t step, mr_saves_scale *out)
 {
 	mr_state st;
 	mr_status err;
 
-	*scale = INFINITY;
 	MR_TRY(mr_executor_state(&s->executor, &st));
-	err = check_weights(&st.model, step, scale);
+	err = measure(&st.model, step, out);
 	mr_state_fini(&st);
 	return err;
 }
 
-mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best, double val_loss, double *scale)
+mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best, double val_loss, mr_saves_scale *last)
 {
 	mr_checkpoint_part parts[3];
 	mr_checkpoint_content c;
@@ -168,7 +178,7 @@ mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best,
 	MR_TRY(mr_executor_state(&s->executor, &st));
 	collect_facts(s, val_loss, &f);
 	make_content(&st, &f, step, best, keep_of(s), parts, &c);
-	err = check_weights(&st.model, step, scale);
+	err = check_weights(&st.model, step, best, last);
 	if (err == MR_OK)
 		err = mr_checkpoint_save(dir, &c, NULL);
 	mr_state_fini(&st);

@@ -14,16 +14,23 @@
 
 #include "cli/session.h"
 
-/**
- * Save the session's state at @step; @best marks it. *@scale is the root of the mean square of the weights of the last
- * checkpoint (or of the start, see mr_saves_scale) and becomes that of this one.
- * Errors: MR_ERESOURCE, MR_EIO, after which the run may go on; MR_EDIVERGED: the weights are not finite, or a thousand
- * times as large as at the last checkpoint, and nothing was saved.
- */
-mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best, double val_loss, double *scale) MR_MUST_USE;
+/* How large the weights were when they were last known to be good. */
+typedef struct mr_saves_scale {
+	double size;   /* root of the mean square */
+	uint64_t step;
+} mr_saves_scale;
 
-/** *@scale for the first mr_saves_put, of the weights as they are at @step. Errors: MR_EDIVERGED, MR_ERESOURCE. */
-mr_status mr_saves_scale(mr_session *s, uint64_t step, double *scale) MR_MUST_USE;
+/** Measure the session's weights, which stand at @step. Errors: MR_EDIVERGED when they are not finite, MR_ERESOURCE. */
+mr_status mr_saves_measure(mr_session *s, uint64_t step, mr_saves_scale *out) MR_MUST_USE;
+
+/**
+ * Save the session's state at @step; @best marks it. *@last is of the last checkpoint, or of the start, and becomes that of
+ * this one.
+ * Errors: MR_ERESOURCE, MR_EIO, after which the run may go on; MR_EDIVERGED: the weights are not finite, or (unless @best)
+ * have grown by a thousand times what they were, or by 1000, a step since the last checkpoint, and nothing was saved.
+ */
+mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best, double val_loss,
+		       mr_saves_scale *last) MR_MUST_USE;
 
 /** The step of the best checkpoint of @dir; false when none is marked. */
 bool mr_saves_best(const char *dir, uint64_t *step);

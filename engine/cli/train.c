@@ -283,7 +283,7 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	t->peak_gflops = mr_probe_peak_gflops(&t->isa) * t->s.place.n_cores_used;
 	if (resume)
 		MR_TRY(take_up(t, resume));
-	MR_TRY(mr_saves_scale(&t->s, t->step, &t->scale));
+	MR_TRY(mr_saves_measure(&t->s, t->step, &t->scale));
 	if (t->step >= t->trace_last) /* an earlier session went through those steps, and has its trace */
 		t->traced = false;
 	MR_TRY(mr_saves_preflight(&t->s, t->dir.checkpoints));

@@ -8,6 +8,7 @@
 #define MR_CLI_TRAIN_H
 
 #include "cli/rundir.h"
+#include "cli/saves.h"
 #include "cli/session.h"
 #include "report/metrics_log.h"
 #include "report/progress.h"
@@ -25,7 +26,7 @@ typedef struct mr_train {
 	uint64_t trace_first, trace_last;
 	double best;                 /* lowest validation loss; NAN: none yet */
 	double val_loss;             /* the last one; NAN */
-	double scale;                /* of the weights last saved, or of the first ones; see mr_saves_put */
+	mr_saves_scale scale;        /* of the weights last saved, or of the first ones */
 	uint64_t val_step;           /* whose weights it is of */
 	double peak_gflops;          /* of the cores in use, measured with the instructions of `isa` */
 	const char *isa;

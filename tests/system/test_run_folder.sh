@@ -78,10 +78,21 @@ for optimizer in sgd adamw; do
 	rm -rf wild
 	train "$@" --set run.dir=wild --set optimizer.name=$optimizer
 	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume --set train.steps=40 --set train.lr=1e6 --set checkpoint.every=1
-	expect 7 "$optimizer: useless weights" "step 7 left weights of .* (root of the mean square, 0[.0-9]* before), and is not saved; the checkpoint of step 6 is"
+	expect 7 "$optimizer: useless weights" "step 7 left weights of .* (root of the mean square; 0[.0-9]* at step 6), and is not saved; the checkpoint of step 6 is"
 	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume --set train.steps=40 --set checkpoint.every=1
 	expect 0 "$optimizer: a smaller rate after useless weights"
 done
+
+# One weight that has a long way to go, in many steps, is no such case.
+cat >far.cfg <<'END'
+model = { name = "chain"; depth = 1; };
+data = { name = "numbers"; x = [1.0]; y = [5000.0]; };
+optimizer = { name = "sgd"; };
+system = { name = "sequential"; };
+train = { steps = 100; batch = 1; lr = 0.2; };
+END
+train far.cfg $(sets_of f64)
+expect 0 "a weight that goes far"
 
 # --- going on from another checkpoint than the newest
 valid="--set data.validation=0.1 --set train.eval_every=2"
