@@ -36,13 +36,21 @@ typedef struct bench {
 enum { TORCH, LLMC };
 
 static bench the_bench;
+static char tokens[64]; /* file of random tokens, while there is one */
 
-/* Ctrl-C: a peer dies with this process, but its children might not, and what llm.c reads lies in files. */
-static void interrupted(int sig)
+/* A peer dies with this process, but its children might not, and files stay. Async-signal-safe. */
+static void clean(void)
 {
 	for (int i = 0; i < MR_N_PEERS; i++)
 		mr_process_signal(&the_bench.peers[i].process, SIGKILL);
 	mr_peer_llmc.clean();
+	if (*tokens)
+		unlink(tokens);
+}
+
+static void interrupted(int sig)
+{
+	clean();
 	signal(sig, SIG_DFL);
 	raise(sig);
 }
@@ -52,7 +60,7 @@ static void check(mr_status st, const char *what)
 	if (st == MR_OK)
 		return;
 	fprintf(stderr, "steps: %s: %s\n", what, mr_error_text());
-	mr_peer_llmc.clean();
+	clean();
 	exit(mr_status_exit_code(st));
 }
 
@@ -92,8 +100,6 @@ static size_t line_up(bench *b, const mr_case *c, mr_contender *all)
 
 static void open_all(const mr_case *c, mr_contender *all, size_t n)
 {
-	char tokens[64] = "";
-
 	if (!c->data)
 		check(mr_case_tokens(c, tokens), c->name);
 	for (size_t i = 0; i < n; i++)
@@ -101,6 +107,7 @@ static void open_all(const mr_case *c, mr_contender *all, size_t n)
 			check(mr_contender_open(&all[i], c, tokens), c->name);
 	if (*tokens)
 		unlink(tokens); /* opening has read all of it */
+	*tokens = 0;
 }
 
 /* The better of two: somebody may have disturbed one. */

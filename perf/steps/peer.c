@@ -87,7 +87,7 @@ static mr_status torch_start(mr_peer *p, const mr_case *c, int threads)
 	snprintf(count, sizeof(count), "%d", threads);
 	MR_TRY(mr_process_start(&p->process, &(mr_process_params){.argv = argv, .env = mr_peer_env(threads, room)}));
 	MR_TRY(expect(p, "ready", line, sizeof(line), &rest));
-	snprintf(p->label, sizeof(p->label), "%s", rest);
+	snprintf(p->label, sizeof(p->label), "%.63s", rest);
 	return torch_burst(p, c->burst, &ms);
 }
 
