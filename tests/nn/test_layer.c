@@ -176,6 +176,8 @@ static void check_halves(layer_rig *r)
 	rig_spoil_after_forward(r);
 	rig_input(r);
 	rig_spoil_after_input(r);
+	for (uint32_t i = 0; i < r->n_params; i++)
+		rig_poison(r, r->w[i], rig_n_w(r, i)); /* W reads none: a step may write them right behind it */
 	rig_weight(r);
 	for (int i = 0; i < r->ops->n_in; i++)
 		if (rig_has_dx(r, i))
