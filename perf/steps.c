@@ -110,14 +110,6 @@ static void open_all(const mr_case *c, mr_contender *all, size_t n)
 	*tokens = 0;
 }
 
-/* The better of two: somebody may have disturbed one. */
-static double peak(const mr_topo *t, const char **isa, double other)
-{
-	double now = mr_probe_peak_gflops(isa) * at_most(2, t);
-
-	return now > other ? now : other;
-}
-
 static double flops_of(const mr_case *c, const mr_contender *all, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -157,11 +149,11 @@ static void run_case(bench *b, const mr_case *c)
 	fflush(stdout);
 	r.n = line_up(b, c, all);
 	open_all(c, all, r.n);
-	r.peak_gflops = peak(&b->topo, &r.isa, 0);
-	for (int k = 0; k < rounds; k++)
+	for (int k = 0; k < rounds; k++) {
+		check(mr_peak_measure(&b->topo, &r.peak), c->name); /* the best counts: any may be disturbed */
 		for (size_t i = 0; i < r.n; i++)
 			check(mr_contender_burst(&all[(i + (size_t)k) % r.n], all, r.n, c, &b->topo, &r.rest), c->name);
-	r.peak_gflops = peak(&b->topo, &r.isa, r.peak_gflops);
+	}
 	r.flops = flops_of(c, all, r.n);
 	if (b->json)
 		mr_json_begin_object(b->json);

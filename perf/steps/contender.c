@@ -87,9 +87,9 @@ static bool note_commit(void *arg, const mr_step_rec *rec)
 }
 
 /*
- * Of a plan that never drains: from commit to commit. All workers stop behind the same iteration, so a burst begins with
- * the last stage at work and the others behind it, which training does not meet; after 2 (D - 1) commits they are apart
- * again as they always are.
+ * Of a plan that never drains: from commit to commit. All workers stop behind the same iteration, so a burst begins
+ * with the last stage at work and the others behind it, which training does not meet; after 2 (D - 1) commits they
+ * are apart again as they always are.
  */
 static mr_status time_endless(mr_contender *x, uint64_t steps, double *ms)
 {

@@ -5,7 +5,7 @@
 #include "base/stats.h"
 #include "report/table.h"
 
-enum { N_FIXED = 10 };
+enum { N_FIXED = 11 };
 
 static const char *const place_names[] = {"NEAR", "FAR"};
 
@@ -64,6 +64,7 @@ static void put_row(const mr_results *r, const mr_contender *x, int place, mr_ta
 	q = mr_quartiles_of(copy, s->n);
 	gflops = r->flops / q.median / 1e6;
 	mr_table_put(t, "%s", x->label);
+	mr_table_put(t, "%d x %d", x->workers, x->threads);
 	mr_table_put(t, "%s", place_names[place]);
 	mr_table_put(t, "%zu", s->n);
 	mr_table_put(t, "%.3f", q.median);
@@ -71,7 +72,7 @@ static void put_row(const mr_results *r, const mr_contender *x, int place, mr_ta
 	mr_table_put(t, "%.3f", q.q3);
 	mr_table_put(t, "%.*f", q.median > 10 * r->c->batch ? 2 : 0, 1e3 * r->c->batch / q.median);
 	mr_table_put(t, "%.1f", gflops);
-	mr_table_put(t, "%.1f %%", 100 * gflops / r->peak_gflops);
+	mr_table_put(t, "%.1f %%", 100 * gflops / r->peak.all);
 	put_ratio(t, ratio(find(r, NULL), x, place));
 	for (int i = 0; i < MR_N_PEERS; i++)
 		if (find(r, &r->peers[i]))
@@ -104,7 +105,7 @@ static void put_row_json(const mr_results *r, const mr_contender *x, int place, 
 	put_number(json, "ms_quartile_3", q.q3);
 	put_number(json, "samples_per_second", 1e3 * r->c->batch / q.median);
 	put_number(json, "gflops", gflops);
-	put_number(json, "percent_of_peak", 100 * gflops / r->peak_gflops);
+	put_number(json, "percent_of_peak", 100 * gflops / r->peak.all);
 	put_number(json, "a_over_this", ratio(find(r, NULL), x, place));
 	mr_json_key(json, "peer_over_this");
 	mr_json_begin_object(json);
@@ -122,8 +123,9 @@ static void put_row_json(const mr_results *r, const mr_contender *x, int place, 
 static mr_status print_table(const mr_results *r)
 {
 	mr_table_column columns[N_FIXED + MR_N_PEERS + 1] = {
-		{"system", false},   {"place", false},   {"n", true},      {"ms/step", true}, {"quartile", true},
-		{"quartile", true}, {"samples/s", true}, {"GFLOP/s", true}, {"of peak", true}, {"A/this", true},
+		{"system", false},  {"w x t", false},   {"place", false},    {"n", true},
+		{"ms/step", true},  {"quartile", true}, {"quartile", true},  {"samples/s", true},
+		{"GFLOP/s", true},  {"of peak", true},  {"A/this", true},
 	};
 	char heads[MR_N_PEERS][32];
 	uint32_t n = N_FIXED;
@@ -183,8 +185,9 @@ static void put_json(const mr_results *r, mr_json_writer *json)
 	put_number(json, "microbatches", r->c->micro);
 	put_number(json, "burst", r->c->burst);
 	put_number(json, "gflop_a_step", r->flops / 1e9);
-	put_number(json, "peak_gflops", r->peak_gflops);
-	put_string(json, "isa", r->isa);
+	put_number(json, "peak_gflops", r->peak.all);
+	put_number(json, "peak_gflops_one_core", r->peak.one);
+	put_string(json, "isa", r->peak.isa);
 	mr_json_key(json, "rows");
 	mr_json_begin_array(json);
 	for (int place = 0; place < 2; place++)
@@ -206,8 +209,8 @@ mr_status mr_results_put(const mr_results *r, mr_json_writer *json)
 	MR_TRY(print_table(r));
 	for (size_t i = 0; i < r->n; i++)
 		dropped += r->all[i].dropped;
-	printf("  peak %.0f GFLOP/s (two cores, %s), measured; %zu bursts dropped that saw both placements\n",
-	       r->peak_gflops, r->isa, dropped);
+	printf("  peak %.1f GFLOP/s of %d core%s at once, %.1f of one (%s), measured; %zu bursts dropped, of both placements\n",
+	       r->peak.all, r->peak.cores, r->peak.cores == 1 ? "" : "s", r->peak.one, r->peak.isa, dropped);
 	for (size_t i = 0; i < r->n; i++)
 		if (r->all[i].peer && r->rest.wall_s > 0) {
 			printf("  while one was timed, all others together used %.2f %% of a core\n",

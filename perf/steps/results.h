@@ -1,16 +1,17 @@
 /*
  * results.h - the table of a case, and the same figures as JSON.
  *
- *	system  place  n  ms/step  quartile  quartile  samples/s  GFLOP/s  of peak  A/this  PyTorch/this  of plan
+ *	system  w x t  place  n  ms/step  quartile  quartile  samples/s  GFLOP/s  of peak  A/this  PyTorch/this  of plan
  *
- * One row for each placement that a contender was timed in, medians. A/this and PEER/this are ratios of medians of
- * the same placement: above 1, this row is faster. "of plan" is the median of measured time / what the measured
- * durations of the burst's instructions allow (allowed.h); only plans have it.
+ * w x t: workers times threads of each. One row for each placement that a contender was timed in, medians. A/this and
+ * PEER/this are ratios of medians of the same placement: above 1, this row is faster. "of plan" is the median of
+ * measured time / what the measured durations of the burst's instructions allow (allowed.h); only plans have it.
  */
 #ifndef PERF_STEPS_RESULTS_H
 #define PERF_STEPS_RESULTS_H
 
 #include "perf/steps/contender.h"
+#include "perf/steps/peak.h"
 
 typedef struct mr_results {
 	const mr_case *c;
@@ -18,8 +19,7 @@ typedef struct mr_results {
 	size_t n;
 	const mr_peer *peers;    /* [MR_N_PEERS], also those that take no part */
 	double flops;            /* of a step */
-	double peak_gflops;      /* of the cores that A uses */
-	const char *isa;
+	mr_peak peak;
 	mr_rest rest;
 } mr_results;
 

@@ -1,0 +1,71 @@
+#include "perf/steps/peak.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "host/probe.h"
+
+typedef struct core {
+	uint32_t cpu;
+	double gflops;
+	const char *isa;
+} core;
+
+static void *probe(void *arg)
+{
+	core *c = arg;
+
+	c->gflops = mr_probe_peak_gflops(&c->isa);
+	return NULL;
+}
+
+static int start(core *c, pthread_t *thread)
+{
+	pthread_attr_t attr;
+	cpu_set_t set;
+	int err;
+
+	CPU_ZERO(&set);
+	CPU_SET(c->cpu, &set);
+	pthread_attr_init(&attr);
+	err = pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+	if (!err)
+		err = pthread_create(thread, &attr, probe, c);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+/* Sum over the first @n cores, all at once. */
+static mr_status together(const mr_topo *t, int n, double *sum, const char **isa)
+{
+	core c[MR_PEAK_CORES];
+	pthread_t thread[MR_PEAK_CORES];
+	int started = 0;
+
+	*sum = 0;
+	for (; started < n; started++) {
+		c[started] = (core){.cpu = t->core[started].cpu};
+		if (start(&c[started], &thread[started]))
+			break;
+	}
+	for (int i = 0; i < started; i++) {
+		pthread_join(thread[i], NULL);
+		*sum += c[i].gflops;
+		*isa = c[i].isa;
+	}
+	return started == n ? MR_OK : mr_fail(MR_ERESOURCE, "no thread could be started on CPU %u", c[started].cpu);
+}
+
+mr_status mr_peak_measure(const mr_topo *t, mr_peak *best)
+{
+	int n = t->n_usable < MR_PEAK_CORES ? (int)t->n_usable : MR_PEAK_CORES;
+	double one, all;
+
+	MR_TRY(together(t, 1, &one, &best->isa));
+	MR_TRY(together(t, n, &all, &best->isa));
+	best->cores = n;
+	best->one = fmax(best->one, one);
+	best->all = fmax(best->all, all);
+	return MR_OK;
+}
