@@ -39,7 +39,7 @@ const mr_case mr_cases[] = {
 	 .batch = 16, .micro = 4, .burst = 4},
 	{"gpt256-b8", "gpt 4 layers, 256 wide, context 128, vocabulary 512", GPT("4", "256", "4", "128"), NULL, ADAMW,
 	 "dnnl", .vocab = 512, .batch = 8, .micro = 4, .burst = 3},
-	{"gpt2-124m", "GPT-2 124M, context 64, tied head", GPT2 " tied = true;", GPT2_RUN, .rounds = 7,
+	{"gpt2-124m", "GPT-2 124M, context 64, tied head", GPT2 " tied = true;", GPT2_RUN, .rounds = 5,
 	 .systems = BIT(MR_ONE_THREAD) | BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_GPIPE) | BIT(MR_1F1B)},
 	{"gpt2-untied", "GPT-2 with a head of its own (163M), context 64", GPT2, GPT2_RUN, .rounds = 5,
 	 .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_PIPEDREAM) | BIT(MR_VERTICAL)},
