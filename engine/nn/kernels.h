@@ -9,7 +9,8 @@
  * with a shape may allocate and compile; later ones neither allocate nor lock in our code. All matrices are row-major.
  * Determinism: same arguments, same context settings, same bits.
  *
- * "add": false writes the result, true adds it to what is there (one rounding: dst + result).
+ * "add": false writes the result, true adds it to what is there: dst + result with one rounding, or, for products, the chain of
+ * multiply-adds begun at dst. Which of the two depends on the shape alone.
  */
 #ifndef MR_NN_KERNELS_H
 #define MR_NN_KERNELS_H

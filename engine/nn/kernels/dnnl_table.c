@@ -9,6 +9,8 @@
 
 #include "nn/kernels/backend.h"
 #include "nn/kernels/dnnl_matmul.h"
+#include "nn/kernels/gemm.h"
+#include "nn/kernels/team.h"
 #include "nn/kernels/vec.h"
 
 struct mr_kctx {
@@ -17,10 +19,8 @@ struct mr_kctx {
 	uint32_t n_threads;
 	float *attn_scratch;       /* [n_threads, attn_floats] */
 	size_t attn_floats;
+	mr_gemm_scratch gemm;
 };
-
-/* Work below this many elements a thread is not worth waking it (a fork and join costs some microseconds). */
-#define GRAIN 8192
 
 /* Rows whose losses are held on the stack at a time, to be added in order. */
 #define LOSS_ROWS 1024
@@ -41,29 +41,9 @@ const char *mr_kernels_dnnl_refusal(void)
 	return vec_of_cpu() ? NULL : "it needs a CPU with AVX2 and FMA; use backend reference";
 }
 
-/* Runs @fn over [0, @n), split into pieces whose bounds are multiples of @step; @weight elements of work a unit. */
 static void team(const mr_kctx *kc, mr_vec_fn *fn, const void *args, int64_t n, int64_t step, int64_t weight)
 {
-#ifdef MR_OPENMP
-	int64_t pieces = kc->n_threads, useful = n * weight / GRAIN, units = (n + step - 1) / step;
-
-	if (pieces > useful)
-		pieces = useful;
-	if (pieces > units)
-		pieces = units;
-	if (pieces > 1) {
-#pragma omp parallel for num_threads((int)pieces) schedule(static, 1)
-		for (int64_t i = 0; i < pieces; i++) {
-			int64_t lo = units * i / pieces * step, hi = units * (i + 1) / pieces * step;
-
-			fn(args, lo, hi < n ? hi : n, (uint32_t)i);
-		}
-		return;
-	}
-#else
-	(void)kc, (void)step, (void)weight;
-#endif
-	fn(args, 0, n, 0);
+	mr_team_run(kc->n_threads, fn, args, n, step, weight);
 }
 
 /* --- context ------------------------------------------------------------------------------------------------------ */
@@ -74,6 +54,7 @@ static void ctx_destroy(mr_kctx *kc)
 		return;
 	mr_dnnl_destroy(kc->dnnl);
 	free(kc->attn_scratch);
+	free(kc->gemm.data);
 	free(kc);
 }
 
@@ -98,7 +79,7 @@ static mr_status ctx_create(uint32_t n_threads, mr_kctx **out)
 
 static size_t ctx_bytes(const mr_kctx *kc)
 {
-	return sizeof(*kc) + mr_dnnl_bytes(kc->dnnl) + kc->n_threads * kc->attn_floats * sizeof(float);
+	return sizeof(*kc) + mr_dnnl_bytes(kc->dnnl) + kc->n_threads * (kc->attn_floats + kc->gemm.floats) * sizeof(float);
 }
 
 /* --- gemm, activations, norm -------------------------------------------------------------------------------------- */
@@ -107,6 +88,8 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *
 {
 	mr_vec_act act = {.act = MR_ACT_GELU, .zy = pre, .out = c};
 
+	if (mr_gemm_own(g, false))
+		return mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, g, a, b, bias, c, pre, NULL);
 	if (g->act != MR_ACT_GELU)
 		return mr_dnnl_gemm(kc->dnnl, g, a, b, bias, c);
 	MR_TRY(mr_dnnl_gemm(kc->dnnl, g, a, b, bias, pre));
@@ -291,7 +274,8 @@ static double sumsq(mr_kctx *kc, int64_t n, const void *x)
 
 static mr_vec_step vec_step(const mr_step *s, const void *g)
 {
-	mr_vec_step a = {.kind = s->kind, .src = s->src, .dst = s->dst, .g = g, .m = s->m, .v = s->v,
+	mr_vec_step a = {.kind = s->kind, .src = s->src, .dst = s->dst, .g = g,
+			 .m = s->kind == MR_STEP_SGD ? NULL : s->m, .v = s->kind == MR_STEP_ADAM ? s->v : NULL,
 			 .gscale = (float)s->gscale, .rate = (float)s->lr, .keep = (float)(1 - s->decay),
 			 .mu = (float)s->mu, .nesterov = s->nesterov};
 
@@ -319,7 +303,11 @@ static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 
 static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
 {
-	MR_TRY(mr_dnnl_gemm(kc->dnnl, g, a, b, NULL, c));
+	mr_vec_step fused = vec_step(s, NULL);
+
+	if (mr_gemm_own(g, true))
+		return mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, g, a, b, NULL, c, NULL, &fused);
+	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
 	step(kc, g->m * g->n, s, c);
 	return MR_OK;
 }

@@ -91,7 +91,26 @@ typedef struct mr_vec_step {
 	bool nesterov;
 } mr_vec_step;
 
+/* A product as in mr_gemm, and optionally the step that consumes it (mr_kernels.gemm_step). Which shapes each order takes, and
+ * what it needs: nn/kernels/gemm.c. */
+typedef struct mr_vec_gemm {
+	int64_t m, n, k;
+	bool ta, tb, add;
+	bool by_rows;             /* what the range of the call counts: rows of C, otherwise columns */
+	mr_act act;
+	const float *a, *b, *bias;
+	float *c, *pre;           /* pre: with GELU */
+	const mr_vec_step *step;  /* or NULL; its g is not read */
+	float *scratch;           /* of worker 0; the others follow at this distance */
+	size_t scratch_floats;
+} mr_vec_gemm;
+
+typedef enum mr_gemm_order { MR_GEMM_PANELS, MR_GEMM_GROUPS, MR_GEMM_STRIPS, MR_N_GEMM_ORDERS } mr_gemm_order;
+
 typedef struct mr_vec {
+	mr_vec_fn *gemm[MR_N_GEMM_ORDERS];                    /* rows or columns of C */
+	size_t (*gemm_scratch_floats)(mr_gemm_order order, int64_t k); /* of one worker */
+	int64_t gemm_cols;                                    /* ranges of columns begin at its multiples */
 	mr_vec_fn *act, *act_backward;                        /* elements; forward: GELU only */
 	mr_vec_fn *colsum;                                    /* columns */
 	mr_vec_fn *norm, *norm_backward_input;                /* rows */

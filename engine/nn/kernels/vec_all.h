@@ -14,7 +14,16 @@
 #include "nn/kernels/vec_optim.h"
 #include "nn/kernels/vec_rows.h"
 
+#include "nn/kernels/vec_gemm_tile.h"
+
+#include "nn/kernels/vec_gemm.h"
+
+#include "nn/kernels/vec_gemm_strips.h"
+
 const mr_vec TABLE = {
+	.gemm = {gemm_panels, gemm_groups, gemm_strips},
+	.gemm_scratch_floats = gemm_scratch_floats,
+	.gemm_cols = NR,
 	.act = gelu,
 	.act_backward = act_backward,
 	.colsum = colsum,

@@ -6,6 +6,7 @@
 
 #define LANES 8
 #define TILE_ROWS 6 /* rows x 2 vectors of accumulators: 12 of 16 registers */
+#define GEMM_ROWS 6 /* 12 of 16 registers */
 
 typedef __m256 V;
 typedef __m256i M; /* all bits of a lane on or off */
@@ -71,6 +72,25 @@ static inline float v_top(V a)
 
 	x = _mm_max_ps(x, _mm_movehl_ps(x, x));
 	return _mm_cvtss_f32(_mm_max_ss(x, _mm_shuffle_ps(x, x, 1)));
+}
+
+static inline void v_turn(V x[LANES])
+{
+	V t[LANES];
+
+	for (int i = 0; i < 8; i += 4) {
+		V a = _mm256_unpacklo_ps(x[i], x[i + 1]), b = _mm256_unpackhi_ps(x[i], x[i + 1]);
+		V c = _mm256_unpacklo_ps(x[i + 2], x[i + 3]), d = _mm256_unpackhi_ps(x[i + 2], x[i + 3]);
+
+		t[i] = _mm256_shuffle_ps(a, c, 0x44);
+		t[i + 1] = _mm256_shuffle_ps(a, c, 0xee);
+		t[i + 2] = _mm256_shuffle_ps(b, d, 0x44);
+		t[i + 3] = _mm256_shuffle_ps(b, d, 0xee);
+	}
+	for (int i = 0; i < 4; i++) {
+		x[i] = _mm256_permute2f128_ps(t[i], t[4 + i], 0x20);
+		x[4 + i] = _mm256_permute2f128_ps(t[i], t[4 + i], 0x31);
+	}
 }
 
 static inline void v_add_squares(V a, double acc[LANES])

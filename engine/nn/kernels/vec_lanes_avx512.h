@@ -10,6 +10,7 @@
 
 #define LANES 16
 #define TILE_ROWS 12 /* rows x 2 vectors of accumulators: 24 of 32 registers */
+#define GEMM_ROWS 14 /* 28 of 32 registers */
 
 typedef __m512 V;
 typedef __mmask16 M;
@@ -58,6 +59,36 @@ static inline V v_round(V a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAR
 static inline V v_ldexp(V a, V n) { return _mm512_scalef_ps(a, n); }        /* a 2^n; n whole */
 static inline float v_sum(V a) { return _mm512_reduce_add_ps(a); }
 static inline float v_top(V a) { return _mm512_reduce_max_ps(a); }
+
+/* x[i] lane j becomes x[j] lane i. */
+static inline void v_turn(V x[LANES])
+{
+	V t[LANES];
+
+	for (int i = 0; i < 16; i += 2) {
+		t[i] = _mm512_unpacklo_ps(x[i], x[i + 1]);
+		t[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
+	}
+	for (int i = 0; i < 16; i += 4) {
+		__m512d a = _mm512_castps_pd(t[i]), b = _mm512_castps_pd(t[i + 1]);
+		__m512d c = _mm512_castps_pd(t[i + 2]), d = _mm512_castps_pd(t[i + 3]);
+
+		x[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c));
+		x[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
+		x[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(b, d));
+		x[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(b, d));
+	}
+	for (int i = 0; i < 4; i++) {
+		t[i] = _mm512_shuffle_f32x4(x[i], x[4 + i], 0x88);
+		t[4 + i] = _mm512_shuffle_f32x4(x[i], x[4 + i], 0xdd);
+		t[8 + i] = _mm512_shuffle_f32x4(x[8 + i], x[12 + i], 0x88);
+		t[12 + i] = _mm512_shuffle_f32x4(x[8 + i], x[12 + i], 0xdd);
+	}
+	for (int i = 0; i < 8; i++) {
+		x[i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0x88);
+		x[8 + i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0xdd);
+	}
+}
 
 /* Sum of squares of the lanes in f64, added to acc[2][8]. */
 static inline void v_add_squares(V a, double acc[LANES])

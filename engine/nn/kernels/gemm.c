@@ -1,0 +1,57 @@
+#include "nn/kernels/gemm.h"
+
+#include <stdlib.h>
+
+#include "nn/kernels/team.h"
+
+/* Rows of a batch beyond which oneDNN is as good (measured at 128 to 1024 columns: level at 512, ahead for dz W^T). */
+#define MOST_ROWS 256
+
+static mr_gemm_order order_of(const mr_gemm *g)
+{
+	if (g->ta)
+		return MR_GEMM_GROUPS;
+	return g->tb && !g->bias && g->act == MR_ACT_NONE ? MR_GEMM_STRIPS : MR_GEMM_PANELS;
+}
+
+bool mr_gemm_own(const mr_gemm *g, bool step)
+{
+	int64_t samples = g->ta ? g->k : g->m;
+
+	return g->m > 0 && g->n > 0 && g->k > 0 && samples <= MOST_ROWS && !(g->ta && g->tb) && (g->ta || !step);
+}
+
+static mr_status reserve(mr_gemm_scratch *s, uint32_t n_threads, size_t floats)
+{
+	float *p;
+
+	if (floats <= s->floats)
+		return MR_OK;
+	floats = (floats + 1023) & ~(size_t)1023;
+	p = aligned_alloc(4096, n_threads * floats * sizeof(float));
+	if (!p)
+		return mr_fail(MR_ERESOURCE, "no memory for %zu bytes of scratch for matrix products",
+			       n_threads * floats * sizeof(float));
+	free(s->data);
+	*s = (mr_gemm_scratch){.data = p, .floats = floats};
+	return MR_OK;
+}
+
+mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, const float *a,
+		      const float *b, const float *bias, float *c, float *pre, const mr_vec_step *step)
+{
+	mr_gemm_order order = order_of(g);
+	mr_vec_gemm v = {.m = g->m, .n = g->n, .k = g->k, .ta = g->ta, .tb = g->tb, .add = g->add, .act = g->act,
+			 .a = a, .b = b, .bias = g->bias ? bias : NULL, .c = c, .pre = pre, .step = step};
+
+	MR_TRY(reserve(s, n_threads, vec->gemm_scratch_floats(order, g->k)));
+	v.scratch = s->data;
+	v.scratch_floats = s->floats;
+	/* Along the longer side, so that what every thread packs for itself is the shorter one. */
+	v.by_rows = order == MR_GEMM_GROUPS ? g->m >= g->n : g->m > g->n;
+	if (v.by_rows)
+		mr_team_run(n_threads, vec->gemm[order], &v, g->m, vec->gemm_cols, g->n * g->k / 16);
+	else
+		mr_team_run(n_threads, vec->gemm[order], &v, g->n, vec->gemm_cols, g->m * g->k / 16);
+	return MR_OK;
+}

@@ -1,0 +1,31 @@
+/*
+ * gemm.h - the products that the dnnl filling computes itself, by the vector kernels of vec_gemm.h.
+ *
+ * oneDNN has no product whose result an optimizer step consumes, and at the batch sizes of a pipeline (some dozens to hundreds
+ * of rows) it waits for weights: measured on two AVX-512 cores with 2 MiB of L2 each, 1024 x 1024 weights and 32 rows, it runs
+ * at 51-57 % of the peak of one core where these reach 61-90 % with the step included. What is chosen depends on the shape alone,
+ * so that the same model gives the same bits whatever the number of threads.
+ *
+ * A mr_gemm_scratch belongs to one context.
+ */
+#ifndef MR_KERNELS_GEMM_H
+#define MR_KERNELS_GEMM_H
+
+#include "nn/kernels/vec.h"
+
+typedef struct mr_gemm_scratch {
+	float *data;           /* [n_threads, floats] */
+	size_t floats;
+} mr_gemm_scratch;
+
+/** Is this product computed here? @step: the result goes to a step. */
+bool mr_gemm_own(const mr_gemm *g, bool step);
+
+/**
+ * The product, for which mr_gemm_own() said yes. @pre as in mr_kernels.gemm; @step may be NULL. Allocates on the first call
+ * that needs more scratch. Errors: MR_ERESOURCE, and then nothing was computed.
+ */
+mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, const float *a,
+		      const float *b, const float *bias, float *c, float *pre, const mr_vec_step *step) MR_MUST_USE;
+
+#endif

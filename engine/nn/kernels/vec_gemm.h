@@ -1,0 +1,228 @@
+/*
+ * vec_gemm.h - matrix products with a small or skinny operand, where a general library waits for memory, and the product
+ * whose result is a gradient that an optimizer step consumes on the spot.
+ *
+ * C[m,n] = op(A)[m,k] op(B)[k,n]. A tile of C, TILE rows x 2 vectors, stays in registers while k runs: A comes as a
+ * sliver [k][LANES] (the tile's rows side by side, broadcast one by one), B as a panel [k][2 LANES]. Each element of C is one
+ * chain of fused multiply-adds over ascending k, begun at 0, or with `add` at what is in C; blocks of k continue the
+ * chain. So the bits depend neither on tiles and blocks nor on how the work was shared out, and adding up micro-batches gives
+ * the same bits as one product over all their rows.
+ *
+ * Three orders, each for the shape in which the big operand is streamed once, front to back, since what limits small
+ * batches is the latency of the last cache level. A core keeps a dozen lines in flight for its own misses, but its hardware
+ * streamer keeps several times that, provided that addresses ascend. Hence prefetches run through the *memory* order of what comes
+ * next, whatever order the tiles read it in.
+ *
+ *	panels	x W: few rows of A; W by blocks of DEPTH rows. The first tile of a panel packs it in passing.
+ *	groups	x^T dz: few k, a big C. A group is one tile's rows of C; C, or weights and optimizer state, stream by.
+ *	strips	dz W^T: few rows of A; rows of W are read as they lie, and the lanes hold rows of A (vec_gemm_strips.h).
+ */
+#define DEPTH 64         /* k of a block in panels: with the slivers of a small batch it fits L1 */
+#define GROUP_DEPTH 256  /* k of a block in groups */
+#define GROUP_COLS 1024  /* columns of a block in groups: its packed part of B fits L2 */
+#define PANEL_GROUPS 32  /* tiles of rows that share a packed panel */
+#define PARTIAL_FLOATS 131072 /* unfinished part of C that is kept in panels: half of a 1 MiB L2 */
+
+/* --- packing ------------------------------------------------------------------------------------------------------ */
+
+/* dst[l][lane] = src[lane][l]: @rows (at most LANES) rows of @src, @k columns; missing rows are 0. */
+static void pack_turned(const float *src, int64_t pitch, int64_t rows, int64_t k, float *dst, int64_t dst_pitch)
+{
+	for (int64_t l = 0; l < k; l += LANES) {
+		int64_t n = k - l < LANES ? k - l : LANES;
+		V x[LANES];
+
+		for (int r = 0; r < LANES; r++)
+			x[r] = r < rows ? v_load(src + r * pitch + l, n < LANES ? n : 0) : v_set(0.0f);
+		v_turn(x);
+		for (int r = 0; r < n; r++)
+			v_store(dst + (l + r) * dst_pitch, x[r], 0);
+	}
+}
+
+/* dst[l][lane] = src[l][lane]: @cols (at most LANES) columns; missing ones are 0. */
+static void pack_straight(const float *src, int64_t pitch, int64_t cols, int64_t k, float *dst, int64_t dst_pitch)
+{
+	for (int64_t l = 0; l < k; l++)
+		v_store(dst + l * dst_pitch, cols > 0 ? v_load(src + l * pitch, cols < LANES ? cols : 0) : v_set(0.0f), 0);
+}
+
+/* Rows i.. of op(A), k0.. of k, as a sliver. */
+static void pack_sliver(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t k0, int64_t k, float *dst)
+{
+	if (g->ta)
+		pack_straight(g->a + k0 * g->m + i, g->m, rows, k, dst, LANES);
+	else
+		pack_turned(g->a + i * g->k + k0, g->k, rows, k, dst, LANES);
+}
+
+static void pack_panel(const mr_vec_gemm *g, int64_t k0, int64_t k, int64_t j, int64_t cols, float *dst)
+{
+	for (int v = 0; v < 2; v++, j += LANES, cols -= LANES, dst += LANES) {
+		if (g->tb)
+			pack_turned(g->b + j * g->k + k0, g->k, cols, k, dst, NR);
+		else
+			pack_straight(g->b + k0 * g->n + j, g->n, cols, k, dst, NR);
+	}
+}
+
+/* --- the orders --------------------------------------------------------------------------------------------------- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* First row of tile @q of @n tiles that share @rows rows as evenly as possible. */
+static int64_t tile_row(int64_t rows, int64_t q, int64_t n)
+{
+	return rows * q / n;
+}
+
+static int64_t tiles_of(int64_t rows)
+{
+	return (rows + GEMM_ROWS - 1) / GEMM_ROWS;
+}
+
+/* One block of k in panels. */
+typedef struct panel_block {
+	const mr_vec_gemm *g;
+	int64_t row, rows, tiles; /* of C: where they begin, how many, in how many tiles */
+	int64_t j0, j1;           /* columns */
+	int64_t k0, k;
+	float *slivers, *panel, *partial;
+} panel_block;
+
+static void panel_tiles(const panel_block *p, int64_t j)
+{
+	const mr_vec_gemm *g = p->g;
+	bool first = p->k0 == 0, last = p->k0 + p->k == g->k;
+	int64_t cols = least(NR, p->j1 - j), lines = p->k * (NR / LINE), line = (j - p->j0) / NR * lines;
+	int64_t row_lines = (p->j1 - p->j0 + LINE - 1) / LINE, next_row = last ? p->k0 : p->k0 + p->k;
+	bool in_passing = !g->tb && cols == NR;
+
+	if (!in_passing)
+		pack_panel(g, p->k0, p->k, j, cols, p->panel);
+	for (int64_t q = 0; q < p->tiles; q++) {
+		int64_t r = tile_row(p->rows, q, p->tiles), rows = tile_row(p->rows, q + 1, p->tiles) - r;
+		int64_t l0 = line + lines * q / p->tiles, l1 = line + lines * (q + 1) / p->tiles;
+		float *partial = p->partial + (j - p->j0) * p->rows + r * NR;
+		tile t = {.g = g, .i = p->row + r, .j = j, .cols = cols, .k = p->k, .a = p->slivers + q * p->k * LANES,
+			  .b = p->panel, .out = last ? NULL : partial, .out_pitch = NR};
+
+		if (!first || g->add) {
+			t.in = first ? g->c + t.i * g->n + j : partial;
+			t.in_pitch = first ? g->n : NR;
+		}
+		if (in_passing && q == 0) {
+			t.pack = p->panel;
+			t.b = g->b + p->k0 * g->n + j;
+			t.b_pitch = g->n;
+		}
+		if (!g->tb) {
+			t.next = (next_row + l0 / row_lines) * g->n + p->j0 + l0 % row_lines * LINE;
+			t.n_next = l1 - l0;
+		}
+		tile_any(&t, rows);
+	}
+}
+
+static void panels_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *scratch)
+{
+	int64_t tiles = tiles_of(r1 - r0), at_once = least(tiles, PANEL_GROUPS);
+	int64_t width = PARTIAL_FLOATS / (at_once * GEMM_ROWS) / NR * NR;
+	panel_block p = {.g = g, .panel = scratch, .slivers = scratch + DEPTH * NR};
+
+	p.partial = p.slivers + PANEL_GROUPS * DEPTH * LANES;
+	for (int64_t q = 0; q < tiles; q += at_once) {
+		p.tiles = least(at_once, tiles - q);
+		p.row = r0 + tile_row(r1 - r0, q, tiles);
+		p.rows = r0 + tile_row(r1 - r0, q + p.tiles, tiles) - p.row;
+		for (p.j0 = c0; p.j0 < c1; p.j0 = p.j1) {
+			p.j1 = least(c1, p.j0 + width);
+			for (p.k0 = 0; p.k0 < g->k; p.k0 += p.k) {
+				p.k = least(DEPTH, g->k - p.k0);
+				for (int64_t s = 0; s < p.tiles; s++) {
+					int64_t i = tile_row(p.rows, s, p.tiles);
+
+					pack_sliver(g, p.row + i, tile_row(p.rows, s + 1, p.tiles) - i, p.k0, p.k,
+						    p.slivers + s * p.k * LANES);
+				}
+				for (int64_t j = p.j0; j < p.j1; j += NR)
+					panel_tiles(&p, j);
+			}
+		}
+	}
+}
+
+/* All tiles of one group: @rows rows of C from @i, columns j0 .. j1. Sums that are not finished wait in C itself. */
+static void group_tiles(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t j0, int64_t j1, int64_t k0, int64_t k,
+			const float *sliver, const float *panels)
+{
+	int64_t n = (j1 - j0 + NR - 1) / NR, lines = rows * ((j1 - j0 + LINE - 1) / LINE);
+	bool last = k0 + k == g->k;
+
+	for (int64_t q = 0; q < n; q++) {
+		int64_t j = j0 + q * NR, l0 = lines * q / n, l1 = lines * (q + 1) / n;
+		float *c = g->c + i * g->n + j;
+		tile t = {.g = g, .i = i, .j = j, .cols = least(NR, j1 - j), .k = k, .a = sliver, .b = panels + q * NR * k};
+
+		if (k0 > 0 || g->add) {
+			t.in = c;
+			t.in_pitch = g->n;
+		}
+		if (!last) {
+			t.out = c;
+			t.out_pitch = g->n;
+		} else if (g->step && i + 2 * rows <= g->m) { /* the next group's rows, in the order of memory */
+			t.next = (i + rows) * g->n + j0 + l0 * LINE;
+			t.n_next = l1 - l0;
+		}
+		tile_any(&t, rows);
+	}
+}
+
+static void groups_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *scratch)
+{
+	int64_t rows = r1 - r0, tiles = tiles_of(rows);
+	float *sliver = scratch, *panels = scratch + GROUP_DEPTH * LANES;
+
+	for (int64_t j0 = c0; j0 < c1; j0 += GROUP_COLS) {
+		int64_t j1 = least(c1, j0 + GROUP_COLS), k;
+
+		for (int64_t k0 = 0; k0 < g->k; k0 += k) {
+			k = least(GROUP_DEPTH, g->k - k0);
+			for (int64_t j = j0; j < j1; j += NR)
+				pack_panel(g, k0, k, j, least(NR, j1 - j), panels + (j - j0) * k);
+			for (int64_t q = 0; q < tiles; q++) {
+				int64_t i = tile_row(rows, q, tiles), n = tile_row(rows, q + 1, tiles) - i;
+
+				pack_sliver(g, r0 + i, n, k0, k, sliver);
+				group_tiles(g, r0 + i, n, j0, j1, k0, k, sliver, panels);
+			}
+		}
+	}
+}
+
+/* The range is of rows or of columns of C. */
+static void gemm_panels(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const mr_vec_gemm *g = args;
+	float *scratch = g->scratch + worker * g->scratch_floats;
+
+	if (g->by_rows)
+		panels_run(g, lo, hi, 0, g->n, scratch);
+	else
+		panels_run(g, 0, g->m, lo, hi, scratch);
+}
+
+static void gemm_groups(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const mr_vec_gemm *g = args;
+	float *scratch = g->scratch + worker * g->scratch_floats;
+
+	if (g->by_rows)
+		groups_run(g, lo, hi, 0, g->n, scratch);
+	else
+		groups_run(g, 0, g->m, lo, hi, scratch);
+}

@@ -1,0 +1,310 @@
+/*
+ * vec_gemm_tile.h - one tile of a matrix product: GEMM_ROWS x 2 vectors of C in registers while k runs. See vec_gemm.h.
+ */
+#define NR (2 * LANES)
+#define LINE 16 /* floats of a cache line */
+#define AHEAD 8 /* k that a tile's operand is fetched ahead into L1 */
+
+typedef struct tile {
+	const mr_vec_gemm *g;
+	int64_t i, j, cols;      /* place in C; columns of this tile, at most NR */
+	int64_t k;
+	const float *a;          /* sliver */
+	const float *b;          /* panel, or rows of B itself when it is to be packed */
+	int64_t b_pitch;
+	float *pack;             /* where the panel goes; NULL: it is packed */
+	const float *in;         /* the sum so far; NULL: none */
+	int64_t in_pitch;
+	float *out;              /* NULL: this is the last block; C gets bias and activation, or the step is taken */
+	int64_t out_pitch;
+	int64_t next;            /* floats into B (panels) or into C (groups) of what comes next, */
+	int64_t n_next;          /* and how many of its lines this tile fetches */
+} tile;
+
+#define FORCE_INLINE static inline __attribute__((always_inline))
+
+static inline void fetch_l2(const float *p)
+{
+	__builtin_prefetch(p, 0, 2);
+}
+
+static inline void fetch_l1(const float *p)
+{
+	__builtin_prefetch(p, 0, 3);
+	__builtin_prefetch(p + LINE, 0, 3);
+}
+
+FORCE_INLINE void tile_fma(V acc[GEMM_ROWS][2], int rows, const float *a, V b0, V b1)
+{
+#pragma GCC unroll 14
+	for (int r = 0; r < rows; r++) {
+		V x = v_set(a[r]);
+
+		acc[r][0] = v_fma(x, b0, acc[r][0]);
+		acc[r][1] = v_fma(x, b1, acc[r][1]);
+	}
+}
+
+/* The lanes of vector 1 and 0 of a tile that are read and written; see `part` in the lanes' header. */
+typedef struct edge {
+	bool two;
+	int64_t p0, p1;
+} edge;
+
+FORCE_INLINE edge edge_of(const tile *t, bool full)
+{
+	int64_t cols = t->cols;
+
+	if (full)
+		return (edge){.two = true};
+	return (edge){
+		.two = cols > LANES,
+		.p0 = cols < LANES ? cols : 0,
+		.p1 = cols > LANES && cols < NR ? cols - LANES : 0,
+	};
+}
+
+FORCE_INLINE void tile_begin(const tile *t, V acc[GEMM_ROWS][2], int rows, edge e)
+{
+	if (!t->in) {
+#pragma GCC unroll 14
+		for (int r = 0; r < rows; r++)
+			acc[r][0] = acc[r][1] = v_set(0.0f);
+		return;
+	}
+#pragma GCC unroll 14
+	for (int r = 0; r < rows; r++) {
+		const float *in = t->in + r * t->in_pitch;
+
+		acc[r][0] = v_load(in, e.p0);
+		acc[r][1] = e.two ? v_load(in + LANES, e.p1) : v_set(0.0f);
+	}
+}
+
+FORCE_INLINE void tile_store(V acc[GEMM_ROWS][2], int rows, float *out, int64_t pitch, edge e)
+{
+#pragma GCC unroll 14
+	for (int r = 0; r < rows; r++) {
+		v_store(out + r * pitch, acc[r][0], e.p0);
+		if (e.two)
+			v_store(out + r * pitch + LANES, acc[r][1], e.p1);
+	}
+}
+
+FORCE_INLINE void step_at(const mr_vec_step *s, const step_lanes *c, int64_t at, V g, int64_t part)
+{
+	V w = v_load(s->src + at, part), m, v;
+
+	switch (s->kind) {
+	case MR_STEP_SGD:
+		w = step_sgd_v(c, w, g);
+		break;
+	case MR_STEP_MOMENTUM:
+		m = v_load(s->m + at, part);
+		w = step_momentum_v(c, w, g, &m);
+		v_store(s->m + at, m, part);
+		break;
+	case MR_STEP_ADAM:
+		m = v_load(s->m + at, part);
+		v = v_load(s->v + at, part);
+		w = step_adam_v(c, w, g, &m, &v);
+		v_store(s->m + at, m, part);
+		v_store(s->v + at, v, part);
+		break;
+	}
+	v_store(s->dst + at, w, part);
+}
+
+/* @kind is constant in each caller, so that one optimizer's arithmetic is left. */
+FORCE_INLINE void tile_step(const tile *t, V acc[GEMM_ROWS][2], int rows, edge e, mr_step_kind kind)
+{
+	mr_vec_step s = *t->g->step; /* a copy: stores cannot alias it */
+	step_lanes c = step_lanes_of(&s);
+	int64_t at = t->i * t->g->n + t->j;
+
+	s.kind = kind;
+#pragma GCC unroll 14
+	for (int r = 0; r < rows; r++) {
+		step_at(&s, &c, at + r * t->g->n, acc[r][0], e.p0);
+		if (e.two)
+			step_at(&s, &c, at + r * t->g->n + LANES, acc[r][1], e.p1);
+	}
+}
+
+FORCE_INLINE void tile_finish(const tile *t, V acc[GEMM_ROWS][2], int rows, edge e)
+{
+	const mr_vec_gemm *g = t->g;
+	int64_t at = t->i * g->n + t->j;
+	V zero = v_set(0.0f);
+
+	if (g->bias) {
+		V b0 = v_load(g->bias + t->j, e.p0), b1 = e.two ? v_load(g->bias + t->j + LANES, e.p1) : zero;
+
+#pragma GCC unroll 14
+		for (int r = 0; r < rows; r++) {
+			acc[r][0] = v_add(acc[r][0], b0);
+			acc[r][1] = v_add(acc[r][1], b1);
+		}
+	}
+	if (g->act == MR_ACT_GELU)
+		tile_store(acc, rows, g->pre + at, g->n, e);
+	if (g->act == MR_ACT_RELU) {
+#pragma GCC unroll 14
+		for (int r = 0; r < rows; r++) {
+			acc[r][0] = v_max(acc[r][0], zero);
+			acc[r][1] = v_max(acc[r][1], zero);
+		}
+	}
+	tile_store(acc, rows, g->c + at, g->n, e);
+	if (g->act == MR_ACT_GELU) { /* from memory: with all accumulators alive there are no registers for it */
+		for (int r = 0; r < rows; r++) {
+			float *y = g->c + at + r * g->n;
+
+			for (int v = 0; v < (e.two ? 2 : 1); v++) {
+				V x = v_load(y + v * LANES, v ? e.p1 : e.p0);
+
+				v_store(y + v * LANES, v_mul(x, gelu_s(x, v_mul(x, x))), v ? e.p1 : e.p0);
+			}
+		}
+	}
+}
+
+/* Where the lines that a tile fetches lie: the weights, and the same places of the optimizer's arrays. */
+FORCE_INLINE void fetch_step(const mr_vec_step *s, int64_t at)
+{
+	fetch_l2(s->src + at);
+	if (s->dst != s->src)
+		fetch_l2(s->dst + at);
+	if (s->m)
+		fetch_l2(s->m + at);
+	if (s->v)
+		fetch_l2(s->v + at);
+}
+
+typedef enum tile_kind { TILE_PACKED, TILE_PACK, TILE_STEP } tile_kind;
+
+FORCE_INLINE void tile_run(const tile *t, int rows, bool full, tile_kind kind)
+{
+	V acc[GEMM_ROWS][2];
+	edge e = edge_of(t, full);
+	const float *a = t->a, *b = t->b;
+	int64_t l = 0, n_next = t->n_next < t->k ? t->n_next : t->k;
+
+	tile_begin(t, acc, rows, e);
+	if (kind == TILE_PACK) {
+		const float *next = t->g->b + t->next;
+		int64_t pitch = t->b_pitch;
+		float *pack = t->pack;
+
+		for (; l < t->k; l++, a += LANES, b += pitch, pack += NR, next += LINE) {
+			V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
+
+			if (l < n_next)
+				fetch_l2(next);
+			fetch_l1(b + AHEAD * pitch);
+			v_store(pack, b0, 0);
+			v_store(pack + LANES, b1, 0);
+			tile_fma(acc, rows, a, b0, b1);
+		}
+	} else {
+		const float *next = t->g->b + t->next;
+		int64_t at = t->next;
+
+		for (; l < n_next; l++, a += LANES, b += NR, next += LINE, at += LINE) {
+			V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
+
+			if (kind == TILE_STEP)
+				fetch_step(t->g->step, at);
+			else
+				fetch_l2(next);
+			fetch_l1(b + AHEAD * NR);
+			tile_fma(acc, rows, a, b0, b1);
+		}
+		for (; l < t->k; l++, a += LANES, b += NR) {
+			V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
+
+			fetch_l1(b + AHEAD * NR);
+			tile_fma(acc, rows, a, b0, b1);
+		}
+	}
+	if (t->out)
+		tile_store(acc, rows, t->out, t->out_pitch, e);
+	else if (kind != TILE_STEP)
+		tile_finish(t, acc, rows, e);
+	else if (t->g->step->kind == MR_STEP_SGD)
+		tile_step(t, acc, rows, e, MR_STEP_SGD);
+	else if (t->g->step->kind == MR_STEP_MOMENTUM)
+		tile_step(t, acc, rows, e, MR_STEP_MOMENTUM);
+	else
+		tile_step(t, acc, rows, e, MR_STEP_ADAM);
+}
+
+/* One body for each number of rows, so that the accumulators are registers. */
+#if GEMM_ROWS == 14
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#else
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#endif
+#define TILE_CASE(n) \
+	case n: \
+		tile_run(t, n, TILE_FULL, TILE_KIND); \
+		break;
+
+static __attribute__((noinline)) void tile_packed(const tile *t, int64_t rows)
+{
+#define TILE_FULL true
+#define TILE_KIND TILE_PACKED
+	switch (rows) {
+		EACH_ROWS(TILE_CASE)
+	}
+#undef TILE_KIND
+}
+
+static __attribute__((noinline)) void tile_pack(const tile *t, int64_t rows)
+{
+#define TILE_KIND TILE_PACK
+	switch (rows) {
+		EACH_ROWS(TILE_CASE)
+	}
+#undef TILE_KIND
+}
+
+static __attribute__((noinline)) void tile_stepped(const tile *t, int64_t rows)
+{
+#define TILE_KIND TILE_STEP
+	switch (rows) {
+		EACH_ROWS(TILE_CASE)
+	}
+#undef TILE_FULL
+}
+
+static __attribute__((noinline)) void tile_stepped_edge(const tile *t, int64_t rows)
+{
+#define TILE_FULL false
+	switch (rows) {
+		EACH_ROWS(TILE_CASE)
+	}
+#undef TILE_KIND
+}
+
+static __attribute__((noinline)) void tile_packed_edge(const tile *t, int64_t rows)
+{
+#define TILE_KIND TILE_PACKED
+	switch (rows) {
+		EACH_ROWS(TILE_CASE)
+	}
+#undef TILE_KIND
+#undef TILE_FULL
+}
+
+static void tile_any(const tile *t, int64_t rows)
+{
+	bool step = t->g->step && !t->out;
+
+	if (t->cols < NR)
+		(step ? tile_stepped_edge : tile_packed_edge)(t, rows);
+	else if (t->pack)
+		tile_pack(t, rows);
+	else
+		(step ? tile_stepped : tile_packed)(t, rows);
+}
