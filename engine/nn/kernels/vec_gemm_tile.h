@@ -28,6 +28,12 @@ static inline void fetch_l2(const float *p)
 	__builtin_prefetch(p, 0, 2);
 }
 
+/* For lines that will be written: shared ones are taken from the other cores now, not when the store waits. */
+static inline void fetch_own(float *p)
+{
+	__builtin_prefetch(p, 1, 2);
+}
+
 static inline void fetch_l1(const float *p)
 {
 	__builtin_prefetch(p, 0, 3);
@@ -172,13 +178,13 @@ FORCE_INLINE void tile_finish(const tile *t, V acc[GEMM_ROWS][2], int rows, edge
 /* Where the lines that a tile fetches lie: the weights, and the same places of the optimizer's arrays. */
 FORCE_INLINE void fetch_step(const mr_vec_step *s, int64_t at)
 {
-	fetch_l2(s->src + at);
+	fetch_own(s->dst + at);
 	if (s->dst != s->src)
-		fetch_l2(s->dst + at);
+		fetch_l2(s->src + at);
 	if (s->m)
-		fetch_l2(s->m + at);
+		fetch_own(s->m + at);
 	if (s->v)
-		fetch_l2(s->v + at);
+		fetch_own(s->v + at);
 }
 
 typedef enum tile_kind { TILE_PACKED, TILE_PACK, TILE_STEP } tile_kind;
