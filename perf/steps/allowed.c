@@ -14,10 +14,12 @@ typedef struct durations {
 	mean op[MR_N_OPS][2];
 } durations;
 
-void mr_allowed_mark(const mr_run *run, uint64_t *at)
+void mr_allowed_mark(const mr_run *run, uint64_t skip, uint64_t *at)
 {
+	const mr_plan *plan = run->c.plan;
+
 	for (uint16_t w = 0; w < run->n_workers; w++)
-		at[w] = run->worker[w].n_trace;
+		at[w] = run->worker[w].n_trace + skip / plan->commits * mr_plan_list(plan, w, MR_BODY)->n;
 }
 
 /* The instruction that wrote worker @w's record number @k: its prologue once, then its body again and again. */

@@ -11,8 +11,11 @@
 
 #include "run/engine.h"
 
-/** Trace records that each worker has written so far: the beginning of a burst. @at has a place for each. Paused. */
-void mr_allowed_mark(const mr_run *run, uint64_t *at);
+/**
+ * Trace records that each worker will have written after @skip more steps: the beginning of what counts of a burst. @at
+ * has a place for each. Paused.
+ */
+void mr_allowed_mark(const mr_run *run, uint64_t skip, uint64_t *at);
 
 /**
  * Milliseconds a step that the plan allows, over the @steps since @mark: of a synchronous plan the makespan of that

@@ -42,17 +42,16 @@ mr_status mr_contender_open(mr_contender *x, const mr_case *c, const char *token
 	return MR_OK;
 }
 
-/* NEAR, FAR, or -1 when only one core is there to ask. */
-static mr_status placement(const mr_topo *t, int *distance)
+enum { UNKNOWN = -1 };
+
+/* NEAR, also when only one core is there to ask; FAR; or UNKNOWN: others keep the cores so busy that none can tell. */
+static int placement(const mr_topo *t)
 {
 	mr_probe_pingpong p;
 
-	*distance = -1;
 	if (t->n_usable < 2)
-		return MR_OK;
-	MR_TRY(mr_probe_pair(t->core[0].cpu, t->core[1].cpu, 2000, &p));
-	*distance = (int)p.distance;
-	return MR_OK;
+		return MR_PROBE_NEAR;
+	return mr_probe_pair(t->core[0].cpu, t->core[1].cpu, 2000, &p) == MR_OK ? (int)p.distance : UNKNOWN;
 }
 
 /* CPU time so far of everybody but @x. */
@@ -91,9 +90,8 @@ static bool note_commit(void *arg, const mr_step_rec *rec)
  * with the last stage at work and the others behind it, which training does not meet; after 2 (D - 1) commits they
  * are apart again as they always are.
  */
-static mr_status time_endless(mr_contender *x, uint64_t steps, double *ms)
+static mr_status time_endless(mr_contender *x, uint64_t run_in, uint64_t steps, double *ms)
 {
-	uint64_t run_in = 2u * (uint64_t)(x->workers - 1);
 	commits at = {.first = x->steps + run_in, .last = x->steps + run_in + steps};
 
 	MR_TRY(mr_executor_run(&x->s.executor, at.last, note_commit, &at, &x->steps));
@@ -114,13 +112,14 @@ static mr_status time_plan(mr_contender *x, uint64_t steps, double *ms, double *
 {
 	mr_run *run = mr_engine_run_of(x->s.executor.engine);
 	uint64_t *mark = calloc(run->n_workers, sizeof(*mark));
+	uint64_t run_in = x->s.plan->contract.flush == MR_FLUSH_NONE ? 2u * (uint64_t)(x->workers - 1) : 0;
 	mr_status st;
 
 	if (!mark)
 		return mr_fail(MR_ERESOURCE, "no memory for %u marks", run->n_workers);
-	mr_allowed_mark(run, mark);
-	if (x->s.plan->contract.flush == MR_FLUSH_NONE)
-		st = time_endless(x, steps, ms);
+	mr_allowed_mark(run, run_in, mark);
+	if (run_in)
+		st = time_endless(x, run_in, steps, ms);
 	else
 		st = time_whole(x, steps, ms);
 	if (st == MR_OK)
@@ -151,14 +150,14 @@ mr_status mr_contender_burst(mr_contender *x, const mr_contender *all, size_t n,
 			     mr_rest *rest)
 {
 	double ms = 0, allowed, cpu;
-	int before, after;
 	uint64_t begin;
+	int before;
 	mr_samples *s;
 
 	if (x->out || (x->same && x->same->out))
 		return MR_OK;
 	mr_clock_sleep(SETTLE_NS);
-	MR_TRY(placement(t, &before));
+	before = placement(t);
 	cpu = others_s(x, all, n);
 	begin = mr_clock_ns();
 	MR_TRY(time_one(x, c, &ms, &allowed));
@@ -166,10 +165,10 @@ mr_status mr_contender_burst(mr_contender *x, const mr_contender *all, size_t n,
 		return MR_OK;
 	rest->wall_s += (double)(mr_clock_ns() - begin) / 1e9;
 	rest->cpu_s += others_s(x, all, n) - cpu;
-	MR_TRY(placement(t, &after));
-	x->dropped += before != after;
-	if (before != after)
+	if (before == UNKNOWN || before != placement(t)) {
+		x->dropped++;
 		return MR_OK;
+	}
 	s = &x->at[before == MR_PROBE_FAR];
 	s->ms[s->n++] = ms;
 	if (allowed > 0) {

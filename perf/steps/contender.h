@@ -3,8 +3,8 @@
  *
  * What is timed of ours is what trains: the session of `millrace train`, the engine's one step loop. A burst is timed
  * as a whole, but one of a plan that never drains from commit to commit, as it would go on in training. Before and
- * after each burst a cache-line ping-pong tells the placement of the two cores (host/probe.h); a burst that saw both
- * is dropped.
+ * after each burst a cache-line ping-pong tells the placement of the two cores (host/probe.h); a burst that saw both,
+ * or cannot tell, is dropped.
  */
 #ifndef PERF_STEPS_CONTENDER_H
 #define PERF_STEPS_CONTENDER_H
@@ -36,7 +36,7 @@ typedef struct mr_contender {
 	mr_session s;
 	uint64_t steps;             /* done so far */
 	mr_samples at[2];           /* by placement: NEAR, FAR */
-	size_t dropped;             /* bursts that saw both placements */
+	size_t dropped;             /* bursts of no one placement */
 } mr_contender;
 
 /* What stands still while somebody else is timed should use no CPU: how much it did. */

@@ -209,7 +209,7 @@ mr_status mr_results_put(const mr_results *r, mr_json_writer *json)
 	MR_TRY(print_table(r));
 	for (size_t i = 0; i < r->n; i++)
 		dropped += r->all[i].dropped;
-	printf("  peak %.1f GFLOP/s of %d core%s at once, %.1f of one (%s), measured; %zu bursts dropped, of both placements\n",
+	printf("  peak %.1f GFLOP/s of %d core%s at once, %.1f of one (%s); %zu bursts of no one placement dropped\n",
 	       r->peak.all, r->peak.cores, r->peak.cores == 1 ? "" : "s", r->peak.one, r->peak.isa, dropped);
 	for (size_t i = 0; i < r->n; i++)
 		if (r->all[i].peer && r->rest.wall_s > 0) {
