@@ -12,6 +12,8 @@ FORCE_INLINE void strip_fma(V acc[STRIP][2], const float *w, int64_t pitch, cons
 {
 	V x0 = v_load(x, 0), x1 = vecs > 1 ? v_load(x + LANES, 0) : x0;
 
+	fetch_l1(x + AHEAD * NR);
+
 #pragma GCC unroll 8
 	for (int r = 0; r < STRIP; r++) {
 		V y = v_set(w[r * pitch]);

@@ -3,7 +3,7 @@
  */
 #define NR (2 * LANES)
 #define LINE 16 /* floats of a cache line */
-#define AHEAD 8 /* k that a tile's operand is fetched ahead into L1 */
+#define AHEAD 5 /* k that a tile's operand is fetched ahead into L1 */
 
 typedef struct tile {
 	const mr_vec_gemm *g;
