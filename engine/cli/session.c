@@ -92,7 +92,8 @@ static mr_status make_plan(mr_session *s, uint16_t workers)
 			k->flush = MR_FLUSH_LOCAL; /* nothing else needs the barrier: the weights are the same */
 	}
 	/* Where nobody has to see the whole gradient before it is used, each layer's step goes right behind its gradient. */
-	MR_TRY(mr_plan_lower(s->plan, &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph)}));
+	MR_TRY(mr_plan_lower(s->plan, &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph),
+						       .hand_over_first = true}));
 	MR_TRY(mr_plan_check(s->plan));
 	s->sum = k->sum;
 	return MR_OK;

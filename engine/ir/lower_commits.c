@@ -126,6 +126,15 @@ static bool is_simple(const mr_plan *p, uint16_t stage)
 	return !p->contract.clip && !mr_stage_has_ar(p, stage);
 }
 
+/* Whether the completing B or W of @stage may carry out its step itself (lower.h). */
+static bool is_inside(const mr_plan *p, uint16_t stage, const mr_lower_opts *opts)
+{
+	bool waited_for = stage > 0 && mr_plan_worker(p, 0, (uint16_t)(stage - 1)) != mr_plan_worker(p, 0, stage);
+
+	return opts->update_inside && is_simple(p, stage) &&
+	       !(opts->hand_over_first && waited_for && p->contract.flush != MR_FLUSH_NONE);
+}
+
 static mr_status append_op(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, mr_op op, uint32_t count)
 {
 	for (uint32_t s = p->n_stages; s-- > 0;) { /* gradients of later stages are complete first */
@@ -148,13 +157,13 @@ static mr_status append_block(mr_plan *to, const mr_plan *p, uint16_t w, mr_sect
 }
 
 static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, mr_instr in,
-			    bool update_inside)
+			    const mr_lower_opts *opts)
 {
 	bool last = in.flags & LAST_SUM;
 	uint32_t count = in.micro / p->contract.need;
 
 	in.flags &= MR_INSTR_FIRST_SUM;
-	if (last && update_inside && is_simple(p, in.stage)) {
+	if (last && is_inside(p, in.stage, opts)) {
 		in.flags |= MR_INSTR_UPDATE;
 		in.target = (int32_t)(count + 1);
 		return mr_plan_append(to, w, section, in);
@@ -172,7 +181,7 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
  * unmixed on every worker (or the plan would deadlock at the flush); a worker without part in a count commits it at the
  * end.
  */
-static mr_status rebuild(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, bool update_inside)
+static mr_status rebuild(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, const mr_lower_opts *opts)
 {
 	const mr_list *l = mr_plan_list(p, w, section);
 	uint32_t *ends = calloc(p->commits + 1u, sizeof(*ends)), done = 0; /* index + 1 of the last sum of each count */
@@ -187,7 +196,7 @@ static mr_status rebuild(mr_plan *to, const mr_plan *p, uint16_t w, mr_section s
 			st = mr_plan_append(to, w, section, l->at[i]);
 			continue;
 		}
-		st = append_sum(to, p, w, section, l->at[i], update_inside);
+		st = append_sum(to, p, w, section, l->at[i], opts);
 		for (; st == MR_OK && flushes && done < p->commits && ends[done] && ends[done] <= i + 1; done++)
 			st = append_block(to, p, w, section, done);
 	}
@@ -197,7 +206,7 @@ static mr_status rebuild(mr_plan *to, const mr_plan *p, uint16_t w, mr_section s
 	return st;
 }
 
-static mr_status insert_commits(mr_plan *p, bool update_inside)
+static mr_status insert_commits(mr_plan *p, const mr_lower_opts *opts)
 {
 	mr_section used = mr_plan_steady(p) ? MR_BODY : MR_PROLOGUE; /* of a flushing plan */
 	mr_plan *to;
@@ -208,7 +217,7 @@ static mr_status insert_commits(mr_plan *p, bool update_inside)
 	for (uint16_t w = 0; st == MR_OK && w < p->n_workers; w++)
 		for (int s = 0; st == MR_OK && s < MR_N_SECTIONS; s++)
 			if (p->contract.flush == MR_FLUSH_NONE || s == (int)used)
-				st = rebuild(to, p, w, (mr_section)s, update_inside);
+				st = rebuild(to, p, w, (mr_section)s, opts);
 	for (size_t i = 0; st == MR_OK && i < (size_t)p->n_workers * MR_N_SECTIONS; i++) {
 		mr_list old = p->lists[i];
 
@@ -235,5 +244,5 @@ mr_status mr_lower_commits(mr_plan *plan, const mr_lower_opts *opts)
 	mr_unroll_destroy(g);
 	if (st != MR_OK || plan->contract.coverage == MR_COVER_FORWARD)
 		return st;
-	return insert_commits(plan, opts->update_inside);
+	return insert_commits(plan, opts);
 }

@@ -60,6 +60,13 @@ static void commits_stand_behind_the_last_gradient(void)
 	expect_list(p, 0, MR_BODY, "F0 F1 B0' B1!");
 	CU_ASSERT_EQUAL(mr_plan_list(p, 0, MR_BODY)->at[3].target, 1);
 	mr_plan_destroy(p);
+
+	p = small_1f1b(2, 2); /* stage 0 waits for stage 1, nobody for stage 0 */
+	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = true, .hand_over_first = true}));
+	MR_CHECK_OK(mr_plan_check(p));
+	expect_list(p, 0, MR_BODY, "F0 F1 B0' B1!");
+	expect_list(p, 1, MR_BODY, "F0 B0' F1 B1 U1");
+	mr_plan_destroy(p);
 }
 
 static void norms_come_before_all_updates(void)

@@ -10,9 +10,10 @@
 
 #define BIG "train.clip=1e300"
 
-static void count_commits(const char *sets, bool gpt, bool inside)
+/* @after: stages with U, @inside: stages whose B carries the step; bit s. */
+static void check_commits(const char *sets, bool gpt, unsigned after, unsigned inside)
 {
-	uint32_t u = 0, flagged = 0;
+	unsigned u = 0, flagged = 0;
 	rig r;
 
 	rig_init(&r);
@@ -25,30 +26,34 @@ static void count_commits(const char *sets, bool gpt, bool inside)
 			const mr_list *l = mr_plan_list(r.s.plan, w, (mr_section)sec);
 
 			for (uint32_t i = 0; i < l->n; i++) {
-				u += l->at[i].op == MR_OP_U;
-				flagged += !!(l->at[i].flags & MR_INSTR_UPDATE);
+				u |= (unsigned)(l->at[i].op == MR_OP_U) << l->at[i].stage;
+				flagged |= (unsigned)!!(l->at[i].flags & MR_INSTR_UPDATE) << l->at[i].stage;
 			}
 		}
-	CU_ASSERT_EQUAL(u == 0, inside);
-	CU_ASSERT_EQUAL(flagged > 0, inside);
+	CU_ASSERT_EQUAL(u, after);
+	CU_ASSERT_EQUAL(flagged, inside);
 	rig_fini(&r);
 }
 
-static void plans_without_clipping_have_no_u(void)
+static void plans_without_clipping_step_inside(void)
 {
 	static const char *const systems[] = {"system.name=gpipe system.backward=fifo", "system.name=gpipe system.backward=lifo",
 					      "system.name=1f1b", "system.name=pipedream train.microbatches=1"};
 	char sets[200];
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
-		count_commits(systems[i], false, true);
-		count_commits(systems[i], true, true);
+		bool flushes = i < 3; /* there the stage in front waits for the gradient, and not for the step */
+
+		check_commits(systems[i], false, flushes ? 2 : 0, flushes ? 1 : 3);
+		check_commits(systems[i], true, flushes ? 2 : 0, flushes ? 1 : 3);
+		snprintf(sets, sizeof(sets), "%s %s", systems[i], "machine.workers=1");
+		check_commits(sets, false, 0, 1);
 		snprintf(sets, sizeof(sets), "%s %s", systems[i], "train.clip=0.5");
-		count_commits(sets, false, false);
+		check_commits(sets, false, 3, 0);
 	}
-	count_commits("system.name=1f1b model.tied=true", true, false);
-	count_commits("system.name=1f1b model.tied=true machine.workers=1", true, false);
-	count_commits("system.name=pipedream train.microbatches=1 model.tied=true machine.workers=1", true, false);
+	check_commits("system.name=1f1b model.tied=true", true, 3, 0);
+	check_commits("system.name=1f1b model.tied=true machine.workers=1", true, 1, 0);
+	check_commits("system.name=pipedream train.microbatches=1 model.tied=true machine.workers=1", true, 1, 0);
 }
 
 static void train(const char *sets, const char *more, bool gpt, rig_result *out)
@@ -181,7 +186,7 @@ void mr_suite_inside(void);
 void mr_suite_inside(void)
 {
 	MR_SUITE("inside");
-	MR_TEST(plans_without_clipping_have_no_u);
+	MR_TEST(plans_without_clipping_step_inside);
 	MR_TEST(inside_equals_after);
 	MR_TEST(gradients_share_one_place);
 	MR_TEST(what_needs_whole_gradients_is_refused);
