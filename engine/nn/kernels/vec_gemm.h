@@ -120,11 +120,22 @@ static void panel_tiles(const panel_block *p, int64_t j)
 			t.b_pitch = g->n;
 		}
 		if (!g->tb) {
-			t.next = (next_row + l0 / row_lines) * g->n + p->j0 + l0 % row_lines * LINE;
+			t.next = g->b + (next_row + l0 / row_lines) * g->n + p->j0 + l0 % row_lines * LINE;
 			t.n_next = l1 - l0;
 		}
 		tile_any(&t, rows);
 	}
+}
+
+/* The next block's part of A: half of it was written by another core when there are two. */
+static void fetch_rows(const panel_block *p)
+{
+	const mr_vec_gemm *g = p->g;
+	int64_t k0 = p->k0 + p->k, k1 = least(g->k, k0 + DEPTH);
+
+	for (int64_t i = p->row; i < p->row + p->rows; i++)
+		for (int64_t l = k0; l < k1; l += LINE)
+			fetch_l2(g->a + i * g->k + l);
 }
 
 static void panels_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *scratch)
@@ -148,6 +159,7 @@ static void panels_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0,
 					pack_sliver(g, p.row + i, tile_row(p.rows, s + 1, p.tiles) - i, p.k0, p.k,
 						    p.slivers + s * p.k * LANES);
 				}
+				fetch_rows(&p);
 				for (int64_t j = p.j0; j < p.j1; j += NR)
 					panel_tiles(&p, j);
 			}
@@ -174,8 +186,10 @@ static void group_tiles(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t j
 		if (!last) {
 			t.out = c;
 			t.out_pitch = g->n;
-		} else if (g->step && i + 2 * rows <= g->m) { /* the next group's rows, in the order of memory */
-			t.next = (i + rows) * g->n + j0 + l0 * LINE;
+		}
+		if (i + 2 * rows <= g->m) { /* the next group's rows, in the order of memory */
+			t.step_next = (i + rows) * g->n + j0 + l0 * LINE;
+			t.next = g->c + t.step_next;
 			t.n_next = l1 - l0;
 		}
 		tile_any(&t, rows);

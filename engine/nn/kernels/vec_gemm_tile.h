@@ -17,8 +17,9 @@ typedef struct tile {
 	int64_t in_pitch;
 	float *out;              /* NULL: this is the last block; C gets bias and activation, or the step is taken */
 	int64_t out_pitch;
-	int64_t next;            /* floats into B (panels) or into C (groups) of what comes next, */
-	int64_t n_next;          /* and how many of its lines this tile fetches */
+	const float *next;       /* what will be read next from far away, */
+	int64_t step_next;       /* or with a step: the place in C, weights and state that will, */
+	int64_t n_next;          /* and how many lines of it this tile fetches */
 } tile;
 
 #define FORCE_INLINE static inline __attribute__((always_inline))
@@ -198,7 +199,7 @@ FORCE_INLINE void tile_run(const tile *t, int rows, bool full, tile_kind kind)
 
 	tile_begin(t, acc, rows, e);
 	if (kind == TILE_PACK) {
-		const float *next = t->g->b + t->next;
+		const float *next = t->next;
 		int64_t pitch = t->b_pitch;
 		float *pack = t->pack;
 
@@ -213,8 +214,8 @@ FORCE_INLINE void tile_run(const tile *t, int rows, bool full, tile_kind kind)
 			tile_fma(acc, rows, a, b0, b1);
 		}
 	} else {
-		const float *next = t->g->b + t->next;
-		int64_t at = t->next;
+		const float *next = t->next;
+		int64_t at = t->step_next;
 
 		for (; l < n_next; l++, a += LANES, b += NR, next += LINE, at += LINE) {
 			V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
