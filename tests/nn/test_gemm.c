@@ -1,0 +1,362 @@
+/*
+ * test_gemm.c - matrix products at the shapes where their blocks end: columns beyond a panel, a block of columns and a
+ * strip, rows beyond a tile, sums beyond a block, batches beyond what nn/kernels/gemm.c takes (oneDNN has those).
+ * Against the reference in f64; to the bit between numbers of threads, between a batch and its halves, and between a fused
+ * step and one afterwards. Results lie between margins that nobody may touch.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "kernels_ops.h"
+#include "nn/kernels/gemm.h"
+
+#define MARGIN 256 /* bytes before and after a result */
+#define MARK 0x5A
+
+/* As in kernels_ops.c. Adam divides the gradient by the root of its own square, which may be small. */
+#define TOLERANCE 2e-6
+#define TOLERANCE_STEP 2e-5
+
+enum { SGD, MOMENTUM, NESTEROV, ADAM, N_STEPS };
+
+typedef struct work {
+	mr_gemm g;
+	int step;      /* -1: none */
+	bool in_place; /* of the step */
+} work;
+
+static void tell(const char *what, const work *w, uint32_t threads, double d)
+{
+	const mr_gemm *g = &w->g;
+
+	fprintf(stderr, "\n%s: m=%lld n=%lld k=%lld%s%s%s%s act %d step %d%s, %u threads: distance %.3g\n", what,
+		(long long)g->m, (long long)g->n, (long long)g->k, g->ta ? " ta" : "", g->tb ? " tb" : "",
+		g->add ? " add" : "", g->bias ? " bias" : "", (int)g->act, w->step, w->in_place ? " in place" : "", threads, d);
+}
+
+/* --- a product between margins ------------------------------------------------------------------------------------ */
+
+/* @n numbers in [lo, hi), the same in each type. As make_input, whose generator takes longer than all the products. */
+static void fill(const mr_kernels *k, int64_t n, uint32_t stream, double lo, double hi, void *out)
+{
+	for (int64_t i = 0; i < n; i++) {
+		uint32_t z = ((uint32_t)i + stream * 0x10001u) * 0x9E3779B9u;
+		float x;
+
+		z = (z ^ z >> 16) * 0x85EBCA6Bu;
+		x = (float)(lo + (hi - lo) * (double)((z ^ z >> 13) >> 8) / (1 << 24));
+		if (k->dtype == MR_F64)
+			((double *)out)[i] = x;
+		else
+			((float *)out)[i] = x;
+	}
+}
+
+static void *operand(const mr_kernels *k, int64_t n, uint32_t stream)
+{
+	void *p = malloc((size_t)n * mr_dtype_bytes(k->dtype));
+
+	fill(k, n, stream, -1, 1, p);
+	return p;
+}
+
+/* The same between margins, for what is written. */
+static void *fenced(const mr_kernels *k, int64_t n, uint32_t stream, double lo)
+{
+	size_t bytes = (size_t)n * mr_dtype_bytes(k->dtype);
+	char *p = malloc(bytes + 2 * MARGIN);
+
+	memset(p, MARK, bytes + 2 * MARGIN);
+	fill(k, n, stream, lo, 1, p + MARGIN);
+	return p + MARGIN;
+}
+
+static void drop(const mr_kernels *k, int64_t n, void *at)
+{
+	size_t bytes = (size_t)n * mr_dtype_bytes(k->dtype);
+	char *p = (char *)at - MARGIN;
+	bool whole = true;
+
+	for (size_t i = 0; i < MARGIN; i++)
+		whole = whole && p[i] == MARK && p[MARGIN + bytes + i] == MARK;
+	CU_ASSERT(whole);
+	free(p);
+}
+
+static mr_step step_of(const work *w, void *src, void *dst, void *m, void *v)
+{
+	static const mr_step_kind kinds[N_STEPS] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_ADAM};
+
+	return (mr_step){.kind = kinds[w->step], .nesterov = w->step == NESTEROV, .src = src,
+			 .dst = w->in_place ? src : dst, .m = w->step == SGD ? NULL : m,
+			 .v = w->step == ADAM ? v : NULL, .gscale = 0.25, .lr = 0.1, .decay = 0.001, .mu = 0.9, .b1 = 0.9,
+			 .b2 = 0.999, .eps = 1e-8, .c1 = 1 - 0.81, .c2 = 1 - 0.999 * 0.999};
+}
+
+typedef enum way { WHOLE, HALVES, STEP_APART } way;
+
+/* C = op(A) op(B) in two halves of the batch, which lie one after the other where A is transposed. */
+static void halves(const mr_kernels *k, mr_kctx *kc, const work *w, const void *a, const void *b, void *c,
+		   const mr_step *s)
+{
+	mr_gemm first = w->g, rest = w->g;
+	size_t size = mr_dtype_bytes(k->dtype);
+
+	first.k = w->g.k / 2;
+	rest.k = w->g.k - first.k;
+	rest.add = true;
+	MR_CHECK_OK(k->gemm(kc, &first, a, b, NULL, c, NULL));
+	a = (const char *)a + (size_t)(first.k * first.m) * size;
+	b = (const char *)b + (size_t)(first.k * first.n) * size;
+	MR_CHECK_OK(s ? k->gemm_step(kc, &rest, a, b, c, s) : k->gemm(kc, &rest, a, b, NULL, c, NULL));
+}
+
+static void carry_out(const mr_kernels *k, mr_kctx *kc, const work *w, way how, outputs *out)
+{
+	const mr_gemm *g = &w->g;
+	int64_t n = g->m * g->n;
+	bool gelu = g->act == MR_ACT_GELU, steps = w->step >= 0;
+	void *a = operand(k, g->m * g->k, 1), *b = operand(k, g->k * g->n, 2), *bias = g->bias ? operand(k, g->n, 3) : NULL;
+	void *c = fenced(k, n, 4, -1), *pre = gelu ? fenced(k, n, 5, -1) : NULL;
+	void *of[4] = {0}; /* the step's: src, dst, m, v */
+	mr_step s = {0};
+
+	for (int i = 0; i < 4 && steps; i++)
+		of[i] = fenced(k, n, 6 + (uint32_t)i, i == 3 ? 0 : -1);
+	if (steps)
+		s = step_of(w, of[0], of[1], of[2], of[3]);
+	if (how == HALVES)
+		halves(k, kc, w, a, b, c, steps ? &s : NULL);
+	else if (steps && how == WHOLE)
+		MR_CHECK_OK(k->gemm_step(kc, g, a, b, c, &s));
+	else
+		MR_CHECK_OK(k->gemm(kc, g, a, b, bias, c, pre));
+	if (how == STEP_APART)
+		k->step(kc, n, &s, c);
+	if (!steps)
+		put(out, k, c, n);
+	if (gelu)
+		put(out, k, pre, n), drop(k, n, pre);
+	for (int i = 0; i < 4 && steps; i++)
+		put(out, k, of[i], n), drop(k, n, of[i]);
+	drop(k, n, c);
+	free(a), free(b), free(bias);
+}
+
+static outputs result(const mr_kernels *k, uint32_t threads, const work *w, way how)
+{
+	outputs out = {0};
+	mr_kctx *kc;
+
+	MR_CHECK_OK(k->ctx_create(threads, &kc));
+	carry_out(k, kc, w, how, &out);
+	k->ctx_destroy(kc);
+	return out;
+}
+
+/* --- what is compared --------------------------------------------------------------------------------------------- */
+
+static const mr_kernels *dnnl(void)
+{
+	const mr_kernels *k = mr_kernels_find("dnnl", MR_F32);
+
+	if (!k)
+		printf("(skipped: %s) ", mr_error_text());
+	return k;
+}
+
+static void same(const char *what, const work *w, uint32_t threads, const outputs *one, outputs other)
+{
+	if (!same_bits(one, &other))
+		tell(what, w, threads, distance(&other, one));
+	CU_ASSERT(same_bits(one, &other));
+	free(other.v);
+}
+
+/* One thread against the reference; more of them, and a step apart, against one thread. */
+static void compare(const mr_kernels *k, const work *w)
+{
+	bool own = mr_gemm_own(&w->g, w->step >= 0);
+	outputs want = result(mr_kernels_find("reference", MR_F64), 1, w, WHOLE), one = result(k, 1, w, WHOLE);
+	double d = distance(&one, &want), tolerance = w->step >= 0 ? TOLERANCE_STEP : TOLERANCE;
+
+	if (!(d <= tolerance))
+		tell("far from the reference", w, 1, d);
+	CU_ASSERT(d <= tolerance);
+	for (uint32_t threads = 2; own && threads <= 3; threads++)
+		same("the bits depend on the threads", w, threads, &one, result(k, threads, w, WHOLE));
+	if (w->step >= 0)
+		same("not the bits of gemm, then step", w, 1, &one, result(k, 1, w, STEP_APART));
+	free(want.v), free(one.v);
+}
+
+static void compare_transposes(const mr_kernels *k, int64_t m, int64_t n, int64_t depth)
+{
+	for (int v = 0; v < 8; v++)
+		compare(k, &(work){.g = {.m = m, .n = n, .k = depth, .ta = v & 1, .tb = v & 2, .add = v & 4}, .step = -1});
+}
+
+static void compare_epilogues(const mr_kernels *k, int64_t m, int64_t n, int64_t depth)
+{
+	static const mr_act acts[3] = {MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU};
+
+	for (int v = 0; v < 12; v++)
+		compare(k, &(work){.g = {.m = m, .n = n, .k = depth, .tb = v & 1, .bias = !(v & 2), .act = acts[v >> 2]},
+				   .step = -1});
+}
+
+static void compare_steps(const mr_kernels *k, int64_t m, int64_t n, int64_t depth)
+{
+	for (int v = 0; v < 4 * N_STEPS; v++)
+		compare(k, &(work){.g = {.m = m, .n = n, .k = depth, .ta = true, .add = v & 1}, .step = v >> 2,
+				   .in_place = v & 2});
+}
+
+/* --- the tests ---------------------------------------------------------------------------------------------------- */
+
+/* Rows, columns and sums on both sides of the vectors (8, 16), tiles (6, 14 rows; 16, 32 columns) and strips. */
+static void small_shapes(void)
+{
+	static const int64_t m[] = {1, 6, 7, 14, 15, 29, 33}, n[] = {1, 7, 16, 31, 32, 33, 65}, depth[] = {1, 15, 16, 33};
+	const mr_kernels *k = dnnl();
+
+	for (int i = 0; k && i < 7 * 7 * 4; i++) {
+		compare_transposes(k, m[i % 7], n[i / 7 % 7], depth[i / 49]);
+		if (i % 3 == 0)
+			compare_epilogues(k, m[i % 7], n[i / 7 % 7], depth[i / 49]);
+		if (i % 5 == 0)
+			compare_steps(k, m[i % 7], n[i / 7 % 7], depth[i / 49]);
+	}
+}
+
+/* Beyond 1024 columns, 64 and 256 of a sum, 128 rows of a strip's panels, 32 tiles of 6 rows, kept sums of a panel. */
+static void shapes_of_many_blocks(void)
+{
+	static const int64_t dims[][3] = {{37, 1090, 150}, {256, 70, 300}, {1, 2100, 33}, {200, 33, 1000}, {1030, 70, 40},
+					  {129, 700, 70}};
+	const mr_kernels *k = dnnl();
+
+	for (int i = 0; k && i < 6; i++)
+		compare_transposes(k, dims[i][0], dims[i][1], dims[i][2]);
+	if (k)
+		compare_epilogues(k, 256, 570, 70), compare_epilogues(k, 33, 1090, 129);
+}
+
+static void steps_of_many_blocks(void)
+{
+	const mr_kernels *k = dnnl();
+
+	if (k)
+		compare_steps(k, 530, 70, 40), compare_steps(k, 33, 1090, 129), compare_steps(k, 15, 65, 256);
+}
+
+/* Up to so many rows of a batch a product is computed by our own kernels. */
+static int64_t most_rows(void)
+{
+	int64_t m = 0;
+
+	while (mr_gemm_own(&(mr_gemm){.m = m + 1, .n = 9, .k = 999}, false))
+		m++;
+	return m;
+}
+
+/* What oneDNN still has: bias, activations, sums and steps where the batch is large. */
+static void large_batches(void)
+{
+	const mr_kernels *k = dnnl();
+	int64_t most = most_rows();
+
+	CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = 999, .n = 9, .k = most, .ta = true}, true));
+	CU_ASSERT_FALSE(mr_gemm_own(&(mr_gemm){.m = 999, .n = 9, .k = most + 1, .ta = true}, true));
+	for (int64_t rows = most; k && rows <= most + 1; rows++) {
+		compare_transposes(k, rows, 65, 33);
+		compare_transposes(k, 65, 33, rows);
+		compare_epilogues(k, rows, 65, 33);
+		compare_steps(k, 65, 33, rows);
+	}
+}
+
+/* A sum over micro-batches is the sum over the batch that they make up, to the bit. */
+static void halves_make_a_whole(void)
+{
+	const int64_t most = most_rows(), dims[][3] = {{37, 65, 50}, {70, 1090, most}, {1, 33, 7}, {300, 20, 33}};
+	const mr_kernels *k = dnnl();
+
+	for (int i = 0; k && i < 4; i++)
+		for (int step = -1; step < N_STEPS; step++)
+			for (uint32_t threads = 1; threads <= 2; threads++) {
+				work w = {.g = {.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .ta = true}, .step = step};
+				outputs whole = result(k, threads, &w, WHOLE);
+
+				CU_ASSERT(mr_gemm_own(&w.g, step >= 0));
+				same("two halves are not the whole", &w, threads, &whole, result(k, threads, &w, HALVES));
+				free(whole.v);
+			}
+}
+
+/* One context for products that need ever more scratch, and then less: as from contexts of their own. */
+static void scratch_grows(void)
+{
+	static const mr_gemm products[] = {
+		{.m = 9, .n = 40, .k = 5, .tb = true}, {.m = 20, .n = 40, .k = 50}, {.m = 40, .n = 1100, .k = 50, .ta = true},
+		{.m = 40, .n = 33, .k = 3000, .tb = true}, {.m = 9, .n = 40, .k = 5, .tb = true}, {.m = 20, .n = 40, .k = 50}};
+	const mr_kernels *k = dnnl();
+	size_t before = 0;
+
+	for (uint32_t threads = 1; k && threads <= 2; threads++) {
+		mr_kctx *kc;
+
+		MR_CHECK_OK(k->ctx_create(threads, &kc));
+		for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); i++) {
+			work w = {.g = products[i], .step = -1};
+			outputs out = {0}, fresh = result(k, threads, &w, WHOLE);
+
+			carry_out(k, kc, &w, WHOLE, &out);
+			same("a used context gives other bits", &w, threads, &fresh, out);
+			free(fresh.v);
+			if (i == 3)
+				before = k->ctx_bytes(kc);
+		}
+		CU_ASSERT_EQUAL(k->ctx_bytes(kc), before);
+		CU_ASSERT(before > threads * 128 * 3000 * sizeof(float));
+		k->ctx_destroy(kc);
+	}
+}
+
+/* More shapes than oneDNN's table starts with; after it has grown, every primitive is still the one of its shape. */
+static void many_large_shapes_fit(void)
+{
+	const mr_kernels *k = dnnl();
+	int64_t m = most_rows() + 1;
+	float *a = malloc((size_t)m * 100 * sizeof(float)), *c = malloc((size_t)m * sizeof(float)), b[100];
+	mr_kctx *kc;
+
+	for (int64_t i = 0; i < m * 100; i++)
+		a[i] = b[i % 100] = 1;
+	for (int i = 0; k && i < 200; i++) {
+		mr_gemm g = {.m = m, .n = 1, .k = 1 + i % 100};
+
+		if (i == 0)
+			MR_CHECK_OK(k->ctx_create(1, &kc));
+		MR_CHECK_OK(k->gemm(kc, &g, a, b, NULL, c, NULL));
+		CU_ASSERT_EQUAL(c[m - 1], g.k);
+	}
+	if (k)
+		k->ctx_destroy(kc);
+	free(a), free(c);
+}
+
+void mr_suite_gemm(void);
+
+void mr_suite_gemm(void)
+{
+	MR_SUITE("gemm");
+	MR_TEST(small_shapes);
+	MR_TEST(shapes_of_many_blocks);
+	MR_TEST(steps_of_many_blocks);
+	MR_TEST(large_batches);
+	MR_TEST(halves_make_a_whole);
+	MR_TEST(scratch_grows);
+	MR_TEST(many_large_shapes_fit);
+}
