@@ -75,7 +75,7 @@ typedef struct mr_kernels {
 	/** Bytes of scratch and an estimate for primitives that the context holds (for the memory table). */
 	size_t (*ctx_bytes)(const mr_kctx *kc);
 
-	/** @bias and @pre [m,n] may be NULL when unused. Errors: MR_EDNN. */
+	/** @bias and @pre [m,n] may be NULL when unused. Errors: MR_EDNN, MR_ERESOURCE. */
 	mr_status (*gemm)(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *pre);
 	/** y[cols] (+)= sum over rows of x[rows, cols], rows in ascending order. */
 	void (*colsum)(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add);
@@ -124,7 +124,7 @@ typedef struct mr_kernels {
 	/**
 	 * C as by gemm (no bias, no act), then the step of its m * n elements with the gradient C: the same bits as gemm
 	 * followed by step. What @c holds afterwards is undefined; with g->add it brings the sum so far. Errors: MR_EDNN,
-	 * and then nothing was stepped.
+	 * MR_ERESOURCE, and then nothing was stepped.
 	 */
 	mr_status (*gemm_step)(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
 			       const mr_step *s) MR_MUST_USE;

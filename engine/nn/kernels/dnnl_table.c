@@ -1,5 +1,6 @@
 /*
- * dnnl_table.c - the dnnl filling of mr_kernels: matrix products by oneDNN, the rest by the vector kernels of vec.h.
+ * dnnl_table.c - the dnnl filling of mr_kernels: products of large batches by oneDNN, those of small ones (gemm.h) and
+ * all the rest by the vector kernels of vec.h.
  *
  * This file is where threads come in. A call goes through team(), which cuts the range that its kernel is split by into
  * one piece a thread; contexts with one thread, and calls too small to share, never enter OpenMP.

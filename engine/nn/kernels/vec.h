@@ -1,5 +1,6 @@
 /*
- * vec.h - the dnnl filling's own kernels: everything that is not a matrix product, in f32, for AVX-512 and for AVX2.
+ * vec.h - the dnnl filling's own kernels, in f32, for AVX-512 and for AVX2: everything but the matrix products that are
+ * left to oneDNN (gemm.h says which).
  *
  * oneDNN's elementwise, norm and softmax primitives take two to four times the time of a plain fused loop, so these are
  * ours. Each kernel is written once, in a header vec_<noun>.h, against the vector operations of vec_lanes_*.h, and
