@@ -4,7 +4,7 @@
  * oneDNN has no product whose result an optimizer step consumes, and at the batch sizes of a pipeline (some dozens to hundreds
  * of rows) it waits for weights: measured on two AVX-512 cores with 2 MiB of L2 each, 1024 x 1024 weights and 32 rows, it runs
  * at 51-57 % of the peak of one core where these reach 61-90 % with the step included. What is chosen depends on the shape alone,
- * so that the same model gives the same bits whatever the number of threads.
+ * and what is computed here has the same bits whatever the number of threads (oneDNN promises that for one number only).
  *
  * A mr_gemm_scratch belongs to one context.
  */
