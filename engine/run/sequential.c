@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/size.h"
 #include "host/clock.h"
 #include "host/group.h"
+#include "host/memory.h"
 #include "run/sequential_size.h"
 
 typedef struct tensor {
@@ -26,13 +28,13 @@ struct mr_sequential {
 	void **weight, **grad; /* [n_params]; weight NULL when tied */
 	void **state[MR_OPTIM_STATES];
 	bool inside;           /* the last backward of a step carries out the optimizer steps, layer by layer */
-	void *shared_grad;     /* where every grad lies, when no gradient outlives its layer; else NULL */
 	mr_step *steps;        /* [n_params] of the step in hand, when inside */
 	void *target;
 	bool *has_grad;        /* [n_values] scratch of one backward */
 	double *loss;          /* [n_micro] */
 	uint64_t step;
-	uint64_t ns_f, ns_b, ns_u, bytes;
+	mr_region region;      /* all tensors */
+	uint64_t ns_f, ns_b, ns_u;
 	/* a job for the thread */
 	uint64_t until, reached;
 	mr_engine_progress *progress;
@@ -45,18 +47,9 @@ struct mr_sequential {
 
 /* --- memory --- */
 
-static void *grab(mr_sequential *q, size_t bytes, mr_status *st)
+static void *take(mr_arena *a, size_t bytes)
 {
-	size_t room = mr_align_up(bytes ? bytes : 1, MR_CACHE_LINE);
-	void *p = aligned_alloc(MR_CACHE_LINE, room);
-
-	if (!p) {
-		*st = mr_fail(MR_ERESOURCE, "no memory for %zu bytes", room);
-		return NULL;
-	}
-	memset(p, 0, room);
-	q->bytes += room;
-	return p;
+	return mr_arena_take(a, bytes ? bytes : 1, MR_CACHE_LINE);
 }
 
 static size_t value_bytes(const mr_sequential *q, uint32_t v)
@@ -64,34 +57,65 @@ static size_t value_bytes(const mr_sequential *q, uint32_t v)
 	return (size_t)q->c.samples * mr_shape_bytes(q->g->values[v].shape, q->c.kernels->dtype);
 }
 
-static mr_status allocate_grads(mr_sequential *q)
+static size_t param_bytes(const mr_sequential *q, uint32_t p)
+{
+	return (size_t)q->g->params[p].n * mr_dtype_bytes(q->c.kernels->dtype);
+}
+
+static void layout_grads(mr_sequential *q, mr_arena *a)
 {
 	bool shared = mr_sequential_shares_grads(&q->c);
-	mr_status st = MR_OK;
+	char *first = NULL;
 	mr_run_memory m;
 
 	mr_sequential_size(&q->c, &m);
 	if (shared)
-		q->shared_grad = grab(q, m.grads, &st);
-	for (uint32_t i = 0; i < q->g->n_nodes && st == MR_OK; i++) {
+		first = take(a, m.grads);
+	for (uint32_t i = 0; i < q->g->n_nodes; i++) {
 		const mr_node *nd = &q->g->nodes[i];
 		size_t at = 0;
 
-		for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params && st == MR_OK; p++) {
-			size_t bytes = (size_t)q->g->params[p].n * mr_dtype_bytes(q->c.kernels->dtype);
-
-			q->grad[p] = shared ? (char *)q->shared_grad + at : grab(q, bytes, &st);
-			at += mr_align_up(bytes, MR_CACHE_LINE);
+		for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++) {
+			q->grad[p] = !shared ? take(a, param_bytes(q, p)) : first ? first + at : NULL;
+			at += mr_align_up(param_bytes(q, p), MR_CACHE_LINE);
 		}
 	}
-	return st;
+}
+
+/* Everything but tables of pointers; an arena without memory counts it. */
+static void layout(mr_sequential *q, mr_arena *a)
+{
+	const mr_graph *g = q->g;
+
+	for (uint32_t v = 0; v < g->n_values; v++) {
+		q->value[v].value = take(a, value_bytes(q, v));
+		q->value[v].grad = take(a, value_bytes(q, v));
+	}
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		const mr_node *nd = &g->nodes[i];
+		mr_layer_needs z = {0};
+
+		nd->ops->needs(&nd->cfg, g->values[nd->in[0]].shape, q->c.samples, q->c.kernels, &z);
+		q->node[i].aux_i = take(a, z.aux_i);
+		q->node[i].aux_w = take(a, z.aux_w);
+		q->node[i].kept = take(a, z.kept);
+		q->node[i].scratch = take(a, z.scratch);
+	}
+	layout_grads(q, a);
+	for (uint32_t p = 0; p < g->n_params; p++) {
+		if (g->params[p].tied_to >= 0)
+			continue;
+		q->weight[p] = take(a, param_bytes(q, p));
+		for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
+			q->state[i][p] = take(a, param_bytes(q, p));
+	}
+	q->target = take(a, (size_t)q->c.samples * mr_shape_bytes(g->target, q->c.kernels->dtype));
 }
 
 static mr_status allocate(mr_sequential *q)
 {
 	const mr_graph *g = q->g;
-	mr_dtype dt = q->c.kernels->dtype;
-	mr_status st = MR_OK;
+	mr_arena a;
 
 	q->value = calloc(g->n_values, sizeof(*q->value));
 	q->node = calloc(g->n_nodes, sizeof(*q->node));
@@ -102,34 +126,24 @@ static mr_status allocate(mr_sequential *q)
 		q->state[i] = calloc(g->n_params + 1, sizeof(void *));
 	q->has_grad = calloc(g->n_values, sizeof(bool));
 	q->loss = calloc(q->c.n_micro, sizeof(double));
-	if (!q->value || !q->node || !q->weight || !q->grad || !q->state[0] || !q->state[1] || !q->has_grad || !q->loss)
+	if (!q->value || !q->node || !q->weight || !q->grad || !q->steps || !q->state[0] || !q->state[1] || !q->has_grad ||
+	    !q->loss)
 		return mr_fail(MR_ERESOURCE, "no memory for a model of %u layers", g->n_nodes);
-	for (uint32_t v = 0; v < g->n_values && st == MR_OK; v++) {
-		q->value[v].value = grab(q, value_bytes(q, v), &st);
-		q->value[v].grad = grab(q, value_bytes(q, v), &st);
-	}
-	for (uint32_t i = 0; i < g->n_nodes && st == MR_OK; i++) {
-		const mr_node *nd = &g->nodes[i];
-		mr_layer_needs z = {0};
+	mr_arena_init(&a, NULL, 0);
+	layout(q, &a);
+	MR_TRY(mr_region_map(&q->region, a.used, q->c.place->bindable ? q->c.place->node_os : MR_REGION_ANY_NODE));
+	mr_arena_init(&a, q->region.base, q->region.bytes);
+	layout(q, &a);
+	return MR_OK;
+}
 
-		nd->ops->needs(&nd->cfg, g->values[nd->in[0]].shape, q->c.samples, q->c.kernels, &z);
-		q->node[i] = (node_buffers){grab(q, z.aux_i, &st), grab(q, z.aux_w, &st), grab(q, z.kept, &st),
-					    grab(q, z.scratch, &st)};
-	}
-	st = st == MR_OK ? allocate_grads(q) : st;
-	for (uint32_t p = 0; p < g->n_params && st == MR_OK; p++) {
-		size_t bytes = (size_t)g->params[p].n * mr_dtype_bytes(dt);
-
-		if (g->params[p].tied_to >= 0)
-			continue;
-		q->weight[p] = grab(q, bytes, &st);
-		for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
-			q->state[i][p] = grab(q, bytes, &st);
-		if (st == MR_OK)
-			mr_graph_init_param(g, p, q->c.seed, dt, q->weight[p]);
-	}
-	q->target = grab(q, (size_t)q->c.samples * mr_shape_bytes(g->target, dt), &st);
-	return st;
+/* On the group's leader, whose pages they are then. */
+static void init_weights(mr_sequential *q)
+{
+	mr_region_prefault(&q->region, 0, q->region.bytes);
+	for (uint32_t p = 0; p < q->g->n_params; p++)
+		if (q->weight[p])
+			mr_graph_init_param(q->g, p, q->c.seed, q->c.kernels->dtype, q->weight[p]);
 }
 
 const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q)
@@ -232,6 +246,21 @@ static mr_status forward(mr_sequential *q, pass *ps, uint32_t end)
 	return MR_OK;
 }
 
+/* The gradient of the first input that has none yet is dy itself: it gets dy's memory, and y, whose gradient nobody reads
+ * any more, gets the input's. */
+static void pass_gradient(mr_sequential *q, const mr_node *nd, mr_layer_call *c)
+{
+	for (uint32_t j = 0; j < nd->n_in; j++) {
+		tensor *x = &q->value[nd->in[j]], *y = &q->value[nd->out];
+
+		if (q->has_grad[nd->in[j]] || value_bytes(q, nd->in[j]) != value_bytes(q, nd->out))
+			continue;
+		y->grad = x->grad;
+		x->grad = (void *)(uintptr_t)c->dy;
+		return;
+	}
+}
+
 static mr_status backward(mr_sequential *q, pass *ps)
 {
 	uint32_t last = q->g->n_nodes - 1, logits = q->g->nodes[last].in[0];
@@ -244,6 +273,8 @@ static mr_status backward(mr_sequential *q, pass *ps)
 		const mr_node *nd = &q->g->nodes[i];
 		mr_layer_call c = make_call(q, i, ps);
 
+		if (nd->ops->passes_dy)
+			pass_gradient(q, nd, &c);
 		for (uint32_t j = 0; j < nd->n_in; j++) {
 			if (!mr_graph_wants_dx(q->g, i, j))
 				continue;
@@ -407,6 +438,7 @@ static mr_status forward_one(mr_sequential *q)
 
 static mr_status set_up(mr_sequential *q)
 {
+	init_weights(q);
 	return q->c.kernels->ctx_create(q->c.place->n_threads, &q->kc);
 }
 
@@ -472,34 +504,14 @@ void mr_sequential_destroy(mr_sequential *q)
 		return;
 	if (q->kc && on_group(q, tear_down) != MR_OK)
 		q->kc = NULL; /* no thread to free it on: the process is ending */
-	for (uint32_t v = 0; q->value && v < q->g->n_values; v++) {
-		free(q->value[v].value);
-		free(q->value[v].grad);
-	}
-	for (uint32_t i = 0; q->node && i < q->g->n_nodes; i++) {
-		free(q->node[i].aux_i);
-		free(q->node[i].aux_w);
-		free(q->node[i].kept);
-		free(q->node[i].scratch);
-	}
-	for (uint32_t p = 0; p < q->g->n_params; p++) {
-		if (q->weight)
-			free(q->weight[p]);
-		if (q->grad && !q->shared_grad)
-			free(q->grad[p]);
-		for (int i = 0; i < MR_OPTIM_STATES; i++)
-			if (q->state[i])
-				free(q->state[i][p]);
-	}
 	for (int i = 0; i < MR_OPTIM_STATES; i++)
 		free(q->state[i]);
+	mr_region_unmap(&q->region);
 	free(q->value);
 	free(q->node);
 	free(q->weight);
 	free(q->grad);
-	free(q->shared_grad);
 	free(q->steps);
-	free(q->target);
 	free(q->has_grad);
 	free(q->loss);
 	free(q);
@@ -555,5 +567,5 @@ void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64
 
 uint64_t mr_sequential_bytes(const mr_sequential *q)
 {
-	return q->bytes + (q->kc ? q->c.kernels->ctx_bytes(q->kc) : 0);
+	return q->region.asked_bytes + (q->kc ? q->c.kernels->ctx_bytes(q->kc) : 0);
 }
