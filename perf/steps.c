@@ -150,7 +150,7 @@ static void run_case(bench *b, const mr_case *c)
 	r.n = line_up(b, c, all);
 	open_all(c, all, r.n);
 	for (int k = 0; k < rounds; k++) {
-		check(mr_peak_measure(&b->topo, &r.peak), c->name); /* the best counts: any may be disturbed */
+		check(mr_peak_measure(&b->topo, &r.peak), c->name);
 		for (size_t i = 0; i < r.n; i++)
 			check(mr_contender_burst(&all[(i + (size_t)k) % r.n], all, r.n, c, &b->topo, &r.rest), c->name);
 	}

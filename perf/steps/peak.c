@@ -1,9 +1,10 @@
 #include "perf/steps/peak.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 
+#include "base/stats.h"
 #include "host/probe.h"
 
 typedef struct core {
@@ -57,15 +58,33 @@ static mr_status together(const mr_topo *t, int n, double *sum, const char **isa
 	return started == n ? MR_OK : mr_fail(MR_ERESOURCE, "no thread could be started on CPU %u", c[started].cpu);
 }
 
-mr_status mr_peak_measure(const mr_topo *t, mr_peak *best)
+mr_status mr_peak_measure(const mr_topo *t, mr_peak *p)
 {
 	int n = t->n_usable < MR_PEAK_CORES ? (int)t->n_usable : MR_PEAK_CORES;
-	double one, all;
+	size_t i = p->n % MR_PEAK_SAMPLES;
 
-	MR_TRY(together(t, 1, &one, &best->isa));
-	MR_TRY(together(t, n, &all, &best->isa));
-	best->cores = n;
-	best->one = fmax(best->one, one);
-	best->all = fmax(best->all, all);
+	MR_TRY(together(t, 1, &p->one_sample[i], &p->isa));
+	MR_TRY(together(t, n, &p->all_sample[i], &p->isa));
+	p->n++;
+	p->cores = n;
 	return MR_OK;
+}
+
+static double median(const double *sample, size_t n)
+{
+	double copy[MR_PEAK_SAMPLES];
+
+	n = n < MR_PEAK_SAMPLES ? n : MR_PEAK_SAMPLES;
+	memcpy(copy, sample, n * sizeof(*copy));
+	return mr_median(copy, n);
+}
+
+double mr_peak_one(const mr_peak *p)
+{
+	return median(p->one_sample, p->n);
+}
+
+double mr_peak_all(const mr_peak *p)
+{
+	return median(p->all_sample, p->n);
 }

@@ -10,15 +10,22 @@
 
 #include "host/topo.h"
 
-enum { MR_PEAK_CORES = 2 };
+enum { MR_PEAK_CORES = 2, MR_PEAK_SAMPLES = 64 };
 
+/* Zero at first. */
 typedef struct mr_peak {
-	double one, all;  /* GFLOP/s of one core alone; of MR_PEAK_CORES, or as many as there are, at once */
+	double one_sample[MR_PEAK_SAMPLES], all_sample[MR_PEAK_SAMPLES];
+	size_t n;
 	int cores;
 	const char *isa;
 } mr_peak;
 
-/** Measure, about 0.2 s. @best keeps the better of this and what it holds (zero at first). Errors: MR_ERESOURCE. */
-mr_status mr_peak_measure(const mr_topo *t, mr_peak *best) MR_MUST_USE;
+/** Measure once more, about 0.2 s. Errors: MR_ERESOURCE. */
+mr_status mr_peak_measure(const mr_topo *t, mr_peak *p) MR_MUST_USE;
+
+/** Median in GFLOP/s of one core alone; of MR_PEAK_CORES, or as many as there are, at once. Clocks drift by a fifth within
+ * minutes, so the best would be of another moment than the steps' medians. At least one measurement. */
+double mr_peak_one(const mr_peak *p);
+double mr_peak_all(const mr_peak *p);
 
 #endif

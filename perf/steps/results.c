@@ -72,7 +72,7 @@ static void put_row(const mr_results *r, const mr_contender *x, int place, mr_ta
 	mr_table_put(t, "%.3f", q.q3);
 	mr_table_put(t, "%.*f", q.median > 10 * r->c->batch ? 2 : 0, 1e3 * r->c->batch / q.median);
 	mr_table_put(t, "%.1f", gflops);
-	mr_table_put(t, "%.1f %%", 100 * gflops / r->peak.all);
+	mr_table_put(t, "%.1f %%", 100 * gflops / mr_peak_all(&r->peak));
 	put_ratio(t, ratio(find(r, NULL), x, place));
 	for (int i = 0; i < MR_N_PEERS; i++)
 		if (find(r, &r->peers[i]))
@@ -105,7 +105,7 @@ static void put_row_json(const mr_results *r, const mr_contender *x, int place, 
 	put_number(json, "ms_quartile_3", q.q3);
 	put_number(json, "samples_per_second", 1e3 * r->c->batch / q.median);
 	put_number(json, "gflops", gflops);
-	put_number(json, "percent_of_peak", 100 * gflops / r->peak.all);
+	put_number(json, "percent_of_peak", 100 * gflops / mr_peak_all(&r->peak));
 	put_number(json, "a_over_this", ratio(find(r, NULL), x, place));
 	mr_json_key(json, "peer_over_this");
 	mr_json_begin_object(json);
@@ -185,8 +185,8 @@ static void put_json(const mr_results *r, mr_json_writer *json)
 	put_number(json, "microbatches", r->c->micro);
 	put_number(json, "burst", r->c->burst);
 	put_number(json, "gflop_a_step", r->flops / 1e9);
-	put_number(json, "peak_gflops", r->peak.all);
-	put_number(json, "peak_gflops_one_core", r->peak.one);
+	put_number(json, "peak_gflops", mr_peak_all(&r->peak));
+	put_number(json, "peak_gflops_one_core", mr_peak_one(&r->peak));
 	put_string(json, "isa", r->peak.isa);
 	mr_json_key(json, "rows");
 	mr_json_begin_array(json);
@@ -210,7 +210,7 @@ mr_status mr_results_put(const mr_results *r, mr_json_writer *json)
 	for (size_t i = 0; i < r->n; i++)
 		dropped += r->all[i].dropped;
 	printf("  peak %.1f GFLOP/s of %d core%s at once, %.1f of one (%s); %zu bursts of no one placement dropped\n",
-	       r->peak.all, r->peak.cores, r->peak.cores == 1 ? "" : "s", r->peak.one, r->peak.isa, dropped);
+	       mr_peak_all(&r->peak), r->peak.cores, r->peak.cores == 1 ? "" : "s", mr_peak_one(&r->peak), r->peak.isa, dropped);
 	for (size_t i = 0; i < r->n; i++)
 		if (r->all[i].peer && r->rest.wall_s > 0) {
 			printf("  while one was timed, all others together used %.2f %% of a core\n",
