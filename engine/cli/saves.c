@@ -11,7 +11,7 @@
 
 #define N_FACTS 19
 
-/* What no step of a training that is any good adds to the weights, in multiples of what they were, or of 1. */
+/* What no step of a training that is any good adds to the weights on the average, in multiples of what they were, or of 1. */
 #define MOST_GROWTH 1000.0
 
 typedef struct facts {
@@ -140,48 +140,99 @@ static mr_status measure(const mr_state_list *model, uint64_t step, mr_saves_sca
 	return MR_OK;
 }
 
-/* A step can spoil the weights and still have a loss, and what it leaves must not push out a good checkpoint. Weights that
- * were evaluated as the @best have proved themselves. */
-static mr_status check_weights(const mr_state_list *model, uint64_t step, bool best, mr_saves_scale *last)
+static bool grew_too_much(const mr_saves_scale *now, const mr_saves_scale *good)
 {
-	mr_saves_scale now;
+	uint64_t steps = now->step > good->step ? now->step - good->step : 1;
 
-	MR_TRY(measure(model, step, &now));
-	if (!best && now.size > MOST_GROWTH * fmax(1, last->size) * (double)(step > last->step ? step - last->step : 1))
-		return mr_fail(MR_EDIVERGED,
-			       "step %" PRIu64 " left weights of %.3g (root of the mean square; %.3g at step %" PRIu64
-			       "), and is not saved",
-			       step, now.size, last->size, last->step);
-	*last = now;
+	return now->size > MOST_GROWTH * fmax(1, good->size) * (double)steps;
+}
+
+/* Not so without a loss to compare with. */
+static bool rose(double now, double before)
+{
+	return now > before || (isinf(now) && !isnan(before));
+}
+
+static bool loss_rose(const mr_saves_case *c, const mr_saves_guard *g)
+{
+	return isnan(c->val_loss) ? rose(c->loss, g->loss) : rose(c->val_loss, fmax(g->loss, c->best_loss));
+}
+
+static mr_status refuse(const mr_saves_scale *now, const mr_saves_case *c, const mr_saves_guard *g)
+{
+	return mr_fail(MR_EDIVERGED,
+		       "step %" PRIu64 " left weights of %.3g (root of the mean square; %.3g at step %" PRIu64
+		       ") and the loss rose from %.4g to %.4g, so they are not saved",
+		       now->step, now->size, g->good.size, g->good.step, g->loss, isnan(c->val_loss) ? c->loss : c->val_loss);
+}
+
+/* A step can spoil the weights and still have a loss, and what it leaves must not push out a good checkpoint. Weights that were
+ * evaluated and found better than others have proved themselves. *@wait: nobody knows yet. */
+static mr_status judge(const mr_saves_scale *now, const mr_saves_case *c, mr_saves_guard *g, bool *wait)
+{
+	bool proved = mr_saves_is_best(c);
+
+	*wait = false;
+	if (g->doubt.step && !proved) {
+		if (loss_rose(c, g))
+			return refuse(&g->doubt, c, g);
+		g->good = g->doubt;
+	}
+	g->doubt = (mr_saves_scale){0};
+	if (proved || !grew_too_much(now, &g->good))
+		return MR_OK;
+	if (loss_rose(c, g))
+		return refuse(now, c, g);
+	if (c->can_wait && isnan(c->val_loss)) {
+		g->doubt = *now;
+		*wait = true;
+	}
 	return MR_OK;
 }
 
-mr_status mr_saves_measure(mr_session *s, uint64_t step, mr_saves_scale *out)
+bool mr_saves_is_best(const mr_saves_case *c)
+{
+	return isfinite(c->val_loss) && !(c->val_loss >= c->best_loss);
+}
+
+mr_status mr_saves_guard_init(mr_session *s, uint64_t step, mr_saves_guard *out)
 {
 	mr_state st;
 	mr_status err;
 
+	*out = (mr_saves_guard){.loss = NAN};
 	MR_TRY(mr_executor_state(&s->executor, &st));
-	err = measure(&st.model, step, out);
+	err = measure(&st.model, step, &out->good);
 	mr_state_fini(&st);
 	return err;
 }
 
-mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best, double val_loss, mr_saves_scale *last)
+mr_status mr_saves_put(mr_session *s, const char *dir, const mr_saves_case *c, mr_saves_guard *g, bool *saved)
 {
+	bool best = mr_saves_is_best(c), wait = false;
 	mr_checkpoint_part parts[3];
-	mr_checkpoint_content c;
+	mr_checkpoint_content content;
+	mr_saves_scale now;
 	mr_state st;
 	mr_status err;
 	facts f;
 
+	*saved = false;
 	MR_TRY(mr_executor_state(&s->executor, &st));
-	collect_facts(s, val_loss, &f);
-	make_content(&st, &f, step, best, keep_of(s), parts, &c);
-	err = check_weights(&st.model, step, best, last);
+	collect_facts(s, best ? c->val_loss : c->best_loss, &f);
+	make_content(&st, &f, c->step, best, keep_of(s), parts, &content);
+	err = measure(&st.model, c->step, &now);
 	if (err == MR_OK)
-		err = mr_checkpoint_save(dir, &c, NULL);
+		err = judge(&now, c, g, &wait);
+	if (err == MR_OK && !wait) {
+		err = mr_checkpoint_save(dir, &content, NULL);
+		*saved = err == MR_OK;
+	}
 	mr_state_fini(&st);
+	if (*saved) {
+		g->good = now;
+		g->loss = isnan(c->loss) ? g->loss : c->loss;
+	}
 	return err;
 }
 

@@ -14,23 +14,47 @@
 
 #include "cli/session.h"
 
-/* How large the weights were when they were last known to be good. */
+/* How large the weights were at a step. */
 typedef struct mr_saves_scale {
 	double size;   /* root of the mean square */
 	uint64_t step;
 } mr_saves_scale;
 
-/** Measure the session's weights, which stand at @step. Errors: MR_EDIVERGED when they are not finite, MR_ERESOURCE. */
-mr_status mr_saves_measure(mr_session *s, uint64_t step, mr_saves_scale *out) MR_MUST_USE;
+/*
+ * What a save is judged by. Weights whose root of the mean square is more than 1000 * max(1, good.size) * (step - good.step)
+ * have grown too much (for a training that is any good, on the average step). That alone is no mistake: a weight may have far
+ * to go. They are refused when the loss has risen too. The loss of a step is that of the weights before it, so it says nothing
+ * yet about the weights that the step has made: a save that can wait is put off until steps have read them.
+ */
+typedef struct mr_saves_guard {
+	mr_saves_scale good;  /* of the weights last saved, or of the first ones, or of weights put off since and found good */
+	mr_saves_scale doubt; /* of the weights whose save was put off; step 0: none */
+	double loss;          /* of the step that was last saved, or of the session's first step; NAN: no step yet */
+} mr_saves_guard;
+
+/* What is known about the weights to be saved. */
+typedef struct mr_saves_case {
+	uint64_t step;
+	double loss;          /* of this step; NAN: no step yet */
+	double val_loss;      /* of these weights; NAN: they were not evaluated */
+	double best_loss;     /* lowest validation loss of earlier weights; NAN: none was evaluated */
+	bool can_wait;        /* the save may be put off */
+} mr_saves_case;
+
+/** Are these weights the best so far? */
+bool mr_saves_is_best(const mr_saves_case *c);
+
+/** A guard for a session whose weights stand at @step. Errors: MR_EDIVERGED when they are not finite, MR_ERESOURCE. */
+mr_status mr_saves_guard_init(mr_session *s, uint64_t step, mr_saves_guard *out) MR_MUST_USE;
 
 /**
- * Save the session's state at @step; @best marks it. *@last is of the last checkpoint, or of the start, and becomes that of
- * this one.
- * Errors: MR_ERESOURCE, MR_EIO, after which the run may go on; MR_EDIVERGED: the weights are not finite, or (unless @best)
- * have grown by a thousand times what they were, or by 1000, a step since the last checkpoint, and nothing was saved.
+ * Save the session's state as of @c and mark it when it is the best. *@saved: it has been saved; else it has been put off,
+ * and @g->doubt says so.
+ * Errors: MR_ERESOURCE, MR_EIO, after which the run may go on; MR_EDIVERGED: the weights are not finite, or have grown too
+ * much, the loss having risen (the one of these weights where they were evaluated, above @g->loss and best_loss; else the
+ * step's, above @g->loss), and are not the best evaluated so far. Nothing was saved then.
  */
-mr_status mr_saves_put(mr_session *s, const char *dir, uint64_t step, bool best, double val_loss,
-		       mr_saves_scale *last) MR_MUST_USE;
+mr_status mr_saves_put(mr_session *s, const char *dir, const mr_saves_case *c, mr_saves_guard *g, bool *saved) MR_MUST_USE;
 
 /** The step of the best checkpoint of @dir; false when none is marked. */
 bool mr_saves_best(const char *dir, uint64_t *step);

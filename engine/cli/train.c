@@ -121,6 +121,8 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 			t->drawn_busy_ns = busy_ns(t);
 		}
 		t->last = *rec;
+		if (isnan(t->guard.loss))
+			t->guard.loss = rec->loss;
 		if (t->trajectory && t->s.executor.sequential)
 			mr_trajectory_note(t->trajectory, t->s.executor.sequential, rec->step);
 	}
@@ -148,15 +150,30 @@ static mr_status evaluate(mr_train *t)
 	return MR_OK;
 }
 
-static mr_status save(mr_train *t)
+/* Steps until a loss tells what the weights are worth that were just made: until every stage has read them. */
+static uint64_t steps_to_tell(const mr_train *t)
 {
-	/* Only what was evaluated at this step says anything about these weights. */
-	bool best = t->val_step == t->step && isfinite(t->val_loss) && !(t->val_loss >= t->best);
+	return 1 + (t->s.plan ? t->s.plan->contract.max_staleness : 0);
+}
+
+static mr_status save(mr_train *t, bool can_wait)
+{
+	mr_saves_case c = {
+		.step = t->step,
+		.loss = t->last.step ? t->last.loss : (double)NAN,
+		.val_loss = t->val_step == t->step ? t->val_loss : (double)NAN, /* only that says anything about these weights */
+		.best_loss = t->best,
+		.can_wait = can_wait,
+	};
+	bool saved;
 
 	MR_TRY(mr_metrics_log_flush(t->metrics, true));
-	if (best)
-		t->best = t->val_loss;
-	MR_TRY(mr_saves_put(&t->s, t->dir.checkpoints, t->step, best, t->best, &t->scale));
+	if (mr_saves_is_best(&c))
+		t->best = c.val_loss;
+	MR_TRY(mr_saves_put(&t->s, t->dir.checkpoints, &c, &t->guard, &saved));
+	t->save_again = saved ? 0 : t->step + steps_to_tell(t);
+	if (!saved)
+		return MR_OK;
 	t->saved = t->step;
 	return MR_OK;
 }
@@ -191,6 +208,8 @@ static uint64_t next_stop(const mr_train *t)
 
 	next = e < next ? e : next;
 	next = s < next ? s : next;
+	if (t->save_again && t->save_again < next)
+		next = t->save_again;
 	if (t->traced && t->trace_last > t->step && t->trace_last < next)
 		next = t->trace_last;
 	return next;
@@ -211,8 +230,10 @@ static mr_status do_due(mr_train *t, bool *leave)
 		MR_TRY(evaluate(t));
 	asked = mr_signals_save();
 	*leave = mr_signals_end() != 0;
-	if (end || *leave || asked || (t->save_every && t->step % t->save_every == 0))
-		MR_TRY(save(t));
+	if (end || *leave || asked)
+		return save(t, false);
+	if (t->save_again ? t->step >= t->save_again : t->save_every && t->step % t->save_every == 0)
+		return save(t, true);
 	return MR_OK;
 }
 
@@ -283,7 +304,7 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	t->peak_gflops = mr_probe_peak_gflops(&t->isa) * t->s.place.n_cores_used;
 	if (resume)
 		MR_TRY(take_up(t, resume));
-	MR_TRY(mr_saves_measure(&t->s, t->step, &t->scale));
+	MR_TRY(mr_saves_guard_init(&t->s, t->step, &t->guard));
 	if (t->step >= t->trace_last) /* an earlier session went through those steps, and has its trace */
 		t->traced = false;
 	MR_TRY(mr_saves_preflight(&t->s, t->dir.checkpoints));

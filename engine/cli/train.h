@@ -22,11 +22,12 @@ typedef struct mr_train {
 	uint64_t step, n_steps;
 	uint64_t saved;              /* step of the newest checkpoint; 0: none */
 	uint64_t eval_every, save_every;
+	uint64_t save_again;         /* a save was put off until this step; 0: none */
+	mr_saves_guard guard;        /* what saves are judged by */
 	bool traced, trace_written;  /* the trace is still to be written; it has been */
 	uint64_t trace_first, trace_last;
 	double best;                 /* lowest validation loss; NAN: none yet */
 	double val_loss;             /* the last one; NAN */
-	mr_saves_scale scale;        /* of the weights last saved, or of the first ones */
 	uint64_t val_step;           /* whose weights it is of */
 	double peak_gflops;          /* of the cores in use, measured with the instructions of `isa` */
 	const char *isa;

@@ -74,16 +74,17 @@ code=0
 expect 6 "no room for a trace" "room2/trace.json: cannot write: File too large"
 
 # --- weights that are finite, but of no use: not saved, so that what was good stays and goes on
+useless="left weights of .* (root of the mean square; 0[.0-9]* at step [0-9]*) and the loss rose from [0-9].* to [0-9].*, so they are not saved"
 for optimizer in sgd adamw; do
 	rm -rf wild
 	train "$@" --set run.dir=wild --set optimizer.name=$optimizer
 	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume --set train.steps=40 --set train.lr=1e6 --set checkpoint.every=1
-	expect 7 "$optimizer: useless weights" "step 7 left weights of .* (root of the mean square; 0[.0-9]* at step 6), and is not saved; the checkpoint of step 6 is"
+	expect 7 "$optimizer: useless weights" "step 7 $useless; the checkpoint of step 6 is"
 	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume --set train.steps=40 --set checkpoint.every=1
 	expect 0 "$optimizer: a smaller rate after useless weights"
 done
 
-# One weight that has a long way to go, in many steps, is no such case.
+# A weight that has far to go is no such case, in many steps or in one, while the loss falls.
 cat >far.cfg <<'END'
 model = { name = "chain"; depth = 1; };
 data = { name = "numbers"; x = [1.0]; y = [5000.0]; };
@@ -91,8 +92,20 @@ optimizer = { name = "sgd"; };
 system = { name = "sequential"; };
 train = { steps = 100; batch = 1; lr = 0.2; };
 END
-train far.cfg $(sets_of f64)
-expect 0 "a weight that goes far"
+n=0
+for far in "" checkpoint.every=1 "checkpoint.every=1 train.lr=1.0" "train.steps=1 train.lr=1.0" "train.steps=2 train.lr=1.0" \
+	"system.name=pipedream machine.workers=1 checkpoint.every=1 train.lr=1.0"; do
+	n=$((n + 1))
+	sets=$(for set in $far; do echo "--set $set"; done)
+	train far.cfg $(sets_of f64) $sets --set run.dir=far$n
+	expect 0 "a weight that goes far, $far"
+done
+[ "$(latest far4)" = step-00000001 ] || fail "the only step is not saved, but $(latest far4)"
+# Its first save waits for the loss that shows what the weight is worth, and no longer.
+train far.cfg $(sets_of f64) --set run.dir=waits --set train.steps=2 --set checkpoint.every=1 --set checkpoint.keep=9
+[ "$(cd waits/checkpoints && echo step-*)" = step-00000002 ] || fail "saved while nobody knew: $(cd waits/checkpoints && echo step-*)"
+train far.cfg $(sets_of f64) --set run.dir=waits3 --set train.steps=3 --set checkpoint.every=1 --set checkpoint.keep=9
+[ "$(cd waits3/checkpoints && echo step-*)" = "step-00000002 step-00000003" ] || fail "saved after waiting: $(cd waits3/checkpoints && echo step-*)"
 
 # --- going on from another checkpoint than the newest
 valid="--set data.validation=0.1 --set train.eval_every=2"
