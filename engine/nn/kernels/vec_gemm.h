@@ -122,6 +122,9 @@ static void panel_tiles(const panel_block *p, int64_t j)
 		if (!g->tb) {
 			t.next = g->b + (next_row + l0 / row_lines) * g->n + p->j0 + l0 % row_lines * LINE;
 			t.n_next = l1 - l0;
+			t.left = row_lines - l0 % row_lines;
+			t.skip = g->n - row_lines * LINE;
+			t.row_lines = row_lines;
 		}
 		tile_any(&t, rows);
 	}
@@ -190,6 +193,7 @@ static void group_tiles(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t j
 		if (i + 2 * rows <= g->m) { /* the next group's rows, in the order of memory */
 			t.step_next = (i + rows) * g->n + j0 + l0 * LINE;
 			t.next = g->c + t.step_next;
+			t.left = INT64_MAX; /* rows of C lie end to end, or other columns' lines do no harm */
 			t.n_next = l1 - l0;
 		}
 		tile_any(&t, rows);

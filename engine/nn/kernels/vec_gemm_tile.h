@@ -19,7 +19,9 @@ typedef struct tile {
 	int64_t out_pitch;
 	const float *next;       /* what will be read next from far away, */
 	int64_t step_next;       /* or with a step: the place in C, weights and state that will, */
-	int64_t n_next;          /* and how many lines of it this tile fetches */
+	int64_t n_next;          /* and how many lines of it this tile fetches; */
+	int64_t left, skip;      /* of @next: lines up to the end of its row, then floats to the row behind it, */
+	int64_t row_lines;       /* and lines of that one */
 } tile;
 
 #define FORCE_INLINE static inline __attribute__((always_inline))
@@ -200,14 +202,19 @@ FORCE_INLINE void tile_run(const tile *t, int rows, bool full, tile_kind kind)
 	tile_begin(t, acc, rows, e);
 	if (kind == TILE_PACK) {
 		const float *next = t->next;
-		int64_t pitch = t->b_pitch;
+		int64_t pitch = t->b_pitch, left = t->left;
 		float *pack = t->pack;
 
 		for (; l < t->k; l++, a += LANES, b += pitch, pack += NR, next += LINE) {
 			V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
 
-			if (l < n_next)
+			if (l < n_next) {
+				if (left-- == 0) {
+					next += t->skip;
+					left = t->row_lines - 1;
+				}
 				fetch_l2(next);
+			}
 			fetch_l1(b + AHEAD * pitch);
 			v_store(pack, b0, 0);
 			v_store(pack + LANES, b1, 0);
@@ -215,15 +222,20 @@ FORCE_INLINE void tile_run(const tile *t, int rows, bool full, tile_kind kind)
 		}
 	} else {
 		const float *next = t->next;
-		int64_t at = t->step_next;
+		int64_t at = t->step_next, left = t->left;
 
 		for (; l < n_next; l++, a += LANES, b += NR, next += LINE, at += LINE) {
 			V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
 
-			if (kind == TILE_STEP)
+			if (kind == TILE_STEP) {
 				fetch_step(t->g->step, at);
-			else
+			} else {
+				if (left-- == 0) {
+					next += t->skip;
+					left = t->row_lines - 1;
+				}
 				fetch_l2(next);
+			}
 			fetch_l1(b + AHEAD * NR);
 			tile_fma(acc, rows, a, b0, b1);
 		}
