@@ -170,7 +170,7 @@ static mr_status refuse(const mr_saves_scale *now, const mr_saves_case *c, const
  * evaluated and found better than others have proved themselves. *@wait: nobody knows yet. */
 static mr_status judge(const mr_saves_scale *now, const mr_saves_case *c, mr_saves_guard *g, bool *wait)
 {
-	bool proved = mr_saves_is_best(c);
+	bool proved = mr_saves_is_best(c) && !isnan(c->best_loss);
 
 	*wait = false;
 	if (g->doubt.step && !proved) {

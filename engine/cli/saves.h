@@ -52,7 +52,7 @@ mr_status mr_saves_guard_init(mr_session *s, uint64_t step, mr_saves_guard *out)
  * and @g->doubt says so.
  * Errors: MR_ERESOURCE, MR_EIO, after which the run may go on; MR_EDIVERGED: the weights are not finite, or have grown too
  * much, the loss having risen (the one of these weights where they were evaluated, above @g->loss and best_loss; else the
- * step's, above @g->loss), and are not the best evaluated so far. Nothing was saved then.
+ * step's, above @g->loss), and are not better than all that were evaluated before. Nothing was saved then.
  */
 mr_status mr_saves_put(mr_session *s, const char *dir, const mr_saves_case *c, mr_saves_guard *g, bool *saved) MR_MUST_USE;
 

@@ -168,13 +168,13 @@ static mr_status save(mr_train *t, bool can_wait)
 	bool saved;
 
 	MR_TRY(mr_metrics_log_flush(t->metrics, true));
-	if (mr_saves_is_best(&c))
-		t->best = c.val_loss;
 	MR_TRY(mr_saves_put(&t->s, t->dir.checkpoints, &c, &t->guard, &saved));
 	t->save_again = saved ? 0 : t->step + steps_to_tell(t);
 	if (!saved)
 		return MR_OK;
 	t->saved = t->step;
+	if (mr_saves_is_best(&c)) /* not before it is saved: what failed to be must not keep a later one from being marked */
+		t->best = c.val_loss;
 	return MR_OK;
 }
 

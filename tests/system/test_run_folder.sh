@@ -83,6 +83,12 @@ for optimizer in sgd adamw; do
 	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume --set train.steps=40 --set checkpoint.every=1
 	expect 0 "$optimizer: a smaller rate after useless weights"
 done
+# That they were the first to be evaluated makes them no better.
+for steps in 1 3; do
+	train "$@" --set run.dir=first$steps --set optimizer.name=adamw --set data.validation=0.1 --set train.steps=$steps --set train.lr=1e6
+	expect 7 "useless weights after $steps steps, evaluated" "step $steps $useless; no checkpoint had been saved before"
+	[ "$(latest first$steps)" = none ] || fail "useless weights, evaluated: $(latest first$steps) was saved"
+done
 
 # A weight that has far to go is no such case, in many steps or in one, while the loss falls.
 cat >far.cfg <<'END'
