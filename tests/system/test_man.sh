@@ -20,3 +20,13 @@ awk '/^\.SH/ { inside = $2 == "OPTIONS" } inside && /^\.BI? \\-\\-|^\.BR \\-\\-/
 [ -s "$scratch/commands" ]
 diff "$scratch/commands" "$scratch/commands.man"
 diff "$scratch/options" "$scratch/options.man"
+
+# The rule by which a save is refused is told where one looks for it, with the same bound.
+rule() {
+	tr -d '" ' <"$1" | grep -qF 'r>1000*max(1,r0)*(n-n0)'
+}
+rule "$page"
+rule "$1/conf/reference.cfg"
+"$millrace" train --help | grep -qF 'exit code 7 (millrace(1), CHECKPOINTS)'
+grep -q '^#define MOST_GROWTH 1000.0$' "$1/engine/cli/saves.c"
+grep -q '^\.SH CHECKPOINTS$' "$page"
