@@ -12,6 +12,7 @@
 #include "ir/metrics.h"
 #include "ir/plan_json.h"
 #include "ir/text.h"
+#include "planner/plan_identity.h"
 
 static mr_status read_plan(const char *path, mr_plan **out)
 {
@@ -46,14 +47,16 @@ static mr_status print_summary(const mr_plan *plan)
 	mr_metrics *m;
 	mr_walk *walk;
 	mr_status st;
+	uint64_t hash;
 
+	MR_TRY(mr_plan_identity(plan, &hash));
 	for (uint16_t w = 0; w < plan->n_workers; w++)
 		repeats = repeats || mr_plan_list(plan, w, MR_BODY)->n > 0;
 	MR_TRY(mr_metrics_walk(plan, 1, 1, 1, 0, repeats, &walk));
 	st = mr_metrics_create(plan, walk, &m);
 	mr_walk_destroy(walk);
 	MR_TRY(st);
-	printf("ok  plan %016" PRIx64 "  S %u  D %u  T %u  makespan %g  period ", mr_plan_hash(plan), plan->n_stages,
+	printf("ok  plan %016" PRIx64 "  S %u  D %u  T %u  makespan %g  period ", hash, plan->n_stages,
 	       plan->n_workers, plan->n_micro, m->makespan);
 	if (isnan(m->period))
 		printf("-");

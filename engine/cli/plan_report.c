@@ -180,7 +180,7 @@ static void print_head(const mr_forecast *f, FILE *out)
 		mr_config_plugin(s->config, MR_CONFIG_SYSTEM), s->place.n_workers, s->place.n_workers == 1 ? "" : "s",
 		s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples, s->samples == 1 ? "" : "s");
 	if (s->plan)
-		fprintf(out, "; plan %016" PRIx64, mr_plan_hash(s->plan));
+		fprintf(out, "; plan %016" PRIx64, s->plan_hash);
 	fprintf(out, "\nmachine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));
 	if (*mr_place_print_notes(&s->place, text, sizeof(text)))
 		fprintf(out, "         %s\n", text);

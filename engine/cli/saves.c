@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "run/checkpoint_io.h"
 
-#define N_FACTS 19
+#define N_FACTS 20
 
 /* What no step of a training that is any good adds to the weights on the average, in multiples of what they were, or of 1. */
 #define MOST_GROWTH 1000.0
@@ -47,9 +47,26 @@ static const char *rate_text(const mr_lr *lr, char *text, size_t size)
 	return text;
 }
 
+/* "backward=lifo", or "none". */
+static const char *options_text(const mr_session *s, char *text, size_t size)
+{
+	const mr_sched_ops *ops = mr_config_system(s->config);
+	const mr_option *o = ops ? ops->options : NULL;
+	size_t n = 0;
+
+	snprintf(text, size, "none");
+	for (; o && o->name && n < size; o++) {
+		char value[64];
+
+		mr_values_print(mr_config_values(s->config, MR_CONFIG_SYSTEM), o->name, value, sizeof(value));
+		n += (size_t)snprintf(text + n, size - n, "%s%s=%s", n ? " " : "", o->name, value);
+	}
+	return text;
+}
+
 static void collect_facts(const mr_session *s, double val_loss, facts *f)
 {
-	char rate[96];
+	char rate[96], options[96];
 
 	f->n = 0;
 	put(f, "millrace", "%s", MR_VERSION);
@@ -67,7 +84,8 @@ static void collect_facts(const mr_session *s, double val_loss, facts *f)
 	put(f, "parameters", "%llu", (unsigned long long)mr_graph_n_params(s->graph));
 	put(f, "clip", "%g", mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip"));
 	put(f, "learning_rate", "%s", rate_text(&s->lr, rate, sizeof(rate)));
-	put(f, "plan", "%016" PRIx64, s->plan ? mr_plan_hash(s->plan) : 0);
+	put(f, "options", "%s", options_text(s, options, sizeof(options)));
+	put(f, "plan", "%016" PRIx64, s->plan_hash);
 	put(f, "run_hash", "%016" PRIx64, mr_session_hash(s));
 	put(f, "data", "%016" PRIx64, s->data->fingerprint);
 	if (isfinite(val_loss))
@@ -304,7 +322,8 @@ static const struct {
 	{"data", "other data", NULL},
 	{"parameters", NULL, "model parameters"},
 	{"clip", NULL, "train.clip"},
-	{"plan", "other options of the system", NULL},
+	{"options", NULL, "system options"},
+	{"plan", NULL, "another build's plan"}, /* all that decides a plan is equal: only the lowering has changed */
 	{"run_hash", "other options of the model or the optimizer, or another cut into stages", NULL},
 };
 
@@ -324,6 +343,8 @@ static mr_status fits(const mr_session *s, const mr_checkpoint *ck)
 	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
 		const char *then = mr_checkpoint_fact(ck, common[i].fact), *now = fact_now(&f, common[i].fact);
 
+		if (!then && !strcmp(common[i].fact, "options")) /* of a build that did not note them; the plan will tell */
+			continue;
 		if (!then)
 			return mr_fail(MR_ECKPT, "its manifest does not say %s", common[i].fact);
 		if (!strcmp(then, now))

@@ -9,6 +9,7 @@
 #include "host/memory.h"
 #include "ir/check.h"
 #include "ir/lower.h"
+#include "planner/plan_identity.h"
 #include "run/sequential_size.h"
 
 /* What a process needs beside its arenas, kernels and data: code that is touched late, stacks, buffers of files. */
@@ -95,6 +96,7 @@ static mr_status make_plan(mr_session *s, uint16_t workers)
 	MR_TRY(mr_plan_lower(s->plan, &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph),
 						       .hand_over_first = true}));
 	MR_TRY(mr_plan_check(s->plan));
+	MR_TRY(mr_plan_identity(s->plan, &s->plan_hash));
 	s->sum = k->sum;
 	return MR_OK;
 }
@@ -252,7 +254,7 @@ uint64_t mr_session_hash(const mr_session *s)
 		s->n_micro,
 		s->sum,
 		s->kernels->dtype,
-		s->plan ? mr_plan_hash(s->plan) : 0,
+		s->plan_hash,
 	};
 	const mr_optim *o = &s->optim;
 	double rates[] = {o->mu, o->b1, o->b2, o->eps, o->weight_decay, o->nesterov, mr_values_float(train, "clip")};

@@ -45,7 +45,7 @@ static void print_system(const mr_train *t)
 	       s->place.n_workers, s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es",
 	       (long long)s->samples, s->samples == 1 ? "" : "s");
 	if (s->plan)
-		printf("; plan %016" PRIx64 ", staleness at most %u", mr_plan_hash(s->plan), s->plan->contract.max_staleness);
+		printf("; plan %016" PRIx64 ", staleness at most %u", s->plan_hash, s->plan->contract.max_staleness);
 	putchar('\n');
 	if (clip > 0 && s->plan && !s->plan->contract.clip)
 		printf("clipping to norm %g per stage: this system never has one moment at which a global norm exists\n", clip);

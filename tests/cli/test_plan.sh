@@ -138,4 +138,20 @@ expect 0 "layers   micro-batches of 8 samples" profile mlp.cfg --seconds 0 --set
 expect 3 "only this one is measured" profile mlp.cfg --set "machine.topology=core:4 pu:1"
 expect 6 "and 1000 B is the limit" profile mlp.cfg --set machine.memory_limit=1000
 expect 1 "/nonexistent/x" profile mlp.cfg --seconds 0 -o /nonexistent/x
+# One system has one hash, whichever command lowered its plan, and however.
+hash_in() {
+	sed -n 's/.*plan \([0-9a-f]\{16\}\).*/\1/p' "$1" | head -n 1
+}
+for system in gpipe 1f1b; do
+	expect 0 "; plan " plan mlp.cfg --set system.name=$system --set train.clip=0
+	want=$(hash_in out)
+	"$millrace" schedule $system --workers 2 --microbatches 2 --format text >plan.txt
+	expect 0 "ok  plan $want " check plan.txt
+	"$millrace" schedule $system --workers 2 --microbatches 2 --format json >plan.json
+	expect 0 "ok  plan $want " check plan.json
+	expect 0 "; plan $want, " train mlp.cfg --set system.name=$system --set train.clip=0 --set run.dir=hash-$system
+	expect 0 "plan          $want" inspect hash-$system
+	expect 0 "; plan " plan mlp.cfg --set system.name=$system --set train.clip=1
+	[ "$(hash_in out)" != "$want" ] || complain "$system has one hash with and without clipping"
+done
 exit $failed

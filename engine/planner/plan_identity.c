@@ -1,0 +1,77 @@
+#include "planner/plan_identity.h"
+
+#include <string.h>
+
+#include "ir/lower.h"
+#include "ir/op.h"
+
+/* The compute instruction @in as a schedule emits it. */
+static mr_instr emitted(const mr_instr *in)
+{
+	return (mr_instr){.op = in->op, .pipe = in->pipe, .span = in->span, .stage = in->stage, .micro = in->micro};
+}
+
+/* What @plan was before it was lowered. */
+static mr_status raise_plan(const mr_plan *plan, mr_plan **out)
+{
+	mr_plan *p;
+	mr_status st = MR_OK;
+
+	MR_TRY(mr_plan_create(plan->n_stages, plan->n_workers, plan->n_pipes, &p));
+	memcpy(p->system, plan->system, sizeof(p->system));
+	memcpy(p->worker_of, plan->worker_of, (size_t)plan->n_pipes * plan->n_stages * sizeof(*p->worker_of));
+	p->n_micro = plan->n_micro;
+	p->commits = plan->commits;
+	p->contract = plan->contract;
+	if (p->contract.flush == MR_FLUSH_BARRIER && !p->contract.clip)
+		p->contract.flush = MR_FLUSH_LOCAL;
+	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
+		for (uint32_t k = 0; st == MR_OK && k < plan->lists[i].n; k++)
+			if (mr_op_is_compute(plan->lists[i].at[k].op))
+				st = mr_plan_append(p, (uint16_t)(i / MR_N_SECTIONS), (mr_section)(i % MR_N_SECTIONS),
+						    emitted(&plan->lists[i].at[k]));
+	if (st != MR_OK) {
+		mr_plan_destroy(p);
+		return st;
+	}
+	*out = p;
+	return MR_OK;
+}
+
+static const mr_instr *next_compute(const mr_list *l, uint32_t *at)
+{
+	while (*at < l->n && !mr_op_is_compute(l->at[*at].op))
+		++*at;
+	return *at < l->n ? &l->at[(*at)++] : NULL;
+}
+
+/* The same versions read and the same sums begun, instruction by instruction? */
+static bool same_numbers(const mr_plan *a, const mr_plan *b)
+{
+	for (size_t i = 0; i < (size_t)a->n_workers * MR_N_SECTIONS; i++) {
+		const mr_instr *x, *y;
+		uint32_t at = 0, bt = 0;
+
+		do {
+			x = next_compute(&a->lists[i], &at);
+			y = next_compute(&b->lists[i], &bt);
+			if (!x != !y)
+				return false;
+			if (x && (x->read != y->read || (x->flags ^ y->flags) & MR_INSTR_FIRST_SUM))
+				return false;
+		} while (x);
+	}
+	return true;
+}
+
+mr_status mr_plan_identity(const mr_plan *plan, uint64_t *out)
+{
+	mr_plan *plain;
+	mr_status st;
+
+	MR_TRY(raise_plan(plan, &plain));
+	st = mr_plan_lower(plain, NULL);
+	*out = mr_plan_hash(st == MR_OK && same_numbers(plan, plain) ? plain : plan);
+	mr_plan_destroy(plain);
+	return st == MR_ERESOURCE ? st : MR_OK;
+}
