@@ -192,7 +192,10 @@ static void run_xent(bench *b)
 
 static void run_adam(bench *b)
 {
-	b->k->step_adam(b->kc, b->params, b->w, b->w, b->g, b->m, b->v, 1, 1e-4, 1e-6, 0.9, 0.999, 1e-8, 0.5, 0.5);
+	b->k->step(b->kc, b->params,
+		   &(mr_step){.kind = MR_STEP_ADAM, .src = b->w, .dst = b->w, .m = b->m, .v = b->v, .gscale = 1, .lr = 1e-4,
+			      .decay = 1e-6, .b1 = 0.9, .b2 = 0.999, .eps = 1e-8, .c1 = 0.5, .c2 = 0.5},
+		   b->g);
 }
 
 static void run_sumsq(bench *b)

@@ -128,9 +128,6 @@ typedef struct mr_kernels {
 	 */
 	mr_status (*gemm_step)(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
 			       const mr_step *s) MR_MUST_USE;
-	/** step with MR_STEP_ADAM, spelled out. */
-	void (*step_adam)(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, void *m, void *v, double gscale,
-			  double lr, double decay, double b1, double b2, double eps, double c1, double c2);
 } mr_kernels;
 
 /** The filling called @backend ("dnnl", "reference") for @dtype; NULL with a sentence in mr_error_text() when there is none

@@ -4,6 +4,9 @@
 
 #include "nn/kernels/team.h"
 
+/* Longer sums of dz W^T than this would turn so much of dz into panels that they leave L2. */
+#define MOST_STRIP_K 4096
+
 /* Rows of a batch beyond which oneDNN is as good (measured at 128 to 1024 columns: level at 512, ahead for dz W^T). */
 #define MOST_ROWS 256
 
@@ -18,6 +21,8 @@ bool mr_gemm_own(const mr_gemm *g, bool step)
 {
 	int64_t samples = g->ta ? g->k : g->m;
 
+	if (order_of(g) == MR_GEMM_STRIPS && g->k > MOST_STRIP_K)
+		return false;
 	return g->m > 0 && g->n > 0 && g->k > 0 && samples <= MOST_ROWS && !(g->ta && g->tb) && (g->ta || !step);
 }
 

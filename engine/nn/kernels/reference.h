@@ -527,15 +527,6 @@ static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const v
 	return MR_OK;
 }
 
-static void step_adam(mr_kctx *kc, int64_t n, const void *src, void *dst, const void *g, void *m, void *v, double gscale,
-		      double lr, double decay, double b1, double b2, double eps, double c1, double c2)
-{
-	mr_step s = {.kind = MR_STEP_ADAM, .src = src, .dst = dst, .m = m, .v = v, .gscale = gscale, .lr = lr,
-		     .decay = decay, .b1 = b1, .b2 = b2, .eps = eps, .c1 = c1, .c2 = c2};
-
-	step(kc, n, &s, g);
-}
-
 const mr_kernels TABLE = {
 	.name = "reference",
 	.dtype = DTYPE,
@@ -561,5 +552,4 @@ const mr_kernels TABLE = {
 	.sumsq = sumsq,
 	.step = step,
 	.gemm_step = gemm_step,
-	.step_adam = step_adam,
 };

@@ -6,7 +6,7 @@
  * strips make a block of LANES columns of C, turned back on its way out. Sums as in vec_gemm.h: one chain over ascending k.
  */
 #define STRIP (LANES / 2)
-#define STRIP_ROWS 128 /* rows of A at a time: their panels stay in L2 for k up to some thousands */
+#define STRIP_ROWS 128 /* rows of A at a time: their panels stay in L2 for k up to 4096 */
 
 FORCE_INLINE void strip_fma(V acc[STRIP][2], const float *w, int64_t pitch, const float *x, int vecs)
 {
