@@ -128,8 +128,9 @@ void mr_run_destroy(mr_run *run);
 mr_status mr_run_setup_worker(mr_run *run, uint16_t w) MR_MUST_USE;
 
 /**
- * Carry out F and B of every stage of @w once on zeros, so that primitives exist and caches are as in a step. One worker at a
- * time, all others idle: it writes into its neighbours' buffers. Gradients are overwritten by the first micro-batch.
+ * Carry out F of every stage of @w once, and B as often as it comes in kinds (at most three: the first, a middle and the last
+ * of a sum), on zeros, so that primitives exist and caches are as in a step. One worker at a time, all others idle: it writes
+ * into its neighbours' buffers. Gradients are overwritten by the first micro-batch.
  */
 mr_status mr_run_warm_up(mr_run *run, uint16_t w) MR_MUST_USE;
 
