@@ -175,7 +175,7 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	if (s->topo.synthetic)
 		return mr_fail(MR_ECONFIG, "machine.topology describes another machine: only this one is measured");
 	v.peak_gflops = mr_probe_peak_gflops(&isa);
-	st = mr_profile_measure(&c, mr_values_float(args->values, "seconds"), &p);
+	st = mr_profile_measure(&c, s->n_micro, mr_values_float(args->values, "seconds"), &p);
 	again = mr_probe_peak_gflops(&isa); /* somebody may have disturbed the first */
 	v.peak_gflops = again > v.peak_gflops ? again : v.peak_gflops;
 	if (st == MR_OK)
@@ -209,7 +209,8 @@ const mr_command mr_command_profile = {
 	.summary = "measure every layer of a model on this machine",
 	.help = "Forward (F), input half (I) and weight half (W) of the backward pass of every layer on one\n"
 		"micro-batch, and the optimizer step of every stage: medians, on the cores and with the threads\n"
-		"of the stage's worker, the others idle. Percent of peak counts the FLOPs of matrix products and\n"
+		"of the stage's worker, the others idle. Where the run steps inside the backward pass, W has the\n"
+		"step; with several micro-batches a step, update is what the last W takes longer for it. Percent of peak counts the FLOPs of matrix products and\n"
 		"attention.\n",
 	.options = options,
 	.sets = true,

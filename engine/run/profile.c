@@ -18,12 +18,14 @@
 #define LEARNING_RATE 1e-12 /* the weights stay where they are: every repeat computes with the same numbers */
 #define GRADIENT 1e-3       /* size of the made-up gradient that enters a stage */
 
-typedef enum half { HALF_F, HALF_I, HALF_W, N_HALVES } half;
+typedef enum half { HALF_F, HALF_I, HALF_W, HALF_W_STEP /* the W that steps */, N_HALVES } half;
 
 /* One stage being measured, on its own thread. */
 typedef struct bench {
 	const mr_run_config *c;
 	uint16_t stage;
+	uint32_t n_micro; /* micro-batches a sum */
+	bool inside;      /* the run steps in the last W of a sum */
 	double seconds;
 	mr_profile *out;
 	mr_stage *s, *owner; /* owner: the stage that stores a parameter tied from here; NULL: none */
@@ -79,6 +81,23 @@ static mr_status make_stages(bench *b)
 			       &b->s);
 }
 
+/* Does the run carry out the stage's steps inside its backward pass? (sequential.c and exec.c) */
+static bool steps_inside(const bench *b)
+{
+	const mr_plan *p = b->c->plan;
+
+	if (!p)
+		return !(b->c->clip > 0) && !mr_graph_ties(b->c->graph);
+	for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
+		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, b->stage), (mr_section)sec);
+
+		for (uint32_t i = 0; i < l->n; i++)
+			if (l->at[i].stage == b->stage && l->at[i].flags & MR_INSTR_UPDATE)
+				return true;
+	}
+	return false;
+}
+
 /* Normal numbers of the run's dtype. */
 static void fill_normal(const bench *b, void *to, size_t bytes, double scale, uint32_t what)
 {
@@ -115,6 +134,9 @@ static mr_status set_up(bench *b)
 	mr_arena a;
 
 	MR_TRY(make_stages(b));
+	b->inside = steps_inside(b);
+	if (b->inside && b->n_micro == 1)
+		mr_stage_share_grads(b->s); /* as the run has it */
 	b->block.stage = b->s;
 	b->block.k = b->c->kernels;
 	b->block.cap = b->c->plan ? b->c->plan->n_versions[b->stage] : 1;
@@ -185,28 +207,58 @@ static mr_status timed(bench *b, uint32_t i, half h, double *seconds)
 	return st;
 }
 
-/* One micro-batch and one optimizer step; @r < 0: not kept. */
-static mr_status repeat(bench *b, int64_t r)
+/* One micro-batch through all layers; @w: HALF_W, or HALF_W_STEP with io.step set. Keeps the times of @r >= 0, of F and I those
+ * that go with a W of the usual kind. */
+static mr_status pass(bench *b, half w, int64_t r)
 {
 	uint32_t n = n_layers(b);
-	double loss = 0, seconds;
+	bool usual = w == HALF_W || b->n_micro == 1;
+	double seconds;
+
+	memcpy(b->io.grad_out, b->grad_clean, b->grad_out_bytes);
+	for (uint32_t k = 0; k < 3 * n; k++) {
+		/* F0 F1 .. In Wn .. I1 W1 I0 W0 */
+		uint32_t layer = k < n ? k : n - 1 - (k - n) / 2;
+		half h = k < n ? HALF_F : (k - n) % 2 ? w : HALF_I;
+
+		MR_TRY(timed(b, layer, h, &seconds));
+		if (r >= 0 && (h == w || usual))
+			b->sample[((size_t)layer * N_HALVES + h) * MAX_REPEATS + (size_t)r] = seconds;
+	}
+	return MR_OK;
+}
+
+/* The last micro-batch of a sum, whose W step. */
+static mr_status pass_with_step(bench *b, int64_t r)
+{
+	mr_status st;
+
+	b->io.step = mr_block_steps(&b->block, b->c->optim, LEARNING_RATE, 1);
+	st = pass(b, HALF_W_STEP, r);
+	b->io.step = NULL;
+	mr_block_committed(&b->block);
+	return st;
+}
+
+/* One micro-batch of each kind that the run has, and one optimizer step; @r < 0: not kept. */
+static mr_status repeat(bench *b, int64_t r)
+{
+	double loss = 0;
 	uint64_t begin;
 
 	b->io.loss = &loss;
 	b->io.weights = mr_block_weights(&b->block, b->block.latest);
 	b->io.add_grads = false;
-	memcpy(b->io.grad_out, b->grad_clean, b->grad_out_bytes);
-	for (uint32_t k = 0; k < N_HALVES * n; k++) {
-		/* F0 F1 .. In Wn .. I1 W1 I0 W0 */
-		uint32_t layer = k < n ? k : n - 1 - (k - n) / 2;
-		half h = k < n ? HALF_F : (k - n) % 2 ? HALF_W : HALF_I;
-
-		MR_TRY(timed(b, layer, h, &seconds));
-		if (r >= 0)
-			b->sample[((size_t)layer * N_HALVES + h) * MAX_REPEATS + (size_t)r] = seconds;
+	if (!b->inside || b->n_micro > 1)
+		MR_TRY(pass(b, HALF_W, r));
+	if (b->inside) {
+		b->io.add_grads = b->n_micro > 1;
+		MR_TRY(pass_with_step(b, r));
 	}
 	if (!isfinite(loss))
 		return mr_fail(MR_EDIVERGED, "the loss of the initial weights is not finite");
+	if (b->inside)
+		return MR_OK;
 	begin = mr_clock_ns();
 	mr_block_commit(&b->block, b->io.kc, b->c->optim, LEARNING_RATE, 1);
 	if (r >= 0)
@@ -219,8 +271,21 @@ static double median_of(const bench *b, uint32_t layer, half h)
 	return mr_median(&b->sample[((size_t)layer * N_HALVES + h) * MAX_REPEATS], b->repeats);
 }
 
+/* What the step adds to a backward pass that has it inside, beyond the W that is booked on its layers. */
+static double step_inside_s(const bench *b)
+{
+	double more = 0;
+
+	for (uint32_t i = 0; b->n_micro > 1 && i < n_layers(b); i++)
+		if (b->s->step[i].node->ops->backward_weight)
+			more += median_of(b, i, HALF_W_STEP) - median_of(b, i, HALF_W);
+	return fmax(0, more);
+}
+
 static void keep(bench *b)
 {
+	half w = b->inside && b->n_micro == 1 ? HALF_W_STEP : HALF_W;
+
 	for (uint32_t i = 0; i < n_layers(b); i++) {
 		const mr_stage_step *st = &b->s->step[i];
 		mr_layer_profile *p = &b->out->layer[b->s->first + i];
@@ -232,11 +297,11 @@ static void keep(bench *b)
 			p->flops_i = mr_graph_wants_dx(b->c->graph, b->s->first + i, 0) ? st->needs.flops_i : 0;
 		}
 		if (back && st->node->ops->backward_weight) {
-			p->w = median_of(b, i, HALF_W);
+			p->w = median_of(b, i, w);
 			p->flops_w = st->needs.flops_w;
 		}
 	}
-	b->out->update_s[b->stage] = mr_median(b->update, b->repeats);
+	b->out->update_s[b->stage] = b->inside ? step_inside_s(b) : mr_median(b->update, b->repeats);
 	if (b->out->repeats == 0 || b->repeats < b->out->repeats)
 		b->out->repeats = b->repeats;
 }
@@ -267,7 +332,7 @@ static void thread(void *arg)
 	tear_down(b);
 }
 
-static mr_status measure_stage(const mr_run_config *c, uint16_t stage, double seconds, mr_profile *out)
+static mr_status measure_stage(const mr_run_config *c, uint32_t n_micro, uint16_t stage, double seconds, mr_profile *out)
 {
 	uint16_t w = c->plan ? mr_plan_worker(c->plan, 0, stage) : 0;
 	bench *b = aligned_alloc(MR_CACHE_LINE, mr_align_up(sizeof(*b), MR_CACHE_LINE));
@@ -279,6 +344,7 @@ static mr_status measure_stage(const mr_run_config *c, uint16_t stage, double se
 		return mr_fail(MR_ERESOURCE, "no memory for a measurement");
 	memset(b, 0, sizeof(*b));
 	b->c = c;
+	b->n_micro = n_micro;
 	b->stage = stage;
 	b->seconds = seconds;
 	b->out = out;
@@ -292,7 +358,7 @@ static mr_status measure_stage(const mr_run_config *c, uint16_t stage, double se
 	return st;
 }
 
-mr_status mr_profile_measure(const mr_run_config *c, double seconds, mr_profile *out)
+mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, mr_profile *out)
 {
 	*out = (mr_profile){
 		.layer = calloc(c->graph->n_nodes, sizeof(*out->layer)),
@@ -301,7 +367,7 @@ mr_status mr_profile_measure(const mr_run_config *c, double seconds, mr_profile 
 	if (!out->layer || !out->update_s)
 		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", c->graph->n_nodes);
 	for (uint16_t s = 0; s < c->partition->n_stages; s++)
-		MR_TRY(measure_stage(c, s, seconds, out));
+		MR_TRY(measure_stage(c, n_micro, s, seconds, out));
 	return MR_OK;
 }
 

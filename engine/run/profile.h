@@ -2,7 +2,10 @@
  * profile.h - how long each layer takes on this machine.
  *
  * Stage by stage, on a leader thread and a team set up like the worker's own, all else idle: forward through all
- * layers, then backward, input half and weight half apart, then the optimizer step, again and again. The layers lie
+ * layers, then backward, input half and weight half apart, then the optimizer step, again and again. Where the run steps
+ * inside the backward pass, so does the measurement: with one micro-batch a commit every weight half has its step, and
+ * nothing is left to be an update of its own; with several only the last one has, and what it takes longer is the update.
+ * The layers lie
  * where they lie in a step (the same mr_stage and block layout, memory on the worker's node), and each is called after
  * the one before it, so caches are as they are in a step of this stage. The times are medians. Work that a stage does
  * between its layers (copies at its boundaries) is booked on its last layer.
@@ -21,17 +24,18 @@ typedef struct mr_layer_profile {
 
 typedef struct mr_profile {
 	mr_layer_profile *layer; /* [nodes of the graph]; owned */
-	double *update_s;        /* [stages] median seconds of one optimizer step; owned */
+	double *update_s;        /* [stages] median seconds of one optimizer step, beyond what the w above have of it; owned */
 	uint32_t repeats;        /* fewest over the stages */
 } mr_profile;
 
 /**
- * Measure for at least @seconds a stage and MR_PROFILE_MIN_REPEATS repeats, after a warm-up. Of @c it uses graph,
- * partition, plan (NULL: one stage, sequential), kernels, data, optim, place, seed, samples and memory_limit (of one
+ * Measure for at least @seconds a stage and MR_PROFILE_MIN_REPEATS repeats, after a warm-up, of a run whose commits sum
+ * @n_micro micro-batches. Of @c it uses graph, partition, plan (NULL: one stage, sequential), kernels, data, optim,
+ * place, clip, seed, samples and memory_limit (of one
  * stage). The place must be this machine's. Call mr_profile_fini, also after an error. Errors: MR_ERESOURCE, MR_EDNN,
  * MR_EDIVERGED.
  */
-mr_status mr_profile_measure(const mr_run_config *c, double seconds, mr_profile *out) MR_MUST_USE;
+mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, mr_profile *out) MR_MUST_USE;
 void mr_profile_fini(mr_profile *p);
 
 #endif

@@ -23,6 +23,13 @@
 	"train = { steps = 2; batch = 6; microbatches = 2; lr = 0.01; };\n"                                            \
 	"machine = { workers = 2; threads = 1; }; backend = \"reference\";\n"
 
+#define ONE_MICRO                                                                                                      \
+	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
+	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
+	"optimizer = { name = \"momentum\"; }; system = { name = \"%s\"; };\n"                                         \
+	"train = { steps = 2; batch = 6; microbatches = 1; lr = 0.01; %s };\n"                                         \
+	"machine = { workers = 2; threads = 1; }; backend = \"reference\";\n"
+
 static mr_config *config;
 static mr_session session;
 
@@ -91,13 +98,14 @@ static void sequential_size_is_what_it_allocates(void)
 
 /* --- profile --- */
 
-static void check_profile(void)
+/* @after: stages that step behind their backward pass, bit s; @left: stages that may have something left of a step inside. */
+static void check_profile(unsigned after, unsigned left)
 {
 	mr_run_config c = mr_session_run_config(&session, NULL);
 	double flops = 0;
 	mr_profile p;
 
-	MR_CHECK_OK(mr_profile_measure(&c, 0, &p));
+	MR_CHECK_OK(mr_profile_measure(&c, session.n_micro, 0, &p));
 	CU_ASSERT(p.repeats >= MR_PROFILE_MIN_REPEATS);
 	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
 		const mr_node *nd = &session.graph->nodes[i];
@@ -109,7 +117,7 @@ static void check_profile(void)
 	}
 	CU_ASSERT_DOUBLE_EQUAL(flops, mr_graph_flops_train(session.graph) * (double)session.samples, 1e-6 * flops);
 	for (uint16_t s = 0; s < session.partition.n_stages; s++)
-		CU_ASSERT(p.update_s[s] > 0);
+		CU_ASSERT(after >> s & 1 ? p.update_s[s] > 0 : left >> s & 1 ? p.update_s[s] >= 0 : p.update_s[s] == 0);
 	mr_profile_fini(&p);
 	close_all();
 }
@@ -117,13 +125,27 @@ static void check_profile(void)
 static void every_layer_is_measured(void)
 {
 	open_text(MLP);
-	check_profile();
+	check_profile(2, 1);
 	open_gpt("dropout = 0.1;", "gpipe");
-	check_profile();
+	check_profile(2, 1);
 	open_gpt("tied = true;", "1f1b"); /* the head's weights lie in the first stage */
-	check_profile();
+	check_profile(3, 0);
 	open_gpt("", "sequential");
-	check_profile();
+	check_profile(0, 1);
+}
+
+/* With one micro-batch a step, nothing is left of a step inside. */
+static void steps_are_measured_where_they_are(void)
+{
+	static const char *const systems[] = {"pipedream", "sequential"};
+	char text[1500];
+
+	for (int i = 0; i < 2; i++)
+		for (int clip = 0; clip < 2; clip++) {
+			snprintf(text, sizeof(text), ONE_MICRO, systems[i], clip ? "clip = 1.0;" : "");
+			open_text(text);
+			check_profile(clip ? 3 : 0, 0);
+		}
 }
 
 /* --- costs --- */
@@ -224,6 +246,7 @@ void mr_suite_forecast(void)
 	MR_SUITE("forecast");
 	MR_TEST(sequential_size_is_what_it_allocates);
 	MR_TEST(every_layer_is_measured);
+	MR_TEST(steps_are_measured_where_they_are);
 	MR_TEST(nominal_costs_are_those_of_the_partition);
 	MR_TEST(a_file_of_costs_is_read_back);
 	MR_TEST(memory_is_compared_with_limit_and_nodes);
