@@ -5,6 +5,10 @@
  * A model is a row of segments. Inside one, layers read any value of the segment, unread ones first; at its end
  * everything that nobody has read is added up, so one value is live there and a stage may begin. Residuals thus join
  * branches of any age, one value has many readers, and sums stand in sums. One model in four ties two weights.
+ *
+ * That is about whole gradients, which a clip that nothing reaches keeps. Without one, steps lie inside the backward pass and
+ * gradients may share one place, in sequential as in an engine; some of the models are trained so by both and by the replay,
+ * through plans with B and with I and W apart, and the weights must be equal to the bit.
  */
 #include <string.h>
 
@@ -12,10 +16,16 @@
 #include "base/size.h"
 #include "check.h"
 #include "host/group.h"
+#include "ir/check.h"
+#include "ir/lower.h"
+#include "rig.h"
 #include "run/sequential.h"
+#include "schedules/registry.h"
 #include "run/stage.h"
 
 #define MODELS 5000
+#define TRAINED 200 /* of them, for STEPS steps */
+#define STEPS 3
 #define WIDTH 4
 #define ROWS 2
 #define SAMPLES 2
@@ -52,7 +62,19 @@ static void sample(const mr_dataset *d, uint64_t i, void *input, void *target)
 	}
 }
 
+static void sample_f32(const mr_dataset *d, uint64_t i, void *input, void *target)
+{
+	double x[ROWS * WIDTH], y[ROWS * WIDTH];
+
+	sample(d, i, x, y);
+	for (uint64_t e = 0; e < ROWS * WIDTH; e++) {
+		((float *)input)[e] = (float)x[e];
+		((float *)target)[e] = (float)y[e];
+	}
+}
+
 static const mr_dataset_ops data_ops = {.name = "random", .train = sample, .valid = sample};
+static const mr_dataset_ops data_ops_f32 = {.name = "random", .train = sample_f32, .valid = sample_f32};
 static const mr_shape shape = {.rows = ROWS, .cols = WIDTH};
 
 /* --- models --- */
@@ -411,8 +433,228 @@ static void random_graphs(void)
 	CU_ASSERT(most_stages > 4);
 }
 
+/* --- training --- */
+
+/* Everything that the three executors are made from. */
+typedef struct trainee {
+	mr_run_config c;
+	mr_dataset data;
+	mr_optim optim;
+	mr_lr lr;
+	mr_place place;
+	mr_place_worker worker[STAGES];
+	mr_partition partition;
+	uint32_t cpu;
+} trainee;
+
+static void make_trainee(trainee *t, chain *where)
+{
+	static const char *const optimizers[] = {"sgd", "momentum", "adamw"};
+	bool wide = where->k->dtype == MR_F64;
+
+	*t = (trainee){
+		.data = {.ops = wide ? &data_ops : &data_ops_f32, .input = shape, .target = shape, .n_train = 100},
+		.optim = {.ops = mr_optim_find(optimizers[below(3)]), .mu = 0.9, .b1 = 0.9, .b2 = 0.99, .eps = 1e-8,
+			  .weight_decay = 0.01},
+		.lr = {.kind = MR_LR_CONSTANT, .base = 1e-4}, /* sums of sums can be steep */
+		.place = {.n_workers = where->n, .worker = t->worker, .shared = true},
+		.partition = {.n_stages = (uint16_t)where->n, .first = where->first},
+	};
+	CU_ASSERT_PTR_NOT_NULL_FATAL(t->optim.ops);
+	for (uint32_t w = 0; w < where->n; w++)
+		t->worker[w] = (mr_place_worker){.n_threads = 1, .cpu = &t->cpu, .shared = true};
+	t->c = (mr_run_config){
+		.graph = where->g,
+		.partition = &t->partition,
+		.kernels = where->k,
+		.data = &t->data,
+		.optim = &t->optim,
+		.lr = &t->lr,
+		.place = &t->place,
+		.seed = SEED,
+		.samples = SAMPLES,
+	};
+}
+
+/* @from with I and W in place of B; a W may wait behind what follows it on its worker. */
+static mr_plan *split_plan(mr_plan *from)
+{
+	mr_plan *to;
+
+	MR_CHECK_OK(mr_plan_create(from->n_stages, from->n_workers, 1, &to));
+	memcpy(to->worker_of, from->worker_of, from->n_stages * sizeof(*to->worker_of));
+	to->contract = from->contract;
+	to->n_micro = from->n_micro;
+	to->commits = from->commits;
+	for (uint16_t w = 0; w < from->n_workers; w++) {
+		const mr_list *l = mr_plan_list(from, w, MR_BODY);
+		mr_instr waiting[MICROS];
+		uint32_t n = 0;
+
+		for (uint32_t i = 0; i < l->n; i++) {
+			mr_instr in = l->at[i];
+
+			if (in.op == MR_OP_B) {
+				in.op = MR_OP_W;
+				waiting[n++] = in;
+				in.op = MR_OP_I;
+			}
+			MR_CHECK_OK(mr_plan_append(to, w, MR_BODY, in));
+			if (i + 1 < l->n && below(2))
+				continue;
+			for (uint32_t k = 0; k < n; k++)
+				MR_CHECK_OK(mr_plan_append(to, w, MR_BODY, waiting[k]));
+			n = 0;
+		}
+	}
+	mr_plan_destroy(from);
+	return to;
+}
+
+static mr_plan *plan_of(const char *system, uint32_t n_stages, uint32_t n_micro, bool split)
+{
+	const mr_sched_ops *ops;
+	mr_values *values = NULL;
+	mr_plan *p;
+	uint32_t inside = 0;
+
+	MR_CHECK_OK(mr_schedule_get(system, &ops));
+	if (ops->options)
+		MR_CHECK_OK(mr_values_create(ops->options, &values));
+	MR_CHECK_OK(mr_schedule_emit(
+		ops, &(mr_sched_args){.n_workers = (uint16_t)n_stages, .chunks = 1, .n_micro = n_micro, .options = values}, &p));
+	mr_values_destroy(values);
+	if (p->contract.flush == MR_FLUSH_BARRIER)
+		p->contract.flush = MR_FLUSH_LOCAL;
+	if (split)
+		p = split_plan(p);
+	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = true}));
+	MR_CHECK_OK(mr_plan_check(p));
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		for (uint32_t i = 0; i < mr_plan_list(p, w, MR_BODY)->n; i++) {
+			const mr_instr *in = &mr_plan_list(p, w, MR_BODY)->at[i];
+
+			CU_ASSERT_FATAL(in->op != MR_OP_U);
+			inside += in->op == (split ? MR_OP_W : MR_OP_B) && in->flags & MR_INSTR_UPDATE;
+		}
+	CU_ASSERT_FATAL(inside >= n_stages);
+	return p;
+}
+
+static void by_engine(const mr_run_config *c, rig_result *out)
+{
+	mr_engine *e;
+	uint64_t reached;
+
+	MR_CHECK_OK(mr_engine_create(c, 60, &e));
+	out->n_steps = 0;
+	MR_CHECK_OK(mr_engine_run(e, STEPS, rig_progress, out, &reached));
+	rig_collect_run(mr_engine_run_of(e), out);
+	mr_engine_destroy(e);
+}
+
+static void by_replay(const mr_run_config *c, rig_result *out)
+{
+	mr_replay *r;
+
+	MR_CHECK_OK(mr_replay_create(c, &r));
+	MR_CHECK_OK(mr_replay_run(r, STEPS, MR_REPLAY_RANDOM, model));
+	rig_losses_of_run(mr_replay_run_of(r), out);
+	rig_collect_run(mr_replay_run_of(r), out);
+	mr_replay_destroy(r);
+}
+
+static void by_sequential(const trainee *t, uint32_t n_micro, rig_result *out)
+{
+	mr_sequential_config c = {
+		.graph = t->c.graph,
+		.kernels = t->c.kernels,
+		.data = &t->data,
+		.optim = &t->optim,
+		.lr = &t->lr,
+		.place = t->worker,
+		.seed = SEED,
+		.samples = SAMPLES,
+		.n_micro = n_micro,
+	};
+	uint64_t reached;
+	rig r = {0};
+
+	MR_CHECK_OK(mr_sequential_create(&c, &r.s.executor.sequential));
+	out->n_steps = 0;
+	MR_CHECK_OK(mr_executor_run(&r.s.executor, STEPS, rig_progress, out, &reached));
+	rig_collect(&r, false, out);
+	mr_executor_fini(&r.s.executor);
+}
+
+static void train(const chain *where, trainee *t, const char *system, uint32_t n_micro, bool split)
+{
+	rig_result engine = {0}, replay = {0}, sequential = {0};
+	mr_plan *plan = plan_of(system, where->n, n_micro, split);
+	bool flushes = plan->contract.flush != MR_FLUSH_NONE, same;
+	char what[100];
+
+	snprintf(what, sizeof(what), "model %llu, %s, %u stages, %u micro-batches%s, %s", (unsigned long long)model, system,
+		 where->n, n_micro, split ? ", halves apart" : "", where->k->name);
+	t->c.plan = plan;
+	by_engine(&t->c, &engine);
+	by_replay(&t->c, &replay);
+	CU_ASSERT_EQUAL_FATAL(engine.n_steps, STEPS);
+	same = rig_equal(&engine, &replay, true, what);
+	if (same && (flushes || where->n == 1)) {
+		by_sequential(t, n_micro, &sequential);
+		same = rig_equal(&engine, &sequential, false, what);
+	}
+	if (!same)
+		print_model(where);
+	CU_ASSERT_FATAL(same);
+	rig_result_fini(&engine);
+	rig_result_fini(&replay);
+	rig_result_fini(&sequential);
+	mr_plan_destroy(plan);
+}
+
+static void steps_inside_on(const mr_kernels *k)
+{
+	uint32_t trained = 0, most_stages = 0;
+
+	for (model = 0; trained < TRAINED; model++) {
+		chain c = {.k = k};
+		trainee t;
+		mr_graph *g;
+
+		drawn = 0;
+		c.g = g = random_model();
+		cut(&c);
+		if (!mr_graph_ties(g)) { /* else steps are not inside */
+			make_trainee(&t, &c);
+			train(&c, &t, "pipedream", 1, false);
+			for (int split = 0; split < 2; split++) {
+				train(&c, &t, "1f1b", 1, split);
+				train(&c, &t, model % 2 ? "gpipe" : "1f1b", MICROS, split);
+			}
+			most_stages = c.n > most_stages ? c.n : most_stages;
+			trained++;
+		}
+		mr_graph_destroy(g);
+	}
+	CU_ASSERT(most_stages > 4);
+}
+
+static void steps_inside_equal_sequential(void)
+{
+	steps_inside_on(mr_kernels_find("reference", MR_F64));
+}
+
+static void steps_inside_equal_sequential_f32(void)
+{
+	steps_inside_on(mr_kernels_find(mr_kernels_find("dnnl", MR_F32) ? "dnnl" : "reference", MR_F32));
+}
+
 void mr_suite_random_graphs(void)
 {
 	MR_SUITE("random_graphs");
 	MR_TEST(random_graphs);
+	MR_TEST(steps_inside_equal_sequential);
+	MR_TEST(steps_inside_equal_sequential_f32);
 }
