@@ -131,7 +131,7 @@ static mr_status allocate(mr_sequential *q)
 		return mr_fail(MR_ERESOURCE, "no memory for a model of %u layers", g->n_nodes);
 	mr_arena_init(&a, NULL, 0);
 	layout(q, &a);
-	MR_TRY(mr_region_map(&q->region, a.used, q->c.place->bindable ? q->c.place->node_os : MR_REGION_ANY_NODE));
+	MR_TRY(mr_region_map(&q->region, mr_align_up(a.used, MR_CACHE_LINE), q->c.place->bindable ? q->c.place->node_os : MR_REGION_ANY_NODE));
 	mr_arena_init(&a, q->region.base, q->region.bytes);
 	layout(q, &a);
 	return MR_OK;

@@ -186,7 +186,7 @@ static void put_proof(mr_json_writer *json, const mr_contender *x, uint64_t hash
 	mr_json_key(json, "system");
 	mr_json_put_string(json, x->label);
 	mr_json_key(json, "plan");
-	snprintf(text, sizeof(text), "%016" PRIx64, mr_plan_hash(x->s.plan));
+	snprintf(text, sizeof(text), "%016" PRIx64, x->s.plan_hash);
 	mr_json_put_string(json, text);
 	mr_json_key(json, "weights");
 	snprintf(text, sizeof(text), "%016" PRIx64, hash);
@@ -231,7 +231,7 @@ mr_status mr_contender_prove(mr_contender *x, mr_json_writer *json, bool *same)
 	MR_TRY(replay(x, &theirs));
 	*same = ours == theirs;
 	printf("  %-26s plan %016" PRIx64 "  weights after %" PRIu64 " steps %016" PRIx64 "  %s\n", x->label,
-	       mr_plan_hash(x->s.plan), x->steps, ours, *same ? "= replay" : "DIFFER FROM THE REPLAY");
+	       x->s.plan_hash, x->steps, ours, *same ? "= replay" : "DIFFER FROM THE REPLAY");
 	fflush(stdout);
 	if (json)
 		put_proof(json, x, ours);
