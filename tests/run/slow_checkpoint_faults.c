@@ -193,7 +193,7 @@ static void fail_everywhere(void)
 	for (size_t i = 0; i < n_points; i++) {
 		char call[64], *suffix;
 
-		snprintf(call, sizeof(call), "%s", points[i].name);
+		snprintf(call, sizeof(call), "%.63s", points[i].name);
 		suffix = strstr(call, ".before");
 		if (!suffix)
 			continue;

@@ -59,19 +59,23 @@ misfit optimizer.name=sgd "optimizer adamw and cannot be resumed with sgd" "$@"
 misfit data.noise=0.25 "other data" "$@"
 misfit dtype=f32 "dtype f64 and cannot be resumed with f32" "$@"
 
-# --- no room for the metrics (a limit in blocks of 512 bytes, which the other files keep to)
-code=0
-(
-	ulimit -f 24
-	exec "$millrace" train "$@" --set run.dir=room --set train.steps=2000 >out 2>err
-) || code=$?
-expect 6 "no room for metrics" "room/metrics.jsonl: cannot write: File too large"
-code=0
-(
-	ulimit -f 24
-	exec "$millrace" train "$@" --set run.dir=room2 --set train.steps=60 --set trace.steps=1-60 >out 2>err
-) || code=$?
-expect 6 "no room for a trace" "room2/trace.json: cannot write: File too large"
+# --- no room for the metrics (a limit in blocks of 512 bytes, which the other files keep to). The thread sanitizer keeps its
+# own memory in a file and breaks down under the limit: then there is nothing to see.
+no_room() {
+	code=0
+	(
+		ulimit -f 24
+		exec "$millrace" train "$@" >out 2>err
+	) || code=$?
+	! grep -q 'ThreadSanitizer: BUS' err
+}
+
+if no_room "$@" --set run.dir=room --set train.steps=2000; then
+	expect 6 "no room for metrics" "room/metrics.jsonl: cannot write: File too large"
+fi
+if no_room "$@" --set run.dir=room2 --set train.steps=60 --set trace.steps=1-60; then
+	expect 6 "no room for a trace" "room2/trace.json: cannot write: File too large"
+fi
 
 # --- weights that are finite, but of no use: not saved, so that what was good stays and goes on
 useless="left weights of .* (root of the mean square; 0[.0-9]* at step [0-9]*) and the loss rose from [0-9].* to [0-9].*, so they are not saved"
