@@ -54,15 +54,21 @@ static void put_ratio(mr_table *t, double x)
 		mr_table_put(t, "-");
 }
 
+/* The samples stay in their order. */
+static mr_quartiles quartiles_of(const mr_samples *s)
+{
+	double copy[MR_MAX_ROUNDS];
+
+	memcpy(copy, s->ms, s->n * sizeof(*copy));
+	return mr_quartiles_of(copy, s->n);
+}
+
 static void put_row(const mr_results *r, const mr_contender *x, int place, mr_table *t)
 {
 	const mr_samples *s = &x->at[place];
-	double copy[MR_MAX_ROUNDS], gflops;
-	mr_quartiles q;
+	mr_quartiles q = quartiles_of(s);
+	double gflops = r->flops / q.median / 1e6;
 
-	memcpy(copy, s->ms, s->n * sizeof(*copy));
-	q = mr_quartiles_of(copy, s->n);
-	gflops = r->flops / q.median / 1e6;
 	mr_table_put(t, "%s", x->label);
 	mr_table_put(t, "%d x %d", x->workers, x->threads);
 	mr_table_put(t, "%s", place_names[place]);
@@ -86,12 +92,9 @@ static void put_row(const mr_results *r, const mr_contender *x, int place, mr_ta
 static void put_row_json(const mr_results *r, const mr_contender *x, int place, mr_json_writer *json)
 {
 	const mr_samples *s = &x->at[place];
-	double copy[MR_MAX_ROUNDS], gflops;
-	mr_quartiles q;
+	mr_quartiles q = quartiles_of(s);
+	double gflops = r->flops / q.median / 1e6;
 
-	memcpy(copy, s->ms, s->n * sizeof(*copy));
-	q = mr_quartiles_of(copy, s->n);
-	gflops = r->flops / q.median / 1e6;
 	mr_json_begin_object(json);
 	put_string(json, "system", x->label);
 	mr_json_key(json, "peer");

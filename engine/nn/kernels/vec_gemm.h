@@ -222,25 +222,26 @@ static void groups_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0,
 	}
 }
 
+/* Rows r0 .. r1 and columns c0 .. c1 of C. */
+typedef void gemm_order_fn(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *scratch);
+
 /* The range is of rows or of columns of C. */
-static void gemm_panels(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+static void gemm_range(const mr_vec_gemm *g, int64_t lo, int64_t hi, uint32_t worker, gemm_order_fn *run)
 {
-	const mr_vec_gemm *g = args;
 	float *scratch = g->scratch + worker * g->scratch_floats;
 
 	if (g->by_rows)
-		panels_run(g, lo, hi, 0, g->n, scratch);
+		run(g, lo, hi, 0, g->n, scratch);
 	else
-		panels_run(g, 0, g->m, lo, hi, scratch);
+		run(g, 0, g->m, lo, hi, scratch);
+}
+
+static void gemm_panels(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	gemm_range(args, lo, hi, worker, panels_run);
 }
 
 static void gemm_groups(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
-	const mr_vec_gemm *g = args;
-	float *scratch = g->scratch + worker * g->scratch_floats;
-
-	if (g->by_rows)
-		groups_run(g, lo, hi, 0, g->n, scratch);
-	else
-		groups_run(g, 0, g->m, lo, hi, scratch);
+	gemm_range(args, lo, hi, worker, groups_run);
 }

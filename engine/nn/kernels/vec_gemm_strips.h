@@ -142,13 +142,7 @@ static void strips_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0,
 
 static void gemm_strips(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
-	const mr_vec_gemm *g = args;
-	float *scratch = g->scratch + worker * g->scratch_floats;
-
-	if (g->by_rows)
-		strips_run(g, lo, hi, 0, g->n, scratch);
-	else
-		strips_run(g, 0, g->m, lo, hi, scratch);
+	gemm_range(args, lo, hi, worker, strips_run);
 }
 
 /* --- scratch ------------------------------------------------------------------------------------------------------ */
