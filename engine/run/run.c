@@ -337,7 +337,7 @@ static mr_status reset_lane(mr_run *run, mr_lane *l)
 	return MR_OK;
 }
 
-/* An event wakes those whom the contract lets wait for it (exec.c, acquire), and nobody who sleeps for another reason. */
+/* An event wakes those whom the contract lets wait for it (exec_acquire.c), and nobody who sleeps for another reason. */
 static void reset_events(mr_run *run, uint16_t s)
 {
 	const mr_contract *k = &run->c.plan->contract;

@@ -88,7 +88,7 @@ typedef struct mr_worker {
 	mr_worker_stats stats;
 	mr_trace_rec *trace;       /* ring [MR_TRACE_RING] or NULL */
 	uint64_t n_trace;
-	/* What the instruction in hand has acquired so far (exec.c). */
+	/* What the instruction in hand has acquired so far (exec_parts.h). */
 	unsigned got;
 	uint32_t in, out, target;
 	uint32_t wait_ns[MR_N_WAITS];

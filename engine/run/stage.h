@@ -19,7 +19,7 @@
  *
  * Steps inside: with io->step, each layer's parameters are stepped right after its W, from a gradient that is still in the
  * cache or never leaves the registers; `grads` is then only a place to work in. The layers before (which come later in
- * backward) still need their own weights alone, so a step may overwrite even the version that this call reads: see exec.c.
+ * backward) still need their own weights alone, so a step may overwrite even the version that this call reads: see exec_compute.c.
  *
  * Parameters: every parameter whose storage is here has an offset in the weights; gradients begin with the same layout, and
  * tied parameters (which share storage, but not gradients) follow.

@@ -1,0 +1,183 @@
+/* exec_compute.c - F and the backward instructions: arithmetic, slots, hand-over. */
+#include "run/exec_parts.h"
+
+#include <math.h>
+
+#include "ir/deps.h"
+
+static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
+{
+	mr_run *run = w->run;
+	mr_lane *l = t->lane;
+	uint16_t s = t->in->stage;
+	mr_stage_io io = {
+		.kc = w->kc,
+		.in = mr_hop_buffer(&l->st[s].in, slot->in),
+		.slot = slot->memory,
+		.scratch = w->scratch,
+		.weights = mr_block_weights(&run->block[s], t->version),
+		.grads = run->block[s].grads,
+		.add_grads = !(t->in->flags & MR_INSTR_FIRST_SUM),
+		.samples = mr_lane_samples(l, t->micro),
+		.train = l->train,
+		.seed = run->c.seed,
+		.first_sample = t->micro * (uint64_t)l->samples,
+	};
+
+	if (l->plan->contract.tied && s + 1 == run->n_stages)
+		io.tied_weights = mr_block_weights(&run->block[0], t->version);
+	return io;
+}
+
+static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
+{
+	if (!isfinite(loss))
+		return mr_fail(MR_EDIVERGED, "the %s of micro-batch %llu is %s (weights of version %llu)",
+			       t->lane->train ? "loss" : "validation loss", (unsigned long long)t->micro, isnan(loss) ? "not a number" : "infinite",
+			       (unsigned long long)t->version);
+	if (t->lane->train) {
+		run->losses[t->micro % (2 * t->lane->plan->contract.need)] = loss;
+	} else {
+		run->eval_sum += loss * (double)mr_lane_samples(t->lane, t->micro);
+		run->eval_samples += (uint64_t)mr_lane_samples(t->lane, t->micro);
+	}
+	return MR_OK;
+}
+
+static void give_back(mr_hop *h, uint32_t buffer)
+{
+	bool room = mr_ring_try_push(&h->empty, buffer);
+
+	(void)room; /* the ring holds all numbers */
+}
+
+static void hand_over(mr_hop *h, uint32_t buffer)
+{
+	bool room = mr_ring_try_push(&h->full, buffer);
+
+	(void)room;
+}
+
+mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	mr_lane *l = t->lane;
+	uint16_t s = t->in->stage;
+	mr_slot *slot = &l->st[s].slot[mr_instr_slot(l->plan, t->in, t->n)];
+	mr_stage_io io;
+	double loss = 0;
+
+	if (slot->taken)
+		return mr_fail(MR_EINVAL, "stage %u: the slot of micro-batch %llu still belongs to %llu", s,
+			       (unsigned long long)t->micro, (unsigned long long)slot->micro);
+	*slot = (mr_slot){.memory = slot->memory, .micro = t->micro, .version = t->version, .in = w->in, .taken = true};
+	io = make_io(w, t, slot);
+	io.loss = &loss;
+	if (w->got & GOT_OUT)
+		io.out = mr_hop_buffer(&l->st[s + 1].in, w->out);
+	if (w->got & GOT_TARGET)
+		io.target = mr_hop_buffer(&l->st[s].target, w->target);
+	MR_TRY(mr_stage_forward(run->stage[s], &io));
+	if (w->got & GOT_OUT)
+		hand_over(&l->st[s + 1].in, w->out);
+	if (w->got & GOT_TARGET) {
+		give_back(&l->st[s].target, w->target);
+		MR_TRY(book_loss(run, t, loss));
+	}
+	if (l->plan->contract.coverage == MR_COVER_FORWARD) {
+		give_back(&l->st[s].in, slot->in);
+		slot->taken = false;
+	}
+	return MR_OK;
+}
+
+static void count_staleness(mr_block *b, uint64_t read)
+{
+	uint64_t age = b->latest - read;
+
+	b->staleness[age < MR_STALENESS_BINS ? age : MR_STALENESS_BINS - 1]++;
+}
+
+/* The last reader of a micro-batch's activations at this stage is done. */
+static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
+{
+	mr_lane *l = t->lane;
+	uint16_t s = t->in->stage;
+
+	give_back(&l->st[s].in, slot->in);
+	if (s + 1 < run->n_stages)
+		give_back(&l->st[s].grad, slot->grad);
+	slot->taken = false;
+	count_staleness(&run->block[s], slot->version);
+}
+
+/*
+ * The steps that a B or W with MR_INSTR_UPDATE carries out, layer by layer, from the latest version into the next one's
+ * buffer. That buffer may be the one that this very instruction reads (with one buffer it always is), and it may hold no
+ * version that anything else still reads:
+ *	- later instructions of this worker: the checker counts this commit at this place of the list (check_versions.c), so
+ *	  whatever follows reads a version newer than latest + 1 - cap, which is another buffer or the new version itself;
+ *	- other workers read this stage's weights only where a block is tied, and then no instruction has the flag;
+ *	- this instruction: a layer's weights are read by its own I alone, which comes before its W and its step (a weight that
+ *	  two layers of one stage share would be read later, but then mr_run_create refuses the flag). W reads no weights. In a
+ *	  W apart from its I, every I of the count is behind us.
+ * The source is read by the step itself alone, and lies in the same buffer only where it is the same version.
+ */
+static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
+{
+	const mr_plan *p = t->lane->plan;
+	mr_block *b = &run->block[t->in->stage];
+	uint64_t version = mr_instr_target(p, t->in, t->n);
+
+	MR_TRY(mr_exec_check_next(b, t, version));
+	io->step = mr_block_steps(b, run->c.optim, mr_lr_at(run->c.lr, version), 1 / (double)p->contract.need);
+	return MR_OK;
+}
+
+mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	mr_lane *l = t->lane;
+	uint16_t s = t->in->stage;
+	mr_block *b = &run->block[s];
+	mr_slot *slot = &l->st[s].slot[mr_instr_slot(l->plan, t->in, t->n)];
+	mr_stage_io io;
+
+	if (!slot->taken || slot->micro != t->micro ||
+	    (l->plan->contract.same_version_b && slot->version != t->version))
+		return mr_fail(MR_EINVAL, "stage %u: backward of micro-batch %llu with version %llu found the activations of %llu with version %llu",
+			       s, (unsigned long long)t->micro, (unsigned long long)t->version,
+			       (unsigned long long)slot->micro, (unsigned long long)slot->version);
+	if (w->got & GOT_IN)
+		slot->grad = w->in;
+	io = make_io(w, t, slot);
+	if (s + 1 < run->n_stages)
+		io.grad_out = mr_hop_buffer(&l->st[s].grad, slot->grad);
+	if (w->got & GOT_OUT)
+		io.grad_in = mr_hop_buffer(&l->st[s - 1].grad, w->out);
+	if (t->in->flags & MR_INSTR_UPDATE)
+		MR_TRY(prepare_steps(run, t, &io));
+	switch (t->in->op) {
+	case MR_OP_B:
+		MR_TRY(mr_stage_backward(run->stage[s], &io));
+		break;
+	case MR_OP_I:
+		MR_TRY(mr_stage_backward_input(run->stage[s], &io));
+		break;
+	default:
+		MR_TRY(mr_stage_backward_weight(run->stage[s], &io));
+	}
+	if (w->got & GOT_OUT)
+		hand_over(&l->st[s - 1].grad, w->out);
+	if (t->in->op == MR_OP_I)
+		return MR_OK;
+	release_slot(run, t, slot);
+	b->n_summed = t->in->flags & MR_INSTR_FIRST_SUM ? 1 : b->n_summed + 1;
+	if (b->n_summed == l->plan->contract.need)
+		mr_event_publish(&b->finished, (uint32_t)(b->latest + 1));
+	if (t->in->flags & MR_INSTR_UPDATE) {
+		mr_block_committed(b);
+		mr_exec_publish(run, t, b->latest, mr_lr_at(run->c.lr, b->latest), NAN);
+	}
+	return MR_OK;
+}
