@@ -75,15 +75,13 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	return MR_OK;
 }
 
-static void claims(const mr_sched_args *args, mr_sched_claims *out)
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
-	*out = (mr_sched_claims){
-		.bubble_time = 3.0 * (args->n_workers - 1),
-		.peak_slots_first = args->n_micro,
-		.peak_slots_last = args->n_micro,
-		.versions_first = 1,
-		.versions_last = 1,
-	};
+	out->bubble_time = (args->n_workers - 1) * (f + i + w);
+	out->peak_slots_first = args->n_micro;
+	out->peak_slots_last = args->n_micro;
+	out->versions_first = 1;
+	out->versions_last = 1;
 }
 
 const mr_sched_ops mr_sched_gpipe = {

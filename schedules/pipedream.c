@@ -86,17 +86,16 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	return MR_OK;
 }
 
-static void claims(const mr_sched_args *args, mr_sched_claims *out)
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
 	uint32_t flight = args->finite && args->n_micro < args->n_workers ? args->n_micro : args->n_workers;
 
-	*out = (mr_sched_claims){
-		.bubble_time = args->finite ? 3.0 * (args->n_workers - 1) : -1,
-		.peak_slots_first = flight,
-		.peak_slots_last = 1,
-		.versions_first = flight,
-		.versions_last = mr_values_bool(args->options, "vertical_sync") ? flight : 1,
-	};
+	if (args->finite)
+		out->bubble_time = (args->n_workers - 1) * (f + i + w);
+	out->peak_slots_first = flight;
+	out->peak_slots_last = 1;
+	out->versions_first = flight;
+	out->versions_last = mr_values_bool(args->options, "vertical_sync") ? flight : 1;
 }
 
 const mr_sched_ops mr_sched_pipedream = {

@@ -59,16 +59,32 @@ mr_status mr_schedule_get(const char *name, const mr_sched_ops **out)
 	return st;
 }
 
-/* @args with the default options where it has none; the caller destroys *@defaults. */
+/* Chunks that the user did not name come from the option or the system; a system without the option has its own number. */
+static mr_status complete_chunks(const mr_sched_ops *ops, mr_sched_args *full)
+{
+	uint16_t own = ops->chunks ? ops->chunks : 1;
+	bool chooses = ops->options && mr_option_find(ops->options, "chunks");
+
+	if (chooses)
+		own = (uint16_t)mr_values_int(full->options, "chunks");
+	if (full->chunks == 0)
+		full->chunks = own;
+	if (!chooses && full->chunks != own)
+		return mr_fail(MR_ECONFIG, "a worker hosts exactly %u stage%s in this system, so chunks must be %u, got %u", own,
+			       own == 1 ? "" : "s", own, full->chunks);
+	return MR_OK;
+}
+
+/* @args with the default options where it has none and its chunks; the caller destroys *@defaults, also on error. */
 static mr_status complete(const mr_sched_ops *ops, const mr_sched_args *args, mr_sched_args *full, mr_values **defaults)
 {
 	*full = *args;
 	*defaults = NULL;
-	if (!ops->options || args->options)
-		return MR_OK;
-	MR_TRY(mr_values_create(ops->options, defaults));
-	full->options = *defaults;
-	return MR_OK;
+	if (ops->options && !args->options) {
+		MR_TRY(mr_values_create(ops->options, defaults));
+		full->options = *defaults;
+	}
+	return complete_chunks(ops, full);
 }
 
 mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, mr_plan **out)
@@ -77,11 +93,12 @@ mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, m
 	mr_values *defaults;
 	mr_status st;
 
-	if (args->n_workers == 0 || args->chunks == 0 || args->n_micro == 0)
-		return mr_fail(MR_ECONFIG, "%s: at least 1 worker, 1 chunk and 1 micro-batch are needed, got %u, %u and %u",
-			       ops->name, args->n_workers, args->chunks, args->n_micro);
-	MR_TRY(complete(ops, args, &full, &defaults));
-	st = ops->emit(&full, out);
+	if (args->n_workers == 0 || args->n_micro == 0)
+		return mr_fail(MR_ECONFIG, "%s: at least 1 worker and 1 micro-batch are needed, got %u and %u", ops->name,
+			       args->n_workers, args->n_micro);
+	st = complete(ops, args, &full, &defaults);
+	if (st == MR_OK)
+		st = ops->emit(&full, out);
 	mr_values_destroy(defaults);
 	if (st == MR_OK)
 		return MR_OK;
@@ -89,16 +106,17 @@ mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, m
 	return mr_fail_in(st == MR_EINVAL ? MR_ECONFIG : st, "%s", ops->name);
 }
 
-mr_status mr_schedule_claims(const mr_sched_ops *ops, const mr_sched_args *args, mr_sched_claims *out)
+mr_status mr_schedule_claims(const mr_sched_ops *ops, const mr_sched_args *args, double f, double i, double w,
+			     mr_sched_claims *out)
 {
 	mr_sched_args full;
 	mr_values *defaults;
+	mr_status st;
 
-	*out = (mr_sched_claims){.bubble_time = -1};
-	if (!ops->claims)
-		return MR_OK;
-	MR_TRY(complete(ops, args, &full, &defaults));
-	ops->claims(&full, out);
+	*out = (mr_sched_claims){.bubble_time = -1, .bubble_period = -1, .peak_first = -1, .peak_last = -1};
+	st = complete(ops, args, &full, &defaults);
+	if (st == MR_OK && ops->claims)
+		ops->claims(&full, f, i, w, out);
 	mr_values_destroy(defaults);
-	return MR_OK;
+	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", ops->name);
 }

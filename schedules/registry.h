@@ -22,13 +22,17 @@ const char *mr_schedule_nearest(const char *name);
 mr_status mr_schedule_get(const char *name, const mr_sched_ops **out) MR_MUST_USE;
 
 /**
- * Emit a plan of @ops: fills in the system's default options where @args->options is NULL, checks the counts that hold for
- * every system, and calls its emit. The caller destroys *@out. The plan is compute only: lower it next.
+ * Emit a plan of @ops: fills in the system's default options where @args->options is NULL and its chunks where they are 0,
+ * checks the counts that hold for every system, and calls its emit. Chunks that are not 0 win over the system's option. The caller destroys *@out. The plan is compute only: lower it next.
  * Errors: MR_ECONFIG with a sentence that names the system.
  */
 mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, mr_plan **out) MR_MUST_USE;
 
-/** The claims of @ops over @args, with its default options where @args->options is NULL; all "no claim" where it makes none. */
-mr_status mr_schedule_claims(const mr_sched_ops *ops, const mr_sched_args *args, mr_sched_claims *out) MR_MUST_USE;
+/**
+ * The claims of @ops over @args, completed as for mr_schedule_emit, for costs @f, @i, @w of a worker's whole share; all "no
+ * claim" where it makes none.
+ */
+mr_status mr_schedule_claims(const mr_sched_ops *ops, const mr_sched_args *args, double f, double i, double w,
+			     mr_sched_claims *out) MR_MUST_USE;
 
 #endif

@@ -9,9 +9,6 @@ mr_status mr_straight_create(const mr_sched_args *args, const char *name, uint32
 {
 	mr_plan *plan;
 
-	if (args->chunks != 1)
-		return mr_fail(MR_ECONFIG, "a worker hosts exactly one stage in this system, so chunks must be 1, got %u",
-			       args->chunks);
 	if ((uint64_t)args->n_workers * 2 * n_micro > MAX_INSTRS)
 		return mr_fail(MR_ECONFIG, "%u micro-batches on %u workers are more than a plan may hold (%u instructions)", n_micro,
 			       args->n_workers, MAX_INSTRS);

@@ -8,7 +8,7 @@
 
 /**
  * Make an empty plan called @name with S = D and stage s on worker s, in which each worker will see at most @n_micro
- * micro-batches. Errors: MR_ECONFIG when @args asks for several chunks a worker, or for more than a plan may hold.
+ * micro-batches. Errors: MR_ECONFIG for more than a plan may hold.
  */
 mr_status mr_straight_create(const mr_sched_args *args, const char *name, uint32_t n_micro, mr_plan **out) MR_MUST_USE;
 

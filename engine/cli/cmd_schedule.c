@@ -25,7 +25,7 @@ static const mr_option options[] = {
 	{"workers", MR_OPT_INT, NULL, 1, 4096, NULL, NULL, "pipeline workers D"},
 	{"microbatches", MR_OPT_INT, "0", 0, 1000000, NULL, NULL,
 	 "micro-batches T an iteration, or of the whole run of a system that never flushes; 0: the system's default"},
-	{"chunks", MR_OPT_INT, "1", 1, 1024, NULL, NULL, "stages v a worker hosts, for systems that take several"},
+	{"chunks", MR_OPT_INT, "0", 0, 1024, NULL, NULL, "stages v a worker hosts, for systems that take several; 0: the system's default"},
 	{"costs", MR_OPT_STRING, "1,1,1", 0, 0, NULL, NULL,
 	 "f,i,w[,c]: time of a worker's forward, input gradient and weight gradient, and of a hand-over"},
 	{"format", MR_OPT_ENUM, "ascii", 0, 0, "text|json|ascii|svg", NULL,
@@ -83,8 +83,9 @@ static mr_status read_sets(const mr_args *args, const mr_sched_ops *ops, mr_valu
 	return MR_OK;
 }
 
-static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, mr_plan **out)
+static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const struct costs *costs, mr_plan **out)
 {
+	mr_stage_cost share = {.f = costs->f, .i = costs->i, .w = costs->w, .c = costs->c};
 	uint16_t workers = (uint16_t)mr_values_int(args->values, "workers");
 	uint32_t micro = (uint32_t)mr_values_int(args->values, "microbatches");
 	mr_values *values = NULL;
@@ -101,6 +102,7 @@ static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, mr_plan
 		.n_micro = micro,
 		.finite = ops->asynchronous,
 		.options = values,
+		.costs = &(mr_cost){1, &share},
 	};
 	st = read_sets(args, ops, values);
 	if (st == MR_OK)
@@ -220,7 +222,7 @@ static mr_status run(mr_args *args)
 	if (mr_schedule_get(name, &ops) != MR_OK)
 		return mr_fail(MR_EUSAGE, "%s", mr_error_text());
 	MR_TRY(read_costs(mr_values_string(args->values, "costs"), &costs));
-	MR_TRY(make_plan(args, ops, &plan));
+	MR_TRY(make_plan(args, ops, &costs, &plan));
 	st = put_output(args, plan, &costs);
 	mr_plan_destroy(plan);
 	return forgive_pipe(st, stdout);

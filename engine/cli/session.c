@@ -75,7 +75,6 @@ static mr_status make_plan(mr_session *s, uint16_t workers)
 	double clip = mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip");
 	mr_sched_args a = {
 		.n_workers = workers,
-		.chunks = 1,
 		.n_micro = s->n_micro,
 		.options = ops->options ? mr_config_values(s->config, MR_CONFIG_SYSTEM) : NULL,
 	};

@@ -12,23 +12,33 @@
 #define MR_IR_SCHED_H
 
 #include "base/option.h"
+#include "ir/cost.h"
 #include "ir/plan.h"
 
 typedef struct mr_sched_args {
 	uint16_t n_workers;       /* D >= 1 */
-	uint16_t chunks;          /* v >= 1: stages a worker hosts; S = v D for the systems that use it */
+	uint16_t chunks;          /* v: stages of one pipe that a worker hosts; 0: what the system's option or habit says.
+	                             In emit and claims it is never 0 */
 	uint32_t n_micro;         /* T >= 1: micro-batches an iteration (synchronous), or of the finite list (asynchronous) */
 	bool finite;              /* asynchronous systems: emit the T micro-batches as a finite prologue, drain included;
 	                             otherwise prologue and endless body */
 	const mr_values *options; /* values of the system's own table; never NULL when the table is not */
+	const mr_cost *costs;     /* for systems whose order follows from costs: a row a stage, or one row, the whole share of
+	                             a worker, alike for all; NULL: f = i = w = 1, c = 0 for a whole share. Borrowed */
 } mr_sched_args;
 
-/* What the system promises over all D and T; the law tests hold it to it. */
+/*
+ * What the system promises; the law tests hold it to it over D, T, v and several costs. Only what is exact is claimed: where
+ * a formula has a condition, the system claims it under that condition alone.
+ */
 typedef struct mr_sched_claims {
-	double bubble_time;         /* makespan - busy of the longest worker, for unit costs f = i = w = 1; < 0: no claim */
-	uint32_t peak_slots_first;  /* slots of (pipe 0) stage 0 and of the last stage; 0: no claim */
+	double bubble_time;        /* makespan - busy of the busiest worker, for the given costs; < 0: no claim */
+	double bubble_period;      /* period - busy of the busiest worker, likewise; < 0: no claim */
+	double peak_first;         /* most micro-batches' activations of its whole share (a chunk counts 1/v, until W) that */
+	double peak_last;          /* worker 0 and worker D-1 keep at once; < 0: no claim */
+	uint32_t peak_slots_first; /* slots of (pipe 0) stage 0 and of the last stage; 0: no claim */
 	uint32_t peak_slots_last;
-	uint32_t versions_first;    /* version buffers of stage 0 and of the last stage; 0: no claim */
+	uint32_t versions_first;   /* version buffers of stage 0 and of the last stage; 0: no claim */
 	uint32_t versions_last;
 } mr_sched_claims;
 
@@ -37,11 +47,18 @@ typedef struct mr_sched_ops {
 	const char *summary;        /* one line for `list systems` */
 	const char *source;         /* paper and section */
 	const mr_option *options;   /* NULL: none */
+	uint16_t chunks;            /* stages of one pipe a worker hosts; 0 counts as 1. A system whose users choose has an
+	                               option `chunks` instead (MR_SCHED_CHUNKS) */
 	bool asynchronous;          /* commits without flushing; T is 1 a commit */
 	uint32_t (*default_micro)(uint16_t n_workers); /* micro-batches a commit when the user names none */
 	mr_status (*emit)(const mr_sched_args *args, mr_plan **out);
-	void (*claims)(const mr_sched_args *args, mr_sched_claims *out); /* may be NULL */
+	/* For costs @f, @i, @w of a worker's whole share; @out comes in as "no claim" throughout. May be NULL. */
+	void (*claims)(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out);
 } mr_sched_ops;
+
+/* The row of a system's option table that lets its users choose the number of chunks, @def by default. */
+#define MR_SCHED_CHUNKS(def) \
+	{"chunks", MR_OPT_INT, def, 1, 1024, NULL, NULL, "stages that a worker hosts"}
 
 /** Append one compute instruction to @worker's list in @section. */
 mr_status mr_sched_emit(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint16_t stage,

@@ -26,7 +26,7 @@ static mr_plan *lowered(const shape *c, mr_flush flush, const mr_lower_opts *opt
 	if (c->ops->options)
 		MR_CHECK_OK(mr_values_create(c->ops->options, &values));
 	MR_CHECK_OK(mr_schedule_emit(c->ops,
-				     &(mr_sched_args){.n_workers = c->n_workers, .chunks = 1, .n_micro = c->n_micro,
+				     &(mr_sched_args){.n_workers = c->n_workers, .n_micro = c->n_micro,
 						      .finite = c->finite, .options = values},
 				     &p));
 	mr_values_destroy(values);

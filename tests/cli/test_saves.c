@@ -115,7 +115,7 @@ static void save_as_old(const char *plan, const char *run)
 /* The hash that manifests had while steps stood behind their gradients: of the plan lowered without options. */
 static void old_hash(char text[20])
 {
-	mr_sched_args a = {.n_workers = 2, .chunks = 1, .n_micro = 2};
+	mr_sched_args a = {.n_workers = 2, .n_micro = 2};
 	mr_plan *p;
 
 	MR_CHECK_OK(mr_schedule_emit(mr_config_system(config), &a, &p));

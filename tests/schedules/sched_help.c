@@ -6,8 +6,11 @@
 #include "ir/check.h"
 #include "ir/lower.h"
 
+const double sched_costs[SCHED_COSTS][3] = {{1, 1, 1}, {2, 1, 1}, {2, 2, 1}, {2, 3, 1}, {2, 1, 2}};
+
 mr_values *sched_values(const sched_case *c)
 {
+	char text[256], *at = text, *set;
 	mr_values *v = NULL;
 
 	if (!c->ops->options)
@@ -15,26 +18,55 @@ mr_values *sched_values(const sched_case *c)
 	MR_CHECK_OK(mr_values_create(c->ops->options, &v));
 	if (c->option)
 		MR_CHECK_OK(mr_values_set_text(v, c->option, c->value));
+	snprintf(text, sizeof(text), "%s", c->sets ? c->sets : "");
+	while ((set = strsep(&at, " "))) {
+		char *value = strchr(set, '=');
+
+		if (!value)
+			continue;
+		*value++ = 0;
+		MR_CHECK_OK(mr_values_set_text(v, set, value));
+	}
 	return v;
 }
 
 static mr_sched_args args_of(const sched_case *c, const mr_values *v)
 {
 	return (mr_sched_args){
-		.n_workers = c->n_workers, .chunks = 1, .n_micro = c->n_micro, .finite = c->finite, .options = v};
+		.n_workers = c->n_workers, .chunks = c->chunks, .n_micro = c->n_micro, .finite = c->finite, .options = v};
+}
+
+static mr_status emit(const sched_case *c, mr_plan **out)
+{
+	mr_values *v = sched_values(c);
+	mr_sched_args args = args_of(c, v);
+	mr_status st = mr_schedule_emit(c->ops, &args, out);
+
+	mr_values_destroy(v);
+	return st;
 }
 
 mr_plan *sched_emit(const sched_case *c)
 {
-	mr_values *v = sched_values(c);
-	mr_sched_args args = args_of(c, v);
 	mr_plan *plan = NULL;
-	mr_status st = mr_schedule_emit(c->ops, &args, &plan);
+	mr_status st = emit(c, &plan);
 
 	sched_blame(c, st == MR_OK);
 	MR_CHECK_OK(st);
-	mr_values_destroy(v);
 	return plan;
+}
+
+mr_plan *sched_try_emit(const sched_case *c)
+{
+	mr_plan *plan = NULL;
+	mr_status st = emit(c, &plan);
+
+	if (st == MR_OK)
+		return plan;
+	CU_ASSERT_TRUE_FATAL(sched_blame(c, st == MR_ECONFIG));
+	CU_ASSERT_TRUE_FATAL(sched_blame(c, strstr(mr_error_text(), c->ops->name) == mr_error_text()));
+	CU_ASSERT_TRUE_FATAL(sched_blame(c, strlen(mr_error_text()) > strlen(c->ops->name) + 20));
+	return NULL;
 }
 
 mr_plan *sched_lowered(const sched_case *c)
@@ -49,13 +81,13 @@ mr_plan *sched_lowered(const sched_case *c)
 	return plan;
 }
 
-mr_sched_claims sched_claims(const sched_case *c)
+mr_sched_claims sched_claims(const sched_case *c, double f, double i, double w)
 {
 	mr_values *v = sched_values(c);
 	mr_sched_args args = args_of(c, v);
 	mr_sched_claims out;
 
-	MR_CHECK_OK(mr_schedule_claims(c->ops, &args, &out));
+	MR_CHECK_OK(mr_schedule_claims(c->ops, &args, f, i, w, &out));
 	mr_values_destroy(v);
 	return out;
 }
@@ -63,35 +95,47 @@ mr_sched_claims sched_claims(const sched_case *c)
 bool sched_blame(const sched_case *c, bool ok)
 {
 	if (!ok)
-		fprintf(stderr, "\n%s D=%u T=%u %s %s=%s\n", c->ops->name, c->n_workers, c->n_micro,
-			c->finite ? "finite" : "endless or one iteration", c->option ? c->option : "-", c->value ? c->value : "-");
+		fprintf(stderr, "\n%s D=%u T=%u v=%u %s %s=%s %s\n", c->ops->name, c->n_workers, c->n_micro, c->chunks,
+			c->finite ? "finite" : "endless or one iteration", c->option ? c->option : "-", c->value ? c->value : "-",
+			c->sets ? c->sets : "");
 	return ok;
 }
 
-static void sizes(void (*fn)(const sched_case *c), sched_case c)
+typedef struct grid {
+	uint16_t max_workers;
+	uint32_t max_micro;
+	void (*fn)(const sched_case *c);
+} grid;
+
+static void sizes(const grid *g, sched_case c)
 {
-	static const uint16_t workers[] = {1, 2, 3, 4, 5, 6, 7, 8, 16};
-
-	for (size_t i = 0; i < sizeof(workers) / sizeof(workers[0]); i++) {
-		uint32_t d = c.n_workers = workers[i];
-
-		for (c.n_micro = 1; c.n_micro <= 4 * d; c.n_micro += d <= 6 ? 1 : d - 2) {
+	for (c.n_workers = 1; c.n_workers <= g->max_workers; c.n_workers++)
+		for (c.n_micro = 1; c.n_micro <= g->max_micro; c.n_micro++) {
 			c.finite = false;
 			if (!c.ops->asynchronous || c.n_micro == 1)
-				fn(&c);
+				g->fn(&c);
 			c.finite = true;
 			if (c.ops->asynchronous)
-				fn(&c);
+				g->fn(&c);
 		}
-	}
 }
 
-void sched_grid(void (*fn)(const sched_case *c))
+static void chunks(const grid *g, sched_case c)
 {
+	bool chooses = c.ops->options && mr_option_find(c.ops->options, "chunks");
+
+	for (c.chunks = chooses; c.chunks <= (chooses ? 4 : 0); c.chunks++)
+		sizes(g, c);
+}
+
+void sched_grid(uint16_t max_workers, uint32_t max_micro, void (*fn)(const sched_case *c))
+{
+	grid g = {max_workers, max_micro, fn};
+
 	for (size_t i = 0; mr_schedule_at(i); i++) {
 		sched_case c = {.ops = mr_schedule_at(i)};
 
-		sizes(fn, c);
+		chunks(&g, c);
 		for (const mr_option *o = c.ops->options; o && o->name; o++) {
 			char choices[128], *at = choices, *value;
 
@@ -102,7 +146,7 @@ void sched_grid(void (*fn)(const sched_case *c))
 			while ((value = strsep(&at, "|"))) {
 				c.value = value;
 				if (*value && strcmp(value, o->def))
-					sizes(fn, c);
+					chunks(&g, c);
 			}
 		}
 	}

@@ -45,13 +45,11 @@ static void registry_odd_requests(void)
 		mr_sched_args args;
 		const char *part;
 	} odd[] = {
-		{{.n_workers = 0, .chunks = 1, .n_micro = 1}, "at least 1 worker"},
-		{{.n_workers = 2, .chunks = 0, .n_micro = 1}, "at least 1 worker, 1 chunk"},
-		{{.n_workers = 2, .chunks = 1, .n_micro = 0}, "got 2, 1 and 0"},
-		{{.n_workers = 2, .chunks = 2, .n_micro = 4}, "chunks must be 1, got 2"},
-		{{.n_workers = 2, .chunks = 1, .n_micro = UINT32_MAX, .finite = true}, "more than a plan may hold"},
-		{{.n_workers = 65535, .chunks = 1, .n_micro = 65535, .finite = true}, "65535 micro-batches on 65535 workers"},
-		{{.n_workers = 65535, .chunks = 1, .n_micro = 1, .finite = true}, "too large"},
+		{{.n_workers = 0, .n_micro = 1}, "at least 1 worker"},
+		{{.n_workers = 2, .n_micro = 0}, "got 2 and 0"},
+		{{.n_workers = 2, .n_micro = UINT32_MAX, .finite = true}, ""},
+		{{.n_workers = 65535, .n_micro = 65535, .finite = true}, ""},
+		{{.n_workers = 65535, .n_micro = 1, .finite = true}, ""},
 	};
 	mr_plan *plan = NULL;
 
@@ -63,6 +61,12 @@ static void registry_odd_requests(void)
 			CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), ops->name));
 		}
 	CU_ASSERT_PTR_NULL(plan);
+	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("gpipe"), &(mr_sched_args){.n_workers = 2, .chunks = 2, .n_micro = 4},
+				       &plan),
+		      MR_ECONFIG, "gpipe: a worker hosts exactly 1 stage in this system, so chunks must be 1, got 2");
+	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("gpipe"),
+				       &(mr_sched_args){.n_workers = 65535, .n_micro = 65535}, &plan),
+		      MR_ECONFIG, "65535 micro-batches on 65535 workers are more than a plan may hold");
 }
 
 static void registry_options(void)

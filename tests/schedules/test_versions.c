@@ -32,12 +32,14 @@ static void compare_instr(const mr_plan *plan, const mr_list *list, uint32_t i, 
 
 static void compare_system(const mr_json *inputs, const mr_json *system, bool vertical)
 {
-	sched_case c = {mr_schedule_find("pipedream"),
-			(uint16_t)mr_json_int(mr_json_get(inputs, "D")),
-			(uint32_t)mr_json_int(mr_json_get(inputs, "N")),
-			true,
-			"vertical_sync",
-			vertical ? "true" : "false"};
+	sched_case c = {
+		.ops = mr_schedule_find("pipedream"),
+		.n_workers = (uint16_t)mr_json_int(mr_json_get(inputs, "D")),
+		.n_micro = (uint32_t)mr_json_int(mr_json_get(inputs, "N")),
+		.finite = true,
+		.option = "vertical_sync",
+		.value = vertical ? "true" : "false",
+	};
 	mr_plan *plan = sched_lowered(&c);
 	uint32_t seen = 0;
 
@@ -85,7 +87,12 @@ static void versions_follow_the_closed_forms(void)
 {
 	for (uint16_t d = 1; d <= 6; d++)
 		for (unsigned sync = 0; sync < 2; sync++) {
-			sched_case c = {mr_schedule_find("pipedream"), d, 3u * d, true, "vertical_sync", sync ? "true" : "false"};
+			sched_case c = {.ops = mr_schedule_find("pipedream"),
+					.n_workers = d,
+					.n_micro = 3u * d,
+					.finite = true,
+					.option = "vertical_sync",
+					.value = sync ? "true" : "false"};
 			mr_plan *plan = sched_lowered(&c);
 
 			for (uint16_t w = 0; w < d; w++)

@@ -522,7 +522,7 @@ static mr_plan *plan_of(const char *system, uint32_t n_stages, uint32_t n_micro,
 	if (ops->options)
 		MR_CHECK_OK(mr_values_create(ops->options, &values));
 	MR_CHECK_OK(mr_schedule_emit(
-		ops, &(mr_sched_args){.n_workers = (uint16_t)n_stages, .chunks = 1, .n_micro = n_micro, .options = values}, &p));
+		ops, &(mr_sched_args){.n_workers = (uint16_t)n_stages, .n_micro = n_micro, .options = values}, &p));
 	mr_values_destroy(values);
 	if (p->contract.flush == MR_FLUSH_BARRIER)
 		p->contract.flush = MR_FLUSH_LOCAL;
