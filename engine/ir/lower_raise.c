@@ -152,7 +152,7 @@ static mr_status meet(mr_raise *r, const mr_cost *cost, double target)
 			return mr_unroll_order(s->g, s->order, NULL);
 		}
 		MR_TRY(st);
-		mr_unroll_times(s->g, cost, s->order, s->begin, s->end, s->binding);
+		mr_unroll_times(s->g, cost, NULL, s->order, s->begin, s->end, s->binding);
 		if (finish(s) <= target * (1 + SAME))
 			return MR_OK;
 		MR_TRY(raise_critical(r, finish(s), &done));
@@ -197,7 +197,7 @@ static mr_status play_with(mr_raise *r, double *target, double *step)
 
 	MR_TRY(mr_unroll_order(s->g, s->order, NULL));
 	for (uint32_t c = 0; c < r->n_costs; c++) {
-		mr_unroll_times(s->g, &r->costs[c], s->order, s->begin, s->end, s->binding);
+		mr_unroll_times(s->g, &r->costs[c], NULL, s->order, s->begin, s->end, s->binding);
 		target[c] = finish(s);
 		step[c] = advance(s);
 	}
@@ -207,7 +207,7 @@ static mr_status play_with(mr_raise *r, double *target, double *step)
 	r->slow = false;
 	MR_TRY(mr_unroll_order(s->g, s->order, NULL));
 	for (uint32_t c = 0; c < r->n_costs && !r->slow; c++) {
-		mr_unroll_times(s->g, &r->costs[c], s->order, s->begin, s->end, s->binding);
+		mr_unroll_times(s->g, &r->costs[c], NULL, s->order, s->begin, s->end, s->binding);
 		r->slow = advance(s) > step[c] + target[c] * SAME;
 	}
 	return MR_OK;

@@ -70,12 +70,24 @@ mr_status mr_unroll_storage(mr_unroll *g, uint8_t pipe, uint16_t stage, bool for
  */
 mr_status mr_unroll_order(const mr_unroll *g, uint32_t *order, uint32_t *on_cycle) MR_MUST_USE;
 
+/* What may make times differ from the cost table: how the simulator bends a walk. Either function may be NULL. */
+typedef struct mr_time_hooks {
+	/* When the instruction of @node ends that begins at @begin and costs @duration; NULL: @begin + @duration. Not
+	   before @begin. */
+	double (*finish)(const void *arg, const mr_unroll *g, uint32_t node, double begin, double duration);
+	/* How long a hand-over takes from worker @from to worker @to that costs @c by the table; NULL: @c. Not below 0. */
+	double (*hand_over)(const void *arg, uint16_t from, uint16_t to, double c);
+	const void *arg;
+	bool irregular; /* finish treats iterations differently: a period is a mean over many */
+} mr_time_hooks;
+
 /**
  * When each node begins and ends at the earliest, in topological @order. @begin, @end: [n_all]. @binding [n_all] (may
  * be NULL): the source for which the node waited last, MR_NO_NODE when it begins at 0; a list predecessor wins a tie.
+ * @hooks may be NULL.
  */
-void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const uint32_t *order, double *begin, double *end,
-		    uint32_t *binding);
+void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, const uint32_t *order,
+		     double *begin, double *end, uint32_t *binding);
 
 /** Write @node as `w0 F m3 s1 p0` into @text (absolute numbers); returns @text. */
 #define MR_NODE_TEXT 48

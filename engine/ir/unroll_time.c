@@ -35,12 +35,27 @@ static bool hands_over(const mr_unroll *g, uint32_t from, uint32_t to)
 	return (a == MR_OP_F && b == MR_OP_F) || ((a == MR_OP_B || a == MR_OP_I) && (b == MR_OP_B || b == MR_OP_I));
 }
 
-void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const uint32_t *order, double *begin, double *end,
-		    uint32_t *binding)
+/* When what @from makes is there for @to. */
+static double arrival(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *h, uint32_t from, uint32_t to,
+		      double end)
 {
+	double c;
+
+	if (!hands_over(g, from, to))
+		return end;
+	c = cost->stage[g->at[from].in->stage].c;
+	return end + (h->hand_over ? h->hand_over(h->arg, g->at[from].worker, g->at[to].worker, c) : c);
+}
+
+void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, const uint32_t *order,
+		     double *begin, double *end, uint32_t *binding)
+{
+	static const mr_time_hooks none;
+	const mr_time_hooks *h = hooks ? hooks : &none;
+
 	for (uint32_t k = 0; k < g->n_all; k++) {
 		uint32_t node = order[k], last = MR_NO_NODE;
-		double at = 0;
+		double at = 0, work;
 
 		if (node < g->n_nodes && node > g->first[g->at[node].worker]) {
 			last = node - 1;
@@ -48,7 +63,7 @@ void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const uint32_t *or
 		}
 		for (uint32_t e = g->edge_first[node]; e < g->edge_first[node + 1]; e++) {
 			uint32_t from = g->edge[e];
-			double t = end[from] + (hands_over(g, from, node) ? cost->stage[g->at[from].in->stage].c : 0);
+			double t = arrival(g, cost, h, from, node, end[from]);
 
 			if (t > at) {
 				at = t;
@@ -59,8 +74,9 @@ void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const uint32_t *or
 			last = g->storage[node];
 			at = end[last];
 		}
+		work = node < g->n_nodes ? duration(g, cost, node) : 0;
 		begin[node] = at;
-		end[node] = at + (node < g->n_nodes ? duration(g, cost, node) : 0);
+		end[node] = h->finish && node < g->n_nodes ? h->finish(h->arg, g, node, at, work) : at + work;
 		if (binding)
 			binding[node] = last;
 	}

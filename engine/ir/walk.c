@@ -13,6 +13,9 @@
 #define PERIOD_BODIES 12u
 #define PERIOD_NODES (1u << 21)
 
+/* Iterations from which the mean period of irregular times is taken. */
+#define IRREGULAR_BODIES 64u
+
 /* Periods that repeat only every 2, 3, ... iterations are recognised up to this. */
 #define MAX_CYCLE 8u
 
@@ -30,8 +33,8 @@ static void timed_fini(mr_timed *t)
 	free(t->order);
 }
 
-static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies,
-			    mr_unroll_opts opts)
+static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cost, const mr_time_hooks *hooks,
+			    uint32_t n_bodies, mr_unroll_opts opts)
 {
 	mr_status st;
 
@@ -50,7 +53,7 @@ static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cos
 		timed_fini(t);
 		return st;
 	}
-	mr_unroll_times(t->g, cost, t->order, t->begin, t->end, t->binding);
+	mr_unroll_times(t->g, cost, hooks, t->order, t->begin, t->end, t->binding);
 	return MR_OK;
 }
 
@@ -106,10 +109,12 @@ static uint64_t body_length(const mr_plan *plan)
 	return n;
 }
 
-mr_status mr_plan_period(const mr_plan *plan, const mr_cost *cost, bool unlimited, double *period)
+static mr_status find_period(const mr_plan *plan, const mr_cost *cost, const mr_time_hooks *hooks, bool unlimited,
+			     double *period)
 {
 	uint64_t length = body_length(plan);
-	uint32_t n = PERIOD_BODIES + mr_plan_steady(plan);
+	bool irregular = hooks && hooks->irregular;
+	uint32_t n = (irregular ? IRREGULAR_BODIES : PERIOD_BODIES) + mr_plan_steady(plan);
 
 	*period = 0;
 	if (!length)
@@ -120,15 +125,21 @@ mr_status mr_plan_period(const mr_plan *plan, const mr_cost *cost, bool unlimite
 		mr_timed t;
 		bool found = false;
 
-		MR_TRY(timed_init(&t, plan, cost, n, (mr_unroll_opts){.no_barrier = true, .no_storage = unlimited}));
-		for (uint32_t cycle = 1; cycle <= MAX_CYCLE && !found; cycle++)
+		MR_TRY(timed_init(&t, plan, cost, hooks, n,
+				  (mr_unroll_opts){.no_barrier = true, .no_storage = unlimited}));
+		for (uint32_t cycle = 1; cycle <= MAX_CYCLE && !found && !irregular; cycle++)
 			found = steady(&t, cycle, period);
 		if (!found)
 			*period = mean_period(&t);
 		timed_fini(&t);
-		if (found || 2 * n * length > PERIOD_NODES || n > 256)
+		if (found || irregular || 2 * n * length > PERIOD_NODES || n > 256)
 			return MR_OK;
 	}
+}
+
+mr_status mr_plan_period(const mr_plan *plan, const mr_cost *cost, bool unlimited, double *period)
+{
+	return find_period(plan, cost, NULL, unlimited, period);
 }
 
 /* --- figures --- */
@@ -244,8 +255,8 @@ mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodi
 	if (cost->n_stages != plan->n_stages)
 		return mr_fail(MR_EINVAL, "a cost table of %u stages for a plan of %u", cost->n_stages, plan->n_stages);
 	if (!o.no_period)
-		MR_TRY(mr_plan_period(plan, cost, o.unlimited, &period));
-	MR_TRY(timed_init(&t, plan, cost, n_bodies,
+		MR_TRY(find_period(plan, cost, o.hooks, o.unlimited, &period));
+	MR_TRY(timed_init(&t, plan, cost, o.hooks, n_bodies,
 			  (mr_unroll_opts){.no_barrier = o.no_barrier, .no_storage = o.unlimited}));
 	k = walk_alloc(plan, t.g->n_nodes);
 	if (!k) {
@@ -255,8 +266,14 @@ mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodi
 	k->n_bodies = n_bodies;
 	k->period = period;
 	for (uint32_t i = 0; i < t.g->n_nodes; i++)
-		k->at[i] = (mr_walk_rec){t.g->at[i].in, t.g->at[i].n, cause_of(t.g, i, t.binding[i]), t.begin[i],
-					 t.end[i]};
+		k->at[i] = (mr_walk_rec){.in = t.g->at[i].in,
+					 .n = t.g->at[i].n,
+					 .cause = cause_of(t.g, i, t.binding[i]),
+					 .begin = t.begin[i],
+					 .end = t.end[i]};
+	for (uint32_t i = 0; i < t.g->n_all; i++)
+		if (t.order[i] < t.g->n_nodes)
+			k->at[t.order[i]].rank = i;
 	for (uint32_t w = 0; w <= plan->n_workers; w++)
 		k->first[w] = t.g->first[w];
 	add_up(k, &t);

@@ -10,7 +10,8 @@
  *   makespan       first start to last end over all workers
  *   span           the longest worker's own last end - first start of F, R, B, I, W
  *   period         steady distance of iterations of the body run back to back; of a BARRIER plan as if every update
- *                  were local and waited for no other worker; 0 for a plan without a body
+ *                  were local and waited for no other worker; 0 for a plan without a body. With irregular times the mean
+ *                  distance over the later half of 64 iterations
  *   bubble_flush   1 - sum of busy / (D makespan)
  *   bubble_span    1 - longest busy / span
  *   bubble_period  1 - longest busy of one iteration / period; 0 for a plan without a body
@@ -23,17 +24,20 @@
 #include "ir/cost.h"
 #include "ir/plan.h"
 #include "ir/trace.h"
+#include "ir/unroll.h"
 
 typedef struct mr_walk_opts {
 	bool unlimited;  /* boundary buffers without limit, as the literature's simulators have them */
 	bool no_barrier; /* BARRIER plans without what waits for other workers between iterations, as for the period */
 	bool no_period;  /* leave out the period (it takes several further iterations) */
+	const mr_time_hooks *hooks; /* bend the times (engine/sim does); NULL: as the cost table says. Borrowed */
 } mr_walk_opts;
 
 /* One instruction instance. */
 typedef struct mr_walk_rec {
 	const mr_instr *in; /* in the plan's lists */
 	uint32_t n;         /* iteration */
+	uint32_t rank;      /* place in one order of all instances in which everything comes after what it waits for */
 	uint8_t cause;      /* mr_wait_cause of what it waited for last; MR_WAIT_NONE when it did not wait */
 	double begin, end;
 } mr_walk_rec;
