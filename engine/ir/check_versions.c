@@ -34,7 +34,7 @@ static uint64_t rule(const mr_reads *r, uint32_t node)
 	if (in->op != MR_OP_F || c->read_f == MR_READ_LATEST || (c->read_f == MR_READ_TAG && in->stage == 0))
 		return r->latest[in->stage];
 	if (c->read_f == MR_READ_BATCH)
-		return micro / c->need;
+		return mr_contract_batch_version(c, in->stage, micro / c->need);
 	return mr_unroll_read(g, g->f[micro]); /* F of stage 0, held to the rule itself */
 }
 

@@ -22,6 +22,19 @@ static mr_status check_header(const mr_plan *p)
 	return MR_OK;
 }
 
+/* A delay stands for something: one way to say a thing, so that equal contracts are equal. */
+static mr_status check_delay(const mr_plan *p)
+{
+	const mr_contract *c = &p->contract;
+
+	if (!c->delay != !c->delayed || c->delayed > p->n_stages || c->delay > INT32_MAX)
+		return mr_fail(MR_ECONFIG, "reads delayed by %u at the first %u stages: the plan has %u, and neither or both are 0",
+			       c->delay, c->delayed, p->n_stages);
+	if (c->delay && c->read_f != MR_READ_BATCH)
+		return mr_fail(MR_ECONFIG, "only reads by batch can be delayed");
+	return MR_OK;
+}
+
 static mr_status check_flush(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
@@ -43,10 +56,10 @@ static mr_status check_flush(const mr_plan *p)
 		return mr_fail(MR_ECONFIG,
 			       "%u pipes without a flush: no list decides which version a foreign pipe reads",
 			       p->n_pipes);
-	if (c->flush != MR_FLUSH_NONE && (c->read_f != MR_READ_BATCH || !c->same_version_b))
+	if (c->flush != MR_FLUSH_NONE && (c->read_f != MR_READ_BATCH || c->delay || !c->same_version_b))
 		return mr_fail(MR_ECONFIG,
 			       "a system that flushes reads the version of its batch, forward and backward");
-	return MR_OK;
+	return check_delay(p);
 }
 
 static mr_status check_sections(const mr_plan *p)

@@ -34,7 +34,7 @@ static uint64_t read_of(const mr_versions *v, uint32_t node)
 	if (in->op != MR_OP_F || c->read_f == MR_READ_LATEST)
 		return v->latest[in->stage];
 	if (c->read_f == MR_READ_BATCH)
-		return micro / c->need;
+		return mr_contract_batch_version(c, in->stage, micro / c->need);
 	return in->stage ? v->tag[micro] : v->latest[0];
 }
 

@@ -120,6 +120,7 @@ static void mix_contract(uint64_t *h, const mr_contract *c)
 	mix(h, c->need);
 	mix(h, (uint64_t)c->same_version_b | (uint64_t)c->clip << 1 | (uint64_t)c->tied << 2);
 	mix(h, c->max_staleness);
+	mix(h, c->delay | (uint64_t)c->delayed << 32);
 }
 
 static void mix_instr(uint64_t *h, const mr_instr *in)

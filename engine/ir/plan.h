@@ -91,7 +91,7 @@ typedef enum mr_flush {
 
 /* Which version F reads. */
 typedef enum mr_read_rule {
-	MR_READ_BATCH,  /* version = batch number of the micro-batch (synchronous: no staleness) */
+	MR_READ_BATCH,  /* version = batch number of the micro-batch, less the stage's delay (synchronous: no delay) */
 	MR_READ_LATEST, /* the stage's own latest at that place of its list (PipeDream) */
 	MR_READ_TAG,    /* what F(m, stage 0) read, at every stage (PipeDream with vertical sync) */
 } mr_read_rule;
@@ -111,7 +111,17 @@ typedef struct mr_contract {
 	bool clip;             /* N before every U, and every U after every N: global-norm clipping */
 	bool tied;             /* stage S-1 also uses a parameter block owned by stage 0 (tied embeddings over stages) */
 	uint32_t max_staleness; /* claim: commits between the version read and the version the gradient is applied to */
+	uint32_t delay;        /* BATCH: F of batch t reads version max(0, t - delay) at stages 0 .. delayed-1, */
+	uint16_t delayed;      /* and version t at the others (both 0 where nothing is delayed) */
 } mr_contract;
+
+/* The version that F of a micro-batch of @batch reads at @stage under MR_READ_BATCH. */
+static inline uint64_t mr_contract_batch_version(const mr_contract *c, uint16_t stage, uint64_t batch)
+{
+	uint64_t delay = stage < c->delayed ? c->delay : 0;
+
+	return batch > delay ? batch - delay : 0;
+}
 
 #define MR_WORKER_ANY UINT16_MAX
 

@@ -174,7 +174,7 @@ static void read_name(mr_plan_file *f)
 /* --- the contract --- */
 
 static const char *const contract_keys[] = {"coverage",       "flush", "read", "sum",  "need", "staleness",
-					    "same_version_b", "clip",  "tied", "repeats"};
+					    "same_version_b", "clip",  "tied", "repeats", "delay", "delayed"};
 
 static mr_status read_word(const mr_json *contract, const char *key, const char *const *words, size_t n, unsigned *out)
 {
@@ -231,6 +231,7 @@ static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 {
 	mr_contract *c = &f->plan->contract;
 	unsigned coverage = c->coverage, flush = c->flush, read = c->read_f, sum = c->sum;
+	uint32_t delayed;
 	bool repeats;
 
 	MR_TRY(check_contract_keys(j));
@@ -242,6 +243,12 @@ static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 		MR_TRY(in_range(mr_json_get(j, "need"), "need", 1, f->n_micro, &c->need));
 	if (mr_json_get(j, "staleness"))
 		MR_TRY(in_range(mr_json_get(j, "staleness"), "staleness", 0, MR_PLAN_JSON_MAX_MICRO, &c->max_staleness));
+	if (mr_json_get(j, "delay"))
+		MR_TRY(in_range(mr_json_get(j, "delay"), "delay", 0, MR_PLAN_JSON_MAX_MICRO, &c->delay));
+	delayed = c->delay ? f->n_stages : 0;
+	if (mr_json_get(j, "delayed"))
+		MR_TRY(in_range(mr_json_get(j, "delayed"), "delayed", 0, f->n_stages, &delayed));
+	c->delayed = (uint16_t)delayed;
 	MR_TRY(read_bool(j, "same_version_b", &c->same_version_b));
 	MR_TRY(read_bool(j, "clip", &c->clip));
 	MR_TRY(read_bool(j, "tied", &c->tied));
@@ -388,6 +395,12 @@ static void put_contract(mr_json_writer *w, const mr_contract *c, bool repeats)
 	mr_json_put_uint(w, c->need);
 	mr_json_key(w, "staleness");
 	mr_json_put_uint(w, c->max_staleness);
+	if (c->delay) {
+		mr_json_key(w, "delay");
+		mr_json_put_uint(w, c->delay);
+		mr_json_key(w, "delayed");
+		mr_json_put_uint(w, c->delayed);
+	}
 	mr_json_key(w, "same_version_b");
 	mr_json_put_bool(w, c->same_version_b);
 	mr_json_key(w, "clip");

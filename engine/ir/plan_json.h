@@ -16,7 +16,9 @@
  * The contract holds the words of the text form (ir/text.h), and "repeats": whether the lists are a body, carried out again
  * and again, or the whole of a finite plan. A member that is left out, or all of them, means: one training iteration with a
  * flush, TRAIN, BARRIER, BATCH, need T (a stage's gradient sums the micro-batches of all its pipes), sum order as listed,
- * staleness 0, same_version_b; it repeats unless "flush" is "none". A word or a member that nobody knows is refused.
+ * staleness 0, same_version_b; it repeats unless "flush" is "none". "delay" and "delayed" (absent: no
+ * delay; "delay" alone: at every stage) say by how many commits reads by batch lag, and at how many stages from the first.
+ * A word or a member that nobody knows is refused.
  *
  * The plan read is compute only. It is not judged: lower and check it next. A plan file is untrusted: counts are capped (below), every number is checked
  * before it is an index, and every refusal is one sentence that names the place ("worker 2, instruction 14: ...").

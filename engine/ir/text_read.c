@@ -194,6 +194,12 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 	} else if (!strncmp(r->word, "staleness=", 10)) {
 		MR_TRY(number(r, 10, "staleness", UINT32_MAX, &x));
 		c->max_staleness = (uint32_t)x;
+	} else if (!strncmp(r->word, "delay=", 6)) {
+		MR_TRY(number(r, 6, "delay", INT32_MAX, &x));
+		c->delay = (uint32_t)x;
+	} else if (!strncmp(r->word, "delayed=", 8)) {
+		MR_TRY(number(r, 8, "number of delayed stages", UINT16_MAX, &x));
+		c->delayed = (uint16_t)x;
 	} else if (!strcmp(r->word, "same_version_b")) {
 		c->same_version_b = true;
 	} else if (!strcmp(r->word, "clip")) {

@@ -132,7 +132,8 @@ static int rule_f(brute *b, const mr_instr *in, int micro)
 	if (c->coverage == MR_COVER_FORWARD)
 		return 0;
 	if (c->read_f == MR_READ_BATCH)
-		return micro / (int)c->need;
+		return in->stage < c->delayed ? (micro / (int)c->need > (int)c->delay ? micro / (int)c->need - (int)c->delay : 0)
+					      : micro / (int)c->need;
 	if (c->read_f == MR_READ_LATEST || in->stage == 0)
 		return b->stage[in->stage].latest;
 	return b->place[in->pipe * b->p->n_stages].f_read[micro];

@@ -139,6 +139,17 @@ mr_plan *small_accumulate(uint16_t n_workers, uint32_t need)
 	return p;
 }
 
+mr_plan *small_delayed(uint16_t n_workers, uint32_t need, uint32_t delay, uint16_t delayed)
+{
+	mr_plan *p = small_accumulate(n_workers, need);
+
+	p->contract.read_f = MR_READ_BATCH;
+	p->contract.same_version_b = true;
+	p->contract.max_staleness = p->contract.delay = delay;
+	p->contract.delayed = delayed;
+	return p;
+}
+
 mr_plan *small_forward(uint16_t n_workers, uint32_t n_micro)
 {
 	mr_plan *p = straight(n_workers, n_micro, n_micro, MR_FLUSH_NONE);
@@ -193,7 +204,7 @@ mr_plan *small_plan(int number, const char **name)
 	static const char *const made[] = {
 		"gpipe lifo", "1f1b", "1f1b clip", "1f1b tied clip", "1f1b tied local", "split", "pipedream",
 		"pipedream vertical sync", "pipedream drained", "pipedream finite", "accumulate", "forward",
-		"recompute local", "one worker", "split clip",
+		"recompute local", "one worker", "split clip", "delayed", "delayed in part",
 	};
 	const int n_made = (int)(sizeof(made) / sizeof(*made));
 
@@ -235,6 +246,10 @@ mr_plan *small_plan(int number, const char **name)
 		return small_1f1b(1, 2);
 	case 14:
 		return with(small_split(2, 4), true, false, MR_FLUSH_BARRIER);
+	case 15:
+		return small_delayed(3, 3, 1, 3);
+	case 16:
+		return small_delayed(3, 2, 2, 2);
 	default:
 		return small_golden(golden[number - n_made]);
 	}

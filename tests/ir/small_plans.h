@@ -17,6 +17,8 @@ mr_plan *small_pipedream(uint16_t n_workers, bool vertical_sync, bool drain);
 mr_plan *small_pipedream_finite(uint16_t n_workers, uint32_t n_micro);
 /* Commits every @need micro-batches without a flush, on latest weights; B reads what is latest then. */
 mr_plan *small_accumulate(uint16_t n_workers, uint32_t need);
+/* The same order, reading @delay commits behind the batch at the first @delayed stages, forward and backward. */
+mr_plan *small_delayed(uint16_t n_workers, uint32_t need, uint32_t delay, uint16_t delayed);
 /* F only. */
 mr_plan *small_forward(uint16_t n_workers, uint32_t n_micro);
 /* One of tests/golden/sync, without ".json". */

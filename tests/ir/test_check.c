@@ -171,7 +171,11 @@ static void damage_header(mr_plan *p)
 	size_t place = draw((uint32_t)p->n_pipes * p->n_stages);
 	uint16_t *table[] = {p->n_slots, p->n_fwd, p->n_bwd, p->n_slots, p->n_fwd, p->n_bwd, p->worker_of};
 
-	switch (draw(8)) {
+	switch (draw(9)) {
+	case 8:
+		p->contract.delay = nudge(p->contract.delay);
+		p->contract.delayed = (uint16_t)draw(p->n_stages + 1u);
+		break;
 	case 0:
 		p->n_micro = nudge(p->n_micro);
 		break;
