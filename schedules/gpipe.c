@@ -53,26 +53,10 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	bool lifo = !strcmp(mr_values_string(args->options, "backward"), "lifo");
 	mr_plan *plan;
-	mr_status st;
 
 	MR_TRY(mr_straight_create(args, "gpipe", args->n_micro, &plan));
-	plan->n_micro = args->n_micro;
-	plan->commits = 1;
-	plan->contract = (mr_contract){
-		.coverage = MR_COVER_TRAIN,
-		.flush = MR_FLUSH_BARRIER,
-		.read_f = MR_READ_BATCH,
-		.sum = lifo ? MR_SUM_DESCENDING : MR_SUM_ASCENDING,
-		.need = args->n_micro,
-		.same_version_b = true,
-	};
-	st = fill(plan, lifo);
-	if (st != MR_OK) {
-		mr_plan_destroy(plan);
-		return st;
-	}
-	*out = plan;
-	return MR_OK;
+	mr_sched_flushes(plan, args->n_micro, lifo ? MR_SUM_DESCENDING : MR_SUM_ASCENDING);
+	return mr_sched_finish(plan, fill(plan, lifo), out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)

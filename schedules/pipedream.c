@@ -78,12 +78,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		.max_staleness = plan->n_workers - 1u,
 	};
 	st = args->finite ? fill_finite(plan, args->n_micro) : fill_endless(plan);
-	if (st != MR_OK) {
-		mr_plan_destroy(plan);
-		return st;
-	}
-	*out = plan;
-	return MR_OK;
+	return mr_sched_finish(plan, st, out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)

@@ -1,6 +1,54 @@
 #include "ir/sched.h"
 
+#include <stdio.h>
+
 #include "ir/op.h"
+
+/* 800 MB of instructions: a slip of the keyboard is refused before it swaps. */
+#define MAX_INSTRS (1u << 25)
+
+mr_status mr_sched_create(const mr_sched_args *args, const char *name, uint32_t n_stages, uint32_t n_pipes, uint32_t per_micro,
+			  mr_plan **out)
+{
+	uint64_t row = (uint64_t)n_stages * per_micro;
+	mr_plan *plan;
+
+	*out = NULL;
+	if (row > MAX_INSTRS || row * args->n_micro > MAX_INSTRS)
+		return mr_fail(MR_ECONFIG, "%u micro-batches on %u workers are more than a plan may hold (%u instructions)",
+			       args->n_micro, args->n_workers, MAX_INSTRS);
+	if (n_stages > UINT16_MAX)
+		return mr_fail(MR_ECONFIG, "%u stages are more than a plan may have (%u)", n_stages, UINT16_MAX);
+	if (n_pipes > UINT8_MAX)
+		return mr_fail(MR_ECONFIG, "%u pipes are more than a plan may have (%u)", n_pipes, UINT8_MAX);
+	MR_TRY(mr_plan_create((uint16_t)n_stages, args->n_workers, (uint8_t)n_pipes, &plan));
+	snprintf(plan->system, sizeof(plan->system), "%s", name);
+	*out = plan;
+	return MR_OK;
+}
+
+void mr_sched_flushes(mr_plan *plan, uint32_t n_micro, mr_sum_order sum)
+{
+	plan->n_micro = n_micro;
+	plan->commits = 1;
+	plan->contract = (mr_contract){
+		.coverage = MR_COVER_TRAIN,
+		.flush = MR_FLUSH_BARRIER,
+		.read_f = MR_READ_BATCH,
+		.sum = sum,
+		.need = n_micro,
+		.same_version_b = true,
+	};
+}
+
+mr_status mr_sched_finish(mr_plan *plan, mr_status filled, mr_plan **out)
+{
+	if (filled == MR_OK)
+		*out = plan;
+	else
+		mr_plan_destroy(plan);
+	return filled;
+}
 
 mr_status mr_sched_emit(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint16_t stage,
 			uint8_t pipe)

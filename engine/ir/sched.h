@@ -60,6 +60,20 @@ typedef struct mr_sched_ops {
 #define MR_SCHED_CHUNKS(def) \
 	{"chunks", MR_OPT_INT, def, 1, 1024, NULL, NULL, "stages that a worker hosts"}
 
+/**
+ * Make an empty plan called @name for the workers of @args, with @n_stages stages in each of @n_pipes pipes, none of which has
+ * a worker yet. @per_micro: at most so many instructions will come for a micro-batch and stage.
+ * Errors: MR_ECONFIG for more than a plan may hold.
+ */
+mr_status mr_sched_create(const mr_sched_args *args, const char *name, uint32_t n_stages, uint32_t n_pipes, uint32_t per_micro,
+			  mr_plan **out) MR_MUST_USE;
+
+/** Give @plan the header of a synchronous system: one commit of @n_micro micro-batches, all on one version, then a barrier. */
+void mr_sched_flushes(mr_plan *plan, uint32_t n_micro, mr_sum_order sum);
+
+/** The end of emit(): gives @plan away as *@out when it was @filled without error, else destroys it; returns @filled. */
+mr_status mr_sched_finish(mr_plan *plan, mr_status filled, mr_plan **out) MR_MUST_USE;
+
 /** Append one compute instruction to @worker's list in @section. */
 mr_status mr_sched_emit(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint16_t stage,
 			uint8_t pipe) MR_MUST_USE;
