@@ -34,36 +34,9 @@ static const mr_option options[] = {
 	{0},
 };
 
-struct costs {
-	double f, i, w, c;
-};
-
-static mr_status read_costs(const char *text, struct costs *out)
+static mr_status read_costs(const char *text, mr_stage_cost *out)
 {
-	double x[4] = {0};
-	unsigned n = 0;
-	const char *s = text;
-	bool well = true;
-
-	while (well && n < 4) {
-		char *end;
-
-		x[n] = strtod(s, &end);
-		well = end != s && isfinite(x[n]) && x[n] >= 0 && x[n] <= 1e9;
-		n++;
-		if (!well || *end != ',') {
-			well = well && !*end;
-			break;
-		}
-		s = end + 1;
-		well = n < 4;
-	}
-	*out = (struct costs){x[0], x[1], x[2], x[3]};
-	if (!well || n < 3 || x[0] + x[1] + x[2] <= 0)
-		return mr_fail(MR_EUSAGE,
-			       "--costs: expected f,i,w or f,i,w,c such as 1,1,1 (from 0, not all 0), got \"%.60s\"",
-			       text);
-	return MR_OK;
+	return mr_cost_read(text, out) == MR_OK ? MR_OK : mr_fail(MR_EUSAGE, "--costs: %s", mr_error_text());
 }
 
 static mr_status read_sets(const mr_args *args, const mr_sched_ops *ops, mr_values *values)
@@ -83,9 +56,8 @@ static mr_status read_sets(const mr_args *args, const mr_sched_ops *ops, mr_valu
 	return MR_OK;
 }
 
-static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const struct costs *costs, mr_plan **out)
+static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const mr_stage_cost *costs, mr_plan **out)
 {
-	mr_stage_cost share = {.f = costs->f, .i = costs->i, .w = costs->w, .c = costs->c};
 	uint16_t workers = (uint16_t)mr_values_int(args->values, "workers");
 	uint32_t micro = (uint32_t)mr_values_int(args->values, "microbatches");
 	mr_values *values = NULL;
@@ -102,7 +74,7 @@ static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const s
 		.n_micro = micro,
 		.finite = ops->asynchronous,
 		.options = values,
-		.costs = &(mr_cost){1, &share},
+		.costs = &(mr_cost){1, costs},
 	};
 	st = read_sets(args, ops, values);
 	if (st == MR_OK)
@@ -165,7 +137,7 @@ static mr_status put_picture(const mr_plan *plan, const mr_walk *walk, const mr_
 	return st;
 }
 
-static mr_status put(const mr_args *args, const mr_plan *plan, const struct costs *costs, FILE *out)
+static mr_status put(const mr_args *args, const mr_plan *plan, const mr_stage_cost *costs, FILE *out)
 {
 	const char *format = mr_values_string(args->values, "format");
 	mr_walk *walk = NULL;
@@ -186,7 +158,7 @@ static mr_status put(const mr_args *args, const mr_plan *plan, const struct cost
 	return st;
 }
 
-static mr_status put_output(const mr_args *args, const mr_plan *plan, const struct costs *costs)
+static mr_status put_output(const mr_args *args, const mr_plan *plan, const mr_stage_cost *costs)
 {
 	const char *path = mr_values_string(args->values, "output");
 	FILE *out = stdout;
@@ -213,7 +185,7 @@ static mr_status run(mr_args *args)
 {
 	const char *name = args->operand[0];
 	const mr_sched_ops *ops;
-	struct costs costs;
+	mr_stage_cost costs;
 	mr_plan *plan;
 	mr_status st;
 

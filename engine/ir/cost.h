@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "base/status.h"
+
 /* Costs of one stage (one chunk), per micro-batch. B costs i + w. */
 typedef struct mr_stage_cost {
 	double f, i, w; /* forward, input-gradient half, weight-gradient half */
@@ -18,5 +20,11 @@ typedef struct mr_cost {
 	uint16_t n_stages;
 	const mr_stage_cost *stage; /* [n_stages], borrowed */
 } mr_cost;
+
+/**
+ * Read "f,i,w" or "f,i,w,c" into the fields of these names; the others become 0. Errors: MR_ECONFIG with a sentence that ends
+ * in @text; then *@out is as before.
+ */
+mr_status mr_cost_read(const char *text, mr_stage_cost *out) MR_MUST_USE;
 
 #endif
