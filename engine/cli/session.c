@@ -256,7 +256,7 @@ uint64_t mr_session_hash(const mr_session *s)
 		s->plan_hash,
 	};
 	const mr_optim *o = &s->optim;
-	double rates[] = {o->mu, o->b1, o->b2, o->eps, o->weight_decay, o->nesterov, mr_values_float(train, "clip")};
+	double rates[] = {o->mu, o->b1, o->b2, o->eps, o->psi, o->weight_decay, o->nesterov, mr_values_float(train, "clip")};
 	uint64_t h = mr_hash64(mr_hash64(0, facts, sizeof(facts)), rates, sizeof(rates));
 
 	h = mr_hash64(h, s->kernels->name, strlen(s->kernels->name));

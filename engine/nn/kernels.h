@@ -44,7 +44,7 @@ typedef struct mr_mask_key {
 	uint32_t layer;        /* number of the layer in the model */
 } mr_mask_key;
 
-typedef enum mr_step_kind { MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_ADAM } mr_step_kind;
+typedef enum mr_step_kind { MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_ADAM, MR_STEP_NADAM } mr_step_kind;
 
 /*
  * One optimizer step of one tensor, elementwise, without its gradient g. Per element g' = g gscale, and with w from @src,
@@ -53,6 +53,7 @@ typedef enum mr_step_kind { MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_ADAM } mr_ste
  *	sgd       w = w (1 - decay) - lr g'
  *	momentum  m = mu m + g';  w = w (1 - decay) - lr (nesterov ? g' + mu m : m)
  *	adam      m = b1 m + (1-b1) g';  v = b2 v + (1-b2) g'^2;  w = w (1 - decay) - lr (m / c1) / (sqrt(v / c2) + eps)
+ *	nadam     m, v as adam;  w = w (1 - decay) - lr (cg g' + cm m) / (sqrt(v / c2) + eps)
  *
  * Scalars in f64; fields that the kind does not name are not read. decay = lr * weight_decay (0: none); c1, c2: bias
  * corrections.
@@ -62,7 +63,7 @@ typedef struct mr_step {
 	bool nesterov;
 	const void *src;
 	void *dst, *m, *v;
-	double gscale, lr, decay, mu, b1, b2, eps, c1, c2;
+	double gscale, lr, decay, mu, b1, b2, eps, c1, c2, cg, cm;
 } mr_step;
 
 typedef struct mr_kernels {

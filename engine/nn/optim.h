@@ -38,7 +38,7 @@ typedef struct mr_optim_ops {
 
 struct mr_optim {
 	const mr_optim_ops *ops;
-	double mu, b1, b2, eps, weight_decay;
+	double mu, b1, b2, eps, psi, weight_decay;
 	bool nesterov;
 };
 

@@ -252,24 +252,27 @@ static void run_sumsq(const op_case *c)
 	free(x);
 }
 
-/* variant: 0 sgd, 1 momentum, 2 nesterov, 3 adam */
+#define N_KINDS 5
+
+/* variant: 0 sgd, 1 momentum, 2 nesterov, 3 adam, 4 nadam */
 static mr_step make_step(int variant, const void *src, void *dst, void *m, void *v)
 {
-	static const mr_step_kind kinds[] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_ADAM};
+	static const mr_step_kind kinds[N_KINDS] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_ADAM,
+						    MR_STEP_NADAM};
 
 	return (mr_step){.kind = kinds[variant], .nesterov = variant == 2, .src = src, .dst = dst, .m = m, .v = v,
 			 .gscale = 0.25, .lr = 0.1, .decay = 0.001, .mu = 0.9, .b1 = 0.9, .b2 = 0.999, .eps = 1e-8,
-			 .c1 = 1 - 0.81, .c2 = 1 - 0.999 * 0.999};
+			 .c1 = 1 - 0.81, .c2 = 1 - 0.999 * 0.999, .cg = 0.7, .cm = 1.3};
 }
 
-/* variant: the step's; + 4: in place */
+/* variant: the step's; + N_KINDS: in place */
 static void run_step(const op_case *c)
 {
 	int64_t n = c->dim[0] * c->dim[1];
 	const mr_kernels *k = c->k;
 	void *w = make_input(k, n, 1, -1, 1), *g = make_input(k, n, 2, -1, 1), *m = make_input(k, n, 3, -1, 1);
-	void *v = make_input(k, n, 4, 0, 1), *other = make_output(k, n), *dst = c->variant >= 4 ? w : other;
-	mr_step s = make_step(c->variant % 4, w, dst, m, v);
+	void *v = make_input(k, n, 4, 0, 1), *other = make_output(k, n), *dst = c->variant >= N_KINDS ? w : other;
+	mr_step s = make_step(c->variant % N_KINDS, w, dst, m, v);
 
 	k->step(c->kc, n, &s, g);
 	put(c->out, k, dst, n);
@@ -279,16 +282,16 @@ static void run_step(const op_case *c)
 	free(w), free(g), free(m), free(v), free(other);
 }
 
-/* dims m, n, k; variant: the step's + 4 * (1 ta, 2 tb), in place where one of the two is set. @apart: gemm, then step. */
+/* dims m, n, k; variant: the step's + N_KINDS * (1 ta, 2 tb), in place where one of the two is set. @apart: gemm, then step. */
 static void gemm_then_step(const op_case *c, bool apart)
 {
 	int64_t n = c->dim[0] * c->dim[1];
 	const mr_kernels *k = c->k;
 	void *w = make_input(k, n, 1, -1, 1), *m = make_input(k, n, 3, -1, 1), *v = make_input(k, n, 4, 0, 1);
 	void *a = make_input(k, c->dim[0] * c->dim[2], 5, -1, 1), *b = make_input(k, c->dim[1] * c->dim[2], 6, -1, 1);
-	mr_gemm g = {.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = c->variant & 4, .tb = c->variant & 8, .add = c->add};
+	mr_gemm g = {.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = c->variant / N_KINDS & 1, .tb = c->variant / N_KINDS & 2, .add = c->add};
 	void *sum = make_output(k, n), *other = make_output(k, n), *dst = g.ta != g.tb ? w : other;
-	mr_step s = make_step(c->variant % 4, w, dst, m, v);
+	mr_step s = make_step(c->variant % N_KINDS, w, dst, m, v);
 
 	if (apart) {
 		MR_CHECK_OK(k->gemm(c->kc, &g, a, b, NULL, sum, NULL));
@@ -332,8 +335,8 @@ const op ops[] = {
 	{"xent", run_xent, 1, 0, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {100, 10}, {1500, 100}}},
 	{"mse", run_mse, 1, 0, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {1500, 10}}},
 	{"sumsq", run_sumsq, 1, 0, false, 1e-12, {{1, 1}, {3, 17}, {64, 65}, {300, 101}}},
-	{"step", run_step, 8, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
+	{"step", run_step, 2 * N_KINDS, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
 	/* Adam divides the gradient by the root of its own square, which may be small */
-	{"gemm_step", run_gemm_step, 16, 16, true, 2e-5, {{1, 1, 1}, {3, 5, 7}, {17, 64, 33}, {65, 130, 100}}},
+	{"gemm_step", run_gemm_step, 4 * N_KINDS, 4 * N_KINDS, true, 2e-5, {{1, 1, 1}, {3, 5, 7}, {17, 64, 33}, {65, 130, 100}}},
 };
 const int n_ops = (int)(sizeof(ops) / sizeof(ops[0]));

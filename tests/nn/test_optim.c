@@ -314,6 +314,17 @@ static void formulas_by_hand(void)
 			       want, 1e-15);
 	CU_ASSERT_EQUAL(s[0], m);
 	CU_ASSERT_EQUAL(s[1], v);
+	s[0] = 1; /* psi = 0: mu_t = beta1 / 2 at every t */
+	s[1] = 16;
+	want = 2 * (1 - 0.5 * 0.25) -
+	       0.5 * (0.75 / (1 - 1.0 / 64) * 2 + 0.25 / (1 - 1.0 / 256) * m) / (sqrt(v / (1 - 0.421875)) + 0.5);
+	CU_ASSERT_DOUBLE_EQUAL(one_step("nadamw", "beta1=0.5 beta2=0.75 psi=0 eps=0.5 weight_decay=0.25", 2, 4, s, 3, true),
+			       want, 1e-15);
+	CU_ASSERT_EQUAL(s[0], m);
+	s[0] = 1; /* late: products of mu are gone, and 0.96^(t psi) with them */
+	s[1] = 16;
+	want = 2 - 0.5 * (0.5 * 2 + 0.5 * m) / (sqrt(v) + 0.5);
+	CU_ASSERT_DOUBLE_EQUAL(one_step("nadam", "beta1=0.5 beta2=0.75 psi=1 eps=0.5", 2, 4, s, 2000000, true), want, 1e-15);
 	CU_ASSERT_EQUAL(mr_optim_at(2)->n_states, 2);
 	CU_ASSERT_STRING_EQUAL(mr_optim_at(3)->state_names[1], "exp_avg_sq");
 }
@@ -355,8 +366,8 @@ static void registry(void)
 			CU_ASSERT(o->help && o->def && o->help[strlen(o->help) - 1] != '.');
 	}
 	CU_ASSERT_PTR_NULL(mr_optim_find("adagrad"));
-	CU_ASSERT_PTR_NOT_NULL(mr_optim_at(3));
-	CU_ASSERT_PTR_NULL(mr_optim_at(4));
+	CU_ASSERT_PTR_NOT_NULL(mr_optim_at(5));
+	CU_ASSERT_PTR_NULL(mr_optim_at(6));
 }
 
 void mr_suite_optim(void);

@@ -253,6 +253,11 @@ static void stash_adamw(void)
 	by_both("pipedream_stash_adamw", "system.name=pipedream");
 }
 
+static void stash_nadam(void)
+{
+	by_both("pipedream_stash_nadam", "system.name=pipedream");
+}
+
 static void vsync_sgd(void)
 {
 	by_both("pipedream_vsync_sgd", "system.name=pipedream system.vertical_sync=true");
@@ -369,6 +374,7 @@ void mr_suite_chain(void)
 	MR_TEST(stash_sgd);
 	MR_TEST(stash_momentum);
 	MR_TEST(stash_adamw);
+	MR_TEST(stash_nadam);
 	MR_TEST(vsync_sgd);
 	MR_TEST(flush_sgd);
 	MR_TEST(flush_momentum);

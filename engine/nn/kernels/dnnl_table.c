@@ -273,16 +273,22 @@ static double sumsq(mr_kctx *kc, int64_t n, const void *x)
 
 /* --- optimizer steps ---------------------------------------------------------------------------------------------- */
 
+static bool two_moments(const mr_step *s)
+{
+	return s->kind == MR_STEP_ADAM || s->kind == MR_STEP_NADAM;
+}
+
 static mr_vec_step vec_step(const mr_step *s, const void *g)
 {
 	mr_vec_step a = {.kind = s->kind, .src = s->src, .dst = s->dst, .g = g,
-			 .m = s->kind == MR_STEP_SGD ? NULL : s->m, .v = s->kind == MR_STEP_ADAM ? s->v : NULL,
+			 .m = s->kind == MR_STEP_SGD ? NULL : s->m, .v = two_moments(s) ? s->v : NULL,
 			 .gscale = (float)s->gscale, .rate = (float)s->lr, .keep = (float)(1 - s->decay),
 			 .mu = (float)s->mu, .nesterov = s->nesterov};
 
-	if (s->kind != MR_STEP_ADAM)
+	if (!two_moments(s))
 		return a;
-	a.rate = (float)(s->lr / s->c1);
+	a.rate = (float)(s->kind == MR_STEP_ADAM ? s->lr / s->c1 : s->lr * s->cm);
+	a.rate_g = (float)(s->kind == MR_STEP_ADAM ? 0 : s->lr * s->cg);
 	a.b1 = (float)s->b1;
 	a.a1 = (float)(1 - s->b1);
 	a.b2 = (float)s->b2;
@@ -297,9 +303,10 @@ static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 	mr_vec_step a = vec_step(s, g);
 	mr_vec_fn *fn = s->kind == MR_STEP_SGD	      ? kc->vec->step_sgd
 			: s->kind == MR_STEP_MOMENTUM ? kc->vec->step_momentum
-						      : kc->vec->step_adam;
+			: s->kind == MR_STEP_ADAM     ? kc->vec->step_adam
+						      : kc->vec->step_nadam;
 
-	team(kc, fn, &a, n, 64, s->kind == MR_STEP_ADAM ? 2 : 1);
+	team(kc, fn, &a, n, 64, two_moments(s) ? 2 : 1);
 }
 
 static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)

@@ -505,6 +505,23 @@ static void step_adam_of(int64_t n, const mr_step *a, const REAL *g)
 	}
 }
 
+static void step_nadam_of(int64_t n, const mr_step *a, const REAL *g)
+{
+	const REAL *src = a->src;
+	REAL *dst = a->dst, *m = a->m, *v = a->v;
+	REAL s = (REAL)a->gscale, keep = (REAL)(1 - a->decay), eps = (REAL)a->eps;
+	REAL b1 = (REAL)a->b1, b2 = (REAL)a->b2, a1 = (REAL)(1 - a->b1), a2 = (REAL)(1 - a->b2);
+	REAL rate_g = (REAL)(a->lr * a->cg), rate = (REAL)(a->lr * a->cm), root = (REAL)(1 / sqrt(a->c2));
+
+	for (int64_t i = 0; i < n; i++) {
+		REAL gi = g[i] * s;
+
+		m[i] = b1 * m[i] + a1 * gi;
+		v[i] = b2 * v[i] + a2 * gi * gi;
+		dst[i] = src[i] * keep - (rate_g * gi + rate * m[i]) / (FN(sqrt)(v[i]) * root + eps);
+	}
+}
+
 static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 {
 	(void)kc;
@@ -517,6 +534,9 @@ static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 		break;
 	case MR_STEP_ADAM:
 		step_adam_of(n, s, g);
+		break;
+	case MR_STEP_NADAM:
+		step_nadam_of(n, s, g);
 	}
 }
 

@@ -41,6 +41,7 @@ const mr_vec TABLE = {
 	.step_sgd = step_sgd,
 	.step_momentum = step_momentum,
 	.step_adam = step_adam,
+	.step_nadam = step_nadam,
 	.sumsq = sumsq,
 	.attn_scratch_floats = attn_scratch_floats,
 	.dropout_group = DROPOUT_GROUP,

@@ -120,6 +120,13 @@ FORCE_INLINE void step_at(const mr_vec_step *s, const step_lanes *c, int64_t at,
 		v_store(s->m + at, m, part);
 		v_store(s->v + at, v, part);
 		break;
+	case MR_STEP_NADAM:
+		m = v_load(s->m + at, part);
+		v = v_load(s->v + at, part);
+		w = step_nadam_v(c, w, g, &m, &v);
+		v_store(s->m + at, m, part);
+		v_store(s->v + at, v, part);
+		break;
 	}
 	v_store(s->dst + at, w, part);
 }
@@ -254,8 +261,10 @@ FORCE_INLINE void tile_run(const tile *t, int rows, bool full, tile_kind kind)
 		tile_step(t, acc, rows, e, MR_STEP_SGD);
 	else if (t->g->step->kind == MR_STEP_MOMENTUM)
 		tile_step(t, acc, rows, e, MR_STEP_MOMENTUM);
-	else
+	else if (t->g->step->kind == MR_STEP_ADAM)
 		tile_step(t, acc, rows, e, MR_STEP_ADAM);
+	else
+		tile_step(t, acc, rows, e, MR_STEP_NADAM);
 }
 
 /* One body for each number of rows, so that the accumulators are registers. */

@@ -5,8 +5,10 @@
  *	sgd       w = w keep - rate g'
  *	momentum  buf = mu buf + g';  w = w keep - rate buf   (Nesterov: rate (mu buf + g'))
  *	adam      m = b1 m + a1 g';  v = b2 v + (a2 g') g';  w = w keep - rate m / (sqrt(v) root + eps)
+ *	nadam     m, v as adam;  w = w keep - (rate_g g' + rate m) / (sqrt(v) root + eps)
  *
- * with keep = 1 - decay, a1 = 1 - b1, a2 = 1 - b2, root = 1 / sqrt(c2), and for adam rate = lr / c1. A product followed
+ * with keep = 1 - decay, a1 = 1 - b1, a2 = 1 - b2, root = 1 / sqrt(c2), for adam rate = lr / c1, for nadam
+ * rate = lr cm and rate_g = lr cg. A product followed
  * by a sum is fused.
  *
  * The arithmetic stands in step_*_v, on vectors of weight, gradient and state, so that the epilogue of a matrix product can
@@ -15,7 +17,7 @@
 
 /* The coefficients of a step in every lane. */
 typedef struct step_lanes {
-	V gscale, rate, keep, mu, b1, a1, b2, a2, root, eps;
+	V gscale, rate, keep, mu, b1, a1, b2, a2, root, eps, rate_g;
 	bool nesterov;
 } step_lanes;
 
@@ -32,6 +34,7 @@ static inline step_lanes step_lanes_of(const mr_vec_step *a)
 		.a2 = v_set(a->a2),
 		.root = v_set(a->root),
 		.eps = v_set(a->eps),
+		.rate_g = v_set(a->rate_g),
 		.nesterov = a->nesterov,
 	};
 }
@@ -57,6 +60,14 @@ static inline V step_adam_v(const step_lanes *c, V w, V g, V *m, V *v)
 	return v_sub(v_mul(w, c->keep), v_div(v_mul(c->rate, *m), v_fma(v_sqrt(*v), c->root, c->eps)));
 }
 
+static inline V step_nadam_v(const step_lanes *c, V w, V g, V *m, V *v)
+{
+	g = v_mul(g, c->gscale);
+	*m = v_fma(c->b1, *m, v_mul(c->a1, g));
+	*v = v_fma(c->b2, *v, v_mul(v_mul(c->a2, g), g));
+	return v_sub(v_mul(w, c->keep),
+		     v_div(v_fma(c->rate_g, g, v_mul(c->rate, *m)), v_fma(v_sqrt(*v), c->root, c->eps)));
+}
 
 static inline void sgd_at(const mr_vec_step *a, const step_lanes *c, int64_t i, int64_t part)
 {
@@ -119,4 +130,27 @@ static void step_adam(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 		adam_at(&a, &c, i, 0);
 	if (i < hi)
 		adam_at(&a, &c, i, hi - i);
+}
+
+static inline void nadam_at(const mr_vec_step *a, const step_lanes *c, int64_t i, int64_t part)
+{
+	V m = v_load(a->m + i, part), v = v_load(a->v + i, part);
+	V w = step_nadam_v(c, v_load(a->src + i, part), v_load(a->g + i, part), &m, &v);
+
+	v_store(a->m + i, m, part);
+	v_store(a->v + i, v, part);
+	v_store(a->dst + i, w, part);
+}
+
+static void step_nadam(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const mr_vec_step a = *(const mr_vec_step *)args; /* a copy: stores through dst cannot alias it */
+	const step_lanes c = step_lanes_of(&a);
+	int64_t i = lo;
+
+	(void)worker;
+	for (; i + LANES <= hi; i += LANES)
+		nadam_at(&a, &c, i, 0);
+	if (i < hi)
+		nadam_at(&a, &c, i, hi - i);
 }

@@ -18,6 +18,15 @@
 	{"eps", MR_OPT_FLOAT, "1e-8", 1e-30, 1, NULL, NULL, "added to the root of the mean of squares"},    \
 	MR_OPTIM_DECAY(decay)
 
+/* beta1 at most 0.9999: the momentum schedule multiplies its values up from the first commit (nadam.c). */
+#define MR_OPTIM_NADAM(decay)                                                                               \
+	{"beta1", MR_OPT_FLOAT, "0.99", 0, 0.9999, NULL, NULL, "memory of the mean of gradients"},          \
+	{"beta2", MR_OPT_FLOAT, "0.999", 0, 0.99999999, NULL, NULL, "memory of the mean of squares"},       \
+	{"psi", MR_OPT_FLOAT, "0.004", 0, 1, NULL, NULL,                                                    \
+	 "how fast the momentum rises from beta1 / 2 to beta1: beta1 (1 - 0.96^(t psi) / 2)"},              \
+	{"eps", MR_OPT_FLOAT, "1e-8", 1e-30, 1, NULL, NULL, "added to the root of the mean of squares"},    \
+	MR_OPTIM_DECAY(decay)
+
 /* What every kind of step has. Decay: w *= 1 - lr weight_decay, where the tensor takes it. */
 static inline mr_step mr_optim_base(const mr_optim *o, const mr_optim_call *c, mr_step_kind kind)
 {
@@ -36,5 +45,7 @@ static inline mr_step mr_optim_base(const mr_optim *o, const mr_optim_call *c, m
 extern const char *const mr_optim_adam_states[2];
 void mr_optim_adam_init(mr_optim *o, const mr_values *values);
 void mr_optim_adam_fill(const mr_optim *o, const mr_optim_call *c, mr_step *out);
+void mr_optim_nadam_init(mr_optim *o, const mr_values *values);
+void mr_optim_nadam_fill(const mr_optim *o, const mr_optim_call *c, mr_step *out);
 
 #endif

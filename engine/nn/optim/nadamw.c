@@ -1,0 +1,18 @@
+/* nadam with decoupled decay by default, as adamw is to adam. */
+#include "nn/optim/part.h"
+
+static const mr_option options[] = {
+	MR_OPTIM_NADAM("0.01"),
+	{NULL},
+};
+
+extern const mr_optim_ops mr_optim_nadamw;
+const mr_optim_ops mr_optim_nadamw = {
+	.name = "nadamw",
+	.summary = "nadam with weight decay by default",
+	.options = options,
+	.n_states = 2,
+	.state_names = mr_optim_adam_states,
+	.init = mr_optim_nadam_init,
+	.fill = mr_optim_nadam_fill,
+};
