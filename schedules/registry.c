@@ -106,6 +106,18 @@ mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, m
 	return mr_fail_in(st == MR_EINVAL ? MR_ECONFIG : st, "%s", ops->name);
 }
 
+uint32_t mr_schedule_stages(const mr_sched_ops *ops, const mr_sched_args *args)
+{
+	mr_sched_args full;
+	mr_values *defaults;
+	uint32_t n = 0;
+
+	if (complete(ops, args, &full, &defaults) == MR_OK)
+		n = ops->stages ? ops->stages(&full) : (uint32_t)full.chunks * full.n_workers;
+	mr_values_destroy(defaults);
+	return n;
+}
+
 mr_status mr_schedule_claims(const mr_sched_ops *ops, const mr_sched_args *args, double f, double i, double w,
 			     mr_sched_claims *out)
 {

@@ -28,6 +28,9 @@ mr_status mr_schedule_get(const char *name, const mr_sched_ops **out) MR_MUST_US
  */
 mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, mr_plan **out) MR_MUST_USE;
 
+/** Stages that mr_schedule_emit would make for @args; 0: it cannot be told before (or @args suit nobody). */
+uint32_t mr_schedule_stages(const mr_sched_ops *ops, const mr_sched_args *args);
+
 /**
  * The claims of @ops over @args, completed as for mr_schedule_emit, for costs @f, @i, @w of a worker's whole share; all "no
  * claim" where it makes none.

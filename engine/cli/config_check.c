@@ -68,25 +68,44 @@ static mr_status settle_partition(mr_config *c)
 	return MR_OK;
 }
 
+/* Partition names and workers must make the same number of stages; a system that cannot tell beforehand is asked later. */
+static void check_stages(mr_config *c, int64_t workers)
+{
+	uint32_t stages = mr_config_stages(c, (uint16_t)workers);
+	char text[200], make[40] = "";
+
+	if (!stages || stages == c->n_partition + 1)
+		return;
+	if (stages != workers)
+		snprintf(make, sizeof(make), " make %u stages", stages);
+	snprintf(text, sizeof(text), "%lld workers%s, but partition names the begin of %u further stages, which makes %u",
+		 (long long)workers, make, c->n_partition, c->n_partition + 1);
+	mr_config_mistake(c, MR_CONFIG_MACHINE, "workers", text);
+}
+
+/* As many workers as make the stages that partition names. */
+static int64_t workers_for(const mr_config *c)
+{
+	uint32_t stages = c->n_partition + 1, each = mr_config_stages(c, 1);
+
+	return each && stages % each == 0 ? stages / each : stages;
+}
+
 /* workers = 0 becomes what it stands for. */
 static mr_status settle_workers(mr_config *c)
 {
 	bool sequential = !mr_config_system(c);
 	mr_values *machine = c->part[MR_CONFIG_MACHINE].values;
 	int64_t workers = mr_values_int(machine, "workers");
-	char text[160];
 
 	if (sequential && c->n_partition)
 		mr_config_mistake(c, MR_CONFIG_TOP, "partition", "sequential is one stage and takes no names of others");
 	if (!workers) {
-		workers = sequential ? 1 : c->n_partition ? c->n_partition + 1 : 2;
-		return mr_values_set_int(machine, "workers", workers);
+		workers = sequential ? 1 : c->n_partition ? workers_for(c) : 2;
+		MR_TRY(mr_values_set_int(machine, "workers", workers));
 	}
-	if (!sequential && c->n_partition && workers != c->n_partition + 1) {
-		snprintf(text, sizeof(text), "%lld workers, but partition names the begin of %u further stages, which makes %u",
-			 (long long)workers, c->n_partition, c->n_partition + 1);
-		mr_config_mistake(c, MR_CONFIG_MACHINE, "workers", text);
-	}
+	if (!sequential && c->n_partition)
+		check_stages(c, workers);
 	return MR_OK;
 }
 

@@ -63,6 +63,18 @@ uint16_t mr_config_workers(const mr_config *c)
 	return mr_config_system(c) ? (uint16_t)mr_values_int(c->part[MR_CONFIG_MACHINE].values, "workers") : 1;
 }
 
+uint32_t mr_config_stages(const mr_config *c, uint16_t workers)
+{
+	const mr_sched_ops *system = mr_config_system(c);
+	mr_sched_args a = {.n_workers = workers, .n_micro = mr_config_n_micro(c)};
+
+	if (!system)
+		return 1;
+	a.options = system->options ? c->part[MR_CONFIG_SYSTEM].values : NULL;
+	a.n_micro = a.n_micro ? a.n_micro : system->default_micro(workers);
+	return mr_schedule_stages(system, &a);
+}
+
 uint32_t mr_config_n_micro(const mr_config *c)
 {
 	return (uint32_t)mr_values_int(c->part[MR_CONFIG_TRAIN].values, "microbatches");

@@ -69,13 +69,14 @@ static mr_status check_names(mr_config *c, const mr_graph *g, mr_partition *p)
 static mr_status cut(mr_config *c, const mr_graph *g, mr_partition *p)
 {
 	const mr_kernels *kernels = mr_config_kernels(c);
+	uint32_t stages = mr_config_stages(c, mr_config_workers(c));
 	mr_status st;
 
 	if (c->n_partition)
 		return check_names(c, g, p);
-	if (!kernels)
+	if (!kernels || !stages || stages > UINT16_MAX)
 		return MR_OK;
-	st = mr_partition_auto(g, mr_config_workers(c), 1, kernels, p);
+	st = mr_partition_auto(g, (uint16_t)stages, 1, kernels, p);
 	if (st != MR_ECONFIG)
 		return st;
 	mr_config_mistake(c, MR_CONFIG_MACHINE, "workers", mr_error_text());

@@ -57,31 +57,44 @@ static mr_status find_tied(const mr_session *s, bool *tied)
 	return MR_OK;
 }
 
-static mr_status make_partition(mr_session *s, uint16_t workers)
+/* The plan before its lowering; the model is cut into as many stages as it has. */
+static mr_status emit_plan(mr_session *s)
 {
+	const mr_sched_ops *ops = mr_config_system(s->config);
+	mr_sched_args a = {
+		.n_workers = mr_config_workers(s->config),
+		.n_micro = s->n_micro,
+		.options = ops->options ? mr_config_values(s->config, MR_CONFIG_SYSTEM) : NULL,
+	};
+
+	return mr_schedule_emit(ops, &a, &s->plan);
+}
+
+static mr_status make_partition(mr_session *s)
+{
+	uint16_t stages = s->plan ? s->plan->n_stages : 1;
 	uint32_t n;
 	const char *const *names = mr_config_partition(s->config, &n);
 
 	if (!names)
 		return mr_config_blame(s->config, MR_CONFIG_MACHINE, "workers",
-				       mr_partition_auto(s->graph, workers, s->samples, s->kernels, &s->partition));
+				       mr_partition_auto(s->graph, stages, s->samples, s->kernels, &s->partition));
+	MR_TRY(mr_config_blame(s->config, MR_CONFIG_TOP, "partition",
+			       mr_partition_explicit(s->graph, names, n, &s->partition)));
+	if (s->partition.n_stages == stages)
+		return MR_OK;
 	return mr_config_blame(s->config, MR_CONFIG_TOP, "partition",
-			       mr_partition_explicit(s->graph, names, n, &s->partition));
+			       mr_fail(MR_ECONFIG, "%s makes %u stages of %u workers, but %u further stages are named, which makes %u",
+				       mr_config_plugin(s->config, MR_CONFIG_SYSTEM), stages, mr_config_workers(s->config), n,
+				       s->partition.n_stages));
 }
 
-static mr_status make_plan(mr_session *s, uint16_t workers)
+static mr_status finish_plan(mr_session *s)
 {
 	const mr_sched_ops *ops = mr_config_system(s->config);
 	double clip = mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip");
-	mr_sched_args a = {
-		.n_workers = workers,
-		.n_micro = s->n_micro,
-		.options = ops->options ? mr_config_values(s->config, MR_CONFIG_SYSTEM) : NULL,
-	};
-	mr_contract *k;
+	mr_contract *k = &s->plan->contract;
 
-	MR_TRY(mr_schedule_emit(ops, &a, &s->plan));
-	k = &s->plan->contract;
 	MR_TRY(find_tied(s, &k->tied));
 	if (k->tied && k->flush == MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "%s never flushes, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or a system that flushes",
@@ -100,6 +113,16 @@ static mr_status make_plan(mr_session *s, uint16_t workers)
 	return MR_OK;
 }
 
+static mr_status make_plan(mr_session *s)
+{
+	bool system = mr_config_system(s->config);
+
+	if (system)
+		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", emit_plan(s)));
+	MR_TRY(make_partition(s));
+	return system ? mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", finish_plan(s)) : MR_OK;
+}
+
 static mr_status make_place(mr_session *s)
 {
 	const char *key;
@@ -112,17 +135,13 @@ static mr_status make_place(mr_session *s)
 
 static mr_status open_all(mr_session *s)
 {
-	uint16_t workers = mr_config_workers(s->config);
-
 	s->kernels = mr_config_kernels(s->config);
 	s->n_micro = mr_config_n_micro(s->config);
 	s->samples = mr_config_samples(s->config);
 	s->lr = mr_config_lr(s->config);
 	mr_optim_init(&s->optim, mr_config_optimizer(s->config), mr_config_values(s->config, MR_CONFIG_OPTIMIZER));
 	MR_TRY(open_data(s));
-	MR_TRY(make_partition(s, workers));
-	if (mr_config_system(s->config))
-		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", make_plan(s, workers)));
+	MR_TRY(make_plan(s));
 	return make_place(s);
 }
 

@@ -51,6 +51,9 @@ typedef struct mr_sched_ops {
 	                               option `chunks` instead (MR_SCHED_CHUNKS) */
 	bool asynchronous;          /* commits without flushing; T is 1 a commit */
 	uint32_t (*default_micro)(uint16_t n_workers); /* micro-batches a commit when the user names none */
+	/* Stages that emit() will make, without making them: the model is cut into so many. NULL: chunks * workers; 0: only
+	 * emit() can tell. */
+	uint32_t (*stages)(const mr_sched_args *args);
 	mr_status (*emit)(const mr_sched_args *args, mr_plan **out);
 	/* For costs @f, @i, @w of a worker's whole share; @out comes in as "no claim" throughout. May be NULL. */
 	void (*claims)(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out);

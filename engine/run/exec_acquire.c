@@ -13,7 +13,7 @@ static bool reached_all(mr_run *run, uint64_t version, bool norms)
 /* The message that buffer @want is full; any number will do at the model's input and target. */
 static bool pop_full(mr_worker *w, mr_hop *h, uint32_t *got, int64_t want, mr_status *status)
 {
-	if (!mr_ring_try_pop(&h->full, got))
+	if (!mr_hop_get(h, (uint32_t)want, got))
 		return false;
 	if (want >= 0 && *got != (uint32_t)want)
 		*status = mr_fail(MR_EINVAL, "worker %u took buffer %u where the plan says %lld", w->id, *got, (long long)want);

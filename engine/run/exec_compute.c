@@ -44,20 +44,6 @@ static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 	return MR_OK;
 }
 
-static void give_back(mr_hop *h, uint32_t buffer)
-{
-	bool room = mr_ring_try_push(&h->empty, buffer);
-
-	(void)room; /* the ring holds all numbers */
-}
-
-static void hand_over(mr_hop *h, uint32_t buffer)
-{
-	bool room = mr_ring_try_push(&h->full, buffer);
-
-	(void)room;
-}
-
 mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
@@ -79,13 +65,13 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 		io.target = mr_hop_buffer(&l->st[s].target, w->target);
 	MR_TRY(mr_stage_forward(run->stage[s], &io));
 	if (w->got & GOT_OUT)
-		hand_over(&l->st[s + 1].in, w->out);
+		mr_hop_put(&l->st[s + 1].in, w->out);
 	if (w->got & GOT_TARGET) {
-		give_back(&l->st[s].target, w->target);
+		mr_hop_give_back(&l->st[s].target, w->target);
 		MR_TRY(book_loss(run, t, loss));
 	}
 	if (l->plan->contract.coverage == MR_COVER_FORWARD) {
-		give_back(&l->st[s].in, slot->in);
+		mr_hop_give_back(&l->st[s].in, slot->in);
 		slot->taken = false;
 	}
 	return MR_OK;
@@ -104,9 +90,9 @@ static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
 
-	give_back(&l->st[s].in, slot->in);
+	mr_hop_give_back(&l->st[s].in, slot->in);
 	if (s + 1 < run->n_stages)
-		give_back(&l->st[s].grad, slot->grad);
+		mr_hop_give_back(&l->st[s].grad, slot->grad);
 	slot->taken = false;
 	count_staleness(&run->block[s], slot->version);
 }
@@ -168,7 +154,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 		MR_TRY(mr_stage_backward_weight(run->stage[s], &io));
 	}
 	if (w->got & GOT_OUT)
-		hand_over(&l->st[s - 1].grad, w->out);
+		mr_hop_put(&l->st[s - 1].grad, w->out);
 	if (t->in->op == MR_OP_I)
 		return MR_OK;
 	release_slot(run, t, slot);

@@ -9,7 +9,7 @@ static void layout_hop(mr_hop *h, uint32_t n, size_t bytes, mr_arena *a)
 	h->n = n;
 	h->bytes = mr_align_up(bytes, MR_CACHE_LINE);
 	h->buffer = mr_arena_take(a, h->bytes * n, MR_CACHE_LINE);
-	h->idle = mr_arena_take(a, n, MR_CACHE_LINE);
+	h->state = mr_arena_take(a, n, MR_CACHE_LINE);
 	h->slots = mr_arena_take(a, 2 * (size_t)mr_ring_slots(n) * sizeof(uint32_t), MR_CACHE_LINE);
 }
 
@@ -39,8 +39,9 @@ mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer)
 {
 	if (h->n == 0)
 		return MR_OK;
+	h->local = producer == consumer;
 	for (uint32_t i = 0; i < h->n; i++)
-		h->idle[i] = 1;
+		h->state[i] = MR_BUFFER_IDLE;
 	/* No ring is ever full, so nobody waits for room: a pop need not look for a sleeper, nor wake one for nothing. */
 	MR_TRY(mr_ring_init(&h->full, h->n, h->slots, NULL, consumer));
 	return mr_ring_init(&h->empty, h->n, h->slots + mr_ring_slots(h->n), NULL, producer);
@@ -50,11 +51,11 @@ bool mr_hop_take(mr_hop *h, uint32_t i)
 {
 	uint32_t back;
 
-	while (!h->idle[i] && mr_ring_try_pop(&h->empty, &back))
-		h->idle[back] = 1;
-	if (!h->idle[i])
+	while (h->state[i] != MR_BUFFER_IDLE && !h->local && mr_ring_try_pop(&h->empty, &back))
+		h->state[back] = MR_BUFFER_IDLE;
+	if (h->state[i] != MR_BUFFER_IDLE)
 		return false;
-	h->idle[i] = 0;
+	h->state[i] = MR_BUFFER_TAKEN;
 	return true;
 }
 

@@ -11,7 +11,10 @@
  * Nothing is copied: the producer writes into the consumer's memory and the consumer reads in place. Which buffer a
  * micro-batch uses is a fact of the plan, so the message carries no news, only "it is there"; it is checked against the plan.
  * Numbers may come back in another order than they left (GPipe's last-in-first-out backward), so the producer notes them in
- * `idle`. A ring can hold all its buffers' numbers: pushing never waits.
+ * `state`. A ring can hold all its buffers' numbers: pushing never waits.
+ *
+ * Between two stages of one worker there is nothing to send: whoever comes later in the worker's list finds the buffer in the
+ * state in which the earlier one left it. The plan may use such a boundary in any order.
  */
 #ifndef MR_RUN_LANE_H
 #define MR_RUN_LANE_H
@@ -21,13 +24,17 @@
 #include "ir/plan.h"
 #include "run/stage.h"
 
+/* Of a boundary buffer. Between workers the producer sees no more than IDLE and TAKEN: FULL is in the ring. */
+typedef enum mr_buffer_state { MR_BUFFER_TAKEN, MR_BUFFER_IDLE, MR_BUFFER_FULL } mr_buffer_state;
+
 typedef struct mr_hop {
 	mr_ring full, empty;
 	uint32_t n;      /* buffers */
 	size_t bytes;    /* of each */
 	uint8_t *buffer; /* [n][bytes], in the consumer's memory */
-	uint8_t *idle;   /* [n], the producer's: may be written */
+	uint8_t *state;  /* [n] mr_buffer_state, the producer's; of a local hop the worker's */
 	uint32_t *slots; /* the two rings' messages */
+	bool local;      /* both ends are one worker: no rings, the states say all */
 } mr_hop;
 
 typedef struct mr_slot {
@@ -69,6 +76,42 @@ static inline void *mr_hop_buffer(const mr_hop *h, uint32_t i)
 
 /** Producer: is buffer @i idle (after looking at what came back)? Then it is taken. */
 bool mr_hop_take(mr_hop *h, uint32_t i);
+
+/** Producer: buffer @i is full. */
+static inline void mr_hop_put(mr_hop *h, uint32_t i)
+{
+	bool room = true;
+
+	if (h->local)
+		h->state[i] = MR_BUFFER_FULL;
+	else
+		room = mr_ring_try_push(&h->full, i);
+	(void)room; /* the ring holds all numbers */
+}
+
+/** Consumer: the next full buffer; of a local hop, buffer @want. False: it is not there yet. */
+static inline bool mr_hop_get(mr_hop *h, uint32_t want, uint32_t *got)
+{
+	if (!h->local)
+		return mr_ring_try_pop(&h->full, got);
+	if (h->state[want] != MR_BUFFER_FULL)
+		return false;
+	h->state[want] = MR_BUFFER_TAKEN;
+	*got = want;
+	return true;
+}
+
+/** Consumer: done with buffer @i for good. */
+static inline void mr_hop_give_back(mr_hop *h, uint32_t i)
+{
+	bool room = true;
+
+	if (h->local)
+		h->state[i] = MR_BUFFER_IDLE;
+	else
+		room = mr_ring_try_push(&h->empty, i);
+	(void)room;
+}
 
 /** Samples of micro-batch @m: all but an evaluation's last have lane->samples. */
 int64_t mr_lane_samples(const mr_lane *l, uint64_t m);

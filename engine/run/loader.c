@@ -80,13 +80,11 @@ static bool take_any(mr_hop *h, uint32_t *buffer)
 static bool feed(mr_loader *l, mr_hop *h, uint64_t *next, bool is_input)
 {
 	uint32_t buffer;
-	bool room;
 
 	if (*next >= l->end || !take_any(h, &buffer))
 		return false;
 	decode(l, *next, is_input ? mr_hop_buffer(h, buffer) : NULL, is_input ? NULL : mr_hop_buffer(h, buffer));
-	room = mr_ring_try_push(&h->full, buffer);
-	(void)room; /* the ring holds all numbers */
+	mr_hop_put(h, buffer);
 	(*next)++;
 	return true;
 }

@@ -50,12 +50,8 @@ static uint64_t version_read(const mr_plan *p, uint16_t s, uint64_t m)
 
 static void put_message(mr_hop *h, uint32_t buffer)
 {
-	bool room;
-
-	h->idle[buffer] = 0;
-	room = mr_ring_try_push(&h->full, buffer);
-	assert(room);
-	(void)room;
+	h->state[buffer] = MR_BUFFER_TAKEN;
+	mr_hop_put(h, buffer);
 }
 
 /* Slots of stage @s, and the buffers that they hold. */
@@ -71,7 +67,7 @@ static void take_slots(mr_run *run, uint16_t s, uint64_t f, uint64_t b)
 		slot->micro = m;
 		slot->version = version_read(p, s, m);
 		slot->in = s ? (uint32_t)(m % p->n_fwd[s]) : (uint32_t)(m - b);
-		st->in.idle[slot->in] = 0;
+		st->in.state[slot->in] = MR_BUFFER_TAKEN;
 	}
 }
 

@@ -95,7 +95,7 @@ static mr_status add_messages(mr_hop *h, const char *kind, uint16_t s, mr_state 
 	for (uint32_t i = 0; i < h->n; i++) {
 		mr_saved_tensor t = of_bytes(mr_hop_buffer(h, i), h->bytes);
 
-		if (!h->idle[i])
+		if (h->state[i] != MR_BUFFER_IDLE)
 			MR_TRY(add(&out->inflight, &t, "%s.s%u.b%u", kind, s, i));
 	}
 	return MR_OK;
@@ -106,8 +106,8 @@ static void collect_idle(mr_hop *h)
 {
 	uint32_t back;
 
-	while (h->n && mr_ring_try_pop(&h->empty, &back))
-		h->idle[back] = 1;
+	while (h->n && !h->local && mr_ring_try_pop(&h->empty, &back))
+		h->state[back] = MR_BUFFER_IDLE;
 }
 
 static mr_status add_flow(const mr_run *run, uint16_t s, mr_state *out)
