@@ -30,7 +30,7 @@ static mr_plan *lowered(const shape *c, mr_flush flush, const mr_lower_opts *opt
 						      .finite = c->finite, .options = values},
 				     &p));
 	mr_values_destroy(values);
-	if (p->contract.flush == MR_FLUSH_BARRIER) {
+	if (p->contract.flush == MR_FLUSH_BARRIER || p->contract.flush == MR_FLUSH_LOCAL) {
 		p->contract.clip = c->clip;
 		p->contract.flush = flush;
 	}
