@@ -67,11 +67,13 @@ static mr_status complete_chunks(const mr_sched_ops *ops, mr_sched_args *full)
 
 	if (chooses)
 		own = (uint16_t)mr_values_int(full->options, "chunks");
+	else if (ops->chunks_of)
+		own = ops->chunks_of(full->options);
 	if (full->chunks == 0)
 		full->chunks = own;
 	if (!chooses && full->chunks != own)
-		return mr_fail(MR_ECONFIG, "a worker hosts exactly %u stage%s in this system, so chunks must be %u, got %u", own,
-			       own == 1 ? "" : "s", own, full->chunks);
+		return mr_fail(MR_ECONFIG, "a worker hosts exactly %u stage%s in this system%s, so chunks must be %u, got %u", own,
+			       own == 1 ? "" : "s", ops->chunks_of ? " with these options" : "", own, full->chunks);
 	return MR_OK;
 }
 

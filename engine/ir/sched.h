@@ -48,7 +48,8 @@ typedef struct mr_sched_ops {
 	const char *source;         /* paper and section */
 	const mr_option *options;   /* NULL: none */
 	uint16_t chunks;            /* stages of one pipe a worker hosts; 0 counts as 1. A system whose users choose has an
-	                               option `chunks` instead (MR_SCHED_CHUNKS) */
+	                               option `chunks` instead (MR_SCHED_CHUNKS), or chunks_of where another option decides */
+	uint16_t (*chunks_of)(const mr_values *options); /* NULL: as above */
 	bool asynchronous;          /* commits without flushing; T is 1 a commit */
 	uint32_t (*default_micro)(uint16_t n_workers); /* micro-batches a commit when the user names none */
 	/* Stages that emit() will make, without making them: the model is cut into so many. NULL: chunks * workers; 0: only

@@ -1,0 +1,76 @@
+/*
+ * looped_bfs.c - gpipe with several stages a worker: breadth first, chunk by chunk (2 workers, 2 stages each, b = 2 f; a small
+ * letter is the worker's second stage).
+ *
+ *   w0 F0F1F2F3f0f1f2f3....b3--b2--b1--b0--B3--B2--B1--B0--
+ *   w1 ..F0F1F2F3f0f1f2f3b3--b2--b1--b0--B3--B2--B1--B0--..
+ *
+ * Problem: interleaved switches between its stages all the time, so each stage's weights and gradients are fetched again and
+ * again. Idea: let all T micro-batches pass one stage before the worker turns to its next one; back the same way. A stage's
+ * weights stay in the cache for T micro-batches, its gradient is complete as early as possible, and the short fill of small
+ * stages remains.
+ *
+ * Time: bubble (D - 1)(f + b) / v, as interleaved, for T >= D; with fewer the worker waits in every round. Memory: every
+ * worker keeps the activations of all T micro-batches. Gradients are summed from the last micro-batch to the first, as in
+ * gpipe with backward = lifo.
+ *
+ * Source: Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023, section 4.
+ */
+#include "schedules/looped.h"
+
+static const mr_option options[] = {
+	MR_SCHED_CHUNKS("2"),
+	{0},
+};
+
+static uint32_t default_micro(uint16_t n_workers)
+{
+	return 2u * n_workers;
+}
+
+static mr_status fill(mr_plan *plan)
+{
+	uint32_t n = plan->n_micro, d = plan->n_workers;
+
+	for (uint16_t w = 0; w < d; w++) {
+		for (uint32_t s = w; s < plan->n_stages; s += d)
+			for (uint32_t m = 0; m < n; m++)
+				MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, m, (uint16_t)s, 0));
+		for (uint32_t s = plan->n_stages - d + w; s < plan->n_stages; s -= d) /* ends by wrapping below 0 */
+			for (uint32_t m = 0; m < n; m++)
+				MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_B, n - 1 - m, (uint16_t)s, 0));
+	}
+	return MR_OK;
+}
+
+static mr_status emit(const mr_sched_args *args, mr_plan **out)
+{
+	mr_plan *plan;
+	mr_status st;
+
+	MR_TRY(mr_looped_create(args, "looped_bfs", 2, &plan));
+	plan->contract = (mr_contract){
+		.coverage = MR_COVER_TRAIN,
+		.flush = MR_FLUSH_BARRIER,
+		.read_f = MR_READ_BATCH,
+		.sum = MR_SUM_DESCENDING,
+		.need = args->n_micro,
+		.same_version_b = true,
+	};
+	st = fill(plan);
+	if (st != MR_OK) {
+		mr_plan_destroy(plan);
+		return st;
+	}
+	*out = plan;
+	return MR_OK;
+}
+
+const mr_sched_ops mr_sched_looped_bfs = {
+	.name = "looped_bfs",
+	.summary = "gpipe with several stages a worker: all micro-batches pass one before it turns to the next",
+	.source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023, section 4",
+	.options = options,
+	.default_micro = default_micro,
+	.emit = emit,
+};

@@ -1,0 +1,56 @@
+/*
+ * zb_h1.c - 1F1B with split backwards: weight gradients wait until nobody else does (3 workers, 5 micro-batches, f = i = w).
+ *
+ *   w0 F0F1F2....I0W0F3I1W1F4I2W2..I3W3..I4W4
+ *   w1 ..F0F1..I0F2I1W0F3I2W1F4I3W2..I4W3W4..
+ *   w2 ....F0I0F1I1F2I2W0F3I3W1F4I4W2W3W4....
+ *
+ * Problem: the backward of a stage does two things, and the stage before it waits for only one of them. Idea: do the gradient
+ * of the input (I) at once and hand it on; do the gradient of the weights (W) later, when the worker would wait anyhow. Worker
+ * w lets W lag behind I by w micro-batches, so that the last worker, whose turn comes first, passes gradients back fastest.
+ *
+ * Time: without a barrier an iteration takes its work plus (D - 1) max(i, f + i - w), where 1f1b adds (D - 1)(f + i + w); with
+ * one, (D - 1) max(f, i, f + i - w). For T >= D: with fewer micro-batches the waits outlast the weight gradients that could
+ * fill them. Memory: the lag evens out what 1f1b leaves lopsided: every worker keeps D micro-batches until their W. Gradients
+ * are summed in the order 0..T-1: the bits of 1f1b.
+ *
+ * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 2.
+ */
+#include "schedules/looped.h"
+
+static uint32_t default_micro(uint16_t n_workers)
+{
+	return 2u * n_workers;
+}
+
+static mr_status emit(const mr_sched_args *args, mr_plan **out)
+{
+	mr_plan *plan;
+	mr_status st = MR_OK;
+
+	MR_TRY(mr_looped_create(args, "zb_h1", 3, &plan));
+	plan->contract = (mr_contract){
+		.coverage = MR_COVER_TRAIN,
+		.flush = MR_FLUSH_BARRIER,
+		.read_f = MR_READ_BATCH,
+		.sum = MR_SUM_ASCENDING,
+		.need = args->n_micro,
+		.same_version_b = true,
+	};
+	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
+		st = mr_looped_emit_split(plan, w, args->n_micro, plan->n_workers - w, w);
+	if (st != MR_OK) {
+		mr_plan_destroy(plan);
+		return st;
+	}
+	*out = plan;
+	return MR_OK;
+}
+
+const mr_sched_ops mr_sched_zb_h1 = {
+	.name = "zb_h1",
+	.summary = "1F1B with split backwards: weight gradients fill the waits, in the memory of 1F1B's first worker",
+	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2",
+	.default_micro = default_micro,
+	.emit = emit,
+};

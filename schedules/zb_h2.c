@@ -1,0 +1,59 @@
+/*
+ * zb_h2.c - zb_h1 with twice as many micro-batches in flight: iterations fit into each other without a gap (3 workers,
+ * 6 micro-batches, f = i = w).
+ *
+ *   w0 F0F1F2F3F4I0W0F5I1W1I2W2I3W3I4W4I5W5
+ *   w1 ..F0F1F2I0F3I1F4I2W0F5I3W1I4W2I5W3W4W5
+ *   w2 ....F0I0F1I1F2I2F3I3F4I4W0F5I5W1W2W3W4W5
+ *
+ * Problem: in zb_h1 the first workers still wait for the first gradient to come back. Idea: let them do forwards meanwhile,
+ * 2(D - w) - 1 on worker w, and let W lag twice as far, 2w behind I. Then every worker is busy from its first instruction to
+ * its last: the picture is a parallelogram. Its slanted sides are no loss if the next iteration may begin on worker 0 while
+ * worker D - 1 still works at this one, so each stage's next forward waits for that stage's own update and for nothing else.
+ *
+ * Time: an iteration takes its work plus (D - 1) max(0, i - f, f + i - 2w): none where f = i = w. Run alone, or with a
+ * barrier, zb_h1 is as fast: the makespan has (D - 1) max(f, i - f, f + i - 2w) of wait. Both need T >= 2D - 1 micro-batches. Memory:
+ * every worker keeps 2D - 1 micro-batches until their W. Gradients are summed in the order 0..T-1: the bits of 1f1b.
+ *
+ * Clipping by the global norm needs all gradients before any update: a run that clips has the barrier, and zb_h1's time.
+ *
+ * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 3.
+ */
+#include "schedules/looped.h"
+
+static uint32_t default_micro(uint16_t n_workers)
+{
+	return 2u * n_workers;
+}
+
+static mr_status emit(const mr_sched_args *args, mr_plan **out)
+{
+	mr_plan *plan;
+	mr_status st = MR_OK;
+
+	MR_TRY(mr_looped_create(args, "zb_h2", 3, &plan));
+	plan->contract = (mr_contract){
+		.coverage = MR_COVER_TRAIN,
+		.flush = MR_FLUSH_LOCAL,
+		.read_f = MR_READ_BATCH,
+		.sum = MR_SUM_ASCENDING,
+		.need = args->n_micro,
+		.same_version_b = true,
+	};
+	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
+		st = mr_looped_emit_split(plan, w, args->n_micro, 2u * (plan->n_workers - w) - 1u, 2u * w);
+	if (st != MR_OK) {
+		mr_plan_destroy(plan);
+		return st;
+	}
+	*out = plan;
+	return MR_OK;
+}
+
+const mr_sched_ops mr_sched_zb_h2 = {
+	.name = "zb_h2",
+	.summary = "zb_h1 with twice the forwards in flight: no wait at all where f = i = w, without a barrier between iterations",
+	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2",
+	.default_micro = default_micro,
+	.emit = emit,
+};
