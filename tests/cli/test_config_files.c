@@ -195,9 +195,11 @@ static void reference_equals_tables(void)
 	free(text);
 }
 
-/* Each alternative of the reference is a configuration that loads. */
+/* Each alternative of the reference is a configuration that loads; systems with many stages a worker need layers for them. */
 static void reference_alternatives_load(void)
 {
+	static const char deep[] = "model = { name = \"mlp\"; depth = 16; };";
+
 	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++) {
 		const mr_config_group_info *info = mr_config_group_of((mr_config_group)g);
 		mr_plugin p;
@@ -212,7 +214,7 @@ static void reference_alternatives_load(void)
 			mr_reference_block((mr_config_group)g, &p, &block);
 			for (unsigned k = 0; k < 6; k++)
 				if (strncmp(mr_test_lines[k], info->name, strlen(info->name)) != 0)
-					mr_strbuf_printf(&text, "%s\n", mr_test_lines[k]);
+					mr_strbuf_printf(&text, "%s\n", k || g != MR_CONFIG_SYSTEM ? mr_test_lines[k] : deep);
 			for (const char *s = mr_strbuf_text(&block); *s; s += strcspn(s, "\n") + 1) {
 				const char *from = strncmp(s, "#| ", 3) ? s : s + 3;
 
