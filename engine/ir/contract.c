@@ -46,6 +46,8 @@ static mr_status check_flush(const mr_plan *p)
 			MR_ECONFIG,
 			"clipping by the global norm needs all gradients before any update: the system must flush "
 			"with a barrier; without one, clip per stage");
+	if (c->private_weights && p->n_pipes == 1)
+		return mr_fail(MR_ECONFIG, "private weights are for several pipes, and the plan has one");
 	if (c->coverage == MR_COVER_FORWARD)
 		return MR_OK;
 	if (c->flush == MR_FLUSH_NONE && c->tied)

@@ -110,6 +110,7 @@ typedef struct mr_contract {
 	bool same_version_b;   /* B reads the version its F read (weight stashing) */
 	bool clip;             /* N before every U, and every U after every N: global-norm clipping */
 	bool tied;             /* stage S-1 also uses a parameter block owned by stage 0 (tied embeddings over stages) */
+	bool private_weights;  /* each pipe has a weight copy of its own, where its stages live; otherwise all read one */
 	uint32_t max_staleness; /* claim: commits between the version read and the version the gradient is applied to */
 	uint32_t delay;        /* BATCH: F of batch t reads version max(0, t - delay) at stages 0 .. delayed-1, */
 	uint16_t delayed;      /* and version t at the others (both 0 where nothing is delayed) */

@@ -257,6 +257,9 @@ static void contracts_that_cannot_be_kept(void)
 	refuse(with_contract(small_1f1b(2, 2), false, false, MR_FLUSH_VALIDATED), MR_ECONFIG, "VALIDATED");
 	refuse(with_contract(small_golden("chimera_D4_T4"), false, false, MR_FLUSH_NONE), MR_ECONFIG,
 	       "2 pipes without a flush");
+	p = small_1f1b(2, 2);
+	p->contract.private_weights = true;
+	refuse(p, MR_ECONFIG, "private weights are for several pipes, and the plan has one");
 	p = small_1f1b(2, 3);
 	p->contract.need = 2;
 	refuse(p, MR_ECONFIG, "1 commits of 2 micro-batches each do not make the 3");
@@ -365,6 +368,7 @@ static void hash_covers_what_is_obeyed(void)
 	CHANGES(p->contract.flush);
 	CHANGES(p->contract.clip);
 	CHANGES(p->contract.tied);
+	CHANGES(p->contract.private_weights);
 	CHANGES(p->contract.same_version_b);
 	CHANGES(p->storage);
 	CHANGES(p->worker_of[1]);

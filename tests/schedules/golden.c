@@ -49,7 +49,8 @@ void golden_compare(const char *system, const char *sets, const char *file)
 	CU_ASSERT_EQUAL_FATAL(got->n_stages, want->n_stages);
 	CU_ASSERT_EQUAL_FATAL(got->n_pipes, want->n_pipes);
 	CU_ASSERT_EQUAL(got->n_micro, want->n_micro);
-	CU_ASSERT_FALSE(memcmp(got->worker_of, want->worker_of, want->n_stages * sizeof(*want->worker_of)));
+	CU_ASSERT_FALSE(memcmp(got->worker_of, want->worker_of,
+			       (size_t)want->n_pipes * want->n_stages * sizeof(*want->worker_of)));
 	same = same_lists(got, want);
 	if (!same) {
 		fprintf(stderr, "\n%s differs; emitted:\n", file);
