@@ -1,0 +1,21 @@
+/*
+ * cost_csv.h - costs of the stages of a plan as a table in text:
+ *
+ *	stage,f,i,w,u,c
+ *	0,1,1,1,0.2,0.05
+ *	1,2,2,1.5,0.2,0.05
+ *
+ * A row a stage, from 0 upwards without gaps: forward, input gradient and weight gradient of one micro-batch, optimizer step
+ * of one commit, hand-over to the next worker, all in one unit. The head may leave out u and c (then they are 0); its other
+ * columns and their order are fixed. Lines that begin with # and empty lines are skipped.
+ */
+#ifndef MR_SIM_COST_CSV_H
+#define MR_SIM_COST_CSV_H
+
+#include "base/status.h"
+#include "ir/cost.h"
+
+/** Parse @text. The caller frees *@stage [*@n]. Errors: MR_ECONFIG naming the line; MR_ERESOURCE. */
+mr_status mr_cost_csv_read(const char *text, mr_stage_cost **stage, uint16_t *n) MR_MUST_USE;
+
+#endif

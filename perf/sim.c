@@ -1,0 +1,112 @@
+/*
+ * sim.c - how long the simulator takes for a million instructions, on one core.
+ *
+ *	sim [--tiny]
+ *
+ * Plans of every registered system on 8 workers with 32 micro-batches, repeated until they have a million instructions; systems
+ * that never flush run on and on. Per plan the best of five: the walk, the same with log-normal jitter and a straggler, and
+ * the order that a replay follows. The period, which takes further iterations, is left out.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/clock.h"
+#include "ir/lower.h"
+#include "schedules/registry.h"
+#include "sim/order.h"
+#include "sim/sim.h"
+
+enum { WORKERS = 8, MICRO = 32, INSTRUCTIONS = 1000000, ROUNDS = 5, TINY = 5000 };
+
+static void check(mr_status st)
+{
+	if (st == MR_OK)
+		return;
+	fprintf(stderr, "sim: %s\n", mr_error_text());
+	exit(mr_status_exit_code(st));
+}
+
+static double seconds_since(uint64_t begin)
+{
+	return (double)(mr_clock_ns() - begin) / 1e9;
+}
+
+/* Best of the rounds, in seconds; *@n instructions. */
+static double time_sim(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *p, bool order, int rounds, size_t *n)
+{
+	double best = INFINITY;
+
+	for (int i = 0; i < rounds; i++) {
+		uint64_t begin = mr_clock_ns();
+		mr_sim_event *e;
+		mr_walk *k;
+
+		check(mr_sim_run(plan, cost, p, &k));
+		*n = k->first[k->n_workers];
+		if (!order)
+			best = fmin(best, seconds_since(begin));
+		e = malloc(*n * sizeof(*e));
+		if (!e) {
+			fputs("sim: no memory\n", stderr);
+			exit(6);
+		}
+		begin = mr_clock_ns();
+		check(mr_sim_order(k, e));
+		if (order)
+			best = fmin(best, seconds_since(begin));
+		free(e);
+		mr_walk_destroy(k);
+	}
+	return best;
+}
+
+static void measure(const mr_sched_ops *ops, uint32_t wanted, int rounds)
+{
+	mr_sched_args a = {.n_workers = WORKERS, .n_micro = ops->asynchronous ? 1 : MICRO};
+	mr_straggler slow = {3, 1.5, 0, INFINITY};
+	mr_sim_params plain = {.no_period = true}, bent;
+	mr_stage_cost *stage;
+	double t, t_bent, t_order;
+	uint32_t body = 0;
+	mr_cost cost;
+	mr_plan *plan;
+	size_t n;
+
+	if (mr_schedule_emit(ops, &a, &plan) != MR_OK) {
+		printf("%-20s %s\n", ops->name, mr_error_text());
+		return;
+	}
+	check(mr_plan_lower(plan, NULL));
+	stage = calloc(plan->n_stages, sizeof(*stage));
+	if (!stage)
+		exit(6);
+	mr_cost_share(plan, 1, 1, 1, stage, &cost);
+	for (uint16_t w = 0; w < plan->n_workers; w++)
+		body += mr_plan_list(plan, w, MR_BODY)->n;
+	plain.n_bodies = (wanted + body - 1) / (body ? body : 1);
+	bent = plain;
+	bent.jitter = MR_JITTER_LOGNORMAL;
+	bent.amount = 0.1;
+	bent.straggler = &slow;
+	bent.n_stragglers = 1;
+	t = time_sim(plan, &cost, &plain, false, rounds, &n);
+	t_bent = time_sim(plan, &cost, &bent, false, rounds, &n);
+	t_order = time_sim(plan, &cost, &plain, true, rounds, &n);
+	printf("%-20s %9zu %10.3f %10.3f %10.3f\n", ops->name, n, t, t_bent, t_order);
+	fflush(stdout);
+	free(stage);
+	mr_plan_destroy(plan);
+}
+
+int main(int argc, char **argv)
+{
+	bool tiny = argc > 1 && !strcmp(argv[1], "--tiny");
+
+	printf("%d workers, %d micro-batches, seconds\n%-20s %9s %10s %10s %10s\n", WORKERS, MICRO, "system", "instr.", "walk",
+	       "bent", "order");
+	for (size_t i = 0; mr_schedule_at(i); i++)
+		measure(mr_schedule_at(i), tiny ? TINY : INSTRUCTIONS, tiny ? 1 : ROUNDS);
+	return 0;
+}
