@@ -23,9 +23,9 @@ static bool sums(uint8_t op)
 	return op == MR_OP_B || op == MR_OP_W;
 }
 
-static uint32_t by_version(const mr_unroll *g, const uint32_t *table, uint16_t stage, uint64_t version)
+static uint32_t by_version(const mr_unroll *g, const uint32_t *table, uint8_t pipe, uint16_t stage, uint64_t version)
 {
-	return version < g->n_versions ? table[stage * (size_t)g->n_versions + (size_t)version] : MR_NO_NODE;
+	return version < g->n_versions ? table[mr_unroll_at(g, pipe, stage, version)] : MR_NO_NODE;
 }
 
 static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
@@ -48,7 +48,7 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update has to wait for %s",
 			       mr_unroll_name(g, node, name),
 			       g->plan->contract.clip ? "the norms of all stages" : "a reduction");
-	if (mr_unroll_target(g, node) != version || by_version(g, g->last_sum, in->stage, version) != node)
+	if (mr_unroll_target(g, node) != version || by_version(g, g->last_sum, in->pipe, in->stage, version) != node)
 		return mr_fail(MR_ECONFIG, "%s: updates to version %" PRIu64 " without completing its sum",
 			       mr_unroll_name(g, node, name), mr_unroll_target(g, node));
 	return MR_OK;
@@ -57,8 +57,7 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 /* A new count begins at @node: the one before must be committed by now, by an instruction above in the same list. */
 static mr_status begin_sum(const mr_unroll *g, uint32_t node, const mr_sum_state *s, uint64_t count)
 {
-	uint16_t stage = g->at[node].in->stage;
-	uint32_t commit = by_version(g, g->commit, stage, s->count + 1);
+	uint32_t commit = by_version(g, g->commit, g->at[node].in->pipe, g->at[node].in->stage, s->count + 1);
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
 	if (count <= s->count)
@@ -67,8 +66,8 @@ static mr_status begin_sum(const mr_unroll *g, uint32_t node, const mr_sum_state
 	if (commit == MR_NO_NODE)
 		return mr_fail(MR_ECONFIG, "%s: begins a new sum, but %s is in one that is never committed",
 			       mr_unroll_name(g, node, a), mr_unroll_name(g, s->last, b));
-	/* On another worker than the owner, F of this count waited for the commit (see mr_check_versions). */
-	if (g->at[commit].worker == g->at[node].worker && commit > node)
+	/* The other pipes' steps, which read this sum too: F of this count waited for them (see mr_check_versions). */
+	if (commit > node)
 		return mr_fail(MR_ECONFIG, "%s: overwrites a sum that %s has yet to use", mr_unroll_name(g, node, a),
 			       mr_unroll_name(g, commit, b));
 	return MR_OK;
@@ -106,24 +105,33 @@ static mr_status check_sums(const mr_unroll *g)
 	return st;
 }
 
-/* The three tables agree with the contract at one version of one stage; U comes in the order of the versions. */
-static mr_status check_version(const mr_unroll *g, uint16_t s, uint64_t v)
+/* AR and U of one pipe agree with the contract at one version of one stage; U comes in the order of the versions. */
+static mr_status check_step(const mr_unroll *g, uint8_t p, uint16_t s, uint64_t v)
 {
-	uint32_t u = by_version(g, g->commit, s, v), before = by_version(g, g->commit, s, v - 1);
-	bool ar = by_version(g, g->reduce, s, v) != MR_NO_NODE, n = by_version(g, g->norm, s, v) != MR_NO_NODE;
+	uint32_t u = by_version(g, g->commit, p, s, v), before = by_version(g, g->commit, p, s, v - 1);
+	bool ar = by_version(g, g->reduce, p, s, v) != MR_NO_NODE;
 	char name[MR_NODE_TEXT];
 
 	if (u == MR_NO_NODE)
-		return mr_fail(MR_ECONFIG, "U for version %" PRIu64 " of stage %u: missing", v, s);
+		return mr_fail(MR_ECONFIG, "U for version %" PRIu64 " of stage %u in pipe %u: missing", v, s, p);
 	if (ar != mr_stage_has_ar(g->plan, s))
-		return mr_fail(MR_ECONFIG, "AR for version %" PRIu64 " of stage %u: %s", v, s,
+		return mr_fail(MR_ECONFIG, "AR for version %" PRIu64 " of stage %u in pipe %u: %s", v, s, p,
 			       ar ? "there is nothing to reduce" : "missing");
-	if (n != g->plan->contract.clip)
-		return mr_fail(MR_ECONFIG, "N for version %" PRIu64 " of stage %u: %s", v, s,
-			       n ? "the contract does not clip" : "missing, but the contract clips");
 	if (v > 1 && before > u)
 		return mr_fail(MR_ECONFIG, "%s: makes version %" PRIu64 " before version %" PRIu64 " is made",
 			       mr_unroll_name(g, u, name), v, v - 1);
+	return MR_OK;
+}
+
+static mr_status check_version(const mr_unroll *g, uint16_t s, uint64_t v)
+{
+	bool n = v < g->n_versions && g->norm[s * (size_t)g->n_versions + (size_t)v] != MR_NO_NODE;
+
+	for (unsigned p = 0; p < g->plan->n_pipes; p++)
+		MR_TRY(check_step(g, (uint8_t)p, s, v));
+	if (n != g->plan->contract.clip)
+		return mr_fail(MR_ECONFIG, "N for version %" PRIu64 " of stage %u: %s", v, s,
+			       n ? "the contract does not clip" : "missing, but the contract clips");
 	return MR_OK;
 }
 
@@ -135,8 +143,8 @@ static mr_status check_commit_instr(const mr_unroll *g, uint32_t node)
 
 	if (in->op != MR_OP_AR && in->op != MR_OP_N && in->op != MR_OP_U)
 		return MR_OK;
-	if (in->pipe)
-		return mr_fail(MR_ECONFIG, "%s: belongs to pipe 0, whose worker owns the weights",
+	if (in->pipe && in->op == MR_OP_N)
+		return mr_fail(MR_ECONFIG, "%s: belongs to pipe 0, where the whole gradient is",
 			       mr_unroll_name(g, node, name));
 	if (mr_unroll_micro(g, node) != version * need - 1)
 		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is complete with m%" PRIu64,

@@ -1,23 +1,25 @@
 /*
  * check_versions.c - does every instruction read the version that the contract's rule names, and is it still there?
  *
- * At a worker that owns the stage, "latest" is a number at each place of its list. Version v lies in buffer v mod cap,
- * and the commit of v + cap overwrites it: a read of v is good as long as latest - v < cap, at the place of the read.
+ * A worker that hosts a stage commits its weights, or its pipe's range of them, so "latest" is a number at each place of its
+ * list. Version v lies in buffer v mod cap, and the commit of v + cap overwrites it: a read of v is good as long as latest -
+ * v < cap, at the place of the read.
  *
- * At another worker (a pipe that only borrows the weights, a tied block) a read is of the own batch's version: F waits
- * for its commit (deps.h), and its next commit waits through AR for the last gradient of the batch, which comes after
- * all the reads.
+ * What other workers do to the same block (further pipes; a tied use): a read is of the own batch's version, F waits for its
+ * commit in all pipes (deps.h), and the next commit waits in each through AR for the last gradient of the batch, which comes
+ * after all the reads.
  */
 #include "ir/check_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ir/op.h"
 
 typedef struct mr_reads {
 	const mr_unroll *g;
-	uint64_t *latest; /* [n_stages] */
+	uint64_t *latest; /* [n_stages] by the commits of the worker that is being read */
 } mr_reads;
 
 static uint64_t rule(const mr_reads *r, uint32_t node)
@@ -50,11 +52,11 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 	if (read != wanted)
 		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 " where the contract says %" PRIu64,
 			       mr_unroll_name(g, node, name), read, wanted);
-	if (mr_stage_owner(p, in->stage) == g->at[node].worker && read > latest)
+	if (read > latest)
 		return mr_fail(MR_ECONFIG,
 			       "%s: reads version %" PRIu64 ", but only %" PRIu64 " is committed at that place",
 			       mr_unroll_name(g, node, name), read, latest);
-	if (mr_stage_owner(p, in->stage) == g->at[node].worker && latest - read >= p->n_versions[in->stage])
+	if (latest - read >= p->n_versions[in->stage])
 		return mr_fail(MR_ECONFIG,
 			       "%s: reads version %" PRIu64 ", which version %" PRIu64
 			       " has overwritten: stage %u keeps %u",
@@ -79,6 +81,8 @@ mr_status mr_check_versions(const mr_unroll *g)
 	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++) {
 		const mr_instr *in = g->at[i].in;
 
+		if (i == g->first[g->at[i].worker])
+			memset(r.latest, 0, g->plan->n_stages * sizeof(*r.latest));
 		if (mr_op_is_compute(in->op))
 			st = check_read(&r, i);
 		if (in->op == MR_OP_U || (mr_op_is_compute(in->op) && in->flags & MR_INSTR_UPDATE))

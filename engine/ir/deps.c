@@ -41,10 +41,12 @@ static uint32_t deps_of_backward(const mr_plan *plan, const mr_instr *in, uint64
 	return k;
 }
 
-/* What the gradient sum of a commit must have behind it before N or U may look at it. */
+/* What the gradient sum of a commit must have behind it before N (all of it) or U (a range) may look at it. */
 static uint32_t deps_of_sum(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
 {
-	mr_dep_kind kind = mr_stage_has_ar(plan, in->stage) ? MR_DEP_AR : MR_DEP_SUM;
+	mr_dep_kind kind = !mr_stage_has_ar(plan, in->stage) ? MR_DEP_SUM
+			   : in->op == MR_OP_N		     ? MR_DEP_REDUCED
+							     : MR_DEP_AR;
 
 	deps[0] = (mr_dep){(uint8_t)kind, in->pipe, in->stage, mr_instr_target(plan, in, n)};
 	return 1;
@@ -93,6 +95,7 @@ mr_wait_cause mr_dep_cause(mr_dep_kind kind)
 		return MR_WAIT_UPSTREAM;
 	case MR_DEP_SUM:
 	case MR_DEP_AR:
+	case MR_DEP_REDUCED:
 	case MR_DEP_COMMIT:
 	case MR_DEP_COMMITS:
 		return MR_WAIT_WEIGHTS;

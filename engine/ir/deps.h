@@ -11,9 +11,13 @@
  *   R(m,s)          F(m,s)
  *   B|I(m,s)        F(m,s); B|I(m,s+1); a free gradient buffer of s
  *   W(m,s)          I(m,s)
- *   AR(s,v)         the last B|W of its count at s in every pipe; tied, s = 0: the same at stage S-1
- *   N(s,v)          AR(s,v) where there is one, else the last B|W of its count
- *   U(s,v)          the same; with clipping: N(.,v) of every stage
+ *   AR(s,v,p)       the last B|W of its count at s in every pipe; tied, s = 0: the same at stage S-1
+ *   N(s,v)          AR(s,v,.) of every pipe where there is one, else the last B|W of its count
+ *   U(s,v,p)        AR(s,v,p) where there is one, else the last B|W of its count; with clipping: N(.,v) of every stage
+ *
+ * Several pipes share a stage's optimizer step: the elements of its block are cut into as many ranges as there are pipes, and
+ * AR and U of pipe p, on that pipe's worker, sum and step range p. Version v of s is committed when U(s,v,.) of every pipe has
+ * ended. N reads the whole sum and stands with pipe 0.
  *
  * A B or W that carries MR_INSTR_UPDATE is its own U. Counts: micro-batch m belongs to count m / need; the commit of
  * count c makes version c + 1, and dependencies name counts by that version. Version 0 exists from the start and is
@@ -34,9 +38,10 @@ typedef enum mr_dep_kind {
 	MR_DEP_F,        /* F of micro-batch @number at (stage, pipe) has ended */
 	MR_DEP_GRAD,     /* B or I of micro-batch @number at (stage, pipe) has ended */
 	MR_DEP_SUM,      /* every B or W of the count that makes version @number has ended at stage, in all pipes */
-	MR_DEP_AR,       /* AR(stage, version @number) has ended */
+	MR_DEP_AR,       /* AR(stage, pipe, version @number) has ended */
+	MR_DEP_REDUCED,  /* AR(stage, version @number) has ended in all pipes */
 	MR_DEP_NORMS,    /* N(s, version @number) has ended at every stage s */
-	MR_DEP_COMMIT,   /* version @number of stage is committed */
+	MR_DEP_COMMIT,   /* version @number of stage is committed: its U has ended in all pipes */
 	MR_DEP_COMMITS,  /* version @number of every stage is committed (BARRIER) */
 	MR_DEP_FWD_FREE, /* forward buffer @number of boundary stage in pipe is free */
 	MR_DEP_BWD_FREE, /* gradient buffer @number that stage writes for stage - 1 in pipe is free */
@@ -45,7 +50,7 @@ typedef enum mr_dep_kind {
 
 typedef struct mr_dep {
 	uint8_t kind; /* mr_dep_kind */
-	uint8_t pipe; /* F, GRAD, FWD_FREE, BWD_FREE */
+	uint8_t pipe; /* F, GRAD, AR, FWD_FREE, BWD_FREE */
 	uint16_t stage;
 	uint64_t number; /* micro-batch, version or buffer number; absolute */
 } mr_dep;
@@ -61,7 +66,7 @@ uint32_t mr_deps_of(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep 
 /** Under which cause a wait for a dependency of @kind is booked. */
 mr_wait_cause mr_dep_cause(mr_dep_kind kind);
 
-/** The worker that owns the weights of @stage: it alone carries out AR, N and U of that stage (pipe 0's worker). */
+/** The worker that computes N of @stage, and where there is one pipe, owns its weights and does AR and U (pipe 0's worker). */
 static inline uint16_t mr_stage_owner(const mr_plan *plan, uint16_t stage)
 {
 	return mr_plan_worker(plan, 0, stage);

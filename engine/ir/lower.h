@@ -2,7 +2,7 @@
  * lower.h - from the compute instructions of a schedule to a plan that can be carried out.
  *
  * In: a plan with its contract, its placement and F, B, I, W, R. Out: the same lists plus
- *   - AR, N, U at the owner of each stage (deps.h says what they wait for). Where they stand:
+ *   - AR, N, U (deps.h says what they wait for and who has which). Where they stand:
  *       no clipping, no AR   U directly behind the last B|W of its count at that stage
  *       clipping             N directly behind the last B|W; every U of a worker at the end of its list
  *       AR                   everything at the end of the worker's list: all AR, then all N, then all U

@@ -114,9 +114,9 @@ static mr_status mark_sums(const mr_unroll *g)
 
 /* --- insertion --- */
 
-static mr_instr commit_instr(const mr_plan *p, mr_op op, uint16_t stage, uint32_t count)
+static mr_instr commit_instr(const mr_plan *p, mr_op op, uint16_t stage, uint8_t pipe, uint32_t count)
 {
-	return (mr_instr){.op = (uint8_t)op, .span = 1, .stage = stage, .micro = (count + 1) * p->contract.need - 1,
+	return (mr_instr){.op = (uint8_t)op, .span = 1, .stage = stage, .pipe = pipe, .micro = (count + 1) * p->contract.need - 1,
 			  .target = (int32_t)(count + 1)};
 }
 
@@ -143,8 +143,9 @@ static mr_status append_op(mr_plan *to, const mr_plan *p, uint16_t w, mr_section
 			      : op == MR_OP_N ? p->contract.clip && mr_stage_has_ar(p, stage)
 					      : !is_simple(p, stage);
 
-		if (wanted && mr_stage_owner(p, stage) == w)
-			MR_TRY(mr_plan_append(to, w, section, commit_instr(p, op, stage, count)));
+		for (unsigned pipe = 0; wanted && pipe < (op == MR_OP_N ? 1u : p->n_pipes); pipe++)
+			if (mr_plan_worker(p, (uint8_t)pipe, stage) == w)
+				MR_TRY(mr_plan_append(to, w, section, commit_instr(p, op, stage, (uint8_t)pipe, count)));
 	}
 	return MR_OK;
 }
@@ -170,9 +171,9 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
 	}
 	MR_TRY(mr_plan_append(to, w, section, in));
 	if (last && is_simple(p, in.stage))
-		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_U, in.stage, count));
+		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_U, in.stage, 0, count));
 	if (last && p->contract.clip && !mr_stage_has_ar(p, in.stage))
-		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_N, in.stage, count));
+		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_N, in.stage, 0, count));
 	return MR_OK;
 }
 

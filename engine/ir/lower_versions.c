@@ -1,7 +1,8 @@
 /*
  * lower_versions.c - which version every instruction reads, found by walking the lists.
  *
- * A worker alone commits its stages' weights, in the order of its list, so "latest" at a place of the list is a number.
+ * A worker commits its stages' weights (or its ranges of them) in the order of its list, so "latest" at a place of the list
+ * is a number.
  * For repeating plans the numbers of the unrolled iterations become offsets: field = version - n * commits, taken from
  * the last iteration and compared with all others through the formula of plan.h, whose max(0, .) stands for "before the
  * first commits all is version 0".
@@ -10,13 +11,14 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ir/op.h"
 
 typedef struct mr_versions {
 	mr_plan *plan;
 	const mr_unroll *g;
-	uint64_t *latest; /* [n_stages] at the place of the walk */
+	uint64_t *latest; /* [n_stages] at the place of the walk, by the commits of its worker */
 	uint64_t *read;   /* [n_nodes] */
 	uint64_t *tag;    /* [n_micro] what F at stage 0 read */
 } mr_versions;
@@ -43,21 +45,21 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 	const mr_unroll *g = v->g;
 	char name[MR_NODE_TEXT];
 
+	memset(v->latest, 0, v->plan->n_stages * sizeof(*v->latest));
 	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
 		const mr_instr *in = g->at[i].in;
-		bool own = mr_stage_owner(v->plan, in->stage) == w;
 		uint64_t distance;
 
 		if (mr_op_is_compute(in->op)) {
 			v->read[i] = read_of(v, i);
 			if (in->op == MR_OP_F && in->stage == 0)
 				v->tag[mr_unroll_micro(g, i)] = v->read[i];
-			if (own && v->read[i] > v->latest[in->stage])
+			if (v->read[i] > v->latest[in->stage])
 				return mr_fail(MR_ECONFIG,
 					       "%s: has to read version %" PRIu64 " at a place where only %" PRIu64
 					       " versions are committed",
 					       mr_unroll_name(g, i, name), v->read[i], v->latest[in->stage]);
-			distance = own ? v->latest[in->stage] - v->read[i] : 0;
+			distance = v->latest[in->stage] - v->read[i];
 			if (distance >= UINT16_MAX)
 				return mr_fail(MR_ECONFIG, "%s: reads a version %" PRIu64 " commits old",
 					       mr_unroll_name(g, i, name), distance);

@@ -41,8 +41,8 @@ typedef enum mr_op {
 	MR_OP_I,   /* input-gradient half */
 	MR_OP_W,   /* weight-gradient half */
 	MR_OP_N,   /* squared gradient norm of a stage, tensor by tensor */
-	MR_OP_AR,  /* reduction of a stage's gradient buffers (between pipes, or the uses of a tied block) */
-	MR_OP_U,   /* optimizer step: commits one version of a stage */
+	MR_OP_AR,  /* reduction of a stage's gradient buffers (between pipes, or the uses of a tied block); several pipes: a range */
+	MR_OP_U,   /* optimizer step: commits one version of a stage; several pipes: a range of it */
 	MR_OP_V,   /* validate or roll back */
 	MR_OP_AVG, /* weight averaging between replicas */
 	MR_N_OPS

@@ -13,7 +13,7 @@
 typedef struct mr_unroll_build {
 	mr_unroll *g;
 	bool no_barrier;
-	uint32_t *n_norm, *n_commit; /* [n_versions] stages that have one */
+	uint32_t *n_norm, *n_commit; /* [n_versions] how many there are */
 	size_t n_edges, room;
 } mr_unroll_build;
 
@@ -131,24 +131,24 @@ static bool commits(const mr_instr *in)
 /* How many micro-batches and versions there can be: no stage may name more than the busiest stage has F or commits. */
 static mr_status size_tables(mr_unroll *g)
 {
-	uint32_t n = g->plan->n_stages, most_f = 0, most_u = 0;
-	uint32_t *n_f = calloc(2 * (size_t)n, sizeof(*n_f)), *n_u = n_f + n;
+	uint32_t n = g->plan->n_stages, places = n * g->plan->n_pipes, most_f = 0, most_u = 0;
+	uint32_t *n_f = calloc(n + (size_t)places, sizeof(*n_f)), *n_u = n_f + n;
 	uint64_t cells;
 
 	if (!n_f)
 		return mr_fail(MR_ERESOURCE, "no memory to count the instructions of %u stages", n);
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		n_f[g->at[i].in->stage] += g->at[i].in->op == MR_OP_F;
-		n_u[g->at[i].in->stage] += commits(g->at[i].in);
+		n_u[mr_plan_at(g->plan, g->at[i].in->pipe, g->at[i].in->stage)] += commits(g->at[i].in);
 	}
-	for (uint32_t s = 0; s < n; s++) {
+	for (uint32_t s = 0; s < n; s++)
 		most_f = n_f[s] > most_f ? n_f[s] : most_f;
-		most_u = n_u[s] > most_u ? n_u[s] : most_u;
-	}
+	for (uint32_t i = 0; i < places; i++)
+		most_u = n_u[i] > most_u ? n_u[i] : most_u;
 	free(n_f);
 	g->n_micro = most_f;
 	g->n_versions = most_u + 1u;
-	cells = n * (g->n_micro + g->plan->n_pipes * g->n_versions);
+	cells = n * g->n_micro + places * g->n_versions;
 	if (cells > 16 * (uint64_t)g->n_nodes + (1u << 20))
 		return mr_fail(
 			MR_ECONFIG,
@@ -190,7 +190,7 @@ static mr_status enter_compute(mr_unroll *g, uint32_t node)
 		MR_TRY(put(g, &g->sum[at], node, "weight gradient"));
 		version = micro / g->plan->contract.need + 1;
 		if (version < g->n_versions)
-			g->last_sum[mr_plan_at(g->plan, in->pipe, in->stage) * g->n_versions + version] = node;
+			g->last_sum[mr_unroll_at(g, in->pipe, in->stage, version)] = node;
 	}
 	if ((in->op != MR_OP_F && in->op != MR_OP_R) || g->plan->contract.coverage == MR_COVER_FORWARD)
 		g->release[at] = node;
@@ -202,7 +202,6 @@ static mr_status enter_commit(mr_unroll_build *b, uint32_t node)
 	mr_unroll *g = b->g;
 	const mr_instr *in = g->at[node].in;
 	uint64_t version = mr_unroll_target(g, node);
-	size_t at = in->stage * (size_t)g->n_versions + (size_t)version;
 	char name[MR_NODE_TEXT];
 
 	if (version < 1 || version >= g->n_versions)
@@ -210,29 +209,30 @@ static mr_status enter_commit(mr_unroll_build *b, uint32_t node)
 			       "%s: makes version %" PRIu64 " of a stage that has versions 1 to %" PRIu64 " to make",
 			       mr_unroll_name(g, node, name), version, g->n_versions - 1);
 	if (in->op == MR_OP_AR)
-		return put(g, &g->reduce[at], node, "reduction");
+		return put(g, &g->reduce[mr_unroll_at(g, in->pipe, in->stage, version)], node, "reduction");
 	if (in->op == MR_OP_N) {
 		b->n_norm[version]++;
-		return put(g, &g->norm[at], node, "norm");
+		return put(g, &g->norm[in->stage * (size_t)g->n_versions + (size_t)version], node, "norm");
 	}
 	b->n_commit[version]++;
-	return put(g, &g->commit[at], node, "commit");
+	return put(g, &g->commit[mr_unroll_at(g, in->pipe, in->stage, version)], node, "commit");
 }
 
 static mr_status fill_tables(mr_unroll_build *b)
 {
 	mr_unroll *g = b->g;
 	uint64_t by_micro = g->plan->n_stages * g->n_micro, by_version = g->plan->n_stages * g->n_versions;
+	uint64_t by_place = by_version * g->plan->n_pipes;
 
 	g->f = new_table(by_micro);
 	g->grad = new_table(by_micro);
 	g->sum = new_table(by_micro);
 	g->recompute = new_table(by_micro);
 	g->release = new_table(by_micro);
-	g->commit = new_table(by_version);
-	g->reduce = new_table(by_version);
+	g->commit = new_table(by_place);
+	g->reduce = new_table(by_place);
 	g->norm = new_table(by_version);
-	g->last_sum = new_table(by_version * g->plan->n_pipes);
+	g->last_sum = new_table(by_place);
 	b->n_norm = calloc(2 * g->n_versions, sizeof(*b->n_norm));
 	if (!g->f || !g->grad || !g->sum || !g->recompute || !g->release || !g->commit || !g->reduce || !g->norm ||
 	    !g->last_sum || !b->n_norm)
@@ -292,14 +292,25 @@ static mr_status edge_from_micro(mr_unroll_build *b, uint32_t node, const mr_dep
 	return add_edge(b, from);
 }
 
+/* From AR or U of dep->pipe. */
 static mr_status edge_from_version(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *table,
 				   const char *what)
 {
 	const mr_unroll *g = b->g;
-	uint32_t from = dep->number < g->n_versions ? table[dep->stage * (size_t)g->n_versions + (size_t)dep->number]
+	uint32_t from = dep->number < g->n_versions ? table[mr_unroll_at(g, dep->pipe, dep->stage, dep->number)]
 						    : MR_NO_NODE;
 
 	return from == MR_NO_NODE ? nobody(g, node, what, dep) : add_edge(b, from);
+}
+
+/* From AR or U of every pipe. */
+static mr_status edges_from_pipes(mr_unroll_build *b, uint32_t node, mr_dep dep, const uint32_t *table, const char *what)
+{
+	for (unsigned p = 0; p < b->g->plan->n_pipes; p++) {
+		dep.pipe = (uint8_t)p;
+		MR_TRY(edge_from_version(b, node, &dep, table, what));
+	}
+	return MR_OK;
 }
 
 static mr_status edges_from_sums(mr_unroll_build *b, uint32_t node, const mr_dep *dep)
@@ -308,7 +319,7 @@ static mr_status edges_from_sums(mr_unroll_build *b, uint32_t node, const mr_dep
 	size_t before = b->n_edges;
 
 	for (unsigned p = 0; p < g->plan->n_pipes && dep->number < g->n_versions; p++) {
-		uint32_t from = g->last_sum[mr_plan_at(g->plan, (uint8_t)p, dep->stage) * g->n_versions + dep->number];
+		uint32_t from = g->last_sum[mr_unroll_at(g, (uint8_t)p, dep->stage, dep->number)];
 
 		if (from != MR_NO_NODE && from != node)
 			MR_TRY(add_edge(b, from));
@@ -316,13 +327,14 @@ static mr_status edges_from_sums(mr_unroll_build *b, uint32_t node, const mr_dep
 	return b->n_edges > before ? MR_OK : nobody(g, node, "the gradients for version ", dep);
 }
 
+/* @each: how many a stage has. */
 static mr_status edge_from_join(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *count,
-				uint64_t join, const char *what)
+				uint32_t each, uint64_t join, const char *what)
 {
 	const mr_unroll *g = b->g;
 	char name[MR_NODE_TEXT];
 
-	if (dep->number >= g->n_versions || count[dep->number] < g->plan->n_stages)
+	if (dep->number >= g->n_versions || count[dep->number] < g->plan->n_stages * each)
 		return mr_fail(MR_ECONFIG,
 			       "%s waits for the %s of version %" PRIu64 " of all %u stages, and not all have one",
 			       mr_unroll_name(g, node, name), what, dep->number, g->plan->n_stages);
@@ -344,12 +356,14 @@ static mr_status resolve(mr_unroll_build *b, uint32_t node, mr_dep dep)
 		return edges_from_sums(b, node, &dep);
 	case MR_DEP_AR:
 		return edge_from_version(b, node, &dep, g->reduce, "the AR for version ");
+	case MR_DEP_REDUCED:
+		return edges_from_pipes(b, node, dep, g->reduce, "the AR for version ");
 	case MR_DEP_COMMIT:
-		return edge_from_version(b, node, &dep, g->commit, "version ");
+		return edges_from_pipes(b, node, dep, g->commit, "version ");
 	case MR_DEP_NORMS:
-		return edge_from_join(b, node, &dep, b->n_norm, 0, "norm");
+		return edge_from_join(b, node, &dep, b->n_norm, 1, 0, "norm");
 	case MR_DEP_COMMITS:
-		return edge_from_join(b, node, &dep, b->n_commit, g->n_versions, "commit");
+		return edge_from_join(b, node, &dep, b->n_commit, g->plan->n_pipes, g->n_versions, "commit");
 	default:
 		return MR_OK; /* storage: see mr_unroll_storage */
 	}
@@ -361,10 +375,11 @@ static mr_status fill_joins(mr_unroll_build *b)
 
 	for (uint64_t j = 0; j < 2 * g->n_versions; j++) {
 		const uint32_t *table = j < g->n_versions ? g->norm : g->commit;
+		size_t places = (size_t)g->plan->n_stages * (j < g->n_versions ? 1u : g->plan->n_pipes);
 		uint64_t v = j % g->n_versions;
 
 		g->edge_first[g->n_nodes + j] = (uint32_t)b->n_edges;
-		for (size_t s = 0; s < g->plan->n_stages; s++)
+		for (size_t s = 0; s < places; s++)
 			if (table[s * g->n_versions + v] != MR_NO_NODE)
 				MR_TRY(add_edge(b, table[s * g->n_versions + v]));
 	}

@@ -42,8 +42,8 @@ typedef struct mr_unroll {
 	uint64_t n_versions;     /* versions 1 .. n_versions-1 are committed */
 	uint32_t *f, *grad, *sum, *recompute; /* F; B or I; B or W; R */
 	uint32_t *release;       /* last of the instructions that use the saved activations of (stage, micro) */
-	uint32_t *commit, *reduce, *norm; /* by [stage * n_versions + version]: U or flagged B, W; AR; N */
-	uint32_t *last_sum;      /* by [(pipe * S + stage) * n_versions + version] */
+	uint32_t *norm;          /* by [stage * n_versions + version]: N */
+	uint32_t *commit, *reduce, *last_sum; /* by mr_unroll_at: U or flagged B, W; AR; last B or W of the count */
 } mr_unroll;
 
 typedef struct mr_unroll_opts {
@@ -92,6 +92,12 @@ void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hook
 /** Write @node as `w0 F m3 s1 p0` into @text (absolute numbers); returns @text. */
 #define MR_NODE_TEXT 48
 const char *mr_unroll_name(const mr_unroll *g, uint32_t node, char text[MR_NODE_TEXT]);
+
+/* Index into the tables by pipe, stage and version. */
+static inline size_t mr_unroll_at(const mr_unroll *g, uint8_t pipe, uint16_t stage, uint64_t version)
+{
+	return mr_plan_at(g->plan, pipe, stage) * g->n_versions + (size_t)version;
+}
 
 /* The last node of worker @w in iteration @n of the body; only where the worker's body is not empty. */
 static inline uint32_t mr_unroll_body_end(const mr_unroll *g, uint16_t w, uint32_t n)

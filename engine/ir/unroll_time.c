@@ -16,8 +16,8 @@ static double duration(const mr_unroll *g, const mr_cost *cost, uint32_t node)
 		return c->i;
 	case MR_OP_W:
 		return c->w + update;
-	case MR_OP_U:
-		return c->u;
+	case MR_OP_U: /* one range of as many as there are pipes */
+		return c->u / g->plan->n_pipes;
 	default:
 		return 0;
 	}

@@ -30,7 +30,7 @@ typedef struct brute_place {
 
 typedef struct brute_stage {
 	int buffer[MAX_CAP], latest;
-	int reduced, normed; /* versions for which AR and N have been done */
+	int reduced[MAX_PIPES], normed, stepped[MAX_PIPES]; /* versions for which AR, N and U have been done */
 } brute_stage;
 
 typedef struct brute {
@@ -116,7 +116,8 @@ static bool commits_there(const brute *b, const mr_instr *in, int v, uint16_t w)
 	const mr_contract *c = &b->p->contract;
 
 	for (int s = 0; s < b->p->n_stages; s++) {
-		bool asked = c->flush == MR_FLUSH_BARRIER || (s == in->stage && b->p->worker_of[s] != w) ||
+		bool asked = c->flush == MR_FLUSH_BARRIER ||
+			     (s == in->stage && (b->p->worker_of[s] != w || b->p->n_pipes > 1)) ||
 			     (c->tied && in->stage == b->p->n_stages - 1 && s == 0);
 
 		if (asked && b->stage[s].latest < v)
@@ -252,7 +253,7 @@ static void do_w(brute *b, const mr_instr *in, int micro, int read)
 	x->sum[x->n_sum++] = micro;
 	x->added[count]++;
 	release(b, in, micro);
-	if (p->contract.tied && in->stage == p->n_stages - 1 && b->stage[0].reduced < count)
+	if (p->contract.tied && in->stage == p->n_stages - 1 && b->stage[0].reduced[0] < count)
 		wrong(b, in, "tied gradient overwritten before its use");
 }
 
@@ -266,7 +267,7 @@ static bool tied_there(const brute *b, int v)
 	return n == (int)b->p->contract.need;
 }
 
-/* All pipes' sums of (stage, version), or with @empty: take them, as U does. */
+/* All pipes' sums of (stage, version), or with @empty: take them, as the last U does. */
 static bool sums_there(brute *b, const mr_instr *in, int stage, int v, bool empty)
 {
 	int need = (int)b->p->contract.need, n = 0;
@@ -291,18 +292,22 @@ static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
 	brute_stage *s = &b->stage[in->stage];
 	bool ar = p->n_pipes > 1 || (c->tied && in->stage == 0);
 
-	if (v < 1 || v > MAX_MICRO || c->coverage == MR_COVER_FORWARD || p->worker_of[in->stage] != w || in->pipe)
+	if (v < 1 || v > MAX_MICRO || c->coverage == MR_COVER_FORWARD ||
+	    p->worker_of[in->pipe * p->n_stages + in->stage] != w || (in->pipe && in->op == MR_OP_N))
 		wrong(b, in, "commit at the wrong place");
 	if (in->op == MR_OP_AR) {
-		if (!ar || s->reduced != v - 1)
+		if (!ar || s->reduced[in->pipe] != v - 1)
 			wrong(b, in, "reduction out of turn");
 		if (!sums_there(b, in, in->stage, v, false) || (c->tied && in->stage == 0 && !tied_there(b, v)))
 			return false;
-		s->reduced = v;
+		s->reduced[in->pipe] = v;
 		return true;
 	}
-	if (ar && s->reduced < v)
+	if (ar && s->reduced[in->pipe] < v)
 		wrong(b, in, "not reduced");
+	for (int k = 0; ar && in->op == MR_OP_N && k < p->n_pipes; k++)
+		if (s->reduced[k] < v)
+			return false;
 	if (!sums_there(b, in, in->stage, v, false))
 		wrong(b, in, "sum is not complete");
 	if (in->op == MR_OP_N) {
@@ -314,8 +319,12 @@ static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
 	for (int k = 0; c->clip && k < p->n_stages; k++)
 		if (b->stage[k].normed < v)
 			return false;
-	if (s->latest != v - 1)
+	if (s->latest != v - 1 || s->stepped[in->pipe] != v - 1)
 		wrong(b, in, "commit out of turn");
+	s->stepped[in->pipe] = v;
+	for (int k = 0; k < p->n_pipes; k++)
+		if (s->stepped[k] < v)
+			return true; /* the others' ranges are still to come */
 	sums_there(b, in, in->stage, v, true);
 	s->buffer[v % p->n_versions[in->stage]] = v;
 	s->latest = v;

@@ -91,17 +91,19 @@ static void reductions_come_before_norms(void)
 
 	p->contract.clip = true;
 	lower(p);
-	/* Worker 1 hosts stage 1 of pipe 0 and stage 2 of pipe 1; it owns stage 1. */
+	/* Worker 1 hosts stage 1 of pipe 0 and stage 2 of pipe 1: a range of each; the norm of stage 1 is its alone. */
 	CU_ASSERT_EQUAL(mr_stage_owner(p, 1), 1);
 	{
+		static const struct {
+			uint8_t op, stage, pipe;
+		} tail[] = {{MR_OP_AR, 2, 1}, {MR_OP_AR, 1, 0}, {MR_OP_N, 1, 0}, {MR_OP_U, 2, 1}, {MR_OP_U, 1, 0}};
 		const mr_list *l = mr_plan_list(p, 1, MR_BODY);
-		const uint8_t tail[] = {MR_OP_AR, MR_OP_N, MR_OP_U};
 
-		CU_ASSERT_EQUAL_FATAL(l->n, 8 + 3);
-		for (int k = 0; k < 3; k++) {
-			CU_ASSERT_EQUAL(l->at[8 + k].op, tail[k]);
-			CU_ASSERT_EQUAL(l->at[8 + k].stage, 1);
-			CU_ASSERT_EQUAL(l->at[8 + k].pipe, 0);
+		CU_ASSERT_EQUAL_FATAL(l->n, 8 + 5);
+		for (int k = 0; k < 5; k++) {
+			CU_ASSERT_EQUAL(l->at[8 + k].op, tail[k].op);
+			CU_ASSERT_EQUAL(l->at[8 + k].stage, tail[k].stage);
+			CU_ASSERT_EQUAL(l->at[8 + k].pipe, tail[k].pipe);
 		}
 	}
 	mr_plan_destroy(p);
@@ -326,7 +328,7 @@ static void empty_pipe(void)
 				p, (uint16_t)(1 - s), MR_BODY,
 				(mr_instr){.op = op ? MR_OP_B : MR_OP_F, .span = 1, .stage = s, .pipe = 1}));
 	lower(p);
-	expect_list(p, 0, MR_BODY, "F0 B0' AR0 U0");
+	expect_list(p, 0, MR_BODY, "F0 B0' AR1 AR0 U1 U0");
 	mr_plan_destroy(p);
 }
 
