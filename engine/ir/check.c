@@ -61,7 +61,7 @@ static mr_status cover_one(const mr_unroll *g, uint64_t micro, size_t stage)
 		return missing("B or I", micro, stage);
 	if (sum == MR_NO_NODE)
 		return missing("W", micro, stage);
-	/* A second R, or one beside a later backward, would save activations into a slot that was given away. */
+	/* Behind the backward an R would save what nobody reads. */
 	if (r != MR_NO_NODE && (r < f || r > grad))
 		return mr_fail(MR_ECONFIG, "%s: must stand between %s and its backward", mr_unroll_name(g, r, a),
 			       mr_unroll_name(g, f, b));

@@ -28,14 +28,36 @@ static uint32_t by_version(const mr_unroll *g, const uint32_t *table, uint8_t pi
 	return version < g->n_versions ? table[mr_unroll_at(g, pipe, stage, version)] : MR_NO_NODE;
 }
 
+/* An F gives up what it saved where an R saves it again, and nowhere else. */
+static mr_status check_drop(const mr_unroll *g, uint32_t node)
+{
+	const mr_instr *in = g->at[node].in;
+	uint64_t micro = mr_unroll_micro(g, node);
+	uint32_t r = g->recompute[in->stage * (size_t)g->n_micro + (size_t)micro];
+	bool drops = in->flags & MR_INSTR_DROP;
+	char name[MR_NODE_TEXT];
+
+	if (in->flags & ~MR_INSTR_DROP)
+		return mr_fail(MR_ECONFIG, "%s: flags %u, but an F can only drop what it saves", mr_unroll_name(g, node, name),
+			       in->flags);
+	if (drops && r == MR_NO_NODE && micro < mr_check_full(g))
+		return mr_fail(MR_ECONFIG, "%s: drops what it saves, and no R saves it again", mr_unroll_name(g, node, name));
+	if (!drops && r != MR_NO_NODE)
+		return mr_fail(MR_ECONFIG, "%s: keeps what it saves, although an R saves it again",
+			       mr_unroll_name(g, node, name));
+	return MR_OK;
+}
+
 static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 {
 	const mr_instr *in = g->at[node].in;
 	uint64_t version = mr_unroll_micro(g, node) / g->plan->contract.need + 1;
 	char name[MR_NODE_TEXT];
 
+	if (in->op == MR_OP_F)
+		return check_drop(g, node);
 	if (!sums(in->op) && in->flags)
-		return mr_fail(MR_ECONFIG, "%s: flags %u, but only B and W have any", mr_unroll_name(g, node, name),
+		return mr_fail(MR_ECONFIG, "%s: flags %u, but only F, B and W have any", mr_unroll_name(g, node, name),
 			       in->flags);
 	if (in->flags & ~(MR_INSTR_FIRST_SUM | MR_INSTR_UPDATE))
 		return mr_fail(MR_ECONFIG, "%s: unknown flags %u", mr_unroll_name(g, node, name), in->flags);

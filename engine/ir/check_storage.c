@@ -19,28 +19,31 @@ static size_t cell(const mr_unroll *g, uint16_t stage, uint32_t node)
 	return stage * (size_t)g->n_micro + (size_t)mr_unroll_micro(g, node);
 }
 
-/* @held: [first_slot[place] + slot] the F that took it, or MR_NO_NODE. */
+/* @held: [first_slot[place] + slot] the F or R that took it, or MR_NO_NODE. */
 static mr_status check_slot(const mr_unroll *g, uint32_t node, uint32_t *held, const size_t *first_slot)
 {
 	const mr_plan *p = g->plan;
 	const mr_instr *in = g->at[node].in;
 	size_t at = mr_plan_at(p, in->pipe, in->stage);
-	uint32_t slot = mr_instr_slot(p, in, g->at[node].n), f = g->f[cell(g, in->stage, node)];
+	uint32_t slot = mr_instr_slot(p, in, g->at[node].n), saver = g->recompute[cell(g, in->stage, node)];
+	bool takes = in->op == MR_OP_F || in->op == MR_OP_R;
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
 	if (slot >= p->n_slots[at])
 		return mr_fail(MR_ECONFIG, "%s: slot %u of a stage that has %u", mr_unroll_name(g, node, a), slot,
 			       p->n_slots[at]);
 	held += first_slot[at];
-	if (in->op == MR_OP_F && held[slot] != MR_NO_NODE)
+	if (takes && held[slot] != MR_NO_NODE)
 		return mr_fail(MR_ECONFIG, "%s: takes slot %u, which still holds what %s saved",
 			       mr_unroll_name(g, node, a), slot, mr_unroll_name(g, held[slot], b));
-	if (in->op == MR_OP_F)
+	if (takes)
 		held[slot] = node;
-	if (held[slot] != f)
+	else if (saver == MR_NO_NODE)
+		saver = g->f[cell(g, in->stage, node)];
+	if (!takes && held[slot] != saver)
 		return mr_fail(MR_ECONFIG, "%s: uses slot %u, which does not hold what %s saved",
-			       mr_unroll_name(g, node, a), slot, mr_unroll_name(g, f, b));
-	if (g->release[cell(g, in->stage, node)] == node)
+			       mr_unroll_name(g, node, a), slot, mr_unroll_name(g, saver, b));
+	if (in->flags & MR_INSTR_DROP || g->release[cell(g, in->stage, node)] == node)
 		held[slot] = MR_NO_NODE;
 	return MR_OK;
 }
@@ -74,11 +77,11 @@ static mr_status check_reads(const mr_unroll *g, uint32_t node)
 {
 	const mr_plan *p = g->plan;
 	const mr_instr *in = g->at[node].in;
-	bool forward = in->op == MR_OP_F;
+	bool forward = in->op == MR_OP_F || in->op == MR_OP_R;
 	uint32_t from, wrote, reads;
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
-	if (in->op == MR_OP_R || !mr_op_is_compute(in->op) || in->stage == (forward ? 0 : p->n_stages - 1))
+	if (!mr_op_is_compute(in->op) || in->stage == (forward ? 0 : p->n_stages - 1))
 		return MR_OK;
 	from = forward ? g->f[cell(g, (uint16_t)(in->stage - 1), node)]
 		       : g->grad[cell(g, (uint16_t)(in->stage + 1), node)];

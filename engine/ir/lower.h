@@ -12,10 +12,12 @@
  *     version.
  *   - version buffers of each stage (cap): 1 + the largest distance between latest and a version read, at the place of
  *     the read.
- *   - activation slots: exactly the peak in flight by list order (MR_MODULO: the smallest n >= peak for which micro
+ *   - MR_INSTR_DROP: on each F whose micro-batch is recomputed at that stage.
+ *   - activation slots: exactly the peak in flight by list order; an F that is recomputed counts while it runs, its R
+ *     from there on (MR_MODULO: the smallest n >= peak for which micro
  *     mod n has no clash).
- *   - boundary buffers. Inside one worker: exactly the peak by list order. Between workers: slots of the consumer + 1
- *     forward, gradients in flight at the consumer + 1 backward, and then one more at a time where a critical path
+ *   - boundary buffers. Inside one worker: exactly the peak by list order. Between workers: micro-batches in
+ *     flight at the consumer + 1 forward, gradients in flight at the consumer + 1 backward, and then one more at a time where a critical path
  *     waits for one, until makespan and period equal those with unlimited buffers, for the cost ratios f : i : w of
  *     1:1:1, 2:1:1, 2:2:1, 2:3:1 and 2:1:2 (equal stages) and for each of the given cost tables. A number never
  *     exceeds the micro-batches that pass. MR_STORED numbers: the k-th content takes the buffer of the (k-n)-th

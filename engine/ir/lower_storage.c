@@ -36,16 +36,30 @@ static bool takes(const mr_span *s, uint32_t node)
 {
 	const mr_instr *in = s->g->at[node].in;
 
-	return in->pipe == s->pipe && in->stage == s->maker &&
-	       (s->what == GRADIENT ? in->op == MR_OP_B || in->op == MR_OP_I : in->op == MR_OP_F);
+	if (in->pipe != s->pipe || in->stage != s->maker)
+		return false;
+	if (s->what == GRADIENT)
+		return in->op == MR_OP_B || in->op == MR_OP_I;
+	return in->op == MR_OP_F || (s->what == SLOT && in->op == MR_OP_R);
 }
 
 static bool gives_back(const mr_span *s, uint32_t node)
 {
 	const mr_instr *in = s->g->at[node].in;
 
-	return in->pipe == s->pipe && in->stage == s->user && mr_op_is_compute(in->op) &&
+	if (in->pipe != s->pipe || in->stage != s->user || !mr_op_is_compute(in->op))
+		return false;
+	return (s->what == SLOT && in->flags & MR_INSTR_DROP) ||
 	       s->g->release[cell(s->g, s->user, mr_unroll_micro(s->g, node))] == node;
+}
+
+/* A micro-batch that is recomputed has two slots, one after the other: each instruction gets that of its time. */
+static void note_slot(const mr_span *s, uint32_t node)
+{
+	const mr_instr *in = s->g->at[node].in;
+
+	if (s->what == SLOT && mr_op_is_compute(in->op) && in->stage == s->user && in->pipe == s->pipe)
+		mr_lower_instr(s->g, node)->slot = (uint16_t)s->place[mr_unroll_micro(s->g, node)];
 }
 
 /* Lowest free place to each content in list order; returns how many were needed, 0 without memory. */
@@ -65,6 +79,7 @@ static uint32_t colour(const mr_span *s, uint16_t w)
 			s->place[mr_unroll_micro(g, i)] = k;
 			n = k + 1 > n ? k + 1 : n;
 		}
+		note_slot(s, i);
 		if (gives_back(s, i))
 			held[s->place[mr_unroll_micro(g, i)]] = 0;
 	}
@@ -131,13 +146,8 @@ static mr_status find_places(const mr_plan *plan, const mr_span *s, uint16_t w, 
 static mr_status place_slots(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint16_t stage, uint32_t *place)
 {
 	mr_span s = {g, SLOT, pipe, stage, stage, place};
-	uint16_t w = mr_plan_worker(plan, pipe, stage);
 
-	MR_TRY(find_places(plan, &s, w, &plan->n_slots[mr_plan_at(plan, pipe, stage)]));
-	for (uint32_t i = g->first[w]; plan->storage == MR_STORED && i < g->first[w + 1]; i++)
-		if (mr_op_is_compute(g->at[i].in->op) && g->at[i].in->stage == stage && g->at[i].in->pipe == pipe)
-			mr_lower_instr(g, i)->slot = (uint16_t)place[mr_unroll_micro(g, i)];
-	return MR_OK;
+	return find_places(plan, &s, mr_plan_worker(plan, pipe, stage), &plan->n_slots[mr_plan_at(plan, pipe, stage)]);
 }
 
 /* Write the places of the contents of one boundary into the instructions that write and read them. */
@@ -150,7 +160,7 @@ static void number_both_ends(const mr_unroll *g, const mr_span *s)
 			mr_lower_instr(g, i)->out = (uint16_t)s->place[mr_unroll_micro(g, i)];
 	for (uint32_t i = g->first[user]; i < g->first[user + 1]; i++) {
 		const mr_instr *in = g->at[i].in;
-		bool reads = s->what == FORWARD ? in->op == MR_OP_F
+		bool reads = s->what == FORWARD ? in->op == MR_OP_F || in->op == MR_OP_R
 						: in->op == MR_OP_B || in->op == MR_OP_I || in->op == MR_OP_W;
 
 		if (reads && in->stage == s->user && in->pipe == s->pipe)
@@ -232,6 +242,14 @@ static bool overlaps(const mr_plan *plan)
 	return plan->contract.flush == MR_FLUSH_NONE && mr_plan_steady(plan) > 0;
 }
 
+/* In a repeating plan the R of the last micro-batches lies behind what is unrolled: an F has one when any instance has. */
+static void mark_drops(const mr_unroll *g)
+{
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		if (g->at[i].in->op == MR_OP_F && g->recompute[cell(g, g->at[i].in->stage, mr_unroll_micro(g, i))] != MR_NO_NODE)
+			mr_lower_instr(g, i)->flags |= MR_INSTR_DROP;
+}
+
 static mr_status place_all(mr_plan *plan, const mr_unroll *g, uint32_t *place)
 {
 	bool train = plan->contract.coverage == MR_COVER_TRAIN;
@@ -255,6 +273,7 @@ mr_status mr_lower_storage(mr_plan *plan)
 
 	plan->storage = overlaps(plan) ? MR_MODULO : MR_STORED;
 	MR_TRY(mr_unroll_create(plan, plan->storage == MR_STORED && steady ? 1 : steady, NULL, &g));
+	mark_drops(g);
 	place = calloc((size_t)g->n_micro + 1, sizeof(*place));
 	st = place ? place_all(plan, g, place)
 		   : mr_fail(MR_ERESOURCE, "no memory to place %u instructions", g->n_nodes);

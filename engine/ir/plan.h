@@ -21,6 +21,11 @@
  * iteration may use the same ones). MR_MODULO: they follow from the absolute numbers: slot = micro mod n_slots, boundary
  * buffer = micro mod its number of buffers. In both, the buffer of version v of a block is v mod cap.
  *
+ * Recomputation. Where a system emits R(m,s) between F(m,s) and its backward, F keeps nothing but its input, which stays in
+ * the forward buffer (held until the last backward use, R or not); it uses a slot while it runs, and R takes the slot
+ * that the backward then reads. R reads what F read, the input and the weights of the same version, and so saves the same
+ * bits; it hands nothing over. At the last stage the target is kept for R as the input is.
+ *
  * Order of the dependencies (as in the literature; loss counts to the last F): F(m,s) after F(m,s-1); B|I(m,s) after F(m,s)
  * and B|I(m,s+1); W after I; R(m,s) before B|I(m,s); U(s) after all B|W of its count, after AR(s) where there is one, and
  * after every stage's N where there is one. See ir/deps.h.
@@ -51,6 +56,7 @@ typedef enum mr_op {
 /* Instruction flags. */
 #define MR_INSTR_FIRST_SUM 0x01u /* lowered, on B and W: first gradient of its count, overwrites the sum (beta = 0) */
 #define MR_INSTR_UPDATE 0x02u    /* lowered, on B and W: completes its count and carries out the optimizer step itself */
+#define MR_INSTR_DROP 0x04u      /* lowered, on F: an R follows, so what it saves is given up at its end */
 
 typedef struct mr_instr {
 	uint8_t op;     /* mr_op */
@@ -58,11 +64,11 @@ typedef struct mr_instr {
 	uint8_t pipe;
 	uint8_t span;   /* consecutive micro-batches handled at once; 1 normally */
 	uint16_t stage;
-	uint16_t slot;  /* lowered, MR_STORED: activation slot of (micro, stage, pipe) */
+	uint16_t slot;  /* lowered, MR_STORED: activation slot of (micro, stage, pipe); F with MR_INSTR_DROP: its own */
 	uint32_t micro; /* first micro-batch; for N, AR and U: the last one of their count */
 	int32_t read;   /* lowered, on F R B I W: version read */
 	int32_t target; /* lowered, on N AR U (and B, W with MR_INSTR_UPDATE): version committed */
-	uint16_t in;    /* lowered, MR_STORED: F: forward buffer read; B, I: gradient buffer read */
+	uint16_t in;    /* lowered, MR_STORED: F, R: forward buffer read; B, I, W: gradient buffer read */
 	uint16_t out;   /* lowered, MR_STORED: F: forward buffer written; B, I: gradient buffer written */
 } mr_instr;
 

@@ -111,7 +111,7 @@ mr_status mr_text_instr(const mr_plan *plan, uint16_t worker, mr_section section
 	bool reads = mr_op_is_compute(in->op);
 	int32_t main_v = reads ? in->read : in->target, other_v = reads ? in->target : in->read;
 
-	if (in->op >= MR_N_OPS || (in->flags & ~(MR_INSTR_FIRST_SUM | MR_INSTR_UPDATE)))
+	if (in->op >= MR_N_OPS || in->flags >> MR_TEXT_COUNT(mr_text_flags))
 		return mr_fail(MR_EINVAL, "op %u with flags 0x%x has no words", in->op, in->flags);
 	mr_strbuf_printf(out, section == MR_PROLOGUE ? "w%u %s m%u s%u p%u" : "w%u %s m+%u s%u p%u", worker,
 			 mr_op_name((mr_op)in->op), in->micro, in->stage, in->pipe);
@@ -122,10 +122,9 @@ mr_status mr_text_instr(const mr_plan *plan, uint16_t worker, mr_section section
 	if (other_v || (in->flags & MR_INSTR_UPDATE))
 		print_version(out, section, reads ? 't' : 'r', other_v);
 	print_numbers(plan, in, out);
-	if (in->flags & MR_INSTR_FIRST_SUM)
-		mr_strbuf_append(out, " first");
-	if (in->flags & MR_INSTR_UPDATE)
-		mr_strbuf_append(out, " update");
+	for (unsigned k = 0; k < MR_TEXT_COUNT(mr_text_flags); k++)
+		if (in->flags & 1u << k)
+			mr_strbuf_printf(out, " %s", mr_text_flags[k]);
 	return out->failed ? mr_fail(MR_ERESOURCE, "no memory to print a plan") : MR_OK;
 }
 

@@ -18,7 +18,7 @@
  * Words of an instruction, in this order: worker, op, micro-batch, stage, pipe; then, in a lowered plan only: v = version
  * read (F R B I W) or committed (N AR U and the rest), a = activation slot, i and o = boundary buffer read and written
  * (a, i, o only with `storage stored`); `first` = overwrites the gradient sum; `update` = carries out the optimizer step
- * itself. Three words stand only where they say something: xN = span, when it is not 1; tN = version committed by an op
+ * itself; `drop` = gives up what it saves, an R follows. Three words stand only where they say something: xN = span, when it is not 1; tN = version committed by an op
  * that has a version read in v; rN = version read by an op that has a version committed in v.
  * In the body and the epilogue m, v, t and r are offsets and carry their sign (m+3, v-2); in the prologue they are
  * numbers (m3, v2). Contract flags: same_version_b, clip, tied, private_weights; where reads by batch are

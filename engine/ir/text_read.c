@@ -391,14 +391,11 @@ static mr_status read_instr_word(mr_text_reader *r, mr_instr *in)
 {
 	uint64_t x;
 
-	if (!strcmp(r->word, "first")) {
-		in->flags |= MR_INSTR_FIRST_SUM;
-		return MR_OK;
-	}
-	if (!strcmp(r->word, "update")) {
-		in->flags |= MR_INSTR_UPDATE;
-		return MR_OK;
-	}
+	for (unsigned k = 0; k < MR_TEXT_COUNT(mr_text_flags); k++)
+		if (!strcmp(r->word, mr_text_flags[k])) {
+			in->flags |= (uint8_t)(1u << k);
+			return MR_OK;
+		}
 	switch (r->word[0]) {
 	case 'v': return version(r, mr_op_is_compute(in->op) ? &in->read : &in->target);
 	case 't':

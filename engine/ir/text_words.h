@@ -17,6 +17,8 @@ static const char *const mr_text_sum[] = {[MR_SUM_ASCENDING] = "ascending",
 					  [MR_SUM_DESCENDING] = "descending",
 					  [MR_SUM_LISTED] = "listed"};
 static const char *const mr_text_storage[] = {[MR_STORED] = "stored", [MR_MODULO] = "modulo"};
+/* Of an instruction: bit k is MR_INSTR_*. */
+static const char *const mr_text_flags[] = {"first", "update", "drop"};
 
 #define MR_TEXT_COUNT(words) (sizeof(words) / sizeof((words)[0]))
 

@@ -149,6 +149,11 @@ static double instr_busy(const mr_timed *t, uint32_t node)
 	return t->end[node] - t->begin[node];
 }
 
+static bool is_recomputed(const mr_unroll *g, uint32_t f)
+{
+	return g->recompute[g->at[f].in->stage * (size_t)g->n_micro + (size_t)mr_unroll_micro(g, f)] != MR_NO_NODE;
+}
+
 static void count_peaks(mr_walk *k, const mr_unroll *g, uint16_t w)
 {
 	double share = (double)g->plan->n_workers / g->plan->n_stages;
@@ -156,11 +161,16 @@ static void count_peaks(mr_walk *k, const mr_unroll *g, uint16_t w)
 
 	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
 		uint8_t op = g->at[i].in->op;
+		bool saves = op == MR_OP_F || op == MR_OP_R;
 
-		until_w += op == MR_OP_F ? 1 : op == MR_OP_B || op == MR_OP_W ? -1 : 0;
-		until_i += op == MR_OP_F ? 1 : op == MR_OP_B || op == MR_OP_I ? -1 : 0;
+		until_w += saves ? 1 : op == MR_OP_B || op == MR_OP_W ? -1 : 0;
+		until_i += saves ? 1 : op == MR_OP_B || op == MR_OP_I ? -1 : 0;
 		most_w = until_w > most_w ? until_w : most_w;
 		most_i = until_i > most_i ? until_i : most_i;
+		if (op == MR_OP_F && is_recomputed(g, i)) {
+			until_w--;
+			until_i--;
+		}
 	}
 	k->peak_until_w[w] = (double)most_w * share;
 	k->peak_until_i[w] = (double)most_i * share;

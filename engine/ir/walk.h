@@ -16,7 +16,9 @@
  *   bubble_span    1 - longest busy / span
  *   bubble_period  1 - longest busy of one iteration / period; 0 for a plan without a body
  * Peaks of activations count, by list order, what F took and B|W (until_W) or B|I (until_I) has not yet given back,
- * over all stages of the worker; a stage counts D/S (a chunk is 1/v of a worker's share).
+ * over all stages of the worker; a stage counts D/S (a chunk is 1/v of a worker's share). A micro-batch that is
+ * recomputed counts while its F runs and from its R on; the boundary tensor it keeps in between is no saved activation
+ * (it lies in a boundary buffer, of which the lowering counts as many as are in flight).
  */
 #ifndef MR_IR_WALK_H
 #define MR_IR_WALK_H

@@ -172,7 +172,8 @@ static bool do_f(brute *b, const mr_instr *in, int micro, int read, uint16_t w)
 	x->f_read[micro] = read;
 	if (slot >= p->n_slots[at] || x->slot[slot] != FREE)
 		wrong(b, in, "slot is not free");
-	x->slot[slot] = micro;
+	if (!(in->flags & MR_INSTR_DROP))
+		x->slot[slot] = micro;
 	if (more)
 		send(b, in, &x[1].fwd, micro, out);
 	if (p->contract.coverage == MR_COVER_FORWARD)
@@ -197,6 +198,28 @@ static void backward_version(brute *b, const mr_instr *in, int micro, int read)
 	bool same = b->p->contract.same_version_b;
 
 	read_version(b, in, read, same ? place(b, in)->f_read[micro] : b->stage[in->stage].latest);
+}
+
+/* Saves again what F gave up, from the same input and weights. */
+static void do_r(brute *b, const mr_instr *in, int micro, int read)
+{
+	const mr_plan *p = b->p;
+	size_t at = in->pipe * (size_t)p->n_stages + in->stage;
+	brute_place *x = place(b, in);
+	int slot = number(p, micro, in->slot, p->n_slots[at]);
+
+	if (p->contract.coverage == MR_COVER_FORWARD || x->f_read[micro] == FREE || x->r[micro] || x->i[micro])
+		wrong(b, in, "recomputed twice, too early or too late");
+	for (int k = 0; k < p->n_slots[at]; k++)
+		if (x->slot[k] == micro)
+			wrong(b, in, "the forward kept what is saved again");
+	backward_version(b, in, micro, read);
+	if (in->stage && number(p, micro, in->in, p->n_fwd[at]) != x->fwd.at[micro])
+		wrong(b, in, "forward buffer is another");
+	if (slot >= p->n_slots[at] || x->slot[slot] != FREE)
+		wrong(b, in, "slot is not free");
+	x->slot[slot] = micro;
+	x->r[micro] = true;
 }
 
 static bool do_i(brute *b, const mr_instr *in, int micro, int read)
@@ -339,7 +362,7 @@ static bool step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 	if (in->op >= MR_OP_V || in->span != 1 || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes ||
 	    micro >= MAX_MICRO || b->p->worker_of[in->pipe * b->p->n_stages + in->stage] != w)
 		wrong(b, in, "not an instruction of this worker");
-	if ((in->flags && in->op != MR_OP_B && in->op != MR_OP_W) || in->flags > 3)
+	if (in->flags & ~(in->op == MR_OP_F ? 4u : in->op == MR_OP_B || in->op == MR_OP_W ? 3u : 0u))
 		wrong(b, in, "flags");
 	read = read < 0 ? 0 : read;
 	if (in->op >= MR_OP_N)
@@ -347,11 +370,7 @@ static bool step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 	if (in->op == MR_OP_F)
 		return do_f(b, in, (int)micro, (int)read, w);
 	if (in->op == MR_OP_R) {
-		find_saved(b, in, (int)micro);
-		backward_version(b, in, (int)micro, (int)read);
-		if (place(b, in)->r[micro] || place(b, in)->i[micro])
-			wrong(b, in, "recomputed twice or too late");
-		place(b, in)->r[micro] = true;
+		do_r(b, in, (int)micro, (int)read);
 		return true;
 	}
 	if (in->op != MR_OP_W && !do_i(b, in, (int)micro, (int)read))

@@ -162,7 +162,7 @@ mr_plan *small_forward(uint16_t n_workers, uint32_t n_micro)
 	return p;
 }
 
-static mr_plan *small_recompute(uint16_t n_workers, uint32_t n_micro)
+mr_plan *small_recompute(uint16_t n_workers, uint32_t n_micro, uint32_t kept)
 {
 	mr_plan *p = straight(n_workers, n_micro, n_micro, MR_FLUSH_LOCAL);
 
@@ -170,9 +170,27 @@ static mr_plan *small_recompute(uint16_t n_workers, uint32_t n_micro)
 		for (uint32_t m = 0; m < n_micro; m++)
 			emit(p, w, MR_BODY, MR_OP_F, m);
 		for (uint32_t m = 0; m < n_micro; m++) {
-			emit(p, w, MR_BODY, MR_OP_R, m);
+			if (m != kept)
+				emit(p, w, MR_BODY, MR_OP_R, m);
 			emit(p, w, MR_BODY, MR_OP_B, m);
 		}
+	}
+	return p;
+}
+
+/* Endless, every backward with its R before it. */
+static mr_plan *small_pipedream_recompute(uint16_t n_workers)
+{
+	mr_plan *p = straight(n_workers, 1, 1, MR_FLUSH_NONE);
+
+	p->contract.read_f = MR_READ_LATEST;
+	p->contract.max_staleness = n_workers - 1u;
+	for (uint16_t w = 0; w < n_workers; w++) {
+		for (uint32_t m = 0; m < n_workers - 1u - w; m++)
+			emit(p, w, MR_PROLOGUE, MR_OP_F, m);
+		emit(p, w, MR_BODY, MR_OP_F, n_workers - 1u - w);
+		emit(p, w, MR_BODY, MR_OP_R, 0);
+		emit(p, w, MR_BODY, MR_OP_B, 0);
 	}
 	return p;
 }
@@ -204,7 +222,8 @@ mr_plan *small_plan(int number, const char **name)
 	static const char *const made[] = {
 		"gpipe lifo", "1f1b", "1f1b clip", "1f1b tied clip", "1f1b tied local", "split", "pipedream",
 		"pipedream vertical sync", "pipedream drained", "pipedream finite", "accumulate", "forward",
-		"recompute local", "one worker", "split clip", "delayed", "delayed in part",
+		"recompute local", "one worker", "split clip", "delayed", "delayed in part", "recompute all but one",
+		"pipedream recompute",
 	};
 	const int n_made = (int)(sizeof(made) / sizeof(*made));
 
@@ -241,7 +260,7 @@ mr_plan *small_plan(int number, const char **name)
 	case 11:
 		return small_forward(3, 4);
 	case 12:
-		return small_recompute(2, 3);
+		return small_recompute(2, 3, 3);
 	case 13:
 		return small_1f1b(1, 2);
 	case 14:
@@ -250,6 +269,10 @@ mr_plan *small_plan(int number, const char **name)
 		return small_delayed(3, 3, 1, 3);
 	case 16:
 		return small_delayed(3, 2, 2, 2);
+	case 17:
+		return with(small_recompute(3, 4, 2), false, true, MR_FLUSH_BARRIER);
+	case 18:
+		return small_pipedream_recompute(3);
 	default:
 		return small_golden(golden[number - n_made]);
 	}

@@ -10,6 +10,8 @@
 /* Straight pipelines: stage s on worker s. */
 mr_plan *small_gpipe(uint16_t n_workers, uint32_t n_micro, bool lifo);
 mr_plan *small_1f1b(uint16_t n_workers, uint32_t n_micro);
+/* GPipe without a barrier, every micro-batch but @kept recomputed. */
+mr_plan *small_recompute(uint16_t n_workers, uint32_t n_micro, uint32_t kept);
 /* 1F1B with I and W apart, W lagging by the worker's number. */
 mr_plan *small_split(uint16_t n_workers, uint32_t n_micro);
 /* Endless; with @drain the epilogue that completes what is in flight. */

@@ -152,7 +152,7 @@ static void damage_instr(mr_plan *p, mr_instr *in)
 		in->target += draw(2) ? 1 : -1;
 		break;
 	case 6:
-		in->flags ^= draw(2) ? MR_INSTR_FIRST_SUM : MR_INSTR_UPDATE;
+		in->flags ^= (uint8_t)(1u << draw(3));
 		break;
 	case 7:
 		in->op = (uint8_t)draw(MR_N_OPS);
@@ -376,6 +376,31 @@ static void names_the_culprit(void)
 	mr_plan_destroy(p);
 }
 
+static void recomputes_what_was_dropped(void)
+{
+	mr_plan *p = small_recompute(2, 2, 2); /* F0 F1 R0 B0 R1 B1 U */
+	mr_list *w0;
+
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	w0 = mr_plan_list(p, 0, MR_BODY);
+	w0->at[1].flags = 0;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 F m1 s0 p0: keeps what it saves, although an R saves it again");
+	w0->at[1].flags = MR_INSTR_DROP;
+	swap(w0, 2, 3);
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 R m0 s0 p0: must stand between w0 F m0 s0 p0 and its backward");
+	swap(w0, 2, 3);
+	swap(w0, 3, 4); /* F0 F1 R0 R1 B0 B1 with one slot */
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG,
+		      "w0 R m1 s0 p0: takes slot 0, which still holds what w0 R m0 s0 p0 saved");
+	swap(w0, 3, 4);
+	mr_plan_list(p, 1, MR_BODY)->at[2].in ^= 1;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 R m0 s1 p0: reads forward buffer");
+	mr_plan_list(p, 1, MR_BODY)->at[2].in ^= 1;
+	memmove(&w0->at[2], &w0->at[3], (--w0->n - 2) * sizeof(*w0->at));
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 F m0 s0 p0: drops what it saves, and no R saves it again");
+	mr_plan_destroy(p);
+}
+
 static void prints_the_cycle(void)
 {
 	mr_plan *p = small_gpipe(2, 2, false);
@@ -419,6 +444,7 @@ void mr_suite_check(void)
 	MR_TEST(other_orders);
 	MR_TEST(any_bytes);
 	MR_TEST(names_the_culprit);
+	MR_TEST(recomputes_what_was_dropped);
 	MR_TEST(prints_the_cycle);
 	MR_TEST(unrolled_plans);
 }

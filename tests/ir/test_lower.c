@@ -196,6 +196,37 @@ static void slots_are_the_peak(void)
 	mr_plan_destroy(p);
 }
 
+/* An F that is recomputed holds a slot only while it runs; boundary inputs stay as many as are in flight. */
+static void recomputed_micro_batches_share_a_slot(void)
+{
+	mr_plan *p = small_recompute(3, 5, 5);
+	const mr_list *l;
+
+	lower(p);
+	expect_table(p->n_slots, 1, 1, 1);
+	expect_table(p->n_fwd, 0, 5, 5);
+	for (uint16_t w = 0; w < 3; w++) {
+		l = mr_plan_list(p, w, MR_BODY);
+		for (uint32_t i = 0; i < l->n; i++) {
+			CU_ASSERT_EQUAL(l->at[i].flags & MR_INSTR_DROP, l->at[i].op == MR_OP_F ? MR_INSTR_DROP : 0);
+			if (l->at[i].op == MR_OP_R && w > 0) /* reads the buffer that its F read */
+				CU_ASSERT_EQUAL(l->at[i].in, l->at[l->at[i].micro].in);
+		}
+	}
+	mr_plan_destroy(p);
+
+	p = small_recompute(2, 4, 1); /* what F1 keeps stands beside one that is recomputed */
+	lower(p);
+	CU_ASSERT_EQUAL(p->n_slots[0], 2);
+	l = mr_plan_list(p, 0, MR_BODY);
+	CU_ASSERT_EQUAL(l->at[1].flags, 0);
+	CU_ASSERT_EQUAL(l->at[1].slot, 0);
+	CU_ASSERT_EQUAL(l->at[4].op, MR_OP_R);
+	CU_ASSERT_EQUAL(l->at[4].slot, 1);
+	CU_ASSERT_EQUAL(l->at[5].slot, 1);
+	mr_plan_destroy(p);
+}
+
 /* Not a plan is slower than with unlimited buffers, at the ratios promised and at tables given. */
 static void buffers_never_slow_a_plan(void)
 {
@@ -397,6 +428,7 @@ void mr_suite_lower(void)
 	MR_TEST(pipedream_versions);
 	MR_TEST(vertical_sync_versions);
 	MR_TEST(slots_are_the_peak);
+	MR_TEST(recomputed_micro_batches_share_a_slot);
 	MR_TEST(buffers_never_slow_a_plan);
 	MR_TEST(contracts_that_cannot_be_kept);
 	MR_TEST(lists_that_cannot_be_lowered);

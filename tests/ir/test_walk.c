@@ -83,6 +83,24 @@ static void bottleneck(void)
 	mr_plan_destroy(p);
 }
 
+/* GPipe with everything recomputed: R fills the wait for the gradient, so the bubble is (D-1)(f+b), of T(2f+b). */
+static void recomputed_pipelines(void)
+{
+	for (uint16_t d = 1; d <= 5; d++)
+		for (uint32_t t = 1; t <= 7; t += 2) {
+			mr_plan *p = small_recompute(d, t, t);
+			mr_walk *k = walk_share(p, 2, 3, 1.5, 1);
+
+			CU_ASSERT_DOUBLE_EQUAL(k->makespan, t * (2 + 2 + 4.5) + (d - 1) * (2 + 4.5), 1e-9);
+			for (uint16_t w = 0; w < d; w++) {
+				CU_ASSERT_DOUBLE_EQUAL(k->busy[w], t * (2 + 2 + 4.5), 1e-9);
+				CU_ASSERT_DOUBLE_EQUAL(k->peak_until_w[w], 1, 1e-9);
+			}
+			mr_walk_destroy(k);
+			mr_plan_destroy(p);
+		}
+}
+
 static const mr_walk_rec *find(const mr_walk *k, mr_op op, uint16_t stage, uint32_t micro)
 {
 	for (size_t i = 0; i < k->first[k->n_workers]; i++)
@@ -209,6 +227,7 @@ void mr_suite_walk(void)
 	MR_SUITE("walk");
 	MR_TEST(flushing_pipelines);
 	MR_TEST(endless_pipeline);
+	MR_TEST(recomputed_pipelines);
 	MR_TEST(bottleneck);
 	MR_TEST(times_by_hand);
 	MR_TEST(waits_for_buffers);
