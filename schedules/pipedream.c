@@ -58,7 +58,7 @@ static mr_status fill_finite(mr_plan *plan, uint32_t n_micro)
 	plan->n_micro = n_micro;
 	plan->commits = n_micro;
 	for (uint16_t w = 0; w < plan->n_workers; w++)
-		MR_TRY(mr_straight_emit_1f1b(plan, w, MR_PROLOGUE, plan->n_workers - 1u - w, n_micro));
+		MR_TRY(mr_straight_emit_1f1b(plan, w, MR_PROLOGUE, plan->n_workers - 1u - w, n_micro, false));
 	return MR_OK;
 }
 

@@ -91,6 +91,8 @@ static mr_status compute(mr_worker *w, const mr_task *t)
 	switch (t->in->op) {
 	case MR_OP_F:
 		return mr_exec_forward(w, t);
+	case MR_OP_R:
+		return mr_exec_recompute(w, t);
 	case MR_OP_B:
 	case MR_OP_I:
 	case MR_OP_W:

@@ -44,19 +44,40 @@ static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 	return MR_OK;
 }
 
+/* The slot of @t, now its micro-batch's, with @in as the buffer of its input. */
+static mr_status take_slot(const mr_task *t, uint32_t in, mr_slot **out)
+{
+	mr_slot *slot = &t->lane->st[t->in->stage].slot[mr_instr_slot(t->lane->plan, t->in, t->n)];
+
+	if (slot->taken)
+		return mr_fail(MR_EINVAL, "stage %u: the slot of micro-batch %llu still belongs to %llu", t->in->stage,
+			       (unsigned long long)t->micro, (unsigned long long)slot->micro);
+	*slot = (mr_slot){.memory = slot->memory, .micro = t->micro, .version = t->version, .in = in, .taken = true};
+	*out = slot;
+	return MR_OK;
+}
+
+/* What F saved is given up; its input, and at the last stage its target, are kept for R. */
+static void drop(const mr_worker *w, const mr_task *t, mr_slot *slot)
+{
+	mr_lane_stage *st = &t->lane->st[t->in->stage];
+
+	st->kept_in[t->micro % st->n_kept] = slot->in;
+	st->kept_target[t->micro % st->n_kept] = w->target;
+	slot->taken = false;
+}
+
 mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
-	mr_slot *slot = &l->st[s].slot[mr_instr_slot(l->plan, t->in, t->n)];
+	bool drops = t->in->flags & MR_INSTR_DROP;
+	mr_slot *slot;
 	mr_stage_io io;
 	double loss = 0;
 
-	if (slot->taken)
-		return mr_fail(MR_EINVAL, "stage %u: the slot of micro-batch %llu still belongs to %llu", s,
-			       (unsigned long long)t->micro, (unsigned long long)slot->micro);
-	*slot = (mr_slot){.memory = slot->memory, .micro = t->micro, .version = t->version, .in = w->in, .taken = true};
+	MR_TRY(take_slot(t, w->in, &slot));
 	io = make_io(w, t, slot);
 	io.loss = &loss;
 	if (w->got & GOT_OUT)
@@ -66,14 +87,40 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	MR_TRY(mr_stage_forward(run->stage[s], &io));
 	if (w->got & GOT_OUT)
 		mr_hop_put(&l->st[s + 1].in, w->out);
+	if (drops)
+		drop(w, t, slot);
 	if (w->got & GOT_TARGET) {
-		mr_hop_give_back(&l->st[s].target, w->target);
+		if (!drops)
+			mr_hop_give_back(&l->st[s].target, w->target);
 		MR_TRY(book_loss(run, t, loss));
 	}
 	if (l->plan->contract.coverage == MR_COVER_FORWARD) {
 		mr_hop_give_back(&l->st[s].in, slot->in);
 		slot->taken = false;
 	}
+	return MR_OK;
+}
+
+mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	uint16_t s = t->in->stage;
+	mr_lane_stage *st = &t->lane->st[s];
+	uint64_t at = t->micro % st->n_kept;
+	bool last = s + 1 == run->n_stages;
+	mr_slot *slot;
+	mr_stage_io io;
+	double loss;
+
+	MR_TRY(take_slot(t, st->kept_in[at], &slot));
+	io = make_io(w, t, slot);
+	io.loss = &loss; /* F has booked it */
+	io.out = w->scratch + mr_stage_size(run->stage[s])->scratch_bytes;
+	if (last)
+		io.target = mr_hop_buffer(&st->target, st->kept_target[at]);
+	MR_TRY(mr_stage_recompute(run->stage[s], &io));
+	if (last)
+		mr_hop_give_back(&st->target, st->kept_target[at]);
 	return MR_OK;
 }
 

@@ -9,6 +9,8 @@ enum { GOT_IN = 1, GOT_OUT = 2, GOT_TARGET = 4 };
 
 /** F: compute, hand over, book the loss. */
 mr_status mr_exec_forward(mr_worker *w, const mr_task *t) MR_MUST_USE;
+/** R: the saved activations of a dropped micro-batch once more. */
+mr_status mr_exec_recompute(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** B, I and W, with the optimizer step inside where the instruction has MR_INSTR_UPDATE. */
 mr_status mr_exec_backward(mr_worker *w, const mr_task *t) MR_MUST_USE;
 

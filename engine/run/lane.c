@@ -13,11 +13,35 @@ static void layout_hop(mr_hop *h, uint32_t n, size_t bytes, mr_arena *a)
 	h->slots = mr_arena_take(a, 2 * (size_t)mr_ring_slots(n) * sizeof(uint32_t), MR_CACHE_LINE);
 }
 
+/*
+ * Micro-batches whose input (@target: whose target, and only where it waits for a recomputation) stage @s needs at once, in a
+ * body that leaves nothing under way.
+ */
+static uint32_t most_held(const mr_plan *p, uint16_t s, bool target)
+{
+	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), MR_BODY);
+	uint32_t n = 0, most = 0;
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		const mr_instr *in = &l->at[i];
+
+		if (in->stage != s)
+			continue;
+		if (in->op == MR_OP_F && (!target || in->flags & MR_INSTR_DROP))
+			n++;
+		else if (target ? in->op == MR_OP_R : in->op == MR_OP_B || in->op == MR_OP_W)
+			n--;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
 void mr_lane_layout(mr_lane *l, uint16_t s, const mr_stage *stage, mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(stage);
 	const mr_plan *p = l->plan;
 	mr_lane_stage *st = &l->st[s];
+	uint32_t targets = most_held(p, s, true);
 
 	st->n_slots = p->n_slots[s];
 	st->slot_bytes = mr_align_up(z->slot_bytes, MR_CACHE_LINE);
@@ -28,11 +52,14 @@ void mr_lane_layout(mr_lane *l, uint16_t s, const mr_stage *stage, mr_arena *a)
 		if (st->slot)
 			st->slot[i] = (mr_slot){.memory = memory};
 	}
-	layout_hop(&st->in, s ? p->n_fwd[s] : st->n_slots + LOADER_AHEAD, z->in_bytes, a);
+	st->n_kept = targets ? p->n_micro : 0;
+	st->kept_in = mr_arena_take(a, st->n_kept * sizeof(*st->kept_in), MR_CACHE_LINE);
+	st->kept_target = mr_arena_take(a, st->n_kept * sizeof(*st->kept_target), MR_CACHE_LINE);
+	layout_hop(&st->in, s ? p->n_fwd[s] : (targets ? most_held(p, s, false) : st->n_slots) + LOADER_AHEAD, z->in_bytes, a);
 	if (s + 1 < p->n_stages && l->train)
 		layout_hop(&st->grad, p->n_bwd[s + 1], z->out_bytes, a);
 	if (s + 1 == p->n_stages)
-		layout_hop(&st->target, 1 + LOADER_AHEAD, z->target_bytes, a);
+		layout_hop(&st->target, (targets ? targets : 1) + LOADER_AHEAD, z->target_bytes, a);
 }
 
 mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer)

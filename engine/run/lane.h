@@ -10,6 +10,8 @@
  *
  * Nothing is copied: the producer writes into the consumer's memory and the consumer reads in place. Which buffer a
  * micro-batch uses is a fact of the plan, so the message carries no news, only "it is there"; it is checked against the plan.
+ * A forward that drops what it saves (MR_INSTR_DROP) has no slot to note its buffers in until the recomputation: they are kept
+ * by micro-batch.
  * Numbers may come back in another order than they left (GPipe's last-in-first-out backward), so the producer notes them in
  * `state`. A ring can hold all its buffers' numbers: pushing never waits.
  *
@@ -49,6 +51,8 @@ typedef struct mr_lane_stage {
 	mr_slot *slot;
 	uint32_t n_slots;
 	size_t slot_bytes;
+	uint32_t *kept_in, *kept_target; /* [n_kept], by micro-batch modulo n_kept: buffers of dropped micro-batches */
+	uint32_t n_kept;                 /* 0: the stage drops none */
 } mr_lane_stage;
 
 typedef struct mr_lane {

@@ -56,7 +56,9 @@ static mr_status refuse_inside(const mr_run_config *c)
 
 static mr_status refuse_instr(const mr_run_config *c, uint16_t w, uint32_t i, const mr_instr *in)
 {
-	if (in->span != 1 || in->op == MR_OP_R || in->op > MR_OP_U)
+	if (in->op == MR_OP_R && c->plan->contract.flush == MR_FLUSH_NONE)
+		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine recomputes only in plans that flush", w, i);
+	if (in->span != 1 || in->op > MR_OP_U)
 		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine does not carry out %s with span %u", w, i,
 			       mr_op_name(in->op), in->span);
 	return in->flags & MR_INSTR_UPDATE ? refuse_inside(c) : MR_OK;
@@ -108,6 +110,14 @@ static mr_status create_stages(mr_run *run)
 	return MR_OK;
 }
 
+/* Scratch of stage @s, whose lane is laid out, and behind it what a recomputation writes in place of its output. */
+static size_t scratch_bytes(const mr_run *run, uint16_t s)
+{
+	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
+
+	return z->scratch_bytes + (run->train.st[s].n_kept ? z->spare_bytes : 0);
+}
+
 /* Measure or take the memory of worker @w. */
 static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 {
@@ -119,8 +129,8 @@ static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 		mr_block_layout(&run->block[s], a, run->c.optim->ops->n_states);
 		mr_lane_layout(&run->train, s, run->stage[s], a);
 		mr_lane_layout(&run->eval, s, run->stage[s], a);
-		if (mr_stage_size(run->stage[s])->scratch_bytes > scratch)
-			scratch = mr_stage_size(run->stage[s])->scratch_bytes;
+		if (scratch_bytes(run, s) > scratch)
+			scratch = scratch_bytes(run, s);
 	}
 	w->scratch = mr_arena_take(a, scratch, MR_CACHE_LINE);
 }
@@ -426,7 +436,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint16_t s, mr_run_memory *out)
 		.stashes = (uint64_t)(run->block[s].cap - 1) * z->weight_bytes,
 		.grads = z->grad_bytes,
 		.optimizer = (uint64_t)run->c.optim->ops->n_states * z->weight_bytes,
-		.scratch = z->scratch_bytes,
+		.scratch = scratch_bytes(run, s),
 	};
 	for (int i = 0; i < 2; i++) {
 		const mr_lane_stage *st = &lanes[i]->st[s];

@@ -107,9 +107,9 @@ static size_t used_bytes(const mr_stage *s, const mr_stage_io *io, uint16_t v)
 	return (size_t)io->samples * mr_shape_bytes(s->g->values[v].shape, s->k->dtype);
 }
 
-mr_status mr_stage_forward(const mr_stage *s, const mr_stage_io *io)
+static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
 {
-	for (uint32_t i = 0; i < s->end - s->first; i++) {
+	for (uint32_t i = 0; i < end; i++) {
 		const void *w[MR_LAYER_PARAMS];
 		void *dw[MR_LAYER_PARAMS];
 		mr_layer_call c = make_call(s, io, &s->step[i], w, dw);
@@ -117,9 +117,20 @@ mr_status mr_stage_forward(const mr_stage *s, const mr_stage_io *io)
 		c.scratch = resolve(io, s->step[i].scratch_f);
 		MR_TRY(s->step[i].node->ops->forward(&c));
 	}
+	return MR_OK;
+}
+
+mr_status mr_stage_forward(const mr_stage *s, const mr_stage_io *io)
+{
+	MR_TRY(forward(s, io, s->end - s->first));
 	if (s->copy_out.where != MR_AT_NOWHERE)
 		memcpy(io->out, resolve(io, s->copy_out), used_bytes(s, io, s->v_out));
 	return MR_OK;
+}
+
+mr_status mr_stage_recompute(const mr_stage *s, const mr_stage_io *io)
+{
+	return forward(s, io, s->saves_end);
 }
 
 typedef enum half { HALF_I = 1, HALF_W = 2 } half;

@@ -17,6 +17,9 @@
  * in place. That needs every reader of the branch's gradient to come before the first writer, which alias_residual checks;
  * where it fails, or when I and W are apart (W reads upstream gradients late), the sum's backward copies.
  *
+ * Recomputation runs F again, as far as the last layer that saves anything; what it would hand over goes to a spare place,
+ * for `out` is the consumer's by then.
+ *
  * Steps inside: with io->step, each layer's parameters are stepped right after its W, from a gradient that is still in the
  * cache or never leaves the registers; `grads` is then only a place to work in. The layers before (which come later in
  * backward) still need their own weights alone, so a step may overwrite even the version that this call reads: see exec_compute.c.
@@ -36,6 +39,7 @@ typedef struct mr_stage_sizes {
 	size_t in_bytes, out_bytes;       /* boundary activations of one micro-batch; out 0 at the last stage */
 	size_t grad_in_bytes;             /* 0 at the model's input */
 	size_t slot_bytes, scratch_bytes;
+	size_t spare_bytes;               /* a recomputation's `out`; 0: it has none */
 	size_t target_bytes;              /* 0 unless this is the last stage */
 	size_t weight_bytes, grad_bytes;
 	int64_t n_elements;               /* of the parameters stored here */
@@ -87,6 +91,8 @@ size_t mr_stage_grad_at(const mr_stage *s, uint32_t p);
 
 /** F: reads in, weights (and target); writes out, slot (and *loss). Errors: MR_EDNN. Thread: the owner of io->kc. */
 mr_status mr_stage_forward(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
+/** R: F once more for what it saves in the slot; @io as for F, `out` spare_bytes that nobody reads. Same bits, same *loss. */
+mr_status mr_stage_recompute(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 /** B: I then W, layer by layer. Not for a stage made with @split. */
 mr_status mr_stage_backward(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 /** The halves, for a stage made with @split. */

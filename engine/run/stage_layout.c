@@ -105,6 +105,21 @@ static mr_status place_values(mr_stage *s, notes *n)
 	return MR_OK;
 }
 
+/* How far a recomputation goes, and whether it comes past the layer that writes `out`. */
+static void end_saves(mr_stage *s, const notes *n)
+{
+	for (uint32_t i = 0; i < n_steps(s); i++) {
+		const mr_stage_step *st = &s->step[i];
+		uint16_t v = st->node->out;
+
+		if (st->needs.aux_i || st->needs.aux_w || st->node->ops->loss || (v != MR_GRAPH_NO_VALUE && n->saved[v]))
+			s->saves_end = i + 1;
+	}
+	for (uint32_t i = 0; i < s->saves_end; i++)
+		if (s->step[i].y.where == MR_AT_OUT)
+			s->size.spare_bytes = mr_align_up(value_bytes(s, s->v_out), MR_CACHE_LINE);
+}
+
 /* The last node before @node that also reads @v, or -1 before the stage. */
 static int64_t other_reader(const mr_stage *s, uint16_t v, uint32_t node)
 {
@@ -356,6 +371,7 @@ static mr_status build(mr_stage *s, notes *n)
 {
 	MR_TRY(ask_needs(s, n));
 	MR_TRY(place_values(s, n));
+	end_saves(s, n);
 	MR_TRY(place_grads(s, n));
 	wire_grads(s, n);
 	MR_TRY(place_params(s));

@@ -42,6 +42,7 @@ struct mr_stage {
 	bool split;
 	uint16_t v_in, v_out;            /* values at the boundaries; v_out MR_GRAPH_NO_VALUE at the last stage */
 	mr_stage_step *step;             /* [end - first] */
+	uint32_t saves_end;              /* steps from here on put nothing into the slot in F */
 	size_t *weight_at, *grad_at;     /* [end_param - first_param] */
 	mr_ref copy_out;                 /* slot place of v_out that F copies to `out`; nowhere: written there directly */
 	mr_ref copy_grad;                /* where the first gradient lies that B copies to grad_in before it starts */

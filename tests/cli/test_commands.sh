@@ -55,7 +55,7 @@ expect 2 "--costs: expected f,i,w" schedule 1f1b --workers 2 --costs 0,0,0
 expect 2 "--costs: expected f,i,w" schedule 1f1b --workers 2 --costs 1,1,nan
 expect 2 "--set backwards: unknown key" schedule gpipe --workers 2 --set backwards=lifo
 expect 2 'expected one of fifo|lifo, got "lfo"; did you mean "lifo"?' schedule gpipe --workers 2 --set backward=lfo
-expect 2 "--set x: 1f1b has no options" schedule 1f1b --workers 2 --set x=1
+expect 2 "unknown key \"x\"" schedule 1f1b --workers 2 --set x=1
 expect 0 "makespan 15" schedule 1f1b --workers 2 --microbatches 4
 expect 0 "makespan 25" schedule 1f1b --workers 2 --microbatches 4 --costs 2,1,2
 expect 0 "[body x N micro+4 ver+1]" schedule gpipe --workers 2 --microbatches 4 --format text

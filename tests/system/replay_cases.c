@@ -109,6 +109,7 @@ void replay_gpipe(uint32_t runs)
 void replay_1f1b(uint32_t runs)
 {
 	at_each_size(false, BLOCKS " system.name=1f1b train.microbatches=8", runs);
+	at_each_size(false, BLOCKS " system.name=1f1b system.recompute=always train.microbatches=8", runs);
 }
 
 void replay_gpt(uint32_t runs)
