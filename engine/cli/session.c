@@ -105,7 +105,8 @@ static mr_status finish_plan(mr_session *s)
 		k->flush = k->clip ? MR_FLUSH_BARRIER : MR_FLUSH_LOCAL;
 	}
 	/* Where nobody has to see the whole gradient before it is used, each layer's step goes right behind its gradient. */
-	MR_TRY(mr_plan_lower(s->plan, &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph),
+	MR_TRY(mr_plan_lower(s->plan, &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph) &&
+									mr_optim_elementwise(&s->optim),
 						       .hand_over_first = true}));
 	MR_TRY(mr_plan_check(s->plan));
 	MR_TRY(mr_plan_identity(s->plan, &s->plan_hash));
@@ -275,7 +276,7 @@ uint64_t mr_session_hash(const mr_session *s)
 		s->plan_hash,
 	};
 	const mr_optim *o = &s->optim;
-	double rates[] = {o->mu, o->b1, o->b2, o->eps, o->psi, o->weight_decay, o->nesterov, mr_values_float(train, "clip")};
+	double rates[] = {o->mu, o->b1, o->b2, o->eps, o->psi, o->weight_decay, o->nesterov, o->rounds, o->rest_rate, mr_values_float(train, "clip")};
 	uint64_t h = mr_hash64(mr_hash64(0, facts, sizeof(facts)), rates, sizeof(rates));
 
 	h = mr_hash64(h, s->kernels->name, strlen(s->kernels->name));

@@ -33,10 +33,14 @@ void mr_optim_init(mr_optim *o, const mr_optim_ops *ops, const mr_values *values
 	ops->init(o, values);
 }
 
-void mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc, int64_t n, const void *g)
+mr_status mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc, int64_t n,
+			const void *g)
 {
 	mr_step s;
 
+	if (o->ops->step_matrix && c->matrix.rows)
+		return o->ops->step_matrix(o, c, k, kc, g);
 	o->ops->fill(o, c, &s);
 	k->step(kc, n, &s, g);
+	return MR_OK;
 }

@@ -15,6 +15,12 @@
 
 typedef struct mr_optim mr_optim;
 
+/* A tensor as the hidden matrix that it is: the weight of a layer between the embedding and the head, stored [rows, cols]. */
+typedef struct mr_optim_matrix {
+	int64_t rows, cols; /* 0: no hidden matrix */
+	bool out_first;     /* a row for each output, instead of a column */
+} mr_optim_matrix;
+
 typedef struct mr_optim_call {
 	const void *src;
 	void *dst;
@@ -23,6 +29,8 @@ typedef struct mr_optim_call {
 	uint64_t t;      /* number of this commit, from 1 */
 	double gscale;   /* 1 / count of summed micro-batches, times the clipping factor */
 	bool decay;      /* this tensor takes weight decay */
+	mr_optim_matrix matrix;
+	void *work;      /* work_bytes(&matrix) bytes, aligned to cache lines; only for optimizers that have step_matrix */
 } mr_optim_call;
 
 typedef struct mr_optim_ops {
@@ -34,12 +42,19 @@ typedef struct mr_optim_ops {
 	void (*init)(mr_optim *o, const mr_values *values);
 	/** The call as a step that kernels carry out: alone, or right behind the product that makes the gradient. */
 	void (*fill)(const mr_optim *o, const mr_optim_call *c, mr_step *out);
+	/** Optimizers that need all of a matrix's gradient at once: the step of a hidden matrix, and the memory that it works in.
+	 * Both NULL for those that go element by element. Errors: MR_EDNN, MR_ERESOURCE. */
+	mr_status (*step_matrix)(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc,
+				 const void *g);
+	size_t (*work_bytes)(const mr_optim_matrix *m, mr_dtype t);
 } mr_optim_ops;
 
 struct mr_optim {
 	const mr_optim_ops *ops;
 	double mu, b1, b2, eps, psi, weight_decay;
 	bool nesterov;
+	uint32_t rounds;  /* muon: of Newton-Schulz */
+	double rest_rate; /* muon: learning rate of what is no hidden matrix, as a multiple */
 };
 
 const mr_optim_ops *mr_optim_at(uint32_t i);
@@ -48,8 +63,15 @@ const mr_optim_ops *mr_optim_find(const char *name);
 /** Fill @o from the values of @ops->options. */
 void mr_optim_init(mr_optim *o, const mr_optim_ops *ops, const mr_values *values);
 
-/** One step of @n elements with the gradient @g. */
-void mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc, int64_t n, const void *g);
+/** May its steps be carried out inside a backward pass, where a gradient exists only piece by piece? */
+static inline bool mr_optim_elementwise(const mr_optim *o)
+{
+	return !o->ops->step_matrix;
+}
+
+/** One step of @n elements with the gradient @g. Errors: of step_matrix. */
+mr_status mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc, int64_t n,
+			const void *g) MR_MUST_USE;
 
 /* Learning rate as a function of the commit number: linear warm-up to base over `warmup` commits, then constant, or cosine or
  * linear decay to base * min_ratio at commit `total`, and that value afterwards. */

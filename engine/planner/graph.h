@@ -29,6 +29,7 @@
 
 #include "base/status.h"
 #include "nn/layer.h"
+#include "nn/optim.h"
 
 #define MR_GRAPH_MAX_NODES 65000 /* node, value and stage numbers fit uint16_t */
 #define MR_GRAPH_NO_VALUE UINT16_MAX
@@ -127,6 +128,10 @@ bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i);
 
 /** Does any parameter share another's storage? */
 bool mr_graph_ties(const mr_graph *g);
+
+/** Parameter @param as an optimizer of matrices sees it: no matrix (rows 0) unless it is the untied weight matrix of a layer
+ * that neither reads tokens nor feeds the loss. */
+mr_optim_matrix mr_graph_matrix(const mr_graph *g, uint32_t param);
 
 /** Elements of all parameters, storage that is shared counted once. */
 int64_t mr_graph_n_params(const mr_graph *g);

@@ -29,6 +29,7 @@ typedef struct mr_block {
 	uint8_t *version;            /* [cap][weight_bytes] */
 	uint8_t *grads;
 	uint8_t *state[MR_OPTIM_STATES]; /* like one version each */
+	void *work;                  /* of an optimizer that steps whole matrices */
 	double *sumsq;               /* [parameters of the stage] */
 	mr_step *step;               /* [parameters of the stage] of the commit in hand */
 	uint64_t latest;             /* version number = commits so far */
@@ -37,8 +38,11 @@ typedef struct mr_block {
 	uint64_t staleness[MR_STALENESS_BINS]; /* commits whose gradient was so many versions old */
 } mr_block;
 
-/** Take the block's memory (or measure it, see base/arena.h). @n_states: of the optimizer. */
-void mr_block_layout(mr_block *b, mr_arena *a, uint32_t n_states);
+/** Take the block's memory (or measure it, see base/arena.h). */
+void mr_block_layout(mr_block *b, mr_arena *a, const mr_optim *o);
+
+/** Bytes that @o works in while it steps the largest matrix of @s. */
+size_t mr_block_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t);
 
 /** The weights of version @v, which must be live: latest - cap < v <= latest, or v == latest + 1 while committing. */
 static inline void *mr_block_weights(const mr_block *b, uint64_t v)
@@ -51,7 +55,7 @@ void mr_block_norms(mr_block *b, mr_kctx *kc);
 
 /**
  * The steps that make version latest + 1, one a parameter of the stage (zeros where it is stored elsewhere), gradients times
- * @gscale. They stay until the next call. Whoever has carried them out calls mr_block_committed.
+ * @gscale, by an optimizer that goes element by element. They stay until the next call. Whoever has carried them out calls mr_block_committed.
  */
 const mr_step *mr_block_steps(mr_block *b, const mr_optim *o, double lr, double gscale);
 
@@ -63,9 +67,9 @@ static inline void mr_block_committed(mr_block *b)
 
 /**
  * Commit version latest + 1: one optimizer step on every parameter stored here, gradients times @gscale.
- * Publishes nothing (the caller does, after its bookkeeping).
+ * Publishes nothing (the caller does, after its bookkeeping). Errors: MR_EDNN, MR_ERESOURCE, and then nothing is committed.
  */
-void mr_block_commit(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, double gscale);
+mr_status mr_block_commit(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, double gscale) MR_MUST_USE;
 
 /** sqrt of the sum of squared norms of @n blocks, tensors added in model order, as every executor does it. */
 double mr_blocks_norm(const mr_block *b, uint32_t n);

@@ -72,7 +72,7 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	scale = commit_scale(run, t, b, &norm);
 	if (run->c.clip > 0 && !isfinite(norm))
 		return mr_fail(MR_EDIVERGED, "the gradient norm of step %llu is not finite", (unsigned long long)t->version);
-	mr_block_commit(b, w->kc, run->c.optim, lr, scale);
+	MR_TRY(mr_block_commit(b, w->kc, run->c.optim, lr, scale));
 	mr_exec_publish(run, t, t->version, lr, norm);
 	return MR_OK;
 }

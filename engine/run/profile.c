@@ -56,7 +56,7 @@ static void layout(bench *b, mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->s);
 
-	mr_block_layout(&b->block, a, b->c->optim->ops->n_states);
+	mr_block_layout(&b->block, a, b->c->optim);
 	b->io.in = take(a, z->in_bytes);
 	b->io.out = take(a, z->out_bytes);
 	b->io.grad_out = take(a, z->out_bytes);
@@ -87,7 +87,7 @@ static bool steps_inside(const bench *b)
 	const mr_plan *p = b->c->plan;
 
 	if (!p)
-		return !(b->c->clip > 0) && !mr_graph_ties(b->c->graph);
+		return !(b->c->clip > 0) && !mr_graph_ties(b->c->graph) && mr_optim_elementwise(b->c->optim);
 	for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
 		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, b->stage), (mr_section)sec);
 
@@ -260,7 +260,7 @@ static mr_status repeat(bench *b, int64_t r)
 	if (b->inside)
 		return MR_OK;
 	begin = mr_clock_ns();
-	mr_block_commit(&b->block, b->io.kc, b->c->optim, LEARNING_RATE, 1);
+	MR_TRY(mr_block_commit(&b->block, b->io.kc, b->c->optim, LEARNING_RATE, 1));
 	if (r >= 0)
 		b->update[r] = (double)(mr_clock_ns() - begin) * 1e-9;
 	return MR_OK;

@@ -51,6 +51,9 @@ static mr_status refuse_inside(const mr_run_config *c)
 		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and clipping needs the whole gradient first");
 	if (mr_graph_ties(c->graph))
 		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and the model has tied parameters, whose gradients are summed first");
+	if (!mr_optim_elementwise(c->optim))
+		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and %s needs whole gradients first",
+			       c->optim->ops->name);
 	return MR_OK;
 }
 
@@ -126,7 +129,7 @@ static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 	for (uint16_t s = 0; s < run->n_stages; s++) {
 		if (worker_of(run, s) != w->id)
 			continue;
-		mr_block_layout(&run->block[s], a, run->c.optim->ops->n_states);
+		mr_block_layout(&run->block[s], a, run->c.optim);
 		mr_lane_layout(&run->train, s, run->stage[s], a);
 		mr_lane_layout(&run->eval, s, run->stage[s], a);
 		if (scratch_bytes(run, s) > scratch)
@@ -436,7 +439,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint16_t s, mr_run_memory *out)
 		.stashes = (uint64_t)(run->block[s].cap - 1) * z->weight_bytes,
 		.grads = z->grad_bytes,
 		.optimizer = (uint64_t)run->c.optim->ops->n_states * z->weight_bytes,
-		.scratch = scratch_bytes(run, s),
+		.scratch = scratch_bytes(run, s) + mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype),
 	};
 	for (int i = 0; i < 2; i++) {
 		const mr_lane_stage *st = &lanes[i]->st[s];

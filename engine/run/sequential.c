@@ -29,6 +29,7 @@ struct mr_sequential {
 	void **state[MR_OPTIM_STATES];
 	bool inside;           /* the last backward of a step carries out the optimizer steps, layer by layer */
 	mr_step *steps;        /* [n_params] of the step in hand, when inside */
+	void *work;            /* of an optimizer that steps whole matrices; NULL: of another */
 	void *target;
 	bool *has_grad;        /* [n_values] scratch of one backward */
 	double *loss;          /* [n_micro] */
@@ -109,6 +110,8 @@ static void layout(mr_sequential *q, mr_arena *a)
 		for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
 			q->state[i][p] = take(a, param_bytes(q, p));
 	}
+	if (!mr_optim_elementwise(q->c.optim))
+		q->work = take(a, mr_sequential_work_bytes(&q->c));
 	q->target = take(a, (size_t)q->c.samples * mr_shape_bytes(g->target, q->c.kernels->dtype));
 }
 
@@ -311,22 +314,33 @@ static double grad_norm(mr_sequential *q)
 	return sqrt(sum);
 }
 
+static mr_optim_call step_call(mr_sequential *q, uint32_t p, double lr, double scale)
+{
+	mr_optim_call c = {
+		.src = q->weight[p],
+		.dst = q->weight[p],
+		.lr = lr,
+		.t = q->step + 1,
+		.gscale = scale,
+		.decay = q->g->params[p].decay,
+		.work = q->work,
+	};
+
+	for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
+		c.state[i] = q->state[i][p];
+	if (q->work)
+		c.matrix = mr_graph_matrix(q->g, p);
+	return c;
+}
+
 static void fill_steps(mr_sequential *q, double lr, double scale)
 {
 	for (uint32_t p = 0; p < q->g->n_params; p++) {
-		mr_optim_call c = {
-			.src = q->weight[p],
-			.dst = q->weight[p],
-			.lr = lr,
-			.t = q->step + 1,
-			.gscale = scale,
-			.decay = q->g->params[p].decay,
-		};
+		mr_optim_call c;
 
 		if (!q->weight[p])
 			continue;
-		for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
-			c.state[i] = q->state[i][p];
+		c = step_call(q, p, lr, scale);
 		q->c.optim->ops->fill(q->c.optim, &c, &q->steps[p]);
 	}
 }
@@ -344,10 +358,14 @@ static mr_status update(mr_sequential *q, double lr, double *norm)
 				       (unsigned long long)(q->step + 1));
 		scale = mr_clip_factor(*norm, q->c.clip) / count;
 	}
-	fill_steps(q, lr, scale);
-	for (uint32_t p = 0; p < q->g->n_params; p++)
-		if (q->weight[p])
-			q->c.kernels->step(q->kc, q->g->params[p].n, &q->steps[p], q->grad[p]);
+	for (uint32_t p = 0; p < q->g->n_params; p++) {
+		mr_optim_call c;
+
+		if (!q->weight[p])
+			continue;
+		c = step_call(q, p, lr, scale);
+		MR_TRY(mr_optim_step(q->c.optim, &c, q->c.kernels, q->kc, q->g->params[p].n, q->grad[p]));
+	}
 	return MR_OK;
 }
 

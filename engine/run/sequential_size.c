@@ -9,12 +9,25 @@ static uint64_t rounded(uint64_t bytes)
 
 bool mr_sequential_steps_inside(const mr_sequential_config *c)
 {
-	return !(c->clip > 0) && !mr_graph_ties(c->graph);
+	return !(c->clip > 0) && !mr_graph_ties(c->graph) && mr_optim_elementwise(c->optim);
 }
 
 bool mr_sequential_shares_grads(const mr_sequential_config *c)
 {
 	return c->n_micro == 1 && mr_sequential_steps_inside(c);
+}
+
+size_t mr_sequential_work_bytes(const mr_sequential_config *c)
+{
+	size_t most = 0;
+
+	for (uint32_t p = 0; p < c->graph->n_params && c->optim->ops->work_bytes; p++) {
+		mr_optim_matrix m = mr_graph_matrix(c->graph, p);
+		size_t bytes = m.rows ? c->optim->ops->work_bytes(&m, c->kernels->dtype) : 0;
+
+		most = bytes > most ? bytes : most;
+	}
+	return most;
 }
 
 static uint64_t grad_bytes(const mr_sequential_config *c)
@@ -58,4 +71,6 @@ void mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 		out->weights += bytes;
 		out->optimizer += c->optim->ops->n_states * bytes;
 	}
+	if (!mr_optim_elementwise(c->optim))
+		out->scratch += rounded(mr_sequential_work_bytes(c));
 }

@@ -13,10 +13,14 @@
  */
 void mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out);
 
-/** Does the last backward of a step carry out the optimizer steps? Not when it clips, nor with tied parameters. */
+/** Does the last backward of a step carry out the optimizer steps? Not when it clips, nor with tied parameters, nor for an
+ * optimizer of whole matrices. */
 bool mr_sequential_steps_inside(const mr_sequential_config *c);
 
 /** Then with one micro-batch a step no gradient outlives its layer: all lie in one place. */
 bool mr_sequential_shares_grads(const mr_sequential_config *c);
+
+/** Bytes that an optimizer of whole matrices works in; 0 for others. */
+size_t mr_sequential_work_bytes(const mr_sequential_config *c);
 
 #endif

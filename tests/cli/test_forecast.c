@@ -16,6 +16,13 @@
 	"optimizer = { name = \"adamw\"; }; system = { name = \"%s\"; };\n"                                            \
 	"train = { steps = 2; batch = 4; microbatches = 2; lr = 0.01; };\n"                                            \
 	"machine = { workers = 2; threads = 1; }; backend = \"reference\"; dtype = \"f64\";\n"
+#define MUON                                                                                                           \
+	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
+	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
+	"optimizer = { name = \"muon\"; }; system = { name = \"1f1b\"; };\n"                                           \
+	"train = { steps = 2; batch = 3; microbatches = 1; lr = 0.01; };\n"                                            \
+	"machine = { workers = 2; threads = 1; }; backend = \"reference\";\n"
+
 #define MLP                                                                                                            \
 	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
 	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
@@ -89,6 +96,8 @@ static void check_sequential_size(void)
 static void sequential_size_is_what_it_allocates(void)
 {
 	open_text(MLP);
+	check_sequential_size();
+	open_text(MUON);
 	check_sequential_size();
 	open_gpt("", "sequential");
 	check_sequential_size();

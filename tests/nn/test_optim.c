@@ -161,7 +161,7 @@ static void follow(mlp *m, const mr_json *golden, const char *run_name, const ch
 					   .t = t, .gscale = 1, .lr = mr_json_double(mr_json_get(run, "lr")),
 					   .decay = i % 2 == 0};
 
-			mr_optim_step(&o, &c, k, kc, param_size(i), m->g[i]);
+			MR_CHECK_OK(mr_optim_step(&o, &c, k, kc, param_size(i), m->g[i]));
 		}
 		if (t == 1)
 			CU_ASSERT(mlp_distance(m, mr_json_get(run, "params_1")) < 1e-13);
@@ -217,7 +217,7 @@ static void step(const mr_optim *o, const mr_kernels *k, mr_kctx *kc, tensors *t
 	mr_optim_call c = {.src = t->w, .dst = dst, .state = {t->s0, t->s1}, .lr = 0.01, .t = 3, .gscale = 0.25,
 			   .decay = true};
 
-	mr_optim_step(o, &c, k, kc, N, t->g);
+	MR_CHECK_OK(mr_optim_step(o, &c, k, kc, N, t->g));
 }
 
 static void in_place(const mr_optim *o, const mr_kernels *k)
@@ -286,7 +286,7 @@ static double one_step(const char *name, const char *options, double w, double g
 	}
 	mr_optim_init(&o, ops, v);
 	mr_values_destroy(v);
-	mr_optim_step(&o, &c, k, kc, 1, &g);
+	MR_CHECK_OK(mr_optim_step(&o, &c, k, kc, 1, &g));
 	k->ctx_destroy(kc);
 	return w;
 }
@@ -329,6 +329,101 @@ static void formulas_by_hand(void)
 	CU_ASSERT_STRING_EQUAL(mr_optim_at(3)->state_names[1], "exp_avg_sq");
 }
 
+/* --- muon --- */
+
+#define SIDE 24
+
+/* One step from weights 0 at rate 1: what comes out is minus the scaled direction. @state holds 0 before and the mean after. */
+static void muon_step(mr_dtype dtype, mr_optim_matrix m, const void *g, void *out, void *state, const char *nesterov)
+{
+	const mr_kernels *k = mr_kernels_find("reference", dtype);
+	const mr_optim_ops *ops = mr_optim_find("muon");
+	double zeros[SIDE * SIDE] = {0};
+	mr_optim_call c = {.src = zeros, .dst = out, .state = {state, NULL}, .lr = 1, .t = 1, .gscale = 1, .matrix = m};
+	mr_kctx *kc = NULL;
+	mr_values *v;
+	mr_optim o;
+
+	MR_CHECK_OK(k->ctx_create(1, &kc));
+	MR_CHECK_OK(mr_values_create(ops->options, &v));
+	MR_CHECK_OK(mr_values_set_text(v, "nesterov", nesterov));
+	mr_optim_init(&o, ops, v);
+	mr_values_destroy(v);
+	CU_ASSERT(!mr_optim_elementwise(&o));
+	c.work = aligned_alloc(64, ops->work_bytes(&m, dtype));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(c.work);
+	MR_CHECK_OK(mr_optim_step(&o, &c, k, kc, m.rows * m.cols, g));
+	free(c.work);
+	k->ctx_destroy(kc);
+}
+
+/* The source says that five rounds bring singular values of a matrix that is not too flat into about [0.7, 1.2]: so every
+ * |X^T y| / |y| lies there, for rows y drawn at random and for the axes. */
+static void muon_orthogonalises(void)
+{
+	double g[10 * SIDE], x[10 * SIDE], mean[10 * SIDE] = {0};
+
+	for (uint64_t i = 0; i < 10 * SIDE; i++)
+		g[i] = mr_rng_normal(5, MR_RNG_TEST, 0, 0, i);
+	muon_step(MR_F64, (mr_optim_matrix){.rows = 10, .cols = SIDE, .out_first = true}, g, x, mean, "true");
+	for (uint32_t trial = 0; trial < 40; trial++) {
+		double y[10], norm = 0, image = 0;
+
+		for (uint32_t i = 0; i < 10; i++) {
+			y[i] = trial < 10 ? trial == i : mr_rng_normal(5, MR_RNG_TEST, trial, 1, i);
+			norm += y[i] * y[i];
+		}
+		for (int j = 0; j < SIDE; j++) {
+			double dot = 0;
+
+			for (int i = 0; i < 10; i++)
+				dot += y[i] * x[i * SIDE + j];
+			image += dot * dot;
+		}
+		CU_ASSERT(sqrt(image / norm) > 0.65 && sqrt(image / norm) < 1.25);
+	}
+	for (int i = 0; i < 10 * SIDE; i++)
+		CU_ASSERT_DOUBLE_EQUAL(mean[i], 0.05 * g[i], 1e-15);
+}
+
+/* [out, in] and [in, out] are the same matrix; a layer with more outputs than inputs steps sqrt(out / in) farther. */
+static void muon_knows_which_side(void)
+{
+	double g[6 * 15], t[6 * 15], a[6 * 15], b[6 * 15], c[6 * 15], mean[3][6 * 15] = {{0}};
+
+	for (uint64_t i = 0; i < 6; i++)
+		for (uint64_t j = 0; j < 15; j++)
+			t[j * 6 + i] = g[i * 15 + j] = mr_rng_normal(6, MR_RNG_TEST, 0, 0, i * 15 + j);
+	muon_step(MR_F64, (mr_optim_matrix){.rows = 6, .cols = 15}, g, a, mean[0], "true");
+	muon_step(MR_F64, (mr_optim_matrix){.rows = 15, .cols = 6, .out_first = true}, t, b, mean[1], "true");
+	muon_step(MR_F64, (mr_optim_matrix){.rows = 6, .cols = 15, .out_first = true}, g, c, mean[2], "true");
+	for (int i = 0; i < 6; i++)
+		for (int j = 0; j < 15; j++) {
+			CU_ASSERT_DOUBLE_EQUAL(a[i * 15 + j], b[j * 6 + i], 1e-13);
+			CU_ASSERT_DOUBLE_EQUAL(a[i * 15 + j], c[i * 15 + j] * sqrt(15.0 / 6), 1e-13);
+		}
+}
+
+/* Of one element, whose direction is its sign: the polynomial on a number. */
+static void muon_by_hand(void)
+{
+	double g = -3, out, mean = 2, x = 1, want;
+	float gf = -3, outf, meanf = 2;
+
+	for (int i = 0; i < 5; i++)
+		x = 3.4445 * x - 4.7750 * x * x * x + 2.0315 * x * x * x * x * x;
+	muon_step(MR_F64, (mr_optim_matrix){.rows = 1, .cols = 1}, &g, &out, &mean, "false");
+	want = 0.95 * 2 + 0.05 * -3;
+	CU_ASSERT_DOUBLE_EQUAL(mean, want, 1e-15);
+	CU_ASSERT_DOUBLE_EQUAL(out, -x, 1e-6); /* |u| + 1e-7 is not quite |u| */
+	muon_step(MR_F32, (mr_optim_matrix){.rows = 1, .cols = 1}, &gf, &outf, &meanf, "false");
+	CU_ASSERT_DOUBLE_EQUAL(outf, -x, 1e-5);
+	mean = 0.1; /* the mean 0.95 * 0.1 + 0.05 g stays above 0, and 0.05 g + 0.95 mean lies below */
+	g = -1.85;
+	muon_step(MR_F64, (mr_optim_matrix){.rows = 1, .cols = 1}, &g, &out, &mean, "true");
+	CU_ASSERT(out > 0.5 && mean > 0);
+}
+
 static void learning_rates(void)
 {
 	mr_lr lr = {.kind = MR_LR_CONSTANT, .base = 8, .min_ratio = 0.25, .warmup = 4, .total = 12};
@@ -366,8 +461,8 @@ static void registry(void)
 			CU_ASSERT(o->help && o->def && o->help[strlen(o->help) - 1] != '.');
 	}
 	CU_ASSERT_PTR_NULL(mr_optim_find("adagrad"));
-	CU_ASSERT_PTR_NOT_NULL(mr_optim_at(5));
-	CU_ASSERT_PTR_NULL(mr_optim_at(6));
+	CU_ASSERT_PTR_NOT_NULL(mr_optim_at(6));
+	CU_ASSERT_PTR_NULL(mr_optim_at(7));
 }
 
 void mr_suite_optim(void);
@@ -378,5 +473,8 @@ void mr_suite_optim(void)
 	MR_TEST(learning_rates);
 	MR_TEST(formulas_by_hand);
 	MR_TEST(out_of_place_equals_in_place);
+	MR_TEST(muon_orthogonalises);
+	MR_TEST(muon_knows_which_side);
+	MR_TEST(muon_by_hand);
 	MR_TEST(five_steps_of_pytorch);
 }

@@ -49,6 +49,33 @@ static void a_stage_begins_where_one_value_is_live(void)
 	mr_graph_destroy(g);
 }
 
+/* Matrices of optimizers: neither biases, nor the head, nor what reads tokens, nor what is tied. */
+static void hidden_matrices(void)
+{
+	mr_graph *g;
+	mr_optim_matrix m;
+	uint16_t x;
+
+	MR_CHECK_OK(mr_graph_create(token_rows, token_rows, &g));
+	x = add(g, "embedding", "embed", (mr_layer_cfg){.out = 4, .vocab = 5, .context = 3}, 0, 0);
+	x = add(g, "linear", "fc.0", (mr_layer_cfg){.out = 6}, x, 0);
+	x = add(g, "linear", "fc.1", (mr_layer_cfg){.out = 4, .transposed = true}, x, 0);
+	x = add(g, "linear", "head", (mr_layer_cfg){.out = 5, .transposed = true, .no_bias = true}, x, 0);
+	add(g, "softmax_xent", "loss", (mr_layer_cfg){0}, x, 0);
+	MR_CHECK_OK(mr_graph_finish(g));
+	for (uint32_t p = 0; p < g->n_params; p++) {
+		bool want = !strcmp(g->params[p].name, "fc.0.weight") || !strcmp(g->params[p].name, "fc.1.weight");
+
+		m = mr_graph_matrix(g, p);
+		CU_ASSERT_EQUAL(m.rows != 0, want);
+	}
+	m = mr_graph_matrix(g, mr_graph_find_param(g, "fc.0.weight"));
+	CU_ASSERT(m.rows == 4 && m.cols == 6 && !m.out_first);
+	m = mr_graph_matrix(g, mr_graph_find_param(g, "fc.1.weight"));
+	CU_ASSERT(m.rows == 4 && m.cols == 6 && m.out_first);
+	mr_graph_destroy(g);
+}
+
 static void values_know_their_life(void)
 {
 	mr_graph *g = branched();
@@ -305,6 +332,7 @@ void mr_suite_graph(void)
 {
 	MR_SUITE("graph");
 	MR_TEST(a_stage_begins_where_one_value_is_live);
+	MR_TEST(hidden_matrices);
 	MR_TEST(values_know_their_life);
 	MR_TEST(a_layer_may_read_a_value_twice);
 	MR_TEST(parameters_are_named_and_found);

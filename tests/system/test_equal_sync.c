@@ -9,6 +9,13 @@ static void mlp(void)
 				     1 << 1 | 1 << 3});
 }
 
+/* An optimizer of whole matrices, which never steps inside a backward pass. */
+static void mlp_muon(void)
+{
+	sync_case_check(&(sync_case){"backend=reference dtype=f64", false, "optimizer.name=muon optimizer.weight_decay=0.1", 4,
+				     1 << 1 | 1 << 3});
+}
+
 static void mlp_clipped(void)
 {
 	sync_case_check(&(sync_case){"backend=reference dtype=f32", false, "train.clip=0.1", 4, 1 << 2 | 1 << 4});
@@ -52,6 +59,7 @@ void mr_suite_equal_sync(void)
 {
 	MR_SUITE("equal_sync");
 	MR_TEST(mlp);
+	MR_TEST(mlp_muon);
 	MR_TEST(mlp_clipped);
 	MR_TEST(gpt_tied);
 	MR_TEST(gpt_dnnl);

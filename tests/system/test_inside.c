@@ -51,6 +51,7 @@ static void plans_without_clipping_step_inside(void)
 		snprintf(sets, sizeof(sets), "%s %s", systems[i], "train.clip=0.5");
 		check_commits(sets, false, 3, 0);
 	}
+	check_commits("system.name=1f1b optimizer.name=muon", false, 3, 0);
 	check_commits("system.name=1f1b model.tied=true", true, 3, 0);
 	check_commits("system.name=1f1b model.tied=true machine.workers=1", true, 1, 0);
 	check_commits("system.name=pipedream train.microbatches=1 model.tied=true machine.workers=1", true, 1, 0);
@@ -99,7 +100,8 @@ static void inside_equals_after(void)
 		"system.name=pipedream system.vertical_sync=true train.microbatches=1 machine.workers=2"};
 	static const char *const optimizers[] = {
 		"optimizer.name=sgd optimizer.weight_decay=0.1", "optimizer.name=momentum",
-		"optimizer.name=momentum optimizer.nesterov=true optimizer.weight_decay=0.1", "optimizer.name=adamw"};
+		"optimizer.name=momentum optimizer.nesterov=true optimizer.weight_decay=0.1", "optimizer.name=adamw",
+		"optimizer.name=nadam"};
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
 		for (size_t o = 0; o < sizeof(optimizers) / sizeof(optimizers[0]); o++) {
@@ -179,6 +181,7 @@ static void what_needs_whole_gradients_is_refused(void)
 {
 	refuse("system.name=pipedream train.microbatches=1", false, 0.5, "clipping");
 	refuse("system.name=1f1b train.microbatches=1 machine.workers=1 model.tied=true", true, 0, "tied");
+	refuse("system.name=pipedream train.microbatches=1 optimizer.name=muon", false, 0, "muon needs whole gradients");
 }
 
 void mr_suite_inside(void);
