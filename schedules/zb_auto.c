@@ -1,0 +1,125 @@
+/*
+ * zb_auto.c - the zero-bubble order found for given costs and memory (3 workers, 6 micro-batches, f = i = 2, w = 1, cap = 4).
+ *
+ *   w0 F0--F1--F2--F3--....I0--W0F4--I1--W1F5--I2--W2I3--W3I4--W4..I5--W5..
+ *   w1 ....F0--F1--F2--I0--F3--I1--W0F4--I2--W1I3--F5--I4--W2W3I5--W4W5....
+ *   w2 ........F0--I0--F1--I1--F2--I2--F3--I3--F4--I4--F5--I5--W0W1W2W3W4W5
+ *
+ * Problem: zb_h1 and zb_h2 are drawn for f = i = w and for two amounts of memory. Real stages have other costs, and their memory
+ * lies in between. Idea: place micro-batch after micro-batch while a clock runs on every worker, and decide at each step by what
+ * the clocks show: how many forwards fit in before the first gradient comes; whether a weight gradient fits into a wait, or may
+ * overrun because this worker has waited more than others. Do all this in eight ways and keep the best (zb_greedy.c).
+ *
+ * Time: what the search makes short is the longest worker's own span, which is the period where the next iteration may follow on
+ * each worker alone. With cap = D and equal costs it finds zb_h1. How far it is from the optimum: see zb_lp.c.
+ * Memory: each worker holds at most `cap` forwards, of each of which I gives back one half and W the other; counted until W it
+ * may hold up to twice as many. Gradients are summed in the order 0..T-1: the bits of 1f1b.
+ *
+ * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 3.1; the order is that of its published scheduler.
+ * NOTE 1: where the costs of the stages differ, the published scheduler may let a worker run through all T forwards before the
+ * one in front of it has; here no worker's warm-up is longer than that of the worker before it.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schedules/looped.h"
+#include "schedules/stage_costs.h"
+#include "schedules/zb_greedy.h"
+
+static const mr_option options[] = {
+	{"cap", MR_OPT_STRING, "D", 0, 0, NULL, NULL,
+	 "forwards that a worker's memory holds, of which I frees one half and W the other: D (workers), 2D, none or a number from 1"},
+	MR_STAGE_COSTS_OPTION,
+	{0},
+};
+
+static uint32_t default_micro(uint16_t n_workers)
+{
+	return 2u * n_workers;
+}
+
+static mr_status read_cap(const char *text, uint16_t n_workers, double *out)
+{
+	char *end;
+
+	if (!strcmp(text, "none"))
+		*out = INFINITY;
+	else if (!strcmp(text, "D"))
+		*out = n_workers;
+	else if (!strcmp(text, "2D"))
+		*out = 2.0 * n_workers;
+	else {
+		*out = strtod(text, &end);
+		if (end == text || *end || !(*out >= 1) || !isfinite(*out))
+			return mr_fail(MR_ECONFIG, "cap: expected D, 2D, none or a number of forwards from 1, got \"%.40s\"", text);
+	}
+	return MR_OK;
+}
+
+static mr_status fill(mr_plan *plan, const mr_zb_order *order)
+{
+	for (uint16_t w = 0; w < plan->n_workers; w++) {
+		const uint8_t *op = order->op + 3 * (size_t)w * plan->n_micro;
+		uint32_t n[MR_N_OPS] = {0};
+
+		for (uint32_t k = 0; k < 3 * plan->n_micro; k++)
+			MR_TRY(mr_sched_emit(plan, w, MR_BODY, (mr_op)op[k], n[op[k]]++, w, 0));
+	}
+	return MR_OK;
+}
+
+static mr_status order_and_fill(const mr_sched_args *args, mr_plan *plan)
+{
+	mr_stage_cost *cost = malloc(plan->n_stages * sizeof(*cost));
+	mr_zb_problem p = {.n_workers = plan->n_workers, .n_micro = plan->n_micro, .cost = cost};
+	mr_zb_order order = {0};
+	mr_status st = cost ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", plan->n_stages);
+
+	if (st == MR_OK)
+		st = read_cap(mr_values_string(args->options, "cap"), plan->n_workers, &p.cap);
+	if (st == MR_OK)
+		st = mr_stage_costs(args, plan, cost);
+	if (st == MR_OK)
+		st = mr_zb_greedy(&p, &order);
+	if (st == MR_OK)
+		st = fill(plan, &order);
+	free(order.op);
+	free(cost);
+	return st;
+}
+
+static mr_status emit(const mr_sched_args *args, mr_plan **out)
+{
+	mr_plan *plan;
+
+	MR_TRY(mr_looped_create(args, "zb_auto", 3, &plan));
+	mr_sched_flushes(plan, args->n_micro, MR_SUM_ASCENDING);
+	return mr_sched_finish(plan, order_and_fill(args, plan), out);
+}
+
+/* Ordered for equal costs and D forwards, the plan is that of zb_h1, whatever it is then timed with. */
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	bool equal = !args->costs && !*mr_values_string(args->options, "costs");
+	uint32_t d = args->n_workers;
+	double cap;
+
+	if (!equal || args->n_micro <= d || read_cap(mr_values_string(args->options, "cap"), args->n_workers, &cap) != MR_OK ||
+	    cap != d)
+		return;
+	out->bubble_time = (d - 1) * fmax(f, fmax(i, f + i - w));
+	out->bubble_period = (d - 1) * fmax(i, f + i - w);
+	out->peak_first = d;
+	out->peak_last = d;
+}
+
+const mr_sched_ops mr_sched_zb_auto = {
+	.name = "zb_auto",
+	.summary = "split backwards in the order that a greedy search finds for the costs and the memory given",
+	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 3.1",
+	.options = options,
+	.default_micro = default_micro,
+	.emit = emit,
+	.claims = claims,
+};
