@@ -13,7 +13,7 @@ static void record_step(mr_run *run, const mr_task *t, uint64_t version, double 
 	double sum = 0;
 
 	for (uint32_t i = 0; i < need; i++)
-		sum += run->losses[(first + i) % (2 * need)];
+		sum += run->losses[(first + i) % run->n_losses];
 	run->step[at % MR_STEP_RING] = (mr_step_rec){
 		.step = version,
 		.loss = sum / need,

@@ -36,7 +36,7 @@ static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 			       t->lane->train ? "loss" : "validation loss", (unsigned long long)t->micro, isnan(loss) ? "not a number" : "infinite",
 			       (unsigned long long)t->version);
 	if (t->lane->train) {
-		run->losses[t->micro % (2 * t->lane->plan->contract.need)] = loss;
+		run->losses[t->micro % run->n_losses] = loss;
 	} else {
 		run->eval_sum += loss * (double)mr_lane_samples(t->lane, t->micro);
 		run->eval_samples += (uint64_t)mr_lane_samples(t->lane, t->micro);

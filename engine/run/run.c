@@ -67,6 +67,20 @@ static mr_status refuse_instr(const mr_run_config *c, uint16_t w, uint32_t i, co
 	return in->flags & MR_INSTR_UPDATE ? refuse_inside(c) : MR_OK;
 }
 
+/*
+ * At a pause point every stage has made the same number of versions and holds no part of a sum. Both follow from one commit an
+ * iteration when nothing is summed before the body: the gradients of a body are then those of its own commit.
+ */
+static mr_status refuse_sums(const mr_plan *p, uint16_t w)
+{
+	const mr_list *l = mr_plan_list(p, w, MR_PROLOGUE);
+
+	for (uint32_t i = 0; i < l->n; i++)
+		if (l->at[i].op == MR_OP_B || l->at[i].op == MR_OP_W)
+			return mr_fail(MR_ECONFIG, "worker %u sums gradients before its body: the run could not stop between commits", w);
+	return MR_OK;
+}
+
 static mr_status refuse(const mr_run_config *c)
 {
 	const mr_plan *p = c->plan;
@@ -83,6 +97,7 @@ static mr_status refuse(const mr_run_config *c)
 	for (uint16_t w = 0; w < p->n_workers; w++) {
 		if (mr_plan_list(p, w, MR_BODY)->n == 0)
 			return mr_fail(MR_ECONFIG, "the plan does not repeat: worker %u has no body", w);
+		MR_TRY(refuse_sums(p, w));
 		for (int sec = 0; sec < MR_N_SECTIONS; sec++)
 			for (uint32_t i = 0; i < mr_plan_list(p, w, (mr_section)sec)->n; i++)
 				MR_TRY(refuse_instr(c, w, i, &mr_plan_list(p, w, (mr_section)sec)->at[i]));
@@ -194,7 +209,8 @@ static mr_status build(mr_run *run)
 	run->block = zeroed(run->n_stages * sizeof(mr_block));
 	run->worker = zeroed(run->n_workers * sizeof(mr_worker));
 	run->parkers = calloc(run->n_workers + 2u, sizeof(mr_parker *));
-	run->losses = calloc(2 * (size_t)c->plan->contract.need, sizeof(double));
+	run->n_losses = c->plan->contract.need + c->plan->n_slots[run->n_stages - 1];
+	run->losses = calloc(run->n_losses, sizeof(double));
 	run->train = (mr_lane){.plan = c->plan, .train = true, .samples = c->samples};
 	run->eval = (mr_lane){.plan = run->eval_plan, .samples = c->samples};
 	run->train.st = zeroed(run->n_stages * sizeof(mr_lane_stage));

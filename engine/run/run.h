@@ -108,7 +108,8 @@ struct mr_run {
 	pthread_mutex_t error_lock;  /* first error wins; never taken on the step path */
 	mr_status error;
 	char error_text[1024];
-	double *losses;              /* [2 need] of the micro-batches under way, by micro-batch modulo; last stage's */
+	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's */
+	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of its commit */
 	double eval_sum;             /* loss * samples of the evaluation so far; last stage's */
 	uint64_t eval_samples;
 	mr_step_rec step[MR_STEP_RING];

@@ -130,6 +130,14 @@ static mr_status add_flow(const mr_run *run, uint16_t s, mr_state *out)
 		if (st->slot[i].taken)
 			MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)st->slot[i].micro));
 	}
+	/* The step that sums these has yet to report them. */
+	for (uint32_t i = 0; s + 1 == run->n_stages && i < st->n_slots; i++) {
+		mr_saved_tensor t = {.dtype = MR_SAVED_F64, .n_dims = 1, .shape = {1}, .bytes = sizeof(double)};
+
+		t.data = &run->losses[st->slot[i].micro % run->n_losses];
+		if (st->slot[i].taken)
+			MR_TRY(add(&out->inflight, &t, "loss.m%llu", (unsigned long long)st->slot[i].micro));
+	}
 	if (s > 0)
 		MR_TRY(add_messages(&st->in, "in", s, out));
 	return add_messages(&st->grad, "grad", s, out);

@@ -185,7 +185,7 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 		row->f_version[micro] = version;
 		note_read(t, row, version);
 		if (in->stage + 1 == t->n_stages)
-			t->loss[micro] = run->losses[micro % (2 * run->c.plan->contract.need)];
+			t->loss[micro] = run->losses[micro % run->n_losses];
 		break;
 	case MR_OP_B:
 	case MR_OP_I:
