@@ -14,6 +14,12 @@
  * micro-batch. With vertical_sync every stage reads what stage 0 read, max(0, m - (D - 1)): one consistent model for each
  * micro-batch, at staleness D - 1 and D versions everywhere. None of this depends on timing: the lists decide it.
  *
+ * stashing = false keeps one copy: F and B read whatever is latest. The gradient then mixes two versions, min(m, H) commits
+ * apart; it is the baseline that stashing is measured against.
+ *
+ * noam = K admits K micro-batches at stage 0 in place of D: H = max(0, K - 1 - k). Fewer save memory and leave workers idle,
+ * more only add staleness where stages are equal, and can hide the waits of uneven ones.
+ *
  * Time: no bubble but fill and drain, (D - 1)(f + b) once a run. Memory at stage k: activations of D - k micro-batches, D - k
  * versions of the weights (D with vertical_sync).
  *
@@ -24,11 +30,15 @@
  * NOTE 1: order and run-ahead are static. The greedy variant, in which middle stages run ahead further, is another system.
  * NOTE 2: no replicated stages.
  */
-#include "schedules/straight.h"
+#include "schedules/unflushed.h"
 
 static const mr_option options[] = {
 	{"vertical_sync", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
 	 "every stage reads the version that stage 0 read (D versions of every stage's weights)"},
+	{"stashing", MR_OPT_BOOL, "true", 0, 0, NULL, NULL,
+	 "B reads the version its F read; without it B reads the latest one, on activations of another: one copy, biased gradients"},
+	{"noam", MR_OPT_INT, "0", 0, 65535, NULL, NULL,
+	 "micro-batches in flight at stage 0; 0: as many as workers, which is what keeps all of them busy"},
 	{0},
 };
 
@@ -38,59 +48,46 @@ static uint32_t default_micro(uint16_t n_workers)
 	return 1;
 }
 
-static mr_status fill_endless(mr_plan *plan)
+/* Micro-batches under way at stage 0: PipeDream's NOAM. */
+static uint32_t in_flight_of(const mr_sched_args *args)
 {
-	plan->n_micro = 1;
-	plan->commits = 1;
-	for (uint16_t w = 0; w < plan->n_workers; w++) {
-		uint32_t ahead = plan->n_workers - 1u - w;
+	int64_t given = mr_values_int(args->options, "noam");
 
-		for (uint32_t m = 0; m < ahead; m++)
-			MR_TRY(mr_sched_emit(plan, w, MR_PROLOGUE, MR_OP_F, m, w, 0));
-		MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, ahead, w, 0));
-		MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_B, 0, w, 0));
-	}
-	return MR_OK;
-}
-
-static mr_status fill_finite(mr_plan *plan, uint32_t n_micro)
-{
-	plan->n_micro = n_micro;
-	plan->commits = n_micro;
-	for (uint16_t w = 0; w < plan->n_workers; w++)
-		MR_TRY(mr_straight_emit_1f1b(plan, w, MR_PROLOGUE, plan->n_workers - 1u - w, n_micro, false));
-	return MR_OK;
+	return given ? (uint32_t)given : args->n_workers;
 }
 
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
-	mr_plan *plan;
-	mr_status st;
-
-	MR_TRY(mr_straight_create(args, "pipedream", args->finite ? args->n_micro : args->n_workers, &plan));
-	plan->contract = (mr_contract){
+	bool sync = mr_values_bool(args->options, "vertical_sync"), stash = mr_values_bool(args->options, "stashing");
+	uint32_t in_flight = in_flight_of(args);
+	mr_contract contract = {
 		.coverage = MR_COVER_TRAIN,
 		.flush = MR_FLUSH_NONE,
-		.read_f = mr_values_bool(args->options, "vertical_sync") ? MR_READ_TAG : MR_READ_LATEST,
+		.read_f = sync ? MR_READ_TAG : MR_READ_LATEST,
 		.sum = MR_SUM_ASCENDING,
 		.need = 1,
-		.same_version_b = true,
-		.max_staleness = plan->n_workers - 1u,
+		.same_version_b = stash,
+		.max_staleness = in_flight - 1,
 	};
-	st = args->finite ? fill_finite(plan, args->n_micro) : fill_endless(plan);
-	return mr_sched_finish(plan, st, out);
+
+	if (sync && !stash)
+		return mr_fail(MR_ECONFIG, "vertical_sync reads versions that are not the latest, so it needs stashing = true");
+	return mr_unflushed_emit(args, "pipedream", in_flight, &contract, args->n_micro, out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
-	uint32_t flight = args->finite && args->n_micro < args->n_workers ? args->n_micro : args->n_workers;
+	uint32_t in_flight = in_flight_of(args), most = args->finite ? args->n_micro : in_flight;
+	uint32_t first = in_flight < most ? in_flight : most, last = mr_unflushed_ahead(in_flight, args->n_workers - 1u) + 1;
+	bool sync = mr_values_bool(args->options, "vertical_sync"), stash = mr_values_bool(args->options, "stashing");
 
-	if (args->finite)
+	last = last < most ? last : most;
+	if (args->finite && in_flight == args->n_workers)
 		out->bubble_time = (args->n_workers - 1) * (f + i + w);
-	out->peak_slots_first = flight;
-	out->peak_slots_last = 1;
-	out->versions_first = flight;
-	out->versions_last = mr_values_bool(args->options, "vertical_sync") ? flight : 1;
+	out->peak_slots_first = first;
+	out->peak_slots_last = last;
+	out->versions_first = stash ? first : 1;
+	out->versions_last = !stash ? 1 : sync ? first : last;
 }
 
 const mr_sched_ops mr_sched_pipedream = {

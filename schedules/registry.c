@@ -81,6 +81,8 @@ static mr_status complete_chunks(const mr_sched_ops *ops, mr_sched_args *full)
 static mr_status complete(const mr_sched_ops *ops, const mr_sched_args *args, mr_sched_args *full, mr_values **defaults)
 {
 	*full = *args;
+	if (full->n_commits == 0)
+		full->n_commits = 4;
 	*defaults = NULL;
 	if (ops->options && !args->options) {
 		MR_TRY(mr_values_create(ops->options, defaults));

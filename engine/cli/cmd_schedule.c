@@ -67,7 +67,7 @@ static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const m
 	if (ops->options)
 		MR_TRY(mr_values_create(ops->options, &values));
 	if (!micro)
-		micro = ops->asynchronous ? 4u * workers : ops->default_micro(workers);
+		micro = ops->asynchronous && !ops->accumulates ? 4u * workers : ops->default_micro(workers);
 	a = (mr_sched_args){
 		.n_workers = workers,
 		.chunks = (uint16_t)mr_values_int(args->values, "chunks"),

@@ -119,7 +119,7 @@ static mr_status settle_micro(mr_config *c)
 	bool given = micro != 0;
 	char text[192];
 
-	if (system && system->asynchronous && micro > 1) {
+	if (system && system->asynchronous && !system->accumulates && micro > 1) {
 		snprintf(text, sizeof(text), "%s commits after every micro-batch, so it takes 1 a commit, got %lld", name,
 			 (long long)micro);
 		mr_config_mistake(c, MR_CONFIG_TRAIN, "microbatches", text);

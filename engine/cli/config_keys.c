@@ -21,7 +21,7 @@ static const mr_option train[] = {
 	{"steps", MR_OPT_INT, NULL, 1, 1e15, NULL, NULL, "commits to train for"},
 	{"batch", MR_OPT_INT, NULL, 1, 1 << 24, NULL, "samples", "samples a commit"},
 	{"microbatches", MR_OPT_INT, "0", 0, 1000000, NULL, NULL,
-	 "micro-batches a commit; must divide batch; 0: the system's default; asynchronous systems: 1"},
+	 "micro-batches a commit; must divide batch; 0: the system's default"},
 	{"lr", MR_OPT_FLOAT, NULL, 0, 1e6, NULL, NULL, "learning rate after warm-up"},
 	{"schedule", MR_OPT_ENUM, "constant", 0, 0, "constant|cosine|linear", NULL,
 	 "what the learning rate does after warm-up, over the rest of the steps; resumed with other steps it follows the new curve"},

@@ -19,8 +19,11 @@ typedef struct mr_sched_args {
 	uint16_t n_workers;       /* D >= 1 */
 	uint16_t chunks;          /* v: stages of one pipe that a worker hosts; 0: what the system's option or habit says.
 	                             In emit and claims it is never 0 */
-	uint32_t n_micro;         /* T >= 1: micro-batches an iteration (synchronous), or of the finite list (asynchronous) */
-	bool finite;              /* asynchronous systems: emit the T micro-batches as a finite prologue, drain included;
+	uint32_t n_micro;         /* T >= 1: micro-batches an iteration (synchronous), a commit (asynchronous and accumulates), or of
+	                             the finite list (asynchronous otherwise) */
+	uint32_t n_commits;       /* finite list of a system that accumulates: how many commits of T micro-batches it has; 0: 4.
+	                             In emit and claims it is never 0 */
+	bool finite;              /* asynchronous systems: emit a finite list as a prologue, drain included;
 	                             otherwise prologue and endless body */
 	const mr_values *options; /* values of the system's own table; never NULL when the table is not */
 	const mr_cost *costs;     /* for systems whose order follows from costs: a row a stage, or one row, the whole share of
@@ -50,7 +53,8 @@ typedef struct mr_sched_ops {
 	uint16_t chunks;            /* stages of one pipe a worker hosts; 0 counts as 1. A system whose users choose has an
 	                               option `chunks` instead (MR_SCHED_CHUNKS), or chunks_of where another option decides */
 	uint16_t (*chunks_of)(const mr_values *options); /* NULL: as above */
-	bool asynchronous;          /* commits without flushing; T is 1 a commit */
+	bool asynchronous;          /* commits without flushing; T is 1 a commit, unless it */
+	bool accumulates;           /* sums T micro-batches a commit */
 	uint32_t (*default_micro)(uint16_t n_workers); /* micro-batches a commit when the user names none */
 	/* Stages that emit() will make, without making them: the model is cut into so many. NULL: chunks * workers; 0: only
 	 * emit() can tell. */

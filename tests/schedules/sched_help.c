@@ -33,7 +33,7 @@ mr_values *sched_values(const sched_case *c)
 static mr_sched_args args_of(const sched_case *c, const mr_values *v)
 {
 	return (mr_sched_args){
-		.n_workers = c->n_workers, .chunks = c->chunks, .n_micro = c->n_micro, .finite = c->finite, .options = v};
+		.n_workers = c->n_workers, .chunks = c->chunks, .n_micro = c->n_micro, .n_commits = c->n_commits, .finite = c->finite, .options = v};
 }
 
 static mr_status emit(const sched_case *c, mr_plan **out)
@@ -112,7 +112,7 @@ static void sizes(const grid *g, sched_case c)
 	for (c.n_workers = 1; c.n_workers <= g->max_workers; c.n_workers++)
 		for (c.n_micro = 1; c.n_micro <= g->max_micro; c.n_micro++) {
 			c.finite = false;
-			if (!c.ops->asynchronous || c.n_micro == 1)
+			if (!c.ops->asynchronous || c.ops->accumulates || c.n_micro == 1)
 				g->fn(&c);
 			c.finite = true;
 			if (c.ops->asynchronous)

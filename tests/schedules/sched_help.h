@@ -14,6 +14,7 @@ typedef struct sched_case {
 	bool finite;
 	const char *option, *value; /* one option that is not at its default; NULL: all defaults */
 	uint16_t chunks;            /* 0: the system's own number */
+	uint32_t n_commits;         /* of the finite list of a system that accumulates; 0: the ordinary number */
 	const char *sets;           /* further options, "name=value name=value"; NULL: none */
 } sched_case;
 

@@ -100,6 +100,19 @@ void replay_vertical_sync(uint32_t runs)
 	at_each_size(false, BLOCKS ASYNC " system.vertical_sync=true", runs);
 }
 
+void replay_no_stash(uint32_t runs)
+{
+	at_each_size(false, BLOCKS ASYNC " system.stashing=false", runs);
+	at_each_size(false, BLOCKS ASYNC " system.noam=6", runs);
+}
+
+void replay_accumulating(uint32_t runs)
+{
+	at_each_size(false, BLOCKS " system.name=pipedream_2bw train.microbatches=4", runs);
+	at_each_size(false, BLOCKS " system.name=ampnet system.in_flight=5 train.microbatches=2", runs);
+	at_each_size(false, BLOCKS " system.name=paci train.microbatches=4 train.clip=0.1", runs);
+}
+
 void replay_gpipe(uint32_t runs)
 {
 	at_each_size(false, BLOCKS " system.name=gpipe train.microbatches=8 train.clip=0.1", runs);

@@ -14,6 +14,16 @@ static void vertical_sync(void)
 	replay_vertical_sync(RUNS);
 }
 
+static void no_stash(void)
+{
+	replay_no_stash(RUNS);
+}
+
+static void accumulating(void)
+{
+	replay_accumulating(RUNS);
+}
+
 static void gpipe(void)
 {
 	replay_gpipe(RUNS);
@@ -39,6 +49,8 @@ void mr_suite_replay(void)
 	MR_SUITE("replay");
 	MR_TEST(pipedream);
 	MR_TEST(vertical_sync);
+	MR_TEST(no_stash);
+	MR_TEST(accumulating);
 	MR_TEST(gpipe);
 	MR_TEST(one_f_one_b);
 	MR_TEST(gpt);

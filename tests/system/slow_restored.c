@@ -87,6 +87,19 @@ static void vertical_sync(void)
 	check(true, ASYNC "system.vertical_sync=true machine.workers=4");
 }
 
+static void one_copy(void)
+{
+	check(false, ASYNC "system.stashing=false machine.workers=3");
+	check(false, "system.name=ampnet system.in_flight=6 train.batch=4 train.microbatches=2 machine.workers=3");
+	check(true, "system.name=paci train.batch=4 train.microbatches=2 machine.workers=3 model.dropout=0.1 dtype=f32");
+}
+
+static void double_buffered(void)
+{
+	check(false, "system.name=pipedream_2bw train.batch=6 train.microbatches=3 machine.workers=2");
+	check(true, "system.name=pipedream_2bw train.batch=4 train.microbatches=4 machine.workers=4 train.clip=0.3");
+}
+
 static void synchronous(void)
 {
 	check(false, "system.name=gpipe machine.workers=3 system.backward=lifo");
@@ -104,6 +117,8 @@ void mr_suite_restored(void)
 	MR_SUITE("restored");
 	MR_TEST(pipedream);
 	MR_TEST(vertical_sync);
+	MR_TEST(one_copy);
+	MR_TEST(double_buffered);
 	MR_TEST(synchronous);
 	MR_TEST(sequential);
 }

@@ -52,7 +52,8 @@ static void open_chain(rig *r, const golden *g, const mr_json *sys, const char *
 {
 	const char *kind = mr_json_string(mr_json_get(mr_json_get(sys, "opt"), "kind"));
 	const mr_json *decay = mr_json_get(mr_json_get(sys, "opt"), "wd");
-	bool flush = mr_json_get(mr_json_get(sys, "params"), "M");
+	const mr_json *params = mr_json_get(sys, "params"), *m = mr_json_get(params, "M"), *u = mr_json_get(params, "accum");
+	long long need = m || u ? (long long)mr_json_int(m ? m : u) : 1;
 
 	rig_init(r);
 	rig_set(r, "model.name=chain");
@@ -67,8 +68,8 @@ static void open_chain(rig *r, const golden *g, const mr_json *sys, const char *
 	if (decay || !strcmp(kind, "adamw"))
 		rig_set(r, "optimizer.weight_decay=%.17g", mr_json_double(decay ? decay : mr_json_get(g->in, "wd")));
 	rig_set(r, "train.lr=%.17g", mr_json_double(mr_json_get(g->in, "lr")));
-	rig_set(r, "train.batch=%lld", flush ? (long long)mr_json_int(mr_json_get(g->in, "M")) : 1LL);
-	rig_set(r, "train.microbatches=%lld", flush ? (long long)mr_json_int(mr_json_get(g->in, "M")) : 1LL);
+	rig_set(r, "train.batch=%lld", need);
+	rig_set(r, "train.microbatches=%lld", need);
 	rig_set(r, "machine.workers=%lld", (long long)mr_json_int(mr_json_get(g->in, "D")));
 	rig_sets(r, sets);
 	rig_open(r);
@@ -263,6 +264,27 @@ static void vsync_sgd(void)
 	by_both("pipedream_vsync_sgd", "system.name=pipedream system.vertical_sync=true");
 }
 
+static void no_stash(void)
+{
+	by_both("nostash_sgd", "system.name=pipedream system.stashing=false");
+	by_both("nostash_momentum", "system.name=pipedream system.stashing=false");
+	by_both("nostash_sgd", "system.name=ampnet");
+}
+
+static void accumulating(void)
+{
+	by_both("ampnet_accum2_sgd", "system.name=ampnet");
+	by_both("paci_accumM_sgd", "system.name=ampnet");
+	by_both("paci_accumM_sgd", "system.name=paci");
+}
+
+static void double_buffered(void)
+{
+	by_both("twobw_sgd", "system.name=pipedream_2bw");
+	by_both("twobw_momentum", "system.name=pipedream_2bw");
+	by_both("twobw_adam", "system.name=pipedream_2bw");
+}
+
 static void flush_all(const char *name)
 {
 	by_both(name, "system.name=gpipe system.backward=fifo");
@@ -376,6 +398,9 @@ void mr_suite_chain(void)
 	MR_TEST(stash_adamw);
 	MR_TEST(stash_nadam);
 	MR_TEST(vsync_sgd);
+	MR_TEST(no_stash);
+	MR_TEST(accumulating);
+	MR_TEST(double_buffered);
 	MR_TEST(flush_sgd);
 	MR_TEST(flush_momentum);
 	MR_TEST(flush_adam);

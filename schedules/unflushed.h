@@ -1,0 +1,32 @@
+/*
+ * unflushed.h - what the asynchronous systems in static 1F1B order share: a straight pipeline that never drains.
+ *
+ * Stage k runs ahead(k) = max(0, in_flight - 1 - k) forwards before its first backward, then a forward and the oldest backward
+ * in turn: so stage k holds at most ahead(k) + 1 micro-batches, stage 0 in_flight. The systems differ in what they read and in
+ * how many micro-batches a commit sums, which is their contract's business.
+ */
+#ifndef MR_SCHEDULES_UNFLUSHED_H
+#define MR_SCHEDULES_UNFLUSHED_H
+
+#include "ir/sched.h"
+
+static inline uint32_t mr_unflushed_ahead(uint32_t in_flight, uint32_t stage)
+{
+	return in_flight > stage + 1 ? in_flight - 1 - stage : 0;
+}
+
+/**
+ * The plan called @name with stage s on worker s and @in_flight (at least 1) micro-batches under way. @contract->need is a
+ * commit. Endless: the prologue is the run-ahead, the body `need` times a forward and a backward. With args->finite, @n_micro
+ * micro-batches (a multiple of `need`) and their drain, all in the prologue. Errors: MR_ECONFIG for more than a plan may hold.
+ */
+mr_status mr_unflushed_emit(const mr_sched_args *args, const char *name, uint32_t in_flight, const mr_contract *contract,
+			    uint64_t n_micro, mr_plan **out) MR_MUST_USE;
+
+/** Micro-batches of a finite list of a system that accumulates: its commits times T. */
+static inline uint64_t mr_unflushed_micro(const mr_sched_args *args)
+{
+	return (uint64_t)args->n_commits * args->n_micro;
+}
+
+#endif
