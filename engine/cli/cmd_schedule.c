@@ -1,25 +1,19 @@
-/* millrace schedule: generate, lower, check and walk the plan of one system, without a model. */
-#include <errno.h>
-#include <math.h>
+/* millrace schedule: generate, lower, check and simulate the plan of one system, without a model. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/json.h"
-#include "base/str.h"
+#include "base/file.h"
 #include "cli/args.h"
+#include "cli/output.h"
 #include "cli/plugins.h"
+#include "cli/schedule_report.h"
 #include "ir/check.h"
 #include "ir/lower.h"
-#include "ir/metrics.h"
-#include "ir/plan_json.h"
-#include "ir/text.h"
-#include "ir/walk_trace.h"
-#include "report/schedule_picture.h"
 #include "schedules/registry.h"
+#include "sim/cost_csv.h"
 
-#define TRACE_SCALE 1000.0 /* picture: three decimals of the costs */
-#define COLUMNS 118        /* of the ASCII picture, where there is no terminal to ask */
+#define MAX_COSTS ((size_t)4 << 20) /* bytes of a file of costs */
 
 static const mr_option options[] = {
 	{"workers", MR_OPT_INT, NULL, 1, 4096, NULL, NULL, "pipeline workers D"},
@@ -27,17 +21,16 @@ static const mr_option options[] = {
 	 "micro-batches T an iteration, or of the whole run of a system that never flushes; 0: the system's default"},
 	{"chunks", MR_OPT_INT, "0", 0, 1024, NULL, NULL, "stages v a worker hosts, for systems that take several; 0: the system's default"},
 	{"costs", MR_OPT_STRING, "1,1,1", 0, 0, NULL, NULL,
-	 "f,i,w[,c]: time of a worker's forward, input gradient and weight gradient, and of a hand-over"},
+	 "f,i,w[,c]: time of a worker's forward, input gradient and weight gradient, and of a hand-over; or a CSV file with a row a stage"},
+	MR_SIM_OPTIONS,
+	{"iterations", MR_OPT_INT, "1", 1, 100000, NULL, NULL, "iterations to simulate"},
+	{"nodes", MR_OPT_INT, "1", 1, 4096, NULL, NULL, "NUMA nodes over which the workers are spread in equal runs"},
+	{"far", MR_OPT_FLOAT, "0", 0, 1e9, NULL, NULL, "time of a hand-over between workers of two nodes"},
 	{"format", MR_OPT_ENUM, "ascii", 0, 0, "text|json|ascii|svg", NULL,
 	 "the plan as text, as JSON with its figures, or as a picture"},
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty: standard output"},
 	{0},
 };
-
-static mr_status read_costs(const char *text, mr_stage_cost *out)
-{
-	return mr_cost_read(text, out) == MR_OK ? MR_OK : mr_fail(MR_EUSAGE, "--costs: %s", mr_error_text());
-}
 
 static mr_status read_sets(const mr_args *args, const mr_sched_ops *ops, mr_values *values)
 {
@@ -56,7 +49,7 @@ static mr_status read_sets(const mr_args *args, const mr_sched_ops *ops, mr_valu
 	return MR_OK;
 }
 
-static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const mr_stage_cost *costs, mr_plan **out)
+static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const mr_cost *cost, mr_plan **out)
 {
 	uint16_t workers = (uint16_t)mr_values_int(args->values, "workers");
 	uint32_t micro = (uint32_t)mr_values_int(args->values, "microbatches");
@@ -74,7 +67,7 @@ static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const m
 		.n_micro = micro,
 		.finite = ops->asynchronous,
 		.options = values,
-		.costs = &(mr_cost){1, costs},
+		.costs = cost,
 	};
 	st = read_sets(args, ops, values);
 	if (st == MR_OK)
@@ -85,119 +78,126 @@ static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const m
 	st = mr_plan_lower(*out, NULL);
 	if (st == MR_OK)
 		st = mr_plan_check(*out);
-	if (st != MR_OK)
+	if (st != MR_OK) {
 		mr_plan_destroy(*out);
-	return st;
-}
-
-static mr_status put_json(const mr_plan *plan, const mr_metrics *m, FILE *out)
-{
-	mr_json_writer w;
-
-	mr_json_init(&w, out, true);
-	mr_json_begin_object(&w);
-	MR_TRY(mr_plan_json_put(&w, plan));
-	mr_json_key(&w, "metrics");
-	mr_metrics_put(&w, m);
-	mr_json_end_object(&w);
-	return mr_json_finish(&w);
-}
-
-static unsigned columns_of(FILE *out)
-{
-	const char *text = getenv("COLUMNS");
-	long n = text ? strtol(text, NULL, 10) : 0;
-
-	return isatty(fileno(out)) && n >= 40 && n <= 1000 ? (unsigned)n : COLUMNS;
-}
-
-static mr_status put_picture(const mr_plan *plan, const mr_walk *walk, const mr_metrics *m, bool svg, FILE *out)
-{
-	char title[96], subtitle[160], period[48] = "";
-	mr_schedule_picture p = {.n_workers = plan->n_workers, .unit = TRACE_SCALE, .title = title, .subtitle = subtitle};
-	mr_trace_rec *rec;
-	mr_status st;
-
-	MR_TRY(mr_walk_trace(plan, walk, TRACE_SCALE, &rec, &p.n_rec));
-	if (!isnan(m->period))
-		snprintf(period, sizeof(period), ", period %g", m->period);
-	snprintf(title, sizeof(title), "%s, %u worker%s, %u stage%s, %u micro-batch%s", plan->system, plan->n_workers,
-		 plan->n_workers == 1 ? "" : "s", plan->n_stages, plan->n_stages == 1 ? "" : "s", plan->n_micro,
-		 plan->n_micro == 1 ? "" : "es");
-	snprintf(subtitle, sizeof(subtitle), "makespan %g%s, bubble %.1f%%", m->makespan, period, 100 * m->bubble_flush);
-	p.rec = rec;
-	p.versions = plan->contract.flush == MR_FLUSH_NONE;
-	if (svg) {
-		st = mr_schedule_picture_svg(&p, out);
-	} else {
-		st = mr_schedule_picture_text(&p, columns_of(out), out);
-		fprintf(out, "%s\n", subtitle);
+		*out = NULL;
 	}
-	free(rec);
 	return st;
 }
 
-static mr_status put(const mr_args *args, const mr_plan *plan, const mr_stage_cost *costs, FILE *out)
+/* --- costs --- */
+
+/* What --costs says: one row, the share of a worker, or a row a stage of a file. */
+typedef struct costs {
+	mr_stage_cost share;
+	mr_stage_cost *row; /* [n] owned; NULL: share */
+	uint16_t n;
+	const char *path;
+} costs;
+
+static mr_status read_costs(const char *text, costs *out)
 {
-	const char *format = mr_values_string(args->values, "format");
-	mr_walk *walk = NULL;
-	mr_metrics *m = NULL;
+	char *data;
+	size_t len;
 	mr_status st;
 
-	if (!strcmp(format, "text"))
-		return mr_text_write(plan, out);
-	st = mr_metrics_walk(plan, costs->f, costs->i, costs->w, costs->c, mr_plan_list(plan, 0, MR_BODY)->n > 0, &walk);
-	if (st == MR_OK)
-		st = mr_metrics_create(plan, walk, &m);
-	if (st == MR_OK && !strcmp(format, "json"))
-		st = put_json(plan, m, out);
-	else if (st == MR_OK)
-		st = put_picture(plan, walk, m, !strcmp(format, "svg"), out);
-	mr_metrics_destroy(m);
-	mr_walk_destroy(walk);
-	return st;
+	*out = (costs){.path = text};
+	if (strchr(text, ',') || strtod(text, &data) != 0 || !*data) /* a number is no name of a file */
+		return mr_cost_read(text, &out->share) == MR_OK ? MR_OK : mr_fail(MR_EUSAGE, "--costs: %s", mr_error_text());
+	st = mr_file_read(text, MAX_COSTS, &data, &len);
+	if (st != MR_OK)
+		return st == MR_ERESOURCE ? st : mr_fail(MR_ECONFIG, "%s", mr_error_text());
+	st = strlen(data) == len ? mr_cost_csv_read(data, &out->row, &out->n) : mr_fail(MR_ECONFIG, "it has a NUL byte");
+	free(data);
+	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", text);
 }
 
-static mr_status put_output(const mr_args *args, const mr_plan *plan, const mr_stage_cost *costs)
+/* A row for each of @plan's stages. */
+static mr_status settle_costs(const mr_plan *plan, costs *c)
+{
+	mr_cost share;
+
+	if (c->row && c->n != plan->n_stages)
+		return mr_fail(MR_ECONFIG, "%s: costs of %u stage%s, and the plan has %u", c->path, c->n, c->n == 1 ? "" : "s",
+			       plan->n_stages);
+	if (c->row)
+		return MR_OK;
+	c->row = calloc(plan->n_stages, sizeof(*c->row));
+	if (!c->row)
+		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", plan->n_stages);
+	c->n = plan->n_stages;
+	mr_cost_share(plan, c->share.f, c->share.i, c->share.w, c->row, &share);
+	for (uint16_t s = 0; s < c->n; s++)
+		c->row[s].c = c->share.c;
+	return MR_OK;
+}
+
+/* --- the report --- */
+
+static mr_status put_output(const mr_args *args, const mr_schedule_job *job)
 {
 	const char *path = mr_values_string(args->values, "output");
-	FILE *out = stdout;
+	FILE *out;
 	mr_status st;
 
-	if (!*path)
-		return put(args, plan, costs, stdout);
-	out = fopen(path, "we");
-	if (!out)
-		return mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
-	st = put(args, plan, costs, out);
-	if (fclose(out) && st == MR_OK)
-		st = mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
-	return st;
+	MR_TRY(mr_output_open(path, &out));
+	st = mr_schedule_report(job, mr_values_string(args->values, "format"), out);
+	return mr_output_close(path, out, st);
 }
 
-/* A reader that has left (| head) is no failure of the schedule. */
-static mr_status forgive_pipe(mr_status st, FILE *out)
+static mr_status simulate(const mr_args *args, const mr_plan *plan, const costs *c, const mr_sim_options *bent)
 {
-	return st == MR_EIO && ferror(out) && errno == EPIPE ? MR_OK : st;
+	const mr_values *v = args->values;
+	bool repeats = mr_plan_list(plan, 0, MR_BODY)->n > 0;
+	mr_schedule_job job = {.plan = plan, .cost = {c->n, c->row}, .options = bent, .params = bent->params};
+	uint16_t nodes = (uint16_t)mr_values_int(v, "nodes"), *node;
+	mr_status st;
+
+	job.params.n_bodies = repeats ? (uint32_t)mr_values_int(v, "iterations") : 0;
+	if (!repeats && mr_values_int(v, "iterations") > 1)
+		return mr_fail(MR_EUSAGE, "--iterations: %s never flushes, so its list is one run of --microbatches micro-batches",
+			       plan->system);
+	if (nodes <= 1)
+		return put_output(args, &job);
+	if (nodes > plan->n_workers)
+		return mr_fail(MR_EUSAGE, "--nodes: %u nodes for %u workers", nodes, plan->n_workers);
+	node = calloc(plan->n_workers, sizeof(*node));
+	if (!node)
+		return mr_fail(MR_ERESOURCE, "no memory to place %u workers", plan->n_workers);
+	mr_sim_spread(plan->n_workers, nodes, node);
+	job.params.node = node;
+	job.params.far = mr_values_float(v, "far");
+	st = put_output(args, &job);
+	free(node);
+	return st;
 }
 
 static mr_status run(mr_args *args)
 {
 	const char *name = args->operand[0];
 	const mr_sched_ops *ops;
-	mr_stage_cost costs;
-	mr_plan *plan;
+	mr_sim_options bent = {0};
+	costs c = {0};
+	mr_plan *plan = NULL;
 	mr_status st;
 
 	if (!strcmp(name, MR_SEQUENTIAL))
 		return mr_fail(MR_EUSAGE, "sequential has no schedule: it is one worker that runs layer after layer");
 	if (mr_schedule_get(name, &ops) != MR_OK)
 		return mr_fail(MR_EUSAGE, "%s", mr_error_text());
-	MR_TRY(read_costs(mr_values_string(args->values, "costs"), &costs));
-	MR_TRY(make_plan(args, ops, &costs, &plan));
-	st = put_output(args, plan, &costs);
+	st = read_costs(mr_values_string(args->values, "costs"), &c);
+	if (st == MR_OK)
+		st = mr_sim_options_read(args->values, &bent);
+	if (st == MR_OK)
+		st = make_plan(args, ops, &(mr_cost){c.row ? c.n : 1, c.row ? c.row : &c.share}, &plan);
+	if (st == MR_OK)
+		st = settle_costs(plan, &c);
+	if (st == MR_OK)
+		st = simulate(args, plan, &c, &bent);
 	mr_plan_destroy(plan);
-	return forgive_pipe(st, stdout);
+	mr_sim_options_fini(&bent);
+	free(c.row);
+	return st;
 }
 
 const mr_command mr_command_schedule = {
@@ -205,8 +205,10 @@ const mr_command mr_command_schedule = {
 	.operands = "SYSTEM",
 	.min_operands = 1,
 	.max_operands = 1,
-	.summary = "generate, check and walk the schedule of a system, without a model",
-	.help = "millrace list systems names the systems, millrace list systems NAME their options.\n",
+	.summary = "generate, check and simulate the schedule of a system, without a model",
+	.help = "millrace list systems names the systems, millrace list systems NAME their options.\n"
+		"A file of costs has the head stage,f,i,w,u,c and a row a stage, from stage 0: forward, input gradient and\n"
+		"weight gradient of a micro-batch, optimizer step, hand-over to the next worker. u and c may be left out.\n",
 	.options = options,
 	.sets = true,
 	.sets_help = "give the system this option, such as backward=lifo (list systems NAME shows them)",

@@ -98,6 +98,10 @@ mr_status mr_metrics_create(const mr_plan *plan, const mr_walk *walk, mr_metrics
 		return mr_fail(MR_ERESOURCE, "no memory for the figures of %u workers", plan->n_workers);
 	}
 	mr_metrics_staleness(plan, m->staleness);
+	for (uint16_t s = 0; s < plan->n_stages; s++)
+		m->weight_copies += (double)plan->n_versions[s] / plan->n_stages;
+	m->weight_copies *= plan->contract.private_weights ? plan->n_pipes : 1;
+	m->gradient_copies = plan->contract.coverage == MR_COVER_TRAIN ? plan->n_pipes : 0;
 	*out = m;
 	return MR_OK;
 }
@@ -156,6 +160,10 @@ void mr_metrics_put(mr_json_writer *w, const mr_metrics *m)
 	put_doubles(w, "busy", m->busy, m->n_workers);
 	put_doubles(w, "peak_act_until_W", m->peak_until_w, m->n_workers);
 	put_doubles(w, "peak_act_until_I", m->peak_until_i, m->n_workers);
+	mr_json_key(w, "weight_copies");
+	mr_json_put_double(w, m->weight_copies);
+	mr_json_key(w, "gradient_copies");
+	mr_json_put_double(w, m->gradient_copies);
 	put_places(w, "slots", m, m->slots);
 	put_places(w, "forward_buffers", m, m->fwd);
 	put_places(w, "gradient_buffers", m, m->bwd);

@@ -22,6 +22,8 @@ typedef struct mr_metrics {
 	double *busy;           /* [n_workers] */
 	double *peak_until_w;   /* [n_workers] micro-batches of a worker's whole share kept at once, each until its W or B */
 	double *peak_until_i;   /* [n_workers] the same, each until its I or B */
+	double weight_copies;   /* of the whole model stored at once: versions, and private copies of the pipes */
+	double gradient_copies; /* likewise: one buffer a pipe */
 	uint16_t *slots;        /* [n_pipes][n_stages] activation slots */
 	uint16_t *fwd, *bwd;    /* [n_pipes][n_stages] boundary buffers before the stage, forward and backward */
 	uint16_t *versions;     /* [n_stages] weight versions stored at once */

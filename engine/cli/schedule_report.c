@@ -1,0 +1,170 @@
+#include "cli/schedule_report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ir/metrics.h"
+#include "ir/plan_json.h"
+#include "ir/text.h"
+#include "ir/walk_trace.h"
+#include "report/schedule_picture.h"
+#include "report/table.h"
+
+#define COLUMNS 118      /* of the ASCII picture, where there is no terminal to ask */
+#define STEPS 1000.0     /* trace times are integers: the shortest instruction has at least so many of them, */
+#define MOST_TIME 1e15   /* unless the whole then had more than so many */
+
+static mr_status put_json(const mr_schedule_job *job, const mr_metrics *m, FILE *out)
+{
+	mr_json_writer w;
+
+	mr_json_init(&w, out, true);
+	mr_json_begin_object(&w);
+	MR_TRY(mr_plan_json_put(&w, job->plan));
+	mr_json_key(&w, "simulation");
+	mr_sim_options_put(job->options, &w);
+	mr_json_key(&w, "metrics");
+	mr_metrics_put(&w, m);
+	mr_json_end_object(&w);
+	return mr_json_finish(&w);
+}
+
+static unsigned columns_of(FILE *out)
+{
+	const char *text = getenv("COLUMNS");
+	long n = text ? strtol(text, NULL, 10) : 0;
+
+	return isatty(fileno(out)) && n >= 40 && n <= 1000 ? (unsigned)n : COLUMNS;
+}
+
+/* Trace times a unit of the costs: a power of ten. */
+static double scale_of(const mr_walk *walk)
+{
+	double shortest = INFINITY, scale = STEPS;
+
+	for (size_t i = 0; i < walk->first[walk->n_workers]; i++) {
+		double d = walk->at[i].end - walk->at[i].begin;
+
+		if (d > 0 && d < shortest)
+			shortest = d;
+	}
+	while (isfinite(shortest) && shortest * scale < STEPS && walk->makespan * scale * 10 < MOST_TIME)
+		scale *= 10;
+	return scale;
+}
+
+static void title_of(const mr_schedule_job *job, char *text, size_t size)
+{
+	const mr_plan *p = job->plan;
+	uint32_t n = job->params.n_bodies;
+
+	snprintf(text, size, "%s, %u worker%s, %u stage%s, %u micro-batch%s", p->system, p->n_workers,
+		 p->n_workers == 1 ? "" : "s", p->n_stages, p->n_stages == 1 ? "" : "s", p->n_micro, p->n_micro == 1 ? "" : "es");
+	if (n > 1)
+		snprintf(text + strlen(text), size - strlen(text), ", %u iterations", n);
+}
+
+static void times_of(const mr_metrics *m, char *text, size_t size)
+{
+	int n = snprintf(text, size, "makespan %g", m->makespan);
+
+	if (!isnan(m->period))
+		n += snprintf(text + n, size - (size_t)n, ", period %g", m->period);
+	n += snprintf(text + n, size - (size_t)n, ", bubble %.1f%%", 100 * m->bubble_flush);
+	if (!isnan(m->period))
+		snprintf(text + n, size - (size_t)n, " of the makespan, %.1f%% of the period", 100 * fmax(0, m->bubble_period));
+}
+
+static uint32_t most(const uint32_t *x, uint32_t n)
+{
+	uint32_t max = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		max = x[i] > max ? x[i] : max;
+	return max;
+}
+
+/* What the picture does not show, below it. */
+static mr_status put_figures(const mr_schedule_job *job, const mr_metrics *m, FILE *out)
+{
+	static const mr_table_column columns[] = {
+		{"worker", false}, {"busy", true}, {"idle", true}, {"activations until W", true}, {"until I", true},
+	};
+	char bent[400];
+	mr_table *t;
+	mr_status st;
+
+	fprintf(out, "weights %g cop%s, gradients %g cop%s, staleness at most %u\n", m->weight_copies,
+		m->weight_copies == 1 ? "y" : "ies", m->gradient_copies, m->gradient_copies == 1 ? "y" : "ies",
+		most(m->staleness, m->n_stages));
+	if (*mr_sim_options_text(job->options, bent, sizeof(bent)))
+		fprintf(out, "%s\n", bent);
+	fputc('\n', out);
+	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
+	for (unsigned w = 0; w < m->n_workers; w++) {
+		mr_table_put(t, "w%u", w);
+		mr_table_put(t, "%g", m->busy[w]);
+		mr_table_put(t, "%.1f%%", m->makespan > 0 ? 100 * fmax(0, 1 - m->busy[w] / m->makespan) : 0);
+		mr_table_put(t, "%g", m->peak_until_w[w]);
+		mr_table_put(t, "%g", m->peak_until_i[w]);
+	}
+	st = mr_table_print(t, "", out);
+	mr_table_destroy(t);
+	return st;
+}
+
+static mr_status put_picture(const mr_schedule_job *job, const mr_walk *walk, const mr_metrics *m, bool svg, FILE *out)
+{
+	char title[160], subtitle[600], bent[400];
+	double scale = scale_of(walk);
+	mr_schedule_picture p = {
+		.n_workers = job->plan->n_workers,
+		.unit = scale,
+		.title = title,
+		.subtitle = subtitle,
+		.versions = job->plan->contract.flush == MR_FLUSH_NONE,
+	};
+	mr_trace_rec *rec;
+	mr_status st;
+
+	MR_TRY(mr_walk_trace(job->plan, walk, scale, &rec, &p.n_rec));
+	p.rec = rec;
+	title_of(job, title, sizeof(title));
+	times_of(m, subtitle, sizeof(subtitle));
+	if (svg) {
+		if (*mr_sim_options_text(job->options, bent, sizeof(bent)))
+			snprintf(subtitle + strlen(subtitle), sizeof(subtitle) - strlen(subtitle), "; %s", bent);
+		st = mr_schedule_picture_svg(&p, out);
+	} else {
+		st = mr_schedule_picture_text(&p, columns_of(out), out);
+		fprintf(out, "%s\n", subtitle);
+		if (st == MR_OK)
+			st = put_figures(job, m, out);
+	}
+	free(rec);
+	return st;
+}
+
+mr_status mr_schedule_report(const mr_schedule_job *job, const char *format, FILE *out)
+{
+	mr_walk *walk = NULL;
+	mr_metrics *m = NULL;
+	mr_status st;
+
+	if (!strcmp(format, "text"))
+		return mr_text_write(job->plan, out);
+	st = mr_sim_run(job->plan, &job->cost, &job->params, &walk);
+	if (st == MR_EINVAL) /* what breaks its contract was asked for on the command line */
+		st = mr_fail(MR_EUSAGE, "%s", mr_error_text());
+	if (st == MR_OK)
+		st = mr_metrics_create(job->plan, walk, &m);
+	if (st == MR_OK && !strcmp(format, "json"))
+		st = put_json(job, m, out);
+	else if (st == MR_OK)
+		st = put_picture(job, walk, m, !strcmp(format, "svg"), out);
+	mr_metrics_destroy(m);
+	mr_walk_destroy(walk);
+	return st;
+}

@@ -1,0 +1,23 @@
+/*
+ * schedule_report.h - one schedule, simulated, as text, JSON or a picture: what `schedule` writes.
+ */
+#ifndef MR_CLI_SCHEDULE_REPORT_H
+#define MR_CLI_SCHEDULE_REPORT_H
+
+#include <stdio.h>
+
+#include "cli/sim_options.h"
+
+typedef struct mr_schedule_job {
+	const mr_plan *plan;           /* lowered */
+	mr_cost cost;                  /* of its stages */
+	const mr_sim_options *options;
+	mr_sim_params params;          /* complete */
+	uint16_t n_nodes;
+} mr_schedule_job;
+
+/** Write @job to @out in @format: text, json, ascii or svg. Errors: of the simulation; MR_EUSAGE when --straggler names a
+ * worker that there is not; MR_EIO, MR_ERESOURCE. */
+mr_status mr_schedule_report(const mr_schedule_job *job, const char *format, FILE *out) MR_MUST_USE;
+
+#endif
