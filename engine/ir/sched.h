@@ -82,6 +82,9 @@ void mr_sched_flushes(mr_plan *plan, uint32_t n_micro, mr_sum_order sum);
 /** The end of emit(): gives @plan away as *@out when it was @filled without error, else destroys it; returns @filled. */
 mr_status mr_sched_finish(mr_plan *plan, mr_status filled, mr_plan **out) MR_MUST_USE;
 
+/** Fill @out [@n_stages] with the costs of each stage that @args names, its workers hosting @n_stages / D stages each (a pipe). */
+void mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_cost *out);
+
 /** Append one compute instruction to @worker's list in @section. */
 mr_status mr_sched_emit(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint16_t stage,
 			uint8_t pipe) MR_MUST_USE;
