@@ -7,92 +7,13 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "cli/facts.h"
 #include "run/checkpoint_io.h"
-
-#define N_FACTS 20
 
 /* What no step of a training that is any good adds to the weights on the average, in multiples of what they were, or of 1. */
 #define MOST_GROWTH 1000.0
 
-typedef struct facts {
-	mr_saved_text at[N_FACTS];
-	char text[N_FACTS][96];
-	size_t n;
-} facts;
-
-static void put(facts *f, const char *key, const char *fmt, ...) MR_PRINTF(3, 4);
-
-static void put(facts *f, const char *key, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(f->text[f->n], sizeof(f->text[f->n]), fmt, ap);
-	va_end(ap);
-	f->at[f->n].key = key;
-	f->at[f->n].value = f->text[f->n];
-	f->n++;
-}
-
-/* "cosine 0.003 to 0.0003 over 1000 steps, warm-up 10" */
-static const char *rate_text(const mr_lr *lr, char *text, size_t size)
-{
-	static const char *const kinds[] = {[MR_LR_CONSTANT] = "constant", [MR_LR_COSINE] = "cosine", [MR_LR_LINEAR] = "linear"};
-	int n = snprintf(text, size, "%s %g", kinds[lr->kind], lr->base);
-
-	if (lr->kind != MR_LR_CONSTANT)
-		n += snprintf(text + n, size - (size_t)n, " to %g over %" PRIu64 " steps", lr->base * lr->min_ratio, lr->total);
-	if (lr->warmup)
-		snprintf(text + n, size - (size_t)n, ", warm-up %" PRIu64, lr->warmup);
-	return text;
-}
-
-/* "backward=lifo", or "none". */
-static const char *options_text(const mr_session *s, char *text, size_t size)
-{
-	const mr_sched_ops *ops = mr_config_system(s->config);
-	const mr_option *o = ops ? ops->options : NULL;
-	size_t n = 0;
-
-	snprintf(text, size, "none");
-	for (; o && o->name && n < size; o++) {
-		char value[64];
-
-		mr_values_print(mr_config_values(s->config, MR_CONFIG_SYSTEM), o->name, value, sizeof(value));
-		n += (size_t)snprintf(text + n, size - n, "%s%s=%s", n ? " " : "", o->name, value);
-	}
-	return text;
-}
-
-static void collect_facts(const mr_session *s, double val_loss, facts *f)
-{
-	char rate[96], options[96];
-
-	f->n = 0;
-	put(f, "millrace", "%s", MR_VERSION);
-	put(f, "model", "%s", mr_config_plugin(s->config, MR_CONFIG_MODEL));
-	put(f, "system", "%s", mr_config_plugin(s->config, MR_CONFIG_SYSTEM));
-	put(f, "optimizer", "%s", s->optim.ops->name);
-	put(f, "dtype", "%s", mr_dtype_name(s->kernels->dtype));
-	put(f, "backend", "%s", s->kernels->name);
-	put(f, "kernels", "%s", mr_kernels_library());
-	put(f, "stages", "%u", s->partition.n_stages);
-	put(f, "threads", "%u", s->place.worker[0].n_threads);
-	put(f, "seed", "%lld", (long long)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "seed"));
-	put(f, "batch", "%llu", (unsigned long long)s->samples * s->n_micro);
-	put(f, "microbatches", "%u", s->n_micro);
-	put(f, "parameters", "%llu", (unsigned long long)mr_graph_n_params(s->graph));
-	put(f, "clip", "%g", mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip"));
-	put(f, "learning_rate", "%s", rate_text(&s->lr, rate, sizeof(rate)));
-	put(f, "options", "%s", options_text(s, options, sizeof(options)));
-	put(f, "plan", "%016" PRIx64, s->plan_hash);
-	put(f, "run_hash", "%016" PRIx64, mr_session_hash(s));
-	put(f, "data", "%016" PRIx64, s->data->fingerprint);
-	if (isfinite(val_loss))
-		put(f, "best_val_loss", "%.17g", val_loss);
-}
-
-static void make_content(const mr_state *st, const facts *f, uint64_t step, bool best, uint32_t keep,
+static void make_content(const mr_state *st, const mr_facts *f, uint64_t step, bool best, uint32_t keep,
 			 mr_checkpoint_part parts[3], mr_checkpoint_content *c)
 {
 	static const char *const names[3] = {"model.safetensors", "optimizer.safetensors", "inflight.safetensors"};
@@ -233,11 +154,11 @@ mr_status mr_saves_put(mr_session *s, const char *dir, const mr_saves_case *c, m
 	mr_saves_scale now;
 	mr_state st;
 	mr_status err;
-	facts f;
+	mr_facts f;
 
 	*saved = false;
 	MR_TRY(mr_executor_state(&s->executor, &st));
-	collect_facts(s, best ? c->val_loss : c->best_loss, &f);
+	mr_facts_collect(s, best ? c->val_loss : c->best_loss, &f);
 	make_content(&st, &f, c->step, best, keep_of(s), parts, &content);
 	err = measure(&st.model, c->step, &now);
 	if (err == MR_OK)
@@ -277,10 +198,10 @@ mr_status mr_saves_preflight(mr_session *s, const char *dir)
 	mr_state st;
 	uint64_t bytes;
 	mr_status err;
-	facts f;
+	mr_facts f;
 
 	MR_TRY(mr_executor_state(&s->executor, &st));
-	collect_facts(s, NAN, &f);
+	mr_facts_collect(s, NAN, &f);
 	make_content(&st, &f, 0, false, keep_of(s), parts, &c);
 	bytes = mr_checkpoint_bytes(&c) + (st.inflight.n ? 0 : inflight_bytes(s));
 	err = mr_checkpoint_preflight(dir, (keep_of(s) + 1u) * bytes);
@@ -302,58 +223,6 @@ static mr_status load_list(const mr_checkpoint *ck, const char *file, const mr_s
 		st = mr_safetensors_load(t, &l->at[i]);
 	mr_safetensors_close(t);
 	return st;
-}
-
-/* What a checkpoint and its resumption must have in common; the first difference is told, so causes stand before effects. */
-static const struct {
-	const char *fact;
-	const char *other; /* the sentence where the values themselves say nothing; NULL: "@name X, ..., @name Y" */
-	const char *name;
-} common[] = {
-	{"model", NULL, "model"},
-	{"backend", NULL, "backend"},
-	{"dtype", NULL, "dtype"},
-	{"optimizer", NULL, "optimizer"},
-	{"seed", NULL, "train.seed"},
-	{"batch", NULL, "train.batch"},
-	{"system", NULL, "system"},
-	{"microbatches", NULL, "train.microbatches"},
-	{"stages", NULL, "machine.workers"},
-	{"data", "other data", NULL},
-	{"parameters", NULL, "model parameters"},
-	{"clip", NULL, "train.clip"},
-	{"options", NULL, "system options"},
-	{"plan", NULL, "another build's plan"}, /* all that decides a plan is equal: only the lowering has changed */
-	{"run_hash", "other options of the model or the optimizer, or another cut into stages", NULL},
-};
-
-static const char *fact_now(const facts *f, const char *key)
-{
-	for (size_t i = 0; i < f->n; i++)
-		if (!strcmp(f->at[i].key, key))
-			return f->at[i].value;
-	return NULL;
-}
-
-static mr_status fits(const mr_session *s, const mr_checkpoint *ck)
-{
-	facts f;
-
-	collect_facts(s, NAN, &f);
-	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
-		const char *then = mr_checkpoint_fact(ck, common[i].fact), *now = fact_now(&f, common[i].fact);
-
-		if (!then && !strcmp(common[i].fact, "options")) /* of a build that did not note them; the plan will tell */
-			continue;
-		if (!then)
-			return mr_fail(MR_ECKPT, "its manifest does not say %s", common[i].fact);
-		if (!strcmp(then, now))
-			continue;
-		if (common[i].other)
-			return mr_fail(MR_ECKPT, "it was made with %s and cannot be resumed with this configuration", common[i].other);
-		return mr_fail(MR_ECKPT, "it was made with %s %s and cannot be resumed with %s", common[i].name, then, now);
-	}
-	return MR_OK;
 }
 
 static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
@@ -378,7 +247,7 @@ static void tell_rate(const mr_session *s, const mr_checkpoint *ck)
 	const char *then = mr_checkpoint_fact(ck, "learning_rate");
 	char now[96];
 
-	if (s->lr.total > mr_checkpoint_step(ck) && then && strcmp(then, rate_text(&s->lr, now, sizeof(now))) != 0)
+	if (s->lr.total > mr_checkpoint_step(ck) && then && strcmp(then, mr_facts_rate(&s->lr, now, sizeof(now))) != 0)
 		fprintf(stderr, "millrace: learning rate from here on: %s; until step %" PRIu64 " it was: %s\n", now,
 			mr_checkpoint_step(ck), then);
 }
@@ -459,7 +328,7 @@ mr_status mr_saves_resume(mr_session *s, const char *dir, const char *from, uint
 		return *from ? mr_fail_in(st, "--from") : st;
 	st = mr_checkpoint_open(path, &ck);
 	if (st == MR_OK)
-		st = fits(s, ck);
+		st = mr_facts_fit(s, ck);
 	if (st == MR_OK)
 		st = load_all(s, ck);
 	if (st != MR_OK) {
