@@ -14,10 +14,19 @@ static void orders_of_zb_auto(void)
 	golden_compare("zb_auto", "cap=8 costs=3,4,2,0", "zb_auto_D4_T8_f3_i4_w2_c0_cap8.json");
 }
 
+static void orders_of_zb_v(void)
+{
+	golden_compare("zb_v", NULL, "zbv_hand_D2_T4_v2.json");
+	golden_compare("zb_v", "order=hand", "zbv_hand_D4_T8_v2.json");
+	golden_compare("zb_v", "order=greedy", "zbv_greedy_D4_T8_v2_f1_i1_w1_c0.json");
+	golden_compare("zb_v", "order=greedy costs=3,4,2,0", "zbv_greedy_D4_T12_v2_f3_i4_w2_c0.json");
+}
+
 void mr_suite_orders_zb(void); /* the runner declares it too */
 
 void mr_suite_orders_zb(void)
 {
 	MR_SUITE("orders_zb");
 	MR_TEST(orders_of_zb_auto);
+	MR_TEST(orders_of_zb_v);
 }
