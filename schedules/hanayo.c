@@ -23,6 +23,7 @@
  * Source: Liu et al., Hanayo, SC 2023, sections 3 and 4.
  * NOTE 1: the paper's own order was not at hand to compare with; the placement, the time for f = b and the memory are its.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "ir/walk.h"
@@ -169,6 +170,21 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	return MR_OK;
 }
 
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	double d = args->n_workers, waves = args->chunks / 2;
+	const mr_stage_cost *order_for = args->costs && args->costs->n_stages == 1 ? args->costs->stage : NULL;
+
+	if (args->n_micro == 1)
+		out->bubble_time = (d - 1) * (f + i + w);
+	else if (args->n_micro == args->n_workers && !args->costs)
+		out->bubble_time = (d - 1) * fmax(f, i + w) / waves;
+	else if (order_for && order_for->f == order_for->i + order_for->w && order_for->c == 0 && f == i + w &&
+		 (args->n_micro % args->n_workers == 0 || (args->chunks == 2 && args->n_micro >= args->n_workers)))
+		out->bubble_time = (d - 1) * (f + i + w) / (2 * waves);
+	out->versions_first = out->versions_last = 1;
+}
+
 const mr_sched_ops mr_sched_hanayo = {
 	.name = "hanayo",
 	.summary = "1F1B in waves that go down and up the workers, without copies of the weights",
@@ -177,4 +193,5 @@ const mr_sched_ops mr_sched_hanayo = {
 	.chunks_of = chunks_of,
 	.default_micro = default_micro,
 	.emit = emit,
+	.claims = claims,
 };

@@ -24,6 +24,8 @@
  * Source: Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, SC 2021, section 2.2.
  * NOTE 1: groups other than D come from the implementations in Megatron-LM and PyTorch, not from the paper.
  */
+#include <math.h>
+
 #include "schedules/looped.h"
 
 static const mr_option options[] = {
@@ -87,6 +89,17 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	return MR_OK;
 }
 
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	double v = args->chunks;
+
+	out->bubble_time = out->bubble_period = mr_looped_bubble(args, f, i, w);
+	out->peak_first = fmin(v * args->n_micro, warm_up(args, 0) + 1.0) / v;
+	out->peak_last = fmin(v * args->n_micro, warm_up(args, (uint16_t)(args->n_workers - 1)) + 1.0) / v;
+	out->versions_first = 1;
+	out->versions_last = 1;
+}
+
 const mr_sched_ops mr_sched_interleaved = {
 	.name = "interleaved",
 	.summary = "1F1B with several stages a worker, whose fill and drain are as many times shorter",
@@ -94,4 +107,5 @@ const mr_sched_ops mr_sched_interleaved = {
 	.options = options,
 	.default_micro = default_micro,
 	.emit = emit,
+	.claims = claims,
 };

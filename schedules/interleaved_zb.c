@@ -17,6 +17,8 @@
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024; the order for v stages a worker is that of PyTorch's
  * ScheduleInterleavedZeroBubble.
  */
+#include <math.h>
+
 #include "schedules/looped.h"
 
 static const mr_option options[] = {
@@ -56,6 +58,18 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	return MR_OK;
 }
 
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	double d = args->n_workers, t = args->n_micro, v = args->chunks;
+
+	if (t >= d) {
+		out->bubble_time = (d - 1) * fmax(fmax(f, i), f + i - w) / v;
+		out->bubble_period = (d - 1) * fmax(i, f + i - w) / v;
+	}
+	out->peak_first = out->peak_last = fmin(v * t, (v - 1) * mr_looped_group(args) + d) / v;
+	out->versions_first = out->versions_last = 1;
+}
+
 const mr_sched_ops mr_sched_interleaved_zb = {
 	.name = "interleaved_zb",
 	.summary = "interleaved with split backwards: short waits, and weight gradients fill them",
@@ -63,4 +77,5 @@ const mr_sched_ops mr_sched_interleaved_zb = {
 	.options = options,
 	.default_micro = default_micro,
 	.emit = emit,
+	.claims = claims,
 };

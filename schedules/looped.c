@@ -99,3 +99,10 @@ mr_status mr_looped_emit_split(mr_plan *plan, uint16_t worker, uint32_t group, u
 		MR_TRY(mr_looped_emit(plan, worker, group, MR_OP_W, k));
 	return MR_OK;
 }
+
+double mr_looped_bubble(const mr_sched_args *args, double f, double i, double w)
+{
+	double d = args->n_workers, t = args->n_micro, v = args->chunks;
+
+	return (t < d ? d - t + (t - 1) / v : (d - 1) / v) * (f + i + w);
+}

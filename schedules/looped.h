@@ -55,4 +55,10 @@ mr_status mr_looped_emit(mr_plan *plan, uint16_t worker, uint32_t group, mr_op o
  */
 mr_status mr_looped_emit_split(mr_plan *plan, uint16_t worker, uint32_t group, uint64_t first, uint32_t lag) MR_MUST_USE;
 
+/**
+ * The bubble of interleaved and looped_bfs for any f, i, w of a worker's whole share: (D - 1)(f + i + w) / v; with T < D, where
+ * every round but the last lasts D pieces instead of T, (D - T + (T - 1) / v)(f + i + w). With and without a barrier.
+ */
+double mr_looped_bubble(const mr_sched_args *args, double f, double i, double w);
+
 #endif

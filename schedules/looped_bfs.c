@@ -66,6 +66,17 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	return MR_OK;
 }
 
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	out->bubble_time = out->bubble_period = mr_looped_bubble(args, f, i, w);
+	out->peak_first = args->n_micro;
+	out->peak_last = args->n_micro;
+	out->peak_slots_first = args->n_micro;
+	out->peak_slots_last = args->n_micro;
+	out->versions_first = 1;
+	out->versions_last = 1;
+}
+
 const mr_sched_ops mr_sched_looped_bfs = {
 	.name = "looped_bfs",
 	.summary = "gpipe with several stages a worker: all micro-batches pass one before it turns to the next",
@@ -73,4 +84,5 @@ const mr_sched_ops mr_sched_looped_bfs = {
 	.options = options,
 	.default_micro = default_micro,
 	.emit = emit,
+	.claims = claims,
 };

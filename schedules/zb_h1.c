@@ -16,6 +16,8 @@
  *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 2.
  */
+#include <math.h>
+
 #include "schedules/looped.h"
 
 static uint32_t default_micro(uint16_t n_workers)
@@ -47,10 +49,24 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	return MR_OK;
 }
 
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	uint32_t d = args->n_workers, kept = args->n_micro < d ? args->n_micro : d;
+
+	if (args->n_micro >= d) {
+		out->bubble_time = (d - 1) * fmax(fmax(f, i), f + i - w);
+		out->bubble_period = (d - 1) * fmax(i, f + i - w);
+	}
+	out->peak_first = out->peak_last = kept;
+	out->peak_slots_first = out->peak_slots_last = kept;
+	out->versions_first = out->versions_last = 1;
+}
+
 const mr_sched_ops mr_sched_zb_h1 = {
 	.name = "zb_h1",
 	.summary = "1F1B with split backwards: weight gradients fill the waits, in the memory of 1F1B's first worker",
 	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2",
 	.default_micro = default_micro,
 	.emit = emit,
+	.claims = claims,
 };

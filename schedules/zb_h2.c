@@ -19,6 +19,8 @@
  *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 3.
  */
+#include <math.h>
+
 #include "schedules/looped.h"
 
 static uint32_t default_micro(uint16_t n_workers)
@@ -50,10 +52,24 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	return MR_OK;
 }
 
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	uint32_t d = args->n_workers, most = 2 * d - 1, kept = args->n_micro < most ? args->n_micro : most;
+
+	if (args->n_micro >= most) {
+		out->bubble_time = (d - 1) * fmax(fmax(f, i - f), f + i - 2 * w);
+		out->bubble_period = (d - 1) * fmax(fmax(0, i - f), f + i - 2 * w);
+	}
+	out->peak_first = out->peak_last = kept;
+	out->peak_slots_first = out->peak_slots_last = kept;
+	out->versions_first = out->versions_last = 1;
+}
+
 const mr_sched_ops mr_sched_zb_h2 = {
 	.name = "zb_h2",
 	.summary = "zb_h1 with twice the forwards in flight: no wait at all where f = i = w, without a barrier between iterations",
 	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2",
 	.default_micro = default_micro,
 	.emit = emit,
+	.claims = claims,
 };
