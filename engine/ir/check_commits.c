@@ -108,6 +108,9 @@ static mr_status enter_sum(const mr_unroll *g, uint32_t node, mr_sum_state *s)
 		return mr_fail(MR_ECONFIG, "%s after %s: the contract says that gradients are summed in %s order",
 			       mr_unroll_name(g, node, a), mr_unroll_name(g, s->last, b),
 			       order == MR_SUM_ASCENDING ? "ascending" : "descending");
+	if (g->at[node].in->span > 1 && order == MR_SUM_DESCENDING)
+		return mr_fail(MR_ECONFIG, "%s: sums %u micro-batches in ascending order, and the contract says descending",
+			       mr_unroll_name(g, node, a), g->at[node].in->span);
 	*s = (mr_sum_state){true, node, count};
 	return check_flags(g, node, first);
 }

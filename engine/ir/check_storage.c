@@ -19,6 +19,25 @@ static size_t cell(const mr_unroll *g, uint16_t stage, uint32_t node)
 	return stage * (size_t)g->n_micro + (size_t)mr_unroll_micro(g, node);
 }
 
+/* The slots of the further micro-batches of a span, which lie where F or R put them. */
+static mr_status free_rest(const mr_unroll *g, uint32_t node, uint32_t *held)
+{
+	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
+
+	for (uint32_t k = 1; k < g->at[node].in->span; k++) {
+		size_t at = cell(g, g->at[node].in->stage, node) + k;
+		uint32_t saver = g->recompute[at] != MR_NO_NODE ? g->recompute[at] : g->f[at];
+		uint32_t slot = mr_instr_slot(g->plan, g->at[saver].in, g->at[saver].n);
+
+		if (held[slot] != saver)
+			return mr_fail(MR_ECONFIG, "%s: what %s saved is no longer in slot %u", mr_unroll_name(g, node, a),
+				       mr_unroll_name(g, saver, b), slot);
+		if (g->release[at] == node)
+			held[slot] = MR_NO_NODE;
+	}
+	return MR_OK;
+}
+
 /* @held: [first_slot[place] + slot] the F or R that took it, or MR_NO_NODE. */
 static mr_status check_slot(const mr_unroll *g, uint32_t node, uint32_t *held, const size_t *first_slot)
 {
@@ -45,7 +64,7 @@ static mr_status check_slot(const mr_unroll *g, uint32_t node, uint32_t *held, c
 			       mr_unroll_name(g, node, a), slot, mr_unroll_name(g, saver, b));
 	if (in->flags & MR_INSTR_DROP || g->release[cell(g, in->stage, node)] == node)
 		held[slot] = MR_NO_NODE;
-	return MR_OK;
+	return in->span > 1 ? free_rest(g, node, held) : MR_OK;
 }
 
 static mr_status check_slots(const mr_unroll *g)

@@ -40,6 +40,20 @@ static uint64_t rule(const mr_reads *r, uint32_t node)
 	return mr_unroll_read(g, g->f[micro]); /* F of stage 0, held to the rule itself */
 }
 
+/* All micro-batches of a span read one version. */
+static mr_status check_span(const mr_unroll *g, uint32_t node)
+{
+	const mr_instr *in = g->at[node].in;
+	const uint32_t *f = &g->f[in->stage * (size_t)g->n_micro + (size_t)mr_unroll_micro(g, node)];
+	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
+
+	for (uint32_t k = 1; k < in->span && g->plan->contract.same_version_b; k++)
+		if (mr_unroll_read(g, f[k]) != mr_unroll_read(g, f[0]))
+			return mr_fail(MR_ECONFIG, "%s: handles %u micro-batches at once, but %s read another version",
+				       mr_unroll_name(g, node, a), in->span, mr_unroll_name(g, f[k], b));
+	return MR_OK;
+}
+
 static mr_status check_read(const mr_reads *r, uint32_t node)
 {
 	const mr_unroll *g = r->g;
@@ -69,7 +83,7 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 			       ", the contract claims at most %u",
 			       mr_unroll_name(g, node, name), read, applied_on, applied_on - read,
 			       p->contract.max_staleness);
-	return MR_OK;
+	return check_span(g, node);
 }
 
 mr_status mr_check_versions(const mr_unroll *g)

@@ -14,16 +14,16 @@ static uint32_t deps_of_forward(const mr_plan *plan, const mr_instr *in, uint64_
 	uint32_t k = 0;
 
 	if (s > 0)
-		deps[k++] = (mr_dep){MR_DEP_F, in->pipe, (uint16_t)(s - 1), mr_instr_micro(plan, in, n)};
+		deps[k++] = (mr_dep){MR_DEP_F, in->pipe, (uint16_t)(s - 1), mr_instr_micro(plan, in, n), 0};
 	if (version > 0 && c->flush == MR_FLUSH_BARRIER) {
-		deps[k++] = (mr_dep){MR_DEP_COMMITS, in->pipe, s, version};
+		deps[k++] = (mr_dep){MR_DEP_COMMITS, in->pipe, s, version, 0};
 	} else if (version > 0) {
-		deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, s, version};
+		deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, s, version, 0};
 		if (c->tied && s > 0 && !has_next(plan, s))
-			deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, 0, version};
+			deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, 0, version, 0};
 	}
 	if (plan->lowered && has_next(plan, s))
-		deps[k++] = (mr_dep){MR_DEP_FWD_FREE, in->pipe, (uint16_t)(s + 1), mr_instr_out(plan, in, n)};
+		deps[k++] = (mr_dep){MR_DEP_FWD_FREE, in->pipe, (uint16_t)(s + 1), mr_instr_out(plan, in, n), 0};
 	return k;
 }
 
@@ -33,11 +33,11 @@ static uint32_t deps_of_backward(const mr_plan *plan, const mr_instr *in, uint64
 	uint16_t s = in->stage;
 	uint32_t k = 0;
 
-	deps[k++] = (mr_dep){MR_DEP_F, in->pipe, s, micro};
+	deps[k++] = (mr_dep){MR_DEP_F, in->pipe, s, micro, 0};
 	if (has_next(plan, s))
-		deps[k++] = (mr_dep){MR_DEP_GRAD, in->pipe, (uint16_t)(s + 1), micro};
+		deps[k++] = (mr_dep){MR_DEP_GRAD, in->pipe, (uint16_t)(s + 1), micro, 0};
 	if (plan->lowered && s > 0)
-		deps[k++] = (mr_dep){MR_DEP_BWD_FREE, in->pipe, s, mr_instr_out(plan, in, n)};
+		deps[k++] = (mr_dep){MR_DEP_BWD_FREE, in->pipe, s, mr_instr_out(plan, in, n), 0};
 	return k;
 }
 
@@ -48,7 +48,7 @@ static uint32_t deps_of_sum(const mr_plan *plan, const mr_instr *in, uint64_t n,
 			   : in->op == MR_OP_N		     ? MR_DEP_REDUCED
 							     : MR_DEP_AR;
 
-	deps[0] = (mr_dep){(uint8_t)kind, in->pipe, in->stage, mr_instr_target(plan, in, n)};
+	deps[0] = (mr_dep){(uint8_t)kind, in->pipe, in->stage, mr_instr_target(plan, in, n), 0};
 	return 1;
 }
 
@@ -61,26 +61,26 @@ uint32_t mr_deps_of(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep 
 	case MR_OP_F:
 		return deps_of_forward(plan, in, n, deps);
 	case MR_OP_R:
-		deps[0] = (mr_dep){MR_DEP_F, in->pipe, in->stage, mr_instr_micro(plan, in, n)};
+		deps[0] = (mr_dep){MR_DEP_F, in->pipe, in->stage, mr_instr_micro(plan, in, n), 0};
 		return 1;
 	case MR_OP_B:
 	case MR_OP_I:
 		return deps_of_backward(plan, in, n, deps);
 	case MR_OP_W:
-		deps[0] = (mr_dep){MR_DEP_GRAD, in->pipe, in->stage, mr_instr_micro(plan, in, n)};
+		deps[0] = (mr_dep){MR_DEP_GRAD, in->pipe, in->stage, mr_instr_micro(plan, in, n), in->span - 1u};
 		return 1;
 	case MR_OP_AR:
-		deps[0] = (mr_dep){MR_DEP_SUM, in->pipe, in->stage, target};
+		deps[0] = (mr_dep){MR_DEP_SUM, in->pipe, in->stage, target, 0};
 		if (!plan->contract.tied || in->stage != 0 || plan->n_stages == 1)
 			return 1;
-		deps[1] = (mr_dep){MR_DEP_SUM, in->pipe, (uint16_t)(plan->n_stages - 1), target};
+		deps[1] = (mr_dep){MR_DEP_SUM, in->pipe, (uint16_t)(plan->n_stages - 1), target, 0};
 		return 2;
 	case MR_OP_N:
 		return deps_of_sum(plan, in, n, deps);
 	case MR_OP_U:
 		k = deps_of_sum(plan, in, n, deps);
 		if (plan->contract.clip)
-			deps[k++] = (mr_dep){MR_DEP_NORMS, in->pipe, in->stage, target};
+			deps[k++] = (mr_dep){MR_DEP_NORMS, in->pipe, in->stage, target, 0};
 		return k;
 	default:
 		return 0;

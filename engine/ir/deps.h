@@ -10,7 +10,7 @@
  *                   of s+1; tied, s = S-1: the commit of that version at stage 0
  *   R(m,s)          F(m,s)
  *   B|I(m,s)        F(m,s); B|I(m,s+1); a free gradient buffer of s
- *   W(m,s)          I(m,s)
+ *   W(m,s)          I(m,s), of each micro-batch of its span
  *   AR(s,v,p)       the last B|W of its count at s in every pipe; tied, s = 0: the same at stage S-1
  *   N(s,v)          AR(s,v,.) of every pipe where there is one, else the last B|W of its count
  *   U(s,v,p)        AR(s,v,p) where there is one, else the last B|W of its count; with clipping: N(.,v) of every stage
@@ -53,6 +53,7 @@ typedef struct mr_dep {
 	uint8_t pipe; /* F, GRAD, AR, FWD_FREE, BWD_FREE */
 	uint16_t stage;
 	uint64_t number; /* micro-batch, version or buffer number; absolute */
+	uint32_t more;   /* GRAD: so many micro-batches behind @number as well (the span of a W) */
 } mr_dep;
 
 #define MR_DEPS_MAX 4

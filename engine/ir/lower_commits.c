@@ -64,13 +64,14 @@ static mr_status enter_sum(const mr_unroll *g, uint32_t node, mr_count *c, const
 		return mr_fail(MR_ECONFIG, "%s: belongs to commit %" PRIu64 ", but the gradients of commit %" PRIu64
 					   " are not complete at this stage (each commit sums %u micro-batches)",
 			       mr_unroll_name(g, node, name), count + 1, c->next + 1, g->plan->contract.need);
-	if (c->seen++ == 0)
+	if (c->seen == 0)
 		c->first = node;
+	c->seen += g->at[node].in->span;
 	if (c->seen < need)
 		return MR_OK;
 	c->seen = 0;
 	c->next++;
-	if (need == 1)
+	if (c->first == node)
 		return mark(g, node, MR_INSTR_FIRST_SUM | LAST_SUM);
 	MR_TRY(mark(g, c->first, MR_INSTR_FIRST_SUM));
 	return mark(g, node, LAST_SUM);
@@ -126,13 +127,14 @@ static bool is_simple(const mr_plan *p, uint16_t stage)
 	return !p->contract.clip && !mr_stage_has_ar(p, stage);
 }
 
-/* Whether the completing B or W of @stage may carry out its step itself (lower.h). */
-static bool is_inside(const mr_plan *p, uint16_t stage, const mr_lower_opts *opts)
+/* Whether @in, the completing B or W of its stage, may carry out its step itself (lower.h). */
+static bool is_inside(const mr_plan *p, const mr_instr *in, const mr_lower_opts *opts)
 {
+	uint16_t stage = in->stage;
 	bool waited_for = stage > 0 && mr_plan_worker(p, 0, (uint16_t)(stage - 1)) != mr_plan_worker(p, 0, stage);
 
 	return opts->update_inside && is_simple(p, stage) &&
-	       !(opts->hand_over_first && waited_for && p->contract.flush != MR_FLUSH_NONE);
+	       !(opts->hand_over_first && in->op == MR_OP_B && waited_for && p->contract.flush != MR_FLUSH_NONE);
 }
 
 static mr_status append_op(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, mr_op op, uint32_t count)
@@ -164,7 +166,7 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
 	uint32_t count = in.micro / p->contract.need;
 
 	in.flags &= MR_INSTR_FIRST_SUM;
-	if (last && is_inside(p, in.stage, opts)) {
+	if (last && is_inside(p, &in, opts)) {
 		in.flags |= MR_INSTR_UPDATE;
 		in.target = (int32_t)(count + 1);
 		return mr_plan_append(to, w, section, in);

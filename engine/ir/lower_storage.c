@@ -43,14 +43,15 @@ static bool takes(const mr_span *s, uint32_t node)
 	return in->op == MR_OP_F || (s->what == SLOT && in->op == MR_OP_R);
 }
 
-static bool gives_back(const mr_span *s, uint32_t node)
+/* Of how many micro-batches, from its own on, @node gives back the content: of all its span, or of none. */
+static uint32_t gives_back(const mr_span *s, uint32_t node)
 {
 	const mr_instr *in = s->g->at[node].in;
+	bool drops = s->what == SLOT && in->flags & MR_INSTR_DROP;
 
 	if (in->pipe != s->pipe || in->stage != s->user || !mr_op_is_compute(in->op))
-		return false;
-	return (s->what == SLOT && in->flags & MR_INSTR_DROP) ||
-	       s->g->release[cell(s->g, s->user, mr_unroll_micro(s->g, node))] == node;
+		return 0;
+	return drops || s->g->release[cell(s->g, s->user, mr_unroll_micro(s->g, node))] == node ? in->span : 0;
 }
 
 /* A micro-batch that is recomputed has two slots, one after the other: each instruction gets that of its time. */
@@ -80,8 +81,8 @@ static uint32_t colour(const mr_span *s, uint16_t w)
 			n = k + 1 > n ? k + 1 : n;
 		}
 		note_slot(s, i);
-		if (gives_back(s, i))
-			held[s->place[mr_unroll_micro(g, i)]] = 0;
+		for (uint32_t k = gives_back(s, i); k > 0; k--)
+			held[s->place[mr_unroll_micro(g, i) + k - 1]] = 0;
 	}
 	free(held);
 	return n;
@@ -90,12 +91,13 @@ static uint32_t colour(const mr_span *s, uint16_t w)
 /* Most contents held at once by the list of @w. */
 static uint32_t peak(const mr_span *s, uint16_t w)
 {
-	uint32_t n = 0, most = 0;
+	uint32_t n = 0, most = 0, back;
 
 	for (uint32_t i = s->g->first[w]; i < s->g->first[w + 1]; i++) {
 		n += takes(s, i);
 		most = n > most ? n : most;
-		n -= gives_back(s, i) && n > 0;
+		back = gives_back(s, i);
+		n -= back < n ? back : n;
 	}
 	return most;
 }
@@ -109,8 +111,8 @@ static bool fits_modulo(const mr_span *s, uint16_t w, uint32_t n, uint8_t *held)
 	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
 		if (takes(s, i) && held[mr_unroll_micro(g, i) % n]++)
 			return false;
-		if (gives_back(s, i))
-			held[mr_unroll_micro(g, i) % n] = 0;
+		for (uint32_t k = gives_back(s, i); k > 0; k--)
+			held[(mr_unroll_micro(g, i) + k - 1) % n] = 0;
 	}
 	return true;
 }
@@ -203,11 +205,31 @@ static mr_status place_boundary(mr_plan *plan, const mr_unroll *g, uint8_t pipe,
 	return MR_OK;
 }
 
+/*
+ * The place that the reader gives back next, MR_NO_NODE when there is no more. @back, @part: the node to look at, and how many
+ * of its span have been returned.
+ */
+static uint32_t next_released(const mr_span *s, uint16_t user, uint32_t *back, uint32_t *part)
+{
+	const mr_unroll *g = s->g;
+	uint32_t place;
+
+	while (*back < g->first[user + 1] && *part >= gives_back(s, *back)) {
+		++*back;
+		*part = 0;
+	}
+	if (*back == g->first[user + 1])
+		return MR_NO_NODE;
+	place = s->place[mr_unroll_micro(g, *back) + *part];
+	++*part;
+	return place;
+}
+
 mr_status mr_lower_number(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward)
 {
 	mr_span s = boundary(g, pipe, stage, forward, NULL);
 	uint16_t maker = mr_plan_worker(plan, pipe, s.maker), user = mr_plan_worker(plan, pipe, s.user);
-	uint32_t n = (forward ? plan->n_fwd : plan->n_bwd)[mr_plan_at(plan, pipe, stage)], k = 0, back = g->first[user];
+	uint32_t n = (forward ? plan->n_fwd : plan->n_bwd)[mr_plan_at(plan, pipe, stage)], k = 0, back = g->first[user], part = 0;
 	mr_status st = MR_OK;
 
 	s.place = malloc((size_t)g->n_micro * sizeof(*s.place) + 1);
@@ -220,10 +242,7 @@ mr_status mr_lower_number(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint1
 		if (!takes(&s, i))
 			continue;
 		if (k >= n) {
-			while (back < g->first[user + 1] && !gives_back(&s, back))
-				back++;
-			place = back < g->first[user + 1] ? s.place[mr_unroll_micro(g, back)] : MR_NO_NODE;
-			back++;
+			place = next_released(&s, user, &back, &part);
 		}
 		if (place == MR_NO_NODE) /* the buffer that comes back next holds a content that is yet to be made */
 			st = mr_fail(MR_ECONFIG, "boundary %u of pipe %u cannot work with %u buffers", stage, pipe, n);

@@ -26,6 +26,10 @@
  * that the backward then reads. R reads what F read, the input and the weights of the same version, and so saves the same
  * bits; it hands nothing over. At the last stage the target is kept for R as the input is.
  *
+ * Span. A W may handle `span` consecutive micro-batches of one commit at once: the sum of their gradients as one product
+ * over all their rows, added up in ascending order. Each has an I of its own before it; all their slots are given back
+ * when it ends. `slot` and `in` are those of the first.
+ *
  * Order of the dependencies (as in the literature; loss counts to the last F): F(m,s) after F(m,s-1); B|I(m,s) after F(m,s)
  * and B|I(m,s+1); W after I; R(m,s) before B|I(m,s); U(s) after all B|W of its count, after AR(s) where there is one, and
  * after every stage's N where there is one. See ir/deps.h.
@@ -62,7 +66,7 @@ typedef struct mr_instr {
 	uint8_t op;     /* mr_op */
 	uint8_t flags;  /* MR_INSTR_* */
 	uint8_t pipe;
-	uint8_t span;   /* consecutive micro-batches handled at once; 1 normally */
+	uint8_t span;   /* consecutive micro-batches handled at once; 1, but on W */
 	uint16_t stage;
 	uint16_t slot;  /* lowered, MR_STORED: activation slot of (micro, stage, pipe); F with MR_INSTR_DROP: its own */
 	uint32_t micro; /* first micro-batch; for N, AR and U: the last one of their count */

@@ -110,11 +110,11 @@ static mr_op op_of(const mr_json *j)
 static mr_status read_instr(mr_plan_file *f, uint16_t worker, const mr_json *j)
 {
 	mr_op op = op_of(mr_json_at(j, 0));
-	uint32_t micro, stage, pipe;
+	uint32_t micro, stage, pipe, span = 1;
 	uint16_t *host;
 
-	if (!mr_json_is_array(j) || mr_json_size(j) != 4)
-		return mr_fail(MR_ECONFIG, "expected [op, micro-batch, stage, pipe], got %s with %zu entries", mr_json_kind(j),
+	if (!mr_json_is_array(j) || mr_json_size(j) < 4 || mr_json_size(j) > 5)
+		return mr_fail(MR_ECONFIG, "expected [op, micro-batch, stage, pipe], and a span behind it or none, got %s with %zu entries", mr_json_kind(j),
 			       mr_json_size(j));
 	if (op == MR_N_OPS)
 		return mr_fail(MR_ECONFIG, "the op must be \"F\", \"B\", \"I\", \"W\" or \"R\", got %s%s%s",
@@ -133,7 +133,9 @@ static mr_status read_instr(mr_plan_file *f, uint16_t worker, const mr_json *j)
 		f->pipe_of[micro] = (uint8_t)pipe;
 	if (f->pipe_of[micro] != pipe)
 		return mr_fail(MR_ECONFIG, "micro-batch %u belongs to pipe %u, not to pipe %u", micro, f->pipe_of[micro], pipe);
-	return mr_sched_emit(f->plan, worker, f->section, op, micro, (uint16_t)stage, (uint8_t)pipe);
+	if (mr_json_size(j) == 5)
+		MR_TRY(in_range(mr_json_at(j, 4), "the span", 1, op == MR_OP_W ? UINT8_MAX : 1, &span));
+	return mr_sched_emit_span(f->plan, worker, f->section, op, micro, span, (uint16_t)stage, (uint8_t)pipe);
 }
 
 static mr_status read_worker(mr_plan_file *f, uint16_t worker)
@@ -438,17 +440,16 @@ static void put_pipes(mr_json_writer *w, const mr_plan *plan, const uint8_t *pip
 	mr_json_end_array(w);
 }
 
-/* An instruction with a span is its micro-batches one after the other: this form knows no spans. */
 static void put_instr(mr_json_writer *w, const mr_instr *in)
 {
-	for (unsigned k = 0; k < in->span; k++) {
-		mr_json_begin_array(w);
-		mr_json_put_string(w, mr_op_name((mr_op)in->op));
-		mr_json_put_uint(w, in->micro + k);
-		mr_json_put_uint(w, in->stage);
-		mr_json_put_uint(w, in->pipe);
-		mr_json_end_array(w);
-	}
+	mr_json_begin_array(w);
+	mr_json_put_string(w, mr_op_name((mr_op)in->op));
+	mr_json_put_uint(w, in->micro);
+	mr_json_put_uint(w, in->stage);
+	mr_json_put_uint(w, in->pipe);
+	if (in->span > 1)
+		mr_json_put_uint(w, in->span);
+	mr_json_end_array(w);
 }
 
 static void put_workers(mr_json_writer *w, const mr_plan *plan, mr_section section)

@@ -9,7 +9,8 @@
  *	 "workers": [[["F",0,0,0], ["F",1,0,0], ["B",0,0,0], ...], [...]]}
  *
  * D workers, T micro-batches of one iteration (all pipes together, numbered 0..T-1), S = "stages". "workers" holds for
- * every worker its instructions in order, each [op, micro-batch, stage, pipe] with op F, B, I, W or R.
+ * every worker its instructions in order, each [op, micro-batch, stage, pipe] with op F, B, I, W or R. A W of several
+ * consecutive micro-batches at once has their number behind the pipe: ["W",0,0,0,4].
  *
  * Required when reading: D, T, stages and workers. "pipes" may be absent: the instructions then say where a stage lives and
  * how many pipes there are. "v" and everything else is ignored, "metrics" and "expect" among it.

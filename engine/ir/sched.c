@@ -64,15 +64,18 @@ void mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_cost 
 	}
 }
 
-mr_status mr_sched_emit(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint16_t stage,
-			uint8_t pipe)
+mr_status mr_sched_emit_span(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint32_t span,
+			     uint16_t stage, uint8_t pipe)
 {
-	mr_instr in = {.op = (uint8_t)op, .pipe = pipe, .span = 1, .stage = stage, .micro = micro};
+	mr_instr in = {.op = (uint8_t)op, .pipe = pipe, .span = (uint8_t)span, .stage = stage, .micro = micro};
 	uint16_t host;
 
 	if (!mr_op_is_compute(op))
 		return mr_fail(MR_EINVAL, "%s is not for a system to emit: only F, R, B, I and W are (the lowering adds the rest)",
 			       mr_op_name(op));
+	if (span < 1 || span > (op == MR_OP_W ? UINT8_MAX : 1))
+		return mr_fail(MR_EINVAL, "%s of %u micro-batches at once: only a W handles several, up to %d", mr_op_name(op), span,
+			       UINT8_MAX);
 	if (worker >= plan->n_workers)
 		return mr_fail(MR_EINVAL, "worker %u of %u", worker, plan->n_workers);
 	if (stage >= plan->n_stages || pipe >= plan->n_pipes)
@@ -84,4 +87,10 @@ mr_status mr_sched_emit(mr_plan *plan, uint16_t worker, mr_section section, mr_o
 		return mr_fail(MR_EINVAL, "%s of stage %u, pipe %u belongs to worker %u, not to %u", mr_op_name(op), stage, pipe,
 			       host, worker);
 	return mr_plan_append(plan, worker, section, in);
+}
+
+mr_status mr_sched_emit(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint16_t stage,
+			uint8_t pipe)
+{
+	return mr_sched_emit_span(plan, worker, section, op, micro, 1, stage, pipe);
 }

@@ -89,4 +89,8 @@ void mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_cost 
 mr_status mr_sched_emit(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint16_t stage,
 			uint8_t pipe) MR_MUST_USE;
 
+/** The same for @span consecutive micro-batches from @micro on (only a W may have more than one). */
+mr_status mr_sched_emit_span(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint32_t span,
+			     uint16_t stage, uint8_t pipe) MR_MUST_USE;
+
 #endif

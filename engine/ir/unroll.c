@@ -77,9 +77,8 @@ static mr_status check_place(const mr_unroll *g, uint32_t node)
 	if (in->stage >= p->n_stages || in->pipe >= p->n_pipes)
 		return mr_fail(MR_ECONFIG, "%s: the plan has stages 0..%u and pipes 0..%u",
 			       mr_unroll_name(g, node, name), p->n_stages - 1, p->n_pipes - 1);
-	if (in->span != 1)
-		return mr_fail(MR_ECONFIG,
-			       "%s: span %u, but instructions of one micro-batch are all that is carried out",
+	if (in->span == 0 || (in->span > 1 && in->op != MR_OP_W))
+		return mr_fail(MR_ECONFIG, "%s: span %u, but only W handles several micro-batches at once",
 			       mr_unroll_name(g, node, name), in->span);
 	if (mr_plan_worker(p, in->pipe, in->stage) != g->at[node].worker)
 		return mr_fail(MR_ECONFIG, "%s: stage %u of pipe %u lives on worker %u", mr_unroll_name(g, node, name),
@@ -170,16 +169,13 @@ static mr_status put(mr_unroll *g, uint32_t *cell, uint32_t node, const char *wh
 	return MR_OK;
 }
 
-static mr_status enter_compute(mr_unroll *g, uint32_t node)
+/* What @node does with micro-batch @micro, one of its span. */
+static mr_status enter_micro(mr_unroll *g, uint32_t node, uint64_t micro)
 {
 	const mr_instr *in = g->at[node].in;
-	uint64_t micro = mr_unroll_micro(g, node), version;
 	size_t at = in->stage * (size_t)g->n_micro + (size_t)micro;
-	char name[MR_NODE_TEXT];
+	uint64_t version;
 
-	if (micro >= g->n_micro)
-		return mr_fail(MR_ECONFIG, "%s: there are only micro-batches 0 to %" PRIu64 " minus 1",
-			       mr_unroll_name(g, node, name), g->n_micro);
 	if (in->op == MR_OP_F)
 		MR_TRY(put(g, &g->f[at], node, "forward"));
 	if (in->op == MR_OP_R)
@@ -194,6 +190,23 @@ static mr_status enter_compute(mr_unroll *g, uint32_t node)
 	}
 	if ((in->op != MR_OP_F && in->op != MR_OP_R) || g->plan->contract.coverage == MR_COVER_FORWARD)
 		g->release[at] = node;
+	return MR_OK;
+}
+
+static mr_status enter_compute(mr_unroll *g, uint32_t node)
+{
+	const mr_instr *in = g->at[node].in;
+	uint64_t micro = mr_unroll_micro(g, node), last = micro + in->span - 1u, need = g->plan->contract.need;
+	char name[MR_NODE_TEXT];
+
+	if (last >= g->n_micro)
+		return mr_fail(MR_ECONFIG, "%s: there are only micro-batches 0 to %" PRIu64 " minus 1",
+			       mr_unroll_name(g, node, name), g->n_micro);
+	if (last / need != micro / need)
+		return mr_fail(MR_ECONFIG, "%s: its %u micro-batches belong to more than one commit (of %" PRIu64 " each)",
+			       mr_unroll_name(g, node, name), in->span, need);
+	for (; micro <= last; micro++)
+		MR_TRY(enter_micro(g, node, micro));
 	return MR_OK;
 }
 
@@ -351,6 +364,8 @@ static mr_status resolve(mr_unroll_build *b, uint32_t node, mr_dep dep)
 	case MR_DEP_F:
 		return edge_from_micro(b, node, &dep, g->f, "F m");
 	case MR_DEP_GRAD:
+		for (uint64_t end = dep.number + dep.more; dep.number < end; dep.number++)
+			MR_TRY(edge_from_micro(b, node, &dep, g->grad, "the gradient of m"));
 		return edge_from_micro(b, node, &dep, g->grad, "the gradient of m");
 	case MR_DEP_SUM:
 		return edges_from_sums(b, node, &dep);

@@ -15,7 +15,7 @@ static double duration(const mr_unroll *g, const mr_cost *cost, uint32_t node)
 	case MR_OP_I:
 		return c->i;
 	case MR_OP_W:
-		return c->w + update;
+		return in->span * c->w + update;
 	case MR_OP_U: /* one range of as many as there are pipes */
 		return c->u / g->plan->n_pipes;
 	default:

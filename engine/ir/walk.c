@@ -163,7 +163,7 @@ static void count_peaks(mr_walk *k, const mr_unroll *g, uint16_t w)
 		uint8_t op = g->at[i].in->op;
 		bool saves = op == MR_OP_F || op == MR_OP_R;
 
-		until_w += saves ? 1 : op == MR_OP_B || op == MR_OP_W ? -1 : 0;
+		until_w += saves ? 1 : op == MR_OP_B || op == MR_OP_W ? -(int64_t)g->at[i].in->span : 0;
 		until_i += saves ? 1 : op == MR_OP_B || op == MR_OP_I ? -1 : 0;
 		most_w = until_w > most_w ? until_w : most_w;
 		most_i = until_i > most_i ? until_i : most_i;

@@ -3,7 +3,7 @@
  *
  * Every worker begins its next instruction when the one before it has ended and everything that deps.h names has ended
  * (plus the hand-over time c of the producing stage where the edge crosses workers). F and R cost f, I costs i, W costs
- * w, B costs i + w, U (or the flag MR_INSTR_UPDATE) costs u, N and AR nothing. Times are doubles in the unit of the
+ * w a micro-batch (also when it handles several at once, which really takes less), B costs i + w, U (or the flag MR_INSTR_UPDATE) costs u, N and AR nothing. Times are doubles in the unit of the
  * cost table.
  *
  * Figures, as the literature mixes them:

@@ -250,21 +250,28 @@ static bool do_i(brute *b, const mr_instr *in, int micro, int read)
 	return true;
 }
 
-static void do_w(brute *b, const mr_instr *in, int micro, int read)
+/* @part: which micro-batch of the instruction's span this is; what is written down is about the first. */
+static void do_w(brute *b, const mr_instr *in, int micro, int read, int part)
 {
+	bool saved = false;
 	const mr_plan *p = b->p;
 	brute_place *x = place(b, in);
 	size_t at = in->pipe * (size_t)p->n_stages + in->stage;
 	int need = (int)p->contract.need, count = micro / need, last;
 
-	find_saved(b, in, micro);
+	if (part == 0)
+		find_saved(b, in, micro);
+	for (int k = 0; k < p->n_slots[at]; k++)
+		saved |= x->slot[k] == micro;
+	if (!saved || count != (micro - part) / need)
+		wrong(b, in, "nothing saved, or another commit");
 	if (!x->i[micro] || x->w[micro])
 		wrong(b, in, "weight gradient twice or too early");
-	if (in->stage + 1 < p->n_stages && number(p, micro, in->in, p->n_bwd[at + 1]) != x[1].bwd.at[micro])
+	if (part == 0 && in->stage + 1 < p->n_stages && number(p, micro, in->in, p->n_bwd[at + 1]) != x[1].bwd.at[micro])
 		wrong(b, in, "gradient buffer is another");
 	backward_version(b, in, micro, read);
 	x->w[micro] = true;
-	if (in->flags & MR_INSTR_FIRST_SUM) {
+	if (part == 0 && in->flags & MR_INSTR_FIRST_SUM) {
 		if (x->n_sum)
 			wrong(b, in, "sum overwritten before its use");
 	} else if (!x->n_sum || x->sum[0] / need != count) {
@@ -359,8 +366,8 @@ static bool step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 	uint64_t micro = in->micro + n * b->p->n_micro;
 	int64_t read = in->read + (int64_t)n * b->p->commits, target = in->target + (int64_t)n * b->p->commits;
 
-	if (in->op >= MR_OP_V || in->span != 1 || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes ||
-	    micro >= MAX_MICRO || b->p->worker_of[in->pipe * b->p->n_stages + in->stage] != w)
+	if (in->op >= MR_OP_V || in->span < 1 || (in->span > 1 && in->op != MR_OP_W) || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes ||
+	    micro + in->span > MAX_MICRO || b->p->worker_of[in->pipe * b->p->n_stages + in->stage] != w)
 		wrong(b, in, "not an instruction of this worker");
 	if (in->flags & ~(in->op == MR_OP_F ? 4u : in->op == MR_OP_B || in->op == MR_OP_W ? 3u : 0u))
 		wrong(b, in, "flags");
@@ -376,7 +383,8 @@ static bool step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 	if (in->op != MR_OP_W && !do_i(b, in, (int)micro, (int)read))
 		return false;
 	if (in->op != MR_OP_I)
-		do_w(b, in, (int)micro, (int)read);
+		for (int k = 0; k < in->span; k++)
+			do_w(b, in, (int)micro + k, (int)read, k);
 	if (in->flags & MR_INSTR_UPDATE) {
 		if (b->p->contract.clip)
 			wrong(b, in, "update without the norm");

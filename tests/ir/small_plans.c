@@ -178,6 +178,31 @@ mr_plan *small_recompute(uint16_t n_workers, uint32_t n_micro, uint32_t kept)
 	return p;
 }
 
+mr_plan *small_merged(uint16_t n_workers, uint32_t n_micro, uint32_t span, bool recompute)
+{
+	mr_plan *p = straight(n_workers, n_micro, n_micro, MR_FLUSH_LOCAL);
+
+	for (uint16_t w = 0; w < n_workers; w++) {
+		uint32_t ahead = n_workers - 1u - w, waits = 0;
+
+		for (uint32_t m = 0; m < ahead; m++)
+			emit(p, w, MR_BODY, MR_OP_F, m);
+		for (uint32_t m = 0; m < n_micro; m++) {
+			if (m + ahead < n_micro)
+				emit(p, w, MR_BODY, MR_OP_F, m + ahead);
+			if (recompute)
+				emit(p, w, MR_BODY, MR_OP_R, m);
+			emit(p, w, MR_BODY, MR_OP_I, m);
+			if (++waits < span && m + 1 < n_micro)
+				continue;
+			must(mr_plan_append(p, w, MR_BODY, (mr_instr){.op = MR_OP_W, .span = (uint8_t)waits, .stage = w,
+								      .micro = m + 1 - waits}));
+			waits = 0;
+		}
+	}
+	return p;
+}
+
 /* Endless, every backward with its R before it. */
 static mr_plan *small_pipedream_recompute(uint16_t n_workers)
 {
@@ -223,7 +248,7 @@ mr_plan *small_plan(int number, const char **name)
 		"gpipe lifo", "1f1b", "1f1b clip", "1f1b tied clip", "1f1b tied local", "split", "pipedream",
 		"pipedream vertical sync", "pipedream drained", "pipedream finite", "accumulate", "forward",
 		"recompute local", "one worker", "split clip", "delayed", "delayed in part", "recompute all but one",
-		"pipedream recompute",
+		"pipedream recompute", "merged", "merged clip", "merged recompute",
 	};
 	const int n_made = (int)(sizeof(made) / sizeof(*made));
 
@@ -273,6 +298,12 @@ mr_plan *small_plan(int number, const char **name)
 		return with(small_recompute(3, 4, 2), false, true, MR_FLUSH_BARRIER);
 	case 18:
 		return small_pipedream_recompute(3);
+	case 19:
+		return small_merged(3, 6, 2, false);
+	case 20:
+		return with(small_merged(2, 5, 3, false), true, false, MR_FLUSH_BARRIER);
+	case 21:
+		return small_merged(2, 4, 2, true);
 	default:
 		return small_golden(golden[number - n_made]);
 	}

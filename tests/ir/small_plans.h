@@ -14,6 +14,8 @@ mr_plan *small_1f1b(uint16_t n_workers, uint32_t n_micro);
 mr_plan *small_recompute(uint16_t n_workers, uint32_t n_micro, uint32_t kept);
 /* 1F1B with I and W apart, W lagging by the worker's number. */
 mr_plan *small_split(uint16_t n_workers, uint32_t n_micro);
+/* 1F1B with I for B, and a W of @span micro-batches behind every @span-th I. */
+mr_plan *small_merged(uint16_t n_workers, uint32_t n_micro, uint32_t span, bool recompute);
 /* Endless; with @drain the epilogue that completes what is in flight. */
 mr_plan *small_pipedream(uint16_t n_workers, bool vertical_sync, bool drain);
 mr_plan *small_pipedream_finite(uint16_t n_workers, uint32_t n_micro);

@@ -132,7 +132,7 @@ static uint32_t nudge(uint32_t x)
 
 static void damage_instr(mr_plan *p, mr_instr *in)
 {
-	switch (draw(10)) {
+	switch (draw(11)) {
 	case 0:
 		in->micro = nudge(in->micro);
 		break;
@@ -159,6 +159,9 @@ static void damage_instr(mr_plan *p, mr_instr *in)
 		break;
 	case 8:
 		in->stage = (uint16_t)draw(p->n_stages);
+		break;
+	case 9:
+		in->span = (uint8_t)nudge(in->span);
 		break;
 	default:
 		in->pipe = (uint8_t)draw(p->n_pipes + 1u);
@@ -401,6 +404,31 @@ static void recomputes_what_was_dropped(void)
 	mr_plan_destroy(p);
 }
 
+static void spans_stay_in_their_commit(void)
+{
+	mr_plan *p = small_merged(2, 4, 2, false); /* w1: F0 I0 F1 I1 W0x2 F2 ... */
+	mr_list *w1;
+
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	w1 = mr_plan_list(p, 1, MR_BODY);
+	w1->at[4].span = 1;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "W m1 s1: missing");
+	w1->at[4].span = 3;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 W m2 s1 p0: weight gradient for the second time, after w1 W m0 s1 p0");
+	w1->at[4].span = 5;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 W m0 s1 p0: its 5 micro-batches belong to more than one commit");
+	w1->at[4].span = 2;
+	swap(w1, 3, 4);
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "deadlock, each waits for the next: w1 I m1 s1 p0");
+	swap(w1, 3, 4);
+	w1->at[0].span = 2;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 F m0 s1 p0: span 2, but only W handles several");
+	w1->at[0].span = 1;
+	p->contract.sum = MR_SUM_DESCENDING;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "sums 2 micro-batches in ascending order");
+	mr_plan_destroy(p);
+}
+
 static void prints_the_cycle(void)
 {
 	mr_plan *p = small_gpipe(2, 2, false);
@@ -445,6 +473,7 @@ void mr_suite_check(void)
 	MR_TEST(any_bytes);
 	MR_TEST(names_the_culprit);
 	MR_TEST(recomputes_what_was_dropped);
+	MR_TEST(spans_stay_in_their_commit);
 	MR_TEST(prints_the_cycle);
 	MR_TEST(unrolled_plans);
 }

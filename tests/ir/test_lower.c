@@ -227,6 +227,33 @@ static void recomputed_micro_batches_share_a_slot(void)
 	mr_plan_destroy(p);
 }
 
+/* A W of several micro-batches: the first gradient and the last at once, and all slots free at its end. */
+static void merged_weight_gradients(void)
+{
+	mr_plan *p = small_merged(2, 6, 3, false);
+	const mr_list *l;
+
+	lower(p);
+	expect_list(p, 0, MR_BODY, "F0 F1 I0 F2 I1 F3 I2 W0' F4 I3 F5 I4 I5 W3 U0");
+	expect_list(p, 1, MR_BODY, "F0 I0 F1 I1 F2 I2 W0' F3 I3 F4 I4 F5 I5 W3 U1");
+	CU_ASSERT_EQUAL(p->n_slots[0], 4);
+	CU_ASSERT_EQUAL(p->n_slots[1], 3);
+	CU_ASSERT_EQUAL(p->n_fwd[1], 4); /* in flight + 1 */
+	l = mr_plan_list(p, 1, MR_BODY);
+	CU_ASSERT_EQUAL(l->at[6].span, 3);
+	for (uint32_t i = 7; i < 13; i++)
+		if (l->at[i].op == MR_OP_F) /* all three are free again, the lowest first */
+			CU_ASSERT_EQUAL(l->at[i].slot, l->at[i].micro - 3);
+	mr_plan_destroy(p);
+
+	p = small_merged(2, 4, 4, false);
+	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = true, .hand_over_first = true}));
+	MR_CHECK_OK(mr_plan_check(p));
+	expect_list(p, 0, MR_BODY, "F0 F1 I0 F2 I1 F3 I2 I3 W0'!");
+	expect_list(p, 1, MR_BODY, "F0 I0 F1 I1 F2 I2 F3 I3 W0'!"); /* nobody waits for a W */
+	mr_plan_destroy(p);
+}
+
 /* Not a plan is slower than with unlimited buffers, at the ratios promised and at tables given. */
 static void buffers_never_slow_a_plan(void)
 {
@@ -429,6 +456,7 @@ void mr_suite_lower(void)
 	MR_TEST(vertical_sync_versions);
 	MR_TEST(slots_are_the_peak);
 	MR_TEST(recomputed_micro_batches_share_a_slot);
+	MR_TEST(merged_weight_gradients);
 	MR_TEST(buffers_never_slow_a_plan);
 	MR_TEST(contracts_that_cannot_be_kept);
 	MR_TEST(lists_that_cannot_be_lowered);

@@ -86,6 +86,20 @@ static void json_comes_back(void)
 	mr_plan_destroy(plan);
 }
 
+static void json_keeps_spans(void)
+{
+	mr_plan *plan = read_ok("{\"D\":1,\"T\":2,\"stages\":1,\"workers\":[[[\"F\",0,0,0],[\"I\",0,0,0],[\"F\",1,0,0],"
+				"[\"I\",1,0,0],[\"W\",0,0,0,2]]]}"), *again;
+	char *text = write_text(plan);
+
+	CU_ASSERT_EQUAL(mr_plan_list(plan, 0, MR_BODY)->at[4].span, 2);
+	again = read_ok(text);
+	CU_ASSERT_EQUAL(mr_plan_hash(plan), mr_plan_hash(again));
+	free(text);
+	mr_plan_destroy(again);
+	mr_plan_destroy(plan);
+}
+
 #define UNDER(contract)                                                                                     \
 	"{\"D\":1,\"T\":2,\"stages\":1,\"contract\":{" contract "},"                                             \
 	"\"workers\":[[[\"F\",0,0,0],[\"B\",0,0,0],[\"F\",1,0,0],[\"B\",1,0,0]]]}"
@@ -168,11 +182,13 @@ static void json_errors(void)
 		{PIPED("[{\"stage_to_worker\":[0,1],\"microbatches\":[2]}]"), "must be from 0 to 1, got 2"},
 		{PIPED("[{\"stage_to_worker\":[0,1],\"microbatches\":[1,1]}]"), "micro-batch 1 already belongs to pipe 0"},
 		{PIPED("[{\"stage_to_worker\":[0,1],\"microbatches\":7}]"), "microbatches must be an array, got integer"},
-		{TWO("[\"F\",0,0]", ""), "worker 0, instruction 0: expected [op, micro-batch, stage, pipe], got array with 3 entries"},
+		{TWO("[\"F\",0,0]", ""), "worker 0, instruction 0: expected [op, micro-batch, stage, pipe], and a span behind it or none, got array with 3 entries"},
 		{TWO("", "3"), "worker 1, instruction 0: expected [op"},
 		{TWO("[\"F\",0,0,0],[\"U\",0,0,0]", ""), "worker 0, instruction 1: the op must be \"F\", \"B\", \"I\", \"W\" or \"R\", got \"U\""},
 		{TWO("[\"\",0,0,0]", ""), "got \"\""},
 		{TWO("[1,0,0,0]", ""), "got integer"},
+		{TWO("[\"F\",0,0,0,2]", ""), "worker 0, instruction 0: the span must be from 1 to 1, got 2"},
+		{TWO("[\"W\",0,0,0,0]", ""), "worker 0, instruction 0: the span must be from 1 to 255, got 0"},
 		{TWO("[\"F\",2,0,0]", ""), "worker 0, instruction 0: the micro-batch must be from 0 to 1, got 2"},
 		{TWO("[\"F\",0,-1,0]", ""), "worker 0, instruction 0: the stage must be from 0 to 1, got -1"},
 		{TWO("[\"F\",0,0,64]", ""), "pipe 64: at most 64 pipes"},
@@ -300,6 +316,7 @@ void mr_suite_plan_json(void)
 	MR_TEST(json_tiny_plan);
 	MR_TEST(json_without_pipes);
 	MR_TEST(json_comes_back);
+	MR_TEST(json_keeps_spans);
 	MR_TEST(json_contract);
 	MR_TEST(json_refuses_to_write_what_repeats);
 	MR_TEST(json_errors);
