@@ -5,7 +5,7 @@
  *
  * Plans of every registered system on 8 workers with 32 micro-batches, repeated until they have a million instructions; systems
  * that never flush run on and on. Per plan the best of five: the walk, the same with log-normal jitter and a straggler, and
- * the order that a replay follows. The period, which takes further iterations, is left out.
+ * the same as a stream, which a replay follows. The period, which takes further iterations, is left out.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,8 +15,7 @@
 #include "host/clock.h"
 #include "ir/lower.h"
 #include "schedules/registry.h"
-#include "sim/order.h"
-#include "sim/sim.h"
+#include "sim/stream.h"
 
 enum { WORKERS = 8, MICRO = 32, INSTRUCTIONS = 1000000, ROUNDS = 5, TINY = 5000 };
 
@@ -34,41 +33,48 @@ static double seconds_since(uint64_t begin)
 }
 
 /* Best of the rounds, in seconds; *@n instructions. */
-static double time_sim(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *p, bool order, int rounds, size_t *n)
+static double time_sim(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *p, int rounds, size_t *n)
 {
 	double best = INFINITY;
 
 	for (int i = 0; i < rounds; i++) {
 		uint64_t begin = mr_clock_ns();
-		mr_sim_event *e;
 		mr_walk *k;
 
 		check(mr_sim_run(plan, cost, p, &k));
+		best = fmin(best, seconds_since(begin));
 		*n = k->first[k->n_workers];
-		if (!order)
-			best = fmin(best, seconds_since(begin));
-		e = malloc(*n * sizeof(*e));
-		if (!e) {
-			fputs("sim: no memory\n", stderr);
-			exit(6);
-		}
-		begin = mr_clock_ns();
-		check(mr_sim_order(k, e));
-		if (order)
-			best = fmin(best, seconds_since(begin));
-		free(e);
 		mr_walk_destroy(k);
+	}
+	return best;
+}
+
+static double time_stream(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *p, int rounds)
+{
+	double best = INFINITY;
+
+	for (int i = 0; i < rounds; i++) {
+		uint64_t begin = mr_clock_ns();
+		mr_sim_stream *s;
+		mr_sim_event e;
+		bool more = true;
+
+		check(mr_sim_stream_create(plan, cost, p, &s));
+		while (more)
+			check(mr_sim_stream_next(s, p->n_bodies, &e, &more));
+		best = fmin(best, seconds_since(begin));
+		mr_sim_stream_destroy(s);
 	}
 	return best;
 }
 
 static void measure(const mr_sched_ops *ops, uint32_t wanted, int rounds)
 {
-	mr_sched_args a = {.n_workers = WORKERS, .n_micro = ops->asynchronous ? 1 : MICRO};
+	mr_sched_args a = {.n_workers = WORKERS, .n_micro = ops->asynchronous ? ops->default_micro(WORKERS) : MICRO};
 	mr_straggler slow = {3, 1.5, 0, INFINITY};
 	mr_sim_params plain = {.no_period = true}, bent;
 	mr_stage_cost *stage;
-	double t, t_bent, t_order;
+	double t, t_bent, t_stream;
 	uint32_t body = 0;
 	mr_cost cost;
 	mr_plan *plan;
@@ -91,10 +97,10 @@ static void measure(const mr_sched_ops *ops, uint32_t wanted, int rounds)
 	bent.amount = 0.1;
 	bent.straggler = &slow;
 	bent.n_stragglers = 1;
-	t = time_sim(plan, &cost, &plain, false, rounds, &n);
-	t_bent = time_sim(plan, &cost, &bent, false, rounds, &n);
-	t_order = time_sim(plan, &cost, &plain, true, rounds, &n);
-	printf("%-20s %9zu %10.3f %10.3f %10.3f\n", ops->name, n, t, t_bent, t_order);
+	t = time_sim(plan, &cost, &plain, rounds, &n);
+	t_bent = time_sim(plan, &cost, &bent, rounds, &n);
+	t_stream = time_stream(plan, &cost, &bent, rounds);
+	printf("%-20s %9zu %10.3f %10.3f %10.3f\n", ops->name, n, t, t_bent, t_stream);
 	fflush(stdout);
 	free(stage);
 	mr_plan_destroy(plan);
@@ -105,7 +111,7 @@ int main(int argc, char **argv)
 	bool tiny = argc > 1 && !strcmp(argv[1], "--tiny");
 
 	printf("%d workers, %d micro-batches, seconds\n%-20s %9s %10s %10s %10s\n", WORKERS, MICRO, "system", "instr.", "walk",
-	       "bent", "order");
+	       "bent", "stream");
 	for (size_t i = 0; mr_schedule_at(i); i++)
 		measure(mr_schedule_at(i), tiny ? TINY : INSTRUCTIONS, tiny ? 1 : ROUNDS);
 	return 0;

@@ -78,6 +78,7 @@ typedef struct mr_time_hooks {
 	/* How long a hand-over takes from worker @from to worker @to that costs @c by the table; NULL: @c. Not below 0. */
 	double (*hand_over)(const void *arg, uint16_t from, uint16_t to, double c);
 	const void *arg;
+	const uint32_t *known; /* [n_workers] worker w's nodes before known[w] keep the begin and end that they have; NULL: none */
 	bool irregular; /* finish treats iterations differently: a period is a mean over many */
 } mr_time_hooks;
 
@@ -88,6 +89,10 @@ typedef struct mr_time_hooks {
  */
 void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, const uint32_t *order,
 		     double *begin, double *end, uint32_t *binding);
+
+/** Under which cause (mr_wait_cause) the wait of @node for @from is booked, which was binding; MR_WAIT_NONE for its
+ * predecessor in the list. */
+uint8_t mr_unroll_cause(const mr_unroll *g, uint32_t node, uint32_t from);
 
 /** Write @node as `w0 F m3 s1 p0` into @text (absolute numbers); returns @text. */
 #define MR_NODE_TEXT 48

@@ -57,6 +57,8 @@ void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hook
 		uint32_t node = order[k], last = MR_NO_NODE;
 		double at = 0, work;
 
+		if (h->known && node < g->n_nodes && node < h->known[g->at[node].worker])
+			continue;
 		if (node < g->n_nodes && node > g->first[g->at[node].worker]) {
 			last = node - 1;
 			at = end[last];
@@ -79,5 +81,26 @@ void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hook
 		end[node] = h->finish && node < g->n_nodes ? h->finish(h->arg, g, node, at, work) : at + work;
 		if (binding)
 			binding[node] = last;
+	}
+}
+
+uint8_t mr_unroll_cause(const mr_unroll *g, uint32_t node, uint32_t from)
+{
+	if (from == MR_NO_NODE ||
+	    (from < g->n_nodes && node > 0 && from == node - 1 && g->at[from].worker == g->at[node].worker))
+		return MR_WAIT_NONE;
+	if (from == g->storage[node])
+		return MR_WAIT_DOWNSTREAM;
+	if (from >= g->n_nodes)
+		return (uint8_t)mr_dep_cause(from - g->n_nodes < g->n_versions ? MR_DEP_NORMS : MR_DEP_COMMITS);
+	switch (g->at[node].in->op) {
+	case MR_OP_AR:
+	case MR_OP_N:
+	case MR_OP_U:
+		return MR_WAIT_WEIGHTS;
+	case MR_OP_F: /* what is no F either is a commit, by itself or inside a B or W */
+		return g->at[from].in->op == MR_OP_F ? MR_WAIT_UPSTREAM : MR_WAIT_WEIGHTS;
+	default:
+		return MR_WAIT_UPSTREAM;
 	}
 }

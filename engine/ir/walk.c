@@ -212,28 +212,6 @@ static void add_up(mr_walk *k, const mr_timed *t)
 	k->bubble_period = k->period > 0 && k->n_bodies ? 1 - most_body / k->period : 0;
 }
 
-/* Under which cause the wait for @from is booked: what kind of edge it came along. */
-static uint8_t cause_of(const mr_unroll *g, uint32_t node, uint32_t from)
-{
-	if (from == MR_NO_NODE ||
-	    (from < g->n_nodes && node > 0 && from == node - 1 && g->at[from].worker == g->at[node].worker))
-		return MR_WAIT_NONE;
-	if (from == g->storage[node])
-		return MR_WAIT_DOWNSTREAM;
-	if (from >= g->n_nodes)
-		return (uint8_t)mr_dep_cause(from - g->n_nodes < g->n_versions ? MR_DEP_NORMS : MR_DEP_COMMITS);
-	switch (g->at[node].in->op) {
-	case MR_OP_AR:
-	case MR_OP_N:
-	case MR_OP_U:
-		return MR_WAIT_WEIGHTS;
-	case MR_OP_F: /* what is no F either is a commit, by itself or inside a B or W */
-		return g->at[from].in->op == MR_OP_F ? MR_WAIT_UPSTREAM : MR_WAIT_WEIGHTS;
-	default:
-		return MR_WAIT_UPSTREAM;
-	}
-}
-
 static mr_walk *walk_alloc(const mr_plan *plan, uint32_t n_nodes)
 {
 	mr_walk *k = calloc(1, sizeof(*k));
@@ -278,7 +256,7 @@ mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodi
 	for (uint32_t i = 0; i < t.g->n_nodes; i++)
 		k->at[i] = (mr_walk_rec){.in = t.g->at[i].in,
 					 .n = t.g->at[i].n,
-					 .cause = cause_of(t.g, i, t.binding[i]),
+					 .cause = mr_unroll_cause(t.g, i, t.binding[i]),
 					 .begin = t.begin[i],
 					 .end = t.end[i]};
 	for (uint32_t i = 0; i < t.g->n_all; i++)

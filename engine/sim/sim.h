@@ -11,7 +11,7 @@
  * Without any of them a simulation is the walk, to the last bit: there is one function that computes times.
  *
  * The outcome is a mr_walk: figures as walk.h defines them, and what every instruction did when. ir/walk_trace.h makes trace
- * records of it, ir/metrics.h figures, order.h an order for a replay.
+ * records of it, ir/metrics.h figures. A simulation without an end, event by event, is stream.h.
  */
 #ifndef MR_SIM_SIM_H
 #define MR_SIM_SIM_H
@@ -43,6 +43,7 @@ typedef struct mr_sim_params {
 	double far;                    /* hand-over between nodes, in place of the table's c */
 	bool unlimited;                /* boundary buffers without limit */
 	bool no_period;                /* leave out the period: it takes several further iterations */
+	uint32_t window;               /* streams: instructions that are looked at at once; 0: as many as suit */
 } mr_sim_params;
 
 /**

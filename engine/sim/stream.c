@@ -1,0 +1,265 @@
+#include "sim/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/bend.h"
+
+#define WINDOW (1u << 16) /* instructions */
+
+/* Where a worker stands. */
+typedef struct mr_lane_at {
+	uint32_t node, end; /* its next instruction in the window, and the first one behind its bodies */
+} mr_lane_at;
+
+struct mr_sim_stream {
+	const mr_plan *plan;
+	const mr_cost *cost;
+	mr_bend bend;         /* bend.first: the iteration at which the window stands */
+	mr_unroll *g;
+	uint32_t reach;       /* iterations that edges reach back, and after which all are alike */
+	uint32_t *order, *binding, *rank, *known;
+	double *begin, *end;
+	uint8_t *cause;
+	mr_lane_at *at;       /* [n_workers] */
+	uint16_t *heap;       /* workers that may go on; the one that comes first is on top */
+	uint32_t n_heap;
+	uint64_t until;       /* what the heap has been made for */
+	bool spent;           /* a worker has come to the end of the window */
+};
+
+/* --- the heap --- */
+
+static bool before(const mr_sim_stream *s, uint16_t a, uint16_t b)
+{
+	uint32_t x = s->at[a].node, y = s->at[b].node;
+
+	return s->begin[x] < s->begin[y] || (s->begin[x] == s->begin[y] && s->rank[x] < s->rank[y]);
+}
+
+static void sift_down(mr_sim_stream *s, uint32_t i)
+{
+	for (uint32_t child; (child = 2 * i + 1) < s->n_heap; i = child) {
+		uint16_t w = s->heap[i];
+
+		if (child + 1 < s->n_heap && before(s, s->heap[child + 1], s->heap[child]))
+			child++;
+		if (!before(s, s->heap[child], w))
+			return;
+		s->heap[i] = s->heap[child];
+		s->heap[child] = w;
+	}
+}
+
+static uint32_t prologue_of(const mr_sim_stream *s, uint16_t w)
+{
+	return mr_plan_list(s->plan, w, MR_PROLOGUE)->n;
+}
+
+static uint32_t body_of(const mr_sim_stream *s, uint16_t w)
+{
+	return mr_plan_list(s->plan, w, MR_BODY)->n;
+}
+
+/* The iteration of the window in which worker @w stands; its prologue counts as the first. */
+static uint32_t iteration_of(const mr_sim_stream *s, uint16_t w)
+{
+	uint32_t done = s->at[w].node - s->g->first[w], prologue = prologue_of(s, w), body = body_of(s, w);
+
+	return done < prologue || !body ? 0 : (done - prologue) / body;
+}
+
+/* May worker @w go on before s->until? The prologue may always. */
+static bool may_go(const mr_sim_stream *s, uint16_t w)
+{
+	const mr_lane_at *a = &s->at[w];
+
+	if (a->node >= a->end)
+		return false;
+	return a->node - s->g->first[w] < prologue_of(s, w) || s->bend.first + iteration_of(s, w) < s->until;
+}
+
+static void make_heap(mr_sim_stream *s)
+{
+	s->n_heap = 0;
+	for (uint16_t w = 0; w < s->plan->n_workers; w++)
+		if (may_go(s, w))
+			s->heap[s->n_heap++] = w;
+	for (uint32_t i = s->n_heap / 2; i-- > 0;)
+		sift_down(s, i);
+}
+
+/* --- the window --- */
+
+static void compute(mr_sim_stream *s)
+{
+	const mr_unroll *g = s->g;
+
+	mr_unroll_times(g, s->cost, &s->bend.hooks, s->order, s->begin, s->end, s->binding);
+	for (uint16_t w = 0; w < s->plan->n_workers; w++)
+		for (uint32_t i = s->bend.hooks.known ? s->known[w] : g->first[w]; i < g->first[w + 1]; i++)
+			s->cause[i] = mr_unroll_cause(g, i, s->binding[i]);
+}
+
+/* Move the window @by iterations on. What lies in it already keeps its times; the prologue is long past. */
+static void move(mr_sim_stream *s, uint32_t by)
+{
+	for (uint16_t w = 0; w < s->plan->n_workers; w++) {
+		uint32_t body = body_of(s, w), from = s->g->first[w] + prologue_of(s, w), shift = by * body;
+		uint32_t kept = (s->g->n_bodies - by) * body;
+
+		memmove(s->begin + from, s->begin + from + shift, kept * sizeof(*s->begin));
+		memmove(s->end + from, s->end + from + shift, kept * sizeof(*s->end));
+		memmove(s->cause + from, s->cause + from + shift, kept * sizeof(*s->cause));
+		s->known[w] = from + kept;
+		s->at[w].node -= shift;
+	}
+	s->bend.first += by;
+	s->bend.hooks.known = s->known;
+	compute(s);
+}
+
+/* As far as the slowest worker allows; so much as edges reach back stays known, and iterations that are alike are left. */
+static mr_status move_on(mr_sim_stream *s)
+{
+	uint32_t by = s->g->n_bodies - 2 * s->reach;
+
+	for (uint16_t w = 0; w < s->plan->n_workers; w++)
+		if (body_of(s, w))
+			by = iteration_of(s, w) < by ? iteration_of(s, w) : by;
+	if (!by)
+		return mr_fail(MR_EINVAL, "a worker is %u iterations ahead of another", s->g->n_bodies);
+	move(s, by);
+	make_heap(s);
+	s->spent = false;
+	return MR_OK;
+}
+
+/* Does a worker stand at the window's end, and not at the end of all? */
+static bool is_spent(const mr_sim_stream *s)
+{
+	for (uint16_t w = 0; w < s->plan->n_workers; w++)
+		if (body_of(s, w) && s->at[w].node >= s->at[w].end && s->bend.first + s->g->n_bodies < s->until)
+			return true;
+	return false;
+}
+
+/* --- building --- */
+
+/* How many iterations back an instruction of a body waits for something: by micro-batch, by buffer and by version. */
+static uint32_t reach_of(const mr_plan *p)
+{
+	uint64_t rooms = 0, oldest = 0;
+
+	for (size_t i = 0; i < (size_t)p->n_pipes * p->n_stages; i++)
+		rooms += p->n_fwd[i] + (uint64_t)p->n_bwd[i];
+	for (uint16_t w = 0; w < p->n_workers; w++) {
+		const mr_list *l = mr_plan_list(p, w, MR_BODY);
+
+		for (uint32_t i = 0; i < l->n; i++)
+			if (l->at[i].read < 0 && (uint64_t)-(int64_t)l->at[i].read > oldest)
+				oldest = (uint64_t)-(int64_t)l->at[i].read;
+	}
+	return (uint32_t)(mr_plan_steady(p) + rooms / p->n_micro + oldest / (p->commits ? p->commits : 1) + 2);
+}
+
+static mr_status build(mr_sim_stream *s, uint32_t window)
+{
+	uint64_t body = 0;
+	uint32_t n;
+
+	for (uint16_t w = 0; w < s->plan->n_workers; w++)
+		body += body_of(s, w);
+	if (!body || !s->plan->n_micro || !s->plan->lowered)
+		return mr_fail(MR_EINVAL, "only a lowered plan that repeats can be simulated without an end");
+	s->reach = reach_of(s->plan);
+	n = (uint32_t)((window ? window : WINDOW) / body);
+	n = n > 4 * s->reach ? n : 4 * s->reach;
+	MR_TRY(mr_unroll_create(s->plan, n, &(mr_unroll_opts){.no_storage = s->bend.p->unlimited}, &s->g));
+	s->order = malloc(3 * (size_t)s->g->n_all * sizeof(*s->order));
+	s->begin = malloc(2 * (size_t)s->g->n_all * sizeof(*s->begin));
+	s->cause = malloc(s->g->n_all);
+	s->known = calloc(s->plan->n_workers, sizeof(*s->known));
+	s->at = calloc(s->plan->n_workers, sizeof(*s->at));
+	s->heap = calloc(s->plan->n_workers, sizeof(*s->heap));
+	if (!s->order || !s->begin || !s->cause || !s->known || !s->at || !s->heap)
+		return mr_fail(MR_ERESOURCE, "no memory to simulate %u instructions", s->g->n_all);
+	s->binding = s->order + s->g->n_all;
+	s->rank = s->binding + s->g->n_all;
+	s->end = s->begin + s->g->n_all;
+	return mr_unroll_order(s->g, s->order, NULL);
+}
+
+mr_status mr_sim_stream_create(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_sim_stream **out)
+{
+	mr_sim_stream *s = calloc(1, sizeof(*s));
+	mr_status st;
+
+	*out = NULL;
+	if (!s)
+		return mr_fail(MR_ERESOURCE, "no memory to simulate");
+	s->plan = plan;
+	s->cost = cost;
+	st = mr_bend_init(&s->bend, plan, cost, params);
+	if (st == MR_OK)
+		st = build(s, params->window);
+	if (st != MR_OK) {
+		mr_sim_stream_destroy(s);
+		return st;
+	}
+	for (uint32_t i = 0; i < s->g->n_all; i++)
+		s->rank[s->order[i]] = i;
+	for (uint16_t w = 0; w < plan->n_workers; w++) {
+		s->at[w].node = s->g->first[w];
+		s->at[w].end = s->g->first[w + 1] - mr_plan_list(plan, w, MR_EPILOGUE)->n;
+	}
+	compute(s);
+	*out = s;
+	return MR_OK;
+}
+
+void mr_sim_stream_destroy(mr_sim_stream *s)
+{
+	if (!s)
+		return;
+	mr_bend_fini(&s->bend);
+	mr_unroll_destroy(s->g);
+	free(s->order);
+	free(s->begin);
+	free(s->cause);
+	free(s->known);
+	free(s->at);
+	free(s->heap);
+	free(s);
+}
+
+mr_status mr_sim_stream_next(mr_sim_stream *s, uint64_t until, mr_sim_event *out, bool *more)
+{
+	const mr_unroll_node *node;
+	uint16_t w;
+
+	if (until != s->until) {
+		s->until = until;
+		make_heap(s);
+	}
+	if (s->spent && is_spent(s))
+		MR_TRY(move_on(s));
+	*more = s->n_heap > 0;
+	if (!*more)
+		return MR_OK;
+	w = s->heap[0];
+	node = &s->g->at[s->at[w].node];
+	*out = (mr_sim_event){
+		.in = node->in,
+		.n = node->n + (s->at[w].node - s->g->first[w] < prologue_of(s, w) ? 0 : s->bend.first),
+		.worker = w,
+		.cause = s->cause[s->at[w].node],
+		.begin = s->begin[s->at[w].node],
+		.end = s->end[s->at[w].node],
+	};
+	s->spent |= ++s->at[w].node == s->at[w].end;
+	if (!may_go(s, w))
+		s->heap[0] = s->heap[--s->n_heap];
+	sift_down(s, 0);
+	return MR_OK;
+}

@@ -1,0 +1,43 @@
+/*
+ * stream.h - a simulation of any length: instruction after instruction, in the order in which they begin.
+ *
+ * Of two that begin at once, what the other waits for comes first (instructions may take no time). So the order is legal: who
+ * carries out one after the other, on one thread, finds everything that it waits for done. That is how a run is trained in
+ * virtual time (run/replay.h).
+ *
+ * A window of the plan's iterations is unrolled once and then moved along: what it shares with its last place is known, the
+ * rest is computed anew. Times are those of one simulation of the whole (mr_sim_run), to the last bit, because
+ *   - an instruction waits for nothing that lies further back than the reach of the plan's edges, and so much of what is known
+ *     is kept;
+ *   - from a late enough iteration on, all iterations wait alike, and only from there on times are computed after a move;
+ *   - jitter is drawn for the true number of the micro-batch.
+ */
+#ifndef MR_SIM_STREAM_H
+#define MR_SIM_STREAM_H
+
+#include "sim/sim.h"
+
+typedef struct mr_sim_event {
+	const mr_instr *in; /* in the plan's lists */
+	uint64_t n;         /* iteration of the body; 0 in the prologue */
+	uint16_t worker;
+	uint8_t cause;      /* mr_wait_cause of what it waited for last */
+	double begin, end;
+} mr_sim_event;
+
+typedef struct mr_sim_stream mr_sim_stream;
+
+/** A simulation of @plan, which repeats, from its start; @params->n_bodies does not count. Borrows all three until destroyed.
+ * Errors: as mr_sim_run; MR_EINVAL for a plan without a body. */
+mr_status mr_sim_stream_create(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params,
+			       mr_sim_stream **out) MR_MUST_USE;
+void mr_sim_stream_destroy(mr_sim_stream *s);
+
+/**
+ * The next instruction of an iteration before @until (or of the prologue); *@more is false when there is none. @until may grow
+ * from call to call: instructions of later iterations wait until then. Errors: MR_EINVAL workers that drift apart beyond
+ * the window, which no lowered plan lets them.
+ */
+mr_status mr_sim_stream_next(mr_sim_stream *s, uint64_t until, mr_sim_event *out, bool *more) MR_MUST_USE;
+
+#endif

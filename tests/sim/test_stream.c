@@ -1,0 +1,256 @@
+/* A stream is the simulation of the whole, whatever its window; and a single thread could carry it out in its order. */
+#include "sim/stream.h"
+
+#include <dirent.h>
+#include <string.h>
+
+#include "check.h"
+#include "ir/deps.h"
+#include "ir/lower.h"
+#include "ir/plan_json.h"
+
+enum { BODIES = 40 };
+
+/* When each thing was done, by the numbers of deps.h; -1: not yet. */
+typedef struct done {
+	const mr_plan *plan;
+	uint64_t n_micro, n_versions;
+	double *f, *grad, *commit; /* [stage * n_micro + micro]; [stage * n_versions + version] */
+} done;
+
+static done done_init(const mr_plan *p)
+{
+	done d = {.plan = p, .n_micro = (uint64_t)p->n_micro * (BODIES + 16), .n_versions = (uint64_t)p->commits * (BODIES + 16)};
+	size_t cells = p->n_stages * (2 * d.n_micro + d.n_versions);
+
+	d.f = malloc(cells * sizeof(*d.f));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(d.f);
+	for (size_t i = 0; i < cells; i++)
+		d.f[i] = -1;
+	d.grad = d.f + p->n_stages * d.n_micro;
+	d.commit = d.grad + p->n_stages * d.n_micro;
+	return d;
+}
+
+static double when(const done *d, const mr_dep *dep)
+{
+	if (dep->kind == MR_DEP_COMMIT)
+		return d->commit[dep->stage * d->n_versions + dep->number];
+	return (dep->kind == MR_DEP_F ? d->f : d->grad)[dep->stage * d->n_micro + dep->number];
+}
+
+/* Everything that @e waits for has been handed out before, and ends in time. */
+static void take(done *d, const mr_sim_event *e)
+{
+	uint64_t micro = mr_instr_micro(d->plan, e->in, e->n);
+	mr_dep deps[MR_DEPS_MAX];
+	uint32_t n = mr_deps_of(d->plan, e->in, e->n, deps);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (deps[i].kind == MR_DEP_F || deps[i].kind == MR_DEP_GRAD || deps[i].kind == MR_DEP_COMMIT) {
+			double t = when(d, &deps[i]);
+
+			CU_ASSERT_TRUE_FATAL(t >= 0 && t <= e->begin);
+		}
+	if (e->in->op == MR_OP_F)
+		d->f[e->in->stage * d->n_micro + micro] = e->end;
+	if (e->in->op == MR_OP_B || e->in->op == MR_OP_I)
+		d->grad[e->in->stage * d->n_micro + micro] = e->end;
+	if (e->in->op == MR_OP_U || e->in->flags & MR_INSTR_UPDATE)
+		d->commit[e->in->stage * d->n_versions + mr_instr_target(d->plan, e->in, e->n)] = e->end;
+}
+
+/* The instructions of each worker are those of the whole, with its times; epilogues are no part of a stream. */
+static void compare(const mr_plan *p, const mr_cost *cost, mr_sim_params params, uint32_t step)
+{
+	size_t *next = calloc(p->n_workers, sizeof(*next));
+	done d = done_init(p);
+	mr_sim_stream *s;
+	mr_walk *k;
+	double last = 0;
+	size_t n = 0;
+
+	params.n_bodies = BODIES;
+	params.no_period = true;
+	CU_ASSERT_PTR_NOT_NULL_FATAL(next);
+	MR_CHECK_OK(mr_sim_run(p, cost, &params, &k));
+	MR_CHECK_OK(mr_sim_stream_create(p, cost, &params, &s));
+	for (uint64_t until = step < BODIES ? step : BODIES;; until = until + step < BODIES ? until + step : BODIES) {
+		bool more = true;
+
+		for (;;) {
+			mr_sim_event e;
+			const mr_walk_rec *r;
+
+			MR_CHECK_OK(mr_sim_stream_next(s, until, &e, &more));
+			if (!more)
+				break;
+			r = &k->at[k->first[e.worker] + next[e.worker]++];
+			CU_ASSERT_TRUE_FATAL(r->in == e.in && r->n == e.n && r->begin == e.begin && r->end == e.end &&
+					     r->cause == e.cause);
+			CU_ASSERT_TRUE_FATAL(e.begin >= last || step < BODIES);
+			last = e.begin;
+			take(&d, &e);
+			n++;
+		}
+		if (until == BODIES)
+			break;
+	}
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		n += mr_plan_list(p, w, MR_EPILOGUE)->n;
+	CU_ASSERT_EQUAL(n, k->first[p->n_workers]);
+	mr_sim_stream_destroy(s);
+	mr_walk_destroy(k);
+	free(next);
+	free(d.f);
+}
+
+/* Costs of 0 for some instructions: then only the rank tells what comes first. */
+static void all_kinds(const mr_plan *p)
+{
+	static const double costs[][3] = {{1, 1, 1}, {2, 0, 0}, {0, 2, 1}, {0, 0, 0}};
+	mr_straggler slow = {0, 3, 20, 60};
+	mr_stage_cost stage[64];
+	mr_cost cost;
+
+	CU_ASSERT_FATAL(p->n_stages <= 64);
+	for (size_t c = 0; c < 4; c++) {
+		mr_sim_params params = {.window = 1, .seed = c};
+
+		mr_cost_share(p, costs[c][0], costs[c][1], costs[c][2], stage, &cost);
+		for (uint16_t i = 0; i < p->n_stages; i++)
+			stage[i].u = 0.25 * (double)(c % 2);
+		compare(p, &cost, params, BODIES);
+		params.window = 1000;
+		params.jitter = MR_JITTER_LOGNORMAL;
+		params.amount = 0.4;
+		compare(p, &cost, params, 7);
+		params.window = 1;
+		params.straggler = &slow;
+		params.n_stragglers = 1;
+		compare(p, &cost, params, BODIES);
+		compare(p, &cost, params, 1);
+	}
+}
+
+static void goldens(void)
+{
+	char dir[512], path[1024];
+	DIR *d;
+	int n = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(getenv("MR_GOLDEN"));
+	snprintf(dir, sizeof(dir), "%s/sync", getenv("MR_GOLDEN"));
+	d = opendir(dir);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+	for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+		size_t len = strlen(e->d_name);
+		mr_plan *p;
+
+		if (len < 6 || strcmp(e->d_name + len - 5, ".json"))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+		MR_CHECK_OK(mr_plan_json_read(path, &p));
+		if (n % 2)
+			p->contract.flush = MR_FLUSH_LOCAL;
+		MR_CHECK_OK(mr_plan_lower(p, NULL));
+		all_kinds(p);
+		mr_plan_destroy(p);
+		n++;
+	}
+	closedir(d);
+	CU_ASSERT_EQUAL(n, 56);
+}
+
+static mr_instr instr(mr_op op, uint16_t stage, uint32_t micro)
+{
+	return (mr_instr){.op = (uint8_t)op, .span = 1, .stage = stage, .micro = micro};
+}
+
+/* Never flushes: worker w runs ahead by D - 1 - w forwards and then alternates. */
+static mr_plan *endless(uint16_t d, bool drain)
+{
+	mr_plan *p;
+
+	MR_CHECK_OK(mr_plan_create(d, d, 1, &p));
+	p->n_micro = 1;
+	p->commits = 1;
+	p->contract = (mr_contract){.flush = MR_FLUSH_NONE, .read_f = MR_READ_LATEST, .need = 1, .same_version_b = true,
+				    .max_staleness = d - 1u};
+	for (uint16_t w = 0; w < d; w++) {
+		uint32_t ahead = d - 1u - w;
+
+		p->worker_of[w] = w;
+		for (uint32_t m = 0; m < ahead; m++)
+			MR_CHECK_OK(mr_plan_append(p, w, MR_PROLOGUE, instr(MR_OP_F, w, m)));
+		MR_CHECK_OK(mr_plan_append(p, w, MR_BODY, instr(MR_OP_F, w, ahead)));
+		MR_CHECK_OK(mr_plan_append(p, w, MR_BODY, instr(MR_OP_B, w, 0)));
+		for (uint32_t m = 0; drain && m + 1 < d; m++) {
+			if (m + ahead + 1 < d)
+				MR_CHECK_OK(mr_plan_append(p, w, MR_EPILOGUE, instr(MR_OP_F, w, m + ahead)));
+			MR_CHECK_OK(mr_plan_append(p, w, MR_EPILOGUE, instr(MR_OP_B, w, m)));
+		}
+	}
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	return p;
+}
+
+static void endless_plans(void)
+{
+	for (uint16_t d = 1; d <= 7; d++)
+		for (int drain = 0; drain < 2; drain++) {
+			mr_plan *p = endless(d, drain);
+
+			all_kinds(p);
+			mr_plan_destroy(p);
+		}
+}
+
+/* Many windows of the usual size, with times that are known exactly. */
+static void long_run(void)
+{
+	mr_plan *p = endless(2, false);
+	mr_stage_cost stage[2];
+	mr_sim_stream *s;
+	mr_sim_event e;
+	mr_cost cost;
+	bool more = true;
+	uint64_t n = 0;
+
+	mr_cost_share(p, 1, 1, 1, stage, &cost);
+	MR_CHECK_OK(mr_sim_stream_create(p, &cost, &(mr_sim_params){0}, &s));
+	for (;; n++) {
+		MR_CHECK_OK(mr_sim_stream_next(s, 200000, &e, &more));
+		if (!more)
+			break;
+		if (e.worker == 1)
+			CU_ASSERT_TRUE_FATAL(e.begin == (double)(1 + 3 * e.n + (e.in->op == MR_OP_B ? 1 : 0) +
+								 (e.in->op == MR_OP_U ? 3 : 0)));
+	}
+	CU_ASSERT_EQUAL(n, 6 * 200000 + 1); /* F, B, U each, and the prologue */
+	mr_sim_stream_destroy(s);
+	mr_plan_destroy(p);
+}
+
+static void refusals(void)
+{
+	mr_stage_cost stage[2] = {{1, 1, 1, 0, 0}, {1, 1, 1, 0, 0}};
+	mr_sim_stream *s;
+	mr_plan *p;
+
+	MR_CHECK_OK(mr_plan_create(2, 2, 1, &p));
+	MR_CHECK_FAIL(mr_sim_stream_create(p, &(mr_cost){2, stage}, &(mr_sim_params){0}, &s), MR_EINVAL, "that repeats");
+	CU_ASSERT_PTR_NULL(s);
+	MR_CHECK_FAIL(mr_sim_stream_create(p, &(mr_cost){1, stage}, &(mr_sim_params){0}, &s), MR_EINVAL, "plan of 2");
+	mr_plan_destroy(p);
+}
+
+void mr_suite_stream(void);
+void mr_suite_stream(void)
+{
+	MR_SUITE("stream");
+	MR_TEST(goldens);
+	MR_TEST(endless_plans);
+	MR_TEST(long_run);
+	MR_TEST(refusals);
+}
