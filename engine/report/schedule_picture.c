@@ -1,5 +1,6 @@
 #include "report/schedule_picture.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "base/str.h"
 #include "ir/op.h"
 #include "report/schedule_frame.h"
+#include "report/schedule_lanes.h"
 
 #define NOBODY SIZE_MAX
 #define MAX_BANDS 6 /* into which a long time is folded, so that every number has its columns */
@@ -55,6 +57,7 @@ double mr_schedule_frame_tick(double least)
 typedef struct mr_text_grid {
 	const mr_schedule_picture *p;
 	mr_schedule_frame frame;
+	mr_schedule_lanes lanes;
 	unsigned n_cols, label; /* columns of the drawing, and of the worker's name before it */
 	unsigned band;          /* columns of one line; the drawing is folded there */
 	size_t *owner;          /* [n_cols] record that took most of the column, NOBODY while none; for one worker at a time */
@@ -79,7 +82,7 @@ static uint64_t gcd(uint64_t a, uint64_t b)
  */
 static void choose_columns(mr_text_grid *g, unsigned room)
 {
-	unsigned wide = g->frame.digits + 1, fold = room - room % wide;
+	unsigned wide = g->frame.digits + 1 + (mr_schedule_lanes_letter(&g->lanes, 0) != 0), fold = room - room % wide;
 	uint64_t unit = g->frame.to - g->frame.from, cells;
 
 	for (size_t i = 0; i < g->p->n_rec; i++) {
@@ -115,12 +118,17 @@ static void take_record(mr_text_grid *g, size_t i)
 	}
 }
 
-static void print_box(const mr_trace_rec *r, unsigned width, mr_strbuf *out)
+/* With two lanes the second has small letters; with more each has a letter of its own behind the number. */
+static void print_box(const mr_text_grid *g, const mr_trace_rec *r, unsigned width, mr_strbuf *out)
 {
-	char label[24];
-	int n = mr_op_is_compute(r->op) ? snprintf(label, sizeof(label), "%s%u", mr_op_name((mr_op)r->op), r->micro)
-					: snprintf(label, sizeof(label), "%s", mr_op_name((mr_op)r->op));
+	bool compute = mr_op_is_compute(r->op);
+	unsigned lane = compute ? mr_schedule_lanes_of(&g->lanes, r) : 0;
+	char label[24], letter[2] = {mr_schedule_lanes_letter(&g->lanes, lane)};
+	int n = compute ? snprintf(label, sizeof(label), "%s%u%s", mr_op_name((mr_op)r->op), r->micro, letter)
+			: snprintf(label, sizeof(label), "%s", mr_op_name((mr_op)r->op));
 
+	if (g->lanes.most == 2 && lane == 1)
+		label[0] = (char)tolower((unsigned char)label[0]);
 	if ((unsigned)n > width) /* the op alone says more than a cut number */
 		n = 1;
 	mr_strbuf_append_n(out, label, (size_t)n);
@@ -146,7 +154,7 @@ static void print_row(mr_text_grid *g, uint16_t worker, unsigned from, unsigned 
 		for (end = c + 1; end < to && g->owner[end] == g->owner[c]; end++)
 			;
 		if (g->owner[c] != NOBODY && (c == 0 || g->owner[c - 1] != g->owner[c]))
-			print_box(&g->p->rec[g->owner[c]], end - c, out);
+			print_box(g, &g->p->rec[g->owner[c]], end - c, out);
 		else /* idle, or the rest of a box that the fold has cut */
 			for (unsigned k = c; k < end; k++)
 				mr_strbuf_append(out, g->owner[c] == NOBODY ? "." : "-");
@@ -191,6 +199,11 @@ static void print_grid(mr_text_grid *g, unsigned columns, mr_strbuf *out)
 			print_row(g, (uint16_t)w, from, to, out);
 		print_axis(g, from, to, columns, out);
 	}
+	if (g->lanes.most > 1)
+		mr_strbuf_printf(out, "%.*s\n", (int)columns,
+				 mr_schedule_lanes_letter(&g->lanes, 0) ? "a, b, c ...: a worker's first, second, third ... stage"
+				 : g->lanes.most == 2			? "small letters: a worker's second stage or direction"
+									: "workers have too many stages to tell them apart");
 }
 
 mr_status mr_schedule_picture_text(const mr_schedule_picture *p, unsigned columns, FILE *out)
@@ -203,6 +216,7 @@ mr_status mr_schedule_picture_text(const mr_schedule_picture *p, unsigned column
 		return mr_fail(MR_EINVAL, "a picture needs at least 20 columns, got %u", columns);
 	MR_TRY(mr_schedule_frame_find(p, &g.frame));
 	g.label = (unsigned)snprintf(NULL, 0, "w%u ", p->n_workers - 1u);
+	MR_TRY(mr_schedule_lanes_init(&g.lanes, p));
 	choose_columns(&g, columns - g.label);
 	g.owner = malloc(g.n_cols * sizeof(*g.owner));
 	g.most = malloc(g.n_cols * sizeof(*g.most));
@@ -215,6 +229,7 @@ mr_status mr_schedule_picture_text(const mr_schedule_picture *p, unsigned column
 	else if (fwrite(mr_strbuf_text(&text), 1, text.len, out) != text.len)
 		st = mr_fail(MR_EIO, "the picture could not be written");
 	mr_strbuf_fini(&text);
+	mr_schedule_lanes_fini(&g.lanes);
 	free(g.owner);
 	free(g.most);
 	free(g.busy);

@@ -8,6 +8,9 @@
  *	w1 ..F0F1F2....B0--F3..B1--F4..B2--F5
  *	   0         5         10        15
  *
+ * A worker that hosts two stages (chunks, or one of each of two pipes) has those of the second in small letters, or paler; one
+ * that hosts more has them told apart by a letter behind the number, a, b, c ..., pipe by pipe and by stage, and by shades.
+ *
  * Text: a column stands for the same time everywhere. Where time permits a column is an exact fraction of all durations and
  * every box has room for its number; a time too long for one line is folded into up to six bands, each with its axis. Where
  * that does not suffice (many instructions, measured times) there is one band, and each column shows what took most of it.

@@ -9,6 +9,7 @@
 
 #include "ir/op.h"
 #include "report/schedule_frame.h"
+#include "report/schedule_lanes.h"
 #include "report/schedule_picture.h"
 
 #define MARGIN 20.0
@@ -40,7 +41,8 @@ typedef struct mr_svg {
 	double scale;               /* pixels a trace time unit */
 	double left, top, row;      /* where the rows begin, and the height of one */
 	double width, drawing;      /* of the file, and of its rows */
-	bool boxes[MR_N_OPS], tick, paler;
+	mr_schedule_lanes lanes;
+	bool boxes[MR_N_OPS], tick;
 } mr_svg;
 
 static double text_width(const char *s, double size)
@@ -69,10 +71,12 @@ static void put_text(FILE *out, double x, double y, const char *css, const char 
 	fputs("</text>\n", out);
 }
 
-/* Pale boxes are the second direction or the second chunk of a worker. */
-static bool is_pale(const mr_svg *v, const mr_trace_rec *r)
+/* The later of its stages or directions a worker is at, the paler. */
+static double opacity(const mr_svg *v, const mr_trace_rec *r)
 {
-	return (r->pipe + r->stage / v->p->n_workers) & 1;
+	if (v->lanes.most < 2 || !mr_op_is_compute(r->op))
+		return 1;
+	return 1 - 0.55 * mr_schedule_lanes_of(&v->lanes, r) / (v->lanes.most - 1);
 }
 
 /* A free optimizer step says when a version appears; free reductions and norms would only hide it. */
@@ -89,7 +93,6 @@ static void see_ops(mr_svg *v)
 		if (r->end_ns > r->begin_ns)
 			v->boxes[r->op] = true;
 		v->tick |= is_tick(r);
-		v->paler |= mr_op_is_compute(r->op) && is_pale(v, r);
 	}
 }
 
@@ -103,8 +106,7 @@ static void choose_scale(mr_svg *v)
 		v->scale = 1;
 		return;
 	}
-	if (px < 7.5 * v->frame.digits + 6)
-		px = 7.5 * v->frame.digits + 6;
+	px = fmax(px, 7.5 * (v->frame.digits + (mr_schedule_lanes_letter(&v->lanes, 0) != 0)) + 6);
 	v->drawing = px / (double)v->frame.shortest * span;
 	v->drawing = v->drawing > MAX_DRAWING ? MAX_DRAWING : v->drawing < MIN_DRAWING ? MIN_DRAWING : v->drawing;
 	v->scale = v->drawing / span;
@@ -156,8 +158,9 @@ static double legend(mr_svg *v, bool draw, double y)
 		legend_entry(v, draw, &x, &y, looks[op].name, swatch);
 	}
 	legend_entry(v, draw, &x, &y, "idle", "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"#eef0f3\" stroke=\"#d5d9de\"/>");
-	if (v->paler)
-		legend_entry(v, draw, &x, &y, "paler: second direction or chunk",
+	if (v->lanes.most > 1)
+		legend_entry(v, draw, &x, &y, v->lanes.most == 2 ? "paler: second direction or stage of a worker"
+								 : "a, b, c ..., paler and paler: a worker's first, second, third ... stage",
 			     "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"#9ecbf2\" fill-opacity=\"0.45\" stroke=\"#4a86b8\"/>");
 	if (v->p->versions)
 		legend_entry(v, draw, &x, &y, "micro-batch 7 on version 4 of the weights",
@@ -186,11 +189,13 @@ static void put_axis(const mr_svg *v)
 static void put_label(const mr_svg *v, const mr_trace_rec *r, double x, double w, double y)
 {
 	bool compute = mr_op_is_compute(r->op), version = v->p->versions && compute;
-	char label[16], below[24];
+	char label[16], below[24], letter[2] = {0};
 	double size = 11;
 
+	if (compute && v->lanes.most > 1)
+		letter[0] = mr_schedule_lanes_letter(&v->lanes, mr_schedule_lanes_of(&v->lanes, r));
 	if (compute)
-		snprintf(label, sizeof(label), "%u", r->micro);
+		snprintf(label, sizeof(label), "%u%s", r->micro, letter);
 	else
 		snprintf(label, sizeof(label), "%s", mr_op_name((mr_op)r->op));
 	if (text_width(label, 12) + 2 > w)
@@ -209,7 +214,10 @@ static void put_label(const mr_svg *v, const mr_trace_rec *r, double x, double w
 static void put_record(const mr_svg *v, const mr_trace_rec *r)
 {
 	double x = x_of(v, r->begin_ns), w = x_of(v, r->end_ns) - x, y = y_of(v, r->worker);
+	char pale[32] = "";
 
+	if (opacity(v, r) < 1)
+		snprintf(pale, sizeof(pale), " fill-opacity=\"%.2f\"", opacity(v, r));
 	if (is_tick(r))
 		fprintf(v->out, "<path d=\"M%.1f %.1fh7l-3.5 6z\" fill=\"%s\"><title>%s s%u v%u at %g</title></path>\n", x - 3.5,
 			y - 7, looks[r->op].fill, mr_op_name((mr_op)r->op), r->stage, r->version,
@@ -217,8 +225,7 @@ static void put_record(const mr_svg *v, const mr_trace_rec *r)
 	if (r->end_ns == r->begin_ns)
 		return;
 	fprintf(v->out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" rx=\"%d\" fill=\"%s\"%s stroke=\"%s\"%s>", x + 0.5, y,
-		w > 1.5 ? w - 1 : 0.5, v->row, w > 6 ? 2 : 0, looks[r->op].fill, is_pale(v, r) ? " fill-opacity=\"0.45\"" : "",
-		looks[r->op].edge, w > 4 ? "" : " stroke-width=\"0\"");
+		w > 1.5 ? w - 1 : 0.5, v->row, w > 6 ? 2 : 0, looks[r->op].fill, pale, looks[r->op].edge, w > 4 ? "" : " stroke-width=\"0\"");
 	fprintf(v->out, "<title>%s m%u s%u p%u v%u: %g to %g</title></rect>\n", mr_op_name((mr_op)r->op), r->micro, r->stage,
 		r->pipe, r->version, (double)(r->begin_ns - v->frame.from) / v->p->unit,
 		(double)(r->end_ns - v->frame.from) / v->p->unit);
@@ -259,6 +266,7 @@ mr_status mr_schedule_picture_svg(const mr_schedule_picture *p, FILE *out)
 	double y = MARGIN - 4, legend_at;
 
 	MR_TRY(mr_schedule_frame_find(p, &v.frame));
+	MR_TRY(mr_schedule_lanes_init(&v.lanes, p));
 	see_ops(&v);
 	choose_scale(&v);
 	v.left = MARGIN + 10 + 8.0 * snprintf(NULL, 0, "w%u", p->n_workers - 1u);
@@ -279,5 +287,6 @@ mr_status mr_schedule_picture_svg(const mr_schedule_picture *p, FILE *out)
 	for (size_t i = 0; i < p->n_rec; i++)
 		put_record(&v, &p->rec[i]);
 	fputs("</svg>\n", out);
+	mr_schedule_lanes_fini(&v.lanes);
 	return ferror(out) ? mr_fail(MR_EIO, "the picture could not be written") : MR_OK;
 }

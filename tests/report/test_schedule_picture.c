@@ -130,6 +130,40 @@ static void picture_text_fits_its_width(void)
 	}
 }
 
+/* A worker with several stages: which one it is at shows. */
+static void picture_tells_stages_apart(void)
+{
+	mr_trace_rec rec[9];
+	mr_schedule_picture p = {.rec = rec, .n_rec = 4, .n_workers = 1, .unit = 10};
+	char *text, *svg;
+
+	for (unsigned i = 0; i < 9; i++)
+		rec[i] = (mr_trace_rec){.begin_ns = 10 * i, .end_ns = 10 * i + 10, .op = i < 4 ? MR_OP_F : i < 8 ? MR_OP_I : MR_OP_U,
+					.micro = i % 2, .stage = (uint16_t)(i / 2 % 2 * 3)};
+	text = draw_text(&p, 80);
+	svg = draw_svg(&p);
+	CU_ASSERT_STRING_EQUAL(text, "w0 F0F1f0f1\n   0\nsmall letters: a worker's second stage or direction\n");
+	CU_ASSERT_EQUAL(count(svg, "fill-opacity=\"0.45\""), 2 + 1); /* and the legend's */
+	CU_ASSERT_EQUAL(count(svg, ">paler: second direction or stage of a worker<"), 1);
+	free(text);
+	free(svg);
+	p.n_rec = 9;
+	for (unsigned i = 4; i < 8; i++)
+		rec[i].pipe = 1;
+	text = draw_text(&p, 80);
+	svg = draw_svg(&p);
+	CU_ASSERT_STRING_EQUAL(text, "w0 F0aF1aF0bF1bI0cI1cI0dI1dU--\n   0              5\na, b, c ...: a worker's first, second, third ... stage\n");
+	CU_ASSERT_EQUAL(count(svg, ">1d<"), 1);
+	CU_ASSERT_EQUAL(count(svg, "fill-opacity=\"0.63\""), 2);
+	free(text);
+	free(svg);
+	p.n_rec = 2; /* the steps of a worker with one stage need no letters, whatever its number */
+	rec[0].stage = rec[1].stage = 7;
+	text = draw_text(&p, 80);
+	CU_ASSERT_STRING_EQUAL(text, "w0 F0F1\n   0\n");
+	free(text);
+}
+
 static void picture_svg_parts(void)
 {
 	mr_schedule_picture p = small_picture();
@@ -198,6 +232,7 @@ void mr_suite_schedule_picture(void)
 	MR_TEST(picture_text_to_the_letter);
 	MR_TEST(picture_text_folds_long_times);
 	MR_TEST(picture_text_fits_its_width);
+	MR_TEST(picture_tells_stages_apart);
 	MR_TEST(picture_svg_parts);
 	MR_TEST(picture_svg_leaves_out_what_does_not_fit);
 	MR_TEST(picture_edge_cases);
