@@ -128,6 +128,11 @@ static void chunks(const grid *g, sched_case c)
 		sizes(g, c);
 }
 
+void sched_sizes(uint16_t max_workers, uint32_t max_micro, const sched_case *c, void (*fn)(const sched_case *c))
+{
+	sizes(&(grid){max_workers, max_micro, fn}, *c);
+}
+
 void sched_grid(uint16_t max_workers, uint32_t max_micro, void (*fn)(const sched_case *c))
 {
 	grid g = {max_workers, max_micro, fn};

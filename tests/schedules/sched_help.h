@@ -36,6 +36,9 @@ extern const double sched_costs[SCHED_COSTS][3];
  * @max_workers, T of 1 to @max_micro, finite and not where the system is asynchronous. Not every case suits every system. */
 void sched_grid(uint16_t max_workers, uint32_t max_micro, void (*fn)(const sched_case *c));
 
+/** The same for the one system and the options of @c. */
+void sched_sizes(uint16_t max_workers, uint32_t max_micro, const sched_case *c, void (*fn)(const sched_case *c));
+
 /** Print the case when a check is about to fail: `sched_blame(c, a == b)` returns its second argument. */
 bool sched_blame(const sched_case *c, bool ok);
 

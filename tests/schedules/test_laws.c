@@ -86,21 +86,22 @@ static void keeps_its_storage(const sched_case *c, const mr_plan *plan)
 	mr_metrics_destroy(m);
 }
 
-/* Each stage commits as often as the header says, `need` micro-batches a time. */
+/* Each stage commits as often as the header says, `need` micro-batches a time; each pipe has its range of every step. */
 static void commits_as_stated(const sched_case *c, const mr_plan *plan)
 {
 	mr_section section = c->finite ? MR_PROLOGUE : MR_BODY;
-	uint32_t *updates = calloc(plan->n_stages, sizeof(*updates));
+	size_t places = (size_t)plan->n_pipes * plan->n_stages;
+	uint32_t *updates = calloc(places, sizeof(*updates));
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(updates);
 	for (uint16_t w = 0; w < plan->n_workers; w++) {
 		const mr_list *list = mr_plan_list(plan, w, section);
 
 		for (uint32_t i = 0; i < list->n; i++)
-			updates[list->at[i].stage] += list->at[i].op == MR_OP_U;
+			updates[mr_plan_at(plan, list->at[i].pipe, list->at[i].stage)] += list->at[i].op == MR_OP_U;
 	}
-	for (uint16_t s = 0; s < plan->n_stages; s++)
-		CU_ASSERT_TRUE_FATAL(sched_blame(c, updates[s] == plan->commits));
+	for (size_t at = 0; at < places; at++)
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, updates[at] == plan->commits));
 	CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->n_micro == plan->commits * plan->contract.need));
 	free(updates);
 }
@@ -165,6 +166,30 @@ static void one_case(const sched_case *c)
 static void laws_hold_over_the_grid(void)
 {
 	sched_grid(6, 12, one_case);
+}
+
+/* Options that the grid does not reach: numbers, lists, and several at once. */
+static void laws_hold_for_further_options(void)
+{
+	static const struct {
+		const char *system, *sets;
+	} further[] = {
+		{"chimera", "pipes=4"},
+		{"chimera", "pipes=6 ref_tail=true weights=private"},
+		{"chimera", "variant=halving ref_tail=true"},
+		{"dapple", "memory=2"},
+		{"dapple", "memory=3 policy=pb recompute=always"},
+		{"dapple", "replicas=[2,2]"},
+		{"dapple", "replicas=[2,2,2] recompute=always"},
+		{"dapple", "replicas=[1,3,2] policy=pb"},
+	};
+
+	for (size_t k = 0; k < sizeof(further) / sizeof(*further); k++) {
+		sched_case c = {.ops = mr_schedule_find(further[k].system), .sets = further[k].sets};
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(c.ops);
+		sched_sizes(6, 12, &c, one_case);
+	}
 }
 
 /* Everybody takes the ordinary: a refusal is for what cannot be done. */
@@ -292,6 +317,7 @@ void mr_suite_laws(void)
 {
 	MR_SUITE("laws");
 	MR_TEST(laws_hold_over_the_grid);
+	MR_TEST(laws_hold_for_further_options);
 	MR_TEST(laws_ordinary_sizes_are_taken);
 	MR_TEST(laws_same_plan_each_time);
 	MR_TEST(laws_bodies_equal_the_flat_list);

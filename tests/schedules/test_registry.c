@@ -1,6 +1,7 @@
 /* The registry finds systems by name, and refuses what no system can do with a sentence. */
 #include "schedules/registry.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "check.h"
@@ -27,7 +28,9 @@ static void registry_names_are_complete_and_unique(void)
 static void registry_unknown_names(void)
 {
 	const mr_sched_ops *ops = NULL;
+	char known[96];
 
+	snprintf(known, sizeof(known), "(known: %s, %s, ", mr_schedule_at(0)->name, mr_schedule_at(1)->name);
 	CU_ASSERT_PTR_NULL(mr_schedule_find("sequential"));
 	CU_ASSERT_PTR_NULL(mr_schedule_find(""));
 	CU_ASSERT_STRING_EQUAL(mr_schedule_nearest("pipdream"), "pipedream");
@@ -36,7 +39,7 @@ static void registry_unknown_names(void)
 	MR_CHECK_OK(mr_schedule_get("1f1b", &ops));
 	CU_ASSERT_STRING_EQUAL(ops->name, "1f1b");
 	MR_CHECK_FAIL(mr_schedule_get("1f1d", &ops), MR_ECONFIG, "no system is called \"1f1d\"; did you mean \"1f1b\"?");
-	MR_CHECK_FAIL(mr_schedule_get("zeppelin", &ops), MR_ECONFIG, "(known: gpipe, 1f1b, ");
+	MR_CHECK_FAIL(mr_schedule_get("zeppelin", &ops), MR_ECONFIG, known);
 }
 
 static void registry_odd_requests(void)

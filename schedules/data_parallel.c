@@ -1,0 +1,94 @@
+/*
+ * data_parallel.c - every worker runs the whole model on its share of the micro-batches (3 workers, 5 micro-batches).
+ *
+ *   w0 F0B0--F1B1--        pipe 0
+ *   w1 F2B2--F3B3--        pipe 1
+ *   w2 F4B4--......        pipe 2
+ *
+ * The baseline with which every pipeline must be compared: no hand-over, no bubble. What it pays: every worker reads and
+ * writes all weights and all gradients, once a micro-batch, so nothing of them stays in its caches; and D gradient
+ * buffers. A replica is a pipe whose stages all live on one worker. The replicas read one copy of the weights (in one
+ * address space a copy each buys nothing but locality: weights = private). Their gradients are reduced and stepped by
+ * ranges, one range a replica (plan.h), with one optimizer state in all: what ZeRO calls stages 1 and 2 comes by itself.
+ *
+ * Shares are contiguous: pipe 0 has the first micro-batches, and the first T mod D pipes have one more. Round robin would
+ * share as evenly; contiguous shares make the sum over pipes run through 0..T-1 in ascending order like the other
+ * systems' sums, with D - 1 brackets in it. A share may be empty (T < D): that worker steps its range and else idles. The
+ * gradient is that of the mean over all T micro-batches whatever the shares are.
+ *
+ * chunks = v cuts the model into v stages a replica: a plan with smaller blocks, each reduced on its own.
+ *
+ * Time: ceil(T / D) micro-batches of the whole model; the bubble is what the smaller shares leave, (D ceil(T / D) - T) D
+ * (f + b) worker-time, f and b being a D-th of the model. Memory: one micro-batch of the whole model a worker.
+ *
+ * Source: folklore; sharded sums and steps: Rajbhandari et al., ZeRO, SC 2020, section 5.
+ */
+#include <string.h>
+
+#include "schedules/twoway.h"
+
+static const mr_option options[] = {MR_TWOWAY_WEIGHTS, MR_SCHED_CHUNKS("1"), {0}};
+
+static uint32_t default_micro(uint16_t n_workers)
+{
+	return n_workers;
+}
+
+static uint32_t stages(const mr_sched_args *args)
+{
+	return args->chunks;
+}
+
+static mr_status fill(mr_plan *plan)
+{
+	uint32_t d = plan->n_workers, share = plan->n_micro / d, more = plan->n_micro % d, m = 0;
+
+	for (uint16_t w = 0; w < d; w++)
+		for (uint32_t j = 0; j < share + (w < more); j++, m++) {
+			for (uint16_t s = 0; s < plan->n_stages; s++)
+				MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, m, s, (uint8_t)w));
+			for (uint16_t s = plan->n_stages; s-- > 0;)
+				MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_B, m, s, (uint8_t)w));
+		}
+	return MR_OK;
+}
+
+static mr_status emit(const mr_sched_args *args, mr_plan **out)
+{
+	mr_plan *plan;
+
+	MR_TRY(mr_sched_create(args, "data_parallel", args->chunks, args->n_workers, 2, &plan));
+	for (uint16_t p = 0; p < plan->n_pipes; p++)
+		for (uint16_t s = 0; s < plan->n_stages; s++)
+			plan->worker_of[mr_plan_at(plan, (uint8_t)p, s)] = p;
+	mr_sched_flushes(plan, args->n_micro, MR_SUM_ASCENDING);
+	plan->contract.private_weights =
+		plan->n_pipes > 1 && !strcmp(mr_values_string(args->options, "weights"), "private");
+	return mr_sched_finish(plan, fill(plan), out);
+}
+
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	(void)f;
+	(void)i;
+	(void)w;
+	out->bubble_time = 0;
+	out->bubble_period = 0;
+	out->peak_first = args->n_workers;
+	out->peak_last = args->n_micro >= args->n_workers ? args->n_workers : 0;
+	out->peak_slots_first = 1;
+	out->peak_slots_last = 1;
+	out->versions_first = 1;
+	out->versions_last = 1;
+}
+
+const mr_sched_ops mr_sched_data_parallel = {
+	.name = "data_parallel",
+	.summary = "each worker runs the whole model on its share of the micro-batches",
+	.source = "the baseline; sharded sums and updates: Rajbhandari et al., ZeRO, SC 2020, section 5",
+	.options = options,
+	.default_micro = default_micro,
+	.stages = stages,
+	.emit = emit,
+	.claims = claims,
+};

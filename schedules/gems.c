@@ -1,0 +1,77 @@
+/*
+ * gems.c - two pipes in opposite directions, two micro-batches alive (3 stages, 4 micro-batches, f = b = 1).
+ *
+ *   w0 F0........B0F1B1F2........B2F3B3....        pipe 0 (m even): stage s on worker s
+ *   w1 ..F0....B0F1....B1F2....B2F3....B3..        pipe 1 (m odd):  stage s on worker D - 1 - s
+ *   w2 ....F0B0F1........B1F2B2F3........B3
+ *
+ * Problem: memory for the activations of one micro-batch only, and workers that idle while it is elsewhere. Idea: a
+ * second pipe upside down. When micro-batch m comes back down to worker 0, the next one starts there as the other pipe's
+ * and follows it: a worker does F of m + 1 right behind B of m.
+ *
+ * Every worker's list is F0 B0 F1 B1 ...; the overlap follows from the dependencies. Any D, also odd (the middle worker
+ * then has the same stage of both pipes), and any T.
+ *
+ * Time: makespan D (f + b) + (T - 1)(D max(f, b) + min(f, b)). In the long run a micro-batch costs D max + min, of which
+ * a worker is busy for f + b: the bubble does not shrink with T. Memory: one micro-batch on every worker. Weights: one
+ * version; the pipes read one shared copy, or two private ones. Gradients are summed per pipe in ascending order, then
+ * pipe 0 + pipe 1.
+ *
+ * Source: Jain et al., GEMS, SC 2020; the order as drawn in Li and Hoefler, Chimera, SC 2021, figure 2.
+ * NOTE 1: no groups of such pairs with an update each (GEMS-MASTER is a larger T) and no replicas of the pair
+ * (GEMS-hybrid).
+ */
+#include <math.h>
+
+#include "schedules/twoway.h"
+
+static const mr_option options[] = {MR_TWOWAY_WEIGHTS, {0}};
+
+static uint32_t default_micro(uint16_t n_workers)
+{
+	return 2u * n_workers;
+}
+
+static mr_status fill(mr_plan *plan)
+{
+	for (uint32_t m = 0; m < plan->n_micro; m++)
+		for (uint16_t s = 0; s < plan->n_stages; s++) {
+			uint8_t pipe = m % 2;
+			uint16_t w = mr_plan_worker(plan, pipe, s);
+
+			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, m, s, pipe));
+			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_B, m, s, pipe));
+		}
+	return MR_OK;
+}
+
+static mr_status emit(const mr_sched_args *args, mr_plan **out)
+{
+	mr_plan *plan;
+
+	MR_TRY(mr_twoway_create(args, "gems", 2, &plan));
+	return mr_sched_finish(plan, fill(plan), out);
+}
+
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	double d = args->n_workers, t = args->n_micro, b = i + w;
+
+	out->bubble_time = d * (f + b) + (t - 1) * (d * fmax(f, b) + fmin(f, b)) - t * (f + b);
+	out->peak_first = 1;
+	out->peak_last = 1;
+	out->peak_slots_first = 1;
+	out->peak_slots_last = 1;
+	out->versions_first = 1;
+	out->versions_last = 1;
+}
+
+const mr_sched_ops mr_sched_gems = {
+	.name = "gems",
+	.summary = "two pipes in opposite directions, at most two micro-batches alive",
+	.source = "Jain et al., GEMS, SC 2020; the order as drawn in Li and Hoefler, Chimera, SC 2021, figure 2",
+	.options = options,
+	.default_micro = default_micro,
+	.emit = emit,
+	.claims = claims,
+};

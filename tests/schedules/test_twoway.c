@@ -1,0 +1,205 @@
+/* Options, refusals and odd sizes of the systems with several pipes (and of those that are measured against them). */
+#include <string.h>
+
+#include "check.h"
+#include "ir/metrics.h"
+#include "sched_help.h"
+
+static sched_case at(const char *system, uint16_t n_workers, uint32_t n_micro, const char *sets)
+{
+	sched_case c = {.ops = mr_schedule_find(system), .n_workers = n_workers, .n_micro = n_micro, .sets = sets};
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(c.ops);
+	return c;
+}
+
+/* The figures of one case with costs @cost and a hand-over of @hand. */
+static mr_metrics *figures(const sched_case *c, const double *cost, double hand)
+{
+	mr_plan *plan = sched_lowered(c);
+	mr_walk *walk = NULL;
+	mr_metrics *m = NULL;
+
+	MR_CHECK_OK(mr_metrics_walk(plan, cost[0], cost[1], cost[2], hand, 1, &walk));
+	MR_CHECK_OK(mr_metrics_create(plan, walk, &m));
+	mr_walk_destroy(walk);
+	mr_plan_destroy(plan);
+	return m;
+}
+
+static double makespan(const char *system, uint16_t n_workers, uint32_t n_micro, const char *sets, const double *cost)
+{
+	sched_case c = at(system, n_workers, n_micro, sets);
+	mr_metrics *m = figures(&c, cost, 0);
+	double x = m->makespan;
+
+	mr_metrics_destroy(m);
+	return x;
+}
+
+static void refuse(const char *system, uint16_t n_workers, uint32_t n_micro, const char *sets, const char *sentence)
+{
+	sched_case c = at(system, n_workers, n_micro, sets);
+
+	CU_ASSERT_PTR_NULL(sched_try_emit(&c));
+	if (!strstr(mr_error_text(), sentence))
+		fprintf(stderr, "\n%s\n", mr_error_text());
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), sentence));
+}
+
+static void twoway_refusals_say_what_to_do(void)
+{
+	for (uint16_t d = 1; d <= 9; d += 2) {
+		refuse("chimera", d, 8, NULL, "1f1b and gems take any number");
+		refuse("bitpipe", d, 8, NULL, "1f1b and gems take any number");
+		refuse("dualpipe", d, 32, NULL, "dualpipe_v does the same in one folded pipe on any number");
+	}
+	refuse("chimera", 6, 6, "pipes=4", "pipes must be even and divide the workers, got 4 pipes on 6 workers");
+	refuse("chimera", 6, 6, "pipes=3", "pipes must be even");
+	refuse("chimera", 4, 6, "pipes=8", "got 8 pipes on 4 workers");
+	refuse("chimera", 4, 8, "pipes=4 variant=doubling", "variant doubling has 2 pipes, got pipes = 4");
+	refuse("chimera", 4, 7, "variant=halving", "must be even, got 7");
+	refuse("data_parallel", 256, 256, NULL, "256 pipes are more than a plan may have (255)");
+	refuse("dapple", 4, 8, "replicas=[2,1]", "replicas: 2 stages on 3 workers in all, but there are 4 workers");
+	refuse("dapple", 4, 8, "replicas=[1.5,2.5]", "stage 0 cannot be on 1.5 workers");
+	refuse("dapple", 41, 8, "replicas=[7,11,13,10]", "cut into 1001 slices for stages 0 to 2; at most 255");
+}
+
+/* A unit that is not full: shared evenly it takes 25 and 57, as in the reference 28 and 62 (all costs 1). */
+static void twoway_chimera_tails(void)
+{
+	static const double one[] = {1, 1, 1};
+
+	CU_ASSERT_EQUAL(makespan("chimera", 4, 6, NULL, one), 25);
+	CU_ASSERT_EQUAL(makespan("chimera", 4, 6, "ref_tail=true", one), 28);
+	CU_ASSERT_EQUAL(makespan("chimera", 8, 12, NULL, one), 57);
+	CU_ASSERT_EQUAL(makespan("chimera", 8, 12, "ref_tail=true", one), 62);
+}
+
+/* No micro-batch is left out, whatever T is (the reference does so for two workers). */
+static void twoway_every_micro_batch_comes_once(void)
+{
+	static const char *const systems[] = {"chimera", "bitpipe", "dualpipe", "dualpipe_v", "gems", "data_parallel"};
+
+	for (size_t k = 0; k < sizeof(systems) / sizeof(*systems); k++)
+		for (uint32_t t = 1; t <= 20; t++)
+			for (uint16_t d = 2; d <= 6; d += 2) {
+				sched_case c = at(systems[k], d, t, NULL);
+				mr_plan *plan = sched_lowered(&c);
+				uint32_t n = 0;
+
+				for (uint16_t w = 0; w < d; w++)
+					for (uint32_t i = 0; i < mr_plan_list(plan, w, MR_BODY)->n; i++)
+						n += mr_plan_list(plan, w, MR_BODY)->at[i].op == MR_OP_F;
+				CU_ASSERT_TRUE_FATAL(sched_blame(&c, n == t * plan->n_stages && plan->n_micro == t));
+				mr_plan_destroy(plan);
+			}
+}
+
+/* Most micro-batches that each worker keeps. */
+static void twoway_memory_of_every_worker(void)
+{
+	static const double one[] = {1, 1, 1};
+
+	for (uint16_t d = 2; d <= 8; d += 2)
+		for (unsigned k = 0; k < 4; k++) {
+			static const char *const systems[] = {"chimera", "chimera", "bitpipe", "dualpipe"};
+			sched_case c = at(systems[k], d, 4u * d, k == 1 ? "variant=doubling" : NULL);
+			mr_metrics *m = figures(&c, one, 0);
+
+			for (uint16_t w = 0; w < d; w++) {
+				unsigned in = w < d - 1 - w ? w : d - 1u - w;
+				double want[] = {d / 2. + 1 + in, 1.5 * d + 1 + in, 0.75 * d + 0.5 * (1 + in), d + 1};
+
+				CU_ASSERT_TRUE_FATAL(sched_blame(&c, m->peak_until_w[w] == want[k]));
+			}
+			mr_metrics_destroy(m);
+		}
+}
+
+/* Several pipes may have private weights; a single replica has nothing to share. */
+static void twoway_private_weights(void)
+{
+	static const char *const systems[] = {"chimera", "bitpipe", "dualpipe", "gems", "data_parallel"};
+
+	for (size_t k = 0; k < sizeof(systems) / sizeof(*systems); k++)
+		for (int private = 0; private < 2; private++) {
+			sched_case c = at(systems[k], 2, 4, private ? "weights=private" : NULL);
+			mr_plan *plan = sched_lowered(&c);
+
+			CU_ASSERT_EQUAL(plan->contract.private_weights, private);
+			mr_plan_destroy(plan);
+		}
+	sched_case c = at("data_parallel", 1, 4, "weights=private");
+	mr_plan *plan = sched_lowered(&c);
+
+	CU_ASSERT_FALSE(plan->contract.private_weights);
+	mr_plan_destroy(plan);
+}
+
+/* Contiguous shares, the first ones larger by one, each replica forward and back at once. */
+static void twoway_data_parallel_shares(void)
+{
+	static const uint32_t first[] = {0, 3, 6, 8, 10};
+	sched_case c = at("data_parallel", 5, 12, "chunks=2");
+	mr_plan *plan;
+
+	c.chunks = 0; /* the option's */
+	plan = sched_emit(&c);
+	CU_ASSERT_EQUAL_FATAL(plan->n_stages, 2);
+	CU_ASSERT_EQUAL_FATAL(plan->n_pipes, 5);
+	for (uint16_t w = 0; w < 5; w++) {
+		const mr_list *l = mr_plan_list(plan, w, MR_BODY);
+
+		CU_ASSERT_EQUAL_FATAL(l->n, w < 2 ? 12 : 8);
+		for (uint32_t i = 0; i < l->n; i++) {
+			CU_ASSERT_EQUAL(l->at[i].micro, first[w] + i / 4);
+			CU_ASSERT_EQUAL(l->at[i].op, i % 4 < 2 ? MR_OP_F : MR_OP_B);
+			CU_ASSERT_EQUAL(l->at[i].stage, i % 4 == 1 || i % 4 == 2);
+			CU_ASSERT_EQUAL(l->at[i].pipe, w);
+		}
+	}
+	mr_plan_destroy(plan);
+}
+
+/* With fewer micro-batches than the order is made for, dualpipe still takes no longer than 1f1b. */
+static void twoway_dualpipe_with_few(void)
+{
+	for (uint16_t d = 2; d <= 8; d += 2)
+		for (uint32_t t = 1; t < 2u * d; t++)
+			for (int k = 0; k < SCHED_COSTS; k++) {
+				double most = makespan("1f1b", d, t, NULL, sched_costs[k]);
+
+				CU_ASSERT_TRUE(makespan("dualpipe", d, t, NULL, sched_costs[k]) <= most);
+				CU_ASSERT_TRUE(makespan("dualpipe_v", d, t, NULL, sched_costs[k]) <= most);
+			}
+}
+
+/* bitpipe is what it is for: half the bubble of chimera. */
+static void twoway_bitpipe_halves_the_bubble(void)
+{
+	for (uint16_t d = 2; d <= 8; d += 2)
+		for (uint32_t t = d; t <= 3u * d; t += d)
+			for (int k = 0; k < SCHED_COSTS; k++) {
+				const double *cost = sched_costs[k];
+				double busy = t * (cost[0] + cost[1] + cost[2]);
+
+				CU_ASSERT_DOUBLE_EQUAL(2 * (makespan("bitpipe", d, t, NULL, cost) - busy),
+						       makespan("chimera", d, t, NULL, cost) - busy, 1e-9);
+			}
+}
+
+void mr_suite_twoway(void); /* the runner declares it too */
+
+void mr_suite_twoway(void)
+{
+	MR_SUITE("twoway");
+	MR_TEST(twoway_refusals_say_what_to_do);
+	MR_TEST(twoway_chimera_tails);
+	MR_TEST(twoway_every_micro_batch_comes_once);
+	MR_TEST(twoway_memory_of_every_worker);
+	MR_TEST(twoway_private_weights);
+	MR_TEST(twoway_data_parallel_shares);
+	MR_TEST(twoway_dualpipe_with_few);
+	MR_TEST(twoway_bitpipe_halves_the_bubble);
+}
