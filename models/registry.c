@@ -55,6 +55,11 @@ int64_t mr_model_context(const mr_model_ops *ops, const mr_values *values)
 	return ops->context ? ops->context(values) : 0;
 }
 
+int64_t mr_model_features(const mr_model_ops *ops, const mr_values *values)
+{
+	return ops->features ? ops->features(values) : 1;
+}
+
 mr_status mr_model_build(const mr_model_ops *ops, const mr_values *values, const mr_model_data *data, mr_graph **out)
 {
 	mr_status st = ops->build(values, data, out);

@@ -19,6 +19,9 @@ mr_status mr_model_get(const char *name, const mr_model_ops **out) MR_MUST_USE;
 /** Tokens of a sample that the model wants with these options; 0 when it takes no sequences. */
 int64_t mr_model_context(const mr_model_ops *ops, const mr_values *values);
 
+/** Columns that a sample of numbers must have at least with these options. */
+int64_t mr_model_features(const mr_model_ops *ops, const mr_values *values);
+
 /** The graph of @ops with @values on data like @data; the caller destroys it. Errors: MR_ECONFIG with a sentence that
  * begins with the model's name, MR_ERESOURCE. */
 mr_status mr_model_build(const mr_model_ops *ops, const mr_values *values, const mr_model_data *data,

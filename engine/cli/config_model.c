@@ -34,7 +34,11 @@ static mr_status build(mr_config *c, mr_graph **out)
 	int64_t context = mr_model_context(model, values);
 	mr_shape sample = {.rows = context ? context : 1, .cols = 1, .tokens = context > 0};
 	mr_model_data data = {.input = sample, .target = sample, .classes = context ? 256 : 0};
-	mr_status st = model->build(values, &data, out);
+	mr_status st;
+
+	if (!context)
+		data.input.cols = mr_model_features(model, values);
+	st = model->build(values, &data, out);
 
 	if (st == MR_ECONFIG) {
 		mr_config_mistake(c, MR_CONFIG_MODEL, "name", mr_error_text());

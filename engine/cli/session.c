@@ -290,6 +290,8 @@ uint64_t mr_session_hash(const mr_session *s)
 		h = mr_hash64(h, &n->cfg.heads, sizeof(n->cfg.heads));
 		h = mr_hash64(h, &n->cfg.rate, sizeof(n->cfg.rate));
 		h = mr_hash64(h, &n->cfg.eps, sizeof(n->cfg.eps));
+		h = mr_hash64(h, &n->cfg.l2, sizeof(n->cfg.l2));
+		h = mr_hash64(h, &n->cfg.noise, sizeof(n->cfg.noise));
 	}
 	for (uint32_t i = 0; i < s->graph->n_params; i++)
 		h = mr_hash64(h, s->graph->params[i].dim, sizeof(s->graph->params[i].dim));

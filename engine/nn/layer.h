@@ -19,7 +19,7 @@
 
 /* One plain configuration for all layers; each layer's file says which fields it reads. */
 typedef struct mr_layer_cfg {
-	int64_t out;       /* linear: columns of the output */
+	int64_t out;       /* linear: columns of the output; margin: coordinates */
 	int64_t vocab;     /* embedding */
 	int64_t context;   /* embedding: rows of the position table */
 	int64_t heads;     /* attention */
@@ -30,6 +30,8 @@ typedef struct mr_layer_cfg {
 	double rate;       /* dropout */
 	double std;        /* initial standard deviation of the weights; 0: the layer's default */
 	double value;      /* linear, when std < 0: every weight starts at this value (chain) */
+	bool first;        /* margin: no sum arrives */
+	double l2, noise;  /* margin */
 } mr_layer_cfg;
 
 typedef enum mr_init { MR_INIT_ZERO, MR_INIT_ONE, MR_INIT_NORMAL, MR_INIT_VALUE } mr_init;

@@ -11,6 +11,7 @@
 
 static const mr_model_data classes = {.input = {1, 6, false}, .target = {1, 1, true}, .classes = 4};
 static const mr_model_data numbers = {.input = {1, 6, false}, .target = {1, 3, false}};
+static const mr_model_data row = {.input = {1, 14, false}, .target = {1, 1, false}};
 static const mr_model_data one_number = {.input = {1, 1, false}, .target = {1, 1, false}};
 
 static mr_model_data text(int64_t context, int64_t vocab)
@@ -47,7 +48,7 @@ static void every_model_is_listed_and_has_working_defaults(void)
 	const mr_model_ops *ops;
 
 	for (size_t i = 0; (ops = mr_model_at(i)); i++) {
-		const mr_model_data kinds[] = {classes, numbers, one_number, text(128, 17)};
+		const mr_model_data kinds[] = {classes, numbers, one_number, row, text(128, 17)};
 		mr_values *values;
 		int n_built = 0;
 
@@ -74,7 +75,7 @@ static void an_unknown_model_is_one_sentence(void)
 {
 	const mr_model_ops *ops;
 
-	MR_CHECK_FAIL(mr_model_get("gtp", &ops), MR_ECONFIG, "did you mean \"gpt\"? (known: mlp, gpt, chain)");
+	MR_CHECK_FAIL(mr_model_get("gtp", &ops), MR_ECONFIG, "did you mean \"gpt\"? (known: mlp, gpt, chain, quadratic, logistic)");
 	MR_CHECK_FAIL(mr_model_get("transformer", &ops), MR_ECONFIG, "\"transformer\" (known:");
 }
 
@@ -301,6 +302,41 @@ static void gpt_with_dropout_has_the_right_gradient(void)
 	mr_graph_destroy(g);
 }
 
+/* Blocks of coordinates in order, the first ones larger; with a penalty one column more flows. */
+static void objectives_in_blocks(void)
+{
+	static const char *const models[] = {"quadratic", "logistic", "logistic"};
+
+	for (int k = 0; k < 3; k++) {
+		mr_graph *g;
+
+		MR_CHECK_OK(build(models[k], k == 1 ? SETTINGS("blocks=4", "l2=0") : SETTINGS("blocks=4"), &row, &g));
+		CU_ASSERT_EQUAL_FATAL(g->n_nodes, 5);
+		CU_ASSERT_EQUAL(mr_graph_max_stages(g), 4);
+		for (uint32_t b = 0; b < 4; b++) {
+			static const int64_t size[] = {4, 4, 3, 3}, rest[] = {10, 6, 3, 0};
+
+			CU_ASSERT_EQUAL(g->params[b].n, size[b]);
+			CU_ASSERT_EQUAL(g->values[g->nodes[b].out].shape.cols, rest[b] + (k == 2 ? 2 : 1));
+			CU_ASSERT(!g->params[b].decay && g->params[b].init == MR_INIT_ZERO);
+		}
+		CU_ASSERT_STRING_EQUAL(g->params[3].name, "block.3.weight");
+		CU_ASSERT_EQUAL(mr_graph_n_params(g), 14);
+		mr_graph_destroy(g);
+	}
+}
+
+static void objectives_refuse(void)
+{
+	const mr_model_data two = {.input = {1, 14, false}, .target = {1, 2, false}};
+	mr_graph *g;
+
+	MR_CHECK_FAIL(build("quadratic", SETTINGS("blocks=15"), &row, &g), MR_ECONFIG,
+		      "quadratic: blocks: the data has 14 coordinates, which do not make 15 blocks");
+	MR_CHECK_FAIL(build("quadratic", DEFAULTS, &two, &g), MR_ECONFIG, "one number a sample as target, the data has 1 x 2 numbers");
+	MR_CHECK_FAIL(build("logistic", DEFAULTS, &classes, &g), MR_ECONFIG, "one number a sample as target, the data has 1 x 1 classes");
+}
+
 void mr_suite_models(void); /* the runner declares it too */
 
 void mr_suite_models(void)
@@ -318,4 +354,6 @@ void mr_suite_models(void)
 	MR_TEST(gpt_is_cut_at_its_norms);
 	MR_TEST(a_wrong_gpt_is_refused);
 	MR_TEST(gpt_with_dropout_has_the_right_gradient);
+	MR_TEST(objectives_in_blocks);
+	MR_TEST(objectives_refuse);
 }

@@ -51,6 +51,15 @@ static const layer_case cases[] = {
 	{.layer = "softmax_xent", .label = "sequence", .in = {NUMBERS(3, 5)}, .target = TOKENS(3)},
 	{.layer = "softmax_xent", .label = "many classes", .in = {NUMBERS(1, 37)}, .target = TOKENS(1)},
 	{.layer = "mse", .label = "", .in = {NUMBERS(2, 3)}, .target = NUMBERS(2, 3)},
+	{.layer = "margin", .label = "first of two", .cfg = {.out = 5, .first = true}, .in = {NUMBERS(1, 9)}},
+	{.layer = "margin", .label = "last, alone", .cfg = {.out = 4}, .in = {NUMBERS(1, 5)}},
+	{.layer = "margin", .label = "with penalty", .cfg = {.out = 6, .l2 = 0.3}, .in = {NUMBERS(1, 11)}},
+	{.layer = "margin",
+	 .label = "all, with penalty",
+	 .cfg = {.out = 7, .first = true, .l2 = 0.5},
+	 .in = {NUMBERS(1, 7)}},
+	{.layer = "logistic", .label = "margin alone", .in = {NUMBERS(1, 1)}, .target = NUMBERS(1, 1)},
+	{.layer = "logistic", .label = "with penalty", .in = {NUMBERS(1, 2)}, .target = NUMBERS(1, 1)},
 	{.layer = "mse", .label = "one number", .in = {NUMBERS(1, 1)}, .target = NUMBERS(1, 1)},
 };
 

@@ -428,6 +428,42 @@ static void dropout_is_off_outside_training(void)
 	rig_fini(&r);
 }
 
+static void one_gradient(double noise, uint64_t first_sample, bool eval, double dw[1000])
+{
+	layer_case what = {.layer = "margin", .cfg = {.out = 1000, .first = true, .noise = noise}, .in = {{.rows = 1, .cols = 1000}},
+			   .eval = eval};
+	layer_rig r;
+
+	rig_init(&r, &what, reference(MR_F64), 2, 9);
+	r.call.mask.first_sample = first_sample;
+	rig_forward(&r);
+	rig_input(&r);
+	rig_weight(&r);
+	memcpy(dw, r.dw[0], 1000 * sizeof(double));
+	rig_fini(&r);
+}
+
+/* Noise on gradients has its size, belongs to the micro-batch, and is off outside training. */
+static void noise_of_gradients(void)
+{
+	double plain[1000], noisy[1000], again[1000], other[1000], sum = 0, square = 0;
+
+	one_gradient(0, 8, false, plain);
+	one_gradient(0.5, 8, false, noisy);
+	one_gradient(0.5, 8, false, again);
+	one_gradient(0.5, 10, false, other);
+	for (int i = 0; i < 1000; i++) {
+		sum += noisy[i] - plain[i];
+		square += (noisy[i] - plain[i]) * (noisy[i] - plain[i]);
+	}
+	CU_ASSERT(fabs(sum / 1000) < 0.06); /* deviation 0.016 */
+	CU_ASSERT(fabs(square / 1000 - 0.25) < 0.05);
+	CU_ASSERT(memcmp(noisy, again, sizeof(noisy)) == 0);
+	CU_ASSERT(memcmp(noisy, other, sizeof(noisy)) != 0);
+	one_gradient(0.5, 8, true, again);
+	CU_ASSERT(memcmp(plain, again, sizeof(plain)) == 0);
+}
+
 /* --- backends --- */
 
 static const mr_kernels *under_test;
@@ -560,6 +596,7 @@ void mr_suite_layer(void)
 	MR_TEST(needs_can_be_asked_without_kernels);
 	MR_TEST(dropout_masks_belong_to_samples);
 	MR_TEST(dropout_is_off_outside_training);
+	MR_TEST(noise_of_gradients);
 	MR_TEST(f32_is_near_f64);
 	MR_TEST(dnnl_is_near_f64);
 	MR_TEST(shapes_that_do_not_fit_are_refused);

@@ -1,0 +1,79 @@
+/*
+ * logistic.c - the loss of two classes, and of a penalty that arrives beside the margin.
+ *
+ *	a [n, margin, (penalty)]   target [n, 1]: 0 or 1      loss = mean of log(1 + e^a) - target a, plus the mean penalty
+ *	F overwrites the margin by (sigma(a) - target) / n and the penalty by 1 / n
+ *
+ * log(1 + e^a) is computed as max(a, 0) + log(1 + e^-|a|), which neither overflows nor loses small margins. The sum over rows
+ * is f64, in ascending order. I has nothing left to do. Reads nothing of the configuration.
+ */
+#include <math.h>
+
+#include "nn/layers/shared.h"
+
+static mr_status logistic_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	(void)cfg;
+	MR_TRY(mr_layer_check_numbers("logistic", in[0]));
+	if (in[0].rows != 1 || in[0].cols > 2)
+		return mr_fail(MR_ECONFIG, "logistic takes a margin and at most a penalty, got %lld x %lld numbers",
+			       (long long)in[0].rows, (long long)in[0].cols);
+	*out = in[0];
+	return MR_OK;
+}
+
+static mr_status logistic_target(const mr_layer_cfg *cfg, mr_shape in, mr_shape target)
+{
+	(void)cfg;
+	(void)in;
+	if (target.tokens || target.rows != 1 || target.cols != 1)
+		return mr_fail(MR_ECONFIG, "logistic needs one number a sample as target, 0 or 1; the data has %lld x %lld %s",
+			       (long long)target.rows, (long long)target.cols, target.tokens ? "classes" : "numbers");
+	return MR_OK;
+}
+
+static double number(mr_dtype t, const void *p, int64_t i)
+{
+	return t == MR_F64 ? ((const double *)p)[i] : (double)((const float *)p)[i];
+}
+
+static void put(mr_dtype t, void *p, int64_t i, double x)
+{
+	if (t == MR_F64)
+		((double *)p)[i] = x;
+	else
+		((float *)p)[i] = (float)x;
+}
+
+static mr_status logistic_forward(const mr_layer_call *c)
+{
+	mr_dtype t = c->k->dtype;
+	int64_t n = c->samples, cols = c->in.cols;
+	void *a = (void *)(uintptr_t)c->x[0];
+	double sum = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		double m = number(t, a, i * cols), y = number(t, c->target, i), e = exp(-fabs(m));
+
+		sum += fmax(m, 0) - m * y + log1p(e);
+		put(t, a, i * cols, ((m >= 0 ? 1 / (1 + e) : e / (1 + e)) - y) / (double)n);
+		if (cols < 2)
+			continue;
+		sum += number(t, a, i * cols + 1);
+		put(t, a, i * cols + 1, 1 / (double)n);
+	}
+	*c->loss = sum / (double)n;
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_logistic = {
+	.name = "logistic",
+	.summary = "loss: logistic regression against 0 or 1",
+	.n_in = 1,
+	.loss = true,
+	.shape = logistic_shape,
+	.target = logistic_target,
+	.needs = mr_layer_needs_nothing,
+	.forward = logistic_forward,
+	.backward_input = mr_layer_pass,
+};
