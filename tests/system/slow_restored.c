@@ -98,6 +98,7 @@ static void double_buffered(void)
 {
 	check(false, "system.name=pipedream_2bw train.batch=6 train.microbatches=3 machine.workers=2");
 	check(true, "system.name=pipedream_2bw train.batch=4 train.microbatches=4 machine.workers=4 train.clip=0.3");
+	check(false, "system.name=wpipe train.batch=6 train.microbatches=3 machine.workers=2");
 }
 
 static void synchronous(void)
