@@ -1,47 +1,8 @@
-#include "brute.h"
+#include "ir/brute_state.h"
 
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MAX_MICRO 256 /* numbers above are wrong in the small plans of the tests */
-#define MAX_STAGES 16
-#define MAX_PIPES 4
-#define MAX_PLACES 64 /* slots or buffers */
-#define MAX_CAP 64
-#define FREE (-1)
-
-/* One way across a boundary. */
-typedef struct brute_link {
-	int held[MAX_PLACES]; /* micro-batch in each buffer */
-	int queue[4 * MAX_MICRO], head, tail; /* buffer numbers sent */
-	int at[MAX_MICRO];    /* buffer of a micro-batch, once sent */
-} brute_link;
-
-typedef struct brute_place {
-	int slot[MAX_PLACES];
-	int f_read[MAX_MICRO]; /* version that F read; FREE: no F yet */
-	bool r[MAX_MICRO], i[MAX_MICRO], w[MAX_MICRO];
-	brute_link fwd, bwd; /* into this stage; from this stage down */
-	int sum[MAX_MICRO], n_sum; /* micro-batches in the sum */
-	int added[MAX_MICRO + 1];  /* gradients ever added, by count */
-} brute_place;
-
-typedef struct brute_stage {
-	int buffer[MAX_CAP], latest;
-	int reduced[MAX_PIPES], normed, stepped[MAX_PIPES]; /* versions for which AR, N and U have been done */
-} brute_stage;
-
-typedef struct brute {
-	const mr_plan *p;
-	uint32_t n_bodies;
-	brute_place *place; /* [P * S] */
-	brute_stage stage[MAX_STAGES];
-	int pipe_of[MAX_MICRO];
-	char *why;
-	jmp_buf out;
-} brute;
 
 static void wrong(brute *b, const mr_instr *in, const char *what)
 {
@@ -83,7 +44,7 @@ static int take(brute *b, const mr_instr *in, brute_link *l, int micro, int stor
 
 static void send(brute *b, const mr_instr *in, brute_link *l, int micro, int n)
 {
-	if (l->held[n] != FREE || l->tail >= 4 * MAX_MICRO)
+	if (l->held[n] != FREE || l->tail >= 2 * MAX_MICRO)
 		wrong(b, in, "buffer is not free");
 	l->held[n] = micro;
 	l->at[micro] = n;
@@ -361,7 +322,7 @@ static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
 	return true;
 }
 
-static bool step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
+bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 {
 	uint64_t micro = in->micro + n * b->p->n_micro;
 	int64_t read = in->read + (int64_t)n * b->p->commits, target = in->target + (int64_t)n * b->p->commits;
@@ -393,8 +354,7 @@ static bool step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 	return true;
 }
 
-/* The @k-th instruction of worker @w, NULL behind the end. */
-static const mr_instr *fetch(const brute *b, uint16_t w, uint32_t k, uint64_t *n)
+const mr_instr *brute_fetch(const brute *b, uint16_t w, uint32_t k, uint64_t *n)
 {
 	const mr_list *l = &b->p->lists[w * MR_N_SECTIONS];
 
@@ -423,17 +383,15 @@ static void run(brute *b, uint32_t seed)
 
 		seed = seed * 1664525u + 1013904223u;
 		w = (uint16_t)((seed >> 16) % b->p->n_workers);
-		in = fetch(b, w, pc[w], &n);
-		if (in && step(b, in, n, w)) {
+		in = brute_fetch(b, w, pc[w], &n);
+		if (in && brute_step(b, in, n, w)) {
 			pc[w]++;
 			idle = 0;
 		} else {
 			idle++;
 		}
 	}
-	for (uint16_t w = 0; w < b->p->n_workers; w++)
-		if (fetch(b, w, pc[w], &n))
-			wrong(b, fetch(b, w, pc[w], &n), "stuck");
+	brute_judge(b, pc);
 }
 
 /* @full micro-batches are complete, and what they made is committed. */
@@ -491,37 +449,67 @@ static bool too_large(const mr_plan *p)
 	return false;
 }
 
-bool brute_run(const mr_plan *plan, uint32_t n_bodies, uint32_t seed, char why[80])
+brute *brute_open(const mr_plan *plan, uint32_t n_bodies, char why[80])
 {
-	brute *b = calloc(1, sizeof(*b));
-	bool body = false, drained = false;
-	volatile bool ok = false;
+	brute *b;
 
 	snprintf(why, 80, "out of the range of the small plans of the tests");
-	if (!b || too_large(plan)) {
-		free(b);
-		return false;
-	}
+	if (too_large(plan))
+		return NULL;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return NULL;
 	b->p = plan;
 	b->n_bodies = n_bodies;
 	b->why = why;
-	b->place = calloc((size_t)plan->n_pipes * plan->n_stages, sizeof(*b->place));
-	for (int w = 0; w < plan->n_workers; w++) {
-		body |= plan->lists[w * MR_N_SECTIONS + MR_BODY].n > 0;
-		drained |= plan->lists[w * MR_N_SECTIONS + MR_EPILOGUE].n > 0;
+	b->n_places = (size_t)plan->n_pipes * plan->n_stages;
+	b->place = calloc(b->n_places, sizeof(*b->place));
+	if (!b->place) {
+		free(b);
+		return NULL;
 	}
-	if (b->place && !setjmp(b->out)) {
-		int full = body ? (int)(n_bodies * plan->n_micro) : (int)plan->n_micro;
+	reset(b);
+	return b;
+}
 
-		reset(b);
-		run(b, seed);
-		for (int m = full; drained && m < MAX_MICRO; m++)
-			if (b->pipe_of[m] != FREE)
-				full = m + 1;
-		finish(b, full);
-		ok = true;
-	}
+void brute_close(brute *b)
+{
 	free(b->place);
 	free(b);
+}
+
+void brute_judge(brute *b, const uint32_t *pc)
+{
+	const mr_plan *p = b->p;
+	bool body = false, drained = false;
+	uint64_t n;
+	int full;
+
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		if (brute_fetch(b, w, pc[w], &n))
+			wrong(b, brute_fetch(b, w, pc[w], &n), "stuck");
+	for (int w = 0; w < p->n_workers; w++) {
+		body |= p->lists[w * MR_N_SECTIONS + MR_BODY].n > 0;
+		drained |= p->lists[w * MR_N_SECTIONS + MR_EPILOGUE].n > 0;
+	}
+	full = (int)(body ? b->n_bodies * p->n_micro : p->n_micro);
+	for (int m = full; drained && m < MAX_MICRO; m++)
+		if (b->pipe_of[m] != FREE)
+			full = m + 1;
+	finish(b, full);
+}
+
+bool brute_run(const mr_plan *plan, uint32_t n_bodies, uint32_t seed, char why[80])
+{
+	brute *b = brute_open(plan, n_bodies, why);
+	volatile bool ok = false;
+
+	if (!b)
+		return false;
+	if (!setjmp(b->out)) {
+		run(b, seed);
+		ok = true;
+	}
+	brute_close(b);
 	return ok;
 }

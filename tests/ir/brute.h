@@ -15,4 +15,9 @@
 /* Run @n_bodies iterations with interleaving @seed; true if all went as the contract says. @why [80]: what did not. */
 bool brute_run(const mr_plan *plan, uint32_t n_bodies, uint32_t seed, char why[80]);
 
+typedef enum brute_verdict { BRUTE_WRONG, BRUTE_RIGHT, BRUTE_TOO_LARGE } brute_verdict;
+
+/** The same for every interleaving there is; plans of more than 4 workers or 1,024 states are too large. */
+brute_verdict brute_explore(const mr_plan *plan, uint32_t n_bodies, char why[80]);
+
 #endif

@@ -11,10 +11,8 @@
 #include "ir/lower.h"
 #include "ir/text.h"
 #include "ir/unroll.h"
+#include "mutate.h"
 #include "small_plans.h"
-
-/* Interleavings tried for each plan. */
-#define TRIES 3
 
 #define MUTANTS 200
 
@@ -30,21 +28,6 @@ static void print_plan(const mr_plan *plan)
 {
 	if (mr_text_write(plan, stderr) != MR_OK)
 		fprintf(stderr, "(no text: %s)\n", mr_error_text());
-}
-
-/* Whether all interleavings tried go well. */
-static bool runs(const mr_plan *plan, char why[80])
-{
-	uint32_t n = mr_plan_steady(plan) + (mr_plan_steady(plan) ? 2 : 0);
-	bool drained = false, ok = true;
-
-	for (uint16_t w = 0; w < plan->n_workers; w++)
-		drained |= mr_plan_list(plan, w, MR_EPILOGUE)->n > 0;
-	if (n > 40)
-		n = 40;
-	for (uint32_t t = 0; ok && t < TRIES; t++)
-		ok = brute_run(plan, n, 17 * t + 1, why) && (!drained || brute_run(plan, t, t, why));
-	return ok;
 }
 
 static mr_plan *lowered(int number, const char **name, bool update_inside)
@@ -63,7 +46,7 @@ static void good_plans(void)
 	char why[80];
 
 	for (int k = 0; (p = lowered(k / 2, &name, k % 2)); k++) {
-		if (!runs(p, why)) {
+		if (!brute_all(p, why)) {
 			fprintf(stderr, "\n%s: %s\n", name, why);
 			CU_FAIL("a good plan does not run");
 			print_plan(p);
@@ -71,29 +54,6 @@ static void good_plans(void)
 		MR_CHECK_OK(mr_plan_check(p));
 		mr_plan_destroy(p);
 	}
-}
-
-static mr_plan *copy(const mr_plan *from)
-{
-	size_t places = (size_t)from->n_pipes * from->n_stages;
-	mr_plan *p;
-
-	MR_CHECK_OK(mr_plan_create(from->n_stages, from->n_workers, from->n_pipes, &p));
-	p->n_micro = from->n_micro;
-	p->commits = from->commits;
-	p->contract = from->contract;
-	p->lowered = from->lowered;
-	p->storage = from->storage;
-	memcpy(p->worker_of, from->worker_of, places * sizeof(*p->worker_of));
-	memcpy(p->n_slots, from->n_slots, places * sizeof(*p->n_slots));
-	memcpy(p->n_fwd, from->n_fwd, places * sizeof(*p->n_fwd));
-	memcpy(p->n_bwd, from->n_bwd, places * sizeof(*p->n_bwd));
-	memcpy(p->n_versions, from->n_versions, from->n_stages * sizeof(*p->n_versions));
-	for (uint32_t i = 0; i < from->n_workers * (uint32_t)MR_N_SECTIONS; i++)
-		for (uint32_t k = 0; k < from->lists[i].n; k++)
-			MR_CHECK_OK(mr_plan_append(p, (uint16_t)(i / MR_N_SECTIONS), (mr_section)(i % MR_N_SECTIONS),
-						   from->lists[i].at[k]));
-	return p;
 }
 
 /* A list that is not empty. */
@@ -249,7 +209,7 @@ static void mutants_of(int number, uint32_t *wrong, uint32_t *refused)
 	char why[80];
 
 	for (uint32_t k = 0; k < MUTANTS; k++) {
-		mr_plan *p = copy(good);
+		mr_plan *p = plan_copy(good);
 		mr_status st;
 
 		seed = 1000u * (uint32_t)number + k;
@@ -258,7 +218,7 @@ static void mutants_of(int number, uint32_t *wrong, uint32_t *refused)
 			damage(p);
 		st = mr_plan_check(p);
 		*refused += st != MR_OK;
-		if (!runs(p, why)) {
+		if (!brute_all(p, why)) {
 			++*wrong;
 			if (st == MR_OK) {
 				fprintf(stderr, "\n%s, mutant %u is accepted, but: %s\n", name, k, why);
@@ -316,7 +276,7 @@ static void other_orders(void)
 			ok = mr_plan_lower(p, &(mr_lower_opts){.update_inside = k % 2}) == MR_OK &&
 			     mr_plan_check(p) == MR_OK;
 			accepted += ok;
-			if (ok && !runs(p, why)) {
+			if (ok && !brute_all(p, why)) {
 				fprintf(stderr, "\n%s, order %u is accepted, but: %s\n", name, k, why);
 				print_plan(p);
 				CU_FAIL_FATAL("the checker accepts a plan that goes wrong");
@@ -337,7 +297,7 @@ static void any_bytes(void)
 
 	for (int number = 0; (good = lowered(number, &name, false)); number++) {
 		for (uint32_t k = 0; k < 60; k++) {
-			mr_plan *p = copy(good);
+			mr_plan *p = plan_copy(good);
 			mr_list *l;
 
 			seed = 77u * (uint32_t)number + k;
