@@ -41,13 +41,13 @@ static void layers_text(const mr_session *s, uint16_t stage, char *text, size_t 
 		snprintf(text, size, "%s .. %s", first->name, last->name);
 }
 
-static void fill(const mr_session *s, const mr_run *run, uint16_t stage, texts *t, mr_report_stage_row *row)
+static void fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint16_t stage, texts *t, mr_report_stage_row *row)
 {
-	uint16_t w = s->plan ? mr_plan_worker(s->plan, 0, stage) : 0;
+	uint16_t w = s->plan ? mr_plan_worker(s->plan, pipe, stage) : 0;
 	mr_run_memory m;
 
 	if (run) {
-		mr_run_memory_of_stage(run, stage, &m);
+		mr_run_memory_of_stage(run, pipe, stage, &m);
 	} else {
 		mr_sequential_config c = mr_session_sequential_config(s);
 
@@ -58,6 +58,8 @@ static void fill(const mr_session *s, const mr_run *run, uint16_t stage, texts *
 	*row = (mr_report_stage_row){
 		.stage = stage,
 		.worker = w,
+		.pipe = pipe,
+		.n_pipes = s->plan ? s->plan->n_pipes : 1,
 		.layers = t->layers,
 		.n_layers = s->partition.first[stage + 1] - s->partition.first[stage],
 		.n_params =
@@ -76,13 +78,13 @@ static void fill(const mr_session *s, const mr_run *run, uint16_t stage, texts *
 
 mr_status mr_stage_table_print(const mr_session *s, const mr_run *run, FILE *out)
 {
-	uint16_t n = s->partition.n_stages;
+	uint32_t pipes = s->plan ? s->plan->n_pipes : 1, n = s->partition.n_stages * pipes;
 	mr_report_stage_row *rows = calloc(n, sizeof(*rows));
 	texts *t = calloc(n, sizeof(*t));
 	mr_status st;
 
-	for (uint16_t i = 0; rows && t && i < n; i++)
-		fill(s, run, i, &t[i], &rows[i]);
+	for (uint32_t i = 0; rows && t && i < n; i++)
+		fill(s, run, (uint8_t)(i % pipes), (uint16_t)(i / pipes), &t[i], &rows[i]);
 	st = rows && t ? mr_report_stages(rows, n, out)
 		       : mr_fail(MR_ERESOURCE, "no memory for a table of %u stages", n);
 	free(rows);

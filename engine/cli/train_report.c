@@ -78,13 +78,22 @@ void mr_train_print_start(const mr_train *t)
 
 /* --- after --- */
 
+/* In any pipe. */
+static bool hosts(const mr_run *run, uint16_t w, uint16_t s)
+{
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		if (mr_plan_worker(run->c.plan, (uint8_t)p, s) == w)
+			return true;
+	return false;
+}
+
 static void stages_of(const mr_run *run, uint16_t w, char *text, size_t size)
 {
 	int n = 0;
 
 	text[0] = 0;
 	for (uint16_t s = 0; s < run->n_stages && n < (int)size; s++)
-		if (mr_plan_worker(run->c.plan, 0, s) == w)
+		if (hosts(run, w, s))
 			n += snprintf(text + n, size - (size_t)n, n ? ", %u" : "%u", s);
 }
 
@@ -94,6 +103,7 @@ static void print_workers(const mr_train *t)
 	mr_report_worker_row *rows = calloc(run->n_workers, sizeof(*rows));
 	char(*text)[64] = calloc(run->n_workers, sizeof(*text));
 	mr_report_staleness_row *stale = calloc(run->n_stages, sizeof(*stale));
+	uint64_t(*bins)[MR_STALENESS_BINS] = calloc(run->n_stages, sizeof(*bins));
 
 	for (uint16_t w = 0; rows && text && w < run->n_workers; w++) {
 		const mr_worker_stats *st = &run->worker[w].stats;
@@ -104,15 +114,18 @@ static void print_workers(const mr_train *t)
 			rows[w].busy_ns += st->busy_ns[op];
 		memcpy(rows[w].wait_ns, st->wait_ns, sizeof(rows[w].wait_ns));
 	}
-	for (uint16_t s = 0; stale && s < run->n_stages; s++)
-		stale[s] = (mr_report_staleness_row){s, run->block[s].staleness, MR_STALENESS_BINS};
+	for (uint16_t s = 0; stale && bins && s < run->n_stages; s++) {
+		mr_block_staleness(&run->block[s], bins[s]);
+		stale[s] = (mr_report_staleness_row){s, bins[s], MR_STALENESS_BINS};
+	}
 	if (rows && text)
 		complain(mr_report_workers(rows, run->n_workers, stdout));
-	if (stale)
+	if (stale && bins)
 		complain(mr_report_staleness(stale, run->n_stages, stdout));
 	free(rows);
 	free(text);
 	free(stale);
+	free(bins);
 }
 
 static void print_one_worker(const mr_train *t)

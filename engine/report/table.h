@@ -41,6 +41,7 @@ mr_status mr_table_print(const mr_table *t, const char *indent, FILE *out) MR_MU
 
 typedef struct mr_report_stage_row {
 	uint16_t stage, worker;
+	uint8_t pipe, n_pipes;       /* a row for each pipe's part of the stage; layers and parameters are summed in pipe 0 */
 	const char *layers;          /* "embed .. h.1.mlp"; NULL: none */
 	uint32_t n_layers;
 	uint64_t n_params;           /* elements */

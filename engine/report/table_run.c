@@ -48,8 +48,8 @@ static void put_sizes(mr_table *t, const mr_report_stage_row *r)
 
 static void add_sizes(mr_report_stage_row *sum, const mr_report_stage_row *r)
 {
-	sum->n_layers += r->n_layers;
-	sum->n_params += r->n_params;
+	sum->n_layers += r->pipe ? 0 : r->n_layers;
+	sum->n_params += r->pipe ? 0 : r->n_params;
 	sum->weight_bytes += r->weight_bytes;
 	sum->stash_bytes += r->stash_bytes;
 	sum->gradient_bytes += r->gradient_bytes;
@@ -75,7 +75,7 @@ mr_status mr_report_stages(const mr_report_stage_row *rows, uint32_t n, FILE *ou
 		const mr_report_stage_row *r = &rows[i];
 
 		add_sizes(&sum, r);
-		mr_table_put(t, "%u", r->stage);
+		mr_table_put(t, r->n_pipes > 1 ? "%u p%u" : "%u", r->stage, r->pipe);
 		mr_table_put(t, "w%u", r->worker);
 		mr_table_put(t, "%u: %s", r->n_layers, r->layers ? r->layers : "");
 		put_sizes(t, r);

@@ -2,17 +2,31 @@
  * block.h - the weights of one stage: versions, gradients, optimizer state. A row of the weight-version table.
  *
  * Version v (the weights after v commits) lies in buffer v mod cap. The plan proves that no version is overwritten while a
- * later instruction of the owner still reads it, so the owner needs no reference counts and an optimizer step simply writes
- * version latest + 1 from version latest, out of place when cap > 1: stashing a version copies nothing. Optimizer state
- * belongs to latest alone.
+ * later instruction still reads it, so nobody needs reference counts and an optimizer step simply writes version latest + 1
+ * from version latest, out of place when cap > 1: stashing a version copies nothing. Optimizer state belongs to latest alone.
  *
- * Thread: everything here is the owner's, except the three events, which others wait for:
- *	published   version number: the weights of that version may be read (tied use, barrier)
+ * Several pipes. All read one copy of the weights, in the memory of pipe 0's worker (private: each has a copy of its own).
+ * Each sums into a gradient buffer of its own. AR adds these in the order of the pipes into the first one that has any
+ * micro-batches, U steps; both are cut into ranges of cache lines, a pure function of the block's size, and pipe p's worker
+ * handles range p of both. So the reduction, the step and the optimizer state are spread over the workers, and what one has
+ * written all read: nothing is sent round. Elementwise work gives the same bits however it is cut; for an optimizer that takes
+ * whole matrices a tensor goes to the range in which it begins.
+ *
+ * Thread: a share is its pipe's worker's. Events and counters are anybody's who has part in the block:
+ *	published   version number: the weights of that version may be read (other pipes, a tied use, a barrier)
  *	normed      commit number: sumsq holds the squared norms of that commit's gradient
- *	finished    commit number: the gradient sum is complete (a tied use in this stage may be added by the block's owner)
+ *	finished    commit number: the gradient sums of all pipes are complete
+ *	reduced     commit number: all ranges of their sum are
+ * Each is published by whoever does the last part, which it knows from a counter that all count up (mr_block_last_of):
+ *	edge   writer                             reader                            what becomes visible
+ *	W3/R3  a part is done: release in the     the last part: acquire in its     all that the other parts wrote
+ *	       read-modify-write of the counter   own read-modify-write
+ * latest and tied_summed are written by the last U alone; every other use of them comes behind a wait for `published`.
  */
 #ifndef MR_RUN_BLOCK_H
 #define MR_RUN_BLOCK_H
+
+#include <stdatomic.h>
 
 #include "base/arena.h"
 #include "host/event.h"
@@ -21,43 +35,84 @@
 
 #define MR_STALENESS_BINS 64 /* the last bin holds everything from there on */
 
+/* What one pipe has of a block. */
+typedef struct mr_share {
+	_Alignas(64) uint8_t *version; /* [cap][weight_bytes] that this pipe reads */
+	uint8_t *grads;              /* its gradient sum */
+	mr_step *step;               /* [parameters of the stage] of the commit in hand */
+	void *work;                  /* of an optimizer that steps whole matrices */
+	size_t begin, end;           /* bytes of the weights whose AR and U are its worker's */
+	uint32_t need;               /* micro-batches of a commit that go through this pipe */
+	uint32_t n_summed;           /* micro-batches in its sum */
+	uint64_t staleness[MR_STALENESS_BINS]; /* gradients that were so many versions old */
+} mr_share;
+
 typedef struct mr_block {
-	mr_event published, normed, finished;
-	mr_stage *stage;             /* owned */
+	mr_event published, normed, finished, reduced;
+	_Atomic uint32_t n_finished, n_reduced, n_stepped; /* parts done so far; 0 again after the last */
+	mr_stage *stage;             /* owned by the run */
 	const mr_kernels *k;
 	uint32_t cap;
-	uint8_t *version;            /* [cap][weight_bytes] */
-	uint8_t *grads;
+	mr_share *share;             /* [n_shares]: a pipe each */
+	uint32_t n_shares;
+	uint32_t n_parts;            /* shares with micro-batches */
+	bool private_weights;        /* each share has its own copy */
+	bool whole;                  /* the optimizer takes whole tensors: each is of the range in which it begins */
 	uint8_t *state[MR_OPTIM_STATES]; /* like one version each */
-	void *work;                  /* of an optimizer that steps whole matrices */
 	double *sumsq;               /* [parameters of the stage] */
-	mr_step *step;               /* [parameters of the stage] of the commit in hand */
 	uint64_t latest;             /* version number = commits so far */
-	uint32_t n_summed;           /* micro-batches in the gradient sum */
 	bool tied_summed;            /* this commit's tied uses have been added */
-	uint64_t staleness[MR_STALENESS_BINS]; /* commits whose gradient was so many versions old */
 } mr_block;
-
-/** Take the block's memory (or measure it, see base/arena.h). */
-void mr_block_layout(mr_block *b, mr_arena *a, const mr_optim *o);
 
 /** Bytes that @o works in while it steps the largest matrix of @s. */
 size_t mr_block_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t);
 
-/** The weights of version @v, which must be live: latest - cap < v <= latest, or v == latest + 1 while committing. */
-static inline void *mr_block_weights(const mr_block *b, uint64_t v)
+/** Cut the block of a stage into the ranges of its shares, whose need is known. */
+void mr_block_cut(mr_block *b, const mr_optim *o);
+
+/** Take share @pipe's memory (or measure it, see base/arena.h), with what all share at pipe 0. */
+void mr_block_layout(mr_block *b, mr_arena *a, uint8_t pipe, const mr_optim *o);
+
+/** When all shares have their memory: let them read what they share. */
+void mr_block_join(mr_block *b);
+
+/** The weights of version @v for @pipe, which must be live: latest - cap < v <= latest, or v == latest + 1 while committing. */
+static inline void *mr_block_weights(const mr_block *b, uint8_t pipe, uint64_t v)
 {
-	return b->version + (v % b->cap) * mr_stage_size(b->stage)->weight_bytes;
+	return b->share[pipe].version + (v % b->cap) * mr_stage_size(b->stage)->weight_bytes;
 }
+
+/** The buffer that holds the sum over all pipes after AR; with one pipe its only one. */
+void *mr_block_total(const mr_block *b);
+
+/** Count one of @n parts; true for the last one. */
+static inline bool mr_block_last_of(_Atomic uint32_t *done, uint32_t n)
+{
+	if (n == 1)
+		return true;
+	/* W3 for those that come later, R3 of all that came before. */
+	if (atomic_fetch_add_explicit(done, 1, memory_order_acq_rel) + 1 < n)
+		return false;
+	/* The next round's parts come behind the event that the caller publishes now. */
+	atomic_store_explicit(done, 0, memory_order_relaxed);
+	return true;
+}
+
+/**
+ * Add the pipes' gradients in @pipe's range into mr_block_total, pipe by pipe, then those of further uses of its parameters in
+ * model order: in this stage, and in @user's (NULL: none), whose own pipes are added up first.
+ */
+void mr_block_reduce(mr_block *b, uint8_t pipe, mr_kctx *kc, mr_block *user);
 
 /** Squared norms of the gradient sum, one f64 a parameter tensor (owner's storage only), into sumsq. */
 void mr_block_norms(mr_block *b, mr_kctx *kc);
 
 /**
  * The steps that make version latest + 1, one a parameter of the stage (zeros where it is stored elsewhere), gradients times
- * @gscale, by an optimizer that goes element by element. They stay until the next call. Whoever has carried them out calls mr_block_committed.
+ * @gscale, in @pipe's copy, by an optimizer that goes element by element. They stay until the pipe's next call. Whoever has
+ * carried them out calls mr_block_committed.
  */
-const mr_step *mr_block_steps(mr_block *b, const mr_optim *o, double lr, double gscale);
+const mr_step *mr_block_steps(mr_block *b, uint8_t pipe, const mr_optim *o, double lr, double gscale);
 
 static inline void mr_block_committed(mr_block *b)
 {
@@ -66,10 +121,17 @@ static inline void mr_block_committed(mr_block *b)
 }
 
 /**
- * Commit version latest + 1: one optimizer step on every parameter stored here, gradients times @gscale.
- * Publishes nothing (the caller does, after its bookkeeping). Errors: MR_EDNN, MR_ERESOURCE, and then nothing is committed.
+ * One optimizer step on all of @pipe's range, gradients times @gscale, into version latest + 1 (private: of every copy). Who
+ * does the last range calls mr_block_committed; nothing is published. Errors: MR_EDNN, MR_ERESOURCE; then nothing of a
+ * tensor that failed was stepped.
  */
-mr_status mr_block_commit(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, double gscale) MR_MUST_USE;
+mr_status mr_block_step(mr_block *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr, double gscale) MR_MUST_USE;
+
+/** Private copies: write pipe 0's latest version to all others. After weights were restored, while nobody runs. */
+void mr_block_spread(mr_block *b);
+
+/** Sum of the shares' bins into @out [MR_STALENESS_BINS]. */
+void mr_block_staleness(const mr_block *b, uint64_t *out);
 
 /** sqrt of the sum of squared norms of @n blocks, tensors added in model order, as every executor does it. */
 double mr_blocks_norm(const mr_block *b, uint32_t n);

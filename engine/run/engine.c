@@ -41,6 +41,7 @@ struct mr_engine {
 	mr_loader *loader, *eval_loader;
 	double watchdog_s;
 	bool started;               /* the training loader runs */
+	bool restored;              /* weights may have been restored since anybody ran */
 	bool broken;                /* an error has stopped the workers: no command may follow but quit */
 	bool stalled;               /* a thread hangs: it cannot be joined */
 };
@@ -275,6 +276,9 @@ mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progre
 
 	if (e->broken)
 		return mr_fail(MR_EINVAL, "the engine has stopped after an error");
+	if (e->restored)
+		mr_run_spread(e->run);
+	e->restored = false;
 	if (!e->started && e->step < until) {
 		MR_TRY(mr_loader_start(e->loader));
 		e->started = true;
@@ -300,7 +304,7 @@ mr_status mr_engine_eval(mr_engine *e, double *loss)
 	if (n == 0)
 		return mr_fail(MR_EDATA, "the data has no validation part");
 	MR_TRY(mr_run_begin_eval(run, n));
-	mr_loader_seek(e->eval_loader, 0, 0, (n + b - 1) / b);
+	mr_loader_seek(e->eval_loader, 0, (n + b - 1) / b);
 	MR_TRY(mr_loader_start(e->eval_loader));
 	atomic_store_explicit(&e->limit, (n + b - 1) / b, memory_order_relaxed);
 	mr_watchdog_init(&dog, e->watchdog_s);
@@ -396,16 +400,15 @@ mr_run *mr_engine_run_of(mr_engine *e)
 
 mr_status mr_engine_resume_at(mr_engine *e, uint64_t step)
 {
-	uint64_t input, target;
-
 	if (e->started)
 		stop_loader(e);
 	for (uint16_t s = 0; s < e->run->n_stages; s++)
 		e->run->block[s].latest = step * e->run->c.plan->commits;
 	MR_TRY(mr_run_reset(e->run));
-	mr_run_stand_at(e->run, step, &input, &target);
-	mr_loader_seek(e->loader, input, target, UINT64_MAX);
+	mr_run_stand_at(e->run, step);
+	mr_loader_seek(e->loader, step, UINT64_MAX);
 	e->step = step;
+	e->restored = step > 0;
 	return MR_OK;
 }
 

@@ -26,8 +26,8 @@ bool mr_exec_next(const mr_worker *w, mr_lane *lane, uint64_t until, mr_task *ou
 	const mr_plan *p = lane->plan;
 	mr_cursor c = lane->train ? w->train : w->eval;
 
-	if (c.section == MR_BODY && c.n >= until)
-		return false;
+	if (c.section == MR_BODY && (c.n >= until || mr_plan_list(p, w->id, MR_BODY)->n == 0))
+		return false; /* at the pause point; or the other pipes evaluate nothing */
 	*out = (mr_task){.lane = lane, .in = &mr_plan_list(p, w->id, c.section)->at[c.at], .n = c.n};
 	out->micro = mr_instr_micro(p, out->in, c.n);
 	if (out->in->op == MR_OP_N || out->in->op == MR_OP_AR || out->in->op == MR_OP_U)

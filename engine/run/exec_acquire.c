@@ -25,27 +25,30 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 	mr_run *run = w->run;
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage, last = (uint16_t)(run->n_stages - 1);
+	mr_lane_stage *st = mr_lane_at(l, t->in->pipe, s);
 	const mr_contract *k = &l->plan->contract;
 
 	if (l->train && k->flush == MR_FLUSH_BARRIER && !reached_all(run, t->version, false))
+		return MR_WAIT_WEIGHTS;
+	if (run->shares && !mr_event_reached(&run->block[s].published, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
 	if (k->tied && s == last && !mr_event_reached(&run->block[0].published, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
 	if (!(w->got & GOT_IN)) {
 		int64_t want = s ? (int64_t)mr_instr_in_fwd(l->plan, t->in, t->n) : -1;
 
-		if (!pop_full(w, &l->st[s].in, &w->in, want, status))
+		if (!pop_full(w, &st->in, &w->in, want, status))
 			return s ? MR_WAIT_UPSTREAM : MR_WAIT_DATA;
 		w->got |= GOT_IN;
 	}
 	if (s == last && !(w->got & GOT_TARGET)) {
-		if (!pop_full(w, &l->st[s].target, &w->target, -1, status))
+		if (!pop_full(w, &st->target, &w->target, -1, status))
 			return MR_WAIT_DATA;
 		w->got |= GOT_TARGET;
 	}
 	if (s < last && !(w->got & GOT_OUT)) {
 		w->out = mr_instr_out(l->plan, t->in, t->n);
-		if (!mr_hop_take(&l->st[s + 1].in, w->out))
+		if (!mr_hop_take(&st[1].in, w->out))
 			return MR_WAIT_DOWNSTREAM;
 		w->got |= GOT_OUT;
 	}
@@ -56,18 +59,33 @@ static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status
 {
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
+	mr_lane_stage *st = mr_lane_at(l, t->in->pipe, s);
 
 	if (s + 1 < w->run->n_stages && !(w->got & GOT_IN)) {
-		if (!pop_full(w, &l->st[s].grad, &w->in, mr_instr_in_bwd(l->plan, t->in, t->n), status))
+		if (!pop_full(w, &st->grad, &w->in, mr_instr_in_bwd(l->plan, t->in, t->n), status))
 			return MR_WAIT_UPSTREAM;
 		w->got |= GOT_IN;
 	}
 	if (s > 0 && !(w->got & GOT_OUT)) {
 		w->out = mr_instr_out(l->plan, t->in, t->n);
-		if (!mr_hop_take(&l->st[s - 1].grad, w->out))
+		if (!mr_hop_take(&st[-1].grad, w->out))
 			return MR_WAIT_DOWNSTREAM;
 		w->got |= GOT_OUT;
 	}
+	return MR_WAIT_NONE;
+}
+
+/* Own sums come earlier in the list; those of other pipes, and of a tied use, are waited for. */
+static mr_wait_cause acquire_ar(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	uint16_t s = t->in->stage;
+
+	if (run->shares && !mr_event_reached(&run->block[s].finished, (uint32_t)t->version))
+		return MR_WAIT_WEIGHTS;
+	if (t->lane->plan->contract.tied && s == 0 &&
+	    !mr_event_reached(&run->block[run->n_stages - 1].finished, (uint32_t)t->version))
+		return MR_WAIT_WEIGHTS;
 	return MR_WAIT_NONE;
 }
 
@@ -84,8 +102,11 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 	case MR_OP_U:
 		return t->lane->plan->contract.clip && !reached_all(run, t->version, true) ? MR_WAIT_OPTIMIZER : MR_WAIT_NONE;
 	case MR_OP_AR:
-		return mr_event_reached(&run->block[run->n_stages - 1].finished, (uint32_t)t->version) ? MR_WAIT_NONE
-												       : MR_WAIT_WEIGHTS;
+		return acquire_ar(w, t);
+	case MR_OP_N:
+		return run->shares && !mr_event_reached(&run->block[t->in->stage].reduced, (uint32_t)t->version)
+			       ? MR_WAIT_WEIGHTS
+			       : MR_WAIT_NONE;
 	default:
 		return MR_WAIT_NONE;
 	}

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "host/clock.h"
+#include "ir/deps.h"
 
 static void record_step(mr_run *run, const mr_task *t, uint64_t version, double lr, double norm)
 {
@@ -35,15 +36,19 @@ mr_status mr_exec_check_next(const mr_block *b, const mr_task *t, uint64_t versi
 
 void mr_exec_publish(mr_run *run, const mr_task *t, uint64_t version, double lr, double norm)
 {
-	mr_event_publish(&run->block[t->in->stage].published, (uint32_t)version);
+	/* The record first: with several pipes the next one may be another worker's to write. */
 	if (t->in->stage + 1 == run->n_stages)
 		record_step(run, t, version, lr, norm);
+	mr_event_publish(&run->block[t->in->stage].published, (uint32_t)version);
 }
 
-static void sum_tied(mr_worker *w, mr_block *b)
+/* Where there is no AR, the uses of one parameter within a stage are added by whoever looks at the gradient first. */
+static void sum_tied(mr_worker *w, const mr_task *t, mr_block *b)
 {
+	if (mr_stage_has_ar(t->lane->plan, t->in->stage))
+		return;
 	if (!b->tied_summed)
-		mr_stage_sum_tied(b->stage, w->kc, b->grads);
+		mr_stage_sum_tied(b->stage, w->kc, b->share[0].grads);
 	b->tied_summed = true;
 }
 
@@ -66,13 +71,16 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	double lr = mr_lr_at(run->c.lr, t->version), norm, scale;
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
-	sum_tied(w, b);
+	sum_tied(w, t, b);
 	if (run->c.clip > 0 && !t->lane->plan->contract.clip)
 		mr_block_norms(b, w->kc);
 	scale = commit_scale(run, t, b, &norm);
 	if (run->c.clip > 0 && !isfinite(norm))
 		return mr_fail(MR_EDIVERGED, "the gradient norm of step %llu is not finite", (unsigned long long)t->version);
-	MR_TRY(mr_block_commit(b, w->kc, run->c.optim, lr, scale));
+	MR_TRY(mr_block_step(b, t->in->pipe, w->kc, run->c.optim, lr, scale));
+	if (!mr_block_last_of(&b->n_stepped, b->n_shares))
+		return MR_OK;
+	mr_block_committed(b);
 	mr_exec_publish(run, t, t->version, lr, norm);
 	return MR_OK;
 }
@@ -81,7 +89,7 @@ void mr_exec_norms(mr_worker *w, const mr_task *t)
 {
 	mr_block *b = &w->run->block[t->in->stage];
 
-	sum_tied(w, b);
+	sum_tied(w, t, b);
 	mr_block_norms(b, w->kc);
 	mr_event_publish(&b->normed, (uint32_t)t->version);
 }
@@ -90,8 +98,9 @@ void mr_exec_reduce(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_block *b = &run->block[t->in->stage];
-	uint16_t last = (uint16_t)(run->n_stages - 1);
+	bool tied = t->lane->plan->contract.tied && t->in->stage == 0;
 
-	sum_tied(w, b);
-	mr_stage_sum_tied_from(b->stage, w->kc, b->grads, run->stage[last], run->block[last].grads);
+	mr_block_reduce(b, t->in->pipe, w->kc, tied ? &run->block[run->n_stages - 1] : NULL);
+	if (mr_block_last_of(&b->n_reduced, b->n_shares))
+		mr_event_publish(&b->reduced, (uint32_t)t->version);
 }

@@ -10,13 +10,14 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 	mr_run *run = w->run;
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
+	uint8_t pipe = t->in->pipe;
 	mr_stage_io io = {
 		.kc = w->kc,
-		.in = mr_hop_buffer(&l->st[s].in, slot->in),
+		.in = mr_hop_buffer(&mr_lane_at(l, pipe, s)->in, slot->in),
 		.slot = slot->memory,
 		.scratch = w->scratch,
-		.weights = mr_block_weights(&run->block[s], t->version),
-		.grads = run->block[s].grads,
+		.weights = mr_block_weights(&run->block[s], pipe, t->version),
+		.grads = run->block[s].share[pipe].grads,
 		.add_grads = !(t->in->flags & MR_INSTR_FIRST_SUM),
 		.samples = mr_lane_samples(l, t->micro),
 		.train = l->train,
@@ -25,7 +26,7 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 	};
 
 	if (l->plan->contract.tied && s + 1 == run->n_stages)
-		io.tied_weights = mr_block_weights(&run->block[0], t->version);
+		io.tied_weights = mr_block_weights(&run->block[0], pipe, t->version);
 	return io;
 }
 
@@ -47,7 +48,8 @@ static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 /* The slot of @t, now its micro-batch's, with @in as the buffer of its input. */
 static mr_status take_slot(const mr_task *t, uint32_t in, mr_slot **out)
 {
-	mr_slot *slot = &t->lane->st[t->in->stage].slot[mr_instr_slot(t->lane->plan, t->in, t->n)];
+	mr_lane_stage *st = mr_lane_at(t->lane, t->in->pipe, t->in->stage);
+	mr_slot *slot = &st->slot[mr_instr_slot(t->lane->plan, t->in, t->n)];
 
 	if (slot->taken)
 		return mr_fail(MR_EINVAL, "stage %u: the slot of micro-batch %llu still belongs to %llu", t->in->stage,
@@ -60,7 +62,7 @@ static mr_status take_slot(const mr_task *t, uint32_t in, mr_slot **out)
 /* What F saved is given up; its input, and at the last stage its target, are kept for R. */
 static void drop(const mr_worker *w, const mr_task *t, mr_slot *slot)
 {
-	mr_lane_stage *st = &t->lane->st[t->in->stage];
+	mr_lane_stage *st = mr_lane_at(t->lane, t->in->pipe, t->in->stage);
 
 	st->kept_in[t->micro % st->n_kept] = slot->in;
 	st->kept_target[t->micro % st->n_kept] = w->target;
@@ -71,7 +73,7 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_lane *l = t->lane;
-	uint16_t s = t->in->stage;
+	mr_lane_stage *st = mr_lane_at(l, t->in->pipe, t->in->stage);
 	bool drops = t->in->flags & MR_INSTR_DROP;
 	mr_slot *slot;
 	mr_stage_io io;
@@ -81,21 +83,21 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	io = make_io(w, t, slot);
 	io.loss = &loss;
 	if (w->got & GOT_OUT)
-		io.out = mr_hop_buffer(&l->st[s + 1].in, w->out);
+		io.out = mr_hop_buffer(&st[1].in, w->out);
 	if (w->got & GOT_TARGET)
-		io.target = mr_hop_buffer(&l->st[s].target, w->target);
-	MR_TRY(mr_stage_forward(run->stage[s], &io));
+		io.target = mr_hop_buffer(&st->target, w->target);
+	MR_TRY(mr_stage_forward(run->stage[t->in->stage], &io));
 	if (w->got & GOT_OUT)
-		mr_hop_put(&l->st[s + 1].in, w->out);
+		mr_hop_put(&st[1].in, w->out);
 	if (drops)
 		drop(w, t, slot);
 	if (w->got & GOT_TARGET) {
 		if (!drops)
-			mr_hop_give_back(&l->st[s].target, w->target);
+			mr_hop_give_back(&st->target, w->target);
 		MR_TRY(book_loss(run, t, loss));
 	}
 	if (l->plan->contract.coverage == MR_COVER_FORWARD) {
-		mr_hop_give_back(&l->st[s].in, slot->in);
+		mr_hop_give_back(&st->in, slot->in);
 		slot->taken = false;
 	}
 	return MR_OK;
@@ -105,7 +107,7 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
-	mr_lane_stage *st = &t->lane->st[s];
+	mr_lane_stage *st = mr_lane_at(t->lane, t->in->pipe, s);
 	uint64_t at = t->micro % st->n_kept;
 	bool last = s + 1 == run->n_stages;
 	mr_slot *slot;
@@ -124,24 +126,24 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
 	return MR_OK;
 }
 
-static void count_staleness(mr_block *b, uint64_t read)
+static void count_staleness(mr_block *b, uint8_t pipe, uint64_t read)
 {
 	uint64_t age = b->latest - read;
 
-	b->staleness[age < MR_STALENESS_BINS ? age : MR_STALENESS_BINS - 1]++;
+	b->share[pipe].staleness[age < MR_STALENESS_BINS ? age : MR_STALENESS_BINS - 1]++;
 }
 
 /* The last reader of a micro-batch's activations at this stage is done. */
 static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
 {
-	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
+	mr_lane_stage *st = mr_lane_at(t->lane, t->in->pipe, s);
 
-	mr_hop_give_back(&l->st[s].in, slot->in);
+	mr_hop_give_back(&st->in, slot->in);
 	if (s + 1 < run->n_stages)
-		mr_hop_give_back(&l->st[s].grad, slot->grad);
+		mr_hop_give_back(&st->grad, slot->grad);
 	slot->taken = false;
-	count_staleness(&run->block[s], slot->version);
+	count_staleness(&run->block[s], t->in->pipe, slot->version);
 }
 
 /*
@@ -163,8 +165,18 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 	uint64_t version = mr_instr_target(p, t->in, t->n);
 
 	MR_TRY(mr_exec_check_next(b, t, version));
-	io->step = mr_block_steps(b, run->c.optim, mr_lr_at(run->c.lr, version), 1 / (double)p->contract.need);
+	io->step = mr_block_steps(b, 0, run->c.optim, mr_lr_at(run->c.lr, version), 1 / (double)p->contract.need);
 	return MR_OK;
+}
+
+/* One more gradient is in the sum of its pipe; the last of a count in all pipes says so. */
+static void count_sum(mr_block *b, const mr_task *t)
+{
+	mr_share *share = &b->share[t->in->pipe];
+
+	share->n_summed = t->in->flags & MR_INSTR_FIRST_SUM ? 1 : share->n_summed + 1;
+	if (share->n_summed == share->need && mr_block_last_of(&b->n_finished, b->n_parts))
+		mr_event_publish(&b->finished, (uint32_t)(b->latest + 1));
 }
 
 mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
@@ -172,8 +184,9 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	mr_run *run = w->run;
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
+	mr_lane_stage *st = mr_lane_at(l, t->in->pipe, s);
 	mr_block *b = &run->block[s];
-	mr_slot *slot = &l->st[s].slot[mr_instr_slot(l->plan, t->in, t->n)];
+	mr_slot *slot = &st->slot[mr_instr_slot(l->plan, t->in, t->n)];
 	mr_stage_io io;
 
 	if (!slot->taken || slot->micro != t->micro ||
@@ -185,9 +198,9 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 		slot->grad = w->in;
 	io = make_io(w, t, slot);
 	if (s + 1 < run->n_stages)
-		io.grad_out = mr_hop_buffer(&l->st[s].grad, slot->grad);
+		io.grad_out = mr_hop_buffer(&st->grad, slot->grad);
 	if (w->got & GOT_OUT)
-		io.grad_in = mr_hop_buffer(&l->st[s - 1].grad, w->out);
+		io.grad_in = mr_hop_buffer(&st[-1].grad, w->out);
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(prepare_steps(run, t, &io));
 	switch (t->in->op) {
@@ -201,13 +214,11 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 		MR_TRY(mr_stage_backward_weight(run->stage[s], &io));
 	}
 	if (w->got & GOT_OUT)
-		mr_hop_put(&l->st[s - 1].grad, w->out);
+		mr_hop_put(&st[-1].grad, w->out);
 	if (t->in->op == MR_OP_I)
 		return MR_OK;
 	release_slot(run, t, slot);
-	b->n_summed = t->in->flags & MR_INSTR_FIRST_SUM ? 1 : b->n_summed + 1;
-	if (b->n_summed == l->plan->contract.need)
-		mr_event_publish(&b->finished, (uint32_t)(b->latest + 1));
+	count_sum(b, t);
 	if (t->in->flags & MR_INSTR_UPDATE) {
 		mr_block_committed(b);
 		mr_exec_publish(run, t, b->latest, mr_lr_at(run->c.lr, b->latest), NAN);

@@ -14,18 +14,18 @@ static void layout_hop(mr_hop *h, uint32_t n, size_t bytes, mr_arena *a)
 }
 
 /*
- * Micro-batches whose input (@target: whose target, and only where it waits for a recomputation) stage @s needs at once, in a
- * body that leaves nothing under way.
+ * Micro-batches whose input (@target: whose target, and only where it waits for a recomputation) stage @s of @pipe needs at
+ * once, in a body that leaves nothing under way.
  */
-static uint32_t most_held(const mr_plan *p, uint16_t s, bool target)
+static uint32_t most_held(const mr_plan *p, uint8_t pipe, uint16_t s, bool target)
 {
-	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), MR_BODY);
+	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_BODY);
 	uint32_t n = 0, most = 0;
 
 	for (uint32_t i = 0; i < l->n; i++) {
 		const mr_instr *in = &l->at[i];
 
-		if (in->stage != s)
+		if (in->stage != s || in->pipe != pipe)
 			continue;
 		if (in->op == MR_OP_F && (!target || in->flags & MR_INSTR_DROP))
 			n++;
@@ -36,14 +36,15 @@ static uint32_t most_held(const mr_plan *p, uint16_t s, bool target)
 	return most;
 }
 
-void mr_lane_layout(mr_lane *l, uint16_t s, const mr_stage *stage, mr_arena *a)
+void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(stage);
 	const mr_plan *p = l->plan;
-	mr_lane_stage *st = &l->st[s];
-	uint32_t targets = most_held(p, s, true);
+	mr_lane_stage *st = mr_lane_at(l, pipe, s);
+	uint32_t targets = most_held(p, pipe, s, true);
+	size_t at = mr_plan_at(p, pipe, s);
 
-	st->n_slots = p->n_slots[s];
+	st->n_slots = p->n_slots[at];
 	st->slot_bytes = mr_align_up(z->slot_bytes, MR_CACHE_LINE);
 	st->slot = mr_arena_take(a, st->n_slots * sizeof(mr_slot), MR_CACHE_LINE);
 	for (uint32_t i = 0; i < st->n_slots; i++) {
@@ -55,9 +56,10 @@ void mr_lane_layout(mr_lane *l, uint16_t s, const mr_stage *stage, mr_arena *a)
 	st->n_kept = targets ? p->n_micro : 0;
 	st->kept_in = mr_arena_take(a, st->n_kept * sizeof(*st->kept_in), MR_CACHE_LINE);
 	st->kept_target = mr_arena_take(a, st->n_kept * sizeof(*st->kept_target), MR_CACHE_LINE);
-	layout_hop(&st->in, s ? p->n_fwd[s] : (targets ? most_held(p, s, false) : st->n_slots) + LOADER_AHEAD, z->in_bytes, a);
+	layout_hop(&st->in, s ? p->n_fwd[at] : (targets ? most_held(p, pipe, s, false) : st->n_slots) + LOADER_AHEAD,
+		   z->in_bytes, a);
 	if (s + 1 < p->n_stages && l->train)
-		layout_hop(&st->grad, p->n_bwd[s + 1], z->out_bytes, a);
+		layout_hop(&st->grad, p->n_bwd[at + 1], z->out_bytes, a);
 	if (s + 1 == p->n_stages)
 		layout_hop(&st->target, (targets ? targets : 1) + LOADER_AHEAD, z->target_bytes, a);
 }

@@ -57,15 +57,21 @@ typedef struct mr_lane_stage {
 
 typedef struct mr_lane {
 	const mr_plan *plan;
-	mr_lane_stage *st;       /* [n_stages] */
+	mr_lane_stage *st;       /* [n_pipes][n_stages] */
 	bool train;
 	uint64_t version;        /* evaluation: the version that every F reads */
 	uint64_t n_samples;      /* evaluation: samples in all, the last micro-batch may be partial; training: 0 = no end */
 	int64_t samples;         /* of a full micro-batch */
 } mr_lane;
 
-/** Take (or measure) the memory of stage @s: what it consumes and what it saves. */
-void mr_lane_layout(mr_lane *l, uint16_t s, const mr_stage *stage, mr_arena *a);
+/* What stage @s has in @pipe; the stages before and behind it in the same pipe are its neighbours. */
+static inline mr_lane_stage *mr_lane_at(const mr_lane *l, uint8_t pipe, uint16_t s)
+{
+	return &l->st[mr_plan_at(l->plan, pipe, s)];
+}
+
+/** Take (or measure) the memory of stage @s in @pipe: what it consumes and what it saves. */
+void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a);
 
 /**
  * Prepare the rings of hop @h between these threads' parkers: all buffers idle, nothing under way.

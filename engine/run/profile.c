@@ -30,6 +30,7 @@ typedef struct bench {
 	mr_profile *out;
 	mr_stage *s, *owner; /* owner: the stage that stores a parameter tied from here; NULL: none */
 	mr_block block;
+	mr_share share; /* the block's */
 	mr_region region;
 	mr_stage_io io;
 	size_t grad_out_bytes;
@@ -56,7 +57,7 @@ static void layout(bench *b, mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->s);
 
-	mr_block_layout(&b->block, a, b->c->optim);
+	mr_block_layout(&b->block, a, 0, b->c->optim);
 	b->io.in = take(a, z->in_bytes);
 	b->io.out = take(a, z->out_bytes);
 	b->io.grad_out = take(a, z->out_bytes);
@@ -140,6 +141,10 @@ static mr_status set_up(bench *b)
 	b->block.stage = b->s;
 	b->block.k = b->c->kernels;
 	b->block.cap = b->c->plan ? b->c->plan->n_versions[b->stage] : 1;
+	b->block.share = &b->share;
+	b->block.n_shares = 1;
+	b->share.need = b->n_micro;
+	mr_block_cut(&b->block, b->c->optim);
 	mr_arena_init(&a, NULL, 0);
 	layout(b, &a);
 	if (b->c->memory_limit && a.used > b->c->memory_limit)
@@ -152,14 +157,14 @@ static mr_status set_up(bench *b)
 	b->sample = calloc((size_t)n_layers(b) * N_HALVES * MAX_REPEATS, sizeof(*b->sample));
 	if (!b->sample)
 		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", n_layers(b));
-	mr_stage_init_weights(b->s, b->c->seed, mr_block_weights(&b->block, 0));
+	mr_stage_init_weights(b->s, b->c->seed, mr_block_weights(&b->block, 0, 0));
 	if (b->owner)
 		mr_stage_init_weights(b->owner, b->c->seed, b->tied);
 	if (b->s->first > 0)
 		fill_normal(b, (void *)b->io.in, mr_stage_size(b->s)->in_bytes, 1, 0);
 	fill_normal(b, b->grad_clean, b->grad_out_bytes, GRADIENT, 1);
 	fill_data(b);
-	b->io.grads = b->block.grads;
+	b->io.grads = b->share.grads;
 	b->io.tied_weights = b->tied;
 	b->io.samples = b->c->samples;
 	b->io.train = true;
@@ -233,7 +238,7 @@ static mr_status pass_with_step(bench *b, int64_t r)
 {
 	mr_status st;
 
-	b->io.step = mr_block_steps(&b->block, b->c->optim, LEARNING_RATE, 1);
+	b->io.step = mr_block_steps(&b->block, 0, b->c->optim, LEARNING_RATE, 1);
 	st = pass(b, HALF_W_STEP, r);
 	b->io.step = NULL;
 	mr_block_committed(&b->block);
@@ -247,7 +252,7 @@ static mr_status repeat(bench *b, int64_t r)
 	uint64_t begin;
 
 	b->io.loss = &loss;
-	b->io.weights = mr_block_weights(&b->block, b->block.latest);
+	b->io.weights = mr_block_weights(&b->block, 0, b->block.latest);
 	b->io.add_grads = false;
 	if (!b->inside || b->n_micro > 1)
 		MR_TRY(pass(b, HALF_W, r));
@@ -260,7 +265,8 @@ static mr_status repeat(bench *b, int64_t r)
 	if (b->inside)
 		return MR_OK;
 	begin = mr_clock_ns();
-	MR_TRY(mr_block_commit(&b->block, b->io.kc, b->c->optim, LEARNING_RATE, 1));
+	MR_TRY(mr_block_step(&b->block, 0, b->io.kc, b->c->optim, LEARNING_RATE, 1));
+	mr_block_committed(&b->block);
 	if (r >= 0)
 		b->update[r] = (double)(mr_clock_ns() - begin) * 1e-9;
 	return MR_OK;

@@ -72,15 +72,13 @@ static mr_status go(mr_replay *r)
 
 static mr_status set_up(mr_replay *r)
 {
-	uint64_t input, target;
-
 	for (uint16_t w = 0; w < r->run->n_workers; w++)
 		MR_TRY(mr_run_setup_worker(r->run, w));
 	for (uint16_t w = 0; w < r->run->n_workers; w++)
 		MR_TRY(mr_run_warm_up(r->run, w));
 	MR_TRY(mr_run_reset(r->run));
-	mr_run_stand_at(r->run, 0, &input, &target);
-	mr_loader_seek(r->loader, input, target, UINT64_MAX);
+	mr_run_stand_at(r->run, 0);
+	mr_loader_seek(r->loader, 0, UINT64_MAX);
 	return MR_OK;
 }
 

@@ -10,9 +10,9 @@
 
 /* --- building --- */
 
-static uint16_t worker_of(const mr_run *run, uint16_t stage)
+static uint16_t worker_of(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
-	return mr_plan_worker(run->c.plan, 0, stage);
+	return mr_plan_worker(run->c.plan, pipe, stage);
 }
 
 static bool has_split(const mr_plan *p)
@@ -87,8 +87,6 @@ static mr_status refuse(const mr_run_config *c)
 
 	if (!p->lowered)
 		return mr_fail(MR_EINVAL, "the plan is not lowered");
-	if (p->n_pipes != 1)
-		return mr_fail(MR_ECONFIG, "the engine carries out plans of one pipe, and this one has %u", p->n_pipes);
 	if (p->n_stages != c->partition->n_stages)
 		return mr_fail(MR_ECONFIG, "the plan has %u stages and the model is cut into %u", p->n_stages,
 			       c->partition->n_stages);
@@ -109,6 +107,36 @@ static mr_status refuse(const mr_run_config *c)
 	return MR_OK;
 }
 
+/* Gradients of stage @s that @pipe adds up for a commit. */
+static uint32_t sums_of(const mr_plan *p, uint8_t pipe, uint16_t s)
+{
+	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_BODY);
+	uint32_t n = 0;
+
+	if (p->n_pipes == 1)
+		return p->contract.need;
+	for (uint32_t i = 0; i < l->n; i++)
+		if (l->at[i].stage == s && l->at[i].pipe == pipe)
+			n += l->at[i].op == MR_OP_B || l->at[i].op == MR_OP_W;
+	return n;
+}
+
+static void create_block(mr_run *run, uint16_t s)
+{
+	const mr_run_config *c = &run->c;
+	mr_block *b = &run->block[s];
+
+	b->stage = run->stage[s];
+	b->k = c->kernels;
+	b->cap = c->plan->n_versions[s];
+	b->private_weights = c->plan->contract.private_weights;
+	b->n_shares = run->n_pipes;
+	b->share = run->share + (size_t)s * run->n_pipes;
+	for (uint32_t p = 0; p < b->n_shares; p++)
+		b->share[p].need = sums_of(c->plan, (uint8_t)p, s);
+	mr_block_cut(b, c->optim);
+}
+
 static mr_status create_stages(mr_run *run)
 {
 	const mr_run_config *c = &run->c;
@@ -121,19 +149,27 @@ static mr_status create_stages(mr_run *run)
 				       split, borrows ? run->stage[0] : NULL, &run->stage[s]));
 		if (c->plan->contract.need == 1 && steps_inside(c->plan, s))
 			mr_stage_share_grads(run->stage[s]);
-		run->block[s].stage = run->stage[s];
-		run->block[s].k = c->kernels;
-		run->block[s].cap = c->plan->n_versions[s];
+		create_block(run, s);
 	}
 	return MR_OK;
 }
 
 /* Scratch of stage @s, whose lane is laid out, and behind it what a recomputation writes in place of its output. */
-static size_t scratch_bytes(const mr_run *run, uint16_t s)
+static size_t scratch_bytes(const mr_run *run, uint8_t pipe, uint16_t s)
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
 
-	return z->scratch_bytes + (run->train.st[s].n_kept ? z->spare_bytes : 0);
+	return z->scratch_bytes + (mr_lane_at(&run->train, pipe, s)->n_kept ? z->spare_bytes : 0);
+}
+
+/* Measure or take the memory of stage @s in @pipe; returns the scratch that it wants of its worker. */
+static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
+{
+	mr_block_layout(&run->block[s], a, pipe, run->c.optim);
+	mr_lane_layout(&run->train, pipe, s, run->stage[s], a);
+	if (pipe == 0)
+		mr_lane_layout(&run->eval, 0, s, run->stage[s], a);
+	return scratch_bytes(run, pipe, s);
 }
 
 /* Measure or take the memory of worker @w. */
@@ -141,15 +177,13 @@ static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 {
 	size_t scratch = 0;
 
-	for (uint16_t s = 0; s < run->n_stages; s++) {
-		if (worker_of(run, s) != w->id)
-			continue;
-		mr_block_layout(&run->block[s], a, run->c.optim);
-		mr_lane_layout(&run->train, s, run->stage[s], a);
-		mr_lane_layout(&run->eval, s, run->stage[s], a);
-		if (scratch_bytes(run, s) > scratch)
-			scratch = scratch_bytes(run, s);
-	}
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			if (worker_of(run, (uint8_t)p, s) == w->id) {
+				size_t bytes = layout_stage(run, (uint8_t)p, s, a);
+
+				scratch = bytes > scratch ? bytes : scratch;
+			}
 	w->scratch = mr_arena_take(a, scratch, MR_CACHE_LINE);
 }
 
@@ -205,17 +239,20 @@ static mr_status build(mr_run *run)
 	MR_TRY(mr_eval_plan_create(c->plan, &run->eval_plan));
 	run->n_stages = c->plan->n_stages;
 	run->n_workers = c->plan->n_workers;
+	run->n_pipes = c->plan->n_pipes;
+	run->shares = run->n_pipes > 1;
 	run->stage = calloc(run->n_stages, sizeof(mr_stage *));
 	run->block = zeroed(run->n_stages * sizeof(mr_block));
+	run->share = zeroed((size_t)run->n_stages * run->n_pipes * sizeof(mr_share));
 	run->worker = zeroed(run->n_workers * sizeof(mr_worker));
 	run->parkers = calloc(run->n_workers + 2u, sizeof(mr_parker *));
 	run->n_losses = c->plan->contract.need + c->plan->n_slots[run->n_stages - 1];
 	run->losses = calloc(run->n_losses, sizeof(double));
 	run->train = (mr_lane){.plan = c->plan, .train = true, .samples = c->samples};
 	run->eval = (mr_lane){.plan = run->eval_plan, .samples = c->samples};
-	run->train.st = zeroed(run->n_stages * sizeof(mr_lane_stage));
+	run->train.st = zeroed((size_t)run->n_pipes * run->n_stages * sizeof(mr_lane_stage));
 	run->eval.st = zeroed(run->n_stages * sizeof(mr_lane_stage));
-	if (!run->stage || !run->block || !run->worker || !run->parkers || !run->losses || !run->train.st || !run->eval.st)
+	if (!run->stage || !run->block || !run->share || !run->worker || !run->parkers || !run->losses || !run->train.st || !run->eval.st)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	for (int i = 0; i < 2; i++) {
 		mr_parker_init(&run->loader_parker[i]);
@@ -225,6 +262,8 @@ static mr_status build(mr_run *run)
 	MR_TRY(create_stages(run));
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		MR_TRY(create_worker(run, w));
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		mr_block_join(&run->block[s]);
 	return MR_OK;
 }
 
@@ -259,6 +298,7 @@ void mr_run_destroy(mr_run *run)
 	mr_plan_destroy(run->eval_plan);
 	free(run->stage);
 	free(run->block);
+	free(run->share);
 	free(run->worker);
 	free(run->parkers);
 	free(run->losses);
@@ -270,6 +310,19 @@ void mr_run_destroy(mr_run *run)
 
 /* --- starting --- */
 
+/* What lies in the memory of @pipe's worker. */
+static void init_block(mr_run *run, uint8_t pipe, uint16_t s)
+{
+	mr_block *b = &run->block[s];
+
+	for (uint32_t i = 0; pipe == 0 && i < run->c.optim->ops->n_states; i++)
+		memset(b->state[i], 0, mr_stage_size(b->stage)->weight_bytes);
+	if (pipe == 0)
+		b->latest = 0;
+	if (pipe == 0 || b->private_weights)
+		mr_stage_init_weights(b->stage, run->c.seed, mr_block_weights(b, pipe, 0));
+}
+
 mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
 {
 	mr_worker *w = &run->worker[id];
@@ -277,16 +330,10 @@ mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
 	mr_region_prefault(&w->region, 0, w->region.bytes);
 	if (!w->kc)
 		MR_TRY(run->c.kernels->ctx_create(run->c.place->worker[id].n_threads, &w->kc));
-	for (uint16_t s = 0; s < run->n_stages; s++) {
-		mr_block *b = &run->block[s];
-
-		if (worker_of(run, s) != id)
-			continue;
-		b->latest = 0;
-		for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
-			memset(b->state[i], 0, mr_stage_size(b->stage)->weight_bytes);
-		mr_stage_init_weights(b->stage, run->c.seed, mr_block_weights(b, 0));
-	}
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			if (worker_of(run, (uint8_t)p, s) == id)
+				init_block(run, (uint8_t)p, s);
 	return MR_OK;
 }
 
@@ -303,7 +350,7 @@ void mr_run_finish_worker(mr_run *run, uint16_t id)
 static mr_status warm_up_backward(mr_run *run, uint16_t s, mr_stage_io *io)
 {
 	uint32_t need = run->c.plan->contract.need, passes = need < 3 ? need : 3;
-	const mr_step *step = steps_inside(run->c.plan, s) ? mr_block_steps(&run->block[s], run->c.optim, 0, 0) : NULL;
+	const mr_step *step = steps_inside(run->c.plan, s) ? mr_block_steps(&run->block[s], 0, run->c.optim, 0, 0) : NULL;
 	bool split = has_split(run->c.plan);
 
 	if (split)
@@ -316,53 +363,66 @@ static mr_status warm_up_backward(mr_run *run, uint16_t s, mr_stage_io *io)
 	return MR_OK;
 }
 
+static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t s)
+{
+	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	bool last = s + 1 == run->n_stages;
+	double loss;
+	mr_stage_io io = {
+		.kc = run->worker[id].kc,
+		.in = mr_hop_buffer(&st->in, 0),
+		.out = last ? NULL : mr_hop_buffer(&st[1].in, 0),
+		.grad_out = last ? NULL : mr_hop_buffer(&st->grad, 0),
+		.grad_in = s ? mr_hop_buffer(&st[-1].grad, 0) : NULL,
+		.slot = st->slot[0].memory,
+		.scratch = run->worker[id].scratch,
+		.weights = mr_block_weights(&run->block[s], pipe, 0),
+		.tied_weights = mr_block_weights(&run->block[0], pipe, 0),
+		.grads = run->block[s].share[pipe].grads,
+		.target = last ? mr_hop_buffer(&st->target, 0) : NULL,
+		.loss = &loss,
+		.samples = run->c.samples,
+		.train = true,
+		.seed = run->c.seed,
+	};
+
+	MR_TRY(mr_stage_forward(run->stage[s], &io));
+	return warm_up_backward(run, s, &io);
+}
+
 mr_status mr_run_warm_up(mr_run *run, uint16_t id)
 {
-	for (uint16_t s = 0; s < run->n_stages; s++) {
-		mr_lane_stage *st = &run->train.st[s];
-		bool last = s + 1 == run->n_stages;
-		double loss;
-		mr_stage_io io = {
-			.kc = run->worker[id].kc,
-			.in = mr_hop_buffer(&st->in, 0),
-			.out = last ? NULL : mr_hop_buffer(&run->train.st[s + 1].in, 0),
-			.grad_out = last ? NULL : mr_hop_buffer(&st->grad, 0),
-			.grad_in = s ? mr_hop_buffer(&run->train.st[s - 1].grad, 0) : NULL,
-			.slot = st->slot[0].memory,
-			.scratch = run->worker[id].scratch,
-			.weights = mr_block_weights(&run->block[s], 0),
-			.tied_weights = mr_block_weights(&run->block[0], 0),
-			.grads = run->block[s].grads,
-			.target = last ? mr_hop_buffer(&st->target, 0) : NULL,
-			.loss = &loss,
-			.samples = run->c.samples,
-			.train = true,
-			.seed = run->c.seed,
-		};
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			if (worker_of(run, (uint8_t)p, s) == id)
+				MR_TRY(warm_up_stage(run, id, (uint8_t)p, s));
+	return MR_OK;
+}
 
-		if (worker_of(run, s) != id)
-			continue;
-		MR_TRY(mr_stage_forward(run->stage[s], &io));
-		MR_TRY(warm_up_backward(run, s, &io));
-	}
+static mr_parker *parker_of(mr_run *run, uint8_t pipe, uint16_t s)
+{
+	return &run->worker[worker_of(run, pipe, s)].parker;
+}
+
+static mr_status reset_stage(mr_run *run, mr_lane *l, uint8_t pipe, uint16_t s)
+{
+	mr_parker *loader = &run->loader_parker[l->train ? 0 : 1], *self = parker_of(run, pipe, s);
+	mr_lane_stage *st = mr_lane_at(l, pipe, s);
+
+	MR_TRY(mr_hop_reset(&st->in, s ? parker_of(run, pipe, (uint16_t)(s - 1)) : loader, self));
+	if (s + 1 < run->n_stages)
+		MR_TRY(mr_hop_reset(&st->grad, parker_of(run, pipe, (uint16_t)(s + 1)), self));
+	MR_TRY(mr_hop_reset(&st->target, loader, self));
+	for (uint32_t i = 0; i < st->n_slots; i++)
+		st->slot[i].taken = false;
 	return MR_OK;
 }
 
 static mr_status reset_lane(mr_run *run, mr_lane *l)
 {
-	mr_parker *loader = &run->loader_parker[l->train ? 0 : 1];
-
-	for (uint16_t s = 0; s < run->n_stages; s++) {
-		mr_lane_stage *st = &l->st[s];
-		mr_parker *self = &run->worker[worker_of(run, s)].parker;
-
-		MR_TRY(mr_hop_reset(&st->in, s ? &run->worker[worker_of(run, s - 1)].parker : loader, self));
-		if (s + 1 < run->n_stages)
-			MR_TRY(mr_hop_reset(&st->grad, &run->worker[worker_of(run, s + 1)].parker, self));
-		MR_TRY(mr_hop_reset(&st->target, loader, self));
-		for (uint32_t i = 0; i < st->n_slots; i++)
-			st->slot[i].taken = false;
-	}
+	for (unsigned p = 0; p < l->plan->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			MR_TRY(reset_stage(run, l, (uint8_t)p, s));
 	return MR_OK;
 }
 
@@ -371,14 +431,31 @@ static void reset_events(mr_run *run, uint16_t s)
 {
 	const mr_contract *k = &run->c.plan->contract;
 	uint16_t last = (uint16_t)(run->n_stages - 1);
-	bool barrier = k->flush == MR_FLUSH_BARRIER;
+	bool all = k->flush == MR_FLUSH_BARRIER || run->shares;
 	mr_block *b = &run->block[s];
 	uint32_t v = (uint32_t)b->latest;
 
-	mr_event_init(&b->published, v, barrier ? run->parkers : &run->parkers[worker_of(run, last)],
-		      barrier ? run->n_workers : k->tied && s == 0);
+	mr_event_init(&b->published, v, all ? run->parkers : &run->parkers[worker_of(run, 0, last)],
+		      all ? run->n_workers : k->tied && s == 0);
 	mr_event_init(&b->normed, v, run->parkers, k->clip ? run->n_workers : 0);
-	mr_event_init(&b->finished, v, &run->parkers[worker_of(run, 0)], k->tied && s == last);
+	mr_event_init(&b->finished, v, run->shares ? run->parkers : &run->parkers[worker_of(run, 0, 0)],
+		      run->shares ? run->n_workers : k->tied && s == last);
+	mr_event_init(&b->reduced, v, &run->parkers[worker_of(run, 0, s)], k->clip && run->shares);
+}
+
+static void reset_block(mr_run *run, uint16_t s)
+{
+	mr_block *b = &run->block[s];
+
+	reset_events(run, s);
+	b->tied_summed = false;
+	atomic_store_explicit(&b->n_finished, 0, memory_order_relaxed);
+	atomic_store_explicit(&b->n_reduced, 0, memory_order_relaxed);
+	atomic_store_explicit(&b->n_stepped, 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < b->n_shares; i++) {
+		memset(b->share[i].staleness, 0, sizeof(b->share[i].staleness));
+		b->share[i].n_summed = 0;
+	}
 }
 
 static void first_cursor(const mr_plan *p, uint16_t w, mr_cursor *c)
@@ -394,14 +471,8 @@ mr_status mr_run_reset(mr_run *run)
 	atomic_store_explicit(&run->n_steps, 0, memory_order_relaxed);
 	run->n_steps_read = 0;
 	MR_TRY(reset_lane(run, &run->train));
-	for (uint16_t s = 0; s < run->n_stages; s++) {
-		mr_block *b = &run->block[s];
-
-		reset_events(run, s);
-		memset(b->staleness, 0, sizeof(b->staleness));
-		b->n_summed = 0;
-		b->tied_summed = false;
-	}
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		reset_block(run, s);
 	for (uint16_t w = 0; w < run->n_workers; w++) {
 		mr_worker *wk = &run->worker[w];
 
@@ -413,6 +484,12 @@ mr_status mr_run_reset(mr_run *run)
 		first_cursor(run->c.plan, w, &wk->train);
 	}
 	return MR_OK;
+}
+
+void mr_run_spread(mr_run *run)
+{
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		mr_block_spread(&run->block[s]);
 }
 
 mr_status mr_run_begin_eval(mr_run *run, uint64_t n_samples)
@@ -445,20 +522,22 @@ static uint64_t hop_bytes(const mr_hop *h)
 	return (uint64_t)h->n * h->bytes;
 }
 
-void mr_run_memory_of_stage(const mr_run *run, uint16_t s, mr_run_memory *out)
+void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
 	const mr_lane *lanes[2] = {&run->train, &run->eval};
+	uint64_t weights = pipe == 0 || run->block[s].private_weights ? z->weight_bytes : 0;
 
 	*out = (mr_run_memory){
-		.weights = z->weight_bytes,
-		.stashes = (uint64_t)(run->block[s].cap - 1) * z->weight_bytes,
+		.weights = weights,
+		.stashes = (uint64_t)(run->block[s].cap - 1) * weights,
 		.grads = z->grad_bytes,
-		.optimizer = (uint64_t)run->c.optim->ops->n_states * z->weight_bytes,
-		.scratch = scratch_bytes(run, s) + mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype),
+		.optimizer = pipe == 0 ? (uint64_t)run->c.optim->ops->n_states * z->weight_bytes : 0,
+		.scratch = scratch_bytes(run, pipe, s) +
+			   mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype),
 	};
-	for (int i = 0; i < 2; i++) {
-		const mr_lane_stage *st = &lanes[i]->st[s];
+	for (int i = 0; i < (pipe == 0 ? 2 : 1); i++) {
+		const mr_lane_stage *st = mr_lane_at(lanes[i], pipe, s);
 
 		out->activations += (uint64_t)st->n_slots * st->slot_bytes;
 		out->boundaries += hop_bytes(&st->in) + hop_bytes(&st->grad) + hop_bytes(&st->target);

@@ -2,8 +2,9 @@
  * run.h - one training run in memory: blocks, lanes, workers. Shared by the parallel engine and the single-thread replay,
  * which differ only in who calls mr_exec_* (exec.h) and when.
  *
- * Worker w owns the stages that the plan places on it: their blocks, the slots and boundary buffers they consume, and a
- * scratch area. All of that lies in one region of memory per worker, on its node, laid out before the first step.
+ * Worker w owns the stages that the plan places on it, in one pipe or several: their blocks (or its pipe's share of them), the
+ * slots and boundary buffers they consume, and a scratch area. All of that lies in one region of memory per worker, on its
+ * node, laid out before the first step.
  */
 #ifndef MR_RUN_RUN_H
 #define MR_RUN_RUN_H
@@ -97,8 +98,11 @@ typedef struct mr_worker {
 struct mr_run {
 	mr_run_config c;
 	uint16_t n_stages, n_workers;
+	uint8_t n_pipes;
+	bool shares;                 /* several pipes: a commit of a stage has parts on several workers */
 	mr_stage **stage;            /* [n_stages] owned */
 	mr_block *block;             /* [n_stages] */
+	mr_share *share;             /* [n_stages][n_pipes] the blocks' */
 	mr_worker *worker;           /* [n_workers] */
 	mr_parker **parkers;         /* [n_workers + 2]: the workers', the two loaders' */
 	mr_parker loader_parker[2];  /* train, eval */
@@ -112,7 +116,7 @@ struct mr_run {
 	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of its commit */
 	double eval_sum;             /* loss * samples of the evaluation so far; last stage's */
 	uint64_t eval_samples;
-	mr_step_rec step[MR_STEP_RING];
+	mr_step_rec step[MR_STEP_RING]; /* written by whoever commits the last stage, one at a time */
 	_Atomic uint64_t n_steps;    /* step records written */
 	uint64_t n_steps_read;       /* the caller's */
 	uint64_t start_ns;
@@ -143,9 +147,12 @@ mr_status mr_run_reset(mr_run *run) MR_MUST_USE;
 
 /**
  * After mr_run_reset: let all workers stand at pause point @step. Slots and boundary buffers that are in use there must have
- * been restored (their micro-batches follow from the plan; run/state.h). *@input, *@target: what the loader feeds next.
+ * been restored (their micro-batches follow from the plan; run/state.h).
  */
-void mr_run_stand_at(mr_run *run, uint64_t step, uint64_t *input, uint64_t *target);
+void mr_run_stand_at(mr_run *run, uint64_t step);
+
+/** Weights were restored into what run/state.h lists: bring every private copy up to date. Workers idle. */
+void mr_run_spread(mr_run *run);
 
 /** Prepare the evaluation lane for @n_samples of validation data at the present version. Workers idle. */
 mr_status mr_run_begin_eval(mr_run *run, uint64_t n_samples) MR_MUST_USE;
@@ -160,11 +167,11 @@ static inline uint64_t mr_doing_pack(uint8_t op, uint16_t stage, uint64_t micro)
 /** Record the first error of the run (the calling thread's text) and raise the stop flag. Any thread. */
 void mr_run_fail(mr_run *run, mr_status code);
 
-/** Bytes by purpose, for the start table and the memory plan. */
+/** Bytes by purpose, for the start table and the memory plan. What all pipes share counts in pipe 0. */
 typedef struct mr_run_memory {
 	uint64_t weights, stashes, grads, optimizer, activations, boundaries, scratch; /* stashes: version buffers beyond one */
 } mr_run_memory;
-void mr_run_memory_of_stage(const mr_run *run, uint16_t stage, mr_run_memory *out);
+void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t stage, mr_run_memory *out);
 
 /** Sum of the mapped regions. */
 uint64_t mr_run_mapped_bytes(const mr_run *run);

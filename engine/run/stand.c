@@ -3,6 +3,7 @@
  *
  * After n iterations of the body, stage s has done so many F and so many B; the micro-batches between the two counts hold its
  * slots, those that stage s-1 has done and s has not are messages in the ring between them, and everything else is idle.
+ * A plan that flushes has nothing under way; one that does not has one pipe.
  */
 #include <assert.h>
 
@@ -71,22 +72,20 @@ static void take_slots(mr_run *run, uint16_t s, uint64_t f, uint64_t b)
 	}
 }
 
-void mr_run_stand_at(mr_run *run, uint64_t n, uint64_t *input, uint64_t *target)
+void mr_run_stand_at(mr_run *run, uint64_t n)
 {
 	const mr_plan *p = run->c.plan;
 	uint16_t last = (uint16_t)(run->n_stages - 1);
 
-	*input = done(p, 0, n, true);
-	*target = done(p, last, n, true);
 	for (uint16_t w = 0; w < run->n_workers; w++) {
 		if (n > 0)
 			run->worker[w].train = (mr_cursor){.section = MR_BODY, .n = n};
 		atomic_store_explicit(&run->worker[w].begun, n, memory_order_relaxed);
 	}
-	for (uint16_t s = 0; s <= last; s++) {
+	for (uint16_t s = 0; p->contract.flush == MR_FLUSH_NONE && s <= last; s++) {
 		uint64_t f = done(p, s, n, true), b = done(p, s, n, false);
 
-		assert(p->storage == MR_MODULO || f == b);
+		assert(p->storage == MR_MODULO && p->n_pipes == 1);
 		take_slots(run, s, f, b);
 		for (uint64_t m = f; s > 0 && m < done(p, (uint16_t)(s - 1), n, true); m++)
 			put_message(&run->train.st[s].in, (uint32_t)(m % p->n_fwd[s]));

@@ -76,14 +76,14 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 
 		if (at == SIZE_MAX)
 			continue;
-		t = of_param(param, dt, (char *)mr_block_weights(b, b->latest) + at);
+		t = of_param(param, dt, (char *)mr_block_weights(b, 0, b->latest) + at);
 		MR_TRY(add(&out->model, &t, "%s", param->name));
 		for (uint32_t i = 0; i < o->n_states; i++) {
 			t.data = b->state[i] + at;
 			MR_TRY(add(&out->optimizer, &t, "%s.%s", param->name, o->state_names[i]));
 		}
 		for (uint64_t v = b->latest < b->cap ? 0 : b->latest + 1 - b->cap; v < b->latest; v++) {
-			t.data = (char *)mr_block_weights(b, v) + at;
+			t.data = (char *)mr_block_weights(b, 0, v) + at;
 			MR_TRY(add(&out->inflight, &t, "v%llu.%s", (unsigned long long)v, param->name));
 		}
 	}
@@ -110,9 +110,10 @@ static void collect_idle(mr_hop *h)
 		h->state[back] = MR_BUFFER_IDLE;
 }
 
+/* Plans that leave something under way have one pipe. */
 static mr_status add_flow(const mr_run *run, uint16_t s, mr_state *out)
 {
-	mr_lane_stage *st = &run->train.st[s];
+	mr_lane_stage *st = mr_lane_at(&run->train, 0, s);
 
 	for (uint32_t i = 0; i < st->n_slots; i++) {
 		mr_saved_tensor t = of_bytes(st->slot[i].memory, st->slot_bytes);
@@ -150,7 +151,7 @@ mr_status mr_state_of_run(const mr_run *run, mr_state *out)
 	*out = (mr_state){0};
 	for (uint16_t s = 0; s < run->n_stages && st == MR_OK; s++) {
 		st = add_block(run, s, out);
-		if (st == MR_OK)
+		if (st == MR_OK && run->c.plan->contract.flush == MR_FLUSH_NONE)
 			st = add_flow(run, s, out);
 	}
 	if (st != MR_OK)

@@ -129,7 +129,7 @@ static void put_version(mr_trajectory *t, uint16_t s, uint64_t v, const mr_run *
 
 		if (param->tied_to >= 0)
 			continue;
-		from = run ? (const char *)mr_block_weights(&run->block[s], v) + mr_stage_weight_at(run->stage[s], p)
+		from = run ? (const char *)mr_block_weights(&run->block[s], 0, v) + mr_stage_weight_at(run->stage[s], p)
 			   : mr_sequential_weights(q, p);
 		put_weights(to, dtype, from, param->n);
 		to += param->n;

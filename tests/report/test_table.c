@@ -49,8 +49,8 @@ static void alignment(void)
 static void stages(void)
 {
 	static const mr_report_stage_row rows[] = {
-		{0, 0, "embed .. h.1.mlp", 21, 412000, 1648000, 1648000, 1648000, 3296000, 4194304, 65536, 1024, "0", 0},
-		{1, 1, "h.2.ln_1 .. loss", 24, 400000, 1600000, 0, 1600000, 3200000, 2097152, 0, 1024, NULL, -1},
+		{0, 0, 0, 1, "embed .. h.1.mlp", 21, 412000, 1648000, 1648000, 1648000, 3296000, 4194304, 65536, 1024, "0", 0},
+		{1, 1, 0, 1, "h.2.ln_1 .. loss", 24, 400000, 1600000, 0, 1600000, 3200000, 2097152, 0, 1024, NULL, -1},
 	};
 	char *text;
 	FILE *f = open_text(&text);
@@ -61,6 +61,24 @@ static void stages(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n    0  w0  21: embed .. h.1.mlp   412 k"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "any       -\n"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n  all      45                     812 k"));
+	free(text);
+}
+
+/* Two pipes share the weights: layers and parameters count once. */
+static void stages_of_two_pipes(void)
+{
+	static const mr_report_stage_row rows[] = {
+		{0, 0, 0, 2, "fc.0", 1, 1000, 4000, 0, 4000, 8000, 100, 100, 0, "0", 0},
+		{0, 1, 1, 2, "fc.0", 1, 1000, 0, 0, 4000, 0, 100, 100, 0, "1", 0},
+	};
+	char *text;
+	FILE *f = open_text(&text);
+
+	MR_CHECK_OK(mr_report_stages(rows, 2, f));
+	fclose(f);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n 0 p0  w0  1: fc.0"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n 0 p1  w1  1: fc.0"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n  all      1         1.0 k  3.9 KiB      0 B  7.8 KiB"));
 	free(text);
 }
 
@@ -114,6 +132,7 @@ void mr_suite_table(void)
 	MR_SUITE("table");
 	MR_TEST(alignment);
 	MR_TEST(stages);
+	MR_TEST(stages_of_two_pipes);
 	MR_TEST(workers);
 	MR_TEST(staleness);
 	MR_TEST(memory);

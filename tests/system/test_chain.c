@@ -162,7 +162,7 @@ static void check_staleness(const mr_json *sys, const mr_run *run)
 		for (size_t m = 0; m < mr_json_size(read); m++)
 			want[m / run->c.plan->contract.need - (uint64_t)mr_json_int(mr_json_at(read, m))]++;
 		for (int i = 0; i < MR_STALENESS_BINS; i++)
-			CU_ASSERT_EQUAL(run->block[s].staleness[i], want[i]);
+			CU_ASSERT_EQUAL(run->block[s].share[0].staleness[i], want[i]);
 		CU_ASSERT_EQUAL(run->block[s].cap, peak_live(sys, s));
 	}
 }

@@ -125,7 +125,7 @@ static void grads(const char *sets, uint64_t of[2])
 	c = mr_session_run_config(&r.s, NULL);
 	MR_CHECK_OK(mr_run_create(&c, &run));
 	for (uint16_t s = 0; s < 2; s++) {
-		mr_run_memory_of_stage(run, s, &m);
+		mr_run_memory_of_stage(run, 0, s, &m);
 		of[s] = m.grads;
 	}
 	mr_run_destroy(run);

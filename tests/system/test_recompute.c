@@ -58,7 +58,7 @@ static uint64_t activation_bytes(const rig *r)
 	for (uint16_t s = 0; s < run->n_stages; s++) {
 		mr_run_memory m;
 
-		mr_run_memory_of_stage(run, s, &m);
+		mr_run_memory_of_stage(run, 0, s, &m);
 		sum += m.activations;
 	}
 	return sum;
