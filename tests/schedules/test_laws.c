@@ -11,7 +11,7 @@
 #include "ir/metrics.h"
 #include "ir/plan_json.h"
 #include "ir/text.h"
-#include "sched_help.h"
+#include "laws.h"
 
 static mr_metrics *metrics_at(const mr_plan *plan, const double *cost, uint32_t n_bodies)
 {
@@ -143,6 +143,14 @@ static void comes_back_from_json(const sched_case *c, const mr_plan *plan)
 	mr_plan_destroy(read);
 }
 
+void laws_of_plan(const sched_case *c, const mr_plan *plan)
+{
+	keeps_its_storage(c, plan);
+	for (int k = 0; k < SCHED_COSTS; k++)
+		keeps_its_times(c, plan, sched_costs[k]);
+	commits_as_stated(c, plan);
+}
+
 static void one_case(const sched_case *c)
 {
 	mr_plan *plan = sched_try_emit(c);
@@ -151,10 +159,7 @@ static void one_case(const sched_case *c)
 		return; /* with a sentence */
 	mr_plan_destroy(plan);
 	plan = sched_lowered(c);
-	keeps_its_storage(c, plan);
-	for (int k = 0; k < SCHED_COSTS; k++)
-		keeps_its_times(c, plan, sched_costs[k]);
-	commits_as_stated(c, plan);
+	laws_of_plan(c, plan);
 	if (c->n_workers <= 4 && c->n_micro <= 8) {
 		comes_back_from_text(c, plan);
 		if (c->finite || !c->ops->asynchronous)
