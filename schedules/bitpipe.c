@@ -89,6 +89,7 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	} else if (t < d) {
 		out->bubble_time = (d - t) * (f + b) + (t + t % 2 - 2) * fmax(f, b) / 2;
 	}
+	out->bubble_period = out->bubble_time;
 }
 
 const mr_sched_ops mr_sched_bitpipe = {

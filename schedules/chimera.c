@@ -183,6 +183,7 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 		claim_direct(args, f, i + w, out);
 	else
 		claim_doubled(args, f, i + w, out);
+	out->bubble_period = out->bubble_time;
 }
 
 const mr_sched_ops mr_sched_chimera = {

@@ -213,6 +213,7 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	out->bubble_time = (n - 1) * l.n_pipes * (f + i + w);
 	if (recomputes(args) && n > 1 && groups > 1)
 		out->bubble_time -= l.n_pipes * fmin(2 * f, f + i + w);
+	out->bubble_period = out->bubble_time;
 }
 
 const mr_sched_ops mr_sched_dapple = {

@@ -15,12 +15,13 @@
  * Here nothing is fused: on one machine a hand-over costs next to nothing, and F then B hands F's output on at once,
  * where a fused block would keep it to its end.
  *
- * Time, T even and at least 2 D, i <= f <= i + w: bubble (D/2 - 1) max(f, f + i - w) (the published (D/2 - 1)(FB + b -
- * 3w) counts a fused block FB). Memory: D + 1 micro-batches on every worker. Weights: one version, one shared copy or one
- * a pipe. Gradients: ascending within a pipe, then pipe by pipe.
+ * Time, T at least 2 D, i <= f <= i + w: bubble (D/2 - 1) max(f, f + i - w) (the published (D/2 - 1)(FB + b - 3w) counts
+ * a fused block FB), and b more with an odd T, when the up pipe has one micro-batch less. Memory: D + 1 micro-batches on
+ * every worker. Weights: one version, one shared copy or one a pipe. Gradients: ascending within a pipe, then pipe by
+ * pipe.
  *
  * Any T: with T < 2 D the order for 2 D is emitted without the micro-batches that do not exist, which takes no longer
- * than 1f1b, but zb_v is made for that; with T odd the up pipe has one less. D must be even.
+ * than 1f1b, but zb_v is made for that. D must be even.
  *
  * Source: DeepSeek-AI, DeepSeek-V3 technical report, arXiv 2412.19437, section 3.2.1, and the published DualPipe program.
  */
@@ -72,8 +73,9 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	out->versions_last = 1;
 	if (args->n_micro < 2u * args->n_workers)
 		return;
-	if (i <= f && f <= i + w && args->n_micro % 2 == 0)
-		out->bubble_time = (args->n_workers / 2 - 1) * fmax(f, f + i - w);
+	if (i <= f && f <= i + w)
+		out->bubble_time = (args->n_workers / 2 - 1) * fmax(f, f + i - w) + args->n_micro % 2 * (i + w);
+	out->bubble_period = out->bubble_time;
 	out->peak_first = args->n_workers + 1;
 	out->peak_last = args->n_workers + 1;
 	out->peak_slots_first = args->n_workers;

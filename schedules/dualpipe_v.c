@@ -57,6 +57,7 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 		return;
 	if (i <= f && f <= i + w)
 		out->bubble_time = (args->n_workers - 1) / 2. * fmax(f, f + i - w);
+	out->bubble_period = out->bubble_time;
 	out->peak_first = args->n_workers + 0.5;
 	out->peak_last = args->n_workers + 0.5;
 	out->peak_slots_first = 2 * args->n_workers;

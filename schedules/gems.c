@@ -12,10 +12,10 @@
  * Every worker's list is F0 B0 F1 B1 ...; the overlap follows from the dependencies. Any D, also odd (the middle worker
  * then has the same stage of both pipes), and any T.
  *
- * Time: makespan D (f + b) + (T - 1)(D max(f, b) + min(f, b)). In the long run a micro-batch costs D max + min, of which
- * a worker is busy for f + b: the bubble does not shrink with T. Memory: one micro-batch on every worker. Weights: one
- * version; the pipes read one shared copy, or two private ones. Gradients are summed per pipe in ascending order, then
- * pipe 0 + pipe 1.
+ * Time: makespan D (f + b) + (T - 1)(D max(f, b) + min(f, b)). Without a barrier an even T repeats after T (D max + min).
+ * In the long run a micro-batch costs D max + min, of which a worker is busy for f + b: the bubble does not shrink with
+ * T. Memory: one micro-batch on every worker. Weights: one version; the pipes read one shared copy, or two private ones.
+ * Gradients are summed per pipe in ascending order, then pipe 0 + pipe 1.
  *
  * Source: Jain et al., GEMS, SC 2020; the order as drawn in Li and Hoefler, Chimera, SC 2021, figure 2.
  * NOTE 1: no groups of such pairs with an update each (GEMS-MASTER is a larger T) and no replicas of the pair
@@ -55,9 +55,10 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
-	double d = args->n_workers, t = args->n_micro, b = i + w;
+	double d = args->n_workers, t = args->n_micro, b = i + w, round = d * fmax(f, b) + fmin(f, b);
 
-	out->bubble_time = d * (f + b) + (t - 1) * (d * fmax(f, b) + fmin(f, b)) - t * (f + b);
+	out->bubble_time = d * (f + b) + (t - 1) * round - t * (f + b);
+	out->bubble_period = args->n_micro % 2 ? out->bubble_time : t * (round - f - b);
 	out->peak_first = 1;
 	out->peak_last = 1;
 	out->peak_slots_first = 1;
