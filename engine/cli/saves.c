@@ -185,7 +185,7 @@ static uint64_t inflight_bytes(const mr_session *s)
 	for (uint16_t i = 0; i < s->plan->n_stages; i++) {
 		mr_run_memory m;
 
-		mr_run_memory_of_stage(mr_engine_run_of(s->executor.engine), 0, i, &m);
+		mr_run_memory_of_stage(mr_executor_run_of(&s->executor), 0, i, &m);
 		sum += m.stashes + m.activations + m.boundaries;
 	}
 	return sum;

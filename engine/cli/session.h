@@ -34,8 +34,10 @@ typedef struct mr_session {
 
 typedef struct mr_session_opts {
 	bool trace;                  /* keep trace records */
-	mr_run_observer *observer;   /* see run/run.h; engine only */
+	mr_run_observer *observer;   /* see run/run.h; not for sequential */
 	void *observer_arg;
+	mr_replay_source *source;    /* carry the plan out on one thread, in this order and with its times; NULL: the engine */
+	void *source_arg;
 } mr_session_opts;
 
 /** Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero afterwards on error. */

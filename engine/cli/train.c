@@ -19,17 +19,15 @@
 
 static uint64_t busy_ns(const mr_train *t)
 {
-	uint64_t sum = 0, f, b, u;
-	mr_run *run;
+	return mr_executor_busy_ns(&t->s.executor);
+}
 
-	if (!t->s.executor.engine) {
-		mr_sequential_busy(t->s.executor.sequential, &f, &b, &u);
-		return f + b + u;
-	}
-	run = mr_engine_run_of(t->s.executor.engine);
-	for (uint16_t w = 0; w < run->n_workers; w++)
-		sum += atomic_load_explicit(&run->worker[w].busy_ns, memory_order_relaxed);
-	return sum;
+/* A simulated training stands at its last step. */
+static uint64_t now_ns(const mr_train *t)
+{
+	if (!t->clock)
+		return mr_clock_ns();
+	return t->last.step ? t->last.time_ns : t->start_ns;
 }
 
 static uint64_t samples_per_step(const mr_train *t)
@@ -60,7 +58,7 @@ static mr_progress_state progress_state(mr_train *t)
 	if (steps && ns) {
 		p.rate = rate(t, steps, ns);
 		p.gflops = t->flops * (double)(steps * samples_per_step(t)) / (double)ns;
-		if (ns >= BUBBLE_MIN_NS)
+		if (ns >= BUBBLE_MIN_NS || t->clock)
 			p.bubble = fmax(0, 1 - (double)(busy - t->drawn_busy_ns) / ((double)ns * t->s.place.n_workers));
 		p.eta_seconds = (double)(t->n_steps - t->last.step) * ((double)ns / 1e9) / (double)steps;
 	}
@@ -69,7 +67,7 @@ static mr_progress_state progress_state(mr_train *t)
 
 static void draw(mr_train *t, bool force)
 {
-	double s = (double)(mr_clock_ns() - t->start_ns) / 1e9;
+	double s = (double)(mr_clock_ns() - t->begun_ns) / 1e9;
 	mr_progress_state p;
 
 	if (t->last.step == 0 || (!force && !mr_progress_due(&t->progress, t->last.step, s)))
@@ -135,18 +133,18 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 static mr_status evaluate(mr_train *t)
 {
 	mr_metrics_row row = mr_metrics_row_at(t->step);
-	uint64_t begin = mr_clock_ns(), busy = busy_ns(t);
+	uint64_t begin = now_ns(t), busy = busy_ns(t);
 
 	if (t->s.data->n_valid == 0)
 		return MR_OK;
 	MR_TRY(mr_executor_eval(&t->s.executor, &t->val_loss));
 	row.val_loss = t->val_loss;
 	t->val_step = t->step;
-	row.seconds = t->seconds_before + (double)(mr_clock_ns() - t->start_ns) / 1e9;
+	row.seconds = t->seconds_before + (double)(now_ns(t) - t->start_ns) / 1e9;
 	MR_TRY(mr_metrics_log_put(t->metrics, &row));
 	t->drawn_busy_ns += busy_ns(t) - busy; /* the rates on the progress line are those of training */
 	draw(t, true);
-	t->drawn_ns += mr_clock_ns() - begin;
+	t->drawn_ns += now_ns(t) - begin;
 	return MR_OK;
 }
 
@@ -242,10 +240,10 @@ static mr_status course(mr_train *t)
 	bool leave = false;
 
 	while (t->step < t->n_steps && !leave) {
-		uint64_t begin = t->row_ns = mr_clock_ns();
+		uint64_t begin = t->row_ns = now_ns(t);
 		mr_status st = mr_executor_run(&t->s.executor, next_stop(t), on_progress, t, &t->step);
 
-		t->train_ns += mr_clock_ns() - begin;
+		t->train_ns += now_ns(t) - begin;
 		if (st == MR_OK && t->error != MR_OK)
 			st = mr_fail(t->error, "%s", t->error_text);
 		if (st == MR_OK)
@@ -317,45 +315,63 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	return MR_OK;
 }
 
-static mr_status run_all(mr_train *t, const mr_config *config, const char *resume, const char *trajectory)
+static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session_opts *so)
 {
-	mr_trajectory *tr = NULL;
+	uint64_t steps = (uint64_t)mr_values_int(mr_config_values(t->s.config, MR_CONFIG_TRAIN), "steps");
+
+	if (!o->trajectory)
+		return MR_OK;
+	if (o->resume)
+		return mr_fail(MR_EUSAGE, "--trajectory records a run from its first step, so it does not go with --resume");
+	MR_TRY(mr_trajectory_create(t->s.graph, &t->s.partition, t->s.n_micro, steps, &t->trajectory));
+	so->observer = mr_trajectory_observer;
+	so->observer_arg = t->trajectory;
+	return MR_OK;
+}
+
+static mr_status make_clock(mr_train *t, const mr_train_opts *o, mr_session_opts *so)
+{
+	if (!o->virtual_time)
+		return MR_OK;
+	if (!t->s.plan)
+		return mr_fail(MR_ECONFIG, "sequential has no schedule to simulate: it is one worker that runs layer after layer");
+	MR_TRY(mr_virtual_create(&t->s, o->virtual_time, &t->clock));
+	so->source = mr_virtual_next;
+	so->source_arg = t->clock;
+	return MR_OK;
+}
+
+static mr_status start(mr_train *t, const mr_config *config, const mr_train_opts *o)
+{
 	mr_session_opts so = {0};
-	mr_status st;
 	uint64_t a, b;
 
 	MR_TRY(mr_session_open(config, &t->s));
-	MR_TRY(mr_rundir_open(mr_config_run_dir(config), resume != NULL, &t->dir));
+	MR_TRY(make_clock(t, o, &so));
+	MR_TRY(mr_rundir_open(mr_config_run_dir(config), o->resume != NULL, &t->dir));
 	so.trace = mr_config_trace_steps(config, &a, &b);
-	if (trajectory) {
-		uint64_t steps = (uint64_t)mr_values_int(mr_config_values(config, MR_CONFIG_TRAIN), "steps");
+	MR_TRY(make_trajectory(t, o, &so));
+	MR_TRY(mr_session_start(&t->s, &so));
+	return prepare(t, config, o->resume);
+}
 
-		if (resume)
-			return mr_fail(MR_EUSAGE, "--trajectory records a run from its first step, so it does not go with --resume");
-		MR_TRY(mr_trajectory_create(t->s.graph, &t->s.partition, t->s.n_micro, steps, &tr));
-		so.observer = mr_trajectory_observer;
-		so.observer_arg = t->trajectory = tr;
-	}
-	st = mr_session_start(&t->s, &so);
-	if (st == MR_OK)
-		st = prepare(t, config, resume);
-	if (st == MR_OK) {
-		mr_train_print_start(t);
-		mr_signals_catch();
-		if (tr && t->s.executor.sequential)
-			mr_trajectory_note(tr, t->s.executor.sequential, 0);
-		t->start_ns = t->drawn_ns = mr_clock_ns();
-		st = course(t);
-	}
-	if (st == MR_OK && tr)
-		st = mr_trajectory_write(tr, trajectory);
-	mr_trajectory_destroy(tr);
-	MR_TRY(st);
+static mr_status run_all(mr_train *t, const mr_config *config, const mr_train_opts *o)
+{
+	MR_TRY(start(t, config, o));
+	mr_train_print_start(t);
+	mr_signals_catch();
+	if (t->trajectory && t->s.executor.sequential)
+		mr_trajectory_note(t->trajectory, t->s.executor.sequential, 0);
+	t->begun_ns = mr_clock_ns();
+	t->start_ns = t->drawn_ns = t->clock ? mr_executor_run_of(&t->s.executor)->start_ns : t->begun_ns;
+	MR_TRY(course(t));
+	if (t->trajectory)
+		MR_TRY(mr_trajectory_write(t->trajectory, o->trajectory));
 	mr_train_print_end(t);
 	return mr_signals_end() ? MR_OK : mr_sample_at_end(&t->s);
 }
 
-mr_status mr_train_run(const mr_config *config, const char *resume, const char *trajectory, int *signal)
+mr_status mr_train_run(const mr_config *config, const mr_train_opts *opts, int *signal)
 {
 	mr_train *t = calloc(1, sizeof(*t));
 	mr_status st, closed;
@@ -363,12 +379,14 @@ mr_status mr_train_run(const mr_config *config, const char *resume, const char *
 	if (!t)
 		return mr_fail(MR_ERESOURCE, "no memory");
 	t->dir.lock = -1;
-	st = run_all(t, config, resume, trajectory);
+	st = run_all(t, config, opts);
 	*signal = 0;
 	if (st == MR_ESTALLED) /* a thread hangs: nothing can be taken down in order */
 		return st;
 	closed = mr_metrics_log_close(t->metrics);
+	mr_trajectory_destroy(t->trajectory);
 	mr_session_close(&t->s);
+	mr_virtual_destroy(t->clock);
 	mr_rundir_close(&t->dir);
 	free(t);
 	st = st == MR_OK ? closed : st;

@@ -10,12 +10,21 @@
 #include "cli/rundir.h"
 #include "cli/saves.h"
 #include "cli/session.h"
+#include "cli/virtual.h"
 #include "report/metrics_log.h"
 #include "report/progress.h"
 #include "run/trajectory.h"
 
+typedef struct mr_train_opts {
+	const char *resume;      /* NULL: from the start; "": from the newest checkpoint; or from the one of that name ("best",
+	                            "step-00000100") */
+	const char *trajectory;  /* write the weights of every version there as JSON (tiny models); NULL: no */
+	const mr_values *virtual_time; /* simulate, with these MR_VIRTUAL_OPTIONS; NULL: the clock tells the time */
+} mr_train_opts;
+
 typedef struct mr_train {
 	mr_session s;
+	mr_virtual *clock;           /* of a simulated training; NULL: the real one */
 	mr_rundir dir;
 	mr_metrics_log *metrics;
 	mr_progress progress;
@@ -33,7 +42,8 @@ typedef struct mr_train {
 	const char *isa;
 	double flops;                /* of one sample's training step */
 	double seconds_before;       /* of earlier sessions of this run */
-	uint64_t start_ns, train_ns; /* this session: begin; time inside the executor */
+	uint64_t start_ns, train_ns; /* this session: begin; time inside the executor. Virtual where the training is */
+	uint64_t begun_ns;           /* begin by the real clock, for how often the progress line is drawn */
 	mr_step_rec last;            /* newest step record; step 0: none yet */
 	uint64_t row_ns;             /* when the step that the next metrics row is about began */
 	/* window of the progress line */
@@ -44,12 +54,10 @@ typedef struct mr_train {
 } mr_train;
 
 /**
- * Train as @config says, from the start (@resume NULL), from the newest checkpoint (""), or from the one of that name ("best",
- * "step-00000100"). *@signal is the signal that ended it, or 0.
- * @trajectory (may be NULL): write the weights of every version there as JSON (tiny models).
+ * Train as @config and @opts say. *@signal is the signal that ended it, or 0.
  * Errors: any of the codes of base/status.h, with a sentence; everything saved so far stays.
  */
-mr_status mr_train_run(const mr_config *config, const char *resume, const char *trajectory, int *signal) MR_MUST_USE;
+mr_status mr_train_run(const mr_config *config, const mr_train_opts *opts, int *signal) MR_MUST_USE;
 
 /* --- train_report.c: what the user sees before and after --- */
 void mr_train_print_start(const mr_train *t);

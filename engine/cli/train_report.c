@@ -56,7 +56,7 @@ static void print_system(const mr_train *t)
 void mr_train_print_start(const mr_train *t)
 {
 	const mr_session *s = &t->s;
-	char params[32], text[400];
+	char params[32], text[1000];
 
 	printf("model    %s, %s parameters, %u layers; %s, %s\n", mr_config_plugin(s->config, MR_CONFIG_MODEL),
 	       mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
@@ -68,7 +68,9 @@ void mr_train_print_start(const mr_train *t)
 		printf("         %s\n", text);
 	printf("         measured peak %.0f GFLOP/s (%s) on %u core%s\n", t->peak_gflops, t->isa, s->place.n_cores_used,
 	       s->place.n_cores_used == 1 ? "" : "s");
-	complain(mr_stage_table_print(s, s->executor.engine ? mr_engine_run_of(s->executor.engine) : NULL, stdout));
+	complain(mr_stage_table_print(s, mr_executor_run_of(&s->executor), stdout));
+	if (t->clock)
+		printf("time     simulated: %s\n", mr_virtual_text(t->clock, text, sizeof(text)));
 	printf("run      %s", t->dir.path);
 	if (t->step)
 		printf(", resumed at step %llu", (unsigned long long)t->step);
@@ -99,7 +101,7 @@ static void stages_of(const mr_run *run, uint16_t w, char *text, size_t size)
 
 static void print_workers(const mr_train *t)
 {
-	const mr_run *run = mr_engine_run_of(t->s.executor.engine);
+	const mr_run *run = mr_executor_run_of(&t->s.executor);
 	mr_report_worker_row *rows = calloc(run->n_workers, sizeof(*rows));
 	char(*text)[64] = calloc(run->n_workers, sizeof(*text));
 	mr_report_staleness_row *stale = calloc(run->n_stages, sizeof(*stale));
@@ -131,10 +133,8 @@ static void print_workers(const mr_train *t)
 static void print_one_worker(const mr_train *t)
 {
 	mr_report_worker_row row = {.worker = 0, .stages = "0", .elapsed_ns = t->train_ns};
-	uint64_t f, b, u;
 
-	mr_sequential_busy(t->s.executor.sequential, &f, &b, &u);
-	row.busy_ns = f + b + u;
+	row.busy_ns = mr_executor_busy_ns(&t->s.executor);
 	complain(mr_report_workers(&row, 1, stdout));
 }
 
@@ -144,7 +144,7 @@ static const char *training_time(const mr_train *t, char buf[32])
 	double seconds = (double)t->train_ns / 1e9;
 
 	if (seconds < 10)
-		snprintf(buf, 32, "%.2f s", seconds);
+		snprintf(buf, 32, t->clock && seconds < 0.1 ? "%.3g s" : "%.2f s", seconds);
 	else
 		mr_duration_text(seconds, buf);
 	return buf;
@@ -159,15 +159,15 @@ void mr_train_print_end(const mr_train *t)
 		printf("\nnothing to do: the run is at step %llu, and train.steps asks for %llu", (unsigned long long)t->step,
 		       (unsigned long long)t->n_steps);
 	else
-		printf("\n%s %llu of %llu steps in %s", t->step == t->n_steps ? "done:" : "stopped at",
+		printf("\n%s %llu of %llu steps in %s%s", t->step == t->n_steps ? "done:" : "stopped at",
 		       (unsigned long long)t->step, (unsigned long long)t->n_steps,
-		       training_time(t, time));
+		       training_time(t, time), t->clock ? " of simulated time" : "");
 	if (t->last.step)
 		printf(", loss %.4f", t->last.loss);
 	if (isfinite(t->val_loss))
 		printf(", validation loss %.4f", t->val_loss);
 	printf(t->step < t->n_steps ? "; --resume goes on from here\n\n" : "\n\n");
-	if (t->s.executor.engine)
+	if (mr_executor_run_of(&t->s.executor))
 		print_workers(t);
 	else
 		print_one_worker(t);
@@ -224,7 +224,7 @@ static void name_tracks(const mr_train *t, const mr_run *run, char (*name)[128],
 
 mr_status mr_train_write_trace(const mr_train *t)
 {
-	const mr_run *run = mr_engine_run_of(t->s.executor.engine);
+	const mr_run *run = mr_executor_run_of(&t->s.executor);
 	mr_chrome c = {.n_workers = run->n_workers, .title = mr_config_name(t->s.config)};
 	char(*name)[128] = calloc(run->n_workers, sizeof(*name));
 	const char **tracks = calloc(run->n_workers, sizeof(*tracks));

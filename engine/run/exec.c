@@ -140,10 +140,13 @@ static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t 
 
 mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 {
-	uint64_t begin = mr_clock_ns(), end;
+	const mr_stamp *v = w->run->stamp;
+	uint64_t begin = v ? w->run->start_ns + v->begin_ns : mr_clock_ns(), end;
 
+	if (v)
+		memcpy(w->wait_ns, v->wait_ns, sizeof(w->wait_ns));
 	MR_TRY(compute(w, t));
-	end = mr_clock_ns();
+	end = v ? w->run->start_ns + v->end_ns : mr_clock_ns();
 	atomic_store_explicit(&w->busy_ns, atomic_load_explicit(&w->busy_ns, memory_order_relaxed) + end - begin,
 			      memory_order_relaxed);
 	if (t->lane->train)

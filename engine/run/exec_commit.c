@@ -20,7 +20,7 @@ static void record_step(mr_run *run, const mr_task *t, uint64_t version, double 
 		.loss = sum / need,
 		.lr = lr,
 		.norm = t->lane->plan->contract.clip ? norm : (double)NAN,
-		.time_ns = mr_clock_ns(),
+		.time_ns = run->stamp ? run->start_ns + run->stamp->end_ns : mr_clock_ns(),
 	};
 	/* pairs with the acquire load in mr_engine_poll: the record is written before its number is seen */
 	atomic_store_explicit(&run->n_steps, at + 1, memory_order_release);

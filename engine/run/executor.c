@@ -2,24 +2,49 @@
 
 mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
 {
-	return x->engine ? mr_engine_run(x->engine, until, progress, arg, reached)
+	if (x->engine)
+		return mr_engine_run(x->engine, until, progress, arg, reached);
+	return x->replay ? mr_replay_follow(x->replay, until, x->source, x->source_arg, progress, arg, reached)
 			 : mr_sequential_run(x->sequential, until, progress, arg, reached);
 }
 
 mr_status mr_executor_eval(mr_executor *x, double *loss)
 {
-	return x->engine ? mr_engine_eval(x->engine, loss) : mr_sequential_eval(x->sequential, loss);
+	if (x->engine)
+		return mr_engine_eval(x->engine, loss);
+	return x->replay ? mr_replay_eval(x->replay, loss) : mr_sequential_eval(x->sequential, loss);
 }
 
 mr_status mr_executor_state(mr_executor *x, mr_state *out)
 {
-	return x->engine ? mr_state_of_run(mr_engine_run_of(x->engine), out) : mr_state_of_sequential(x->sequential, out);
+	return x->sequential ? mr_state_of_sequential(x->sequential, out) : mr_state_of_run(mr_executor_run_of(x), out);
+}
+
+mr_run *mr_executor_run_of(const mr_executor *x)
+{
+	return x->engine ? mr_engine_run_of(x->engine) : x->replay ? mr_replay_run_of(x->replay) : NULL;
+}
+
+uint64_t mr_executor_busy_ns(const mr_executor *x)
+{
+	mr_run *run = mr_executor_run_of(x);
+	uint64_t sum = 0, f, b, u;
+
+	if (!run) {
+		mr_sequential_busy(x->sequential, &f, &b, &u);
+		return f + b + u;
+	}
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		sum += atomic_load_explicit(&run->worker[w].busy_ns, memory_order_relaxed);
+	return sum;
 }
 
 mr_status mr_executor_stand_at(mr_executor *x, uint64_t step)
 {
 	if (x->engine)
 		return mr_engine_resume_at(x->engine, step);
+	if (x->replay)
+		return mr_fail(MR_EINVAL, "a simulated run begins at step 0, not at step %llu", (unsigned long long)step);
 	mr_sequential_resume_at(x->sequential, step);
 	return MR_OK;
 }
@@ -29,9 +54,9 @@ uint64_t mr_executor_bytes(const mr_executor *x)
 	uint64_t sum = 0;
 	mr_run *run;
 
-	if (!x->engine)
+	run = mr_executor_run_of(x);
+	if (!run)
 		return mr_sequential_bytes(x->sequential);
-	run = mr_engine_run_of(x->engine);
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		sum += run->c.kernels->ctx_bytes(run->worker[w].kc);
 	return sum + mr_run_mapped_bytes(run);
@@ -40,6 +65,7 @@ uint64_t mr_executor_bytes(const mr_executor *x)
 void mr_executor_fini(mr_executor *x)
 {
 	mr_engine_destroy(x->engine);
+	mr_replay_destroy(x->replay);
 	mr_sequential_destroy(x->sequential);
 	*x = (mr_executor){0};
 }

@@ -1,20 +1,24 @@
 /*
- * executor.h - whatever trains: the engine with a plan, or sequential. One face for the commands.
+ * executor.h - whatever trains: the engine with a plan, a replay in virtual time, or sequential. One face for the commands.
  */
 #ifndef MR_RUN_EXECUTOR_H
 #define MR_RUN_EXECUTOR_H
 
 #include "run/engine.h"
+#include "run/replay.h"
 #include "run/sequential.h"
 #include "run/state.h"
 
-/* Exactly one of the two is not NULL. */
+/* Exactly one of the three is not NULL. */
 typedef struct mr_executor {
 	mr_engine *engine;
+	mr_replay *replay;
 	mr_sequential *sequential;
+	mr_replay_source *source; /* order and times of the replay */
+	void *source_arg;
 } mr_executor;
 
-/** As mr_engine_run. For sequential, @progress is called on its training thread, and only after steps. */
+/** As mr_engine_run. For sequential and a replay, @progress is called on their training thread, and only after steps. */
 mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached) MR_MUST_USE;
 
 /** Mean validation loss at the present weights. */
@@ -22,6 +26,12 @@ mr_status mr_executor_eval(mr_executor *x, double *loss) MR_MUST_USE;
 
 /** The state at the present pause point; free with mr_state_fini. */
 mr_status mr_executor_state(mr_executor *x, mr_state *out) MR_MUST_USE;
+
+/** The run inside; NULL for sequential. While paused. */
+mr_run *mr_executor_run_of(const mr_executor *x);
+
+/** Nanoseconds computed so far by all workers together. At any time. */
+uint64_t mr_executor_busy_ns(const mr_executor *x);
 
 /** Stand at @step, ready to have the state of that step loaded into mr_executor_state's lists. */
 mr_status mr_executor_stand_at(mr_executor *x, uint64_t step) MR_MUST_USE;

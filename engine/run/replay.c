@@ -7,12 +7,21 @@
 #include "run/exec.h"
 #include "run/loader.h"
 
+/* What the thread of a replay is to do. */
+typedef enum duty { SET_UP, ORDERED, FOLLOW, EVALUATE } duty;
+
 struct mr_replay {
 	mr_run *run;
-	mr_loader *loader;
+	mr_loader *loader, *eval_loader;
+	mr_lane *lane;     /* in use: training or evaluation */
+	mr_loader *feeds;  /* the loader of that lane */
+	duty duty;
 	/* of the run under way */
 	uint64_t until, seed, n_drawn;
 	mr_replay_order order;
+	mr_replay_source *source;
+	mr_engine_progress *progress;
+	void *source_arg, *progress_arg;
 	uint16_t turn;
 	mr_status status;
 	char text[1024];
@@ -24,10 +33,10 @@ static bool step(mr_replay *r, uint16_t id, mr_status *st)
 	mr_worker *w = &r->run->worker[id];
 	mr_task t;
 
-	if (!mr_exec_next(w, &r->run->train, r->until, &t) || mr_exec_acquire(w, &t, st) != MR_WAIT_NONE || *st != MR_OK)
+	if (!mr_exec_next(w, r->lane, r->until, &t) || mr_exec_acquire(w, &t, st) != MR_WAIT_NONE || *st != MR_OK)
 		return false;
 	*st = mr_exec_do(w, &t);
-	mr_exec_advance(w, &r->run->train);
+	mr_exec_advance(w, r->lane);
 	return true;
 }
 
@@ -48,7 +57,7 @@ static bool finished(const mr_replay *r)
 	mr_task t;
 
 	for (uint16_t w = 0; w < r->run->n_workers; w++)
-		if (mr_exec_next(&r->run->worker[w], &r->run->train, r->until, &t))
+		if (mr_exec_next(&r->run->worker[w], r->lane, r->until, &t))
 			return false;
 	return true;
 }
@@ -64,10 +73,93 @@ static mr_status go(mr_replay *r)
 		for (uint16_t i = 0; i < n && !moved && st == MR_OK; i++)
 			moved = step(r, (uint16_t)((first + n - i) % n), &st);
 		MR_TRY(st);
-		if (!moved && !mr_loader_pump(r->loader))
+		if (!moved && !mr_loader_pump(r->feeds))
 			return mr_fail(MR_ECONFIG, "the plan is stuck: no worker can go on");
 	}
 	return MR_OK;
+}
+
+/* --- in an order from outside --- */
+
+static mr_status take_turn(mr_replay *r, const mr_replay_turn *turn)
+{
+	mr_worker *w = &r->run->worker[turn->worker];
+	mr_wait_cause cause = MR_WAIT_NONE;
+	mr_status st = MR_OK;
+	mr_task t;
+
+	if (!mr_exec_next(w, r->lane, r->until, &t))
+		return mr_fail(MR_EINVAL, "worker %u has a turn, but stands at step %llu already", w->id,
+			       (unsigned long long)r->until);
+	do
+		cause = mr_exec_acquire(w, &t, &st);
+	while (st == MR_OK && cause == MR_WAIT_DATA && mr_loader_pump(r->feeds));
+	MR_TRY(st);
+	if (cause != MR_WAIT_NONE)
+		return mr_fail(MR_EINVAL, "worker %u has its turn for %s of micro-batch %llu too early", w->id,
+			       mr_op_name((mr_op)t.in->op), (unsigned long long)t.micro);
+	r->run->stamp = &turn->stamp;
+	st = mr_exec_do(w, &t);
+	r->run->stamp = NULL;
+	mr_exec_advance(w, r->lane);
+	return st;
+}
+
+/* Hand the new step records on; false: a pause is asked for. */
+static bool tell(mr_replay *r)
+{
+	mr_run *run = r->run;
+	uint64_t n = atomic_load_explicit(&run->n_steps, memory_order_relaxed);
+	bool more = true;
+
+	for (; run->n_steps_read < n; run->n_steps_read++)
+		if (r->progress && !r->progress(r->progress_arg, &run->step[run->n_steps_read % MR_STEP_RING]))
+			more = false;
+	return more;
+}
+
+/* The first step at which all workers can stop. */
+static uint64_t nearest_pause(const mr_replay *r)
+{
+	uint64_t most = 0;
+
+	for (uint16_t w = 0; w < r->run->n_workers; w++) {
+		const mr_cursor *c = &r->run->worker[w].train;
+		uint64_t n = c->section == MR_BODY ? c->n + (c->at > 0) : 0;
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+static mr_status follow(mr_replay *r)
+{
+	for (;;) {
+		mr_replay_turn turn;
+		bool more;
+
+		MR_TRY(r->source(r->source_arg, r->until, &turn, &more));
+		if (!more)
+			break;
+		MR_TRY(take_turn(r, &turn));
+		if (!tell(r) && nearest_pause(r) < r->until)
+			r->until = nearest_pause(r);
+	}
+	return finished(r) ? MR_OK : mr_fail(MR_EINVAL, "the order ends before step %llu", (unsigned long long)r->until);
+}
+
+/* --- the validation data --- */
+
+static mr_status evaluate(mr_replay *r)
+{
+	mr_status st;
+
+	r->lane = &r->run->eval;
+	r->feeds = r->eval_loader;
+	st = go(r);
+	r->lane = &r->run->train;
+	r->feeds = r->loader;
+	return st;
 }
 
 static mr_status set_up(mr_replay *r)
@@ -95,7 +187,20 @@ static void run_thread(void *arg)
 {
 	mr_replay *r = arg;
 
-	carry(r, r->run->worker[0].kc ? go(r) : set_up(r));
+	switch (r->duty) {
+	case SET_UP:
+		carry(r, set_up(r));
+		break;
+	case ORDERED:
+		carry(r, go(r));
+		break;
+	case FOLLOW:
+		carry(r, follow(r));
+		break;
+	case EVALUATE:
+		carry(r, evaluate(r));
+		break;
+	}
 }
 
 static void end_thread(void *arg)
@@ -116,6 +221,12 @@ static mr_status on_leader(mr_replay *r, void (*fn)(void *))
 	return r->status == MR_OK ? MR_OK : mr_fail(r->status, "%s", r->text);
 }
 
+static mr_status run_duty(mr_replay *r, duty what)
+{
+	r->duty = what;
+	return on_leader(r, run_thread);
+}
+
 mr_status mr_replay_create(const mr_run_config *c, mr_replay **out)
 {
 	mr_replay *r = calloc(1, sizeof(*r));
@@ -127,7 +238,12 @@ mr_status mr_replay_create(const mr_run_config *c, mr_replay **out)
 	if (st == MR_OK)
 		st = mr_loader_create(r->run, &r->run->train, &r->loader);
 	if (st == MR_OK)
-		st = on_leader(r, run_thread);
+		st = mr_loader_create(r->run, &r->run->eval, &r->eval_loader);
+	if (st == MR_OK) {
+		r->lane = &r->run->train;
+		r->feeds = r->loader;
+		st = run_duty(r, SET_UP);
+	}
 	if (st != MR_OK) {
 		mr_replay_destroy(r);
 		return st;
@@ -143,6 +259,7 @@ void mr_replay_destroy(mr_replay *r)
 	if (r->run && on_leader(r, end_thread) != MR_OK)
 		r->status = MR_OK; /* the context leaks its primitives; nothing to do about it */
 	mr_loader_destroy(r->loader);
+	mr_loader_destroy(r->eval_loader);
 	mr_run_destroy(r->run);
 	free(r);
 }
@@ -153,7 +270,38 @@ mr_status mr_replay_run(mr_replay *r, uint64_t until, mr_replay_order order, uin
 	r->order = order;
 	r->seed = seed;
 	r->n_drawn = 0;
-	return on_leader(r, run_thread);
+	return run_duty(r, ORDERED);
+}
+
+mr_status mr_replay_follow(mr_replay *r, uint64_t until, mr_replay_source *source, void *source_arg, mr_engine_progress *progress,
+			   void *arg, uint64_t *reached)
+{
+	mr_status st;
+
+	r->until = until;
+	r->source = source;
+	r->source_arg = source_arg;
+	r->progress = progress;
+	r->progress_arg = arg;
+	st = run_duty(r, FOLLOW);
+	*reached = r->run->worker[0].train.n;
+	return st;
+}
+
+mr_status mr_replay_eval(mr_replay *r, double *loss)
+{
+	mr_run *run = r->run;
+	uint64_t n = run->c.data->n_valid, b = (uint64_t)run->c.samples;
+
+	if (n == 0)
+		return mr_fail(MR_EDATA, "the data has no validation part");
+	MR_TRY(mr_run_begin_eval(run, n));
+	mr_loader_seek(r->eval_loader, 0, (n + b - 1) / b);
+	r->until = (n + b - 1) / b;
+	r->order = MR_REPLAY_ROUND_ROBIN;
+	MR_TRY(run_duty(r, EVALUATE));
+	*loss = run->eval_sum / (double)run->eval_samples;
+	return MR_OK;
 }
 
 mr_run *mr_replay_run_of(mr_replay *r)

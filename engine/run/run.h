@@ -65,6 +65,12 @@ typedef struct mr_worker_stats {
 	uint64_t wait_ns[MR_N_WAITS];
 } mr_worker_stats;
 
+/* When an instruction is carried out in virtual time and for what its worker has waited before: in place of the clock. */
+typedef struct mr_stamp {
+	uint64_t begin_ns, end_ns; /* since the start of the run */
+	uint32_t wait_ns[MR_N_WAITS];
+} mr_stamp;
+
 /* A place in a worker's lists: the next instruction. */
 typedef struct mr_cursor {
 	uint8_t section; /* mr_section */
@@ -120,6 +126,7 @@ struct mr_run {
 	_Atomic uint64_t n_steps;    /* step records written */
 	uint64_t n_steps_read;       /* the caller's */
 	uint64_t start_ns;
+	const mr_stamp *stamp;       /* of the instruction in hand; NULL: the clock tells. Only where one thread does all */
 };
 
 /**

@@ -1,0 +1,38 @@
+/* millrace simulate: train in virtual time. */
+#include "cli/args.h"
+#include "cli/clean_env.h"
+#include "cli/open_config.h"
+#include "cli/train.h"
+
+static mr_status run(mr_args *args)
+{
+	mr_config *config;
+	mr_status st;
+
+	MR_TRY(mr_open_config(args, &config));
+	st = mr_clean_env(args, config);
+	if (st == MR_OK)
+		st = mr_train_run(config, &(mr_train_opts){.virtual_time = args->values}, &args->signal);
+	mr_config_destroy(config);
+	return st;
+}
+
+static const mr_option options[] = {
+	MR_VIRTUAL_OPTIONS,
+	{0},
+};
+
+const mr_command mr_command_simulate = {
+	.name = "simulate",
+	.operands = "CONF",
+	.min_operands = 1,
+	.max_operands = 1,
+	.summary = "train in virtual time: the plan's arithmetic on one thread, with a simulated clock",
+	.help = "The simulator says in which order the workers' instructions begin and when, from the costs of the layers;\n"
+		"they are carried out in that order, and every figure of time is a simulated one. The weights are those of\n"
+		"train, to the bit, with any number of workers and for machines that there are not (machine.topology).\n"
+		"Writes run.dir as train does, and train --resume can go on from its checkpoints.\n",
+	.options = options,
+	.sets = true,
+	.run = run,
+};

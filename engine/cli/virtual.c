@@ -1,0 +1,100 @@
+#include "cli/virtual.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim/stream.h"
+
+struct mr_virtual {
+	mr_costs costs;
+	mr_stage_cost *stage; /* [stages] */
+	uint16_t *node;       /* [workers] */
+	mr_cost cost;
+	mr_sim_options options;
+	mr_sim_params params;
+	mr_sim_stream *stream;
+	double *free_at;      /* [workers] end of the last instruction */
+};
+
+static uint64_t to_ns(double seconds)
+{
+	return (uint64_t)llround(seconds * 1e9);
+}
+
+mr_status mr_virtual_next(void *arg, uint64_t until, mr_replay_turn *out, bool *more)
+{
+	mr_virtual *v = arg;
+	mr_sim_event e;
+	double wait;
+
+	MR_TRY(mr_sim_stream_next(v->stream, until, &e, more));
+	if (!*more)
+		return MR_OK;
+	*out = (mr_replay_turn){.worker = e.worker, .stamp = {.begin_ns = to_ns(e.begin), .end_ns = to_ns(e.end)}};
+	wait = round((e.begin - v->free_at[e.worker]) * 1e9);
+	if (e.cause != MR_WAIT_NONE && wait > 0)
+		out->stamp.wait_ns[e.cause] = wait < UINT32_MAX ? (uint32_t)wait : UINT32_MAX;
+	v->free_at[e.worker] = e.end;
+	return MR_OK;
+}
+
+static mr_status fill(mr_virtual *v, const mr_session *s, const mr_values *options)
+{
+	const char *costs = mr_values_string(options, "costs");
+	uint16_t n = s->partition.n_stages, workers = (uint16_t)s->place.n_workers;
+	mr_status st;
+
+	MR_TRY(mr_sim_options_read(options, &v->options));
+	MR_TRY(*costs ? mr_costs_read(costs, s, &v->costs) : mr_costs_nominal(s, &v->costs));
+	v->stage = calloc(n, sizeof(*v->stage));
+	v->node = calloc(workers, sizeof(*v->node));
+	v->free_at = calloc(workers, sizeof(*v->free_at));
+	if (!v->stage || !v->node || !v->free_at)
+		return mr_fail(MR_ERESOURCE, "no memory to simulate %u workers", workers);
+	mr_costs_of_stages(s, &v->costs, v->stage);
+	v->cost = (mr_cost){n, v->stage};
+	for (uint16_t w = 0; w < workers; w++)
+		v->node[w] = (uint16_t)s->place.worker[w].node;
+	v->params = v->options.params;
+	v->params.node = v->node;
+	v->params.far = mr_values_float(options, "far");
+	st = mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);
+	return st == MR_EINVAL ? mr_fail(MR_EUSAGE, "%s", mr_error_text()) : st; /* it was asked for on the command line */
+}
+
+mr_status mr_virtual_create(const mr_session *s, const mr_values *options, mr_virtual **out)
+{
+	mr_virtual *v = calloc(1, sizeof(*v));
+	mr_status st = v ? fill(v, s, options) : mr_fail(MR_ERESOURCE, "no memory to simulate");
+
+	*out = NULL;
+	if (st != MR_OK) {
+		mr_virtual_destroy(v);
+		return st;
+	}
+	*out = v;
+	return MR_OK;
+}
+
+void mr_virtual_destroy(mr_virtual *v)
+{
+	if (!v)
+		return;
+	mr_sim_stream_destroy(v->stream);
+	mr_sim_options_fini(&v->options);
+	mr_costs_fini(&v->costs);
+	free(v->stage);
+	free(v->node);
+	free(v->free_at);
+	free(v);
+}
+
+const char *mr_virtual_text(const mr_virtual *v, char *text, size_t size)
+{
+	char bent[400];
+
+	mr_sim_options_text(&v->options, bent, sizeof(bent));
+	snprintf(text, size, "costs %s%s%s", v->costs.source, *bent ? "; " : "", bent);
+	return text;
+}
