@@ -1,5 +1,6 @@
 /*
- * stage_costs.h - the costs that a system orders its instructions by: those of its own option, of the caller, or units.
+ * stage_costs.h - the costs that a system orders its instructions by: those of its own option, of the caller, or
+ * units.
  */
 #ifndef MR_SCHEDULES_STAGE_COSTS_H
 #define MR_SCHEDULES_STAGE_COSTS_H
@@ -12,10 +13,10 @@
 	 "order for these costs f,i,w[,c] of a worker's whole share; empty: for the costs at hand"}
 
 /**
- * Fill @out [plan->n_stages] with what a micro-batch costs at each stage: from the option `costs` if it is not empty; else from
- * args->costs, where one row is a worker's whole share, of which each of its stages takes an equal part; else f = i = w = 1 a
- * share. A hand-over costs c whatever the share. Errors: MR_ECONFIG for a text that is no cost, or for a table with another
- * number of rows.
+ * Fill @out [plan->n_stages] with what a micro-batch costs at each stage: from the option `costs` if it is not empty;
+ * else from args->costs, where one row is a worker's whole share, of which each of its stages takes an equal part;
+ * else f = i = w = 1 a share. A hand-over costs c whatever the share. Errors: MR_ECONFIG for a text that is no cost,
+ * or for a table with another number of rows.
  */
 mr_status mr_stage_costs(const mr_sched_args *args, const mr_plan *plan, mr_stage_cost *out) MR_MUST_USE;
 

@@ -23,7 +23,7 @@ mr_status mr_vee_emit(mr_plan *plan, uint16_t worker, mr_op op, unsigned leg, ui
 	return mr_sched_emit(plan, worker, MR_BODY, op, micro, mr_vee_stage(plan, worker, leg), 0);
 }
 
-mr_status mr_vee_emit_steps(mr_plan *plan, uint16_t worker, const uint8_t *steps, size_t n)
+mr_status mr_vee_emit_steps(mr_plan *plan, uint16_t worker, const uint8_t *steps, size_t n, bool fused)
 {
 	static const struct {
 		mr_op op;
@@ -31,7 +31,13 @@ mr_status mr_vee_emit_steps(mr_plan *plan, uint16_t worker, const uint8_t *steps
 	} of[MR_VEE_N] = {{MR_OP_F, 0}, {MR_OP_F, 1}, {MR_OP_I, 1}, {MR_OP_I, 0}, {MR_OP_W, 0}, {MR_OP_W, 1}};
 	uint32_t micro[MR_VEE_N] = {0};
 
-	for (size_t k = 0; k < n; k++)
-		MR_TRY(mr_vee_emit(plan, worker, of[steps[k]].op, of[steps[k]].leg, micro[steps[k]]++));
+	for (size_t k = 0; k < n; k++) {
+		mr_op op = of[steps[k]].op;
+
+		if (fused && op == MR_OP_W)
+			continue;
+		op = fused && op == MR_OP_I ? MR_OP_B : op;
+		MR_TRY(mr_vee_emit(plan, worker, op, of[steps[k]].leg, micro[steps[k]]++));
+	}
 	return MR_OK;
 }

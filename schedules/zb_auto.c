@@ -1,23 +1,26 @@
 /*
- * zb_auto.c - the zero-bubble order found for given costs and memory (3 workers, 6 micro-batches, f = i = 2, w = 1, cap = 4).
+ * zb_auto.c - the zero-bubble order found for given costs and memory (3 workers, 6 micro-batches, f = i = 2, w = 1,
+ * cap = 4).
  *
  *   w0 F0--F1--F2--F3--....I0--W0F4--I1--W1F5--I2--W2I3--W3I4--W4..I5--W5..
  *   w1 ....F0--F1--F2--I0--F3--I1--W0F4--I2--W1I3--F5--I4--W2W3I5--W4W5....
  *   w2 ........F0--I0--F1--I1--F2--I2--F3--I3--F4--I4--F5--I5--W0W1W2W3W4W5
  *
- * Problem: zb_h1 and zb_h2 are drawn for f = i = w and for two amounts of memory. Real stages have other costs, and their memory
- * lies in between. Idea: place micro-batch after micro-batch while a clock runs on every worker, and decide at each step by what
- * the clocks show: how many forwards fit in before the first gradient comes; whether a weight gradient fits into a wait, or may
- * overrun because this worker has waited more than others. Do all this in eight ways and keep the best (zb_greedy.c).
+ * Problem: zb_h1 and zb_h2 are drawn for f = i = w and for two amounts of memory. Real stages have other costs, and
+ * their memory lies in between. Idea: place micro-batch after micro-batch while a clock runs on every worker, and
+ * decide at each step by what the clocks show: how many forwards fit in before the first gradient comes; whether a
+ * weight gradient fits into a wait, or may overrun because this worker has waited more than others. Do all this in
+ * eight ways and keep the best (zb_greedy.c).
  *
- * Time: what the search makes short is the longest worker's own span, which is the period where the next iteration may follow on
- * each worker alone. With cap = D and equal costs it finds zb_h1. How far it is from the optimum: see zb_lp.c.
- * Memory: each worker holds at most `cap` forwards, of each of which I gives back one half and W the other; counted until W it
- * may hold up to twice as many. Gradients are summed in the order 0..T-1: the bits of 1f1b.
+ * Time: what the search makes short is the longest worker's own span, which is the period where the next iteration may
+ * follow on each worker alone. With cap = D and equal costs it finds zb_h1. How far it is from the optimum: see
+ * zb_lp.c. Memory: each worker holds at most `cap` forwards, of each of which I gives back one half and W the other;
+ * counted until W it may hold up to twice as many. Gradients are summed in the order 0..T-1: the bits of 1f1b.
  *
- * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 3.1; the order is that of its published scheduler.
- * NOTE 1: where the costs of the stages differ, the published scheduler may let a worker run through all T forwards before the
- * one in front of it has; here no worker's warm-up is longer than that of the worker before it.
+ * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 3.1; the order is that of its published
+ * scheduler.
+ * NOTE 1: where the costs of the stages differ, the published scheduler may let a worker run through all T forwards
+ * before the one in front of it has; here no worker's warm-up is longer than that of the worker before it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -29,7 +32,7 @@
 
 static const mr_option options[] = {
 	{"cap", MR_OPT_STRING, "D", 0, 0, NULL, NULL,
-	 "forwards that a worker's memory holds, of which I frees one half and W the other: D (workers), 2D, none or a number from 1"},
+	 "forwards that a worker may hold, of which I frees one half and W the other: D (workers), 2D, none or a number"},
 	MR_STAGE_COSTS_OPTION,
 	{0},
 };

@@ -20,7 +20,7 @@ typedef struct zb_worker {
 /* One way of choosing, at work. */
 typedef struct zb_run {
 	const mr_zb_problem *p;
-	bool no_overrun; /* warm-up: leave out a forward that would still run when the first gradient comes, and wait for that */
+	bool no_overrun; /* warm-up: wait for the first gradient where a forward would still run when it comes */
 	bool hold_back;  /* leave out the forward of a worker that is two ahead of the next one, if that costs little */
 	bool always_w;   /* do a weight gradient even where the worker has time to spare */
 	double longest;  /* bubble of any worker */
@@ -68,7 +68,7 @@ static void put(zb_run *r, uint16_t w, enum kind k)
 	at->n[k]++;
 }
 
-/* Weight gradients that end before @when; then one that does not, if the wait would be longer than the worker can spare. */
+/* Weight gradients that end before @when; then one that does not, if the wait is longer than the worker can spare. */
 static void fill(zb_run *r, uint16_t w, double when)
 {
 	const zb_worker *at = &r->at[w];

@@ -5,19 +5,20 @@
  *   w1 ..F0F1F2F0F3F1I0W0F2I1W1F4I0W0F3I2W2I1W1F4I3W3I2I4I3W2I4W3W4W4..
  *   w2 ....F0F0F1F1F2F2I0W0F3I0W0F3I1W1F4I1W1F4I2W2I2I3I3I4I4W2W3W4W3W4
  *
- * Problem: zb_h2 has no bubble, but keeps 2 D - 1 micro-batches on every worker where 1f1b keeps at most D. Idea: give worker w the
- * stages w and 2 D - 1 - w, so that a micro-batch runs down the workers and up again. Where 1F1B's first worker waits longest
- * for its first gradient, here it computes the loss itself; all workers get their gradients equally soon, and the memory that
- * would hold micro-batches on their way holds work instead. Weight gradients fill what waits are left.
+ * Problem: zb_h2 has no bubble, but keeps 2 D - 1 micro-batches on every worker where 1f1b keeps at most D. Idea: give
+ * worker w the stages w and 2 D - 1 - w, so that a micro-batch runs down the workers and up again. Where 1F1B's first
+ * worker waits longest for its first gradient, here it computes the loss itself; all workers get their gradients
+ * equally soon, and the memory that would hold micro-batches on their way holds work instead. Weight gradients fill
+ * what waits are left.
  *
- * hand: a fixed order. Worker w does 2 (D - w) - 1 forwards of leg 0, w pairs of forwards of both legs, D - w forwards of leg 1
- * each with its I and W; then leg 0 (F, I, W) and leg 1 (F, I, W) in turn; then what is left, I before W. For fewer than 2 D - 1
- * micro-batches it is the order for 2 D - 1 without those that are missing. greedy: a search for given costs (zb_v_greedy.c),
- * which takes the mean of all chunks where they differ.
+ * hand: a fixed order. Worker w does 2 (D - w) - 1 forwards of leg 0, w pairs of forwards of both legs, D - w forwards
+ * of leg 1 each with its I and W; then leg 0 (F, I, W) and leg 1 (F, I, W) in turn; then what is left, I before W. For
+ * fewer than 2 D - 1 micro-batches it is the order for 2 D - 1 without those that are missing. greedy: a search for
+ * given costs (zb_v_greedy.c), which takes the mean of all chunks where they differ.
  *
- * Time: the period has no bubble exactly where f = i = w and T >= 2 D - 1; the makespan then adds (D - 1) f / 2. Memory: D
- * micro-batches' activations on every worker. Embedding and loss lie on worker 0, where tied weights need no hand-over.
- * Gradients of a stage are summed in the order 0..T-1.
+ * Time: the period has no bubble exactly where f = i = w and T >= 2 D - 1; the makespan then adds (D - 1) f / 2.
+ * Memory: D micro-batches' activations on every worker. Embedding and loss lie on worker 0, where tied weights need no
+ * hand-over. Gradients of a stage are summed in the order 0..T-1.
  *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 6 (ZB-V); hand: the order of PyTorch's
  * ScheduleZBVZeroBubble; greedy: the order of the authors' published scheduler.
@@ -40,7 +41,7 @@ static uint32_t default_micro(uint16_t n_workers)
 	return 2u * n_workers;
 }
 
-/* One worker's list in the making: steps of a pattern for at least 2 D - 1 micro-batches, of which those beyond T are left out. */
+/* One worker's list in the making: a pattern for at least 2 D - 1 micro-batches, of which those beyond T are left out. */
 typedef struct by_hand {
 	mr_plan *plan;
 	uint16_t worker;
@@ -131,7 +132,7 @@ static mr_status fill_by_search(const mr_sched_args *args, mr_plan *plan)
 	MR_TRY(mean_cost(args, plan, &mean));
 	st = mr_zb_v_greedy(plan, mean, &steps);
 	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
-		st = mr_vee_emit_steps(plan, w, steps + w * n, n);
+		st = mr_vee_emit_steps(plan, w, steps + w * n, n, false);
 	free(steps);
 	return st;
 }

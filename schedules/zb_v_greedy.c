@@ -103,7 +103,7 @@ static mr_vee_step next_w(const v_run *r, uint16_t w)
 	return (mr_vee_step)r->w_order[(size_t)w * 2 * r->plan->n_micro + n[MR_VEE_W0] + n[MR_VEE_W1]];
 }
 
-/* Weight gradients that end before @s can begin; if @overrun, one that does not where the wait is longer than can be spared. */
+/* Weight gradients that end before @s can begin; if @overrun, one that does not where the wait cannot be spared. Then @s. */
 static void fill_and_put(v_run *r, uint16_t w, mr_vee_step s, bool overrun)
 {
 	const v_worker *at = &r->at[w];
@@ -116,7 +116,7 @@ static void fill_and_put(v_run *r, uint16_t w, mr_vee_step s, bool overrun)
 	put(r, w, s);
 }
 
-/* Forwards of leg 0 until the first of leg 1 returns, as far as memory allows, for all workers that it has yet to pass. */
+/* Forwards of leg 0 until the first of leg 1 returns, as far as memory allows, on all workers it has yet to pass. */
 static void warm_up(v_run *r)
 {
 	uint16_t last = (uint16_t)(r->plan->n_workers - 1);
@@ -205,7 +205,7 @@ static double run(v_run *r)
 	return r->longest;
 }
 
-/* Run with nothing allowed, then again and again with the bubbles of the run before, while that helps; keep the best. */
+/* Run with nothing allowed, then with the bubbles of the run before, while that helps; keep the best. */
 static void try_one_way(v_run *r, double *least, uint8_t **best)
 {
 	double before = INFINITY, bubble;

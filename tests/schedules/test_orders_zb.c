@@ -22,6 +22,19 @@ static void orders_of_zb_v(void)
 	golden_compare("zb_v", "order=greedy costs=3,4,2,0", "zbv_greedy_D4_T12_v2_f3_i4_w2_c0.json");
 }
 
+static void orders_of_v_half_and_v_min(void)
+{
+	golden_compare("v_half", NULL, "v_half_D3_T6_v2.json");
+	golden_compare("v_half", NULL, "v_half_D4_T8_v2.json");
+	golden_compare("v_min", NULL, "v_min_D3_T6_v2.json");
+	golden_compare("v_min", NULL, "v_min_D4_T8_v2.json");
+}
+
+static void orders_of_1f1b_v(void)
+{
+	golden_compare("1f1b_v", NULL, "1f1b_v_D4_T8_v2.json");
+}
+
 void mr_suite_orders_zb(void); /* the runner declares it too */
 
 void mr_suite_orders_zb(void)
@@ -29,4 +42,6 @@ void mr_suite_orders_zb(void)
 	MR_SUITE("orders_zb");
 	MR_TEST(orders_of_zb_auto);
 	MR_TEST(orders_of_zb_v);
+	MR_TEST(orders_of_v_half_and_v_min);
+	MR_TEST(orders_of_1f1b_v);
 }

@@ -1,0 +1,67 @@
+/*
+ * v_half.c - split backwards on a V in half of 1F1B's memory (4 workers, 5 micro-batches, f = i = w).
+ *
+ *   w0 F0F1F2F3F4....F0I0W0F1I1W1F2....I0I2W2W0..I1W1..F3I3I2W3F4I4W4W2I3W3....I4W4
+ *   w1 ..F0F1F2F3..F0..F1I0W0F2I1W1..I0W0..I2W2I1W1F4F3..I2I3F4W3W2I4I3W4W3..I4W4..
+ *   w2 ....F0F1F2F0..F1..F2I0W0F3I1I0W1W0....I1I2F3W2F4I2W1F4I3W3W2I3I4W4W3I4W4....
+ *   w3 ......F0F0F1F1F2F2....I0W0I0W0F3I1W1I1W1F3I2I2W2F4F4W2..I3I3W3W3I4I4W4W4....
+ *
+ * Problem: zb_v has no bubble, but needs the memory of 1f1b's first worker on every worker. Idea: what a worker keeps
+ * is how long the activations of its chunks live, divided by six slots a micro-batch. Choose the slots of one
+ * micro-batch's passes so that they live half as long: F of leg 0 goes down the workers in every second slot, F of leg
+ * 1 comes back without a pause, and so again for the two backwards. Repeat this block every six slots; then squeeze
+ * front and back together (v_squeeze.c).
+ *
+ * Memory: floor(D / 2) + 1 micro-batches of a worker's share on every worker. Time: at f = i = w and T >= 2 D - 1
+ * makespan and period have a bubble of 1.5 D - 2 (D odd, from 3) or 1.5 D - 3.5 (D even, from 4) times f, found on the
+ * plans up to D = 18. Where costs differ the bubble grows with T (D = 4, f, i, w = 2, 3, 1: 14 at T = 8, 42 at T =
+ * 64). Gradients of a stage are summed in the order 0..T-1.
+ *
+ * Source: Qi et al., Pipeline Parallelism with Controllable Memory, 2024, section 3; the order is that of its
+ * published scheduler.
+ */
+#include "schedules/v_squeeze.h"
+
+static uint32_t default_micro(uint16_t n_workers)
+{
+	return 2u * n_workers;
+}
+
+/* The forward of leg 0 goes down at half speed, so that it and the other passes meet in free slots. */
+static uint32_t start(uint32_t n_workers, uint32_t worker, mr_vee_step pass)
+{
+	uint32_t d = n_workers, w = worker, shift = d % 2 ? 0 : 3; /* else I of leg 1 would meet F of leg 0 */
+	const uint32_t slot[MR_BOARD_PASSES] = {2 * w, 3 * d - w - 2, 3 * d + shift + 2 * w - 1, 6 * d + shift - w - 2};
+
+	return slot[pass];
+}
+
+static mr_status emit(const mr_sched_args *args, mr_plan **out)
+{
+	return mr_v_squeeze(args, "v_half", start, out);
+}
+
+/* Exact for equal costs once the pipeline fills; the memory for any. */
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	uint32_t d = args->n_workers;
+
+	if (args->n_micro < 2 * d - 1)
+		return;
+	out->peak_first = d / 2 + 1;
+	out->peak_last = d / 2 + 1;
+	if (f != i || i != w || d < 3)
+		return;
+	out->bubble_time = (1.5 * d - (d % 2 ? 2 : 3.5)) * f;
+	out->bubble_period = out->bubble_time;
+}
+
+const mr_sched_ops mr_sched_v_half = {
+	.name = "v_half",
+	.summary = "split backwards on a V in half the memory of 1F1B, for some bubble",
+	.source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024, section 3 (V-Half)",
+	.chunks = 2,
+	.default_micro = default_micro,
+	.emit = emit,
+	.claims = claims,
+};
