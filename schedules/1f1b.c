@@ -72,6 +72,7 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 
 const mr_sched_ops mr_sched_1f1b = {
 	.name = "1f1b",
+	.alias = "pipedream_flush",
 	.summary = "one forward, one backward, with a flush before each update",
 	.source = "Fan et al., DAPPLE, PPoPP 2021, section 3",
 	.options = options,

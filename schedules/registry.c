@@ -25,7 +25,7 @@ const mr_sched_ops *mr_schedule_at(size_t i)
 const mr_sched_ops *mr_schedule_find(const char *name)
 {
 	for (size_t i = 0; i < N_SYSTEMS; i++)
-		if (!strcmp(systems[i]->name, name))
+		if (!strcmp(systems[i]->name, name) || (systems[i]->alias && !strcmp(systems[i]->alias, name)))
 			return systems[i];
 	return NULL;
 }

@@ -12,7 +12,7 @@
 /** System number @i from 0; NULL beyond the last. */
 const mr_sched_ops *mr_schedule_at(size_t i);
 
-/** The system called @name, or NULL. */
+/** The system called @name, or by another of its names; or NULL. */
 const mr_sched_ops *mr_schedule_find(const char *name);
 
 /** The known name that @name most likely misspells, or NULL. */

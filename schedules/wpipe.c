@@ -17,8 +17,7 @@
  *	W(t+1) = W(t) - lr * mean gradient at (W0(t-1), W1(t))
  * so half of the weights is one commit old and has two versions; the other half is fresh and has one.
  *
- * Time: a worker waits for the others between two phases, (D - 1)(f + b) of one stage in all for M >= D: a larger M makes the
- * seam matter less.
+ * Time: between two phases a worker waits (D - 1)(f + b) of one stage, for M >= D: a larger M makes the seam matter less.
  * Memory: 1.5 copies of the weights; activations of 2 M micro-batches in group 0, of M and the lead in group 1. T
  * (train.microbatches) is M.
  *

@@ -45,6 +45,8 @@ static mr_status run(mr_args *args)
 	if (mr_plugin_get(kind, args->operand[1], &p) != MR_OK)
 		return mr_fail(MR_EUSAGE, "%s", mr_error_text());
 	printf("%s - %s\n", p.name, p.summary);
+	if (p.alias)
+		printf("also called %s\n", p.alias);
 	if (p.source)
 		printf("source: %s\n", p.source);
 	puts(p.options->name ? "keys:" : "no keys of its own");

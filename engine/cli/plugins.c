@@ -36,7 +36,7 @@ const char *mr_plugin_kind_word(mr_plugin_kind kind)
 
 static bool found(const char *name, const char *summary, const char *source, const mr_option *options, mr_plugin *out)
 {
-	*out = (mr_plugin){name, summary, source, options ? options : no_options};
+	*out = (mr_plugin){.name = name, .summary = summary, .source = source, .options = options ? options : no_options};
 	return true;
 }
 
@@ -46,7 +46,9 @@ static bool system_at(uint32_t i, mr_plugin *out)
 
 	if (!i)
 		*out = sequential;
-	return !i || (s && found(s->name, s->summary, s->source, s->options, out));
+	if (s && found(s->name, s->summary, s->source, s->options, out))
+		out->alias = s->alias;
+	return !i || s;
 }
 
 bool mr_plugin_at(mr_plugin_kind kind, uint32_t i, mr_plugin *out)
@@ -76,7 +78,7 @@ mr_status mr_plugin_get(mr_plugin_kind kind, const char *name, mr_plugin *out)
 	uint32_t n;
 
 	for (n = 0; n < MAX_NAMES && mr_plugin_at(kind, n, &p); n++) {
-		if (!strcmp(p.name, name)) {
+		if (!strcmp(p.name, name) || (p.alias && !strcmp(p.alias, name))) {
 			*out = p;
 			return MR_OK;
 		}

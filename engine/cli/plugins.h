@@ -25,6 +25,7 @@ typedef enum mr_plugin_kind {
 typedef struct mr_plugin {
 	const char *name;
 	const char *summary;
+	const char *alias;        /* another name that it may be called by; NULL: none */
 	const char *source;       /* where it is described; NULL: not said */
 	const mr_option *options; /* never NULL; may be empty */
 } mr_plugin;
@@ -35,7 +36,7 @@ const char *mr_plugin_kind_word(mr_plugin_kind kind);
 /** Number @i of @kind; false beyond the last. */
 bool mr_plugin_at(mr_plugin_kind kind, uint32_t i, mr_plugin *out);
 
-/** The one called @name. Errors: MR_ECONFIG with a sentence that names the nearest and lists all. */
+/** The one called @name, or by its other name. Errors: MR_ECONFIG with a sentence that names the nearest and lists all. */
 mr_status mr_plugin_get(mr_plugin_kind kind, const char *name, mr_plugin *out) MR_MUST_USE;
 
 #endif

@@ -47,6 +47,7 @@ typedef struct mr_sched_claims {
 
 typedef struct mr_sched_ops {
 	const char *name;           /* as users write it */
+	const char *alias;          /* another published name of the same system, which users may write too; NULL: none */
 	const char *summary;        /* one line for `list systems` */
 	const char *source;         /* paper and section */
 	const mr_option *options;   /* NULL: none */

@@ -41,6 +41,8 @@ expect 0 "attention" list layers
 expect 0 "adamw" list optimizers
 expect 0 "sources" list data
 expect 0 "backward  fifo or lifo, default fifo" list systems gpipe
+expect 0 "also called pipedream_flush" list systems pipedream_flush
+expect 0 "1f1b, 2 workers" schedule pipedream_flush --workers 2
 expect 2 'cannot list "system"; did you mean "systems"?' list system
 expect 2 "usage: millrace list" list
 expect 2 'no model is called "gtp"; did you mean "gpt"?' list models gtp

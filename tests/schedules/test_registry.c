@@ -38,6 +38,8 @@ static void registry_unknown_names(void)
 	CU_ASSERT_PTR_NULL(mr_schedule_nearest("completely-else"));
 	MR_CHECK_OK(mr_schedule_get("1f1b", &ops));
 	CU_ASSERT_STRING_EQUAL(ops->name, "1f1b");
+	MR_CHECK_OK(mr_schedule_get("pipedream_flush", &ops));
+	CU_ASSERT_STRING_EQUAL(ops->name, "1f1b");
 	MR_CHECK_FAIL(mr_schedule_get("1f1d", &ops), MR_ECONFIG, "no system is called \"1f1d\"; did you mean \"1f1b\"?");
 	MR_CHECK_FAIL(mr_schedule_get("zeppelin", &ops), MR_ECONFIG, known);
 }
