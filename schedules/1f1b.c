@@ -22,6 +22,18 @@
  *   w1 ..F0F1R0..B0--F2R1B1--F3R2B2--R3B3--....
  *   w2 ....F0B0--F1B1--F2B2--..F3B3--..........
  *
+ * merge_w = K splits the backward, and the weight gradients of K micro-batches become one product over all their rows, which a
+ * machine with caches does in much less than K times the time of one: the sum of gradients is read and written once. The W
+ * stay away from the path of the gradient I, on which the other workers wait: K of them are held back until 2K wait, or until
+ * the drain, where a worker waits for gradients anyway (K = 2).
+ *
+ *   w0 F0F1F2....I0F3I1W0--I2..I3W2--        (f = i = w)
+ *   w1 ..F0F1..I0F2I1F3I2W0--I3W2--..
+ *   w2 ....F0I0F1I1F2I2F3I3W0--W2--..
+ *
+ * Time: bubble max((D - 1) f, (D - 1)(f + i) - min(f, K w)) for T > K, else (D - 1)(f + i), with W at its full cost. Memory: worker w
+ * keeps min(T, D - w + 2K - 1) micro-batches. With recompute = always at most 2K have their activations.
+ *
  * Source: Fan et al., DAPPLE, PPoPP 2021, section 3 (policy A: K_w = D - w in flight); the same order is called
  * PipeDream-flush in Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, ICML 2021.
  */
@@ -32,6 +44,8 @@
 static const mr_option options[] = {
 	{"recompute", MR_OPT_ENUM, "never", 0, 0, "never|always", NULL,
 	 "keep the input of a stage alone and run its forward again before the backward"},
+	{"merge_w", MR_OPT_INT, "0", 0, 255, NULL, NULL,
+	 "weight gradients of so many micro-batches in one product; 0: each with its backward"},
 	{0},
 };
 
@@ -45,6 +59,52 @@ static bool recomputes(const mr_sched_args *args)
 	return !strcmp(mr_values_string(args->options, "recompute"), "always");
 }
 
+static uint32_t merged(const mr_sched_args *args)
+{
+	return (uint32_t)mr_values_int(args->options, "merge_w");
+}
+
+/* The list of one worker with merged W: its weight gradients that wait are those of micro-batches begin .. end - 1. */
+typedef struct merge {
+	mr_plan *plan;
+	uint16_t worker;
+	uint32_t span, begin, end;
+} merge;
+
+static mr_status flush_w(merge *g)
+{
+	uint32_t n = g->end - g->begin < g->span ? g->end - g->begin : g->span;
+
+	MR_TRY(mr_sched_emit_span(g->plan, g->worker, MR_BODY, MR_OP_W, g->begin, n, g->worker, 0));
+	g->begin += n;
+	return MR_OK;
+}
+
+static mr_status emit_merged(mr_plan *plan, uint16_t w, const mr_sched_args *args)
+{
+	uint32_t t = args->n_micro, wanted = plan->n_workers - 1u - w, ahead = wanted < t ? wanted : t, f = ahead;
+	merge g = {.plan = plan, .worker = w, .span = merged(args)};
+	bool recompute = recomputes(args) && ahead > 0 && t > 1;
+
+	for (uint32_t m = 0; m < ahead; m++)
+		MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, m, w, 0));
+	for (uint32_t m = 0; m < t; m++) {
+		if (f < t)
+			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, f++, w, 0));
+		else if (ahead > 0 && g.end - g.begin >= g.span)
+			MR_TRY(flush_w(&g)); /* the drain: this worker would wait for the gradient */
+		if (recompute)
+			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_R, m, w, 0));
+		MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_I, m, w, 0));
+		g.end = m + 1;
+		if (g.end - g.begin >= 2 * g.span)
+			MR_TRY(flush_w(&g));
+	}
+	while (g.begin < g.end)
+		MR_TRY(flush_w(&g));
+	return MR_OK;
+}
+
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	mr_plan *plan;
@@ -53,21 +113,47 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	MR_TRY(mr_straight_create(args, "1f1b", args->n_micro, &plan));
 	mr_sched_flushes(plan, args->n_micro, MR_SUM_ASCENDING);
 	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
-		st = mr_straight_emit_1f1b(plan, w, MR_BODY, plan->n_workers - 1u - w, args->n_micro, recomputes(args));
+		st = merged(args) ? emit_merged(plan, w, args)
+				  : mr_straight_emit_1f1b(plan, w, MR_BODY, plan->n_workers - 1u - w, args->n_micro,
+							  recomputes(args));
 	return mr_sched_finish(plan, st, out);
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static void claim_merged(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	uint32_t d = args->n_workers, t = args->n_micro, k = merged(args);
+	double filled = f < k * w ? f : k * w, bubble = (d - 1) * (f + i);
+
+	out->bubble_time = bubble;
+	if (d > 1 && t > k)
+		out->bubble_time = bubble - filled > (d - 1) * f ? bubble - filled : (d - 1) * f;
+	out->peak_slots_first = least(t, d + 2 * k - 1);
+	out->peak_slots_last = least(t, 2 * k);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
-	out->bubble_time = (args->n_workers - 1) * (f + i + w);
-	out->peak_slots_first = args->n_micro < args->n_workers ? args->n_micro : args->n_workers;
-	if (recomputes(args) && args->n_workers > 1 && args->n_micro > 1) {
-		out->bubble_time -= 2 * f < f + i + w ? 2 * f : f + i + w;
-		out->peak_slots_first = 1;
-	}
-	out->peak_slots_last = 1;
+	uint32_t d = args->n_workers, t = args->n_micro;
+	bool recompute = recomputes(args) && d > 1 && t > 1;
+
 	out->versions_first = 1;
 	out->versions_last = 1;
+	if (merged(args) && recompute)
+		return; /* R moves what W fills: no closed form */
+	if (merged(args)) {
+		claim_merged(args, f, i, w, out);
+		return;
+	}
+	out->bubble_time = (d - 1) * (f + i + w);
+	if (recompute)
+		out->bubble_time -= 2 * f < f + i + w ? 2 * f : f + i + w;
+	out->peak_slots_first = recompute ? 1 : least(t, d);
+	out->peak_slots_last = 1;
 }
 
 const mr_sched_ops mr_sched_1f1b = {

@@ -6,7 +6,7 @@ mr_status mr_straight_create(const mr_sched_args *args, const char *name, uint32
 	mr_plan *plan;
 
 	own.n_micro = n_micro;
-	MR_TRY(mr_sched_create(&own, name, args->n_workers, 1, 3, &plan));
+	MR_TRY(mr_sched_create(&own, name, args->n_workers, 1, 4, &plan));
 	for (uint16_t s = 0; s < plan->n_stages; s++)
 		plan->worker_of[mr_plan_at(plan, 0, s)] = s;
 	*out = plan;

@@ -129,6 +129,13 @@ typedef struct mr_kernels {
 	 */
 	mr_status (*gemm_step)(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
 			       const mr_step *s) MR_MUST_USE;
+	/**
+	 * C (+)= the sum of @n products op(A_j) op(B_j) of one shape (g->k: of one; g->ta, no bias, no act), j ascending, and with
+	 * @s the step as in gemm_step: the same bits as @n calls of gemm that add to each other. Errors: as gemm_step; @c may then
+	 * hold a part of the sum.
+	 */
+	mr_status (*gemm_sum)(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b, void *c,
+			      const mr_step *s) MR_MUST_USE;
 } mr_kernels;
 
 /** The filling called @backend ("dnnl", "reference") for @dtype; NULL with a sentence in mr_error_text() when there is none

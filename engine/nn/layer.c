@@ -27,19 +27,35 @@ const mr_layer_ops *mr_layer_find(const char *name)
 	return NULL;
 }
 
-mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c)
+static void other_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 {
 	mr_param_spec spec[MR_LAYER_PARAMS];
-	uint32_t n;
+	uint32_t n = ops->params(c->cfg, c->in, spec);
 
-	if (!ops->backward_weight)
-		return MR_OK;
-	MR_TRY(ops->backward_weight(c));
-	if (!c->step)
-		return MR_OK;
-	n = ops->params(c->cfg, c->in, spec);
 	for (uint32_t j = 0; j < n; j++)
 		if (!(ops->steps >> j & 1))
 			c->k->step(c->kc, spec[j].dim[0] * spec[j].dim[1], &c->step[j], c->dw[j]);
+}
+
+mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c)
+{
+	if (!ops->backward_weight)
+		return MR_OK;
+	MR_TRY(ops->backward_weight(c));
+	if (c->step)
+		other_steps(ops, c);
+	return MR_OK;
+}
+
+mr_status mr_layer_weights(const mr_layer_ops *ops, const mr_layer_call *c, uint32_t n)
+{
+	if (n == 1 || !ops->backward_weights) {
+		for (uint32_t j = 0; j < n; j++)
+			MR_TRY(mr_layer_weight(ops, &c[j]));
+		return MR_OK;
+	}
+	MR_TRY(ops->backward_weights(c, n));
+	if (c[n - 1].step)
+		other_steps(ops, &c[n - 1]);
 	return MR_OK;
 }

@@ -16,6 +16,7 @@
 
 #define MR_LAYER_INPUTS 2
 #define MR_LAYER_PARAMS 2
+#define MR_LAYER_SPAN 255 /* micro-batches whose W may be one call */
 
 /* One plain configuration for all layers; each layer's file says which fields it reads. */
 typedef struct mr_layer_cfg {
@@ -95,6 +96,10 @@ typedef struct mr_layer_ops {
 	/** Called once for every micro-batch that goes backward, even when no dx is wanted: it also fills kept. */
 	mr_status (*backward_input)(const mr_layer_call *c);
 	mr_status (*backward_weight)(const mr_layer_call *c); /* NULL: no parameters. Reads no weight */
+	/** The same of @n (2 to MR_LAYER_SPAN) micro-batches at once: @c[j] are their calls as backward_weight would get them one
+	 * after the other (c[0] begins the sum or adds to it, the others add, the last one has the step), and the bits are those.
+	 * NULL: there is nothing to gain. */
+	mr_status (*backward_weights)(const mr_layer_call *c, uint32_t n);
 	uint32_t steps;      /* bit j: given mr_layer_call.step, backward_weight carries out the step of parameter j itself, which
 	                        is of any use where the gradient can go into it without being written */
 } mr_layer_ops;
@@ -102,6 +107,9 @@ typedef struct mr_layer_ops {
 /** backward_weight, if there is one, and then the steps of c->step that it leaves to its caller: of a gradient that is
  * still in the cache. Whoever goes backward calls this. */
 mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c) MR_MUST_USE;
+
+/** The same of @n calls, at once where the layer can. */
+mr_status mr_layer_weights(const mr_layer_ops *ops, const mr_layer_call *c, uint32_t n) MR_MUST_USE;
 
 /** The registered layers, in the order of layers.def; NULL past the end. */
 const mr_layer_ops *mr_layer_at(uint32_t i);

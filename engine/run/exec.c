@@ -93,9 +93,12 @@ static mr_status compute(mr_worker *w, const mr_task *t)
 		return mr_exec_forward(w, t);
 	case MR_OP_R:
 		return mr_exec_recompute(w, t);
+	case MR_OP_W:
+		if (t->in->span > 1)
+			return mr_exec_span(w, t);
+		return mr_exec_backward(w, t);
 	case MR_OP_B:
 	case MR_OP_I:
-	case MR_OP_W:
 		return mr_exec_backward(w, t);
 	case MR_OP_N:
 		mr_exec_norms(w, t);

@@ -169,14 +169,69 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 	return MR_OK;
 }
 
-/* One more gradient is in the sum of its pipe; the last of a count in all pipes says so. */
+/* More gradients are in the sum of their pipe; the last of a count in all pipes says so. */
 static void count_sum(mr_block *b, const mr_task *t)
 {
 	mr_share *share = &b->share[t->in->pipe];
 
-	share->n_summed = t->in->flags & MR_INSTR_FIRST_SUM ? 1 : share->n_summed + 1;
+	share->n_summed = (t->in->flags & MR_INSTR_FIRST_SUM ? 0 : share->n_summed) + t->in->span;
 	if (share->n_summed == share->need && mr_block_last_of(&b->n_finished, b->n_parts))
 		mr_event_publish(&b->finished, (uint32_t)(b->latest + 1));
+}
+
+static mr_status check_saved(const mr_task *t, const mr_slot *slot, uint64_t micro)
+{
+	if (slot->taken && slot->micro == micro &&
+	    (!t->lane->plan->contract.same_version_b || slot->version == t->version))
+		return MR_OK;
+	return mr_fail(MR_EINVAL, "stage %u: backward of micro-batch %llu with version %llu found the activations of %llu with version %llu",
+		       t->in->stage, (unsigned long long)micro, (unsigned long long)t->version,
+		       (unsigned long long)slot->micro, (unsigned long long)slot->version);
+}
+
+/* The steps inside are done. */
+static void commit_inside(mr_run *run, const mr_task *t)
+{
+	mr_block *b = &run->block[t->in->stage];
+
+	mr_block_committed(b);
+	mr_exec_publish(run, t, b->latest, mr_lr_at(run->c.lr, b->latest), NAN);
+}
+
+/* Where micro-batch @micro is saved: behind the first of a span the plan does not say, but F or R did. */
+static mr_slot *find_saved(const mr_lane_stage *st, uint64_t micro)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < st->n_slots && !(st->slot[i].taken && st->slot[i].micro == micro))
+		i++;
+	return &st->slot[i];
+}
+
+mr_status mr_exec_span(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	uint16_t s = t->in->stage;
+	mr_lane_stage *st = mr_lane_at(t->lane, t->in->pipe, s);
+	uint32_t n = t->in->span;
+
+	for (uint32_t j = 0; j < n; j++) {
+		mr_slot *slot = w->span_slot[j] = find_saved(st, t->micro + j);
+
+		MR_TRY(check_saved(t, slot, t->micro + j));
+		w->span_io[j] = make_io(w, t, slot);
+		if (s + 1 < run->n_stages)
+			w->span_io[j].grad_out = mr_hop_buffer(&st->grad, slot->grad);
+	}
+	if (t->in->flags & MR_INSTR_UPDATE)
+		MR_TRY(prepare_steps(run, t, &w->span_io[n - 1]));
+	MR_TRY(mr_stage_backward_weights(run->stage[s], w->span_io, n, w->span_call));
+	for (uint32_t j = 0; j < n; j++)
+		release_slot(run, t, w->span_slot[j]);
+	count_sum(&run->block[s], t);
+	if (t->in->flags & MR_INSTR_UPDATE)
+		commit_inside(run, t);
+	return MR_OK;
 }
 
 mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
@@ -185,15 +240,10 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
 	mr_lane_stage *st = mr_lane_at(l, t->in->pipe, s);
-	mr_block *b = &run->block[s];
 	mr_slot *slot = &st->slot[mr_instr_slot(l->plan, t->in, t->n)];
 	mr_stage_io io;
 
-	if (!slot->taken || slot->micro != t->micro ||
-	    (l->plan->contract.same_version_b && slot->version != t->version))
-		return mr_fail(MR_EINVAL, "stage %u: backward of micro-batch %llu with version %llu found the activations of %llu with version %llu",
-			       s, (unsigned long long)t->micro, (unsigned long long)t->version,
-			       (unsigned long long)slot->micro, (unsigned long long)slot->version);
+	MR_TRY(check_saved(t, slot, t->micro));
 	if (w->got & GOT_IN)
 		slot->grad = w->in;
 	io = make_io(w, t, slot);
@@ -218,10 +268,8 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	if (t->in->op == MR_OP_I)
 		return MR_OK;
 	release_slot(run, t, slot);
-	count_sum(b, t);
-	if (t->in->flags & MR_INSTR_UPDATE) {
-		mr_block_committed(b);
-		mr_exec_publish(run, t, b->latest, mr_lr_at(run->c.lr, b->latest), NAN);
-	}
+	count_sum(&run->block[s], t);
+	if (t->in->flags & MR_INSTR_UPDATE)
+		commit_inside(run, t);
 	return MR_OK;
 }

@@ -14,6 +14,9 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** B, I and W, with the optimizer step inside where the instruction has MR_INSTR_UPDATE. */
 mr_status mr_exec_backward(mr_worker *w, const mr_task *t) MR_MUST_USE;
 
+/** W of several micro-batches. */
+mr_status mr_exec_span(mr_worker *w, const mr_task *t) MR_MUST_USE;
+
 /** AR, N and U. */
 void mr_exec_reduce(mr_worker *w, const mr_task *t);
 void mr_exec_norms(mr_worker *w, const mr_task *t);

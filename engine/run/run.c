@@ -61,9 +61,9 @@ static mr_status refuse_instr(const mr_run_config *c, uint16_t w, uint32_t i, co
 {
 	if (in->op == MR_OP_R && c->plan->contract.flush == MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine recomputes only in plans that flush", w, i);
-	if (in->span != 1 || in->op > MR_OP_U)
-		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine does not carry out %s with span %u", w, i,
-			       mr_op_name(in->op), in->span);
+	if (in->op > MR_OP_U)
+		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine does not carry out %s", w, i,
+			       mr_op_name(in->op));
 	return in->flags & MR_INSTR_UPDATE ? refuse_inside(c) : MR_OK;
 }
 
@@ -154,6 +154,27 @@ static mr_status create_stages(mr_run *run)
 	return MR_OK;
 }
 
+/* The largest span that worker @w meets: of its W, all others handle one micro-batch. */
+static uint32_t largest_span(const mr_plan *p, uint16_t w)
+{
+	uint32_t most = 1;
+
+	for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
+		const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
+
+		for (uint32_t i = 0; i < l->n; i++)
+			most = l->at[i].span > most ? l->at[i].span : most;
+	}
+	return most;
+}
+
+static void layout_span(mr_worker *w, uint32_t span, mr_arena *a)
+{
+	w->span_io = mr_arena_take(a, span * sizeof(*w->span_io), MR_CACHE_LINE);
+	w->span_call = mr_arena_take(a, span * sizeof(*w->span_call), MR_CACHE_LINE);
+	w->span_slot = mr_arena_take(a, span * sizeof(*w->span_slot), MR_CACHE_LINE);
+}
+
 /* Scratch of stage @s, whose lane is laid out, and behind it what a recomputation writes in place of its output. */
 static size_t scratch_bytes(const mr_run *run, uint8_t pipe, uint16_t s)
 {
@@ -175,6 +196,7 @@ static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 /* Measure or take the memory of worker @w. */
 static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 {
+	uint32_t span = largest_span(run->c.plan, w->id);
 	size_t scratch = 0;
 
 	for (unsigned p = 0; p < run->n_pipes; p++)
@@ -185,6 +207,8 @@ static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 				scratch = bytes > scratch ? bytes : scratch;
 			}
 	w->scratch = mr_arena_take(a, scratch, MR_CACHE_LINE);
+	if (span > 1)
+		layout_span(w, span, a);
 }
 
 static mr_status refuse_memory(mr_run *run, uint16_t id, uint64_t bytes)

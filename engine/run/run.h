@@ -95,6 +95,10 @@ typedef struct mr_worker {
 	mr_worker_stats stats;
 	mr_trace_rec *trace;       /* ring [MR_TRACE_RING] or NULL */
 	uint64_t n_trace;
+	/* Room for a W of several micro-batches, [the largest span in its lists]; NULL when none is above 1. */
+	mr_stage_io *span_io;
+	mr_layer_call *span_call;
+	mr_slot **span_slot;
 	/* What the instruction in hand has acquired so far (exec_parts.h). */
 	unsigned got;
 	uint32_t in, out, target;

@@ -159,7 +159,6 @@ static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned hal
 
 mr_status mr_stage_backward(const mr_stage *s, const mr_stage_io *io)
 {
-	assert(!s->split);
 	return backward(s, io, HALF_I | HALF_W);
 }
 
@@ -173,6 +172,29 @@ mr_status mr_stage_backward_weight(const mr_stage *s, const mr_stage_io *io)
 {
 	assert(s->split);
 	return backward(s, io, HALF_W);
+}
+
+mr_status mr_stage_backward_weights(const mr_stage *s, mr_stage_io *io, uint32_t n, mr_layer_call *call)
+{
+	assert(s->split);
+	for (uint32_t j = 0; j < n; j++) {
+		io[j].add_grads = io[j].add_grads || j > 0;
+		io[j].step = j + 1 == n ? io[j].step : NULL;
+	}
+	for (uint32_t i = s->end - s->first; i-- > 0;) {
+		const mr_stage_step *st = &s->step[i];
+		const void *w[MR_LAYER_PARAMS]; /* the same for all: one version, one sum */
+		void *dw[MR_LAYER_PARAMS];
+
+		if (st->node->ops->loss || !st->node->ops->backward_weight)
+			continue;
+		for (uint32_t j = 0; j < n; j++) {
+			call[j] = make_call(s, &io[j], st, w, dw);
+			call[j].scratch = resolve(&io[j], st->scratch_b);
+		}
+		MR_TRY(mr_layer_weights(st->node->ops, call, n));
+	}
+	return MR_OK;
 }
 
 void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights)

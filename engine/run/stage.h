@@ -65,7 +65,7 @@ typedef struct mr_stage_io {
 } mr_stage_io;
 
 /**
- * The nodes [@first, @end) of @g for micro-batches of @samples. @split: backward will come as I and W apart.
+ * The nodes [@first, @end) of @g for micro-batches of @samples. @split: backward may come as I and W apart (which takes more memory).
  * @tied_owner: the stage that stores a parameter which this one shares (create that one first); NULL: none. All borrowed.
  * Errors: MR_ERESOURCE; MR_ECONFIG for a tied parameter without its owner.
  */
@@ -93,8 +93,14 @@ size_t mr_stage_grad_at(const mr_stage *s, uint32_t p);
 mr_status mr_stage_forward(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 /** R: F once more for what it saves in the slot; @io as for F, `out` spare_bytes that nobody reads. Same bits, same *loss. */
 mr_status mr_stage_recompute(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
-/** B: I then W, layer by layer. Not for a stage made with @split. */
+/** B: I then W, layer by layer. */
 mr_status mr_stage_backward(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
+/**
+ * W of @n micro-batches at once, for a stage made with @split: @io[j] as mr_stage_backward_weight would get them one after the
+ * other, with the same bits. io[0] says whether the sum begins, the last one has the step; the rest of these two fields is set
+ * here. @call: [@n] room to work in.
+ */
+mr_status mr_stage_backward_weights(const mr_stage *s, mr_stage_io *io, uint32_t n, mr_layer_call *call) MR_MUST_USE;
 /** The halves, for a stage made with @split. */
 mr_status mr_stage_backward_input(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 mr_status mr_stage_backward_weight(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;

@@ -316,6 +316,49 @@ void run_gemm_then_step(const op_case *c)
 	gemm_then_step(c, true);
 }
 
+/* dims m, n, k of a piece; variant: no step, or one of the steps, + (N_KINDS + 1) for five pieces in place of two. @apart: one
+ * product after the other. */
+static void sum_of_pieces(const op_case *c, bool apart)
+{
+	int64_t n = c->dim[0] * c->dim[1];
+	uint32_t pieces = c->variant > N_KINDS ? 5 : 2;
+	int kind = c->variant % (N_KINDS + 1);
+	const mr_kernels *k = c->k;
+	void *w = make_input(k, n, 1, -1, 1), *m = make_input(k, n, 3, -1, 1), *v = make_input(k, n, 4, 0, 1);
+	void *sum = make_output(k, n), *a[5], *b[5];
+	mr_gemm g = {.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = true, .add = c->add};
+	mr_step s = make_step(kind ? kind - 1 : 0, w, w, m, v);
+
+	for (uint32_t j = 0; j < pieces; j++) {
+		a[j] = make_input(k, g.m * g.k, 10 + j, -1, 1);
+		b[j] = make_input(k, g.n * g.k, 20 + j, -1, 1);
+	}
+	if (!apart)
+		MR_CHECK_OK(k->gemm_sum(c->kc, &g, pieces, (const void *const *)a, (const void *const *)b, sum, kind ? &s : NULL));
+	for (uint32_t j = 0; j < pieces; j++) {
+		g.add = c->add || j > 0;
+		if (apart && kind && j + 1 == pieces)
+			MR_CHECK_OK(k->gemm_step(c->kc, &g, a[j], b[j], sum, &s));
+		else if (apart)
+			MR_CHECK_OK(k->gemm(c->kc, &g, a[j], b[j], NULL, sum, NULL));
+		free(a[j]), free(b[j]);
+	}
+	put(c->out, k, kind ? w : sum, n);
+	put(c->out, k, m, n);
+	put(c->out, k, v, n);
+	free(w), free(m), free(v), free(sum);
+}
+
+static void run_gemm_sum(const op_case *c)
+{
+	sum_of_pieces(c, false);
+}
+
+void run_gemms(const op_case *c)
+{
+	sum_of_pieces(c, true);
+}
+
 /*
  * Tolerances, in units of the largest value: a sum of n terms in [-1, 1] is off by about eps sqrt(n) of its size, eps =
  * 6e-8; 2e-6 covers n = 1000 with room for products. Elementwise operations: a few eps. Norm divides by small variances
@@ -337,6 +380,8 @@ const op ops[] = {
 	{"sumsq", run_sumsq, 1, 0, false, 1e-12, {{1, 1}, {3, 17}, {64, 65}, {300, 101}}},
 	{"step", run_step, 2 * N_KINDS, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
 	/* Adam divides the gradient by the root of its own square, which may be small */
+	{"gemm_sum", run_gemm_sum, 2 * (N_KINDS + 1), 2 * (N_KINDS + 1), true, 4e-5,
+	 {{1, 1, 1}, {33, 17, 64}, {70, 40, 300}}},
 	{"gemm_step", run_gemm_step, 4 * N_KINDS, 4 * N_KINDS, true, 2e-5, {{1, 1, 1}, {3, 5, 7}, {17, 64, 33}, {65, 130, 100}}},
 };
 const int n_ops = (int)(sizeof(ops) / sizeof(ops[0]));

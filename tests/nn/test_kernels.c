@@ -77,15 +77,19 @@ static void dnnl_agrees_with_reference(void)
 		printf("(skipped: %s) ", mr_error_text());
 }
 
-/* gemm_step against gemm and step: the same bits, whatever the step, the transposes, the sum before and the threads. */
+/* What is done at once against what it stands for: the same bits, whatever the step, the transposes, the sum before and the
+ * threads. */
 static void apart_pair(const op *o, const int64_t dim[4], int variant, bool add)
 {
 	const mr_kernels *all[3] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
 				    mr_kernels_find("dnnl", MR_F32)};
 	op apart = *o;
 
-	apart.run = run_gemm_then_step;
-	if (strcmp(o->name, "gemm_step") != 0)
+	if (!strcmp(o->name, "gemm_step"))
+		apart.run = run_gemm_then_step;
+	else if (!strcmp(o->name, "gemm_sum"))
+		apart.run = run_gemms;
+	else
 		return;
 	for (int i = 0; i < 3; i++)
 		for (uint32_t threads = 1; all[i] && threads <= 2; threads++) {
@@ -93,13 +97,13 @@ static void apart_pair(const op *o, const int64_t dim[4], int variant, bool add)
 			outputs want = run_op(&apart, all[i], threads, dim, variant, add);
 
 			if (!same_bits(&got, &want))
-				tell("bits differ from those of gemm, then step", o, dim, variant, add, distance(&got, &want));
+				tell("bits differ from those of its parts", o, dim, variant, add, distance(&got, &want));
 			CU_ASSERT(same_bits(&got, &want));
 			free(got.v), free(want.v);
 		}
 }
 
-static void gemm_step_equals_gemm_then_step(void)
+static void fused_products_equal_their_parts(void)
 {
 	for_all(apart_pair);
 }
@@ -145,5 +149,5 @@ void mr_suite_kernels(void)
 	MR_TEST(refused_shapes_are_named);
 	MR_TEST(reference_f32_agrees_with_f64);
 	MR_TEST(dnnl_agrees_with_reference);
-	MR_TEST(gemm_step_equals_gemm_then_step);
+	MR_TEST(fused_products_equal_their_parts);
 }

@@ -322,6 +322,69 @@ static void check_steps(layer_rig *r)
 	rig_fini(&s);
 }
 
+/* W of three micro-batches at once, with the step, against one after the other. */
+static void check_span(layer_rig *r)
+{
+	layer_rig other[2];
+	mr_layer_call c[3];
+	mr_step step[MR_LAYER_PARAMS];
+	void *dw[MR_LAYER_PARAMS], *dst[2][MR_LAYER_PARAMS], *zeros[2][MR_LAYER_PARAMS];
+
+	if (!r->n_params)
+		return;
+	for (int j = 0; j < 3; j++) {
+		layer_rig *s = j ? &other[j - 1] : r;
+
+		if (j)
+			rig_init(s, r->what, r->k, r->samples, r->call.mask.seed + (uint64_t)j);
+		rig_forward(s);
+		rig_input(s);
+		c[j] = s->call;
+		c[j].dw_add = j > 0;
+		c[j].dw = r->call.dw;
+	}
+	for (int once = 0; once < 2; once++)
+		for (uint32_t i = 0; i < r->n_params; i++) {
+			dst[once][i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->dtype));
+			zeros[once][i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->dtype));
+		}
+	for (int once = 0; once < 2; once++) {
+		for (uint32_t i = 0; i < r->n_params; i++) {
+			rig_poison(r, r->dw[i], rig_n_w(r, i));
+			step[i] = momentum(r, i, zeros[once][i]);
+			step[i].dst = dst[once][i];
+		}
+		c[2].step = step;
+		if (once)
+			MR_CHECK_OK(mr_layer_weights(r->ops, c, 3));
+		for (int j = 0; j < 3 && !once; j++)
+			MR_CHECK_OK(mr_layer_weight(r->ops, &c[j]));
+	}
+	for (uint32_t i = 0; i < r->n_params; i++) {
+		check_same_bits(r, r->spec[i].suffix, dst[1][i], dst[0][i], rig_n_w(r, i));
+		free(dst[0][i]), free(dst[1][i]), free(zeros[0][i]), free(zeros[1][i]);
+	}
+	c[2].step = NULL; /* and the sum itself */
+	for (uint32_t i = 0; i < r->n_params; i++)
+		dw[i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->dtype));
+	MR_CHECK_OK(mr_layer_weights(r->ops, c, 3));
+	for (int j = 0; j < 3; j++) {
+		c[j].dw = dw;
+		MR_CHECK_OK(mr_layer_weight(r->ops, &c[j]));
+	}
+	for (uint32_t i = 0; i < r->n_params; i++) {
+		check_same_bits(r, r->spec[i].suffix, r->dw[i], dw[i], rig_n_w(r, i));
+		free(dw[i]);
+	}
+	rig_fini(&other[0]);
+	rig_fini(&other[1]);
+}
+
+static void spans_equal_one_after_the_other(void)
+{
+	on_all_backends(check_span);
+}
+
 static void steps_inside_equal_steps_after(void)
 {
 	on_all_backends(check_steps);
@@ -591,6 +654,7 @@ void mr_suite_layer(void)
 	MR_TEST(halves_of_two_micro_batches_interleave);
 	MR_TEST(gradients_are_added);
 	MR_TEST(steps_inside_equal_steps_after);
+	MR_TEST(spans_equal_one_after_the_other);
 	MR_TEST(input_gradients_may_be_unwanted);
 	MR_TEST(passed_gradients_are_dy_itself);
 	MR_TEST(needs_can_be_asked_without_kernels);

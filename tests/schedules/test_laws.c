@@ -179,6 +179,13 @@ static void laws_hold_for_further_options(void)
 	static const struct {
 		const char *system, *sets;
 	} further[] = {
+		{"1f1b", "merge_w=1"},
+		{"1f1b", "merge_w=2"},
+		{"1f1b", "merge_w=3"},
+		{"1f1b", "merge_w=5"},
+		{"1f1b", "merge_w=255"},
+		{"1f1b", "merge_w=1 recompute=always"},
+		{"1f1b", "merge_w=3 recompute=always"},
 		{"chimera", "pipes=4"},
 		{"chimera", "pipes=6 ref_tail=true weights=private"},
 		{"chimera", "variant=halving ref_tail=true"},

@@ -124,6 +124,7 @@ void replay_1f1b(uint32_t runs)
 {
 	at_each_size(false, BLOCKS " system.name=1f1b train.microbatches=8", runs);
 	at_each_size(false, BLOCKS " system.name=1f1b system.recompute=always train.microbatches=8", runs);
+	at_each_size(false, BLOCKS " system.name=1f1b system.merge_w=3 train.microbatches=8", runs);
 }
 
 void replay_gpt(uint32_t runs)

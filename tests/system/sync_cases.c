@@ -64,6 +64,8 @@ void sync_case_check(const sync_case *c)
 		pipeline(c, "system.name=gpipe system.backward=lifo", d, MR_SUM_DESCENDING, &down);
 		pipeline(c, "system.name=1f1b", d, MR_SUM_ASCENDING, &up);
 		pipeline(c, "system.name=1f1b system.recompute=always", d, MR_SUM_ASCENDING, &up);
+		pipeline(c, "system.name=1f1b system.merge_w=2", d, MR_SUM_ASCENDING, &up);
+		pipeline(c, "system.name=1f1b system.merge_w=3 system.recompute=always", d, MR_SUM_ASCENDING, &up);
 	}
 	rig_result_fini(&up);
 	rig_result_fini(&down);

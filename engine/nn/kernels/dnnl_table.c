@@ -320,6 +320,25 @@ static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const v
 	return MR_OK;
 }
 
+static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b, void *c,
+			  const mr_step *s)
+{
+	mr_gemm part = *g;
+	mr_vec_step fused;
+
+	if (mr_gemm_own(g, s != NULL)) {
+		if (s)
+			fused = vec_step(s, NULL);
+		return mr_gemm_run_sum(kc->vec, kc->n_threads, &kc->gemm, g, n, (const float *const *)a, (const float *const *)b, c,
+				       s ? &fused : NULL);
+	}
+	for (uint32_t j = 0; j < n; j++) {
+		MR_TRY(s && j + 1 == n ? gemm_step(kc, &part, a[j], b[j], c, s) : gemm(kc, &part, a[j], b[j], NULL, c, NULL));
+		part.add = true;
+	}
+	return MR_OK;
+}
+
 const mr_kernels mr_kernels_dnnl_f32 = {
 	.name = "dnnl",
 	.dtype = MR_F32,
@@ -345,4 +364,5 @@ const mr_kernels mr_kernels_dnnl_f32 = {
 	.sumsq = sumsq,
 	.step = step,
 	.gemm_step = gemm_step,
+	.gemm_sum = gemm_sum,
 };

@@ -42,22 +42,36 @@ static mr_status reserve(mr_gemm_scratch *s, uint32_t n_threads, size_t floats)
 	return MR_OK;
 }
 
+/* @v but for its scratch and by_rows. */
+static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, mr_gemm_order order, mr_vec_gemm *v)
+{
+	MR_TRY(reserve(s, n_threads, vec->gemm_scratch_floats(order, v->k)));
+	v->scratch = s->data;
+	v->scratch_floats = s->floats;
+	/* Along the longer side, so that what every thread packs for itself is the shorter one. A million multiply-adds is where
+	 * two threads begin to pay: below, what they pass each other costs more (measured at 128 and 256 columns). */
+	v->by_rows = order == MR_GEMM_GROUPS ? v->m >= v->n : v->m > v->n;
+	if (v->by_rows)
+		mr_team_run(n_threads, vec->gemm[order], v, v->m, vec->gemm_cols, v->n * v->k / 64);
+	else
+		mr_team_run(n_threads, vec->gemm[order], v, v->n, vec->gemm_cols, v->m * v->k / 64);
+	return MR_OK;
+}
+
 mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, const float *a,
 		      const float *b, const float *bias, float *c, float *pre, const mr_vec_step *step)
 {
-	mr_gemm_order order = order_of(g);
 	mr_vec_gemm v = {.m = g->m, .n = g->n, .k = g->k, .ta = g->ta, .tb = g->tb, .add = g->add, .act = g->act,
 			 .a = a, .b = b, .bias = g->bias ? bias : NULL, .c = c, .pre = pre, .step = step};
 
-	MR_TRY(reserve(s, n_threads, vec->gemm_scratch_floats(order, g->k)));
-	v.scratch = s->data;
-	v.scratch_floats = s->floats;
-	/* Along the longer side, so that what every thread packs for itself is the shorter one. A million multiply-adds is where
-	 * two threads begin to pay: below, what they pass each other costs more (measured at 128 and 256 columns). */
-	v.by_rows = order == MR_GEMM_GROUPS ? g->m >= g->n : g->m > g->n;
-	if (v.by_rows)
-		mr_team_run(n_threads, vec->gemm[order], &v, g->m, vec->gemm_cols, g->n * g->k / 64);
-	else
-		mr_team_run(n_threads, vec->gemm[order], &v, g->n, vec->gemm_cols, g->m * g->k / 64);
-	return MR_OK;
+	return run(vec, n_threads, s, order_of(g), &v);
+}
+
+mr_status mr_gemm_run_sum(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, uint32_t n,
+			  const float *const *as, const float *const *bs, float *c, const mr_vec_step *step)
+{
+	mr_vec_gemm v = {.m = g->m, .n = g->n, .k = n * g->k, .ta = true, .add = g->add, .as = as, .bs = bs,
+			 .piece = g->k, .c = c, .step = step};
+
+	return run(vec, n_threads, s, MR_GEMM_GROUPS, &v);
 }

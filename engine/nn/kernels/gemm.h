@@ -22,6 +22,13 @@ typedef struct mr_gemm_scratch {
 bool mr_gemm_own(const mr_gemm *g, bool step);
 
 /**
+ * The sum of @n such products of equal shape (g->k: of one), g->ta only, as one product over all their rows: each element is one
+ * chain, begun at 0 or at C, so that it has the bits of @n products that add to each other. Errors: MR_ERESOURCE, as below.
+ */
+mr_status mr_gemm_run_sum(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, uint32_t n,
+			  const float *const *as, const float *const *bs, float *c, const mr_vec_step *step) MR_MUST_USE;
+
+/**
  * The product, for which mr_gemm_own() said yes. @pre as in mr_kernels.gemm; @step may be NULL. Allocates on the first call
  * that needs more scratch. Errors: MR_ERESOURCE, and then nothing was computed.
  */

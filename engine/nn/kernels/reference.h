@@ -547,6 +547,18 @@ static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const v
 	return MR_OK;
 }
 
+static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b, void *c,
+			  const mr_step *s)
+{
+	mr_gemm part = *g;
+
+	for (uint32_t j = 0; j < n; j++) {
+		MR_TRY(s && j + 1 == n ? gemm_step(kc, &part, a[j], b[j], c, s) : gemm(kc, &part, a[j], b[j], NULL, c, NULL));
+		part.add = true;
+	}
+	return MR_OK;
+}
+
 const mr_kernels TABLE = {
 	.name = "reference",
 	.dtype = DTYPE,
@@ -572,4 +584,5 @@ const mr_kernels TABLE = {
 	.sumsq = sumsq,
 	.step = step,
 	.gemm_step = gemm_step,
+	.gemm_sum = gemm_sum,
 };

@@ -100,6 +100,8 @@ typedef struct mr_vec_gemm {
 	bool by_rows;             /* what the range of the call counts: rows of C, otherwise columns */
 	mr_act act;
 	const float *a, *b, *bias;
+	const float *const *as, *const *bs; /* groups: k in pieces of @piece rows each, one behind the other; NULL: a and b alone */
+	int64_t piece;
 	float *c, *pre;           /* pre: with GELU */
 	const mr_vec_step *step;  /* or NULL; its g is not read */
 	float *scratch;           /* of worker 0; the others follow at this distance */

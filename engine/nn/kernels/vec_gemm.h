@@ -23,6 +23,11 @@
 #define PANEL_GROUPS 32  /* tiles of rows that share a packed panel */
 #define PARTIAL_FLOATS 131072 /* unfinished part of C that is kept in panels: half of a 1 MiB L2 */
 
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* --- packing ------------------------------------------------------------------------------------------------------ */
 
 /* dst[l][lane] = src[lane][l]: @rows (at most LANES) rows of @src, @k columns; missing rows are 0. */
@@ -66,12 +71,38 @@ static void pack_panel(const mr_vec_gemm *g, int64_t k0, int64_t k, int64_t j, i
 	}
 }
 
-/* --- the orders --------------------------------------------------------------------------------------------------- */
-
-static int64_t least(int64_t a, int64_t b)
+/* The same in groups, where op(A)^T and B lie row by row, in one piece or in several. */
+static void pack_sliver_rows(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t k0, int64_t k, float *dst)
 {
-	return a < b ? a : b;
+	if (!g->as) {
+		pack_sliver(g, i, rows, k0, k, dst);
+		return;
+	}
+	for (int64_t l = 0, n; l < k; l += n) {
+		int64_t at = k0 + l, in = at % g->piece;
+
+		n = least(k - l, g->piece - in);
+		pack_straight(g->as[at / g->piece] + in * g->m + i, g->m, rows, n, dst + l * LANES, LANES);
+	}
 }
+
+static void pack_panel_rows(const mr_vec_gemm *g, int64_t k0, int64_t k, int64_t j, int64_t cols, float *dst)
+{
+	if (!g->bs) {
+		pack_panel(g, k0, k, j, cols, dst);
+		return;
+	}
+	for (int64_t l = 0, n; l < k; l += n) {
+		int64_t at = k0 + l, in = at % g->piece;
+		const float *rows = g->bs[at / g->piece] + in * g->n + j;
+
+		n = least(k - l, g->piece - in);
+		pack_straight(rows, g->n, cols, n, dst + l * NR, NR);
+		pack_straight(rows + LANES, g->n, cols - LANES, n, dst + l * NR + LANES, NR);
+	}
+}
+
+/* --- the orders --------------------------------------------------------------------------------------------------- */
 
 /* First row of tile @q of @n tiles that share @rows rows as evenly as possible. */
 static int64_t tile_row(int64_t rows, int64_t q, int64_t n)
@@ -211,11 +242,11 @@ static void groups_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0,
 		for (int64_t k0 = 0; k0 < g->k; k0 += k) {
 			k = least(GROUP_DEPTH, g->k - k0);
 			for (int64_t j = j0; j < j1; j += NR)
-				pack_panel(g, k0, k, j, least(NR, j1 - j), panels + (j - j0) * k);
+				pack_panel_rows(g, k0, k, j, least(NR, j1 - j), panels + (j - j0) * k);
 			for (int64_t q = 0; q < tiles; q++) {
 				int64_t i = tile_row(rows, q, tiles), n = tile_row(rows, q + 1, tiles) - i;
 
-				pack_sliver(g, r0 + i, n, k0, k, sliver);
+				pack_sliver_rows(g, r0 + i, n, k0, k, sliver);
 				group_tiles(g, r0 + i, n, j0, j1, k0, k, sliver, panels);
 			}
 		}

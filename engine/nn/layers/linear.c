@@ -95,18 +95,47 @@ static mr_status linear_backward_input(const mr_layer_call *c)
 	return c->dx[0] ? c->k->gemm(c->kc, &g, dz, c->w[0], NULL, c->dx[0], NULL) : MR_OK;
 }
 
-static mr_status linear_backward_weight(const mr_layer_call *c)
+static const void *dz_of(const mr_layer_call *c)
 {
-	const void *dz = c->cfg->act != MR_ACT_NONE ? c->kept : c->dy;
-	const void *x = c->x[0];
+	return c->cfg->act != MR_ACT_NONE ? c->kept : c->dy;
+}
+
+/* dW = x^T dz, or dz^T x where the weight is stored transposed. */
+static mr_gemm weight_gemm(const mr_layer_call *c)
+{
 	bool swap = c->cfg->transposed;
-	mr_gemm g = {
+
+	return (mr_gemm){
 		.m = swap ? c->out.cols : c->in.cols,
 		.n = swap ? c->in.cols : c->out.cols,
 		.k = mr_layer_rows(c),
 		.ta = true,
 		.add = c->dw_add,
 	};
+}
+
+static mr_status linear_backward_weights(const mr_layer_call *c, uint32_t n)
+{
+	const void *x[MR_LAYER_SPAN], *dz[MR_LAYER_SPAN];
+	const mr_step *step = c[n - 1].step;
+	bool swap = c->cfg->transposed;
+	mr_gemm g = weight_gemm(c);
+
+	for (uint32_t j = 0; j < n; j++) {
+		x[j] = c[j].x[0];
+		dz[j] = dz_of(&c[j]);
+	}
+	MR_TRY(c->k->gemm_sum(c->kc, &g, n, swap ? dz : x, swap ? x : dz, c->dw[0], step ? &step[0] : NULL));
+	for (uint32_t j = 0; j < n && !c->cfg->no_bias; j++)
+		c->k->colsum(c->kc, g.k, c->out.cols, dz[j], c->dw[1], c[j].dw_add);
+	return MR_OK;
+}
+
+static mr_status linear_backward_weight(const mr_layer_call *c)
+{
+	const void *dz = dz_of(c), *x = c->x[0];
+	bool swap = c->cfg->transposed;
+	mr_gemm g = weight_gemm(c);
 
 	MR_TRY(c->step ? c->k->gemm_step(c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], &c->step[0])
 		       : c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL));
@@ -125,5 +154,6 @@ const mr_layer_ops mr_layer_linear = {
 	.forward = linear_forward,
 	.backward_input = linear_backward_input,
 	.backward_weight = linear_backward_weight,
+	.backward_weights = linear_backward_weights,
 	.steps = 1, /* the weight; the bias is small */
 };
