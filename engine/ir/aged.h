@@ -1,0 +1,64 @@
+/*
+ * aged.h - steps that update one block each and read every block at an age of its own: what Randomized PipeDream is made of.
+ *
+ * Step k (from 0) carries micro-batch k, which takes minibatch batch[k] of the data, forward through all S blocks, back to block
+ * stage[k], and updates that one. History index k is the model after k updates (of whatever blocks). Step k reads block b as it
+ * was at history index k - min(delay[k][b], k).
+ *
+ * A block changes only in its own updates, so such a read is a version of that block: its updates among the steps before that
+ * index. mr_aged_version says which, and from there on nothing knows of delays: an executor obeys versions, and a step may begin
+ * as soon as those exist.
+ *
+ * Source: "Randomized PipeDream" (arXiv 2606.03498), where delays are counted in updates of all blocks. PipeDream is the
+ * case in which stages and micro-batches follow its backward passes and delays are counted on its own timeline
+ * (mr_aged_of_timeline): the same weights, to the bit.
+ */
+#ifndef MR_IR_AGED_H
+#define MR_IR_AGED_H
+
+#include <stddef.h>
+
+#include "ir/unit_time.h"
+
+typedef struct mr_aged {
+	uint16_t n_stages;
+	uint32_t n_steps;
+	uint16_t *stage;   /* [n_steps] */
+	uint32_t *batch;   /* [n_steps] */
+	uint32_t *delay;   /* [n_steps][n_stages] */
+	uint32_t *first;   /* [n_stages + 1]: stage s has steps[first[s] .. first[s + 1]), rising; after mr_aged_index */
+	uint32_t *steps;   /* [n_steps] */
+} mr_aged;
+
+/** Room for @n_steps steps, all zero. Errors: MR_EINVAL, MR_ERESOURCE. */
+mr_status mr_aged_create(uint16_t n_stages, uint32_t n_steps, mr_aged **out) MR_MUST_USE;
+void mr_aged_destroy(mr_aged *a); /* accepts NULL */
+
+/** Call when stages are filled in, before the questions below. Errors: MR_ECONFIG for a stage that is none. */
+mr_status mr_aged_index(mr_aged *a) MR_MUST_USE;
+
+static inline uint32_t mr_aged_delay(const mr_aged *a, uint32_t k, uint16_t block)
+{
+	return a->delay[(size_t)k * a->n_stages + block];
+}
+
+/** The version of @block that step @k reads. */
+uint32_t mr_aged_version(const mr_aged *a, uint32_t k, uint16_t block);
+
+/** The latest version of @block when step @k begins: its updates among steps 0 .. k-1. */
+uint32_t mr_aged_latest(const mr_aged *a, uint32_t k, uint16_t block);
+
+/** Versions of @block that must be kept at once: 1 + the largest distance from latest to a version read. */
+uint32_t mr_aged_cap(const mr_aged *a, uint16_t block);
+
+/** PipeDream's steps: stage and micro-batch (modulo @n_batches, the minibatches of the data) of its backward passes, in order,
+ * and the delays of its timeline @u, which is mr_unit_greedy's. Errors: MR_ERESOURCE. */
+mr_status mr_aged_of_timeline(const mr_unit_time *u, uint32_t n_batches, mr_aged **out) MR_MUST_USE;
+
+/**
+ * A recorded sequence as text: a line `stage batch delay_0 .. delay_S-1` a step; empty lines and what follows `#` do not count.
+ * @name stands in messages. Errors: MR_ECONFIG with the line, MR_ERESOURCE.
+ */
+mr_status mr_aged_parse(const char *name, const char *text, uint16_t n_stages, mr_aged **out) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * unit_time.h - pipelines in the theory's time: every F and every B takes one step, nothing else takes any.
+ *
+ *	s0  F0 F1 .  B0 F2 B1 F3 B2 .  B3        greedy 1F1B of 2 stages, 4 micro-batches
+ *	s1  .  F0 B0 F1 B1 F2 B2 F3 B3 .         10 = 2 N + 2 S - 2 steps
+ *
+ * Each step, each stage decides by what other stages had finished before it began. The rule, greedy 1F1B: a B that is ready goes
+ * first until the stage has done its first B; from then on F and B alternate, and whichever is ready goes when the other is not.
+ * So the middle stages run ahead farther than in the static 1F1B of schedules/pipedream.c.
+ *
+ * Two systems. PipeDream: stage 0 begins no F while as many micro-batches as it admits (NOAM, usually S) are under way. LocalSGD: R
+ * replicas of the model share the S stages, micro-batch m belongs to replica m mod R, a round is R H of them; F(m, s) also waits
+ * for B(m - R, s) of the same round (its replica's step before), and a round begins after the whole round before it. When a round
+ * ends all replicas are averaged, which takes no time.
+ *
+ * Operations are listed in the order of time and, within a step, of stages: the order in which the theory counts updates.
+ *
+ * Source: the scheduler of github.com/vectozavr/randomized-pipedream, as measured; closed forms are our own and checked against it.
+ */
+#ifndef MR_IR_UNIT_TIME_H
+#define MR_IR_UNIT_TIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct mr_unit_op {
+	uint32_t time;
+	uint32_t micro;
+	uint16_t stage;
+	bool backward;
+} mr_unit_op;
+
+typedef struct mr_unit_time {
+	uint16_t n_stages;
+	uint16_t n_replicas;  /* R; 1 for PipeDream */
+	uint32_t round;       /* micro-batches a round; 0: no rounds */
+	uint32_t n_micro;     /* N */
+	uint32_t length;      /* steps in all */
+	mr_unit_op *at;       /* [2 N S] in order */
+	uint32_t n;
+} mr_unit_time;
+
+/** PipeDream over @n_micro micro-batches; @noam under way at most, 0: as many as stages. Errors: MR_EINVAL, MR_ERESOURCE. */
+mr_status mr_unit_greedy(uint16_t n_stages, uint32_t n_micro, uint32_t noam, mr_unit_time *out) MR_MUST_USE;
+
+/** LocalSGD of @replicas replicas, @local steps of each a round. */
+mr_status mr_unit_rounds(uint16_t n_stages, uint32_t n_micro, uint16_t replicas, uint32_t local,
+			    mr_unit_time *out) MR_MUST_USE;
+
+void mr_unit_time_fini(mr_unit_time *u); /* zeroed is fine */
+
+/** Steps that mr_unit_rounds takes over @n_micro micro-batches in whole rounds, or with a last one that is not; closed form. */
+uint64_t mr_unit_rounds_length(uint16_t n_stages, uint32_t n_micro, uint16_t replicas, uint32_t local);
+
+/* --- PipeDream's delays in closed form: how many updates of any block lie between a read and the update that it serves --- */
+
+/** Steady state of @n_stages stages: reads of block @read by the update of stage @active. */
+uint32_t mr_unit_delay(uint16_t n_stages, uint16_t active, uint16_t read);
+/** Updates of block @read itself that such a read misses. */
+uint32_t mr_unit_missed(uint16_t n_stages, uint16_t active, uint16_t read);
+/** The largest of mr_unit_delay, floor(S^2 - S/2); their mean is (S^2 - 1) / 2. */
+uint32_t mr_unit_delay_max(uint16_t n_stages);
+/** The largest over the whole run, which the first micro-batches reach: floor(5 S^2 / 4 - S), for S >= 2. */
+uint32_t mr_unit_delay_startup(uint16_t n_stages);
+
+#endif
