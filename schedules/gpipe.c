@@ -18,8 +18,18 @@
  * Two orders of the backwards, of equal time and memory. fifo sums the gradients in the order 0..T-1, as 1f1b does, so both
  * give the same bits. lifo is the paper's: the micro-batch that the caches remember best goes first.
  *
- * Source: Huang et al., GPipe, NeurIPS 2019, section 2.3 and figure 2c.
- * NOTE 1: the paper recomputes activations in the backward pass; this system keeps them.
+ * recompute = always, the paper's way, keeps of each micro-batch a stage's input alone, and one micro-batch's activations: an R
+ * runs the forward again before each backward. except_last spares the last micro-batch that, whose activations are fresh: with
+ * lifo they are used at once and cost no memory, with fifo they wait for their turn and a second one's are kept.
+ *
+ *   w0 F0F1F2F3............B3--R2B2--R1B1--R0B0--  backward = lifo, recompute = except_last
+ *   w1 ..F0F1F2F3......B3--R2B2--R1B1--R0B0--....
+ *   w2 ....F0F1F2F3B3--R2B2--R1B1--R0B0--........
+ *
+ * Bubble: the same (D - 1)(f + b), beside a work of T(2f + b) or f less. An R waits for no other worker, so that of the first
+ * backward fills some of the wait for it, and the others only push the next backward back on all workers alike.
+ *
+ * Source: Huang et al., GPipe, NeurIPS 2019, section 2.3 and figure 2c; the names of the choices are torchgpipe's.
  */
 #include <string.h>
 
@@ -28,6 +38,8 @@
 static const mr_option options[] = {
 	{"backward", MR_OPT_ENUM, "fifo", 0, 0, "fifo|lifo", NULL,
 	 "order of the backward passes: first micro-batch first, or last first as in the paper"},
+	{"recompute", MR_OPT_ENUM, "never", 0, 0, "never|always|except_last", NULL,
+	 "keep the input of a stage alone and run its forward again before the backward; except_last: not of the last micro-batch"},
 	{0},
 };
 
@@ -36,34 +48,54 @@ static uint32_t default_micro(uint16_t n_workers)
 	return 2u * n_workers;
 }
 
-static mr_status fill(mr_plan *plan, bool lifo)
+static bool is(const mr_sched_args *args, const char *option, const char *word)
 {
+	return !strcmp(mr_values_string(args->options, option), word);
+}
+
+/* How many of the micro-batches, from the first on, are recomputed. */
+static uint32_t recomputed(const mr_sched_args *args)
+{
+	return is(args, "recompute", "never") ? 0 : args->n_micro - is(args, "recompute", "except_last");
+}
+
+static mr_status fill(mr_plan *plan, const mr_sched_args *args)
+{
+	bool lifo = is(args, "backward", "lifo");
 	uint32_t n = plan->n_micro;
 
 	for (uint16_t w = 0; w < plan->n_workers; w++) {
 		for (uint32_t m = 0; m < n; m++)
 			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, m, w, 0));
-		for (uint32_t m = 0; m < n; m++)
-			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_B, lifo ? n - 1 - m : m, w, 0));
+		for (uint32_t k = 0; k < n; k++) {
+			uint32_t m = lifo ? n - 1 - k : k;
+
+			if (m < recomputed(args))
+				MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_R, m, w, 0));
+			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_B, m, w, 0));
+		}
 	}
 	return MR_OK;
 }
 
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
-	bool lifo = !strcmp(mr_values_string(args->options, "backward"), "lifo");
 	mr_plan *plan;
 
 	MR_TRY(mr_straight_create(args, "gpipe", args->n_micro, &plan));
-	mr_sched_flushes(plan, args->n_micro, lifo ? MR_SUM_DESCENDING : MR_SUM_ASCENDING);
-	return mr_sched_finish(plan, fill(plan, lifo), out);
+	mr_sched_flushes(plan, args->n_micro, is(args, "backward", "lifo") ? MR_SUM_DESCENDING : MR_SUM_ASCENDING);
+	return mr_sched_finish(plan, fill(plan, args), out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
-	out->bubble_time = (args->n_workers - 1) * (f + i + w);
-	out->peak_slots_first = args->n_micro;
-	out->peak_slots_last = args->n_micro;
+	uint32_t kept;
+
+	out->bubble_time = out->bubble_period = (args->n_workers - 1) * (f + i + w);
+	/* Recomputed, one at a time is kept; so is the last one, whose backward comes first or last. */
+	kept = recomputed(args) == 0 ? args->n_micro : recomputed(args) < args->n_micro && !is(args, "backward", "lifo") ? 2 : 1;
+	out->peak_first = out->peak_last = kept;
+	out->peak_slots_first = out->peak_slots_last = kept;
 	out->versions_first = 1;
 	out->versions_last = 1;
 }

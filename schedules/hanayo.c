@@ -115,15 +115,8 @@ static mr_status emit_way(const mr_sched_args *args, struct way way, double *mak
 	mr_status st;
 
 	MR_TRY(mr_looped_create(args, "hanayo", 2, &plan));
+	mr_sched_flushes(plan, args->n_micro, MR_SUM_ASCENDING);
 	place(plan);
-	plan->contract = (mr_contract){
-		.coverage = MR_COVER_TRAIN,
-		.flush = MR_FLUSH_BARRIER,
-		.read_f = MR_READ_BATCH,
-		.sum = MR_SUM_ASCENDING,
-		.need = args->n_micro,
-		.same_version_b = true,
-	};
 	cost = malloc(2 * (size_t)plan->n_stages * sizeof(*cost));
 	cap = malloc(plan->n_workers * sizeof(*cap));
 	rank = malloc(3 * (size_t)plan->n_stages * plan->n_micro * sizeof(*rank));
@@ -135,12 +128,7 @@ static mr_status emit_way(const mr_sched_args *args, struct way way, double *mak
 	free(cost);
 	free(cap);
 	free(rank);
-	if (st != MR_OK) {
-		mr_plan_destroy(plan);
-		return st;
-	}
-	*out = plan;
-	return MR_OK;
+	return mr_sched_finish(plan, st, out);
 }
 
 static mr_status emit(const mr_sched_args *args, mr_plan **out)

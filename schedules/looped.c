@@ -3,24 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* 800 MB of instructions: a slip of the keyboard is refused before it swaps. */
-#define MAX_INSTRS (1u << 25)
-
 mr_status mr_looped_create(const mr_sched_args *args, const char *name, uint32_t per_micro, mr_plan **out)
 {
-	uint64_t stages = (uint64_t)args->n_workers * args->chunks;
 	mr_plan *plan;
 
-	if (stages > UINT16_MAX || stages * per_micro > MAX_INSTRS || stages * per_micro * args->n_micro > MAX_INSTRS)
-		return mr_fail(MR_ECONFIG, "%u micro-batches on %u workers with %u stages each are more than a plan may hold (%u "
-					   "instructions)",
-			       args->n_micro, args->n_workers, args->chunks, MAX_INSTRS);
-	MR_TRY(mr_plan_create((uint16_t)stages, args->n_workers, 1, &plan));
-	snprintf(plan->system, sizeof(plan->system), "%s", name);
+	MR_TRY(mr_sched_create(args, name, (uint32_t)args->n_workers * args->chunks, 1, per_micro, &plan));
 	for (uint16_t s = 0; s < plan->n_stages; s++)
 		plan->worker_of[mr_plan_at(plan, 0, s)] = s % plan->n_workers;
-	plan->n_micro = args->n_micro;
-	plan->commits = 1;
 	*out = plan;
 	return MR_OK;
 }

@@ -17,7 +17,7 @@
 
 /**
  * Make an empty plan called @name with S = v D stages, each worker of which will see at most @per_micro instructions a
- * micro-batch and chunk. Errors: MR_ECONFIG for more than a plan may hold.
+ * micro-batch and stage. Errors: MR_ECONFIG for more than a plan may hold.
  */
 mr_status mr_looped_create(const mr_sched_args *args, const char *name, uint32_t per_micro, mr_plan **out) MR_MUST_USE;
 

@@ -46,24 +46,10 @@ static mr_status fill(mr_plan *plan)
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	mr_plan *plan;
-	mr_status st;
 
 	MR_TRY(mr_looped_create(args, "looped_bfs", 2, &plan));
-	plan->contract = (mr_contract){
-		.coverage = MR_COVER_TRAIN,
-		.flush = MR_FLUSH_BARRIER,
-		.read_f = MR_READ_BATCH,
-		.sum = MR_SUM_DESCENDING,
-		.need = args->n_micro,
-		.same_version_b = true,
-	};
-	st = fill(plan);
-	if (st != MR_OK) {
-		mr_plan_destroy(plan);
-		return st;
-	}
-	*out = plan;
-	return MR_OK;
+	mr_sched_flushes(plan, args->n_micro, MR_SUM_DESCENDING);
+	return mr_sched_finish(plan, fill(plan), out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)

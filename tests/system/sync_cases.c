@@ -62,6 +62,8 @@ void sync_case_check(const sync_case *c)
 			continue;
 		pipeline(c, "system.name=gpipe system.backward=fifo", d, MR_SUM_ASCENDING, &up);
 		pipeline(c, "system.name=gpipe system.backward=lifo", d, MR_SUM_DESCENDING, &down);
+		pipeline(c, "system.name=gpipe system.recompute=except_last", d, MR_SUM_ASCENDING, &up);
+		pipeline(c, "system.name=gpipe system.backward=lifo system.recompute=always", d, MR_SUM_DESCENDING, &down);
 		pipeline(c, "system.name=1f1b", d, MR_SUM_ASCENDING, &up);
 		pipeline(c, "system.name=1f1b system.recompute=always", d, MR_SUM_ASCENDING, &up);
 		pipeline(c, "system.name=1f1b system.merge_w=2", d, MR_SUM_ASCENDING, &up);
