@@ -1,10 +1,13 @@
 /*
  * bitpipe.c - chimera with folded pipes: two stages of each pipe on every worker (4 workers, 4 micro-batches, b = 2 f).
  *
- *   w0 F0F1..F2F2F3F3F0B0--F1B1--..B2--B2--B3--B3--B0--....B1--        down: stages 0 and 7 on w0, 1 and 6 on w1, ...
- *   w1 ..F0F2F1F3F2F0F3F1..B0--B2--B1--B3--B2--B0--B3--B1--....        up:   stages 3 and 4 on w0, 2 and 5 on w1, ...
- *   w2 ..F2F0F3F1F0F2F1F3..B2--B0--B3--B1--B0--B2--B1--B3--....
- *   w3 F2F3..F0F0F1F1F2B2--F3B3--..B0--B0--B1--B1--B2--....B3--        each F and B is half a worker's share
+ *   w0 F0aF1a...F2cF2dF3cF3dF0bB0b---F1bB1b---...B2d---B2c---B3d---B3c---B0a---......B1a---
+ *   w1 ...F0aF2cF1aF3cF2dF0bF3dF1b...B0b---B2d---B1b---B3d---B2c---B0a---B3c---B1a---......
+ *   w2 ...F2cF0aF3cF1aF0bF2dF1bF3d...B2d---B0b---B3d---B1b---B0a---B2c---B1a---B3c---......
+ *   w3 F2cF3c...F0aF0bF1aF1bF2dB2d---F3dB3d---...B0b---B0a---B1b---B1a---B2c---......B3c---
+ *
+ *   a, b: down, micro-batches 0 and 1, stages 0 and 7 on w0, 1 and 6 on w1, 2 and 5 on w2, 3 and 4 on w3
+ *   c, d: up, micro-batches 2 and 3, stages 3 and 4 on w0, 2 and 5 on w1, 1 and 6 on w2, 0 and 7 on w3
  *
  * Problem: chimera's bubble is (D - 2) of the longer of f and b. Idea: halve the pieces, as interleaving does. Each pipe
  * is cut into 2 D stages that go along the workers and back (a V, so that the hand-over at the turn stays on its worker);

@@ -1,10 +1,10 @@
 /*
  * chimera.c - two pipes in opposite directions, which fill each other's bubbles (4 stages, 4 micro-batches, b = 2 f).
  *
- *   w0 F0F1..F2B2--F3B3--..B0--....B1--        down: micro-batches 0, 1, stage s on worker s
- *   w1 ..F0F2F1F3..B2--B0--B3--B1--....        up:   micro-batches 2, 3, stage s on worker D - 1 - s
- *   w2 ..F2F0F3F1..B0--B2--B1--B3--....
- *   w3 F2F3..F0B0--F1B1--..B2--....B3--
+ *   w0 F0F1..f2b2--f3b3--..B0--....B1--        down: micro-batches 0, 1, stage s on worker s
+ *   w1 ..F0f2F1f3..b2--B0--b3--B1--....        up (small letters): micro-batches 2, 3, stage s on worker D - 1 - s
+ *   w2 ..f2F0f3F1..B0--b2--B1--b3--....
+ *   w3 f2f3..F0B0--F1B1--..b2--....b3--
  *
  * Problem: in 1f1b the first worker idles at the end and the last one at the beginning. Idea: a second pipe upside down,
  * whose beginning falls on the first one's end. A unit is D micro-batches, half of them down and half up; drawn in slots
@@ -20,10 +20,10 @@
  *              of a micro-batch, so T counts halves and the order is that of doubling. T must be even; what is left over
  *              is a smaller unit of such pairs.
  *
- *   w0 F0F1F2F3F4F5B4--F6F7B5--..B0--B6--B1--B7--B2--....B3--
- *   w1 ..F0F1F4F5F2F3F6F7B4--B0--B5--B1--B6--B2--B7--B3--....
- *   w2 ..F4F5F0F1F6F7F2F3B0--B4--B1--B5--B2--B6--B3--B7--....
- *   w3 F4F5F6F7F0F1B0--F2F3B1--..B4--B2--B5--B3--B6--....B7--
+ *   w0 F0F1F2F3f4f5b4--f6f7b5--..B0--b6--B1--b7--B2--....B3--
+ *   w1 ..F0F1f4f5F2F3f6f7b4--B0--b5--B1--b6--B2--b7--B3--....
+ *   w2 ..f4f5F0F1f6f7F2F3B0--b4--B1--b5--B2--b6--B3--b7--....
+ *   w3 f4f5f6f7F0F1B0--F2F3B1--..b4--B2--b5--B3--b6--....b7--
  *
  * pipes = 2 q has q pipes each way, shifted round by D / q workers: less bubble, more copies and memory; q = D / 2 has
  * none, like data parallelism.

@@ -1,10 +1,10 @@
 /*
  * dualpipe.c - two pipes in opposite directions with split backwards (4 stages, 8 micro-batches, f = i = w = 1).
  *
- *   w0 F0F1F2F4I4W4F5F3B5--F6B0--B6--F7..B1--B7--I2W2I3W3        down: micro-batches 0 to 3, stage s on worker s
- *   w1 ..F0F4F1F5F2B4--F6B0--F3B5--F7B1--B6--B2--I7I3W7W3        up:   micro-batches 4 to 7, stage s on worker D - 1 - s
- *   w2 ..F4F0F5F1F6B0--F2B4--F7B1--F3B5--B2--B6--I3I7W3W7
- *   w3 F4F5F6F0I0W0F1F7B1--F2B4--B2--F3..B5--B3--I6W6I7W7
+ *   w0 F0F1F2f4i4w4f5F3b5--f6B0--b6--f7..B1--b7--I2W2I3W3        down: micro-batches 0 to 3
+ *   w1 ..F0f4F1f5F2b4--f6B0--F3b5--f7B1--b6--B2--i7I3w7W3        up (small letters): 4 to 7
+ *   w2 ..f4F0f5F1f6B0--F2b4--f7B1--F3b5--B2--b6--I3i7W3w7
+ *   w3 f4f5f6F0I0W0F1f7B1--F2b4--B2--F3..b5--B3--i6w6i7w7
  *
  * Problem: chimera's bubble, and on clusters the hand-overs of mixture-of-experts layers. Idea: both pipes stay full
  * until all micro-batches are in, and a worker always has a forward of one and a backward of the other at hand, which a

@@ -1,8 +1,8 @@
 /*
  * dualpipe_v.c - dualpipe cut in half: one folded pipe, one copy of the weights (2 workers, 4 micro-batches, f = i = w).
  *
- *   w0 F0F1F2F0I0W0F1F3B1--F2B0--B2--F3..B1--B3--I2W2I3W3        stages 0 and 3: the first F0 is of stage 0, the second of 3
- *   w1 ..F0F0F1F1F2B0--F2B0--F3B1--F3B1--B2--B2--I3I3W3W3        stages 1 and 2
+ *   w0 F0F1F2f0i0w0f1F3b1--f2B0--b2--f3..B1--b3--I2W2I3W3        stages 0 and (small letters) 3
+ *   w1 ..F0f0F1f1F2b0--f2B0--F3b1--f3B1--b2--B2--i3I3w3W3        stages 1 and 2
  *
  * Problem: dualpipe holds every weight on two workers. Idea: by symmetry its upper half of the workers does what the
  * lower half does with the pipes exchanged. Leave it out, and let the down pipe go on, at the last worker that is left,

@@ -1,9 +1,9 @@
 /*
  * gems.c - two pipes in opposite directions, two micro-batches alive (3 stages, 4 micro-batches, f = b = 1).
  *
- *   w0 F0........B0F1B1F2........B2F3B3....        pipe 0 (m even): stage s on worker s
- *   w1 ..F0....B0F1....B1F2....B2F3....B3..        pipe 1 (m odd):  stage s on worker D - 1 - s
- *   w2 ....F0B0F1........B1F2B2F3........B3
+ *   w0 F0........B0f1b1F2........B2f3b3....        pipe 0 (capital letters, m even): stage s on worker s
+ *   w1 ..F0....B0f1....b1F2....B2f3....b3..        pipe 1 (small letters, m odd):    stage s on worker D - 1 - s
+ *   w2 ....F0B0f1........b1F2B2f3........b3
  *
  * Problem: memory for the activations of one micro-batch only, and workers that idle while it is elsewhere. Idea: a
  * second pipe upside down. When micro-batch m comes back down to worker 0, the next one starts there as the other pipe's
