@@ -1,0 +1,57 @@
+/*
+ * sequential_parts.h - the inside of mr_sequential, shared by its files: sequential.c (memory, thread, calls from outside) and
+ * sequential_step.c (what is computed).
+ */
+#ifndef MR_RUN_SEQUENTIAL_PARTS_H
+#define MR_RUN_SEQUENTIAL_PARTS_H
+
+#include "host/memory.h"
+#include "run/sequential.h"
+
+typedef struct mr_sequential_tensor {
+	void *value, *grad; /* of a value */
+} mr_sequential_tensor;
+
+typedef struct mr_sequential_node {
+	void *aux_i, *aux_w, *kept, *scratch;
+} mr_sequential_node;
+
+struct mr_sequential {
+	mr_sequential_config c;
+	const mr_graph *g;
+	mr_kctx *kc;
+	mr_sequential_tensor *value;         /* [n_values] */
+	mr_sequential_node *node;    /* [n_nodes] */
+	void **weight, **grad; /* [n_params]; weight NULL when tied */
+	void **state[MR_OPTIM_STATES];
+	bool inside;           /* the last backward of a step carries out the optimizer steps, layer by layer */
+	mr_step *steps;        /* [n_params] of the step in hand, when inside */
+	void *work;            /* of an optimizer that steps whole matrices; NULL: of another */
+	void *target;
+	bool *has_grad;        /* [n_values] scratch of one backward */
+	double *loss;          /* [n_micro] */
+	uint64_t step;
+	mr_region region;      /* all tensors */
+	uint64_t ns_f, ns_b, ns_u;
+	/* a job for the thread */
+	uint64_t until, reached;
+	mr_engine_progress *progress;
+	void *arg;
+	const void *forward_in;
+	double eval_loss;
+	mr_status status;
+	char text[1024];
+};
+
+/* Bytes of value @v for a micro-batch. */
+static inline size_t mr_sequential_value_bytes(const mr_sequential *q, uint32_t v)
+{
+	return (size_t)q->c.samples * mr_shape_bytes(q->g->values[v].shape, q->c.kernels->dtype);
+}
+
+/* Jobs of the thread; results and errors as their callers in sequential.h say. */
+mr_status mr_sequential_steps(mr_sequential *q) MR_MUST_USE;
+mr_status mr_sequential_evaluate(mr_sequential *q) MR_MUST_USE;
+mr_status mr_sequential_forward_one(mr_sequential *q) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,286 @@
+/* sequential_step.c - what plain training computes: passes over micro-batches, sums, optimizer steps, evaluation. */
+#include <math.h>
+#include <string.h>
+
+#include "host/clock.h"
+#include "run/sequential_parts.h"
+
+/* --- one micro-batch --- */
+
+typedef struct pass {
+	int64_t samples;
+	uint64_t first_sample;
+	bool train, add;
+	const mr_step *steps; /* [n_params]; NULL: gradients alone */
+	double *loss;
+	const void *w[MR_LAYER_PARAMS];
+	void *dw[MR_LAYER_PARAMS];
+} pass;
+
+static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
+{
+	const mr_node *nd = &q->g->nodes[i];
+	mr_shape in = q->g->values[nd->in[0]].shape;
+	bool ends = nd->out == MR_GRAPH_NO_VALUE;
+	mr_layer_call c = {
+		.k = q->c.kernels,
+		.kc = q->kc,
+		.cfg = &nd->cfg,
+		.in = in,
+		.out = ends ? in : q->g->values[nd->out].shape,
+		.samples = ps->samples,
+		.y = ends ? NULL : q->value[nd->out].value,
+		.dy = ends ? NULL : q->value[nd->out].grad,
+		.w = ps->w,
+		.dw = ps->dw,
+		.dw_add = ps->add,
+		.step = ps->steps ? ps->steps + nd->first_param : NULL,
+		.aux_i = q->node[i].aux_i,
+		.aux_w = q->node[i].aux_w,
+		.kept = q->node[i].kept,
+		.scratch = q->node[i].scratch,
+		.target = q->target,
+		.loss = ps->loss,
+		.train = ps->train,
+		.mask = {q->c.seed, ps->first_sample, nd->number},
+	};
+
+	for (uint32_t j = 0; j < nd->n_in; j++)
+		c.x[j] = q->value[nd->in[j]].value;
+	for (uint32_t j = 0; j < nd->n_params; j++) {
+		ps->w[j] = mr_sequential_weights(q, nd->first_param + j);
+		ps->dw[j] = q->grad[nd->first_param + j];
+	}
+	return c;
+}
+
+static void load(mr_sequential *q, const pass *ps)
+{
+	const mr_dataset *d = q->c.data;
+	mr_dtype dt = q->c.kernels->dtype;
+
+	for (int64_t i = 0; i < ps->samples; i++) {
+		void *in = (char *)q->value[0].value + (size_t)i * mr_shape_bytes(d->input, dt);
+		void *tg = (char *)q->target + (size_t)i * mr_shape_bytes(d->target, dt);
+
+		if (ps->train)
+			d->ops->train(d, ps->first_sample + (uint64_t)i, in, tg);
+		else
+			d->ops->valid(d, ps->first_sample + (uint64_t)i, in, tg);
+	}
+}
+
+static mr_status forward(mr_sequential *q, pass *ps, uint32_t end)
+{
+	for (uint32_t i = 0; i < end; i++) {
+		mr_layer_call c = make_call(q, i, ps);
+
+		MR_TRY(q->g->nodes[i].ops->forward(&c));
+	}
+	return MR_OK;
+}
+
+/* The gradient of the first input that has none yet is dy itself: it gets dy's memory, and y, whose gradient nobody reads
+ * any more, gets the input's. */
+static void pass_gradient(mr_sequential *q, const mr_node *nd, mr_layer_call *c)
+{
+	for (uint32_t j = 0; j < nd->n_in; j++) {
+		mr_sequential_tensor *x = &q->value[nd->in[j]], *y = &q->value[nd->out];
+
+		if (q->has_grad[nd->in[j]] || mr_sequential_value_bytes(q, nd->in[j]) != mr_sequential_value_bytes(q, nd->out))
+			continue;
+		y->grad = x->grad;
+		x->grad = (void *)(uintptr_t)c->dy;
+		return;
+	}
+}
+
+static mr_status backward(mr_sequential *q, pass *ps)
+{
+	uint32_t last = q->g->n_nodes - 1, logits = q->g->nodes[last].in[0];
+
+	memset(q->has_grad, 0, q->g->n_values * sizeof(bool));
+	memcpy(q->value[logits].grad, q->value[logits].value, /* the loss left its gradient there */
+	       (size_t)ps->samples * mr_shape_bytes(q->g->values[logits].shape, q->c.kernels->dtype));
+	q->has_grad[logits] = true;
+	for (uint32_t i = last; i-- > 0;) {
+		const mr_node *nd = &q->g->nodes[i];
+		mr_layer_call c = make_call(q, i, ps);
+
+		if (nd->ops->passes_dy)
+			pass_gradient(q, nd, &c);
+		for (uint32_t j = 0; j < nd->n_in; j++) {
+			if (!mr_graph_wants_dx(q->g, i, j))
+				continue;
+			c.dx[j] = q->value[nd->in[j]].grad;
+			c.dx_add[j] = q->has_grad[nd->in[j]];
+			q->has_grad[nd->in[j]] = true;
+		}
+		if (nd->ops->backward_input)
+			MR_TRY(nd->ops->backward_input(&c));
+		MR_TRY(mr_layer_weight(nd->ops, &c));
+	}
+	return MR_OK;
+}
+
+/* --- one step --- */
+
+static void sum_tied(mr_sequential *q)
+{
+	for (uint32_t p = 0; p < q->g->n_params; p++) {
+		int32_t o = q->g->params[p].tied_to;
+
+		if (o >= 0)
+			q->c.kernels->sum(q->kc, q->g->params[p].n, q->grad[o], q->grad[p], q->grad[o]);
+	}
+}
+
+static double grad_norm(mr_sequential *q)
+{
+	double sum = 0;
+
+	for (uint32_t p = 0; p < q->g->n_params; p++)
+		if (q->weight[p])
+			sum += q->c.kernels->sumsq(q->kc, q->g->params[p].n, q->grad[p]);
+	return sqrt(sum);
+}
+
+static mr_optim_call step_call(mr_sequential *q, uint32_t p, double lr, double scale)
+{
+	mr_optim_call c = {
+		.src = q->weight[p],
+		.dst = q->weight[p],
+		.lr = lr,
+		.t = q->step + 1,
+		.gscale = scale,
+		.decay = q->g->params[p].decay,
+		.work = q->work,
+	};
+
+	for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
+		c.state[i] = q->state[i][p];
+	if (q->work)
+		c.matrix = mr_graph_matrix(q->g, p);
+	return c;
+}
+
+static void fill_steps(mr_sequential *q, double lr, double scale)
+{
+	for (uint32_t p = 0; p < q->g->n_params; p++) {
+		mr_optim_call c;
+
+		if (!q->weight[p])
+			continue;
+		c = step_call(q, p, lr, scale);
+		q->c.optim->ops->fill(q->c.optim, &c, &q->steps[p]);
+	}
+}
+
+static mr_status update(mr_sequential *q, double lr, double *norm)
+{
+	double count = q->c.n_micro, scale = 1 / count;
+
+	*norm = NAN;
+	sum_tied(q);
+	if (q->c.clip > 0) {
+		*norm = grad_norm(q) / count;
+		if (!isfinite(*norm))
+			return mr_fail(MR_EDIVERGED, "the gradient norm of step %llu is not finite",
+				       (unsigned long long)(q->step + 1));
+		scale = mr_clip_factor(*norm, q->c.clip) / count;
+	}
+	for (uint32_t p = 0; p < q->g->n_params; p++) {
+		mr_optim_call c;
+
+		if (!q->weight[p])
+			continue;
+		c = step_call(q, p, lr, scale);
+		MR_TRY(mr_optim_step(q->c.optim, &c, q->c.kernels, q->kc, q->g->params[p].n, q->grad[p]));
+	}
+	return MR_OK;
+}
+
+static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
+{
+	double sum = 0;
+	uint64_t t0, t1, t2;
+
+	*rec = (mr_step_rec){.step = q->step + 1, .lr = mr_lr_at(q->c.lr, q->step + 1), .norm = NAN};
+	for (uint32_t i = 0; i < q->c.n_micro; i++) {
+		uint32_t m = q->c.sum == MR_SUM_DESCENDING ? q->c.n_micro - 1 - i : i;
+		pass ps = {
+			.samples = q->c.samples,
+			.first_sample = (q->step * q->c.n_micro + m) * (uint64_t)q->c.samples,
+			.train = true,
+			.add = i > 0,
+			.loss = &q->loss[m],
+		};
+
+		if (q->inside && i + 1 == q->c.n_micro) {
+			fill_steps(q, rec->lr, 1 / (double)q->c.n_micro);
+			ps.steps = q->steps;
+		}
+		load(q, &ps);
+		t0 = mr_clock_ns();
+		MR_TRY(forward(q, &ps, q->g->n_nodes));
+		t1 = mr_clock_ns();
+		if (!isfinite(q->loss[m]))
+			return mr_fail(MR_EDIVERGED, "the loss of micro-batch %llu is %s (weights of version %llu)",
+				       (unsigned long long)(q->step * q->c.n_micro + m),
+				       isnan(q->loss[m]) ? "not a number" : "infinite", (unsigned long long)q->step);
+		MR_TRY(backward(q, &ps));
+		t2 = mr_clock_ns();
+		q->ns_f += t1 - t0;
+		q->ns_b += t2 - t1;
+	}
+	t0 = mr_clock_ns();
+	if (!q->inside)
+		MR_TRY(update(q, rec->lr, &rec->norm));
+	for (uint32_t m = 0; m < q->c.n_micro; m++)
+		sum += q->loss[m];
+	rec->loss = sum / q->c.n_micro;
+	rec->time_ns = mr_clock_ns();
+	q->ns_u += rec->time_ns - t0;
+	q->step++;
+	return MR_OK;
+}
+
+mr_status mr_sequential_steps(mr_sequential *q)
+{
+	while (q->step < q->until) {
+		mr_step_rec rec;
+
+		MR_TRY(one_step(q, &rec));
+		if (q->progress && !q->progress(q->arg, &rec))
+			break;
+	}
+	return MR_OK;
+}
+
+mr_status mr_sequential_evaluate(mr_sequential *q)
+{
+	uint64_t n = q->c.data->n_valid;
+	double sum = 0;
+
+	for (uint64_t at = 0; at < n; at += (uint64_t)q->c.samples) {
+		double loss = 0;
+		pass ps = {.first_sample = at, .loss = &loss};
+
+		ps.samples = at + (uint64_t)q->c.samples <= n ? q->c.samples : (int64_t)(n - at);
+		load(q, &ps);
+		MR_TRY(forward(q, &ps, q->g->n_nodes));
+		if (!isfinite(loss))
+			return mr_fail(MR_EDIVERGED, "the validation loss is not finite");
+		sum += loss * (double)ps.samples;
+	}
+	q->eval_loss = sum / (double)n;
+	return MR_OK;
+}
+
+mr_status mr_sequential_forward_one(mr_sequential *q)
+{
+	pass ps = {.samples = 1};
+
+	memcpy(q->value[0].value, q->forward_in, mr_shape_bytes(q->g->input, q->c.kernels->dtype));
+	return forward(q, &ps, q->g->n_nodes - 1);
+}
