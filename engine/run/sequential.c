@@ -36,6 +36,8 @@ static void layout_grads(mr_sequential *q, mr_arena *a)
 
 		for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++) {
 			q->grad[p] = !shared ? take(a, param_bytes(q, p)) : first ? first + at : NULL;
+			if (q->c.lists && q->c.lists->n_pipes > 1)
+				q->part[p] = take(a, param_bytes(q, p));
 			at += mr_align_up(param_bytes(q, p), MR_CACHE_LINE);
 		}
 	}
@@ -85,9 +87,11 @@ static mr_status allocate(mr_sequential *q)
 	q->steps = calloc(g->n_params + 1, sizeof(mr_step));
 	for (int i = 0; i < MR_OPTIM_STATES; i++)
 		q->state[i] = calloc(g->n_params + 1, sizeof(void *));
+	q->part = calloc(g->n_params + 1, sizeof(void *));
+	q->active = calloc(g->n_nodes, sizeof(bool));
 	q->has_grad = calloc(g->n_values, sizeof(bool));
 	q->loss = calloc(q->c.n_micro, sizeof(double));
-	if (!q->value || !q->node || !q->weight || !q->grad || !q->steps || !q->state[0] || !q->state[1] || !q->has_grad ||
+	if (!q->value || !q->node || !q->weight || !q->grad || !q->part || !q->active || !q->steps || !q->state[0] || !q->state[1] || !q->has_grad ||
 	    !q->loss)
 		return mr_fail(MR_ERESOURCE, "no memory for a model of %u layers", g->n_nodes);
 	mr_arena_init(&a, NULL, 0);
@@ -207,6 +211,8 @@ void mr_sequential_destroy(mr_sequential *q)
 	free(q->node);
 	free(q->weight);
 	free(q->grad);
+	free(q->part);
+	free(q->active);
 	free(q->steps);
 	free(q->has_grad);
 	free(q->loss);

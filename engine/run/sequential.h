@@ -5,7 +5,7 @@
  * through all layers; then one optimizer step, or, where nothing has to see the whole gradient first, each layer's step right
  * behind its gradient in the last micro-batch's backward. It shares the layers, kernels and optimizers with the engine and nothing else: no
  * plan, no lowering, no stages, no planned memory, no aliased gradients. Every value and every gradient has a buffer of its own.
- * Given the order and count of micro-batches that a synchronous plan's header states, it gives that plan's weights to the bit.
+ * Given the order and grouping of a synchronous system's sums, as data, it gives that system's weights to the bit.
  *
  * It is also a system that users can choose: `sequential` on all cores is intra-operator parallelism, the thing that a pipeline
  * has to beat.
@@ -18,6 +18,18 @@
 
 typedef struct mr_sequential mr_sequential;
 
+/*
+ * In which order and grouping the gradients of a step are summed, part of the model by part: within a pipe the micro-batches of
+ * its list one after the other, then pipe by pipe (those without a micro-batch are left out). Where parts have different lists
+ * the step goes over all micro-batches once for each, and keeps of each pass only the gradients of the parts it was made for.
+ */
+typedef struct mr_sum_lists {
+	uint32_t n_parts, n_pipes;
+	const uint32_t *first;   /* [n_parts + 1] part s is the graph's nodes first[s] to first[s + 1] - 1 */
+	const uint32_t *begin;   /* [n_parts * n_pipes + 1] list (s, p) is micro[begin[s * n_pipes + p]] up to the next begin */
+	const uint32_t *micro;   /* each of a step's micro-batches once in every part */
+} mr_sum_lists;
+
 typedef struct mr_sequential_config {
 	const mr_graph *graph;
 	const mr_kernels *kernels;
@@ -29,7 +41,8 @@ typedef struct mr_sequential_config {
 	uint64_t seed;
 	int64_t samples;              /* per micro-batch */
 	uint32_t n_micro;             /* micro-batches a step */
-	mr_sum_order sum;             /* ASCENDING or DESCENDING */
+	mr_sum_order sum;             /* ASCENDING or DESCENDING, in one group; without lists */
+	const mr_sum_lists *lists;    /* NULL: as sum says */
 } mr_sequential_config;
 
 /** Allocate, set up the thread, initialise the weights. Borrows what @c points to. Errors: MR_ERESOURCE, MR_EDNN. */

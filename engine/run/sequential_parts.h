@@ -29,6 +29,8 @@ struct mr_sequential {
 	void *work;            /* of an optimizer that steps whole matrices; NULL: of another */
 	void *target;
 	bool *has_grad;        /* [n_values] scratch of one backward */
+	void **part;           /* [n_params] with lists of several pipes: the sum of one that is not the first */
+	bool *active;          /* [n_nodes] with lists: whose gradients the pass in hand keeps */
 	double *loss;          /* [n_micro] */
 	uint64_t step;
 	mr_region region;      /* all tensors */

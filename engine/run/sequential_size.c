@@ -9,7 +9,7 @@ static uint64_t rounded(uint64_t bytes)
 
 bool mr_sequential_steps_inside(const mr_sequential_config *c)
 {
-	return !(c->clip > 0) && !mr_graph_ties(c->graph) && mr_optim_elementwise(c->optim);
+	return !(c->clip > 0) && !c->lists && !mr_graph_ties(c->graph) && mr_optim_elementwise(c->optim);
 }
 
 bool mr_sequential_shares_grads(const mr_sequential_config *c)
@@ -43,6 +43,8 @@ static uint64_t grad_bytes(const mr_sequential_config *c)
 		all += here;
 		most = here > most ? here : most;
 	}
+	if (c->lists && c->lists->n_pipes > 1)
+		return 2 * all;
 	return mr_sequential_shares_grads(c) ? rounded(most) : all;
 }
 

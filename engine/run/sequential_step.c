@@ -11,6 +11,8 @@ typedef struct pass {
 	int64_t samples;
 	uint64_t first_sample;
 	bool train, add;
+	void **grad;           /* [n_params] where W leaves them */
+	const bool *active;    /* [n_nodes] whose W is wanted; NULL: all */
 	const mr_step *steps; /* [n_params]; NULL: gradients alone */
 	double *loss;
 	const void *w[MR_LAYER_PARAMS];
@@ -49,7 +51,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		c.x[j] = q->value[nd->in[j]].value;
 	for (uint32_t j = 0; j < nd->n_params; j++) {
 		ps->w[j] = mr_sequential_weights(q, nd->first_param + j);
-		ps->dw[j] = q->grad[nd->first_param + j];
+		ps->dw[j] = ps->grad ? ps->grad[nd->first_param + j] : NULL;
 	}
 	return c;
 }
@@ -118,7 +120,8 @@ static mr_status backward(mr_sequential *q, pass *ps)
 		}
 		if (nd->ops->backward_input)
 			MR_TRY(nd->ops->backward_input(&c));
-		MR_TRY(mr_layer_weight(nd->ops, &c));
+		if (!ps->active || ps->active[i])
+			MR_TRY(mr_layer_weight(nd->ops, &c));
 	}
 	return MR_OK;
 }
@@ -200,47 +203,129 @@ static mr_status update(mr_sequential *q, double lr, double *norm)
 	return MR_OK;
 }
 
+/* Micro-batch @m of the step in hand, forward and backward; @ps says what to do with its gradients. */
+static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
+{
+	uint64_t t0, t1;
+
+	ps->samples = q->c.samples;
+	ps->first_sample = (q->step * q->c.n_micro + m) * (uint64_t)q->c.samples;
+	ps->train = true;
+	ps->loss = &q->loss[m];
+	load(q, ps);
+	t0 = mr_clock_ns();
+	MR_TRY(forward(q, ps, q->g->n_nodes));
+	t1 = mr_clock_ns();
+	if (!isfinite(q->loss[m]))
+		return mr_fail(MR_EDIVERGED, "the loss of micro-batch %llu is %s (weights of version %llu)",
+			       (unsigned long long)(q->step * q->c.n_micro + m),
+			       isnan(q->loss[m]) ? "not a number" : "infinite", (unsigned long long)q->step);
+	MR_TRY(backward(q, ps));
+	q->ns_f += t1 - t0;
+	q->ns_b += mr_clock_ns() - t1;
+	return MR_OK;
+}
+
+/* All gradients in one group, in the order of c.sum. */
+static mr_status sum_in_order(mr_sequential *q, double lr)
+{
+	for (uint32_t i = 0; i < q->c.n_micro; i++) {
+		pass ps = {.add = i > 0, .grad = q->grad};
+
+		if (q->inside && i + 1 == q->c.n_micro) {
+			fill_steps(q, lr, 1 / (double)q->c.n_micro);
+			ps.steps = q->steps;
+		}
+		MR_TRY(one_micro(q, q->c.sum == MR_SUM_DESCENDING ? q->c.n_micro - 1 - i : i, &ps));
+	}
+	return MR_OK;
+}
+
+static const uint32_t *list_of(const mr_sum_lists *l, uint32_t part, uint32_t pipe, uint32_t *n)
+{
+	const uint32_t *begin = &l->begin[part * l->n_pipes + pipe];
+
+	*n = begin[1] - begin[0];
+	return l->micro + begin[0];
+}
+
+static bool same_lists(const mr_sum_lists *l, uint32_t a, uint32_t b)
+{
+	for (uint32_t p = 0; p < l->n_pipes; p++) {
+		uint32_t n, m;
+		const uint32_t *x = list_of(l, a, p, &n), *y = list_of(l, b, p, &m);
+
+		if (n != m || memcmp(x, y, n * sizeof(*x)))
+			return false;
+	}
+	return true;
+}
+
+/* The pipes' sums into the first one, for the nodes that are active. */
+static void add_part(mr_sequential *q)
+{
+	for (uint32_t i = 0; i < q->g->n_nodes; i++)
+		for (uint32_t p = q->g->nodes[i].first_param; q->active[i] && p < q->g->nodes[i].first_param + q->g->nodes[i].n_params; p++)
+			q->c.kernels->sum(q->kc, q->g->params[p].n, q->grad[p], q->part[p], q->grad[p]);
+}
+
+/* Once over all micro-batches as @part sums them, for all active nodes. */
+static mr_status sum_pipes(mr_sequential *q, uint32_t part)
+{
+	const mr_sum_lists *l = q->c.lists;
+	bool begun = false;
+
+	for (uint32_t p = 0; p < l->n_pipes; p++) {
+		uint32_t n;
+		const uint32_t *micro = list_of(l, part, p, &n);
+
+		for (uint32_t i = 0; i < n; i++) {
+			pass ps = {.add = i > 0, .grad = begun ? q->part : q->grad, .active = q->active};
+
+			MR_TRY(one_micro(q, micro[i], &ps));
+		}
+		if (begun && n)
+			add_part(q);
+		begun = begun || n;
+	}
+	return MR_OK;
+}
+
+/* Parts with the same lists as an earlier one were done with it. */
+static mr_status sum_by_lists(mr_sequential *q)
+{
+	const mr_sum_lists *l = q->c.lists;
+
+	for (uint32_t s = 0; s < l->n_parts; s++) {
+		uint32_t before = 0;
+
+		while (before < s && !same_lists(l, before, s))
+			before++;
+		if (before < s)
+			continue;
+		for (uint32_t k = 0; k < l->n_parts; k++)
+			for (uint32_t i = l->first[k]; i < l->first[k + 1]; i++)
+				q->active[i] = k >= s && same_lists(l, s, k);
+		MR_TRY(sum_pipes(q, s));
+	}
+	return MR_OK;
+}
+
 static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 {
 	double sum = 0;
-	uint64_t t0, t1, t2;
+	uint64_t begin;
 
 	*rec = (mr_step_rec){.step = q->step + 1, .lr = mr_lr_at(q->c.lr, q->step + 1), .norm = NAN};
-	for (uint32_t i = 0; i < q->c.n_micro; i++) {
-		uint32_t m = q->c.sum == MR_SUM_DESCENDING ? q->c.n_micro - 1 - i : i;
-		pass ps = {
-			.samples = q->c.samples,
-			.first_sample = (q->step * q->c.n_micro + m) * (uint64_t)q->c.samples,
-			.train = true,
-			.add = i > 0,
-			.loss = &q->loss[m],
-		};
-
-		if (q->inside && i + 1 == q->c.n_micro) {
-			fill_steps(q, rec->lr, 1 / (double)q->c.n_micro);
-			ps.steps = q->steps;
-		}
-		load(q, &ps);
-		t0 = mr_clock_ns();
-		MR_TRY(forward(q, &ps, q->g->n_nodes));
-		t1 = mr_clock_ns();
-		if (!isfinite(q->loss[m]))
-			return mr_fail(MR_EDIVERGED, "the loss of micro-batch %llu is %s (weights of version %llu)",
-				       (unsigned long long)(q->step * q->c.n_micro + m),
-				       isnan(q->loss[m]) ? "not a number" : "infinite", (unsigned long long)q->step);
-		MR_TRY(backward(q, &ps));
-		t2 = mr_clock_ns();
-		q->ns_f += t1 - t0;
-		q->ns_b += t2 - t1;
-	}
-	t0 = mr_clock_ns();
+	MR_TRY(q->c.lists ? sum_by_lists(q) : sum_in_order(q, rec->lr));
+	begin = mr_clock_ns();
 	if (!q->inside)
 		MR_TRY(update(q, rec->lr, &rec->norm));
 	for (uint32_t m = 0; m < q->c.n_micro; m++)
 		sum += q->loss[m];
 	rec->loss = sum / q->c.n_micro;
 	rec->time_ns = mr_clock_ns();
-	q->ns_u += rec->time_ns - t0;
+	q->ns_u += rec->time_ns - begin;
 	q->step++;
 	return MR_OK;
 }

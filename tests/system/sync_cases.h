@@ -1,4 +1,9 @@
-/* sync_cases.h - synchronous systems against sequential training, to the bit: shared by a fast suite and a slow one. */
+/*
+ * sync_cases.h - synchronous systems against sequential training, to the bit: shared by a fast suite and a slow one.
+ *
+ * Every system of the registry that flushes takes part by itself, with its default options and with those that
+ * sync_variants names. Sequential training sums in the order and grouping that the system's schedule emits.
+ */
 #ifndef MR_TESTS_SYSTEM_SYNC_CASES_H
 #define MR_TESTS_SYSTEM_SYNC_CASES_H
 
@@ -11,10 +16,15 @@ typedef struct sync_case {
 	const char *sets;    /* of model, optimizer and training */
 	uint64_t steps;
 	unsigned workers;    /* bit D: with D workers */
+	bool few;            /* too few micro-batches for some systems, which may refuse every number of workers */
 } sync_case;
 
-/** gpipe fifo and lifo and 1f1b with every asked number of workers: weights, state, losses, norms, evaluation. */
+/** Every system with every asked number of workers that it takes: weights, state, losses, norms, evaluation. A system may
+ * refuse a number of workers, but (unless few) not all of them. */
 void sync_case_check(const sync_case *c);
+
+/** "system.name=NAME OPTIONS", a synchronous system with one of its variants; NULL behind the last. */
+const char *sync_system(uint32_t i);
 
 /** "backend=dnnl dtype=f32" where there is one, else NULL. */
 const char *sync_dnnl(void);

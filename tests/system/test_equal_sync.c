@@ -1,58 +1,115 @@
 /* test_equal_sync.c - a few synchronous runs against sequential training; slow_equal_sync_all.c has the grid. */
+#include <string.h>
+
 #include "check.h"
 #include "rig.h"
 #include "sync_cases.h"
 
+/* Deep enough for several stages on each of four workers, and as many micro-batches as any system asks for. */
+#define MLP "model.depth=16 model.width=8 train.batch=8 train.microbatches=8 "
+#define GPT "model.layers=12 model.width=8 model.heads=1 model.context=4 train.batch=8 train.microbatches=8 "
+
 static void mlp(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f64", false, "optimizer.name=momentum", 4,
-				     1 << 1 | 1 << 3});
+	sync_case_check(&(sync_case){"backend=reference dtype=f64", false, MLP "optimizer.name=momentum", 4,
+				     1 << 1 | 1 << 2 | 1 << 3, false});
 }
 
 /* An optimizer of whole matrices, which never steps inside a backward pass. */
 static void mlp_muon(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f64", false, "optimizer.name=muon optimizer.weight_decay=0.1", 4,
-				     1 << 1 | 1 << 3});
+	sync_case_check(&(sync_case){"backend=reference dtype=f64", false, MLP "optimizer.name=muon optimizer.weight_decay=0.1", 2,
+				     1 << 2 | 1 << 3, false});
 }
 
 static void mlp_clipped(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f32", false, "train.clip=0.1", 4, 1 << 2 | 1 << 4});
+	sync_case_check(&(sync_case){"backend=reference dtype=f32", false, MLP "train.clip=0.1", 4, 1 << 2 | 1 << 4, false});
 }
 
 static void gpt_tied(void)
 {
 	sync_case_check(&(sync_case){"backend=reference dtype=f32", true,
-				     "model.tied=true model.dropout=0.2 train.clip=0.5", 3, 1 << 1 | 1 << 3});
+				     GPT "model.tied=true model.dropout=0.2 train.clip=0.5", 2, 1 << 2 | 1 << 3, false});
 }
 
 static void gpt_dnnl(void)
 {
 	if (sync_dnnl())
-		sync_case_check(&(sync_case){sync_dnnl(), true, "model.dropout=0.1", 2, 1 << 2});
+		sync_case_check(&(sync_case){sync_dnnl(), true, GPT "model.dropout=0.1", 2, 1 << 2, false});
 }
 
-/* The comparison itself must be able to fail: another order of sums is another number. */
+/* Sequential training for @steps with @lists. */
+static void train(const mr_sum_lists *lists, uint64_t steps, rig_result *out)
+{
+	mr_sequential_config q;
+	rig r;
+
+	*out = (rig_result){0};
+	rig_init(&r);
+	rig_sets(&r, "dtype=f32 system.name=sequential optimizer.name=sgd");
+	rig_open(&r);
+	q = mr_session_sequential_config(&r.s);
+	q.lists = lists;
+	MR_CHECK_OK(mr_sequential_create(&q, &r.s.executor.sequential));
+	rig_run(&r, steps, out);
+	rig_collect(&r, true, out);
+	rig_fini(&r);
+}
+
+static const uint32_t up_down[] = {0, 1, 2, 3, 3, 2, 1, 0};
+static const uint32_t whole[] = {0, 6}; /* nodes of the model: five linear layers and the loss */
+static const uint32_t in_one[] = {0, 4}, in_two[] = {0, 2, 4}, last_apart[] = {0, 0, 4};
+
+/* The comparison itself must be able to fail: another order or grouping of sums is another number. */
 static void order_counts(void)
 {
-	rig_result got[2];
+	const mr_sum_lists ways[] = {
+		{1, 1, whole, in_one, up_down},
+		{1, 1, whole, in_one, up_down + 4},
+		{1, 2, whole, in_two, up_down},
+	};
+	const mr_sum_lists empty_pipe = {1, 2, whole, last_apart, up_down};
+	rig_result got[3], same;
 
-	for (int i = 0; i < 2; i++) {
-		rig r;
-
-		got[i] = (rig_result){0};
-		rig_init(&r);
-		rig_sets(&r, "dtype=f32 system.name=sequential");
-		rig_open(&r);
-		r.s.sum = i ? MR_SUM_DESCENDING : MR_SUM_ASCENDING;
-		rig_train(&r, 3, true, &got[i]);
-		rig_fini(&r);
-	}
-	CU_ASSERT_FALSE(rig_equal(&got[0], &got[1], false, "expected: two orders of summation"));
+	for (int i = 0; i < 3; i++)
+		train(&ways[i], 3, &got[i]);
+	for (int i = 0; i < 3; i++)
+		CU_ASSERT_FALSE(rig_equal(&got[i], &got[(i + 1) % 3], false, "expected: two ways of summation"));
 	CU_ASSERT(rig_equal(&got[0], &got[0], true, "itself"));
-	rig_result_fini(&got[0]);
-	rig_result_fini(&got[1]);
+	train(&empty_pipe, 3, &same);
+	CU_ASSERT(rig_equal(&got[0], &same, true, "a pipe without micro-batches"));
+	rig_result_fini(&same);
+	train(NULL, 3, &same); /* steps inside */
+	CU_ASSERT(rig_equal(&got[0], &same, true, "no lists"));
+	rig_result_fini(&same);
+	for (int i = 0; i < 3; i++)
+		rig_result_fini(&got[i]);
+}
+
+/* Parts of the model may sum in orders of their own: after one step each part is as if all had summed so. */
+static void parts_may_differ(void)
+{
+	static const uint32_t first[] = {0, 2, 6}, begin[] = {0, 4, 8};
+	const mr_sum_lists up = {1, 1, whole, in_one, up_down}, down = {1, 1, whole, in_one, up_down + 4};
+	const mr_sum_lists mixed = {2, 1, first, begin, up_down};
+	rig_result a, b, m;
+	bool differ = false;
+
+	train(&up, 1, &a);
+	train(&down, 1, &b);
+	train(&mixed, 1, &m);
+	CU_ASSERT_EQUAL_FATAL(a.model.n, 10); /* weight and bias of five layers; the first two are part 0 */
+	for (size_t i = 0; i < a.model.n; i++) {
+		const mr_saved_tensor *want = i < 4 ? &a.model.at[i] : &b.model.at[i];
+
+		CU_ASSERT_FALSE(memcmp(m.model.at[i].data, want->data, want->bytes));
+		differ |= memcmp(a.model.at[i].data, b.model.at[i].data, want->bytes) != 0;
+	}
+	CU_ASSERT_TRUE(differ);
+	rig_result_fini(&a);
+	rig_result_fini(&b);
+	rig_result_fini(&m);
 }
 
 void mr_suite_equal_sync(void)
@@ -64,4 +121,5 @@ void mr_suite_equal_sync(void)
 	MR_TEST(gpt_tied);
 	MR_TEST(gpt_dnnl);
 	MR_TEST(order_counts);
+	MR_TEST(parts_may_differ);
 }
