@@ -117,7 +117,7 @@ static uint32_t sums_of(const mr_plan *p, uint8_t pipe, uint16_t s)
 		return p->contract.need;
 	for (uint32_t i = 0; i < l->n; i++)
 		if (l->at[i].stage == s && l->at[i].pipe == pipe)
-			n += l->at[i].op == MR_OP_B || l->at[i].op == MR_OP_W;
+			n += l->at[i].op == MR_OP_B || l->at[i].op == MR_OP_W ? l->at[i].span : 0;
 	return n;
 }
 

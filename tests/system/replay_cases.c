@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "rig.h"
+#include "sync_cases.h"
 
 /* 16 linear layers, the hidden ones 16 wide; at most 24 micro-batches a run. */
 #define BLOCKS "model.depth=15 model.width=16 dtype=f32"
@@ -114,17 +115,35 @@ void replay_accumulating(uint32_t runs)
 	at_each_size(false, BLOCKS " system.name=wpipe train.microbatches=4", runs);
 }
 
-void replay_gpipe(uint32_t runs)
+/* Does the system take so many workers? */
+static bool takes(const char *sets, unsigned workers)
 {
-	at_each_size(false, BLOCKS " system.name=gpipe train.microbatches=8 train.clip=0.1", runs);
-	at_each_size(false, BLOCKS " system.name=gpipe system.backward=lifo train.microbatches=8", runs);
+	mr_status st;
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, sets);
+	rig_set(&r, "machine.workers=%u", workers);
+	st = rig_try_open(&r);
+	CU_ASSERT_FATAL(st == MR_OK || (st == MR_ECONFIG && strstr(mr_error_text(), "system.name: ")));
+	rig_fini(&r);
+	return st == MR_OK;
 }
 
-void replay_1f1b(uint32_t runs)
+void replay_flushing(uint32_t runs)
 {
-	at_each_size(false, BLOCKS " system.name=1f1b train.microbatches=8", runs);
-	at_each_size(false, BLOCKS " system.name=1f1b system.recompute=always train.microbatches=8", runs);
-	at_each_size(false, BLOCKS " system.name=1f1b system.merge_w=3 train.microbatches=8", runs);
+	const char *system;
+
+	for (uint32_t i = 0; (system = sync_system(i)); i++)
+		for (unsigned d = 2; d <= 4; d++) {
+			char sets[300];
+
+			/* Clipped and not by turns: then with a barrier, or local. */
+			snprintf(sets, sizeof(sets), BLOCKS " %s train.microbatches=8 train.clip=%s", system,
+				 (i + d) % 2 ? "0.1" : "0.0");
+			if (takes(sets, d))
+				check(false, sets, d, runs);
+		}
 }
 
 void replay_gpt(uint32_t runs)

@@ -14,8 +14,8 @@ void replay_pipedream(uint32_t runs);
 void replay_vertical_sync(uint32_t runs);
 void replay_no_stash(uint32_t runs);
 void replay_accumulating(uint32_t runs);
-void replay_gpipe(uint32_t runs);
-void replay_1f1b(uint32_t runs);
+/** Every system that flushes and its variants (sync_cases.h). */
+void replay_flushing(uint32_t runs);
 /** pipedream on a gpt with dropout and per-stage clipping. */
 void replay_gpt(uint32_t runs);
 /** pipedream on oneDNN, where there is one. */

@@ -24,14 +24,9 @@ static void accumulating(void)
 	replay_accumulating(RUNS);
 }
 
-static void gpipe(void)
+static void flushing(void)
 {
-	replay_gpipe(RUNS);
-}
-
-static void one_f_one_b(void)
-{
-	replay_1f1b(RUNS);
+	replay_flushing(RUNS);
 }
 
 static void gpt(void)
@@ -51,8 +46,7 @@ void mr_suite_replay(void)
 	MR_TEST(vertical_sync);
 	MR_TEST(no_stash);
 	MR_TEST(accumulating);
-	MR_TEST(gpipe);
-	MR_TEST(one_f_one_b);
+	MR_TEST(flushing);
 	MR_TEST(gpt);
 	MR_TEST(dnnl);
 }
