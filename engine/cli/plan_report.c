@@ -46,16 +46,17 @@ static mr_status forecast_memory(mr_forecast *f)
 }
 
 /* Computing time from commit to commit of worker @w. */
-static double busy_of(const mr_forecast *f, uint32_t w)
+static double busy_of(const mr_forecast *f, uint16_t w)
 {
+	const mr_plan *p = f->s->plan;
+	const mr_list *l = p ? mr_plan_list(p, w, MR_BODY) : NULL;
+	mr_cost cost = {f->s->partition.n_stages, f->stage};
 	double sum = 0;
 
-	for (uint16_t i = 0; i < f->s->partition.n_stages; i++) {
-		const mr_stage_cost *c = &f->stage[i];
-
-		if (!f->s->plan || mr_plan_worker(f->s->plan, 0, i) == w)
-			sum += f->s->n_micro * (c->f + c->i + c->w) + c->u;
-	}
+	for (uint32_t i = 0; p && i < l->n; i++)
+		sum += mr_instr_cost(p, &l->at[i], &cost) / p->commits;
+	for (uint16_t i = 0; !p && i < f->s->partition.n_stages; i++)
+		sum += f->s->n_micro * (f->stage[i].f + f->stage[i].i + f->stage[i].w) + f->stage[i].u;
 	return sum;
 }
 
@@ -65,7 +66,7 @@ static mr_status forecast_time(mr_forecast *f)
 	mr_cost cost = {f->s->partition.n_stages, f->stage};
 	uint32_t bodies;
 
-	for (uint32_t w = 0; w < f->s->place.n_workers; w++) {
+	for (uint16_t w = 0; w < f->s->place.n_workers; w++) {
 		double busy = busy_of(f, w);
 
 		f->busy_s += busy / f->s->place.n_workers;
@@ -191,6 +192,23 @@ static void put_ms(mr_table *t, double seconds)
 	mr_table_put(t, "%.4g", seconds * 1e3);
 }
 
+static void put_versions(mr_table *t, const mr_forecast *f, uint8_t pipe, uint16_t i, const uint32_t *stale)
+{
+	const mr_plan *p = f->s->plan;
+	size_t at = mr_plan_at(p, pipe, i);
+
+	mr_table_put(t, p->n_pipes > 1 ? "%u p%u" : "%u", i, pipe);
+	mr_table_put(t, "%u", p->n_versions[i]);
+	mr_table_put(t, "%u", stale[i]);
+	mr_table_put(t, "%u", p->n_slots[at]);
+	mr_table_put(t, "%u", p->n_fwd[at]);
+	mr_table_put(t, "%u", i + 1 < p->n_stages ? p->n_bwd[at + 1] : 0u);
+	put_ms(t, f->stage[i].f);
+	put_ms(t, f->stage[i].i);
+	put_ms(t, f->stage[i].w);
+	put_ms(t, f->stage[i].u / p->n_pipes);
+}
+
 /* What the plan stores and how old weights get, beside what its costs are. */
 static mr_status print_versions(const mr_forecast *f, FILE *out)
 {
@@ -211,18 +229,8 @@ static mr_status print_versions(const mr_forecast *f, FILE *out)
 		return st;
 	}
 	mr_metrics_staleness(p, stale);
-	for (uint16_t i = 0; i < p->n_stages; i++) {
-		mr_table_put(t, "%u", i);
-		mr_table_put(t, "%u", p->n_versions[i]);
-		mr_table_put(t, "%u", stale[i]);
-		mr_table_put(t, "%u", p->n_slots[i]);
-		mr_table_put(t, "%u", p->n_fwd[i]);
-		mr_table_put(t, "%u", i + 1 < p->n_stages ? p->n_bwd[i + 1] : 0u);
-		put_ms(t, f->stage[i].f);
-		put_ms(t, f->stage[i].i);
-		put_ms(t, f->stage[i].w);
-		put_ms(t, f->stage[i].u);
-	}
+	for (uint32_t k = 0; k < (uint32_t)p->n_stages * p->n_pipes; k++)
+		put_versions(t, f, (uint8_t)(k % p->n_pipes), (uint16_t)(k / p->n_pipes), stale);
 	st = mr_table_print(t, "", out);
 	mr_table_destroy(t);
 	free(stale);

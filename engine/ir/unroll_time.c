@@ -1,8 +1,8 @@
 #include "ir/unroll.h"
+#include "ir/walk.h"
 
-static double duration(const mr_unroll *g, const mr_cost *cost, uint32_t node)
+double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cost)
 {
-	const mr_instr *in = g->at[node].in;
 	const mr_stage_cost *c = &cost->stage[in->stage];
 	double update = in->flags & MR_INSTR_UPDATE ? c->u : 0;
 
@@ -17,7 +17,7 @@ static double duration(const mr_unroll *g, const mr_cost *cost, uint32_t node)
 	case MR_OP_W:
 		return in->span * c->w + update;
 	case MR_OP_U: /* one range of as many as there are pipes */
-		return c->u / g->plan->n_pipes;
+		return c->u / plan->n_pipes;
 	default:
 		return 0;
 	}
@@ -76,7 +76,7 @@ void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hook
 			last = g->storage[node];
 			at = end[last];
 		}
-		work = node < g->n_nodes ? duration(g, cost, node) : 0;
+		work = node < g->n_nodes ? mr_instr_cost(g->plan, g->at[node].in, cost) : 0;
 		begin[node] = at;
 		end[node] = h->finish && node < g->n_nodes ? h->finish(h->arg, g, node, at, work) : at + work;
 		if (binding)

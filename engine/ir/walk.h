@@ -70,6 +70,9 @@ void mr_walk_destroy(mr_walk *walk);
 /** The period alone; 0 for a plan without a body. Errors as above. */
 mr_status mr_plan_period(const mr_plan *plan, const mr_cost *cost, bool unlimited, double *period) MR_MUST_USE;
 
+/** How long @in takes where its stage costs what @cost says; a reduction and a norm take no time. */
+double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cost);
+
 /** Fill @stage [plan->n_stages] with shares of a worker's costs (f, i, w times D/S; u = c = 0), and @cost with it. */
 void mr_cost_share(const mr_plan *plan, double f, double i, double w, mr_stage_cost *stage, mr_cost *cost);
 
