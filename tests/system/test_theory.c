@@ -1,0 +1,304 @@
+/*
+ * test_theory.c - PipeDream, LocalSGD and Randomized PipeDream in unit time on the recorded problems (tests/golden/rpd): every
+ * value of the objective after every update and in every time step, final weights, gradient norms, the bound's ingredients.
+ */
+#include "theory.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "check.h"
+
+#define MOST 256
+
+typedef struct curve {
+	theory *t;
+	double step[MOST], update[MOST], grad[MOST], distance[MOST];
+	double w[THEORY_D];
+	uint32_t n_step, n_update;
+	double largest;        /* block gradient */
+	uint16_t replicas;
+} curve;
+
+static void set_all(curve *c, const mr_history *h)
+{
+	double *at = c->w;
+
+	for (uint16_t s = 0; s < THEORY_STAGES; s++) {
+		double w[8];
+
+		mr_unit_mean(h, c->replicas, THEORY_STAGES, s, MR_F64, w);
+		mr_objective_set(c->t->f, s, w, MR_F64);
+		memcpy(at, w, (size_t)(s == 0 ? 4 : 3) * sizeof(double));
+		at += s == 0 ? 4 : 3;
+	}
+}
+
+static bool on_unit(void *arg, const mr_unit_event *e)
+{
+	curve *c = arg;
+
+	set_all(c, e->block);
+	CU_ASSERT_FATAL(c->n_step < MOST && c->n_update < MOST);
+	if (e->kind == MR_UNIT_STEP) {
+		c->step[c->n_step++] = mr_objective_value(c->t->f);
+		return true;
+	}
+	c->grad[c->n_update] = mr_objective_gradient(c->t->f, NULL);
+	c->update[c->n_update++] = mr_objective_value(c->t->f);
+	return true;
+}
+
+static double norm(int64_t n, const double *g)
+{
+	double s = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		s += g[i] * g[i];
+	return sqrt(s);
+}
+
+static bool on_aged(void *arg, const mr_aged_event *e)
+{
+	curve *c = arg;
+	double sum = 0;
+
+	set_all(c, e->block);
+	CU_ASSERT_FATAL(c->n_update < MOST);
+	c->grad[c->n_update] = mr_objective_gradient(c->t->f, NULL);
+	for (uint16_t s = 0; s < THEORY_STAGES; s++) {
+		const mr_history *h = &e->block[s];
+		const double *now = mr_history_latest(h), *then = mr_history_weights(h, e->read[s]);
+
+		for (int i = 0; i < (s == 0 ? 4 : 3); i++)
+			sum += (now[i] - then[i]) * (now[i] - then[i]);
+	}
+	c->distance[c->n_update] = sqrt(sum);
+	c->largest = fmax(c->largest, norm(e->stage == 0 ? 4 : 3, (const double *)(const void *)e->block[e->stage].grads));
+	c->update[c->n_update++] = mr_objective_value(c->t->f);
+	return true;
+}
+
+static void check_list(const char *what, const mr_json *want, const double *got, uint32_t n)
+{
+	CU_ASSERT_EQUAL_FATAL(mr_json_size(want), n);
+	for (uint32_t i = 0; i < n; i++)
+		theory_number(what, i, mr_json_at(want, i), got[i]);
+}
+
+/* Curves that begin with the value at w = 0. */
+static void check_steps(const mr_json *want, const curve *c)
+{
+	CU_ASSERT_EQUAL_FATAL(mr_json_size(want), c->n_step + 1u);
+	for (uint32_t i = 0; i < c->n_step; i++)
+		theory_number("f in a time step", i, mr_json_at(want, i + 1), c->step[i]);
+}
+
+static curve run_unit(theory *t, mr_unit_time *u)
+{
+	curve c = {.t = t, .replicas = u->n_replicas};
+	mr_unit_config config = theory_unit(t, u);
+
+	config.observer = on_unit;
+	config.arg = &c;
+	MR_CHECK_OK(mr_unit_run(&config));
+	return c;
+}
+
+static curve run_aged(theory *t, const mr_aged *steps)
+{
+	curve c = {.t = t, .replicas = 1};
+	mr_aged_config config = theory_aged(t, steps);
+
+	config.observer = on_aged;
+	config.arg = &c;
+	MR_CHECK_OK(mr_aged_run(&config, NULL));
+	return c;
+}
+
+static double mean(uint32_t n, const double *x, double first)
+{
+	double sum = first;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += x[i];
+	return sum / (n + 1);
+}
+
+/* --- constants ---------------------------------------------------------------------------------------------------- */
+
+static void constants(bool logistic)
+{
+	double l, f_star;
+	theory t;
+
+	theory_open(&t, logistic);
+	MR_CHECK_OK(mr_objective_smoothness(t.f, &l));
+	theory_number("L", 0, mr_json_get(t.want, "L"), l);
+	theory_number("f(0)", 0, mr_json_get(t.want, "f0"), mr_objective_value(t.f));
+	MR_CHECK_OK(mr_objective_minimum(t.f, &f_star));
+	theory_number("f*", 0, mr_json_get(t.want, "f_star"), f_star);
+	theory_number("f(0) again", 0, mr_json_get(t.want, "f0"), mr_objective_value(t.f));
+	theory_close(&t);
+}
+
+static void known_quantities(void)
+{
+	constants(false);
+	constants(true);
+}
+
+/* --- PipeDream, and the same as steps of one block each ------------------------------------------------------------ */
+
+static void check_pipedream(bool logistic)
+{
+	const mr_json *want;
+	mr_unit_time u;
+	curve c, again;
+	mr_aged *a;
+	theory t;
+
+	theory_open(&t, logistic);
+	want = mr_json_get(t.want, "PD");
+	MR_CHECK_OK(mr_unit_greedy(THEORY_STAGES, 16, 0, &u));
+	c = run_unit(&t, &u);
+	check_steps(mr_json_get(want, "objective_per_timestep"), &c);
+	check_list("f after an update", mr_json_get(want, "objective_per_block_update"), c.update, c.n_update);
+	check_list("w", mr_json_get(want, "final_w"), c.w, THEORY_D);
+	theory_number("gradient", 0, mr_json_get(want, "final_full_grad_norm_sq"), c.grad[c.n_update - 1]);
+	MR_CHECK_OK(mr_aged_of_timeline(&u, 8, &a));
+	again = run_aged(&t, a);
+	CU_ASSERT_EQUAL(again.n_update, c.n_update);
+	CU_ASSERT(memcmp(again.w, c.w, sizeof(c.w)) == 0);
+	CU_ASSERT(memcmp(again.update, c.update, c.n_update * sizeof(double)) == 0);
+	mr_aged_destroy(a);
+	mr_unit_time_fini(&u);
+	theory_close(&t);
+}
+
+static void pipedream_and_its_steps(void)
+{
+	check_pipedream(false);
+	check_pipedream(true);
+}
+
+/* --- LocalSGD ----------------------------------------------------------------------------------------------------- */
+
+static void check_local(bool logistic)
+{
+	const mr_json *want;
+	mr_unit_time u;
+	theory t;
+	curve c;
+
+	theory_open(&t, logistic);
+	want = mr_json_get(t.want, "LocalSGD_R4_H2");
+	MR_CHECK_OK(mr_unit_rounds(THEORY_STAGES, 16, 4, 2, &u));
+	CU_ASSERT_EQUAL(u.length, (uint32_t)mr_json_int(mr_json_get(want, "timeline_len")));
+	c = run_unit(&t, &u);
+	check_steps(mr_json_get(want, "objective_per_timestep"), &c);
+	check_list("w", mr_json_get(want, "final_w"), c.w, THEORY_D);
+	mr_unit_time_fini(&u);
+	want = mr_json_get(t.want, "LocalSGD_R4_H2_N20_partial_last_round");
+	MR_CHECK_OK(mr_unit_rounds(THEORY_STAGES, 20, 4, 2, &u));
+	CU_ASSERT_EQUAL(u.length, (uint32_t)mr_json_int(mr_json_get(want, "timeline_len")));
+	c = run_unit(&t, &u);
+	theory_number("f", 0, mr_json_get(want, "objective_final"), c.step[c.n_step - 1]);
+	check_list("w", mr_json_get(want, "final_w"), c.w, THEORY_D);
+	mr_unit_time_fini(&u);
+	theory_close(&t);
+}
+
+static void local_sgd(void)
+{
+	check_local(false);
+	check_local(true);
+}
+
+/* --- drawn steps -------------------------------------------------------------------------------------------------- */
+
+static void check_drawn(theory *t, uint32_t delta)
+{
+	double l, f_star, f0 = mr_json_double(mr_json_get(t->want, "f0")), g0, bound, g2, k, d = delta;
+	const mr_json *want, *first;
+	mr_aged *a = theory_lcg(64, delta);
+	char key[32];
+	curve c;
+
+	snprintf(key, sizeof(key), "RPD_LCG_delta%u", delta);
+	want = mr_json_get(t->want, key);
+	CU_ASSERT_FATAL(mr_json_is_object(want));
+	first = mr_json_get(want, "first6");
+	for (size_t i = 0; i < mr_json_size(first); i++) {
+		CU_ASSERT_EQUAL(a->stage[i], (uint16_t)mr_json_int(mr_json_get(mr_json_at(first, i), "stage")));
+		CU_ASSERT_EQUAL(a->batch[i], (uint32_t)mr_json_int(mr_json_get(mr_json_at(first, i), "batch")));
+	}
+	c = run_aged(t, a);
+	check_list("f after an update", mr_json_get(want, "objective_per_block_update"), c.update, c.n_update);
+	check_list("w", mr_json_get(want, "final_w"), c.w, THEORY_D);
+	check_list("stale distance", mr_json_get(want, "stale_distance"), c.distance, c.n_update);
+	theory_number("G", 0, mr_json_get(want, "G_est"), c.largest);
+	for (uint16_t s = 0; s < THEORY_STAGES; s++)
+		mr_objective_set(t->f, s, (double[4]){0}, MR_F64);
+	g0 = mr_objective_gradient(t->f, NULL);
+	theory_number("mean gradient", 0, mr_json_get(want, "avg_full_grad_norm_sq"), mean(c.n_update, c.grad, g0));
+	/* 2 S (f(0) - f*) / (lr K) + lr S L G^2 + (lr L delta G)^2, over K = 65 recorded norms */
+	MR_CHECK_OK(mr_objective_smoothness(t->f, &l));
+	MR_CHECK_OK(mr_objective_minimum(t->f, &f_star));
+	g2 = c.largest * c.largest;
+	k = c.n_update + 1;
+	bound = 2 * THEORY_STAGES * (f0 - f_star) / (0.25 * k) + 0.25 * THEORY_STAGES * l * g2 + 0.25 * 0.25 * l * l * d * d * g2;
+	theory_number("bound", 0, mr_json_get(want, "theory_bound_last"), bound);
+	mr_aged_destroy(a);
+}
+
+static void drawn_steps(void)
+{
+	static const uint32_t deltas[] = {0, 3, 14};
+
+	for (int kind = 0; kind < 2; kind++)
+		for (int i = 0; i < 3; i++) {
+			theory t;
+
+			theory_open(&t, kind);
+			check_drawn(&t, deltas[i]);
+			theory_close(&t);
+		}
+}
+
+/* A sequence that somebody else drew, given as data. */
+static void recorded_steps(void)
+{
+	const mr_json *want, *delays;
+	mr_aged *a;
+	theory t;
+	curve c;
+
+	theory_open(&t, false);
+	want = mr_json_get(t.want, "RPD_numpy_seed0_delta14");
+	delays = mr_json_get(want, "delays");
+	MR_CHECK_OK(mr_aged_create(THEORY_STAGES, (uint32_t)mr_json_size(delays), &a));
+	for (uint32_t k = 0; k < a->n_steps; k++) {
+		a->stage[k] = (uint16_t)mr_json_int(mr_json_at(mr_json_get(want, "stages"), k));
+		a->batch[k] = (uint32_t)mr_json_int(mr_json_at(mr_json_get(want, "batches"), k));
+		for (uint16_t b = 0; b < THEORY_STAGES; b++)
+			a->delay[k * THEORY_STAGES + b] = (uint32_t)mr_json_int(mr_json_at(mr_json_at(delays, k), b));
+	}
+	MR_CHECK_OK(mr_aged_index(a));
+	c = run_aged(&t, a);
+	theory_number("f", 0, mr_json_get(want, "objective_final"), c.update[c.n_update - 1]);
+	check_list("w", mr_json_get(want, "final_w"), c.w, THEORY_D);
+	mr_aged_destroy(a);
+	theory_close(&t);
+}
+
+void mr_suite_theory(void);
+void mr_suite_theory(void)
+{
+	MR_SUITE("theory");
+	MR_TEST(known_quantities);
+	MR_TEST(pipedream_and_its_steps);
+	MR_TEST(local_sgd);
+	MR_TEST(drawn_steps);
+	MR_TEST(recorded_steps);
+}
