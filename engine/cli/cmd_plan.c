@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/compare.h"
 #include "cli/open_config.h"
 #include "cli/output.h"
 #include "cli/plan_report.h"
@@ -23,7 +24,27 @@ static mr_status report(const mr_args *args, const mr_forecast *f)
 	return mr_forecast_fits(f);
 }
 
-static mr_status make(const mr_args *args)
+/* All systems side by side. */
+static mr_status compare(const mr_args *args)
+{
+	const char *path = mr_values_string(args->values, "output");
+	bool svg = !strcmp(mr_values_string(args->values, "format"), "svg");
+	mr_compare c;
+	FILE *out;
+	mr_status st = mr_compare_init(&c, args, mr_values_string(args->values, "costs"),
+				       (uint64_t)mr_values_int(args->values, "cap"), svg);
+
+	if (st == MR_OK)
+		st = mr_output_open(path, &out);
+	if (st == MR_OK) {
+		st = svg ? mr_compare_draw(&c, out) : mr_compare_print(&c, out);
+		st = mr_output_close(path, out, st);
+	}
+	mr_compare_fini(&c);
+	return st;
+}
+
+static mr_status one(const mr_args *args)
 {
 	mr_config *config;
 	mr_forecast f;
@@ -41,6 +62,15 @@ static mr_status make(const mr_args *args)
 	}
 	mr_config_destroy(config);
 	return st;
+}
+
+static mr_status make(const mr_args *args)
+{
+	bool all = mr_values_bool(args->values, "compare");
+
+	if (!all && mr_values_int(args->values, "cap"))
+		return mr_fail(MR_EUSAGE, "--cap goes with --compare; the limit of a plan is machine.memory_limit");
+	return all ? compare(args) : one(args);
 }
 
 /* --topology is machine.topology by a shorter name, and the last word on it. */
@@ -72,6 +102,9 @@ static const mr_option options[] = {
 	 "plan for this machine, such as \"numa:4 core:16 pu:2\", or with sizes \"numa:2(memory=64GB) core:8 pu:1\""},
 	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "times of the layers, a file of millrace profile -o; empty: nominal ones"},
+	{"compare", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "all systems side by side: predicted step time, bubble, memory, weight copies, staleness"},
+	{"cap", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes", "with --compare: the memory of all workers together; 0: machine.memory_limit"},
 	{"format", MR_OPT_ENUM, "text", 0, 0, "text|svg", NULL,
 	 "all tables and the schedule as text, or the schedule as a picture"},
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty: standard output"},

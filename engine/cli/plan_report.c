@@ -19,7 +19,7 @@
 
 /* --- building --- */
 
-static mr_status forecast_memory(mr_forecast *f)
+mr_status mr_forecast_memory(mr_forecast *f)
 {
 	const mr_session *s = f->s;
 	mr_run_config c = mr_session_run_config(s, NULL);
@@ -60,12 +60,17 @@ static double busy_of(const mr_forecast *f, uint16_t w)
 	return sum;
 }
 
-static mr_status forecast_time(mr_forecast *f)
+mr_status mr_forecast_time(mr_forecast *f)
 {
 	const mr_plan *plan = f->s->plan;
 	mr_cost cost = {f->s->partition.n_stages, f->stage};
 	uint32_t bodies;
 
+	f->stage = calloc(f->s->partition.n_stages, sizeof(*f->stage));
+	if (!f->stage)
+		return mr_fail(MR_ERESOURCE, "no memory for a plan");
+	cost.stage = f->stage;
+	mr_costs_of_stages(f->s, &f->costs, f->stage);
 	for (uint16_t w = 0; w < f->s->place.n_workers; w++) {
 		double busy = busy_of(f, w);
 
@@ -86,12 +91,8 @@ mr_status mr_forecast_init(mr_forecast *f, const mr_session *s, const char *cost
 {
 	*f = (mr_forecast){.s = s};
 	MR_TRY(*costs ? mr_costs_read(costs, s, &f->costs) : mr_costs_nominal(s, &f->costs));
-	f->stage = calloc(s->partition.n_stages, sizeof(*f->stage));
-	if (!f->stage)
-		return mr_fail(MR_ERESOURCE, "no memory for a plan");
-	mr_costs_of_stages(s, &f->costs, f->stage);
-	MR_TRY(forecast_memory(f));
-	return forecast_time(f);
+	MR_TRY(mr_forecast_memory(f));
+	return mr_forecast_time(f);
 }
 
 void mr_forecast_fini(mr_forecast *f)

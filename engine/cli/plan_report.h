@@ -30,6 +30,10 @@ typedef struct mr_forecast {
 mr_status mr_forecast_init(mr_forecast *f, const mr_session *s, const char *costs) MR_MUST_USE;
 void mr_forecast_fini(mr_forecast *f);
 
+/** The two halves of it, for a forecast whose s and costs are set and all else zero. Errors: MR_ECONFIG, MR_ERESOURCE. */
+mr_status mr_forecast_time(mr_forecast *f) MR_MUST_USE;
+mr_status mr_forecast_memory(mr_forecast *f) MR_MUST_USE;
+
 /** Does the plan fit into the memory of its nodes, and into the limit? MR_ERESOURCE with the figures. */
 mr_status mr_forecast_fits(const mr_forecast *f) MR_MUST_USE;
 

@@ -27,9 +27,10 @@ static mr_status open_data(mr_session *s)
 	};
 	mr_model_data md;
 
-	MR_TRY(mr_config_blame(s->config, MR_CONFIG_DATA, "name",
-			       mr_dataset_open(mr_config_data(s->config), mr_config_values(s->config, MR_CONFIG_DATA), &want,
-					       &s->data)));
+	if (!s->borrowed_data)
+		MR_TRY(mr_config_blame(s->config, MR_CONFIG_DATA, "name",
+				       mr_dataset_open(mr_config_data(s->config), mr_config_values(s->config, MR_CONFIG_DATA),
+						       &want, &s->data)));
 	md = (mr_model_data){.input = s->data->input, .target = s->data->target, .classes = s->data->classes};
 	return mr_config_blame(s->config, MR_CONFIG_MODEL, "name", model->build(mv, &md, &s->graph));
 }
@@ -146,15 +147,25 @@ static mr_status open_all(mr_session *s)
 	return make_place(s);
 }
 
-mr_status mr_session_open(const mr_config *config, mr_session *s)
+static mr_status open_or_close(mr_session *s)
 {
-	mr_status st;
+	mr_status st = open_all(s);
 
-	*s = (mr_session){.config = config};
-	st = open_all(s);
 	if (st != MR_OK)
 		mr_session_close(s);
 	return st;
+}
+
+mr_status mr_session_open(const mr_config *config, mr_session *s)
+{
+	*s = (mr_session){.config = config};
+	return open_or_close(s);
+}
+
+mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s)
+{
+	*s = (mr_session){.config = config, .data = other->data, .borrowed_data = true};
+	return open_or_close(s);
 }
 
 static uint64_t memory_limit(const mr_session *s)
@@ -254,7 +265,8 @@ void mr_session_close(mr_session *s)
 	mr_plan_destroy(s->plan);
 	mr_partition_fini(&s->partition);
 	mr_graph_destroy(s->graph);
-	mr_dataset_close(s->data);
+	if (!s->borrowed_data)
+		mr_dataset_close(s->data);
 	*s = (mr_session){0};
 }
 

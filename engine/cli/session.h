@@ -17,6 +17,7 @@ typedef struct mr_session {
 	const mr_config *config;     /* borrowed */
 	const mr_kernels *kernels;
 	mr_dataset *data;
+	bool borrowed_data;          /* of another session */
 	mr_graph *graph;
 	mr_partition partition;
 	mr_plan *plan;               /* NULL for sequential */
@@ -42,6 +43,9 @@ typedef struct mr_session_opts {
 
 /** Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero afterwards on error. */
 mr_status mr_session_open(const mr_config *config, mr_session *s) MR_MUST_USE;
+
+/** The same with the data of @other, which must stay open as long: for another system on the same model and data. */
+mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s) MR_MUST_USE;
 
 /** Threads, memory, initial weights. @opts may be NULL. */
 mr_status mr_session_start(mr_session *s, const mr_session_opts *opts) MR_MUST_USE;

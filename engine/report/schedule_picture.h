@@ -39,7 +39,14 @@ typedef struct mr_schedule_picture {
 /** Draw @p as text, no line longer than @columns (at least 20). Errors: MR_EINVAL for a bad argument, MR_EIO, MR_ERESOURCE. */
 mr_status mr_schedule_picture_text(const mr_schedule_picture *p, unsigned columns, FILE *out) MR_MUST_USE;
 
-/** Write @p as an SVG file. Errors: MR_EINVAL for a bad argument, MR_EIO when @out refuses. */
+/** Write @p as an SVG file. Errors: MR_EINVAL for a bad argument, MR_ERESOURCE, MR_EIO when @out refuses. */
 mr_status mr_schedule_picture_svg(const mr_schedule_picture *p, FILE *out) MR_MUST_USE;
+
+/**
+ * Write the @n > 0 pictures @p under each other on one time axis, each below its title, as an SVG file with @title and
+ * @subtitle (may be NULL). Their units must be one. Errors: as above.
+ */
+mr_status mr_schedule_picture_stack(const mr_schedule_picture *p, size_t n, const char *title, const char *subtitle,
+				    FILE *out) MR_MUST_USE;
 
 #endif

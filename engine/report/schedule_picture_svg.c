@@ -1,10 +1,11 @@
 /*
- * schedule_picture_svg.c - the schedule picture as SVG.
+ * schedule_picture_svg.c - schedule pictures as SVG, one or several on one axis.
  *
- * Layout, top to bottom: title, subtitle, legend (as many lines as it needs), rows, axis. All coordinates are absolute and
- * computed here, so that nothing depends on how a viewer measures text; widths of text are estimated generously.
+ * Layout, top to bottom: title, subtitle, legend (as many lines as it needs), for each picture its title (where there are
+ * several) and its rows, axis. All coordinates are absolute and computed here, so that nothing depends on how a viewer measures text; widths of text are estimated generously.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/op.h"
@@ -17,6 +18,8 @@
 #define MIN_DRAWING 520.0
 #define LEGEND_LINE 20.0
 #define ROW_GAP 10.0
+#define STACKED_GAP 4.0 /* between the rows of one of several pictures */
+#define PANEL_TITLE 22.0
 
 /* How an op looks. Light fills with dark text; the four colours stay apart for the colour-blind. */
 static const struct {
@@ -34,14 +37,25 @@ static const struct {
 	[MR_OP_AVG] = {"averaging", "#8b95a1", "#5b6470", "#ffffff"},
 };
 
-typedef struct mr_svg {
+/* One of the pictures. */
+typedef struct mr_panel {
 	const mr_schedule_picture *p;
 	mr_schedule_frame frame;
+	mr_schedule_lanes lanes;
+	double top; /* of its rows */
+} mr_panel;
+
+typedef struct mr_svg {
+	mr_panel *panel; /* [n] */
+	size_t n;
+	mr_schedule_frame frame;    /* of all */
+	unsigned lanes;             /* most lanes of any worker */
+	bool versions;              /* of any picture */
 	FILE *out;
 	double scale;               /* pixels a trace time unit */
-	double left, top, row;      /* where the rows begin, and the height of one */
+	double left, row, gap;      /* where the rows begin, height of one, distance of two */
+	double top, bottom;         /* of all rows */
 	double width, drawing;      /* of the file, and of its rows */
-	mr_schedule_lanes lanes;
 	bool boxes[MR_N_OPS], tick;
 } mr_svg;
 
@@ -72,11 +86,11 @@ static void put_text(FILE *out, double x, double y, const char *css, const char 
 }
 
 /* The later of its stages or directions a worker is at, the paler. */
-static double opacity(const mr_svg *v, const mr_trace_rec *r)
+static double opacity(const mr_panel *a, const mr_trace_rec *r)
 {
-	if (v->lanes.most < 2 || !mr_op_is_compute(r->op))
+	if (a->lanes.most < 2 || !mr_op_is_compute(r->op))
 		return 1;
-	return 1 - 0.55 * mr_schedule_lanes_of(&v->lanes, r) / (v->lanes.most - 1);
+	return 1 - 0.55 * mr_schedule_lanes_of(&a->lanes, r) / (a->lanes.most - 1);
 }
 
 /* A free optimizer step says when a version appears; free reductions and norms would only hide it. */
@@ -85,10 +99,10 @@ static bool is_tick(const mr_trace_rec *r)
 	return r->op == MR_OP_U && r->end_ns == r->begin_ns;
 }
 
-static void see_ops(mr_svg *v)
+static void see_ops(mr_svg *v, const mr_schedule_picture *p)
 {
-	for (size_t i = 0; i < v->p->n_rec; i++) {
-		const mr_trace_rec *r = &v->p->rec[i];
+	for (size_t i = 0; i < p->n_rec; i++) {
+		const mr_trace_rec *r = &p->rec[i];
 
 		if (r->end_ns > r->begin_ns)
 			v->boxes[r->op] = true;
@@ -99,14 +113,14 @@ static void see_ops(mr_svg *v)
 /* Wide enough that the shortest box holds its number, within the limits of a page. */
 static void choose_scale(mr_svg *v)
 {
-	double span = (double)(v->frame.to - v->frame.from), px = v->p->versions ? 26 : 22;
+	double span = (double)(v->frame.to - v->frame.from), px = v->versions ? 26 : 22;
 
 	if (span == 0) {
 		v->drawing = MIN_DRAWING;
 		v->scale = 1;
 		return;
 	}
-	px = fmax(px, 7.5 * (v->frame.digits + (mr_schedule_lanes_letter(&v->lanes, 0) != 0)) + 6);
+	px = fmax(px, 7.5 * (v->frame.digits + (v->lanes > 2)) + 6);
 	v->drawing = px / (double)v->frame.shortest * span;
 	v->drawing = v->drawing > MAX_DRAWING ? MAX_DRAWING : v->drawing < MIN_DRAWING ? MIN_DRAWING : v->drawing;
 	v->scale = v->drawing / span;
@@ -117,9 +131,9 @@ static double x_of(const mr_svg *v, uint64_t t)
 	return v->left + (double)(t - v->frame.from) * v->scale;
 }
 
-static double y_of(const mr_svg *v, uint16_t worker)
+static double y_of(const mr_svg *v, const mr_panel *a, uint16_t worker)
 {
-	return v->top + worker * (v->row + ROW_GAP);
+	return a->top + worker * (v->row + v->gap);
 }
 
 /* One entry of the legend: advances *@x, and to a new line of the legend when it does not fit. Draws only when @draw. */
@@ -157,12 +171,12 @@ static double legend(mr_svg *v, bool draw, double y)
 			snprintf(swatch, sizeof(swatch), "<path d=\"M2 3h8l-4 7z\" fill=\"%s\"/>", looks[op].fill);
 		legend_entry(v, draw, &x, &y, looks[op].name, swatch);
 	}
-	legend_entry(v, draw, &x, &y, "idle", "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"#eef0f3\" stroke=\"#d5d9de\"/>");
-	if (v->lanes.most > 1)
-		legend_entry(v, draw, &x, &y, v->lanes.most == 2 ? "paler: second direction or stage of a worker"
+	legend_entry(v, draw, &x, &y, "idle", "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"url(#idle)\" stroke=\"#d5d9de\"/>");
+	if (v->lanes > 1)
+		legend_entry(v, draw, &x, &y, v->lanes == 2 ? "paler: second direction or stage of a worker"
 								 : "a, b, c ..., paler and paler: a worker's first, second, third ... stage",
 			     "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"#9ecbf2\" fill-opacity=\"0.45\" stroke=\"#4a86b8\"/>");
-	if (v->p->versions)
+	if (v->versions)
 		legend_entry(v, draw, &x, &y, "micro-batch 7 on version 4 of the weights",
 			     "<text class=\"n\" x=\"6\" y=\"5\">7</text><text class=\"v\" x=\"6\" y=\"14\">v4</text>");
 	return y + LEGEND_LINE;
@@ -170,30 +184,31 @@ static double legend(mr_svg *v, bool draw, double y)
 
 static void put_axis(const mr_svg *v)
 {
-	double bottom = y_of(v, v->p->n_workers) - ROW_GAP + 8, units = (double)(v->frame.to - v->frame.from) / v->p->unit;
-	double px = v->p->unit * v->scale, tick = mr_schedule_frame_tick(56 / px);
+	const mr_schedule_picture *p = v->panel[0].p;
+	double units = (double)(v->frame.to - v->frame.from) / p->unit;
+	double px = p->unit * v->scale, tick = mr_schedule_frame_tick(56 / px);
 
 	for (unsigned k = 0; v->frame.to > v->frame.from && k * tick <= units * (1 + 1e-9); k++) {
 		double x = v->left + k * tick * px;
 
-		fprintf(v->out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>\n", x, v->top - 4, bottom);
-		fprintf(v->out, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\">%g</text>\n", x, bottom + 15, k * tick);
+		fprintf(v->out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>\n", x, v->top - 4, v->bottom);
+		fprintf(v->out, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\">%g</text>\n", x, v->bottom + 15, k * tick);
 	}
-	fprintf(v->out, "<path class=\"axis\" d=\"M%.1f %.1fh%.1f\"/>\n", v->left, bottom, v->drawing);
-	fprintf(v->out, "<text class=\"name\" x=\"%.1f\" y=\"%.1f\">time%s", v->left + v->drawing / 2, bottom + 34,
-		v->p->unit_name && *v->p->unit_name ? " in " : "");
-	put_escaped(v->out, v->p->unit_name ? v->p->unit_name : "");
+	fprintf(v->out, "<path class=\"axis\" d=\"M%.1f %.1fh%.1f\"/>\n", v->left, v->bottom, v->drawing);
+	fprintf(v->out, "<text class=\"name\" x=\"%.1f\" y=\"%.1f\">time%s", v->left + v->drawing / 2, v->bottom + 34,
+		p->unit_name && *p->unit_name ? " in " : "");
+	put_escaped(v->out, p->unit_name ? p->unit_name : "");
 	fputs("</text>\n", v->out);
 }
 
-static void put_label(const mr_svg *v, const mr_trace_rec *r, double x, double w, double y)
+static void put_label(const mr_svg *v, const mr_panel *a, const mr_trace_rec *r, double x, double w, double y)
 {
-	bool compute = mr_op_is_compute(r->op), version = v->p->versions && compute;
+	bool compute = mr_op_is_compute(r->op), version = a->p->versions && compute;
 	char label[16], below[24], letter[2] = {0};
 	double size = 11;
 
-	if (compute && v->lanes.most > 1)
-		letter[0] = mr_schedule_lanes_letter(&v->lanes, mr_schedule_lanes_of(&v->lanes, r));
+	if (compute && a->lanes.most > 1)
+		letter[0] = mr_schedule_lanes_letter(&a->lanes, mr_schedule_lanes_of(&a->lanes, r));
 	if (compute)
 		snprintf(label, sizeof(label), "%u%s", r->micro, letter);
 	else
@@ -211,39 +226,48 @@ static void put_label(const mr_svg *v, const mr_trace_rec *r, double x, double w
 			y + v->row / 2 + 11, below);
 }
 
-static void put_record(const mr_svg *v, const mr_trace_rec *r)
+static void put_record(const mr_svg *v, const mr_panel *a, const mr_trace_rec *r)
 {
-	double x = x_of(v, r->begin_ns), w = x_of(v, r->end_ns) - x, y = y_of(v, r->worker);
+	double x = x_of(v, r->begin_ns), w = x_of(v, r->end_ns) - x, y = y_of(v, a, r->worker), unit = a->p->unit;
 	char pale[32] = "";
 
-	if (opacity(v, r) < 1)
-		snprintf(pale, sizeof(pale), " fill-opacity=\"%.2f\"", opacity(v, r));
 	if (is_tick(r))
 		fprintf(v->out, "<path d=\"M%.1f %.1fh7l-3.5 6z\" fill=\"%s\"><title>%s s%u v%u at %g</title></path>\n", x - 3.5,
 			y - 7, looks[r->op].fill, mr_op_name((mr_op)r->op), r->stage, r->version,
-			(double)(r->begin_ns - v->frame.from) / v->p->unit);
+			(double)(r->begin_ns - v->frame.from) / unit);
 	if (r->end_ns == r->begin_ns)
 		return;
+	if (opacity(a, r) < 1) { /* over white, so that the hatching does not shine through */
+		snprintf(pale, sizeof(pale), " fill-opacity=\"%.2f\"", opacity(a, r));
+		fprintf(v->out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"#ffffff\"/>\n", x, y, w, v->row);
+	}
 	fprintf(v->out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" rx=\"%d\" fill=\"%s\"%s stroke=\"%s\"%s>", x + 0.5, y,
 		w > 1.5 ? w - 1 : 0.5, v->row, w > 6 ? 2 : 0, looks[r->op].fill, pale, looks[r->op].edge, w > 4 ? "" : " stroke-width=\"0\"");
 	fprintf(v->out, "<title>%s m%u s%u p%u v%u: %g to %g</title></rect>\n", mr_op_name((mr_op)r->op), r->micro, r->stage,
-		r->pipe, r->version, (double)(r->begin_ns - v->frame.from) / v->p->unit,
-		(double)(r->end_ns - v->frame.from) / v->p->unit);
-	put_label(v, r, x, w, y);
+		r->pipe, r->version, (double)(r->begin_ns - v->frame.from) / unit, (double)(r->end_ns - v->frame.from) / unit);
+	put_label(v, a, r, x, w, y);
 }
 
-static void put_rows(const mr_svg *v)
+static void put_rows(const mr_svg *v, const mr_panel *a)
 {
 	char name[16];
 
-	for (unsigned w = 0; w < v->p->n_workers; w++) {
-		double y = y_of(v, (uint16_t)w);
+	for (unsigned w = 0; w < a->p->n_workers; w++) {
+		double y = y_of(v, a, (uint16_t)w);
 
 		snprintf(name, sizeof(name), "w%u", w);
 		put_text(v->out, v->left - 8, y + v->row / 2 + 4, "worker", name);
-		fprintf(v->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"2\" fill=\"#eef0f3\"/>\n", v->left, y,
+		fprintf(v->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"2\" fill=\"url(#idle)\"/>\n", v->left, y,
 			v->drawing, v->row);
 	}
+}
+
+static void put_panel(const mr_svg *v, const mr_panel *a)
+{
+	if (v->n > 1 && a->p->title)
+		put_text(v->out, v->left, a->top - 7, "panel", a->p->title);
+	for (size_t i = 0; i < a->p->n_rec; i++)
+		put_record(v, a, &a->p->rec[i]);
 }
 
 static void put_head(const mr_svg *v, double height)
@@ -254,39 +278,99 @@ static void put_head(const mr_svg *v, double height)
 		"fill:#1b222a}.sub{font-size:12px;fill:#4d5864}.legend{font-size:11px;fill:#2b333c}.worker{font-size:12px;"
 		"text-anchor:end;fill:#2b333c}.tick{font-size:10px;text-anchor:middle;fill:#4d5864}.name{font-size:11px;"
 		"text-anchor:middle;fill:#4d5864}.n{font-size:11px;text-anchor:middle}.v{font-size:8px;text-anchor:middle;"
-		"opacity:.75}.grid{stroke:#dfe3e8;fill:none}.axis{stroke:#8b95a1;fill:none}</style>\n"
+		"opacity:.75}.panel{font-size:12px;font-weight:bold;fill:#2b333c}.grid{stroke:#dfe3e8;fill:none}.axis{stroke:#8b95a1;fill:none}</style>\n"
+		"<defs><pattern id=\"idle\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+		"<rect width=\"5\" height=\"5\" fill=\"#f5f6f8\"/><rect width=\"1.5\" height=\"5\" fill=\"#dde1e6\"/></pattern></defs>\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
 		v->width, height, v->width, height);
 }
 
-mr_status mr_schedule_picture_svg(const mr_schedule_picture *p, FILE *out)
+/* What all pictures together need: frame, lanes, ops. */
+static mr_status measure(mr_svg *v, const mr_schedule_picture *p)
 {
-	mr_svg v = {.p = p, .out = out, .row = p->versions ? 36 : 28};
-	const char *title = p->title ? p->title : "", *sub = p->subtitle ? p->subtitle : "";
+	v->frame = (mr_schedule_frame){.from = UINT64_MAX, .shortest = UINT64_MAX, .digits = 1};
+	for (size_t i = 0; i < v->n; i++) {
+		mr_panel *a = &v->panel[i];
+
+		a->p = &p[i];
+		MR_TRY(mr_schedule_frame_find(&p[i], &a->frame));
+		MR_TRY(mr_schedule_lanes_init(&a->lanes, &p[i]));
+		v->frame.from = a->frame.from < v->frame.from ? a->frame.from : v->frame.from;
+		v->frame.to = a->frame.to > v->frame.to ? a->frame.to : v->frame.to;
+		v->frame.shortest = a->frame.shortest < v->frame.shortest ? a->frame.shortest : v->frame.shortest;
+		v->frame.digits = a->frame.digits > v->frame.digits ? a->frame.digits : v->frame.digits;
+		v->lanes = a->lanes.most > v->lanes ? a->lanes.most : v->lanes;
+		v->versions |= p[i].versions;
+		see_ops(v, &p[i]);
+	}
+	return MR_OK;
+}
+
+/* Where everything goes, from the legend at @y down. */
+static void lay_out(mr_svg *v, const char *title, const char *sub, double y)
+{
+	uint16_t most = 1;
+
+	for (size_t i = 0; i < v->n; i++)
+		most = v->panel[i].p->n_workers > most ? v->panel[i].p->n_workers : most;
+	v->row = v->versions ? 36 : v->n > 1 ? 20 : 28;
+	v->gap = v->n > 1 ? STACKED_GAP : ROW_GAP;
+	choose_scale(v);
+	v->left = MARGIN + 10 + 8.0 * snprintf(NULL, 0, "w%u", most - 1u);
+	v->width = v->left + v->drawing + MARGIN + 8;
+	v->width = fmax(v->width, v->left + fmax(text_width(title, 19), text_width(sub, 12.5)) + MARGIN);
+	v->top = legend(v, false, y) + 16;
+	y = v->top;
+	for (size_t i = 0; i < v->n; i++) {
+		y += v->n > 1 ? PANEL_TITLE : 0;
+		v->panel[i].top = y;
+		y += v->panel[i].p->n_workers * (v->row + v->gap) - v->gap;
+		v->bottom = y + 8;
+		y += ROW_GAP;
+	}
+}
+
+static void draw(mr_svg *v, const char *title, const char *sub)
+{
 	double y = MARGIN - 4, legend_at;
 
-	MR_TRY(mr_schedule_frame_find(p, &v.frame));
-	MR_TRY(mr_schedule_lanes_init(&v.lanes, p));
-	see_ops(&v);
-	choose_scale(&v);
-	v.left = MARGIN + 10 + 8.0 * snprintf(NULL, 0, "w%u", p->n_workers - 1u);
-	v.width = v.left + v.drawing + MARGIN + 8;
-	v.width = fmax(v.width, v.left + fmax(text_width(title, 19), text_width(sub, 12.5)) + MARGIN);
 	y += *title ? 26 : 0;
 	y += *sub ? 20 : 0;
 	legend_at = y + 14;
-	v.top = legend(&v, false, legend_at) + 16;
-	put_head(&v, y_of(&v, p->n_workers) - ROW_GAP + 8 + 48);
+	lay_out(v, title, sub, legend_at);
+	put_head(v, v->bottom + 48);
 	if (*title)
-		put_text(out, v.left, MARGIN + 14, "title", title);
+		put_text(v->out, v->left, MARGIN + 14, "title", title);
 	if (*sub)
-		put_text(out, v.left, y, "sub", sub);
-	legend(&v, true, legend_at);
-	put_rows(&v);
-	put_axis(&v);
-	for (size_t i = 0; i < p->n_rec; i++)
-		put_record(&v, &p->rec[i]);
-	fputs("</svg>\n", out);
-	mr_schedule_lanes_fini(&v.lanes);
+		put_text(v->out, v->left, y, "sub", sub);
+	legend(v, true, legend_at);
+	for (size_t i = 0; i < v->n; i++)
+		put_rows(v, &v->panel[i]);
+	put_axis(v);
+	for (size_t i = 0; i < v->n; i++)
+		put_panel(v, &v->panel[i]);
+	fputs("</svg>\n", v->out);
+}
+
+mr_status mr_schedule_picture_stack(const mr_schedule_picture *p, size_t n, const char *title, const char *subtitle, FILE *out)
+{
+	mr_svg v = {.panel = calloc(n, sizeof(*v.panel)), .n = n, .out = out};
+	mr_status st;
+
+	if (!v.panel)
+		return mr_fail(MR_ERESOURCE, "no memory to draw %zu pictures", n);
+	st = measure(&v, p);
+	if (st == MR_OK)
+		draw(&v, title ? title : "", subtitle ? subtitle : "");
+	for (size_t i = 0; i < n; i++)
+		mr_schedule_lanes_fini(&v.panel[i].lanes);
+	free(v.panel);
+	if (st != MR_OK)
+		return st;
 	return ferror(out) ? mr_fail(MR_EIO, "the picture could not be written") : MR_OK;
+}
+
+mr_status mr_schedule_picture_svg(const mr_schedule_picture *p, FILE *out)
+{
+	return mr_schedule_picture_stack(p, 1, p->title, p->subtitle, out);
 }

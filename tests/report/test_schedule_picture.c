@@ -185,7 +185,43 @@ static void picture_svg_parts(void)
 	CU_ASSERT_EQUAL(count(svg, "class=\"n\""), 8 + 1); /* and the legend's */
 	CU_ASSERT_EQUAL(count(svg, "class=\"v\""), 8 + 1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(svg, "B m0 s1 p0 v0: 2 to 4"));
+	CU_ASSERT_EQUAL(count(svg, "<pattern id=\"idle\""), 1);
+	CU_ASSERT_EQUAL(count(svg, "fill=\"url(#idle)\""), 2 + 1); /* rows, and the legend's */
 	free(svg);
+}
+
+/* Two pictures under each other: one axis, one legend, and the same instant at the same place. */
+static void pictures_share_an_axis(void)
+{
+	mr_trace_rec a[] = {{.end_ns = 10, .op = MR_OP_F}, {.begin_ns = 10, .end_ns = 30, .op = MR_OP_B}};
+	mr_trace_rec b[] = {{.begin_ns = 10, .end_ns = 20, .op = MR_OP_W, .micro = 3}, {.begin_ns = 30, .end_ns = 40, .op = MR_OP_F, .worker = 1}};
+	mr_schedule_picture p[] = {{.rec = a, .n_rec = 2, .n_workers = 1, .unit = 10, .title = "first"},
+				   {.rec = b, .n_rec = 2, .n_workers = 2, .unit = 10, .title = "second & last"}};
+	char *svg = NULL, *x, *y;
+	size_t size;
+	FILE *f = open_memstream(&svg, &size);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	MR_CHECK_OK(mr_schedule_picture_stack(p, 2, "both", NULL, f));
+	fclose(f);
+	CU_ASSERT_EQUAL(count(svg, "class=\"panel\""), 2);
+	CU_ASSERT_EQUAL(count(svg, ">second &amp; last<"), 1);
+	CU_ASSERT_EQUAL(count(svg, "class=\"worker\""), 3);
+	CU_ASSERT_EQUAL(count(svg, "class=\"axis\""), 1);
+	CU_ASSERT_EQUAL(count(svg, ">forward<") + count(svg, ">weight gradient<"), 2);
+	CU_ASSERT_EQUAL(count(svg, "class=\"title\""), 1);
+	/* B m0 of the first and W m3 of the second begin at 1. */
+	x = strstr(svg, "<title>B m0 s0 p0 v0: 1 to 3<");
+	y = strstr(svg, "<title>W m3 s0 p0 v0: 1 to 2<");
+	CU_ASSERT_FATAL(x && y);
+	while (strncmp(x, "<rect", 5))
+		x--;
+	while (strncmp(y, "<rect", 5))
+		y--;
+	CU_ASSERT_EQUAL(strtod(x + strlen("<rect x=\""), NULL), strtod(y + strlen("<rect x=\""), NULL));
+	free(svg);
+	p[1].unit = 0;
+	MR_CHECK_FAIL(mr_schedule_picture_stack(p, 2, NULL, NULL, stderr), MR_EINVAL, "positive unit");
 }
 
 /* Numbers appear only where their box is wide enough for them. */
@@ -234,6 +270,7 @@ void mr_suite_schedule_picture(void)
 	MR_TEST(picture_text_fits_its_width);
 	MR_TEST(picture_tells_stages_apart);
 	MR_TEST(picture_svg_parts);
+	MR_TEST(pictures_share_an_axis);
 	MR_TEST(picture_svg_leaves_out_what_does_not_fit);
 	MR_TEST(picture_edge_cases);
 }

@@ -1,0 +1,337 @@
+#include "cli/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/open_config.h"
+#include "cli/plan_report.h"
+#include "ir/metrics.h"
+#include "ir/walk_trace.h"
+
+#define EXTRA_SETS 5
+#define PICTURE_BODIES 400u /* at most, of one system */
+
+/* All that the attempts share. */
+typedef struct base {
+	const mr_args *args;
+	mr_config *config;
+	mr_session s;
+	mr_costs costs;
+	uint64_t cap;
+	uint16_t n_workers;
+	uint32_t n_points; /* stages that the model's cut points allow */
+} base;
+
+/* --- the configuration of an attempt --- */
+
+typedef struct sets {
+	const char **at;
+	uint32_t n;
+	char own[EXTRA_SETS][96];
+	uint32_t n_own;
+} sets;
+
+static void add_set(sets *s, const char *key, const char *value)
+{
+	char *own = s->own[s->n_own++];
+
+	snprintf(own, sizeof(s->own[0]), "%s=%s", key, value);
+	s->at[s->n++] = own;
+}
+
+static void add_number(sets *s, const char *key, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	add_set(s, key, text);
+}
+
+/* The user's --set, without what is meant for another system, and then ours: the last wins. */
+static mr_status make_sets(const base *b, const mr_compare_row *a, sets *out)
+{
+	bool same = !strcmp(a->ops->name, mr_config_plugin(b->config, MR_CONFIG_SYSTEM));
+
+	*out = (sets){.at = calloc(b->args->n_sets + EXTRA_SETS, sizeof(*out->at))};
+	if (!out->at)
+		return mr_fail(MR_ERESOURCE, "no memory for --set");
+	for (uint32_t i = 0; i < b->args->n_sets; i++)
+		if (same || strncmp(b->args->set[i], "system.", 7) != 0)
+			out->at[out->n++] = b->args->set[i];
+	add_set(out, "system.name", a->ops->name);
+	add_number(out, "train.microbatches", a->n_micro);
+	if (a->chunks)
+		add_number(out, "system.chunks", a->chunks);
+	if (b->cap)
+		add_number(out, "machine.memory_limit", b->cap);
+	if (a->auto_cut)
+		add_set(out, "partition", "auto");
+	return MR_OK;
+}
+
+/* The first line of @text, without the place in the configuration: what is told is what this system makes of it. */
+static void take_reason(const base *b, mr_compare_row *row, const char *text)
+{
+	const char *path = b->args->operand[0];
+	size_t n = strlen(path);
+
+	if (!strncmp(text, "--set: ", 7))
+		text += 7;
+	else if (!strncmp(text, path, n) && text[n] == ':' && strstr(text + n, ": "))
+		text = strstr(text + n, ": ") + 2;
+	snprintf(row->why, sizeof(row->why), "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static mr_status load(const base *b, mr_compare_row *row, mr_config **config)
+{
+	mr_strbuf mistakes;
+	mr_status st;
+	sets s;
+
+	MR_TRY(make_sets(b, row, &s));
+	mr_strbuf_init(&mistakes);
+	st = mr_config_load(b->args->operand[0], s.at, s.n, &mistakes, config);
+	if (st != MR_OK)
+		take_reason(b, row, *mr_strbuf_text(&mistakes) ? mr_strbuf_text(&mistakes) : mr_error_text());
+	mr_strbuf_fini(&mistakes);
+	free(s.at);
+	return st;
+}
+
+/* --- figures of an attempt --- */
+
+/* The base's layer times for micro-batches of another size: F, I and W are as long as the samples are many. */
+static mr_status scale_costs(const base *b, const mr_session *s, mr_costs *out)
+{
+	double by = (double)s->samples / (double)b->s.samples;
+
+	if (!b->costs.measured)
+		return mr_costs_nominal(s, out);
+	*out = (mr_costs){.layer = calloc(s->graph->n_nodes, sizeof(*out->layer)), .measured = true};
+	if (!out->layer)
+		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", s->graph->n_nodes);
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
+		const mr_layer_cost *c = &b->costs.layer[i];
+
+		out->layer[i] = (mr_layer_cost){c->f * by, c->i * by, c->w * by, c->u};
+	}
+	return MR_OK;
+}
+
+static mr_status take_metrics(const mr_forecast *f, mr_compare_row *row)
+{
+	mr_metrics *m;
+
+	MR_TRY(mr_metrics_create(f->s->plan, f->walk, &m));
+	row->step_s = f->step_s;
+	row->bubble = f->step_s > 0 ? fmax(0, 1 - f->busy_s / f->step_s) : 0;
+	row->weight_copies = m->weight_copies;
+	for (uint16_t s = 0; s < m->n_stages; s++)
+		row->staleness = m->staleness[s] > row->staleness ? m->staleness[s] : row->staleness;
+	mr_metrics_destroy(m);
+	return MR_OK;
+}
+
+/* The same function that plan asks: the engine's layout, of which nothing is touched. */
+static mr_status take_memory(mr_forecast *f, mr_compare_row *row)
+{
+	MR_TRY(mr_forecast_memory(f));
+	row->bytes = f->bytes;
+	for (uint16_t w = 0; w < f->run->n_workers; w++)
+		row->worker_bytes = f->run->worker[w].region.bytes > row->worker_bytes ? f->run->worker[w].region.bytes
+										       : row->worker_bytes;
+	return mr_forecast_fits(f);
+}
+
+/* What @f's plan does in the first @horizon seconds; what begins later is left out, what goes on is cut. */
+static mr_status take_picture(const mr_forecast *f, double horizon, mr_compare_row *row)
+{
+	const mr_plan *plan = f->s->plan;
+	mr_cost cost = {f->s->partition.n_stages, f->stage};
+	double bodies = ceil(horizon / (f->step_s * plan->commits)) + 1;
+	uint64_t end = (uint64_t)llround(horizon * 1e9);
+	mr_walk *walk;
+	mr_status st;
+	size_t n = 0;
+
+	MR_TRY(mr_plan_walk(plan, &cost, bodies < PICTURE_BODIES ? (uint32_t)bodies : PICTURE_BODIES,
+			    &(mr_walk_opts){.no_period = true}, &walk));
+	st = mr_walk_trace(plan, walk, 1e9, &row->rec, &row->n_rec);
+	mr_walk_destroy(walk);
+	MR_TRY(st);
+	for (size_t i = 0; i < row->n_rec; i++)
+		if (row->rec[i].begin_ns < end) {
+			row->rec[n] = row->rec[i];
+			row->rec[n].end_ns = row->rec[n].end_ns < end ? row->rec[n].end_ns : end;
+			n++;
+		}
+	row->n_rec = n;
+	return MR_OK;
+}
+
+/* @horizon 0: the figures; else the picture of a row whose figures are known. */
+static mr_status look(const base *b, const mr_session *s, double horizon, mr_compare_row *row)
+{
+	mr_forecast f = {.s = s};
+	mr_status st = scale_costs(b, s, &f.costs);
+
+	if (st == MR_OK)
+		st = mr_forecast_time(&f);
+	if (st == MR_OK && horizon > 0)
+		st = take_picture(&f, horizon, row);
+	if (st == MR_OK && !(horizon > 0))
+		st = take_metrics(&f, row);
+	if (st == MR_OK && !(horizon > 0))
+		st = take_memory(&f, row);
+	mr_forecast_fini(&f);
+	return st;
+}
+
+/* What goes wrong is the row's reason. */
+static bool attempt(mr_compare *c, const base *b, double horizon, mr_compare_row *row)
+{
+	mr_config *config = NULL;
+	mr_session s;
+	mr_status st;
+
+	row->why[0] = 0;
+	st = load(b, row, &config);
+	if (st != MR_OK)
+		return false;
+	st = mr_session_open_beside(config, &b->s, &s);
+	if (st == MR_OK) {
+		row->n_workers = (uint16_t)s.place.n_workers;
+		c->scaled |= b->costs.measured && s.samples != b->s.samples;
+		st = look(b, &s, horizon, row);
+		mr_session_close(&s);
+	}
+	if (st != MR_OK)
+		take_reason(b, row, mr_error_text());
+	mr_config_destroy(config);
+	return st == MR_OK;
+}
+
+static mr_status add_row(mr_compare *c, const base *b, const mr_sched_ops *ops, uint32_t chunks)
+{
+	mr_compare_row *more = realloc(c->row, (c->n + 1) * sizeof(*c->row)), *row;
+	uint32_t named;
+
+	if (!more)
+		return mr_fail(MR_ERESOURCE, "no memory for a comparison");
+	c->row = more;
+	row = &c->row[c->n++];
+	*row = (mr_compare_row){.ops = ops, .chunks = chunks, .step_s = NAN, .bubble = NAN};
+	row->n_micro = ops->asynchronous && !ops->accumulates ? 1 : c->n_micro;
+	snprintf(row->label, sizeof(row->label), chunks ? "%s, chunks %u" : "%s", ops->name, chunks);
+	if (attempt(c, b, 0, row) || !mr_config_partition(b->config, &named))
+		return MR_OK;
+	row->auto_cut = true; /* the stages that the user named may be too few or too many for this one */
+	attempt(c, b, 0, row);
+	return MR_OK;
+}
+
+/* The rows of one system. */
+static mr_status add_system(mr_compare *c, const base *b, const mr_sched_ops *ops)
+{
+	const mr_option *chunks = ops->options ? mr_option_find(ops->options, "chunks") : NULL;
+	uint32_t most = b->n_points / b->n_workers;
+
+	MR_TRY(add_row(c, b, ops, 0));
+	if (!chunks || most < 2 || most > chunks->max || (chunks->def && strtoul(chunks->def, NULL, 10) == most))
+		return MR_OK;
+	return add_row(c, b, ops, most);
+}
+
+/* --- the whole --- */
+
+static int by_time(const void *x, const void *y)
+{
+	const mr_compare_row *a = x, *b = y;
+	bool a_runs = !*a->why, b_runs = !*b->why;
+
+	if (a_runs != b_runs)
+		return a_runs ? -1 : 1;
+	if (isnan(a->step_s) != isnan(b->step_s))
+		return isnan(a->step_s) ? 1 : -1;
+	if (!isnan(a->step_s) && (float)a->step_s != (float)b->step_s) /* sums of doubles in another order are no order */
+		return a->step_s < b->step_s ? -1 : 1;
+	return strcmp(a->label, b->label);
+}
+
+/* As many micro-batches as the configuration cuts a step into; when its own system does not cut it, the most that its batch
+ * can be cut into up to two a worker. */
+static uint32_t choose_micro(const base *b, int64_t batch)
+{
+	const mr_sched_ops *own = mr_config_system(b->config);
+	uint32_t n = 2u * b->n_workers;
+
+	if (own && !(own->asynchronous && !own->accumulates))
+		return b->s.n_micro;
+	if (b->s.n_micro > 1)
+		return b->s.n_micro;
+	while (n > 1 && batch % n)
+		n--;
+	return n;
+}
+
+static void set_up(mr_compare *c, base *b)
+{
+	const mr_sched_ops *own = mr_config_system(b->config);
+	int64_t workers = mr_values_int(mr_config_values(b->config, MR_CONFIG_MACHINE), "workers");
+	char params[16];
+
+	b->n_workers = own || workers > 1 ? (uint16_t)workers : 2;
+	for (uint32_t i = 0; i < b->s.graph->n_nodes; i++)
+		b->n_points += mr_graph_cut_ok(b->s.graph, i);
+	c->batch = mr_values_int(mr_config_values(b->config, MR_CONFIG_TRAIN), "batch");
+	c->n_micro = choose_micro(b, c->batch);
+	snprintf(c->what, sizeof(c->what), "%s (%s parameters), %u workers, a step of %lld samples", mr_config_name(b->config),
+		 mr_count_text((uint64_t)mr_graph_n_params(b->s.graph), params), b->n_workers, (long long)c->batch);
+	snprintf(c->source, sizeof(c->source), "%s", b->costs.source);
+	c->limit = b->cap ? b->cap : (uint64_t)mr_values_int(mr_config_values(b->config, MR_CONFIG_MACHINE), "memory_limit");
+}
+
+static mr_status try_all(mr_compare *c, const base *b, bool pictures)
+{
+	double horizon = 0;
+
+	for (size_t i = 0; mr_schedule_at(i); i++)
+		MR_TRY(add_system(c, b, mr_schedule_at(i)));
+	qsort(c->row, c->n, sizeof(*c->row), by_time);
+	for (uint32_t i = 0; i < c->n && !*c->row[i].why; i++)
+		horizon = fmax(horizon, c->row[i].step_s);
+	for (uint32_t i = 0; pictures && i < c->n && !*c->row[i].why; i++)
+		if (!attempt(c, b, horizon, &c->row[i]))
+			return mr_fail(MR_ERESOURCE, "no picture of %s: %s", c->row[i].label, c->row[i].why);
+	return MR_OK;
+}
+
+mr_status mr_compare_init(mr_compare *c, const mr_args *args, const char *costs, uint64_t cap, bool pictures)
+{
+	base b = {.args = args, .cap = cap};
+	mr_status st;
+
+	*c = (mr_compare){0};
+	MR_TRY(mr_open_config(args, &b.config));
+	st = mr_session_open(b.config, &b.s);
+	if (st == MR_OK) {
+		st = *costs ? mr_costs_read(costs, &b.s, &b.costs) : mr_costs_nominal(&b.s, &b.costs);
+		if (st == MR_OK) {
+			set_up(c, &b);
+			st = try_all(c, &b, pictures);
+		}
+		mr_costs_fini(&b.costs);
+		mr_session_close(&b.s);
+	}
+	mr_config_destroy(b.config);
+	return st;
+}
+
+void mr_compare_fini(mr_compare *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		free(c->row[i].rec);
+	free(c->row);
+	*c = (mr_compare){0};
+}

@@ -1,0 +1,63 @@
+/*
+ * compare.h - every registered system on one configuration's model, data and machine: how long a step takes, what it needs.
+ *
+ * What is compared is a step of train.batch samples: systems that flush, and those that gather several micro-batches into a
+ * commit without flushing, cut it into the same number of micro-batches; a system that commits after each takes it as one.
+ * Each has the plan, the cut and the memory layout that train would give it. A system whose users choose the chunks of a worker
+ * is a row with its default and a row with as many as the model's cut points allow.
+ */
+#ifndef MR_CLI_COMPARE_H
+#define MR_CLI_COMPARE_H
+
+#include <stdio.h>
+
+#include "cli/args.h"
+#include "cli/costs.h"
+#include "ir/trace.h"
+#include "schedules/registry.h"
+
+typedef struct mr_compare_row {
+	const mr_sched_ops *ops;
+	uint32_t chunks;         /* 0: the system's default */
+	bool auto_cut;           /* the stages that the configuration names do not suit it: the automatic cut */
+	char label[64];          /* the system, and its chunks where they are not its default */
+	char why[400];           /* why it cannot run; "": it can */
+	uint32_t n_micro;
+	uint16_t n_workers;
+	double step_s, bubble;   /* predicted; NAN: not even that is known. Bubble: idle share, mean of the workers */
+	uint64_t worker_bytes;   /* of the worker that needs most; 0: the engine has no layout for it */
+	uint64_t bytes;          /* of all workers */
+	double weight_copies;
+	uint32_t staleness;
+	mr_trace_rec *rec;       /* [n_rec] of the picture; owned */
+	size_t n_rec;
+} mr_compare_row;
+
+typedef struct mr_compare {
+	mr_compare_row *row;     /* [n]: those that can run by step time, then the others */
+	uint32_t n;
+	uint32_t n_micro;        /* of systems that cut a step */
+	int64_t batch;
+	uint64_t limit;          /* bytes in all; 0: none */
+	bool scaled;             /* measured times were scaled to another size of micro-batch */
+	char source[512];        /* of the costs */
+	char what[200];          /* model, workers, batch: for titles */
+} mr_compare;
+
+/**
+ * Try all. @args: of the command, whose operand is the configuration; @costs: a file of millrace profile, "": nominal;
+ * @cap: bytes, 0: the configuration's. @pictures: keep trace records of a stretch that is as long for all. The caller calls
+ * fini, also after an error. Errors: the configuration itself is wrong; MR_ERESOURCE.
+ */
+mr_status mr_compare_init(mr_compare *c, const mr_args *args, const char *costs, uint64_t cap, bool pictures) MR_MUST_USE;
+void mr_compare_fini(mr_compare *c);
+
+/* --- compare_report.c --- */
+
+/** As a table. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_compare_print(const mr_compare *c, FILE *out) MR_MUST_USE;
+
+/** The timelines of all that can run under each other, on one axis, as SVG. Errors: MR_ECONFIG none can; MR_EIO. */
+mr_status mr_compare_draw(const mr_compare *c, FILE *out) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,117 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "cli/compare.h"
+#include "report/schedule_picture.h"
+#include "report/table.h"
+
+/* Steps are shown in the unit that suits the longest. */
+static const char *unit_of(const mr_compare *c, double *seconds)
+{
+	double most = 0;
+
+	for (uint32_t i = 0; i < c->n; i++)
+		if (!isnan(c->row[i].step_s))
+			most = fmax(most, c->row[i].step_s);
+	*seconds = most < 1e-3 ? 1e-6 : most < 10 ? 1e-3 : 1;
+	return most < 1e-3 ? "us" : most < 10 ? "ms" : "s";
+}
+
+static void put_bytes(mr_table *t, uint64_t bytes)
+{
+	char text[16];
+
+	mr_table_put(t, "%s", bytes ? mr_bytes_text(bytes, text) : "-");
+}
+
+static void put_row(mr_table *t, const mr_compare_row *r, double unit)
+{
+	mr_table_put(t, "%s", r->label);
+	mr_table_put(t, "%u", r->n_micro);
+	if (isnan(r->step_s)) {
+		for (int i = 0; i < 2; i++)
+			mr_table_put(t, "-");
+	} else {
+		mr_table_put(t, "%.4g", r->step_s / unit);
+		mr_table_put(t, "%.1f%%", 100 * r->bubble);
+	}
+	put_bytes(t, r->worker_bytes);
+	put_bytes(t, r->bytes);
+	if (isnan(r->step_s)) {
+		mr_table_put(t, "-");
+		mr_table_put(t, "-");
+	} else {
+		mr_table_put(t, "%.3g", r->weight_copies);
+		mr_table_put(t, "%u", r->staleness);
+	}
+	mr_table_put(t, "%s", *r->why ? r->why : r->auto_cut ? "yes (automatic cut)" : "yes");
+}
+
+mr_status mr_compare_print(const mr_compare *c, FILE *out)
+{
+	double unit;
+	const char *name = unit_of(c, &unit);
+	char step[16], limit[16];
+	mr_table_column columns[] = {
+		{"system", false}, {"micro-batches", true}, {step, true},  {"bubble", true}, {"worker's memory", true},
+		{"in all", true},  {"weights", true},       {"stale", true}, {"runs", false},
+	};
+	mr_table *t;
+	mr_status st;
+
+	snprintf(step, sizeof(step), "step %s", name);
+	fprintf(out, "%s\n", c->what);
+	if (c->limit)
+		fprintf(out, "memory   at most %s\n", mr_bytes_text(c->limit, limit));
+	fprintf(out, "costs    %s\n", c->source);
+	if (c->scaled)
+		fputs("         measured for micro-batches of another size than some of these have, and scaled to theirs\n", out);
+	fputc('\n', out);
+	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
+	for (uint32_t i = 0; i < c->n; i++)
+		put_row(t, &c->row[i], unit);
+	st = mr_table_print(t, "", out);
+	mr_table_destroy(t);
+	return st;
+}
+
+/* "1f1b, 8 micro-batches: step 12.3 ms, bubble 20.1%, 14 MiB a worker, weights 1 x" */
+static void title_of(const mr_compare_row *r, double unit, const char *name, char *text, size_t size)
+{
+	char bytes[16];
+	int n = snprintf(text, size, "%s, %u micro-batch%s: step %.4g %s, bubble %.1f%%, %s a worker, %.3g x weights", r->label,
+			 r->n_micro, r->n_micro == 1 ? "" : "es", r->step_s / unit, name, 100 * r->bubble,
+			 mr_bytes_text(r->worker_bytes, bytes), r->weight_copies);
+
+	if (r->staleness && n > 0 && (size_t)n < size)
+		snprintf(text + n, size - (size_t)n, ", stale by %u", r->staleness);
+}
+
+mr_status mr_compare_draw(const mr_compare *c, FILE *out)
+{
+	mr_schedule_picture *p = calloc(c->n ? c->n : 1, sizeof(*p));
+	char(*title)[200] = calloc(c->n ? c->n : 1, sizeof(*title)), subtitle[700];
+	double unit;
+	const char *name = unit_of(c, &unit);
+	size_t n = 0;
+	mr_status st = MR_OK;
+
+	for (; p && title && n < c->n && !*c->row[n].why; n++) {
+		const mr_compare_row *r = &c->row[n];
+
+		title_of(r, unit, name, title[n], sizeof(title[n]));
+		p[n] = (mr_schedule_picture){.rec = r->rec, .n_rec = r->n_rec, .n_workers = r->n_workers, .unit = unit * 1e9,
+					     .unit_name = name, .title = title[n]};
+	}
+	if (!p || !title)
+		st = mr_fail(MR_ERESOURCE, "no memory to draw %u systems", c->n);
+	else if (!n)
+		st = mr_fail(MR_ECONFIG, "none of the systems can run; %s: %s", c->row[0].label, c->row[0].why);
+	snprintf(subtitle, sizeof(subtitle), "the same stretch of time for each; costs %s", c->source);
+	if (st == MR_OK)
+		st = mr_schedule_picture_stack(p, n, c->what, subtitle, out);
+	free(p);
+	free(title);
+	return st;
+}

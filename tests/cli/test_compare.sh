@@ -1,0 +1,112 @@
+# plan --compare: all systems side by side for one configuration.
+# Arguments: source tree, build tree.
+millrace=$2/millrace
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+failed=0
+
+complain() {
+	echo "$1"
+	head -12 out
+	failed=1
+}
+
+# expect CODE TEXT ARGS...: the exit code of plan is CODE, and the output (either stream) has TEXT.
+expect() {
+	code=$1
+	text=$2
+	shift 2
+	"$millrace" plan "$@" >out 2>&1 </dev/null
+	got=$?
+	if [ "$got" -ne "$code" ] || { [ -n "$text" ] && ! grep -qF -- "$text" out; }; then
+		complain "millrace plan $*: exit $got, expected $code with \"$text\":"
+	fi
+}
+
+# has TEXT: the output of the last command has it too.
+has() {
+	grep -qF -- "$1" out || complain "expected \"$1\" as well:"
+}
+
+# row SYSTEM COLUMN: that column of the system's row, from 2 on: micro-batches, step, bubble, ...
+row() {
+	awk -v name="$1" -v column="$2" '$1 == name { print $column }' out
+}
+
+cat >mlp.cfg <<'END'
+model = { name = "mlp"; hidden = [16, 16, 16, 16, 16, 16, 16]; };
+data = { name = "synthetic"; features = 8; classes = 4; samples = 205; };
+optimizer = { name = "adamw"; };
+system = { name = "1f1b"; };
+train = { steps = 2; batch = 16; microbatches = 4; lr = 0.01; };
+machine = { workers = 2; threads = 1; };
+END
+
+# Every system that list names has a row; those that cut a step cut it alike.
+expect 0 "2 workers, a step of 16 samples" mlp.cfg --compare
+has "costs    nominal"
+for system in $("$millrace" list systems | sed -n 's/^\([a-z0-9][a-z0-9_]*\) .*/\1/p'); do
+	[ "$system" = sequential ] || [ -n "$(row $system 2)" ] || complain "$system has no row"
+done
+[ "$(row 1f1b 2)" = 4 ] && [ "$(row gpipe 2)" = 4 ] && [ "$(row pipedream 2)" = 1 ] || complain "other micro-batches than expected"
+grep -q "^interleaved, chunks 4 " out || complain "no row with as many chunks as the model can be cut into"
+
+# Sorted by time, those that cannot run behind.
+awk '/^system /{ in_table = 1; next } in_table && / yes/ { sub(/, chunks [0-9]+/, ""); if ($3 + 0 < last) exit 1; last = $3 + 0; if (no) exit 1 }
+	in_table && !/ yes/ { no = 1 }' out || complain "the rows are not in order"
+
+# A row says what plan says of that system alone.
+cp out all
+for system in gpipe 1f1b pipedream interleaved; do
+	cp all out
+	step=$(row $system 3)
+	unit=$(sed -n 's/.*step \([mu]*s\) .*/\1/p' all)
+	micro=4
+	[ $system != pipedream ] || micro=1
+	expect 0 "predicted  step $step $unit" mlp.cfg --set system.name=$system --set train.microbatches=$micro
+	cp all out
+	memory=$(awk -v name=$system '$1 == name { print $7, $8 }' out)
+	expect 0 "$memory" mlp.cfg --set system.name=$system --set train.microbatches=$micro
+done
+
+# A system of the user's with its options; other systems take no notice of them.
+expect 0 "" mlp.cfg --compare --set system.name=gpipe --set system.backward=lifo
+[ "$(row gpipe 2)" = 4 ] && [ -n "$(row 1f1b 3)" ] || complain "options of one system disturb another"
+# Of a configuration that does not cut a step: as many as its batch allows.
+expect 0 "" mlp.cfg --compare --set system.name=pipedream --set train.microbatches=1
+[ "$(row 1f1b 2)" = 4 ] || complain "pipedream's micro-batch leaves the others without"
+expect 0 "" mlp.cfg --compare --set system.name=sequential --set train.microbatches=1 --set train.batch=6
+[ "$(row 1f1b 2)" = 3 ] || complain "sequential leaves the others without micro-batches"
+
+# What cannot run says why: three workers for opposite pipes, too few layers, memory.
+expect 0 "on an even number of workers, not on 3" mlp.cfg --compare --set machine.workers=3
+expect 0 "but this model of 3 layers can be cut into at most 2" mlp.cfg --compare --set 'model.hidden=[16]'
+expect 0 "of memory, and 20 KiB is the limit" mlp.cfg --compare --cap 20000
+has "memory   at most 20 KiB"
+[ -n "$(row 1f1b 3)" ] || complain "what does not fit has no time"
+if grep -q " yes" out; then
+	complain "20,000 bytes are enough for somebody"
+fi
+expect 0 "of memory, and 20 KiB is the limit" mlp.cfg --compare --set machine.memory_limit=20000
+# The stages that the user names are for systems that make as many.
+expect 0 "yes (automatic cut)" mlp.cfg --compare --set 'partition=["fc.3"]'
+grep "^1f1b " out | grep -q "yes$" || complain "the user's cut does not hold for 1f1b"
+
+# Measured costs, for micro-batches of the configuration's size and scaled for others.
+"$millrace" profile mlp.cfg --seconds 0 -o costs.csv >out 2>&1 || complain "no profile"
+expect 0 "costs    measured, costs.csv" mlp.cfg --compare --costs costs.csv
+has "scaled to theirs"
+expect 0 "4 workers" mlp.cfg --compare --topology "numa:4 core:16 pu:2" --set machine.workers=4
+
+# The picture: every system that can run, on one axis.
+expect 0 "<svg" mlp.cfg --compare --format svg
+[ "$(grep -c 'class="panel"' out)" -eq "$(grep -c ' yes' all)" ] || complain "the picture has not as many systems as can run"
+[ "$(grep -c 'class="axis"' out)" -eq 1 ] || complain "not one axis"
+expect 0 "" mlp.cfg --compare --format svg -o cmp.svg
+grep -q '</svg>' cmp.svg || complain "no picture in the file of -o"
+expect 3 "none of the systems can run" mlp.cfg --compare --cap 1000 --format svg
+expect 2 "--cap goes with --compare" mlp.cfg --cap 1000
+expect 3 "did you mean" mlp.cfg --compare --set machine.worker=2
+expect 1 "/nonexistent/x: cannot write" mlp.cfg --compare -o /nonexistent/x
+exit $failed
