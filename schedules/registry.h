@@ -1,8 +1,9 @@
 /*
  * registry.h - the pipeline systems that this build knows, by name and in the order of schedules.def.
  *
- * A system is one file in this folder that defines `const mr_sched_ops mr_sched_<id>`, and one line in schedules.def. The
- * command line, the planner, the law tests and the reports find it here. All tables are constant; any thread may read.
+ * A system is one file in this folder that defines `const mr_sched_ops mr_sched_<id>`, and one line in schedules.def.
+ * The command line, the planner, the law tests and the reports find it here. All tables are constant; any thread may
+ * read.
  */
 #ifndef MR_SCHEDULES_REGISTRY_H
 #define MR_SCHEDULES_REGISTRY_H
@@ -22,18 +23,25 @@ const char *mr_schedule_nearest(const char *name);
 mr_status mr_schedule_get(const char *name, const mr_sched_ops **out) MR_MUST_USE;
 
 /**
- * Emit a plan of @ops: fills in the system's default options where @args->options is NULL and its chunks where they are 0,
- * checks the counts that hold for every system, and calls its emit. Chunks that are not 0 win over the system's option. The caller destroys *@out. The plan is compute only: lower it next.
- * Errors: MR_ECONFIG with a sentence that names the system.
+ * Emit a plan of @ops: fills in the system's default options where @args->options is NULL and its chunks where they
+ * are 0, checks the counts that hold for every system, and calls its emit. Chunks that are not 0 win over the system's
+ * option. The caller destroys *@out. The plan is compute only: lower it next. Errors: MR_ECONFIG with a sentence that
+ * names the system.
  */
 mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, mr_plan **out) MR_MUST_USE;
+
+/**
+ * Append the problem that @ops solves approximately for @args to @out, for a solver to read (CPLEX LP format). Errors:
+ * MR_ECONFIG where the system has none, with those that have, or where @args do not suit it.
+ */
+mr_status mr_schedule_export_lp(const mr_sched_ops *ops, const mr_sched_args *args, mr_strbuf *out) MR_MUST_USE;
 
 /** Stages that mr_schedule_emit would make for @args; 0: it cannot be told before (or @args suit nobody). */
 uint32_t mr_schedule_stages(const mr_sched_ops *ops, const mr_sched_args *args);
 
 /**
- * The claims of @ops over @args, completed as for mr_schedule_emit, for costs @f, @i, @w of a worker's whole share; all "no
- * claim" where it makes none.
+ * The claims of @ops over @args, completed as for mr_schedule_emit, for costs @f, @i, @w of a worker's whole share;
+ * all "no claim" where it makes none.
  */
 mr_status mr_schedule_claims(const mr_sched_ops *ops, const mr_sched_args *args, double f, double i, double w,
 			     mr_sched_claims *out) MR_MUST_USE;

@@ -29,6 +29,7 @@
 #include "schedules/looped.h"
 #include "schedules/stage_costs.h"
 #include "schedules/zb_greedy.h"
+#include "schedules/zb_lp.h"
 
 static const mr_option options[] = {
 	{"cap", MR_OPT_STRING, "D", 0, 0, NULL, NULL,
@@ -72,33 +73,55 @@ static mr_status fill(mr_plan *plan, const mr_zb_order *order)
 	return MR_OK;
 }
 
-static mr_status order_and_fill(const mr_sched_args *args, mr_plan *plan)
+/* What the search is asked; the caller frees *@cost. */
+static mr_status pose(const mr_sched_args *args, const mr_plan *plan, mr_stage_cost **cost, mr_zb_problem *out)
 {
-	mr_stage_cost *cost = malloc(plan->n_stages * sizeof(*cost));
-	mr_zb_problem p = {.n_workers = plan->n_workers, .n_micro = plan->n_micro, .cost = cost};
-	mr_zb_order order = {0};
-	mr_status st = cost ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", plan->n_stages);
+	*cost = malloc(plan->n_stages * sizeof(**cost));
+	*out = (mr_zb_problem){.n_workers = plan->n_workers, .n_micro = plan->n_micro, .cost = *cost};
+	if (!*cost)
+		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", plan->n_stages);
+	MR_TRY(read_cap(mr_values_string(args->options, "cap"), plan->n_workers, &out->cap));
+	return mr_stage_costs(args, plan, *cost);
+}
 
-	if (st == MR_OK)
-		st = read_cap(mr_values_string(args->options, "cap"), plan->n_workers, &p.cap);
-	if (st == MR_OK)
-		st = mr_stage_costs(args, plan, cost);
-	if (st == MR_OK)
-		st = mr_zb_greedy(&p, &order);
-	if (st == MR_OK)
-		st = fill(plan, &order);
-	free(order.op);
-	free(cost);
-	return st;
+/* An empty plan, the problem and the order found. */
+static mr_status solve(const mr_sched_args *args, mr_plan **plan, mr_stage_cost **cost, mr_zb_problem *p, mr_zb_order *order)
+{
+	MR_TRY(mr_looped_create(args, "zb_auto", 3, plan));
+	mr_sched_flushes(*plan, args->n_micro, MR_SUM_ASCENDING);
+	MR_TRY(pose(args, *plan, cost, p));
+	return mr_zb_greedy(p, order);
 }
 
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
-	mr_plan *plan;
+	mr_stage_cost *cost = NULL;
+	mr_zb_order order = {0};
+	mr_plan *plan = NULL;
+	mr_zb_problem p;
+	mr_status st = solve(args, &plan, &cost, &p, &order);
 
-	MR_TRY(mr_looped_create(args, "zb_auto", 3, &plan));
-	mr_sched_flushes(plan, args->n_micro, MR_SUM_ASCENDING);
-	return mr_sched_finish(plan, order_and_fill(args, plan), out);
+	if (st == MR_OK)
+		st = fill(plan, &order);
+	free(order.op);
+	free(cost);
+	return mr_sched_finish(plan, st, out);
+}
+
+static mr_status export_lp(const mr_sched_args *args, mr_strbuf *out)
+{
+	mr_stage_cost *cost = NULL;
+	mr_zb_order order = {0};
+	mr_plan *plan = NULL;
+	mr_zb_problem p;
+	mr_status st = solve(args, &plan, &cost, &p, &order);
+
+	if (st == MR_OK)
+		st = mr_zb_lp(&p, order.span, out);
+	free(order.op);
+	free(cost);
+	mr_plan_destroy(plan);
+	return st;
 }
 
 /* Ordered for equal costs and D forwards, the plan is that of zb_h1, whatever it is then timed with. */
@@ -124,5 +147,6 @@ const mr_sched_ops mr_sched_zb_auto = {
 	.options = options,
 	.default_micro = default_micro,
 	.emit = emit,
+	.export_lp = export_lp,
 	.claims = claims,
 };

@@ -28,6 +28,8 @@ static const mr_option options[] = {
 	{"far", MR_OPT_FLOAT, "0", 0, 1e9, NULL, NULL, "time of a hand-over between workers of two nodes"},
 	{"format", MR_OPT_ENUM, "ascii", 0, 0, "text|json|ascii|svg", NULL,
 	 "the plan as text, as JSON with its figures, or as a picture"},
+	{"export-lp", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "also write the problem that the system's search solves to this file, as a linear program for a solver; empty: no"},
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty: standard output"},
 	{0},
 };
@@ -47,6 +49,28 @@ static mr_status read_sets(const mr_args *args, const mr_sched_ops *ops, mr_valu
 			return mr_fail(MR_EUSAGE, "--set %s: %s", name, mr_error_text());
 	}
 	return MR_OK;
+}
+
+/* The linear program of --export-lp, if it is given. */
+static mr_status put_lp(const mr_args *args, const mr_sched_ops *ops, const mr_sched_args *a)
+{
+	const char *path = mr_values_string(args->values, "export-lp");
+	mr_strbuf text;
+	mr_status st;
+	FILE *out;
+
+	if (!*path)
+		return MR_OK;
+	mr_strbuf_init(&text);
+	st = mr_schedule_export_lp(ops, a, &text);
+	if (st == MR_ECONFIG)
+		st = mr_fail(MR_EUSAGE, "--export-lp: %s", mr_error_text());
+	if (st == MR_OK)
+		st = mr_output_open(path, &out);
+	if (st == MR_OK)
+		st = mr_output_close(path, out, fputs(mr_strbuf_text(&text), out) < 0 ? mr_fail(MR_EIO, "%s: cannot write", path) : MR_OK);
+	mr_strbuf_fini(&text);
+	return st;
 }
 
 static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const mr_cost *cost, mr_plan **out)
@@ -72,10 +96,11 @@ static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const m
 	st = read_sets(args, ops, values);
 	if (st == MR_OK)
 		st = mr_schedule_emit(ops, &a, out);
+	if (st == MR_OK)
+		st = put_lp(args, ops, &a);
 	mr_values_destroy(values);
-	if (st != MR_OK)
-		return st;
-	st = mr_plan_lower(*out, NULL);
+	if (st == MR_OK)
+		st = mr_plan_lower(*out, NULL);
 	if (st == MR_OK)
 		st = mr_plan_check(*out);
 	if (st != MR_OK) {

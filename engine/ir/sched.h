@@ -12,6 +12,7 @@
 #define MR_IR_SCHED_H
 
 #include "base/option.h"
+#include "base/str.h"
 #include "ir/cost.h"
 #include "ir/plan.h"
 
@@ -61,6 +62,8 @@ typedef struct mr_sched_ops {
 	 * emit() can tell. */
 	uint32_t (*stages)(const mr_sched_args *args);
 	mr_status (*emit)(const mr_sched_args *args, mr_plan **out);
+	/* Append the problem whose approximate solution emit() gives to @out, in CPLEX LP format. May be NULL. */
+	mr_status (*export_lp)(const mr_sched_args *args, mr_strbuf *out);
 	/* For costs @f, @i, @w of a worker's whole share; @out comes in as "no claim" throughout. May be NULL. */
 	void (*claims)(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out);
 } mr_sched_ops;
