@@ -11,29 +11,32 @@
 
 enum kind { FORWARD, BACKWARD, WEIGHTS, N_KINDS };
 
-/* One stage of one pipe. */
+/* The next instruction of one kind at one place. */
+typedef struct choice {
+	double ready;  /* when its inputs have arrived; INFINITY: one is not made yet, or nothing is left to do */
+	uint64_t turn; /* the default order: the lowest goes first ... */
+	uint32_t rank; /* ... unless ranks differ */
+	uint32_t micro;
+} choice;
+
+/* One stage of one pipe; a worker's places lie together, by stage. */
 typedef struct place {
 	uint16_t stage, worker;
 	uint8_t pipe;
-	uint32_t reserve;       /* activations of later stages that an F must leave room for */
-	uint32_t done[N_KINDS]; /* how many of the pipe's micro-batches */
+	uint32_t reserve;         /* activations of later stages that an F must leave room for */
+	uint32_t before, after;   /* places of the neighbouring stages of the pipe; NOWHERE at its ends */
+	uint32_t done[N_KINDS];   /* how many of the pipe's micro-batches */
+	choice next[N_KINDS];
 } place;
 
-/* What a worker could do next. */
-typedef struct choice {
-	uint32_t place;
-	enum kind kind;
-	uint32_t micro;
-	double ready;
-} choice;
+#define NOWHERE UINT32_MAX
 
 typedef struct state {
 	const mr_list_job *job;
 	double same;
-	place *places;         /* [P][S] */
+	place *places;         /* [P * S] */
 	uint32_t n_places;
-	uint32_t *hosted;      /* places worker after worker, ... */
-	uint32_t *first_place; /* [D + 1] ... from here */
+	uint32_t *first_place; /* [D + 1] where a worker's places begin */
 	uint32_t *micros;      /* micro-batches pipe after pipe, ... */
 	uint32_t *first_micro; /* [P + 1] ... from here */
 	double *end[2];        /* [S][T] of F, and of B or I */
@@ -51,47 +54,14 @@ static double *end_of(const state *s, enum kind kind, uint16_t stage, uint32_t m
 	return &s->end[kind][(size_t)stage * s->job->n_micro + micro];
 }
 
-/* When what @from made for @micro has arrived at @to, which may be the same worker. */
-static double arrival(const state *s, enum kind kind, const place *from, const place *to, uint32_t micro)
+/* When what place @from made of @kind for the @k-th micro-batch @m has arrived at @to; INFINITY while it is not made. */
+static double arrival(const state *s, enum kind kind, uint32_t from, const place *to, uint32_t k, uint32_t m)
 {
-	return *end_of(s, kind, from->stage, micro) + (from->worker != to->worker ? s->job->cost[from->stage].c : 0);
-}
+	const place *p = &s->places[from];
 
-static bool has_room(const state *s, const place *p)
-{
-	return !s->job->cap || (uint64_t)s->kept[p->worker] + 1 + p->reserve <= s->job->cap[p->worker];
-}
-
-/* Whether the next instruction of @kind at place @at has all its inputs made; then *@out says which and when they arrive. */
-static bool next_of(const state *s, uint32_t at, enum kind kind, choice *out)
-{
-	const place *p = &s->places[at];
-	uint32_t k = p->done[kind], n = s->first_micro[p->pipe + 1u] - s->first_micro[p->pipe], m;
-	double ready = 0;
-
-	if (k >= n)
-		return false;
-	m = s->micros[s->first_micro[p->pipe] + k];
-	if (kind == FORWARD && p->stage > 0) {
-		if (p[-1].done[FORWARD] <= k)
-			return false;
-		ready = arrival(s, FORWARD, p - 1, p, m);
-	} else if (kind == BACKWARD) {
-		if (p->done[FORWARD] <= k)
-			return false;
-		ready = *end_of(s, FORWARD, p->stage, m);
-		if (p->stage + 1u < s->job->n_stages) {
-			if (p[1].done[BACKWARD] <= k)
-				return false;
-			ready = fmax(ready, arrival(s, BACKWARD, p + 1, p, m));
-		}
-	} else if (kind == WEIGHTS) {
-		if (!s->job->split || p->done[BACKWARD] <= k)
-			return false;
-		ready = *end_of(s, BACKWARD, p->stage, m);
-	}
-	*out = (choice){at, kind, m, ready};
-	return kind != FORWARD || has_room(s, p);
+	if (p->done[kind] <= k)
+		return INFINITY;
+	return *end_of(s, kind, p->stage, m) + (p->worker != to->worker ? s->job->cost[p->stage].c : 0);
 }
 
 static mr_op op_of(const state *s, enum kind kind)
@@ -99,87 +69,119 @@ static mr_op op_of(const state *s, enum kind kind)
 	return kind == FORWARD ? MR_OP_F : kind == WEIGHTS ? MR_OP_W : s->job->split ? MR_OP_I : MR_OP_B;
 }
 
-static double cost_of(const state *s, const choice *c)
+static double cost_of(const state *s, uint16_t stage, enum kind kind)
 {
-	const mr_stage_cost *cost = &s->job->cost[s->places[c->place].stage];
+	const mr_stage_cost *cost = &s->job->cost[stage];
 
-	return c->kind == FORWARD ? cost->f : c->kind == WEIGHTS ? cost->w : cost->i + (s->job->split ? 0 : cost->w);
+	return kind == FORWARD ? cost->f : kind == WEIGHTS ? cost->w : cost->i + (s->job->split ? 0 : cost->w);
 }
 
-/* Is @a more urgent than @b? */
-static bool before(const state *s, const choice *a, const choice *b)
+/* Find out anew what @kind at place @at would do next, and when it could. */
+static void refresh(state *s, uint32_t at, enum kind kind)
 {
-	static const uint8_t turn[N_KINDS] = {[BACKWARD] = 0, [FORWARD] = 1, [WEIGHTS] = 2};
-	uint16_t x = s->places[a->place].stage, y = s->places[b->place].stage;
+	static const uint64_t turn[N_KINDS] = {[BACKWARD] = 0, [FORWARD] = 1, [WEIGHTS] = 2};
+	place *p = &s->places[at];
+	uint32_t k = p->done[kind], n = s->first_micro[p->pipe + 1u] - s->first_micro[p->pipe], m;
+	double ready = 0;
 
-	if (s->job->rank) {
-		uint32_t p = s->job->rank[mr_list_rank_at(s->job, op_of(s, a->kind), x, a->micro)];
-		uint32_t q = s->job->rank[mr_list_rank_at(s->job, op_of(s, b->kind), y, b->micro)];
-
-		if (p != q)
-			return p < q;
-	}
-	if (a->kind != b->kind)
-		return turn[a->kind] < turn[b->kind];
-	return a->micro != b->micro ? a->micro < b->micro : x > y;
+	p->next[kind].ready = INFINITY;
+	if (k >= n || (kind == WEIGHTS && !s->job->split))
+		return;
+	m = s->micros[s->first_micro[p->pipe] + k];
+	if (kind == FORWARD && p->before != NOWHERE)
+		ready = arrival(s, FORWARD, p->before, p, k, m);
+	else if (kind == BACKWARD)
+		ready = fmax(arrival(s, FORWARD, at, p, k, m),
+			     p->after != NOWHERE ? arrival(s, BACKWARD, p->after, p, k, m) : 0);
+	else if (kind == WEIGHTS)
+		ready = arrival(s, BACKWARD, at, p, k, m);
+	p->next[kind] = (choice){
+		.ready = ready,
+		.turn = turn[kind] << 48 | (uint64_t)m << 16 | (uint64_t)(s->job->n_stages - 1u - p->stage),
+		.rank = s->job->rank ? s->job->rank[mr_list_rank_at(s->job, op_of(s, kind), p->stage, m)] : 0,
+		.micro = m,
+	};
 }
 
+/* Whether a worker that keeps @kept of at most @cap activations may begin @kind at @p. */
+static bool has_room(const place *p, enum kind kind, uint64_t kept, uint64_t cap)
+{
+	return kind != FORWARD || kept + 1 + p->reserve <= cap;
+}
+
+static uint64_t cap_of(const state *s, uint16_t worker)
+{
+	return s->job->cap ? s->job->cap[worker] : UINT64_MAX;
+}
+
+/* Find out anew when @worker can begin something. */
 static void look(state *s, uint16_t worker)
 {
+	uint64_t cap = cap_of(s, worker), kept = s->kept[worker];
 	double soonest = INFINITY;
-	choice c;
-
-	for (uint32_t i = s->first_place[worker]; i < s->first_place[worker + 1u]; i++)
-		for (int kind = 0; kind < N_KINDS; kind++)
-			if (next_of(s, s->hosted[i], (enum kind)kind, &c))
-				soonest = fmin(soonest, c.ready);
-	s->next[worker] = fmax(soonest, s->free_at[worker]);
-}
-
-/*
- * The most urgent of what @worker can begin at its time. False: it is patient, and *@out is what it waits for.
- */
-static bool choose(const state *s, uint16_t worker, choice *out)
-{
-	double now = s->next[worker] + s->same;
-	choice c, coming = {.ready = INFINITY};
-	bool any = false;
 
 	for (uint32_t i = s->first_place[worker]; i < s->first_place[worker + 1u]; i++)
 		for (int kind = 0; kind < N_KINDS; kind++) {
-			if (!next_of(s, s->hosted[i], (enum kind)kind, &c))
-				continue;
-			if (c.ready > now && c.kind != WEIGHTS && c.ready < coming.ready)
-				coming = c;
-			if (c.ready > now || (any && !before(s, &c, out)))
-				continue;
-			*out = c;
-			any = true;
+			const place *p = &s->places[i];
+
+			if (p->next[kind].ready < soonest && has_room(p, (enum kind)kind, kept, cap))
+				soonest = p->next[kind].ready;
 		}
-	if (!s->job->patient || out->kind != WEIGHTS || coming.ready >= s->next[worker] + cost_of(s, out) - s->same)
-		return true;
-	*out = coming;
-	return false;
+	s->next[worker] = soonest > s->free_at[worker] ? soonest : s->free_at[worker];
 }
 
-static void take(state *s, uint16_t worker, const choice *c)
+/* The most urgent of what @worker can begin at its time; or, where it is patient, what to wait for: then false. */
+static bool choose(const state *s, uint16_t worker, uint32_t *place_at, enum kind *chosen, double *wait)
 {
-	place *p = &s->places[c->place];
-	double begin = s->next[worker], end = begin + cost_of(s, c);
+	uint64_t cap = cap_of(s, worker), kept = s->kept[worker];
+	double now = s->next[worker] + s->same, coming = INFINITY;
+	const choice *best = NULL;
+
+	for (uint32_t i = s->first_place[worker]; i < s->first_place[worker + 1u]; i++)
+		for (int kind = 0; kind < N_KINDS; kind++) {
+			const place *p = &s->places[i];
+			const choice *c = &p->next[kind];
+
+			if (c->ready == INFINITY || !has_room(p, (enum kind)kind, kept, cap))
+				continue;
+			if (c->ready > now) {
+				coming = kind != WEIGHTS && c->ready < coming ? c->ready : coming;
+				continue;
+			}
+			if (best && (c->rank != best->rank ? c->rank > best->rank : c->turn > best->turn))
+				continue;
+			best = c;
+			*place_at = i;
+			*chosen = (enum kind)kind;
+		}
+	*wait = coming;
+	return !s->job->patient || *chosen != WEIGHTS ||
+	       coming >= s->next[worker] + cost_of(s, s->places[*place_at].stage, WEIGHTS) - s->same;
+}
+
+static void take(state *s, uint16_t worker, uint32_t at, enum kind kind)
+{
+	place *p = &s->places[at];
+	uint32_t micro = p->next[kind].micro, other = kind == FORWARD ? p->after : kind == BACKWARD ? p->before : NOWHERE;
+	double begin = s->next[worker], end = begin + cost_of(s, p->stage, kind);
 
 	s->order->at[s->order->first[worker] + s->n_steps[worker]++] =
-		(mr_list_step){begin, end, c->micro, p->stage, (uint8_t)op_of(s, c->kind), p->pipe};
-	p->done[c->kind]++;
+		(mr_list_step){begin, end, micro, p->stage, (uint8_t)op_of(s, kind), p->pipe};
+	p->done[kind]++;
 	s->free_at[worker] = end;
-	if (c->kind != WEIGHTS)
-		*end_of(s, c->kind, p->stage, c->micro) = end;
-	s->kept[worker] += c->kind == FORWARD;
-	s->kept[worker] -= c->kind == (s->job->split ? WEIGHTS : BACKWARD);
+	if (kind != WEIGHTS)
+		*end_of(s, kind, p->stage, micro) = end;
+	s->kept[worker] += kind == FORWARD;
+	s->kept[worker] -= kind == (s->job->split ? WEIGHTS : BACKWARD);
+	refresh(s, at, kind);
+	if (kind != WEIGHTS) /* B waits for F, and W for I, of its own place */
+		refresh(s, at, kind == FORWARD ? BACKWARD : WEIGHTS);
+	if (other != NOWHERE) {
+		refresh(s, other, kind);
+		if (s->places[other].worker != worker)
+			look(s, s->places[other].worker);
+	}
 	look(s, worker);
-	if (c->kind == FORWARD && p->stage + 1u < s->job->n_stages && p[1].worker != worker)
-		look(s, p[1].worker);
-	if (c->kind == BACKWARD && p->stage > 0 && p[-1].worker != worker)
-		look(s, p[-1].worker);
 }
 
 /*
@@ -188,21 +190,26 @@ static void take(state *s, uint16_t worker, const choice *c)
  */
 static void run(state *s)
 {
+	for (uint32_t i = 0; i < s->n_places; i++)
+		for (int kind = 0; kind < N_KINDS; kind++)
+			refresh(s, i, (enum kind)kind);
 	for (uint16_t w = 0; w < s->job->n_workers; w++)
 		look(s, w);
 	for (;;) {
+		enum kind kind = FORWARD;
 		uint16_t soonest = 0;
-		choice c = {0};
+		uint32_t at = 0;
+		double wait;
 
 		for (uint16_t w = 1; w < s->job->n_workers; w++)
 			if (s->next[w] < s->next[soonest])
 				soonest = w;
 		if (s->next[soonest] == INFINITY)
 			break;
-		if (choose(s, soonest, &c))
-			take(s, soonest, &c);
+		if (choose(s, soonest, &at, &kind, &wait))
+			take(s, soonest, at, kind);
 		else
-			s->next[soonest] = c.ready;
+			s->next[soonest] = wait;
 	}
 	for (uint16_t w = 0; w < s->job->n_workers; w++) /* or somebody was locked up: see the header */
 		assert(s->n_steps[w] == s->order->first[w + 1u] - s->order->first[w]);
@@ -249,32 +256,35 @@ static mr_status check(const mr_list_job *job)
 	return MR_OK;
 }
 
-/* Places by worker, micro-batches by pipe. Tables are zeroed. */
-static void fill_tables(state *s)
+/* Places by worker and stage, micro-batches by pipe. Tables are zeroed; @at: [P][S], for where places have gone. */
+static void fill_tables(state *s, uint32_t *at)
 {
 	const mr_list_job *j = s->job;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < s->n_places; i++) {
-		s->places[i] = (place){.stage = (uint16_t)(i % j->n_stages), .worker = j->worker_of[i],
-				       .pipe = (uint8_t)(i / j->n_stages)};
-		s->same += i < j->n_stages ? (j->cost[i].f + j->cost[i].i + j->cost[i].w + j->cost[i].c) * SAME : 0;
-	}
 	for (uint16_t w = 0; w < j->n_workers; w++, s->first_place[w] = n)
-		for (uint32_t i = 0; i < s->n_places; i++) /* by stage, so that the reserve counts down */
-			if (s->places[i % j->n_pipes * j->n_stages + i / j->n_pipes].worker == w)
-				s->hosted[n++] = i % j->n_pipes * j->n_stages + i / j->n_pipes;
-	for (uint16_t w = 0; w < j->n_workers; w++)
-		for (uint32_t i = s->first_place[w + 1u], later = 0, equal = 0; i > s->first_place[w]; i--) {
-			place *p = &s->places[s->hosted[i - 1]];
+		for (uint16_t stage = 0; stage < j->n_stages; stage++)
+			for (unsigned p = 0; p < j->n_pipes; p++)
+				if (j->worker_of[(size_t)p * j->n_stages + stage] == w) {
+					at[(size_t)p * j->n_stages + stage] = n;
+					s->places[n++] = (place){.stage = stage, .worker = w, .pipe = (uint8_t)p};
+				}
+	for (uint32_t i = 0; i < s->n_places; i++) {
+		place *p = &s->places[i];
+		size_t own = (size_t)p->pipe * j->n_stages + p->stage;
 
-			if (i < s->first_place[w + 1u] && s->places[s->hosted[i]].stage > p->stage) {
-				later += equal > 0;
-				equal = 0;
-			}
-			equal++;
-			p->reserve = later;
+		p->before = p->stage > 0 ? at[own - 1] : NOWHERE;
+		p->after = p->stage + 1u < j->n_stages ? at[own + 1] : NOWHERE;
+	}
+	for (uint16_t w = 0; w < j->n_workers; w++)
+		for (uint32_t i = s->first_place[w + 1u]; i-- > s->first_place[w];) {
+			place *p = &s->places[i];
+
+			if (i + 1 < s->first_place[w + 1u])
+				p->reserve = p[1].reserve + (p[1].stage > p->stage);
 		}
+	for (uint16_t stage = 0; stage < j->n_stages; stage++)
+		s->same += (j->cost[stage].f + j->cost[stage].i + j->cost[stage].w + j->cost[stage].c) * SAME;
 	n = 0;
 	for (uint8_t p = 0; p < j->n_pipes; p++, s->first_micro[p] = n)
 		for (uint32_t m = 0; m < j->n_micro; m++)
@@ -285,7 +295,7 @@ static void fill_tables(state *s)
 static void fini(state *s)
 {
 	free(s->places);
-	free(s->hosted);
+	free(s->first_place);
 	free(s->micros);
 	free(s->end[FORWARD]);
 	free(s->free_at);
@@ -296,22 +306,26 @@ static mr_status init(state *s)
 {
 	const mr_list_job *j = s->job;
 	size_t d = j->n_workers, cells = (size_t)j->n_stages * j->n_micro;
+	uint32_t *at;
 
 	s->n_places = (uint32_t)j->n_pipes * j->n_stages;
 	s->places = calloc(s->n_places, sizeof(*s->places));
-	s->hosted = calloc(s->n_places + 2 * d + 1, sizeof(*s->hosted));
+	s->first_place = calloc(2 * d + 1, sizeof(*s->first_place));
 	s->micros = calloc((size_t)j->n_micro + j->n_pipes + 1, sizeof(*s->micros));
 	s->end[FORWARD] = malloc(2 * cells * sizeof(*s->end[0]));
 	s->free_at = calloc(2 * d, sizeof(*s->free_at));
 	s->n_steps = calloc(d, sizeof(*s->n_steps));
-	if (!s->places || !s->hosted || !s->micros || !s->end[FORWARD] || !s->free_at || !s->n_steps)
+	at = malloc(s->n_places * sizeof(*at));
+	if (!s->places || !s->first_place || !s->micros || !s->end[FORWARD] || !s->free_at || !s->n_steps || !at) {
+		free(at);
 		return mr_fail(MR_ERESOURCE, "no memory to schedule %zu instructions", 3 * cells);
-	s->first_place = s->hosted + s->n_places;
+	}
 	s->kept = s->first_place + d + 1;
 	s->first_micro = s->micros + j->n_micro;
 	s->end[BACKWARD] = s->end[FORWARD] + cells;
 	s->next = s->free_at + d;
-	fill_tables(s);
+	fill_tables(s, at);
+	free(at);
 	return MR_OK;
 }
 
@@ -330,7 +344,7 @@ static mr_status make_room(state *s)
 		return mr_fail(MR_ERESOURCE, "no memory for a schedule of %u workers", o->n_workers);
 	for (uint16_t w = 0; w < o->n_workers; w++, o->first[w] = n)
 		for (uint32_t i = s->first_place[w]; i < s->first_place[w + 1u]; i++) {
-			unsigned p = s->places[s->hosted[i]].pipe;
+			unsigned p = s->places[i].pipe;
 
 			n += (size_t)(s->first_micro[p + 1] - s->first_micro[p]) * (s->job->split ? 3 : 2);
 		}
