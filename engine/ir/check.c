@@ -99,6 +99,7 @@ static mr_status check_graph(const mr_unroll *g)
 	free(order);
 	MR_TRY(st);
 	MR_TRY(mr_check_commits(g));
+	MR_TRY(mr_check_pauses(g));
 	MR_TRY(mr_check_versions(g));
 	return mr_check_storage(g);
 }

@@ -15,6 +15,12 @@ mr_status mr_check_coverage(const mr_unroll *g) MR_MUST_USE;
 /** Sums and commits: counts complete and unmixed, flags, order, one commit each, AR and N where the contract says. */
 mr_status mr_check_commits(const mr_unroll *g) MR_MUST_USE;
 
+/**
+ * Pause points (ir/pause.h) of a plan that repeats without a flush: at each, all stages have the same version, and nothing
+ * before it waits for anything behind it.
+ */
+mr_status mr_check_pauses(const mr_unroll *g) MR_MUST_USE;
+
 /** Versions: every read follows the rule, exists, is still stored, and is no staler than claimed. */
 mr_status mr_check_versions(const mr_unroll *g) MR_MUST_USE;
 

@@ -266,7 +266,7 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 	}
 	drain(e, progress, arg);
 	MR_TRY(result(e));
-	e->step = e->run->worker[0].train.n;
+	e->step = e->run->worker[0].train.step;
 	return MR_OK;
 }
 

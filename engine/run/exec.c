@@ -16,9 +16,9 @@ static mr_cursor *cursor_of(mr_worker *w, const mr_lane *lane)
 static void skip_ends(const mr_worker *w, const mr_plan *p, mr_cursor *c)
 {
 	if (c->section == MR_PROLOGUE && c->at == mr_plan_list(p, w->id, MR_PROLOGUE)->n)
-		*c = (mr_cursor){.section = MR_BODY};
+		*c = (mr_cursor){.section = MR_BODY, .step = c->step};
 	if (c->section == MR_BODY && c->at == mr_plan_list(p, w->id, MR_BODY)->n)
-		*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1};
+		*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step + 1};
 }
 
 bool mr_exec_next(const mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out)
@@ -26,7 +26,7 @@ bool mr_exec_next(const mr_worker *w, mr_lane *lane, uint64_t until, mr_task *ou
 	const mr_plan *p = lane->plan;
 	mr_cursor c = lane->train ? w->train : w->eval;
 
-	if (c.section == MR_BODY && (c.n >= until || mr_plan_list(p, w->id, MR_BODY)->n == 0))
+	if (c.step >= until || (c.section == MR_BODY && mr_plan_list(p, w->id, MR_BODY)->n == 0))
 		return false; /* at the pause point; or the other pipes evaluate nothing */
 	*out = (mr_task){.lane = lane, .in = &mr_plan_list(p, w->id, c.section)->at[c.at], .n = c.n};
 	out->micro = mr_instr_micro(p, out->in, c.n);
@@ -42,6 +42,8 @@ void mr_exec_advance(mr_worker *w, mr_lane *lane)
 	mr_cursor *c = cursor_of(w, lane);
 
 	c->at++;
+	if (lane->train && c->section == MR_PROLOGUE && c->step < w->n_pauses && c->at == w->pause_at[c->step])
+		c->step++;
 	skip_ends(w, lane->plan, c);
 }
 
@@ -162,19 +164,19 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	return MR_OK;
 }
 
-/* The pause point to keep to: looked up again whenever an iteration is about to begin. */
+/* The pause point to keep to: looked up again at every one that is passed. */
 static uint64_t look_up_limit(mr_worker *w, const mr_lane *lane, const _Atomic uint64_t *limit)
 {
 	const mr_cursor *c = cursor_of(w, lane);
 
 	if (lane->train)
-		atomic_store_explicit(&w->begun, c->n, memory_order_relaxed);
+		atomic_store_explicit(&w->begun, c->step, memory_order_relaxed);
 	return atomic_load_explicit(limit, memory_order_relaxed);
 }
 
 mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit)
 {
-	uint64_t until = look_up_limit(w, lane, limit);
+	uint64_t until = look_up_limit(w, lane, limit), at = cursor_of(w, lane)->step;
 	mr_task t;
 
 	while (mr_exec_next(w, lane, until, &t)) {
@@ -183,8 +185,9 @@ mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit
 		MR_TRY(mr_exec_wait(w, &t));
 		MR_TRY(mr_exec_do(w, &t));
 		mr_exec_advance(w, lane);
-		if (cursor_of(w, lane)->at == 0)
+		if (cursor_of(w, lane)->step != at)
 			until = look_up_limit(w, lane, limit);
+		at = cursor_of(w, lane)->step;
 	}
 	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
 	mr_fault_delay(w->id, w->n_done); /* a look may come between the last instruction and the report */

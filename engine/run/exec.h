@@ -18,7 +18,7 @@ typedef struct mr_task {
 	uint64_t n, micro, version; /* version: read by F..W (whatever they commit), committed by N, AR, U */
 } mr_task;
 
-/** The next task of worker @w in @lane before iteration @until of the body, or false when it stands at that pause point. */
+/** The next task of worker @w in @lane before pause point @until, or false when it stands there. */
 bool mr_exec_next(const mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out);
 
 /** Move the cursor past the instruction that mr_exec_next showed. */
@@ -36,7 +36,7 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t) MR_MUST_USE;
 
 /**
  * Worker @w's whole part of @lane up to pause point *@limit: next, wait, do, advance. On the worker's thread. The limit is read
- * before every iteration and may be moved meanwhile (engine.c); worker->begun says which iteration is in hand.
+ * at every pause point and may be moved meanwhile (engine.c); worker->begun says how many are passed.
  */
 mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit) MR_MUST_USE;
 

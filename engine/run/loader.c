@@ -108,10 +108,12 @@ void mr_loader_destroy(mr_loader *l)
 
 void mr_loader_seek(mr_loader *l, uint64_t step, uint64_t end)
 {
+	uint16_t last = (uint16_t)(l->run->n_stages - 1);
+
 	for (uint32_t i = 0; i < l->n_feeds; i++) {
 		feed *f = &l->feed[i];
 
-		f->next = step ? f->n_once + step * f->n_body : 0;
+		f->next = step ? mr_run_done(l->run, (uint8_t)(i / 2), f->is_input ? 0 : last, true) : 0;
 	}
 	l->end = end;
 }

@@ -284,7 +284,7 @@ mr_status mr_replay_follow(mr_replay *r, uint64_t until, mr_replay_source *sourc
 	r->progress = progress;
 	r->progress_arg = arg;
 	st = run_duty(r, FOLLOW);
-	*reached = r->run->worker[0].train.n;
+	*reached = r->run->worker[0].train.step;
 	return st;
 }
 

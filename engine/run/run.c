@@ -6,6 +6,7 @@
 #include "base/size.h"
 #include "base/str.h"
 #include "host/clock.h"
+#include "ir/pause.h"
 #include "run/eval_plan.h"
 
 /* --- building --- */
@@ -68,16 +69,19 @@ static mr_status refuse_instr(const mr_run_config *c, uint16_t w, uint32_t i, co
 }
 
 /*
- * At a pause point every stage has made the same number of versions and holds no part of a sum. Both follow from one commit an
- * iteration when nothing is summed before the body: the gradients of a body are then those of its own commit.
+ * At a pause point no stage holds a part of a sum: a checkpoint saves none. So the body must not begin in the middle of one.
  */
 static mr_status refuse_sums(const mr_plan *p, uint16_t w)
 {
 	const mr_list *l = mr_plan_list(p, w, MR_PROLOGUE);
+	uint32_t n = 0, stages = 0;
 
 	for (uint32_t i = 0; i < l->n; i++)
-		if (l->at[i].op == MR_OP_B || l->at[i].op == MR_OP_W)
-			return mr_fail(MR_ECONFIG, "worker %u sums gradients before its body: the run could not stop between commits", w);
+		n += l->at[i].op == MR_OP_B || l->at[i].op == MR_OP_W;
+	for (uint16_t s = 0; s < p->n_stages; s++)
+		stages += mr_plan_worker(p, 0, s) == w;
+	if (n != (uint64_t)mr_pauses_of(p, w, NULL, 0) * stages * p->contract.need)
+		return mr_fail(MR_ECONFIG, "worker %u begins its body with a part of a sum: the run could not stop between commits", w);
 	return MR_OK;
 }
 
@@ -234,6 +238,11 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 	mr_parker_init(&w->parker);
 	mr_waiter_init(&w->waiter, &w->parker, &run->stop, mr_pause_spins(spin_ns));
 	run->parkers[id] = &w->parker;
+	w->n_pauses = mr_pauses_of(run->c.plan, id, NULL, 0);
+	w->pause_at = calloc(w->n_pauses + 1u, sizeof(*w->pause_at));
+	if (!w->pause_at)
+		return mr_fail(MR_ERESOURCE, "no memory for %u pause points", w->n_pauses);
+	mr_pauses_of(run->c.plan, id, w->pause_at, w->n_pauses);
 	if (run->c.trace && !(w->trace = calloc(MR_TRACE_RING, sizeof(*w->trace))))
 		return mr_fail(MR_ERESOURCE, "no memory for %u trace records", MR_TRACE_RING);
 	mr_arena_init(&a, NULL, 0);
@@ -316,6 +325,7 @@ void mr_run_destroy(mr_run *run)
 	for (uint16_t w = 0; run->worker && w < run->n_workers; w++) {
 		mr_region_unmap(&run->worker[w].region);
 		free(run->worker[w].trace);
+		free(run->worker[w].pause_at);
 	}
 	for (uint16_t s = 0; run->stage && s < run->n_stages; s++)
 		mr_stage_destroy(run->stage[s]);

@@ -76,6 +76,7 @@ typedef struct mr_cursor {
 	uint8_t section; /* mr_section */
 	uint32_t at;
 	uint64_t n;      /* iteration of the body */
+	uint64_t step;   /* pause points passed (ir/pause.h) */
 } mr_cursor;
 
 typedef struct mr_worker {
@@ -87,11 +88,13 @@ typedef struct mr_worker {
 	mr_region region;
 	uint8_t *scratch;
 	mr_cursor train, eval;     /* where it stands in each lane */
+	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training behind which a pause point lies */
+	uint32_t n_pauses;
 	uint64_t n_done;           /* instructions so far (delays, watchdog) */
 	_Atomic uint64_t beat;     /* n_done for the watchdog */
 	_Atomic uint64_t doing;    /* mr_doing_pack or MR_DOING_NOTHING: what is in hand, for the watchdog */
 	_Atomic uint64_t busy_ns;  /* computing so far, for the progress line */
-	_Atomic uint64_t begun;    /* training iteration in hand; where it stands when it does not run */
+	_Atomic uint64_t begun;    /* pause points of training passed */
 	mr_worker_stats stats;
 	mr_trace_rec *trace;       /* ring [MR_TRACE_RING] or NULL */
 	uint64_t n_trace;
@@ -161,6 +164,9 @@ mr_status mr_run_reset(mr_run *run) MR_MUST_USE;
  * been restored (their micro-batches follow from the plan; run/state.h).
  */
 void mr_run_stand_at(mr_run *run, uint64_t step);
+
+/** Micro-batches whose F (or else last backward half) @stage of @pipe has done where its worker stands in training. Paused. */
+uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t stage, bool forward);
 
 /** Weights were restored into what run/state.h lists: bring every private copy up to date. Workers idle. */
 void mr_run_spread(mr_run *run);

@@ -1,7 +1,7 @@
 /*
  * stand.c - put a run at a pause point: which micro-batches are under way there follows from the plan alone.
  *
- * After n iterations of the body, stage s has done so many F and so many B; the micro-batches between the two counts hold its
+ * At pause point n (ir/pause.h), stage s has done so many F and so many B; the micro-batches between the two counts hold its
  * slots, those that stage s-1 has done and s has not are messages in the ring between them, and everything else is idle.
  * A plan that flushes has nothing under way; one that does not has one pipe.
  */
@@ -9,20 +9,34 @@
 
 #include "run/run.h"
 
-/* Micro-batches whose F (or whose last backward half) stage @s has done at pause point @n. */
-static uint64_t done(const mr_plan *p, uint16_t s, uint64_t n, bool forward)
+/* Where worker @w stands at pause point @step > 0. */
+static mr_cursor cursor_at(const mr_run *run, uint16_t w, uint64_t step)
 {
+	const mr_worker *wk = &run->worker[w];
+	mr_cursor c = {.section = MR_PROLOGUE, .step = step};
+
+	if (step > wk->n_pauses)
+		return (mr_cursor){.section = MR_BODY, .n = step - wk->n_pauses, .step = step};
+	c.at = wk->pause_at[step - 1];
+	return c.at < mr_plan_list(run->c.plan, w, MR_PROLOGUE)->n ? c : (mr_cursor){.section = MR_BODY, .step = step};
+}
+
+uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
+{
+	const mr_plan *p = run->c.plan;
+	uint16_t w = mr_plan_worker(p, pipe, s);
+	const mr_cursor *c = &run->worker[w].train;
 	uint64_t sum = 0;
 
 	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
-		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), (mr_section)sec);
+		const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
 
 		for (uint32_t i = 0; i < l->n; i++) {
 			const mr_instr *in = &l->at[i];
 			bool counts = forward ? in->op == MR_OP_F : in->op == MR_OP_B || in->op == MR_OP_W;
 
-			if (in->stage == s && counts)
-				sum += sec == MR_BODY ? n : n > 0;
+			if (in->stage == s && in->pipe == pipe && counts)
+				sum += sec == MR_BODY ? c->n : c->section == MR_BODY || i < c->at;
 		}
 	}
 	return sum;
@@ -79,17 +93,17 @@ void mr_run_stand_at(mr_run *run, uint64_t n)
 
 	for (uint16_t w = 0; w < run->n_workers; w++) {
 		if (n > 0)
-			run->worker[w].train = (mr_cursor){.section = MR_BODY, .n = n};
+			run->worker[w].train = cursor_at(run, w, n);
 		atomic_store_explicit(&run->worker[w].begun, n, memory_order_relaxed);
 	}
 	for (uint16_t s = 0; p->contract.flush == MR_FLUSH_NONE && s <= last; s++) {
-		uint64_t f = done(p, s, n, true), b = done(p, s, n, false);
+		uint64_t f = mr_run_done(run, 0, s, true), b = mr_run_done(run, 0, s, false);
 
 		assert(p->storage == MR_MODULO && p->n_pipes == 1);
 		take_slots(run, s, f, b);
-		for (uint64_t m = f; s > 0 && m < done(p, (uint16_t)(s - 1), n, true); m++)
+		for (uint64_t m = f; s > 0 && m < mr_run_done(run, 0, (uint16_t)(s - 1), true); m++)
 			put_message(&run->train.st[s].in, (uint32_t)(m % p->n_fwd[s]));
-		for (uint64_t m = b; s < last && m < done(p, (uint16_t)(s + 1), n, false); m++)
+		for (uint64_t m = b; s < last && m < mr_run_done(run, 0, (uint16_t)(s + 1), false); m++)
 			put_message(&run->train.st[s].grad, (uint32_t)(m % p->n_bwd[s + 1]));
 	}
 }

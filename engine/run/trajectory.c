@@ -248,15 +248,16 @@ uint32_t mr_trajectory_peak_live(const mr_trajectory *t, uint16_t stage)
 	uint64_t oldest = 0;
 	uint32_t peak = 1;
 
-	/* Versions are made in order, and no older one is read for the last time after a newer one was: so those alive
-	 * at the birth of v are the ones from the oldest that is read later. */
+	/* What is dead at the birth of a version stays so: those that can be alive begin at the oldest that is. */
 	for (uint64_t v = 0; v <= row->n_commits; v++) {
 		uint64_t born = v ? row->born[v] : 0;
+		uint32_t alive = 1;
 
 		while (oldest < v && row->last_read[oldest] < born)
 			oldest++;
-		if (v - oldest + 1 > peak)
-			peak = (uint32_t)(v - oldest + 1);
+		for (uint64_t u = oldest; u < v; u++)
+			alive += row->last_read[u] >= born;
+		peak = alive > peak ? alive : peak;
 	}
 	return peak;
 }

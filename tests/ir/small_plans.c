@@ -150,6 +150,29 @@ mr_plan *small_delayed(uint16_t n_workers, uint32_t need, uint32_t delay, uint16
 	return p;
 }
 
+mr_plan *small_irregular(uint16_t n_workers, uint32_t n_early, uint32_t extra)
+{
+	mr_plan *p = straight(n_workers, 1, 1, MR_FLUSH_NONE);
+
+	p->contract.read_f = MR_READ_LATEST;
+	p->contract.max_staleness = n_workers + extra;
+	for (uint16_t w = 0; w < n_workers; w++) {
+		uint32_t ahead = n_workers - 1u - w, more = w && ahead ? extra : 0, f = 0;
+
+		/* The first @more turns of the body's kind have no forward, which has come already. */
+		while (f < ahead + more)
+			emit(p, w, MR_PROLOGUE, MR_OP_F, f++);
+		for (uint32_t b = 0; b < n_early; b++) {
+			if (b >= more)
+				emit(p, w, MR_PROLOGUE, MR_OP_F, f++);
+			emit(p, w, MR_PROLOGUE, MR_OP_B, b);
+		}
+		emit(p, w, MR_BODY, MR_OP_F, f);
+		emit(p, w, MR_BODY, MR_OP_B, n_early);
+	}
+	return p;
+}
+
 mr_plan *small_forward(uint16_t n_workers, uint32_t n_micro)
 {
 	mr_plan *p = straight(n_workers, n_micro, n_micro, MR_FLUSH_NONE);
@@ -248,7 +271,7 @@ mr_plan *small_plan(int number, const char **name)
 		"gpipe lifo", "1f1b", "1f1b clip", "1f1b tied clip", "1f1b tied local", "split", "pipedream",
 		"pipedream vertical sync", "pipedream drained", "pipedream finite", "accumulate", "forward",
 		"recompute local", "one worker", "split clip", "delayed", "delayed in part", "recompute all but one",
-		"pipedream recompute", "merged", "merged clip", "merged recompute",
+		"pipedream recompute", "merged", "merged clip", "merged recompute", "irregular",
 	};
 	const int n_made = (int)(sizeof(made) / sizeof(*made));
 
@@ -304,6 +327,8 @@ mr_plan *small_plan(int number, const char **name)
 		return with(small_merged(2, 5, 3, false), true, false, MR_FLUSH_BARRIER);
 	case 21:
 		return small_merged(2, 4, 2, true);
+	case 22:
+		return small_irregular(3, 3, 1);
 	default:
 		return small_golden(golden[number - n_made]);
 	}

@@ -1,0 +1,77 @@
+/*
+ * check_pauses.c - can a repeating plan without a flush stop after every version?
+ *
+ * Each node belongs to the stretch behind the pause point that its worker passed last. Stopping at a point means carrying out
+ * the stretches before it and nothing else, which goes through as long as no node waits for one of a later stretch.
+ */
+#include "ir/check_parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* The stretch of every node of worker @w; @made [n_stages]: versions of its stages so far. */
+static mr_status find_stretches(const mr_unroll *g, uint16_t w, uint64_t *made, uint64_t *stretch)
+{
+	const mr_plan *p = g->plan;
+	uint64_t behind = 0;
+	char name[MR_NODE_TEXT];
+
+	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
+		const mr_instr *in = g->at[i].in;
+		bool all = true;
+
+		stretch[i] = behind;
+		if (mr_unroll_target(g, i) >= g->n_versions ||
+		    g->commit[in->stage * (size_t)g->n_versions + (size_t)mr_unroll_target(g, i)] != i)
+			continue;
+		made[in->stage] = mr_unroll_target(g, i);
+		if (made[in->stage] > behind + 1)
+			return mr_fail(MR_ECONFIG, "%s: makes version %" PRIu64 " while another stage of worker %u has yet to make %" PRIu64
+						   ": there is no place to stop between them",
+				       mr_unroll_name(g, i, name), made[in->stage], w, behind + 1);
+		for (uint32_t s = 0; all && s < p->n_stages; s++)
+			all = mr_stage_owner(p, (uint16_t)s) != w || made[s] == behind + 1;
+		behind += all;
+	}
+	return MR_OK;
+}
+
+static mr_status waits_ahead(const mr_unroll *g, uint32_t node, uint32_t from, const uint64_t *stretch)
+{
+	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
+
+	return mr_fail(MR_ECONFIG, "%s waits for %s, which comes after pause point %" PRIu64 ": the run could not stop there",
+		       mr_unroll_name(g, node, a), mr_unroll_name(g, from, b), stretch[from]);
+}
+
+static mr_status check_edges(const mr_unroll *g, const uint64_t *stretch)
+{
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		if (g->storage[i] != MR_NO_NODE && stretch[g->storage[i]] > stretch[i])
+			return waits_ahead(g, i, g->storage[i], stretch);
+		for (uint32_t e = g->edge_first[i]; e < g->edge_first[i + 1]; e++)
+			if (g->edge[e] < g->n_nodes && stretch[g->edge[e]] > stretch[i])
+				return waits_ahead(g, i, g->edge[e], stretch);
+	}
+	return MR_OK;
+}
+
+mr_status mr_check_pauses(const mr_unroll *g)
+{
+	const mr_plan *p = g->plan;
+	uint64_t *stretch, *made;
+	mr_status st;
+
+	if (!mr_plan_steady(p) || p->contract.flush != MR_FLUSH_NONE || p->contract.coverage != MR_COVER_TRAIN || p->commits != 1)
+		return MR_OK;
+	stretch = calloc((size_t)g->n_nodes + 1, sizeof(*stretch));
+	made = calloc(p->n_stages, sizeof(*made));
+	st = stretch && made ? MR_OK : mr_fail(MR_ERESOURCE, "no memory to find where %u instructions may pause", g->n_nodes);
+	for (uint16_t w = 0; st == MR_OK && w < p->n_workers; w++)
+		st = find_stretches(g, w, made, stretch);
+	if (st == MR_OK)
+		st = check_edges(g, stretch);
+	free(stretch);
+	free(made);
+	return st;
+}
