@@ -27,9 +27,21 @@
  * in the prologue; the run-ahead is clamped to min(N, H).
  *
  * Source: Harlap et al., PipeDream, arXiv 1806.03377; Narayanan et al., SOSP 2019, sections 3.2 and 3.3.
- * NOTE 1: order and run-ahead are static. The greedy variant, in which middle stages run ahead further, is another system.
+ * order = greedy lets each stage take whatever is ready, B first until it has done one, then F and B in turn; only stage 0 waits,
+ * for noam. Middle stages then run ahead further than D - 1 - k, keep more versions (up to D), and how far depends on the costs:
+ * the order is that of a simulation with the given ones, so it is a fixed list all the same. It is simulated until it is regular;
+ * the irregular part is the prologue, in which versions are made too.
+ *
+ * Source of the greedy rule: the public simulator of Randomized PipeDream, arXiv 2606.03498.
+ * NOTE 1: PipeDream's own code has the static order; it keeps one version more than needed (the working copy).
  * NOTE 2: no replicated stages.
  */
+#include <stdlib.h>
+#include <string.h>
+
+#include "schedules/greedy.h"
+#include "schedules/stage_costs.h"
+#include "schedules/straight.h"
 #include "schedules/unflushed.h"
 
 static const mr_option options[] = {
@@ -39,6 +51,9 @@ static const mr_option options[] = {
 	 "B reads the version its F read; without it B reads the latest one, on activations of another: one copy, biased gradients"},
 	{"noam", MR_OPT_INT, "0", 0, 65535, NULL, NULL,
 	 "micro-batches in flight at stage 0; 0: as many as workers, which is what keeps all of them busy"},
+	{"order", MR_OPT_ENUM, "static", 0, 0, "static|greedy", NULL,
+	 "static: a fixed run-ahead; greedy: each stage takes what is ready, as a simulation with the costs shows it"},
+	MR_STAGE_COSTS_OPTION,
 	{0},
 };
 
@@ -54,6 +69,59 @@ static uint32_t in_flight_of(const mr_sched_args *args)
 	int64_t given = mr_values_int(args->options, "noam");
 
 	return given ? (uint32_t)given : args->n_workers;
+}
+
+/* The lists of a greedy order: all of it, or what comes before it is regular and then one version an iteration. */
+static mr_status fill_greedy(mr_plan *plan, const mr_greedy *g, uint32_t first)
+{
+	for (uint16_t w = 0; w < plan->n_workers; w++) {
+		const uint8_t *op = g->op + 2 * (size_t)g->n_micro * w;
+		uint32_t n[MR_N_OPS] = {0};
+
+		for (uint32_t i = 0; i < 2 * g->n_micro && n[MR_OP_B] < first + 1; i++) {
+			/* The F right before B(first) begins the body. */
+			bool body = i + 1 < 2 * g->n_micro && n[MR_OP_B] == first && (op[i] == MR_OP_B || op[i + 1] == MR_OP_B);
+
+			MR_TRY(mr_sched_emit(plan, w, body ? MR_BODY : MR_PROLOGUE, (mr_op)op[i], n[op[i]]++, w, 0));
+		}
+	}
+	return MR_OK;
+}
+
+static mr_status order_greedy(const mr_sched_args *args, uint32_t in_flight, mr_plan *plan)
+{
+	uint32_t n_micro = args->finite ? args->n_micro : 8u * plan->n_stages + 4 * in_flight + 32, first = n_micro;
+	mr_stage_cost *cost = calloc(plan->n_stages, sizeof(*cost));
+	mr_greedy g = {0};
+	mr_status st = cost ? mr_stage_costs(args, plan, cost)
+			    : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", plan->n_stages);
+
+	if (st == MR_OK)
+		st = mr_greedy_run(cost, plan->n_stages, in_flight, n_micro, &g);
+	if (st == MR_OK && !args->finite)
+		first = mr_greedy_steady(&g, in_flight);
+	if (st == MR_OK && first == UINT32_MAX)
+		st = mr_fail(MR_ECONFIG, "with these costs the greedy order does not settle into one forward and one backward in turn: take order = static");
+	plan->n_micro = plan->commits = args->finite ? n_micro : 1;
+	if (st == MR_OK)
+		st = fill_greedy(plan, &g, first);
+	mr_greedy_fini(&g);
+	free(cost);
+	return st;
+}
+
+static mr_status emit_greedy(const mr_sched_args *args, uint32_t in_flight, const mr_contract *contract, mr_plan **out)
+{
+	mr_plan *plan;
+
+	MR_TRY(mr_straight_create(args, "pipedream", args->n_micro, &plan));
+	plan->contract = *contract;
+	return mr_sched_finish(plan, order_greedy(args, in_flight, plan), out);
+}
+
+static bool is_greedy(const mr_sched_args *args)
+{
+	return !strcmp(mr_values_string(args->options, "order"), "greedy");
 }
 
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
@@ -72,6 +140,8 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 
 	if (sync && !stash)
 		return mr_fail(MR_ECONFIG, "vertical_sync reads versions that are not the latest, so it needs stashing = true");
+	if (is_greedy(args))
+		return emit_greedy(args, in_flight, &contract, out);
 	return mr_unflushed_emit(args, "pipedream", in_flight, &contract, args->n_micro, out);
 }
 
@@ -81,6 +151,8 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	uint32_t first = in_flight < most ? in_flight : most, last = mr_unflushed_ahead(in_flight, args->n_workers - 1u) + 1;
 	bool sync = mr_values_bool(args->options, "vertical_sync"), stash = mr_values_bool(args->options, "stashing");
 
+	if (is_greedy(args))
+		return; /* all of it depends on the costs */
 	last = last < most ? last : most;
 	if (args->finite && in_flight == args->n_workers)
 		out->bubble_time = (args->n_workers - 1) * (f + i + w);

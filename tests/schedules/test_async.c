@@ -152,15 +152,18 @@ static void refusals(void)
 	static const struct {
 		const char *system, *sets, *part;
 		uint32_t n_micro;
+		uint16_t n_workers;
 	} cases[] = {
-		{"pipedream", "vertical_sync=true stashing=false", "needs stashing = true", 1},
-		{"pipedream_2bw", NULL, "at least as many micro-batches a commit as workers: 4, got 3", 3},
-		{"paci", NULL, "from 3 micro-batches a commit on, got 2", 2},
+		{"pipedream", "vertical_sync=true stashing=false", "needs stashing = true", 1, 4},
+		{"pipedream", "order=greedy noam=7", "does not settle into one forward and one backward", 1, 8},
+		{"pipedream", "order=greedy costs=1,2", "costs", 1, 8},
+		{"pipedream_2bw", NULL, "at least as many micro-batches a commit as workers: 4, got 3", 3, 4},
+		{"paci", NULL, "from 3 micro-batches a commit on, got 2", 2, 4},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		sched_case c = {.ops = mr_schedule_find(cases[i].system),
-				.n_workers = 4,
+				.n_workers = cases[i].n_workers,
 				.n_micro = cases[i].n_micro,
 				.sets = cases[i].sets};
 

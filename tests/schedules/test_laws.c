@@ -237,7 +237,7 @@ static void compare_unrolled(const sched_case *c, uint32_t n_bodies)
 	if (c->ops->accumulates)
 		flat_case.n_commits = n_bodies + c->n_workers + 8u;
 	else
-		flat_case.n_micro = n_bodies + c->n_workers + 8u; /* more than what is in flight */
+		flat_case.n_micro = n_bodies + 8u * c->n_workers + 8u; /* more than what is in flight */
 	flat = sched_lowered(&flat_case);
 	MR_CHECK_OK(mr_plan_unroll(endless, n_bodies, &unrolled));
 	for (uint16_t w = 0; w < c->n_workers; w++) {
@@ -265,7 +265,9 @@ static void laws_bodies_equal_the_flat_list(void)
 		{"pipedream", NULL},		 {"pipedream", "vertical_sync=true"}, {"pipedream", "stashing=false"},
 		{"pipedream", "noam=2"},	 {"pipedream", "noam=7"},	      {"pipedream_2bw", NULL},
 		{"ampnet", NULL},		 {"ampnet", "in_flight=3"},	      {"paci", NULL},
-		{"wpipe", NULL},
+		{"wpipe", NULL},		 {"pipedream", "order=greedy"},	      {"pipedream", "order=greedy costs=1,0.5,0.5"},
+		{"pipedream", "order=greedy noam=9 vertical_sync=true"},
+		{"pipedream", "order=greedy stashing=false costs=3,1,1,0.5"},
 	};
 
 	for (uint16_t d = 1; d <= 8; d++)

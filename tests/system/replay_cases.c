@@ -105,6 +105,7 @@ void replay_no_stash(uint32_t runs)
 {
 	at_each_size(false, BLOCKS ASYNC " system.stashing=false", runs);
 	at_each_size(false, BLOCKS ASYNC " system.noam=6", runs);
+	at_each_size(false, BLOCKS ASYNC " system.order=greedy system.noam=5", runs);
 }
 
 void replay_accumulating(uint32_t runs)

@@ -87,6 +87,13 @@ static void vertical_sync(void)
 	check(true, ASYNC "system.vertical_sync=true machine.workers=4");
 }
 
+/* Their prologues make versions: the first pauses lie inside. */
+static void greedy(void)
+{
+	check(false, ASYNC "system.order=greedy machine.workers=4");
+	check(false, ASYNC "system.order=greedy system.noam=6 system.vertical_sync=true machine.workers=3");
+}
+
 static void one_copy(void)
 {
 	check(false, ASYNC "system.stashing=false machine.workers=3");
@@ -118,6 +125,7 @@ void mr_suite_restored(void)
 	MR_SUITE("restored");
 	MR_TEST(pipedream);
 	MR_TEST(vertical_sync);
+	MR_TEST(greedy);
 	MR_TEST(one_copy);
 	MR_TEST(double_buffered);
 	MR_TEST(synchronous);
