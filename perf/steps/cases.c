@@ -55,6 +55,7 @@ const mr_system mr_line_up[MR_N_SYSTEMS] = {
 	[MR_A_AGAIN] = {.label = "A again", .system = "sequential", .workers = 1, .threads = 2},
 	[MR_GPIPE] = {.label = "gpipe", .system = "gpipe", .workers = 2, .threads = 1, .micro = true},
 	[MR_1F1B] = {.label = "1f1b", .system = "1f1b", .workers = 2, .threads = 1, .micro = true},
+	[MR_MERGED] = {"1f1b, merged W", "1f1b", "merge_w = 4;", .workers = 2, .threads = 1, .micro = true},
 	[MR_PIPEDREAM] = {.label = "pipedream", .system = "pipedream", .workers = 2, .threads = 1},
 	[MR_VERTICAL] = {"pipedream, vertical sync", "pipedream", "vertical_sync = true;", .workers = 2, .threads = 1},
 };

@@ -15,7 +15,7 @@
 
 #include "cli/config.h"
 
-enum { MR_ONE_THREAD, MR_A, MR_A_AGAIN, MR_GPIPE, MR_1F1B, MR_PIPEDREAM, MR_VERTICAL, MR_N_SYSTEMS };
+enum { MR_ONE_THREAD, MR_A, MR_A_AGAIN, MR_GPIPE, MR_1F1B, MR_MERGED, MR_PIPEDREAM, MR_VERTICAL, MR_N_SYSTEMS };
 
 typedef struct mr_case {
 	const char *name, *what;
