@@ -124,8 +124,8 @@ static mr_status check_tables(const mr_plan *plan)
 			return mr_fail(MR_ECONFIG, "stage %zu of pipe %zu has no activation slot", i % plan->n_stages,
 				       i / plan->n_stages);
 	for (uint16_t s = 0; s < plan->n_stages; s++)
-		if (!plan->n_versions[s])
-			return mr_fail(MR_ECONFIG, "stage %u has no version buffer", s);
+		if (plan->n_versions[s] < (plan->contract.flush == MR_FLUSH_VALIDATED ? 2 : 1))
+			return mr_fail(MR_ECONFIG, "stage %u has %u version buffers, which are too few", s, plan->n_versions[s]);
 	return MR_OK;
 }
 

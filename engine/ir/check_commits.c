@@ -166,6 +166,9 @@ static mr_status check_commit_instr(const mr_unroll *g, uint32_t node)
 	uint64_t version = mr_unroll_target(g, node), need = g->plan->contract.need;
 	char name[MR_NODE_TEXT];
 
+	if (in->op == MR_OP_V && mr_unroll_micro(g, node) != version * need)
+		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is first read by m%" PRIu64, mr_unroll_name(g, node, name),
+			       version, version * need);
 	if (in->op != MR_OP_AR && in->op != MR_OP_N && in->op != MR_OP_U)
 		return MR_OK;
 	if (in->pipe && in->op == MR_OP_N)

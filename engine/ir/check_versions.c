@@ -19,7 +19,9 @@
 
 typedef struct mr_reads {
 	const mr_unroll *g;
-	uint64_t *latest; /* [n_stages] by the commits of the worker that is being read */
+	uint64_t *latest;    /* [n_stages] */
+	uint64_t *validated; /* [n_stages] by V; VALIDATED only */
+	uint8_t *early;      /* [n_nodes] an F that reads a version before it is validated */
 } mr_reads;
 
 static uint64_t rule(const mr_reads *r, uint32_t node)
@@ -86,22 +88,97 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 	return check_span(g, node);
 }
 
-mr_status mr_check_versions(const mr_unroll *g)
-{
-	mr_reads r = {g, calloc(g->plan->n_stages, sizeof(uint64_t))};
-	mr_status st =
-		r.latest ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the versions of %u stages", g->plan->n_stages);
+/* --- validation --- */
 
-	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++) {
+/* V: of the version committed last, which nothing has validated yet. */
+static mr_status validate(const mr_reads *r, uint32_t node)
+{
+	const mr_unroll *g = r->g;
+	uint16_t s = g->at[node].in->stage;
+	uint64_t v = mr_unroll_target(g, node);
+	char name[MR_NODE_TEXT];
+
+	if (v != r->latest[s] || (v && v != r->validated[s] + 1))
+		return mr_fail(MR_ECONFIG, "%s: validates version %" PRIu64 ", and at that place %" PRIu64
+					   " is committed and %" PRIu64 " validated",
+			       mr_unroll_name(g, node, name), v, r->latest[s], r->validated[s]);
+	r->validated[s] = v;
+	return MR_OK;
+}
+
+/* Before V there are only F, which can be repeated, and between the V of one worker's stages there is nothing. */
+static mr_status use_validated(const mr_reads *r, uint32_t node)
+{
+	const mr_unroll *g = r->g;
+	const mr_plan *p = g->plan;
+	const mr_instr *in = g->at[node].in;
+	uint64_t read = mr_unroll_read(g, node);
+	bool early = read > r->validated[in->stage];
+	char name[MR_NODE_TEXT];
+
+	if (early && in->op != MR_OP_F)
+		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 " before V has validated it", mr_unroll_name(g, node, name),
+			       read);
+	for (uint16_t s = 0; s < p->n_stages; s++)
+		if (mr_stage_owner(p, s) == g->at[node].worker && (r->validated[s] < read) != early)
+			return mr_fail(MR_ECONFIG, "%s: stands between the V of its worker's stages", mr_unroll_name(g, node, name));
+	r->early[node] = early;
+	return MR_OK;
+}
+
+/* What an early F reads of another stage must be repeated there too. */
+static mr_status check_early(const mr_reads *r)
+{
+	const mr_unroll *g = r->g;
+	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
+
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		const mr_instr *in = g->at[i].in;
+		uint32_t before;
+
+		if (!r->early[i] || in->stage == 0)
+			continue;
+		before = g->f[(in->stage - 1u) * (size_t)g->n_micro + (size_t)mr_unroll_micro(g, i)];
+		if (!r->early[before])
+			return mr_fail(MR_ECONFIG, "%s: stands before V, but %s behind it: it could not be repeated",
+				       mr_unroll_name(g, i, a), mr_unroll_name(g, before, b));
+	}
+	return MR_OK;
+}
+
+static mr_status walk(const mr_reads *r)
+{
+	const mr_unroll *g = r->g;
+	bool validated = g->plan->contract.flush == MR_FLUSH_VALIDATED;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		const mr_instr *in = g->at[i].in;
 
 		if (i == g->first[g->at[i].worker])
-			memset(r.latest, 0, g->plan->n_stages * sizeof(*r.latest));
+			memset(r->latest, 0, 2 * (size_t)g->plan->n_stages * sizeof(*r->latest)); /* validated, too */
 		if (mr_op_is_compute(in->op))
-			st = check_read(&r, i);
+			MR_TRY(check_read(r, i));
+		if (validated && mr_op_is_compute(in->op))
+			MR_TRY(use_validated(r, i));
+		if (in->op == MR_OP_V)
+			MR_TRY(validate(r, i));
 		if (in->op == MR_OP_U || (mr_op_is_compute(in->op) && in->flags & MR_INSTR_UPDATE))
-			r.latest[in->stage] = mr_unroll_target(g, i);
+			r->latest[in->stage] = mr_unroll_target(g, i);
 	}
+	return validated ? check_early(r) : MR_OK;
+}
+
+mr_status mr_check_versions(const mr_unroll *g)
+{
+	mr_reads r = {.g = g};
+	mr_status st;
+
+	r.latest = calloc(2 * (size_t)g->plan->n_stages, sizeof(*r.latest));
+	r.validated = r.latest + g->plan->n_stages;
+	r.early = calloc((size_t)g->n_nodes + 1, 1);
+	st = r.latest && r.early ? walk(&r)
+				 : mr_fail(MR_ERESOURCE, "no memory for the versions of %u stages", g->plan->n_stages);
 	free(r.latest);
+	free(r.early);
 	return st;
 }

@@ -35,13 +35,26 @@ static mr_status check_delay(const mr_plan *p)
 	return MR_OK;
 }
 
+/* What a step that may be taken back asks for. */
+static mr_status check_validated(const mr_plan *p)
+{
+	const mr_contract *c = &p->contract;
+
+	if (!c->clip || c->coverage != MR_COVER_TRAIN)
+		return mr_fail(MR_ECONFIG, "flush policy VALIDATED validates clipping: the plan must train and clip");
+	if (p->n_pipes > 1 || c->tied)
+		return mr_fail(MR_ECONFIG, "a step that may be taken back needs one pipe and no tied weights: other workers would read "
+					   "what is taken back");
+	return MR_OK;
+}
+
 static mr_status check_flush(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
 
 	if (c->flush == MR_FLUSH_VALIDATED)
-		return mr_fail(MR_ECONFIG, "flush policy VALIDATED (post-validation) is not supported");
-	if (c->clip && c->flush != MR_FLUSH_BARRIER)
+		MR_TRY(check_validated(p));
+	if (c->clip && c->flush != MR_FLUSH_BARRIER && c->flush != MR_FLUSH_VALIDATED)
 		return mr_fail(
 			MR_ECONFIG,
 			"clipping by the global norm needs all gradients before any update: the system must flush "

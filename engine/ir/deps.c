@@ -80,8 +80,12 @@ uint32_t mr_deps_of(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep 
 	case MR_OP_U:
 		k = deps_of_sum(plan, in, n, deps);
 		if (plan->contract.clip)
-			deps[k++] = (mr_dep){MR_DEP_NORMS, in->pipe, in->stage, target, 0};
+			deps[k++] = (mr_dep){(uint8_t)(plan->contract.flush == MR_FLUSH_VALIDATED ? MR_DEP_NORM : MR_DEP_NORMS),
+					     in->pipe, in->stage, target, 0};
 		return k;
+	case MR_OP_V:
+		deps[0] = (mr_dep){MR_DEP_NORMS, in->pipe, in->stage, target, 0};
+		return target > 0;
 	default:
 		return 0;
 	}
@@ -99,6 +103,7 @@ mr_wait_cause mr_dep_cause(mr_dep_kind kind)
 	case MR_DEP_COMMIT:
 	case MR_DEP_COMMITS:
 		return MR_WAIT_WEIGHTS;
+	case MR_DEP_NORM:
 	case MR_DEP_NORMS:
 		return MR_WAIT_OPTIMIZER;
 	case MR_DEP_FWD_FREE:

@@ -19,7 +19,8 @@
  * AR and U of pipe p, on that pipe's worker, sum and step range p. Version v of s is committed when U(s,v,.) of every pipe has
  * ended. N reads the whole sum and stands with pipe 0.
  *
- * A B or W that carries MR_INSTR_UPDATE is its own U. Counts: micro-batch m belongs to count m / need; the commit of
+ * V(s,v) waits for N(.,v) of every stage, and where it does (VALIDATED), U(s,v) waits for its own N alone. A B or W that carries MR_INSTR_UPDATE
+ * is its own U. Counts: micro-batch m belongs to count m / need; the commit of
  * count c makes version c + 1, and dependencies name counts by that version. Version 0 exists from the start and is
  * never waited for.
  *
@@ -40,6 +41,7 @@ typedef enum mr_dep_kind {
 	MR_DEP_SUM,      /* every B or W of the count that makes version @number has ended at stage, in all pipes */
 	MR_DEP_AR,       /* AR(stage, pipe, version @number) has ended */
 	MR_DEP_REDUCED,  /* AR(stage, version @number) has ended in all pipes */
+	MR_DEP_NORM,     /* N(stage, version @number) has ended */
 	MR_DEP_NORMS,    /* N(s, version @number) has ended at every stage s */
 	MR_DEP_COMMIT,   /* version @number of stage is committed: its U has ended in all pipes */
 	MR_DEP_COMMITS,  /* version @number of every stage is committed (BARRIER) */

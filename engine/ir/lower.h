@@ -6,12 +6,13 @@
  *       no clipping, no AR   U directly behind the last B|W of its count at that stage
  *       clipping             N directly behind the last B|W; every U of a worker at the end of its list
  *       AR                   everything at the end of the worker's list: all AR, then all N, then all U
+ *       VALIDATED            as with clipping, and V of all its stages in front of a worker's first instruction that is no F
  *     Hence on every worker compute < AR < N < U wherever an edge crosses workers, and edges only lead from left to
  *     right: no cycle that the compute instructions did not have can arise.
  *   - read, target, MR_INSTR_FIRST_SUM: found by walking the lists under the contract's rule; a schedule never states a
  *     version.
  *   - version buffers of each stage (cap): 1 + the largest distance between latest and a version read, at the place of
- *     the read.
+ *     the read; VALIDATED: 2, for a step that is taken back.
  *   - MR_INSTR_DROP: on each F whose micro-batch is recomputed at that stage.
  *   - activation slots: exactly the peak in flight by list order; an F that is recomputed counts while it runs, its R
  *     from there on (MR_MODULO: the smallest n >= peak for which micro

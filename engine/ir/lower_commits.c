@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Private marks in the flags while this file works. */
 #define LAST_SUM 0x40u
@@ -209,6 +210,26 @@ static mr_status rebuild(mr_plan *to, const mr_plan *p, uint16_t w, mr_section s
 	return st;
 }
 
+/* V of each stage of @w, before the first instruction that is no F. */
+static mr_status insert_validation(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section)
+{
+	mr_list *l = mr_plan_list(to, w, section);
+	uint32_t at = 0, n = l->n;
+
+	while (at < n && l->at[at].op == MR_OP_F)
+		at++;
+	for (uint16_t s = 0; s < p->n_stages; s++)
+		if (mr_stage_owner(p, s) == w)
+			MR_TRY(mr_plan_append(to, w, section, (mr_instr){.op = MR_OP_V, .span = 1, .stage = s}));
+	for (uint32_t k = n; k < l->n; k++, at++) {
+		mr_instr v = l->at[k];
+
+		memmove(&l->at[at + 1], &l->at[at], (k - at) * sizeof(*l->at));
+		l->at[at] = v;
+	}
+	return MR_OK;
+}
+
 static mr_status insert_commits(mr_plan *p, const mr_lower_opts *opts)
 {
 	mr_section used = mr_plan_steady(p) ? MR_BODY : MR_PROLOGUE; /* of a flushing plan */
@@ -221,6 +242,8 @@ static mr_status insert_commits(mr_plan *p, const mr_lower_opts *opts)
 		for (int s = 0; st == MR_OK && s < MR_N_SECTIONS; s++)
 			if (p->contract.flush == MR_FLUSH_NONE || s == (int)used)
 				st = rebuild(to, p, w, (mr_section)s, opts);
+	for (uint16_t w = 0; st == MR_OK && p->contract.flush == MR_FLUSH_VALIDATED && w < p->n_workers; w++)
+		st = insert_validation(to, p, w, used);
 	for (size_t i = 0; st == MR_OK && i < (size_t)p->n_workers * MR_N_SECTIONS; i++) {
 		mr_list old = p->lists[i];
 
@@ -237,6 +260,8 @@ mr_status mr_lower_commits(mr_plan *plan, const mr_lower_opts *opts)
 	mr_unroll *g;
 	mr_status st;
 
+	if (plan->contract.flush == MR_FLUSH_VALIDATED && (plan->commits != 1 || mr_plan_steady(plan) == 0))
+		return mr_fail(MR_ECONFIG, "flush policy VALIDATED is for plans that repeat, with one commit an iteration");
 	MR_TRY(mr_unroll_create(plan, mr_plan_steady(plan), NULL, &g));
 	order = malloc(((size_t)g->n_all + 1) * sizeof(*order));
 	st = order ? mr_unroll_order(g, order, NULL)

@@ -108,7 +108,7 @@ mr_status mr_lower_versions(mr_plan *plan)
 	mr_status st;
 
 	for (uint16_t s = 0; s < plan->n_stages; s++)
-		plan->n_versions[s] = 1;
+		plan->n_versions[s] = plan->contract.flush == MR_FLUSH_VALIDATED ? 2 : 1;
 	/* One iteration more than what has to be seen, since a fit to the last is a prediction of the next. */
 	MR_TRY(mr_unroll_create(plan, mr_plan_steady(plan) + (mr_plan_steady(plan) > 0), NULL, &g));
 	v.g = g;

@@ -30,6 +30,14 @@
  * over all their rows, added up in ascending order. Each has an I of its own before it; all their slots are given back
  * when it ends. `slot` and `in` are those of the first.
  *
+ * Validation (MR_FLUSH_VALIDATED). A step that clips by the global norm needs all gradients, and waiting for them is a barrier.
+ * Here U steps at once, as if nothing had to be clipped, unless the norms that are known by then already say otherwise, in
+ * which case it waits for the others; the forwards of the next iteration follow. V(s, v), in front of the first instruction
+ * of the next iteration that is no F, waits for all norms of version v. If the step was right, that was all. Otherwise it is
+ * taken back exactly (version v - 1 lies in the other buffer, the optimizer's state in a copy) and taken again with the factor
+ * of clipping, and every worker repeats the forwards that it did before its V. Everything behind V uses validated weights, so
+ * the numbers are those of a plan with a barrier. The V of one worker's stages stand together.
+ *
  * Order of the dependencies (as in the literature; loss counts to the last F): F(m,s) after F(m,s-1); B|I(m,s) after F(m,s)
  * and B|I(m,s+1); W after I; R(m,s) before B|I(m,s); U(s) after all B|W of its count, after AR(s) where there is one, and
  * after every stage's N where there is one. See ir/deps.h.
@@ -69,9 +77,9 @@ typedef struct mr_instr {
 	uint8_t span;   /* consecutive micro-batches handled at once; 1, but on W */
 	uint16_t stage;
 	uint16_t slot;  /* lowered, MR_STORED: activation slot of (micro, stage, pipe); F with MR_INSTR_DROP: its own */
-	uint32_t micro; /* first micro-batch; for N, AR and U: the last one of their count */
+	uint32_t micro; /* first micro-batch; for N, AR and U: the last one of their count; V: the first one of the next */
 	int32_t read;   /* lowered, on F R B I W: version read */
-	int32_t target; /* lowered, on N AR U (and B, W with MR_INSTR_UPDATE): version committed */
+	int32_t target; /* lowered, on N AR U (and B, W with MR_INSTR_UPDATE): version committed; V: validated */
 	uint16_t in;    /* lowered, MR_STORED: F, R: forward buffer read; B, I, W: gradient buffer read */
 	uint16_t out;   /* lowered, MR_STORED: F: forward buffer written; B, I: gradient buffer written */
 } mr_instr;
@@ -95,7 +103,7 @@ typedef enum mr_coverage {
 typedef enum mr_flush {
 	MR_FLUSH_BARRIER,   /* every F of iteration n+1 after every U of iteration n: the makespan counts */
 	MR_FLUSH_LOCAL,     /* F(n+1, s) after U(n, s): the period counts */
-	MR_FLUSH_VALIDATED, /* LOCAL with V instructions */
+	MR_FLUSH_VALIDATED, /* LOCAL and clipping: U does not wait for the norms of all stages, V does (see below) */
 	MR_FLUSH_NONE,      /* asynchronous: commits do not wait for the pipeline to drain */
 } mr_flush;
 

@@ -71,7 +71,7 @@ static mr_status check_place(const mr_unroll *g, uint32_t node)
 	const mr_instr *in = g->at[node].in;
 	char name[MR_NODE_TEXT];
 
-	if (in->op >= MR_N_OPS || in->op == MR_OP_V || in->op == MR_OP_AVG)
+	if (in->op >= MR_N_OPS || (in->op == MR_OP_V && p->contract.flush != MR_FLUSH_VALIDATED) || in->op == MR_OP_AVG)
 		return mr_fail(MR_ECONFIG, "%s: no contract of this version of the plan has this op",
 			       mr_unroll_name(g, node, name));
 	if (in->stage >= p->n_stages || in->pipe >= p->n_pipes)
@@ -357,6 +357,7 @@ static mr_status edge_from_join(mr_unroll_build *b, uint32_t node, const mr_dep 
 static mr_status resolve(mr_unroll_build *b, uint32_t node, mr_dep dep)
 {
 	const mr_unroll *g = b->g;
+	uint32_t from;
 
 	if (b->no_barrier && dep.kind != MR_DEP_F && dep.kind != MR_DEP_GRAD)
 		return MR_OK;
@@ -375,6 +376,9 @@ static mr_status resolve(mr_unroll_build *b, uint32_t node, mr_dep dep)
 		return edges_from_pipes(b, node, dep, g->reduce, "the AR for version ");
 	case MR_DEP_COMMIT:
 		return edges_from_pipes(b, node, dep, g->commit, "version ");
+	case MR_DEP_NORM:
+		from = dep.number < g->n_versions ? g->norm[dep.stage * (size_t)g->n_versions + (size_t)dep.number] : MR_NO_NODE;
+		return from == MR_NO_NODE ? nobody(g, node, "the norm of version ", &dep) : add_edge(b, from);
 	case MR_DEP_NORMS:
 		return edge_from_join(b, node, &dep, b->n_norm, 1, 0, "norm");
 	case MR_DEP_COMMITS:

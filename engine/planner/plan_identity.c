@@ -25,6 +25,8 @@ static mr_status raise_plan(const mr_plan *plan, mr_plan **out)
 	p->contract = plan->contract;
 	if (p->contract.flush == MR_FLUSH_BARRIER && !p->contract.clip)
 		p->contract.flush = MR_FLUSH_LOCAL;
+	if (p->contract.flush == MR_FLUSH_VALIDATED)
+		p->contract.flush = MR_FLUSH_BARRIER;
 	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
 		for (uint32_t k = 0; st == MR_OK && k < plan->lists[i].n; k++)
 			if (mr_op_is_compute(plan->lists[i].at[k].op))

@@ -131,6 +131,9 @@ static bool do_f(brute *b, const mr_instr *in, int micro, int read, uint16_t w)
 	    micro / (int)p->contract.need - read > (int)p->contract.max_staleness)
 		wrong(b, in, "staler than claimed");
 	x->f_read[micro] = read;
+	x->early[micro] = read > b->stage[in->stage].validated;
+	if (p->contract.flush == MR_FLUSH_VALIDATED && x->early[micro] && in->stage > 0 && !x[-1].early[micro])
+		wrong(b, in, "cannot be repeated: its input was made after V");
 	if (slot >= p->n_slots[at] || x->slot[slot] != FREE)
 		wrong(b, in, "slot is not free");
 	if (!(in->flags & MR_INSTR_DROP))
@@ -307,7 +310,7 @@ static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
 		s->normed = v;
 		return true;
 	}
-	for (int k = 0; c->clip && k < p->n_stages; k++)
+	for (int k = 0; c->clip && c->flush != MR_FLUSH_VALIDATED && k < p->n_stages; k++)
 		if (b->stage[k].normed < v)
 			return false;
 	if (s->latest != v - 1 || s->stepped[in->pipe] != v - 1)
@@ -322,17 +325,49 @@ static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
 	return true;
 }
 
+/* Only F may use what V has not looked at, and V of a worker's stages come together. */
+static void only_validated(brute *b, const mr_instr *in, int read, uint16_t w)
+{
+	const mr_plan *p = b->p;
+	int seen = b->stage[in->stage].validated;
+
+	if (read > seen && in->op != MR_OP_F)
+		wrong(b, in, "uses a version that may be taken back");
+	for (int s = 0; s < p->n_stages; s++)
+		if (p->worker_of[s] == w && b->stage[s].validated != seen)
+			wrong(b, in, "stands between V of one worker");
+}
+
+static bool do_v(brute *b, const mr_instr *in, int v)
+{
+	brute_stage *s = &b->stage[in->stage];
+
+	if (v != s->latest || (v && v != s->validated + 1) || b->p->n_versions[in->stage] < 2)
+		wrong(b, in, "validation out of turn");
+	for (int k = 0; k < b->p->n_stages; k++)
+		if (b->stage[k].normed < v)
+			return false;
+	s->validated = v;
+	return true;
+}
+
 bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 {
 	uint64_t micro = in->micro + n * b->p->n_micro;
 	int64_t read = in->read + (int64_t)n * b->p->commits, target = in->target + (int64_t)n * b->p->commits;
 
-	if (in->op >= MR_OP_V || in->span < 1 || (in->span > 1 && in->op != MR_OP_W) || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes ||
+	if (in->op > MR_OP_V || (in->op == MR_OP_V && b->p->contract.flush != MR_FLUSH_VALIDATED) || in->span < 1 || (in->span > 1 && in->op != MR_OP_W) || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes ||
 	    micro + in->span > MAX_MICRO || b->p->worker_of[in->pipe * b->p->n_stages + in->stage] != w)
 		wrong(b, in, "not an instruction of this worker");
 	if (in->flags & ~(in->op == MR_OP_F ? 4u : in->op == MR_OP_B || in->op == MR_OP_W ? 3u : 0u))
 		wrong(b, in, "flags");
 	read = read < 0 ? 0 : read;
+	if (in->op == MR_OP_V && micro != (uint64_t)target * b->p->contract.need)
+		wrong(b, in, "V of another place");
+	if (in->op == MR_OP_V)
+		return do_v(b, in, (int)target);
+	if (in->op < MR_OP_N && b->p->contract.flush == MR_FLUSH_VALIDATED)
+		only_validated(b, in, (int)read, w);
 	if (in->op >= MR_OP_N)
 		return do_commit(b, in, (int)(target < 0 ? 0 : target), w);
 	if (in->op == MR_OP_F)

@@ -25,6 +25,7 @@ typedef struct brute_link {
 typedef struct brute_place {
 	int slot[MAX_PLACES];
 	int f_read[MAX_MICRO]; /* version that F read; FREE: no F yet */
+	bool early[MAX_MICRO]; /* F came before V had looked at that version */
 	bool r[MAX_MICRO], i[MAX_MICRO], w[MAX_MICRO];
 	brute_link fwd, bwd; /* into this stage; from this stage down */
 	int sum[MAX_MICRO], n_sum; /* micro-batches in the sum */
@@ -33,6 +34,7 @@ typedef struct brute_place {
 
 typedef struct brute_stage {
 	int buffer[MAX_CAP], latest;
+	int validated; /* version that V has looked at last */
 	int reduced[MAX_PIPES], normed, stepped[MAX_PIPES]; /* versions for which AR, N and U have been done */
 } brute_stage;
 

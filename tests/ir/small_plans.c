@@ -272,6 +272,7 @@ mr_plan *small_plan(int number, const char **name)
 		"pipedream vertical sync", "pipedream drained", "pipedream finite", "accumulate", "forward",
 		"recompute local", "one worker", "split clip", "delayed", "delayed in part", "recompute all but one",
 		"pipedream recompute", "merged", "merged clip", "merged recompute", "irregular",
+		"validated", "validated split", "validated chunks",
 	};
 	const int n_made = (int)(sizeof(made) / sizeof(*made));
 
@@ -329,6 +330,12 @@ mr_plan *small_plan(int number, const char **name)
 		return small_merged(2, 4, 2, true);
 	case 22:
 		return small_irregular(3, 3, 1);
+	case 23:
+		return with(small_1f1b(3, 4), true, false, MR_FLUSH_VALIDATED);
+	case 24:
+		return with(small_split(2, 5), true, false, MR_FLUSH_VALIDATED);
+	case 25:
+		return with(small_golden("interleaved_zb_D2_T4_v2"), true, false, MR_FLUSH_VALIDATED);
 	default:
 		return small_golden(golden[number - n_made]);
 	}

@@ -364,6 +364,32 @@ static void recomputes_what_was_dropped(void)
 	mr_plan_destroy(p);
 }
 
+static void uses_only_what_is_validated(void)
+{
+	mr_plan *p = small_1f1b(2, 3); /* w0: F0 F1 V B0 F2 B1 B2 N U; w1: F0 V B0 F1 B1 F2 B2 N U */
+	mr_list *w0, *w1;
+
+	p->contract.clip = true;
+	p->contract.flush = MR_FLUSH_VALIDATED;
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	w0 = mr_plan_list(p, 0, MR_BODY);
+	w1 = mr_plan_list(p, 1, MR_BODY);
+	swap(w0, 2, 3);
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 B m3 s0 p0: reads version 1 before V has validated it");
+	swap(w0, 2, 3);
+	swap(w0, 0, 2);
+	swap(w0, 1, 2); /* V F0 F1: nothing early at stage 0, while F0 of stage 1 is */
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 F m3 s1 p0: stands before V, but w0 F m3 s0 p0 behind it");
+	swap(w0, 1, 2);
+	swap(w0, 0, 2);
+	w1->at[1].target = -1;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 V m3 s1 p0");
+	w1->at[1].target = 0;
+	p->n_versions[1] = 1;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "stage 1 has 1 version buffers");
+	mr_plan_destroy(p);
+}
+
 static void spans_stay_in_their_commit(void)
 {
 	mr_plan *p = small_merged(2, 4, 2, false); /* w1: F0 I0 F1 I1 W0x2 F2 ... */
@@ -433,6 +459,7 @@ void mr_suite_check(void)
 	MR_TEST(any_bytes);
 	MR_TEST(names_the_culprit);
 	MR_TEST(recomputes_what_was_dropped);
+	MR_TEST(uses_only_what_is_validated);
 	MR_TEST(spans_stay_in_their_commit);
 	MR_TEST(prints_the_cycle);
 	MR_TEST(unrolled_plans);

@@ -69,6 +69,25 @@ static void commits_stand_behind_the_last_gradient(void)
 	mr_plan_destroy(p);
 }
 
+static void validation_comes_before_the_first_gradient(void)
+{
+	mr_plan *p = small_1f1b(2, 3);
+
+	p->contract.clip = true;
+	p->contract.flush = MR_FLUSH_VALIDATED;
+	lower(p);
+	expect_list(p, 0, MR_BODY, "F0 F1 V0 B0' F2 B1 B2 N0 U0");
+	expect_list(p, 1, MR_BODY, "F0 V1 B0' F1 B1 F2 B2 N1 U1");
+	CU_ASSERT_EQUAL(mr_plan_list(p, 0, MR_BODY)->at[2].target, 0);
+	CU_ASSERT_EQUAL(p->n_versions[0], 2);
+	mr_plan_destroy(p);
+
+	p = small_1f1b(2, 3);
+	p->contract.flush = MR_FLUSH_VALIDATED;
+	MR_CHECK_FAIL(mr_plan_lower(p, NULL), MR_ECONFIG, "validates clipping");
+	mr_plan_destroy(p);
+}
+
 static void norms_come_before_all_updates(void)
 {
 	mr_plan *p = small_golden("interleaved1f1b_D2_T4_v2"); /* two stages a worker */
@@ -450,6 +469,7 @@ void mr_suite_lower(void)
 {
 	MR_SUITE("lower");
 	MR_TEST(commits_stand_behind_the_last_gradient);
+	MR_TEST(validation_comes_before_the_first_gradient);
 	MR_TEST(norms_come_before_all_updates);
 	MR_TEST(reductions_come_before_norms);
 	MR_TEST(pipedream_versions);
