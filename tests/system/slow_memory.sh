@@ -41,6 +41,13 @@ for system in sequential gpipe 1f1b pipedream; do
 			--set train.batch=64
 	done
 done
+# Several stages on a worker, several pipes over the workers, copies of the weights for each of them.
+for system in interleaved zb_v chimera "data_parallel --set system.weights=shared" "data_parallel --set system.weights=private"; do
+	for type in $backends; do
+		peak 0 mlp.cfg $(sets_of "$type") --set system.name=$system --set "model.hidden=[1024, 1024, 1024, 1024]" \
+			--set train.batch=64 --set train.microbatches=4
+	done
+done
 peak 0 chain.cfg $(sets_of f64) --set system.name=1f1b
 peak 0 chain.cfg $(sets_of f64) --set system.name=pipedream --set model.depth=400 --set "model.init=[0.99]" --set train.batch=1
 peak 0 mlp.cfg $(sets_of f64) --set data.samples=400000 --set data.features=64 --set system.name=1f1b

@@ -9,6 +9,9 @@ systems='sequential
 gpipe --set system.backward=fifo
 gpipe --set system.backward=lifo
 1f1b
+interleaved
+chimera
+data_parallel --set system.weights=private --set system.chunks=2
 pipedream
 pipedream --set system.vertical_sync=true'
 
