@@ -8,121 +8,13 @@
 #include "host/clock.h"
 #include "ir/pause.h"
 #include "run/eval_plan.h"
+#include "run/run_plan.h"
 
 /* --- building --- */
 
 static uint16_t worker_of(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
 	return mr_plan_worker(run->c.plan, pipe, stage);
-}
-
-static bool has_split(const mr_plan *p)
-{
-	for (uint16_t w = 0; w < p->n_workers; w++)
-		for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
-			const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
-
-			for (uint32_t i = 0; i < l->n; i++)
-				if (l->at[i].op == MR_OP_I || l->at[i].op == MR_OP_W)
-					return true;
-		}
-	return false;
-}
-
-/* Does stage @s commit by a B or W with MR_INSTR_UPDATE, and never by U? */
-static bool steps_inside(const mr_plan *p, uint16_t s)
-{
-	bool inside = false;
-
-	for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
-		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), (mr_section)sec);
-
-		for (uint32_t i = 0; i < l->n; i++) {
-			if (l->at[i].stage == s && l->at[i].op == MR_OP_U)
-				return false;
-			inside |= l->at[i].stage == s && l->at[i].flags & MR_INSTR_UPDATE;
-		}
-	}
-	return inside;
-}
-
-static mr_status refuse_inside(const mr_run_config *c)
-{
-	if (c->clip > 0)
-		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and clipping needs the whole gradient first");
-	if (mr_graph_ties(c->graph))
-		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and the model has tied parameters, whose gradients are summed first");
-	if (!mr_optim_elementwise(c->optim))
-		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and %s needs whole gradients first",
-			       c->optim->ops->name);
-	return MR_OK;
-}
-
-static mr_status refuse_instr(const mr_run_config *c, uint16_t w, uint32_t i, const mr_instr *in)
-{
-	if (in->op == MR_OP_R && c->plan->contract.flush == MR_FLUSH_NONE)
-		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine recomputes only in plans that flush", w, i);
-	if (in->op > MR_OP_U)
-		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine does not carry out %s", w, i,
-			       mr_op_name(in->op));
-	return in->flags & MR_INSTR_UPDATE ? refuse_inside(c) : MR_OK;
-}
-
-/*
- * At a pause point no stage holds a part of a sum: a checkpoint saves none. So the body must not begin in the middle of one.
- */
-static mr_status refuse_sums(const mr_plan *p, uint16_t w)
-{
-	const mr_list *l = mr_plan_list(p, w, MR_PROLOGUE);
-	uint32_t n = 0, stages = 0;
-
-	for (uint32_t i = 0; i < l->n; i++)
-		n += l->at[i].op == MR_OP_B || l->at[i].op == MR_OP_W;
-	for (uint16_t s = 0; s < p->n_stages; s++)
-		stages += mr_plan_worker(p, 0, s) == w;
-	if (n != (uint64_t)mr_pauses_of(p, w, NULL, 0) * stages * p->contract.need)
-		return mr_fail(MR_ECONFIG, "worker %u begins its body with a part of a sum: the run could not stop between commits", w);
-	return MR_OK;
-}
-
-static mr_status refuse(const mr_run_config *c)
-{
-	const mr_plan *p = c->plan;
-
-	if (!p->lowered)
-		return mr_fail(MR_EINVAL, "the plan is not lowered");
-	if (p->n_stages != c->partition->n_stages)
-		return mr_fail(MR_ECONFIG, "the plan has %u stages and the model is cut into %u", p->n_stages,
-			       c->partition->n_stages);
-	if (p->contract.coverage != MR_COVER_TRAIN)
-		return mr_fail(MR_ECONFIG, "the plan does not train");
-	for (uint16_t w = 0; w < p->n_workers; w++) {
-		if (mr_plan_list(p, w, MR_BODY)->n == 0)
-			return mr_fail(MR_ECONFIG, "the plan does not repeat: worker %u has no body", w);
-		MR_TRY(refuse_sums(p, w));
-		for (int sec = 0; sec < MR_N_SECTIONS; sec++)
-			for (uint32_t i = 0; i < mr_plan_list(p, w, (mr_section)sec)->n; i++)
-				MR_TRY(refuse_instr(c, w, i, &mr_plan_list(p, w, (mr_section)sec)->at[i]));
-	}
-	if (p->commits != 1)
-		return mr_fail(MR_ECONFIG, "an iteration of the plan commits %u versions; a step of the engine is one", p->commits);
-	if (p->contract.flush == MR_FLUSH_NONE && has_split(p)) /* a pause may lie between: stand.c */
-		return mr_fail(MR_ECONFIG, "the engine carries out I and W apart only in plans that flush");
-	return MR_OK;
-}
-
-/* Gradients of stage @s that @pipe adds up for a commit. */
-static uint32_t sums_of(const mr_plan *p, uint8_t pipe, uint16_t s)
-{
-	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_BODY);
-	uint32_t n = 0;
-
-	if (p->n_pipes == 1)
-		return p->contract.need;
-	for (uint32_t i = 0; i < l->n; i++)
-		if (l->at[i].stage == s && l->at[i].pipe == pipe)
-			n += l->at[i].op == MR_OP_B || l->at[i].op == MR_OP_W ? l->at[i].span : 0;
-	return n;
 }
 
 static void create_block(mr_run *run, uint16_t s)
@@ -137,21 +29,21 @@ static void create_block(mr_run *run, uint16_t s)
 	b->n_shares = run->n_pipes;
 	b->share = run->share + (size_t)s * run->n_pipes;
 	for (uint32_t p = 0; p < b->n_shares; p++)
-		b->share[p].need = sums_of(c->plan, (uint8_t)p, s);
+		b->share[p].need = mr_run_sums_of(c->plan, (uint8_t)p, s);
 	mr_block_cut(b, c->optim);
 }
 
 static mr_status create_stages(mr_run *run)
 {
 	const mr_run_config *c = &run->c;
-	bool split = has_split(c->plan);
+	bool split = mr_run_has_split(c->plan);
 
 	for (uint16_t s = 0; s < run->n_stages; s++) {
 		bool borrows = c->plan->contract.tied && s > 0 && s + 1 == run->n_stages;
 
 		MR_TRY(mr_stage_create(c->graph, c->partition->first[s], c->partition->first[s + 1], c->samples, c->kernels,
 				       split, borrows ? run->stage[0] : NULL, &run->stage[s]));
-		if (c->plan->contract.need == 1 && steps_inside(c->plan, s))
+		if (c->plan->contract.need == 1 && mr_run_steps_inside(c->plan, s))
 			mr_stage_share_grads(run->stage[s]);
 		create_block(run, s);
 	}
@@ -268,7 +160,7 @@ static mr_status build(mr_run *run)
 {
 	const mr_run_config *c = &run->c;
 
-	MR_TRY(refuse(c));
+	MR_TRY(mr_run_refuse(c));
 	MR_TRY(mr_eval_plan_create(c->plan, &run->eval_plan));
 	run->n_stages = c->plan->n_stages;
 	run->n_workers = c->plan->n_workers;
@@ -384,8 +276,8 @@ void mr_run_finish_worker(mr_run *run, uint16_t id)
 static mr_status warm_up_backward(mr_run *run, uint16_t s, mr_stage_io *io)
 {
 	uint32_t need = run->c.plan->contract.need, passes = need < 3 ? need : 3;
-	const mr_step *step = steps_inside(run->c.plan, s) ? mr_block_steps(&run->block[s], 0, run->c.optim, 0, 0) : NULL;
-	bool split = has_split(run->c.plan);
+	const mr_step *step = mr_run_steps_inside(run->c.plan, s) ? mr_block_steps(&run->block[s], 0, run->c.optim, 0, 0) : NULL;
+	bool split = mr_run_has_split(run->c.plan);
 
 	if (split)
 		MR_TRY(mr_stage_backward_input(run->stage[s], io));
