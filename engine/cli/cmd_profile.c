@@ -137,27 +137,12 @@ static mr_status print_all(const view *v, const char *isa)
 	return print_stages(v);
 }
 
-/* The update of a stage, shared out by parameters: an optimizer does the same to each. */
 static mr_status write_costs(const char *path, const mr_session *s, const mr_profile *p)
 {
-	mr_costs c = {.layer = calloc(s->graph->n_nodes, sizeof(*c.layer)), .measured = true};
+	mr_costs c;
 	mr_status st;
 
-	if (!c.layer)
-		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", s->graph->n_nodes);
-	for (uint16_t stage = 0; stage < s->partition.n_stages; stage++) {
-		uint32_t first = s->partition.first[stage], end = s->partition.first[stage + 1];
-		int64_t all = 0;
-
-		for (uint32_t i = first; i < end; i++)
-			all += mr_costs_params(s->graph, i);
-		for (uint32_t i = first; i < end; i++) {
-			double part = all ? (double)mr_costs_params(s->graph, i) / (double)all : 0;
-
-			c.layer[i] =
-				(mr_layer_cost){p->layer[i].f, p->layer[i].i, p->layer[i].w, part * p->update_s[stage]};
-		}
-	}
+	MR_TRY(mr_costs_of_profile(s, p, &c));
 	st = mr_costs_write(path, s, &c);
 	mr_costs_fini(&c);
 	return st;

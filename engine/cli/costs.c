@@ -88,6 +88,29 @@ mr_status mr_costs_nominal(const mr_session *s, mr_costs *out)
 	return MR_OK;
 }
 
+/* --- measured --- */
+
+mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs *out)
+{
+	MR_TRY(allocate(s, out));
+	out->measured = true;
+	snprintf(out->source, sizeof(out->source), "measured");
+	for (uint16_t stage = 0; stage < s->partition.n_stages; stage++) {
+		uint32_t first = s->partition.first[stage], end = s->partition.first[stage + 1];
+		int64_t all = 0;
+
+		for (uint32_t i = first; i < end; i++)
+			all += mr_costs_params(s->graph, i);
+		for (uint32_t i = first; i < end; i++) {
+			double part = all ? (double)mr_costs_params(s->graph, i) / (double)all : 0;
+
+			out->layer[i] =
+				(mr_layer_cost){p->layer[i].f, p->layer[i].i, p->layer[i].w, part * p->update_s[stage]};
+		}
+	}
+	return MR_OK;
+}
+
 /* --- the file --- */
 
 /* What a row says about its layer, which the reader compares. */

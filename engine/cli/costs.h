@@ -16,6 +16,7 @@
 
 #include "cli/session.h"
 #include "ir/cost.h"
+#include "run/profile.h"
 
 typedef struct mr_layer_cost {
 	double f, i, w; /* seconds a micro-batch */
@@ -39,6 +40,10 @@ mr_status mr_costs_nominal(const mr_session *s, mr_costs *out) MR_MUST_USE;
  * another backend is a warning on standard error. Errors: MR_ECONFIG with file, line and what differs; MR_ERESOURCE.
  */
 mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out) MR_MUST_USE;
+
+/** What @p has measured for @s: the update of a stage is shared out by parameters, to each of which an optimizer does the same.
+ * Errors: MR_ERESOURCE. */
+mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs *out) MR_MUST_USE;
 
 /** Write @c, measured on the machine and with the threads of @s. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *c) MR_MUST_USE;
