@@ -67,7 +67,7 @@ static mr_status go(run *r)
 
 	MR_TRY(set_up(r));
 	for (uint32_t k = 0; k < c->steps->n_steps; k++) {
-		mr_aged_event e = {.k = k, .stage = c->steps->stage[k], .read = r->read, .block = r->blocks.at};
+		mr_aged_event e = {.k = k, .stage = c->steps->stage[k], .read = r->read, .model = &r->blocks};
 
 		MR_TRY(one_step(r, k, &e.loss));
 		if (c->observer && !c->observer(c->arg, &e))

@@ -19,7 +19,7 @@ typedef struct mr_aged_event {
 	uint16_t stage;          /* the block that was updated */
 	double loss;             /* of the micro-batch, at the mixed model that the step read */
 	const uint32_t *read;    /* [n_stages] versions that it read; all of them are still there */
-	const mr_history *block;   /* [n_stages]: latest is the model after the step; block[stage].grads is the gradient */
+	const mr_histories *model; /* latest of each stage is the model after the step; at[stage].grads is the gradient */
 } mr_aged_event;
 
 /* Returning false ends the run after this step. */

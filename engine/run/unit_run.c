@@ -11,7 +11,6 @@ typedef struct run {
 	mr_flights *f;
 	uint32_t n_flights;
 	mr_histories *replica;    /* [n_replicas] */
-	mr_history *table;       /* [n_replicas][n_stages], shallow copies for observers */
 	uint64_t *read;        /* [n_flights][n_stages] */
 	void *mean;            /* of one stage */
 	uint32_t n_losses, n_done;
@@ -46,10 +45,9 @@ static mr_status allocate(run *r)
 		largest = bytes > largest ? bytes : largest;
 	}
 	r->replica = calloc(u->n_replicas, sizeof(*r->replica));
-	r->table = calloc((size_t)u->n_replicas * u->n_stages, sizeof(*r->table));
 	r->read = calloc((size_t)r->n_flights * u->n_stages, sizeof(*r->read));
 	r->mean = malloc(largest);
-	if (!r->replica || !r->table || !r->read || !r->mean)
+	if (!r->replica || !r->read || !r->mean)
 		return mr_fail(MR_ERESOURCE, "no memory for %u replicas", u->n_replicas);
 	return MR_OK;
 }
@@ -112,18 +110,16 @@ static mr_status backward(run *r, const mr_unit_op *o)
 	return MR_OK;
 }
 
-/* out = (@n numbers of every replica, ascending, summed) / n_replicas */
-void mr_unit_mean(const mr_history *block, uint16_t n_replicas, uint16_t n_stages, uint16_t stage, mr_dtype dtype, void *out)
+/* out = (the numbers of every replica, ascending, summed) / n_replicas */
+void mr_unit_mean(const mr_histories *model, uint16_t n_replicas, uint16_t stage, mr_dtype dtype, void *out)
 {
-	const mr_history *first = &block[stage];
-	int64_t n = (int64_t)(mr_stage_size(first->stage)->weight_bytes / mr_dtype_bytes(dtype));
+	int64_t n = (int64_t)(mr_stage_size(model->at[stage].stage)->weight_bytes / mr_dtype_bytes(dtype));
 
 	for (int64_t i = 0; i < n; i++) {
 		double sum = 0;
 
 		for (uint16_t r = 0; r < n_replicas; r++) {
-			const mr_history *b = &block[(size_t)r * n_stages + stage];
-			const void *w = mr_history_weights(b, b->latest);
+			const void *w = mr_history_latest(&model[r].at[stage]);
 
 			sum += dtype == MR_F64 ? ((const double *)w)[i] : (double)((const float *)w)[i];
 		}
@@ -134,22 +130,12 @@ void mr_unit_mean(const mr_history *block, uint16_t n_replicas, uint16_t n_stage
 	}
 }
 
-static const mr_history *table(run *r)
-{
-	const mr_unit_time *u = r->c->timeline;
-
-	for (uint16_t i = 0; i < u->n_replicas; i++)
-		memcpy(&r->table[(size_t)i * u->n_stages], r->replica[i].at, u->n_stages * sizeof(mr_history));
-	return r->table;
-}
-
 static void average(run *r)
 {
 	const mr_unit_time *u = r->c->timeline;
 
-	table(r);
 	for (uint16_t s = 0; s < u->n_stages; s++) {
-		mr_unit_mean(r->table, u->n_replicas, u->n_stages, s, r->c->kernels->dtype, r->mean);
+		mr_unit_mean(r->replica, u->n_replicas, s, r->c->kernels->dtype, r->mean);
 		for (uint16_t i = 0; i < u->n_replicas; i++) {
 			mr_history *b = &r->replica[i].at[s];
 
@@ -162,7 +148,7 @@ static bool tell(run *r, mr_unit_event e)
 {
 	if (!r->c->observer)
 		return true;
-	e.block = table(r);
+	e.model = r->replica;
 	return r->c->observer(r->c->arg, &e);
 }
 
@@ -208,7 +194,6 @@ static void thread(void *arg)
 		mr_histories_destroy(&r->replica[i]);
 	mr_flights_destroy(r->f);
 	free(r->replica);
-	free(r->table);
 	free(r->read);
 	free(r->mean);
 }

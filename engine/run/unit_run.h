@@ -26,7 +26,7 @@ typedef struct mr_unit_event {
 	uint64_t read;            /* UPDATE: version that the micro-batch read there */
 	uint32_t n_losses;        /* STEP: losses so far, */
 	double loss;              /* and the last of them */
-	const mr_history *block;    /* [replica * n_stages + stage]: latest is the present model */
+	const mr_histories *model; /* [n_replicas]: latest of each stage is the present model */
 } mr_unit_event;
 
 /* Returning false ends the run. */
@@ -50,7 +50,7 @@ typedef struct mr_unit_config {
 /** Errors: MR_ECONFIG, MR_ERESOURCE, MR_EDNN, MR_EDIVERGED when a loss is not finite. */
 mr_status mr_unit_run(const mr_unit_config *c) MR_MUST_USE;
 
-/** Write the mean over @n_replicas of the latest weights of @stage, @n numbers of @dtype from byte @at, to @out. */
-void mr_unit_mean(const mr_history *block, uint16_t n_replicas, uint16_t n_stages, uint16_t stage, mr_dtype dtype, void *out);
+/** Write the mean over @n_replicas models of the latest weights of @stage, numbers of @dtype, to @out. */
+void mr_unit_mean(const mr_histories *model, uint16_t n_replicas, uint16_t stage, mr_dtype dtype, void *out);
 
 #endif

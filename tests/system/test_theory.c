@@ -20,14 +20,14 @@ typedef struct curve {
 	uint16_t replicas;
 } curve;
 
-static void set_all(curve *c, const mr_history *h)
+static void set_all(curve *c, const mr_histories *model)
 {
 	double *at = c->w;
 
 	for (uint16_t s = 0; s < THEORY_STAGES; s++) {
 		double w[8];
 
-		mr_unit_mean(h, c->replicas, THEORY_STAGES, s, MR_F64, w);
+		mr_unit_mean(model, c->replicas, s, MR_F64, w);
 		mr_objective_set(c->t->f, s, w, MR_F64);
 		memcpy(at, w, (size_t)(s == 0 ? 4 : 3) * sizeof(double));
 		at += s == 0 ? 4 : 3;
@@ -38,7 +38,7 @@ static bool on_unit(void *arg, const mr_unit_event *e)
 {
 	curve *c = arg;
 
-	set_all(c, e->block);
+	set_all(c, e->model);
 	CU_ASSERT_FATAL(c->n_step < MOST && c->n_update < MOST);
 	if (e->kind == MR_UNIT_STEP) {
 		c->step[c->n_step++] = mr_objective_value(c->t->f);
@@ -63,18 +63,18 @@ static bool on_aged(void *arg, const mr_aged_event *e)
 	curve *c = arg;
 	double sum = 0;
 
-	set_all(c, e->block);
+	set_all(c, e->model);
 	CU_ASSERT_FATAL(c->n_update < MOST);
 	c->grad[c->n_update] = mr_objective_gradient(c->t->f, NULL);
 	for (uint16_t s = 0; s < THEORY_STAGES; s++) {
-		const mr_history *h = &e->block[s];
+		const mr_history *h = &e->model->at[s];
 		const double *now = mr_history_latest(h), *then = mr_history_weights(h, e->read[s]);
 
 		for (int i = 0; i < (s == 0 ? 4 : 3); i++)
 			sum += (now[i] - then[i]) * (now[i] - then[i]);
 	}
 	c->distance[c->n_update] = sqrt(sum);
-	c->largest = fmax(c->largest, norm(e->stage == 0 ? 4 : 3, (const double *)(const void *)e->block[e->stage].grads));
+	c->largest = fmax(c->largest, norm(e->stage == 0 ? 4 : 3, (const double *)(const void *)e->model->at[e->stage].grads));
 	c->update[c->n_update++] = mr_objective_value(c->t->f);
 	return true;
 }

@@ -1,0 +1,38 @@
+/*
+ * rpd_draw.h - the steps of Randomized PipeDream, drawn: which block, which minibatch, how old each read.
+ *
+ * Everything is a pure function of the parameters and the seed. Step k reads block j at min(delay, k) updates of age (ir/aged.h).
+ */
+#ifndef MR_SCHEDULES_RPD_DRAW_H
+#define MR_SCHEDULES_RPD_DRAW_H
+
+#include "base/option.h"
+#include "ir/aged.h"
+
+typedef enum mr_rpd_order {
+	MR_RPD_UNIFORM,  /* at random, independent of everything else */
+	MR_RPD_CYCLIC,   /* k mod n; minibatches only */
+	MR_RPD_TIMELINE, /* as in the backward passes of a greedy 1F1B in unit time */
+} mr_rpd_order;
+
+typedef enum mr_rpd_delays {
+	MR_RPD_DELAY_UNIFORM, /* 0 .. min(delta, k), each block by itself */
+	MR_RPD_DELAY_MAX,     /* min(delta, k) */
+	MR_RPD_DELAY_ZERO,
+	MR_RPD_DELAY_EXACT,   /* those of the greedy 1F1B's k-th update */
+} mr_rpd_delays;
+
+typedef struct mr_rpd_params {
+	uint16_t n_stages;
+	uint32_t n_steps;
+	uint32_t n_batches;   /* minibatches in the data */
+	mr_rpd_order stage, batch;
+	mr_rpd_delays delays;
+	uint32_t delta;
+	uint64_t seed;
+} mr_rpd_params;
+
+/** Errors: MR_EINVAL for empty counts, MR_ERESOURCE. */
+mr_status mr_rpd_draw(const mr_rpd_params *p, mr_aged **out) MR_MUST_USE;
+
+#endif
