@@ -50,6 +50,11 @@ void mr_looped_name_group(mr_plan *plan, const mr_sched_args *args)
 		snprintf(plan->system + n, sizeof(plan->system) - n, "+group%u", group);
 }
 
+bool mr_looped_validates(const mr_sched_args *args)
+{
+	return !strcmp(mr_values_string(args->options, "optimizer"), "validated");
+}
+
 mr_looped_step mr_looped_at(const mr_plan *plan, uint16_t worker, uint32_t group, bool forward, uint32_t k)
 {
 	uint32_t v = plan->n_stages / plan->n_workers;

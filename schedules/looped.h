@@ -43,6 +43,14 @@ typedef struct mr_looped_step {
 	uint16_t stage;
 } mr_looped_step;
 
+/* The row of an option table that says what a step waits for where gradients are clipped. */
+#define MR_LOOPED_OPTIMIZER \
+	{"optimizer", MR_OPT_ENUM, "barrier", 0, 0, "barrier|validated", NULL, \
+	 "where gradients are clipped: all steps wait for the global norm, or step at once and are validated later"}
+
+/** Whether the option says so. */
+bool mr_looped_validates(const mr_sched_args *args);
+
 /** Step @k of [0, vT) of @worker, forward or backward, in groups of @group. */
 mr_looped_step mr_looped_at(const mr_plan *plan, uint16_t worker, uint32_t group, bool forward, uint32_t k);
 

@@ -14,11 +14,19 @@
  * fill them. Memory: the lag evens out what 1f1b leaves lopsided: every worker keeps D micro-batches until their W. Gradients
  * are summed in the order 0..T-1: the bits of 1f1b.
  *
+ * Clipping by the global norm needs all gradients before any step, which is a barrier. With optimizer = validated each stage
+ * steps at once and is corrected in the rare case that this was wrong: see zb_h2.c, where it matters.
+ *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 2.
  */
 #include <math.h>
 
 #include "schedules/looped.h"
+
+static const mr_option options[] = {
+	MR_LOOPED_OPTIMIZER,
+	{0},
+};
 
 static uint32_t default_micro(uint16_t n_workers)
 {
@@ -32,6 +40,8 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 
 	MR_TRY(mr_looped_create(args, "zb_h1", 3, &plan));
 	mr_sched_flushes(plan, args->n_micro, MR_SUM_ASCENDING);
+	plan->contract.clip = mr_looped_validates(args);
+	plan->contract.flush = plan->contract.clip ? MR_FLUSH_VALIDATED : MR_FLUSH_BARRIER;
 	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
 		st = mr_looped_emit_split(plan, w, args->n_micro, plan->n_workers - w, w);
 	return mr_sched_finish(plan, st, out);
@@ -47,13 +57,14 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	}
 	out->peak_first = out->peak_last = kept;
 	out->peak_slots_first = out->peak_slots_last = kept;
-	out->versions_first = out->versions_last = 1;
+	out->versions_first = out->versions_last = mr_looped_validates(args) ? 2 : 1;
 }
 
 const mr_sched_ops mr_sched_zb_h1 = {
 	.name = "zb_h1",
 	.summary = "1F1B with split backwards: weight gradients fill the waits, in the memory of 1F1B's first worker",
 	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2",
+	.options = options,
 	.default_micro = default_micro,
 	.emit = emit,
 	.claims = claims,

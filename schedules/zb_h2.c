@@ -15,13 +15,22 @@
  * barrier, zb_h1 is as fast: the makespan has (D - 1) max(f, i - f, f + i - 2w) of wait. Both need T >= 2D - 1 micro-batches. Memory:
  * every worker keeps 2D - 1 micro-batches until their W. Gradients are summed in the order 0..T-1: the bits of 1f1b.
  *
- * Clipping by the global norm needs all gradients before any update: a run that clips has the barrier, and zb_h1's time.
+ * Clipping by the global norm needs all gradients before any step. With optimizer = barrier a run that clips waits for them, and
+ * has zb_h1's time. With optimizer = validated each stage steps at once, as if nothing had to be clipped, and goes on with the
+ * next iteration's forwards; in front of its first backward it waits until the norms of all stages are known, which by then
+ * they are: the time is that without clipping. A wrong step is taken back, taken again, and those forwards are repeated (see
+ * ir/plan.h), so the numbers are those of the barrier. It costs a second copy of the weights.
  *
- * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 3.
+ * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 3; section 4 on validation.
  */
 #include <math.h>
 
 #include "schedules/looped.h"
+
+static const mr_option options[] = {
+	MR_LOOPED_OPTIMIZER,
+	{0},
+};
 
 static uint32_t default_micro(uint16_t n_workers)
 {
@@ -35,7 +44,8 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 
 	MR_TRY(mr_looped_create(args, "zb_h2", 3, &plan));
 	mr_sched_flushes(plan, args->n_micro, MR_SUM_ASCENDING);
-	plan->contract.flush = MR_FLUSH_LOCAL;
+	plan->contract.clip = mr_looped_validates(args);
+	plan->contract.flush = plan->contract.clip ? MR_FLUSH_VALIDATED : MR_FLUSH_LOCAL;
 	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
 		st = mr_looped_emit_split(plan, w, args->n_micro, 2u * (plan->n_workers - w) - 1u, 2u * w);
 	return mr_sched_finish(plan, st, out);
@@ -51,13 +61,14 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	}
 	out->peak_first = out->peak_last = kept;
 	out->peak_slots_first = out->peak_slots_last = kept;
-	out->versions_first = out->versions_last = 1;
+	out->versions_first = out->versions_last = mr_looped_validates(args) ? 2 : 1;
 }
 
 const mr_sched_ops mr_sched_zb_h2 = {
 	.name = "zb_h2",
 	.summary = "zb_h1 with twice the forwards in flight: no wait at all where f = i = w, without a barrier between iterations",
 	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2",
+	.options = options,
 	.default_micro = default_micro,
 	.emit = emit,
 	.claims = claims,

@@ -100,10 +100,10 @@ static mr_status finish_plan(mr_session *s)
 	if (k->tied && k->flush == MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "%s never flushes, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or a system that flushes",
 			       ops->name);
-	if (k->flush == MR_FLUSH_BARRIER || k->flush == MR_FLUSH_LOCAL) {
-		/* Clipping by the global norm needs the barrier, and nothing else does: the weights are the same. */
+	if (k->flush != MR_FLUSH_NONE) {
+		/* Clipping by the global norm needs a barrier or validation, and nothing else does: the weights are the same. */
 		k->clip = clip > 0;
-		k->flush = k->clip ? MR_FLUSH_BARRIER : MR_FLUSH_LOCAL;
+		k->flush = !k->clip ? MR_FLUSH_LOCAL : k->flush == MR_FLUSH_VALIDATED ? k->flush : MR_FLUSH_BARRIER;
 	}
 	/* Where nobody has to see the whole gradient before it is used, each layer's step goes right behind its gradient. */
 	MR_TRY(mr_plan_lower(s->plan, &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph) &&
