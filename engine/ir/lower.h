@@ -5,10 +5,12 @@
  *   - AR, N, U (deps.h says what they wait for and who has which). Where they stand:
  *       no clipping, no AR   U directly behind the last B|W of its count at that stage
  *       clipping             N directly behind the last B|W; every U of a worker at the end of its list
- *       AR                   everything at the end of the worker's list: all AR, then all N, then all U
+ *       AR                   at the end of the worker's list: stage by stage its AR and U; with clipping all AR, then all
+ *                            N, then all U. Several pipes: in a gap before that, where nobody waits (lower_eager.c)
  *       VALIDATED            as with clipping, and V of all its stages in front of a worker's first instruction that is no F
- *     Hence on every worker compute < AR < N < U wherever an edge crosses workers, and edges only lead from left to
- *     right: no cycle that the compute instructions did not have can arise.
+ *     Hence on every worker compute < AR < N < U wherever an edge crosses workers (U waits for the AR before it alone where
+ *     there is no N), but for what stands in a gap, and that is placed by time. Edges only lead from left to right: no cycle
+ *     that the compute instructions did not have can arise.
  *   - read, target, MR_INSTR_FIRST_SUM: found by walking the lists under the contract's rule; a schedule never states a
  *     version.
  *   - version buffers of each stage (cap): 1 + the largest distance between latest and a version read, at the place of

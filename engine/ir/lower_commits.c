@@ -138,26 +138,52 @@ static bool is_inside(const mr_plan *p, const mr_instr *in, const mr_lower_opts 
 	       !(opts->hand_over_first && in->op == MR_OP_B && waited_for && p->contract.flush != MR_FLUSH_NONE);
 }
 
-static mr_status append_op(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, mr_op op, uint32_t count)
+static mr_status append_at(mr_plan *to, const mr_plan *p, mr_section section, mr_op op, uint8_t pipe, uint16_t stage,
+			   uint32_t count)
 {
-	for (uint32_t s = p->n_stages; s-- > 0;) { /* gradients of later stages are complete first */
-		uint16_t stage = (uint16_t)s;
-		bool wanted = op == MR_OP_AR  ? mr_stage_has_ar(p, stage)
-			      : op == MR_OP_N ? p->contract.clip && mr_stage_has_ar(p, stage)
-					      : !is_simple(p, stage);
+	return mr_plan_append(to, mr_plan_worker(p, pipe, stage), section, commit_instr(p, op, stage, pipe, count));
+}
 
-		for (unsigned pipe = 0; wanted && pipe < (op == MR_OP_N ? 1u : p->n_pipes); pipe++)
-			if (mr_plan_worker(p, (uint8_t)pipe, stage) == w)
-				MR_TRY(mr_plan_append(to, w, section, commit_instr(p, op, stage, (uint8_t)pipe, count)));
-	}
+/* AR of the stages of @w that are due before instruction @i, or at the end of @count; without clipping each with its U. */
+static mr_status append_reductions(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section,
+				   uint32_t i, uint32_t count)
+{
+	for (uint32_t k = 0; k < p->n_stages; k++)
+		for (unsigned pipe = 0; pipe < p->n_pipes; pipe++) {
+			uint16_t s = steps->stages[k];
+
+			if (!mr_stage_has_ar(p, s) || mr_plan_worker(p, (uint8_t)pipe, s) != w ||
+			    steps->before[mr_plan_at(p, (uint8_t)pipe, s)] != i)
+				continue;
+			MR_TRY(append_at(to, p, section, MR_OP_AR, (uint8_t)pipe, s, count));
+			if (!p->contract.clip)
+				MR_TRY(append_at(to, p, section, MR_OP_U, (uint8_t)pipe, s, count));
+		}
 	return MR_OK;
 }
 
-static mr_status append_block(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, uint32_t count)
+/* N that waits for an AR, or U that waits for all norms, of the stages of @w. */
+static mr_status append_clipped(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section, mr_op op,
+				uint32_t count)
 {
-	MR_TRY(append_op(to, p, w, section, MR_OP_AR, count));
-	MR_TRY(append_op(to, p, w, section, MR_OP_N, count));
-	return append_op(to, p, w, section, MR_OP_U, count);
+	unsigned n_pipes = op == MR_OP_N ? 1 : p->n_pipes;
+
+	for (uint32_t k = 0; p->contract.clip && k < p->n_stages; k++)
+		for (unsigned pipe = 0; pipe < n_pipes; pipe++) {
+			uint16_t s = steps->stages[k];
+
+			if (mr_plan_worker(p, (uint8_t)pipe, s) == w && (op == MR_OP_U || mr_stage_has_ar(p, s)))
+				MR_TRY(append_at(to, p, section, op, (uint8_t)pipe, s, count));
+		}
+	return MR_OK;
+}
+
+static mr_status append_block(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section,
+			      uint32_t count)
+{
+	MR_TRY(append_reductions(to, p, steps, w, section, MR_AT_END, count));
+	MR_TRY(append_clipped(to, p, steps, w, section, MR_OP_N, count));
+	return append_clipped(to, p, steps, w, section, MR_OP_U, count);
 }
 
 static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, mr_instr in,
@@ -185,7 +211,8 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
  * unmixed on every worker (or the plan would deadlock at the flush); a worker without part in a count commits it at the
  * end.
  */
-static mr_status rebuild(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, const mr_lower_opts *opts)
+static mr_status rebuild(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section,
+			 const mr_lower_opts *opts)
 {
 	const mr_list *l = mr_plan_list(p, w, section);
 	uint32_t *ends = calloc(p->commits + 1u, sizeof(*ends)), done = 0; /* index + 1 of the last sum of each count */
@@ -196,16 +223,16 @@ static mr_status rebuild(mr_plan *to, const mr_plan *p, uint16_t w, mr_section s
 		if (sums(l->at[i].op) && l->at[i].micro / p->contract.need < p->commits)
 			ends[l->at[i].micro / p->contract.need] = i + 1;
 	for (uint32_t i = 0; st == MR_OK && i < l->n; i++) {
-		if (!sums(l->at[i].op)) {
+		st = p->n_pipes > 1 ? append_reductions(to, p, steps, w, section, i, 0) : MR_OK;
+		if (st == MR_OK && !sums(l->at[i].op))
 			st = mr_plan_append(to, w, section, l->at[i]);
-			continue;
-		}
-		st = append_sum(to, p, w, section, l->at[i], opts);
+		else if (st == MR_OK)
+			st = append_sum(to, p, w, section, l->at[i], opts);
 		for (; st == MR_OK && flushes && done < p->commits && ends[done] && ends[done] <= i + 1; done++)
-			st = append_block(to, p, w, section, done);
+			st = append_block(to, p, steps, w, section, done);
 	}
 	for (; st == MR_OK && flushes && done < p->commits; done++)
-		st = append_block(to, p, w, section, done);
+		st = append_block(to, p, steps, w, section, done);
 	free(ends);
 	return st;
 }
@@ -230,7 +257,7 @@ static mr_status insert_validation(mr_plan *to, const mr_plan *p, uint16_t w, mr
 	return MR_OK;
 }
 
-static mr_status insert_commits(mr_plan *p, const mr_lower_opts *opts)
+static mr_status insert_commits(mr_plan *p, const mr_steps *steps, const mr_lower_opts *opts)
 {
 	mr_section used = mr_plan_steady(p) ? MR_BODY : MR_PROLOGUE; /* of a flushing plan */
 	mr_plan *to;
@@ -241,7 +268,7 @@ static mr_status insert_commits(mr_plan *p, const mr_lower_opts *opts)
 	for (uint16_t w = 0; st == MR_OK && w < p->n_workers; w++)
 		for (int s = 0; st == MR_OK && s < MR_N_SECTIONS; s++)
 			if (p->contract.flush == MR_FLUSH_NONE || s == (int)used)
-				st = rebuild(to, p, w, (mr_section)s, opts);
+				st = rebuild(to, p, steps, w, (mr_section)s, opts);
 	for (uint16_t w = 0; st == MR_OK && p->contract.flush == MR_FLUSH_VALIDATED && w < p->n_workers; w++)
 		st = insert_validation(to, p, w, used);
 	for (size_t i = 0; st == MR_OK && i < (size_t)p->n_workers * MR_N_SECTIONS; i++) {
@@ -254,8 +281,19 @@ static mr_status insert_commits(mr_plan *p, const mr_lower_opts *opts)
 	return st;
 }
 
+/* What is known once the lists are in a graph: who is first and last in each sum, and where steps stand. */
+static mr_status look(const mr_plan *plan, const mr_unroll *g, uint32_t *order, mr_steps *steps)
+{
+	MR_TRY(mr_unroll_order(g, order, NULL));
+	if (plan->contract.coverage != MR_COVER_TRAIN)
+		return MR_OK;
+	MR_TRY(mark_sums(g));
+	return mr_lower_eager(plan, g, order, steps);
+}
+
 mr_status mr_lower_commits(mr_plan *plan, const mr_lower_opts *opts)
 {
+	mr_steps steps;
 	uint32_t *order;
 	mr_unroll *g;
 	mr_status st;
@@ -264,13 +302,16 @@ mr_status mr_lower_commits(mr_plan *plan, const mr_lower_opts *opts)
 		return mr_fail(MR_ECONFIG, "flush policy VALIDATED is for plans that repeat, with one commit an iteration");
 	MR_TRY(mr_unroll_create(plan, mr_plan_steady(plan), NULL, &g));
 	order = malloc(((size_t)g->n_all + 1) * sizeof(*order));
-	st = order ? mr_unroll_order(g, order, NULL)
-		   : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", g->n_all);
-	free(order);
-	if (st == MR_OK && plan->contract.coverage == MR_COVER_TRAIN)
-		st = mark_sums(g);
+	steps.before = malloc((size_t)plan->n_pipes * plan->n_stages * sizeof(*steps.before));
+	steps.stages = malloc(plan->n_stages * sizeof(*steps.stages));
+	st = order && steps.before && steps.stages
+		     ? look(plan, g, order, &steps)
+		     : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", g->n_all);
 	mr_unroll_destroy(g);
-	if (st != MR_OK || plan->contract.coverage == MR_COVER_FORWARD)
-		return st;
-	return insert_commits(plan, opts);
+	if (st == MR_OK && plan->contract.coverage == MR_COVER_TRAIN)
+		st = insert_commits(plan, &steps, opts);
+	free(order);
+	free(steps.before);
+	free(steps.stages);
+	return st;
 }

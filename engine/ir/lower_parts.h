@@ -10,6 +10,18 @@
 /** Mark first sums and add AR, N and U (or MR_INSTR_UPDATE) with their targets. */
 mr_status mr_lower_commits(mr_plan *plan, const mr_lower_opts *opts) MR_MUST_USE;
 
+/* No place in a list: behind all of it. */
+#define MR_AT_END UINT32_MAX
+
+/* Where and in which order stages are reduced and stepped. */
+typedef struct mr_steps {
+	uint32_t *before; /* [P][S] the instruction of its worker's list before which AR stands, or MR_AT_END */
+	uint16_t *stages; /* [S] all stages, those whose gradients are complete first first */
+} mr_steps;
+
+/** Fill @steps. @g is the plan, not lowered yet, as unrolled; @order a topological order of it. Errors: MR_ERESOURCE. */
+mr_status mr_lower_eager(const mr_plan *plan, const mr_unroll *g, const uint32_t *order, mr_steps *steps) MR_MUST_USE;
+
 /** Set read on F, R, B, I, W and the version buffers of each stage. */
 mr_status mr_lower_versions(mr_plan *plan) MR_MUST_USE;
 

@@ -175,6 +175,72 @@ static void twoway_dualpipe_with_few(void)
 			}
 }
 
+/* A copy of lowered @plan in which AR and U all stand at the ends of the lists. */
+static mr_plan *steps_at_the_end(const mr_plan *plan)
+{
+	mr_plan *p = NULL;
+
+	MR_CHECK_OK(mr_plan_create(plan->n_stages, plan->n_workers, plan->n_pipes, &p));
+	memcpy(p->worker_of, plan->worker_of, (size_t)plan->n_pipes * plan->n_stages * sizeof(*p->worker_of));
+	p->contract = plan->contract;
+	p->n_micro = plan->n_micro;
+	p->commits = plan->commits;
+	for (uint16_t w = 0; w < plan->n_workers; w++) {
+		const mr_list *l = mr_plan_list(plan, w, MR_BODY);
+
+		for (int late = 0; late < 2; late++)
+			for (uint32_t i = 0; i < l->n; i++)
+				if ((l->at[i].op == MR_OP_AR || l->at[i].op == MR_OP_U) == late)
+					MR_CHECK_OK(mr_plan_append(p, w, MR_BODY, l->at[i]));
+	}
+	return p;
+}
+
+static double with_steps(const mr_plan *plan, const double *cost, double step)
+{
+	mr_stage_cost stage[32];
+	mr_walk *walk = NULL;
+	mr_cost table;
+	double x;
+
+	CU_ASSERT_FATAL(plan->n_stages <= 32);
+	mr_cost_share(plan, cost[0], cost[1], cost[2], stage, &table);
+	for (uint16_t s = 0; s < plan->n_stages; s++)
+		stage[s].u = step * plan->n_workers / plan->n_stages;
+	MR_CHECK_OK(mr_plan_walk(plan, &table, 1, &(mr_walk_opts){.unlimited = true, .no_period = true}, &walk));
+	x = walk->makespan;
+	mr_walk_destroy(walk);
+	return x;
+}
+
+/* Steps in gaps never take longer than steps at the end, however long a step takes, and often less. */
+static void twoway_steps_in_gaps(void)
+{
+	static const char *const systems[] = {"chimera", "bitpipe", "dualpipe", "gems", "data_parallel"};
+	static const double steps[] = {1, 3, 8};
+	unsigned shorter[5] = {0};
+
+	for (size_t k = 0; k < 5; k++)
+		for (uint16_t d = 2; d <= 8; d += 2)
+			for (uint32_t t = 1; t <= 3u * d; t += d > 4 ? 3 : 1) {
+				sched_case c = at(systems[k], d, t, NULL);
+				mr_plan *plan = sched_lowered(&c), *late = steps_at_the_end(plan);
+
+				for (int n = 0; n < 3 * SCHED_COSTS; n++) {
+					const double *cost = sched_costs[n / 3];
+					double x = with_steps(plan, cost, steps[n % 3]), y = with_steps(late, cost, steps[n % 3]);
+
+					CU_ASSERT_TRUE_FATAL(sched_blame(&c, x <= y + 1e-9));
+					shorter[k] += x < y - 1e-9;
+				}
+				mr_plan_destroy(plan);
+				mr_plan_destroy(late);
+			}
+	for (size_t k = 0; k < 4; k++)
+		CU_ASSERT_TRUE(shorter[k] > 50);
+	CU_ASSERT_EQUAL(shorter[4], 0); /* no gaps */
+}
+
 /* bitpipe is what it is for: half the bubble of chimera. */
 static void twoway_bitpipe_halves_the_bubble(void)
 {
@@ -201,5 +267,6 @@ void mr_suite_twoway(void)
 	MR_TEST(twoway_private_weights);
 	MR_TEST(twoway_data_parallel_shares);
 	MR_TEST(twoway_dualpipe_with_few);
+	MR_TEST(twoway_steps_in_gaps);
 	MR_TEST(twoway_bitpipe_halves_the_bubble);
 }
