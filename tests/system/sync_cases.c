@@ -17,12 +17,25 @@ static const char *const variants[] = {
 	"system.name=1f1b system.recompute=always",
 	"system.name=1f1b system.merge_w=2",
 	"system.name=1f1b system.merge_w=3 system.recompute=always",
+	"system.name=dapple system.policy=pb system.memory=3 system.recompute=always",
+	"system.name=chimera system.variant=doubling system.ref_tail=true",
 	"system.name=data_parallel system.chunks=3",
 	"system.name=data_parallel system.chunks=3 system.weights=private",
 	"system.name=interleaved system.chunks=3",
 };
 
 #define N_VARIANTS (sizeof(variants) / sizeof(variants[0]))
+
+/* What suits one number of workers alone. */
+static const struct {
+	const char *system;
+	unsigned workers;
+} sized[] = {
+	{"system.name=dapple system.replicas=[2]", 2},
+	{"system.name=dapple system.replicas=[1,2] system.recompute=always", 3},
+	{"system.name=dapple system.replicas=[2,1,1]", 4},
+	{"system.name=chimera system.pipes=4 system.weights=private", 4},
+};
 
 const char *sync_dnnl(void)
 {
@@ -159,6 +172,9 @@ void sync_case_check(const sync_case *c)
 			fprintf(stderr, "\n%s: refuses every number of workers\n", system);
 		CU_ASSERT_TRUE(any || c->few);
 	}
+	for (size_t i = 0; i < sizeof(sized) / sizeof(sized[0]); i++)
+		if (c->workers >> sized[i].workers & 1)
+			CU_ASSERT_TRUE(pipeline(c, sized[i].system, sized[i].workers, o));
 	for (uint32_t i = 0; i < o->n; i++) {
 		sum_lists_fini(&o->lists[i]);
 		rig_result_fini(&o->result[i]);
