@@ -41,7 +41,9 @@ typedef struct state {
 	uint32_t *first_micro; /* [P + 1] ... from here */
 	double *end[2];        /* [S][T] of F, and of B or I */
 	double *free_at;       /* [D] */
-	double *next;          /* [D] when the worker's next instruction can begin as far as is known; INFINITY: none is */
+	double *next;          /* [n_leaves] when the worker's next instruction can begin as far as is known; INFINITY: none is */
+	uint16_t *soonest;     /* [2 n_leaves] a tournament: node i has the better of 2i and 2i + 1, worker w is leaf n_leaves + w */
+	uint32_t n_leaves;     /* a power of two, at least D */
 	uint32_t *kept;        /* [D] activations */
 	mr_list_order *order;
 	size_t *n_steps;       /* [D] */
@@ -114,6 +116,17 @@ static uint64_t cap_of(const state *s, uint16_t worker)
 	return s->job->cap ? s->job->cap[worker] : UINT64_MAX;
 }
 
+/* Of equals the lower worker wins. */
+static void set_next(state *s, uint16_t worker, double next)
+{
+	s->next[worker] = next;
+	for (uint32_t i = (s->n_leaves + worker) / 2; i > 0; i /= 2) {
+		uint16_t a = s->soonest[2 * i], b = s->soonest[2 * i + 1];
+
+		s->soonest[i] = s->next[b] < s->next[a] ? b : a;
+	}
+}
+
 /* Find out anew when @worker can begin something. */
 static void look(state *s, uint16_t worker)
 {
@@ -127,7 +140,7 @@ static void look(state *s, uint16_t worker)
 			if (p->next[kind].ready < soonest && has_room(p, (enum kind)kind, kept, cap))
 				soonest = p->next[kind].ready;
 		}
-	s->next[worker] = soonest > s->free_at[worker] ? soonest : s->free_at[worker];
+	set_next(s, worker, soonest > s->free_at[worker] ? soonest : s->free_at[worker]);
 }
 
 /* The most urgent of what @worker can begin at its time; or, where it is patient, what to wait for: then false. */
@@ -197,19 +210,16 @@ static void run(state *s)
 		look(s, w);
 	for (;;) {
 		enum kind kind = FORWARD;
-		uint16_t soonest = 0;
+		uint16_t soonest = s->soonest[1];
 		uint32_t at = 0;
 		double wait;
 
-		for (uint16_t w = 1; w < s->job->n_workers; w++)
-			if (s->next[w] < s->next[soonest])
-				soonest = w;
 		if (s->next[soonest] == INFINITY)
 			break;
 		if (choose(s, soonest, &at, &kind, &wait))
 			take(s, soonest, at, kind);
 		else
-			s->next[soonest] = wait;
+			set_next(s, soonest, wait);
 	}
 	for (uint16_t w = 0; w < s->job->n_workers; w++) /* or somebody was locked up: see the header */
 		assert(s->n_steps[w] == s->order->first[w + 1u] - s->order->first[w]);
@@ -299,6 +309,7 @@ static void fini(state *s)
 	free(s->micros);
 	free(s->end[FORWARD]);
 	free(s->free_at);
+	free(s->soonest);
 	free(s->n_steps);
 }
 
@@ -308,15 +319,19 @@ static mr_status init(state *s)
 	size_t d = j->n_workers, cells = (size_t)j->n_stages * j->n_micro;
 	uint32_t *at;
 
+	for (s->n_leaves = 1; s->n_leaves < d;)
+		s->n_leaves *= 2;
 	s->n_places = (uint32_t)j->n_pipes * j->n_stages;
 	s->places = calloc(s->n_places, sizeof(*s->places));
 	s->first_place = calloc(2 * d + 1, sizeof(*s->first_place));
 	s->micros = calloc((size_t)j->n_micro + j->n_pipes + 1, sizeof(*s->micros));
 	s->end[FORWARD] = malloc(2 * cells * sizeof(*s->end[0]));
-	s->free_at = calloc(2 * d, sizeof(*s->free_at));
+	s->free_at = calloc(d + s->n_leaves, sizeof(*s->free_at));
+	s->soonest = calloc(2 * (size_t)s->n_leaves, sizeof(*s->soonest));
 	s->n_steps = calloc(d, sizeof(*s->n_steps));
 	at = malloc(s->n_places * sizeof(*at));
-	if (!s->places || !s->first_place || !s->micros || !s->end[FORWARD] || !s->free_at || !s->n_steps || !at) {
+	if (!s->places || !s->first_place || !s->micros || !s->end[FORWARD] || !s->free_at || !s->soonest ||
+	    !s->n_steps || !at) {
 		free(at);
 		return mr_fail(MR_ERESOURCE, "no memory to schedule %zu instructions", 3 * cells);
 	}
@@ -324,6 +339,12 @@ static mr_status init(state *s)
 	s->first_micro = s->micros + j->n_micro;
 	s->end[BACKWARD] = s->end[FORWARD] + cells;
 	s->next = s->free_at + d;
+	for (uint32_t i = 0; i < s->n_leaves; i++) {
+		s->next[i] = INFINITY;
+		s->soonest[s->n_leaves + i] = (uint16_t)i;
+	}
+	for (uint32_t i = s->n_leaves - 1; i > 0; i--)
+		s->soonest[i] = s->soonest[2 * i];
 	fill_tables(s, at);
 	free(at);
 	return MR_OK;

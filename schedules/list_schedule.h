@@ -13,8 +13,9 @@
  * worker hosts. That never locks: take the unfinished micro-batch that is furthest on. All that its next worker keeps belongs to
  * earlier stages, so the last of these left room for this one, and it goes on to the last stage and back.
  *
- * Time is virtual and nothing is random: the same job gives the same order. A step costs the number of workers plus that of the
- * stages of those it touches: 10^4 instructions take a few milliseconds. Any thread; jobs share nothing.
+ * Time is virtual and nothing is random: the same job gives the same order. A step costs the stages of the one or two workers
+ * it touches and the logarithm of the number of workers: 10^4 instructions take a few milliseconds. Any thread; jobs share
+ * nothing.
  */
 #ifndef MR_SCHEDULES_LIST_SCHEDULE_H
 #define MR_SCHEDULES_LIST_SCHEDULE_H
