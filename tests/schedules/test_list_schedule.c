@@ -105,7 +105,7 @@ static void random_jobs_are_done(void)
 {
 	static owned_job o;
 
-	for (uint64_t seed = 0; seed < 1000; seed++) {
+	for (uint64_t seed = 0; seed < 400; seed++) {
 		mr_list_order *order = NULL;
 		mr_walk *walk = NULL;
 		mr_cost cost;

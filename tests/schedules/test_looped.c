@@ -106,11 +106,11 @@ static void hanayo_keeps_d_and_follows_costs(void)
 
 	MR_CHECK_OK(mr_values_create(mr_schedule_find("hanayo")->options, &v));
 	for (uint16_t waves = 1; waves <= 3; waves++)
-		for (uint16_t d = 1; d <= 8; d++)
+		for (uint16_t d = 1; d <= 6; d++)
 			for (uint32_t t = 1; t <= 3u * d; t++) {
 				mr_cost row = {1, &even}, cost;
 				mr_sched_args args = {.n_workers = d, .n_micro = t, .options = v, .costs = &row};
-				mr_stage_cost stage[8 * 6];
+				mr_stage_cost stage[6 * 6];
 				mr_sched_claims claims;
 				mr_plan *plan = NULL;
 				mr_walk *walk = NULL;
