@@ -5,8 +5,8 @@
  *
  * Every system that flushes trains the model of FILE (conf/mlp.cfg) on N workers (2) of one thread, all with the same
  * micro-batches. All engines stand ready in this one process. A round measures the layers (what `millrace profile` does, S
- * seconds a stage) and then lets each engine do a burst of steps, in an order that rotates; whoever is not timed stands still.
- * The prediction is that of `millrace plan --costs`: the median layer times through the walk of the system's plan. The
+ * seconds a stage, with the other workers idle and again with all at once) and then lets each engine do a burst of steps, in an order that rotates; whoever is not timed stands still.
+ * The two predictions are those of `millrace plan --costs`: the median layer times through the walk of the system's plan. The
  * measured step is the median distance of commits inside a burst, without the first, in which the pipeline fills. Before and after
  * each burst a cache-line ping-pong tells the placement of the cores (NEAR or FAR, host/probe.h); bursts that saw both are
  * dropped, and profiles and bursts are only compared within one placement.
@@ -24,6 +24,8 @@
 #include "host/probe.h"
 #include "run/profile.h"
 #include "schedules/registry.h"
+
+enum { ALONE, TOGETHER, N_KINDS };
 
 enum { MAX_SETS = 32, MAX_SYSTEMS = 64, MAX_ROUNDS = 32, WARM = 10, LEAST_STEPS = 12, SKIP = 2, N_PLACES = 2 };
 
@@ -51,8 +53,8 @@ typedef struct bench {
 	mr_session base;
 	contender all[MAX_SYSTEMS];
 	size_t n;
-	mr_costs costs[N_PLACES][MAX_ROUNDS];
-	size_t n_costs[N_PLACES];
+	mr_costs costs[N_KINDS][N_PLACES][MAX_ROUNDS];
+	size_t n_costs[N_KINDS][N_PLACES];
 } bench;
 
 static bench the_bench;
@@ -154,18 +156,18 @@ static int placement(const bench *b)
 	return mr_probe_pair(t->core[0].cpu, t->core[1].cpu, 2000, &p) == MR_OK ? (int)p.distance : -1;
 }
 
-static void measure_layers(bench *b)
+static void measure_layers(bench *b, int kind)
 {
 	mr_run_config c = mr_session_run_config(&b->base, NULL);
 	int before = placement(b);
 	mr_profile p;
 	mr_costs costs;
 
-	check(mr_profile_measure(&c, b->base.n_micro, b->seconds, &p), "profile");
+	check(mr_profile_measure(&c, b->base.n_micro, b->seconds, kind == TOGETHER, &p), "profile");
 	check(mr_costs_of_profile(&b->base, &p, &costs), "profile");
 	mr_profile_fini(&p);
 	if (before >= 0 && before == placement(b))
-		b->costs[before][b->n_costs[before]++] = costs;
+		b->costs[kind][before][b->n_costs[kind][before]++] = costs;
 	else
 		mr_costs_fini(&costs);
 }
@@ -211,45 +213,57 @@ static void burst(const bench *b, contender *x)
 
 /* --- comparing --- */
 
-static double median_of(const bench *b, int place, uint32_t layer, size_t field)
+static double median_of(const bench *b, int kind, int place, uint32_t layer, size_t field)
 {
 	double x[MAX_ROUNDS];
 
-	for (size_t i = 0; i < b->n_costs[place]; i++)
-		x[i] = ((const double *)&b->costs[place][i].layer[layer])[field];
-	return mr_median(x, b->n_costs[place]);
+	for (size_t i = 0; i < b->n_costs[kind][place]; i++)
+		x[i] = ((const double *)&b->costs[kind][place][i].layer[layer])[field];
+	return mr_median(x, b->n_costs[kind][place]);
 }
 
-static void median_costs(const bench *b, int place, mr_costs *out)
+static void median_costs(const bench *b, int kind, int place, mr_costs *out)
 {
 	_Static_assert(sizeof(mr_layer_cost) == 4 * sizeof(double), "four times");
 	check(mr_costs_nominal(&b->base, out), "costs");
 	for (uint32_t i = 0; i < b->base.graph->n_nodes; i++)
-		out->layer[i] = (mr_layer_cost){median_of(b, place, i, 0), median_of(b, place, i, 1), median_of(b, place, i, 2),
-						median_of(b, place, i, 3)};
+		out->layer[i] = (mr_layer_cost){median_of(b, kind, place, i, 0), median_of(b, kind, place, i, 1),
+						median_of(b, kind, place, i, 2), median_of(b, kind, place, i, 3)};
 }
 
-static double predict_ms(const bench *b, const contender *x, int place)
+/* NAN without a profile of that kind at that placement. */
+static double predict_ms(const bench *b, const contender *x, int kind, int place)
 {
 	mr_forecast f = {.s = &x->s};
 	double ms;
 
-	median_costs(b, place, &f.costs);
+	if (!b->n_costs[kind][place])
+		return NAN;
+	median_costs(b, kind, place, &f.costs);
 	check(mr_forecast_time(&f), x->name);
 	ms = f.step_s * 1e3;
 	mr_forecast_fini(&f);
 	return ms;
 }
 
-static void put_one(mr_json_writer *json, const char *name, int place, double predicted, const mr_quartiles *q, size_t n)
+static void put_one(mr_json_writer *json, const char *name, int place, const double *predicted, const mr_quartiles *q, size_t n)
 {
+	static const char *const kinds[] = {"alone", "together"};
+
 	mr_json_begin_object(json);
 	mr_json_key(json, "system");
 	mr_json_put_string(json, name);
 	mr_json_key(json, "placement");
 	mr_json_put_string(json, mr_probe_name((mr_probe_distance)place));
-	mr_json_key(json, "predicted_ms");
-	mr_json_put_double(json, predicted);
+	for (int kind = 0; kind < N_KINDS; kind++) {
+		mr_json_key(json, kinds[kind]);
+		mr_json_begin_object(json);
+		mr_json_key(json, "predicted_ms");
+		mr_json_put_double(json, predicted[kind]);
+		mr_json_key(json, "error");
+		mr_json_put_double(json, predicted[kind] / q->median - 1);
+		mr_json_end_object(json);
+	}
 	mr_json_key(json, "measured_ms");
 	mr_json_put_double(json, q->median);
 	mr_json_key(json, "measured_q1_ms");
@@ -258,29 +272,38 @@ static void put_one(mr_json_writer *json, const char *name, int place, double pr
 	mr_json_put_double(json, q->q3);
 	mr_json_key(json, "bursts");
 	mr_json_put_uint(json, n);
-	mr_json_key(json, "error");
-	mr_json_put_double(json, predicted / q->median - 1);
 	mr_json_end_object(json);
 }
 
-/* The table of one placement; *@error gets the absolute errors, of which there are *@n. */
-static void compare(bench *b, int place, mr_json_writer *json, double *error, size_t *n)
+/* Absolute errors of each kind. */
+typedef struct errors {
+	double at[N_KINDS][N_PLACES * MAX_SYSTEMS];
+	size_t n[N_KINDS];
+} errors;
+
+/* The table of one placement. */
+static void compare(bench *b, int place, mr_json_writer *json, errors *e)
 {
-	if (!b->n_costs[place])
+	if (!b->n_costs[ALONE][place] && !b->n_costs[TOGETHER][place])
 		return;
-	printf("\n%s: %zu profiles\n%-16s %12s %12s %21s %8s\n", mr_probe_name((mr_probe_distance)place), b->n_costs[place],
-	       "system", "predicted ms", "measured ms", "(quartiles)", "error");
+	printf("\n%s: %zu profiles alone, %zu together\n%-16s %12s %21s %12s %8s %12s %8s\n",
+	       mr_probe_name((mr_probe_distance)place), b->n_costs[ALONE][place], b->n_costs[TOGETHER][place], "system",
+	       "measured ms", "(quartiles)", "alone ms", "error", "together ms", "error");
 	for (size_t i = 0; i < b->n; i++) {
 		contender *x = &b->all[i];
 		mr_quartiles q = mr_quartiles_of(x->ms[place], x->n[place]);
-		double predicted;
+		double predicted[N_KINDS];
 
 		if (!x->n[place])
 			continue;
-		predicted = predict_ms(b, x, place);
-		printf("%-16s %12.4f %12.4f  (%.4f to %.4f) %+7.1f%%\n", x->name, predicted, q.median, q.q1, q.q3,
-		       100 * (predicted / q.median - 1));
-		error[(*n)++] = fabs(predicted / q.median - 1);
+		printf("%-16s %12.4f  (%.4f to %.4f)", x->name, q.median, q.q1, q.q3);
+		for (int kind = 0; kind < N_KINDS; kind++) {
+			predicted[kind] = predict_ms(b, x, kind, place);
+			printf(" %12.4f %+7.1f%%", predicted[kind], 100 * (predicted[kind] / q.median - 1));
+			if (!isnan(predicted[kind]))
+				e->at[kind][e->n[kind]++] = fabs(predicted[kind] / q.median - 1);
+		}
+		putchar('\n');
 		if (json)
 			put_one(json, x->name, place, predicted, &q, x->n[place]);
 	}
@@ -288,11 +311,10 @@ static void compare(bench *b, int place, mr_json_writer *json, double *error, si
 
 static void report(bench *b)
 {
-	double error[N_PLACES * MAX_SYSTEMS];
+	static errors e;
 	FILE *f = b->json ? fopen(b->json, "we") : NULL;
 	char machine[512];
 	mr_json_writer w;
-	size_t n = 0;
 
 	if (b->json && !f) {
 		perror(b->json);
@@ -311,13 +333,16 @@ static void report(bench *b)
 		mr_json_begin_array(&w);
 	}
 	for (int place = 0; place < N_PLACES; place++)
-		compare(b, place, f ? &w : NULL, error, &n);
-	printf("\nmedian error %.1f%% over %zu\n", 100 * mr_median(error, n), n);
+		compare(b, place, f ? &w : NULL, &e);
+	printf("\nmedian error %.1f%% over %zu by profiles of workers alone, %.1f%% over %zu by profiles of all together\n",
+	       100 * mr_median(e.at[ALONE], e.n[ALONE]), e.n[ALONE], 100 * mr_median(e.at[TOGETHER], e.n[TOGETHER]), e.n[TOGETHER]);
 	if (!f)
 		return;
 	mr_json_end_array(&w);
-	mr_json_key(&w, "median_error");
-	mr_json_put_double(&w, mr_median(error, n));
+	mr_json_key(&w, "median_error_alone");
+	mr_json_put_double(&w, mr_median(e.at[ALONE], e.n[ALONE]));
+	mr_json_key(&w, "median_error_together");
+	mr_json_put_double(&w, mr_median(e.at[TOGETHER], e.n[TOGETHER]));
 	mr_json_end_object(&w);
 	check(mr_json_finish(&w), b->json);
 	if (fclose(f)) {
@@ -386,7 +411,8 @@ int main(int argc, char **argv)
 	check(mr_env_prepare(&env), "environment");
 	open_all(b);
 	for (int r = 0; r < b->rounds; r++) {
-		measure_layers(b);
+		measure_layers(b, ALONE);
+		measure_layers(b, TOGETHER);
 		for (size_t i = 0; i < b->n; i++)
 			burst(b, &b->all[(i + (size_t)r) % b->n]);
 	}
@@ -395,9 +421,9 @@ int main(int argc, char **argv)
 		mr_session_close(&b->all[i].s);
 		mr_config_destroy(b->all[i].config);
 	}
-	for (int place = 0; place < N_PLACES; place++)
-		for (size_t i = 0; i < b->n_costs[place]; i++)
-			mr_costs_fini(&b->costs[place][i]);
+	for (int k = 0; k < N_KINDS * N_PLACES; k++)
+		for (size_t i = 0; i < b->n_costs[k / N_PLACES][k % N_PLACES]; i++)
+			mr_costs_fini(&b->costs[k / N_PLACES][k % N_PLACES][i]);
 	mr_session_close(&b->base);
 	mr_config_destroy(b->config);
 	return 0;

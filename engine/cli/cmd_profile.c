@@ -160,7 +160,8 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	if (s->topo.synthetic)
 		return mr_fail(MR_ECONFIG, "machine.topology describes another machine: only this one is measured");
 	v.peak_gflops = mr_probe_peak_gflops(&isa);
-	st = mr_profile_measure(&c, s->n_micro, mr_values_float(args->values, "seconds"), &p);
+	st = mr_profile_measure(&c, s->n_micro, mr_values_float(args->values, "seconds"),
+				mr_values_bool(args->values, "together"), &p);
 	again = mr_probe_peak_gflops(&isa); /* somebody may have disturbed the first */
 	v.peak_gflops = again > v.peak_gflops ? again : v.peak_gflops;
 	if (st == MR_OK)
@@ -183,6 +184,8 @@ static const mr_option options[] = {
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "write the times to this file, for millrace plan --costs (short: -o)"},
 	{"seconds", MR_OPT_FLOAT, "0.5", 0, 3600, NULL, "seconds", "time to spend on each stage; 5 repeats at least"},
+	{"together", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "measure on all workers at once: they share caches and memory as in a run in which nobody waits"},
 	{0},
 };
 
@@ -194,7 +197,7 @@ const mr_command mr_command_profile = {
 	.summary = "measure every layer of a model on this machine",
 	.help = "Forward (F), input half (I) and weight half (W) of the backward pass of every layer on one\n"
 		"micro-batch, and the optimizer step of every stage: medians, on the cores and with the threads\n"
-		"of the stage's worker, the others idle. Where the run steps inside the backward pass, W has the\n"
+		"of the stage's worker, the others idle (or busy too, with --together). Where the run steps inside the backward pass, W has the\n"
 		"step; with several micro-batches a step, update is what the last W takes longer for it. Percent of peak counts the FLOPs of matrix products and\n"
 		"attention.\n",
 	.options = options,

@@ -1,6 +1,7 @@
 #include "run/profile.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,11 @@
 
 typedef enum half { HALF_F, HALF_I, HALF_W, HALF_W_STEP /* the W that steps */, N_HALVES } half;
 
+/* How many of those who measure at once are not yet ready to, and are not yet done. */
+typedef struct gate {
+	_Atomic uint32_t warming, measuring;
+} gate;
+
 /* One stage being measured, on its own thread. */
 typedef struct bench {
 	const mr_run_config *c;
@@ -27,7 +33,10 @@ typedef struct bench {
 	uint32_t n_micro; /* micro-batches a sum */
 	bool inside;      /* the run steps in the last W of a sum */
 	double seconds;
-	mr_profile *out;
+	mr_profile *out;  /* NULL: it only keeps its worker busy */
+	gate *gate;       /* NULL: it measures alone */
+	bool warm;        /* it has told the gate so */
+	mr_group *group;
 	mr_stage *s, *owner; /* owner: the stage that stores a parameter tied from here; NULL: none */
 	mr_block block;
 	mr_share share; /* the block's */
@@ -308,8 +317,15 @@ static void keep(bench *b)
 		}
 	}
 	b->out->update_s[b->stage] = b->inside ? step_inside_s(b) : mr_median(b->update, b->repeats);
-	if (b->out->repeats == 0 || b->repeats < b->out->repeats)
-		b->out->repeats = b->repeats;
+}
+
+/* Tell the others, and keep them company until all have. Relaxed: nothing but the count itself is handed over. */
+static mr_status wait_for_all(bench *b, _Atomic uint32_t *count)
+{
+	atomic_fetch_sub_explicit(count, 1, memory_order_relaxed);
+	while (atomic_load_explicit(count, memory_order_relaxed) > 0)
+		MR_TRY(repeat(b, -1));
+	return MR_OK;
 }
 
 static mr_status measure(bench *b)
@@ -319,12 +335,16 @@ static mr_status measure(bench *b)
 	MR_TRY(set_up(b));
 	for (uint32_t i = 0; i < WARM_UPS; i++)
 		MR_TRY(repeat(b, -1));
+	b->warm = true;
+	if (b->gate)
+		MR_TRY(wait_for_all(b, &b->gate->warming));
 	end = mr_clock_ns() + (uint64_t)(b->seconds * 1e9);
 	while (b->repeats < MR_PROFILE_MIN_REPEATS || (b->repeats < MAX_REPEATS && mr_clock_ns() < end)) {
 		MR_TRY(repeat(b, b->repeats));
 		b->repeats++;
 	}
-	keep(b);
+	if (b->out)
+		keep(b);
 	return MR_OK;
 }
 
@@ -333,47 +353,146 @@ static void thread(void *arg)
 	bench *b = arg;
 
 	b->status = measure(b);
+	if (b->gate && !b->warm) /* nobody must wait for one that has failed */
+		atomic_fetch_sub_explicit(&b->gate->warming, 1, memory_order_relaxed);
+	if (b->gate && b->status == MR_OK)
+		b->status = wait_for_all(b, &b->gate->measuring);
+	else if (b->gate)
+		atomic_fetch_sub_explicit(&b->gate->measuring, 1, memory_order_relaxed);
 	if (b->status != MR_OK)
 		snprintf(b->text, sizeof(b->text), "%s", mr_error_text());
 	tear_down(b);
 }
 
-static mr_status measure_stage(const mr_run_config *c, uint32_t n_micro, uint16_t stage, double seconds, mr_profile *out)
+/* --- all stages --- */
+
+/* What all measurements of a profile share. */
+typedef struct series {
+	const mr_run_config *c;
+	uint32_t n_micro;
+	double seconds;
+	mr_profile *out;
+} series;
+
+static uint16_t worker_of(const mr_run_config *c, uint16_t stage)
 {
-	uint16_t w = c->plan ? mr_plan_worker(c->plan, 0, stage) : 0;
+	return c->plan ? mr_plan_worker(c->plan, 0, stage) : 0;
+}
+
+/* On worker @w. The caller joins it. */
+static mr_status begin(const series *s, uint16_t w, uint16_t stage, gate *g, bool keeps, bench **out)
+{
 	bench *b = aligned_alloc(MR_CACHE_LINE, mr_align_up(sizeof(*b), MR_CACHE_LINE));
-	mr_group *group;
 	char name[16];
 	mr_status st;
 
 	if (!b)
 		return mr_fail(MR_ERESOURCE, "no memory for a measurement");
 	memset(b, 0, sizeof(*b));
-	b->c = c;
-	b->n_micro = n_micro;
+	b->c = s->c;
+	b->n_micro = s->n_micro;
 	b->stage = stage;
-	b->seconds = seconds;
-	b->out = out;
+	b->seconds = s->seconds;
+	b->out = keeps ? s->out : NULL;
+	b->gate = g;
 	snprintf(name, sizeof(name), "mr-w%u", w);
-	st = mr_group_start(&c->place->worker[w], name, thread, b, &group);
-	if (st == MR_OK) {
-		mr_group_join(group);
-		st = b->status == MR_OK ? MR_OK : mr_fail(b->status, "stage %u: %s", stage, b->text);
+	st = mr_group_start(&s->c->place->worker[w], name, thread, b, &b->group);
+	if (st != MR_OK) {
+		free(b);
+		return st;
 	}
+	*out = b;
+	return MR_OK;
+}
+
+static mr_status join(bench *b)
+{
+	mr_status st;
+
+	mr_group_join(b->group);
+	if (b->out && (b->out->repeats == 0 || b->repeats < b->out->repeats))
+		b->out->repeats = b->repeats;
+	st = b->status == MR_OK ? MR_OK : mr_fail(b->status, "stage %u: %s", b->stage, b->text);
 	free(b);
 	return st;
 }
 
-mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, mr_profile *out)
+/* The @turn-th stage of worker @w; *@has: it has so many. Otherwise one with which to keep it busy: its last one, or, where
+ * pipe 0 does not come by, one of another pipe. */
+static uint16_t stage_of(const mr_run_config *c, uint16_t w, uint32_t turn, bool *has)
 {
+	uint16_t last = 0;
+	uint32_t n = 0;
+
+	*has = false;
+	for (uint16_t s = 0; s < c->partition->n_stages && !*has; s++)
+		if (worker_of(c, s) == w) {
+			last = s;
+			*has = n++ == turn;
+		}
+	for (unsigned p = 1; !n && p < c->plan->n_pipes; p++)
+		for (uint16_t s = 0; !n && s < c->partition->n_stages; s++)
+			if (mr_plan_worker(c->plan, (uint8_t)p, s) == w) {
+				last = s;
+				n++;
+			}
+	return last;
+}
+
+/* One stage of every worker, all at once; *@any: at least one was new. */
+static mr_status measure_turn(const series *s, uint16_t n_workers, uint32_t turn, bool *any)
+{
+	bench **b = calloc(n_workers, sizeof(*b));
+	gate g;
+	mr_status st = b ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u measurements", n_workers), one;
+
+	*any = false;
+	for (uint16_t w = 0; w < n_workers; w++) {
+		bool has;
+
+		stage_of(s->c, w, turn, &has);
+		*any |= has;
+	}
+	atomic_init(&g.warming, n_workers);
+	atomic_init(&g.measuring, n_workers);
+	for (uint16_t w = 0; st == MR_OK && *any && w < n_workers; w++) {
+		bool has;
+		uint16_t stage = stage_of(s->c, w, turn, &has);
+
+		st = begin(s, w, stage, &g, has, &b[w]);
+		if (st != MR_OK) { /* those under way wait for the ones that will never come */
+			atomic_fetch_sub_explicit(&g.warming, n_workers - w, memory_order_relaxed);
+			atomic_fetch_sub_explicit(&g.measuring, n_workers - w, memory_order_relaxed);
+		}
+	}
+	for (uint16_t w = 0; b && w < n_workers; w++)
+		if (b[w]) {
+			one = join(b[w]);
+			st = st == MR_OK ? one : st;
+		}
+	free(b);
+	return st;
+}
+
+mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, bool together, mr_profile *out)
+{
+	series s = {c, n_micro, seconds, out};
+	bool any = true;
+
 	*out = (mr_profile){
 		.layer = calloc(c->graph->n_nodes, sizeof(*out->layer)),
 		.update_s = calloc(c->partition->n_stages, sizeof(*out->update_s)),
 	};
 	if (!out->layer || !out->update_s)
 		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", c->graph->n_nodes);
-	for (uint16_t s = 0; s < c->partition->n_stages; s++)
-		MR_TRY(measure_stage(c, n_micro, s, seconds, out));
+	for (uint32_t turn = 0; together && c->plan && any; turn++)
+		MR_TRY(measure_turn(&s, c->plan->n_workers, turn, &any));
+	for (uint16_t stage = 0; !(together && c->plan) && stage < c->partition->n_stages; stage++) {
+		bench *b;
+
+		MR_TRY(begin(&s, worker_of(c, stage), stage, NULL, true, &b));
+		MR_TRY(join(b));
+	}
 	return MR_OK;
 }
 

@@ -1,7 +1,8 @@
 /*
  * profile.h - how long each layer takes on this machine.
  *
- * Stage by stage, on a leader thread and a team set up like the worker's own, all else idle: forward through all
+ * Stage by stage, on a leader thread and a team set up like the worker's own, all else idle, or with all other workers at the
+ * same with a stage of theirs: then they share caches and memory as in a run in which nobody waits. Forward through all
  * layers, then backward, input half and weight half apart, then the optimizer step, again and again. Where the run steps
  * inside the backward pass, so does the measurement: with one micro-batch a commit every weight half has its step, and
  * nothing is left to be an update of its own; with several only the last one has, and what it takes longer is the update.
@@ -32,10 +33,11 @@ typedef struct mr_profile {
  * Measure for at least @seconds a stage and MR_PROFILE_MIN_REPEATS repeats, after a warm-up, of a run whose commits sum
  * @n_micro micro-batches. Of @c it uses graph, partition, plan (NULL: one stage, sequential), kernels, data, optim,
  * place, clip, seed, samples and memory_limit (of one
- * stage). The place must be this machine's. Call mr_profile_fini, also after an error. Errors: MR_ERESOURCE, MR_EDNN,
+ * stage). @together: all workers at once. The place must be this machine's. Call mr_profile_fini, also after an error. Errors: MR_ERESOURCE, MR_EDNN,
  * MR_EDIVERGED.
  */
-mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, mr_profile *out) MR_MUST_USE;
+mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, bool together,
+			     mr_profile *out) MR_MUST_USE;
 void mr_profile_fini(mr_profile *p);
 
 #endif

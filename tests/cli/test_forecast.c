@@ -108,13 +108,13 @@ static void sequential_size_is_what_it_allocates(void)
 /* --- profile --- */
 
 /* @after: stages that step behind their backward pass, bit s; @left: stages that may have something left of a step inside. */
-static void check_profile(unsigned after, unsigned left)
+static void check_measured(bool together, unsigned after, unsigned left)
 {
 	mr_run_config c = mr_session_run_config(&session, NULL);
 	double flops = 0;
 	mr_profile p;
 
-	MR_CHECK_OK(mr_profile_measure(&c, session.n_micro, 0, &p));
+	MR_CHECK_OK(mr_profile_measure(&c, session.n_micro, 0, together, &p));
 	CU_ASSERT(p.repeats >= MR_PROFILE_MIN_REPEATS);
 	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
 		const mr_node *nd = &session.graph->nodes[i];
@@ -128,6 +128,12 @@ static void check_profile(unsigned after, unsigned left)
 	for (uint16_t s = 0; s < session.partition.n_stages; s++)
 		CU_ASSERT(after >> s & 1 ? p.update_s[s] > 0 : left >> s & 1 ? p.update_s[s] >= 0 : p.update_s[s] == 0);
 	mr_profile_fini(&p);
+}
+
+static void check_profile(unsigned after, unsigned left)
+{
+	check_measured(false, after, left);
+	check_measured(true, after, left);
 	close_all();
 }
 
@@ -141,6 +147,8 @@ static void every_layer_is_measured(void)
 	check_profile(3, 0);
 	open_gpt("", "sequential");
 	check_profile(0, 1);
+	open_gpt("", "data_parallel"); /* pipe 0 comes by one worker alone */
+	check_profile(3, 0);
 }
 
 /* With one micro-batch a step, nothing is left of a step inside. */
