@@ -134,7 +134,11 @@ static mr_status print_all(const view *v, const char *isa)
 	       s->samples == 1 ? "" : "s", v->p->repeats);
 	MR_TRY(print_layers(v));
 	putchar('\n');
-	return print_stages(v);
+	MR_TRY(print_stages(v));
+	if (v->p->hand_over.read_s > 0 || v->p->hand_over.write_s > 0)
+		printf("\na boundary between two workers costs its reader %.3g us a KiB more, its writer %.3g us\n",
+		       v->p->hand_over.read_s * 1024e6, v->p->hand_over.write_s * 1024e6);
+	return MR_OK;
 }
 
 static mr_status write_costs(const char *path, const mr_session *s, const mr_profile *p)

@@ -25,6 +25,41 @@ void mr_costs_fini(mr_costs *c)
 	*c = (mr_costs){0};
 }
 
+/* Bytes of a micro-batch that enter @stage. */
+static double bytes_into(const mr_session *s, uint16_t stage)
+{
+	const mr_node *node = &s->graph->nodes[s->partition.first[stage]];
+
+	return (double)s->samples * (double)mr_shape_bytes(s->graph->values[node->in[0]].shape, s->kernels->dtype);
+}
+
+/* In how many of the pipes stages @a and @b lie on two workers. */
+static double apart(const mr_session *s, uint16_t a, uint16_t b)
+{
+	unsigned n = 0;
+
+	for (unsigned p = 0; s->plan && p < s->plan->n_pipes; p++)
+		n += mr_plan_worker(s->plan, (uint8_t)p, a) != mr_plan_worker(s->plan, (uint8_t)p, b);
+	return n ? (double)n / s->plan->n_pipes : 0;
+}
+
+/* Activations and gradients of one boundary have one size. */
+static void add_boundaries(const mr_session *s, const mr_hand_over *r, mr_stage_cost *stage)
+{
+	uint16_t n = s->partition.n_stages;
+
+	if (s->plan)
+		stage[0].f += bytes_into(s, 0) * r->read_s;
+	for (uint16_t i = 1; i < n; i++) {
+		double bytes = bytes_into(s, i) * apart(s, (uint16_t)(i - 1), i);
+
+		stage[i - 1].f += bytes * r->write_s;
+		stage[i].f += bytes * r->read_s;
+		stage[i].i += bytes * r->write_s;
+		stage[i - 1].i += bytes * r->read_s;
+	}
+}
+
 void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
 {
 	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
@@ -36,6 +71,7 @@ void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *s
 			stage[i].u += c->layer[n].u;
 		}
 	}
+	add_boundaries(s, &c->remote, stage);
 }
 
 /* --- nominal --- */
@@ -94,6 +130,7 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 {
 	MR_TRY(allocate(s, out));
 	out->measured = true;
+	out->remote = p->hand_over;
 	snprintf(out->source, sizeof(out->source), "measured");
 	for (uint16_t stage = 0; stage < s->partition.n_stages; stage++) {
 		uint32_t first = s->partition.first[stage], end = s->partition.first[stage + 1];
@@ -146,9 +183,9 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 	machine_text(s, machine, sizeof(machine));
 	mr_strbuf_printf(&b,
 			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; dtype=%s; threads=%u; samples=%lld; "
-				     "optimizer=%s\n" COLUMNS "\n",
+				     "optimizer=%s; reads=%.3g; writes=%.3g\n" COLUMNS "\n",
 			 machine, mr_kernels_library(), s->kernels->name, mr_dtype_name(s->kernels->dtype),
-			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name);
+			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name, c->remote.read_s, c->remote.write_s);
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		shape z = shape_of(s->graph, i);
 
@@ -196,6 +233,20 @@ static void warn(const char *path, const char *head, const char *key, const char
 			want);
 }
 
+/* Seconds a byte behind @key; 0 when it is missing: older files do not have it. */
+static mr_status read_rate(const char *head, const char *key, double *rate)
+{
+	char value[64], *end;
+
+	*rate = 0;
+	if (!head_value(head, key, value, sizeof(value)))
+		return MR_OK;
+	*rate = strtod(value, &end);
+	return end != value && !*end && *rate >= 0 && *rate < 1
+		       ? MR_OK
+		       : mr_fail(MR_ECONFIG, "line 1: %s is seconds a byte, from 0, got \"%s\"", key, value);
+}
+
 static mr_status read_head(const char *path, const mr_session *s, const char *head, mr_costs *out)
 {
 	char samples[24], threads[16];
@@ -208,6 +259,8 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	MR_TRY(expect(head, "samples", samples));
 	MR_TRY(expect(head, "dtype", mr_dtype_name(s->kernels->dtype)));
 	MR_TRY(expect(head, "optimizer", s->optim.ops->name));
+	MR_TRY(read_rate(head, "reads", &out->remote.read_s));
+	MR_TRY(read_rate(head, "writes", &out->remote.write_s));
 	warn(path, head, "threads", threads);
 	warn(path, head, "backend", s->kernels->name);
 	out->measured = true;

@@ -4,12 +4,14 @@
  * Per layer rather than per stage, so that one file serves every cut of its model. Measured costs predict; they never
  * decide the cut. The file is CSV behind one line that says what was measured where:
  *
- *	# millrace costs 1; machine=...; kernels=...; backend=dnnl; dtype=f32; threads=1; samples=16; optimizer=adamw
+ *	# millrace costs 1; machine=...; kernels=...; backend=dnnl; dtype=f32; threads=1; samples=16; optimizer=adamw;
+ *	  reads=8.4e-11; writes=1.2e-11                                              (all of this is one line)
  *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s
  *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05
  *
  * inputs and outputs are elements of one sample, params those of the layer's own parameters, times seconds: F, I and W
- * of one micro-batch of `samples` samples, U of one commit.
+ * of one micro-batch of `samples` samples, U of one commit. reads and writes (0 when they are missing) are seconds a byte that
+ * a boundary costs its reader and its writer when these are two workers (host/hand_over.h).
  */
 #ifndef MR_CLI_COSTS_H
 #define MR_CLI_COSTS_H
@@ -25,6 +27,7 @@ typedef struct mr_layer_cost {
 
 typedef struct mr_costs {
 	mr_layer_cost *layer; /* [nodes of the graph]; owned */
+	mr_hand_over remote;  /* of a byte that one worker writes and another reads */
 	bool measured;        /* else nominal */
 	char source[512];     /* what they are, for people: one line */
 } mr_costs;
@@ -53,7 +56,10 @@ void mr_costs_fini(mr_costs *c);
 /** Parameters that layer @node stores (what its optimizer step works on). */
 int64_t mr_costs_params(const mr_graph *g, uint32_t node);
 
-/** Sums over the stages of @s into @stage [n_stages]; hand-overs cost nothing. */
+/**
+ * Sums over the stages of @s into @stage [n_stages]. What a boundary between two workers costs is part of the F and I that
+ * read and write it, not of c: it keeps the worker busy. What stage 0 reads comes from the loader's thread.
+ */
 void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage);
 
 #endif

@@ -14,6 +14,7 @@
 #ifndef MR_RUN_PROFILE_H
 #define MR_RUN_PROFILE_H
 
+#include "host/hand_over.h"
 #include "run/run.h"
 
 #define MR_PROFILE_MIN_REPEATS 5u
@@ -27,6 +28,7 @@ typedef struct mr_profile {
 	mr_layer_profile *layer; /* [nodes of the graph]; owned */
 	double *update_s;        /* [stages] median seconds of one optimizer step, beyond what the w above have of it; owned */
 	uint32_t repeats;        /* fewest over the stages */
+	mr_hand_over hand_over;  /* between the first two workers' cores; 0 where they share one */
 } mr_profile;
 
 /**

@@ -187,6 +187,36 @@ static void nominal_costs_are_those_of_the_partition(void)
 	close_all();
 }
 
+/* What one worker writes and another reads costs both of them; inside a worker it is free. */
+static void boundaries_cost_reader_and_writer(void)
+{
+	mr_stage_cost plain[4], stage[4];
+	double bytes;
+	mr_costs c;
+
+	open_gpt("", "1f1b");
+	MR_CHECK_OK(mr_costs_nominal(&session, &c));
+	mr_costs_of_stages(&session, &c, plain);
+	c.remote = (mr_hand_over){1e-9, 1e-10};
+	mr_costs_of_stages(&session, &c, stage);
+	bytes = (double)session.samples * 8 * 16 * 8; /* context, width, f64 */
+	CU_ASSERT_DOUBLE_EQUAL(stage[1].f - plain[1].f, bytes * 1e-9, 1e-9 * bytes * 1e-9 + 1e-15);
+	CU_ASSERT_DOUBLE_EQUAL(stage[1].i - plain[1].i, bytes * 1e-10, 1e-15);
+	CU_ASSERT_DOUBLE_EQUAL(stage[0].i - plain[0].i, bytes * 1e-9, 1e-15);
+	CU_ASSERT(stage[0].f - plain[0].f > bytes * 1e-10); /* and what comes from the loader */
+	CU_ASSERT(stage[0].w == plain[0].w && stage[1].u == plain[1].u);
+	mr_costs_fini(&c);
+	close_all();
+	open_gpt("", "data_parallel");
+	MR_CHECK_OK(mr_costs_nominal(&session, &c));
+	mr_costs_of_stages(&session, &c, plain);
+	c.remote = (mr_hand_over){1e-9, 1e-10};
+	mr_costs_of_stages(&session, &c, stage);
+	CU_ASSERT(stage[0].i == plain[0].i);
+	mr_costs_fini(&c);
+	close_all();
+}
+
 static void a_file_of_costs_is_read_back(void)
 {
 	char path[300];
@@ -195,9 +225,11 @@ static void a_file_of_costs_is_read_back(void)
 	snprintf(path, sizeof(path), "%s", mr_test_file("costs.csv", "", 0));
 	open_gpt("", "1f1b");
 	MR_CHECK_OK(mr_costs_nominal(&session, &c));
+	c.remote = (mr_hand_over){8e-11, 1e-11};
 	MR_CHECK_OK(mr_costs_write(path, &session, &c));
 	MR_CHECK_OK(mr_costs_read(path, &session, &back));
 	CU_ASSERT(back.measured);
+	CU_ASSERT(back.remote.read_s == 8e-11 && back.remote.write_s == 1e-11);
 	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
 		const mr_layer_cost *a = &c.layer[i], *b = &back.layer[i];
 
@@ -265,6 +297,7 @@ void mr_suite_forecast(void)
 	MR_TEST(every_layer_is_measured);
 	MR_TEST(steps_are_measured_where_they_are);
 	MR_TEST(nominal_costs_are_those_of_the_partition);
+	MR_TEST(boundaries_cost_reader_and_writer);
 	MR_TEST(a_file_of_costs_is_read_back);
 	MR_TEST(memory_is_compared_with_limit_and_nodes);
 	MR_TEST(equal_costs_give_the_known_step);

@@ -127,6 +127,10 @@ sed '3s/,[^,]*$/,-1/' costs.csv >minus.csv
 expect 3 "minus.csv: line 3: layer fc.0: times are seconds from 0" plan mlp.cfg --costs minus.csv
 sed '3s/,[^,]*$/,nan/' costs.csv >nan.csv
 expect 3 "nan.csv: line 3: layer fc.0: times are seconds from 0" plan mlp.cfg --costs nan.csv
+sed '1s/; reads=[^;]*/; reads=x/' costs.csv >reads.csv
+expect 3 'reads.csv: line 1: reads is seconds a byte, from 0, got "x"' plan mlp.cfg --costs reads.csv
+sed '1s/; reads=.*//' costs.csv >old.csv
+expect 0 "measured, old.csv" plan mlp.cfg --costs old.csv
 sed 2d costs.csv >headless.csv
 expect 3 "headless.csv: line 2 is not" plan mlp.cfg --costs headless.csv
 expect 3 "mlp.cfg: line 1 does not begin with" plan mlp.cfg --costs mlp.cfg
