@@ -162,6 +162,17 @@ static mr_status append_reductions(mr_plan *to, const mr_plan *p, const mr_steps
 	return MR_OK;
 }
 
+/* The first instruction of @w from @from on before which an AR is due, or MR_AT_END. */
+static uint32_t next_early(const mr_plan *p, const mr_steps *steps, uint16_t w, uint32_t from)
+{
+	uint32_t next = MR_AT_END;
+
+	for (size_t at = 0; at < (size_t)p->n_pipes * p->n_stages; at++)
+		if (p->worker_of[at] == w && steps->before[at] >= from && steps->before[at] < next)
+			next = steps->before[at];
+	return next;
+}
+
 /* N that waits for an AR, or U that waits for all norms, of the stages of @w. */
 static mr_status append_clipped(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section, mr_op op,
 				uint32_t count)
@@ -216,6 +227,7 @@ static mr_status rebuild(mr_plan *to, const mr_plan *p, const mr_steps *steps, u
 {
 	const mr_list *l = mr_plan_list(p, w, section);
 	uint32_t *ends = calloc(p->commits + 1u, sizeof(*ends)), done = 0; /* index + 1 of the last sum of each count */
+	uint32_t early = next_early(p, steps, w, 0);
 	bool flushes = p->contract.flush != MR_FLUSH_NONE;
 	mr_status st = ends ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u commits", p->commits);
 
@@ -223,7 +235,10 @@ static mr_status rebuild(mr_plan *to, const mr_plan *p, const mr_steps *steps, u
 		if (sums(l->at[i].op) && l->at[i].micro / p->contract.need < p->commits)
 			ends[l->at[i].micro / p->contract.need] = i + 1;
 	for (uint32_t i = 0; st == MR_OK && i < l->n; i++) {
-		st = p->n_pipes > 1 ? append_reductions(to, p, steps, w, section, i, 0) : MR_OK;
+		if (i == early) {
+			st = append_reductions(to, p, steps, w, section, i, 0);
+			early = next_early(p, steps, w, i + 1);
+		}
 		if (st == MR_OK && !sums(l->at[i].op))
 			st = mr_plan_append(to, w, section, l->at[i]);
 		else if (st == MR_OK)
