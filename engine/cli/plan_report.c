@@ -179,8 +179,9 @@ static void print_head(const mr_forecast *f, FILE *out)
 		mr_dtype_name(s->kernels->dtype));
 	fprintf(out, "data     %s\n", s->data->describe);
 	fprintf(out, "system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
-		mr_config_plugin(s->config, MR_CONFIG_SYSTEM), s->place.n_workers, s->place.n_workers == 1 ? "" : "s",
-		s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples, s->samples == 1 ? "" : "s");
+		s->plan ? s->plan->system : mr_config_plugin(s->config, MR_CONFIG_SYSTEM), s->place.n_workers,
+		s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
+		s->samples == 1 ? "" : "s");
 	if (s->plan)
 		fprintf(out, "; plan %016" PRIx64, s->plan_hash);
 	fprintf(out, "\nmachine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));

@@ -41,9 +41,10 @@ static void print_system(const mr_train *t)
 	const mr_session *s = &t->s;
 	double clip = mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip");
 
-	printf("system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step", mr_config_plugin(s->config, MR_CONFIG_SYSTEM),
-	       s->place.n_workers, s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es",
-	       (long long)s->samples, s->samples == 1 ? "" : "s");
+	printf("system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
+	       s->plan ? s->plan->system : mr_config_plugin(s->config, MR_CONFIG_SYSTEM), s->place.n_workers,
+	       s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
+	       s->samples == 1 ? "" : "s");
 	if (s->plan)
 		printf("; plan %016" PRIx64 ", staleness at most %u", s->plan_hash, s->plan->contract.max_staleness);
 	putchar('\n');

@@ -142,6 +142,10 @@ expect 0 "layers   micro-batches of 8 samples" profile mlp.cfg --seconds 0 --set
 expect 3 "only this one is measured" profile mlp.cfg --set "machine.topology=core:4 pu:1"
 expect 6 "and 1000 B is the limit" profile mlp.cfg --set machine.memory_limit=1000
 expect 1 "/nonexistent/x" profile mlp.cfg --seconds 0 -o /nonexistent/x
+# A system that could not have what was asked for says what it does instead.
+expect 0 "system   interleaved+group3, 2 workers, 3 micro-batches" plan mlp.cfg --set system.name=interleaved --set "model.hidden=[]" --set model.depth=4 \
+	--set train.batch=12 --set train.microbatches=3
+
 # One system has one hash, whichever command lowered its plan, and however.
 hash_in() {
 	sed -n 's/.*plan \([0-9a-f]\{16\}\).*/\1/p' "$1" | head -n 1
