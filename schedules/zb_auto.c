@@ -24,8 +24,8 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "schedules/cap.h"
 #include "schedules/looped.h"
 #include "schedules/stage_costs.h"
 #include "schedules/zb_greedy.h"
@@ -41,24 +41,6 @@ static const mr_option options[] = {
 static uint32_t default_micro(uint16_t n_workers)
 {
 	return 2u * n_workers;
-}
-
-static mr_status read_cap(const char *text, uint16_t n_workers, double *out)
-{
-	char *end;
-
-	if (!strcmp(text, "none"))
-		*out = INFINITY;
-	else if (!strcmp(text, "D"))
-		*out = n_workers;
-	else if (!strcmp(text, "2D"))
-		*out = 2.0 * n_workers;
-	else {
-		*out = strtod(text, &end);
-		if (end == text || *end || !(*out >= 1) || !isfinite(*out))
-			return mr_fail(MR_ECONFIG, "cap: expected D, 2D, none or a number of forwards from 1, got \"%.40s\"", text);
-	}
-	return MR_OK;
 }
 
 static mr_status fill(mr_plan *plan, const mr_zb_order *order)
@@ -80,7 +62,7 @@ static mr_status pose(const mr_sched_args *args, const mr_plan *plan, mr_stage_c
 	*out = (mr_zb_problem){.n_workers = plan->n_workers, .n_micro = plan->n_micro, .cost = *cost};
 	if (!*cost)
 		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", plan->n_stages);
-	MR_TRY(read_cap(mr_values_string(args->options, "cap"), plan->n_workers, &out->cap));
+	MR_TRY(mr_cap_read(mr_values_string(args->options, "cap"), plan->n_workers, &out->cap));
 	return mr_stage_costs(args, plan, *cost);
 }
 
@@ -131,7 +113,7 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	uint32_t d = args->n_workers;
 	double cap;
 
-	if (!equal || args->n_micro <= d || read_cap(mr_values_string(args->options, "cap"), args->n_workers, &cap) != MR_OK ||
+	if (!equal || args->n_micro <= d || mr_cap_read(mr_values_string(args->options, "cap"), args->n_workers, &cap) != MR_OK ||
 	    cap != d)
 		return;
 	out->bubble_time = (d - 1) * fmax(f, fmax(i, f + i - w));

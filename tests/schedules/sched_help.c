@@ -140,6 +140,8 @@ void sched_grid(uint16_t max_workers, uint32_t max_micro, void (*fn)(const sched
 	for (size_t i = 0; mr_schedule_at(i); i++) {
 		sched_case c = {.ops = mr_schedule_at(i)};
 
+		if (c.ops->options && mr_option_find(c.ops->options, "tries"))
+			c.sets = "tries=10"; /* the laws hold for any, and more take long */
 		chunks(&g, c);
 		for (const mr_option *o = c.ops->options; o && o->name; o++) {
 			char choices[128], *at = choices, *value;

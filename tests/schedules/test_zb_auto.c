@@ -113,7 +113,7 @@ static void zb_auto_takes_costs_from_both(void)
 static void zb_auto_refuses(void)
 {
 	static const char *const bad[][3] = {
-		{"cap", "0.5", "cap: expected D, 2D, none or a number of forwards from 1, got \"0.5\""},
+		{"cap", "0.5", "cap: expected D, 2D, none or a number from 1, got \"0.5\""},
 		{"cap", "3D", "got \"3D\""},
 		{"cap", "", "got \"\""},
 		{"cap", "nan", "got \"nan\""},
