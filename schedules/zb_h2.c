@@ -11,12 +11,12 @@
  * its last: the picture is a parallelogram. Its slanted sides are no loss if the next iteration may begin on worker 0 while
  * worker D - 1 still works at this one, so each stage's next forward waits for that stage's own update and for nothing else.
  *
- * Time: an iteration takes its work plus (D - 1) max(0, i - f, f + i - 2w): none where f = i = w. Run alone, or with a
- * barrier, zb_h1 is as fast: the makespan has (D - 1) max(f, i - f, f + i - 2w) of wait. Both need T >= 2D - 1 micro-batches. Memory:
+ * Time, for T >= 2D - 1: an iteration takes its work plus (D - 1) max(0, i - f, f + i - 2w): none where f = i = w. Run alone, or
+ * with a barrier, it takes (D - 1) max(f, i - f, f + i - 2w) longer than its work; where f = i = w zb_h1 does as well. Memory:
  * every worker keeps 2D - 1 micro-batches until their W. Gradients are summed in the order 0..T-1: the bits of 1f1b.
  *
- * Clipping by the global norm needs all gradients before any step. With optimizer = barrier a run that clips waits for them, and
- * has zb_h1's time. With optimizer = validated each stage steps at once, as if nothing had to be clipped, and goes on with the
+ * Clipping by the global norm needs all gradients before any step. With optimizer = barrier a run that clips waits for them,
+ * which is a barrier. With optimizer = validated each stage steps at once, as if nothing had to be clipped, and goes on with the
  * next iteration's forwards; in front of its first backward it waits until the norms of all stages are known, which by then
  * they are: the time is that without clipping. A wrong step is taken back, taken again, and those forwards are repeated (see
  * ir/plan.h), so the numbers are those of the barrier. It costs a second copy of the weights.
