@@ -153,6 +153,8 @@ static void check_train(mr_config *c)
 	int64_t steps, warmup = mr_values_int(train, "warmup");
 	char text[128];
 
+	if (!strcmp(mr_values_string(train, "nonfinite"), "skip") && mr_values_float(train, "clip") <= 0)
+		mr_config_mistake(c, MR_CONFIG_TRAIN, "nonfinite", "only a run that clips knows its gradient norm: set clip too");
 	if (origin(c, MR_CONFIG_TRAIN, "steps").kind == MR_ORIGIN_DEFAULT)
 		return;
 	steps = mr_values_int(train, "steps");

@@ -29,6 +29,8 @@ static const mr_option train[] = {
 	{"min_ratio", MR_OPT_FLOAT, "0.1", 0, 1, NULL, NULL, "cosine and linear end at lr * min_ratio"},
 	{"clip", MR_OPT_FLOAT, "0", 0, INFINITY, NULL, NULL,
 	 "largest gradient norm, global norm where the system synchronises, per stage where it does not; 0: no clipping"},
+	{"nonfinite", MR_OPT_ENUM, "stop", 0, 0, "stop|skip", NULL,
+	 "a step whose gradient norm is not finite: stop the run, or leave the weights as they are; skip needs clip"},
 	{"seed", MR_OPT_INT, "1", 0, INFINITY, NULL, NULL, "of initial weights, order of the data and dropout"},
 	{"eval_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps between evaluations; 0: only at the end"},
 	{0},

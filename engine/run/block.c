@@ -46,9 +46,11 @@ void mr_block_layout(mr_block *b, mr_arena *a, uint8_t pipe, const mr_optim *o)
 	s->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
 	for (uint32_t i = 0; pipe == 0 && i < o->ops->n_states; i++)
 		b->state[i] = mr_arena_take(a, z->weight_bytes, MR_CACHE_LINE);
+	for (uint32_t i = 0; b->takes_back && i < o->ops->n_states; i++)
+		b->backup[i] = mr_arena_take(a, z->weight_bytes, MR_CACHE_LINE);
 	s->work = mr_arena_take(a, mr_block_work_bytes(b->stage, o, b->k->dtype), MR_CACHE_LINE);
 	if (pipe == 0)
-		b->sumsq = mr_arena_take(a, (end - first) * sizeof(double), MR_CACHE_LINE);
+		b->sumsq = mr_arena_take(a, 2 * (end - first) * sizeof(double), MR_CACHE_LINE);
 	s->step = mr_arena_take(a, (end - first) * sizeof(mr_step), MR_CACHE_LINE);
 }
 
@@ -143,20 +145,30 @@ void mr_block_reduce(mr_block *b, uint8_t pipe, mr_kctx *kc, mr_block *user)
 	}
 }
 
-void mr_block_norms(mr_block *b, mr_kctx *kc)
+/* Where the squared norms of the gradient that makes @version lie. */
+static double *sumsq_of(const mr_block *b, uint64_t version)
 {
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	return b->sumsq + (version & 1) * (end - first);
+}
+
+void mr_block_norms(mr_block *b, mr_kctx *kc, uint64_t version)
+{
+	double *sumsq = sumsq_of(b, version);
 	const mr_graph *g = mr_stage_graph(b->stage);
 	const uint8_t *total = mr_block_total(b);
 	uint32_t first, end;
 
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++)
-		b->sumsq[p - first] = mr_stage_weight_at(b->stage, p) == SIZE_MAX
-					      ? 0
-					      : b->k->sumsq(kc, g->params[p].n, total + mr_stage_grad_at(b->stage, p));
+		sumsq[p - first] = mr_stage_weight_at(b->stage, p) == SIZE_MAX
+					   ? 0
+					   : b->k->sumsq(kc, g->params[p].n, total + mr_stage_grad_at(b->stage, p));
 }
 
-double mr_blocks_norm(const mr_block *b, uint32_t n)
+double mr_blocks_norm(const mr_block *b, uint32_t n, uint64_t version)
 {
 	double sum = 0;
 
@@ -165,7 +177,7 @@ double mr_blocks_norm(const mr_block *b, uint32_t n)
 
 		mr_stage_params(b[i].stage, &first, &end);
 		for (uint32_t p = first; p < end; p++)
-			sum += b[i].sumsq[p - first];
+			sum += sumsq_of(&b[i], version)[p - first];
 	}
 	return sqrt(sum);
 }
@@ -251,6 +263,13 @@ mr_status mr_block_step(mr_block *b, uint8_t pipe, mr_kctx *kc, const mr_optim *
 			send_round(b, pipe, at, (size_t)n * bytes);
 	}
 	return MR_OK;
+}
+
+void mr_block_skip(mr_block *b, uint8_t pipe)
+{
+	if (b->cap > 1)
+		memcpy(mr_block_weights(b, pipe, b->latest + 1), mr_block_weights(b, pipe, b->latest),
+		       mr_stage_size(b->stage)->weight_bytes);
 }
 
 void mr_block_spread(mr_block *b)

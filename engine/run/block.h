@@ -49,6 +49,7 @@ typedef struct mr_share {
 
 typedef struct mr_block {
 	mr_event published, normed, finished, reduced;
+	mr_event arrived, redone;    /* validated plans only: see exec_validate.c */
 	_Atomic uint32_t n_finished, n_reduced, n_stepped; /* parts done so far; 0 again after the last */
 	mr_stage *stage;             /* owned by the run */
 	const mr_kernels *k;
@@ -56,10 +57,15 @@ typedef struct mr_block {
 	mr_share *share;             /* [n_shares]: a pipe each */
 	uint32_t n_shares;
 	uint32_t n_parts;            /* shares with micro-batches */
+	bool takes_back;             /* set before its layout: steps may be taken back */
 	bool private_weights;        /* each share has its own copy */
 	bool whole;                  /* the optimizer takes whole tensors: each is of the range in which it begins */
 	uint8_t *state[MR_OPTIM_STATES]; /* like one version each */
-	double *sumsq;               /* [parameters of the stage] */
+	uint8_t *backup[MR_OPTIM_STATES]; /* validated plans: the state before a step that may be taken back; else NULL */
+	uint64_t validated, settled; /* the same: version whose step is certain; the one at the last pause, before which nothing
+	                                was taken on trust */
+	uint64_t n_taken_back;       /* steps so far that were wrong */
+	double *sumsq;               /* [2][parameters of the stage], by version */
 	uint64_t latest;             /* version number = commits so far */
 	bool tied_summed;            /* this commit's tied uses have been added */
 } mr_block;
@@ -105,7 +111,7 @@ static inline bool mr_block_last_of(_Atomic uint32_t *done, uint32_t n)
 void mr_block_reduce(mr_block *b, uint8_t pipe, mr_kctx *kc, mr_block *user);
 
 /** Squared norms of the gradient sum, one f64 a parameter tensor (owner's storage only), into sumsq. */
-void mr_block_norms(mr_block *b, mr_kctx *kc);
+void mr_block_norms(mr_block *b, mr_kctx *kc, uint64_t version);
 
 /**
  * The steps that make version latest + 1, one a parameter of the stage (zeros where it is stored elsewhere), gradients times
@@ -113,6 +119,9 @@ void mr_block_norms(mr_block *b, mr_kctx *kc);
  * carried them out calls mr_block_committed.
  */
 const mr_step *mr_block_steps(mr_block *b, uint8_t pipe, const mr_optim *o, double lr, double gscale);
+
+/** In place of a step: what will be version latest + 1 is what @pipe has now. */
+void mr_block_skip(mr_block *b, uint8_t pipe);
 
 static inline void mr_block_committed(mr_block *b)
 {
@@ -134,7 +143,7 @@ void mr_block_spread(mr_block *b);
 void mr_block_staleness(const mr_block *b, uint64_t *out);
 
 /** sqrt of the sum of squared norms of @n blocks, tensors added in model order, as every executor does it. */
-double mr_blocks_norm(const mr_block *b, uint32_t n);
+double mr_blocks_norm(const mr_block *b, uint32_t n, uint64_t version);
 
 /** Factor on the gradient for clipping to @max_norm (<= 0: none): min(1, max / (norm + 1e-6)), as PyTorch. */
 double mr_clip_factor(double norm, double max_norm);

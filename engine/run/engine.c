@@ -13,7 +13,7 @@
 #define POLL_NS 100000000 /* a tenth of a second between looks at a running engine */
 #define PAUSE_AHEAD 2     /* iterations between the furthest worker and a pause that is asked for meanwhile */
 
-typedef enum command { CMD_SETUP, CMD_WARM_UP, CMD_TRAIN, CMD_EVAL, CMD_QUIT } command;
+typedef enum command { CMD_SETUP, CMD_WARM_UP, CMD_TRAIN, CMD_SETTLE, CMD_EVAL, CMD_QUIT } command;
 
 /* What the caller wants of a worker. Guarded by the engine's lock. */
 typedef struct mailbox {
@@ -57,6 +57,8 @@ static mr_status obey(mr_engine *e, uint16_t id, command cmd)
 		return mr_run_warm_up(e->run, id);
 	case CMD_TRAIN:
 		return mr_exec_run(&e->run->worker[id], &e->run->train, &e->limit);
+	case CMD_SETTLE:
+		return mr_exec_settle(&e->run->worker[id]);
 	case CMD_EVAL:
 		return mr_exec_run(&e->run->worker[id], &e->run->eval, &e->limit);
 	default:
@@ -264,6 +266,8 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 		if (!done && is_stalled(e, &dog))
 			break;
 	}
+	if (e->run->validates && !e->stalled && !mr_stop_raised(&e->run->stop))
+		MR_TRY(order_all(e, CMD_SETTLE, NULL));
 	drain(e, progress, arg);
 	MR_TRY(result(e));
 	e->step = e->run->worker[0].train.step;

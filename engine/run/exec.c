@@ -30,7 +30,7 @@ bool mr_exec_next(const mr_worker *w, mr_lane *lane, uint64_t until, mr_task *ou
 		return false; /* at the pause point; or the other pipes evaluate nothing */
 	*out = (mr_task){.lane = lane, .in = &mr_plan_list(p, w->id, c.section)->at[c.at], .n = c.n};
 	out->micro = mr_instr_micro(p, out->in, c.n);
-	if (out->in->op == MR_OP_N || out->in->op == MR_OP_AR || out->in->op == MR_OP_U)
+	if (out->in->op == MR_OP_N || out->in->op == MR_OP_AR || out->in->op == MR_OP_U || out->in->op == MR_OP_V)
 		out->version = mr_instr_target(p, out->in, c.n);
 	else
 		out->version = lane->train ? mr_instr_read(p, out->in, c.n) : lane->version;
@@ -41,6 +41,11 @@ void mr_exec_advance(mr_worker *w, mr_lane *lane)
 {
 	mr_cursor *c = cursor_of(w, lane);
 
+	if (lane->train && w->rewind) {
+		w->rewind = false;
+		c->at = 0;
+		return;
+	}
 	c->at++;
 	if (lane->train && c->section == MR_PROLOGUE && c->step < w->n_pauses && c->at == w->pause_at[c->step])
 		c->step++;
@@ -110,6 +115,8 @@ static mr_status compute(mr_worker *w, const mr_task *t)
 		return MR_OK;
 	case MR_OP_U:
 		return mr_exec_commit(w, t);
+	case MR_OP_V:
+		return mr_exec_validate(w, t);
 	default:
 		return mr_fail(MR_EINVAL, "the engine has no way to carry out %s", mr_op_name(t->in->op));
 	}

@@ -34,6 +34,9 @@ mr_status mr_exec_wait(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** Compute and release. */
 mr_status mr_exec_do(mr_worker *w, const mr_task *t) MR_MUST_USE;
 
+/** All workers stand at one pause point: make steps of @w's stages certain that were taken on trust. On the worker's thread. */
+mr_status mr_exec_settle(mr_worker *w) MR_MUST_USE;
+
 /**
  * Worker @w's whole part of @lane up to pause point *@limit: next, wait, do, advance. On the worker's thread. The limit is read
  * at every pause point and may be moved meanwhile (engine.c); worker->begun says how many are passed.

@@ -41,6 +41,8 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 			return s ? MR_WAIT_UPSTREAM : MR_WAIT_DATA;
 		w->got |= GOT_IN;
 	}
+	if (run->validates && l->train && !mr_exec_input_is_redone(w, t))
+		return MR_WAIT_UPSTREAM;
 	if (s == last && !(w->got & GOT_TARGET)) {
 		if (!pop_full(w, &st->target, &w->target, -1, status))
 			return MR_WAIT_DATA;
@@ -93,13 +95,20 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 {
 	mr_run *run = w->run;
 
+	if (w->redo && t->lane->train)
+		return mr_exec_acquire_again(w, t);
 	switch (t->in->op) {
 	case MR_OP_F:
 		return acquire_f(w, t, status);
 	case MR_OP_B:
 	case MR_OP_I:
 		return acquire_b(w, t, status);
+	case MR_OP_V:
+		return t->version <= run->block[t->in->stage].settled || mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE
+													      : MR_WAIT_OPTIMIZER;
 	case MR_OP_U:
+		if (run->validates)
+			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
 		return t->lane->plan->contract.clip && !reached_all(run, t->version, true) ? MR_WAIT_OPTIMIZER : MR_WAIT_NONE;
 	case MR_OP_AR:
 		return acquire_ar(w, t);

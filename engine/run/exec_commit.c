@@ -6,24 +6,30 @@
 #include "host/clock.h"
 #include "ir/deps.h"
 
-static void record_step(mr_run *run, const mr_task *t, uint64_t version, double lr, double norm)
+static mr_status record_step(mr_run *run, uint64_t version, double lr, double norm)
 {
-	uint32_t need = t->lane->plan->contract.need;
+	uint32_t need = run->c.plan->contract.need;
 	uint64_t at = atomic_load_explicit(&run->n_steps, memory_order_relaxed);
 	uint64_t first = (version - 1) * need;
 	double sum = 0;
 
-	for (uint32_t i = 0; i < need; i++)
-		sum += run->losses[(first + i) % run->n_losses];
+	for (uint32_t i = 0; i < need; i++) {
+		double loss = run->losses[(first + i) % run->n_losses];
+
+		if (!isfinite(loss) && !run->c.skip_nonfinite)
+			return mr_exec_bad_loss(first + i, loss, version - 1);
+		sum += loss;
+	}
 	run->step[at % MR_STEP_RING] = (mr_step_rec){
 		.step = version,
 		.loss = sum / need,
 		.lr = lr,
-		.norm = t->lane->plan->contract.clip ? norm : (double)NAN,
+		.norm = run->c.plan->contract.clip ? norm : (double)NAN,
 		.time_ns = run->stamp ? run->start_ns + run->stamp->end_ns : mr_clock_ns(),
 	};
 	/* pairs with the acquire load in mr_engine_poll: the record is written before its number is seen */
 	atomic_store_explicit(&run->n_steps, at + 1, memory_order_release);
+	return MR_OK;
 }
 
 mr_status mr_exec_check_next(const mr_block *b, const mr_task *t, uint64_t version)
@@ -34,12 +40,13 @@ mr_status mr_exec_check_next(const mr_block *b, const mr_task *t, uint64_t versi
 		       (unsigned long long)b->latest);
 }
 
-void mr_exec_publish(mr_run *run, const mr_task *t, uint64_t version, double lr, double norm)
+mr_status mr_exec_publish(mr_run *run, uint16_t stage, uint64_t version, double lr, double norm)
 {
 	/* The record first: with several pipes the next one may be another worker's to write. */
-	if (t->in->stage + 1 == run->n_stages)
-		record_step(run, t, version, lr, norm);
-	mr_event_publish(&run->block[t->in->stage].published, (uint32_t)version);
+	if (stage + 1 == run->n_stages)
+		MR_TRY(record_step(run, version, lr, norm));
+	mr_event_publish(&run->block[stage].published, (uint32_t)version);
+	return MR_OK;
 }
 
 /* Where there is no AR, the uses of one parameter within a stage are added by whoever looks at the gradient first. */
@@ -52,37 +59,55 @@ static void sum_tied(mr_worker *w, const mr_task *t, mr_block *b)
 	b->tied_summed = true;
 }
 
-static double commit_scale(mr_run *run, const mr_task *t, mr_block *b, double *norm)
+double mr_exec_norm(const mr_run *run, uint64_t version)
 {
-	double count = t->lane->plan->contract.need;
-	bool global = t->lane->plan->contract.clip;
+	return mr_blocks_norm(run->block, run->n_stages, version) / run->c.plan->contract.need;
+}
 
-	*norm = NAN;
-	if (run->c.clip <= 0)
-		return 1 / count;
-	*norm = (global ? mr_blocks_norm(run->block, run->n_stages) : mr_blocks_norm(b, 1)) / count;
-	return mr_clip_factor(*norm, run->c.clip) / count;
+mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version, double norm)
+{
+	mr_run *run = w->run;
+	double scale = 1 / (double)run->c.plan->contract.need;
+
+	if (run->c.clip > 0 && !isfinite(norm)) {
+		if (!run->c.skip_nonfinite)
+			return mr_fail(MR_EDIVERGED, "the gradient norm of step %llu is not finite", (unsigned long long)version);
+		mr_block_skip(b, pipe);
+		return MR_OK;
+	}
+	if (run->c.clip > 0)
+		scale = mr_clip_factor(norm, run->c.clip) / run->c.plan->contract.need;
+	return mr_block_step(b, pipe, w->kc, run->c.optim, mr_lr_at(run->c.lr, version), scale);
+}
+
+/* The norm by which a step is clipped: the global one, the stage's own, or none. */
+static double norm_of(mr_worker *w, const mr_task *t, mr_block *b)
+{
+	if (w->run->c.clip <= 0)
+		return NAN;
+	if (t->lane->plan->contract.clip)
+		return mr_exec_norm(w->run, t->version);
+	mr_block_norms(b, w->kc, t->version);
+	return mr_blocks_norm(b, 1, t->version) / t->lane->plan->contract.need;
 }
 
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_block *b = &run->block[t->in->stage];
-	double lr = mr_lr_at(run->c.lr, t->version), norm, scale;
+	double norm;
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
 	sum_tied(w, t, b);
-	if (run->c.clip > 0 && !t->lane->plan->contract.clip)
-		mr_block_norms(b, w->kc);
-	scale = commit_scale(run, t, b, &norm);
-	if (run->c.clip > 0 && !isfinite(norm))
-		return mr_fail(MR_EDIVERGED, "the gradient norm of step %llu is not finite", (unsigned long long)t->version);
-	MR_TRY(mr_block_step(b, t->in->pipe, w->kc, run->c.optim, lr, scale));
+	if (run->validates && !mr_exec_norms_known(run, t->version))
+		return mr_exec_step_early(w, b, t->version);
+	norm = norm_of(w, t, b);
+	MR_TRY(mr_exec_step(w, b, t->in->pipe, t->version, norm));
 	if (!mr_block_last_of(&b->n_stepped, b->n_shares))
 		return MR_OK;
 	mr_block_committed(b);
-	mr_exec_publish(run, t, t->version, lr, norm);
-	return MR_OK;
+	b->validated = t->version;
+	return mr_exec_publish(run, t->in->stage, t->version, mr_lr_at(run->c.lr, t->version), norm);
 }
 
 void mr_exec_norms(mr_worker *w, const mr_task *t)
@@ -90,7 +115,7 @@ void mr_exec_norms(mr_worker *w, const mr_task *t)
 	mr_block *b = &w->run->block[t->in->stage];
 
 	sum_tied(w, t, b);
-	mr_block_norms(b, w->kc);
+	mr_block_norms(b, w->kc, t->version);
 	mr_event_publish(&b->normed, (uint32_t)t->version);
 }
 

@@ -30,12 +30,22 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 	return io;
 }
 
+static mr_status bad_loss(const char *what, uint64_t micro, double loss, uint64_t version)
+{
+	return mr_fail(MR_EDIVERGED, "the %s of micro-batch %llu is %s (weights of version %llu)", what,
+		       (unsigned long long)micro, isnan(loss) ? "not a number" : "infinite", (unsigned long long)version);
+}
+
+mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version)
+{
+	return bad_loss("loss", micro, loss, version);
+}
+
+/* Where steps may be taken back a forward may have seen weights that never were, so losses are judged with their step. */
 static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 {
-	if (!isfinite(loss))
-		return mr_fail(MR_EDIVERGED, "the %s of micro-batch %llu is %s (weights of version %llu)",
-			       t->lane->train ? "loss" : "validation loss", (unsigned long long)t->micro, isnan(loss) ? "not a number" : "infinite",
-			       (unsigned long long)t->version);
+	if (!isfinite(loss) && !(t->lane->train && (run->validates || run->c.skip_nonfinite)))
+		return bad_loss(t->lane->train ? "loss" : "validation loss", t->micro, loss, t->version);
 	if (t->lane->train) {
 		run->losses[t->micro % run->n_losses] = loss;
 	} else {
@@ -59,14 +69,50 @@ static mr_status take_slot(const mr_task *t, uint32_t in, mr_slot **out)
 	return MR_OK;
 }
 
-/* What F saved is given up; its input, and at the last stage its target, are kept for R. */
-static void drop(const mr_worker *w, const mr_task *t, mr_slot *slot)
+/* May F have to be repeated? */
+static bool is_early(const mr_run *run, const mr_task *t)
+{
+	return run->validates && t->lane->train && run->early[(size_t)t->in->stage * run->c.plan->n_micro + t->in->micro];
+}
+
+/*
+ * What F has, for who comes back to it: its input and its target for an R, where what it saved is given up, the target for a
+ * repetition. Returns whether the target is kept.
+ */
+static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 {
 	mr_lane_stage *st = mr_lane_at(t->lane, t->in->pipe, t->in->stage);
+	bool drops = t->in->flags & MR_INSTR_DROP;
 
+	if (!drops && !is_early(w->run, t))
+		return false;
 	st->kept_in[t->micro % st->n_kept] = slot->in;
 	st->kept_target[t->micro % st->n_kept] = w->target;
-	slot->taken = false;
+	slot->taken = !drops;
+	return true;
+}
+
+/* F once more, on what it had the first time. */
+static mr_status repeat(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	mr_lane_stage *st = mr_lane_at(t->lane, t->in->pipe, t->in->stage);
+	uint64_t at = t->micro % st->n_kept;
+	mr_slot slot = st->slot[mr_instr_slot(t->lane->plan, t->in, t->n)];
+	bool last = t->in->stage + 1 == run->n_stages;
+	mr_stage_io io;
+	double loss = 0;
+
+	slot.in = st->kept_in[at];
+	io = make_io(w, t, &slot);
+	io.loss = &loss;
+	if (last)
+		io.target = mr_hop_buffer(&st->target, st->kept_target[at]);
+	else
+		io.out = mr_hop_buffer(&st[1].in, mr_instr_out(t->lane->plan, t->in, t->n));
+	MR_TRY(mr_stage_forward(run->stage[t->in->stage], &io));
+	mr_exec_redone(w, t);
+	return last ? book_loss(run, t, loss) : MR_OK;
 }
 
 mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
@@ -74,11 +120,13 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	mr_run *run = w->run;
 	mr_lane *l = t->lane;
 	mr_lane_stage *st = mr_lane_at(l, t->in->pipe, t->in->stage);
-	bool drops = t->in->flags & MR_INSTR_DROP;
 	mr_slot *slot;
 	mr_stage_io io;
 	double loss = 0;
+	bool kept;
 
+	if (w->redo && l->train)
+		return repeat(w, t);
 	MR_TRY(take_slot(t, w->in, &slot));
 	io = make_io(w, t, slot);
 	io.loss = &loss;
@@ -89,10 +137,9 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	MR_TRY(mr_stage_forward(run->stage[t->in->stage], &io));
 	if (w->got & GOT_OUT)
 		mr_hop_put(&st[1].in, w->out);
-	if (drops)
-		drop(w, t, slot);
+	kept = keep(w, t, slot);
 	if (w->got & GOT_TARGET) {
-		if (!drops)
+		if (!kept)
 			mr_hop_give_back(&st->target, w->target);
 		MR_TRY(book_loss(run, t, loss));
 	}
@@ -190,12 +237,12 @@ static mr_status check_saved(const mr_task *t, const mr_slot *slot, uint64_t mic
 }
 
 /* The steps inside are done. */
-static void commit_inside(mr_run *run, const mr_task *t)
+static mr_status commit_inside(mr_run *run, const mr_task *t)
 {
 	mr_block *b = &run->block[t->in->stage];
 
 	mr_block_committed(b);
-	mr_exec_publish(run, t, b->latest, mr_lr_at(run->c.lr, b->latest), NAN);
+	return mr_exec_publish(run, t->in->stage, b->latest, mr_lr_at(run->c.lr, b->latest), NAN);
 }
 
 /* Where micro-batch @micro is saved: behind the first of a span the plan does not say, but F or R did. */
@@ -230,7 +277,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 		release_slot(run, t, w->span_slot[j]);
 	count_sum(&run->block[s], t);
 	if (t->in->flags & MR_INSTR_UPDATE)
-		commit_inside(run, t);
+		MR_TRY(commit_inside(run, t));
 	return MR_OK;
 }
 
@@ -270,6 +317,6 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	release_slot(run, t, slot);
 	count_sum(&run->block[s], t);
 	if (t->in->flags & MR_INSTR_UPDATE)
-		commit_inside(run, t);
+		MR_TRY(commit_inside(run, t));
 	return MR_OK;
 }

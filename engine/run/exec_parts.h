@@ -22,9 +22,34 @@ void mr_exec_reduce(mr_worker *w, const mr_task *t);
 void mr_exec_norms(mr_worker *w, const mr_task *t);
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t) MR_MUST_USE;
 
+/** MR_EDIVERGED with the sentence about the loss of a training micro-batch that is not finite. */
+mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version) MR_MUST_USE;
+/** One step of @b's @pipe to @version, clipped by @norm where the run clips; none, and the old weights, where the norm is not
+ * finite and the run skips such steps. Errors: MR_EDIVERGED. */
+mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version, double norm) MR_MUST_USE;
+/** Global norm of the gradient that makes @version, all of whose parts are known. */
+double mr_exec_norm(const mr_run *run, uint64_t version);
+
+/** Plans that validate (exec_validate.c). Are all norms of @version known? */
+bool mr_exec_norms_known(mr_run *run, uint64_t version);
+/** Would a step without clipping be right? */
+bool mr_exec_is_right(const mr_run *run, double norm);
+/** May U go ahead: with all norms, or on trust? */
+bool mr_exec_may_step(mr_run *run, uint64_t version);
+/** U on trust. */
+mr_status mr_exec_step_early(mr_worker *w, mr_block *b, uint64_t version) MR_MUST_USE;
+/** V. */
+mr_status mr_exec_validate(mr_worker *w, const mr_task *t) MR_MUST_USE;
+/** As mr_exec_acquire, for an instruction that is repeated. */
+mr_wait_cause mr_exec_acquire_again(const mr_worker *w, const mr_task *t);
+/** Is the input of F what it is to be, also where the stage before had to repeat it? */
+bool mr_exec_input_is_redone(const mr_worker *w, const mr_task *t);
+/** A repeated F is done. */
+void mr_exec_redone(mr_worker *w, const mr_task *t);
+
 /** A commit must make the version after the latest. */
 mr_status mr_exec_check_next(const mr_block *b, const mr_task *t, uint64_t version) MR_MUST_USE;
-/** Version @version of @t's stage is made: let others read it. */
-void mr_exec_publish(mr_run *run, const mr_task *t, uint64_t version, double lr, double norm);
+/** Version @version of @stage is made, for good: let others read it, and book the step. Errors: MR_EDIVERGED a loss of it. */
+mr_status mr_exec_publish(mr_run *run, uint16_t stage, uint64_t version, double lr, double norm) MR_MUST_USE;
 
 #endif

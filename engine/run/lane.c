@@ -36,12 +36,25 @@ static uint32_t most_held(const mr_plan *p, uint8_t pipe, uint16_t s, bool targe
 	return most;
 }
 
+/* Forwards of stage @s before a V, which may have to be repeated: their targets are kept as well. */
+static uint32_t before_validation(const mr_plan *p, uint16_t s)
+{
+	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), MR_BODY);
+	uint32_t n = 0;
+
+	if (p->contract.flush != MR_FLUSH_VALIDATED)
+		return 0;
+	for (uint32_t i = 0; i < l->n && l->at[i].op != MR_OP_V; i++)
+		n += l->at[i].stage == s && l->at[i].op == MR_OP_F;
+	return n;
+}
+
 void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(stage);
 	const mr_plan *p = l->plan;
 	mr_lane_stage *st = mr_lane_at(l, pipe, s);
-	uint32_t targets = most_held(p, pipe, s, true);
+	uint32_t targets = most_held(p, pipe, s, true) + before_validation(p, s);
 	size_t at = mr_plan_at(p, pipe, s);
 
 	st->n_slots = p->n_slots[at];

@@ -62,6 +62,13 @@ static bool finished(const mr_replay *r)
 	return true;
 }
 
+static mr_status settle(mr_replay *r)
+{
+	for (uint16_t w = 0; w < r->run->n_workers; w++)
+		MR_TRY(mr_exec_settle(&r->run->worker[w]));
+	return MR_OK;
+}
+
 static mr_status go(mr_replay *r)
 {
 	while (!finished(r)) {
@@ -76,7 +83,7 @@ static mr_status go(mr_replay *r)
 		if (!moved && !mr_loader_pump(r->feeds))
 			return mr_fail(MR_ECONFIG, "the plan is stuck: no worker can go on");
 	}
-	return MR_OK;
+	return settle(r);
 }
 
 /* --- in an order from outside --- */
@@ -102,6 +109,10 @@ static mr_status take_turn(mr_replay *r, const mr_replay_turn *turn)
 	st = mr_exec_do(w, &t);
 	r->run->stamp = NULL;
 	mr_exec_advance(w, r->lane);
+	if (st == MR_OK && w->redo)
+		return mr_fail(MR_ECONFIG, "worker %u took back the step to version %llu: the order has no turns for the forwards that "
+					   "follow it again; without optimizer = validated the weights are the same", w->id,
+			       (unsigned long long)t.version);
 	return st;
 }
 
@@ -145,7 +156,7 @@ static mr_status follow(mr_replay *r)
 		if (!tell(r) && nearest_pause(r) < r->until)
 			r->until = nearest_pause(r);
 	}
-	return finished(r) ? MR_OK : mr_fail(MR_EINVAL, "the order ends before step %llu", (unsigned long long)r->until);
+	return finished(r) ? settle(r) : mr_fail(MR_EINVAL, "the order ends before step %llu", (unsigned long long)r->until);
 }
 
 /* --- the validation data --- */

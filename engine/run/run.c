@@ -26,6 +26,7 @@ static void create_block(mr_run *run, uint16_t s)
 	b->k = c->kernels;
 	b->cap = c->plan->n_versions[s];
 	b->private_weights = c->plan->contract.private_weights;
+	b->takes_back = c->plan->contract.flush == MR_FLUSH_VALIDATED;
 	b->n_shares = run->n_pipes;
 	b->share = run->share + (size_t)s * run->n_pipes;
 	for (uint32_t p = 0; p < b->n_shares; p++)
@@ -156,6 +157,25 @@ static void *zeroed(size_t bytes)
 	return p ? memset(p, 0, n) : NULL;
 }
 
+/* Forwards before V, stage by stage in the order of the lists. */
+static mr_status find_early(mr_run *run)
+{
+	const mr_plan *p = run->c.plan;
+	size_t cells = (size_t)run->n_stages * p->n_micro;
+
+	run->early = calloc(cells + run->n_stages, sizeof(*run->early));
+	if (!run->early)
+		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
+	run->n_early = run->early + cells;
+	for (uint16_t w = 0; w < p->n_workers; w++) {
+		const mr_list *l = mr_plan_list(p, w, MR_BODY);
+
+		for (uint32_t i = 0; i < l->n && l->at[i].op != MR_OP_V; i++)
+			run->early[(size_t)l->at[i].stage * p->n_micro + l->at[i].micro] = ++run->n_early[l->at[i].stage];
+	}
+	return MR_OK;
+}
+
 static mr_status build(mr_run *run)
 {
 	const mr_run_config *c = &run->c;
@@ -172,6 +192,11 @@ static mr_status build(mr_run *run)
 	run->worker = zeroed(run->n_workers * sizeof(mr_worker));
 	run->parkers = calloc(run->n_workers + 2u, sizeof(mr_parker *));
 	run->n_losses = c->plan->contract.need + c->plan->n_slots[run->n_stages - 1];
+	run->validates = c->plan->contract.flush == MR_FLUSH_VALIDATED;
+	if (run->validates) {
+		run->n_losses = 2 * c->plan->contract.need; /* a step is booked at V, behind forwards of the next */
+		MR_TRY(find_early(run));
+	}
 	run->losses = calloc(run->n_losses, sizeof(double));
 	run->train = (mr_lane){.plan = c->plan, .train = true, .samples = c->samples};
 	run->eval = (mr_lane){.plan = run->eval_plan, .samples = c->samples};
@@ -228,6 +253,7 @@ void mr_run_destroy(mr_run *run)
 	free(run->worker);
 	free(run->parkers);
 	free(run->losses);
+	free(run->early);
 	free(run->train.st);
 	free(run->eval.st);
 	pthread_mutex_destroy(&run->error_lock);
@@ -366,6 +392,10 @@ static void reset_events(mr_run *run, uint16_t s)
 	mr_event_init(&b->normed, v, run->parkers, k->clip ? run->n_workers : 0);
 	mr_event_init(&b->finished, v, run->shares ? run->parkers : &run->parkers[worker_of(run, 0, 0)],
 		      run->shares ? run->n_workers : k->tied && s == last);
+	b->validated = b->settled = b->latest;
+	b->n_taken_back = 0;
+	mr_event_init(&b->arrived, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s ? s - 1 : 0))], run->validates && s > 0);
+	mr_event_init(&b->redone, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s < last ? s + 1 : s))], run->validates && s < last);
 	mr_event_init(&b->reduced, v, &run->parkers[worker_of(run, 0, s)], k->clip && run->shares);
 }
 
@@ -402,6 +432,8 @@ mr_status mr_run_reset(mr_run *run)
 	for (uint16_t w = 0; w < run->n_workers; w++) {
 		mr_worker *wk = &run->worker[w];
 
+		wk->wrong = wk->redo = wk->rewind = false;
+		wk->n_redo = 0;
 		memset(&wk->stats, 0, sizeof(wk->stats));
 		memset(wk->wait_ns, 0, sizeof(wk->wait_ns));
 		wk->got = 0;
@@ -458,7 +490,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 		.weights = weights,
 		.stashes = (uint64_t)(run->block[s].cap - 1) * weights,
 		.grads = z->grad_bytes,
-		.optimizer = pipe == 0 ? (uint64_t)run->c.optim->ops->n_states * z->weight_bytes : 0,
+		.optimizer = pipe == 0 ? (run->block[s].takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states * z->weight_bytes : 0,
 		.scratch = scratch_bytes(run, pipe, s) +
 			   mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype),
 	};

@@ -49,6 +49,7 @@ typedef struct mr_run_config {
 	const mr_optim *optim;
 	const mr_lr *lr;
 	const mr_place *place;       /* one entry a worker */
+	bool skip_nonfinite;         /* a step whose gradient norm is not finite leaves the weights alone; else the run ends */
 	double clip;                 /* <= 0: none; global where the plan has N, else per stage */
 	uint64_t seed;
 	int64_t samples;             /* per micro-batch */
@@ -102,6 +103,10 @@ typedef struct mr_worker {
 	mr_stage_io *span_io;
 	mr_layer_call *span_call;
 	mr_slot **span_slot;
+	/* Plans that validate: forwards before V that are being repeated (exec_validate.c). */
+	bool wrong, redo, rewind;  /* V has found a wrong step; repeating; the cursor is to go back */
+	uint32_t n_redo;           /* how often so far, */
+	uint64_t redo_n;           /* and last in which iteration */
 	/* What the instruction in hand has acquired so far (exec_parts.h). */
 	unsigned got;
 	uint32_t in, out, target;
@@ -125,6 +130,8 @@ struct mr_run {
 	pthread_mutex_t error_lock;  /* first error wins; never taken on the step path */
 	mr_status error;
 	char error_text[1024];
+	bool validates;              /* the plan has V */
+	uint32_t *early, *n_early;   /* then: [n_stages][n_micro] place, from 1, of F among those before V, 0: behind it; [n_stages] */
 	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's */
 	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of its commit */
 	double eval_sum;             /* loss * samples of the evaluation so far; last stage's */

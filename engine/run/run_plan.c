@@ -47,7 +47,9 @@ static mr_status refuse_instr(const mr_run_config *c, uint16_t w, uint32_t i, co
 {
 	if (in->op == MR_OP_R && c->plan->contract.flush == MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine recomputes only in plans that flush", w, i);
-	if (in->op > MR_OP_U)
+	if (in->op == MR_OP_V && (in->target != 0 || i + 1 >= mr_plan_list(c->plan, w, MR_BODY)->n))
+		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine validates the version of the iteration before", w, i);
+	if (in->op > MR_OP_V)
 		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine does not carry out %s", w, i,
 			       mr_op_name(in->op));
 	return in->flags & MR_INSTR_UPDATE ? refuse_inside(c) : MR_OK;

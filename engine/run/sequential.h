@@ -38,6 +38,7 @@ typedef struct mr_sequential_config {
 	const mr_lr *lr;
 	const mr_place_worker *place; /* the thread group */
 	double clip;                  /* global norm; <= 0: none */
+	bool skip_nonfinite;          /* with clip: a step whose norm is not finite leaves the weights as they are */
 	uint64_t seed;
 	int64_t samples;              /* per micro-batch */
 	uint32_t n_micro;             /* micro-batches a step */

@@ -187,6 +187,8 @@ static mr_status update(mr_sequential *q, double lr, double *norm)
 	sum_tied(q);
 	if (q->c.clip > 0) {
 		*norm = grad_norm(q) / count;
+		if (!isfinite(*norm) && q->c.skip_nonfinite)
+			return MR_OK;
 		if (!isfinite(*norm))
 			return mr_fail(MR_EDIVERGED, "the gradient norm of step %llu is not finite",
 				       (unsigned long long)(q->step + 1));
@@ -216,7 +218,7 @@ static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 	t0 = mr_clock_ns();
 	MR_TRY(forward(q, ps, q->g->n_nodes));
 	t1 = mr_clock_ns();
-	if (!isfinite(q->loss[m]))
+	if (!isfinite(q->loss[m]) && !q->c.skip_nonfinite)
 		return mr_fail(MR_EDIVERGED, "the loss of micro-batch %llu is %s (weights of version %llu)",
 			       (unsigned long long)(q->step * q->c.n_micro + m),
 			       isnan(q->loss[m]) ? "not a number" : "infinite", (unsigned long long)q->step);
