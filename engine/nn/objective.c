@@ -175,6 +175,11 @@ void mr_objective_set(mr_objective *o, uint32_t b, const void *w, mr_dtype dtype
 		o->share[b * o->n + i] = dot(n, o->x + i * o->d + first, o->w + first);
 }
 
+const double *mr_objective_point(const mr_objective *o)
+{
+	return o->w;
+}
+
 /* residual[i] = margin of row i */
 static void margins(mr_objective *o)
 {

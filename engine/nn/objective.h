@@ -41,6 +41,9 @@ int64_t mr_objective_coordinates(const mr_objective *o);
 /** Block @b is now @w, numbers of @dtype. */
 void mr_objective_set(mr_objective *o, uint32_t b, const void *w, mr_dtype dtype);
 
+/** The present w, [coordinates]. */
+const double *mr_objective_point(const mr_objective *o);
+
 /** f at the present w. */
 double mr_objective_value(mr_objective *o);
 

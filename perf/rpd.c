@@ -1,0 +1,113 @@
+/*
+ * rpd.c - the published experiments on Randomized PipeDream, from this program's own arithmetic, in unit time.
+ *
+ *	perf_rpd [--tiny] [--out DIR] [--seeds N] [--stages S] [delays] [order] [local] [scaling] [bound]
+ *
+ * Each word makes one table and one chart, DIR/<word>.csv and .svg (DIR: rpd); without any word, all of them. Everything runs on one core and
+ * is a pure function of the seeds: the same files on every run. `scaling` is the long one: --stages (default 16) and --seeds
+ * (default 10) say how long. The heads of perf/rpd/<word>.c say what is measured and how.
+ */
+#include <errno.h>
+#include <string.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "perf/rpd/experiments.h"
+
+static const struct {
+	const char *name;
+	void (*run)(const settings *s);
+} experiments[] = {
+	{"delays", experiment_delays}, {"order", experiment_order},     {"local", experiment_local},
+	{"bound", experiment_bound},   {"scaling", experiment_scaling},
+};
+
+#define N_EXPERIMENTS (sizeof(experiments) / sizeof(experiments[0]))
+
+const char *out_path(const settings *s, const char *name)
+{
+	static char path[1024];
+
+	snprintf(path, sizeof(path), "%s/%s", s->out, name);
+	return path;
+}
+
+FILE *table_open(const settings *s, const char *name)
+{
+	FILE *f = fopen(out_path(s, name), "w");
+
+	if (!f) {
+		perror(out_path(s, name));
+		exit(1);
+	}
+	return f;
+}
+
+void table_close(FILE *f)
+{
+	if (fclose(f)) {
+		perror("a table");
+		exit(1);
+	}
+}
+
+const char *power_text(int power, char *text)
+{
+	snprintf(text, 16, "2^%d", power);
+	return text;
+}
+
+static int usage(const char *word)
+{
+	fprintf(stderr, "rpd: %s: expected --tiny, --out DIR, --seeds N, --stages S, or one of", word);
+	for (size_t i = 0; i < N_EXPERIMENTS; i++)
+		fprintf(stderr, " %s", experiments[i].name);
+	fputs("\n", stderr);
+	return 2;
+}
+
+/* A number from 1 to @most, or 0. */
+static uint32_t number(const char *text, uint32_t most)
+{
+	char *end;
+	unsigned long n = text ? strtoul(text, &end, 10) : 0;
+
+	return n >= 1 && n <= most && !*end ? (uint32_t)n : 0;
+}
+
+int main(int argc, char **argv)
+{
+	settings s = {.out = "rpd", .seeds = 10, .stages = 16};
+	bool wanted[N_EXPERIMENTS] = {false}, any = false;
+
+	for (int i = 1; i < argc; i++) {
+		size_t e = 0;
+
+		while (e < N_EXPERIMENTS && strcmp(argv[i], experiments[e].name) != 0)
+			e++;
+		if (e < N_EXPERIMENTS)
+			any = wanted[e] = true;
+		else if (!strcmp(argv[i], "--tiny"))
+			s.tiny = true;
+		else if (!strcmp(argv[i], "--out") && i + 1 < argc)
+			s.out = argv[++i];
+		else if (!strcmp(argv[i], "--seeds") && number(argv[i + 1], 64))
+			s.seeds = number(argv[++i], 64);
+		else if (!strcmp(argv[i], "--stages") && number(argv[i + 1], 256))
+			s.stages = number(argv[++i], 256);
+		else
+			return usage(argv[i]);
+	}
+	if (s.tiny) {
+		s.seeds = 2;
+		s.stages = 4;
+	}
+	if (mkdir(s.out, 0777) && errno != EEXIST) {
+		perror(s.out);
+		return 1;
+	}
+	for (size_t e = 0; e < N_EXPERIMENTS; e++)
+		if (wanted[e] || !any)
+			experiments[e].run(&s);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* experiments.h - one function for each published experiment: it writes <name>.csv and <name>.svg into a folder. */
+#ifndef MR_PERF_RPD_EXPERIMENTS_H
+#define MR_PERF_RPD_EXPERIMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct settings {
+	const char *out;      /* folder */
+	bool tiny;            /* sizes that take no time: does it run at all? */
+	uint32_t seeds;       /* of the scaling experiment */
+	uint32_t stages;      /* the most of the scaling experiment */
+	const char *text;     /* of the language model */
+} settings;
+
+void experiment_delays(const settings *s);
+void experiment_order(const settings *s);
+void experiment_local(const settings *s);
+void experiment_scaling(const settings *s);
+void experiment_bound(const settings *s);
+
+/** Open @out/@name for writing; ends the program when it cannot. */
+FILE *table_open(const settings *s, const char *name);
+void table_close(FILE *f);
+/** @out/@name in a buffer that lasts until the next call. */
+const char *out_path(const settings *s, const char *name);
+
+/** A step size as a power of two: "2^-4". @text has 16 bytes. */
+const char *power_text(int power, char *text);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * plot.h - line charts as SVG, for the tables of the theory: one panel, either axis linear or logarithmic, a legend at the right.
+ *
+ * A standalone file of 860 by 460 pixels, light background, no scripts, no fonts of its own. A series may carry a band (mean and
+ * spread) and marks.
+ */
+#ifndef MR_PERF_RPD_PLOT_H
+#define MR_PERF_RPD_PLOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct series {
+	char name[64];
+	size_t n;
+	double *x, *y;        /* owned once added */
+	double *low, *high;   /* NULL: no band */
+	bool marks, dashed;
+} series;
+
+typedef struct plot {
+	const char *title, *x_label, *y_label;
+	bool log_x, log_y;
+	double y_floor;       /* log_y: nothing below this is shown; 0: what is there */
+	series at[24];
+	size_t n;
+} plot;
+
+/** A new series of @n points with room for them; the caller fills x and y. */
+series *plot_add(plot *p, const char *name, size_t n);
+/** Room for a band too. */
+void plot_band(series *s);
+/** Write the chart to @path and free its series. Ends the program when it cannot. */
+void plot_write(plot *p, const char *path);
+
+#endif
