@@ -149,10 +149,12 @@ static bool is_spent(const mr_sim_stream *s)
 /* How many iterations back an instruction of a body waits for something: by micro-batch, by buffer and by version. */
 static uint32_t reach_of(const mr_plan *p)
 {
-	uint64_t rooms = 0, oldest = 0;
+	uint64_t room = 0, oldest = 0;
 
-	for (size_t i = 0; i < (size_t)p->n_pipes * p->n_stages; i++)
-		rooms += p->n_fwd[i] + (uint64_t)p->n_bwd[i];
+	for (size_t i = 0; i < (size_t)p->n_pipes * p->n_stages; i++) {
+		room = p->n_fwd[i] > room ? p->n_fwd[i] : room;
+		room = p->n_bwd[i] > room ? p->n_bwd[i] : room;
+	}
 	for (uint16_t w = 0; w < p->n_workers; w++) {
 		const mr_list *l = mr_plan_list(p, w, MR_BODY);
 
@@ -160,7 +162,7 @@ static uint32_t reach_of(const mr_plan *p)
 			if (l->at[i].read < 0 && (uint64_t)-(int64_t)l->at[i].read > oldest)
 				oldest = (uint64_t)-(int64_t)l->at[i].read;
 	}
-	return (uint32_t)(mr_plan_steady(p) + rooms / p->n_micro + oldest / (p->commits ? p->commits : 1) + 2);
+	return (uint32_t)(mr_plan_steady(p) + room / p->n_micro + oldest / (p->commits ? p->commits : 1) + 2);
 }
 
 static mr_status build(mr_sim_stream *s, uint32_t window)

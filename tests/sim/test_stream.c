@@ -9,7 +9,12 @@
 #include "ir/lower.h"
 #include "ir/plan_json.h"
 
-enum { BODIES = 40 };
+/* Checked millions of times: too often for an assertion each. */
+#define EXPECT(what)                    \
+	do {                            \
+		if (!(what))            \
+			CU_FAIL_FATAL(#what); \
+	} while (0)
 
 /* When each thing was done, by the numbers of deps.h; -1: not yet. */
 typedef struct done {
@@ -18,9 +23,9 @@ typedef struct done {
 	double *f, *grad, *commit; /* [stage * n_micro + micro]; [stage * n_versions + version] */
 } done;
 
-static done done_init(const mr_plan *p)
+static done done_init(const mr_plan *p, uint32_t bodies)
 {
-	done d = {.plan = p, .n_micro = (uint64_t)p->n_micro * (BODIES + 16), .n_versions = (uint64_t)p->commits * (BODIES + 16)};
+	done d = {.plan = p, .n_micro = (uint64_t)p->n_micro * (bodies + 16), .n_versions = (uint64_t)p->commits * (bodies + 16)};
 	size_t cells = p->n_stages * (2 * d.n_micro + d.n_versions);
 
 	d.f = malloc(cells * sizeof(*d.f));
@@ -50,7 +55,7 @@ static void take(done *d, const mr_sim_event *e)
 		if (deps[i].kind == MR_DEP_F || deps[i].kind == MR_DEP_GRAD || deps[i].kind == MR_DEP_COMMIT) {
 			double t = when(d, &deps[i]);
 
-			CU_ASSERT_TRUE_FATAL(t >= 0 && t <= e->begin);
+			EXPECT(t >= 0 && t <= e->begin);
 		}
 	if (e->in->op == MR_OP_F)
 		d->f[e->in->stage * d->n_micro + micro] = e->end;
@@ -61,39 +66,38 @@ static void take(done *d, const mr_sim_event *e)
 }
 
 /* The instructions of each worker are those of the whole, with its times; epilogues are no part of a stream. */
-static void compare(const mr_plan *p, const mr_cost *cost, mr_sim_params params, uint32_t step)
+static void compare(const mr_plan *p, const mr_cost *cost, mr_sim_params params, uint32_t bodies, uint32_t step)
 {
 	size_t *next = calloc(p->n_workers, sizeof(*next));
-	done d = done_init(p);
+	done d = done_init(p, bodies);
 	mr_sim_stream *s;
 	mr_walk *k;
 	double last = 0;
 	size_t n = 0;
 
-	params.n_bodies = BODIES;
+	params.n_bodies = bodies;
 	params.no_period = true;
 	CU_ASSERT_PTR_NOT_NULL_FATAL(next);
 	MR_CHECK_OK(mr_sim_run(p, cost, &params, &k));
 	MR_CHECK_OK(mr_sim_stream_create(p, cost, &params, &s));
-	for (uint64_t until = step < BODIES ? step : BODIES;; until = until + step < BODIES ? until + step : BODIES) {
+	for (uint64_t until = step < bodies ? step : bodies;; until = until + step < bodies ? until + step : bodies) {
 		bool more = true;
 
 		for (;;) {
 			mr_sim_event e;
 			const mr_walk_rec *r;
 
-			MR_CHECK_OK(mr_sim_stream_next(s, until, &e, &more));
+			EXPECT(mr_sim_stream_next(s, until, &e, &more) == MR_OK);
 			if (!more)
 				break;
 			r = &k->at[k->first[e.worker] + next[e.worker]++];
-			CU_ASSERT_TRUE_FATAL(r->in == e.in && r->n == e.n && r->begin == e.begin && r->end == e.end &&
-					     r->cause == e.cause);
-			CU_ASSERT_TRUE_FATAL(e.begin >= last || step < BODIES);
+			EXPECT(r->in == e.in && r->n == e.n && r->begin == e.begin && r->end == e.end && r->cause == e.cause);
+			EXPECT(e.begin >= last || step < bodies);
 			last = e.begin;
 			take(&d, &e);
 			n++;
 		}
-		if (until == BODIES)
+		if (until == bodies)
 			break;
 	}
 	for (uint16_t w = 0; w < p->n_workers; w++)
@@ -105,8 +109,8 @@ static void compare(const mr_plan *p, const mr_cost *cost, mr_sim_params params,
 	free(d.f);
 }
 
-/* Costs of 0 for some instructions: then only the rank tells what comes first. */
-static void all_kinds(const mr_plan *p)
+/* Costs of 0 for some instructions: then only the rank tells what comes first. @bodies: more than a window's least size. */
+static void all_kinds(const mr_plan *p, uint32_t bodies)
 {
 	static const double costs[][3] = {{1, 1, 1}, {2, 0, 0}, {0, 2, 1}, {0, 0, 0}};
 	mr_straggler slow = {0, 3, 20, 60};
@@ -120,16 +124,16 @@ static void all_kinds(const mr_plan *p)
 		mr_cost_share(p, costs[c][0], costs[c][1], costs[c][2], stage, &cost);
 		for (uint16_t i = 0; i < p->n_stages; i++)
 			stage[i].u = 0.25 * (double)(c % 2);
-		compare(p, &cost, params, BODIES);
+		compare(p, &cost, params, bodies, bodies);
 		params.window = 1000;
 		params.jitter = MR_JITTER_LOGNORMAL;
 		params.amount = 0.4;
-		compare(p, &cost, params, 7);
+		compare(p, &cost, params, bodies, 7);
 		params.window = 1;
 		params.straggler = &slow;
 		params.n_stragglers = 1;
-		compare(p, &cost, params, BODIES);
-		compare(p, &cost, params, 1);
+		compare(p, &cost, params, bodies, bodies);
+		compare(p, &cost, params, bodies, 1);
 	}
 }
 
@@ -154,7 +158,7 @@ static void goldens(void)
 		if (n % 2)
 			p->contract.flush = MR_FLUSH_LOCAL;
 		MR_CHECK_OK(mr_plan_lower(p, NULL));
-		all_kinds(p);
+		all_kinds(p, 40);
 		mr_plan_destroy(p);
 		n++;
 	}
@@ -201,7 +205,7 @@ static void endless_plans(void)
 		for (int drain = 0; drain < 2; drain++) {
 			mr_plan *p = endless(d, drain);
 
-			all_kinds(p);
+			all_kinds(p, 150);
 			mr_plan_destroy(p);
 		}
 }
@@ -220,11 +224,11 @@ static void long_run(void)
 	mr_cost_share(p, 1, 1, 1, stage, &cost);
 	MR_CHECK_OK(mr_sim_stream_create(p, &cost, &(mr_sim_params){0}, &s));
 	for (;; n++) {
-		MR_CHECK_OK(mr_sim_stream_next(s, 200000, &e, &more));
+		EXPECT(mr_sim_stream_next(s, 200000, &e, &more) == MR_OK);
 		if (!more)
 			break;
 		if (e.worker == 1)
-			CU_ASSERT_TRUE_FATAL(e.begin == (double)(1 + 3 * e.n + (e.in->op == MR_OP_B ? 1 : 0) +
+			EXPECT(e.begin == (double)(1 + 3 * e.n + (e.in->op == MR_OP_B ? 1 : 0) +
 								 (e.in->op == MR_OP_U ? 3 : 0)));
 	}
 	CU_ASSERT_EQUAL(n, 6 * 200000 + 1); /* F, B, U each, and the prologue */
