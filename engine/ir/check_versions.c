@@ -22,6 +22,7 @@ typedef struct mr_reads {
 	uint64_t *latest;    /* [n_stages] */
 	uint64_t *validated; /* [n_stages] by V; VALIDATED only */
 	uint8_t *early;      /* [n_nodes] an F that reads a version before it is validated */
+	int32_t *horizon; /* [2 n_stages] of F and of B at each stage; INT32_MIN: none seen yet */
 } mr_reads;
 
 static uint64_t rule(const mr_reads *r, uint32_t node)
@@ -146,6 +147,28 @@ static mr_status check_early(const mr_reads *r)
 	return MR_OK;
 }
 
+/* The horizon of F or B at a stage is what the first of them has, the right way, and only where the contract says. */
+static mr_status check_horizon(const mr_reads *r, uint32_t node)
+{
+	const mr_unroll *g = r->g;
+	const mr_contract *c = &g->plan->contract;
+	const mr_instr *in = g->at[node].in;
+	int32_t h = mr_instr_horizon(g->plan, in), *first = &r->horizon[2 * in->stage + (in->op != MR_OP_F)];
+	char name[MR_NODE_TEXT];
+
+	if (c->aim == MR_AIM_NONE || in->op > MR_OP_I)
+		return MR_OK;
+	if (c->aim == MR_AIM_AHEAD ? h < 0 : h > 0 || (h && in->op == MR_OP_F))
+		return mr_fail(MR_ECONFIG, "%s: aims %d commits %s, which the contract does not allow",
+			       mr_unroll_name(g, node, name), h < 0 ? -h : h, h < 0 ? "back" : "ahead");
+	if (*first == INT32_MIN)
+		*first = h;
+	if (*first != h)
+		return mr_fail(MR_ECONFIG, "%s: has horizon %d where the others of its stage have %d",
+			       mr_unroll_name(g, node, name), h, *first);
+	return MR_OK;
+}
+
 static mr_status walk(const mr_reads *r)
 {
 	const mr_unroll *g = r->g;
@@ -158,6 +181,7 @@ static mr_status walk(const mr_reads *r)
 			memset(r->latest, 0, 2 * (size_t)g->plan->n_stages * sizeof(*r->latest)); /* validated, too */
 		if (mr_op_is_compute(in->op))
 			MR_TRY(check_read(r, i));
+		MR_TRY(check_horizon(r, i));
 		if (validated && mr_op_is_compute(in->op))
 			MR_TRY(use_validated(r, i));
 		if (in->op == MR_OP_V)
@@ -176,9 +200,13 @@ mr_status mr_check_versions(const mr_unroll *g)
 	r.latest = calloc(2 * (size_t)g->plan->n_stages, sizeof(*r.latest));
 	r.validated = r.latest + g->plan->n_stages;
 	r.early = calloc((size_t)g->n_nodes + 1, 1);
-	st = r.latest && r.early ? walk(&r)
+	r.horizon = malloc(2 * (size_t)g->plan->n_stages * sizeof(*r.horizon));
+	for (size_t i = 0; r.horizon && i < 2 * (size_t)g->plan->n_stages; i++)
+		r.horizon[i] = INT32_MIN;
+	st = r.latest && r.early && r.horizon ? walk(&r)
 				 : mr_fail(MR_ERESOURCE, "no memory for the versions of %u stages", g->plan->n_stages);
 	free(r.latest);
 	free(r.early);
+	free(r.horizon);
 	return st;
 }

@@ -48,6 +48,21 @@ static mr_status check_validated(const mr_plan *p)
 	return MR_OK;
 }
 
+/* Aimed weights are made from the optimizer's state, which belongs to the latest version and to its owner. */
+static mr_status check_aim(const mr_plan *p)
+{
+	const mr_contract *c = &p->contract;
+
+	if ((unsigned)c->aim > MR_AIM_BACK || (c->aim == MR_AIM_BACK) != (c->memory_ppm > 0) || c->memory_ppm >= 1000000)
+		return mr_fail(MR_ECONFIG, "aim %d with a memory of %u millionths: there are none, ahead, and back with 1 to 999999",
+			       (int)c->aim, c->memory_ppm);
+	if (c->aim != MR_AIM_NONE && (c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST || c->same_version_b || p->n_pipes > 1))
+		return mr_fail(MR_ECONFIG, "reads that aim at another version start from the latest, forward and backward, in one pipe that never flushes");
+	if (c->slow_start && c->flush != MR_FLUSH_NONE)
+		return mr_fail(MR_ECONFIG, "a slow start is for stale gradients: a system that flushes has none");
+	return MR_OK;
+}
+
 static mr_status check_flush(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
@@ -100,6 +115,7 @@ mr_status mr_contract_check(const mr_plan *plan)
 {
 	MR_TRY(check_header(plan));
 	MR_TRY(check_flush(plan));
+	MR_TRY(check_aim(plan));
 	MR_TRY(check_sections(plan));
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++)

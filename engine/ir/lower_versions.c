@@ -72,6 +72,15 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 	return MR_OK;
 }
 
+/* From horizons to the versions aimed at. */
+static void take_aim(mr_plan *plan)
+{
+	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
+		for (uint32_t k = 0; k < plan->lists[i].n; k++)
+			if (plan->contract.aim != MR_AIM_NONE && plan->lists[i].at[k].op <= MR_OP_I)
+				plan->lists[i].at[k].target += plan->lists[i].at[k].read;
+}
+
 /* Offsets from the last instance of each instruction, then the formula against every instance. */
 static mr_status fit(mr_versions *v)
 {
@@ -87,6 +96,7 @@ static mr_status fit(mr_versions *v)
 			return mr_fail(MR_ECONFIG,
 				       "%s: reads version %" PRIu64 " in iteration %u, later ones would make it %" PRIu64,
 				       mr_unroll_name(g, i, name), v->read[i], g->at[i].n, mr_unroll_read(g, i));
+	take_aim(v->plan);
 	return MR_OK;
 }
 

@@ -122,6 +122,8 @@ static void mix_contract(uint64_t *h, const mr_contract *c)
 		       (uint64_t)c->private_weights << 3);
 	mix(h, c->max_staleness);
 	mix(h, c->delay | (uint64_t)c->delayed << 32);
+	mix(h, (uint64_t)c->aim | (uint64_t)c->memory_ppm << 8);
+	mix(h, c->slow_start);
 }
 
 static void mix_instr(uint64_t *h, const mr_instr *in)

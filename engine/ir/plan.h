@@ -79,7 +79,8 @@ typedef struct mr_instr {
 	uint16_t slot;  /* lowered, MR_STORED: activation slot of (micro, stage, pipe); F with MR_INSTR_DROP: its own */
 	uint32_t micro; /* first micro-batch; for N, AR and U: the last one of their count; V: the first one of the next */
 	int32_t read;   /* lowered, on F R B I W: version read */
-	int32_t target; /* lowered, on N AR U (and B, W with MR_INSTR_UPDATE): version committed; V: validated */
+	int32_t target; /* lowered, on N AR U (and B, W with MR_INSTR_UPDATE): version committed; V: validated; on F R B I of a plan
+	                   that aims: the version aimed at. Not lowered: their horizon */
 	uint16_t in;    /* lowered, MR_STORED: F, R: forward buffer read; B, I, W: gradient buffer read */
 	uint16_t out;   /* lowered, MR_STORED: F: forward buffer written; B, I: gradient buffer written */
 } mr_instr;
@@ -117,6 +118,16 @@ typedef enum mr_read_rule {
 /* In which order the gradients of one count are summed at every stage. */
 typedef enum mr_sum_order { MR_SUM_ASCENDING, MR_SUM_DESCENDING, MR_SUM_LISTED /* as the lists say; stages may differ */ } mr_sum_order;
 
+/*
+ * Whether F and B may work on weights that are made from the version they read, for the sake of another: their target says which
+ * version they aim at, and target - read is the horizon, in commits, the same for all F and for all B of a stage.
+ */
+typedef enum mr_aim {
+	MR_AIM_NONE,
+	MR_AIM_AHEAD, /* w - horizon * lr * direction: along the direction of the optimizer's last step */
+	MR_AIM_BACK,  /* B: w + horizon * delta, back by the running mean delta of the last steps (horizon < 0) */
+} mr_aim;
+
 typedef enum mr_storage { MR_STORED, MR_MODULO } mr_storage;
 
 typedef struct mr_contract {
@@ -132,6 +143,9 @@ typedef struct mr_contract {
 	uint32_t max_staleness; /* claim: commits between the version read and the version the gradient is applied to */
 	uint32_t delay;        /* BATCH: F of batch t reads version max(0, t - delay) at stages 0 .. delayed-1, */
 	uint16_t delayed;      /* and version t at the others (both 0 where nothing is delayed) */
+	mr_aim aim;
+	uint32_t memory_ppm;   /* BACK, horizon -tau: delta = g delta + (1 - g)(w_new - w_old), g = (memory_ppm / 1e6)^(1 / tau) */
+	uint32_t slow_start;   /* K: a stage of staleness tau steps with lr / tau^(1 - t / K) at commits t < K (0, 1, ...); 0: none */
 } mr_contract;
 
 /* The version that F of a micro-batch of @batch reads at @stage under MR_READ_BATCH. */
@@ -205,6 +219,14 @@ static inline uint64_t mr_instr_target(const mr_plan *plan, const mr_instr *in, 
 	int64_t v = in->target + (int64_t)(n * plan->commits);
 
 	return v > 0 ? (uint64_t)v : 0;
+}
+
+/* Commits from the version that @in reads to the one that it aims at. */
+static inline int32_t mr_instr_horizon(const mr_plan *plan, const mr_instr *in)
+{
+	if (plan->contract.aim == MR_AIM_NONE || in->op > MR_OP_I)
+		return 0;
+	return plan->lowered ? in->target - in->read : in->target;
 }
 
 /** Letters of an op as in the text form: "F", "AR", ... Never NULL. */

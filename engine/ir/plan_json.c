@@ -153,6 +153,34 @@ static mr_status read_worker(mr_plan_file *f, uint16_t worker)
 	return MR_OK;
 }
 
+/* "horizons": [[of F at each stage], [of B at each stage]]. */
+static mr_status read_horizons(mr_plan_file *f)
+{
+	const mr_json *j = mr_json_get(mr_json_get(f->root, "contract"), "horizons");
+	int32_t *h = calloc(2 * (size_t)f->n_stages, sizeof(*h));
+	bool good = mr_json_is_array(j) && mr_json_size(j) == 2;
+
+	if (!h)
+		return mr_fail(MR_ERESOURCE, "no memory for the horizons of %u stages", f->n_stages);
+	for (size_t i = 0; i < 2 && good; i++) {
+		const mr_json *row = mr_json_at(j, i);
+
+		good = mr_json_is_array(row) && mr_json_size(row) == f->n_stages;
+		for (uint32_t s = 0; s < f->n_stages && good; s++) {
+			const mr_json *x = mr_json_at(row, s);
+
+			good = mr_json_is_int(x) && mr_json_int(x) >= -MR_PLAN_JSON_MAX_MICRO && mr_json_int(x) <= MR_PLAN_JSON_MAX_MICRO;
+			h[i * f->n_stages + s] = good ? (int32_t)mr_json_int(x) : 0;
+		}
+	}
+	if (good)
+		mr_sched_aim(f->plan, h, h + f->n_stages);
+	free(h);
+	return !j || good ? MR_OK
+			  : mr_fail(MR_ECONFIG, "contract: horizons must be two arrays of %u numbers from -%d to %d", f->n_stages,
+				    MR_PLAN_JSON_MAX_MICRO, MR_PLAN_JSON_MAX_MICRO);
+}
+
 /* Every stage must live somewhere: the tables that the lowering fills are indexed by its worker. */
 static mr_status check_placed(const mr_plan_file *f)
 {
@@ -177,7 +205,7 @@ static void read_name(mr_plan_file *f)
 
 static const char *const contract_keys[] = {"coverage",       "flush", "read", "sum",  "need", "staleness",
 					    "same_version_b", "clip",  "tied", "repeats", "delay", "delayed",
-					    "private_weights"};
+					    "private_weights", "aim", "memory_ppm", "slow_start", "horizons"};
 
 static mr_status read_word(const mr_json *contract, const char *key, const char *const *words, size_t n, unsigned *out)
 {
@@ -233,7 +261,7 @@ static mr_status check_contract_keys(const mr_json *contract)
 static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 {
 	mr_contract *c = &f->plan->contract;
-	unsigned coverage = c->coverage, flush = c->flush, read = c->read_f, sum = c->sum;
+	unsigned coverage = c->coverage, flush = c->flush, read = c->read_f, sum = c->sum, aim = c->aim;
 	uint32_t delayed;
 	bool repeats;
 
@@ -242,6 +270,11 @@ static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 	MR_TRY(READ_WORD("flush", mr_text_flush, &flush));
 	MR_TRY(READ_WORD("read", mr_text_read_rule, &read));
 	MR_TRY(READ_WORD("sum", mr_text_sum, &sum));
+	MR_TRY(READ_WORD("aim", mr_text_aim, &aim));
+	if (mr_json_get(j, "memory_ppm"))
+		MR_TRY(in_range(mr_json_get(j, "memory_ppm"), "memory_ppm", 0, 1000000, &c->memory_ppm));
+	if (mr_json_get(j, "slow_start"))
+		MR_TRY(in_range(mr_json_get(j, "slow_start"), "slow_start", 0, INT32_MAX, &c->slow_start));
 	if (mr_json_get(j, "need"))
 		MR_TRY(in_range(mr_json_get(j, "need"), "need", 1, f->n_micro, &c->need));
 	if (mr_json_get(j, "staleness"))
@@ -262,6 +295,7 @@ static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 	c->flush = (mr_flush)flush;
 	c->read_f = (mr_read_rule)read;
 	c->sum = (mr_sum_order)sum;
+	c->aim = (mr_aim)aim;
 	f->plan->commits = c->coverage == MR_COVER_FORWARD ? 0 : f->n_micro / c->need;
 	repeats = c->flush != MR_FLUSH_NONE;
 	MR_TRY(read_bool(j, "repeats", &repeats));
@@ -311,6 +345,7 @@ static mr_status read_plan(mr_plan_file *f)
 	}
 	for (unsigned w = 0; w < f->n_workers; w++)
 		MR_TRY(read_worker(f, (uint16_t)w));
+	MR_TRY(read_horizons(f));
 	return check_placed(f);
 }
 
@@ -383,8 +418,37 @@ static mr_status find_pipes(const mr_plan *plan, mr_section section, uint8_t *pi
 	return MR_OK;
 }
 
-static void put_contract(mr_json_writer *w, const mr_contract *c, bool repeats)
+/* What the first F, or else the first B or I, of stage @s aims at. */
+static int32_t horizon_of(const mr_plan *plan, uint16_t s, bool forward)
 {
+	for (int section = 0; section < MR_N_SECTIONS; section++) {
+		uint16_t w = mr_plan_worker(plan, 0, s);
+		const mr_list *l = w < plan->n_workers ? mr_plan_list(plan, w, (mr_section)section) : NULL;
+
+		for (uint32_t i = 0; l && i < l->n; i++)
+			if (l->at[i].stage == s && l->at[i].op <= MR_OP_I && (l->at[i].op == MR_OP_F) == forward)
+				return mr_instr_horizon(plan, &l->at[i]);
+	}
+	return 0;
+}
+
+static void put_horizons(mr_json_writer *w, const mr_plan *plan)
+{
+	mr_json_key(w, "horizons");
+	mr_json_begin_array(w);
+	for (int backward = 0; backward < 2; backward++) {
+		mr_json_begin_array(w);
+		for (uint16_t s = 0; s < plan->n_stages; s++)
+			mr_json_put_int(w, horizon_of(plan, s, !backward));
+		mr_json_end_array(w);
+	}
+	mr_json_end_array(w);
+}
+
+static void put_contract(mr_json_writer *w, const mr_plan *plan, bool repeats)
+{
+	const mr_contract *c = &plan->contract;
+
 	mr_json_key(w, "contract");
 	mr_json_begin_object(w);
 	mr_json_key(w, "coverage");
@@ -399,6 +463,17 @@ static void put_contract(mr_json_writer *w, const mr_contract *c, bool repeats)
 	mr_json_put_uint(w, c->need);
 	mr_json_key(w, "staleness");
 	mr_json_put_uint(w, c->max_staleness);
+	if (c->aim != MR_AIM_NONE) {
+		mr_json_key(w, "aim");
+		mr_json_put_string(w, mr_text_aim[c->aim]);
+		mr_json_key(w, "memory_ppm");
+		mr_json_put_uint(w, c->memory_ppm);
+		put_horizons(w, plan);
+	}
+	if (c->slow_start) {
+		mr_json_key(w, "slow_start");
+		mr_json_put_uint(w, c->slow_start);
+	}
 	if (c->delay) {
 		mr_json_key(w, "delay");
 		mr_json_put_uint(w, c->delay);
@@ -493,7 +568,7 @@ mr_status mr_plan_json_put(mr_json_writer *w, const mr_plan *plan)
 		}
 		mr_json_key(w, "stages");
 		mr_json_put_uint(w, plan->n_stages);
-		put_contract(w, &plan->contract, section == MR_BODY);
+		put_contract(w, plan, section == MR_BODY);
 		put_pipes(w, plan, pipe_of);
 		put_workers(w, plan, section);
 	}

@@ -21,6 +21,8 @@ static mr_status copy_nodes(const mr_unroll *g, mr_plan *to)
 			in.read = (int32_t)mr_unroll_read(g, i);
 		if (!mr_op_is_compute(in.op) || in.flags & MR_INSTR_UPDATE)
 			in.target = (int32_t)mr_unroll_target(g, i);
+		else if (p->contract.aim != MR_AIM_NONE && in.op <= MR_OP_I)
+			in.target = in.read + mr_instr_horizon(p, from);
 		if (modulo && mr_op_is_compute(in.op)) {
 			in.slot = (uint16_t)mr_instr_slot(p, from, n);
 			in.in = (uint16_t)(in.op == MR_OP_F ? mr_instr_in_fwd(p, from, n)

@@ -41,6 +41,17 @@ void mr_sched_flushes(mr_plan *plan, uint32_t n_micro, mr_sum_order sum)
 	};
 }
 
+void mr_sched_aim(mr_plan *plan, const int32_t *forward, const int32_t *backward)
+{
+	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
+		for (uint32_t k = 0; k < plan->lists[i].n; k++) {
+			mr_instr *in = &plan->lists[i].at[k];
+
+			if (in->op <= MR_OP_I)
+				in->target = (in->op == MR_OP_F ? forward : backward)[in->stage];
+		}
+}
+
 mr_status mr_sched_finish(mr_plan *plan, mr_status filled, mr_plan **out)
 {
 	if (filled == MR_OK)

@@ -89,6 +89,12 @@ mr_status mr_sched_finish(mr_plan *plan, mr_status filled, mr_plan **out) MR_MUS
 /** Fill @out [@n_stages] with the costs of each stage that @args names, its workers hosting @n_stages / D stages each (a pipe). */
 void mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_cost *out);
 
+/**
+ * When all instructions are there: the horizons (plan.h, mr_aim) of F and of R, B and I at each stage, [n_stages]. The contract
+ * must say which way they aim.
+ */
+void mr_sched_aim(mr_plan *plan, const int32_t *forward, const int32_t *backward);
+
 /** Append one compute instruction to @worker's list in @section. */
 mr_status mr_sched_emit(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint16_t stage,
 			uint8_t pipe) MR_MUST_USE;

@@ -36,6 +36,12 @@ static void print_contract(const mr_contract *c, mr_strbuf *out)
 			 c->private_weights ? " private_weights" : "");
 	if (c->delay || c->delayed)
 		mr_strbuf_printf(out, " delay=%u delayed=%u", c->delay, c->delayed);
+	if (c->aim != MR_AIM_NONE)
+		mr_strbuf_printf(out, " aim=%s", WORD(mr_text_aim, c->aim));
+	if (c->memory_ppm)
+		mr_strbuf_printf(out, " memory=%u", c->memory_ppm);
+	if (c->slow_start)
+		mr_strbuf_printf(out, " slow_start=%u", c->slow_start);
 	mr_strbuf_append(out, "\n");
 }
 

@@ -171,6 +171,7 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 		{"flush=", mr_text_flush, MR_TEXT_COUNT(mr_text_flush)},
 		{"read=", mr_text_read_rule, MR_TEXT_COUNT(mr_text_read_rule)},
 		{"sum=", mr_text_sum, MR_TEXT_COUNT(mr_text_sum)},
+		{"aim=", mr_text_aim, MR_TEXT_COUNT(mr_text_aim)},
 	};
 	unsigned i = 0;
 	uint64_t x;
@@ -184,7 +185,8 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 		switch (k) {
 		case 0: c->flush = (mr_flush)i; break;
 		case 1: c->read_f = (mr_read_rule)i; break;
-		default: c->sum = (mr_sum_order)i; break;
+		case 2: c->sum = (mr_sum_order)i; break;
+		default: c->aim = (mr_aim)i; break;
 		}
 		return MR_OK;
 	}
@@ -194,6 +196,12 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 	} else if (!strncmp(r->word, "staleness=", 10)) {
 		MR_TRY(number(r, 10, "staleness", UINT32_MAX, &x));
 		c->max_staleness = (uint32_t)x;
+	} else if (!strncmp(r->word, "memory=", 7)) {
+		MR_TRY(number(r, 7, "memory in millionths", UINT32_MAX, &x));
+		c->memory_ppm = (uint32_t)x;
+	} else if (!strncmp(r->word, "slow_start=", 11)) {
+		MR_TRY(number(r, 11, "slow start", UINT32_MAX, &x));
+		c->slow_start = (uint32_t)x;
 	} else if (!strncmp(r->word, "delay=", 6)) {
 		MR_TRY(number(r, 6, "delay", INT32_MAX, &x));
 		c->delay = (uint32_t)x;

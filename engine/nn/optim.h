@@ -33,12 +33,20 @@ typedef struct mr_optim_call {
 	void *work;      /* work_bytes(&matrix) bytes, aligned to cache lines; only for optimizers that have step_matrix */
 } mr_optim_call;
 
+/* Where a prediction of later weights goes: along what the last step went along, times the rate. */
+typedef enum mr_along {
+	MR_ALONG_NOTHING,  /* no direction is kept: predictions are refused */
+	MR_ALONG_MOMENTUM, /* state 0 */
+	MR_ALONG_ADAM,     /* the corrected mean over the root of the corrected mean of squares: states 0 and 1, as fill() has them */
+} mr_along;
+
 typedef struct mr_optim_ops {
 	const char *name;
 	const char *summary;
 	const mr_option *options;      /* without lr, which the learning-rate schedule owns */
 	uint32_t n_states;             /* tensors of state a parameter: 0, 1 or 2 */
 	const char *const *state_names; /* "momentum"; "exp_avg", "exp_avg_sq" */
+	mr_along along;
 	void (*init)(mr_optim *o, const mr_values *values);
 	/** The call as a step that kernels carry out: alone, or right behind the product that makes the gradient. */
 	void (*fill)(const mr_optim *o, const mr_optim_call *c, mr_step *out);

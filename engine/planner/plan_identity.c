@@ -6,9 +6,10 @@
 #include "ir/op.h"
 
 /* The compute instruction @in as a schedule emits it. */
-static mr_instr emitted(const mr_instr *in)
+static mr_instr emitted(const mr_plan *plan, const mr_instr *in)
 {
-	return (mr_instr){.op = in->op, .pipe = in->pipe, .span = in->span, .stage = in->stage, .micro = in->micro};
+	return (mr_instr){.op = in->op, .pipe = in->pipe, .span = in->span, .stage = in->stage, .micro = in->micro,
+			  .target = mr_instr_horizon(plan, in)};
 }
 
 /* What @plan was before it was lowered. */
@@ -31,7 +32,7 @@ static mr_status raise_plan(const mr_plan *plan, mr_plan **out)
 		for (uint32_t k = 0; st == MR_OK && k < plan->lists[i].n; k++)
 			if (mr_op_is_compute(plan->lists[i].at[k].op))
 				st = mr_plan_append(p, (uint16_t)(i / MR_N_SECTIONS), (mr_section)(i % MR_N_SECTIONS),
-						    emitted(&plan->lists[i].at[k]));
+						    emitted(plan, &plan->lists[i].at[k]));
 	if (st != MR_OK) {
 		mr_plan_destroy(p);
 		return st;

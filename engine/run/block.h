@@ -68,6 +68,12 @@ typedef struct mr_block {
 	double *sumsq;               /* [2][parameters of the stage], by version */
 	uint64_t latest;             /* version number = commits so far */
 	bool tied_summed;            /* this commit's tied uses have been added */
+	/* See run/aim.h. */
+	bool aims;                   /* F or B works on other weights than it reads */
+	uint8_t *aimed;              /* those: like one version; NULL where nothing aims */
+	uint8_t *delta;              /* running mean of the steps, like one version; NULL: none */
+	double delta_keep;           /* what it keeps of itself a commit; 0: none */
+	uint32_t slow_start, age;    /* commits of a slow start; staleness of the stage */
 } mr_block;
 
 /** Bytes that @o works in while it steps the largest matrix of @s. */

@@ -5,6 +5,7 @@
 
 #include "host/clock.h"
 #include "ir/deps.h"
+#include "run/aim.h"
 
 static mr_status record_step(mr_run *run, uint64_t version, double lr, double norm)
 {
@@ -77,7 +78,10 @@ mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version
 	}
 	if (run->c.clip > 0)
 		scale = mr_clip_factor(norm, run->c.clip) / run->c.plan->contract.need;
-	return mr_block_step(b, pipe, w->kc, run->c.optim, mr_lr_at(run->c.lr, version), scale);
+	mr_aim_before_step(b);
+	MR_TRY(mr_block_step(b, pipe, w->kc, run->c.optim, mr_aim_lr(b, run->c.lr, version), scale));
+	mr_aim_after_step(b, w->kc);
+	return MR_OK;
 }
 
 /* The norm by which a step is clipped: the global one, the stage's own, or none. */
@@ -107,7 +111,7 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		return MR_OK;
 	mr_block_committed(b);
 	b->validated = t->version;
-	return mr_exec_publish(run, t->in->stage, t->version, mr_lr_at(run->c.lr, t->version), norm);
+	return mr_exec_publish(run, t->in->stage, t->version, mr_aim_lr(b, run->c.lr, t->version), norm);
 }
 
 void mr_exec_norms(mr_worker *w, const mr_task *t)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "ir/deps.h"
+#include "run/aim.h"
 
 static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 {
@@ -25,6 +26,10 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 		.first_sample = t->micro * (uint64_t)l->samples,
 	};
 
+	if (l->train && mr_instr_horizon(l->plan, t->in))
+		io.weights = mr_aim_weights(&run->block[s], w->kc, run->c.optim,
+					    mr_aim_lr(&run->block[s], run->c.lr, run->block[s].latest + 1),
+					    mr_instr_horizon(l->plan, t->in));
 	if (l->plan->contract.tied && s + 1 == run->n_stages)
 		io.tied_weights = mr_block_weights(&run->block[0], pipe, t->version);
 	return io;
@@ -212,7 +217,7 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 	uint64_t version = mr_instr_target(p, t->in, t->n);
 
 	MR_TRY(mr_exec_check_next(b, t, version));
-	io->step = mr_block_steps(b, 0, run->c.optim, mr_lr_at(run->c.lr, version), 1 / (double)p->contract.need);
+	io->step = mr_block_steps(b, 0, run->c.optim, mr_aim_lr(b, run->c.lr, version), 1 / (double)p->contract.need);
 	return MR_OK;
 }
 
@@ -242,7 +247,7 @@ static mr_status commit_inside(mr_run *run, const mr_task *t)
 	mr_block *b = &run->block[t->in->stage];
 
 	mr_block_committed(b);
-	return mr_exec_publish(run, t->in->stage, b->latest, mr_lr_at(run->c.lr, b->latest), NAN);
+	return mr_exec_publish(run, t->in->stage, b->latest, mr_aim_lr(b, run->c.lr, b->latest), NAN);
 }
 
 /* Where micro-batch @micro is saved: behind the first of a span the plan does not say, but F or R did. */

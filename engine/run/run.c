@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "host/clock.h"
 #include "ir/pause.h"
+#include "run/aim.h"
 #include "run/eval_plan.h"
 #include "run/run_plan.h"
 
@@ -25,6 +26,7 @@ static void create_block(mr_run *run, uint16_t s)
 	b->stage = run->stage[s];
 	b->k = c->kernels;
 	b->cap = c->plan->n_versions[s];
+	mr_aim_open(b, c->plan, s);
 	b->private_weights = c->plan->contract.private_weights;
 	b->takes_back = c->plan->contract.flush == MR_FLUSH_VALIDATED;
 	b->n_shares = run->n_pipes;
@@ -269,6 +271,8 @@ static void init_block(mr_run *run, uint8_t pipe, uint16_t s)
 
 	for (uint32_t i = 0; pipe == 0 && i < run->c.optim->ops->n_states; i++)
 		memset(b->state[i], 0, mr_stage_size(b->stage)->weight_bytes);
+	if (pipe == 0 && b->delta)
+		memset(b->delta, 0, mr_stage_size(b->stage)->weight_bytes);
 	if (pipe == 0)
 		b->latest = 0;
 	if (pipe == 0 || b->private_weights)
@@ -488,9 +492,11 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 
 	*out = (mr_run_memory){
 		.weights = weights,
-		.stashes = (uint64_t)(run->block[s].cap - 1) * weights,
+		.stashes = (uint64_t)(run->block[s].cap - 1 + run->block[s].aims) * weights,
 		.grads = z->grad_bytes,
-		.optimizer = pipe == 0 ? (run->block[s].takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states * z->weight_bytes : 0,
+		.optimizer = pipe == 0 ? ((run->block[s].takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states +
+					  (run->block[s].delta != NULL)) * z->weight_bytes
+				       : 0,
 		.scratch = scratch_bytes(run, pipe, s) +
 			   mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype),
 	};

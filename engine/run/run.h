@@ -193,7 +193,7 @@ void mr_run_fail(mr_run *run, mr_status code);
 
 /** Bytes by purpose, for the start table and the memory plan. What all pipes share counts in pipe 0. */
 typedef struct mr_run_memory {
-	uint64_t weights, stashes, grads, optimizer, activations, boundaries, scratch; /* stashes: version buffers beyond one */
+	uint64_t weights, stashes, grads, optimizer, activations, boundaries, scratch; /* stashes: version buffers beyond one, and aimed weights */
 } mr_run_memory;
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t stage, mr_run_memory *out);
 

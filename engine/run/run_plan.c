@@ -91,6 +91,9 @@ mr_status mr_run_refuse(const mr_run_config *c)
 			for (uint32_t i = 0; i < mr_plan_list(p, w, (mr_section)sec)->n; i++)
 				MR_TRY(refuse_instr(c, w, i, &mr_plan_list(p, w, (mr_section)sec)->at[i]));
 	}
+	if (p->contract.aim == MR_AIM_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
+		return mr_fail(MR_ECONFIG, "the plan predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
+			       c->optim->ops->name);
 	if (p->commits != 1)
 		return mr_fail(MR_ECONFIG, "an iteration of the plan commits %u versions; a step of the engine is one", p->commits);
 	if (p->contract.flush == MR_FLUSH_NONE && mr_run_has_split(p)) /* a pause may lie between: stand.c */

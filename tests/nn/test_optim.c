@@ -305,6 +305,9 @@ static void formulas_by_hand(void)
 	CU_ASSERT_EQUAL(s[0], 6);
 	s[0] = 8; /* along g + mu buf = 2 + 3 */
 	CU_ASSERT_EQUAL(one_step("momentum", "mu=0.5 nesterov=true", 2, 4, s, 9, true), 2 - 0.5 * 5);
+	s[0] = 8; /* 0.5 * 8 + 0.5 * 2 */
+	CU_ASSERT_EQUAL(one_step("ema", "mu=0.5", 2, 4, s, 9, true), 2 - 0.5 * 5);
+	CU_ASSERT_EQUAL(s[0], 5);
 	s[0] = 1;
 	s[1] = 16;
 	m = 0.5 * 1 + 0.5 * 2;
@@ -461,8 +464,8 @@ static void registry(void)
 			CU_ASSERT(o->help && o->def && o->help[strlen(o->help) - 1] != '.');
 	}
 	CU_ASSERT_PTR_NULL(mr_optim_find("adagrad"));
-	CU_ASSERT_PTR_NOT_NULL(mr_optim_at(6));
-	CU_ASSERT_PTR_NULL(mr_optim_at(7));
+	CU_ASSERT_PTR_NOT_NULL(mr_optim_at(7));
+	CU_ASSERT_PTR_NULL(mr_optim_at(8));
 }
 
 void mr_suite_optim(void);

@@ -27,6 +27,10 @@ static const form forms[] = {
 	{"ampnet", "in_flight=9", 9, false},
 	{"paci", NULL, 0, false},
 	{"wpipe", NULL, 0, true},
+	{"pipemare", NULL, 0, false},
+	{"pipemare", "t2=false t1_steps=9", 0, false},
+	{"spectrain", NULL, 0, false},
+	{"pipeoptim", NULL, 0, false},
 };
 
 #define N_FORMS (sizeof(forms) / sizeof(forms[0]))

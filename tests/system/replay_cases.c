@@ -147,6 +147,13 @@ void replay_flushing(uint32_t runs)
 		}
 }
 
+void replay_aiming(uint32_t runs)
+{
+	at_each_size(false, BLOCKS ASYNC " system.name=pipemare system.t1_steps=9", runs);
+	at_each_size(false, BLOCKS ASYNC " system.name=spectrain optimizer.name=momentum train.clip=0.2", runs);
+	at_each_size(false, BLOCKS ASYNC " system.name=pipeoptim", runs);
+}
+
 void replay_gpt(uint32_t runs)
 {
 	at_each_size(true, "dtype=f32 model.dropout=0.1 train.clip=0.5" ASYNC, runs);
@@ -154,6 +161,8 @@ void replay_gpt(uint32_t runs)
 
 void replay_dnnl(uint32_t runs)
 {
-	if (mr_kernels_find("dnnl", MR_F32))
+	if (mr_kernels_find("dnnl", MR_F32)) {
 		at_each_size(false, BLOCKS ASYNC " backend=dnnl", runs);
+		at_each_size(false, BLOCKS ASYNC " backend=dnnl system.name=pipeoptim", runs);
+	}
 }

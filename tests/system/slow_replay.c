@@ -24,6 +24,11 @@ static void accumulating(void)
 	replay_accumulating(RUNS);
 }
 
+static void aiming(void)
+{
+	replay_aiming(RUNS);
+}
+
 static void flushing(void)
 {
 	replay_flushing(RUNS);
@@ -46,6 +51,7 @@ void mr_suite_replay(void)
 	MR_TEST(vertical_sync);
 	MR_TEST(no_stash);
 	MR_TEST(accumulating);
+	MR_TEST(aiming);
 	MR_TEST(flushing);
 	MR_TEST(gpt);
 	MR_TEST(dnnl);

@@ -108,6 +108,13 @@ static void double_buffered(void)
 	check(false, "system.name=wpipe train.batch=6 train.microbatches=3 machine.workers=2");
 }
 
+static void aiming(void)
+{
+	check(false, ASYNC "system.name=pipemare system.t1_steps=6 machine.workers=3");
+	check(true, ASYNC "system.name=spectrain machine.workers=4 model.dropout=0.1 dtype=f32");
+	check(false, ASYNC "system.name=pipeoptim optimizer.name=ema machine.workers=3");
+}
+
 static void synchronous(void)
 {
 	check(false, "system.name=gpipe machine.workers=3 system.backward=lifo");
@@ -128,6 +135,7 @@ void mr_suite_restored(void)
 	MR_TEST(greedy);
 	MR_TEST(one_copy);
 	MR_TEST(double_buffered);
+	MR_TEST(aiming);
 	MR_TEST(synchronous);
 	MR_TEST(sequential);
 }

@@ -63,7 +63,7 @@ static void open_chain(rig *r, const golden *g, const mr_json *sys, const char *
 	set_list(r, "data.x", mr_json_get(g->in, "xs"));
 	set_list(r, "data.y", mr_json_get(g->in, "ys"));
 	rig_set(r, "optimizer.name=%s", kind);
-	if (!strcmp(kind, "momentum"))
+	if (!strcmp(kind, "momentum") || !strcmp(kind, "ema"))
 		rig_set(r, "optimizer.mu=%.17g", mr_json_double(mr_json_get(g->in, "mu")));
 	if (decay || !strcmp(kind, "adamw"))
 		rig_set(r, "optimizer.weight_decay=%.17g", mr_json_double(decay ? decay : mr_json_get(g->in, "wd")));
@@ -330,6 +330,20 @@ static void double_buffered(void)
 	by_both("twobw_adam", "system.name=pipedream_2bw");
 }
 
+static void corrected(void)
+{
+	by_both("pipemare_T1_sgd", "system.name=pipemare system.t2=false system.t1_steps=6");
+	by_both("pipemare_T2_sgd", "system.name=pipemare system.t2_memory=0.5");
+	by_both("pipemare_T1T2_momentum", "system.name=pipemare system.t2_memory=0.5 system.t1_steps=6");
+}
+
+static void predicted(void)
+{
+	by_both("spectrain_v1_ema", "system.name=spectrain");
+	by_both("pipeoptim_momentum", "system.name=pipeoptim");
+	by_both("pipeoptim_adam", "system.name=pipeoptim");
+}
+
 static void two_groups(void)
 {
 	by_both("wpipe_sgd", "system.name=wpipe machine.workers=2");
@@ -453,6 +467,8 @@ void mr_suite_chain(void)
 	MR_TEST(accumulating);
 	MR_TEST(double_buffered);
 	MR_TEST(two_groups);
+	MR_TEST(corrected);
+	MR_TEST(predicted);
 	MR_TEST(flush_sgd);
 	MR_TEST(flush_momentum);
 	MR_TEST(flush_adam);

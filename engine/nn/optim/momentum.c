@@ -30,6 +30,7 @@ const mr_optim_ops mr_optim_momentum = {
 	.options = options,
 	.n_states = 1,
 	.state_names = state_names,
+	.along = MR_ALONG_MOMENTUM,
 	.init = init,
 	.fill = fill,
 };

@@ -1,0 +1,136 @@
+#include "run/aim.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/size.h"
+
+/* What F, or else B, of stage @s aims at: the checker has seen that all of them do alike. */
+static int32_t horizon_of(const mr_plan *p, uint16_t s, bool forward)
+{
+	for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
+		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), (mr_section)sec);
+
+		for (uint32_t i = 0; i < l->n; i++)
+			if (l->at[i].stage == s && l->at[i].op <= MR_OP_I && (l->at[i].op == MR_OP_F) == forward)
+				return mr_instr_horizon(p, &l->at[i]);
+	}
+	return 0;
+}
+
+/* The most commits between what F of stage @s reads and what its gradient is added to, once the run is under way. */
+static uint32_t staleness_of(const mr_plan *p, uint16_t s)
+{
+	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), MR_BODY);
+	int64_t most = 0;
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		int64_t age = (int64_t)(l->at[i].micro / p->contract.need) - l->at[i].read;
+
+		if (l->at[i].stage == s && l->at[i].op == MR_OP_F && age > most)
+			most = age;
+	}
+	return (uint32_t)most;
+}
+
+void mr_aim_open(mr_block *b, const mr_plan *plan, uint16_t s)
+{
+	int32_t back = plan->contract.aim == MR_AIM_BACK ? -horizon_of(plan, s, false) : 0;
+
+	b->aims = horizon_of(plan, s, true) || horizon_of(plan, s, false);
+	b->delta_keep = back ? pow(plan->contract.memory_ppm / 1e6, 1.0 / back) : 0;
+	b->slow_start = plan->contract.slow_start;
+	b->age = b->slow_start ? staleness_of(plan, s) : 0;
+}
+
+void mr_aim_layout(mr_block *b, mr_arena *a)
+{
+	size_t bytes = mr_stage_size(b->stage)->weight_bytes;
+
+	b->aimed = b->aims ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
+	b->delta = b->delta_keep > 0 ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
+}
+
+/* dst = src - lr * m for one parameter. */
+static void move_along(const mr_block *b, mr_kctx *kc, int64_t n, const uint8_t *src, uint8_t *dst, const uint8_t *m, double lr)
+{
+	b->k->step(kc, n, &(mr_step){.kind = MR_STEP_SGD, .src = src, .dst = dst, .gscale = 1, .lr = lr}, m);
+}
+
+/* One parameter at byte @at of the weights. */
+static void move_ahead(mr_block *b, mr_kctx *kc, const mr_optim *o, uint32_t p, size_t at, double lr)
+{
+	const uint8_t *src = (const uint8_t *)mr_block_weights(b, 0, b->latest) + at;
+	int64_t n = mr_stage_graph(b->stage)->params[p].n;
+	mr_optim_call c = {.src = src, .dst = b->aimed + at, .lr = lr, .t = b->latest};
+	mr_step s;
+
+	if (o->ops->along == MR_ALONG_MOMENTUM) {
+		move_along(b, kc, n, src, b->aimed + at, b->state[0] + at, lr);
+		return;
+	}
+	for (uint32_t i = 0; i < o->ops->n_states; i++)
+		c.state[i] = b->state[i] + at;
+	o->ops->fill(o, &c, &s);
+	s.b1 = s.b2 = 1;
+	b->k->step(kc, n, &s, b->share[0].grads + mr_stage_grad_at(b->stage, p));
+}
+
+const void *mr_aim_weights(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon)
+{
+	const uint8_t *src = mr_block_weights(b, 0, b->latest);
+	uint32_t first, end;
+
+	if (b->latest == 0)
+		return src;
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		size_t at = mr_stage_weight_at(b->stage, p);
+
+		if (at == SIZE_MAX)
+			continue;
+		if (horizon > 0)
+			move_ahead(b, kc, o, p, at, lr * horizon);
+		else
+			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, b->aimed + at, b->delta + at, -horizon);
+	}
+	return b->aimed;
+}
+
+void mr_aim_before_step(mr_block *b)
+{
+	if (b->delta)
+		memcpy(b->aimed, mr_block_weights(b, 0, b->latest), mr_stage_size(b->stage)->weight_bytes);
+}
+
+void mr_aim_after_step(mr_block *b, mr_kctx *kc)
+{
+	uint8_t *w = mr_block_weights(b, 0, b->latest + 1);
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end && b->delta; p++) {
+		size_t at = mr_stage_weight_at(b->stage, p);
+		int64_t n = mr_stage_graph(b->stage)->params[p].n;
+		mr_step follow = {.kind = MR_STEP_MOMENTUM, .mu = b->delta_keep, .gscale = b->delta_keep - 1};
+
+		if (at == SIZE_MAX)
+			continue;
+		/* The old weights become old - new; delta takes 1 - keep of minus that, and w - 0 delta stays what it is. */
+		move_along(b, kc, n, b->aimed + at, b->aimed + at, w + at, 1);
+		follow.src = w + at;
+		follow.dst = w + at;
+		follow.m = b->delta + at;
+		b->k->step(kc, n, &follow, b->aimed + at);
+	}
+}
+
+double mr_aim_lr(const mr_block *b, const mr_lr *lr, uint64_t version)
+{
+	double full = mr_lr_at(lr, version);
+	uint64_t before = version - 1; /* commits made by then */
+
+	if (before >= b->slow_start || b->age <= 1)
+		return full;
+	return full / pow(b->age, 1 - (double)before / b->slow_start);
+}

@@ -1,0 +1,77 @@
+/*
+ * pipeoptim.c - one copy of the weights, and F on a guess of the weights that its B will find, along the optimizer's direction.
+ *
+ *   w0 F0F1F2........B0--F3B1--F4B2--F5B3--F6 ...     F3 reads version 1, aims at 3; B3 reads version 3
+ *   w1 ..F0F1....B0--F2B1--F3B2--F4B3--F5B4-- ...     F3 reads version 2, aims at 3; B3 reads version 3
+ *   w2 ....F0B0--F1B1--F2B2--F3B3--F4B4--F5B5 ...     F3 and B3 read version 3
+ *
+ * Problem: with one copy, F and B of a micro-batch see weights that are D - 1 - k commits apart. Idea: the steps between are not
+ * unknown: they will go more or less where the last one went. F works on w - (D - 1 - k) lr DW, with DW what the optimizer last
+ * went along (the momentum buffer; Adam's corrected mean over root), and B on the latest weights as they are. Where the guess is
+ * right, F and B have seen the same weights, and the gradient is added to just these.
+ *
+ * Versions: F(m) reads max(0, m - (D - 1 - k)), B(m) reads m. Before the first commit there is no guess. Time: no bubble but fill
+ * and drain, (D - 1)(f + b). Memory: one copy of the weights, and the guess that is worked on.
+ *
+ * Source: Guan et al., PipeOptim, arXiv 2312.00839.
+ * NOTE 1: weight decay is no part of the guess. Plain sgd has no direction to go along, which is refused.
+ */
+#include <stdlib.h>
+
+#include "schedules/unflushed.h"
+
+static uint32_t default_micro(uint16_t n_workers)
+{
+	(void)n_workers;
+	return 1;
+}
+
+static mr_status aim(mr_plan *plan)
+{
+	int32_t *horizon = calloc(2 * (size_t)plan->n_stages, sizeof(*horizon));
+
+	if (!horizon)
+		return mr_fail(MR_ERESOURCE, "no memory for the horizons of %u stages", plan->n_stages);
+	for (uint16_t s = 0; s < plan->n_stages; s++)
+		horizon[s] = (int32_t)mr_unflushed_ahead(plan->n_stages, s);
+	mr_sched_aim(plan, horizon, horizon + plan->n_stages);
+	free(horizon);
+	return MR_OK;
+}
+
+static mr_status emit(const mr_sched_args *args, mr_plan **out)
+{
+	mr_contract contract = {
+		.coverage = MR_COVER_TRAIN,
+		.flush = MR_FLUSH_NONE,
+		.read_f = MR_READ_LATEST,
+		.sum = MR_SUM_ASCENDING,
+		.need = 1,
+		.max_staleness = args->n_workers - 1u,
+		.aim = MR_AIM_AHEAD,
+	};
+	mr_plan *plan;
+
+	MR_TRY(mr_unflushed_emit(args, "pipeoptim", args->n_workers, &contract, args->n_micro, &plan));
+	return mr_sched_finish(plan, aim(plan), out);
+}
+
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	if (args->finite)
+		out->bubble_time = (args->n_workers - 1) * (f + i + w);
+	out->peak_slots_first = args->finite && args->n_micro < args->n_workers ? args->n_micro : args->n_workers;
+	out->peak_slots_last = 1;
+	out->versions_first = 1;
+	out->versions_last = 1;
+}
+
+const mr_sched_ops mr_sched_pipeoptim = {
+	.name = "pipeoptim",
+	.summary = "one copy of the weights: F on a guess, along the optimizer's direction, of what B will find",
+	.source = "Guan et al., PipeOptim, arXiv 2312.00839",
+	.asynchronous = true,
+	.default_micro = default_micro,
+	.emit = emit,
+	.claims = claims,
+};

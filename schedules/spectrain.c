@@ -1,0 +1,80 @@
+/*
+ * spectrain.c - one copy of the weights, and every pass on a prediction of the weights that its gradient will be added to.
+ *
+ *   w0 F0F1F2........B0--F3B1--F4B2--F5B3--F6 ...     F3 reads version 1, aims 2 ahead; B3 reads version 3
+ *   w1 ..F0F1....B0--F2B1--F3B2--F4B3--F5B4-- ...     F3 reads version 2, aims 1 ahead; B3 reads version 3
+ *   w2 ....F0B0--F1B1--F2B2--F3B3--F4B4--F5B5 ...     F3 and B3 read version 3, aim 1 ahead
+ *
+ * Problem: stages see one micro-batch with weights of different ages. Idea: all passes of a micro-batch aim at one version, that
+ * at which it ends at stage 0, and work on a guess of it: the weights move on along the momentum, w - s lr v, by as many steps s
+ * as are still to come. Stage k of D: s = k div 2 + D - 1 - k in F, k div 2 in B. The update is applied to the true latest.
+ *
+ * Versions: F(m) reads max(0, m - (D - 1 - k)), B(m) reads m. Before the first commit there is no momentum and no guess. Time: no
+ * bubble but fill and drain, (D - 1)(f + b). Memory: one copy of the weights, and the guess that is worked on.
+ *
+ * Source: Chen et al., Efficient and Robust Parallel DNN Training through Model Parallelism on Multi-GPU Platforms (SpecTrain),
+ * arXiv 1809.02839, section 4.
+ * NOTE 1: the guess follows the optimizer's own direction: the momentum buffer, or Adam's corrected mean over root. With plain sgd
+ * there is none, which is refused.
+ */
+#include <stdlib.h>
+
+#include "schedules/unflushed.h"
+
+static uint32_t default_micro(uint16_t n_workers)
+{
+	(void)n_workers;
+	return 1;
+}
+
+static mr_status aim(mr_plan *plan)
+{
+	int32_t *horizon = calloc(2 * (size_t)plan->n_stages, sizeof(*horizon));
+
+	if (!horizon)
+		return mr_fail(MR_ERESOURCE, "no memory for the horizons of %u stages", plan->n_stages);
+	for (uint16_t s = 0; s < plan->n_stages; s++) {
+		horizon[s] = s / 2 + (int32_t)mr_unflushed_ahead(plan->n_stages, s);
+		horizon[plan->n_stages + s] = s / 2;
+	}
+	mr_sched_aim(plan, horizon, horizon + plan->n_stages);
+	free(horizon);
+	return MR_OK;
+}
+
+static mr_status emit(const mr_sched_args *args, mr_plan **out)
+{
+	mr_contract contract = {
+		.coverage = MR_COVER_TRAIN,
+		.flush = MR_FLUSH_NONE,
+		.read_f = MR_READ_LATEST,
+		.sum = MR_SUM_ASCENDING,
+		.need = 1,
+		.max_staleness = args->n_workers - 1u,
+		.aim = MR_AIM_AHEAD,
+	};
+	mr_plan *plan;
+
+	MR_TRY(mr_unflushed_emit(args, "spectrain", args->n_workers, &contract, args->n_micro, &plan));
+	return mr_sched_finish(plan, aim(plan), out);
+}
+
+static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	if (args->finite)
+		out->bubble_time = (args->n_workers - 1) * (f + i + w);
+	out->peak_slots_first = args->finite && args->n_micro < args->n_workers ? args->n_micro : args->n_workers;
+	out->peak_slots_last = 1;
+	out->versions_first = 1;
+	out->versions_last = 1;
+}
+
+const mr_sched_ops mr_sched_spectrain = {
+	.name = "spectrain",
+	.summary = "one copy of the weights: F and B on a guess, along the momentum, of the weights at the micro-batch's end",
+	.source = "Chen et al., SpecTrain, arXiv 1809.02839, section 4",
+	.asynchronous = true,
+	.default_micro = default_micro,
+	.emit = emit,
+	.claims = claims,
+};

@@ -1,0 +1,88 @@
+/* Reads that aim at another version than the one read: lowered, kept through text, unrolled, and refused where they make no sense. */
+#include <string.h>
+
+#include "check.h"
+#include "ir/check.h"
+#include "ir/lower.h"
+#include "ir/sched.h"
+#include "ir/text.h"
+#include "small_plans.h"
+
+/* Latest weights, one micro-batch a commit, B of stage k back by 2 - k, or F ahead by as much. */
+static mr_plan *aiming(bool ahead)
+{
+	static const int32_t none[3] = {0}, back[3] = {-2, -1, 0}, on[3] = {2, 1, 0};
+	mr_plan *p = small_accumulate(3, 1);
+
+	p->contract.aim = ahead ? MR_AIM_AHEAD : MR_AIM_BACK;
+	p->contract.memory_ppm = ahead ? 0 : 500000;
+	mr_sched_aim(p, ahead ? on : none, ahead ? none : back);
+	return p;
+}
+
+static void lowered_and_back(void)
+{
+	for (int ahead = 0; ahead < 2; ahead++) {
+		mr_plan *p = aiming(ahead), *read = NULL, *flat = NULL;
+		const mr_list *body;
+		mr_strbuf text;
+
+		MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = true}));
+		MR_CHECK_OK(mr_plan_check(p));
+		body = mr_plan_list(p, 0, MR_BODY); /* F B U: no step inside */
+		CU_ASSERT_EQUAL_FATAL(body->n, 3);
+		CU_ASSERT_EQUAL(mr_instr_horizon(p, &body->at[0]), ahead ? 2 : 0);
+		CU_ASSERT_EQUAL(mr_instr_horizon(p, &body->at[1]), ahead ? 0 : -2);
+		mr_strbuf_init(&text);
+		MR_CHECK_OK(mr_text_print(p, &text));
+		CU_ASSERT_PTR_NOT_NULL(strstr(text.data, ahead ? "aim=ahead\n" : "aim=back memory=500000\n"));
+		MR_CHECK_OK(mr_text_read(text.data, text.len, &read));
+		CU_ASSERT_EQUAL(mr_plan_hash(read), mr_plan_hash(p));
+		mr_strbuf_fini(&text);
+		/* Before the first commits what is read is clamped to version 0; the horizon is not. */
+		MR_CHECK_OK(mr_plan_unroll(p, 4, &flat));
+		for (uint32_t i = 0; i < mr_plan_list(flat, 0, MR_PROLOGUE)->n; i++) {
+			const mr_instr *in = &mr_plan_list(flat, 0, MR_PROLOGUE)->at[i];
+
+			if (in->op == MR_OP_F || in->op == MR_OP_B)
+				CU_ASSERT_EQUAL(mr_instr_horizon(flat, in),
+						ahead == (in->op == MR_OP_F) ? (ahead ? 2 : -2) : 0);
+		}
+		mr_plan_destroy(flat);
+		mr_plan_destroy(read);
+		mr_plan_destroy(p);
+	}
+}
+
+static void refused(void)
+{
+	mr_plan *p = aiming(false);
+
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	mr_plan_list(p, 0, MR_BODY)->at[0].target--;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 F m2 s0 p0: aims 1 commits back, which the contract does not allow");
+	mr_plan_list(p, 0, MR_BODY)->at[0].target++;
+	mr_plan_list(p, 1, MR_BODY)->at[1].target += 5;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 B m0 s1 p0: aims 4 commits ahead");
+	mr_plan_list(p, 1, MR_BODY)->at[1].target -= 5;
+	MR_CHECK_OK(mr_plan_check(p));
+	p->contract.memory_ppm = 0;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "memory of 0 millionths");
+	p->contract.memory_ppm = 1;
+	p->contract.same_version_b = true;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "start from the latest");
+	mr_plan_destroy(p);
+	p = aiming(true);
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	mr_plan_list(p, 0, MR_PROLOGUE)->at[1].target++;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 F m1 s0 p0: has horizon 3 where the others of its stage have 2");
+	mr_plan_destroy(p);
+}
+
+void mr_suite_aim(void);
+void mr_suite_aim(void)
+{
+	MR_SUITE("aim");
+	MR_TEST(lowered_and_back);
+	MR_TEST(refused);
+}
