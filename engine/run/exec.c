@@ -29,6 +29,7 @@ bool mr_exec_next(const mr_worker *w, mr_lane *lane, uint64_t until, mr_task *ou
 	if (c.step >= until || (c.section == MR_BODY && mr_plan_list(p, w->id, MR_BODY)->n == 0))
 		return false; /* at the pause point; or the other pipes evaluate nothing */
 	*out = (mr_task){.lane = lane, .in = &mr_plan_list(p, w->id, c.section)->at[c.at], .n = c.n};
+	out->st = mr_lane_at(lane, out->in->pipe, out->in->stage);
 	out->micro = mr_instr_micro(p, out->in, c.n);
 	if (out->in->op == MR_OP_N || out->in->op == MR_OP_AR || out->in->op == MR_OP_U || out->in->op == MR_OP_V)
 		out->version = mr_instr_target(p, out->in, c.n);

@@ -14,6 +14,7 @@
 /* An instruction with its numbers resolved. */
 typedef struct mr_task {
 	mr_lane *lane;
+	mr_lane_stage *st; /* the instruction's, in its pipe; neighbours lie beside it */
 	const mr_instr *in;
 	uint64_t n, micro, version; /* version: read by F..W (whatever they commit), committed by N, AR, U */
 } mr_task;

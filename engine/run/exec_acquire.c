@@ -25,7 +25,7 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 	mr_run *run = w->run;
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage, last = (uint16_t)(run->n_stages - 1);
-	mr_lane_stage *st = mr_lane_at(l, t->in->pipe, s);
+	mr_lane_stage *st = t->st;
 	const mr_contract *k = &l->plan->contract;
 
 	if (l->train && k->flush == MR_FLUSH_BARRIER && !reached_all(run, t->version, false))
@@ -61,7 +61,7 @@ static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status
 {
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
-	mr_lane_stage *st = mr_lane_at(l, t->in->pipe, s);
+	mr_lane_stage *st = t->st;
 
 	if (s + 1 < w->run->n_stages && !(w->got & GOT_IN)) {
 		if (!pop_full(w, &st->grad, &w->in, mr_instr_in_bwd(l->plan, t->in, t->n), status))

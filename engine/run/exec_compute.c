@@ -14,7 +14,7 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 	uint8_t pipe = t->in->pipe;
 	mr_stage_io io = {
 		.kc = w->kc,
-		.in = mr_hop_buffer(&mr_lane_at(l, pipe, s)->in, slot->in),
+		.in = mr_hop_buffer(&t->st->in, slot->in),
 		.slot = slot->memory,
 		.scratch = w->scratch,
 		.weights = mr_block_weights(&run->block[s], pipe, t->version),
@@ -63,7 +63,7 @@ static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 /* The slot of @t, now its micro-batch's, with @in as the buffer of its input. */
 static mr_status take_slot(const mr_task *t, uint32_t in, mr_slot **out)
 {
-	mr_lane_stage *st = mr_lane_at(t->lane, t->in->pipe, t->in->stage);
+	mr_lane_stage *st = t->st;
 	mr_slot *slot = &st->slot[mr_instr_slot(t->lane->plan, t->in, t->n)];
 
 	if (slot->taken)
@@ -86,7 +86,7 @@ static bool is_early(const mr_run *run, const mr_task *t)
  */
 static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 {
-	mr_lane_stage *st = mr_lane_at(t->lane, t->in->pipe, t->in->stage);
+	mr_lane_stage *st = t->st;
 	bool drops = t->in->flags & MR_INSTR_DROP;
 
 	if (!drops && !is_early(w->run, t))
@@ -101,7 +101,7 @@ static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 static mr_status repeat(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
-	mr_lane_stage *st = mr_lane_at(t->lane, t->in->pipe, t->in->stage);
+	mr_lane_stage *st = t->st;
 	uint64_t at = t->micro % st->n_kept;
 	mr_slot slot = st->slot[mr_instr_slot(t->lane->plan, t->in, t->n)];
 	bool last = t->in->stage + 1 == run->n_stages;
@@ -124,7 +124,7 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_lane *l = t->lane;
-	mr_lane_stage *st = mr_lane_at(l, t->in->pipe, t->in->stage);
+	mr_lane_stage *st = t->st;
 	mr_slot *slot;
 	mr_stage_io io;
 	double loss = 0;
@@ -159,7 +159,7 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
-	mr_lane_stage *st = mr_lane_at(t->lane, t->in->pipe, s);
+	mr_lane_stage *st = t->st;
 	uint64_t at = t->micro % st->n_kept;
 	bool last = s + 1 == run->n_stages;
 	mr_slot *slot;
@@ -189,7 +189,7 @@ static void count_staleness(mr_block *b, uint8_t pipe, uint64_t read)
 static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
 {
 	uint16_t s = t->in->stage;
-	mr_lane_stage *st = mr_lane_at(t->lane, t->in->pipe, s);
+	mr_lane_stage *st = t->st;
 
 	mr_hop_give_back(&st->in, slot->in);
 	if (s + 1 < run->n_stages)
@@ -264,7 +264,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
-	mr_lane_stage *st = mr_lane_at(t->lane, t->in->pipe, s);
+	mr_lane_stage *st = t->st;
 	uint32_t n = t->in->span;
 
 	for (uint32_t j = 0; j < n; j++) {
@@ -291,7 +291,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	mr_run *run = w->run;
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
-	mr_lane_stage *st = mr_lane_at(l, t->in->pipe, s);
+	mr_lane_stage *st = t->st;
 	mr_slot *slot = &st->slot[mr_instr_slot(l->plan, t->in, t->n)];
 	mr_stage_io io;
 
