@@ -21,10 +21,25 @@ static void skip_ends(const mr_worker *w, const mr_plan *p, mr_cursor *c)
 		*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step + 1};
 }
 
-bool mr_exec_next(const mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out)
+/* Evaluation lets early stages run ahead, in the end beyond the data (eval_plan.h). */
+static void skip_beyond(mr_worker *w, mr_lane *lane, uint64_t until)
 {
 	const mr_plan *p = lane->plan;
-	mr_cursor c = lane->train ? w->train : w->eval;
+
+	while (w->eval.step < until && mr_plan_list(p, w->id, MR_BODY)->n > 0 &&
+	       mr_instr_micro(p, &mr_plan_list(p, w->id, w->eval.section)->at[w->eval.at], w->eval.n) *
+			       (uint64_t)lane->samples >= lane->n_samples)
+		mr_exec_advance(w, lane);
+}
+
+bool mr_exec_next(mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out)
+{
+	const mr_plan *p = lane->plan;
+	mr_cursor c;
+
+	if (!lane->train)
+		skip_beyond(w, lane, until);
+	c = *cursor_of(w, lane);
 
 	if (c.step >= until || (c.section == MR_BODY && mr_plan_list(p, w->id, MR_BODY)->n == 0))
 		return false; /* at the pause point; or the other pipes evaluate nothing */

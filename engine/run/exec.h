@@ -19,8 +19,8 @@ typedef struct mr_task {
 	uint64_t n, micro, version; /* version: read by F..W (whatever they commit), committed by N, AR, U */
 } mr_task;
 
-/** The next task of worker @w in @lane before pause point @until, or false when it stands there. */
-bool mr_exec_next(const mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out);
+/** The next task of worker @w in @lane before pause point @until, or false when it stands there (or has no part in the lane). */
+bool mr_exec_next(mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out);
 
 /** Move the cursor past the instruction that mr_exec_next showed. */
 void mr_exec_advance(mr_worker *w, mr_lane *lane);
