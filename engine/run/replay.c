@@ -88,6 +88,13 @@ static mr_status go(mr_replay *r)
 
 /* --- in an order from outside --- */
 
+/* Whether a step of a VALIDATED plan is right shows in the run; an order made before knows only runs in which all are. */
+static mr_status refuse_wrong_step(const mr_worker *w, const mr_task *t)
+{
+	return mr_fail(MR_ECONFIG, "worker %u: the step to version %llu is clipped, and the order has no turns for what follows it again; "
+				   "without optimizer = validated the weights are the same", w->id, (unsigned long long)t->version);
+}
+
 static mr_status take_turn(mr_replay *r, const mr_replay_turn *turn)
 {
 	mr_worker *w = &r->run->worker[turn->worker];
@@ -102,6 +109,8 @@ static mr_status take_turn(mr_replay *r, const mr_replay_turn *turn)
 		cause = mr_exec_acquire(w, &t, &st);
 	while (st == MR_OK && cause == MR_WAIT_DATA && mr_loader_pump(r->feeds));
 	MR_TRY(st);
+	if (cause == MR_WAIT_OPTIMIZER && r->run->validates)
+		return refuse_wrong_step(w, &t);
 	if (cause != MR_WAIT_NONE)
 		return mr_fail(MR_EINVAL, "worker %u has its turn for %s of micro-batch %llu too early", w->id,
 			       mr_op_name((mr_op)t.in->op), (unsigned long long)t.micro);
@@ -110,9 +119,7 @@ static mr_status take_turn(mr_replay *r, const mr_replay_turn *turn)
 	r->run->stamp = NULL;
 	mr_exec_advance(w, r->lane);
 	if (st == MR_OK && w->redo)
-		return mr_fail(MR_ECONFIG, "worker %u took back the step to version %llu: the order has no turns for the forwards that "
-					   "follow it again; without optimizer = validated the weights are the same", w->id,
-			       (unsigned long long)t.version);
+		return refuse_wrong_step(w, &t);
 	return st;
 }
 

@@ -16,6 +16,12 @@ for system in $("$millrace" list systems | sed -n 's/^\([a-z0-9][a-z0-9_]*\) .*/
 done
 [ $n -ge 20 ] || fail "only $n cases could be trained"
 
+# Steps that clip on trust: alike while none has to be taken back, and else refused with the way out.
+set -- $(sets_of f64) --set system.name=zb_h2 --set system.optimizer=validated --set machine.workers=3 --set train.microbatches=4
+equal mlp "$@" --set train.clip=1000
+simulate mlp.cfg "$@" --set train.clip=0.01 --set run.dir=clipped
+expect 3 "a clipped step" "without optimizer = validated the weights are the same"
+
 # A signal ends a simulation at a pause point; what it has saved goes on as a training.
 for system in 1f1b pipedream; do
 	rm -rf whole part
