@@ -1,0 +1,70 @@
+#include "search_help.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "check.h"
+#include "ir/walk.h"
+#include "sched_help.h"
+
+
+search_figures search_walk(const mr_plan *plan, const mr_cost *share)
+{
+	mr_stage_cost stage[64];
+	mr_cost cost = {plan->n_stages, stage};
+	mr_walk *walk = NULL;
+	search_figures f = {0};
+
+	CU_ASSERT_FATAL(plan->n_stages <= 64);
+	for (uint16_t s = 0; s < plan->n_stages; s++) {
+		double part = (double)plan->n_workers / plan->n_stages;
+		const mr_stage_cost *c = &share->stage[0];
+
+		stage[s] = share->n_stages == 1 ? (mr_stage_cost){c->f * part, c->i * part, c->w * part, 0, c->c} : share->stage[s];
+	}
+	MR_CHECK_OK(mr_plan_walk(plan, &cost, 1, &(mr_walk_opts){.unlimited = true}, &walk));
+	f = (search_figures){.makespan = walk->makespan, .period = walk->period};
+	for (uint16_t w = 0; w < plan->n_workers; w++) {
+		f.peak = fmax(f.peak, walk->peak_until_w[w]);
+		f.busy = fmax(f.busy, walk->busy[w]);
+	}
+	mr_walk_destroy(walk);
+	return f;
+}
+
+mr_plan *search_plan(uint16_t d, uint32_t t, uint16_t v, const char *sets, const mr_cost *costs)
+{
+	sched_case c = {.ops = mr_schedule_find("search"), .sets = sets};
+	mr_values *values = sched_values(&c);
+	mr_plan *plan = NULL;
+
+	MR_CHECK_OK(mr_schedule_emit(
+		c.ops, &(mr_sched_args){.n_workers = d, .n_micro = t, .chunks = v, .options = values, .costs = costs}, &plan));
+	mr_values_destroy(values);
+	return plan;
+}
+
+search_figures search_by_name(uint16_t d, uint32_t t, uint16_t v, double cap, const mr_cost *costs)
+{
+	search_figures best = {.makespan = INFINITY, .period = INFINITY};
+
+	for (size_t i = 0; mr_schedule_at(i); i++) {
+		const mr_sched_ops *ops = mr_schedule_at(i);
+		mr_plan *plan = NULL;
+		search_figures f;
+
+		if (ops->asynchronous || !strcmp(ops->name, "search") ||
+		    mr_schedule_emit(ops, &(mr_sched_args){.n_workers = d, .n_micro = t, .chunks = v, .costs = costs}, &plan) !=
+			    MR_OK)
+			continue;
+		if (plan->n_pipes == 1 && plan->n_stages == d * v && plan->contract.flush == MR_FLUSH_BARRIER) {
+			f = search_walk(plan, costs);
+			if (f.peak <= cap + 1e-9) {
+				best.makespan = fmin(best.makespan, f.makespan);
+				best.period = fmin(best.period, f.period);
+			}
+		}
+		mr_plan_destroy(plan);
+	}
+	return best;
+}
