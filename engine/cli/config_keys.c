@@ -44,7 +44,7 @@ static const mr_option run[] = {
 
 static const mr_option machine[] = {
 	{"workers", MR_OPT_INT, "0", 0, 4096, NULL, NULL,
-	 "pipeline workers (stages); 0: as many as partition lists, else 2; sequential always has one"},
+	 "pipeline workers; 0: as many as make the stages that partition lists, else 2; sequential always has one"},
 	{"threads", MR_OPT_INT, "0", 0, 4096, NULL, NULL, "threads a worker; 0: equal shares of the usable cores"},
 	{"cpus", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "CPU lists to pin to, one a worker, such as \"0-3 4-7\"; empty: chosen from the topology"},
