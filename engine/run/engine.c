@@ -299,23 +299,21 @@ mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progre
 mr_status mr_engine_eval(mr_engine *e, double *loss)
 {
 	mr_run *run = e->run;
-	uint64_t n = run->c.data->n_valid, b = (uint64_t)run->c.samples;
 	mr_watchdog dog;
+	uint64_t until;
 	mr_status st;
 
 	if (e->broken)
 		return mr_fail(MR_EINVAL, "the engine has stopped after an error");
-	if (n == 0)
-		return mr_fail(MR_EDATA, "the data has no validation part");
-	MR_TRY(mr_run_begin_eval(run, n));
-	mr_loader_seek(e->eval_loader, 0, (n + b - 1) / b);
+	MR_TRY(mr_run_begin_eval(run, &until));
+	mr_loader_seek(e->eval_loader, 0, run->n_eval);
 	MR_TRY(mr_loader_start(e->eval_loader));
-	atomic_store_explicit(&e->limit, (n + b - 1) / b, memory_order_relaxed);
+	atomic_store_explicit(&e->limit, until, memory_order_relaxed);
 	mr_watchdog_init(&dog, e->watchdog_s);
 	st = order_all(e, CMD_EVAL, &dog);
 	mr_loader_join(e->eval_loader);
 	MR_TRY(st);
-	*loss = run->eval_sum / (double)run->eval_samples;
+	*loss = mr_run_eval_loss(run);
 	return MR_OK;
 }
 

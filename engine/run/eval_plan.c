@@ -15,6 +15,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ir/check.h"
 
@@ -23,59 +24,97 @@ typedef struct place {
 	uint32_t lag, slot; /* iterations behind stage 0; place within one, of v */
 } place;
 
-static uint32_t most_stages(const mr_plan *train)
+/* Stages of the first @pipes pipes on worker @w. */
+static uint32_t stages_on(const mr_plan *train, uint8_t pipes, uint16_t w)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < (size_t)pipes * train->n_stages; i++)
+		n += train->worker_of[i] == w;
+	return n;
+}
+
+/* One pipe, unless it leaves a worker idle that has a part in another. */
+static uint8_t pipes_of(const mr_plan *train)
+{
+	for (uint16_t w = 0; w < train->n_workers; w++)
+		if (stages_on(train, 1, w) == 0 && stages_on(train, train->n_pipes, w) > 0)
+			return train->n_pipes;
+	return 1;
+}
+
+static uint32_t most_stages(const mr_plan *train, uint8_t pipes)
 {
 	uint32_t most = 1;
 
-	for (uint16_t w = 0; w < train->n_workers; w++) {
-		uint32_t n = 0;
-
-		for (uint16_t s = 0; s < train->n_stages; s++)
-			n += mr_plan_worker(train, 0, s) == w;
-		most = n > most ? n : most;
-	}
+	for (uint16_t w = 0; w < train->n_workers; w++)
+		if (stages_on(train, pipes, w) > most)
+			most = stages_on(train, pipes, w);
 	return most;
 }
 
-/* @at: [n_stages]; @busy: [n_workers * v], false. Returns the largest lag. */
-static uint32_t find_places(const mr_plan *train, uint32_t v, place *at, bool *busy)
+/* Of one pipe after the other. @at: [P][S]; @busy: [n_workers * v], false. Returns the largest lag. */
+static uint32_t find_places(const mr_plan *p, uint32_t v, place *at, bool *busy)
 {
-	uint32_t t = 0;
+	uint32_t last = 0;
 
-	for (uint16_t s = 0; s < train->n_stages; s++) {
-		bool *own = busy + (size_t)mr_plan_worker(train, 0, s) * v;
+	for (unsigned pipe = 0; pipe < p->n_pipes; pipe++) {
+		uint32_t t = 0;
 
-		for (t += s > 0; own[t % v]; t++)
-			;
-		own[t % v] = true;
-		at[s] = (place){t / v, t % v};
+		for (uint16_t s = 0; s < p->n_stages; s++) {
+			bool *own = busy + (size_t)mr_plan_worker(p, (uint8_t)pipe, s) * v;
+
+			for (t += s > 0; own[t % v]; t++)
+				;
+			own[t % v] = true;
+			at[mr_plan_at(p, (uint8_t)pipe, s)] = (place){t / v, t % v};
+		}
+		last = t / v > last ? t / v : last;
 	}
-	return at[train->n_stages - 1].lag;
+	return last;
 }
 
-/* One iteration of worker @w, the stages in the order of their places, @lead iterations before the last stage begins; a
+/* One iteration of worker @w, the stages in the order of their places, @lead iterations before the last one begins; a
  * micro-batch below 0 is left out. In the body @lead is 0. */
-static mr_status append_iteration(mr_plan *p, const mr_plan *train, uint16_t w, const place *at, uint32_t v, uint32_t last,
-				  uint32_t lead)
+static mr_status append_iteration(mr_plan *p, uint16_t w, const place *at, uint32_t v, uint32_t last, uint32_t lead)
 {
 	for (uint32_t slot = 0; slot < v; slot++)
-		for (uint16_t s = 0; s < p->n_stages; s++) {
-			mr_instr f = {.op = MR_OP_F, .span = 1, .stage = s};
+		for (uint32_t i = 0; i < (uint32_t)p->n_pipes * p->n_stages; i++) {
+			mr_instr f = {.op = MR_OP_F, .span = 1, .pipe = (uint8_t)(i / p->n_stages), .stage = (uint16_t)(i % p->n_stages)};
 
-			if (mr_plan_worker(train, 0, s) != w || at[s].slot != slot || last - at[s].lag < lead)
+			if (p->worker_of[i] != w || at[i].slot != slot || last - at[i].lag < lead)
 				continue;
-			f.micro = last - at[s].lag - lead;
+			f.micro = (last - at[i].lag - lead) * p->n_micro + f.pipe;
 			MR_TRY(mr_plan_append(p, w, lead ? MR_PROLOGUE : MR_BODY, f));
 		}
 	return MR_OK;
 }
 
-static mr_status fill(const mr_plan *train, mr_plan *p, place *at, bool *busy)
+/* The fewest buffers from @n on in which the micro-batches of one pipe follow each other through all numbers. */
+static uint16_t buffers(const mr_plan *p, uint32_t n)
 {
-	uint32_t v = most_stages(train), last = find_places(train, v, at, busy);
+	for (;; n++) {
+		uint32_t a = n, b = p->n_micro;
 
+		while (b) {
+			uint32_t rest = a % b;
+
+			a = b;
+			b = rest;
+		}
+		if (a == 1)
+			return (uint16_t)n;
+	}
+}
+
+static mr_status fill(const mr_plan *train, mr_plan *p, uint32_t v, place *at, bool *busy)
+{
+	uint32_t last, places = (uint32_t)p->n_pipes * p->n_stages;
+
+	memcpy(p->worker_of, train->worker_of, places * sizeof(*p->worker_of));
+	last = find_places(p, v, at, busy);
 	snprintf(p->system, sizeof(p->system), "evaluation");
-	p->n_micro = 1;
+	p->n_micro = p->n_pipes;
 	p->contract = (mr_contract){
 		.coverage = MR_COVER_FORWARD,
 		.flush = MR_FLUSH_NONE,
@@ -83,15 +122,14 @@ static mr_status fill(const mr_plan *train, mr_plan *p, place *at, bool *busy)
 		.need = 1,
 	};
 	p->storage = MR_MODULO;
-	for (uint16_t s = 0; s < p->n_stages; s++) {
-		p->worker_of[s] = mr_plan_worker(train, 0, s);
-		p->n_slots[s] = 1;
-		p->n_fwd[s] = s ? (uint16_t)(at[s].lag - at[s - 1].lag + 2) : 0;
-		p->n_versions[s] = 1;
+	for (uint32_t i = 0; i < places; i++) {
+		p->n_slots[i] = 1;
+		p->n_fwd[i] = i % p->n_stages ? buffers(p, at[i].lag - at[i - 1].lag + 2) : 0;
+		p->n_versions[i % p->n_stages] = 1;
 	}
 	for (uint16_t w = 0; w < p->n_workers; w++)
 		for (uint32_t lead = last + 1; lead-- > 0;)
-			MR_TRY(append_iteration(p, train, w, at, v, last, lead));
+			MR_TRY(append_iteration(p, w, at, v, last, lead));
 	p->lowered = true;
 	MR_TRY(mr_plan_check(p));
 	p->contract.tied = train->contract.tied; /* the last stage then reads the first one's published version */
@@ -100,15 +138,17 @@ static mr_status fill(const mr_plan *train, mr_plan *p, place *at, bool *busy)
 
 mr_status mr_eval_plan_create(const mr_plan *train, mr_plan **out)
 {
-	place *at = calloc(train->n_stages, sizeof(*at));
-	bool *busy = calloc((size_t)train->n_workers * most_stages(train), sizeof(*busy));
+	uint8_t pipes = pipes_of(train);
+	uint32_t v = most_stages(train, pipes);
+	place *at = calloc((size_t)pipes * train->n_stages, sizeof(*at));
+	bool *busy = calloc((size_t)train->n_workers * v, sizeof(*busy));
 	mr_plan *p = NULL;
 	mr_status st = at && busy ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u stages", train->n_stages);
 
 	if (st == MR_OK)
-		st = mr_plan_create(train->n_stages, train->n_workers, 1, &p);
+		st = mr_plan_create(train->n_stages, train->n_workers, pipes, &p);
 	if (st == MR_OK)
-		st = fill(train, p, at, busy);
+		st = fill(train, p, v, at, busy);
 	free(at);
 	free(busy);
 	if (st != MR_OK) {

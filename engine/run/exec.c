@@ -42,7 +42,7 @@ bool mr_exec_next(mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out)
 	c = *cursor_of(w, lane);
 
 	if (c.step >= until || (c.section == MR_BODY && mr_plan_list(p, w->id, MR_BODY)->n == 0))
-		return false; /* at the pause point; or the other pipes evaluate nothing */
+		return false; /* at the pause point; or without a part in this lane */
 	*out = (mr_task){.lane = lane, .in = &mr_plan_list(p, w->id, c.section)->at[c.at], .n = c.n};
 	out->st = mr_lane_at(lane, out->in->pipe, out->in->stage);
 	out->micro = mr_instr_micro(p, out->in, c.n);

@@ -51,12 +51,10 @@ static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 {
 	if (!isfinite(loss) && !(t->lane->train && (run->validates || run->c.skip_nonfinite)))
 		return bad_loss(t->lane->train ? "loss" : "validation loss", t->micro, loss, t->version);
-	if (t->lane->train) {
+	if (t->lane->train)
 		run->losses[t->micro % run->n_losses] = loss;
-	} else {
-		run->eval_sum += loss * (double)mr_lane_samples(t->lane, t->micro);
-		run->eval_samples += (uint64_t)mr_lane_samples(t->lane, t->micro);
-	}
+	else
+		run->eval_loss[t->micro] = loss;
 	return MR_OK;
 }
 

@@ -18,7 +18,7 @@ struct mr_loader {
 	mr_lane *lane;
 	feed *feed;             /* [n_feeds] two a pipe */
 	uint32_t n_feeds;
-	uint64_t end;           /* of every feed */
+	uint64_t end;           /* micro-batches from here on are not fed */
 	mr_waiter waiter;
 	pthread_t thread;
 	bool started;
@@ -123,11 +123,11 @@ static bool next_micro(const mr_loader *l, const feed *f, uint64_t *micro)
 {
 	uint64_t k = f->next - f->n_once;
 
-	if (f->next >= l->end || (f->next >= f->n_once && !f->n_body))
+	if (f->next >= f->n_once && !f->n_body)
 		return false;
 	*micro = f->next < f->n_once ? f->micro[f->next]
 				     : f->micro[f->n_once + k % f->n_body] + k / f->n_body * l->lane->plan->n_micro;
-	return true;
+	return *micro < l->end; /* a list is ascending where there is an end */
 }
 
 static void decode(mr_loader *l, uint64_t m, uint8_t *input, uint8_t *target)

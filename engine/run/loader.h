@@ -19,8 +19,8 @@ typedef struct mr_loader mr_loader;
 mr_status mr_loader_create(mr_run *run, mr_lane *lane, mr_loader **out) MR_MUST_USE;
 void mr_loader_destroy(mr_loader *l);
 
-/** Feed from where pause point @step stands; each ring gets @end micro-batches in all, counted from the beginning of the run
- * (UINT64_MAX: no end). While its thread does not run. */
+/** Feed from where pause point @step stands, micro-batches below number @end (UINT64_MAX: no end). While its thread does not
+ * run. */
 void mr_loader_seek(mr_loader *l, uint64_t step, uint64_t end);
 
 /** Fill what can be filled without waiting; false: nothing could. */

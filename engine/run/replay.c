@@ -309,16 +309,12 @@ mr_status mr_replay_follow(mr_replay *r, uint64_t until, mr_replay_source *sourc
 mr_status mr_replay_eval(mr_replay *r, double *loss)
 {
 	mr_run *run = r->run;
-	uint64_t n = run->c.data->n_valid, b = (uint64_t)run->c.samples;
 
-	if (n == 0)
-		return mr_fail(MR_EDATA, "the data has no validation part");
-	MR_TRY(mr_run_begin_eval(run, n));
-	mr_loader_seek(r->eval_loader, 0, (n + b - 1) / b);
-	r->until = (n + b - 1) / b;
+	MR_TRY(mr_run_begin_eval(run, &r->until));
+	mr_loader_seek(r->eval_loader, 0, run->n_eval);
 	r->order = MR_REPLAY_ROUND_ROBIN;
 	MR_TRY(run_duty(r, EVALUATE));
-	*loss = run->eval_sum / (double)run->eval_samples;
+	*loss = mr_run_eval_loss(run);
 	return MR_OK;
 }
 

@@ -87,8 +87,8 @@ static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 {
 	mr_block_layout(&run->block[s], a, pipe, run->c.optim);
 	mr_lane_layout(&run->train, pipe, s, run->stage[s], a);
-	if (pipe == 0)
-		mr_lane_layout(&run->eval, 0, s, run->stage[s], a);
+	if (pipe < run->eval_plan->n_pipes)
+		mr_lane_layout(&run->eval, pipe, s, run->stage[s], a);
 	return scratch_bytes(run, pipe, s);
 }
 
@@ -203,8 +203,11 @@ static mr_status build(mr_run *run)
 	run->train = (mr_lane){.plan = c->plan, .train = true, .samples = c->samples};
 	run->eval = (mr_lane){.plan = run->eval_plan, .samples = c->samples};
 	run->train.st = zeroed((size_t)run->n_pipes * run->n_stages * sizeof(mr_lane_stage));
-	run->eval.st = zeroed(run->n_stages * sizeof(mr_lane_stage));
-	if (!run->stage || !run->block || !run->share || !run->worker || !run->parkers || !run->losses || !run->train.st || !run->eval.st)
+	run->eval.st = zeroed((size_t)run->eval_plan->n_pipes * run->n_stages * sizeof(mr_lane_stage));
+	run->n_eval = (c->data->n_valid + (uint64_t)c->samples - 1) / (uint64_t)c->samples;
+	run->eval_loss = calloc(run->n_eval + 1, sizeof(double));
+	if (!run->stage || !run->block || !run->share || !run->worker || !run->parkers || !run->losses || !run->eval_loss ||
+	    !run->train.st || !run->eval.st)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	for (int i = 0; i < 2; i++) {
 		mr_parker_init(&run->loader_parker[i]);
@@ -258,6 +261,7 @@ void mr_run_destroy(mr_run *run)
 	free(run->early);
 	free(run->train.st);
 	free(run->eval.st);
+	free(run->eval_loss);
 	pthread_mutex_destroy(&run->error_lock);
 	free(run);
 }
@@ -454,15 +458,27 @@ void mr_run_spread(mr_run *run)
 		mr_block_spread(&run->block[s]);
 }
 
-mr_status mr_run_begin_eval(mr_run *run, uint64_t n_samples)
+mr_status mr_run_begin_eval(mr_run *run, uint64_t *until)
 {
+	uint32_t pipes = run->eval_plan->n_pipes;
+
+	if (run->n_eval == 0)
+		return mr_fail(MR_EDATA, "the data has no validation part");
+	*until = (run->n_eval + pipes - 1) / pipes;
 	run->eval.version = run->block[0].latest;
-	run->eval.n_samples = n_samples;
-	run->eval_sum = 0;
-	run->eval_samples = 0;
+	run->eval.n_samples = run->c.data->n_valid;
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		first_cursor(run->eval_plan, w, &run->worker[w].eval);
 	return reset_lane(run, &run->eval);
+}
+
+double mr_run_eval_loss(const mr_run *run)
+{
+	double sum = 0;
+
+	for (uint64_t m = 0; m < run->n_eval; m++)
+		sum += run->eval_loss[m] * (double)mr_lane_samples(&run->eval, m);
+	return sum / (double)run->c.data->n_valid;
 }
 
 void mr_run_fail(mr_run *run, mr_status code)
@@ -500,7 +516,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 		.scratch = scratch_bytes(run, pipe, s) +
 			   mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype),
 	};
-	for (int i = 0; i < (pipe == 0 ? 2 : 1); i++) {
+	for (int i = 0; i < (pipe < run->eval_plan->n_pipes ? 2 : 1); i++) {
 		const mr_lane_stage *st = mr_lane_at(lanes[i], pipe, s);
 
 		out->activations += (uint64_t)st->n_slots * st->slot_bytes;

@@ -134,8 +134,8 @@ struct mr_run {
 	uint32_t *early, *n_early;   /* then: [n_stages][n_micro] place, from 1, of F among those before V, 0: behind it; [n_stages] */
 	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's */
 	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of its commit */
-	double eval_sum;             /* loss * samples of the evaluation so far; last stage's */
-	uint64_t eval_samples;
+	double *eval_loss;           /* [n_eval] of the evaluation's micro-batches; each its last stage's */
+	uint64_t n_eval;             /* micro-batches of the whole validation data, the last one maybe partial */
 	mr_step_rec step[MR_STEP_RING]; /* written by whoever commits the last stage, one at a time */
 	_Atomic uint64_t n_steps;    /* step records written */
 	uint64_t n_steps_read;       /* the caller's */
@@ -178,8 +178,14 @@ uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t stage, bool forwa
 /** Weights were restored into what run/state.h lists: bring every private copy up to date. Workers idle. */
 void mr_run_spread(mr_run *run);
 
-/** Prepare the evaluation lane for @n_samples of validation data at the present version. Workers idle. */
-mr_status mr_run_begin_eval(mr_run *run, uint64_t n_samples) MR_MUST_USE;
+/**
+ * Prepare the evaluation lane for all validation data at the present version. Workers idle. *@until: iterations of its body that
+ * do it. Errors: MR_EDATA there is none.
+ */
+mr_status mr_run_begin_eval(mr_run *run, uint64_t *until) MR_MUST_USE;
+
+/** Mean loss of the evaluation that has been carried out, micro-batches added in their order. */
+double mr_run_eval_loss(const mr_run *run);
 
 static inline uint64_t mr_doing_pack(uint8_t op, uint16_t stage, uint64_t micro)
 {

@@ -55,10 +55,32 @@ static void uneven(void)
 	mr_plan_destroy(train);
 }
 
+/* Where pipe 0 leaves workers idle, all pipes take part: here each worker has the whole model. */
+static void pipes_by_turns(void)
+{
+	for (uint8_t d = 2; d <= 6; d++) {
+		mr_plan *train, *p;
+		mr_stage_cost stage[3] = {{.f = 1}, {.f = 1}, {.f = 1}};
+		double period;
+
+		MR_CHECK_OK(mr_plan_create(3, d, d, &train));
+		for (uint8_t w = 0; w < d; w++)
+			for (uint16_t s = 0; s < 3; s++)
+				train->worker_of[mr_plan_at(train, w, s)] = w;
+		MR_CHECK_OK(mr_eval_plan_create(train, &p));
+		CU_ASSERT_EQUAL(p->n_micro, d);
+		MR_CHECK_OK(mr_plan_period(p, &(mr_cost){3, stage}, false, &period));
+		CU_ASSERT_DOUBLE_EQUAL(period, 3, 1e-9); /* for d micro-batches */
+		mr_plan_destroy(p);
+		mr_plan_destroy(train);
+	}
+}
+
 void mr_suite_eval_plan(void);
 void mr_suite_eval_plan(void)
 {
 	MR_SUITE("eval_plan");
 	MR_TEST(all_workers_compute);
 	MR_TEST(uneven);
+	MR_TEST(pipes_by_turns);
 }
