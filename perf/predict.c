@@ -222,12 +222,17 @@ static double median_of(const bench *b, int kind, int place, uint32_t layer, siz
 	return mr_median(x, b->n_costs[kind][place]);
 }
 
-static double median_rate(const bench *b, int kind, int place, bool write)
+enum { READ, WRITE, SUM };
+
+static double median_rate(const bench *b, int kind, int place, int which)
 {
 	double x[MAX_ROUNDS];
 
-	for (size_t i = 0; i < b->n_costs[kind][place]; i++)
-		x[i] = write ? b->costs[kind][place][i].remote.write_s : b->costs[kind][place][i].remote.read_s;
+	for (size_t i = 0; i < b->n_costs[kind][place]; i++) {
+		const mr_costs *c = &b->costs[kind][place][i];
+
+		x[i] = which == READ ? c->remote.read_s : which == WRITE ? c->remote.write_s : c->sum_s;
+	}
 	return mr_median(x, b->n_costs[kind][place]);
 }
 
@@ -235,7 +240,8 @@ static void median_costs(const bench *b, int kind, int place, mr_costs *out)
 {
 	_Static_assert(sizeof(mr_layer_cost) == 4 * sizeof(double), "four times");
 	check(mr_costs_nominal(&b->base, out), "costs");
-	out->remote = (mr_hand_over){median_rate(b, kind, place, false), median_rate(b, kind, place, true)};
+	out->remote = (mr_hand_over){median_rate(b, kind, place, READ), median_rate(b, kind, place, WRITE)};
+	out->sum_s = median_rate(b, kind, place, SUM);
 	for (uint32_t i = 0; i < b->base.graph->n_nodes; i++)
 		out->layer[i] = (mr_layer_cost){median_of(b, kind, place, i, 0), median_of(b, kind, place, i, 1),
 						median_of(b, kind, place, i, 2), median_of(b, kind, place, i, 3)};

@@ -108,7 +108,8 @@ static mr_status scale_costs(const base *b, const mr_session *s, mr_costs *out)
 
 	if (!b->costs.measured)
 		return mr_costs_nominal(s, out);
-	*out = (mr_costs){.layer = calloc(s->graph->n_nodes, sizeof(*out->layer)), .remote = b->costs.remote, .measured = true};
+	*out = (mr_costs){.layer = calloc(s->graph->n_nodes, sizeof(*out->layer)), .remote = b->costs.remote,
+			  .sum_s = b->costs.sum_s, .measured = true};
 	if (!out->layer)
 		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", s->graph->n_nodes);
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {

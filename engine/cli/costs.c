@@ -33,6 +33,15 @@ static double bytes_into(const mr_session *s, uint16_t stage)
 	return (double)s->samples * (double)mr_shape_bytes(s->graph->values[node->in[0]].shape, s->kernels->dtype);
 }
 
+/* Each pipe's gradient but one is added to it. */
+static void add_sums(const mr_session *s, double seconds, mr_stage_cost *stage)
+{
+	for (uint16_t i = 0; s->plan && i < s->partition.n_stages; i++)
+		for (uint32_t n = s->partition.first[i]; n < s->partition.first[i + 1]; n++)
+			stage[i].u += seconds * (double)mr_costs_params(s->graph, n) *
+				      (double)mr_dtype_bytes(s->kernels->dtype) * (s->plan->n_pipes - 1);
+}
+
 /* In how many of the pipes stages @a and @b lie on two workers. */
 static double apart(const mr_session *s, uint16_t a, uint16_t b)
 {
@@ -72,6 +81,7 @@ void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *s
 		}
 	}
 	add_boundaries(s, &c->remote, stage);
+	add_sums(s, c->sum_s, stage);
 }
 
 /* --- nominal --- */
@@ -126,11 +136,23 @@ mr_status mr_costs_nominal(const mr_session *s, mr_costs *out)
 
 /* --- measured --- */
 
+static double sum_rate(const mr_session *s, const mr_profile *p)
+{
+	double seconds = 0, bytes = 0;
+
+	for (uint16_t i = 0; i < s->partition.n_stages; i++)
+		seconds += p->sum_s[i];
+	for (uint32_t n = 0; n < s->graph->n_nodes; n++)
+		bytes += (double)mr_costs_params(s->graph, n) * (double)mr_dtype_bytes(s->kernels->dtype);
+	return bytes > 0 ? seconds / bytes : 0;
+}
+
 mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs *out)
 {
 	MR_TRY(allocate(s, out));
 	out->measured = true;
 	out->remote = p->hand_over;
+	out->sum_s = sum_rate(s, p);
 	snprintf(out->source, sizeof(out->source), "measured");
 	for (uint16_t stage = 0; stage < s->partition.n_stages; stage++) {
 		uint32_t first = s->partition.first[stage], end = s->partition.first[stage + 1];
@@ -183,9 +205,10 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 	machine_text(s, machine, sizeof(machine));
 	mr_strbuf_printf(&b,
 			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; dtype=%s; threads=%u; samples=%lld; "
-				     "optimizer=%s; reads=%.3g; writes=%.3g\n" COLUMNS "\n",
+				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g\n" COLUMNS "\n",
 			 machine, mr_kernels_library(), s->kernels->name, mr_dtype_name(s->kernels->dtype),
-			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name, c->remote.read_s, c->remote.write_s);
+			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name, c->remote.read_s, c->remote.write_s,
+			 c->sum_s);
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		shape z = shape_of(s->graph, i);
 
@@ -261,6 +284,7 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	MR_TRY(expect(head, "optimizer", s->optim.ops->name));
 	MR_TRY(read_rate(head, "reads", &out->remote.read_s));
 	MR_TRY(read_rate(head, "writes", &out->remote.write_s));
+	MR_TRY(read_rate(head, "sums", &out->sum_s));
 	warn(path, head, "threads", threads);
 	warn(path, head, "backend", s->kernels->name);
 	out->measured = true;

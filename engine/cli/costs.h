@@ -5,13 +5,14 @@
  * decide the cut. The file is CSV behind one line that says what was measured where:
  *
  *	# millrace costs 1; machine=...; kernels=...; backend=dnnl; dtype=f32; threads=1; samples=16; optimizer=adamw;
- *	  reads=8.4e-11; writes=1.2e-11                                              (all of this is one line)
+ *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10                                (all of this is one line)
  *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s
  *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05
  *
  * inputs and outputs are elements of one sample, params those of the layer's own parameters, times seconds: F, I and W
  * of one micro-batch of `samples` samples, U of one commit. reads and writes (0 when they are missing) are seconds a byte that
- * a boundary costs its reader and its writer when these are two workers (host/hand_over.h).
+ * a boundary costs its reader and its writer when these are two workers (host/hand_over.h); sums, that adding one gradient to
+ * another takes, which several pipes do.
  */
 #ifndef MR_CLI_COSTS_H
 #define MR_CLI_COSTS_H
@@ -28,6 +29,7 @@ typedef struct mr_layer_cost {
 typedef struct mr_costs {
 	mr_layer_cost *layer; /* [nodes of the graph]; owned */
 	mr_hand_over remote;  /* of a byte that one worker writes and another reads */
+	double sum_s;         /* of a byte of one gradient that is added to another */
 	bool measured;        /* else nominal */
 	char source[512];     /* what they are, for people: one line */
 } mr_costs;
@@ -59,6 +61,7 @@ int64_t mr_costs_params(const mr_graph *g, uint32_t node);
 /**
  * Sums over the stages of @s into @stage [n_stages]. What a boundary between two workers costs is part of the F and I that
  * read and write it, not of c: it keeps the worker busy. What stage 0 reads comes from the loader's thread.
+ * The sums of several pipes are part of U, in front of which they stand.
  */
 void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage);
 
