@@ -28,33 +28,34 @@ static brute_frame *frame_at(const brute_search *s, uint32_t i)
 	return (brute_frame *)(void *)(s->frames + i * s->frame_bytes);
 }
 
-/* Four lanes, so that the multiplications do not wait for each other. */
 static uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
 {
-	uint64_t lane[4] = {h, h + 1, h + 2, h + 3}, x[4];
+	for (size_t i = 0; i + 4 <= n; i += 4) {
+		uint32_t x;
 
-	for (; n >= sizeof(x); n -= sizeof(x), data = (const uint8_t *)data + sizeof(x)) {
-		memcpy(x, data, sizeof(x));
-		for (int k = 0; k < 4; k++)
-			lane[k] = (lane[k] ^ lane[k] >> 29 ^ x[k]) * 0x9e3779b97f4a7c15u;
+		memcpy(&x, (const uint8_t *)data + i, 4);
+		h = (h ^ x) * 0x9e3779b97f4a7c15u;
+		h ^= h >> 29;
 	}
-	memset(x, 0, sizeof(x));
-	memcpy(x, data, n);
-	for (int k = 0; k < 4; k++)
-		lane[k] = (lane[k] ^ lane[k] >> 29 ^ x[k]) * 0x9e3779b97f4a7c15u;
-	for (int k = 0; k < 4; k++)
-		h = (h ^ h >> 31 ^ lane[k]) * 0xbf58476d1ce4e5b9u;
 	return h;
 }
 
-/* Whether the state of @s->b at @pc is met for the first time. */
+/*
+ * Whether the state of @s->b at @pc is met for the first time. Slots, buffers and messages are written in the order of one list or
+ * under its eyes, so @pc says what is in them; only versions and sums are touched by several workers.
+ */
 static bool is_new(brute_search *s, const uint32_t *pc)
 {
 	uint64_t h = hash_bytes(1, pc, MAX_EXPLORED * sizeof(*pc));
 	size_t at;
 
-	h = hash_bytes(h, s->b->stage, sizeof(s->b->stage));
-	h = hash_bytes(h, s->b->place, s->b->n_places * sizeof(*s->b->place)) | 1;
+	h = hash_bytes(h, s->b->stage, s->b->p->n_stages * sizeof(*s->b->stage));
+	for (size_t i = 0; i < s->b->n_places; i++) {
+		const brute_place *x = &s->b->place[i];
+
+		h = hash_bytes(hash_bytes(h, &x->n_sum, sizeof(x->n_sum)), x->sum, (size_t)x->n_sum * sizeof(*x->sum));
+	}
+	h |= 1;
 	for (at = h % (2 * MAX_STATES); s->seen[at]; at = (at + 1) % (2 * MAX_STATES))
 		if (s->seen[at] == h)
 			return false;

@@ -24,10 +24,10 @@ static void one_case(const sched_case *c)
 	mr_plan_destroy(plan);
 }
 
-/* Three workers and as many micro-batches, or two and four. */
+/* Two workers and four micro-batches; where no option is changed, also three and three. */
 static void some(const sched_case *c)
 {
-	if ((c->n_workers == 3 && c->n_micro == 3) || (c->n_workers == 2 && c->n_micro == 4))
+	if ((c->n_workers == 3 && c->n_micro == 3 && !c->option) || (c->n_workers == 2 && c->n_micro == 4))
 		one_case(c);
 }
 
