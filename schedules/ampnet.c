@@ -53,7 +53,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		.max_staleness = ahead / args->n_micro + (ahead % args->n_micro > 0),
 	};
 
-	return mr_unflushed_emit(args, "ampnet", in_flight, &contract, mr_unflushed_micro(args), out);
+	return mr_unflushed_emit(args, "ampnet", in_flight, &contract, mr_unflushed_micro(args), false, out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)

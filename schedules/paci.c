@@ -35,7 +35,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	if (args->n_micro + 1u < args->n_workers)
 		return mr_fail(MR_ECONFIG, "forward and backward are at most one version apart from %u micro-batches a commit on, got %u",
 			       args->n_workers - 1u, args->n_micro);
-	return mr_unflushed_emit(args, "paci", args->n_workers, &contract, mr_unflushed_micro(args), out);
+	return mr_unflushed_emit(args, "paci", args->n_workers, &contract, mr_unflushed_micro(args), false, out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)

@@ -142,7 +142,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		return mr_fail(MR_ECONFIG, "vertical_sync reads versions that are not the latest, so it needs stashing = true");
 	if (is_greedy(args))
 		return emit_greedy(args, in_flight, &contract, out);
-	return mr_unflushed_emit(args, "pipedream", in_flight, &contract, args->n_micro, out);
+	return mr_unflushed_emit(args, "pipedream", in_flight, &contract, args->n_micro, false, out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)

@@ -14,15 +14,31 @@
  * Time: no bubble but fill and drain, (D - 1)(f + b) once a run. Memory at stage k: two versions, activations of D - k
  * micro-batches. T (train.microbatches) is M.
  *
+ * recompute = always keeps of a micro-batch in flight its stage's input alone, and one micro-batch's activations: before each
+ * backward an R runs the forward again, on the same version. At the last stage, where B directly follows F, there is no R.
+ *
  * Source: Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, ICML 2021, section 3.1. Its flushing sibling,
  * PipeDream-Flush, is the system 1f1b.
  * NOTE 1: M = D - 1 would do for this order; the paper's M >= D is asked for.
  */
+#include <string.h>
+
 #include "schedules/unflushed.h"
+
+static const mr_option options[] = {
+	{"recompute", MR_OPT_ENUM, "never", 0, 0, "never|always", NULL,
+	 "keep the input of a stage alone and run its forward again before the backward"},
+	{0},
+};
 
 static uint32_t default_micro(uint16_t n_workers)
 {
 	return n_workers;
+}
+
+static bool recomputes(const mr_sched_args *args)
+{
+	return !strcmp(mr_values_string(args->options, "recompute"), "always");
 }
 
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
@@ -42,14 +58,14 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	if (args->n_micro < args->n_workers)
 		return mr_fail(MR_ECONFIG, "two versions are enough only for at least as many micro-batches a commit as workers: %u, got %u",
 			       args->n_workers, args->n_micro);
-	return mr_unflushed_emit(args, "pipedream_2bw", args->n_workers, &contract, mr_unflushed_micro(args), out);
+	return mr_unflushed_emit(args, "pipedream_2bw", args->n_workers, &contract, mr_unflushed_micro(args), recomputes(args), out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
-	if (args->finite)
+	if (args->finite && !recomputes(args))
 		out->bubble_time = (args->n_workers - 1) * (f + i + w);
-	out->peak_slots_first = args->n_workers;
+	out->peak_slots_first = recomputes(args) ? 1 : args->n_workers;
 	out->peak_slots_last = 1;
 	out->versions_first = out->versions_last = args->finite && args->n_commits == 1 ? 1 : 2;
 }
@@ -58,6 +74,7 @@ const mr_sched_ops mr_sched_pipedream_2bw = {
 	.name = "pipedream_2bw",
 	.summary = "1F1B without a flush: an update every T micro-batches, on the weights of one update ago (two versions)",
 	.source = "Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, ICML 2021, section 3.1",
+	.options = options,
 	.asynchronous = true,
 	.accumulates = true,
 	.default_micro = default_micro,

@@ -67,7 +67,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	};
 	mr_plan *plan;
 
-	MR_TRY(mr_unflushed_emit(args, "pipemare", args->n_workers, &contract, args->n_micro, &plan));
+	MR_TRY(mr_unflushed_emit(args, "pipemare", args->n_workers, &contract, args->n_micro, false, &plan));
 	return mr_sched_finish(plan, t2 ? aim(plan) : MR_OK, out);
 }
 

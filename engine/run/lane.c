@@ -13,25 +13,25 @@ static void layout_hop(mr_hop *h, uint32_t n, size_t bytes, mr_arena *a)
 	h->slots = mr_arena_take(a, 2 * (size_t)mr_ring_slots(n) * sizeof(uint32_t), MR_CACHE_LINE);
 }
 
-/*
- * Micro-batches whose input (@target: whose target, and only where it waits for a recomputation) stage @s of @pipe needs at
- * once, in a body that leaves nothing under way.
- */
+/* Micro-batches whose input (@target: whose target, and only where it waits for a recomputation) stage @s of @pipe needs at once. */
 static uint32_t most_held(const mr_plan *p, uint8_t pipe, uint16_t s, bool target)
 {
-	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_BODY);
 	uint32_t n = 0, most = 0;
 
-	for (uint32_t i = 0; i < l->n; i++) {
-		const mr_instr *in = &l->at[i];
+	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) { /* a body takes as many as it gives back */
+		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), (mr_section)sec);
 
-		if (in->stage != s || in->pipe != pipe)
-			continue;
-		if (in->op == MR_OP_F && (!target || in->flags & MR_INSTR_DROP))
-			n++;
-		else if (target ? in->op == MR_OP_R : in->op == MR_OP_B || in->op == MR_OP_W)
-			n--;
-		most = n > most ? n : most;
+		for (uint32_t i = 0; i < l->n; i++) {
+			const mr_instr *in = &l->at[i];
+
+			if (in->stage != s || in->pipe != pipe)
+				continue;
+			if (in->op == MR_OP_F && (!target || in->flags & MR_INSTR_DROP))
+				n++;
+			else if (target ? in->op == MR_OP_R : in->op == MR_OP_B || in->op == MR_OP_W)
+				n--;
+			most = n > most ? n : most;
+		}
 	}
 	return most;
 }
@@ -66,7 +66,7 @@ void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage,
 		if (st->slot)
 			st->slot[i] = (mr_slot){.memory = memory};
 	}
-	st->n_kept = targets ? p->n_micro : 0;
+	st->n_kept = targets ? p->n_micro + mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_PROLOGUE)->n : 0;
 	st->kept_in = mr_arena_take(a, st->n_kept * sizeof(*st->kept_in), MR_CACHE_LINE);
 	st->kept_target = mr_arena_take(a, st->n_kept * sizeof(*st->kept_target), MR_CACHE_LINE);
 	layout_hop(&st->in, s ? p->n_fwd[at] : (targets ? most_held(p, pipe, s, false) : st->n_slots) + LOADER_AHEAD,

@@ -43,10 +43,16 @@ static mr_status refuse_inside(const mr_run_config *c)
 	return MR_OK;
 }
 
-static mr_status refuse_instr(const mr_run_config *c, uint16_t w, uint32_t i, const mr_instr *in)
+static mr_status refuse_instr(const mr_run_config *c, uint16_t w, const mr_list *l, uint32_t i)
 {
-	if (in->op == MR_OP_R && c->plan->contract.flush == MR_FLUSH_NONE)
-		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine recomputes only in plans that flush", w, i);
+	const mr_instr *in = &l->at[i];
+
+	/* So that nothing lies between them at a pause, and no target has to be kept over one (stand.c). */
+	if (in->op == MR_OP_R && c->plan->contract.flush == MR_FLUSH_NONE &&
+	    (in->stage + 1u == c->plan->n_stages || i + 1 == l->n || in[1].op != MR_OP_B || in[1].stage != in->stage ||
+	     in[1].micro != in->micro))
+		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: without a flush the engine recomputes right before B, and not at the last stage",
+			       w, i);
 	if (in->op == MR_OP_V && (in->target != 0 || i + 1 >= mr_plan_list(c->plan, w, MR_BODY)->n))
 		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine validates the version of the iteration before", w, i);
 	if (in->op > MR_OP_V)
@@ -89,7 +95,7 @@ mr_status mr_run_refuse(const mr_run_config *c)
 		MR_TRY(refuse_sums(p, w));
 		for (int sec = 0; sec < MR_N_SECTIONS; sec++)
 			for (uint32_t i = 0; i < mr_plan_list(p, w, (mr_section)sec)->n; i++)
-				MR_TRY(refuse_instr(c, w, i, &mr_plan_list(p, w, (mr_section)sec)->at[i]));
+				MR_TRY(refuse_instr(c, w, mr_plan_list(p, w, (mr_section)sec), i));
 	}
 	if (p->contract.aim == MR_AIM_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
 		return mr_fail(MR_ECONFIG, "the plan predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",

@@ -3,7 +3,8 @@
  *
  * At pause point n (ir/pause.h), stage s has done so many F and so many B; the micro-batches between the two counts hold its
  * slots, those that stage s-1 has done and s has not are messages in the ring between them, and everything else is idle.
- * A plan that flushes has nothing under way; one that does not has one pipe.
+ * A plan that flushes has nothing under way; one that does not has one pipe, and recomputes right before B, so that at a pause what
+ * its F dropped is still to be recomputed.
  */
 #include <assert.h>
 
@@ -42,8 +43,8 @@ uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
 	return sum;
 }
 
-/* The version that F of micro-batch @m read at stage @s. */
-static uint64_t version_read(const mr_plan *p, uint16_t s, uint64_t m)
+/* F of micro-batch @m at stage @s, and in which iteration. */
+static const mr_instr *forward_of(const mr_plan *p, uint16_t s, uint64_t m, uint64_t *n)
 {
 	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
 		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), (mr_section)sec);
@@ -53,14 +54,13 @@ static uint64_t version_read(const mr_plan *p, uint16_t s, uint64_t m)
 
 			if (in->op != MR_OP_F || in->stage != s || m < in->micro)
 				continue;
-			if (sec == MR_PROLOGUE && m == in->micro)
-				return mr_instr_read(p, in, 0);
-			if (sec == MR_BODY && (m - in->micro) % p->n_micro == 0)
-				return mr_instr_read(p, in, (m - in->micro) / p->n_micro);
+			*n = sec == MR_BODY ? (m - in->micro) / p->n_micro : 0;
+			if (sec == MR_BODY ? (m - in->micro) % p->n_micro == 0 : m == in->micro)
+				return in;
 		}
 	}
 	assert(!"every micro-batch has a forward");
-	return 0;
+	return NULL;
 }
 
 static void put_message(mr_hop *h, uint32_t buffer)
@@ -69,20 +69,27 @@ static void put_message(mr_hop *h, uint32_t buffer)
 	mr_hop_put(h, buffer);
 }
 
-/* Slots of stage @s, and the buffers that they hold. */
+/* Slots of stage @s, and the buffers that they hold; of what is recomputed later, the input alone. */
 static void take_slots(mr_run *run, uint16_t s, uint64_t f, uint64_t b)
 {
 	const mr_plan *p = run->c.plan;
 	mr_lane_stage *st = &run->train.st[s];
 
 	for (uint64_t m = b; m < f; m++) {
+		uint64_t n = 0;
+		const mr_instr *in = forward_of(p, s, m, &n);
 		mr_slot *slot = &st->slot[m % p->n_slots[s]];
+		uint32_t buffer = s ? (uint32_t)(m % p->n_fwd[s]) : (uint32_t)(m - b);
 
+		st->in.state[buffer] = MR_BUFFER_TAKEN;
+		if (in->flags & MR_INSTR_DROP) {
+			st->kept_in[m % st->n_kept] = buffer;
+			continue;
+		}
 		slot->taken = true;
 		slot->micro = m;
-		slot->version = version_read(p, s, m);
-		slot->in = s ? (uint32_t)(m % p->n_fwd[s]) : (uint32_t)(m - b);
-		st->in.state[slot->in] = MR_BUFFER_TAKEN;
+		slot->version = mr_instr_read(p, in, n);
+		slot->in = buffer;
 	}
 }
 

@@ -136,6 +136,12 @@ static mr_status add_flow(const mr_run *run, uint16_t s, mr_state *out)
 		if (st->slot[i].taken)
 			MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)st->slot[i].micro));
 	}
+	/* Those of what will be recomputed have no slot. */
+	for (uint64_t m = mr_run_done(run, 0, 0, false); s == 0 && st->n_kept && m < mr_run_done(run, 0, 0, true); m++) {
+		mr_saved_tensor t = of_bytes(mr_hop_buffer(&st->in, st->kept_in[m % st->n_kept]), st->in.bytes);
+
+		MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)m));
+	}
 	/* The step that sums these has yet to report them. */
 	for (uint32_t i = 0; s + 1 == run->n_stages && i < st->n_slots; i++) {
 		mr_saved_tensor t = {.dtype = MR_SAVED_F64, .n_dims = 1, .shape = {1}, .bytes = sizeof(double)};

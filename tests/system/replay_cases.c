@@ -111,6 +111,7 @@ void replay_no_stash(uint32_t runs)
 void replay_accumulating(uint32_t runs)
 {
 	at_each_size(false, BLOCKS " system.name=pipedream_2bw train.microbatches=4", runs);
+	at_each_size(false, BLOCKS " system.name=pipedream_2bw system.recompute=always train.microbatches=4", runs);
 	at_each_size(false, BLOCKS " system.name=ampnet system.in_flight=5 train.microbatches=2", runs);
 	at_each_size(false, BLOCKS " system.name=paci train.microbatches=4 train.clip=0.1", runs);
 	at_each_size(false, BLOCKS " system.name=wpipe train.microbatches=4", runs);

@@ -327,6 +327,7 @@ static void double_buffered(void)
 {
 	by_both("twobw_sgd", "system.name=pipedream_2bw");
 	by_both("twobw_momentum", "system.name=pipedream_2bw");
+	by_both("twobw_momentum", "system.name=pipedream_2bw system.recompute=always");
 	by_both("twobw_adam", "system.name=pipedream_2bw");
 }
 
