@@ -73,6 +73,7 @@ static mr_status put_lp(const mr_args *args, const mr_sched_ops *ops, const mr_s
 	return st;
 }
 
+/* What the system emits; *@out is the caller's, also after an error. */
 static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const mr_cost *cost, mr_plan **out)
 {
 	uint16_t workers = (uint16_t)mr_values_int(args->values, "workers");
@@ -99,14 +100,6 @@ static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const m
 	if (st == MR_OK)
 		st = put_lp(args, ops, &a);
 	mr_values_destroy(values);
-	if (st == MR_OK)
-		st = mr_plan_lower(*out, NULL);
-	if (st == MR_OK)
-		st = mr_plan_check(*out);
-	if (st != MR_OK) {
-		mr_plan_destroy(*out);
-		*out = NULL;
-	}
 	return st;
 }
 
@@ -155,6 +148,15 @@ static mr_status settle_costs(const mr_plan *plan, costs *c)
 	for (uint16_t s = 0; s < c->n; s++)
 		c->row[s].c = c->share.c;
 	return MR_OK;
+}
+
+/* An order made for these costs must not be slowed by boundary buffers that suffice for others. */
+static mr_status lower(mr_plan *plan, const costs *c)
+{
+	mr_cost cost = {c->n, c->row};
+
+	MR_TRY(mr_plan_lower(plan, &(mr_lower_opts){.costs = &cost, .n_costs = 1}));
+	return mr_plan_check(plan);
 }
 
 /* --- the report --- */
@@ -217,6 +219,8 @@ static mr_status run(mr_args *args)
 		st = make_plan(args, ops, &(mr_cost){c.row ? c.n : 1, c.row ? c.row : &c.share}, &plan);
 	if (st == MR_OK)
 		st = settle_costs(plan, &c);
+	if (st == MR_OK)
+		st = lower(plan, &c);
 	if (st == MR_OK)
 		st = simulate(args, plan, &c, &bent);
 	mr_plan_destroy(plan);

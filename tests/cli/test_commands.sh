@@ -63,6 +63,8 @@ expect 0 "makespan 25" schedule 1f1b --workers 2 --microbatches 4 --costs 2,1,2
 expect 0 "[body x N micro+4 ver+1]" schedule gpipe --workers 2 --microbatches 4 --format text
 expect 0 "<svg" schedule gpipe --workers 2 --format svg
 expect 1 "/nonexistent/x: cannot write" schedule gpipe --workers 2 -o /nonexistent/x
+printf 'stage,f,i,w\n0,6,2,5\n1,3,6,2\n2,4,5,2\n' >"$dir/uneven.csv" # buffers for even costs would make it 118
+expect 0 "makespan 117" schedule zb_h2 --workers 3 --microbatches 9 --costs "$dir/uneven.csv"
 expect 0 "makespan" schedule zb_auto --workers 2 --microbatches 3 --export-lp "$dir/zb.lp"
 expect 2 "--export-lp: gpipe solves no linear program; these do: zb_auto" schedule gpipe --workers 2 --export-lp "$dir/x.lp"
 expect 1 "/nonexistent/x: cannot write" schedule zb_auto --workers 2 --export-lp /nonexistent/x
