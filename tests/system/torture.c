@@ -11,7 +11,8 @@
 typedef struct draw {
 	uint64_t number, n_drawn;
 	char model[200], sets[600], system[200];
-	bool gpt, asynchronous, tied, clipped;
+	bool gpt, asynchronous, stale, predicts, tied, clipped;
+	uint32_t micro;
 	uint64_t steps;
 	uint32_t workers;
 } draw;
@@ -43,12 +44,32 @@ static void draw_model(draw *d)
 
 static void draw_system(draw *d)
 {
-	static const char *const names[] = {"gpipe system.backward=fifo", "gpipe system.backward=lifo", "1f1b",
-					    "pipedream", "pipedream system.vertical_sync=true"};
-	uint32_t i = below(d, 6) % 5;
+	static const struct {
+		const char *name;
+		uint32_t micro; /* micro-batches a commit, for up to 5 workers; 0: any number, with a flush */
+		bool stale;     /* even at one worker */
+		bool predicts;
+	} systems[] = {
+		{.name = "gpipe system.backward=fifo"},
+		{.name = "gpipe system.backward=lifo"},
+		{.name = "1f1b"},
+		{"pipedream", 1, false, false},
+		{"pipedream system.vertical_sync=true", 1, false, false},
+		{"pipedream system.order=greedy", 1, false, false},
+		{"pipedream system.stashing=false", 1, false, false},
+		{"pipedream_2bw", 6, true, false},
+		{"pipedream_2bw system.recompute=always", 5, true, false},
+		{"ampnet system.in_flight=4", 2, true, false},
+		{"pipemare system.t1_steps=5", 1, false, false},
+		{"pipeoptim", 1, false, true},
+	};
+	uint32_t i = below(d, sizeof(systems) / sizeof(systems[0]));
 
-	d->asynchronous = i >= 3;
-	snprintf(d->system, sizeof(d->system), "system.name=%s", names[i]);
+	d->asynchronous = systems[i].micro > 0;
+	d->micro = systems[i].micro;
+	d->stale = systems[i].stale;
+	d->predicts = systems[i].predicts;
+	snprintf(d->system, sizeof(d->system), "system.name=%s", systems[i].name);
 	d->workers = 1 + below(d, 5);
 }
 
@@ -57,7 +78,7 @@ static void draw_training(draw *d)
 	static const char *const optimizers[] = {"sgd", "momentum", "momentum optimizer.nesterov=true", "adam",
 						 "adamw"};
 	static const char *const schedules[] = {"constant", "cosine", "linear"};
-	uint32_t micro = d->asynchronous ? 1 : 1 + below(d, 7), samples = 1 + below(d, 3);
+	uint32_t micro = d->asynchronous ? d->micro : 1 + below(d, 7), samples = 1 + below(d, 3);
 	const char *backend = "backend=reference dtype=f32";
 	int n;
 
@@ -70,7 +91,7 @@ static void draw_training(draw *d)
 	n = snprintf(d->sets, sizeof(d->sets),
 		     "%s optimizer.name=%s train.batch=%u train.microbatches=%u train.lr=0.01 train.schedule=%s "
 		     "train.warmup=%u train.seed=%u machine.spin_us=%d",
-		     backend, optimizers[below(d, 5)], micro * samples, micro, schedules[below(d, 3)], below(d, 4),
+		     backend, optimizers[d->predicts ? 3 + below(d, 2) : below(d, 5)], micro * samples, micro, schedules[below(d, 3)], below(d, 4),
 		     below(d, 1000), (int)below(d, 4) - 1);
 	if (d->clipped)
 		snprintf(d->sets + n, sizeof(d->sets) - (size_t)n, " train.clip=0.2");
@@ -186,7 +207,7 @@ static void compare(draw *d, rig *r, const char *cut, const char *what)
 {
 	static const mr_replay_order orders[] = {MR_REPLAY_ROUND_ROBIN, MR_REPLAY_LAST_FIRST, MR_REPLAY_RANDOM};
 	rig_result got = {0}, replayed = {0}, want = {0};
-	bool same_as_sequential = !d->asynchronous || d->workers == 1;
+	bool same_as_sequential = !d->asynchronous || (d->workers == 1 && !d->stale);
 	mr_sum_order sum = r->s.plan->contract.sum;
 
 	rig_replay(r, d->steps, orders[below(d, 3)], d->number, &replayed);
