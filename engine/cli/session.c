@@ -90,6 +90,17 @@ static mr_status make_partition(mr_session *s)
 				       s->partition.n_stages));
 }
 
+/* What predicts weights goes along a direction that the optimizer keeps. */
+static mr_status check_direction(const mr_session *s)
+{
+	const mr_optim_ops *o = mr_config_optimizer(s->config);
+
+	if (!s->plan || s->plan->contract.aim != MR_AIM_AHEAD || o->along != MR_ALONG_NOTHING)
+		return MR_OK;
+	return mr_fail(MR_ECONFIG, "%s predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
+		       mr_config_plugin(s->config, MR_CONFIG_SYSTEM), o->name);
+}
+
 static mr_status finish_plan(mr_session *s)
 {
 	const mr_sched_ops *ops = mr_config_system(s->config);
@@ -121,6 +132,7 @@ static mr_status make_plan(mr_session *s)
 
 	if (system)
 		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", emit_plan(s)));
+	MR_TRY(mr_config_blame(s->config, MR_CONFIG_OPTIMIZER, "name", check_direction(s)));
 	MR_TRY(make_partition(s));
 	return system ? mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", finish_plan(s)) : MR_OK;
 }

@@ -453,6 +453,11 @@ static void refused(void)
 	rig_open(&r);
 	MR_CHECK_FAIL(mr_trajectory_create(r.s.graph, &r.s.partition, 1, 9, &t), MR_ECONFIG, "at most 10000");
 	rig_fini(&r);
+	rig_init(&r);
+	rig_sets(&r, "system.name=spectrain train.microbatches=1 optimizer.name=sgd");
+	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG,
+		      "optimizer.name: spectrain predicts weights along the optimizer's direction, and sgd keeps none");
+	rig_fini(&r);
 }
 
 void mr_suite_chain(void)
