@@ -30,6 +30,20 @@ static void models(const char *backend)
 		sync_case_check(&cases[i]);
 }
 
+/* One to seven workers, and as few micro-batches as leave pipes and workers without any. */
+static void odd_sizes(void)
+{
+	static const unsigned micro[] = {1, 2, 3, 5, 7, 12};
+
+	for (size_t i = 0; i < sizeof(micro) / sizeof(micro[0]); i++) {
+		char sets[200];
+
+		snprintf(sets, sizeof(sets), "model.depth=24 model.width=4 train.clip=%s train.batch=%u train.microbatches=%u",
+			 i % 2 ? "0.1" : "0.0", micro[i], micro[i]);
+		sync_case_check(&(sync_case){"backend=reference dtype=f32", false, sets, 3, 0xfe, true});
+	}
+}
+
 static void reference_f64(void)
 {
 	models("backend=reference dtype=f64");
@@ -48,6 +62,7 @@ static void dnnl(void)
 void mr_suite_equal_sync_all(void)
 {
 	MR_SUITE("equal_sync_all");
+	MR_TEST(odd_sizes);
 	MR_TEST(reference_f64);
 	MR_TEST(reference_f32);
 	MR_TEST(dnnl);

@@ -165,7 +165,7 @@ void sync_case_check(const sync_case *c)
 	for (uint32_t i = 0; (system = sync_system(i)); i++) {
 		bool any = false;
 
-		for (unsigned d = 1; d <= 4; d++)
+		for (unsigned d = 1; c->workers >> d; d++)
 			if (c->workers >> d & 1)
 				any = pipeline(c, system, d, o) || any;
 		if (!any && !c->few)
