@@ -1,18 +1,18 @@
 /*
- * search.c - ours: the shortest order that many tries find for measured costs, chunks and a limit of memory (3 workers,
- * v = 2, 4 micro-batches, f, i, w = 4, 6, 2 a share; a small letter is the worker's second stage).
+ * search.c - ours: the shortest order that many tries find for measured costs, chunks and a limit of memory (3
+ * workers, v = 2, 4 micro-batches, f, i, w = 4, 6, 2 a share; a small letter is the worker's second stage).
  *
  *   w0 F0--F1--F2--F3--....f0--i0----f1--w0i1----f2--w1i2----w2I0----W0....f3--i3----I1----W1w3..I2----W2....I3----W3
  *   w1 ....F0--F1--F2--f0--F3--f1--..i0----w0f2--i1----w1I0----W0i2----f3--w2..I1----i3----I2----W1W2w3I3----W3......
  *   w2 ........F0--f0--F1--f1--F2--f2--....i0----w0I0----W0F3--f3--i1----I1----i2----I2----i3----I3----w1W1w2W2w3W3..
  *
- * Problem: each published system is the right one for some costs, depth and memory; measured costs are none of those, and
- * differ from stage to stage. Idea: all of them are a placement of the stages, whole or split backwards, a limit of
- * memory and an idea of what is urgent, so try many. Every system of the registry with one pipe comes first, with its
- * usual options, if it can do with D, T, chunks and memory: what is found is never worse than the best of them. Then
- * the list scheduler makes orders (list_schedule.h) for stages in blocks, round and round and in waves, each with whole
- * and with split backwards: with its own priorities, and with random ones, most of which are small changes of the
- * shortest order so far of the same placement (search_way.h).
+ * Problem: each published system is the right one for some costs, depth and memory; measured costs are none of those,
+ * and differ from stage to stage. Idea: all of them are a placement of the stages, whole or split backwards, a limit
+ * of memory and an idea of what is urgent, so try many. Every system of the registry with one pipe comes first, with
+ * its usual options, if it can do with D, T, chunks and memory: what is found is never worse than the best of them.
+ * Then the list scheduler makes orders (list_schedule.h) for stages in blocks, round and round and in waves, each with
+ * whole and with split backwards: with its own priorities, and with random ones, most of which are small changes of
+ * the shortest order so far of the same placement (search_way.h).
  *
  * All have one copy of weights and gradients. Systems of several pipes are left out: they pay with further gradients,
  * and data_parallel, which has no pipeline to wait for, would always win by this measure.
@@ -27,18 +27,20 @@
  *	5, 6, 4     5.25      4.5                                 4.5 in four, 5 in two
  *
  * With costs drawn for each stage (whole numbers from 1 to 6, D = 2..4, T = 4 or 8, v = 1 or 2) it was better than the
- * best by name in half of 40 cases. Memory: no worker keeps more than `cap` micro-batches of its share, each until its W
- * or B, checked by walking. Gradients of a stage are summed in the order 0..T-1, or in that of the system that was best.
+ * best by name in half of 40 cases. Memory: no worker keeps more than `cap` micro-batches of its share, each until its
+ * W or B, checked by walking. Gradients of a stage are summed in the order 0..T-1, or in that of the system that was
+ * best.
  *
- * The same arguments give the same plan: tries are counted, not timed, and random numbers are a function of the seed and
- * the number of the try. The plan's name is search+<system> where no try beat that system.
+ * The same arguments give the same plan: tries are counted, not timed, and random numbers are a function of the seed
+ * and the number of the try. The plan's name is search+<system> where no try beat that system.
  *
  * NOTE 1: random search with list scheduling is no new idea; waves with split backwards at these costs, which no
  * published system has, are what it finds.
  */
+#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/walk.h"
@@ -135,8 +137,8 @@ static mr_status offer(search *s, mr_plan *plan, const char *from)
 /* --- systems known by name --- */
 
 /*
- * Options of @ops with which a worker hosts as many stages as asked for, where they follow from an option of another name;
- * NULL: the defaults.
+ * Options of @ops with which a worker hosts as many stages as asked for, where they follow from an option of another
+ * name; NULL: the defaults.
  */
 static mr_status fit_chunks(const search *s, const mr_sched_ops *ops, mr_values **out)
 {
@@ -220,7 +222,8 @@ static mr_status make_plan(const search *s, const mr_list_order *order, mr_plan 
 }
 
 /* Keys that say what @order came to: when each instruction began. */
-static void keep(const search *s, family *f, const mr_search_way *way, const mr_list_job *job, const mr_list_order *order)
+static void keep(const search *s, family *f, const mr_search_way *way, const mr_list_job *job,
+		 const mr_list_order *order)
 {
 	float *key = f->way.key;
 
@@ -367,6 +370,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		st = look(&s);
 	mr_plan_destroy(size);
 	if (st == MR_OK) {
+		assert(s.best); /* a limit from 1 on has room for an order of the list scheduler */
 		*out = s.best;
 		s.best = NULL;
 	}

@@ -44,7 +44,8 @@ static uint32_t draw_limit(uint32_t floor, uint32_t cap, mr_search_dice *d)
 	return all || cap == UINT32_MAX ? cap : whole(d, floor, cap);
 }
 
-void mr_search_draw(mr_search_way *way, uint16_t n_stages, uint32_t n_micro, uint32_t floor, uint32_t cap, mr_search_dice *d)
+void mr_search_draw(mr_search_way *way, uint16_t n_stages, uint32_t n_micro, uint32_t floor, uint32_t cap,
+		    mr_search_dice *d)
 {
 	double noise = pick_size(d);
 	float *key = way->key;

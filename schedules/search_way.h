@@ -1,9 +1,9 @@
 /*
  * search_way.h - one candidate of `search`: where the stages lie, whether backwards are split, and what is urgent.
  *
- * A candidate is input of the list scheduler (list_schedule.h), which makes an order of it. Every instruction has a key; the one
- * with the lowest goes first. Keys are drawn as a plane over kind, micro-batch and stage with noise on top, or as small changes of
- * keys that did well.
+ * A candidate is input of the list scheduler (list_schedule.h), which makes an order of it. Every instruction has a
+ * key; the one with the lowest goes first. Keys are drawn as a plane over kind, micro-batch and stage with noise on
+ * top, or as small changes of keys that did well.
  */
 #ifndef MR_SCHEDULES_SEARCH_WAY_H
 #define MR_SCHEDULES_SEARCH_WAY_H
@@ -37,7 +37,8 @@ double mr_search_roll(mr_search_dice *d);
 uint16_t mr_search_worker(mr_search_place place, uint16_t n_workers, uint16_t n_stages, uint16_t s);
 
 /** Draw keys, patience and a limit from @floor to @cap for @way, whose place and split stand. */
-void mr_search_draw(mr_search_way *way, uint16_t n_stages, uint32_t n_micro, uint32_t floor, uint32_t cap, mr_search_dice *d);
+void mr_search_draw(mr_search_way *way, uint16_t n_stages, uint32_t n_micro, uint32_t floor, uint32_t cap,
+		    mr_search_dice *d);
 
 /** Make @way a near relative of @from, which has keys. */
 void mr_search_vary(mr_search_way *way, const mr_search_way *from, uint16_t n_stages, uint32_t n_micro, uint32_t floor,

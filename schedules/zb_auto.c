@@ -106,20 +106,27 @@ static mr_status export_lp(const mr_sched_args *args, mr_strbuf *out)
 	return st;
 }
 
-/* Ordered for equal costs and D forwards, the plan is that of zb_h1, whatever it is then timed with. */
+/*
+ * Ordered for equal costs and D forwards, the plan is that of zb_h1, whatever it is then timed with; for twice as many
+ * or more it has no bubble in the period where costs are equal indeed.
+ */
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
-	bool equal = !args->costs && !*mr_values_string(args->options, "costs");
+	const char *text = mr_values_string(args->options, "cap");
 	uint32_t d = args->n_workers;
 	double cap;
 
-	if (!equal || args->n_micro <= d || mr_cap_read(mr_values_string(args->options, "cap"), args->n_workers, &cap) != MR_OK ||
-	    cap != d)
+	if (args->costs || *mr_values_string(args->options, "costs") || mr_cap_read(text, args->n_workers, &cap) != MR_OK)
 		return;
-	out->bubble_time = (d - 1) * fmax(f, fmax(i, f + i - w));
-	out->bubble_period = (d - 1) * fmax(i, f + i - w);
-	out->peak_first = d;
-	out->peak_last = d;
+	if (cap == d && args->n_micro > d) {
+		out->bubble_time = (d - 1) * fmax(f, fmax(i, f + i - w));
+		out->bubble_period = (d - 1) * fmax(i, f + i - w);
+		out->peak_first = d;
+		out->peak_last = d;
+	} else if (cap >= 2 * d && args->n_micro >= 2 * d - 1 && f == i && i == w) {
+		out->bubble_time = (d - 1) * f;
+		out->bubble_period = 0;
+	}
 }
 
 const mr_sched_ops mr_sched_zb_auto = {

@@ -84,6 +84,9 @@ static void laws_hold_for_further_options_wide(void)
 	static const char *const further[][2] = {
 		{"interleaved", "group=3"}, {"interleaved", "chunks=3 group=1000000"}, {"interleaved_zb", "chunks=3 group=7"},
 		{"hanayo", "waves=2"},      {"hanayo", "waves=3"},
+		{"zb_auto", "cap=1"},       {"zb_auto", "cap=2D"},
+		{"zb_auto", "cap=none"},    {"zb_auto", "cap=2.5 costs=5,6,4,1"},
+		{"zb_v", "order=greedy costs=2,3,1"}, {"search", "cap=1.5 tries=5 costs=2,3,1"},
 	};
 
 	for (size_t k = 0; k < sizeof(further) / sizeof(*further); k++) {

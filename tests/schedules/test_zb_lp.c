@@ -1,6 +1,6 @@
 /*
- * The linear program of zb_auto, read back as text: it has the rows and variables that its size asks for, the search's own order
- * satisfies every row at the span that it claims, and nothing below that span or out of order does.
+ * The linear program of zb_auto, read back as text: it has the rows and variables that its size asks for, the search's
+ * own order satisfies every row at the span that it claims, and nothing below that span or out of order does.
  */
 #include <ctype.h>
 #include <math.h>
