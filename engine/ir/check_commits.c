@@ -54,12 +54,18 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 	uint64_t version = mr_unroll_micro(g, node) / g->plan->contract.need + 1;
 	char name[MR_NODE_TEXT];
 
+	if (in->op == MR_OP_F && g->plan->contract.coverage == MR_COVER_BLOCK && in->target < 0)
+		return mr_fail(MR_ECONFIG, "%s: takes minibatch %d of the data", mr_unroll_name(g, node, name), in->target);
 	if (in->op == MR_OP_F)
 		return check_drop(g, node);
 	if (!sums(in->op) && in->flags)
 		return mr_fail(MR_ECONFIG, "%s: flags %u, but only F, B and W have any", mr_unroll_name(g, node, name),
 			       in->flags);
-	if (in->flags & ~(MR_INSTR_FIRST_SUM | MR_INSTR_UPDATE))
+	if (in->flags & (MR_INSTR_KEEP | MR_INSTR_PASS) &&
+	    (g->plan->contract.coverage != MR_COVER_BLOCK || in->op != MR_OP_B))
+		return mr_fail(MR_ECONFIG, "%s: leaves its stage as it is, but only a B of a plan that updates one stage a step may",
+			       mr_unroll_name(g, node, name));
+	if (in->flags & ~(MR_INSTR_FIRST_SUM | MR_INSTR_UPDATE | MR_INSTR_KEEP | MR_INSTR_PASS))
 		return mr_fail(MR_ECONFIG, "%s: unknown flags %u", mr_unroll_name(g, node, name), in->flags);
 	if (sums(in->op) && first != !!(in->flags & MR_INSTR_FIRST_SUM))
 		return mr_fail(MR_ECONFIG, "%s: is %sthe first gradient of its sum, but marked as if it were%s",
@@ -185,6 +191,31 @@ static mr_status check_commit_instr(const mr_unroll *g, uint32_t node)
 	return MR_OK;
 }
 
+/* Passed on before the active stage, kept behind it, and one active stage. */
+static mr_status check_active(const mr_unroll *g, uint64_t micro)
+{
+	uint16_t active = g->plan->n_stages;
+	char name[MR_NODE_TEXT];
+
+	for (uint16_t s = 0; s < g->plan->n_stages; s++) {
+		uint32_t b = g->grad[s * (size_t)g->n_micro + (size_t)micro];
+		uint8_t flags = g->at[b].in->flags & (MR_INSTR_KEEP | MR_INSTR_PASS);
+
+		if (g->at[b].in->op != MR_OP_B)
+			return mr_fail(MR_ECONFIG, "%s: a plan that updates one stage a step goes backward in whole B",
+				       mr_unroll_name(g, b, name));
+		if (active == g->plan->n_stages && !flags)
+			active = s;
+		else if (flags != (active == g->plan->n_stages ? MR_INSTR_PASS : MR_INSTR_KEEP))
+			return mr_fail(MR_ECONFIG, "%s: a B passes before the stage that its step updates, and keeps behind it",
+				       mr_unroll_name(g, b, name));
+	}
+	if (active < g->plan->n_stages)
+		return MR_OK;
+	return mr_fail(MR_ECONFIG, "%s: the step of its micro-batch updates no stage",
+		       mr_unroll_name(g, g->grad[(size_t)micro], name));
+}
+
 mr_status mr_check_commits(const mr_unroll *g)
 {
 	uint64_t full = mr_check_full(g), need = g->plan->contract.need;
@@ -194,6 +225,8 @@ mr_status mr_check_commits(const mr_unroll *g)
 	if (full % need)
 		return mr_fail(MR_ECONFIG, "%" PRIu64 " micro-batches leave a commit of %" PRIu64 " incomplete", full,
 			       need);
+	for (uint64_t m = 0; m < full && g->plan->contract.coverage == MR_COVER_BLOCK; m++)
+		MR_TRY(check_active(g, m));
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		MR_TRY(check_commit_instr(g, i));
 	for (uint16_t s = 0; s < g->plan->n_stages; s++)

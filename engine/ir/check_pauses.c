@@ -62,7 +62,7 @@ mr_status mr_check_pauses(const mr_unroll *g)
 	uint64_t *stretch, *made;
 	mr_status st;
 
-	if (!mr_plan_steady(p) || p->contract.flush != MR_FLUSH_NONE || p->contract.coverage != MR_COVER_TRAIN || p->commits != 1)
+	if (!mr_plan_steady(p) || p->contract.flush != MR_FLUSH_NONE || p->contract.coverage == MR_COVER_FORWARD || p->commits != 1)
 		return MR_OK;
 	stretch = calloc((size_t)g->n_nodes + 1, sizeof(*stretch));
 	made = calloc(p->n_stages, sizeof(*made));

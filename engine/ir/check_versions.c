@@ -36,6 +36,8 @@ static uint64_t rule(const mr_reads *r, uint32_t node)
 		return 0;
 	if (in->op != MR_OP_F && c->same_version_b)
 		return mr_unroll_read(g, g->f[in->stage * (size_t)g->n_micro + (size_t)micro]);
+	if (in->op == MR_OP_F && c->read_f == MR_READ_AGED)
+		return mr_unroll_read(g, node);
 	if (in->op != MR_OP_F || c->read_f == MR_READ_LATEST || (c->read_f == MR_READ_TAG && in->stage == 0))
 		return r->latest[in->stage];
 	if (c->read_f == MR_READ_BATCH)
@@ -80,7 +82,7 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 			       mr_unroll_name(g, node, name), read, read + p->n_versions[in->stage], in->stage,
 			       p->n_versions[in->stage]);
 	if (in->op == MR_OP_F && applied_on > read && applied_on - read > p->contract.max_staleness &&
-	    p->contract.coverage == MR_COVER_TRAIN)
+	    p->contract.coverage != MR_COVER_FORWARD)
 		return mr_fail(MR_ECONFIG,
 			       "%s: reads version %" PRIu64 " and is applied to version %" PRIu64 ": staleness %" PRIu64
 			       ", the contract claims at most %u",

@@ -4,8 +4,8 @@ static mr_status check_header(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
 
-	if ((unsigned)c->coverage > MR_COVER_FORWARD || (unsigned)c->flush > MR_FLUSH_NONE ||
-	    (unsigned)c->read_f > MR_READ_TAG || (unsigned)c->sum > MR_SUM_LISTED || (unsigned)p->storage > MR_MODULO)
+	if ((unsigned)c->coverage > MR_COVER_BLOCK || (unsigned)c->flush > MR_FLUSH_NONE ||
+	    (unsigned)c->read_f > MR_READ_AGED || (unsigned)c->sum > MR_SUM_LISTED || (unsigned)p->storage > MR_MODULO)
 		return mr_fail(
 			MR_ECONFIG,
 			"the contract holds a number that names nothing (coverage %d, flush %d, read %d, sum %d)",
@@ -15,7 +15,7 @@ static mr_status check_header(const mr_plan *p)
 			       p->n_micro, c->need);
 	if (c->coverage == MR_COVER_FORWARD && (p->commits || c->clip))
 		return mr_fail(MR_ECONFIG, "a forward-only plan commits nothing and clips nothing");
-	if (c->coverage == MR_COVER_TRAIN && (uint64_t)p->commits * c->need != p->n_micro)
+	if (c->coverage != MR_COVER_FORWARD && (uint64_t)p->commits * c->need != p->n_micro)
 		return mr_fail(MR_ECONFIG,
 			       "%u commits of %u micro-batches each do not make the %u micro-batches of an iteration",
 			       p->commits, c->need, p->n_micro);
@@ -32,6 +32,21 @@ static mr_status check_delay(const mr_plan *p)
 			       c->delay, c->delayed, p->n_stages);
 	if (c->delay && c->read_f != MR_READ_BATCH)
 		return mr_fail(MR_ECONFIG, "only reads by batch can be delayed");
+	return MR_OK;
+}
+
+/* Steps of one stage each, and reads that only the lists state. */
+static mr_status check_blocks(const mr_plan *p)
+{
+	const mr_contract *c = &p->contract;
+	uint64_t body = 0;
+
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		body += mr_plan_list(p, w, MR_BODY)->n;
+	if (c->read_f == MR_READ_AGED && (body || c->flush != MR_FLUSH_NONE || !c->same_version_b))
+		return mr_fail(MR_ECONFIG, "aged reads are for finite lists that never flush and read the same version backward");
+	if (c->coverage == MR_COVER_BLOCK && (c->need != 1 || p->n_pipes != 1 || c->flush != MR_FLUSH_NONE))
+		return mr_fail(MR_ECONFIG, "steps that update one stage take one micro-batch and one pipe, and never flush");
 	return MR_OK;
 }
 
@@ -117,6 +132,7 @@ mr_status mr_contract_check(const mr_plan *plan)
 	MR_TRY(check_flush(plan));
 	MR_TRY(check_aim(plan));
 	MR_TRY(check_sections(plan));
+	MR_TRY(check_blocks(plan));
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++)
 			if (mr_plan_worker(plan, (uint8_t)p, s) >= plan->n_workers)

@@ -45,6 +45,7 @@ static mr_status mark(const mr_unroll *g, uint32_t node, uint8_t bits)
 	mr_instr *in = mr_lower_instr(g, node);
 	char name[MR_NODE_TEXT];
 
+	bits |= in->flags & (MR_INSTR_KEEP | MR_INSTR_PASS); /* the system's own */
 	if (in->flags & KNOWN && in->flags != (bits | KNOWN))
 		return mr_fail(MR_ECONFIG, "%s: begins or completes a commit in one iteration and not in another",
 			       mr_unroll_name(g, node, name));
@@ -204,7 +205,7 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
 	bool last = in.flags & LAST_SUM;
 	uint32_t count = in.micro / p->contract.need;
 
-	in.flags &= MR_INSTR_FIRST_SUM;
+	in.flags &= MR_INSTR_FIRST_SUM | MR_INSTR_KEEP | MR_INSTR_PASS;
 	if (last && is_inside(p, &in, opts)) {
 		in.flags |= MR_INSTR_UPDATE;
 		in.target = (int32_t)(count + 1);
@@ -301,7 +302,7 @@ static mr_status insert_commits(mr_plan *p, const mr_steps *steps, const mr_lowe
 static mr_status look(const mr_plan *plan, const mr_unroll *g, uint32_t *order, mr_steps *steps)
 {
 	MR_TRY(mr_unroll_order(g, order, NULL));
-	if (plan->contract.coverage != MR_COVER_TRAIN)
+	if (plan->contract.coverage == MR_COVER_FORWARD)
 		return MR_OK;
 	MR_TRY(mark_sums(g));
 	return mr_lower_eager(plan, g, order, steps);
@@ -324,7 +325,7 @@ mr_status mr_lower_commits(mr_plan *plan, const mr_lower_opts *opts)
 		     ? look(plan, g, order, &steps)
 		     : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", g->n_all);
 	mr_unroll_destroy(g);
-	if (st == MR_OK && plan->contract.coverage == MR_COVER_TRAIN)
+	if (st == MR_OK && plan->contract.coverage != MR_COVER_FORWARD)
 		st = insert_commits(plan, &steps, opts);
 	free(order);
 	free(steps.before);

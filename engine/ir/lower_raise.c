@@ -166,7 +166,7 @@ static mr_status reconnect_all(mr_raise *r)
 	for (unsigned p = 0; p < r->plan->n_pipes; p++)
 		for (uint16_t s = 1; s < r->plan->n_stages; s++) {
 			MR_TRY(reconnect(r, (uint8_t)p, s, true));
-			if (r->plan->contract.coverage == MR_COVER_TRAIN)
+			if (r->plan->contract.coverage != MR_COVER_FORWARD)
 				MR_TRY(reconnect(r, (uint8_t)p, s, false));
 		}
 	return MR_OK;
@@ -257,7 +257,7 @@ static mr_status number_all(mr_raise *r)
 	for (unsigned p = 0; p < r->plan->n_pipes; p++)
 		for (uint16_t s = 1; s < r->plan->n_stages; s++) {
 			MR_TRY(renumber(r, (uint8_t)p, s, true));
-			if (r->plan->contract.coverage == MR_COVER_TRAIN)
+			if (r->plan->contract.coverage != MR_COVER_FORWARD)
 				MR_TRY(renumber(r, (uint8_t)p, s, false));
 		}
 	return MR_OK;

@@ -271,7 +271,7 @@ static void mark_drops(const mr_unroll *g)
 
 static mr_status place_all(mr_plan *plan, const mr_unroll *g, uint32_t *place)
 {
-	bool train = plan->contract.coverage == MR_COVER_TRAIN;
+	bool train = plan->contract.coverage != MR_COVER_FORWARD;
 
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++) {

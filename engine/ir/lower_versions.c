@@ -33,6 +33,8 @@ static uint64_t read_of(const mr_versions *v, uint32_t node)
 		return 0;
 	if (in->op != MR_OP_F && c->same_version_b)
 		return v->read[v->g->f[in->stage * (size_t)v->g->n_micro + (size_t)micro]];
+	if (in->op == MR_OP_F && c->read_f == MR_READ_AGED)
+		return in->read > 0 ? (uint64_t)in->read : 0;
 	if (in->op != MR_OP_F || c->read_f == MR_READ_LATEST)
 		return v->latest[in->stage];
 	if (c->read_f == MR_READ_BATCH)

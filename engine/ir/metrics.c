@@ -37,7 +37,7 @@ static void take_staleness(const mr_plan *plan, const mr_instr *in, uint64_t n, 
 void mr_metrics_staleness(const mr_plan *plan, uint32_t *staleness)
 {
 	memset(staleness, 0, plan->n_stages * sizeof(*staleness));
-	if (plan->contract.coverage != MR_COVER_TRAIN || plan->contract.need == 0)
+	if (plan->contract.coverage == MR_COVER_FORWARD || plan->contract.need == 0)
 		return;
 	for (unsigned w = 0; w < plan->n_workers; w++)
 		for (mr_section section = MR_PROLOGUE; section < MR_N_SECTIONS; section++) {
@@ -101,7 +101,7 @@ mr_status mr_metrics_create(const mr_plan *plan, const mr_walk *walk, mr_metrics
 	for (uint16_t s = 0; s < plan->n_stages; s++)
 		m->weight_copies += (double)plan->n_versions[s] / plan->n_stages;
 	m->weight_copies *= plan->contract.private_weights ? plan->n_pipes : 1;
-	m->gradient_copies = plan->contract.coverage == MR_COVER_TRAIN ? plan->n_pipes : 0;
+	m->gradient_copies = plan->contract.coverage != MR_COVER_FORWARD ? plan->n_pipes : 0;
 	*out = m;
 	return MR_OK;
 }

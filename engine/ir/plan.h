@@ -69,6 +69,8 @@ typedef enum mr_op {
 #define MR_INSTR_FIRST_SUM 0x01u /* lowered, on B and W: first gradient of its count, overwrites the sum (beta = 0) */
 #define MR_INSTR_UPDATE 0x02u    /* lowered, on B and W: completes its count and carries out the optimizer step itself */
 #define MR_INSTR_DROP 0x04u      /* lowered, on F: an R follows, so what it saves is given up at its end */
+#define MR_INSTR_KEEP 0x08u    /* BLOCK, on B: the input gradient alone; the version committed is the one before it */
+#define MR_INSTR_PASS 0x10u    /* BLOCK, on B: nothing is computed, for the gradient ends at a later stage; committed as KEEP */
 
 typedef struct mr_instr {
 	uint8_t op;     /* mr_op */
@@ -98,6 +100,10 @@ typedef struct mr_list {
 typedef enum mr_coverage {
 	MR_COVER_TRAIN,   /* each (m, s, pipe of m): one F, and one B xor (I and W) */
 	MR_COVER_FORWARD, /* each (m, s): one F and nothing else (evaluation) */
+	MR_COVER_BLOCK,   /* each (m, s): one F and one B, but a step updates one stage, the active one of its micro-batch: B before
+	                     it carry MR_INSTR_PASS, B behind it MR_INSTR_KEEP. Every stage commits a version a step, most of
+	                     them unchanged, so version k of any stage is the model after k steps. The field `target` of F is
+	                     the minibatch of the data that its micro-batch takes. */
 } mr_coverage;
 
 /* When stage s may go on after its optimizer step. */
@@ -113,6 +119,7 @@ typedef enum mr_read_rule {
 	MR_READ_BATCH,  /* version = batch number of the micro-batch, less the stage's delay (synchronous: no delay) */
 	MR_READ_LATEST, /* the stage's own latest at that place of its list (PipeDream) */
 	MR_READ_TAG,    /* what F(m, stage 0) read, at every stage (PipeDream with vertical sync) */
+	MR_READ_AGED,   /* what the system's own lists say; only for finite lists */
 } mr_read_rule;
 
 /* In which order the gradients of one count are summed at every stage. */

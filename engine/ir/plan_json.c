@@ -107,13 +107,35 @@ static mr_op op_of(const mr_json *j)
 	return name && strlen(name) == 1 && strchr("FBIWR", *name) ? mr_op_parse(name) : MR_N_OPS;
 }
 
+/* What only lists of their own reads say, behind a span of 1: F the version and the minibatch, B what it leaves out. */
+static mr_status read_own(mr_plan_file *f, uint16_t worker, mr_op op, const mr_json *j)
+{
+	mr_list *l = mr_plan_list(f->plan, worker, f->section);
+	mr_instr *in = &l->at[l->n - 1];
+	const char *word = mr_json_string(mr_json_at(j, 5));
+	uint32_t read, minibatch = 0;
+
+	if (op == MR_OP_B && word && mr_json_size(j) == 6 && (!strcmp(word, "keep") || !strcmp(word, "pass"))) {
+		in->flags = !strcmp(word, "keep") ? MR_INSTR_KEEP : MR_INSTR_PASS;
+		return MR_OK;
+	}
+	if (op != MR_OP_F)
+		return mr_fail(MR_ECONFIG, "behind the span, B may have \"keep\" or \"pass\" and F a version and a minibatch");
+	MR_TRY(in_range(mr_json_at(j, 5), "the version", 0, MR_PLAN_JSON_MAX_MICRO, &read));
+	if (mr_json_size(j) == 7)
+		MR_TRY(in_range(mr_json_at(j, 6), "the minibatch", 0, INT32_MAX, &minibatch));
+	in->read = (int32_t)read;
+	in->target = (int32_t)minibatch;
+	return MR_OK;
+}
+
 static mr_status read_instr(mr_plan_file *f, uint16_t worker, const mr_json *j)
 {
 	mr_op op = op_of(mr_json_at(j, 0));
 	uint32_t micro, stage, pipe, span = 1;
 	uint16_t *host;
 
-	if (!mr_json_is_array(j) || mr_json_size(j) < 4 || mr_json_size(j) > 5)
+	if (!mr_json_is_array(j) || mr_json_size(j) < 4 || mr_json_size(j) > 7)
 		return mr_fail(MR_ECONFIG, "expected [op, micro-batch, stage, pipe], and a span behind it or none, got %s with %zu entries", mr_json_kind(j),
 			       mr_json_size(j));
 	if (op == MR_N_OPS)
@@ -133,9 +155,10 @@ static mr_status read_instr(mr_plan_file *f, uint16_t worker, const mr_json *j)
 		f->pipe_of[micro] = (uint8_t)pipe;
 	if (f->pipe_of[micro] != pipe)
 		return mr_fail(MR_ECONFIG, "micro-batch %u belongs to pipe %u, not to pipe %u", micro, f->pipe_of[micro], pipe);
-	if (mr_json_size(j) == 5)
+	if (mr_json_size(j) >= 5)
 		MR_TRY(in_range(mr_json_at(j, 4), "the span", 1, op == MR_OP_W ? UINT8_MAX : 1, &span));
-	return mr_sched_emit_span(f->plan, worker, f->section, op, micro, span, (uint16_t)stage, (uint8_t)pipe);
+	MR_TRY(mr_sched_emit_span(f->plan, worker, f->section, op, micro, span, (uint16_t)stage, (uint8_t)pipe));
+	return mr_json_size(j) > 5 ? read_own(f, worker, op, j) : MR_OK;
 }
 
 static mr_status read_worker(mr_plan_file *f, uint16_t worker)
@@ -515,15 +538,24 @@ static void put_pipes(mr_json_writer *w, const mr_plan *plan, const uint8_t *pip
 	mr_json_end_array(w);
 }
 
-static void put_instr(mr_json_writer *w, const mr_instr *in)
+static void put_instr(mr_json_writer *w, const mr_plan *plan, const mr_instr *in)
 {
+	bool reads = in->op == MR_OP_F && plan->contract.read_f == MR_READ_AGED;
+	uint8_t leaves = in->flags & (MR_INSTR_KEEP | MR_INSTR_PASS);
+
 	mr_json_begin_array(w);
 	mr_json_put_string(w, mr_op_name((mr_op)in->op));
 	mr_json_put_uint(w, in->micro);
 	mr_json_put_uint(w, in->stage);
 	mr_json_put_uint(w, in->pipe);
-	if (in->span > 1)
+	if (in->span > 1 || reads || leaves)
 		mr_json_put_uint(w, in->span);
+	if (reads) {
+		mr_json_put_uint(w, (uint64_t)in->read);
+		mr_json_put_uint(w, (uint64_t)in->target);
+	} else if (leaves) {
+		mr_json_put_string(w, leaves & MR_INSTR_KEEP ? "keep" : "pass");
+	}
 	mr_json_end_array(w);
 }
 
@@ -537,7 +569,7 @@ static void put_workers(mr_json_writer *w, const mr_plan *plan, mr_section secti
 		mr_json_begin_array(w);
 		for (uint32_t k = 0; k < list->n; k++)
 			if (mr_op_is_compute(list->at[k].op))
-				put_instr(w, &list->at[k]);
+				put_instr(w, plan, &list->at[k]);
 		mr_json_end_array(w);
 	}
 	mr_json_end_array(w);

@@ -10,7 +10,9 @@
  *
  * D workers, T micro-batches of one iteration (all pipes together, numbered 0..T-1), S = "stages". "workers" holds for
  * every worker its instructions in order, each [op, micro-batch, stage, pipe] with op F, B, I, W or R. A W of several
- * consecutive micro-batches at once has their number behind the pipe: ["W",0,0,0,4].
+ * consecutive micro-batches at once has their number behind the pipe: ["W",0,0,0,4]. Behind a number of 1, F of a plan with aged
+ * reads has the version that it reads and the minibatch of the data: ["F",7,0,0,1,5,3], and a B that leaves its stage as it is
+ * says how: ["B",7,0,0,1,"keep"] or "pass".
  *
  * Required when reading: D, T, stages and workers. "pipes" may be absent: the instructions then say where a stage lives and
  * how many pipes there are. "v" and everything else is ignored, "metrics" and "expect" among it.

@@ -26,6 +26,8 @@ typedef struct mr_sched_args {
 	                             In emit and claims it is never 0 */
 	bool finite;              /* asynchronous systems: emit a finite list as a prologue, drain included;
 	                             otherwise prologue and endless body */
+	uint32_t n_steps;         /* commits that the run will make, for systems whose lists end; 0: unknown */
+	uint32_t n_batches;       /* minibatches in the data, for systems that draw them; 0: unknown */
 	const mr_values *options; /* values of the system's own table; never NULL when the table is not */
 	const mr_cost *costs;     /* for systems whose order follows from costs: a row a stage, or one row, the whole share of
 	                             a worker, alike for all; NULL: f = i = w = 1, c = 0 for a whole share. Borrowed */
@@ -56,6 +58,7 @@ typedef struct mr_sched_ops {
 	                               option `chunks` instead (MR_SCHED_CHUNKS), or chunks_of where another option decides */
 	uint16_t (*chunks_of)(const mr_values *options); /* NULL: as above */
 	bool asynchronous;          /* commits without flushing; T is 1 a commit, unless it */
+	bool ends;                  /* asynchronous: its lists never repeat; they are as long as the run, finite or not */
 	bool accumulates;           /* sums T micro-batches a commit */
 	uint32_t (*default_micro)(uint16_t n_workers); /* micro-batches a commit when the user names none */
 	/* Stages that emit() will make, without making them: the model is cut into so many. NULL: chunks * workers; 0: only

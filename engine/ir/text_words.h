@@ -7,19 +7,21 @@
 #include "ir/plan.h"
 
 /* Indexed by their enums. */
-static const char *const mr_text_coverage[] = {[MR_COVER_TRAIN] = "train", [MR_COVER_FORWARD] = "forward"};
+static const char *const mr_text_coverage[] = {[MR_COVER_TRAIN] = "train", [MR_COVER_FORWARD] = "forward",
+					       [MR_COVER_BLOCK] = "block"};
 static const char *const mr_text_flush[] = {[MR_FLUSH_BARRIER] = "barrier",
 					    [MR_FLUSH_LOCAL] = "local",
 					    [MR_FLUSH_VALIDATED] = "validated",
 					    [MR_FLUSH_NONE] = "none"};
-static const char *const mr_text_read_rule[] = {[MR_READ_BATCH] = "batch", [MR_READ_LATEST] = "latest", [MR_READ_TAG] = "tag"};
+static const char *const mr_text_read_rule[] = {[MR_READ_BATCH] = "batch", [MR_READ_LATEST] = "latest", [MR_READ_TAG] = "tag",
+						[MR_READ_AGED] = "aged"};
 static const char *const mr_text_sum[] = {[MR_SUM_ASCENDING] = "ascending",
 					  [MR_SUM_DESCENDING] = "descending",
 					  [MR_SUM_LISTED] = "listed"};
 static const char *const mr_text_aim[] = {[MR_AIM_NONE] = "none", [MR_AIM_AHEAD] = "ahead", [MR_AIM_BACK] = "back"};
 static const char *const mr_text_storage[] = {[MR_STORED] = "stored", [MR_MODULO] = "modulo"};
 /* Of an instruction: bit k is MR_INSTR_*. */
-static const char *const mr_text_flags[] = {"first", "update", "drop"};
+static const char *const mr_text_flags[] = {"first", "update", "drop", "keep", "pass"};
 
 #define MR_TEXT_COUNT(words) (sizeof(words) / sizeof((words)[0]))
 

@@ -472,7 +472,7 @@ static mr_status fill_storage(mr_unroll *g)
 	for (unsigned pipe = 0; pipe < g->plan->n_pipes; pipe++)
 		for (uint16_t s = 1; s < g->plan->n_stages; s++) {
 			MR_TRY(mr_unroll_storage(g, (uint8_t)pipe, s, true));
-			if (g->plan->contract.coverage == MR_COVER_TRAIN)
+			if (g->plan->contract.coverage != MR_COVER_FORWARD)
 				MR_TRY(mr_unroll_storage(g, (uint8_t)pipe, s, false));
 		}
 	return MR_OK;

@@ -8,8 +8,14 @@
 /* The compute instruction @in as a schedule emits it. */
 static mr_instr emitted(const mr_plan *plan, const mr_instr *in)
 {
-	return (mr_instr){.op = in->op, .pipe = in->pipe, .span = in->span, .stage = in->stage, .micro = in->micro,
-			  .target = mr_instr_horizon(plan, in)};
+	mr_instr out = {.op = in->op, .pipe = in->pipe, .span = in->span, .stage = in->stage, .micro = in->micro,
+			.flags = in->flags & (MR_INSTR_KEEP | MR_INSTR_PASS), .target = mr_instr_horizon(plan, in)};
+
+	if (in->op == MR_OP_F && plan->contract.coverage == MR_COVER_BLOCK)
+		out.target = in->target;
+	if (in->op == MR_OP_F && plan->contract.read_f == MR_READ_AGED)
+		out.read = in->read;
+	return out;
 }
 
 /* What @plan was before it was lowered. */

@@ -58,7 +58,7 @@ static mr_status one_step(run *r, uint32_t k, double *loss)
 		if (s == active)
 			break;
 	}
-	return mr_history_commit(&b[active], c->kernels, mr_flights_kctx(r->f), c->optim, mr_lr_at(c->lr, b[active].latest + 1));
+	return mr_history_commit(&b[active], c->kernels, mr_flights_kctx(r->f), c->optim, mr_lr_at(c->lr, k + 1), k + 1);
 }
 
 static mr_status go(run *r)

@@ -31,7 +31,7 @@ typedef struct mr_aged_config {
 	const mr_kernels *kernels;
 	const mr_dataset *data;
 	const mr_optim *optim;
-	const mr_lr *lr;                /* by the commit number of the block */
+	const mr_lr *lr;                /* by the number of the step, from 1; optimizers count the same */
 	const mr_place_worker *place;
 	int64_t samples;                /* of a minibatch */
 	uint64_t seed;

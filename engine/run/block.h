@@ -68,6 +68,7 @@ typedef struct mr_block {
 	double *sumsq;               /* [2][parameters of the stage], by version */
 	uint64_t latest;             /* version number = commits so far */
 	bool tied_summed;            /* this commit's tied uses have been added */
+	bool unchanged;              /* this commit leaves the weights as they are (MR_INSTR_KEEP, MR_INSTR_PASS) */
 	/* See run/aim.h. */
 	bool aims;                   /* F or B works on other weights than it reads */
 	uint8_t *aimed;              /* those: like one version; NULL where nothing aims */
@@ -132,7 +133,7 @@ void mr_block_skip(mr_block *b, uint8_t pipe);
 static inline void mr_block_committed(mr_block *b)
 {
 	b->latest++;
-	b->tied_summed = false;
+	b->tied_summed = b->unchanged = false;
 }
 
 /**

@@ -8,6 +8,7 @@
 #include "host/group.h"
 #include "run/exec.h"
 #include "run/loader.h"
+#include "run/run_plan.h"
 #include "run/watchdog.h"
 
 #define POLL_NS 100000000 /* a tenth of a second between looks at a running engine */
@@ -280,6 +281,9 @@ mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progre
 
 	if (e->broken)
 		return mr_fail(MR_EINVAL, "the engine has stopped after an error");
+	if (until > mr_run_last_step(e->run->c.plan))
+		return mr_fail(MR_ECONFIG, "the plan ends after %llu steps, and %llu were asked for",
+			       (unsigned long long)mr_run_last_step(e->run->c.plan), (unsigned long long)until);
 	if (e->restored)
 		mr_run_spread(e->run);
 	e->restored = false;
@@ -405,7 +409,7 @@ mr_status mr_engine_resume_at(mr_engine *e, uint64_t step)
 	if (e->started)
 		stop_loader(e);
 	for (uint16_t s = 0; s < e->run->n_stages; s++)
-		e->run->block[s].latest = step * e->run->c.plan->commits;
+		e->run->block[s].latest = step; /* a step is one commit, see mr_run_refuse */
 	MR_TRY(mr_run_reset(e->run));
 	mr_run_stand_at(e->run, step);
 	mr_loader_seek(e->loader, step, UINT64_MAX);

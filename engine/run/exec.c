@@ -17,7 +17,7 @@ static void skip_ends(const mr_worker *w, const mr_plan *p, mr_cursor *c)
 {
 	if (c->section == MR_PROLOGUE && c->at == mr_plan_list(p, w->id, MR_PROLOGUE)->n)
 		*c = (mr_cursor){.section = MR_BODY, .step = c->step};
-	if (c->section == MR_BODY && c->at == mr_plan_list(p, w->id, MR_BODY)->n)
+	if (c->section == MR_BODY && c->at && c->at == mr_plan_list(p, w->id, MR_BODY)->n)
 		*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step + 1};
 }
 

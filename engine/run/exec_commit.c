@@ -105,8 +105,11 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	sum_tied(w, t, b);
 	if (run->validates && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
-	norm = norm_of(w, t, b);
-	MR_TRY(mr_exec_step(w, b, t->in->pipe, t->version, norm));
+	norm = b->unchanged ? 0 : norm_of(w, t, b);
+	if (b->unchanged)
+		mr_block_skip(b, t->in->pipe);
+	else
+		MR_TRY(mr_exec_step(w, b, t->in->pipe, t->version, norm));
 	if (!mr_block_last_of(&b->n_stepped, b->n_shares))
 		return MR_OK;
 	mr_block_committed(b);

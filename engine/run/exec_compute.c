@@ -284,6 +284,21 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 	return MR_OK;
 }
 
+/* B, as far as its step reaches: all of it where the step updates this stage. */
+static mr_status whole_backward(mr_run *run, const mr_task *t, const mr_stage_io *io)
+{
+	uint16_t s = t->in->stage;
+
+	if (!(t->in->flags & (MR_INSTR_KEEP | MR_INSTR_PASS)))
+		return mr_stage_backward(run->stage[s], io);
+	if (t->in->flags & MR_INSTR_KEEP)
+		MR_TRY(mr_stage_backward_through(run->stage[s], io));
+	if (t->in->flags & MR_INSTR_UPDATE)
+		mr_block_skip(&run->block[s], t->in->pipe);
+	run->block[s].unchanged = true;
+	return MR_OK;
+}
+
 mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
@@ -305,7 +320,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 		MR_TRY(prepare_steps(run, t, &io));
 	switch (t->in->op) {
 	case MR_OP_B:
-		MR_TRY(mr_stage_backward(run->stage[s], &io));
+		MR_TRY(whole_backward(run, t, &io));
 		break;
 	case MR_OP_I:
 		MR_TRY(mr_stage_backward_input(run->stage[s], &io));

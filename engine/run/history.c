@@ -8,14 +8,14 @@
 #include "run/block.h"
 
 /* How @o steps parameter @p, whose storage lies at @at. */
-static mr_optim_call call_of(const mr_history *h, const mr_optim *o, uint32_t p, size_t at, double lr)
+static mr_optim_call call_of(const mr_history *h, const mr_optim *o, uint32_t p, size_t at, double lr, uint64_t t)
 {
 	const mr_graph *g = mr_stage_graph(h->stage);
 	mr_optim_call c = {
 		.src = (uint8_t *)mr_history_latest(h) + at,
 		.dst = (uint8_t *)mr_history_weights(h, h->latest + 1) + at,
 		.lr = lr,
-		.t = h->latest + 1,
+		.t = t,
 		.gscale = 1,
 		.decay = g->params[p].decay,
 		.work = h->work,
@@ -75,7 +75,7 @@ void mr_histories_destroy(mr_histories *h)
 	*h = (mr_histories){0};
 }
 
-mr_status mr_history_commit(mr_history *h, const mr_kernels *k, mr_kctx *kc, const mr_optim *o, double lr)
+mr_status mr_history_commit(mr_history *h, const mr_kernels *k, mr_kctx *kc, const mr_optim *o, double lr, uint64_t t)
 {
 	const mr_graph *g = mr_stage_graph(h->stage);
 	uint32_t first, end;
@@ -83,7 +83,7 @@ mr_status mr_history_commit(mr_history *h, const mr_kernels *k, mr_kctx *kc, con
 	mr_stage_params(h->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
 		size_t at = mr_stage_weight_at(h->stage, p);
-		mr_optim_call c = call_of(h, o, p, at, lr);
+		mr_optim_call c = call_of(h, o, p, at, lr, t);
 
 		MR_TRY(mr_optim_step(o, &c, k, kc, g->params[p].n, h->grads + mr_stage_grad_at(h->stage, p)));
 	}

@@ -43,7 +43,9 @@ static inline void *mr_history_latest(const mr_history *h)
 	return mr_history_weights(h, h->latest);
 }
 
-/** Version latest + 1 from latest and the gradient in grads. Errors: of mr_optim_step, and then nothing is committed. */
-mr_status mr_history_commit(mr_history *h, const mr_kernels *k, mr_kctx *kc, const mr_optim *o, double lr) MR_MUST_USE;
+/** Version latest + 1 from latest and the gradient in grads, as commit @t (from 1) for the optimizer. Errors: of mr_optim_step,
+ * and then nothing is committed. */
+mr_status mr_history_commit(mr_history *h, const mr_kernels *k, mr_kctx *kc, const mr_optim *o, double lr,
+			    uint64_t t) MR_MUST_USE;
 
 #endif

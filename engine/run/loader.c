@@ -25,7 +25,7 @@ struct mr_loader {
 	uint8_t *spare_input, *spare_target; /* one sample each */
 };
 
-/* The F of @stage in @pipe that stand in @section, into @micro unless that is NULL; returns how many. */
+/* The minibatches of the F of @stage in @pipe that stand in @section, into @micro unless that is NULL; returns how many. */
 static uint32_t list_micro(const mr_plan *p, mr_section section, uint8_t pipe, uint16_t stage, uint32_t *micro)
 {
 	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, stage), section);
@@ -37,7 +37,7 @@ static uint32_t list_micro(const mr_plan *p, mr_section section, uint8_t pipe, u
 		if (in->op != MR_OP_F || in->stage != stage || in->pipe != pipe)
 			continue;
 		if (micro)
-			micro[n] = in->micro;
+			micro[n] = p->contract.coverage == MR_COVER_BLOCK ? (uint32_t)in->target : in->micro;
 		n++;
 	}
 	return n;

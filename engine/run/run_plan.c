@@ -87,10 +87,10 @@ mr_status mr_run_refuse(const mr_run_config *c)
 	if (p->n_stages != c->partition->n_stages)
 		return mr_fail(MR_ECONFIG, "the plan has %u stages and the model is cut into %u", p->n_stages,
 			       c->partition->n_stages);
-	if (p->contract.coverage != MR_COVER_TRAIN)
+	if (p->contract.coverage == MR_COVER_FORWARD)
 		return mr_fail(MR_ECONFIG, "the plan does not train");
 	for (uint16_t w = 0; w < p->n_workers; w++) {
-		if (mr_plan_list(p, w, MR_BODY)->n == 0)
+		if (mr_plan_list(p, w, MR_BODY)->n == 0 && p->contract.coverage != MR_COVER_BLOCK)
 			return mr_fail(MR_ECONFIG, "the plan does not repeat: worker %u has no body", w);
 		MR_TRY(refuse_sums(p, w));
 		for (int sec = 0; sec < MR_N_SECTIONS; sec++)
@@ -100,11 +100,16 @@ mr_status mr_run_refuse(const mr_run_config *c)
 	if (p->contract.aim == MR_AIM_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
 		return mr_fail(MR_ECONFIG, "the plan predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
 			       c->optim->ops->name);
-	if (p->commits != 1)
+	if (p->commits != 1 && p->contract.coverage != MR_COVER_BLOCK)
 		return mr_fail(MR_ECONFIG, "an iteration of the plan commits %u versions; a step of the engine is one", p->commits);
 	if (p->contract.flush == MR_FLUSH_NONE && mr_run_has_split(p)) /* a pause may lie between: stand.c */
 		return mr_fail(MR_ECONFIG, "the engine carries out I and W apart only in plans that flush");
 	return MR_OK;
+}
+
+uint64_t mr_run_last_step(const mr_plan *p)
+{
+	return mr_plan_list(p, 0, MR_BODY)->n ? UINT64_MAX : mr_pauses_of(p, 0, NULL, 0);
 }
 
 uint32_t mr_run_sums_of(const mr_plan *p, uint8_t pipe, uint16_t s)

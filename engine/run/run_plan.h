@@ -18,4 +18,7 @@ bool mr_run_steps_inside(const mr_plan *p, uint16_t s);
 /** Gradients of stage @s that @pipe adds up for a commit. */
 uint32_t mr_run_sums_of(const mr_plan *p, uint8_t pipe, uint16_t s);
 
+/** The last step that the plan's lists reach: without end where they repeat. */
+uint64_t mr_run_last_step(const mr_plan *p);
+
 #endif

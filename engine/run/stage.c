@@ -162,6 +162,11 @@ mr_status mr_stage_backward(const mr_stage *s, const mr_stage_io *io)
 	return backward(s, io, HALF_I | HALF_W);
 }
 
+mr_status mr_stage_backward_through(const mr_stage *s, const mr_stage_io *io)
+{
+	return backward(s, io, HALF_I);
+}
+
 mr_status mr_stage_backward_input(const mr_stage *s, const mr_stage_io *io)
 {
 	assert(s->split);

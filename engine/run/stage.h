@@ -101,6 +101,8 @@ mr_status mr_stage_backward(const mr_stage *s, const mr_stage_io *io) MR_MUST_US
  * here. @call: [@n] room to work in.
  */
 mr_status mr_stage_backward_weights(const mr_stage *s, mr_stage_io *io, uint32_t n, mr_layer_call *call) MR_MUST_USE;
+/** I where no W will follow: the gradient of `in` alone. Same bits as B's. */
+mr_status mr_stage_backward_through(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 /** The halves, for a stage made with @split. */
 mr_status mr_stage_backward_input(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 mr_status mr_stage_backward_weight(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;

@@ -105,7 +105,7 @@ static mr_status backward(run *r, const mr_unit_op *o)
 	uint64_t read = r->read[(size_t)flight * c->timeline->n_stages + o->stage];
 
 	MR_TRY(mr_flights_backward(r->f, flight, o->stage, mr_history_weights(b, read), b->grads));
-	MR_TRY(mr_history_commit(b, c->kernels, mr_flights_kctx(r->f), c->optim, mr_lr_at(c->lr, b->latest + 1)));
+	MR_TRY(mr_history_commit(b, c->kernels, mr_flights_kctx(r->f), c->optim, mr_lr_at(c->lr, b->latest + 1), b->latest + 1));
 	r->n_done += o->stage == 0;
 	return MR_OK;
 }

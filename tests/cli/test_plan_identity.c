@@ -92,7 +92,7 @@ static void all_ways_of_lowering_agree(void)
 				shape c = {.ops = mr_schedule_at(i), .n_workers = d, .n_micro = t};
 				uint64_t h, clipped;
 
-				if (c.ops->asynchronous && !c.ops->accumulates && t > 1) {
+				if (c.ops->asynchronous && !c.ops->accumulates && (t > 1 || c.ops->ends)) {
 					c.finite = true;
 					one_shape(&c);
 					continue;

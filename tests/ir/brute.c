@@ -96,6 +96,8 @@ static int rule_f(brute *b, const mr_instr *in, int micro)
 	if (c->read_f == MR_READ_BATCH)
 		return in->stage < c->delayed ? (micro / (int)c->need > (int)c->delay ? micro / (int)c->need - (int)c->delay : 0)
 					      : micro / (int)c->need;
+	if (c->read_f == MR_READ_AGED)
+		return in->read > 0 ? in->read : 0; /* whatever it says, as long as it is there and not too old */
 	if (c->read_f == MR_READ_LATEST || in->stage == 0)
 		return b->stage[in->stage].latest;
 	return b->place[in->pipe * b->p->n_stages].f_read[micro];
@@ -351,15 +353,35 @@ static bool do_v(brute *b, const mr_instr *in, int v)
 	return true;
 }
 
+/* From the last stage down: kept, then the one that is updated, then passed. */
+static void one_stage_a_step(brute *b, const mr_instr *in, uint64_t micro)
+{
+	bool last = in->stage + 1 == b->p->n_stages;
+	brute_place *x = place(b, in);
+	unsigned now = in->flags & (MR_INSTR_KEEP | MR_INSTR_PASS), behind = last ? MR_INSTR_KEEP : x[1].leaves[micro];
+
+	if (in->op == MR_OP_F && in->target < 0)
+		wrong(b, in, "a minibatch below 0");
+	if (in->op == MR_OP_I || in->op == MR_OP_W)
+		wrong(b, in, "halves");
+	if (in->op != MR_OP_B)
+		return;
+	if (now == (MR_INSTR_KEEP | MR_INSTR_PASS) || (behind == MR_INSTR_KEEP ? now == MR_INSTR_PASS : now != MR_INSTR_PASS) ||
+	    (in->stage == 0 && now == MR_INSTR_KEEP))
+		wrong(b, in, "another stage than the one of its step");
+	x->leaves[micro] = (uint8_t)now;
+}
+
 bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 {
 	uint64_t micro = in->micro + n * b->p->n_micro;
+	bool block = b->p->contract.coverage == MR_COVER_BLOCK;
 	int64_t read = in->read + (int64_t)n * b->p->commits, target = in->target + (int64_t)n * b->p->commits;
 
 	if (in->op > MR_OP_V || (in->op == MR_OP_V && b->p->contract.flush != MR_FLUSH_VALIDATED) || in->span < 1 || (in->span > 1 && in->op != MR_OP_W) || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes ||
 	    micro + in->span > MAX_MICRO || b->p->worker_of[in->pipe * b->p->n_stages + in->stage] != w)
 		wrong(b, in, "not an instruction of this worker");
-	if (in->flags & ~(in->op == MR_OP_F ? 4u : in->op == MR_OP_B || in->op == MR_OP_W ? 3u : 0u))
+	if (in->flags & ~(in->op == MR_OP_F ? 4u : in->op == MR_OP_B && block ? 27u : in->op == MR_OP_B || in->op == MR_OP_W ? 3u : 0u))
 		wrong(b, in, "flags");
 	read = read < 0 ? 0 : read;
 	if (in->op == MR_OP_V && micro != (uint64_t)target * b->p->contract.need)
@@ -370,6 +392,8 @@ bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 		only_validated(b, in, (int)read, w);
 	if (in->op >= MR_OP_N)
 		return do_commit(b, in, (int)(target < 0 ? 0 : target), w);
+	if (block && in->op != MR_OP_B)
+		one_stage_a_step(b, in, micro);
 	if (in->op == MR_OP_F)
 		return do_f(b, in, (int)micro, (int)read, w);
 	if (in->op == MR_OP_R) {
@@ -378,6 +402,8 @@ bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 	}
 	if (in->op != MR_OP_W && !do_i(b, in, (int)micro, (int)read))
 		return false;
+	if (block && in->op == MR_OP_B)
+		one_stage_a_step(b, in, micro);
 	if (in->op != MR_OP_I)
 		for (int k = 0; k < in->span; k++)
 			do_w(b, in, (int)micro + k, (int)read, k);

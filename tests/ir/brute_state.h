@@ -27,6 +27,7 @@ typedef struct brute_place {
 	int f_read[MAX_MICRO]; /* version that F read; FREE: no F yet */
 	bool early[MAX_MICRO]; /* F came before V had looked at that version */
 	bool r[MAX_MICRO], i[MAX_MICRO], w[MAX_MICRO];
+	uint8_t leaves[MAX_MICRO]; /* KEEP, PASS or neither: how B leaves the stage */
 	brute_link fwd, bwd; /* into this stage; from this stage down */
 	int sum[MAX_MICRO], n_sum; /* micro-batches in the sum */
 	int added[MAX_MICRO + 1];  /* gradients ever added, by count */

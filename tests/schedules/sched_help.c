@@ -120,7 +120,7 @@ static void sizes(const grid *g, sched_case c)
 			if (searches(&c) && c.n_micro > 3 && c.n_micro % 4)
 				continue;
 			c.finite = false;
-			if (!c.ops->asynchronous || c.ops->accumulates || c.n_micro == 1)
+			if (!c.ops->ends && (!c.ops->asynchronous || c.ops->accumulates || c.n_micro == 1))
 				g->fn(&c);
 			c.finite = true;
 			if (c.ops->asynchronous)

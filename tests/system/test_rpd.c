@@ -1,0 +1,185 @@
+/*
+ * test_rpd.c - one definition of steps that update one stage each, carried out in three ways: one after the other, by the replay in
+ * any order, and by the engine in parallel under random delays. The same weights, to the bit.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "check.h"
+#include "rig.h"
+#include "run/aged_run.h"
+#include "schedules/rpd_draw.h"
+
+#define STEPS 60
+#define RUNS 5
+
+typedef struct weights {
+	uint16_t n;
+	uint8_t *at[8];
+	size_t bytes[8];
+} weights;
+
+static void weights_fini(weights *w)
+{
+	for (uint16_t s = 0; s < w->n; s++)
+		free(w->at[s]);
+}
+
+static void weights_init(weights *w, const mr_session *s)
+{
+	w->n = s->partition.n_stages;
+	for (uint16_t i = 0; i < w->n; i++) {
+		w->bytes[i] = 0;
+		for (uint32_t p = 0; p < s->graph->n_params; p++)
+			if (mr_partition_stage(&s->partition, s->graph->params[p].node) == i)
+				w->bytes[i] += (size_t)s->graph->params[p].n * mr_dtype_bytes(s->kernels->dtype) + 64;
+		w->at[i] = calloc(1, w->bytes[i] + 64);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(w->at[i]);
+	}
+}
+
+/* The definition: the sequence that the system's options name, carried out step by step. */
+static weights one_by_one(const mr_session *s, mr_rpd_params p)
+{
+	void *final[8];
+	mr_aged *steps;
+	weights w;
+
+	weights_init(&w, s);
+	for (uint16_t i = 0; i < w.n; i++)
+		final[i] = w.at[i];
+	p.n_stages = w.n;
+	p.n_steps = STEPS;
+	p.n_batches = (uint32_t)(s->data->n_train / (uint64_t)s->samples);
+	MR_CHECK_OK(mr_rpd_draw(&p, &steps));
+	MR_CHECK_OK(mr_aged_run(&(mr_aged_config){.graph = s->graph, .partition = &s->partition, .kernels = s->kernels,
+						  .data = s->data, .optim = &s->optim, .lr = &s->lr,
+						  .place = &s->place.worker[0], .samples = s->samples, .seed = 1, .steps = steps},
+				final));
+	mr_aged_destroy(steps);
+	return w;
+}
+
+static void same(const weights *want, const mr_run *run, const char *what)
+{
+	for (uint16_t s = 0; s < want->n; s++) {
+		const mr_block *b = &run->block[s];
+		uint32_t first, end;
+
+		CU_ASSERT_EQUAL_FATAL(b->latest, STEPS);
+		mr_stage_params(b->stage, &first, &end);
+		for (uint32_t p = first; p < end; p++) {
+			size_t at = mr_stage_weight_at(b->stage, p);
+			const uint8_t *got = (const uint8_t *)mr_block_weights(b, 0, b->latest) + at;
+			size_t bytes = (size_t)run->c.graph->params[p].n * mr_dtype_bytes(run->c.kernels->dtype);
+
+			if (memcmp(got, want->at[s] + at, bytes) != 0)
+				fprintf(stderr, "\n%s: stage %u: %s differs\n", what, s, run->c.graph->params[p].name);
+			CU_ASSERT_FATAL(memcmp(got, want->at[s] + at, bytes) == 0);
+		}
+	}
+}
+
+static void by_replay(const rig *r, const weights *want, const char *what)
+{
+	for (int order = MR_REPLAY_ROUND_ROBIN; order <= MR_REPLAY_RANDOM; order++) {
+		mr_run_config c = mr_session_run_config(&r->s, NULL);
+		mr_replay *replay;
+
+		MR_CHECK_OK(mr_replay_create(&c, &replay));
+		MR_CHECK_OK(mr_replay_run(replay, STEPS, (mr_replay_order)order, 3));
+		same(want, mr_replay_run_of(replay), what);
+		mr_replay_destroy(replay);
+	}
+}
+
+static void by_engine(rig *r, const weights *want, const char *what)
+{
+	rig_start(r);
+	for (uint32_t i = 0; i < RUNS; i++) {
+		if (i > 0)
+			MR_CHECK_OK(mr_engine_restart(r->s.executor.engine));
+		mr_fault_set_delay(i ? 200 : 0, i ? 5 : 0, i);
+		rig_run(r, STEPS, NULL);
+		mr_fault_set_delay(0, 0, 0);
+		same(want, mr_engine_run_of(r->s.executor.engine), what);
+	}
+}
+
+static void check(const char *sets, bool gpt, unsigned workers, const char *system, mr_rpd_params p)
+{
+	weights want;
+	rig r;
+
+	rig_init(&r);
+	if (gpt)
+		rig_gpt(&r);
+	rig_set(&r, "train.steps=%d", STEPS);
+	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2");
+	rig_set(&r, "machine.workers=%u", workers);
+	rig_sets(&r, sets);
+	rig_sets(&r, system);
+	rig_open(&r);
+	want = one_by_one(&r.s, p);
+	by_replay(&r, &want, sets);
+	by_engine(&r, &want, sets);
+	weights_fini(&want);
+	rig_fini(&r);
+}
+
+static void drawn_delays(void)
+{
+	for (unsigned d = 1; d <= 4; d++) {
+		check("", false, d, "system.delta=7 system.seed=5", (mr_rpd_params){.delta = 7, .seed = 5});
+		check("optimizer.name=momentum train.schedule=cosine", false, d, "system.delta=20", (mr_rpd_params){.delta = 20});
+	}
+	check("dtype=f32", false, 3, "", (mr_rpd_params){.delta = 7}); /* S^2 - S/2 = 7.5 */
+}
+
+static void other_orders(void)
+{
+	check("", false, 3, "system.delays=max system.delta=4 system.batch=cyclic",
+	      (mr_rpd_params){.delays = MR_RPD_DELAY_MAX, .delta = 4, .batch = MR_RPD_CYCLIC});
+	check("", false, 3, "system.delays=zero", (mr_rpd_params){.delays = MR_RPD_DELAY_ZERO});
+	check("", false, 3, "system.delays=exact system.stage=timeline system.batch=timeline",
+	      (mr_rpd_params){.delays = MR_RPD_DELAY_EXACT, .stage = MR_RPD_TIMELINE, .batch = MR_RPD_TIMELINE});
+}
+
+static void on_a_gpt(void)
+{
+	check("model.dropout=0.2", true, 2, "system.delta=5", (mr_rpd_params){.delta = 5});
+	check("optimizer.name=muon train.lr=0.01", true, 2, "system.delta=3", (mr_rpd_params){.delta = 3});
+}
+
+/* A finite list ends: no more steps than it has, and a record must hold as many as the run makes. */
+static void the_list_ends(void)
+{
+	uint64_t reached;
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10");
+	rig_open(&r);
+	rig_start(&r);
+	MR_CHECK_FAIL(mr_engine_run(r.s.executor.engine, 11, NULL, NULL, &reached), MR_ECONFIG,
+		      "the plan ends after 10 steps, and 11 were asked for");
+	MR_CHECK_OK(mr_engine_run(r.s.executor.engine, 10, NULL, NULL, &reached));
+	CU_ASSERT_EQUAL(reached, 10);
+	rig_fini(&r);
+	rig_init(&r);
+	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10 system.record=/nonexistent");
+	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "/nonexistent"));
+	rig_fini(&r);
+}
+
+void mr_suite_rpd(void);
+void mr_suite_rpd(void)
+{
+	MR_SUITE("rpd");
+	MR_TEST(drawn_delays);
+	MR_TEST(other_orders);
+	MR_TEST(on_a_gpt);
+	MR_TEST(the_list_ends);
+}
