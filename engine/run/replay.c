@@ -163,7 +163,12 @@ static mr_status follow(mr_replay *r)
 		if (!tell(r) && nearest_pause(r) < r->until)
 			r->until = nearest_pause(r);
 	}
-	return finished(r) ? settle(r) : mr_fail(MR_EINVAL, "the order ends before step %llu", (unsigned long long)r->until);
+	if (finished(r)) {
+		MR_TRY(settle(r));
+		tell(r); /* the last step may be certain only now */
+		return MR_OK;
+	}
+	return mr_fail(MR_EINVAL, "the order ends before step %llu", (unsigned long long)r->until);
 }
 
 /* --- the validation data --- */

@@ -9,6 +9,13 @@ done
 equal mlp $(sets_of f64) --set system.name=pipedream --set machine.workers=3
 equal gpt $(sets_of $type) --set system.name=gpipe --set train.microbatches=4
 
+# Steps on trust: the order is planned for steps that are right.
+set -- mlp $(sets_of f64) --set system.name=zb_h2 --set system.optimizer=validated --set train.microbatches=4
+equal "$@" --set train.clip=1e6
+shift
+simulate mlp.cfg "$@" --set run.dir=wrong --set train.clip=1e-3
+expect 3 "a step that is clipped" "the step to version 1 is clipped"
+
 # Bent times change no weight; saving and tracing change no time.
 set -- mlp.cfg $(sets_of f64) --set system.name=1f1b --set train.microbatches=4
 train "$@" --set run.dir=t

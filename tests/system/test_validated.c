@@ -204,6 +204,34 @@ static void gpt(void)
 	CU_ASSERT(n_taken_back > 0);
 }
 
+/* A run that stands at a step goes on from there as the one that never stopped: nothing at a pause is taken on trust. */
+static void resumes(void)
+{
+	static const char sets[] = MLP " train.clip=0.5 dtype=f32", system[] = "system.name=zb_h2 system.optimizer=validated";
+	rig_result whole = {0}, saved = {0}, rest = {0};
+	mr_state st;
+	rig r;
+
+	open_case(&r, false, sets, system, 3);
+	rig_start(&r);
+	rig_run(&r, 3, NULL);
+	rig_collect(&r, false, &saved);
+	CU_ASSERT_EQUAL(saved.inflight.n, 0);
+	rig_run(&r, STEPS, &whole);
+	rig_collect(&r, true, &whole);
+	MR_CHECK_OK(mr_executor_stand_at(&r.s.executor, 3));
+	MR_CHECK_OK(mr_executor_state(&r.s.executor, &st));
+	CU_ASSERT_FATAL(rig_fill(&st, &saved));
+	mr_state_fini(&st);
+	rig_run(&r, STEPS, &rest);
+	rig_collect(&r, true, &rest);
+	CU_ASSERT(rig_equal(&rest, &whole, true, "resumed at step 3"));
+	rig_result_fini(&whole);
+	rig_result_fini(&saved);
+	rig_result_fini(&rest);
+	rig_fini(&r);
+}
+
 /* Without `skip` the same gradient ends the run, with the same sentence. */
 static void stops_where_it_is_told_to(void)
 {
@@ -257,6 +285,7 @@ void mr_suite_validated(void)
 	MR_TEST(clipping);
 	MR_TEST(not_numbers);
 	MR_TEST(gpt);
+	MR_TEST(resumes);
 	MR_TEST(stops_where_it_is_told_to);
 	MR_TEST(skipping_equals_sequential);
 	MR_TEST(skipping_needs_the_norm);
