@@ -8,6 +8,7 @@
 #include "host/probe.h"
 #include "ir/metrics.h"
 #include "ir/walk_trace.h"
+#include "planner/graph_objective.h"
 #include "report/schedule_picture.h"
 #include "report/table.h"
 #include "run/sequential_size.h"
@@ -16,6 +17,7 @@
 #define TEXT_WORKERS 64  /* beyond so many rows the text picture is left out */
 #define PROBED_CORES 16u /* of the latency matrix: pairs grow with the square */
 #define PROBE_US 2000u   /* for each pair */
+#define MOST_CELLS 5e5   /* numbers in the data of an objective whose constants are looked for: about a second */
 
 /* --- building --- */
 
@@ -169,6 +171,24 @@ mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out)
 
 /* --- tables --- */
 
+/* What the theory knows about a linear objective, where finding it out takes no time. */
+static void print_objective(const mr_session *s, FILE *out)
+{
+	double smoothness, minimum, cells = (double)s->data->n_train * (double)s->data->input.cols;
+	mr_objective_spec spec;
+	mr_objective *f = NULL;
+
+	if (!mr_graph_objective(s->graph, &spec))
+		return;
+	if (cells > MOST_CELLS)
+		fprintf(out, "f(w)     L and f* are not computed for more than %g numbers\n", MOST_CELLS);
+	else if (mr_objective_create(&spec, s->data, s->kernels->dtype, &f) == MR_OK &&
+		 mr_objective_smoothness(f, &smoothness) == MR_OK && mr_objective_minimum(f, &minimum) == MR_OK)
+		fprintf(out, "f(w)     f(0) %.10g, minimum %.6g, smoothness L %.10g\n", mr_objective_value(f), minimum, smoothness);
+	mr_objective_destroy(f);
+	free(spec.block);
+}
+
 static void print_head(const mr_forecast *f, FILE *out)
 {
 	const mr_session *s = f->s;
@@ -178,6 +198,7 @@ static void print_head(const mr_forecast *f, FILE *out)
 		mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 		mr_dtype_name(s->kernels->dtype));
 	fprintf(out, "data     %s\n", s->data->describe);
+	print_objective(s, out);
 	fprintf(out, "system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
 		s->plan ? s->plan->system : mr_config_plugin(s->config, MR_CONFIG_SYSTEM), s->place.n_workers,
 		s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
