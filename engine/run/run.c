@@ -96,7 +96,7 @@ static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 {
 	uint32_t span = largest_span(run->c.plan, w->id);
-	size_t scratch = 0;
+	size_t scratch = 0, before;
 
 	for (unsigned p = 0; p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++)
@@ -105,9 +105,11 @@ static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 
 				scratch = bytes > scratch ? bytes : scratch;
 			}
+	before = a->used;
 	w->scratch = mr_arena_take(a, scratch, MR_CACHE_LINE);
 	if (span > 1)
 		layout_span(w, span, a);
+	w->scratch_bytes = a->used - before;
 }
 
 static mr_status refuse_memory(mr_run *run, uint16_t id, uint64_t bytes)
@@ -491,44 +493,4 @@ void mr_run_fail(mr_run *run, mr_status code)
 	}
 	pthread_mutex_unlock(&run->error_lock);
 	mr_stop_raise(&run->stop);
-}
-
-/* --- accounting --- */
-
-static uint64_t hop_bytes(const mr_hop *h)
-{
-	return (uint64_t)h->n * h->bytes;
-}
-
-void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
-{
-	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
-	const mr_lane *lanes[2] = {&run->train, &run->eval};
-	uint64_t weights = pipe == 0 || run->block[s].private_weights ? z->weight_bytes : 0;
-
-	*out = (mr_run_memory){
-		.weights = weights,
-		.stashes = (uint64_t)(run->block[s].cap - 1 + run->block[s].aims) * weights,
-		.grads = z->grad_bytes,
-		.optimizer = pipe == 0 ? ((run->block[s].takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states +
-					  (run->block[s].delta != NULL)) * z->weight_bytes
-				       : 0,
-		.scratch = scratch_bytes(run, pipe, s) +
-			   mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype),
-	};
-	for (int i = 0; i < (pipe < run->eval_plan->n_pipes ? 2 : 1); i++) {
-		const mr_lane_stage *st = mr_lane_at(lanes[i], pipe, s);
-
-		out->activations += (uint64_t)st->n_slots * st->slot_bytes;
-		out->boundaries += hop_bytes(&st->in) + hop_bytes(&st->grad) + hop_bytes(&st->target);
-	}
-}
-
-uint64_t mr_run_mapped_bytes(const mr_run *run)
-{
-	uint64_t sum = 0;
-
-	for (uint16_t w = 0; w < run->n_workers; w++)
-		sum += run->worker[w].region.bytes;
-	return sum;
 }

@@ -88,6 +88,7 @@ typedef struct mr_worker {
 	mr_kctx *kc;
 	mr_region region;
 	uint8_t *scratch;
+	size_t scratch_bytes;      /* with what its merged W need */
 	mr_cursor train, eval;     /* where it stands in each lane */
 	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training behind which a pause point lies */
 	uint32_t n_pauses;
@@ -197,7 +198,8 @@ static inline uint64_t mr_doing_pack(uint8_t op, uint16_t stage, uint64_t micro)
 /** Record the first error of the run (the calling thread's text) and raise the stop flag. Any thread. */
 void mr_run_fail(mr_run *run, mr_status code);
 
-/** Bytes by purpose, for the start table and the memory plan. What all pipes share counts in pipe 0. */
+/** Bytes by purpose, for the start table and the memory plan. What all pipes share counts in pipe 0, and the scratch
+ * area of a worker at the first stage that it has. */
 typedef struct mr_run_memory {
 	uint64_t weights, stashes, grads, optimizer, activations, boundaries, scratch; /* stashes: version buffers beyond one, and aimed weights */
 } mr_run_memory;

@@ -1,0 +1,51 @@
+/* run_memory.c - what the memory of a run is for. */
+#include "run/run.h"
+
+static uint64_t hop_bytes(const mr_hop *h)
+{
+	return (uint64_t)h->n * h->bytes;
+}
+
+/* Is stage @s of @pipe the first that its worker has? What the worker has for all of them counts there. */
+static bool is_first(const mr_run *run, uint8_t pipe, uint16_t s)
+{
+	size_t at = mr_plan_at(run->c.plan, pipe, s);
+
+	for (size_t i = 0; i < at; i++)
+		if (run->c.plan->worker_of[i] == run->c.plan->worker_of[at])
+			return false;
+	return true;
+}
+
+void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
+{
+	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
+	const mr_lane *lanes[2] = {&run->train, &run->eval};
+	uint64_t weights = pipe == 0 || run->block[s].private_weights ? z->weight_bytes : 0;
+
+	*out = (mr_run_memory){
+		.weights = weights,
+		.stashes = (uint64_t)(run->block[s].cap - 1 + run->block[s].aims) * weights,
+		.grads = z->grad_bytes,
+		.optimizer = pipe == 0 ? ((run->block[s].takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states +
+					  (run->block[s].delta != NULL)) * z->weight_bytes
+				       : 0,
+		.scratch = mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype) +
+			   (is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),
+	};
+	for (int i = 0; i < (pipe < run->eval_plan->n_pipes ? 2 : 1); i++) {
+		const mr_lane_stage *st = mr_lane_at(lanes[i], pipe, s);
+
+		out->activations += (uint64_t)st->n_slots * st->slot_bytes;
+		out->boundaries += hop_bytes(&st->in) + hop_bytes(&st->grad) + hop_bytes(&st->target);
+	}
+}
+
+uint64_t mr_run_mapped_bytes(const mr_run *run)
+{
+	uint64_t sum = 0;
+
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		sum += run->worker[w].region.bytes;
+	return sum;
+}
