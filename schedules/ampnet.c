@@ -17,14 +17,23 @@
  * micro-batches. T (train.microbatches) is U.
  *
  * Source: Gaunt et al., AMPNet, arXiv 1705.09786, sections 3 and 4 (min_update_frequency U, max_active_keys in_flight).
- * NOTE 1: AMPNet hands messages to whichever node is ready, backward first, so its order depends on timing. This is the order
- * that equal stages give, as a fixed list: deterministic.
+ * NOTE 1: AMPNet hands messages to whichever node is ready, backward first, so its order depends on timing. order=static is the
+ * order that equal stages give, as a fixed list: deterministic. order=racing is AMPNet's own: each stage does what is ready,
+ * backward first, stage 0 admits while fewer than in_flight are under way, and the others take whatever reaches them (so all but
+ * the last have room for in_flight). Two racing runs differ in their weights, as their orders do; a run's order can be recorded
+ * and then carried out again, to the bit. Drawn and simulated it is the fixed list. A pause (evaluation, checkpoint, the end)
+ * stops admitting and lets the pipeline run empty; so where pauses lie is part of the order.
+ * NOTE 2: a finite list is one order, so it does not race.
  */
+#include <string.h>
+
 #include "schedules/unflushed.h"
 
 static const mr_option options[] = {
 	{"in_flight", MR_OPT_INT, "0", 0, 65535, NULL, NULL,
 	 "micro-batches under way at stage 0; 0: as many as workers, which is what keeps all of them busy"},
+	{"order", MR_OPT_ENUM, "static", 0, 0, "static|racing", NULL,
+	 "static: a fixed list; racing: each stage does what is ready, backward first, so that runs differ (train --record)"},
 	{0},
 };
 
@@ -50,6 +59,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		.read_f = MR_READ_LATEST,
 		.sum = MR_SUM_ASCENDING,
 		.need = args->n_micro,
+		.racing = !args->finite && !strcmp(mr_values_string(args->options, "order"), "racing"),
 		.max_staleness = ahead / args->n_micro + (ahead % args->n_micro > 0),
 	};
 

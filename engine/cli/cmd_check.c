@@ -1,36 +1,13 @@
 /* millrace check: is a plan file sound? Reads both forms, lowers where needed, checks, and says what it is. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/file.h"
 #include "cli/args.h"
+#include "cli/plan_file.h"
 #include "ir/check.h"
 #include "ir/lower.h"
 #include "ir/metrics.h"
-#include "ir/plan_json.h"
-#include "ir/text.h"
 #include "planner/plan_identity.h"
-
-static mr_status read_plan(const char *path, mr_plan **out)
-{
-	size_t len, at = 0;
-	char *text;
-	mr_status st;
-
-	if (!strcmp(path, "-"))
-		path = "/dev/stdin";
-	st = mr_file_read(path, MR_PLAN_JSON_MAX_BYTES, &text, &len);
-	if (st != MR_OK)
-		return st == MR_ERESOURCE ? st : mr_fail(MR_ECONFIG, "%s", mr_error_text());
-	while (at < len && isspace((unsigned char)text[at]))
-		at++;
-	st = text[at] == '{' ? mr_plan_json_read_text(text, len, out) : mr_text_read(text, len, out);
-	free(text);
-	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", path);
-}
 
 static double largest(const double *x, size_t n)
 {
@@ -73,7 +50,7 @@ static mr_status run(mr_args *args)
 	mr_plan *plan;
 	mr_status st;
 
-	MR_TRY(read_plan(path, &plan));
+	MR_TRY(mr_plan_file_read(path, &plan));
 	st = plan->lowered ? MR_OK : mr_plan_lower(plan, NULL);
 	if (st == MR_OK)
 		st = mr_plan_check(plan);

@@ -7,6 +7,7 @@
 static mr_status run(mr_args *args)
 {
 	const char *trajectory = mr_values_string(args->values, "trajectory"), *from = mr_values_string(args->values, "from");
+	const char *record = mr_values_string(args->values, "record"), *replay = mr_values_string(args->values, "replay");
 	bool resume = mr_values_bool(args->values, "resume");
 	mr_config *config;
 	mr_status st;
@@ -17,7 +18,10 @@ static mr_status run(mr_args *args)
 	st = mr_clean_env(args, config);
 	if (st == MR_OK)
 		st = mr_train_run(config,
-				  &(mr_train_opts){.resume = resume ? from : NULL, .trajectory = *trajectory ? trajectory : NULL},
+				  &(mr_train_opts){.resume = resume ? from : NULL,
+						   .trajectory = *trajectory ? trajectory : NULL,
+						   .record = *record ? record : NULL,
+						   .replay = *replay ? replay : NULL},
 				  &args->signal);
 	mr_config_destroy(config);
 	return st;
@@ -29,6 +33,10 @@ static const mr_option options[] = {
 	 "with --resume: continue from the best checkpoint (best) or the one of this name (such as step-00000100) instead"},
 	{"trajectory", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "write every version of every weight and who read it to this JSON file (models up to 10,000 parameters)"},
+	{"record", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "racing systems: write the order that was taken to this file, as a plan (up to 65536 micro-batches)"},
+	{"replay", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "train in the order of this plan file, such as --record writes: the same weights to the bit"},
 	{0},
 };
 

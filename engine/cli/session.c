@@ -6,6 +6,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "cli/machine.h"
+#include "cli/plan_file.h"
 #include "host/memory.h"
 #include "ir/check.h"
 #include "ir/lower.h"
@@ -56,6 +57,31 @@ static mr_status find_tied(const mr_session *s, bool *tied)
 		*tied = true;
 	}
 	return MR_OK;
+}
+
+/* A plan file is of this configuration when its steps are: the order may be any. */
+static mr_status fits(const mr_session *s)
+{
+	const mr_plan *p = s->plan;
+
+	if (p->n_workers != mr_config_workers(s->config) || p->contract.need != s->n_micro ||
+	    p->contract.coverage != MR_COVER_TRAIN)
+		return mr_fail(MR_ECONFIG, "a plan of %u workers that sums %u micro-batches a step is no order for machine.workers = %u and train.microbatches = %u",
+			       p->n_workers, p->contract.need, mr_config_workers(s->config), s->n_micro);
+	if (p->contract.racing)
+		return mr_fail(MR_ECONFIG, "a racing plan leaves the order open; what can be carried out again is a record of one");
+	if (p->contract.flush != MR_FLUSH_NONE)
+		return mr_fail(MR_ECONFIG, "the plan flushes, and the weights of such a system do not depend on its order: train with the system");
+	return MR_OK;
+}
+
+static mr_status read_plan(mr_session *s)
+{
+	mr_status st;
+
+	MR_TRY(mr_plan_file_read(s->plan_path, &s->plan));
+	st = fits(s);
+	return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 }
 
 /* The plan before its lowering; the model is cut into as many stages as it has. */
@@ -123,9 +149,10 @@ static mr_status finish_plan(mr_session *s)
 		k->flush = !k->clip ? MR_FLUSH_LOCAL : k->flush == MR_FLUSH_VALIDATED ? k->flush : MR_FLUSH_BARRIER;
 	}
 	/* Where nobody has to see the whole gradient before it is used, each layer's step goes right behind its gradient. */
-	MR_TRY(mr_plan_lower(s->plan, &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph) &&
-									mr_optim_elementwise(&s->optim),
-						       .hand_over_first = true}));
+	if (!s->plan->lowered)
+		MR_TRY(mr_plan_lower(s->plan, &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph) &&
+										mr_optim_elementwise(&s->optim),
+							       .hand_over_first = true}));
 	MR_TRY(mr_plan_check(s->plan));
 	MR_TRY(mr_plan_identity(s->plan, &s->plan_hash));
 	s->sum = k->sum;
@@ -136,10 +163,17 @@ static mr_status make_plan(mr_session *s)
 {
 	bool system = mr_config_system(s->config);
 
-	if (system)
+	if (s->plan_path)
+		MR_TRY(system ? read_plan(s) : mr_fail(MR_ECONFIG, "sequential has no order but its own: it cannot follow %s", s->plan_path));
+	else if (system)
 		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", emit_plan(s)));
 	MR_TRY(mr_config_blame(s->config, MR_CONFIG_OPTIMIZER, "name", check_direction(s)));
 	MR_TRY(make_partition(s));
+	if (s->plan_path) {
+		mr_status st = finish_plan(s);
+
+		return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
+	}
 	return system ? mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", finish_plan(s)) : MR_OK;
 }
 
@@ -180,6 +214,12 @@ mr_status mr_session_open(const mr_config *config, mr_session *s)
 	return open_or_close(s);
 }
 
+mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_session *s)
+{
+	*s = (mr_session){.config = config, .plan_path = path};
+	return open_or_close(s);
+}
+
 mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s)
 {
 	*s = (mr_session){.config = config, .data = other->data, .borrowed_data = true};
@@ -216,6 +256,7 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 
 	if (opts) {
 		c.trace = opts->trace;
+		c.record_micro = opts->record_micro;
 		c.observer = opts->observer;
 		c.observer_arg = opts->observer_arg;
 	}

@@ -15,6 +15,7 @@
 
 typedef struct mr_session {
 	const mr_config *config;     /* borrowed */
+	const char *plan_path;       /* the plan comes from this file (plan_file.h); NULL: from the system. Borrowed */
 	const mr_kernels *kernels;
 	mr_dataset *data;
 	bool borrowed_data;          /* of another session */
@@ -35,6 +36,7 @@ typedef struct mr_session {
 
 typedef struct mr_session_opts {
 	bool trace;                  /* keep trace records */
+	uint64_t record_micro;       /* racing: keep the order of so many micro-batches; 0: none */
 	mr_run_observer *observer;   /* see run/run.h; not for sequential */
 	void *observer_arg;
 	mr_replay_source *source;    /* carry the plan out on one thread, in this order and with its times; NULL: the engine */
@@ -43,6 +45,10 @@ typedef struct mr_session_opts {
 
 /** Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero afterwards on error. */
 mr_status mr_session_open(const mr_config *config, mr_session *s) MR_MUST_USE;
+
+/** The same, but train in the order of the plan in the file @path instead of the system's: it must be one of as many workers
+ * and micro-batches a step. Errors: also MR_ECONFIG with the file's name. */
+mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_session *s) MR_MUST_USE;
 
 /** The same with the data of @other, which must stay open as long: for another system on the same model and data. */
 mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s) MR_MUST_USE;

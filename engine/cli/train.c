@@ -1,16 +1,20 @@
 #include "cli/train.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "cli/plan_file.h"
 #include "cli/sample.h"
 #include "cli/saves.h"
 #include "cli/signals.h"
 #include "host/clock.h"
 #include "host/probe.h"
+#include "run/record.h"
+#include "run/run_plan.h"
 #include "run/trajectory.h"
 
 #define BUBBLE_MIN_NS 200000000u /* a shorter window is no measure of waiting */
@@ -338,10 +342,59 @@ static mr_status make_clock(mr_train *t, const mr_train_opts *o, mr_session_opts
 		return MR_OK;
 	if (!t->s.plan)
 		return mr_fail(MR_ECONFIG, "sequential has no schedule to simulate: it is one worker that runs layer after layer");
+	if (t->s.plan->contract.racing)
+		return mr_fail(MR_ECONFIG, "the order of a racing system comes from the time that its instructions take here: simulate a static order");
 	MR_TRY(mr_virtual_create(&t->s, o->virtual_time, &t->clock));
 	so->source = mr_virtual_next;
 	so->source_arg = t->clock;
 	return MR_OK;
+}
+
+/* Before the training, so that it is not in vain. */
+static mr_status check_writable(const char *path)
+{
+	FILE *f = fopen(path, "ab");
+
+	if (!f)
+		return mr_fail(MR_ERESOURCE, "%s: %s", path, strerror(errno));
+	fclose(f);
+	return MR_OK;
+}
+
+/* A record is of a run from its first step to its last, and so is what is carried out again. */
+static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_session_opts *so)
+{
+	uint64_t steps = (uint64_t)mr_values_int(mr_config_values(t->s.config, MR_CONFIG_TRAIN), "steps");
+	uint64_t end = t->s.plan ? mr_run_last_step(t->s.plan) : UINT64_MAX;
+
+	if ((o->record || o->replay) && o->resume)
+		return mr_fail(MR_EUSAGE, "--%s goes from a run's first step to its last, so it does not go with --resume",
+			       o->record ? "record" : "replay");
+	if (o->replay && steps > end)
+		return mr_fail(MR_ECONFIG, "%s: the plan has %llu steps, and train.steps asks for %llu", o->replay,
+			       (unsigned long long)end, (unsigned long long)steps);
+	if (!o->record)
+		return MR_OK;
+	if (!t->s.plan || !t->s.plan->contract.racing)
+		return mr_fail(MR_EUSAGE, "--record writes the order that a racing system took; this one's order is fixed, and its weights with it");
+	if (steps > MR_RECORD_MAX / t->s.n_micro)
+		return mr_fail(MR_EUSAGE, "--record keeps the order of at most %u micro-batches, and %llu steps of %u are more", MR_RECORD_MAX,
+			       (unsigned long long)steps, t->s.n_micro);
+	so->record_micro = steps * t->s.n_micro;
+	return check_writable(o->record);
+}
+
+static mr_status write_record(const mr_train *t, const char *path)
+{
+	mr_plan *plan;
+	mr_status st;
+
+	MR_TRY(mr_record_plan(mr_executor_run_of(&t->s.executor), &plan));
+	st = mr_plan_file_write(plan, path);
+	mr_plan_destroy(plan);
+	if (st == MR_OK)
+		printf("the order of the run is in %s\n", path);
+	return st;
 }
 
 static mr_status start(mr_train *t, const mr_config *config, const mr_train_opts *o)
@@ -349,7 +402,8 @@ static mr_status start(mr_train *t, const mr_config *config, const mr_train_opts
 	mr_session_opts so = {0};
 	uint64_t a, b;
 
-	MR_TRY(mr_session_open(config, &t->s));
+	MR_TRY(o->replay ? mr_session_open_plan(config, o->replay, &t->s) : mr_session_open(config, &t->s));
+	MR_TRY(make_record(t, o, &so));
 	MR_TRY(make_clock(t, o, &so));
 	MR_TRY(mr_rundir_open(mr_config_run_dir(config), o->resume != NULL, &t->dir));
 	so.trace = mr_config_trace_steps(config, &a, &b);
@@ -370,6 +424,8 @@ static mr_status run_all(mr_train *t, const mr_config *config, const mr_train_op
 	MR_TRY(course(t));
 	if (t->trajectory)
 		MR_TRY(mr_trajectory_write(t->trajectory, o->trajectory));
+	if (o->record && t->step)
+		MR_TRY(write_record(t, o->record));
 	mr_train_print_end(t);
 	return mr_signals_end() ? MR_OK : mr_sample_at_end(&t->s);
 }

@@ -18,6 +18,12 @@
 mr_status mr_plan_check(const mr_plan *plan) MR_MUST_USE;
 
 /**
+ * Whether a run of the finite, lowered and checked @plan, which never flushes, can stop behind each of its versions
+ * (ir/pause.h); of a repeating one mr_plan_check says it. Errors: MR_ECONFIG with a sentence; MR_ERESOURCE.
+ */
+mr_status mr_plan_check_pauses(const mr_plan *plan) MR_MUST_USE;
+
+/**
  * The finite plan (prologue alone, MR_STORED, absolute numbers) that a lowered @plan means with @n_bodies iterations.
  * Buffer and slot numbers are those of @plan. @out is owned by the caller.
  */

@@ -4,6 +4,7 @@
  * Each node belongs to the stretch behind the pause point that its worker passed last. Stopping at a point means carrying out
  * the stretches before it and nothing else, which goes through as long as no node waits for one of a later stretch.
  */
+#include "ir/check.h"
 #include "ir/check_parts.h"
 
 #include <inttypes.h>
@@ -56,22 +57,38 @@ static mr_status check_edges(const mr_unroll *g, const uint64_t *stretch)
 	return MR_OK;
 }
 
-mr_status mr_check_pauses(const mr_unroll *g)
+static mr_status check_all(const mr_unroll *g)
 {
 	const mr_plan *p = g->plan;
-	uint64_t *stretch, *made;
-	mr_status st;
+	uint64_t *stretch = calloc((size_t)g->n_nodes + 1, sizeof(*stretch)), *made = calloc(p->n_stages, sizeof(*made));
+	mr_status st = stretch && made ? MR_OK
+				       : mr_fail(MR_ERESOURCE, "no memory to find where %u instructions may pause", g->n_nodes);
 
-	if (!mr_plan_steady(p) || p->contract.flush != MR_FLUSH_NONE || p->contract.coverage == MR_COVER_FORWARD || p->commits != 1)
-		return MR_OK;
-	stretch = calloc((size_t)g->n_nodes + 1, sizeof(*stretch));
-	made = calloc(p->n_stages, sizeof(*made));
-	st = stretch && made ? MR_OK : mr_fail(MR_ERESOURCE, "no memory to find where %u instructions may pause", g->n_nodes);
 	for (uint16_t w = 0; st == MR_OK && w < p->n_workers; w++)
 		st = find_stretches(g, w, made, stretch);
 	if (st == MR_OK)
 		st = check_edges(g, stretch);
 	free(stretch);
 	free(made);
+	return st;
+}
+
+mr_status mr_check_pauses(const mr_unroll *g)
+{
+	const mr_plan *p = g->plan;
+
+	if (!mr_plan_steady(p) || p->contract.flush != MR_FLUSH_NONE || p->contract.coverage == MR_COVER_FORWARD || p->commits != 1)
+		return MR_OK;
+	return check_all(g);
+}
+
+mr_status mr_plan_check_pauses(const mr_plan *plan)
+{
+	mr_unroll *g;
+	mr_status st;
+
+	MR_TRY(mr_unroll_create(plan, 0, NULL, &g));
+	st = check_all(g);
+	mr_unroll_destroy(g);
 	return st;
 }

@@ -78,6 +78,30 @@ static mr_status check_aim(const mr_plan *p)
 	return MR_OK;
 }
 
+/* Two sequences a worker, whose instructions wait for their own sequence and their neighbours alone. */
+static mr_status check_racing(const mr_plan *p)
+{
+	const mr_contract *c = &p->contract;
+
+	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST || c->same_version_b ||
+	    c->aim != MR_AIM_NONE || c->sum != MR_SUM_ASCENDING || p->n_pipes > 1 || p->n_stages != p->n_workers)
+		return mr_fail(MR_ECONFIG, "a racing plan has one stage a worker, one pipe and no flush, reads the latest version forward and "
+					   "backward and sums in ascending order");
+	for (uint16_t w = 0; w < p->n_workers; w++) {
+		const mr_list *once = mr_plan_list(p, w, MR_PROLOGUE), *body = mr_plan_list(p, w, MR_BODY);
+
+		for (uint32_t i = 0; i < once->n; i++)
+			if (once->at[i].op != MR_OP_F)
+				return mr_fail(MR_ECONFIG, "worker %u races from its first version on, so its prologue is F alone", w);
+		for (uint32_t i = 0; i < body->n; i++)
+			if (body->at[i].op != MR_OP_F && body->at[i].op != MR_OP_B && body->at[i].op != MR_OP_U)
+				return mr_fail(MR_ECONFIG, "worker %u: F and B race, and %s cannot", w, mr_op_name((mr_op)body->at[i].op));
+		if (!body->n || p->n_micro != c->need)
+			return mr_fail(MR_ECONFIG, "a racing plan repeats, with one commit an iteration");
+	}
+	return MR_OK;
+}
+
 static mr_status check_flush(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
@@ -133,6 +157,8 @@ mr_status mr_contract_check(const mr_plan *plan)
 	MR_TRY(check_aim(plan));
 	MR_TRY(check_sections(plan));
 	MR_TRY(check_blocks(plan));
+	if (plan->contract.racing)
+		MR_TRY(check_racing(plan));
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++)
 			if (mr_plan_worker(plan, (uint8_t)p, s) >= plan->n_workers)

@@ -19,6 +19,26 @@ static mr_status check_input(const mr_plan *plan)
 	return mr_contract_check(plan);
 }
 
+static void raise_to(uint16_t *n, uint16_t least, uint32_t most)
+{
+	if (*n && *n < least)
+		*n = least < most ? least : (uint16_t)most;
+}
+
+/* Boundaries between workers get their numbers later; inside a worker the list order says all. */
+static void make_room(mr_plan *plan, const mr_plan *room)
+{
+	for (unsigned p = 0; p < plan->n_pipes; p++)
+		for (uint16_t s = 1; s < plan->n_stages; s++) {
+			size_t at = mr_plan_at(plan, (uint8_t)p, s);
+
+			if (mr_plan_worker(plan, (uint8_t)p, s) == mr_plan_worker(plan, (uint8_t)p, (uint16_t)(s - 1)))
+				continue;
+			raise_to(&plan->n_fwd[at], room->n_fwd[at], plan->n_micro);
+			raise_to(&plan->n_bwd[at], room->n_bwd[at], plan->n_micro);
+		}
+}
+
 mr_status mr_plan_lower(mr_plan *plan, const mr_lower_opts *opts)
 {
 	mr_lower_opts none = {0};
@@ -29,5 +49,7 @@ mr_status mr_plan_lower(mr_plan *plan, const mr_lower_opts *opts)
 	MR_TRY(mr_lower_commits(plan, opts));
 	MR_TRY(mr_lower_versions(plan));
 	MR_TRY(mr_lower_storage(plan));
+	if (opts->room)
+		make_room(plan, opts->room);
 	return mr_lower_raise(plan, opts);
 }

@@ -18,7 +18,7 @@
  *   - MR_INSTR_DROP: on each F whose micro-batch is recomputed at that stage.
  *   - activation slots: exactly the peak in flight by list order; an F that is recomputed counts while it runs, its R
  *     from there on (MR_MODULO: the smallest n >= peak for which micro
- *     mod n has no clash).
+ *     mod n has no clash). Racing: at every stage but the last as many as at stage 0, and as many forward buffers.
  *   - boundary buffers. Inside one worker: exactly the peak by list order. Between workers: micro-batches in
  *     flight at the consumer + 1 forward, gradients in flight at the consumer + 1 backward, and then one more at a time where a critical path
  *     waits for one, until makespan and period equal those with unlimited buffers, for the cost ratios f : i : w of
@@ -42,6 +42,8 @@ typedef struct mr_lower_opts {
 	bool update_inside;   /* MR_INSTR_UPDATE on the completing B or W in place of a U (not with clipping or AR) */
 	bool hand_over_first; /* but not in a flushing plan where another worker waits for the gradient that the same B hands
 	                         on: it would wait for the step too, and with it the whole drain of the pipeline */
+	const mr_plan *room;  /* boundaries between workers have at least as many buffers as in this plan of the same stages, so
+	                         that an order that was possible there is possible; NULL: no such plan. Borrowed */
 	const mr_cost *costs; /* further cost tables that boundary buffers must not slow down; borrowed */
 	uint32_t n_costs;
 } mr_lower_opts;

@@ -284,6 +284,21 @@ static mr_status place_all(mr_plan *plan, const mr_unroll *g, uint32_t *place)
 	return MR_OK;
 }
 
+/*
+ * Racing: whatever is under way may gather before any one stage, and nothing may make it wait there. The last stage, where B is
+ * ready as soon as its F is done, is left alone.
+ */
+static void make_room(mr_plan *plan)
+{
+	uint16_t most = plan->n_slots[0];
+
+	for (uint16_t s = 1; s < plan->n_stages; s++) {
+		if (s + 1 < plan->n_stages)
+			plan->n_slots[s] = plan->n_slots[s] > most ? plan->n_slots[s] : most;
+		plan->n_fwd[s] = plan->n_fwd[s] > most ? plan->n_fwd[s] : most;
+	}
+}
+
 mr_status mr_lower_storage(mr_plan *plan)
 {
 	uint32_t steady = mr_plan_steady(plan), *place;
@@ -298,6 +313,8 @@ mr_status mr_lower_storage(mr_plan *plan)
 		   : mr_fail(MR_ERESOURCE, "no memory to place %u instructions", g->n_nodes);
 	free(place);
 	mr_unroll_destroy(g);
+	if (st == MR_OK && plan->contract.racing)
+		make_room(plan);
 	plan->lowered = st == MR_OK;
 	return st;
 }

@@ -10,7 +10,7 @@ static bool made(const mr_plan *plan, uint16_t worker, uint16_t s, uint32_t at, 
 {
 	const mr_list *l = mr_plan_list(plan, worker, MR_PROLOGUE);
 
-	for (uint32_t i = 0; i <= at; i++)
+	for (uint32_t i = at + 1; i-- > 0;) /* from behind: stages of one worker are seldom far apart */
 		if (l->at[i].stage == s && commits(&l->at[i]) && l->at[i].target == version)
 			return true;
 	return false;

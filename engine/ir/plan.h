@@ -38,6 +38,12 @@
  * of clipping, and every worker repeats the forwards that it did before its V. Everything behind V uses validated weights, so
  * the numbers are those of a plan with a barrier. The V of one worker's stages stand together.
  *
+ * Racing (mr_contract.racing). A worker's list is a set of two sequences, its F and its B with their U. The engine carries out
+ * the next of either sequence that is ready, B before F, so timing decides how many F lie between two B. What stands in the list
+ * is one legal order of these: it is what is walked, drawn and checked, and what an executor follows that has no time of its
+ * own. The numbers read by F and B then are the latest of that moment and not those in the list. Whatever the order was, the
+ * same lists in that order are an ordinary plan (run/record.h).
+ *
  * Order of the dependencies (as in the literature; loss counts to the last F): F(m,s) after F(m,s-1); B|I(m,s) after F(m,s)
  * and B|I(m,s+1); W after I; R(m,s) before B|I(m,s); U(s) after all B|W of its count, after AR(s) where there is one, and
  * after every stage's N where there is one. See ir/deps.h.
@@ -147,6 +153,7 @@ typedef struct mr_contract {
 	bool clip;             /* N before every U, and every U after every N: global-norm clipping */
 	bool tied;             /* stage S-1 also uses a parameter block owned by stage 0 (tied embeddings over stages) */
 	bool private_weights;  /* each pipe has a weight copy of its own, where its stages live; otherwise all read one */
+	bool racing;           /* the body's order is one of many: see "Racing" above */
 	uint32_t max_staleness; /* claim: commits between the version read and the version the gradient is applied to */
 	uint32_t delay;        /* BATCH: F of batch t reads version max(0, t - delay) at stages 0 .. delayed-1, */
 	uint16_t delayed;      /* and version t at the others (both 0 where nothing is delayed) */

@@ -228,7 +228,7 @@ static void read_name(mr_plan_file *f)
 
 static const char *const contract_keys[] = {"coverage",       "flush", "read", "sum",  "need", "staleness",
 					    "same_version_b", "clip",  "tied", "repeats", "delay", "delayed",
-					    "private_weights", "aim", "memory_ppm", "slow_start", "horizons"};
+					    "private_weights", "racing", "aim", "memory_ppm", "slow_start", "horizons"};
 
 static mr_status read_word(const mr_json *contract, const char *key, const char *const *words, size_t n, unsigned *out)
 {
@@ -312,6 +312,7 @@ static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 	MR_TRY(read_bool(j, "clip", &c->clip));
 	MR_TRY(read_bool(j, "tied", &c->tied));
 	MR_TRY(read_bool(j, "private_weights", &c->private_weights));
+	MR_TRY(read_bool(j, "racing", &c->racing));
 	if (f->n_micro % c->need)
 		return mr_fail(MR_ECONFIG, "need: %u micro-batches make no whole number of commits of %u", f->n_micro, c->need);
 	c->coverage = (mr_coverage)coverage;
@@ -511,6 +512,8 @@ static void put_contract(mr_json_writer *w, const mr_plan *plan, bool repeats)
 	mr_json_put_bool(w, c->tied);
 	mr_json_key(w, "private_weights");
 	mr_json_put_bool(w, c->private_weights);
+	mr_json_key(w, "racing");
+	mr_json_put_bool(w, c->racing);
 	mr_json_key(w, "repeats");
 	mr_json_put_bool(w, repeats);
 	mr_json_end_object(w);

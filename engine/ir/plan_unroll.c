@@ -41,6 +41,7 @@ static mr_status unroll(const mr_unroll *g, mr_plan *to)
 
 	memcpy(to->system, p->system, sizeof(to->system));
 	to->contract = p->contract;
+	to->contract.racing = false; /* this is one order */
 	if (g->n_micro > INT32_MAX)
 		return mr_fail(MR_ECONFIG, "%u iterations have more micro-batches than a plan can number", g->n_bodies);
 	to->n_micro = (uint32_t)g->n_micro;

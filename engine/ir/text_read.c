@@ -216,6 +216,8 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 		c->tied = true;
 	} else if (!strcmp(r->word, "private_weights")) {
 		c->private_weights = true;
+	} else if (!strcmp(r->word, "racing")) {
+		c->racing = true;
 	} else {
 		return REFUSE(r, "\"%s\" is no part of a contract", r->word);
 	}

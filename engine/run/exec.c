@@ -70,7 +70,7 @@ void mr_exec_advance(mr_worker *w, mr_lane *lane)
 
 /* --- waiting --- */
 
-static void book(mr_worker *w, mr_wait_cause cause, uint64_t ns)
+void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns)
 {
 	uint64_t sum = w->wait_ns[cause] + ns;
 
@@ -97,7 +97,7 @@ mr_status mr_exec_wait(mr_worker *w, const mr_task *t)
 		if (cause != before) {
 			uint64_t now = mr_clock_ns();
 
-			book(w, before, now - since);
+			mr_exec_book(w, before, now - since);
 			since = now;
 		}
 	}
@@ -199,9 +199,13 @@ static uint64_t look_up_limit(mr_worker *w, const mr_lane *lane, const _Atomic u
 
 mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit)
 {
-	uint64_t until = look_up_limit(w, lane, limit), at = cursor_of(w, lane)->step;
+	uint64_t until, at;
 	mr_task t;
 
+	if (lane->train && lane->plan->contract.racing)
+		return mr_exec_race(w, lane, limit);
+	until = look_up_limit(w, lane, limit);
+	at = cursor_of(w, lane)->step;
 	while (mr_exec_next(w, lane, until, &t)) {
 		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->stage, t.micro), memory_order_relaxed);
 		mr_fault_delay(w->id, w->n_done);

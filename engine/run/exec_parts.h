@@ -1,4 +1,5 @@
-/* exec_parts.h - the inside of the step loop, shared by its files: exec.c (loop), exec_acquire.c, exec_compute.c, exec_commit.c. */
+/* exec_parts.h - the inside of the step loop, shared by its files: exec.c (loop), exec_acquire.c, exec_compute.c, exec_commit.c,
+ * exec_race.c. */
 #ifndef MR_RUN_EXEC_PARTS_H
 #define MR_RUN_EXEC_PARTS_H
 
@@ -6,6 +7,12 @@
 
 /* What the instruction in hand has acquired: mr_worker's `got`. */
 enum { GOT_IN = 1, GOT_OUT = 2, GOT_TARGET = 4 };
+
+/** Book a wait on the instruction in hand. */
+void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns);
+
+/** As mr_exec_run, of a racing plan (exec_race.c). */
+mr_status mr_exec_race(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit) MR_MUST_USE;
 
 /** F: compute, hand over, book the loss. */
 mr_status mr_exec_forward(mr_worker *w, const mr_task *t) MR_MUST_USE;

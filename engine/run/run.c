@@ -142,6 +142,8 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 	mr_pauses_of(run->c.plan, id, w->pause_at, w->n_pauses);
 	if (run->c.trace && !(w->trace = calloc(MR_TRACE_RING, sizeof(*w->trace))))
 		return mr_fail(MR_ERESOURCE, "no memory for %u trace records", MR_TRACE_RING);
+	if (run->c.record_micro && !(w->race.log = calloc(2 * run->c.record_micro, sizeof(*w->race.log))))
+		return mr_fail(MR_ERESOURCE, "no memory to record the order of %llu micro-batches", (unsigned long long)run->c.record_micro);
 	mr_arena_init(&a, NULL, 0);
 	layout_worker(run, w, &a);
 	if (run->c.memory_limit && mr_run_mapped_bytes(run) + a.used > run->c.memory_limit)
@@ -249,6 +251,7 @@ void mr_run_destroy(mr_run *run)
 	for (uint16_t w = 0; run->worker && w < run->n_workers; w++) {
 		mr_region_unmap(&run->worker[w].region);
 		free(run->worker[w].trace);
+		free(run->worker[w].race.log);
 		free(run->worker[w].pause_at);
 	}
 	for (uint16_t s = 0; run->stage && s < run->n_stages; s++)
@@ -449,6 +452,7 @@ mr_status mr_run_reset(mr_run *run)
 		wk->got = 0;
 		atomic_store_explicit(&wk->doing, MR_DOING_NOTHING, memory_order_relaxed);
 		wk->n_done = wk->n_trace = 0;
+		wk->race = (mr_race){.log = wk->race.log};
 		first_cursor(run->c.plan, w, &wk->train);
 	}
 	return MR_OK;

@@ -56,6 +56,7 @@ typedef struct mr_run_config {
 	uint64_t memory_limit;       /* refuse to map more bytes; 0: no limit */
 	uint32_t spin_us;            /* before a waiting worker sleeps; UINT32_MAX: the default for its place */
 	bool trace;                  /* keep trace records */
+	uint64_t record_micro;       /* racing: keep the order of so many micro-batches from the start (run/record.h); 0: none */
 	mr_run_observer *observer;
 	void *observer_arg;
 } mr_run_config;
@@ -71,6 +72,23 @@ typedef struct mr_stamp {
 	uint64_t begin_ns, end_ns; /* since the start of the run */
 	uint32_t wait_ns[MR_N_WAITS];
 } mr_stamp;
+
+/* One instruction that a worker of a racing plan has carried out: the next F or the next B, and the version it read. */
+typedef struct mr_race_rec {
+	uint32_t op, read;
+} mr_race_rec;
+
+/* Where a worker of a racing plan stands (exec_race.c). */
+typedef struct mr_race {
+	uint64_t n_f, n_b;  /* F and B done */
+	uint32_t back;      /* place in the body of the next instruction that is no F */
+	struct {
+		unsigned got;
+		uint32_t in, out, target;
+	} held[2];          /* what the next F and the next of the others have acquired so far */
+	mr_race_rec *log;   /* [run's c.record_micro * 2] what was done in which order, or NULL; the worker's own */
+	uint64_t n_log;
+} mr_race;
 
 /* A place in a worker's lists: the next instruction. */
 typedef struct mr_cursor {
@@ -89,7 +107,8 @@ typedef struct mr_worker {
 	mr_region region;
 	uint8_t *scratch;
 	size_t scratch_bytes;      /* with what its merged W need */
-	mr_cursor train, eval;     /* where it stands in each lane */
+	mr_cursor train, eval;     /* where it stands in each lane; racing: in training, its pause point alone */
+	mr_race race;
 	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training behind which a pause point lies */
 	uint32_t n_pauses;
 	uint64_t n_done;           /* instructions so far (delays, watchdog) */

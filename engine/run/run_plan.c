@@ -1,5 +1,6 @@
 #include "run/run_plan.h"
 
+#include "ir/check.h"
 #include "ir/pause.h"
 
 bool mr_run_has_split(const mr_plan *p)
@@ -78,9 +79,19 @@ static mr_status refuse_sums(const mr_plan *p, uint16_t w)
 	return MR_OK;
 }
 
+static bool repeats(const mr_plan *p)
+{
+	bool body = false;
+
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		body = body || mr_plan_list(p, w, MR_BODY)->n;
+	return body;
+}
+
 mr_status mr_run_refuse(const mr_run_config *c)
 {
 	const mr_plan *p = c->plan;
+	bool block = p->contract.coverage == MR_COVER_BLOCK; /* stops at its end alone */
 
 	if (!p->lowered)
 		return mr_fail(MR_EINVAL, "the plan is not lowered");
@@ -90,7 +101,7 @@ mr_status mr_run_refuse(const mr_run_config *c)
 	if (p->contract.coverage == MR_COVER_FORWARD)
 		return mr_fail(MR_ECONFIG, "the plan does not train");
 	for (uint16_t w = 0; w < p->n_workers; w++) {
-		if (mr_plan_list(p, w, MR_BODY)->n == 0 && p->contract.coverage != MR_COVER_BLOCK)
+		if (mr_plan_list(p, w, MR_BODY)->n == 0 && !block && (p->contract.flush != MR_FLUSH_NONE || repeats(p)))
 			return mr_fail(MR_ECONFIG, "the plan does not repeat: worker %u has no body", w);
 		MR_TRY(refuse_sums(p, w));
 		for (int sec = 0; sec < MR_N_SECTIONS; sec++)
@@ -100,7 +111,9 @@ mr_status mr_run_refuse(const mr_run_config *c)
 	if (p->contract.aim == MR_AIM_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
 		return mr_fail(MR_ECONFIG, "the plan predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
 			       c->optim->ops->name);
-	if (p->commits != 1 && p->contract.coverage != MR_COVER_BLOCK)
+	if (!block && !repeats(p))
+		MR_TRY(mr_plan_check_pauses(p));
+	else if (!block && p->commits != 1)
 		return mr_fail(MR_ECONFIG, "an iteration of the plan commits %u versions; a step of the engine is one", p->commits);
 	if (p->contract.flush == MR_FLUSH_NONE && mr_run_has_split(p)) /* a pause may lie between: stand.c */
 		return mr_fail(MR_ECONFIG, "the engine carries out I and W apart only in plans that flush");

@@ -29,6 +29,8 @@ uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
 	const mr_cursor *c = &run->worker[w].train;
 	uint64_t sum = 0;
 
+	if (p->contract.racing) /* its pipeline is empty at a pause point */
+		return c->step * p->contract.need;
 	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
 		const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
 
@@ -101,12 +103,14 @@ void mr_run_stand_at(mr_run *run, uint64_t n)
 	for (uint16_t w = 0; w < run->n_workers; w++) {
 		if (n > 0)
 			run->worker[w].train = cursor_at(run, w, n);
+		if (p->contract.racing)
+			run->worker[w].race.n_f = run->worker[w].race.n_b = n * p->contract.need;
 		atomic_store_explicit(&run->worker[w].begun, n, memory_order_relaxed);
 	}
 	for (uint16_t s = 0; p->contract.flush == MR_FLUSH_NONE && s <= last; s++) {
 		uint64_t f = mr_run_done(run, 0, s, true), b = mr_run_done(run, 0, s, false);
 
-		assert(p->storage == MR_MODULO && p->n_pipes == 1);
+		assert((n == 0 || p->storage == MR_MODULO) && p->n_pipes == 1);
 		take_slots(run, s, f, b);
 		for (uint64_t m = f; s > 0 && m < mr_run_done(run, 0, (uint16_t)(s - 1), true); m++)
 			put_message(&run->train.st[s].in, (uint32_t)(m % p->n_fwd[s]));

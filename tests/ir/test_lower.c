@@ -362,6 +362,9 @@ static void contracts_that_cannot_be_kept(void)
 	p = small_1f1b(2, 2);
 	p->contract.private_weights = true;
 	refuse(p, MR_ECONFIG, "private weights are for several pipes, and the plan has one");
+	p = small_pipedream(2, false, false);
+	p->contract.racing = true;
+	refuse(p, MR_ECONFIG, "a racing plan has one stage a worker, one pipe and no flush, reads the latest version");
 	p = small_1f1b(2, 3);
 	p->contract.need = 2;
 	refuse(p, MR_ECONFIG, "1 commits of 2 micro-batches each do not make the 3");
@@ -471,6 +474,7 @@ static void hash_covers_what_is_obeyed(void)
 	CHANGES(p->contract.clip);
 	CHANGES(p->contract.tied);
 	CHANGES(p->contract.private_weights);
+	CHANGES(p->contract.racing);
 	CHANGES(p->contract.same_version_b);
 	CHANGES(p->storage);
 	CHANGES(p->worker_of[1]);

@@ -126,10 +126,10 @@ static void json_contract(void)
 	mr_plan_destroy(again);
 	mr_plan_destroy(plan);
 	free(text);
-	plan = read_ok(UNDER("\"clip\":true,\"tied\":true,\"private_weights\":true,\"flush\":\"local\""));
+	plan = read_ok(UNDER("\"clip\":true,\"tied\":true,\"private_weights\":true,\"racing\":true,\"flush\":\"local\""));
 	CU_ASSERT_EQUAL(plan->contract.flush, MR_FLUSH_LOCAL);
 	CU_ASSERT_EQUAL(plan->contract.need, 2);
-	CU_ASSERT_TRUE(plan->contract.clip && plan->contract.tied && plan->contract.private_weights);
+	CU_ASSERT_TRUE(plan->contract.clip && plan->contract.tied && plan->contract.private_weights && plan->contract.racing);
 	CU_ASSERT_EQUAL(mr_plan_list(plan, 0, MR_BODY)->n, 4);
 	mr_plan_destroy(plan);
 	plan = read_ok(UNDER("\"repeats\":false"));

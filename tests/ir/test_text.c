@@ -63,7 +63,7 @@ static void text_spaces_comments_and_order(void)
 {
 	/* Workers may take turns, blanks and comments may stand anywhere, the last newline may be missing. */
 	mr_plan *plan = read_ok("# by hand\n\nplan x # name\r\n stages 1 workers 2 pipes 2 micro 1 commits 1\n"
-				"contract forward\tflush=none read=tag sum=listed need=1 staleness=3 clip tied private_weights\n"
+				"contract forward\tflush=none read=tag sum=listed need=1 staleness=3 clip tied private_weights racing\n"
 				"place p1 1\nplace p0 -\n[epilogue]\nw1 F m+0 s0 p1 v-2\nw0 F m+4 s0 p0\nw1 B m+0 s0 p1 x2\n"
 				"[prologue]\nw0 F m4 s0 p0 v-1");
 
@@ -73,7 +73,7 @@ static void text_spaces_comments_and_order(void)
 	CU_ASSERT_EQUAL(mr_plan_list(plan, 1, MR_EPILOGUE)->at[0].read, -2);
 	CU_ASSERT_EQUAL(mr_plan_list(plan, 1, MR_EPILOGUE)->at[1].span, 2);
 	CU_ASSERT_EQUAL(mr_plan_list(plan, 0, MR_PROLOGUE)->at[0].read, -1);
-	CU_ASSERT_TRUE(plan->contract.clip && plan->contract.tied && plan->contract.private_weights);
+	CU_ASSERT_TRUE(plan->contract.clip && plan->contract.tied && plan->contract.private_weights && plan->contract.racing);
 	CU_ASSERT_FALSE(plan->contract.same_version_b);
 	CU_ASSERT_EQUAL(plan->contract.coverage, MR_COVER_FORWARD);
 	mr_plan_destroy(plan);
@@ -93,7 +93,7 @@ static mr_plan *random_plan(void)
 	p->lowered = draw(2);
 	p->storage = p->lowered && draw(2) ? MR_MODULO : MR_STORED;
 	p->contract = (mr_contract){(mr_coverage)draw(2), (mr_flush)draw(4), (mr_read_rule)draw(3), (mr_sum_order)draw(3),
-				    draw(9), draw(2), draw(2), draw(2), draw(2), draw(5), draw(3), (uint16_t)draw(3),
+				    draw(9), draw(2), draw(2), draw(2), draw(2), draw(2), draw(5), draw(3), (uint16_t)draw(3),
 				    (mr_aim)draw(3), draw(3), draw(3)};
 	for (size_t i = 0; i < (size_t)pipes * stages; i++) {
 		p->worker_of[i] = draw(5) ? (uint16_t)draw(workers) : MR_WORKER_ANY;

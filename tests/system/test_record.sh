@@ -1,0 +1,57 @@
+#!/bin/sh
+# The order of a race as a file: written, checked, followed, and refused where it does not fit.   test_record.sh SOURCE BUILD
+. "$(dirname "$0")/train_lib.sh"
+
+set -- mlp.cfg $(sets_of f64) --set system.name=ampnet --set train.microbatches=2 --set train.steps=12 --set train.eval_every=5 \
+	--set data.validation=0.1
+train "$@" --set system.order=racing --set run.dir=raced --record order.plan
+expect 0 "a race that is recorded"
+grep -q "order of the run is in order.plan" out || fail "where the record is was not said"
+"$millrace" check order.plan >out 2>err || fail "the record is no sound plan"
+grep -q "^ok .* T 24 .*ampnet" out || fail "the record is not of 24 micro-batches: $(cat out)"
+for how in static racing; do # the configuration's own order does not matter
+	train "$@" --set system.order=$how --set run.dir=$how --replay order.plan
+	expect 0 "following the record, order=$how"
+	cmp raced/checkpoints/step-00000012/model.safetensors $how/checkpoints/step-00000012/model.safetensors ||
+		fail "the weights of the race and of its record differ"
+	cmp raced/checkpoints/step-00000012/optimizer.safetensors $how/checkpoints/step-00000012/optimizer.safetensors ||
+		fail "the optimizers of the race and of its record differ"
+	for f in raced $how; do
+		sed -n 's/.*"step": *\([0-9]*\).*"loss": *\([^,}]*\).*/\1 \2/p' $f/metrics.jsonl >$f.losses
+	done
+	[ "$(wc -l <raced.losses)" -ge 12 ] || fail "the race reports too few losses"
+	cmp raced.losses $how.losses || fail "the losses of the race and of its record differ"
+done
+
+# --- what cannot be
+train "$@" --set run.dir=x --record x.plan
+expect 2 "a record of a fixed order" "this one's order is fixed"
+train "$@" --set system.order=racing --set run.dir=x --record nowhere/x.plan
+expect 6 "a record that cannot be written" "nowhere/x.plan: No such file"
+train "$@" --set system.order=racing --set run.dir=x --record x.plan --set train.steps=40000
+expect 2 "a record of too much" "at most 65536 micro-batches, and 40000 steps of 2 are more"
+train "$@" --set system.order=racing --set run.dir=raced --resume --record x.plan
+expect 2 "a record of the rest of a run" "does not go with --resume"
+train "$@" --set run.dir=x --replay order.plan --set train.steps=13
+expect 3 "more steps than were recorded" "order.plan: the plan has 12 steps, and train.steps asks for 13"
+train "$@" --set run.dir=x --replay order.plan --set machine.workers=1
+expect 3 "a record of other workers" "order.plan: a plan of 2 workers .* machine.workers = 1"
+train "$@" --set run.dir=x --replay order.plan --set train.microbatches=1
+expect 3 "a record of other steps" "order.plan: .* train.microbatches = 1"
+train "$@" --set run.dir=x --replay order.plan --set train.clip=0.5
+expect 3 "a record of a run that did not clip" "steps inside its backward passes"
+train "$@" --set system.name=sequential --set run.dir=x --replay order.plan
+expect 3 "sequential in another order" "sequential has no order but its own"
+"$millrace" schedule 1f1b --workers 2 --microbatches 2 --format text >flush.plan
+train "$@" --set run.dir=x --replay flush.plan
+expect 3 "a plan that flushes" "flush.plan: the plan flushes"
+sed 's/^w0 F m3 /w0 F m4 /' order.plan >bad.plan
+train "$@" --set run.dir=x --replay bad.plan
+expect 3 "a damaged record" "bad.plan: "
+train "$@" --set run.dir=x --replay missing.plan
+expect 3 "a record that is not there" "missing.plan: no such file"
+"$millrace" simulate "$@" --set system.order=racing --set run.dir=x >out 2>err && fail "a race was simulated"
+grep -q "simulate a static order" err || fail "why a race cannot be simulated was not said"
+[ ! -e x/checkpoints ] || fail "a run that was refused left checkpoints"
+
+finish
