@@ -141,9 +141,11 @@ static uint64_t nearest_pause(const mr_replay *r)
 {
 	uint64_t most = 0;
 
-	for (uint16_t w = 0; w < r->run->n_workers; w++) {
-		const mr_cursor *c = &r->run->worker[w].train;
-		uint64_t n = c->section == MR_BODY ? c->n + (c->at > 0) : 0;
+	for (uint16_t i = 0; i < r->run->n_workers; i++) {
+		const mr_worker *w = &r->run->worker[i];
+		const mr_cursor *c = &w->train;
+		uint32_t from = c->section == MR_PROLOGUE && c->step ? w->pause_at[c->step - 1] : 0;
+		uint64_t n = c->step + (c->at > from);
 
 		most = n > most ? n : most;
 	}

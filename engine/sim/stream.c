@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/pause.h"
 #include "sim/bend.h"
 
 #define WINDOW (1u << 16) /* instructions */
@@ -10,6 +11,8 @@
 /* Where a worker stands. */
 typedef struct mr_lane_at {
 	uint32_t node, end; /* its next instruction in the window, and the first one behind its bodies */
+	uint32_t *pause;    /* [n_pauses] places in its prologue behind which a pause point lies (ir/pause.h) */
+	uint32_t n_pauses;
 } mr_lane_at;
 
 struct mr_sim_stream {
@@ -69,14 +72,23 @@ static uint32_t iteration_of(const mr_sim_stream *s, uint16_t w)
 	return done < prologue || !body ? 0 : (done - prologue) / body;
 }
 
-/* May worker @w go on before s->until? The prologue may always. */
-static bool may_go(const mr_sim_stream *s, uint16_t w)
+/* Pause points that lie before the next instruction of worker @w. */
+static uint64_t step_of(const mr_sim_stream *s, uint16_t w)
 {
 	const mr_lane_at *a = &s->at[w];
+	uint32_t done = a->node - s->g->first[w], n = 0;
 
-	if (a->node >= a->end)
-		return false;
-	return a->node - s->g->first[w] < prologue_of(s, w) || s->bend.first + iteration_of(s, w) < s->until;
+	if (done >= prologue_of(s, w))
+		return a->n_pauses + s->bend.first + iteration_of(s, w);
+	while (n < a->n_pauses && a->pause[n] <= done)
+		n++;
+	return n;
+}
+
+/* May worker @w go on before s->until? */
+static bool may_go(const mr_sim_stream *s, uint16_t w)
+{
+	return s->at[w].node < s->at[w].end && step_of(s, w) < s->until;
 }
 
 static void make_heap(mr_sim_stream *s)
@@ -139,7 +151,8 @@ static mr_status move_on(mr_sim_stream *s)
 static bool is_spent(const mr_sim_stream *s)
 {
 	for (uint16_t w = 0; w < s->plan->n_workers; w++)
-		if (body_of(s, w) && s->at[w].node >= s->at[w].end && s->bend.first + s->g->n_bodies < s->until)
+		if (body_of(s, w) && s->at[w].node >= s->at[w].end &&
+		    s->at[w].n_pauses + s->bend.first + s->g->n_bodies < s->until)
 			return true;
 	return false;
 }
@@ -165,18 +178,34 @@ static uint32_t reach_of(const mr_plan *p)
 	return (uint32_t)(mr_plan_steady(p) + room / p->n_micro + oldest / (p->commits ? p->commits : 1) + 2);
 }
 
+static mr_status find_pauses(mr_sim_stream *s)
+{
+	for (uint16_t w = 0; w < s->plan->n_workers; w++) {
+		mr_lane_at *a = &s->at[w];
+
+		a->n_pauses = mr_pauses_of(s->plan, w, NULL, 0);
+		a->pause = malloc((a->n_pauses + 1u) * sizeof(*a->pause));
+		if (!a->pause)
+			return mr_fail(MR_ERESOURCE, "no memory for %u pause points", a->n_pauses);
+		mr_pauses_of(s->plan, w, a->pause, a->n_pauses);
+	}
+	return MR_OK;
+}
+
 static mr_status build(mr_sim_stream *s, uint32_t window)
 {
 	uint64_t body = 0;
-	uint32_t n;
+	uint32_t n = 0;
 
 	for (uint16_t w = 0; w < s->plan->n_workers; w++)
 		body += body_of(s, w);
-	if (!body || !s->plan->n_micro || !s->plan->lowered)
-		return mr_fail(MR_EINVAL, "only a lowered plan that repeats can be simulated without an end");
-	s->reach = reach_of(s->plan);
-	n = (uint32_t)((window ? window : WINDOW) / body);
-	n = n > 4 * s->reach ? n : 4 * s->reach;
+	if (!s->plan->lowered || !s->plan->n_micro)
+		return mr_fail(MR_EINVAL, "only a lowered plan can be simulated event by event");
+	if (body) { /* a finite plan is one window */
+		s->reach = reach_of(s->plan);
+		n = (uint32_t)((window ? window : WINDOW) / body);
+		n = n > 4 * s->reach ? n : 4 * s->reach;
+	}
 	MR_TRY(mr_unroll_create(s->plan, n, &(mr_unroll_opts){.no_storage = s->bend.p->unlimited}, &s->g));
 	s->order = malloc(3 * (size_t)s->g->n_all * sizeof(*s->order));
 	s->begin = malloc(2 * (size_t)s->g->n_all * sizeof(*s->begin));
@@ -186,6 +215,7 @@ static mr_status build(mr_sim_stream *s, uint32_t window)
 	s->heap = calloc(s->plan->n_workers, sizeof(*s->heap));
 	if (!s->order || !s->begin || !s->cause || !s->known || !s->at || !s->heap)
 		return mr_fail(MR_ERESOURCE, "no memory to simulate %u instructions", s->g->n_all);
+	MR_TRY(find_pauses(s));
 	s->binding = s->order + s->g->n_all;
 	s->rank = s->binding + s->g->n_all;
 	s->end = s->begin + s->g->n_all;
@@ -224,6 +254,8 @@ void mr_sim_stream_destroy(mr_sim_stream *s)
 {
 	if (!s)
 		return;
+	for (uint16_t w = 0; s->at && w < s->plan->n_workers; w++)
+		free(s->at[w].pause);
 	mr_bend_fini(&s->bend);
 	mr_unroll_destroy(s->g);
 	free(s->order);

@@ -27,15 +27,15 @@ typedef struct mr_sim_event {
 
 typedef struct mr_sim_stream mr_sim_stream;
 
-/** A simulation of @plan, which repeats, from its start; @params->n_bodies does not count. Borrows all three until destroyed.
- * Errors: as mr_sim_run; MR_EINVAL for a plan without a body. */
+/** A simulation of @plan, lowered, from its start; @params->n_bodies does not count. Borrows all three until destroyed.
+ * Errors: as mr_sim_run; MR_EINVAL for a plan that is not lowered. */
 mr_status mr_sim_stream_create(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params,
 			       mr_sim_stream **out) MR_MUST_USE;
 void mr_sim_stream_destroy(mr_sim_stream *s);
 
 /**
- * The next instruction of an iteration before @until (or of the prologue); *@more is false when there is none. @until may grow
- * from call to call: instructions of later iterations wait until then. Errors: MR_EINVAL workers that drift apart beyond
+ * The next instruction before pause point @until (ir/pause.h: without pause points in the prologue, before iteration @until);
+ * *@more is false when there is none. @until may grow from call to call: what lies behind waits until then. No epilogue. Errors: MR_EINVAL workers that drift apart beyond
  * the window, which no lowered plan lets them.
  */
 mr_status mr_sim_stream_next(mr_sim_stream *s, uint64_t until, mr_sim_event *out, bool *more) MR_MUST_USE;

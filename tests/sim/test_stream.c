@@ -246,7 +246,7 @@ static void refusals(void)
 	mr_plan *p;
 
 	MR_CHECK_OK(mr_plan_create(2, 2, 1, &p));
-	MR_CHECK_FAIL(mr_sim_stream_create(p, &(mr_cost){2, stage}, &(mr_sim_params){0}, &s), MR_EINVAL, "that repeats");
+	MR_CHECK_FAIL(mr_sim_stream_create(p, &(mr_cost){2, stage}, &(mr_sim_params){0}, &s), MR_EINVAL, "only a lowered plan");
 	CU_ASSERT_PTR_NULL(s);
 	MR_CHECK_FAIL(mr_sim_stream_create(p, &(mr_cost){1, stage}, &(mr_sim_params){0}, &s), MR_EINVAL, "plan of 2");
 	mr_plan_destroy(p);
