@@ -15,6 +15,7 @@ typedef struct settings {
 } settings;
 
 void experiment_delays(const settings *s);
+void experiment_measured(const settings *s);
 void experiment_order(const settings *s);
 void experiment_local(const settings *s);
 void experiment_scaling(const settings *s);
