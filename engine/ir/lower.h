@@ -26,7 +26,7 @@
  *     exceeds the micro-batches that pass. MR_STORED numbers: the k-th content takes the buffer of the (k-n)-th
  *     released, which is what first-come would do.
  *
- * Storage is MR_MODULO when the plan repeats without a flush (its iterations overlap), else MR_STORED.
+ * Storage is MR_MODULO when the plan repeats without a flush (its iterations overlap) or updates one stage a step, else MR_STORED.
  *
  * Repeating plans: versions are walked on so many unrolled iterations that every micro-batch of the prologue has left,
  * then turned into offsets and compared with every iteration walked, for the epilogue too; from there on all repeats,

@@ -305,7 +305,8 @@ mr_status mr_lower_storage(mr_plan *plan)
 	mr_unroll *g;
 	mr_status st;
 
-	plan->storage = overlaps(plan) ? MR_MODULO : MR_STORED;
+	/* A run of steps of one stage each may stop and go on anywhere in its finite list: numbers must follow from numbers. */
+	plan->storage = overlaps(plan) || plan->contract.coverage == MR_COVER_BLOCK ? MR_MODULO : MR_STORED;
 	MR_TRY(mr_unroll_create(plan, plan->storage == MR_STORED && steady ? 1 : steady, NULL, &g));
 	mark_drops(g);
 	place = calloc((size_t)g->n_micro + 1, sizeof(*place));

@@ -11,7 +11,7 @@ typedef struct settings {
 	bool tiny;            /* sizes that take no time: does it run at all? */
 	uint32_t seeds;       /* of the scaling experiment */
 	uint32_t stages;      /* the most of the scaling experiment */
-	const char *text;     /* of the language model */
+	const char *text;     /* of the language model; NULL: none */
 } settings;
 
 void experiment_delays(const settings *s);
@@ -20,6 +20,7 @@ void experiment_order(const settings *s);
 void experiment_local(const settings *s);
 void experiment_scaling(const settings *s);
 void experiment_bound(const settings *s);
+void experiment_lm(const settings *s);
 
 /** Open @out/@name for writing; ends the program when it cannot. */
 FILE *table_open(const settings *s, const char *name);
