@@ -1,12 +1,12 @@
 /*
  * rpd.c - the published experiments on Randomized PipeDream, from this program's own arithmetic, in unit time.
  *
- *	perf_rpd [--tiny] [--out DIR] [--seeds N] [--stages S] [--text FILE] [delays] [measured] [order] [local] [bound] [scaling]
- *	         [lm]
+ *	perf_rpd [--tiny] [--out DIR] [--seeds N] [--stages S] [--text FILE] [--data DIR] [delays] [measured] [order] [local] [bound] [scaling]
+ *	         [lm] [published]
  *
  * Each word makes one table and one chart, DIR/<word>.csv and .svg (DIR: rpd); without any word, all of them. All but `measured`
  * runs on one core and is a pure function of the seeds: the same files on every run. `scaling` is the long one: --stages (default 16) and --seeds
- * (default 10) say how long. `lm` needs a text. The heads of perf/rpd/<word>.c say what is measured and how.
+ * (default 10) say how long. `lm` needs a text, `published` the arrays behind the published figures. The heads of perf/rpd/<word>.c say what is measured and how.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const struct {
 } experiments[] = {
 	{"delays", experiment_delays}, {"measured", experiment_measured}, {"order", experiment_order},
 	{"local", experiment_local},   {"bound", experiment_bound},       {"scaling", experiment_scaling},
-	{"lm", experiment_lm},
+	{"lm", experiment_lm},         {"published", experiment_published},
 };
 
 #define N_EXPERIMENTS (sizeof(experiments) / sizeof(experiments[0]))
@@ -61,7 +61,7 @@ const char *power_text(int power, char *text)
 
 static int usage(const char *word)
 {
-	fprintf(stderr, "rpd: %s: expected --tiny, --out DIR, --seeds N, --stages S, --text FILE, or one of", word);
+	fprintf(stderr, "rpd: %s: expected --tiny, --out DIR, --seeds N, --stages S, --text FILE, --data DIR, or one of", word);
 	for (size_t i = 0; i < N_EXPERIMENTS; i++)
 		fprintf(stderr, " %s", experiments[i].name);
 	fputs("\n", stderr);
@@ -95,6 +95,8 @@ int main(int argc, char **argv)
 			s.out = argv[++i];
 		else if (!strcmp(argv[i], "--text") && i + 1 < argc)
 			s.text = argv[++i];
+		else if (!strcmp(argv[i], "--data") && i + 1 < argc)
+			s.data = argv[++i];
 		else if (!strcmp(argv[i], "--seeds") && number(argv[i + 1], 64))
 			s.seeds = number(argv[++i], 64);
 		else if (!strcmp(argv[i], "--stages") && number(argv[i + 1], 256))

@@ -11,6 +11,7 @@ typedef struct settings {
 	bool tiny;            /* sizes that take no time: does it run at all? */
 	uint32_t seeds;       /* of the scaling experiment */
 	uint32_t stages;      /* the most of the scaling experiment */
+	const char *data;     /* folder of the published figures' arrays; NULL: none */
 	const char *text;     /* of the language model; NULL: none */
 } settings;
 
@@ -21,6 +22,7 @@ void experiment_local(const settings *s);
 void experiment_scaling(const settings *s);
 void experiment_bound(const settings *s);
 void experiment_lm(const settings *s);
+void experiment_published(const settings *s);
 
 /** Open @out/@name for writing; ends the program when it cannot. */
 FILE *table_open(const settings *s, const char *name);

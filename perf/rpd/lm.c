@@ -141,7 +141,8 @@ static uint32_t micro_of(uint16_t stages, uint32_t local, uint32_t time)
 void experiment_lm(const settings *s)
 {
 	static const uint32_t locals[] = {1, 4, 8};
-	plot chart = {.title = "A character language model, 16 stages, step size 2^-3", .x_label = "steps of unit time", .y_label = "loss"};
+	plot chart = {.title = "A character language model, 16 stages, step size 2^-3", .x_label = "steps of unit time", .y_label = "loss",
+		      .high_only = true};
 	mr_unit_time u;
 	uint32_t time;
 	FILE *table;

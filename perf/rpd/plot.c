@@ -65,11 +65,11 @@ static void stretch(axis *a, double v)
 }
 
 /* Linear axes show 0; an axis with nothing on it, or one point, is given a length. */
-static void widen(axis *a)
+static void widen(axis *a, bool zero)
 {
 	if (!isfinite(a->low) || !isfinite(a->high))
 		a->low = a->high = 1;
-	if (!a->log)
+	if (!a->log && zero)
 		a->low = fmin(a->low, 0);
 	if (!(a->high > a->low))
 		a->high = a->low > 0 ? 2 * a->low : a->low + 1;
@@ -84,8 +84,8 @@ static void extents(const plot *p, axis *x, axis *y)
 			stretch(x, p->at[i].x[k]);
 			stretch(y, p->at[i].y[k]);
 		}
-	widen(x);
-	widen(y);
+	widen(x, true);
+	widen(y, !p->high_only);
 	if (y->log && p->y_floor > y->low && p->y_floor < y->high)
 		y->low = p->y_floor;
 	if (y->log) {

@@ -21,6 +21,7 @@ typedef struct series {
 typedef struct plot {
 	const char *title, *x_label, *y_label;
 	bool log_x, log_y;
+	bool high_only;       /* a linear vertical axis need not show 0 */
 	double y_floor;       /* log_y: nothing below this is shown; 0: what is there */
 	series at[24];
 	size_t n;
