@@ -143,7 +143,11 @@ static mr_status finish_plan(mr_session *s)
 	if (k->tied && k->flush == MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "%s never flushes, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or a system that flushes",
 			       ops->name);
-	if (k->flush != MR_FLUSH_NONE) {
+	if (k->tied && mr_contract_replicates(k))
+		return mr_fail(MR_ECONFIG, "%s reduces nothing between stages, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or another system",
+			       ops->name);
+	/* Replicas clip per stage, as systems that never flush do: each has a norm of its own. */
+	if (k->flush != MR_FLUSH_NONE && !mr_contract_replicates(k)) {
 		/* Clipping by the global norm needs a barrier or validation, and nothing else does: the weights are the same. */
 		k->clip = clip > 0;
 		k->flush = !k->clip ? MR_FLUSH_LOCAL : k->flush == MR_FLUSH_VALIDATED ? k->flush : MR_FLUSH_BARRIER;

@@ -51,7 +51,7 @@ static mr_status check_drop(const mr_unroll *g, uint32_t node)
 static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 {
 	const mr_instr *in = g->at[node].in;
-	uint64_t version = mr_unroll_micro(g, node) / g->plan->contract.need + 1;
+	uint64_t version = mr_contract_after(&g->plan->contract, mr_unroll_micro(g, node) / g->plan->contract.need) + 1;
 	char name[MR_NODE_TEXT];
 
 	if (in->op == MR_OP_F && g->plan->contract.coverage == MR_COVER_BLOCK && in->target < 0)
@@ -88,7 +88,8 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 /* A new count begins at @node: the one before must be committed by now, by an instruction above in the same list. */
 static mr_status begin_sum(const mr_unroll *g, uint32_t node, const mr_sum_state *s, uint64_t count)
 {
-	uint32_t commit = by_version(g, g->commit, g->at[node].in->pipe, g->at[node].in->stage, s->count + 1);
+	uint32_t commit = by_version(g, g->commit, g->at[node].in->pipe, g->at[node].in->stage,
+				     mr_contract_after(&g->plan->contract, s->count) + 1);
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
 	if (count <= s->count)
@@ -151,6 +152,9 @@ static mr_status check_step(const mr_unroll *g, uint8_t p, uint16_t s, uint64_t 
 	if (ar != mr_stage_has_ar(g->plan, s))
 		return mr_fail(MR_ECONFIG, "AR for version %" PRIu64 " of stage %u in pipe %u: %s", v, s, p,
 			       ar ? "there is nothing to reduce" : "missing");
+	if (mr_contract_averages(&g->plan->contract, v) != (g->at[u].in->op == MR_OP_AVG))
+		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is %s average", mr_unroll_name(g, u, name), v,
+			       g->at[u].in->op == MR_OP_AVG ? "no" : "an");
 	if (v > 1 && before > u)
 		return mr_fail(MR_ECONFIG, "%s: makes version %" PRIu64 " before version %" PRIu64 " is made",
 			       mr_unroll_name(g, u, name), v, v - 1);
@@ -173,20 +177,21 @@ static mr_status check_commit_instr(const mr_unroll *g, uint32_t node)
 {
 	const mr_instr *in = g->at[node].in;
 	uint64_t version = mr_unroll_target(g, node), need = g->plan->contract.need;
+	uint64_t last = mr_contract_steps(&g->plan->contract, version) * need - 1;
 	char name[MR_NODE_TEXT];
 
 	if (in->op == MR_OP_V && mr_unroll_micro(g, node) != version * need)
 		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is first read by m%" PRIu64, mr_unroll_name(g, node, name),
 			       version, version * need);
-	if (in->op != MR_OP_AR && in->op != MR_OP_N && in->op != MR_OP_U)
+	if (in->op != MR_OP_AR && in->op != MR_OP_N && in->op != MR_OP_U && in->op != MR_OP_AVG)
 		return MR_OK;
 	if (in->pipe && in->op == MR_OP_N)
 		return mr_fail(MR_ECONFIG, "%s: belongs to pipe 0, where the whole gradient is",
 			       mr_unroll_name(g, node, name));
-	if (mr_unroll_micro(g, node) != version * need - 1)
-		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is complete with m%" PRIu64,
-			       mr_unroll_name(g, node, name), version, version * need - 1);
-	if (in->op != MR_OP_U && !(in->op == MR_OP_N ? g->plan->contract.clip : mr_stage_has_ar(g->plan, in->stage)))
+	if (mr_unroll_micro(g, node) != last)
+		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is complete with m%" PRIu64, mr_unroll_name(g, node, name),
+			       version, last);
+	if (in->op != MR_OP_U && in->op != MR_OP_AVG && !(in->op == MR_OP_N ? g->plan->contract.clip : mr_stage_has_ar(g->plan, in->stage)))
 		return mr_fail(MR_ECONFIG, "%s: the contract has no use for it", mr_unroll_name(g, node, name));
 	return MR_OK;
 }
@@ -230,7 +235,7 @@ mr_status mr_check_commits(const mr_unroll *g)
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		MR_TRY(check_commit_instr(g, i));
 	for (uint16_t s = 0; s < g->plan->n_stages; s++)
-		for (uint64_t v = 1; v <= full / need; v++)
+		for (uint64_t v = 1; v <= mr_contract_after(&g->plan->contract, full / need); v++)
 			MR_TRY(check_version(g, s, v));
 	return check_sums(g);
 }

@@ -5,6 +5,9 @@
  * list. Version v lies in buffer v mod cap, and the commit of v + cap overwrites it: a read of v is good as long as latest -
  * v < cap, at the place of the read.
  *
+ * Replicas have versions of their own, and each row is that of one stage in one pipe. AVG makes a version of every pipe, also of those
+ * that live elsewhere: it waits for all their steps (deps.h), and each of their F that reads what it makes waits for all its parts.
+ *
  * What other workers do to the same block (further pipes; a tied use): a read is of the own batch's version, F waits for its
  * commit in all pipes (deps.h), and the next commit waits in each through AR for the last gradient of the batch, which comes
  * after all the reads.
@@ -19,11 +22,17 @@
 
 typedef struct mr_reads {
 	const mr_unroll *g;
-	uint64_t *latest;    /* [n_stages] */
+	uint64_t *latest;    /* [n_pipes][n_stages] of replicas; others: [n_stages], what pipe 0 says holds for all */
 	uint64_t *validated; /* [n_stages] by V; VALIDATED only */
 	uint8_t *early;      /* [n_nodes] an F that reads a version before it is validated */
 	int32_t *horizon; /* [2 n_stages] of F and of B at each stage; INT32_MIN: none seen yet */
 } mr_reads;
+
+/* Whose versions @in is about. */
+static size_t row(const mr_plan *p, const mr_instr *in)
+{
+	return mr_contract_replicates(&p->contract) ? mr_plan_at(p, in->pipe, in->stage) : in->stage;
+}
 
 static uint64_t rule(const mr_reads *r, uint32_t node)
 {
@@ -39,7 +48,7 @@ static uint64_t rule(const mr_reads *r, uint32_t node)
 	if (in->op == MR_OP_F && c->read_f == MR_READ_AGED)
 		return mr_unroll_read(g, node);
 	if (in->op != MR_OP_F || c->read_f == MR_READ_LATEST || (c->read_f == MR_READ_TAG && in->stage == 0))
-		return r->latest[in->stage];
+		return r->latest[row(g->plan, in)];
 	if (c->read_f == MR_READ_BATCH)
 		return mr_contract_batch_version(c, in->stage, micro / c->need);
 	return mr_unroll_read(g, g->f[micro]); /* F of stage 0, held to the rule itself */
@@ -64,8 +73,8 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 	const mr_unroll *g = r->g;
 	const mr_plan *p = g->plan;
 	const mr_instr *in = g->at[node].in;
-	uint64_t read = mr_unroll_read(g, node), wanted = rule(r, node), latest = r->latest[in->stage];
-	uint64_t applied_on = mr_unroll_micro(g, node) / p->contract.need;
+	uint64_t read = mr_unroll_read(g, node), wanted = rule(r, node), latest = r->latest[row(p, in)];
+	uint64_t applied_on = mr_contract_after(&p->contract, mr_unroll_micro(g, node) / p->contract.need);
 	char name[MR_NODE_TEXT];
 
 	if (read != wanted)
@@ -171,6 +180,12 @@ static mr_status check_horizon(const mr_reads *r, uint32_t node)
 	return MR_OK;
 }
 
+/* Of latest and, behind it, validated. */
+static size_t n_rows(const mr_plan *p)
+{
+	return (size_t)p->n_pipes * p->n_stages + p->n_stages;
+}
+
 static mr_status walk(const mr_reads *r)
 {
 	const mr_unroll *g = r->g;
@@ -180,7 +195,7 @@ static mr_status walk(const mr_reads *r)
 		const mr_instr *in = g->at[i].in;
 
 		if (i == g->first[g->at[i].worker])
-			memset(r->latest, 0, 2 * (size_t)g->plan->n_stages * sizeof(*r->latest)); /* validated, too */
+			memset(r->latest, 0, n_rows(g->plan) * sizeof(*r->latest));
 		if (mr_op_is_compute(in->op))
 			MR_TRY(check_read(r, i));
 		MR_TRY(check_horizon(r, i));
@@ -188,8 +203,8 @@ static mr_status walk(const mr_reads *r)
 			MR_TRY(use_validated(r, i));
 		if (in->op == MR_OP_V)
 			MR_TRY(validate(r, i));
-		if (in->op == MR_OP_U || (mr_op_is_compute(in->op) && in->flags & MR_INSTR_UPDATE))
-			r->latest[in->stage] = mr_unroll_target(g, i);
+		if (in->op == MR_OP_U || in->op == MR_OP_AVG || (mr_op_is_compute(in->op) && in->flags & MR_INSTR_UPDATE))
+			r->latest[row(g->plan, in)] = mr_unroll_target(g, i);
 	}
 	return validated ? check_early(r) : MR_OK;
 }
@@ -199,8 +214,8 @@ mr_status mr_check_versions(const mr_unroll *g)
 	mr_reads r = {.g = g};
 	mr_status st;
 
-	r.latest = calloc(2 * (size_t)g->plan->n_stages, sizeof(*r.latest));
-	r.validated = r.latest + g->plan->n_stages;
+	r.latest = calloc(n_rows(g->plan), sizeof(*r.latest));
+	r.validated = r.latest + (size_t)g->plan->n_pipes * g->plan->n_stages;
 	r.early = calloc((size_t)g->n_nodes + 1, 1);
 	r.horizon = malloc(2 * (size_t)g->plan->n_stages * sizeof(*r.horizon));
 	for (size_t i = 0; r.horizon && i < 2 * (size_t)g->plan->n_stages; i++)

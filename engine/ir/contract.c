@@ -15,7 +15,7 @@ static mr_status check_header(const mr_plan *p)
 			       p->n_micro, c->need);
 	if (c->coverage == MR_COVER_FORWARD && (p->commits || c->clip))
 		return mr_fail(MR_ECONFIG, "a forward-only plan commits nothing and clips nothing");
-	if (c->coverage != MR_COVER_FORWARD && (uint64_t)p->commits * c->need != p->n_micro)
+	if (c->coverage != MR_COVER_FORWARD && (p->n_micro % c->need || p->commits != mr_contract_after(c, p->n_micro / c->need)))
 		return mr_fail(MR_ECONFIG,
 			       "%u commits of %u micro-batches each do not make the %u micro-batches of an iteration",
 			       p->commits, c->need, p->n_micro);
@@ -47,6 +47,41 @@ static mr_status check_blocks(const mr_plan *p)
 		return mr_fail(MR_ECONFIG, "aged reads are for finite lists that never flush and read the same version backward");
 	if (c->coverage == MR_COVER_BLOCK && (c->need != 1 || p->n_pipes != 1 || c->flush != MR_FLUSH_NONE))
 		return mr_fail(MR_ECONFIG, "steps that update one stage take one micro-batch and one pipe, and never flush");
+	return MR_OK;
+}
+
+/* One way to say a thing here, too: what a rule has no use for is 0. */
+static mr_status check_average_numbers(const mr_average *a)
+{
+	bool mean = a->rule == MR_AVERAGE_MEAN, elastic = a->rule == MR_AVERAGE_ELASTIC;
+
+	if ((unsigned)a->rule > MR_AVERAGE_ELASTIC || (a->rule == MR_AVERAGE_NONE) != (a->every == 0))
+		return mr_fail(MR_ECONFIG, "averages by rule %d every %u rounds: neither, or both", (int)a->rule, a->every);
+	if (elastic ? !(a->alpha > 0 && a->alpha <= 1) : a->alpha != 0)
+		return mr_fail(MR_ECONFIG, "the pull towards the reference must be above 0 and at most 1 for elastic averages, 0 for others, got %g",
+			       a->alpha);
+	if (!(a->outer_lr >= 0 && a->outer_lr <= 1e6 && a->outer_mu >= 0 && a->outer_mu < 1) ||
+	    (a->outer_lr == 0 && a->outer_mu != 0) || (!mean && (a->outer_lr != 0 || a->state)))
+		return mr_fail(MR_ECONFIG, "an outer step (rate %g, momentum %g) or averaged state needs the rule MEAN, a rate of at least 0 and a momentum below 1",
+			       a->outer_lr, a->outer_mu);
+	return MR_OK;
+}
+
+static mr_status check_replicas(const mr_plan *p)
+{
+	const mr_contract *c = &p->contract;
+
+	MR_TRY(check_average_numbers(&c->average));
+	if (!mr_contract_replicates(c))
+		return MR_OK;
+	if (p->n_pipes < 2 || c->need % p->n_pipes)
+		return mr_fail(MR_ECONFIG, "%u micro-batches a round cannot be shared evenly by %u replica%s; at least 2 are needed", c->need,
+			       p->n_pipes, p->n_pipes == 1 ? "" : "s");
+	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_LOCAL || c->tied || c->private_weights)
+		return mr_fail(MR_ECONFIG, "replicas train with flush policy LOCAL, without clipping by the global norm and without tied weights: nothing is reduced between stages or pipes");
+	if (p->n_micro / c->need % c->average.every)
+		return mr_fail(MR_ECONFIG, "an iteration of %u rounds must end with an average, and these come every %u",
+			       p->n_micro / c->need, c->average.every);
 	return MR_OK;
 }
 
@@ -154,6 +189,7 @@ mr_status mr_contract_check(const mr_plan *plan)
 {
 	MR_TRY(check_header(plan));
 	MR_TRY(check_flush(plan));
+	MR_TRY(check_replicas(plan));
 	MR_TRY(check_aim(plan));
 	MR_TRY(check_sections(plan));
 	MR_TRY(check_blocks(plan));

@@ -17,6 +17,8 @@ static uint32_t deps_of_forward(const mr_plan *plan, const mr_instr *in, uint64_
 		deps[k++] = (mr_dep){MR_DEP_F, in->pipe, (uint16_t)(s - 1), mr_instr_micro(plan, in, n), 0};
 	if (version > 0 && c->flush == MR_FLUSH_BARRIER) {
 		deps[k++] = (mr_dep){MR_DEP_COMMITS, in->pipe, s, version, 0};
+	} else if (mr_contract_averages(c, version) && version > 0) {
+		deps[k++] = (mr_dep){MR_DEP_REPLICAS, in->pipe, s, version, 0};
 	} else if (version > 0) {
 		deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, s, version, 0};
 		if (c->tied && s > 0 && !has_next(plan, s))
@@ -83,6 +85,9 @@ uint32_t mr_deps_of(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep 
 			deps[k++] = (mr_dep){(uint8_t)(plan->contract.flush == MR_FLUSH_VALIDATED ? MR_DEP_NORM : MR_DEP_NORMS),
 					     in->pipe, in->stage, target, 0};
 		return k;
+	case MR_OP_AVG:
+		deps[0] = (mr_dep){MR_DEP_REPLICAS, in->pipe, in->stage, target - 1, 0};
+		return 1;
 	case MR_OP_V:
 		deps[0] = (mr_dep){MR_DEP_NORMS, in->pipe, in->stage, target, 0};
 		return target > 0;
@@ -102,6 +107,7 @@ mr_wait_cause mr_dep_cause(mr_dep_kind kind)
 	case MR_DEP_REDUCED:
 	case MR_DEP_COMMIT:
 	case MR_DEP_COMMITS:
+	case MR_DEP_REPLICAS:
 		return MR_WAIT_WEIGHTS;
 	case MR_DEP_NORM:
 	case MR_DEP_NORMS:

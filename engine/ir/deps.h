@@ -19,6 +19,9 @@
  * AR and U of pipe p, on that pipe's worker, sum and step range p. Version v of s is committed when U(s,v,.) of every pipe has
  * ended. N reads the whole sum and stands with pipe 0.
  *
+ * Replicas: a pipe's commits are its own. U(s,v,p) waits for the last B|W of its count in pipe p, F(m,s) in pipe p for U(s,v,p)
+ * alone, or where version v is an average for AVG(s,v,.) of every pipe; AVG(s,v,p) waits for version v - 1 of s in every pipe.
+ *
  * V(s,v) waits for N(.,v) of every stage, and where it does (VALIDATED), U(s,v) waits for its own N alone. A B or W that carries MR_INSTR_UPDATE
  * is its own U. Counts: micro-batch m belongs to count m / need; the commit of
  * count c makes version c + 1, and dependencies name counts by that version. Version 0 exists from the start and is
@@ -38,12 +41,13 @@
 typedef enum mr_dep_kind {
 	MR_DEP_F,        /* F of micro-batch @number at (stage, pipe) has ended */
 	MR_DEP_GRAD,     /* B or I of micro-batch @number at (stage, pipe) has ended */
-	MR_DEP_SUM,      /* every B or W of the count that makes version @number has ended at stage, in all pipes */
+	MR_DEP_SUM,      /* every B or W of the count that makes version @number has ended at stage, in all pipes; replicas: in pipe */
 	MR_DEP_AR,       /* AR(stage, pipe, version @number) has ended */
 	MR_DEP_REDUCED,  /* AR(stage, version @number) has ended in all pipes */
 	MR_DEP_NORM,     /* N(stage, version @number) has ended */
 	MR_DEP_NORMS,    /* N(s, version @number) has ended at every stage s */
-	MR_DEP_COMMIT,   /* version @number of stage is committed: its U has ended in all pipes */
+	MR_DEP_COMMIT,   /* version @number of stage is committed: its U has ended in all pipes; replicas: in pipe */
+	MR_DEP_REPLICAS, /* version @number of stage is committed, by U or AVG, in all replicas */
 	MR_DEP_COMMITS,  /* version @number of every stage is committed (BARRIER) */
 	MR_DEP_FWD_FREE, /* forward buffer @number of boundary stage in pipe is free */
 	MR_DEP_BWD_FREE, /* gradient buffer @number that stage writes for stage - 1 in pipe is free */
@@ -52,7 +56,7 @@ typedef enum mr_dep_kind {
 
 typedef struct mr_dep {
 	uint8_t kind; /* mr_dep_kind */
-	uint8_t pipe; /* F, GRAD, AR, FWD_FREE, BWD_FREE */
+	uint8_t pipe; /* F, GRAD, AR, FWD_FREE, BWD_FREE; replicas: SUM, COMMIT */
 	uint16_t stage;
 	uint64_t number; /* micro-batch, version or buffer number; absolute */
 	uint32_t more;   /* GRAD: so many micro-batches behind @number as well (the span of a W) */
@@ -75,10 +79,10 @@ static inline uint16_t mr_stage_owner(const mr_plan *plan, uint16_t stage)
 	return mr_plan_worker(plan, 0, stage);
 }
 
-/** Whether commits of @stage need an AR: several pipes, or the uses of a tied block, sum into buffers of their own. */
+/** Whether commits of @stage need an AR: several pipes with the same weights, or the uses of a tied block, sum into buffers of their own. */
 static inline bool mr_stage_has_ar(const mr_plan *plan, uint16_t stage)
 {
-	return plan->n_pipes > 1 || (plan->contract.tied && stage == 0);
+	return (plan->n_pipes > 1 && !mr_contract_replicates(&plan->contract)) || (plan->contract.tied && stage == 0);
 }
 
 /* Storage numbers of @in in iteration @n, whatever plan->storage is; only for lowered plans (see plan.h). */

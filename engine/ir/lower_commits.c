@@ -119,8 +119,10 @@ static mr_status mark_sums(const mr_unroll *g)
 
 static mr_instr commit_instr(const mr_plan *p, mr_op op, uint16_t stage, uint8_t pipe, uint32_t count)
 {
+	uint64_t made = mr_contract_after(&p->contract, count) + (op == MR_OP_AVG ? 2 : 1);
+
 	return (mr_instr){.op = (uint8_t)op, .span = 1, .stage = stage, .pipe = pipe, .micro = (count + 1) * p->contract.need - 1,
-			  .target = (int32_t)(count + 1)};
+			  .target = (int32_t)made};
 }
 
 /* Whether U of @stage may stand directly behind the last sum. */
@@ -133,7 +135,7 @@ static bool is_simple(const mr_plan *p, uint16_t stage)
 static bool is_inside(const mr_plan *p, const mr_instr *in, const mr_lower_opts *opts)
 {
 	uint16_t stage = in->stage;
-	bool waited_for = stage > 0 && mr_plan_worker(p, 0, (uint16_t)(stage - 1)) != mr_plan_worker(p, 0, stage);
+	bool waited_for = stage > 0 && mr_plan_worker(p, in->pipe, (uint16_t)(stage - 1)) != mr_plan_worker(p, in->pipe, stage);
 
 	/* Weights that aim at another version are made from a state that the step would change meanwhile. */
 	return opts->update_inside && p->contract.aim == MR_AIM_NONE && is_simple(p, stage) &&
@@ -191,12 +193,26 @@ static mr_status append_clipped(mr_plan *to, const mr_plan *p, const mr_steps *s
 	return MR_OK;
 }
 
+/* After the last round before an average: what @w does of it. */
+static mr_status append_averages(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section,
+				 uint32_t count)
+{
+	if (!mr_contract_averages(&p->contract, mr_contract_after(&p->contract, count + (uint64_t)1)))
+		return MR_OK;
+	for (uint32_t k = 0; k < p->n_stages; k++)
+		for (unsigned pipe = 0; pipe < p->n_pipes; pipe++)
+			if (mr_plan_worker(p, (uint8_t)pipe, steps->stages[k]) == w)
+				MR_TRY(append_at(to, p, section, MR_OP_AVG, (uint8_t)pipe, steps->stages[k], count));
+	return MR_OK;
+}
+
 static mr_status append_block(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section,
 			      uint32_t count)
 {
 	MR_TRY(append_reductions(to, p, steps, w, section, MR_AT_END, count));
 	MR_TRY(append_clipped(to, p, steps, w, section, MR_OP_N, count));
-	return append_clipped(to, p, steps, w, section, MR_OP_U, count);
+	MR_TRY(append_clipped(to, p, steps, w, section, MR_OP_U, count));
+	return append_averages(to, p, steps, w, section, count);
 }
 
 static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_section section, mr_instr in,
@@ -208,12 +224,12 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
 	in.flags &= MR_INSTR_FIRST_SUM | MR_INSTR_KEEP | MR_INSTR_PASS;
 	if (last && is_inside(p, &in, opts)) {
 		in.flags |= MR_INSTR_UPDATE;
-		in.target = (int32_t)(count + 1);
+		in.target = (int32_t)mr_contract_after(&p->contract, count) + 1;
 		return mr_plan_append(to, w, section, in);
 	}
 	MR_TRY(mr_plan_append(to, w, section, in));
 	if (last && is_simple(p, in.stage))
-		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_U, in.stage, 0, count));
+		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_U, in.stage, in.pipe, count));
 	if (last && p->contract.clip && !mr_stage_has_ar(p, in.stage))
 		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_N, in.stage, 0, count));
 	return MR_OK;
@@ -228,13 +244,14 @@ static mr_status rebuild(mr_plan *to, const mr_plan *p, const mr_steps *steps, u
 			 const mr_lower_opts *opts)
 {
 	const mr_list *l = mr_plan_list(p, w, section);
-	uint32_t *ends = calloc(p->commits + 1u, sizeof(*ends)), done = 0; /* index + 1 of the last sum of each count */
+	uint32_t n_counts = mr_plan_steps(p), done = 0;
+	uint32_t *ends = calloc(n_counts + 1u, sizeof(*ends)); /* index + 1 of the last sum of each count */
 	uint32_t early = next_early(p, steps, w, 0);
 	bool flushes = p->contract.flush != MR_FLUSH_NONE;
-	mr_status st = ends ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u commits", p->commits);
+	mr_status st = ends ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u commits", n_counts);
 
 	for (uint32_t i = 0; st == MR_OK && flushes && i < l->n; i++)
-		if (sums(l->at[i].op) && l->at[i].micro / p->contract.need < p->commits)
+		if (sums(l->at[i].op) && l->at[i].micro / p->contract.need < n_counts)
 			ends[l->at[i].micro / p->contract.need] = i + 1;
 	for (uint32_t i = 0; st == MR_OK && i < l->n; i++) {
 		if (i == early) {
@@ -245,10 +262,10 @@ static mr_status rebuild(mr_plan *to, const mr_plan *p, const mr_steps *steps, u
 			st = mr_plan_append(to, w, section, l->at[i]);
 		else if (st == MR_OK)
 			st = append_sum(to, p, w, section, l->at[i], opts);
-		for (; st == MR_OK && flushes && done < p->commits && ends[done] && ends[done] <= i + 1; done++)
+		for (; st == MR_OK && flushes && done < n_counts && ends[done] && ends[done] <= i + 1; done++)
 			st = append_block(to, p, steps, w, section, done);
 	}
-	for (; st == MR_OK && flushes && done < p->commits; done++)
+	for (; st == MR_OK && flushes && done < n_counts; done++)
 		st = append_block(to, p, steps, w, section, done);
 	free(ends);
 	return st;

@@ -35,7 +35,7 @@ typedef struct mr_eager {
 
 static bool applies(const mr_plan *p)
 {
-	return p->n_pipes > 1 && p->commits == 1 && p->contract.flush != MR_FLUSH_NONE;
+	return p->n_pipes > 1 && !mr_contract_replicates(&p->contract) && p->commits == 1 && p->contract.flush != MR_FLUSH_NONE;
 }
 
 static void find_ready(mr_eager *e)

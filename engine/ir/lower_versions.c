@@ -18,10 +18,15 @@
 typedef struct mr_versions {
 	mr_plan *plan;
 	const mr_unroll *g;
-	uint64_t *latest; /* [n_stages] at the place of the walk, by the commits of its worker */
+	uint64_t *latest; /* [n_pipes][n_stages] at the place of the walk, by the commits of its worker; only of replicas they differ */
 	uint64_t *read;   /* [n_nodes] */
 	uint64_t *tag;    /* [n_micro] what F at stage 0 read */
 } mr_versions;
+
+static uint64_t *latest_of(const mr_versions *v, const mr_instr *in)
+{
+	return &v->latest[mr_contract_replicates(&v->plan->contract) ? mr_plan_at(v->plan, in->pipe, in->stage) : in->stage];
+}
 
 static uint64_t read_of(const mr_versions *v, uint32_t node)
 {
@@ -36,10 +41,10 @@ static uint64_t read_of(const mr_versions *v, uint32_t node)
 	if (in->op == MR_OP_F && c->read_f == MR_READ_AGED)
 		return in->read > 0 ? (uint64_t)in->read : 0;
 	if (in->op != MR_OP_F || c->read_f == MR_READ_LATEST)
-		return v->latest[in->stage];
+		return *latest_of(v, in);
 	if (c->read_f == MR_READ_BATCH)
 		return mr_contract_batch_version(c, in->stage, micro / c->need);
-	return in->stage ? v->tag[micro] : v->latest[0];
+	return in->stage ? v->tag[micro] : *latest_of(v, in);
 }
 
 static mr_status walk_worker(mr_versions *v, uint16_t w)
@@ -47,29 +52,29 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 	const mr_unroll *g = v->g;
 	char name[MR_NODE_TEXT];
 
-	memset(v->latest, 0, v->plan->n_stages * sizeof(*v->latest));
+	memset(v->latest, 0, (size_t)v->plan->n_pipes * v->plan->n_stages * sizeof(*v->latest));
 	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
 		const mr_instr *in = g->at[i].in;
-		uint64_t distance;
+		uint64_t distance, latest = *latest_of(v, in);
 
 		if (mr_op_is_compute(in->op)) {
 			v->read[i] = read_of(v, i);
 			if (in->op == MR_OP_F && in->stage == 0)
 				v->tag[mr_unroll_micro(g, i)] = v->read[i];
-			if (v->read[i] > v->latest[in->stage])
+			if (v->read[i] > latest)
 				return mr_fail(MR_ECONFIG,
 					       "%s: has to read version %" PRIu64 " at a place where only %" PRIu64
 					       " versions are committed",
-					       mr_unroll_name(g, i, name), v->read[i], v->latest[in->stage]);
-			distance = v->latest[in->stage] - v->read[i];
+					       mr_unroll_name(g, i, name), v->read[i], latest);
+			distance = latest - v->read[i];
 			if (distance >= UINT16_MAX)
 				return mr_fail(MR_ECONFIG, "%s: reads a version %" PRIu64 " commits old",
 					       mr_unroll_name(g, i, name), distance);
 			if (distance >= v->plan->n_versions[in->stage])
 				v->plan->n_versions[in->stage] = (uint16_t)(distance + 1);
 		}
-		if (in->op == MR_OP_U || in->flags & MR_INSTR_UPDATE)
-			v->latest[in->stage] = mr_unroll_target(g, i);
+		if (in->op == MR_OP_U || in->op == MR_OP_AVG || in->flags & MR_INSTR_UPDATE)
+			*latest_of(v, in) = mr_unroll_target(g, i);
 	}
 	return MR_OK;
 }
@@ -124,7 +129,7 @@ mr_status mr_lower_versions(mr_plan *plan)
 	/* One iteration more than what has to be seen, since a fit to the last is a prediction of the next. */
 	MR_TRY(mr_unroll_create(plan, mr_plan_steady(plan) + (mr_plan_steady(plan) > 0), NULL, &g));
 	v.g = g;
-	v.latest = calloc(plan->n_stages, sizeof(*v.latest));
+	v.latest = calloc((size_t)plan->n_pipes * plan->n_stages, sizeof(*v.latest));
 	v.read = calloc((size_t)g->n_nodes + 1, sizeof(*v.read));
 	v.tag = calloc((size_t)g->n_micro + 1, sizeof(*v.tag));
 	st = v.latest && v.read && v.tag ? walk_all(&v) : mr_fail(MR_ERESOURCE, "no memory for the versions of a plan");

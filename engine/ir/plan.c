@@ -111,6 +111,14 @@ static void mix_table(uint64_t *h, const uint16_t *table, size_t n)
 		mix(h, table[i]);
 }
 
+static void mix_double(uint64_t *h, double x)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	mix(h, bits);
+}
+
 static void mix_contract(uint64_t *h, const mr_contract *c)
 {
 	mix(h, (uint64_t)c->coverage);
@@ -122,6 +130,12 @@ static void mix_contract(uint64_t *h, const mr_contract *c)
 		       (uint64_t)c->private_weights << 3 | (uint64_t)c->racing << 4);
 	mix(h, c->max_staleness);
 	mix(h, c->delay | (uint64_t)c->delayed << 32);
+	if (mr_contract_replicates(c)) {
+		mix(h, (uint64_t)c->average.rule | (uint64_t)c->average.state << 8 | (uint64_t)c->average.every << 32);
+		mix_double(h, c->average.alpha);
+		mix_double(h, c->average.outer_lr);
+		mix_double(h, c->average.outer_mu);
+	}
 	mix(h, (uint64_t)c->aim | (uint64_t)c->memory_ppm << 8);
 	mix(h, c->slow_start);
 }

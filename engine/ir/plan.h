@@ -44,6 +44,11 @@
  * own. The numbers read by F and B then are the latest of that moment and not those in the list. Whatever the order was, the
  * same lists in that order are an ordinary plan (run/record.h).
  *
+ * Replicas (contract.average). Each pipe has versions of its own of every stage and commits them by itself; nothing is reduced
+ * between pipes. A round is the `need` micro-batches that make one commit in every pipe; after every `every` rounds AVG brings the pipes together, which makes
+ * one more version in each. So with H rounds between, n rounds make n + n / H versions, and every (H + 1)-th version
+ * is an average. AVG(s, v, p) is carried out in parts as AR is: on pipe p's worker, for range p of the elements, in all pipes.
+ *
  * Order of the dependencies (as in the literature; loss counts to the last F): F(m,s) after F(m,s-1); B|I(m,s) after F(m,s)
  * and B|I(m,s+1); W after I; R(m,s) before B|I(m,s); U(s) after all B|W of its count, after AR(s) where there is one, and
  * after every stage's N where there is one. See ir/deps.h.
@@ -65,9 +70,9 @@ typedef enum mr_op {
 	MR_OP_W,   /* weight-gradient half */
 	MR_OP_N,   /* squared gradient norm of a stage, tensor by tensor */
 	MR_OP_AR,  /* reduction of a stage's gradient buffers (between pipes, or the uses of a tied block); several pipes: a range */
-	MR_OP_U,   /* optimizer step: commits one version of a stage; several pipes: a range of it */
+	MR_OP_U,   /* optimizer step: commits one version of a stage; several pipes: a range of it, but of replicas its own */
 	MR_OP_V,   /* validate or roll back */
-	MR_OP_AVG, /* weight averaging between replicas */
+	MR_OP_AVG, /* averaging between replicas: a range of a stage, in all of them */
 	MR_N_OPS
 } mr_op;
 
@@ -85,9 +90,9 @@ typedef struct mr_instr {
 	uint8_t span;   /* consecutive micro-batches handled at once; 1, but on W */
 	uint16_t stage;
 	uint16_t slot;  /* lowered, MR_STORED: activation slot of (micro, stage, pipe); F with MR_INSTR_DROP: its own */
-	uint32_t micro; /* first micro-batch; for N, AR and U: the last one of their count; V: the first one of the next */
+	uint32_t micro; /* first micro-batch; for N, AR, U and AVG: the last one of their count; V: the first one of the next */
 	int32_t read;   /* lowered, on F R B I W: version read */
-	int32_t target; /* lowered, on N AR U (and B, W with MR_INSTR_UPDATE): version committed; V: validated; on F R B I of a plan
+	int32_t target; /* lowered, on N AR U AVG (and B, W with MR_INSTR_UPDATE): version committed; V: validated; on F R B I of a plan
 	                   that aims: the version aimed at. Not lowered: their horizon */
 	uint16_t in;    /* lowered, MR_STORED: F, R: forward buffer read; B, I, W: gradient buffer read */
 	uint16_t out;   /* lowered, MR_STORED: F: forward buffer written; B, I: gradient buffer written */
@@ -141,6 +146,26 @@ typedef enum mr_aim {
 	MR_AIM_BACK,  /* B: w + horizon * delta, back by the running mean delta of the last steps (horizon < 0) */
 } mr_aim;
 
+/* How replicas, whose weights diverge, come together again. */
+typedef enum mr_average_rule {
+	MR_AVERAGE_NONE,    /* no replicas: all pipes read the same weights */
+	MR_AVERAGE_MEAN,    /* all go on from their mean, or from where an outer step towards it leads (local SGD, DiLoCo) */
+	MR_AVERAGE_ELASTIC, /* each is pulled towards a reference, which follows their mean step (AvgPipe) */
+} mr_average_rule;
+
+/* With x_r the weights of replica r of R, ref the reference as it was, mean the mean of all x_r:
+ *	MEAN             x_r = mean; outer_lr > 0: delta = ref - mean, velocity = outer_mu * velocity + delta,
+ *	                 ref -= outer_lr * (delta + outer_mu * velocity), x_r = ref
+ *	ELASTIC          x_r -= alpha * (x_r - ref), ref += the mean of what the replicas have moved since the last average */
+typedef struct mr_average {
+	mr_average_rule rule;
+	uint32_t every;  /* rounds between two averages; 0 with NONE */
+	double alpha;    /* ELASTIC */
+	double outer_lr; /* MEAN; 0: no outer step, and no reference */
+	double outer_mu;
+	bool state;      /* MEAN: optimizer state is averaged too; otherwise each replica keeps its own */
+} mr_average;
+
 typedef enum mr_storage { MR_STORED, MR_MODULO } mr_storage;
 
 typedef struct mr_contract {
@@ -160,14 +185,47 @@ typedef struct mr_contract {
 	mr_aim aim;
 	uint32_t memory_ppm;   /* BACK, horizon -tau: delta = g delta + (1 - g)(w_new - w_old), g = (memory_ppm / 1e6)^(1 / tau) */
 	uint32_t slow_start;   /* K: a stage of staleness tau steps with lr / tau^(1 - t / K) at commits t < K (0, 1, ...); 0: none */
+	mr_average average;    /* replicas: whether each pipe has weights and commits of its own, and what AVG does with them */
 } mr_contract;
+
+/* Copies of a stage's weights that its averages need beside the replicas: reference; velocity; mean of the replicas at the last average. */
+static inline uint32_t mr_average_copies(const mr_average *a)
+{
+	if (a->rule == MR_AVERAGE_ELASTIC)
+		return 2;
+	return a->outer_lr > 0 ? 1 + (a->outer_mu > 0) : 0;
+}
+
+/* Does each pipe have weights of its own, which diverge? */
+static inline bool mr_contract_replicates(const mr_contract *c)
+{
+	return c->average.rule != MR_AVERAGE_NONE;
+}
+
+/* Versions after @n counts, averages included; the commit of count n (from 0) makes the version after n, plus 1. */
+static inline uint64_t mr_contract_after(const mr_contract *c, uint64_t n)
+{
+	return n + (c->average.every ? n / c->average.every : 0);
+}
+
+/* Optimizer steps behind version @v. */
+static inline uint64_t mr_contract_steps(const mr_contract *c, uint64_t v)
+{
+	return v - (c->average.every ? v / (c->average.every + (uint64_t)1) : 0);
+}
+
+/* Is version @v > 0 made by AVG? */
+static inline bool mr_contract_averages(const mr_contract *c, uint64_t v)
+{
+	return c->average.every && v % (c->average.every + (uint64_t)1) == 0;
+}
 
 /* The version that F of a micro-batch of @batch reads at @stage under MR_READ_BATCH. */
 static inline uint64_t mr_contract_batch_version(const mr_contract *c, uint16_t stage, uint64_t batch)
 {
 	uint64_t delay = stage < c->delayed ? c->delay : 0;
 
-	return batch > delay ? batch - delay : 0;
+	return batch > delay ? mr_contract_after(c, batch - delay) : 0;
 }
 
 #define MR_WORKER_ANY UINT16_MAX
@@ -213,6 +271,18 @@ static inline size_t mr_plan_at(const mr_plan *plan, uint8_t pipe, uint16_t stag
 static inline uint16_t mr_plan_worker(const mr_plan *plan, uint8_t pipe, uint16_t stage)
 {
 	return plan->worker_of[mr_plan_at(plan, pipe, stage)];
+}
+
+/* Steps of the run (counts) that an iteration of the body makes; 0 where it trains nothing. */
+static inline uint32_t mr_plan_steps(const mr_plan *plan)
+{
+	return plan->commits ? plan->n_micro / plan->contract.need : 0;
+}
+
+/* Micro-batches that one sum of gradients holds in the end: a replica's are its own. */
+static inline uint32_t mr_plan_sum(const mr_plan *plan)
+{
+	return plan->contract.need / (mr_contract_replicates(&plan->contract) ? plan->n_pipes : 1u);
 }
 
 /* The absolute micro-batch and versions of @in in iteration @n (see "Sections"). */

@@ -228,7 +228,8 @@ static void read_name(mr_plan_file *f)
 
 static const char *const contract_keys[] = {"coverage",       "flush", "read", "sum",  "need", "staleness",
 					    "same_version_b", "clip",  "tied", "repeats", "delay", "delayed",
-					    "private_weights", "racing", "aim", "memory_ppm", "slow_start", "horizons"};
+					    "private_weights", "racing", "aim", "memory_ppm", "slow_start", "horizons", "average", "every", "alpha",
+					    "outer_lr", "outer_mu", "average_state"};
 
 static mr_status read_word(const mr_json *contract, const char *key, const char *const *words, size_t n, unsigned *out)
 {
@@ -280,6 +281,31 @@ static mr_status check_contract_keys(const mr_json *contract)
 
 #define READ_WORD(key, words, out) read_word(j, key, words, MR_TEXT_COUNT(words), out)
 
+static mr_status read_real(const mr_json *contract, const char *key, double *out)
+{
+	const mr_json *j = mr_json_get(contract, key);
+
+	if (j && !mr_json_is_number(j))
+		return mr_fail(MR_ECONFIG, "%s must be a number, got %s", key, mr_json_kind(j));
+	if (j)
+		*out = mr_json_double(j);
+	return MR_OK;
+}
+
+static mr_status read_average(const mr_json *j, mr_average *a)
+{
+	unsigned rule = a->rule;
+
+	MR_TRY(READ_WORD("average", mr_text_average, &rule));
+	a->rule = (mr_average_rule)rule;
+	if (mr_json_get(j, "every"))
+		MR_TRY(in_range(mr_json_get(j, "every"), "every", 1, MR_PLAN_JSON_MAX_MICRO, &a->every));
+	MR_TRY(read_real(j, "alpha", &a->alpha));
+	MR_TRY(read_real(j, "outer_lr", &a->outer_lr));
+	MR_TRY(read_real(j, "outer_mu", &a->outer_mu));
+	return read_bool(j, "average_state", &a->state);
+}
+
 /* What the file says of its contract, on top of what it means when it says nothing. */
 static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 {
@@ -294,6 +320,7 @@ static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 	MR_TRY(READ_WORD("read", mr_text_read_rule, &read));
 	MR_TRY(READ_WORD("sum", mr_text_sum, &sum));
 	MR_TRY(READ_WORD("aim", mr_text_aim, &aim));
+	MR_TRY(read_average(j, &c->average));
 	if (mr_json_get(j, "memory_ppm"))
 		MR_TRY(in_range(mr_json_get(j, "memory_ppm"), "memory_ppm", 0, 1000000, &c->memory_ppm));
 	if (mr_json_get(j, "slow_start"))
@@ -320,7 +347,7 @@ static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 	c->read_f = (mr_read_rule)read;
 	c->sum = (mr_sum_order)sum;
 	c->aim = (mr_aim)aim;
-	f->plan->commits = c->coverage == MR_COVER_FORWARD ? 0 : f->n_micro / c->need;
+	f->plan->commits = c->coverage == MR_COVER_FORWARD ? 0 : (uint32_t)mr_contract_after(c, f->n_micro / c->need);
 	repeats = c->flush != MR_FLUSH_NONE;
 	MR_TRY(read_bool(j, "repeats", &repeats));
 	f->section = repeats ? MR_BODY : MR_PROLOGUE;
@@ -469,6 +496,22 @@ static void put_horizons(mr_json_writer *w, const mr_plan *plan)
 	mr_json_end_array(w);
 }
 
+static void put_average(mr_json_writer *w, const mr_average *a)
+{
+	mr_json_key(w, "average");
+	mr_json_put_string(w, mr_text_average[a->rule]);
+	mr_json_key(w, "every");
+	mr_json_put_uint(w, a->every);
+	mr_json_key(w, "alpha");
+	mr_json_put_double(w, a->alpha);
+	mr_json_key(w, "outer_lr");
+	mr_json_put_double(w, a->outer_lr);
+	mr_json_key(w, "outer_mu");
+	mr_json_put_double(w, a->outer_mu);
+	mr_json_key(w, "average_state");
+	mr_json_put_bool(w, a->state);
+}
+
 static void put_contract(mr_json_writer *w, const mr_plan *plan, bool repeats)
 {
 	const mr_contract *c = &plan->contract;
@@ -514,6 +557,8 @@ static void put_contract(mr_json_writer *w, const mr_plan *plan, bool repeats)
 	mr_json_put_bool(w, c->private_weights);
 	mr_json_key(w, "racing");
 	mr_json_put_bool(w, c->racing);
+	if (mr_contract_replicates(c))
+		put_average(w, &c->average);
 	mr_json_key(w, "repeats");
 	mr_json_put_bool(w, repeats);
 	mr_json_end_object(w);

@@ -23,8 +23,9 @@
  * staleness 0, same_version_b; it repeats unless "flush" is "none". "delay" and "delayed" (absent: no
  * delay; "delay" alone: at every stage) say by how many commits reads by batch lag, and at how many stages from the first.
  * "aim", "memory_ppm", "slow_start"
- * and "horizons" (of F and of B, a number a stage) are those of mr_contract; absent: none. A word or a member that nobody
- * knows is refused.
+ * and "horizons" (of F and of B, a number a stage) are those of mr_contract; absent: none. Replicas
+ * have "average" ("mean", "elastic") and "every", and "alpha", "outer_lr", "outer_mu", "average_state" (absent: 0, false). A word or
+ * a member that nobody knows is refused.
  *
  * The plan read is compute only. It is not judged: lower and check it next. A plan file is untrusted: counts are capped (below), every number is checked
  * before it is an index, and every refusal is one sentence that names the place ("worker 2, instruction 14: ...").

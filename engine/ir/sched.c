@@ -52,6 +52,24 @@ void mr_sched_aim(mr_plan *plan, const int32_t *forward, const int32_t *backward
 		}
 }
 
+mr_status mr_sched_replicates(mr_plan *plan, uint32_t n_micro, const mr_average *average)
+{
+	uint64_t all = (uint64_t)n_micro * average->every, row = 2u * (uint64_t)plan->n_stages;
+
+	if (n_micro % plan->n_pipes)
+		return mr_fail(MR_ECONFIG, "%u replicas cannot share %u micro-batches a step evenly: give a multiple of %u", plan->n_pipes,
+			       n_micro, plan->n_pipes);
+	if (all * row > MAX_INSTRS)
+		return mr_fail(MR_ECONFIG, "%u steps of %u micro-batches between averages are more than a plan may hold (%u instructions)",
+			       average->every, n_micro, MAX_INSTRS);
+	mr_sched_flushes(plan, (uint32_t)all, MR_SUM_ASCENDING);
+	plan->commits = average->every + 1;
+	plan->contract.flush = MR_FLUSH_LOCAL;
+	plan->contract.need = n_micro;
+	plan->contract.average = *average;
+	return MR_OK;
+}
+
 mr_status mr_sched_finish(mr_plan *plan, mr_status filled, mr_plan **out)
 {
 	if (filled == MR_OK)

@@ -86,6 +86,13 @@ mr_status mr_sched_create(const mr_sched_args *args, const char *name, uint32_t 
 /** Give @plan the header of a synchronous system: one commit of @n_micro micro-batches, all on one version, then a barrier. */
 void mr_sched_flushes(mr_plan *plan, uint32_t n_micro, mr_sum_order sum);
 
+/**
+ * Give @plan the header of replicas, a pipe each: @n_micro micro-batches a round over all of them, each committing its share by
+ * itself, and @average behind every average->every rounds, which is where an iteration ends.
+ * Errors: MR_ECONFIG for a share that is not even, or more than a plan may hold.
+ */
+mr_status mr_sched_replicates(mr_plan *plan, uint32_t n_micro, const mr_average *average) MR_MUST_USE;
+
 /** The end of emit(): gives @plan away as *@out when it was @filled without error, else destroys it; returns @filled. */
 mr_status mr_sched_finish(mr_plan *plan, mr_status filled, mr_plan **out) MR_MUST_USE;
 

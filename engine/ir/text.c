@@ -27,6 +27,24 @@ static void print_system(const mr_plan *plan, mr_strbuf *out)
 	mr_strbuf_printf(out, "plan %s\n", n ? name : "_");
 }
 
+static void print_double(const char *key, double x, mr_strbuf *out)
+{
+	char text[32];
+
+	if (x != 0)
+		mr_strbuf_printf(out, " %s=%s", key, mr_double_text(x, text));
+}
+
+static void print_average(const mr_average *a, mr_strbuf *out)
+{
+	if (a->rule == MR_AVERAGE_NONE)
+		return;
+	mr_strbuf_printf(out, " average=%s every=%u%s", WORD(mr_text_average, a->rule), a->every, a->state ? " average_state" : "");
+	print_double("alpha", a->alpha, out);
+	print_double("outer_lr", a->outer_lr, out);
+	print_double("outer_mu", a->outer_mu, out);
+}
+
 static void print_contract(const mr_contract *c, mr_strbuf *out)
 {
 	mr_strbuf_printf(out, "contract %s flush=%s read=%s sum=%s need=%u staleness=%u%s%s%s%s%s",
@@ -42,6 +60,7 @@ static void print_contract(const mr_contract *c, mr_strbuf *out)
 		mr_strbuf_printf(out, " memory=%u", c->memory_ppm);
 	if (c->slow_start)
 		mr_strbuf_printf(out, " slow_start=%u", c->slow_start);
+	print_average(&c->average, out);
 	mr_strbuf_append(out, "\n");
 }
 

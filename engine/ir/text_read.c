@@ -5,6 +5,7 @@
  * checked against their range while their digits are read; stage, worker and pipe are checked against the header before
  * they index anything.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +102,18 @@ static mr_status number(mr_text_reader *r, size_t skip, const char *what, uint64
 	return MR_OK;
 }
 
+/* The decimal number behind the first @skip letters of the current word; nothing else that strtod knows. */
+static mr_status real(mr_text_reader *r, size_t skip, double *x)
+{
+	const char *s = r->word + skip;
+	char *end;
+
+	*x = strtod(s, &end);
+	if (!*s || *end || s[strspn(s, "0123456789.e+-")] || !isfinite(*x))
+		return REFUSE(r, "\"%s\" does not end in a decimal number such as 0.5", r->word);
+	return MR_OK;
+}
+
 /* A version: a number in the prologue, otherwise an offset with its sign. */
 static mr_status version(mr_text_reader *r, int32_t *v)
 {
@@ -172,6 +185,7 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 		{"read=", mr_text_read_rule, MR_TEXT_COUNT(mr_text_read_rule)},
 		{"sum=", mr_text_sum, MR_TEXT_COUNT(mr_text_sum)},
 		{"aim=", mr_text_aim, MR_TEXT_COUNT(mr_text_aim)},
+		{"average=", mr_text_average, MR_TEXT_COUNT(mr_text_average)},
 	};
 	unsigned i = 0;
 	uint64_t x;
@@ -186,7 +200,8 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 		case 0: c->flush = (mr_flush)i; break;
 		case 1: c->read_f = (mr_read_rule)i; break;
 		case 2: c->sum = (mr_sum_order)i; break;
-		default: c->aim = (mr_aim)i; break;
+		case 3: c->aim = (mr_aim)i; break;
+		default: c->average.rule = (mr_average_rule)i; break;
 		}
 		return MR_OK;
 	}
@@ -208,6 +223,17 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 	} else if (!strncmp(r->word, "delayed=", 8)) {
 		MR_TRY(number(r, 8, "number of delayed stages", UINT16_MAX, &x));
 		c->delayed = (uint16_t)x;
+	} else if (!strncmp(r->word, "every=", 6)) {
+		MR_TRY(number(r, 6, "number of rounds", UINT32_MAX, &x));
+		c->average.every = (uint32_t)x;
+	} else if (!strncmp(r->word, "alpha=", 6)) {
+		MR_TRY(real(r, 6, &c->average.alpha));
+	} else if (!strncmp(r->word, "outer_lr=", 9)) {
+		MR_TRY(real(r, 9, &c->average.outer_lr));
+	} else if (!strncmp(r->word, "outer_mu=", 9)) {
+		MR_TRY(real(r, 9, &c->average.outer_mu));
+	} else if (!strcmp(r->word, "average_state")) {
+		c->average.state = true;
 	} else if (!strcmp(r->word, "same_version_b")) {
 		c->same_version_b = true;
 	} else if (!strcmp(r->word, "clip")) {

@@ -19,6 +19,7 @@ static const char *const mr_text_sum[] = {[MR_SUM_ASCENDING] = "ascending",
 					  [MR_SUM_DESCENDING] = "descending",
 					  [MR_SUM_LISTED] = "listed"};
 static const char *const mr_text_aim[] = {[MR_AIM_NONE] = "none", [MR_AIM_AHEAD] = "ahead", [MR_AIM_BACK] = "back"};
+static const char *const mr_text_average[] = {[MR_AVERAGE_NONE] = "none", [MR_AVERAGE_MEAN] = "mean", [MR_AVERAGE_ELASTIC] = "elastic"};
 static const char *const mr_text_storage[] = {[MR_STORED] = "stored", [MR_MODULO] = "modulo"};
 /* Of an instruction: bit k is MR_INSTR_*. */
 static const char *const mr_text_flags[] = {"first", "update", "drop", "keep", "pass"};

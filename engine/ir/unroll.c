@@ -71,7 +71,8 @@ static mr_status check_place(const mr_unroll *g, uint32_t node)
 	const mr_instr *in = g->at[node].in;
 	char name[MR_NODE_TEXT];
 
-	if (in->op >= MR_N_OPS || (in->op == MR_OP_V && p->contract.flush != MR_FLUSH_VALIDATED) || in->op == MR_OP_AVG)
+	if (in->op >= MR_N_OPS || (in->op == MR_OP_V && p->contract.flush != MR_FLUSH_VALIDATED) ||
+	    (in->op == MR_OP_AVG && !mr_contract_replicates(&p->contract)))
 		return mr_fail(MR_ECONFIG, "%s: no contract of this version of the plan has this op",
 			       mr_unroll_name(g, node, name));
 	if (in->stage >= p->n_stages || in->pipe >= p->n_pipes)
@@ -124,7 +125,7 @@ static mr_status unroll(mr_unroll *g)
 
 static bool commits(const mr_instr *in)
 {
-	return in->op == MR_OP_U || (in->flags & MR_INSTR_UPDATE && (in->op == MR_OP_B || in->op == MR_OP_W));
+	return in->op == MR_OP_U || in->op == MR_OP_AVG || (in->flags & MR_INSTR_UPDATE && (in->op == MR_OP_B || in->op == MR_OP_W));
 }
 
 /* How many micro-batches and versions there can be: no stage may name more than the busiest stage has F or commits. */
@@ -184,7 +185,7 @@ static mr_status enter_micro(mr_unroll *g, uint32_t node, uint64_t micro)
 		MR_TRY(put(g, &g->grad[at], node, "input gradient"));
 	if (in->op == MR_OP_B || in->op == MR_OP_W) {
 		MR_TRY(put(g, &g->sum[at], node, "weight gradient"));
-		version = micro / g->plan->contract.need + 1;
+		version = mr_contract_after(&g->plan->contract, micro / g->plan->contract.need) + 1;
 		if (version < g->n_versions)
 			g->last_sum[mr_unroll_at(g, in->pipe, in->stage, version)] = node;
 	}
@@ -334,6 +335,8 @@ static mr_status edges_from_sums(mr_unroll_build *b, uint32_t node, const mr_dep
 	for (unsigned p = 0; p < g->plan->n_pipes && dep->number < g->n_versions; p++) {
 		uint32_t from = g->last_sum[mr_unroll_at(g, (uint8_t)p, dep->stage, dep->number)];
 
+		if (mr_contract_replicates(&g->plan->contract) && p != dep->pipe)
+			continue;
 		if (from != MR_NO_NODE && from != node)
 			MR_TRY(add_edge(b, from));
 	}
@@ -375,6 +378,10 @@ static mr_status resolve(mr_unroll_build *b, uint32_t node, mr_dep dep)
 	case MR_DEP_REDUCED:
 		return edges_from_pipes(b, node, dep, g->reduce, "the AR for version ");
 	case MR_DEP_COMMIT:
+		if (mr_contract_replicates(&g->plan->contract))
+			return edge_from_version(b, node, &dep, g->commit, "version ");
+		return edges_from_pipes(b, node, dep, g->commit, "version ");
+	case MR_DEP_REPLICAS:
 		return edges_from_pipes(b, node, dep, g->commit, "version ");
 	case MR_DEP_NORM:
 		from = dep.number < g->n_versions ? g->norm[dep.stage * (size_t)g->n_versions + (size_t)dep.number] : MR_NO_NODE;

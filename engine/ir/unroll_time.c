@@ -16,8 +16,10 @@ double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cos
 		return c->i;
 	case MR_OP_W:
 		return in->span * c->w + update;
-	case MR_OP_U: /* one range of as many as there are pipes */
-		return c->u / plan->n_pipes;
+	case MR_OP_U: /* one range of as many as there are pipes, but of a replica its own */
+		return mr_contract_replicates(&plan->contract) ? c->u : c->u / plan->n_pipes;
+	case MR_OP_AVG: /* a range, of as many copies as there are ranges */
+		return c->u;
 	default:
 		return 0;
 	}
@@ -97,6 +99,7 @@ uint8_t mr_unroll_cause(const mr_unroll *g, uint32_t node, uint32_t from)
 	case MR_OP_AR:
 	case MR_OP_N:
 	case MR_OP_U:
+	case MR_OP_AVG:
 		return MR_WAIT_WEIGHTS;
 	case MR_OP_F: /* what is no F either is a commit, by itself or inside a B or W */
 		return g->at[from].in->op == MR_OP_F ? MR_WAIT_UPSTREAM : MR_WAIT_WEIGHTS;

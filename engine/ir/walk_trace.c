@@ -5,7 +5,7 @@
 
 static bool commits(const mr_instr *in)
 {
-	return in->op == MR_OP_U || in->op == MR_OP_N || in->op == MR_OP_AR;
+	return in->op == MR_OP_U || in->op == MR_OP_N || in->op == MR_OP_AR || in->op == MR_OP_AVG;
 }
 
 static mr_trace_rec make_rec(const mr_plan *plan, const mr_walk_rec *from, uint16_t worker, double scale, double *free_at)

@@ -16,6 +16,29 @@ static brute_place *place(brute *b, const mr_instr *in)
 	return &b->place[in->pipe * b->p->n_stages + in->stage];
 }
 
+static bool replicas(const brute *b)
+{
+	return b->p->contract.average.rule != MR_AVERAGE_NONE;
+}
+
+/* Whose versions @in is about. */
+static brute_stage *weights(brute *b, const mr_instr *in)
+{
+	return &b->stage[(replicas(b) ? in->pipe * b->p->n_stages : 0) + in->stage];
+}
+
+/* The version that the first micro-batch of count @count reads: every H counts an average comes on top. */
+static int version_of(const brute *b, int count)
+{
+	return replicas(b) ? count + count / (int)b->p->contract.average.every : count;
+}
+
+/* Is version @v > 0 an average? */
+static bool is_average(const brute *b, int v)
+{
+	return replicas(b) && v % ((int)b->p->contract.average.every + 1) == 0;
+}
+
 static bool local(const brute *b, const mr_instr *in, int other_stage)
 {
 	return b->p->worker_of[in->pipe * b->p->n_stages + in->stage] ==
@@ -68,7 +91,7 @@ static void release(brute *b, const mr_instr *in, int micro)
 /* Version @v lies in its buffer; @wanted is what the contract says. */
 static void read_version(brute *b, const mr_instr *in, int v, int wanted)
 {
-	if (v != wanted || b->stage[in->stage].buffer[v % b->p->n_versions[in->stage]] != v)
+	if (v != wanted || weights(b, in)->buffer[v % b->p->n_versions[in->stage]] != v)
 		wrong(b, in, "version is not what was expected");
 }
 
@@ -76,7 +99,10 @@ static bool commits_there(const brute *b, const mr_instr *in, int v, uint16_t w)
 {
 	const mr_contract *c = &b->p->contract;
 
-	for (int s = 0; s < b->p->n_stages; s++) {
+	for (int pipe = 0; v && is_average(b, v) && pipe < b->p->n_pipes; pipe++)
+		if (b->stage[pipe * b->p->n_stages + in->stage].latest < v)
+			return false;
+	for (int s = 0; s < b->p->n_stages && !replicas(b); s++) {
 		bool asked = c->flush == MR_FLUSH_BARRIER ||
 			     (s == in->stage && (b->p->worker_of[s] != w || b->p->n_pipes > 1)) ||
 			     (c->tied && in->stage == b->p->n_stages - 1 && s == 0);
@@ -94,12 +120,13 @@ static int rule_f(brute *b, const mr_instr *in, int micro)
 	if (c->coverage == MR_COVER_FORWARD)
 		return 0;
 	if (c->read_f == MR_READ_BATCH)
-		return in->stage < c->delayed ? (micro / (int)c->need > (int)c->delay ? micro / (int)c->need - (int)c->delay : 0)
+		return replicas(b) ? version_of(b, micro / (int)c->need)
+		     : in->stage < c->delayed ? (micro / (int)c->need > (int)c->delay ? micro / (int)c->need - (int)c->delay : 0)
 					      : micro / (int)c->need;
 	if (c->read_f == MR_READ_AGED)
 		return in->read > 0 ? in->read : 0; /* whatever it says, as long as it is there and not too old */
 	if (c->read_f == MR_READ_LATEST || in->stage == 0)
-		return b->stage[in->stage].latest;
+		return weights(b, in)->latest;
 	return b->place[in->pipe * b->p->n_stages].f_read[micro];
 }
 
@@ -130,10 +157,10 @@ static bool do_f(brute *b, const mr_instr *in, int micro, int read, uint16_t w)
 	b->pipe_of[micro] = in->pipe;
 	read_version(b, in, read, rule_f(b, in, micro));
 	if (p->contract.coverage == MR_COVER_TRAIN &&
-	    micro / (int)p->contract.need - read > (int)p->contract.max_staleness)
+	    version_of(b, micro / (int)p->contract.need) - read > (int)p->contract.max_staleness)
 		wrong(b, in, "staler than claimed");
 	x->f_read[micro] = read;
-	x->early[micro] = read > b->stage[in->stage].validated;
+	x->early[micro] = read > weights(b, in)->validated;
 	if (p->contract.flush == MR_FLUSH_VALIDATED && x->early[micro] && in->stage > 0 && !x[-1].early[micro])
 		wrong(b, in, "cannot be repeated: its input was made after V");
 	if (slot >= p->n_slots[at] || x->slot[slot] != FREE)
@@ -163,7 +190,7 @@ static void backward_version(brute *b, const mr_instr *in, int micro, int read)
 {
 	bool same = b->p->contract.same_version_b;
 
-	read_version(b, in, read, same ? place(b, in)->f_read[micro] : b->stage[in->stage].latest);
+	read_version(b, in, read, same ? place(b, in)->f_read[micro] : weights(b, in)->latest);
 }
 
 /* Saves again what F gave up, from the same input and weights. */
@@ -263,6 +290,50 @@ static bool tied_there(const brute *b, int v)
 	return n == (int)b->p->contract.need;
 }
 
+/* A replica's own step. */
+static void step_replica(brute *b, const mr_instr *in, int v)
+{
+	int need = (int)b->p->contract.need;
+	brute_stage *s = weights(b, in);
+	brute_place *x = place(b, in);
+
+	if (is_average(b, v) || s->latest != v - 1)
+		wrong(b, in, "commit out of turn");
+	for (int k = 0; k < x->n_sum; k++)
+		if (version_of(b, x->sum[k] / need) != v - 1)
+			wrong(b, in, "sum of another count");
+	if (x->n_sum != need / b->p->n_pipes)
+		wrong(b, in, "sum is not complete");
+	x->n_sum = 0;
+	s->buffer[v % b->p->n_versions[in->stage]] = v;
+	s->latest = v;
+}
+
+/* One part of an average: with the first one nobody can read any replica of the stage, and with the last one everybody can. */
+static bool do_average(brute *b, const mr_instr *in, int v)
+{
+	brute_stage *marks = &b->stage[in->stage];
+	int parts = 0;
+
+	if (!is_average(b, v) || marks->reduced[in->pipe] >= v)
+		wrong(b, in, "average out of turn");
+	for (int pipe = 0; pipe < b->p->n_pipes; pipe++)
+		if (b->stage[pipe * b->p->n_stages + in->stage].latest < v - 1)
+			return false;
+	marks->reduced[in->pipe] = v;
+	for (int pipe = 0; pipe < b->p->n_pipes; pipe++)
+		parts += marks->reduced[pipe] == v;
+	for (int pipe = 0; pipe < b->p->n_pipes; pipe++) {
+		brute_stage *s = &b->stage[pipe * b->p->n_stages + in->stage];
+
+		if (s->latest != v - 1)
+			wrong(b, in, "average of other versions");
+		s->buffer[v % b->p->n_versions[in->stage]] = parts == b->p->n_pipes ? v : FREE;
+		s->latest = parts == b->p->n_pipes ? v : s->latest;
+	}
+	return true;
+}
+
 /* All pipes' sums of (stage, version), or with @empty: take them, as the last U does. */
 static bool sums_there(brute *b, const mr_instr *in, int stage, int v, bool empty)
 {
@@ -291,6 +362,14 @@ static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
 	if (v < 1 || v > MAX_MICRO || c->coverage == MR_COVER_FORWARD ||
 	    p->worker_of[in->pipe * p->n_stages + in->stage] != w || (in->pipe && in->op == MR_OP_N))
 		wrong(b, in, "commit at the wrong place");
+	if (replicas(b)) {
+		if (in->op == MR_OP_AVG)
+			return do_average(b, in, v);
+		if (in->op == MR_OP_AR || in->op == MR_OP_N)
+			wrong(b, in, "replicas reduce nothing");
+		step_replica(b, in, v);
+		return true;
+	}
 	if (in->op == MR_OP_AR) {
 		if (!ar || s->reduced[in->pipe] != v - 1)
 			wrong(b, in, "reduction out of turn");
@@ -378,7 +457,7 @@ bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 	bool block = b->p->contract.coverage == MR_COVER_BLOCK;
 	int64_t read = in->read + (int64_t)n * b->p->commits, target = in->target + (int64_t)n * b->p->commits;
 
-	if (in->op > MR_OP_V || (in->op == MR_OP_V && b->p->contract.flush != MR_FLUSH_VALIDATED) || in->span < 1 || (in->span > 1 && in->op != MR_OP_W) || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes ||
+	if (in->op > MR_OP_AVG || (in->op == MR_OP_AVG && !replicas(b)) || (in->op == MR_OP_V && b->p->contract.flush != MR_FLUSH_VALIDATED) || in->span < 1 || (in->span > 1 && in->op != MR_OP_W) || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes ||
 	    micro + in->span > MAX_MICRO || b->p->worker_of[in->pipe * b->p->n_stages + in->stage] != w)
 		wrong(b, in, "not an instruction of this worker");
 	if (in->flags & ~(in->op == MR_OP_F ? 4u : in->op == MR_OP_B && block ? 27u : in->op == MR_OP_B || in->op == MR_OP_W ? 3u : 0u))
@@ -471,8 +550,8 @@ static void finish(brute *b, int full)
 	for (int m = full; p->contract.flush != MR_FLUSH_NONE && m < MAX_MICRO; m++)
 		if (b->pipe_of[m] != FREE)
 			wrong(b, NULL, "more micro-batches than the header says");
-	for (int s = 0; train && s < p->n_stages; s++)
-		if (b->stage[s].latest < full / (int)p->contract.need)
+	for (int s = 0; train && s < p->n_stages * (replicas(b) ? p->n_pipes : 1); s++)
+		if (b->stage[s].latest < version_of(b, full / (int)p->contract.need))
 			wrong(b, NULL, "a commit is missing");
 }
 
@@ -488,7 +567,7 @@ static void reset(brute *b)
 		memset(x->fwd.at, 0xff, sizeof(x->fwd.at));
 		memset(x->bwd.at, 0xff, sizeof(x->bwd.at));
 	}
-	for (int s = 0; s < b->p->n_stages; s++) {
+	for (int s = 0; s < b->p->n_stages * b->p->n_pipes; s++) {
 		memset(b->stage[s].buffer, 0xff, sizeof(b->stage[s].buffer));
 		b->stage[s].buffer[0] = 0;
 	}

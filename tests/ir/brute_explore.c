@@ -10,7 +10,7 @@
 typedef struct brute_frame {
 	uint32_t pc[MAX_EXPLORED], next;
 	bool moved; /* somebody could go on from here */
-	brute_stage stage[MAX_STAGES];
+	brute_stage stage[MAX_STAGES * MAX_PIPES];
 	int pipe_of[MAX_MICRO];
 	brute_place place[];
 } brute_frame;

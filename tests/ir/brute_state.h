@@ -36,7 +36,7 @@ typedef struct brute_place {
 typedef struct brute_stage {
 	int buffer[MAX_CAP], latest;
 	int validated; /* version that V has looked at last */
-	int reduced[MAX_PIPES], normed, stepped[MAX_PIPES]; /* versions for which AR, N and U have been done */
+	int reduced[MAX_PIPES], /* of replicas, pipe 0: AVG */ normed, stepped[MAX_PIPES]; /* versions for which AR, N and U have been done */
 } brute_stage;
 
 typedef struct brute {
@@ -44,7 +44,7 @@ typedef struct brute {
 	uint32_t n_bodies;
 	brute_place *place; /* [n_places] P * S */
 	size_t n_places;
-	brute_stage stage[MAX_STAGES];
+	brute_stage stage[MAX_STAGES * MAX_PIPES]; /* [P * S] of replicas; others: [S] */
 	int pipe_of[MAX_MICRO];
 	char *why;
 	jmp_buf out;

@@ -475,6 +475,7 @@ static void hash_covers_what_is_obeyed(void)
 	CHANGES(p->contract.tied);
 	CHANGES(p->contract.private_weights);
 	CHANGES(p->contract.racing);
+	CHANGES(p->contract.average.rule);
 	CHANGES(p->contract.same_version_b);
 	CHANGES(p->storage);
 	CHANGES(p->worker_of[1]);
@@ -482,6 +483,13 @@ static void hash_covers_what_is_obeyed(void)
 	CHANGES(p->n_fwd[1]);
 	CHANGES(p->n_bwd[1]);
 	CHANGES(p->n_versions[1]);
+	p->contract.average.rule = MR_AVERAGE_MEAN;
+	h = mr_plan_hash(p);
+	CHANGES(p->contract.average.every);
+	CHANGES(p->contract.average.alpha);
+	CHANGES(p->contract.average.outer_lr);
+	CHANGES(p->contract.average.outer_mu);
+	CHANGES(p->contract.average.state);
 #undef CHANGES
 	p->system[0] = 'x';
 	CU_ASSERT_EQUAL(mr_plan_hash(p), h);
