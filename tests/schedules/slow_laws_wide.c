@@ -61,8 +61,11 @@ static void one_case(const sched_case *c)
 		return;
 	}
 	taken++;
-	if (!c->ops->asynchronous) /* halves of micro-batches count, too */
+	if (mr_contract_replicates(&plan->contract)) {
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->n_micro == c->n_micro * plan->contract.average.every));
+	} else if (!c->ops->asynchronous) { /* halves of micro-batches count, too */
 		CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->n_micro == c->n_micro || plan->n_micro == 2 * c->n_micro));
+	}
 	for (int g = 0; g < N_GROUPS; g++)
 		counts(c, plan, (enum group)g);
 	mr_plan_destroy(plan);

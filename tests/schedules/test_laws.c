@@ -86,23 +86,31 @@ static void keeps_its_storage(const sched_case *c, const mr_plan *plan)
 	mr_metrics_destroy(m);
 }
 
-/* Each stage commits as often as the header says, `need` micro-batches a time; each pipe has its range of every step. */
+/*
+ * Each stage commits as often as the header says, `need` micro-batches a time; each pipe has its range of every step, or where pipes
+ * are replicas steps of its own and its range of every average.
+ */
 static void commits_as_stated(const sched_case *c, const mr_plan *plan)
 {
 	mr_section section = c->finite ? MR_PROLOGUE : MR_BODY;
 	size_t places = (size_t)plan->n_pipes * plan->n_stages;
-	uint32_t *updates = calloc(places, sizeof(*updates));
+	uint32_t *updates = calloc(2 * places, sizeof(*updates)), *averages = updates + places, steps = mr_plan_steps(plan);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(updates);
 	for (uint16_t w = 0; w < plan->n_workers; w++) {
 		const mr_list *list = mr_plan_list(plan, w, section);
 
-		for (uint32_t i = 0; i < list->n; i++)
+		for (uint32_t i = 0; i < list->n; i++) {
 			updates[mr_plan_at(plan, list->at[i].pipe, list->at[i].stage)] += list->at[i].op == MR_OP_U;
+			averages[mr_plan_at(plan, list->at[i].pipe, list->at[i].stage)] += list->at[i].op == MR_OP_AVG;
+		}
 	}
-	for (size_t at = 0; at < places; at++)
-		CU_ASSERT_TRUE_FATAL(sched_blame(c, updates[at] == plan->commits));
-	CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->n_micro == plan->commits * plan->contract.need));
+	for (size_t at = 0; at < places; at++) {
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, updates[at] == steps));
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, averages[at] == plan->commits - steps));
+	}
+	CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->n_micro == steps * plan->contract.need));
+	CU_ASSERT_TRUE_FATAL(sched_blame(c, mr_contract_replicates(&plan->contract) || plan->commits == steps));
 	free(updates);
 }
 
@@ -194,6 +202,12 @@ static void laws_hold_for_further_options(void)
 		{"dapple", "replicas=[2,2]"},
 		{"dapple", "replicas=[2,2,2] recompute=always"},
 		{"dapple", "replicas=[1,3,2] policy=pb"},
+		{"local_sgd", "replicas=2 every=1"},
+		{"local_sgd", "replicas=3 every=5"},
+		{"local_sgd", "replicas=12 every=2 outer=nesterov state=averaged"},
+		{"local_sgd", "replicas=6 every=3 placement=rotated"},
+		{"avgpipe", "replicas=3"},
+		{"avgpipe", "replicas=4 advance=2 alpha=0.1"},
 	};
 
 	for (size_t k = 0; k < sizeof(further) / sizeof(*further); k++) {
