@@ -40,6 +40,8 @@ static uint64_t rule(const mr_reads *r, uint32_t node)
 	const mr_contract *c = &g->plan->contract;
 	const mr_instr *in = g->at[node].in;
 	uint64_t micro = mr_unroll_micro(g, node);
+	size_t at = in->stage * (size_t)g->n_micro + (size_t)micro;
+	bool first = micro % c->need == 0;
 
 	if (c->coverage == MR_COVER_FORWARD)
 		return 0;
@@ -49,6 +51,8 @@ static uint64_t rule(const mr_reads *r, uint32_t node)
 		return mr_unroll_read(g, node);
 	if (in->op != MR_OP_F || c->read_f == MR_READ_LATEST || (c->read_f == MR_READ_TAG && in->stage == 0))
 		return r->latest[row(g->plan, in)];
+	if (c->read_f == MR_READ_FIRST)
+		return first ? r->latest[row(g->plan, in)] : mr_unroll_read(g, g->f[at - micro % c->need]); /* see check_held */
 	if (c->read_f == MR_READ_BATCH)
 		return mr_contract_batch_version(c, in->stage, micro / c->need);
 	return mr_unroll_read(g, g->f[micro]); /* F of stage 0, held to the rule itself */
@@ -68,15 +72,42 @@ static mr_status check_span(const mr_unroll *g, uint32_t node)
 	return MR_OK;
 }
 
+/* Whether F works on weights that are held for it: then the version that they were made from is not needed any more. */
+static bool is_held(const mr_unroll *g, uint32_t node)
+{
+	const mr_contract *c = &g->plan->contract;
+
+	return c->read_f == MR_READ_FIRST && g->at[node].in->op == MR_OP_F && mr_unroll_micro(g, node) % c->need > 0;
+}
+
+/* The weights that are held are those of the commit's own first micro-batch as long as forwards ascend. */
+static mr_status check_held(const mr_unroll *g, uint32_t node)
+{
+	const mr_instr *in = g->at[node].in;
+	uint64_t micro = mr_unroll_micro(g, node);
+	uint32_t before;
+	char a[MR_NODE_TEXT];
+
+	if (g->plan->contract.read_f != MR_READ_FIRST || in->op != MR_OP_F || micro == 0)
+		return MR_OK;
+	before = g->f[in->stage * (size_t)g->n_micro + (size_t)micro - 1];
+	if (before == MR_NO_NODE || before > node)
+		return mr_fail(MR_ECONFIG, "%s: comes before F of m%" PRIu64 ", but the weights that are held want forwards in ascending order",
+			       mr_unroll_name(g, node, a), micro - 1);
+	return MR_OK;
+}
+
 static mr_status check_read(const mr_reads *r, uint32_t node)
 {
 	const mr_unroll *g = r->g;
 	const mr_plan *p = g->plan;
 	const mr_instr *in = g->at[node].in;
-	uint64_t read = mr_unroll_read(g, node), wanted = rule(r, node), latest = r->latest[row(p, in)];
+	uint64_t read = mr_unroll_read(g, node), wanted, latest = r->latest[row(p, in)];
 	uint64_t applied_on = mr_contract_after(&p->contract, mr_unroll_micro(g, node) / p->contract.need);
 	char name[MR_NODE_TEXT];
 
+	MR_TRY(check_held(g, node));
+	wanted = rule(r, node);
 	if (read != wanted)
 		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 " where the contract says %" PRIu64,
 			       mr_unroll_name(g, node, name), read, wanted);
@@ -84,7 +115,7 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 		return mr_fail(MR_ECONFIG,
 			       "%s: reads version %" PRIu64 ", but only %" PRIu64 " is committed at that place",
 			       mr_unroll_name(g, node, name), read, latest);
-	if (latest - read >= p->n_versions[in->stage])
+	if (latest - read >= p->n_versions[in->stage] && !is_held(g, node))
 		return mr_fail(MR_ECONFIG,
 			       "%s: reads version %" PRIu64 ", which version %" PRIu64
 			       " has overwritten: stage %u keeps %u",

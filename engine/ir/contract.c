@@ -5,7 +5,7 @@ static mr_status check_header(const mr_plan *p)
 	const mr_contract *c = &p->contract;
 
 	if ((unsigned)c->coverage > MR_COVER_BLOCK || (unsigned)c->flush > MR_FLUSH_NONE ||
-	    (unsigned)c->read_f > MR_READ_AGED || (unsigned)c->sum > MR_SUM_LISTED || (unsigned)p->storage > MR_MODULO)
+	    (unsigned)c->read_f > MR_READ_FIRST || (unsigned)c->sum > MR_SUM_LISTED || (unsigned)p->storage > MR_MODULO)
 		return mr_fail(
 			MR_ECONFIG,
 			"the contract holds a number that names nothing (coverage %d, flush %d, read %d, sum %d)",
@@ -106,7 +106,10 @@ static mr_status check_aim(const mr_plan *p)
 	if ((unsigned)c->aim > MR_AIM_BACK || (c->aim == MR_AIM_BACK) != (c->memory_ppm > 0) || c->memory_ppm >= 1000000)
 		return mr_fail(MR_ECONFIG, "aim %d with a memory of %u millionths: there are none, ahead, and back with 1 to 999999",
 			       (int)c->aim, c->memory_ppm);
-	if (c->aim != MR_AIM_NONE && (c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST || c->same_version_b || p->n_pipes > 1))
+	if (c->read_f == MR_READ_FIRST && c->aim != MR_AIM_AHEAD)
+		return mr_fail(MR_ECONFIG, "only weights that aim ahead are held for the other micro-batches of a commit");
+	if (c->aim != MR_AIM_NONE && (c->flush != MR_FLUSH_NONE || (c->read_f != MR_READ_LATEST && c->read_f != MR_READ_FIRST) ||
+				      c->same_version_b || p->n_pipes > 1))
 		return mr_fail(MR_ECONFIG, "reads that aim at another version start from the latest, forward and backward, in one pipe that never flushes");
 	if (c->slow_start && c->flush != MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "a slow start is for stale gradients: a system that flushes has none");

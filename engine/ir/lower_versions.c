@@ -20,7 +20,7 @@ typedef struct mr_versions {
 	const mr_unroll *g;
 	uint64_t *latest; /* [n_pipes][n_stages] at the place of the walk, by the commits of its worker; only of replicas they differ */
 	uint64_t *read;   /* [n_nodes] */
-	uint64_t *tag;    /* [n_micro] what F at stage 0 read */
+	uint64_t *tag;    /* [n_micro] what F at stage 0 read; where reads are held, [n_stages] what the last F read */
 } mr_versions;
 
 static uint64_t *latest_of(const mr_versions *v, const mr_instr *in)
@@ -42,6 +42,8 @@ static uint64_t read_of(const mr_versions *v, uint32_t node)
 		return in->read > 0 ? (uint64_t)in->read : 0;
 	if (in->op != MR_OP_F || c->read_f == MR_READ_LATEST)
 		return *latest_of(v, in);
+	if (c->read_f == MR_READ_FIRST)
+		return micro % c->need ? v->tag[in->stage] : *latest_of(v, in);
 	if (c->read_f == MR_READ_BATCH)
 		return mr_contract_batch_version(c, in->stage, micro / c->need);
 	return in->stage ? v->tag[micro] : *latest_of(v, in);
@@ -50,6 +52,7 @@ static uint64_t read_of(const mr_versions *v, uint32_t node)
 static mr_status walk_worker(mr_versions *v, uint16_t w)
 {
 	const mr_unroll *g = v->g;
+	bool held = v->plan->contract.read_f == MR_READ_FIRST; /* see plan.h */
 	char name[MR_NODE_TEXT];
 
 	memset(v->latest, 0, (size_t)v->plan->n_pipes * v->plan->n_stages * sizeof(*v->latest));
@@ -59,8 +62,8 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 
 		if (mr_op_is_compute(in->op)) {
 			v->read[i] = read_of(v, i);
-			if (in->op == MR_OP_F && in->stage == 0)
-				v->tag[mr_unroll_micro(g, i)] = v->read[i];
+			if (in->op == MR_OP_F && (held || in->stage == 0))
+				v->tag[held ? in->stage : mr_unroll_micro(g, i)] = v->read[i];
 			if (v->read[i] > latest)
 				return mr_fail(MR_ECONFIG,
 					       "%s: has to read version %" PRIu64 " at a place where only %" PRIu64
@@ -70,7 +73,7 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 			if (distance >= UINT16_MAX)
 				return mr_fail(MR_ECONFIG, "%s: reads a version %" PRIu64 " commits old",
 					       mr_unroll_name(g, i, name), distance);
-			if (distance >= v->plan->n_versions[in->stage])
+			if (distance >= v->plan->n_versions[in->stage] && !(held && in->op == MR_OP_F))
 				v->plan->n_versions[in->stage] = (uint16_t)(distance + 1);
 		}
 		if (in->op == MR_OP_U || in->op == MR_OP_AVG || in->flags & MR_INSTR_UPDATE)
@@ -131,7 +134,7 @@ mr_status mr_lower_versions(mr_plan *plan)
 	v.g = g;
 	v.latest = calloc((size_t)plan->n_pipes * plan->n_stages, sizeof(*v.latest));
 	v.read = calloc((size_t)g->n_nodes + 1, sizeof(*v.read));
-	v.tag = calloc((size_t)g->n_micro + 1, sizeof(*v.tag));
+	v.tag = calloc((size_t)g->n_micro + plan->n_stages, sizeof(*v.tag));
 	st = v.latest && v.read && v.tag ? walk_all(&v) : mr_fail(MR_ERESOURCE, "no memory for the versions of a plan");
 	free(v.latest);
 	free(v.read);

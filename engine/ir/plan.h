@@ -131,6 +131,8 @@ typedef enum mr_read_rule {
 	MR_READ_LATEST, /* the stage's own latest at that place of its list (PipeDream) */
 	MR_READ_TAG,    /* what F(m, stage 0) read, at every stage (PipeDream with vertical sync) */
 	MR_READ_AGED,   /* what the system's own lists say; only for finite lists */
+	MR_READ_FIRST,  /* what is latest for the first micro-batch of a commit, for all of them: what it aims at is held for the others
+	                   (XPipe); forwards of a stage ascend, and the version itself may be overwritten meanwhile */
 } mr_read_rule;
 
 /* In which order the gradients of one count are summed at every stage. */

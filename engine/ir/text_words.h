@@ -14,7 +14,7 @@ static const char *const mr_text_flush[] = {[MR_FLUSH_BARRIER] = "barrier",
 					    [MR_FLUSH_VALIDATED] = "validated",
 					    [MR_FLUSH_NONE] = "none"};
 static const char *const mr_text_read_rule[] = {[MR_READ_BATCH] = "batch", [MR_READ_LATEST] = "latest", [MR_READ_TAG] = "tag",
-						[MR_READ_AGED] = "aged"};
+						[MR_READ_AGED] = "aged", [MR_READ_FIRST] = "first"};
 static const char *const mr_text_sum[] = {[MR_SUM_ASCENDING] = "ascending",
 					  [MR_SUM_DESCENDING] = "descending",
 					  [MR_SUM_LISTED] = "listed"};

@@ -39,6 +39,8 @@ void mr_aim_open(mr_block *b, const mr_plan *plan, uint16_t s)
 
 	b->aims = horizon_of(plan, s, true) || horizon_of(plan, s, false);
 	b->delta_keep = back ? pow(plan->contract.memory_ppm / 1e6, 1.0 / back) : 0;
+	b->holds = plan->contract.read_f == MR_READ_FIRST;
+	b->held_version = MR_AIM_HOLDS_NONE;
 	b->slow_start = plan->contract.slow_start;
 	b->age = b->slow_start ? staleness_of(plan, s) : 0;
 }
@@ -48,6 +50,7 @@ void mr_aim_layout(mr_block *b, mr_arena *a)
 	size_t bytes = mr_stage_size(b->stage)->weight_bytes;
 
 	b->aimed = b->aims ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
+	b->held = b->holds ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
 	b->delta = b->delta_keep > 0 ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
 }
 
@@ -57,16 +60,16 @@ static void move_along(const mr_block *b, mr_kctx *kc, int64_t n, const uint8_t 
 	b->k->step(kc, n, &(mr_step){.kind = MR_STEP_SGD, .src = src, .dst = dst, .gscale = 1, .lr = lr}, m);
 }
 
-/* One parameter at byte @at of the weights. */
-static void move_ahead(mr_block *b, mr_kctx *kc, const mr_optim *o, uint32_t p, size_t at, double lr)
+/* One parameter at byte @at of the weights, into @to. */
+static void move_ahead(mr_block *b, mr_kctx *kc, const mr_optim *o, uint32_t p, size_t at, double lr, uint8_t *to)
 {
 	const uint8_t *src = (const uint8_t *)mr_block_weights(b, 0, b->latest) + at;
 	int64_t n = mr_stage_graph(b->stage)->params[p].n;
-	mr_optim_call c = {.src = src, .dst = b->aimed + at, .lr = lr, .t = b->latest};
+	mr_optim_call c = {.src = src, .dst = to + at, .lr = lr, .t = b->latest};
 	mr_step s;
 
 	if (o->ops->along == MR_ALONG_MOMENTUM) {
-		move_along(b, kc, n, src, b->aimed + at, b->state[0] + at, lr);
+		move_along(b, kc, n, src, to + at, b->state[0] + at, lr);
 		return;
 	}
 	for (uint32_t i = 0; i < o->ops->n_states; i++)
@@ -76,13 +79,11 @@ static void move_ahead(mr_block *b, mr_kctx *kc, const mr_optim *o, uint32_t p, 
 	b->k->step(kc, n, &s, b->share[0].grads + mr_stage_grad_at(b->stage, p));
 }
 
-const void *mr_aim_weights(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon)
+static void aim_into(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint8_t *to)
 {
 	const uint8_t *src = mr_block_weights(b, 0, b->latest);
 	uint32_t first, end;
 
-	if (b->latest == 0)
-		return src;
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
 		size_t at = mr_stage_weight_at(b->stage, p);
@@ -90,11 +91,30 @@ const void *mr_aim_weights(mr_block *b, mr_kctx *kc, const mr_optim *o, double l
 		if (at == SIZE_MAX)
 			continue;
 		if (horizon > 0)
-			move_ahead(b, kc, o, p, at, lr * horizon);
+			move_ahead(b, kc, o, p, at, lr * horizon, to);
 		else
-			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, b->aimed + at, b->delta + at, -horizon);
+			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, to + at, b->delta + at, -horizon);
 	}
+}
+
+const void *mr_aim_weights(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon)
+{
+	if (b->latest == 0)
+		return mr_block_weights(b, 0, 0);
+	aim_into(b, kc, o, lr, horizon, b->aimed);
 	return b->aimed;
+}
+
+const void *mr_aim_held(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint64_t version)
+{
+	if (b->held_version == version)
+		return b->held;
+	if (b->latest == 0 || horizon == 0)
+		memcpy(b->held, mr_block_weights(b, 0, b->latest), mr_stage_size(b->stage)->weight_bytes);
+	else
+		aim_into(b, kc, o, lr, horizon, b->held);
+	b->held_version = version;
+	return b->held;
 }
 
 void mr_aim_before_step(mr_block *b)

@@ -27,6 +27,11 @@ void mr_aim_layout(mr_block *b, mr_arena *a);
 /** The weights of @b's latest version moved by @horizon commits; @lr: of the next commit. Good until the next call or commit. */
 const void *mr_aim_weights(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon);
 
+#define MR_AIM_HOLDS_NONE UINT64_MAX
+
+/** The same for an F whose weights are held (MR_READ_FIRST), from @version: made when it is met for the first time. */
+const void *mr_aim_held(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint64_t version);
+
 /** Around a commit, before mr_block_step and after it: let delta follow. Nothing where there is none. */
 void mr_aim_before_step(mr_block *b);
 void mr_aim_after_step(mr_block *b, mr_kctx *kc);

@@ -70,8 +70,10 @@ typedef struct mr_block {
 	bool tied_summed;            /* this commit's tied uses have been added */
 	bool unchanged;              /* this commit leaves the weights as they are (MR_INSTR_KEEP, MR_INSTR_PASS) */
 	/* See run/aim.h. */
-	bool aims;                   /* F or B works on other weights than it reads */
+	bool aims, holds;            /* F or B works on other weights than it reads; F on some that are held */
 	uint8_t *aimed;              /* those: like one version; NULL where nothing aims */
+	uint8_t *held;               /* those of F for all micro-batches of a commit; NULL: made anew for each */
+	uint64_t held_version;       /* what they are made from; MR_AIM_HOLDS_NONE: nothing yet */
 	uint8_t *delta;              /* running mean of the steps, like one version; NULL: none */
 	double delta_keep;           /* what it keeps of itself a commit; 0: none */
 	uint32_t slow_start, age;    /* commits of a slow start; staleness of the stage */

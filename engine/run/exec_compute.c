@@ -6,6 +6,18 @@
 #include "ir/deps.h"
 #include "run/aim.h"
 
+/* The weights of an instruction that aims at another version than it reads (run/aim.h). */
+static const void *aimed(mr_worker *w, const mr_task *t, mr_block *b)
+{
+	const mr_run *run = w->run;
+	int32_t horizon = mr_instr_horizon(t->lane->plan, t->in);
+	double lr = mr_aim_lr(b, run->c.lr, b->latest + 1);
+
+	if (b->holds && t->in->op == MR_OP_F)
+		return mr_aim_held(b, w->kc, run->c.optim, lr, horizon, t->version);
+	return horizon ? mr_aim_weights(b, w->kc, run->c.optim, lr, horizon) : mr_block_weights(b, 0, t->version);
+}
+
 static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 {
 	mr_run *run = w->run;
@@ -26,10 +38,8 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 		.first_sample = t->micro * (uint64_t)l->samples,
 	};
 
-	if (l->train && mr_instr_horizon(l->plan, t->in))
-		io.weights = mr_aim_weights(&run->block[s], w->kc, run->c.optim,
-					    mr_aim_lr(&run->block[s], run->c.lr, run->block[s].latest + 1),
-					    mr_instr_horizon(l->plan, t->in));
+	if (l->train && (run->block[s].holds || mr_instr_horizon(l->plan, t->in)))
+		io.weights = aimed(w, t, &run->block[s]);
 	if (l->plan->contract.tied && s + 1 == run->n_stages)
 		io.tied_weights = mr_block_weights(&run->block[0], pipe, t->version);
 	return io;

@@ -416,6 +416,7 @@ static void reset_block(mr_run *run, uint16_t s)
 {
 	mr_block *b = &run->block[s];
 
+	b->held_version = MR_AIM_HOLDS_NONE;
 	reset_events(run, s);
 	b->tied_summed = false;
 	atomic_store_explicit(&b->n_finished, 0, memory_order_relaxed);

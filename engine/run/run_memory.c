@@ -25,7 +25,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 
 	*out = (mr_run_memory){
 		.weights = weights,
-		.stashes = (uint64_t)(run->block[s].cap - 1 + run->block[s].aims) * weights,
+		.stashes = (uint64_t)(run->block[s].cap - 1 + run->block[s].aims + run->block[s].holds) * weights,
 		.grads = z->grad_bytes,
 		.optimizer = pipe == 0 ? ((run->block[s].takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states +
 					  (run->block[s].delta != NULL)) * z->weight_bytes

@@ -108,10 +108,15 @@ void mr_run_stand_at(mr_run *run, uint64_t n)
 		atomic_store_explicit(&run->worker[w].begun, n, memory_order_relaxed);
 	}
 	for (uint16_t s = 0; p->contract.flush == MR_FLUSH_NONE && s <= last; s++) {
-		uint64_t f = mr_run_done(run, 0, s, true), b = mr_run_done(run, 0, s, false);
+		uint64_t f = mr_run_done(run, 0, s, true), b = mr_run_done(run, 0, s, false), at = 0;
 
 		assert((n == 0 || p->storage == MR_MODULO) && p->n_pipes == 1);
 		take_slots(run, s, f, b);
+		if (run->block[s].holds && f) {
+			const mr_instr *in = forward_of(p, s, f - 1, &at);
+
+			run->block[s].held_version = mr_instr_read(p, in, at);
+		}
 		for (uint64_t m = f; s > 0 && m < mr_run_done(run, 0, (uint16_t)(s - 1), true); m++)
 			put_message(&run->train.st[s].in, (uint32_t)(m % p->n_fwd[s]));
 		for (uint64_t m = b; s < last && m < mr_run_done(run, 0, (uint16_t)(s + 1), false); m++)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "run/aim.h"
 
 static mr_saved_dtype saved_dtype(mr_dtype t)
 {
@@ -135,6 +136,11 @@ static mr_status add_flow(const mr_run *run, uint16_t s, mr_state *out)
 
 		if (st->slot[i].taken)
 			MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)st->slot[i].micro));
+	}
+	if (run->block[s].holds && run->block[s].held_version != MR_AIM_HOLDS_NONE) {
+		mr_saved_tensor t = of_bytes(run->block[s].held, mr_stage_size(run->block[s].stage)->weight_bytes);
+
+		MR_TRY(add(&out->inflight, &t, "held.s%u", s));
 	}
 	/* Those of what will be recomputed have no slot. */
 	for (uint64_t m = mr_run_done(run, 0, 0, false); s == 0 && st->n_kept && m < mr_run_done(run, 0, 0, true); m++) {

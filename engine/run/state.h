@@ -7,7 +7,8 @@
  *	optimizer   their optimizer state, "<parameter>.<state>", and "<parameter>.delta" where B is corrected (run/aim.h)
  *	inflight    what a plan that never drains has under way at a pause point: older versions that backward passes will still
  *	            read ("v12.<parameter>"), saved activations ("slot.s0.m7") and boundary buffers ("in.s1.m7", "grad.s0.m7"),
- *	            the last three as bytes, and losses that no step has reported yet ("loss.m7"). Empty for systems that flush.
+ *	            the last three as bytes, losses that no step has reported yet ("loss.m7"), and weights
+ *	            held for the rest of a commit's forwards ("held.s0"). Empty for systems that flush.
  *
  * Random numbers and the data order need nothing: they are functions of step and sample numbers. Which slots and versions are
  * under way follows from the plan and the step (mr_run_stand_at), so it is not stored either.

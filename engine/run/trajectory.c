@@ -183,7 +183,10 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 	switch (in->op) {
 	case MR_OP_F:
 		row->f_version[micro] = version;
-		note_read(t, row, version);
+		if (run->block[in->stage].holds && micro % t->need) /* made from that version, not reading it */
+			row->n_events++;
+		else
+			note_read(t, row, version);
 		if (in->stage + 1 == t->n_stages)
 			t->loss[micro] = run->losses[micro % run->n_losses];
 		break;

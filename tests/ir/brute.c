@@ -125,7 +125,9 @@ static int rule_f(brute *b, const mr_instr *in, int micro)
 					      : micro / (int)c->need;
 	if (c->read_f == MR_READ_AGED)
 		return in->read > 0 ? in->read : 0; /* whatever it says, as long as it is there and not too old */
-	if (c->read_f == MR_READ_LATEST || in->stage == 0)
+	if (c->read_f == MR_READ_FIRST && micro % (int)c->need)
+		return place(b, in)->f_read[micro - micro % (int)c->need];
+	if (c->read_f == MR_READ_LATEST || c->read_f == MR_READ_FIRST || in->stage == 0)
 		return weights(b, in)->latest;
 	return b->place[in->pipe * b->p->n_stages].f_read[micro];
 }
@@ -155,7 +157,13 @@ static bool do_f(brute *b, const mr_instr *in, int micro, int read, uint16_t w)
 	if (x->f_read[micro] != FREE || (b->pipe_of[micro] != FREE && b->pipe_of[micro] != in->pipe))
 		wrong(b, in, "forward twice");
 	b->pipe_of[micro] = in->pipe;
-	read_version(b, in, read, rule_f(b, in, micro));
+	if (p->contract.read_f == MR_READ_FIRST && micro % (int)p->contract.need) {
+		if (b->stage[in->stage].held != micro / (int)p->contract.need || read != rule_f(b, in, micro))
+			wrong(b, in, "the weights held are another's");
+	} else {
+		b->stage[in->stage].held = micro / (int)p->contract.need;
+		read_version(b, in, read, rule_f(b, in, micro));
+	}
 	if (p->contract.coverage == MR_COVER_TRAIN &&
 	    version_of(b, micro / (int)p->contract.need) - read > (int)p->contract.max_staleness)
 		wrong(b, in, "staler than claimed");

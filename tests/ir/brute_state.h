@@ -35,6 +35,7 @@ typedef struct brute_place {
 
 typedef struct brute_stage {
 	int buffer[MAX_CAP], latest;
+	int held; /* batch whose first forward's weights are held */
 	int validated; /* version that V has looked at last */
 	int reduced[MAX_PIPES], /* of replicas, pipe 0: AVG */ normed, stepped[MAX_PIPES]; /* versions for which AR, N and U have been done */
 } brute_stage;

@@ -197,7 +197,7 @@ static void json_errors(void)
 		{TWO("[\"F\",0,0,0],[\"F\",0,0,1]", ""), "worker 0, instruction 1: micro-batch 0 belongs to pipe 0, not to pipe 1"},
 		{TWO("[\"F\",0,0,0]", ""), "stage 1 of pipe 0 has no instruction"},
 		{UNDER("\"flush\":\"never\""), "contract: flush must be one of \"barrier\", \"local\", \"validated\", \"none\", got \"never\""},
-		{UNDER("\"read\":7"), "contract: read must be one of \"batch\", \"latest\", \"tag\", \"aged\", got integer"},
+		{UNDER("\"read\":7"), "contract: read must be one of \"batch\", \"latest\", \"tag\", \"aged\", \"first\", got integer"},
 		{UNDER("\"need\":3"), "contract: need must be from 1 to 2, got 3"},
 		{UNDER("\"staleness\":-1"), "contract: staleness must be from 0 to 1000000, got -1"},
 		{UNDER("\"clip\":1"), "contract: clip must be true or false, got integer"},

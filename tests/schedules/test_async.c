@@ -31,6 +31,7 @@ static const form forms[] = {
 	{"pipemare", "t2=false t1_steps=9", 0, false},
 	{"spectrain", NULL, 0, false},
 	{"pipeoptim", NULL, 0, false},
+	{"xpipe", NULL, 0, false},
 };
 
 #define N_FORMS (sizeof(forms) / sizeof(forms[0]))
@@ -47,6 +48,11 @@ static int64_t forward_reads(const form *f, const sched_case *c, uint32_t need, 
 
 	if (!strcmp(f->system, "pipedream_2bw"))
 		return not_negative(batch - 1);
+	if (!strcmp(f->system, "xpipe")) {
+		int64_t ahead = c->n_workers - 1 - stage;
+
+		return not_negative(batch - (ahead + need - 1) / need);
+	}
 	if (!strcmp(f->system, "wpipe"))
 		return stage < c->n_workers ? not_negative(batch - 1) : batch;
 	if (f->sets && strstr(f->sets, "vertical_sync"))

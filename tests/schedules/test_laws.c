@@ -279,6 +279,7 @@ static void laws_bodies_equal_the_flat_list(void)
 		{"pipedream", NULL},		 {"pipedream", "vertical_sync=true"}, {"pipedream", "stashing=false"},
 		{"pipedream", "noam=2"},	 {"pipedream", "noam=7"},	      {"pipedream_2bw", NULL},
 		{"pipedream_2bw", "recompute=always"},
+		{"xpipe", NULL},
 		{"ampnet", NULL},		 {"ampnet", "in_flight=3"},	      {"paci", NULL},
 		{"wpipe", NULL},		 {"pipedream", "order=greedy"},	      {"pipedream", "order=greedy costs=1,0.5,0.5"},
 		{"pipedream", "order=greedy noam=9 vertical_sync=true"},

@@ -52,7 +52,7 @@ static void open_chain(rig *r, const golden *g, const mr_json *sys, const char *
 {
 	const char *kind = mr_json_string(mr_json_get(mr_json_get(sys, "opt"), "kind"));
 	const mr_json *decay = mr_json_get(mr_json_get(sys, "opt"), "wd");
-	const mr_json *params = mr_json_get(sys, "params"), *m = mr_json_get(params, "M"), *u = mr_json_get(params, "accum");
+	const mr_json *params = mr_json_get(sys, "params"), *m = mr_json_get(params, "M"), *u = mr_json_get(params, mr_json_get(params, "T") ? "T" : "accum");
 	long long need = m || u ? (long long)mr_json_int(m ? m : u) : 1;
 
 	rig_init(r);
@@ -343,6 +343,7 @@ static void predicted(void)
 	by_both("spectrain_v1_ema", "system.name=spectrain");
 	by_both("pipeoptim_momentum", "system.name=pipeoptim");
 	by_both("pipeoptim_adam", "system.name=pipeoptim");
+	by_both("xpipe_adam", "system.name=xpipe");
 }
 
 static void two_groups(void)
