@@ -43,6 +43,8 @@ static const mr_option options[] = {
 	 "ages of its reads in steps: 0 to delta, delta, none, or those of 1F1B in unit time"},
 	{"delta", MR_OPT_INT, "-1", -1, 60000, NULL, NULL, "bound on delays; -1: S^2 - S/2 of S stages, what 1F1B has"},
 	{"seed", MR_OPT_INT, "0", 0, 1e15, NULL, NULL, "of the steps; train.seed does not change them"},
+	{"ringmaster", MR_OPT_INT, "0", 0, 1e9, NULL, NULL,
+	 "discard steps with a read of so many steps ago or more, and draw others; 0: none"},
 	{"record", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "file of recorded steps, a line `stage minibatch delays` each, in place of drawn ones; from the current folder"},
 	{0},
@@ -89,13 +91,31 @@ static mr_status read_record(const char *path, uint16_t n_stages, uint32_t n_ste
 	return st;
 }
 
+/* @p's steps, and more of them until @n_steps are left of those that Ringmaster keeps. */
+static mr_status draw_steps(mr_rpd_params p, uint32_t n_steps, uint32_t limit, mr_aged **out)
+{
+	for (p.n_steps = n_steps;; p.n_steps *= 2) {
+		MR_TRY(mr_rpd_draw(&p, out));
+		if (!limit)
+			return MR_OK;
+		mr_aged_discard(*out, limit);
+		if ((*out)->n_steps >= n_steps)
+			return mr_aged_index(*out);
+		mr_aged_destroy(*out);
+		*out = NULL;
+		if (p.n_steps > UINT32_MAX / 2 || p.n_steps / 64 > n_steps)
+			return mr_fail(MR_ECONFIG, "ringmaster: of %u steps drawn fewer than %u read nothing of %u steps ago or more",
+				       p.n_steps, n_steps, limit);
+	}
+}
+
 static mr_status steps_of(const mr_sched_args *args, uint32_t n_steps, mr_aged **out)
 {
 	const mr_values *v = args->options;
 	int64_t delta = mr_values_int(v, "delta");
+	uint32_t limit = (uint32_t)mr_values_int(v, "ringmaster");
 	mr_rpd_params p = {
 		.n_stages = args->n_workers,
-		.n_steps = n_steps,
 		.n_batches = args->n_batches ? args->n_batches : n_steps,
 		.stage = order_of(v, "stage"),
 		.batch = order_of(v, "batch"),
@@ -105,7 +125,9 @@ static mr_status steps_of(const mr_sched_args *args, uint32_t n_steps, mr_aged *
 	};
 	const char *record = mr_values_string(v, "record");
 
-	return *record ? read_record(record, args->n_workers, n_steps, out) : mr_rpd_draw(&p, out);
+	if (*record && limit)
+		return mr_fail(MR_ECONFIG, "ringmaster: recorded steps are taken as they are");
+	return *record ? read_record(record, args->n_workers, n_steps, out) : draw_steps(p, n_steps, limit, out);
 }
 
 /* The version, counted in steps of all stages, that step @k reads at @stage. */

@@ -61,6 +61,34 @@ mr_status mr_aged_index(mr_aged *a)
 	return MR_OK;
 }
 
+static uint32_t oldest_read(const mr_aged *a, uint32_t k, uint32_t at)
+{
+	uint32_t most = 0;
+
+	for (uint16_t b = 0; b < a->n_stages; b++) {
+		uint32_t d = mr_aged_delay(a, k, b);
+
+		d = d < at ? d : at;
+		most = d > most ? d : most;
+	}
+	return most;
+}
+
+void mr_aged_discard(mr_aged *a, uint32_t limit)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < a->n_steps; k++) {
+		if (oldest_read(a, k, n) >= limit)
+			continue;
+		a->stage[n] = a->stage[k];
+		a->batch[n] = a->batch[k];
+		memmove(a->delay + (size_t)n * a->n_stages, a->delay + (size_t)k * a->n_stages, a->n_stages * sizeof(*a->delay));
+		n++;
+	}
+	a->n_steps = n;
+}
+
 /* Steps of @block that are before step @k. */
 static uint32_t before(const mr_aged *a, uint16_t block, uint32_t k)
 {

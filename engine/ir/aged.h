@@ -37,6 +37,12 @@ void mr_aged_destroy(mr_aged *a); /* accepts NULL */
 /** Call when stages are filled in, before the questions below. Errors: MR_ECONFIG for a stage that is none. */
 mr_status mr_aged_index(mr_aged *a) MR_MUST_USE;
 
+/**
+ * Discard the steps that read any block @limit or more updates old, as Ringmaster ASGD does (arXiv 2501.16168): they leave no
+ * trace, and the steps behind them move up. Index again afterwards, unless none is left.
+ */
+void mr_aged_discard(mr_aged *a, uint32_t limit);
+
 static inline uint32_t mr_aged_delay(const mr_aged *a, uint32_t k, uint16_t block)
 {
 	return a->delay[(size_t)k * a->n_stages + block];

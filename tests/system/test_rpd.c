@@ -40,7 +40,7 @@ static void weights_init(weights *w, const mr_session *s)
 }
 
 /* The definition: the sequence that the system's options name, carried out step by step. */
-static weights one_by_one(const mr_session *s, mr_rpd_params p)
+static weights one_by_one(const mr_session *s, mr_rpd_params p, uint32_t limit)
 {
 	void *final[8];
 	mr_aged *steps;
@@ -53,6 +53,15 @@ static weights one_by_one(const mr_session *s, mr_rpd_params p)
 	p.n_steps = STEPS;
 	p.n_batches = (uint32_t)(s->data->n_train / (uint64_t)s->samples);
 	MR_CHECK_OK(mr_rpd_draw(&p, &steps));
+	if (limit) {
+		mr_aged_destroy(steps);
+		p.n_steps = 8 * STEPS;
+		MR_CHECK_OK(mr_rpd_draw(&p, &steps));
+		mr_aged_discard(steps, limit);
+		CU_ASSERT_FATAL(steps->n_steps >= STEPS);
+		steps->n_steps = STEPS;
+		MR_CHECK_OK(mr_aged_index(steps));
+	}
 	MR_CHECK_OK(mr_aged_run(&(mr_aged_config){.graph = s->graph, .partition = &s->partition, .kernels = s->kernels,
 						  .data = s->data, .optim = &s->optim, .lr = &s->lr,
 						  .place = &s->place.worker[0], .samples = s->samples, .seed = 1, .steps = steps},
@@ -121,7 +130,7 @@ static void check(const char *sets, bool gpt, unsigned workers, const char *syst
 	rig_sets(&r, sets);
 	rig_sets(&r, system);
 	rig_open(&r);
-	want = one_by_one(&r.s, p);
+	want = one_by_one(&r.s, p, strstr(system, "ringmaster=4") ? 4 : 0);
 	by_replay(&r, &want, sets);
 	by_engine(&r, &want, sets);
 	weights_fini(&want);
@@ -142,6 +151,7 @@ static void other_orders(void)
 	check("", false, 3, "system.delays=max system.delta=4 system.batch=cyclic",
 	      (mr_rpd_params){.delays = MR_RPD_DELAY_MAX, .delta = 4, .batch = MR_RPD_CYCLIC});
 	check("", false, 3, "system.delays=zero", (mr_rpd_params){.delays = MR_RPD_DELAY_ZERO});
+	check("", false, 2, "system.delta=6 system.ringmaster=4", (mr_rpd_params){.delta = 6});
 	check("", false, 3, "system.delays=exact system.stage=timeline system.batch=timeline",
 	      (mr_rpd_params){.delays = MR_RPD_DELAY_EXACT, .stage = MR_RPD_TIMELINE, .batch = MR_RPD_TIMELINE});
 }
@@ -166,6 +176,12 @@ static void the_list_ends(void)
 		      "the plan ends after 10 steps, and 11 were asked for");
 	MR_CHECK_OK(mr_engine_run(r.s.executor.engine, 10, NULL, NULL, &reached));
 	CU_ASSERT_EQUAL(reached, 10);
+	rig_fini(&r);
+	rig_init(&r);
+	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10 system.delays=max system.delta=9 "
+		     "system.ringmaster=2");
+	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "ringmaster: of "));
 	rig_fini(&r);
 	rig_init(&r);
 	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10 system.record=/nonexistent");

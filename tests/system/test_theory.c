@@ -341,7 +341,7 @@ static mr_aged *listed(const mr_json *ops)
 
 static void recorded_chain(void)
 {
-	static const char *const names[] = {"rpd_sgd", "pipedream_as_rpd"};
+	static const char *const names[] = {"rpd_sgd", "pipedream_as_rpd", "rpd_ringmaster"};
 	const mr_json *in;
 	char path[4096];
 	theory t = {0};
@@ -357,12 +357,16 @@ static void recorded_chain(void)
 	rig_set(&t.r, "train.lr=%.17g", mr_json_double(mr_json_get(in, "lr")));
 	rig_sets(&t.r, "optimizer.name=sgd system.name=pipedream train.batch=1 train.microbatches=1 machine.workers=4");
 	rig_open(&t.r);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		const mr_json *sys = mr_json_get(t.root, names[i]), *final = mr_json_get(sys, "final");
 		history h = {.want = mr_json_get(sys, "history")};
-		mr_aged *a = listed(mr_json_get(sys, "ops"));
+		mr_aged *a = listed(mr_json_get(i < 2 ? sys : mr_json_get(t.root, "rpd_sgd"), "ops"));
 		mr_aged_config c = theory_aged(&t, a);
 
+		if (i == 2) {
+			mr_aged_discard(a, (uint32_t)mr_json_int(mr_json_get(sys, "R")));
+			MR_CHECK_OK(mr_aged_index(a));
+		}
 		CU_ASSERT_FATAL(!h.want == !!final && (!h.want || mr_json_size(h.want) == a->n_steps + 1));
 		c.observer = on_chain;
 		c.arg = &h;
