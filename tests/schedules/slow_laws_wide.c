@@ -24,7 +24,7 @@ static bool belongs(uint8_t op, enum group g)
 static void counts(const sched_case *c, const mr_plan *plan, enum group g)
 {
 	mr_section section = c->finite ? MR_PROLOGUE : MR_BODY;
-	bool whole = c->finite || !c->ops->asynchronous;
+	bool whole = c->finite || plan->contract.flush != MR_FLUSH_NONE;
 	uint32_t n = plan->n_micro, *seen = calloc((size_t)n * plan->n_stages, sizeof(*seen));
 	uint32_t *sums = calloc(plan->n_stages, sizeof(*sums));
 

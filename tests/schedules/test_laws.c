@@ -170,7 +170,7 @@ static void one_case(const sched_case *c)
 	laws_of_plan(c, plan);
 	if (c->n_workers <= 4 && c->n_micro <= 8) {
 		comes_back_from_text(c, plan);
-		if (c->finite || !c->ops->asynchronous)
+		if (c->finite || plan->contract.flush != MR_FLUSH_NONE)
 			comes_back_from_json(c, plan);
 	}
 	mr_plan_destroy(plan);

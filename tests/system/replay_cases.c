@@ -115,6 +115,7 @@ void replay_accumulating(uint32_t runs)
 	at_each_size(false, BLOCKS " system.name=ampnet system.in_flight=5 train.microbatches=2", runs);
 	at_each_size(false, BLOCKS " system.name=paci train.microbatches=4 train.clip=0.1", runs);
 	at_each_size(false, BLOCKS " system.name=wpipe train.microbatches=4", runs);
+	at_each_size(false, BLOCKS " system.name=roundpipe system.optimizer=async train.microbatches=4", runs);
 }
 
 /* Does the system take so many workers? */

@@ -107,6 +107,7 @@ static void double_buffered(void)
 	check(false, "system.name=pipedream_2bw system.recompute=always train.batch=6 train.microbatches=3 machine.workers=3");
 	check(true, "system.name=pipedream_2bw train.batch=4 train.microbatches=4 machine.workers=4 train.clip=0.3");
 	check(false, "system.name=wpipe train.batch=6 train.microbatches=3 machine.workers=2");
+	check(false, "system.name=roundpipe system.optimizer=async system.stages=5 train.batch=6 train.microbatches=3 machine.workers=3");
 }
 
 static void aiming(void)

@@ -22,6 +22,7 @@ static const char *const variants[] = {
 	"system.name=data_parallel system.chunks=3",
 	"system.name=data_parallel system.chunks=3 system.weights=private",
 	"system.name=interleaved system.chunks=3",
+	"system.name=roundpipe system.stages=5",
 };
 
 #define N_VARIANTS (sizeof(variants) / sizeof(variants[0]))

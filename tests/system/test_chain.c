@@ -329,6 +329,8 @@ static void double_buffered(void)
 	by_both("twobw_momentum", "system.name=pipedream_2bw");
 	by_both("twobw_momentum", "system.name=pipedream_2bw system.recompute=always");
 	by_both("twobw_adam", "system.name=pipedream_2bw");
+	by_both("twobw_sgd", "system.name=roundpipe system.optimizer=async system.stages=4");
+	by_both("twobw_adam", "system.name=roundpipe system.optimizer=async system.stages=4");
 }
 
 static void corrected(void)
