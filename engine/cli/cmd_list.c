@@ -17,7 +17,7 @@ static mr_status find_kind(const char *word, mr_plugin_kind *out)
 		}
 	}
 	near = mr_nearest(word, words, MR_N_PLUGIN_KINDS);
-	return mr_fail(MR_EUSAGE, "cannot list \"%.60s\"%s%s%s systems, models, layers, optimizers or data", word,
+	return mr_fail(MR_EUSAGE, "cannot list \"%.60s\"%s%s%s systems, models, layers, optimizers, mitigations or data", word,
 		       near ? "; did you mean \"" : "", near ? near : "", near ? "\"? Known:" : ", expected");
 }
 
@@ -57,7 +57,7 @@ static mr_status run(mr_args *args)
 
 const mr_command mr_command_list = {
 	.name = "list",
-	.operands = "systems|models|layers|optimizers|data [NAME]",
+	.operands = "systems|models|layers|optimizers|mitigations|data [NAME]",
 	.min_operands = 1,
 	.max_operands = 2,
 	.summary = "name what this build knows; with NAME, the keys that it takes in a configuration",

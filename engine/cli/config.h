@@ -32,6 +32,7 @@
 #include "models/registry.h"
 #include "nn/dataset.h"
 #include "nn/kernels.h"
+#include "nn/mitigate.h"
 #include "nn/optim.h"
 #include "schedules/registry.h"
 
@@ -71,6 +72,7 @@ const char *mr_config_run_dir(const mr_config *c);
 const mr_model_ops *mr_config_model(const mr_config *c);
 const mr_dataset_ops *mr_config_data(const mr_config *c);
 const mr_optim_ops *mr_config_optimizer(const mr_config *c);
+const mr_mitigate_ops *mr_config_mitigation(const mr_config *c);
 /** NULL for "sequential". */
 const mr_sched_ops *mr_config_system(const mr_config *c);
 const mr_kernels *mr_config_kernels(const mr_config *c);

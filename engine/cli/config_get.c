@@ -43,6 +43,11 @@ const mr_optim_ops *mr_config_optimizer(const mr_config *c)
 	return mr_optim_find(mr_config_plugin(c, MR_CONFIG_OPTIMIZER));
 }
 
+const mr_mitigate_ops *mr_config_mitigation(const mr_config *c)
+{
+	return mr_mitigate_find(mr_config_plugin(c, MR_CONFIG_MITIGATION));
+}
+
 const mr_sched_ops *mr_config_system(const mr_config *c)
 {
 	return mr_schedule_find(mr_config_plugin(c, MR_CONFIG_SYSTEM));

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "nn/mitigate.h"
+
 #ifdef MR_DNNL
 #define DEFAULT_BACKEND "dnnl"
 #else
@@ -82,6 +84,8 @@ static const mr_config_group_info groups[MR_N_CONFIG_GROUPS] = {
 	[MR_CONFIG_DATA] = {"data", "where samples come from; relative paths start at the configuration file's folder", true,
 			    MR_PLUGIN_DATA, NULL},
 	[MR_CONFIG_OPTIMIZER] = {"optimizer", "how a gradient becomes a step", true, MR_PLUGIN_OPTIMIZER, NULL},
+	[MR_CONFIG_MITIGATION] = {"mitigation", "what is done about stale gradients, where the system has any", true,
+				  MR_PLUGIN_MITIGATION, NULL, MR_MITIGATE_NONE},
 	[MR_CONFIG_SYSTEM] = {"system", "the pipeline system", true, MR_PLUGIN_SYSTEM, NULL},
 	[MR_CONFIG_TRAIN] = {"train", "how long and how fast to learn", .options = train},
 	[MR_CONFIG_RUN] = {"run", "where results go", .options = run},

@@ -11,9 +11,10 @@
 
 typedef enum mr_config_group {
 	MR_CONFIG_TOP,       /* keys outside any group */
-	MR_CONFIG_MODEL,     /* these four hold `name` and the keys of the plug-in of that name */
+	MR_CONFIG_MODEL,     /* these five hold `name` and the keys of the plug-in of that name */
 	MR_CONFIG_DATA,
 	MR_CONFIG_OPTIMIZER,
+	MR_CONFIG_MITIGATION,
 	MR_CONFIG_SYSTEM,
 	MR_CONFIG_TRAIN,
 	MR_CONFIG_RUN,
@@ -30,6 +31,7 @@ typedef struct mr_config_group_info {
 	bool plugin;
 	mr_plugin_kind kind;      /* when plugin */
 	const mr_option *options; /* when not */
+	const char *usual;        /* plugin: the one that there is where the group is missing; NULL: it must be there */
 } mr_config_group_info;
 
 /** In the order in which a resolved configuration prints them. */

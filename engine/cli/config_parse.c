@@ -203,12 +203,14 @@ static mr_status take_group(mr_config *c, mr_config_group group, const config_se
 	}
 	if (info->plugin) {
 		chosen = set_name(group, sets, n_sets, &at);
-		in_file = file_name(c, group, s, !chosen, &file_at);
+		in_file = file_name(c, group, s, !chosen && (s || !info->usual), &file_at);
 		if (!chosen) {
 			chosen = in_file;
 			at = file_at;
 			in_file = NULL;
 		}
+		if (!chosen && !s)
+			chosen = info->usual;
 	}
 	if (!info->plugin || chosen)
 		MR_TRY(mr_config_part_open(c, group, chosen, at));

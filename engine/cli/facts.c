@@ -63,6 +63,7 @@ void mr_facts_collect(const mr_session *s, double val_loss, mr_facts *f)
 	put(f, "model", "%s", mr_config_plugin(s->config, MR_CONFIG_MODEL));
 	put(f, "system", "%s", mr_config_plugin(s->config, MR_CONFIG_SYSTEM));
 	put(f, "optimizer", "%s", s->optim.ops->name);
+	put(f, "mitigation", "%s", s->mitigate.ops->name);
 	put(f, "dtype", "%s", mr_dtype_name(s->kernels->dtype));
 	put(f, "backend", "%s", s->kernels->name);
 	put(f, "kernels", "%s", mr_kernels_library());
@@ -95,6 +96,7 @@ static const struct {
 	{"backend", NULL, "backend"},
 	{"dtype", NULL, "dtype"},
 	{"optimizer", NULL, "optimizer"},
+	{"mitigation", NULL, "mitigation"},
 	{"seed", NULL, "train.seed"},
 	{"batch", NULL, "train.batch"},
 	{"system", NULL, "system"},
@@ -106,7 +108,7 @@ static const struct {
 	{"clip", NULL, "train.clip"},
 	{"options", NULL, NULL}, /* compared one by one */
 	{"plan", NULL, "another build's plan"}, /* all that decides a plan is equal: only the lowering has changed */
-	{"run_hash", "other options of the model or the optimizer, or another cut into stages", NULL},
+	{"run_hash", "other options of the model, the optimizer or the mitigation, or another cut into stages", NULL},
 };
 
 static const char *fact_now(const mr_facts *f, const char *key)
@@ -171,6 +173,8 @@ mr_status mr_facts_fit(const mr_session *s, const mr_checkpoint *ck)
 			MR_TRY(options_fit(s, then ? then : ""));
 			continue;
 		}
+		if (!then && !strcmp(common[i].fact, "mitigation")) /* of a build that had none */
+			then = MR_MITIGATE_NONE;
 		if (!then && !strcmp(common[i].fact, "workers")) /* of a build whose workers had one stage each */
 			continue;
 		if (!then)

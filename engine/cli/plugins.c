@@ -5,6 +5,7 @@
 #include "models/registry.h"
 #include "nn/dataset.h"
 #include "nn/layer.h"
+#include "nn/mitigate.h"
 #include "nn/optim.h"
 #include "schedules/registry.h"
 
@@ -26,6 +27,7 @@ static const struct {
 	[MR_PLUGIN_MODEL] = {"models", "model"},
 	[MR_PLUGIN_LAYER] = {"layers", "layer"},
 	[MR_PLUGIN_OPTIMIZER] = {"optimizers", "optimizer"},
+	[MR_PLUGIN_MITIGATION] = {"mitigations", "mitigation"},
 	[MR_PLUGIN_DATA] = {"data", "data source"},
 };
 
@@ -55,6 +57,7 @@ bool mr_plugin_at(mr_plugin_kind kind, uint32_t i, mr_plugin *out)
 {
 	const mr_dataset_ops *data = kind == MR_PLUGIN_DATA ? mr_dataset_at(i) : NULL;
 	const mr_optim_ops *optimizer = kind == MR_PLUGIN_OPTIMIZER ? mr_optim_at(i) : NULL;
+	const mr_mitigate_ops *mitigation = kind == MR_PLUGIN_MITIGATION ? mr_mitigate_at(i) : NULL;
 	const mr_model_ops *model = kind == MR_PLUGIN_MODEL ? mr_model_at(i) : NULL;
 	const mr_layer_ops *layer = kind == MR_PLUGIN_LAYER ? mr_layer_at(i) : NULL;
 
@@ -64,6 +67,8 @@ bool mr_plugin_at(mr_plugin_kind kind, uint32_t i, mr_plugin *out)
 		return found(data->name, data->summary, NULL, data->options, out);
 	if (optimizer)
 		return found(optimizer->name, optimizer->summary, NULL, optimizer->options, out);
+	if (mitigation)
+		return found(mitigation->name, mitigation->summary, mitigation->source, mitigation->options, out);
 	if (model)
 		return found(model->name, model->summary, NULL, model->options, out);
 	return layer && found(layer->name, layer->summary, NULL, NULL, out);

@@ -1,7 +1,7 @@
 /*
  * plugins.h - the registries of the program seen alike: what `list` prints, and what `name = "..."` in a configuration may say.
  *
- * Systems, models, layers, optimizers and data sources live in registries of their own types; here each is a name, a line,
+ * Systems, models, layers, optimizers, mitigations and data sources live in registries of their own types; here each is a name, a line,
  * and a table of options. The system "sequential" is in no registry of schedules: the run layer carries it out itself.
  * All tables are constant; any thread may read.
  */
@@ -18,6 +18,7 @@ typedef enum mr_plugin_kind {
 	MR_PLUGIN_MODEL,
 	MR_PLUGIN_LAYER,
 	MR_PLUGIN_OPTIMIZER,
+	MR_PLUGIN_MITIGATION,
 	MR_PLUGIN_DATA,
 	MR_N_PLUGIN_KINDS
 } mr_plugin_kind;
@@ -30,7 +31,7 @@ typedef struct mr_plugin {
 	const mr_option *options; /* never NULL; may be empty */
 } mr_plugin;
 
-/** "systems", "models", "layers", "optimizers", "data": the words of `list`. Never NULL. */
+/** "systems", "models", "layers", "optimizers", "mitigations", "data": the words of `list`. Never NULL. */
 const char *mr_plugin_kind_word(mr_plugin_kind kind);
 
 /** Number @i of @kind; false beyond the last. */

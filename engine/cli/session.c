@@ -133,6 +133,18 @@ static mr_status check_direction(const mr_session *s)
 		       mr_config_plugin(s->config, MR_CONFIG_SYSTEM), o->name);
 }
 
+/* An open order: only what follows the ages as they come gives the same numbers when its record is carried out again. */
+static mr_status check_order(const mr_session *s)
+{
+	const mr_mitigate *m = &s->mitigate;
+	bool open = s->plan && (s->plan->contract.racing || s->plan_path);
+
+	if (!open || (!m->ops->settle && !m->ops->correct && !m->slow_start))
+		return MR_OK;
+	return mr_fail(MR_ECONFIG, "%s asks for ages that are known before the run, and %s takes its order as it comes: take staleness_aware",
+		       m->ops->name, mr_config_plugin(s->config, MR_CONFIG_SYSTEM));
+}
+
 static mr_status finish_plan(mr_session *s)
 {
 	const mr_sched_ops *ops = mr_config_system(s->config);
@@ -152,10 +164,11 @@ static mr_status finish_plan(mr_session *s)
 		k->clip = clip > 0;
 		k->flush = !k->clip ? MR_FLUSH_LOCAL : k->flush == MR_FLUSH_VALIDATED ? k->flush : MR_FLUSH_BARRIER;
 	}
+	k->keep_read = k->flush == MR_FLUSH_NONE && mr_mitigate_corrects(&s->mitigate);
 	/* Where nobody has to see the whole gradient before it is used, each layer's step goes right behind its gradient. */
 	if (!s->plan->lowered)
 		MR_TRY(mr_plan_lower(s->plan, &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph) &&
-										mr_optim_elementwise(&s->optim),
+										mr_optim_elementwise(&s->optim) && !k->keep_read,
 							       .hand_over_first = true}));
 	MR_TRY(mr_plan_check(s->plan));
 	MR_TRY(mr_plan_identity(s->plan, &s->plan_hash));
@@ -172,6 +185,7 @@ static mr_status make_plan(mr_session *s)
 	else if (system)
 		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", emit_plan(s)));
 	MR_TRY(mr_config_blame(s->config, MR_CONFIG_OPTIMIZER, "name", check_direction(s)));
+	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_order(s)));
 	MR_TRY(make_partition(s));
 	if (s->plan_path) {
 		mr_status st = finish_plan(s);
@@ -191,6 +205,20 @@ static mr_status make_place(mr_session *s)
 	return st == MR_ECONFIG ? mr_config_blame(s->config, MR_CONFIG_MACHINE, key, st) : mr_fail_in(st, "machine.%s", key);
 }
 
+static mr_status check_suits(const mr_session *s)
+{
+	const mr_mitigate_ops *m = s->mitigate.ops;
+
+	if (!m->suits || m->suits(&s->optim))
+		return MR_OK;
+	return mr_fail(MR_ECONFIG, "%s needs %s; this is %s", m->name, m->suits_text, s->optim.ops->name);
+}
+
+bool mr_session_is_mitigated(const mr_session *s)
+{
+	return s->plan && s->plan->contract.flush == MR_FLUSH_NONE && !mr_mitigate_is_none(s->mitigate.ops);
+}
+
 static mr_status open_all(mr_session *s)
 {
 	s->kernels = mr_config_kernels(s->config);
@@ -198,6 +226,8 @@ static mr_status open_all(mr_session *s)
 	s->samples = mr_config_samples(s->config);
 	s->lr = mr_config_lr(s->config);
 	mr_optim_init(&s->optim, mr_config_optimizer(s->config), mr_config_values(s->config, MR_CONFIG_OPTIMIZER));
+	mr_mitigate_init(&s->mitigate, mr_config_mitigation(s->config), mr_config_values(s->config, MR_CONFIG_MITIGATION));
+	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_suits(s)));
 	MR_TRY(open_data(s));
 	MR_TRY(make_plan(s));
 	return make_place(s);
@@ -249,6 +279,7 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 		.data = s->data,
 		.optim = &s->optim,
 		.lr = &s->lr,
+		.mitigate = mr_session_is_mitigated(s) ? &s->mitigate : NULL,
 		.place = &s->place,
 		.clip = mr_values_float(train, "clip"),
 		.skip_nonfinite = !strcmp(mr_values_string(train, "nonfinite"), "skip"),
@@ -363,6 +394,12 @@ uint64_t mr_session_hash(const mr_session *s)
 
 	h = mr_hash64(h, s->kernels->name, strlen(s->kernels->name));
 	h = mr_hash64(h, s->optim.ops->name, strlen(s->optim.ops->name));
+	if (mr_session_is_mitigated(s)) {
+		const mr_mitigate *m = &s->mitigate;
+		double set[] = {m->strength, m->memory, m->limit, m->adaptive, m->slow_start};
+
+		h = mr_hash64(mr_hash64(h, m->ops->name, strlen(m->ops->name)), set, sizeof(set));
+	}
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		const mr_node *n = &s->graph->nodes[i];
 

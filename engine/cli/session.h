@@ -27,6 +27,7 @@ typedef struct mr_session {
 	uint32_t n_micro;            /* micro-batches a step */
 	int64_t samples;             /* per micro-batch */
 	mr_optim optim;
+	mr_mitigate mitigate;        /* as configured; applied where mr_session_is_mitigated */
 	mr_lr lr;
 	mr_topo topo;                /* of this machine, or the one that machine.topology describes */
 	mr_place place;
@@ -52,6 +53,9 @@ mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_ses
 
 /** The same with the data of @other, which must stay open as long: for another system on the same model and data. */
 mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s) MR_MUST_USE;
+
+/** Has the run stale gradients, and does something other than "none" deal with them? */
+bool mr_session_is_mitigated(const mr_session *s);
 
 /** Threads, memory, initial weights. @opts may be NULL. */
 mr_status mr_session_start(mr_session *s, const mr_session_opts *opts) MR_MUST_USE;

@@ -11,6 +11,7 @@
 #include "cli/sample.h"
 #include "cli/saves.h"
 #include "cli/signals.h"
+#include "cli/stale.h"
 #include "host/clock.h"
 #include "host/probe.h"
 #include "run/record.h"
@@ -403,6 +404,7 @@ static mr_status start(mr_train *t, const mr_config *config, const mr_train_opts
 	uint64_t a, b;
 
 	MR_TRY(o->replay ? mr_session_open_plan(config, o->replay, &t->s) : mr_session_open(config, &t->s));
+	mr_stale_warn(&t->s);
 	MR_TRY(make_record(t, o, &so));
 	MR_TRY(make_clock(t, o, &so));
 	MR_TRY(mr_rundir_open(mr_config_run_dir(config), o->resume != NULL, &t->dir));

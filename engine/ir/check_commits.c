@@ -75,6 +75,9 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 	if (g->plan->contract.aim != MR_AIM_NONE)
 		return mr_fail(MR_ECONFIG, "%s: updates by itself while it works on weights made from the optimizer's state",
 			       mr_unroll_name(g, node, name));
+	if (g->plan->contract.keep_read)
+		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update is to look at the weights of before",
+			       mr_unroll_name(g, node, name));
 	if (g->plan->contract.clip || mr_stage_has_ar(g->plan, in->stage))
 		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update has to wait for %s",
 			       mr_unroll_name(g, node, name),

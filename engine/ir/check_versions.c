@@ -121,6 +121,10 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 			       " has overwritten: stage %u keeps %u",
 			       mr_unroll_name(g, node, name), read, read + p->n_versions[in->stage], in->stage,
 			       p->n_versions[in->stage]);
+	if (in->op == MR_OP_F && p->contract.keep_read && applied_on > read && applied_on - read >= p->n_versions[in->stage])
+		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 ", which is overwritten before version %" PRIu64
+			       " steps with its gradient: stage %u keeps %u, and the contract says that it is kept",
+			       mr_unroll_name(g, node, name), read, applied_on, in->stage, p->n_versions[in->stage]);
 	if (in->op == MR_OP_F && applied_on > read && applied_on - read > p->contract.max_staleness &&
 	    p->contract.coverage != MR_COVER_FORWARD)
 		return mr_fail(MR_ECONFIG,

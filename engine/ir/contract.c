@@ -111,6 +111,8 @@ static mr_status check_aim(const mr_plan *p)
 	if (c->aim != MR_AIM_NONE && (c->flush != MR_FLUSH_NONE || (c->read_f != MR_READ_LATEST && c->read_f != MR_READ_FIRST) ||
 				      c->same_version_b || p->n_pipes > 1))
 		return mr_fail(MR_ECONFIG, "reads that aim at another version start from the latest, forward and backward, in one pipe that never flushes");
+	if (c->keep_read && c->flush != MR_FLUSH_NONE)
+		return mr_fail(MR_ECONFIG, "keep_read is for stale gradients: a system that flushes applies them to what F read");
 	if (c->slow_start && c->flush != MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "a slow start is for stale gradients: a system that flushes has none");
 	return MR_OK;

@@ -51,6 +51,7 @@ static uint64_t read_of(const mr_versions *v, uint32_t node)
 
 static mr_status walk_worker(mr_versions *v, uint16_t w)
 {
+	const mr_contract *c = &v->plan->contract;
 	const mr_unroll *g = v->g;
 	bool held = v->plan->contract.read_f == MR_READ_FIRST; /* see plan.h */
 	char name[MR_NODE_TEXT];
@@ -70,10 +71,12 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 					       " versions are committed",
 					       mr_unroll_name(g, i, name), v->read[i], latest);
 			distance = latest - v->read[i];
+			if (c->keep_read && in->op == MR_OP_F)
+				distance = mr_unroll_micro(g, i) / c->need - v->read[i];
 			if (distance >= UINT16_MAX)
 				return mr_fail(MR_ECONFIG, "%s: reads a version %" PRIu64 " commits old",
 					       mr_unroll_name(g, i, name), distance);
-			if (distance >= v->plan->n_versions[in->stage] && !(held && in->op == MR_OP_F))
+			if (distance >= v->plan->n_versions[in->stage] && !(held && in->op == MR_OP_F && !c->keep_read))
 				v->plan->n_versions[in->stage] = (uint16_t)(distance + 1);
 		}
 		if (in->op == MR_OP_U || in->op == MR_OP_AVG || in->flags & MR_INSTR_UPDATE)

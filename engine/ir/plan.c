@@ -105,6 +105,21 @@ static void mix(uint64_t *h, uint64_t value)
 	}
 }
 
+uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage)
+{
+	int64_t most = 0;
+
+	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
+		for (uint32_t k = 0; k < plan->lists[i].n; k++) {
+			const mr_instr *in = &plan->lists[i].at[k];
+			int64_t age = (int64_t)(in->micro / plan->contract.need) - in->read;
+
+			if (in->stage == stage && in->op == MR_OP_F && age > most)
+				most = age;
+		}
+	return (uint32_t)most;
+}
+
 static void mix_table(uint64_t *h, const uint16_t *table, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -127,7 +142,7 @@ static void mix_contract(uint64_t *h, const mr_contract *c)
 	mix(h, (uint64_t)c->sum);
 	mix(h, c->need);
 	mix(h, (uint64_t)c->same_version_b | (uint64_t)c->clip << 1 | (uint64_t)c->tied << 2 |
-		       (uint64_t)c->private_weights << 3 | (uint64_t)c->racing << 4);
+		       (uint64_t)c->private_weights << 3 | (uint64_t)c->racing << 4 | (uint64_t)c->keep_read << 5);
 	mix(h, c->max_staleness);
 	mix(h, c->delay | (uint64_t)c->delayed << 32);
 	if (mr_contract_replicates(c)) {

@@ -181,6 +181,7 @@ typedef struct mr_contract {
 	bool tied;             /* stage S-1 also uses a parameter block owned by stage 0 (tied embeddings over stages) */
 	bool private_weights;  /* each pipe has a weight copy of its own, where its stages live; otherwise all read one */
 	bool racing;           /* the body's order is one of many: see "Racing" above */
+	bool keep_read;        /* the version that F of a micro-batch read is kept until its gradient is applied */
 	uint32_t max_staleness; /* claim: commits between the version read and the version the gradient is applied to */
 	uint32_t delay;        /* BATCH: F of batch t reads version max(0, t - delay) at stages 0 .. delayed-1, */
 	uint16_t delayed;      /* and version t at the others (both 0 where nothing is delayed) */
@@ -314,6 +315,12 @@ static inline int32_t mr_instr_horizon(const mr_plan *plan, const mr_instr *in)
 		return 0;
 	return plan->lowered ? in->target - in->read : in->target;
 }
+
+/**
+ * Staleness of stage @stage once the run is under way: the most commits between the version that an F reads and the one that its
+ * gradient is applied to. @plan is lowered.
+ */
+uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage);
 
 /** Letters of an op as in the text form: "F", "AR", ... Never NULL. */
 const char *mr_op_name(mr_op op);

@@ -228,7 +228,7 @@ static void read_name(mr_plan_file *f)
 
 static const char *const contract_keys[] = {"coverage",       "flush", "read", "sum",  "need", "staleness",
 					    "same_version_b", "clip",  "tied", "repeats", "delay", "delayed",
-					    "private_weights", "racing", "aim", "memory_ppm", "slow_start", "horizons", "average", "every", "alpha",
+					    "private_weights", "racing", "keep_read", "aim", "memory_ppm", "slow_start", "horizons", "average", "every", "alpha",
 					    "outer_lr", "outer_mu", "average_state"};
 
 static mr_status read_word(const mr_json *contract, const char *key, const char *const *words, size_t n, unsigned *out)
@@ -340,6 +340,7 @@ static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 	MR_TRY(read_bool(j, "tied", &c->tied));
 	MR_TRY(read_bool(j, "private_weights", &c->private_weights));
 	MR_TRY(read_bool(j, "racing", &c->racing));
+	MR_TRY(read_bool(j, "keep_read", &c->keep_read));
 	if (f->n_micro % c->need)
 		return mr_fail(MR_ECONFIG, "need: %u micro-batches make no whole number of commits of %u", f->n_micro, c->need);
 	c->coverage = (mr_coverage)coverage;
@@ -559,6 +560,10 @@ static void put_contract(mr_json_writer *w, const mr_plan *plan, bool repeats)
 	mr_json_put_bool(w, c->racing);
 	if (mr_contract_replicates(c))
 		put_average(w, &c->average);
+	if (c->keep_read) {
+		mr_json_key(w, "keep_read");
+		mr_json_put_bool(w, true);
+	}
 	mr_json_key(w, "repeats");
 	mr_json_put_bool(w, repeats);
 	mr_json_end_object(w);

@@ -244,6 +244,8 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 		c->private_weights = true;
 	} else if (!strcmp(r->word, "racing")) {
 		c->racing = true;
+	} else if (!strcmp(r->word, "keep_read")) {
+		c->keep_read = true;
 	} else {
 		return REFUSE(r, "\"%s\" is no part of a contract", r->word);
 	}

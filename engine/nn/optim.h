@@ -47,6 +47,8 @@ typedef struct mr_optim_ops {
 	uint32_t n_states;             /* tensors of state a parameter: 0, 1 or 2 */
 	const char *const *state_names; /* "momentum"; "exp_avg", "exp_avg_sq" */
 	mr_along along;
+	bool looks_ahead;              /* Nesterov's step on the mean of memory b1 */
+	bool suffers;                  /* published runs got worse with stale gradients: warn where nothing is done about them */
 	void (*init)(mr_optim *o, const mr_values *values);
 	/** The call as a step that kernels carry out: alone, or right behind the product that makes the gradient. */
 	void (*fill)(const mr_optim *o, const mr_optim_call *c, mr_step *out);

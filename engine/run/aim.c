@@ -18,21 +18,6 @@ static int32_t horizon_of(const mr_plan *p, uint16_t s, bool forward)
 	return 0;
 }
 
-/* The most commits between what F of stage @s reads and what its gradient is added to, once the run is under way. */
-static uint32_t staleness_of(const mr_plan *p, uint16_t s)
-{
-	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), MR_BODY);
-	int64_t most = 0;
-
-	for (uint32_t i = 0; i < l->n; i++) {
-		int64_t age = (int64_t)(l->at[i].micro / p->contract.need) - l->at[i].read;
-
-		if (l->at[i].stage == s && l->at[i].op == MR_OP_F && age > most)
-			most = age;
-	}
-	return (uint32_t)most;
-}
-
 void mr_aim_open(mr_block *b, const mr_plan *plan, uint16_t s)
 {
 	int32_t back = plan->contract.aim == MR_AIM_BACK ? -horizon_of(plan, s, false) : 0;
@@ -42,7 +27,7 @@ void mr_aim_open(mr_block *b, const mr_plan *plan, uint16_t s)
 	b->holds = plan->contract.read_f == MR_READ_FIRST;
 	b->held_version = MR_AIM_HOLDS_NONE;
 	b->slow_start = plan->contract.slow_start;
-	b->age = b->slow_start ? staleness_of(plan, s) : 0;
+	b->age = mr_plan_staleness(plan, s);
 }
 
 void mr_aim_layout(mr_block *b, mr_arena *a)

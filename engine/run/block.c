@@ -6,6 +6,7 @@
 
 #include "base/size.h"
 #include "run/aim.h"
+#include "run/mitigated.h"
 
 size_t mr_block_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t)
 {
@@ -53,8 +54,10 @@ void mr_block_layout(mr_block *b, mr_arena *a, uint8_t pipe, const mr_optim *o)
 	if (pipe == 0)
 		b->sumsq = mr_arena_take(a, 2 * (end - first) * sizeof(double), MR_CACHE_LINE);
 	s->step = mr_arena_take(a, (end - first) * sizeof(mr_step), MR_CACHE_LINE);
-	if (pipe == 0)
+	if (pipe == 0) {
 		mr_aim_layout(b, a);
+		mr_mitigated_layout(b, a);
+	}
 }
 
 void mr_block_join(mr_block *b)

@@ -30,7 +30,7 @@
 
 #include "base/arena.h"
 #include "host/event.h"
-#include "nn/optim.h"
+#include "nn/mitigate.h"
 #include "run/stage.h"
 
 #define MR_STALENESS_BINS 64 /* the last bin holds everything from there on */
@@ -76,7 +76,12 @@ typedef struct mr_block {
 	uint64_t held_version;       /* what they are made from; MR_AIM_HOLDS_NONE: nothing yet */
 	uint8_t *delta;              /* running mean of the steps, like one version; NULL: none */
 	double delta_keep;           /* what it keeps of itself a commit; 0: none */
-	uint32_t slow_start, age;    /* commits of a slow start; staleness of the stage */
+	uint32_t slow_start, age;    /* commits of a slow start; staleness of the stage (mr_plan_staleness) */
+	/* See run/mitigated.h. */
+	mr_optim optim;              /* the run's, with what the mitigation makes of it at this stage */
+	const mr_mitigate *mitigate; /* NULL: none, or nothing is ever stale */
+	uint8_t *softened;           /* its state, like one version; NULL: none */
+	uint64_t oldest;             /* version that F has read, the oldest of the micro-batches in the count */
 } mr_block;
 
 /** Bytes that @o works in while it steps the largest matrix of @s. */

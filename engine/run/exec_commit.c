@@ -6,6 +6,7 @@
 #include "host/clock.h"
 #include "ir/deps.h"
 #include "run/aim.h"
+#include "run/mitigated.h"
 
 static mr_status record_step(mr_run *run, uint64_t version, double lr, double norm)
 {
@@ -79,7 +80,7 @@ mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version
 	if (run->c.clip > 0)
 		scale = mr_clip_factor(norm, run->c.clip) / run->c.plan->contract.need;
 	mr_aim_before_step(b);
-	MR_TRY(mr_block_step(b, pipe, w->kc, run->c.optim, mr_aim_lr(b, run->c.lr, version), scale));
+	MR_TRY(mr_block_step(b, pipe, w->kc, &b->optim, mr_mitigated_lr(b, run->c.lr, version), scale));
 	mr_aim_after_step(b, w->kc);
 	return MR_OK;
 }
@@ -105,6 +106,8 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	sum_tied(w, t, b);
 	if (run->validates && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
+	if (!b->unchanged)
+		mr_mitigated_correct(b);
 	norm = b->unchanged ? 0 : norm_of(w, t, b);
 	if (b->unchanged)
 		mr_block_skip(b, t->in->pipe);
@@ -112,9 +115,10 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		MR_TRY(mr_exec_step(w, b, t->in->pipe, t->version, norm));
 	if (!mr_block_last_of(&b->n_stepped, b->n_shares))
 		return MR_OK;
+	mr_mitigated_follow(b);
 	mr_block_committed(b);
 	b->validated = t->version;
-	return mr_exec_publish(run, t->in->stage, t->version, mr_aim_lr(b, run->c.lr, t->version), norm);
+	return mr_exec_publish(run, t->in->stage, t->version, mr_mitigated_lr(b, run->c.lr, t->version), norm);
 }
 
 void mr_exec_norms(mr_worker *w, const mr_task *t)

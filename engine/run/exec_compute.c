@@ -5,17 +5,18 @@
 
 #include "ir/deps.h"
 #include "run/aim.h"
+#include "run/mitigated.h"
 
 /* The weights of an instruction that aims at another version than it reads (run/aim.h). */
 static const void *aimed(mr_worker *w, const mr_task *t, mr_block *b)
 {
 	const mr_run *run = w->run;
 	int32_t horizon = mr_instr_horizon(t->lane->plan, t->in);
-	double lr = mr_aim_lr(b, run->c.lr, b->latest + 1);
+	double lr = mr_mitigated_lr_ahead(b, run->c.lr, b->latest + 1);
 
 	if (b->holds && t->in->op == MR_OP_F)
-		return mr_aim_held(b, w->kc, run->c.optim, lr, horizon, t->version);
-	return horizon ? mr_aim_weights(b, w->kc, run->c.optim, lr, horizon) : mr_block_weights(b, 0, t->version);
+		return mr_aim_held(b, w->kc, &b->optim, lr, horizon, t->version);
+	return horizon ? mr_aim_weights(b, w->kc, &b->optim, lr, horizon) : mr_block_weights(b, 0, t->version);
 }
 
 static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
@@ -225,7 +226,7 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 	uint64_t version = mr_instr_target(p, t->in, t->n);
 
 	MR_TRY(mr_exec_check_next(b, t, version));
-	io->step = mr_block_steps(b, 0, run->c.optim, mr_aim_lr(b, run->c.lr, version), 1 / (double)p->contract.need);
+	io->step = mr_block_steps(b, 0, &b->optim, mr_mitigated_lr(b, run->c.lr, version), 1 / (double)p->contract.need);
 	return MR_OK;
 }
 
@@ -255,7 +256,7 @@ static mr_status commit_inside(mr_run *run, const mr_task *t)
 	mr_block *b = &run->block[t->in->stage];
 
 	mr_block_committed(b);
-	return mr_exec_publish(run, t->in->stage, b->latest, mr_aim_lr(b, run->c.lr, b->latest), NAN);
+	return mr_exec_publish(run, t->in->stage, b->latest, mr_mitigated_lr(b, run->c.lr, b->latest), NAN);
 }
 
 /* Where micro-batch @micro is saved: behind the first of a span the plan does not say, but F or R did. */
@@ -279,6 +280,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 		mr_slot *slot = w->span_slot[j] = find_saved(st, t->micro + j);
 
 		MR_TRY(check_saved(t, slot, t->micro + j));
+		mr_mitigated_note(&run->block[s], slot->version, j == 0 && t->in->flags & MR_INSTR_FIRST_SUM);
 		w->span_io[j] = make_io(w, t, slot);
 		if (s + 1 < run->n_stages)
 			w->span_io[j].grad_out = mr_hop_buffer(&st->grad, slot->grad);
@@ -319,6 +321,8 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	mr_stage_io io;
 
 	MR_TRY(check_saved(t, slot, t->micro));
+	if (t->in->op != MR_OP_I)
+		mr_mitigated_note(&run->block[s], slot->version, t->in->flags & MR_INSTR_FIRST_SUM);
 	if (w->got & GOT_IN)
 		slot->grad = w->in;
 	io = make_io(w, t, slot);

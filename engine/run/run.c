@@ -9,6 +9,7 @@
 #include "ir/pause.h"
 #include "run/aim.h"
 #include "run/eval_plan.h"
+#include "run/mitigated.h"
 #include "run/run_plan.h"
 
 /* --- building --- */
@@ -27,6 +28,7 @@ static void create_block(mr_run *run, uint16_t s)
 	b->k = c->kernels;
 	b->cap = c->plan->n_versions[s];
 	mr_aim_open(b, c->plan, s);
+	mr_mitigated_open(b, c->mitigate, c->optim, c->plan);
 	b->private_weights = c->plan->contract.private_weights;
 	b->takes_back = c->plan->contract.flush == MR_FLUSH_VALIDATED;
 	b->n_shares = run->n_pipes;
@@ -282,6 +284,8 @@ static void init_block(mr_run *run, uint8_t pipe, uint16_t s)
 		memset(b->state[i], 0, mr_stage_size(b->stage)->weight_bytes);
 	if (pipe == 0 && b->delta)
 		memset(b->delta, 0, mr_stage_size(b->stage)->weight_bytes);
+	if (pipe == 0 && b->softened)
+		memset(b->softened, 0, mr_stage_size(b->stage)->weight_bytes);
 	if (pipe == 0)
 		b->latest = 0;
 	if (pipe == 0 || b->private_weights)
@@ -315,7 +319,7 @@ void mr_run_finish_worker(mr_run *run, uint16_t id)
 static mr_status warm_up_backward(mr_run *run, uint16_t s, mr_stage_io *io)
 {
 	uint32_t need = run->c.plan->contract.need, passes = need < 3 ? need : 3;
-	const mr_step *step = mr_run_steps_inside(run->c.plan, s) ? mr_block_steps(&run->block[s], 0, run->c.optim, 0, 0) : NULL;
+	const mr_step *step = mr_run_steps_inside(run->c.plan, s) ? mr_block_steps(&run->block[s], 0, &run->block[s].optim, 0, 0) : NULL;
 	bool split = mr_run_has_split(run->c.plan);
 
 	if (split)

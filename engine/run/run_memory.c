@@ -28,7 +28,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 		.stashes = (uint64_t)(run->block[s].cap - 1 + run->block[s].aims + run->block[s].holds) * weights,
 		.grads = z->grad_bytes,
 		.optimizer = pipe == 0 ? ((run->block[s].takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states +
-					  (run->block[s].delta != NULL)) * z->weight_bytes
+					  (run->block[s].delta != NULL) + (run->block[s].softened != NULL)) * z->weight_bytes
 				       : 0,
 		.scratch = mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype) +
 			   (is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),

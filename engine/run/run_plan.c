@@ -41,6 +41,9 @@ static mr_status refuse_inside(const mr_run_config *c)
 	if (!mr_optim_elementwise(c->optim))
 		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and %s needs whole gradients first",
 			       c->optim->ops->name);
+	if (c->mitigate && mr_mitigate_corrects(c->mitigate))
+		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and %s corrects the whole gradient first",
+			       c->mitigate->ops->name);
 	return MR_OK;
 }
 
@@ -111,6 +114,9 @@ mr_status mr_run_refuse(const mr_run_config *c)
 	if (p->contract.aim == MR_AIM_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
 		return mr_fail(MR_ECONFIG, "the plan predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
 			       c->optim->ops->name);
+	if (c->mitigate && mr_mitigate_corrects(c->mitigate) && p->contract.flush == MR_FLUSH_NONE && !p->contract.keep_read)
+		return mr_fail(MR_ECONFIG, "%s looks at the weights that F read, and the plan does not keep them until the commit",
+			       c->mitigate->ops->name);
 	if (!block && !repeats(p))
 		MR_TRY(mr_plan_check_pauses(p));
 	else if (!block && p->commits != 1)

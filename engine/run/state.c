@@ -86,6 +86,9 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 		t.data = b->delta ? b->delta + at : NULL;
 		if (b->delta)
 			MR_TRY(add(&out->optimizer, &t, "%s.delta", param->name));
+		t.data = b->softened ? b->softened + at : NULL;
+		if (b->softened)
+			MR_TRY(add(&out->optimizer, &t, "%s.%s", param->name, b->mitigate->ops->state_name));
 		if (run->c.plan->contract.flush != MR_FLUSH_NONE)
 			continue; /* nobody reads an older version: it was kept to take a step back, and now the step stands */
 		for (uint64_t v = b->latest < b->cap ? 0 : b->latest + 1 - b->cap; v < b->latest; v++) {

@@ -4,7 +4,8 @@
  * The lists point into the run's own memory, so the same list is written by a save and filled by a load. Three of them:
  *
  *	model       the latest weights, one tensor a parameter, under the parameter's name (tied ones once)
- *	optimizer   their optimizer state, "<parameter>.<state>", and "<parameter>.delta" where B is corrected (run/aim.h)
+ *	optimizer   their optimizer state, "<parameter>.<state>", and "<parameter>.delta" where B is corrected (run/aim.h),
+ *	            and that of the mitigation
  *	inflight    what a plan that never drains has under way at a pause point: older versions that backward passes will still
  *	            read ("v12.<parameter>"), saved activations ("slot.s0.m7") and boundary buffers ("in.s1.m7", "grad.s0.m7"),
  *	            the last three as bytes, losses that no step has reported yet ("loss.m7"), and weights

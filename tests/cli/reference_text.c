@@ -24,7 +24,7 @@ static const char *const examples[][2] = {
 
 bool mr_reference_uses(const mr_plugin *plugin)
 {
-	static const char *const used[] = {"gpt", "text", "adamw", "1f1b"};
+	static const char *const used[] = {"gpt", "text", "adamw", "none", "1f1b"};
 
 	for (size_t i = 0; i < sizeof(used) / sizeof(used[0]); i++)
 		if (!strcmp(plugin->name, used[i]))

@@ -158,7 +158,7 @@ static void another_plan_is_another_builds(void)
 	begin(); /* the plan is the same, something else is not */
 	save(2);
 	save_as_old(plan, "0123456789abcdef");
-	MR_CHECK_FAIL(mr_saves_resume(&session, dir, "", &step, &best), MR_ECKPT, "other options of the model or the optimizer");
+	MR_CHECK_FAIL(mr_saves_resume(&session, dir, "", &step, &best), MR_ECKPT, "other options of the model, the optimizer");
 	end();
 }
 

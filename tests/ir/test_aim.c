@@ -79,10 +79,50 @@ static void refused(void)
 	mr_plan_destroy(p);
 }
 
+/* keep_read: what F read stays until the commit, B notwithstanding; no step hides in B; the text says so. */
+static void kept(void)
+{
+	mr_plan *p = small_accumulate(3, 1), *plain = small_accumulate(3, 1), *read = NULL;
+	mr_strbuf text;
+
+	p->contract.keep_read = true;
+	MR_CHECK_OK(mr_plan_lower(plain, NULL));
+	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = true}));
+	MR_CHECK_OK(mr_plan_check(p));
+	for (uint16_t s = 0; s < 3; s++) {
+		CU_ASSERT_EQUAL(plain->n_versions[s], 1);
+		CU_ASSERT_EQUAL(p->n_versions[s], 3 - s);
+		CU_ASSERT_EQUAL(mr_plan_staleness(p, s), 2u - s);
+	}
+	CU_ASSERT_EQUAL(mr_plan_list(p, 0, MR_BODY)->at[2].op, MR_OP_U);
+	CU_ASSERT_NOT_EQUAL(mr_plan_hash(p), mr_plan_hash(plain));
+	mr_strbuf_init(&text);
+	MR_CHECK_OK(mr_text_print(p, &text));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text.data, " keep_read\n"));
+	MR_CHECK_OK(mr_text_read(text.data, text.len, &read));
+	CU_ASSERT_EQUAL(mr_plan_hash(read), mr_plan_hash(p));
+	p->n_versions[1] = 1;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "which is overwritten before version");
+	p->n_versions[1] = 2;
+	mr_plan_list(p, 0, MR_BODY)->n--;
+	mr_plan_list(p, 0, MR_BODY)->at[1].flags |= MR_INSTR_UPDATE;
+	mr_plan_list(p, 0, MR_BODY)->at[1].target = mr_plan_list(p, 0, MR_BODY)->at[2].target;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "the update is to look at the weights of before");
+	mr_strbuf_fini(&text);
+	mr_plan_destroy(read);
+	mr_plan_destroy(plain);
+	mr_plan_destroy(p);
+	p = small_gpipe(2, 4, false);
+	p->contract.keep_read = true;
+	MR_CHECK_FAIL(mr_plan_lower(p, NULL), MR_ECONFIG, "keep_read is for stale gradients");
+	mr_plan_destroy(p);
+}
+
 void mr_suite_aim(void);
 void mr_suite_aim(void)
 {
 	MR_SUITE("aim");
 	MR_TEST(lowered_and_back);
 	MR_TEST(refused);
+	MR_TEST(kept);
 }

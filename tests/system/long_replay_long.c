@@ -29,6 +29,11 @@ static void aiming(void)
 	replay_aiming(RUNS);
 }
 
+static void mitigated(void)
+{
+	replay_mitigated(RUNS);
+}
+
 static void flushing(void)
 {
 	replay_flushing(20);
@@ -52,6 +57,7 @@ void mr_suite_replay_long(void)
 	MR_TEST(no_stash);
 	MR_TEST(accumulating);
 	MR_TEST(aiming);
+	MR_TEST(mitigated);
 	MR_TEST(flushing);
 	MR_TEST(gpt);
 	MR_TEST(dnnl);

@@ -157,6 +157,18 @@ void replay_aiming(uint32_t runs)
 	at_each_size(false, BLOCKS " system.name=xpipe train.microbatches=4", runs);
 }
 
+void replay_mitigated(uint32_t runs)
+{
+	at_each_size(false, BLOCKS ASYNC " mitigation.name=staleness_aware", runs);
+	at_each_size(false, BLOCKS ASYNC " mitigation.name=gap_aware train.clip=0.2", runs);
+	at_each_size(false, BLOCKS ASYNC " system.stashing=false mitigation.name=dc_asgd mitigation.adaptive=true", runs);
+	at_each_size(false, BLOCKS " system.name=paci train.microbatches=4 mitigation.name=gap_aware", runs);
+	at_each_size(false, BLOCKS " system.name=pipedream_2bw train.microbatches=4 mitigation.name=dc_asgd", runs);
+	at_each_size(false, BLOCKS ASYNC " optimizer.name=nadamw mitigation.name=delayed_nesterov mitigation.t1_steps=9", runs);
+	at_each_size(false, BLOCKS ASYNC " system.name=pipeoptim mitigation.name=staleness_aware", runs);
+	at_each_size(false, BLOCKS " system.name=xpipe train.microbatches=4 mitigation.name=gap_aware", runs);
+}
+
 void replay_gpt(uint32_t runs)
 {
 	at_each_size(true, "dtype=f32 model.dropout=0.1 train.clip=0.5" ASYNC, runs);

@@ -16,6 +16,8 @@ void replay_no_stash(uint32_t runs);
 void replay_accumulating(uint32_t runs);
 /** Systems that work on predicted or corrected weights. */
 void replay_aiming(uint32_t runs);
+/** Mitigations of stale gradients. */
+void replay_mitigated(uint32_t runs);
 /** Every system that flushes and its variants (sync_cases.h). */
 void replay_flushing(uint32_t runs);
 /** pipedream on a gpt with dropout and per-stage clipping. */

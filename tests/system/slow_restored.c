@@ -119,6 +119,14 @@ static void aiming(void)
 	check(false, ASYNC "system.name=pipeoptim optimizer.name=ema machine.workers=3");
 }
 
+static void mitigated(void)
+{
+	check(false, ASYNC "mitigation.name=gap_aware machine.workers=3");
+	check(false, ASYNC "system.stashing=false mitigation.name=dc_asgd mitigation.adaptive=true machine.workers=3 train.clip=0.3");
+	check(false, "system.name=paci train.batch=4 train.microbatches=2 mitigation.name=staleness_aware machine.workers=3");
+	check(false, ASYNC "optimizer.name=nadam mitigation.name=delayed_nesterov mitigation.t1_steps=6 machine.workers=2");
+}
+
 static void synchronous(void)
 {
 	check(false, "system.name=gpipe machine.workers=3 system.backward=lifo");
@@ -140,6 +148,7 @@ void mr_suite_restored(void)
 	MR_TEST(one_copy);
 	MR_TEST(double_buffered);
 	MR_TEST(aiming);
+	MR_TEST(mitigated);
 	MR_TEST(synchronous);
 	MR_TEST(sequential);
 }

@@ -37,6 +37,7 @@ const mr_optim_ops mr_optim_adam = {
 	.n_states = 2,
 	.state_names = mr_optim_adam_states,
 	.along = MR_ALONG_ADAM,
+	.suffers = true,
 	.init = mr_optim_adam_init,
 	.fill = mr_optim_adam_fill,
 };

@@ -15,6 +15,7 @@ const mr_optim_ops mr_optim_adamw = {
 	.n_states = 2,
 	.state_names = mr_optim_adam_states,
 	.along = MR_ALONG_ADAM,
+	.suffers = true,
 	.init = mr_optim_adam_init,
 	.fill = mr_optim_adam_fill,
 };

@@ -55,6 +55,7 @@ const mr_optim_ops mr_optim_nadam = {
 	.options = options,
 	.n_states = 2,
 	.state_names = mr_optim_adam_states,
+	.looks_ahead = true,
 	.init = mr_optim_nadam_init,
 	.fill = mr_optim_nadam_fill,
 };

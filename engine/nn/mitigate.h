@@ -1,0 +1,73 @@
+/*
+ * mitigate.h - what helps against stale gradients: one file in nn/mitigate, one line in mitigate.def.
+ *
+ * A gradient is `age` commits old when it was made with weights that lie so many commits behind those that it is added to. Where a
+ * plan never flushes, stage s has a steady age that follows from the plan, tau; the first commits are younger. A mitigation does
+ * any of three things, all at the commit of a stage:
+ *	settle     the coefficients of the optimizer, once a stage, from tau;
+ *	rate       a factor on the learning rate, from the age of the commit in hand;
+ *	correct    the gradient itself, from the weights then and now and from a tensor of its own, which `follow` brings up to date.
+ * With age 0 every one of them leaves everything as it is, to the bit. No arithmetic of a mitigation depends on time.
+ */
+#ifndef MR_NN_MITIGATE_H
+#define MR_NN_MITIGATE_H
+
+#include "base/option.h"
+#include "nn/optim.h"
+
+#define MR_MITIGATE_NONE "none"
+
+typedef struct mr_mitigate mr_mitigate;
+
+/* One parameter at a commit. All tensors have @n elements of @dtype. */
+typedef struct mr_mitigate_call {
+	mr_dtype dtype;
+	int64_t n;
+	const void *now;  /* weights that the step starts from */
+	const void *then; /* weights of the oldest version that F of its micro-batches read; may be @now */
+	void *state;      /* NULL where the mitigation keeps none */
+	double gscale;    /* the mean gradient is the sum times this */
+	uint64_t t;       /* number of this commit, from 1 */
+} mr_mitigate_call;
+
+typedef struct mr_mitigate_ops {
+	const char *name;
+	const char *summary;
+	const char *source;       /* NULL: nothing to cite */
+	const mr_option *options; /* NULL: none */
+	const char *state_name;   /* of the tensor a parameter that it keeps where mr_mitigate.keeps_state */
+	const char *suits_text;   /* the optimizers that `suits` takes, for a sentence */
+	bool (*suits)(const mr_optim *o); /* NULL: all optimizers suit */
+	void (*init)(mr_mitigate *m, const mr_values *values); /* NULL: there is nothing to set */
+	void (*settle)(const mr_mitigate *m, uint32_t tau, uint32_t n_stages, mr_optim *o);
+	double (*rate)(const mr_mitigate *m, uint64_t age);
+	/** Change the sum of gradients @g in place. NULL: gradients stay what they are. */
+	void (*correct)(const mr_mitigate *m, const mr_mitigate_call *c, void *g);
+	/** The step is done, and @made is what it made of @c->now. NULL: nothing to follow. */
+	void (*follow)(const mr_mitigate *m, const mr_mitigate_call *c, const void *made);
+} mr_mitigate_ops;
+
+struct mr_mitigate {
+	const mr_mitigate_ops *ops;
+	bool keeps_state;
+	double strength, memory, limit;
+	bool adaptive;
+	uint32_t slow_start; /* commits over which a stage's rate rises from lr / tau to lr, as plan.h has it; 0: none */
+};
+
+const mr_mitigate_ops *mr_mitigate_at(uint32_t i);
+const mr_mitigate_ops *mr_mitigate_find(const char *name);
+
+/** Fill @m from the values of @ops->options. */
+void mr_mitigate_init(mr_mitigate *m, const mr_mitigate_ops *ops, const mr_values *values);
+
+/** Is @ops the one that does nothing? */
+bool mr_mitigate_is_none(const mr_mitigate_ops *ops);
+
+/** Does it need the whole gradient and the weights that F read, so that no step can hide in a backward pass? */
+static inline bool mr_mitigate_corrects(const mr_mitigate *m)
+{
+	return m->ops->correct;
+}
+
+#endif

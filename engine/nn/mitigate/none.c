@@ -1,0 +1,8 @@
+/* Stale gradients as they come. */
+#include "nn/mitigate.h"
+
+extern const mr_mitigate_ops mr_mitigate_none;
+const mr_mitigate_ops mr_mitigate_none = {
+	.name = MR_MITIGATE_NONE,
+	.summary = "stale gradients count like fresh ones",
+};

@@ -1,0 +1,187 @@
+/* Each mitigation against its formula, by hand, in both dtypes; and at age 0, where none may change a bit. */
+#include <math.h>
+#include <string.h>
+
+#include "check.h"
+#include "nn/mitigate.h"
+
+#define N 3
+
+static mr_mitigate open_one(const char *name, const char *key, const char *value)
+{
+	const mr_mitigate_ops *ops = mr_mitigate_find(name);
+	static const mr_option nothing[] = {{0}};
+	mr_values *v;
+	mr_mitigate m;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(ops);
+	MR_CHECK_OK(mr_values_create(ops->options ? ops->options : nothing, &v));
+	if (key)
+		MR_CHECK_OK(mr_values_set_text(v, key, value));
+	mr_mitigate_init(&m, ops, v);
+	mr_values_destroy(v);
+	return m;
+}
+
+static void rates(void)
+{
+	mr_mitigate m = open_one("staleness_aware", NULL, NULL);
+
+	CU_ASSERT_EQUAL(m.ops->rate(&m, 0), 1);
+	CU_ASSERT_EQUAL(m.ops->rate(&m, 1), 0.5);
+	CU_ASSERT_EQUAL(m.ops->rate(&m, 3), 0.25);
+}
+
+/* The numbers of one case in f64, run in f32 as well. */
+typedef struct numbers {
+	double now[N], then[N], state[N], g[N], made[N];
+} numbers;
+
+static void narrow(const double *from, float *to)
+{
+	for (int i = 0; i < N; i++)
+		to[i] = (float)from[i];
+}
+
+/* @x's gradient and state become what @m makes of them; @follow: only the state, by what was made. */
+static void apply(const mr_mitigate *m, numbers *x, mr_dtype dtype, double gscale, uint64_t t, bool follow)
+{
+	float now[N], then[N], state[N], g[N], made[N];
+	mr_mitigate_call c = {.dtype = dtype, .n = N, .now = x->now, .then = x->then, .state = x->state, .gscale = gscale, .t = t};
+
+	if (dtype == MR_F32) {
+		narrow(x->now, now), narrow(x->then, then), narrow(x->state, state), narrow(x->g, g), narrow(x->made, made);
+		c.now = now, c.then = then, c.state = state;
+	}
+	if (follow)
+		m->ops->follow(m, &c, dtype == MR_F32 ? (void *)made : x->made);
+	else
+		m->ops->correct(m, &c, dtype == MR_F32 ? (void *)g : x->g);
+	for (int i = 0; i < N && dtype == MR_F32; i++)
+		x->g[i] = (double)g[i], x->state[i] = (double)state[i];
+}
+
+static void expect(const double *got, const double *want, mr_dtype dtype)
+{
+	double tolerance = dtype == MR_F64 ? 1e-15 : 1e-6; /* a few roundings */
+
+	for (int i = 0; i < N; i++) {
+		if (!(fabs(got[i] - want[i]) <= tolerance * fmax(1, fabs(want[i]))))
+			fprintf(stderr, "\nelement %d: %.17g, expected %.17g\n", i, got[i], want[i]);
+		CU_ASSERT_TRUE(fabs(got[i] - want[i]) <= tolerance * fmax(1, fabs(want[i])));
+	}
+}
+
+/* Mean gradients are half the sums. Element 2 has not moved. */
+static const numbers moved = {.now = {1.5, -0.25, 2}, .then = {1, 0.75, 2}, .state = {0.125, 0.5, 0.25}, .g = {4, -2, 8},
+			      .made = {1.25, -0.125, 2.5}};
+
+static void compensated(void)
+{
+	/* 4 + 0.5 * (2 * 4) * 0.5;  -2 + 0.5 * (-1 * -2) * -1;  8 */
+	static const double want[N] = {6, -3, 8};
+	mr_mitigate m = open_one("dc_asgd", "lambda", "0.5");
+
+	for (int t = MR_F32; t <= MR_F64; t++) {
+		numbers x = moved;
+
+		apply(&m, &x, (mr_dtype)t, 0.5, 7, false);
+		expect(x.g, want, (mr_dtype)t);
+	}
+	CU_ASSERT_FALSE(m.keeps_state);
+}
+
+static void compensated_adaptive(void)
+{
+	mr_mitigate m = open_one("dc_asgd", "adaptive", "true");
+	double want[N], square[N];
+
+	CU_ASSERT_TRUE(m.keeps_state);
+	for (int i = 0; i < N; i++) {
+		square[i] = 0.95 * moved.state[i] + 0.05 * (moved.g[i] / 2) * (moved.g[i] / 2);
+		want[i] = moved.g[i] + 0.04 / sqrt(square[i] + 1e-7) * (moved.g[i] / 2) * moved.g[i] * (moved.now[i] - moved.then[i]);
+	}
+	for (int t = MR_F32; t <= MR_F64; t++) {
+		numbers x = moved;
+
+		apply(&m, &x, (mr_dtype)t, 0.5, 7, false);
+		expect(x.g, want, (mr_dtype)t);
+		expect(x.state, square, (mr_dtype)t);
+	}
+}
+
+/* Memory 0.5, and so after one step half of the mean is still missing: C is twice the state. */
+static void gapped(void)
+{
+	/* 4 / (1 + 0.5 / 0.25);  -2 / (1 + 1 / 1);  8 */
+	static const double want[N] = {4.0 / 3, -1, 8};
+	/* 0.5 state + 0.5 |made - now| */
+	static const double mean[N] = {0.1875, 0.3125, 0.375};
+	mr_mitigate m = open_one("gap_aware", "memory", "0.5");
+
+	for (int t = MR_F32; t <= MR_F64; t++) {
+		numbers x = moved;
+
+		apply(&m, &x, (mr_dtype)t, 0.5, 2, false);
+		expect(x.g, want, (mr_dtype)t);
+		expect(x.state, moved.state, (mr_dtype)t);
+		apply(&m, &x, (mr_dtype)t, 0.5, 2, true);
+		expect(x.state, mean, (mr_dtype)t);
+		/* Elements that have never stepped have no usual step: they keep their gradient. */
+		x = moved;
+		memset(x.state, 0, sizeof(x.state));
+		apply(&m, &x, (mr_dtype)t, 0.5, 2, false);
+		expect(x.g, moved.g, (mr_dtype)t);
+	}
+}
+
+static void fresh(void)
+{
+	for (uint32_t i = 0; mr_mitigate_at(i); i++) {
+		const mr_mitigate_ops *ops = mr_mitigate_at(i);
+		mr_mitigate m = open_one(ops->name, NULL, NULL);
+		numbers x = moved;
+
+		CU_ASSERT_TRUE(!ops->rate || ops->rate(&m, 0) == 1);
+		if (!ops->correct)
+			continue;
+		memcpy(x.then, x.now, sizeof(x.now));
+		apply(&m, &x, MR_F64, 0.5, 5, false);
+		CU_ASSERT_EQUAL(memcmp(x.g, moved.g, sizeof(x.g)), 0);
+	}
+	CU_ASSERT_TRUE(mr_mitigate_is_none(mr_mitigate_at(0)));
+	CU_ASSERT_PTR_NULL(mr_mitigate_find("gap"));
+}
+
+/* mu + tau (0.99 - mu) / D, of what looks ahead; a memory that is longer already stays. */
+static void settled(void)
+{
+	mr_mitigate m = open_one("delayed_nesterov", NULL, NULL);
+	mr_optim nadam = {.ops = mr_optim_find("nadam"), .b1 = 0.9, .mu = 0.5};
+	mr_optim heavy = {.ops = mr_optim_find("momentum"), .mu = 0.8, .nesterov = true}, plain = heavy, adam = nadam;
+
+	m.ops->settle(&m, 2, 3, &nadam);
+	CU_ASSERT_DOUBLE_EQUAL(nadam.b1, 0.96, 1e-15);
+	CU_ASSERT_EQUAL(nadam.mu, 0.5);
+	m.ops->settle(&m, 1, 4, &heavy);
+	CU_ASSERT_DOUBLE_EQUAL(heavy.mu, 0.8475, 1e-15);
+	heavy.mu = 0.995;
+	m.ops->settle(&m, 3, 4, &heavy);
+	CU_ASSERT_EQUAL(heavy.mu, 0.995);
+	plain.nesterov = false;
+	adam.ops = mr_optim_find("adam");
+	CU_ASSERT_TRUE(m.ops->suits(&nadam) && m.ops->suits(&heavy));
+	CU_ASSERT_FALSE(m.ops->suits(&plain) || m.ops->suits(&adam));
+}
+
+void mr_suite_mitigate(void);
+void mr_suite_mitigate(void)
+{
+	MR_SUITE("mitigate");
+	MR_TEST(rates);
+	MR_TEST(compensated);
+	MR_TEST(compensated_adaptive);
+	MR_TEST(gapped);
+	MR_TEST(fresh);
+	MR_TEST(settled);
+}
