@@ -150,7 +150,7 @@ static mr_status take_picture(const mr_forecast *f, double horizon, mr_compare_r
 {
 	const mr_plan *plan = f->s->plan;
 	mr_cost cost = {f->s->partition.n_stages, f->stage};
-	double bodies = ceil(horizon / (f->step_s * plan->commits)) + 1;
+	double bodies = ceil(horizon / (f->step_s * mr_plan_steps(plan))) + 1;
 	uint64_t end = (uint64_t)llround(horizon * 1e9);
 	mr_walk *walk;
 	mr_status st;

@@ -56,7 +56,7 @@ static double busy_of(const mr_forecast *f, uint16_t w)
 	double sum = 0;
 
 	for (uint32_t i = 0; p && i < l->n; i++)
-		sum += mr_instr_cost(p, &l->at[i], &cost) / p->commits;
+		sum += mr_instr_cost(p, &l->at[i], &cost) / mr_plan_steps(p);
 	for (uint16_t i = 0; !p && i < f->s->partition.n_stages; i++)
 		sum += f->s->n_micro * (f->stage[i].f + f->stage[i].i + f->stage[i].w) + f->stage[i].u;
 	return sum;
@@ -85,7 +85,7 @@ mr_status mr_forecast_time(mr_forecast *f)
 	/* Of a plan that never drains, enough to see it settle. */
 	bodies = plan->contract.flush == MR_FLUSH_NONE ? 2u * plan->n_workers + 2 : 1;
 	MR_TRY(mr_plan_walk(plan, &cost, bodies, NULL, &f->walk));
-	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER ? f->walk->makespan : f->walk->period) / plan->commits;
+	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER ? f->walk->makespan : f->walk->period) / mr_plan_steps(plan);
 	return MR_OK;
 }
 
@@ -355,7 +355,7 @@ static void print_times(const mr_forecast *f, FILE *out)
 		idle_percent(f, f->busiest_s));
 	if (s->plan && f->walk->n_bodies > 1)
 		fprintf(out, "           steps overlap: the first %u take %.4g %s\n",
-			f->walk->n_bodies * s->plan->commits, f->walk->makespan / u->seconds, u->name);
+			f->walk->n_bodies * mr_plan_steps(s->plan), f->walk->makespan / u->seconds, u->name);
 	if (s->place.shared)
 		fputs("           as if every worker had a core of its own, but here workers share cores: it will take longer\n", out);
 	fprintf(out, "costs      %s\n", f->costs.source);

@@ -118,7 +118,7 @@ static void print_workers(const mr_train *t)
 		memcpy(rows[w].wait_ns, st->wait_ns, sizeof(rows[w].wait_ns));
 	}
 	for (uint16_t s = 0; stale && bins && s < run->n_stages; s++) {
-		mr_block_staleness(&run->block[s], bins[s]);
+		mr_run_staleness(run, s, bins[s]);
 		stale[s] = (mr_report_staleness_row){s, bins[s], MR_STALENESS_BINS};
 	}
 	if (rows && text)

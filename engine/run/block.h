@@ -67,6 +67,7 @@ typedef struct mr_block {
 	uint64_t n_taken_back;       /* steps so far that were wrong */
 	double *sumsq;               /* [2][parameters of the stage], by version */
 	uint64_t latest;             /* version number = commits so far */
+	uint32_t every;              /* replicas: every (every + 1)-th version is an average; 0: none is */
 	bool tied_summed;            /* this commit's tied uses have been added */
 	bool unchanged;              /* this commit leaves the weights as they are (MR_INSTR_KEEP, MR_INSTR_PASS) */
 	/* See run/aim.h. */
@@ -136,6 +137,12 @@ const mr_step *mr_block_steps(mr_block *b, uint8_t pipe, const mr_optim *o, doub
 
 /** In place of a step: what will be version latest + 1 is what @pipe has now. */
 void mr_block_skip(mr_block *b, uint8_t pipe);
+
+/* The optimizer step that makes version @v, from 1: averages are none. */
+static inline uint64_t mr_block_step_of(const mr_block *b, uint64_t v)
+{
+	return v - (b->every ? v / (b->every + (uint64_t)1) : 0);
+}
 
 static inline void mr_block_committed(mr_block *b)
 {

@@ -277,6 +277,7 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 
 mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
 {
+	uint64_t each = mr_plan_steps(e->run->c.plan); /* steps from one pause point to the next, at most */
 	bool pause = false;
 
 	if (e->broken)
@@ -292,7 +293,8 @@ mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progre
 		e->started = true;
 	}
 	while (e->step < until && !pause) {
-		uint64_t end = until - e->step > MR_STEP_RING ? e->step + MR_STEP_RING : until;
+		uint64_t most = MR_STEP_RING / each * each;
+		uint64_t end = until - e->step > most ? e->step + most : until;
 
 		MR_TRY(stride(e, end, progress, arg, &pause));
 	}
@@ -408,8 +410,8 @@ mr_status mr_engine_resume_at(mr_engine *e, uint64_t step)
 {
 	if (e->started)
 		stop_loader(e);
-	for (uint16_t s = 0; s < e->run->n_stages; s++)
-		e->run->block[s].latest = step; /* a step is one commit, see mr_run_refuse */
+	for (uint32_t i = 0; i < mr_run_blocks(e->run); i++)
+		e->run->block[i].latest = mr_contract_after(&e->run->c.plan->contract, step);
 	MR_TRY(mr_run_reset(e->run));
 	mr_run_stand_at(e->run, step);
 	mr_loader_seek(e->loader, step, UINT64_MAX);

@@ -13,12 +13,18 @@ static mr_cursor *cursor_of(mr_worker *w, const mr_lane *lane)
 	return lane->train ? &w->train : &w->eval;
 }
 
+/* Steps, or evaluated micro-batches of a pipe, an iteration of the body. */
+static uint32_t steps_of(const mr_plan *p)
+{
+	return p->commits ? mr_plan_steps(p) : 1;
+}
+
 static void skip_ends(const mr_worker *w, const mr_plan *p, mr_cursor *c)
 {
 	if (c->section == MR_PROLOGUE && c->at == mr_plan_list(p, w->id, MR_PROLOGUE)->n)
 		*c = (mr_cursor){.section = MR_BODY, .step = c->step};
 	if (c->section == MR_BODY && c->at && c->at == mr_plan_list(p, w->id, MR_BODY)->n)
-		*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step + 1};
+		*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step + steps_of(p)};
 }
 
 /* Evaluation lets early stages run ahead, in the end beyond the data (eval_plan.h). */
@@ -46,7 +52,8 @@ bool mr_exec_next(mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out)
 	*out = (mr_task){.lane = lane, .in = &mr_plan_list(p, w->id, c.section)->at[c.at], .n = c.n};
 	out->st = mr_lane_at(lane, out->in->pipe, out->in->stage);
 	out->micro = mr_instr_micro(p, out->in, c.n);
-	if (out->in->op == MR_OP_N || out->in->op == MR_OP_AR || out->in->op == MR_OP_U || out->in->op == MR_OP_V)
+	if (out->in->op == MR_OP_N || out->in->op == MR_OP_AR || out->in->op == MR_OP_U || out->in->op == MR_OP_V ||
+	    out->in->op == MR_OP_AVG)
 		out->version = mr_instr_target(p, out->in, c.n);
 	else
 		out->version = lane->train ? mr_instr_read(p, out->in, c.n) : lane->version;
@@ -133,6 +140,9 @@ static mr_status compute(mr_worker *w, const mr_task *t)
 		return mr_exec_commit(w, t);
 	case MR_OP_V:
 		return mr_exec_validate(w, t);
+	case MR_OP_AVG:
+		mr_exec_average(w, t);
+		return MR_OK;
 	default:
 		return mr_fail(MR_EINVAL, "the engine has no way to carry out %s", mr_op_name(t->in->op));
 	}

@@ -30,7 +30,8 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 
 	if (l->train && k->flush == MR_FLUSH_BARRIER && !reached_all(run, t->version, false))
 		return MR_WAIT_WEIGHTS;
-	if (run->shares && !mr_event_reached(&run->block[s].published, (uint32_t)t->version))
+	if ((run->shares || run->replicas) &&
+	    !mr_event_reached(&mr_run_block(run, t->in->pipe, s)->published, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
 	if (k->tied && s == last && !mr_event_reached(&run->block[0].published, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
@@ -110,6 +111,8 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 		if (run->validates)
 			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
 		return t->lane->plan->contract.clip && !reached_all(run, t->version, true) ? MR_WAIT_OPTIMIZER : MR_WAIT_NONE;
+	case MR_OP_AVG:
+		return mr_replicas_made(&run->replicas[t->in->stage], t->version - 1) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
 	case MR_OP_AR:
 		return acquire_ar(w, t);
 	case MR_OP_N:

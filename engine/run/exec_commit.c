@@ -8,6 +8,7 @@
 #include "run/aim.h"
 #include "run/mitigated.h"
 
+/* Step @version is done, in all pipes: one record, of the losses of all its micro-batches. */
 static mr_status record_step(mr_run *run, uint64_t version, double lr, double norm)
 {
 	uint32_t need = run->c.plan->contract.need;
@@ -42,12 +43,23 @@ mr_status mr_exec_check_next(const mr_block *b, const mr_task *t, uint64_t versi
 		       (unsigned long long)b->latest);
 }
 
-mr_status mr_exec_publish(mr_run *run, uint16_t stage, uint64_t version, double lr, double norm)
+/*
+ * Has every replica made @step? Each counts once a step, in order, and writes the record if it is the last before it counts for the
+ * next: so records follow each other. A counter comes round only behind an average, which waits for all.
+ */
+static bool is_ready(mr_run *run, uint64_t step)
 {
+	return !run->replicas || mr_block_last_of(&run->n_ready[step % mr_plan_steps(run->c.plan)], run->n_pipes);
+}
+
+mr_status mr_exec_publish(mr_run *run, mr_block *b, uint16_t stage, uint64_t version, double lr, double norm)
+{
+	uint64_t step = mr_block_step_of(b, version);
+
 	/* The record first: with several pipes the next one may be another worker's to write. */
-	if (stage + 1 == run->n_stages)
-		MR_TRY(record_step(run, version, lr, norm));
-	mr_event_publish(&run->block[stage].published, (uint32_t)version);
+	if (stage + 1 == run->n_stages && is_ready(run, step))
+		MR_TRY(record_step(run, step, lr, norm));
+	mr_event_publish(&b->published, (uint32_t)version);
 	return MR_OK;
 }
 
@@ -69,7 +81,7 @@ double mr_exec_norm(const mr_run *run, uint64_t version)
 mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version, double norm)
 {
 	mr_run *run = w->run;
-	double scale = 1 / (double)run->c.plan->contract.need;
+	double scale = 1 / (double)mr_plan_sum(run->c.plan);
 
 	if (run->c.clip > 0 && !isfinite(norm)) {
 		if (!run->c.skip_nonfinite)
@@ -78,9 +90,9 @@ mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version
 		return MR_OK;
 	}
 	if (run->c.clip > 0)
-		scale = mr_clip_factor(norm, run->c.clip) / run->c.plan->contract.need;
+		scale = mr_clip_factor(norm, run->c.clip) / mr_plan_sum(run->c.plan);
 	mr_aim_before_step(b);
-	MR_TRY(mr_block_step(b, pipe, w->kc, &b->optim, mr_mitigated_lr(b, run->c.lr, version), scale));
+	MR_TRY(mr_block_step(b, pipe, w->kc, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, version)), scale));
 	mr_aim_after_step(b, w->kc);
 	return MR_OK;
 }
@@ -93,13 +105,14 @@ static double norm_of(mr_worker *w, const mr_task *t, mr_block *b)
 	if (t->lane->plan->contract.clip)
 		return mr_exec_norm(w->run, t->version);
 	mr_block_norms(b, w->kc, t->version);
-	return mr_blocks_norm(b, 1, t->version) / t->lane->plan->contract.need;
+	return mr_blocks_norm(b, 1, t->version) / mr_plan_sum(t->lane->plan);
 }
 
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
-	mr_block *b = &run->block[t->in->stage];
+	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+	uint8_t share = mr_run_share(run, t->in->pipe);
 	double norm;
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
@@ -110,15 +123,28 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		mr_mitigated_correct(b);
 	norm = b->unchanged ? 0 : norm_of(w, t, b);
 	if (b->unchanged)
-		mr_block_skip(b, t->in->pipe);
+		mr_block_skip(b, share);
 	else
-		MR_TRY(mr_exec_step(w, b, t->in->pipe, t->version, norm));
+		MR_TRY(mr_exec_step(w, b, share, t->version, norm));
 	if (!mr_block_last_of(&b->n_stepped, b->n_shares))
 		return MR_OK;
 	mr_mitigated_follow(b);
 	mr_block_committed(b);
 	b->validated = t->version;
-	return mr_exec_publish(run, t->in->stage, t->version, mr_mitigated_lr(b, run->c.lr, t->version), norm);
+	return mr_exec_publish(run, b, t->in->stage, t->version, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, t->version)), norm);
+}
+
+void mr_exec_average(mr_worker *w, const mr_task *t)
+{
+	mr_replicas *g = &w->run->replicas[t->in->stage];
+
+	mr_replicas_average(g, t->in->pipe, t->version);
+	if (!mr_block_last_of(&g->n_done, g->n))
+		return;
+	for (uint32_t r = 0; r < g->n; r++) {
+		mr_block_committed(mr_replicas_block(g, r));
+		mr_event_publish(&mr_replicas_block(g, r)->published, (uint32_t)t->version);
+	}
 }
 
 void mr_exec_norms(mr_worker *w, const mr_task *t)

@@ -25,13 +25,15 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
 	uint8_t pipe = t->in->pipe;
+	mr_block *b = mr_run_block(run, pipe, s);
 	mr_stage_io io = {
 		.kc = w->kc,
 		.in = mr_hop_buffer(&t->st->in, slot->in),
 		.slot = slot->memory,
 		.scratch = w->scratch,
-		.weights = mr_block_weights(&run->block[s], pipe, t->version),
-		.grads = run->block[s].share[pipe].grads,
+		.weights = run->replicas && !l->train ? mr_replicas_model(&run->replicas[s])
+						      : mr_block_weights(b, mr_run_share(run, pipe), t->version),
+		.grads = b->share[mr_run_share(run, pipe)].grads,
 		.add_grads = !(t->in->flags & MR_INSTR_FIRST_SUM),
 		.samples = mr_lane_samples(l, t->micro),
 		.train = l->train,
@@ -39,8 +41,8 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 		.first_sample = t->micro * (uint64_t)l->samples,
 	};
 
-	if (l->train && (run->block[s].holds || mr_instr_horizon(l->plan, t->in)))
-		io.weights = aimed(w, t, &run->block[s]);
+	if (l->train && (b->holds || mr_instr_horizon(l->plan, t->in)))
+		io.weights = aimed(w, t, b);
 	if (l->plan->contract.tied && s + 1 == run->n_stages)
 		io.tied_weights = mr_block_weights(&run->block[0], pipe, t->version);
 	return io;
@@ -204,7 +206,7 @@ static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
 	if (s + 1 < run->n_stages)
 		mr_hop_give_back(&st->grad, slot->grad);
 	slot->taken = false;
-	count_staleness(&run->block[s], t->in->pipe, slot->version);
+	count_staleness(mr_run_block(run, t->in->pipe, s), mr_run_share(run, t->in->pipe), slot->version);
 }
 
 /*
@@ -222,18 +224,19 @@ static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
 static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 {
 	const mr_plan *p = t->lane->plan;
-	mr_block *b = &run->block[t->in->stage];
+	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
 	uint64_t version = mr_instr_target(p, t->in, t->n);
 
 	MR_TRY(mr_exec_check_next(b, t, version));
-	io->step = mr_block_steps(b, 0, &b->optim, mr_mitigated_lr(b, run->c.lr, version), 1 / (double)p->contract.need);
+	io->step = mr_block_steps(b, 0, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, version)), 1 / (double)mr_plan_sum(p));
 	return MR_OK;
 }
 
 /* More gradients are in the sum of their pipe; the last of a count in all pipes says so. */
-static void count_sum(mr_block *b, const mr_task *t)
+static void count_sum(mr_run *run, const mr_task *t)
 {
-	mr_share *share = &b->share[t->in->pipe];
+	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+	mr_share *share = &b->share[mr_run_share(run, t->in->pipe)];
 
 	share->n_summed = (t->in->flags & MR_INSTR_FIRST_SUM ? 0 : share->n_summed) + t->in->span;
 	if (share->n_summed == share->need && mr_block_last_of(&b->n_finished, b->n_parts))
@@ -253,10 +256,10 @@ static mr_status check_saved(const mr_task *t, const mr_slot *slot, uint64_t mic
 /* The steps inside are done. */
 static mr_status commit_inside(mr_run *run, const mr_task *t)
 {
-	mr_block *b = &run->block[t->in->stage];
+	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
 
 	mr_block_committed(b);
-	return mr_exec_publish(run, t->in->stage, b->latest, mr_mitigated_lr(b, run->c.lr, b->latest), NAN);
+	return mr_exec_publish(run, b, t->in->stage, b->latest, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, b->latest)), NAN);
 }
 
 /* Where micro-batch @micro is saved: behind the first of a span the plan does not say, but F or R did. */
@@ -290,7 +293,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 	MR_TRY(mr_stage_backward_weights(run->stage[s], w->span_io, n, w->span_call));
 	for (uint32_t j = 0; j < n; j++)
 		release_slot(run, t, w->span_slot[j]);
-	count_sum(&run->block[s], t);
+	count_sum(run, t);
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(commit_inside(run, t));
 	return MR_OK;
@@ -347,7 +350,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	if (t->in->op == MR_OP_I)
 		return MR_OK;
 	release_slot(run, t, slot);
-	count_sum(&run->block[s], t);
+	count_sum(run, t);
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(commit_inside(run, t));
 	return MR_OK;

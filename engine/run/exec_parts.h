@@ -28,6 +28,8 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t) MR_MUST_USE;
 void mr_exec_reduce(mr_worker *w, const mr_task *t);
 void mr_exec_norms(mr_worker *w, const mr_task *t);
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t) MR_MUST_USE;
+/** AVG. */
+void mr_exec_average(mr_worker *w, const mr_task *t);
 
 /** MR_EDIVERGED with the sentence about the loss of a training micro-batch that is not finite. */
 mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version) MR_MUST_USE;
@@ -56,7 +58,7 @@ void mr_exec_redone(mr_worker *w, const mr_task *t);
 
 /** A commit must make the version after the latest. */
 mr_status mr_exec_check_next(const mr_block *b, const mr_task *t, uint64_t version) MR_MUST_USE;
-/** Version @version of @stage is made, for good: let others read it, and book the step. Errors: MR_EDIVERGED a loss of it. */
-mr_status mr_exec_publish(mr_run *run, uint16_t stage, uint64_t version, double lr, double norm) MR_MUST_USE;
+/** Version @version of @stage, in @b, is made, for good: let others read it, and book the step. Errors: MR_EDIVERGED a loss of it. */
+mr_status mr_exec_publish(mr_run *run, mr_block *b, uint16_t stage, uint64_t version, double lr, double norm) MR_MUST_USE;
 
 #endif

@@ -88,7 +88,7 @@ static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
 		mr_block_committed(b);
 	}
 	b->validated = version;
-	return mr_exec_publish(run, s, version, mr_lr_at(run->c.lr, version), norm);
+	return mr_exec_publish(run, b, s, version, mr_lr_at(run->c.lr, version), norm);
 }
 
 mr_status mr_exec_settle(mr_worker *w)

@@ -19,10 +19,11 @@ static uint16_t worker_of(const mr_run *run, uint8_t pipe, uint16_t stage)
 	return mr_plan_worker(run->c.plan, pipe, stage);
 }
 
-static void create_block(mr_run *run, uint16_t s)
+/* The block of stage @s that begins with @pipe: of all pipes, or of one replica. */
+static void create_block(mr_run *run, uint8_t pipe, uint16_t s)
 {
 	const mr_run_config *c = &run->c;
-	mr_block *b = &run->block[s];
+	mr_block *b = mr_run_block(run, pipe, s);
 
 	b->stage = run->stage[s];
 	b->k = c->kernels;
@@ -31,11 +32,26 @@ static void create_block(mr_run *run, uint16_t s)
 	mr_mitigated_open(b, c->mitigate, c->optim, c->plan);
 	b->private_weights = c->plan->contract.private_weights;
 	b->takes_back = c->plan->contract.flush == MR_FLUSH_VALIDATED;
-	b->n_shares = run->n_pipes;
-	b->share = run->share + (size_t)s * run->n_pipes;
+	b->every = c->plan->contract.average.every;
+	b->n_shares = run->replicas ? 1 : run->n_pipes;
+	b->share = run->share + (size_t)s * run->n_pipes + pipe;
 	for (uint32_t p = 0; p < b->n_shares; p++)
-		b->share[p].need = mr_run_sums_of(c->plan, (uint8_t)p, s);
+		b->share[p].need = mr_run_sums_of(c->plan, (uint8_t)(pipe + p), s);
 	mr_block_cut(b, c->optim);
+}
+
+static void create_blocks(mr_run *run, uint16_t s)
+{
+	for (unsigned p = 0; p < (run->replicas ? run->n_pipes : 1u); p++)
+		create_block(run, (uint8_t)p, s);
+	if (run->replicas)
+		run->replicas[s] = (mr_replicas){
+			.average = &run->c.plan->contract.average,
+			.optim = run->c.optim,
+			.first = mr_run_block(run, 0, s),
+			.n = run->n_pipes,
+			.stride = run->n_stages,
+		};
 }
 
 static mr_status create_stages(mr_run *run)
@@ -50,7 +66,7 @@ static mr_status create_stages(mr_run *run)
 				       split, borrows ? run->stage[0] : NULL, &run->stage[s]));
 		if (c->plan->contract.need == 1 && mr_run_steps_inside(c->plan, s))
 			mr_stage_share_grads(run->stage[s]);
-		create_block(run, s);
+		create_blocks(run, s);
 	}
 	return MR_OK;
 }
@@ -87,7 +103,9 @@ static size_t scratch_bytes(const mr_run *run, uint8_t pipe, uint16_t s)
 /* Measure or take the memory of stage @s in @pipe; returns the scratch that it wants of its worker. */
 static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 {
-	mr_block_layout(&run->block[s], a, pipe, run->c.optim);
+	mr_block_layout(mr_run_block(run, pipe, s), a, mr_run_share(run, pipe), run->c.optim);
+	if (run->replicas && pipe == 0)
+		mr_replicas_layout(&run->replicas[s], a);
 	mr_lane_layout(&run->train, pipe, s, run->stage[s], a);
 	if (pipe < run->eval_plan->n_pipes)
 		mr_lane_layout(&run->eval, pipe, s, run->stage[s], a);
@@ -193,9 +211,15 @@ static mr_status build(mr_run *run)
 	run->n_stages = c->plan->n_stages;
 	run->n_workers = c->plan->n_workers;
 	run->n_pipes = c->plan->n_pipes;
-	run->shares = run->n_pipes > 1;
+	run->shares = run->n_pipes > 1 && !mr_contract_replicates(&c->plan->contract);
+	if (mr_contract_replicates(&c->plan->contract)) {
+		run->replicas = zeroed(run->n_stages * sizeof(mr_replicas));
+		run->n_ready = calloc(mr_plan_steps(c->plan), sizeof(*run->n_ready));
+		if (!run->replicas || !run->n_ready)
+			return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
+	}
 	run->stage = calloc(run->n_stages, sizeof(mr_stage *));
-	run->block = zeroed(run->n_stages * sizeof(mr_block));
+	run->block = zeroed(mr_run_blocks(run) * sizeof(mr_block));
 	run->share = zeroed((size_t)run->n_stages * run->n_pipes * sizeof(mr_share));
 	run->worker = zeroed(run->n_workers * sizeof(mr_worker));
 	run->parkers = calloc(run->n_workers + 2u, sizeof(mr_parker *));
@@ -205,6 +229,8 @@ static mr_status build(mr_run *run)
 		run->n_losses = 2 * c->plan->contract.need; /* a step is booked at V, behind forwards of the next */
 		MR_TRY(find_early(run));
 	}
+	if (run->replicas)
+		run->n_losses = c->plan->n_micro; /* a replica may be as many steps ahead of another as lie between averages */
 	run->losses = calloc(run->n_losses, sizeof(double));
 	run->train = (mr_lane){.plan = c->plan, .train = true, .samples = c->samples};
 	run->eval = (mr_lane){.plan = run->eval_plan, .samples = c->samples};
@@ -223,8 +249,8 @@ static mr_status build(mr_run *run)
 	MR_TRY(create_stages(run));
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		MR_TRY(create_worker(run, w));
-	for (uint16_t s = 0; s < run->n_stages; s++)
-		mr_block_join(&run->block[s]);
+	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
+		mr_block_join(&run->block[i]);
 	return MR_OK;
 }
 
@@ -262,6 +288,8 @@ void mr_run_destroy(mr_run *run)
 	free(run->stage);
 	free(run->block);
 	free(run->share);
+	free(run->replicas);
+	free(run->n_ready);
 	free(run->worker);
 	free(run->parkers);
 	free(run->losses);
@@ -278,18 +306,21 @@ void mr_run_destroy(mr_run *run)
 /* What lies in the memory of @pipe's worker. */
 static void init_block(mr_run *run, uint8_t pipe, uint16_t s)
 {
-	mr_block *b = &run->block[s];
+	mr_block *b = mr_run_block(run, pipe, s);
+	uint8_t share = mr_run_share(run, pipe);
 
-	for (uint32_t i = 0; pipe == 0 && i < run->c.optim->ops->n_states; i++)
+	for (uint32_t i = 0; share == 0 && i < run->c.optim->ops->n_states; i++)
 		memset(b->state[i], 0, mr_stage_size(b->stage)->weight_bytes);
-	if (pipe == 0 && b->delta)
+	if (share == 0 && b->delta)
 		memset(b->delta, 0, mr_stage_size(b->stage)->weight_bytes);
-	if (pipe == 0 && b->softened)
+	if (share == 0 && b->softened)
 		memset(b->softened, 0, mr_stage_size(b->stage)->weight_bytes);
-	if (pipe == 0)
+	if (share == 0)
 		b->latest = 0;
-	if (pipe == 0 || b->private_weights)
-		mr_stage_init_weights(b->stage, run->c.seed, mr_block_weights(b, pipe, 0));
+	if (share == 0 || b->private_weights)
+		mr_stage_init_weights(b->stage, run->c.seed, mr_block_weights(b, share, 0));
+	if (run->replicas && pipe == 0)
+		mr_replicas_init(&run->replicas[s]);
 }
 
 mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
@@ -316,10 +347,11 @@ void mr_run_finish_worker(mr_run *run, uint16_t id)
  * Backward as the first, a middle and the last micro-batch of a sum go, as far as this plan has them: they differ in adding
  * and in stepping. The step goes at rate 0 and on gradients times 0, so weights and state stay as they are.
  */
-static mr_status warm_up_backward(mr_run *run, uint16_t s, mr_stage_io *io)
+static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stage_io *io)
 {
-	uint32_t need = run->c.plan->contract.need, passes = need < 3 ? need : 3;
-	const mr_step *step = mr_run_steps_inside(run->c.plan, s) ? mr_block_steps(&run->block[s], 0, &run->block[s].optim, 0, 0) : NULL;
+	uint32_t need = mr_plan_sum(run->c.plan), passes = need < 3 ? need : 3;
+	const mr_step *step =
+		mr_run_steps_inside(run->c.plan, s) ? mr_block_steps(mr_run_block(run, pipe, s), 0, &mr_run_block(run, pipe, s)->optim, 0, 0) : NULL;
 	bool split = mr_run_has_split(run->c.plan);
 
 	if (split)
@@ -345,9 +377,9 @@ static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t 
 		.grad_in = s ? mr_hop_buffer(&st[-1].grad, 0) : NULL,
 		.slot = st->slot[0].memory,
 		.scratch = run->worker[id].scratch,
-		.weights = mr_block_weights(&run->block[s], pipe, 0),
-		.tied_weights = mr_block_weights(&run->block[0], pipe, 0),
-		.grads = run->block[s].share[pipe].grads,
+		.weights = mr_block_weights(mr_run_block(run, pipe, s), mr_run_share(run, pipe), 0),
+		.tied_weights = mr_block_weights(mr_run_block(run, pipe, 0), mr_run_share(run, pipe), 0),
+		.grads = mr_run_block(run, pipe, s)->share[mr_run_share(run, pipe)].grads,
 		.target = last ? mr_hop_buffer(&st->target, 0) : NULL,
 		.loss = &loss,
 		.samples = run->c.samples,
@@ -356,7 +388,7 @@ static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t 
 	};
 
 	MR_TRY(mr_stage_forward(run->stage[s], &io));
-	return warm_up_backward(run, s, &io);
+	return warm_up_backward(run, pipe, s, &io);
 }
 
 mr_status mr_run_warm_up(mr_run *run, uint16_t id)
@@ -396,12 +428,11 @@ static mr_status reset_lane(mr_run *run, mr_lane *l)
 }
 
 /* An event wakes those whom the contract lets wait for it (exec_acquire.c), and nobody who sleeps for another reason. */
-static void reset_events(mr_run *run, uint16_t s)
+static void reset_events(mr_run *run, mr_block *b, uint16_t s)
 {
 	const mr_contract *k = &run->c.plan->contract;
 	uint16_t last = (uint16_t)(run->n_stages - 1);
-	bool all = k->flush == MR_FLUSH_BARRIER || run->shares;
-	mr_block *b = &run->block[s];
+	bool all = k->flush == MR_FLUSH_BARRIER || run->shares || run->replicas;
 	uint32_t v = (uint32_t)b->latest;
 
 	mr_event_init(&b->published, v, all ? run->parkers : &run->parkers[worker_of(run, 0, last)],
@@ -416,12 +447,10 @@ static void reset_events(mr_run *run, uint16_t s)
 	mr_event_init(&b->reduced, v, &run->parkers[worker_of(run, 0, s)], k->clip && run->shares);
 }
 
-static void reset_block(mr_run *run, uint16_t s)
+static void reset_block(mr_run *run, mr_block *b, uint16_t s)
 {
-	mr_block *b = &run->block[s];
-
 	b->held_version = MR_AIM_HOLDS_NONE;
-	reset_events(run, s);
+	reset_events(run, b, s);
 	b->tied_summed = false;
 	atomic_store_explicit(&b->n_finished, 0, memory_order_relaxed);
 	atomic_store_explicit(&b->n_reduced, 0, memory_order_relaxed);
@@ -445,8 +474,12 @@ mr_status mr_run_reset(mr_run *run)
 	atomic_store_explicit(&run->n_steps, 0, memory_order_relaxed);
 	run->n_steps_read = 0;
 	MR_TRY(reset_lane(run, &run->train));
-	for (uint16_t s = 0; s < run->n_stages; s++)
-		reset_block(run, s);
+	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
+		reset_block(run, &run->block[i], (uint16_t)(i % run->n_stages));
+	for (uint16_t s = 0; run->replicas && s < run->n_stages; s++)
+		atomic_store_explicit(&run->replicas[s].n_done, 0, memory_order_relaxed);
+	for (uint32_t i = 0; run->replicas && i < mr_plan_steps(run->c.plan); i++)
+		atomic_store_explicit(&run->n_ready[i], 0, memory_order_relaxed);
 	for (uint16_t w = 0; w < run->n_workers; w++) {
 		mr_worker *wk = &run->worker[w];
 
@@ -466,7 +499,10 @@ mr_status mr_run_reset(mr_run *run)
 void mr_run_spread(mr_run *run)
 {
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		mr_block_spread(&run->block[s]);
+		if (run->replicas)
+			mr_replicas_spread(&run->replicas[s]);
+		else
+			mr_block_spread(&run->block[s]);
 }
 
 mr_status mr_run_begin_eval(mr_run *run, uint64_t *until)
@@ -490,6 +526,18 @@ double mr_run_eval_loss(const mr_run *run)
 	for (uint64_t m = 0; m < run->n_eval; m++)
 		sum += run->eval_loss[m] * (double)mr_lane_samples(&run->eval, m);
 	return sum / (double)run->c.data->n_valid;
+}
+
+void mr_run_staleness(const mr_run *run, uint16_t s, uint64_t *out)
+{
+	uint64_t bins[MR_STALENESS_BINS];
+
+	memset(out, 0, MR_STALENESS_BINS * sizeof(*out));
+	for (uint32_t i = s; i < mr_run_blocks(run); i += run->n_stages) {
+		mr_block_staleness(&run->block[i], bins);
+		for (uint32_t k = 0; k < MR_STALENESS_BINS; k++)
+			out[k] += bins[k];
+	}
 }
 
 void mr_run_fail(mr_run *run, mr_status code)

@@ -22,6 +22,7 @@
 #include "planner/partition.h"
 #include "run/block.h"
 #include "run/lane.h"
+#include "run/replicas.h"
 
 #define MR_STEP_RING 4096       /* step records that the caller may be behind */
 #define MR_TRACE_RING (1u << 16) /* trace records a worker keeps */
@@ -140,8 +141,10 @@ struct mr_run {
 	uint8_t n_pipes;
 	bool shares;                 /* several pipes: a commit of a stage has parts on several workers */
 	mr_stage **stage;            /* [n_stages] owned */
-	mr_block *block;             /* [n_stages] */
+	mr_block *block;             /* [n_stages]; replicas: [n_pipes][n_stages] */
 	mr_share *share;             /* [n_stages][n_pipes] the blocks' */
+	mr_replicas *replicas;       /* [n_stages]; NULL: all pipes read the same weights */
+	_Atomic uint32_t *n_ready;   /* replicas: [steps between averages] how many have made a step of the last stage, by step modulo */
 	mr_worker *worker;           /* [n_workers] */
 	mr_parker **parkers;         /* [n_workers + 2]: the workers', the two loaders' */
 	mr_parker loader_parker[2];  /* train, eval */
@@ -208,6 +211,23 @@ mr_status mr_run_begin_eval(mr_run *run, uint64_t *until) MR_MUST_USE;
 /** Mean loss of the evaluation that has been carried out, micro-batches added in their order. */
 double mr_run_eval_loss(const mr_run *run);
 
+/* The block whose weights @stage of @pipe reads and steps; and the pipe's share of it. */
+static inline mr_block *mr_run_block(const mr_run *run, uint8_t pipe, uint16_t stage)
+{
+	return &run->block[run->replicas ? mr_plan_at(run->c.plan, pipe, stage) : stage];
+}
+
+static inline uint8_t mr_run_share(const mr_run *run, uint8_t pipe)
+{
+	return run->replicas ? 0 : pipe;
+}
+
+/* Blocks in all. */
+static inline uint32_t mr_run_blocks(const mr_run *run)
+{
+	return run->n_stages * (run->replicas ? run->n_pipes : 1u);
+}
+
 static inline uint64_t mr_doing_pack(uint8_t op, uint16_t stage, uint64_t micro)
 {
 	return (uint64_t)op << 56 | (uint64_t)stage << 40 | (micro & 0xffffffffffu);
@@ -221,9 +241,13 @@ void mr_run_fail(mr_run *run, mr_status code);
 /** Bytes by purpose, for the start table and the memory plan. What all pipes share counts in pipe 0, and the scratch
  * area of a worker at the first stage that it has. */
 typedef struct mr_run_memory {
-	uint64_t weights, stashes, grads, optimizer, activations, boundaries, scratch; /* stashes: version buffers beyond one, and aimed weights */
+	uint64_t weights, stashes, grads, optimizer, activations, boundaries, scratch; /* stashes: version buffers beyond one, aimed weights, and
+	                                                                                   what replicas share */
 } mr_run_memory;
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t stage, mr_run_memory *out);
+
+/** How many gradients of @stage were so many versions old, over all pipes: [MR_STALENESS_BINS]. */
+void mr_run_staleness(const mr_run *run, uint16_t stage, uint64_t *out);
 
 /** Sum of the mapped regions. */
 uint64_t mr_run_mapped_bytes(const mr_run *run);

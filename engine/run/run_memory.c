@@ -17,19 +17,27 @@ static bool is_first(const mr_run *run, uint8_t pipe, uint16_t s)
 	return true;
 }
 
+static uint64_t shared_copies(const mr_run *run)
+{
+	return mr_average_copies(&run->c.plan->contract.average);
+}
+
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
 	const mr_lane *lanes[2] = {&run->train, &run->eval};
-	uint64_t weights = pipe == 0 || run->block[s].private_weights ? z->weight_bytes : 0;
+	const mr_block *b = mr_run_block(run, pipe, s);
+	bool whole = mr_run_share(run, pipe) == 0; /* what all pipes of a block share counts in the first */
+	uint64_t weights = whole || b->private_weights ? z->weight_bytes : 0;
 
 	*out = (mr_run_memory){
 		.weights = weights,
-		.stashes = (uint64_t)(run->block[s].cap - 1 + run->block[s].aims + run->block[s].holds) * weights,
+		.stashes = (uint64_t)(b->cap - 1 + b->aims + b->holds) * weights + (run->replicas && pipe == 0 ? shared_copies(run) * z->weight_bytes : 0),
 		.grads = z->grad_bytes,
-		.optimizer = pipe == 0 ? ((run->block[s].takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states +
-					  (run->block[s].delta != NULL) + (run->block[s].softened != NULL)) * z->weight_bytes
-				       : 0,
+		.optimizer = whole ? ((b->takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states + (b->delta != NULL) +
+				      (b->softened != NULL)) *
+					     z->weight_bytes
+				   : 0,
 		.scratch = mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype) +
 			   (is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),
 	};

@@ -59,9 +59,6 @@ static mr_status refuse_instr(const mr_run_config *c, uint16_t w, const mr_list 
 			       w, i);
 	if (in->op == MR_OP_V && (in->target != 0 || i + 1 >= mr_plan_list(c->plan, w, MR_BODY)->n))
 		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine validates the version of the iteration before", w, i);
-	if (in->op > MR_OP_V)
-		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine does not carry out %s", w, i,
-			       mr_op_name(in->op));
 	return in->flags & MR_INSTR_UPDATE ? refuse_inside(c) : MR_OK;
 }
 
@@ -119,7 +116,7 @@ mr_status mr_run_refuse(const mr_run_config *c)
 			       c->mitigate->ops->name);
 	if (!block && !repeats(p))
 		MR_TRY(mr_plan_check_pauses(p));
-	else if (!block && p->commits != 1)
+	else if (!block && p->commits != 1 && !mr_contract_replicates(&p->contract))
 		return mr_fail(MR_ECONFIG, "an iteration of the plan commits %u versions; a step of the engine is one", p->commits);
 	if (p->contract.flush == MR_FLUSH_NONE && mr_run_has_split(p)) /* a pause may lie between: stand.c */
 		return mr_fail(MR_ECONFIG, "the engine carries out I and W apart only in plans that flush");
@@ -136,8 +133,8 @@ uint32_t mr_run_sums_of(const mr_plan *p, uint8_t pipe, uint16_t s)
 	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_BODY);
 	uint32_t n = 0;
 
-	if (p->n_pipes == 1)
-		return p->contract.need;
+	if (p->n_pipes == 1 || mr_contract_replicates(&p->contract))
+		return mr_plan_sum(p);
 	for (uint32_t i = 0; i < l->n; i++)
 		if (l->at[i].stage == s && l->at[i].pipe == pipe)
 			n += l->at[i].op == MR_OP_B || l->at[i].op == MR_OP_W ? l->at[i].span : 0;

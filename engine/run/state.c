@@ -62,6 +62,33 @@ static mr_saved_tensor of_bytes(void *data, size_t bytes)
 
 /* --- a pipeline run --- */
 
+/* What the replicas of stage @s have of parameter @p, at byte @at of each: all weights where they differ at a pause, their states, what they share. */
+static mr_status add_replicas(const mr_run *run, uint16_t s, mr_saved_tensor t, const char *name, size_t at, mr_state *out)
+{
+	const mr_replicas *g = &run->replicas[s];
+	const mr_optim_ops *o = run->c.optim->ops;
+
+	for (uint32_t r = 0; r < g->n; r++) {
+		const mr_block *b = mr_replicas_block(g, r);
+
+		for (uint32_t i = 0; i < o->n_states; i++) {
+			t.data = b->state[i] + at;
+			MR_TRY(add(&out->optimizer, &t, "r%u.%s.%s", r, name, o->state_names[i]));
+		}
+		t.data = (char *)mr_block_weights(b, 0, b->latest) + at;
+		if (g->mean)
+			MR_TRY(add(&out->inflight, &t, "r%u.%s", r, name));
+	}
+	if (g->velocity) {
+		t.data = g->velocity + at;
+		MR_TRY(add(&out->optimizer, &t, "%s.velocity", name));
+	}
+	if (!g->mean)
+		return MR_OK;
+	t.data = g->mean + at;
+	return add(&out->inflight, &t, "mean.%s", name);
+}
+
 static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 {
 	const mr_block *b = &run->block[s];
@@ -77,8 +104,13 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 
 		if (at == SIZE_MAX)
 			continue;
-		t = of_param(param, dt, (char *)mr_block_weights(b, 0, b->latest) + at);
+		t = of_param(param, dt, (run->replicas ? (char *)mr_replicas_model(&run->replicas[s])
+							: (char *)mr_block_weights(b, 0, b->latest)) + at);
 		MR_TRY(add(&out->model, &t, "%s", param->name));
+		if (run->replicas) {
+			MR_TRY(add_replicas(run, s, t, param->name, at, out));
+			continue;
+		}
 		for (uint32_t i = 0; i < o->n_states; i++) {
 			t.data = b->state[i] + at;
 			MR_TRY(add(&out->optimizer, &t, "%s.%s", param->name, o->state_names[i]));
