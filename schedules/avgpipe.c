@@ -107,6 +107,7 @@ const mr_sched_ops mr_sched_avgpipe = {
 	.summary = "parallel pipelines with small batches fill each other's bubbles and are pulled towards a common reference",
 	.source = "Chen et al., Elastic Averaging for Efficient Pipelined DNN Training (AvgPipe), PPoPP 2023",
 	.options = options,
+	.replicates = true,
 	.default_micro = default_micro,
 	.emit = emit,
 	.claims = claims,

@@ -168,6 +168,7 @@ const mr_sched_ops mr_sched_local_sgd = {
 	.summary = "replicas that are never stale fill the workers, and are averaged every few steps (DiLoCo with outer = nesterov)",
 	.source = "Stich, Local SGD Converges Fast and Communicates Little, ICLR 2019; Douillard et al., DiLoCo, 2023",
 	.options = options,
+	.replicates = true,
 	.default_micro = default_micro,
 	.emit = emit,
 	.claims = claims,

@@ -145,6 +145,27 @@ static mr_status check_order(const mr_session *s)
 		       m->ops->name, mr_config_plugin(s->config, MR_CONFIG_SYSTEM));
 }
 
+/* Replicas stop only behind an average, so that is where everything must fall that a run stops for. */
+static mr_status check_stops(const mr_session *s)
+{
+	static const struct {
+		mr_config_group group;
+		const char *name, *key;
+	} stops[] = {
+		{MR_CONFIG_TRAIN, "train", "steps"}, {MR_CONFIG_TRAIN, "train", "eval_every"}, {MR_CONFIG_CHECKPOINT, "checkpoint", "every"}};
+	uint32_t each = mr_plan_steps(s->plan);
+
+	for (size_t i = 0; mr_contract_replicates(&s->plan->contract) && i < sizeof(stops) / sizeof(stops[0]); i++) {
+		const mr_values *v = mr_config_values(s->config, stops[i].group);
+		long long n = v ? (long long)mr_values_int(v, stops[i].key) : 0;
+
+		if (n % each)
+			return mr_fail(MR_ECONFIG, "%s averages every %u steps, and a run stops only there: %s.%s must be a multiple of %u, got %lld",
+				       mr_config_system(s->config)->name, each, stops[i].name, stops[i].key, each, n);
+	}
+	return MR_OK;
+}
+
 static mr_status finish_plan(mr_session *s)
 {
 	const mr_sched_ops *ops = mr_config_system(s->config);
@@ -158,6 +179,7 @@ static mr_status finish_plan(mr_session *s)
 	if (k->tied && mr_contract_replicates(k))
 		return mr_fail(MR_ECONFIG, "%s reduces nothing between stages, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or another system",
 			       ops->name);
+	MR_TRY(check_stops(s));
 	/* Replicas clip per stage, as systems that never flush do: each has a norm of its own. */
 	if (k->flush != MR_FLUSH_NONE && !mr_contract_replicates(k)) {
 		/* Clipping by the global norm needs a barrier or validation, and nothing else does: the weights are the same. */

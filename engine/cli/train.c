@@ -328,10 +328,13 @@ static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session
 		return MR_OK;
 	if (o->resume)
 		return mr_fail(MR_EUSAGE, "--trajectory records a run from its first step, so it does not go with --resume");
-	if (t->s.plan && t->s.plan->n_pipes > 1)
+	if (t->s.plan && t->s.plan->n_pipes > 1 && !mr_contract_replicates(&t->s.plan->contract))
 		return mr_fail(MR_EUSAGE, "--trajectory follows a stage on the one worker that commits its weights; %s has %u pipes, which share each commit",
 			       mr_config_plugin(t->s.config, MR_CONFIG_SYSTEM), t->s.plan->n_pipes);
-	MR_TRY(mr_trajectory_create(t->s.graph, &t->s.partition, t->s.n_micro, steps, &t->trajectory));
+	if (t->s.plan)
+		MR_TRY(mr_trajectory_create_for(t->s.graph, &t->s.partition, t->s.plan, steps, &t->trajectory));
+	else
+		MR_TRY(mr_trajectory_create(t->s.graph, &t->s.partition, t->s.n_micro, steps, &t->trajectory));
 	so->observer = mr_trajectory_observer;
 	so->observer_arg = t->trajectory;
 	return MR_OK;
@@ -424,6 +427,8 @@ static mr_status run_all(mr_train *t, const mr_config *config, const mr_train_op
 	t->begun_ns = mr_clock_ns();
 	t->start_ns = t->drawn_ns = t->clock ? mr_executor_run_of(&t->s.executor)->start_ns : t->begun_ns;
 	MR_TRY(course(t));
+	if (t->trajectory && t->s.plan)
+		mr_trajectory_close(t->trajectory, mr_executor_run_of(&t->s.executor));
 	if (t->trajectory)
 		MR_TRY(mr_trajectory_write(t->trajectory, o->trajectory));
 	if (o->record && t->step)

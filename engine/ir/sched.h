@@ -59,6 +59,7 @@ typedef struct mr_sched_ops {
 	uint16_t (*chunks_of)(const mr_values *options); /* NULL: as above */
 	bool asynchronous;          /* commits without flushing; T is 1 a commit, unless it */
 	bool ends;                  /* asynchronous: its lists never repeat; they are as long as the run, finite or not */
+	bool replicates;            /* trains several models, which diverge: it equals no sequential run, and a run pauses at averages alone */
 	bool accumulates;           /* sums T micro-batches a commit */
 	uint32_t (*default_micro)(uint16_t n_workers); /* micro-batches a commit when the user names none */
 	/* Stages that emit() will make, without making them: the model is cut into so many. NULL: chunks * workers; 0: only

@@ -192,8 +192,10 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	memset(w->wait_ns, 0, sizeof(w->wait_ns));
 	w->got = 0;
 	atomic_store_explicit(&w->beat, ++w->n_done, memory_order_relaxed);
-	if (w->run->c.observer && t->lane->train)
+	if (w->run->c.observer && t->lane->train) {
 		w->run->c.observer(w->run->c.observer_arg, w->run, t->in, t->micro, t->version);
+		mr_exec_observed(w->run, t);
+	}
 	return MR_OK;
 }
 

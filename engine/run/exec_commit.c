@@ -59,8 +59,18 @@ mr_status mr_exec_publish(mr_run *run, mr_block *b, uint16_t stage, uint64_t ver
 	/* The record first: with several pipes the next one may be another worker's to write. */
 	if (stage + 1 == run->n_stages && is_ready(run, step))
 		MR_TRY(record_step(run, step, lr, norm));
-	mr_event_publish(&b->published, (uint32_t)version);
+	/* Of replicas others may overwrite it from then on, in place, with their parts of an average: an observer comes before. */
+	if (!(run->replicas && run->c.observer))
+		mr_event_publish(&b->published, (uint32_t)version);
 	return MR_OK;
+}
+
+void mr_exec_observed(mr_run *run, const mr_task *t)
+{
+	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+
+	if (run->replicas && (t->in->op == MR_OP_U || t->in->flags & MR_INSTR_UPDATE))
+		mr_event_publish(&b->published, (uint32_t)b->latest);
 }
 
 /* Where there is no AR, the uses of one parameter within a stage are added by whoever looks at the gradient first. */

@@ -28,6 +28,8 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t) MR_MUST_USE;
 void mr_exec_reduce(mr_worker *w, const mr_task *t);
 void mr_exec_norms(mr_worker *w, const mr_task *t);
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t) MR_MUST_USE;
+/** An observer has seen what @t did: what waited for that goes on. */
+void mr_exec_observed(mr_run *run, const mr_task *t);
 /** AVG. */
 void mr_exec_average(mr_worker *w, const mr_task *t);
 

@@ -34,35 +34,48 @@ static uint32_t scalars(const mr_graph *g, uint32_t first, uint32_t end)
 	return (uint32_t)n;
 }
 
+static mr_trajectory_stage *row_of(const mr_trajectory *t, uint16_t r, uint16_t s)
+{
+	return &t->stage[(size_t)r * t->n_stages + s];
+}
+
+static void allocate_row(mr_trajectory *t, uint16_t r, uint16_t s, mr_status *st)
+{
+	mr_trajectory_stage *row = row_of(t, r, s);
+
+	row->n_scalars = scalars(t->graph, t->first[s], t->first[s + 1]);
+	row->f_version = rows(t->n_micro, sizeof(uint64_t), st);
+	row->b_version = rows(t->n_micro, sizeof(uint64_t), st);
+	row->applied_on = rows(t->n_micro, sizeof(uint64_t), st);
+	row->weights = rows(t->n_versions + 1, row->n_scalars * sizeof(double), st);
+	row->born = rows(t->n_versions + 1, sizeof(uint64_t), st);
+	row->last_read = rows(t->n_versions + 1, sizeof(uint64_t), st);
+	row->summed = rows(t->sum, sizeof(uint64_t), st);
+	if (r == 0 && mr_average_copies(&t->average))
+		row->reference = rows(t->n_versions + 1, row->n_scalars * sizeof(double), st);
+}
+
 static mr_status allocate(mr_trajectory *t, const mr_partition *p)
 {
 	mr_status st = MR_OK;
 	uint32_t param = 0;
 
 	t->first = rows(t->n_stages + 1u, sizeof(*t->first), &st);
-	t->stage = rows(t->n_stages, sizeof(*t->stage), &st);
+	t->stage = rows((uint64_t)t->n_rows * t->n_stages, sizeof(*t->stage), &st);
 	t->loss = rows(t->n_micro, sizeof(double), &st);
 	for (uint16_t s = 0; s < t->n_stages && st == MR_OK; s++) {
-		mr_trajectory_stage *row = &t->stage[s];
-
 		t->first[s] = param;
 		while (param < t->graph->n_params && t->graph->params[param].node < p->first[s + 1])
 			param++;
 		t->first[s + 1] = param;
-		row->n_scalars = scalars(t->graph, t->first[s], param);
-		row->f_version = rows(t->n_micro, sizeof(uint64_t), &st);
-		row->b_version = rows(t->n_micro, sizeof(uint64_t), &st);
-		row->applied_on = rows(t->n_micro, sizeof(uint64_t), &st);
-		row->weights = rows(t->n_steps + 1, row->n_scalars * sizeof(double), &st);
-		row->born = rows(t->n_steps + 1, sizeof(uint64_t), &st);
-		row->last_read = rows(t->n_steps + 1, sizeof(uint64_t), &st);
-		row->summed = rows(t->need, sizeof(uint64_t), &st);
+		for (uint16_t r = 0; r < t->n_rows; r++)
+			allocate_row(t, r, s, &st);
 	}
 	return st;
 }
 
-mr_status mr_trajectory_create(const mr_graph *graph, const mr_partition *p, uint32_t need, uint64_t n_steps,
-			       mr_trajectory **out)
+static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_contract *c, uint16_t n_rows, uint64_t n_steps,
+			mr_trajectory **out)
 {
 	int64_t n = mr_graph_n_params(graph);
 	mr_trajectory *t;
@@ -73,13 +86,14 @@ mr_status mr_trajectory_create(const mr_graph *graph, const mr_partition *p, uin
 		return mr_fail(MR_ECONFIG,
 			       "a trajectory keeps every version of all %lld weights; at most %d are recorded",
 			       (long long)n, MR_TRAJECTORY_MAX_PARAMS);
-	if (!mr_size_mul(n_steps, need, &n_micro) || n_steps == UINT64_MAX)
+	if (!mr_size_mul(n_steps, c->need, &n_micro) || n_steps >= UINT64_MAX / 2)
 		return mr_fail(MR_ERESOURCE, "no memory for the trajectory of %llu steps", (unsigned long long)n_steps);
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return mr_fail(MR_ERESOURCE, "no memory for a trajectory");
 	*t = (mr_trajectory){
-		.n_stages = p->n_stages, .need = need, .n_steps = n_steps, .n_micro = n_micro, .graph = graph};
+		.n_stages = p->n_stages, .need = c->need, .sum = c->need / n_rows, .n_rows = n_rows, .average = c->average,
+		.n_steps = n_steps, .n_micro = n_micro, .n_versions = mr_contract_after(c, n_steps), .graph = graph};
 	st = allocate(t, p);
 	if (st != MR_OK) {
 		mr_trajectory_destroy(t);
@@ -89,11 +103,37 @@ mr_status mr_trajectory_create(const mr_graph *graph, const mr_partition *p, uin
 	return MR_OK;
 }
 
+mr_status mr_trajectory_create(const mr_graph *graph, const mr_partition *p, uint32_t need, uint64_t n_steps,
+			       mr_trajectory **out)
+{
+	return create(graph, p, &(mr_contract){.need = need}, 1, n_steps, out);
+}
+
+mr_status mr_trajectory_create_for(const mr_graph *graph, const mr_partition *p, const mr_plan *plan, uint64_t n_steps,
+				   mr_trajectory **out)
+{
+	bool replicates = mr_contract_replicates(&plan->contract);
+
+	MR_TRY(create(graph, p, &plan->contract, replicates ? plan->n_pipes : 1, n_steps, out));
+	for (uint16_t r = 0; replicates && r < plan->n_pipes; r++)
+		for (uint16_t s = 0; s < plan->n_stages; s++) {
+			const mr_list *l = mr_plan_list(plan, mr_plan_worker(plan, (uint8_t)r, s), MR_BODY);
+			uint64_t first = UINT64_MAX;
+
+			for (uint32_t i = 0; i < l->n; i++)
+				if (l->at[i].op == MR_OP_F && l->at[i].pipe == r && l->at[i].stage == s && l->at[i].micro < first)
+					first = l->at[i].micro;
+			row_of(*out, r, s)->first_micro = first;
+		}
+	return MR_OK;
+}
+
 void mr_trajectory_destroy(mr_trajectory *t)
 {
 	if (!t)
 		return;
-	for (uint16_t s = 0; t->stage && s < t->n_stages; s++) {
+	for (size_t s = 0; t->stage && s < (size_t)t->n_rows * t->n_stages; s++) {
+		free(t->stage[s].reference);
 		free(t->stage[s].f_version);
 		free(t->stage[s].b_version);
 		free(t->stage[s].applied_on);
@@ -116,12 +156,9 @@ static void put_weights(double *to, mr_dtype dtype, const void *from, int64_t n)
 		to[i] = dtype == MR_F64 ? ((const double *)from)[i] : (double)((const float *)from)[i];
 }
 
-/* Version @v of stage @s, from a run or from sequential training. */
-static void put_version(mr_trajectory *t, uint16_t s, uint64_t v, const mr_run *run, mr_sequential *q)
+/* The parameters of stage @s to @to, from @weights of a run or from sequential training. */
+static void put_params(const mr_trajectory *t, uint16_t s, double *to, const void *weights, const mr_run *run, mr_sequential *q)
 {
-	mr_trajectory_stage *row = &t->stage[s];
-	double *to = row->weights + v * row->n_scalars;
-
 	for (uint32_t p = t->first[s]; p < t->first[s + 1]; p++) {
 		const mr_param *param = &t->graph->params[p];
 		mr_dtype dtype = run ? run->c.kernels->dtype : mr_sequential_config_of(q)->kernels->dtype;
@@ -129,39 +166,56 @@ static void put_version(mr_trajectory *t, uint16_t s, uint64_t v, const mr_run *
 
 		if (param->tied_to >= 0)
 			continue;
-		from = run ? (const char *)mr_block_weights(&run->block[s], 0, v) + mr_stage_weight_at(run->stage[s], p)
-			   : mr_sequential_weights(q, p);
+		from = run ? (const char *)weights + mr_stage_weight_at(run->stage[s], p) : mr_sequential_weights(q, p);
 		put_weights(to, dtype, from, param->n);
 		to += param->n;
 	}
+}
+
+/* Version @v of stage @s in row @r. */
+static void put_version(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, const mr_run *run, mr_sequential *q)
+{
+	mr_trajectory_stage *row = row_of(t, r, s);
+
+	put_params(t, s, row->weights + v * row->n_scalars,
+		   run ? mr_block_weights(mr_run_block(run, (uint8_t)r, s), 0, v) : NULL, run, q);
+}
+
+/* What stands there after @n averages. */
+static void put_reference(mr_trajectory *t, uint16_t s, uint64_t n, const mr_run *run)
+{
+	mr_trajectory_stage *row = row_of(t, 0, s);
+
+	if (row->reference)
+		put_params(t, s, row->reference + n * row->n_scalars, mr_replicas_model(&run->replicas[s]), run, NULL);
 }
 
 static void begin(mr_trajectory *t, mr_trajectory_stage *row)
 {
 	row->n_commits = row->n_events = 0;
 	row->n_summed = 0;
-	memset(row->last_read, 0, (t->n_steps + 1) * sizeof(uint64_t));
+	memset(row->last_read, 0, (t->n_versions + 1) * sizeof(uint64_t));
 	for (uint64_t m = 0; m < t->n_micro; m++)
 		row->f_version[m] = row->b_version[m] = row->applied_on[m] = MR_TRAJECTORY_NONE;
 }
 
 static void note_read(mr_trajectory *t, mr_trajectory_stage *row, uint64_t version)
 {
-	if (version <= t->n_steps)
+	if (version <= t->n_versions)
 		row->last_read[version] = row->n_events;
 	row->n_events++;
 }
 
 static void note_summed(mr_trajectory *t, mr_trajectory_stage *row, uint64_t micro)
 {
-	if (row->n_summed < t->need)
+	if (row->n_summed < t->sum)
 		row->summed[row->n_summed] = micro;
 	row->n_summed++;
 }
 
 static void note_commit(mr_trajectory *t, mr_trajectory_stage *row, uint64_t version)
 {
-	for (uint32_t i = 0; i < row->n_summed && i < t->need; i++)
+	for (uint32_t i = 0; i < row->n_summed && i < t->sum; i++)
 		if (row->summed[i] < t->n_micro)
 			row->applied_on[row->summed[i]] = version - 1;
 	row->n_summed = 0;
@@ -169,16 +223,41 @@ static void note_commit(mr_trajectory *t, mr_trajectory_stage *row, uint64_t ver
 	row->n_commits = version;
 }
 
+/* Version @v of replica @r is an average that nobody has noted yet. */
+static void note_average(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, const mr_run *run)
+{
+	mr_trajectory_stage *row = row_of(t, r, s);
+
+	if (!t->average.every || v <= row->n_commits || v > t->n_versions)
+		return;
+	note_commit(t, row, v);
+	put_version(t, r, s, v, run, NULL);
+	if (r == 0)
+		put_reference(t, s, v / (t->average.every + (uint64_t)1), run);
+}
+
+void mr_trajectory_close(mr_trajectory *t, const mr_run *run)
+{
+	for (uint16_t r = 0; t->average.every && r < t->n_rows; r++)
+		for (uint16_t s = 0; s < t->n_stages; s++)
+			note_average(t, r, s, mr_run_block(run, (uint8_t)r, s)->latest, run);
+}
+
 void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
 	mr_trajectory *t = arg;
-	mr_trajectory_stage *row = &t->stage[in->stage];
+	uint16_t r = t->n_rows > 1 ? in->pipe : 0;
+	mr_trajectory_stage *row = row_of(t, r, in->stage);
 
-	if (in->op == MR_OP_F && micro == 0) {
+	if (in->op == MR_OP_F && micro == row->first_micro) {
 		begin(t, row);
-		put_version(t, in->stage, 0, run, NULL);
+		put_version(t, r, in->stage, 0, run, NULL);
+		if (r == 0)
+			put_reference(t, in->stage, 0, run);
 	}
-	if (in->op == MR_OP_U ? version > t->n_steps : micro >= t->n_micro)
+	if (in->op == MR_OP_F)
+		note_average(t, r, in->stage, version, run);
+	if (in->op == MR_OP_U ? version > t->n_versions : micro >= t->n_micro)
 		return;
 	switch (in->op) {
 	case MR_OP_F:
@@ -205,10 +284,10 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 		break;
 	}
 	if (in->op == MR_OP_U || in->flags & MR_INSTR_UPDATE) {
-		uint64_t latest = run->block[in->stage].latest;
+		uint64_t latest = mr_run_block(run, in->pipe, in->stage)->latest;
 
 		note_commit(t, row, latest);
-		put_version(t, in->stage, latest, run, NULL);
+		put_version(t, r, in->stage, latest, run, NULL);
 	}
 }
 
@@ -229,7 +308,7 @@ void mr_trajectory_note(mr_trajectory *t, mr_sequential *q, uint64_t step)
 		}
 		if (step > 0)
 			note_commit(t, row, step);
-		put_version(t, s, step, NULL, q);
+		put_version(t, 0, s, step, NULL, q);
 	}
 }
 
@@ -237,11 +316,14 @@ void mr_trajectory_note(mr_trajectory *t, mr_sequential *q, uint64_t step)
 
 uint64_t mr_trajectory_steps(const mr_trajectory *t)
 {
+	const mr_contract c = {.average = t->average};
 	uint64_t n = t->n_steps;
 
-	for (uint16_t s = 0; s < t->n_stages; s++)
-		if (t->stage[s].n_commits < n)
-			n = t->stage[s].n_commits;
+	for (size_t i = 0; i < (size_t)t->n_rows * t->n_stages; i++) {
+		uint64_t steps = mr_contract_steps(&c, t->stage[i].n_commits);
+
+		n = steps < n ? steps : n;
+	}
 	return n;
 }
 
@@ -265,26 +347,37 @@ uint32_t mr_trajectory_peak_live(const mr_trajectory *t, uint16_t stage)
 	return peak;
 }
 
+/* The row of stage @s in whose pipe micro-batch @m went. */
+static const mr_trajectory_stage *row_that_had(const mr_trajectory *t, uint16_t s, uint64_t m)
+{
+	uint16_t r = 0;
+
+	while (r + 1 < t->n_rows && row_of(t, r, s)->f_version[m] == MR_TRAJECTORY_NONE)
+		r++;
+	return row_of(t, r, s);
+}
+
 static void write_versions(mr_json_writer *w, const mr_trajectory *t, uint64_t n, const char *key, size_t field,
 			   bool age)
 {
 	mr_json_key(w, key);
 	mr_json_begin_array(w);
 	for (uint16_t s = 0; s < t->n_stages; s++) {
-		const mr_trajectory_stage *row = &t->stage[s];
-		const uint64_t *value = *(uint64_t *const *)((const char *)row + field);
-
 		mr_json_begin_array(w);
-		for (uint64_t m = 0; m < n; m++)
+		for (uint64_t m = 0; m < n; m++) {
+			const mr_trajectory_stage *row = row_that_had(t, s, m);
+			const uint64_t *value = *(uint64_t *const *)((const char *)row + field);
+
 			mr_json_put_uint(w, age ? row->applied_on[m] - row->f_version[m] : value[m]);
+		}
 		mr_json_end_array(w);
 	}
 	mr_json_end_array(w);
 }
 
-static void write_weights(mr_json_writer *w, const mr_trajectory_stage *row, uint64_t v)
+static void write_weights(mr_json_writer *w, const mr_trajectory_stage *row, const double *all, uint64_t v)
 {
-	const double *x = row->weights + v * row->n_scalars;
+	const double *x = all + v * row->n_scalars;
 
 	if (row->n_scalars == 1) {
 		mr_json_put_double(w, *x);
@@ -293,6 +386,49 @@ static void write_weights(mr_json_writer *w, const mr_trajectory_stage *row, uin
 	mr_json_begin_array(w);
 	for (uint32_t i = 0; i < row->n_scalars; i++)
 		mr_json_put_double(w, x[i]);
+	mr_json_end_array(w);
+}
+
+/* For each stage, @n + 1 versions of its weights (or of the reference). */
+static void write_stages(mr_json_writer *w, const mr_trajectory *t, uint16_t r, bool reference, uint64_t n)
+{
+	mr_json_begin_array(w);
+	for (uint16_t s = 0; s < t->n_stages; s++) {
+		const mr_trajectory_stage *row = row_of(t, r, s);
+
+		mr_json_begin_array(w);
+		for (uint64_t v = 0; v <= n; v++)
+			write_weights(w, row, reference ? row->reference : row->weights, v);
+		mr_json_end_array(w);
+	}
+	mr_json_end_array(w);
+}
+
+static void write_all_weights(mr_json_writer *w, const mr_trajectory *t, uint64_t steps)
+{
+	const mr_contract c = {.average = t->average};
+	uint64_t versions = mr_contract_after(&c, steps), averages = versions - steps;
+	bool reference = t->stage[0].reference;
+
+	mr_json_key(w, "weights");
+	if (t->n_rows > 1)
+		mr_json_begin_array(w);
+	for (uint16_t r = 0; r < t->n_rows; r++)
+		write_stages(w, t, r, false, versions);
+	if (t->n_rows > 1) {
+		mr_json_end_array(w);
+		mr_json_key(w, "every");
+		mr_json_put_uint(w, t->average.every);
+	}
+	if (reference) {
+		mr_json_key(w, "reference");
+		write_stages(w, t, 0, true, averages);
+	}
+	mr_json_key(w, "final");
+	mr_json_begin_array(w);
+	for (uint16_t s = 0; s < t->n_stages; s++)
+		write_weights(w, &t->stage[s], reference ? t->stage[s].reference : t->stage[s].weights,
+			      reference ? averages : versions);
 	mr_json_end_array(w);
 }
 
@@ -305,20 +441,7 @@ static void write_all(mr_json_writer *w, const mr_trajectory *t)
 	write_versions(w, t, n, "B_ver", offsetof(mr_trajectory_stage, b_version), false);
 	write_versions(w, t, n, "applied_on", offsetof(mr_trajectory_stage, applied_on), false);
 	write_versions(w, t, n, "staleness", offsetof(mr_trajectory_stage, applied_on), true);
-	mr_json_key(w, "weights");
-	mr_json_begin_array(w);
-	for (uint16_t s = 0; s < t->n_stages; s++) {
-		mr_json_begin_array(w);
-		for (uint64_t v = 0; v <= steps; v++)
-			write_weights(w, &t->stage[s], v);
-		mr_json_end_array(w);
-	}
-	mr_json_end_array(w);
-	mr_json_key(w, "final");
-	mr_json_begin_array(w);
-	for (uint16_t s = 0; s < t->n_stages; s++)
-		write_weights(w, &t->stage[s], steps);
-	mr_json_end_array(w);
+	write_all_weights(w, t, steps);
 	mr_json_key(w, "peak_live");
 	mr_json_begin_array(w);
 	for (uint16_t s = 0; s < t->n_stages; s++)

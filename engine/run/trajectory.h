@@ -11,6 +11,8 @@
  * memory is taken at the start. Micro-batch 0 of a stage begins its story again, so a restarted engine may use it
  * again. It must see a run from its first step; a resumed one cannot be recorded.
  *
+ * Replicas: each has rows of its own, and an average is one more version.
+ *
  * Threads: a stage's row is written by the worker that owns the stage, the losses by the one that owns the last stage.
  * Read it while the run is paused.
  */
@@ -29,21 +31,27 @@ typedef struct mr_trajectory_stage {
 	uint64_t *f_version;           /* [n_micro] */
 	uint64_t *b_version;           /* [n_micro] of B, or of I */
 	uint64_t *applied_on;          /* [n_micro] commits made before the one that holds its gradient */
-	double *weights;               /* [n_steps + 1][n_scalars], parameters in model order */
+	double *weights;               /* [n_versions + 1][n_scalars], parameters in model order */
+	double *reference;             /* pipe 0 of replicas that have one: [averages + 1][n_scalars]; else NULL */
 	uint64_t n_commits;
-	/* Life of a version, in instructions of this stage: made at, last read at. [n_steps + 1] */
+	/* Life of a version, in instructions of this stage: made at, last read at. [n_versions + 1] */
 	uint64_t *born, *last_read, n_events;
-	uint64_t *summed;              /* [need] micro-batches in the gradient sum */
+	uint64_t *summed;              /* [sum] micro-batches in the gradient sum */
 	uint32_t n_summed;
+	uint64_t first_micro;          /* that begins its story */
 } mr_trajectory_stage;
 
 typedef struct mr_trajectory {
 	uint16_t n_stages;
 	uint32_t need;                 /* micro-batches a commit */
+	uint32_t sum;                  /* of these in one sum of gradients: need, or a replica's part of it */
+	uint16_t n_rows;               /* replicas; 1 where there are none */
+	mr_average average;
 	uint64_t n_steps, n_micro;     /* recorded at most; n_micro = n_steps * need */
+	uint64_t n_versions;           /* after these steps: as many, and of replicas the averages */
 	const mr_graph *graph;         /* borrowed */
 	uint32_t *first;               /* [n_stages + 1] parameters of the stages */
-	mr_trajectory_stage *stage;
+	mr_trajectory_stage *stage;    /* [n_rows][n_stages] */
 	double *loss;                  /* [n_micro] */
 } mr_trajectory;
 
@@ -55,6 +63,16 @@ typedef struct mr_trajectory {
 mr_status mr_trajectory_create(const mr_graph *graph, const mr_partition *p, uint32_t need, uint64_t n_steps,
 			       mr_trajectory **out) MR_MUST_USE;
 void mr_trajectory_destroy(mr_trajectory *t); /* accepts NULL */
+
+/** The same for what @plan trains: where it has replicas, a row a replica and stage. Borrows nothing of @plan. */
+mr_status mr_trajectory_create_for(const mr_graph *graph, const mr_partition *p, const mr_plan *plan, uint64_t n_steps,
+				   mr_trajectory **out) MR_MUST_USE;
+
+/**
+ * Replicas: note what the last average made. An average is done in parts, and elsewhere it is noted by the forward that reads it.
+ * Before reading, while the run is paused; otherwise it does nothing.
+ */
+void mr_trajectory_close(mr_trajectory *t, const mr_run *run);
 
 /** An mr_run_observer; @arg is the trajectory. */
 void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version);
@@ -70,7 +88,8 @@ uint32_t mr_trajectory_peak_live(const mr_trajectory *t, uint16_t stage);
 
 /**
  * Write the steps done as JSON: F_ver[k][m], B_ver, applied_on, staleness = applied_on - F_ver, weights[k][v],
- * final[k], peak_live[k], loss[m], for stages k. A weight is a number where the stage has one scalar, else an array.
+ * final[k], peak_live[k], loss[m], for stages k. Of replicas r weights[r][k][v] counts averages among the versions, with `every`, and where they have
+ * one reference[k][a] after a averages, which is then what `final` says (else replica 0). A weight is a number where the stage has one scalar, else an array.
  * Errors: MR_EIO.
  */
 mr_status mr_trajectory_write(const mr_trajectory *t, const char *path) MR_MUST_USE;

@@ -34,6 +34,11 @@ static void mitigated(void)
 	replay_mitigated(RUNS);
 }
 
+static void replicas(void)
+{
+	replay_replicas(RUNS);
+}
+
 static void flushing(void)
 {
 	replay_flushing(20);
@@ -58,6 +63,7 @@ void mr_suite_replay_long(void)
 	MR_TEST(accumulating);
 	MR_TEST(aiming);
 	MR_TEST(mitigated);
+	MR_TEST(replicas);
 	MR_TEST(flushing);
 	MR_TEST(gpt);
 	MR_TEST(dnnl);

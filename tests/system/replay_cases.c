@@ -18,8 +18,10 @@ static uint64_t steps_of(const rig *r)
 /* Half of the runs go on in three parts with an evaluation between. That must change nothing. */
 static void run_once(rig *r, uint32_t i, rig_result *out)
 {
-	uint64_t steps = steps_of(r), at[3] = {steps * 7 / 24, steps / 2, steps};
+	uint64_t steps = steps_of(r), at[3] = {steps * 7 / 24, steps / 2, steps}, each = mr_plan_steps(r->s.plan);
 
+	for (int part = 0; part < 3; part++)
+		at[part] -= at[part] % each; /* of replicas, where they are averaged */
 	out->n_steps = 0;
 	rig_delays(200, i + 1);
 	for (int part = i % 2 ? 0 : 2; part < 3; part++) {
@@ -78,7 +80,8 @@ static void check(bool gpt, const char *sets, unsigned workers, uint32_t runs)
 		rig_replay(&r, steps_of(&r), MR_REPLAY_RANDOM, seed, &other);
 		CU_ASSERT_FATAL(rig_equal(&other, &want, true, what));
 	}
-	CU_ASSERT_EQUAL(want.inflight.n > 0, r.s.plan->contract.flush == MR_FLUSH_NONE && workers > 1);
+	CU_ASSERT_EQUAL(want.inflight.n > 0, (r.s.plan->contract.flush == MR_FLUSH_NONE && workers > 1) ||
+						     r.s.plan->contract.average.rule == MR_AVERAGE_ELASTIC);
 	rig_fini(&r);
 	engine_against(&want, gpt, sets, workers, runs);
 	rig_result_fini(&want);
@@ -167,6 +170,17 @@ void replay_mitigated(uint32_t runs)
 	at_each_size(false, BLOCKS ASYNC " optimizer.name=nadamw mitigation.name=delayed_nesterov mitigation.t1_steps=9", runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=pipeoptim mitigation.name=staleness_aware", runs);
 	at_each_size(false, BLOCKS " system.name=xpipe train.microbatches=4 mitigation.name=gap_aware", runs);
+}
+
+void replay_replicas(uint32_t runs)
+{
+	at_each_size(false, BLOCKS " system.name=local_sgd system.replicas=2 system.every=4 train.microbatches=2", runs);
+	at_each_size(false, BLOCKS " system.name=local_sgd system.replicas=4 system.every=3 system.placement=rotated system.outer=nesterov "
+				   "system.state=averaged optimizer.name=adam train.microbatches=4", runs);
+	at_each_size(false, BLOCKS " system.name=local_sgd system.replicas=3 system.every=2 train.batch=6 train.microbatches=6 train.clip=0.1", runs);
+	at_each_size(false, BLOCKS " system.name=avgpipe train.microbatches=4", runs);
+	at_each_size(false, BLOCKS " system.name=avgpipe system.replicas=3 system.alpha=0.1 system.advance=2 train.batch=6 train.microbatches=6", runs);
+	at_each_size(true, "dtype=f32 model.dropout=0.1 system.name=avgpipe train.batch=4 train.microbatches=4 train.clip=0.5", runs);
 }
 
 void replay_gpt(uint32_t runs)

@@ -18,6 +18,7 @@ void replay_accumulating(uint32_t runs);
 void replay_aiming(uint32_t runs);
 /** Mitigations of stale gradients. */
 void replay_mitigated(uint32_t runs);
+void replay_replicas(uint32_t runs);
 /** Every system that flushes and its variants (sync_cases.h). */
 void replay_flushing(uint32_t runs);
 /** pipedream on a gpt with dropout and per-stage clipping. */

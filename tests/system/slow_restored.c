@@ -7,7 +7,9 @@
 #include "check.h"
 #include "rig.h"
 
-#define END 14
+#define END 14 /* of pauses */
+
+static uint64_t each; /* steps from one pause to the next */
 
 static void open_case(rig *r, bool gpt, const char *sets)
 {
@@ -29,7 +31,7 @@ static void save_at(bool gpt, const char *sets, uint64_t k, rig_result *saved, r
 	rig_start(&r);
 	rig_run(&r, k, NULL);
 	rig_collect(&r, false, saved);
-	rig_run(&r, END, want);
+	rig_run(&r, END * each, want);
 	rig_collect(&r, true, want);
 	rig_fini(&r);
 }
@@ -41,35 +43,41 @@ static void resume(bool gpt, const char *sets, uint64_t k, const rig_result *sav
 
 	open_case(&r, gpt, sets);
 	rig_start(&r);
-	rig_run(&r, 3, NULL); /* an engine that has been used: nothing of that may shine through */
+	rig_run(&r, 3 * each, NULL); /* an engine that has been used: nothing of that may shine through */
 	MR_CHECK_OK(mr_executor_stand_at(&r.s.executor, k));
 	MR_CHECK_OK(mr_executor_state(&r.s.executor, &st));
 	CU_ASSERT_FATAL(rig_fill(&st, saved));
 	mr_state_fini(&st);
 	rig_delays(100, k);
-	rig_run(&r, END, got);
+	rig_run(&r, END * each, got);
 	rig_delays(0, 0);
 	rig_collect(&r, true, got);
 	rig_fini(&r);
 }
 
-static void check(bool gpt, const char *sets)
+static void check_every(bool gpt, const char *sets, uint64_t every)
 {
 	static const uint64_t at[] = {1, 2, 5, 9, 13};
 
+	each = every;
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
 		rig_result saved = {0}, want = {0}, got = {0};
 		char what[300];
 
-		snprintf(what, sizeof(what), "%s, resumed at %llu", sets, (unsigned long long)at[i]);
-		save_at(gpt, sets, at[i], &saved, &want);
-		resume(gpt, sets, at[i], &saved, &got);
-		CU_ASSERT_EQUAL(got.n_steps, END - at[i]);
+		snprintf(what, sizeof(what), "%s, resumed at %llu", sets, (unsigned long long)(at[i] * each));
+		save_at(gpt, sets, at[i] * each, &saved, &want);
+		resume(gpt, sets, at[i] * each, &saved, &got);
+		CU_ASSERT_EQUAL(got.n_steps, (END - at[i]) * each);
 		CU_ASSERT_FATAL(rig_equal(&got, &want, true, what));
 		rig_result_fini(&saved);
 		rig_result_fini(&want);
 		rig_result_fini(&got);
 	}
+}
+
+static void check(bool gpt, const char *sets)
+{
+	check_every(gpt, sets, 1);
 }
 
 #define ASYNC "system.name=pipedream train.batch=3 train.microbatches=1 "
@@ -127,6 +135,17 @@ static void mitigated(void)
 	check(false, ASYNC "optimizer.name=nadam mitigation.name=delayed_nesterov mitigation.t1_steps=6 machine.workers=2");
 }
 
+static void replicas(void)
+{
+	check_every(false, "system.name=local_sgd system.replicas=2 system.every=3 train.batch=4 train.microbatches=2 machine.workers=3", 3);
+	check_every(false, "system.name=local_sgd system.every=2 system.placement=rotated system.outer=nesterov optimizer.name=adam "
+			   "train.batch=6 train.microbatches=3 machine.workers=3", 2);
+	check_every(true, "system.name=local_sgd system.replicas=2 system.every=2 system.state=averaged optimizer.name=adamw train.batch=2 "
+			  "train.microbatches=2 machine.workers=2 model.dropout=0.1 dtype=f32", 2);
+	check(false, "system.name=avgpipe train.batch=8 train.microbatches=4 machine.workers=3");
+	check(true, "system.name=avgpipe system.replicas=3 system.alpha=0.2 train.batch=6 train.microbatches=6 machine.workers=4 dtype=f32");
+}
+
 static void synchronous(void)
 {
 	check(false, "system.name=gpipe machine.workers=3 system.backward=lifo");
@@ -149,6 +168,7 @@ void mr_suite_restored(void)
 	MR_TEST(double_buffered);
 	MR_TEST(aiming);
 	MR_TEST(mitigated);
+	MR_TEST(replicas);
 	MR_TEST(synchronous);
 	MR_TEST(sequential);
 }

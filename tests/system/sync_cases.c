@@ -49,7 +49,7 @@ const char *sync_system(uint32_t i)
 
 	for (size_t k = 0; mr_schedule_at(k); k++) {
 		const mr_sched_ops *ops = mr_schedule_at(k);
-		uint32_t n = ops->asynchronous ? 0 : ops->options && mr_option_find(ops->options, "weights") ? 2 : 1;
+		uint32_t n = ops->asynchronous || ops->replicates ? 0 : ops->options && mr_option_find(ops->options, "weights") ? 2 : 1;
 
 		if (i < n) {
 			snprintf(text, sizeof(text), "system.name=%s%s", ops->name, i ? " system.weights=private" : "");
