@@ -19,8 +19,6 @@
  * NOTE 1: the paper's tau counts a machine that runs F and B at once, (2(P - i) + 1) / N; this is the delay of 1F1B on workers.
  * NOTE 2: one micro-batch a commit, so that tau is a whole number; no synchronous warm-up (T3).
  */
-#include <stdlib.h>
-
 #include "schedules/unflushed.h"
 
 static const mr_option options[] = {
@@ -38,47 +36,22 @@ static uint32_t default_micro(uint16_t n_workers)
 	return 1;
 }
 
-static mr_status aim(mr_plan *plan)
+static int32_t since_f(uint16_t n_stages, uint16_t s)
 {
-	int32_t *horizon = calloc(2 * (size_t)plan->n_stages, sizeof(*horizon));
-
-	if (!horizon)
-		return mr_fail(MR_ERESOURCE, "no memory for the horizons of %u stages", plan->n_stages);
-	for (uint16_t s = 0; s < plan->n_stages; s++)
-		horizon[plan->n_stages + s] = -(int32_t)mr_unflushed_ahead(plan->n_stages, s);
-	mr_sched_aim(plan, horizon, horizon + plan->n_stages);
-	free(horizon);
-	return MR_OK;
+	return -(int32_t)mr_unflushed_ahead(n_stages, s);
 }
 
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	bool t2 = mr_values_bool(args->options, "t2");
-	mr_contract contract = {
-		.coverage = MR_COVER_TRAIN,
-		.flush = MR_FLUSH_NONE,
-		.read_f = MR_READ_LATEST,
-		.sum = MR_SUM_ASCENDING,
-		.need = 1,
-		.max_staleness = args->n_workers - 1u,
-		.slow_start = (uint32_t)mr_values_int(args->options, "t1_steps"),
-		.aim = t2 ? MR_AIM_BACK : MR_AIM_NONE,
-		.memory_ppm = t2 ? (uint32_t)(mr_values_float(args->options, "t2_memory") * 1e6 + 0.5) : 0,
-	};
+	mr_contract contract = mr_unflushed_latest(args);
 	mr_plan *plan;
 
+	contract.slow_start = (uint32_t)mr_values_int(args->options, "t1_steps");
+	contract.aim = t2 ? MR_AIM_BACK : MR_AIM_NONE;
+	contract.memory_ppm = t2 ? (uint32_t)(mr_values_float(args->options, "t2_memory") * 1e6 + 0.5) : 0;
 	MR_TRY(mr_unflushed_emit(args, "pipemare", args->n_workers, &contract, args->n_micro, false, &plan));
-	return mr_sched_finish(plan, t2 ? aim(plan) : MR_OK, out);
-}
-
-static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
-{
-	if (args->finite)
-		out->bubble_time = (args->n_workers - 1) * (f + i + w);
-	out->peak_slots_first = args->finite && args->n_micro < args->n_workers ? args->n_micro : args->n_workers;
-	out->peak_slots_last = 1;
-	out->versions_first = 1;
-	out->versions_last = 1;
+	return mr_sched_finish(plan, t2 ? mr_unflushed_aim(plan, NULL, since_f) : MR_OK, out);
 }
 
 const mr_sched_ops mr_sched_pipemare = {
@@ -89,5 +62,5 @@ const mr_sched_ops mr_sched_pipemare = {
 	.asynchronous = true,
 	.default_micro = default_micro,
 	.emit = emit,
-	.claims = claims,
+	.claims = mr_unflushed_claims,
 };

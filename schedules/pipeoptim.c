@@ -16,8 +16,6 @@
  * Source: Guan et al., PipeOptim, arXiv 2312.00839.
  * NOTE 1: weight decay is no part of the guess. Plain sgd has no direction to go along, which is refused.
  */
-#include <stdlib.h>
-
 #include "schedules/unflushed.h"
 
 static uint32_t default_micro(uint16_t n_workers)
@@ -26,44 +24,19 @@ static uint32_t default_micro(uint16_t n_workers)
 	return 1;
 }
 
-static mr_status aim(mr_plan *plan)
+static int32_t until_b(uint16_t n_stages, uint16_t s)
 {
-	int32_t *horizon = calloc(2 * (size_t)plan->n_stages, sizeof(*horizon));
-
-	if (!horizon)
-		return mr_fail(MR_ERESOURCE, "no memory for the horizons of %u stages", plan->n_stages);
-	for (uint16_t s = 0; s < plan->n_stages; s++)
-		horizon[s] = (int32_t)mr_unflushed_ahead(plan->n_stages, s);
-	mr_sched_aim(plan, horizon, horizon + plan->n_stages);
-	free(horizon);
-	return MR_OK;
+	return (int32_t)mr_unflushed_ahead(n_stages, s);
 }
 
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
-	mr_contract contract = {
-		.coverage = MR_COVER_TRAIN,
-		.flush = MR_FLUSH_NONE,
-		.read_f = MR_READ_LATEST,
-		.sum = MR_SUM_ASCENDING,
-		.need = 1,
-		.max_staleness = args->n_workers - 1u,
-		.aim = MR_AIM_AHEAD,
-	};
+	mr_contract contract = mr_unflushed_latest(args);
 	mr_plan *plan;
 
+	contract.aim = MR_AIM_AHEAD;
 	MR_TRY(mr_unflushed_emit(args, "pipeoptim", args->n_workers, &contract, args->n_micro, false, &plan));
-	return mr_sched_finish(plan, aim(plan), out);
-}
-
-static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
-{
-	if (args->finite)
-		out->bubble_time = (args->n_workers - 1) * (f + i + w);
-	out->peak_slots_first = args->finite && args->n_micro < args->n_workers ? args->n_micro : args->n_workers;
-	out->peak_slots_last = 1;
-	out->versions_first = 1;
-	out->versions_last = 1;
+	return mr_sched_finish(plan, mr_unflushed_aim(plan, until_b, NULL), out);
 }
 
 const mr_sched_ops mr_sched_pipeoptim = {
@@ -73,5 +46,5 @@ const mr_sched_ops mr_sched_pipeoptim = {
 	.asynchronous = true,
 	.default_micro = default_micro,
 	.emit = emit,
-	.claims = claims,
+	.claims = mr_unflushed_claims,
 };

@@ -1,5 +1,7 @@
 #include "schedules/unflushed.h"
 
+#include <stdlib.h>
+
 #include "schedules/straight.h"
 
 static mr_status fill_endless(mr_plan *plan, uint32_t in_flight, bool recompute)
@@ -43,4 +45,42 @@ mr_status mr_unflushed_emit(const mr_sched_args *args, const char *name, uint32_
 	plan->contract = *contract;
 	st = args->finite ? fill_finite(plan, in_flight, (uint32_t)n_micro, recompute) : fill_endless(plan, in_flight, recompute);
 	return mr_sched_finish(plan, st, out);
+}
+
+mr_status mr_unflushed_aim(mr_plan *plan, mr_unflushed_horizon *f, mr_unflushed_horizon *b)
+{
+	uint16_t n = plan->n_stages;
+	int32_t *horizon = calloc(2 * (size_t)n, sizeof(*horizon));
+
+	if (!horizon)
+		return mr_fail(MR_ERESOURCE, "no memory for the horizons of %u stages", n);
+	for (uint16_t s = 0; s < n; s++) {
+		horizon[s] = f ? f(n, s) : 0;
+		horizon[n + s] = b ? b(n, s) : 0;
+	}
+	mr_sched_aim(plan, horizon, horizon + n);
+	free(horizon);
+	return MR_OK;
+}
+
+mr_contract mr_unflushed_latest(const mr_sched_args *args)
+{
+	return (mr_contract){
+		.coverage = MR_COVER_TRAIN,
+		.flush = MR_FLUSH_NONE,
+		.read_f = MR_READ_LATEST,
+		.sum = MR_SUM_ASCENDING,
+		.need = 1,
+		.max_staleness = args->n_workers - 1u,
+	};
+}
+
+void mr_unflushed_claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
+{
+	if (args->finite)
+		out->bubble_time = (args->n_workers - 1) * (f + i + w);
+	out->peak_slots_first = args->finite && args->n_micro < args->n_workers ? args->n_micro : args->n_workers;
+	out->peak_slots_last = 1;
+	out->versions_first = 1;
+	out->versions_last = 1;
 }

@@ -24,6 +24,18 @@ static inline uint32_t mr_unflushed_ahead(uint32_t in_flight, uint32_t stage)
 mr_status mr_unflushed_emit(const mr_sched_args *args, const char *name, uint32_t in_flight, const mr_contract *contract,
 			    uint64_t n_micro, bool recompute, mr_plan **out) MR_MUST_USE;
 
+/* How many commits a pass of stage @s of @n_stages aims ahead (or, less than 0, back). */
+typedef int32_t mr_unflushed_horizon(uint16_t n_stages, uint16_t s);
+
+/** Give all F the horizon @f and all B the horizon @b of their stages; NULL: none. Errors: MR_ERESOURCE. */
+mr_status mr_unflushed_aim(mr_plan *plan, mr_unflushed_horizon *f, mr_unflushed_horizon *b) MR_MUST_USE;
+
+/** The contract of the systems that keep one copy, commit every micro-batch and read what is latest, without aiming. */
+mr_contract mr_unflushed_latest(const mr_sched_args *args);
+
+/** What these systems claim of time and memory. */
+void mr_unflushed_claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out);
+
 /** Micro-batches of a finite list of a system that accumulates: its commits times T. */
 static inline uint64_t mr_unflushed_micro(const mr_sched_args *args)
 {
