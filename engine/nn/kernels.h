@@ -44,7 +44,7 @@ typedef struct mr_mask_key {
 	uint32_t layer;        /* number of the layer in the model */
 } mr_mask_key;
 
-typedef enum mr_step_kind { MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_ADAM, MR_STEP_NADAM } mr_step_kind;
+typedef enum mr_step_kind { MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_ADAM, MR_STEP_NADAM, MR_STEP_BLEND } mr_step_kind;
 
 /*
  * One optimizer step of one tensor, elementwise, without its gradient g. Per element g' = g gscale, and with w from @src,
@@ -52,6 +52,7 @@ typedef enum mr_step_kind { MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_ADAM, MR_STEP
  *
  *	sgd       w = w (1 - decay) - lr g'
  *	momentum  m = mu m + g';  w = w (1 - decay) - lr (nesterov ? g' + mu m : m)
+ *	blend     m as momentum;  w = w (1 - decay) - lr (cg g' + cm m)
  *	adam      m = b1 m + (1-b1) g';  v = b2 v + (1-b2) g'^2;  w = w (1 - decay) - lr (m / c1) / (sqrt(v / c2) + eps)
  *	nadam     m, v as adam;  w = w (1 - decay) - lr (cg g' + cm m) / (sqrt(v / c2) + eps)
  *

@@ -47,6 +47,7 @@ typedef struct mr_optim_ops {
 	uint32_t n_states;             /* tensors of state a parameter: 0, 1 or 2 */
 	const char *const *state_names; /* "momentum"; "exp_avg", "exp_avg_sq" */
 	mr_along along;
+	bool blends;                   /* fill() heeds mr_optim.blends */
 	bool looks_ahead;              /* Nesterov's step on the mean of memory b1 */
 	bool suffers;                  /* published runs got worse with stale gradients: warn where nothing is done about them */
 	void (*init)(mr_optim *o, const mr_values *values);
@@ -63,6 +64,8 @@ struct mr_optim {
 	const mr_optim_ops *ops;
 	double mu, b1, b2, eps, psi, weight_decay;
 	bool nesterov;
+	bool blends;      /* momentum: along blend_g g + blend_m buf instead of buf */
+	double blend_g, blend_m;
 	uint32_t rounds;  /* muon: of Newton-Schulz */
 	double rest_rate; /* muon: learning rate of what is no hidden matrix, as a multiple */
 };

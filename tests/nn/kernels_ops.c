@@ -252,13 +252,13 @@ static void run_sumsq(const op_case *c)
 	free(x);
 }
 
-#define N_KINDS 5
+#define N_KINDS 6
 
-/* variant: 0 sgd, 1 momentum, 2 nesterov, 3 adam, 4 nadam */
+/* variant: 0 sgd, 1 momentum, 2 nesterov, 3 adam, 4 nadam, 5 blend */
 static mr_step make_step(int variant, const void *src, void *dst, void *m, void *v)
 {
 	static const mr_step_kind kinds[N_KINDS] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_ADAM,
-						    MR_STEP_NADAM};
+						    MR_STEP_NADAM, MR_STEP_BLEND};
 
 	return (mr_step){.kind = kinds[variant], .nesterov = variant == 2, .src = src, .dst = dst, .m = m, .v = v,
 			 .gscale = 0.25, .lr = 0.1, .decay = 0.001, .mu = 0.9, .b1 = 0.9, .b2 = 0.999, .eps = 1e-8,

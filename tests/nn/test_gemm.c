@@ -18,7 +18,7 @@
 #define TOLERANCE 2e-6
 #define TOLERANCE_STEP 2e-5
 
-enum { SGD, MOMENTUM, NESTEROV, ADAM, NADAM, N_STEPS };
+enum { SGD, MOMENTUM, NESTEROV, BLEND, ADAM, NADAM, N_STEPS };
 
 typedef struct work {
 	mr_gemm g;
@@ -86,8 +86,8 @@ static void drop(const mr_kernels *k, int64_t n, void *at)
 
 static mr_step step_of(const work *w, void *src, void *dst, void *m, void *v)
 {
-	static const mr_step_kind kinds[N_STEPS] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_ADAM,
-						    MR_STEP_NADAM};
+	static const mr_step_kind kinds[N_STEPS] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_BLEND,
+						    MR_STEP_ADAM, MR_STEP_NADAM};
 
 	return (mr_step){.kind = kinds[w->step], .nesterov = w->step == NESTEROV, .src = src,
 			 .dst = w->in_place ? src : dst, .m = w->step == SGD ? NULL : m,

@@ -174,6 +174,30 @@ static void settled(void)
 	CU_ASSERT_FALSE(m.ops->suits(&plain) || m.ops->suits(&adam));
 }
 
+/* a = mu^tau, b = (1 - mu^tau) / (1 - mu), as recorded for some mu and tau. */
+static void spiked(void)
+{
+	static const struct {
+		double mu, a, b;
+		uint32_t tau;
+	} recorded[] = {{0.9, 1, 0, 0}, {0.9, 0.9, 1, 1}, {0.9, 0.729, 2.71, 3}, {0.5, 0.5, 1, 1}, {0.5, 0.125, 1.75, 3}, {0, 0, 1, 2}};
+	mr_mitigate m = open_one("spike_compensation", NULL, NULL);
+
+	for (size_t i = 0; i < sizeof(recorded) / sizeof(recorded[0]); i++) {
+		mr_optim o = {.ops = mr_optim_find("momentum"), .mu = recorded[i].mu};
+
+		CU_ASSERT_TRUE(m.ops->suits(&o));
+		m.ops->settle(&m, recorded[i].tau, 4, &o);
+		CU_ASSERT_TRUE(o.blends);
+		CU_ASSERT_DOUBLE_EQUAL(o.blend_m, recorded[i].a, 1e-14);
+		CU_ASSERT_DOUBLE_EQUAL(o.blend_g, recorded[i].b, 1e-14);
+		o.nesterov = true;
+		CU_ASSERT_FALSE(m.ops->suits(&o));
+		o = (mr_optim){.ops = mr_optim_find("ema")};
+		CU_ASSERT_FALSE(m.ops->suits(&o));
+	}
+}
+
 void mr_suite_mitigate(void);
 void mr_suite_mitigate(void)
 {
@@ -184,4 +208,5 @@ void mr_suite_mitigate(void)
 	MR_TEST(gapped);
 	MR_TEST(fresh);
 	MR_TEST(settled);
+	MR_TEST(spiked);
 }

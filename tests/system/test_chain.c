@@ -126,8 +126,22 @@ static void check_applied(const char *what, const mr_json *sys, uint16_t s, cons
 		CU_ASSERT_EQUAL(row->applied_on[m] - row->f_version[m], (uint64_t)mr_json_int(mr_json_at(age, m)));
 }
 
-static void check_trajectory(const char *what, const mr_json *sys, const mr_trajectory *t)
+/* Recorded are the weights w; the run holds their look-ahead y = w + gam (w - w_prev). */
+static void look_back(const mr_json *sys, mr_trajectory *t)
 {
+	const mr_json *gam = mr_json_get(mr_json_get(sys, "params"), "gam");
+
+	for (uint16_t s = 0; gam && s < t->n_stages; s++)
+		for (uint64_t v = 1; v <= t->n_steps; v++) {
+			double *w = t->stage[s].weights, g = mr_json_double(gam);
+
+			w[v] = (w[v] + g * w[v - 1]) / (1 + g);
+		}
+}
+
+static void check_trajectory(const char *what, const mr_json *sys, mr_trajectory *t)
+{
+	look_back(sys, t);
 	CU_ASSERT_EQUAL_FATAL(mr_trajectory_steps(t), t->n_steps);
 	for (uint16_t s = 0; s < t->n_stages; s++) {
 		const mr_trajectory_stage *row = &t->stage[s];
@@ -348,6 +362,16 @@ static void predicted(void)
 	by_both("xpipe_adam", "system.name=xpipe");
 }
 
+static void compensated(void)
+{
+	by_both("pb_sc_momentum", "system.name=pipedream mitigation.name=spike_compensation");
+}
+
+static void looked_ahead(void)
+{
+	by_both("async_nag", "system.name=pipedream optimizer.name=ema optimizer.nesterov=true optimizer.mu=0.9");
+}
+
 static void two_groups(void)
 {
 	by_both("wpipe_sgd", "system.name=wpipe machine.workers=2");
@@ -478,6 +502,8 @@ void mr_suite_chain(void)
 	MR_TEST(two_groups);
 	MR_TEST(corrected);
 	MR_TEST(predicted);
+	MR_TEST(compensated);
+	MR_TEST(looked_ahead);
 	MR_TEST(flush_sgd);
 	MR_TEST(flush_momentum);
 	MR_TEST(flush_adam);

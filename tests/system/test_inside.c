@@ -101,7 +101,8 @@ static void inside_equals_after(void)
 	static const char *const optimizers[] = {
 		"optimizer.name=sgd optimizer.weight_decay=0.1", "optimizer.name=momentum",
 		"optimizer.name=momentum optimizer.nesterov=true optimizer.weight_decay=0.1", "optimizer.name=adamw",
-		"optimizer.name=nadam"};
+		"optimizer.name=nadam", "optimizer.name=ema optimizer.nesterov=true",
+		"optimizer.name=momentum mitigation.name=spike_compensation"};
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
 		for (size_t o = 0; o < sizeof(optimizers) / sizeof(optimizers[0]); o++) {

@@ -285,6 +285,10 @@ static mr_vec_step vec_step(const mr_step *s, const void *g)
 			 .gscale = (float)s->gscale, .rate = (float)s->lr, .keep = (float)(1 - s->decay),
 			 .mu = (float)s->mu, .nesterov = s->nesterov};
 
+	if (s->kind == MR_STEP_BLEND) {
+		a.rate = (float)(s->lr * s->cm);
+		a.rate_g = (float)(s->lr * s->cg);
+	}
 	if (!two_moments(s))
 		return a;
 	a.rate = (float)(s->kind == MR_STEP_ADAM ? s->lr / s->c1 : s->lr * s->cm);
@@ -303,6 +307,7 @@ static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 	mr_vec_step a = vec_step(s, g);
 	mr_vec_fn *fn = s->kind == MR_STEP_SGD	      ? kc->vec->step_sgd
 			: s->kind == MR_STEP_MOMENTUM ? kc->vec->step_momentum
+			: s->kind == MR_STEP_BLEND    ? kc->vec->step_blend
 			: s->kind == MR_STEP_ADAM     ? kc->vec->step_adam
 						      : kc->vec->step_nadam;
 

@@ -487,6 +487,21 @@ static void step_momentum(int64_t n, const mr_step *a, const REAL *g)
 	}
 }
 
+static void step_blend(int64_t n, const mr_step *a, const REAL *g)
+{
+	const REAL *src = a->src;
+	REAL *dst = a->dst, *buf = a->m;
+	REAL s = (REAL)a->gscale, keep = (REAL)(1 - a->decay), mu = (REAL)a->mu;
+	REAL rate_g = (REAL)(a->lr * a->cg), rate = (REAL)(a->lr * a->cm);
+
+	for (int64_t i = 0; i < n; i++) {
+		REAL gi = g[i] * s, b = mu * buf[i] + gi;
+
+		buf[i] = b;
+		dst[i] = src[i] * keep - (rate_g * gi + rate * b);
+	}
+}
+
 /* The bias corrections are folded into two coefficients: w -= (lr / c1) m / (sqrt(v) (1 / sqrt(c2)) + eps). */
 static void step_adam_of(int64_t n, const mr_step *a, const REAL *g)
 {
@@ -537,6 +552,9 @@ static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 		break;
 	case MR_STEP_NADAM:
 		step_nadam_of(n, s, g);
+		break;
+	case MR_STEP_BLEND:
+		step_blend(n, s, g);
 	}
 }
 

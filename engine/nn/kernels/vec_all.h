@@ -40,6 +40,7 @@ const mr_vec TABLE = {
 	.mse = mse,
 	.step_sgd = step_sgd,
 	.step_momentum = step_momentum,
+	.step_blend = step_blend,
 	.step_adam = step_adam,
 	.step_nadam = step_nadam,
 	.sumsq = sumsq,

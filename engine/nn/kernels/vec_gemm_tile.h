@@ -113,6 +113,11 @@ FORCE_INLINE void step_at(const mr_vec_step *s, const step_lanes *c, int64_t at,
 		w = step_momentum_v(c, w, g, &m);
 		v_store(s->m + at, m, part);
 		break;
+	case MR_STEP_BLEND:
+		m = v_load(s->m + at, part);
+		w = step_blend_v(c, w, g, &m);
+		v_store(s->m + at, m, part);
+		break;
 	case MR_STEP_ADAM:
 		m = v_load(s->m + at, part);
 		v = v_load(s->v + at, part);
@@ -261,6 +266,8 @@ FORCE_INLINE void tile_run(const tile *t, int rows, bool full, tile_kind kind)
 		tile_step(t, acc, rows, e, MR_STEP_SGD);
 	else if (t->g->step->kind == MR_STEP_MOMENTUM)
 		tile_step(t, acc, rows, e, MR_STEP_MOMENTUM);
+	else if (t->g->step->kind == MR_STEP_BLEND)
+		tile_step(t, acc, rows, e, MR_STEP_BLEND);
 	else if (t->g->step->kind == MR_STEP_ADAM)
 		tile_step(t, acc, rows, e, MR_STEP_ADAM);
 	else

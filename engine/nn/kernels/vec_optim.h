@@ -4,10 +4,11 @@
  *	g' = g gscale
  *	sgd       w = w keep - rate g'
  *	momentum  buf = mu buf + g';  w = w keep - rate buf   (Nesterov: rate (mu buf + g'))
+ *	blend     buf as momentum;  w = (w keep - rate buf) - rate_g g'
  *	adam      m = b1 m + a1 g';  v = b2 v + (a2 g') g';  w = w keep - rate m / (sqrt(v) root + eps)
  *	nadam     m, v as adam;  w = w keep - (rate_g g' + rate m) / (sqrt(v) root + eps)
  *
- * with keep = 1 - decay, a1 = 1 - b1, a2 = 1 - b2, root = 1 / sqrt(c2), for adam rate = lr / c1, for nadam
+ * with keep = 1 - decay, a1 = 1 - b1, a2 = 1 - b2, root = 1 / sqrt(c2), for adam rate = lr / c1, for nadam and blend
  * rate = lr cm and rate_g = lr cg. A product followed
  * by a sum is fused.
  *
@@ -50,6 +51,13 @@ static inline V step_momentum_v(const step_lanes *c, V w, V g, V *m)
 	g = v_mul(g, c->gscale);
 	*m = v_fma(c->mu, *m, g);
 	return v_fnma(c->rate, c->nesterov ? v_fma(c->mu, *m, g) : *m, v_mul(w, c->keep));
+}
+
+static inline V step_blend_v(const step_lanes *c, V w, V g, V *m)
+{
+	g = v_mul(g, c->gscale);
+	*m = v_fma(c->mu, *m, g);
+	return v_fnma(c->rate_g, g, v_fnma(c->rate, *m, v_mul(w, c->keep)));
 }
 
 static inline V step_adam_v(const step_lanes *c, V w, V g, V *m, V *v)
@@ -107,6 +115,28 @@ static void step_momentum(const void *args, int64_t lo, int64_t hi, uint32_t wor
 		momentum_at(&a, &c, i, 0);
 	if (i < hi)
 		momentum_at(&a, &c, i, hi - i);
+}
+
+static inline void blend_at(const mr_vec_step *a, const step_lanes *c, int64_t i, int64_t part)
+{
+	V m = v_load(a->m + i, part);
+	V w = step_blend_v(c, v_load(a->src + i, part), v_load(a->g + i, part), &m);
+
+	v_store(a->m + i, m, part);
+	v_store(a->dst + i, w, part);
+}
+
+static void step_blend(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const mr_vec_step a = *(const mr_vec_step *)args; /* a copy: stores through dst cannot alias it */
+	const step_lanes c = step_lanes_of(&a);
+	int64_t i = lo;
+
+	(void)worker;
+	for (; i + LANES <= hi; i += LANES)
+		blend_at(&a, &c, i, 0);
+	if (i < hi)
+		blend_at(&a, &c, i, hi - i);
 }
 
 static inline void adam_at(const mr_vec_step *a, const step_lanes *c, int64_t i, int64_t part)

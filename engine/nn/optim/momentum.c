@@ -18,8 +18,10 @@ static void init(mr_optim *o, const mr_values *values)
 
 static void fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)
 {
-	*out = mr_optim_base(o, c, MR_STEP_MOMENTUM);
+	*out = mr_optim_base(o, c, o->blends ? MR_STEP_BLEND : MR_STEP_MOMENTUM);
 	out->mu = o->mu;
+	out->cg = o->blend_g;
+	out->cm = o->blend_m;
 	out->nesterov = o->nesterov;
 }
 
@@ -31,6 +33,7 @@ const mr_optim_ops mr_optim_momentum = {
 	.n_states = 1,
 	.state_names = state_names,
 	.along = MR_ALONG_MOMENTUM,
+	.blends = true,
 	.init = init,
 	.fill = fill,
 };
