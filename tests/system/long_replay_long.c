@@ -49,6 +49,11 @@ static void gpt(void)
 	replay_gpt(RUNS);
 }
 
+static void drawn(void)
+{
+	replay_drawn(RUNS);
+}
+
 static void dnnl(void)
 {
 	replay_dnnl(RUNS);
@@ -66,5 +71,6 @@ void mr_suite_replay_long(void)
 	MR_TEST(replicas);
 	MR_TEST(flushing);
 	MR_TEST(gpt);
+	MR_TEST(drawn);
 	MR_TEST(dnnl);
 }

@@ -189,6 +189,17 @@ void replay_gpt(uint32_t runs)
 	at_each_size(true, "dtype=f32 model.dropout=0.1 train.clip=0.5" ASYNC, runs);
 }
 
+void replay_drawn(uint32_t runs)
+{
+	at_each_size(false, BLOCKS ASYNC " system.name=rpd train.steps=24", runs);
+	at_each_size(false, BLOCKS ASYNC " system.name=rpd train.steps=24 system.delta=20 system.seed=5", runs);
+	at_each_size(false, BLOCKS ASYNC " system.name=rpd train.steps=24 system.delays=max system.delta=2", runs);
+	at_each_size(false, BLOCKS ASYNC " system.name=rpd system.delays=exact system.stage=timeline system.batch=timeline", runs);
+	at_each_size(false, BLOCKS ASYNC " system.name=rpd system.delta=12 system.ringmaster=9", runs);
+	at_each_size(true, "dtype=f32 model.dropout=0.1" ASYNC " system.name=rpd train.steps=24", runs);
+	at_each_size(true, "dtype=f32 model.dropout=0.1" ASYNC " system.name=rpd system.delta=3 optimizer.name=muon train.lr=0.01", runs);
+}
+
 void replay_dnnl(uint32_t runs)
 {
 	if (mr_kernels_find("dnnl", MR_F32)) {

@@ -23,6 +23,8 @@ void replay_replicas(uint32_t runs);
 void replay_flushing(uint32_t runs);
 /** pipedream on a gpt with dropout and per-stage clipping. */
 void replay_gpt(uint32_t runs);
+/** rpd with drawn, fixed, exact and limited delays, on an mlp and a gpt. */
+void replay_drawn(uint32_t runs);
 /** pipedream on oneDNN, where there is one. */
 void replay_dnnl(uint32_t runs);
 

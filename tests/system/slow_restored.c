@@ -9,8 +9,6 @@
 
 #define END 14 /* of pauses */
 
-static uint64_t each; /* steps from one pause to the next */
-
 static void open_case(rig *r, bool gpt, const char *sets)
 {
 	rig_init(r);
@@ -21,9 +19,9 @@ static void open_case(rig *r, bool gpt, const char *sets)
 }
 
 /*
- * Run to @k, save there, and go on to the end; with what the whole leaves in @want (losses of the steps after @k only).
+ * Run to @k, save there, and go on to @end; with what the whole leaves in @want (losses of the steps after @k only).
  */
-static void save_at(bool gpt, const char *sets, uint64_t k, rig_result *saved, rig_result *want)
+static void save_at(bool gpt, const char *sets, uint64_t k, uint64_t end, rig_result *saved, rig_result *want)
 {
 	rig r;
 
@@ -31,48 +29,52 @@ static void save_at(bool gpt, const char *sets, uint64_t k, rig_result *saved, r
 	rig_start(&r);
 	rig_run(&r, k, NULL);
 	rig_collect(&r, false, saved);
-	rig_run(&r, END * each, want);
+	rig_run(&r, end, want);
 	rig_collect(&r, true, want);
 	rig_fini(&r);
 }
 
-static void resume(bool gpt, const char *sets, uint64_t k, const rig_result *saved, rig_result *got)
+static void resume(bool gpt, const char *sets, uint64_t k, uint64_t end, uint64_t every, const rig_result *saved, rig_result *got)
 {
 	mr_state st;
 	rig r;
 
 	open_case(&r, gpt, sets);
 	rig_start(&r);
-	rig_run(&r, 3 * each, NULL); /* an engine that has been used: nothing of that may shine through */
+	rig_run(&r, 3 * every, NULL); /* an engine that has been used: nothing of that may shine through */
 	MR_CHECK_OK(mr_executor_stand_at(&r.s.executor, k));
 	MR_CHECK_OK(mr_executor_state(&r.s.executor, &st));
 	CU_ASSERT_FATAL(rig_fill(&st, saved));
 	mr_state_fini(&st);
 	rig_delays(100, k);
-	rig_run(&r, END * each, got);
+	rig_run(&r, end, got);
 	rig_delays(0, 0);
 	rig_collect(&r, true, got);
 	rig_fini(&r);
 }
 
+static void check_at(bool gpt, const char *sets, uint64_t k, uint64_t end, uint64_t every)
+{
+	rig_result saved = {0}, want = {0}, got = {0};
+	char what[300];
+
+	snprintf(what, sizeof(what), "%s, resumed at %llu", sets, (unsigned long long)k);
+	save_at(gpt, sets, k, end, &saved, &want);
+	resume(gpt, sets, k, end, every, &saved, &got);
+	CU_ASSERT_EQUAL(got.n_steps, end - k);
+	CU_ASSERT_FATAL(rig_equal(&got, &want, true, what));
+	rig_result_fini(&saved);
+	rig_result_fini(&want);
+	rig_result_fini(&got);
+}
+
+/* Where a pause lies behind every @every steps. */
 static void check_every(bool gpt, const char *sets, uint64_t every)
 {
 	static const uint64_t at[] = {1, 2, 5, 9, 13};
 
-	each = every;
-	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
-		rig_result saved = {0}, want = {0}, got = {0};
-		char what[300];
-
-		snprintf(what, sizeof(what), "%s, resumed at %llu", sets, (unsigned long long)(at[i] * each));
-		save_at(gpt, sets, at[i] * each, &saved, &want);
-		resume(gpt, sets, at[i] * each, &saved, &got);
-		CU_ASSERT_EQUAL(got.n_steps, (END - at[i]) * each);
-		CU_ASSERT_FATAL(rig_equal(&got, &want, true, what));
-		rig_result_fini(&saved);
-		rig_result_fini(&want);
-		rig_result_fini(&got);
-	}
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+		check_at(gpt, sets, at[i] * every, END * every, every);
 }
 
 static void check(bool gpt, const char *sets)
@@ -127,6 +129,31 @@ static void aiming(void)
 	check(false, ASYNC "system.name=pipeoptim optimizer.name=ema machine.workers=3");
 }
 
+#define DRAWN "system.name=rpd train.batch=2 train.microbatches=1 "
+
+/* Its list ends: pauses lie early, in the middle and one step before the end. */
+static void drawn(void)
+{
+	static const char *const many[] = {
+		DRAWN "train.steps=600 machine.workers=2",
+		DRAWN "train.steps=600 machine.workers=2 system.delays=zero",
+		DRAWN "train.steps=600 machine.workers=2 system.delta=1",
+		DRAWN "train.steps=600 machine.workers=2 system.delta=20 system.seed=3",
+		DRAWN "train.steps=600 machine.workers=2 system.delays=max system.delta=5",
+		DRAWN "train.steps=600 machine.workers=3 system.delays=exact system.stage=timeline system.batch=timeline",
+		DRAWN "train.steps=600 machine.workers=4 system.delta=9 system.ringmaster=8",
+	};
+	static const uint64_t at[] = {1, 64, 350, 500, 599};
+
+	for (size_t s = 0; s < sizeof(many) / sizeof(many[0]); s++)
+		for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+			check_at(false, many[s], at[i], 600, 1);
+	check(false, DRAWN "train.steps=14 machine.workers=3 system.delta=7 optimizer.name=momentum");
+	check(false, DRAWN "machine.workers=4 system.delta=3");
+	check(true, DRAWN "train.steps=14 machine.workers=2 system.delta=5 model.dropout=0.1 dtype=f32");
+	check(true, DRAWN "machine.workers=4");
+}
+
 static void mitigated(void)
 {
 	check(false, ASYNC "mitigation.name=gap_aware machine.workers=3");
@@ -167,6 +194,7 @@ void mr_suite_restored(void)
 	MR_TEST(one_copy);
 	MR_TEST(double_buffered);
 	MR_TEST(aiming);
+	MR_TEST(drawn);
 	MR_TEST(mitigated);
 	MR_TEST(replicas);
 	MR_TEST(synchronous);
