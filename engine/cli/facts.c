@@ -74,6 +74,8 @@ void mr_facts_collect(const mr_session *s, double val_loss, mr_facts *f)
 	put(f, "batch", "%llu", (unsigned long long)s->samples * s->n_micro);
 	put(f, "microbatches", "%u", s->n_micro);
 	put(f, "parameters", "%llu", (unsigned long long)mr_graph_n_params(s->graph));
+	if (mr_config_system(s->config) && mr_config_system(s->config)->ends)
+		put(f, "steps", "%lld", (long long)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "steps"));
 	put(f, "clip", "%g", mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip"));
 	put(f, "learning_rate", "%s", mr_facts_rate(&s->lr, rate, sizeof(rate)));
 	put(f, "options", "%s", options_text(s, options, sizeof(options)));
@@ -107,6 +109,7 @@ static const struct {
 	{"parameters", NULL, "model parameters"},
 	{"clip", NULL, "train.clip"},
 	{"options", NULL, NULL}, /* compared one by one */
+	{"steps", NULL, "train.steps"}, /* of a system whose list ends: how long it is decides the whole plan */
 	{"plan", NULL, "another build's plan"}, /* all that decides a plan is equal: only the lowering has changed */
 	{"run_hash", "other options of the model, the optimizer or the mitigation, or another cut into stages", NULL},
 };
@@ -176,6 +179,8 @@ mr_status mr_facts_fit(const mr_session *s, const mr_checkpoint *ck)
 		if (!then && !strcmp(common[i].fact, "mitigation")) /* of a build that had none */
 			then = MR_MITIGATE_NONE;
 		if (!then && !strcmp(common[i].fact, "workers")) /* of a build whose workers had one stage each */
+			continue;
+		if ((!then || !now) && !strcmp(common[i].fact, "steps")) /* of a build that did not say, or of a list without end */
 			continue;
 		if (!then)
 			return mr_fail(MR_ECKPT, "its manifest does not say %s", common[i].fact);

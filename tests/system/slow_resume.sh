@@ -13,12 +13,13 @@ interleaved
 chimera
 data_parallel --set system.weights=private --set system.chunks=2
 pipedream
-pipedream --set system.vertical_sync=true'
+pipedream --set system.vertical_sync=true
+rpd --set system.delta=5'
 
 # Micro-batches, where the system divides a batch.
 micro() {
 	case $1 in
-	pipedream*) echo "" ;;
+	pipedream* | rpd*) echo "" ;;
 	*) echo "--set train.microbatches=4" ;;
 	esac
 }
@@ -37,6 +38,12 @@ stops() {
 	forget="/\"step\":17,\"val_loss\"/d; /\"step\":1,\"val_loss\"/d"
 	same "$name, stopped at 1 and 17" a b
 	forget=
+}
+
+# A list that ends is one of so many steps: a longer one is another, and is refused by name.
+stays_so_long() {
+	train "$@" --set run.dir=a --set train.steps=41 --resume
+	expect 5 "$name, one step more" 'made with train.steps 40 and cannot be resumed with 41'
 }
 
 # Interrupt it where it happens to be; delays make the run long enough to be hit.
@@ -62,7 +69,7 @@ each() {
 	echo "$systems" >systems
 	while read -r system; do
 		case $conf,$system in
-		chain,pipedream*) sets="--set train.batch=1" ;;
+		chain,pipedream* | chain,rpd*) sets="--set train.batch=1" ;;
 		*) sets= ;;
 		esac
 		# A split word is an argument on purpose.
@@ -71,7 +78,10 @@ each() {
 		rm -rf a
 		train "$@" --set run.dir=a
 		expect 0 "$name"
-		stops "$name" "$@"
+		case $system in
+		rpd*) stays_so_long "$@" ;;
+		*) stops "$name" "$@" ;;
+		esac
 		[ "$system" = sequential ] || interrupted "$name" "$@"
 	done <systems
 }
