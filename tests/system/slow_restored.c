@@ -164,7 +164,7 @@ static void mitigated(void)
 
 static void replicas(void)
 {
-	check_every(false, "system.name=local_sgd system.replicas=2 system.every=3 train.batch=4 train.microbatches=2 machine.workers=3", 3);
+	check_every(false, "system.name=local_sgd system.replicas=2 system.every=3 train.steps=42 train.batch=4 train.microbatches=2 machine.workers=3", 3);
 	check_every(false, "system.name=local_sgd system.every=2 system.placement=rotated system.outer=nesterov optimizer.name=adam "
 			   "train.batch=6 train.microbatches=3 machine.workers=3", 2);
 	check_every(true, "system.name=local_sgd system.replicas=2 system.every=2 system.state=averaged optimizer.name=adamw train.batch=2 "
