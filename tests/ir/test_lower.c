@@ -365,6 +365,16 @@ static void contracts_that_cannot_be_kept(void)
 	p = small_pipedream(2, false, false);
 	p->contract.racing = true;
 	refuse(p, MR_ECONFIG, "a racing plan has one stage a worker, one pipe and no flush, reads the latest version");
+	p = small_pipedream(2, false, false);
+	p->contract.racing = true;
+	p->contract.same_version_b = false;
+	mr_plan_list(p, 1, MR_BODY)->at[0].op = MR_OP_R;
+	refuse(p, MR_ECONFIG, "worker 1: F and B race, and R cannot");
+	p = small_pipedream(2, false, false);
+	p->contract.racing = true;
+	p->contract.same_version_b = false;
+	mr_plan_list(p, 0, MR_PROLOGUE)->at[0].op = MR_OP_B;
+	refuse(p, MR_ECONFIG, "worker 0 races from its first version on");
 	p = small_1f1b(2, 3);
 	p->contract.need = 2;
 	refuse(p, MR_ECONFIG, "1 commits of 2 micro-batches each do not make the 3");

@@ -157,6 +157,39 @@ static void nothing_idles(void)
 		}
 }
 
+/* A racing plan is the static one with room for all that is under way before any stage but the last; a finite list does not race. */
+static void racing_has_room(void)
+{
+	for (uint16_t d = 1; d <= 5; d++)
+		for (uint32_t n = 1; n <= 7; n++) {
+			char sets[64];
+			sched_case c = {.ops = mr_schedule_find("ampnet"), .n_workers = d, .n_micro = 2, .sets = sets};
+			mr_plan *fixed, *race;
+
+			snprintf(sets, sizeof(sets), "in_flight=%u", n);
+			fixed = sched_lowered(&c);
+			snprintf(sets, sizeof(sets), "in_flight=%u order=racing", n);
+			race = sched_lowered(&c);
+			CU_ASSERT_TRUE(race->contract.racing && !fixed->contract.racing);
+			for (uint16_t s = 0; s < d; s++) {
+				const mr_list *x = mr_plan_list(race, s, MR_BODY), *y = mr_plan_list(fixed, s, MR_BODY);
+
+				CU_ASSERT_EQUAL(race->n_slots[s], s + 1u < d ? n : fixed->n_slots[s]);
+				CU_ASSERT_TRUE(s == 0 || (race->n_fwd[s] >= n && race->n_fwd[s] >= fixed->n_fwd[s]));
+				CU_ASSERT_EQUAL(race->n_versions[s], 1);
+				CU_ASSERT_EQUAL_FATAL(x->n, y->n);
+				for (uint32_t i = 0; i < x->n; i++)
+					CU_ASSERT_TRUE(x->at[i].op == y->at[i].op && x->at[i].micro == y->at[i].micro);
+			}
+			mr_plan_destroy(fixed);
+			mr_plan_destroy(race);
+			c.finite = true;
+			race = sched_lowered(&c);
+			CU_ASSERT_FALSE(race->contract.racing);
+			mr_plan_destroy(race);
+		}
+}
+
 static void refusals(void)
 {
 	static const struct {
@@ -189,5 +222,6 @@ void mr_suite_async(void)
 	MR_SUITE("async");
 	MR_TEST(versions_follow_the_papers);
 	MR_TEST(nothing_idles);
+	MR_TEST(racing_has_room);
 	MR_TEST(refusals);
 }
