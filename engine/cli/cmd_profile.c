@@ -173,7 +173,7 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	if (st == MR_OK && *path) {
 		st = write_costs(path, s, &p);
 		if (st == MR_OK)
-			printf("\nwritten to %s, for millrace plan %s --costs %s\n", path, args->operand[0], path);
+			printf("\nwritten to %s, for millrace plan %s --costs %s, or as costs in the configuration\n", path, args->operand[0], path);
 	}
 	mr_profile_fini(&p);
 	return st;
@@ -181,7 +181,21 @@ static mr_status measure(const mr_args *args, mr_session *s)
 
 static mr_status run(mr_args *args)
 {
-	return mr_with_session(args, measure);
+	/* What is measured does not depend on what was measured before, whose file may not exist yet. */
+	const char **set = calloc(args->n_sets + 1u, sizeof(*set));
+	mr_args own = *args;
+	mr_status st;
+
+	if (!set)
+		return mr_fail(MR_ERESOURCE, "no memory for --set");
+	for (uint32_t i = 0; i < args->n_sets; i++)
+		set[i] = args->set[i];
+	set[own.n_sets++] = "costs=";
+	own.set = set;
+	st = mr_with_session(&own, measure);
+	args->signal = own.signal;
+	free(set);
+	return st;
 }
 
 static const mr_option options[] = {

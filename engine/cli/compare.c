@@ -101,23 +101,12 @@ static mr_status load(const base *b, mr_compare_row *row, mr_config **config)
 
 /* --- figures of an attempt --- */
 
-/* The base's layer times for micro-batches of another size: F, I and W are as long as the samples are many. */
+/* The base's layer times for micro-batches of another size. */
 static mr_status scale_costs(const base *b, const mr_session *s, mr_costs *out)
 {
-	double by = (double)s->samples / (double)b->s.samples;
-
 	if (!b->costs.measured)
 		return mr_costs_nominal(s, out);
-	*out = (mr_costs){.layer = calloc(s->graph->n_nodes, sizeof(*out->layer)), .remote = b->costs.remote,
-			  .sum_s = b->costs.sum_s, .measured = true};
-	if (!out->layer)
-		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", s->graph->n_nodes);
-	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
-		const mr_layer_cost *c = &b->costs.layer[i];
-
-		out->layer[i] = (mr_layer_cost){c->f * by, c->i * by, c->w * by, c->u};
-	}
-	return MR_OK;
+	return mr_costs_scale(&b->costs, s, (double)s->samples / (double)b->s.samples, out);
 }
 
 static mr_status take_metrics(const mr_forecast *f, mr_compare_row *row)
@@ -317,7 +306,7 @@ mr_status mr_compare_init(mr_compare *c, const mr_args *args, const char *costs,
 	MR_TRY(mr_open_config(args, &b.config));
 	st = mr_session_open(b.config, &b.s);
 	if (st == MR_OK) {
-		st = *costs ? mr_costs_read(costs, &b.s, &b.costs) : mr_costs_nominal(&b.s, &b.costs);
+		st = mr_costs_at_hand(costs, &b.s, &b.costs);
 		if (st == MR_OK) {
 			set_up(c, &b);
 			st = try_all(c, &b, pictures);

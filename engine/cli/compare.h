@@ -45,7 +45,7 @@ typedef struct mr_compare {
 } mr_compare;
 
 /**
- * Try all. @args: of the command, whose operand is the configuration; @costs: a file of millrace profile, "": nominal;
+ * Try all. @args: of the command, whose operand is the configuration; @costs: a file of millrace profile, "": as mr_costs_at_hand;
  * @cap: bytes, 0: the configuration's. @pictures: keep trace records of a stretch that is as long for all. The caller calls
  * fini, also after an error. Errors: the configuration itself is wrong; MR_ERESOURCE.
  */

@@ -193,31 +193,35 @@ static void settle_trace(mr_config *c)
 	mr_config_mistake(c, MR_CONFIG_TRACE, "steps", text);
 }
 
-/* Paths of the data group become absolute: those from --set already are. */
+/* The path under @key starts at the configuration's folder; one from --set is absolute already. */
+static mr_status make_absolute(const mr_config *c, mr_values *values, const char *key)
+{
+	char *joined, resolved[PATH_MAX];
+	const char *path = mr_values_string(values, key);
+	mr_status st;
+
+	if (!*path || *path == '/')
+		return MR_OK;
+	if (asprintf(&joined, "%s/%s", c->base_dir, path) < 0)
+		return mr_fail(MR_ERESOURCE, "no memory for a path");
+	st = mr_values_set_string(values, key, realpath(joined, resolved) ? resolved : joined);
+	free(joined);
+	return st;
+}
+
 static mr_status settle_paths(mr_config *c)
 {
 	mr_config_part *part = &c->part[MR_CONFIG_DATA];
 	const mr_option *table = part->values ? mr_values_table(part->values) : NULL;
 
 	for (size_t i = 0; table && table[i].name; i++) {
-		char *joined, resolved[PATH_MAX];
-		const char *path;
-		mr_status st;
-
 		if (table[i].type != MR_OPT_STRING || (!table[i].def && part->origin[i].kind == MR_ORIGIN_DEFAULT))
 			continue;
-		path = mr_values_string(part->values, table[i].name);
-		if (!*path && !table[i].def)
+		if (!*mr_values_string(part->values, table[i].name) && !table[i].def)
 			mr_config_mistake(c, MR_CONFIG_DATA, table[i].name, "empty; expected the name of a file");
-		if (!*path || *path == '/')
-			continue;
-		if (asprintf(&joined, "%s/%s", c->base_dir, path) < 0)
-			return mr_fail(MR_ERESOURCE, "no memory for a path");
-		st = mr_values_set_string(part->values, table[i].name, realpath(joined, resolved) ? resolved : joined);
-		free(joined);
-		MR_TRY(st);
+		MR_TRY(make_absolute(c, part->values, table[i].name));
 	}
-	return MR_OK;
+	return make_absolute(c, c->part[MR_CONFIG_TOP].values, "costs");
 }
 
 /* An empty run.dir becomes runs/<name>, so that a copy of the resolved configuration means the same folder. */

@@ -126,7 +126,8 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 		o = mr_option_find(mr_values_table(values), s->key);
 		if (s->group == MR_CONFIG_TOP && !strcmp(s->key, "partition"))
 			st = apply_partition(values, s->value);
-		else if (s->group == MR_CONFIG_DATA && o && o->type == MR_OPT_STRING)
+		else if ((s->group == MR_CONFIG_DATA && o && o->type == MR_OPT_STRING) ||
+			 (s->group == MR_CONFIG_TOP && !strcmp(s->key, "costs")))
 			st = apply_path(values, s);
 		else
 			st = mr_values_set_text(values, s->key, s->value);

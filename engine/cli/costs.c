@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/stats.h"
 #include "base/str.h"
 
 #define FIRST_WORDS "# millrace costs 1; "
@@ -135,6 +136,29 @@ mr_status mr_costs_nominal(const mr_session *s, mr_costs *out)
 }
 
 /* --- measured --- */
+
+mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, mr_costs *out)
+{
+	mr_layer_cost *layer;
+
+	MR_TRY(allocate(s, out));
+	layer = out->layer;
+	*out = *from;
+	out->layer = layer;
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
+		const mr_layer_cost *c = &from->layer[i];
+
+		layer[i] = (mr_layer_cost){c->f * by, c->i * by, c->w * by, c->u};
+	}
+	return MR_OK;
+}
+
+mr_status mr_costs_at_hand(const char *path, const mr_session *s, mr_costs *out)
+{
+	if (*path)
+		return mr_costs_read(path, s, out);
+	return s->costs ? mr_costs_scale(s->costs, s, 1, out) : mr_costs_nominal(s, out);
+}
 
 static double sum_rate(const mr_session *s, const mr_profile *p)
 {
@@ -364,6 +388,7 @@ mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out)
 		st = mr_fail(MR_ECONFIG, "it has a NUL byte");
 	if (st == MR_OK)
 		st = read_text(path, s, text, out);
+	out->hash = mr_hash64(0, text, len);
 	free(text);
 	if (st != MR_OK) {
 		mr_costs_fini(out);

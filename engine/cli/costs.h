@@ -1,8 +1,8 @@
 /*
- * costs.h - how long each layer takes, for the prediction of `plan`: nominal figures, or those that `profile` measured.
+ * costs.h - how long each layer takes, for predictions and for orders that follow from costs: nominal figures, or those that `profile` measured.
  *
- * Per layer rather than per stage, so that one file serves every cut of its model. Measured costs predict; they never
- * decide the cut. The file is CSV behind one line that says what was measured where:
+ * Per layer rather than per stage, so that one file serves every cut of its model. Measured costs predict, and order the
+ * plan of a configuration that names their file (`costs`); they never decide the cut. The file is CSV behind one line that says what was measured where:
  *
  *	# millrace costs 1; machine=...; kernels=...; backend=dnnl; dtype=f32; threads=1; samples=16; optimizer=adamw;
  *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10                                (all of this is one line)
@@ -31,6 +31,7 @@ typedef struct mr_costs {
 	mr_hand_over remote;  /* of a byte that one worker writes and another reads */
 	double sum_s;         /* of a byte of one gradient that is added to another */
 	bool measured;        /* else nominal */
+	uint64_t hash;        /* of the file that they were read from; 0: none */
 	char source[512];     /* what they are, for people: one line */
 } mr_costs;
 
@@ -45,6 +46,14 @@ mr_status mr_costs_nominal(const mr_session *s, mr_costs *out) MR_MUST_USE;
  * another backend is a warning on standard error. Errors: MR_ECONFIG with file, line and what differs; MR_ERESOURCE.
  */
 mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out) MR_MUST_USE;
+
+/** Those of the file @path; if that is "", those that the configuration of @s names; if it names none, nominal ones. Errors: of
+ * mr_costs_read and mr_costs_nominal. */
+mr_status mr_costs_at_hand(const char *path, const mr_session *s, mr_costs *out) MR_MUST_USE;
+
+/** @from, of the same model as @s, for micro-batches @by times as large: F, I and W are as long as the samples are many.
+ * Errors: MR_ERESOURCE. */
+mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, mr_costs *out) MR_MUST_USE;
 
 /** What @p has measured for @s: the update of a stage is shared out by parameters, to each of which an optimizer does the same.
  * Errors: MR_ERESOURCE. */

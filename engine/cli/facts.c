@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/costs.h"
+
 #define OPTION_ROOM 128 /* of one system option's value as text */
 
 static void put(mr_facts *f, const char *key, const char *fmt, ...) MR_PRINTF(3, 4);
@@ -79,6 +81,10 @@ void mr_facts_collect(const mr_session *s, double val_loss, mr_facts *f)
 	put(f, "clip", "%g", mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip"));
 	put(f, "learning_rate", "%s", mr_facts_rate(&s->lr, rate, sizeof(rate)));
 	put(f, "options", "%s", options_text(s, options, sizeof(options)));
+	if (s->costs)
+		put(f, "costs", "%016" PRIx64, s->costs->hash);
+	else
+		put(f, "costs", "none");
 	put(f, "plan", "%016" PRIx64, s->plan_hash);
 	put(f, "run_hash", "%016" PRIx64, mr_session_hash(s));
 	put(f, "data", "%016" PRIx64, s->data->fingerprint);
@@ -110,7 +116,7 @@ static const struct {
 	{"clip", NULL, "train.clip"},
 	{"options", NULL, NULL}, /* compared one by one */
 	{"steps", NULL, "train.steps"}, /* of a system whose list ends: how long it is decides the whole plan */
-	{"plan", NULL, "another build's plan"}, /* all that decides a plan is equal: only the lowering has changed */
+	{"plan", NULL, NULL}, /* see plan_fits */
 	{"run_hash", "other options of the model, the optimizer or the mitigation, or another cut into stages", NULL},
 };
 
@@ -164,6 +170,20 @@ static mr_status options_fit(const mr_session *s, const char *then)
 	return MR_OK;
 }
 
+/* All else that decides a plan is equal. Other costs that give the same order are no difference. */
+static mr_status plan_fits(const mr_checkpoint *ck, const mr_facts *now)
+{
+	const char *plan = mr_checkpoint_fact(ck, "plan"), *costs = mr_checkpoint_fact(ck, "costs");
+
+	if (!plan)
+		return mr_fail(MR_ECKPT, "its manifest does not say plan");
+	if (!strcmp(plan, fact_now(now, "plan")))
+		return MR_OK;
+	if (strcmp(costs ? costs : "none", fact_now(now, "costs"))) /* no word of them: of a build that ordered by none */
+		return mr_fail(MR_ECKPT, "it was made with an order for other costs and cannot be resumed with this configuration");
+	return mr_fail(MR_ECKPT, "it was made with another build's plan %s and cannot be resumed with %s", plan, fact_now(now, "plan"));
+}
+
 mr_status mr_facts_fit(const mr_session *s, const mr_checkpoint *ck)
 {
 	mr_facts f;
@@ -174,6 +194,10 @@ mr_status mr_facts_fit(const mr_session *s, const mr_checkpoint *ck)
 
 		if (!strcmp(common[i].fact, "options")) {
 			MR_TRY(options_fit(s, then ? then : ""));
+			continue;
+		}
+		if (!strcmp(common[i].fact, "plan")) {
+			MR_TRY(plan_fits(ck, &f));
 			continue;
 		}
 		if (!then && !strcmp(common[i].fact, "mitigation")) /* of a build that had none */

@@ -92,7 +92,7 @@ mr_status mr_forecast_time(mr_forecast *f)
 mr_status mr_forecast_init(mr_forecast *f, const mr_session *s, const char *costs)
 {
 	*f = (mr_forecast){.s = s};
-	MR_TRY(*costs ? mr_costs_read(costs, s, &f->costs) : mr_costs_nominal(s, &f->costs));
+	MR_TRY(mr_costs_at_hand(costs, s, &f->costs));
 	MR_TRY(mr_forecast_memory(f));
 	return mr_forecast_time(f);
 }

@@ -5,6 +5,7 @@
 
 #include "base/stats.h"
 #include "base/str.h"
+#include "cli/costs.h"
 #include "cli/machine.h"
 #include "cli/plan_file.h"
 #include "host/memory.h"
@@ -28,7 +29,7 @@ static mr_status open_data(mr_session *s)
 	};
 	mr_model_data md;
 
-	if (!s->borrowed_data)
+	if (!s->beside)
 		MR_TRY(mr_config_blame(s->config, MR_CONFIG_DATA, "name",
 				       mr_dataset_open(mr_config_data(s->config), mr_config_values(s->config, MR_CONFIG_DATA),
 						       &want, &s->data)));
@@ -84,14 +85,15 @@ static mr_status read_plan(mr_session *s)
 	return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 }
 
-/* The plan before its lowering; the model is cut into as many stages as it has. */
-static mr_status emit_plan(mr_session *s)
+/* The plan before its lowering; the model is cut into as many stages as it has. @costs: NULL, or those of its stages. */
+static mr_status emit_plan(mr_session *s, const mr_cost *costs)
 {
 	const mr_sched_ops *ops = mr_config_system(s->config);
 	mr_sched_args a = {
 		.n_workers = mr_config_workers(s->config),
 		.n_micro = s->n_micro,
 		.options = ops->options ? mr_config_values(s->config, MR_CONFIG_SYSTEM) : NULL,
+		.costs = costs,
 	};
 	int64_t steps = mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "steps");
 	uint64_t batches = s->data->n_train / (uint64_t)s->samples;
@@ -166,7 +168,7 @@ static mr_status check_stops(const mr_session *s)
 	return MR_OK;
 }
 
-static mr_status finish_plan(mr_session *s)
+static mr_status finish_plan(mr_session *s, const mr_cost *costs)
 {
 	const mr_sched_ops *ops = mr_config_system(s->config);
 	double clip = mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip");
@@ -191,30 +193,64 @@ static mr_status finish_plan(mr_session *s)
 	if (!s->plan->lowered)
 		MR_TRY(mr_plan_lower(s->plan, &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph) &&
 										mr_optim_elementwise(&s->optim) && !k->keep_read,
-							       .hand_over_first = true}));
+							       .hand_over_first = true,
+							       .costs = costs,
+							       .n_costs = costs ? 1 : 0}));
 	MR_TRY(mr_plan_check(s->plan));
 	MR_TRY(mr_plan_identity(s->plan, &s->plan_hash));
 	s->sum = k->sum;
 	return MR_OK;
 }
 
-static mr_status make_plan(mr_session *s)
+/* Once more, in an order for the costs that the cut gives each stage. */
+static mr_status order_by(mr_session *s, mr_stage_cost *stage)
 {
-	bool system = mr_config_system(s->config);
+	uint16_t n = s->plan->n_stages;
 
+	mr_costs_of_stages(s, s->costs, stage);
 	if (s->plan_path)
-		MR_TRY(system ? read_plan(s) : mr_fail(MR_ECONFIG, "sequential has no order but its own: it cannot follow %s", s->plan_path));
-	else if (system)
-		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", emit_plan(s)));
-	MR_TRY(mr_config_blame(s->config, MR_CONFIG_OPTIMIZER, "name", check_direction(s)));
-	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_order(s)));
-	MR_TRY(make_partition(s));
-	if (s->plan_path) {
-		mr_status st = finish_plan(s);
+		return MR_OK;
+	mr_plan_destroy(s->plan);
+	s->plan = NULL;
+	MR_TRY(emit_plan(s, &(mr_cost){n, stage}));
+	if (s->plan->n_stages != n)
+		return mr_fail(MR_ECONFIG, "%s makes %u stages for the costs of %u", s->plan->system, s->plan->n_stages, n);
+	mr_costs_of_stages(s, s->costs, stage); /* it may place the stages otherwise, and boundaries cost between workers only */
+	return MR_OK;
+}
 
-		return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
+static mr_status order_plan(mr_session *s)
+{
+	mr_stage_cost *stage;
+	mr_status st;
+
+	if (!s->costs)
+		return finish_plan(s, NULL);
+	stage = calloc(s->partition.n_stages, sizeof(*stage));
+	st = stage ? order_by(s, stage) : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", s->partition.n_stages);
+	if (st == MR_OK)
+		st = finish_plan(s, &(mr_cost){s->partition.n_stages, stage});
+	free(stage);
+	return st;
+}
+
+static mr_status take_costs(mr_session *s)
+{
+	const char *path = mr_values_string(mr_config_values(s->config, MR_CONFIG_TOP), "costs");
+	const mr_costs *other = s->beside ? s->beside->costs : NULL;
+	mr_costs c;
+
+	if (!*path)
+		return MR_OK;
+	MR_TRY(other ? mr_costs_scale(other, s, (double)s->samples / (double)s->beside->samples, &c)
+		     : mr_config_blame(s->config, MR_CONFIG_TOP, "costs", mr_costs_read(path, s, &c)));
+	s->costs = malloc(sizeof(*s->costs));
+	if (!s->costs) {
+		mr_costs_fini(&c);
+		return mr_fail(MR_ERESOURCE, "no memory for costs");
 	}
-	return system ? mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", finish_plan(s)) : MR_OK;
+	*s->costs = c;
+	return MR_OK;
 }
 
 static mr_status make_place(mr_session *s)
@@ -225,6 +261,28 @@ static mr_status make_place(mr_session *s)
 	if (st == MR_OK || !key)
 		return st;
 	return st == MR_ECONFIG ? mr_config_blame(s->config, MR_CONFIG_MACHINE, key, st) : mr_fail_in(st, "machine.%s", key);
+}
+
+/* The cut needs the number of stages, costs need the cut, and the order follows from the costs. */
+static mr_status make_plan(mr_session *s)
+{
+	bool system = mr_config_system(s->config);
+
+	if (s->plan_path)
+		MR_TRY(system ? read_plan(s) : mr_fail(MR_ECONFIG, "sequential has no order but its own: it cannot follow %s", s->plan_path));
+	else if (system)
+		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", emit_plan(s, NULL)));
+	MR_TRY(mr_config_blame(s->config, MR_CONFIG_OPTIMIZER, "name", check_direction(s)));
+	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_order(s)));
+	MR_TRY(make_partition(s));
+	MR_TRY(make_place(s));
+	MR_TRY(take_costs(s));
+	if (s->plan_path) {
+		mr_status st = order_plan(s);
+
+		return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
+	}
+	return system ? mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", order_plan(s)) : MR_OK;
 }
 
 static mr_status check_suits(const mr_session *s)
@@ -251,8 +309,7 @@ static mr_status open_all(mr_session *s)
 	mr_mitigate_init(&s->mitigate, mr_config_mitigation(s->config), mr_config_values(s->config, MR_CONFIG_MITIGATION));
 	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_suits(s)));
 	MR_TRY(open_data(s));
-	MR_TRY(make_plan(s));
-	return make_place(s);
+	return make_plan(s);
 }
 
 static mr_status open_or_close(mr_session *s)
@@ -278,7 +335,7 @@ mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_ses
 
 mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s)
 {
-	*s = (mr_session){.config = config, .data = other->data, .borrowed_data = true};
+	*s = (mr_session){.config = config, .data = other->data, .beside = other};
 	return open_or_close(s);
 }
 
@@ -383,7 +440,10 @@ void mr_session_close(mr_session *s)
 	mr_plan_destroy(s->plan);
 	mr_partition_fini(&s->partition);
 	mr_graph_destroy(s->graph);
-	if (!s->borrowed_data)
+	if (s->costs)
+		mr_costs_fini(s->costs);
+	free(s->costs);
+	if (!s->beside)
 		mr_dataset_close(s->data);
 	*s = (mr_session){0};
 }

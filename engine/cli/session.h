@@ -13,12 +13,14 @@
 #include "planner/partition.h"
 #include "run/executor.h"
 
+struct mr_costs;
+
 typedef struct mr_session {
 	const mr_config *config;     /* borrowed */
 	const char *plan_path;       /* the plan comes from this file (plan_file.h); NULL: from the system. Borrowed */
 	const mr_kernels *kernels;
 	mr_dataset *data;
-	bool borrowed_data;          /* of another session */
+	const struct mr_session *beside; /* the data are those of this session; NULL: its own */
 	mr_graph *graph;
 	mr_partition partition;
 	mr_plan *plan;               /* NULL for sequential */
@@ -29,6 +31,7 @@ typedef struct mr_session {
 	mr_optim optim;
 	mr_mitigate mitigate;        /* as configured; applied where mr_session_is_mitigated */
 	mr_lr lr;
+	struct mr_costs *costs;      /* costs.h: of the file that the configuration names; NULL: it names none. Owned */
 	mr_topo topo;                /* of this machine, or the one that machine.topology describes */
 	mr_place place;
 	mr_executor executor;        /* after mr_session_start */
@@ -44,14 +47,19 @@ typedef struct mr_session_opts {
 	void *source_arg;
 } mr_session_opts;
 
-/** Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero afterwards on error. */
+/**
+ * Where the configuration names a file of costs, the plan is one for them: the system orders by them, and the lowering gives
+ * boundaries the buffers that they ask for. Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero
+ * afterwards on error.
+ */
 mr_status mr_session_open(const mr_config *config, mr_session *s) MR_MUST_USE;
 
 /** The same, but train in the order of the plan in the file @path instead of the system's: it must be one of as many workers
  * and micro-batches a step. Errors: also MR_ECONFIG with the file's name. */
 mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_session *s) MR_MUST_USE;
 
-/** The same with the data of @other, which must stay open as long: for another system on the same model and data. */
+/** The same with the data of @other, which must stay open as long: for another system on the same model and data.
+ * Costs are those of @other, scaled to the size of a micro-batch. */
 mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s) MR_MUST_USE;
 
 /** Has the run stale gradients, and does something other than "none" deal with them? */

@@ -46,7 +46,7 @@ static mr_status fill(mr_virtual *v, const mr_session *s, const mr_values *optio
 	mr_status st;
 
 	MR_TRY(mr_sim_options_read(options, &v->options));
-	MR_TRY(*costs ? mr_costs_read(costs, s, &v->costs) : mr_costs_nominal(s, &v->costs));
+	MR_TRY(mr_costs_at_hand(costs, s, &v->costs));
 	v->stage = calloc(n, sizeof(*v->stage));
 	v->node = calloc(workers, sizeof(*v->node));
 	v->free_at = calloc(workers, sizeof(*v->free_at));

@@ -138,6 +138,37 @@ expect 3 "missing.csv" plan mlp.cfg --costs missing.csv
 : >empty.csv
 expect 3 "empty.csv" plan mlp.cfg --costs empty.csv
 
+# Costs that the configuration names order the plan, and predict; those of --costs only predict. Paths start at the file's folder.
+awk -F, -v OFS=, 'NR < 3 { print; next } { $6 = $7 = $8 = "1e-4"; $9 = "1e-6" } NR == 3 { $6 = "4e-4"; $8 = "3e-4" } { print }' \
+	costs.csv >uneven.csv
+sed '3s/4e-4/2e-4/' uneven.csv >other.csv
+mkdir sub
+{ sed 's/"1f1b"/"zb_auto"/; s/batch = 8; microbatches = 2/batch = 32; microbatches = 8/' mlp.cfg && echo 'costs = "../uneven.csv";'; } >sub/zb.cfg
+hash_of() {
+	sed -n 's/^system .*plan \([0-9a-f]*\).*/\1/p' out
+}
+expect 0 "costs      nominal" plan sub/zb.cfg --set costs=
+even=$(hash_of)
+expect 0 "costs      measured, " plan sub/zb.cfg --set costs= --costs uneven.csv
+[ "$(hash_of)" = "$even" ] || complain "--costs changed the plan"
+expect 0 "uneven.csv: machine=" plan sub/zb.cfg
+uneven=$(hash_of)
+[ -n "$uneven" ] && [ "$uneven" != "$even" ] || complain "costs in the configuration did not change the order: $even, $uneven"
+expect 0 "predicted  step 7.2" plan sub/zb.cfg
+expect 0 "done: 2 of 2 steps" train sub/zb.cfg --set run.dir=ordered
+[ "$(hash_of)" = "$uneven" ] || complain "train has another plan than plan: $(hash_of), not $uneven"
+grep -q '"costs": "[0-9a-f]\{16\}"' ordered/checkpoints/step-00000002/MANIFEST.json || complain "no word of the costs in the manifest"
+expect 5 "it was made with an order for other costs" train sub/zb.cfg --set run.dir=ordered --resume --set train.steps=3 --set costs=
+cp ordered/resolved.cfg again.cfg
+expect 0 "done: 3 of 3 steps" train again.cfg --resume --set train.steps=3
+expect 0 "simulated: costs measured, " simulate sub/zb.cfg --set run.dir=simulated
+[ "$(hash_of)" = "$uneven" ] || complain "simulate has another plan than train"
+expect 0 "costs    measured, " plan sub/zb.cfg --compare
+expect 3 "--set: costs: " plan sub/zb.cfg --set costs=missing.csv
+has "missing.csv"
+expect 3 "it is of another model" plan sub/zb.cfg --set 'model.hidden=[8,16]'
+expect 0 "layers   micro-batches of 4 samples" profile sub/zb.cfg --seconds 0 --set costs=missing.csv
+
 expect 0 "layers   micro-batches of 8 samples" profile mlp.cfg --seconds 0 --set system.name=sequential --set train.microbatches=1
 expect 3 "only this one is measured" profile mlp.cfg --set "machine.topology=core:4 pu:1"
 expect 6 "and 1000 B is the limit" profile mlp.cfg --set machine.memory_limit=1000
