@@ -121,10 +121,10 @@ static mr_status emit_way(const mr_sched_args *args, struct way way, double *mak
 	cap = malloc(plan->n_workers * sizeof(*cap));
 	rank = malloc(3 * (size_t)plan->n_stages * plan->n_micro * sizeof(*rank));
 	st = cost && cap && rank ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u stages", plan->n_stages);
-	if (st == MR_OK) {
-		mr_sched_costs(args, plan->n_stages, cost);
+	if (st == MR_OK)
+		st = mr_sched_costs(args, plan->n_stages, cost);
+	if (st == MR_OK)
 		st = fill(plan, way, cost, cost + plan->n_stages, cap, rank, makespan);
-	}
 	free(cost);
 	free(cap);
 	free(rank);

@@ -11,9 +11,6 @@ mr_status mr_stage_costs(const mr_sched_args *args, const mr_plan *plan, mr_stag
 		if (mr_cost_read(text, &share) != MR_OK)
 			return mr_fail_in(MR_ECONFIG, "costs");
 		own.costs = &one;
-	} else if (args->costs && args->costs->n_stages != 1 && args->costs->n_stages != plan->n_stages) {
-		return mr_fail(MR_ECONFIG, "the cost table has %u stages, the plan %u", args->costs->n_stages, plan->n_stages);
 	}
-	mr_sched_costs(&own, plan->n_stages, out);
-	return MR_OK;
+	return mr_sched_costs(&own, plan->n_stages, out);
 }

@@ -79,18 +79,21 @@ mr_status mr_sched_finish(mr_plan *plan, mr_status filled, mr_plan **out)
 	return filled;
 }
 
-void mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_cost *out)
+mr_status mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_cost *out)
 {
 	const mr_stage_cost unit = {.f = 1, .i = 1, .w = 1};
 	const mr_stage_cost *all = args->costs ? args->costs->stage : &unit;
 	double share = (double)args->n_workers / n_stages;
 
+	if (args->costs && args->costs->n_stages != 1 && args->costs->n_stages != n_stages)
+		return mr_fail(MR_ECONFIG, "the cost table has %u stages, the plan %u", args->costs->n_stages, n_stages);
 	for (uint16_t s = 0; s < n_stages; s++) {
 		if (args->costs && args->costs->n_stages == n_stages && n_stages > 1)
 			out[s] = args->costs->stage[s];
 		else
 			out[s] = (mr_stage_cost){all->f * share, all->i * share, all->w * share, all->u * share, all->c};
 	}
+	return MR_OK;
 }
 
 mr_status mr_sched_emit_span(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint32_t span,

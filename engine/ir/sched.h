@@ -97,8 +97,11 @@ mr_status mr_sched_replicates(mr_plan *plan, uint32_t n_micro, const mr_average 
 /** The end of emit(): gives @plan away as *@out when it was @filled without error, else destroys it; returns @filled. */
 mr_status mr_sched_finish(mr_plan *plan, mr_status filled, mr_plan **out) MR_MUST_USE;
 
-/** Fill @out [@n_stages] with the costs of each stage that @args names, its workers hosting @n_stages / D stages each (a pipe). */
-void mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_cost *out);
+/**
+ * Fill @out [@n_stages] with the costs of each stage that @args names, its workers hosting @n_stages / D stages each (a pipe).
+ * Errors: MR_ECONFIG for a table of several rows, but not as many.
+ */
+mr_status mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_cost *out) MR_MUST_USE;
 
 /**
  * When all instructions are there: the horizons (plan.h, mr_aim) of F and of R, B and I at each stage, [n_stages]. The contract

@@ -83,6 +83,10 @@ END
 # F 0-1 | 1.25-3.25; B 3.25-7.25 | 7.5-9.5; U 7.25-8.25 | 9.5-10
 expect 0 "makespan 10" gpipe --workers 2 --microbatches 1 --costs costs.csv
 expect 3 "costs.csv: costs of 2 stages, and the plan has 3" gpipe --workers 3 --costs costs.csv
+# One that orders by them sees it first.
+for system in hanayo zb_v; do
+	expect 3 "the cost table has 2 stages, the plan" $system --workers 3 --costs costs.csv --set "$([ $system = zb_v ] && echo order=greedy || echo waves=1)"
+done
 expect 3 "missing.csv" gpipe --workers 2 --costs missing.csv
 sed 4d costs.csv >gap.csv
 echo 2,1,1,1,1,1 >>gap.csv
