@@ -127,6 +127,8 @@ static mr_status check_racing(const mr_plan *p)
 	    c->aim != MR_AIM_NONE || c->sum != MR_SUM_ASCENDING || p->n_pipes > 1 || p->n_stages != p->n_workers)
 		return mr_fail(MR_ECONFIG, "a racing plan has one stage a worker, one pipe and no flush, reads the latest version forward and "
 					   "backward and sums in ascending order");
+	if (c->keep_read)
+		return mr_fail(MR_ECONFIG, "a racing plan cannot tell how many versions would have to be kept for keep_read");
 	for (uint16_t w = 0; w < p->n_workers; w++) {
 		const mr_list *once = mr_plan_list(p, w, MR_PROLOGUE), *body = mr_plan_list(p, w, MR_BODY);
 

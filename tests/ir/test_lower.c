@@ -368,6 +368,11 @@ static void contracts_that_cannot_be_kept(void)
 	p = small_pipedream(2, false, false);
 	p->contract.racing = true;
 	p->contract.same_version_b = false;
+	p->contract.keep_read = true;
+	refuse(p, MR_ECONFIG, "how many versions would have to be kept");
+	p = small_pipedream(2, false, false);
+	p->contract.racing = true;
+	p->contract.same_version_b = false;
 	mr_plan_list(p, 1, MR_BODY)->at[0].op = MR_OP_R;
 	refuse(p, MR_ECONFIG, "worker 1: F and B race, and R cannot");
 	p = small_pipedream(2, false, false);
