@@ -176,7 +176,7 @@ void replay_mitigated(uint32_t runs)
 void replay_replicas(uint32_t runs)
 {
 	at_each_size(false, BLOCKS " system.name=local_sgd system.replicas=2 system.every=4 train.microbatches=2", runs);
-	at_each_size(false, BLOCKS " system.name=local_sgd system.replicas=4 system.every=3 system.placement=rotated system.outer=nesterov "
+	at_each_size(false, BLOCKS " system.name=local_sgd system.replicas=4 system.every=3 train.steps=1200 system.placement=rotated system.outer=nesterov "
 				   "system.state=averaged optimizer.name=adam train.microbatches=4", runs);
 	at_each_size(false, BLOCKS " system.name=local_sgd system.replicas=3 system.every=2 train.batch=6 train.microbatches=6 train.clip=0.1", runs);
 	at_each_size(false, BLOCKS " system.name=avgpipe train.microbatches=4", runs);
