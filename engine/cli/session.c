@@ -155,9 +155,9 @@ static mr_status check_stops(const mr_session *s)
 		const char *name, *key;
 	} stops[] = {
 		{MR_CONFIG_TRAIN, "train", "steps"}, {MR_CONFIG_TRAIN, "train", "eval_every"}, {MR_CONFIG_CHECKPOINT, "checkpoint", "every"}};
-	uint32_t each = mr_plan_steps(s->plan);
+	uint32_t each = mr_plan_stride(s->plan);
 
-	for (size_t i = 0; mr_contract_replicates(&s->plan->contract) && i < sizeof(stops) / sizeof(stops[0]); i++) {
+	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
 		const mr_values *v = mr_config_values(s->config, stops[i].group);
 		long long n = v ? (long long)mr_values_int(v, stops[i].key) : 0;
 

@@ -14,6 +14,7 @@ struct mr_virtual {
 	mr_sim_options options;
 	mr_sim_params params;
 	mr_sim_stream *stream;
+	uint32_t stride;      /* steps between pause points */
 	double *free_at;      /* [workers] end of the last instruction */
 };
 
@@ -28,6 +29,8 @@ mr_status mr_virtual_next(void *arg, uint64_t until, mr_replay_turn *out, bool *
 	mr_sim_event e;
 	double wait;
 
+	/* Steps to pause points: replicas have one behind several steps, and what lies before the next belongs to it. */
+	until = until / v->stride + (until % v->stride > 0);
 	MR_TRY(mr_sim_stream_next(v->stream, until, &e, more));
 	if (!*more)
 		return MR_OK;
@@ -57,6 +60,7 @@ static mr_status fill(mr_virtual *v, const mr_session *s, const mr_values *optio
 	for (uint16_t w = 0; w < workers; w++)
 		v->node[w] = (uint16_t)s->place.worker[w].node;
 	v->params = v->options.params;
+	v->stride = mr_plan_stride(s->plan);
 	v->params.node = v->node;
 	v->params.far = mr_values_float(options, "far");
 	st = mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);

@@ -282,6 +282,12 @@ static inline uint32_t mr_plan_steps(const mr_plan *plan)
 	return plan->commits ? plan->n_micro / plan->contract.need : 0;
 }
 
+/* Steps from one pause point to the next: replicas pause only behind an average, which ends an iteration. */
+static inline uint32_t mr_plan_stride(const mr_plan *plan)
+{
+	return mr_contract_replicates(&plan->contract) ? mr_plan_steps(plan) : 1;
+}
+
 /* Micro-batches that one sum of gradients holds in the end: a replica's are its own. */
 static inline uint32_t mr_plan_sum(const mr_plan *plan)
 {

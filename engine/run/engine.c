@@ -277,7 +277,7 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 
 mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
 {
-	uint64_t each = mr_plan_steps(e->run->c.plan); /* steps from one pause point to the next, at most */
+	uint64_t each = mr_plan_stride(e->run->c.plan);
 	bool pause = false;
 
 	if (e->broken)

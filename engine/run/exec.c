@@ -13,18 +13,12 @@ static mr_cursor *cursor_of(mr_worker *w, const mr_lane *lane)
 	return lane->train ? &w->train : &w->eval;
 }
 
-/* Steps, or evaluated micro-batches of a pipe, an iteration of the body. */
-static uint32_t steps_of(const mr_plan *p)
-{
-	return p->commits ? mr_plan_steps(p) : 1;
-}
-
 static void skip_ends(const mr_worker *w, const mr_plan *p, mr_cursor *c)
 {
 	if (c->section == MR_PROLOGUE && c->at == mr_plan_list(p, w->id, MR_PROLOGUE)->n)
 		*c = (mr_cursor){.section = MR_BODY, .step = c->step};
 	if (c->section == MR_BODY && c->at && c->at == mr_plan_list(p, w->id, MR_BODY)->n)
-		*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step + steps_of(p)};
+		*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step + mr_plan_stride(p)};
 }
 
 /* Evaluation lets early stages run ahead, in the end beyond the data (eval_plan.h). */

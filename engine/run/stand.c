@@ -17,7 +17,7 @@ static mr_cursor cursor_at(const mr_run *run, uint16_t w, uint64_t step)
 	mr_cursor c = {.section = MR_PROLOGUE, .step = step};
 
 	if (step > wk->n_pauses)
-		return (mr_cursor){.section = MR_BODY, .n = (step - wk->n_pauses) / mr_plan_steps(run->c.plan), .step = step};
+		return (mr_cursor){.section = MR_BODY, .n = (step - wk->n_pauses) / mr_plan_stride(run->c.plan), .step = step};
 	c.at = wk->pause_at[step - 1];
 	return c.at < mr_plan_list(run->c.plan, w, MR_PROLOGUE)->n ? c : (mr_cursor){.section = MR_BODY, .step = step};
 }
