@@ -222,7 +222,7 @@ static double median_of(const bench *b, int kind, int place, uint32_t layer, siz
 	return mr_median(x, b->n_costs[kind][place]);
 }
 
-enum { READ, WRITE, SUM };
+enum { READ, WRITE, SUM, NORM };
 
 static double median_rate(const bench *b, int kind, int place, int which)
 {
@@ -231,7 +231,7 @@ static double median_rate(const bench *b, int kind, int place, int which)
 	for (size_t i = 0; i < b->n_costs[kind][place]; i++) {
 		const mr_costs *c = &b->costs[kind][place][i];
 
-		x[i] = which == READ ? c->remote.read_s : which == WRITE ? c->remote.write_s : c->sum_s;
+		x[i] = which == READ ? c->remote.read_s : which == WRITE ? c->remote.write_s : which == SUM ? c->sum_s : c->norm_s;
 	}
 	return mr_median(x, b->n_costs[kind][place]);
 }
@@ -242,6 +242,7 @@ static void median_costs(const bench *b, int kind, int place, mr_costs *out)
 	check(mr_costs_nominal(&b->base, out), "costs");
 	out->remote = (mr_hand_over){median_rate(b, kind, place, READ), median_rate(b, kind, place, WRITE)};
 	out->sum_s = median_rate(b, kind, place, SUM);
+	out->norm_s = median_rate(b, kind, place, NORM);
 	for (uint32_t i = 0; i < b->base.graph->n_nodes; i++)
 		out->layer[i] = (mr_layer_cost){median_of(b, kind, place, i, 0), median_of(b, kind, place, i, 1),
 						median_of(b, kind, place, i, 2), median_of(b, kind, place, i, 3)};

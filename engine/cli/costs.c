@@ -13,6 +13,7 @@
 #define COLUMNS "layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s"
 #define MAX_BYTES ((size_t)64 << 20)
 #define UPDATE_PASSES 7 /* as in mr_partition_cost */
+#define SUM_PASSES 3    /* two gradients are read, one is written */
 
 static mr_status allocate(const mr_session *s, mr_costs *out)
 {
@@ -34,13 +35,46 @@ static double bytes_into(const mr_session *s, uint16_t stage)
 	return (double)s->samples * (double)mr_shape_bytes(s->graph->values[node->in[0]].shape, s->kernels->dtype);
 }
 
-/* Each pipe's gradient but one is added to it. */
-static void add_sums(const mr_session *s, double seconds, mr_stage_cost *stage)
+static double param_bytes(const mr_session *s, uint16_t stage)
 {
-	for (uint16_t i = 0; s->plan && i < s->partition.n_stages; i++)
-		for (uint32_t n = s->partition.first[i]; n < s->partition.first[i + 1]; n++)
-			stage[i].u += seconds * (double)mr_costs_params(s->graph, n) *
-				      (double)mr_dtype_bytes(s->kernels->dtype) * (s->plan->n_pipes - 1);
+	double n = 0;
+
+	for (uint32_t i = s->partition.first[stage]; i < s->partition.first[stage + 1]; i++)
+		n += (double)mr_costs_params(s->graph, i);
+	return n * (double)mr_dtype_bytes(s->kernels->dtype);
+}
+
+/* Bytes of the parameters that @stage stores and another one uses too: each pipe has a gradient of both uses. */
+static double tied_bytes(const mr_session *s, uint16_t stage)
+{
+	double n = 0;
+
+	for (uint32_t i = 0; i < s->graph->n_params; i++) {
+		const mr_param *p = &s->graph->params[i];
+
+		if (p->tied_to >= 0 && mr_partition_stage(&s->partition, s->graph->params[p->tied_to].node) == stage &&
+		    mr_partition_stage(&s->partition, p->node) != stage)
+			n += (double)p->n;
+	}
+	return n * (double)mr_dtype_bytes(s->kernels->dtype);
+}
+
+/* Each gradient but one is added to it. A norm that is no instruction is part of the step. */
+static void add_reductions(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
+{
+	bool clips = mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip") > 0;
+	bool global = s->plan && s->plan->contract.flush != MR_FLUSH_NONE && !mr_contract_replicates(&s->plan->contract);
+
+	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
+		double bytes = param_bytes(s, i), norm = bytes * c->norm_s;
+
+		if (s->plan)
+			stage[i].r = c->sum_s * (bytes * (s->plan->n_pipes - 1) + tied_bytes(s, i) * s->plan->n_pipes);
+		if (global)
+			stage[i].n = norm;
+		else if (clips)
+			stage[i].u += norm;
+	}
 }
 
 /* In how many of the pipes stages @a and @b lie on two workers. */
@@ -82,7 +116,7 @@ void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *s
 		}
 	}
 	add_boundaries(s, &c->remote, stage);
-	add_sums(s, c->sum_s, stage);
+	add_reductions(s, c, stage);
 }
 
 /* --- nominal --- */
@@ -129,6 +163,8 @@ mr_status mr_costs_nominal(const mr_session *s, mr_costs *out)
 	MR_TRY(allocate(s, out));
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++)
 		out->layer[i] = nominal(s, i);
+	out->norm_s = 1 / MR_PARTITION_BYTES / s->place.worker[0].n_threads;
+	out->sum_s = SUM_PASSES * out->norm_s;
 	snprintf(out->source, sizeof(out->source),
 		 "nominal: %g GFLOP/s and %g GB/s a thread; measure them with profile -o FILE, then --costs FILE",
 		 MR_PARTITION_FLOPS / 1e9, MR_PARTITION_BYTES / 1e9);
@@ -160,15 +196,16 @@ mr_status mr_costs_at_hand(const char *path, const mr_session *s, mr_costs *out)
 	return s->costs ? mr_costs_scale(s->costs, s, 1, out) : mr_costs_nominal(s, out);
 }
 
-static double sum_rate(const mr_session *s, const mr_profile *p)
+/* Seconds a byte, of what took each stage @seconds. */
+static double rate_of(const mr_session *s, const double *seconds)
 {
-	double seconds = 0, bytes = 0;
+	double sum = 0, bytes = 0;
 
-	for (uint16_t i = 0; i < s->partition.n_stages; i++)
-		seconds += p->sum_s[i];
-	for (uint32_t n = 0; n < s->graph->n_nodes; n++)
-		bytes += (double)mr_costs_params(s->graph, n) * (double)mr_dtype_bytes(s->kernels->dtype);
-	return bytes > 0 ? seconds / bytes : 0;
+	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
+		sum += seconds[i];
+		bytes += param_bytes(s, i);
+	}
+	return bytes > 0 ? sum / bytes : 0;
 }
 
 mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs *out)
@@ -176,7 +213,8 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 	MR_TRY(allocate(s, out));
 	out->measured = true;
 	out->remote = p->hand_over;
-	out->sum_s = sum_rate(s, p);
+	out->sum_s = rate_of(s, p->sum_s);
+	out->norm_s = rate_of(s, p->norm_s);
 	snprintf(out->source, sizeof(out->source), "measured");
 	for (uint16_t stage = 0; stage < s->partition.n_stages; stage++) {
 		uint32_t first = s->partition.first[stage], end = s->partition.first[stage + 1];
@@ -229,10 +267,10 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 	machine_text(s, machine, sizeof(machine));
 	mr_strbuf_printf(&b,
 			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; dtype=%s; threads=%u; samples=%lld; "
-				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g\n" COLUMNS "\n",
+				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g\n" COLUMNS "\n",
 			 machine, mr_kernels_library(), s->kernels->name, mr_dtype_name(s->kernels->dtype),
 			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name, c->remote.read_s, c->remote.write_s,
-			 c->sum_s);
+			 c->sum_s, c->norm_s);
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		shape z = shape_of(s->graph, i);
 
@@ -309,6 +347,7 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	MR_TRY(read_rate(head, "reads", &out->remote.read_s));
 	MR_TRY(read_rate(head, "writes", &out->remote.write_s));
 	MR_TRY(read_rate(head, "sums", &out->sum_s));
+	MR_TRY(read_rate(head, "norms", &out->norm_s));
 	warn(path, head, "threads", threads);
 	warn(path, head, "backend", s->kernels->name);
 	out->measured = true;

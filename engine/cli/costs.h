@@ -5,14 +5,14 @@
  * plan of a configuration that names their file (`costs`); they never decide the cut. The file is CSV behind one line that says what was measured where:
  *
  *	# millrace costs 1; machine=...; kernels=...; backend=dnnl; dtype=f32; threads=1; samples=16; optimizer=adamw;
- *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10                                (all of this is one line)
+ *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10; norms=5e-11                   (all of this is one line)
  *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s
  *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05
  *
  * inputs and outputs are elements of one sample, params those of the layer's own parameters, times seconds: F, I and W
  * of one micro-batch of `samples` samples, U of one commit. reads and writes (0 when they are missing) are seconds a byte that
  * a boundary costs its reader and its writer when these are two workers (host/hand_over.h); sums, that adding one gradient to
- * another takes, which several pipes do.
+ * another takes, which several pipes do; norms, that the norm of a gradient takes, where the run clips.
  */
 #ifndef MR_CLI_COSTS_H
 #define MR_CLI_COSTS_H
@@ -30,6 +30,7 @@ typedef struct mr_costs {
 	mr_layer_cost *layer; /* [nodes of the graph]; owned */
 	mr_hand_over remote;  /* of a byte that one worker writes and another reads */
 	double sum_s;         /* of a byte of one gradient that is added to another */
+	double norm_s;        /* of a byte of a gradient whose norm is taken */
 	bool measured;        /* else nominal */
 	uint64_t hash;        /* of the file that they were read from; 0: none */
 	char source[512];     /* what they are, for people: one line */
@@ -37,7 +38,7 @@ typedef struct mr_costs {
 
 /**
  * The costs that the automatic partition balances (planner/partition.h), over the threads of each layer's worker: the
- * update's bytes are U, the rest is shared out by FLOPs. Errors: MR_ERESOURCE.
+ * update's bytes are U, the rest is shared out by FLOPs. A sum moves three bytes for each of a gradient, a norm one. Errors: MR_ERESOURCE.
  */
 mr_status mr_costs_nominal(const mr_session *s, mr_costs *out) MR_MUST_USE;
 
@@ -70,7 +71,7 @@ int64_t mr_costs_params(const mr_graph *g, uint32_t node);
 /**
  * Sums over the stages of @s into @stage [n_stages]. What a boundary between two workers costs is part of the F and I that
  * read and write it, not of c: it keeps the worker busy. What stage 0 reads comes from the loader's thread.
- * The sums of several pipes are part of U, in front of which they stand.
+ * The norm is part of U where each stage clips by its own.
  */
 void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage);
 

@@ -230,6 +230,8 @@ static void put_versions(mr_table *t, const mr_forecast *f, uint8_t pipe, uint16
 	put_ms(t, f->stage[i].i);
 	put_ms(t, f->stage[i].w);
 	put_ms(t, f->stage[i].u / p->n_pipes);
+	put_ms(t, mr_stage_has_ar(p, i) ? f->stage[i].r / p->n_pipes : 0);
+	put_ms(t, p->contract.clip ? f->stage[i].n : 0);
 }
 
 /* What the plan stores and how old weights get, beside what its costs are. */
@@ -238,6 +240,7 @@ static mr_status print_versions(const mr_forecast *f, FILE *out)
 	static const mr_table_column columns[] = {
 		{"stage", true},   {"versions", true}, {"staleness", true}, {"slots", true}, {"buffers in", true},
 		{"grad in", true}, {"F ms", true},     {"I ms", true},      {"W ms", true},  {"U ms", true},
+		{"AR ms", true},   {"N ms", true},
 	};
 	const mr_plan *p = f->s->plan;
 	uint32_t *stale = calloc(p->n_stages, sizeof(*stale));

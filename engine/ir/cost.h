@@ -14,6 +14,8 @@ typedef struct mr_stage_cost {
 	double f, i, w; /* forward, input-gradient half, weight-gradient half */
 	double u;       /* optimizer step, per commit */
 	double c;       /* hand-over to the next worker, per direction */
+	double r;       /* reduction of the gradients of all pipes and uses to one, per commit */
+	double n;       /* norm of the gradient, per commit, where it is an instruction */
 } mr_stage_cost;
 
 typedef struct mr_cost {

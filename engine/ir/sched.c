@@ -91,7 +91,8 @@ mr_status mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_
 		if (args->costs && args->costs->n_stages == n_stages && n_stages > 1)
 			out[s] = args->costs->stage[s];
 		else
-			out[s] = (mr_stage_cost){all->f * share, all->i * share, all->w * share, all->u * share, all->c};
+			out[s] = (mr_stage_cost){.f = all->f * share, .i = all->i * share, .w = all->w * share, .u = all->u * share,
+						 .c = all->c, .r = all->r * share, .n = all->n * share};
 	}
 	return MR_OK;
 }

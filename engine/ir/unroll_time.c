@@ -18,6 +18,10 @@ double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cos
 		return in->span * c->w + update;
 	case MR_OP_U: /* one range of as many as there are pipes, but of a replica its own */
 		return mr_contract_replicates(&plan->contract) ? c->u : c->u / plan->n_pipes;
+	case MR_OP_AR: /* likewise */
+		return c->r / plan->n_pipes;
+	case MR_OP_N:
+		return c->n;
 	case MR_OP_AVG: /* a range, of as many copies as there are ranges */
 		return c->u;
 	default:

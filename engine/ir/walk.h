@@ -3,7 +3,8 @@
  *
  * Every worker begins its next instruction when the one before it has ended and everything that deps.h names has ended
  * (plus the hand-over time c of the producing stage where the edge crosses workers). F and R cost f, I costs i, W costs
- * w a micro-batch (also when it handles several at once, which really takes less), B costs i + w, U (or the flag MR_INSTR_UPDATE) costs u, N and AR nothing. Times are doubles in the unit of the
+ * w a micro-batch (also when it handles several at once, which really takes less), B costs i + w, U (or the flag MR_INSTR_UPDATE) costs u; U
+ * and AR of several pipes each take their part of u and r, N takes n. Times are doubles in the unit of the
  * cost table.
  *
  * Figures, as the literature mixes them:
@@ -70,10 +71,10 @@ void mr_walk_destroy(mr_walk *walk);
 /** The period alone; 0 for a plan without a body. Errors as above. */
 mr_status mr_plan_period(const mr_plan *plan, const mr_cost *cost, bool unlimited, double *period) MR_MUST_USE;
 
-/** How long @in takes where its stage costs what @cost says; a reduction and a norm take no time. */
+/** How long @in takes where its stage costs what @cost says. */
 double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cost);
 
-/** Fill @stage [plan->n_stages] with shares of a worker's costs (f, i, w times D/S; u = c = 0), and @cost with it. */
+/** Fill @stage [plan->n_stages] with shares of a worker's costs (f, i, w times D/S; all else 0), and @cost with it. */
 void mr_cost_share(const mr_plan *plan, double f, double i, double w, mr_stage_cost *stage, mr_cost *cost);
 
 #endif

@@ -46,7 +46,7 @@ typedef struct bench {
 	void *grad_clean; /* what grad_out is refilled from: backward may overwrite it */
 	void *tied;
 	double *sample; /* [layers][N_HALVES][MAX_REPEATS] */
-	double update[MAX_REPEATS], sum[MAX_REPEATS];
+	double update[MAX_REPEATS], sum[MAX_REPEATS], norm[MAX_REPEATS];
 	uint32_t repeats;
 	mr_status status;
 	char text[1024];
@@ -255,17 +255,23 @@ static mr_status pass_with_step(bench *b, int64_t r)
 }
 
 /* What several pipes do with their gradients. Here weights are added, for want of another gradient: they stay small enough. */
-static void add_up(bench *b, int64_t r)
+static mr_status add_up(bench *b, int64_t r)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->s);
 	size_t bytes = z->weight_bytes < z->grad_bytes ? z->weight_bytes : z->grad_bytes;
 	uint64_t begin = mr_clock_ns();
+	double norm;
 
 	if (bytes)
 		b->c->kernels->sum(b->io.kc, (int64_t)(bytes / mr_dtype_bytes(b->c->kernels->dtype)), b->share.grads,
 				   mr_block_weights(&b->block, 0, b->block.latest), b->share.grads);
 	if (r >= 0)
 		b->sum[r] = (double)(mr_clock_ns() - begin) * 1e-9;
+	begin = mr_clock_ns();
+	norm = bytes ? b->c->kernels->sumsq(b->io.kc, (int64_t)(bytes / mr_dtype_bytes(b->c->kernels->dtype)), b->share.grads) : 0;
+	if (r >= 0)
+		b->norm[r] = (double)(mr_clock_ns() - begin) * 1e-9;
+	return isfinite(norm) ? MR_OK : mr_fail(MR_EDIVERGED, "the gradient of the initial weights is not finite");
 }
 
 /* One micro-batch of each kind that the run has, and one optimizer step; @r < 0: not kept. */
@@ -286,12 +292,10 @@ static mr_status repeat(bench *b, int64_t r)
 	}
 	if (!isfinite(loss))
 		return mr_fail(MR_EDIVERGED, "the loss of the initial weights is not finite");
-	add_up(b, r);
+	MR_TRY(add_up(b, r));
 	if (b->inside)
 		return MR_OK;
 	begin = mr_clock_ns();
-	if (b->c->clip > 0) /* in front of every step; the walk has no cost of its own for it */
-		mr_block_norms(&b->block, b->io.kc, b->block.latest + 1);
 	MR_TRY(mr_block_step(&b->block, 0, b->io.kc, b->c->optim, LEARNING_RATE, 1));
 	mr_block_committed(&b->block);
 	if (r >= 0)
@@ -335,6 +339,7 @@ static void keep(bench *b)
 		}
 	}
 	b->out->sum_s[b->stage] = mr_median(b->sum, b->repeats);
+	b->out->norm_s[b->stage] = mr_median(b->norm, b->repeats);
 	b->out->update_s[b->stage] = b->inside ? step_inside_s(b) : mr_median(b->update, b->repeats);
 }
 
@@ -520,8 +525,9 @@ mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double se
 		.layer = calloc(c->graph->n_nodes, sizeof(*out->layer)),
 		.update_s = calloc(c->partition->n_stages, sizeof(*out->update_s)),
 		.sum_s = calloc(c->partition->n_stages, sizeof(*out->sum_s)),
+		.norm_s = calloc(c->partition->n_stages, sizeof(*out->norm_s)),
 	};
-	if (!out->layer || !out->update_s || !out->sum_s)
+	if (!out->layer || !out->update_s || !out->sum_s || !out->norm_s)
 		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", c->graph->n_nodes);
 	MR_TRY(measure_hand_over(c, &out->hand_over));
 	for (uint32_t turn = 0; together && c->plan && any; turn++)
@@ -540,5 +546,6 @@ void mr_profile_fini(mr_profile *p)
 	free(p->layer);
 	free(p->update_s);
 	free(p->sum_s);
+	free(p->norm_s);
 	*p = (mr_profile){0};
 }

@@ -26,9 +26,10 @@ typedef struct mr_layer_profile {
 
 typedef struct mr_profile {
 	mr_layer_profile *layer; /* [nodes of the graph]; owned */
-	double *update_s;        /* [stages] median seconds of one optimizer step, with the norm where the run clips, beyond what the w
+	double *update_s;        /* [stages] median seconds of one optimizer step, beyond what the w
 	                            above have of it; owned */
 	double *sum_s;           /* [stages] median seconds of adding one gradient of the stage to another; owned */
+	double *norm_s;          /* [stages] median seconds of the norm of its gradient; owned */
 	uint32_t repeats;        /* fewest over the stages */
 	mr_hand_over hand_over;  /* between the first two workers' cores; 0 where they share one */
 } mr_profile;

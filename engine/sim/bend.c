@@ -90,9 +90,10 @@ static mr_status check_costs(const mr_plan *plan, const mr_cost *cost)
 	for (uint16_t s = 0; s < cost->n_stages; s++) {
 		const mr_stage_cost *c = &cost->stage[s];
 
-		if (!is_cost(c->f) || !is_cost(c->i) || !is_cost(c->w) || !is_cost(c->u) || !is_cost(c->c))
-			return mr_fail(MR_EINVAL, "stage %u: costs are numbers from 0, got %g, %g, %g, %g, %g", s, c->f, c->i,
-				       c->w, c->u, c->c);
+		if (!is_cost(c->f) || !is_cost(c->i) || !is_cost(c->w) || !is_cost(c->u) || !is_cost(c->c) || !is_cost(c->r) ||
+		    !is_cost(c->n))
+			return mr_fail(MR_EINVAL, "stage %u: costs are numbers from 0, got %g, %g, %g, %g, %g, %g, %g", s, c->f, c->i,
+				       c->w, c->u, c->c, c->r, c->n);
 	}
 	return MR_OK;
 }

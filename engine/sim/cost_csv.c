@@ -6,7 +6,8 @@
 
 #define MAX_TIME 1e9
 
-static const char *const heads[] = {"stage,f,i,w", "stage,f,i,w,u", "stage,f,i,w,u,c"};
+static const char *const heads[] = {"stage,f,i,w", "stage,f,i,w,u", "stage,f,i,w,u,c", "stage,f,i,w,u,c,r",
+				    "stage,f,i,w,u,c,r,n"};
 
 #define N_HEADS (sizeof(heads) / sizeof(heads[0]))
 
@@ -18,7 +19,7 @@ static int line_length(const char *line)
 	return n && line[n - 1] == '\r' ? n - 1 : n;
 }
 
-/* Numbers behind the first: 3, 4 or 5, or 0 when @line is no head. */
+/* Numbers behind the first: 3 to 7, or 0 when @line is no head. */
 static unsigned columns_of(const char *line)
 {
 	int n = line_length(line);
@@ -31,7 +32,7 @@ static unsigned columns_of(const char *line)
 
 static mr_status read_row(const char *line, unsigned columns, unsigned stage, mr_stage_cost *out)
 {
-	double x[6] = {0};
+	double x[8] = {0};
 	const char *at = line, *stop = line + line_length(line);
 
 	for (unsigned k = 0; k <= columns; k++) {
@@ -47,7 +48,7 @@ static mr_status read_row(const char *line, unsigned columns, unsigned stage, mr
 	}
 	if (x[0] != stage)
 		return mr_fail(MR_ECONFIG, "expected the row of stage %u, got %g", stage, x[0]);
-	*out = (mr_stage_cost){.f = x[1], .i = x[2], .w = x[3], .u = x[4], .c = x[5]};
+	*out = (mr_stage_cost){.f = x[1], .i = x[2], .w = x[3], .u = x[4], .c = x[5], .r = x[6], .n = x[7]};
 	return MR_OK;
 }
 

@@ -126,7 +126,7 @@ static void check_measured(bool together, unsigned after, unsigned left)
 	}
 	CU_ASSERT_DOUBLE_EQUAL(flops, mr_graph_flops_train(session.graph) * (double)session.samples, 1e-6 * flops);
 	for (uint16_t s = 0; s < session.partition.n_stages; s++)
-		CU_ASSERT(p.sum_s[s] > 0);
+		CU_ASSERT(p.sum_s[s] > 0 && p.norm_s[s] > 0);
 	for (uint16_t s = 0; s < session.partition.n_stages; s++)
 		CU_ASSERT(after >> s & 1 ? p.update_s[s] > 0 : left >> s & 1 ? p.update_s[s] >= 0 : p.update_s[s] == 0);
 	mr_profile_fini(&p);
@@ -226,7 +226,8 @@ static void boundaries_cost_reader_and_writer(void)
 	CU_ASSERT(stage[0].i == plain[0].i);
 	c.sum_s = 1e-9; /* two workers, two pipes: one gradient is added to the other */
 	mr_costs_of_stages(&session, &c, stage);
-	CU_ASSERT_DOUBLE_EQUAL(stage[0].u - plain[0].u, 1e-9 * 8 * params_of_stage(0), 1e-15);
+	CU_ASSERT_DOUBLE_EQUAL(stage[0].r, 1e-9 * 8 * params_of_stage(0), 1e-15);
+	CU_ASSERT(plain[0].r > 0 && plain[0].n > 0 && stage[0].u == plain[0].u && stage[0].n == plain[0].n);
 	mr_costs_fini(&c);
 	close_all();
 }
@@ -241,10 +242,11 @@ static void a_file_of_costs_is_read_back(void)
 	MR_CHECK_OK(mr_costs_nominal(&session, &c));
 	c.remote = (mr_hand_over){8e-11, 1e-11};
 	c.sum_s = 2e-10;
+	c.norm_s = 3e-11;
 	MR_CHECK_OK(mr_costs_write(path, &session, &c));
 	MR_CHECK_OK(mr_costs_read(path, &session, &back));
 	CU_ASSERT(back.measured);
-	CU_ASSERT(back.remote.read_s == 8e-11 && back.remote.write_s == 1e-11 && back.sum_s == 2e-10);
+	CU_ASSERT(back.remote.read_s == 8e-11 && back.remote.write_s == 1e-11 && back.sum_s == 2e-10 && back.norm_s == 3e-11);
 	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
 		const mr_layer_cost *a = &c.layer[i], *b = &back.layer[i];
 

@@ -87,6 +87,9 @@ expect 3 "costs.csv: costs of 2 stages, and the plan has 3" gpipe --workers 3 --
 for system in hanayo zb_v; do
 	expect 3 "the cost table has 2 stages, the plan" $system --workers 3 --costs costs.csv --set "$([ $system = zb_v ] && echo order=greedy || echo waves=1)"
 done
+# Two pipes of one stage: F 0-1, B 1-3, then each adds up half of what the two have and steps that half.
+printf 'stage,f,i,w,u,c,r\n0,1,1,1,0.5,0,1\n' >reduce.csv
+expect 0 "makespan 3.75" data_parallel --workers 2 --microbatches 2 --costs reduce.csv
 expect 3 "missing.csv" gpipe --workers 2 --costs missing.csv
 sed 4d costs.csv >gap.csv
 echo 2,1,1,1,1,1 >>gap.csv

@@ -71,7 +71,7 @@ static void endless_pipeline(void)
 static void bottleneck(void)
 {
 	mr_plan *p = small_pipedream(3, false, false);
-	mr_stage_cost stage[] = {{1, 1, 1, 0.25, 0}, {2, 2, 1, 0.5, 0}, {1, 1, 1, 0, 0}};
+	mr_stage_cost stage[] = {{1, 1, 1, 0.25, 0, 0, 0}, {2, 2, 1, 0.5, 0, 0, 0}, {1, 1, 1, 0, 0, 0, 0}};
 	mr_cost cost = {3, stage};
 	double period;
 
@@ -115,7 +115,7 @@ static const mr_walk_rec *find(const mr_walk *k, mr_op op, uint16_t stage, uint3
 static void times_by_hand(void)
 {
 	mr_plan *p = small_gpipe(2, 2, false);
-	mr_stage_cost stage[] = {{1, 1, 1, 2, 0.5}, {1, 1, 1, 2, 0.5}};
+	mr_stage_cost stage[] = {{1, 1, 1, 2, 0.5, 0, 0}, {1, 1, 1, 2, 0.5, 0, 0}};
 	mr_walk *k;
 
 	p->contract.clip = true;
@@ -133,6 +133,12 @@ static void times_by_hand(void)
 	CU_ASSERT_EQUAL(find(k, MR_OP_U, 0, 1)->end, 12);
 	CU_ASSERT_EQUAL(k->at[k->first[0] + 6].begin, 12); /* F0 of the next iteration */
 	CU_ASSERT_EQUAL(k->busy[0], 2 * (2 * 3 + 2.0));
+	mr_walk_destroy(k);
+	stage[0].n = stage[1].n = 0.25; /* the norm of worker 0 is the last one, and both steps wait for it */
+	k = walk(p, &(mr_cost){2, stage}, 2, NULL);
+	CU_ASSERT_EQUAL(find(k, MR_OP_N, 1, 1)->end, 7.75);
+	CU_ASSERT_EQUAL(find(k, MR_OP_U, 1, 1)->begin, 10.25);
+	CU_ASSERT_EQUAL(k->busy[0], 2 * (2 * 3 + 2.25));
 	mr_walk_destroy(k);
 	mr_plan_destroy(p);
 }

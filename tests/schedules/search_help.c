@@ -20,7 +20,7 @@ search_figures search_walk(const mr_plan *plan, const mr_cost *share)
 		double part = (double)plan->n_workers / plan->n_stages;
 		const mr_stage_cost *c = &share->stage[0];
 
-		stage[s] = share->n_stages == 1 ? (mr_stage_cost){c->f * part, c->i * part, c->w * part, 0, c->c} : share->stage[s];
+		stage[s] = share->n_stages == 1 ? (mr_stage_cost){.f = c->f * part, .i = c->i * part, .w = c->w * part, .c = c->c} : share->stage[s];
 	}
 	MR_CHECK_OK(mr_plan_walk(plan, &cost, 1, &(mr_walk_opts){.unlimited = true}, &walk));
 	f = (search_figures){.makespan = walk->makespan, .period = walk->period};

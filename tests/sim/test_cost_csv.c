@@ -27,7 +27,7 @@ static void refusals(void)
 	} cases[] = {
 		{"", "no row of costs"},
 		{"stage,f,i,w,u,c\n", "no row of costs"},
-		{"f,i,w\n1,1,1\n", "line 1: expected the head \"stage,f,i,w,u,c\", got \"f,i,w\""},
+		{"f,i,w\n1,1,1\n", "line 1: expected the head \"stage,f,i,w,u,c,r,n\", got \"f,i,w\""},
 		{"stage,f,i,w\n0,1,1\n", "line 2: expected 4 numbers, as in \"stage,f,i,w\", got \"0,1,1\""},
 		{"stage,f,i,w\n0,1,1,1,1\n", "line 2: expected 4 numbers"},
 		{"stage,f,i,w\n0,1,1,\n1,1,1,1\n", "line 2: expected 4 numbers"},
