@@ -228,3 +228,14 @@ mr_status mr_aged_parse(const char *name, const char *text, uint16_t n_stages, m
 	}
 	return st;
 }
+
+void mr_aged_print(const mr_aged *a, mr_strbuf *out)
+{
+	mr_strbuf_printf(out, "# stage, minibatch, delay at each of %u stages, in updates\n", a->n_stages);
+	for (uint32_t k = 0; k < a->n_steps; k++) {
+		mr_strbuf_printf(out, "%u %u", a->stage[k], a->batch[k]);
+		for (uint16_t b = 0; b < a->n_stages; b++)
+			mr_strbuf_printf(out, " %u", mr_aged_delay(a, k, b));
+		mr_strbuf_append(out, "\n");
+	}
+}

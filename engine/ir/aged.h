@@ -18,6 +18,7 @@
 
 #include <stddef.h>
 
+#include "base/str.h"
 #include "ir/unit_time.h"
 
 typedef struct mr_aged {
@@ -66,5 +67,8 @@ mr_status mr_aged_of_timeline(const mr_unit_time *u, uint32_t n_batches, mr_aged
  * @name stands in messages. Errors: MR_ECONFIG with the line, MR_ERESOURCE.
  */
 mr_status mr_aged_parse(const char *name, const char *text, uint16_t n_stages, mr_aged **out) MR_MUST_USE;
+
+/** Append the sequence in that form, a comment with the meaning of a line first; read back it is the same. @out->failed without memory. */
+void mr_aged_print(const mr_aged *a, mr_strbuf *out);
 
 #endif

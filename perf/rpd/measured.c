@@ -3,27 +3,24 @@
  *
  * Each worker notes when its F began (then it has chosen its weights) and when its B had committed. All commits of a run in the
  * order of their clocks are the global count of updates; the delay of a read is the number of commits between the read and the
- * update that it serves, as in the simulated experiment. A least-squares problem whose blocks are large enough that arithmetic, and
+ * update that it serves, as in the simulated experiment (run/ages.h). The steps are written to measured-<S>.steps too, which the system
+ * rpd carries out: system = { name = "rpd"; record = "rpd/measured-4.steps"; } on 4 workers, train.steps at most the file's lines. A least-squares problem whose blocks are large enough that arithmetic, and
  * not the hand-over, takes the time. With more workers than cores the kernel's scheduler has a say: that is what is measured.
  * The only experiment whose figures change from run to run.
  */
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "host/topo.h"
 #include "ir/check.h"
 #include "ir/lower.h"
 #include "perf/rpd/experiments.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
+#include "run/ages.h"
 #include "run/engine.h"
 #include "schedules/registry.h"
-
-typedef struct commit {
-	uint64_t end;
-	uint32_t micro;
-	uint16_t stage;
-} commit;
 
 typedef struct row {
 	uint32_t stages, updates, max, p10, p50, p90, run_max;
@@ -42,13 +39,6 @@ static mr_plan *plan_of(uint16_t stages)
 	return plan;
 }
 
-static int by_end(const void *a, const void *b)
-{
-	const commit *x = a, *y = b;
-
-	return x->end != y->end ? (x->end > y->end) - (x->end < y->end) : (int)x->stage - (int)y->stage;
-}
-
 static int by_value(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -56,54 +46,17 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* How many of the @n commits had ended when the clock said @time. */
-static uint32_t ended(const commit *c, uint32_t n, uint64_t time)
+static row figures(const mr_aged *a)
 {
-	uint32_t low = 0, high = n;
+	uint16_t s = a->n_stages;
+	uint32_t *all = malloc((size_t)a->n_steps * s * sizeof(*all)), n = 0;
+	row r = {.stages = s, .updates = a->n_steps};
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (c[mid].end <= time)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-/* From the traces of all workers: when each F began, and the commits. Returns how many commits; @f is [micro][stage]. */
-static uint32_t collect(const mr_run *run, uint32_t n_micro, uint64_t *f, commit *c)
-{
-	uint32_t n = 0;
-
-	for (uint16_t w = 0; w < run->n_workers; w++)
-		for (uint64_t i = 0; i < run->worker[w].n_trace; i++) {
-			const mr_trace_rec *t = &run->worker[w].trace[i];
-
-			if (t->op == MR_OP_F && t->micro < n_micro)
-				f[(size_t)t->micro * run->n_stages + t->stage] = t->begin_ns;
-			if (t->op == MR_OP_B && t->micro < n_micro)
-				c[n++] = (commit){t->end_ns, t->micro, t->stage};
-		}
-	qsort(c, n, sizeof(*c), by_end);
-	return n;
-}
-
-static row figures(const mr_run *run, uint32_t n_micro)
-{
-	uint16_t s = run->n_stages;
-	uint64_t *f = calloc((size_t)n_micro * s, sizeof(*f));
-	commit *c = calloc((size_t)n_micro * s, sizeof(*c));
-	uint32_t *all = malloc((size_t)n_micro * s * s * sizeof(*all)), n = 0;
-	row r = {.stages = s};
-
-	if (!f || !c || !all)
+	if (!all)
 		die_unless(mr_fail(MR_ERESOURCE, "no memory for delays"), "delays");
-	r.updates = collect(run, n_micro, f, c);
 	for (uint32_t k = 0; k < r.updates; k++)
 		for (uint16_t b = 0; b < s; b++) {
-			uint32_t d = k - ended(c, k, f[(size_t)c[k].micro * s + b]);
+			uint32_t d = mr_aged_delay(a, k, b);
 
 			r.run_max = d > r.run_max ? d : r.run_max;
 			if (k < r.updates / 2)
@@ -117,10 +70,23 @@ static row figures(const mr_run *run, uint32_t n_micro)
 	r.p10 = all[n / 10];
 	r.p50 = all[n / 2];
 	r.p90 = all[(size_t)n * 9 / 10];
-	free(f);
-	free(c);
 	free(all);
 	return r;
+}
+
+/* The steps as a file that the system rpd takes: measured-<S>.steps. */
+static void write_record(const settings *s, const mr_aged *a)
+{
+	mr_strbuf text;
+	char name[32];
+
+	mr_strbuf_init(&text);
+	mr_aged_print(a, &text);
+	if (text.failed)
+		die_unless(mr_fail(MR_ERESOURCE, "no memory for the text of %u steps", a->n_steps), "recorded steps");
+	snprintf(name, sizeof(name), "measured-%u.steps", a->n_stages);
+	die_unless(mr_file_replace(out_path(s, name), text.data, text.len), "recorded steps");
+	mr_strbuf_fini(&text);
 }
 
 static row measure(const settings *s, uint16_t stages)
@@ -136,6 +102,7 @@ static row measure(const settings *s, uint16_t stages)
 	mr_topo topo;
 	mr_place place;
 	uint64_t reached;
+	mr_aged *a;
 	row r;
 
 	die_unless(mr_topo_detect(&topo), "the machine");
@@ -148,7 +115,10 @@ static row measure(const settings *s, uint16_t stages)
 				    60, &e),
 		   "the engine");
 	die_unless(mr_engine_run(e, n_micro, NULL, NULL, &reached), "the run");
-	r = figures(mr_engine_run_of(e), n_micro);
+	die_unless(mr_ages_of_run(mr_engine_run_of(e), n_micro, &a), "delays");
+	r = figures(a);
+	write_record(s, a);
+	mr_aged_destroy(a);
 	mr_engine_destroy(e);
 	mr_place_fini(&place);
 	mr_topo_fini(&topo);

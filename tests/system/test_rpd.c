@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/file.h"
 #include "check.h"
 #include "rig.h"
 #include "run/aged_run.h"
+#include "run/ages.h"
 #include "schedules/rpd_draw.h"
 
 #define STEPS 60
@@ -162,6 +164,94 @@ static void on_a_gpt(void)
 	check("optimizer.name=muon train.lr=0.01", true, 2, "system.delta=3", (mr_rpd_params){.delta = 3});
 }
 
+/* Write the steps of @r's run, which stands behind @n_micro micro-batches, to a file of its folder. */
+static void record(const rig *r, uint32_t n_micro, char *path, size_t size)
+{
+	mr_strbuf text;
+	mr_aged *a;
+
+	MR_CHECK_OK(mr_ages_of_run(mr_engine_run_of(r->s.executor.engine), n_micro, &a));
+	CU_ASSERT_EQUAL(a->n_steps, n_micro * a->n_stages);
+	mr_strbuf_init(&text);
+	mr_aged_print(a, &text);
+	snprintf(path, size, "%s/text.txt", r->dir);
+	MR_CHECK_OK(mr_file_replace(path, text.data, text.len));
+	mr_strbuf_fini(&text);
+	mr_aged_destroy(a);
+}
+
+/*
+ * The delays that PipeDream really had on this machine, fed back: steps of one stage each, in parallel again, end in
+ * the weights that the pipeline ended in. Whatever the timing, which the random delays see to.
+ */
+static void measured(unsigned workers, const char *sets, uint64_t seed)
+{
+	static const char base[] = "train.microbatches=1 train.batch=2 optimizer.name=momentum machine.workers=%u";
+	uint32_t n_micro = 40; /* more than an epoch: 25 */
+	rig_result want = {0}, got = {0};
+	char path[128], all[200];
+	rig r, again;
+
+	snprintf(all, sizeof(all), base, workers);
+	rig_init(&r);
+	rig_sets(&r, all);
+	rig_sets(&r, sets);
+	rig_sets(&r, "system.name=pipedream");
+	rig_open(&r);
+	MR_CHECK_OK(mr_session_start(&r.s, &(mr_session_opts){.trace = true}));
+	rig_delays(200, seed);
+	rig_run(&r, n_micro, NULL);
+	rig_collect(&r, false, &want);
+	record(&r, n_micro, path, sizeof(path));
+	rig_init(&again);
+	rig_sets(&again, all);
+	rig_sets(&again, sets);
+	rig_set(&again, "system.name=rpd");
+	rig_set(&again, "train.steps=%u", n_micro * workers);
+	rig_set(&again, "system.record=%s", path);
+	rig_open(&again);
+	rig_start(&again);
+	rig_run(&again, n_micro * workers, NULL);
+	rig_delays(0, 0);
+	rig_collect(&again, false, &got);
+	CU_ASSERT_FATAL(rig_equal_weights(&got, &want, sets));
+	rig_result_fini(&want);
+	rig_result_fini(&got);
+	rig_fini(&again);
+	rig_fini(&r);
+}
+
+static void measured_delays(void)
+{
+	for (unsigned d = 1; d <= 4; d++)
+		for (uint64_t seed = 0; seed < 3; seed++)
+			measured(d, "train.lr=0.05", seed);
+	measured(3, "train.clip=0.2", 1); /* U stands apart */
+}
+
+/* What has no such steps, or has not looked, says so. */
+static void nothing_measured(void)
+{
+	static const char *const cases[][2] = {
+		{"system.name=pipedream train.microbatches=1", "worker 0 has kept no trace"},
+		{"system.name=gpipe", "gpipe does not commit after each micro-batch"},
+		{"system.name=pipedream system.stashing=false train.microbatches=1", "does not commit after each micro-batch"},
+	};
+
+	for (int i = 0; i < 3; i++) {
+		mr_aged *a;
+		rig r;
+
+		rig_init(&r);
+		rig_sets(&r, cases[i][0]);
+		rig_open(&r);
+		rig_start(&r);
+		rig_run(&r, 4, NULL);
+		MR_CHECK_FAIL(mr_ages_of_run(mr_engine_run_of(r.s.executor.engine), 4, &a), MR_EINVAL, cases[i][1]);
+		rig_fini(&r);
+	}
+}
+
 /* A finite list ends: no more steps than it has, and a record must hold as many as the run makes. */
 static void the_list_ends(void)
 {
@@ -197,5 +287,7 @@ void mr_suite_rpd(void)
 	MR_TEST(drawn_delays);
 	MR_TEST(other_orders);
 	MR_TEST(on_a_gpt);
+	MR_TEST(measured_delays);
+	MR_TEST(nothing_measured);
 	MR_TEST(the_list_ends);
 }
