@@ -181,7 +181,6 @@ static mr_status finish_plan(mr_session *s, const mr_cost *costs)
 	if (k->tied && mr_contract_replicates(k))
 		return mr_fail(MR_ECONFIG, "%s reduces nothing between stages, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or another system",
 			       ops->name);
-	MR_TRY(check_stops(s));
 	/* Replicas clip per stage, as systems that never flush do: each has a norm of its own. */
 	if (k->flush != MR_FLUSH_NONE && !mr_contract_replicates(k)) {
 		/* Clipping by the global norm needs a barrier or validation, and nothing else does: the weights are the same. */
@@ -415,6 +414,8 @@ static mr_status check_sequential(const mr_session *s, const mr_sequential_confi
 mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 {
 	s->base_bytes = mr_memory_resident_bytes();
+	if (s->plan)
+		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", check_stops(s)));
 	if (s->plan) {
 		double watchdog = mr_values_float(mr_config_values(s->config, MR_CONFIG_MACHINE), "watchdog");
 		mr_run_config c = mr_session_run_config(s, opts);

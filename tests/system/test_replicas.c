@@ -414,12 +414,23 @@ static void refused_with(const char *sets, const char *sentence)
 	rig_fini(&r);
 }
 
+/* What only a run asks for: the plan alone can be looked at. */
+static void not_started_with(const char *sets, const char *sentence)
+{
+	rig r;
+
+	set_chain(&r, sets);
+	rig_open(&r);
+	MR_CHECK_FAIL(mr_session_start(&r.s, NULL), MR_ECONFIG, sentence);
+	rig_fini(&r);
+}
+
 static void refused(void)
 {
-	refused_with(LOCAL "system.every=4 train.batch=4 train.microbatches=4 train.steps=10",
-		     "a run stops only there: train.steps must be a multiple of 4, got 10");
-	refused_with(LOCAL "system.every=4 train.batch=4 train.microbatches=4 train.steps=8 train.eval_every=6", "train.eval_every");
-	refused_with(LOCAL "system.every=4 train.batch=4 train.microbatches=4 train.steps=8 checkpoint.every=2", "checkpoint.every");
+	not_started_with(LOCAL "system.every=4 train.batch=4 train.microbatches=4 train.steps=10",
+			 "a run stops only there: train.steps must be a multiple of 4, got 10");
+	not_started_with(LOCAL "system.every=4 train.batch=4 train.microbatches=4 train.steps=8 train.eval_every=6", "train.eval_every");
+	not_started_with(LOCAL "system.every=4 train.batch=4 train.microbatches=4 train.steps=8 checkpoint.every=2", "checkpoint.every");
 	refused_with(LOCAL "system.replicas=3 train.batch=4 train.microbatches=4 train.steps=8", "give a multiple of 3");
 	refused_with(LOCAL "system.replicas=1 train.batch=4 train.microbatches=4 train.steps=8", "at least 2 replicas");
 	refused_with(LOCAL "system.outer=nesterov system.outer_lr=0 train.batch=4 train.microbatches=4 train.steps=8", "outer_lr must be above 0");
