@@ -238,14 +238,15 @@ static double median_rate(const bench *b, int kind, int place, int which)
 
 static void median_costs(const bench *b, int kind, int place, mr_costs *out)
 {
-	_Static_assert(sizeof(mr_layer_cost) == 4 * sizeof(double), "four times");
+	_Static_assert(sizeof(mr_layer_cost) == 5 * sizeof(double), "five times");
 	check(mr_costs_nominal(&b->base, out), "costs");
 	out->remote = (mr_hand_over){median_rate(b, kind, place, READ), median_rate(b, kind, place, WRITE)};
 	out->sum_s = median_rate(b, kind, place, SUM);
 	out->norm_s = median_rate(b, kind, place, NORM);
 	for (uint32_t i = 0; i < b->base.graph->n_nodes; i++)
 		out->layer[i] = (mr_layer_cost){median_of(b, kind, place, i, 0), median_of(b, kind, place, i, 1),
-						median_of(b, kind, place, i, 2), median_of(b, kind, place, i, 3)};
+						median_of(b, kind, place, i, 2), median_of(b, kind, place, i, 3),
+						median_of(b, kind, place, i, 4)};
 }
 
 /* NAN without a profile of that kind at that placement. */

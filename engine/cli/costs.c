@@ -10,7 +10,8 @@
 #include "base/str.h"
 
 #define FIRST_WORDS "# millrace costs 1; "
-#define COLUMNS "layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s"
+#define OLD_COLUMNS "layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s" /* of files from before merged W were measured */
+#define COLUMNS OLD_COLUMNS ",g_s"
 #define MAX_BYTES ((size_t)64 << 20)
 #define UPDATE_PASSES 7 /* as in mr_partition_cost */
 #define SUM_PASSES 3    /* two gradients are read, one is written */
@@ -113,6 +114,7 @@ void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *s
 			stage[i].i += c->layer[n].i;
 			stage[i].w += c->layer[n].w;
 			stage[i].u += c->layer[n].u;
+			stage[i].g += c->layer[n].g;
 		}
 	}
 	add_boundaries(s, &c->remote, stage);
@@ -184,7 +186,7 @@ mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, m
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		const mr_layer_cost *c = &from->layer[i];
 
-		layer[i] = (mr_layer_cost){c->f * by, c->i * by, c->w * by, c->u};
+		layer[i] = (mr_layer_cost){c->f * by, c->i * by, c->w * by, c->u, c->g * by};
 	}
 	return MR_OK;
 }
@@ -226,7 +228,8 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 			double part = all ? (double)mr_costs_params(s->graph, i) / (double)all : 0;
 
 			out->layer[i] =
-				(mr_layer_cost){p->layer[i].f, p->layer[i].i, p->layer[i].w, part * p->update_s[stage]};
+				(mr_layer_cost){p->layer[i].f, p->layer[i].i, p->layer[i].w, part * p->update_s[stage],
+						p->layer[i].g};
 		}
 	}
 	return MR_OK;
@@ -274,9 +277,9 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		shape z = shape_of(s->graph, i);
 
-		mr_strbuf_printf(&b, "%s,%s,%lld,%lld,%lld,%.6g,%.6g,%.6g,%.6g\n", s->graph->nodes[i].name,
+		mr_strbuf_printf(&b, "%s,%s,%lld,%lld,%lld,%.6g,%.6g,%.6g,%.6g,%.6g\n", s->graph->nodes[i].name,
 				 s->graph->nodes[i].ops->name, z.inputs, z.outputs, z.params, c->layer[i].f,
-				 c->layer[i].i, c->layer[i].w, c->layer[i].u);
+				 c->layer[i].i, c->layer[i].w, c->layer[i].u, c->layer[i].g);
 	}
 	st = b.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path) : mr_file_replace(path, b.data, b.len);
 	mr_strbuf_fini(&b);
@@ -361,18 +364,24 @@ static bool is_time(double x)
 	return isfinite(x) && x >= 0 && x <= 1e6;
 }
 
-static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, mr_layer_cost *c)
+static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, bool old, mr_layer_cost *c)
 {
 	const mr_node *nd = &g->nodes[node];
 	shape want = shape_of(g, node), z;
 	char name[64], kind[32];
-	int used = -1;
+	int used = -1, n;
 
-	if (sscanf(line, "%63[^,\n],%31[^,\n],%lld,%lld,%lld,%lf,%lf,%lf,%lf%n", name, kind, &z.inputs, &z.outputs,
-		   &z.params, &c->f, &c->i, &c->w, &c->u, &used) != 9 ||
-	    used < 0 || line[used] != '\n')
-		return mr_fail(MR_ECONFIG, "expected \"" COLUMNS "\" of layer %s, got \"%.*s\"", nd->name,
-			       (int)strcspn(line, "\n"), line);
+	n = sscanf(line, "%63[^,\n],%31[^,\n],%lld,%lld,%lld,%lf,%lf,%lf,%lf%n", name, kind, &z.inputs, &z.outputs, &z.params,
+		   &c->f, &c->i, &c->w, &c->u, &used);
+	if (n == 9 && used >= 0 && !old) {
+		int more = -1;
+
+		n += sscanf(line + used, ",%lf%n", &c->g, &more);
+		used = more < 0 ? -1 : used + more;
+	}
+	if (n != (old ? 9 : 10) || used < 0 || line[used] != '\n')
+		return mr_fail(MR_ECONFIG, "expected \"%s\" of layer %s, got \"%.*s\"",
+			       old ? OLD_COLUMNS : COLUMNS, nd->name, (int)strcspn(line, "\n"), line);
 	if (strcmp(name, nd->name) || strcmp(kind, nd->ops->name))
 		return mr_fail(MR_ECONFIG, "it is of another model: layer %s (%s), where the configuration has %s (%s)",
 			       name, kind, nd->name, nd->ops->name);
@@ -381,6 +390,8 @@ static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, mr
 			       "it is of another model: layer %s has %lld inputs, %lld outputs, %lld parameters, where "
 			       "the configuration has %lld, %lld, %lld",
 			       name, z.inputs, z.outputs, z.params, want.inputs, want.outputs, want.params);
+	if (!is_time(c->g) || c->g > c->w)
+		return mr_fail(MR_ECONFIG, "layer %s: times are seconds from 0, and g_s is at most w_s = %g, got %g", name, c->w, c->g);
 	if (!is_time(c->f) || !is_time(c->i) || !is_time(c->w) || !is_time(c->u))
 		return mr_fail(MR_ECONFIG, "layer %s: times are seconds from 0, got %g, %g, %g, %g", name, c->f, c->i,
 			       c->w, c->u);
@@ -397,16 +408,18 @@ static const char *next_line(const char *at)
 static mr_status read_text(const char *path, const mr_session *s, const char *text, mr_costs *out)
 {
 	const char *at = text;
+	bool old;
 
 	MR_TRY(read_head(path, s, at, out));
 	at = next_line(at);
-	if (strncmp(at, COLUMNS "\n", strlen(COLUMNS "\n")))
+	old = !strncmp(at, OLD_COLUMNS "\n", strlen(OLD_COLUMNS "\n"));
+	if (!old && strncmp(at, COLUMNS "\n", strlen(COLUMNS "\n")))
 		return mr_fail(MR_ECONFIG, "line 2 is not \"" COLUMNS "\"");
 	at = next_line(at);
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++, at = next_line(at)) {
 		if (!*at)
 			return mr_fail(MR_ECONFIG, "it ends after %u of the model's %u layers", i, s->graph->n_nodes);
-		if (read_row(s->graph, i, at, &out->layer[i]) != MR_OK)
+		if (read_row(s->graph, i, at, old, &out->layer[i]) != MR_OK)
 			return mr_fail_in(MR_ECONFIG, "line %u", i + 3);
 	}
 	return *at ? mr_fail(MR_ECONFIG, "line %u: the model has only %u layers", s->graph->n_nodes + 3,

@@ -6,11 +6,13 @@
  *
  *	# millrace costs 1; machine=...; kernels=...; backend=dnnl; dtype=f32; threads=1; samples=16; optimizer=adamw;
  *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10; norms=5e-11                   (all of this is one line)
- *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s
- *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05
+ *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s,g_s
+ *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05,0
  *
  * inputs and outputs are elements of one sample, params those of the layer's own parameters, times seconds: F, I and W
- * of one micro-batch of `samples` samples, U of one commit. reads and writes (0 when they are missing) are seconds a byte that
+ * of one micro-batch of `samples` samples, U of one commit. g_s is what a W of
+ * several micro-batches takes less for each but the first, 0 unless the plan that was measured has any; files without this
+ * column are read too. reads and writes (0 when they are missing) are seconds a byte that
  * a boundary costs its reader and its writer when these are two workers (host/hand_over.h); sums, that adding one gradient to
  * another takes, which several pipes do; norms, that the norm of a gradient takes, where the run clips.
  */
@@ -24,6 +26,7 @@
 typedef struct mr_layer_cost {
 	double f, i, w; /* seconds a micro-batch */
 	double u;       /* seconds a commit */
+	double g;       /* seconds that each further micro-batch of a merged W takes less than w, 0 to w */
 } mr_layer_cost;
 
 typedef struct mr_costs {

@@ -16,6 +16,7 @@ typedef struct mr_stage_cost {
 	double c;       /* hand-over to the next worker, per direction */
 	double r;       /* reduction of the gradients of all pipes and uses to one, per commit */
 	double n;       /* norm of the gradient, per commit, where it is an instruction */
+	double g;       /* what each further micro-batch of a merged W takes less than w, 0 to w */
 } mr_stage_cost;
 
 typedef struct mr_cost {

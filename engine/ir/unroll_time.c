@@ -15,7 +15,7 @@ double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cos
 	case MR_OP_I:
 		return c->i;
 	case MR_OP_W:
-		return in->span * c->w + update;
+		return in->span * c->w - (in->span - 1) * c->g + update;
 	case MR_OP_U: /* one range of as many as there are pipes, but of a replica its own */
 		return mr_contract_replicates(&plan->contract) ? c->u : c->u / plan->n_pipes;
 	case MR_OP_AR: /* likewise */

@@ -3,7 +3,8 @@
  *
  * Every worker begins its next instruction when the one before it has ended and everything that deps.h names has ended
  * (plus the hand-over time c of the producing stage where the edge crosses workers). F and R cost f, I costs i, W costs
- * w a micro-batch (also when it handles several at once, which really takes less), B costs i + w, U (or the flag MR_INSTR_UPDATE) costs u; U
+ * w a micro-batch,
+ * g less for each but the first of those that it handles at once, B costs i + w, U (or the flag MR_INSTR_UPDATE) costs u; U
  * and AR of several pipes each take their part of u and r, N takes n. Times are doubles in the unit of the
  * cost table.
  *

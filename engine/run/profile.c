@@ -19,7 +19,7 @@
 #define LEARNING_RATE 1e-12 /* the weights stay where they are: every repeat computes with the same numbers */
 #define GRADIENT 1e-3       /* size of the made-up gradient that enters a stage */
 
-typedef enum half { HALF_F, HALF_I, HALF_W, HALF_W_STEP /* the W that steps */, N_HALVES } half;
+typedef enum half { HALF_F, HALF_I, HALF_W, HALF_W_STEP /* the W that steps */, HALF_W_MERGED, N_HALVES } half;
 
 /* How many of those who measure at once are not yet ready to, and are not yet done. */
 typedef struct gate {
@@ -45,6 +45,9 @@ typedef struct bench {
 	size_t grad_out_bytes;
 	void *grad_clean; /* what grad_out is refilled from: backward may overwrite it */
 	void *tied;
+	uint32_t span;          /* micro-batches of its largest W */
+	mr_stage_io *room, *span_io; /* [span] where each of them lies, the first in io; what a call gets */
+	mr_layer_call *span_call;
 	double *sample; /* [layers][N_HALVES][MAX_REPEATS] */
 	double update[MAX_REPEATS], sum[MAX_REPEATS], norm[MAX_REPEATS];
 	uint32_t repeats;
@@ -62,6 +65,22 @@ static void *take(mr_arena *a, size_t bytes)
 	return mr_arena_take(a, bytes, MR_CACHE_LINE);
 }
 
+/* As long as the arena only counts there is nothing to write to. */
+static void layout_span(bench *b, mr_arena *a)
+{
+	const mr_stage_sizes *z = mr_stage_size(b->s);
+
+	b->room = take(a, b->span * sizeof(*b->room));
+	b->span_io = take(a, b->span * sizeof(*b->span_io));
+	b->span_call = take(a, b->span * sizeof(*b->span_call));
+	for (uint32_t j = 1; j < b->span; j++) {
+		void *in = take(a, z->in_bytes), *slot = take(a, z->slot_bytes), *grad_out = take(a, z->out_bytes);
+
+		if (in)
+			b->room[j] = (mr_stage_io){.in = in, .slot = slot, .grad_out = grad_out};
+	}
+}
+
 static void layout(bench *b, mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->s);
@@ -77,6 +96,8 @@ static void layout(bench *b, mr_arena *a)
 	b->grad_out_bytes = z->out_bytes;
 	b->grad_clean = take(a, z->out_bytes);
 	b->tied = take(a, b->owner ? mr_stage_size(b->owner)->weight_bytes : 0);
+	if (b->span > 1)
+		layout_span(b, a);
 }
 
 static mr_status make_stages(bench *b)
@@ -87,7 +108,7 @@ static mr_status make_stages(bench *b)
 
 	if (tied)
 		MR_TRY(mr_stage_create(c->graph, 0, first[1], c->samples, c->kernels, false, NULL, &b->owner));
-	return mr_stage_create(c->graph, first[b->stage], first[b->stage + 1], c->samples, c->kernels, false, b->owner,
+	return mr_stage_create(c->graph, first[b->stage], first[b->stage + 1], c->samples, c->kernels, b->span > 1, b->owner,
 			       &b->s);
 }
 
@@ -106,6 +127,22 @@ static bool steps_inside(const bench *b)
 				return true;
 	}
 	return false;
+}
+
+static uint32_t largest_span(const bench *b)
+{
+	const mr_plan *p = b->c->plan;
+	uint32_t most = 1;
+
+	for (uint16_t w = 0; p && w < p->n_workers; w++)
+		for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
+			const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
+
+			for (uint32_t i = 0; i < l->n; i++)
+				if (l->at[i].stage == b->stage && l->at[i].op == MR_OP_W && l->at[i].span > most)
+					most = l->at[i].span;
+		}
+	return most;
 }
 
 /* Normal numbers of the run's dtype. */
@@ -143,6 +180,7 @@ static mr_status set_up(bench *b)
 	char need[16], limit[16];
 	mr_arena a;
 
+	b->span = largest_span(b);
 	MR_TRY(make_stages(b));
 	b->inside = steps_inside(b);
 	if (b->inside && b->n_micro == 1)
@@ -221,6 +259,37 @@ static mr_status timed(bench *b, uint32_t i, half h, double *seconds)
 	return st;
 }
 
+/* A merged W, layer by layer: the micro-batches have the same numbers, in memory of their own. */
+static mr_status pass_merged(bench *b, int64_t r)
+{
+	const mr_stage_sizes *z = mr_stage_size(b->s);
+
+	for (uint32_t j = 1; j < b->span; j++) {
+		memcpy((void *)b->room[j].in, b->io.in, z->in_bytes);
+		memcpy(b->room[j].slot, b->io.slot, z->slot_bytes);
+		memcpy(b->room[j].grad_out, b->io.grad_out, z->out_bytes);
+	}
+	for (uint32_t i = n_layers(b); i-- > 0;) {
+		mr_stage one = layer_of(b, i);
+		uint64_t begin;
+
+		for (uint32_t j = 0; j < b->span; j++) {
+			mr_stage_io *io = &b->span_io[j];
+
+			*io = b->io;
+			io->in = j ? b->room[j].in : io->in;
+			io->slot = j ? b->room[j].slot : io->slot;
+			io->grad_out = j ? b->room[j].grad_out : io->grad_out;
+		}
+		begin = mr_clock_ns();
+		MR_TRY(mr_stage_backward_weights(&one, b->span_io, b->span, b->span_call));
+		if (r >= 0)
+			b->sample[((size_t)i * N_HALVES + HALF_W_MERGED) * MAX_REPEATS + (size_t)r] =
+				(double)(mr_clock_ns() - begin) * 1e-9;
+	}
+	return MR_OK;
+}
+
 /* One micro-batch through all layers; @w: HALF_W, or HALF_W_STEP with io.step set. Keeps the times of @r >= 0, of F and I those
  * that go with a W of the usual kind. */
 static mr_status pass(bench *b, half w, int64_t r)
@@ -286,6 +355,8 @@ static mr_status repeat(bench *b, int64_t r)
 	b->io.add_grads = b->n_micro > (b->inside ? 2 : 1);
 	if (!b->inside || b->n_micro > 1)
 		MR_TRY(pass(b, HALF_W, r));
+	if (b->span > 1)
+		MR_TRY(pass_merged(b, r));
 	if (b->inside) {
 		b->io.add_grads = b->n_micro > 1;
 		MR_TRY(pass_with_step(b, r));
@@ -336,6 +407,8 @@ static void keep(bench *b)
 		if (back && st->node->ops->backward_weight) {
 			p->w = median_of(b, i, w);
 			p->flops_w = st->needs.flops_w;
+			if (b->span > 1)
+				p->g = fmin(p->w, fmax(0, (b->span * p->w - median_of(b, i, HALF_W_MERGED)) / (b->span - 1)));
 		}
 	}
 	b->out->sum_s[b->stage] = mr_median(b->sum, b->repeats);

@@ -6,6 +6,7 @@
  * layers, then backward, input half and weight half apart, then the optimizer step, again and again. Where the run steps
  * inside the backward pass, so does the measurement: with one micro-batch a commit every weight half has its step, and
  * nothing is left to be an update of its own; with several only the last one has, and what it takes longer is the update.
+ * Where the plan merges W, the largest of the stage is measured too, its micro-batches in slots of their own.
  * The layers lie
  * where they lie in a step (the same mr_stage and block layout, memory on the worker's node), and each is called after
  * the one before it, so caches are as they are in a step of this stage. The times are medians. Work that a stage does
@@ -21,6 +22,8 @@
 
 typedef struct mr_layer_profile {
 	double f, i, w;                   /* median seconds of one micro-batch; 0 where the layer has no such half */
+	double g;                         /* median seconds that each further micro-batch of a merged W takes less than w; 0 where
+	                                     the plan has none */
 	double flops_f, flops_i, flops_w; /* model FLOPs of one micro-batch, of the halves that are carried out */
 } mr_layer_profile;
 

@@ -91,9 +91,12 @@ static mr_status check_costs(const mr_plan *plan, const mr_cost *cost)
 		const mr_stage_cost *c = &cost->stage[s];
 
 		if (!is_cost(c->f) || !is_cost(c->i) || !is_cost(c->w) || !is_cost(c->u) || !is_cost(c->c) || !is_cost(c->r) ||
-		    !is_cost(c->n))
-			return mr_fail(MR_EINVAL, "stage %u: costs are numbers from 0, got %g, %g, %g, %g, %g, %g, %g", s, c->f, c->i,
-				       c->w, c->u, c->c, c->r, c->n);
+		    !is_cost(c->n) || !is_cost(c->g))
+			return mr_fail(MR_EINVAL, "stage %u: costs are numbers from 0, got %g, %g, %g, %g, %g, %g, %g, %g", s, c->f, c->i,
+				       c->w, c->u, c->c, c->r, c->n, c->g);
+		if (c->g > c->w)
+			return mr_fail(MR_EINVAL, "stage %u: a further micro-batch of a merged W takes at most w = %g less, got %g", s, c->w,
+				       c->g);
 	}
 	return MR_OK;
 }

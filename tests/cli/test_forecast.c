@@ -243,6 +243,7 @@ static void a_file_of_costs_is_read_back(void)
 	c.remote = (mr_hand_over){8e-11, 1e-11};
 	c.sum_s = 2e-10;
 	c.norm_s = 3e-11;
+	c.layer[0].g = c.layer[0].w / 4;
 	MR_CHECK_OK(mr_costs_write(path, &session, &c));
 	MR_CHECK_OK(mr_costs_read(path, &session, &back));
 	CU_ASSERT(back.measured);
@@ -254,6 +255,7 @@ static void a_file_of_costs_is_read_back(void)
 		CU_ASSERT_DOUBLE_EQUAL(a->i, b->i, 1e-5 * a->i);
 		CU_ASSERT_DOUBLE_EQUAL(a->w, b->w, 1e-5 * a->w);
 		CU_ASSERT_DOUBLE_EQUAL(a->u, b->u, 1e-5 * a->u);
+		CU_ASSERT_DOUBLE_EQUAL(a->g, b->g, 1e-5 * a->g);
 	}
 	mr_costs_fini(&c);
 	mr_costs_fini(&back);

@@ -129,7 +129,9 @@ sed '3s/,[^,]*$/,nan/' costs.csv >nan.csv
 expect 3 "nan.csv: line 3: layer fc.0: times are seconds from 0" plan mlp.cfg --costs nan.csv
 sed '1s/; reads=[^;]*/; reads=x/' costs.csv >reads.csv
 expect 3 'reads.csv: line 1: reads is seconds a byte, from 0, got "x"' plan mlp.cfg --costs reads.csv
-sed '1s/; reads=.*//' costs.csv >old.csv
+sed '3s/,[^,]*$/,1/' costs.csv >gain.csv
+expect 3 "gain.csv: line 3: layer fc.0: times are seconds from 0, and g_s is at most w_s" plan mlp.cfg --costs gain.csv
+sed '1s/; reads=.*//; 2,$s/,[^,]*$//' costs.csv >old.csv
 expect 0 "measured, old.csv" plan mlp.cfg --costs old.csv
 sed 2d costs.csv >headless.csv
 expect 3 "headless.csv: line 2 is not" plan mlp.cfg --costs headless.csv
@@ -137,6 +139,18 @@ expect 3 "mlp.cfg: line 1 does not begin with" plan mlp.cfg --costs mlp.cfg
 expect 3 "missing.csv" plan mlp.cfg --costs missing.csv
 : >empty.csv
 expect 3 "empty.csv" plan mlp.cfg --costs empty.csv
+
+# A merged W has a time of its own, which is w a micro-batch where nothing is gained. Worker 0: F 0-1 1-2, I 3-4 5-6, W of both.
+merged="--set system.name=1f1b --set system.merge_w=2"
+expect 0 "layers   micro-batches of 4 samples" profile mlp.cfg --seconds 0 $merged -o merged.csv
+grep -q '^layer,.*,w_s,u_s,g_s$' merged.csv || complain "no times of a merged W in merged.csv"
+for g in 0 1e-3; do
+	awk -F, -v OFS=, -v g=$g 'NR < 3 { print; next } { $6 = $7 = $8 = $9 = $10 = 0 }
+		NR == 3 || NR == 5 { $6 = $7 = "1e-3"; $8 = "2e-3"; $10 = g } { print }' merged.csv >gained.csv
+	expect 0 "measured, gained.csv" plan mlp.cfg $merged --set 'partition=["fc.2"]' --costs gained.csv
+	sed -n 's/^predicted  step \([0-9.]*\) ms.*/\1/p' out
+done >steps
+printf '10\n9\n' | cmp -s - steps || complain "steps with a merged W of 4 ms and of 3 ms took $(tr '\n' ' ' <steps), expected 10 and 9"
 
 # Costs that the configuration names order the plan, and predict; those of --costs only predict. Paths start at the file's folder.
 awk -F, -v OFS=, 'NR < 3 { print; next } { $6 = $7 = $8 = "1e-4"; $9 = "1e-6" } NR == 3 { $6 = "4e-4"; $8 = "3e-4" } { print }' \

@@ -309,7 +309,7 @@ static void buffers_never_slow_a_plan(void)
 
 		for (uint16_t s = 0; s < p->n_stages; s++)
 			uneven[s] = (mr_stage_cost){1 + 0.37 * (s * 7 % 5), 1.1 + 0.21 * (s * 3 % 4),
-						    0.6 + 0.5 * (s % 3), 0.1, 0.3, 0, 0};
+						    0.6 + 0.5 * (s % 3), 0.1, 0.3, 0, 0, 0};
 		MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.costs = &cost, .n_costs = 1}));
 		MR_CHECK_OK(mr_plan_check(p));
 		for (int c = 0; c < 6; c++) {
