@@ -11,6 +11,7 @@ typedef struct settings {
 	bool tiny;            /* sizes that take no time: does it run at all? */
 	uint32_t seeds;       /* of the scaling experiment */
 	uint32_t stages;      /* the most of the scaling experiment */
+	double seconds;       /* of each method in the experiment by the clock */
 	const char *data;     /* folder of the published figures' arrays; NULL: none */
 	const char *text;     /* of the language model; NULL: none */
 } settings;
@@ -22,6 +23,7 @@ void experiment_local(const settings *s);
 void experiment_scaling(const settings *s);
 void experiment_bound(const settings *s);
 void experiment_lm(const settings *s);
+void experiment_wall(const settings *s);
 void experiment_published(const settings *s);
 
 /** Open @out/@name for writing; ends the program when it cannot. */

@@ -10,75 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/registry.h"
 #include "perf/rpd/experiments.h"
+#include "perf/rpd/lm_model.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
-
-typedef struct model {
-	mr_dataset *data;
-	mr_graph *graph;
-	mr_partition partition;
-	const mr_kernels *kernels;
-	uint16_t n_stages;
-	int64_t samples;
-} model;
 
 typedef struct losses {
 	double *time, *loss;
 	size_t n;
 	uint32_t seen;
 } losses;
-
-static mr_values *values_of(const mr_option *table, const char *const (*sets)[2])
-{
-	mr_values *v;
-
-	die_unless(mr_values_create(table, &v), "options");
-	for (; (*sets)[0]; sets++)
-		die_unless(mr_values_set_text(v, (*sets)[0], (*sets)[1]), (*sets)[0]);
-	return v;
-}
-
-static void cut(model *m, uint16_t stages)
-{
-	char (*name)[16] = calloc(stages, sizeof(*name));
-	const char **names = calloc(stages, sizeof(*names));
-
-	for (uint16_t s = 1; s < stages; s++) {
-		snprintf(name[s - 1], sizeof(name[0]), "h.%u", s);
-		names[s - 1] = name[s - 1];
-	}
-	die_unless(mr_partition_explicit(m->graph, names, stages - 1u, &m->partition), "cutting the model");
-	free(names);
-	free(name);
-}
-
-static model model_open(const settings *s)
-{
-	model m = {.kernels = mr_kernels_find("dnnl", MR_F32), .n_stages = s->tiny ? 3 : 16, .samples = s->tiny ? 2 : 16};
-	const char *context = s->tiny ? "8" : "32", *width = s->tiny ? "8" : "64";
-	const mr_dataset_ops *ops = mr_dataset_find("text");
-	const mr_model_ops *gpt = mr_model_find("gpt");
-	mr_data_want want = {.dtype = MR_F32, .seed = 1, .context = atoi(context)};
-	mr_values *v;
-	mr_model_data md;
-	char blocks[8];
-
-	if (!m.kernels)
-		m.kernels = mr_kernels_find("reference", MR_F32);
-	v = values_of(ops->options, (const char *const[][2]){{"path", s->text}, {NULL, NULL}});
-	die_unless(mr_dataset_open(ops, v, &want, &m.data), s->text);
-	mr_values_destroy(v);
-	snprintf(blocks, sizeof(blocks), "%u", m.n_stages);
-	v = values_of(gpt->options, (const char *const[][2]){{"layers", blocks}, {"width", width}, {"heads", "4"}, {"context", context},
-							     {"init_std", "0.08"}, {NULL, NULL}});
-	md = (mr_model_data){.input = m.data->input, .target = m.data->target, .classes = m.data->classes};
-	die_unless(mr_model_build(gpt, v, &md, &m.graph), "gpt");
-	mr_values_destroy(v);
-	cut(&m, m.n_stages);
-	return m;
-}
 
 static bool on_time(void *arg, const mr_unit_event *e)
 {
@@ -95,7 +36,7 @@ static bool on_time(void *arg, const mr_unit_event *e)
 /* Each point of a curve is the mean over so many losses: one micro-batch's says little. */
 #define SMOOTH 8
 
-static void run(model *m, FILE *table, plot *chart, const char *name, const mr_unit_time *u)
+static void run(const lm_model *m, int64_t samples, FILE *table, plot *chart, const char *name, const mr_unit_time *u)
 {
 	losses l = {.time = calloc(u->n_micro, sizeof(double)), .loss = calloc(u->n_micro, sizeof(double))};
 	mr_lr lr = {.kind = MR_LR_CONSTANT, .base = 0.125};
@@ -108,7 +49,7 @@ static void run(model *m, FILE *table, plot *chart, const char *name, const mr_u
 	if (!l.time || !l.loss)
 		die_unless(mr_fail(MR_ERESOURCE, "no memory for losses"), name);
 	die_unless(mr_unit_run(&(mr_unit_config){.graph = m->graph, .partition = &m->partition, .kernels = m->kernels, .data = m->data,
-						 .optim = &o, .lr = &lr, .place = &place, .samples = m->samples, .seed = 1,
+						 .optim = &o, .lr = &lr, .place = &place, .samples = samples, .seed = 1,
 						 .timeline = u, .observer = on_time, .arg = &l}),
 		   name);
 	first = l.n - (l.n + 4) / 5;
@@ -141,35 +82,36 @@ static uint32_t micro_of(uint16_t stages, uint32_t local, uint32_t time)
 void experiment_lm(const settings *s)
 {
 	static const uint32_t locals[] = {1, 4, 8};
+	uint16_t stages = s->tiny ? 3 : 16;
+	lm_size size = {.stages = stages, .blocks = stages, .width = s->tiny ? 8 : 64, .context = s->tiny ? 8 : 32, .heads = 4};
+	int64_t samples = s->tiny ? 2 : 16;
 	plot chart = {.title = "A character language model, 16 stages, step size 2^-3", .x_label = "steps of unit time", .y_label = "loss",
 		      .high_only = true};
 	mr_unit_time u;
 	uint32_t time;
 	FILE *table;
 	char name[32];
-	model m;
+	lm_model m;
 
 	if (!s->text) {
 		printf("lm: no text: give one with --text FILE\n");
 		return;
 	}
-	m = model_open(s);
+	m = lm_model_open(s->text, &size);
 	table = table_open(s, "lm.csv");
 	fprintf(table, "method,time,loss\n");
 	printf("gpt of %u stages, %lld parameters:\n", m.n_stages, (long long)mr_graph_n_params(m.graph));
 	die_unless(mr_unit_greedy(m.n_stages, s->tiny ? 12 : 256, 0, &u), "a timeline");
 	time = u.length;
-	run(&m, table, &chart, "PipeDream", &u);
+	run(&m, samples, table, &chart, "PipeDream", &u);
 	mr_unit_time_fini(&u);
 	for (int i = 0; i < 3; i++) {
 		die_unless(mr_unit_rounds(m.n_stages, micro_of(m.n_stages, locals[i], time), m.n_stages, locals[i], &u), "a timeline");
 		snprintf(name, sizeof(name), "LocalSGD H = %u", locals[i]);
-		run(&m, table, &chart, name, &u);
+		run(&m, samples, table, &chart, name, &u);
 		mr_unit_time_fini(&u);
 	}
 	table_close(table);
 	plot_write(&chart, out_path(s, "lm.svg"));
-	mr_partition_fini(&m.partition);
-	mr_graph_destroy(m.graph);
-	mr_dataset_close(m.data);
+	lm_model_close(&m);
 }

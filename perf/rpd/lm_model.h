@@ -1,0 +1,30 @@
+/* lm_model.h - a small character language model on a text of which a tenth is kept back, cut into stages at its blocks: what experiment 5 trains. */
+#ifndef MR_PERF_RPD_LM_MODEL_H
+#define MR_PERF_RPD_LM_MODEL_H
+
+#include "nn/dataset.h"
+#include "planner/graph.h"
+#include "planner/partition.h"
+
+typedef struct lm_size {
+	uint16_t stages;
+	uint16_t blocks;      /* a multiple of stages: as many each; the first has the embedding too, the last the head */
+	uint16_t width, context, heads;
+} lm_size;
+
+typedef struct lm_model {
+	mr_dataset *data;
+	mr_graph *graph;
+	mr_partition partition;
+	const mr_kernels *kernels; /* f32: oneDNN where there is one */
+	uint16_t n_stages;
+} lm_model;
+
+/** GPT-2's initial weights, but of deviation 0.08. Ends the program on failure, with a sentence. */
+lm_model lm_model_open(const char *text, const lm_size *size);
+void lm_model_close(lm_model *m);
+
+/** @table's options with the values @sets, pairs of key and text behind which {NULL, NULL} stands. The caller destroys them. */
+mr_values *lm_values(const mr_option *table, const char *const (*sets)[2]);
+
+#endif
