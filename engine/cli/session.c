@@ -168,6 +168,41 @@ static mr_status check_stops(const mr_session *s)
 	return MR_OK;
 }
 
+/* Weights are predicted from the latest that there are. */
+static mr_status check_predicts(const mr_session *s)
+{
+	const mr_contract *k = s->plan ? &s->plan->contract : NULL;
+
+	if (!s->mitigate.predicts || !k || k->flush != MR_FLUSH_NONE)
+		return MR_OK;
+	if (k->read_f == MR_READ_LATEST && k->coverage == MR_COVER_TRAIN && k->aim == MR_AIM_NONE && !k->racing && !s->plan->lowered)
+		return MR_OK;
+	return mr_fail(MR_ECONFIG, "%s predicts from the latest weights, and the forward of %s reads %s: take a system that reads these, in a fixed order",
+		       s->mitigate.ops->name, mr_config_plugin(s->config, MR_CONFIG_SYSTEM),
+		       k->aim != MR_AIM_NONE ? "predictions or corrections already" : "something else, or in an open order");
+}
+
+/* F aims at the version that its gradient will be added to, and B with it where it reads the same. How late gradients are shows
+ * when a plan is lowered: a copy is. */
+static mr_status aim_ahead(mr_plan *plan)
+{
+	int32_t *age = calloc(2 * (size_t)plan->n_stages, sizeof(*age)); /* of F, and zeros */
+	mr_plan *copy = NULL;
+	mr_status st = age ? mr_plan_copy(plan, &copy) : mr_fail(MR_ERESOURCE, "no memory for the ages of %u stages", plan->n_stages);
+
+	if (st == MR_OK)
+		st = mr_plan_lower(copy, NULL);
+	for (uint16_t k = 0; st == MR_OK && k < plan->n_stages; k++)
+		age[k] = (int32_t)mr_plan_staleness(copy, k);
+	if (st == MR_OK) {
+		plan->contract.aim = MR_AIM_AHEAD;
+		mr_sched_aim(plan, age, plan->contract.same_version_b ? age : age + plan->n_stages);
+	}
+	mr_plan_destroy(copy);
+	free(age);
+	return st;
+}
+
 static mr_status finish_plan(mr_session *s, const mr_cost *costs)
 {
 	const mr_sched_ops *ops = mr_config_system(s->config);
@@ -187,6 +222,8 @@ static mr_status finish_plan(mr_session *s, const mr_cost *costs)
 		k->clip = clip > 0;
 		k->flush = !k->clip ? MR_FLUSH_LOCAL : k->flush == MR_FLUSH_VALIDATED ? k->flush : MR_FLUSH_BARRIER;
 	}
+	if (k->flush == MR_FLUSH_NONE && s->mitigate.predicts)
+		MR_TRY(aim_ahead(s->plan));
 	k->keep_read = k->flush == MR_FLUSH_NONE && mr_mitigate_corrects(&s->mitigate);
 	/* Where nobody has to see the whole gradient before it is used, each layer's step goes right behind its gradient. */
 	if (!s->plan->lowered)
@@ -273,6 +310,7 @@ static mr_status make_plan(mr_session *s)
 		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", emit_plan(s, NULL)));
 	MR_TRY(mr_config_blame(s->config, MR_CONFIG_OPTIMIZER, "name", check_direction(s)));
 	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_order(s)));
+	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_predicts(s)));
 	MR_TRY(make_partition(s));
 	MR_TRY(make_place(s));
 	MR_TRY(take_costs(s));
@@ -479,7 +517,7 @@ uint64_t mr_session_hash(const mr_session *s)
 	h = mr_hash64(h, s->optim.ops->name, strlen(s->optim.ops->name));
 	if (mr_session_is_mitigated(s)) {
 		const mr_mitigate *m = &s->mitigate;
-		double set[] = {m->strength, m->memory, m->limit, m->adaptive, m->slow_start};
+		double set[] = {m->strength, m->memory, m->limit, m->adaptive, m->slow_start, m->predicts};
 
 		h = mr_hash64(mr_hash64(h, m->ops->name, strlen(m->ops->name)), set, sizeof(set));
 	}

@@ -115,7 +115,7 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 		return mr_fail(MR_ECONFIG,
 			       "%s: reads version %" PRIu64 ", but only %" PRIu64 " is committed at that place",
 			       mr_unroll_name(g, node, name), read, latest);
-	if (latest - read >= p->n_versions[in->stage] && !is_held(g, node))
+	if (latest - read >= p->n_versions[in->stage] && !is_held(g, node) && !mr_instr_takes_made(p, in))
 		return mr_fail(MR_ECONFIG,
 			       "%s: reads version %" PRIu64 ", which version %" PRIu64
 			       " has overwritten: stage %u keeps %u",
@@ -209,6 +209,9 @@ static mr_status check_horizon(const mr_reads *r, uint32_t node)
 			       mr_unroll_name(g, node, name), h < 0 ? -h : h, h < 0 ? "back" : "ahead");
 	if (*first == INT32_MIN)
 		*first = h;
+	if (c->same_version_b && in->op != MR_OP_F && h != r->horizon[2 * in->stage])
+		return mr_fail(MR_ECONFIG, "%s: has horizon %d where its F has %d, and is to work on the same weights",
+			       mr_unroll_name(g, node, name), h, r->horizon[2 * in->stage]);
 	if (*first != h)
 		return mr_fail(MR_ECONFIG, "%s: has horizon %d where the others of its stage have %d",
 			       mr_unroll_name(g, node, name), h, *first);

@@ -109,8 +109,10 @@ static mr_status check_aim(const mr_plan *p)
 	if (c->read_f == MR_READ_FIRST && c->aim != MR_AIM_AHEAD)
 		return mr_fail(MR_ECONFIG, "only weights that aim ahead are held for the other micro-batches of a commit");
 	if (c->aim != MR_AIM_NONE && (c->flush != MR_FLUSH_NONE || (c->read_f != MR_READ_LATEST && c->read_f != MR_READ_FIRST) ||
-				      c->same_version_b || p->n_pipes > 1))
-		return mr_fail(MR_ECONFIG, "reads that aim at another version start from the latest, forward and backward, in one pipe that never flushes");
+				      p->n_pipes > 1))
+		return mr_fail(MR_ECONFIG, "reads that aim at another version start from the latest, in one pipe that never flushes");
+	if (c->aim != MR_AIM_NONE && c->same_version_b && (c->aim != MR_AIM_AHEAD || c->read_f != MR_READ_LATEST))
+		return mr_fail(MR_ECONFIG, "only weights that aim ahead of the latest can be those of F and B alike");
 	if (c->keep_read && c->flush != MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "keep_read is for stale gradients: a system that flushes applies them to what F read");
 	if (c->slow_start && c->flush != MR_FLUSH_NONE)

@@ -76,7 +76,8 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 			if (distance >= UINT16_MAX)
 				return mr_fail(MR_ECONFIG, "%s: reads a version %" PRIu64 " commits old",
 					       mr_unroll_name(g, i, name), distance);
-			if (distance >= v->plan->n_versions[in->stage] && !(held && in->op == MR_OP_F && !c->keep_read))
+			if (distance >= v->plan->n_versions[in->stage] && !(held && in->op == MR_OP_F && !c->keep_read) &&
+			    !mr_instr_takes_made(v->plan, in))
 				v->plan->n_versions[in->stage] = (uint16_t)(distance + 1);
 		}
 		if (in->op == MR_OP_U || in->op == MR_OP_AVG || in->flags & MR_INSTR_UPDATE)

@@ -1,5 +1,6 @@
 #include "ir/plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +104,30 @@ static void mix(uint64_t *h, uint64_t value)
 		*h ^= value >> (8 * i) & 0xff;
 		*h *= 0x100000001b3u;
 	}
+}
+
+mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out)
+{
+	size_t n_lists = (size_t)plan->n_workers * MR_N_SECTIONS;
+	mr_plan *p;
+	mr_status st;
+
+	assert(!plan->lowered);
+	MR_TRY(mr_plan_create(plan->n_stages, plan->n_workers, plan->n_pipes, &p));
+	memcpy(p->system, plan->system, sizeof(p->system));
+	p->n_micro = plan->n_micro;
+	p->commits = plan->commits;
+	p->contract = plan->contract;
+	memcpy(p->worker_of, plan->worker_of, (size_t)plan->n_pipes * plan->n_stages * sizeof(*p->worker_of));
+	st = MR_OK;
+	for (size_t i = 0; st == MR_OK && i < n_lists; i++)
+		for (uint32_t k = 0; st == MR_OK && k < plan->lists[i].n; k++)
+			st = mr_plan_append(p, (uint16_t)(i / MR_N_SECTIONS), (mr_section)(i % MR_N_SECTIONS), plan->lists[i].at[k]);
+	if (st != MR_OK)
+		mr_plan_destroy(p);
+	else
+		*out = p;
+	return st;
 }
 
 uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage)

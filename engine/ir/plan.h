@@ -140,7 +140,8 @@ typedef enum mr_sum_order { MR_SUM_ASCENDING, MR_SUM_DESCENDING, MR_SUM_LISTED /
 
 /*
  * Whether F and B may work on weights that are made from the version they read, for the sake of another: their target says which
- * version they aim at, and target - read is the horizon, in commits, the same for all F and for all B of a stage.
+ * version they aim at, and target - read is the horizon, in commits, the same for all F and for all B of a stage. With same_version_b
+ * B works on the weights that were made for its F; they are kept with the activations, and the version itself need not be.
  */
 typedef enum mr_aim {
 	MR_AIM_NONE,
@@ -257,6 +258,9 @@ typedef struct mr_plan {
 mr_status mr_plan_create(uint16_t n_stages, uint16_t n_workers, uint8_t n_pipes, mr_plan **out) MR_MUST_USE;
 void mr_plan_destroy(mr_plan *plan);
 
+/** Another plan like @plan, which is not lowered. Errors: MR_ERESOURCE. */
+mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out) MR_MUST_USE;
+
 /** Append @in to the list of @worker in @section. */
 mr_status mr_plan_append(mr_plan *plan, uint16_t worker, mr_section section, mr_instr in) MR_MUST_USE;
 
@@ -327,6 +331,12 @@ static inline int32_t mr_instr_horizon(const mr_plan *plan, const mr_instr *in)
  * gradient is applied to. @plan is lowered.
  */
 uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage);
+
+/* Does @in work on the weights that were made for its F, whatever has become of the version read? */
+static inline bool mr_instr_takes_made(const mr_plan *plan, const mr_instr *in)
+{
+	return plan->contract.same_version_b && in->op != MR_OP_F && mr_instr_horizon(plan, in) != 0;
+}
 
 /** Letters of an op as in the text form: "F", "AR", ... Never NULL. */
 const char *mr_op_name(mr_op op);

@@ -52,6 +52,7 @@ struct mr_mitigate {
 	bool keeps_state;
 	double strength, memory, limit;
 	bool adaptive;
+	bool predicts;       /* F, and the B that goes with it, work on the latest weights moved on by tau steps (plan.h, aim AHEAD) */
 	uint32_t slow_start; /* commits over which a stage's rate rises from lr / tau to lr, as plan.h has it; 0: none */
 };
 

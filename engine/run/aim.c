@@ -23,6 +23,7 @@ void mr_aim_open(mr_block *b, const mr_plan *plan, uint16_t s)
 	int32_t back = plan->contract.aim == MR_AIM_BACK ? -horizon_of(plan, s, false) : 0;
 
 	b->aims = horizon_of(plan, s, true) || horizon_of(plan, s, false);
+	b->n_aimed = !b->aims ? 0 : plan->contract.same_version_b ? plan->n_slots[mr_plan_at(plan, 0, s)] : 1;
 	b->delta_keep = back ? pow(plan->contract.memory_ppm / 1e6, 1.0 / back) : 0;
 	b->holds = plan->contract.read_f == MR_READ_FIRST;
 	b->held_version = MR_AIM_HOLDS_NONE;
@@ -34,7 +35,7 @@ void mr_aim_layout(mr_block *b, mr_arena *a)
 {
 	size_t bytes = mr_stage_size(b->stage)->weight_bytes;
 
-	b->aimed = b->aims ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
+	b->aimed = b->aims ? mr_arena_take(a, bytes * b->n_aimed, MR_CACHE_LINE) : NULL;
 	b->held = b->holds ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
 	b->delta = b->delta_keep > 0 ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
 }
@@ -88,6 +89,22 @@ const void *mr_aim_weights(mr_block *b, mr_kctx *kc, const mr_optim *o, double l
 		return mr_block_weights(b, 0, 0);
 	aim_into(b, kc, o, lr, horizon, b->aimed);
 	return b->aimed;
+}
+
+void *mr_aim_kept(const mr_block *b, uint32_t slot)
+{
+	return b->aimed + slot * mr_stage_size(b->stage)->weight_bytes;
+}
+
+const void *mr_aim_keep(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint32_t slot)
+{
+	uint8_t *to = mr_aim_kept(b, slot);
+
+	if (b->latest == 0)
+		memcpy(to, mr_block_weights(b, 0, 0), mr_stage_size(b->stage)->weight_bytes);
+	else
+		aim_into(b, kc, o, lr, horizon, to);
+	return to;
 }
 
 const void *mr_aim_held(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint64_t version)

@@ -27,6 +27,10 @@ void mr_aim_layout(mr_block *b, mr_arena *a);
 /** The weights of @b's latest version moved by @horizon commits; @lr: of the next commit. Good until the next call or commit. */
 const void *mr_aim_weights(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon);
 
+/** The same where B takes what was made for its F (same_version_b): into the buffer of the micro-batch's slot, where B finds it. */
+const void *mr_aim_keep(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint32_t slot);
+void *mr_aim_kept(const mr_block *b, uint32_t slot);
+
 #define MR_AIM_HOLDS_NONE UINT64_MAX
 
 /** The same for an F whose weights are held (MR_READ_FIRST), from @version: made when it is met for the first time. */

@@ -72,7 +72,8 @@ typedef struct mr_block {
 	bool unchanged;              /* this commit leaves the weights as they are (MR_INSTR_KEEP, MR_INSTR_PASS) */
 	/* See run/aim.h. */
 	bool aims, holds;            /* F or B works on other weights than it reads; F on some that are held */
-	uint8_t *aimed;              /* those: like one version; NULL where nothing aims */
+	uint32_t n_aimed;            /* buffers of those: one a slot where B takes what was made for its F */
+	uint8_t *aimed;              /* [n_aimed] like one version; NULL where nothing aims */
 	uint8_t *held;               /* those of F for all micro-batches of a commit; NULL: made anew for each */
 	uint64_t held_version;       /* what they are made from; MR_AIM_HOLDS_NONE: nothing yet */
 	uint8_t *delta;              /* running mean of the steps, like one version; NULL: none */

@@ -8,12 +8,16 @@
 #include "run/mitigated.h"
 
 /* The weights of an instruction that aims at another version than it reads (run/aim.h). */
-static const void *aimed(mr_worker *w, const mr_task *t, mr_block *b)
+static const void *aimed(mr_worker *w, const mr_task *t, mr_block *b, uint32_t slot)
 {
 	const mr_run *run = w->run;
 	int32_t horizon = mr_instr_horizon(t->lane->plan, t->in);
 	double lr = mr_mitigated_lr_ahead(b, run->c.lr, b->latest + 1);
 
+	if (mr_instr_takes_made(t->lane->plan, t->in))
+		return mr_aim_kept(b, slot);
+	if (horizon && t->lane->plan->contract.same_version_b)
+		return mr_aim_keep(b, w->kc, &b->optim, lr, horizon, slot);
 	if (b->holds && t->in->op == MR_OP_F)
 		return mr_aim_held(b, w->kc, &b->optim, lr, horizon, t->version);
 	return horizon ? mr_aim_weights(b, w->kc, &b->optim, lr, horizon) : mr_block_weights(b, 0, t->version);
@@ -42,7 +46,7 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 	};
 
 	if (l->train && (b->holds || mr_instr_horizon(l->plan, t->in)))
-		io.weights = aimed(w, t, b);
+		io.weights = aimed(w, t, b, (uint32_t)(slot - t->st->slot));
 	if (l->plan->contract.tied && s + 1 == run->n_stages)
 		io.tied_weights = mr_block_weights(&run->block[0], pipe, t->version);
 	return io;

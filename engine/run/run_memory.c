@@ -32,7 +32,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 
 	*out = (mr_run_memory){
 		.weights = weights,
-		.stashes = (uint64_t)(b->cap - 1 + b->aims + b->holds) * weights + (run->replicas && pipe == 0 ? shared_copies(run) * z->weight_bytes : 0),
+		.stashes = (uint64_t)(b->cap - 1 + b->n_aimed + b->holds) * weights + (run->replicas && pipe == 0 ? shared_copies(run) * z->weight_bytes : 0),
 		.grads = z->grad_bytes,
 		.optimizer = whole ? ((b->takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states + (b->delta != NULL) +
 				      (b->softened != NULL)) *

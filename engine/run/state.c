@@ -154,8 +154,15 @@ static void collect_idle(mr_hop *h)
 /* Plans that leave something under way have one pipe. */
 static mr_status add_flow(const mr_run *run, uint16_t s, mr_state *out)
 {
+	const mr_block *b = &run->block[s];
 	mr_lane_stage *st = mr_lane_at(&run->train, 0, s);
 
+	for (uint32_t i = 0; i < st->n_slots && b->n_aimed && run->c.plan->contract.same_version_b; i++)
+		if (st->slot[i].taken) {
+			mr_saved_tensor t = of_bytes(mr_aim_kept(b, i), mr_stage_size(b->stage)->weight_bytes);
+
+			MR_TRY(add(&out->inflight, &t, "aimed.s%u.m%llu", s, (unsigned long long)st->slot[i].micro));
+		}
 	for (uint32_t i = 0; i < st->n_slots; i++) {
 		mr_saved_tensor t = of_bytes(st->slot[i].memory, st->slot_bytes);
 

@@ -7,8 +7,9 @@
  *	optimizer   their optimizer state, "<parameter>.<state>", of replicas "r1.<parameter>.<state>" each; an outer step's
  *	            "<parameter>.velocity"; "<parameter>.delta" where B is corrected (run/aim.h), and that of the mitigation
  *	inflight    what a plan that never drains has under way at a pause point: older versions that backward passes will still
- *	            read ("v12.<parameter>"), saved activations ("slot.s0.m7") and boundary buffers ("in.s1.m7", "grad.s0.m7"),
- *	            the last three as bytes, losses that no step has reported yet ("loss.m7"), and weights
+ *	            read ("v12.<parameter>"), saved activations ("slot.s0.m7"), the weights that were made for them and that B
+ *	            will take ("aimed.s0.m7"), and boundary buffers ("in.s1.m7", "grad.s0.m7"),
+ *	            all but the first as bytes, losses that no step has reported yet ("loss.m7"), and weights
  *	            held for the rest of a commit's forwards ("held.s0"). Of replicas that differ at
  *	            a pause, while the model is their reference: "r1.<parameter>", and "mean.<parameter>". Empty for other systems
  *	            that flush.

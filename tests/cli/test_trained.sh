@@ -47,7 +47,7 @@ expect 5 "there is no checkpoint" eval mlp.cfg
 expect 0 "done: 6 of 6 steps" train mlp.cfg
 expect 0 "done: 5 of 5 steps" train gpt.cfg
 grep -qF "warning: adamw with gradients up to 1 commit stale and no mitigation" out || complain "no warning of stale gradients"
-grep -qF "mitigation.name (staleness_aware, gap_aware, dc_asgd)" out || complain "the warning does not name the choices"
+grep -qF "mitigation.name (staleness_aware, gap_aware, dc_asgd, weight_prediction)" out || complain "the warning does not name the choices"
 expect 0 "done: 5 of 5 steps" train gpt.cfg --set run.dir=softened --set mitigation.name=gap_aware
 ! grep -q "warning" out || complain "a warning in spite of the mitigation"
 expect 0 "mitigation dc_asgd changes nothing: 1f1b with 2 workers has no stale gradients" train mlp.cfg --set run.dir=fresh \

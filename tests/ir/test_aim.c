@@ -70,12 +70,31 @@ static void refused(void)
 	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "memory of 0 millionths");
 	p->contract.memory_ppm = 1;
 	p->contract.same_version_b = true;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "start from the latest");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "only weights that aim ahead of the latest can be those of F and B alike");
 	mr_plan_destroy(p);
 	p = aiming(true);
 	MR_CHECK_OK(mr_plan_lower(p, NULL));
 	mr_plan_list(p, 0, MR_PROLOGUE)->at[1].target++;
 	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 F m1 s0 p0: has horizon 3 where the others of its stage have 2");
+	mr_plan_destroy(p);
+}
+
+/* B on the weights that were made for its F: no version is kept, and both must aim alike. */
+static void shared(void)
+{
+	static const int32_t on[3] = {2, 1, 0};
+	mr_plan *p = small_pipedream(3, false, false);
+
+	p->contract.aim = MR_AIM_AHEAD;
+	mr_sched_aim(p, on, on);
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	MR_CHECK_OK(mr_plan_check(p));
+	for (uint16_t s = 0; s < 3; s++)
+		CU_ASSERT_EQUAL(p->n_versions[s], 1);
+	for (uint32_t i = 0; i < mr_plan_list(p, 1, MR_BODY)->n; i++)
+		if (mr_plan_list(p, 1, MR_BODY)->at[i].op == MR_OP_B)
+			mr_plan_list(p, 1, MR_BODY)->at[i].target++;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "where its F has 1, and is to work on the same weights");
 	mr_plan_destroy(p);
 }
 
@@ -125,4 +144,5 @@ void mr_suite_aim(void)
 	MR_TEST(lowered_and_back);
 	MR_TEST(refused);
 	MR_TEST(kept);
+	MR_TEST(shared);
 }

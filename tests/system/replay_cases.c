@@ -170,6 +170,8 @@ void replay_mitigated(uint32_t runs)
 	at_each_size(false, BLOCKS ASYNC " optimizer.name=nadamw mitigation.name=delayed_nesterov mitigation.t1_steps=9", runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=pipeoptim mitigation.name=staleness_aware", runs);
 	at_each_size(false, BLOCKS ASYNC " optimizer.name=momentum mitigation.name=spike_compensation", runs);
+	at_each_size(false, BLOCKS ASYNC " mitigation.name=weight_prediction train.clip=0.2", runs);
+	at_each_size(false, BLOCKS " system.name=paci train.microbatches=4 optimizer.name=ema mitigation.name=weight_prediction", runs);
 	at_each_size(false, BLOCKS " system.name=xpipe train.microbatches=4 mitigation.name=gap_aware", runs);
 }
 

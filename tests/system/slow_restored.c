@@ -156,6 +156,7 @@ static void drawn(void)
 
 static void mitigated(void)
 {
+	check(false, ASYNC "optimizer.name=momentum mitigation.name=spike_compensation mitigation.predict=true machine.workers=3");
 	check(false, ASYNC "mitigation.name=gap_aware machine.workers=3");
 	check(false, ASYNC "system.stashing=false mitigation.name=dc_asgd mitigation.adaptive=true machine.workers=3 train.clip=0.3");
 	check(false, "system.name=paci train.batch=4 train.microbatches=2 mitigation.name=staleness_aware machine.workers=3");

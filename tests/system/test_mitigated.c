@@ -213,6 +213,8 @@ static const char *const all[] = {
 	"mitigation.name=dc_asgd mitigation.adaptive=true",
 	"mitigation.name=delayed_nesterov mitigation.t1_steps=9",
 	"optimizer.name=momentum mitigation.name=spike_compensation",
+	"optimizer.name=momentum mitigation.name=spike_compensation mitigation.predict=true",
+	"optimizer.name=momentum mitigation.name=weight_prediction",
 };
 
 #define N_ALL (sizeof(all) / sizeof(all[0]))
@@ -293,6 +295,14 @@ static void refused(void)
 	rig_init(&r);
 	rig_sets(&r, "system.name=ampnet system.order=racing mitigation.name=dc_asgd");
 	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "mitigation.name: dc_asgd asks for ages that are known before the run");
+	rig_fini(&r);
+	rig_init(&r);
+	rig_sets(&r, "system.name=pipedream_2bw optimizer.name=adam mitigation.name=weight_prediction");
+	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "weight_prediction predicts from the latest weights, and the forward of pipedream_2bw reads something else, or");
+	rig_fini(&r);
+	rig_init(&r);
+	rig_sets(&r, "system.name=pipeoptim train.microbatches=1 optimizer.name=adam mitigation.name=weight_prediction");
+	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "the forward of pipeoptim reads predictions or corrections already");
 	rig_fini(&r);
 	/* A plan that does not keep what the mitigation looks at, or steps before it could. */
 	rig_init(&r);

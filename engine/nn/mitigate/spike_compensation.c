@@ -15,6 +15,16 @@
 
 #include <math.h>
 
+static const mr_option options[] = {
+	{"predict", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "move the weights of F on by as many steps, as weight_prediction does"},
+	{0},
+};
+
+static void init(mr_mitigate *m, const mr_values *values)
+{
+	m->predicts = mr_values_bool(values, "predict");
+}
+
 static bool suits(const mr_optim *o)
 {
 	return o->ops->blends && !o->nesterov;
@@ -37,6 +47,8 @@ const mr_mitigate_ops mr_mitigate_spike_compensation = {
 	.summary = "a late gradient makes up at once for the steps along its momentum that it came too late for",
 	.source = "Kosson et al., Pipelined Backpropagation at Scale, MLSys 2021, section 3",
 	.suits_text = "momentum with nesterov = false",
+	.options = options,
 	.suits = suits,
+	.init = init,
 	.settle = settle,
 };
