@@ -23,7 +23,7 @@
  */
 #include <stdlib.h>
 
-#include "schedules/board.h"
+#include "schedules/parts/board.h"
 
 #define ROOM 7 /* slots in front, as its inventors have them: moves of backwards by one slot are not made */
 

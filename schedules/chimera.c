@@ -44,7 +44,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "schedules/twoway.h"
+#include "schedules/parts/twoway.h"
 
 static const mr_option options[] = {
 	{"pipes", MR_OPT_INT, "2", 2, 254, NULL, NULL,

@@ -27,8 +27,8 @@
  */
 #include <math.h>
 
-#include "schedules/dual.h"
-#include "schedules/twoway.h"
+#include "schedules/parts/dual.h"
+#include "schedules/parts/twoway.h"
 
 static const mr_option options[] = {MR_TWOWAY_WEIGHTS, {0}};
 

@@ -21,8 +21,8 @@
  */
 #include <math.h>
 
-#include "schedules/dual.h"
-#include "schedules/twoway.h"
+#include "schedules/parts/dual.h"
+#include "schedules/parts/twoway.h"
 
 static uint32_t default_micro(uint16_t n_workers)
 {

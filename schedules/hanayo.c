@@ -27,8 +27,8 @@
 #include <stdlib.h>
 
 #include "ir/walk.h"
-#include "schedules/list_schedule.h"
-#include "schedules/looped.h"
+#include "schedules/parts/list_schedule.h"
+#include "schedules/parts/looped.h"
 
 /* Makespans this close are equal: sums of doubles in another order. */
 #define SAME 1e-9

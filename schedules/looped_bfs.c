@@ -16,7 +16,7 @@
  *
  * Source: Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023, section 4.
  */
-#include "schedules/looped.h"
+#include "schedules/parts/looped.h"
 
 static const mr_option options[] = {
 	MR_SCHED_CHUNKS("2"),

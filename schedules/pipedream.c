@@ -39,10 +39,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedules/greedy.h"
-#include "schedules/stage_costs.h"
-#include "schedules/straight.h"
-#include "schedules/unflushed.h"
+#include "schedules/parts/greedy.h"
+#include "schedules/parts/stage_costs.h"
+#include "schedules/parts/straight.h"
+#include "schedules/parts/unflushed.h"
 
 static const mr_option options[] = {
 	{"vertical_sync", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,

@@ -19,7 +19,7 @@
  * NOTE 1: the paper's tau counts a machine that runs F and B at once, (2(P - i) + 1) / N; this is the delay of 1F1B on workers.
  * NOTE 2: one micro-batch a commit, so that tau is a whole number; no synchronous warm-up (T3).
  */
-#include "schedules/unflushed.h"
+#include "schedules/parts/unflushed.h"
 
 static const mr_option options[] = {
 	{"t1_steps", MR_OPT_INT, "0", 0, 2147483647, NULL, "steps",

@@ -16,7 +16,7 @@
  * Source: Guan et al., PipeOptim, arXiv 2312.00839.
  * NOTE 1: weight decay is no part of the guess. Plain sgd has no direction to go along, which is refused.
  */
-#include "schedules/unflushed.h"
+#include "schedules/parts/unflushed.h"
 
 static uint32_t default_micro(uint16_t n_workers)
 {

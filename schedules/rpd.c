@@ -30,8 +30,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "schedules/rpd_draw.h"
-#include "schedules/straight.h"
+#include "schedules/parts/rpd_draw.h"
+#include "schedules/parts/straight.h"
 
 #define MOST_RECORD ((size_t)256 << 20)
 

@@ -44,10 +44,10 @@
 #include <string.h>
 
 #include "ir/walk.h"
-#include "schedules/cap.h"
+#include "schedules/parts/cap.h"
 #include "schedules/registry.h"
-#include "schedules/search_way.h"
-#include "schedules/stage_costs.h"
+#include "schedules/parts/search_way.h"
+#include "schedules/parts/stage_costs.h"
 
 /* Times this close are equal: sums of doubles in another order. */
 #define SAME 1e-9

@@ -17,7 +17,7 @@
  * NOTE 1: the guess follows the optimizer's own direction: the momentum buffer, or Adam's corrected mean over root. With plain sgd
  * there is none, which is refused.
  */
-#include "schedules/unflushed.h"
+#include "schedules/parts/unflushed.h"
 
 static uint32_t default_micro(uint16_t n_workers)
 {

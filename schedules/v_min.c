@@ -18,7 +18,7 @@
  * Source: Qi et al., Pipeline Parallelism with Controllable Memory, 2024, section 3; the order is that of its
  * published scheduler.
  */
-#include "schedules/v_squeeze.h"
+#include "schedules/parts/v_squeeze.h"
 
 static uint32_t default_micro(uint16_t n_workers)
 {

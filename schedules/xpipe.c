@@ -19,7 +19,7 @@
  */
 #include <stdlib.h>
 
-#include "schedules/unflushed.h"
+#include "schedules/parts/unflushed.h"
 
 static uint32_t default_micro(uint16_t n_workers)
 {

@@ -25,11 +25,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "schedules/cap.h"
-#include "schedules/looped.h"
-#include "schedules/stage_costs.h"
-#include "schedules/zb_greedy.h"
-#include "schedules/zb_lp.h"
+#include "schedules/parts/cap.h"
+#include "schedules/parts/looped.h"
+#include "schedules/parts/stage_costs.h"
+#include "schedules/parts/zb_greedy.h"
+#include "schedules/parts/zb_lp.h"
 
 static const mr_option options[] = {
 	{"cap", MR_OPT_STRING, "D", 0, 0, NULL, NULL,

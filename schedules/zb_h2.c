@@ -25,7 +25,7 @@
  */
 #include <math.h>
 
-#include "schedules/looped.h"
+#include "schedules/parts/looped.h"
 
 static const mr_option options[] = {
 	MR_LOOPED_OPTIMIZER,

@@ -26,9 +26,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedules/stage_costs.h"
-#include "schedules/vee.h"
-#include "schedules/zb_v_greedy.h"
+#include "schedules/parts/stage_costs.h"
+#include "schedules/parts/vee.h"
+#include "schedules/parts/zb_v_greedy.h"
 
 static const mr_option options[] = {
 	{"order", MR_OPT_ENUM, "hand", 0, 0, "hand|greedy", NULL, "the fixed order, or a search for the costs given"},

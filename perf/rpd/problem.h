@@ -11,7 +11,7 @@
 #include "planner/graph_objective.h"
 #include "run/aged_run.h"
 #include "run/unit_run.h"
-#include "schedules/rpd_draw.h"
+#include "schedules/parts/rpd_draw.h"
 
 typedef struct problem {
 	mr_dataset *data;

@@ -11,7 +11,7 @@
 #include "rig.h"
 #include "run/aged_run.h"
 #include "run/ages.h"
-#include "schedules/rpd_draw.h"
+#include "schedules/parts/rpd_draw.h"
 
 #define STEPS 60
 #define RUNS 5

@@ -8,7 +8,7 @@
 #ifndef MR_SCHEDULES_SEARCH_WAY_H
 #define MR_SCHEDULES_SEARCH_WAY_H
 
-#include "schedules/list_schedule.h"
+#include "schedules/parts/list_schedule.h"
 
 typedef enum mr_search_place {
 	MR_SEARCH_BLOCKS, /* chunks one after the other: stages s v .. s v + v - 1 on worker s */

@@ -1,8 +1,8 @@
-#include "schedules/unflushed.h"
+#include "schedules/parts/unflushed.h"
 
 #include <stdlib.h>
 
-#include "schedules/straight.h"
+#include "schedules/parts/straight.h"
 
 static mr_status fill_endless(mr_plan *plan, uint32_t in_flight, bool recompute)
 {

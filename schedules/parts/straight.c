@@ -1,4 +1,4 @@
-#include "schedules/straight.h"
+#include "schedules/parts/straight.h"
 
 mr_status mr_straight_create(const mr_sched_args *args, const char *name, uint32_t n_micro, mr_plan **out)
 {

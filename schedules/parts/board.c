@@ -1,4 +1,4 @@
-#include "schedules/board.h"
+#include "schedules/parts/board.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #ifndef MR_SCHEDULES_ZB_V_GREEDY_H
 #define MR_SCHEDULES_ZB_V_GREEDY_H
 
-#include "schedules/vee.h"
+#include "schedules/parts/vee.h"
 
 /**
  * Find for each worker of @plan, a V without instructions, its 6 T steps (mr_vee_step): those of worker w from *@out +

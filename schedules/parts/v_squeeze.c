@@ -7,7 +7,7 @@
  * squeezed once more, while each free slot counts as a weight gradient if one is due. Last they are put into the free
  * slots that are left.
  */
-#include "schedules/v_squeeze.h"
+#include "schedules/parts/v_squeeze.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "schedules/search_way.h"
+#include "schedules/parts/search_way.h"
 
 #include <string.h>
 

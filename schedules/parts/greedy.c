@@ -1,4 +1,4 @@
-#include "schedules/greedy.h"
+#include "schedules/parts/greedy.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "schedules/cap.h"
+#include "schedules/parts/cap.h"
 
 #include <math.h>
 #include <stdlib.h>

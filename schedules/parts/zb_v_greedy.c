@@ -1,4 +1,4 @@
-#include "schedules/zb_v_greedy.h"
+#include "schedules/parts/zb_v_greedy.h"
 
 #include <math.h>
 #include <stdlib.h>

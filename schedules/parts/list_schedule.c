@@ -1,4 +1,4 @@
-#include "schedules/list_schedule.h"
+#include "schedules/parts/list_schedule.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "schedules/dual.h"
+#include "schedules/parts/dual.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "schedules/rpd_draw.h"
+#include "schedules/parts/rpd_draw.h"
 
 #include "base/rng.h"
 

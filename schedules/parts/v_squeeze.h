@@ -5,7 +5,7 @@
 #ifndef MR_SCHEDULES_V_SQUEEZE_H
 #define MR_SCHEDULES_V_SQUEEZE_H
 
-#include "schedules/board.h"
+#include "schedules/parts/board.h"
 
 /**
  * Emit the plan called @name that the building block @start makes. Time: O(D^2) steps are tried in O(D) slots each.

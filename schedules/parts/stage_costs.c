@@ -1,4 +1,4 @@
-#include "schedules/stage_costs.h"
+#include "schedules/parts/stage_costs.h"
 
 mr_status mr_stage_costs(const mr_sched_args *args, const mr_plan *plan, mr_stage_cost *out)
 {

@@ -14,7 +14,7 @@
 #ifndef MR_SCHEDULES_BOARD_H
 #define MR_SCHEDULES_BOARD_H
 
-#include "schedules/vee.h"
+#include "schedules/parts/vee.h"
 
 #define MR_BOARD_BLOCK 6u /* slots from micro-batch to micro-batch */
 #define MR_BOARD_PASSES 4 /* steps that micro-batches are followed through: F0, F1, I1, I0 */

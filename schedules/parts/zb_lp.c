@@ -26,7 +26,7 @@
  * The rows of span_ for ends before the last are implied where p is 0 or 1; they tighten what a solver knows before
  * that. Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, appendix on the ILP.
  */
-#include "schedules/zb_lp.h"
+#include "schedules/parts/zb_lp.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "schedules/slots.h"
+#include "schedules/parts/slots.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

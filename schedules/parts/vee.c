@@ -1,4 +1,4 @@
-#include "schedules/vee.h"
+#include "schedules/parts/vee.h"
 
 mr_status mr_vee_create(const mr_sched_args *args, const char *name, uint32_t per_micro, mr_plan **out)
 {

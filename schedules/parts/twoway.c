@@ -1,4 +1,4 @@
-#include "schedules/twoway.h"
+#include "schedules/parts/twoway.h"
 
 #include <string.h>
 

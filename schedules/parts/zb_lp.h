@@ -5,7 +5,7 @@
 #define MR_SCHEDULES_ZB_LP_H
 
 #include "base/str.h"
-#include "schedules/zb_greedy.h"
+#include "schedules/parts/zb_greedy.h"
 
 /**
  * Append @p as a mixed integer program in CPLEX LP format to @out: minimise R, the longest worker's span. @span is one

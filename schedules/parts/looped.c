@@ -1,4 +1,4 @@
-#include "schedules/looped.h"
+#include "schedules/parts/looped.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #define MR_SCHEDULES_TWOWAY_H
 
 #include "ir/sched.h"
-#include "schedules/slots.h"
+#include "schedules/parts/slots.h"
 
 /* The row of an option table about weights; see mr_contract.private_weights. */
 #define MR_TWOWAY_WEIGHTS \
