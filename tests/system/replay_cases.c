@@ -18,10 +18,12 @@ static uint64_t steps_of(const rig *r)
 /* Half of the runs go on in three parts with an evaluation between. That must change nothing. */
 static void run_once(rig *r, uint32_t i, rig_result *out)
 {
-	uint64_t steps = steps_of(r), at[3] = {steps * 7 / 24, steps / 2, steps}, each = mr_plan_steps(r->s.plan);
+	uint64_t steps = steps_of(r), at[3] = {steps * 7 / 24, steps / 2, steps}, each = 1;
 
+	if (mr_contract_replicates(&r->s.plan->contract)) /* where they are averaged */
+		each = mr_plan_steps(r->s.plan);
 	for (int part = 0; part < 3; part++)
-		at[part] -= at[part] % each; /* of replicas, where they are averaged */
+		at[part] -= at[part] % each;
 	out->n_steps = 0;
 	rig_delays(200, i + 1);
 	for (int part = i % 2 ? 0 : 2; part < 3; part++) {
