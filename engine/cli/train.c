@@ -451,8 +451,8 @@ mr_status mr_train_run(const mr_config *config, const mr_train_opts *opts, int *
 		return st;
 	closed = mr_metrics_log_close(t->metrics);
 	mr_trajectory_destroy(t->trajectory);
+	mr_virtual_destroy(t->clock); /* borrows the session's plan */
 	mr_session_close(&t->s);
-	mr_virtual_destroy(t->clock);
 	mr_rundir_close(&t->dir);
 	free(t);
 	st = st == MR_OK ? closed : st;
