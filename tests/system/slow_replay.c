@@ -2,7 +2,12 @@
 #include "check.h"
 #include "replay_cases.h"
 
+/* The thread sanitizer takes ten times as long, and sees an edge that is missing in one run as well as in five. */
+#ifdef __SANITIZE_THREAD__
+#define RUNS 1
+#else
 #define RUNS 5
+#endif
 
 static void pipedream(void)
 {
