@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "host/pin.h"
 
 #ifdef MR_OPENMP
 #include <omp.h>
@@ -55,28 +56,6 @@ bool mr_thread_flushes_denormals(void)
 #endif
 }
 
-/* Restrict the calling thread to @cpu[0..n). Returns an errno. glibc's cpu_set_t ends at 1024 CPUs, so size it here. */
-static int pin(const uint32_t *cpu, uint32_t n)
-{
-	uint32_t last = 0;
-	cpu_set_t *set;
-	size_t size;
-	int error;
-
-	for (uint32_t i = 0; i < n; i++)
-		last = cpu[i] > last ? cpu[i] : last;
-	set = CPU_ALLOC(last + 1);
-	if (!set)
-		return ENOMEM;
-	size = CPU_ALLOC_SIZE(last + 1);
-	CPU_ZERO_S(size, set);
-	for (uint32_t i = 0; i < n; i++)
-		CPU_SET_S(cpu[i], size, set);
-	error = sched_setaffinity(0, size, set) ? errno : 0;
-	CPU_FREE(set);
-	return error;
-}
-
 static bool pinned_to(uint32_t cpu)
 {
 	enum { MAX_CPUS = 8192 }; /* the kernel's own limit on x86-64 */
@@ -97,7 +76,7 @@ static void set_up_member(const mr_place_worker *w, uint32_t i, member *m)
 {
 	m->there = true;
 	if (w->bindable)
-		m->error = pin(&w->cpu[i], 1);
+		m->error = mr_pin(&w->cpu[i], 1);
 	flush_denormals();
 }
 
@@ -171,7 +150,7 @@ void mr_thread_setup(const mr_place_worker *w, mr_thread_report *report)
 #endif
 	/* The whole set first: members that the runtime starts later inherit it. */
 	if (one.bindable)
-		error = pin(one.cpu, one.n_threads);
+		error = mr_pin(one.cpu, one.n_threads);
 	if (error)
 		snprintf(report->text, sizeof(report->text), "CPUs %u..%u refused: %s", one.cpu[0],
 			 one.cpu[one.n_threads - 1], strerror(error));

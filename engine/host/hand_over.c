@@ -8,6 +8,7 @@
 
 #include "base/stats.h"
 #include "host/clock.h"
+#include "host/pin.h"
 
 #define LEAST_BYTES ((size_t)4 << 10)
 #define MOST_BYTES ((size_t)256 << 10)
@@ -23,21 +24,6 @@ typedef struct traveller {
 	int error; /* errno of a pin that failed */
 	volatile uint64_t sum;
 } traveller;
-
-static int go_to(uint32_t cpu)
-{
-	cpu_set_t *set = CPU_ALLOC(cpu + 1);
-	size_t size = CPU_ALLOC_SIZE(cpu + 1);
-	int error;
-
-	if (!set)
-		return ENOMEM;
-	CPU_ZERO_S(size, set);
-	CPU_SET_S(cpu, size, set);
-	error = sched_setaffinity(0, size, set) ? errno : 0;
-	CPU_FREE(set);
-	return error;
-}
 
 static double seconds_since(uint64_t begin)
 {
@@ -70,14 +56,14 @@ static void *travel(void *arg)
 	for (int i = -WARM; i < ROUNDS; i++) {
 		double far, own;
 
-		t->error = go_to(t->cpu[0]);
+		t->error = mr_pin(&t->cpu[0], 1);
 		if (t->error)
 			return NULL;
 		far = write_once(t, (uint64_t)i);
 		own = write_once(t, (uint64_t)i + 1);
 		if (i >= 0)
 			t->write_s[i] = far - own;
-		t->error = go_to(t->cpu[1]);
+		t->error = mr_pin(&t->cpu[1], 1);
 		if (t->error)
 			return NULL;
 		far = read_once(t);

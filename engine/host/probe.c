@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "host/clock.h"
+#include "host/pin.h"
 
 enum { MAX_BATCHES = 256, ROUNDS = 200, GIVE_UP_NS = 2000000000 };
 
@@ -22,21 +23,6 @@ typedef struct pingpong {
 	uint32_t n;
 } pingpong;
 
-static int pin_to(uint32_t cpu)
-{
-	cpu_set_t *set = CPU_ALLOC(cpu + 1);
-	size_t size = CPU_ALLOC_SIZE(cpu + 1);
-	int error;
-
-	if (!set)
-		return ENOMEM;
-	CPU_ZERO_S(size, set);
-	CPU_SET_S(cpu, size, set);
-	error = sched_setaffinity(0, size, set) ? errno : 0;
-	CPU_FREE(set);
-	return error;
-}
-
 /* Spin until the ball is @want; false when the other side has given up. */
 static bool await(pingpong *p, uint32_t want)
 {
@@ -49,7 +35,7 @@ static bool await(pingpong *p, uint32_t want)
 /* Both sides: pin, and give up together when one cannot. */
 static bool take_place(pingpong *p, int side)
 {
-	int error = pin_to(p->cpu[side]);
+	int error = mr_pin(&p->cpu[side], 1);
 
 	if (!error)
 		return true;

@@ -1,33 +1,7 @@
 # plan --compare: all systems side by side for one configuration.
 # Arguments: source tree, build tree.
-millrace=$2/millrace
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-failed=0
-
-complain() {
-	echo "$1"
-	head -12 out
-	failed=1
-}
-
-# expect CODE TEXT ARGS...: the exit code of plan is CODE, and the output (either stream) has TEXT.
-expect() {
-	code=$1
-	text=$2
-	shift 2
-	"$millrace" plan "$@" >out 2>&1 </dev/null
-	got=$?
-	if [ "$got" -ne "$code" ] || { [ -n "$text" ] && ! grep -qF -- "$text" out; }; then
-		complain "millrace plan $*: exit $got, expected $code with \"$text\":"
-	fi
-}
-
-# has TEXT: the output of the last command has it too.
-has() {
-	grep -qF -- "$1" out || complain "expected \"$1\" as well:"
-}
+. "$(dirname "$0")/cli_lib.sh"
+command=plan
 
 # row SYSTEM COLUMN: that column of the system's row, from 2 on: micro-batches, step, bubble, ...
 row() {

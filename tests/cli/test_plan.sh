@@ -1,34 +1,6 @@
 # plan and profile: tables, other machines, pictures, refusals, and files of costs that do not fit.
 # Arguments: source tree, build tree.
-source=$1
-millrace=$2/millrace
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-failed=0
-
-complain() {
-	echo "$1"
-	cat out
-	failed=1
-}
-
-# expect CODE TEXT ARGS...: the exit code is CODE, and the output (either stream) has TEXT.
-expect() {
-	code=$1
-	text=$2
-	shift 2
-	"$millrace" "$@" >out 2>&1 </dev/null
-	got=$?
-	if [ "$got" -ne "$code" ] || { [ -n "$text" ] && ! grep -qF -- "$text" out; }; then
-		complain "millrace $*: exit $got, expected $code with \"$text\":"
-	fi
-}
-
-# has TEXT: the output of the last command has it too.
-has() {
-	grep -qF -- "$1" out || complain "expected \"$1\" as well:"
-}
+. "$(dirname "$0")/cli_lib.sh"
 
 cat >mlp.cfg <<'END'
 model = { name = "mlp"; hidden = [16, 16]; };

@@ -1,33 +1,7 @@
 # schedule: costs of stages from a file, what bends a simulation, and the figures beside the picture.
 # Arguments: source tree, build tree.
-millrace=$2/millrace
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-failed=0
-
-complain() {
-	echo "$1"
-	cat out
-	failed=1
-}
-
-# expect CODE TEXT ARGS...: the exit code of schedule is CODE, and the output (either stream) has TEXT.
-expect() {
-	code=$1
-	text=$2
-	shift 2
-	"$millrace" schedule "$@" >out 2>&1 </dev/null
-	got=$?
-	if [ "$got" -ne "$code" ] || { [ -n "$text" ] && ! grep -qF -- "$text" out; }; then
-		complain "millrace schedule $*: exit $got, expected $code with \"$text\":"
-	fi
-}
-
-# has TEXT: the output of the last command has it too.
-has() {
-	grep -qF -- "$1" out || complain "expected \"$1\" as well:"
-}
+. "$(dirname "$0")/cli_lib.sh"
+command=schedule
 
 # By hand: F 0-1, F 1-2 | 1-2, 2-3; B 3-5, 5-7 | 5-7, 7-9.
 two="gpipe --workers 2 --microbatches 2"

@@ -1,28 +1,6 @@
 # eval, sample and inspect on what train wrote, and on what is missing, damaged or of another model.
 # Arguments: source tree, build tree.
-millrace=$2/millrace
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-failed=0
-
-complain() {
-	echo "$1"
-	cat out
-	failed=1
-}
-
-# expect CODE TEXT ARGS...: the exit code is CODE, and the output (either stream) has TEXT.
-expect() {
-	code=$1
-	text=$2
-	shift 2
-	"$millrace" "$@" >out 2>&1 </dev/null
-	got=$?
-	if [ "$got" -ne "$code" ] || ! grep -qF -- "$text" out; then
-		complain "millrace $*: exit $got, expected $code with \"$text\":"
-	fi
-}
+. "$(dirname "$0")/cli_lib.sh"
 
 cat >mlp.cfg <<'END'
 model = { name = "mlp"; hidden = [16, 16]; };

@@ -82,105 +82,47 @@ static inline void sgd_at(const mr_vec_step *a, const step_lanes *c, int64_t i, 
 	v_store(a->dst + i, step_sgd_v(c, v_load(a->src + i, part), v_load(a->g + i, part)), part);
 }
 
-static void step_sgd(const void *args, int64_t lo, int64_t hi, uint32_t worker)
-{
-	const mr_vec_step a = *(const mr_vec_step *)args; /* a copy: stores through dst cannot alias it */
-	const step_lanes c = step_lanes_of(&a);
-	int64_t i = lo;
+/* Rules with one buffer beside the weights, and with two. */
+#define STEP_AT_M(rule) \
+	static inline void rule##_at(const mr_vec_step *a, const step_lanes *c, int64_t i, int64_t part) \
+	{ \
+		V m = v_load(a->m + i, part); \
+		V w = step_##rule##_v(c, v_load(a->src + i, part), v_load(a->g + i, part), &m); \
+\
+		v_store(a->m + i, m, part); \
+		v_store(a->dst + i, w, part); \
+	}
+#define STEP_AT_MV(rule) \
+	static inline void rule##_at(const mr_vec_step *a, const step_lanes *c, int64_t i, int64_t part) \
+	{ \
+		V m = v_load(a->m + i, part), v = v_load(a->v + i, part); \
+		V w = step_##rule##_v(c, v_load(a->src + i, part), v_load(a->g + i, part), &m, &v); \
+\
+		v_store(a->m + i, m, part); \
+		v_store(a->v + i, v, part); \
+		v_store(a->dst + i, w, part); \
+	}
+/* A thread's range of a tensor; a is a copy, so that stores through dst cannot alias it. */
+#define STEP_RANGE(rule) \
+	static void step_##rule(const void *args, int64_t lo, int64_t hi, uint32_t worker) \
+	{ \
+		const mr_vec_step a = *(const mr_vec_step *)args; \
+		const step_lanes c = step_lanes_of(&a); \
+		int64_t i = lo; \
+\
+		(void)worker; \
+		for (; i + LANES <= hi; i += LANES) \
+			rule##_at(&a, &c, i, 0); \
+		if (i < hi) \
+			rule##_at(&a, &c, i, hi - i); \
+	}
 
-	(void)worker;
-	for (; i + LANES <= hi; i += LANES)
-		sgd_at(&a, &c, i, 0);
-	if (i < hi)
-		sgd_at(&a, &c, i, hi - i);
-}
-
-static inline void momentum_at(const mr_vec_step *a, const step_lanes *c, int64_t i, int64_t part)
-{
-	V m = v_load(a->m + i, part);
-	V w = step_momentum_v(c, v_load(a->src + i, part), v_load(a->g + i, part), &m);
-
-	v_store(a->m + i, m, part);
-	v_store(a->dst + i, w, part);
-}
-
-static void step_momentum(const void *args, int64_t lo, int64_t hi, uint32_t worker)
-{
-	const mr_vec_step a = *(const mr_vec_step *)args; /* a copy: stores through dst cannot alias it */
-	const step_lanes c = step_lanes_of(&a);
-	int64_t i = lo;
-
-	(void)worker;
-	for (; i + LANES <= hi; i += LANES)
-		momentum_at(&a, &c, i, 0);
-	if (i < hi)
-		momentum_at(&a, &c, i, hi - i);
-}
-
-static inline void blend_at(const mr_vec_step *a, const step_lanes *c, int64_t i, int64_t part)
-{
-	V m = v_load(a->m + i, part);
-	V w = step_blend_v(c, v_load(a->src + i, part), v_load(a->g + i, part), &m);
-
-	v_store(a->m + i, m, part);
-	v_store(a->dst + i, w, part);
-}
-
-static void step_blend(const void *args, int64_t lo, int64_t hi, uint32_t worker)
-{
-	const mr_vec_step a = *(const mr_vec_step *)args; /* a copy: stores through dst cannot alias it */
-	const step_lanes c = step_lanes_of(&a);
-	int64_t i = lo;
-
-	(void)worker;
-	for (; i + LANES <= hi; i += LANES)
-		blend_at(&a, &c, i, 0);
-	if (i < hi)
-		blend_at(&a, &c, i, hi - i);
-}
-
-static inline void adam_at(const mr_vec_step *a, const step_lanes *c, int64_t i, int64_t part)
-{
-	V m = v_load(a->m + i, part), v = v_load(a->v + i, part);
-	V w = step_adam_v(c, v_load(a->src + i, part), v_load(a->g + i, part), &m, &v);
-
-	v_store(a->m + i, m, part);
-	v_store(a->v + i, v, part);
-	v_store(a->dst + i, w, part);
-}
-
-static void step_adam(const void *args, int64_t lo, int64_t hi, uint32_t worker)
-{
-	const mr_vec_step a = *(const mr_vec_step *)args; /* a copy: stores through dst cannot alias it */
-	const step_lanes c = step_lanes_of(&a);
-	int64_t i = lo;
-
-	(void)worker;
-	for (; i + LANES <= hi; i += LANES)
-		adam_at(&a, &c, i, 0);
-	if (i < hi)
-		adam_at(&a, &c, i, hi - i);
-}
-
-static inline void nadam_at(const mr_vec_step *a, const step_lanes *c, int64_t i, int64_t part)
-{
-	V m = v_load(a->m + i, part), v = v_load(a->v + i, part);
-	V w = step_nadam_v(c, v_load(a->src + i, part), v_load(a->g + i, part), &m, &v);
-
-	v_store(a->m + i, m, part);
-	v_store(a->v + i, v, part);
-	v_store(a->dst + i, w, part);
-}
-
-static void step_nadam(const void *args, int64_t lo, int64_t hi, uint32_t worker)
-{
-	const mr_vec_step a = *(const mr_vec_step *)args; /* a copy: stores through dst cannot alias it */
-	const step_lanes c = step_lanes_of(&a);
-	int64_t i = lo;
-
-	(void)worker;
-	for (; i + LANES <= hi; i += LANES)
-		nadam_at(&a, &c, i, 0);
-	if (i < hi)
-		nadam_at(&a, &c, i, hi - i);
-}
+STEP_AT_M(momentum)
+STEP_AT_M(blend)
+STEP_AT_MV(adam)
+STEP_AT_MV(nadam)
+STEP_RANGE(sgd)
+STEP_RANGE(momentum)
+STEP_RANGE(blend)
+STEP_RANGE(adam)
+STEP_RANGE(nadam)

@@ -1,0 +1,32 @@
+# cli_lib.sh - what the command-line tests share: sourced as `. "$(dirname "$0")/cli_lib.sh"` with the test's own arguments.
+# Arguments: source tree, build tree. Afterwards the test stands in an empty folder of its own; it ends with `exit $failed`.
+source=$1
+millrace=$2/millrace
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+failed=0
+command= # a test of one command names it here
+
+complain() {
+	echo "$1"
+	cat out
+	failed=1
+}
+
+# expect CODE TEXT ARGS...: the exit code is CODE, and the output (either stream) has TEXT.
+expect() {
+	code=$1
+	text=$2
+	shift 2
+	"$millrace" $command "$@" >out 2>&1 </dev/null
+	got=$?
+	if [ "$got" -ne "$code" ] || { [ -n "$text" ] && ! grep -qF -- "$text" out; }; then
+		complain "millrace $command $*: exit $got, expected $code with \"$text\":"
+	fi
+}
+
+# has TEXT: the output of the last command has it too.
+has() {
+	grep -qF -- "$1" out || complain "expected \"$1\" as well:"
+}
