@@ -12,12 +12,24 @@
  * Versions: F(m) reads max(0, m - (D - 1 - k)), B(m) reads m. Before the first commit there is no momentum and no guess. Time: no
  * bubble but fill and drain, (D - 1)(f + b). Memory: one copy of the weights, and the guess that is worked on.
  *
+ * variant = v2 is the second rule of the authors' code: F guesses s = D - k ahead, the version that its own gradient makes at its
+ * stage, and B works on the guess of its F. So one micro-batch meets one set of weights at a stage, as with stashing, and the
+ * guesses are stashed in place of versions: D - k of them beside the one copy.
+ *
  * Source: Chen et al., Efficient and Robust Parallel DNN Training through Model Parallelism on Multi-GPU Platforms (SpecTrain),
- * arXiv 1809.02839, section 4.
+ * arXiv 1809.02839, section 4; v2: github.com/ntueclab/SpecTrain-PyTorch.
  * NOTE 1: the guess follows the optimizer's own direction: the momentum buffer, or Adam's corrected mean over root. With plain sgd
  * there is none, which is refused.
  */
+#include <string.h>
+
 #include "schedules/parts/unflushed.h"
+
+static const mr_option options[] = {
+	{"variant", MR_OPT_ENUM, "v1", 0, 0, "v1|v2", NULL,
+	 "v1: F and B each guess the weights at the micro-batch's end at stage 0; v2: F guesses those that its gradient makes, B takes the same"},
+	{0},
+};
 
 static uint32_t default_micro(uint16_t n_workers)
 {
@@ -36,20 +48,29 @@ static int32_t until_end_of_b(uint16_t n_stages, uint16_t s)
 	return s / 2;
 }
 
+static int32_t until_own(uint16_t n_stages, uint16_t s)
+{
+	return n_stages - s;
+}
+
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
+	bool v2 = !strcmp(mr_values_string(args->options, "variant"), "v2");
 	mr_contract contract = mr_unflushed_latest(args);
 	mr_plan *plan;
 
 	contract.aim = MR_AIM_AHEAD;
+	contract.same_version_b = v2;
 	MR_TRY(mr_unflushed_emit(args, "spectrain", args->n_workers, &contract, args->n_micro, false, &plan));
-	return mr_sched_finish(plan, mr_unflushed_aim(plan, until_end, until_end_of_b), out);
+	return mr_sched_finish(plan, v2 ? mr_unflushed_aim(plan, until_own, until_own)
+					: mr_unflushed_aim(plan, until_end, until_end_of_b), out);
 }
 
 const mr_sched_ops mr_sched_spectrain = {
 	.name = "spectrain",
 	.summary = "one copy of the weights: F and B on a guess, along the momentum, of the weights at the micro-batch's end",
 	.source = "Chen et al., SpecTrain, arXiv 1809.02839, section 4",
+	.options = options,
 	.asynchronous = true,
 	.default_micro = default_micro,
 	.emit = emit,

@@ -272,7 +272,10 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 	case MR_OP_B:
 	case MR_OP_I:
 		row->b_version[micro] = version;
-		note_read(t, row, version);
+		if (mr_instr_takes_made(run->c.plan, in)) /* likewise */
+			row->n_events++;
+		else
+			note_read(t, row, version);
 		if (in->op == MR_OP_B)
 			note_summed(t, row, micro);
 		break;

@@ -198,6 +198,11 @@ static void backward_version(brute *b, const mr_instr *in, int micro, int read)
 {
 	bool same = b->p->contract.same_version_b;
 
+	if (mr_instr_takes_made(b->p, in)) { /* what was made of that version lies with the activations */
+		if (read != place(b, in)->f_read[micro])
+			wrong(b, in, "made for another forward");
+		return;
+	}
 	read_version(b, in, read, same ? place(b, in)->f_read[micro] : weights(b, in)->latest);
 }
 

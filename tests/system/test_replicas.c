@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "check.h"
-#include "rig.h"
+#include "golden.h"
 #include "run/trajectory.h"
 
 #define TOLERANCE 1e-12 /* relative; both sides are f64 and differ by how sums are grouped */
@@ -252,31 +252,17 @@ static void recorded(const mr_trajectory *t, const mr_plan *plan, void *arg)
 	check_reads(t, plan);
 }
 
-static void one_recorded(const char *name, const char *sets, uint64_t steps)
-{
-	char path[4096];
-	mr_json *root;
-	const mr_json *sys;
-
-	MR_CHECK_OK(mr_json_read_file(rig_golden("async/chain.json", path, sizeof(path)), 1 << 22, &root));
-	sys = mr_json_get(mr_json_get(mr_json_get(mr_json_get(root, "sets"), "open"), "systems"), name);
-	CU_ASSERT_FATAL(mr_json_is_object(sys));
-	by_both(sets, steps, recorded, (void *)(uintptr_t)sys);
-	mr_json_destroy(root);
-}
-
 #define LOCAL "system.name=local_sgd "
 #define MOMENTUM "optimizer.name=momentum optimizer.mu=0.9 "
 
 static void golden_trajectories(void)
 {
-	one_recorded("localsgd_sgd", LOCAL "system.replicas=2 system.every=2 train.batch=2 train.microbatches=2 train.steps=6", 6);
-	one_recorded("localsgd_sgd", LOCAL "system.replicas=2 system.every=2 system.placement=rotated train.batch=2 train.microbatches=2 train.steps=6", 6);
-	one_recorded("localsgd_momentum_localstate",
-		     LOCAL MOMENTUM "system.replicas=3 system.every=1 train.batch=3 train.microbatches=3 train.steps=4", 4);
-	one_recorded("avgpipe_sgd", "system.name=avgpipe system.replicas=2 train.batch=4 train.microbatches=4 train.steps=3", 3);
-	one_recorded("avgpipe_alpha01",
-		     "system.name=avgpipe system.replicas=3 system.alpha=0.1 system.advance=1 train.batch=3 train.microbatches=3 train.steps=4", 4);
+	golden g;
+
+	golden_load(&g);
+	for (const golden_case *c = golden_replicas; c->name; c++)
+		by_both(c->sets, c->steps, recorded, (void *)(uintptr_t)golden_system(&g, c->name));
+	golden_fini(&g);
 }
 
 static void arithmetic_by_hand(void)

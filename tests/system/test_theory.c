@@ -292,92 +292,6 @@ static void recorded_steps(void)
 	theory_close(&t);
 }
 
-/* --- the scalar chain ---------------------------------------------------------------------------------------------- */
-
-typedef struct history {
-	const mr_json *want; /* NULL: only the last weights count */
-	double w[THEORY_STAGES];
-} history;
-
-static bool on_chain(void *arg, const mr_aged_event *e)
-{
-	history *h = arg;
-
-	for (uint16_t s = 0; s < THEORY_STAGES; s++) {
-		h->w[s] = *(const double *)mr_history_latest(&e->model->at[s]);
-		if (h->want)
-			theory_number("w", e->k, mr_json_at(mr_json_at(h->want, e->k + 1), s), h->w[s]);
-	}
-	return true;
-}
-
-static void set_list(rig *r, const char *key, const mr_json *list)
-{
-	char line[1024];
-	int n = snprintf(line, sizeof(line), "%s=[", key);
-
-	for (size_t i = 0; i < mr_json_size(list); i++)
-		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s%.17g", i ? ", " : "", mr_json_double(mr_json_at(list, i)));
-	snprintf(line + n, sizeof(line) - (size_t)n, "]");
-	rig_set(r, "%s", line);
-}
-
-static mr_aged *listed(const mr_json *ops)
-{
-	mr_aged *a;
-
-	MR_CHECK_OK(mr_aged_create(THEORY_STAGES, (uint32_t)mr_json_size(ops), &a));
-	for (uint32_t k = 0; k < a->n_steps; k++) {
-		const mr_json *op = mr_json_at(ops, k);
-
-		a->stage[k] = (uint16_t)mr_json_int(mr_json_at(op, 0));
-		a->batch[k] = (uint32_t)mr_json_int(mr_json_at(op, 1));
-		for (uint16_t b = 0; b < THEORY_STAGES; b++)
-			a->delay[k * THEORY_STAGES + b] = (uint32_t)mr_json_int(mr_json_at(mr_json_at(op, 2), b));
-	}
-	MR_CHECK_OK(mr_aged_index(a));
-	return a;
-}
-
-static void recorded_chain(void)
-{
-	static const char *const names[] = {"rpd_sgd", "pipedream_as_rpd", "rpd_ringmaster"};
-	const mr_json *in;
-	char path[4096];
-	theory t = {0};
-
-	MR_CHECK_OK(mr_json_read_file(rig_golden("rpd/chain.json", path, sizeof(path)), 1 << 20, &t.root));
-	in = mr_json_get(t.root, "inputs");
-	rig_init(&t.r);
-	t.r.model = "name = \"chain\"; depth = 4;";
-	set_list(&t.r, "model.init", mr_json_get(in, "w0"));
-	rig_set(&t.r, "data.name=numbers");
-	set_list(&t.r, "data.x", mr_json_get(in, "xs"));
-	set_list(&t.r, "data.y", mr_json_get(in, "ys"));
-	rig_set(&t.r, "train.lr=%.17g", mr_json_double(mr_json_get(in, "lr")));
-	rig_sets(&t.r, "optimizer.name=sgd system.name=pipedream train.batch=1 train.microbatches=1 machine.workers=4");
-	rig_open(&t.r);
-	for (int i = 0; i < 3; i++) {
-		const mr_json *sys = mr_json_get(t.root, names[i]), *final = mr_json_get(sys, "final");
-		history h = {.want = mr_json_get(sys, "history")};
-		mr_aged *a = listed(mr_json_get(i < 2 ? sys : mr_json_get(t.root, "rpd_sgd"), "ops"));
-		mr_aged_config c = theory_aged(&t, a);
-
-		if (i == 2) {
-			mr_aged_discard(a, (uint32_t)mr_json_int(mr_json_get(sys, "R")));
-			MR_CHECK_OK(mr_aged_index(a));
-		}
-		CU_ASSERT_FATAL(!h.want == !!final && (!h.want || mr_json_size(h.want) == a->n_steps + 1));
-		c.observer = on_chain;
-		c.arg = &h;
-		MR_CHECK_OK(mr_aged_run(&c, NULL));
-		for (uint16_t s = 0; s < THEORY_STAGES && final; s++)
-			theory_number("last w", s, mr_json_at(final, s), h.w[s]);
-		mr_aged_destroy(a);
-	}
-	theory_close(&t);
-}
-
 void mr_suite_theory(void);
 void mr_suite_theory(void)
 {
@@ -387,5 +301,4 @@ void mr_suite_theory(void)
 	MR_TEST(local_sgd);
 	MR_TEST(drawn_steps);
 	MR_TEST(recorded_steps);
-	MR_TEST(recorded_chain);
 }

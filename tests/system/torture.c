@@ -62,6 +62,8 @@ static void draw_system(draw *d)
 		{"ampnet system.in_flight=4", 2, true, false},
 		{"pipemare system.t1_steps=5", 1, false, false},
 		{"pipeoptim", 1, false, true},
+		{"spectrain", 1, false, true},
+		{"spectrain system.variant=v2", 1, true, true},
 		{"xpipe", 3, true, true},
 	};
 	uint32_t i = below(d, sizeof(systems) / sizeof(systems[0]));
