@@ -58,6 +58,8 @@ static const mr_option machine[] = {
 	 "how long a worker that waits spins before it sleeps; -1: long on own cores, short on shared ones"},
 	{"memory_limit", MR_OPT_INT, "0", 0, INFINITY, NULL, "bytes", "refuse plans that need more; 0: what the machine has"},
 	{"watchdog", MR_OPT_FLOAT, "30", 0, 1e6, NULL, "seconds", "give up when nothing happens for this long; 0: never"},
+	{"peak_gflops", MR_OPT_FLOAT, "0", 0, 1e9, NULL, "GFLOP/s",
+	 "what a core can do at most, which percent of peak divides by; 0: measured at the start, a quarter of a second"},
 	{0},
 };
 

@@ -304,7 +304,10 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	t->traced = t->s.plan && mr_config_trace_steps(config, &t->trace_first, &t->trace_last);
 	t->best = t->val_loss = NAN;
 	t->flops = mr_graph_flops_train(t->s.graph);
-	t->peak_gflops = mr_probe_peak_gflops(&t->isa) * t->s.place.n_cores_used;
+	t->peak_gflops = mr_values_float(mr_config_values(config, MR_CONFIG_MACHINE), "peak_gflops");
+	if (t->peak_gflops <= 0)
+		t->peak_gflops = mr_probe_peak_gflops(&t->isa);
+	t->peak_gflops *= t->s.place.n_cores_used;
 	if (resume)
 		MR_TRY(take_up(t, resume));
 	MR_TRY(mr_saves_guard_init(&t->s, t->step, &t->guard));

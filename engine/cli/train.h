@@ -40,8 +40,8 @@ typedef struct mr_train {
 	double best;                 /* lowest validation loss; NAN: none yet */
 	double val_loss;             /* the last one; NAN */
 	uint64_t val_step;           /* whose weights it is of */
-	double peak_gflops;          /* of the cores in use, measured with the instructions of `isa` */
-	const char *isa;
+	double peak_gflops;          /* of the cores in use, measured with the instructions of `isa`, or as configured */
+	const char *isa;             /* NULL: configured */
 	double flops;                /* of one sample's training step */
 	double seconds_before;       /* of earlier sessions of this run */
 	uint64_t start_ns, train_ns; /* this session: begin; time inside the executor. Virtual where the training is */

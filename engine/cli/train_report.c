@@ -67,8 +67,8 @@ void mr_train_print_start(const mr_train *t)
 	printf("machine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));
 	if (*mr_place_print_notes(&s->place, text, sizeof(text)))
 		printf("         %s\n", text);
-	printf("         measured peak %.0f GFLOP/s (%s) on %u core%s\n", t->peak_gflops, t->isa, s->place.n_cores_used,
-	       s->place.n_cores_used == 1 ? "" : "s");
+	printf("         %s peak %.0f GFLOP/s (%s) on %u core%s\n", t->isa ? "measured" : "given", t->peak_gflops,
+	       t->isa ? t->isa : "machine.peak_gflops", s->place.n_cores_used, s->place.n_cores_used == 1 ? "" : "s");
 	complain(mr_stage_table_print(s, mr_executor_run_of(&s->executor), stdout));
 	if (t->clock)
 		printf("time     simulated: %s\n", mr_virtual_text(t->clock, text, sizeof(text)));

@@ -15,7 +15,8 @@
 #	fail TEXT                note a failure and go on
 #	finish                   the test's verdict
 #
-# and with tiny configurations mlp.cfg, gpt.cfg and chain.cfg for pipelines of two workers.
+# and with tiny configurations mlp.cfg, gpt.cfg and chain.cfg for pipelines of two workers. They give the machine's peak, since
+# measuring it would be most of such a run.
 
 set -eu
 source=$(cd "$1" && pwd)
@@ -151,7 +152,7 @@ data = { name = "synthetic"; features = 6; classes = 3; samples = 600; };
 optimizer = { name = "adamw"; };
 system = { name = "sequential"; };
 train = { steps = 40; batch = 8; lr = 0.01; eval_every = 10; };
-machine = { workers = 2; threads = 1; };
+machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 END
 
 cat >gpt.cfg <<'END'
@@ -160,7 +161,7 @@ data = { name = "text"; path = "text.txt"; validation = 0.02; };
 optimizer = { name = "adamw"; };
 system = { name = "sequential"; };
 train = { steps = 40; batch = 4; lr = 0.01; clip = 1.0; eval_every = 10; };
-machine = { workers = 2; threads = 1; };
+machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 sample = { tokens = 4; };
 END
 
@@ -170,5 +171,5 @@ data = { name = "numbers"; x = [1.0, 0.5, -0.75, 1.25, 0.25]; y = [0.5, 1.0, -0.
 optimizer = { name = "momentum"; };
 system = { name = "sequential"; };
 train = { steps = 40; batch = 4; lr = 0.01; };
-machine = { workers = 2; threads = 1; };
+machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 END
