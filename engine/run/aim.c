@@ -87,6 +87,7 @@ const void *mr_aim_weights(mr_block *b, mr_kctx *kc, const mr_optim *o, double l
 {
 	if (b->latest == 0)
 		return mr_block_weights(b, 0, 0);
+	mr_tally_aimed(&b->tally, 0);
 	aim_into(b, kc, o, lr, horizon, b->aimed);
 	return b->aimed;
 }
@@ -100,6 +101,7 @@ const void *mr_aim_keep(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, 
 {
 	uint8_t *to = mr_aim_kept(b, slot);
 
+	mr_tally_aimed(&b->tally, slot);
 	if (b->latest == 0)
 		memcpy(to, mr_block_weights(b, 0, 0), mr_stage_size(b->stage)->weight_bytes);
 	else
@@ -121,8 +123,10 @@ const void *mr_aim_held(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, 
 
 void mr_aim_before_step(mr_block *b)
 {
-	if (b->delta)
-		memcpy(b->aimed, mr_block_weights(b, 0, b->latest), mr_stage_size(b->stage)->weight_bytes);
+	if (!b->delta)
+		return;
+	mr_tally_aimed(&b->tally, 0);
+	memcpy(b->aimed, mr_block_weights(b, 0, b->latest), mr_stage_size(b->stage)->weight_bytes);
 }
 
 void mr_aim_after_step(mr_block *b, mr_kctx *kc)

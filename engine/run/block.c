@@ -52,6 +52,8 @@ void mr_block_layout(mr_block *b, mr_arena *a, uint8_t pipe, const mr_optim *o)
 		b->backup[i] = mr_arena_take(a, z->weight_bytes, MR_CACHE_LINE);
 	s->work = mr_arena_take(a, mr_block_work_bytes(b->stage, o, b->k->dtype), MR_CACHE_LINE);
 	if (pipe == 0)
+		mr_tally_layout(&b->tally, a, b->cap);
+	if (pipe == 0)
 		b->sumsq = mr_arena_take(a, 2 * (end - first) * sizeof(double), MR_CACHE_LINE);
 	s->step = mr_arena_take(a, (end - first) * sizeof(mr_step), MR_CACHE_LINE);
 	if (pipe == 0) {

@@ -32,6 +32,7 @@
 #include "host/event.h"
 #include "nn/mitigate.h"
 #include "run/stage.h"
+#include "run/tally.h"
 
 #define MR_STALENESS_BINS 64 /* the last bin holds everything from there on */
 
@@ -67,6 +68,7 @@ typedef struct mr_block {
 	uint64_t n_taken_back;       /* steps so far that were wrong */
 	double *sumsq;               /* [2][parameters of the stage], by version */
 	uint64_t latest;             /* version number = commits so far */
+	mr_tally tally;              /* versions live and buffers in use */
 	uint32_t every;              /* replicas: every (every + 1)-th version is an average; 0: none is */
 	bool tied_summed;            /* this commit's tied uses have been added */
 	bool unchanged;              /* this commit leaves the weights as they are (MR_INSTR_KEEP, MR_INSTR_PASS) */
@@ -148,6 +150,7 @@ static inline uint64_t mr_block_step_of(const mr_block *b, uint64_t v)
 static inline void mr_block_committed(mr_block *b)
 {
 	b->latest++;
+	mr_tally_made(&b->tally, b->latest);
 	b->tied_summed = b->unchanged = false;
 }
 

@@ -23,6 +23,15 @@ static const void *aimed(mr_worker *w, const mr_task *t, mr_block *b, uint32_t s
 	return horizon ? mr_aim_weights(b, w->kc, &b->optim, lr, horizon) : mr_block_weights(b, 0, t->version);
 }
 
+/* Does the arithmetic of @t begin at the version it reads? Not on weights that were made for its F, or are held for it. */
+static void count_read(const mr_task *t, mr_block *b)
+{
+	bool made = mr_instr_takes_made(t->lane->plan, t->in) || (b->holds && t->in->op == MR_OP_F && b->held_version == t->version);
+
+	if (t->lane->train && !made)
+		mr_tally_read(&b->tally, t->version);
+}
+
 static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 {
 	mr_run *run = w->run;
@@ -45,6 +54,7 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 		.first_sample = t->micro * (uint64_t)l->samples,
 	};
 
+	count_read(t, b);
 	if (l->train && (b->holds || mr_instr_horizon(l->plan, t->in)))
 		io.weights = aimed(w, t, b, (uint32_t)(slot - t->st->slot));
 	if (l->plan->contract.tied && s + 1 == run->n_stages)
@@ -84,7 +94,8 @@ static mr_status take_slot(const mr_task *t, uint32_t in, mr_slot **out)
 	if (slot->taken)
 		return mr_fail(MR_EINVAL, "stage %u: the slot of micro-batch %llu still belongs to %llu", t->in->stage,
 			       (unsigned long long)t->micro, (unsigned long long)slot->micro);
-	*slot = (mr_slot){.memory = slot->memory, .micro = t->micro, .version = t->version, .in = in, .taken = true};
+	*slot = (mr_slot){.memory = slot->memory, .micro = t->micro, .version = t->version, .in = in};
+	mr_lane_hold(st, slot);
 	*out = slot;
 	return MR_OK;
 }
@@ -108,7 +119,8 @@ static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 		return false;
 	st->kept_in[t->micro % st->n_kept] = slot->in;
 	st->kept_target[t->micro % st->n_kept] = w->target;
-	slot->taken = !drops;
+	if (drops)
+		mr_lane_free(st, slot);
 	return true;
 }
 
@@ -165,7 +177,7 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	}
 	if (l->plan->contract.coverage == MR_COVER_FORWARD) {
 		mr_hop_give_back(&st->in, slot->in);
-		slot->taken = false;
+		mr_lane_free(st, slot);
 	}
 	return MR_OK;
 }
@@ -209,7 +221,7 @@ static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
 	mr_hop_give_back(&st->in, slot->in);
 	if (s + 1 < run->n_stages)
 		mr_hop_give_back(&st->grad, slot->grad);
-	slot->taken = false;
+	mr_lane_free(st, slot);
 	count_staleness(mr_run_block(run, t->in->pipe, s), mr_run_share(run, t->in->pipe), slot->version);
 }
 

@@ -138,6 +138,8 @@ mr_status mr_exec_validate(mr_worker *w, const mr_task *t)
 	uint16_t s = t->in->stage;
 	bool last = t->in[1].op != MR_OP_V; /* something follows: a gradient, at least */
 
+	if (t->version)
+		mr_tally_read(&run->block[s].tally, t->version - 1); /* kept until here */
 	if (!w->redo && t->version > run->block[s].settled) {
 		MR_TRY(finish_step(w, s, t->version));
 		w->wrong = !mr_exec_is_right(run, mr_exec_norm(run, t->version));

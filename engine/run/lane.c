@@ -82,6 +82,7 @@ mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer)
 	if (h->n == 0)
 		return MR_OK;
 	h->local = producer == consumer;
+	h->n_used = 0;
 	for (uint32_t i = 0; i < h->n; i++)
 		h->state[i] = MR_BUFFER_IDLE;
 	/* No ring is ever full, so nobody waits for room: a pop need not look for a sleeper, nor wake one for nothing. */
@@ -97,7 +98,7 @@ bool mr_hop_take(mr_hop *h, uint32_t i)
 		h->state[back] = MR_BUFFER_IDLE;
 	if (h->state[i] != MR_BUFFER_IDLE)
 		return false;
-	h->state[i] = MR_BUFFER_TAKEN;
+	mr_hop_hold(h, i);
 	return true;
 }
 

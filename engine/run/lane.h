@@ -32,6 +32,7 @@ typedef enum mr_buffer_state { MR_BUFFER_TAKEN, MR_BUFFER_IDLE, MR_BUFFER_FULL }
 typedef struct mr_hop {
 	mr_ring full, empty;
 	uint32_t n;      /* buffers */
+	uint32_t n_used; /* of them that have been written since the reset: the highest number, plus 1; the producer's */
 	size_t bytes;    /* of each */
 	uint8_t *buffer; /* [n][bytes], in the consumer's memory */
 	uint8_t *state;  /* [n] mr_buffer_state, the producer's; of a local hop the worker's */
@@ -50,6 +51,7 @@ typedef struct mr_lane_stage {
 	mr_hop in, grad, target; /* entering this stage; target only at the last one, grad only before it */
 	mr_slot *slot;
 	uint32_t n_slots;
+	uint32_t n_taken, most_taken; /* slots taken; most at once since the reset */
 	size_t slot_bytes;
 	uint32_t *kept_in, *kept_target; /* [n_kept], by micro-batch modulo n_kept: buffers of dropped micro-batches */
 	uint32_t n_kept;                 /* 0: the stage drops none */
@@ -82,6 +84,14 @@ mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer) MR_M
 static inline void *mr_hop_buffer(const mr_hop *h, uint32_t i)
 {
 	return h->buffer + (size_t)i * h->bytes;
+}
+
+/* Producer: buffer @i, which is idle, is taken. */
+static inline void mr_hop_hold(mr_hop *h, uint32_t i)
+{
+	h->state[i] = MR_BUFFER_TAKEN;
+	if (i >= h->n_used)
+		h->n_used = i + 1;
 }
 
 /** Producer: is buffer @i idle (after looking at what came back)? Then it is taken. */
@@ -121,6 +131,20 @@ static inline void mr_hop_give_back(mr_hop *h, uint32_t i)
 	else
 		room = mr_ring_try_push(&h->empty, i);
 	(void)room;
+}
+
+/* The stage's worker: @slot, which is free, is taken; it is free again. */
+static inline void mr_lane_hold(mr_lane_stage *st, mr_slot *slot)
+{
+	slot->taken = true;
+	st->n_taken++;
+	st->most_taken = st->n_taken > st->most_taken ? st->n_taken : st->most_taken;
+}
+
+static inline void mr_lane_free(mr_lane_stage *st, mr_slot *slot)
+{
+	slot->taken = false;
+	st->n_taken--;
 }
 
 /** Samples of micro-batch @m: all but an evaluation's last have lane->samples. */

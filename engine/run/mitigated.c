@@ -70,6 +70,7 @@ void mr_mitigated_correct(mr_block *b)
 
 	if (!b->mitigate || !b->mitigate->ops->correct)
 		return;
+	mr_tally_read(&b->tally, b->oldest);
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
 		size_t at = mr_stage_weight_at(b->stage, p);

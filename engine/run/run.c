@@ -416,6 +416,7 @@ static mr_status reset_stage(mr_run *run, mr_lane *l, uint8_t pipe, uint16_t s)
 	MR_TRY(mr_hop_reset(&st->target, loader, self));
 	for (uint32_t i = 0; i < st->n_slots; i++)
 		st->slot[i].taken = false;
+	st->n_taken = st->most_taken = 0;
 	return MR_OK;
 }
 
@@ -450,6 +451,7 @@ static void reset_events(mr_run *run, mr_block *b, uint16_t s)
 static void reset_block(mr_run *run, mr_block *b, uint16_t s)
 {
 	b->held_version = MR_AIM_HOLDS_NONE;
+	mr_tally_begin(&b->tally, b->latest);
 	reset_events(run, b, s);
 	b->tied_summed = false;
 	atomic_store_explicit(&b->n_finished, 0, memory_order_relaxed);

@@ -67,7 +67,7 @@ static const mr_instr *forward_of(const mr_plan *p, uint16_t s, uint64_t m, uint
 
 static void put_message(mr_hop *h, uint32_t buffer)
 {
-	h->state[buffer] = MR_BUFFER_TAKEN;
+	mr_hop_hold(h, buffer);
 	mr_hop_put(h, buffer);
 }
 
@@ -83,12 +83,12 @@ static void take_slots(mr_run *run, uint16_t s, uint64_t f, uint64_t b)
 		mr_slot *slot = &st->slot[m % p->n_slots[s]];
 		uint32_t buffer = s ? (uint32_t)(m % p->n_fwd[s]) : (uint32_t)(m - b);
 
-		st->in.state[buffer] = MR_BUFFER_TAKEN;
+		mr_hop_hold(&st->in, buffer);
 		if (in->flags & MR_INSTR_DROP) {
 			st->kept_in[m % st->n_kept] = buffer;
 			continue;
 		}
-		slot->taken = true;
+		mr_lane_hold(st, slot);
 		slot->micro = m;
 		slot->version = mr_instr_read(p, in, n);
 		slot->in = buffer;
