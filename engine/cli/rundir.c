@@ -87,11 +87,12 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 		.path = strdup(path),
 		.config = join(path, "resolved.cfg"),
 		.metrics = join(path, "metrics.jsonl"),
+		.memory = join(path, "memory.json"),
 		.trace = join(path, "trace.json"),
 		.checkpoints = join(path, "checkpoints"),
 		.lock = -1,
 	};
-	if (!out->path || !out->config || !out->metrics || !out->trace || !out->checkpoints)
+	if (!out->path || !out->config || !out->metrics || !out->memory || !out->trace || !out->checkpoints)
 		st = mr_fail(MR_ERESOURCE, "no memory for paths");
 	else if (resume && !exists(path))
 		st = mr_fail(MR_ECKPT, "nothing to resume: there is no folder %s", path);
@@ -117,6 +118,7 @@ void mr_rundir_close(mr_rundir *r)
 	free(r->path);
 	free(r->config);
 	free(r->metrics);
+	free(r->memory);
 	free(r->trace);
 	free(r->checkpoints);
 	*r = (mr_rundir){.lock = -1};

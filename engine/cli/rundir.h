@@ -3,6 +3,7 @@
  *
  *	<run.dir>/resolved.cfg       the resolved configuration
  *	          metrics.jsonl    one line a step and one an evaluation
+ *	          memory.json      weight versions and bytes in use at once, measured and predicted
  *	          trace.json       when trace.steps asks for it
  *	          checkpoints/     see cli/saves.h
  *	          LOCK             held by the process that trains
@@ -15,7 +16,7 @@
 #include "base/status.h"
 
 typedef struct mr_rundir {
-	char *path, *config, *metrics, *trace, *checkpoints; /* owned */
+	char *path, *config, *metrics, *memory, *trace, *checkpoints; /* owned */
 	int lock;
 } mr_rundir;
 

@@ -64,6 +64,8 @@ mr_status mr_train_run(const mr_config *config, const mr_train_opts *opts, int *
 /* --- train_report.c: what the user sees before and after --- */
 void mr_train_print_start(const mr_train *t);
 void mr_train_print_end(const mr_train *t);
+/** usage_report.c: versions and bytes in use at once, measured and predicted, to standard output and to memory.json. Nothing of sequential. */
+mr_status mr_train_report_usage(const mr_train *t) MR_MUST_USE;
 /** The trace of the run's workers between two steps as trace.json. */
 mr_status mr_train_write_trace(const mr_train *t) MR_MUST_USE;
 

@@ -172,8 +172,9 @@ void mr_train_print_end(const mr_train *t)
 		print_workers(t);
 	else
 		print_one_worker(t);
+	complain(mr_train_report_usage(t));
 	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout));
-	printf("\nwritten to %s: resolved.cfg, metrics.jsonl, checkpoints/", t->dir.path);
+	printf("\nwritten to %s: resolved.cfg, metrics.jsonl, %scheckpoints/", t->dir.path, mr_executor_run_of(&t->s.executor) ? "memory.json, " : "");
 	printf(t->trace_written ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
 	if (mr_config_trace_steps(t->s.config, &first, &last) && !t->trace_written)
 		printf("no trace: %s\n", t->s.plan ? "this session had no step of trace.steps" : "sequential has no pipeline to trace");

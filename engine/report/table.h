@@ -82,6 +82,21 @@ typedef struct mr_report_staleness_row {
 /** Staleness actually read: a row for each stage, a column for each that occurred. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_report_staleness(const mr_report_staleness_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
 
+typedef struct mr_report_usage_row {
+	uint16_t stage;
+	uint8_t pipe, n_pipes;
+	uint32_t versions[2];        /* of weights live at once: measured, predicted; likewise: */
+	uint64_t weight_bytes[2];    /* of all their buffers */
+	uint64_t activation_bytes[2];
+	uint64_t boundary_bytes[2];
+} mr_report_usage_row;
+
+/** Versions and bytes in use at once: a row for each stage and pipe, measured beside predicted. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_report_usage(const mr_report_usage_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
+
+/** The same as a file: one object with an array of stages, for other programs. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_report_usage_json(uint64_t step, const mr_report_usage_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
+
 /** One line: peak memory predicted and measured, and the difference in percent of the prediction. Errors: MR_EIO. */
 mr_status mr_report_memory(uint64_t predicted_bytes, uint64_t measured_bytes, FILE *out) MR_MUST_USE;
 

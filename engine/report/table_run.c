@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/str.h"
 #include "report/table.h"
 
@@ -182,6 +183,72 @@ out:
 	free(columns);
 	free(heads);
 	return st;
+}
+
+mr_status mr_report_usage(const mr_report_usage_row *rows, uint32_t n, FILE *out)
+{
+	static const mr_table_column columns[] = {
+		{"stage", true}, {"versions", true}, {"predicted", true}, {"weights", true}, {"predicted", true}, {"activ.", true},
+		{"predicted", true}, {"boundary", true}, {"predicted", true},
+	};
+	mr_table *t;
+	mr_status st;
+
+	MR_TRY(mr_table_create(columns, N(columns), &t));
+	for (uint32_t i = 0; i < n; i++) {
+		const mr_report_usage_row *r = &rows[i];
+
+		mr_table_put(t, r->n_pipes > 1 ? "%u p%u" : "%u", r->stage, r->pipe);
+		for (int k = 0; k < 2; k++)
+			mr_table_put(t, "%u", r->versions[k]);
+		for (int k = 0; k < 2; k++)
+			put_bytes(t, r->weight_bytes[k]);
+		for (int k = 0; k < 2; k++)
+			put_bytes(t, r->activation_bytes[k]);
+		for (int k = 0; k < 2; k++)
+			put_bytes(t, r->boundary_bytes[k]);
+	}
+	st = mr_table_print(t, "", out);
+	mr_table_destroy(t);
+	return st;
+}
+
+static void put_pair(mr_json_writer *w, const char *key, uint64_t measured, uint64_t predicted)
+{
+	mr_json_key(w, key);
+	mr_json_begin_object(w);
+	mr_json_key(w, "measured");
+	mr_json_put_uint(w, measured);
+	mr_json_key(w, "predicted");
+	mr_json_put_uint(w, predicted);
+	mr_json_end_object(w);
+}
+
+mr_status mr_report_usage_json(uint64_t step, const mr_report_usage_row *rows, uint32_t n, FILE *out)
+{
+	mr_json_writer w;
+
+	mr_json_init(&w, out, true);
+	mr_json_begin_object(&w);
+	mr_json_key(&w, "step");
+	mr_json_put_uint(&w, step);
+	mr_json_key(&w, "stages");
+	mr_json_begin_array(&w);
+	for (uint32_t i = 0; i < n; i++) {
+		mr_json_begin_object(&w);
+		mr_json_key(&w, "stage");
+		mr_json_put_uint(&w, rows[i].stage);
+		mr_json_key(&w, "pipe");
+		mr_json_put_uint(&w, rows[i].pipe);
+		put_pair(&w, "versions", rows[i].versions[0], rows[i].versions[1]);
+		put_pair(&w, "weight_bytes", rows[i].weight_bytes[0], rows[i].weight_bytes[1]);
+		put_pair(&w, "activation_bytes", rows[i].activation_bytes[0], rows[i].activation_bytes[1]);
+		put_pair(&w, "boundary_bytes", rows[i].boundary_bytes[0], rows[i].boundary_bytes[1]);
+		mr_json_end_object(&w);
+	}
+	mr_json_end_array(&w);
+	mr_json_end_object(&w);
+	return mr_json_finish(&w);
 }
 
 mr_status mr_report_memory(uint64_t predicted_bytes, uint64_t measured_bytes, FILE *out)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/json.h"
 #include "report/table.h"
 
 static FILE *open_text(char **text)
@@ -114,6 +115,44 @@ static void staleness(void)
 			 "    1      100        0\n");
 }
 
+static const mr_report_usage_row uses[] = {
+	{0, 0, 2, {3, 4}, {4096, 5120}, {1024, 1024}, {0, 2048}},
+	{1, 1, 2, {1, 1}, {0, 0}, {512, 512}, {64, 64}},
+};
+
+static void usage(void)
+{
+	char *text;
+	FILE *f = open_text(&text);
+
+	MR_CHECK_OK(mr_report_usage(uses, 2, f));
+	fclose(f);
+	check_text(text, "stage  versions  predicted  weights  predicted   activ.  predicted  boundary  predicted\n"
+			 " 0 p0         3          4  4.0 KiB    5.0 KiB  1.0 KiB    1.0 KiB       0 B    2.0 KiB\n"
+			 " 1 p1         1          1      0 B        0 B    512 B      512 B      64 B       64 B\n");
+}
+
+static void usage_json(void)
+{
+	const mr_json *second, *x;
+	mr_json *j = NULL;
+	char *text;
+	FILE *f = open_text(&text);
+
+	MR_CHECK_OK(mr_report_usage_json(12, uses, 2, f));
+	fclose(f);
+	MR_CHECK_OK(mr_json_read_text(text, strlen(text), &j));
+	CU_ASSERT_EQUAL(mr_json_int(mr_json_get(j, "step")), 12);
+	second = mr_json_at(mr_json_get(j, "stages"), 1);
+	CU_ASSERT_EQUAL(mr_json_int(mr_json_get(second, "pipe")), 1);
+	x = mr_json_get(mr_json_at(mr_json_get(j, "stages"), 0), "versions");
+	CU_ASSERT_EQUAL(mr_json_int(mr_json_get(x, "measured")), 3);
+	CU_ASSERT_EQUAL(mr_json_int(mr_json_get(x, "predicted")), 4);
+	CU_ASSERT_EQUAL(mr_json_int(mr_json_get(mr_json_get(second, "boundary_bytes"), "measured")), 64);
+	mr_json_destroy(j);
+	free(text);
+}
+
 static void memory(void)
 {
 	char *text;
@@ -135,5 +174,7 @@ void mr_suite_table(void)
 	MR_TEST(stages_of_two_pipes);
 	MR_TEST(workers);
 	MR_TEST(staleness);
+	MR_TEST(usage);
+	MR_TEST(usage_json);
 	MR_TEST(memory);
 }

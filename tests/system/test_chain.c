@@ -142,7 +142,7 @@ static void check_made(const mr_json *sys, const mr_run *run, uint16_t s)
 	CU_ASSERT_TRUE(live == 1 || live == copies);
 }
 
-/* What the engine counts as staleness must be what the recorded run has, over the steps that it made. */
+/* What the engine counts as staleness, and as versions live at once, must be what the recorded run has, over the steps that it made. */
 static void check_staleness(const mr_json *sys, const mr_run *run)
 {
 	for (uint16_t s = 0; s < run->n_stages; s++) {
@@ -160,6 +160,7 @@ static void check_staleness(const mr_json *sys, const mr_run *run)
 		}
 		CU_ASSERT_EQUAL(run->block[s].cap, 1 + oldest_read(sys, s, run->c.plan->contract.need));
 		CU_ASSERT_TRUE(run->block[s].cap >= peak_live(sys, s));
+		CU_ASSERT_EQUAL(run->block[s].tally.live, peak_live(sys, s));
 	}
 }
 

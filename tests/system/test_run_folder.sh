@@ -5,6 +5,8 @@
 set -- mlp.cfg $(sets_of f64) --set system.name=pipedream --set train.steps=6 --set train.eval_every=0 --set data.validation=0.0
 train "$@" --set run.dir=r --set checkpoint.every=2
 expect 0 "a run"
+tr -d ' \t\n' <r/memory.json | grep -q '^{"step":6,"stages":\[{"stage":0,"pipe":0,"versions":{"measured":2,"predicted":2},' ||
+	fail "memory.json does not say that two versions are live at the first of two stages"
 
 # --- folders
 train "$@" --set run.dir=r
