@@ -236,9 +236,10 @@ const mr_command mr_command_schedule = {
 	.max_operands = 1,
 	.summary = "generate, check and simulate the schedule of a system, without a model",
 	.help = "millrace list systems names the systems, millrace list systems NAME their options.\n"
-		"A file of costs has the head stage,f,i,w,u,c,r,n and a row a stage, from stage 0: forward, input gradient and\n"
-		"weight gradient of a micro-batch, optimizer step, hand-over to the next worker, reduction of the\n"
-		"gradients of several pipes, norm of a gradient. The head may end behind w, u, c or r.\n",
+		"A file of costs has the head stage,f,i,w,u,c,r,n,s,a,v and a row a stage, from stage 0: forward, input gradient\n"
+		"and weight gradient of a micro-batch, optimizer step, hand-over to the next worker, reduction of the\n"
+		"gradients of several pipes, norm of a gradient, what a step inside a backward pass takes less than u,\n"
+		"average of replicas, validation of a step. The head may end behind w or any later column.\n",
 	.options = options,
 	.sets = true,
 	.sets_help = "give the system this option, such as backward=lifo (list systems NAME shows them)",

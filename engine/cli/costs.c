@@ -71,6 +71,8 @@ static void add_reductions(const mr_session *s, const mr_costs *c, mr_stage_cost
 
 		if (s->plan)
 			stage[i].r = c->sum_s * (bytes * (s->plan->n_pipes - 1) + tied_bytes(s, i) * s->plan->n_pipes);
+		if (s->plan && mr_contract_replicates(&s->plan->contract))
+			stage[i].a = stage[i].u * s->plan->n_pipes;
 		if (global)
 			stage[i].n = norm;
 		else if (clips)

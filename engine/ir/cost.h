@@ -17,6 +17,9 @@ typedef struct mr_stage_cost {
 	double r;       /* reduction of the gradients of all pipes and uses to one, per commit */
 	double n;       /* norm of the gradient, per commit, where it is an instruction */
 	double g;       /* what each further micro-batch of a merged W takes less than w, 0 to w */
+	double s;       /* what a step inside a B or W (MR_INSTR_UPDATE) takes less than u, 0 to u */
+	double a;       /* average of all replicas, all ranges of it, per average */
+	double v;       /* validation of a step that was right, per commit */
 } mr_stage_cost;
 
 typedef struct mr_cost {

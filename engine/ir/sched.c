@@ -92,7 +92,8 @@ mr_status mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_
 			out[s] = args->costs->stage[s];
 		else
 			out[s] = (mr_stage_cost){.f = all->f * share, .i = all->i * share, .w = all->w * share, .u = all->u * share,
-						 .c = all->c, .r = all->r * share, .n = all->n * share, .g = all->g * share};
+						 .c = all->c, .r = all->r * share, .n = all->n * share, .g = all->g * share,
+						 .s = all->s * share, .a = all->a * share, .v = all->v * share};
 	}
 	return MR_OK;
 }

@@ -4,7 +4,7 @@
 double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cost)
 {
 	const mr_stage_cost *c = &cost->stage[in->stage];
-	double update = in->flags & MR_INSTR_UPDATE ? c->u : 0;
+	double update = in->flags & MR_INSTR_UPDATE ? c->u - c->s : 0;
 
 	switch (in->op) {
 	case MR_OP_F:
@@ -22,8 +22,10 @@ double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cos
 		return c->r / plan->n_pipes;
 	case MR_OP_N:
 		return c->n;
-	case MR_OP_AVG: /* a range, of as many copies as there are ranges */
-		return c->u;
+	case MR_OP_V:
+		return c->v;
+	case MR_OP_AVG: /* one range of as many as there are replicas */
+		return c->a / plan->n_pipes;
 	default:
 		return 0;
 	}

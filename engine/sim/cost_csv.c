@@ -7,7 +7,8 @@
 #define MAX_TIME 1e9
 
 static const char *const heads[] = {"stage,f,i,w", "stage,f,i,w,u", "stage,f,i,w,u,c", "stage,f,i,w,u,c,r",
-				    "stage,f,i,w,u,c,r,n"};
+				    "stage,f,i,w,u,c,r,n", "stage,f,i,w,u,c,r,n,s", "stage,f,i,w,u,c,r,n,s,a",
+				    "stage,f,i,w,u,c,r,n,s,a,v"};
 
 #define N_HEADS (sizeof(heads) / sizeof(heads[0]))
 
@@ -19,7 +20,7 @@ static int line_length(const char *line)
 	return n && line[n - 1] == '\r' ? n - 1 : n;
 }
 
-/* Numbers behind the first: 3 to 7, or 0 when @line is no head. */
+/* Numbers behind the first: 3 to 10, or 0 when @line is no head. */
 static unsigned columns_of(const char *line)
 {
 	int n = line_length(line);
@@ -32,7 +33,7 @@ static unsigned columns_of(const char *line)
 
 static mr_status read_row(const char *line, unsigned columns, unsigned stage, mr_stage_cost *out)
 {
-	double x[8] = {0};
+	double x[11] = {0};
 	const char *at = line, *stop = line + line_length(line);
 
 	for (unsigned k = 0; k <= columns; k++) {
@@ -48,7 +49,10 @@ static mr_status read_row(const char *line, unsigned columns, unsigned stage, mr
 	}
 	if (x[0] != stage)
 		return mr_fail(MR_ECONFIG, "expected the row of stage %u, got %g", stage, x[0]);
-	*out = (mr_stage_cost){.f = x[1], .i = x[2], .w = x[3], .u = x[4], .c = x[5], .r = x[6], .n = x[7]};
+	if (x[8] > x[4])
+		return mr_fail(MR_ECONFIG, "a step inside a B or W takes at most u = %g less than one alone, got s = %g", x[4], x[8]);
+	*out = (mr_stage_cost){.f = x[1], .i = x[2], .w = x[3], .u = x[4], .c = x[5], .r = x[6], .n = x[7], .s = x[8], .a = x[9],
+			       .v = x[10]};
 	return MR_OK;
 }
 

@@ -65,13 +65,15 @@ static double split(const durations *d, mr_op op, double *u)
 }
 
 /* Norms and reductions stand right in front of the update on the same worker; the walk has no cost for them alone. */
-static mr_stage_cost cost_of(const durations *d)
+static mr_stage_cost cost_of(const durations *d, uint8_t n_pipes)
 {
 	mr_stage_cost c = {.u = of(&d->op[MR_OP_U][0]) + of(&d->op[MR_OP_N][0]) + of(&d->op[MR_OP_AR][0])};
 
 	c.f = of(&d->op[MR_OP_F][0]);
 	c.i = split(d, MR_OP_B, &c.u) + split(d, MR_OP_I, &c.u);
 	c.w = split(d, MR_OP_W, &c.u);
+	c.a = n_pipes * of(&d->op[MR_OP_AVG][0]);
+	c.v = of(&d->op[MR_OP_V][0]);
 	return c;
 }
 
@@ -105,7 +107,7 @@ mr_status mr_allowed_ms(const mr_run *run, const uint64_t *mark, uint64_t steps,
 	} else {
 		collect(run, mark, stage);
 		for (uint16_t s = 0; s < run->n_stages; s++) {
-			costs[s] = cost_of(&stage[s]);
+			costs[s] = cost_of(&stage[s], run->n_pipes);
 			all = all && costs[s].f > 0 && costs[s].i > 0;
 		}
 		st = all ? walk(run->c.plan, &cost, steps, &ns) : MR_OK;

@@ -308,8 +308,8 @@ static void buffers_never_slow_a_plan(void)
 		mr_cost cost = {p->n_stages, uneven};
 
 		for (uint16_t s = 0; s < p->n_stages; s++)
-			uneven[s] = (mr_stage_cost){1 + 0.37 * (s * 7 % 5), 1.1 + 0.21 * (s * 3 % 4),
-						    0.6 + 0.5 * (s % 3), 0.1, 0.3, 0, 0, 0};
+			uneven[s] = (mr_stage_cost){.f = 1 + 0.37 * (s * 7 % 5), .i = 1.1 + 0.21 * (s * 3 % 4),
+						    .w = 0.6 + 0.5 * (s % 3), .u = 0.1, .c = 0.3};
 		MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.costs = &cost, .n_costs = 1}));
 		MR_CHECK_OK(mr_plan_check(p));
 		for (int c = 0; c < 6; c++) {

@@ -14,6 +14,9 @@ static void reads(void)
 	CU_ASSERT_TRUE(c[0].f == 1 && c[0].i == 2 && c[0].w == 3 && c[0].u == 0.5 && c[0].c == 0.25);
 	CU_ASSERT_TRUE(c[1].f == 4 && c[1].i == 5 && c[1].w == 0.6 && c[1].u == 0 && c[1].c == 0);
 	free(c);
+	MR_CHECK_OK(mr_cost_csv_read("stage,f,i,w,u,c,r,n,s,a,v\n0,1,2,3,0.5,0.25,6,7,0.125,9,10\n", &c, &n));
+	CU_ASSERT_TRUE(c[0].r == 6 && c[0].n == 7 && c[0].s == 0.125 && c[0].a == 9 && c[0].v == 10);
+	free(c);
 	MR_CHECK_OK(mr_cost_csv_read("# seconds\n\nstage,f,i,w\r\n0,1,2,3\r\n\n1,1,2,3\n# end\n2,1,2,4", &c, &n));
 	CU_ASSERT_EQUAL(n, 3);
 	CU_ASSERT_TRUE(c[2].w == 4 && c[2].u == 0 && c[2].c == 0);
@@ -27,7 +30,7 @@ static void refusals(void)
 	} cases[] = {
 		{"", "no row of costs"},
 		{"stage,f,i,w,u,c\n", "no row of costs"},
-		{"f,i,w\n1,1,1\n", "line 1: expected the head \"stage,f,i,w,u,c,r,n\", got \"f,i,w\""},
+		{"f,i,w\n1,1,1\n", "line 1: expected the head \"stage,f,i,w,u,c,r,n,s,a,v\", got \"f,i,w\""},
 		{"stage,f,i,w\n0,1,1\n", "line 2: expected 4 numbers, as in \"stage,f,i,w\", got \"0,1,1\""},
 		{"stage,f,i,w\n0,1,1,1,1\n", "line 2: expected 4 numbers"},
 		{"stage,f,i,w\n0,1,1,\n1,1,1,1\n", "line 2: expected 4 numbers"},
@@ -36,6 +39,7 @@ static void refusals(void)
 		{"stage,f,i,w\n0,1,-1,1\n", "line 2: times are numbers from 0 to 1e+09, got -1"},
 		{"stage,f,i,w\n0,1,nan,1\n", "got nan"},
 		{"stage,f,i,w\n0,1,1e10,1\n", "got 1e10"},
+		{"stage,f,i,w,u,c,r,n,s\n0,1,1,1,1,0,0,0,1.5\n", "line 2: a step inside a B or W takes at most u = 1 less than one alone, got s = 1.5"},
 		{"stage,f,i,w,u\n0,0,0,0,1\n", "all times of f, i and w are 0"},
 	};
 	mr_stage_cost *c;

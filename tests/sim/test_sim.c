@@ -135,8 +135,9 @@ static const mr_walk_rec *find(const mr_walk *k, mr_op op, uint16_t stage, uint3
 	return NULL;
 }
 
-static const mr_stage_cost ones[8] = {{1, 1, 1, 0, 0, 0, 0, 0}, {1, 1, 1, 0, 0, 0, 0, 0}, {1, 1, 1, 0, 0, 0, 0, 0}, {1, 1, 1, 0, 0, 0, 0, 0},
-				      {1, 1, 1, 0, 0, 0, 0, 0}, {1, 1, 1, 0, 0, 0, 0, 0}, {1, 1, 1, 0, 0, 0, 0, 0}, {1, 1, 1, 0, 0, 0, 0, 0}};
+#define ONE {.f = 1, .i = 1, .w = 1}
+
+static const mr_stage_cost ones[8] = {ONE, ONE, ONE, ONE, ONE, ONE, ONE, ONE};
 
 /* w0 F0 F1 . . . . B0 B1, w1 twice as slow: its F 1-3, 3-5, its B (2 each, so 4) 5-9, 9-13; w0's B 9-11, 13-15. */
 static void slow_for_good(void)
@@ -191,7 +192,7 @@ static void far_links(void)
 	mr_walk *k;
 
 	for (int s = 0; s < 4; s++)
-		stage[s] = (mr_stage_cost){1, 1, 1, 0, 0.25, 0, 0, 0};
+		stage[s] = (mr_stage_cost){.f = 1, .i = 1, .w = 1, .c = 0.25};
 	mr_sim_spread(4, 2, node);
 	CU_ASSERT_TRUE(node[0] == 0 && node[1] == 0 && node[2] == 1 && node[3] == 1);
 	k = sim(p, &(mr_cost){4, stage}, (mr_sim_params){.node = node, .far = 2});
@@ -208,7 +209,7 @@ static void seeded(void)
 {
 	static const mr_jitter kinds[] = {MR_JITTER_LOGNORMAL, MR_JITTER_UNIFORM};
 	mr_plan *p = all_f_all_b(3, 4), *q = golden("1f1b_D4_T8.json");
-	mr_stage_cost stage[4] = {{1, 1, 1, 0, 0, 0, 0, 0}, {1, 1, 1, 0, 0, 0, 0, 0}, {1, 1, 1, 0, 0, 0, 0, 0}, {1, 1, 1, 0, 0, 0, 0, 0}};
+	mr_stage_cost stage[4] = {ONE, ONE, ONE, ONE};
 
 	for (int i = 0; i < 2; i++) {
 		mr_sim_params params = {.n_bodies = 2, .jitter = kinds[i], .amount = 0.3, .seed = 7};
@@ -279,7 +280,7 @@ static void refusals(void)
 		{{.n_stragglers = 1}, {1, 2, 3, 3}, "got 3 to 3"},
 	};
 	mr_plan *p = all_f_all_b(2, 2);
-	mr_stage_cost bad[] = {{1, 1, 1, 0, 0, 0, 0, 0}, {1, -1, 1, 0, 0, 0, 0, 0}};
+	mr_stage_cost bad[] = {{.f = 1, .i = 1, .w = 1}, {.f = 1, .i = -1, .w = 1}};
 	uint16_t node[2] = {0, 1};
 	mr_walk *k;
 

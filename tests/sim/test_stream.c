@@ -241,7 +241,7 @@ static void long_run(void)
 
 static void refusals(void)
 {
-	mr_stage_cost stage[2] = {{1, 1, 1, 0, 0, 0, 0, 0}, {1, 1, 1, 0, 0, 0, 0, 0}};
+	mr_stage_cost stage[2] = {{.f = 1, .i = 1, .w = 1}, {.f = 1, .i = 1, .w = 1}};
 	mr_sim_stream *s;
 	mr_plan *p;
 
