@@ -1,5 +1,6 @@
 /*
- * roundpipe against closed forms: who gets which stage, that all get as many, what F and B read, and how long it takes.
+ * roundpipe against closed forms: who gets which stage, that all get as many, what F and B read, and how long
+ * it takes, alone and back to back.
  */
 #include <math.h>
 #include <string.h>
@@ -105,6 +106,28 @@ static void time_is_bounded(void)
 			}
 }
 
+/* Nothing of an iteration can begin before the one in front has ended: so it does not matter with whom the deal goes on. */
+static void iterations_do_not_overlap(void)
+{
+	for (uint16_t d = 1; d <= 5; d++)
+		for (uint32_t s = d; s <= 2u * d + 1; s++)
+			for (int k = 0; k < SCHED_COSTS; k++) {
+				const double *c = sched_costs[k];
+				mr_metrics *m;
+				char sets[32];
+				mr_plan *plan;
+
+				snprintf(sets, sizeof(sets), "stages=%u", s);
+				plan = lowered(d, 2u * d, sets);
+				m = figures(plan, c);
+				if (fabs(m->period - m->makespan) > 1e-9 * m->makespan)
+					fprintf(stderr, "\nD %u S %u f %g b %g: period %g, makespan %g\n", d, s, c[0], c[1] + c[2], m->period, m->makespan);
+				CU_ASSERT_DOUBLE_EQUAL(m->period, m->makespan, 1e-9 * m->makespan);
+				mr_metrics_destroy(m);
+				mr_plan_destroy(plan);
+			}
+}
+
 /* Batch t reads version max(0, t - 1) everywhere: in the prologue and as offsets. */
 static void one_step_behind(void)
 {
@@ -147,6 +170,7 @@ void mr_suite_roundpipe(void)
 	MR_TEST(the_deal_goes_on);
 	MR_TEST(few_micro_batches);
 	MR_TEST(time_is_bounded);
+	MR_TEST(iterations_do_not_overlap);
 	MR_TEST(one_step_behind);
 	MR_TEST(too_few_stages);
 }
