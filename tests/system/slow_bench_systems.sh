@@ -1,0 +1,19 @@
+#!/bin/sh
+# The measured columns of schedules/README.md can be made.   slow_bench_systems.sh SOURCE BUILD
+. "$(dirname "$0")/train_lib.sh"
+
+[ "$backends" != f64 ] || skip "the configurations are for oneDNN"
+
+# has MODE SYSTEM ROWS CELLS: MODE gives SYSTEM so many rows, and their cells after the name match.
+has() {
+	"$source/perf/systems.sh" "$millrace" --rounds 1 --steps 52 --rates '2e-3 4e-3' "$1" "$2" >rows 2>err || fail "$1 $2: exit code $?"
+	[ "$(grep -c "^| \`$2\`" rows)" = "$3" ] || fail "$1 $2: $(cat rows)"
+	[ "$(grep -cE "^\| \`$2\`[^|]* \| $4, [0-9.]+ MiB \|\$" rows)" = "$3" ] || fail "$1 $2: $(cat rows)"
+}
+has flush 1f1b 1 '[0-9.]+ ms \| [0-9.]+ % \| [0-9.]+ MiB'
+has async ampnet 2 '[0-9.]+ \| not reached, [0-9e.-]+ \| [0-9.]+ \| [0-9.]+ MiB'
+has flush pipedream 0 '-'
+code=0
+"$source/perf/systems.sh" "$millrace" nonsense >out 2>err || code=$?
+expect 2 nonsense '^usage: systems.sh MILLRACE'
+finish
