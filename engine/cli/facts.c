@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/costs.h"
+#include "cli/known.h"
 
 #define OPTION_ROOM 128 /* of one system option's value as text */
 
@@ -88,6 +89,12 @@ void mr_facts_collect(const mr_session *s, double val_loss, mr_facts *f)
 	put(f, "plan", "%016" PRIx64, s->plan_hash);
 	put(f, "run_hash", "%016" PRIx64, mr_session_hash(s));
 	put(f, "data", "%016" PRIx64, s->data->fingerprint);
+	if (s->known && s->known->f) {
+		put(f, "smoothness", "%.17g (L)", s->known->smoothness);
+		put(f, "minimum", "%.17g (f*)", s->known->minimum);
+	}
+	if (s->known)
+		put(f, "gradient", "%.17g at most, of one block (G)", mr_known_largest(s));
 	if (isfinite(val_loss))
 		put(f, "best_val_loss", "%.17g", val_loss);
 }

@@ -7,7 +7,7 @@
 #include "cli/session.h"
 #include "run/checkpoint_io.h"
 
-#define MR_N_FACTS 25
+#define MR_N_FACTS 28
 
 typedef struct mr_facts {
 	mr_saved_text at[MR_N_FACTS]; /* point into text */

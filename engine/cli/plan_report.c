@@ -5,19 +5,19 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cli/known.h"
 #include "host/probe.h"
 #include "ir/metrics.h"
 #include "ir/walk_trace.h"
-#include "planner/graph_objective.h"
 #include "report/schedule_picture.h"
 #include "report/table.h"
+#include "run/run_plan.h"
 #include "run/sequential_size.h"
 
 #define COLUMNS 118      /* of the text picture */
 #define TEXT_WORKERS 64  /* beyond so many rows the text picture is left out */
 #define PROBED_CORES 16u /* of the latency matrix: pairs grow with the square */
 #define PROBE_US 2000u   /* for each pair */
-#define MOST_CELLS 5e5   /* numbers in the data of an objective whose constants are looked for: about a second */
 
 /* --- building --- */
 
@@ -47,16 +47,28 @@ mr_status mr_forecast_memory(mr_forecast *f)
 	return MR_OK;
 }
 
+/* Does the plan's list end, without a body that repeats? Then a step is a part of the whole list. */
+static bool ends(const mr_plan *p)
+{
+	return mr_run_last_step(p) != UINT64_MAX;
+}
+
+/* Steps of a body, or of the list that ends. */
+static double steps_of(const mr_plan *p)
+{
+	return ends(p) ? (double)mr_run_last_step(p) : mr_plan_steps(p);
+}
+
 /* Computing time from commit to commit of worker @w. */
 static double busy_of(const mr_forecast *f, uint16_t w)
 {
 	const mr_plan *p = f->s->plan;
-	const mr_list *l = p ? mr_plan_list(p, w, MR_BODY) : NULL;
+	const mr_list *l = p ? mr_plan_list(p, w, ends(p) ? MR_PROLOGUE : MR_BODY) : NULL;
 	mr_cost cost = {f->s->partition.n_stages, f->stage};
 	double sum = 0;
 
 	for (uint32_t i = 0; p && i < l->n; i++)
-		sum += mr_instr_cost(p, &l->at[i], &cost) / mr_plan_steps(p);
+		sum += mr_instr_cost(p, &l->at[i], &cost) / steps_of(p);
 	for (uint16_t i = 0; !p && i < f->s->partition.n_stages; i++)
 		sum += f->s->n_micro * (f->stage[i].f + f->stage[i].i + f->stage[i].w) + f->stage[i].u;
 	return sum;
@@ -83,9 +95,9 @@ mr_status mr_forecast_time(mr_forecast *f)
 	if (!plan)
 		return MR_OK;
 	/* Of a plan that never drains, enough to see it settle. */
-	bodies = plan->contract.flush == MR_FLUSH_NONE ? 2u * plan->n_workers + 2 : 1;
+	bodies = plan->contract.flush == MR_FLUSH_NONE && !ends(plan) ? 2u * plan->n_workers + 2 : 1;
 	MR_TRY(mr_plan_walk(plan, &cost, bodies, NULL, &f->walk));
-	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER ? f->walk->makespan : f->walk->period) / mr_plan_steps(plan);
+	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER || ends(plan) ? f->walk->makespan : f->walk->period) / steps_of(plan);
 	return MR_OK;
 }
 
@@ -171,25 +183,17 @@ mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out)
 
 /* --- tables --- */
 
-/* What the theory knows about a linear objective, where finding it out takes no time. */
-static void print_objective(const mr_session *s, FILE *out)
+static mr_status print_known(const mr_session *s, FILE *out)
 {
-	double smoothness, minimum, cells = (double)s->data->n_train * (double)s->data->input.cols;
-	mr_objective_spec spec;
-	mr_objective *f = NULL;
+	mr_known *k;
 
-	if (!mr_graph_objective(s->graph, &spec))
-		return;
-	if (cells > MOST_CELLS)
-		fprintf(out, "f(w)     L and f* are not computed for more than %g numbers\n", MOST_CELLS);
-	else if (mr_objective_create(&spec, s->data, s->kernels->dtype, &f) == MR_OK &&
-		 mr_objective_smoothness(f, &smoothness) == MR_OK && mr_objective_minimum(f, &minimum) == MR_OK)
-		fprintf(out, "f(w)     f(0) %.10g, minimum %.6g, smoothness L %.10g\n", mr_objective_value(f), minimum, smoothness);
-	mr_objective_destroy(f);
-	free(spec.block);
+	MR_TRY(mr_known_create(s, &k));
+	mr_known_print(k, out);
+	mr_known_destroy(k);
+	return MR_OK;
 }
 
-static void print_head(const mr_forecast *f, FILE *out)
+static mr_status print_head(const mr_forecast *f, FILE *out)
 {
 	const mr_session *s = f->s;
 	char params[16], text[512];
@@ -198,7 +202,7 @@ static void print_head(const mr_forecast *f, FILE *out)
 		mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 		mr_dtype_name(s->kernels->dtype));
 	fprintf(out, "data     %s\n", s->data->describe);
-	print_objective(s, out);
+	MR_TRY(print_known(s, out));
 	fprintf(out, "system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
 		s->plan ? s->plan->system : mr_config_plugin(s->config, MR_CONFIG_SYSTEM), s->place.n_workers,
 		s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
@@ -208,6 +212,7 @@ static void print_head(const mr_forecast *f, FILE *out)
 	fprintf(out, "\nmachine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));
 	if (*mr_place_print_notes(&s->place, text, sizeof(text)))
 		fprintf(out, "         %s\n", text);
+	return MR_OK;
 }
 
 static void put_ms(mr_table *t, double seconds)
@@ -368,7 +373,7 @@ mr_status mr_forecast_print(const mr_forecast *f, FILE *out)
 {
 	const mr_session *s = f->s;
 
-	print_head(f, out);
+	MR_TRY(print_head(f, out));
 	fputc('\n', out);
 	MR_TRY(mr_stage_table_print(s, f->run, out));
 	if (s->plan) {

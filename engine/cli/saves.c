@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "cli/facts.h"
+#include "cli/known.h"
 #include "run/checkpoint_io.h"
 
 /* What no step of a training that is any good adds to the weights on the average, in multiples of what they were, or of 1. */
@@ -319,7 +320,7 @@ mr_status mr_saves_find(const char *dir, const char *name, char **path)
 mr_status mr_saves_resume(mr_session *s, const char *dir, const char *from, uint64_t *step, double *best)
 {
 	mr_checkpoint *ck = NULL;
-	const char *loss;
+	const char *loss, *largest;
 	char *path = NULL;
 	mr_status st;
 
@@ -339,6 +340,9 @@ mr_status mr_saves_resume(mr_session *s, const char *dir, const char *from, uint
 	}
 	warn_threads(s, ck);
 	tell_rate(s, ck);
+	largest = mr_checkpoint_fact(ck, "gradient");
+	if (s->known && largest)
+		s->known->before = strtod(largest, NULL);
 	loss = mr_checkpoint_fact(ck, "best_val_loss");
 	*best = loss ? strtod(loss, NULL) : (double)NAN;
 	*step = mr_checkpoint_step(ck);

@@ -6,11 +6,13 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "cli/costs.h"
+#include "cli/known.h"
 #include "cli/machine.h"
 #include "cli/plan_file.h"
 #include "host/memory.h"
 #include "ir/check.h"
 #include "ir/lower.h"
+#include "planner/graph_objective.h"
 #include "planner/plan_identity.h"
 #include "run/sequential_size.h"
 
@@ -402,6 +404,7 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 		.seed = (uint64_t)mr_values_int(train, "seed"),
 		.samples = s->samples,
 		.memory_limit = memory_limit(s),
+		.measures = mr_graph_is_linear(s->graph),
 		.spin_us = mr_config_spin_us(s->config),
 	};
 
@@ -429,6 +432,7 @@ mr_sequential_config mr_session_sequential_config(const mr_session *s)
 		.skip_nonfinite = !strcmp(mr_values_string(train, "nonfinite"), "skip"),
 		.seed = (uint64_t)mr_values_int(train, "seed"),
 		.samples = s->samples,
+		.measures = mr_graph_is_linear(s->graph),
 		.n_micro = s->n_micro,
 		.sum = s->sum,
 	};
@@ -473,6 +477,7 @@ mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 
 void mr_session_close(mr_session *s)
 {
+	mr_known_destroy(s->known);
 	mr_executor_fini(&s->executor);
 	mr_place_fini(&s->place);
 	mr_topo_fini(&s->topo);

@@ -14,6 +14,7 @@
 #include "run/executor.h"
 
 struct mr_costs;
+struct mr_known;
 
 typedef struct mr_session {
 	const mr_config *config;     /* borrowed */
@@ -35,6 +36,7 @@ typedef struct mr_session {
 	mr_topo topo;                /* of this machine, or the one that machine.topology describes */
 	mr_place place;
 	mr_executor executor;        /* after mr_session_start */
+	struct mr_known *known;      /* known.h: of an objective of the theory, where somebody put it; else NULL. Owned */
 	uint64_t base_bytes;         /* resident memory before the executor was made */
 } mr_session;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "cli/known.h"
 #include "cli/plan_file.h"
 #include "cli/sample.h"
 #include "cli/saves.h"
@@ -417,6 +418,7 @@ static mr_status start(mr_train *t, const mr_config *config, const mr_train_opts
 	so.trace = mr_config_trace_steps(config, &a, &b);
 	MR_TRY(make_trajectory(t, o, &so));
 	MR_TRY(mr_session_start(&t->s, &so));
+	MR_TRY(mr_known_create(&t->s, &t->s.known));
 	return prepare(t, config, o->resume);
 }
 

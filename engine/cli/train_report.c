@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/known.h"
 #include "cli/output.h"
 #include "cli/plan_report.h"
 #include "cli/train.h"
@@ -63,6 +64,7 @@ void mr_train_print_start(const mr_train *t)
 	       mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 	       mr_dtype_name(s->kernels->dtype));
 	printf("data     %s\n", s->data->describe);
+	mr_known_print(s->known, stdout);
 	print_system(t);
 	printf("machine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));
 	if (*mr_place_print_notes(&s->place, text, sizeof(text)))
@@ -172,6 +174,7 @@ void mr_train_print_end(const mr_train *t)
 		print_workers(t);
 	else
 		print_one_worker(t);
+	complain(mr_known_print_end(&t->s, stdout));
 	complain(mr_train_report_usage(t));
 	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout));
 	printf("\nwritten to %s: resolved.cfg, metrics.jsonl, %scheckpoints/", t->dir.path, mr_executor_run_of(&t->s.executor) ? "memory.json, " : "");

@@ -211,3 +211,32 @@ double mr_objective_gradient(mr_objective *o, double *g)
 		to[j] += o->l2 * o->w[j];
 	return dot(o->d, to, to);
 }
+
+/* Norm of block @b's gradient on rows @first .. @first + @n - 1, whose slopes are in residual. */
+static double block_norm(mr_objective *o, uint32_t b, uint64_t first, uint64_t n)
+{
+	double sum = 0;
+
+	for (uint64_t j = o->first[b]; j < o->first[b + 1]; j++) {
+		double g = 0;
+
+		for (uint64_t i = first; i < first + n; i++)
+			g += o->residual[i] * o->x[i * o->d + j];
+		g = g / (double)n + o->l2 * o->w[j];
+		sum += g * g;
+	}
+	return sqrt(sum);
+}
+
+double mr_objective_largest(mr_objective *o, uint64_t samples)
+{
+	double most = 0;
+
+	margins(o);
+	for (uint64_t i = 0; i < o->n; i++)
+		o->residual[i] = mr_objective_slope(o, o->residual[i], o->y[i]);
+	for (uint64_t first = 0; first + samples <= o->n; first += samples)
+		for (uint32_t b = 0; b < o->n_blocks; b++)
+			most = fmax(most, block_norm(o, b, first, samples));
+	return most;
+}

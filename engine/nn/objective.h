@@ -50,6 +50,9 @@ double mr_objective_value(mr_objective *o);
 /** Squared norm of the gradient at the present w; the gradient to @g [coordinates] unless that is NULL. */
 double mr_objective_gradient(mr_objective *o, double *g);
 
+/** The largest norm of one block's gradient on one minibatch of @samples consecutive rows, at the present w. */
+double mr_objective_largest(mr_objective *o, uint64_t samples);
+
 /** L, to about 12 digits (Lanczos with full orthogonalisation, to the end of the space if it must). Errors: MR_ERESOURCE. */
 mr_status mr_objective_smoothness(const mr_objective *o, double *l) MR_MUST_USE;
 

@@ -176,6 +176,18 @@ void mr_block_norms(mr_block *b, mr_kctx *kc, uint64_t version)
 					   : b->k->sumsq(kc, g->params[p].n, total + mr_stage_grad_at(b->stage, p));
 }
 
+void mr_block_measure(mr_block *b, mr_kctx *kc, double count)
+{
+	const mr_graph *g = mr_stage_graph(b->stage);
+	const uint8_t *total = mr_block_total(b);
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++)
+		if (mr_stage_weight_at(b->stage, p) != SIZE_MAX)
+			b->largest = fmax(b->largest, sqrt(b->k->sumsq(kc, g->params[p].n, total + mr_stage_grad_at(b->stage, p))) / count);
+}
+
 double mr_blocks_norm(const mr_block *b, uint32_t n, uint64_t version)
 {
 	double sum = 0;

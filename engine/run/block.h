@@ -67,6 +67,7 @@ typedef struct mr_block {
 	                                was taken on trust */
 	uint64_t n_taken_back;       /* steps so far that were wrong */
 	double *sumsq;               /* [2][parameters of the stage], by version */
+	double largest;              /* see mr_block_measure; its first share's worker's */
 	uint64_t latest;             /* version number = commits so far */
 	mr_tally tally;              /* versions live and buffers in use */
 	uint32_t every;              /* replicas: every (every + 1)-th version is an average; 0: none is */
@@ -130,6 +131,9 @@ void mr_block_reduce(mr_block *b, uint8_t pipe, mr_kctx *kc, mr_block *user);
 
 /** Squared norms of the gradient sum, one f64 a parameter tensor (owner's storage only), into sumsq. */
 void mr_block_norms(mr_block *b, mr_kctx *kc, uint64_t version);
+
+/** Note the norm of each parameter's gradient sum over @count where it is larger than any before since the run was reset. */
+void mr_block_measure(mr_block *b, mr_kctx *kc, double count);
 
 /**
  * The steps that make version latest + 1, one a parameter of the stage (zeros where it is stored elsewhere), gradients times

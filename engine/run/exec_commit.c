@@ -127,6 +127,8 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
 	sum_tied(w, t, b);
+	if (run->c.measures && share == 0 && !b->unchanged)
+		mr_block_measure(b, w->kc, mr_plan_sum(run->c.plan));
 	if (run->validates && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
 	if (!b->unchanged)

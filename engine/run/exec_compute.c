@@ -270,10 +270,13 @@ static mr_status check_saved(const mr_task *t, const mr_slot *slot, uint64_t mic
 }
 
 /* The steps inside are done. */
-static mr_status commit_inside(mr_run *run, const mr_task *t)
+static mr_status commit_inside(mr_worker *w, const mr_task *t)
 {
+	mr_run *run = w->run;
 	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
 
+	if (run->c.measures && !b->unchanged)
+		mr_block_measure(b, w->kc, mr_plan_sum(run->c.plan));
 	mr_block_committed(b);
 	return mr_exec_publish(run, b, t->in->stage, b->latest, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, b->latest)), NAN);
 }
@@ -311,7 +314,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 		release_slot(run, t, w->span_slot[j]);
 	count_sum(run, t);
 	if (t->in->flags & MR_INSTR_UPDATE)
-		MR_TRY(commit_inside(run, t));
+		MR_TRY(commit_inside(w, t));
 	return MR_OK;
 }
 
@@ -368,6 +371,6 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	release_slot(run, t, slot);
 	count_sum(run, t);
 	if (t->in->flags & MR_INSTR_UPDATE)
-		MR_TRY(commit_inside(run, t));
+		MR_TRY(commit_inside(w, t));
 	return MR_OK;
 }

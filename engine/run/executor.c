@@ -25,6 +25,11 @@ mr_run *mr_executor_run_of(const mr_executor *x)
 	return x->engine ? mr_engine_run_of(x->engine) : x->replay ? mr_replay_run_of(x->replay) : NULL;
 }
 
+double mr_executor_largest_gradient(const mr_executor *x)
+{
+	return x->sequential ? mr_sequential_largest_gradient(x->sequential) : mr_run_largest_gradient(mr_executor_run_of(x));
+}
+
 uint64_t mr_executor_busy_ns(const mr_executor *x)
 {
 	mr_run *run = mr_executor_run_of(x);

@@ -30,6 +30,9 @@ mr_status mr_executor_state(mr_executor *x, mr_state *out) MR_MUST_USE;
 /** The run inside; NULL for sequential. While paused. */
 mr_run *mr_executor_run_of(const mr_executor *x);
 
+/** See run/run.h. */
+double mr_executor_largest_gradient(const mr_executor *x);
+
 /** Nanoseconds computed so far by all workers together. At any time. */
 uint64_t mr_executor_busy_ns(const mr_executor *x);
 

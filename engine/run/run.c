@@ -1,5 +1,6 @@
 #include "run/run.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -454,6 +455,7 @@ static void reset_block(mr_run *run, mr_block *b, uint16_t s)
 	mr_tally_begin(&b->tally, b->latest);
 	reset_events(run, b, s);
 	b->tied_summed = false;
+	b->largest = 0;
 	atomic_store_explicit(&b->n_finished, 0, memory_order_relaxed);
 	atomic_store_explicit(&b->n_reduced, 0, memory_order_relaxed);
 	atomic_store_explicit(&b->n_stepped, 0, memory_order_relaxed);
@@ -528,6 +530,15 @@ double mr_run_eval_loss(const mr_run *run)
 	for (uint64_t m = 0; m < run->n_eval; m++)
 		sum += run->eval_loss[m] * (double)mr_lane_samples(&run->eval, m);
 	return sum / (double)run->c.data->n_valid;
+}
+
+double mr_run_largest_gradient(const mr_run *run)
+{
+	double most = 0;
+
+	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
+		most = fmax(most, run->block[i].largest);
+	return most;
 }
 
 void mr_run_staleness(const mr_run *run, uint16_t s, uint64_t *out)

@@ -58,6 +58,7 @@ typedef struct mr_run_config {
 	uint64_t memory_limit;       /* refuse to map more bytes; 0: no limit */
 	uint32_t spin_us;            /* before a waiting worker sleeps; UINT32_MAX: the default for its place */
 	bool trace;                  /* keep trace records */
+	bool measures;               /* look for the largest gradient (mr_run_largest_gradient): one more pass over each */
 	uint64_t record_micro;       /* racing: keep the order of so many micro-batches from the start (run/record.h); 0: none */
 	mr_run_observer *observer;
 	void *observer_arg;
@@ -248,6 +249,13 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t stage, mr_
 
 /** How many gradients of @stage were so many versions old, over all pipes: [MR_STALENESS_BINS]. */
 void mr_run_staleness(const mr_run *run, uint16_t stage, uint64_t *out);
+
+/**
+ * The largest norm of one parameter's gradient, as a commit was given it (mean over its micro-batches, before clipping), since
+ * the start or the restore; 0 without c.measures. A model of the theory has a parameter a block of coordinates, so this is the
+ * bound on block gradients that its convergence is stated with. Paused.
+ */
+double mr_run_largest_gradient(const mr_run *run);
 
 /** Sum of the mapped regions. */
 uint64_t mr_run_mapped_bytes(const mr_run *run);

@@ -131,6 +131,11 @@ void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i)
 	return q->state[i][p];
 }
 
+double mr_sequential_largest_gradient(const mr_sequential *q)
+{
+	return q->largest;
+}
+
 const double *mr_sequential_losses(const mr_sequential *q)
 {
 	return q->loss;

@@ -38,6 +38,7 @@ typedef struct mr_sequential_config {
 	const mr_lr *lr;
 	const mr_place_worker *place; /* the thread group */
 	double clip;                  /* global norm; <= 0: none */
+	bool measures;                /* look for the largest gradient, as mr_run_config has it */
 	bool skip_nonfinite;          /* with clip: a step whose norm is not finite leaves the weights as they are */
 	uint64_t seed;
 	int64_t samples;              /* per micro-batch */
@@ -75,6 +76,9 @@ void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i);
 
 /** Losses of the last step's micro-batches, [n_micro] by micro-batch. Between steps: also in @progress. */
 const double *mr_sequential_losses(const mr_sequential *q);
+
+/** As mr_run_largest_gradient. Between runs. */
+double mr_sequential_largest_gradient(const mr_sequential *q);
 
 /** Continue as if @step steps had been done (weights and state have been restored). */
 void mr_sequential_resume_at(mr_sequential *q, uint64_t step);

@@ -32,6 +32,7 @@ struct mr_sequential {
 	void **part;           /* [n_params] with lists of several pipes: the sum of one that is not the first */
 	bool *active;          /* [n_nodes] with lists: whose gradients the pass in hand keeps */
 	double *loss;          /* [n_micro] */
+	double largest;        /* gradient so far */
 	uint64_t step;
 	mr_region region;      /* all tensors */
 	uint64_t ns_f, ns_b, ns_u;

@@ -14,7 +14,7 @@ bool mr_sequential_steps_inside(const mr_sequential_config *c)
 
 bool mr_sequential_shares_grads(const mr_sequential_config *c)
 {
-	return c->n_micro == 1 && mr_sequential_steps_inside(c);
+	return c->n_micro == 1 && !c->measures && mr_sequential_steps_inside(c);
 }
 
 size_t mr_sequential_work_bytes(const mr_sequential_config *c)

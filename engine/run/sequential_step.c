@@ -313,6 +313,14 @@ static mr_status sum_by_lists(mr_sequential *q)
 	return MR_OK;
 }
 
+/* Steps leave the gradients of all parameters behind, each in a buffer of its own (mr_sequential_shares_grads). */
+static void measure(mr_sequential *q)
+{
+	for (uint32_t p = 0; p < q->g->n_params; p++)
+		if (q->weight[p])
+			q->largest = fmax(q->largest, sqrt(q->c.kernels->sumsq(q->kc, q->g->params[p].n, q->grad[p])) / q->c.n_micro);
+}
+
 static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 {
 	double sum = 0;
@@ -323,6 +331,8 @@ static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 	begin = mr_clock_ns();
 	if (!q->inside)
 		MR_TRY(update(q, rec->lr, &rec->norm));
+	if (q->c.measures)
+		measure(q);
 	for (uint32_t m = 0; m < q->c.n_micro; m++)
 		sum += q->loss[m];
 	rec->loss = sum / q->c.n_micro;

@@ -118,14 +118,29 @@ static void by_engine(rig *r, const weights *want, const char *what)
 	}
 }
 
-static void check(const char *sets, bool gpt, unsigned workers, const char *system, mr_rpd_params p)
+typedef enum network { MLP, GPT, QUADRATIC, LOGISTIC } network;
+
+static void set_network(rig *r, network n)
+{
+	if (n == MLP)
+		return;
+	if (n == GPT) {
+		rig_gpt(r);
+		return;
+	}
+	r->model = n == LOGISTIC ? "name = \"logistic\"; l2 = 0.01; noise = 0.1;" : "name = \"quadratic\"; noise = 0.1;";
+	rig_sets(r, "data.name=formula data.features=13 optimizer.name=sgd train.lr=0.1");
+	if (n == LOGISTIC)
+		rig_set(r, "data.target=classes");
+}
+
+static void check(const char *sets, network n, unsigned workers, const char *system, mr_rpd_params p)
 {
 	weights want;
 	rig r;
 
 	rig_init(&r);
-	if (gpt)
-		rig_gpt(&r);
+	set_network(&r, n);
 	rig_set(&r, "train.steps=%d", STEPS);
 	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2");
 	rig_set(&r, "machine.workers=%u", workers);
@@ -142,26 +157,36 @@ static void check(const char *sets, bool gpt, unsigned workers, const char *syst
 static void drawn_delays(void)
 {
 	for (unsigned d = 1; d <= 4; d++) {
-		check("", false, d, "system.delta=7 system.seed=5", (mr_rpd_params){.delta = 7, .seed = 5});
-		check("optimizer.name=momentum train.schedule=cosine", false, d, "system.delta=20", (mr_rpd_params){.delta = 20});
+		check("", MLP, d, "system.delta=7 system.seed=5", (mr_rpd_params){.delta = 7, .seed = 5});
+		check("optimizer.name=momentum train.schedule=cosine", MLP, d, "system.delta=20", (mr_rpd_params){.delta = 20});
 	}
-	check("dtype=f32", false, 3, "", (mr_rpd_params){.delta = 7}); /* S^2 - S/2 = 7.5 */
+	check("dtype=f32", MLP, 3, "", (mr_rpd_params){.delta = 7}); /* S^2 - S/2 = 7.5 */
 }
 
 static void other_orders(void)
 {
-	check("", false, 3, "system.delays=max system.delta=4 system.batch=cyclic",
+	check("", MLP, 3, "system.delays=max system.delta=4 system.batch=cyclic",
 	      (mr_rpd_params){.delays = MR_RPD_DELAY_MAX, .delta = 4, .batch = MR_RPD_CYCLIC});
-	check("", false, 3, "system.delays=zero", (mr_rpd_params){.delays = MR_RPD_DELAY_ZERO});
-	check("", false, 2, "system.delta=6 system.ringmaster=4", (mr_rpd_params){.delta = 6});
-	check("", false, 3, "system.delays=exact system.stage=timeline system.batch=timeline",
+	check("", MLP, 3, "system.delays=zero", (mr_rpd_params){.delays = MR_RPD_DELAY_ZERO});
+	check("", MLP, 2, "system.delta=6 system.ringmaster=4", (mr_rpd_params){.delta = 6});
+	check("", MLP, 3, "system.delays=exact system.stage=timeline system.batch=timeline",
 	      (mr_rpd_params){.delays = MR_RPD_DELAY_EXACT, .stage = MR_RPD_TIMELINE, .batch = MR_RPD_TIMELINE});
 }
 
 static void on_a_gpt(void)
 {
-	check("model.dropout=0.2", true, 2, "system.delta=5", (mr_rpd_params){.delta = 5});
-	check("optimizer.name=muon train.lr=0.01", true, 2, "system.delta=3", (mr_rpd_params){.delta = 3});
+	for (unsigned d = 2; d <= 4; d++)
+		check("model.dropout=0.2", GPT, d, "system.delta=5", (mr_rpd_params){.delta = 5});
+	check("optimizer.name=muon train.lr=0.01", GPT, 2, "system.delta=3", (mr_rpd_params){.delta = 3});
+}
+
+/* With noise on every block's gradient, which belongs to the step and not to who is first. */
+static void on_objectives(void)
+{
+	for (unsigned d = 2; d <= 4; d++) {
+		check("", QUADRATIC, d, "system.delta=9 system.seed=2", (mr_rpd_params){.delta = 9, .seed = 2});
+		check("", LOGISTIC, d, "system.delta=9 system.seed=2", (mr_rpd_params){.delta = 9, .seed = 2});
+	}
 }
 
 /* Write the steps of @r's run, which stands behind @n_micro micro-batches, to a file of its folder. */
@@ -287,6 +312,7 @@ void mr_suite_rpd(void)
 	MR_TEST(drawn_delays);
 	MR_TEST(other_orders);
 	MR_TEST(on_a_gpt);
+	MR_TEST(on_objectives);
 	MR_TEST(measured_delays);
 	MR_TEST(nothing_measured);
 	MR_TEST(the_list_ends);

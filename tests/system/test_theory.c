@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "check.h"
 
 #define MOST 256
@@ -292,6 +293,71 @@ static void recorded_steps(void)
 	theory_close(&t);
 }
 
+/* --- the same in parallel ------------------------------------------------------------------------------------------ */
+
+/* @steps on the engine, held up at random; then the weights are the recorded ones of @want, and G where that is recorded. */
+static void check_parallel(theory *t, const char *what, uint64_t steps)
+{
+	const mr_json *want = mr_json_get(t->want, what), *w = mr_json_get(want, "final_w");
+	mr_state st;
+	size_t at = 0;
+
+	rig_start(&t->r);
+	rig_delays(200, steps);
+	rig_run(&t->r, steps, NULL);
+	rig_delays(0, 0);
+	MR_CHECK_OK(mr_executor_state(&t->r.s.executor, &st));
+	for (size_t i = 0; i < st.model.n; i++)
+		for (uint64_t j = 0; j < st.model.at[i].bytes / sizeof(double); j++, at++)
+			theory_number(what, at, mr_json_at(w, at), ((const double *)st.model.at[i].data)[j]);
+	CU_ASSERT_EQUAL(at, THEORY_D);
+	mr_state_fini(&st);
+	if (mr_json_is_number(mr_json_get(want, "G_est")))
+		theory_number("G", 0, mr_json_get(want, "G_est"), mr_executor_largest_gradient(&t->r.s.executor));
+}
+
+static void check_steps_in_parallel(bool logistic, uint32_t delta, const char *path)
+{
+	mr_aged *a = theory_lcg(64, delta);
+	char what[32], sets[256];
+	mr_strbuf text;
+	theory t;
+
+	mr_strbuf_init(&text);
+	mr_aged_print(a, &text);
+	MR_CHECK_OK(mr_file_replace(path, text.data, text.len));
+	mr_strbuf_fini(&text);
+	mr_aged_destroy(a);
+	snprintf(sets, sizeof(sets), "system.name=rpd train.steps=64 system.record=%s", path);
+	snprintf(what, sizeof(what), "RPD_LCG_delta%u", delta);
+	theory_open_with(&t, logistic, sets);
+	check_parallel(&t, what, 64);
+	theory_close(&t);
+}
+
+static void in_parallel(void)
+{
+	char path[128];
+	rig folder;
+
+	rig_init(&folder);
+	snprintf(path, sizeof(path), "%s/drawn.steps", folder.dir);
+	for (int kind = 0; kind < 2; kind++) {
+		theory t;
+
+		check_steps_in_parallel(kind, 0, path);
+		check_steps_in_parallel(kind, 3, path);
+		check_steps_in_parallel(kind, 14, path);
+		theory_open_with(&t, kind, "system.order=greedy system.costs=1,0.5,0.5"); /* B as long as F */
+		check_parallel(&t, "PD", 16);
+		theory_close(&t);
+		theory_open_with(&t, kind, "system.name=local_sgd system.replicas=4 system.every=2 train.microbatches=4 train.batch=16");
+		check_parallel(&t, "LocalSGD_R4_H2", 4);
+		theory_close(&t);
+	}
+	rig_fini(&folder);
+}
+
 void mr_suite_theory(void);
 void mr_suite_theory(void)
 {
@@ -301,4 +367,5 @@ void mr_suite_theory(void)
 	MR_TEST(local_sgd);
 	MR_TEST(drawn_steps);
 	MR_TEST(recorded_steps);
+	MR_TEST(in_parallel);
 }

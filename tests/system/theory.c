@@ -9,6 +9,11 @@
 
 void theory_open(theory *t, bool logistic)
 {
+	theory_open_with(t, logistic, "");
+}
+
+void theory_open_with(theory *t, bool logistic, const char *sets)
+{
 	mr_objective_spec spec;
 	char path[4096];
 
@@ -24,6 +29,7 @@ void theory_open(theory *t, bool logistic)
 		rig_set(&t->r, "data.target=classes");
 	rig_sets(&t->r, "optimizer.name=sgd system.name=pipedream train.lr=0.25 train.batch=4 train.microbatches=1 "
 			"machine.workers=4");
+	rig_sets(&t->r, sets);
 	rig_open(&t->r);
 	CU_ASSERT_FATAL(mr_graph_objective(t->r.s.graph, &spec));
 	t->l2 = spec.l2;

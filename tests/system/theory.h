@@ -21,6 +21,8 @@ typedef struct theory {
 
 /** The least-squares or the logistic problem with its data, a stage a block, and the recorded results. */
 void theory_open(theory *t, bool logistic);
+/** The same with further settings of the session, such as another system. */
+void theory_open_with(theory *t, bool logistic, const char *sets);
 void theory_close(theory *t);
 
 /** Both ways of running, set up for the problem; the caller fills in what is missing. */
