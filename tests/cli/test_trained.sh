@@ -102,4 +102,34 @@ expect 5 "optimizer.safetensors" inspect $hurt
 cp runs/mlp/checkpoints/step-00000006/optimizer.safetensors $hurt/
 sed 's/adamw/adamx/' runs/mlp/checkpoints/step-00000006/MANIFEST.json >$hurt/MANIFEST.json
 expect 5 "MANIFEST.json: damaged or cut" inspect $hurt
+
+# What the theory knows of a linear objective: before, after, and in the checkpoint, whose G a resumed run goes on with.
+cat >quad.cfg <<'END'
+model = { name = "quadratic"; blocks = 4; };
+data = { name = "formula"; features = 13; };
+optimizer = { name = "sgd"; };
+system = { name = "pipedream"; };
+dtype = "f64"; backend = "reference";
+train = { steps = 40; batch = 4; microbatches = 1; lr = 0.25; };
+machine = { workers = 4; threads = 1; };
+END
+line="f(w)     f(0) 0.5004882812, minimum f\* .*, smoothness L 1.126280344, gradient of a block at w = 0 at most 1.07316$"
+expect 0 "predicted" plan quad.cfg
+grep -q "^$line" out || complain "plan does not say L and f*"
+expect 0 "done: 40 of 40 steps" train quad.cfg
+grep -q "^$line" out || complain "train does not say L and f*"
+ending=$(sed -n 's/^f(w)     \(f - f\*.*\)/\1/p' out)
+[ -n "$ending" ] || complain "train does not say G"
+expect 0 "smoothness    1.12628034405" inspect runs/quad
+has " at most, of one block (G)"
+has " (f*)"
+expect 0 "done: 25 of 25 steps" train quad.cfg --set run.dir=runs/again --set train.steps=25
+expect 0 "$ending" train quad.cfg --set run.dir=runs/again --resume
+expect 0 "largest gradient of a block on the way G 0." train quad.cfg --set run.dir=runs/one --set system.name=sequential \
+	--set machine.workers=1
+expect 0 "predicted  step " plan quad.cfg --set system.name=rpd
+! grep -q "step 0 us\|steps overlap" out || complain "a list that ends is forecast by its body"
+expect 0 "done: 4 of 4 steps" train mlp.cfg --set run.dir=runs/other --set train.steps=4
+! grep -q "^f(w)" out || complain "an mlp is no objective of the theory"
+
 exit $failed
