@@ -46,6 +46,7 @@ static const mr_option options[] = {
 	 "keep the input of a stage alone and run its forward again before the backward"},
 	{"merge_w", MR_OPT_INT, "0", 0, 255, NULL, NULL,
 	 "weight gradients of so many micro-batches in one product; 0: each with its backward"},
+	MR_SCHED_STEAL,
 	{0},
 };
 

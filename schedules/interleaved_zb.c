@@ -24,6 +24,7 @@
 static const mr_option options[] = {
 	MR_SCHED_CHUNKS("2"),
 	MR_LOOPED_GROUP,
+	MR_SCHED_STEAL,
 	{0},
 };
 

@@ -22,6 +22,11 @@
  */
 #include "schedules/parts/v_squeeze.h"
 
+static const mr_option options[] = {
+	MR_SCHED_STEAL,
+	{0},
+};
+
 static uint32_t default_micro(uint16_t n_workers)
 {
 	return 2u * n_workers;
@@ -60,6 +65,7 @@ const mr_sched_ops mr_sched_v_half = {
 	.name = "v_half",
 	.summary = "split backwards on a V in half the memory of 1F1B, for some bubble",
 	.source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024, section 3 (V-Half)",
+	.options = options,
 	.chunks = 2,
 	.default_micro = default_micro,
 	.emit = emit,

@@ -20,6 +20,11 @@
  */
 #include "schedules/parts/v_squeeze.h"
 
+static const mr_option options[] = {
+	MR_SCHED_STEAL,
+	{0},
+};
+
 static uint32_t default_micro(uint16_t n_workers)
 {
 	return 2u * n_workers;
@@ -58,6 +63,7 @@ const mr_sched_ops mr_sched_v_min = {
 	.name = "v_min",
 	.summary = "split backwards on a V in a third of the memory of 1F1B, for more bubble",
 	.source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024, section 3 (V-Min)",
+	.options = options,
 	.chunks = 2,
 	.default_micro = default_micro,
 	.emit = emit,

@@ -35,6 +35,7 @@ static const mr_option options[] = {
 	{"cap", MR_OPT_STRING, "D", 0, 0, NULL, NULL,
 	 "forwards that a worker may hold, of which I frees one half and W the other: D (workers), 2D, none or a number"},
 	MR_STAGE_COSTS_OPTION,
+	MR_SCHED_STEAL,
 	{0},
 };
 

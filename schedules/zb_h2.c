@@ -29,6 +29,7 @@
 
 static const mr_option options[] = {
 	MR_LOOPED_OPTIMIZER,
+	MR_SCHED_STEAL,
 	{0},
 };
 

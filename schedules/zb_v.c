@@ -33,6 +33,7 @@
 static const mr_option options[] = {
 	{"order", MR_OPT_ENUM, "hand", 0, 0, "hand|greedy", NULL, "the fixed order, or a search for the costs given"},
 	MR_STAGE_COSTS_OPTION,
+	MR_SCHED_STEAL,
 	{0},
 };
 

@@ -11,6 +11,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "ir/op.h"
+
 /* The sum buffer of one (pipe, stage) while its worker's list is walked. */
 typedef struct mr_sum_state {
 	bool begun;
@@ -48,6 +50,25 @@ static mr_status check_drop(const mr_unroll *g, uint32_t node)
 	return MR_OK;
 }
 
+/* Whoever is free may take @node: nothing behind it in its iteration may be what others wait for. */
+static mr_status check_any(const mr_unroll *g, uint32_t node)
+{
+	const mr_plan *p = g->plan;
+	uint16_t w = g->at[node].worker;
+	const mr_list *l = mr_plan_list(p, w, MR_BODY);
+	const mr_instr *in = g->at[node].in;
+	char name[MR_NODE_TEXT];
+
+	if (!p->contract.steal || in->op != MR_OP_W || in < l->at || in >= l->at + l->n)
+		return mr_fail(MR_ECONFIG, "%s: any worker may take it, but only W of a body whose contract says steal are placed so",
+			       mr_unroll_name(g, node, name));
+	while (++in < l->at + l->n)
+		if (mr_op_is_compute(in->op) && !(in->op == MR_OP_W && in->flags & MR_INSTR_ANY))
+			return mr_fail(MR_ECONFIG, "%s: any worker may take it, but its own has %s m%u s%u behind it", mr_unroll_name(g, node, name),
+				       mr_op_name((mr_op)in->op), in->micro, in->stage);
+	return MR_OK;
+}
+
 static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 {
 	const mr_instr *in = g->at[node].in;
@@ -65,13 +86,17 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 	    (g->plan->contract.coverage != MR_COVER_BLOCK || in->op != MR_OP_B))
 		return mr_fail(MR_ECONFIG, "%s: leaves its stage as it is, but only a B of a plan that updates one stage a step may",
 			       mr_unroll_name(g, node, name));
-	if (in->flags & ~(MR_INSTR_FIRST_SUM | MR_INSTR_UPDATE | MR_INSTR_KEEP | MR_INSTR_PASS))
+	if (in->flags & MR_INSTR_ANY)
+		MR_TRY(check_any(g, node));
+	if (in->flags & ~(MR_INSTR_FIRST_SUM | MR_INSTR_UPDATE | MR_INSTR_KEEP | MR_INSTR_PASS | MR_INSTR_ANY))
 		return mr_fail(MR_ECONFIG, "%s: unknown flags %u", mr_unroll_name(g, node, name), in->flags);
 	if (sums(in->op) && first != !!(in->flags & MR_INSTR_FIRST_SUM))
 		return mr_fail(MR_ECONFIG, "%s: is %sthe first gradient of its sum, but marked as if it were%s",
 			       mr_unroll_name(g, node, name), first ? "" : "not ", first ? " not" : "");
 	if (!(in->flags & MR_INSTR_UPDATE))
 		return MR_OK;
+	if (g->plan->contract.steal)
+		return mr_fail(MR_ECONFIG, "%s: updates by itself, but others may still be at the gradients", mr_unroll_name(g, node, name));
 	if (g->plan->contract.aim != MR_AIM_NONE)
 		return mr_fail(MR_ECONFIG, "%s: updates by itself while it works on weights made from the optimizer's state",
 			       mr_unroll_name(g, node, name));
@@ -108,6 +133,19 @@ static mr_status begin_sum(const mr_unroll *g, uint32_t node, const mr_sum_state
 	return MR_OK;
 }
 
+/* One of a sum that several workers make, in whose lists it cannot be seen whole: the edges keep its order (deps.h). */
+static mr_status enter_shared(const mr_unroll *g, uint32_t node)
+{
+	uint64_t micro = mr_unroll_micro(g, node), need = g->plan->contract.need;
+	uint32_t last = by_version(g, g->last_sum, g->at[node].in->pipe, g->at[node].in->stage, micro / need + 1);
+	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
+
+	if (last != MR_NO_NODE && g->at[last].in->op != g->at[node].in->op)
+		return mr_fail(MR_ECONFIG, "%s: in one sum with %s, and what is taken by others is all W", mr_unroll_name(g, node, a),
+			       mr_unroll_name(g, last, b));
+	return check_flags(g, node, micro % need == 0);
+}
+
 static mr_status enter_sum(const mr_unroll *g, uint32_t node, mr_sum_state *s)
 {
 	uint64_t micro = mr_unroll_micro(g, node), count = micro / g->plan->contract.need;
@@ -136,8 +174,10 @@ static mr_status check_sums(const mr_unroll *g)
 	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++) {
 		const mr_instr *in = g->at[i].in;
 
-		st = sums(in->op) ? enter_sum(g, i, &s[mr_plan_at(g->plan, in->pipe, in->stage)])
-				  : check_flags(g, i, false);
+		if (sums(in->op) && g->plan->contract.steal)
+			st = enter_shared(g, i);
+		else
+			st = sums(in->op) ? enter_sum(g, i, &s[mr_plan_at(g->plan, in->pipe, in->stage)]) : check_flags(g, i, false);
 	}
 	free(s);
 	return st;

@@ -67,6 +67,38 @@ static mr_status check_slot(const mr_unroll *g, uint32_t node, uint32_t *held, c
 	return in->span > 1 ? free_rest(g, node, held) : MR_OK;
 }
 
+/* A W away from its stage's worker: it uses the slot of what F or R saved, and U gives that back (free_away). */
+static mr_status check_away(const mr_unroll *g, uint32_t node)
+{
+	const mr_instr *in = g->at[node].in;
+	size_t at = cell(g, in->stage, node);
+	uint32_t saver = g->recompute[at] != MR_NO_NODE ? g->recompute[at] : g->f[at];
+	uint32_t slot = mr_instr_slot(g->plan, in, g->at[node].n), held = mr_instr_slot(g->plan, g->at[saver].in, g->at[saver].n);
+	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
+
+	if (slot == held)
+		return MR_OK;
+	return mr_fail(MR_ECONFIG, "%s: uses slot %u, but %s saved in slot %u", mr_unroll_name(g, node, a), slot,
+		       mr_unroll_name(g, saver, b), held);
+}
+
+/* U has waited for all W of its count: what those elsewhere used is free again. */
+static void free_away(const mr_unroll *g, uint32_t node, uint32_t *held, const size_t *first_slot)
+{
+	const mr_instr *in = g->at[node].in;
+	size_t at = mr_plan_at(g->plan, in->pipe, in->stage);
+
+	for (uint32_t k = 0; k < g->plan->n_slots[at]; k++) {
+		uint32_t saver = held[first_slot[at] + k], release;
+
+		if (saver == MR_NO_NODE)
+			continue;
+		release = g->release[cell(g, in->stage, saver)];
+		if (release != MR_NO_NODE && mr_unroll_is_away(g, release))
+			held[first_slot[at] + k] = MR_NO_NODE;
+	}
+}
+
 static mr_status check_slots(const mr_unroll *g)
 {
 	const mr_plan *p = g->plan;
@@ -85,7 +117,9 @@ static mr_status check_slots(const mr_unroll *g)
 		memset(held, 0xff, total * sizeof(*held));
 	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++)
 		if (mr_op_is_compute(g->at[i].in->op))
-			st = check_slot(g, i, held, first_slot);
+			st = mr_unroll_is_away(g, i) ? check_away(g, i) : check_slot(g, i, held, first_slot);
+		else if (p->contract.steal && g->at[i].in->op == MR_OP_U)
+			free_away(g, i, held, first_slot);
 	free(first_slot);
 	free(held);
 	return st;

@@ -146,6 +146,17 @@ static mr_status check_racing(const mr_plan *p)
 	return MR_OK;
 }
 
+/* What the order of a sum and the waits for it rest on when other workers take part in it. */
+static mr_status check_steal(const mr_plan *p)
+{
+	const mr_contract *c = &p->contract;
+
+	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_BARRIER || c->sum != MR_SUM_ASCENDING || p->n_pipes > 1)
+		return mr_fail(MR_ECONFIG, "W can be taken by other workers where one pipe trains, sums in ascending order and has a barrier behind "
+					   "each iteration: only there a worker that has nothing to do keeps nobody waiting");
+	return MR_OK;
+}
+
 static mr_status check_flush(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
@@ -202,11 +213,16 @@ mr_status mr_contract_check(const mr_plan *plan)
 	MR_TRY(check_aim(plan));
 	MR_TRY(check_sections(plan));
 	MR_TRY(check_blocks(plan));
+	if (plan->contract.steal)
+		MR_TRY(check_steal(plan));
 	if (plan->contract.racing)
 		MR_TRY(check_racing(plan));
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++)
-			if (mr_plan_worker(plan, (uint8_t)p, s) >= plan->n_workers)
+			if (mr_plan_worker(plan, (uint8_t)p, s) == MR_WORKER_ANY)
+				return mr_fail(MR_ECONFIG, "stage %u of pipe %u is placed on any worker: only W can be taken by whichever is free "
+							   "(steal in the contract); what F, B and I hand over and keep lies with one worker", s, p);
+			else if (mr_plan_worker(plan, (uint8_t)p, s) >= plan->n_workers)
 				return mr_fail(MR_ECONFIG, "stage %u of pipe %u has no worker among 0..%u", s, p,
 					       plan->n_workers - 1);
 	return MR_OK;

@@ -43,6 +43,20 @@ static uint32_t deps_of_backward(const mr_plan *plan, const mr_instr *in, uint64
 	return k;
 }
 
+static uint32_t deps_of_weights(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
+{
+	uint64_t micro = mr_instr_micro(plan, in, n);
+	uint32_t k = 0;
+
+	deps[k++] = (mr_dep){MR_DEP_GRAD, in->pipe, in->stage, micro, in->span - 1u};
+	if (!plan->contract.steal)
+		return k;
+	if (micro % plan->contract.need)
+		deps[k++] = (mr_dep){MR_DEP_TURN, in->pipe, in->stage, micro - 1, 0};
+	deps[k++] = (mr_dep){MR_DEP_TAIL, in->pipe, in->stage, micro, 0};
+	return k;
+}
+
 /* What the gradient sum of a commit must have behind it before N (all of it) or U (a range) may look at it. */
 static uint32_t deps_of_sum(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
 {
@@ -69,8 +83,7 @@ uint32_t mr_deps_of(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep 
 	case MR_OP_I:
 		return deps_of_backward(plan, in, n, deps);
 	case MR_OP_W:
-		deps[0] = (mr_dep){MR_DEP_GRAD, in->pipe, in->stage, mr_instr_micro(plan, in, n), in->span - 1u};
-		return 1;
+		return deps_of_weights(plan, in, n, deps);
 	case MR_OP_AR:
 		deps[0] = (mr_dep){MR_DEP_SUM, in->pipe, in->stage, target, 0};
 		if (!plan->contract.tied || in->stage != 0 || plan->n_stages == 1)
@@ -101,6 +114,8 @@ mr_wait_cause mr_dep_cause(mr_dep_kind kind)
 	switch (kind) {
 	case MR_DEP_F:
 	case MR_DEP_GRAD:
+	case MR_DEP_TURN:
+	case MR_DEP_TAIL:
 		return MR_WAIT_UPSTREAM;
 	case MR_DEP_SUM:
 	case MR_DEP_AR:

@@ -10,7 +10,9 @@
  *                   of s+1; tied, s = S-1: the commit of that version at stage 0
  *   R(m,s)          F(m,s)
  *   B|I(m,s)        F(m,s); B|I(m,s+1); a free gradient buffer of s
- *   W(m,s)          I(m,s), of each micro-batch of its span
+ *   W(m,s)          I(m,s), of each micro-batch of its span; contract.steal: the W before it in the sum, of which it follows each
+ *                   layer, so that it may begin once that has begun and ends when that has ended; with another worker than
+ *                   the stage's: every I of its count at s
  *   AR(s,v,p)       the last B|W of its count at s in every pipe; tied, s = 0: the same at stage S-1
  *   N(s,v)          AR(s,v,.) of every pipe where there is one, else the last B|W of its count
  *   U(s,v,p)        AR(s,v,p) where there is one, else the last B|W of its count; with clipping: N(.,v) of every stage
@@ -41,6 +43,8 @@
 typedef enum mr_dep_kind {
 	MR_DEP_F,        /* F of micro-batch @number at (stage, pipe) has ended */
 	MR_DEP_GRAD,     /* B or I of micro-batch @number at (stage, pipe) has ended */
+	MR_DEP_TURN,     /* contract.steal: the W of micro-batch @number at stage is not behind: see above */
+	MR_DEP_TAIL,     /* a W away from its stage's worker: every B or I of the count of micro-batch @number at stage has ended */
 	MR_DEP_SUM,      /* every B or W of the count that makes version @number has ended at stage, in all pipes; replicas: in pipe */
 	MR_DEP_AR,       /* AR(stage, pipe, version @number) has ended */
 	MR_DEP_REDUCED,  /* AR(stage, version @number) has ended in all pipes */

@@ -39,6 +39,18 @@ static void make_room(mr_plan *plan, const mr_plan *room)
 		}
 }
 
+/* The tail of each worker's iteration: the W behind its last instruction that somebody else may wait for. */
+static void place_any(mr_plan *plan)
+{
+	for (uint16_t w = 0; plan->contract.steal && w < plan->n_workers; w++) {
+		mr_list *l = mr_plan_list(plan, w, MR_BODY);
+
+		for (uint32_t i = l->n; i-- > 0 && (l->at[i].op == MR_OP_W || !mr_op_is_compute(l->at[i].op));)
+			if (l->at[i].op == MR_OP_W)
+				l->at[i].flags |= MR_INSTR_ANY;
+	}
+}
+
 mr_status mr_plan_lower(mr_plan *plan, const mr_lower_opts *opts)
 {
 	mr_lower_opts none = {0};
@@ -47,6 +59,7 @@ mr_status mr_plan_lower(mr_plan *plan, const mr_lower_opts *opts)
 		opts = &none;
 	MR_TRY(check_input(plan));
 	MR_TRY(mr_lower_commits(plan, opts));
+	place_any(plan);
 	MR_TRY(mr_lower_versions(plan));
 	MR_TRY(mr_lower_storage(plan));
 	if (opts->room)

@@ -15,6 +15,7 @@
  *     version.
  *   - version buffers of each stage (cap): 1 + the largest distance between latest and a version read, at the place of
  *     the read; VALIDATED: 2, for a step that is taken back.
+ *   - MR_INSTR_ANY: where the contract says steal, on the W of each worker's tail.
  *   - MR_INSTR_DROP: on each F whose micro-batch is recomputed at that stage.
  *   - activation slots: exactly the peak in flight by list order; an F that is recomputed counts while it runs, its R
  *     from there on (MR_MODULO: the smallest n >= peak for which micro

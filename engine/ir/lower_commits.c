@@ -138,7 +138,7 @@ static bool is_inside(const mr_plan *p, const mr_instr *in, const mr_lower_opts 
 	bool waited_for = stage > 0 && mr_plan_worker(p, in->pipe, (uint16_t)(stage - 1)) != mr_plan_worker(p, in->pipe, stage);
 
 	/* Weights that aim at another version are made from a state that the step would change meanwhile. */
-	return opts->update_inside && p->contract.aim == MR_AIM_NONE && !p->contract.keep_read && is_simple(p, stage) &&
+	return opts->update_inside && !p->contract.steal && p->contract.aim == MR_AIM_NONE && !p->contract.keep_read && is_simple(p, stage) &&
 	       !(opts->hand_over_first && in->op == MR_OP_B && waited_for && p->contract.flush != MR_FLUSH_NONE);
 }
 

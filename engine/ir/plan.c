@@ -167,7 +167,8 @@ static void mix_contract(uint64_t *h, const mr_contract *c)
 	mix(h, (uint64_t)c->sum);
 	mix(h, c->need);
 	mix(h, (uint64_t)c->same_version_b | (uint64_t)c->clip << 1 | (uint64_t)c->tied << 2 |
-		       (uint64_t)c->private_weights << 3 | (uint64_t)c->racing << 4 | (uint64_t)c->keep_read << 5);
+		       (uint64_t)c->private_weights << 3 | (uint64_t)c->racing << 4 | (uint64_t)c->keep_read << 5 |
+		       (uint64_t)c->steal << 6);
 	mix(h, c->max_staleness);
 	mix(h, c->delay | (uint64_t)c->delayed << 32);
 	if (mr_contract_replicates(c)) {

@@ -49,6 +49,17 @@
  * one more version in each. So with H rounds between, n rounds make n + n / H versions, and every (H + 1)-th version
  * is an average. AVG(s, v, p) is carried out in parts as AR is: on pipe p's worker, for range p of the elements, in all pipes.
  *
+ * Stealing (mr_contract.steal; one pipe, a barrier, ascending sums). The table worker_of says where a stage's F, R, B and I are
+ * carried out and its weights live; its W may be placed ANY, which is what MR_INSTR_ANY says of those behind the last F, R, B
+ * and I of their worker's iteration: the tail. Such a W is carried out by whichever worker is free:
+ *     - its own worker takes the W of its tail one by one, in the order of its list, when it comes to them;
+ *     - a worker that has come to its own tail, and whose next instruction has to wait, takes meanwhile the next W of the worker
+ *       that has the most of them left (of several the first), its own among them.
+ * Whoever takes it, the gradients of a stage are added in ascending order: a W follows the one before it layer by layer, so that
+ * several may be under way without changing a bit. Who takes what is a matter of time; what was taken, written down as W in the list
+ * of the worker that did it, is an ordinary finite plan (ir/steal.h). No other op can be placed ANY: what F, B and I hand over,
+ * and what they keep, lies with one worker.
+ *
  * Order of the dependencies (as in the literature; loss counts to the last F): F(m,s) after F(m,s-1); B|I(m,s) after F(m,s)
  * and B|I(m,s+1); W after I; R(m,s) before B|I(m,s); U(s) after all B|W of its count, after AR(s) where there is one, and
  * after every stage's N where there is one. See ir/deps.h.
@@ -82,6 +93,7 @@ typedef enum mr_op {
 #define MR_INSTR_DROP 0x04u      /* lowered, on F: an R follows, so what it saves is given up at its end */
 #define MR_INSTR_KEEP 0x08u    /* BLOCK, on B: the input gradient alone; the version committed is the one before it */
 #define MR_INSTR_PASS 0x10u    /* BLOCK, on B: nothing is computed, for the gradient ends at a later stage; committed as KEEP */
+#define MR_INSTR_ANY 0x20u     /* lowered, on W: whichever worker is free takes it: see "Stealing" above */
 
 typedef struct mr_instr {
 	uint8_t op;     /* mr_op */
@@ -182,6 +194,7 @@ typedef struct mr_contract {
 	bool tied;             /* stage S-1 also uses a parameter block owned by stage 0 (tied embeddings over stages) */
 	bool private_weights;  /* each pipe has a weight copy of its own, where its stages live; otherwise all read one */
 	bool racing;           /* the body's order is one of many: see "Racing" above */
+	bool steal;            /* W may stand in the list of another worker than its stage's, or be taken by it: see "Stealing" above */
 	bool keep_read;        /* the version that F of a micro-batch read is kept until its gradient is applied */
 	uint32_t max_staleness; /* claim: commits between the version read and the version the gradient is applied to */
 	uint32_t delay;        /* BATCH: F of batch t reads version max(0, t - delay) at stages 0 .. delayed-1, */
@@ -232,7 +245,7 @@ static inline uint64_t mr_contract_batch_version(const mr_contract *c, uint16_t 
 	return batch > delay ? mr_contract_after(c, batch - delay) : 0;
 }
 
-#define MR_WORKER_ANY UINT16_MAX
+#define MR_WORKER_ANY UINT16_MAX /* of a stage: not said yet. A plan that is carried out says it of every stage; of W, see "Stealing" */
 
 typedef struct mr_plan {
 	char system[32];        /* for people; nothing may branch on it */

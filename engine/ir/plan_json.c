@@ -228,7 +228,7 @@ static void read_name(mr_plan_file *f)
 
 static const char *const contract_keys[] = {"coverage",       "flush", "read", "sum",  "need", "staleness",
 					    "same_version_b", "clip",  "tied", "repeats", "delay", "delayed",
-					    "private_weights", "racing", "keep_read", "aim", "memory_ppm", "slow_start", "horizons", "average", "every", "alpha",
+					    "private_weights", "racing", "keep_read", "steal", "aim", "memory_ppm", "slow_start", "horizons", "average", "every", "alpha",
 					    "outer_lr", "outer_mu", "average_state"};
 
 static mr_status read_word(const mr_json *contract, const char *key, const char *const *words, size_t n, unsigned *out)
@@ -341,6 +341,7 @@ static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 	MR_TRY(read_bool(j, "private_weights", &c->private_weights));
 	MR_TRY(read_bool(j, "racing", &c->racing));
 	MR_TRY(read_bool(j, "keep_read", &c->keep_read));
+	MR_TRY(read_bool(j, "steal", &c->steal));
 	if (f->n_micro % c->need)
 		return mr_fail(MR_ECONFIG, "need: %u micro-batches make no whole number of commits of %u", f->n_micro, c->need);
 	c->coverage = (mr_coverage)coverage;
@@ -562,6 +563,10 @@ static void put_contract(mr_json_writer *w, const mr_plan *plan, bool repeats)
 		put_average(w, &c->average);
 	if (c->keep_read) {
 		mr_json_key(w, "keep_read");
+		mr_json_put_bool(w, true);
+	}
+	if (c->steal) {
+		mr_json_key(w, "steal");
 		mr_json_put_bool(w, true);
 	}
 	mr_json_key(w, "repeats");

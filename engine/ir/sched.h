@@ -76,6 +76,12 @@ typedef struct mr_sched_ops {
 #define MR_SCHED_CHUNKS(def) \
 	{"chunks", MR_OPT_INT, def, 1, 1024, NULL, NULL, "stages that a worker hosts"}
 
+/* The row of a system's option table that lets its users place the W of each worker's tail on any worker: what it means is up to
+ * the registry, for the system emits the same lists. */
+#define MR_SCHED_STEAL \
+	{"steal", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, \
+	 "a worker that waits at the end of an iteration, which gets a barrier, takes weight gradients of the one with most left"}
+
 /**
  * Make an empty plan called @name for the workers of @args, with @n_stages stages in each of @n_pipes pipes, none of which has
  * a worker yet. @per_micro: at most so many instructions will come for a micro-batch and stage.

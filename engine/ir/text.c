@@ -47,11 +47,12 @@ static void print_average(const mr_average *a, mr_strbuf *out)
 
 static void print_contract(const mr_contract *c, mr_strbuf *out)
 {
-	mr_strbuf_printf(out, "contract %s flush=%s read=%s sum=%s need=%u staleness=%u%s%s%s%s%s%s",
+	mr_strbuf_printf(out, "contract %s flush=%s read=%s sum=%s need=%u staleness=%u%s%s%s%s%s%s%s",
 			 WORD(mr_text_coverage, c->coverage), WORD(mr_text_flush, c->flush),
 			 WORD(mr_text_read_rule, c->read_f), WORD(mr_text_sum, c->sum), c->need, c->max_staleness,
 			 c->same_version_b ? " same_version_b" : "", c->clip ? " clip" : "", c->tied ? " tied" : "",
-			 c->private_weights ? " private_weights" : "", c->racing ? " racing" : "", c->keep_read ? " keep_read" : "");
+			 c->private_weights ? " private_weights" : "", c->racing ? " racing" : "", c->keep_read ? " keep_read" : "",
+			 c->steal ? " steal" : "");
 	if (c->delay || c->delayed)
 		mr_strbuf_printf(out, " delay=%u delayed=%u", c->delay, c->delayed);
 	if (c->aim != MR_AIM_NONE)

@@ -18,10 +18,10 @@
  * Words of an instruction, in this order: worker, op, micro-batch, stage, pipe; then, in a lowered plan only: v = version
  * read (F R B I W) or committed (N AR U and the rest), a = activation slot, i and o = boundary buffer read and written
  * (a, i, o only with `storage stored`); `first` = overwrites the gradient sum; `update` = carries out the optimizer step
- * itself; `drop` = gives up what it saves, an R follows. Three words stand only where they say something: xN = span, when it is not 1; tN = version committed by an op
+ * itself; `drop` = gives up what it saves, an R follows; `any` = whichever worker is free takes it. Three words stand only where they say something: xN = span, when it is not 1; tN = version committed by an op
  * that has a version read in v; rN = version read by an op that has a version committed in v.
  * In the body and the epilogue m, v, t and r are offsets and carry their sign (m+3, v-2); in the prologue they are
- * numbers (m3, v2). Contract flags: same_version_b, clip, tied, private_weights, racing, keep_read; where reads by batch are
+ * numbers (m3, v2). Contract flags: same_version_b, clip, tied, private_weights, racing, keep_read, steal; where reads by batch are
  * delayed, delay=1 delayed=2 (by one commit at the first two stages); where F and B aim at other versions, aim=ahead or aim=back memory=135000, and
  * slow_start=100 (see mr_contract); of replicas average=mean|elastic every=2 average_state alpha=0.5 outer_lr=0.7 outer_mu=0.9; tN of an F or B is then the version aimed at. "-" is a stage that any worker may run.
  * Empty sections are left out. A "#" begins a comment that ends with its line.

@@ -246,6 +246,8 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 		c->racing = true;
 	} else if (!strcmp(r->word, "keep_read")) {
 		c->keep_read = true;
+	} else if (!strcmp(r->word, "steal")) {
+		c->steal = true;
 	} else {
 		return REFUSE(r, "\"%s\" is no part of a contract", r->word);
 	}

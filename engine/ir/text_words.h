@@ -22,7 +22,7 @@ static const char *const mr_text_aim[] = {[MR_AIM_NONE] = "none", [MR_AIM_AHEAD]
 static const char *const mr_text_average[] = {[MR_AVERAGE_NONE] = "none", [MR_AVERAGE_MEAN] = "mean", [MR_AVERAGE_ELASTIC] = "elastic"};
 static const char *const mr_text_storage[] = {[MR_STORED] = "stored", [MR_MODULO] = "modulo"};
 /* Of an instruction: bit k is MR_INSTR_*. */
-static const char *const mr_text_flags[] = {"first", "update", "drop", "keep", "pass"};
+static const char *const mr_text_flags[] = {"first", "update", "drop", "keep", "pass", "any"};
 
 #define MR_TEXT_COUNT(words) (sizeof(words) / sizeof((words)[0]))
 

@@ -81,7 +81,7 @@ static mr_status check_place(const mr_unroll *g, uint32_t node)
 	if (in->span == 0 || (in->span > 1 && in->op != MR_OP_W))
 		return mr_fail(MR_ECONFIG, "%s: span %u, but only W handles several micro-batches at once",
 			       mr_unroll_name(g, node, name), in->span);
-	if (mr_plan_worker(p, in->pipe, in->stage) != g->at[node].worker)
+	if (mr_unroll_is_away(g, node) && !(in->op == MR_OP_W && p->contract.steal && !(in->flags & MR_INSTR_ANY)))
 		return mr_fail(MR_ECONFIG, "%s: stage %u of pipe %u lives on worker %u", mr_unroll_name(g, node, name),
 			       in->stage, in->pipe, mr_plan_worker(p, in->pipe, in->stage));
 	return MR_OK;
@@ -170,6 +170,15 @@ static mr_status put(mr_unroll *g, uint32_t *cell, uint32_t node, const char *wh
 	return MR_OK;
 }
 
+/* Is @node the last of its count so far? In a list what comes later is; of lists that steal from each other, what is summed later. */
+static bool is_last_sum(const mr_unroll *g, uint32_t node, uint64_t version)
+{
+	const mr_instr *in = g->at[node].in;
+	uint32_t before = g->last_sum[mr_unroll_at(g, in->pipe, in->stage, version)];
+
+	return before == MR_NO_NODE || !g->plan->contract.steal || mr_unroll_micro(g, before) <= mr_unroll_micro(g, node);
+}
+
 /* What @node does with micro-batch @micro, one of its span. */
 static mr_status enter_micro(mr_unroll *g, uint32_t node, uint64_t micro)
 {
@@ -186,7 +195,7 @@ static mr_status enter_micro(mr_unroll *g, uint32_t node, uint64_t micro)
 	if (in->op == MR_OP_B || in->op == MR_OP_W) {
 		MR_TRY(put(g, &g->sum[at], node, "weight gradient"));
 		version = mr_contract_after(&g->plan->contract, micro / g->plan->contract.need) + 1;
-		if (version < g->n_versions)
+		if (version < g->n_versions && is_last_sum(g, node, version))
 			g->last_sum[mr_unroll_at(g, in->pipe, in->stage, version)] = node;
 	}
 	if ((in->op != MR_OP_F && in->op != MR_OP_R) || g->plan->contract.coverage == MR_COVER_FORWARD)
@@ -306,6 +315,22 @@ static mr_status edge_from_micro(mr_unroll_build *b, uint32_t node, const mr_dep
 	return add_edge(b, from);
 }
 
+/* From the last B or I of a count in its stage's list, which has them all. */
+static mr_status edge_from_tail(mr_unroll_build *b, uint32_t node, mr_dep *dep)
+{
+	const mr_unroll *g = b->g;
+	uint32_t need = g->plan->contract.need, last = MR_NO_NODE;
+	uint64_t first = dep->number / need * need;
+
+	for (uint64_t m = first; m < first + need && m < g->n_micro; m++) {
+		uint32_t at = g->grad[dep->stage * (size_t)g->n_micro + (size_t)m];
+
+		if (at != MR_NO_NODE && (last == MR_NO_NODE || at > last))
+			last = at;
+	}
+	return last == MR_NO_NODE ? nobody(g, node, "the gradient of m", dep) : add_edge(b, last);
+}
+
 /* From AR or U of dep->pipe. */
 static mr_status edge_from_version(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *table,
 				   const char *what)
@@ -362,7 +387,7 @@ static mr_status resolve(mr_unroll_build *b, uint32_t node, mr_dep dep)
 	const mr_unroll *g = b->g;
 	uint32_t from;
 
-	if (b->no_barrier && dep.kind != MR_DEP_F && dep.kind != MR_DEP_GRAD)
+	if (b->no_barrier && dep.kind > MR_DEP_TAIL)
 		return MR_OK;
 	switch (dep.kind) {
 	case MR_DEP_F:
@@ -371,6 +396,10 @@ static mr_status resolve(mr_unroll_build *b, uint32_t node, mr_dep dep)
 		for (uint64_t end = dep.number + dep.more; dep.number < end; dep.number++)
 			MR_TRY(edge_from_micro(b, node, &dep, g->grad, "the gradient of m"));
 		return edge_from_micro(b, node, &dep, g->grad, "the gradient of m");
+	case MR_DEP_TURN:
+		return edge_from_micro(b, node, &dep, g->sum, "the weight gradient of m");
+	case MR_DEP_TAIL:
+		return mr_unroll_is_away(g, node) ? edge_from_tail(b, node, &dep) : MR_OK;
 	case MR_DEP_SUM:
 		return edges_from_sums(b, node, &dep);
 	case MR_DEP_AR:

@@ -117,6 +117,12 @@ static inline uint64_t mr_unroll_micro(const mr_unroll *g, uint32_t node)
 	return mr_instr_micro(g->plan, g->at[node].in, g->at[node].n);
 }
 
+/* Is @node with another worker than its stage's (a W that was stolen)? */
+static inline bool mr_unroll_is_away(const mr_unroll *g, uint32_t node)
+{
+	return mr_plan_worker(g->plan, g->at[node].in->pipe, g->at[node].in->stage) != g->at[node].worker;
+}
+
 static inline uint64_t mr_unroll_read(const mr_unroll *g, uint32_t node)
 {
 	return mr_instr_read(g->plan, g->at[node].in, g->at[node].n);

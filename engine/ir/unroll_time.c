@@ -43,6 +43,12 @@ static bool hands_over(const mr_unroll *g, uint32_t from, uint32_t to)
 	return (a == MR_OP_F && b == MR_OP_F) || ((a == MR_OP_B || a == MR_OP_I) && (b == MR_OP_B || b == MR_OP_I));
 }
 
+/* A W that has its turn behind another follows it layer by layer: as if there were very many layers. */
+static bool follows(const mr_unroll *g, uint32_t from, uint32_t to)
+{
+	return from < g->n_nodes && to < g->n_nodes && g->at[from].in->op == MR_OP_W && g->at[to].in->op == MR_OP_W;
+}
+
 /* When what @from makes is there for @to. */
 static double arrival(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *h, uint32_t from, uint32_t to,
 		      double end)
@@ -63,7 +69,7 @@ void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hook
 
 	for (uint32_t k = 0; k < g->n_all; k++) {
 		uint32_t node = order[k], last = MR_NO_NODE;
-		double at = 0, work;
+		double at = 0, work, behind = 0;
 
 		if (h->known && node < g->n_nodes && node < h->known[g->at[node].worker])
 			continue;
@@ -73,8 +79,10 @@ void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hook
 		}
 		for (uint32_t e = g->edge_first[node]; e < g->edge_first[node + 1]; e++) {
 			uint32_t from = g->edge[e];
-			double t = arrival(g, cost, h, from, node, end[from]);
+			bool turn = follows(g, from, node);
+			double t = turn ? begin[from] : arrival(g, cost, h, from, node, end[from]);
 
+			behind = turn ? end[from] : behind;
 			if (t > at) {
 				at = t;
 				last = from;
@@ -87,6 +95,7 @@ void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hook
 		work = node < g->n_nodes ? mr_instr_cost(g->plan, g->at[node].in, cost) : 0;
 		begin[node] = at;
 		end[node] = h->finish && node < g->n_nodes ? h->finish(h->arg, g, node, at, work) : at + work;
+		end[node] = behind > end[node] ? behind : end[node];
 		if (binding)
 			binding[node] = last;
 	}

@@ -4,16 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void wrong(brute *b, const mr_instr *in, const char *what)
+void brute_wrong(brute *b, const mr_instr *in, const char *what)
 {
 	snprintf(b->why, 80, "%s m%u s%u p%u: %s", in ? mr_op_name((mr_op)in->op) : "", in ? in->micro : 0,
 		 in ? in->stage : 0, in ? in->pipe : 0, what);
 	longjmp(b->out, 1);
-}
-
-static brute_place *place(brute *b, const mr_instr *in)
-{
-	return &b->place[in->pipe * b->p->n_stages + in->stage];
 }
 
 static bool replicas(const brute *b)
@@ -61,14 +56,14 @@ static int take(brute *b, const mr_instr *in, brute_link *l, int micro, int stor
 	int n = number(b->p, micro, stored, room);
 
 	if (n >= room || (!local(b, in, from) && l->queue[l->head++] != n) || l->held[n] != micro)
-		wrong(b, in, "message is not what was expected");
+		brute_wrong(b, in, "message is not what was expected");
 	return n;
 }
 
 static void send(brute *b, const mr_instr *in, brute_link *l, int micro, int n)
 {
 	if (l->held[n] != FREE || l->tail >= 2 * MAX_MICRO)
-		wrong(b, in, "buffer is not free");
+		brute_wrong(b, in, "buffer is not free");
 	l->held[n] = micro;
 	l->at[micro] = n;
 	l->queue[l->tail++] = n;
@@ -76,7 +71,7 @@ static void send(brute *b, const mr_instr *in, brute_link *l, int micro, int n)
 
 static void release(brute *b, const mr_instr *in, int micro)
 {
-	brute_place *x = place(b, in);
+	brute_place *x = brute_at(b, in);
 	int n_slots = b->p->n_slots[in->pipe * b->p->n_stages + in->stage];
 
 	for (int k = 0; k < n_slots; k++)
@@ -92,7 +87,7 @@ static void release(brute *b, const mr_instr *in, int micro)
 static void read_version(brute *b, const mr_instr *in, int v, int wanted)
 {
 	if (v != wanted || weights(b, in)->buffer[v % b->p->n_versions[in->stage]] != v)
-		wrong(b, in, "version is not what was expected");
+		brute_wrong(b, in, "version is not what was expected");
 }
 
 static bool commits_there(const brute *b, const mr_instr *in, int v, uint16_t w)
@@ -126,7 +121,7 @@ static int rule_f(brute *b, const mr_instr *in, int micro)
 	if (c->read_f == MR_READ_AGED)
 		return in->read > 0 ? in->read : 0; /* whatever it says, as long as it is there and not too old */
 	if (c->read_f == MR_READ_FIRST && micro % (int)c->need)
-		return place(b, in)->f_read[micro - micro % (int)c->need];
+		return brute_at(b, in)->f_read[micro - micro % (int)c->need];
 	if (c->read_f == MR_READ_LATEST || c->read_f == MR_READ_FIRST || in->stage == 0)
 		return weights(b, in)->latest;
 	return b->place[in->pipe * b->p->n_stages].f_read[micro];
@@ -135,7 +130,7 @@ static int rule_f(brute *b, const mr_instr *in, int micro)
 static bool do_f(brute *b, const mr_instr *in, int micro, int read, uint16_t w)
 {
 	const mr_plan *p = b->p;
-	brute_place *x = place(b, in);
+	brute_place *x = brute_at(b, in);
 	size_t at = in->pipe * (size_t)p->n_stages + in->stage;
 	bool more = in->stage + 1 < p->n_stages;
 	int out = more ? number(p, micro, in->out, p->n_fwd[at + 1]) : 0,
@@ -146,33 +141,33 @@ static bool do_f(brute *b, const mr_instr *in, int micro, int read, uint16_t w)
 	if (!commits_there(b, in, read, w))
 		return false;
 	if (more && (out >= p->n_fwd[at + 1] || out >= MAX_PLACES))
-		wrong(b, in, "buffer out of range");
+		brute_wrong(b, in, "buffer out of range");
 	if (more && x[1].fwd.held[out] != FREE) {
 		if (local(b, in, in->stage + 1))
-			wrong(b, in, "own buffer is not free");
+			brute_wrong(b, in, "own buffer is not free");
 		return false;
 	}
 	if (in->stage > 0)
 		take(b, in, &x->fwd, micro, in->in, p->n_fwd[at], in->stage - 1);
 	if (x->f_read[micro] != FREE || (b->pipe_of[micro] != FREE && b->pipe_of[micro] != in->pipe))
-		wrong(b, in, "forward twice");
+		brute_wrong(b, in, "forward twice");
 	b->pipe_of[micro] = in->pipe;
 	if (p->contract.read_f == MR_READ_FIRST && micro % (int)p->contract.need) {
 		if (b->stage[in->stage].held != micro / (int)p->contract.need || read != rule_f(b, in, micro))
-			wrong(b, in, "the weights held are another's");
+			brute_wrong(b, in, "the weights held are another's");
 	} else {
 		b->stage[in->stage].held = micro / (int)p->contract.need;
 		read_version(b, in, read, rule_f(b, in, micro));
 	}
 	if (p->contract.coverage == MR_COVER_TRAIN &&
 	    version_of(b, micro / (int)p->contract.need) - read > (int)p->contract.max_staleness)
-		wrong(b, in, "staler than claimed");
+		brute_wrong(b, in, "staler than claimed");
 	x->f_read[micro] = read;
 	x->early[micro] = read > weights(b, in)->validated;
 	if (p->contract.flush == MR_FLUSH_VALIDATED && x->early[micro] && in->stage > 0 && !x[-1].early[micro])
-		wrong(b, in, "cannot be repeated: its input was made after V");
+		brute_wrong(b, in, "cannot be repeated: its input was made after V");
 	if (slot >= p->n_slots[at] || x->slot[slot] != FREE)
-		wrong(b, in, "slot is not free");
+		brute_wrong(b, in, "slot is not free");
 	if (!(in->flags & MR_INSTR_DROP))
 		x->slot[slot] = micro;
 	if (more)
@@ -189,9 +184,9 @@ static void find_saved(brute *b, const mr_instr *in, int micro)
 	int slot = number(b->p, micro, in->slot, b->p->n_slots[at]);
 
 	if (b->p->contract.coverage == MR_COVER_FORWARD)
-		wrong(b, in, "a backward in a forward-only plan");
+		brute_wrong(b, in, "a backward in a forward-only plan");
 	if (slot >= b->p->n_slots[at] || b->place[at].slot[slot] != micro)
-		wrong(b, in, "slot holds something else");
+		brute_wrong(b, in, "slot holds something else");
 }
 
 static void backward_version(brute *b, const mr_instr *in, int micro, int read)
@@ -199,11 +194,11 @@ static void backward_version(brute *b, const mr_instr *in, int micro, int read)
 	bool same = b->p->contract.same_version_b;
 
 	if (mr_instr_takes_made(b->p, in)) { /* what was made of that version lies with the activations */
-		if (read != place(b, in)->f_read[micro])
-			wrong(b, in, "made for another forward");
+		if (read != brute_at(b, in)->f_read[micro])
+			brute_wrong(b, in, "made for another forward");
 		return;
 	}
-	read_version(b, in, read, same ? place(b, in)->f_read[micro] : weights(b, in)->latest);
+	read_version(b, in, read, same ? brute_at(b, in)->f_read[micro] : weights(b, in)->latest);
 }
 
 /* Saves again what F gave up, from the same input and weights. */
@@ -211,19 +206,19 @@ static void do_r(brute *b, const mr_instr *in, int micro, int read)
 {
 	const mr_plan *p = b->p;
 	size_t at = in->pipe * (size_t)p->n_stages + in->stage;
-	brute_place *x = place(b, in);
+	brute_place *x = brute_at(b, in);
 	int slot = number(p, micro, in->slot, p->n_slots[at]);
 
 	if (p->contract.coverage == MR_COVER_FORWARD || x->f_read[micro] == FREE || x->r[micro] || x->i[micro])
-		wrong(b, in, "recomputed twice, too early or too late");
+		brute_wrong(b, in, "recomputed twice, too early or too late");
 	for (int k = 0; k < p->n_slots[at]; k++)
 		if (x->slot[k] == micro)
-			wrong(b, in, "the forward kept what is saved again");
+			brute_wrong(b, in, "the forward kept what is saved again");
 	backward_version(b, in, micro, read);
 	if (in->stage && number(p, micro, in->in, p->n_fwd[at]) != x->fwd.at[micro])
-		wrong(b, in, "forward buffer is another");
+		brute_wrong(b, in, "forward buffer is another");
 	if (slot >= p->n_slots[at] || x->slot[slot] != FREE)
-		wrong(b, in, "slot is not free");
+		brute_wrong(b, in, "slot is not free");
 	x->slot[slot] = micro;
 	x->r[micro] = true;
 }
@@ -231,17 +226,17 @@ static void do_r(brute *b, const mr_instr *in, int micro, int read)
 static bool do_i(brute *b, const mr_instr *in, int micro, int read)
 {
 	const mr_plan *p = b->p;
-	brute_place *x = place(b, in);
+	brute_place *x = brute_at(b, in);
 	size_t at = in->pipe * (size_t)p->n_stages + in->stage;
 	int out = in->stage ? number(p, micro, in->out, p->n_bwd[at]) : 0;
 
 	if (in->stage + 1 < p->n_stages && !arrived(b, in, &x[1].bwd, micro, in->stage + 1))
 		return false;
 	if (in->stage && (out >= p->n_bwd[at] || out >= MAX_PLACES))
-		wrong(b, in, "buffer out of range");
+		brute_wrong(b, in, "buffer out of range");
 	if (in->stage && x->bwd.held[out] != FREE) {
 		if (local(b, in, in->stage - 1))
-			wrong(b, in, "own buffer is not free");
+			brute_wrong(b, in, "own buffer is not free");
 		return false;
 	}
 	find_saved(b, in, micro);
@@ -249,7 +244,7 @@ static bool do_i(brute *b, const mr_instr *in, int micro, int read)
 		take(b, in, &x[1].bwd, micro, in->in, p->n_bwd[at + 1], in->stage + 1);
 	backward_version(b, in, micro, read);
 	if (x->i[micro])
-		wrong(b, in, "input gradient twice");
+		brute_wrong(b, in, "input gradient twice");
 	x->i[micro] = true;
 	if (in->stage)
 		send(b, in, &x->bwd, micro, out);
@@ -257,11 +252,11 @@ static bool do_i(brute *b, const mr_instr *in, int micro, int read)
 }
 
 /* @part: which micro-batch of the instruction's span this is; what is written down is about the first. */
-static void do_w(brute *b, const mr_instr *in, int micro, int read, int part)
+static void do_w(brute *b, const mr_instr *in, int micro, int read, int part, bool away)
 {
 	bool saved = false;
 	const mr_plan *p = b->p;
-	brute_place *x = place(b, in);
+	brute_place *x = brute_at(b, in);
 	size_t at = in->pipe * (size_t)p->n_stages + in->stage;
 	int need = (int)p->contract.need, count = micro / need, last;
 
@@ -270,27 +265,29 @@ static void do_w(brute *b, const mr_instr *in, int micro, int read, int part)
 	for (int k = 0; k < p->n_slots[at]; k++)
 		saved |= x->slot[k] == micro;
 	if (!saved || count != (micro - part) / need)
-		wrong(b, in, "nothing saved, or another commit");
+		brute_wrong(b, in, "nothing saved, or another commit");
 	if (!x->i[micro] || x->w[micro])
-		wrong(b, in, "weight gradient twice or too early");
+		brute_wrong(b, in, "weight gradient twice or too early");
 	if (part == 0 && in->stage + 1 < p->n_stages && number(p, micro, in->in, p->n_bwd[at + 1]) != x[1].bwd.at[micro])
-		wrong(b, in, "gradient buffer is another");
+		brute_wrong(b, in, "gradient buffer is another");
 	backward_version(b, in, micro, read);
 	x->w[micro] = true;
 	if (part == 0 && in->flags & MR_INSTR_FIRST_SUM) {
 		if (x->n_sum)
-			wrong(b, in, "sum overwritten before its use");
+			brute_wrong(b, in, "sum overwritten before its use");
 	} else if (!x->n_sum || x->sum[0] / need != count) {
-		wrong(b, in, "sum holds gradients of another count");
+		brute_wrong(b, in, "sum holds gradients of another count");
 	}
 	last = x->n_sum ? x->sum[x->n_sum - 1] : 0;
 	if (x->n_sum && p->contract.sum != MR_SUM_LISTED && (micro > last) != (p->contract.sum == MR_SUM_ASCENDING))
-		wrong(b, in, "sum order");
+		brute_wrong(b, in, "sum order");
 	x->sum[x->n_sum++] = micro;
 	x->added[count]++;
-	release(b, in, micro);
+	x->away[micro] = away;
+	if (!away)
+		release(b, in, micro);
 	if (p->contract.tied && in->stage == p->n_stages - 1 && b->stage[0].reduced[0] < count)
-		wrong(b, in, "tied gradient overwritten before its use");
+		brute_wrong(b, in, "tied gradient overwritten before its use");
 }
 
 /* The tied block's gradients at stage S-1, kept apart from that stage's own sum. */
@@ -308,15 +305,15 @@ static void step_replica(brute *b, const mr_instr *in, int v)
 {
 	int need = (int)b->p->contract.need;
 	brute_stage *s = weights(b, in);
-	brute_place *x = place(b, in);
+	brute_place *x = brute_at(b, in);
 
 	if (is_average(b, v) || s->latest != v - 1)
-		wrong(b, in, "commit out of turn");
+		brute_wrong(b, in, "commit out of turn");
 	for (int k = 0; k < x->n_sum; k++)
 		if (version_of(b, x->sum[k] / need) != v - 1)
-			wrong(b, in, "sum of another count");
+			brute_wrong(b, in, "sum of another count");
 	if (x->n_sum != need / b->p->n_pipes)
-		wrong(b, in, "sum is not complete");
+		brute_wrong(b, in, "sum is not complete");
 	x->n_sum = 0;
 	s->buffer[v % b->p->n_versions[in->stage]] = v;
 	s->latest = v;
@@ -329,7 +326,7 @@ static bool do_average(brute *b, const mr_instr *in, int v)
 	int parts = 0;
 
 	if (!is_average(b, v) || marks->reduced[in->pipe] >= v)
-		wrong(b, in, "average out of turn");
+		brute_wrong(b, in, "average out of turn");
 	for (int pipe = 0; pipe < b->p->n_pipes; pipe++)
 		if (b->stage[pipe * b->p->n_stages + in->stage].latest < v - 1)
 			return false;
@@ -340,7 +337,7 @@ static bool do_average(brute *b, const mr_instr *in, int v)
 		brute_stage *s = &b->stage[pipe * b->p->n_stages + in->stage];
 
 		if (s->latest != v - 1)
-			wrong(b, in, "average of other versions");
+			brute_wrong(b, in, "average of other versions");
 		s->buffer[v % b->p->n_versions[in->stage]] = parts == b->p->n_pipes ? v : FREE;
 		s->latest = parts == b->p->n_pipes ? v : s->latest;
 	}
@@ -357,7 +354,7 @@ static bool sums_there(brute *b, const mr_instr *in, int stage, int v, bool empt
 
 		for (int k = 0; k < x->n_sum; k++)
 			if (x->sum[k] / need != v - 1)
-				wrong(b, in, "sum of another count");
+				brute_wrong(b, in, "sum of another count");
 		n += x->n_sum;
 		if (empty)
 			x->n_sum = 0;
@@ -370,37 +367,40 @@ static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
 	const mr_plan *p = b->p;
 	const mr_contract *c = &p->contract;
 	brute_stage *s = &b->stage[in->stage];
-	bool ar = p->n_pipes > 1 || (c->tied && in->stage == 0);
+	bool ar = p->n_pipes > 1 || (c->tied && in->stage == 0), whole;
 
 	if (v < 1 || v > MAX_MICRO || c->coverage == MR_COVER_FORWARD ||
 	    p->worker_of[in->pipe * p->n_stages + in->stage] != w || (in->pipe && in->op == MR_OP_N))
-		wrong(b, in, "commit at the wrong place");
+		brute_wrong(b, in, "commit at the wrong place");
 	if (replicas(b)) {
 		if (in->op == MR_OP_AVG)
 			return do_average(b, in, v);
 		if (in->op == MR_OP_AR || in->op == MR_OP_N)
-			wrong(b, in, "replicas reduce nothing");
+			brute_wrong(b, in, "replicas reduce nothing");
 		step_replica(b, in, v);
 		return true;
 	}
 	if (in->op == MR_OP_AR) {
 		if (!ar || s->reduced[in->pipe] != v - 1)
-			wrong(b, in, "reduction out of turn");
+			brute_wrong(b, in, "reduction out of turn");
 		if (!sums_there(b, in, in->stage, v, false) || (c->tied && in->stage == 0 && !tied_there(b, v)))
 			return false;
 		s->reduced[in->pipe] = v;
 		return true;
 	}
 	if (ar && s->reduced[in->pipe] < v)
-		wrong(b, in, "not reduced");
+		brute_wrong(b, in, "not reduced");
 	for (int k = 0; ar && in->op == MR_OP_N && k < p->n_pipes; k++)
 		if (s->reduced[k] < v)
 			return false;
-	if (!sums_there(b, in, in->stage, v, false))
-		wrong(b, in, "sum is not complete");
+	whole = sums_there(b, in, in->stage, v, false);
+	if (!whole && !c->steal)
+		brute_wrong(b, in, "sum is not complete");
+	if (!whole)
+		return false;
 	if (in->op == MR_OP_N) {
 		if (!c->clip || s->normed != v - 1)
-			wrong(b, in, "norm out of turn");
+			brute_wrong(b, in, "norm out of turn");
 		s->normed = v;
 		return true;
 	}
@@ -408,60 +408,19 @@ static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
 		if (b->stage[k].normed < v)
 			return false;
 	if (s->latest != v - 1 || s->stepped[in->pipe] != v - 1)
-		wrong(b, in, "commit out of turn");
+		brute_wrong(b, in, "commit out of turn");
 	s->stepped[in->pipe] = v;
 	for (int k = 0; k < p->n_pipes; k++)
 		if (s->stepped[k] < v)
 			return true; /* the others' ranges are still to come */
 	sums_there(b, in, in->stage, v, true);
+	for (int m = 0; m < MAX_MICRO; m++)
+		if (brute_at(b, in)->away[m])
+			release(b, in, m);
+	memset(brute_at(b, in)->away, 0, sizeof(brute_at(b, in)->away));
 	s->buffer[v % p->n_versions[in->stage]] = v;
 	s->latest = v;
 	return true;
-}
-
-/* Only F may use what V has not looked at, and V of a worker's stages come together. */
-static void only_validated(brute *b, const mr_instr *in, int read, uint16_t w)
-{
-	const mr_plan *p = b->p;
-	int seen = b->stage[in->stage].validated;
-
-	if (read > seen && in->op != MR_OP_F)
-		wrong(b, in, "uses a version that may be taken back");
-	for (int s = 0; s < p->n_stages; s++)
-		if (p->worker_of[s] == w && b->stage[s].validated != seen)
-			wrong(b, in, "stands between V of one worker");
-}
-
-static bool do_v(brute *b, const mr_instr *in, int v)
-{
-	brute_stage *s = &b->stage[in->stage];
-
-	if (v != s->latest || (v && v != s->validated + 1) || b->p->n_versions[in->stage] < 2)
-		wrong(b, in, "validation out of turn");
-	for (int k = 0; k < b->p->n_stages; k++)
-		if (b->stage[k].normed < v)
-			return false;
-	s->validated = v;
-	return true;
-}
-
-/* From the last stage down: kept, then the one that is updated, then passed. */
-static void one_stage_a_step(brute *b, const mr_instr *in, uint64_t micro)
-{
-	bool last = in->stage + 1 == b->p->n_stages;
-	brute_place *x = place(b, in);
-	unsigned now = in->flags & (MR_INSTR_KEEP | MR_INSTR_PASS), behind = last ? MR_INSTR_KEEP : x[1].leaves[micro];
-
-	if (in->op == MR_OP_F && in->target < 0)
-		wrong(b, in, "a minibatch below 0");
-	if (in->op == MR_OP_I || in->op == MR_OP_W)
-		wrong(b, in, "halves");
-	if (in->op != MR_OP_B)
-		return;
-	if (now == (MR_INSTR_KEEP | MR_INSTR_PASS) || (behind == MR_INSTR_KEEP ? now == MR_INSTR_PASS : now != MR_INSTR_PASS) ||
-	    (in->stage == 0 && now == MR_INSTR_KEEP))
-		wrong(b, in, "another stage than the one of its step");
-	x->leaves[micro] = (uint8_t)now;
 }
 
 bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
@@ -469,23 +428,27 @@ bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 	uint64_t micro = in->micro + n * b->p->n_micro;
 	bool block = b->p->contract.coverage == MR_COVER_BLOCK;
 	int64_t read = in->read + (int64_t)n * b->p->commits, target = in->target + (int64_t)n * b->p->commits;
+	uint16_t home;
 
 	if (in->op > MR_OP_AVG || (in->op == MR_OP_AVG && !replicas(b)) || (in->op == MR_OP_V && b->p->contract.flush != MR_FLUSH_VALIDATED) || in->span < 1 || (in->span > 1 && in->op != MR_OP_W) || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes ||
-	    micro + in->span > MAX_MICRO || b->p->worker_of[in->pipe * b->p->n_stages + in->stage] != w)
-		wrong(b, in, "not an instruction of this worker");
-	if (in->flags & ~(in->op == MR_OP_F ? 4u : in->op == MR_OP_B && block ? 27u : in->op == MR_OP_B || in->op == MR_OP_W ? 3u : 0u))
-		wrong(b, in, "flags");
+	    micro + in->span > MAX_MICRO || ((home = b->p->worker_of[in->pipe * b->p->n_stages + in->stage]) != w &&
+					     !(b->p->contract.steal && in->op == MR_OP_W && !(in->flags & MR_INSTR_ANY))))
+		brute_wrong(b, in, "not an instruction of this worker");
+	if (in->flags & ~(in->op == MR_OP_F ? 4u : in->op == MR_OP_B && block ? 27u : in->op == MR_OP_B ? 3u : in->op == MR_OP_W ? 35u : 0u))
+		brute_wrong(b, in, "flags");
+	if (in->flags & MR_INSTR_ANY)
+		brute_tail_only(b, in, w);
 	read = read < 0 ? 0 : read;
 	if (in->op == MR_OP_V && micro != (uint64_t)target * b->p->contract.need)
-		wrong(b, in, "V of another place");
+		brute_wrong(b, in, "V of another place");
 	if (in->op == MR_OP_V)
-		return do_v(b, in, (int)target);
+		return brute_validate(b, in, (int)target);
 	if (in->op < MR_OP_N && b->p->contract.flush == MR_FLUSH_VALIDATED)
-		only_validated(b, in, (int)read, w);
+		brute_only_validated(b, in, (int)read, w);
 	if (in->op >= MR_OP_N)
 		return do_commit(b, in, (int)(target < 0 ? 0 : target), w);
 	if (block && in->op != MR_OP_B)
-		one_stage_a_step(b, in, micro);
+		brute_one_stage_a_step(b, in, micro);
 	if (in->op == MR_OP_F)
 		return do_f(b, in, (int)micro, (int)read, w);
 	if (in->op == MR_OP_R) {
@@ -495,13 +458,15 @@ bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 	if (in->op != MR_OP_W && !do_i(b, in, (int)micro, (int)read))
 		return false;
 	if (block && in->op == MR_OP_B)
-		one_stage_a_step(b, in, micro);
+		brute_one_stage_a_step(b, in, micro);
+	if (in->op == MR_OP_W && b->p->contract.steal && !brute_has_turn(b, in, (int)micro, w != home))
+		return false;
 	if (in->op != MR_OP_I)
 		for (int k = 0; k < in->span; k++)
-			do_w(b, in, (int)micro + k, (int)read, k);
+			do_w(b, in, (int)micro + k, (int)read, k, w != home);
 	if (in->flags & MR_INSTR_UPDATE) {
-		if (b->p->contract.clip)
-			wrong(b, in, "update without the norm");
+		if (b->p->contract.clip || b->p->contract.steal)
+			brute_wrong(b, in, "update without the whole gradient");
 		return do_commit(b, in, (int)(target < 0 ? 0 : target), w);
 	}
 	return true;
@@ -558,14 +523,14 @@ static void finish(brute *b, int full)
 			const brute_place *x = &b->place[(b->pipe_of[m] == FREE ? 0 : b->pipe_of[m]) * p->n_stages + s];
 
 			if (x->f_read[m] == FREE || (train && (!x->i[m] || !x->w[m])))
-				wrong(b, NULL, "a micro-batch is not complete");
+				brute_wrong(b, NULL, "a micro-batch is not complete");
 		}
 	for (int m = full; p->contract.flush != MR_FLUSH_NONE && m < MAX_MICRO; m++)
 		if (b->pipe_of[m] != FREE)
-			wrong(b, NULL, "more micro-batches than the header says");
+			brute_wrong(b, NULL, "more micro-batches than the header says");
 	for (int s = 0; train && s < p->n_stages * (replicas(b) ? p->n_pipes : 1); s++)
 		if (b->stage[s].latest < version_of(b, full / (int)p->contract.need))
-			wrong(b, NULL, "a commit is missing");
+			brute_wrong(b, NULL, "a commit is missing");
 }
 
 static void reset(brute *b)
@@ -640,7 +605,7 @@ void brute_judge(brute *b, const uint32_t *pc)
 
 	for (uint16_t w = 0; w < p->n_workers; w++)
 		if (brute_fetch(b, w, pc[w], &n))
-			wrong(b, brute_fetch(b, w, pc[w], &n), "stuck");
+			brute_wrong(b, brute_fetch(b, w, pc[w], &n), "stuck");
 	for (int w = 0; w < p->n_workers; w++) {
 		body |= p->lists[w * MR_N_SECTIONS + MR_BODY].n > 0;
 		drained |= p->lists[w * MR_N_SECTIONS + MR_EPILOGUE].n > 0;

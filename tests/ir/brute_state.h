@@ -27,6 +27,7 @@ typedef struct brute_place {
 	int f_read[MAX_MICRO]; /* version that F read; FREE: no F yet */
 	bool early[MAX_MICRO]; /* F came before V had looked at that version */
 	bool r[MAX_MICRO], i[MAX_MICRO], w[MAX_MICRO];
+	bool away[MAX_MICRO]; /* W was with another worker: what is saved is given back by U */
 	uint8_t leaves[MAX_MICRO]; /* KEEP, PASS or neither: how B leaves the stage */
 	brute_link fwd, bwd; /* into this stage; from this stage down */
 	int sum[MAX_MICRO], n_sum; /* micro-batches in the sum */
@@ -50,6 +51,21 @@ typedef struct brute {
 	char *why;
 	jmp_buf out;
 } brute;
+
+static inline brute_place *brute_at(brute *b, const mr_instr *in)
+{
+	return &b->place[in->pipe * b->p->n_stages + in->stage];
+}
+
+/* @in goes wrong: jumps to b->out. */
+void brute_wrong(brute *b, const mr_instr *in, const char *what);
+
+/* Rules (brute_rules.c). Those that return a bool say false where @in has to wait. */
+void brute_only_validated(brute *b, const mr_instr *in, int read, uint16_t w);
+bool brute_validate(brute *b, const mr_instr *in, int v);
+void brute_one_stage_a_step(brute *b, const mr_instr *in, uint64_t micro);
+bool brute_has_turn(brute *b, const mr_instr *in, int micro, bool away);
+void brute_tail_only(brute *b, const mr_instr *in, uint16_t w);
 
 /* Nothing done yet. Free with brute_close. NULL: the plan is out of the range of the tests. */
 brute *brute_open(const mr_plan *plan, uint32_t n_bodies, char why[80]);

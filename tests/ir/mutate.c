@@ -190,7 +190,7 @@ static void change_field(mutator *m, mutation kind)
 		in->target += draw(m, 2) ? 1 : -1;
 		break;
 	default:
-		in->flags ^= (uint8_t)(1u << draw(m, 5));
+		in->flags ^= (uint8_t)(1u << draw(m, 6));
 	}
 }
 

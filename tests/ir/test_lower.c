@@ -385,7 +385,7 @@ static void contracts_that_cannot_be_kept(void)
 	refuse(p, MR_ECONFIG, "1 commits of 2 micro-batches each do not make the 3");
 	p = small_1f1b(2, 2);
 	p->worker_of[1] = MR_WORKER_ANY;
-	refuse(p, MR_ECONFIG, "stage 1 of pipe 0 has no worker");
+	refuse(p, MR_ECONFIG, "stage 1 of pipe 0 is placed on any worker: only W");
 	p = small_1f1b(2, 2);
 	MR_CHECK_OK(mr_plan_lower(p, NULL));
 	refuse(p, MR_EINVAL, "lowered already");

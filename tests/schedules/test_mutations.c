@@ -3,7 +3,9 @@
  * by itself.
  */
 #include "check.h"
+#include "ir/check.h"
 #include "ir/mutate.h"
+#include "ir/steal.h"
 #include "sched_help.h"
 
 static uint32_t n_plans;
@@ -50,9 +52,58 @@ static void of_registered_systems(void)
 	CU_ASSERT_TRUE(sum.explored >= 20);
 }
 
+/* Every second of the W that any worker may take goes to the worker behind, at one place or another of its end. */
+static size_t some_moves(const mr_plan *p, mr_steal *to)
+{
+	size_t n = 0;
+
+	for (uint16_t thief = 0; thief < p->n_workers; thief++) {
+		uint16_t owner = (uint16_t)((thief + 1) % p->n_workers);
+		const mr_list *l = mr_plan_list(p, owner, MR_BODY);
+		uint32_t end = mr_plan_list(p, thief, MR_BODY)->n;
+
+		for (uint32_t i = 0, k = 0; i < l->n; i++)
+			if (l->at[i].flags & MR_INSTR_ANY && k++ % 2)
+				to[n++] = (mr_steal){0, owner, thief, i, end - (owner == thief || k < 3)};
+	}
+	return n;
+}
+
+/* Plans in which W stand with other workers than their stages'. */
+static void of_moved_weights(void)
+{
+	static const char *const systems[] = {"zb_h1", "zb_h2", "zb_v", "interleaved_zb"};
+	mutation_tally moved[N_MUTATIONS] = {{0}}, sum = {0};
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
+		for (uint16_t d = 2; d <= 3; d++) {
+			sched_case c = {.ops = mr_schedule_find(systems[i]), .n_workers = d, .n_micro = 4, .option = "steal", .value = "true"};
+			mr_plan *plan = sched_lowered(&c), *after;
+			mr_steal move[64];
+			size_t n = some_moves(plan, move);
+
+			CU_ASSERT_TRUE(n > 0);
+			MR_CHECK_OK(mr_steal_plan(plan, 1, move, n, &after));
+			MR_CHECK_OK(mr_plan_check(after));
+			mutate_plan(systems[i], after, 6, 77 + d, moved);
+			mr_plan_destroy(after);
+			mr_plan_destroy(plan);
+		}
+	mutation_print(moved);
+	for (int k = 0; k < N_MUTATIONS; k++) {
+		sum.made += moved[k].made;
+		sum.detected += moved[k].detected;
+		sum.strict += moved[k].strict;
+	}
+	CU_ASSERT_TRUE(sum.made >= 500);
+	CU_ASSERT_TRUE(sum.detected * 2 > sum.made);
+	CU_ASSERT_TRUE(sum.strict * 20 < sum.detected);
+}
+
 void mr_suite_mutations(void);
 void mr_suite_mutations(void)
 {
 	MR_SUITE("mutations");
 	MR_TEST(of_registered_systems);
+	MR_TEST(of_moved_weights);
 }
