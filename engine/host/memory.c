@@ -33,22 +33,21 @@ static void note(mr_region *r, const char *what, int error)
 }
 
 /* The policy counts for pages that are touched later, by whatever thread. */
-static void bind_to_node(mr_region *r, uint32_t node_os)
+static bool bind_to_node(mr_region *r, uint64_t offset, uint64_t bytes, uint32_t node_os)
 {
 	enum { MPOL_BIND_ = 2, MAX_NODES = 1024, BITS = 8 * sizeof(unsigned long) };
 	unsigned long mask[MAX_NODES / BITS] = {0};
 
-	r->node_os = node_os;
 	if (node_os >= MAX_NODES) {
 		note(r, "binding to a node", EINVAL);
-		return;
+		return false;
 	}
 	mask[node_os / BITS] |= 1ul << (node_os % BITS);
 	/* The system call rather than libnuma: one call is no dependency. maxnode counts one bit more than used. */
-	if (syscall(SYS_mbind, r->base, (unsigned long)r->bytes, MPOL_BIND_, mask, (unsigned long)MAX_NODES + 1, 0u))
-		note(r, "binding to a node", errno);
-	else
-		r->bound = true;
+	if (!syscall(SYS_mbind, (char *)r->base + offset, (unsigned long)bytes, MPOL_BIND_, mask, (unsigned long)MAX_NODES + 1, 0u))
+		return true;
+	note(r, "binding to a node", errno);
+	return false;
 }
 
 /* Map @bytes on a boundary of @align by mapping more and giving the ends back. MAP_FAILED with errno on failure. */
@@ -87,9 +86,19 @@ mr_status mr_region_map(mr_region *r, uint64_t bytes, uint32_t node_os)
 		else
 			r->huge = true;
 	}
-	if (node_os != MR_REGION_ANY_NODE)
-		bind_to_node(r, node_os);
+	if (node_os != MR_REGION_ANY_NODE) {
+		r->node_os = node_os;
+		r->bound = bind_to_node(r, 0, r->bytes, node_os);
+	}
 	return MR_OK;
+}
+
+uint64_t mr_region_bind_part(mr_region *r, uint64_t offset, uint64_t bytes, uint32_t node_os)
+{
+	uint64_t page = r->huge ? HUGE_PAGE : page_bytes(), begin = (offset + page - 1) / page * page;
+	uint64_t end = (offset + bytes < r->bytes ? offset + bytes : r->bytes) / page * page;
+
+	return begin < end && bind_to_node(r, begin, end - begin, node_os) ? end - begin : 0;
 }
 
 void mr_region_prefault(const mr_region *r, uint64_t offset, uint64_t bytes)

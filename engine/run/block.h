@@ -8,8 +8,8 @@
  * Several pipes. All read one copy of the weights, in the memory of pipe 0's worker (private: each has a copy of its own).
  * Each sums into a gradient buffer of its own. AR adds these in the order of the pipes into the first one that has any
  * micro-batches, U steps; both are cut into ranges of cache lines, a pure function of the block's size, and pipe p's worker
- * handles range p of both. So the reduction, the step and the optimizer state are spread over the workers, and what one has
- * written all read: nothing is sent round. Elementwise work gives the same bits however it is cut; for an optimizer that takes
+ * handles range p of both. So the reduction, the step and the optimizer state are spread over the workers (the pages of a range
+ * over their nodes: mr_run_spread_states), and what one has written all read: nothing is sent round. Elementwise work gives the same bits however it is cut; for an optimizer that takes
  * whole matrices a tensor goes to the range in which it begins.
  *
  * Thread: a share is its pipe's worker's. Events and counters are anybody's who has part in the block:

@@ -250,6 +250,7 @@ static mr_status build(mr_run *run)
 	MR_TRY(create_stages(run));
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		MR_TRY(create_worker(run, w));
+	mr_run_spread_states(run);
 	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
 		mr_block_join(&run->block[i]);
 	return MR_OK;

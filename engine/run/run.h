@@ -257,6 +257,12 @@ void mr_run_staleness(const mr_run *run, uint16_t stage, uint64_t *out);
  */
 double mr_run_largest_gradient(const mr_run *run);
 
+/**
+ * Of stages that several pipes step in ranges, optimizer state lies in one piece in the memory of pipe 0's worker: bind each range to the
+ * node of the worker that steps it, as far as that is whole pages. Mapped, and not yet touched.
+ */
+void mr_run_spread_states(mr_run *run);
+
 /** Sum of the mapped regions. */
 uint64_t mr_run_mapped_bytes(const mr_run *run);
 

@@ -49,6 +49,26 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	}
 }
 
+static bool elsewhere(const mr_place_worker *w, const mr_place_worker *owner)
+{
+	return w->bindable && (!owner->bindable || w->node_os != owner->node_os);
+}
+
+void mr_run_spread_states(mr_run *run)
+{
+	for (unsigned p = 1; run->shares && p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++) {
+			uint16_t owner = mr_plan_worker(run->c.plan, 0, s);
+			const mr_place_worker *w = &run->c.place->worker[mr_plan_worker(run->c.plan, (uint8_t)p, s)];
+			const mr_block *b = &run->block[s];
+			mr_region *r = &run->worker[owner].region;
+			uint64_t bytes = b->share[p].end - b->share[p].begin;
+
+			for (uint32_t i = 0; elsewhere(w, &run->c.place->worker[owner]) && i < run->c.optim->ops->n_states; i++)
+				mr_region_bind_part(r, (uint64_t)(b->state[i] - (uint8_t *)r->base) + b->share[p].begin, bytes, w->node_os);
+		}
+}
+
 uint64_t mr_run_mapped_bytes(const mr_run *run)
 {
 	uint64_t sum = 0;

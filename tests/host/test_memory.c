@@ -2,6 +2,8 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -68,6 +70,38 @@ static void test_bind(void)
 	mr_region_unmap(&r);
 }
 
+/* The policy of the page at @p: 0 the default, 2 bound; -1: the kernel does not say. */
+static int policy_at(const void *p)
+{
+	enum { MPOL_F_ADDR_ = 2 };
+	int policy = -1;
+
+	return syscall(SYS_get_mempolicy, &policy, NULL, 0ul, p, (unsigned long)MPOL_F_ADDR_) ? -1 : policy;
+}
+
+/* Whole pages inside the part are bound, and nothing else. */
+static void test_bind_part(void)
+{
+	const char *p;
+	mr_region r;
+
+	MR_CHECK_OK(mr_region_map(&r, 1 << 16, MR_REGION_ANY_NODE));
+	p = r.base;
+	if (mr_region_bind_part(&r, 4096 + 1, 3 * 4096, 0)) {
+		CU_ASSERT_EQUAL(r.note[0], '\0');
+		for (int page = 0; page < 16 && policy_at(p) >= 0; page++)
+			CU_ASSERT_EQUAL(policy_at(p + 4096 * page), page == 2 || page == 3 ? 2 : 0);
+		CU_ASSERT_EQUAL(mr_region_bind_part(&r, 8192, 4096, 0), 4096);
+	} else {
+		CU_ASSERT_PTR_NOT_NULL(strstr(r.note, "binding"));
+	}
+	CU_ASSERT_FALSE(r.bound);
+	CU_ASSERT_EQUAL(mr_region_bind_part(&r, 100, 4096, 0), 0); /* no whole page */
+	CU_ASSERT_EQUAL(mr_region_bind_part(&r, (1 << 16) - 4096, 1 << 20, 1000), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.note, "binding"));
+	mr_region_unmap(&r);
+}
+
 static uint64_t n_resident(const mr_region *r)
 {
 	static unsigned char in[1 << 14];
@@ -123,6 +157,7 @@ void mr_suite_memory(void)
 	MR_TEST(test_map);
 	MR_TEST(test_refused);
 	MR_TEST(test_bind);
+	MR_TEST(test_bind_part);
 	MR_TEST(test_prefault);
 	MR_TEST(test_peak);
 }

@@ -1,8 +1,10 @@
 /*
  * test_usage.c - weight versions live and bytes in use at each stage, counted while training, are those that the plan predicts: for
- * every system that there is, so that a new one is held to it too.
+ * every system that there is, so that a new one is held to it too. And optimizer state lies with the worker that steps it.
  */
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "ir/live.h"
@@ -139,9 +141,54 @@ static void variants_too(void)
 	}
 }
 
+/* The policy of the page at @p: 0 the default, 2 bound; -1: the kernel does not say. */
+static int policy_at(const void *p)
+{
+	enum { MPOL_F_ADDR_ = 2 };
+	int policy = -1;
+
+	return syscall(SYS_get_mempolicy, &policy, NULL, 0ul, p, (unsigned long)MPOL_F_ADDR_) ? -1 : policy;
+}
+
+/*
+ * Of two pipes that share their steps, each range of the optimizer's state is bound where it is stepped. One node is enough to see it:
+ * worker 0 is told to bind nothing, so what is bound in its memory is worker 1's.
+ */
+static void states_lie_where_they_are_stepped(void)
+{
+	const mr_run *run;
+	uint32_t n = 0;
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, "system.name=chimera model.width=96 model.depth=3 train.batch=4 train.microbatches=4");
+	rig_open(&r);
+	r.s.place.worker[0].bindable = false;
+	if (r.s.place.worker[1].bindable) {
+		rig_start(&r);
+		run = mr_executor_run_of(&r.s.executor);
+		for (uint16_t s = 0; s < run->n_stages && !run->worker[0].region.note[0]; s++) {
+			const mr_block *b = &run->block[s];
+			bool from_first = mr_plan_worker(run->c.plan, 0, s) == 0;
+			size_t middle = (b->share[1].begin + b->share[1].end) / 2;
+
+			if (!from_first || b->share[1].end - b->share[1].begin < 3 * 4096 || policy_at(b->state[0]) < 0)
+				continue;
+			CU_ASSERT_EQUAL(policy_at(b->state[0] + middle), 2);
+			CU_ASSERT_EQUAL(policy_at(b->state[1] + middle), 2);
+			CU_ASSERT_EQUAL(policy_at(b->state[1] + (b->share[0].begin + b->share[0].end) / 2), 0);
+			n++;
+		}
+		CU_ASSERT(n > 0 || run->worker[0].region.note[0] || policy_at(&r) < 0);
+		rig_run(&r, 2, NULL);
+	}
+	rig_fini(&r);
+}
+
 void mr_suite_usage(void)
 {
 	MR_SUITE("usage");
 	MR_TEST(every_system);
 	MR_TEST(variants_too);
+	MR_TEST(states_lie_where_they_are_stepped);
 }
