@@ -67,8 +67,11 @@ typedef struct mr_layer_call {
 	const void *const *w;      /* parameters, in the order of params() */
 	void *const *dw;           /* their gradients */
 	bool dw_add;               /* false: first micro-batch of the sum, overwrite */
+	uint32_t dw_onto;          /* bit j: dw[j] holds the finished gradient of another use of a tied parameter, and this call's is
+	                              added to it. Only bits of ops->onto, and not with dw_add */
 	const mr_step *step;       /* one a parameter: W completes the sum, and its caller then steps. W carries out those that
-	                              ops->steps names, and may leave anything in their dw. NULL: the gradient is all */
+	                              ops->steps names, and may leave anything in their dw. One whose dst is NULL is not taken. NULL: the
+	                              gradient is all */
 	void *aux_i, *aux_w, *kept, *scratch;
 	const void *target;        /* loss layers: [samples * rows] int32 or [samples * rows, cols] of the dtype */
 	double *loss;              /* loss layers: mean over the micro-batch's samples (tokens) */
@@ -102,6 +105,8 @@ typedef struct mr_layer_ops {
 	mr_status (*backward_weights)(const mr_layer_call *c, uint32_t n);
 	uint32_t steps;      /* bit j: given mr_layer_call.step, backward_weight carries out the step of parameter j itself, which
 	                        is of any use where the gradient can go into it without being written */
+	uint32_t onto;       /* bit j: dw_onto may have it: most of the gradient is zero, and a sum of two whole tensors a waste. The
+	                        bits are those of that sum, but for the sign of a zero */
 } mr_layer_ops;
 
 /** backward_weight, if there is one, and then the steps of c->step that it leaves to its caller: of a gradient that is

@@ -129,6 +129,9 @@ bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i);
 /** Does any parameter share another's storage? */
 bool mr_graph_ties(const mr_graph *g);
 
+/** Does @param: as the one that owns it, or as one that uses it? */
+bool mr_graph_tied(const mr_graph *g, uint32_t param);
+
 /** Parameter @param as an optimizer of matrices sees it: no matrix (rows 0) unless it is the untied weight matrix of a layer
  * that neither reads tokens nor feeds the loss. */
 mr_optim_matrix mr_graph_matrix(const mr_graph *g, uint32_t param);

@@ -52,7 +52,7 @@ bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i)
 	return g->nodes[node].in[i] != 0;
 }
 
-static bool is_tied(const mr_graph *g, uint32_t param)
+bool mr_graph_tied(const mr_graph *g, uint32_t param)
 {
 	for (uint32_t i = 0; i < g->n_params; i++)
 		if (g->params[i].tied_to == (int32_t)param)
@@ -65,7 +65,7 @@ mr_optim_matrix mr_graph_matrix(const mr_graph *g, uint32_t param)
 	const mr_param *p = &g->params[param];
 	const mr_node *nd = &g->nodes[p->node];
 
-	if (p->rank != 2 || g->values[nd->in[0]].shape.tokens || nd->out == MR_GRAPH_NO_VALUE || is_tied(g, param) ||
+	if (p->rank != 2 || g->values[nd->in[0]].shape.tokens || nd->out == MR_GRAPH_NO_VALUE || mr_graph_tied(g, param) ||
 	    g->values[nd->out].last_use == g->n_nodes - 1)
 		return (mr_optim_matrix){0};
 	return (mr_optim_matrix){.rows = p->dim[0], .cols = p->dim[1], .out_first = nd->cfg.transposed};

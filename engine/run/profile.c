@@ -112,7 +112,8 @@ static mr_status make_stages(bench *b)
 			       &b->s);
 }
 
-/* Does the run carry out the stage's steps inside its backward pass? (sequential.c and exec_compute.c) */
+/* Does the run carry out the stage's steps inside its backward pass? (sequential.c and exec_compute.c; of a tied model in
+ * sequential they are measured apart) */
 static bool steps_inside(const bench *b)
 {
 	const mr_plan *p = b->c->plan;

@@ -23,24 +23,31 @@ static size_t param_bytes(const mr_sequential *q, uint32_t p)
 
 static void layout_grads(mr_sequential *q, mr_arena *a)
 {
-	bool shared = mr_sequential_shares_grads(&q->c);
-	char *first = NULL;
-	mr_run_memory m;
+	uint64_t shared = mr_sequential_shared_grads(&q->c);
+	char *first = shared ? take(a, shared) : NULL;
 
-	mr_sequential_size(&q->c, &m);
-	if (shared)
-		first = take(a, m.grads);
 	for (uint32_t i = 0; i < q->g->n_nodes; i++) {
 		const mr_node *nd = &q->g->nodes[i];
 		size_t at = 0;
 
 		for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++) {
-			q->grad[p] = !shared ? take(a, param_bytes(q, p)) : first ? first + at : NULL;
+			mr_grad_home home = mr_sequential_grad_home(&q->c, p);
+
+			q->onto[p] = home == MR_GRAD_ONTO;
+			q->late[p] = mr_sequential_steps_late(&q->c, p);
+			if (home == MR_GRAD_OWN)
+				q->grad[p] = take(a, param_bytes(q, p));
 			if (q->c.lists && q->c.lists->n_pipes > 1)
 				q->part[p] = take(a, param_bytes(q, p));
+			if (home != MR_GRAD_SHARED)
+				continue;
+			q->grad[p] = first ? first + at : NULL;
 			at += mr_align_up(param_bytes(q, p), MR_CACHE_LINE);
 		}
 	}
+	for (uint32_t p = 0; p < q->g->n_params; p++)
+		if (q->onto[p])
+			q->grad[p] = q->grad[mr_sequential_tied_user(q->g, p)];
 }
 
 /* Everything but tables of pointers; an arena without memory counts it. */
@@ -88,10 +95,12 @@ static mr_status allocate(mr_sequential *q)
 	for (int i = 0; i < MR_OPTIM_STATES; i++)
 		q->state[i] = calloc(g->n_params + 1, sizeof(void *));
 	q->part = calloc(g->n_params + 1, sizeof(void *));
+	q->onto = calloc(g->n_params + 1, sizeof(bool));
+	q->late = calloc(g->n_params + 1, sizeof(bool));
 	q->active = calloc(g->n_nodes, sizeof(bool));
 	q->has_grad = calloc(g->n_values, sizeof(bool));
 	q->loss = calloc(q->c.n_micro, sizeof(double));
-	if (!q->value || !q->node || !q->weight || !q->grad || !q->part || !q->active || !q->steps || !q->state[0] || !q->state[1] || !q->has_grad ||
+	if (!q->value || !q->node || !q->weight || !q->grad || !q->part || !q->onto || !q->late || !q->active || !q->steps || !q->state[0] || !q->state[1] || !q->has_grad ||
 	    !q->loss)
 		return mr_fail(MR_ERESOURCE, "no memory for a model of %u layers", g->n_nodes);
 	mr_arena_init(&a, NULL, 0);
@@ -217,6 +226,8 @@ void mr_sequential_destroy(mr_sequential *q)
 	free(q->weight);
 	free(q->grad);
 	free(q->part);
+	free(q->onto);
+	free(q->late);
 	free(q->active);
 	free(q->steps);
 	free(q->has_grad);

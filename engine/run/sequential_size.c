@@ -9,12 +9,43 @@ static uint64_t rounded(uint64_t bytes)
 
 bool mr_sequential_steps_inside(const mr_sequential_config *c)
 {
-	return !(c->clip > 0) && !c->lists && !mr_graph_ties(c->graph) && mr_optim_elementwise(c->optim);
+	return !(c->clip > 0) && !c->lists && mr_optim_elementwise(c->optim);
 }
 
-bool mr_sequential_shares_grads(const mr_sequential_config *c)
+uint32_t mr_sequential_tied_user(const mr_graph *g, uint32_t p)
 {
-	return c->n_micro == 1 && !c->measures && mr_sequential_steps_inside(c);
+	uint32_t u = 0;
+
+	while (u < g->n_params && g->params[u].tied_to != (int32_t)p)
+		u++;
+	return u < g->n_params ? u : UINT32_MAX;
+}
+
+/* Only one other use, in a layer behind its own. */
+static bool goes_onto(const mr_graph *g, uint32_t p)
+{
+	uint32_t user = mr_sequential_tied_user(g, p), i = user + 1;
+	const mr_node *nd = &g->nodes[g->params[p].node];
+
+	if (user == UINT32_MAX || g->params[user].node <= g->params[p].node || !(nd->ops->onto >> (p - nd->first_param) & 1))
+		return false;
+	while (i < g->n_params && g->params[i].tied_to != (int32_t)p)
+		i++;
+	return i == g->n_params;
+}
+
+mr_grad_home mr_sequential_grad_home(const mr_sequential_config *c, uint32_t p)
+{
+	if (c->n_micro > 1 || c->measures || !mr_sequential_steps_inside(c))
+		return MR_GRAD_OWN;
+	if (!mr_graph_tied(c->graph, p))
+		return MR_GRAD_SHARED;
+	return goes_onto(c->graph, p) ? MR_GRAD_ONTO : MR_GRAD_OWN;
+}
+
+bool mr_sequential_steps_late(const mr_sequential_config *c, uint32_t p)
+{
+	return mr_graph_tied(c->graph, p) && mr_sequential_grad_home(c, p) == MR_GRAD_OWN;
 }
 
 size_t mr_sequential_work_bytes(const mr_sequential_config *c)
@@ -30,22 +61,32 @@ size_t mr_sequential_work_bytes(const mr_sequential_config *c)
 	return most;
 }
 
-static uint64_t grad_bytes(const mr_sequential_config *c)
+uint64_t mr_sequential_shared_grads(const mr_sequential_config *c)
 {
-	const mr_graph *g = c->graph;
-	uint64_t all = 0, most = 0;
+	uint64_t most = 0;
 
-	for (uint32_t i = 0; i < g->n_nodes; i++) {
+	for (uint32_t i = 0; i < c->graph->n_nodes; i++) {
+		const mr_node *nd = &c->graph->nodes[i];
 		uint64_t here = 0;
 
-		for (uint32_t p = g->nodes[i].first_param; p < g->nodes[i].first_param + g->nodes[i].n_params; p++)
-			here += rounded((uint64_t)g->params[p].n * mr_dtype_bytes(c->kernels->dtype));
-		all += here;
+		for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++)
+			if (mr_sequential_grad_home(c, p) == MR_GRAD_SHARED)
+				here += rounded((uint64_t)c->graph->params[p].n * mr_dtype_bytes(c->kernels->dtype));
 		most = here > most ? here : most;
 	}
+	return most;
+}
+
+static uint64_t grad_bytes(const mr_sequential_config *c)
+{
+	uint64_t own = 0, shared = mr_sequential_shared_grads(c);
+
+	for (uint32_t p = 0; p < c->graph->n_params; p++)
+		if (mr_sequential_grad_home(c, p) == MR_GRAD_OWN)
+			own += rounded((uint64_t)c->graph->params[p].n * mr_dtype_bytes(c->kernels->dtype));
 	if (c->lists && c->lists->n_pipes > 1)
-		return 2 * all;
-	return mr_sequential_shares_grads(c) ? rounded(most) : all;
+		return 2 * own;
+	return own + (shared ? rounded(shared) : 0);
 }
 
 void mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)

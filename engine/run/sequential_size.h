@@ -13,12 +13,27 @@
  */
 void mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out);
 
-/** Does the last backward of a step carry out the optimizer steps? Not when it clips, nor with tied parameters, nor for an
- * optimizer of whole matrices. */
+/** Does the last backward of a step carry out the optimizer steps? Not when it clips, nor for an optimizer of whole matrices. */
 bool mr_sequential_steps_inside(const mr_sequential_config *c);
 
-/** Then with one micro-batch a step no gradient outlives its layer: all lie in one place. */
-bool mr_sequential_shares_grads(const mr_sequential_config *c);
+/** Where the gradient of a parameter lies. All but the first need steps inside, one micro-batch
+ * a step, and nobody who measures gradients afterwards. */
+typedef enum mr_grad_home {
+	MR_GRAD_OWN,    /* in a place of its own */
+	MR_GRAD_SHARED, /* it does not outlive its layer: all such lie in one place */
+	MR_GRAD_ONTO,   /* in that of the parameter that is tied to it, whose layer goes backward first; its own layer adds to it */
+} mr_grad_home;
+
+mr_grad_home mr_sequential_grad_home(const mr_sequential_config *c, uint32_t p);
+
+/** Bytes of the place of those that are shared. */
+uint64_t mr_sequential_shared_grads(const mr_sequential_config *c);
+
+/** The parameter that is tied to @p: the first; UINT32_MAX: none. */
+uint32_t mr_sequential_tied_user(const mr_graph *g, uint32_t p);
+
+/** Is the step of @p, an owner, carried out behind the backward passes although steps are inside? */
+bool mr_sequential_steps_late(const mr_sequential_config *c, uint32_t p);
 
 /** Bytes that an optimizer of whole matrices works in; 0 for others. */
 size_t mr_sequential_work_bytes(const mr_sequential_config *c);

@@ -52,6 +52,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 	for (uint32_t j = 0; j < nd->n_params; j++) {
 		ps->w[j] = mr_sequential_weights(q, nd->first_param + j);
 		ps->dw[j] = ps->grad ? ps->grad[nd->first_param + j] : NULL;
+		c.dw_onto |= (uint32_t)q->onto[nd->first_param + j] << j;
 	}
 	return c;
 }
@@ -133,7 +134,7 @@ static void sum_tied(mr_sequential *q)
 	for (uint32_t p = 0; p < q->g->n_params; p++) {
 		int32_t o = q->g->params[p].tied_to;
 
-		if (o >= 0)
+		if (o >= 0 && !q->onto[o])
 			q->c.kernels->sum(q->kc, q->g->params[p].n, q->grad[o], q->grad[p], q->grad[o]);
 	}
 }
@@ -172,13 +173,14 @@ static void fill_steps(mr_sequential *q, double lr, double scale)
 	for (uint32_t p = 0; p < q->g->n_params; p++) {
 		mr_optim_call c;
 
-		if (!q->weight[p])
+		if (!q->weight[p] || q->late[p])
 			continue;
 		c = step_call(q, p, lr, scale);
 		q->c.optim->ops->fill(q->c.optim, &c, &q->steps[p]);
 	}
 }
 
+/* Of what backward has not stepped. */
 static mr_status update(mr_sequential *q, double lr, double *norm)
 {
 	double count = q->c.n_micro, scale = 1 / count;
@@ -197,7 +199,7 @@ static mr_status update(mr_sequential *q, double lr, double *norm)
 	for (uint32_t p = 0; p < q->g->n_params; p++) {
 		mr_optim_call c;
 
-		if (!q->weight[p])
+		if (!q->weight[p] || (q->inside && !q->late[p]))
 			continue;
 		c = step_call(q, p, lr, scale);
 		MR_TRY(mr_optim_step(q->c.optim, &c, q->c.kernels, q->kc, q->g->params[p].n, q->grad[p]));
@@ -329,8 +331,7 @@ static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 	*rec = (mr_step_rec){.step = q->step + 1, .lr = mr_lr_at(q->c.lr, q->step + 1), .norm = NAN};
 	MR_TRY(q->c.lists ? sum_by_lists(q) : sum_in_order(q, rec->lr));
 	begin = mr_clock_ns();
-	if (!q->inside)
-		MR_TRY(update(q, rec->lr, &rec->norm));
+	MR_TRY(update(q, rec->lr, &rec->norm));
 	if (q->c.measures)
 		measure(q);
 	for (uint32_t m = 0; m < q->c.n_micro; m++)

@@ -112,6 +112,22 @@ static void inside_equals_after(void)
 		}
 }
 
+/* One gradient for both uses where a step has one micro-batch; a step behind the backward passes where it has more. */
+static void tied_inside_equals_after(void)
+{
+	static const char *const optimizers[] = {"optimizer.name=sgd optimizer.weight_decay=0.1", "optimizer.name=adamw"};
+
+	for (int micro = 1; micro <= 2; micro++)
+		for (size_t o = 0; o < sizeof(optimizers) / sizeof(optimizers[0]); o++) {
+			char system[100];
+
+			snprintf(system, sizeof(system), "system.name=sequential model.tied=true train.microbatches=%d", micro);
+			compare(system, "dtype=f64", optimizers[o], true);
+			if (mr_kernels_find("dnnl", MR_F32))
+				compare(system, "backend=dnnl dtype=f32", optimizers[o], true);
+		}
+}
+
 /* Bytes of gradients that stage 0 and 1 hold. */
 static void grads(const char *sets, uint64_t of[2])
 {
@@ -192,6 +208,7 @@ void mr_suite_inside(void)
 	MR_SUITE("inside");
 	MR_TEST(plans_without_clipping_step_inside);
 	MR_TEST(inside_equals_after);
+	MR_TEST(tied_inside_equals_after);
 	MR_TEST(gradients_share_one_place);
 	MR_TEST(what_needs_whole_gradients_is_refused);
 }

@@ -114,10 +114,16 @@ static mr_gemm weight_gemm(const mr_layer_call *c)
 	};
 }
 
+/* Of the weight, if W is to take it. */
+static const mr_step *step_of(const mr_layer_call *c)
+{
+	return c->step && c->step[0].dst ? &c->step[0] : NULL;
+}
+
 static mr_status linear_backward_weights(const mr_layer_call *c, uint32_t n)
 {
 	const void *x[MR_LAYER_SPAN], *dz[MR_LAYER_SPAN];
-	const mr_step *step = c[n - 1].step;
+	const mr_step *step = step_of(&c[n - 1]);
 	bool swap = c->cfg->transposed;
 	mr_gemm g = weight_gemm(c);
 
@@ -125,7 +131,7 @@ static mr_status linear_backward_weights(const mr_layer_call *c, uint32_t n)
 		x[j] = c[j].x[0];
 		dz[j] = dz_of(&c[j]);
 	}
-	MR_TRY(c->k->gemm_sum(c->kc, &g, n, swap ? dz : x, swap ? x : dz, c->dw[0], step ? &step[0] : NULL));
+	MR_TRY(c->k->gemm_sum(c->kc, &g, n, swap ? dz : x, swap ? x : dz, c->dw[0], step));
 	for (uint32_t j = 0; j < n && !c->cfg->no_bias; j++)
 		c->k->colsum(c->kc, g.k, c->out.cols, dz[j], c->dw[1], c[j].dw_add);
 	return MR_OK;
@@ -134,11 +140,12 @@ static mr_status linear_backward_weights(const mr_layer_call *c, uint32_t n)
 static mr_status linear_backward_weight(const mr_layer_call *c)
 {
 	const void *dz = dz_of(c), *x = c->x[0];
+	const mr_step *step = step_of(c);
 	bool swap = c->cfg->transposed;
 	mr_gemm g = weight_gemm(c);
 
-	MR_TRY(c->step ? c->k->gemm_step(c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], &c->step[0])
-		       : c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL));
+	MR_TRY(step ? c->k->gemm_step(c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
+		    : c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL));
 	if (!c->cfg->no_bias)
 		c->k->colsum(c->kc, g.k, c->out.cols, dz, c->dw[1], c->dw_add);
 	return MR_OK;
