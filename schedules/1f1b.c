@@ -115,7 +115,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	mr_sched_flushes(plan, args->n_micro, MR_SUM_ASCENDING);
 	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
 		st = merged(args) ? emit_merged(plan, w, args)
-				  : mr_straight_emit_1f1b(plan, w, MR_BODY, plan->n_workers - 1u - w, args->n_micro,
+				  : mr_straight_emit_1f1b(plan, w, MR_BODY, plan->n_workers - 1u - w, 0, args->n_micro,
 							  recomputes(args));
 	return mr_sched_finish(plan, st, out);
 }

@@ -24,7 +24,7 @@ static uint32_t default_micro(uint16_t n_workers)
 static mr_status fill(mr_plan *plan)
 {
 	for (uint16_t w = 0; w < plan->n_workers; w++)
-		MR_TRY(mr_straight_emit_1f1b(plan, w, MR_BODY, 0, plan->n_micro, false));
+		MR_TRY(mr_straight_emit_1f1b(plan, w, MR_BODY, 0, 0, plan->n_micro, false));
 	return MR_OK;
 }
 

@@ -113,6 +113,9 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 			       mr_unroll_name(g, node, name), read, wanted);
 	if (mr_unroll_is_away(g, node)) /* a W: its I waited for the F that read the version, and the next commit waits for it */
 		return check_span(g, node);
+	if (in->op == MR_OP_F && read != applied_on && applied_on < p->contract.sync_steps)
+		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 ", but the first %u commits are synchronous, and it belongs to version %" PRIu64,
+			       mr_unroll_name(g, node, name), read, p->contract.sync_steps, applied_on);
 	if (read > latest)
 		return mr_fail(MR_ECONFIG,
 			       "%s: reads version %" PRIu64 ", but only %" PRIu64 " is committed at that place",
@@ -206,8 +209,11 @@ static mr_status check_horizon(const mr_reads *r, uint32_t node)
 
 	if (c->aim == MR_AIM_NONE || in->op > MR_OP_I)
 		return MR_OK;
+	if (mr_unroll_micro(g, node) / c->need < c->sync_steps)
+		return h == 0 ? MR_OK : mr_fail(MR_ECONFIG, "%s: aims at another version, but the first %u commits are synchronous",
+						mr_unroll_name(g, node, name), c->sync_steps);
 	if (c->aim == MR_AIM_AHEAD ? h < 0 : h > 0 || (h && in->op == MR_OP_F))
-		return mr_fail(MR_ECONFIG, "%s: aims %d commits %s, which the contract does not allow",
+		return mr_fail(MR_ECONFIG, "%s: aims %d %s, which the contract does not allow",
 			       mr_unroll_name(g, node, name), h < 0 ? -h : h, h < 0 ? "back" : "ahead");
 	if (*first == INT32_MIN)
 		*first = h;

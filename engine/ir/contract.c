@@ -115,6 +115,8 @@ static mr_status check_aim(const mr_plan *p)
 		return mr_fail(MR_ECONFIG, "only weights that aim ahead of the latest can be those of F and B alike");
 	if (c->keep_read && c->flush != MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "keep_read is for stale gradients: a system that flushes applies them to what F read");
+	if (c->sync_steps && (c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST || c->coverage != MR_COVER_TRAIN || c->racing))
+		return mr_fail(MR_ECONFIG, "a synchronous start is for plans that never flush and read the latest version, in a fixed order");
 	if (c->slow_start && c->flush != MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "a slow start is for stale gradients: a system that flushes has none");
 	return MR_OK;

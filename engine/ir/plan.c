@@ -145,6 +145,47 @@ uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage)
 	return (uint32_t)most;
 }
 
+/* Of the F of an iteration; or of the last commit, where there is none. */
+double mr_plan_delay(const mr_plan *plan, uint16_t stage)
+{
+	uint32_t need = plan->contract.need, n = 0;
+	int64_t sum = 0;
+
+	if (need == 1)
+		return mr_plan_staleness(plan, stage);
+	for (int sec = MR_BODY; sec >= MR_PROLOGUE && n == 0; sec--)
+		for (size_t w = 0; w < plan->n_workers; w++) {
+			const mr_list *l = mr_plan_list(plan, (uint16_t)w, (mr_section)sec);
+
+			for (uint32_t k = 0; k < l->n; k++) {
+				const mr_instr *in = &l->at[k];
+
+				if (in->stage != stage || in->op != MR_OP_F || (sec == MR_PROLOGUE && in->micro + need < plan->n_micro))
+					continue;
+				sum += (int64_t)(in->micro / need) - in->read;
+				n++;
+			}
+		}
+	return n ? (double)sum / n : 0;
+}
+
+int32_t mr_plan_horizon(const mr_plan *plan, uint16_t stage, bool forward)
+{
+	uint16_t w = mr_plan_worker(plan, 0, stage);
+
+	for (int sec = 0; sec < MR_N_SECTIONS && w < plan->n_workers; sec++) {
+		const mr_list *l = mr_plan_list(plan, w, (mr_section)sec);
+
+		for (uint32_t i = 0; i < l->n; i++) {
+			const mr_instr *in = &l->at[i];
+
+			if (in->stage == stage && in->op <= MR_OP_I && (in->op == MR_OP_F) == forward && !mr_instr_is_sync(plan, in))
+				return mr_instr_horizon(plan, in);
+		}
+	}
+	return 0;
+}
+
 static void mix_table(uint64_t *h, const uint16_t *table, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -178,7 +219,7 @@ static void mix_contract(uint64_t *h, const mr_contract *c)
 		mix_double(h, c->average.outer_mu);
 	}
 	mix(h, (uint64_t)c->aim | (uint64_t)c->memory_ppm << 8);
-	mix(h, c->slow_start);
+	mix(h, c->slow_start | (uint64_t)c->sync_steps << 32);
 }
 
 static void mix_instr(uint64_t *h, const mr_instr *in)

@@ -23,8 +23,8 @@
  *
  * Recomputation. Where a system emits R(m,s) between F(m,s) and its backward, F keeps nothing but its input, which stays in
  * the forward buffer (held until the last backward use, R or not); it uses a slot while it runs, and R takes the slot
- * that the backward then reads. R reads what F read, the input and the weights of the same version, and so saves the same
- * bits; it hands nothing over. At the last stage the target is kept for R as the input is.
+ * that the backward then reads. R reads the input that F read and the weights that its backward reads. Where these are F's (same_version_b, or a
+ * flush) it saves the same bits; else what the stage would have saved with its present weights. It hands nothing over. At the last stage the target is kept for R as the input is.
  *
  * Span. A W may handle `span` consecutive micro-batches of one commit at once: the sum of their gradients as one product
  * over all their rows, added up in ascending order. Each has an I of its own before it; all their slots are given back
@@ -151,14 +151,15 @@ typedef enum mr_read_rule {
 typedef enum mr_sum_order { MR_SUM_ASCENDING, MR_SUM_DESCENDING, MR_SUM_LISTED /* as the lists say; stages may differ */ } mr_sum_order;
 
 /*
- * Whether F and B may work on weights that are made from the version they read, for the sake of another: their target says which
- * version they aim at, and target - read is the horizon, in commits, the same for all F and for all B of a stage. With same_version_b
+ * Whether F and B may work on weights that are made from the version they read, for the sake of another: target - read is the
+ * horizon, the same for all F and for all R, B and I of a stage. AHEAD it is in commits, so the target is the version aimed at; BACK it
+ * is in micro-batches, `need` of which are a commit: what lies between F and B is seldom a whole number of commits. With same_version_b
  * B works on the weights that were made for its F; they are kept with the activations, and the version itself need not be.
  */
 typedef enum mr_aim {
 	MR_AIM_NONE,
 	MR_AIM_AHEAD, /* w - horizon * lr * direction: along the direction of the optimizer's last step */
-	MR_AIM_BACK,  /* B: w + horizon * delta, back by the running mean delta of the last steps (horizon < 0) */
+	MR_AIM_BACK,  /* R, B, I: w + horizon / need * delta, back by the running mean delta of the last steps (horizon < 0) */
 } mr_aim;
 
 /* How replicas, whose weights diverge, come together again. */
@@ -200,8 +201,10 @@ typedef struct mr_contract {
 	uint32_t delay;        /* BATCH: F of batch t reads version max(0, t - delay) at stages 0 .. delayed-1, */
 	uint16_t delayed;      /* and version t at the others (both 0 where nothing is delayed) */
 	mr_aim aim;
-	uint32_t memory_ppm;   /* BACK, horizon -tau: delta = g delta + (1 - g)(w_new - w_old), g = (memory_ppm / 1e6)^(1 / tau) */
-	uint32_t slow_start;   /* K: a stage of staleness tau steps with lr / tau^(1 - t / K) at commits t < K (0, 1, ...); 0: none */
+	uint32_t memory_ppm;   /* BACK, tau = -horizon / need: delta = g delta + (1 - g)(w_new - w_old), g = (memory_ppm / 1e6)^(1 / tau) */
+	uint32_t slow_start;   /* K: a stage of delay tau (mr_plan_delay) > 1 steps with lr / tau^(1 - t / K) at commits t < K; 0: none */
+	uint32_t sync_steps;   /* FLUSH_NONE: the first so many commits are made as if it flushed: their F read what their gradients are
+	                          applied to, and nothing aims. t of a slow start and delta begin behind them */
 	mr_average average;    /* replicas: whether each pipe has weights and commits of its own, and what AVG does with them */
 } mr_contract;
 
@@ -331,7 +334,7 @@ static inline uint64_t mr_instr_target(const mr_plan *plan, const mr_instr *in, 
 	return v > 0 ? (uint64_t)v : 0;
 }
 
-/* Commits from the version that @in reads to the one that it aims at. */
+/* How far @in aims from the version that it reads (mr_aim). */
 static inline int32_t mr_instr_horizon(const mr_plan *plan, const mr_instr *in)
 {
 	if (plan->contract.aim == MR_AIM_NONE || in->op > MR_OP_I)
@@ -344,6 +347,21 @@ static inline int32_t mr_instr_horizon(const mr_plan *plan, const mr_instr *in)
  * gradient is applied to. @plan is lowered.
  */
 uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage);
+
+/**
+ * The same on average over the micro-batches of a commit, where a commit has several: 1F1B with H forwards ahead and M micro-batches a
+ * commit has H / M.
+ */
+double mr_plan_delay(const mr_plan *plan, uint16_t stage);
+
+/* Does @in, in its first iteration, belong to the commits that are made as if the plan flushed? */
+static inline bool mr_instr_is_sync(const mr_plan *plan, const mr_instr *in)
+{
+	return in->micro / plan->contract.need < plan->contract.sync_steps;
+}
+
+/** The horizon of F, or else of R, B and I, at @stage; those of the synchronous start are left out. */
+int32_t mr_plan_horizon(const mr_plan *plan, uint16_t stage, bool forward);
 
 /* Does @in work on the weights that were made for its F, whatever has become of the version read? */
 static inline bool mr_instr_takes_made(const mr_plan *plan, const mr_instr *in)

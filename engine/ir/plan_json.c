@@ -228,7 +228,7 @@ static void read_name(mr_plan_file *f)
 
 static const char *const contract_keys[] = {"coverage",       "flush", "read", "sum",  "need", "staleness",
 					    "same_version_b", "clip",  "tied", "repeats", "delay", "delayed",
-					    "private_weights", "racing", "keep_read", "steal", "aim", "memory_ppm", "slow_start", "horizons", "average", "every", "alpha",
+					    "private_weights", "racing", "keep_read", "steal", "aim", "memory_ppm", "slow_start", "sync_steps", "horizons", "average", "every", "alpha",
 					    "outer_lr", "outer_mu", "average_state"};
 
 static mr_status read_word(const mr_json *contract, const char *key, const char *const *words, size_t n, unsigned *out)
@@ -325,6 +325,8 @@ static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 		MR_TRY(in_range(mr_json_get(j, "memory_ppm"), "memory_ppm", 0, 1000000, &c->memory_ppm));
 	if (mr_json_get(j, "slow_start"))
 		MR_TRY(in_range(mr_json_get(j, "slow_start"), "slow_start", 0, INT32_MAX, &c->slow_start));
+	if (mr_json_get(j, "sync_steps"))
+		MR_TRY(in_range(mr_json_get(j, "sync_steps"), "sync_steps", 0, MR_PLAN_JSON_MAX_MICRO, &c->sync_steps));
 	if (mr_json_get(j, "need"))
 		MR_TRY(in_range(mr_json_get(j, "need"), "need", 1, f->n_micro, &c->need));
 	if (mr_json_get(j, "staleness"))
@@ -471,20 +473,6 @@ static mr_status find_pipes(const mr_plan *plan, mr_section section, uint8_t *pi
 	return MR_OK;
 }
 
-/* What the first F, or else the first B or I, of stage @s aims at. */
-static int32_t horizon_of(const mr_plan *plan, uint16_t s, bool forward)
-{
-	for (int section = 0; section < MR_N_SECTIONS; section++) {
-		uint16_t w = mr_plan_worker(plan, 0, s);
-		const mr_list *l = w < plan->n_workers ? mr_plan_list(plan, w, (mr_section)section) : NULL;
-
-		for (uint32_t i = 0; l && i < l->n; i++)
-			if (l->at[i].stage == s && l->at[i].op <= MR_OP_I && (l->at[i].op == MR_OP_F) == forward)
-				return mr_instr_horizon(plan, &l->at[i]);
-	}
-	return 0;
-}
-
 static void put_horizons(mr_json_writer *w, const mr_plan *plan)
 {
 	mr_json_key(w, "horizons");
@@ -492,7 +480,7 @@ static void put_horizons(mr_json_writer *w, const mr_plan *plan)
 	for (int backward = 0; backward < 2; backward++) {
 		mr_json_begin_array(w);
 		for (uint16_t s = 0; s < plan->n_stages; s++)
-			mr_json_put_int(w, horizon_of(plan, s, !backward));
+			mr_json_put_int(w, mr_plan_horizon(plan, s, !backward));
 		mr_json_end_array(w);
 	}
 	mr_json_end_array(w);
@@ -542,6 +530,10 @@ static void put_contract(mr_json_writer *w, const mr_plan *plan, bool repeats)
 	if (c->slow_start) {
 		mr_json_key(w, "slow_start");
 		mr_json_put_uint(w, c->slow_start);
+	}
+	if (c->sync_steps) {
+		mr_json_key(w, "sync_steps");
+		mr_json_put_uint(w, c->sync_steps);
 	}
 	if (c->delay) {
 		mr_json_key(w, "delay");

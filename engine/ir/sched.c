@@ -47,7 +47,7 @@ void mr_sched_aim(mr_plan *plan, const int32_t *forward, const int32_t *backward
 		for (uint32_t k = 0; k < plan->lists[i].n; k++) {
 			mr_instr *in = &plan->lists[i].at[k];
 
-			if (in->op <= MR_OP_I)
+			if (in->op <= MR_OP_I && !mr_instr_is_sync(plan, in))
 				in->target = (in->op == MR_OP_F ? forward : backward)[in->stage];
 		}
 }

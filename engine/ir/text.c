@@ -61,6 +61,8 @@ static void print_contract(const mr_contract *c, mr_strbuf *out)
 		mr_strbuf_printf(out, " memory=%u", c->memory_ppm);
 	if (c->slow_start)
 		mr_strbuf_printf(out, " slow_start=%u", c->slow_start);
+	if (c->sync_steps)
+		mr_strbuf_printf(out, " sync_steps=%u", c->sync_steps);
 	print_average(&c->average, out);
 	mr_strbuf_append(out, "\n");
 }

@@ -217,6 +217,9 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 	} else if (!strncmp(r->word, "slow_start=", 11)) {
 		MR_TRY(number(r, 11, "slow start", UINT32_MAX, &x));
 		c->slow_start = (uint32_t)x;
+	} else if (!strncmp(r->word, "sync_steps=", 11)) {
+		MR_TRY(number(r, 11, "number of synchronous steps", UINT32_MAX, &x));
+		c->sync_steps = (uint32_t)x;
 	} else if (!strncmp(r->word, "delay=", 6)) {
 		MR_TRY(number(r, 6, "delay", INT32_MAX, &x));
 		c->delay = (uint32_t)x;

@@ -5,30 +5,20 @@
 
 #include "base/size.h"
 
-/* What F, or else B, of stage @s aims at: the checker has seen that all of them do alike. */
-static int32_t horizon_of(const mr_plan *p, uint16_t s, bool forward)
-{
-	for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
-		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), (mr_section)sec);
-
-		for (uint32_t i = 0; i < l->n; i++)
-			if (l->at[i].stage == s && l->at[i].op <= MR_OP_I && (l->at[i].op == MR_OP_F) == forward)
-				return mr_instr_horizon(p, &l->at[i]);
-	}
-	return 0;
-}
-
 void mr_aim_open(mr_block *b, const mr_plan *plan, uint16_t s)
 {
-	int32_t back = plan->contract.aim == MR_AIM_BACK ? -horizon_of(plan, s, false) : 0;
+	int32_t forward = mr_plan_horizon(plan, s, true), backward = mr_plan_horizon(plan, s, false);
 
-	b->aims = horizon_of(plan, s, true) || horizon_of(plan, s, false);
+	b->back = plan->contract.aim == MR_AIM_BACK ? -(double)backward / plan->contract.need : 0;
+	b->aims = forward || backward;
 	b->n_aimed = !b->aims ? 0 : plan->contract.same_version_b ? plan->n_slots[mr_plan_at(plan, 0, s)] : 1;
-	b->delta_keep = back ? pow(plan->contract.memory_ppm / 1e6, 1.0 / back) : 0;
+	b->delta_keep = b->back > 0 ? pow(plan->contract.memory_ppm / 1e6, 1.0 / b->back) : 0;
 	b->holds = plan->contract.read_f == MR_READ_FIRST;
-	b->held_version = MR_AIM_HOLDS_NONE;
+	b->held_version = b->moved_back = MR_AIM_HOLDS_NONE;
 	b->slow_start = plan->contract.slow_start;
+	b->sync_steps = plan->contract.sync_steps;
 	b->age = mr_plan_staleness(plan, s);
+	b->delay = mr_plan_delay(plan, s);
 }
 
 void mr_aim_layout(mr_block *b, mr_arena *a)
@@ -79,7 +69,7 @@ static void aim_into(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int
 		if (horizon > 0)
 			move_ahead(b, kc, o, p, at, lr * horizon, to);
 		else
-			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, to + at, b->delta + at, -horizon);
+			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, to + at, b->delta + at, b->back);
 	}
 }
 
@@ -88,7 +78,10 @@ const void *mr_aim_weights(mr_block *b, mr_kctx *kc, const mr_optim *o, double l
 	if (b->latest == 0)
 		return mr_block_weights(b, 0, 0);
 	mr_tally_aimed(&b->tally, 0);
-	aim_into(b, kc, o, lr, horizon, b->aimed);
+	if (b->moved_back != b->latest)
+		aim_into(b, kc, o, lr, horizon, b->aimed);
+	if (horizon < 0)
+		b->moved_back = b->latest; /* nothing that it is made of changes before the next step */
 	return b->aimed;
 }
 
@@ -121,12 +114,19 @@ const void *mr_aim_held(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, 
 	return b->held;
 }
 
+/* Is the step in hand one that delta follows? */
+static bool follows(const mr_block *b)
+{
+	return b->delta && b->latest >= b->sync_steps;
+}
+
 void mr_aim_before_step(mr_block *b)
 {
-	if (!b->delta)
+	if (!follows(b))
 		return;
 	mr_tally_aimed(&b->tally, 0);
 	memcpy(b->aimed, mr_block_weights(b, 0, b->latest), mr_stage_size(b->stage)->weight_bytes);
+	b->moved_back = MR_AIM_HOLDS_NONE;
 }
 
 void mr_aim_after_step(mr_block *b, mr_kctx *kc)
@@ -135,7 +135,7 @@ void mr_aim_after_step(mr_block *b, mr_kctx *kc)
 	uint32_t first, end;
 
 	mr_stage_params(b->stage, &first, &end);
-	for (uint32_t p = first; p < end && b->delta; p++) {
+	for (uint32_t p = first; p < end && follows(b); p++) {
 		size_t at = mr_stage_weight_at(b->stage, p);
 		int64_t n = mr_stage_graph(b->stage)->params[p].n;
 		mr_step follow = {.kind = MR_STEP_MOMENTUM, .mu = b->delta_keep, .gscale = b->delta_keep - 1};
@@ -154,9 +154,9 @@ void mr_aim_after_step(mr_block *b, mr_kctx *kc)
 double mr_aim_lr(const mr_block *b, const mr_lr *lr, uint64_t version)
 {
 	double full = mr_lr_at(lr, version);
-	uint64_t before = version - 1; /* commits made by then */
+	uint64_t before = version - 1 - b->sync_steps; /* commits made by then, behind a synchronous start */
 
-	if (before >= b->slow_start || b->age <= 1)
+	if (version <= b->sync_steps || before >= b->slow_start || b->delay <= 1)
 		return full;
-	return full / pow(b->age, 1 - (double)before / b->slow_start);
+	return full / pow(b->delay, 1 - (double)before / b->slow_start);
 }

@@ -81,7 +81,10 @@ typedef struct mr_block {
 	uint64_t held_version;       /* what they are made from; MR_AIM_HOLDS_NONE: nothing yet */
 	uint8_t *delta;              /* running mean of the steps, like one version; NULL: none */
 	double delta_keep;           /* what it keeps of itself a commit; 0: none */
-	uint32_t slow_start, age;    /* commits of a slow start; staleness of the stage (mr_plan_staleness) */
+	double back;                 /* commits that R and B move back (tau); 0: none */
+	uint64_t moved_back;         /* version of which `aimed` holds what is moved back; MR_AIM_HOLDS_NONE: it does not */
+	uint32_t slow_start, sync_steps, age; /* commits of a slow start, and of a synchronous one before it; mr_plan_staleness */
+	double delay;                /* mr_plan_delay */
 	/* See run/mitigated.h. */
 	mr_optim optim;              /* the run's, with what the mitigation makes of it at this stage */
 	const mr_mitigate *mitigate; /* NULL: none, or nothing is ever stale */

@@ -107,8 +107,8 @@ static bool is_early(const mr_run *run, const mr_task *t)
 }
 
 /*
- * What F has, for who comes back to it: its input and its target for an R, where what it saved is given up, the target for a
- * repetition. Returns whether the target is kept.
+ * What F has, for who comes back to it: its input, its target and the version that it read for an R, where what it saved is given up,
+ * the target for a repetition. Returns whether the target is kept.
  */
 static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 {
@@ -119,6 +119,7 @@ static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 		return false;
 	st->kept_in[t->micro % st->n_kept] = slot->in;
 	st->kept_target[t->micro % st->n_kept] = w->target;
+	st->kept_version[t->micro % st->n_kept] = slot->version;
 	if (drops)
 		mr_lane_free(st, slot);
 	return true;
@@ -194,6 +195,7 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
 	double loss;
 
 	MR_TRY(take_slot(t, st->kept_in[at], &slot));
+	slot->version = st->kept_version[at];
 	io = make_io(w, t, slot);
 	io.loss = &loss; /* F has booked it */
 	io.out = w->scratch + mr_stage_size(run->stage[s])->scratch_bytes;

@@ -49,6 +49,15 @@ static uint32_t before_validation(const mr_plan *p, uint16_t s)
 	return n;
 }
 
+/* At most so many micro-batches are begun in @w's prologue and not over: a synchronous commit has F and B of all its own, and U. */
+static uint32_t run_ahead(const mr_plan *p, uint16_t w)
+{
+	uint32_t n = mr_plan_list(p, w, MR_PROLOGUE)->n;
+	uint64_t over = p->contract.sync_steps * (2 * (uint64_t)p->contract.need + 1);
+
+	return over < n ? n - (uint32_t)over : 0;
+}
+
 void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(stage);
@@ -66,9 +75,10 @@ void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage,
 		if (st->slot)
 			st->slot[i] = (mr_slot){.memory = memory};
 	}
-	st->n_kept = targets ? p->n_micro + mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_PROLOGUE)->n : 0;
+	st->n_kept = targets ? p->n_micro + run_ahead(p, mr_plan_worker(p, pipe, s)) : 0;
 	st->kept_in = mr_arena_take(a, st->n_kept * sizeof(*st->kept_in), MR_CACHE_LINE);
 	st->kept_target = mr_arena_take(a, st->n_kept * sizeof(*st->kept_target), MR_CACHE_LINE);
+	st->kept_version = mr_arena_take(a, st->n_kept * sizeof(*st->kept_version), MR_CACHE_LINE);
 	layout_hop(&st->in, s ? p->n_fwd[at] : (targets ? most_held(p, pipe, s, false) : st->n_slots) + LOADER_AHEAD,
 		   z->in_bytes, a);
 	if (s + 1 < p->n_stages && l->train)

@@ -42,7 +42,7 @@ typedef struct mr_hop {
 
 typedef struct mr_slot {
 	uint8_t *memory;
-	uint64_t micro, version; /* whose activations these are, and which weights made them */
+	uint64_t micro, version; /* whose activations these are, and which weights its F read */
 	uint32_t in, grad;       /* buffers held for it */
 	bool taken;
 } mr_slot;
@@ -54,6 +54,7 @@ typedef struct mr_lane_stage {
 	uint32_t n_taken, most_taken; /* slots taken; most at once since the reset */
 	size_t slot_bytes;
 	uint32_t *kept_in, *kept_target; /* [n_kept], by micro-batch modulo n_kept: buffers of dropped micro-batches */
+	uint64_t *kept_version;          /* likewise: what its F read */
 	uint32_t n_kept;                 /* 0: the stage drops none */
 } mr_lane_stage;
 

@@ -452,7 +452,7 @@ static void reset_events(mr_run *run, mr_block *b, uint16_t s)
 
 static void reset_block(mr_run *run, mr_block *b, uint16_t s)
 {
-	b->held_version = MR_AIM_HOLDS_NONE;
+	b->held_version = b->moved_back = MR_AIM_HOLDS_NONE;
 	mr_tally_begin(&b->tally, b->latest);
 	reset_events(run, b, s);
 	b->tied_summed = false;

@@ -86,6 +86,7 @@ static void take_slots(mr_run *run, uint16_t s, uint64_t f, uint64_t b)
 		mr_hop_hold(&st->in, buffer);
 		if (in->flags & MR_INSTR_DROP) {
 			st->kept_in[m % st->n_kept] = buffer;
+			st->kept_version[m % st->n_kept] = mr_instr_read(p, in, n);
 			continue;
 		}
 		mr_lane_hold(st, slot);

@@ -4,18 +4,29 @@
 
 #include "schedules/parts/straight.h"
 
-static mr_status fill_endless(mr_plan *plan, uint32_t in_flight, bool recompute)
+/* The commits of a synchronous start, each with its drain. */
+static mr_status fill_sync(mr_plan *plan, uint16_t w, uint32_t in_flight, uint32_t n_commits, bool recompute)
 {
 	uint32_t need = plan->contract.need;
+
+	for (uint32_t c = 0; c < n_commits; c++)
+		MR_TRY(mr_straight_emit_1f1b(plan, w, MR_PROLOGUE, mr_unflushed_ahead(in_flight, w), c * need, need, recompute));
+	return MR_OK;
+}
+
+static mr_status fill_endless(mr_plan *plan, uint32_t in_flight, bool recompute)
+{
+	uint32_t need = plan->contract.need, first = plan->contract.sync_steps * need;
 
 	plan->n_micro = need;
 	plan->commits = 1;
 	for (uint16_t w = 0; w < plan->n_workers; w++) {
 		uint32_t ahead = mr_unflushed_ahead(in_flight, w);
 
-		for (uint32_t m = 0; m < ahead; m++)
+		MR_TRY(fill_sync(plan, w, in_flight, plan->contract.sync_steps, recompute));
+		for (uint32_t m = first; m < first + ahead; m++)
 			MR_TRY(mr_sched_emit(plan, w, MR_PROLOGUE, MR_OP_F, m, w, 0));
-		for (uint32_t m = 0; m < need; m++) {
+		for (uint32_t m = first; m < first + need; m++) {
 			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, m + ahead, w, 0));
 			if (recompute && ahead)
 				MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_R, m, w, 0));
@@ -27,17 +38,24 @@ static mr_status fill_endless(mr_plan *plan, uint32_t in_flight, bool recompute)
 
 static mr_status fill_finite(mr_plan *plan, uint32_t in_flight, uint32_t n_micro, bool recompute)
 {
+	uint32_t need = plan->contract.need, sync = plan->contract.sync_steps;
+
 	plan->n_micro = n_micro;
-	plan->commits = n_micro / plan->contract.need;
-	for (uint16_t w = 0; w < plan->n_workers; w++)
-		MR_TRY(mr_straight_emit_1f1b(plan, w, MR_PROLOGUE, mr_unflushed_ahead(in_flight, w), n_micro, recompute));
+	plan->commits = n_micro / need;
+	sync = sync < plan->commits ? sync : plan->commits;
+	for (uint16_t w = 0; w < plan->n_workers; w++) {
+		MR_TRY(fill_sync(plan, w, in_flight, sync, recompute));
+		MR_TRY(mr_straight_emit_1f1b(plan, w, MR_PROLOGUE, mr_unflushed_ahead(in_flight, w), sync * need, n_micro - sync * need,
+					     recompute));
+	}
 	return MR_OK;
 }
 
 mr_status mr_unflushed_emit(const mr_sched_args *args, const char *name, uint32_t in_flight, const mr_contract *contract,
 			    uint64_t n_micro, bool recompute, mr_plan **out)
 {
-	uint64_t each = args->finite ? n_micro : (uint64_t)in_flight + contract->need; /* micro-batches in a worker's lists */
+	uint64_t sync = (uint64_t)contract->sync_steps * contract->need; /* micro-batches in a worker's lists: of the start, all */
+	uint64_t each = args->finite ? n_micro : sync + in_flight + contract->need;
 	mr_plan *plan;
 	mr_status st;
 

@@ -162,6 +162,8 @@ static bool do_f(brute *b, const mr_instr *in, int micro, int read, uint16_t w)
 	if (p->contract.coverage == MR_COVER_TRAIN &&
 	    version_of(b, micro / (int)p->contract.need) - read > (int)p->contract.max_staleness)
 		brute_wrong(b, in, "staler than claimed");
+	if (micro / (int)p->contract.need < (int)p->contract.sync_steps && read != micro / (int)p->contract.need)
+		brute_wrong(b, in, "stale in a synchronous start");
 	x->f_read[micro] = read;
 	x->early[micro] = read > weights(b, in)->validated;
 	if (p->contract.flush == MR_FLUSH_VALIDATED && x->early[micro] && in->stage > 0 && !x[-1].early[micro])

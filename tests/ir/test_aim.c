@@ -60,10 +60,10 @@ static void refused(void)
 
 	MR_CHECK_OK(mr_plan_lower(p, NULL));
 	mr_plan_list(p, 0, MR_BODY)->at[0].target--;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 F m2 s0 p0: aims 1 commits back, which the contract does not allow");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 F m2 s0 p0: aims 1 back, which the contract does not allow");
 	mr_plan_list(p, 0, MR_BODY)->at[0].target++;
 	mr_plan_list(p, 1, MR_BODY)->at[1].target += 5;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 B m0 s1 p0: aims 4 commits ahead");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 B m0 s1 p0: aims 4 ahead");
 	mr_plan_list(p, 1, MR_BODY)->at[1].target -= 5;
 	MR_CHECK_OK(mr_plan_check(p));
 	p->contract.memory_ppm = 0;

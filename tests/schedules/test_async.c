@@ -29,6 +29,8 @@ static const form forms[] = {
 	{"wpipe", NULL, 0, true},
 	{"pipemare", NULL, 0, false},
 	{"pipemare", "t2=false t1_steps=9", 0, false},
+	{"pipemare", "t3_steps=3", 0, false},
+	{"pipemare", "t3_steps=2 recompute=always", 0, false},
 	{"spectrain", NULL, 0, false},
 	{"spectrain", "variant=v2", 0, true},
 	{"pipeoptim", NULL, 0, false},
@@ -56,6 +58,11 @@ static int64_t forward_reads(const form *f, const sched_case *c, uint32_t need, 
 	}
 	if (!strcmp(f->system, "wpipe"))
 		return stage < c->n_workers ? not_negative(batch - 1) : batch;
+	if (f->sets && strstr(f->sets, "t3_steps=")) {
+		int64_t sync = strtol(strstr(f->sets, "t3_steps=") + 9, NULL, 10), ahead = m - sync * need - (c->n_workers - 1 - stage);
+
+		return batch < sync ? batch : sync + not_negative(ahead) / need;
+	}
 	if (f->sets && strstr(f->sets, "vertical_sync"))
 		return not_negative(m - (in_flight - 1));
 	return not_negative(m - not_negative(in_flight - 1 - stage)) / need;
@@ -70,9 +77,9 @@ static void check_reads(const form *f, const sched_case *c, const mr_plan *plan)
 			const mr_instr *in = &mr_plan_list(plan, w, MR_PROLOGUE)->at[i];
 			int64_t read = forward_reads(f, c, need, in->stage, in->micro);
 
-			if (in->op == MR_OP_B && !f->same)
+			if ((in->op == MR_OP_B || in->op == MR_OP_R) && !f->same)
 				read = in->micro / need;
-			if (in->op == MR_OP_F || in->op == MR_OP_B)
+			if (in->op == MR_OP_F || in->op == MR_OP_R || in->op == MR_OP_B)
 				CU_ASSERT_TRUE_FATAL(sched_blame(c, in->read == read));
 		}
 }

@@ -157,6 +157,7 @@ void replay_flushing(uint32_t runs)
 void replay_aiming(uint32_t runs)
 {
 	at_each_size(false, BLOCKS ASYNC " system.name=pipemare system.t1_steps=9", runs);
+	at_each_size(false, BLOCKS " system.name=pipemare system.t3_steps=2 system.recompute=always train.microbatches=2 optimizer.name=momentum", runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=spectrain optimizer.name=momentum train.clip=0.2", runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=spectrain system.variant=v2 optimizer.name=ema", runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=pipeoptim", runs);

@@ -123,6 +123,9 @@ static void double_buffered(void)
 static void aiming(void)
 {
 	check(false, ASYNC "system.name=pipemare system.t1_steps=6 machine.workers=3");
+	check(false, "system.name=pipemare system.t1_steps=9 system.t3_steps=5 train.batch=4 train.microbatches=2 machine.workers=3");
+	check(true, "system.name=pipemare system.t3_steps=4 system.recompute=always train.batch=4 train.microbatches=2 machine.workers=4 "
+		    "model.dropout=0.1 dtype=f32");
 	check(true, ASYNC "system.name=spectrain machine.workers=4 model.dropout=0.1 dtype=f32");
 	check(false, ASYNC "system.name=spectrain system.variant=v2 machine.workers=3");
 	check(false, "system.name=xpipe train.batch=6 train.microbatches=3 machine.workers=3");

@@ -61,6 +61,7 @@ static void draw_system(draw *d)
 		{"pipedream_2bw system.recompute=always", 5, true, false},
 		{"ampnet system.in_flight=4", 2, true, false},
 		{"pipemare system.t1_steps=5", 1, false, false},
+		{"pipemare system.t3_steps=3 system.recompute=always", 2, false, false},
 		{"pipeoptim", 1, false, true},
 		{"spectrain", 1, false, true},
 		{"spectrain system.variant=v2", 1, true, true},
