@@ -9,7 +9,7 @@
 #include "cli/output.h"
 #include "cli/weights.h"
 #include "report/table.h"
-#include "run/checkpoint_io.h"
+#include "store/checkpoint_io.h"
 
 typedef struct totals {
 	uint64_t tensors, elements, bytes;

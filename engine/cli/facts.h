@@ -5,7 +5,7 @@
 #define MR_CLI_FACTS_H
 
 #include "cli/session.h"
-#include "run/checkpoint_io.h"
+#include "store/checkpoint_io.h"
 
 #define MR_N_FACTS 28
 

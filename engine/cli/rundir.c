@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "run/checkpoint_io.h"
+#include "store/checkpoint_io.h"
 
 static char *join(const char *dir, const char *name)
 {

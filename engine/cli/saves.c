@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "cli/facts.h"
 #include "cli/known.h"
-#include "run/checkpoint_io.h"
+#include "store/checkpoint_io.h"
 
 /* What no step of a training that is any good adds to the weights on the average, in multiples of what they were, or of 1. */
 #define MOST_GROWTH 1000.0

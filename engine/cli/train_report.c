@@ -13,7 +13,7 @@
 #include "host/clock.h"
 #include "report/chrome.h"
 #include "report/table.h"
-#include "run/crc_file.h"
+#include "store/crc_file.h"
 
 /* A table that could not be written spoils no training; without a reader (| head) it is not even worth a word. */
 static void complain(mr_status st)

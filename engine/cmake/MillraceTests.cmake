@@ -9,7 +9,7 @@
 # in front of names and labels (asan.base.arena, asan-fast), and MILLRACE_TEST_LAYERS when only some layers are wanted.
 
 set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels of tests")
-set(MILLRACE_TEST_LAYERS base ir host nn schedules planner models sim run report cli system layers perf
+set(MILLRACE_TEST_LAYERS base ir host nn schedules planner models sim store run report cli system layers perf
   CACHE STRING "Layers whose tests are built")
 # Two of these at once would measure each other, or wait for each other's cores.
 set(MR_SERIAL_LAYERS host run system perf)

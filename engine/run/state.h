@@ -21,8 +21,8 @@
 #define MR_RUN_STATE_H
 
 #include "run/run.h"
-#include "run/safetensors.h"
 #include "run/sequential.h"
+#include "store/safetensors.h"
 
 typedef struct mr_state_list {
 	mr_saved_tensor *at;

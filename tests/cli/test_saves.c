@@ -9,7 +9,7 @@
 #include "cli/saves.h"
 #include "config_help.h"
 #include "ir/lower.h"
-#include "run/checkpoint_io.h"
+#include "store/checkpoint_io.h"
 
 #define CONF                                                                                                           \
 	"model = { name = \"mlp\"; hidden = [12, 12]; };\n"                                                            \

@@ -6,7 +6,7 @@
 #include "base/crc32c.h"
 #include "check.h"
 #include "ckpt_help.h"
-#include "run/safetensors.h"
+#include "store/safetensors.h"
 
 static char dir[512];
 

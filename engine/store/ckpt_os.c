@@ -1,4 +1,4 @@
-#include "run/ckpt_os.h"
+#include "store/ckpt_os.h"
 
 #include <errno.h>
 #include <fcntl.h>

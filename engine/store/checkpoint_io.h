@@ -26,12 +26,12 @@
  *
  * Thread: one at a time for a DIR. Processes: hold mr_run_lock.
  */
-#ifndef MR_RUN_CHECKPOINT_IO_H
-#define MR_RUN_CHECKPOINT_IO_H
+#ifndef MR_STORE_CHECKPOINT_IO_H
+#define MR_STORE_CHECKPOINT_IO_H
 
 #include <stdbool.h>
 
-#include "run/safetensors.h"
+#include "store/safetensors.h"
 
 /* One file of a checkpoint. */
 typedef struct mr_checkpoint_part {

@@ -1,4 +1,4 @@
-#include "run/safetensors.h"
+#include "store/safetensors.h"
 
 #include <errno.h>
 #include <fcntl.h>

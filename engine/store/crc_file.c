@@ -1,4 +1,4 @@
-#include "run/crc_file.h"
+#include "store/crc_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
-#include "run/ckpt_os.h"
+#include "store/ckpt_os.h"
 
 mr_status mr_crc_file_error(const char *name, const char *what, int err)
 {

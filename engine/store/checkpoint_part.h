@@ -1,9 +1,9 @@
 /* checkpoint_part.h - what the files behind checkpoint_io.h share with each other: manifests, listings, temporary
  * names. */
-#ifndef MR_RUN_CHECKPOINT_PART_H
-#define MR_RUN_CHECKPOINT_PART_H
+#ifndef MR_STORE_CHECKPOINT_PART_H
+#define MR_STORE_CHECKPOINT_PART_H
 
-#include "run/checkpoint_io.h"
+#include "store/checkpoint_io.h"
 
 #define MR_MANIFEST "MANIFEST.json"
 #define MR_MANIFEST_FORMAT "millrace-checkpoint"

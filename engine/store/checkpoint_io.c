@@ -1,4 +1,4 @@
-#include "run/checkpoint_io.h"
+#include "store/checkpoint_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "run/checkpoint_part.h"
-#include "run/ckpt_os.h"
+#include "store/checkpoint_part.h"
+#include "store/ckpt_os.h"
 
 #define MAX_VERSIONS 10000u
 

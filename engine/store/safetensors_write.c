@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/size.h"
-#include "run/safetensors.h"
+#include "store/safetensors.h"
 
 #define ALIGN 4096u
 

@@ -2,7 +2,7 @@
 #ifndef MR_TESTS_RUN_CKPT_HELP_H
 #define MR_TESTS_RUN_CKPT_HELP_H
 
-#include "run/checkpoint_io.h"
+#include "store/checkpoint_io.h"
 
 /** A fresh folder below $TMPDIR, /dev/shm (hundreds of fsyncs cost nothing there) or /tmp; remove it with ckpt_help_remove.
  * Returns @dir. */

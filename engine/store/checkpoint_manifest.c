@@ -14,7 +14,7 @@
 
 #include "base/crc32c.h"
 #include "base/json.h"
-#include "run/checkpoint_part.h"
+#include "store/checkpoint_part.h"
 
 #define MAX_MANIFEST (64u << 20)
 #define TAIL ",\n\t\"manifest_crc32c\": \"%08x\"\n}\n"

@@ -11,8 +11,8 @@
  *	... f.size, f.crcs ...
  *	mr_crc_file_fini(&f);
  */
-#ifndef MR_RUN_CRC_FILE_H
-#define MR_RUN_CRC_FILE_H
+#ifndef MR_STORE_CRC_FILE_H
+#define MR_STORE_CRC_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>

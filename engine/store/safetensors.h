@@ -12,13 +12,13 @@
  *
  * Thread: a reader may be shared by threads that only look up and read.
  */
-#ifndef MR_RUN_SAFETENSORS_H
-#define MR_RUN_SAFETENSORS_H
+#ifndef MR_STORE_SAFETENSORS_H
+#define MR_STORE_SAFETENSORS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "run/crc_file.h"
+#include "store/crc_file.h"
 
 #define MR_SAVED_MAX_DIMS 8
 

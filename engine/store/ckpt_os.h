@@ -10,8 +10,8 @@
  * All return -1 with errno set on failure, like the calls they stand for. A failed fsync is never repeated (except
  * after EINTR): the kernel may have dropped the pages that it could not write, and would then report success.
  */
-#ifndef MR_RUN_CKPT_OS_H
-#define MR_RUN_CKPT_OS_H
+#ifndef MR_STORE_CKPT_OS_H
+#define MR_STORE_CKPT_OS_H
 
 #include <stddef.h>
 #include <sys/types.h>

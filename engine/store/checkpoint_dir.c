@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
-#include "run/checkpoint_part.h"
-#include "run/ckpt_os.h"
+#include "store/checkpoint_part.h"
+#include "store/ckpt_os.h"
 
 #define TEMP ".tmp-"
 
