@@ -50,11 +50,6 @@ static const mr_option options[] = {
 	{0},
 };
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static bool recomputes(const mr_sched_args *args)
 {
 	return !strcmp(mr_values_string(args->options, "recompute"), "always");
@@ -163,7 +158,7 @@ const mr_sched_ops mr_sched_1f1b = {
 	.summary = "one forward, one backward, with a flush before each update",
 	.source = "Fan et al., DAPPLE, PPoPP 2021, section 3",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

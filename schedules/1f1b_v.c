@@ -27,11 +27,6 @@
 
 #define ROOM 7 /* slots in front, as its inventors have them: moves of backwards by one slot are not made */
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 /* Forwards one slot after the other; then backwards of two slots, with three slots left to others after each third. */
 static uint32_t start(uint32_t n_workers, uint32_t worker, mr_vee_step pass)
 {
@@ -169,7 +164,7 @@ const mr_sched_ops mr_sched_1f1b_v = {
 	.summary = "1F1B on a V of two stages a worker: two thirds of its memory, evenly spread",
 	.source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024, section 3 (1F1B-V)",
 	.chunks = 2,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

@@ -43,11 +43,6 @@
 
 static const mr_option options[] = {MR_TWOWAY_WEIGHTS, {0}};
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static mr_status fill(mr_slots *slots, const mr_sched_args *args)
 {
 	uint32_t d = args->n_workers, n;
@@ -102,7 +97,7 @@ const mr_sched_ops mr_sched_bitpipe = {
 	.source = "Wu et al., BitPipe, arXiv 2410.19367",
 	.options = options,
 	.chunks = 2,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

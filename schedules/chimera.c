@@ -57,11 +57,6 @@ static const mr_option options[] = {
 	{0},
 };
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static bool is_direct(const mr_sched_args *args)
 {
 	return !strcmp(mr_values_string(args->options, "variant"), "direct");
@@ -191,7 +186,7 @@ const mr_sched_ops mr_sched_chimera = {
 	.summary = "two pipes in opposite directions fill each other's bubbles",
 	.source = "Li and Hoefler, Chimera, SC 2021, sections 3.1 to 3.6",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

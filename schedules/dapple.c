@@ -56,11 +56,6 @@ typedef struct mr_layout {
 	const double *n_of; /* NULL: 1 each */
 } mr_layout;
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static bool recomputes(const mr_sched_args *args)
 {
 	return !strcmp(mr_values_string(args->options, "recompute"), "always");
@@ -221,7 +216,7 @@ const mr_sched_ops mr_sched_dapple = {
 	.summary = "1F1B with a limit of memory, a longer run-ahead, recomputation and replicated stages",
 	.source = "Fan et al., DAPPLE, PPoPP 2021, sections 3 and 4",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.stages = stages,
 	.emit = emit,
 	.claims = claims,

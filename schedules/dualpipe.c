@@ -32,11 +32,6 @@
 
 static const mr_option options[] = {MR_TWOWAY_WEIGHTS, {0}};
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static mr_status fill(mr_plan *plan)
 {
 	uint32_t d = plan->n_workers, down = (plan->n_micro + 1) / 2;
@@ -87,7 +82,7 @@ const mr_sched_ops mr_sched_dualpipe = {
 	.summary = "two pipes in opposite directions with split backwards",
 	.source = "DeepSeek-AI, DeepSeek-V3 technical report, arXiv 2412.19437, section 3.2.1",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

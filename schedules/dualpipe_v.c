@@ -24,11 +24,6 @@
 #include "schedules/parts/dual.h"
 #include "schedules/parts/twoway.h"
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static mr_status fill(mr_plan *plan)
 {
 	uint32_t d = plan->n_workers, t = plan->n_micro;
@@ -69,7 +64,7 @@ const mr_sched_ops mr_sched_dualpipe_v = {
 	.summary = "dualpipe cut in half: one folded pipe, one copy of the weights",
 	.source = "DeepSeek-AI, DualPipe repository (DualPipeV), 2025; the cut in half: Sea AI Lab, 2025",
 	.chunks = 2,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

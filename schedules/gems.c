@@ -27,11 +27,6 @@
 
 static const mr_option options[] = {MR_TWOWAY_WEIGHTS, {0}};
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static mr_status fill(mr_plan *plan)
 {
 	for (uint32_t m = 0; m < plan->n_micro; m++)
@@ -72,7 +67,7 @@ const mr_sched_ops mr_sched_gems = {
 	.summary = "two pipes in opposite directions, at most two micro-batches alive",
 	.source = "Jain et al., GEMS, SC 2020; the order as drawn in Li and Hoefler, Chimera, SC 2021, figure 2",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

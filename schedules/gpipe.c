@@ -43,11 +43,6 @@ static const mr_option options[] = {
 	{0},
 };
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static bool is(const mr_sched_args *args, const char *option, const char *word)
 {
 	return !strcmp(mr_values_string(args->options, option), word);
@@ -105,7 +100,7 @@ const mr_sched_ops mr_sched_gpipe = {
 	.summary = "all forwards, then all backwards, then one update",
 	.source = "Huang et al., GPipe, NeurIPS 2019, section 2.3",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

@@ -38,11 +38,6 @@ static const mr_option options[] = {
 	{0},
 };
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static uint16_t chunks_of(const mr_values *values)
 {
 	return (uint16_t)(2 * mr_values_int(values, "waves"));
@@ -179,7 +174,7 @@ const mr_sched_ops mr_sched_hanayo = {
 	.source = "Liu et al., Hanayo, SC 2023, sections 3 and 4",
 	.options = options,
 	.chunks_of = chunks_of,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

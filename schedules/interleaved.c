@@ -34,11 +34,6 @@ static const mr_option options[] = {
 	{0},
 };
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 /* How many forwards @worker begins with. */
 static uint32_t warm_up(const mr_sched_args *args, uint16_t worker)
 {
@@ -91,7 +86,7 @@ const mr_sched_ops mr_sched_interleaved = {
 	.summary = "1F1B with several stages a worker, whose fill and drain are as many times shorter",
 	.source = "Narayanan et al., Megatron-LM, SC 2021, section 2.2",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

@@ -28,11 +28,6 @@ static const mr_option options[] = {
 	{0},
 };
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	uint32_t group = mr_looped_group(args);
@@ -64,7 +59,7 @@ const mr_sched_ops mr_sched_interleaved_zb = {
 	.summary = "interleaved with split backwards: short waits, and weight gradients fill them",
 	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024; order of PyTorch's ScheduleInterleavedZeroBubble",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

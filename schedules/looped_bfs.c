@@ -23,11 +23,6 @@ static const mr_option options[] = {
 	{0},
 };
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static mr_status fill(mr_plan *plan)
 {
 	uint32_t n = plan->n_micro, d = plan->n_workers;
@@ -68,7 +63,7 @@ const mr_sched_ops mr_sched_looped_bfs = {
 	.summary = "gpipe with several stages a worker: all micro-batches pass one before it turns to the next",
 	.source = "Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023, section 4",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

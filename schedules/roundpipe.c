@@ -81,11 +81,6 @@ static uint32_t rounds_of(const mr_sched_args *args)
 	return least(least(args->n_workers / a, fit ? fit : 1), UINT8_MAX);
 }
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 /* The first micro-batch of round @r of @n. */
 static uint32_t first_of(uint32_t n_micro, uint32_t r, uint32_t n)
 {
@@ -193,7 +188,7 @@ const mr_sched_ops mr_sched_roundpipe = {
 	.summary = "stages dealt to the workers round robin, any number of them; B recomputes; one flush a batch, or one step behind",
 	.source = "RoundPipe, arXiv 2604.27085",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.stages = stages,
 	.emit = emit,
 	.claims = claims,

@@ -70,11 +70,6 @@ static const mr_option options[] = {
 	{0},
 };
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 /* The best candidate of one placement, whole or split. */
 typedef struct family {
 	mr_search_way way; /* keyed once there is one */
@@ -383,6 +378,6 @@ const mr_sched_ops mr_sched_search = {
 	.summary = "ours: the best of all systems with one pipe and of many random orders, for measured costs and a limit of memory",
 	.source = "millrace; list scheduling with random priorities",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 };

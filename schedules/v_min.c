@@ -25,11 +25,6 @@ static const mr_option options[] = {
 	{0},
 };
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 /* Each pass goes on without a pause: the shortest life of activations. */
 static uint32_t start(uint32_t n_workers, uint32_t worker, mr_vee_step pass)
 {
@@ -65,7 +60,7 @@ const mr_sched_ops mr_sched_v_min = {
 	.source = "Qi et al., Pipeline Parallelism with Controllable Memory, 2024, section 3 (V-Min)",
 	.options = options,
 	.chunks = 2,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

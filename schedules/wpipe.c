@@ -76,11 +76,6 @@ static mr_status fill(mr_plan *plan, const mr_sched_args *args)
 	return MR_OK;
 }
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	uint64_t each = (uint64_t)args->n_micro * (args->finite ? args->n_commits : 2);
@@ -125,7 +120,7 @@ const mr_sched_ops mr_sched_wpipe = {
 	.chunks = 2,
 	.asynchronous = true,
 	.accumulates = true,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

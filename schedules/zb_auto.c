@@ -39,11 +39,6 @@ static const mr_option options[] = {
 	{0},
 };
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static mr_status fill(mr_plan *plan, const mr_zb_order *order)
 {
 	for (uint16_t w = 0; w < plan->n_workers; w++) {
@@ -135,7 +130,7 @@ const mr_sched_ops mr_sched_zb_auto = {
 	.summary = "split backwards in the order that a greedy search finds for the costs and the memory given",
 	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 3.1",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.export_lp = export_lp,
 	.claims = claims,

@@ -19,8 +19,7 @@
  *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 2.
  */
-#include <math.h>
-
+#include "schedules/parts/lagged.h"
 #include "schedules/parts/looped.h"
 
 static const mr_option options[] = {
@@ -29,36 +28,14 @@ static const mr_option options[] = {
 	{0},
 };
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
-	mr_plan *plan;
-	mr_status st = MR_OK;
-
-	MR_TRY(mr_looped_create(args, "zb_h1", 3, &plan));
-	mr_sched_flushes(plan, args->n_micro, MR_SUM_ASCENDING);
-	plan->contract.clip = mr_looped_validates(args);
-	plan->contract.flush = plan->contract.clip ? MR_FLUSH_VALIDATED : MR_FLUSH_BARRIER;
-	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
-		st = mr_looped_emit_split(plan, w, args->n_micro, plan->n_workers - w, w);
-	return mr_sched_finish(plan, st, out);
+	return mr_lagged_emit(args, "zb_h1", 1, MR_FLUSH_BARRIER, out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
-	uint32_t d = args->n_workers, kept = args->n_micro < d ? args->n_micro : d;
-
-	if (args->n_micro >= d) {
-		out->bubble_time = (d - 1) * fmax(fmax(f, i), f + i - w);
-		out->bubble_period = (d - 1) * fmax(i, f + i - w);
-	}
-	out->peak_first = out->peak_last = kept;
-	out->peak_slots_first = out->peak_slots_last = kept;
-	out->versions_first = out->versions_last = mr_looped_validates(args) ? 2 : 1;
+	mr_lagged_claims(args, 1, f, i, w, out);
 }
 
 const mr_sched_ops mr_sched_zb_h1 = {
@@ -66,7 +43,7 @@ const mr_sched_ops mr_sched_zb_h1 = {
 	.summary = "1F1B with split backwards: weight gradients fill the waits, in the memory of 1F1B's first worker",
 	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

@@ -23,8 +23,7 @@
  *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 3; section 4 on validation.
  */
-#include <math.h>
-
+#include "schedules/parts/lagged.h"
 #include "schedules/parts/looped.h"
 
 static const mr_option options[] = {
@@ -33,36 +32,14 @@ static const mr_option options[] = {
 	{0},
 };
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
-	mr_plan *plan;
-	mr_status st = MR_OK;
-
-	MR_TRY(mr_looped_create(args, "zb_h2", 3, &plan));
-	mr_sched_flushes(plan, args->n_micro, MR_SUM_ASCENDING);
-	plan->contract.clip = mr_looped_validates(args);
-	plan->contract.flush = plan->contract.clip ? MR_FLUSH_VALIDATED : MR_FLUSH_LOCAL;
-	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
-		st = mr_looped_emit_split(plan, w, args->n_micro, 2u * (plan->n_workers - w) - 1u, 2u * w);
-	return mr_sched_finish(plan, st, out);
+	return mr_lagged_emit(args, "zb_h2", 2, MR_FLUSH_LOCAL, out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
-	uint32_t d = args->n_workers, most = 2 * d - 1, kept = args->n_micro < most ? args->n_micro : most;
-
-	if (args->n_micro >= most) {
-		out->bubble_time = (d - 1) * fmax(fmax(f, i - f), f + i - 2 * w);
-		out->bubble_period = (d - 1) * fmax(fmax(0, i - f), f + i - 2 * w);
-	}
-	out->peak_first = out->peak_last = kept;
-	out->peak_slots_first = out->peak_slots_last = kept;
-	out->versions_first = out->versions_last = mr_looped_validates(args) ? 2 : 1;
+	mr_lagged_claims(args, 2, f, i, w, out);
 }
 
 const mr_sched_ops mr_sched_zb_h2 = {
@@ -70,7 +47,7 @@ const mr_sched_ops mr_sched_zb_h2 = {
 	.summary = "zb_h1 with twice the forwards in flight: no wait at all where f = i = w, without a barrier between iterations",
 	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2",
 	.options = options,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

@@ -37,11 +37,6 @@ static const mr_option options[] = {
 	{0},
 };
 
-static uint32_t default_micro(uint16_t n_workers)
-{
-	return 2u * n_workers;
-}
-
 /* One worker's list in the making: a pattern for at least 2 D - 1 micro-batches, of which those beyond T are left out. */
 typedef struct by_hand {
 	mr_plan *plan;
@@ -179,7 +174,7 @@ const mr_sched_ops mr_sched_zb_v = {
 	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 6",
 	.options = options,
 	.chunks = 2,
-	.default_micro = default_micro,
+	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.claims = claims,
 };

@@ -7,6 +7,11 @@
 /* 800 MB of instructions: a slip of the keyboard is refused before it swaps. */
 #define MAX_INSTRS (1u << 25)
 
+uint32_t mr_sched_two_a_worker(uint16_t n_workers)
+{
+	return 2u * n_workers;
+}
+
 mr_status mr_sched_create(const mr_sched_args *args, const char *name, uint32_t n_stages, uint32_t n_pipes, uint32_t per_micro,
 			  mr_plan **out)
 {

@@ -72,6 +72,9 @@ typedef struct mr_sched_ops {
 	void (*claims)(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out);
 } mr_sched_ops;
 
+/** A default_micro that many systems have: two micro-batches a worker. */
+uint32_t mr_sched_two_a_worker(uint16_t n_workers);
+
 /* The row of a system's option table that lets its users choose the number of chunks, @def by default. */
 #define MR_SCHED_CHUNKS(def) \
 	{"chunks", MR_OPT_INT, def, 1, 1024, NULL, NULL, "stages that a worker hosts"}

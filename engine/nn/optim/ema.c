@@ -1,20 +1,9 @@
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
-	{"mu", MR_OPT_FLOAT, "0.9", 0, 0.999999, NULL, NULL, "memory of the running mean: buf = mu buf + (1 - mu) g"},
-	{"nesterov", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "step along (1 - mu) g + mu buf instead of buf"},
-	MR_OPTIM_DECAY("0"),
+	MR_OPTIM_MOMENTUM("memory of the running mean: buf = mu buf + (1 - mu) g", "step along (1 - mu) g + mu buf instead of buf"),
 	{NULL},
 };
-
-static const char *const state_names[] = {"momentum"};
-
-static void init(mr_optim *o, const mr_values *values)
-{
-	o->mu = mr_values_float(values, "mu");
-	o->nesterov = mr_values_bool(values, "nesterov");
-	o->weight_decay = mr_values_float(values, "weight_decay");
-}
 
 /*
  * Momentum of a gradient that counts 1 - mu. With nesterov the weights are those of the look-ahead, y = w + mu (w - w_prev): then
@@ -35,8 +24,8 @@ const mr_optim_ops mr_optim_ema = {
 	.summary = "along the running mean of the gradients: buf = mu buf + (1 - mu) g, w -= lr buf",
 	.options = options,
 	.n_states = 1,
-	.state_names = state_names,
+	.state_names = mr_optim_momentum_states,
 	.along = MR_ALONG_MOMENTUM,
-	.init = init,
+	.init = mr_optim_momentum_init,
 	.fill = fill,
 };

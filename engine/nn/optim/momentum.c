@@ -1,15 +1,13 @@
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
-	{"mu", MR_OPT_FLOAT, "0.9", 0, 0.999999, NULL, NULL, "memory of the momentum buffer: buf = mu buf + g"},
-	{"nesterov", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "step along g + mu buf instead of buf"},
-	MR_OPTIM_DECAY("0"),
+	MR_OPTIM_MOMENTUM("memory of the momentum buffer: buf = mu buf + g", "step along g + mu buf instead of buf"),
 	{NULL},
 };
 
-static const char *const state_names[] = {"momentum"};
+const char *const mr_optim_momentum_states[1] = {"momentum"};
 
-static void init(mr_optim *o, const mr_values *values)
+void mr_optim_momentum_init(mr_optim *o, const mr_values *values)
 {
 	o->mu = mr_values_float(values, "mu");
 	o->nesterov = mr_values_bool(values, "nesterov");
@@ -31,9 +29,9 @@ const mr_optim_ops mr_optim_momentum = {
 	.summary = "heavy ball without dampening: buf = mu buf + g, w -= lr buf",
 	.options = options,
 	.n_states = 1,
-	.state_names = state_names,
+	.state_names = mr_optim_momentum_states,
 	.along = MR_ALONG_MOMENTUM,
 	.blends = true,
-	.init = init,
+	.init = mr_optim_momentum_init,
 	.fill = fill,
 };

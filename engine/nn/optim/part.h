@@ -1,6 +1,6 @@
 /*
  * part.h - what the optimizers of this folder share: the option lines that several of them have, the common
- * part of a step, and Adam's arithmetic, which AdamW only configures differently.
+ * part of a step, momentum's buffer, and Adam's arithmetic, which AdamW only configures differently.
  */
 #ifndef MR_OPTIM_PART_H
 #define MR_OPTIM_PART_H
@@ -10,6 +10,12 @@
 #define MR_OPTIM_DECAY(def)                                                                                 \
 	{"weight_decay", MR_OPT_FLOAT, def, 0, 10, NULL, NULL,                                              \
 	 "decoupled decay: a matrix is multiplied by 1 - lr * weight_decay before the step"}
+
+/* One buffer; @buf and @look say how it grows and what a Nesterov step goes along. */
+#define MR_OPTIM_MOMENTUM(buf, look)                                                                        \
+	{"mu", MR_OPT_FLOAT, "0.9", 0, 0.999999, NULL, NULL, buf},                                          \
+	{"nesterov", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, look},                                         \
+	MR_OPTIM_DECAY("0")
 
 /* Both moments; eps stands outside the root. */
 #define MR_OPTIM_ADAM(decay)                                                                                \
@@ -42,6 +48,8 @@ static inline mr_step mr_optim_base(const mr_optim *o, const mr_optim_call *c, m
 	};
 }
 
+extern const char *const mr_optim_momentum_states[1];
+void mr_optim_momentum_init(mr_optim *o, const mr_values *values);
 extern const char *const mr_optim_adam_states[2];
 void mr_optim_adam_init(mr_optim *o, const mr_values *values);
 void mr_optim_adam_fill(const mr_optim *o, const mr_optim_call *c, mr_step *out);
