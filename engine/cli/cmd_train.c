@@ -34,7 +34,7 @@ static const mr_option options[] = {
 	{"trajectory", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "write every version of every weight and who read it to this JSON file (models up to 10,000 parameters)"},
 	{"record", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "racing systems: write the order that was taken to this file, as a plan (up to 65536 micro-batches)"},
+	 "racing systems, steal = true: write the order that was taken to this file, as a plan (up to 65536 micro-batches)"},
 	{"replay", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "train in the order of this plan file, such as --record writes: the same weights to the bit"},
 	{0},

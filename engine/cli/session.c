@@ -14,6 +14,7 @@
 #include "ir/lower.h"
 #include "planner/graph_objective.h"
 #include "planner/plan_identity.h"
+#include "run/run_plan.h"
 #include "run/sequential_size.h"
 
 /* What a process needs beside its arenas, kernels and data: code that is touched late, stacks, buffers of files. */
@@ -73,7 +74,7 @@ static mr_status fits(const mr_session *s)
 			       p->n_workers, p->contract.need, mr_config_workers(s->config), s->n_micro);
 	if (p->contract.racing)
 		return mr_fail(MR_ECONFIG, "a racing plan leaves the order open; what can be carried out again is a record of one");
-	if (p->contract.flush != MR_FLUSH_NONE)
+	if (p->contract.flush != MR_FLUSH_NONE && !(p->contract.steal && mr_run_last_step(p) < UINT64_MAX))
 		return mr_fail(MR_ECONFIG, "the plan flushes, and the weights of such a system do not depend on its order: train with the system");
 	return MR_OK;
 }
@@ -220,9 +221,10 @@ static mr_status finish_plan(mr_session *s, const mr_cost *costs)
 			       ops->name);
 	/* Replicas clip per stage, as systems that never flush do: each has a norm of its own. */
 	if (k->flush != MR_FLUSH_NONE && !mr_contract_replicates(k)) {
-		/* Clipping by the global norm needs a barrier or validation, and nothing else does: the weights are the same. */
+		/* Clipping by the global norm needs a barrier or validation, and so do workers that take over what others have left; nothing
+		 * else does: the weights are the same. */
 		k->clip = clip > 0;
-		k->flush = !k->clip ? MR_FLUSH_LOCAL : k->flush == MR_FLUSH_VALIDATED ? k->flush : MR_FLUSH_BARRIER;
+		k->flush = !k->clip && !k->steal ? MR_FLUSH_LOCAL : k->flush == MR_FLUSH_VALIDATED ? k->flush : MR_FLUSH_BARRIER;
 	}
 	if (k->flush == MR_FLUSH_NONE && s->mitigate.predicts)
 		MR_TRY(aim_ahead(s->plan));

@@ -383,8 +383,8 @@ static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_sessi
 			       (unsigned long long)end, (unsigned long long)steps);
 	if (!o->record)
 		return MR_OK;
-	if (!t->s.plan || !t->s.plan->contract.racing)
-		return mr_fail(MR_EUSAGE, "--record writes the order that a racing system took; this one's order is fixed, and its weights with it");
+	if (!t->s.plan || !(t->s.plan->contract.racing || t->s.plan->contract.steal) || o->replay)
+		return mr_fail(MR_EUSAGE, "--record writes the order that a racing system took, or who took which weight gradient with steal = true; this one's order is fixed, and its weights with it");
 	if (steps > MR_RECORD_MAX / t->s.n_micro)
 		return mr_fail(MR_EUSAGE, "--record keeps the order of at most %u micro-batches, and %llu steps of %u are more", MR_RECORD_MAX,
 			       (unsigned long long)steps, t->s.n_micro);

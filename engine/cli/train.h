@@ -19,7 +19,8 @@ typedef struct mr_train_opts {
 	const char *resume;      /* NULL: from the start; "": from the newest checkpoint; or from the one of that name ("best",
 	                            "step-00000100") */
 	const char *trajectory;  /* write the weights of every version there as JSON (tiny models); NULL: no */
-	const char *record;      /* racing systems: write the order that was taken there, as a plan; NULL: no */
+	const char *record;      /* racing systems, and W that any worker may take: write the order that was taken there,
+	                            as a plan; NULL: no */
 	const char *replay;      /* train in the order of the plan in this file; NULL: in the system's own */
 	const mr_values *virtual_time; /* simulate, with these MR_VIRTUAL_OPTIONS; NULL: the clock tells the time */
 } mr_train_opts;

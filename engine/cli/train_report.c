@@ -133,6 +133,22 @@ static void print_workers(const mr_train *t)
 	free(bins);
 }
 
+/* Where any worker may take a weight gradient: how many were taken, of those that could have been. */
+static void print_stolen(const mr_train *t)
+{
+	const mr_run *run = mr_executor_run_of(&t->s.executor);
+	const mr_plan *p = run->c.plan;
+	uint64_t stolen = 0, all = 0;
+
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		stolen += run->worker[w].tail.n_stolen;
+		all += run->worker[w].train.n * mr_steal_count(p, w);
+	}
+	if (all)
+		printf("stolen: %llu weight gradients were taken over from another worker, of %llu that could have been\n",
+		       (unsigned long long)stolen, (unsigned long long)all);
+}
+
 static void print_one_worker(const mr_train *t)
 {
 	mr_report_worker_row row = {.worker = 0, .stages = "0", .elapsed_ns = t->train_ns};
@@ -174,6 +190,8 @@ void mr_train_print_end(const mr_train *t)
 		print_workers(t);
 	else
 		print_one_worker(t);
+	if (mr_executor_run_of(&t->s.executor))
+		print_stolen(t);
 	complain(mr_known_print_end(&t->s, stdout));
 	complain(mr_train_report_usage(t));
 	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout));

@@ -21,7 +21,7 @@ static mr_status find_stretches(const mr_unroll *g, uint16_t w, uint64_t *made, 
 		const mr_instr *in = g->at[i].in;
 		bool all = true;
 
-		stretch[i] = behind;
+		stretch[i] = p->contract.steal && in->op == MR_OP_W ? mr_unroll_micro(g, i) / p->contract.need : behind; /* pause.c */
 		if (mr_unroll_target(g, i) >= g->n_versions ||
 		    g->commit[in->stage * (size_t)g->n_versions + (size_t)mr_unroll_target(g, i)] != i)
 			continue;

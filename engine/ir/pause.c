@@ -27,6 +27,8 @@ uint32_t mr_pauses_of(const mr_plan *plan, uint16_t worker, uint32_t *at, uint32
 		for (uint32_t s = 0; all && s < plan->n_stages; s++)
 			if (mr_plan_worker(plan, 0, (uint16_t)s) == worker)
 				all = made(plan, worker, (uint16_t)s, i, (int64_t)n + 1);
+		while (all && plan->contract.steal && i + 1 < l->n && l->at[i + 1].op == MR_OP_W)
+			i++; /* of the same iteration, of other workers: a W of the next one has an F before it */
 		if (all && n < room)
 			at[n] = i + 1;
 		n += all;

@@ -30,6 +30,7 @@ static mr_status raise_plan(const mr_plan *plan, mr_plan **out)
 	p->n_micro = plan->n_micro;
 	p->commits = plan->commits;
 	p->contract = plan->contract;
+	p->contract.steal = false; /* who takes what changes no weight */
 	if (p->contract.flush == MR_FLUSH_BARRIER && !p->contract.clip)
 		p->contract.flush = MR_FLUSH_LOCAL;
 	if (p->contract.flush == MR_FLUSH_VALIDATED)

@@ -17,6 +17,10 @@
  *	normed      commit number: sumsq holds the squared norms of that commit's gradient
  *	finished    commit number: the gradient sums of all pipes are complete
  *	reduced     commit number: all ranges of their sum are
+ * Plans whose W any worker may take (plan.h, "Stealing") have two kinds more, and a sum is finished when its last W is:
+ *	opened      commit number: all I of the count are done, so its W may be taken and no slot of it is wanted again
+ *	turn[i]     the W of the i-th micro-batch of a count has added so many layers: turns * version + layers (exec_steal.c)
+ * A W adds to a layer behind the W before it (R2 of its turn), so the sum itself has one writer at a time.
  * Each is published by whoever does the last part, which it knows from a counter that all count up (mr_block_last_of):
  *	edge   writer                             reader                            what becomes visible
  *	W3/R3  a part is done: release in the     the last part: acquire in its     all that the other parts wrote
@@ -50,6 +54,9 @@ typedef struct mr_share {
 
 typedef struct mr_block {
 	mr_event published, normed, finished, reduced;
+	mr_event opened, *turn;      /* contract.steal: see above; [need] owned by the run, else NULL */
+	uint32_t n_turns;            /* layers with parameters, at least 1 */
+	uint32_t n_grads;            /* I done of the count in hand; its owner's */
 	mr_event arrived, redone;    /* validated plans only: see exec_validate.c */
 	_Atomic uint32_t n_finished, n_reduced, n_stepped; /* parts done so far; 0 again after the last */
 	mr_stage *stage;             /* owned by the run */

@@ -78,6 +78,11 @@ void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns)
 	w->wait_ns[cause] = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 
+static bool steals(const mr_lane *lane)
+{
+	return lane->train && lane->plan->contract.steal;
+}
+
 mr_status mr_exec_wait(mr_worker *w, const mr_task *t)
 {
 	mr_status st = MR_OK;
@@ -90,6 +95,11 @@ mr_status mr_exec_wait(mr_worker *w, const mr_task *t)
 	while (cause != MR_WAIT_NONE && st == MR_OK) {
 		mr_wait_cause before = cause;
 
+		if (t->in->op != MR_OP_W && steals(t->lane) && mr_exec_help(w, t->lane, cause, since, &st)) {
+			since = mr_clock_ns();
+			cause = st == MR_OK ? mr_exec_acquire(w, t, &st) : cause;
+			continue;
+		}
 		mr_waiter_note(&w->waiter, cause, (uint32_t)t->micro);
 		st = mr_waiter_step(&w->waiter);
 		if (st != MR_OK)
@@ -205,6 +215,7 @@ static uint64_t look_up_limit(mr_worker *w, const mr_lane *lane, const _Atomic u
 
 mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit)
 {
+	mr_status st = MR_OK;
 	uint64_t until, at;
 	mr_task t;
 
@@ -213,6 +224,10 @@ mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit
 	until = look_up_limit(w, lane, limit);
 	at = cursor_of(w, lane)->step;
 	while (mr_exec_next(w, lane, until, &t)) {
+		if (t.in->flags & MR_INSTR_ANY && !mr_exec_claim(w, &t)) {
+			mr_exec_advance(w, lane);
+			continue;
+		}
 		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->stage, t.micro), memory_order_relaxed);
 		mr_fault_delay(w->id, w->n_done);
 		MR_TRY(mr_exec_wait(w, &t));
@@ -222,6 +237,8 @@ mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit
 			until = look_up_limit(w, lane, limit);
 		at = cursor_of(w, lane)->step;
 	}
+	while (steals(lane) && mr_exec_help(w, lane, MR_WAIT_NONE, mr_clock_ns(), &st)) /* not idle before the others are */
+		MR_TRY(st);
 	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
 	mr_fault_delay(w->id, w->n_done); /* a look may come between the last instruction and the report */
 	return MR_OK;

@@ -98,12 +98,16 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 
 	if (w->redo && t->lane->train)
 		return mr_exec_acquire_again(w, t);
+	if (t->in->op >= MR_OP_N && t->lane->plan->contract.steal && !mr_event_reached(&run->block[t->in->stage].finished, (uint32_t)t->version))
+		return MR_WAIT_WEIGHTS;
 	switch (t->in->op) {
 	case MR_OP_F:
 		return acquire_f(w, t, status);
 	case MR_OP_B:
 	case MR_OP_I:
 		return acquire_b(w, t, status);
+	case MR_OP_W:
+		return t->lane->plan->contract.steal && !mr_exec_has_turn(w, t) ? MR_WAIT_UPSTREAM : MR_WAIT_NONE;
 	case MR_OP_V:
 		return t->version <= run->block[t->in->stage].settled || mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE
 													      : MR_WAIT_OPTIMIZER;

@@ -126,6 +126,8 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	double norm;
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
+	if (t->lane->plan->contract.steal)
+		mr_exec_release_rest(run, t);
 	sum_tied(w, t, b);
 	if (run->c.measures && share == 0 && !b->unchanged)
 		mr_block_measure(b, w->kc, mr_plan_sum(run->c.plan));

@@ -227,6 +227,13 @@ static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
 	count_staleness(mr_run_block(run, t->in->pipe, s), mr_run_share(run, t->in->pipe), slot->version);
 }
 
+void mr_exec_release_rest(mr_run *run, const mr_task *t)
+{
+	for (uint32_t i = 0; i < t->st->n_slots; i++)
+		if (t->st->slot[i].taken)
+			release_slot(run, t, &t->st->slot[i]);
+}
+
 /*
  * The steps that a B or W with MR_INSTR_UPDATE carries out, layer by layer, from the latest version into the next one's
  * buffer. That buffer may be the one that this very instruction reads (with one buffer it always is), and it may hold no
@@ -256,6 +263,8 @@ static void count_sum(mr_run *run, const mr_task *t)
 	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
 	mr_share *share = &b->share[mr_run_share(run, t->in->pipe)];
 
+	if (t->lane->plan->contract.steal)
+		return; /* mr_exec_turn_end has */
 	share->n_summed = (t->in->flags & MR_INSTR_FIRST_SUM ? 0 : share->n_summed) + t->in->span;
 	if (share->n_summed == share->need && mr_block_last_of(&b->n_finished, b->n_parts))
 		mr_event_publish(&b->finished, (uint32_t)(b->latest + 1));
@@ -299,6 +308,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 	uint16_t s = t->in->stage;
 	mr_lane_stage *st = t->st;
 	uint32_t n = t->in->span;
+	mr_exec_turn turn;
 
 	for (uint32_t j = 0; j < n; j++) {
 		mr_slot *slot = w->span_slot[j] = find_saved(st, t->micro + j);
@@ -311,8 +321,10 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 	}
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(prepare_steps(run, t, &w->span_io[n - 1]));
+	w->span_io[0].turn = mr_exec_turn_begin(w, t, &turn);
 	MR_TRY(mr_stage_backward_weights(run->stage[s], w->span_io, n, w->span_call));
-	for (uint32_t j = 0; j < n; j++)
+	mr_exec_turn_end(&turn);
+	for (uint32_t j = 0; j < n && !mr_exec_leaves_slot(w, t); j++)
 		release_slot(run, t, w->span_slot[j]);
 	count_sum(run, t);
 	if (t->in->flags & MR_INSTR_UPDATE)
@@ -343,6 +355,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	mr_lane_stage *st = t->st;
 	mr_slot *slot = &st->slot[mr_instr_slot(l->plan, t->in, t->n)];
 	mr_stage_io io;
+	mr_exec_turn turn;
 
 	MR_TRY(check_saved(t, slot, t->micro));
 	if (t->in->op != MR_OP_I)
@@ -364,13 +377,18 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 		MR_TRY(mr_stage_backward_input(run->stage[s], &io));
 		break;
 	default:
+		io.turn = mr_exec_turn_begin(w, t, &turn);
 		MR_TRY(mr_stage_backward_weight(run->stage[s], &io));
+		mr_exec_turn_end(&turn);
 	}
 	if (w->got & GOT_OUT)
 		mr_hop_put(&st[-1].grad, w->out);
-	if (t->in->op == MR_OP_I)
+	if (t->in->op == MR_OP_I) {
+		mr_exec_open(run, t);
 		return MR_OK;
-	release_slot(run, t, slot);
+	}
+	if (!mr_exec_leaves_slot(w, t))
+		release_slot(run, t, slot);
 	count_sum(run, t);
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(commit_inside(w, t));

@@ -1,5 +1,5 @@
 /* exec_parts.h - the inside of the step loop, shared by its files: exec.c (loop), exec_acquire.c, exec_compute.c, exec_commit.c,
- * exec_race.c. */
+ * exec_race.c, exec_steal.c. */
 #ifndef MR_RUN_EXEC_PARTS_H
 #define MR_RUN_EXEC_PARTS_H
 
@@ -14,12 +14,38 @@ void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns);
 /** As mr_exec_run, of a racing plan (exec_race.c). */
 mr_status mr_exec_race(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit) MR_MUST_USE;
 
+/** Plans whose W are placed on any worker (exec_steal.c). May @w do @t, which is in its list, or has somebody taken it? */
+bool mr_exec_claim(mr_worker *w, const mr_task *t);
+/** @w would wait since @since, for @cause: it takes and carries out a W that is left, if there is one, and says so. */
+bool mr_exec_help(mr_worker *w, mr_lane *lane, mr_wait_cause cause, uint64_t since, mr_status *status);
+/** May W @t begin: is it at its turn, and if it is another worker's, is that worker done with all else? */
+bool mr_exec_has_turn(const mr_worker *w, const mr_task *t);
+/** The turns of @t while it is carried out; *@arg lives as long. */
+typedef struct mr_exec_turn {
+	mr_worker *w;
+	mr_block *b;
+	uint32_t at, last; /* places in its count, of its first and of its last micro-batch */
+	uint32_t base;     /* turns of the counts before */
+	uint64_t micro, version;
+	mr_turn turn;
+} mr_exec_turn;
+const mr_turn *mr_exec_turn_begin(mr_worker *w, const mr_task *t, mr_exec_turn *arg);
+/** W @t has added its gradient. */
+void mr_exec_turn_end(mr_exec_turn *turn);
+/** An I of @t's stage is done. */
+void mr_exec_open(mr_run *run, const mr_task *t);
+/** Does W @t leave what it used to the U of its stage, to be given back there? */
+bool mr_exec_leaves_slot(const mr_worker *w, const mr_task *t);
+
 /** F: compute, hand over, book the loss. */
 mr_status mr_exec_forward(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** R: the saved activations of a dropped micro-batch once more. */
 mr_status mr_exec_recompute(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** B, I and W, with the optimizer step inside where the instruction has MR_INSTR_UPDATE. */
 mr_status mr_exec_backward(mr_worker *w, const mr_task *t) MR_MUST_USE;
+
+/** Give back what the W of @t's stage have left: all of them are done. */
+void mr_exec_release_rest(mr_run *run, const mr_task *t);
 
 /** W of several micro-batches. */
 mr_status mr_exec_span(mr_worker *w, const mr_task *t) MR_MUST_USE;

@@ -1,18 +1,26 @@
 #include "run/record.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/check.h"
 #include "ir/lower.h"
 #include "ir/op.h"
+#include "ir/steal.h"
 #include "run/run_plan.h"
+
+static mr_status not_asked(void)
+{
+	return mr_fail(MR_EINVAL, "only the order of a racing plan, or of one whose W any worker may take, can be recorded, and only when that "
+				  "is asked for before it begins");
+}
 
 static mr_status check_log(const mr_run *run)
 {
 	const mr_plan *p = run->c.plan;
 
 	if (!p->contract.racing || !run->c.record_micro)
-		return mr_fail(MR_EINVAL, "only a racing plan's order can be recorded, and only when that is asked for before it begins");
+		return not_asked();
 	for (uint16_t w = 0; w < run->n_workers; w++) {
 		const mr_race *r = &run->worker[w].race;
 
@@ -79,12 +87,55 @@ static mr_status fill(const mr_run *run, mr_plan *to)
 	return MR_OK;
 }
 
+/* --- W that were taken --- */
+
+static mr_status check_moves(const mr_run *run, size_t *n)
+{
+	const mr_plan *p = run->c.plan;
+	uint64_t done = run->worker[0].train.n * p->n_micro;
+
+	*n = 0;
+	if (!run->c.record_micro || !mr_plan_list(p, 0, MR_BODY)->n)
+		return not_asked();
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		*n += (size_t)run->worker[w].tail.n_log;
+	if (done > run->c.record_micro || run->resumed)
+		return mr_fail(MR_EINVAL, "%llu micro-batches were to be recorded from the start: %llu are done%s",
+			       (unsigned long long)run->c.record_micro, (unsigned long long)done, run->resumed ? ", not all by this run" : "");
+	return MR_OK;
+}
+
+static mr_status record_moves(const mr_run *run, mr_plan **out)
+{
+	mr_steal *all;
+	mr_status st;
+	size_t n, k = 0;
+
+	MR_TRY(check_moves(run, &n));
+	all = calloc(n + 1, sizeof(*all));
+	if (!all)
+		return mr_fail(MR_ERESOURCE, "no memory for %zu moves", n);
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		const mr_tail *t = &run->worker[w].tail;
+
+		for (uint64_t i = 0; i < t->n_log; i++)
+			all[k++] = t->log[i];
+	}
+	st = mr_steal_plan(run->c.plan, (uint32_t)run->worker[0].train.n, all, n, out);
+	free(all);
+	if (st == MR_OK && (st = mr_plan_check(*out)) != MR_OK)
+		mr_plan_destroy(*out);
+	return st;
+}
+
 mr_status mr_record_plan(const mr_run *run, mr_plan **out)
 {
 	const mr_plan *p = run->c.plan;
 	mr_plan *plan;
 	mr_status st;
 
+	if (p->contract.steal)
+		return record_moves(run, out);
 	MR_TRY(check_log(run));
 	MR_TRY(mr_plan_create(p->n_stages, p->n_workers, 1, &plan));
 	st = fill(run, plan);

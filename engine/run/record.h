@@ -4,6 +4,9 @@
  * While it races each worker notes what it did next, F or B, and which version that read (mr_run_config.record_micro; 8 bytes an
  * instruction, in memory that is set aside before the first step). Written back as lists that is a finite static plan: its checker
  * says whether what happened was legal, and carrying it out gives the same bits.
+ *
+ * Where W are placed on any worker (ir/plan.h, "Stealing") the note is which W a worker took out of turn or from another (20 bytes),
+ * and the record the plan that has them where they were carried out (ir/steal.h).
  */
 #ifndef MR_RUN_RECORD_H
 #define MR_RUN_RECORD_H

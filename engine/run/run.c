@@ -68,6 +68,8 @@ static mr_status create_stages(mr_run *run)
 		if (c->plan->contract.need == 1 && mr_run_steps_inside(c->plan, s))
 			mr_stage_share_grads(run->stage[s]);
 		create_blocks(run, s);
+		if (c->plan->contract.steal)
+			MR_TRY(mr_tail_open_block(&run->block[s], c->plan->contract.need));
 	}
 	return MR_OK;
 }
@@ -116,8 +118,15 @@ static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 /* Measure or take the memory of worker @w. */
 static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 {
-	uint32_t span = largest_span(run->c.plan, w->id);
+	bool steal = run->c.plan->contract.steal; /* then it may meet the W of any stage */
+	uint32_t span = 1;
 	size_t scratch = 0, before;
+
+	for (uint16_t i = 0; i < run->n_workers; i++)
+		if (i == w->id || steal)
+			span = largest_span(run->c.plan, i) > span ? largest_span(run->c.plan, i) : span;
+	for (uint16_t s = 0; steal && s < run->n_stages; s++)
+		scratch = mr_stage_size(run->stage[s])->scratch_bytes > scratch ? mr_stage_size(run->stage[s])->scratch_bytes : scratch;
 
 	for (unsigned p = 0; p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++)
@@ -163,8 +172,10 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 	mr_pauses_of(run->c.plan, id, w->pause_at, w->n_pauses);
 	if (run->c.trace && !(w->trace = calloc(MR_TRACE_RING, sizeof(*w->trace))))
 		return mr_fail(MR_ERESOURCE, "no memory for %u trace records", MR_TRACE_RING);
-	if (run->c.record_micro && !(w->race.log = calloc(2 * run->c.record_micro, sizeof(*w->race.log))))
+	if (run->c.record_micro && run->c.plan->contract.racing && !(w->race.log = calloc(2 * run->c.record_micro, sizeof(*w->race.log))))
 		return mr_fail(MR_ERESOURCE, "no memory to record the order of %llu micro-batches", (unsigned long long)run->c.record_micro);
+	if (run->c.plan->contract.steal)
+		MR_TRY(mr_tail_create(run->c.plan, id, run->c.record_micro, &w->tail));
 	mr_arena_init(&a, NULL, 0);
 	layout_worker(run, w, &a);
 	if (run->c.memory_limit && mr_run_mapped_bytes(run) + a.used > run->c.memory_limit)
@@ -282,10 +293,13 @@ void mr_run_destroy(mr_run *run)
 		mr_region_unmap(&run->worker[w].region);
 		free(run->worker[w].trace);
 		free(run->worker[w].race.log);
+		mr_tail_fini(&run->worker[w].tail);
 		free(run->worker[w].pause_at);
 	}
 	for (uint16_t s = 0; run->stage && s < run->n_stages; s++)
 		mr_stage_destroy(run->stage[s]);
+	for (uint16_t s = 0; run->block && s < run->n_stages; s++)
+		mr_tail_close_block(&run->block[s]);
 	mr_plan_destroy(run->eval_plan);
 	free(run->stage);
 	free(run->block);
@@ -366,6 +380,31 @@ static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stag
 	return MR_OK;
 }
 
+/* W alone, of a stage that lives elsewhere: as a worker meets it that takes W from others. */
+static mr_status warm_up_weights(mr_run *run, uint16_t id, uint16_t s)
+{
+	mr_lane_stage *st = mr_lane_at(&run->train, 0, s);
+	bool last = s + 1 == run->n_stages;
+	mr_stage_io io = {
+		.kc = run->worker[id].kc,
+		.in = mr_hop_buffer(&st->in, 0),
+		.grad_out = last ? NULL : mr_hop_buffer(&st->grad, 0),
+		.slot = st->slot[0].memory,
+		.scratch = run->worker[id].scratch,
+		.weights = mr_block_weights(&run->block[s], 0, 0),
+		.grads = run->block[s].share[0].grads,
+		.samples = run->c.samples,
+		.train = true,
+		.seed = run->c.seed,
+	};
+
+	for (unsigned i = 0; i < 2; i++) {
+		io.add_grads = i > 0;
+		MR_TRY(mr_stage_backward_weight(run->stage[s], &io));
+	}
+	return MR_OK;
+}
+
 static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t s)
 {
 	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
@@ -399,6 +438,8 @@ mr_status mr_run_warm_up(mr_run *run, uint16_t id)
 		for (uint16_t s = 0; s < run->n_stages; s++)
 			if (worker_of(run, (uint8_t)p, s) == id)
 				MR_TRY(warm_up_stage(run, id, (uint8_t)p, s));
+			else if (run->c.plan->contract.steal)
+				MR_TRY(warm_up_weights(run, id, s));
 	return MR_OK;
 }
 
@@ -436,13 +477,15 @@ static void reset_events(mr_run *run, mr_block *b, uint16_t s)
 	const mr_contract *k = &run->c.plan->contract;
 	uint16_t last = (uint16_t)(run->n_stages - 1);
 	bool all = k->flush == MR_FLUSH_BARRIER || run->shares || run->replicas;
+	bool shared = run->shares || k->steal;
 	uint32_t v = (uint32_t)b->latest;
 
 	mr_event_init(&b->published, v, all ? run->parkers : &run->parkers[worker_of(run, 0, last)],
 		      all ? run->n_workers : k->tied && s == 0);
 	mr_event_init(&b->normed, v, run->parkers, k->clip ? run->n_workers : 0);
-	mr_event_init(&b->finished, v, run->shares ? run->parkers : &run->parkers[worker_of(run, 0, 0)],
-		      run->shares ? run->n_workers : k->tied && s == last);
+	mr_event_init(&b->finished, v, shared ? run->parkers : &run->parkers[worker_of(run, 0, 0)],
+		      shared ? run->n_workers : k->tied && s == last);
+	mr_tail_reset_block(b, k->steal ? k->need : 0, run->parkers, run->n_workers);
 	b->validated = b->settled = b->latest;
 	b->n_taken_back = 0;
 	mr_event_init(&b->arrived, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s ? s - 1 : 0))], run->validates && s > 0);
@@ -496,6 +539,7 @@ mr_status mr_run_reset(mr_run *run)
 		atomic_store_explicit(&wk->doing, MR_DOING_NOTHING, memory_order_relaxed);
 		wk->n_done = wk->n_trace = 0;
 		wk->race = (mr_race){.log = wk->race.log};
+		mr_tail_reset(&wk->tail);
 		first_cursor(run->c.plan, w, &wk->train);
 	}
 	return MR_OK;

@@ -23,6 +23,7 @@
 #include "run/block.h"
 #include "run/lane.h"
 #include "run/replicas.h"
+#include "run/tail.h"
 
 #define MR_STEP_RING 4096       /* step records that the caller may be behind */
 #define MR_TRACE_RING (1u << 16) /* trace records a worker keeps */
@@ -59,7 +60,7 @@ typedef struct mr_run_config {
 	uint32_t spin_us;            /* before a waiting worker sleeps; UINT32_MAX: the default for its place */
 	bool trace;                  /* keep trace records */
 	bool measures;               /* look for the largest gradient (mr_run_largest_gradient): one more pass over each */
-	uint64_t record_micro;       /* racing: keep the order of so many micro-batches from the start (run/record.h); 0: none */
+	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of so many micro-batches from the start (run/record.h); 0: none */
 	mr_run_observer *observer;
 	void *observer_arg;
 } mr_run_config;
@@ -112,6 +113,7 @@ typedef struct mr_worker {
 	size_t scratch_bytes;      /* with what its merged W need */
 	mr_cursor train, eval;     /* where it stands in each lane; racing: in training, its pause point alone */
 	mr_race race;
+	mr_tail tail;
 	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training behind which a pause point lies */
 	uint32_t n_pauses;
 	uint64_t n_done;           /* instructions so far (delays, watchdog) */
@@ -156,6 +158,7 @@ struct mr_run {
 	mr_status error;
 	char error_text[1024];
 	bool validates;              /* the plan has V */
+	bool resumed;                /* it stood at a later point than the start before its first step */
 	uint32_t *early, *n_early;   /* then: [n_stages][n_micro] place, from 1, of F among those before V, 0: behind it; [n_stages] */
 	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's */
 	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of its commit */

@@ -88,6 +88,18 @@ static bool repeats(const mr_plan *p)
 	return body;
 }
 
+/* oneDNN promises the same bits for one number of threads only. */
+static mr_status refuse_teams(const mr_run_config *c)
+{
+	const mr_place_worker *w = c->place->worker;
+
+	for (uint16_t i = 1; c->plan->contract.steal && i < c->plan->n_workers; i++)
+		if (w[i].n_threads != w[0].n_threads)
+			return mr_fail(MR_ECONFIG, "worker %u has %u threads and worker 0 has %u: a product has the same bits whoever carries it out only "
+						   "where all have as many, so leave steal out", i, w[i].n_threads, w[0].n_threads);
+	return MR_OK;
+}
+
 mr_status mr_run_refuse(const mr_run_config *c)
 {
 	const mr_plan *p = c->plan;
@@ -101,13 +113,15 @@ mr_status mr_run_refuse(const mr_run_config *c)
 	if (p->contract.coverage == MR_COVER_FORWARD)
 		return mr_fail(MR_ECONFIG, "the plan does not train");
 	for (uint16_t w = 0; w < p->n_workers; w++) {
-		if (mr_plan_list(p, w, MR_BODY)->n == 0 && !block && (p->contract.flush != MR_FLUSH_NONE || repeats(p)))
+		if (mr_plan_list(p, w, MR_BODY)->n == 0 && !block && ((p->contract.flush != MR_FLUSH_NONE && !p->contract.steal) || repeats(p)))
 			return mr_fail(MR_ECONFIG, "the plan does not repeat: worker %u has no body", w);
-		MR_TRY(refuse_sums(p, w));
+		if (p->contract.flush == MR_FLUSH_NONE) /* where there is a flush, a sum ends before the point */
+			MR_TRY(refuse_sums(p, w));
 		for (int sec = 0; sec < MR_N_SECTIONS; sec++)
 			for (uint32_t i = 0; i < mr_plan_list(p, w, (mr_section)sec)->n; i++)
 				MR_TRY(refuse_instr(c, w, mr_plan_list(p, w, (mr_section)sec), i));
 	}
+	MR_TRY(refuse_teams(c));
 	if (p->contract.aim == MR_AIM_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
 		return mr_fail(MR_ECONFIG, "the plan predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
 			       c->optim->ops->name);

@@ -135,8 +135,31 @@ mr_status mr_stage_recompute(const mr_stage *s, const mr_stage_io *io)
 
 typedef enum half { HALF_I = 1, HALF_W = 2 } half;
 
+uint32_t mr_stage_turns(const mr_stage *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->end - s->first; i++)
+		n += s->step[i].node->n_params > 0;
+	return n;
+}
+
+/* Wait for the turn of the layer of @st, which has parameters and is the @k-th that does. */
+static mr_status begin_turn(const mr_stage_io *io, const mr_stage_step *st, uint32_t k)
+{
+	return io->turn && st->node->n_params ? io->turn->before(io->turn->arg, k) : MR_OK;
+}
+
+static void end_turn(const mr_stage_io *io, const mr_stage_step *st, uint32_t *k)
+{
+	if (io->turn && st->node->n_params)
+		io->turn->after(io->turn->arg, (*k)++);
+}
+
 static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned halves)
 {
+	uint32_t k = 0;
+
 	if ((halves & HALF_I) && s->copy_grad.where != MR_AT_NOWHERE)
 		memcpy(io->grad_in, resolve(io, s->copy_grad), used_bytes(s, io, s->v_in));
 	for (uint32_t i = s->end - s->first; i-- > 0;) {
@@ -151,8 +174,11 @@ static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned hal
 		c.scratch = resolve(io, st->scratch_b);
 		if ((halves & HALF_I) && !st->quiet_i)
 			MR_TRY(st->node->ops->backward_input(&c));
-		if (halves & HALF_W)
-			MR_TRY(mr_layer_weight(st->node->ops, &c));
+		if (!(halves & HALF_W))
+			continue;
+		MR_TRY(begin_turn(io, st, k));
+		MR_TRY(mr_layer_weight(st->node->ops, &c));
+		end_turn(io, st, &k);
 	}
 	return MR_OK;
 }
@@ -181,6 +207,8 @@ mr_status mr_stage_backward_weight(const mr_stage *s, const mr_stage_io *io)
 
 mr_status mr_stage_backward_weights(const mr_stage *s, mr_stage_io *io, uint32_t n, mr_layer_call *call)
 {
+	uint32_t k = 0;
+
 	assert(s->split);
 	for (uint32_t j = 0; j < n; j++) {
 		io[j].add_grads = io[j].add_grads || j > 0;
@@ -197,7 +225,9 @@ mr_status mr_stage_backward_weights(const mr_stage *s, mr_stage_io *io, uint32_t
 			call[j] = make_call(s, &io[j], st, w, dw);
 			call[j].scratch = resolve(&io[j], st->scratch_b);
 		}
+		MR_TRY(begin_turn(io, st, k));
 		MR_TRY(mr_layer_weights(st->node->ops, call, n));
+		end_turn(io, st, &k);
 	}
 	return MR_OK;
 }

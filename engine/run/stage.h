@@ -45,6 +45,14 @@ typedef struct mr_stage_sizes {
 	int64_t n_elements;               /* of the parameters stored here */
 } mr_stage_sizes;
 
+/* For the W of one sum that several threads make at once: what to do before and after each layer with parameters, the k-th of
+ * them (from 0) in backward order. */
+typedef struct mr_turn {
+	mr_status (*before)(void *arg, uint32_t k);
+	void (*after)(void *arg, uint32_t k);
+	void *arg;
+} mr_turn;
+
 typedef struct mr_stage_io {
 	mr_kctx *kc;
 	const void *in;
@@ -57,6 +65,7 @@ typedef struct mr_stage_io {
 	void *grads;
 	bool add_grads;           /* false: first micro-batch of the sum */
 	const mr_step *step;      /* B and W that complete the sum: [parameters of the stage] steps; NULL: gradients alone */
+	const mr_turn *turn;      /* W apart from its I; of a span, the first's; NULL: nothing */
 	const void *target;
 	double *loss;
 	int64_t samples;          /* at most what the stage was made for */
@@ -106,6 +115,9 @@ mr_status mr_stage_backward_through(const mr_stage *s, const mr_stage_io *io) MR
 /** The halves, for a stage made with @split. */
 mr_status mr_stage_backward_input(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 mr_status mr_stage_backward_weight(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
+
+/** Layers with parameters: so many turns has a W (mr_turn). */
+uint32_t mr_stage_turns(const mr_stage *s);
 
 /** Write the initial parameters to @weights. */
 void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights);

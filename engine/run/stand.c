@@ -101,6 +101,7 @@ void mr_run_stand_at(mr_run *run, uint64_t n)
 	const mr_plan *p = run->c.plan;
 	uint16_t last = (uint16_t)(run->n_stages - 1);
 
+	run->resumed = n > 0;
 	for (uint16_t w = 0; w < run->n_workers; w++) {
 		if (n > 0)
 			run->worker[w].train = cursor_at(run, w, n);

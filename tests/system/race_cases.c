@@ -21,8 +21,7 @@ void race_open(rig *r, bool gpt, const char *sets, unsigned workers, uint64_t re
 	MR_CHECK_OK(mr_session_start(&r->s, &(mr_session_opts){.record_micro = record}));
 }
 
-/* As a reader of the file would get it. */
-static mr_plan *through_text(const mr_plan *plan)
+mr_plan *race_through_text(const mr_plan *plan)
 {
 	mr_plan *again = NULL;
 	mr_strbuf text;
@@ -50,8 +49,7 @@ void race_replay(const rig *r, const mr_plan *record, uint64_t steps, uint32_t i
 	mr_replay_destroy(replay);
 }
 
-/* By the engine, with other delays than the race had, and a pause in the middle. */
-static void run_again(const rig *r, const mr_plan *record, uint64_t steps, uint32_t i, rig_result *out)
+void race_run_again(const rig *r, const mr_plan *record, uint64_t steps, uint32_t i, rig_result *out)
 {
 	mr_run_config c = mr_session_run_config(&r->s, NULL);
 	uint64_t reached;
@@ -88,7 +86,7 @@ static mr_plan *race(rig *r, uint64_t steps, uint32_t i, rig_result *out)
 	MR_CHECK_OK(mr_record_plan(mr_executor_run_of(&r->s.executor), &record));
 	CU_ASSERT_EQUAL(record->commits, steps);
 	CU_ASSERT_EQUAL(mr_plan_list(record, 0, MR_BODY)->n, 0);
-	read = through_text(record);
+	read = race_through_text(record);
 	mr_plan_destroy(record);
 	MR_CHECK_OK(mr_plan_check(read));
 	return read;
@@ -116,7 +114,7 @@ static void check(bool gpt, const char *sets, unsigned workers, uint32_t runs)
 		race_replay(&r, record, steps, i, &again);
 		CU_ASSERT_FATAL(rig_equal(&again, &raced, true, what));
 		if (i % 4 < 2) {
-			run_again(&r, record, steps, i, &again);
+			race_run_again(&r, record, steps, i, &again);
 			CU_ASSERT_FATAL(rig_equal(&again, &raced, true, what));
 		}
 		hash[i] = mr_plan_hash(record);

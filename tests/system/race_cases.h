@@ -20,4 +20,10 @@ void race_open(rig *r, bool gpt, const char *sets, unsigned workers, uint64_t re
 /** What @record's steps give on one thread; @i varies the order of the workers. */
 void race_replay(const rig *r, const mr_plan *record, uint64_t steps, uint32_t i, rig_result *out);
 
+/** The same by the engine, with other delays than the race had, and a pause in the middle. */
+void race_run_again(const rig *r, const mr_plan *record, uint64_t steps, uint32_t i, rig_result *out);
+
+/** A copy, as a reader of the file gets it. */
+mr_plan *race_through_text(const mr_plan *plan);
+
 #endif

@@ -23,6 +23,8 @@ static const char *const variants[] = {
 	"system.name=data_parallel system.chunks=3 system.weights=private",
 	"system.name=interleaved system.chunks=3",
 	"system.name=roundpipe system.stages=5",
+	"system.name=interleaved_zb system.steal=true",
+	"system.name=zb_h2 system.steal=true",
 };
 
 #define N_VARIANTS (sizeof(variants) / sizeof(variants[0]))
