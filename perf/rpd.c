@@ -1,15 +1,11 @@
 /*
  * rpd.c - the published experiments on Randomized PipeDream, from this program's own arithmetic, in unit time.
  *
- *	perf_rpd [--tiny] [--out DIR] [--seeds N] [--stages S] [--text FILE] [--data DIR] [--seconds N]
- *	         [delays] [measured] [order] [local] [bound] [scaling] [lm] [wall] [published]
+ *	perf_rpd [--tiny] [--out DIR] [--seeds N] [--stages S] [--text FILE] [--data DIR] [--seconds N] [EXPERIMENT...]
  *
- * Each word makes one table and one chart, DIR/<word>.csv and .svg (DIR: rpd); without any word, all of them. All but
- * `measured` and `wall`, which run the engine by the clock, run on one core and are pure functions of the seeds: the same
- * files on every run. `scaling` is the long one: --stages (default 16) and --seeds (default 10) say how long. `lm` and
- * `wall` need a text (--tiny has one of its own), and `wall` trains each of its five methods for --seconds (default 20) on
- * two workers; `published` needs the arrays behind the published figures. The heads of perf/rpd/<word>.c say what is
- * measured and how.
+ * Each word makes its tables and charts, DIR/<word>.csv and .svg (DIR: rpd); without any word, all of them. perf_rpd --help lists
+ * them with what they take. All but `measured` and `wall`, which run the engine by the clock, run on one core and are pure functions of
+ * the seeds: the same files on every run. The heads of perf/rpd/<word>.c say what is measured and how.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,10 +17,18 @@
 static const struct {
 	const char *name;
 	void (*run)(const settings *s);
+	const char *what, *takes; /* on one core of a present server, alone */
 } experiments[] = {
-	{"delays", experiment_delays}, {"measured", experiment_measured}, {"order", experiment_order},
-	{"local", experiment_local},   {"bound", experiment_bound},       {"scaling", experiment_scaling},
-	{"lm", experiment_lm},         {"wall", experiment_wall},         {"published", experiment_published},
+	{"delays", experiment_delays, "1: delays of 1F1B for 2 to 64 stages: closed form, counted, with start-up; fits", "2 s"},
+	{"measured", experiment_measured, "1: the same in the running engine, by its commits, for 2 to 64 stages", "1 min"},
+	{"order", experiment_order, "2: PipeDream against RPD over delta; the two with equal delays", "40 s"},
+	{"local", experiment_local, "3: PipeDream against LocalSGD over H", "25 s"},
+	{"scaling", experiment_scaling, "4: what stages buy at fixed time, with and without injected noise",
+	 "2 min to 16 stages, 4 times that for each doubling of --stages"},
+	{"lm", experiment_lm, "5: PipeDream against LocalSGD on a language model of 16 stages, in unit time (--text)", "30 s"},
+	{"wall", experiment_wall, "5: the same on two workers, by the clock, averaging included (--text)", "5 times --seconds"},
+	{"bound", experiment_bound, "6: the convergence bound and a sharper one beside measured gradients", "4 s"},
+	{"published", experiment_published, "recorded values of the published figures beside ours, from their arrays (--data)", "15 s"},
 };
 
 #define N_EXPERIMENTS (sizeof(experiments) / sizeof(experiments[0]))
@@ -64,11 +68,24 @@ const char *power_text(int power, char *text)
 
 static int usage(const char *word)
 {
-	fprintf(stderr, "rpd: %s: expected --tiny, --out DIR, --seeds N, --stages S, --text FILE, --data DIR, --seconds N, or one of", word);
-	for (size_t i = 0; i < N_EXPERIMENTS; i++)
-		fprintf(stderr, " %s", experiments[i].name);
-	fputs("\n", stderr);
+	fprintf(stderr, "rpd: %s: no experiment and no option; --help lists them\n", word);
 	return 2;
+}
+
+static int help(void)
+{
+	puts("perf_rpd [OPTION...] [EXPERIMENT...]\n"
+	     "Make the tables (CSV) and charts (SVG) of the published experiments on Randomized PipeDream; all of them when none is named.\n");
+	for (size_t i = 0; i < N_EXPERIMENTS; i++)
+		printf("  %-10s %s; %s\n", experiments[i].name, experiments[i].what, experiments[i].takes);
+	puts("\n  --out DIR    folder for the files (rpd)\n"
+	     "  --stages S   scaling: the most stages, doubled from 2 (16; the published figure has 128)\n"
+	     "  --seeds N    scaling: runs of each method (10)\n"
+	     "  --text FILE  lm, wall: a text to learn, such as tiny Shakespeare\n"
+	     "  --seconds N  wall: of training for each of five methods (20)\n"
+	     "  --data DIR   published: folder of the arrays that the authors' program writes (head of perf/rpd/published.c)\n"
+	     "  --tiny       sizes that take no time, to see that everything runs");
+	return 0;
 }
 
 /* A number from 1 to @most, or 0. */
@@ -105,6 +122,8 @@ int main(int argc, char **argv)
 			e++;
 		if (e < N_EXPERIMENTS)
 			any = wanted[e] = true;
+		else if (!strcmp(argv[i], "--help"))
+			return help();
 		else if (!strcmp(argv[i], "--tiny"))
 			s.tiny = true;
 		else if (!strcmp(argv[i], "--out") && i + 1 < argc)

@@ -96,7 +96,8 @@ static void measure(const settings *s, FILE *table, const char *model, const cha
 void experiment_bound(const settings *s)
 {
 	FILE *table = table_open(s, "bound.csv");
-	plot p = {.title = "Measured gradient norms and their bounds, 8 stages, random steps", .x_label = "bound on delays, delta",
+	plot p = {.title = s->tiny ? "Measured gradient norms and their bounds, 4 stages, random steps"
+			   : "Measured gradient norms and their bounds, 8 stages, random steps", .x_label = "bound on delays, delta",
 		  .y_label = "mean of |grad f|^2", .log_x = true, .log_y = true};
 	line q = {.n = 0}, l = {.n = 0};
 

@@ -9,7 +9,9 @@
 typedef struct lm_size {
 	uint16_t stages;
 	uint16_t blocks;      /* a multiple of stages: as many each; the first has the embedding too, the last the head */
+	bool ends_apart;      /* or: the embedding and the head are stages of their own, and blocks = stages - 2 */
 	uint16_t width, context, heads;
+	const char *validation; /* part of the text, kept back */
 } lm_size;
 
 typedef struct lm_model {
@@ -20,7 +22,7 @@ typedef struct lm_model {
 	uint16_t n_stages;
 } lm_model;
 
-/** GPT-2's initial weights, but of deviation 0.08. Ends the program on failure, with a sentence. */
+/** GPT-2's initial weights, but of deviation 0.08, and 1 for embeddings. Ends the program on failure, with a sentence. */
 lm_model lm_model_open(const char *text, const lm_size *size);
 void lm_model_close(lm_model *m);
 

@@ -62,12 +62,13 @@ void experiment_local(const settings *s)
 				 s->tiny ? "kind=tridiagonal rows=40 features=16" : "kind=tridiagonal rows=600 features=512", stages,
 				 5, true);
 	uint32_t n = p.n_batches * (s->tiny ? 2 : 5);
-	plot chart = {.title = "PipeDream and LocalSGD, tridiagonal quadratic, 16 stages", .x_label = "steps of unit time",
+	char name[32], title[80];
+	plot chart = {.title = title, .x_label = "steps of unit time",
 		      .y_label = "f", .log_y = true};
 	task t = {.p = &p, .chart = &chart};
 	mr_unit_time u;
-	char name[32];
 
+	snprintf(title, sizeof(title), "PipeDream and LocalSGD, tridiagonal quadratic, %u stages", stages);
 	die_unless(mr_unit_greedy(stages, n, 0, &u), "a timeline");
 	t.length = u.length;
 	printf("tridiagonal quadratic, %u stages: L %.10g, f(0) %.6g, f* %.3g\n", stages, p.l, p.f0, p.f_star);

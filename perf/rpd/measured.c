@@ -3,7 +3,10 @@
  *
  * Each worker notes when its F began (then it has chosen its weights) and when its B had committed. All commits of a run in the
  * order of their clocks are the global count of updates; the delay of a read is the number of commits between the read and the
- * update that it serves, as in the simulated experiment (run/ages.h). The steps are written to measured-<S>.steps too, which the system
+ * update that it serves, as in the simulated experiment (run/ages.h): the clocks stand in for one counter that all workers stamp,
+ * which would slow down what is measured. `half`: the second half of all updates, as in delays.c; `run`: all of them, start-up
+ * included. measured_pairs.csv has, for up to 8 stages, the delays of each pair of an active stage and a stage it reads
+ * beside the closed form. The steps are written to measured-<S>.steps too, which the system
  * rpd carries out: system = { name = "rpd"; record = "rpd/measured-4.steps"; } on 4 workers, train.steps at most the file's lines. A least-squares problem whose blocks are large enough that arithmetic, and
  * not the hand-over, takes the time. With more workers than cores the kernel's scheduler has a say: that is what is measured.
  * The only experiment whose figures change from run to run.
@@ -22,9 +25,11 @@
 #include "run/engine.h"
 #include "schedules/registry.h"
 
+#define MOST_PAIRED 8
+
 typedef struct row {
 	uint32_t stages, updates, max, p10, p50, p90, run_max;
-	double mean;
+	double mean, run_mean;
 } row;
 
 static mr_plan *plan_of(uint16_t stages)
@@ -59,6 +64,7 @@ static row figures(const mr_aged *a)
 			uint32_t d = mr_aged_delay(a, k, b);
 
 			r.run_max = d > r.run_max ? d : r.run_max;
+			r.run_mean += d;
 			if (k < r.updates / 2)
 				continue;
 			r.mean += d;
@@ -66,12 +72,41 @@ static row figures(const mr_aged *a)
 			all[n++] = d;
 		}
 	r.mean /= n;
+	r.run_mean /= (double)r.updates * s;
 	qsort(all, n, sizeof(*all), by_value);
 	r.p10 = all[n / 10];
 	r.p50 = all[n / 2];
 	r.p90 = all[(size_t)n * 9 / 10];
 	free(all);
 	return r;
+}
+
+/* Delays of @active's updates reading block @b, in the second half. */
+static void pair(FILE *f, const mr_aged *a, uint16_t active, uint16_t b, uint32_t *room)
+{
+	uint32_t n = 0;
+	double sum = 0;
+
+	for (uint32_t k = a->n_steps / 2; k < a->n_steps; k++)
+		if (a->stage[k] == active) {
+			room[n] = mr_aged_delay(a, k, b);
+			sum += room[n++];
+		}
+	qsort(room, n, sizeof(*room), by_value);
+	fprintf(f, "%u,%u,%u,%u,%.6g,%u,%u,%u,%u,%u\n", a->n_stages, active, b, mr_unit_delay(a->n_stages, active, b), sum / n, room[0],
+		room[n / 10], room[n / 2], room[(size_t)n * 9 / 10], room[n - 1]);
+}
+
+static void pairs(FILE *f, const mr_aged *a)
+{
+	uint32_t *room = malloc(a->n_steps * sizeof(*room));
+
+	if (!room)
+		die_unless(mr_fail(MR_ERESOURCE, "no memory for delays"), "delays");
+	for (uint16_t active = 0; active < a->n_stages && a->n_stages <= MOST_PAIRED; active++)
+		for (uint16_t b = 0; b < a->n_stages; b++)
+			pair(f, a, active, b, room);
+	free(room);
 }
 
 /* The steps as a file that the system rpd takes: measured-<S>.steps. */
@@ -89,9 +124,9 @@ static void write_record(const settings *s, const mr_aged *a)
 	mr_strbuf_fini(&text);
 }
 
-static row measure(const settings *s, uint16_t stages)
+static row measure(const settings *s, uint16_t stages, FILE *paired)
 {
-	uint32_t n_micro = s->tiny ? 40 : 100u * stages;
+	uint32_t n_micro = s->tiny ? 40 : (stages > 16 ? 20u : 100u) * stages;
 	problem p = problem_open("quadratic", "", "generated", s->tiny ? "rows=64 features=64" : "rows=640 features=2048", stages,
 				 s->tiny ? 8 : 64, false);
 	mr_plan *plan = plan_of(stages);
@@ -117,6 +152,7 @@ static row measure(const settings *s, uint16_t stages)
 	die_unless(mr_engine_run(e, n_micro, NULL, NULL, &reached), "the run");
 	die_unless(mr_ages_of_run(mr_engine_run_of(e), n_micro, &a), "delays");
 	r = figures(a);
+	pairs(paired, a);
 	write_record(s, a);
 	mr_aged_destroy(a);
 	mr_engine_destroy(e);
@@ -127,21 +163,37 @@ static row measure(const settings *s, uint16_t stages)
 	return r;
 }
 
+static double figure(const row *r, int line)
+{
+	double x = r->stages;
+
+	switch (line) {
+	case 0: return r->run_max;
+	case 1: return r->max;
+	case 2: return r->p90;
+	case 3: return r->mean;
+	case 4: return r->p10 + 1; /* a logarithmic axis has no 0 */
+	case 5: return mr_unit_delay_startup((uint16_t)r->stages);
+	case 6: return x * x - x / 2;
+	default: return (x * x - 1) / 2;
+	}
+}
+
 static void draw(const settings *s, const row *r, size_t n)
 {
-	static const char *const names[] = {"measured max", "measured mean", "S^2 - S / 2", "(S^2 - 1) / 2"};
-	plot p = {.title = "Delays of PipeDream, measured in the engine", .x_label = "stages S",
+	static const char *const names[] = {"max, startup included", "max", "90th percentile", "mean", "10th percentile + 1",
+					    "5 S^2 / 4 - S", "S^2 - S / 2", "(S^2 - 1) / 2"};
+	plot p = {.title = "Delays of PipeDream, measured in the engine; dashed: in unit time", .x_label = "stages S",
 		  .y_label = "updates between a read and the update it serves", .log_x = true, .log_y = true};
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 8; i++) {
 		series *at = plot_add(&p, names[i], n);
 
-		at->marks = i < 2;
-		at->dashed = i >= 2;
+		at->marks = i < 5;
+		at->dashed = i >= 5;
 		for (size_t k = 0; k < n; k++) {
-			double x = at->x[k] = r[k].stages;
-
-			at->y[k] = i == 0 ? r[k].max : i == 1 ? r[k].mean : i == 2 ? x * x - x / 2 : (x * x - 1) / 2;
+			at->x[k] = r[k].stages;
+			at->y[k] = figure(&r[k], i);
 		}
 	}
 	plot_write(&p, out_path(s, "measured.svg"));
@@ -149,23 +201,26 @@ static void draw(const settings *s, const row *r, size_t n)
 
 void experiment_measured(const settings *s)
 {
-	static const uint16_t stages[] = {2, 3, 4, 6, 8, 12, 16};
-	size_t n = s->tiny ? 2 : 7;
-	FILE *f = table_open(s, "measured.csv");
-	row r[7];
+	static const uint16_t stages[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+	size_t n = s->tiny ? 2 : sizeof(stages) / sizeof(stages[0]);
+	FILE *f = table_open(s, "measured.csv"), *paired = table_open(s, "measured_pairs.csv");
+	row r[sizeof(stages) / sizeof(stages[0])];
 
-	fprintf(f, "stages,updates,closed_max,closed_mean,half_max,half_mean,half_p10,half_p50,half_p90,run_max\n");
-	printf("delays in the running engine:\n");
+	fprintf(f, "stages,updates,closed_max,closed_mean,closed_startup_max,half_max,half_mean,half_p10,half_p50,half_p90,run_max,run_mean\n");
+	fprintf(paired, "stages,active,read,closed,mean,min,p10,p50,p90,max\n");
+	printf("delays in the running engine, in brackets in unit time:\n");
 	for (size_t i = 0; i < n; i++) {
 		double x = stages[i];
 
-		r[i] = measure(s, stages[i]);
-		fprintf(f, "%u,%u,%u,%g,%u,%.6g,%u,%u,%u,%u\n", stages[i], r[i].updates, mr_unit_delay_max(stages[i]), (x * x - 1) / 2,
-			r[i].max, r[i].mean, r[i].p10, r[i].p50, r[i].p90, r[i].run_max);
-		printf("  S %-3u %6u updates: max %u (in unit time %u), mean %.3g (%.3g), 10 %% %u, 90 %% %u\n", stages[i],
-		       r[i].updates, r[i].max, mr_unit_delay_max(stages[i]), r[i].mean, (x * x - 1) / 2, r[i].p10, r[i].p90);
+		r[i] = measure(s, stages[i], paired);
+		fprintf(f, "%u,%u,%u,%g,%u,%u,%.6g,%u,%u,%u,%u,%.6g\n", stages[i], r[i].updates, mr_unit_delay_max(stages[i]), (x * x - 1) / 2,
+			mr_unit_delay_startup(stages[i]), r[i].max, r[i].mean, r[i].p10, r[i].p50, r[i].p90, r[i].run_max, r[i].run_mean);
+		printf("  S %-3u %6u updates: mean %.3g (%.3g), 10 %% %u, 50 %% %u, 90 %% %u, max %u (%u), with startup %u (%u)\n", stages[i],
+		       r[i].updates, r[i].mean, (x * x - 1) / 2, r[i].p10, r[i].p50, r[i].p90, r[i].max, mr_unit_delay_max(stages[i]),
+		       r[i].run_max, mr_unit_delay_startup(stages[i]));
 		fflush(stdout);
 	}
 	table_close(f);
+	table_close(paired);
 	draw(s, r, n);
 }

@@ -95,11 +95,13 @@ void experiment_order(const settings *s)
 	problem p = problem_open("quadratic", "", "generated", s->tiny ? "rows=40 features=16" : "rows=2000 features=512", stages,
 				 s->tiny ? 5 : 100, true);
 	grid g = {.p = &p, .low = s->tiny ? -4 : -8, .high = s->tiny ? -3 : 0};
-	plot chart = {.title = "PipeDream and Randomized PipeDream, random quadratic, 8 stages", .x_label = "block updates",
+	char title[80];
+	plot chart = {.title = title, .x_label = "block updates",
 		      .y_label = "f", .log_y = true, .y_floor = 1e-13};
 	mr_unit_time u;
 	best b;
 
+	snprintf(title, sizeof(title), "PipeDream and Randomized PipeDream, random quadratic, %u stages", stages);
 	die_unless(mr_unit_greedy(stages, p.n_batches * epochs, 0, &u), "a timeline");
 	printf("random quadratic, %u stages: L %.10g, f(0) %.6g, f* %.3g\n", stages, p.l, p.f0, p.f_star);
 	g.table = table_open(s, "order.csv");

@@ -109,13 +109,14 @@ static spread over_seeds(task *t, int power, uint32_t n)
 }
 
 /* Step sizes are tried on two seeds from the largest likely one downwards, until two in a row are worse than the best; the
- * best gets all seeds. Without noise only the randomized method depends on the seed. */
+ * best and its neighbours get all seeds. Without noise only the randomized method depends on the seed. */
 static spread best_of(task *t, FILE *table)
 {
 	int high = t->c->method == LOCAL_SGD ? 1 : -3, low = -12, worse = 0;
 	bool seeded = t->c->method == RPD || t->noise > 0;
 	uint32_t probe = t->seeds < 2 || !seeded ? 1 : 2, all = seeded ? t->seeds : 1;
 	spread best = {.mean = INFINITY}, got;
+	int middle;
 	char text[16];
 
 	for (int power = high; power >= low && worse < 2; power--) {
@@ -123,8 +124,13 @@ static spread best_of(task *t, FILE *table)
 		worse = got.mean < best.mean ? 0 : isfinite(best.mean) ? worse + 1 : 0;
 		best = got.mean < best.mean ? got : best;
 	}
+	middle = best.power;
 	if (all > probe)
-		best = over_seeds(t, best.power, all);
+		best = over_seeds(t, middle, all);
+	for (int power = middle - 1; power <= middle + 1 && all > probe; power += 2) {
+		got = over_seeds(t, power, all);
+		best = got.mean < best.mean ? got : best;
+	}
 	fprintf(table, "%g,%u,%s,%s,%u,%.9g,%.9g\n", t->noise, t->p.n_stages, t->c->in_table, power_text(best.power, text), all, best.mean,
 		best.deviation);
 	fflush(table);

@@ -168,7 +168,7 @@ static void report(const settings *s, const result *r)
 void experiment_wall(const settings *s)
 {
 	lm_size size = {.stages = WORKERS, .blocks = s->tiny ? 2 : 4, .width = s->tiny ? 8 : 64, .heads = 4,
-			.context = s->tiny ? 8 : 32};
+			.context = s->tiny ? 8 : 32, .validation = "0.1"};
 	plot chart = {.title = "A character language model on two workers, step size 2^-3", .x_label = "seconds of training",
 		      .y_label = "validation loss", .high_only = true};
 	result r[N_METHODS];
