@@ -67,6 +67,9 @@ typedef struct mr_step {
 	double gscale, lr, decay, mu, b1, b2, eps, c1, c2, cg, cm;
 } mr_step;
 
+/* Work on elements [lo, hi). Several ranges are worked on at once; what becomes of an element must not depend on its range. */
+typedef void mr_range_fn(const void *args, int64_t lo, int64_t hi);
+
 typedef struct mr_kernels {
 	const char *name; /* "dnnl", "reference" */
 	mr_dtype dtype;
@@ -120,6 +123,9 @@ typedef struct mr_kernels {
 
 	/** Sum of squares in f64, one fixed order for any thread count. */
 	double (*sumsq)(mr_kctx *kc, int64_t n, const void *x);
+
+	/** @fn over [0, @n), shared out to the threads of the team as the element-wise kernels are. */
+	void (*ranges)(mr_kctx *kc, int64_t n, mr_range_fn *fn, const void *args);
 
 	/** One optimizer step of @n elements with the gradient @g, which is not @src, @dst, m or v. */
 	void (*step)(mr_kctx *kc, int64_t n, const mr_step *s, const void *g);

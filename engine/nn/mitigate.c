@@ -34,6 +34,37 @@ void mr_mitigate_init(mr_mitigate *m, const mr_mitigate_ops *ops, const mr_value
 		ops->init(m, values);
 }
 
+typedef struct work {
+	const mr_mitigate *m;
+	const mr_mitigate_call *c;
+	void *g;
+	const void *made;
+} work;
+
+static void correct_range(const void *args, int64_t lo, int64_t hi)
+{
+	const work *w = args;
+
+	w->m->ops->correct(w->m, w->c, w->g, lo, hi);
+}
+
+static void follow_range(const void *args, int64_t lo, int64_t hi)
+{
+	const work *w = args;
+
+	w->m->ops->follow(w->m, w->c, w->made, lo, hi);
+}
+
+void mr_mitigate_correct(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc, void *g)
+{
+	k->ranges(kc, c->n, correct_range, &(work){.m = m, .c = c, .g = g});
+}
+
+void mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc, const void *made)
+{
+	k->ranges(kc, c->n, follow_range, &(work){.m = m, .c = c, .made = made});
+}
+
 bool mr_mitigate_is_none(const mr_mitigate_ops *ops)
 {
 	return !strcmp(ops->name, MR_MITIGATE_NONE);

@@ -13,6 +13,7 @@
 #define MR_NN_MITIGATE_H
 
 #include "base/option.h"
+#include "nn/kernels.h"
 #include "nn/optim.h"
 
 #define MR_MITIGATE_NONE "none"
@@ -41,10 +42,10 @@ typedef struct mr_mitigate_ops {
 	void (*init)(mr_mitigate *m, const mr_values *values); /* NULL: there is nothing to set */
 	void (*settle)(const mr_mitigate *m, uint32_t tau, uint32_t n_stages, mr_optim *o);
 	double (*rate)(const mr_mitigate *m, uint64_t age);
-	/** Change the sum of gradients @g in place. NULL: gradients stay what they are. */
-	void (*correct)(const mr_mitigate *m, const mr_mitigate_call *c, void *g);
-	/** The step is done, and @made is what it made of @c->now. NULL: nothing to follow. */
-	void (*follow)(const mr_mitigate *m, const mr_mitigate_call *c, const void *made);
+	/** Change elements [@lo, @hi) of the sum of gradients @g in place. NULL: gradients stay what they are. */
+	void (*correct)(const mr_mitigate *m, const mr_mitigate_call *c, void *g, int64_t lo, int64_t hi);
+	/** The step is done, and @made is what it made of @c->now; elements [@lo, @hi). NULL: nothing to follow. */
+	void (*follow)(const mr_mitigate *m, const mr_mitigate_call *c, const void *made, int64_t lo, int64_t hi);
 } mr_mitigate_ops;
 
 struct mr_mitigate {
@@ -61,6 +62,13 @@ const mr_mitigate_ops *mr_mitigate_find(const char *name);
 
 /** Fill @m from the values of @ops->options. */
 void mr_mitigate_init(mr_mitigate *m, const mr_mitigate_ops *ops, const mr_values *values);
+
+/**
+ * m->ops->correct and m->ops->follow, of which there must be one, over all elements, on the threads of @kc's team: element by element,
+ * so the bits are those of one thread. Thread: @kc's leader.
+ */
+void mr_mitigate_correct(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc, void *g);
+void mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc, const void *made);
 
 /** Is @ops the one that does nothing? */
 bool mr_mitigate_is_none(const mr_mitigate_ops *ops);

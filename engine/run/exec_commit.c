@@ -134,7 +134,7 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	if (run->validates && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
 	if (!b->unchanged)
-		mr_mitigated_correct(b);
+		mr_mitigated_correct(b, w->kc);
 	norm = b->unchanged ? 0 : norm_of(w, t, b);
 	if (b->unchanged)
 		mr_block_skip(b, share);
@@ -142,7 +142,7 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		MR_TRY(mr_exec_step(w, b, share, t->version, norm));
 	if (!mr_block_last_of(&b->n_stepped, b->n_shares))
 		return MR_OK;
-	mr_mitigated_follow(b);
+	mr_mitigated_follow(b, w->kc);
 	mr_block_committed(b);
 	b->validated = t->version;
 	return mr_exec_publish(run, b, t->in->stage, t->version, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, t->version)), norm);

@@ -64,7 +64,7 @@ static mr_mitigate_call call_of(const mr_block *b, uint32_t p, size_t at)
 	};
 }
 
-void mr_mitigated_correct(mr_block *b)
+void mr_mitigated_correct(mr_block *b, mr_kctx *kc)
 {
 	uint32_t first, end;
 
@@ -79,11 +79,11 @@ void mr_mitigated_correct(mr_block *b)
 		if (at == SIZE_MAX)
 			continue;
 		c = call_of(b, p, at);
-		b->mitigate->ops->correct(b->mitigate, &c, b->share[0].grads + mr_stage_grad_at(b->stage, p));
+		mr_mitigate_correct(b->mitigate, &c, b->k, kc, b->share[0].grads + mr_stage_grad_at(b->stage, p));
 	}
 }
 
-void mr_mitigated_follow(mr_block *b)
+void mr_mitigated_follow(mr_block *b, mr_kctx *kc)
 {
 	uint32_t first, end;
 
@@ -98,6 +98,6 @@ void mr_mitigated_follow(mr_block *b)
 		if (at == SIZE_MAX)
 			continue;
 		c = call_of(b, p, at);
-		b->mitigate->ops->follow(b->mitigate, &c, (const uint8_t *)mr_block_weights(b, 0, b->latest + 1) + at);
+		mr_mitigate_follow(b->mitigate, &c, b->k, kc, (const uint8_t *)mr_block_weights(b, 0, b->latest + 1) + at);
 	}
 }

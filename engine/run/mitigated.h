@@ -1,7 +1,7 @@
 /*
  * mitigated.h - a block whose stale gradients are dealt with (nn/mitigate.h): who was read, which rate, what is changed.
  *
- * Only plans that never flush have stale gradients, and those have one pipe, so all of this is the owner's: one thread. Where the
+ * Only plans that never flush have stale gradients, and those have one pipe, so all of this is the owner's, and its team's. Where the
  * mitigation looks at the weights that F read, the plan keeps that version until the commit (plan.h, keep_read). Of several
  * micro-batches in a count the oldest version counts.
  */
@@ -27,7 +27,7 @@ double mr_mitigated_lr(const mr_block *b, const mr_lr *lr, uint64_t version);
 double mr_mitigated_lr_ahead(const mr_block *b, const mr_lr *lr, uint64_t version);
 
 /** Before and after the step that makes version latest + 1. Neither does anything where nothing is to be done. */
-void mr_mitigated_correct(mr_block *b);
-void mr_mitigated_follow(mr_block *b);
+void mr_mitigated_correct(mr_block *b, mr_kctx *kc);
+void mr_mitigated_follow(mr_block *b, mr_kctx *kc);
 
 #endif

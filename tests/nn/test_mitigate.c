@@ -54,9 +54,9 @@ static void apply(const mr_mitigate *m, numbers *x, mr_dtype dtype, double gscal
 		c.now = now, c.then = then, c.state = state;
 	}
 	if (follow)
-		m->ops->follow(m, &c, dtype == MR_F32 ? (void *)made : x->made);
+		m->ops->follow(m, &c, dtype == MR_F32 ? (void *)made : x->made, 0, N);
 	else
-		m->ops->correct(m, &c, dtype == MR_F32 ? (void *)g : x->g);
+		m->ops->correct(m, &c, dtype == MR_F32 ? (void *)g : x->g, 0, N);
 	for (int i = 0; i < N && dtype == MR_F32; i++)
 		x->g[i] = (double)g[i], x->state[i] = (double)state[i];
 }
@@ -89,6 +89,10 @@ static void compensated(void)
 		expect(x.g, want, (mr_dtype)t);
 	}
 	CU_ASSERT_FALSE(m.keeps_state);
+	m = open_one("dc_asgd", NULL, NULL);
+	CU_ASSERT_EQUAL(m.strength, 0.04);
+	m = open_one("dc_asgd", "lambda", "0");
+	CU_ASSERT_EQUAL(m.strength, 0);
 }
 
 static void compensated_adaptive(void)
@@ -99,7 +103,7 @@ static void compensated_adaptive(void)
 	CU_ASSERT_TRUE(m.keeps_state);
 	for (int i = 0; i < N; i++) {
 		square[i] = 0.95 * moved.state[i] + 0.05 * (moved.g[i] / 2) * (moved.g[i] / 2);
-		want[i] = moved.g[i] + 0.04 / sqrt(square[i] + 1e-7) * (moved.g[i] / 2) * moved.g[i] * (moved.now[i] - moved.then[i]);
+		want[i] = moved.g[i] + 2 / sqrt(square[i] + 1e-7) * (moved.g[i] / 2) * moved.g[i] * (moved.now[i] - moved.then[i]);
 	}
 	for (int t = MR_F32; t <= MR_F64; t++) {
 		numbers x = moved;
@@ -110,13 +114,13 @@ static void compensated_adaptive(void)
 	}
 }
 
-/* Memory 0.5, and so after one step half of the mean is still missing: C is twice the state. */
+/* Memory 0.5, and so after one step half of the mean is still missing: C is the root of twice the state. */
 static void gapped(void)
 {
-	/* 4 / (1 + 0.5 / 0.25);  -2 / (1 + 1 / 1);  8 */
-	static const double want[N] = {4.0 / 3, -1, 8};
-	/* 0.5 state + 0.5 |made - now| */
-	static const double mean[N] = {0.1875, 0.3125, 0.375};
+	/* 4 / (1 + 0.5 / root 0.25);  -2 / (1 + 1 / root 1);  8 */
+	static const double want[N] = {2, -1, 8};
+	/* 0.5 state + 0.5 (made - now)^2 */
+	static const double mean[N] = {0.09375, 0.2578125, 0.25};
 	mr_mitigate m = open_one("gap_aware", "memory", "0.5");
 
 	for (int t = MR_F32; t <= MR_F64; t++) {
@@ -198,6 +202,52 @@ static void spiked(void)
 	}
 }
 
+#define MANY 50001 /* enough for every thread to get a range */
+
+/* One commit of @m on pseudo-random numbers, by @k with @threads: the gradient, and behind it the state. */
+static void by_threads(const mr_mitigate *m, const mr_kernels *k, uint32_t threads, float *out)
+{
+	float *now = calloc(3 * MANY, sizeof(*now)), *then = now + MANY, *made = then + MANY;
+	mr_mitigate_call c = {.dtype = MR_F32, .n = MANY, .now = now, .then = then, .state = out + MANY, .gscale = 0.25, .t = 9};
+	mr_kctx *kc;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(now);
+	for (int i = 0; i < MANY; i++) {
+		now[i] = sinf((float)i);
+		then[i] = i % 7 ? cosf((float)i) : now[i];
+		made[i] = now[i] + 0.01f * sinf(3 * (float)i);
+		out[i] = cosf(5 * (float)i);
+		out[MANY + i] = fabsf(sinf(2 * (float)i));
+	}
+	MR_CHECK_OK(k->ctx_create(threads, &kc));
+	mr_mitigate_correct(m, &c, k, kc, out);
+	if (m->ops->follow)
+		mr_mitigate_follow(m, &c, k, kc, made);
+	k->ctx_destroy(kc);
+	free(now);
+}
+
+/* The bits of one thread, whatever the number, and of one range. */
+static void threaded(void)
+{
+	static const char *const cases[][3] = {{"gap_aware", NULL, NULL}, {"dc_asgd", NULL, NULL}, {"dc_asgd", "adaptive", "true"}};
+	const mr_kernels *plain = mr_kernels_find("reference", MR_F32), *k = mr_kernels_find("dnnl", MR_F32);
+	float *want = malloc(2 * MANY * sizeof(*want)), *got = malloc(2 * MANY * sizeof(*got));
+
+	CU_ASSERT_FATAL(want && got);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		mr_mitigate m = open_one(cases[i][0], cases[i][1], cases[i][2]);
+
+		by_threads(&m, plain, 1, want);
+		for (uint32_t threads = 1; k && threads <= 4; threads++) {
+			by_threads(&m, k, threads, got);
+			CU_ASSERT_EQUAL(memcmp(got, want, 2 * MANY * sizeof(*got)), 0);
+		}
+	}
+	free(want);
+	free(got);
+}
+
 void mr_suite_mitigate(void);
 void mr_suite_mitigate(void)
 {
@@ -207,6 +257,7 @@ void mr_suite_mitigate(void)
 	MR_TEST(compensated_adaptive);
 	MR_TEST(gapped);
 	MR_TEST(fresh);
+	MR_TEST(threaded);
 	MR_TEST(settled);
 	MR_TEST(spiked);
 }

@@ -33,13 +33,13 @@ static double mu_of(const sim *x, int tau)
 	return MU;
 }
 
-/* gap_aware with memory 0.9, dc_asgd with lambda 2. */
+/* gap_aware with memory 0.9 (mean: of squared steps), dc_asgd with lambda 2. */
 static double soften(const sim *x, int k, int m, int read, double g)
 {
 	double way = x->w[k][m] - x->w[k][read];
 
 	if (!strcmp(x->name, "gap_aware") && way != 0)
-		return g / (1 + fabs(way) / (x->mean[k] / (1 - pow(0.9, m))));
+		return g / (1 + fabs(way) / sqrt(x->mean[k] / (1 - pow(0.9, m))));
 	if (!strcmp(x->name, "dc_asgd"))
 		return g + 2 * g * g * way;
 	return g;
@@ -58,7 +58,7 @@ static void commit(sim *x, int k, int m, int read, double g)
 		lr /= pow(tau, 1 - m / 6.0);
 	x->buf[k] = mu * x->buf[k] + g;
 	x->w[k][m + 1] = x->w[k][m] - lr * (g + mu * x->buf[k]);
-	x->mean[k] = 0.9 * x->mean[k] + 0.1 * fabs(x->w[k][m + 1] - x->w[k][m]);
+	x->mean[k] = 0.9 * x->mean[k] + 0.1 * pow(x->w[k][m + 1] - x->w[k][m], 2);
 	x->lr[k][m] = lr;
 }
 

@@ -11,7 +11,7 @@
 typedef struct draw {
 	uint64_t number, n_drawn;
 	char model[200], sets[600], system[200];
-	bool gpt, asynchronous, stale, predicts, tied, clipped;
+	bool gpt, asynchronous, stale, predicts, latest, mitigated, tied, clipped;
 	uint32_t micro;
 	uint64_t steps;
 	uint32_t workers;
@@ -49,23 +49,24 @@ static void draw_system(draw *d)
 		uint32_t micro; /* micro-batches a commit, for up to 5 workers; 0: any number, with a flush */
 		bool stale;     /* even at one worker */
 		bool predicts;
+		bool latest; /* F reads the latest version, and nothing aims at another */
 	} systems[] = {
 		{.name = "gpipe system.backward=fifo"},
 		{.name = "gpipe system.backward=lifo"},
 		{.name = "1f1b"},
-		{"pipedream", 1, false, false},
-		{"pipedream system.vertical_sync=true", 1, false, false},
-		{"pipedream system.order=greedy", 1, false, false},
-		{"pipedream system.stashing=false", 1, false, false},
-		{"pipedream_2bw", 6, true, false},
-		{"pipedream_2bw system.recompute=always", 5, true, false},
-		{"ampnet system.in_flight=4", 2, true, false},
-		{"pipemare system.t1_steps=5", 1, false, false},
-		{"pipemare system.t3_steps=3 system.recompute=always", 2, false, false},
-		{"pipeoptim", 1, false, true},
-		{"spectrain", 1, false, true},
-		{"spectrain system.variant=v2", 1, true, true},
-		{"xpipe", 3, true, true},
+		{"pipedream", 1, false, false, true},
+		{"pipedream system.vertical_sync=true", 1, false, false, false},
+		{"pipedream system.order=greedy", 1, false, false, true},
+		{"pipedream system.stashing=false", 1, false, false, true},
+		{"pipedream_2bw", 6, true, false, false},
+		{"pipedream_2bw system.recompute=always", 5, true, false, false},
+		{"ampnet system.in_flight=4", 2, true, false, true},
+		{"pipemare system.t1_steps=5", 1, false, false, false},
+		{"pipemare system.t3_steps=3 system.recompute=always", 2, false, false, false},
+		{"pipeoptim", 1, false, true, false},
+		{"spectrain", 1, false, true, false},
+		{"spectrain system.variant=v2", 1, true, true, false},
+		{"xpipe", 3, true, true, false},
 	};
 	uint32_t i = below(d, sizeof(systems) / sizeof(systems[0]));
 
@@ -73,8 +74,28 @@ static void draw_system(draw *d)
 	d->micro = systems[i].micro;
 	d->stale = systems[i].stale;
 	d->predicts = systems[i].predicts;
+	d->latest = systems[i].latest;
 	snprintf(d->system, sizeof(d->system), "system.name=%s", systems[i].name);
 	d->workers = 1 + below(d, 5);
+}
+
+/* What is done about stale gradients, at the end of d->sets: some of it with an optimizer of its own. */
+static void draw_mitigation(draw *d)
+{
+	static const char *const any[] = {"staleness_aware", "gap_aware", "gap_aware mitigation.memory=0.5", "dc_asgd",
+					  "dc_asgd mitigation.adaptive=true"};
+	static const char *const choosy[] = {"delayed_nesterov optimizer.name=nadamw mitigation.t1_steps=5",
+					     "delayed_nesterov optimizer.name=momentum optimizer.nesterov=true",
+					     "spike_compensation optimizer.name=momentum optimizer.nesterov=false"};
+	static const char *const predicting[] = {"weight_prediction optimizer.name=ema", "weight_prediction optimizer.name=adamw",
+						 "spike_compensation optimizer.name=momentum optimizer.nesterov=false mitigation.predict=true"};
+	uint32_t n = d->latest ? 3 : d->predicts ? 1 : 2, kind = below(d, n);
+	const char *what = kind == 0 ? any[below(d, 5)] : kind == 1 ? choosy[below(d, 3)] : predicting[below(d, 3)];
+	size_t len = strlen(d->sets);
+
+	d->mitigated = d->asynchronous && one_in(d, 2);
+	if (d->mitigated)
+		snprintf(d->sets + len, sizeof(d->sets) - len, " mitigation.name=%s", what);
 }
 
 static void draw_training(draw *d)
@@ -99,6 +120,7 @@ static void draw_training(draw *d)
 		     below(d, 1000), (int)below(d, 4) - 1);
 	if (d->clipped)
 		snprintf(d->sets + n, sizeof(d->sets) - (size_t)n, " train.clip=0.2");
+	draw_mitigation(d);
 }
 
 static void open_draw(rig *r, const draw *d, const char *system, const char *cut)
@@ -211,7 +233,7 @@ static void compare(draw *d, rig *r, const char *cut, const char *what)
 {
 	static const mr_replay_order orders[] = {MR_REPLAY_ROUND_ROBIN, MR_REPLAY_LAST_FIRST, MR_REPLAY_RANDOM};
 	rig_result got = {0}, replayed = {0}, want = {0};
-	bool same_as_sequential = !d->asynchronous || (d->workers == 1 && !d->stale);
+	bool same_as_sequential = !d->asynchronous || (d->workers == 1 && !d->stale && !d->mitigated);
 	mr_sum_order sum = r->s.plan->contract.sum;
 
 	rig_replay(r, d->steps, orders[below(d, 3)], d->number, &replayed);

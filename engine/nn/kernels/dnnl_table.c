@@ -314,6 +314,26 @@ static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 	team(kc, fn, &a, n, 64, two_moments(s) ? 2 : 1);
 }
 
+typedef struct range_work {
+	mr_range_fn *fn;
+	const void *args;
+} range_work;
+
+static void range_piece(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const range_work *w = args;
+
+	(void)worker;
+	w->fn(w->args, lo, hi);
+}
+
+static void ranges(mr_kctx *kc, int64_t n, mr_range_fn *fn, const void *args)
+{
+	range_work w = {fn, args};
+
+	team(kc, range_piece, &w, n, 64, 1);
+}
+
 static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
 {
 	mr_vec_step fused = vec_step(s, NULL);
@@ -367,6 +387,7 @@ const mr_kernels mr_kernels_dnnl_f32 = {
 	.xent = xent,
 	.mse = mse,
 	.sumsq = sumsq,
+	.ranges = ranges,
 	.step = step,
 	.gemm_step = gemm_step,
 	.gemm_sum = gemm_sum,

@@ -558,6 +558,12 @@ static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 	}
 }
 
+static void ranges(mr_kctx *kc, int64_t n, mr_range_fn *fn, const void *args)
+{
+	(void)kc;
+	fn(args, 0, n);
+}
+
 static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
 {
 	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
@@ -600,6 +606,7 @@ const mr_kernels TABLE = {
 	.xent = xent,
 	.mse = mse,
 	.sumsq = sumsq,
+	.ranges = ranges,
 	.step = step,
 	.gemm_step = gemm_step,
 	.gemm_sum = gemm_sum,

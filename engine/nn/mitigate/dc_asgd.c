@@ -7,19 +7,22 @@
  * with the diagonal of the outer product g g^T in place of the Hessian, which costs nothing more than the weights of then.
  *
  * adaptive: lambda is divided, element by element, by the root of a running mean of g g (plus 1e-7), so that it does not depend on
- * the size of the gradients: then it should be larger, 2 in the paper.
+ * the size of the gradients: then it should be larger.
  *
  * Source: Zheng et al., "Asynchronous stochastic gradient descent with delay compensation", ICML 2017: algorithm 2, DC-ASGD-c and
- * DC-ASGD-a.
+ * DC-ASGD-a. Published implementations have lambda 0.04 for the former (Apache MXNet's optimizer dcasgd) and 2 with a memory of 0.95 for
+ * the latter; these are what is taken where no lambda is given.
  */
 #include "nn/mitigate/part.h"
 
 #include <math.h>
 
 #define EPS 1e-7
+#define LAMBDA 0.04
+#define LAMBDA_ADAPTIVE 2
 
 static const mr_option options[] = {
-	{"lambda", MR_OPT_FLOAT, "0.04", 0, 1000, NULL, NULL, "strength of the correction"},
+	{"lambda", MR_OPT_FLOAT, "-1.0", -1, 1000, NULL, NULL, "strength of the correction; less than 0: the published one, 0.04, or 2 where adaptive"},
 	{"adaptive", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "divide lambda by the root of the running mean of squared gradients"},
 	{"memory", MR_OPT_FLOAT, "0.95", 0, 0.999999, NULL, NULL, "adaptive: of that mean"},
 	{0},
@@ -27,33 +30,43 @@ static const mr_option options[] = {
 
 static void init(mr_mitigate *m, const mr_values *values)
 {
-	m->strength = mr_values_float(values, "lambda");
+	double lambda = mr_values_float(values, "lambda");
+
 	m->adaptive = mr_values_bool(values, "adaptive");
+	m->strength = lambda >= 0 ? lambda : m->adaptive ? LAMBDA_ADAPTIVE : LAMBDA;
 	m->memory = mr_values_float(values, "memory");
 	m->keeps_state = m->adaptive;
 }
 
 /* The mean of squares follows every gradient, stale or not. */
-static double strength_at(const mr_mitigate *m, const mr_mitigate_call *c, int64_t i, double mean_g)
+static inline double strength_at(mr_dtype t, const mr_mitigate *m, const mr_mitigate_call *c, int64_t i, double mean_g)
 {
 	double square;
 
 	if (!m->adaptive)
 		return m->strength;
-	square = m->memory * mr_mitigate_get(c, c->state, i) + (1 - m->memory) * mean_g * mean_g;
-	mr_mitigate_put(c, c->state, i, square);
+	square = m->memory * mr_mitigate_get(t, c->state, i) + (1 - m->memory) * mean_g * mean_g;
+	mr_mitigate_put(t, c->state, i, square);
 	return m->strength / sqrt(square + EPS);
 }
 
-static void correct(const mr_mitigate *m, const mr_mitigate_call *c, void *g)
+static inline void correct_as(mr_dtype t, const mr_mitigate *m, const mr_mitigate_call *c, void *g, int64_t lo, int64_t hi)
 {
-	for (int64_t i = 0; i < c->n; i++) {
-		double sum = mr_mitigate_get(c, g, i), mean_g = sum * c->gscale, strength = strength_at(m, c, i, mean_g);
-		double way = mr_mitigate_get(c, c->now, i) - mr_mitigate_get(c, c->then, i);
+	for (int64_t i = lo; i < hi; i++) {
+		double sum = mr_mitigate_get(t, g, i), mean_g = sum * c->gscale, strength = strength_at(t, m, c, i, mean_g);
+		double way = mr_mitigate_get(t, c->now, i) - mr_mitigate_get(t, c->then, i);
 
 		if (way != 0)
-			mr_mitigate_put(c, g, i, sum + strength * mean_g * sum * way);
+			mr_mitigate_put(t, g, i, sum + strength * mean_g * sum * way);
 	}
+}
+
+static void correct(const mr_mitigate *m, const mr_mitigate_call *c, void *g, int64_t lo, int64_t hi)
+{
+	if (c->dtype == MR_F64)
+		correct_as(MR_F64, m, c, g, lo, hi);
+	else
+		correct_as(MR_F32, m, c, g, lo, hi);
 }
 
 extern const mr_mitigate_ops mr_mitigate_dc_asgd;
