@@ -66,6 +66,8 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 /** Write @c, measured on the machine and with the threads of @s. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *c) MR_MUST_USE;
 
+/** All zeros, for the layers of @s. Errors: MR_ERESOURCE. */
+mr_status mr_costs_alloc(const mr_session *s, mr_costs *out) MR_MUST_USE;
 void mr_costs_fini(mr_costs *c);
 
 /** Parameters that layer @node stores (what its optimizer step works on). */
