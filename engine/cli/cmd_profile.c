@@ -1,6 +1,7 @@
 /* millrace profile: measure every layer of a configuration on this machine. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "cli/args.h"
@@ -122,6 +123,34 @@ static mr_status print_stages(const view *v)
 	return st;
 }
 
+/* The run's instructions are what the file has. */
+static mr_status print_live(const view *v)
+{
+	mr_stage_cost *stage = calloc(v->s->partition.n_stages, sizeof(*stage));
+	mr_layer_profile alone = {0};
+	mr_stage_cost live = {0};
+	mr_costs c = {0};
+	mr_status st = stage ? mr_costs_of_profile(v->s, v->p, &c)
+			     : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", v->s->partition.n_stages);
+
+	if (st == MR_OK) {
+		mr_costs_of_stages(v->s, &c, stage);
+		for (uint32_t i = 0; i < v->s->graph->n_nodes; i++) {
+			alone.f += v->p->layer[i].f;
+			alone.i += v->p->layer[i].i + v->p->layer[i].w;
+		}
+		for (uint16_t i = 0; i < v->s->partition.n_stages; i++) {
+			live.f += stage[i].f;
+			live.i += stage[i].i + stage[i].w;
+		}
+		printf("\nin the run itself F take %.3f times as long as these layers, backward passes %.3f times\n", live.f / alone.f,
+		       live.i / alone.i);
+	}
+	mr_costs_fini(&c);
+	free(stage);
+	return st;
+}
+
 static mr_status print_all(const view *v, const char *isa)
 {
 	const mr_session *s = v->s;
@@ -138,7 +167,7 @@ static mr_status print_all(const view *v, const char *isa)
 	if (v->p->hand_over.read_s > 0 || v->p->hand_over.write_s > 0)
 		printf("\na boundary between two workers costs its reader %.3g us a KiB more, its writer %.3g us\n",
 		       v->p->hand_over.read_s * 1024e6, v->p->hand_over.write_s * 1024e6);
-	return MR_OK;
+	return v->p->live ? print_live(v) : MR_OK;
 }
 
 static mr_status write_costs(const char *path, const mr_session *s, const mr_profile *p)
@@ -150,6 +179,13 @@ static mr_status write_costs(const char *path, const mr_session *s, const mr_pro
 	st = mr_costs_write(path, s, &c);
 	mr_costs_fini(&c);
 	return st;
+}
+
+static mr_profile_method method_of(const mr_args *args)
+{
+	const char *name = mr_values_string(args->values, "method");
+
+	return !strcmp(name, "live") ? MR_PROFILE_LIVE : !strcmp(name, "alone") ? MR_PROFILE_ALONE : MR_PROFILE_TOGETHER;
 }
 
 static mr_status measure(const mr_args *args, mr_session *s)
@@ -164,8 +200,7 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	if (s->topo.synthetic)
 		return mr_fail(MR_ECONFIG, "machine.topology describes another machine: only this one is measured");
 	v.peak_gflops = mr_probe_peak_gflops(&isa);
-	st = mr_profile_measure(&c, s->n_micro, mr_values_float(args->values, "seconds"),
-				mr_values_bool(args->values, "together"), &p);
+	st = mr_profile_measure(&c, s->n_micro, mr_values_float(args->values, "seconds"), method_of(args), &p);
 	again = mr_probe_peak_gflops(&isa); /* somebody may have disturbed the first */
 	v.peak_gflops = again > v.peak_gflops ? again : v.peak_gflops;
 	if (st == MR_OK)
@@ -202,8 +237,8 @@ static const mr_option options[] = {
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "write the times to this file, for millrace plan --costs (short: -o)"},
 	{"seconds", MR_OPT_FLOAT, "0.5", 0, 3600, NULL, "seconds", "time to spend on each stage; 5 repeats at least"},
-	{"together", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
-	 "measure on all workers at once: they share caches and memory as in a run in which nobody waits"},
+	{"method", MR_OPT_ENUM, "live", 0, 0, "live|alone|together", NULL,
+	 "live: each stage alone, then the instructions of the plan as it runs; alone: no more than that; together: stages of all workers at once"},
 	{0},
 };
 
@@ -215,9 +250,11 @@ const mr_command mr_command_profile = {
 	.summary = "measure every layer of a model on this machine",
 	.help = "Forward (F), input half (I) and weight half (W) of the backward pass of every layer on one\n"
 		"micro-batch, and the optimizer step of every stage: medians, on the cores and with the threads\n"
-		"of the stage's worker, the others idle (or busy too, with --together). Where the run steps inside the backward pass, W has the\n"
-		"step; with several micro-batches a step, update is what the last W takes longer for it. Percent of peak counts the FLOPs of matrix products and\n"
-		"attention.\n",
+		"of the stage's worker. Where every W has a step inside, its time is part of W, and there is no update.\n"
+		"Percent of peak counts the FLOPs of matrix products and attention.\n"
+		"Then the plan runs, and its instructions tell how much longer they take in company than the layers\n"
+		"measured alone: the file (-o) has the layers' times brought up to that. Not where workers share\n"
+		"cores, or the plan does not repeat in one order.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

@@ -1,7 +1,11 @@
 #include "cli/costs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "cli/costs_live.h"
+#include "run/replicas.h"
 
 #define UPDATE_PASSES 7 /* as in mr_partition_cost */
 #define SUM_PASSES 3    /* two gradients are read, one is written */
@@ -50,19 +54,31 @@ static double tied_bytes(const mr_session *s, uint16_t stage)
 	return n * (double)mr_dtype_bytes(s->kernels->dtype);
 }
 
-/* Each gradient but one is added to it. A norm that is no instruction is part of the step. */
+/* Each gradient but one is added to it. */
 static void add_reductions(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
 {
+	for (uint16_t i = 0; s->plan && i < s->partition.n_stages; i++)
+		stage[i].r = c->sum_s * (param_bytes(s, i) * (s->plan->n_pipes - 1) + tied_bytes(s, i) * s->plan->n_pipes);
+}
+
+/* Where commits are more than a step by itself. A norm that is no instruction is part of the step. */
+static void add_commits(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
+{
 	bool clips = mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip") > 0;
-	bool global = s->plan && s->plan->contract.flush != MR_FLUSH_NONE && !mr_contract_replicates(&s->plan->contract);
+	bool replicates = s->plan && mr_contract_replicates(&s->plan->contract);
+	bool global = s->plan && s->plan->contract.flush != MR_FLUSH_NONE && !replicates;
+	uint32_t pipes = s->plan ? s->plan->n_pipes : 1;
 
 	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
 		double bytes = param_bytes(s, i), norm = bytes * c->norm_s;
 
-		if (s->plan)
-			stage[i].r = c->sum_s * (bytes * (s->plan->n_pipes - 1) + tied_bytes(s, i) * s->plan->n_pipes);
-		if (s->plan && mr_contract_replicates(&s->plan->contract))
-			stage[i].a = stage[i].u * s->plan->n_pipes;
+		if (pipes > 1 && !replicates && c->shared_s > 0)
+			stage[i].u = c->shared_s * bytes;
+		if (replicates && c->average_s > 0)
+			stage[i].a = c->average_s * bytes * mr_replicas_passes(&s->plan->contract.average, pipes, s->optim.ops->n_states);
+		else if (replicates)
+			stage[i].a = stage[i].u * pipes;
+		stage[i].s = fmin(stage[i].u, c->save_s * bytes);
 		if (global)
 			stage[i].n = norm;
 		else if (clips)
@@ -111,6 +127,7 @@ void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *s
 	}
 	add_boundaries(s, &c->remote, stage);
 	add_reductions(s, c, stage);
+	add_commits(s, c, stage);
 }
 
 /* --- nominal --- */
@@ -159,6 +176,7 @@ mr_status mr_costs_nominal(const mr_session *s, mr_costs *out)
 		out->layer[i] = nominal(s, i);
 	out->norm_s = 1 / MR_PARTITION_BYTES / s->place.worker[0].n_threads;
 	out->sum_s = SUM_PASSES * out->norm_s;
+	out->average_s = out->norm_s;
 	snprintf(out->source, sizeof(out->source),
 		 "nominal: %g GFLOP/s and %g GB/s a thread; measure them with profile -o FILE, then --costs FILE",
 		 MR_PARTITION_FLOPS / 1e9, MR_PARTITION_BYTES / 1e9);
@@ -202,6 +220,19 @@ static double rate_of(const mr_session *s, const double *seconds)
 	return bytes > 0 ? sum / bytes : 0;
 }
 
+/* Seconds a byte that steps inside take less than those by themselves, where both were measured. */
+static double saved_rate(const mr_session *s, const mr_profile *p)
+{
+	double sum = 0, bytes = 0;
+
+	for (uint16_t i = 0; i < s->partition.n_stages; i++)
+		if (p->update_s[i] > 0 && !isnan(p->inside_s[i])) {
+			sum += p->update_s[i] - p->inside_s[i];
+			bytes += param_bytes(s, i);
+		}
+	return bytes > 0 ? fmax(0, sum / bytes) : 0;
+}
+
 mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs *out)
 {
 	MR_TRY(mr_costs_alloc(s, out));
@@ -209,6 +240,9 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 	out->remote = p->hand_over;
 	out->sum_s = rate_of(s, p->sum_s);
 	out->norm_s = rate_of(s, p->norm_s);
+	out->save_s = saved_rate(s, p);
+	out->shared_s = p->commits.shared_s;
+	out->average_s = p->commits.average_s;
 	snprintf(out->source, sizeof(out->source), "measured");
 	for (uint16_t stage = 0; stage < s->partition.n_stages; stage++) {
 		uint32_t first = s->partition.first[stage], end = s->partition.first[stage + 1];
@@ -224,5 +258,5 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 						p->layer[i].g};
 		}
 	}
-	return MR_OK;
+	return p->live ? mr_costs_follow_run(s, p->live, out) : MR_OK;
 }

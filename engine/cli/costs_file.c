@@ -47,10 +47,10 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 	machine_text(s, machine, sizeof(machine));
 	mr_strbuf_printf(&b,
 			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; dtype=%s; threads=%u; samples=%lld; "
-				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g\n" COLUMNS "\n",
+				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; shares=%.3g; averages=%.3g\n" COLUMNS "\n",
 			 machine, mr_kernels_library(), s->kernels->name, mr_dtype_name(s->kernels->dtype),
 			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name, c->remote.read_s, c->remote.write_s,
-			 c->sum_s, c->norm_s);
+			 c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s);
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		shape z = shape_of(s->graph, i);
 
@@ -128,6 +128,9 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	MR_TRY(read_rate(head, "writes", &out->remote.write_s));
 	MR_TRY(read_rate(head, "sums", &out->sum_s));
 	MR_TRY(read_rate(head, "norms", &out->norm_s));
+	MR_TRY(read_rate(head, "saves", &out->save_s));
+	MR_TRY(read_rate(head, "shares", &out->shared_s));
+	MR_TRY(read_rate(head, "averages", &out->average_s));
 	warn(path, head, "threads", threads);
 	warn(path, head, "backend", s->kernels->name);
 	out->measured = true;

@@ -84,35 +84,42 @@ static mr_status measure_hand_over(const mr_run_config *c, mr_hand_over *out)
 	return mr_hand_over_measure(a->cpu[0], b->cpu[0], bytes, out);
 }
 
-mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, bool together, mr_profile *out)
+mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, mr_profile_method method, mr_profile *out)
 {
+	bool together = method == MR_PROFILE_TOGETHER && c->plan;
 	mr_bench_series s = {c, n_micro, seconds, out};
 	bool any = true;
 
 	*out = (mr_profile){
 		.layer = calloc(c->graph->n_nodes, sizeof(*out->layer)),
 		.update_s = calloc(c->partition->n_stages, sizeof(*out->update_s)),
+		.inside_s = calloc(c->partition->n_stages, sizeof(*out->inside_s)),
 		.sum_s = calloc(c->partition->n_stages, sizeof(*out->sum_s)),
 		.norm_s = calloc(c->partition->n_stages, sizeof(*out->norm_s)),
 	};
-	if (!out->layer || !out->update_s || !out->sum_s || !out->norm_s)
+	if (!out->layer || !out->update_s || !out->inside_s || !out->sum_s || !out->norm_s)
 		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", c->graph->n_nodes);
 	MR_TRY(measure_hand_over(c, &out->hand_over));
-	for (uint32_t turn = 0; together && c->plan && any; turn++)
+	for (uint32_t turn = 0; together && any; turn++)
 		MR_TRY(measure_turn(&s, c->plan->n_workers, turn, &any));
-	for (uint16_t stage = 0; !(together && c->plan) && stage < c->partition->n_stages; stage++) {
+	for (uint16_t stage = 0; !together && stage < c->partition->n_stages; stage++) {
 		mr_stage_bench *b;
 
 		MR_TRY(mr_stage_bench_begin(&s, worker_of(c, stage), stage, NULL, true, &b));
 		MR_TRY(mr_stage_bench_join(b));
 	}
-	return MR_OK;
+	if (method != MR_PROFILE_LIVE || !mr_profile_is_live(c))
+		return MR_OK;
+	MR_TRY(mr_profile_commits(c, seconds, &out->commits));
+	return mr_profile_live(c, seconds * c->partition->n_stages, &out->live);
 }
 
 void mr_profile_fini(mr_profile *p)
 {
 	free(p->layer);
 	free(p->update_s);
+	free(p->inside_s);
+	free(p->live);
 	free(p->sum_s);
 	free(p->norm_s);
 	*p = (mr_profile){0};

@@ -11,14 +11,24 @@
  * where they lie in a step (the same mr_stage and block layout, memory on the worker's node), and each is called after
  * the one before it, so caches are as they are in a step of this stage. The times are medians. Work that a stage does
  * between its layers (copies at its boundaries) is booked on its last layer.
+ *
+ * A layer that has caches to itself is faster than in a run. So the default is to let the plan run as well, for the times of its
+ * instructions (profile_live.h), and what the layers took is brought up to them (cli/costs_live.h).
  */
 #ifndef MR_RUN_PROFILE_H
 #define MR_RUN_PROFILE_H
 
 #include "host/hand_over.h"
-#include "run/run.h"
+#include "run/profile_commit.h"
+#include "run/profile_live.h"
 
 #define MR_PROFILE_MIN_REPEATS 5u
+
+typedef enum mr_profile_method {
+	MR_PROFILE_ALONE,    /* one stage at a time */
+	MR_PROFILE_TOGETHER, /* a stage of each worker at once */
+	MR_PROFILE_LIVE,     /* one at a time, then the plan itself and commits that workers make together, where mr_profile_is_live */
+} mr_profile_method;
 
 typedef struct mr_layer_profile {
 	double f, i, w;                   /* median seconds of one micro-batch; 0 where the layer has no such half */
@@ -29,10 +39,12 @@ typedef struct mr_layer_profile {
 
 typedef struct mr_profile {
 	mr_layer_profile *layer; /* [nodes of the graph]; owned */
-	double *update_s;        /* [stages] median seconds of one optimizer step, beyond what the w
-	                            above have of it; owned */
+	double *update_s;        /* [stages] median seconds of one optimizer step by itself; 0 where the w above have it; owned */
+	double *inside_s;        /* [stages] of one inside a backward pass, beyond what the w above have of it; NAN where none can be; owned */
 	double *sum_s;           /* [stages] median seconds of adding one gradient of the stage to another; owned */
 	double *norm_s;          /* [stages] median seconds of the norm of its gradient; owned */
+	double *live;            /* [instructions of all bodies] see profile_live.h; NULL: not measured; owned */
+	mr_commit_rates commits; /* 0: not measured */
 	uint32_t repeats;        /* fewest over the stages */
 	mr_hand_over hand_over;  /* between the first two workers' cores; 0 where they share one */
 } mr_profile;
@@ -41,10 +53,10 @@ typedef struct mr_profile {
  * Measure for at least @seconds a stage and MR_PROFILE_MIN_REPEATS repeats, after a warm-up, of a run whose commits sum
  * @n_micro micro-batches. Of @c it uses graph, partition, plan (NULL: one stage, sequential), kernels, data, optim,
  * place, clip, seed, samples and memory_limit (of one
- * stage). @together: all workers at once. The place must be this machine's. Call mr_profile_fini, also after an error. Errors: MR_ERESOURCE, MR_EDNN,
- * MR_EDIVERGED.
+ * stage); a live measurement uses all that an engine does, and takes @seconds a stage more. The place must be this machine's. Call
+ * mr_profile_fini, also after an error. Errors: MR_ERESOURCE, MR_EDNN, MR_EDIVERGED, those of an engine.
  */
-mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, bool together,
+mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, mr_profile_method method,
 			     mr_profile *out) MR_MUST_USE;
 void mr_profile_fini(mr_profile *p);
 

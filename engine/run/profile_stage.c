@@ -27,6 +27,7 @@ typedef struct mr_stage_bench {
 	uint16_t stage;
 	uint32_t n_micro; /* micro-batches a sum */
 	bool inside;      /* the run steps in the last W of a sum */
+	bool steps_inside, steps_alone; /* which kinds of a step are measured */
 	double seconds;
 	mr_profile *out;  /* NULL: it only keeps its worker busy */
 	mr_bench_gate *gate;       /* NULL: it measures alone */
@@ -107,6 +108,12 @@ static mr_status make_stages(bench *b)
 			       &b->s);
 }
 
+/* May a plan of these (or sequential) carry out steps inside the backward pass? */
+static bool could_step_inside(const mr_run_config *c)
+{
+	return !(c->clip > 0) && !mr_graph_ties(c->graph) && mr_optim_elementwise(c->optim);
+}
+
 /* Does the run carry out the stage's steps inside its backward pass? (sequential.c and exec_compute.c; of a tied model in
  * sequential they are measured apart) */
 static bool steps_inside(const bench *b)
@@ -114,7 +121,7 @@ static bool steps_inside(const bench *b)
 	const mr_plan *p = b->c->plan;
 
 	if (!p)
-		return !(b->c->clip > 0) && !mr_graph_ties(b->c->graph) && mr_optim_elementwise(b->c->optim);
+		return could_step_inside(b->c);
 	for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
 		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, b->stage), (mr_section)sec);
 
@@ -179,6 +186,8 @@ static mr_status set_up(bench *b)
 	b->span = largest_span(b);
 	MR_TRY(make_stages(b));
 	b->inside = steps_inside(b);
+	b->steps_inside = b->inside || (b->n_micro > 1 && could_step_inside(b->c));
+	b->steps_alone = !b->inside || b->n_micro > 1;
 	if (b->inside && b->n_micro == 1)
 		mr_stage_share_grads(b->s); /* as the run has it */
 	b->block.stage = b->s;
@@ -353,14 +362,14 @@ static mr_status repeat(bench *b, int64_t r)
 		MR_TRY(pass(b, HALF_W, r));
 	if (b->span > 1)
 		MR_TRY(pass_merged(b, r));
-	if (b->inside) {
+	if (b->steps_inside) {
 		b->io.add_grads = b->n_micro > 1;
 		MR_TRY(pass_with_step(b, r));
 	}
 	if (!isfinite(loss))
 		return mr_fail(MR_EDIVERGED, "the loss of the initial weights is not finite");
 	MR_TRY(add_up(b, r));
-	if (b->inside)
+	if (!b->steps_alone)
 		return MR_OK;
 	begin = mr_clock_ns();
 	MR_TRY(mr_block_step(&b->block, 0, b->io.kc, b->c->optim, LEARNING_RATE, 1));
@@ -409,7 +418,8 @@ static void keep(bench *b)
 	}
 	b->out->sum_s[b->stage] = mr_median(b->sum, b->repeats);
 	b->out->norm_s[b->stage] = mr_median(b->norm, b->repeats);
-	b->out->update_s[b->stage] = b->inside ? step_inside_s(b) : mr_median(b->update, b->repeats);
+	b->out->update_s[b->stage] = b->steps_alone ? mr_median(b->update, b->repeats) : 0;
+	b->out->inside_s[b->stage] = b->steps_inside ? step_inside_s(b) : (double)NAN;
 }
 
 /* Tell the others, and keep them company until all have. Relaxed: nothing but the count itself is handed over. */

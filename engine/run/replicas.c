@@ -180,6 +180,16 @@ void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v)
 	}
 }
 
+/* As take_mean, step_outer, pull and average_state have them. */
+uint32_t mr_replicas_passes(const mr_average *a, uint32_t n, uint32_t n_states)
+{
+	uint32_t states = a->state ? 2 * n * n_states : 0;
+
+	if (a->rule == MR_AVERAGE_ELASTIC)
+		return 4 * n + 4 + states;
+	return 2 * n + (a->outer_lr > 0 ? 2 : 0) + (a->outer_mu > 0 ? 2 : 0) + states;
+}
+
 /* --- pauses --- */
 
 void *mr_replicas_model(const mr_replicas *g)

@@ -44,6 +44,9 @@ bool mr_replicas_made(mr_replicas *g, uint64_t v);
 /** Part @part of the average that makes version @v of all. Allocates: no. */
 void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v);
 
+/** How often an average of @n replicas by @a, all ranges of it, loads or stores each byte of one version: what its time goes by. */
+uint32_t mr_replicas_passes(const mr_average *a, uint32_t n, uint32_t n_states);
+
 /** The weights to evaluate and to save. While paused. */
 void *mr_replicas_model(const mr_replicas *g);
 

@@ -7,6 +7,7 @@
 #include "cli/costs.h"
 #include "cli/plan_report.h"
 #include "config_help.h"
+#include "ir/walk.h"
 #include "run/profile.h"
 #include "run/sequential_size.h"
 
@@ -107,14 +108,38 @@ static void sequential_size_is_what_it_allocates(void)
 
 /* --- profile --- */
 
-/* @after: stages that step behind their backward pass, bit s; @left: stages that may have something left of a step inside. */
-static void check_measured(bool together, unsigned after, unsigned left)
+/* Every instruction of the bodies has a time, and what the costs make of them is the time of the bodies. */
+static void check_live(const mr_profile *p)
+{
+	const mr_plan *plan = session.plan;
+	mr_stage_cost stage[8];
+	mr_cost cost = {plan->n_stages, stage};
+	double live = 0, table = 0;
+	size_t n = 0;
+	mr_costs c;
+
+	CU_ASSERT_FATAL(p->live != NULL && plan->n_stages <= 8);
+	MR_CHECK_OK(mr_costs_of_profile(&session, p, &c));
+	mr_costs_of_stages(&session, &c, stage);
+	for (uint16_t w = 0; w < plan->n_workers; w++)
+		for (uint32_t i = 0; i < mr_plan_list(plan, w, MR_BODY)->n; i++, n++) {
+			CU_ASSERT(p->live[n] > 0 && p->live[n] < 1);
+			live += p->live[n];
+			table += mr_instr_cost(plan, &mr_plan_list(plan, w, MR_BODY)->at[i], &cost);
+		}
+	CU_ASSERT_DOUBLE_EQUAL(table, live, 0.5 * live); /* tiny layers: what is not theirs is most of it */
+	CU_ASSERT(p->commits.shared_s > 0 && p->commits.average_s > 0);
+	mr_costs_fini(&c);
+}
+
+/* @by_itself: stages whose step is measured by itself, bit s; @inside: stages whose step is measured inside a backward pass. */
+static void check_measured(mr_profile_method method, unsigned by_itself, unsigned inside)
 {
 	mr_run_config c = mr_session_run_config(&session, NULL);
 	double flops = 0;
 	mr_profile p;
 
-	MR_CHECK_OK(mr_profile_measure(&c, session.n_micro, 0, together, &p));
+	MR_CHECK_OK(mr_profile_measure(&c, session.n_micro, 0, method, &p));
 	CU_ASSERT(p.repeats >= MR_PROFILE_MIN_REPEATS);
 	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
 		const mr_node *nd = &session.graph->nodes[i];
@@ -128,32 +153,38 @@ static void check_measured(bool together, unsigned after, unsigned left)
 	for (uint16_t s = 0; s < session.partition.n_stages; s++)
 		CU_ASSERT(p.sum_s[s] > 0 && p.norm_s[s] > 0);
 	for (uint16_t s = 0; s < session.partition.n_stages; s++)
-		CU_ASSERT(after >> s & 1 ? p.update_s[s] > 0 : left >> s & 1 ? p.update_s[s] >= 0 : p.update_s[s] == 0);
+		CU_ASSERT((by_itself >> s & 1 ? p.update_s[s] > 0 : p.update_s[s] == 0) &&
+			  (inside >> s & 1 ? p.inside_s[s] >= 0 : isnan(p.inside_s[s])));
+	if (method == MR_PROFILE_LIVE && mr_profile_is_live(&c))
+		check_live(&p);
+	else
+		CU_ASSERT(!p.live && p.commits.shared_s == 0 && p.commits.average_s == 0);
 	mr_profile_fini(&p);
 }
 
-static void check_profile(unsigned after, unsigned left)
+static void check_profile(unsigned by_itself, unsigned inside)
 {
-	check_measured(false, after, left);
-	check_measured(true, after, left);
+	check_measured(MR_PROFILE_ALONE, by_itself, inside);
+	check_measured(MR_PROFILE_TOGETHER, by_itself, inside);
+	check_measured(MR_PROFILE_LIVE, by_itself, inside);
 	close_all();
 }
 
 static void every_layer_is_measured(void)
 {
 	open_text(MLP);
-	check_profile(2, 1);
+	check_profile(3, 3);
 	open_gpt("dropout = 0.1;", "gpipe");
-	check_profile(2, 1);
+	check_profile(3, 3);
 	open_gpt("tied = true;", "1f1b"); /* the head's weights lie in the first stage */
 	check_profile(3, 0);
 	open_gpt("", "sequential");
-	check_profile(0, 1);
+	check_profile(1, 1);
 	open_gpt("", "data_parallel"); /* pipe 0 comes by one worker alone */
-	check_profile(3, 0);
+	check_profile(3, 3);
 }
 
-/* With one micro-batch a step, nothing is left of a step inside. */
+/* With one micro-batch a step, W has the step inside. */
 static void steps_are_measured_where_they_are(void)
 {
 	static const char *const systems[] = {"pipedream", "sequential"};
@@ -163,7 +194,7 @@ static void steps_are_measured_where_they_are(void)
 		for (int clip = 0; clip < 2; clip++) {
 			snprintf(text, sizeof(text), ONE_MICRO, systems[i], clip ? "clip = 1.0;" : "");
 			open_text(text);
-			check_profile(clip ? 3 : 0, 0);
+			check_profile(clip ? 3 : 0, clip ? 0 : 3);
 		}
 }
 
