@@ -1,15 +1,18 @@
 /*
  * predict.c - the simulator against the engine: how long a step should take, by a measured profile, and how long it takes.
  *
- *	predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--rounds N] [--seconds S] [--json FILE]
+ *	predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--systems A,B,...] [--async] [--ops] [--rounds N] [--seconds S]
+ *		[--json FILE]
  *
- * Every system that flushes trains the model of FILE (conf/mlp.cfg) on N workers (2) of one thread, all with the same
- * micro-batches. All engines stand ready in this one process. A round measures the layers (what `millrace profile` does, S
- * seconds a stage, with the other workers idle and again with all at once) and then lets each engine do a burst of steps, in an order that rotates; whoever is not timed stands still.
- * The two predictions are those of `millrace plan --costs`: the median layer times through the walk of the system's plan. The
- * measured step is the median distance of commits inside a burst, without the first, in which the pipeline fills. Before and after
- * each burst a cache-line ping-pong tells the placement of the cores (NEAR or FAR, host/probe.h); bursts that saw both are
- * dropped, and profiles and bursts are only compared within one placement.
+ * Every system that flushes (or that --systems names; --async: also those that do not) trains the model of FILE (conf/mlp.cfg) on N workers
+ * (2) of one thread, all with the same micro-batches. All engines stand ready in this one process. A round lets each engine do a burst of steps, in
+ * an order that rotates; whoever is not timed stands still. Before every few of them the plan of FILE is measured as `millrace profile` does, by
+ * each of its methods, S seconds a stage. The predictions are those of `millrace plan --costs`: the median times of all these profiles through the
+ * walk of the system's own plan; no time of a step goes into them. The
+ * measured step is the median distance of commits (of iterations, where one has several) inside a burst, without the first, in which the pipeline fills; of the bursts of a system, the
+ * median. Before and after each burst a cache-line ping-pong tells the placement of the cores (NEAR or FAR, host/probe.h); bursts that
+ * saw both are dropped, and profiles and bursts are only compared within one placement. The tables are Markdown. --ops: what each kind
+ * of instruction takes a step, in the engine and by the last of the methods, mean of the workers.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,23 +25,29 @@
 #include "host/clock.h"
 #include "host/env.h"
 #include "host/probe.h"
+#include "ir/op.h"
 #include "run/profile.h"
 #include "schedules/registry.h"
 
-enum { ALONE, TOGETHER, N_KINDS };
+enum { N_KINDS = 3 };
 
-enum { MAX_SETS = 32, MAX_SYSTEMS = 64, MAX_ROUNDS = 32, WARM = 10, LEAST_STEPS = 12, SKIP = 2, N_PLACES = 2 };
+enum { MAX_SETS = 32, MAX_SYSTEMS = 64, MAX_ROUNDS = 32, MAX_PROFILES = 256, EACH = 6, WARM = 10, LEAST_STEPS = 12, SKIP = 2, N_PLACES = 2 };
 
 #define SETTLE_NS 10000000u /* idle teams spin for some milliseconds before they sleep */
 #define BURST_S 0.3
 
+static const char *const kinds[N_KINDS] = {"alone", "together", "live"};
+static const mr_profile_method methods[N_KINDS] = {MR_PROFILE_ALONE, MR_PROFILE_TOGETHER, MR_PROFILE_LIVE};
+
 typedef struct contender {
 	const char *name;
+	const mr_sched_ops *ops;
 	mr_config *config;
 	mr_session s;
 	uint64_t steps, burst;
 	double ms[N_PLACES][MAX_ROUNDS];
 	size_t n[N_PLACES];
+	uint64_t op_ns[MR_N_OPS], op_steps; /* of all bursts */
 } contender;
 
 typedef struct bench {
@@ -48,12 +57,13 @@ typedef struct bench {
 	char workers[64];
 	int rounds;
 	double seconds;
-	bool tiny;
+	const char *systems; /* ",a,b,": only those; NULL: all */
+	bool tiny, async, ops;
 	mr_config *config;
 	mr_session base;
 	contender all[MAX_SYSTEMS];
 	size_t n;
-	mr_costs costs[N_KINDS][N_PLACES][MAX_ROUNDS];
+	mr_costs costs[N_KINDS][N_PLACES][MAX_PROFILES];
 	size_t n_costs[N_KINDS][N_PLACES];
 } bench;
 
@@ -69,10 +79,11 @@ static void check(mr_status st, const char *what)
 
 /* --- building --- */
 
-static mr_status load(const bench *b, const char *system, mr_config **config)
+/* A system that commits after each micro-batch has one a step, as large as the others' are. */
+static mr_status load(const bench *b, const mr_sched_ops *system, mr_config **config)
 {
-	const char *sets[MAX_SETS + 4];
-	char name[64];
+	const char *sets[MAX_SETS + 6];
+	char name[64], batch[64];
 	uint32_t n = 0;
 	mr_strbuf mistakes;
 	mr_status st;
@@ -82,8 +93,13 @@ static mr_status load(const bench *b, const char *system, mr_config **config)
 	sets[n++] = b->workers;
 	sets[n++] = "machine.threads=1";
 	if (system) {
-		snprintf(name, sizeof(name), "system.name=%s", system);
+		snprintf(name, sizeof(name), "system.name=%s", system->name);
 		sets[n++] = name;
+	}
+	if (system && system->asynchronous && !system->accumulates) {
+		snprintf(batch, sizeof(batch), "train.batch=%lld", (long long)b->base.samples);
+		sets[n++] = batch;
+		sets[n++] = "train.microbatches=1";
 	}
 	mr_strbuf_init(&mistakes);
 	st = mr_config_load(b->conf, sets, n, &mistakes, config);
@@ -109,7 +125,7 @@ static mr_status open_one(const bench *b, contender *x)
 {
 	mr_status st;
 
-	MR_TRY(load(b, x->name, &x->config));
+	MR_TRY(load(b, x->ops, &x->config));
 	st = mr_session_open_beside(x->config, &b->base, &x->s);
 	if (st == MR_OK)
 		st = mr_session_start(&x->s, NULL);
@@ -120,6 +136,14 @@ static mr_status open_one(const bench *b, contender *x)
 		mr_config_destroy(x->config);
 	}
 	return st;
+}
+
+static bool is_wanted(const bench *b, const mr_sched_ops *ops)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), ",%s,", ops->name);
+	return b->systems ? strstr(b->systems, name) != NULL : b->async || !ops->asynchronous;
 }
 
 static void open_all(bench *b)
@@ -133,9 +157,9 @@ static void open_all(bench *b)
 	for (size_t i = 0; mr_schedule_at(i) && b->n < MAX_SYSTEMS; i++) {
 		contender *x = &b->all[b->n];
 
-		if (mr_schedule_at(i)->asynchronous)
+		if (!is_wanted(b, mr_schedule_at(i)))
 			continue;
-		*x = (contender){.name = mr_schedule_at(i)->name};
+		*x = (contender){.name = mr_schedule_at(i)->name, .ops = mr_schedule_at(i)};
 		if (open_one(b, x) == MR_OK)
 			b->n++;
 		else
@@ -163,10 +187,10 @@ static void measure_layers(bench *b, int kind)
 	mr_profile p;
 	mr_costs costs;
 
-	check(mr_profile_measure(&c, b->base.n_micro, b->seconds, kind == TOGETHER, &p), "profile");
+	check(mr_profile_measure(&c, b->base.n_micro, b->seconds, methods[kind], &p), "profile");
 	check(mr_costs_of_profile(&b->base, &p, &costs), "profile");
 	mr_profile_fini(&p);
-	if (before >= 0 && before == placement(b))
+	if (before >= 0 && before == placement(b) && b->n_costs[kind][before] < MAX_PROFILES)
 		b->costs[kind][before][b->n_costs[kind][before]++] = costs;
 	else
 		mr_costs_fini(&costs);
@@ -188,12 +212,23 @@ static bool note(void *arg, const mr_step_rec *rec)
 	return true;
 }
 
-/* The median distance of two commits: a pause that the machine makes is in few of them. */
-static double step_ms(commits *c)
+/* The median distance of two commits, @apart of which are an iteration: a pause that the machine makes is in few of them. */
+static double step_ms(commits *c, uint32_t apart)
 {
-	for (size_t i = 0; i + 1 < c->n; i++)
-		c->ns[i] = c->ns[i + 1] - c->ns[i];
-	return mr_median(c->ns, c->n - 1) / 1e6;
+	for (size_t i = 0; i + apart < c->n; i++)
+		c->ns[i] = (c->ns[i + apart] - c->ns[i]) / apart;
+	return mr_median(c->ns, c->n - apart) / 1e6;
+}
+
+/* What its instructions have taken so far, added with @sign. */
+static void add_ops(contender *x, int sign)
+{
+	const mr_run *run = mr_executor_run_of(&x->s.executor);
+
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		for (int op = 0; op < MR_N_OPS; op++)
+			x->op_ns[op] += (uint64_t)sign * run->worker[w].stats.busy_ns[op];
+	x->op_steps += (uint64_t)sign * x->steps;
 }
 
 static void burst(const bench *b, contender *x)
@@ -205,52 +240,74 @@ static void burst(const bench *b, contender *x)
 		exit(6);
 	mr_clock_sleep(SETTLE_NS);
 	before = placement(b);
+	add_ops(x, -1);
 	check(mr_executor_run(&x->s.executor, x->steps + x->burst, note, &c, &x->steps), x->name);
+	add_ops(x, 1);
 	if (before >= 0 && before == placement(b))
-		x->ms[before][x->n[before]++] = step_ms(&c);
+		x->ms[before][x->n[before]++] = step_ms(&c, mr_plan_steps(x->s.plan));
 	free(c.ns);
 }
 
 /* --- comparing --- */
 
-static double median_of(const bench *b, int kind, int place, uint32_t layer, size_t field)
-{
-	double x[MAX_ROUNDS];
+enum { N_FIELDS = 5, N_RATES = 7 };
 
-	for (size_t i = 0; i < b->n_costs[kind][place]; i++)
-		x[i] = ((const double *)&b->costs[kind][place][i].layer[layer])[field];
-	return mr_median(x, b->n_costs[kind][place]);
+static double *rate(mr_costs *c, int i)
+{
+	double *const all[N_RATES] = {&c->remote.read_s, &c->remote.write_s, &c->sum_s, &c->norm_s, &c->save_s, &c->shared_s, &c->average_s};
+
+	return all[i];
 }
 
-enum { READ, WRITE, SUM, NORM };
-
-static double median_rate(const bench *b, int kind, int place, int which)
+static void median_costs(bench *b, int kind, int place, mr_costs *out)
 {
-	double x[MAX_ROUNDS];
+	_Static_assert(sizeof(mr_layer_cost) == N_FIELDS * sizeof(double), "only times");
+	mr_costs *from = b->costs[kind][place];
+	size_t n = b->n_costs[kind][place];
+	double x[MAX_PROFILES];
 
-	for (size_t i = 0; i < b->n_costs[kind][place]; i++) {
-		const mr_costs *c = &b->costs[kind][place][i];
-
-		x[i] = which == READ ? c->remote.read_s : which == WRITE ? c->remote.write_s : which == SUM ? c->sum_s : c->norm_s;
-	}
-	return mr_median(x, b->n_costs[kind][place]);
-}
-
-static void median_costs(const bench *b, int kind, int place, mr_costs *out)
-{
-	_Static_assert(sizeof(mr_layer_cost) == 5 * sizeof(double), "five times");
 	check(mr_costs_nominal(&b->base, out), "costs");
-	out->remote = (mr_hand_over){median_rate(b, kind, place, READ), median_rate(b, kind, place, WRITE)};
-	out->sum_s = median_rate(b, kind, place, SUM);
-	out->norm_s = median_rate(b, kind, place, NORM);
-	for (uint32_t i = 0; i < b->base.graph->n_nodes; i++)
-		out->layer[i] = (mr_layer_cost){median_of(b, kind, place, i, 0), median_of(b, kind, place, i, 1),
-						median_of(b, kind, place, i, 2), median_of(b, kind, place, i, 3),
-						median_of(b, kind, place, i, 4)};
+	for (int r = 0; r < N_RATES; r++) {
+		for (size_t i = 0; i < n; i++)
+			x[i] = *rate(&from[i], r);
+		*rate(out, r) = mr_median(x, n);
+	}
+	for (uint32_t k = 0; k < b->base.graph->n_nodes * N_FIELDS; k++) {
+		for (size_t i = 0; i < n; i++)
+			x[i] = ((const double *)from[i].layer)[k];
+		((double *)out->layer)[k] = mr_median(x, n);
+	}
+}
+
+/* Milliseconds a step of each op, by @f, mean of the workers. */
+static void charged(const contender *x, const mr_forecast *f, double *ms)
+{
+	const mr_plan *plan = x->s.plan;
+	mr_cost cost = {plan->n_stages, f->stage};
+
+	for (uint16_t w = 0; w < plan->n_workers; w++) {
+		const mr_list *l = mr_plan_list(plan, w, MR_BODY);
+
+		for (uint32_t i = 0; i < l->n; i++)
+			ms[l->at[i].op] += mr_instr_cost(plan, &l->at[i], &cost) * 1e3 / (plan->n_workers * (double)mr_plan_steps(plan));
+	}
+}
+
+static void print_ops(const contender *x, const mr_forecast *f)
+{
+	double ms[MR_N_OPS] = {0};
+
+	charged(x, f, ms);
+	printf("%s:", x->name);
+	for (int op = 0; op < MR_N_OPS; op++)
+		if (x->op_ns[op])
+			printf("  %s %.3f for %.3f", mr_op_name((uint8_t)op), ms[op],
+			       (double)x->op_ns[op] / 1e6 / (double)x->op_steps / x->s.plan->n_workers);
+	putchar('\n');
 }
 
 /* NAN without a profile of that kind at that placement. */
-static double predict_ms(const bench *b, const contender *x, int kind, int place)
+static double predict_ms(bench *b, const contender *x, int kind, int place)
 {
 	mr_forecast f = {.s = &x->s};
 	double ms;
@@ -260,14 +317,14 @@ static double predict_ms(const bench *b, const contender *x, int kind, int place
 	median_costs(b, kind, place, &f.costs);
 	check(mr_forecast_time(&f), x->name);
 	ms = f.step_s * 1e3;
+	if (b->ops && kind + 1 == N_KINDS)
+		print_ops(x, &f);
 	mr_forecast_fini(&f);
 	return ms;
 }
 
 static void put_one(mr_json_writer *json, const char *name, int place, const double *predicted, const mr_quartiles *q, size_t n)
 {
-	static const char *const kinds[] = {"alone", "together"};
-
 	mr_json_begin_object(json);
 	mr_json_key(json, "system");
 	mr_json_put_string(json, name);
@@ -299,31 +356,41 @@ typedef struct errors {
 	size_t n[N_KINDS];
 } errors;
 
+static void print_row(const contender *x, const mr_quartiles *q, const double *predicted)
+{
+	printf("| `%s` | %.4g (%.4g to %.4g)", x->name, q->median, q->q1, q->q3);
+	for (int kind = 0; kind < N_KINDS; kind++)
+		printf(" | %.4g | %+.1f %%", predicted[kind], 100 * (predicted[kind] / q->median - 1));
+	puts(" |");
+}
+
 /* The table of one placement. */
 static void compare(bench *b, int place, mr_json_writer *json, errors *e)
 {
-	if (!b->n_costs[ALONE][place] && !b->n_costs[TOGETHER][place])
-		return;
-	printf("\n%s: %zu profiles alone, %zu together\n%-16s %12s %21s %12s %8s %12s %8s\n",
-	       mr_probe_name((mr_probe_distance)place), b->n_costs[ALONE][place], b->n_costs[TOGETHER][place], "system",
-	       "measured ms", "(quartiles)", "alone ms", "error", "together ms", "error");
+	double predicted[MAX_SYSTEMS][N_KINDS];
+
+	for (int kind = 0; kind < N_KINDS; kind++)
+		if (!b->n_costs[kind][place])
+			return;
+	for (size_t i = 0; i < b->n; i++)
+		for (int kind = 0; kind < N_KINDS; kind++)
+			predicted[i][kind] = predict_ms(b, &b->all[i], kind, place);
+	printf("\n%s, %zu profiles of each kind:\n\n| system | measured, ms (quartiles)", mr_probe_name((mr_probe_distance)place),
+	       b->n_costs[0][place]);
+	for (int kind = 0; kind < N_KINDS; kind++)
+		printf(" | %s | error", kinds[kind]);
+	puts(" |\n|---|---|---|---|---|---|---|---|");
 	for (size_t i = 0; i < b->n; i++) {
 		contender *x = &b->all[i];
 		mr_quartiles q = mr_quartiles_of(x->ms[place], x->n[place]);
-		double predicted[N_KINDS];
 
 		if (!x->n[place])
 			continue;
-		printf("%-16s %12.4f  (%.4f to %.4f)", x->name, q.median, q.q1, q.q3);
-		for (int kind = 0; kind < N_KINDS; kind++) {
-			predicted[kind] = predict_ms(b, x, kind, place);
-			printf(" %12.4f %+7.1f%%", predicted[kind], 100 * (predicted[kind] / q.median - 1));
-			if (!isnan(predicted[kind]))
-				e->at[kind][e->n[kind]++] = fabs(predicted[kind] / q.median - 1);
-		}
-		putchar('\n');
+		print_row(x, &q, predicted[i]);
+		for (int kind = 0; kind < N_KINDS; kind++)
+			e->at[kind][e->n[kind]++] = fabs(predicted[i][kind] / q.median - 1);
 		if (json)
-			put_one(json, x->name, place, predicted, &q, x->n[place]);
+			put_one(json, x->name, place, predicted[i], &q, x->n[place]);
 	}
 }
 
@@ -352,15 +419,23 @@ static void report(bench *b)
 	}
 	for (int place = 0; place < N_PLACES; place++)
 		compare(b, place, f ? &w : NULL, &e);
-	printf("\nmedian error %.1f%% over %zu by profiles of workers alone, %.1f%% over %zu by profiles of all together\n",
-	       100 * mr_median(e.at[ALONE], e.n[ALONE]), e.n[ALONE], 100 * mr_median(e.at[TOGETHER], e.n[TOGETHER]), e.n[TOGETHER]);
+	for (int kind = 0; kind < N_KINDS; kind++) {
+		mr_quartiles q = mr_quartiles_of(e.at[kind], e.n[kind]);
+
+		printf("\n%s: median error %.1f %% (quartiles %.1f and %.1f) over %zu", kinds[kind], 100 * q.median, 100 * q.q1,
+		       100 * q.q3, e.n[kind]);
+	}
+	putchar('\n');
 	if (!f)
 		return;
 	mr_json_end_array(&w);
-	mr_json_key(&w, "median_error_alone");
-	mr_json_put_double(&w, mr_median(e.at[ALONE], e.n[ALONE]));
-	mr_json_key(&w, "median_error_together");
-	mr_json_put_double(&w, mr_median(e.at[TOGETHER], e.n[TOGETHER]));
+	for (int kind = 0; kind < N_KINDS; kind++) {
+		char key[40];
+
+		snprintf(key, sizeof(key), "median_error_%s", kinds[kind]);
+		mr_json_key(&w, key);
+		mr_json_put_double(&w, mr_median(e.at[kind], e.n[kind]));
+	}
 	mr_json_end_object(&w);
 	check(mr_json_finish(&w), b->json);
 	if (fclose(f)) {
@@ -371,20 +446,22 @@ static void report(bench *b)
 
 static void usage(void)
 {
-	fputs("usage: predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--rounds N] [--seconds S] [--json FILE]\n",
+	fputs("usage: predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--systems A,B,...] [--async] [--ops]\n"
+	      "               [--rounds N] [--seconds S] [--json FILE]\n",
 	      stderr);
 	exit(2);
 }
 
 static void parse(bench *b, int argc, char **argv)
 {
+	static char list[1024];
 	int workers = 2;
 
 	for (int i = 1; i < argc; i++) {
 		const char *value = i + 1 < argc ? argv[i + 1] : NULL;
 
-		if (!strcmp(argv[i], "--tiny")) {
-			b->tiny = true;
+		if (!strcmp(argv[i], "--tiny") || !strcmp(argv[i], "--async") || !strcmp(argv[i], "--ops")) {
+			*(argv[i][2] == 't' ? &b->tiny : argv[i][2] == 'a' ? &b->async : &b->ops) = true;
 			continue;
 		}
 		if (!value)
@@ -395,7 +472,10 @@ static void parse(bench *b, int argc, char **argv)
 			b->set[b->n_sets++] = value;
 		else if (!strcmp(argv[i], "--workers"))
 			workers = atoi(value);
-		else if (!strcmp(argv[i], "--rounds"))
+		else if (!strcmp(argv[i], "--systems")) {
+			snprintf(list, sizeof(list), ",%s,", value);
+			b->systems = list;
+		} else if (!strcmp(argv[i], "--rounds"))
 			b->rounds = atoi(value);
 		else if (!strcmp(argv[i], "--seconds"))
 			b->seconds = atof(value);
@@ -429,10 +509,11 @@ int main(int argc, char **argv)
 	check(mr_env_prepare(&env), "environment");
 	open_all(b);
 	for (int r = 0; r < b->rounds; r++) {
-		measure_layers(b, ALONE);
-		measure_layers(b, TOGETHER);
-		for (size_t i = 0; i < b->n; i++)
+		for (size_t i = 0; i < b->n; i++) {
+			for (int kind = 0; i % EACH == 0 && kind < N_KINDS; kind++)
+				measure_layers(b, kind);
 			burst(b, &b->all[(i + (size_t)r) % b->n]);
+		}
 	}
 	report(b);
 	for (size_t i = 0; i < b->n; i++) {

@@ -1,10 +1,12 @@
 /* What plan and profile compute: sizes of sequential training, measured layers, costs and their file. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "check.h"
 #include "cli/costs.h"
+#include "cli/costs_live.h"
 #include "cli/plan_report.h"
 #include "config_help.h"
 #include "ir/walk.h"
@@ -263,6 +265,69 @@ static void boundaries_cost_reader_and_writer(void)
 	close_all();
 }
 
+/* Times of the plan's instructions: F, B, a step inside and one by itself are so many times what @cost says. */
+static double *made_up_run(const mr_cost *cost, double f, double b, double inside, double u)
+{
+	const mr_plan *p = session.plan;
+	double *live = calloc(10000, sizeof(*live)), *to = live;
+
+	CU_ASSERT_FATAL(live != NULL);
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		for (uint32_t i = 0; i < mr_plan_list(p, w, MR_BODY)->n; i++) {
+			mr_instr in = mr_plan_list(p, w, MR_BODY)->at[i];
+			bool steps = in.flags & MR_INSTR_UPDATE;
+
+			CU_ASSERT_FATAL(to < live + 10000);
+			in.flags &= (uint8_t)~MR_INSTR_UPDATE;
+			*to = mr_instr_cost(p, &in, cost) * (in.op == MR_OP_F ? f : in.op == MR_OP_U ? u : b);
+			*to++ += steps ? inside * cost->stage[in.stage].u : 0;
+		}
+	return live;
+}
+
+/* 1f1b steps inside on worker 0 and by itself on worker 1; in data_parallel two pipes step together. */
+static void costs_follow_a_run(void)
+{
+	mr_stage_cost before[2], after[2];
+	mr_costs c;
+	double *live;
+
+	open_gpt("", "1f1b");
+	MR_CHECK_OK(mr_costs_nominal(&session, &c));
+	mr_costs_of_stages(&session, &c, before);
+	live = made_up_run(&(mr_cost){2, before}, 2, 3, 1.5, 4);
+	MR_CHECK_OK(mr_costs_follow_run(&session, live, &c));
+	mr_costs_of_stages(&session, &c, after);
+	for (int s = 0; s < 2; s++) {
+		CU_ASSERT_DOUBLE_EQUAL(after[s].f, 2 * before[s].f, 1e-9 * before[s].f);
+		CU_ASSERT_DOUBLE_EQUAL(after[s].i, 3 * before[s].i, 1e-9 * before[s].i);
+		CU_ASSERT_DOUBLE_EQUAL(after[s].w, 3 * before[s].w, 1e-9 * before[s].w);
+		CU_ASSERT_DOUBLE_EQUAL(after[s].u, 4 * before[s].u, 1e-9 * before[s].u);
+	}
+	CU_ASSERT_DOUBLE_EQUAL(after[0].u - after[0].s, 1.5 * before[0].u, 1e-9 * before[0].u);
+	for (size_t i = 0; i < 10000; i++)
+		live[i] = NAN; /* nothing was measured: nothing follows */
+	MR_CHECK_OK(mr_costs_follow_run(&session, live, &c));
+	mr_costs_of_stages(&session, &c, before);
+	CU_ASSERT(!memcmp(before, after, sizeof(before)));
+	free(live);
+	mr_costs_fini(&c);
+	close_all();
+	open_gpt("", "data_parallel");
+	MR_CHECK_OK(mr_costs_nominal(&session, &c));
+	mr_costs_of_stages(&session, &c, before);
+	live = made_up_run(&(mr_cost){2, before}, 1, 1, 0, 4);
+	MR_CHECK_OK(mr_costs_follow_run(&session, live, &c));
+	mr_costs_of_stages(&session, &c, after);
+	CU_ASSERT_EQUAL(session.partition.n_stages, 1);
+	CU_ASSERT_DOUBLE_EQUAL(after[0].u, 4 * before[0].u, 1e-9 * before[0].u);
+	CU_ASSERT_DOUBLE_EQUAL(after[0].r, before[0].r, 1e-9 * before[0].r);
+	CU_ASSERT_DOUBLE_EQUAL(after[0].f, before[0].f, 1e-9 * before[0].f);
+	free(live);
+	mr_costs_fini(&c);
+	close_all();
+}
+
 static void a_file_of_costs_is_read_back(void)
 {
 	char path[300];
@@ -274,11 +339,15 @@ static void a_file_of_costs_is_read_back(void)
 	c.remote = (mr_hand_over){8e-11, 1e-11};
 	c.sum_s = 2e-10;
 	c.norm_s = 3e-11;
+	c.save_s = 4e-11;
+	c.shared_s = 5e-10;
+	c.average_s = 6e-10;
 	c.layer[0].g = c.layer[0].w / 4;
 	MR_CHECK_OK(mr_costs_write(path, &session, &c));
 	MR_CHECK_OK(mr_costs_read(path, &session, &back));
 	CU_ASSERT(back.measured);
 	CU_ASSERT(back.remote.read_s == 8e-11 && back.remote.write_s == 1e-11 && back.sum_s == 2e-10 && back.norm_s == 3e-11);
+	CU_ASSERT(back.save_s == 4e-11 && back.shared_s == 5e-10 && back.average_s == 6e-10);
 	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
 		const mr_layer_cost *a = &c.layer[i], *b = &back.layer[i];
 
@@ -348,6 +417,7 @@ void mr_suite_forecast(void)
 	MR_TEST(steps_are_measured_where_they_are);
 	MR_TEST(nominal_costs_are_those_of_the_partition);
 	MR_TEST(boundaries_cost_reader_and_writer);
+	MR_TEST(costs_follow_a_run);
 	MR_TEST(a_file_of_costs_is_read_back);
 	MR_TEST(memory_is_compared_with_limit_and_nodes);
 	MR_TEST(equal_costs_give_the_known_step);
