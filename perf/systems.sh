@@ -1,13 +1,15 @@
 #!/bin/sh
 # systems.sh - every system trained for real: what a step takes, what its workers wait, what it needs, how fast it learns.
 #
-#	systems.sh MILLRACE [--rounds N] [--steps N] [--text FILE] [--rates "R..."] flush|async [SYSTEM...]
+#	systems.sh MILLRACE [--rounds N] [--steps N] [--text FILE] [--rates "R..."] flush|async|memory [SYSTEM...]
 #
 # flush: the systems that give the weights of sequential, on a multi-layer perceptron of 16 layers of 512, 8 micro-batches of 32:
 #        median step, share of time that two workers of one thread waited, memory as planned and as the kernel counted it.
 #        The systems take turns, N rounds (5) of N steps (100); the medians of the rounds are printed.
 # async: the others, on a character GPT (4 layers of 64, context 64, batch 16), N steps (600) at each rate: milliseconds a step; the
 #        seconds until the mean loss of 20 steps is below 2.3, and the loss in the end, at the rate where that is soonest.
+# memory: all with a plan, on that perceptron, N steps (16): most weight versions live at each stage of the first pipe, and the most
+#        of weights, activations and boundary buffers in use over all stages, counted; whether that is what the plan predicts.
 #
 # Markdown on the standard output: the measured columns of schedules/README.md. Without --text the sources of this project are the
 # text. Nothing else should run meanwhile.
@@ -105,15 +107,20 @@ take() {
 	printf '%s\t%s\t%s\n' "$(median ms 1)" "$waited" "$(memory)"
 }
 
-flush() {
+# mlp.cfg, for so many steps.
+mlp() {
 	cat >mlp.cfg <<-END
 		model = { name = "mlp"; hidden = [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512]; };
 		data = { name = "synthetic"; features = 512; classes = 10; samples = 8192; validation = 0.0; };
 		optimizer = { name = "momentum"; };
 		system = { name = "gpipe"; };
-		train = { batch = 256; microbatches = 8; steps = ${steps:-100}; lr = 0.001; eval_every = 0; };
+		train = { batch = 256; microbatches = 8; steps = $1; lr = 0.001; eval_every = 0; };
 		machine = { workers = 2; threads = 1; };
 	END
+}
+
+flush() {
+	mlp "${steps:-100}"
 	round=0
 	while [ "$round" -lt "$rounds" ]; do
 		for s in $(systems); do
@@ -193,6 +200,47 @@ async() {
 	done
 }
 
+# The row of run/memory.json behind the name.
+in_use() {
+	awk -F '[":, \t]+' '
+	$2 == "stage" { stage = $3 }
+	$2 == "pipe" { pipe = $3 }
+	$3 == "{" { what = $2 }
+	$2 == "measured" { got[what] += $3; if (what == "versions" && pipe == 0) live = live (live == "" ? "" : ", ") $3 }
+	$2 == "predicted" { want[what] += $3 }
+	function mib(x) { return sprintf("%.2f MiB", x / 1048576) }
+	END {
+		same = "as predicted"
+		for (what in got)
+			if (got[what] != want[what])
+				same = what " predicted: " want[what] " in all"
+		printf "%s | %s | %s | %s | %s |\n", live, mib(got["weight_bytes"]), mib(got["activation_bytes"]), mib(got["boundary_bytes"]), same
+	}' run/memory.json
+}
+
+memory_of_all() {
+	mlp "${steps:-16}"
+	echo '| system | weight versions live, by stage | weights | activations | boundaries | |'
+	echo '|---|---|---|---|---|---|'
+	for s in $(systems); do
+		if [ "$s" = sequential ] || ! is_wanted "$s"; then
+			continue
+		fi
+		if flushes "$s"; then
+			printf '%s 8\n' "$s"
+		else
+			printf '%s\n' "$cases" | grep "^$s " || printf '%s 1\n' "$s"
+		fi
+	done | while read -r name micro option; do
+		if train mlp.cfg --set "system.name=$name" --set "train.microbatches=$micro" ${option:+--set "system.$option"}; then
+			# shellcheck disable=SC2016 # Markdown's quotes
+			printf '| `%s`%s | %s\n' "$name" "${option:+, $option}" "$(in_use)"
+		else
+			printf '%s %s: %s\n' "$name" "$option" "$(head -1 err)" >&2
+		fi
+	done
+}
+
 if [ -z "$text" ]; then
 	text=$work/text
 	cat "$root"/engine/*/*.[ch] >"$text"
@@ -200,5 +248,6 @@ fi
 case $mode in
 flush) flush ;;
 async) async ;;
+memory) memory_of_all ;;
 *) usage ;;
 esac

@@ -13,6 +13,11 @@ has() {
 has flush 1f1b 1 '[0-9.]+ ms \| [0-9.]+ % \| [0-9.]+ MiB'
 has async ampnet 2 '[0-9.]+ \| not reached, [0-9e.-]+ \| [0-9.]+ \| [0-9.]+ MiB'
 has flush pipedream 0 '-'
+"$source/perf/systems.sh" "$millrace" --steps 16 memory pipedream zb_h1 >rows 2>err || fail "memory: exit code $?"
+bytes='[0-9.]+ MiB \| [0-9.]+ MiB \| [0-9.]+ MiB'
+for row in '`pipedream` | 2, 1' '`pipedream`, vertical_sync=true | 2, 2' '`pipedream`, stashing=false | 1, 1' '`zb_h1` | 1, 1'; do
+	grep -F "| $row | " rows | grep -qE " \| $bytes \| as predicted \|\$" || fail "memory, $row: $(cat rows)"
+done
 code=0
 "$source/perf/systems.sh" "$millrace" nonsense >out 2>err || code=$?
 expect 2 nonsense '^usage: systems.sh MILLRACE'
