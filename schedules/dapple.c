@@ -37,7 +37,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ir/sched.h"
+#include "schedules/parts/layout.h"
 
 static const mr_option options[] = {
 	{"policy", MR_OPT_ENUM, "pa", 0, 0, "pa|pb", NULL,
@@ -50,76 +50,10 @@ static const mr_option options[] = {
 	{0},
 };
 
-/* Stages and their replicas; stage s has the workers first[s] .. first[s] + n_of[s] - 1. */
-typedef struct mr_layout {
-	uint32_t n_stages, n_pipes;
-	const double *n_of; /* NULL: 1 each */
-} mr_layout;
 
 static bool recomputes(const mr_sched_args *args)
 {
 	return !strcmp(mr_values_string(args->options, "recompute"), "always");
-}
-
-static uint32_t least_common_multiple(uint32_t a, uint32_t b)
-{
-	uint32_t x = a, y = b;
-
-	while (y) {
-		uint32_t rest = x % y;
-
-		x = y;
-		y = rest;
-	}
-	return a / x * b;
-}
-
-static uint32_t replicas(const mr_layout *l, uint32_t stage)
-{
-	return l->n_of ? (uint32_t)l->n_of[stage] : 1;
-}
-
-static uint32_t stages(const mr_sched_args *args)
-{
-	size_t n;
-
-	mr_values_floats(args->options, "replicas", &n);
-	return n ? (uint32_t)n : args->n_workers;
-}
-
-static mr_status read_layout(const mr_sched_args *args, mr_layout *l)
-{
-	uint64_t workers = 0;
-	size_t n;
-	const double *n_of = mr_values_floats(args->options, "replicas", &n);
-
-	*l = (mr_layout){.n_stages = stages(args), .n_pipes = 1, .n_of = n ? n_of : NULL};
-	for (uint32_t s = 0; s < n; s++) {
-		if (n_of[s] != floor(n_of[s]))
-			return mr_fail(MR_ECONFIG, "replicas: stage %u cannot be on %g workers; expected whole numbers", s,
-				       n_of[s]);
-		workers += replicas(l, s);
-		l->n_pipes = least_common_multiple(l->n_pipes, replicas(l, s));
-		if (l->n_pipes > UINT8_MAX)
-			return mr_fail(MR_ECONFIG,
-				       "replicas: a micro-batch would be cut into %u slices for stages 0 to %u; at most %u",
-				       l->n_pipes, s, UINT8_MAX);
-	}
-	if (n && workers != args->n_workers)
-		return mr_fail(MR_ECONFIG, "replicas: %zu stages on %llu workers in all, but there are %u workers", n,
-			       (unsigned long long)workers, args->n_workers);
-	return MR_OK;
-}
-
-static void place(mr_plan *plan, const mr_layout *l)
-{
-	uint32_t first = 0;
-
-	for (uint16_t s = 0; s < l->n_stages; s++) {
-		for (uint32_t p = 0; p < l->n_pipes; p++)
-			plan->worker_of[mr_plan_at(plan, (uint8_t)p, s)] = (uint16_t)(first + p % replicas(l, s));
-		first += replicas(l, s);
-	}
 }
 
 /* Micro-batches in flight at @stage. */
@@ -137,7 +71,7 @@ static uint32_t flight(const mr_sched_args *args, uint32_t n_stages, uint32_t st
 static mr_status emit_group(mr_plan *plan, const mr_layout *l, uint16_t stage, uint32_t replica, uint32_t group, bool forward,
 			    bool recompute)
 {
-	for (uint32_t p = replica; p < l->n_pipes; p += replicas(l, stage)) {
+	for (uint32_t p = replica; p < l->n_pipes; p += mr_layout_replicas(l, stage)) {
 		uint32_t m = group * l->n_pipes + p;
 		uint16_t w = mr_plan_worker(plan, (uint8_t)p, stage);
 
@@ -158,7 +92,7 @@ static mr_status emit_replica(mr_plan *plan, const mr_sched_args *args, const mr
 	uint32_t groups = plan->n_micro / l->n_pipes + (plan->n_micro % l->n_pipes > 0);
 	uint32_t ahead = flight(args, l->n_stages, stage) - 1;
 	/* Where every backward directly follows its forward, keeping the activations costs nothing. */
-	bool at_once = l->n_pipes == replicas(l, stage) && (ahead == 0 || groups == 1);
+	bool at_once = l->n_pipes == mr_layout_replicas(l, stage) && (ahead == 0 || groups == 1);
 
 	ahead = ahead < groups ? ahead : groups;
 	for (uint32_t g = 0; g < groups + ahead; g++) {
@@ -173,7 +107,7 @@ static mr_status emit_replica(mr_plan *plan, const mr_sched_args *args, const mr
 static mr_status fill(mr_plan *plan, const mr_sched_args *args, const mr_layout *l)
 {
 	for (uint16_t s = 0; s < l->n_stages; s++)
-		for (uint32_t k = 0; k < replicas(l, s); k++)
+		for (uint32_t k = 0; k < mr_layout_replicas(l, s); k++)
 			MR_TRY(emit_replica(plan, args, l, s, k));
 	return MR_OK;
 }
@@ -183,22 +117,22 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	mr_layout l;
 	mr_plan *plan;
 
-	MR_TRY(read_layout(args, &l));
+	MR_TRY(mr_layout_read(args, &l));
 	MR_TRY(mr_sched_create(args, "dapple", l.n_stages, l.n_pipes, 3, &plan));
-	place(plan, &l);
+	mr_layout_place(plan, &l);
 	mr_sched_flushes(plan, args->n_micro, MR_SUM_ASCENDING);
 	return mr_sched_finish(plan, fill(plan, args, &l), out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
-	uint32_t n = stages(args), first = flight(args, n, 0), groups;
+	uint32_t n = mr_layout_stages(args), first = flight(args, n, 0), groups;
 	bool pa = !strcmp(mr_values_string(args->options, "policy"), "pa");
 	mr_layout l;
 
 	out->versions_first = 1;
 	out->versions_last = 1;
-	if (read_layout(args, &l) != MR_OK || l.n_pipes * n != args->n_workers || args->n_micro % l.n_pipes)
+	if (mr_layout_read(args, &l) != MR_OK || l.n_pipes * n != args->n_workers || args->n_micro % l.n_pipes)
 		return; /* stages of unlike replicas or slices of a part */
 	groups = args->n_micro / l.n_pipes;
 	out->peak_slots_first = recomputes(args) ? 1 : first < groups ? first : groups;
@@ -217,7 +151,7 @@ const mr_sched_ops mr_sched_dapple = {
 	.source = "Fan et al., DAPPLE, PPoPP 2021, sections 3 and 4",
 	.options = options,
 	.default_micro = mr_sched_two_a_worker,
-	.stages = stages,
+	.stages = mr_layout_stages,
 	.emit = emit,
 	.claims = claims,
 };
