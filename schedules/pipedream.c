@@ -20,29 +20,47 @@
  * noam = K admits K micro-batches at stage 0 in place of D: H = max(0, K - 1 - k). Fewer save memory and leave workers idle,
  * more only add staleness where stages are equal, and can hide the waits of uneven ones.
  *
- * Time: no bubble but fill and drain, (D - 1)(f + b) once a run. Memory at stage k: activations of D - k micro-batches, D - k
- * versions of the weights (D with vertical_sync).
+ * replicas = [r_0, r_1, ..] (1F1B-RR): a stage that is too long for one worker gets several, which take the micro-batches in
+ * turn, m on replica m mod r, forward and backward. They add their gradients in the order of the replicas after each round of r
+ * and commit together, so stage k makes a version every r_k micro-batches, with r_k / r_0 times the learning rate (NOTE 3). Each
+ * runs H = floor((r_k + r_{k+1} + .. - 1) / r_k) forwards ahead: F(m) reads max(0, m div r - H). With replicas = [2, 1]:
  *
- * Endless: the prologue is the H forwards of each stage, the body one F and one B. Finite: N micro-batches and the drain, all
- * in the prologue; the run-ahead is clamped to min(N, H).
+ *   w0 F0F2....B0--F4B2--F6B4-- ...      stage 0: versions after B0 and B1, B2 and B3, ..; F4 and F5 read version 1
+ *   w1 F1F3......B1--F5B3--F7.. ...
+ *   w2 ..F0B0--F1B1--F2B2--F3B3-- ...    stage 1: a version after each B
  *
- * Source: Harlap et al., PipeDream, arXiv 1806.03377; Narayanan et al., SOSP 2019, sections 3.2 and 3.3.
+ * NOAM is ceil(workers / r_0) for each replica of stage 0, and noam = K differs from that: H grows by (K - NOAM) r_0 / r_k. A
+ * step of the run is P micro-batches, the least common multiple of all r.
+ *
+ * drain = E lets the pipeline run empty after every E micro-batches, such as an epoch, and start again. The first H that follow
+ * meet their own versions like any others. (PipeDream's code keeps a queue of stashes over the drain and does not: the first
+ * D - 1 - k backwards of each later epoch read older weights than their forwards.) A run stops only where it has drained.
+ *
+ * Time: no bubble but fill and drain, (D - 1)(f + b) once a run (with drain: each time). Memory at stage k: activations of D - k
+ * micro-batches, D - k versions of the weights (D with vertical_sync); replicated, H + 1 of each for a replica, rounded up to a
+ * multiple of P / r_k, which keep one copy of each version between them.
+ *
+ * Endless: the prologue is the H forwards of each stage, the body one F and one B (replicas: of each of P micro-batches; drain: of
+ * E, and no prologue). Finite: N micro-batches and the drain, all in the prologue; the run-ahead is clamped to min(N, H).
+ *
  * order = greedy lets each stage take whatever is ready, B first until it has done one, then F and B in turn; only stage 0 waits,
  * for noam. Middle stages then run ahead further than D - 1 - k, keep more versions (up to D), and how far depends on the costs:
  * the order is that of a simulation with the given ones, so it is a fixed list all the same. It is simulated until it is regular;
  * the irregular part is the prologue, in which versions are made too.
  *
- * Source of the greedy rule: the public simulator of Randomized PipeDream, arXiv 2606.03498.
+ * Source: Harlap et al., PipeDream, arXiv 1806.03377; Narayanan et al., SOSP 2019, sections 3.2 and 3.3 (1F1B-RR: 3.2). The
+ * greedy rule: the public simulator of Randomized PipeDream, arXiv 2606.03498.
  * NOTE 1: PipeDream's own code has the static order; it keeps one version more than needed (the working copy).
- * NOTE 2: no replicated stages.
+ * NOTE 2: which replica takes what is fixed in advance, as in PipeDream's code, and does not follow from who is ready.
+ * NOTE 3: the rate is that of PipeDream's code. Schedules of the rate count steps of the run, so all stages cool down together.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "schedules/parts/greedy.h"
+#include "schedules/parts/layout.h"
 #include "schedules/parts/stage_costs.h"
 #include "schedules/parts/straight.h"
-#include "schedules/parts/unflushed.h"
 
 static const mr_option options[] = {
 	{"vertical_sync", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
@@ -50,7 +68,11 @@ static const mr_option options[] = {
 	{"stashing", MR_OPT_BOOL, "true", 0, 0, NULL, NULL,
 	 "B reads the version its F read; without it B reads the latest one, on activations of another: one copy, biased gradients"},
 	{"noam", MR_OPT_INT, "0", 0, 65535, NULL, NULL,
-	 "micro-batches in flight at stage 0; 0: as many as workers, which is what keeps all of them busy"},
+	 "micro-batches in flight at each replica of stage 0; 0: its share of one a worker, which is what keeps all of them busy"},
+	{"replicas", MR_OPT_FLOATS, "[]", 1, 255, NULL, "workers",
+	 "workers that each stage is replicated on, such as [2, 1, 1], which take the micro-batches in turn; empty: a stage for each worker"},
+	{"drain", MR_OPT_INT, "0", 0, 1000000, NULL, "micro-batches",
+	 "after how many the pipeline runs empty and starts again, such as those of an epoch; 0: never"},
 	{"order", MR_OPT_ENUM, "static", 0, 0, "static|greedy", NULL,
 	 "static: a fixed run-ahead; greedy: each stage takes what is ready, as a simulation with the costs shows it"},
 	MR_STAGE_COSTS_OPTION,
@@ -63,12 +85,71 @@ static uint32_t default_micro(uint16_t n_workers)
 	return 1;
 }
 
-/* Micro-batches under way at stage 0: PipeDream's NOAM. */
-static uint32_t in_flight_of(const mr_sched_args *args)
+/* What the options make of the workers. */
+typedef struct shape {
+	mr_layout layout;
+	uint32_t noam;  /* micro-batches in flight at a replica of stage 0 */
+	int64_t more;   /* in flight in all, beyond one a worker */
+	uint32_t drain; /* micro-batches from drain to drain; 0: none */
+	bool greedy;
+} shape;
+
+/* Forwards that a replica of @stage runs ahead. */
+static uint32_t ahead_of(const shape *s, uint32_t stage)
+{
+	int64_t flight = s->more;
+
+	for (uint32_t k = stage; k < s->layout.n_stages; k++)
+		flight += mr_layout_replicas(&s->layout, k);
+	return flight > 1 ? (uint32_t)(flight - 1) / mr_layout_replicas(&s->layout, stage) : 0;
+}
+
+static uint32_t step_micro(const mr_values *values)
+{
+	size_t n;
+	const double *n_of = mr_values_floats(values, "replicas", &n);
+	uint64_t workers = 0;
+	mr_layout l;
+
+	for (size_t s = 0; s < n; s++)
+		workers += n_of[s] > 0 ? (uint64_t)n_of[s] : 0;
+	if (n == 0 || workers > UINT16_MAX)
+		return 1;
+	return mr_layout_read(&(mr_sched_args){.n_workers = (uint16_t)workers, .options = values}, &l) == MR_OK ? l.n_pipes : 1;
+}
+
+static mr_status check_shape(const mr_sched_args *args, const shape *s)
+{
+	bool sync = mr_values_bool(args->options, "vertical_sync"), stash = mr_values_bool(args->options, "stashing");
+
+	if (sync && !stash)
+		return mr_fail(MR_ECONFIG, "vertical_sync reads versions that are not the latest, so it needs stashing = true");
+	if (sync && s->layout.n_pipes > 1)
+		return mr_fail(MR_ECONFIG, "vertical_sync reads one version at all stages, and replicated stages number theirs each in its own way");
+	if (s->greedy && (s->layout.n_pipes > 1 || s->drain))
+		return mr_fail(MR_ECONFIG, "order = greedy is for stages of one worker that never drain");
+	if (s->drain % s->layout.n_pipes)
+		return mr_fail(MR_ECONFIG, "drain: %u micro-batches are no whole number of rounds of %u, which is what these replicas take in turn",
+			       s->drain, s->layout.n_pipes);
+	if (args->finite && args->n_micro % s->layout.n_pipes)
+		return mr_fail(MR_ECONFIG, "%u micro-batches are no whole number of rounds of %u, which is what these replicas take in turn",
+			       args->n_micro, s->layout.n_pipes);
+	return MR_OK;
+}
+
+static mr_status read_shape(const mr_sched_args *args, shape *s)
 {
 	int64_t given = mr_values_int(args->options, "noam");
+	uint32_t own, r;
 
-	return given ? (uint32_t)given : args->n_workers;
+	MR_TRY(mr_layout_read(args, &s->layout));
+	r = mr_layout_replicas(&s->layout, 0);
+	own = (args->n_workers + r - 1) / r;
+	s->noam = given ? (uint32_t)given : own;
+	s->more = ((int64_t)s->noam - own) * r;
+	s->drain = (uint32_t)mr_values_int(args->options, "drain");
+	s->greedy = !strcmp(mr_values_string(args->options, "order"), "greedy");
+	return check_shape(args, s);
 }
 
 /* The lists of a greedy order: all of it, or what comes before it is regular and then one version an iteration. */
@@ -119,45 +200,132 @@ static mr_status emit_greedy(const mr_sched_args *args, uint32_t in_flight, cons
 	return mr_sched_finish(plan, order_greedy(args, in_flight, plan), out);
 }
 
-static bool is_greedy(const mr_sched_args *args)
+/* One replica of @stage: @n forwards and backwards in turn, the first @ahead forwards by themselves, from micro-batch @first on. */
+static mr_status emit_drained(mr_plan *plan, const shape *s, uint16_t stage, uint32_t replica, mr_section section, uint32_t first, uint32_t n)
 {
-	return !strcmp(mr_values_string(args->options, "order"), "greedy");
+	uint32_t r = mr_layout_replicas(&s->layout, stage), ahead = ahead_of(s, stage);
+	uint16_t w = mr_plan_worker(plan, (uint8_t)replica, stage);
+
+	ahead = ahead < n ? ahead : n;
+	for (uint32_t i = 0; i < n + ahead; i++) {
+		uint32_t f = first + replica + i * r, b = first + replica + (i - ahead) * r;
+
+		if (i < n)
+			MR_TRY(mr_sched_emit(plan, w, section, MR_OP_F, f, stage, (uint8_t)(f % plan->n_pipes)));
+		if (i >= ahead)
+			MR_TRY(mr_sched_emit(plan, w, section, MR_OP_B, b, stage, (uint8_t)(b % plan->n_pipes)));
+	}
+	return MR_OK;
+}
+
+static mr_status emit_endless(mr_plan *plan, const shape *s, uint16_t stage, uint32_t replica)
+{
+	uint32_t r = mr_layout_replicas(&s->layout, stage), ahead = ahead_of(s, stage);
+	uint16_t w = mr_plan_worker(plan, (uint8_t)replica, stage);
+
+	for (uint32_t i = 0; i < ahead + plan->n_pipes / r; i++) {
+		uint32_t f = replica + i * r, b = replica + (i - ahead) * r;
+
+		MR_TRY(mr_sched_emit(plan, w, i < ahead ? MR_PROLOGUE : MR_BODY, MR_OP_F, f, stage, (uint8_t)(f % plan->n_pipes)));
+		if (i >= ahead)
+			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_B, b, stage, (uint8_t)(b % plan->n_pipes)));
+	}
+	return MR_OK;
+}
+
+static mr_status emit_replica(mr_plan *plan, const mr_sched_args *args, const shape *s, uint16_t stage, uint32_t replica)
+{
+	uint32_t r = mr_layout_replicas(&s->layout, stage), each = s->drain ? s->drain : plan->n_micro;
+
+	if (!args->finite)
+		return s->drain ? emit_drained(plan, s, stage, replica, MR_BODY, 0, each / r) : emit_endless(plan, s, stage, replica);
+	for (uint32_t first = 0; first < plan->n_micro; first += each) {
+		uint32_t left = plan->n_micro - first;
+
+		MR_TRY(emit_drained(plan, s, stage, replica, MR_PROLOGUE, first, (left < each ? left : each) / r));
+	}
+	return MR_OK;
+}
+
+static mr_status fill(mr_plan *plan, const mr_sched_args *args, const shape *s)
+{
+	for (uint16_t k = 0; k < plan->n_stages; k++)
+		for (uint32_t q = 0; q < mr_layout_replicas(&s->layout, k); q++)
+			MR_TRY(emit_replica(plan, args, s, k, q));
+	return MR_OK;
+}
+
+static mr_status emit_static(const mr_sched_args *args, const shape *s, const mr_contract *contract, mr_plan **out)
+{
+	uint32_t pipes = s->layout.n_pipes, n = args->finite ? args->n_micro : s->drain ? s->drain : pipes;
+	mr_sched_args own = *args;
+	mr_plan *plan;
+
+	own.n_micro = n + (args->finite ? 0 : s->noam * pipes); /* with what is under way, so that its room is looked at */
+	MR_TRY(mr_sched_create(&own, "pipedream", s->layout.n_stages, pipes, 4, &plan));
+	mr_layout_place(plan, &s->layout);
+	plan->contract = *contract;
+	plan->n_micro = n;
+	plan->commits = n / pipes;
+	for (uint16_t k = 0; k < plan->n_stages && pipes > 1; k++)
+		plan->turns[k] = (uint8_t)mr_layout_replicas(&s->layout, k);
+	return mr_sched_finish(plan, fill(plan, args, s), out);
 }
 
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	bool sync = mr_values_bool(args->options, "vertical_sync"), stash = mr_values_bool(args->options, "stashing");
-	uint32_t in_flight = in_flight_of(args);
-	mr_contract contract = {
+	uint32_t most = 0;
+	mr_contract contract;
+	shape s;
+
+	MR_TRY(read_shape(args, &s));
+	for (uint32_t k = 0; k < s.layout.n_stages; k++)
+		most = ahead_of(&s, k) > most ? ahead_of(&s, k) : most;
+	contract = (mr_contract){
 		.coverage = MR_COVER_TRAIN,
 		.flush = MR_FLUSH_NONE,
 		.read_f = sync ? MR_READ_TAG : MR_READ_LATEST,
 		.sum = MR_SUM_ASCENDING,
-		.need = 1,
+		.need = s.layout.n_pipes,
 		.same_version_b = stash,
-		.max_staleness = in_flight - 1,
+		.max_staleness = most,
 	};
+	return s.greedy ? emit_greedy(args, s.noam, &contract, out) : emit_static(args, &s, &contract, out);
+}
 
-	if (sync && !stash)
-		return mr_fail(MR_ECONFIG, "vertical_sync reads versions that are not the latest, so it needs stashing = true");
-	if (is_greedy(args))
-		return emit_greedy(args, in_flight, &contract, out);
-	return mr_unflushed_emit(args, "pipedream", in_flight, &contract, args->n_micro, false, out);
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Activations that pipe 0 of @stage keeps where a replica has @rounds in flight: they are spread over all pipes of the replica. */
+static uint32_t slots_of(const shape *s, uint32_t stage, uint32_t rounds)
+{
+	uint32_t pipes = s->layout.n_pipes / mr_layout_replicas(&s->layout, stage);
+
+	return (rounds + pipes - 1) / pipes;
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
-	uint32_t in_flight = in_flight_of(args), most = args->finite ? args->n_micro : in_flight;
-	uint32_t first = in_flight < most ? in_flight : most, last = mr_unflushed_ahead(in_flight, args->n_workers - 1u) + 1;
 	bool sync = mr_values_bool(args->options, "vertical_sync"), stash = mr_values_bool(args->options, "stashing");
+	uint32_t first, last, end, all = UINT32_MAX;
+	shape s;
 
-	if (is_greedy(args))
-		return; /* all of it depends on the costs */
-	last = last < most ? last : most;
-	if (args->finite && in_flight == args->n_workers)
+	if (read_shape(args, &s) != MR_OK || s.greedy)
+		return; /* greedy: all of it depends on the costs */
+	if (args->finite)
+		all = args->n_micro;
+	if (s.drain)
+		all = least(all, s.drain);
+	end = s.layout.n_stages - 1;
+	first = least(ahead_of(&s, 0) + 1, all / mr_layout_replicas(&s.layout, 0));
+	last = least(ahead_of(&s, end) + 1, all / mr_layout_replicas(&s.layout, end));
+	if (args->finite && all == args->n_micro && s.layout.n_stages == args->n_workers && s.more == 0)
 		out->bubble_time = (args->n_workers - 1) * (f + i + w);
-	out->peak_slots_first = first;
-	out->peak_slots_last = last;
+	out->peak_slots_first = slots_of(&s, 0, first);
+	out->peak_slots_last = slots_of(&s, end, last);
 	out->versions_first = stash ? first : 1;
 	out->versions_last = !stash ? 1 : sync ? first : last;
 }
@@ -169,6 +337,8 @@ const mr_sched_ops mr_sched_pipedream = {
 	.options = options,
 	.asynchronous = true,
 	.default_micro = default_micro,
+	.step_micro = step_micro,
+	.stages = mr_layout_stages,
 	.emit = emit,
 	.claims = claims,
 };

@@ -169,6 +169,11 @@ mr_status mr_schedule_export_lp(const mr_sched_ops *ops, const mr_sched_args *ar
 	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", ops->name);
 }
 
+uint32_t mr_schedule_step_micro(const mr_sched_ops *ops, const mr_values *values)
+{
+	return ops->step_micro && values ? ops->step_micro(values) : 1;
+}
+
 uint32_t mr_schedule_stages(const mr_sched_ops *ops, const mr_sched_args *args)
 {
 	mr_sched_args full;

@@ -84,8 +84,12 @@ static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const m
 
 	if (ops->options)
 		MR_TRY(mr_values_create(ops->options, &values));
-	if (!micro)
-		micro = ops->asynchronous && !ops->accumulates ? 4u * workers : ops->default_micro(workers);
+	st = read_sets(args, ops, values);
+	if (st == MR_OK && !micro) {
+		uint32_t step = mr_schedule_step_micro(ops, values);
+
+		micro = ops->asynchronous && !ops->accumulates ? (4u * workers + step - 1) / step * step : ops->default_micro(workers);
+	}
 	a = (mr_sched_args){
 		.n_workers = workers,
 		.chunks = (uint16_t)mr_values_int(args->values, "chunks"),
@@ -94,7 +98,6 @@ static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const m
 		.options = values,
 		.costs = cost,
 	};
-	st = read_sets(args, ops, values);
 	if (st == MR_OK)
 		st = mr_schedule_emit(ops, &a, out);
 	if (st == MR_OK)

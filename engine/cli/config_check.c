@@ -116,17 +116,19 @@ static mr_status settle_micro(mr_config *c)
 	const char *name = c->part[MR_CONFIG_SYSTEM].plugin.name;
 	mr_values *train = c->part[MR_CONFIG_TRAIN].values;
 	int64_t micro = mr_values_int(train, "microbatches"), batch;
+	int64_t fixed = system ? mr_schedule_step_micro(system, c->part[MR_CONFIG_SYSTEM].values) : 1;
 	bool given = micro != 0;
 	char text[192];
 
-	if (system && system->asynchronous && !system->accumulates && micro > 1) {
-		snprintf(text, sizeof(text), "%s commits after every micro-batch, so it takes 1 a commit, got %lld", name,
-			 (long long)micro);
+	if (system && system->asynchronous && !system->accumulates && given && micro != fixed) {
+		snprintf(text, sizeof(text), fixed == 1 ? "%s commits after every micro-batch, so it takes %lld a commit, got %lld"
+							: "with its replicas %s takes %lld a step, got %lld",
+			 name, (long long)fixed, (long long)micro);
 		mr_config_mistake(c, MR_CONFIG_TRAIN, "microbatches", text);
 		return MR_OK;
 	}
 	if (!given)
-		micro = system ? system->default_micro(mr_config_workers(c)) : 1;
+		micro = fixed > 1 ? fixed : system ? system->default_micro(mr_config_workers(c)) : 1;
 	if (origin(c, MR_CONFIG_TRAIN, "batch").kind == MR_ORIGIN_DEFAULT)
 		return MR_OK; /* missing, and said so */
 	if (!given && mr_mistakes_has(&c->mistakes, "machine.workers"))

@@ -144,13 +144,17 @@ static mr_status check_order(const mr_session *s)
 	const mr_mitigate *m = &s->mitigate;
 	bool open = s->plan && (s->plan->contract.racing || s->plan_path);
 
+	if (s->plan && mr_plan_has_turns(s->plan) && mr_session_is_mitigated(s))
+		return mr_fail(MR_ECONFIG, "%s looks at one worker's gradients, and the replicated stages of %s share each commit: take one worker a stage",
+			       m->ops->name, mr_config_plugin(s->config, MR_CONFIG_SYSTEM));
 	if (!open || (!m->ops->settle && !m->ops->correct && !m->slow_start))
 		return MR_OK;
 	return mr_fail(MR_ECONFIG, "%s asks for ages that are known before the run, and %s takes its order as it comes: take staleness_aware",
 		       m->ops->name, mr_config_plugin(s->config, MR_CONFIG_SYSTEM));
 }
 
-/* Replicas stop only behind an average, so that is where everything must fall that a run stops for. */
+/* Replicas stop only behind an average, and others where they have drained, so that is where everything must fall that a run stops
+ * for. */
 static mr_status check_stops(const mr_session *s)
 {
 	static const struct {
@@ -165,8 +169,8 @@ static mr_status check_stops(const mr_session *s)
 		long long n = v ? (long long)mr_values_int(v, stops[i].key) : 0;
 
 		if (n % each)
-			return mr_fail(MR_ECONFIG, "%s averages every %u steps, and a run stops only there: %s.%s must be a multiple of %u, got %lld",
-				       mr_config_system(s->config)->name, each, stops[i].name, stops[i].key, each, n);
+			return mr_fail(MR_ECONFIG, "%s %s every %u steps, and a run stops only there: %s.%s must be a multiple of %u, got %lld",
+				       mr_config_system(s->config)->name, mr_plan_drains(s->plan) ? "drains" : "averages", each, stops[i].name, stops[i].key, each, n);
 	}
 	return MR_OK;
 }

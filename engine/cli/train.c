@@ -332,7 +332,7 @@ static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session
 		return MR_OK;
 	if (o->resume)
 		return mr_fail(MR_EUSAGE, "--trajectory records a run from its first step, so it does not go with --resume");
-	if (t->s.plan && t->s.plan->n_pipes > 1 && !mr_contract_replicates(&t->s.plan->contract))
+	if (t->s.plan && t->s.plan->n_pipes > 1 && !mr_contract_replicates(&t->s.plan->contract) && !mr_plan_has_turns(t->s.plan))
 		return mr_fail(MR_EUSAGE, "--trajectory follows a stage on the one worker that commits its weights; %s has %u pipes, which share each commit",
 			       mr_config_plugin(t->s.config, MR_CONFIG_SYSTEM), t->s.plan->n_pipes);
 	if (t->s.plan)

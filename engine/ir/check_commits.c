@@ -72,7 +72,8 @@ static mr_status check_any(const mr_unroll *g, uint32_t node)
 static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 {
 	const mr_instr *in = g->at[node].in;
-	uint64_t version = mr_contract_after(&g->plan->contract, mr_unroll_micro(g, node) / g->plan->contract.need) + 1;
+	uint64_t version = mr_plan_applied_on(g->plan, in->stage, mr_unroll_micro(g, node)) + 1;
+	uint8_t part = mr_plan_part(g->plan, in->stage, in->pipe);
 	char name[MR_NODE_TEXT];
 
 	if (in->op == MR_OP_F && g->plan->contract.coverage == MR_COVER_BLOCK && in->target < 0)
@@ -107,7 +108,7 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update has to wait for %s",
 			       mr_unroll_name(g, node, name),
 			       g->plan->contract.clip ? "the norms of all stages" : "a reduction");
-	if (mr_unroll_target(g, node) != version || by_version(g, g->last_sum, in->pipe, in->stage, version) != node)
+	if (mr_unroll_target(g, node) != version || by_version(g, g->last_sum, part, in->stage, version) != node)
 		return mr_fail(MR_ECONFIG, "%s: updates to version %" PRIu64 " without completing its sum",
 			       mr_unroll_name(g, node, name), mr_unroll_target(g, node));
 	return MR_OK;
@@ -116,7 +117,8 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 /* A new count begins at @node: the one before must be committed by now, by an instruction above in the same list. */
 static mr_status begin_sum(const mr_unroll *g, uint32_t node, const mr_sum_state *s, uint64_t count)
 {
-	uint32_t commit = by_version(g, g->commit, g->at[node].in->pipe, g->at[node].in->stage,
+	const mr_instr *in = g->at[node].in;
+	uint32_t commit = by_version(g, g->commit, mr_plan_part(g->plan, in->stage, in->pipe), in->stage,
 				     mr_contract_after(&g->plan->contract, s->count) + 1);
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
@@ -126,7 +128,7 @@ static mr_status begin_sum(const mr_unroll *g, uint32_t node, const mr_sum_state
 	if (commit == MR_NO_NODE)
 		return mr_fail(MR_ECONFIG, "%s: begins a new sum, but %s is in one that is never committed",
 			       mr_unroll_name(g, node, a), mr_unroll_name(g, s->last, b));
-	/* The other pipes' steps, which read this sum too: F of this count waited for them (see mr_check_versions). */
+	/* The other pipes' steps, which read this sum too: F of this count waited for them (see mr_check_versions), or B (turns). */
 	if (commit > node)
 		return mr_fail(MR_ECONFIG, "%s: overwrites a sum that %s has yet to use", mr_unroll_name(g, node, a),
 			       mr_unroll_name(g, commit, b));
@@ -148,7 +150,7 @@ static mr_status enter_shared(const mr_unroll *g, uint32_t node)
 
 static mr_status enter_sum(const mr_unroll *g, uint32_t node, mr_sum_state *s)
 {
-	uint64_t micro = mr_unroll_micro(g, node), count = micro / g->plan->contract.need;
+	uint64_t micro = mr_unroll_micro(g, node), count = micro / mr_plan_need(g->plan, g->at[node].in->stage);
 	mr_sum_order order = g->plan->contract.sum;
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 	bool first = !s->begun || count != s->count;
@@ -177,7 +179,8 @@ static mr_status check_sums(const mr_unroll *g)
 		if (sums(in->op) && g->plan->contract.steal)
 			st = enter_shared(g, i);
 		else
-			st = sums(in->op) ? enter_sum(g, i, &s[mr_plan_at(g->plan, in->pipe, in->stage)]) : check_flags(g, i, false);
+			st = sums(in->op) ? enter_sum(g, i, &s[mr_plan_at(g->plan, mr_plan_part(g->plan, in->stage, in->pipe), in->stage)])
+					  : check_flags(g, i, false);
 	}
 	free(s);
 	return st;
@@ -208,7 +211,7 @@ static mr_status check_version(const mr_unroll *g, uint16_t s, uint64_t v)
 {
 	bool n = v < g->n_versions && g->norm[s * (size_t)g->n_versions + (size_t)v] != MR_NO_NODE;
 
-	for (unsigned p = 0; p < g->plan->n_pipes; p++)
+	for (unsigned p = 0; p < mr_plan_parts(g->plan, s); p++)
 		MR_TRY(check_step(g, (uint8_t)p, s, v));
 	if (n != g->plan->contract.clip)
 		return mr_fail(MR_ECONFIG, "N for version %" PRIu64 " of stage %u: %s", v, s,
@@ -219,7 +222,7 @@ static mr_status check_version(const mr_unroll *g, uint16_t s, uint64_t v)
 static mr_status check_commit_instr(const mr_unroll *g, uint32_t node)
 {
 	const mr_instr *in = g->at[node].in;
-	uint64_t version = mr_unroll_target(g, node), need = g->plan->contract.need;
+	uint64_t version = mr_unroll_target(g, node), need = mr_plan_need(g->plan, in->stage);
 	uint64_t last = mr_contract_steps(&g->plan->contract, version) * need - 1;
 	char name[MR_NODE_TEXT];
 
@@ -278,7 +281,7 @@ mr_status mr_check_commits(const mr_unroll *g)
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		MR_TRY(check_commit_instr(g, i));
 	for (uint16_t s = 0; s < g->plan->n_stages; s++)
-		for (uint64_t v = 1; v <= mr_contract_after(&g->plan->contract, full / need); v++)
+		for (uint64_t v = 1; v <= mr_contract_after(&g->plan->contract, full / mr_plan_need(g->plan, s)); v++)
 			MR_TRY(check_version(g, s, v));
 	return check_sums(g);
 }

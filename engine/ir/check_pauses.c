@@ -1,5 +1,5 @@
 /*
- * check_pauses.c - can a repeating plan without a flush stop after every version?
+ * check_pauses.c - can a repeating plan without a flush stop after every step?
  *
  * Each node belongs to the stretch behind the pause point that its worker passed last. Stopping at a point means carrying out
  * the stretches before it and nothing else, which goes through as long as no node waits for one of a later stretch.
@@ -10,28 +10,43 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* Versions of @stage a step. */
+static uint64_t in_step(const mr_plan *p, uint16_t stage)
+{
+	return mr_plan_has_turns(p) ? p->contract.need / p->turns[stage] : 1;
+}
+
+static bool hosts(const mr_plan *p, uint16_t w, uint16_t stage)
+{
+	for (unsigned pipe = 0; pipe < p->n_pipes; pipe++)
+		if (mr_plan_worker(p, (uint8_t)pipe, stage) == w)
+			return true;
+	return false;
+}
+
 /* The stretch of every node of worker @w; @made [n_stages]: versions of its stages so far. */
 static mr_status find_stretches(const mr_unroll *g, uint16_t w, uint64_t *made, uint64_t *stretch)
 {
 	const mr_plan *p = g->plan;
-	uint64_t behind = 0;
+	uint64_t behind = 0; /* pause points passed: in each stretch a stage makes the versions of one step */
 	char name[MR_NODE_TEXT];
 
 	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
 		const mr_instr *in = g->at[i].in;
+		uint64_t version = mr_unroll_target(g, i);
+		uint8_t part = mr_plan_part(p, in->stage, in->pipe);
 		bool all = true;
 
 		stretch[i] = p->contract.steal && in->op == MR_OP_W ? mr_unroll_micro(g, i) / p->contract.need : behind; /* pause.c */
-		if (mr_unroll_target(g, i) >= g->n_versions ||
-		    g->commit[in->stage * (size_t)g->n_versions + (size_t)mr_unroll_target(g, i)] != i)
+		if (version >= g->n_versions || g->commit[mr_unroll_at(g, part, in->stage, version)] != i)
 			continue;
-		made[in->stage] = mr_unroll_target(g, i);
-		if (made[in->stage] > behind + 1)
+		made[in->stage] = version;
+		if (version > (behind + 1) * in_step(p, in->stage))
 			return mr_fail(MR_ECONFIG, "%s: makes version %" PRIu64 " while another stage of worker %u has yet to make %" PRIu64
 						   ": there is no place to stop between them",
-				       mr_unroll_name(g, i, name), made[in->stage], w, behind + 1);
-		for (uint32_t s = 0; all && s < p->n_stages; s++)
-			all = mr_stage_owner(p, (uint16_t)s) != w || made[s] == behind + 1;
+				       mr_unroll_name(g, i, name), version, w, (behind + 1) * in_step(p, in->stage));
+		for (uint16_t s = 0; all && s < p->n_stages; s++)
+			all = !hosts(p, w, s) || made[s] == (behind + 1) * in_step(p, s);
 		behind += all;
 	}
 	return MR_OK;

@@ -159,6 +159,55 @@ static mr_status check_steal(const mr_plan *p)
 	return MR_OK;
 }
 
+/* Everything that "Turns" in plan.h says of stage @s. */
+static mr_status check_stage_turns(const mr_plan *p, uint16_t s)
+{
+	uint8_t r = p->turns[s];
+
+	if (!r || p->n_pipes % r)
+		return mr_fail(MR_ECONFIG, "%u workers take turns at stage %u: the %u pipes must be a multiple of them, and every stage has turns or none",
+			       r, s, p->n_pipes);
+	for (unsigned a = 0; a < p->n_pipes; a++)
+		for (unsigned b = 0; b < a; b++)
+			if ((mr_plan_worker(p, (uint8_t)a, s) == mr_plan_worker(p, (uint8_t)b, s)) != (a % r == b % r))
+				return mr_fail(MR_ECONFIG, "stage %u of pipes %u and %u: with %u workers that take turns, every %uth pipe is one worker's",
+					       s, b, a, r, r);
+	return MR_OK;
+}
+
+static mr_status check_turns(const mr_plan *p)
+{
+	const mr_contract *c = &p->contract;
+
+	for (uint16_t s = 0; s < p->n_stages; s++)
+		MR_TRY(check_stage_turns(p, s));
+	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST || mr_contract_replicates(c) || c->keep_read ||
+	    c->slow_start)
+		return mr_fail(MR_ECONFIG, "workers that take turns train without a flush, read the latest version, and count no ages");
+	if (c->need % p->n_pipes)
+		return mr_fail(MR_ECONFIG, "a step of %u micro-batches is no whole number of turns in %u pipes", c->need, p->n_pipes);
+	for (size_t i = 0; i < (size_t)p->n_workers * MR_N_SECTIONS; i++)
+		for (uint32_t k = 0; k < p->lists[i].n; k++) {
+			const mr_instr *in = &p->lists[i].at[k];
+
+			if (in->op == MR_OP_I || in->op == MR_OP_W)
+				return mr_fail(MR_ECONFIG, "worker %zu: %s of micro-batch %u: workers that take turns go backward in whole B", i / MR_N_SECTIONS,
+					       mr_op_name((mr_op)in->op), in->micro);
+			if (in->op <= MR_OP_B && in->micro % p->n_pipes != in->pipe)
+				return mr_fail(MR_ECONFIG, "worker %zu: micro-batch %u goes through pipe %u, and with turns its pipe is %u", i / MR_N_SECTIONS,
+					       in->micro, in->pipe, in->micro % p->n_pipes);
+		}
+	return MR_OK;
+}
+
+static bool has_turns(const mr_plan *p)
+{
+	for (uint16_t s = 0; s < p->n_stages; s++)
+		if (p->turns[s])
+			return true;
+	return false;
+}
+
 static mr_status check_flush(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
@@ -178,7 +227,7 @@ static mr_status check_flush(const mr_plan *p)
 		return mr_fail(MR_ECONFIG,
 			       "tied weights need a system that flushes: without a flush the first and the last stage "
 			       "would read the shared block at different ages");
-	if (c->flush == MR_FLUSH_NONE && p->n_pipes > 1)
+	if (c->flush == MR_FLUSH_NONE && p->n_pipes > 1 && !mr_plan_has_turns(p))
 		return mr_fail(MR_ECONFIG,
 			       "%u pipes without a flush: no list decides which version a foreign pipe reads",
 			       p->n_pipes);
@@ -227,5 +276,5 @@ mr_status mr_contract_check(const mr_plan *plan)
 			else if (mr_plan_worker(plan, (uint8_t)p, s) >= plan->n_workers)
 				return mr_fail(MR_ECONFIG, "stage %u of pipe %u has no worker among 0..%u", s, p,
 					       plan->n_workers - 1);
-	return MR_OK;
+	return has_turns(plan) ? check_turns(plan) : MR_OK;
 }

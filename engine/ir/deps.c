@@ -36,6 +36,9 @@ static uint32_t deps_of_backward(const mr_plan *plan, const mr_instr *in, uint64
 	uint32_t k = 0;
 
 	deps[k++] = (mr_dep){MR_DEP_F, in->pipe, s, micro, 0};
+	/* The other parts may still read this part's sum: their steps end with the commit before. */
+	if (plan->lowered && plan->turns[s] > 1 && micro >= plan->turns[s])
+		deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, s, micro / plan->turns[s], 0};
 	if (has_next(plan, s))
 		deps[k++] = (mr_dep){MR_DEP_GRAD, in->pipe, (uint16_t)(s + 1), micro, 0};
 	if (plan->lowered && s > 0)
@@ -60,9 +63,9 @@ static uint32_t deps_of_weights(const mr_plan *plan, const mr_instr *in, uint64_
 /* What the gradient sum of a commit must have behind it before N (all of it) or U (a range) may look at it. */
 static uint32_t deps_of_sum(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
 {
-	mr_dep_kind kind = !mr_stage_has_ar(plan, in->stage) ? MR_DEP_SUM
-			   : in->op == MR_OP_N		     ? MR_DEP_REDUCED
-							     : MR_DEP_AR;
+	mr_dep_kind kind = !mr_stage_has_ar(plan, in->stage)			     ? MR_DEP_SUM
+			   : in->op == MR_OP_N || mr_plan_has_turns(plan) ? MR_DEP_REDUCED
+										     : MR_DEP_AR;
 
 	deps[0] = (mr_dep){(uint8_t)kind, in->pipe, in->stage, mr_instr_target(plan, in, n), 0};
 	return 1;
@@ -141,7 +144,7 @@ static uint32_t number_of(const mr_plan *plan, const mr_instr *in, uint64_t n, u
 {
 	if (plan->storage == MR_STORED)
 		return stored;
-	return room ? (uint32_t)(mr_instr_micro(plan, in, n) % room) : 0;
+	return room ? (uint32_t)(mr_instr_micro(plan, in, n) / plan->n_pipes % room) : 0;
 }
 
 uint32_t mr_instr_slot(const mr_plan *plan, const mr_instr *in, uint64_t n)

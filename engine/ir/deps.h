@@ -17,6 +17,9 @@
  *   N(s,v)          AR(s,v,.) of every pipe where there is one, else the last B|W of its count
  *   U(s,v,p)        AR(s,v,p) where there is one, else the last B|W of its count; with clipping: N(.,v) of every stage
  *
+ * Turns (plan.h): what is said of the pipes of a commit holds for the parts of the stage. B(m,s) also waits for the commit before
+ * its own, and U(s,v,q) for AR(s,v,.) of every part, so that a norm of the whole sum may come in between.
+ *
  * Several pipes share a stage's optimizer step: the elements of its block are cut into as many ranges as there are pipes, and
  * AR and U of pipe p, on that pipe's worker, sum and step range p. Version v of s is committed when U(s,v,.) of every pipe has
  * ended. N reads the whole sum and stands with pipe 0.
@@ -86,7 +89,7 @@ static inline uint16_t mr_stage_owner(const mr_plan *plan, uint16_t stage)
 /** Whether commits of @stage need an AR: several pipes with the same weights, or the uses of a tied block, sum into buffers of their own. */
 static inline bool mr_stage_has_ar(const mr_plan *plan, uint16_t stage)
 {
-	return (plan->n_pipes > 1 && !mr_contract_replicates(&plan->contract)) || (plan->contract.tied && stage == 0);
+	return (mr_plan_parts(plan, stage) > 1 && !mr_contract_replicates(&plan->contract)) || (plan->contract.tied && stage == 0);
 }
 
 /* Storage numbers of @in in iteration @n, whatever plan->storage is; only for lowered plans (see plan.h). */

@@ -12,9 +12,10 @@ typedef struct life {
 	uint64_t n, latest;
 } life;
 
-static bool is_mine(const mr_instr *in, uint8_t pipe, uint16_t stage)
+/* Of stage @stage in @pipe; with turns, in its part @pipe. */
+static bool is_mine(const mr_plan *p, const mr_instr *in, uint8_t pipe, uint16_t stage)
 {
-	return in->stage == stage && in->pipe == pipe;
+	return in->stage == stage && mr_plan_part(p, stage, in->pipe) == pipe;
 }
 
 /* The oldest version that an F of the count of @node, a commit at @stage, has read. */
@@ -69,7 +70,7 @@ static void trace(const mr_unroll *g, uint8_t pipe, uint16_t s, life *l)
 	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
 		const mr_instr *in = g->at[i].in;
 
-		if (!is_mine(in, pipe, s))
+		if (!is_mine(g->plan, in, pipe, s))
 			continue;
 		note(l, reads(g, i), i);
 		if (!commits(in))
@@ -101,7 +102,7 @@ static void find(const mr_unroll *g, life *l, uint16_t *live)
 {
 	for (uint16_t s = 0; s < g->plan->n_stages; s++) {
 		live[s] = 1;
-		for (unsigned p = 0; p < g->plan->n_pipes; p++) {
+		for (unsigned p = 0; p < mr_plan_parts(g->plan, s); p++) {
 			uint16_t n;
 
 			trace(g, (uint8_t)p, s, l);

@@ -7,6 +7,7 @@
  *       clipping             N directly behind the last B|W; every U of a worker at the end of its list
  *       AR                   at the end of the worker's list: stage by stage its AR and U; with clipping all AR, then all
  *                            N, then all U. Several pipes: in a gap before that, where nobody waits (lower_eager.c)
+ *       turns                AR (of several parts) and U directly behind the B of the part
  *       VALIDATED            as with clipping, and V of all its stages in front of a worker's first instruction that is no F
  *     Hence on every worker compute < AR < N < U wherever an edge crosses workers (U waits for the AR before it alone where
  *     there is no N), but for what stands in a gap, and that is placed by time. Edges only lead from left to right: no cycle
@@ -18,8 +19,8 @@
  *   - MR_INSTR_ANY: where the contract says steal, on the W of each worker's tail.
  *   - MR_INSTR_DROP: on each F whose micro-batch is recomputed at that stage.
  *   - activation slots: exactly the peak in flight by list order; an F that is recomputed counts while it runs, its R
- *     from there on (MR_MODULO: the smallest n >= peak for which micro
- *     mod n has no clash). Racing: at every stage but the last as many as at stage 0, and as many forward buffers.
+ *     from there on (MR_MODULO: the smallest n >= peak for which the
+ *     numbers have no clash). Racing: at every stage but the last as many as at stage 0, and as many forward buffers.
  *   - boundary buffers. Inside one worker: exactly the peak by list order. Between workers: micro-batches in
  *     flight at the consumer + 1 forward, gradients in flight at the consumer + 1 backward, and then one more at a time where a critical path
  *     waits for one, until makespan and period equal those with unlimited buffers, for the cost ratios f : i : w of
@@ -52,7 +53,7 @@ typedef struct mr_lower_opts {
 /**
  * Lower @plan in place. @opts may be NULL (all zero). On error the plan is left half lowered: destroy it.
  * Errors: MR_EINVAL already lowered or not compute only; MR_ECONFIG the contract cannot be kept (clipping without a
- * barrier, tied weights or several pipes without a flush, gradients of two counts interleaved, a deadlock: the text has
+ * barrier, tied weights or several pipes without a flush (but turns), gradients of two counts interleaved, a deadlock: the text has
  * the cycle).
  */
 mr_status mr_plan_lower(mr_plan *plan, const mr_lower_opts *opts) MR_MUST_USE;

@@ -28,11 +28,13 @@ static bool sums(uint8_t op)
 	return op == MR_OP_B || op == MR_OP_W;
 }
 
-/* How many micro-batches of count @c go through pipe @p. */
+/* How many micro-batches of count @c go through pipe @p; with turns, to a part of any stage. */
 static uint32_t need_of(const mr_unroll *g, uint64_t c, uint8_t p)
 {
 	uint32_t need = g->plan->contract.need, n = 0;
 
+	if (mr_plan_has_turns(g->plan))
+		return 1;
 	if (g->plan->n_pipes == 1)
 		return need;
 	for (uint64_t m = c * need; m < (c + 1) * need && m < g->n_micro; m++)
@@ -56,7 +58,7 @@ static mr_status mark(const mr_unroll *g, uint32_t node, uint8_t bits)
 /* @needs: [n_pipes * counts] from need_of. */
 static mr_status enter_sum(const mr_unroll *g, uint32_t node, mr_count *c, const uint32_t *needs, uint64_t n_counts)
 {
-	uint64_t count = mr_unroll_micro(g, node) / g->plan->contract.need;
+	uint64_t count = mr_unroll_micro(g, node) / mr_plan_need(g->plan, g->at[node].in->stage);
 	uint32_t need = needs[g->at[node].in->pipe * n_counts + count];
 	char name[MR_NODE_TEXT];
 
@@ -65,7 +67,8 @@ static mr_status enter_sum(const mr_unroll *g, uint32_t node, mr_count *c, const
 	if (c->next != count)
 		return mr_fail(MR_ECONFIG, "%s: belongs to commit %" PRIu64 ", but the gradients of commit %" PRIu64
 					   " are not complete at this stage (each commit sums %u micro-batches)",
-			       mr_unroll_name(g, node, name), count + 1, c->next + 1, g->plan->contract.need);
+			       mr_unroll_name(g, node, name), count + 1, c->next + 1,
+			       mr_plan_need(g->plan, g->at[node].in->stage));
 	if (c->seen == 0)
 		c->first = node;
 	c->seen += g->at[node].in->span;
@@ -82,7 +85,7 @@ static mr_status enter_sum(const mr_unroll *g, uint32_t node, mr_count *c, const
 static mr_status mark_sums(const mr_unroll *g)
 {
 	const mr_plan *p = g->plan;
-	uint64_t n_counts = g->n_micro / p->contract.need + 1;
+	uint64_t n_counts = (mr_plan_has_turns(p) ? g->n_micro : g->n_micro / p->contract.need) + 1;
 	mr_count *counts = calloc((size_t)p->n_pipes * p->n_stages, sizeof(*counts));
 	uint32_t *needs = calloc(p->n_pipes * n_counts, sizeof(*needs));
 	mr_status st =
@@ -93,7 +96,7 @@ static mr_status mark_sums(const mr_unroll *g)
 		needs[i] = need_of(g, i % n_counts, (uint8_t)(i / n_counts));
 	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++) {
 		const mr_instr *in = g->at[i].in;
-		mr_count *c = &counts[mr_plan_at(p, in->pipe, in->stage)];
+		mr_count *c = &counts[mr_plan_at(p, mr_plan_part(p, in->stage, in->pipe), in->stage)];
 		uint32_t first = c->first, seen = c->seen;
 
 		if (!sums(in->op))
@@ -121,7 +124,8 @@ static mr_instr commit_instr(const mr_plan *p, mr_op op, uint16_t stage, uint8_t
 {
 	uint64_t made = mr_contract_after(&p->contract, count) + (op == MR_OP_AVG ? 2 : 1);
 
-	return (mr_instr){.op = (uint8_t)op, .span = 1, .stage = stage, .pipe = pipe, .micro = (count + 1) * p->contract.need - 1,
+	return (mr_instr){.op = (uint8_t)op, .span = 1, .stage = stage, .pipe = pipe,
+			  .micro = (count + 1) * mr_plan_need(p, stage) - 1,
 			  .target = (int32_t)made};
 }
 
@@ -219,7 +223,8 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
 			    const mr_lower_opts *opts)
 {
 	bool last = in.flags & LAST_SUM;
-	uint32_t count = in.micro / p->contract.need;
+	uint32_t count = in.micro / mr_plan_need(p, in.stage);
+	uint8_t part = mr_plan_part(p, in.stage, in.pipe);
 
 	in.flags &= MR_INSTR_FIRST_SUM | MR_INSTR_KEEP | MR_INSTR_PASS;
 	if (last && is_inside(p, &in, opts)) {
@@ -229,7 +234,11 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
 	}
 	MR_TRY(mr_plan_append(to, w, section, in));
 	if (last && is_simple(p, in.stage))
-		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_U, in.stage, in.pipe, count));
+		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_U, in.stage, part, count));
+	if (last && mr_plan_has_turns(p)) {
+		MR_TRY(mr_plan_append(to, w, section, commit_instr(p, MR_OP_AR, in.stage, part, count)));
+		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_U, in.stage, part, count));
+	}
 	if (last && p->contract.clip && !mr_stage_has_ar(p, in.stage))
 		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_N, in.stage, 0, count));
 	return MR_OK;

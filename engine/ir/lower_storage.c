@@ -3,7 +3,7 @@
  *
  * What one worker alone takes and gives back (slots; boundaries between two of its own stages) is an interval in its
  * list: the fewest places for such intervals are as many as overlap at once, and giving each interval the lowest free
- * place reaches that. With micro mod n in place of stored numbers, n grows until no two overlapping intervals meet.
+ * place reaches that. With (micro div pipes) mod n in place of stored numbers, n grows until no two overlapping intervals meet.
  *
  * A boundary between workers has no such order. Its writer fills buffers in the order of its list, its reader gives
  * them back in the order of its own; on first come, first served the k-th content gets the buffer that came back as the
@@ -102,17 +102,17 @@ static uint32_t peak(const mr_span *s, uint16_t w)
 	return most;
 }
 
-/* Whether micro mod @n never meets a content that is still held. @held: [n]. */
+/* Whether numbers from the micro-batch, modulo @n, never meet a content that is still held. @held: [n]. */
 static bool fits_modulo(const mr_span *s, uint16_t w, uint32_t n, uint8_t *held)
 {
 	const mr_unroll *g = s->g;
 
 	memset(held, 0, n);
 	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
-		if (takes(s, i) && held[mr_unroll_micro(g, i) % n]++)
+		if (takes(s, i) && held[mr_unroll_micro(g, i) / g->plan->n_pipes % n]++)
 			return false;
 		for (uint32_t k = gives_back(s, i); k > 0; k--)
-			held[(mr_unroll_micro(g, i) + k - 1) % n] = 0;
+			held[(mr_unroll_micro(g, i) + k - 1) / g->plan->n_pipes % n] = 0;
 	}
 	return true;
 }

@@ -72,7 +72,7 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 					       mr_unroll_name(g, i, name), v->read[i], latest);
 			distance = latest - v->read[i];
 			if (c->keep_read && in->op == MR_OP_F)
-				distance = mr_unroll_micro(g, i) / c->need - v->read[i];
+				distance = mr_unroll_micro(g, i) / mr_plan_need(v->plan, in->stage) - v->read[i];
 			if (distance >= UINT16_MAX)
 				return mr_fail(MR_ECONFIG, "%s: reads a version %" PRIu64 " commits old",
 					       mr_unroll_name(g, i, name), distance);
@@ -104,7 +104,7 @@ static mr_status fit(mr_versions *v)
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		if (mr_op_is_compute(g->at[i].in->op))
 			mr_lower_instr(g, i)->read =
-				(int32_t)((int64_t)v->read[i] - (int64_t)g->at[i].n * v->plan->commits);
+				(int32_t)((int64_t)v->read[i] - (int64_t)g->at[i].n * mr_plan_commits(v->plan, g->at[i].in->stage));
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		if (mr_op_is_compute(g->at[i].in->op) && mr_unroll_read(g, i) != v->read[i])
 			return mr_fail(MR_ECONFIG,

@@ -28,7 +28,7 @@ mr_status mr_metrics_walk(const mr_plan *plan, double f, double i, double w, dou
 
 static void take_staleness(const mr_plan *plan, const mr_instr *in, uint64_t n, uint32_t *staleness)
 {
-	uint64_t applied_on = mr_contract_after(&plan->contract, mr_instr_micro(plan, in, n) / plan->contract.need), read = mr_instr_read(plan, in, n);
+	uint64_t applied_on = mr_plan_applied_on(plan, in->stage, mr_instr_micro(plan, in, n)), read = mr_instr_read(plan, in, n);
 
 	if (applied_on > read && applied_on - read > staleness[in->stage])
 		staleness[in->stage] = (uint32_t)(applied_on - read);
@@ -102,7 +102,8 @@ mr_status mr_metrics_create(const mr_plan *plan, const mr_walk *walk, mr_metrics
 		m->weight_copies += (double)plan->n_versions[s] / plan->n_stages;
 	m->weight_copies *= plan->contract.private_weights || mr_contract_replicates(&plan->contract) ? plan->n_pipes : 1;
 	m->weight_copies += mr_average_copies(&plan->contract.average);
-	m->gradient_copies = plan->contract.coverage != MR_COVER_FORWARD ? plan->n_pipes : 0;
+	for (uint16_t s = 0; s < plan->n_stages && plan->contract.coverage != MR_COVER_FORWARD; s++)
+		m->gradient_copies += (double)mr_plan_parts(plan, s) / plan->n_stages;
 	*out = m;
 	return MR_OK;
 }

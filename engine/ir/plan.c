@@ -36,7 +36,8 @@ mr_status mr_plan_create(uint16_t n_stages, uint16_t n_workers, uint8_t n_pipes,
 	p->n_fwd = calloc(places, sizeof(*p->n_fwd));
 	p->n_bwd = calloc(places, sizeof(*p->n_bwd));
 	p->n_versions = calloc(n_stages, sizeof(*p->n_versions));
-	if (!p->worker_of || !p->lists || !p->n_slots || !p->n_fwd || !p->n_bwd || !p->n_versions) {
+	p->turns = calloc(n_stages, sizeof(*p->turns));
+	if (!p->turns || !p->worker_of || !p->lists || !p->n_slots || !p->n_fwd || !p->n_bwd || !p->n_versions) {
 		mr_plan_destroy(p);
 		return mr_fail(MR_ERESOURCE, "no memory for the tables of a plan of %zu places", places);
 	}
@@ -59,6 +60,7 @@ void mr_plan_destroy(mr_plan *plan)
 	free(plan->n_fwd);
 	free(plan->n_bwd);
 	free(plan->n_versions);
+	free(plan->turns);
 	free(plan);
 }
 
@@ -118,6 +120,7 @@ mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out)
 	p->n_micro = plan->n_micro;
 	p->commits = plan->commits;
 	p->contract = plan->contract;
+	memcpy(p->turns, plan->turns, plan->n_stages * sizeof(*p->turns));
 	memcpy(p->worker_of, plan->worker_of, (size_t)plan->n_pipes * plan->n_stages * sizeof(*p->worker_of));
 	st = MR_OK;
 	for (size_t i = 0; st == MR_OK && i < n_lists; i++)
@@ -137,7 +140,7 @@ uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage)
 	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
 		for (uint32_t k = 0; k < plan->lists[i].n; k++) {
 			const mr_instr *in = &plan->lists[i].at[k];
-			int64_t age = (int64_t)(in->micro / plan->contract.need) - in->read;
+			int64_t age = (int64_t)(in->micro / mr_plan_need(plan, stage)) - in->read;
 
 			if (in->stage == stage && in->op == MR_OP_F && age > most)
 				most = age;
@@ -184,6 +187,20 @@ int32_t mr_plan_horizon(const mr_plan *plan, uint16_t stage, bool forward)
 		}
 	}
 	return 0;
+}
+
+bool mr_plan_drains(const mr_plan *plan)
+{
+	uint64_t once = 0, body = 0;
+
+	if (plan->contract.flush != MR_FLUSH_NONE || plan->contract.coverage != MR_COVER_TRAIN || plan->commits < 2)
+		return false;
+	/* What an iteration begins it ends, where nothing is under way before the first. */
+	for (uint16_t w = 0; w < plan->n_workers; w++) {
+		once += mr_plan_list(plan, w, MR_PROLOGUE)->n;
+		body += mr_plan_list(plan, w, MR_BODY)->n;
+	}
+	return body && !once;
 }
 
 static void mix_table(uint64_t *h, const uint16_t *table, size_t n)
@@ -241,6 +258,8 @@ uint64_t mr_plan_hash(const mr_plan *plan)
 	mix(&h, plan->n_micro);
 	mix(&h, plan->commits);
 	mix_contract(&h, &plan->contract);
+	for (uint16_t s = 0; s < plan->n_stages && mr_plan_has_turns(plan); s++)
+		mix(&h, plan->turns[s]);
 	mix_table(&h, plan->worker_of, places);
 	mix(&h, (uint64_t)plan->lowered | (uint64_t)plan->storage << 1);
 	mix_table(&h, plan->n_slots, places);

@@ -13,13 +13,15 @@
  * Sections. Each worker has three lists: prologue, body, epilogue. The body is carried out N times, N known only to who
  * runs the plan. In a body the numbers are offsets: iteration n (from 0) means
  *     micro   = field + n * n_micro
- *     version = max(0, field + n * commits)          (read and target alike; before the first commits all is version 0)
+ *     version = max(0, field + n * commits)          (read and target alike; before the first commits all is version 0;
+ *                                                    commits of that stage: mr_plan_commits)
  * In the prologue n = 0, in the epilogue n = N. A synchronous plan is a body alone: one iteration with its flush.
  * A finite list of an asynchronous system is a prologue alone.
  *
  * Storage numbers. MR_STORED: the slot and buffer numbers stand in the instructions (the body leaves no slot taken, so each
- * iteration may use the same ones). MR_MODULO: they follow from the absolute numbers: slot = micro mod n_slots, boundary
- * buffer = micro mod its number of buffers. In both, the buffer of version v of a block is v mod cap.
+ * iteration may use the same ones). MR_MODULO: they follow from the absolute numbers: slot = (micro div P) mod n_slots,
+ * boundary buffer = (micro div P) mod its number of buffers, so that a pipe that takes every P-th micro-batch uses its places
+ * one after the other. In both, the buffer of version v of a block is v mod cap.
  *
  * Recomputation. Where a system emits R(m,s) between F(m,s) and its backward, F keeps nothing but its input, which stays in
  * the forward buffer (held until the last backward use, R or not); it uses a slot while it runs, and R takes the slot
@@ -59,6 +61,15 @@
  * several may be under way without changing a bit. Who takes what is a matter of time; what was taken, written down as W in the list
  * of the worker that did it, is an ordinary finite plan (ir/steal.h). No other op can be placed ANY: what F, B and I hand over,
  * and what they keep, lies with one worker.
+ *
+ * Turns. A stage that is too long for one worker has turns[s] = r of them, which take the micro-batches in turn: m belongs to
+ * part m mod r of the stage. With P the least common multiple of all r, m goes through pipe m mod P, whose stage s lives where
+ * part p mod r lives. Each r micro-batches, one of each part, make a commit of that stage, so stages commit at their own pace:
+ * stage s makes n_micro / turns[s] versions an iteration, and its offsets count those. Parts sum into buffers of their own; AR
+ * and U of part q carry it in `pipe`, stand on that part's worker, and sum and step range q of as many. Parts read one copy of
+ * the weights: each the latest by its own list, which the others have committed as soon as they have done their ranges. A step
+ * of the run (contract.need) is P micro-batches, or a multiple. A stage of r workers steps with r / turns[0] times the rate,
+ * for its commits are rarer and of as many more micro-batches.
  *
  * Order of the dependencies (as in the literature; loss counts to the last F): F(m,s) after F(m,s-1); B|I(m,s) after F(m,s)
  * and B|I(m,s+1); W after I; R(m,s) before B|I(m,s); U(s) after all B|W of its count, after AR(s) where there is one, and
@@ -256,8 +267,9 @@ typedef struct mr_plan {
 	uint16_t n_workers;     /* D */
 	uint8_t n_pipes;        /* P */
 	uint32_t n_micro;       /* micro-batches an iteration of the body (or of the whole list when there is no body) */
-	uint32_t commits;       /* versions each block commits an iteration of the body */
+	uint32_t commits;       /* versions each block commits an iteration of the body; with turns: steps (see there) */
 	mr_contract contract;
+	uint8_t *turns;         /* [S] workers that take the micro-batches of a stage in turn; all 0: none does (see "Turns") */
 	uint16_t *worker_of;    /* [P][S]: worker of stage s in pipe p; see mr_plan_worker */
 	mr_list *lists;         /* [D][MR_N_SECTIONS]; see mr_plan_list */
 
@@ -296,22 +308,62 @@ static inline uint16_t mr_plan_worker(const mr_plan *plan, uint8_t pipe, uint16_
 	return plan->worker_of[mr_plan_at(plan, pipe, stage)];
 }
 
+/* Do workers take the micro-batches of a stage in turn? Of all stages or of none; 1 is a turn, too. */
+static inline bool mr_plan_has_turns(const mr_plan *plan)
+{
+	return plan->turns[0] > 0;
+}
+
+/* Micro-batches that a commit of @stage sums. */
+static inline uint32_t mr_plan_need(const mr_plan *plan, uint16_t stage)
+{
+	return plan->turns[stage] ? plan->turns[stage] : plan->contract.need;
+}
+
+/* Parts into which sum and step of @stage are cut: the pipes, or the workers that take turns. */
+static inline uint8_t mr_plan_parts(const mr_plan *plan, uint16_t stage)
+{
+	return plan->turns[stage] ? plan->turns[stage] : plan->n_pipes;
+}
+
+/* The part of @stage to which @pipe belongs. */
+static inline uint8_t mr_plan_part(const mr_plan *plan, uint16_t stage, uint8_t pipe)
+{
+	return plan->turns[stage] ? (uint8_t)(pipe % plan->turns[stage]) : pipe;
+}
+
+/* Versions that @stage makes in an iteration of the body. */
+static inline uint32_t mr_plan_commits(const mr_plan *plan, uint16_t stage)
+{
+	return plan->turns[stage] ? plan->n_micro / plan->turns[stage] : plan->commits;
+}
+
+/* The version of @stage to which the gradient of @micro is applied: the commits before its own. */
+static inline uint64_t mr_plan_applied_on(const mr_plan *plan, uint16_t stage, uint64_t micro)
+{
+	return mr_contract_after(&plan->contract, micro / mr_plan_need(plan, stage));
+}
+
 /* Steps of the run (counts) that an iteration of the body makes; 0 where it trains nothing. */
 static inline uint32_t mr_plan_steps(const mr_plan *plan)
 {
 	return plan->commits ? plan->n_micro / plan->contract.need : 0;
 }
 
-/* Steps from one pause point to the next: replicas pause only behind an average, which ends an iteration. */
+/* Does the plan never flush, and yet let the pipeline run empty at the end of each iteration, of several commits? */
+bool mr_plan_drains(const mr_plan *plan);
+
+/* Steps from one pause point to the next: replicas pause only behind an average, which ends an iteration, and plans that drain
+ * where they have. */
 static inline uint32_t mr_plan_stride(const mr_plan *plan)
 {
-	return mr_contract_replicates(&plan->contract) ? mr_plan_steps(plan) : 1;
+	return mr_contract_replicates(&plan->contract) || mr_plan_drains(plan) ? mr_plan_steps(plan) : 1;
 }
 
-/* Micro-batches that one sum of gradients holds in the end: a replica's are its own. */
-static inline uint32_t mr_plan_sum(const mr_plan *plan)
+/* Micro-batches that one sum of gradients of @stage holds in the end: a replica's are its own. */
+static inline uint32_t mr_plan_sum(const mr_plan *plan, uint16_t stage)
 {
-	return plan->contract.need / (mr_contract_replicates(&plan->contract) ? plan->n_pipes : 1u);
+	return mr_plan_need(plan, stage) / (mr_contract_replicates(&plan->contract) ? plan->n_pipes : 1u);
 }
 
 /* The absolute micro-batch and versions of @in in iteration @n (see "Sections"). */
@@ -322,14 +374,14 @@ static inline uint64_t mr_instr_micro(const mr_plan *plan, const mr_instr *in, u
 
 static inline uint64_t mr_instr_read(const mr_plan *plan, const mr_instr *in, uint64_t n)
 {
-	int64_t v = in->read + (int64_t)(n * plan->commits);
+	int64_t v = in->read + (int64_t)(n * mr_plan_commits(plan, in->stage));
 
 	return v > 0 ? (uint64_t)v : 0;
 }
 
 static inline uint64_t mr_instr_target(const mr_plan *plan, const mr_instr *in, uint64_t n)
 {
-	int64_t v = in->target + (int64_t)(n * plan->commits);
+	int64_t v = in->target + (int64_t)(n * mr_plan_commits(plan, in->stage));
 
 	return v > 0 ? (uint64_t)v : 0;
 }

@@ -228,7 +228,7 @@ static void read_name(mr_plan_file *f)
 
 static const char *const contract_keys[] = {"coverage",       "flush", "read", "sum",  "need", "staleness",
 					    "same_version_b", "clip",  "tied", "repeats", "delay", "delayed",
-					    "private_weights", "racing", "keep_read", "steal", "aim", "memory_ppm", "slow_start", "sync_steps", "horizons", "average", "every", "alpha",
+					    "private_weights", "racing", "keep_read", "steal", "aim", "memory_ppm", "slow_start", "sync_steps", "horizons", "turns", "average", "every", "alpha",
 					    "outer_lr", "outer_mu", "average_state"};
 
 static mr_status read_word(const mr_json *contract, const char *key, const char *const *words, size_t n, unsigned *out)
@@ -306,6 +306,22 @@ static mr_status read_average(const mr_json *j, mr_average *a)
 	return read_bool(j, "average_state", &a->state);
 }
 
+/* "turns": [2, 1]: workers of each stage that take the micro-batches in turn. */
+static mr_status read_turns(mr_plan_file *f, const mr_json *j)
+{
+	if (!j)
+		return MR_OK;
+	if (!mr_json_is_array(j) || mr_json_size(j) != f->n_stages)
+		return mr_fail(MR_ECONFIG, "turns must be an array of %u numbers", f->n_stages);
+	for (uint32_t s = 0; s < f->n_stages; s++) {
+		uint32_t x = 0;
+
+		MR_TRY(in_range(mr_json_at(j, s), "a number of turns", 1, f->n_pipes, &x));
+		f->plan->turns[s] = (uint8_t)x;
+	}
+	return MR_OK;
+}
+
 /* What the file says of its contract, on top of what it means when it says nothing. */
 static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 {
@@ -321,6 +337,7 @@ static mr_status read_contract_of(mr_plan_file *f, const mr_json *j)
 	MR_TRY(READ_WORD("sum", mr_text_sum, &sum));
 	MR_TRY(READ_WORD("aim", mr_text_aim, &aim));
 	MR_TRY(read_average(j, &c->average));
+	MR_TRY(read_turns(f, mr_json_get(j, "turns")));
 	if (mr_json_get(j, "memory_ppm"))
 		MR_TRY(in_range(mr_json_get(j, "memory_ppm"), "memory_ppm", 0, 1000000, &c->memory_ppm));
 	if (mr_json_get(j, "slow_start"))
@@ -526,6 +543,13 @@ static void put_contract(mr_json_writer *w, const mr_plan *plan, bool repeats)
 		mr_json_key(w, "memory_ppm");
 		mr_json_put_uint(w, c->memory_ppm);
 		put_horizons(w, plan);
+	}
+	if (mr_plan_has_turns(plan)) {
+		mr_json_key(w, "turns");
+		mr_json_begin_array(w);
+		for (uint16_t s = 0; s < plan->n_stages; s++)
+			mr_json_put_uint(w, plan->turns[s]);
+		mr_json_end_array(w);
 	}
 	if (c->slow_start) {
 		mr_json_key(w, "slow_start");

@@ -23,7 +23,7 @@
  * staleness 0, same_version_b; it repeats unless "flush" is "none". "delay" and "delayed" (absent: no
  * delay; "delay" alone: at every stage) say by how many commits reads by batch lag, and at how many stages from the first.
  * "steal" (absent: false), "aim", "memory_ppm", "slow_start", "sync_steps"
- * and "horizons" (of F and of B, a number a stage) are those of mr_contract; absent: none. Replicas
+ * and "horizons" (of F and of B, a number a stage) are those of mr_contract, "turns" (a number a stage) those of mr_plan; absent: none. Replicas
  * have "average" ("mean", "elastic") and "every", and "alpha", "outer_lr", "outer_mu", "average_state" (absent: 0, false). A word or
  * a member that nobody knows is refused.
  *

@@ -45,7 +45,8 @@ static mr_status unroll(const mr_unroll *g, mr_plan *to)
 	if (g->n_micro > INT32_MAX)
 		return mr_fail(MR_ECONFIG, "%u iterations have more micro-batches than a plan can number", g->n_bodies);
 	to->n_micro = (uint32_t)g->n_micro;
-	to->commits = (uint32_t)(g->n_versions - 1);
+	to->commits = mr_plan_has_turns(p) ? to->n_micro / p->contract.need : (uint32_t)(g->n_versions - 1);
+	memcpy(to->turns, p->turns, p->n_stages * sizeof(*p->turns));
 	memcpy(to->worker_of, p->worker_of, places * sizeof(*p->worker_of));
 	memcpy(to->n_slots, p->n_slots, places * sizeof(*p->n_slots));
 	memcpy(to->n_fwd, p->n_fwd, places * sizeof(*p->n_fwd));

@@ -57,11 +57,14 @@ typedef struct mr_sched_ops {
 	uint16_t chunks;            /* stages of one pipe a worker hosts; 0 counts as 1. A system whose users choose has an
 	                               option `chunks` instead (MR_SCHED_CHUNKS), or chunks_of where another option decides */
 	uint16_t (*chunks_of)(const mr_values *options); /* NULL: as above */
-	bool asynchronous;          /* commits without flushing; T is 1 a commit, unless it */
+	bool asynchronous;          /* commits without flushing; T is 1 a commit (or what step_micro says), unless it */
 	bool ends;                  /* asynchronous: its lists never repeat; they are as long as the run, finite or not */
 	bool replicates;            /* trains several models, which diverge: it equals no sequential run, and a run pauses at averages alone */
 	bool accumulates;           /* sums T micro-batches a commit */
 	uint32_t (*default_micro)(uint16_t n_workers); /* micro-batches a commit when the user names none */
+	/* Asynchronous and does not accumulate: micro-batches of a step of the run, and of anything that its lists hold a multiple
+	 * of; what @values say is maybe no good. NULL: 1. */
+	uint32_t (*step_micro)(const mr_values *values);
 	/* Stages that emit() will make, without making them: the model is cut into so many. NULL: chunks * workers; 0: only
 	 * emit() can tell. */
 	uint32_t (*stages)(const mr_sched_args *args);

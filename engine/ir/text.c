@@ -108,6 +108,8 @@ static void print_header(const mr_plan *plan, mr_strbuf *out)
 	mr_strbuf_printf(out, "stages %u workers %u pipes %u micro %u commits %u\n", plan->n_stages, plan->n_workers,
 			 plan->n_pipes, plan->n_micro, plan->commits);
 	print_contract(&plan->contract, out);
+	for (uint16_t s = 0; s < plan->n_stages && mr_plan_has_turns(plan); s++)
+		mr_strbuf_printf(out, "%s %u%s", s ? "" : "turns", plan->turns[s], s + 1 < plan->n_stages ? "" : "\n");
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		print_place(plan, (uint8_t)p, out);
 	if (plan->lowered)

@@ -361,6 +361,18 @@ static mr_status read_lowered_counts(mr_text_reader *r)
 	return read_row(r, "number of slots", r->plan->n_slots + mr_plan_at(r->plan, p, 0));
 }
 
+static mr_status read_turns(mr_text_reader *r)
+{
+	uint64_t x;
+
+	for (unsigned s = 0; s < r->plan->n_stages; s++) {
+		MR_TRY(next(r));
+		MR_TRY(number(r, 0, "number of workers that take turns", r->plan->n_pipes, &x));
+		r->plan->turns[s] = (uint8_t)x;
+	}
+	return end_of_line(r);
+}
+
 static mr_status read_header_line(mr_text_reader *r)
 {
 	if (!r->named) {
@@ -379,6 +391,8 @@ static mr_status read_header_line(mr_text_reader *r)
 		return REFUSE(r, "expected the counts (\"stages ...\"), got \"%s\"", r->word);
 	if (!strcmp(r->word, "contract"))
 		return read_contract(r);
+	if (!strcmp(r->word, "turns"))
+		return read_turns(r);
 	if (!strcmp(r->word, "place"))
 		return read_place(r);
 	if (!strcmp(r->word, "storage"))

@@ -139,7 +139,8 @@ static mr_status size_tables(mr_unroll *g)
 		return mr_fail(MR_ERESOURCE, "no memory to count the instructions of %u stages", n);
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		n_f[g->at[i].in->stage] += g->at[i].in->op == MR_OP_F;
-		n_u[mr_plan_at(g->plan, g->at[i].in->pipe, g->at[i].in->stage)] += commits(g->at[i].in);
+		n_u[mr_plan_at(g->plan, mr_plan_part(g->plan, g->at[i].in->stage, g->at[i].in->pipe), g->at[i].in->stage)] +=
+			commits(g->at[i].in);
 	}
 	for (uint32_t s = 0; s < n; s++)
 		most_f = n_f[s] > most_f ? n_f[s] : most_f;
@@ -194,9 +195,9 @@ static mr_status enter_micro(mr_unroll *g, uint32_t node, uint64_t micro)
 		MR_TRY(put(g, &g->grad[at], node, "input gradient"));
 	if (in->op == MR_OP_B || in->op == MR_OP_W) {
 		MR_TRY(put(g, &g->sum[at], node, "weight gradient"));
-		version = mr_contract_after(&g->plan->contract, micro / g->plan->contract.need) + 1;
+		version = mr_plan_applied_on(g->plan, in->stage, micro) + 1;
 		if (version < g->n_versions && is_last_sum(g, node, version))
-			g->last_sum[mr_unroll_at(g, in->pipe, in->stage, version)] = node;
+			g->last_sum[mr_unroll_at(g, mr_plan_part(g->plan, in->stage, in->pipe), in->stage, version)] = node;
 	}
 	if ((in->op != MR_OP_F && in->op != MR_OP_R) || g->plan->contract.coverage == MR_COVER_FORWARD)
 		g->release[at] = node;
@@ -206,7 +207,7 @@ static mr_status enter_micro(mr_unroll *g, uint32_t node, uint64_t micro)
 static mr_status enter_compute(mr_unroll *g, uint32_t node)
 {
 	const mr_instr *in = g->at[node].in;
-	uint64_t micro = mr_unroll_micro(g, node), last = micro + in->span - 1u, need = g->plan->contract.need;
+	uint64_t micro = mr_unroll_micro(g, node), last = micro + in->span - 1u, need = mr_plan_need(g->plan, in->stage);
 	char name[MR_NODE_TEXT];
 
 	if (last >= g->n_micro)
@@ -227,6 +228,9 @@ static mr_status enter_commit(mr_unroll_build *b, uint32_t node)
 	uint64_t version = mr_unroll_target(g, node);
 	char name[MR_NODE_TEXT];
 
+	if (in->pipe >= mr_plan_parts(g->plan, in->stage) && !mr_op_is_compute(in->op))
+		return mr_fail(MR_ECONFIG, "%s: stage %u has parts 0..%u", mr_unroll_name(g, node, name), in->stage,
+			       mr_plan_parts(g->plan, in->stage) - 1);
 	if (version < 1 || version >= g->n_versions)
 		return mr_fail(MR_ECONFIG,
 			       "%s: makes version %" PRIu64 " of a stage that has versions 1 to %" PRIu64 " to make",
@@ -238,7 +242,8 @@ static mr_status enter_commit(mr_unroll_build *b, uint32_t node)
 		return put(g, &g->norm[in->stage * (size_t)g->n_versions + (size_t)version], node, "norm");
 	}
 	b->n_commit[version]++;
-	return put(g, &g->commit[mr_unroll_at(g, in->pipe, in->stage, version)], node, "commit");
+	return put(g, &g->commit[mr_unroll_at(g, mr_plan_part(g->plan, in->stage, in->pipe), in->stage, version)], node,
+		   "commit");
 }
 
 static mr_status fill_tables(mr_unroll_build *b)
@@ -342,10 +347,10 @@ static mr_status edge_from_version(mr_unroll_build *b, uint32_t node, const mr_d
 	return from == MR_NO_NODE ? nobody(g, node, what, dep) : add_edge(b, from);
 }
 
-/* From AR or U of every pipe. */
+/* From AR or U of every pipe, or part. */
 static mr_status edges_from_pipes(mr_unroll_build *b, uint32_t node, mr_dep dep, const uint32_t *table, const char *what)
 {
-	for (unsigned p = 0; p < b->g->plan->n_pipes; p++) {
+	for (unsigned p = 0; p < mr_plan_parts(b->g->plan, dep.stage); p++) {
 		dep.pipe = (uint8_t)p;
 		MR_TRY(edge_from_version(b, node, &dep, table, what));
 	}
@@ -522,6 +527,9 @@ mr_status mr_unroll_create(const mr_plan *plan, uint32_t n_bodies, const mr_unro
 	*out = NULL;
 	if (!plan->contract.need)
 		return mr_fail(MR_ECONFIG, "the contract's need is 0: a commit sums at least one micro-batch");
+	for (uint16_t s = 0; s < plan->n_stages; s++)
+		if (plan->turns[s] > plan->n_pipes)
+			return mr_fail(MR_ECONFIG, "%u workers take turns at stage %u, in %u pipes", plan->turns[s], s, plan->n_pipes);
 	b.g = calloc(1, sizeof(*b.g));
 	if (!b.g)
 		return mr_fail(MR_ERESOURCE, "no memory for a graph");

@@ -16,10 +16,10 @@ double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cos
 		return c->i;
 	case MR_OP_W:
 		return in->span * c->w - (in->span - 1) * c->g + update;
-	case MR_OP_U: /* one range of as many as there are pipes, but of a replica its own */
-		return mr_contract_replicates(&plan->contract) ? c->u : c->u / plan->n_pipes;
+	case MR_OP_U: /* one range of as many as there are parts, but of a replica its own */
+		return mr_contract_replicates(&plan->contract) ? c->u : c->u / mr_plan_parts(plan, in->stage);
 	case MR_OP_AR: /* likewise */
-		return c->r / plan->n_pipes;
+		return c->r / mr_plan_parts(plan, in->stage);
 	case MR_OP_N:
 		return c->n;
 	case MR_OP_V:

@@ -26,6 +26,7 @@ static mr_status raise_plan(const mr_plan *plan, mr_plan **out)
 
 	MR_TRY(mr_plan_create(plan->n_stages, plan->n_workers, plan->n_pipes, &p));
 	memcpy(p->system, plan->system, sizeof(p->system));
+	memcpy(p->turns, plan->turns, plan->n_stages * sizeof(*p->turns));
 	memcpy(p->worker_of, plan->worker_of, (size_t)plan->n_pipes * plan->n_stages * sizeof(*p->worker_of));
 	p->n_micro = plan->n_micro;
 	p->commits = plan->commits;

@@ -153,7 +153,7 @@ void mr_aim_after_step(mr_block *b, mr_kctx *kc)
 
 double mr_aim_lr(const mr_block *b, const mr_lr *lr, uint64_t version)
 {
-	double full = mr_lr_at(lr, version);
+	double full = mr_lr_at(lr, (version + b->in_step - 1) / b->in_step) * b->rate;
 	uint64_t before = version - 1 - b->sync_steps; /* commits made by then, behind a synchronous start */
 
 	if (version <= b->sync_steps || before >= b->slow_start || b->delay <= 1)

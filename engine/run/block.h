@@ -12,6 +12,9 @@
  * over their nodes: mr_run_spread_states), and what one has written all read: nothing is sent round. Elementwise work gives the same bits however it is cut; for an optimizer that takes
  * whole matrices a tensor goes to the range in which it begins.
  *
+ * Turns (ir/plan.h): a share is a part of the stage, and what is said of pipes holds for parts. Their optimizer step may be
+ * clipped by the stage's norm, which whoever reduces the last range works out before it publishes `reduced`.
+ *
  * Thread: a share is its pipe's worker's. Events and counters are anybody's who has part in the block:
  *	published   version number: the weights of that version may be read (other pipes, a tied use, a barrier)
  *	normed      commit number: sumsq holds the squared norms of that commit's gradient
@@ -77,6 +80,9 @@ typedef struct mr_block {
 	double largest;              /* see mr_block_measure; its first share's worker's */
 	uint64_t latest;             /* version number = commits so far */
 	mr_tally tally;              /* versions live and buffers in use */
+	uint32_t sum;                /* micro-batches in a sum of gradients */
+	uint32_t in_step;            /* commits a step of the run; 1, but with turns */
+	double rate;                 /* times the run's learning rate; 1, but with turns */
 	uint32_t every;              /* replicas: every (every + 1)-th version is an average; 0: none is */
 	bool tied_summed;            /* this commit's tied uses have been added */
 	bool unchanged;              /* this commit leaves the weights as they are (MR_INSTR_KEEP, MR_INSTR_PASS) */

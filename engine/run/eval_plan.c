@@ -90,23 +90,6 @@ static mr_status append_iteration(mr_plan *p, uint16_t w, const place *at, uint3
 	return MR_OK;
 }
 
-/* The fewest buffers from @n on in which the micro-batches of one pipe follow each other through all numbers. */
-static uint16_t buffers(const mr_plan *p, uint32_t n)
-{
-	for (;; n++) {
-		uint32_t a = n, b = p->n_micro;
-
-		while (b) {
-			uint32_t rest = a % b;
-
-			a = b;
-			b = rest;
-		}
-		if (a == 1)
-			return (uint16_t)n;
-	}
-}
-
 static mr_status fill(const mr_plan *train, mr_plan *p, uint32_t v, place *at, bool *busy)
 {
 	uint32_t last, places = (uint32_t)p->n_pipes * p->n_stages;
@@ -124,7 +107,7 @@ static mr_status fill(const mr_plan *train, mr_plan *p, uint32_t v, place *at, b
 	p->storage = MR_MODULO;
 	for (uint32_t i = 0; i < places; i++) {
 		p->n_slots[i] = 1;
-		p->n_fwd[i] = i % p->n_stages ? buffers(p, at[i].lag - at[i - 1].lag + 2) : 0;
+		p->n_fwd[i] = i % p->n_stages ? (uint16_t)(at[i].lag - at[i - 1].lag + 2) : 0;
 		p->n_versions[i % p->n_stages] = 1;
 	}
 	for (uint16_t w = 0; w < p->n_workers; w++)

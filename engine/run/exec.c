@@ -50,7 +50,7 @@ bool mr_exec_next(mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out)
 	    out->in->op == MR_OP_AVG)
 		out->version = mr_instr_target(p, out->in, c.n);
 	else
-		out->version = lane->train ? mr_instr_read(p, out->in, c.n) : lane->version;
+		out->version = lane->train ? mr_instr_read(p, out->in, c.n) : w->run->block[out->in->stage].latest;
 	return true;
 }
 

@@ -64,6 +64,8 @@ static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status
 	uint16_t s = t->in->stage;
 	mr_lane_stage *st = t->st;
 
+	if (w->run->turns && !mr_event_reached(&w->run->block[s].published, (uint32_t)mr_plan_applied_on(l->plan, s, t->micro)))
+		return MR_WAIT_WEIGHTS;
 	if (s + 1 < w->run->n_stages && !(w->got & GOT_IN)) {
 		if (!pop_full(w, &st->grad, &w->in, mr_instr_in_bwd(l->plan, t->in, t->n), status))
 			return MR_WAIT_UPSTREAM;
@@ -112,6 +114,8 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 		return t->version <= run->block[t->in->stage].settled || mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE
 													      : MR_WAIT_OPTIMIZER;
 	case MR_OP_U:
+		if (run->turns && run->block[t->in->stage].n_shares > 1)
+			return mr_event_reached(&run->block[t->in->stage].reduced, (uint32_t)t->version) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
 		if (run->validates)
 			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
 		return t->lane->plan->contract.clip && !reached_all(run, t->version, true) ? MR_WAIT_OPTIMIZER : MR_WAIT_NONE;

@@ -57,10 +57,10 @@ mr_status mr_exec_publish(mr_run *run, mr_block *b, uint16_t stage, uint64_t ver
 	uint64_t step = mr_block_step_of(b, version);
 
 	/* The record first: with several pipes the next one may be another worker's to write. */
-	if (stage + 1 == run->n_stages && is_ready(run, step))
-		MR_TRY(record_step(run, step, lr, norm));
+	if (stage + 1 == run->n_stages && step % b->in_step == 0 && is_ready(run, step / b->in_step))
+		MR_TRY(record_step(run, step / b->in_step, lr / b->rate, norm));
 	/* Of replicas others may overwrite it from then on, in place, with their parts of an average: an observer comes before. */
-	if (!(run->replicas && run->c.observer))
+	if (!((run->replicas || run->turns) && run->c.observer))
 		mr_event_publish(&b->published, (uint32_t)version);
 	return MR_OK;
 }
@@ -69,7 +69,9 @@ void mr_exec_observed(mr_run *run, const mr_task *t)
 {
 	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
 
-	if (run->replicas && (t->in->op == MR_OP_U || t->in->flags & MR_INSTR_UPDATE))
+	if (run->turns && t->in->op == MR_OP_U && !run->worker[mr_plan_worker(run->c.plan, t->in->pipe, t->in->stage)].made)
+		return;
+	if ((run->replicas || run->turns) && (t->in->op == MR_OP_U || t->in->flags & MR_INSTR_UPDATE))
 		mr_event_publish(&b->published, (uint32_t)b->latest);
 }
 
@@ -91,7 +93,7 @@ double mr_exec_norm(const mr_run *run, uint64_t version)
 mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version, double norm)
 {
 	mr_run *run = w->run;
-	double scale = 1 / (double)mr_plan_sum(run->c.plan);
+	double scale = 1 / (double)b->sum;
 
 	if (run->c.clip > 0 && !isfinite(norm)) {
 		if (!run->c.skip_nonfinite)
@@ -100,7 +102,7 @@ mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version
 		return MR_OK;
 	}
 	if (run->c.clip > 0)
-		scale = mr_clip_factor(norm, run->c.clip) / mr_plan_sum(run->c.plan);
+		scale = mr_clip_factor(norm, run->c.clip) / b->sum;
 	mr_aim_before_step(b);
 	MR_TRY(mr_block_step(b, pipe, w->kc, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, version)), scale));
 	mr_aim_after_step(b, w->kc);
@@ -114,15 +116,16 @@ static double norm_of(mr_worker *w, const mr_task *t, mr_block *b)
 		return NAN;
 	if (t->lane->plan->contract.clip)
 		return mr_exec_norm(w->run, t->version);
-	mr_block_norms(b, w->kc, t->version);
-	return mr_blocks_norm(b, 1, t->version) / mr_plan_sum(t->lane->plan);
+	if (!(w->run->turns && b->n_shares > 1)) /* there the reduction has left them: each part needs them */
+		mr_block_norms(b, w->kc, t->version);
+	return mr_blocks_norm(b, 1, t->version) / b->sum;
 }
 
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
-	uint8_t share = mr_run_share(run, t->in->pipe);
+	uint8_t share = mr_run_share(run, t->in->pipe, t->in->stage);
 	double norm;
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
@@ -130,7 +133,7 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		mr_exec_release_rest(run, t);
 	sum_tied(w, t, b);
 	if (run->c.measures && share == 0 && !b->unchanged)
-		mr_block_measure(b, w->kc, mr_plan_sum(run->c.plan));
+		mr_block_measure(b, w->kc, b->sum);
 	if (run->validates && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
 	if (!b->unchanged)
@@ -140,7 +143,8 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		mr_block_skip(b, share);
 	else
 		MR_TRY(mr_exec_step(w, b, share, t->version, norm));
-	if (!mr_block_last_of(&b->n_stepped, b->n_shares))
+	w->made = mr_block_last_of(&b->n_stepped, b->n_shares);
+	if (!w->made)
 		return MR_OK;
 	mr_mitigated_follow(b, w->kc);
 	mr_block_committed(b);
@@ -177,6 +181,9 @@ void mr_exec_reduce(mr_worker *w, const mr_task *t)
 	bool tied = t->lane->plan->contract.tied && t->in->stage == 0;
 
 	mr_block_reduce(b, t->in->pipe, w->kc, tied ? &run->block[run->n_stages - 1] : NULL);
-	if (mr_block_last_of(&b->n_reduced, b->n_shares))
-		mr_event_publish(&b->reduced, (uint32_t)t->version);
+	if (!mr_block_last_of(&b->n_reduced, b->n_shares))
+		return;
+	if (run->turns && run->c.clip > 0)
+		mr_block_norms(b, w->kc, t->version);
+	mr_event_publish(&b->reduced, (uint32_t)t->version);
 }

@@ -28,7 +28,8 @@ static void count_read(const mr_task *t, mr_block *b)
 {
 	bool made = mr_instr_takes_made(t->lane->plan, t->in) || (b->holds && t->in->op == MR_OP_F && b->held_version == t->version);
 
-	if (t->lane->train && !made)
+	/* With turns the first part counts for all: each has the same lives in its list. */
+	if (t->lane->train && !made && !(t->lane->plan->turns[t->in->stage] && t->in->pipe % t->lane->plan->turns[t->in->stage]))
 		mr_tally_read(&b->tally, t->version);
 }
 
@@ -45,8 +46,8 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 		.slot = slot->memory,
 		.scratch = w->scratch,
 		.weights = run->replicas && !l->train ? mr_replicas_model(&run->replicas[s])
-						      : mr_block_weights(b, mr_run_share(run, pipe), t->version),
-		.grads = b->share[mr_run_share(run, pipe)].grads,
+						      : mr_block_weights(b, mr_run_share(run, pipe, s), t->version),
+		.grads = b->share[mr_run_share(run, pipe, s)].grads,
 		.add_grads = !(t->in->flags & MR_INSTR_FIRST_SUM),
 		.samples = mr_lane_samples(l, t->micro),
 		.train = l->train,
@@ -224,7 +225,7 @@ static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
 	if (s + 1 < run->n_stages)
 		mr_hop_give_back(&st->grad, slot->grad);
 	mr_lane_free(st, slot);
-	count_staleness(mr_run_block(run, t->in->pipe, s), mr_run_share(run, t->in->pipe), slot->version);
+	count_staleness(mr_run_block(run, t->in->pipe, s), mr_run_share(run, t->in->pipe, s), slot->version);
 }
 
 void mr_exec_release_rest(mr_run *run, const mr_task *t)
@@ -248,12 +249,11 @@ void mr_exec_release_rest(mr_run *run, const mr_task *t)
  */
 static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 {
-	const mr_plan *p = t->lane->plan;
 	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
-	uint64_t version = mr_instr_target(p, t->in, t->n);
+	uint64_t version = mr_instr_target(t->lane->plan, t->in, t->n);
 
 	MR_TRY(mr_exec_check_next(b, t, version));
-	io->step = mr_block_steps(b, 0, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, version)), 1 / (double)mr_plan_sum(p));
+	io->step = mr_block_steps(b, 0, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, version)), 1 / (double)b->sum);
 	return MR_OK;
 }
 
@@ -261,7 +261,7 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 static void count_sum(mr_run *run, const mr_task *t)
 {
 	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
-	mr_share *share = &b->share[mr_run_share(run, t->in->pipe)];
+	mr_share *share = &b->share[mr_run_share(run, t->in->pipe, t->in->stage)];
 
 	if (t->lane->plan->contract.steal)
 		return; /* mr_exec_turn_end has */
@@ -287,7 +287,7 @@ static mr_status commit_inside(mr_worker *w, const mr_task *t)
 	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
 
 	if (run->c.measures && !b->unchanged)
-		mr_block_measure(b, w->kc, mr_plan_sum(run->c.plan));
+		mr_block_measure(b, w->kc, b->sum);
 	mr_block_committed(b);
 	return mr_exec_publish(run, b, t->in->stage, b->latest, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, b->latest)), NAN);
 }

@@ -62,7 +62,6 @@ typedef struct mr_lane {
 	const mr_plan *plan;
 	mr_lane_stage *st;       /* [n_pipes][n_stages] */
 	bool train;
-	uint64_t version;        /* evaluation: the version that every F reads */
 	uint64_t n_samples;      /* evaluation: samples in all, the last micro-batch may be partial; training: 0 = no end */
 	int64_t samples;         /* of a full micro-batch */
 } mr_lane;

@@ -8,7 +8,7 @@
 void mr_mitigated_open(mr_block *b, const mr_mitigate *m, const mr_optim *optim, const mr_plan *plan)
 {
 	b->optim = *optim;
-	b->mitigate = plan->contract.flush == MR_FLUSH_NONE && plan->n_pipes == 1 ? m : NULL;
+	b->mitigate = plan->contract.flush == MR_FLUSH_NONE ? m : NULL;
 	if (!b->mitigate)
 		return;
 	if (m->ops->settle && b->age)

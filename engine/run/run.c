@@ -34,7 +34,10 @@ static void create_block(mr_run *run, uint8_t pipe, uint16_t s)
 	b->private_weights = c->plan->contract.private_weights;
 	b->takes_back = c->plan->contract.flush == MR_FLUSH_VALIDATED;
 	b->every = c->plan->contract.average.every;
-	b->n_shares = run->replicas ? 1 : run->n_pipes;
+	b->n_shares = run->replicas ? 1 : mr_plan_parts(c->plan, s);
+	b->sum = mr_plan_sum(c->plan, s);
+	b->in_step = run->turns ? c->plan->contract.need / c->plan->turns[s] : 1;
+	b->rate = run->turns ? (double)c->plan->turns[s] / c->plan->turns[0] : 1;
 	b->share = run->share + (size_t)s * run->n_pipes + pipe;
 	for (uint32_t p = 0; p < b->n_shares; p++)
 		b->share[p].need = mr_run_sums_of(c->plan, (uint8_t)(pipe + p), s);
@@ -65,7 +68,7 @@ static mr_status create_stages(mr_run *run)
 
 		MR_TRY(mr_stage_create(c->graph, c->partition->first[s], c->partition->first[s + 1], c->samples, c->kernels,
 				       split, borrows ? run->stage[0] : NULL, &run->stage[s]));
-		if (c->plan->contract.need == 1 && mr_run_steps_inside(c->plan, s))
+		if (mr_plan_need(c->plan, s) == 1 && mr_plan_parts(c->plan, s) == 1 && mr_run_steps_inside(c->plan, s))
 			mr_stage_share_grads(run->stage[s]);
 		create_blocks(run, s);
 		if (c->plan->contract.steal)
@@ -106,7 +109,8 @@ static size_t scratch_bytes(const mr_run *run, uint8_t pipe, uint16_t s)
 /* Measure or take the memory of stage @s in @pipe; returns the scratch that it wants of its worker. */
 static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 {
-	mr_block_layout(mr_run_block(run, pipe, s), a, mr_run_share(run, pipe), run->c.optim);
+	if (mr_run_leads(run, pipe, s))
+		mr_block_layout(mr_run_block(run, pipe, s), a, mr_run_share(run, pipe, s), run->c.optim);
 	if (run->replicas && pipe == 0)
 		mr_replicas_layout(&run->replicas[s], a);
 	mr_lane_layout(&run->train, pipe, s, run->stage[s], a);
@@ -223,6 +227,7 @@ static mr_status build(mr_run *run)
 	run->n_stages = c->plan->n_stages;
 	run->n_workers = c->plan->n_workers;
 	run->n_pipes = c->plan->n_pipes;
+	run->turns = mr_plan_has_turns(c->plan);
 	run->shares = run->n_pipes > 1 && !mr_contract_replicates(&c->plan->contract);
 	if (mr_contract_replicates(&c->plan->contract)) {
 		run->replicas = zeroed(run->n_stages * sizeof(mr_replicas));
@@ -241,6 +246,8 @@ static mr_status build(mr_run *run)
 		run->n_losses = 2 * c->plan->contract.need; /* a step is booked at V, behind forwards of the next */
 		MR_TRY(find_early(run));
 	}
+	if (run->turns)
+		run->n_losses = c->plan->contract.need + run->n_pipes * c->plan->n_slots[run->n_stages - 1];
 	if (run->replicas)
 		run->n_losses = c->plan->n_micro; /* a replica may be as many steps ahead of another as lie between averages */
 	run->losses = calloc(run->n_losses, sizeof(double));
@@ -323,7 +330,7 @@ void mr_run_destroy(mr_run *run)
 static void init_block(mr_run *run, uint8_t pipe, uint16_t s)
 {
 	mr_block *b = mr_run_block(run, pipe, s);
-	uint8_t share = mr_run_share(run, pipe);
+	uint8_t share = mr_run_share(run, pipe, s);
 
 	for (uint32_t i = 0; share == 0 && i < run->c.optim->ops->n_states; i++)
 		memset(b->state[i], 0, mr_stage_size(b->stage)->weight_bytes);
@@ -348,7 +355,7 @@ mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
 		MR_TRY(run->c.kernels->ctx_create(run->c.place->worker[id].n_threads, &w->kc));
 	for (unsigned p = 0; p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++)
-			if (worker_of(run, (uint8_t)p, s) == id)
+			if (worker_of(run, (uint8_t)p, s) == id && mr_run_leads(run, (uint8_t)p, s))
 				init_block(run, (uint8_t)p, s);
 	return MR_OK;
 }
@@ -365,7 +372,7 @@ void mr_run_finish_worker(mr_run *run, uint16_t id)
  */
 static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stage_io *io)
 {
-	uint32_t need = mr_plan_sum(run->c.plan), passes = need < 3 ? need : 3;
+	uint32_t need = mr_plan_sum(run->c.plan, s), passes = need < 3 ? need : 3;
 	const mr_step *step =
 		mr_run_steps_inside(run->c.plan, s) ? mr_block_steps(mr_run_block(run, pipe, s), 0, &mr_run_block(run, pipe, s)->optim, 0, 0) : NULL;
 	bool split = mr_run_has_split(run->c.plan);
@@ -418,9 +425,9 @@ static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t 
 		.grad_in = s ? mr_hop_buffer(&st[-1].grad, 0) : NULL,
 		.slot = st->slot[0].memory,
 		.scratch = run->worker[id].scratch,
-		.weights = mr_block_weights(mr_run_block(run, pipe, s), mr_run_share(run, pipe), 0),
-		.tied_weights = mr_block_weights(mr_run_block(run, pipe, 0), mr_run_share(run, pipe), 0),
-		.grads = mr_run_block(run, pipe, s)->share[mr_run_share(run, pipe)].grads,
+		.weights = mr_block_weights(mr_run_block(run, pipe, s), mr_run_share(run, pipe, s), 0),
+		.tied_weights = mr_block_weights(mr_run_block(run, pipe, 0), mr_run_share(run, pipe, 0), 0),
+		.grads = mr_run_block(run, pipe, s)->share[mr_run_share(run, pipe, s)].grads,
 		.target = last ? mr_hop_buffer(&st->target, 0) : NULL,
 		.loss = &loss,
 		.samples = run->c.samples,
@@ -490,7 +497,8 @@ static void reset_events(mr_run *run, mr_block *b, uint16_t s)
 	b->n_taken_back = 0;
 	mr_event_init(&b->arrived, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s ? s - 1 : 0))], run->validates && s > 0);
 	mr_event_init(&b->redone, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s < last ? s + 1 : s))], run->validates && s < last);
-	mr_event_init(&b->reduced, v, &run->parkers[worker_of(run, 0, s)], k->clip && run->shares);
+	mr_event_init(&b->reduced, v, run->turns ? run->parkers : &run->parkers[worker_of(run, 0, s)],
+		      run->turns ? run->n_workers : k->clip && run->shares);
 }
 
 static void reset_block(mr_run *run, mr_block *b, uint16_t s)
@@ -561,7 +569,6 @@ mr_status mr_run_begin_eval(mr_run *run, uint64_t *until)
 	if (run->n_eval == 0)
 		return mr_fail(MR_EDATA, "the data has no validation part");
 	*until = (run->n_eval + pipes - 1) / pipes;
-	run->eval.version = run->block[0].latest;
 	run->eval.n_samples = run->c.data->n_valid;
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		first_cursor(run->eval_plan, w, &run->worker[w].eval);

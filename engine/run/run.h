@@ -129,6 +129,7 @@ typedef struct mr_worker {
 	mr_layer_call *span_call;
 	mr_slot **span_slot;
 	/* Plans that validate: forwards before V that are being repeated (exec_validate.c). */
+	bool made;                 /* the U in hand was the last part of its commit */
 	bool wrong, redo, rewind;  /* V has found a wrong step; repeating; the cursor is to go back */
 	uint32_t n_redo;           /* how often so far, */
 	uint64_t redo_n;           /* and last in which iteration */
@@ -143,9 +144,10 @@ struct mr_run {
 	uint16_t n_stages, n_workers;
 	uint8_t n_pipes;
 	bool shares;                 /* several pipes: a commit of a stage has parts on several workers */
+	bool turns;                  /* these take the micro-batches in turn (ir/plan.h) */
 	mr_stage **stage;            /* [n_stages] owned */
 	mr_block *block;             /* [n_stages]; replicas: [n_pipes][n_stages] */
-	mr_share *share;             /* [n_stages][n_pipes] the blocks' */
+	mr_share *share;             /* [n_stages][n_pipes] the blocks', a part each */
 	mr_replicas *replicas;       /* [n_stages]; NULL: all pipes read the same weights */
 	_Atomic uint32_t *n_ready;   /* replicas: [steps between averages] how many have made a step of the last stage, by step modulo */
 	mr_worker *worker;           /* [n_workers] */
@@ -161,7 +163,8 @@ struct mr_run {
 	bool resumed;                /* it stood at a later point than the start before its first step */
 	uint32_t *early, *n_early;   /* then: [n_stages][n_micro] place, from 1, of F among those before V, 0: behind it; [n_stages] */
 	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's */
-	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of its commit */
+	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of its commit;
+	                                turns: of each of its parts */
 	double *eval_loss;           /* [n_eval] of the evaluation's micro-batches; each its last stage's */
 	uint64_t n_eval;             /* micro-batches of the whole validation data, the last one maybe partial */
 	mr_step_rec step[MR_STEP_RING]; /* written by whoever commits the last stage, one at a time */
@@ -221,9 +224,21 @@ static inline mr_block *mr_run_block(const mr_run *run, uint8_t pipe, uint16_t s
 	return &run->block[run->replicas ? mr_plan_at(run->c.plan, pipe, stage) : stage];
 }
 
-static inline uint8_t mr_run_share(const mr_run *run, uint8_t pipe)
+static inline uint8_t mr_run_share(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
-	return run->replicas ? 0 : pipe;
+	return run->replicas ? 0 : mr_plan_part(run->c.plan, stage, pipe);
+}
+
+/* Is @pipe the one of its part of @stage that has the part's memory? With turns several pipes are of one part. */
+static inline bool mr_run_leads(const mr_run *run, uint8_t pipe, uint16_t stage)
+{
+	return pipe < mr_plan_parts(run->c.plan, stage);
+}
+
+/* Versions of @stage after @step steps of the run. */
+static inline uint64_t mr_run_version_at(const mr_run *run, uint16_t stage, uint64_t step)
+{
+	return mr_plan_applied_on(run->c.plan, stage, step * run->c.plan->contract.need);
 }
 
 /* Blocks in all. */

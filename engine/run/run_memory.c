@@ -27,18 +27,19 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
 	const mr_lane *lanes[2] = {&run->train, &run->eval};
 	const mr_block *b = mr_run_block(run, pipe, s);
-	bool whole = mr_run_share(run, pipe) == 0; /* what all pipes of a block share counts in the first */
+	bool leads = mr_run_leads(run, pipe, s);
+	bool whole = leads && mr_run_share(run, pipe, s) == 0; /* what all pipes of a block share counts in the first */
 	uint64_t weights = whole || b->private_weights ? z->weight_bytes : 0;
 
 	*out = (mr_run_memory){
 		.weights = weights,
 		.stashes = (uint64_t)(b->cap - 1 + b->n_aimed + b->holds) * weights + (run->replicas && pipe == 0 ? shared_copies(run) * z->weight_bytes : 0),
-		.grads = z->grad_bytes,
+		.grads = leads ? z->grad_bytes : 0,
 		.optimizer = whole ? ((b->takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states + (b->delta != NULL) +
 				      (b->softened != NULL)) *
 					     z->weight_bytes
 				   : 0,
-		.scratch = mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype) +
+		.scratch = (leads ? mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype) : 0) +
 			   (is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),
 	};
 	for (int i = 0; i < (pipe < run->eval_plan->n_pipes ? 2 : 1); i++) {
@@ -64,7 +65,8 @@ void mr_run_spread_states(mr_run *run)
 			mr_region *r = &run->worker[owner].region;
 			uint64_t bytes = b->share[p].end - b->share[p].begin;
 
-			for (uint32_t i = 0; elsewhere(w, &run->c.place->worker[owner]) && i < run->c.optim->ops->n_states; i++)
+			for (uint32_t i = 0; mr_run_leads(run, (uint8_t)p, s) && elsewhere(w, &run->c.place->worker[owner]) &&
+					     i < run->c.optim->ops->n_states; i++)
 				mr_region_bind_part(r, (uint64_t)(b->state[i] - (uint8_t *)r->base) + b->share[p].begin, bytes, w->node_os);
 		}
 }

@@ -128,9 +128,11 @@ mr_status mr_run_refuse(const mr_run_config *c)
 	if (c->mitigate && mr_mitigate_corrects(c->mitigate) && p->contract.flush == MR_FLUSH_NONE && !p->contract.keep_read)
 		return mr_fail(MR_ECONFIG, "%s looks at the weights that F read, and the plan does not keep them until the commit",
 			       c->mitigate->ops->name);
+	if (!repeats(p) && mr_plan_has_turns(p))
+		return mr_fail(MR_ECONFIG, "the engine carries out turns only in plans that repeat");
 	if (!block && !repeats(p))
 		MR_TRY(mr_plan_check_pauses(p));
-	else if (!block && p->commits != 1 && !mr_contract_replicates(&p->contract))
+	else if (!block && p->commits != 1 && !mr_contract_replicates(&p->contract) && !mr_plan_drains(p))
 		return mr_fail(MR_ECONFIG, "an iteration of the plan commits %u versions; a step of the engine is one", p->commits);
 	if (p->contract.flush == MR_FLUSH_NONE && mr_run_has_split(p)) /* a pause may lie between: stand.c */
 		return mr_fail(MR_ECONFIG, "the engine carries out I and W apart only in plans that flush");
@@ -147,8 +149,10 @@ uint32_t mr_run_sums_of(const mr_plan *p, uint8_t pipe, uint16_t s)
 	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_BODY);
 	uint32_t n = 0;
 
+	if (mr_plan_has_turns(p))
+		return 1;
 	if (p->n_pipes == 1 || mr_contract_replicates(&p->contract))
-		return mr_plan_sum(p);
+		return mr_plan_sum(p, s);
 	for (uint32_t i = 0; i < l->n; i++)
 		if (l->at[i].stage == s && l->at[i].pipe == pipe)
 			n += l->at[i].op == MR_OP_B || l->at[i].op == MR_OP_W ? l->at[i].span : 0;

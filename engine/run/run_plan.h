@@ -15,7 +15,7 @@ bool mr_run_has_split(const mr_plan *p);
 /** Does stage @s commit by a B or W with MR_INSTR_UPDATE, and never by U? */
 bool mr_run_steps_inside(const mr_plan *p, uint16_t s);
 
-/** Gradients of stage @s that @pipe adds up for a commit. */
+/** Gradients of stage @s that @pipe, or part @pipe, adds up for a commit. */
 uint32_t mr_run_sums_of(const mr_plan *p, uint8_t pipe, uint16_t s);
 
 /** The last step that the plan's lists reach: without end where they repeat. */

@@ -3,8 +3,8 @@
  *
  * At pause point n (ir/pause.h), stage s has done so many F and so many B; the micro-batches between the two counts hold its
  * slots, those that stage s-1 has done and s has not are messages in the ring between them, and everything else is idle.
- * A plan that flushes has nothing under way; one that does not has one pipe, and recomputes right before B, so that at a pause what
- * its F dropped is still to be recomputed.
+ * A plan that flushes has nothing under way; one that does not recomputes right before B, so that at a pause what its F dropped is
+ * still to be recomputed. Its pipes have every P-th micro-batch each.
  */
 #include <assert.h>
 
@@ -45,16 +45,16 @@ uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
 	return sum;
 }
 
-/* F of micro-batch @m at stage @s, and in which iteration. */
-static const mr_instr *forward_of(const mr_plan *p, uint16_t s, uint64_t m, uint64_t *n)
+/* F of micro-batch @m at stage @s of @pipe, and in which iteration. */
+static const mr_instr *forward_of(const mr_plan *p, uint8_t pipe, uint16_t s, uint64_t m, uint64_t *n)
 {
 	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
-		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), (mr_section)sec);
+		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), (mr_section)sec);
 
 		for (uint32_t i = 0; i < l->n; i++) {
 			const mr_instr *in = &l->at[i];
 
-			if (in->op != MR_OP_F || in->stage != s || m < in->micro)
+			if (in->op != MR_OP_F || in->stage != s || in->pipe != pipe || m < in->micro)
 				continue;
 			*n = sec == MR_BODY ? (m - in->micro) / p->n_micro : 0;
 			if (sec == MR_BODY ? (m - in->micro) % p->n_micro == 0 : m == in->micro)
@@ -71,17 +71,21 @@ static void put_message(mr_hop *h, uint32_t buffer)
 	mr_hop_put(h, buffer);
 }
 
-/* Slots of stage @s, and the buffers that they hold; of what is recomputed later, the input alone. */
-static void take_slots(mr_run *run, uint16_t s, uint64_t f, uint64_t b)
+/*
+ * Slots of stage @s in @pipe, and the buffers that they hold; of what is recomputed later, the input alone. @f and @b count the
+ * pipe's own micro-batches, as its places are numbered (plan.h).
+ */
+static void take_slots(mr_run *run, uint8_t pipe, uint16_t s, uint64_t f, uint64_t b)
 {
 	const mr_plan *p = run->c.plan;
-	mr_lane_stage *st = &run->train.st[s];
+	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	size_t at = mr_plan_at(p, pipe, s);
 
-	for (uint64_t m = b; m < f; m++) {
-		uint64_t n = 0;
-		const mr_instr *in = forward_of(p, s, m, &n);
-		mr_slot *slot = &st->slot[m % p->n_slots[s]];
-		uint32_t buffer = s ? (uint32_t)(m % p->n_fwd[s]) : (uint32_t)(m - b);
+	for (uint64_t k = b; k < f; k++) {
+		uint64_t n = 0, m = k * p->n_pipes + pipe;
+		const mr_instr *in = forward_of(p, pipe, s, m, &n);
+		mr_slot *slot = &st->slot[k % p->n_slots[at]];
+		uint32_t buffer = s ? (uint32_t)(k % p->n_fwd[at]) : (uint32_t)(k - b);
 
 		mr_hop_hold(&st->in, buffer);
 		if (in->flags & MR_INSTR_DROP) {
@@ -96,10 +100,29 @@ static void take_slots(mr_run *run, uint16_t s, uint64_t f, uint64_t b)
 	}
 }
 
+/* What is under way in stage @s of @pipe, and before and behind it. */
+static void take_flow(mr_run *run, uint8_t pipe, uint16_t s)
+{
+	const mr_plan *p = run->c.plan;
+	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	uint64_t f = mr_run_done(run, pipe, s, true), b = mr_run_done(run, pipe, s, false), at = 0;
+	size_t place = mr_plan_at(p, pipe, s);
+
+	take_slots(run, pipe, s, f, b);
+	if (run->block[s].holds && f) {
+		const mr_instr *in = forward_of(p, pipe, s, f - 1, &at);
+
+		run->block[s].held_version = mr_instr_read(p, in, at);
+	}
+	for (uint64_t k = f; s > 0 && k < mr_run_done(run, pipe, (uint16_t)(s - 1), true); k++)
+		put_message(&st->in, (uint32_t)(k % p->n_fwd[place]));
+	for (uint64_t k = b; s + 1 < run->n_stages && k < mr_run_done(run, pipe, (uint16_t)(s + 1), false); k++)
+		put_message(&st->grad, (uint32_t)(k % p->n_bwd[place + 1]));
+}
+
 void mr_run_stand_at(mr_run *run, uint64_t n)
 {
 	const mr_plan *p = run->c.plan;
-	uint16_t last = (uint16_t)(run->n_stages - 1);
 
 	run->resumed = n > 0;
 	for (uint16_t w = 0; w < run->n_workers; w++) {
@@ -109,19 +132,9 @@ void mr_run_stand_at(mr_run *run, uint64_t n)
 			run->worker[w].race.n_f = run->worker[w].race.n_b = n * p->contract.need;
 		atomic_store_explicit(&run->worker[w].begun, n, memory_order_relaxed);
 	}
-	for (uint16_t s = 0; p->contract.flush == MR_FLUSH_NONE && s <= last; s++) {
-		uint64_t f = mr_run_done(run, 0, s, true), b = mr_run_done(run, 0, s, false), at = 0;
-
-		assert((n == 0 || p->storage == MR_MODULO) && p->n_pipes == 1);
-		take_slots(run, s, f, b);
-		if (run->block[s].holds && f) {
-			const mr_instr *in = forward_of(p, s, f - 1, &at);
-
-			run->block[s].held_version = mr_instr_read(p, in, at);
+	for (unsigned pipe = 0; p->contract.flush == MR_FLUSH_NONE && pipe < run->n_pipes; pipe++)
+		for (uint16_t s = 0; s < run->n_stages; s++) {
+			assert(n == 0 || p->storage == MR_MODULO);
+			take_flow(run, (uint8_t)pipe, s);
 		}
-		for (uint64_t m = f; s > 0 && m < mr_run_done(run, 0, (uint16_t)(s - 1), true); m++)
-			put_message(&run->train.st[s].in, (uint32_t)(m % p->n_fwd[s]));
-		for (uint64_t m = b; s < last && m < mr_run_done(run, 0, (uint16_t)(s + 1), false); m++)
-			put_message(&run->train.st[s].grad, (uint32_t)(m % p->n_bwd[s + 1]));
-	}
 }

@@ -131,13 +131,14 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 	return MR_OK;
 }
 
-static mr_status add_messages(mr_hop *h, const char *kind, uint16_t s, mr_state *out)
+/* @pipe: "", or "p1." where there are several. */
+static mr_status add_messages(mr_hop *h, const char *pipe, const char *kind, uint16_t s, mr_state *out)
 {
 	for (uint32_t i = 0; i < h->n; i++) {
 		mr_saved_tensor t = of_bytes(mr_hop_buffer(h, i), h->bytes);
 
 		if (h->state[i] != MR_BUFFER_IDLE)
-			MR_TRY(add(&out->inflight, &t, "%s.s%u.b%u", kind, s, i));
+			MR_TRY(add(&out->inflight, &t, "%s%s.s%u.b%u", pipe, kind, s, i));
 	}
 	return MR_OK;
 }
@@ -151,11 +152,11 @@ static void collect_idle(mr_hop *h)
 		h->state[back] = MR_BUFFER_IDLE;
 }
 
-/* Plans that leave something under way have one pipe. */
-static mr_status add_flow(const mr_run *run, uint16_t s, mr_state *out)
+static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state *out)
 {
 	const mr_block *b = &run->block[s];
-	mr_lane_stage *st = mr_lane_at(&run->train, 0, s);
+	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	char prefix[8] = "";
 
 	for (uint32_t i = 0; i < st->n_slots && b->n_aimed && run->c.plan->contract.same_version_b; i++)
 		if (st->slot[i].taken) {
@@ -185,7 +186,7 @@ static mr_status add_flow(const mr_run *run, uint16_t s, mr_state *out)
 		MR_TRY(add(&out->inflight, &t, "held.s%u", s));
 	}
 	/* Those of what will be recomputed have no slot. */
-	for (uint64_t m = mr_run_done(run, 0, 0, false); s == 0 && st->n_kept && m < mr_run_done(run, 0, 0, true); m++) {
+	for (uint64_t m = mr_run_done(run, pipe, 0, false); s == 0 && st->n_kept && m < mr_run_done(run, pipe, 0, true); m++) {
 		mr_saved_tensor t = of_bytes(mr_hop_buffer(&st->in, st->kept_in[m % st->n_kept]), st->in.bytes);
 
 		MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)m));
@@ -198,9 +199,11 @@ static mr_status add_flow(const mr_run *run, uint16_t s, mr_state *out)
 		if (st->slot[i].taken)
 			MR_TRY(add(&out->inflight, &t, "loss.m%llu", (unsigned long long)st->slot[i].micro));
 	}
+	if (run->n_pipes > 1)
+		snprintf(prefix, sizeof(prefix), "p%u.", pipe);
 	if (s > 0)
-		MR_TRY(add_messages(&st->in, "in", s, out));
-	return add_messages(&st->grad, "grad", s, out);
+		MR_TRY(add_messages(&st->in, prefix, "in", s, out));
+	return add_messages(&st->grad, prefix, "grad", s, out);
 }
 
 mr_status mr_state_of_run(const mr_run *run, mr_state *out)
@@ -210,8 +213,8 @@ mr_status mr_state_of_run(const mr_run *run, mr_state *out)
 	*out = (mr_state){0};
 	for (uint16_t s = 0; s < run->n_stages && st == MR_OK; s++) {
 		st = add_block(run, s, out);
-		if (st == MR_OK && run->c.plan->contract.flush == MR_FLUSH_NONE)
-			st = add_flow(run, s, out);
+		for (unsigned p = 0; p < run->n_pipes && st == MR_OK && run->c.plan->contract.flush == MR_FLUSH_NONE; p++)
+			st = add_flow(run, (uint8_t)p, s, out);
 	}
 	if (st != MR_OK)
 		mr_state_fini(out);

@@ -74,8 +74,9 @@ static mr_status allocate(mr_trajectory *t, const mr_partition *p)
 	return st;
 }
 
-static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_contract *c, uint16_t n_rows, uint64_t n_steps,
-			mr_trajectory **out)
+/* @turns: of a plan that has any, or NULL. */
+static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_contract *c, const uint8_t *turns, uint16_t n_rows,
+			uint64_t n_steps, mr_trajectory **out)
 {
 	int64_t n = mr_graph_n_params(graph);
 	mr_trajectory *t;
@@ -94,7 +95,17 @@ static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_c
 	*t = (mr_trajectory){
 		.n_stages = p->n_stages, .need = c->need, .sum = c->need / n_rows, .n_rows = n_rows, .average = c->average,
 		.n_steps = n_steps, .n_micro = n_micro, .n_versions = mr_contract_after(c, n_steps), .graph = graph};
-	st = allocate(t, p);
+	st = MR_OK;
+	if (turns) {
+		t->turns = rows(p->n_stages, 1, &st);
+		for (uint16_t s = 0; s < p->n_stages && st == MR_OK; s++) {
+			t->turns[s] = turns[s];
+			if (n_micro / turns[s] > t->n_versions)
+				t->n_versions = n_micro / turns[s];
+		}
+	}
+	if (st == MR_OK)
+		st = allocate(t, p);
 	if (st != MR_OK) {
 		mr_trajectory_destroy(t);
 		return st;
@@ -106,7 +117,7 @@ static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_c
 mr_status mr_trajectory_create(const mr_graph *graph, const mr_partition *p, uint32_t need, uint64_t n_steps,
 			       mr_trajectory **out)
 {
-	return create(graph, p, &(mr_contract){.need = need}, 1, n_steps, out);
+	return create(graph, p, &(mr_contract){.need = need}, NULL, 1, n_steps, out);
 }
 
 mr_status mr_trajectory_create_for(const mr_graph *graph, const mr_partition *p, const mr_plan *plan, uint64_t n_steps,
@@ -114,7 +125,7 @@ mr_status mr_trajectory_create_for(const mr_graph *graph, const mr_partition *p,
 {
 	bool replicates = mr_contract_replicates(&plan->contract);
 
-	MR_TRY(create(graph, p, &plan->contract, replicates ? plan->n_pipes : 1, n_steps, out));
+	MR_TRY(create(graph, p, &plan->contract, mr_plan_has_turns(plan) ? plan->turns : NULL, replicates ? plan->n_pipes : 1, n_steps, out));
 	for (uint16_t r = 0; replicates && r < plan->n_pipes; r++)
 		for (uint16_t s = 0; s < plan->n_stages; s++) {
 			const mr_list *l = mr_plan_list(plan, mr_plan_worker(plan, (uint8_t)r, s), MR_BODY);
@@ -143,6 +154,7 @@ void mr_trajectory_destroy(mr_trajectory *t)
 		free(t->stage[s].summed);
 	}
 	free(t->first);
+	free(t->turns);
 	free(t->stage);
 	free(t->loss);
 	free(t);
@@ -243,12 +255,70 @@ void mr_trajectory_close(mr_trajectory *t, const mr_run *run)
 			note_average(t, r, s, mr_run_block(run, (uint8_t)r, s)->latest, run);
 }
 
+static void note_loss(mr_trajectory *t, const mr_run *run, const mr_instr *in, uint64_t micro)
+{
+	if (in->stage + 1 == t->n_stages)
+		t->loss[micro] = run->losses[micro % run->n_losses];
+}
+
+/* A part begins its story with its first micro-batch; the first part that of the whole stage. */
+static void begin_part(mr_trajectory *t, const mr_run *run, uint16_t s, uint64_t part)
+{
+	mr_trajectory_stage *row = row_of(t, 0, s);
+
+	for (uint64_t m = part; m < t->n_micro; m += t->turns[s])
+		row->f_version[m] = row->b_version[m] = row->applied_on[m] = MR_TRAJECTORY_NONE;
+	if (part > 0)
+		return;
+	row->n_commits = row->n_events = 0;
+	memset(row->last_read, 0, (t->n_versions + 1) * sizeof(uint64_t));
+	put_version(t, 0, s, 0, run, NULL);
+}
+
+/* What @in, of one of the workers that take turns, did. Of the parts of a commit the last one makes the version. */
+static void observe_turn(mr_trajectory *t, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
+{
+	uint32_t turns = t->turns[in->stage];
+	mr_trajectory_stage *row = row_of(t, 0, in->stage);
+	bool first = in->pipe % turns == 0, made = in->flags & MR_INSTR_UPDATE;
+
+	if (in->op == MR_OP_U) {
+		made = run->worker[mr_plan_worker(run->c.plan, in->pipe, in->stage)].made;
+		micro = (version - 1) * turns;
+	}
+	if (in->op == MR_OP_F && micro < turns)
+		begin_part(t, run, in->stage, micro);
+	if (micro >= t->n_micro)
+		return;
+	if (in->op == MR_OP_F) {
+		row->f_version[micro] = version;
+		note_loss(t, run, in, micro);
+	} else if (in->op == MR_OP_B) {
+		row->b_version[micro] = version;
+	}
+	if (first && in->op <= MR_OP_B)
+		note_read(t, row, version);
+	version = micro / turns + 1;
+	if (first && (in->op == MR_OP_U || made))
+		row->born[version] = row->n_events++;
+	if (!made)
+		return;
+	for (uint64_t m = (version - 1) * turns; m < version * turns; m++)
+		row->applied_on[m] = version - 1;
+	row->n_commits = version;
+	put_version(t, 0, in->stage, version, run, NULL);
+}
+
 void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
 	mr_trajectory *t = arg;
 	uint16_t r = t->n_rows > 1 ? in->pipe : 0;
 	mr_trajectory_stage *row = row_of(t, r, in->stage);
 
+	if (t->turns) {
+		observe_turn(t, run, in, micro, version);
+		return;
+	}
 	if (in->op == MR_OP_F && micro == row->first_micro) {
 		begin(t, row);
 		put_version(t, r, in->stage, 0, run, NULL);
@@ -266,8 +336,7 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 			row->n_events++;
 		else
 			note_read(t, row, version);
-		if (in->stage + 1 == t->n_stages)
-			t->loss[micro] = run->losses[micro % run->n_losses];
+		note_loss(t, run, in, micro);
 		break;
 	case MR_OP_B:
 	case MR_OP_I:
@@ -317,13 +386,20 @@ void mr_trajectory_note(mr_trajectory *t, mr_sequential *q, uint64_t step)
 
 /* --- reading --- */
 
+uint64_t mr_trajectory_versions(const mr_trajectory *t, uint16_t s, uint64_t n_steps)
+{
+	const mr_contract c = {.average = t->average};
+
+	return t->turns ? n_steps * t->need / t->turns[s] : mr_contract_after(&c, n_steps);
+}
+
 uint64_t mr_trajectory_steps(const mr_trajectory *t)
 {
 	const mr_contract c = {.average = t->average};
 	uint64_t n = t->n_steps;
 
 	for (size_t i = 0; i < (size_t)t->n_rows * t->n_stages; i++) {
-		uint64_t steps = mr_contract_steps(&c, t->stage[i].n_commits);
+		uint64_t steps = t->turns ? t->stage[i].n_commits * t->turns[i] / t->need : mr_contract_steps(&c, t->stage[i].n_commits);
 
 		n = steps < n ? steps : n;
 	}
@@ -392,12 +468,13 @@ static void write_weights(mr_json_writer *w, const mr_trajectory_stage *row, con
 	mr_json_end_array(w);
 }
 
-/* For each stage, @n + 1 versions of its weights (or of the reference). */
-static void write_stages(mr_json_writer *w, const mr_trajectory *t, uint16_t r, bool reference, uint64_t n)
+/* For each stage, its weights after @steps steps and all versions before (or @steps averages of the reference). */
+static void write_stages(mr_json_writer *w, const mr_trajectory *t, uint16_t r, bool reference, uint64_t steps)
 {
 	mr_json_begin_array(w);
 	for (uint16_t s = 0; s < t->n_stages; s++) {
 		const mr_trajectory_stage *row = row_of(t, r, s);
+		uint64_t n = reference ? steps : mr_trajectory_versions(t, s, steps);
 
 		mr_json_begin_array(w);
 		for (uint64_t v = 0; v <= n; v++)
@@ -409,15 +486,14 @@ static void write_stages(mr_json_writer *w, const mr_trajectory *t, uint16_t r, 
 
 static void write_all_weights(mr_json_writer *w, const mr_trajectory *t, uint64_t steps)
 {
-	const mr_contract c = {.average = t->average};
-	uint64_t versions = mr_contract_after(&c, steps), averages = versions - steps;
+	uint64_t averages = t->average.every ? steps / t->average.every : 0;
 	bool reference = t->stage[0].reference;
 
 	mr_json_key(w, "weights");
 	if (t->n_rows > 1)
 		mr_json_begin_array(w);
 	for (uint16_t r = 0; r < t->n_rows; r++)
-		write_stages(w, t, r, false, versions);
+		write_stages(w, t, r, false, steps);
 	if (t->n_rows > 1) {
 		mr_json_end_array(w);
 		mr_json_key(w, "every");
@@ -431,7 +507,7 @@ static void write_all_weights(mr_json_writer *w, const mr_trajectory *t, uint64_
 	mr_json_begin_array(w);
 	for (uint16_t s = 0; s < t->n_stages; s++)
 		write_weights(w, &t->stage[s], reference ? t->stage[s].reference : t->stage[s].weights,
-			      reference ? averages : versions);
+			      reference ? averages : mr_trajectory_versions(t, s, steps));
 	mr_json_end_array(w);
 }
 

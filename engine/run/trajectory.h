@@ -11,9 +11,12 @@
  * memory is taken at the start. Micro-batch 0 of a stage begins its story again, so a restarted engine may use it
  * again. It must see a run from its first step; a resumed one cannot be recorded.
  *
- * Replicas: each has rows of its own, and an average is one more version.
+ * Replicas: each has rows of its own, and an average is one more version. Turns (ir/plan.h): a stage has the versions that it
+ * commits, at its own pace.
  *
- * Threads: a stage's row is written by the worker that owns the stage, the losses by the one that owns the last stage.
+ * Threads: a stage's row is written by the worker that owns the stage, the losses by the one that owns the last stage. With turns
+ * a worker writes what its own micro-batches read; whoever makes a version writes its weights, and the lives of versions are
+ * told as the first part sees them.
  * Read it while the run is paused.
  */
 #ifndef MR_RUN_TRAJECTORY_H
@@ -43,12 +46,13 @@ typedef struct mr_trajectory_stage {
 
 typedef struct mr_trajectory {
 	uint16_t n_stages;
-	uint32_t need;                 /* micro-batches a commit */
+	uint32_t need;                 /* micro-batches a step */
+	uint8_t *turns;                /* [n_stages] micro-batches a commit, where parts of a stage take turns; NULL: none do */
 	uint32_t sum;                  /* of these in one sum of gradients: need, or a replica's part of it */
 	uint16_t n_rows;               /* replicas; 1 where there are none */
 	mr_average average;
 	uint64_t n_steps, n_micro;     /* recorded at most; n_micro = n_steps * need */
-	uint64_t n_versions;           /* after these steps: as many, and of replicas the averages */
+	uint64_t n_versions;           /* after these steps: as many, and of replicas the averages; turns: at the stage that makes most */
 	const mr_graph *graph;         /* borrowed */
 	uint32_t *first;               /* [n_stages + 1] parameters of the stages */
 	mr_trajectory_stage *stage;    /* [n_rows][n_stages] */
@@ -79,6 +83,9 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 
 /** Sequential: once before the first step, with @step 0, and then after every step with its number. */
 void mr_trajectory_note(mr_trajectory *t, mr_sequential *q, uint64_t step);
+
+/** Versions that @stage makes in @n_steps steps. */
+uint64_t mr_trajectory_versions(const mr_trajectory *t, uint16_t stage, uint64_t n_steps);
 
 /** Steps that every stage has committed. */
 uint64_t mr_trajectory_steps(const mr_trajectory *t);

@@ -50,7 +50,9 @@ static void instructions_cost_what_the_table_says(void)
 	};
 	mr_stage_cost stage = {.f = 1, .i = 2, .w = 4, .g = 1, .u = 8, .s = 3, .r = 32, .n = 64, .a = 256, .v = 512};
 	mr_cost cost = {1, &stage};
-	mr_plan shared = {.n_pipes = 2}, replicas = {.n_pipes = 2, .contract.average.rule = MR_AVERAGE_MEAN};
+	uint8_t none = 0;
+	mr_plan shared = {.n_pipes = 2, .turns = &none};
+	mr_plan replicas = {.n_pipes = 2, .turns = &none, .contract.average.rule = MR_AVERAGE_MEAN};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		mr_instr in = {.op = cases[i].op, .flags = cases[i].flags, .span = cases[i].span};

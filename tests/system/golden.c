@@ -16,6 +16,8 @@ const golden_case golden_pipelines[] = {
 	{.name = "pipedream_stash_momentum", .sets = "system.name=pipedream"},
 	{.name = "pipedream_stash_adamw", .sets = "system.name=pipedream"},
 	{.name = "pipedream_stash_nadam", .sets = "system.name=pipedream"},
+	/* The second epoch begins where the first has drained: a backward meets its forward's version there, too. */
+	{.name = "pipedream_two_epochs_sgd", .sets = "system.name=pipedream system.drain=6 train.steps=12"},
 	{.name = "pipedream_vsync_sgd", .sets = "system.name=pipedream system.vertical_sync=true"},
 	{.name = "nostash_sgd", .sets = NO_STASH},
 	{.name = "nostash_momentum", .sets = NO_STASH},
@@ -59,6 +61,12 @@ const golden_case golden_pipelines[] = {
 	{.name = "sync_flush_adam", .sets = "system.name=gpipe system.backward=fifo"},
 	{.name = "sync_flush_adam", .sets = "system.name=1f1b"},
 	{.name = "sync_flush_adam", .sets = "system.name=sequential"},
+	{0},
+};
+
+const golden_case golden_turns[] = {
+	{.name = "onef1b_rr_2_1", .sets = "system.name=pipedream"},
+	{.name = "onef1b_rr_1_2_2_1", .sets = "system.name=pipedream"},
 	{0},
 };
 

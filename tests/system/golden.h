@@ -20,6 +20,7 @@ typedef struct golden_case {
 
 /* Each ends with a case without a name. */
 extern const golden_case golden_pipelines[]; /* test_chain.c: versions read, weights of every version, live versions, losses */
+extern const golden_case golden_turns[];     /* test_turns.c: the same of stages whose replicas take turns */
 extern const golden_case golden_replicas[];  /* test_replicas.c: every model before and after each average, and the reference */
 extern const golden_case golden_steps[];     /* test_golden.c: steps of one stage each; the model after every step */
 

@@ -1,0 +1,197 @@
+/*
+ * test_turns.c - stages whose replicas take micro-batches in turn (1F1B-RR): recorded trajectories of the scalar chain, by the engine,
+ * by the replay and in virtual time; what a user asks for and what is refused.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "golden.h"
+#include "run/trajectory.h"
+
+/* A recorded run as it is open. */
+typedef struct recorded_run {
+	golden g;
+	const mr_json *sys;
+} recorded_run;
+
+static void open_chain(rig *r, recorded_run *rec, const golden_case *c)
+{
+	const mr_json *reps, *w0;
+	long long workers = 0;
+	char init[256] = "", replicas[64] = "";
+
+	golden_load(&rec->g);
+	rec->sys = golden_system(&rec->g, c->name);
+	reps = mr_json_get(rec->sys, "reps");
+	w0 = mr_json_get(rec->g.in, "w0");
+	for (size_t s = 0, a = 0, b = 0; s < mr_json_size(reps); s++) {
+		long long n = (long long)mr_json_int(mr_json_at(reps, s));
+
+		a += (size_t)snprintf(replicas + a, sizeof(replicas) - a, "%s%lld", s ? ", " : "", n);
+		b += (size_t)snprintf(init + b, sizeof(init) - b, "%s%.17g", s ? ", " : "", mr_json_double(mr_json_at(w0, s)));
+		workers += n;
+	}
+	golden_rig(r, &rec->g);
+	rig_set(r, "model.depth=%zu", mr_json_size(reps));
+	rig_set(r, "model.init=[%s]", init);
+	rig_set(r, "optimizer.name=sgd");
+	rig_set(r, "train.batch=2");
+	rig_set(r, "train.microbatches=2"); /* the least common multiple of all that are recorded */
+	rig_set(r, "machine.workers=%lld", workers);
+	rig_sets(r, c->sets);
+	rig_set(r, "system.replicas=[%s]", replicas);
+	rig_open(r);
+	CU_ASSERT_EQUAL_FATAL(r->s.samples, 1);
+}
+
+static void check_stage(const recorded_run *rec, uint16_t s, const mr_trajectory *t)
+{
+	const mr_trajectory_stage *row = &t->stage[s];
+	const mr_json *f = mr_json_at(mr_json_get(rec->sys, "F_ver"), s), *b = mr_json_at(mr_json_get(rec->sys, "B_ver"), s);
+	const mr_json *w = mr_json_at(mr_json_get(rec->sys, "weights"), s);
+	uint64_t turns = (uint64_t)mr_json_int(mr_json_at(mr_json_get(rec->sys, "reps"), s));
+
+	for (uint64_t m = 0; m < t->n_micro; m++) {
+		CU_ASSERT_EQUAL_FATAL(row->f_version[m], (uint64_t)mr_json_int(mr_json_at(f, m)));
+		CU_ASSERT_EQUAL_FATAL(row->b_version[m], (uint64_t)mr_json_int(mr_json_at(b, m)));
+		CU_ASSERT_EQUAL_FATAL(row->applied_on[m], m / turns);
+	}
+	CU_ASSERT_EQUAL_FATAL(mr_json_size(w), t->n_micro / turns + 1);
+	for (uint64_t v = 0; v <= t->n_micro / turns; v++)
+		golden_number("weights", mr_json_at(w, v), row->weights[v]);
+	/* H + 1 versions, all of them alive at once, however many replicas read them. */
+	CU_ASSERT_EQUAL(mr_trajectory_peak_live(t, s), (uint32_t)mr_json_int(mr_json_at(mr_json_get(rec->sys, "warmup"), s)) + 1);
+}
+
+static void check_run(const recorded_run *rec, const mr_trajectory *t, const mr_run *run)
+{
+	CU_ASSERT_EQUAL_FATAL(mr_trajectory_steps(t), t->n_steps);
+	for (uint16_t s = 0; s < t->n_stages; s++) {
+		uint32_t ahead = (uint32_t)mr_json_int(mr_json_at(mr_json_get(rec->sys, "warmup"), s));
+		uint64_t bins[MR_STALENESS_BINS], sum = 0;
+
+		check_stage(rec, s, t);
+		CU_ASSERT_EQUAL(run->block[s].cap, ahead + 1);
+		CU_ASSERT_EQUAL(run->block[s].tally.live, ahead + 1);
+		CU_ASSERT_EQUAL(run->block[s].latest, mr_trajectory_versions(t, s, t->n_steps));
+		mr_run_staleness(run, s, bins);
+		for (uint32_t i = 0; i < MR_STALENESS_BINS; i++) {
+			CU_ASSERT_TRUE(i <= ahead || bins[i] == 0);
+			sum += bins[i];
+		}
+		CU_ASSERT_EQUAL(sum, t->n_micro);
+		CU_ASSERT_TRUE(bins[ahead] > 0);
+	}
+}
+
+static void by_all(const golden_case *gc)
+{
+	mr_session_opts opts = {.observer = mr_trajectory_observer};
+	mr_trajectory *t;
+	mr_replay *replay;
+	mr_run_config c;
+	recorded_run rec;
+	rig r;
+
+	open_chain(&r, &rec, gc);
+	/* NOAM in flight at a replica of stage 0, over all its pipes. */
+	CU_ASSERT_EQUAL(r.s.plan->n_slots[0] * r.s.plan->n_pipes / r.s.plan->turns[0], (uint32_t)mr_json_int(mr_json_get(rec.sys, "noam")));
+	MR_CHECK_OK(mr_trajectory_create_for(r.s.graph, &r.s.partition, r.s.plan, (uint64_t)mr_json_int(mr_json_get(rec.g.in, "N")) / 2, &t));
+	opts.observer_arg = t;
+	MR_CHECK_OK(mr_session_start(&r.s, &opts));
+	for (int again = 0; again < 2; again++) { /* the second time on the same memory */
+		if (again)
+			MR_CHECK_OK(mr_engine_restart(r.s.executor.engine));
+		rig_run(&r, t->n_steps, NULL);
+		check_run(&rec, t, mr_engine_run_of(r.s.executor.engine));
+	}
+	c = mr_session_run_config(&r.s, NULL);
+	c.observer = mr_trajectory_observer;
+	c.observer_arg = t;
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		MR_CHECK_OK(mr_replay_create(&c, &replay));
+		MR_CHECK_OK(mr_replay_run(replay, t->n_steps, MR_REPLAY_RANDOM, seed));
+		check_run(&rec, t, mr_replay_run_of(replay));
+		mr_replay_destroy(replay);
+	}
+	mr_trajectory_destroy(t);
+	rig_fini(&r);
+	golden_fini(&rec.g);
+}
+
+static void recorded(void)
+{
+	for (const golden_case *c = golden_turns; c->name; c++)
+		by_all(c);
+}
+
+/* The file has as many versions of each stage as it commits. */
+static void written(void)
+{
+	mr_session_opts opts = {.observer = mr_trajectory_observer};
+	mr_trajectory *t;
+	mr_json *file;
+	char path[160];
+	recorded_run rec;
+	rig r;
+
+	open_chain(&r, &rec, &golden_turns[0]);
+	MR_CHECK_OK(mr_trajectory_create_for(r.s.graph, &r.s.partition, r.s.plan, 5, &t));
+	opts.observer_arg = t;
+	MR_CHECK_OK(mr_session_start(&r.s, &opts));
+	rig_run(&r, 4, NULL);
+	snprintf(path, sizeof(path), "%s/t.json", r.dir);
+	MR_CHECK_OK(mr_trajectory_write(t, path));
+	MR_CHECK_OK(mr_json_read_file(path, 1 << 20, &file));
+	CU_ASSERT_EQUAL(mr_json_size(mr_json_get(file, "loss")), 8);
+	CU_ASSERT_EQUAL(mr_json_size(mr_json_at(mr_json_get(file, "weights"), 0)), 5);
+	CU_ASSERT_EQUAL(mr_json_size(mr_json_at(mr_json_get(file, "weights"), 1)), 9);
+	CU_ASSERT_EQUAL(mr_json_double(mr_json_at(mr_json_get(file, "final"), 1)), t->stage[1].weights[8]);
+	mr_json_destroy(file);
+	unlink(path);
+	mr_trajectory_destroy(t);
+	rig_fini(&r);
+	golden_fini(&rec.g);
+}
+
+static void refuse(const char *sets, const char *sentence)
+{
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, "system.name=pipedream machine.workers=3");
+	rig_sets(&r, sets);
+	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, sentence);
+	rig_fini(&r);
+}
+
+static void refused(void)
+{
+	rig r;
+
+	refuse("system.replicas=[2,1] train.microbatches=4", "with its replicas pipedream takes 2 a step, got 4");
+	refuse("system.replicas=[2,1] train.microbatches=1", "with its replicas pipedream takes 2 a step, got 1");
+	refuse("system.replicas=[2,1] train.batch=3 train.microbatches=0", "3 samples cannot be cut into 2 equal micro-batches");
+	refuse("system.replicas=[2,2] train.microbatches=2", "2 stages on 4 workers in all, but there are 3 workers");
+	refuse("system.replicas=[2,1] train.microbatches=2 system.vertical_sync=true", "vertical_sync reads one version at all stages");
+	refuse("system.replicas=[2,1] train.microbatches=2 system.order=greedy", "order = greedy is for stages of one worker that never drain");
+	refuse("system.drain=3 train.microbatches=1 system.order=greedy", "order = greedy is for stages of one worker that never drain");
+	refuse("system.replicas=[2,1] train.microbatches=2 system.drain=3", "drain: 3 micro-batches are no whole number of rounds of 2");
+	refuse("system.replicas=[2,1] train.microbatches=2 mitigation.name=staleness_aware",
+	       "staleness_aware looks at one worker's gradients, and the replicated stages of pipedream share each commit");
+	rig_init(&r);
+	rig_sets(&r, "system.name=pipedream train.microbatches=1 system.drain=3 train.steps=7");
+	rig_open(&r);
+	MR_CHECK_FAIL(mr_session_start(&r.s, NULL), MR_ECONFIG,
+		      "pipedream drains every 3 steps, and a run stops only there: train.steps must be a multiple of 3, got 7");
+	rig_fini(&r);
+}
+
+void mr_suite_turns(void)
+{
+	MR_SUITE("turns");
+	MR_TEST(recorded);
+	MR_TEST(written);
+	MR_TEST(refused);
+}
