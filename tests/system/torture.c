@@ -79,23 +79,24 @@ static void draw_system(draw *d)
 	d->workers = 1 + below(d, 5);
 }
 
-/* What is done about stale gradients, at the end of d->sets: some of it with an optimizer of its own. */
-static void draw_mitigation(draw *d)
+/* What is done about stale gradients, "" for nothing: some of it with an optimizer of its own. */
+static const char *draw_mitigation(draw *d)
 {
-	static const char *const any[] = {"staleness_aware", "gap_aware", "gap_aware mitigation.memory=0.5", "dc_asgd",
-					  "dc_asgd mitigation.adaptive=true"};
-	static const char *const choosy[] = {"delayed_nesterov optimizer.name=nadamw mitigation.t1_steps=5",
-					     "delayed_nesterov optimizer.name=momentum optimizer.nesterov=true",
-					     "spike_compensation optimizer.name=momentum optimizer.nesterov=false"};
-	static const char *const predicting[] = {"weight_prediction optimizer.name=ema", "weight_prediction optimizer.name=adamw",
-						 "spike_compensation optimizer.name=momentum optimizer.nesterov=false mitigation.predict=true"};
-	uint32_t n = d->latest ? 3 : d->predicts ? 1 : 2, kind = below(d, n);
-	const char *what = kind == 0 ? any[below(d, 5)] : kind == 1 ? choosy[below(d, 3)] : predicting[below(d, 3)];
-	size_t len = strlen(d->sets);
+	static const char *const any[] = {" mitigation.name=staleness_aware", " mitigation.name=gap_aware",
+					  " mitigation.name=gap_aware mitigation.memory=0.5", " mitigation.name=dc_asgd",
+					  " mitigation.name=dc_asgd mitigation.adaptive=true"};
+	static const char *const choosy[] = {" mitigation.name=delayed_nesterov mitigation.t1_steps=5 optimizer.name=nadamw",
+					     " mitigation.name=delayed_nesterov optimizer.name=momentum optimizer.nesterov=true",
+					     " mitigation.name=spike_compensation optimizer.name=momentum"};
+	static const char *const predicting[] = {" mitigation.name=weight_prediction optimizer.name=ema",
+						 " mitigation.name=weight_prediction optimizer.name=adamw",
+						 " mitigation.name=spike_compensation mitigation.predict=true optimizer.name=momentum"};
+	uint32_t kind = below(d, d->latest ? 3 : d->predicts ? 1 : 2);
 
 	d->mitigated = d->asynchronous && one_in(d, 2);
-	if (d->mitigated)
-		snprintf(d->sets + len, sizeof(d->sets) - len, " mitigation.name=%s", what);
+	if (!d->mitigated)
+		return "";
+	return kind == 0 ? any[below(d, 5)] : kind == 1 ? choosy[below(d, 3)] : predicting[below(d, 3)];
 }
 
 static void draw_training(draw *d)
@@ -104,7 +105,9 @@ static void draw_training(draw *d)
 						 "adamw"};
 	static const char *const schedules[] = {"constant", "cosine", "linear"};
 	uint32_t micro = d->asynchronous ? d->micro : 1 + below(d, 7), samples = 1 + below(d, 3);
-	const char *backend = "backend=reference dtype=f32";
+	const char *backend = "backend=reference dtype=f32", *mitigation = draw_mitigation(d);
+	const char *optimizer = optimizers[d->predicts ? 3 + below(d, 2) : below(d, 5)];
+	bool own = strstr(mitigation, "optimizer.name=");
 	int n;
 
 	if (one_in(d, 3))
@@ -114,13 +117,12 @@ static void draw_training(draw *d)
 	d->steps = d->asynchronous ? 8 + below(d, 12) : 3 + below(d, 5);
 	d->clipped = one_in(d, 3);
 	n = snprintf(d->sets, sizeof(d->sets),
-		     "%s optimizer.name=%s train.batch=%u train.microbatches=%u train.lr=0.01 train.schedule=%s "
+		     "%s%s%s%s train.batch=%u train.microbatches=%u train.lr=0.01 train.schedule=%s "
 		     "train.warmup=%u train.seed=%u machine.spin_us=%d",
-		     backend, optimizers[d->predicts ? 3 + below(d, 2) : below(d, 5)], micro * samples, micro, schedules[below(d, 3)], below(d, 4),
+		     backend, own ? "" : " optimizer.name=", own ? "" : optimizer, mitigation, micro * samples, micro, schedules[below(d, 3)], below(d, 4),
 		     below(d, 1000), (int)below(d, 4) - 1);
 	if (d->clipped)
 		snprintf(d->sets + n, sizeof(d->sets) - (size_t)n, " train.clip=0.2");
-	draw_mitigation(d);
 }
 
 static void open_draw(rig *r, const draw *d, const char *system, const char *cut)
