@@ -121,6 +121,12 @@ static const char *const variants[] = {
 	"system.name=pipedream train.microbatches=1 system.stashing=false",
 	"system.name=pipedream train.microbatches=1 mitigation.name=dc_asgd",
 	"system.name=pipedream train.microbatches=1 system.stashing=false mitigation.name=gap_aware",
+	"system.name=pipedream train.microbatches=2 system.replicas=[2,1]",
+	"system.name=pipedream train.microbatches=2 system.replicas=[1,2]",
+	"system.name=pipedream train.microbatches=1 system.drain=8",
+	"system.name=1f1b system.merge_w=2",
+	"system.name=zb_h1 system.steal=true",
+	"system.name=spectrain train.microbatches=1 system.variant=v2",
 	"system.name=pipedream_2bw system.recompute=always",
 	"system.name=pipedream_2bw mitigation.name=dc_asgd",
 	"system.name=roundpipe system.optimizer=async",
@@ -139,6 +145,39 @@ static void variants_too(void)
 			any = train(variants[i], d) || any;
 		CU_ASSERT(any);
 	}
+}
+
+/* Counting begins anew where a run is resumed, with older versions and activations under way; the figures are the same. */
+static void resumed(const char *system)
+{
+	rig_result saved = {0};
+	mr_state st;
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, SMALL " machine.workers=3");
+	rig_sets(&r, system);
+	rig_open(&r);
+	rig_start(&r);
+	rig_run(&r, STEPS / 2, NULL);
+	rig_collect(&r, false, &saved);
+	MR_CHECK_OK(mr_executor_stand_at(&r.s.executor, STEPS / 2));
+	MR_CHECK_OK(mr_executor_state(&r.s.executor, &st));
+	CU_ASSERT_FATAL(rig_fill(&st, &saved));
+	mr_state_fini(&st);
+	rig_run(&r, STEPS, NULL);
+	compare(mr_executor_run_of(&r.s.executor), system);
+	rig_result_fini(&saved);
+	rig_fini(&r);
+}
+
+static void after_a_resume(void)
+{
+	resumed("system.name=pipedream train.microbatches=1");
+	resumed("system.name=pipedream train.microbatches=1 system.vertical_sync=true");
+	resumed("system.name=pipedream_2bw system.recompute=always");
+	resumed("system.name=spectrain train.microbatches=1");
+	resumed("system.name=xpipe");
 }
 
 /* The policy of the page at @p: 0 the default, 2 bound; -1: the kernel does not say. */
@@ -190,5 +229,6 @@ void mr_suite_usage(void)
 	MR_SUITE("usage");
 	MR_TEST(every_system);
 	MR_TEST(variants_too);
+	MR_TEST(after_a_resume);
 	MR_TEST(states_lie_where_they_are_stepped);
 }
