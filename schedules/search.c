@@ -31,8 +31,9 @@
  * W or B, checked by walking. Gradients of a stage are summed in the order 0..T-1, or in that of the system that was
  * best.
  *
- * The same arguments give the same plan: tries are counted, not timed, and random numbers are a function of the seed
- * and the number of the try. The plan's name is search+<system> where no try beat that system.
+ * The same arguments give the same plan: tries are counted, and random numbers are a function of the seed
+ * and the number of the try. With a limit of seconds they are timed as well: then the number of tries that there was
+ * time for gives the same plan. The plan's name is search+<system> where no try beat that system.
  *
  * NOTE 1: random search with list scheduling is no new idea; waves with split backwards at these costs, which no
  * published system has, are what it finds.
@@ -54,6 +55,7 @@
 /* Without a number of tries: at most so many, and so much work, of which a second does about as much. */
 #define USUAL_TRIES 500.0
 #define USUAL_WORK 3e7
+#define MOST_TRIES 1e8
 
 extern const mr_sched_ops mr_sched_search;
 
@@ -63,8 +65,10 @@ static const mr_option options[] = {
 	 "micro-batches of its share that a worker may keep, each until its W: D (workers), 2D, none or a number"},
 	{"objective", MR_OPT_ENUM, "makespan", 0, 0, "makespan|period", NULL,
 	 "what to make short: an iteration with its barrier, or the distance of iterations without one"},
-	{"tries", MR_OPT_INT, "0", 0, 100000000, NULL, NULL,
+	{"tries", MR_OPT_INT, "0", 0, MOST_TRIES, NULL, NULL,
 	 "random candidates; 0: 500, or fewer where the plan is so large that they would take more than about a second"},
+	{"seconds", MR_OPT_FLOAT, "0", 0, 86400, NULL, "seconds",
+	 "time for random candidates, as many as there are tries, or without end where tries is 0; 0: only tries count"},
 	{"seed", MR_OPT_INT, "1", 0, 1e15, NULL, NULL, "of the random candidates"},
 	MR_STAGE_COSTS_OPTION,
 	{0},
@@ -299,19 +303,31 @@ static mr_status try_one(search *s, uint64_t candidate)
 	return try_way(s, &s->next, f);
 }
 
+/* Those that count are tried in any case; where a clock does, one at least, for a number of tries of 0 means another thing. */
+static mr_status try_many(search *s)
+{
+	const mr_sched_args *a = s->args;
+	uint64_t tries = (uint64_t)mr_values_int(a->options, "tries"), k = 0;
+	double seconds = mr_values_float(a->options, "seconds"), end = a->now ? a->now() + seconds : 0;
+
+	if (seconds > 0 && !a->now)
+		return MR_OK;
+	if (!tries)
+		tries = seconds > 0 ? (uint64_t)MOST_TRIES : (uint64_t)fmin(USUAL_TRIES, USUAL_WORK / s->work);
+	for (; k < tries && (k == 0 || !(seconds > 0) || a->now() < end); k++)
+		MR_TRY(try_one(s, k));
+	if (seconds > 0 && a->n_counted)
+		*a->n_counted = k;
+	return MR_OK;
+}
+
 static mr_status look(search *s)
 {
-	uint64_t tries = (uint64_t)mr_values_int(s->args->options, "tries");
-
-	if (!tries)
-		tries = (uint64_t)fmin(USUAL_TRIES, USUAL_WORK / s->work);
 	for (size_t i = 0; mr_schedule_at(i); i++)
 		if (mr_schedule_at(i) != &mr_sched_search && !mr_schedule_at(i)->asynchronous)
 			MR_TRY(try_system(s, mr_schedule_at(i)));
 	MR_TRY(try_plain(s));
-	for (uint64_t k = 0; k < tries; k++)
-		MR_TRY(try_one(s, k));
-	return MR_OK;
+	return try_many(s);
 }
 
 /* --- tables --- */
@@ -378,6 +394,8 @@ const mr_sched_ops mr_sched_search = {
 	.summary = "ours: the best of all systems with one pipe and of many random orders, for measured costs and a limit of memory",
 	.source = "millrace; list scheduling with random priorities",
 	.options = options,
+	.timed = "seconds",
+	.counted = "tries",
 	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 };

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "cli/args.h"
+#include "cli/budget.h"
 #include "cli/output.h"
 #include "cli/plugins.h"
 #include "cli/schedule_report.h"
@@ -79,6 +80,7 @@ static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const m
 	uint16_t workers = (uint16_t)mr_values_int(args->values, "workers");
 	uint32_t micro = (uint32_t)mr_values_int(args->values, "microbatches");
 	mr_values *values = NULL;
+	uint64_t n_counted = 0;
 	mr_sched_args a;
 	mr_status st = MR_OK;
 
@@ -97,9 +99,13 @@ static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const m
 		.finite = ops->asynchronous,
 		.options = values,
 		.costs = cost,
+		.now = mr_budget_now,
+		.n_counted = &n_counted,
 	};
 	if (st == MR_OK)
 		st = mr_schedule_emit(ops, &a, out);
+	if (st == MR_OK && n_counted)
+		mr_budget_print(ops, mr_values_float(values, ops->timed), n_counted, stderr);
 	if (st == MR_OK)
 		st = put_lp(args, ops, &a);
 	mr_values_destroy(values);

@@ -57,6 +57,8 @@ mr_status mr_config_blame(const mr_config *c, mr_config_group group, const char 
 
 /** Values of a group by its table. Borrowed. */
 const mr_values *mr_config_values(const mr_config *c, mr_config_group group);
+/** The system's limit of time (ir/sched.h) has come to @n: that is what is configured from now on. Errors: MR_ERESOURCE. */
+mr_status mr_config_count_as(mr_config *c, uint64_t n) MR_MUST_USE;
 /** The `name` of a plug-in group. */
 const char *mr_config_plugin(const mr_config *c, mr_config_group group);
 

@@ -140,3 +140,16 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 	}
 	return MR_OK;
 }
+
+mr_status mr_config_count_as(mr_config *c, uint64_t n)
+{
+	const mr_sched_ops *ops = mr_config_system(c);
+	mr_config_part *part = &c->part[MR_CONFIG_SYSTEM];
+	const mr_option *table = mr_values_table(part->values);
+
+	for (size_t i = 0; table[i].name; i++)
+		if (!strcmp(table[i].name, ops->timed)) /* where the limit came from, the number comes from */
+			mr_config_part_mark(c, MR_CONFIG_SYSTEM, ops->counted, part->origin[i]);
+	MR_TRY(mr_values_set_float(part->values, ops->timed, 0));
+	return mr_values_set_int(part->values, ops->counted, (int64_t)n);
+}

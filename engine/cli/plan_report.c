@@ -209,6 +209,8 @@ static mr_status print_head(const mr_forecast *f, FILE *out)
 		s->samples == 1 ? "" : "s");
 	if (s->plan)
 		fprintf(out, "; plan %016" PRIx64, s->plan_hash);
+	if (s->n_counted)
+		fprintf(out, ", that of %s = %" PRIu64, mr_config_system(s->config)->counted, s->n_counted);
 	fprintf(out, "\nmachine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));
 	if (*mr_place_print_notes(&s->place, text, sizeof(text)))
 		fprintf(out, "         %s\n", text);

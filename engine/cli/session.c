@@ -5,6 +5,7 @@
 
 #include "base/stats.h"
 #include "base/str.h"
+#include "cli/budget.h"
 #include "cli/costs.h"
 #include "cli/known.h"
 #include "cli/machine.h"
@@ -88,15 +89,19 @@ static mr_status read_plan(mr_session *s)
 	return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 }
 
-/* The plan before its lowering; the model is cut into as many stages as it has. @costs: NULL, or those of its stages. */
+/* The plan before its lowering; the model is cut into as many stages as it has. @costs: NULL, or those of its stages. A system that
+ * is given time has it for the last of the two. */
 static mr_status emit_plan(mr_session *s, const mr_cost *costs)
 {
+	bool last = costs || !*mr_values_string(mr_config_values(s->config, MR_CONFIG_TOP), "costs");
 	const mr_sched_ops *ops = mr_config_system(s->config);
 	mr_sched_args a = {
 		.n_workers = mr_config_workers(s->config),
 		.n_micro = s->n_micro,
 		.options = ops->options ? mr_config_values(s->config, MR_CONFIG_SYSTEM) : NULL,
 		.costs = costs,
+		.now = last ? mr_budget_now : NULL,
+		.n_counted = &s->n_counted,
 	};
 	int64_t steps = mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "steps");
 	uint64_t batches = s->data->n_train / (uint64_t)s->samples;

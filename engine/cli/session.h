@@ -26,6 +26,7 @@ typedef struct mr_session {
 	mr_partition partition;
 	mr_plan *plan;               /* NULL for sequential */
 	uint64_t plan_hash;          /* mr_plan_identity of it; 0 for sequential */
+	uint64_t n_counted;          /* what the option that repeats a plan found by the clock must be (ir/sched.h); 0: none was */
 	mr_sum_order sum;            /* order in which a step's gradients are summed */
 	uint32_t n_micro;            /* micro-batches a step */
 	int64_t samples;             /* per micro-batch */

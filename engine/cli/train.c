@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "cli/budget.h"
 #include "cli/known.h"
 #include "cli/plan_file.h"
 #include "cli/sample.h"
@@ -405,12 +406,15 @@ static mr_status write_record(const mr_train *t, const char *path)
 	return st;
 }
 
-static mr_status start(mr_train *t, const mr_config *config, const mr_train_opts *o)
+static mr_status start(mr_train *t, mr_config *config, const mr_train_opts *o)
 {
 	mr_session_opts so = {0};
 	uint64_t a, b;
 
+	if (o->resume)
+		MR_TRY(mr_budget_take_up(config));
 	MR_TRY(o->replay ? mr_session_open_plan(config, o->replay, &t->s) : mr_session_open(config, &t->s));
+	MR_TRY(mr_budget_settle(config, t->s.n_counted));
 	mr_stale_warn(&t->s);
 	MR_TRY(make_record(t, o, &so));
 	MR_TRY(make_clock(t, o, &so));
@@ -422,7 +426,7 @@ static mr_status start(mr_train *t, const mr_config *config, const mr_train_opts
 	return prepare(t, config, o->resume);
 }
 
-static mr_status run_all(mr_train *t, const mr_config *config, const mr_train_opts *o)
+static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
 {
 	MR_TRY(start(t, config, o));
 	mr_train_print_start(t);
@@ -442,7 +446,7 @@ static mr_status run_all(mr_train *t, const mr_config *config, const mr_train_op
 	return mr_signals_end() ? MR_OK : mr_sample_at_end(&t->s);
 }
 
-mr_status mr_train_run(const mr_config *config, const mr_train_opts *opts, int *signal)
+mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal)
 {
 	mr_train *t = calloc(1, sizeof(*t));
 	mr_status st, closed;

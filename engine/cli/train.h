@@ -57,10 +57,10 @@ typedef struct mr_train {
 } mr_train;
 
 /**
- * Train as @config and @opts say. *@signal is the signal that ended it, or 0.
+ * Train as @config and @opts say; a limit of time in it becomes what it has come to (budget.h). *@signal is the signal that ended it, or 0.
  * Errors: any of the codes of base/status.h, with a sentence; everything saved so far stays.
  */
-mr_status mr_train_run(const mr_config *config, const mr_train_opts *opts, int *signal) MR_MUST_USE;
+mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal) MR_MUST_USE;
 
 /* --- train_report.c: what the user sees before and after --- */
 void mr_train_print_start(const mr_train *t);

@@ -31,6 +31,9 @@ typedef struct mr_sched_args {
 	const mr_values *options; /* values of the system's own table; never NULL when the table is not */
 	const mr_cost *costs;     /* for systems whose order follows from costs: a row a stage, or one row, the whole share of
 	                             a worker, alike for all; NULL: f = i = w = 1, c = 0 for a whole share. Borrowed */
+	double (*now)(void);      /* seconds since whenever, for a system that is given a limit of time; NULL: its time is over
+	                             from the start */
+	uint64_t *n_counted;      /* where such a system says what its option `counted` has to be for the same plan; NULL: nobody asks */
 } mr_sched_args;
 
 /*
@@ -59,6 +62,8 @@ typedef struct mr_sched_ops {
 	uint16_t (*chunks_of)(const mr_values *options); /* NULL: as above */
 	bool asynchronous;          /* commits without flushing; T is 1 a commit (or what step_micro says), unless it */
 	bool ends;                  /* asynchronous: its lists never repeat; they are as long as the run, finite or not */
+	const char *timed;          /* option: seconds that emit() may look for a plan, 0 where it does not go by time; and */
+	const char *counted;        /* the one, a number, that makes it repeat a plan without a clock. NULL: it has none of this */
 	bool replicates;            /* trains several models, which diverge: it equals no sequential run, and a run pauses at averages alone */
 	bool accumulates;           /* sums T micro-batches a commit */
 	uint32_t (*default_micro)(uint16_t n_workers); /* micro-batches a commit when the user names none */

@@ -156,6 +156,19 @@ has "missing.csv"
 expect 3 "it is of another model" plan sub/zb.cfg --set 'model.hidden=[8,16]'
 expect 0 "layers   micro-batches of 4 samples" profile sub/zb.cfg --seconds 0 --set costs=missing.csv
 
+# A search by the clock leaves a number that repeats it: in the run, in a resumed one, and in any other.
+search="--set system.name=search --set system.chunks=1 --set system.seconds=0.02 --set run.dir=searched"
+expect 0 "done: 2 of 2 steps" train mlp.cfg $search
+tries=$(sed -n 's/^search   tries = \([0-9]*\) is what seconds = 0.02 came to.*/\1/p' out)
+[ -n "$tries" ] && [ "$tries" -gt 0 ] || complain "train does not say how many tries there were"
+searched=$(hash_of)
+grep -q "^	tries = $tries;" searched/resolved.cfg && grep -q '^	seconds = 0.0;' searched/resolved.cfg || complain "resolved.cfg has not $tries tries"
+grep -q "tries=$tries seconds=0.0" searched/checkpoints/step-00000002/MANIFEST.json || complain "no word of $tries tries in the manifest"
+expect 0 "done: 3 of 3 steps" train mlp.cfg $search --resume --set train.steps=3
+[ "$(hash_of)" = "$searched" ] || complain "the resumed run has another plan than $searched"
+expect 0 "; plan $searched" plan searched/resolved.cfg
+expect 0 ", that of tries = " plan mlp.cfg $search
+
 expect 0 "layers   micro-batches of 8 samples" profile mlp.cfg --seconds 0 --set system.name=sequential --set train.microbatches=1
 expect 3 "only this one is measured" profile mlp.cfg --set "machine.topology=core:4 pu:1"
 expect 6 "and 1000 B is the limit" profile mlp.cfg --set machine.memory_limit=1000

@@ -32,16 +32,24 @@ search_figures search_walk(const mr_plan *plan, const mr_cost *share)
 	return f;
 }
 
-mr_plan *search_plan(uint16_t d, uint32_t t, uint16_t v, const char *sets, const mr_cost *costs)
+mr_plan *search_plan_by(double (*now)(void), uint64_t *n_counted, uint16_t d, uint32_t t, uint16_t v, const char *sets,
+			const mr_cost *costs)
 {
 	sched_case c = {.ops = mr_schedule_find("search"), .sets = sets};
 	mr_values *values = sched_values(&c);
 	mr_plan *plan = NULL;
 
 	MR_CHECK_OK(mr_schedule_emit(
-		c.ops, &(mr_sched_args){.n_workers = d, .n_micro = t, .chunks = v, .options = values, .costs = costs}, &plan));
+		c.ops,
+		&(mr_sched_args){.n_workers = d, .n_micro = t, .chunks = v, .options = values, .costs = costs, .now = now, .n_counted = n_counted},
+		&plan));
 	mr_values_destroy(values);
 	return plan;
+}
+
+mr_plan *search_plan(uint16_t d, uint32_t t, uint16_t v, const char *sets, const mr_cost *costs)
+{
+	return search_plan_by(NULL, NULL, d, t, v, sets, costs);
 }
 
 search_figures search_by_name(uint16_t d, uint32_t t, uint16_t v, double cap, const mr_cost *costs)

@@ -104,6 +104,42 @@ static void search_repeats(void)
 	mr_plan_destroy(b);
 }
 
+static double a_second_later(void)
+{
+	static double now;
+
+	return now += 1;
+}
+
+/* What the time came to gives the same plan, as tries; without a clock there is no time. */
+static void search_keeps_to_its_time(void)
+{
+	static const struct {
+		const char *sets, *again;
+		uint64_t n;
+	} cases[] = {
+		{"seconds=60", "tries=60", 60},
+		{"seconds=60 tries=20", "tries=20", 20},
+		{"seconds=0.5", "tries=1", 1},
+		{"tries=60", "tries=60", 0},
+	};
+	mr_stage_cost share = {.f = 2, .i = 3, .w = 1};
+	mr_cost costs = {1, &share};
+
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		uint64_t n = 0;
+		mr_plan *a = search_plan_by(a_second_later, &n, 3, 6, 4, cases[k].sets, &costs);
+		mr_plan *b = search_plan(3, 6, 4, cases[k].again, &costs), *c = search_plan(3, 6, 4, cases[k].sets, &costs);
+
+		CU_ASSERT_EQUAL(n, cases[k].n);
+		CU_ASSERT_EQUAL(mr_plan_hash(a), mr_plan_hash(b));
+		CU_ASSERT(search_walk(c, &costs).makespan >= search_walk(a, &costs).makespan);
+		mr_plan_destroy(a);
+		mr_plan_destroy(b);
+		mr_plan_destroy(c);
+	}
+}
+
 static void search_refuses(void)
 {
 	static const char *const bad[][2] = {
@@ -135,5 +171,6 @@ void mr_suite_search(void)
 	MR_TEST(search_is_never_worse_than_a_name);
 	MR_TEST(search_keeps_any_cap);
 	MR_TEST(search_repeats);
+	MR_TEST(search_keeps_to_its_time);
 	MR_TEST(search_refuses);
 }
