@@ -182,7 +182,7 @@ static mr_status check_turns(const mr_plan *p)
 	for (uint16_t s = 0; s < p->n_stages; s++)
 		MR_TRY(check_stage_turns(p, s));
 	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST || mr_contract_replicates(c) || c->keep_read ||
-	    c->slow_start)
+	    c->slow_start || c->sync_steps)
 		return mr_fail(MR_ECONFIG, "workers that take turns train without a flush, read the latest version, and count no ages");
 	if (c->need % p->n_pipes)
 		return mr_fail(MR_ECONFIG, "a step of %u micro-batches is no whole number of turns in %u pipes", c->need, p->n_pipes);

@@ -151,7 +151,7 @@ uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage)
 /* Of the F of an iteration; or of the last commit, where there is none. */
 double mr_plan_delay(const mr_plan *plan, uint16_t stage)
 {
-	uint32_t need = plan->contract.need, n = 0;
+	uint32_t need = mr_plan_need(plan, stage), n = 0;
 	int64_t sum = 0;
 
 	if (need == 1)
