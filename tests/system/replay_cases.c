@@ -18,10 +18,8 @@ static uint64_t steps_of(const rig *r)
 /* Half of the runs go on in three parts with an evaluation between. That must change nothing. */
 static void run_once(rig *r, uint32_t i, rig_result *out)
 {
-	uint64_t steps = steps_of(r), at[3] = {steps * 7 / 24, steps / 2, steps}, each = 1;
+	uint64_t steps = steps_of(r), at[3] = {steps * 7 / 24, steps / 2, steps}, each = mr_plan_stride(r->s.plan);
 
-	if (mr_contract_replicates(&r->s.plan->contract)) /* where they are averaged */
-		each = mr_plan_steps(r->s.plan);
 	for (int part = 0; part < 3; part++)
 		at[part] -= at[part] % each;
 	out->n_steps = 0;
@@ -188,6 +186,29 @@ void replay_replicas(uint32_t runs)
 	at_each_size(false, BLOCKS " system.name=avgpipe train.microbatches=4", runs);
 	at_each_size(false, BLOCKS " system.name=avgpipe system.replicas=3 system.alpha=0.1 system.advance=2 train.batch=6 train.microbatches=6", runs);
 	at_each_size(true, "dtype=f32 model.dropout=0.1 system.name=avgpipe train.batch=4 train.microbatches=4 train.clip=0.5", runs);
+}
+
+void replay_turns(uint32_t runs)
+{
+	static const struct {
+		const char *sets;
+		unsigned workers;
+	} cases[] = {
+		{" system.replicas=[2,1]", 3},
+		{" system.replicas=[1,2] system.stashing=false optimizer.name=muon train.lr=0.01", 3},
+		{" system.replicas=[2,2] train.clip=0.1", 4},
+		{" system.replicas=[1,2,1] system.noam=6", 4},
+		{" system.replicas=[3,1] train.batch=6 train.microbatches=3 optimizer.name=adamw", 4},
+		{" system.replicas=[2,1] system.drain=8 train.steps=1200", 3},
+	};
+	char sets[300];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (int gpt = 0; gpt < 2; gpt++) {
+			snprintf(sets, sizeof(sets), "%s" ASYNC " train.microbatches=2%s", gpt ? "dtype=f32 model.dropout=0.1" : BLOCKS, cases[i].sets);
+			check(gpt, sets, cases[i].workers, runs);
+		}
+	at_each_size(false, BLOCKS ASYNC " system.drain=6 train.steps=1200", runs);
 }
 
 void replay_gpt(uint32_t runs)

@@ -19,6 +19,8 @@ void replay_aiming(uint32_t runs);
 /** Mitigations of stale gradients. */
 void replay_mitigated(uint32_t runs);
 void replay_replicas(uint32_t runs);
+/** Stages whose replicas take turns, and pipelines that drain, on an mlp and a gpt. */
+void replay_turns(uint32_t runs);
 /** Every system that flushes and its variants (sync_cases.h). */
 void replay_flushing(uint32_t runs);
 /** pipedream on a gpt with dropout and per-stage clipping. */
@@ -30,6 +32,6 @@ void replay_dnnl(uint32_t runs);
 
 /* All of them, for a suite that calls X(name) on each. */
 #define REPLAY_CASES(X) \
-	X(pipedream) X(vertical_sync) X(no_stash) X(accumulating) X(aiming) X(mitigated) X(replicas) X(flushing) X(gpt) X(drawn) X(dnnl)
+	X(pipedream) X(vertical_sync) X(no_stash) X(accumulating) X(aiming) X(mitigated) X(replicas) X(turns) X(flushing) X(gpt) X(drawn) X(dnnl)
 
 #endif

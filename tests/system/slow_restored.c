@@ -178,6 +178,16 @@ static void replicas(void)
 	check(true, "system.name=avgpipe system.replicas=3 system.alpha=0.2 train.batch=6 train.microbatches=6 machine.workers=4 dtype=f32");
 }
 
+static void turns(void)
+{
+	check(false, "system.name=pipedream system.replicas=[2,1] train.batch=4 train.microbatches=2 machine.workers=3 train.clip=0.3");
+	check(true, "system.name=pipedream system.replicas=[1,2,1] system.noam=6 train.batch=4 train.microbatches=2 machine.workers=4 "
+		    "model.dropout=0.1 dtype=f32");
+	check(false, "system.name=pipedream system.replicas=[1,3] system.stashing=false train.batch=6 train.microbatches=3 machine.workers=4");
+	check_every(false, "system.name=pipedream system.replicas=[2,1] system.drain=8 train.steps=56 train.batch=4 train.microbatches=2 machine.workers=3", 4);
+	check_every(true, ASYNC "system.drain=3 train.steps=42 machine.workers=3", 3);
+}
+
 static void synchronous(void)
 {
 	check(false, "system.name=gpipe machine.workers=3 system.backward=lifo");
@@ -202,6 +212,7 @@ void mr_suite_restored(void)
 	MR_TEST(drawn);
 	MR_TEST(mitigated);
 	MR_TEST(replicas);
+	MR_TEST(turns);
 	MR_TEST(synchronous);
 	MR_TEST(sequential);
 }

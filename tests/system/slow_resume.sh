@@ -14,6 +14,7 @@ chimera
 data_parallel --set system.weights=private --set system.chunks=2
 pipedream
 pipedream --set system.vertical_sync=true
+pipedream --set system.replicas=[2,1] --set machine.workers=3
 rpd --set system.delta=5'
 
 # Micro-batches, where the system divides a batch.
@@ -69,6 +70,7 @@ each() {
 	echo "$systems" >systems
 	while read -r system; do
 		case $conf,$system in
+		chain,*replicas*) sets="--set train.batch=2" ;;
 		chain,pipedream* | chain,rpd*) sets="--set train.batch=1" ;;
 		*) sets= ;;
 		esac
