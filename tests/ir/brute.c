@@ -16,6 +16,22 @@ static bool replicas(const brute *b)
 	return b->p->contract.average.rule != MR_AVERAGE_NONE;
 }
 
+/* Micro-batches a commit of @stage sums; the parts that sum them, with turns; and which of them @in is about. */
+static int need_of(const mr_plan *p, int stage)
+{
+	return p->turns[stage] ? p->turns[stage] : (int)p->contract.need;
+}
+
+static int parts_of(const mr_plan *p, int stage)
+{
+	return p->turns[stage] ? p->turns[stage] : p->n_pipes;
+}
+
+static int part_of(const mr_plan *p, const mr_instr *in)
+{
+	return p->turns[in->stage] ? in->pipe % p->turns[in->stage] : in->pipe;
+}
+
 /* Whose versions @in is about. */
 static brute_stage *weights(brute *b, const mr_instr *in)
 {
@@ -42,7 +58,7 @@ static bool local(const brute *b, const mr_instr *in, int other_stage)
 
 static int number(const mr_plan *p, int micro, int stored, int room)
 {
-	return p->storage == MR_STORED ? stored : room ? micro % room : 0;
+	return p->storage == MR_STORED ? stored : room ? micro / p->n_pipes % room : 0;
 }
 
 /* A message for @in has come; same-worker boundaries have no queue. */
@@ -81,6 +97,12 @@ static void release(brute *b, const mr_instr *in, int micro)
 		x->fwd.held[x->fwd.at[micro]] = FREE;
 	if (in->op != MR_OP_F && in->stage + 1 < b->p->n_stages)
 		x[1].bwd.held[x[1].bwd.at[micro]] = FREE;
+}
+
+/* The latest version by the list of @in: with turns, what its part has stepped to. */
+static int latest(brute *b, const mr_instr *in)
+{
+	return b->p->turns[in->stage] ? b->stage[in->stage].stepped[part_of(b->p, in)] : weights(b, in)->latest;
 }
 
 /* Version @v lies in its buffer; @wanted is what the contract says. */
@@ -123,7 +145,7 @@ static int rule_f(brute *b, const mr_instr *in, int micro)
 	if (c->read_f == MR_READ_FIRST && micro % (int)c->need)
 		return brute_at(b, in)->f_read[micro - micro % (int)c->need];
 	if (c->read_f == MR_READ_LATEST || c->read_f == MR_READ_FIRST || in->stage == 0)
-		return weights(b, in)->latest;
+		return latest(b, in);
 	return b->place[in->pipe * b->p->n_stages].f_read[micro];
 }
 
@@ -160,7 +182,7 @@ static bool do_f(brute *b, const mr_instr *in, int micro, int read, uint16_t w)
 		read_version(b, in, read, rule_f(b, in, micro));
 	}
 	if (p->contract.coverage == MR_COVER_TRAIN &&
-	    version_of(b, micro / (int)p->contract.need) - read > (int)p->contract.max_staleness)
+	    version_of(b, micro / need_of(p, in->stage)) - read > (int)p->contract.max_staleness)
 		brute_wrong(b, in, "staler than claimed");
 	if (micro / (int)p->contract.need < (int)p->contract.sync_steps && read != micro / (int)p->contract.need)
 		brute_wrong(b, in, "stale in a synchronous start");
@@ -200,7 +222,7 @@ static void backward_version(brute *b, const mr_instr *in, int micro, int read)
 			brute_wrong(b, in, "made for another forward");
 		return;
 	}
-	read_version(b, in, read, same ? brute_at(b, in)->f_read[micro] : weights(b, in)->latest);
+	read_version(b, in, read, same ? brute_at(b, in)->f_read[micro] : latest(b, in));
 }
 
 /* Saves again what F gave up, from the same input and weights. */
@@ -258,9 +280,9 @@ static void do_w(brute *b, const mr_instr *in, int micro, int read, int part, bo
 {
 	bool saved = false;
 	const mr_plan *p = b->p;
-	brute_place *x = brute_at(b, in);
+	brute_place *x = brute_at(b, in), *sum = &b->place[part_of(p, in) * p->n_stages + in->stage];
 	size_t at = in->pipe * (size_t)p->n_stages + in->stage;
-	int need = (int)p->contract.need, count = micro / need, last;
+	int need = need_of(p, in->stage), count = micro / need, last;
 
 	if (part == 0)
 		find_saved(b, in, micro);
@@ -275,15 +297,15 @@ static void do_w(brute *b, const mr_instr *in, int micro, int read, int part, bo
 	backward_version(b, in, micro, read);
 	x->w[micro] = true;
 	if (part == 0 && in->flags & MR_INSTR_FIRST_SUM) {
-		if (x->n_sum)
+		if (sum->n_sum)
 			brute_wrong(b, in, "sum overwritten before its use");
-	} else if (!x->n_sum || x->sum[0] / need != count) {
+	} else if (!sum->n_sum || sum->sum[0] / need != count) {
 		brute_wrong(b, in, "sum holds gradients of another count");
 	}
-	last = x->n_sum ? x->sum[x->n_sum - 1] : 0;
-	if (x->n_sum && p->contract.sum != MR_SUM_LISTED && (micro > last) != (p->contract.sum == MR_SUM_ASCENDING))
+	last = sum->n_sum ? sum->sum[sum->n_sum - 1] : 0;
+	if (sum->n_sum && p->contract.sum != MR_SUM_LISTED && (micro > last) != (p->contract.sum == MR_SUM_ASCENDING))
 		brute_wrong(b, in, "sum order");
-	x->sum[x->n_sum++] = micro;
+	sum->sum[sum->n_sum++] = micro;
 	x->added[count]++;
 	x->away[micro] = away;
 	if (!away)
@@ -349,10 +371,10 @@ static bool do_average(brute *b, const mr_instr *in, int v)
 /* All pipes' sums of (stage, version), or with @empty: take them, as the last U does. */
 static bool sums_there(brute *b, const mr_instr *in, int stage, int v, bool empty)
 {
-	int need = (int)b->p->contract.need, n = 0;
+	int need = need_of(b->p, stage), n = 0;
 
-	for (int pipe = 0; pipe < b->p->n_pipes; pipe++) {
-		brute_place *x = &b->place[pipe * b->p->n_stages + stage];
+	for (int part = 0; part < parts_of(b->p, stage); part++) {
+		brute_place *x = &b->place[part * b->p->n_stages + stage];
 
 		for (int k = 0; k < x->n_sum; k++)
 			if (x->sum[k] / need != v - 1)
@@ -369,10 +391,12 @@ static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
 	const mr_plan *p = b->p;
 	const mr_contract *c = &p->contract;
 	brute_stage *s = &b->stage[in->stage];
-	bool ar = p->n_pipes > 1 || (c->tied && in->stage == 0), whole;
+	int parts = parts_of(p, in->stage), part = part_of(p, in);
+	bool ar = parts > 1 || (c->tied && in->stage == 0), turns = p->turns[in->stage], whole;
 
 	if (v < 1 || v > MAX_MICRO || c->coverage == MR_COVER_FORWARD ||
-	    p->worker_of[in->pipe * p->n_stages + in->stage] != w || (in->pipe && in->op == MR_OP_N))
+	    p->worker_of[in->pipe * p->n_stages + in->stage] != w || (in->pipe && in->op == MR_OP_N) ||
+	    (turns && in->op >= MR_OP_N && in->pipe != part))
 		brute_wrong(b, in, "commit at the wrong place");
 	if (replicas(b)) {
 		if (in->op == MR_OP_AVG)
@@ -383,16 +407,16 @@ static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
 		return true;
 	}
 	if (in->op == MR_OP_AR) {
-		if (!ar || s->reduced[in->pipe] != v - 1)
+		if (!ar || s->reduced[part] != v - 1)
 			brute_wrong(b, in, "reduction out of turn");
 		if (!sums_there(b, in, in->stage, v, false) || (c->tied && in->stage == 0 && !tied_there(b, v)))
 			return false;
-		s->reduced[in->pipe] = v;
+		s->reduced[part] = v;
 		return true;
 	}
-	if (ar && s->reduced[in->pipe] < v)
+	if (ar && s->reduced[part] < v)
 		brute_wrong(b, in, "not reduced");
-	for (int k = 0; ar && in->op == MR_OP_N && k < p->n_pipes; k++)
+	for (int k = 0; ar && (in->op == MR_OP_N || turns) && k < parts; k++)
 		if (s->reduced[k] < v)
 			return false;
 	whole = sums_there(b, in, in->stage, v, false);
@@ -409,10 +433,12 @@ static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
 	for (int k = 0; c->clip && c->flush != MR_FLUSH_VALIDATED && k < p->n_stages; k++)
 		if (b->stage[k].normed < v)
 			return false;
-	if (s->latest != v - 1 || s->stepped[in->pipe] != v - 1)
+	if (s->latest != v - 1 || s->stepped[part] != v - 1)
 		brute_wrong(b, in, "commit out of turn");
-	s->stepped[in->pipe] = v;
-	for (int k = 0; k < p->n_pipes; k++)
+	s->stepped[part] = v;
+	if (turns) /* half of one version and half of another, as long as parts are to come */
+		s->buffer[v % p->n_versions[in->stage]] = FREE;
+	for (int k = 0; k < parts; k++)
 		if (s->stepped[k] < v)
 			return true; /* the others' ranges are still to come */
 	sums_there(b, in, in->stage, v, true);
@@ -429,7 +455,7 @@ bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 {
 	uint64_t micro = in->micro + n * b->p->n_micro;
 	bool block = b->p->contract.coverage == MR_COVER_BLOCK;
-	int64_t read = in->read + (int64_t)n * b->p->commits, target = in->target + (int64_t)n * b->p->commits;
+	int64_t commits = b->p->commits, read, target;
 	uint16_t home;
 
 	if (in->op > MR_OP_AVG || (in->op == MR_OP_AVG && !replicas(b)) || (in->op == MR_OP_V && b->p->contract.flush != MR_FLUSH_VALIDATED) || in->span < 1 || (in->span > 1 && in->op != MR_OP_W) || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes ||
@@ -440,7 +466,13 @@ bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 		brute_wrong(b, in, "flags");
 	if (in->flags & MR_INSTR_ANY)
 		brute_tail_only(b, in, w);
+	if (b->p->turns[in->stage])
+		commits = b->p->n_micro / b->p->turns[in->stage];
+	read = in->read + (int64_t)n * commits;
+	target = in->target + (int64_t)n * commits;
 	read = read < 0 ? 0 : read;
+	if (b->p->turns[in->stage] && in->op < MR_OP_N && micro % b->p->n_pipes != in->pipe)
+		brute_wrong(b, in, "another's turn");
 	if (in->op == MR_OP_V && micro != (uint64_t)target * b->p->contract.need)
 		brute_wrong(b, in, "V of another place");
 	if (in->op == MR_OP_V)
@@ -457,6 +489,9 @@ bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 		do_r(b, in, (int)micro, (int)read);
 		return true;
 	}
+	/* The sum is free when all parts have stepped with what was in it. */
+	if (b->p->turns[in->stage] && b->stage[in->stage].latest < (int)micro / need_of(b->p, in->stage))
+		return false;
 	if (in->op != MR_OP_W && !do_i(b, in, (int)micro, (int)read))
 		return false;
 	if (block && in->op == MR_OP_B)
@@ -531,7 +566,7 @@ static void finish(brute *b, int full)
 		if (b->pipe_of[m] != FREE)
 			brute_wrong(b, NULL, "more micro-batches than the header says");
 	for (int s = 0; train && s < p->n_stages * (replicas(b) ? p->n_pipes : 1); s++)
-		if (b->stage[s].latest < version_of(b, full / (int)p->contract.need))
+		if (b->stage[s].latest < version_of(b, full / need_of(p, s % p->n_stages)))
 			brute_wrong(b, NULL, "a commit is missing");
 }
 

@@ -88,7 +88,7 @@ static void keeps_its_storage(const sched_case *c, const mr_plan *plan)
 
 /*
  * Each stage commits as often as the header says, `need` micro-batches a time; each pipe has its range of every step, or where pipes
- * are replicas steps of its own and its range of every average.
+ * are replicas steps of its own and its range of every average. Turns: each part of a stage its range of that stage's steps.
  */
 static void commits_as_stated(const sched_case *c, const mr_plan *plan)
 {
@@ -106,7 +106,10 @@ static void commits_as_stated(const sched_case *c, const mr_plan *plan)
 		}
 	}
 	for (size_t at = 0; at < places; at++) {
-		CU_ASSERT_TRUE_FATAL(sched_blame(c, updates[at] == steps));
+		uint16_t stage = (uint16_t)(at % plan->n_stages);
+		bool has = at / plan->n_stages < mr_plan_parts(plan, stage);
+
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, updates[at] == (!has ? 0 : mr_plan_has_turns(plan) ? plan->n_micro / plan->turns[stage] : steps)));
 		CU_ASSERT_TRUE_FATAL(sched_blame(c, averages[at] == plan->commits - steps));
 	}
 	CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->n_micro == steps * plan->contract.need));
@@ -207,6 +210,14 @@ static void laws_hold_for_further_options(void)
 		{"local_sgd", "replicas=12 every=2 outer=nesterov state=averaged"},
 		{"local_sgd", "replicas=6 every=3 placement=rotated"},
 		{"avgpipe", "replicas=3"},
+		{"pipedream", "replicas=[2,1]"},
+		{"pipedream", "replicas=[1,2,1] noam=2"},
+		{"pipedream", "replicas=[1,2,2,1]"},
+		{"pipedream", "replicas=[3,2] stashing=false"},
+		{"pipedream", "replicas=[2,1] drain=4 noam=3"},
+		{"pipedream", "drain=3"},
+		{"pipedream", "drain=1 stashing=false"},
+		{"pipedream", "drain=5 vertical_sync=true"},
 		{"avgpipe", "replicas=4 advance=2 alpha=0.1"},
 	};
 

@@ -69,6 +69,41 @@ static size_t some_moves(const mr_plan *p, mr_steal *to)
 	return n;
 }
 
+/* Stages whose replicas take turns, and pipelines that drain: lists that end, and lists that repeat. */
+static void of_turns(void)
+{
+	static const struct {
+		const char *sets;
+		uint16_t n_workers;
+		uint32_t n_micro;
+	} cases[] = {{"replicas=[2,1]", 3, 4}, {"replicas=[1,2]", 3, 6}, {"replicas=[2,2]", 4, 4}, {"replicas=[1,2,1]", 4, 4}, {"replicas=[3,1]", 4, 6},
+		     {"replicas=[2,1] stashing=false", 3, 6}, {"replicas=[2,1] drain=4", 3, 8}, {"drain=3", 2, 6}, {"drain=2 vertical_sync=true", 3, 4}};
+	mutation_tally of[N_MUTATIONS] = {{0}}, sum = {0};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (int finite = 0; finite < 2; finite++) {
+			sched_case c = {.ops = mr_schedule_find("pipedream"), .n_workers = cases[i].n_workers, .n_micro = cases[i].n_micro,
+					.finite = finite, .sets = cases[i].sets};
+			mr_plan *plan = sched_lowered(&c);
+			char why[80];
+
+			if (!brute_all(plan, why))
+				fprintf(stderr, "\n%s: %s\n", cases[i].sets, why);
+			CU_ASSERT_TRUE_FATAL(brute_all(plan, why));
+			mutate_plan(cases[i].sets, plan, 6, (uint32_t)(900 + 2 * i) + (uint32_t)finite, of);
+			mr_plan_destroy(plan);
+		}
+	for (int k = 0; k < N_MUTATIONS; k++) {
+		sum.made += of[k].made;
+		sum.detected += of[k].detected;
+		sum.strict += of[k].strict;
+	}
+	mutation_print(of);
+	CU_ASSERT_TRUE(sum.made >= 800);
+	CU_ASSERT_TRUE(sum.detected * 2 > sum.made);
+	CU_ASSERT_TRUE(sum.strict * 20 < sum.detected);
+}
+
 /* Plans in which W stand with other workers than their stages'. */
 static void of_moved_weights(void)
 {
@@ -105,5 +140,6 @@ void mr_suite_mutations(void)
 {
 	MR_SUITE("mutations");
 	MR_TEST(of_registered_systems);
+	MR_TEST(of_turns);
 	MR_TEST(of_moved_weights);
 }
