@@ -8,6 +8,7 @@
 #include "cli/plan_report.h"
 #include "ir/metrics.h"
 #include "ir/walk_trace.h"
+#include "sim/sim.h"
 
 #define EXTRA_SETS 5
 #define PICTURE_BODIES 400u /* at most, of one system */
@@ -145,8 +146,8 @@ static mr_status take_picture(const mr_forecast *f, double horizon, mr_compare_r
 	mr_status st;
 	size_t n = 0;
 
-	MR_TRY(mr_plan_walk(plan, &cost, bodies < PICTURE_BODIES ? (uint32_t)bodies : PICTURE_BODIES,
-			    &(mr_walk_opts){.no_period = true}, &walk));
+	MR_TRY(mr_sim_run(plan, &cost, &(mr_sim_params){.n_bodies = bodies < PICTURE_BODIES ? (uint32_t)bodies : PICTURE_BODIES, .no_period = true},
+			  &walk));
 	st = mr_walk_trace(plan, walk, 1e9, &row->rec, &row->n_rec);
 	mr_walk_destroy(walk);
 	MR_TRY(st);

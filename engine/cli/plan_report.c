@@ -13,6 +13,7 @@
 #include "report/table.h"
 #include "run/run_plan.h"
 #include "run/sequential_size.h"
+#include "sim/sim.h"
 
 #define COLUMNS 118      /* of the text picture */
 #define TEXT_WORKERS 64  /* beyond so many rows the text picture is left out */
@@ -96,7 +97,7 @@ mr_status mr_forecast_time(mr_forecast *f)
 		return MR_OK;
 	/* Of a plan that never drains, enough to see it settle. */
 	bodies = plan->contract.flush == MR_FLUSH_NONE && !ends(plan) ? 2u * plan->n_workers + 2 : 1;
-	MR_TRY(mr_plan_walk(plan, &cost, bodies, NULL, &f->walk));
+	MR_TRY(mr_sim_run(plan, &cost, &(mr_sim_params){.n_bodies = bodies}, &f->walk));
 	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER || ends(plan) ? f->walk->makespan : f->walk->period) / steps_of(plan);
 	return MR_OK;
 }
@@ -366,6 +367,9 @@ static void print_times(const mr_forecast *f, FILE *out)
 	if (s->plan && f->walk->n_bodies > 1)
 		fprintf(out, "           steps overlap: the first %u take %.4g %s\n",
 			f->walk->n_bodies * mr_plan_steps(s->plan), f->walk->makespan / u->seconds, u->name);
+	if (s->plan && f->walk->plan)
+		fprintf(out, "           %zu weight gradient%s taken over from another worker\n", f->walk->n_stolen,
+			f->walk->n_stolen == 1 ? " is" : "s are");
 	if (s->place.shared)
 		fputs("           as if every worker had a core of its own, but here workers share cores: it will take longer\n", out);
 	fprintf(out, "costs      %s\n", f->costs.source);

@@ -99,6 +99,8 @@ static mr_status put_figures(const mr_schedule_job *job, const mr_metrics *m, FI
 	fprintf(out, "weights %g cop%s, gradients %g cop%s, staleness at most %u\n", m->weight_copies,
 		m->weight_copies == 1 ? "y" : "ies", m->gradient_copies, m->gradient_copies == 1 ? "y" : "ies",
 		most(m->staleness, m->n_stages));
+	if (m->steals)
+		fprintf(out, "%zu weight gradient%s taken over from another worker\n", m->n_stolen, m->n_stolen == 1 ? " is" : "s are");
 	if (*mr_sim_options_text(job->options, bent, sizeof(bent)))
 		fprintf(out, "%s\n", bent);
 	fputc('\n', out);

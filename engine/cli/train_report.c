@@ -144,9 +144,12 @@ static void print_stolen(const mr_train *t)
 		stolen += run->worker[w].tail.n_stolen;
 		all += run->worker[w].train.n * mr_steal_count(p, w);
 	}
+	if (!p->contract.steal)
+		return;
+	printf("stolen: %llu weight gradient%s taken over from another worker", (unsigned long long)stolen, stolen == 1 ? " was" : "s were");
 	if (all)
-		printf("stolen: %llu weight gradients were taken over from another worker, of %llu that could have been\n",
-		       (unsigned long long)stolen, (unsigned long long)all);
+		printf(", of %llu that could have been", (unsigned long long)all);
+	fputc('\n', stdout);
 }
 
 static void print_one_worker(const mr_train *t)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ir/check.h"
 #include "sim/stream.h"
 
 struct mr_virtual {
@@ -42,7 +43,36 @@ mr_status mr_virtual_next(void *arg, uint64_t until, mr_replay_turn *out, bool *
 	return MR_OK;
 }
 
-static mr_status fill(mr_virtual *v, const mr_session *s, const mr_values *options)
+/*
+ * W that any worker may take: who takes which in the whole run is found out first, and the run follows a plan that says so (its bits
+ * are the same).
+ */
+static mr_status let_steal(const mr_virtual *v, mr_session *s)
+{
+	mr_sim_params params = v->params;
+	mr_plan *moved = NULL;
+	mr_steal *steal;
+	mr_status st;
+	size_t n;
+
+	if (!s->plan->contract.steal || !mr_plan_list(s->plan, 0, MR_BODY)->n)
+		return MR_OK;
+	params.n_bodies = (uint32_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "steps");
+	MR_TRY(mr_sim_steals(s->plan, &v->cost, &params, &steal, &n));
+	st = mr_steal_plan(s->plan, params.n_bodies, steal, n, &moved);
+	free(steal);
+	if (st == MR_OK)
+		st = mr_plan_check(moved);
+	if (st != MR_OK) {
+		mr_plan_destroy(moved);
+		return st;
+	}
+	mr_plan_destroy(s->plan);
+	s->plan = moved;
+	return MR_OK;
+}
+
+static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 {
 	const char *costs = mr_values_string(options, "costs");
 	uint16_t n = s->partition.n_stages, workers = (uint16_t)s->place.n_workers;
@@ -63,11 +93,13 @@ static mr_status fill(mr_virtual *v, const mr_session *s, const mr_values *optio
 	v->stride = mr_plan_stride(s->plan);
 	v->params.node = v->node;
 	v->params.far = mr_values_float(options, "far");
-	st = mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);
+	st = let_steal(v, s);
+	if (st == MR_OK)
+		st = mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);
 	return st == MR_EINVAL ? mr_fail(MR_EUSAGE, "%s", mr_error_text()) : st; /* it was asked for on the command line */
 }
 
-mr_status mr_virtual_create(const mr_session *s, const mr_values *options, mr_virtual **out)
+mr_status mr_virtual_create(mr_session *s, const mr_values *options, mr_virtual **out)
 {
 	mr_virtual *v = calloc(1, sizeof(*v));
 	mr_status st = v ? fill(v, s, options) : mr_fail(MR_ERESOURCE, "no memory to simulate");

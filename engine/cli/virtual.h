@@ -20,9 +20,10 @@
 
 typedef struct mr_virtual mr_virtual;
 
-/** For the open session @s, which has a plan, with the @options of the command; borrows both. Errors: MR_EUSAGE, MR_ECONFIG,
+/** For the open session @s, which has a plan, with the @options of the command; borrows both. Where W are placed on any worker @s gets
+ * the plan that has them where the clock says, for the steps of its configuration. Errors: MR_EUSAGE, MR_ECONFIG,
  * MR_ERESOURCE. */
-mr_status mr_virtual_create(const mr_session *s, const mr_values *options, mr_virtual **out) MR_MUST_USE;
+mr_status mr_virtual_create(mr_session *s, const mr_values *options, mr_virtual **out) MR_MUST_USE;
 void mr_virtual_destroy(mr_virtual *v);
 
 /** An mr_replay_source; @arg is the mr_virtual. */

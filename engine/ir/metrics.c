@@ -81,6 +81,8 @@ mr_status mr_metrics_create(const mr_plan *plan, const mr_walk *walk, mr_metrics
 	m->n_stages = plan->n_stages;
 	m->n_pipes = plan->n_pipes;
 	m->n_bodies = walk->n_bodies;
+	m->n_stolen = walk->n_stolen;
+	m->steals = walk->plan != NULL;
 	m->makespan = walk->makespan;
 	m->period = walk->period > 0 ? walk->period : NAN;
 	m->bubble_flush = walk->bubble_flush;
@@ -166,6 +168,10 @@ void mr_metrics_put(mr_json_writer *w, const mr_metrics *m)
 	mr_json_put_double(w, m->weight_copies);
 	mr_json_key(w, "gradient_copies");
 	mr_json_put_double(w, m->gradient_copies);
+	if (m->steals) {
+		mr_json_key(w, "stolen");
+		mr_json_put_uint(w, m->n_stolen);
+	}
 	put_places(w, "slots", m, m->slots);
 	put_places(w, "forward_buffers", m, m->fwd);
 	put_places(w, "gradient_buffers", m, m->bwd);

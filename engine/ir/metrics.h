@@ -27,6 +27,8 @@ typedef struct mr_metrics {
 	uint16_t *slots;        /* [n_pipes][n_stages] activation slots */
 	uint16_t *fwd, *bwd;    /* [n_pipes][n_stages] boundary buffers before the stage, forward and backward */
 	uint16_t *versions;     /* [n_stages] weight versions stored at once */
+	size_t n_stolen;        /* W that were taken from another worker (ir/plan.h, "Stealing") */
+	bool steals;            /* any may be */
 	uint32_t *staleness;    /* [n_stages] most commits between the version a micro-batch reads and the one it is applied to */
 } mr_metrics;
 

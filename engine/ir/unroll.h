@@ -90,6 +90,20 @@ typedef struct mr_time_hooks {
 void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, const uint32_t *order,
 		     double *begin, double *end, uint32_t *binding);
 
+/* When a node may begin. */
+typedef struct mr_ready {
+	double at;
+	double behind; /* and before when it cannot end: a W, which follows the one before it in its sum */
+	uint32_t last; /* what it waited for last, or MR_NO_NODE */
+} mr_ready;
+
+/** @r, and not before all is there that the edges into @node bring; the times of their sources are known. */
+mr_ready mr_unroll_ready(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node, const double *begin,
+			 const double *end, mr_ready r);
+
+/** When @node ends that begins at @r->at. */
+double mr_unroll_finish(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node, const mr_ready *r);
+
 /** Under which cause (mr_wait_cause) the wait of @node for @from is booked, which was binding; MR_WAIT_NONE for its
  * predecessor in the list. */
 uint8_t mr_unroll_cause(const mr_unroll *g, uint32_t node, uint32_t from);

@@ -61,43 +61,61 @@ static double arrival(const mr_unroll *g, const mr_cost *cost, const mr_time_hoo
 	return end + (h->hand_over ? h->hand_over(h->arg, g->at[from].worker, g->at[to].worker, c) : c);
 }
 
+static const mr_time_hooks no_hooks;
+
+mr_ready mr_unroll_ready(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node, const double *begin,
+			 const double *end, mr_ready r)
+{
+	const mr_time_hooks *h = hooks ? hooks : &no_hooks;
+
+	for (uint32_t e = g->edge_first[node]; e < g->edge_first[node + 1]; e++) {
+		uint32_t from = g->edge[e];
+		bool turn = follows(g, from, node);
+		double t = turn ? begin[from] : arrival(g, cost, h, from, node, end[from]);
+
+		r.behind = turn ? end[from] : r.behind;
+		if (t > r.at) {
+			r.at = t;
+			r.last = from;
+		}
+	}
+	if (node < g->n_nodes && g->storage[node] != MR_NO_NODE && end[g->storage[node]] > r.at) {
+		r.last = g->storage[node];
+		r.at = end[r.last];
+	}
+	return r;
+}
+
+double mr_unroll_finish(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node, const mr_ready *r)
+{
+	const mr_time_hooks *h = hooks ? hooks : &no_hooks;
+	double work = node < g->n_nodes ? mr_instr_cost(g->plan, g->at[node].in, cost) : 0, end = r->at + work;
+
+	if (h->finish && node < g->n_nodes)
+		end = h->finish(h->arg, g, node, r->at, work);
+	return r->behind > end ? r->behind : end;
+}
+
 void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, const uint32_t *order,
 		     double *begin, double *end, uint32_t *binding)
 {
-	static const mr_time_hooks none;
-	const mr_time_hooks *h = hooks ? hooks : &none;
+	const uint32_t *known = hooks ? hooks->known : NULL;
 
 	for (uint32_t k = 0; k < g->n_all; k++) {
-		uint32_t node = order[k], last = MR_NO_NODE;
-		double at = 0, work, behind = 0;
+		uint32_t node = order[k];
+		mr_ready r = {.last = MR_NO_NODE};
 
-		if (h->known && node < g->n_nodes && node < h->known[g->at[node].worker])
+		if (known && node < g->n_nodes && node < known[g->at[node].worker])
 			continue;
 		if (node < g->n_nodes && node > g->first[g->at[node].worker]) {
-			last = node - 1;
-			at = end[last];
+			r.last = node - 1;
+			r.at = end[r.last];
 		}
-		for (uint32_t e = g->edge_first[node]; e < g->edge_first[node + 1]; e++) {
-			uint32_t from = g->edge[e];
-			bool turn = follows(g, from, node);
-			double t = turn ? begin[from] : arrival(g, cost, h, from, node, end[from]);
-
-			behind = turn ? end[from] : behind;
-			if (t > at) {
-				at = t;
-				last = from;
-			}
-		}
-		if (node < g->n_nodes && g->storage[node] != MR_NO_NODE && end[g->storage[node]] > at) {
-			last = g->storage[node];
-			at = end[last];
-		}
-		work = node < g->n_nodes ? mr_instr_cost(g->plan, g->at[node].in, cost) : 0;
-		begin[node] = at;
-		end[node] = h->finish && node < g->n_nodes ? h->finish(h->arg, g, node, at, work) : at + work;
-		end[node] = behind > end[node] ? behind : end[node];
+		r = mr_unroll_ready(g, cost, hooks, node, begin, end, r);
+		begin[node] = r.at;
+		end[node] = mr_unroll_finish(g, cost, hooks, node, &r);
 		if (binding)
-			binding[node] = last;
+			binding[node] = r.last;
 	}
 }
 

@@ -154,6 +154,17 @@ static bool is_recomputed(const mr_unroll *g, uint32_t f)
 	return g->recompute[g->at[f].in->stage * (size_t)g->n_micro + (size_t)mr_unroll_micro(g, f)] != MR_NO_NODE;
 }
 
+/* Micro-batches of U @node whose W other workers did. */
+static int64_t away_until(const mr_unroll *g, uint32_t node)
+{
+	uint64_t last = mr_unroll_micro(g, node);
+	int64_t n = 0;
+
+	for (uint64_t m = last + 1 - g->plan->contract.need; m <= last; m++)
+		n += mr_unroll_is_away(g, g->sum[g->at[node].in->stage * (size_t)g->n_micro + (size_t)m]);
+	return n;
+}
+
 static void count_peaks(mr_walk *k, const mr_unroll *g, uint16_t w)
 {
 	double share = (double)g->plan->n_workers / g->plan->n_stages;
@@ -163,6 +174,10 @@ static void count_peaks(mr_walk *k, const mr_unroll *g, uint16_t w)
 		uint8_t op = g->at[i].in->op;
 		bool saves = op == MR_OP_F || op == MR_OP_R;
 
+		if (op == MR_OP_U && g->plan->contract.steal)
+			until_w -= away_until(g, i);
+		if (mr_unroll_is_away(g, i))
+			continue; /* what it uses is given back by U */
 		until_w += saves ? 1 : op == MR_OP_B || op == MR_OP_W ? -(int64_t)g->at[i].in->span : 0;
 		until_i += saves ? 1 : op == MR_OP_B || op == MR_OP_I ? -1 : 0;
 		most_w = until_w > most_w ? until_w : most_w;
@@ -274,6 +289,7 @@ void mr_walk_destroy(mr_walk *walk)
 {
 	if (!walk)
 		return;
+	mr_plan_destroy(walk->plan);
 	free(walk->at);
 	free(walk->first);
 	free(walk->busy);

@@ -56,6 +56,8 @@ typedef struct mr_walk {
 	double *busy;         /* [n_workers] over everything walked */
 	double *peak_until_w; /* [n_workers] */
 	double *peak_until_i; /* [n_workers] */
+	mr_plan *plan;        /* where the lists that `at` points to are not those of the plan that was given: these; owned. Else NULL */
+	size_t n_stolen;      /* then: W that were taken from another worker */
 } mr_walk;
 
 /**

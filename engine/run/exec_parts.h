@@ -27,6 +27,7 @@ typedef struct mr_exec_turn {
 	uint32_t at, last; /* places in its count, of its first and of its last micro-batch */
 	uint32_t base;     /* turns of the counts before */
 	uint64_t micro, version;
+	bool away;         /* of a stage of another worker */
 	mr_turn turn;
 } mr_exec_turn;
 const mr_turn *mr_exec_turn_begin(mr_worker *w, const mr_task *t, mr_exec_turn *arg);

@@ -69,6 +69,7 @@ const mr_turn *mr_exec_turn_begin(mr_worker *w, const mr_task *t, mr_exec_turn *
 	if (!t->lane->plan->contract.steal)
 		return NULL;
 	out->b = b;
+	out->away = is_away(w, t);
 	out->at = (uint32_t)(t->micro % need_of(w->run));
 	out->last = out->at + t->in->span - 1u;
 	out->base = (uint32_t)(t->version * b->n_turns);
@@ -84,6 +85,7 @@ void mr_exec_turn_end(mr_exec_turn *t)
 	mr_event_publish(&t->b->turn[t->last], t->base + t->b->n_turns); /* for stages without parameters too */
 	if (t->last + 1 == need_of(t->w->run))
 		mr_event_publish(&t->b->finished, (uint32_t)(t->version + 1));
+	t->w->tail.n_stolen += t->away;
 }
 
 bool mr_exec_has_turn(const mr_worker *w, const mr_task *t)
@@ -181,7 +183,6 @@ static void note(mr_worker *w, uint64_t n, uint16_t owner, uint32_t from, uint32
 {
 	mr_tail *t = &w->tail;
 
-	t->n_stolen += owner != w->id;
 	if (t->log && t->n_log < t->room)
 		t->log[t->n_log] = (mr_steal){.n = (uint32_t)n, .owner = owner, .thief = w->id, .from = from, .to = to};
 	t->n_log += t->log != NULL;

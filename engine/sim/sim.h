@@ -10,6 +10,10 @@
  *   links       a hand-over between workers on different nodes takes longer than one inside a node
  * Without any of them a simulation is the walk, to the last bit: there is one function that computes times.
  *
+ * W that any worker may take (ir/plan.h, "Stealing") are taken by the same rule as in the engine: a worker at its end that would have
+ * to wait takes the next W of the one that has most of them left. What comes of it is a walk of the plan that has them where they
+ * were carried out (walk->plan). Its period is that of the lists as they are, for it is what there would be without a barrier.
+ *
  * The outcome is a mr_walk: figures as walk.h defines them, and what every instruction did when. ir/walk_trace.h makes trace
  * records of it, ir/metrics.h figures. A simulation without an end, event by event, is stream.h.
  */
@@ -18,6 +22,7 @@
 
 #include "ir/cost.h"
 #include "ir/plan.h"
+#include "ir/steal.h"
 #include "ir/walk.h"
 
 typedef enum mr_jitter {
@@ -52,6 +57,12 @@ typedef struct mr_sim_params {
  * Errors: MR_EINVAL a parameter that makes no sense, with a sentence; otherwise those of mr_plan_walk.
  */
 mr_status mr_sim_run(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_walk **out) MR_MUST_USE;
+
+/**
+ * Who takes which W in @params->n_bodies iterations of @plan, which is lowered and whose contract says steal: [*@n] moves in *@out
+ * for mr_steal_plan; the caller frees them. Errors: as mr_sim_run.
+ */
+mr_status mr_sim_steals(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_steal **out, size_t *n) MR_MUST_USE;
 
 /** Put @n_workers on @n_nodes in equal runs, workers 0, 1, ... on node 0: fills @node [n_workers]. */
 void mr_sim_spread(uint16_t n_workers, uint16_t n_nodes, uint16_t *node);

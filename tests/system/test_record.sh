@@ -23,6 +23,32 @@ for how in static racing; do # the configuration's own order does not matter
 	cmp raced.losses $how.losses || fail "the losses of the race and of its record differ"
 done
 
+# --- who took which weight gradient: the weights are the same whoever did, and the record says who
+set -- mlp.cfg $(sets_of f64) --set system.name=zb_h2 --set train.microbatches=8 --set train.steps=6 --set machine.workers=3 \
+	--set train.clip=0.5
+train "$@" --set run.dir=home
+expect 0 "zb_h2 without steals"
+train "$@" --set system.steal=true --set run.dir=stolen --record steal.plan
+expect 0 "steals that are recorded"
+grep -q "^stolen: [0-9]* weight gradients* w.* over from another worker, of [1-9]" out || fail "how many were taken over was not said"
+"$millrace" check steal.plan >out 2>err || fail "the record is no sound plan: $(cat err)"
+train "$@" --set system.steal=true --set run.dir=again --replay steal.plan
+expect 0 "following the record of steals"
+"$millrace" simulate "$@" --set system.steal=true --set run.dir=virtual >out 2>err || fail "steals were not simulated: $(cat err)"
+grep -q "^stolen: [1-9]" out || fail "in virtual time nothing was taken over"
+for d in stolen again virtual; do
+	cmp home/checkpoints/step-00000006/model.safetensors $d/checkpoints/step-00000006/model.safetensors ||
+		fail "the weights with steals differ from those without: $d"
+done
+"$millrace" schedule zb_h2 --workers 8 --microbatches 16 --set steal=true >out 2>err || fail "a schedule with steals"
+grep -q "^makespan 52," out && grep -q "^[1-9][0-9]* weight gradients are taken over" out || fail "zb_h2 with steals takes 52: $(cat out)"
+"$millrace" schedule zb_h1 --workers 2 --microbatches 4 --set steal=true --set optimizer=validated >out 2>err && fail "steals without a barrier"
+grep -q "zb_h1: steal: .* optimizer = validated has none" err || fail "why there are no steals was not said"
+"$millrace" schedule 1f1b --workers 2 --microbatches 4 --set steal=true >out 2>err && fail "steals without weight gradients apart"
+grep -q "1f1b: steal: .* none to take" err || fail "why there is nothing to take was not said"
+set -- mlp.cfg $(sets_of f64) --set system.name=ampnet --set train.microbatches=2 --set train.steps=12 --set train.eval_every=5 \
+	--set data.validation=0.1
+
 # --- what cannot be
 train "$@" --set run.dir=x --record x.plan
 expect 2 "a record of a fixed order" "this one's order is fixed"

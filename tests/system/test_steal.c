@@ -8,6 +8,11 @@
 #include "run/record.h"
 
 #define STEPS 4
+#ifdef __SANITIZE_THREAD__
+#define RUNS 2 /* each takes twenty times as long */
+#else
+#define RUNS 4
+#endif
 #define MICRO 8
 
 static uint64_t n_stolen, n_moved;
@@ -112,32 +117,32 @@ static void count(uint64_t least)
 static void one_stage_a_worker(void)
 {
 	for (unsigned d = 2; d <= 4; d++) {
-		check(false, "model.depth=11", "system.name=zb_h1", d, 4);
-		check(false, "model.depth=11 dtype=f32", "system.name=zb_h2", d, 4);
+		check(false, "model.depth=11", "system.name=zb_h1", d, RUNS);
+		check(false, "model.depth=11 dtype=f32", "system.name=zb_h2", d, RUNS);
 	}
-	check(false, "model.depth=11 train.clip=0.5", "system.name=zb_h2", 3, 4);
-	count(10);
+	check(false, "model.depth=11 train.clip=0.5", "system.name=zb_h2", 3, RUNS);
+	count(RUNS);
 }
 
 static void several_stages_a_worker(void)
 {
-	check(false, "model.depth=15 dtype=f32", "system.name=interleaved_zb", 2, 4);
-	check(false, "model.depth=15", "system.name=zb_v", 3, 4);
-	check(false, "model.depth=15 train.clip=0.5", "system.name=v_min", 3, 4);
-	check(false, "model.depth=15", "system.name=interleaved_zb", 4, 4);
-	count(10);
+	check(false, "model.depth=15 dtype=f32", "system.name=interleaved_zb", 2, RUNS);
+	check(false, "model.depth=15", "system.name=zb_v", 3, RUNS);
+	check(false, "model.depth=15 train.clip=0.5", "system.name=v_min", 3, RUNS);
+	check(false, "model.depth=15", "system.name=interleaved_zb", 4, RUNS);
+	count(RUNS);
 }
 
 static void merged(void)
 {
-	check(false, "model.depth=11", "system.name=1f1b system.merge_w=2", 3, 4);
-	check(false, "model.depth=11 dtype=f32", "system.name=1f1b system.merge_w=3", 2, 4);
+	check(false, "model.depth=11", "system.name=1f1b system.merge_w=2", 3, RUNS);
+	check(false, "model.depth=11 dtype=f32", "system.name=1f1b system.merge_w=3", 2, RUNS);
 }
 
 static void gpt(void)
 {
-	check(true, "dtype=f32 model.dropout=0.1", "system.name=zb_h2", 2, 3);
-	check(true, "model.tied=true", "system.name=zb_v", 2, 3);
+	check(true, "dtype=f32 model.dropout=0.1", "system.name=zb_h2", 2, RUNS);
+	check(true, "model.tied=true", "system.name=zb_v", 2, RUNS);
 	count(1);
 }
 

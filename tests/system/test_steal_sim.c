@@ -1,0 +1,163 @@
+/*
+ * test_steal_sim.c - W that any worker may take, in virtual time: the figures of the study that the rule comes from, never slower than
+ * without, and what was taken is a plan that passes the checker.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "check.h"
+#include "ir/check.h"
+#include "ir/lower.h"
+#include "schedules/registry.h"
+#include "sim/sim.h"
+
+typedef struct outcome {
+	double makespan, bubble; /* bubble: makespan - the mean busy time of a worker */
+	size_t stolen;
+} outcome;
+
+static mr_plan *lowered(const char *system, const char *sets, bool steal, uint16_t workers, uint32_t micro, const mr_cost *costs)
+{
+	const mr_sched_ops *ops = mr_schedule_find(system);
+	mr_sched_args a = {.n_workers = workers, .n_micro = micro, .costs = costs};
+	mr_values *v;
+	mr_plan *p;
+
+	MR_CHECK_OK(mr_values_create(ops->options, &v));
+	if (steal)
+		MR_CHECK_OK(mr_values_set_text(v, "steal", "true"));
+	if (sets)
+		MR_CHECK_OK(mr_values_set_text(v, "merge_w", sets));
+	a.options = v;
+	MR_CHECK_OK(mr_schedule_emit(ops, &a, &p));
+	mr_values_destroy(v);
+	p->contract.flush = MR_FLUSH_BARRIER; /* zb_h2 has none by itself, and is compared with one */
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	MR_CHECK_OK(mr_plan_check(p));
+	return p;
+}
+
+static outcome simulate(const mr_plan *p, const double *f, const mr_sim_params *params)
+{
+	mr_stage_cost *stage = calloc(p->n_stages, sizeof(*stage));
+	outcome o = {0};
+	mr_cost cost;
+	mr_walk *k;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(stage);
+	mr_cost_share(p, f[0], f[1], f[2], stage, &cost);
+	MR_CHECK_OK(mr_sim_run(p, &cost, params, &k));
+	o.makespan = o.bubble = k->makespan;
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		o.bubble -= k->busy[w] / p->n_workers;
+	o.stolen = k->n_stolen;
+	CU_ASSERT_EQUAL(k->plan != NULL, p->contract.steal);
+	if (k->plan)
+		MR_CHECK_OK(mr_plan_check(k->plan));
+	mr_walk_destroy(k);
+	free(stage);
+	return o;
+}
+
+/* Both ways, one iteration. */
+static void both(const char *system, const char *sets, uint16_t workers, uint32_t micro, const double *f, outcome *without, outcome *with)
+{
+	mr_stage_cost share = {.f = f[0], .i = f[1], .w = f[2]};
+	mr_cost costs = {1, &share};
+	mr_plan *home = lowered(system, sets, false, workers, micro, &costs), *any = lowered(system, sets, true, workers, micro, &costs);
+	mr_sim_params params = {.n_bodies = 1, .no_period = true};
+
+	*without = simulate(home, f, &params);
+	*with = simulate(any, f, &params);
+	mr_plan_destroy(home);
+	mr_plan_destroy(any);
+}
+
+/* Tail work-stealing of W, with a barrier, 8 workers and 16 micro-batches. */
+static void published_figures(void)
+{
+	static const struct {
+		const char *system;
+		double costs[3], before, after;
+	} cases[] = {
+		{"zb_h2", {1, 1, 1}, 7, 4},
+		{"zb_v", {1, 1, 1}, 3.5, 2},
+		{"zb_h1", {2, 1, 2}, 14, 11},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		outcome without, with;
+
+		both(cases[i].system, NULL, 8, 16, cases[i].costs, &without, &with);
+		CU_ASSERT_DOUBLE_EQUAL(without.bubble, cases[i].before, 1e-9);
+		CU_ASSERT_DOUBLE_EQUAL(with.bubble, cases[i].after, 1e-9);
+		CU_ASSERT_TRUE(with.stolen > 0);
+	}
+}
+
+static void never_slower(void)
+{
+	static const char *const systems[] = {"zb_h1", "zb_h2", "zb_v", "zb_auto", "interleaved_zb", "v_half", "v_min", "1f1b"};
+	static const double costs[][3] = {{1, 1, 1}, {2, 1, 2}, {2, 3, 1}, {5, 6, 4}, {1, 2, 3}};
+	uint32_t faster = 0, cases = 0;
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
+		for (uint16_t d = 1; d <= 8; d = (uint16_t)(d + (d < 4 ? 1 : 4)))
+			for (uint32_t t = 2; t <= 16; t += 7)
+				for (size_t c = 0; c < sizeof(costs) / sizeof(costs[0]); c++) {
+					outcome without, with;
+
+					both(systems[i], strcmp(systems[i], "1f1b") ? NULL : "2", d, t, costs[c], &without, &with);
+					cases++;
+					faster += with.makespan < without.makespan - 1e-9;
+					if (with.makespan > without.makespan + 1e-9)
+						fprintf(stderr, "\n%s D=%u T=%u %g,%g,%g: %g became %g\n", systems[i], d, t, costs[c][0], costs[c][1],
+							costs[c][2], without.makespan, with.makespan);
+					CU_ASSERT_TRUE_FATAL(with.makespan <= without.makespan + 1e-9);
+					CU_ASSERT_TRUE(d > 1 || with.stolen == 0);
+				}
+	CU_ASSERT_TRUE(cases >= 60);
+	CU_ASSERT_TRUE(faster * 20 > cases);
+}
+
+/* With jitter iterations differ, and so does what is taken; one seed takes the same. A straggler is helped. */
+static void bent(void)
+{
+	const double ones[] = {1, 1, 1};
+	mr_straggler slow = {.worker = 1, .factor = 2, .from = 0, .to = INFINITY};
+	mr_sim_params params = {.n_bodies = 6, .no_period = true, .jitter = MR_JITTER_LOGNORMAL, .amount = 0.3, .seed = 4};
+	mr_plan *home = lowered("zb_h1", NULL, false, 4, 8, NULL), *any = lowered("zb_h1", NULL, true, 4, 8, NULL);
+	outcome without = simulate(home, ones, &params), with = simulate(any, ones, &params), again = simulate(any, ones, &params);
+
+	CU_ASSERT_TRUE(with.stolen > 0);
+	CU_ASSERT_TRUE(with.makespan < without.makespan);
+	CU_ASSERT_TRUE(with.makespan == again.makespan && with.stolen == again.stolen);
+	params = (mr_sim_params){.n_bodies = 1, .no_period = true, .straggler = &slow, .n_stragglers = 1};
+	without = simulate(home, ones, &params);
+	with = simulate(any, ones, &params);
+	CU_ASSERT_TRUE(with.stolen > 0);
+	CU_ASSERT_TRUE(with.makespan < without.makespan);
+	mr_plan_destroy(home);
+	mr_plan_destroy(any);
+}
+
+static void refused(void)
+{
+	mr_stage_cost stage[2] = {{.f = 1, .i = 1, .w = 1}, {.f = 1, .i = 1, .w = 1}};
+	mr_sim_params params = {.n_bodies = 1};
+	mr_plan *home = lowered("zb_h1", NULL, false, 2, 4, NULL);
+	mr_steal *moves;
+	size_t n;
+
+	MR_CHECK_FAIL(mr_sim_steals(home, &(mr_cost){2, stage}, &params, &moves, &n), MR_EINVAL, "says steal");
+	mr_plan_destroy(home);
+}
+
+void mr_suite_steal_sim(void)
+{
+	MR_SUITE("steal_sim");
+	MR_TEST(published_figures);
+	MR_TEST(never_slower);
+	MR_TEST(bent);
+	MR_TEST(refused);
+}
