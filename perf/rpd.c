@@ -24,7 +24,7 @@ static const struct {
 	{"order", experiment_order, "2: PipeDream against RPD over delta; the two with equal delays", "40 s"},
 	{"local", experiment_local, "3: PipeDream against LocalSGD over H", "25 s"},
 	{"scaling", experiment_scaling, "4: what stages buy at fixed time, with and without injected noise",
-	 "2 min to 16 stages, 4 times that for each doubling of --stages"},
+	 "1 min to 16 stages, 3 min to 32, then 4 times that for each doubling of --stages"},
 	{"lm", experiment_lm, "5: PipeDream against LocalSGD on a language model of 16 stages, in unit time (--text)", "30 s"},
 	{"wall", experiment_wall, "5: the same on two workers, by the clock, averaging included (--text)", "5 times --seconds"},
 	{"bound", experiment_bound, "6: the convergence bound and a sharper one beside measured gradients", "4 s"},

@@ -14,6 +14,7 @@ typedef struct run {
 	uint64_t *read;        /* [n_flights][n_stages] */
 	void *mean;            /* of one stage */
 	uint32_t n_losses, n_done;
+	size_t n_noise;        /* numbers of the noise used so far */
 	double loss;
 	mr_status status;
 	char text[1024];
@@ -97,6 +98,24 @@ static mr_status forward(run *r, const mr_unit_op *o)
 	return isfinite(r->loss) ? MR_OK : mr_fail(MR_EDIVERGED, "the loss of micro-batch %u is not finite", o->micro);
 }
 
+/* The noise of the next operation, into the gradients of @b. */
+static mr_status disturb(run *r, mr_history *b)
+{
+	const mr_graph *g = r->c->graph;
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		double *grad = (double *)(void *)(b->grads + mr_stage_grad_at(b->stage, p));
+
+		if ((size_t)g->params[p].n > r->c->n_noise - r->n_noise)
+			return mr_fail(MR_EDATA, "the recorded noise ends after %zu numbers", r->c->n_noise);
+		for (int64_t i = 0; i < g->params[p].n; i++)
+			grad[i] += r->c->noise[r->n_noise++];
+	}
+	return MR_OK;
+}
+
 static mr_status backward(run *r, const mr_unit_op *o)
 {
 	const mr_unit_config *c = r->c;
@@ -105,6 +124,8 @@ static mr_status backward(run *r, const mr_unit_op *o)
 	uint64_t read = r->read[(size_t)flight * c->timeline->n_stages + o->stage];
 
 	MR_TRY(mr_flights_backward(r->f, flight, o->stage, mr_history_weights(b, read), b->grads));
+	if (c->noise)
+		MR_TRY(disturb(r, b));
 	MR_TRY(mr_history_commit(b, c->kernels, mr_flights_kctx(r->f), c->optim, mr_lr_at(c->lr, b->latest + 1), b->latest + 1));
 	r->n_done += o->stage == 0;
 	return MR_OK;

@@ -43,11 +43,13 @@ typedef struct mr_unit_config {
 	int64_t samples;               /* of a micro-batch; micro-batch m takes minibatch m of the data */
 	uint64_t seed;
 	const mr_unit_time *timeline;
+	const double *noise;           /* f64: recorded noise, added to gradients in the order of the backward operations; NULL: none */
+	size_t n_noise;
 	mr_unit_observer *observer;    /* NULL: none */
 	void *arg;
 } mr_unit_config;
 
-/** Errors: MR_ECONFIG, MR_ERESOURCE, MR_EDNN, MR_EDIVERGED when a loss is not finite. */
+/** Errors: MR_ECONFIG, MR_EDATA (the noise ends before the timeline), MR_ERESOURCE, MR_EDNN, MR_EDIVERGED when a loss is not finite. */
 mr_status mr_unit_run(const mr_unit_config *c) MR_MUST_USE;
 
 /** Write the mean over @n_replicas models of the latest weights of @stage, numbers of @dtype, to @out. */

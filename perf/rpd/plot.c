@@ -174,13 +174,11 @@ static void put_band(const series *s, const axis *x, const axis *y, const char *
 	fputs("Z\"/>\n", out);
 }
 
-static void put_line(const series *s, const axis *x, const axis *y, const char *color, FILE *out)
+static void put_path(const series *s, const axis *x, const axis *y, const char *color, FILE *out)
 {
 	size_t every = s->n / MOST_POINTS + 1;
 	char move = 'M';
 
-	if (s->low)
-		put_band(s, x, y, color, out);
 	fprintf(out, "<path clip-path=\"url(#c)\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.7\"%s d=\"", color,
 		s->dashed ? " stroke-dasharray=\"6 4\"" : "");
 	for (size_t k = 0; k < s->n; k++) {
@@ -190,10 +188,28 @@ static void put_line(const series *s, const axis *x, const axis *y, const char *
 		move = 'L';
 	}
 	fputs("\"/>\n", out);
-	for (size_t k = 0; k < s->n && s->marks; k++)
+}
+
+static void put_line(const series *s, const axis *x, const axis *y, const char *color, FILE *out)
+{
+	if (s->low)
+		put_band(s, x, y, color, out);
+	if (!s->dots)
+		put_path(s, x, y, color, out);
+	for (size_t k = 0; k < s->n && (s->marks || s->dots); k++)
 		if (shown(x, s->x[k]) && shown(y, s->y[k]))
 			fprintf(out, "<circle clip-path=\"url(#c)\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n",
 				px(x, s->x[k]), py(y, s->y[k]), color);
+}
+
+/* Of series @i: each line has its own, as long as there are any. */
+static const char *color_of(const plot *p, size_t i)
+{
+	size_t lines = 0;
+
+	for (size_t k = 0; k <= i; k++)
+		lines += !p->at[k].dots;
+	return colors[(lines ? lines - 1 : 0) % N_COLORS];
 }
 
 static void put_legend(const plot *p, FILE *out)
@@ -201,8 +217,11 @@ static void put_legend(const plot *p, FILE *out)
 	for (size_t i = 0; i < p->n; i++) {
 		double left = LEFT + PANEL_WIDTH + 16, at = TOP + 12 + 20 * (double)i;
 
-		fprintf(out, "<path d=\"M%.1f %.1fh22\" stroke=\"%s\" stroke-width=\"2.2\"%s/>", left, at, colors[i % N_COLORS],
-			p->at[i].dashed ? " stroke-dasharray=\"6 4\"" : "");
+		if (p->at[i].dots)
+			fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>", left + 11, at, color_of(p, i));
+		else
+			fprintf(out, "<path d=\"M%.1f %.1fh22\" stroke=\"%s\" stroke-width=\"2.2\"%s/>", left, at, color_of(p, i),
+				p->at[i].dashed ? " stroke-dasharray=\"6 4\"" : "");
 		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">", left + 28, at + 4);
 		put_text(p->at[i].name, out);
 		fputs("</text>\n", out);
@@ -243,7 +262,7 @@ void plot_write(plot *p, const char *path)
 	extents(p, &x, &y);
 	put_frame(p, &x, &y, out);
 	for (size_t i = 0; i < p->n; i++)
-		put_line(&p->at[i], &x, &y, colors[i % N_COLORS], out);
+		put_line(&p->at[i], &x, &y, color_of(p, i), out);
 	put_legend(p, out);
 	fputs("</svg>\n", out);
 	if (fclose(out)) {

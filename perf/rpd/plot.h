@@ -16,6 +16,7 @@ typedef struct series {
 	double *x, *y;        /* owned once added */
 	double *low, *high;   /* NULL: no band */
 	bool marks, dashed;
+	bool dots;            /* marks alone, without a line, in the colour of the series before */
 } series;
 
 typedef struct plot {

@@ -274,7 +274,7 @@ curve run_timeline(problem *p, const mr_unit_time *u, const asking *a, bool by_u
 	mr_optim o = sgd();
 	mr_unit_config c = {.graph = p->graph, .partition = &p->partition, .kernels = p->kernels, .data = p->data, .optim = &o,
 			    .lr = &lr, .place = &p->place, .samples = p->samples, .seed = a->seed, .timeline = u,
-			    .observer = on_time, .arg = &w};
+			    .noise = a->noise, .n_noise = a->n_noise, .observer = on_time, .arg = &w};
 
 	w.by_update = by_update;
 	return end(&w, mr_unit_run(&c));

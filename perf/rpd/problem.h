@@ -52,6 +52,8 @@ typedef struct asking {
 	double tail;        /* part of the run that the tail's mean is over */
 	bool grads;         /* full gradients too */
 	bool all;           /* keep every value, not only those of the tail */
+	const double *noise; /* run_timeline: as mr_unit_config has it; NULL: none */
+	size_t n_noise;
 } asking;
 
 /** Steps of one block each; a value after each. Afterwards mr_objective_point(p->f) is the last model, here and below. */

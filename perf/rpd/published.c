@@ -2,8 +2,16 @@
  * published.c - the published figures' numbers, from the published figures' own data.
  *
  * Needs the arrays behind the figures in a folder (--data): little-endian f64, row by row, and a recorded sequence of steps, as
- * i32 rows of stage, minibatch and delays; the authors' code writes them with numpy's tofile. What is not there is skipped, and said. The
- * recorded values are what that code gives; ours differ by the order of sums.
+ * i32 rows of stage, minibatch and delays; the authors' code writes them with numpy's tofile. What is not there is skipped, and
+ * said. The recorded values (recorded.h) are what that code gives; ours differ by the order of sums. published.csv has all of
+ * them; in the charts lines are ours and dots are recorded.
+ *
+ *	quad_random_n2000_d512_{X,y}.f64, rpd_fig1_S8_delta60_seed0_seq_K3200x10.i32      published.svg: PipeDream and RPD
+ *	quad_tridiag_n600_d512_{X,y}.f64                                                 published_local.svg: LocalSGD over H
+ *	logistic_n50_d512_{X,y}.f64, noise_PD_S2_lr2m6_N1589.f64                         published_scaling.svg: over S, no noise
+ *
+ * The noise is added to gradients in the order of the backward operations. Noise on the other published points of that figure depends on
+ * the runs that came before them on the same objective, so those have no recorded noise.
  */
 #include <errno.h>
 #include <math.h>
@@ -12,7 +20,9 @@
 
 #include "base/file.h"
 #include "perf/rpd/experiments.h"
+#include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
+#include "perf/rpd/recorded.h"
 
 #define MOST_BYTES ((size_t)64 << 20)
 
@@ -20,14 +30,15 @@ typedef struct task {
 	const settings *s;
 	FILE *table;
 	double worst; /* relative */
+	double f0;    /* of the problem in hand */
 } task;
 
 static void compare(task *t, const char *what, double got, double want)
 {
 	double d = fabs(got - want) / fabs(want);
 
-	fprintf(t->table, "%s,%.17g,%.17g,%.3g\n", what, want, got, d);
-	printf("  %-34s recorded %.12g, here %.12g, off by %.1e of it\n", what, want, got, d);
+	fprintf(t->table, "\"%s\",%.17g,%.17g,%.3g\n", what, want, got, d);
+	printf("  %-38s recorded %-16.12g here %-16.12g off by %.1e of it\n", what, want, got, d);
 	fflush(stdout);
 	t->worst = fmax(t->worst, d);
 }
@@ -53,13 +64,13 @@ static bool there(const task *t, const char *name)
 }
 
 static problem open_arrays(const task *t, const char *model, const char *sets, const char *stem, unsigned rows, uint16_t stages,
-			   int64_t samples)
+			   int64_t samples, bool facts)
 {
 	char data[3000];
 
 	snprintf(data, sizeof(data), "matrix=%s/%s_X.f64 targets=%s/%s_y.f64 rows=%u features=512", t->s->data, stem, t->s->data, stem,
 		 rows);
-	return problem_open(model, sets, "arrays", data, stages, samples, false);
+	return problem_open(model, sets, "arrays", data, stages, samples, facts);
 }
 
 /* The recorded sequence of @n steps over @stages stages. */
@@ -86,38 +97,64 @@ static mr_aged *read_steps(const task *t, const char *name, uint16_t stages, uin
 	return a;
 }
 
+/* The curve @c as a line and what is recorded of it, each @every-th value from the @first, as dots; the worst of them is compared. */
+static void against(task *t, plot *chart, const char *figure, const recorded *r, const curve *c, size_t first, size_t every)
+{
+	char what[96], text[16];
+	series *line, *dots;
+	double worst = 0;
+	size_t n = 0;
+
+	while (n < sizeof(r->at) / sizeof(r->at[0]) && r->at[n] != 0)
+		n++;
+	snprintf(what, sizeof(what), "%s, %s", r->name, power_text(r->power, text));
+	line = plot_add(chart, what, c->n);
+	for (size_t i = 0; i < c->n; i++) {
+		line->x[i] = (double)i + 1;
+		line->y[i] = c->f[i];
+	}
+	snprintf(what, sizeof(what), "recorded");
+	dots = plot_add(chart, what, n);
+	dots->dots = true;
+	for (size_t i = 0; i < n; i++) {
+		size_t at = first + i * every;
+		double here = at ? c->f[at - 1] : t->f0;
+
+		dots->x[i] = (double)at;
+		dots->y[i] = r->at[i];
+		worst = fmax(worst, fabs(here - r->at[i]) / r->at[i]);
+	}
+	snprintf(what, sizeof(what), "%s: %s %s", figure, r->name, text);
+	compare(t, what, c->n ? c->f[c->n - 1] : INFINITY, r->last);
+	fprintf(t->table, "\"%s: %zu values on the way\",,,%.3g\n", what, n, worst);
+	t->worst = fmax(t->worst, worst);
+}
+
 static void order(task *t)
 {
-	static const struct {
-		int power;
-		double last;
-	} pd[] = {{-5, 0.002144243812202837}, {-4, 2.3816447882297565e-07}, {-3, 0.23656113692273426}},
-	  rpd[] = {{-4, 2.3027479369943907e-06}, {-3, 7.466453426055662e-08}};
 	const char *sequence = "rpd_fig1_S8_delta60_seed0_seq_K3200x10.i32";
+	plot chart = {.title = "The published random quadratic, 8 stages", .x_label = "block updates", .y_label = "f", .log_y = true,
+		      .y_floor = 1e-9};
 	mr_unit_time u;
 	mr_aged *steps;
 	problem p;
-	char what[64];
 
 	if (!there(t, "quad_random_n2000_d512_X.f64") || !there(t, sequence))
 		return;
-	p = open_arrays(t, "quadratic", "", "quad_random_n2000_d512", 2000, 8, 100);
+	p = open_arrays(t, "quadratic", "", "quad_random_n2000_d512", 2000, 8, 100, true);
+	t->f0 = p.f0;
+	compare(t, "order: L", p.l, RECORDED_ORDER_L);
 	die_unless(mr_unit_greedy(8, 400, 0, &u), "a timeline");
 	steps = read_steps(t, sequence, 8, 3200);
-	for (int i = 0; i < 3; i++) {
-		curve c = run_timeline(&p, &u, &(asking){.gamma = ldexp(1, pd[i].power), .tail = 0.2, .all = true}, true);
+	for (size_t i = 0; i < sizeof(recorded_order) / sizeof(recorded_order[0]); i++) {
+		const recorded *r = &recorded_order[i];
+		asking a = {.gamma = ldexp(1, r->power), .tail = 0.2, .all = true};
+		curve c = strcmp(r->name, "PipeDream") ? run_steps(&p, steps, &a) : run_timeline(&p, &u, &a, true);
 
-		snprintf(what, sizeof(what), "order: PipeDream 2^%d", pd[i].power);
-		compare(t, what, c.last, pd[i].last);
+		against(t, &chart, "order", r, &c, 400, 400);
 		curve_fini(&c);
 	}
-	for (int i = 0; i < 2; i++) {
-		curve c = run_steps(&p, steps, &(asking){.gamma = ldexp(1, rpd[i].power), .tail = 0.2, .all = true});
-
-		snprintf(what, sizeof(what), "order: RPD delta 60 2^%d", rpd[i].power);
-		compare(t, what, c.last, rpd[i].last);
-		curve_fini(&c);
-	}
+	plot_write(&chart, out_path(t->s, "published.svg"));
 	mr_aged_destroy(steps);
 	mr_unit_time_fini(&u);
 	problem_close(&p);
@@ -125,56 +162,103 @@ static void order(task *t)
 
 static void local(task *t)
 {
-	static const struct {
-		uint32_t local; /* 0: PipeDream */
-		int power;
-		double value;   /* after 1229 steps of time, where the recorded curves are cut */
-	} runs[] = {{0, -8, 2.731246686598343}, {2, -5, 19.51761830530626}, {5, -5, 22.503717536385405}, {30, -8, 268.6526967487743}};
+	plot chart = {.title = "The published tridiagonal quadratic, 16 stages", .x_label = "steps of unit time", .y_label = "f",
+		      .log_y = true};
 	problem p;
-	char what[64];
 
 	if (!there(t, "quad_tridiag_n600_d512_X.f64"))
 		return;
-	p = open_arrays(t, "quadratic", "", "quad_tridiag_n600_d512", 600, 16, 5);
-	for (int i = 0; i < 4; i++) {
+	p = open_arrays(t, "quadratic", "", "quad_tridiag_n600_d512", 600, 16, 5, true);
+	t->f0 = p.f0;
+	compare(t, "local: L", p.l, RECORDED_LOCAL_L);
+	for (size_t i = 0; i < sizeof(recorded_local) / sizeof(recorded_local[0]); i++) {
+		const recorded *r = &recorded_local[i];
 		mr_unit_time u;
 		curve c;
 
-		die_unless(runs[i].local ? mr_unit_rounds(16, 600, 16, runs[i].local, &u) : mr_unit_greedy(16, 600, 0, &u), "a timeline");
-		c = run_timeline(&p, &u, &(asking){.gamma = ldexp(1, runs[i].power), .tail = 0.2, .all = true}, false);
-		snprintf(what, sizeof(what), runs[i].local ? "local: LocalSGD H = %u" : "local: PipeDream", runs[i].local);
-		compare(t, what, c.n > 1228 ? c.f[1228] : INFINITY, runs[i].value);
+		die_unless(r->local ? mr_unit_rounds(16, 600, 16, r->local, &u) : mr_unit_greedy(16, 600, 0, &u), "a timeline");
+		c = run_timeline(&p, &u, &(asking){.gamma = ldexp(1, r->power), .tail = 0.2, .all = true}, false);
+		c.n = c.n < 1229 ? c.n : 1229; /* where the recorded curves are cut */
+		against(t, &chart, "local", r, &c, 0, 100);
 		curve_fini(&c);
 		mr_unit_time_fini(&u);
 	}
+	plot_write(&chart, out_path(t->s, "published_local.svg"));
 	problem_close(&p);
+}
+
+/* The last value of one run on the published logistic regression. */
+static double logistic_last(task *t, const recorded_scaled *r, bool local_sgd, const asking *a)
+{
+	problem p = open_arrays(t, "logistic", "l2=1e-4", "logistic_n50_d512", 50, r->stages, 1, false);
+	mr_unit_time u;
+	double last;
+	curve c;
+
+	die_unless(local_sgd ? mr_unit_rounds(r->stages, r->micro, r->stages, 5, &u) : mr_unit_greedy(r->stages, r->micro, 0, &u),
+		   "a timeline");
+	c = run_timeline(&p, &u, a, false);
+	last = c.last;
+	curve_fini(&c);
+	mr_unit_time_fini(&u);
+	problem_close(&p);
+	return last;
+}
+
+/* All step sizes of each S; the best of them go into the chart, ours as a line and the recorded ones as dots. */
+static void over_stages(task *t, plot *chart, const char *name, const recorded_scaled *r, size_t n, bool local_sgd)
+{
+	series *line = plot_add(chart, name, n), *dots = plot_add(chart, "recorded", n);
+	char what[96], text[16];
+
+	dots->dots = true;
+	for (size_t i = 0; i < n; i++) {
+		line->x[i] = dots->x[i] = r[i].stages;
+		line->y[i] = dots->y[i] = INFINITY;
+		for (int k = 0; k < 11 && r[i].last[k] != 0; k++) {
+			int power = r[i].high - k;
+			double got = logistic_last(t, &r[i], local_sgd, &(asking){.gamma = ldexp(1, power), .tail = 0.2});
+
+			snprintf(what, sizeof(what), "scaling: %s S = %u %s", name, r[i].stages, power_text(power, text));
+			compare(t, what, got, r[i].last[k]);
+			line->y[i] = fmin(line->y[i], got);
+			dots->y[i] = fmin(dots->y[i], r[i].last[k]);
+		}
+	}
+}
+
+static void noisy(task *t)
+{
+	const char *name = "noise_PD_S2_lr2m6_N1589.f64";
+	const recorded_scaled run = {.stages = 2, .micro = 1589};
+	char *bytes;
+	size_t len;
+
+	if (!there(t, name))
+		return;
+	die_unless(mr_file_read(path_of(t, name), MOST_BYTES, &bytes, &len), name);
+	compare(t, "scaling: PipeDream S = 2 2^-6, noisy",
+		logistic_last(t, &run, false, &(asking){.gamma = ldexp(1, -6), .tail = 0.2, .noise = (const double *)(const void *)bytes,
+							.n_noise = len / sizeof(double)}),
+		RECORDED_NOISY);
+	free(bytes);
 }
 
 static void scaling(task *t)
 {
-	static const struct {
-		uint16_t stages;
-		uint32_t micro;
-		double last; /* PipeDream, 2^-5, without noise */
-	} runs[] = {{2, 1589, 0.0012699903653871194}, {4, 1587, 0.0012119266953582919}, {8, 1583, 0.001125774081668053},
-		    {16, 1575, 0.0010778193751922994}, {32, 1559, 0.0009839427801495437}};
-	char what[64];
+	plot chart = {.title = "The published logistic regression without noise, best step size", .x_label = "stages S", .y_label = "f",
+		      .log_x = true, .high_only = true};
+	problem p;
 
 	if (!there(t, "logistic_n50_d512_X.f64"))
 		return;
-	for (int i = 0; i < 5; i++) {
-		problem p = open_arrays(t, "logistic", "l2=1e-4", "logistic_n50_d512", 50, runs[i].stages, 1);
-		mr_unit_time u;
-		curve c;
-
-		die_unless(mr_unit_greedy(runs[i].stages, runs[i].micro, 0, &u), "a timeline");
-		c = run_timeline(&p, &u, &(asking){.gamma = ldexp(1, -5), .tail = 0.2}, false);
-		snprintf(what, sizeof(what), "scaling: PipeDream S = %u, no noise", runs[i].stages);
-		compare(t, what, c.last, runs[i].last);
-		curve_fini(&c);
-		mr_unit_time_fini(&u);
-		problem_close(&p);
-	}
+	p = open_arrays(t, "logistic", "l2=1e-4", "logistic_n50_d512", 50, 2, 1, true);
+	compare(t, "scaling: f*", p.f_star, RECORDED_SCALING_MINIMUM);
+	problem_close(&p);
+	over_stages(t, &chart, "PipeDream", recorded_pipedream, sizeof(recorded_pipedream) / sizeof(recorded_pipedream[0]), false);
+	over_stages(t, &chart, "LocalSGD H = 5", recorded_local_sgd, sizeof(recorded_local_sgd) / sizeof(recorded_local_sgd[0]), true);
+	plot_write(&chart, out_path(t->s, "published_scaling.svg"));
+	noisy(t);
 }
 
 void experiment_published(const settings *s)
@@ -192,5 +276,5 @@ void experiment_published(const settings *s)
 	local(&t);
 	scaling(&t);
 	table_close(t.table);
-	printf("  largest relative difference %.2e\n", t.worst);
+	printf("  largest relative difference, values on the way included, %.2e\n", t.worst);
 }

@@ -293,6 +293,39 @@ static void recorded_steps(void)
 	theory_close(&t);
 }
 
+/* Recorded noise is used up in the order of the backward operations: one micro-batch, from the last block to the first. */
+static void recorded_noise(void)
+{
+	mr_unit_config config;
+	double noise[THEORY_D];
+	curve quiet, c;
+	mr_unit_time u;
+	theory t;
+
+	theory_open(&t, false);
+	MR_CHECK_OK(mr_unit_greedy(THEORY_STAGES, 1, 0, &u));
+	quiet = run_unit(&t, &u);
+	for (int i = 0; i < THEORY_D; i++)
+		noise[i] = 1 + i;
+	c = (curve){.t = &t, .replicas = 1};
+	config = theory_unit(&t, &u);
+	config.observer = on_unit;
+	config.arg = &c;
+	config.noise = noise;
+	config.n_noise = THEORY_D;
+	MR_CHECK_OK(mr_unit_run(&config));
+	for (int i = 0; i < THEORY_D; i++) { /* blocks of 4, 3, 3, 3 coordinates: where block b's noise begins is 13 less its end */
+		int end = i < 4 ? 4 : i < 7 ? 7 : i < 10 ? 10 : 13, first = end == 4 ? 0 : end - 3;
+
+		CU_ASSERT_DOUBLE_EQUAL(c.w[i], quiet.w[i] - 0.25 * noise[THEORY_D - end + i - first], 1e-15);
+	}
+	config.n_noise = THEORY_D - 1;
+	c.n_step = c.n_update = 0;
+	MR_CHECK_FAIL(mr_unit_run(&config), MR_EDATA, "the recorded noise ends after 12 numbers");
+	mr_unit_time_fini(&u);
+	theory_close(&t);
+}
+
 /* --- the same in parallel ------------------------------------------------------------------------------------------ */
 
 /* @steps on the engine, held up at random; then the weights are the recorded ones of @want, and G where that is recorded. */
@@ -367,5 +400,6 @@ void mr_suite_theory(void)
 	MR_TEST(local_sgd);
 	MR_TEST(drawn_steps);
 	MR_TEST(recorded_steps);
+	MR_TEST(recorded_noise);
 	MR_TEST(in_parallel);
 }
