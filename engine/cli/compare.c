@@ -214,6 +214,8 @@ static mr_status add_row(mr_compare *c, const base *b, const mr_sched_ops *ops, 
 	row = &c->row[c->n++];
 	*row = (mr_compare_row){.ops = ops, .chunks = chunks, .step_s = NAN, .bubble = NAN};
 	row->n_micro = ops->asynchronous && !ops->accumulates ? 1 : c->n_micro;
+	if (ops->step_micro && ops == mr_config_system(b->config)) /* its options are the user's */
+		row->n_micro = mr_schedule_step_micro(ops, mr_config_values(b->config, MR_CONFIG_SYSTEM));
 	snprintf(row->label, sizeof(row->label), chunks ? "%s, chunks %u" : "%s", ops->name, chunks);
 	if (attempt(c, b, 0, row) || !mr_config_partition(b->config, &named))
 		return MR_OK;

@@ -80,7 +80,7 @@ static mr_status cut(mr_config *c, const mr_graph *g, mr_partition *p)
 		return check_names(c, g, p);
 	if (!kernels || !stages || stages > UINT16_MAX)
 		return MR_OK;
-	st = mr_partition_auto(g, (uint16_t)stages, 1, kernels, p);
+	st = mr_partition_auto(g, (uint16_t)stages, NULL, 1, kernels, p);
 	if (st != MR_ECONFIG)
 		return st;
 	mr_config_mistake(c, MR_CONFIG_MACHINE, "workers", mr_error_text());

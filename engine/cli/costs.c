@@ -58,7 +58,7 @@ static double tied_bytes(const mr_session *s, uint16_t stage)
 static void add_reductions(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
 {
 	for (uint16_t i = 0; s->plan && i < s->partition.n_stages; i++)
-		stage[i].r = c->sum_s * (param_bytes(s, i) * (s->plan->n_pipes - 1) + tied_bytes(s, i) * s->plan->n_pipes);
+		stage[i].r = c->sum_s * (param_bytes(s, i) * (mr_plan_parts(s->plan, i) - 1) + tied_bytes(s, i) * s->plan->n_pipes);
 }
 
 /* Where commits are more than a step by itself. A norm that is no instruction is part of the step. */
@@ -72,7 +72,7 @@ static void add_commits(const mr_session *s, const mr_costs *c, mr_stage_cost *s
 	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
 		double bytes = param_bytes(s, i), norm = bytes * c->norm_s;
 
-		if (pipes > 1 && !replicates && c->shared_s > 0)
+		if (pipes > 1 && mr_plan_parts(s->plan, i) > 1 && !replicates && c->shared_s > 0)
 			stage[i].u = c->shared_s * bytes;
 		if (replicates && c->average_s > 0)
 			stage[i].a = c->average_s * bytes * mr_replicas_passes(&s->plan->contract.average, pipes, s->optim.ops->n_states);

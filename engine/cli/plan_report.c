@@ -237,8 +237,8 @@ static void put_versions(mr_table *t, const mr_forecast *f, uint8_t pipe, uint16
 	put_ms(t, f->stage[i].f);
 	put_ms(t, f->stage[i].i);
 	put_ms(t, f->stage[i].w);
-	put_ms(t, f->stage[i].u / p->n_pipes);
-	put_ms(t, mr_stage_has_ar(p, i) ? f->stage[i].r / p->n_pipes : 0);
+	put_ms(t, f->stage[i].u / mr_plan_parts(p, i));
+	put_ms(t, mr_stage_has_ar(p, i) ? f->stage[i].r / mr_plan_parts(p, i) : 0);
 	put_ms(t, p->contract.clip ? f->stage[i].n : 0);
 }
 

@@ -121,7 +121,7 @@ static mr_status make_partition(mr_session *s)
 
 	if (!names)
 		return mr_config_blame(s->config, MR_CONFIG_MACHINE, "workers",
-				       mr_partition_auto(s->graph, stages, s->samples, s->kernels, &s->partition));
+				       mr_partition_auto(s->graph, stages, s->plan && mr_plan_has_turns(s->plan) ? s->plan->turns : NULL, s->samples, s->kernels, &s->partition));
 	MR_TRY(mr_config_blame(s->config, MR_CONFIG_TOP, "partition",
 			       mr_partition_explicit(s->graph, names, n, &s->partition)));
 	if (s->partition.n_stages == stages)

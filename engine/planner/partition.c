@@ -63,6 +63,7 @@ double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, cons
 typedef struct mr_solver {
 	const uint64_t *sum; /* [n_points + 1]: cost of everything in front of a point; the last: of all */
 	uint32_t n_points;
+	const uint32_t *weight; /* [n_stages] how often the cost of a stage counts; NULL: once */
 	uint64_t limit;      /* no stage may cost more */
 	uint64_t *best;      /* [n_points + 1] least sum of squares from a point to the end; UINT64_MAX: impossible */
 	uint64_t *next;      /* the same with one stage more */
@@ -101,18 +102,49 @@ static uint64_t least_limit(const mr_solver *s, uint16_t n_stages)
 	return high;
 }
 
-/* next[i] = least sum of squares of cutting points i.. into @n_stages stages, given best for one stage fewer. */
-static void add_stage(mr_solver *s, uint32_t *choice)
+/* The cost of stage @stage from point @i to point @j. */
+static uint64_t cost_of(const mr_solver *s, uint16_t stage, uint32_t i, uint32_t j)
+{
+	return (s->sum[j] - s->sum[i]) * (s->weight ? s->weight[stage] : 1);
+}
+
+/*
+ * The same where stages count differently: then a stage that is cut further may get dearer, so all ways are tried. best[i] is the least
+ * largest stage of those that begin at point i.
+ */
+static uint64_t least_weighted_limit(mr_solver *s, uint16_t n_stages)
+{
+	for (uint32_t i = 0; i < s->n_points; i++)
+		s->best[i] = UINT64_MAX;
+	s->best[s->n_points] = 0;
+	for (uint16_t stage = n_stages; stage-- > 0;)
+		for (uint32_t i = 0; i <= s->n_points; i++) {
+			/* Ascending, and a stage is never empty: best[j], j > i, is still that of the stages behind. */
+			uint64_t least = UINT64_MAX;
+
+			for (uint32_t j = i + 1; j <= s->n_points; j++) {
+				uint64_t cost = cost_of(s, stage, i, j);
+
+				cost = s->best[j] > cost ? s->best[j] : cost;
+				least = cost < least ? cost : least;
+			}
+			s->best[i] = least;
+		}
+	return s->best[0];
+}
+
+/* next[i] = least sum of squares of cutting points i.. into stages @stage.., given best for those behind it. */
+static void add_stage(mr_solver *s, uint16_t stage, uint32_t *choice)
 {
 	for (uint32_t i = 0; i <= s->n_points; i++) {
 		s->next[i] = UINT64_MAX;
 		for (uint32_t j = i + 1; j <= s->n_points; j++) {
-			uint64_t stage = s->sum[j] - s->sum[i];
+			uint64_t cost = cost_of(s, stage, i, j);
 
-			if (stage > s->limit)
+			if (cost > s->limit)
 				break;
-			if (s->best[j] != UINT64_MAX && stage * stage + s->best[j] < s->next[i]) {
-				s->next[i] = stage * stage + s->best[j];
+			if (s->best[j] != UINT64_MAX && cost * cost + s->best[j] < s->next[i]) {
+				s->next[i] = cost * cost + s->best[j];
 				choice[i] = j;
 			}
 		}
@@ -123,14 +155,14 @@ static void solve(mr_solver *s, uint16_t n_stages, const uint32_t *points, uint3
 {
 	uint32_t at = 0;
 
-	s->limit = least_limit(s, n_stages);
+	s->limit = s->weight ? least_weighted_limit(s, n_stages) : least_limit(s, n_stages);
 	for (uint32_t i = 0; i < s->n_points; i++)
 		s->best[i] = UINT64_MAX;
 	s->best[s->n_points] = 0;
 	for (uint16_t left = 1; left <= n_stages; left++) {
 		uint64_t *swap = s->best;
 
-		add_stage(s, s->choice + (size_t)(n_stages - left) * (s->n_points + 1));
+		add_stage(s, (uint16_t)(n_stages - left), s->choice + (size_t)(n_stages - left) * (s->n_points + 1));
 		s->best = s->next;
 		s->next = swap;
 	}
@@ -143,12 +175,12 @@ static void solve(mr_solver *s, uint16_t n_stages, const uint32_t *points, uint3
 }
 
 mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, uint32_t n_points,
-			     uint16_t n_stages, uint32_t *first)
+			     uint16_t n_stages, const uint32_t *weight, uint32_t *first)
 {
 	size_t width = (size_t)n_points + 1;
 	uint64_t *sum = calloc(width, sizeof(*sum));
 	uint64_t *best = calloc(width, sizeof(*best)), *next = calloc(width, sizeof(*next));
-	mr_solver s = {.sum = sum, .n_points = n_points, .best = best, .next = next};
+	mr_solver s = {.sum = sum, .n_points = n_points, .weight = weight, .best = best, .next = next};
 	mr_status st = MR_OK;
 
 	assert(n_stages >= 1 && n_stages <= n_points && points[0] == 0 && points[n_points - 1] < n);
@@ -188,8 +220,8 @@ static mr_status check_count(const mr_graph *g, uint32_t n_stages)
 	return MR_OK;
 }
 
-/* Whole numbers in the proportion of the costs that add up to at most MR_PARTITION_MAX_COST. */
-static void scale_costs(const mr_graph *g, int64_t samples, const mr_kernels *k, uint64_t *cost)
+/* Whole numbers in the proportion of the costs that add up to at most 2^@bits. */
+static void scale_costs(const mr_graph *g, int64_t samples, const mr_kernels *k, int bits, uint64_t *cost)
 {
 	double total = 0;
 	int exponent;
@@ -198,32 +230,56 @@ static void scale_costs(const mr_graph *g, int64_t samples, const mr_kernels *k,
 		total += mr_partition_cost(g, i, samples, k);
 	frexp(total, &exponent); /* total < 2^exponent */
 	for (uint32_t i = 0; i < g->n_nodes; i++)
-		cost[i] = (uint64_t)llround(ldexp(mr_partition_cost(g, i, samples, k), 30 - exponent));
+		cost[i] = (uint64_t)llround(ldexp(mr_partition_cost(g, i, samples, k), bits - exponent));
 }
 
-mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, int64_t samples, const mr_kernels *k, mr_partition *p)
+/* How often the cost of each stage counts: all turns / its own; of 255 pipes at most 255. */
+static void weigh(const uint8_t *turns, uint16_t n_stages, uint32_t *weight)
+{
+	uint32_t all = 1;
+
+	for (uint16_t s = 0; s < n_stages; s++) {
+		uint32_t a = all, b = turns[s];
+
+		while (b) {
+			uint32_t rest = a % b;
+
+			a = b;
+			b = rest;
+		}
+		all = all / a * turns[s];
+	}
+	for (uint16_t s = 0; s < n_stages; s++)
+		weight[s] = all / turns[s];
+}
+
+mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint8_t *turns, int64_t samples, const mr_kernels *k, mr_partition *p)
 {
 	uint64_t *cost = NULL;
-	uint32_t *points = NULL, n_points = 0;
+	uint32_t *points = NULL, *weight = NULL, n_points = 0;
 	mr_status st;
 
 	*p = (mr_partition){0};
 	MR_TRY(check_count(g, n_stages));
 	cost = calloc(g->n_nodes, sizeof(*cost));
 	points = calloc(g->n_nodes, sizeof(*points));
-	if (!cost || !points) {
+	weight = calloc(n_stages, sizeof(*weight));
+	if (!cost || !points || !weight) {
 		st = mr_fail(MR_ERESOURCE, "no memory to partition %u layers", g->n_nodes);
 		goto out;
 	}
 	st = allocate(p, n_stages);
 	if (st != MR_OK)
 		goto out;
-	scale_costs(g, samples, k, cost);
+	if (turns)
+		weigh(turns, n_stages, weight);
+	scale_costs(g, samples, k, turns ? 22 : 30, cost); /* 255 times as much may count */
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		if (mr_graph_cut_ok(g, i))
 			points[n_points++] = i;
-	st = mr_partition_solve(cost, g->n_nodes, points, n_points, n_stages, p->first);
+	st = mr_partition_solve(cost, g->n_nodes, points, n_points, n_stages, turns ? weight : NULL, p->first);
 out:
+	free(weight);
 	free(cost);
 	free(points);
 	if (st != MR_OK)

@@ -8,7 +8,8 @@
  * It is exact: among all ways to cut at legal points (mr_graph_cut_ok) it takes one with the smallest largest stage
  * cost, since the slowest stage sets the pace of a pipeline; among those the one with the smallest sum of squared stage
  * costs, which is the most even one; among those the one whose second stage begins earliest, then the third, and so on.
- * Costs are whole numbers while it compares them, so rounding breaks no tie.
+ * Costs are whole numbers while it compares them, so rounding breaks no tie. Where the workers of a stage take micro-batches in turn
+ * (ir/plan.h), as many share its cost.
  */
 #ifndef MR_PLANNER_PARTITION_H
 #define MR_PLANNER_PARTITION_H
@@ -38,10 +39,11 @@ void mr_partition_fini(mr_partition *p);
 double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, const mr_kernels *k);
 
 /**
- * Cut @g into @n_stages stages for micro-batches of @samples samples. The caller calls mr_partition_fini.
+ * Cut @g into @n_stages stages for micro-batches of @samples samples, stage s for @turns[s] workers (NULL: one each). The caller
+ * calls mr_partition_fini.
  * Errors: MR_ECONFIG with a sentence when the model cannot be cut into so many stages, MR_ERESOURCE.
  */
-mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, int64_t samples, const mr_kernels *k,
+mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint8_t *turns, int64_t samples, const mr_kernels *k,
 			    mr_partition *p) MR_MUST_USE;
 
 /* The most that all costs of mr_partition_solve may add up to: squares of sums then fit 64 bits. */
@@ -50,11 +52,12 @@ mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, int64_t sample
 /**
  * The algorithm of mr_partition_auto on bare numbers. Element i costs @cost[i]; a stage may begin at the @n_points
  * elements
- * @points, ascending, the first of them 0. Fills @first[0 .. @n_stages], @n_stages <= @n_points.
+ * @points, ascending, the first of them 0. Stage s counts @weight[s] times (NULL: once each); so much counts in the most above.
+ * Fills @first[0 .. @n_stages], @n_stages <= @n_points.
  * Time: n_stages * n_points^2 at worst. Errors: MR_ERESOURCE.
  */
-mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, uint32_t n_points,
-			     uint16_t n_stages, uint32_t *first) MR_MUST_USE;
+mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, uint32_t n_points, uint16_t n_stages,
+			     const uint32_t *weight, uint32_t *first) MR_MUST_USE;
 
 /**
  * The cut that the user names: @names say where the second and later stages begin, each a layer ("h.1.ln_1"), a block

@@ -130,7 +130,7 @@ static void a_chain_is_one_weight_a_stage(void)
 
 	MR_CHECK_OK(build("chain", SETTINGS("depth=5", "init=[0.5, 1, 1.5, 2, 2.5]"), &one_number, &g));
 	CU_ASSERT_EQUAL(mr_graph_max_stages(g), 5);
-	MR_CHECK_OK(mr_partition_auto(g, 5, 1, mr_kernels_find("reference", MR_F64), &p));
+	MR_CHECK_OK(mr_partition_auto(g, 5, NULL, 1, mr_kernels_find("reference", MR_F64), &p));
 	for (uint32_t s = 0; s < 5; s++) {
 		CU_ASSERT_EQUAL(p.first[s], s);
 		CU_ASSERT(g->nodes[s].first_param == s && g->nodes[s].n_params == 1);

@@ -15,6 +15,8 @@ typedef struct problem {
 	uint64_t cost[2 * MOST];
 	uint32_t n, points[MOST], n_points;
 	uint16_t n_stages;
+	bool weighs;
+	uint32_t weight[MOST]; /* of each stage; 1 where none are given */
 } problem;
 
 static uint64_t below(uint64_t seed, uint32_t what, uint64_t n)
@@ -33,6 +35,9 @@ static problem draw(uint64_t seed)
 			p.points[p.n_points++] = i;
 	}
 	p.n_stages = (uint16_t)(1 + below(seed, 2, p.n_points));
+	p.weighs = below(seed, 3, 2);
+	for (uint32_t s = 0; s < MOST; s++)
+		p.weight[s] = p.weighs ? 1 + (uint32_t)below(seed, 200 + s, 4) : 1;
 	return p;
 }
 
@@ -49,7 +54,7 @@ static void judge(const problem *p, verdict *v)
 		uint64_t sum = 0;
 
 		for (uint32_t i = v->first[s]; i < v->first[s + 1]; i++)
-			sum += p->cost[i];
+			sum += p->cost[i] * p->weight[s];
 		v->largest = sum > v->largest ? sum : v->largest;
 		v->squares += sum * sum;
 	}
@@ -97,7 +102,7 @@ static void the_solver_equals_brute_force(void)
 		uint32_t first[MOST + 1];
 		bool ok;
 
-		MR_CHECK_OK(mr_partition_solve(p.cost, p.n, p.points, p.n_points, p.n_stages, first));
+		MR_CHECK_OK(mr_partition_solve(p.cost, p.n, p.points, p.n_points, p.n_stages, p.weighs ? p.weight : NULL, first));
 		ok = !memcmp(first, want.first, (p.n_stages + 1u) * sizeof(*first));
 		if (!ok)
 			fprintf(stderr, "\nseed %llu: %u costs, %u points, %u stages\n", (unsigned long long)seed, p.n,
@@ -159,17 +164,21 @@ static void a_stack_is_cut_evenly(void)
 	const mr_kernels *k = mr_kernels_find("reference", MR_F32);
 	mr_partition p;
 
-	MR_CHECK_OK(mr_partition_auto(g, 3, 4, k, &p));
+	MR_CHECK_OK(mr_partition_auto(g, 3, NULL, 4, k, &p));
 	CU_ASSERT_EQUAL(p.n_stages, 3);
 	CU_ASSERT(p.first[0] == 0 && p.first[1] == 2 && p.first[2] == 4 && p.first[3] == 7);
 	CU_ASSERT(mr_partition_stage(&p, 0) == 0 && mr_partition_stage(&p, 2) == 1 && mr_partition_stage(&p, 6) == 2);
 	mr_partition_fini(&p);
-	MR_CHECK_OK(mr_partition_auto(g, 6, 4, k, &p));
+	MR_CHECK_OK(mr_partition_auto(g, 6, NULL, 4, k, &p));
 	for (uint32_t s = 0; s < 6; s++)
 		CU_ASSERT_EQUAL(p.first[s], s);
 	mr_partition_fini(&p);
-	MR_CHECK_OK(mr_partition_auto(g, 1, 4, k, &p));
+	MR_CHECK_OK(mr_partition_auto(g, 1, NULL, 4, k, &p));
 	CU_ASSERT(p.first[0] == 0 && p.first[1] == 7);
+	mr_partition_fini(&p);
+	/* Two workers in turn on the first stage, three on the last: two and three layers where the middle has one. */
+	MR_CHECK_OK(mr_partition_auto(g, 3, (const uint8_t[]){2, 1, 3}, 4, k, &p));
+	CU_ASSERT(p.first[1] == 2 && p.first[2] == 3 && p.first[3] == 7);
 	mr_partition_fini(&p);
 	mr_graph_destroy(g);
 }
@@ -179,7 +188,7 @@ static void cuts_are_legal_and_balance_the_cost(void)
 	mr_graph *g = blocks();
 	mr_partition p;
 
-	MR_CHECK_OK(mr_partition_auto(g, 3, 1, mr_kernels_find("reference", MR_F64), &p));
+	MR_CHECK_OK(mr_partition_auto(g, 3, NULL, 1, mr_kernels_find("reference", MR_F64), &p));
 	CU_ASSERT(p.first[1] == 1 && p.first[2] == 4 && p.first[3] == 8);
 	mr_partition_fini(&p);
 	mr_graph_destroy(g);
@@ -191,8 +200,8 @@ static void too_many_stages_are_refused(void)
 	mr_partition p;
 	const char *const names[] = {"h.0", "h.1", "loss"};
 
-	MR_CHECK_FAIL(mr_partition_auto(g, 4, 1, mr_kernels_find("reference", MR_F64), &p), MR_ECONFIG, "at most 3");
-	MR_CHECK_FAIL(mr_partition_auto(g, 0, 1, mr_kernels_find("reference", MR_F64), &p), MR_ECONFIG, "at least 1");
+	MR_CHECK_FAIL(mr_partition_auto(g, 4, NULL, 1, mr_kernels_find("reference", MR_F64), &p), MR_ECONFIG, "at most 3");
+	MR_CHECK_FAIL(mr_partition_auto(g, 0, NULL, 1, mr_kernels_find("reference", MR_F64), &p), MR_ECONFIG, "at least 1");
 	MR_CHECK_FAIL(mr_partition_explicit(g, names, 3, &p), MR_ECONFIG, "at most 3");
 	mr_graph_destroy(g);
 }
