@@ -329,7 +329,7 @@ static inline uint8_t mr_plan_parts(const mr_plan *plan, uint16_t stage)
 /* The part of @stage to which @pipe belongs. */
 static inline uint8_t mr_plan_part(const mr_plan *plan, uint16_t stage, uint8_t pipe)
 {
-	return plan->turns[stage] ? (uint8_t)(pipe % plan->turns[stage]) : pipe;
+	return (uint8_t)(plan->turns[stage] ? pipe % plan->turns[stage] : pipe);
 }
 
 /* Versions that @stage makes in an iteration of the body. */
