@@ -1,5 +1,6 @@
 #include "run/profile_commit.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,15 @@
 #include "base/str.h"
 #include "host/clock.h"
 #include "host/group.h"
+#include "ir/check.h"
+#include "ir/lower.h"
+#include "ir/sched.h"
+#include "run/profile_live.h"
 #include "run/replicas.h"
 
 #define LEAST_ROUNDS 5u
 #define MOST_ROUNDS 64u
+#define EACH 4u /* micro-batches of a pipe */
 #define LEARNING_RATE 1e-12 /* the weights stay where they are */
 
 static const mr_average mean = {.rule = MR_AVERAGE_MEAN, .every = 1};
@@ -22,10 +28,9 @@ static const mr_average mean = {.rule = MR_AVERAGE_MEAN, .every = 1};
 typedef struct yard {
 	const mr_run_config *c;
 	mr_stage *stage;
-	uint32_t n;          /* workers: as many pipes, and as many replicas */
-	mr_block *shared;    /* stepped in ranges, a share a worker */
-	mr_block *own;       /* [n] replicas */
-	mr_share *share;     /* [2 n] first those of `shared` */
+	uint32_t n;          /* workers, and as many replicas */
+	mr_block *own;       /* [n] the replicas */
+	mr_share *share;     /* [n] theirs */
 	mr_replicas replicas;
 	double seconds;
 	uint64_t end;        /* mr_clock_ns after which no further round begins */
@@ -40,7 +45,7 @@ typedef struct party {
 	mr_group *group;
 	mr_region region;
 	mr_kctx *kc;
-	double step[MOST_ROUNDS], average[MOST_ROUNDS];
+	double average[MOST_ROUNDS];
 	uint32_t n_rounds;
 	mr_status status;
 	char text[1024];
@@ -69,47 +74,12 @@ static int64_t n_elements(const yard *y)
 	return (int64_t)(mr_stage_size(y->stage)->weight_bytes / mr_dtype_bytes(y->c->kernels->dtype));
 }
 
-static double read_weights(const party *p, const mr_block *b, uint32_t pipe)
-{
-	uint64_t begin = mr_clock_ns();
-	volatile double sum = p->y->c->kernels->sumsq(p->kc, n_elements(p->y), mr_block_weights(b, (uint8_t)pipe, b->latest));
-
-	(void)sum;
-	return seconds_since(begin);
-}
-
 /* As micro-batches leave the caches: the weights read, a gradient written. */
-static void work(const party *p, mr_block *b, uint32_t pipe)
+static void work(const party *p, mr_block *b)
 {
-	const void *weights = mr_block_weights(b, (uint8_t)pipe, b->latest);
+	const void *weights = mr_block_weights(b, 0, b->latest);
 
-	p->y->c->kernels->sum(p->kc, n_elements(p->y), weights, weights, b->share[pipe].grads);
-}
-
-static mr_status step_together(party *p, double *seconds)
-{
-	yard *y = p->y;
-	mr_block *b = y->shared;
-	double after;
-	uint64_t begin;
-
-	work(p, b, p->id);
-	if (!meet(p))
-		return MR_OK;
-	mr_block_reduce(b, (uint8_t)p->id, p->kc, NULL);
-	if (!meet(p))
-		return MR_OK;
-	begin = mr_clock_ns();
-	MR_TRY(mr_block_step(b, (uint8_t)p->id, p->kc, y->c->optim, LEARNING_RATE, 1));
-	*seconds = seconds_since(begin);
-	if (mr_block_last_of(&b->n_stepped, y->n))
-		mr_block_committed(b);
-	if (!meet(p))
-		return MR_OK;
-	after = read_weights(p, b, p->id);
-	after -= read_weights(p, b, p->id);
-	*seconds += after > 0 ? after : 0;
-	return MR_OK;
+	p->y->c->kernels->sum(p->kc, n_elements(p->y), weights, weights, b->share[0].grads);
 }
 
 static mr_status average_together(party *p, double *seconds)
@@ -118,7 +88,7 @@ static mr_status average_together(party *p, double *seconds)
 	mr_block *b = &y->own[p->id];
 	uint64_t begin;
 
-	work(p, b, 0);
+	work(p, b);
 	MR_TRY(mr_block_step(b, 0, p->kc, y->c->optim, LEARNING_RATE, 1));
 	mr_block_committed(b);
 	if (!meet(p))
@@ -144,11 +114,9 @@ static bool go_on(party *p)
 
 static void layout(party *p, mr_arena *a)
 {
-	mr_block_layout(p->y->shared, a, (uint8_t)p->id, p->y->c->optim);
 	mr_block_layout(&p->y->own[p->id], a, 0, p->y->c->optim);
 }
 
-/* One after the other, on the main thread: blocks take their memory share by share. */
 static mr_status map(party *p)
 {
 	const mr_run_config *c = p->y->c;
@@ -159,7 +127,7 @@ static mr_status map(party *p)
 	mr_arena_init(&a, NULL, 0);
 	layout(p, &a);
 	if (c->memory_limit && a.used * p->y->n > c->memory_limit)
-		return mr_fail(MR_ERESOURCE, "commits of the largest stage need %s of memory, and %s is the limit",
+		return mr_fail(MR_ERESOURCE, "averages of the largest stage need %s of memory, and %s is the limit",
 			       mr_bytes_text(a.used * p->y->n, need), mr_bytes_text(c->memory_limit, limit));
 	MR_TRY(mr_region_map(&p->region, a.used, place->bindable ? place->node_os : MR_REGION_ANY_NODE));
 	mr_arena_init(&a, p->region.base, p->region.bytes);
@@ -174,8 +142,6 @@ static mr_status set_up(party *p)
 
 	mr_region_prefault(&p->region, 0, p->region.bytes);
 	MR_TRY(y->c->kernels->ctx_create(y->c->place->worker[p->id].n_threads, &p->kc));
-	if (p->id == 0)
-		mr_stage_init_weights(y->stage, y->c->seed, mr_block_weights(y->shared, 0, 0));
 	mr_stage_init_weights(y->stage, y->c->seed, mr_block_weights(own, 0, 0));
 	return MR_OK;
 }
@@ -184,11 +150,9 @@ static mr_status measure(party *p)
 {
 	MR_TRY(set_up(p));
 	while (go_on(p)) {
-		double step = 0, average = 0;
+		double average = 0;
 
-		MR_TRY(step_together(p, &step));
 		MR_TRY(average_together(p, &average));
-		p->step[p->n_rounds] = step;
 		p->average[p->n_rounds++] = average;
 	}
 	return MR_OK;
@@ -208,15 +172,16 @@ static void thread(void *arg)
 
 /* --- all of them --- */
 
-static void open_block(const yard *y, mr_block *b, mr_share *share, uint32_t n_shares)
+static void open_block(const yard *y, uint32_t i)
 {
+	mr_block *b = &y->own[i];
+
 	b->stage = y->stage;
 	b->k = y->c->kernels;
 	b->cap = 1;
-	b->share = share;
-	b->n_shares = n_shares;
-	for (uint32_t i = 0; i < n_shares; i++)
-		share[i].need = 1;
+	b->share = &y->share[i];
+	b->share[0].need = 1;
+	b->n_shares = 1;
 	mr_block_cut(b, y->c->optim);
 }
 
@@ -232,14 +197,12 @@ static mr_status open_yard(yard *y, uint32_t first, uint32_t end)
 	const mr_run_config *c = y->c;
 
 	MR_TRY(mr_stage_create(c->graph, first, end, c->samples, c->kernels, false, NULL, &y->stage));
-	y->shared = zeroed(1, sizeof(*y->shared));
 	y->own = zeroed(y->n, sizeof(*y->own));
-	y->share = zeroed(2 * (size_t)y->n, sizeof(*y->share));
-	if (!y->shared || !y->own || !y->share)
-		return mr_fail(MR_ERESOURCE, "no memory for commits of %u workers", y->n);
-	open_block(y, y->shared, y->share, y->n);
+	y->share = zeroed(y->n, sizeof(*y->share));
+	if (!y->own || !y->share)
+		return mr_fail(MR_ERESOURCE, "no memory for averages of %u workers", y->n);
 	for (uint32_t i = 0; i < y->n; i++)
-		open_block(y, &y->own[i], &y->share[y->n + i], 1);
+		open_block(y, i);
 	y->replicas = (mr_replicas){.average = &mean, .optim = c->optim, .first = y->own, .n = y->n, .stride = 1};
 	return MR_OK;
 }
@@ -247,18 +210,17 @@ static mr_status open_yard(yard *y, uint32_t first, uint32_t end)
 static void close_yard(yard *y)
 {
 	mr_stage_destroy(y->stage);
-	free(y->shared);
 	free(y->own);
 	free(y->share);
 }
 
 /* Of the slowest worker: the others wait for it. */
-static double slowest(const yard *y, party *p, bool average)
+static double slowest(const yard *y, party *p)
 {
 	double most = 0;
 
 	for (uint32_t i = 0; i < y->n; i++) {
-		double x = mr_median(average ? p[i].average : p[i].step, p[0].n_rounds);
+		double x = mr_median(p[i].average, p[0].n_rounds);
 
 		most = x > most ? x : most;
 	}
@@ -275,7 +237,6 @@ static mr_status run(yard *y, party *p)
 		p[i].id = i;
 		st = map(&p[i]);
 	}
-	mr_block_join(y->shared);
 	y->end = mr_clock_ns() + (uint64_t)(y->seconds * 1e9);
 	for (; st == MR_OK && begun < y->n; begun++) {
 		char name[16];
@@ -291,7 +252,7 @@ static mr_status run(yard *y, party *p)
 		mr_group_join(p[i].group);
 	for (uint32_t i = 0; st == MR_OK && i < begun; i++)
 		if (p[i].status != MR_OK)
-			st = mr_fail(p[i].status, "commits of worker %u: %s", i, p[i].text);
+			st = mr_fail(p[i].status, "averages of worker %u: %s", i, p[i].text);
 	for (uint32_t i = 0; i < y->n; i++)
 		mr_region_unmap(&p[i].region);
 	return st;
@@ -319,28 +280,103 @@ static uint16_t largest(const mr_run_config *c)
 	return best;
 }
 
-mr_status mr_profile_commits(const mr_run_config *c, double seconds, mr_commit_rates *out)
+static mr_status measure_average(const mr_run_config *c, double seconds, double *rate)
 {
 	yard y = {.c = c, .n = c->place->n_workers, .seconds = seconds};
 	uint16_t s = largest(c);
-	party *p;
-	mr_status st;
+	party *p = calloc(y.n, sizeof(*p));
+	mr_status st = p ? open_yard(&y, c->partition->first[s], c->partition->first[s + 1])
+			 : mr_fail(MR_ERESOURCE, "no memory for averages of %u workers", y.n);
 
-	*out = (mr_commit_rates){0};
-	if (y.n < 2)
-		return MR_OK;
-	p = calloc(y.n, sizeof(*p));
-	st = p ? open_yard(&y, c->partition->first[s], c->partition->first[s + 1])
-	       : mr_fail(MR_ERESOURCE, "no memory for commits of %u workers", y.n);
 	if (st == MR_OK)
 		st = run(&y, p);
-	if (st == MR_OK && n_elements(&y)) {
-		double bytes = (double)mr_stage_size(y.stage)->weight_bytes;
-
-		out->shared_s = slowest(&y, p, false) * y.n / bytes;
-		out->average_s = slowest(&y, p, true) * y.n / (bytes * mr_replicas_passes(&mean, y.n, 0));
-	}
+	if (st == MR_OK && n_elements(&y))
+		*rate = slowest(&y, p) * y.n / ((double)mr_stage_size(y.stage)->weight_bytes * mr_replicas_passes(&mean, y.n, 0));
 	close_yard(&y);
 	free(p);
 	return st;
+}
+
+/* --- steps of several pipes --- */
+
+static mr_status fill(mr_plan *plan)
+{
+	for (uint32_t m = 0; m < plan->n_micro; m++) {
+		uint16_t w = (uint16_t)(m * plan->n_workers / plan->n_micro);
+
+		for (uint16_t s = 0; s < plan->n_stages; s++)
+			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, m, s, (uint8_t)w));
+		for (uint16_t s = plan->n_stages; s-- > 0;)
+			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_B, m, s, (uint8_t)w));
+	}
+	return MR_OK;
+}
+
+/* A pipe a worker, with all stages of @c: nothing but the commits is between workers. */
+static mr_status make_plan(const mr_run_config *c, mr_plan **out)
+{
+	uint16_t d = c->plan->n_workers, n = c->partition->n_stages;
+	mr_sched_args a = {.n_workers = d, .chunks = n, .n_micro = (uint32_t)EACH * d};
+	mr_plan *plan;
+	mr_status st;
+
+	MR_TRY(mr_sched_create(&a, "pipes", n, d, 2, &plan));
+	for (uint16_t p = 0; p < d; p++)
+		for (uint16_t s = 0; s < n; s++)
+			plan->worker_of[mr_plan_at(plan, (uint8_t)p, s)] = p;
+	mr_sched_flushes(plan, a.n_micro, MR_SUM_ASCENDING);
+	plan->contract.flush = MR_FLUSH_LOCAL;
+	plan->contract.tied = c->plan->contract.tied;
+	MR_TRY(mr_sched_finish(plan, fill(plan), out));
+	st = mr_plan_lower(*out, NULL);
+	if (st == MR_OK)
+		st = mr_plan_check(*out);
+	if (st != MR_OK)
+		mr_plan_destroy(*out);
+	return st;
+}
+
+/* Of all U together: seconds a byte of the weights. */
+static double rate_of_steps(const mr_run_config *c, const double *live)
+{
+	double seconds = 0, bytes = 0;
+
+	for (uint16_t w = 0; w < c->plan->n_workers; w++) {
+		const mr_list *l = mr_plan_list(c->plan, w, MR_BODY);
+
+		for (uint32_t i = 0; i < l->n; i++, live++)
+			seconds += l->at[i].op == MR_OP_U && !isnan(*live) ? *live : 0;
+	}
+	for (uint32_t p = 0; p < c->graph->n_params; p++)
+		if (c->graph->params[p].tied_to < 0)
+			bytes += (double)c->graph->params[p].n * (double)mr_dtype_bytes(c->kernels->dtype);
+	return bytes > 0 ? seconds / bytes : 0;
+}
+
+static mr_status measure_steps(const mr_run_config *c, double seconds, double *rate)
+{
+	mr_run_config own = *c;
+	double *live = NULL;
+	mr_plan *plan;
+	mr_status st;
+
+	MR_TRY(make_plan(c, &plan));
+	own.plan = plan;
+	own.clip = 0;
+	own.mitigate = NULL;
+	st = mr_profile_live(&own, seconds, &live);
+	if (st == MR_OK)
+		*rate = rate_of_steps(&own, live);
+	free(live);
+	mr_plan_destroy(plan);
+	return st == MR_ERESOURCE ? MR_OK : st; /* then no such system can be had here either */
+}
+
+mr_status mr_profile_commits(const mr_run_config *c, double seconds, mr_commit_rates *out)
+{
+	*out = (mr_commit_rates){0};
+	if (c->plan->n_workers < 2 || c->plan->n_workers > UINT8_MAX)
+		return MR_OK;
+	MR_TRY(measure_average(c, seconds, &out->average_s));
+	return measure_steps(c, seconds, &out->shared_s);
 }
