@@ -3,9 +3,9 @@
  * whose result is a gradient that an optimizer step consumes on the spot.
  *
  * C[m,n] = op(A)[m,k] op(B)[k,n]. A tile of C, TILE rows x 2 vectors, stays in registers while k runs: A comes as a
- * sliver [k][LANES] (the tile's rows side by side, broadcast one by one), B as a panel [k][2 LANES]. Each element of C is one
- * chain of fused multiply-adds over ascending k, begun at 0, or with `add` at what is in C; blocks of k continue the
- * chain. So the bits depend neither on tiles and blocks nor on how the work was shared out, and adding up micro-batches gives
+ * sliver (the tile's rows, broadcast number by number: [k][LANES], in panels [rows][DEPTH], which is a copy and no turn), B as
+ * a panel [k][2 LANES]. Each element of C is one chain of fused multiply-adds over ascending k, begun at 0, or with `add` at
+ * what is in C; blocks of k continue the chain. So the bits depend neither on tiles and blocks nor on how the work was shared out, and adding up micro-batches gives
  * the same bits as one product over all their rows.
  *
  * Three orders, each for the shape in which the big operand is streamed once, front to back, since what limits small
@@ -17,9 +17,9 @@
  *	groups	x^T dz: few k, a big C. A group is one tile's rows of C; C, or weights and optimizer state, stream by.
  *	strips	dz W^T: few rows of A; rows of W are read as they lie, and the lanes hold rows of A (vec_gemm_strips.h).
  */
-#define DEPTH 64         /* k of a block in panels: with the slivers of a small batch it fits L1 */
 #define GROUP_DEPTH 256  /* k of a block in groups */
 #define GROUP_COLS 1024  /* columns of a block in groups: its packed part of B fits L2 */
+#define SLIVER (DEPTH * GEMM_ROWS) /* floats of a sliver in panels */
 #define PANEL_GROUPS 32  /* tiles of rows that share a packed panel */
 #define PARTIAL_FLOATS 131072 /* unfinished part of C that is kept in panels: half of a 1 MiB L2 */
 
@@ -52,13 +52,18 @@ static void pack_straight(const float *src, int64_t pitch, int64_t cols, int64_t
 		v_store(dst + l * dst_pitch, cols > 0 ? v_load(src + l * pitch, cols < LANES ? cols : 0) : v_set(0.0f), 0);
 }
 
-/* Rows i.. of op(A), k0.. of k, as a sliver. */
-static void pack_sliver(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t k0, int64_t k, float *dst)
+/* Rows i.. of A, k0.. of k, as a sliver of panels. */
+static void copy_rows(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t k0, int64_t k, float *dst)
 {
-	if (g->ta)
-		pack_straight(g->a + k0 * g->m + i, g->m, rows, k, dst, LANES);
-	else
-		pack_turned(g->a + i * g->k + k0, g->k, rows, k, dst, LANES);
+	for (int64_t r = 0; r < rows; r++, dst += DEPTH) {
+		const float *src = g->a + (i + r) * g->k + k0;
+		int64_t l = 0;
+
+		for (; l + LANES <= k; l += LANES)
+			v_store(dst + l, v_load(src + l, 0), 0);
+		if (l < k)
+			v_store(dst + l, v_load(src + l, k - l), 0);
+	}
 }
 
 static void pack_panel(const mr_vec_gemm *g, int64_t k0, int64_t k, int64_t j, int64_t cols, float *dst)
@@ -71,11 +76,11 @@ static void pack_panel(const mr_vec_gemm *g, int64_t k0, int64_t k, int64_t j, i
 	}
 }
 
-/* The same in groups, where op(A)^T and B lie row by row, in one piece or in several. */
-static void pack_sliver_rows(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t k0, int64_t k, float *dst)
+/* In groups A^T and B lie row by row, in one piece or in several. A sliver is [k][LANES]. */
+static void pack_sliver(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t k0, int64_t k, float *dst)
 {
 	if (!g->as) {
-		pack_sliver(g, i, rows, k0, k, dst);
+		pack_straight(g->a + k0 * g->m + i, g->m, rows, k, dst, LANES);
 		return;
 	}
 	for (int64_t l = 0, n; l < k; l += n) {
@@ -131,33 +136,36 @@ static void panel_tiles(const panel_block *p, int64_t j)
 	int64_t cols = least(NR, p->j1 - j), lines = p->k * (NR / LINE), line = (j - p->j0) / NR * lines;
 	int64_t row_lines = (p->j1 - p->j0 + LINE - 1) / LINE, next_row = last ? p->k0 : p->k0 + p->k;
 	bool in_passing = !g->tb && cols == NR;
+	tile t = {.g = g, .j = j, .cols = cols, .k = p->k, .b = p->panel, .in_pitch = first ? g->n : NR, .out_pitch = NR,
+		  .skip = g->n - row_lines * LINE, .row_lines = row_lines};
 
-	if (!in_passing)
+	if (in_passing) {
+		t.pack = p->panel;
+		t.b = g->b + p->k0 * g->n + j;
+		t.b_pitch = g->n;
+	} else {
 		pack_panel(g, p->k0, p->k, j, cols, p->panel);
+	}
 	for (int64_t q = 0; q < p->tiles; q++) {
 		int64_t r = tile_row(p->rows, q, p->tiles), rows = tile_row(p->rows, q + 1, p->tiles) - r;
 		int64_t l0 = line + lines * q / p->tiles, l1 = line + lines * (q + 1) / p->tiles;
 		float *partial = p->partial + (j - p->j0) * p->rows + r * NR;
-		tile t = {.g = g, .i = p->row + r, .j = j, .cols = cols, .k = p->k, .a = p->slivers + q * p->k * LANES,
-			  .b = p->panel, .out = last ? NULL : partial, .out_pitch = NR};
 
-		if (!first || g->add) {
+		t.i = p->row + r;
+		t.a = p->slivers + q * SLIVER;
+		t.soon = p->slivers + (q + 1 < p->tiles ? q + 1 : 0) * SLIVER;
+		if (!first || g->add)
 			t.in = first ? g->c + t.i * g->n + j : partial;
-			t.in_pitch = first ? g->n : NR;
-		}
-		if (in_passing && q == 0) {
-			t.pack = p->panel;
-			t.b = g->b + p->k0 * g->n + j;
-			t.b_pitch = g->n;
-		}
+		if (!last)
+			t.out = partial;
 		if (!g->tb) {
 			t.next = g->b + (next_row + l0 / row_lines) * g->n + p->j0 + l0 % row_lines * LINE;
 			t.n_next = l1 - l0;
 			t.left = row_lines - l0 % row_lines;
-			t.skip = g->n - row_lines * LINE;
-			t.row_lines = row_lines;
 		}
 		tile_any(&t, rows);
+		t.pack = NULL;
+		t.b = p->panel;
 	}
 }
 
@@ -178,7 +186,7 @@ static void panels_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0,
 	int64_t width = PARTIAL_FLOATS / (at_once * GEMM_ROWS) / NR * NR;
 	panel_block p = {.g = g, .panel = scratch, .slivers = scratch + DEPTH * NR};
 
-	p.partial = p.slivers + PANEL_GROUPS * DEPTH * LANES;
+	p.partial = p.slivers + PANEL_GROUPS * SLIVER;
 	for (int64_t q = 0; q < tiles; q += at_once) {
 		p.tiles = least(at_once, tiles - q);
 		p.row = r0 + tile_row(r1 - r0, q, tiles);
@@ -190,8 +198,8 @@ static void panels_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0,
 				for (int64_t s = 0; s < p.tiles; s++) {
 					int64_t i = tile_row(p.rows, s, p.tiles);
 
-					pack_sliver(g, p.row + i, tile_row(p.rows, s + 1, p.tiles) - i, p.k0, p.k,
-						    p.slivers + s * p.k * LANES);
+					copy_rows(g, p.row + i, tile_row(p.rows, s + 1, p.tiles) - i, p.k0, p.k,
+						  p.slivers + s * SLIVER);
 				}
 				fetch_rows(&p);
 				for (int64_t j = p.j0; j < p.j1; j += NR)
@@ -206,25 +214,22 @@ static void group_tiles(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t j
 			const float *sliver, const float *panels)
 {
 	int64_t n = (j1 - j0 + NR - 1) / NR, lines = rows * ((j1 - j0 + LINE - 1) / LINE);
-	bool last = k0 + k == g->k;
+	bool last = k0 + k == g->k, fetch = i + 2 * rows <= g->m;
+	tile t = {.g = g, .i = i, .k = k, .a = sliver, .in_pitch = g->n, .out_pitch = g->n,
+		  .left = INT64_MAX /* rows of C lie end to end, or other columns' lines do no harm */};
 
 	for (int64_t q = 0; q < n; q++) {
 		int64_t j = j0 + q * NR, l0 = lines * q / n, l1 = lines * (q + 1) / n;
 		float *c = g->c + i * g->n + j;
-		tile t = {.g = g, .i = i, .j = j, .cols = least(NR, j1 - j), .k = k, .a = sliver, .b = panels + q * NR * k};
 
-		if (k0 > 0 || g->add) {
-			t.in = c;
-			t.in_pitch = g->n;
-		}
-		if (!last) {
-			t.out = c;
-			t.out_pitch = g->n;
-		}
-		if (i + 2 * rows <= g->m) { /* the next group's rows, in the order of memory */
+		t.j = j;
+		t.cols = least(NR, j1 - j);
+		t.b = panels + q * NR * k;
+		t.in = k0 > 0 || g->add ? c : NULL;
+		t.out = last ? NULL : c;
+		if (fetch) { /* the next group's rows, in the order of memory */
 			t.step_next = (i + rows) * g->n + j0 + l0 * LINE;
 			t.next = g->c + t.step_next;
-			t.left = INT64_MAX; /* rows of C lie end to end, or other columns' lines do no harm */
 			t.n_next = l1 - l0;
 		}
 		tile_any(&t, rows);
@@ -246,7 +251,7 @@ static void groups_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0,
 			for (int64_t q = 0; q < tiles; q++) {
 				int64_t i = tile_row(rows, q, tiles), n = tile_row(rows, q + 1, tiles) - i;
 
-				pack_sliver_rows(g, r0 + i, n, k0, k, sliver);
+				pack_sliver(g, r0 + i, n, k0, k, sliver);
 				group_tiles(g, r0 + i, n, j0, j1, k0, k, sliver, panels);
 			}
 		}

@@ -4,12 +4,19 @@
 #define NR (2 * LANES)
 #define LINE 16 /* floats of a cache line */
 #define AHEAD 5 /* k that a tile's operand is fetched ahead into L1 */
+#define DEPTH 64 /* k of a block in panels, and what lies between two rows of their slivers */
 
+/*
+ * Whoever runs several tiles sets one of these up and changes it from tile to tile. Made anew for each it is cleared by wide
+ * stores; a field behind them is not read from the store buffer but waited for, until every store of the tile before has left
+ * the core.
+ */
 typedef struct tile {
 	const mr_vec_gemm *g;
 	int64_t i, j, cols;      /* place in C; columns of this tile, at most NR */
 	int64_t k;
-	const float *a;          /* sliver */
+	const float *a;          /* sliver; in panels [rows][DEPTH], otherwise [k][LANES] */
+	const float *soon;       /* in panels: the next tile's; otherwise NULL */
 	const float *b;          /* panel, or rows of B itself when it is to be packed */
 	int64_t b_pitch;
 	float *pack;             /* where the panel goes; NULL: it is packed */
@@ -43,11 +50,16 @@ static inline void fetch_l1(const float *p)
 	__builtin_prefetch(p + LINE, 0, 3);
 }
 
-FORCE_INLINE void tile_fma(V acc[GEMM_ROWS][2], int rows, const float *a, V b0, V b1)
+static inline void fetch_line(const float *p)
+{
+	__builtin_prefetch(p, 0, 3);
+}
+
+FORCE_INLINE void tile_fma(V acc[GEMM_ROWS][2], int rows, const float *a, int64_t pitch, V b0, V b1)
 {
 #pragma GCC unroll 14
 	for (int r = 0; r < rows; r++) {
-		V x = v_set(a[r]);
+		V x = v_set(a[r * pitch]);
 
 		acc[r][0] = v_fma(x, b0, acc[r][0]);
 		acc[r][1] = v_fma(x, b1, acc[r][1]);
@@ -202,62 +214,79 @@ FORCE_INLINE void fetch_step(const mr_vec_step *s, int64_t at)
 		fetch_own(s->v + at);
 }
 
-typedef enum tile_kind { TILE_PACKED, TILE_PACK, TILE_STEP } tile_kind;
+typedef enum tile_kind { TILE_PANEL, TILE_PACK, TILE_GROUP, TILE_STEP } tile_kind;
+
+/* The k of a tile that packs its panel. */
+FORCE_INLINE void tile_pack_k(const tile *t, V acc[GEMM_ROWS][2], int rows)
+{
+	const float *a = t->a, *b = t->b, *next = t->next, *soon = t->soon;
+	int64_t pitch = t->b_pitch, left = t->left;
+	float *pack = t->pack;
+
+	for (int64_t l = 0; l < t->k; l++, a++, b += pitch, pack += NR, next += LINE, soon += LINE) {
+		V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
+
+		if (l < t->n_next) {
+			if (left-- == 0) {
+				next += t->skip;
+				left = t->row_lines - 1;
+			}
+			fetch_l2(next);
+		}
+		fetch_line(soon);
+		fetch_l1(b + AHEAD * pitch);
+		v_store(pack, b0, 0);
+		v_store(pack + LANES, b1, 0);
+		tile_fma(acc, rows, a, DEPTH, b0, b1);
+	}
+}
+
+/* The k of a tile whose panel is packed: in groups panels come from L2, in panels slivers do. */
+FORCE_INLINE void tile_k(const tile *t, V acc[GEMM_ROWS][2], int rows, tile_kind kind)
+{
+	int64_t a_row = kind == TILE_PANEL ? DEPTH : 1, a_k = kind == TILE_PANEL ? 1 : LANES;
+	const float *a = t->a, *b = t->b, *next = t->next, *soon = t->soon;
+	int64_t l = 0, at = t->step_next, left = t->left, n_next = t->n_next < t->k ? t->n_next : t->k;
+
+	for (; l < n_next; l++, a += a_k, b += NR, next += LINE, at += LINE, soon += LINE) {
+		V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
+
+		if (kind == TILE_STEP) {
+			fetch_step(t->g->step, at);
+		} else {
+			if (left-- == 0) {
+				next += t->skip;
+				left = t->row_lines - 1;
+			}
+			fetch_l2(next);
+		}
+		if (kind == TILE_PANEL)
+			fetch_line(soon);
+		else
+			fetch_l1(b + AHEAD * NR);
+		tile_fma(acc, rows, a, a_row, b0, b1);
+	}
+	for (; l < t->k; l++, a += a_k, b += NR, soon += LINE) {
+		V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
+
+		if (kind == TILE_PANEL)
+			fetch_line(soon);
+		else
+			fetch_l1(b + AHEAD * NR);
+		tile_fma(acc, rows, a, a_row, b0, b1);
+	}
+}
 
 FORCE_INLINE void tile_run(const tile *t, int rows, bool full, tile_kind kind)
 {
 	V acc[GEMM_ROWS][2];
 	edge e = edge_of(t, full);
-	const float *a = t->a, *b = t->b;
-	int64_t l = 0, n_next = t->n_next < t->k ? t->n_next : t->k;
 
 	tile_begin(t, acc, rows, e);
-	if (kind == TILE_PACK) {
-		const float *next = t->next;
-		int64_t pitch = t->b_pitch, left = t->left;
-		float *pack = t->pack;
-
-		for (; l < t->k; l++, a += LANES, b += pitch, pack += NR, next += LINE) {
-			V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
-
-			if (l < n_next) {
-				if (left-- == 0) {
-					next += t->skip;
-					left = t->row_lines - 1;
-				}
-				fetch_l2(next);
-			}
-			fetch_l1(b + AHEAD * pitch);
-			v_store(pack, b0, 0);
-			v_store(pack + LANES, b1, 0);
-			tile_fma(acc, rows, a, b0, b1);
-		}
-	} else {
-		const float *next = t->next;
-		int64_t at = t->step_next, left = t->left;
-
-		for (; l < n_next; l++, a += LANES, b += NR, next += LINE, at += LINE) {
-			V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
-
-			if (kind == TILE_STEP) {
-				fetch_step(t->g->step, at);
-			} else {
-				if (left-- == 0) {
-					next += t->skip;
-					left = t->row_lines - 1;
-				}
-				fetch_l2(next);
-			}
-			fetch_l1(b + AHEAD * NR);
-			tile_fma(acc, rows, a, b0, b1);
-		}
-		for (; l < t->k; l++, a += LANES, b += NR) {
-			V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
-
-			fetch_l1(b + AHEAD * NR);
-			tile_fma(acc, rows, a, b0, b1);
-		}
-	}
+	if (kind == TILE_PACK)
+		tile_pack_k(t, acc, rows);
+	else
+		tile_k(t, acc, rows, kind);
 	if (t->out)
 		tile_store(acc, rows, t->out, t->out_pitch, e);
 	else if (kind != TILE_STEP)
@@ -285,10 +314,10 @@ FORCE_INLINE void tile_run(const tile *t, int rows, bool full, tile_kind kind)
 		tile_run(t, n, TILE_FULL, TILE_KIND); \
 		break;
 
-static __attribute__((noinline)) void tile_packed(const tile *t, int64_t rows)
+static __attribute__((noinline)) void tile_panel(const tile *t, int64_t rows)
 {
 #define TILE_FULL true
-#define TILE_KIND TILE_PACKED
+#define TILE_KIND TILE_PANEL
 	switch (rows) {
 		EACH_ROWS(TILE_CASE)
 	}
@@ -298,6 +327,15 @@ static __attribute__((noinline)) void tile_packed(const tile *t, int64_t rows)
 static __attribute__((noinline)) void tile_pack(const tile *t, int64_t rows)
 {
 #define TILE_KIND TILE_PACK
+	switch (rows) {
+		EACH_ROWS(TILE_CASE)
+	}
+#undef TILE_KIND
+}
+
+static __attribute__((noinline)) void tile_group(const tile *t, int64_t rows)
+{
+#define TILE_KIND TILE_GROUP
 	switch (rows) {
 		EACH_ROWS(TILE_CASE)
 	}
@@ -322,9 +360,18 @@ static __attribute__((noinline)) void tile_stepped_edge(const tile *t, int64_t r
 #undef TILE_KIND
 }
 
-static __attribute__((noinline)) void tile_packed_edge(const tile *t, int64_t rows)
+static __attribute__((noinline)) void tile_group_edge(const tile *t, int64_t rows)
 {
-#define TILE_KIND TILE_PACKED
+#define TILE_KIND TILE_GROUP
+	switch (rows) {
+		EACH_ROWS(TILE_CASE)
+	}
+#undef TILE_KIND
+}
+
+static __attribute__((noinline)) void tile_panel_edge(const tile *t, int64_t rows)
+{
+#define TILE_KIND TILE_PANEL
 	switch (rows) {
 		EACH_ROWS(TILE_CASE)
 	}
@@ -334,12 +381,12 @@ static __attribute__((noinline)) void tile_packed_edge(const tile *t, int64_t ro
 
 static void tile_any(const tile *t, int64_t rows)
 {
-	bool step = t->g->step && !t->out;
+	bool full = t->cols == NR;
 
-	if (t->cols < NR)
-		(step ? tile_stepped_edge : tile_packed_edge)(t, rows);
-	else if (t->pack)
-		tile_pack(t, rows);
+	if (t->soon)
+		(!full ? tile_panel_edge : t->pack ? tile_pack : tile_panel)(t, rows);
+	else if (t->g->step && !t->out)
+		(full ? tile_stepped : tile_stepped_edge)(t, rows);
 	else
-		(step ? tile_stepped : tile_packed)(t, rows);
+		(full ? tile_group : tile_group_edge)(t, rows);
 }
