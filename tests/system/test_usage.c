@@ -127,6 +127,9 @@ static const char *const variants[] = {
 	"system.name=1f1b system.merge_w=2",
 	"system.name=zb_h1 system.steal=true",
 	"system.name=spectrain train.microbatches=1 system.variant=v2",
+	"system.name=pipemare train.microbatches=4 system.t3_steps=2",
+	"system.name=pipemare train.microbatches=2 system.recompute=always",
+	"system.name=pipemare train.microbatches=2 system.t2=false system.t3_steps=3",
 	"system.name=pipedream_2bw system.recompute=always",
 	"system.name=pipedream_2bw mitigation.name=dc_asgd",
 	"system.name=roundpipe system.optimizer=async",
@@ -178,6 +181,7 @@ static void after_a_resume(void)
 	resumed("system.name=pipedream_2bw system.recompute=always");
 	resumed("system.name=spectrain train.microbatches=1");
 	resumed("system.name=xpipe");
+	resumed("system.name=pipemare train.microbatches=2 system.t3_steps=2 system.recompute=always");
 }
 
 /* The policy of the page at @p: 0 the default, 2 bound; -1: the kernel does not say. */
