@@ -21,7 +21,9 @@ uint64_t mr_check_full(const mr_unroll *g)
 
 	if (section_length(p, MR_EPILOGUE))
 		return g->n_micro; /* the drain completes whatever was begun */
-	return section_length(p, MR_BODY) ? (uint64_t)g->n_bodies * p->n_micro : p->n_micro;
+	if (!section_length(p, MR_BODY))
+		return p->n_micro;
+	return (uint64_t)g->n_bodies * p->n_micro + p->contract.sync_steps * (uint64_t)p->contract.need;
 }
 
 /* --- coverage --- */

@@ -566,5 +566,8 @@ uint32_t mr_plan_steady(const mr_plan *plan)
 		return body ? 1 : 0;
 	/* Numbers above the number of instructions are mistakes; the graph refuses them in few iterations as well. */
 	last = last < n ? last : n;
+	/* What a synchronous start has begun it has ended. */
+	n = plan->contract.sync_steps * (uint64_t)plan->contract.need;
+	last = last > n ? last - n : 0;
 	return (uint32_t)(last / plan->n_micro + 3);
 }

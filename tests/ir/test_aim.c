@@ -79,6 +79,80 @@ static void refused(void)
 	mr_plan_destroy(p);
 }
 
+static void put(mr_plan *p, uint16_t w, mr_section section, const char *ops, uint32_t f, uint32_t b)
+{
+	for (; *ops; ops++)
+		MR_CHECK_OK(mr_sched_emit(p, w, section, *ops == 'F' ? MR_OP_F : MR_OP_B, *ops == 'F' ? f++ : b++, w, 0));
+}
+
+/* Two stages, two synchronous commits; @stale: the second begins before the first has ended. */
+static mr_plan *synced(bool stale)
+{
+	static const int32_t none[2] = {0}, back[2] = {-1, 0};
+	mr_plan *p;
+
+	MR_CHECK_OK(mr_plan_create(2, 2, 1, &p));
+	p->n_micro = p->commits = 1;
+	p->contract = (mr_contract){.flush = MR_FLUSH_NONE, .read_f = MR_READ_LATEST, .need = 1, .max_staleness = 1, .sync_steps = 2,
+				    .aim = MR_AIM_BACK, .memory_ppm = 500000};
+	p->worker_of[0] = 0;
+	p->worker_of[1] = 1;
+	put(p, 0, MR_PROLOGUE, stale ? "FFBBF" : "FBFBF", 0, 0);
+	put(p, 0, MR_BODY, "FB", 3, 2);
+	put(p, 1, MR_PROLOGUE, "FBFB", 0, 0);
+	put(p, 1, MR_BODY, "FB", 2, 2);
+	mr_sched_aim(p, none, back);
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	return p;
+}
+
+/* A synchronous start: fresh reads, no aim, whole before the body. */
+static void synchronous(void)
+{
+	mr_plan *p = synced(true), *read = NULL;
+	mr_strbuf text;
+
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 F m1 s0 p0: reads version 0, but the first 2 commits are synchronous, and it belongs to version 1");
+	mr_plan_destroy(p);
+	p = synced(false);
+	MR_CHECK_OK(mr_plan_check(p));
+	CU_ASSERT_EQUAL(mr_plan_horizon(p, 0, false), -1);
+	mr_strbuf_init(&text);
+	MR_CHECK_OK(mr_text_print(p, &text));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text.data, " sync_steps=2\n"));
+	MR_CHECK_OK(mr_text_read(text.data, text.len, &read));
+	CU_ASSERT_EQUAL(mr_plan_hash(read), mr_plan_hash(p));
+	mr_strbuf_fini(&text);
+	mr_plan_destroy(read);
+	mr_plan_list(p, 0, MR_PROLOGUE)->at[1].target--;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 B m0 s0 p0: aims at another version, but the first 2 commits are synchronous");
+	mr_plan_list(p, 0, MR_PROLOGUE)->at[1].target++;
+	p->contract.sync_steps = 3; /* the third is not in the lists as often as the body promises */
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "missing");
+	p->contract.aim = MR_AIM_NONE;
+	p->contract.memory_ppm = 0;
+	p->contract.read_f = MR_READ_TAG;
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "a synchronous start is for plans that never flush and read the latest version");
+	mr_plan_destroy(p);
+	p = small_gpipe(2, 4, false);
+	p->contract.sync_steps = 1;
+	MR_CHECK_FAIL(mr_plan_lower(p, NULL), MR_ECONFIG, "a synchronous start is for plans that never flush");
+	mr_plan_destroy(p);
+}
+
+/* H / M of the steady state, where a commit sums M; the most where it sums one. */
+static void delays(void)
+{
+	for (uint32_t need = 1; need <= 5; need++) {
+		mr_plan *p = small_accumulate(4, need);
+
+		MR_CHECK_OK(mr_plan_lower(p, NULL));
+		for (uint16_t s = 0; s < 4; s++)
+			CU_ASSERT_DOUBLE_EQUAL(mr_plan_delay(p, s), (3.0 - s) / need, 1e-15);
+		mr_plan_destroy(p);
+	}
+}
+
 /* B on the weights that were made for its F: no version is kept, and both must aim alike. */
 static void shared(void)
 {
@@ -145,4 +219,6 @@ void mr_suite_aim(void)
 	MR_TEST(refused);
 	MR_TEST(kept);
 	MR_TEST(shared);
+	MR_TEST(synchronous);
+	MR_TEST(delays);
 }
