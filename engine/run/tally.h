@@ -11,7 +11,8 @@
  * version (run/aim.h) reads when it is made and not when it is used. Only training is counted.
  *
  * Thread: whoever makes versions and reads old ones: the block's owner. Other workers read the latest alone (block.h, check_versions.c),
- * behind its commit and before the next, which changes nothing here.
+ * behind its commit and before the next, which changes nothing here. With turns (ir/plan.h) the first part's reads count for all, and
+ * whoever steps last makes the version: the first part reads behind that, and the next version waits for its gradients.
  */
 #ifndef MR_RUN_TALLY_H
 #define MR_RUN_TALLY_H
