@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-#define TOLERANCE 1e-9
+#define TOLERANCE 1e-12
 
 void theory_open(theory *t, bool logistic)
 {
@@ -88,7 +88,7 @@ void theory_number(const char *what, size_t i, const mr_json *want, double got)
 {
 	double x = mr_json_double(want);
 
-	if (fabs(got - x) > TOLERANCE * fabs(x) + 1e-12)
+	if (fabs(got - x) > TOLERANCE * fabs(x) + 1e-16)
 		fprintf(stderr, "\n%s [%zu]: %.17g where %.17g is recorded\n", what, i, got, x);
-	CU_ASSERT_FATAL(mr_json_is_number(want) && fabs(got - x) <= TOLERANCE * fabs(x) + 1e-12);
+	CU_ASSERT_FATAL(mr_json_is_number(want) && fabs(got - x) <= TOLERANCE * fabs(x) + 1e-16);
 }

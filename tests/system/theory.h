@@ -32,7 +32,7 @@ mr_unit_config theory_unit(const theory *t, const mr_unit_time *timeline);
 /** @n steps of @delta drawn by the recorded linear congruential generator, over 8 minibatches. */
 mr_aged *theory_lcg(uint32_t n, uint32_t delta);
 
-/** @got is the recorded number @want to 1e-9 of its size (or absolutely below 1e-12). */
+/** @got is the recorded number @want to 1e-12 of its size (what is recorded as 0: below 1e-16). */
 void theory_number(const char *what, size_t i, const mr_json *want, double got);
 
 #endif
