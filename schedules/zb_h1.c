@@ -15,7 +15,7 @@
  * are summed in the order 0..T-1: the bits of 1f1b.
  *
  * Clipping by the global norm needs all gradients before any step, which is a barrier. With optimizer = validated each stage
- * steps at once and is corrected in the rare case that this was wrong: see zb_h2.c, where it matters.
+ * steps at once and is corrected in the rare case that this was wrong: see zb_h2.c, where it matters. What steal does is said there too.
  *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 2.
  */
