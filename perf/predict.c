@@ -4,7 +4,7 @@
  *	predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--systems A,B,...] [--async] [--ops] [--rounds N] [--seconds S]
  *		[--json FILE]
  *
- * Every system that flushes (or that --systems names; --async: also those that do not) trains the model of FILE (conf/mlp.cfg) on N workers
+ * Every system that flushes (or that --systems names; --async: also those that do not, but whose order repeats) trains the model of FILE (conf/mlp.cfg) on N workers
  * (2) of one thread, all with the same micro-batches. All engines stand ready in this one process. A round lets each engine do a burst of steps, in
  * an order that rotates; whoever is not timed stands still. Before every few of them the plan of FILE is measured as `millrace profile` does, by
  * each of its methods, S seconds a stage. The predictions are those of `millrace plan --costs`: the median times of all these profiles through the
@@ -118,6 +118,7 @@ static mr_status warm_up(const bench *b, contender *x)
 	MR_TRY(mr_executor_run(&x->s.executor, WARM, NULL, NULL, &x->steps));
 	step = (double)(mr_clock_ns() - begin) / 1e9 / WARM;
 	x->burst = b->tiny ? LEAST_STEPS : (uint64_t)fmax(LEAST_STEPS, BURST_S / step);
+	x->burst += 2 * mr_plan_steps(x->s.plan); /* at least two iterations are compared */
 	return MR_OK;
 }
 
@@ -143,6 +144,8 @@ static bool is_wanted(const bench *b, const mr_sched_ops *ops)
 	char name[64];
 
 	snprintf(name, sizeof(name), ",%s,", ops->name);
+	if (ops->ends) /* its plan is as long as the run: no iteration repeats */
+		return false;
 	return b->systems ? strstr(b->systems, name) != NULL : b->async || !ops->asynchronous;
 }
 
