@@ -253,11 +253,12 @@ static void burst(const bench *b, contender *x)
 
 /* --- comparing --- */
 
-enum { N_FIELDS = 5, N_RATES = 7 };
+enum { N_FIELDS = 5, N_RATES = 8 };
 
 static double *rate(mr_costs *c, int i)
 {
-	double *const all[N_RATES] = {&c->remote.read_s, &c->remote.write_s, &c->sum_s, &c->norm_s, &c->save_s, &c->shared_s, &c->average_s};
+	double *const all[N_RATES] = {&c->remote.read_s, &c->remote.write_s, &c->sum_s, &c->norm_s, &c->save_s, &c->shared_s, &c->average_s,
+				       &c->hop_s};
 
 	return all[i];
 }

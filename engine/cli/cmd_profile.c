@@ -143,8 +143,9 @@ static mr_status print_live(const view *v)
 			live.f += stage[i].f;
 			live.i += stage[i].i + stage[i].w;
 		}
-		printf("\nin the run itself F take %.3f times as long as these layers, backward passes %.3f times\n", live.f / alone.f,
-		       live.i / alone.i);
+		printf("\nin the run itself F take %.3f times as long as these layers, backward passes %.3f times; who waits for another\n"
+		       "worker's goes on %.3g us later\n",
+		       live.f / alone.f, live.i / alone.i, v->p->live.hop_s * 1e6);
 	}
 	mr_costs_fini(&c);
 	free(stage);
@@ -167,7 +168,7 @@ static mr_status print_all(const view *v, const char *isa)
 	if (v->p->hand_over.read_s > 0 || v->p->hand_over.write_s > 0)
 		printf("\na boundary between two workers costs its reader %.3g us a KiB more, its writer %.3g us\n",
 		       v->p->hand_over.read_s * 1024e6, v->p->hand_over.write_s * 1024e6);
-	return v->p->live ? print_live(v) : MR_OK;
+	return v->p->live.instr ? print_live(v) : MR_OK;
 }
 
 static mr_status write_costs(const char *path, const mr_session *s, const mr_profile *p)

@@ -116,7 +116,7 @@ static void add_boundaries(const mr_session *s, const mr_hand_over *r, mr_stage_
 void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
 {
 	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
-		stage[i] = (mr_stage_cost){0};
+		stage[i] = (mr_stage_cost){.c = c->hop_s};
 		for (uint32_t n = s->partition.first[i]; n < s->partition.first[i + 1]; n++) {
 			stage[i].f += c->layer[n].f;
 			stage[i].i += c->layer[n].i;
@@ -243,6 +243,7 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 	out->save_s = saved_rate(s, p);
 	out->shared_s = p->commits.shared_s;
 	out->average_s = p->commits.average_s;
+	out->hop_s = p->live.hop_s;
 	snprintf(out->source, sizeof(out->source), "measured");
 	for (uint16_t stage = 0; stage < s->partition.n_stages; stage++) {
 		uint32_t first = s->partition.first[stage], end = s->partition.first[stage + 1];
@@ -258,5 +259,5 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 						p->layer[i].g};
 		}
 	}
-	return p->live ? mr_costs_follow_run(s, p->live, out) : MR_OK;
+	return p->live.instr ? mr_costs_follow_run(s, p->live.instr, out) : MR_OK;
 }

@@ -5,7 +5,7 @@
  * plan of a configuration that names their file (`costs`); they never decide the cut. The file is CSV behind one line that says what was measured where:
  *
  *	# millrace costs 1; machine=...; kernels=...; backend=dnnl; dtype=f32; threads=1; samples=16; optimizer=adamw;
- *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10; norms=5e-11; saves=9e-11; shares=3e-10; averages=2e-10   (all of this is one line)
+ *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10; norms=5e-11; saves=9e-11; shares=3e-10; averages=2e-10; hops=4e-6   (all of this is one line)
  *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s,g_s
  *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05,0
  *
@@ -16,7 +16,8 @@
  * a boundary costs its reader and its writer when these are two workers (host/hand_over.h); sums, that adding one gradient to
  * another takes, which several pipes do; norms, that the norm of a gradient takes, where the run clips; saves, that a step inside a backward pass
  * takes less than one by itself; shares, that a step takes on weights that several pipes read, all its ranges together (0: as long as any
- * other); averages, each time that an average of replicas loads or stores a byte of one (0: an average is as long as a step of each).
+ * other); averages, each time that an average of replicas loads or stores a byte of one (0: an average is as long as a step of each); hops, seconds until
+ * a worker that waits for another goes on.
  */
 #ifndef MR_CLI_COSTS_H
 #define MR_CLI_COSTS_H
@@ -39,6 +40,7 @@ typedef struct mr_costs {
 	double save_s;        /* of a byte of weights that is stepped inside a backward pass, less than by itself */
 	double shared_s;      /* of a byte of weights that several pipes step together; 0: as layer says */
 	double average_s;     /* of a byte that an average loads or stores (mr_replicas_passes); 0: of R replicas R steps */
+	double hop_s;         /* until another worker goes on with what it is handed */
 	bool measured;        /* else nominal */
 	uint64_t hash;        /* of the file that they were read from; 0: none */
 	char source[512];     /* what they are, for people: one line */
@@ -80,7 +82,7 @@ int64_t mr_costs_params(const mr_graph *g, uint32_t node);
 
 /**
  * Sums over the stages of @s into @stage [n_stages]. What a boundary between two workers costs is part of the F and I that
- * read and write it, not of c: it keeps the worker busy. What stage 0 reads comes from the loader's thread.
+ * read and write it, not of c, which is how long the other takes to notice: it keeps the worker busy. What stage 0 reads comes from the loader's thread.
  * The norm is part of U where each stage clips by its own.
  */
 void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage);

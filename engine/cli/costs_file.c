@@ -47,10 +47,10 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 	machine_text(s, machine, sizeof(machine));
 	mr_strbuf_printf(&b,
 			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; dtype=%s; threads=%u; samples=%lld; "
-				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; shares=%.3g; averages=%.3g\n" COLUMNS "\n",
+				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; shares=%.3g; averages=%.3g; hops=%.3g\n" COLUMNS "\n",
 			 machine, mr_kernels_library(), s->kernels->name, mr_dtype_name(s->kernels->dtype),
 			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name, c->remote.read_s, c->remote.write_s,
-			 c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s);
+			 c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s, c->hop_s);
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		shape z = shape_of(s->graph, i);
 
@@ -98,8 +98,8 @@ static void warn(const char *path, const char *head, const char *key, const char
 			want);
 }
 
-/* Seconds a byte behind @key; 0 when it is missing: older files do not have it. */
-static mr_status read_rate(const char *head, const char *key, double *rate)
+/* Seconds (@unit: of what) behind @key; 0 when it is missing: older files do not have it. */
+static mr_status read_rate(const char *head, const char *key, const char *unit, double *rate)
 {
 	char value[64], *end;
 
@@ -109,7 +109,7 @@ static mr_status read_rate(const char *head, const char *key, double *rate)
 	*rate = strtod(value, &end);
 	return end != value && !*end && *rate >= 0 && *rate < 1
 		       ? MR_OK
-		       : mr_fail(MR_ECONFIG, "line 1: %s is seconds a byte, from 0, got \"%s\"", key, value);
+		       : mr_fail(MR_ECONFIG, "line 1: %s is seconds%s, from 0, got \"%s\"", key, unit, value);
 }
 
 static mr_status read_head(const char *path, const mr_session *s, const char *head, mr_costs *out)
@@ -124,13 +124,14 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	MR_TRY(expect(head, "samples", samples));
 	MR_TRY(expect(head, "dtype", mr_dtype_name(s->kernels->dtype)));
 	MR_TRY(expect(head, "optimizer", s->optim.ops->name));
-	MR_TRY(read_rate(head, "reads", &out->remote.read_s));
-	MR_TRY(read_rate(head, "writes", &out->remote.write_s));
-	MR_TRY(read_rate(head, "sums", &out->sum_s));
-	MR_TRY(read_rate(head, "norms", &out->norm_s));
-	MR_TRY(read_rate(head, "saves", &out->save_s));
-	MR_TRY(read_rate(head, "shares", &out->shared_s));
-	MR_TRY(read_rate(head, "averages", &out->average_s));
+	MR_TRY(read_rate(head, "reads", " a byte", &out->remote.read_s));
+	MR_TRY(read_rate(head, "writes", " a byte", &out->remote.write_s));
+	MR_TRY(read_rate(head, "sums", " a byte", &out->sum_s));
+	MR_TRY(read_rate(head, "norms", " a byte", &out->norm_s));
+	MR_TRY(read_rate(head, "saves", " a byte", &out->save_s));
+	MR_TRY(read_rate(head, "shares", " a byte", &out->shared_s));
+	MR_TRY(read_rate(head, "averages", " a byte", &out->average_s));
+	MR_TRY(read_rate(head, "hops", "", &out->hop_s));
 	warn(path, head, "threads", threads);
 	warn(path, head, "backend", s->kernels->name);
 	out->measured = true;

@@ -119,7 +119,7 @@ void mr_profile_fini(mr_profile *p)
 	free(p->layer);
 	free(p->update_s);
 	free(p->inside_s);
-	free(p->live);
+	free(p->live.instr);
 	free(p->sum_s);
 	free(p->norm_s);
 	*p = (mr_profile){0};

@@ -43,7 +43,7 @@ typedef struct mr_profile {
 	double *inside_s;        /* [stages] of one inside a backward pass, beyond what the w above have of it; NAN where none can be; owned */
 	double *sum_s;           /* [stages] median seconds of adding one gradient of the stage to another; owned */
 	double *norm_s;          /* [stages] median seconds of the norm of its gradient; owned */
-	double *live;            /* [instructions of all bodies] see profile_live.h; NULL: not measured; owned */
+	mr_live_profile live;    /* instr NULL: not measured; owned */
 	mr_commit_rates commits; /* 0: not measured */
 	uint32_t repeats;        /* fewest over the stages */
 	mr_hand_over hand_over;  /* between the first two workers' cores; 0 where they share one */

@@ -356,7 +356,7 @@ static double rate_of_steps(const mr_run_config *c, const double *live)
 static mr_status measure_steps(const mr_run_config *c, double seconds, double *rate)
 {
 	mr_run_config own = *c;
-	double *live = NULL;
+	mr_live_profile live;
 	mr_plan *plan;
 	mr_status st;
 
@@ -366,8 +366,8 @@ static mr_status measure_steps(const mr_run_config *c, double seconds, double *r
 	own.mitigate = NULL;
 	st = mr_profile_live(&own, seconds, &live);
 	if (st == MR_OK)
-		*rate = rate_of_steps(&own, live);
-	free(live);
+		*rate = rate_of_steps(&own, live.instr);
+	free(live.instr);
 	mr_plan_destroy(plan);
 	return st == MR_ERESOURCE ? MR_OK : st; /* then no such system can be had here either */
 }

@@ -120,13 +120,13 @@ static void check_live(const mr_profile *p)
 	size_t n = 0;
 	mr_costs c;
 
-	CU_ASSERT_FATAL(p->live != NULL && plan->n_stages <= 8);
+	CU_ASSERT_FATAL(p->live.instr != NULL && plan->n_stages <= 8);
 	MR_CHECK_OK(mr_costs_of_profile(&session, p, &c));
 	mr_costs_of_stages(&session, &c, stage);
 	for (uint16_t w = 0; w < plan->n_workers; w++)
 		for (uint32_t i = 0; i < mr_plan_list(plan, w, MR_BODY)->n; i++, n++) {
-			CU_ASSERT(p->live[n] > 0 && p->live[n] < 1);
-			live += p->live[n];
+			CU_ASSERT(p->live.instr[n] > 0 && p->live.instr[n] < 1);
+			live += p->live.instr[n];
 			table += mr_instr_cost(plan, &mr_plan_list(plan, w, MR_BODY)->at[i], &cost);
 		}
 	CU_ASSERT_DOUBLE_EQUAL(table, live, 0.5 * live); /* tiny layers: what is not theirs is most of it */
@@ -160,7 +160,7 @@ static void check_measured(mr_profile_method method, unsigned by_itself, unsigne
 	if (method == MR_PROFILE_LIVE && mr_profile_is_live(&c))
 		check_live(&p);
 	else
-		CU_ASSERT(!p.live && p.commits.shared_s == 0 && p.commits.average_s == 0);
+		CU_ASSERT(!p.live.instr && p.commits.shared_s == 0 && p.commits.average_s == 0);
 	mr_profile_fini(&p);
 }
 
@@ -342,12 +342,13 @@ static void a_file_of_costs_is_read_back(void)
 	c.save_s = 4e-11;
 	c.shared_s = 5e-10;
 	c.average_s = 6e-10;
+	c.hop_s = 7e-6;
 	c.layer[0].g = c.layer[0].w / 4;
 	MR_CHECK_OK(mr_costs_write(path, &session, &c));
 	MR_CHECK_OK(mr_costs_read(path, &session, &back));
 	CU_ASSERT(back.measured);
 	CU_ASSERT(back.remote.read_s == 8e-11 && back.remote.write_s == 1e-11 && back.sum_s == 2e-10 && back.norm_s == 3e-11);
-	CU_ASSERT(back.save_s == 4e-11 && back.shared_s == 5e-10 && back.average_s == 6e-10);
+	CU_ASSERT(back.save_s == 4e-11 && back.shared_s == 5e-10 && back.average_s == 6e-10 && back.hop_s == 7e-6);
 	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
 		const mr_layer_cost *a = &c.layer[i], *b = &back.layer[i];
 

@@ -78,7 +78,7 @@ has "fc.1   linear"
 has "update ms"
 [ "$(wc -l <costs.csv)" -eq 6 ] || complain "costs.csv has $(wc -l <costs.csv) lines, expected 6"
 expect 0 "costs      measured, costs.csv: machine=" plan mlp.cfg --costs costs.csv
-head -n 1 costs.csv | grep -q '; saves=.*; shares=.*; averages=' || complain "costs.csv does not say what commits of several workers cost"
+head -n 1 costs.csv | grep -q '; saves=.*; shares=.*; averages=.*; hops=' || complain "costs.csv does not say what commits of several workers cost"
 has "GFLOP/s"
 expect 0 "measured, costs.csv" plan mlp.cfg --costs costs.csv --set 'partition=["fc.2"]'
 expect 0 "measured, costs.csv" plan mlp.cfg --costs costs.csv --set system.name=sequential
