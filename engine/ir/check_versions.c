@@ -8,8 +8,8 @@
  * Replicas have versions of their own, and each row is that of one stage in one pipe. AVG makes a version of every pipe, also of those
  * that live elsewhere: it waits for all their steps (deps.h), and each of their F that reads what it makes waits for all its parts.
  *
- * Turns: the other parts' steps to version n + 1 follow as soon as this part's sum for it is there, and may overwrite a version
- * before this worker steps. So from there on, not from its own step on, n + 1 counts as there for what it overwrites.
+ * Turns: the other parts may step to version n + 1 as soon as this part has reduced its range of the sum, and overwrite a version
+ * before this worker steps. So from its AR on, not from its own step on, n + 1 counts as there for what it overwrites.
  *
  * What other workers do to the same block (further pipes; a tied use): a read is of the own batch's version, F waits for its
  * commit in all pipes (deps.h), and the next commit waits in each through AR for the last gradient of the batch, which comes
@@ -26,7 +26,7 @@
 typedef struct mr_reads {
 	const mr_unroll *g;
 	uint64_t *latest;    /* [n_pipes][n_stages] of replicas; others: [n_stages], what pipe 0 says holds for all */
-	uint64_t *summed;    /* likewise: versions for which the own gradients are summed */
+	uint64_t *reduced;   /* likewise: the version of the last AR */
 	uint64_t *validated; /* [n_stages] by V; VALIDATED only */
 	uint8_t *early;      /* [n_nodes] an F that reads a version before it is validated */
 	int32_t *horizon; /* [2 n_stages] of F and of B at each stage; INT32_MIN: none seen yet */
@@ -124,8 +124,8 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 		return mr_fail(MR_ECONFIG,
 			       "%s: reads version %" PRIu64 ", but only %" PRIu64 " is committed at that place",
 			       mr_unroll_name(g, node, name), read, latest);
-	if (p->turns[in->stage] > 1 && r->summed[row(p, in)] > newest)
-		newest = r->summed[row(p, in)];
+	if (p->turns[in->stage] && r->reduced[row(p, in)] > newest)
+		newest = r->reduced[row(p, in)];
 	if (newest - read >= p->n_versions[in->stage] && !is_held(g, node) && !mr_instr_takes_made(p, in))
 		return mr_fail(MR_ECONFIG,
 			       "%s: reads version %" PRIu64 ", which version %" PRIu64
@@ -232,7 +232,7 @@ static mr_status check_horizon(const mr_reads *r, uint32_t node)
 	return MR_OK;
 }
 
-/* Of latest and, behind it, summed and validated. */
+/* Of latest and, behind it, reduced and validated. */
 static size_t n_rows(const mr_plan *p)
 {
 	return 2 * (size_t)p->n_pipes * p->n_stages + p->n_stages;
@@ -257,8 +257,8 @@ static mr_status walk(const mr_reads *r)
 			MR_TRY(validate(r, i));
 		if (in->op == MR_OP_U || in->op == MR_OP_AVG || (mr_op_is_compute(in->op) && in->flags & MR_INSTR_UPDATE))
 			r->latest[row(g->plan, in)] = mr_unroll_target(g, i);
-		if (in->op == MR_OP_B || in->op == MR_OP_W)
-			r->summed[row(g->plan, in)] = mr_plan_applied_on(g->plan, in->stage, mr_unroll_micro(g, i)) + 1;
+		if (in->op == MR_OP_AR)
+			r->reduced[row(g->plan, in)] = mr_unroll_target(g, i);
 	}
 	return validated ? check_early(r) : MR_OK;
 }
@@ -269,8 +269,8 @@ mr_status mr_check_versions(const mr_unroll *g)
 	mr_status st;
 
 	r.latest = calloc(n_rows(g->plan), sizeof(*r.latest));
-	r.summed = r.latest + (size_t)g->plan->n_pipes * g->plan->n_stages;
-	r.validated = r.summed + (size_t)g->plan->n_pipes * g->plan->n_stages;
+	r.reduced = r.latest + (size_t)g->plan->n_pipes * g->plan->n_stages;
+	r.validated = r.reduced + (size_t)g->plan->n_pipes * g->plan->n_stages;
 	r.early = calloc((size_t)g->n_nodes + 1, 1);
 	r.horizon = malloc(2 * (size_t)g->plan->n_stages * sizeof(*r.horizon));
 	for (size_t i = 0; r.horizon && i < 2 * (size_t)g->plan->n_stages; i++)

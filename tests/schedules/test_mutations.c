@@ -104,6 +104,33 @@ static void of_turns(void)
 	CU_ASSERT_TRUE(sum.strict * 20 < sum.detected);
 }
 
+/*
+ * One copy of the weights, and a part whose next forward reads it before its own step. Until it has reduced its range of the sum
+ * nobody steps; behind that another part may have stepped, in place.
+ */
+static void a_forward_before_the_own_step(void)
+{
+	sched_case c = {.ops = mr_schedule_find("pipedream"), .n_workers = 3, .n_micro = 4, .finite = true, .sets = "replicas=[1,2] stashing=false"};
+	mr_plan *plan = sched_lowered(&c);
+	mr_list *l = mr_plan_list(plan, 1, MR_PROLOGUE); /* F0 B0 AR U F2 B2 AR U */
+	mr_instr f = l->at[4];
+	char why[80];
+
+	CU_ASSERT_FATAL(l->n == 8 && f.op == MR_OP_F && l->at[2].op == MR_OP_AR && plan->n_versions[1] == 1);
+	MR_CHECK_OK(mr_plan_check(plan));
+	f.read = 0;
+	l->at[4] = l->at[3];
+	l->at[3] = l->at[2];
+	l->at[2] = f; /* F0 B0 F2 AR U B2 AR U */
+	MR_CHECK_OK(mr_plan_check(plan));
+	CU_ASSERT_TRUE(brute_all(plan, why));
+	l->at[2] = l->at[3];
+	l->at[3] = f; /* F0 B0 AR F2 U B2 AR U */
+	MR_CHECK_FAIL(mr_plan_check(plan), MR_ECONFIG, "reads version 0, which version 1 has overwritten");
+	CU_ASSERT_FALSE(brute_all(plan, why));
+	mr_plan_destroy(plan);
+}
+
 /* Plans in which W stand with other workers than their stages'. */
 static void of_moved_weights(void)
 {
@@ -141,5 +168,6 @@ void mr_suite_mutations(void)
 	MR_SUITE("mutations");
 	MR_TEST(of_registered_systems);
 	MR_TEST(of_turns);
+	MR_TEST(a_forward_before_the_own_step);
 	MR_TEST(of_moved_weights);
 }
