@@ -3,9 +3,9 @@
  *
  *	perf_rpd [--tiny] [--out DIR] [--seeds N] [--stages S] [--text FILE] [--data DIR] [--seconds N] [EXPERIMENT...]
  *
- * Each word makes its tables and charts, DIR/<word>.csv and .svg (DIR: rpd); without any word, all of them. perf_rpd --help lists
- * them with what they take. All but `measured` and `wall`, which run the engine by the clock, run on one core and are pure functions of
- * the seeds: the same files on every run. The heads of perf/rpd/<word>.c say what is measured and how.
+ * Each word makes its tables and charts, DIR/<word>.csv and .svg (DIR: rpd); without any word, all of them. perf_rpd --help
+ * lists them with what they take. All but `measured`, `wall` and `ways`, which run the engine by the clock, run on one core and
+ * are pure functions of the seeds: the same files on every run. The heads of perf/rpd/<word>.c say what is measured and how.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,6 +27,7 @@ static const struct {
 	 "1 min to 16 stages, 3 min to 32, then 4 times that for each doubling of --stages"},
 	{"lm", experiment_lm, "5: PipeDream against LocalSGD on a language model of 16 stages, in unit time (--text)", "30 s"},
 	{"wall", experiment_wall, "5: the same on two workers, by the clock, averaging included (--text)", "5 times --seconds"},
+	{"ways", experiment_ways, "RPD step by step, replayed and in parallel: the same weights, and how fast (--text)", "30 s"},
 	{"bound", experiment_bound, "6: the convergence bound and a sharper one beside measured gradients", "4 s"},
 	{"published", experiment_published, "recorded values of the published figures beside ours, from their arrays (--data)", "15 s"},
 };
@@ -81,7 +82,7 @@ static int help(void)
 	puts("\n  --out DIR    folder for the files (rpd)\n"
 	     "  --stages S   scaling: the most stages, doubled from 2 (16; the published figure has 128)\n"
 	     "  --seeds N    scaling: runs of each method (10)\n"
-	     "  --text FILE  lm, wall: a text to learn, such as tiny Shakespeare\n"
+	     "  --text FILE  lm, wall, ways: a text to learn, such as tiny Shakespeare\n"
 	     "  --seconds N  wall: of training for each of five methods (20)\n"
 	     "  --data DIR   published: folder of the arrays that the authors' program writes (head of perf/rpd/published.c)\n"
 	     "  --tiny       sizes that take no time, to see that everything runs");

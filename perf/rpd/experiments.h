@@ -24,6 +24,7 @@ void experiment_scaling(const settings *s);
 void experiment_bound(const settings *s);
 void experiment_lm(const settings *s);
 void experiment_wall(const settings *s);
+void experiment_ways(const settings *s);
 void experiment_published(const settings *s);
 
 /** Open @out/@name for writing; ends the program when it cannot. */
