@@ -20,7 +20,11 @@
  * Time: with delays of delta or more everywhere no bubble but fill and drain; with none, one step at a time. Memory at a stage:
  * activations of up to D - k micro-batches, and up to delta + 1 versions.
  *
- * The list is finite: as many steps as the run makes.
+ * The list is finite: as many steps as the run makes. A run that has ended cannot be given more of them, since the steps under way
+ * at its end would be others: ask for as many as may be wanted, and stop it, which saves.
+ *
+ * With one worker a step is of the whole model as it was up to delta steps ago: delta + 1 replicas that send their gradients
+ * to one model whenever they have them. That is what `ringmaster` was made for: a gradient so many steps old, or more, is discarded.
  *
  * Source: "Randomized PipeDream", arXiv 2606.03498; orders and delays as in github.com/vectozavr/randomized-pipedream.
  * NOTE 1: a stage that a step leaves alone still keeps a version of it: delta + 1 copies where the changed ones would do.

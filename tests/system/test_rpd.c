@@ -169,6 +169,7 @@ static void other_orders(void)
 	      (mr_rpd_params){.delays = MR_RPD_DELAY_MAX, .delta = 4, .batch = MR_RPD_CYCLIC});
 	check("", MLP, 3, "system.delays=zero", (mr_rpd_params){.delays = MR_RPD_DELAY_ZERO});
 	check("", MLP, 2, "system.delta=6 system.ringmaster=4", (mr_rpd_params){.delta = 6});
+	check("", MLP, 1, "system.delta=6 system.ringmaster=4", (mr_rpd_params){.delta = 6}); /* whole models: replicas */
 	check("", MLP, 3, "system.delays=exact system.stage=timeline system.batch=timeline",
 	      (mr_rpd_params){.delays = MR_RPD_DELAY_EXACT, .stage = MR_RPD_TIMELINE, .batch = MR_RPD_TIMELINE});
 }
