@@ -44,10 +44,10 @@ void mr_block_layout(mr_block *b, mr_arena *a, uint8_t pipe, const mr_optim *o)
 
 	mr_stage_params(b->stage, &first, &end);
 	if (pipe == 0 || b->private_weights)
-		s->version = mr_arena_take(a, z->weight_bytes * b->cap, MR_CACHE_LINE);
+		s->version = mr_arena_take(a, mr_stagger(z->weight_bytes * b->cap), MR_CACHE_LINE);
 	s->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
 	for (uint32_t i = 0; pipe == 0 && i < o->ops->n_states; i++)
-		b->state[i] = mr_arena_take(a, z->weight_bytes, MR_CACHE_LINE);
+		b->state[i] = mr_arena_take(a, mr_stagger(z->weight_bytes), MR_CACHE_LINE);
 	for (uint32_t i = 0; b->takes_back && i < o->ops->n_states; i++)
 		b->backup[i] = mr_arena_take(a, z->weight_bytes, MR_CACHE_LINE);
 	s->work = mr_arena_take(a, mr_block_work_bytes(b->stage, o, b->k->dtype), MR_CACHE_LINE);

@@ -73,9 +73,9 @@ static void layout(mr_sequential *q, mr_arena *a)
 	for (uint32_t p = 0; p < g->n_params; p++) {
 		if (g->params[p].tied_to >= 0)
 			continue;
-		q->weight[p] = take(a, param_bytes(q, p));
+		q->weight[p] = take(a, mr_stagger(param_bytes(q, p)));
 		for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
-			q->state[i][p] = take(a, param_bytes(q, p));
+			q->state[i][p] = take(a, mr_stagger(param_bytes(q, p)));
 	}
 	if (!mr_optim_elementwise(q->c.optim))
 		q->work = take(a, mr_sequential_work_bytes(&q->c));

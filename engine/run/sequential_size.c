@@ -107,7 +107,7 @@ void mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 	}
 	out->grads = grad_bytes(c);
 	for (uint32_t p = 0; p < g->n_params; p++) {
-		uint64_t bytes = rounded((uint64_t)g->params[p].n * mr_dtype_bytes(k->dtype));
+		uint64_t bytes = rounded(mr_stagger((size_t)g->params[p].n * mr_dtype_bytes(k->dtype)));
 
 		if (g->params[p].tied_to >= 0)
 			continue;
