@@ -1,7 +1,7 @@
 /*
  * mitigated.h - a block whose stale gradients are dealt with (nn/mitigate.h): who was read, which rate, what is changed.
  *
- * Only plans that never flush have stale gradients, and those have one pipe, so all of this is the owner's, and its team's. Where the
+ * Only plans that never flush have stale gradients, and those have one pipe (with turns, ir/plan.h, mitigations are refused), so all of this is the owner's, and its team's. Where the
  * mitigation looks at the weights that F read, the plan keeps that version until the commit (plan.h, keep_read). Of several
  * micro-batches in a count the oldest version counts.
  */

@@ -121,7 +121,8 @@ static void poison(void *arg, const mr_run *run, const mr_instr *in, uint64_t mi
 	for (uint64_t v = version >= b->cap ? version - b->cap + 1 : 0; v < version; v++)
 		if (!is_pinned(p, s, v)) {
 			memset(mr_block_weights(b, 0, v), 0xff, mr_stage_size(b->stage)->weight_bytes);
-			p->n_poisoned += s == 0;
+			if (s == 0)
+				p->n_poisoned++;
 		}
 }
 
