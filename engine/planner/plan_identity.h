@@ -14,7 +14,7 @@
 
 /**
  * *@out: mr_plan_hash of @plan as it would be, had it been lowered with no options, and with MR_FLUSH_LOCAL for a barrier
- * without clipping. @plan is lowered and has passed mr_plan_check. One that could not have come from the lowering (versions or
+ * without clipping, and every W at home. @plan is lowered and has passed mr_plan_check. One that could not have come from the lowering (versions or
  * sums set by hand) keeps its own mr_plan_hash. Errors: MR_ERESOURCE.
  */
 mr_status mr_plan_identity(const mr_plan *plan, uint64_t *out) MR_MUST_USE;
