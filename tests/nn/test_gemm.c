@@ -276,6 +276,10 @@ static void large_batches(void)
 		compare_epilogues(k, rows, 65, 33);
 		compare_steps(k, 65, 33, rows);
 	}
+	CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = 192, .n = 9, .k = 99, .tb = true}, false));
+	CU_ASSERT_FALSE(mr_gemm_own(&(mr_gemm){.m = 193, .n = 9, .k = 99, .tb = true}, false));
+	for (int64_t rows = 192; k && rows <= 193; rows++)
+		compare_transposes(k, rows, 65, 33);
 }
 
 /* A sum over micro-batches is the sum over the batch that they make up, to the bit. */
