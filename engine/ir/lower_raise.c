@@ -6,7 +6,8 @@
  * table the target is the time with unlimited buffers. If the plan is slower, then every critical path contains a wait
  * for a buffer (a path without one would be as long with unlimited buffers): follow one from the end, raise the
  * boundary of the first such wait by one, number its buffers anew, and look again. A cycle is treated alike. A boundary
- * is not raised above the micro-batches that pass it.
+ * is not raised above the micro-batches that pass it. One of many buffers is raised by a 64th at a time: every look is at
+ * the whole plan, and where thousands are needed one by one would take minutes.
  */
 #include "ir/lower_parts.h"
 
@@ -57,14 +58,18 @@ static bool crosses(const mr_plan *p, uint8_t pipe, uint16_t stage)
 	return mr_plan_worker(p, pipe, stage) != mr_plan_worker(p, pipe, (uint16_t)(stage - 1));
 }
 
+/* Of a boundary of n buffers, n / this are added beyond the one. */
+#define RAISE_PART 64u
+
 /* More buffers than micro-batches that pass can never be full at once. */
 static bool raise_one(mr_raise *r, uint8_t pipe, uint16_t stage, bool forward)
 {
 	uint16_t *n = (forward ? r->plan->n_fwd : r->plan->n_bwd) + mr_plan_at(r->plan, pipe, stage);
+	uint32_t most = r->passing[pipe] < UINT16_MAX ? r->passing[pipe] : UINT16_MAX, more = *n + 1u + *n / RAISE_PART;
 
-	if (!crosses(r->plan, pipe, stage) || *n >= r->passing[pipe] || *n == UINT16_MAX)
+	if (!crosses(r->plan, pipe, stage) || *n >= most)
 		return false;
-	++*n;
+	*n = (uint16_t)(more < most ? more : most);
 	r->raised = true;
 	return true;
 }
