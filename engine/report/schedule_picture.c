@@ -201,8 +201,8 @@ static void print_grid(mr_text_grid *g, unsigned columns, mr_strbuf *out)
 	}
 	if (g->lanes.most > 1)
 		mr_strbuf_printf(out, "%.*s\n", (int)columns,
-				 mr_schedule_lanes_letter(&g->lanes, 0) ? "a, b, c ...: a worker's first, second, third ... stage"
-				 : g->lanes.most == 2			? "small letters: a worker's second stage or direction"
+				 mr_schedule_lanes_letter(&g->lanes, 0) ? "a, b, c ...: a worker's first, second, third ... pipe or stage"
+				 : g->lanes.most == 2			? "small letters: a worker's second pipe or stage"
 									: "workers have too many stages to tell them apart");
 }
 

@@ -173,8 +173,8 @@ static double legend(mr_svg *v, bool draw, double y)
 	}
 	legend_entry(v, draw, &x, &y, "idle", "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"url(#idle)\" stroke=\"#d5d9de\"/>");
 	if (v->lanes > 1)
-		legend_entry(v, draw, &x, &y, v->lanes == 2 ? "paler: second direction or stage of a worker"
-								 : "a, b, c ..., paler and paler: a worker's first, second, third ... stage",
+		legend_entry(v, draw, &x, &y, v->lanes == 2 ? "paler: second pipe or stage of a worker"
+								 : "a, b, c ..., paler and paler: a worker's first, second, third ... pipe or stage",
 			     "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"#9ecbf2\" fill-opacity=\"0.45\" stroke=\"#4a86b8\"/>");
 	if (v->versions)
 		legend_entry(v, draw, &x, &y, "micro-batch 7 on version 4 of the weights",

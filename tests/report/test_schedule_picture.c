@@ -142,9 +142,9 @@ static void picture_tells_stages_apart(void)
 					.micro = i % 2, .stage = (uint16_t)(i / 2 % 2 * 3)};
 	text = draw_text(&p, 80);
 	svg = draw_svg(&p);
-	CU_ASSERT_STRING_EQUAL(text, "w0 F0F1f0f1\n   0\nsmall letters: a worker's second stage or direction\n");
+	CU_ASSERT_STRING_EQUAL(text, "w0 F0F1f0f1\n   0\nsmall letters: a worker's second pipe or stage\n");
 	CU_ASSERT_EQUAL(count(svg, "fill-opacity=\"0.45\""), 2 + 1); /* and the legend's */
-	CU_ASSERT_EQUAL(count(svg, ">paler: second direction or stage of a worker<"), 1);
+	CU_ASSERT_EQUAL(count(svg, ">paler: second pipe or stage of a worker<"), 1);
 	free(text);
 	free(svg);
 	p.n_rec = 9;
@@ -152,7 +152,7 @@ static void picture_tells_stages_apart(void)
 		rec[i].pipe = 1;
 	text = draw_text(&p, 80);
 	svg = draw_svg(&p);
-	CU_ASSERT_STRING_EQUAL(text, "w0 F0aF1aF0bF1bI0cI1cI0dI1dU--\n   0              5\na, b, c ...: a worker's first, second, third ... stage\n");
+	CU_ASSERT_STRING_EQUAL(text, "w0 F0aF1aF0bF1bI0cI1cI0dI1dU--\n   0              5\na, b, c ...: a worker's first, second, third ... pipe or stage\n");
 	CU_ASSERT_EQUAL(count(svg, ">1d<"), 1);
 	CU_ASSERT_EQUAL(count(svg, "fill-opacity=\"0.63\""), 2);
 	free(text);
