@@ -26,7 +26,8 @@ static const mr_option options[] = {
 	MR_SIM_OPTIONS,
 	{"iterations", MR_OPT_INT, "1", 1, 100000, NULL, NULL, "iterations to simulate"},
 	{"nodes", MR_OPT_INT, "1", 1, 4096, NULL, NULL, "NUMA nodes over which the workers are spread in equal runs"},
-	{"far", MR_OPT_FLOAT, "0", 0, 1e9, NULL, NULL, "time of a hand-over between workers of two nodes"},
+	{"far", MR_OPT_FLOAT, "-1", -1, 1e9, NULL, NULL,
+	 "time of a hand-over between workers of two nodes; less than 0: the same as within a node"},
 	{"format", MR_OPT_ENUM, "ascii", 0, 0, "text|json|ascii|svg", NULL,
 	 "the plan as text, as JSON with its figures, or as a picture"},
 	{"export-lp", MR_OPT_STRING, "", 0, 0, NULL, NULL,
@@ -159,13 +160,50 @@ static mr_status settle_costs(const mr_plan *plan, costs *c)
 	return MR_OK;
 }
 
-/* An order made for these costs must not be slowed by boundary buffers that suffice for others. */
-static mr_status lower(mr_plan *plan, const costs *c)
-{
-	mr_cost cost = {c->n, c->row};
+/* --- nodes --- */
 
-	MR_TRY(mr_plan_lower(plan, &(mr_lower_opts){.costs = &cost, .n_costs = 1}));
-	return mr_plan_check(plan);
+/* The node of each worker where hand-overs between two of them take a time of their own, else NULL; the caller's. */
+static mr_status settle_nodes(const mr_args *args, const mr_plan *plan, uint16_t **out)
+{
+	uint16_t nodes = (uint16_t)mr_values_int(args->values, "nodes");
+
+	*out = NULL;
+	if (nodes > plan->n_workers)
+		return mr_fail(MR_EUSAGE, "--nodes: %u nodes for %u workers", nodes, plan->n_workers);
+	if (nodes <= 1 || mr_values_float(args->values, "far") < 0)
+		return MR_OK;
+	*out = calloc(plan->n_workers, sizeof(**out));
+	if (!*out)
+		return mr_fail(MR_ERESOURCE, "no memory to place %u workers", plan->n_workers);
+	mr_sim_spread(plan->n_workers, nodes, *out);
+	return MR_OK;
+}
+
+/* @row: [n_stages] the costs, which get the time of a hand-over between nodes where a stage takes part in one. */
+static void lengthen(const mr_plan *plan, const uint16_t *node, double far, mr_stage_cost *row)
+{
+	for (unsigned p = 0; p < plan->n_pipes; p++)
+		for (uint16_t s = 1; s < plan->n_stages; s++)
+			if (node[mr_plan_worker(plan, (uint8_t)p, s)] != node[mr_plan_worker(plan, (uint8_t)p, (uint16_t)(s - 1))])
+				row[s - 1].c = row[s].c = far;
+}
+
+/* An order made for these costs must not be slowed by boundary buffers that suffice for others. @node may be NULL. */
+static mr_status lower(mr_plan *plan, const costs *c, const uint16_t *node, double far)
+{
+	mr_stage_cost *row = node ? malloc(c->n * sizeof(*row)) : NULL;
+	mr_cost cost[2] = {{c->n, c->row}, {c->n, row}};
+	mr_status st;
+
+	if (node && !row)
+		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", c->n);
+	if (row) {
+		memcpy(row, c->row, c->n * sizeof(*row));
+		lengthen(plan, node, far, row);
+	}
+	st = mr_plan_lower(plan, &(mr_lower_opts){.costs = cost, .n_costs = row ? 2 : 1});
+	free(row);
+	return st == MR_OK ? mr_plan_check(plan) : st;
 }
 
 /* --- the report --- */
@@ -181,31 +219,20 @@ static mr_status put_output(const mr_args *args, const mr_schedule_job *job)
 	return mr_output_close(path, out, st);
 }
 
-static mr_status simulate(const mr_args *args, const mr_plan *plan, const costs *c, const mr_sim_options *bent)
+static mr_status simulate(const mr_args *args, const mr_plan *plan, const costs *c, const uint16_t *node,
+			  const mr_sim_options *bent)
 {
 	const mr_values *v = args->values;
 	bool repeats = mr_plan_list(plan, 0, MR_BODY)->n > 0;
 	mr_schedule_job job = {.plan = plan, .cost = {c->n, c->row}, .options = bent, .params = bent->params};
-	uint16_t nodes = (uint16_t)mr_values_int(v, "nodes"), *node;
-	mr_status st;
 
 	job.params.n_bodies = repeats ? (uint32_t)mr_values_int(v, "iterations") : 0;
 	if (!repeats && mr_values_int(v, "iterations") > 1)
 		return mr_fail(MR_EUSAGE, "--iterations: %s never flushes, so its list is one run of --microbatches micro-batches",
 			       plan->system);
-	if (nodes <= 1)
-		return put_output(args, &job);
-	if (nodes > plan->n_workers)
-		return mr_fail(MR_EUSAGE, "--nodes: %u nodes for %u workers", nodes, plan->n_workers);
-	node = calloc(plan->n_workers, sizeof(*node));
-	if (!node)
-		return mr_fail(MR_ERESOURCE, "no memory to place %u workers", plan->n_workers);
-	mr_sim_spread(plan->n_workers, nodes, node);
 	job.params.node = node;
-	job.params.far = mr_values_float(v, "far");
-	st = put_output(args, &job);
-	free(node);
-	return st;
+	job.params.far = node ? mr_values_float(v, "far") : 0;
+	return put_output(args, &job);
 }
 
 static mr_status run(mr_args *args)
@@ -215,6 +242,7 @@ static mr_status run(mr_args *args)
 	mr_sim_options bent = {0};
 	costs c = {0};
 	mr_plan *plan = NULL;
+	uint16_t *node = NULL;
 	mr_status st;
 
 	if (!strcmp(name, MR_SEQUENTIAL))
@@ -229,9 +257,12 @@ static mr_status run(mr_args *args)
 	if (st == MR_OK)
 		st = settle_costs(plan, &c);
 	if (st == MR_OK)
-		st = lower(plan, &c);
+		st = settle_nodes(args, plan, &node);
 	if (st == MR_OK)
-		st = simulate(args, plan, &c, &bent);
+		st = lower(plan, &c, node, mr_values_float(args->values, "far"));
+	if (st == MR_OK)
+		st = simulate(args, plan, &c, node, &bent);
+	free(node);
 	mr_plan_destroy(plan);
 	mr_sim_options_fini(&bent);
 	free(c.row);

@@ -91,8 +91,11 @@ static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 		v->node[w] = (uint16_t)s->place.worker[w].node;
 	v->params = v->options.params;
 	v->stride = mr_plan_stride(s->plan);
-	v->params.node = v->node;
 	v->params.far = mr_values_float(options, "far");
+	if (v->params.far >= 0)
+		v->params.node = v->node;
+	else
+		v->params.far = 0;
 	st = let_steal(v, s);
 	if (st == MR_OK)
 		st = mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);

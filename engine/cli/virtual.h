@@ -16,7 +16,8 @@
 	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,                                                              \
 	 "times of the layers, a file of millrace profile -o; empty: nominal ones"},                                \
 	MR_SIM_OPTIONS,                                                                                             \
-	{"far", MR_OPT_FLOAT, "0", 0, 1e6, NULL, "seconds", "time of a hand-over between workers of two nodes"}
+	{"far", MR_OPT_FLOAT, "-1", -1, 1e6, NULL, "seconds",                                                       \
+	 "time of a hand-over between workers of two nodes; less than 0: the same as within a node"}
 
 typedef struct mr_virtual mr_virtual;
 
