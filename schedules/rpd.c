@@ -45,7 +45,7 @@ static const mr_option options[] = {
 	 "which minibatch of the data it takes: any, one after the other, or as 1F1B in unit time"},
 	{"delays", MR_OPT_ENUM, "uniform", 0, 0, "uniform|max|zero|exact", NULL,
 	 "ages of its reads in steps: 0 to delta, delta, none, or those of 1F1B in unit time"},
-	{"delta", MR_OPT_INT, "-1", -1, 60000, NULL, NULL, "bound on delays; -1: S^2 - S/2 of S stages, what 1F1B has"},
+	{"delta", MR_OPT_INT, "-1", -1, 60000, NULL, NULL, "bound on delays that are uniform or max; -1: S^2 - S/2 of S stages, what 1F1B has"},
 	{"seed", MR_OPT_INT, "0", 0, 1e15, NULL, NULL, "of the steps; train.seed does not change them"},
 	{"ringmaster", MR_OPT_INT, "0", 0, 1e9, NULL, NULL,
 	 "discard steps with a read of so many steps ago or more, and draw others; 0: none"},
@@ -91,6 +91,7 @@ static mr_status read_record(const char *path, uint16_t n_stages, uint32_t n_ste
 	if (st == MR_OK && (*out)->n_steps < n_steps) {
 		st = mr_fail(MR_ECONFIG, "%s has %u steps, and %u are asked for", path, (*out)->n_steps, n_steps);
 		mr_aged_destroy(*out);
+		*out = NULL;
 	}
 	return st;
 }

@@ -282,6 +282,7 @@ static void nothing_measured(void)
 static void the_list_ends(void)
 {
 	uint64_t reached;
+	char path[160];
 	rig r;
 
 	rig_init(&r);
@@ -303,6 +304,14 @@ static void the_list_ends(void)
 	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10 system.record=/nonexistent");
 	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "/nonexistent"));
+	rig_fini(&r);
+	rig_init(&r);
+	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10 machine.workers=2");
+	snprintf(path, sizeof(path), "%s/short.txt", r.dir);
+	MR_CHECK_OK(mr_file_replace(path, "0 0 0 0\n1 1 0 1\n", 16));
+	rig_set(&r, "system.record=%s", path);
+	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "has 2 steps, and 10 are asked for"));
 	rig_fini(&r);
 }
 
