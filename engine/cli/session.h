@@ -68,6 +68,9 @@ mr_status mr_session_open_beside(const mr_config *config, const mr_session *othe
 /** Has the run stale gradients, and does something other than "none" deal with them? */
 bool mr_session_is_mitigated(const mr_session *s);
 
+/** Does the order of the open session @s let mitigation @m do its work? Whether the optimizer suits it is m->ops->suits's to say. */
+bool mr_session_takes(const mr_session *s, const mr_mitigate *m);
+
 /** Threads, memory, initial weights. @opts may be NULL. */
 mr_status mr_session_start(mr_session *s, const mr_session_opts *opts) MR_MUST_USE;
 

@@ -114,33 +114,51 @@ static mr_status check_direction(const mr_session *s)
 		       mr_config_plugin(s->config, MR_CONFIG_SYSTEM), o->name);
 }
 
-/* An open order: only what follows the ages as they come gives the same numbers when its record is carried out again. */
-static mr_status check_order(const mr_session *s)
+/* The replicas of a stage share each commit, which a mitigation would have to see from one worker. */
+static bool has_one_worker_a_stage(const mr_session *s)
 {
-	const mr_mitigate *m = &s->mitigate;
+	return !s->plan || !mr_plan_has_turns(s->plan) || s->plan->contract.flush != MR_FLUSH_NONE;
+}
+
+/* An open order: only what follows the ages as they come gives the same numbers when its record is carried out again. */
+static bool has_ages_for(const mr_session *s, const mr_mitigate *m)
+{
 	bool open = s->plan && (s->plan->contract.racing || s->plan_path);
 
-	if (s->plan && mr_plan_has_turns(s->plan) && mr_session_is_mitigated(s))
-		return mr_fail(MR_ECONFIG, "%s looks at one worker's gradients, and the replicated stages of %s share each commit: take one worker a stage",
-			       m->ops->name, mr_config_plugin(s->config, MR_CONFIG_SYSTEM));
-	if (!open || (!m->ops->settle && !m->ops->correct && !m->slow_start))
-		return MR_OK;
-	return mr_fail(MR_ECONFIG, "%s asks for ages that are known before the run, and %s takes its order as it comes: take staleness_aware",
-		       m->ops->name, mr_config_plugin(s->config, MR_CONFIG_SYSTEM));
+	return !open || (!m->ops->settle && !m->ops->correct && !m->slow_start);
 }
 
 /* Weights are predicted from the latest that there are. */
-static mr_status check_predicts(const mr_session *s)
+static bool has_latest_for(const mr_session *s, const mr_mitigate *m)
 {
 	const mr_contract *k = s->plan ? &s->plan->contract : NULL;
 
-	if (!s->mitigate.predicts || !k || k->flush != MR_FLUSH_NONE)
-		return MR_OK;
-	if (k->read_f == MR_READ_LATEST && k->coverage == MR_COVER_TRAIN && k->aim == MR_AIM_NONE && !k->racing && !s->plan->lowered)
-		return MR_OK;
-	return mr_fail(MR_ECONFIG, "%s predicts from the latest weights, and the forward of %s reads %s: take a system that reads these, in a fixed order",
-		       s->mitigate.ops->name, mr_config_plugin(s->config, MR_CONFIG_SYSTEM),
-		       k->aim != MR_AIM_NONE ? "predictions or corrections already" : "something else, or in an open order");
+	if (!m->predicts || !k || k->flush != MR_FLUSH_NONE)
+		return true;
+	return k->read_f == MR_READ_LATEST && k->coverage == MR_COVER_TRAIN && k->aim == MR_AIM_NONE && !k->racing && !s->plan_path;
+}
+
+bool mr_session_takes(const mr_session *s, const mr_mitigate *m)
+{
+	return has_one_worker_a_stage(s) && has_ages_for(s, m) && has_latest_for(s, m);
+}
+
+static mr_status check_mitigation(const mr_session *s)
+{
+	const mr_mitigate *m = &s->mitigate;
+	const char *system = mr_config_plugin(s->config, MR_CONFIG_SYSTEM);
+
+	if (!mr_mitigate_is_none(m->ops) && !has_one_worker_a_stage(s))
+		return mr_fail(MR_ECONFIG, "%s looks at one worker's gradients, and the replicated stages of %s share each commit: take one worker a stage",
+			       m->ops->name, system);
+	if (!has_ages_for(s, m))
+		return mr_fail(MR_ECONFIG, "%s asks for ages that are known before the run, and %s takes its order as it comes: take staleness_aware",
+			       m->ops->name, system);
+	if (!has_latest_for(s, m))
+		return mr_fail(MR_ECONFIG, "%s predicts from the latest weights, and the forward of %s reads %s: take a system that reads these, in a fixed order",
+			       m->ops->name, system,
+			       s->plan->contract.aim != MR_AIM_NONE ? "predictions or corrections already" : "something else, or in an open order");
+	return MR_OK;
 }
 
 /* F aims at the version that its gradient will be added to, and B with it where it reads the same. How late gradients are shows
@@ -271,8 +289,7 @@ mr_status mr_session_make_plan(mr_session *s)
 	else if (system)
 		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", emit_plan(s, NULL)));
 	MR_TRY(mr_config_blame(s->config, MR_CONFIG_OPTIMIZER, "name", check_direction(s)));
-	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_order(s)));
-	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_predicts(s)));
+	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_mitigation(s)));
 	MR_TRY(make_partition(s));
 	MR_TRY(make_place(s));
 	MR_TRY(take_costs(s));

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "cli/budget.h"
@@ -325,6 +326,20 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	return MR_OK;
 }
 
+/* Before the training, so that it is not in vain. Leaves no empty file behind. */
+static mr_status check_writable(const char *path)
+{
+	bool is_new = access(path, F_OK) != 0;
+	FILE *f = fopen(path, "ab");
+
+	if (!f)
+		return mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
+	fclose(f);
+	if (is_new)
+		unlink(path);
+	return MR_OK;
+}
+
 static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session_opts *so)
 {
 	uint64_t steps = (uint64_t)mr_values_int(mr_config_values(t->s.config, MR_CONFIG_TRAIN), "steps");
@@ -336,6 +351,7 @@ static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session
 	if (t->s.plan && t->s.plan->n_pipes > 1 && !mr_contract_replicates(&t->s.plan->contract) && !mr_plan_has_turns(t->s.plan))
 		return mr_fail(MR_EUSAGE, "--trajectory follows a stage on the one worker that commits its weights; %s has %u pipes, which share each commit",
 			       mr_config_plugin(t->s.config, MR_CONFIG_SYSTEM), t->s.plan->n_pipes);
+	MR_TRY(check_writable(o->trajectory));
 	if (t->s.plan)
 		MR_TRY(mr_trajectory_create_for(t->s.graph, &t->s.partition, t->s.plan, steps, &t->trajectory));
 	else
@@ -356,17 +372,6 @@ static mr_status make_clock(mr_train *t, const mr_train_opts *o, mr_session_opts
 	MR_TRY(mr_virtual_create(&t->s, o->virtual_time, &t->clock));
 	so->source = mr_virtual_next;
 	so->source_arg = t->clock;
-	return MR_OK;
-}
-
-/* Before the training, so that it is not in vain. */
-static mr_status check_writable(const char *path)
-{
-	FILE *f = fopen(path, "ab");
-
-	if (!f)
-		return mr_fail(MR_ERESOURCE, "%s: %s", path, strerror(errno));
-	fclose(f);
 	return MR_OK;
 }
 
