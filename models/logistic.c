@@ -1,5 +1,5 @@
 /*
- * logistic.c - logistic regression, cut into blocks of coordinates, targets 0 or 1:
+ * logistic.c - logistic regression, cut into blocks of coordinates, targets from 0 to 1:
  *
  *	f(w) = mean of log(1 + e^(x w)) - y x w, plus (l2 / 2) |w|^2
  */
@@ -11,8 +11,13 @@ static const mr_option options[] = {
 	{NULL},
 };
 
+/* With a target outside of 0 to 1 the loss of a sample falls without end along some w. */
 static mr_status logistic_build(const mr_values *values, const mr_model_data *data, mr_graph **out)
 {
+	*out = NULL;
+	if (data->target_low < 0 || data->target_high > 1)
+		return mr_fail(MR_ECONFIG, "takes targets from 0 to 1, those of the data go from %g to %g; the two labels of a LIBSVM file become 0 and 1 with data.labels = \"two\"",
+			       data->target_low, data->target_high);
 	return mr_blocks_build(values, data, mr_values_float(values, "l2"), "logistic", out);
 }
 

@@ -18,6 +18,7 @@ typedef struct mr_model_data {
 	mr_shape input;   /* of one sample */
 	mr_shape target;
 	int64_t classes;  /* classes or vocabulary; 0: the targets are numbers (regression) */
+	double target_low, target_high; /* least and greatest target where it is one number; else 0 */
 } mr_model_data;
 
 typedef struct mr_model_ops {

@@ -109,7 +109,7 @@ static mr_status draw_steps(mr_rpd_params p, uint32_t n_steps, uint32_t limit, m
 		mr_aged_destroy(*out);
 		*out = NULL;
 		if (p.n_steps > UINT32_MAX / 2 || p.n_steps / 64 > n_steps)
-			return mr_fail(MR_ECONFIG, "ringmaster: of %u steps drawn fewer than %u read nothing of %u steps ago or more",
+			return mr_fail(MR_ECONFIG, "ringmaster: of %u steps drawn fewer than %u read nothing of %u steps ago or more: take a larger one, or a smaller delta",
 				       p.n_steps, n_steps, limit);
 	}
 }

@@ -31,7 +31,8 @@ static mr_status open_data(mr_session *s)
 		MR_TRY(mr_config_blame(s->config, MR_CONFIG_DATA, "name",
 				       mr_dataset_open(mr_config_data(s->config), mr_config_values(s->config, MR_CONFIG_DATA),
 						       &want, &s->data)));
-	md = (mr_model_data){.input = s->data->input, .target = s->data->target, .classes = s->data->classes};
+	md = (mr_model_data){.input = s->data->input, .target = s->data->target, .classes = s->data->classes,
+			     .target_low = s->data->target_low, .target_high = s->data->target_high};
 	return mr_config_blame(s->config, MR_CONFIG_MODEL, "name", model->build(mv, &md, &s->graph));
 }
 

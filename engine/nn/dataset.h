@@ -46,6 +46,7 @@ struct mr_dataset {
 	mr_shape input;       /* tokens: [context, 1] int32; else [1, features] */
 	mr_shape target;      /* classes: [rows, 1] int32; else [1, outputs] of the dtype */
 	int64_t classes;      /* vocabulary or number of classes; 0 for regression */
+	double target_low, target_high; /* least and greatest target where it is one number; else 0 */
 	uint64_t n_train;     /* samples an epoch */
 	uint64_t n_valid;     /* 0: no validation data */
 	/* Text: decoding of tokens for `sample`. NULL where there is none. */

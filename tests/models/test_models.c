@@ -329,11 +329,13 @@ static void objectives_in_blocks(void)
 static void objectives_refuse(void)
 {
 	const mr_model_data two = {.input = {1, 14, false}, .target = {1, 2, false}};
+	const mr_model_data signs = {.input = {1, 14, false}, .target = {1, 1, false}, .target_low = -1, .target_high = 1};
 	mr_graph *g;
 
 	MR_CHECK_FAIL(build("quadratic", SETTINGS("blocks=15"), &row, &g), MR_ECONFIG,
 		      "quadratic: blocks: the data has 14 coordinates, which do not make 15 blocks");
 	MR_CHECK_FAIL(build("quadratic", DEFAULTS, &two, &g), MR_ECONFIG, "one number a sample as target, the data has 1 x 2 numbers");
+	MR_CHECK_FAIL(build("logistic", DEFAULTS, &signs, &g), MR_ECONFIG, "takes targets from 0 to 1, those of the data go from -1 to 1");
 	MR_CHECK_FAIL(build("logistic", DEFAULTS, &classes, &g), MR_ECONFIG, "one number a sample as target, the data has 1 x 1 classes");
 }
 

@@ -3,6 +3,7 @@
  * hand. Sample g is pair g mod n: in the order of the lists, again and again, never permuted. There is no validation
  * part.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,11 @@ static mr_status fill(numbers *s, const double *x, const double *y, size_t n)
 	memcpy(s->y, y, n * sizeof(*y));
 	d->input = d->target = (mr_shape){.rows = 1, .cols = 1};
 	d->n_train = n;
+	d->target_low = d->target_high = y[0];
+	for (size_t i = 1; i < n; i++) {
+		d->target_low = fmin(d->target_low, y[i]);
+		d->target_high = fmax(d->target_high, y[i]);
+	}
 	d->fingerprint = mr_hash64(0, s->x, 2 * n * sizeof(*s->x));
 	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "numbers: %zu pair%s in the order listed", n, n == 1 ? "" : "s");

@@ -1,5 +1,6 @@
 #include "nn/data/rows.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,20 @@ mr_status mr_rows_create(const char *source, uint64_t n, uint64_t d, const mr_da
 	return MR_OK;
 }
 
+static double target(const mr_rows *r, uint64_t i)
+{
+	return r->dtype == MR_F64 ? ((const double *)(const void *)r->y)[i] : (double)((const float *)(const void *)r->y)[i];
+}
+
+static void note_targets(mr_rows *r)
+{
+	r->base.target_low = r->base.target_high = target(r, 0);
+	for (uint64_t i = 1; i < r->n; i++) {
+		r->base.target_low = fmin(r->base.target_low, target(r, i));
+		r->base.target_high = fmax(r->base.target_high, target(r, i));
+	}
+}
+
 mr_status mr_rows_finish(mr_rows *r, const char *what, mr_dataset **out)
 {
 	size_t size = mr_dtype_bytes(r->dtype);
@@ -57,6 +72,7 @@ mr_status mr_rows_finish(mr_rows *r, const char *what, mr_dataset **out)
 	d->input = (mr_shape){.rows = 1, .cols = (int64_t)r->d};
 	d->target = (mr_shape){.rows = 1, .cols = 1};
 	d->n_train = d->n_valid = r->n;
+	note_targets(r);
 	d->fingerprint = mr_hash64(mr_hash64(0, r->x, r->n * r->d * size), r->y, r->n * size);
 	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "%s: %llu rows of %llu numbers, in order", what, (unsigned long long)r->n,

@@ -19,7 +19,7 @@ typedef struct mr_rows {
 /** Room for @n rows of @d numbers, zeros. @source is the data's name, for messages. */
 mr_status mr_rows_create(const char *source, uint64_t n, uint64_t d, const mr_data_want *want, mr_rows **out) MR_MUST_USE;
 
-/** Hash the contents and describe them: "@what: N rows of D numbers". Destroys @r on failure. */
+/** Hash the contents, note the range of the targets and describe them: "@what: N rows of D numbers". Destroys @r on failure. */
 mr_status mr_rows_finish(mr_rows *r, const char *what, mr_dataset **out) MR_MUST_USE;
 
 static inline void mr_rows_put(mr_rows *r, uint64_t i, uint64_t j, double value)
