@@ -29,7 +29,8 @@
  * none, like data parallelism.
  *
  * T mod D micro-batches are a unit that is not full, shared evenly by the pipes. ref_tail = true fills the first pipe
- * first, as the reference does, which takes longer (D = 4, T = 6, all costs 1: 28 for 25).
+ * first, as the reference does, which takes longer (D = 4, T = 6, all costs 1: 28 for 25). Not with halving, which
+ * has no such unit.
  *
  * Time: direct, U full units: bubble (D/q - 2)(max(f, b) + (U - 1)|b - f|); T < D, two pipes, T' = T rounded up to even:
  * (D - T)(f + b) + (T' - 2) max(f, b). Doubling, T a multiple of 2 D, f <= b <= 2f: (D/2 - 1)(f + b). Memory of worker w:
@@ -85,6 +86,8 @@ static mr_status check(const mr_sched_args *args)
 			       "variant halving makes two backwards of each forward, so micro-batches (counted by backwards) "
 			       "must be even, got %u",
 			       args->n_micro);
+	if (is_halving(args) && mr_values_bool(args->options, "ref_tail"))
+		return mr_fail(MR_ECONFIG, "ref_tail: variant halving joins no unit directly, and the reference has none of its own");
 	return MR_OK;
 }
 

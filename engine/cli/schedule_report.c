@@ -74,7 +74,7 @@ static void times_of(const mr_metrics *m, char *text, size_t size)
 		n += snprintf(text + n, size - (size_t)n, ", period %g", m->period);
 	n += snprintf(text + n, size - (size_t)n, ", bubble %.1f%%", 100 * m->bubble_flush);
 	if (!isnan(m->period))
-		snprintf(text + n, size - (size_t)n, " of the makespan, %.1f%% of the period", 100 * fmax(0, m->bubble_period));
+		snprintf(text + n, size - (size_t)n, " of the makespan, %.1f%% of the period", 100 * m->bubble_period);
 }
 
 static uint32_t most(const uint32_t *x, uint32_t n)

@@ -222,9 +222,10 @@ static void add_up(mr_walk *k, const mr_timed *t)
 		to = fmax(to, t->end[b - 1]);
 	}
 	k->makespan = to > from ? to - from : 0;
-	k->bubble_flush = k->makespan > 0 ? 1 - sum / (k->n_workers * k->makespan) : 0;
-	k->bubble_span = k->span > 0 ? 1 - most / k->span : 0;
-	k->bubble_period = k->period > 0 && k->n_bodies ? 1 - most_body / k->period : 0;
+	/* Sums in another order may come out a last bit above what they are part of. */
+	k->bubble_flush = k->makespan > 0 ? fmax(0, 1 - sum / (k->n_workers * k->makespan)) : 0;
+	k->bubble_span = k->span > 0 ? fmax(0, 1 - most / k->span) : 0;
+	k->bubble_period = k->period > 0 && k->n_bodies ? fmax(0, 1 - most_body / k->period) : 0;
 }
 
 static mr_walk *walk_alloc(const mr_plan *plan, uint32_t n_nodes)

@@ -199,7 +199,7 @@ static void laws_hold_for_further_options(void)
 		{"1f1b", "merge_w=3 recompute=always"},
 		{"chimera", "pipes=4"},
 		{"chimera", "pipes=6 ref_tail=true weights=private"},
-		{"chimera", "variant=halving ref_tail=true"},
+		{"chimera", "variant=doubling ref_tail=true"},
 		{"dapple", "memory=2"},
 		{"dapple", "memory=3 policy=pb recompute=always"},
 		{"dapple", "replicas=[2,2]"},

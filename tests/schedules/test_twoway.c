@@ -59,6 +59,7 @@ static void twoway_refusals_say_what_to_do(void)
 	refuse("chimera", 4, 6, "pipes=8", "got 8 pipes on 4 workers");
 	refuse("chimera", 4, 8, "pipes=4 variant=doubling", "variant doubling has 2 pipes, got pipes = 4");
 	refuse("chimera", 4, 7, "variant=halving", "must be even, got 7");
+	refuse("chimera", 4, 6, "variant=halving ref_tail=true", "ref_tail: variant halving joins no unit directly");
 	refuse("data_parallel", 256, 256, NULL, "256 pipes are more than a plan may have (255)");
 	refuse("dapple", 4, 8, "replicas=[2,1]", "replicas: 2 stages on 3 workers in all, but there are 4 workers");
 	refuse("dapple", 4, 8, "replicas=[1.5,2.5]", "stage 0 cannot be on 1.5 workers");
