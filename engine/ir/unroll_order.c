@@ -38,16 +38,16 @@ static uint32_t n_sources(const mr_unroll *g, uint32_t node)
 	return g->edge_first[node + 1] - g->edge_first[node] + 2;
 }
 
-/* Only nodes that wait for another worker's are named: runs along a list say nothing. */
+/* Did the node at @i of the path go on along the list: does it wait for the instruction before it, and for nothing else? */
+static bool along_list(const mr_order *o, uint32_t i)
+{
+	return o->next[i] == 1;
+}
+
+/* Runs along a list say nothing: of those, which begin behind the node @i > @from or end there, only the ends are named. */
 static bool worth_naming(const mr_order *o, uint32_t i, uint32_t from)
 {
-	const mr_unroll *g = o->g;
-	uint32_t before = i > from ? o->path[i - 1] : o->path[o->depth - 1];
-
-	return i == from || before >= g->n_nodes || o->path[i] >= g->n_nodes ||
-	       g->at[before].worker != g->at[o->path[i]].worker ||
-	       (i + 1 < o->depth &&
-		(o->path[i + 1] >= g->n_nodes || g->at[o->path[i + 1]].worker != g->at[o->path[i]].worker));
+	return i == from || !along_list(o, i - 1) || !along_list(o, i);
 }
 
 static mr_status report(const mr_order *o, uint32_t closes, uint32_t *on_cycle)

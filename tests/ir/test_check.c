@@ -426,6 +426,9 @@ static void prints_the_cycle(void)
 	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "deadlock, each waits for the next: ");
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(mr_error_text(), "w0 B m0 s0 p0 -> w1 B m0 s1 p0 -> w1 F m1 s1 p0 -> w0 F m1 s0 p0"));
+	swap(w0, 1, 2);
+	swap(mr_plan_list(p, 1, MR_BODY), 1, 3); /* w1: F0 B1 B0 F1: a cycle within one list */
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 B m0 s1 p0 -> w1 B m1 s1 p0 -> w1 F m1 s1 p0 -> w1 B m0 s1 p0");
 	mr_plan_destroy(p);
 }
 
