@@ -19,7 +19,20 @@ usage() {
 	sed -n 's/^#\t\(systems.sh.*\)/usage: \1/p' "$root/perf/systems.sh" >&2
 	exit 2
 }
+refuse() {
+	echo "systems.sh: $*" >&2
+	exit 2
+}
+# The value $2 of option $1, a whole number from $3 on.
+whole() {
+	case $2 in
+	*[!0-9]* | '') refuse "$1: expected a whole number, got \"$2\"" ;;
+	esac
+	[ "$2" -ge "$3" ] || refuse "$1: expected a whole number from $3 on, got $2"
+	echo "$2"
+}
 [ $# -ge 2 ] || usage
+[ -f "$1" ] && [ -x "$1" ] || refuse "$1: no program that can be run"
 millrace=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 shift
 rounds=5 steps='' text='' rates='1e-3 2e-3 4e-3 8e-3'
@@ -28,8 +41,8 @@ while [ $# -gt 0 ]; do
 	--rounds | --steps | --text | --rates)
 		[ $# -ge 2 ] || usage
 		case $1 in
-		--rounds) rounds=$2 ;;
-		--steps) steps=$2 ;;
+		--rounds) rounds=$(whole "$1" "$2" 1) ;;
+		--steps) steps=$(whole "$1" "$2" 1) ;;
 		--text) text=$(cd "$(dirname "$2")" && pwd)/$(basename "$2") ;;
 		--rates) rates=$2 ;;
 		esac
@@ -245,6 +258,12 @@ if [ -z "$text" ]; then
 	text=$work/text
 	cat "$root"/engine/*/*.[ch] >"$text"
 fi
+case $mode in
+flush | async) whole --steps "${steps:-100}" 21 >/dev/null ;; # the first 20 are not timed
+esac
+for s in $wanted; do
+	systems | grep -qx "$s" || refuse "no system is called \"$s\"; millrace list systems names them"
+done
 case $mode in
 flush) flush ;;
 async) async ;;

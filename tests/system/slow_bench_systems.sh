@@ -21,4 +21,15 @@ done
 code=0
 "$source/perf/systems.sh" "$millrace" nonsense >out 2>err || code=$?
 expect 2 nonsense '^usage: systems.sh MILLRACE'
+refused() {
+	what=$1
+	shift
+	code=0
+	"$source/perf/systems.sh" "$@" >out 2>err || code=$?
+	expect 2 "$*" "^systems.sh: $what"
+}
+refused 'nothing: no program' nothing flush
+refused '--rounds: expected a whole number, got "x"' "$millrace" --rounds x flush
+refused '--steps: expected a whole number from 21 on, got 20' "$millrace" --steps 20 flush 1f1b
+refused 'no system is called "2f2b"' "$millrace" memory 2f2b
 finish
