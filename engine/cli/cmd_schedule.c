@@ -169,7 +169,8 @@ static mr_status settle_nodes(const mr_args *args, const mr_plan *plan, uint16_t
 
 	*out = NULL;
 	if (nodes > plan->n_workers)
-		return mr_fail(MR_EUSAGE, "--nodes: %u nodes for %u workers", nodes, plan->n_workers);
+		return mr_fail(MR_EUSAGE, "--nodes: %u nodes for %u worker%s", nodes, plan->n_workers,
+			       plan->n_workers == 1 ? "" : "s");
 	if (nodes <= 1 || mr_values_float(args->values, "far") < 0)
 		return MR_OK;
 	*out = calloc(plan->n_workers, sizeof(**out));

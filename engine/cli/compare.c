@@ -279,8 +279,9 @@ static void set_up(mr_compare *c, base *b)
 		b->n_points += mr_graph_cut_ok(b->s.graph, i);
 	c->batch = mr_values_int(mr_config_values(b->config, MR_CONFIG_TRAIN), "batch");
 	c->n_micro = choose_micro(b, c->batch);
-	snprintf(c->what, sizeof(c->what), "%s (%s parameters), %u workers, a step of %lld samples", mr_config_name(b->config),
-		 mr_count_text((uint64_t)mr_graph_n_params(b->s.graph), params), b->n_workers, (long long)c->batch);
+	snprintf(c->what, sizeof(c->what), "%s (%s parameters), %u worker%s, a step of %lld sample%s", mr_config_name(b->config),
+		 mr_count_text((uint64_t)mr_graph_n_params(b->s.graph), params), b->n_workers, b->n_workers == 1 ? "" : "s",
+		 (long long)c->batch, c->batch == 1 ? "" : "s");
 	snprintf(c->source, sizeof(c->source), "%s", b->costs.source);
 	c->limit = b->cap ? b->cap : (uint64_t)mr_values_int(mr_config_values(b->config, MR_CONFIG_MACHINE), "memory_limit");
 }

@@ -62,8 +62,8 @@ mr_status mr_sched_replicates(mr_plan *plan, uint32_t n_micro, const mr_average 
 	uint64_t all = (uint64_t)n_micro * average->every, row = 2u * (uint64_t)plan->n_stages;
 
 	if (n_micro % plan->n_pipes)
-		return mr_fail(MR_ECONFIG, "%u replicas cannot share %u micro-batches a step evenly: give a multiple of %u", plan->n_pipes,
-			       n_micro, plan->n_pipes);
+		return mr_fail(MR_ECONFIG, "%u replicas cannot share %u micro-batch%s a step evenly: give a multiple of %u",
+			       plan->n_pipes, n_micro, n_micro == 1 ? "" : "es", plan->n_pipes);
 	if (all * row > MAX_INSTRS)
 		return mr_fail(MR_ECONFIG, "%u steps of %u micro-batches between averages are more than a plan may hold (%u instructions)",
 			       average->every, n_micro, MAX_INSTRS);
