@@ -2,8 +2,8 @@
  * interleaved.c - 1F1B with several stages a worker: the fill and the drain of the pipeline get v times shorter
  * (2 workers, 2 stages each, 4 micro-batches, b = 2 f; worker 0 hosts stages 0 and 2; a small letter is its second stage).
  *
- *   w0 F0F1f0f1..b0--F2b1--F3B0--f2B1--f3b2--b3--B2--B3--
- *   w1 ..F0F1f0b0--f1b1--F2B0--F3B1--f2b2--f3b3--B2--B3--..
+ *   w0 F0F1f0f1F2..b0--F3b1--f2B0--f3B1--..b2--..b3--B2--B3--
+ *   w1 ..F0F1f0b0--f1b1--F2B0--F3B1--f2b2--f3b3--B2--B3--....
  *
  * Problem: in 1f1b the first micro-batch needs D times f until the last worker has work, and as much is lost at the end.
  * Idea: give each worker v thin slices of the model instead of one thick one. Stage s lies on worker s mod D, so a micro-batch

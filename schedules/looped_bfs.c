@@ -2,8 +2,8 @@
  * looped_bfs.c - gpipe with several stages a worker: breadth first, chunk by chunk (2 workers, 2 stages each, b = 2 f; a small
  * letter is the worker's second stage).
  *
- *   w0 F0F1F2F3f0f1f2f3....b3--b2--b1--b0--B3--B2--B1--B0--
- *   w1 ..F0F1F2F3f0f1f2f3b3--b2--b1--b0--B3--B2--B1--B0--..
+ *   w0 F0F1F2F3f0f1f2f3......b3--b2--b1--b0--B3--B2--B1--B0--
+ *   w1 ..F0F1F2F3f0f1f2f3b3--b2--b1--b0--B3--B2--B1--B0--....
  *
  * Problem: interleaved switches between its stages all the time, so each stage's weights and gradients are fetched again and
  * again. Idea: let all T micro-batches pass one stage before the worker turns to its next one; back the same way. A stage's

@@ -25,9 +25,9 @@
  * and commit together, so stage k makes a version every r_k micro-batches, with r_k / r_0 times the learning rate (NOTE 3). Each
  * runs H = floor((r_k + r_{k+1} + .. - 1) / r_k) forwards ahead: F(m) reads max(0, m div r - H). With replicas = [2, 1]:
  *
- *   w0 F0F2....B0--F4B2--F6B4-- ...      stage 0: versions after B0 and B1, B2 and B3, ..; F4 and F5 read version 1
- *   w1 F1F3......B1--F5B3--F7.. ...
- *   w2 ..F0B0--F1B1--F2B2--F3B3-- ...    stage 1: a version after each B
+ *   w0 F0F2....B0--......F4B2-- ...      stage 0: versions after B0 and B1, B2 and B3, ..; F4 and F5 read version 1
+ *   w1 F1F3..........B1--F5.... ...
+ *   w2 ..F0B0--F1B1--F2B2--F3.. ...      stage 1: a version after each B
  *
  * NOAM is ceil(workers / r_0) for each replica of stage 0, and noam = K differs from that: H grows by (K - NOAM) r_0 / r_k. A
  * step of the run is P micro-batches, the least common multiple of all r.

@@ -1,10 +1,10 @@
 /*
  * search.c - ours: the shortest order that many tries find for measured costs, chunks and a limit of memory (3
- * workers, v = 2, 4 micro-batches, f, i, w = 4, 6, 2 a share; a small letter is the worker's second stage).
+ * workers, v = 2, 4 micro-batches, f, i, w = 4, 6, 2 a share; a small letter is the worker's second stage; tries = 4000).
  *
- *   w0 F0--F1--F2--F3--....f0--i0----f1--w0i1----f2--w1i2----w2I0----W0....f3--i3----I1----W1w3..I2----W2....I3----W3
- *   w1 ....F0--F1--F2--f0--F3--f1--..i0----w0f2--i1----w1I0----W0i2----f3--w2..I1----i3----I2----W1W2w3I3----W3......
- *   w2 ........F0--f0--F1--f1--F2--f2--....i0----w0I0----W0F3--f3--i1----I1----i2----I2----i3----I3----w1W1w2W2w3W3..
+ *   w0 F0--F1--F2--F3--....f0--i0----f1--w0i1----f2--i2----w1I0----W0w2..f3--i3----w3I1----W1....I2----W2....I3----W3
+ *   w1 ....F0--F1--F2--f0--F3--f1--..i0----w0f2--i1----I0----W0i2----f3--w1w2..I1----i3----I2----W1W2w3I3----W3......
+ *   w2 ........F0--f0--F1--f1--F2--f2--....i0----I0----W0w0F3--f3--i1----I1----i2----I2----i3----I3----W1w1W2w2W3w3..
  *
  * Problem: each published system is the right one for some costs, depth and memory; measured costs are none of those,
  * and differ from stage to stage. Idea: all of them are a placement of the stages, whole or split backwards, a limit

@@ -1,8 +1,8 @@
 /*
  * zb_h1.c - 1F1B with split backwards: weight gradients wait until nobody else does (3 workers, 5 micro-batches, f = i = w).
  *
- *   w0 F0F1F2....I0W0F3I1W1F4I2W2..I3W3..I4W4
- *   w1 ..F0F1..I0F2I1W0F3I2W1F4I3W2..I4W3W4..
+ *   w0 F0F1F2....I0W0F3I1W1F4I2W2I3W3I4W4....
+ *   w1 ..F0F1..I0F2I1W0F3I2W1F4I3W2I4W3W4..
  *   w2 ....F0I0F1I1F2I2W0F3I3W1F4I4W2W3W4....
  *
  * Problem: the backward of a stage does two things, and the stage before it waits for only one of them. Idea: do the gradient
