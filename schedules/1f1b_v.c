@@ -1,10 +1,10 @@
 /*
- * 1f1b_v.c - 1F1B on a V of stages: two thirds of its memory, and a shorter bubble (3 workers, 5 micro-batches, b = 2
- * f).
+ * 1f1b_v.c - 1F1B on a V of stages: two thirds of its memory, and a shorter bubble (3 workers, 5 micro-batches, b = 2 f;
+ * small letters: the second stage).
  *
- *   w0 F0F1F2F3F4F0B0--F1B1--F2B2--........F3B0--B3--F4B1--B4--B2--....B3--....B4--
- *   w1 ..F0F1F2F0F3F1..B0--F2B1--..F4B0--F3B2--B1--F4B3--..B2--B4--B3--....B4--....
- *   w2 ....F0F0F1F1F2F2....B0--B0--F3F3B1--B1--F4F4B2--B2--B3--B3--B4--B4--........
+ *   w0 F0F1F2F3F4f0b0--f1b1--f2b2--........f3B0--b3--f4B1--b4--B2--....B3--....B4--
+ *   w1 ..F0F1F2f0F3f1..b0--f2b1--..F4B0--f3b2--B1--f4b3--..B2--b4--B3--....B4--....
+ *   w2 ....F0f0F1f1F2f2....b0--B0--F3f3b1--B1--F4f4b2--B2--b3--B3--b4--B4--........
  *
  * Problem: 1f1b keeps D micro-batches on its first worker and one on its last. Idea: on a V (see vee.h) each worker's
  * early stage, whose activations live long, is paired with a late one, whose activations live shortly. Lay the passes

@@ -1,10 +1,11 @@
 /*
- * v_half.c - split backwards on a V in half of 1F1B's memory (4 workers, 5 micro-batches, f = i = w).
+ * v_half.c - split backwards on a V in half of 1F1B's memory (4 workers, 5 micro-batches, f = i = w; small
+ * letters: the second stage).
  *
- *   w0 F0F1F2F3F4....F0I0W0F1I1W1F2....I0I2W2W0..I1W1..F3I3I2W3F4I4W4W2I3W3....I4W4
- *   w1 ..F0F1F2F3..F0..F1I0W0F2I1W1..I0W0..I2W2I1W1F4F3..I2I3F4W3W2I4I3W4W3..I4W4..
- *   w2 ....F0F1F2F0..F1..F2I0W0F3I1I0W1W0....I1I2F3W2F4I2W1F4I3W3W2I3I4W4W3I4W4....
- *   w3 ......F0F0F1F1F2F2....I0W0I0W0F3I1W1I1W1F3I2I2W2F4F4W2..I3I3W3W3I4I4W4W4....
+ *   w0 F0F1F2F3F4....f0i0w0f1i1w1f2....I0i2w2W0..I1W1..f3i3I2w3f4i4w4W2I3W3....I4W4
+ *   w1 ..F0F1F2F3..f0..f1i0w0f2i1w1..I0W0..i2w2I1W1F4f3..I2i3f4w3W2i4I3w4W3..I4W4..
+ *   w2 ....F0F1F2f0..f1..f2i0w0F3i1I0w1W0....I1i2f3w2F4I2W1f4i3w3W2I3i4w4W3I4W4....
+ *   w3 ......F0f0F1f1F2f2....i0w0I0W0F3i1w1I1W1f3i2I2w2F4f4W2..i3I3w3W3i4I4w4W4....
  *
  * Problem: zb_v has no bubble, but needs the memory of 1f1b's first worker on every worker. Idea: what a worker keeps
  * is how long the activations of its chunks live, divided by six slots a micro-batch. Choose the slots of one

@@ -1,10 +1,11 @@
 /*
- * v_min.c - split backwards on a V in a third of 1F1B's memory (4 workers, 5 micro-batches, f = i = w).
+ * v_min.c - split backwards on a V in a third of 1F1B's memory (4 workers, 5 micro-batches, f = i = w; small
+ * letters: the second stage).
  *
- *   w0 F0F1F2........F0I0W0F1I1W1....I0W0F3..F2I2I1W2W1F4F3I3I2W3W2..F4I4I3W4W3......I4W4
- *   w1 ..F0F1......F0..F1I0W0F2....I0I1W1W0F2F3I1I2W2W1F3F4I2I3W3W2F4..I3I4W4W3....I4W4..
- *   w2 ....F0F1..F0..F1....I0W0F2I0W0..I1F2W1I1F3W1I2F3W2I2F4W2I3F4W3I3W3..I4W4..I4W4....
- *   w3 ......F0F0F1F1........I0I0W0W0F2F2I1I1W1W1F3F3I2I2W2W2F4F4I3I3W3W3....I4I4W4W4....
+ *   w0 F0F1F2........f0i0w0f1i1w1....I0W0F3..f2i2I1w2W1F4f3i3I2w3W2..f4i4I3w4W3......I4W4
+ *   w1 ..F0F1......f0..f1i0w0F2....I0i1w1W0f2F3I1i2w2W1f3F4I2i3w3W2f4..I3i4w4W3....I4W4..
+ *   w2 ....F0F1..f0..f1....i0w0F2I0W0..i1f2w1I1F3W1i2f3w2I2F4W2i3f4w3I3W3..i4w4..I4W4....
+ *   w3 ......F0f0F1f1........i0I0w0W0F2f2i1I1w1W1F3f3i2I2w2W2F4f4i3I3w3W3....i4I4w4W4....
  *
  * Problem and idea: as in v_half.c, with the shortest life that activations can have: each of the four passes runs
  * through the workers without a pause, and the next one follows at once.

@@ -1,9 +1,10 @@
 /*
- * zb_v.c - no bubble in the memory of 1F1B: split backwards on a V of stages (3 workers, 5 micro-batches, f = i = w).
+ * zb_v.c - no bubble in the memory of 1F1B: split backwards on a V of stages (3 workers, 5 micro-batches, f = i = w; small
+ * letters: the second stage).
  *
- *   w0 F0F1F2F3F4F0I0W0F1I1W1F2I2W2I0W0F3I3W3I1W1F4I4W4I2W2I3W3I4W4....
- *   w1 ..F0F1F2F0F3F1I0W0F2I1W1F4I0W0F3I2W2I1W1F4I3W3I2I4I3W2I4W3W4W4..
- *   w2 ....F0F0F1F1F2F2I0W0F3I0W0F3I1W1F4I1W1F4I2W2I2I3I3I4I4W2W3W4W3W4
+ *   w0 F0F1F2F3F4f0i0w0f1i1w1f2i2w2I0W0f3i3w3I1W1f4i4w4I2W2I3W3I4W4....
+ *   w1 ..F0F1F2f0F3f1i0w0f2i1w1F4I0W0f3i2w2I1W1f4i3w3I2i4I3W2I4W3w4W4..
+ *   w2 ....F0f0F1f1F2f2i0w0F3I0W0f3i1w1F4I1W1f4i2w2I2i3I3i4I4W2w3w4W3W4
  *
  * Problem: zb_h2 has no bubble, but keeps 2 D - 1 micro-batches on every worker where 1f1b keeps at most D. Idea: give
  * worker w the stages w and 2 D - 1 - w, so that a micro-batch runs down the workers and up again. Where 1F1B's first
