@@ -72,6 +72,8 @@ wpipe 4
 ampnet 4
 ampnet 4 order=racing
 paci 4
+spectrain 1
+spectrain 1 variant=v2
 xpipe 4
 roundpipe 4 optimizer=async
 local_sgd 2
@@ -81,8 +83,9 @@ systems() {
 	"$millrace" list systems | sed -n 's/^\([a-z0-9][a-z0-9_]*\) .*/\1/p'
 }
 
+# Does system $1 give the weights of sequential? Not without a flush, and not with replicas that are averaged.
 flushes() {
-	! "$millrace" schedule "$1" --workers 2 --microbatches 4 --format json | grep -q '"flush": "none"'
+	! "$millrace" schedule "$1" --workers 2 --microbatches 4 --format json | grep -qE '"flush": "none"|"average"'
 }
 
 # Is system $1 among those that the user named?
