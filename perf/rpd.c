@@ -69,7 +69,14 @@ const char *power_text(int power, char *text)
 
 static int usage(const char *word)
 {
-	fprintf(stderr, "rpd: %s: no experiment and no option; --help lists them\n", word);
+	static const char *const options[] = {"--out", "--text", "--data", "--seeds", "--seconds", "--stages"};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (!strcmp(word, options[i])) {
+			fprintf(stderr, "perf_rpd: %s: no value, or one that it cannot have; --help says what is expected\n", word);
+			return 2;
+		}
+	fprintf(stderr, "perf_rpd: %s: no experiment and no option; --help lists them\n", word);
 	return 2;
 }
 
@@ -80,8 +87,8 @@ static int help(void)
 	for (size_t i = 0; i < N_EXPERIMENTS; i++)
 		printf("  %-10s %s; %s\n", experiments[i].name, experiments[i].what, experiments[i].takes);
 	puts("\n  --out DIR    folder for the files (rpd)\n"
-	     "  --stages S   scaling: the most stages, doubled from 2 (16; the published figure has 128)\n"
-	     "  --seeds N    scaling: runs of each method (10)\n"
+	     "  --stages S   scaling: the most stages, doubled from 2, to 256 (16; the published figure has 128)\n"
+	     "  --seeds N    scaling: runs of each method, to 64 (10)\n"
 	     "  --text FILE  lm, wall, ways: a text to learn, such as tiny Shakespeare\n"
 	     "  --seconds N  wall: of training for each of five methods (20)\n"
 	     "  --data DIR   published: folder of the arrays that the authors' program writes (head of perf/rpd/published.c)\n"
@@ -142,6 +149,11 @@ int main(int argc, char **argv)
 		else
 			return usage(argv[i]);
 	}
+	for (size_t e = 0; e < N_EXPERIMENTS; e++)
+		if (wanted[e] && experiments[e].run == experiment_published && !s.data) {
+			fprintf(stderr, "perf_rpd: published needs the arrays behind the figures: give their folder with --data DIR\n");
+			return 2;
+		}
 	if (s.tiny) {
 		s.seeds = 2;
 		s.stages = 4;
