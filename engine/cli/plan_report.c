@@ -66,10 +66,11 @@ static double busy_of(const mr_forecast *f, uint16_t w)
 	const mr_plan *p = f->s->plan;
 	const mr_list *l = p ? mr_plan_list(p, w, ends(p) ? MR_PROLOGUE : MR_BODY) : NULL;
 	mr_cost cost = {f->s->partition.n_stages, f->stage};
+	double steps = p ? steps_of(p) : 1; /* looks through the whole list */
 	double sum = 0;
 
 	for (uint32_t i = 0; p && i < l->n; i++)
-		sum += mr_instr_cost(p, &l->at[i], &cost) / steps_of(p);
+		sum += mr_instr_cost(p, &l->at[i], &cost) / steps;
 	for (uint16_t i = 0; !p && i < f->s->partition.n_stages; i++)
 		sum += f->s->n_micro * (f->stage[i].f + f->stage[i].i + f->stage[i].w) + f->stage[i].u;
 	return sum;

@@ -190,6 +190,7 @@ static mr_status check_stops(const mr_session *s)
 mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 {
 	s->base_bytes = mr_memory_resident_bytes();
+	s->before_bytes = mr_memory_peak_bytes();
 	if (s->plan)
 		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", check_stops(s)));
 	if (s->plan) {
@@ -228,7 +229,9 @@ void mr_session_close(mr_session *s)
 
 uint64_t mr_session_predicted_bytes(const mr_session *s)
 {
-	return s->base_bytes + mr_executor_bytes(&s->executor) + PROCESS_BYTES;
+	uint64_t bytes = s->base_bytes + mr_executor_bytes(&s->executor) + PROCESS_BYTES;
+
+	return bytes > s->before_bytes ? bytes : s->before_bytes;
 }
 
 int64_t mr_session_tokens_per_sample(const mr_session *s)
