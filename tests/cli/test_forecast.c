@@ -129,7 +129,8 @@ static void check_live(const mr_profile *p)
 			live += p->live.instr[n];
 			table += mr_instr_cost(plan, &mr_plan_list(plan, w, MR_BODY)->at[i], &cost);
 		}
-	CU_ASSERT_DOUBLE_EQUAL(table, live, 0.5 * live); /* tiny layers: what is not theirs is most of it */
+	/* Tiny layers on a machine that does other things: of one order; costs_follow_a_run has the arithmetic. */
+	CU_ASSERT(table > 0.1 * live && table < 10 * live);
 	CU_ASSERT(p->commits.shared_s > 0 && p->commits.average_s > 0);
 	mr_costs_fini(&c);
 }
