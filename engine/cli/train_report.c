@@ -55,6 +55,14 @@ static void print_system(const mr_train *t)
 		printf("clipping to global norm %g\n", clip);
 }
 
+/* What the system refused of a worker's memory: its node, or huge pages. */
+static void print_memory_notes(const mr_run *run)
+{
+	for (uint16_t w = 0; run && w < run->n_workers; w++)
+		if (*run->worker[w].region.note)
+			printf("memory   of w%u as the system gives it; %s\n", w, run->worker[w].region.note);
+}
+
 void mr_train_print_start(const mr_train *t)
 {
 	const mr_session *s = &t->s;
@@ -72,6 +80,7 @@ void mr_train_print_start(const mr_train *t)
 	printf("         %s peak %.0f GFLOP/s (%s) on %u core%s\n", t->isa ? "measured" : "given", t->peak_gflops,
 	       t->isa ? t->isa : "machine.peak_gflops", s->place.n_cores_used, s->place.n_cores_used == 1 ? "" : "s");
 	complain(mr_stage_table_print(s, mr_executor_run_of(&s->executor), stdout));
+	print_memory_notes(mr_executor_run_of(&s->executor));
 	if (t->clock)
 		printf("time     simulated: %s\n", mr_virtual_text(t->clock, text, sizeof(text)));
 	printf("run      %s", t->dir.path);
