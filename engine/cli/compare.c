@@ -231,6 +231,8 @@ static mr_status add_system(mr_compare *c, const base *b, const mr_sched_ops *op
 	uint32_t most = b->n_points / b->n_workers;
 
 	MR_TRY(add_row(c, b, ops, 0));
+	if (chunks && chunks->min <= 1 && chunks->def && strtoul(chunks->def, NULL, 10) > 1)
+		MR_TRY(add_row(c, b, ops, 1)); /* another cut, which may be the better one */
 	if (!chunks || most < 2 || most > chunks->max || (chunks->def && strtoul(chunks->def, NULL, 10) == most))
 		return MR_OK;
 	return add_row(c, b, ops, most);

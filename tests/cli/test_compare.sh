@@ -26,6 +26,10 @@ done
 [ "$(row 1f1b 2)" = 4 ] && [ "$(row gpipe 2)" = 4 ] && [ "$(row pipedream 2)" = 1 ] || complain "other micro-batches than expected"
 grep -q "^interleaved, chunks 4 " out || complain "no row with as many chunks as the model can be cut into"
 
+# One stage a worker is another cut: with it search is no worse than what has one stage a worker and fits its memory.
+awk '/^(zb_h1|zb_auto) /{ if (!best || $3 < best) best = $3 } /^search, chunks 1 /{ search = $5 } END { exit !(search && search <= best) }' out ||
+	complain "search of one stage a worker is worse than zb_h1 or zb_auto"
+
 # Sorted by time, those that cannot run behind.
 awk '/^system /{ in_table = 1; next } in_table && / yes/ { sub(/, chunks [0-9]+/, ""); if ($3 + 0 < last) exit 1; last = $3 + 0; if (no) exit 1 }
 	in_table && !/ yes/ { no = 1 }' out || complain "the rows are not in order"
