@@ -6,7 +6,7 @@
 
 typedef struct mean {
 	double ns;
-	uint64_t n;
+	uint64_t n, micro; /* instructions, and the micro-batches that they handled */
 } mean;
 
 /* Of one stage; [1]: with the optimizer step inside. */
@@ -43,25 +43,34 @@ static void collect(const mr_run *run, const uint64_t *mark, durations *stage)
 
 			m->ns += (double)(r->end_ns - r->begin_ns);
 			m->n++;
+			m->micro += in->span;
 		}
 	}
 }
 
+/* Of one instruction. */
 static double of(const mean *m)
 {
 	return m->n ? m->ns / (double)m->n : 0;
 }
 
-/* @op without its optimizer step; what that adds goes to *@u. With nothing to compare, the step stays inside. */
+/* Of one micro-batch: less than that where a W is merged. */
+static double of_micro(const mean *m)
+{
+	return m->micro ? m->ns / (double)m->micro : 0;
+}
+
+/* @op of a micro-batch without its optimizer step; what that adds to an instruction goes to *@u. With nothing to compare, the
+ * step stays inside. */
 static double split(const durations *d, mr_op op, double *u)
 {
 	const mean *plain = &d->op[op][0], *with = &d->op[op][1];
 
 	if (!plain->n)
-		return of(with);
-	if (with->n && of(with) > of(plain))
-		*u += of(with) - of(plain);
-	return of(plain);
+		return of_micro(with);
+	if (with->n && of_micro(with) > of_micro(plain))
+		*u += (of_micro(with) - of_micro(plain)) * (double)with->micro / (double)with->n;
+	return of_micro(plain);
 }
 
 /* Norms and reductions stand right in front of the update on the same worker; the walk has no cost for them alone. */
