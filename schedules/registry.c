@@ -101,11 +101,16 @@ static bool has_weights(const mr_plan *plan)
 }
 
 /* MR_SCHED_STEAL. */
+static bool steals(const mr_sched_ops *ops, const mr_sched_args *full)
+{
+	return ops->options && mr_option_find(ops->options, "steal") && mr_values_bool(full->options, "steal");
+}
+
 static mr_status let_steal(const mr_sched_ops *ops, const mr_sched_args *full, mr_plan *plan)
 {
 	size_t n = strlen(plan->system);
 
-	if (!ops->options || !mr_option_find(ops->options, "steal") || !mr_values_bool(full->options, "steal"))
+	if (!steals(ops, full))
 		return MR_OK;
 	if (plan->contract.flush == MR_FLUSH_VALIDATED)
 		return mr_fail(MR_ECONFIG, "steal: a worker has time for others where it waits at a barrier, and optimizer = validated has none");
@@ -197,6 +202,8 @@ mr_status mr_schedule_claims(const mr_sched_ops *ops, const mr_sched_args *args,
 	st = complete(ops, args, &full, &defaults);
 	if (st == MR_OK && ops->claims)
 		ops->claims(&full, f, i, w, out);
+	if (st == MR_OK && steals(ops, &full))
+		out->bubble_period = out->bubble_time; /* the period has the barrier, too */
 	mr_values_destroy(defaults);
 	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", ops->name);
 }

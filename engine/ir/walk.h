@@ -12,8 +12,8 @@
  *   makespan       first start to last end over all workers
  *   span           the longest worker's own last end - first start of F, R, B, I, W
  *   period         steady distance of iterations of the body run back to back; of a BARRIER plan as if every update
- *                  were local and waited for no other worker; 0 for a plan without a body. With irregular times the mean
- *                  distance over the later half of 64 iterations
+ *                  were local and waited for no other worker, but with its barrier where W may be stolen, which it takes;
+ *                  0 for a plan without a body. With irregular times the mean distance over the later half of 64 iterations
  *   bubble_flush   1 - sum of busy / (D makespan)
  *   bubble_span    1 - longest busy / span
  *   bubble_period  1 - longest busy of one iteration / period; 0 for a plan without a body

@@ -1,12 +1,18 @@
 #include "sim/sim.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "sim/bend.h"
 
-/* A walk of the lists as they are in *@home gives way to one of the lists as they came to be, in *@out. */
-static mr_status walk_stolen(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, const mr_walk_opts *opts,
-			     const mr_walk *home, mr_walk **out)
+/* The period of a plan whose W are stolen is taken from so many iterations, with irregular times and without, and of the first
+ * from as many as have at most so many instructions. */
+#define IRREGULAR_BODIES 64u
+#define REGULAR_BODIES 4u
+#define PERIOD_INSTRUCTIONS (1u << 18)
+
+/* A walk of the lists as they came to be. */
+static mr_status walk_stolen(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, const mr_walk_opts *opts, mr_walk **out)
 {
 	mr_walk_opts once = *opts;
 	mr_steal *steal = NULL;
@@ -32,25 +38,60 @@ static mr_status walk_stolen(const mr_plan *plan, const mr_cost *cost, const mr_
 		k->n_stolen += steal[i].owner != steal[i].thief;
 	free(steal);
 	k->plan = moved;
-	k->n_bodies = home->n_bodies;
-	k->period = home->period;
-	k->bubble_period = home->bubble_period;
+	k->n_bodies = params->n_bodies;
 	*out = k;
+	return MR_OK;
+}
+
+/* When the last stage commits version @v. */
+static double committed_at(const mr_walk *k, int64_t v)
+{
+	double at = 0;
+
+	for (size_t i = 0; i < k->first[k->n_workers]; i++)
+		if (k->at[i].in->op == MR_OP_U && k->at[i].in->target == v)
+			at = fmax(at, k->at[i].end);
+	return at;
+}
+
+/* Behind a barrier every iteration begins anew: those of regular times are alike from the second on. */
+static mr_status find_period(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, const mr_walk_opts *opts, double *period)
+{
+	mr_sim_params longer = *params;
+	uint64_t length = 0;
+	uint32_t n = REGULAR_BODIES;
+	mr_walk *k;
+
+	for (uint16_t w = 0; w < plan->n_workers; w++)
+		length += mr_plan_list(plan, w, MR_BODY)->n;
+	while (opts->hooks->irregular && n < IRREGULAR_BODIES && 2 * n * length <= PERIOD_INSTRUCTIONS)
+		n *= 2;
+	longer.n_bodies = n;
+	MR_TRY(walk_stolen(plan, cost, &longer, opts, &k));
+	*period = (committed_at(k, n) - committed_at(k, n / 2)) / (n - n / 2);
+	mr_walk_destroy(k);
+	return MR_OK;
+}
+
+static mr_status run_stolen(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, const mr_walk_opts *opts, mr_walk **out)
+{
+	double period = 0, most = 0;
+
+	if (!opts->no_period)
+		MR_TRY(find_period(plan, cost, params, opts, &period));
+	MR_TRY(walk_stolen(plan, cost, params, opts, out));
+	for (uint16_t w = 0; w < plan->n_workers; w++)
+		most = fmax(most, (*out)->busy[w] / params->n_bodies);
+	(*out)->period = period;
+	(*out)->bubble_period = period > 0 ? fmax(0, 1 - most / period) : 0;
 	return MR_OK;
 }
 
 static mr_status run(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, const mr_walk_opts *opts, mr_walk **out)
 {
 	bool steal = plan->lowered && plan->contract.steal && params->n_bodies > 0 && mr_plan_list(plan, 0, MR_BODY)->n > 0;
-	mr_walk *home;
-	mr_status st;
 
-	if (!steal)
-		return mr_plan_walk(plan, cost, params->n_bodies, opts, out);
-	MR_TRY(mr_plan_walk(plan, cost, params->n_bodies, opts, &home));
-	st = walk_stolen(plan, cost, params, opts, home, out);
-	mr_walk_destroy(home);
-	return st;
+	return steal ? run_stolen(plan, cost, params, opts, out) : mr_plan_walk(plan, cost, params->n_bodies, opts, out);
 }
 
 mr_status mr_sim_run(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_walk **out)

@@ -12,7 +12,8 @@
  *
  * W that any worker may take (ir/plan.h, "Stealing") are taken by the same rule as in the engine: a worker at its end that would have
  * to wait takes the next W of the one that has most of them left. What comes of it is a walk of the plan that has them where they
- * were carried out (walk->plan). Its period is that of the lists as they are, for it is what there would be without a barrier.
+ * were carried out (walk->plan). Its period is the distance of the steps of a longer run, stolen from and with the barrier, which
+ * stealing takes.
  *
  * The outcome is a mr_walk: figures as walk.h defines them, and what every instruction did when. ir/walk_trace.h makes trace
  * records of it, ir/metrics.h figures. A simulation without an end, event by event, is stream.h.

@@ -13,6 +13,7 @@
 
 typedef struct outcome {
 	double makespan, bubble; /* bubble: makespan - the mean busy time of a worker */
+	double period, busiest, bubble_period;
 	size_t stolen;
 } outcome;
 
@@ -48,8 +49,12 @@ static outcome simulate(const mr_plan *p, const double *f, const mr_sim_params *
 	mr_cost_share(p, f[0], f[1], f[2], stage, &cost);
 	MR_CHECK_OK(mr_sim_run(p, &cost, params, &k));
 	o.makespan = o.bubble = k->makespan;
-	for (uint16_t w = 0; w < p->n_workers; w++)
+	for (uint16_t w = 0; w < p->n_workers; w++) {
 		o.bubble -= k->busy[w] / p->n_workers;
+		o.busiest = fmax(o.busiest, k->busy[w]);
+	}
+	o.period = k->period;
+	o.bubble_period = k->bubble_period;
 	o.stolen = k->n_stolen;
 	CU_ASSERT_EQUAL(k->plan != NULL, p->contract.steal);
 	if (k->plan)
@@ -141,6 +146,32 @@ static void bent(void)
 	mr_plan_destroy(any);
 }
 
+/* Stealing takes a barrier, so the period has it too: it is what one iteration more takes, and never below the makespan. */
+static void period(void)
+{
+	static const char *const systems[] = {"zb_h1", "zb_h2", "zb_v", "interleaved_zb", "v_half"};
+	const double costs[] = {2, 1, 2};
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
+		mr_plan *any = lowered(systems[i], NULL, true, 4, 8, NULL);
+		mr_sim_params params = {.n_bodies = 6, .no_period = true};
+		outcome six = simulate(any, costs, &params), seven, one;
+
+		CU_ASSERT_EQUAL(six.period, 0);
+		params.n_bodies = 7;
+		seven = simulate(any, costs, &params);
+		params = (mr_sim_params){.n_bodies = 1};
+		one = simulate(any, costs, &params);
+		CU_ASSERT_DOUBLE_EQUAL(one.period, seven.makespan - six.makespan, 1e-9);
+		CU_ASSERT_DOUBLE_EQUAL(one.period, one.makespan, 1e-9);
+		CU_ASSERT_DOUBLE_EQUAL(one.bubble_period, 1 - one.busiest / one.period, 1e-9);
+		params = (mr_sim_params){.n_bodies = 1, .jitter = MR_JITTER_UNIFORM, .amount = 0.2, .seed = 9};
+		one = simulate(any, costs, &params);
+		CU_ASSERT_TRUE(one.period > 0.9 * seven.makespan / 7 && one.period < 1.3 * seven.makespan / 7);
+		mr_plan_destroy(any);
+	}
+}
+
 static void refused(void)
 {
 	mr_stage_cost stage[2] = {{.f = 1, .i = 1, .w = 1}, {.f = 1, .i = 1, .w = 1}};
@@ -159,5 +190,6 @@ void mr_suite_steal_sim(void)
 	MR_TEST(published_figures);
 	MR_TEST(never_slower);
 	MR_TEST(bent);
+	MR_TEST(period);
 	MR_TEST(refused);
 }
