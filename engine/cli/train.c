@@ -316,7 +316,7 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	MR_TRY(mr_saves_guard_init(&t->s, t->step, &t->guard));
 	if (t->step >= t->trace_last) /* an earlier session went through those steps, and has its trace */
 		t->traced = false;
-	MR_TRY(mr_saves_preflight(&t->s, t->dir.checkpoints));
+	MR_TRY(mr_saves_preflight(&t->s, t->dir.checkpoints, t->step));
 	MR_TRY(write_config(t));
 	MR_TRY(mr_metrics_log_open(t->dir.metrics, &t->metrics));
 	pp = mr_progress_defaults(stdout, mr_session_tokens_per_sample(&t->s) ? "tok/s" : "samples/s");
