@@ -15,10 +15,18 @@
 #include "report/table.h"
 #include "store/crc_file.h"
 
-/* A table that could not be written spoils no training; without a reader (| head) it is not even worth a word. */
+/* A table that could not be written spoils no training; without a reader (| head) it is not even worth a word. Standard output
+ * fails for good, so it is told once. */
 static void complain(mr_status st)
 {
-	if (st != MR_OK && !mr_output_abandoned())
+	static bool told;
+
+	if (st == MR_OK || mr_output_abandoned() || (told && ferror(stdout)))
+		return;
+	told = ferror(stdout) != 0;
+	if (told)
+		fprintf(stderr, "millrace: warning: cannot write to standard output, so tables and progress are lost; the training goes on\n");
+	else
 		fprintf(stderr, "millrace: %s\n", mr_error_text());
 }
 

@@ -134,7 +134,9 @@ expect 0 "stdout into head -1"
 rm -rf r
 code=0
 "$millrace" train "$@" --set run.dir=r >&- 2>err || code=$?
-expect 0 "stdout closed"
+expect 0 "stdout closed" "cannot write to standard output, so tables and progress are lost"
+[ "$(grep -c "cannot write" err)" = 1 ] || fail "stdout closed: it is told more than once"
+! grep -q step r/LOCK || fail "stdout closed: the output went into a file of the run: $(head -1 r/LOCK)"
 
 # One process a folder.
 rm -rf r
