@@ -308,6 +308,11 @@ static inline uint16_t mr_plan_worker(const mr_plan *plan, uint8_t pipe, uint16_
 	return plan->worker_of[mr_plan_at(plan, pipe, stage)];
 }
 
+/** In how many pipes a worker carries out stage s, at most, to @load [n_stages]: so often the stage's cost counts. Returns whether that
+ * differs from stage to stage, as it does where some have more workers than others; false where a worker has several stages, whose
+ * costs add up. */
+bool mr_plan_load(const mr_plan *plan, uint32_t *load);
+
 /* Do workers take the micro-batches of a stage in turn? Of all stages or of none; 1 is a turn, too. */
 static inline bool mr_plan_has_turns(const mr_plan *plan)
 {

@@ -117,6 +117,19 @@ static void commits_as_stated(const sched_case *c, const mr_plan *plan)
 	free(updates);
 }
 
+/* Stages are cut evenly but where the user gave them unlike workers. */
+static void loads_are_alike(const sched_case *c, const mr_plan *plan)
+{
+	uint32_t *load = calloc(plan->n_stages, sizeof(*load));
+	bool asked = c->sets && strstr(c->sets, "replicas=[");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(load);
+	CU_ASSERT_TRUE_FATAL(sched_blame(c, !mr_plan_load(plan, load) || asked));
+	for (uint16_t s = 0; s < plan->n_stages; s++)
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, load[s] >= 1 && load[s] <= plan->n_pipes));
+	free(load);
+}
+
 static void comes_back_from_text(const sched_case *c, const mr_plan *plan)
 {
 	mr_plan *read = NULL;
@@ -160,6 +173,7 @@ void laws_of_plan(const sched_case *c, const mr_plan *plan)
 	for (int k = 0; k < SCHED_COSTS; k++)
 		keeps_its_times(c, plan, sched_costs[k]);
 	commits_as_stated(c, plan);
+	loads_are_alike(c, plan);
 }
 
 static void one_case(const sched_case *c)
