@@ -289,7 +289,8 @@ static mr_status take_up(mr_train *t, const char *from)
 	MR_TRY(mr_saves_resume(&t->s, t->dir.checkpoints, from, &t->step, &t->best));
 	t->saved = t->step;
 	MR_TRY(mr_metrics_truncate(t->dir.metrics, t->step));
-	MR_TRY(mr_metrics_read(t->dir.metrics, &rows, &n));
+	if (access(t->dir.metrics, F_OK) == 0) /* who removed it loses what it told, not the training */
+		MR_TRY(mr_metrics_read(t->dir.metrics, &rows, &n));
 	if (n && isfinite(rows[n - 1].seconds))
 		t->seconds_before = rows[n - 1].seconds;
 	free(rows);
