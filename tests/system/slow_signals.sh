@@ -121,6 +121,25 @@ steps=$(step_of r)
 oracle "$@" --set train.steps="$steps"
 same "saved, stopped, continued" r whole
 
+# The text at the end is no reason to make anybody wait.
+rm -rf r
+start gpt.cfg $(sets_of f64) --set run.dir=r --set sample.tokens=1000000
+tries=0
+until grep -q "^sample:" out || [ $tries -ge 600 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+kill -INT "$pid"
+tries=0
+while kill -0 "$pid" 2>/dev/null && [ $tries -lt 200 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+kill -KILL "$pid" 2>/dev/null || :
+ended
+expect 130 "SIGINT while a sample is written"
+[ "$(step_of r)" = 40 ] || fail "SIGINT while a sample is written: it stands at step $(step_of r)"
+
 rm -rf r
 # The reader goes away at once; the exit code is that of the training.
 {
