@@ -206,6 +206,10 @@ static mr_status finish_plan(mr_session *s, const mr_cost *costs)
 	if (k->tied && mr_contract_replicates(k))
 		return mr_fail(MR_ECONFIG, "%s reduces nothing between stages, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or another system",
 			       ops->name);
+	if (!s->plan_path && k->flush == MR_FLUSH_VALIDATED && !(clip > 0))
+		return mr_fail(MR_ECONFIG, "optimizer: what is validated is the norm of clipped gradients, and none are clipped: set train.clip too");
+	if (!s->plan_path && k->average.state && !s->optim.ops->n_states)
+		return mr_fail(MR_ECONFIG, "state: %s keeps none that could be averaged", s->optim.ops->name);
 	/* Replicas clip per stage, as systems that never flush do: each has a norm of its own. */
 	if (k->flush != MR_FLUSH_NONE && !mr_contract_replicates(k)) {
 		/* Clipping by the global norm needs a barrier or validation, and so do workers that take over what others have left; nothing

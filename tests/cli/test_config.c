@@ -108,6 +108,12 @@ static const struct row rows[] = {
 	{1, "model = { name = \"mlp\"; hidden = [64, 5000000000]; };", 1,
 	 "F:1: model.hidden: 5000000000 does not fit into 32 bits"},
 	/* keys that must suit each other */
+	{4, "system = { name = \"pipemare\"; t2 = false; t2_memory = 0.5; };", 1,
+	 "F:4: system.t2_memory: has no effect with t2 = false; it is for t2 = true"},
+	{4, "system = { name = \"rpd\"; record = \"steps.txt\"; delays = \"max\"; };", 1,
+	 "F:4: system.delays: has no effect with record = "},
+	{4, "system = { name = \"local_sgd\"; outer_lr = 0.5; };", 1,
+	 "F:4: system.outer_lr: has no effect with outer = none; it is for outer = nesterov"},
 	{5, "train = { steps = 10; batch = 9; lr = 0.1; microbatches = 2; };", 1,
 	 "F:5: train.batch: 9 samples cannot be cut into 2 equal micro-batches"},
 	{5, "train = { steps = 10; batch = 6; lr = 0.1; };", 1,
