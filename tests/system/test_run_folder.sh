@@ -32,19 +32,19 @@ expect 5 "resuming nothing" "nothing to resume: there is no folder nothing"
 [ ! -e nothing ] || fail "--resume made the folder that it did not find"
 : >file
 train "$@" --set run.dir=file
-expect 6 "a file in the folder's place" "file cannot be used as a run folder"
+expect 1 "a file in the folder's place" "file cannot be used as a run folder"
 train "$@" --set run.dir=file/below
-expect 6 "a folder below a file" "file.*: Not a directory"
+expect 1 "a folder below a file" "file.*: Not a directory"
 mkdir closed
 chmod 500 closed
 if [ ! -w closed ]; then # root may write anywhere
 	train "$@" --set run.dir=closed
-	expect 6 "a folder that cannot be written to" "closed.*: Permission denied"
+	expect 1 "a folder that cannot be written to" "closed.*: Permission denied"
 	train "$@" --set run.dir=closed/below
-	expect 6 "a folder below one that cannot be written to" "closed/below: Permission denied"
+	expect 1 "a folder below one that cannot be written to" "closed/below: Permission denied"
 fi
 train "$@" --set run.dir=/proc/millrace
-expect 6 "a folder that the kernel refuses" "/proc/millrace: No such file"
+expect 1 "a folder that the kernel refuses" "/proc/millrace: No such file"
 train "$@" --set run.dir=deep/er/and/deeper
 expect 0 "a folder with parents"
 
