@@ -171,8 +171,10 @@ static mr_status settle_nodes(const mr_args *args, const mr_plan *plan, uint16_t
 	if (nodes > plan->n_workers)
 		return mr_fail(MR_EUSAGE, "--nodes: %u nodes for %u worker%s", nodes, plan->n_workers,
 			       plan->n_workers == 1 ? "" : "s");
-	if (nodes <= 1 || mr_values_float(args->values, "far") < 0)
+	if (mr_values_float(args->values, "far") < 0)
 		return MR_OK;
+	if (nodes <= 1)
+		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; --nodes spreads them");
 	*out = calloc(plan->n_workers, sizeof(**out));
 	if (!*out)
 		return mr_fail(MR_ERESOURCE, "no memory to place %u workers", plan->n_workers);
