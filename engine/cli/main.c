@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/args.h"
+#include "host/env.h"
 
 /* Where a standard stream was closed (>&-), the next file opened would get its number, and what is printed would end up in it:
  * in the lock, the metrics or a checkpoint. Something that cannot be written to takes the place. */
@@ -81,6 +82,7 @@ static int help(const char *name)
 int main(int argc, char **argv)
 {
 	occupy_standard_streams();
+	mr_env_unbind();
 	signal(SIGPIPE, SIG_IGN);
 	if (argc < 2) {
 		mr_help_print(stderr);
