@@ -276,7 +276,7 @@ typedef struct mr_plan {
 	/* From here on: filled by the lowering. */
 	bool lowered;
 	mr_storage storage;
-	uint16_t *n_slots;      /* [P][S] activation slots */
+	uint16_t *n_slots;      /* [P][S] activation slots; a pipe without micro-batches has none, and no buffers */
 	uint16_t *n_fwd;        /* [P][S] forward buffers of boundary s (0 for s = 0 and inside one worker when not needed) */
 	uint16_t *n_bwd;        /* [P][S] gradient buffers written by stage s for stage s-1 (0 for s = 0) */
 	uint16_t *n_versions;   /* [S] version buffers (cap) */

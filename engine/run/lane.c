@@ -79,6 +79,8 @@ void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage,
 	st->kept_in = mr_arena_take(a, st->n_kept * sizeof(*st->kept_in), MR_CACHE_LINE);
 	st->kept_target = mr_arena_take(a, st->n_kept * sizeof(*st->kept_target), MR_CACHE_LINE);
 	st->kept_version = mr_arena_take(a, st->n_kept * sizeof(*st->kept_version), MR_CACHE_LINE);
+	if (!st->n_slots)
+		return; /* nothing passes here */
 	layout_hop(&st->in, s ? p->n_fwd[at] : (targets ? most_held(p, pipe, s, false) : st->n_slots) + LOADER_AHEAD,
 		   z->in_bytes, a);
 	if (s + 1 < p->n_stages && l->train)

@@ -130,6 +130,26 @@ static void loads_are_alike(const sched_case *c, const mr_plan *plan)
 	free(load);
 }
 
+/* A pipe that has no micro-batch at a stage needs no memory there: nor slots, nor buffers on either side. */
+static void storage_where_work_is(const sched_case *c, const mr_plan *plan)
+{
+	bool *works = calloc((size_t)plan->n_pipes * plan->n_stages, sizeof(*works));
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(works);
+	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
+		for (uint32_t k = 0; k < plan->lists[i].n; k++)
+			if (plan->lists[i].at[k].op == MR_OP_F)
+				works[mr_plan_at(plan, plan->lists[i].at[k].pipe, plan->lists[i].at[k].stage)] = true;
+	for (size_t at = 0; at < (size_t)plan->n_pipes * plan->n_stages; at++) {
+		bool first = at % plan->n_stages == 0;
+
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, (plan->n_slots[at] > 0) == works[at]));
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, (plan->n_fwd[at] > 0) == (works[at] && !first)));
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, (plan->n_bwd[at] > 0) == (works[at] && !first)));
+	}
+	free(works);
+}
+
 static void comes_back_from_text(const sched_case *c, const mr_plan *plan)
 {
 	mr_plan *read = NULL;
@@ -174,6 +194,7 @@ void laws_of_plan(const sched_case *c, const mr_plan *plan)
 		keeps_its_times(c, plan, sched_costs[k]);
 	commits_as_stated(c, plan);
 	loads_are_alike(c, plan);
+	storage_where_work_is(c, plan);
 }
 
 static void one_case(const sched_case *c)
