@@ -1,5 +1,6 @@
 #include "host/ring.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 _Static_assert(offsetof(mr_ring, head) - offsetof(mr_ring, tail) >= 64, "producer and consumer on one line");
@@ -35,9 +36,16 @@ mr_status mr_ring_init(mr_ring *r, uint32_t capacity, uint32_t *slot, mr_parker 
 	r->slot = n_slots <= MR_RING_NEAR ? r->near : slot;
 	r->mask = n_slots - 1;
 	r->capacity = capacity;
+	r->hush = 0;
 	r->producer = producer;
 	r->consumer = consumer;
 	return MR_OK;
+}
+
+void mr_ring_wake_every(mr_ring *r, uint32_t every)
+{
+	assert(every && (every & (every - 1)) == 0);
+	r->hush = every - 1;
 }
 
 void mr_ring_reset(mr_ring *r)
@@ -61,7 +69,8 @@ bool mr_ring_try_push(mr_ring *r, uint32_t value)
 	MR_RING_SLOT_SET(&r->slot[tail & r->mask], value);
 	/* W0: publishes the slot and what the producer wrote before; pairs with R0. */
 	atomic_store_explicit(&r->tail, tail + 1, memory_order_seq_cst);
-	mr_parker_wake(r->consumer);
+	if (((tail + 1) & r->hush) == 0)
+		mr_parker_wake(r->consumer);
 	return true;
 }
 

@@ -22,6 +22,10 @@
  * last look before sleeping. Own indices are loaded relaxed: nobody else writes them.
  *
  * A message is popped even when the stop flag is up; the flag only ends waits.
+ *
+ * Waking. A push wakes the consumer, or only each so many-th push does (mr_ring_wake_every), for a consumer that need not hurry: a
+ * call of the kernel and a sleeper's start are then paid once for many messages. Whoever sleeps has missed no push that wakes (each
+ * of these is followed by the look at the parker, so the proof in pause.h holds for it), and so fewer than that many messages.
  */
 #ifndef MR_HOST_RING_H
 #define MR_HOST_RING_H
@@ -48,6 +52,7 @@ typedef struct mr_ring {
 	_Alignas(64) uint32_t *slot;        /* constant after init: shared by both caches; may be `near` */
 	uint32_t mask;
 	uint32_t capacity;
+	uint32_t hush; /* a push wakes when its number, from 1, has none of these bits */
 	mr_parker *producer;
 	mr_parker *consumer;
 } mr_ring;
@@ -67,10 +72,17 @@ uint32_t mr_ring_slots(uint32_t capacity);
 mr_status mr_ring_init(mr_ring *r, uint32_t capacity, uint32_t *slot, mr_parker *producer,
 		       mr_parker *consumer) MR_MUST_USE;
 
+/**
+ * Let only each @every-th push (a power of two, at least 1: from mr_ring_init) wake the consumer. A consumer that sleeps then may
+ * leave @every - 1 messages lying: whoever waits for it to have taken some must be able to push @every before. Only while neither
+ * side uses it.
+ */
+void mr_ring_wake_every(mr_ring *r, uint32_t every);
+
 /** Make it empty again; capacity, memory and parkers stay. Only while neither side uses it. */
 void mr_ring_reset(mr_ring *r);
 
-/** Push @value and wake the consumer; false when full. Thread: the producer. */
+/** Push @value and wake the consumer (see mr_ring_wake_every); false when full. Thread: the producer. */
 bool mr_ring_try_push(mr_ring *r, uint32_t value);
 
 /** Pop the oldest message into *@value and wake the producer; false when empty. Thread: the consumer. */

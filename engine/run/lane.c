@@ -2,15 +2,33 @@
 
 #include "base/size.h"
 
-#define LOADER_AHEAD 2 /* input and target buffers beyond those in use, so that decoding overlaps computing */
+/* Input and target buffers beyond those in use, so that decoding overlaps computing: a power of two, as many as AHEAD_BYTES hold. */
+enum { LEAST_AHEAD = 2, MOST_AHEAD = 32, AHEAD_BYTES = 32 << 10 };
+
+static uint32_t ahead(size_t bytes)
+{
+	uint32_t n = LEAST_AHEAD;
+
+	while (n < MOST_AHEAD && 2 * n * mr_align_up(bytes, MR_CACHE_LINE) <= AHEAD_BYTES)
+		n *= 2;
+	return n;
+}
 
 static void layout_hop(mr_hop *h, uint32_t n, size_t bytes, mr_arena *a)
 {
 	h->n = n;
+	h->every = 1;
 	h->bytes = mr_align_up(bytes, MR_CACHE_LINE);
 	h->buffer = mr_arena_take(a, h->bytes * n, MR_CACHE_LINE);
 	h->state = mr_arena_take(a, n, MR_CACHE_LINE);
 	h->slots = mr_arena_take(a, 2 * (size_t)mr_ring_slots(n) * sizeof(uint32_t), MR_CACHE_LINE);
+}
+
+/* One that the loader fills, of which the stage uses @n_used at once. Half of the others may lie with a sleeping loader. */
+static void layout_feed(mr_hop *h, uint32_t n_used, size_t bytes, mr_arena *a)
+{
+	layout_hop(h, n_used + ahead(bytes), bytes, a);
+	h->every = ahead(bytes) / 2;
 }
 
 /* Micro-batches whose input (@target: whose target, and only where it waits for a recomputation) stage @s of @pipe needs at once. */
@@ -79,14 +97,14 @@ void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage,
 	st->kept_in = mr_arena_take(a, st->n_kept * sizeof(*st->kept_in), MR_CACHE_LINE);
 	st->kept_target = mr_arena_take(a, st->n_kept * sizeof(*st->kept_target), MR_CACHE_LINE);
 	st->kept_version = mr_arena_take(a, st->n_kept * sizeof(*st->kept_version), MR_CACHE_LINE);
-	if (!st->n_slots)
-		return; /* nothing passes here */
-	layout_hop(&st->in, s ? p->n_fwd[at] : (targets ? most_held(p, pipe, s, false) : st->n_slots) + LOADER_AHEAD,
-		   z->in_bytes, a);
+	if (s)
+		layout_hop(&st->in, p->n_fwd[at], z->in_bytes, a);
+	else
+		layout_feed(&st->in, targets ? most_held(p, pipe, s, false) : st->n_slots, z->in_bytes, a);
 	if (s + 1 < p->n_stages && l->train)
 		layout_hop(&st->grad, p->n_bwd[at + 1], z->out_bytes, a);
 	if (s + 1 == p->n_stages)
-		layout_hop(&st->target, (targets ? targets : 1) + LOADER_AHEAD, z->target_bytes, a);
+		layout_feed(&st->target, targets ? targets : 1, z->target_bytes, a);
 }
 
 mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer)
@@ -99,7 +117,9 @@ mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer)
 		h->state[i] = MR_BUFFER_IDLE;
 	/* No ring is ever full, so nobody waits for room: a pop need not look for a sleeper, nor wake one for nothing. */
 	MR_TRY(mr_ring_init(&h->full, h->n, h->slots, NULL, consumer));
-	return mr_ring_init(&h->empty, h->n, h->slots + mr_ring_slots(h->n), NULL, producer);
+	MR_TRY(mr_ring_init(&h->empty, h->n, h->slots + mr_ring_slots(h->n), NULL, producer));
+	mr_ring_wake_every(&h->empty, h->every);
+	return MR_OK;
 }
 
 bool mr_hop_take(mr_hop *h, uint32_t i)

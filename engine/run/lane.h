@@ -15,6 +15,9 @@
  * Numbers may come back in another order than they left (GPipe's last-in-first-out backward), so the producer notes them in
  * `state`. A ring can hold all its buffers' numbers: pushing never waits.
  *
+ * The loader has more buffers than are in use, the more the smaller they are. It is woken when half of these have come back, which
+ * leaves it the other half of the time to fill them: a worker that calls the kernel at every step pays microseconds for it.
+ *
  * Between two stages of one worker there is nothing to send: whoever comes later in the worker's list finds the buffer in the
  * state in which the earlier one left it. The plan may use such a boundary in any order.
  */
@@ -34,6 +37,7 @@ typedef struct mr_hop {
 	uint32_t n;      /* buffers */
 	uint32_t n_used; /* of them that have been written since the reset: the highest number, plus 1; the producer's */
 	size_t bytes;    /* of each */
+	uint32_t every;  /* of the buffers that come back, so many at once wake the producer */
 	uint8_t *buffer; /* [n][bytes], in the consumer's memory */
 	uint8_t *state;  /* [n] mr_buffer_state, the producer's; of a local hop the worker's */
 	uint32_t *slots; /* the two rings' messages */

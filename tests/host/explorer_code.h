@@ -19,6 +19,7 @@
 #define mr_pause_spins exc_pause_spins
 #define mr_ring_slots exc_ring_slots
 #define mr_ring_init exc_ring_init
+#define mr_ring_wake_every exc_ring_wake_every
 #define mr_ring_reset exc_ring_reset
 #define mr_ring_try_push exc_ring_try_push
 #define mr_ring_try_pop exc_ring_try_pop

@@ -150,6 +150,10 @@ static void pair_init(void)
 	make_waiter(1, false);
 	make_ring(0, 0, 1, true);
 	make_ring(1, 1, 0, true);
+	if (the->every) {
+		mr_ring_wake_every(&ring[1], the->every);
+		ring[0].producer = NULL; /* as in run/lane.h: it never waits for room, so nothing else wakes it */
+	}
 	make_payloads(the->capacity);
 }
 
@@ -372,7 +376,7 @@ void exs_run(const exs_case *c, ex_report *report)
 
 const char *exs_name(const exs_case *c, char text[64])
 {
-	snprintf(text, 64, "%s, capacity %u, %u items, spin %u%s", scenarios[c->program].name, c->capacity, c->items,
-		 c->spin, c->turns ? ", in turns" : "");
+	snprintf(text, 64, "%s, capacity %u, %u items, spin %u%s%s", scenarios[c->program].name, c->capacity, c->items,
+		 c->spin, c->turns ? ", in turns" : "", c->every > 1 ? ", hushed" : "");
 	return text;
 }

@@ -10,14 +10,15 @@
 
 /* From cheap to dear; mutants die in the first ones. */
 static const exs_case cases[] = {
-	{EXS_POLL_STOP, 1, 1, 0, false}, {EXS_COUNT, 2, 1, 0, false},    {EXS_TRY, 1, 3, 0, false},
-	{EXS_TRY, 2, 5, 0, false},       {EXS_TRY, 3, 5, 0, false},      {EXS_EVENT, 1, 2, 0, false},
-	{EXS_RING, 1, 2, 0, false},      {EXS_STOP_POP, 1, 1, 0, false}, {EXS_STOP_ALL, 1, 0, 0, false},
-	{EXS_PAIR, 1, 2, 0, false},      {EXS_TWO, 1, 1, 0, false},      {EXS_RING, 1, 3, 0, false},
-	{EXS_PAIR, 1, 5, 0, true},       {EXS_STOP_POP, 1, 3, 0, true},  {EXS_STOP_POP, 2, 3, 1, true},
-	{EXS_RING, 1, 5, 0, true},       {EXS_RING, 2, 5, 0, true},      {EXS_RING, 3, 5, 0, true},
-	{EXS_RING, 1, 5, 1, true},       {EXS_RING, 2, 5, 1, true},      {EXS_RING, 3, 5, 1, true},
-	{EXS_PAIR, 2, 5, 0, true},       {EXS_EVENT, 1, 5, 1, true},      {EXS_EVENT_TWO, 1, 1, 1, true},
+	{EXS_POLL_STOP, 1, 1, 0, false, 0}, {EXS_COUNT, 2, 1, 0, false, 0},    {EXS_TRY, 1, 3, 0, false, 0},
+	{EXS_TRY, 2, 5, 0, false, 0},       {EXS_TRY, 3, 5, 0, false, 0},      {EXS_EVENT, 1, 2, 0, false, 0},
+	{EXS_RING, 1, 2, 0, false, 0},      {EXS_STOP_POP, 1, 1, 0, false, 0}, {EXS_STOP_ALL, 1, 0, 0, false, 0},
+	{EXS_PAIR, 1, 2, 0, false, 0},      {EXS_TWO, 1, 1, 0, false, 0},      {EXS_RING, 1, 3, 0, false, 0},
+	{EXS_PAIR, 1, 5, 0, true, 0},       {EXS_STOP_POP, 1, 3, 0, true, 0},  {EXS_STOP_POP, 2, 3, 1, true, 0},
+	{EXS_RING, 1, 5, 0, true, 0},       {EXS_RING, 2, 5, 0, true, 0},      {EXS_RING, 3, 5, 0, true, 0},
+	{EXS_RING, 1, 5, 1, true, 0},       {EXS_RING, 2, 5, 1, true, 0},      {EXS_RING, 3, 5, 1, true, 0},
+	{EXS_PAIR, 2, 5, 0, true, 0},       {EXS_EVENT, 1, 5, 1, true, 0},      {EXS_EVENT_TWO, 1, 1, 1, true, 0},
+	{EXS_PAIR, 2, 5, 0, true, 2},       {EXS_PAIR, 3, 5, 0, true, 2},
 };
 
 enum { N_CASES = sizeof(cases) / sizeof(cases[0]), N_MUTANTS = 22 };
@@ -43,6 +44,16 @@ static void test_all_executions(void)
 		CU_ASSERT_FALSE(report.failed);
 		CU_ASSERT(report.n_ends > 0);
 	}
+}
+
+/* A ring whose pushes wake too seldom for the buffers that there are: both sides wait in the end, and that is seen. */
+static void test_hushed_too_much(void)
+{
+	static const exs_case c = {EXS_PAIR, 2, 5, 0, true, 4};
+
+	exs_run(&c, &report);
+	CU_ASSERT_TRUE(report.failed);
+	CU_ASSERT_PTR_NOT_NULL(strstr(report.what, "lost wake-up"));
 }
 
 /* Line @number of a source file, or "". */
@@ -167,6 +178,7 @@ void mr_suite_explorer_rings(void)
 {
 	MR_SUITE("explorer_rings");
 	MR_TEST(test_all_executions);
+	MR_TEST(test_hushed_too_much);
 	MR_TEST(test_every_order_is_needed);
 	MR_TEST(test_every_site_is_visited);
 }

@@ -101,6 +101,25 @@ static void test_reset(void)
 	CU_ASSERT_EQUAL(got, 3);
 }
 
+/* A consumer that is woken at every fourth push, of all that there have been. */
+static void test_wake_every(void)
+{
+	uint32_t slot[8], got, n_woken = 0;
+	mr_parker c;
+	mr_ring r;
+
+	mr_parker_init(&c);
+	MR_CHECK_OK(mr_ring_init(&r, 8, slot, NULL, &c));
+	mr_ring_wake_every(&r, 4);
+	for (uint32_t i = 1; i <= 24; i++) {
+		atomic_store_explicit(&c.asleep, 1, memory_order_relaxed);
+		CU_ASSERT_TRUE(mr_ring_try_push(&r, i));
+		n_woken += atomic_load_explicit(&c.asleep, memory_order_relaxed) == 0;
+		CU_ASSERT_EQUAL(n_woken, i / 4);
+		CU_ASSERT_TRUE(i % 3 || (mr_ring_try_pop(&r, &got) && mr_ring_try_pop(&r, &got) && mr_ring_try_pop(&r, &got)));
+	}
+}
+
 /* Two threads: capacities around the powers of two, a pure sleeper (spin 0) and a spinner. */
 static void test_torture(void)
 {
@@ -130,5 +149,6 @@ void mr_suite_ring(void)
 	MR_TEST(test_model);
 	MR_TEST(test_wrap);
 	MR_TEST(test_reset);
+	MR_TEST(test_wake_every);
 	MR_TEST(test_torture);
 }
