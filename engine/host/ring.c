@@ -85,6 +85,11 @@ bool mr_ring_try_pop(mr_ring *r, uint32_t *value)
 			return false;
 	}
 	*value = MR_RING_SLOT_GET(&r->slot[head & r->mask]);
+	if (!r->producer) {
+		/* W1: gives the slot back; pairs with R1. Nobody sleeps until it does. */
+		atomic_store_explicit(&r->head, head + 1, memory_order_release);
+		return true;
+	}
 	/* W1: gives the slot back; pairs with R1. */
 	atomic_store_explicit(&r->head, head + 1, memory_order_seq_cst);
 	mr_parker_wake(r->producer);

@@ -13,12 +13,14 @@ static mr_cursor *cursor_of(mr_worker *w, const mr_lane *lane)
 	return lane->train ? &w->train : &w->eval;
 }
 
-static void skip_ends(const mr_worker *w, const mr_plan *p, mr_cursor *c)
+static void skip_ends(const mr_worker *w, const mr_lane *lane, mr_cursor *c)
 {
+	const mr_plan *p = lane->plan;
+
 	if (c->section == MR_PROLOGUE && c->at == mr_plan_list(p, w->id, MR_PROLOGUE)->n)
 		*c = (mr_cursor){.section = MR_BODY, .step = c->step};
 	if (c->section == MR_BODY && c->at && c->at == mr_plan_list(p, w->id, MR_BODY)->n)
-		*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step + mr_plan_stride(p)};
+		*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step + lane->stride};
 }
 
 /* Evaluation lets early stages run ahead, in the end beyond the data (eval_plan.h). */
@@ -31,6 +33,9 @@ static void skip_beyond(mr_worker *w, mr_lane *lane, uint64_t until)
 			       (uint64_t)lane->samples >= lane->n_samples)
 		mr_exec_advance(w, lane);
 }
+
+/* Instructions whose version is the one that they make. */
+enum { COMMITTING = 1 << MR_OP_N | 1 << MR_OP_AR | 1 << MR_OP_U | 1 << MR_OP_V | 1 << MR_OP_AVG };
 
 bool mr_exec_next(mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out)
 {
@@ -46,8 +51,7 @@ bool mr_exec_next(mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out)
 	*out = (mr_task){.lane = lane, .in = &mr_plan_list(p, w->id, c.section)->at[c.at], .n = c.n};
 	out->st = mr_lane_at(lane, out->in->pipe, out->in->stage);
 	out->micro = mr_instr_micro(p, out->in, c.n);
-	if (out->in->op == MR_OP_N || out->in->op == MR_OP_AR || out->in->op == MR_OP_U || out->in->op == MR_OP_V ||
-	    out->in->op == MR_OP_AVG)
+	if (1u << out->in->op & COMMITTING)
 		out->version = mr_instr_target(p, out->in, c.n);
 	else
 		out->version = lane->train ? mr_instr_read(p, out->in, c.n) : w->run->block[out->in->stage].latest;
@@ -66,7 +70,7 @@ void mr_exec_advance(mr_worker *w, mr_lane *lane)
 	c->at++;
 	if (lane->train && c->section == MR_PROLOGUE && c->step < w->n_pauses && c->at == w->pause_at[c->step])
 		c->step++;
-	skip_ends(w, lane->plan, c);
+	skip_ends(w, lane, c);
 }
 
 /* --- waiting --- */
@@ -75,7 +79,14 @@ void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns)
 {
 	uint64_t sum = w->wait_ns[cause] + ns;
 
+	w->waited = true;
 	w->wait_ns[cause] = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
+}
+
+void mr_exec_waited(mr_worker *w, mr_wait_cause cause, uint64_t since)
+{
+	mr_waiter_note(&w->waiter, MR_WAIT_NONE, 0);
+	w->ready_ns = cause == MR_WAIT_NONE ? since : 0;
 }
 
 static bool steals(const mr_lane *lane)
@@ -112,7 +123,7 @@ mr_status mr_exec_wait(mr_worker *w, const mr_task *t)
 			since = now;
 		}
 	}
-	mr_waiter_note(&w->waiter, MR_WAIT_NONE, 0);
+	mr_exec_waited(w, cause, since);
 	if (st == MR_OK)
 		mr_waiter_done(&w->waiter);
 	return st;
@@ -174,7 +185,7 @@ static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t 
 {
 	w->stats.busy_ns[t->in->op] += end - begin;
 	w->stats.count[t->in->op]++;
-	for (int c = 0; c < MR_N_WAITS; c++)
+	for (int c = 0; w->waited && c < MR_N_WAITS; c++)
 		w->stats.wait_ns[c] += w->wait_ns[c];
 	if (w->trace)
 		trace(w, t, begin, end);
@@ -183,17 +194,22 @@ static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t 
 mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 {
 	const mr_stamp *v = w->run->stamp;
-	uint64_t begin = v ? w->run->start_ns + v->begin_ns : mr_clock_ns(), end;
+	uint64_t begin = v ? w->run->start_ns + v->begin_ns : w->ready_ns ? w->ready_ns : mr_clock_ns(), end;
 
-	if (v)
+	w->ready_ns = 0;
+	if (v) {
 		memcpy(w->wait_ns, v->wait_ns, sizeof(w->wait_ns));
+		w->waited = true;
+	}
 	MR_TRY(compute(w, t));
 	end = v ? w->run->start_ns + v->end_ns : mr_clock_ns();
 	atomic_store_explicit(&w->busy_ns, atomic_load_explicit(&w->busy_ns, memory_order_relaxed) + end - begin,
 			      memory_order_relaxed);
 	if (t->lane->train)
 		keep_stats(w, t, begin, end);
-	memset(w->wait_ns, 0, sizeof(w->wait_ns));
+	if (w->waited)
+		memset(w->wait_ns, 0, sizeof(w->wait_ns));
+	w->waited = false;
 	w->got = 0;
 	atomic_store_explicit(&w->beat, ++w->n_done, memory_order_relaxed);
 	if (w->run->c.observer && t->lane->train) {

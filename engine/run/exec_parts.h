@@ -11,6 +11,10 @@ enum { GOT_IN = 1, GOT_OUT = 2, GOT_TARGET = 4 };
 /** Book a wait on the instruction in hand. */
 void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns);
 
+/** A wait has ended: why it still waits (MR_WAIT_NONE, or the run was stopped), and when the last booking was. If nothing is
+ * waited for the instruction begins at that moment: the clock is read once for both. */
+void mr_exec_waited(mr_worker *w, mr_wait_cause cause, uint64_t since);
+
 /** As mr_exec_run, of a racing plan (exec_race.c). */
 mr_status mr_exec_race(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit) MR_MUST_USE;
 

@@ -147,7 +147,7 @@ static mr_status choose(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *lim
 			since = now;
 		}
 	}
-	mr_waiter_note(&w->waiter, MR_WAIT_NONE, 0);
+	mr_exec_waited(w, cause, since);
 	if (st == MR_OK)
 		mr_waiter_done(&w->waiter);
 	return st;
@@ -185,8 +185,10 @@ mr_status mr_exec_race(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limi
 	for (;;) {
 		mr_fault_delay(w->id, w->n_done);
 		MR_TRY(choose(w, lane, limit, &t, &more));
-		if (!more)
+		if (!more) {
+			w->ready_ns = 0; /* what it waited for was the end */
 			break;
+		}
 		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->stage, t.micro), memory_order_relaxed);
 		MR_TRY(mr_exec_do(w, &t));
 		note(w, &t);

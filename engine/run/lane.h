@@ -66,6 +66,7 @@ typedef struct mr_lane {
 	const mr_plan *plan;
 	mr_lane_stage *st;       /* [n_pipes][n_stages] */
 	bool train;
+	uint32_t stride;         /* mr_plan_stride */
 	uint64_t n_samples;      /* evaluation: samples in all, the last micro-batch may be partial; training: 0 = no end */
 	int64_t samples;         /* of a full micro-batch */
 } mr_lane;

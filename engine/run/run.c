@@ -251,8 +251,8 @@ static mr_status build(mr_run *run)
 	if (run->replicas)
 		run->n_losses = c->plan->n_micro; /* a replica may be as many steps ahead of another as lie between averages */
 	run->losses = calloc(run->n_losses, sizeof(double));
-	run->train = (mr_lane){.plan = c->plan, .train = true, .samples = c->samples};
-	run->eval = (mr_lane){.plan = run->eval_plan, .samples = c->samples};
+	run->train = (mr_lane){.plan = c->plan, .train = true, .stride = mr_plan_stride(c->plan), .samples = c->samples};
+	run->eval = (mr_lane){.plan = run->eval_plan, .stride = mr_plan_stride(run->eval_plan), .samples = c->samples};
 	run->train.st = zeroed((size_t)run->n_pipes * run->n_stages * sizeof(mr_lane_stage));
 	run->eval.st = zeroed((size_t)run->eval_plan->n_pipes * run->n_stages * sizeof(mr_lane_stage));
 	run->n_eval = (c->data->n_valid + (uint64_t)c->samples - 1) / (uint64_t)c->samples;
@@ -412,11 +412,10 @@ static mr_status warm_up_weights(mr_run *run, uint16_t id, uint16_t s)
 	return MR_OK;
 }
 
-/* A pipe without micro-batches has nothing to train with, but evaluates. */
 static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t s)
 {
-	bool idle = !mr_lane_at(&run->train, pipe, s)->n_slots, last = s + 1 == run->n_stages;
-	mr_lane_stage *st = mr_lane_at(idle ? &run->eval : &run->train, pipe, s);
+	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	bool last = s + 1 == run->n_stages;
 	double loss;
 	mr_stage_io io = {
 		.kc = run->worker[id].kc,
@@ -437,14 +436,14 @@ static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t 
 	};
 
 	MR_TRY(mr_stage_forward(run->stage[s], &io));
-	return idle ? MR_OK : warm_up_backward(run, pipe, s, &io);
+	return warm_up_backward(run, pipe, s, &io);
 }
 
 mr_status mr_run_warm_up(mr_run *run, uint16_t id)
 {
 	for (unsigned p = 0; p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++)
-			if (worker_of(run, (uint8_t)p, s) == id && (mr_lane_at(&run->train, (uint8_t)p, s)->n_slots || p < run->eval_plan->n_pipes))
+			if (worker_of(run, (uint8_t)p, s) == id)
 				MR_TRY(warm_up_stage(run, id, (uint8_t)p, s));
 			else if (run->c.plan->contract.steal)
 				MR_TRY(warm_up_weights(run, id, s));
@@ -544,6 +543,8 @@ mr_status mr_run_reset(mr_run *run)
 		wk->n_redo = 0;
 		memset(&wk->stats, 0, sizeof(wk->stats));
 		memset(wk->wait_ns, 0, sizeof(wk->wait_ns));
+		wk->waited = false;
+		wk->ready_ns = 0;
 		wk->got = 0;
 		atomic_store_explicit(&wk->doing, MR_DOING_NOTHING, memory_order_relaxed);
 		wk->n_done = wk->n_trace = 0;

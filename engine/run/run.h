@@ -137,6 +137,8 @@ typedef struct mr_worker {
 	unsigned got;
 	uint32_t in, out, target;
 	uint32_t wait_ns[MR_N_WAITS];
+	bool waited;               /* wait_ns is not all 0 */
+	uint64_t ready_ns;         /* when its wait ended, which is when it begins; 0: it did not wait */
 } mr_worker;
 
 struct mr_run {
@@ -168,9 +170,9 @@ struct mr_run {
 	double *eval_loss;           /* [n_eval] of the evaluation's micro-batches; each its last stage's */
 	uint64_t n_eval;             /* micro-batches of the whole validation data, the last one maybe partial */
 	mr_step_rec step[MR_STEP_RING]; /* written by whoever commits the last stage, one at a time */
-	_Atomic uint64_t n_steps;    /* step records written */
-	uint64_t n_steps_read;       /* the caller's */
-	uint64_t start_ns;
+	_Alignas(64) _Atomic uint64_t n_steps; /* step records written: on a line that workers do not read at each instruction, */
+	_Alignas(64) uint64_t n_steps_read;    /* the caller's likewise */
+	_Alignas(64) uint64_t start_ns;
 	const mr_stamp *stamp;       /* of the instruction in hand; NULL: the clock tells. Only where one thread does all */
 };
 

@@ -558,8 +558,6 @@ static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 	}
 }
 
-#include "nn/kernels/reference_mix.h"
-
 static void ranges(mr_kctx *kc, int64_t n, mr_range_fn *fn, const void *args)
 {
 	(void)kc;
@@ -609,7 +607,6 @@ const mr_kernels TABLE = {
 	.mse = mse,
 	.sumsq = sumsq,
 	.ranges = ranges,
-	.mix = mix,
 	.step = step,
 	.gemm_step = gemm_step,
 	.gemm_sum = gemm_sum,
