@@ -198,6 +198,25 @@ static void run_adam(bench *b)
 		   b->g);
 }
 
+/* Two copies of all parameters. */
+static void mix(bench *b, mr_mix_kind kind)
+{
+	void *x[2] = {b->w, b->g};
+
+	b->k->mix(b->kc, b->params, &(mr_mix){.kind = kind, .n = 2, .src = (const void *const *)x, .dst = x, .reference = b->m, .mean = b->v,
+					      .alpha = 0.5});
+}
+
+static void run_mean(bench *b)
+{
+	mix(b, MR_MIX_MEAN);
+}
+
+static void run_pull(bench *b)
+{
+	mix(b, MR_MIX_PULL);
+}
+
 static void run_sumsq(bench *b)
 {
 	(void)b->k->sumsq(b->kc, b->params, b->g);
@@ -292,6 +311,8 @@ static void measure_all(bench *b)
 		{"embed backward", 1, .bytes = bytes, .run = run_embed_backward},
 		{"xent", 1, .bytes = 2.0 * (double)(r * VOCAB * f), .run = run_xent},
 		{"adam", 1, .bytes = 7.0 * (double)(b->params * f), .run = run_adam},
+		{"mean of 2", 0, .bytes = 4.0 * (double)(b->params * f), .run = run_mean},
+		{"pull of 2", 0, .bytes = 8.0 * (double)(b->params * f), .run = run_pull},
 		{"sumsq", 0, .bytes = (double)(b->params * f), .run = run_sumsq},
 	};
 

@@ -23,7 +23,8 @@
  * A plan knows no part of a micro-batch, so the slice is made the unit: with r_s replicas of stage s, P = the least
  * common multiple of all r_s consecutive micro-batches are the slices of one, and slice p goes through pipe p, whose
  * stage s lives on replica p mod r_s. A stage of fewer replicas carries out several slices in a row. T counts slices.
- * Pipes read one copy of the weights and have a gradient buffer each.
+ * Pipes read one copy of the weights and have a gradient buffer each. The model is cut by what one replica of
+ * each stage has to do, where the user does not cut it.
  *
  * Time: pa and pb without a memory limit, r replicas everywhere, whole micro-batches: bubble (S - 1) r (f + b), f and b
  * being costs of a D-th of the model. recompute = always (pa) shortens that by r min(2f, f + b), see 1f1b.c, of a longer
@@ -31,7 +32,7 @@
  * version. Gradients: ascending within a pipe, then pipe by pipe.
  *
  * Source: Fan et al., DAPPLE, PPoPP 2021, section 3 (warm-up policies, recomputation) and section 4 (replicated stages).
- * NOTE 1: cut and replicas are the user's or the planner's, not chosen here.
+ * NOTE 1: replicas are the user's, not chosen here.
  * NOTE 2: a stage of one replica sums P buffers where one would do: what slices as pipes cost.
  */
 #include <math.h>

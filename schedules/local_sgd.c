@@ -47,6 +47,12 @@ static const mr_option options[] = {
 	{0},
 };
 
+static const mr_option_need needs[] = {
+	{"outer_lr", "outer", "nesterov"},
+	{"outer_momentum", "outer", "nesterov"},
+	{0},
+};
+
 static uint32_t default_micro(uint16_t n_workers)
 {
 	return n_workers > 1 ? n_workers : 2;
@@ -168,6 +174,7 @@ const mr_sched_ops mr_sched_local_sgd = {
 	.summary = "replicas that are never stale fill the workers, and are averaged every few steps (DiLoCo with outer = nesterov)",
 	.source = "Stich, Local SGD Converges Fast and Communicates Little, ICLR 2019; Douillard et al., DiLoCo, 2023",
 	.options = options,
+	.needs = needs,
 	.replicates = true,
 	.default_micro = default_micro,
 	.emit = emit,

@@ -79,6 +79,11 @@ static const mr_option options[] = {
 	{0},
 };
 
+static const mr_option_need needs[] = {
+	{"costs", "order", "greedy"},
+	{0},
+};
+
 static uint32_t default_micro(uint16_t n_workers)
 {
 	(void)n_workers;
@@ -126,8 +131,6 @@ static mr_status check_shape(const mr_sched_args *args, const shape *s)
 		return mr_fail(MR_ECONFIG, "vertical_sync reads versions that are not the latest, so it needs stashing = true");
 	if (sync && s->layout.n_pipes > 1)
 		return mr_fail(MR_ECONFIG, "vertical_sync reads one version at all stages, and replicated stages number theirs each in its own way");
-	if (!s->greedy && *mr_values_string(args->options, "costs"))
-		return mr_fail(MR_ECONFIG, "costs: the static order follows no costs; order = greedy does");
 	if (s->greedy && (s->layout.n_pipes > 1 || s->drain))
 		return mr_fail(MR_ECONFIG, "order = greedy is for stages of one worker that never drain");
 	if (s->drain % s->layout.n_pipes)
@@ -337,6 +340,7 @@ const mr_sched_ops mr_sched_pipedream = {
 	.summary = "1F1B without a flush: an update after every micro-batch, on stashed weights",
 	.source = "Narayanan et al., PipeDream, SOSP 2019, sections 3.2 and 3.3",
 	.options = options,
+	.needs = needs,
 	.asynchronous = true,
 	.default_micro = default_micro,
 	.step_micro = step_micro,

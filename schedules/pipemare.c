@@ -44,6 +44,11 @@ static const mr_option options[] = {
 	{0},
 };
 
+static const mr_option_need needs[] = {
+	{"t2_memory", "t2", "true"},
+	{0},
+};
+
 static uint32_t default_micro(uint16_t n_workers)
 {
 	(void)n_workers;
@@ -98,6 +103,7 @@ const mr_sched_ops mr_sched_pipemare = {
 	.summary = "one copy of the weights: a slow start where gradients are stale, and B corrected for what moved since F",
 	.source = "Yang et al., PipeMare, MLSys 2021, section 3",
 	.options = options,
+	.needs = needs,
 	.asynchronous = true,
 	.accumulates = true,
 	.default_micro = default_micro,

@@ -88,6 +88,8 @@ static mr_status complete(const mr_sched_ops *ops, const mr_sched_args *args, mr
 		MR_TRY(mr_values_create(ops->options, defaults));
 		full->options = *defaults;
 	}
+	if (ops->needs)
+		MR_TRY(mr_values_check_needs(full->options, ops->needs));
 	return complete_chunks(ops, full);
 }
 

@@ -54,6 +54,18 @@ static const mr_option options[] = {
 	{0},
 };
 
+static const mr_option_need needs[] = {
+	{"stage", "record", ""},
+	{"batch", "record", ""},
+	{"delays", "record", ""},
+	{"delta", "record", ""},
+	{"seed", "record", ""},
+	{"ringmaster", "record", ""},
+	{"delta", "delays", "uniform|max"},
+	{"ringmaster", "delays", "uniform|max|exact"},
+	{0},
+};
+
 static uint32_t default_micro(uint16_t n_workers)
 {
 	(void)n_workers;
@@ -130,8 +142,8 @@ static mr_status steps_of(const mr_sched_args *args, uint32_t n_steps, mr_aged *
 	};
 	const char *record = mr_values_string(v, "record");
 
-	if (*record && limit)
-		return mr_fail(MR_ECONFIG, "ringmaster: recorded steps are taken as they are");
+	if (mr_values_is_set(v, "seed") && p.stage == MR_RPD_TIMELINE && p.batch != MR_RPD_UNIFORM && p.delays != MR_RPD_DELAY_UNIFORM)
+		return mr_fail(MR_ECONFIG, "seed: has no effect where neither stage nor batch nor delays are drawn");
 	return *record ? read_record(record, args->n_workers, n_steps, out) : draw_steps(p, n_steps, limit, out);
 }
 
@@ -232,6 +244,7 @@ const mr_sched_ops mr_sched_rpd = {
 	.summary = "Randomized PipeDream: a step updates one stage and reads each at an age of its own",
 	.source = "Randomized PipeDream, arXiv 2606.03498",
 	.options = options,
+	.needs = needs,
 	.asynchronous = true,
 	.ends = true,
 	.default_micro = default_micro,

@@ -150,7 +150,7 @@ static mr_status fit_chunks(const search *s, const mr_sched_ops *ops, mr_values 
 
 		if (o->type != MR_OPT_INT)
 			continue;
-		for (int64_t x = (int64_t)o->min; x <= o->max && x <= s->args->chunks; x++) {
+		for (int64_t x = (int64_t)o->min; (double)x <= o->max && x <= s->args->chunks; x++) {
 			MR_TRY(mr_values_set_int(*out, o->name, x));
 			if (ops->chunks_of(*out) == s->args->chunks)
 				return MR_OK;

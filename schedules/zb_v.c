@@ -38,6 +38,11 @@ static const mr_option options[] = {
 	{0},
 };
 
+static const mr_option_need needs[] = {
+	{"costs", "order", "greedy"},
+	{0},
+};
+
 /* One worker's list in the making: a pattern for at least 2 D - 1 micro-batches, of which those beyond T are left out. */
 typedef struct by_hand {
 	mr_plan *plan;
@@ -144,8 +149,6 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	mr_plan *plan;
 	mr_status st = MR_OK;
 
-	if (!by_search(args->options) && *mr_values_string(args->options, "costs"))
-		return mr_fail(MR_ECONFIG, "costs: the hand-made order follows no costs; order = greedy does");
 	MR_TRY(mr_vee_create(args, "zb_v", 3, &plan));
 	if (by_search(args->options))
 		st = fill_by_search(args, plan);
@@ -174,6 +177,7 @@ const mr_sched_ops mr_sched_zb_v = {
 	.summary = "split backwards on a V of two stages a worker: no bubble at equal costs, in the memory of 1F1B",
 	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 6",
 	.options = options,
+	.needs = needs,
 	.chunks = 2,
 	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,

@@ -90,6 +90,15 @@ const double *mr_values_floats(const mr_values *v, const char *name, size_t *n);
 
 /** Was the option given explicitly (rather than left at its default)? */
 bool mr_values_is_set(const mr_values *v, const char *name);
+/* A key that has an effect only where another of the same table has one of some values. */
+typedef struct mr_option_need {
+	const char *key;   /* NULL ends a table */
+	const char *other; /* ENUM, STRING or BOOL */
+	const char *words; /* its values as plain words: "greedy", "uniform|max"; "": only where it is empty */
+} mr_option_need;
+
+/** Fail where a key was given that has no effect. Errors: MR_ECONFIG with the sentence "KEY: has no effect with ...". */
+MR_MUST_USE mr_status mr_values_check_needs(const mr_values *v, const mr_option_need *needs);
 /** The first required option that was not given, or NULL. */
 const char *mr_values_missing(const mr_values *v);
 const mr_option *mr_values_table(const mr_values *v);

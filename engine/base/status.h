@@ -18,7 +18,7 @@ typedef enum mr_status {
 	MR_ECONFIG,   /* the configuration, or a plan file, is wrong                   exit 3 */
 	MR_EDATA,     /* a data file is missing, truncated or of another kind          exit 4 */
 	MR_ECKPT,     /* a checkpoint is missing, damaged or of another model          exit 5 */
-	MR_ERESOURCE, /* not enough memory, disk or CPUs                               exit 6 */
+	MR_ERESOURCE, /* not enough memory, disk or CPUs, or somebody else has them    exit 6 */
 	MR_EDIVERGED, /* a loss or a gradient is not finite                            exit 7 */
 	MR_ESTALLED,  /* the watchdog saw no progress                                  exit 8 */
 	MR_EIO,       /* the operating system refused a file operation                 exit 1 */

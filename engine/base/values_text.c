@@ -253,3 +253,40 @@ int mr_values_print(const mr_values *v, const char *name, char *buf, size_t size
 		buf[s.at < size ? s.at : size - 1] = '\0';
 	return (int)s.at;
 }
+
+/* Is @word one of @words? */
+static bool is_among(const char *word, const char *words)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = words;; at++) {
+		size_t n = strcspn(at, "|");
+
+		if (n == len && !strncmp(at, word, n))
+			return true;
+		at += n;
+		if (!*at)
+			return false;
+	}
+}
+
+mr_status mr_values_check_needs(const mr_values *v, const mr_option_need *needs)
+{
+	for (; needs->key; needs++) {
+		const char *other = needs->other, *now;
+		char alternatives[128], *bar;
+
+		now = mr_option_find(mr_values_table(v), other)->type != MR_OPT_BOOL ? mr_values_string(v, other)
+		      : mr_values_bool(v, other)				     ? "true"
+										     : "false";
+		if (!mr_values_is_set(v, needs->key) || is_among(now, needs->words))
+			continue;
+		if (!*needs->words)
+			return mr_fail(MR_ECONFIG, "%s: has no effect with %s = \"%.200s\"", needs->key, other, now);
+		snprintf(alternatives, sizeof(alternatives), "%s", needs->words);
+		while ((bar = strchr(alternatives, '|')))
+			*bar = '/';
+		return mr_fail(MR_ECONFIG, "%s: has no effect with %s = %s; it is for %s = %s", needs->key, other, now, other, alternatives);
+	}
+	return MR_OK;
+}

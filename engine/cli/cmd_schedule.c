@@ -19,7 +19,7 @@
 static const mr_option options[] = {
 	{"workers", MR_OPT_INT, NULL, 1, 4096, NULL, NULL, "pipeline workers D"},
 	{"microbatches", MR_OPT_INT, "0", 0, 1000000, NULL, NULL,
-	 "micro-batches T an iteration, or of the whole run of a system that never flushes; 0: the system's default"},
+	 "micro-batches T an iteration; of a system that never flushes T a commit, of which four are shown, or of the whole run where each one commits; 0: the system's default"},
 	{"chunks", MR_OPT_INT, "0", 0, 1024, NULL, NULL, "stages v a worker hosts, for systems that take several; 0: the system's default"},
 	{"costs", MR_OPT_STRING, "1,1,1", 0, 0, NULL, NULL,
 	 "f,i,w[,c]: time of a worker's forward, input gradient and weight gradient, and of a hand-over; or a CSV file with a row a stage"},
@@ -171,8 +171,10 @@ static mr_status settle_nodes(const mr_args *args, const mr_plan *plan, uint16_t
 	if (nodes > plan->n_workers)
 		return mr_fail(MR_EUSAGE, "--nodes: %u nodes for %u worker%s", nodes, plan->n_workers,
 			       plan->n_workers == 1 ? "" : "s");
-	if (nodes <= 1 || mr_values_float(args->values, "far") < 0)
+	if (mr_values_float(args->values, "far") < 0)
 		return MR_OK;
+	if (nodes <= 1)
+		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; --nodes spreads them");
 	*out = calloc(plan->n_workers, sizeof(**out));
 	if (!*out)
 		return mr_fail(MR_ERESOURCE, "no memory to place %u workers", plan->n_workers);
@@ -229,7 +231,7 @@ static mr_status simulate(const mr_args *args, const mr_plan *plan, const costs 
 
 	job.params.n_bodies = repeats ? (uint32_t)mr_values_int(v, "iterations") : 0;
 	if (!repeats && mr_values_int(v, "iterations") > 1)
-		return mr_fail(MR_EUSAGE, "--iterations: %s never flushes, so its list is one run of --microbatches micro-batches",
+		return mr_fail(MR_EUSAGE, "--iterations: %s never flushes, so its list is one run that does not repeat",
 			       plan->system);
 	job.params.node = node;
 	job.params.far = node ? mr_values_float(v, "far") : 0;

@@ -282,6 +282,15 @@ static mr_status forget_defaults(mr_config_part *part)
 	return MR_OK;
 }
 
+/* Only now: a key that stands at its default is as good as not given. */
+static void check_needs(mr_config *c)
+{
+	const mr_sched_ops *system = mr_config_system(c);
+
+	if (system && system->needs && mr_values_check_needs(c->part[MR_CONFIG_SYSTEM].values, system->needs) != MR_OK)
+		mr_config_mistake(c, MR_CONFIG_SYSTEM, "name", mr_error_text());
+}
+
 mr_status mr_config_settle(mr_config *c)
 {
 	bool system = c->part[MR_CONFIG_SYSTEM].values;
@@ -298,6 +307,8 @@ mr_status mr_config_settle(mr_config *c)
 	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++)
 		if (c->part[g].values)
 			MR_TRY(forget_defaults(&c->part[g]));
+	if (system)
+		check_needs(c);
 	MR_TRY(mr_config_check_build(c));
 	return system ? settle_micro(c) : MR_OK;
 }

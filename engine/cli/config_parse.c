@@ -1,7 +1,10 @@
 /* Lets libconfig parse the text and hands every setting to its table. The only file that includes libconfig.h. */
+#include <ctype.h>
 #include <libconfig.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/config_parts.h"
 
@@ -249,6 +252,58 @@ static mr_status take_root(mr_config *c, const config_setting_t *root, const mr_
 	return MR_OK;
 }
 
+/* --- what libconfig refuses --- */
+
+/* Line @line of the text without the blanks around it, at most @size - 1 bytes. */
+static void copy_line(const mr_config_text *t, uint32_t line, char *out, size_t size)
+{
+	const char *s = mr_strbuf_text(&t->text);
+	size_t n;
+
+	while (s && --line && (s = strchr(s, '\n')))
+		s++;
+	s = s ? s + strspn(s, " \t") : "";
+	n = strcspn(s, "\n");
+	while (n && isspace((unsigned char)s[n - 1]))
+		n--;
+	snprintf(out, size, n < size ? "%.*s" : "%.*s ...", (int)(n < size ? n : size - 5), s);
+}
+
+/* The word without quotes that is the value of the setting on @line, "" where there is none. */
+static void bare_word(const char *line, char *out, size_t size)
+{
+	const char *s = line + strcspn(line, "=:\"#");
+	size_t n;
+
+	*out = '\0';
+	if (*s != '=' && *s != ':')
+		return;
+	s += 1 + strspn(s + 1, " \t");
+	n = strcspn(s, " \t;,}\"");
+	if (isalpha((unsigned char)*s) && n < size && !(n == 4 && !strncasecmp(s, "true", n)) &&
+	    !(n == 5 && !strncasecmp(s, "false", n)))
+		snprintf(out, size, "%.*s", (int)n, s);
+}
+
+/* libconfig names no key, so its sentence gets the line that it met, and what usually is the matter there. */
+static void refuse(mr_config *c, uint32_t line, const char *why)
+{
+	mr_origin at = mr_config_text_origin(&c->text, line);
+	char quoted[80], word[40];
+
+	if (mr_mistakes_at(&c->mistakes, at)) /* newer versions refuse an integer that the scan has refused, in fewer words */
+		return;
+	copy_line(&c->text, line, quoted, sizeof(quoted));
+	bare_word(quoted, word, sizeof(word));
+	if (strstr(why, "mismatched element"))
+		mr_mistakes_add(&c->mistakes, at, NULL,
+				"%s: %s (write all numbers with a point, or none; or ( ) in place of [ ])", why, quoted);
+	else if (strstr(why, "syntax") && *word)
+		mr_mistakes_add(&c->mistakes, at, NULL, "%s: %s (text stands in quotes: \"%s\")", why, quoted, word);
+	else
+		mr_mistakes_add(&c->mistakes, at, NULL, "%s%s%s", why, *quoted ? ": " : "", quoted);
+}
+
 mr_status mr_config_parse(mr_config *c, const mr_set *sets, size_t n_sets)
 {
 	config_t parsed;
@@ -260,11 +315,8 @@ mr_status mr_config_parse(mr_config *c, const mr_set *sets, size_t n_sets)
 	} else {
 		int line = config_error_line(&parsed);
 		const char *text = config_error_text(&parsed);
-		mr_origin at = mr_config_text_origin(&c->text, line > 0 ? (uint32_t)line : 1);
 
-		/* newer versions themselves refuse an integer that the scan has refused, in fewer words */
-		if (!mr_mistakes_at(&c->mistakes, at))
-			mr_mistakes_add(&c->mistakes, at, NULL, "%s", text ? text : "cannot be parsed");
+		refuse(c, line > 0 ? (uint32_t)line : 1, text ? text : "cannot be parsed");
 	}
 	config_destroy(&parsed);
 	return st;

@@ -246,6 +246,8 @@ typedef struct mr_scanner {
 	char name[64];                /* the last name: a key, once = or : follows */
 	char path[MAX_NESTING][64];   /* keys of the open groups */
 	uint32_t opened;              /* line of the outermost open one */
+	uint32_t long_line;           /* line of the first string that goes on over its line; 0: none did */
+	char long_key[256];           /* its key */
 	unsigned depth;
 } mr_scanner;
 
@@ -319,9 +321,15 @@ static const char *scan_string(mr_scanner *s, const char *p)
 			p++;
 		s->line += *p == '\n';
 	}
+	if (!s->long_line && s->line > first) {
+		s->long_line = first;
+		snprintf(s->long_key, sizeof(s->long_key), "%s", current_key(s, key));
+	}
 	if (*p)
 		return p + 1;
-	mr_mistakes_add(s->m, mr_config_text_origin(s->t, first), current_key(s, key), "a string that does not end");
+	/* Quotes pair up, so it is the last one that has no partner; the one that was forgotten may be further up. */
+	mr_mistakes_add(s->m, mr_config_text_origin(s->t, s->long_line), s->long_key,
+			"a string that does not end on its line, and one quote too few");
 	return NULL;
 }
 
@@ -360,10 +368,14 @@ bool mr_config_text_scan(const mr_config_text *t, mr_mistakes *m)
 		if (state == STRING) {
 			p = scan_string(&s, p);
 		} else if (state != PLAIN) {
+			uint32_t first = s.line;
+
 			for (p += skip + 1; *p && state != PLAIN; p += skip + 1) {
 				s.line += *p == '\n';
 				state = advance(state, p, &skip);
 			}
+			if (state == BLOCK_COMMENT) /* libconfig would leave out the rest of the file without a word */
+				mr_mistakes_add(m, mr_config_text_origin(t, first), NULL, "a comment that does not end: */ is missing");
 		} else if (isalpha((unsigned char)*p) || *p == '*') {
 			p = scan_name(&s, p);
 		} else if (isdigit((unsigned char)*p) || *p == '-' || *p == '+' || *p == '.') {

@@ -6,11 +6,23 @@
  * being watched, and a report that is cut short has been read as far as wanted.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/args.h"
+#include "host/env.h"
+
+/* Where a standard stream was closed (>&-), the next file opened would get its number, and what is printed would end up in it:
+ * in the lock, the metrics or a checkpoint. Something that cannot be written to takes the place. */
+static void occupy_standard_streams(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) != fd)
+			_exit(1); /* no /dev/null: there is nowhere to say so */
+}
 
 static int finish(int code)
 {
@@ -69,6 +81,8 @@ static int help(const char *name)
 
 int main(int argc, char **argv)
 {
+	occupy_standard_streams();
+	mr_env_unbind();
 	signal(SIGPIPE, SIG_IGN);
 	if (argc < 2) {
 		mr_help_print(stderr);

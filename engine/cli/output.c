@@ -2,7 +2,14 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define COLUMNS 118 /* where there is no terminal to ask */
+#define MOST_COLUMNS 1000
+#define LEAST_COLUMNS 40
 
 mr_status mr_output_open(const char *path, FILE **out)
 {
@@ -15,6 +22,21 @@ bool mr_output_abandoned(void)
 	struct pollfd p = {.fd = fileno(stdout)};
 
 	return ferror(stdout) && poll(&p, 1, 0) == 1 && p.revents & POLLERR;
+}
+
+unsigned mr_output_columns(FILE *out)
+{
+	const char *text = getenv("COLUMNS");
+	long n = text ? strtol(text, NULL, 10) : 0;
+	struct winsize size;
+
+	if (!isatty(fileno(out)))
+		return COLUMNS;
+	if (n <= 0 && !ioctl(fileno(out), TIOCGWINSZ, &size))
+		n = size.ws_col;
+	if (n <= 0)
+		return COLUMNS;
+	return n < LEAST_COLUMNS ? LEAST_COLUMNS : n > MOST_COLUMNS ? MOST_COLUMNS : (unsigned)n;
 }
 
 mr_status mr_output_close(const char *path, FILE *out, mr_status st)

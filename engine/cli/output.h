@@ -14,6 +14,9 @@ mr_status mr_output_open(const char *path, FILE **out) MR_MUST_USE;
  * is no failure. Errors: @st, or MR_EIO. */
 mr_status mr_output_close(const char *path, FILE *out, mr_status st) MR_MUST_USE;
 
+/** Columns for a picture of characters on @out: what COLUMNS says, or else the terminal, but 40 to 1000; 118 where @out is none. */
+unsigned mr_output_columns(FILE *out);
+
 /** Standard output failed because its reader has left (| head): nobody wants the rest, and that is no failure. */
 bool mr_output_abandoned(void);
 

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "cli/known.h"
+#include "cli/output.h"
 #include "host/probe.h"
 #include "ir/metrics.h"
 #include "ir/walk_trace.h"
@@ -15,7 +16,6 @@
 #include "run/sequential_size.h"
 #include "sim/sim.h"
 
-#define COLUMNS 118      /* of the text picture */
 #define TEXT_WORKERS 64  /* beyond so many rows the text picture is left out */
 #define PROBED_CORES 16u /* of the latency matrix: pairs grow with the square */
 #define PROBE_US 2000u   /* for each pair */
@@ -178,7 +178,7 @@ mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out)
 	snprintf(subtitle, sizeof(subtitle), "step %.4g %s; costs %s", f->step_s / u->seconds, u->name, f->costs.source);
 	p.rec = rec;
 	p.versions = s->plan->contract.flush == MR_FLUSH_NONE;
-	st = svg ? mr_schedule_picture_svg(&p, out) : mr_schedule_picture_text(&p, COLUMNS, out);
+	st = svg ? mr_schedule_picture_svg(&p, out) : mr_schedule_picture_text(&p, mr_output_columns(out), out);
 	free(rec);
 	return st;
 }

@@ -31,7 +31,8 @@ static mr_status make_parents(const char *path)
 			continue;
 		*c = 0;
 		if (mkdir(copy, 0777) && errno != EEXIST) {
-			mr_status st = mr_fail(MR_ERESOURCE, "cannot make the folder %s: %s", copy, strerror(errno));
+			bool full = errno == ENOSPC || errno == EDQUOT;
+			mr_status st = mr_fail(full ? MR_ERESOURCE : MR_EIO, "cannot make the folder %s: %s", copy, strerror(errno));
 
 			free(copy);
 			return st;
@@ -98,10 +99,8 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 		st = mr_fail(MR_ECKPT, "nothing to resume: there is no folder %s", path);
 	else
 		st = make_parents(path);
-	if (st == MR_OK)
-		st = mr_run_lock(path, &out->lock);
-	if (st == MR_EIO)
-		st = mr_fail_in(MR_ERESOURCE, "%s cannot be used as a run folder", path);
+	if (st == MR_OK && (st = mr_run_lock(path, &out->lock)) == MR_EIO)
+		st = mr_fail_in(st, "%s cannot be used as a run folder", path);
 	if (st == MR_OK)
 		st = look_inside(out, resume);
 	if (st == MR_OK)

@@ -22,7 +22,8 @@ typedef struct mr_rundir {
 
 /**
  * Make (with parents) and lock the folder @path. @resume: it must hold checkpoints; otherwise it must not hold a run: MR_EUSAGE with
- * the two ways out. Errors: MR_ERESOURCE another process has it, or it cannot be written to (tried now, not at the first save).
+ * the two ways out. Errors: MR_ERESOURCE another process has it, or the disk has no room; MR_EIO it cannot be
+ * made or written to (tried now, not at the first save).
  */
 mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out) MR_MUST_USE;
 void mr_rundir_close(mr_rundir *r);

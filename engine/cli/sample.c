@@ -3,8 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/rng.h"
+#include "cli/signals.h"
 
 typedef struct writer {
 	const mr_session *s;
@@ -125,6 +127,7 @@ static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 	const mr_values *v = mr_config_values(w->s->config, MR_CONFIG_SAMPLE);
 	const char *prompt = mr_values_string(v, "prompt");
 	int64_t want = mr_values_int(v, "tokens");
+	bool live;
 
 	w->context = w->s->graph->input.rows;
 	w->vocab = w->s->data->classes;
@@ -141,8 +144,12 @@ static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 		return mr_fail(MR_ERESOURCE, "no memory for logits");
 	MR_TRY(read_prompt(w, prompt));
 	fputs(prompt, out);
-	for (int64_t i = 0; i < want; i++)
+	live = isatty(fileno(out));
+	for (int64_t i = 0; i < want && !mr_signals_end(); i++) { /* behind a training Ctrl-C ends the text */
 		MR_TRY(next(w, out));
+		if (live)
+			fflush(out);
+	}
 	fputc('\n', out);
 	fflush(out);
 	return MR_OK;
@@ -189,6 +196,7 @@ mr_status mr_sample_at_end(mr_session *s)
 		return MR_OK;
 	MR_TRY(mr_executor_state(&s->executor, &st));
 	printf("\nsample:\n");
+	fflush(stdout);
 	err = mr_sample_write(s, &st.model, stdout);
 	mr_state_fini(&st);
 	return err;

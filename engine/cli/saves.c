@@ -192,7 +192,18 @@ static uint64_t inflight_bytes(const mr_session *s)
 	return sum;
 }
 
-mr_status mr_saves_preflight(mr_session *s, const char *dir)
+/* The most checkpoints of this run that lie on the disk at once: those that are kept as far as there will be so many, the best
+ * one, and one being written. */
+static uint64_t most_at_once(const mr_session *s, uint64_t step)
+{
+	uint64_t every = (uint64_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_CHECKPOINT), "every");
+	uint64_t end = (uint64_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "steps");
+	uint64_t due = every && end > step ? (end - step - 1) / every + 1 : 1, keep = keep_of(s);
+
+	return (keep < due ? keep : due) + 1 + (due > 1 && s->data->n_valid > 0);
+}
+
+mr_status mr_saves_preflight(mr_session *s, const char *dir, uint64_t step)
 {
 	mr_checkpoint_part parts[3];
 	mr_checkpoint_content c;
@@ -205,7 +216,7 @@ mr_status mr_saves_preflight(mr_session *s, const char *dir)
 	mr_facts_collect(s, NAN, &f);
 	make_content(&st, &f, 0, false, keep_of(s), parts, &c);
 	bytes = mr_checkpoint_bytes(&c) + (st.inflight.n ? 0 : inflight_bytes(s));
-	err = mr_checkpoint_preflight(dir, (keep_of(s) + 1u) * bytes);
+	err = mr_checkpoint_preflight(dir, bytes, most_at_once(s, step));
 	mr_state_fini(&st);
 	return err;
 }

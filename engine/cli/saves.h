@@ -59,8 +59,9 @@ mr_status mr_saves_put(mr_session *s, const char *dir, const mr_saves_case *c, m
 /** The step of the best checkpoint of @dir; false when none is marked. */
 bool mr_saves_best(const char *dir, uint64_t *step);
 
-/** Is there room for three of this session's checkpoints at @dir (two kept and one being written)? MR_ERESOURCE with numbers. */
-mr_status mr_saves_preflight(mr_session *s, const char *dir) MR_MUST_USE;
+/** Is there room at @dir for as many checkpoints as will lie there at once from @step on: those kept, the best, and one being
+ * written? MR_ERESOURCE with numbers. */
+mr_status mr_saves_preflight(mr_session *s, const char *dir, uint64_t step) MR_MUST_USE;
 
 /** Path of the checkpoint of @dir called @name ("best": the one marked so), verified; the caller frees it. Errors: MR_ECKPT;
  * MR_EUSAGE for what is no name. */

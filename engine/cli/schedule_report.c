@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cli/output.h"
 #include "ir/metrics.h"
 #include "ir/plan_json.h"
 #include "ir/text.h"
@@ -12,7 +12,6 @@
 #include "report/schedule_picture.h"
 #include "report/table.h"
 
-#define COLUMNS 118      /* of the ASCII picture, where there is no terminal to ask */
 #define STEPS 1000.0     /* trace times are integers: the shortest instruction has at least so many of them, */
 #define MOST_TIME 1e15   /* unless the whole then had more than so many */
 
@@ -29,14 +28,6 @@ static mr_status put_json(const mr_schedule_job *job, const mr_metrics *m, FILE 
 	mr_metrics_put(&w, m);
 	mr_json_end_object(&w);
 	return mr_json_finish(&w);
-}
-
-static unsigned columns_of(FILE *out)
-{
-	const char *text = getenv("COLUMNS");
-	long n = text ? strtol(text, NULL, 10) : 0;
-
-	return isatty(fileno(out)) && n >= 40 && n <= 1000 ? (unsigned)n : COLUMNS;
 }
 
 /* Trace times a unit of the costs: a power of ten. */
@@ -140,7 +131,7 @@ static mr_status put_picture(const mr_schedule_job *job, const mr_walk *walk, co
 			snprintf(subtitle + strlen(subtitle), sizeof(subtitle) - strlen(subtitle), "; %s", bent);
 		st = mr_schedule_picture_svg(&p, out);
 	} else {
-		st = mr_schedule_picture_text(&p, columns_of(out), out);
+		st = mr_schedule_picture_text(&p, mr_output_columns(out), out);
 		fprintf(out, "%s\n", subtitle);
 		if (st == MR_OK)
 			st = put_figures(job, m, out);

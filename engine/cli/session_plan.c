@@ -84,6 +84,18 @@ static mr_status emit_plan(mr_session *s, const mr_cost *costs)
 	return mr_schedule_emit(ops, &a, &s->plan);
 }
 
+/* The workers of a stage share what it costs, where some stages have more of them than others. */
+static mr_status cut(mr_session *s, uint16_t stages)
+{
+	uint32_t *load = calloc(stages, sizeof(*load));
+	bool weighed = load && s->plan && mr_plan_load(s->plan, load);
+	mr_status st = load ? mr_partition_auto(s->graph, stages, weighed ? load : NULL, s->samples, s->kernels, &s->partition)
+			    : mr_fail(MR_ERESOURCE, "no memory for the cut of %u stages", stages);
+
+	free(load);
+	return st;
+}
+
 static mr_status make_partition(mr_session *s)
 {
 	uint16_t stages = s->plan ? s->plan->n_stages : 1;
@@ -91,8 +103,7 @@ static mr_status make_partition(mr_session *s)
 	const char *const *names = mr_config_partition(s->config, &n);
 
 	if (!names)
-		return mr_config_blame(s->config, MR_CONFIG_MACHINE, "workers",
-				       mr_partition_auto(s->graph, stages, s->plan && mr_plan_has_turns(s->plan) ? s->plan->turns : NULL, s->samples, s->kernels, &s->partition));
+		return mr_config_blame(s->config, MR_CONFIG_MACHINE, "workers", cut(s, stages));
 	MR_TRY(mr_config_blame(s->config, MR_CONFIG_TOP, "partition",
 			       mr_partition_explicit(s->graph, names, n, &s->partition)));
 	if (s->partition.n_stages == stages)
@@ -195,6 +206,10 @@ static mr_status finish_plan(mr_session *s, const mr_cost *costs)
 	if (k->tied && mr_contract_replicates(k))
 		return mr_fail(MR_ECONFIG, "%s reduces nothing between stages, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or another system",
 			       ops->name);
+	if (!s->plan_path && k->flush == MR_FLUSH_VALIDATED && !(clip > 0))
+		return mr_fail(MR_ECONFIG, "optimizer: what is validated is the norm of clipped gradients, and none are clipped: set train.clip too");
+	if (!s->plan_path && k->average.state && !s->optim.ops->n_states)
+		return mr_fail(MR_ECONFIG, "state: %s keeps none that could be averaged", s->optim.ops->name);
 	/* Replicas clip per stage, as systems that never flush do: each has a norm of its own. */
 	if (k->flush != MR_FLUSH_NONE && !mr_contract_replicates(k)) {
 		/* Clipping by the global norm needs a barrier or validation, and so do workers that take over what others have left; nothing

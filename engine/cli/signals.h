@@ -1,8 +1,9 @@
 /*
  * signals.h - what the user asks of a running training by signals.
  *
- *	SIGINT, SIGTERM, SIGHUP, SIGXCPU   finish the step, save, end with 128 + n; the second one ends at once; SIGHUP only
- *	                                   if it was not ignored at the start (nohup)
+ *	SIGINT, SIGTERM, SIGHUP, SIGXCPU   finish the step, save, end with 128 + n; a second one ends at once (what comes within
+ *	                                   0.2 s of the first belongs to it); SIGHUP only if it was not ignored at the start
+ *	                                   (nohup)
  *	SIGUSR1                            save at the next step and go on
  *	SIGXFSZ                            nothing: the write that is too long fails, and is reported
  *

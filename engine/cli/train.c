@@ -289,7 +289,8 @@ static mr_status take_up(mr_train *t, const char *from)
 	MR_TRY(mr_saves_resume(&t->s, t->dir.checkpoints, from, &t->step, &t->best));
 	t->saved = t->step;
 	MR_TRY(mr_metrics_truncate(t->dir.metrics, t->step));
-	MR_TRY(mr_metrics_read(t->dir.metrics, &rows, &n));
+	if (access(t->dir.metrics, F_OK) == 0) /* who removed it loses what it told, not the training */
+		MR_TRY(mr_metrics_read(t->dir.metrics, &rows, &n));
 	if (n && isfinite(rows[n - 1].seconds))
 		t->seconds_before = rows[n - 1].seconds;
 	free(rows);
@@ -316,7 +317,7 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	MR_TRY(mr_saves_guard_init(&t->s, t->step, &t->guard));
 	if (t->step >= t->trace_last) /* an earlier session went through those steps, and has its trace */
 		t->traced = false;
-	MR_TRY(mr_saves_preflight(&t->s, t->dir.checkpoints));
+	MR_TRY(mr_saves_preflight(&t->s, t->dir.checkpoints, t->step));
 	MR_TRY(write_config(t));
 	MR_TRY(mr_metrics_log_open(t->dir.metrics, &t->metrics));
 	pp = mr_progress_defaults(stdout, mr_session_tokens_per_sample(&t->s) ? "tok/s" : "samples/s");

@@ -15,10 +15,18 @@
 #include "report/table.h"
 #include "store/crc_file.h"
 
-/* A table that could not be written spoils no training; without a reader (| head) it is not even worth a word. */
+/* A table that could not be written spoils no training; without a reader (| head) it is not even worth a word. Standard output
+ * fails for good, so it is told once. */
 static void complain(mr_status st)
 {
-	if (st != MR_OK && !mr_output_abandoned())
+	static bool told;
+
+	if (st == MR_OK || mr_output_abandoned() || (told && ferror(stdout)))
+		return;
+	told = ferror(stdout) != 0;
+	if (told)
+		fprintf(stderr, "millrace: warning: cannot write to standard output, so tables and progress are lost; the training goes on\n");
+	else
 		fprintf(stderr, "millrace: %s\n", mr_error_text());
 }
 
@@ -181,33 +189,44 @@ static const char *training_time(const mr_train *t, char buf[32])
 	return buf;
 }
 
+/* Where the time and the memory of this session went. */
+static void print_tables(const mr_train *t)
+{
+	if (mr_executor_run_of(&t->s.executor)) {
+		print_workers(t);
+		print_stolen(t);
+	} else {
+		print_one_worker(t);
+	}
+	complain(mr_known_print_end(&t->s, stdout));
+	complain(mr_train_report_usage(t));
+	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout));
+	putchar('\n');
+}
+
 void mr_train_print_end(const mr_train *t)
 {
+	bool idle = t->last.step == 0; /* of what was not done there are no times, and no file that tells them */
 	uint64_t first, last;
 	char time[32];
 
-	if (t->step > t->n_steps) /* resumed with a smaller train.steps */
-		printf("\nnothing to do: the run is at step %llu, and train.steps asks for %llu", (unsigned long long)t->step,
+	if (idle && t->step >= t->n_steps) { /* resumed where it had ended, or with a smaller train.steps */
+		printf("\nnothing to do: the run is at step %llu, and train.steps asks for %llu\n", (unsigned long long)t->step,
 		       (unsigned long long)t->n_steps);
-	else
-		printf("\n%s %llu of %llu steps in %s%s", t->step == t->n_steps ? "done:" : "stopped at",
-		       (unsigned long long)t->step, (unsigned long long)t->n_steps,
-		       training_time(t, time), t->clock ? " of simulated time" : "");
+		fflush(stdout);
+		return;
+	}
+	printf("\n%s %llu of %llu steps in %s%s", t->step == t->n_steps ? "done:" : "stopped at", (unsigned long long)t->step,
+	       (unsigned long long)t->n_steps, training_time(t, time), t->clock ? " of simulated time" : "");
 	if (t->last.step)
 		printf(", loss %.4f", t->last.loss);
 	if (isfinite(t->val_loss))
 		printf(", validation loss %.4f", t->val_loss);
 	printf(t->step < t->n_steps ? "; --resume goes on from here\n\n" : "\n\n");
-	if (mr_executor_run_of(&t->s.executor))
-		print_workers(t);
-	else
-		print_one_worker(t);
-	if (mr_executor_run_of(&t->s.executor))
-		print_stolen(t);
-	complain(mr_known_print_end(&t->s, stdout));
-	complain(mr_train_report_usage(t));
-	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout));
-	printf("\nwritten to %s: resolved.cfg, metrics.jsonl, %scheckpoints/", t->dir.path, mr_executor_run_of(&t->s.executor) ? "memory.json, " : "");
+	if (!idle)
+		print_tables(t);
+	printf("written to %s: resolved.cfg, metrics.jsonl, %scheckpoints/", t->dir.path,
+	       mr_executor_run_of(&t->s.executor) && !idle ? "memory.json, " : "");
 	printf(t->trace_written ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
 	if (mr_config_trace_steps(t->s.config, &first, &last) && !t->trace_written)
 		printf("no trace: %s\n", t->s.plan ? "this session had no step of trace.steps" : "sequential has no pipeline to trace");

@@ -72,6 +72,14 @@ static mr_status let_steal(const mr_virtual *v, mr_session *s)
 	return MR_OK;
 }
 
+static bool are_apart(const uint16_t *node, uint16_t n)
+{
+	for (uint16_t w = 1; w < n; w++)
+		if (node[w] != node[0])
+			return true;
+	return false;
+}
+
 static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 {
 	const char *costs = mr_values_string(options, "costs");
@@ -96,6 +104,8 @@ static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 		v->params.node = v->node;
 	else
 		v->params.far = 0;
+	if (v->params.node && !are_apart(v->node, workers))
+		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; machine.topology may have more nodes");
 	st = let_steal(v, s);
 	if (st == MR_OK)
 		st = mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);

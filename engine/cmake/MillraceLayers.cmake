@@ -13,6 +13,7 @@ function(mr_options target)
   # compiler's version and its optimizer: they are shown, but another compiler's guess does not break a build.
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
     -Wpointer-arith -Wvla -Wconversion -Wno-sign-conversion -fno-omit-frame-pointer
+    $<$<C_COMPILER_ID:Clang>:-Wno-missing-field-initializers> # tables end with {NULL}, at which GCC does not warn
     $<$<BOOL:${MILLRACE_WERROR}>:-Werror -Wno-error=stringop-overflow -Wno-error=stringop-overread
       -Wno-error=array-bounds -Wno-error=format-truncation -Wno-error=maybe-uninitialized>)
   if(MILLRACE_SANITIZE)
@@ -45,6 +46,13 @@ function(mr_layer name)
   endif()
   add_library(mr_${name} STATIC ${sources})
   mr_options(mr_${name})
+  # The vector kernels ask for their instructions by a pragma of GCC's, which Clang does not know.
+  if(CMAKE_C_COMPILER_ID STREQUAL "Clang" AND name STREQUAL "nn" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    set(avx2 -mavx2 -mfma -mbmi2 -mprfchw -ffp-contract=off)
+    set_property(SOURCE ${dir}/kernels/vec_avx2.c PROPERTY COMPILE_OPTIONS ${avx2})
+    set_property(SOURCE ${dir}/kernels/vec_avx512.c PROPERTY COMPILE_OPTIONS
+      ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+  endif()
   target_include_directories(mr_${name} PUBLIC ${CMAKE_SOURCE_DIR}/engine ${CMAKE_SOURCE_DIR})
   foreach(dep ${L_USES})
     if(TARGET mr_${dep})

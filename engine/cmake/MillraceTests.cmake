@@ -82,7 +82,8 @@ function(mr_tests layer)
     mr_options(test_${layer})
     # Suites are called from the generated runner, which declares them. CUnit's fatal assertions leave a test by longjmp
     # and never return into it, so nothing that the jump clobbers is read again.
-    target_compile_options(test_${layer} PRIVATE -Wno-missing-prototypes -Wno-clobbered)
+    target_compile_options(test_${layer} PRIVATE -Wno-missing-prototypes
+      $<$<C_COMPILER_ID:GNU>:-Wno-clobbered>)
     target_include_directories(test_${layer} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CUNIT_INCLUDE_DIR})
     target_link_libraries(test_${layer} PRIVATE ${library} ${CUNIT_LIBRARY})
   endif()

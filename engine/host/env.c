@@ -1,6 +1,10 @@
 #include "host/env.h"
 
 #include <errno.h>
+#ifdef MR_OPENMP
+#include <omp.h>
+#endif
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +54,28 @@ static bool clean(bool shared, char *story, size_t size)
 	return changed;
 }
 
+void mr_env_unbind(void)
+{
+#ifdef MR_OPENMP
+	int n_places = omp_get_num_places();
+	cpu_set_t all;
+
+	if (n_places <= 0 || sched_getaffinity(0, sizeof(all), &all)) /* beyond CPU 1023 the runtime's binding stays */
+		return;
+	for (int i = 0; i < n_places; i++) {
+		int n = omp_get_place_num_procs(i), *cpu = calloc((size_t)(n > 0 ? n : 1), sizeof(*cpu));
+
+		if (cpu && n > 0)
+			omp_get_place_proc_ids(i, cpu);
+		for (int k = 0; cpu && k < n; k++)
+			if (cpu[k] >= 0 && cpu[k] < CPU_SETSIZE)
+				CPU_SET((size_t)cpu[k], &all);
+		free(cpu);
+	}
+	(void)sched_setaffinity(0, sizeof(all), &all); /* what fails shows in the line about the machine */
+#endif
+}
+
 mr_status mr_env_prepare(const mr_env_params *p)
 {
 	const char *exe = p->exe ? p->exe : "/proc/self/exe";
@@ -68,6 +94,7 @@ mr_status mr_env_prepare(const mr_env_params *p)
 	snprintf(line, sizeof(line), "environment: starting again, %s", story);
 	say(p, line);
 	setenv(guard, story, 1);
+	mr_env_unbind();
 	fflush(NULL); /* what stdio holds would be lost */
 	execv(exe, p->argv);
 	error = errno;

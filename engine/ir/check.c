@@ -5,6 +5,7 @@
 
 #include "ir/check_parts.h"
 #include "ir/contract.h"
+#include "ir/op.h"
 
 static uint64_t section_length(const mr_plan *plan, mr_section section)
 {
@@ -119,12 +120,14 @@ static mr_status check_unrolled(const mr_plan *plan, uint32_t n_bodies)
 
 static mr_status check_tables(const mr_plan *plan)
 {
-	size_t places = (size_t)plan->n_pipes * plan->n_stages;
+	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
+		for (uint32_t k = 0; k < plan->lists[i].n; k++) {
+			const mr_instr *in = &plan->lists[i].at[k];
 
-	for (size_t i = 0; i < places; i++)
-		if (!plan->n_slots[i])
-			return mr_fail(MR_ECONFIG, "stage %zu of pipe %zu has no activation slot", i % plan->n_stages,
-				       i / plan->n_stages);
+			if (mr_op_is_compute(in->op) && in->pipe < plan->n_pipes && in->stage < plan->n_stages &&
+			    !plan->n_slots[mr_plan_at(plan, in->pipe, in->stage)])
+				return mr_fail(MR_ECONFIG, "stage %u of pipe %u has no activation slot", in->stage, in->pipe);
+		}
 	for (uint16_t s = 0; s < plan->n_stages; s++)
 		if (plan->n_versions[s] < (plan->contract.flush == MR_FLUSH_VALIDATED ? 2 : 1))
 			return mr_fail(MR_ECONFIG, "stage %u has %u version buffers, which are too few", s, plan->n_versions[s]);

@@ -122,8 +122,7 @@ static uint32_t smallest_modulo(const mr_span *s, uint16_t w)
 	uint8_t *held = calloc((size_t)s->g->n_micro + 1, 1);
 	uint32_t n = peak(s, w);
 
-	n = n ? n : 1;
-	while (held && n < s->g->n_micro && !fits_modulo(s, w, n, held))
+	while (held && n && n < s->g->n_micro && !fits_modulo(s, w, n, held))
 		n++;
 	free(held);
 	return held ? n : 0;
@@ -141,7 +140,7 @@ static mr_status find_places(const mr_plan *plan, const mr_span *s, uint16_t w, 
 	if (n > UINT16_MAX)
 		return mr_fail(MR_ECONFIG, "stage %u would hold %u micro-batches at once; at most %u can be numbered",
 			       s->user, n, UINT16_MAX);
-	*n_out = (uint16_t)(n ? n : 1);
+	*n_out = (uint16_t)n;
 	return MR_OK;
 }
 
@@ -196,8 +195,7 @@ static mr_status place_boundary(mr_plan *plan, const mr_unroll *g, uint8_t pipe,
 	start = peak(&flight, w) + 1;
 	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++)
 		contents += takes(&flight, i);
-	start = start > contents ? contents : start;
-	start = start < 1 ? 1 : start;
+	start = start > contents ? contents : start; /* none where the pipe has no micro-batch */
 	if (start > UINT16_MAX)
 		return mr_fail(MR_ECONFIG, "boundary %u would need %u buffers; at most %u can be numbered", stage,
 			       start, UINT16_MAX);

@@ -247,6 +247,36 @@ static void mix_instr(uint64_t *h, const mr_instr *in)
 	mix(h, (uint32_t)in->read | (uint64_t)(uint32_t)in->target << 32);
 }
 
+/* Do two stages have a worker in common? */
+static bool are_mixed(const mr_plan *plan)
+{
+	size_t places = (size_t)plan->n_pipes * plan->n_stages;
+
+	for (size_t a = 0; a < places; a++)
+		for (size_t b = 0; b < a; b++)
+			if (plan->worker_of[a] == plan->worker_of[b] && a % plan->n_stages != b % plan->n_stages)
+				return true;
+	return false;
+}
+
+bool mr_plan_load(const mr_plan *plan, uint32_t *load)
+{
+	bool differs = false;
+
+	for (uint16_t s = 0; s < plan->n_stages; s++) {
+		load[s] = 0;
+		for (unsigned p = 0; p < plan->n_pipes; p++) {
+			uint32_t n = 0;
+
+			for (unsigned q = 0; q < plan->n_pipes; q++)
+				n += mr_plan_worker(plan, (uint8_t)q, s) == mr_plan_worker(plan, (uint8_t)p, s);
+			load[s] = n > load[s] ? n : load[s];
+		}
+		differs |= load[s] != load[0];
+	}
+	return differs && !are_mixed(plan);
+}
+
 uint64_t mr_plan_hash(const mr_plan *plan)
 {
 	size_t places = (size_t)plan->n_pipes * plan->n_stages;

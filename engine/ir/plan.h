@@ -276,7 +276,7 @@ typedef struct mr_plan {
 	/* From here on: filled by the lowering. */
 	bool lowered;
 	mr_storage storage;
-	uint16_t *n_slots;      /* [P][S] activation slots */
+	uint16_t *n_slots;      /* [P][S] activation slots; a pipe without micro-batches has none, and no buffers */
 	uint16_t *n_fwd;        /* [P][S] forward buffers of boundary s (0 for s = 0 and inside one worker when not needed) */
 	uint16_t *n_bwd;        /* [P][S] gradient buffers written by stage s for stage s-1 (0 for s = 0) */
 	uint16_t *n_versions;   /* [S] version buffers (cap) */
@@ -307,6 +307,11 @@ static inline uint16_t mr_plan_worker(const mr_plan *plan, uint8_t pipe, uint16_
 {
 	return plan->worker_of[mr_plan_at(plan, pipe, stage)];
 }
+
+/** In how many pipes a worker carries out stage s, at most, to @load [n_stages]: so often the stage's cost counts. Returns whether that
+ * differs from stage to stage, as it does where some have more workers than others; false where a worker has several stages, whose
+ * costs add up. */
+bool mr_plan_load(const mr_plan *plan, uint32_t *load);
 
 /* Do workers take the micro-batches of a stage in turn? Of all stages or of none; 1 is a turn, too. */
 static inline bool mr_plan_has_turns(const mr_plan *plan)

@@ -57,6 +57,7 @@ typedef struct mr_sched_ops {
 	const char *summary;        /* one line for `list systems` */
 	const char *source;         /* paper and section */
 	const mr_option *options;   /* NULL: none */
+	const mr_option_need *needs; /* which options have an effect only with which; NULL: all have one always */
 	uint16_t chunks;            /* stages of one pipe a worker hosts; 0 counts as 1. A system whose users choose has an
 	                               option `chunks` instead (MR_SCHED_CHUNKS), or chunks_of where another option decides */
 	uint16_t (*chunks_of)(const mr_values *options); /* NULL: as above */

@@ -67,6 +67,29 @@ typedef struct mr_step {
 	double gscale, lr, decay, mu, b1, b2, eps, c1, c2, cg, cm;
 } mr_step;
 
+typedef enum mr_mix_kind { MR_MIX_MEAN, MR_MIX_OUTER, MR_MIX_PULL } mr_mix_kind;
+
+/*
+ * @n copies x_r of the weights brought together, elementwise. In f64 whatever the type, each sum, product and quotient rounded by
+ * itself, copies added in ascending order; mean(x) is that sum / n. x_r comes from src[r], what becomes of it goes to dst[r] (which
+ * may be src[r]):
+ *
+ *	mean   x_r = mean(x)
+ *	outer  d = reference - mean(x);  velocity = mu velocity + d;  x_r = reference = reference - lr (d + mu velocity)
+ *	pull   before = mean(x);  x_r -= alpha (x_r - reference);  reference += before - mean;  mean = mean(x)
+ *
+ * with a velocity of 0 where there is none (NULL), and the x_r of the last mean as they were stored. Fields that the kind does not
+ * name are not read. Every filling gives the same bits.
+ */
+typedef struct mr_mix {
+	mr_mix_kind kind;
+	uint32_t n;
+	const void *const *src;
+	void *const *dst;
+	void *reference, *velocity, *mean;
+	double alpha, lr, mu;
+} mr_mix;
+
 /* Work on elements [lo, hi). Several ranges are worked on at once; what becomes of an element must not depend on its range. */
 typedef void mr_range_fn(const void *args, int64_t lo, int64_t hi);
 
@@ -127,6 +150,8 @@ typedef struct mr_kernels {
 	/** @fn over [0, @n), shared out to the threads of the team as the element-wise kernels are. */
 	void (*ranges)(mr_kctx *kc, int64_t n, mr_range_fn *fn, const void *args);
 
+	/** @n elements of copies of the weights brought together. */
+	void (*mix)(mr_kctx *kc, int64_t n, const mr_mix *m);
 	/** One optimizer step of @n elements with the gradient @g, which is not @src, @dst, m or v. */
 	void (*step)(mr_kctx *kc, int64_t n, const mr_step *s, const void *g);
 	/**

@@ -233,53 +233,29 @@ static void scale_costs(const mr_graph *g, int64_t samples, const mr_kernels *k,
 		cost[i] = (uint64_t)llround(ldexp(mr_partition_cost(g, i, samples, k), bits - exponent));
 }
 
-/* How often the cost of each stage counts: all turns / its own; of 255 pipes at most 255. */
-static void weigh(const uint8_t *turns, uint16_t n_stages, uint32_t *weight)
-{
-	uint32_t all = 1;
-
-	for (uint16_t s = 0; s < n_stages; s++) {
-		uint32_t a = all, b = turns[s];
-
-		while (b) {
-			uint32_t rest = a % b;
-
-			a = b;
-			b = rest;
-		}
-		all = all / a * turns[s];
-	}
-	for (uint16_t s = 0; s < n_stages; s++)
-		weight[s] = all / turns[s];
-}
-
-mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint8_t *turns, int64_t samples, const mr_kernels *k, mr_partition *p)
+mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples, const mr_kernels *k, mr_partition *p)
 {
 	uint64_t *cost = NULL;
-	uint32_t *points = NULL, *weight = NULL, n_points = 0;
+	uint32_t *points = NULL, n_points = 0;
 	mr_status st;
 
 	*p = (mr_partition){0};
 	MR_TRY(check_count(g, n_stages));
 	cost = calloc(g->n_nodes, sizeof(*cost));
 	points = calloc(g->n_nodes, sizeof(*points));
-	weight = calloc(n_stages, sizeof(*weight));
-	if (!cost || !points || !weight) {
+	if (!cost || !points) {
 		st = mr_fail(MR_ERESOURCE, "no memory to partition %u layers", g->n_nodes);
 		goto out;
 	}
 	st = allocate(p, n_stages);
 	if (st != MR_OK)
 		goto out;
-	if (turns)
-		weigh(turns, n_stages, weight);
-	scale_costs(g, samples, k, turns ? 22 : 30, cost); /* 255 times as much may count */
+	scale_costs(g, samples, k, weight ? 22 : 30, cost); /* 255 times as much may count */
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		if (mr_graph_cut_ok(g, i))
 			points[n_points++] = i;
-	st = mr_partition_solve(cost, g->n_nodes, points, n_points, n_stages, turns ? weight : NULL, p->first);
+	st = mr_partition_solve(cost, g->n_nodes, points, n_points, n_stages, weight, p->first);
 out:
-	free(weight);
 	free(cost);
 	free(points);
 	if (st != MR_OK)

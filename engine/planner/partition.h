@@ -8,8 +8,8 @@
  * It is exact: among all ways to cut at legal points (mr_graph_cut_ok) it takes one with the smallest largest stage
  * cost, since the slowest stage sets the pace of a pipeline; among those the one with the smallest sum of squared stage
  * costs, which is the most even one; among those the one whose second stage begins earliest, then the third, and so on.
- * Costs are whole numbers while it compares them, so rounding breaks no tie. Where the workers of a stage take micro-batches in turn
- * (ir/plan.h), as many share its cost.
+ * Costs are whole numbers while it compares them, so rounding breaks no tie. Where stages have unlike numbers of workers, the cost of
+ * each counts as often as one worker carries it out.
  */
 #ifndef MR_PLANNER_PARTITION_H
 #define MR_PLANNER_PARTITION_H
@@ -39,11 +39,11 @@ void mr_partition_fini(mr_partition *p);
 double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, const mr_kernels *k);
 
 /**
- * Cut @g into @n_stages stages for micro-batches of @samples samples, stage s for @turns[s] workers (NULL: one each). The caller
- * calls mr_partition_fini.
+ * Cut @g into @n_stages stages for micro-batches of @samples samples. The cost of stage s counts @weight[s] times, 1 to 255 (NULL:
+ * once each). The caller calls mr_partition_fini.
  * Errors: MR_ECONFIG with a sentence when the model cannot be cut into so many stages, MR_ERESOURCE.
  */
-mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint8_t *turns, int64_t samples, const mr_kernels *k,
+mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples, const mr_kernels *k,
 			    mr_partition *p) MR_MUST_USE;
 
 /* The most that all costs of mr_partition_solve may add up to: squares of sums then fit 64 bits. */

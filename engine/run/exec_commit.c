@@ -156,7 +156,7 @@ void mr_exec_average(mr_worker *w, const mr_task *t)
 {
 	mr_replicas *g = &w->run->replicas[t->in->stage];
 
-	mr_replicas_average(g, t->in->pipe, t->version);
+	mr_replicas_average(g, t->in->pipe, t->version, w->kc);
 	if (!mr_block_last_of(&g->n_done, g->n))
 		return;
 	for (uint32_t r = 0; r < g->n; r++) {

@@ -97,6 +97,8 @@ void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage,
 	st->kept_in = mr_arena_take(a, st->n_kept * sizeof(*st->kept_in), MR_CACHE_LINE);
 	st->kept_target = mr_arena_take(a, st->n_kept * sizeof(*st->kept_target), MR_CACHE_LINE);
 	st->kept_version = mr_arena_take(a, st->n_kept * sizeof(*st->kept_version), MR_CACHE_LINE);
+	if (!st->n_slots)
+		return; /* nothing passes here */
 	if (s)
 		layout_hop(&st->in, p->n_fwd[at], z->in_bytes, a);
 	else

@@ -94,7 +94,7 @@ static mr_status average_together(party *p, double *seconds)
 	if (!meet(p))
 		return MR_OK;
 	begin = mr_clock_ns();
-	mr_replicas_average(&y->replicas, p->id, b->latest + 1);
+	mr_replicas_average(&y->replicas, p->id, b->latest + 1, p->kc);
 	*seconds = seconds_since(begin);
 	if (!meet(p))
 		return MR_OK;
@@ -282,7 +282,8 @@ static uint16_t largest(const mr_run_config *c)
 
 static mr_status measure_average(const mr_run_config *c, double seconds, double *rate)
 {
-	yard y = {.c = c, .n = c->place->n_workers, .seconds = seconds};
+	uint32_t n = c->place->n_workers < MR_REPLICAS_MOST ? c->place->n_workers : MR_REPLICAS_MOST;
+	yard y = {.c = c, .n = n, .seconds = seconds};
 	uint16_t s = largest(c);
 	party *p = calloc(y.n, sizeof(*p));
 	mr_status st = p ? open_yard(&y, c->partition->first[s], c->partition->first[s + 1])

@@ -18,6 +18,8 @@
 #include "ir/plan.h"
 #include "run/block.h"
 
+#define MR_REPLICAS_MOST 255 /* of one stage: a pipe each */
+
 typedef struct mr_replicas {
 	_Alignas(64) _Atomic uint32_t n_done; /* parts of the average in hand */
 	const mr_average *average;            /* the plan's */
@@ -41,8 +43,8 @@ void mr_replicas_init(mr_replicas *g);
 /** Have all replicas made version @v? */
 bool mr_replicas_made(mr_replicas *g, uint64_t v);
 
-/** Part @part of the average that makes version @v of all. Allocates: no. */
-void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v);
+/** Part @part of the average that makes version @v of all, by the team of @kc. Allocates: no. */
+void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc);
 
 /** How often an average of @n replicas by @a, all ranges of it, loads or stores each byte of one version: what its time goes by. */
 uint32_t mr_replicas_passes(const mr_average *a, uint32_t n, uint32_t n_states);

@@ -412,10 +412,11 @@ static mr_status warm_up_weights(mr_run *run, uint16_t id, uint16_t s)
 	return MR_OK;
 }
 
+/* A pipe without micro-batches has nothing to train with, but evaluates. */
 static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t s)
 {
-	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
-	bool last = s + 1 == run->n_stages;
+	bool idle = !mr_lane_at(&run->train, pipe, s)->n_slots, last = s + 1 == run->n_stages;
+	mr_lane_stage *st = mr_lane_at(idle ? &run->eval : &run->train, pipe, s);
 	double loss;
 	mr_stage_io io = {
 		.kc = run->worker[id].kc,
@@ -436,14 +437,14 @@ static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t 
 	};
 
 	MR_TRY(mr_stage_forward(run->stage[s], &io));
-	return warm_up_backward(run, pipe, s, &io);
+	return idle ? MR_OK : warm_up_backward(run, pipe, s, &io);
 }
 
 mr_status mr_run_warm_up(mr_run *run, uint16_t id)
 {
 	for (unsigned p = 0; p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++)
-			if (worker_of(run, (uint8_t)p, s) == id)
+			if (worker_of(run, (uint8_t)p, s) == id && (mr_lane_at(&run->train, (uint8_t)p, s)->n_slots || p < run->eval_plan->n_pipes))
 				MR_TRY(warm_up_stage(run, id, (uint8_t)p, s));
 			else if (run->c.plan->contract.steal)
 				MR_TRY(warm_up_weights(run, id, s));

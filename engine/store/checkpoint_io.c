@@ -46,19 +46,36 @@ static int ask_disk(const char *dir, struct statvfs *disk)
 	return statvfs(slash ? parent : ".", disk);
 }
 
-mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes)
+/* The checkpoints that @dir holds now: their place is free again by the time a later one needs it. */
+static size_t count_present(const char *dir)
 {
-	char need[16], have[16];
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	mr_ckpt_entry *list = NULL;
+	size_t n = 0;
+
+	if (fd >= 0 && mr_ckpt_list(fd, dir, &list, &n) != MR_OK)
+		n = 0;
+	if (fd >= 0)
+		close(fd);
+	free(list);
+	return n;
+}
+
+mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes, uint64_t n)
+{
+	uint64_t available, present = n > 1 ? count_present(dir) : 0, wanted = n > present ? n - present : 1;
+	char need[16], have[16], several[64] = "a checkpoint needs";
 	struct statvfs disk;
-	uint64_t available;
 
 	if (ask_disk(dir, &disk))
 		return mr_fail(MR_EIO, "%s: cannot ask for free space: %s", dir, strerror(errno));
 	available = (uint64_t)disk.f_bavail * disk.f_frsize;
-	if (available >= bytes)
+	if (bytes == 0 || available / bytes >= wanted)
 		return MR_OK;
-	return mr_fail(MR_ERESOURCE,
-		       "%s: a checkpoint needs %s (%llu bytes) on the disk, only %s (%llu bytes) are free", dir,
+	if (wanted > 1)
+		snprintf(several, sizeof(several), "%llu checkpoints that are there at once need", (unsigned long long)wanted);
+	bytes = bytes <= UINT64_MAX / wanted ? bytes * wanted : UINT64_MAX;
+	return mr_fail(MR_ERESOURCE, "%s: %s %s (%llu bytes) on the disk, only %s (%llu bytes) are free", dir, several,
 		       mr_bytes_text(bytes, need), (unsigned long long)bytes, mr_bytes_text(available, have),
 		       (unsigned long long)available);
 }
@@ -206,7 +223,7 @@ mr_status mr_checkpoint_save(const char *dir_path, const mr_checkpoint_content *
 	if (path)
 		*path = NULL;
 	MR_TRY(check_content(c));
-	MR_TRY(mr_checkpoint_preflight(dir_path, mr_checkpoint_bytes(c)));
+	MR_TRY(mr_checkpoint_preflight(dir_path, mr_checkpoint_bytes(c), 1));
 	if (mr_ckpt_mkdir(AT_FDCWD, dir_path) && errno != EEXIST)
 		st = mr_crc_file_error("the folder", "cannot create", errno);
 	else if ((dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)

@@ -64,9 +64,10 @@ mr_status mr_checkpoint_save(const char *dir, const mr_checkpoint_content *c, ch
 /** Bytes that saving @c takes on the disk, a little more rather than less. */
 uint64_t mr_checkpoint_bytes(const mr_checkpoint_content *c);
 
-/** Are @bytes free on the disk of @dir (if it does not exist yet: of the folder it will be in)? MR_ERESOURCE with both
- * figures when not; MR_EIO. */
-mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes) MR_MUST_USE;
+/** Has the disk of @dir (if it does not exist yet: of the folder it will be in) room for @n checkpoints of @bytes each, at least
+ * 1? Those that @dir holds already count towards @n, but for one more there is always to be room. MR_ERESOURCE with both figures
+ * when not; MR_EIO. */
+mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes, uint64_t n) MR_MUST_USE;
 
 /**
  * The checkpoint to resume: the one LATEST names if all its checksums are right, else the newest of which that is true

@@ -235,6 +235,37 @@ static void test_set_twice(void)
 	mr_values_destroy(v);
 }
 
+static void test_needs(void)
+{
+	static const mr_option linked[] = {
+		{"order", MR_OPT_ENUM, "static", 0, 0, "static|greedy|random", NULL, "help"},
+		{"file", MR_OPT_STRING, "", 0, 0, NULL, NULL, "help"},
+		{"on", MR_OPT_BOOL, "true", 0, 0, NULL, NULL, "help"},
+		{"seed", MR_OPT_INT, "1", 0, 9, NULL, NULL, "help"},
+		{"rate", MR_OPT_FLOAT, "1", 0, 9, NULL, NULL, "help"},
+		{0},
+	};
+	static const mr_option_need needs[] = {
+		{"seed", "order", "greedy|random"}, {"seed", "file", ""}, {"rate", "on", "true"}, {0},
+	};
+	mr_values *v;
+
+	MR_CHECK_OK(mr_values_create(linked, &v));
+	MR_CHECK_OK(mr_values_check_needs(v, needs));
+	MR_CHECK_OK(mr_values_set_int(v, "seed", 2));
+	MR_CHECK_FAIL(mr_values_check_needs(v, needs), MR_ECONFIG, "seed: has no effect with order = static; it is for order = greedy/random");
+	MR_CHECK_OK(mr_values_set_string(v, "order", "random"));
+	MR_CHECK_OK(mr_values_check_needs(v, needs));
+	MR_CHECK_OK(mr_values_set_string(v, "file", "x.txt"));
+	MR_CHECK_FAIL(mr_values_check_needs(v, needs), MR_ECONFIG, "seed: has no effect with file = \"x.txt\"");
+	MR_CHECK_OK(mr_values_set_string(v, "file", ""));
+	MR_CHECK_OK(mr_values_set_bool(v, "on", false));
+	MR_CHECK_OK(mr_values_check_needs(v, needs));
+	MR_CHECK_OK(mr_values_set_float(v, "rate", 2));
+	MR_CHECK_FAIL(mr_values_check_needs(v, needs), MR_ECONFIG, "rate: has no effect with on = false; it is for on = true");
+	mr_values_destroy(v);
+}
+
 void mr_suite_option(void); /* the runner declares it too */
 
 void mr_suite_option(void)
@@ -249,4 +280,5 @@ void mr_suite_option(void)
 	MR_TEST(test_text_others);
 	MR_TEST(test_print);
 	MR_TEST(test_set_twice);
+	MR_TEST(test_needs);
 }

@@ -23,6 +23,21 @@ done <rows
 hash=$(sed -n 's/^system .*plan \([0-9a-f]*\),.*/\1/p' out)
 [ -n "$hash" ] && grep -q "; plan $hash\$" plan.txt || complain "plan and train differ in the plan's hash \"$hash\""
 
+# An OpenMP runtime that binds has put the program on one core before it begins.
+usable() {
+	sed -n 's/.* \([0-9]* of [0-9]* cores usable\).*/\1/p' "$1"
+}
+cores=$(usable plan.txt)
+[ -n "$cores" ] || complain "plan does not say how many cores are usable"
+for bind in OMP_PROC_BIND=true OMP_PROC_BIND=spread OMP_PLACES=cores; do
+	export "$bind"
+	expect 0 "predicted  step " plan mlp.cfg
+	[ "$(usable out)" = "$cores" ] || complain "$bind: plan finds $(usable out), not $cores"
+	expect 0 "done: 2 of 2 steps" train mlp.cfg --set run.dir="$bind"
+	[ "$(usable out)" = "$cores" ] || complain "$bind: train finds $(usable out), not $cores"
+	unset "${bind%%=*}"
+done
+
 # Nothing is there before training that plan would have written.
 expect 0 "costs      nominal: " plan mlp.cfg --set run.dir=unwritten
 [ ! -e unwritten ] || complain "plan made the folder of the run"

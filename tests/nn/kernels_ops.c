@@ -252,6 +252,39 @@ static void run_sumsq(const op_case *c)
 	free(x);
 }
 
+/* variant: the kind, 3 for an outer step without momentum; + 4: in place; + 8: three copies in place of two; + 16: five */
+static void run_mix(const op_case *c)
+{
+	static const mr_mix_kind kinds[4] = {MR_MIX_MEAN, MR_MIX_OUTER, MR_MIX_PULL, MR_MIX_OUTER};
+	int64_t n = c->dim[0] * c->dim[1];
+	const mr_kernels *k = c->k;
+	void *x[5], *y[5], *shared[3];
+	bool momentum = c->variant % 4 != 3, in_place = c->variant & 4;
+	uint32_t copies = c->variant & 16 ? 5 : c->variant & 8 ? 3 : 2;
+	mr_mix m = {.kind = kinds[c->variant % 4], .n = copies, .src = (const void *const *)x, .dst = in_place ? x : y,
+		    .alpha = 0.3, .lr = 0.7, .mu = momentum ? 0.9 : 0};
+
+	for (uint32_t i = 0; i < 3; i++)
+		shared[i] = make_input(k, n, 7 + i, -1, 1);
+	for (uint32_t r = 0; r < copies; r++) {
+		x[r] = make_input(k, n, 10 + r, -1, 1);
+		y[r] = make_output(k, n);
+	}
+	m.reference = shared[0];
+	m.velocity = momentum ? shared[1] : NULL;
+	m.mean = shared[2];
+	k->mix(c->kc, n, &m);
+	for (uint32_t i = 0; i < 3; i++) {
+		put(c->out, k, shared[i], n);
+		free(shared[i]);
+	}
+	for (uint32_t r = 0; r < copies; r++) {
+		put(c->out, k, x[r], n);
+		put(c->out, k, y[r], n);
+		free(x[r]), free(y[r]);
+	}
+}
+
 #define N_KINDS 6
 
 /* variant: 0 sgd, 1 momentum, 2 nesterov, 3 adam, 4 nadam, 5 blend */
@@ -378,6 +411,7 @@ const op ops[] = {
 	{"xent", run_xent, 1, 0, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {100, 10}, {1500, 100}}},
 	{"mse", run_mse, 1, 0, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {1500, 10}}},
 	{"sumsq", run_sumsq, 1, 0, false, 1e-12, {{1, 1}, {3, 17}, {64, 65}, {300, 101}}},
+	{"mix", run_mix, 24, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
 	{"step", run_step, 2 * N_KINDS, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
 	/* Adam divides the gradient by the root of its own square, which may be small */
 	{"gemm_sum", run_gemm_sum, 2 * (N_KINDS + 1), 2 * (N_KINDS + 1), true, 4e-5,

@@ -108,6 +108,29 @@ static void fused_products_equal_their_parts(void)
 	for_all(apart_pair);
 }
 
+/* The fillings of one type mix copies of the weights to the same bits. */
+static void same_mix(const op *o, const int64_t dim[4], int variant, bool add)
+{
+	outputs got, want;
+
+	if (strcmp(o->name, "mix"))
+		return;
+	got = run_op(o, mr_kernels_find("dnnl", MR_F32), 1, dim, variant, add);
+	want = run_op(o, mr_kernels_find("reference", MR_F32), 1, dim, variant, add);
+	if (!same_bits(&got, &want))
+		tell("bits differ from those of the reference", o, dim, variant, add, distance(&got, &want));
+	CU_ASSERT(same_bits(&got, &want));
+	free(got.v), free(want.v);
+}
+
+static void fillings_mix_alike(void)
+{
+	if (mr_kernels_find("dnnl", MR_F32))
+		for_all(same_mix);
+	else
+		printf("(skipped: %s) ", mr_error_text());
+}
+
 static void find_names_what_is_wrong(void)
 {
 	CU_ASSERT_PTR_NULL(mr_kernels_find("dnnl", MR_F64));
@@ -150,4 +173,5 @@ void mr_suite_kernels(void)
 	MR_TEST(reference_f32_agrees_with_f64);
 	MR_TEST(dnnl_agrees_with_reference);
 	MR_TEST(fused_products_equal_their_parts);
+	MR_TEST(fillings_mix_alike);
 }

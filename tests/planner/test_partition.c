@@ -176,8 +176,9 @@ static void a_stack_is_cut_evenly(void)
 	MR_CHECK_OK(mr_partition_auto(g, 1, NULL, 4, k, &p));
 	CU_ASSERT(p.first[0] == 0 && p.first[1] == 7);
 	mr_partition_fini(&p);
-	/* Two workers in turn on the first stage, three on the last: two and three layers where the middle has one. */
-	MR_CHECK_OK(mr_partition_auto(g, 3, (const uint8_t[]){2, 1, 3}, 4, k, &p));
+	/* Of six pipes each of two workers has three of the first stage, each of three two of the last: two and three layers where the
+	 * middle has one. */
+	MR_CHECK_OK(mr_partition_auto(g, 3, (const uint32_t[]){3, 6, 2}, 4, k, &p));
 	CU_ASSERT(p.first[1] == 2 && p.first[2] == 3 && p.first[3] == 7);
 	mr_partition_fini(&p);
 	mr_graph_destroy(g);

@@ -209,7 +209,7 @@ static void refusals(void)
 		{"pipedream", "vertical_sync=true stashing=false", "needs stashing = true", 1, 4},
 		{"pipedream", "order=greedy noam=7", "does not settle into one forward and one backward", 1, 8},
 		{"pipedream", "order=greedy costs=1,2", "costs", 1, 8},
-		{"pipedream", "costs=1,1,1", "the static order follows no costs", 1, 8},
+		{"pipedream", "costs=1,1,1", "costs: has no effect with order = static; it is for order = greedy", 1, 8},
 		{"pipedream_2bw", NULL, "at least as many micro-batches a commit as workers: 4, got 3", 3, 4},
 		{"paci", NULL, "from 3 micro-batches a commit on, got 2", 2, 4},
 	};

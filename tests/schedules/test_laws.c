@@ -117,6 +117,39 @@ static void commits_as_stated(const sched_case *c, const mr_plan *plan)
 	free(updates);
 }
 
+/* Stages are cut evenly but where the user gave them unlike workers. */
+static void loads_are_alike(const sched_case *c, const mr_plan *plan)
+{
+	uint32_t *load = calloc(plan->n_stages, sizeof(*load));
+	bool asked = c->sets && strstr(c->sets, "replicas=[");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(load);
+	CU_ASSERT_TRUE_FATAL(sched_blame(c, !mr_plan_load(plan, load) || asked));
+	for (uint16_t s = 0; s < plan->n_stages; s++)
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, load[s] >= 1 && load[s] <= plan->n_pipes));
+	free(load);
+}
+
+/* A pipe that has no micro-batch at a stage needs no memory there: nor slots, nor buffers on either side. */
+static void storage_where_work_is(const sched_case *c, const mr_plan *plan)
+{
+	bool *works = calloc((size_t)plan->n_pipes * plan->n_stages, sizeof(*works));
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(works);
+	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
+		for (uint32_t k = 0; k < plan->lists[i].n; k++)
+			if (plan->lists[i].at[k].op == MR_OP_F)
+				works[mr_plan_at(plan, plan->lists[i].at[k].pipe, plan->lists[i].at[k].stage)] = true;
+	for (size_t at = 0; at < (size_t)plan->n_pipes * plan->n_stages; at++) {
+		bool first = at % plan->n_stages == 0;
+
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, (plan->n_slots[at] > 0) == works[at]));
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, (plan->n_fwd[at] > 0) == (works[at] && !first)));
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, (plan->n_bwd[at] > 0) == (works[at] && !first)));
+	}
+	free(works);
+}
+
 static void comes_back_from_text(const sched_case *c, const mr_plan *plan)
 {
 	mr_plan *read = NULL;
@@ -160,6 +193,8 @@ void laws_of_plan(const sched_case *c, const mr_plan *plan)
 	for (int k = 0; k < SCHED_COSTS; k++)
 		keeps_its_times(c, plan, sched_costs[k]);
 	commits_as_stated(c, plan);
+	loads_are_alike(c, plan);
+	storage_where_work_is(c, plan);
 }
 
 static void one_case(const sched_case *c)

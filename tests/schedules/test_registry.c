@@ -88,6 +88,79 @@ static void registry_options(void)
 	mr_values_destroy(v);
 }
 
+static void set(mr_values *v, const char *key, const char *text)
+{
+	MR_CHECK_OK(mr_values_set_text(v, key, text));
+}
+
+/* A key that another one makes meaningless is refused by its name, not ignored; at its own place it is taken. */
+static void registry_keys_without_effect(void)
+{
+	static const struct {
+		const char *system, *key, *value, *other, *without, *with;
+	} cases[] = {
+		{"local_sgd", "outer_lr", "0.5", "outer", "none", "nesterov"},
+		{"local_sgd", "outer_momentum", "0.5", "outer", "none", "nesterov"},
+		{"pipemare", "t2_memory", "0.5", "t2", "false", "true"},
+		{"pipedream", "costs", "1,1,1", "order", "static", "greedy"},
+		{"zb_v", "costs", "1,1,1", "order", "hand", "greedy"},
+		{"rpd", "delta", "3", "delays", "zero", "max"},
+		{"rpd", "delta", "3", "delays", "exact", "uniform"},
+		{"rpd", "ringmaster", "30", "delays", "zero", "exact"},
+		{"rpd", "stage", "timeline", "record", "x", ""},
+		{"rpd", "batch", "cyclic", "record", "x", ""},
+		{"rpd", "delays", "zero", "record", "x", ""},
+		{"rpd", "delta", "3", "record", "x", ""},
+		{"rpd", "seed", "3", "record", "x", ""},
+		{"rpd", "ringmaster", "30", "record", "x", ""},
+	};
+	mr_plan *plan = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; mr_schedule_at(i); i++)
+		for (const mr_option_need *need = mr_schedule_at(i)->needs; need && need->key; need++, n++)
+			CU_ASSERT_TRUE(mr_option_find(mr_schedule_at(i)->options, need->key) && mr_option_find(mr_schedule_at(i)->options, need->other));
+	CU_ASSERT_TRUE(n >= 13);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const mr_sched_ops *ops = mr_schedule_find(cases[i].system);
+		mr_sched_args args = {.n_workers = 2, .n_micro = 4, .finite = ops->asynchronous};
+		char text[96];
+		mr_values *v;
+
+		snprintf(text, sizeof(text), "%s: %s: has no effect with %s = ", ops->name, cases[i].key, cases[i].other);
+		MR_CHECK_OK(mr_values_create(ops->options, &v));
+		args.options = v;
+		set(v, cases[i].key, cases[i].value);
+		set(v, cases[i].other, cases[i].without);
+		MR_CHECK_FAIL(mr_schedule_emit(ops, &args, &plan), MR_ECONFIG, text);
+		set(v, cases[i].other, cases[i].with);
+		MR_CHECK_OK(mr_schedule_emit(ops, &args, &plan));
+		mr_plan_destroy(plan);
+		mr_values_destroy(v);
+	}
+}
+
+/* Nothing is drawn where stages, minibatches and delays are all given. */
+static void registry_seed_without_draws(void)
+{
+	const mr_sched_ops *rpd = mr_schedule_find("rpd");
+	mr_sched_args args = {.n_workers = 2, .n_micro = 4, .finite = true};
+	mr_plan *plan = NULL;
+	mr_values *v;
+
+	MR_CHECK_OK(mr_values_create(rpd->options, &v));
+	args.options = v;
+	set(v, "seed", "3");
+	set(v, "stage", "timeline");
+	set(v, "batch", "cyclic");
+	set(v, "delays", "exact");
+	MR_CHECK_FAIL(mr_schedule_emit(rpd, &args, &plan), MR_ECONFIG, "rpd: seed: has no effect where neither");
+	set(v, "delays", "uniform");
+	MR_CHECK_OK(mr_schedule_emit(rpd, &args, &plan));
+	mr_plan_destroy(plan);
+	mr_values_destroy(v);
+}
+
 /* The door through which systems emit lets nothing through that a plan could not hold. */
 static void registry_emit_guards(void)
 {
@@ -117,5 +190,7 @@ void mr_suite_registry(void)
 	MR_TEST(registry_unknown_names);
 	MR_TEST(registry_odd_requests);
 	MR_TEST(registry_options);
+	MR_TEST(registry_keys_without_effect);
+	MR_TEST(registry_seed_without_draws);
 	MR_TEST(registry_emit_guards);
 }

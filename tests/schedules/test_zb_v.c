@@ -40,7 +40,7 @@ static void zb_v_refuses(void)
 	mr_values *v = NULL;
 
 	CU_ASSERT_PTR_NULL(sched_try_emit(&costs_by_hand));
-	CU_ASSERT_STRING_EQUAL(mr_error_text(), "zb_v: costs: the hand-made order follows no costs; order = greedy does");
+	CU_ASSERT_STRING_EQUAL(mr_error_text(), "zb_v: costs: has no effect with order = hand; it is for order = greedy");
 	MR_CHECK_FAIL(mr_schedule_emit(costs_by_hand.ops, &(mr_sched_args){.n_workers = 2, .n_micro = 4, .chunks = 4}, &plan),
 		      MR_ECONFIG, "chunks must be 2, got 4");
 	MR_CHECK_OK(mr_values_create(costs_by_hand.ops->options, &v));

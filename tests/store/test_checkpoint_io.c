@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -331,12 +332,31 @@ static void too_large_for_the_disk(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "are free"));
 	CU_ASSERT_EQUAL(ckpt_help_count(dir, ""), 4); /* . .. LATEST step-00000001 */
 	CU_ASSERT_EQUAL(ckpt_help_latest(dir), 1);
-	MR_CHECK_OK(mr_checkpoint_preflight(dir, 1));
-	MR_CHECK_OK(mr_checkpoint_preflight("not-there-yet", 1));
-	MR_CHECK_OK(mr_checkpoint_preflight("/not-there-yet", 0));
-	MR_CHECK_FAIL(mr_checkpoint_preflight("/not/there/yet", 1), MR_EIO, "No such file");
+	MR_CHECK_OK(mr_checkpoint_preflight(dir, 1, 1));
+	MR_CHECK_OK(mr_checkpoint_preflight("not-there-yet", 1, 1));
+	MR_CHECK_OK(mr_checkpoint_preflight("/not-there-yet", 0, 1));
+	MR_CHECK_FAIL(mr_checkpoint_preflight("/not/there/yet", 1, 1), MR_EIO, "No such file");
 	if (data != MAP_FAILED)
 		munmap(data, bytes);
+	ckpt_help_remove(dir);
+}
+
+/* A run that was stopped has its checkpoints on the disk already, and goes on in the room that they leave. */
+static void checkpoints_that_are_there_count(void)
+{
+	struct statvfs disk;
+	uint64_t most;
+
+	ckpt_help_folder(dir);
+	CU_ASSERT_EQUAL_FATAL(statvfs(dir, &disk), 0);
+	most = (uint64_t)disk.f_bavail * disk.f_frsize / 5 * 3; /* there is room for one of these, not for two */
+	MR_CHECK_OK(mr_checkpoint_preflight(dir, most, 1));
+	MR_CHECK_FAIL(mr_checkpoint_preflight(dir, most, 2), MR_ERESOURCE, "2 checkpoints that are there at once need");
+	save(1);
+	MR_CHECK_OK(mr_checkpoint_preflight(dir, most, 2));
+	MR_CHECK_FAIL(mr_checkpoint_preflight(dir, most, 3), MR_ERESOURCE, "2 checkpoints");
+	MR_CHECK_FAIL(mr_checkpoint_preflight(dir, 2 * most, 1), MR_ERESOURCE, "a checkpoint needs");
+	MR_CHECK_FAIL(mr_checkpoint_preflight(dir, most, UINT64_MAX), MR_ERESOURCE, "checkpoints that are there at once need");
 	ckpt_help_remove(dir);
 }
 
@@ -441,6 +461,7 @@ void mr_suite_checkpoint_io(void)
 	MR_TEST(forged_manifests);
 	MR_TEST(too_large_for_the_disk);
 	MR_TEST(names_of_files);
+	MR_TEST(checkpoints_that_are_there_count);
 	MR_TEST(sweep);
 	MR_TEST(lock_of_a_run);
 }

@@ -19,7 +19,7 @@ step_of() {
 	latest "$1" | sed -e 's/^step-0*//' -e 's/\..*//'
 }
 
-# Signal $1 ends a run with code $2 after a save, and the rest of the run is as if nothing had been.
+# The signals of list $1, one after the other at once, end a run with code $2 after a save, and the rest of the run is as if nothing had been.
 ends() {
 	sig=$1 want=$2
 	shift 2
@@ -27,7 +27,10 @@ ends() {
 	faults=MR_DELAY=$slow
 	start "$@" $long --set run.dir=r
 	faults=
-	kill -"$sig" "$pid"
+	for s in $sig; do
+		kill -"$s" "$pid" || :
+		[ "$s" = "$sig" ] || sleep 0.01
+	done
 	ended
 	expect "$want" "SIG$sig"
 	[ -e "r/checkpoints/$(latest r)/MANIFEST.json" ] || fail "SIG$sig: no checkpoint"
@@ -42,6 +45,10 @@ ends INT 130 "$@"
 ends TERM 143 "$@"
 ends TERM 143 "$@" --set system.name=sequential
 ends HUP 129 "$@" --set system.name=1f1b
+# timeout(1) signals the process and then its group: one wish. (Between them the step must not end.)
+slow=100000:1:3
+ends "TERM TERM" 143 "$@"
+slow=4000:1:3
 
 # Who started it with SIGHUP ignored (nohup) wants it to outlive the terminal.
 rm -rf r
@@ -114,6 +121,25 @@ steps=$(step_of r)
 oracle "$@" --set train.steps="$steps"
 same "saved, stopped, continued" r whole
 
+# The text at the end is no reason to make anybody wait.
+rm -rf r
+start gpt.cfg $(sets_of f64) --set run.dir=r --set sample.tokens=1000000
+tries=0
+until grep -q "^sample:" out || [ $tries -ge 600 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+kill -INT "$pid"
+tries=0
+while kill -0 "$pid" 2>/dev/null && [ $tries -lt 200 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+kill -KILL "$pid" 2>/dev/null || :
+ended
+expect 130 "SIGINT while a sample is written"
+[ "$(step_of r)" = 40 ] || fail "SIGINT while a sample is written: it stands at step $(step_of r)"
+
 rm -rf r
 # The reader goes away at once; the exit code is that of the training.
 {
@@ -127,7 +153,9 @@ expect 0 "stdout into head -1"
 rm -rf r
 code=0
 "$millrace" train "$@" --set run.dir=r >&- 2>err || code=$?
-expect 0 "stdout closed"
+expect 0 "stdout closed" "cannot write to standard output, so tables and progress are lost"
+[ "$(grep -c "cannot write" err)" = 1 ] || fail "stdout closed: it is told more than once"
+! grep -q step r/LOCK || fail "stdout closed: the output went into a file of the run: $(head -1 r/LOCK)"
 
 # One process a folder.
 rm -rf r

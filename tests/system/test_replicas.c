@@ -418,6 +418,8 @@ static void refused(void)
 	not_started_with(LOCAL "system.every=4 train.batch=4 train.microbatches=4 train.steps=8 train.eval_every=6", "train.eval_every");
 	not_started_with(LOCAL "system.every=4 train.batch=4 train.microbatches=4 train.steps=8 checkpoint.every=2", "checkpoint.every");
 	refused_with(LOCAL "system.replicas=3 train.batch=4 train.microbatches=4 train.steps=8", "give a multiple of 3");
+	refused_with(LOCAL "system.state=averaged optimizer.name=sgd train.batch=4 train.microbatches=4 train.steps=8",
+		     "system.state: sgd keeps none that could be averaged");
 	refused_with(LOCAL "system.replicas=1 train.batch=4 train.microbatches=4 train.steps=8", "at least 2 replicas");
 	refused_with(LOCAL "system.outer=nesterov system.outer_lr=0 train.batch=4 train.microbatches=4 train.steps=8", "outer_lr must be above 0");
 }

@@ -8,6 +8,16 @@ expect 0 "a run"
 tr -d ' \t\n' <r/memory.json | grep -q '^{"step":6,"stages":\[{"stage":0,"pipe":0,"versions":{"measured":2,"predicted":2},' ||
 	fail "memory.json does not say that two versions are live at the first of two stages"
 
+# --- nothing to do: no tables of nothing, and what is known of the steps stays
+cp r/memory.json .
+for steps in 6 3; do
+	train "$@" --set run.dir=r --resume --set train.steps=$steps
+	expect 0 "resuming at the end"
+	grep -q "^nothing to do: the run is at step 6, and train.steps asks for $steps$" out || fail "$steps steps: not told that there is nothing to do"
+	! grep -q -e "^worker" -e "^stage  versions" -e "^written" out || fail "$steps steps: tables of what was not done"
+	cmp -s r/memory.json memory.json || fail "$steps steps: memory.json was written over"
+done
+
 # --- folders
 train "$@" --set run.dir=r
 expect 2 "a folder with a run" "r already holds a run: continue it with --resume, or choose another folder with --set run.dir"
@@ -22,19 +32,19 @@ expect 5 "resuming nothing" "nothing to resume: there is no folder nothing"
 [ ! -e nothing ] || fail "--resume made the folder that it did not find"
 : >file
 train "$@" --set run.dir=file
-expect 6 "a file in the folder's place" "file cannot be used as a run folder"
+expect 1 "a file in the folder's place" "file cannot be used as a run folder"
 train "$@" --set run.dir=file/below
-expect 6 "a folder below a file" "file.*: Not a directory"
+expect 1 "a folder below a file" "file.*: Not a directory"
 mkdir closed
 chmod 500 closed
 if [ ! -w closed ]; then # root may write anywhere
 	train "$@" --set run.dir=closed
-	expect 6 "a folder that cannot be written to" "closed.*: Permission denied"
+	expect 1 "a folder that cannot be written to" "closed.*: Permission denied"
 	train "$@" --set run.dir=closed/below
-	expect 6 "a folder below one that cannot be written to" "closed/below: Permission denied"
+	expect 1 "a folder below one that cannot be written to" "closed/below: Permission denied"
 fi
 train "$@" --set run.dir=/proc/millrace
-expect 6 "a folder that the kernel refuses" "/proc/millrace: No such file"
+expect 1 "a folder that the kernel refuses" "/proc/millrace: No such file"
 train "$@" --set run.dir=deep/er/and/deeper
 expect 0 "a folder with parents"
 
@@ -119,6 +129,13 @@ train far.cfg $(sets_of f64) --set run.dir=waits --set train.steps=2 --set check
 [ "$(cd waits/checkpoints && echo step-*)" = step-00000002 ] || fail "saved while nobody knew: $(cd waits/checkpoints && echo step-*)"
 train far.cfg $(sets_of f64) --set run.dir=waits3 --set train.steps=3 --set checkpoint.every=1 --set checkpoint.keep=9
 [ "$(cd waits3/checkpoints && echo step-*)" = "step-00000002 step-00000003" ] || fail "saved after waiting: $(cd waits3/checkpoints && echo step-*)"
+
+# --- without the metrics of before
+cp -r r cut
+rm cut/metrics.jsonl
+train "$@" --set run.dir=cut --resume --set train.steps=8
+expect 0 "resuming without metrics"
+[ "$(grep -c '"loss"' cut/metrics.jsonl)" = 2 ] || fail "resuming without metrics: not the two new steps in metrics.jsonl"
 
 # --- going on from another checkpoint than the newest
 valid="--set data.validation=0.1 --set train.eval_every=2"

@@ -58,6 +58,10 @@ simulate "$@" --set run.dir=x --straggler 2:2
 expect 2 "no such worker" "worker 2 cannot be slow"
 simulate "$@" --set run.dir=x --jitter much
 expect 2 "no such jitter" "expected lognormal:A or uniform:A"
+simulate "$@" --set run.dir=x --far 0.001 --set machine.topology="core:4 pu:1"
+expect 2 "one node" "--far: all workers are on one node, and no hand-over goes to another"
+simulate "$@" --set run.dir=nodes --far 0.001 --set machine.topology="numa:2 core:1 pu:1"
+expect 0 "two nodes"
 simulate "$@" --set run.dir=x --costs missing.csv
 expect 3 "no costs" "missing.csv"
 simulate "$@" --set run.dir=t

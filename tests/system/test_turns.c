@@ -155,6 +155,35 @@ static void written(void)
 	golden_fini(&rec.g);
 }
 
+/* Where the second stage begins. */
+static uint32_t second_stage(const char *sets)
+{
+	uint32_t first;
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, "model.depth=11 train.batch=8");
+	rig_sets(&r, sets);
+	rig_open(&r);
+	CU_ASSERT_EQUAL(r.s.partition.n_stages, 2);
+	first = r.s.partition.first[1];
+	rig_fini(&r);
+	return first;
+}
+
+/* Stages are cut by what one worker of each has to do, with a flush or without; where all have as many workers, evenly. */
+static void workers_share_a_stage(void)
+{
+	uint32_t even = second_stage("system.name=1f1b machine.workers=2 train.microbatches=2");
+	uint32_t dapple = second_stage("system.name=dapple system.replicas=[2,1] machine.workers=3 train.microbatches=2");
+
+	CU_ASSERT_EQUAL(dapple, second_stage("system.name=pipedream system.replicas=[2,1] machine.workers=3 train.microbatches=2"));
+	CU_ASSERT_TRUE(dapple > even);
+	CU_ASSERT_TRUE(second_stage("system.name=dapple system.replicas=[1,2] machine.workers=3 train.microbatches=2") < even);
+	CU_ASSERT_EQUAL(second_stage("system.name=dapple system.replicas=[2,2] machine.workers=4 train.microbatches=2"), even);
+	CU_ASSERT_EQUAL(second_stage("system.name=pipedream system.replicas=[2,2] machine.workers=4 train.microbatches=2"), even);
+}
+
 static void refuse(const char *sets, const char *sentence)
 {
 	rig r;
@@ -193,5 +222,6 @@ void mr_suite_turns(void)
 	MR_SUITE("turns");
 	MR_TEST(recorded);
 	MR_TEST(written);
+	MR_TEST(workers_share_a_stage);
 	MR_TEST(refused);
 }

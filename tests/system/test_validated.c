@@ -284,6 +284,10 @@ static void skipping_needs_the_norm(void)
 	rig_sets(&r, "train.nonfinite=skip");
 	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "only a run that clips knows its gradient norm");
 	rig_fini(&r);
+	rig_init(&r);
+	rig_sets(&r, "system.name=zb_h2 system.optimizer=validated");
+	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "--set: system.optimizer: what is validated is the norm of clipped gradients, and none are clipped");
+	rig_fini(&r);
 }
 
 void mr_suite_validated(void)

@@ -314,6 +314,17 @@ static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 	team(kc, fn, &a, n, 64, two_moments(s) ? 2 : 1);
 }
 
+static void mix(mr_kctx *kc, int64_t n, const mr_mix *m)
+{
+	mr_vec_mix a = {.n = m->n, .src = (const float *const *)m->src, .dst = (float *const *)m->dst, .reference = m->reference,
+			.velocity = m->velocity, .mean = m->mean, .alpha = m->alpha, .lr = m->lr, .mu = m->mu};
+	mr_vec_fn *fn = m->kind == MR_MIX_MEAN	  ? kc->vec->mix_mean
+			: m->kind == MR_MIX_OUTER ? kc->vec->mix_outer
+						  : kc->vec->mix_pull;
+
+	team(kc, fn, &a, n, 64, m->n);
+}
+
 typedef struct range_work {
 	mr_range_fn *fn;
 	const void *args;
@@ -388,6 +399,7 @@ const mr_kernels mr_kernels_dnnl_f32 = {
 	.mse = mse,
 	.sumsq = sumsq,
 	.ranges = ranges,
+	.mix = mix,
 	.step = step,
 	.gemm_step = gemm_step,
 	.gemm_sum = gemm_sum,

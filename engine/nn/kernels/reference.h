@@ -558,6 +558,8 @@ static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 	}
 }
 
+#include "nn/kernels/reference_mix.h"
+
 static void ranges(mr_kctx *kc, int64_t n, mr_range_fn *fn, const void *args)
 {
 	(void)kc;
@@ -607,6 +609,7 @@ const mr_kernels TABLE = {
 	.mse = mse,
 	.sumsq = sumsq,
 	.ranges = ranges,
+	.mix = mix,
 	.step = step,
 	.gemm_step = gemm_step,
 	.gemm_sum = gemm_sum,

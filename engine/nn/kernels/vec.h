@@ -92,6 +92,14 @@ typedef struct mr_vec_step {
 	bool nesterov;
 } mr_vec_step;
 
+typedef struct mr_vec_mix {
+	uint32_t n;
+	const float *const *src;
+	float *const *dst;
+	float *reference, *velocity, *mean;
+	double alpha, lr, mu;
+} mr_vec_mix;
+
 /* A product as in mr_gemm, and optionally the step that consumes it (mr_kernels.gemm_step). Which shapes each order takes, and
  * what it needs: nn/kernels/gemm.c. */
 typedef struct mr_vec_gemm {
@@ -125,6 +133,7 @@ typedef struct mr_vec {
 	mr_vec_fn *dropout;                                   /* groups of dropout_group elements of one sample */
 	mr_vec_fn *xent, *mse;                                /* rows */
 	mr_vec_fn *step_sgd, *step_momentum, *step_blend, *step_adam, *step_nadam; /* elements */
+	mr_vec_fn *mix_mean, *mix_outer, *mix_pull;           /* elements */
 	double (*sumsq)(int64_t n, const float *x);           /* one thread */
 	size_t (*attn_scratch_floats)(const mr_attn *a, bool backward); /* of one worker */
 	int64_t dropout_group;

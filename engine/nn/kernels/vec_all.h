@@ -10,6 +10,7 @@
 #include "nn/kernels/vec_attn.h"
 #include "nn/kernels/vec_dropout.h"
 #include "nn/kernels/vec_loss.h"
+#include "nn/kernels/vec_mix.h"
 #include "nn/kernels/vec_norm.h"
 #include "nn/kernels/vec_optim.h"
 #include "nn/kernels/vec_rows.h"
@@ -43,6 +44,9 @@ const mr_vec TABLE = {
 	.step_blend = step_blend,
 	.step_adam = step_adam,
 	.step_nadam = step_nadam,
+	.mix_mean = mix_mean_range,
+	.mix_outer = mix_outer_range,
+	.mix_pull = mix_pull_range,
 	.sumsq = sumsq,
 	.attn_scratch_floats = attn_scratch_floats,
 	.dropout_group = DROPOUT_GROUP,

@@ -101,6 +101,26 @@ static inline void v_add_squares(V a, double acc[LANES])
 	_mm256_storeu_pd(acc + 4, _mm256_fmadd_pd(hi, hi, _mm256_loadu_pd(acc + 4)));
 }
 
+typedef struct D {
+	__m256d lo, hi;
+} D;
+
+static inline D d_set(double x) { return (D){_mm256_set1_pd(x), _mm256_set1_pd(x)}; }
+static inline D d_add(D a, D b) { return (D){_mm256_add_pd(a.lo, b.lo), _mm256_add_pd(a.hi, b.hi)}; }
+static inline D d_sub(D a, D b) { return (D){_mm256_sub_pd(a.lo, b.lo), _mm256_sub_pd(a.hi, b.hi)}; }
+static inline D d_mul(D a, D b) { return (D){_mm256_mul_pd(a.lo, b.lo), _mm256_mul_pd(a.hi, b.hi)}; }
+static inline D d_div(D a, D b) { return (D){_mm256_div_pd(a.lo, b.lo), _mm256_div_pd(a.hi, b.hi)}; }
+
+static inline D d_wide(V a)
+{
+	return (D){_mm256_cvtps_pd(_mm256_castps256_ps128(a)), _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1))};
+}
+
+static inline V d_narrow(D a)
+{
+	return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(a.lo)), _mm256_cvtpd_ps(a.hi), 1);
+}
+
 typedef __m256i U;
 
 static inline U u_set(uint32_t x) { return _mm256_set1_epi32((int)x); }

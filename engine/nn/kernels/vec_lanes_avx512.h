@@ -100,6 +100,27 @@ static inline void v_add_squares(V a, double acc[LANES])
 	_mm512_storeu_pd(acc + 8, _mm512_fmadd_pd(hi, hi, _mm512_loadu_pd(acc + 8)));
 }
 
+/* The lanes in f64. */
+typedef struct D {
+	__m512d lo, hi;
+} D;
+
+static inline D d_set(double x) { return (D){_mm512_set1_pd(x), _mm512_set1_pd(x)}; }
+static inline D d_add(D a, D b) { return (D){_mm512_add_pd(a.lo, b.lo), _mm512_add_pd(a.hi, b.hi)}; }
+static inline D d_sub(D a, D b) { return (D){_mm512_sub_pd(a.lo, b.lo), _mm512_sub_pd(a.hi, b.hi)}; }
+static inline D d_mul(D a, D b) { return (D){_mm512_mul_pd(a.lo, b.lo), _mm512_mul_pd(a.hi, b.hi)}; }
+static inline D d_div(D a, D b) { return (D){_mm512_div_pd(a.lo, b.lo), _mm512_div_pd(a.hi, b.hi)}; }
+
+static inline D d_wide(V a)
+{
+	return (D){_mm512_cvtps_pd(_mm512_castps512_ps256(a)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1))};
+}
+
+static inline V d_narrow(D a)
+{
+	return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a.lo)), _mm512_cvtpd_ps(a.hi), 1);
+}
+
 /* Vectors of 32-bit words, for the random numbers. */
 typedef __m512i U;
 
