@@ -11,7 +11,7 @@
 
 static const mr_option options[] = {
 	{"title", MR_OPT_STRING, "", 0, 0, NULL, NULL, "headline of the picture"},
-	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty: standard output"},
+	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty or -: standard output"},
 	{0},
 };
 

@@ -107,7 +107,7 @@ static const mr_option options[] = {
 	{"cap", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes", "with --compare: the memory of all workers together; 0: machine.memory_limit"},
 	{"format", MR_OPT_ENUM, "text", 0, 0, "text|svg", NULL,
 	 "all tables and the schedule as text, or the schedule as a picture"},
-	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty: standard output"},
+	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty or -: standard output"},
 	{0},
 };
 

@@ -7,6 +7,7 @@
 #include "cli/args.h"
 #include "cli/costs.h"
 #include "cli/open_config.h"
+#include "cli/output.h"
 #include "host/probe.h"
 #include "report/table.h"
 #include "run/profile.h"
@@ -200,6 +201,10 @@ static mr_status measure(const mr_args *args, mr_session *s)
 
 	if (s->topo.synthetic)
 		return mr_fail(MR_ECONFIG, "machine.topology describes another machine: only this one is measured");
+	if (!strcmp(path, "-"))
+		return mr_fail(MR_EUSAGE, "--output: the tables go to standard output, so the times need a file");
+	if (*path)
+		MR_TRY(mr_output_check(path));
 	v.peak_gflops = mr_probe_peak_gflops(&isa);
 	st = mr_profile_measure(&c, s->n_micro, mr_values_float(args->values, "seconds"), method_of(args), &p);
 	again = mr_probe_peak_gflops(&isa); /* somebody may have disturbed the first */

@@ -32,7 +32,7 @@ static const mr_option options[] = {
 	 "the plan as text, as JSON with its figures, or as a picture"},
 	{"export-lp", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "also write the problem that the system's search solves to this file, as a linear program for a solver; empty: no"},
-	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty: standard output"},
+	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty or -: standard output"},
 	{0},
 };
 

@@ -11,9 +11,27 @@
 #define MOST_COLUMNS 1000
 #define LEAST_COLUMNS 40
 
+static bool is_standard(const char *path)
+{
+	return !*path || !strcmp(path, "-");
+}
+
+mr_status mr_output_check(const char *path)
+{
+	bool is_new = access(path, F_OK) != 0;
+	FILE *f = fopen(path, "abe");
+
+	if (!f)
+		return mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
+	fclose(f);
+	if (is_new)
+		unlink(path);
+	return MR_OK;
+}
+
 mr_status mr_output_open(const char *path, FILE **out)
 {
-	*out = *path ? fopen(path, "we") : stdout;
+	*out = is_standard(path) ? stdout : fopen(path, "we");
 	return *out ? MR_OK : mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
 }
 
@@ -41,7 +59,7 @@ unsigned mr_output_columns(FILE *out)
 
 mr_status mr_output_close(const char *path, FILE *out, mr_status st)
 {
-	if (!*path)
+	if (is_standard(path))
 		return st == MR_EIO && mr_output_abandoned() ? MR_OK : st;
 	if (fclose(out) && st == MR_OK)
 		return mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));

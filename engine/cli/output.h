@@ -7,7 +7,10 @@
 
 #include "base/status.h"
 
-/** Open @path for writing; "" is standard output. Errors: MR_EIO. */
+/** Can @path be written? Asked before long work, so that it is not in vain; leaves no empty file behind. Errors: MR_EIO. */
+mr_status mr_output_check(const char *path) MR_MUST_USE;
+
+/** Open @path for writing; "" and "-" are standard output. Errors: MR_EIO. */
 mr_status mr_output_open(const char *path, FILE **out) MR_MUST_USE;
 
 /** Close what was opened; @st is what writing it came to, and wins. A reader of standard output that has left (| head)

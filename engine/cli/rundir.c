@@ -74,7 +74,7 @@ static mr_status look_inside(const mr_rundir *r, bool resume)
 	if (!run)
 		return MR_OK;
 	if (some)
-		return mr_fail(MR_EUSAGE, "%s already holds a run: continue it with --resume, or choose another folder with --set run.dir=DIR",
+		return mr_fail(MR_EUSAGE, "%s already holds a run: continue it with train --resume, or choose another folder with --set run.dir=DIR",
 			       r->path);
 	return mr_fail(MR_EUSAGE, "%s already holds a run, which ended before its first checkpoint: remove the folder, or choose another one with --set run.dir=DIR",
 		       r->path);

@@ -85,7 +85,7 @@ mr_status mr_sim_options_read(const mr_values *values, mr_sim_options *out)
 	out->params.seed = (uint64_t)mr_values_int(values, "seed");
 	MR_TRY(read_jitter(out->jitter_text, &out->params));
 	if (mr_values_is_set(values, "seed") && !*out->jitter_text)
-		return mr_fail(MR_EUSAGE, "--seed goes with --jitter, nothing else is drawn; a system's own seed is --set seed=N");
+		return mr_fail(MR_EUSAGE, "--seed goes with --jitter, nothing else is drawn; a system's own seed is one of its options, see millrace list systems NAME");
 	return read_stragglers(mr_values_string(values, "straggler"), out);
 }
 

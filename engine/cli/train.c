@@ -1,6 +1,5 @@
 #include "cli/train.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "base/file.h"
 #include "cli/budget.h"
 #include "cli/known.h"
+#include "cli/output.h"
 #include "cli/plan_file.h"
 #include "cli/sample.h"
 #include "cli/saves.h"
@@ -327,20 +327,6 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	return MR_OK;
 }
 
-/* Before the training, so that it is not in vain. Leaves no empty file behind. */
-static mr_status check_writable(const char *path)
-{
-	bool is_new = access(path, F_OK) != 0;
-	FILE *f = fopen(path, "ab");
-
-	if (!f)
-		return mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
-	fclose(f);
-	if (is_new)
-		unlink(path);
-	return MR_OK;
-}
-
 static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session_opts *so)
 {
 	uint64_t steps = (uint64_t)mr_values_int(mr_config_values(t->s.config, MR_CONFIG_TRAIN), "steps");
@@ -352,7 +338,7 @@ static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session
 	if (t->s.plan && t->s.plan->n_pipes > 1 && !mr_contract_replicates(&t->s.plan->contract) && !mr_plan_has_turns(t->s.plan))
 		return mr_fail(MR_EUSAGE, "--trajectory follows a stage on the one worker that commits its weights; %s has %u pipes, which share each commit",
 			       mr_config_plugin(t->s.config, MR_CONFIG_SYSTEM), t->s.plan->n_pipes);
-	MR_TRY(check_writable(o->trajectory));
+	MR_TRY(mr_output_check(o->trajectory));
 	if (t->s.plan)
 		MR_TRY(mr_trajectory_create_for(t->s.graph, &t->s.partition, t->s.plan, steps, &t->trajectory));
 	else
@@ -396,7 +382,7 @@ static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_sessi
 		return mr_fail(MR_EUSAGE, "--record keeps the order of at most %u micro-batches, and %llu steps of %u are more", MR_RECORD_MAX,
 			       (unsigned long long)steps, t->s.n_micro);
 	so->record_micro = steps * t->s.n_micro;
-	return check_writable(o->record);
+	return mr_output_check(o->record);
 }
 
 static mr_status write_record(const mr_train *t, const char *path)

@@ -20,7 +20,7 @@ done
 
 # --- folders
 train "$@" --set run.dir=r
-expect 2 "a folder with a run" "r already holds a run: continue it with --resume, or choose another folder with --set run.dir"
+expect 2 "a folder with a run" "r already holds a run: continue it with train --resume, or choose another folder with --set run.dir"
 mkdir unborn
 cp r/resolved.cfg unborn
 train "$@" --set run.dir=unborn
