@@ -355,16 +355,20 @@ static void print_times(const mr_forecast *f, FILE *out)
 {
 	const mr_session *s = f->s;
 	double samples = (double)s->samples * s->n_micro, tokens = (double)mr_session_tokens_per_sample(s);
+	double per_s = samples * (tokens > 0 ? tokens : 1) / f->step_s;
 	const unit *u = unit_of(f->step_s);
 	char rate[16];
 
-	fprintf(out, "\npredicted  step %.4g %s, %s %s/s", f->step_s / u->seconds, u->name,
-		mr_count_text((uint64_t)(samples * (tokens > 0 ? tokens : 1) / f->step_s), rate),
-		tokens > 0 ? "tok" : "samples");
+	if (per_s < 100)
+		snprintf(rate, sizeof(rate), "%.3g", per_s);
+	else
+		mr_count_text((uint64_t)per_s, rate);
+	fprintf(out, "\npredicted  step %.4g %s, %s %s/s", f->step_s / u->seconds, u->name, rate, tokens > 0 ? "tok" : "samples");
 	if (f->costs.measured)
 		fprintf(out, ", %.1f GFLOP/s", mr_graph_flops_train(s->graph) * samples / f->step_s / 1e9);
 	fprintf(out, "; bubble %.1f%% (mean of the workers), %.1f%% (busiest worker)\n", idle_percent(f, f->busy_s),
 		idle_percent(f, f->busiest_s));
+	u = unit_of(s->plan ? f->walk->makespan : 0);
 	if (s->plan && f->walk->n_bodies > 1)
 		fprintf(out, "           steps overlap: the first %u take %.4g %s\n",
 			f->walk->n_bodies * mr_plan_steps(s->plan), f->walk->makespan / u->seconds, u->name);

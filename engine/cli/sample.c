@@ -88,6 +88,8 @@ static mr_status read_prompt(writer *w, const char *prompt)
 		size_t used = 1;
 		int32_t t = w->s->data->token_of(w->s->data, prompt, &used);
 
+		if (t < 0 && used == 1 && (*prompt < ' ' || *prompt > '~'))
+			return mr_fail(MR_ECONFIG, "sample.prompt: the vocabulary has no byte 0x%02x", (unsigned)(unsigned char)*prompt);
 		if (t < 0)
 			return mr_fail(MR_ECONFIG, "sample.prompt: the vocabulary has no \"%.*s\"", (int)used, prompt);
 		w->tokens[w->n++] = t;

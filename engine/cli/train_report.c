@@ -208,7 +208,7 @@ void mr_train_print_end(const mr_train *t)
 {
 	bool idle = t->last.step == 0; /* of what was not done there are no times, and no file that tells them */
 	uint64_t first, last;
-	char time[32];
+	char time[32], text[32];
 
 	if (idle && t->step >= t->n_steps) { /* resumed where it had ended, or with a smaller train.steps */
 		printf("\nnothing to do: the run is at step %llu, and train.steps asks for %llu\n", (unsigned long long)t->step,
@@ -219,9 +219,9 @@ void mr_train_print_end(const mr_train *t)
 	printf("\n%s %llu of %llu steps in %s%s", t->step == t->n_steps ? "done:" : "stopped at", (unsigned long long)t->step,
 	       (unsigned long long)t->n_steps, training_time(t, time), t->clock ? " of simulated time" : "");
 	if (t->last.step)
-		printf(", loss %.4f", t->last.loss);
+		printf(", loss %s", mr_loss_text(t->last.loss, text));
 	if (isfinite(t->val_loss))
-		printf(", validation loss %.4f", t->val_loss);
+		printf(", validation loss %s", mr_loss_text(t->val_loss, text));
 	printf(t->step < t->n_steps ? "; --resume goes on from here\n\n" : "\n\n");
 	if (!idle)
 		print_tables(t);

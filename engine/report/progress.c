@@ -68,17 +68,23 @@ static void put_rate(mr_line *l, const char *key, double x)
 	put(l, key, "%.*f%s", x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x, unit);
 }
 
+char *mr_loss_text(double x, char buf[32])
+{
+	snprintf(buf, 32, x == 0 || !isfinite(x) || (fabs(x) >= 1e-3 && fabs(x) < 1e6) ? "%.4f" : "%.4e", x);
+	return buf;
+}
+
 static unsigned format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns, char line[512])
 {
 	mr_line l = {.text = line, .color = color, .limit = columns};
-	char eta[16];
+	char eta[16], loss[32];
 
 	line[0] = '\0';
 	put(&l, "step", "%llu/%llu", (unsigned long long)s->step, (unsigned long long)s->n_steps);
 	if (!isnan(s->loss))
-		put(&l, "loss", "%.4f", s->loss);
+		put(&l, "loss", "%s", mr_loss_text(s->loss, loss));
 	if (!isnan(s->val_loss))
-		put(&l, "val", "%.4f", s->val_loss);
+		put(&l, "val", "%s", mr_loss_text(s->val_loss, loss));
 	if (!isnan(s->lr))
 		put(&l, "lr", "%.2e", s->lr);
 	if (isfinite(s->rate))

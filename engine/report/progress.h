@@ -35,6 +35,9 @@ typedef struct mr_progress_state {
 /** A state in which nothing is known but the steps. */
 mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps);
 
+/** A loss for people: "2.3412"; "4.1000e-07" where that would hide what it is. Returns @buf. */
+char *mr_loss_text(double x, char buf[32]);
+
 /**
  * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by escapes,
  * which do not count as columns. What does not fit into @columns (0: any number) is left out from the end.

@@ -40,6 +40,13 @@ done
 expect 0 "costs      nominal: " plan mlp.cfg --set run.dir=unwritten
 [ ! -e unwritten ] || complain "plan made the folder of the run"
 
+# Slow steps have a rate too, and long stretches a unit of their own.
+expect 6 ", 0.119 samples/s; " plan mlp.cfg --set 'model.hidden=[]' --set model.depth=1 --set model.width=1000000000 --set data.features=64 \
+	--set data.classes=10 --set train.batch=64 --set train.microbatches=4 --set machine.workers=1 --topology "core:2"
+expect 0 "steps overlap: the first 102 take " plan mlp.cfg --set 'model.hidden=[]' --set model.depth=100 --set model.width=32 \
+	--set system.name=pipedream --set train.batch=512 --set train.microbatches=1 --set data.samples=6000 --set machine.workers=50
+grep -q "the first 102 take [0-9.]* ms$" out || complain "102 steps take no milliseconds"
+
 # Another machine, bigger than this one.
 expect 0 "synthetic: 4 nodes, 4 L3 domains, 64 of 64 cores" plan "$source/conf/mlp.cfg" --topology "numa:4 core:16 pu:2" \
 	--set machine.workers=4

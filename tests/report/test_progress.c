@@ -43,6 +43,19 @@ static void words(void)
 				     "\033[2msamples/s\033[0m 9.99 \033[2mgflop/s\033[0m 3.0");
 }
 
+static void losses(void)
+{
+	static const struct {
+		double loss;
+		const char *text;
+	} cases[] = {{0, "0.0000"}, {2.34123, "2.3412"}, {0.00125, "0.0013"}, {-0.5, "-0.5000"}, {4.1e-7, "4.1000e-07"}, {999999, "999999.0000"},
+		     {2.7947e25, "2.7947e+25"}, {-1e-9, "-1.0000e-09"}, {INFINITY, "inf"}};
+	char text[32];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CU_ASSERT_STRING_EQUAL(mr_loss_text(cases[i].loss, text), cases[i].text);
+}
+
 static void never_wider(void)
 {
 	mr_progress_state s = full_state();
@@ -161,6 +174,7 @@ void mr_suite_progress(void)
 {
 	MR_SUITE("progress");
 	MR_TEST(words);
+	MR_TEST(losses);
 	MR_TEST(never_wider);
 	MR_TEST(whole_without_a_limit);
 	MR_TEST(pipe_lines);
