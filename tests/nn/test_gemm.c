@@ -235,10 +235,10 @@ static void small_shapes(void)
 static void shapes_of_many_blocks(void)
 {
 	static const int64_t dims[][3] = {{37, 1090, 150}, {256, 70, 300}, {1, 2100, 33}, {200, 33, 1000}, {1030, 70, 40},
-					  {129, 700, 70}};
+					  {129, 700, 70}, {300, 1090, 33}, {140, 710, 130}};
 	const mr_kernels *k = dnnl();
 
-	for (int i = 0; k && i < 6; i++)
+	for (int i = 0; k && i < 8; i++)
 		compare_transposes(k, dims[i][0], dims[i][1], dims[i][2]);
 	if (k)
 		compare_epilogues(k, 256, 570, 70), compare_epilogues(k, 33, 1090, 129);

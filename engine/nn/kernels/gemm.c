@@ -30,33 +30,43 @@ bool mr_gemm_own(const mr_gemm *g, bool step)
 
 static mr_status reserve(mr_gemm_scratch *s, uint32_t n_threads, size_t floats)
 {
+	size_t bytes;
 	float *p;
 
 	if (floats <= s->floats)
 		return MR_OK;
 	floats = (floats + 1023) & ~(size_t)1023;
-	p = aligned_alloc(4096, n_threads * floats * sizeof(float));
+	bytes = (n_threads * (floats * sizeof(float) + sizeof(mr_share)) + 4095) & ~(size_t)4095;
+	p = aligned_alloc(4096, bytes);
 	if (!p)
-		return mr_fail(MR_ERESOURCE, "no memory for %zu bytes of scratch for matrix products",
-			       n_threads * floats * sizeof(float));
+		return mr_fail(MR_ERESOURCE, "no memory for %zu bytes of scratch for matrix products", bytes);
 	free(s->data);
-	*s = (mr_gemm_scratch){.data = p, .floats = floats};
+	*s = (mr_gemm_scratch){.data = p, .floats = floats, .share = (mr_share *)(p + n_threads * floats)};
 	return MR_OK;
 }
 
-/* @v but for its scratch and by_rows. */
+/* @v but for its scratch and how it is shared out. */
 static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, mr_gemm_order order, mr_vec_gemm *v)
 {
+	int64_t n, pieces, units;
+
 	MR_TRY(reserve(s, n_threads, vec->gemm_scratch_floats(order, v->k)));
 	v->scratch = s->data;
 	v->scratch_floats = s->floats;
 	/* Along the longer side, so that what every thread packs for itself is the shorter one. A million multiply-adds is where
 	 * two threads begin to pay: below, what they pass each other costs more (measured at 128 and 256 columns). */
 	v->by_rows = order == MR_GEMM_GROUPS ? v->m >= v->n : v->m > v->n;
-	if (v->by_rows)
-		mr_team_run(n_threads, vec->gemm[order], v, v->m, vec->gemm_cols, v->n * v->k / 64);
-	else
-		mr_team_run(n_threads, vec->gemm[order], v, v->n, vec->gemm_cols, v->m * v->k / 64);
+	n = v->by_rows ? v->m : v->n;
+	pieces = mr_team_pieces(n_threads, n, vec->gemm_cols, v->m * v->n * v->k / n / 64);
+	units = vec->gemm_units(order, v);
+	if (pieces == 1 || units < 4 * pieces) {
+		mr_team_run_pieces(pieces, vec->gemm[order], v, n, vec->gemm_cols);
+		return MR_OK;
+	}
+	mr_share_init(s->share, (uint32_t)pieces, units);
+	v->share = s->share;
+	v->n_share = (uint32_t)pieces;
+	mr_team_run_pieces(pieces, vec->gemm[order], v, units, 1);
 	return MR_OK;
 }
 

@@ -16,6 +16,7 @@
 typedef struct mr_gemm_scratch {
 	float *data;           /* [n_threads, floats] */
 	size_t floats;
+	mr_share *share;       /* [n_threads], behind them */
 } mr_gemm_scratch;
 
 /** Is this product computed here? @step: the result goes to a step. */

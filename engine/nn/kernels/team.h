@@ -11,12 +11,8 @@
 /* Work below this many elements a thread is not worth waking it (a fork and join costs some microseconds). */
 #define MR_TEAM_GRAIN 8192
 
-/**
- * Runs @fn over [0, @n), in at most @n_threads pieces whose bounds are multiples of @step; @weight elements of work a unit. To be
- * called by the leader of a team of @n_threads, outside any parallel region.
- */
-static inline void mr_team_run(uint32_t n_threads, mr_vec_fn *fn, const void *args, int64_t n, int64_t step,
-			       int64_t weight)
+/** In how many pieces @n units of @weight elements of work each are done by @n_threads, if bounds are multiples of @step. */
+static inline int64_t mr_team_pieces(uint32_t n_threads, int64_t n, int64_t step, int64_t weight)
 {
 #ifdef MR_OPENMP
 	int64_t pieces = n_threads, useful = n * weight / MR_TEAM_GRAIN, units = (n + step - 1) / step;
@@ -25,6 +21,22 @@ static inline void mr_team_run(uint32_t n_threads, mr_vec_fn *fn, const void *ar
 		pieces = useful;
 	if (pieces > units)
 		pieces = units;
+	return pieces > 1 ? pieces : 1;
+#else
+	(void)n_threads, (void)n, (void)step, (void)weight;
+	return 1;
+#endif
+}
+
+/**
+ * Runs @fn over [0, @n), in @pieces whose bounds are multiples of @step, one a thread. To be called by the leader of a team of at
+ * least as many threads, outside any parallel region.
+ */
+static inline void mr_team_run_pieces(int64_t pieces, mr_vec_fn *fn, const void *args, int64_t n, int64_t step)
+{
+#ifdef MR_OPENMP
+	int64_t units = (n + step - 1) / step;
+
 	if (pieces > 1) {
 #pragma omp parallel for num_threads((int)pieces) schedule(static, 1)
 		for (int64_t i = 0; i < pieces; i++) {
@@ -35,9 +47,16 @@ static inline void mr_team_run(uint32_t n_threads, mr_vec_fn *fn, const void *ar
 		return;
 	}
 #else
-	(void)n_threads, (void)step, (void)weight;
+	(void)pieces, (void)step;
 #endif
 	fn(args, 0, n, 0);
+}
+
+/** Both, in at most @n_threads pieces. */
+static inline void mr_team_run(uint32_t n_threads, mr_vec_fn *fn, const void *args, int64_t n, int64_t step,
+			       int64_t weight)
+{
+	mr_team_run_pieces(mr_team_pieces(n_threads, n, step, weight), fn, args, n, step);
 }
 
 #endif

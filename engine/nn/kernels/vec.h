@@ -16,6 +16,7 @@
 #define MR_KERNELS_VEC_H
 
 #include "nn/kernels.h"
+#include "nn/kernels/share.h"
 
 /** @worker numbers the calling thread from 0: which scratch to use. */
 typedef void mr_vec_fn(const void *args, int64_t lo, int64_t hi, uint32_t worker);
@@ -106,6 +107,8 @@ typedef struct mr_vec_gemm {
 	int64_t m, n, k;
 	bool ta, tb, add;
 	bool by_rows;             /* what the range of the call counts: rows of C, otherwise columns */
+	mr_share *share;          /* not NULL: the range does not count, and units are taken from here, */
+	uint32_t n_share;         /* which has so many parts */
 	mr_act act;
 	const float *a, *b, *bias;
 	const float *const *as, *const *bs; /* groups: k in pieces of @piece rows each, one behind the other; NULL: a and b alone */
@@ -121,6 +124,8 @@ typedef enum mr_gemm_order { MR_GEMM_PANELS, MR_GEMM_GROUPS, MR_GEMM_STRIPS, MR_
 typedef struct mr_vec {
 	mr_vec_fn *gemm[MR_N_GEMM_ORDERS];                    /* rows or columns of C */
 	size_t (*gemm_scratch_floats)(mr_gemm_order order, int64_t k); /* of one worker */
+	/* Units that threads may take as they come, each of work for some 20 us at most; 0: the shape has none, and ranges are fixed. */
+	int64_t (*gemm_units)(mr_gemm_order order, const mr_vec_gemm *g);
 	int64_t gemm_cols;                                    /* ranges of columns begin at its multiples */
 	mr_vec_fn *act, *act_backward;                        /* elements; forward: GELU only */
 	mr_vec_fn *colsum;                                    /* columns */

@@ -24,6 +24,7 @@
 const mr_vec TABLE = {
 	.gemm = {gemm_panels, gemm_groups, gemm_strips},
 	.gemm_scratch_floats = gemm_scratch_floats,
+	.gemm_units = gemm_units,
 	.gemm_cols = NR,
 	.act = gelu,
 	.act_backward = act_backward,

@@ -22,6 +22,8 @@
 #define SLIVER (DEPTH * GEMM_ROWS) /* floats of a sliver in panels */
 #define PANEL_GROUPS 32  /* tiles of rows that share a packed panel */
 #define PARTIAL_FLOATS 131072 /* unfinished part of C that is kept in panels: half of a 1 MiB L2 */
+#define KEPT_FLOATS 327680   /* slivers that are kept for panels taken later */
+#define UNIT_TILES 5         /* rows of a unit of panels */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -123,7 +125,8 @@ static int64_t tiles_of(int64_t rows)
 /* One block of k in panels. */
 typedef struct panel_block {
 	const mr_vec_gemm *g;
-	int64_t row, rows, tiles; /* of C: where they begin, how many, in how many tiles */
+	int64_t row, rows, tiles; /* of C: where they begin, how many, in how many tiles, */
+	int64_t q0, q1;           /* and those of them to be computed */
 	int64_t j0, j1;           /* columns */
 	int64_t k0, k;
 	float *slivers, *panel, *partial;
@@ -146,14 +149,14 @@ static void panel_tiles(const panel_block *p, int64_t j)
 	} else {
 		pack_panel(g, p->k0, p->k, j, cols, p->panel);
 	}
-	for (int64_t q = 0; q < p->tiles; q++) {
+	for (int64_t q = p->q0, n = p->q1 - p->q0; q < p->q1; q++) {
 		int64_t r = tile_row(p->rows, q, p->tiles), rows = tile_row(p->rows, q + 1, p->tiles) - r;
-		int64_t l0 = line + lines * q / p->tiles, l1 = line + lines * (q + 1) / p->tiles;
+		int64_t l0 = line + lines * (q - p->q0) / n, l1 = line + lines * (q - p->q0 + 1) / n;
 		float *partial = p->partial + (j - p->j0) * p->rows + r * NR;
 
 		t.i = p->row + r;
 		t.a = p->slivers + q * SLIVER;
-		t.soon = p->slivers + (q + 1 < p->tiles ? q + 1 : 0) * SLIVER;
+		t.soon = p->slivers + (q + 1 < p->q1 ? q + 1 : p->q0) * SLIVER;
 		if (!first || g->add)
 			t.in = first ? g->c + t.i * g->n + j : partial;
 		if (!last)
@@ -180,6 +183,16 @@ static void fetch_rows(const panel_block *p)
 			fetch_l2(g->a + i * g->k + l);
 }
 
+/* The slivers of one block of k. */
+static void panel_slivers(const panel_block *p)
+{
+	for (int64_t q = 0; q < p->tiles; q++) {
+		int64_t i = tile_row(p->rows, q, p->tiles);
+
+		copy_rows(p->g, p->row + i, tile_row(p->rows, q + 1, p->tiles) - i, p->k0, p->k, p->slivers + q * SLIVER);
+	}
+}
+
 static void panels_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *scratch)
 {
 	int64_t tiles = tiles_of(r1 - r0), at_once = least(tiles, PANEL_GROUPS);
@@ -188,19 +201,14 @@ static void panels_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0,
 
 	p.partial = p.slivers + PANEL_GROUPS * SLIVER;
 	for (int64_t q = 0; q < tiles; q += at_once) {
-		p.tiles = least(at_once, tiles - q);
+		p.tiles = p.q1 = least(at_once, tiles - q);
 		p.row = r0 + tile_row(r1 - r0, q, tiles);
 		p.rows = r0 + tile_row(r1 - r0, q + p.tiles, tiles) - p.row;
 		for (p.j0 = c0; p.j0 < c1; p.j0 = p.j1) {
 			p.j1 = least(c1, p.j0 + width);
 			for (p.k0 = 0; p.k0 < g->k; p.k0 += p.k) {
 				p.k = least(DEPTH, g->k - p.k0);
-				for (int64_t s = 0; s < p.tiles; s++) {
-					int64_t i = tile_row(p.rows, s, p.tiles);
-
-					copy_rows(g, p.row + i, tile_row(p.rows, s + 1, p.tiles) - i, p.k0, p.k,
-						  p.slivers + s * SLIVER);
-				}
+				panel_slivers(&p);
 				fetch_rows(&p);
 				for (int64_t j = p.j0; j < p.j1; j += NR)
 					panel_tiles(&p, j);
@@ -209,14 +217,66 @@ static void panels_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0,
 	}
 }
 
+static int64_t panel_parts(int64_t m)
+{
+	int64_t tiles = tiles_of(m);
+
+	return tiles < 2 * UNIT_TILES ? 1 : tiles / UNIT_TILES;
+}
+
+/* Columns of panels a .. b, all k, for tiles q0 .. q1. Slivers stay for the next call; of @made blocks of k there are some. */
+static void panels_sweep(panel_block *p, int64_t a, int64_t b, float *slivers, int64_t *made)
+{
+	const mr_vec_gemm *g = p->g;
+	int64_t block = 0;
+
+	p->j0 = a * NR;
+	p->j1 = least(g->n, b * NR);
+	for (p->k0 = 0; p->k0 < g->k; p->k0 += p->k, block++) {
+		p->k = least(DEPTH, g->k - p->k0);
+		p->slivers = slivers + block * p->tiles * SLIVER;
+		if (block == *made) {
+			panel_slivers(p);
+			fetch_rows(p);
+			++*made;
+		}
+		for (int64_t j = p->j0; j < p->j1; j += NR)
+			panel_tiles(p, j);
+	}
+}
+
+/*
+ * A unit is a panel of columns with all k and some tiles of rows. The first three quarters of a thread's part are one sweep, whose
+ * rows of B are long; it leaves all slivers behind for the units after it.
+ */
+static void panels_shared(const mr_vec_gemm *g, uint32_t worker, float *scratch)
+{
+	int64_t parts = panel_parts(g->m), panels = (g->n + NR - 1) / NR, made = 0, end;
+	int64_t width = PARTIAL_FLOATS / (tiles_of(g->m) * GEMM_ROWS) / NR;
+	int64_t own = panels * 3 / 4 / g->n_share > 0 ? least(width, panels * 3 / 4 / g->n_share) * parts : 1;
+	panel_block p = {.g = g, .rows = g->m, .tiles = tiles_of(g->m), .panel = scratch, .partial = scratch + DEPTH * NR};
+	float *slivers = p.partial + PARTIAL_FLOATS + PANEL_GROUPS * GEMM_ROWS * NR;
+
+	for (int64_t at; (at = mr_share_take(g->share, g->n_share, worker, own, &end)) >= 0; own = 1) {
+		while (at < end) {
+			int64_t part = at % parts, whole = part ? 0 : (end - at) / parts;
+
+			p.q0 = whole ? 0 : p.tiles * part / parts;
+			p.q1 = whole ? p.tiles : p.tiles * (part + 1) / parts;
+			panels_sweep(&p, at / parts, at / parts + (whole ? whole : 1), slivers, &made);
+			at += whole ? whole * parts : 1;
+		}
+	}
+}
+
 /* All tiles of one group: @rows rows of C from @i, columns j0 .. j1. Sums that are not finished wait in C itself. */
 static void group_tiles(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t j0, int64_t j1, int64_t k0, int64_t k,
 			const float *sliver, const float *panels)
 {
-	int64_t n = (j1 - j0 + NR - 1) / NR, lines = rows * ((j1 - j0 + LINE - 1) / LINE);
+	int64_t n = (j1 - j0 + NR - 1) / NR, row_lines = (j1 - j0 + LINE - 1) / LINE, lines = rows * row_lines;
 	bool last = k0 + k == g->k, fetch = i + 2 * rows <= g->m;
 	tile t = {.g = g, .i = i, .k = k, .a = sliver, .in_pitch = g->n, .out_pitch = g->n,
-		  .left = INT64_MAX /* rows of C lie end to end, or other columns' lines do no harm */};
+		  .skip = g->n - row_lines * LINE, .row_lines = row_lines};
 
 	for (int64_t q = 0; q < n; q++) {
 		int64_t j = j0 + q * NR, l0 = lines * q / n, l1 = lines * (q + 1) / n;
@@ -228,9 +288,10 @@ static void group_tiles(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t j
 		t.in = k0 > 0 || g->add ? c : NULL;
 		t.out = last ? NULL : c;
 		if (fetch) { /* the next group's rows, in the order of memory */
-			t.step_next = (i + rows) * g->n + j0 + l0 * LINE;
+			t.step_next = (i + rows + l0 / row_lines) * g->n + j0 + l0 % row_lines * LINE;
 			t.next = g->c + t.step_next;
 			t.n_next = l1 - l0;
+			t.left = row_lines - l0 % row_lines;
 		}
 		tile_any(&t, rows);
 	}
@@ -258,15 +319,39 @@ static void groups_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0,
 	}
 }
 
+/* A unit is one group in one block of columns. A thread packs a block's part of B when it takes the first unit of it. */
+static void groups_shared(const mr_vec_gemm *g, uint32_t worker, float *scratch)
+{
+	int64_t tiles = tiles_of(g->m), packed = -1, at, end;
+	float *sliver = scratch, *panels = scratch + GROUP_DEPTH * LANES;
+
+	while ((at = mr_share_take(g->share, g->n_share, worker, 1, &end)) >= 0) {
+		int64_t j0 = at / tiles * GROUP_COLS, j1 = least(g->n, j0 + GROUP_COLS), q = at % tiles;
+		int64_t i = tile_row(g->m, q, tiles), rows = tile_row(g->m, q + 1, tiles) - i;
+
+		for (int64_t j = j0; j < j1 && packed != j0; j += NR)
+			pack_panel_rows(g, 0, g->k, j, least(NR, j1 - j), panels + (j - j0) * g->k);
+		packed = j0;
+		pack_sliver(g, i, rows, 0, g->k, sliver);
+		group_tiles(g, i, rows, j0, j1, 0, g->k, sliver, panels);
+	}
+}
+
 /* Rows r0 .. r1 and columns c0 .. c1 of C. */
 typedef void gemm_order_fn(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *scratch);
 
+/* All units that the thread can get. */
+typedef void gemm_shared_fn(const mr_vec_gemm *g, uint32_t worker, float *scratch);
+
 /* The range is of rows or of columns of C. */
-static void gemm_range(const mr_vec_gemm *g, int64_t lo, int64_t hi, uint32_t worker, gemm_order_fn *run)
+static void gemm_range(const mr_vec_gemm *g, int64_t lo, int64_t hi, uint32_t worker, gemm_order_fn *run,
+		       gemm_shared_fn *shared)
 {
 	float *scratch = g->scratch + worker * g->scratch_floats;
 
-	if (g->by_rows)
+	if (g->share)
+		shared(g, worker, scratch);
+	else if (g->by_rows)
 		run(g, lo, hi, 0, g->n, scratch);
 	else
 		run(g, 0, g->m, lo, hi, scratch);
@@ -274,10 +359,10 @@ static void gemm_range(const mr_vec_gemm *g, int64_t lo, int64_t hi, uint32_t wo
 
 static void gemm_panels(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
-	gemm_range(args, lo, hi, worker, panels_run);
+	gemm_range(args, lo, hi, worker, panels_run, panels_shared);
 }
 
 static void gemm_groups(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
-	gemm_range(args, lo, hi, worker, groups_run);
+	gemm_range(args, lo, hi, worker, groups_run, groups_shared);
 }

@@ -96,8 +96,8 @@ static void block_store(const mr_vec_gemm *g, int64_t i, int64_t end, int64_t j,
 	}
 }
 
-/* Columns c0 .. c1 of rows i0 .. i1 of C; the rows' panels are at @x. */
-static void strip_columns(const mr_vec_gemm *g, int64_t i0, int64_t i1, int64_t c0, int64_t c1, const float *x,
+/* Columns c0 .. c1 of rows i0 .. i1 of C; the rows' panels are at @x. Rows of B are fetched ahead up to @last. */
+static void strip_columns(const mr_vec_gemm *g, int64_t i0, int64_t i1, int64_t c0, int64_t c1, int64_t last, const float *x,
 			  float *spare)
 {
 	float block[LANES * NR] __attribute__((aligned(64)));
@@ -105,7 +105,7 @@ static void strip_columns(const mr_vec_gemm *g, int64_t i0, int64_t i1, int64_t 
 	for (int64_t j = c0; j < c1; j += LANES) {
 		int64_t cols = least(LANES, c1 - j);
 		const float *w = g->b + j * g->k;
-		const float *next = j + 2 * LANES <= c1 ? w + LANES * g->k : w;
+		const float *next = j + 2 * LANES <= last ? w + LANES * g->k : w;
 
 		if (cols < LANES) { /* the strips read LANES rows */
 			memset(spare, 0, (size_t)(LANES * g->k) * sizeof(float));
@@ -126,6 +126,13 @@ static void strip_columns(const mr_vec_gemm *g, int64_t i0, int64_t i1, int64_t 
 	}
 }
 
+/* Rows i0 .. i1 of A (at most STRIP_ROWS, from a multiple of NR) as panels. */
+static void strip_panels(const mr_vec_gemm *g, int64_t i0, int64_t i1, float *x)
+{
+	for (int64_t i = i0; i < i1; i += LANES)
+		pack_turned(g->a + i * g->k, g->k, least(LANES, i1 - i), g->k, x + (i - i0) / NR * NR * g->k + (i - i0) % NR, NR);
+}
+
 static void strips_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *scratch)
 {
 	float *spare = scratch, *x = scratch + LANES * g->k;
@@ -133,25 +140,45 @@ static void strips_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0,
 	for (int64_t i0 = r0; i0 < r1; i0 += STRIP_ROWS) {
 		int64_t i1 = least(r1, i0 + STRIP_ROWS);
 
-		for (int64_t i = i0; i < i1; i += LANES)
-			pack_turned(g->a + i * g->k, g->k, least(LANES, i1 - i), g->k,
-				    x + (i - i0) / NR * NR * g->k + (i - i0) % NR, NR);
-		strip_columns(g, i0, i1, c0, c1, x, spare);
+		strip_panels(g, i0, i1, x);
+		strip_columns(g, i0, i1, c0, c1, c1, x, spare);
 	}
+}
+
+/* A unit is LANES columns of C. */
+static void strips_shared(const mr_vec_gemm *g, uint32_t worker, float *scratch)
+{
+	float *spare = scratch, *x = scratch + LANES * g->k;
+	int64_t at, end;
+
+	strip_panels(g, 0, g->m, x);
+	while ((at = mr_share_take(g->share, g->n_share, worker, 1, &end)) >= 0)
+		strip_columns(g, 0, g->m, at * LANES, least(g->n, (at + 1) * LANES), g->n, x, spare);
 }
 
 static void gemm_strips(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
-	gemm_range(args, lo, hi, worker, strips_run);
+	gemm_range(args, lo, hi, worker, strips_run, strips_shared);
 }
 
-/* --- scratch ------------------------------------------------------------------------------------------------------ */
+/* --- units and scratch -------------------------------------------------------------------------------------------- */
+
+static int64_t gemm_units(mr_gemm_order order, const mr_vec_gemm *g)
+{
+	int64_t blocks = (g->k + DEPTH - 1) / DEPTH;
+
+	if (order == MR_GEMM_PANELS)
+		return !g->by_rows && blocks * tiles_of(g->m) * SLIVER <= KEPT_FLOATS ? (g->n + NR - 1) / NR * panel_parts(g->m) : 0;
+	if (order == MR_GEMM_GROUPS)
+		return g->k <= GROUP_DEPTH ? (g->n + GROUP_COLS - 1) / GROUP_COLS * tiles_of(g->m) : 0;
+	return !g->by_rows && g->m <= STRIP_ROWS ? (g->n + LANES - 1) / LANES : 0;
+}
 
 static size_t gemm_scratch_floats(mr_gemm_order order, int64_t k)
 {
 	switch (order) {
 	case MR_GEMM_PANELS:
-		return DEPTH * NR + PANEL_GROUPS * DEPTH * LANES + PARTIAL_FLOATS + PANEL_GROUPS * GEMM_ROWS * NR;
+		return DEPTH * NR + PARTIAL_FLOATS + PANEL_GROUPS * GEMM_ROWS * NR + KEPT_FLOATS;
 	case MR_GEMM_GROUPS:
 		return GROUP_DEPTH * LANES + GROUP_DEPTH * (GROUP_COLS + NR);
 	default:

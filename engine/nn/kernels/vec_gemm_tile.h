@@ -251,15 +251,15 @@ FORCE_INLINE void tile_k(const tile *t, V acc[GEMM_ROWS][2], int rows, tile_kind
 	for (; l < n_next; l++, a += a_k, b += NR, next += LINE, at += LINE, soon += LINE) {
 		V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
 
-		if (kind == TILE_STEP) {
-			fetch_step(t->g->step, at);
-		} else {
-			if (left-- == 0) {
-				next += t->skip;
-				left = t->row_lines - 1;
-			}
-			fetch_l2(next);
+		if (left-- == 0) {
+			next += t->skip;
+			at += t->skip;
+			left = t->row_lines - 1;
 		}
+		if (kind == TILE_STEP)
+			fetch_step(t->g->step, at);
+		else
+			fetch_l2(next);
 		if (kind == TILE_PANEL)
 			fetch_line(soon);
 		else
