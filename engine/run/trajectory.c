@@ -1,11 +1,8 @@
 #include "run/trajectory.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
 #include "base/size.h"
 
 /* --- memory --- */
@@ -34,14 +31,9 @@ static uint32_t scalars(const mr_graph *g, uint32_t first, uint32_t end)
 	return (uint32_t)n;
 }
 
-static mr_trajectory_stage *row_of(const mr_trajectory *t, uint16_t r, uint16_t s)
-{
-	return &t->stage[(size_t)r * t->n_stages + s];
-}
-
 static void allocate_row(mr_trajectory *t, uint16_t r, uint16_t s, mr_status *st)
 {
-	mr_trajectory_stage *row = row_of(t, r, s);
+	mr_trajectory_stage *row = mr_trajectory_row(t, r, s);
 
 	row->n_scalars = scalars(t->graph, t->first[s], t->first[s + 1]);
 	row->f_version = rows(t->n_micro, sizeof(uint64_t), st);
@@ -134,7 +126,7 @@ mr_status mr_trajectory_create_for(const mr_graph *graph, const mr_partition *p,
 			for (uint32_t i = 0; i < l->n; i++)
 				if (l->at[i].op == MR_OP_F && l->at[i].pipe == r && l->at[i].stage == s && l->at[i].micro < first)
 					first = l->at[i].micro;
-			row_of(*out, r, s)->first_micro = first;
+			mr_trajectory_row(*out, r, s)->first_micro = first;
 		}
 	return MR_OK;
 }
@@ -187,7 +179,7 @@ static void put_params(const mr_trajectory *t, uint16_t s, double *to, const voi
 /* Version @v of stage @s in row @r. */
 static void put_version(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, const mr_run *run, mr_sequential *q)
 {
-	mr_trajectory_stage *row = row_of(t, r, s);
+	mr_trajectory_stage *row = mr_trajectory_row(t, r, s);
 
 	put_params(t, s, row->weights + v * row->n_scalars,
 		   run ? mr_block_weights(mr_run_block(run, (uint8_t)r, s), 0, v) : NULL, run, q);
@@ -196,7 +188,7 @@ static void put_version(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, co
 /* What stands there after @n averages. */
 static void put_reference(mr_trajectory *t, uint16_t s, uint64_t n, const mr_run *run)
 {
-	mr_trajectory_stage *row = row_of(t, 0, s);
+	mr_trajectory_stage *row = mr_trajectory_row(t, 0, s);
 
 	if (row->reference)
 		put_params(t, s, row->reference + n * row->n_scalars, mr_replicas_model(&run->replicas[s]), run, NULL);
@@ -238,7 +230,7 @@ static void note_commit(mr_trajectory *t, mr_trajectory_stage *row, uint64_t ver
 /* Version @v of replica @r is an average that nobody has noted yet. */
 static void note_average(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, const mr_run *run)
 {
-	mr_trajectory_stage *row = row_of(t, r, s);
+	mr_trajectory_stage *row = mr_trajectory_row(t, r, s);
 
 	if (!t->average.every || v <= row->n_commits || v > t->n_versions)
 		return;
@@ -264,7 +256,7 @@ static void note_loss(mr_trajectory *t, const mr_run *run, const mr_instr *in, u
 /* A part begins its story with its first micro-batch; the first part that of the whole stage. */
 static void begin_part(mr_trajectory *t, const mr_run *run, uint16_t s, uint64_t part)
 {
-	mr_trajectory_stage *row = row_of(t, 0, s);
+	mr_trajectory_stage *row = mr_trajectory_row(t, 0, s);
 
 	for (uint64_t m = part; m < t->n_micro; m += t->turns[s])
 		row->f_version[m] = row->b_version[m] = row->applied_on[m] = MR_TRAJECTORY_NONE;
@@ -279,7 +271,7 @@ static void begin_part(mr_trajectory *t, const mr_run *run, uint16_t s, uint64_t
 static void observe_turn(mr_trajectory *t, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
 	uint32_t turns = t->turns[in->stage];
-	mr_trajectory_stage *row = row_of(t, 0, in->stage);
+	mr_trajectory_stage *row = mr_trajectory_row(t, 0, in->stage);
 	bool first = in->pipe % turns == 0, made = in->flags & MR_INSTR_UPDATE;
 
 	if (in->op == MR_OP_U) {
@@ -313,7 +305,7 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 {
 	mr_trajectory *t = arg;
 	uint16_t r = t->n_rows > 1 ? in->pipe : 0;
-	mr_trajectory_stage *row = row_of(t, r, in->stage);
+	mr_trajectory_stage *row = mr_trajectory_row(t, r, in->stage);
 
 	if (t->turns) {
 		observe_turn(t, run, in, micro, version);
@@ -424,133 +416,4 @@ uint32_t mr_trajectory_peak_live(const mr_trajectory *t, uint16_t stage)
 		peak = alive > peak ? alive : peak;
 	}
 	return peak;
-}
-
-/* The row of stage @s in whose pipe micro-batch @m went. */
-static const mr_trajectory_stage *row_that_had(const mr_trajectory *t, uint16_t s, uint64_t m)
-{
-	uint16_t r = 0;
-
-	while (r + 1 < t->n_rows && row_of(t, r, s)->f_version[m] == MR_TRAJECTORY_NONE)
-		r++;
-	return row_of(t, r, s);
-}
-
-static void write_versions(mr_json_writer *w, const mr_trajectory *t, uint64_t n, const char *key, size_t field,
-			   bool age)
-{
-	mr_json_key(w, key);
-	mr_json_begin_array(w);
-	for (uint16_t s = 0; s < t->n_stages; s++) {
-		mr_json_begin_array(w);
-		for (uint64_t m = 0; m < n; m++) {
-			const mr_trajectory_stage *row = row_that_had(t, s, m);
-			const uint64_t *value = *(uint64_t *const *)((const char *)row + field);
-
-			mr_json_put_uint(w, age ? row->applied_on[m] - row->f_version[m] : value[m]);
-		}
-		mr_json_end_array(w);
-	}
-	mr_json_end_array(w);
-}
-
-static void write_weights(mr_json_writer *w, const mr_trajectory_stage *row, const double *all, uint64_t v)
-{
-	const double *x = all + v * row->n_scalars;
-
-	if (row->n_scalars == 1) {
-		mr_json_put_double(w, *x);
-		return;
-	}
-	mr_json_begin_array(w);
-	for (uint32_t i = 0; i < row->n_scalars; i++)
-		mr_json_put_double(w, x[i]);
-	mr_json_end_array(w);
-}
-
-/* For each stage, its weights after @steps steps and all versions before (or @steps averages of the reference). */
-static void write_stages(mr_json_writer *w, const mr_trajectory *t, uint16_t r, bool reference, uint64_t steps)
-{
-	mr_json_begin_array(w);
-	for (uint16_t s = 0; s < t->n_stages; s++) {
-		const mr_trajectory_stage *row = row_of(t, r, s);
-		uint64_t n = reference ? steps : mr_trajectory_versions(t, s, steps);
-
-		mr_json_begin_array(w);
-		for (uint64_t v = 0; v <= n; v++)
-			write_weights(w, row, reference ? row->reference : row->weights, v);
-		mr_json_end_array(w);
-	}
-	mr_json_end_array(w);
-}
-
-static void write_all_weights(mr_json_writer *w, const mr_trajectory *t, uint64_t steps)
-{
-	uint64_t averages = t->average.every ? steps / t->average.every : 0;
-	bool reference = t->stage[0].reference;
-
-	mr_json_key(w, "weights");
-	if (t->n_rows > 1)
-		mr_json_begin_array(w);
-	for (uint16_t r = 0; r < t->n_rows; r++)
-		write_stages(w, t, r, false, steps);
-	if (t->n_rows > 1) {
-		mr_json_end_array(w);
-		mr_json_key(w, "every");
-		mr_json_put_uint(w, t->average.every);
-	}
-	if (reference) {
-		mr_json_key(w, "reference");
-		write_stages(w, t, 0, true, averages);
-	}
-	mr_json_key(w, "final");
-	mr_json_begin_array(w);
-	for (uint16_t s = 0; s < t->n_stages; s++)
-		write_weights(w, &t->stage[s], reference ? t->stage[s].reference : t->stage[s].weights,
-			      reference ? averages : mr_trajectory_versions(t, s, steps));
-	mr_json_end_array(w);
-}
-
-static void write_all(mr_json_writer *w, const mr_trajectory *t)
-{
-	uint64_t steps = mr_trajectory_steps(t), n = steps * t->need;
-
-	mr_json_begin_object(w);
-	write_versions(w, t, n, "F_ver", offsetof(mr_trajectory_stage, f_version), false);
-	write_versions(w, t, n, "B_ver", offsetof(mr_trajectory_stage, b_version), false);
-	write_versions(w, t, n, "applied_on", offsetof(mr_trajectory_stage, applied_on), false);
-	write_versions(w, t, n, "staleness", offsetof(mr_trajectory_stage, applied_on), true);
-	write_all_weights(w, t, steps);
-	mr_json_key(w, "peak_live");
-	mr_json_begin_array(w);
-	for (uint16_t s = 0; s < t->n_stages; s++)
-		mr_json_put_uint(w, mr_trajectory_peak_live(t, s));
-	mr_json_end_array(w);
-	mr_json_key(w, "loss");
-	mr_json_begin_array(w);
-	for (uint64_t m = 0; m < n; m++)
-		mr_json_put_double(w, t->loss[m]);
-	mr_json_end_array(w);
-	mr_json_end_object(w);
-}
-
-mr_status mr_trajectory_write(const mr_trajectory *t, const char *path)
-{
-	mr_json_writer w;
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	mr_status st;
-
-	if (!f)
-		return mr_fail(MR_ERESOURCE, "no memory for the text of a trajectory");
-	mr_json_init(&w, f, true);
-	write_all(&w, t);
-	st = mr_json_finish(&w);
-	if (fclose(f) != 0 && st == MR_OK)
-		st = mr_fail(MR_ERESOURCE, "no memory for the text of a trajectory");
-	if (st == MR_OK)
-		st = mr_file_replace(path, text, len);
-	free(text);
-	return st;
 }

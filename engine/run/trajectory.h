@@ -59,6 +59,12 @@ typedef struct mr_trajectory {
 	double *loss;                  /* [n_micro] */
 } mr_trajectory;
 
+/* Of stage @s of replica @r. */
+static inline mr_trajectory_stage *mr_trajectory_row(const mr_trajectory *t, uint16_t r, uint16_t s)
+{
+	return &t->stage[(size_t)r * t->n_stages + s];
+}
+
 /**
  * For @n_steps steps of @graph cut by @p, @need micro-batches a commit (plan->contract.need). Sequential training may
  * be told by the stages of any cut. Borrows @graph. Errors: MR_ECONFIG for a model above MR_TRAJECTORY_MAX_PARAMS;
