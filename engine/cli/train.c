@@ -442,6 +442,7 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 {
 	mr_train *t = calloc(1, sizeof(*t));
 	mr_status st, closed;
+	char why[1024];
 
 	if (!t)
 		return mr_fail(MR_ERESOURCE, "no memory");
@@ -450,13 +451,16 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 	*signal = 0;
 	if (st == MR_ESTALLED) /* a thread hangs: nothing can be taken down in order */
 		return st;
+	snprintf(why, sizeof(why), "%s", mr_error_text()); /* what closing fails with is the lesser news */
 	closed = mr_metrics_log_close(t->metrics);
 	mr_trajectory_destroy(t->trajectory);
 	mr_virtual_destroy(t->clock); /* borrows the session's plan */
 	mr_session_close(&t->s);
 	mr_rundir_close(&t->dir);
 	free(t);
-	st = st == MR_OK ? closed : st;
+	if (st != MR_OK)
+		return mr_fail(st, "%s", why);
+	st = closed;
 	if (st == MR_OK) /* an error matters more: what the signal asked for may not have been done */
 		*signal = mr_signals_end();
 	return st;

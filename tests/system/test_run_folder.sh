@@ -84,7 +84,7 @@ no_room() {
 }
 
 if no_room "$@" --set run.dir=room --set train.steps=2000; then
-	expect 6 "no room for metrics" "room/metrics.jsonl: cannot write: File too large"
+	expect 6 "no room for metrics" "room/metrics.jsonl: cannot write: File too large; no checkpoint had been saved before"
 fi
 if no_room "$@" --set run.dir=room2 --set train.steps=60 --set trace.steps=1-60; then
 	expect 6 "no room for a trace" "room2/trace.json: cannot write: File too large"
