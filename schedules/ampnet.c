@@ -23,7 +23,7 @@
  * the last have room for in_flight). Two racing runs differ in their weights, as their orders do; a run's order can be recorded
  * and then carried out again, to the bit. Drawn and simulated it is the fixed list. A pause (evaluation, checkpoint, the end)
  * stops admitting and lets the pipeline run empty; so where pauses lie is part of the order.
- * NOTE 2: a finite list is one order, so it does not race.
+ * NOTE 2: a finite list is one order, so a race has none.
  */
 #include <string.h>
 
@@ -53,16 +53,19 @@ static uint32_t default_micro(uint16_t n_workers)
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	uint32_t in_flight = in_flight_of(args), ahead = in_flight - 1;
+	bool racing = !strcmp(mr_values_string(args->options, "order"), "racing");
 	mr_contract contract = {
 		.coverage = MR_COVER_TRAIN,
 		.flush = MR_FLUSH_NONE,
 		.read_f = MR_READ_LATEST,
 		.sum = MR_SUM_ASCENDING,
 		.need = args->n_micro,
-		.racing = !args->finite && !strcmp(mr_values_string(args->options, "order"), "racing"),
+		.racing = racing,
 		.max_staleness = ahead / args->n_micro + (ahead % args->n_micro > 0),
 	};
 
+	if (racing && args->finite)
+		return mr_fail(MR_ECONFIG, "order: which order a race takes shows when it is run (train --record); only a static one can be listed");
 	return mr_unflushed_emit(args, "ampnet", in_flight, &contract, mr_unflushed_micro(args), false, out);
 }
 
