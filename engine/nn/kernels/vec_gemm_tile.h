@@ -241,16 +241,29 @@ FORCE_INLINE void tile_pack_k(const tile *t, V acc[GEMM_ROWS][2], int rows)
 	}
 }
 
-/* The k of a tile whose panel is packed: in groups panels come from L2, in panels slivers do. */
+/* One k of a tile whose panel is packed: in groups panels come from L2, in panels slivers do. */
+FORCE_INLINE void tile_k_one(V acc[GEMM_ROWS][2], int rows, const float **a, const float **b, const float **soon, tile_kind kind)
+{
+	V b0 = v_load(*b, 0), b1 = v_load(*b + LANES, 0);
+
+	if (kind == TILE_PANEL)
+		fetch_line(*soon);
+	else
+		fetch_l1(*b + AHEAD * NR);
+	tile_fma(acc, rows, *a, kind == TILE_PANEL ? DEPTH : 1, b0, b1);
+	*a += kind == TILE_PANEL ? 1 : LANES;
+	*b += NR;
+	*soon += LINE;
+}
+
+/* What is fetched from far away is spread evenly over k: a core has few places for lines under way, and panels need them too. */
 FORCE_INLINE void tile_k(const tile *t, V acc[GEMM_ROWS][2], int rows, tile_kind kind)
 {
-	int64_t a_row = kind == TILE_PANEL ? DEPTH : 1, a_k = kind == TILE_PANEL ? 1 : LANES;
 	const float *a = t->a, *b = t->b, *next = t->next, *soon = t->soon;
-	int64_t l = 0, at = t->step_next, left = t->left, n_next = t->n_next < t->k ? t->n_next : t->k;
+	int64_t at = t->step_next, left = t->left, n_next = t->n_next < t->k ? t->n_next : t->k;
+	int64_t every = n_next ? t->k / n_next : 0, rest = t->k - every * n_next;
 
-	for (; l < n_next; l++, a += a_k, b += NR, next += LINE, at += LINE, soon += LINE) {
-		V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
-
+	for (int64_t n = 0; n < n_next; n++, next += LINE, at += LINE) {
 		if (left-- == 0) {
 			next += t->skip;
 			at += t->skip;
@@ -260,21 +273,11 @@ FORCE_INLINE void tile_k(const tile *t, V acc[GEMM_ROWS][2], int rows, tile_kind
 			fetch_step(t->g->step, at);
 		else
 			fetch_l2(next);
-		if (kind == TILE_PANEL)
-			fetch_line(soon);
-		else
-			fetch_l1(b + AHEAD * NR);
-		tile_fma(acc, rows, a, a_row, b0, b1);
+		for (int64_t u = 0; u < every; u++)
+			tile_k_one(acc, rows, &a, &b, &soon, kind);
 	}
-	for (; l < t->k; l++, a += a_k, b += NR, soon += LINE) {
-		V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
-
-		if (kind == TILE_PANEL)
-			fetch_line(soon);
-		else
-			fetch_l1(b + AHEAD * NR);
-		tile_fma(acc, rows, a, a_row, b0, b1);
-	}
+	for (int64_t l = 0; l < rest; l++)
+		tile_k_one(acc, rows, &a, &b, &soon, kind);
 }
 
 FORCE_INLINE void tile_run(const tile *t, int rows, bool full, tile_kind kind)

@@ -35,9 +35,8 @@ static inline V v_set(float x) { return _mm256_set1_ps(x); }
 static inline V v_add(V a, V b) { return _mm256_add_ps(a, b); }
 static inline V v_sub(V a, V b) { return _mm256_sub_ps(a, b); }
 static inline V v_mul(V a, V b) { return _mm256_mul_ps(a, b); }
-static inline V v_div(V a, V b) { return _mm256_div_ps(a, b); }
 static inline V v_inverse(V a) { return _mm256_div_ps(_mm256_set1_ps(1.0f), a); } /* estimates differ between makers */
-static inline V v_sqrt(V a) { return _mm256_sqrt_ps(a); }
+static inline V v_root(V a) { return _mm256_sqrt_ps(a); }
 static inline V v_fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
 static inline V v_fnma(V a, V b, V c) { return _mm256_fnmadd_ps(a, b, c); }
 static inline V v_max(V a, V b) { return _mm256_max_ps(a, b); }

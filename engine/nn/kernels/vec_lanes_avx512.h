@@ -5,6 +5,7 @@
  * vec_lanes_avx2.h has the same names with 8 lanes. @part arguments: 0 means all lanes, otherwise only the first @part
  * lanes are read (the others are 0) or written; kernels pass a literal 0 in their main loop.
  */
+#include <float.h>
 #include <immintrin.h>
 #include <stdint.h>
 
@@ -37,7 +38,6 @@ static inline V v_set(float x) { return _mm512_set1_ps(x); }
 static inline V v_add(V a, V b) { return _mm512_add_ps(a, b); }
 static inline V v_sub(V a, V b) { return _mm512_sub_ps(a, b); }
 static inline V v_mul(V a, V b) { return _mm512_mul_ps(a, b); }
-static inline V v_div(V a, V b) { return _mm512_div_ps(a, b); }
 
 /* 1 / a within an ulp, for a in [2^-120, 2^120]: a 14-bit estimate and one Newton step, a third of a division. */
 static inline V v_inverse(V a)
@@ -47,7 +47,16 @@ static inline V v_inverse(V a)
 	return _mm512_fmadd_ps(r, _mm512_fnmadd_ps(a, r, _mm512_set1_ps(1.0f)), r);
 }
 
-static inline V v_sqrt(V a) { return _mm512_sqrt_ps(a); }
+/* The square root within an ulp; of 0 it is 0, of infinity finite. A tenth of the time of the instruction for it, as a 14-bit
+ * estimate of its inverse and one Newton step. */
+static inline V v_root(V a)
+{
+	V x = _mm512_min_ps(_mm512_set1_ps(FLT_MAX), a);
+	V y = _mm512_rsqrt14_ps(_mm512_max_ps(_mm512_set1_ps(FLT_MIN), x)), s = _mm512_mul_ps(x, y);
+
+	return _mm512_fmadd_ps(_mm512_fnmadd_ps(s, s, x), _mm512_mul_ps(_mm512_set1_ps(0.5f), y), s);
+}
+
 static inline V v_fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }   /* a b + c */
 static inline V v_fnma(V a, V b, V c) { return _mm512_fnmadd_ps(a, b, c); } /* c - a b */
 static inline V v_max(V a, V b) { return _mm512_max_ps(a, b); }             /* b when either is NaN */
