@@ -42,7 +42,7 @@ static const mr_option train[] = {
 
 static const mr_option run[] = {
 	{"dir", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "folder for what the run writes; empty: runs/<name of the configuration file>"},
+	 "folder for what the run writes, from the current folder; empty: runs/<name of the configuration file>"},
 	{0},
 };
 
@@ -85,8 +85,8 @@ static const mr_option sample[] = {
 static const mr_config_group_info groups[MR_N_CONFIG_GROUPS] = {
 	[MR_CONFIG_TOP] = {"", "keys outside any group", .options = top},
 	[MR_CONFIG_MODEL] = {"model", "the network", true, MR_PLUGIN_MODEL, NULL},
-	[MR_CONFIG_DATA] = {"data", "where samples come from; relative paths start at the configuration file's folder", true,
-			    MR_PLUGIN_DATA, NULL},
+	[MR_CONFIG_DATA] = {"data", "where samples come from; relative paths start at the configuration file's folder, those of --set "
+				    "at the current one", true, MR_PLUGIN_DATA, NULL},
 	[MR_CONFIG_OPTIMIZER] = {"optimizer", "how a gradient becomes a step", true, MR_PLUGIN_OPTIMIZER, NULL},
 	[MR_CONFIG_MITIGATION] = {"mitigation", "what is done about stale gradients, where the system has any", true,
 				  MR_PLUGIN_MITIGATION, NULL, MR_MITIGATE_NONE},
