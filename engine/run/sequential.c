@@ -57,7 +57,7 @@ static void layout(mr_sequential *q, mr_arena *a)
 
 	for (uint32_t v = 0; v < g->n_values; v++) {
 		q->value[v].value = take(a, mr_sequential_value_bytes(q, v));
-		q->value[v].grad = take(a, mr_sequential_value_bytes(q, v));
+		q->value[v].grad = v == mr_sequential_ends_in(g) ? q->value[v].value : take(a, mr_sequential_value_bytes(q, v));
 	}
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		const mr_node *nd = &g->nodes[i];

@@ -4,8 +4,9 @@
  * For each step: for each micro-batch, in the order in which the system sums gradients, forward through all layers and backward
  * through all layers; then one optimizer step, or, where nothing has to see the whole gradient first, each layer's step right
  * behind its gradient in the last micro-batch's backward. It shares the layers, kernels and optimizers with the engine and nothing else: no
- * plan, no lowering, no stages, no planned memory, no aliased gradients. Every value and every gradient has a buffer of its own.
- * Given the order and grouping of a synchronous system's sums, as data, it gives that system's weights to the bit.
+ * plan, no lowering, no stages, no planned memory, no aliased gradients. Every value and every gradient has a buffer of its own,
+ * but for the value that the loss overwrites by its gradient. Given the order and grouping of a synchronous system's sums, as data,
+ * it gives that system's weights to the bit.
  *
  * It is also a system that users can choose: `sequential` on all cores is intra-operator parallelism, the thing that a pipeline
  * has to beat.

@@ -96,7 +96,8 @@ void mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 
 	*out = (mr_run_memory){.boundaries = rounded((uint64_t)c->samples * mr_shape_bytes(g->target, k->dtype))};
 	for (uint32_t v = 0; v < g->n_values; v++)
-		out->activations += 2 * rounded((uint64_t)c->samples * mr_shape_bytes(g->values[v].shape, k->dtype));
+		out->activations += (v == mr_sequential_ends_in(g) ? 1 : 2) *
+				    rounded((uint64_t)c->samples * mr_shape_bytes(g->values[v].shape, k->dtype));
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		const mr_node *nd = &g->nodes[i];
 		mr_layer_needs z = {0};

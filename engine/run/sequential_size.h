@@ -9,7 +9,8 @@
 
 /**
  * Bytes by purpose; their sum is mr_sequential_bytes of a run made from @c, without its kernel context. Activations
- * count every value, its gradient and what layers save; boundaries are the targets. Nothing is stashed.
+ * count every value, its gradient (but that of the value that enters the loss) and what layers save; boundaries are the
+ * targets. Nothing is stashed.
  */
 void mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out);
 
@@ -34,6 +35,12 @@ uint32_t mr_sequential_tied_user(const mr_graph *g, uint32_t p);
 
 /** Is the step of @p, an owner, carried out behind the backward passes although steps are inside? */
 bool mr_sequential_steps_late(const mr_sequential_config *c, uint32_t p);
+
+/** The value that enters the loss, which leaves its gradient in its place: that of it needs none. */
+static inline uint32_t mr_sequential_ends_in(const mr_graph *g)
+{
+	return g->nodes[g->n_nodes - 1].in[0];
+}
 
 /** Bytes that an optimizer of whole matrices works in; 0 for others. */
 size_t mr_sequential_work_bytes(const mr_sequential_config *c);

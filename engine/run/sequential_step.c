@@ -4,6 +4,7 @@
 
 #include "host/clock.h"
 #include "run/sequential_parts.h"
+#include "run/sequential_size.h"
 
 /* --- one micro-batch --- */
 
@@ -100,13 +101,12 @@ static void pass_gradient(mr_sequential *q, const mr_node *nd, mr_layer_call *c)
 
 static mr_status backward(mr_sequential *q, pass *ps)
 {
-	uint32_t last = q->g->n_nodes - 1, logits = q->g->nodes[last].in[0];
+	uint32_t logits = mr_sequential_ends_in(q->g);
 
 	memset(q->has_grad, 0, q->g->n_values * sizeof(bool));
-	memcpy(q->value[logits].grad, q->value[logits].value, /* the loss left its gradient there */
-	       (size_t)ps->samples * mr_shape_bytes(q->g->values[logits].shape, q->c.kernels->dtype));
+	q->value[logits].grad = q->value[logits].value; /* the loss left its gradient there */
 	q->has_grad[logits] = true;
-	for (uint32_t i = last; i-- > 0;) {
+	for (uint32_t i = q->g->n_nodes - 1; i-- > 0;) {
 		const mr_node *nd = &q->g->nodes[i];
 		mr_layer_call c = make_call(q, i, ps);
 
