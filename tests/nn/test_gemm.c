@@ -178,7 +178,7 @@ static void same(const char *what, const work *w, uint32_t threads, const output
 /* One thread against the reference; more of them, and a step apart, against one thread. */
 static void compare(const mr_kernels *k, const work *w)
 {
-	bool own = mr_gemm_own(&w->g, w->step >= 0);
+	bool own = mr_gemm_own(&w->g, 3, w->step >= 0);
 	outputs want = result(mr_kernels_find("reference", MR_F64), 1, w, WHOLE), one = result(k, 1, w, WHOLE);
 	double d = distance(&one, &want), tolerance = w->step >= 0 ? TOLERANCE_STEP : TOLERANCE;
 
@@ -252,49 +252,71 @@ static void steps_of_many_blocks(void)
 		compare_steps(k, 530, 70, 40), compare_steps(k, 33, 1090, 129), compare_steps(k, 15, 65, 256);
 }
 
-/* Up to so many rows of a batch a product is computed by our own kernels. */
-static int64_t most_rows(void)
-{
-	int64_t m = 0;
+/* Rows of a batch beyond which products go through the tall order, or where it does not pay through oneDNN. */
+#define MANY_ROWS 256
 
-	while (mr_gemm_own(&(mr_gemm){.m = m + 1, .n = 9, .k = 999}, false))
-		m++;
-	return m;
-}
-
-/* What oneDNN still has: bias, activations, sums and steps where the batch is large. */
+/* What oneDNN still has, and where it begins: few rows a thread, and small gradients. */
 static void large_batches(void)
 {
 	const mr_kernels *k = dnnl();
-	int64_t most = most_rows();
+	const int64_t most = MANY_ROWS;
 
-	CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = 999, .n = 9, .k = most, .ta = true}, true));
-	CU_ASSERT_FALSE(mr_gemm_own(&(mr_gemm){.m = 999, .n = 9, .k = most + 1, .ta = true}, true));
+	CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = most, .n = 9, .k = 99}, 2, false));
+	CU_ASSERT_FALSE(mr_gemm_own(&(mr_gemm){.m = most + 1, .n = 9, .k = 99}, 2, false));
+	CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = 2 * most, .n = 9, .k = 99}, 2, false));
+	CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = 99, .n = 9, .k = most, .ta = true}, 1, true));
+	CU_ASSERT_FALSE(mr_gemm_own(&(mr_gemm){.m = 99, .n = 9, .k = most + 1, .ta = true}, 1, true));
+	CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = 256, .n = 256, .k = most + 1, .ta = true}, 2, true));
 	for (int64_t rows = most; k && rows <= most + 1; rows++) {
 		compare_transposes(k, rows, 65, 33);
 		compare_transposes(k, 65, 33, rows);
 		compare_epilogues(k, rows, 65, 33);
 		compare_steps(k, 65, 33, rows);
 	}
-	CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = 192, .n = 9, .k = 99, .tb = true}, false));
-	CU_ASSERT_FALSE(mr_gemm_own(&(mr_gemm){.m = 193, .n = 9, .k = 99, .tb = true}, false));
+	CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = 192, .n = 9, .k = 99, .tb = true}, 1, false));
+	CU_ASSERT_FALSE(mr_gemm_own(&(mr_gemm){.m = 193, .n = 9, .k = 99, .tb = true}, 1, false));
 	for (int64_t rows = 192; k && rows <= 193; rows++)
 		compare_transposes(k, rows, 65, 33);
+}
+
+/* Many rows for three threads, in several blocks of 256 columns and 256 of a sum. */
+static void tall_shapes(void)
+{
+	static const int64_t dims[][3] = {{771, 33, 33}, {800, 290, 17}, {769, 16, 530}};
+	const mr_kernels *k = dnnl();
+
+	for (int i = 0; k && i < 3; i++) {
+		CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = dims[i][0], .n = dims[i][1], .k = dims[i][2]}, 3, false));
+		compare_epilogues(k, dims[i][0], dims[i][1], dims[i][2]);
+		compare(k, &(work){.g = {.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .tb = i & 1, .add = true}, .step = -1});
+	}
+}
+
+static void tall_gradients(void)
+{
+	static const int64_t dims[][3] = {{50, 500, 530}, {290, 85, 257}};
+	const mr_kernels *k = dnnl();
+
+	for (int i = 0; k && i < 2; i++) {
+		CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .ta = true}, 3, true));
+		compare_steps(k, dims[i][0], dims[i][1], dims[i][2]);
+		compare(k, &(work){.g = {.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .ta = true, .add = i & 1}, .step = -1});
+	}
 }
 
 /* A sum over micro-batches is the sum over the batch that they make up, to the bit. */
 static void halves_make_a_whole(void)
 {
-	const int64_t most = most_rows(), dims[][3] = {{37, 65, 50}, {70, 1090, most}, {1, 33, 7}, {300, 20, 33}};
+	const int64_t dims[][3] = {{37, 65, 50}, {70, 1090, MANY_ROWS}, {1, 33, 7}, {300, 20, 33}, {130, 130, 2 * MANY_ROWS + 6}};
 	const mr_kernels *k = dnnl();
 
-	for (int i = 0; k && i < 4; i++)
+	for (int i = 0; k && i < 5; i++)
 		for (int step = -1; step < N_STEPS; step++)
 			for (uint32_t threads = 1; threads <= 2; threads++) {
 				work w = {.g = {.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .ta = true}, .step = step};
 				outputs whole = result(k, threads, &w, WHOLE);
 
-				CU_ASSERT(mr_gemm_own(&w.g, step >= 0));
+				CU_ASSERT(mr_gemm_own(&w.g, threads, step >= 0));
 				same("two halves are not the whole", &w, threads, &whole, result(k, threads, &w, HALVES));
 				free(whole.v);
 			}
@@ -333,15 +355,16 @@ static void scratch_grows(void)
 static void many_large_shapes_fit(void)
 {
 	const mr_kernels *k = dnnl();
-	int64_t m = most_rows() + 1;
+	int64_t m = 193;
 	float *a = malloc((size_t)m * 100 * sizeof(float)), *c = malloc((size_t)m * sizeof(float)), b[100];
 	mr_kctx *kc;
 
 	for (int64_t i = 0; i < m * 100; i++)
 		a[i] = b[i % 100] = 1;
 	for (int i = 0; k && i < 200; i++) {
-		mr_gemm g = {.m = m, .n = 1, .k = 1 + i % 100};
+		mr_gemm g = {.m = m, .n = 1, .k = 1 + i % 100, .tb = true};
 
+		CU_ASSERT_FALSE(mr_gemm_own(&g, 1, false));
 		if (i == 0)
 			MR_CHECK_OK(k->ctx_create(1, &kc));
 		MR_CHECK_OK(k->gemm(kc, &g, a, b, NULL, c, NULL));
@@ -361,6 +384,8 @@ void mr_suite_gemm(void)
 	MR_TEST(shapes_of_many_blocks);
 	MR_TEST(steps_of_many_blocks);
 	MR_TEST(large_batches);
+	MR_TEST(tall_shapes);
+	MR_TEST(tall_gradients);
 	MR_TEST(halves_make_a_whole);
 	MR_TEST(scratch_grows);
 	MR_TEST(many_large_shapes_fit);

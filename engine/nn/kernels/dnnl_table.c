@@ -1,6 +1,6 @@
 /*
- * dnnl_table.c - the dnnl filling of mr_kernels: products of large batches by oneDNN, those of small ones (gemm.h) and
- * all the rest by the vector kernels of vec.h.
+ * dnnl_table.c - the dnnl filling of mr_kernels: most products (gemm.h) and all the rest by the vector kernels of vec.h, the other
+ * products by oneDNN.
  *
  * This file is where threads come in. A call goes through team(), which cuts the range that its kernel is split by into
  * one piece a thread; contexts with one thread, and calls too small to share, never enter OpenMP.
@@ -89,7 +89,7 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *
 {
 	mr_vec_act act = {.act = MR_ACT_GELU, .zy = pre, .out = c};
 
-	if (mr_gemm_own(g, false))
+	if (mr_gemm_own(g, kc->n_threads, false))
 		return mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, g, a, b, bias, c, pre, NULL);
 	if (g->act != MR_ACT_GELU)
 		return mr_dnnl_gemm(kc->dnnl, g, a, b, bias, c);
@@ -349,7 +349,7 @@ static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const v
 {
 	mr_vec_step fused = vec_step(s, NULL);
 
-	if (mr_gemm_own(g, true))
+	if (mr_gemm_own(g, kc->n_threads, true))
 		return mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, g, a, b, NULL, c, NULL, &fused);
 	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
 	step(kc, g->m * g->n, s, c);
@@ -362,7 +362,7 @@ static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void 
 	mr_gemm part = *g;
 	mr_vec_step fused;
 
-	if (mr_gemm_own(g, s != NULL)) {
+	if (mr_gemm_own(g, kc->n_threads, s != NULL)) {
 		if (s)
 			fused = vec_step(s, NULL);
 		return mr_gemm_run_sum(kc->vec, kc->n_threads, &kc->gemm, g, n, (const float *const *)a, (const float *const *)b, c,

@@ -12,20 +12,32 @@
 #define MOST_ROWS 256
 #define MOST_STRIP_ROWS 192
 
+/* From so many rows a thread, or elements of dW, larger batches are computed here too (measured inside a step: 1024 rows and 128 to
+ * 1024 columns, two threads); with fewer, what each thread packs for itself is too much of the work. */
+#define TALL_ROWS 256
+#define TALL_ELEMENTS 8192
+
 static mr_gemm_order order_of(const mr_gemm *g)
 {
+	if ((g->ta ? g->k : g->m) > MOST_ROWS)
+		return MR_GEMM_TALL;
 	if (g->ta)
 		return MR_GEMM_GROUPS;
 	return g->tb && !g->bias && g->act == MR_ACT_NONE ? MR_GEMM_STRIPS : MR_GEMM_PANELS;
 }
 
-bool mr_gemm_own(const mr_gemm *g, bool step)
+bool mr_gemm_own(const mr_gemm *g, uint32_t n_threads, bool step)
 {
-	int64_t samples = g->ta ? g->k : g->m;
-
-	if (order_of(g) == MR_GEMM_STRIPS && (g->k > MOST_STRIP_K || g->m > MOST_STRIP_ROWS))
+	if (!(g->m > 0 && g->n > 0 && g->k > 0) || (g->ta && g->tb) || (step && !g->ta))
 		return false;
-	return g->m > 0 && g->n > 0 && g->k > 0 && samples <= MOST_ROWS && !(g->ta && g->tb) && (g->ta || !step);
+	switch (order_of(g)) {
+	case MR_GEMM_TALL:
+		return g->ta ? g->m * g->n / n_threads >= TALL_ELEMENTS : g->m / n_threads >= TALL_ROWS;
+	case MR_GEMM_STRIPS:
+		return g->k <= MOST_STRIP_K && g->m <= MOST_STRIP_ROWS;
+	default:
+		return true;
+	}
 }
 
 static mr_status reserve(mr_gemm_scratch *s, uint32_t n_threads, size_t floats)
@@ -53,9 +65,10 @@ static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, 
 	MR_TRY(reserve(s, n_threads, vec->gemm_scratch_floats(order, v->k)));
 	v->scratch = s->data;
 	v->scratch_floats = s->floats;
-	/* Along the longer side, so that what every thread packs for itself is the shorter one. A million multiply-adds is where
+	/* Along the longer side, so that what every thread packs for itself is the shorter one; where a batch is large along its
+	 * rows, in which threads meet from layer to layer. A million multiply-adds is where
 	 * two threads begin to pay: below, what they pass each other costs more (measured at 128 and 256 columns). */
-	v->by_rows = order == MR_GEMM_GROUPS ? v->m >= v->n : v->m > v->n;
+	v->by_rows = v->ta ? v->m >= v->n : order == MR_GEMM_TALL || v->m > v->n;
 	n = v->by_rows ? v->m : v->n;
 	pieces = mr_team_pieces(n_threads, n, vec->gemm_cols, v->m * v->n * v->k / n / 64);
 	units = vec->gemm_units(order, v);
@@ -85,5 +98,5 @@ mr_status mr_gemm_run_sum(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch
 	mr_vec_gemm v = {.m = g->m, .n = g->n, .k = n * g->k, .ta = true, .add = g->add, .as = as, .bs = bs,
 			 .piece = g->k, .c = c, .step = step};
 
-	return run(vec, n_threads, s, MR_GEMM_GROUPS, &v);
+	return run(vec, n_threads, s, order_of(g), &v);
 }

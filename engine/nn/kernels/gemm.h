@@ -3,7 +3,7 @@
  *
  * oneDNN has no product whose result an optimizer step consumes, and at the batch sizes of a pipeline (some dozens to hundreds
  * of rows) it waits for weights: measured on two AVX-512 cores with 2 MiB of L2 each, 1024 x 1024 weights and 32 rows, it runs
- * at 51-57 % of the peak of one core where these reach 61-90 % with the step included. What is chosen depends on the shape alone,
+ * at 51-57 % of the peak of one core where these reach 61-90 % with the step included. What is chosen depends on shape and number of threads alone,
  * and what is computed here has the same bits whatever the number of threads (oneDNN promises that for one number only).
  *
  * A mr_gemm_scratch belongs to one context.
@@ -19,8 +19,8 @@ typedef struct mr_gemm_scratch {
 	mr_share *share;       /* [n_threads], behind them */
 } mr_gemm_scratch;
 
-/** Is this product computed here? @step: the result goes to a step. */
-bool mr_gemm_own(const mr_gemm *g, bool step);
+/** Is this product computed here, by a team of @n_threads? @step: the result goes to a step. */
+bool mr_gemm_own(const mr_gemm *g, uint32_t n_threads, bool step);
 
 /**
  * The sum of @n such products of equal shape (g->k: of one), g->ta only, as one product over all their rows: each element is one

@@ -119,7 +119,7 @@ typedef struct mr_vec_gemm {
 	size_t scratch_floats;
 } mr_vec_gemm;
 
-typedef enum mr_gemm_order { MR_GEMM_PANELS, MR_GEMM_GROUPS, MR_GEMM_STRIPS, MR_N_GEMM_ORDERS } mr_gemm_order;
+typedef enum mr_gemm_order { MR_GEMM_PANELS, MR_GEMM_GROUPS, MR_GEMM_STRIPS, MR_GEMM_TALL, MR_N_GEMM_ORDERS } mr_gemm_order;
 
 typedef struct mr_vec {
 	mr_vec_fn *gemm[MR_N_GEMM_ORDERS];                    /* rows or columns of C */

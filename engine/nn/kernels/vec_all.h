@@ -21,8 +21,10 @@
 
 #include "nn/kernels/vec_gemm_strips.h"
 
+#include "nn/kernels/vec_gemm_tall.h"
+
 const mr_vec TABLE = {
-	.gemm = {gemm_panels, gemm_groups, gemm_strips},
+	.gemm = {gemm_panels, gemm_groups, gemm_strips, gemm_tall},
 	.gemm_scratch_floats = gemm_scratch_floats,
 	.gemm_units = gemm_units,
 	.gemm_cols = NR,

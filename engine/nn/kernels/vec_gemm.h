@@ -8,7 +8,7 @@
  * what is in C; blocks of k continue the chain. So the bits depend neither on tiles and blocks nor on how the work was shared out, and adding up micro-batches gives
  * the same bits as one product over all their rows.
  *
- * Three orders, each for the shape in which the big operand is streamed once, front to back, since what limits small
+ * Four orders, each for the shape in which the big operand is streamed once, front to back, since what limits small
  * batches is the latency of the last cache level. A core keeps a dozen lines in flight for its own misses, but its hardware
  * streamer keeps several times that, provided that addresses ascend. Hence prefetches run through the *memory* order of what comes
  * next, whatever order the tiles read it in.
@@ -16,6 +16,7 @@
  *	panels	x W: few rows of A; W by blocks of DEPTH rows. The first tile of a panel packs it in passing.
  *	groups	x^T dz: few k, a big C. A group is one tile's rows of C; C, or weights and optimizer state, stream by.
  *	strips	dz W^T: few rows of A; rows of W are read as they lie, and the lanes hold rows of A (vec_gemm_strips.h).
+ *	tall	each of the three for the many rows of a large batch (vec_gemm_tall.h).
  */
 #define GROUP_DEPTH 256  /* k of a block in groups */
 #define GROUP_COLS 1024  /* columns of a block in groups: its packed part of B fits L2 */

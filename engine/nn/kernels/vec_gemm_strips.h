@@ -160,28 +160,3 @@ static void gemm_strips(const void *args, int64_t lo, int64_t hi, uint32_t worke
 {
 	gemm_range(args, lo, hi, worker, strips_run, strips_shared);
 }
-
-/* --- units and scratch -------------------------------------------------------------------------------------------- */
-
-static int64_t gemm_units(mr_gemm_order order, const mr_vec_gemm *g)
-{
-	int64_t blocks = (g->k + DEPTH - 1) / DEPTH;
-
-	if (order == MR_GEMM_PANELS)
-		return !g->by_rows && blocks * tiles_of(g->m) * SLIVER <= KEPT_FLOATS ? (g->n + NR - 1) / NR * panel_parts(g->m) : 0;
-	if (order == MR_GEMM_GROUPS)
-		return g->k <= GROUP_DEPTH ? (g->n + GROUP_COLS - 1) / GROUP_COLS * tiles_of(g->m) : 0;
-	return !g->by_rows && g->m <= STRIP_ROWS ? (g->n + LANES - 1) / LANES : 0;
-}
-
-static size_t gemm_scratch_floats(mr_gemm_order order, int64_t k)
-{
-	switch (order) {
-	case MR_GEMM_PANELS:
-		return DEPTH * NR + PARTIAL_FLOATS + PANEL_GROUPS * GEMM_ROWS * NR + KEPT_FLOATS;
-	case MR_GEMM_GROUPS:
-		return GROUP_DEPTH * LANES + GROUP_DEPTH * (GROUP_COLS + NR);
-	default:
-		return (size_t)(k * (LANES + STRIP_ROWS));
-	}
-}
