@@ -9,6 +9,7 @@
 #define PANEL_WIDTH 400.0
 #define PANEL_HEIGHT 270.0
 #define PANEL_TOP 72.0
+#define LEGEND_LINE 18   /* height of each further line of names */
 #define DOT 2.6          /* radius of an evaluation */
 #define BINS 150        /* points of a training curve */
 #define SKIP 0.03       /* part of a run whose first, high losses do not stretch the axis */
@@ -16,6 +17,16 @@
 static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9"};
 
 #define N_COLORS (sizeof(colors) / sizeof(colors[0]))
+
+/* When the colours have been used up, lines are broken. */
+static const char *const dashes[] = {"", " stroke-dasharray=\"7 3\"", " stroke-dasharray=\"2 2\"", " stroke-dasharray=\"9 2 2 2\""};
+
+#define N_DASHES (sizeof(dashes) / sizeof(dashes[0]))
+
+static const char *dash_of(size_t run)
+{
+	return dashes[run / N_COLORS % N_DASHES];
+}
 
 /* One point of a curve: position on both axes, and the losses known there. */
 typedef struct mr_point {
@@ -161,9 +172,9 @@ static void put_training(const mr_plot *p, size_t run, int axis, FILE *out)
 		n += isfinite(p->points[run][k].loss);
 	width = (n + BINS - 1) / BINS;
 	fprintf(out,
-		"<path clip-path=\"url(#c%d)\" fill=\"none\" stroke=\"%s\" stroke-opacity=\"0.4\" stroke-width=\"1.2\" "
+		"<path clip-path=\"url(#c%d)\" fill=\"none\" stroke=\"%s\" stroke-opacity=\"0.4\" stroke-width=\"1.2\"%s "
 		"d=\"",
-		axis, colors[run % N_COLORS]);
+		axis, colors[run % N_COLORS], dash_of(run));
 	for (size_t k = 0; k < p->count[run]; k++) {
 		const mr_point *q = &p->points[run][k];
 
@@ -186,7 +197,8 @@ static void put_validation(const mr_plot *p, size_t run, int axis, FILE *out)
 	const char *color = colors[run % N_COLORS];
 	char move = 'M';
 
-	fprintf(out, "<g clip-path=\"url(#c%d)\"><path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", axis, color);
+	fprintf(out, "<g clip-path=\"url(#c%d)\"><path fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s d=\"", axis, color,
+		dash_of(run));
 	for (size_t k = 0; k < p->count[run]; k++) {
 		const mr_point *q = &p->points[run][k];
 
@@ -206,37 +218,62 @@ static void put_validation(const mr_plot *p, size_t run, int axis, FILE *out)
 	fputs("</g>\n", out);
 }
 
-/* Name and last validation loss of each run, side by side. */
-static void put_legend(const mr_plot *p, const mr_curve *curves, FILE *out)
+/* " (validation 1.499)", or "". */
+static void last_validation(const mr_plot *p, size_t run, char text[64])
 {
-	double x = panel_left(0);
+	double val = NAN;
+
+	for (size_t k = 0; k < p->count[run]; k++)
+		val = isfinite(p->points[run][k].val) ? p->points[run][k].val : val;
+	*text = '\0';
+	if (isfinite(val))
+		snprintf(text, 64, " (validation %.3f)", val);
+}
+
+/* Name and last validation loss of each run, side by side in as many lines as that takes; returns how many. @out may be NULL:
+ * only count. */
+static unsigned put_legend(const mr_plot *p, const mr_curve *curves, FILE *out)
+{
+	double left = panel_left(0), x = left;
+	unsigned line = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
-		double val = NAN;
-		char text[64] = "";
+		double width;
+		char text[64];
 
-		for (size_t k = 0; k < p->count[i]; k++)
-			val = isfinite(p->points[i][k].val) ? p->points[i][k].val : val;
-		if (isfinite(val))
-			snprintf(text, sizeof(text), " (validation %.3f)", val);
-		fprintf(out, "<path d=\"M%.1f 52h22\" stroke=\"%s\" stroke-width=\"2.5\"/><text x=\"%.1f\" y=\"56\">", x,
-			colors[i % N_COLORS], x + 28);
-		put_escaped(curves[i].name, out);
-		fprintf(out, "%s</text>\n", text);
-		x += 28 + 6.8 * (double)(strlen(curves[i].name) + strlen(text)) + 24;
+		last_validation(p, i, text);
+		width = 28 + 6.8 * (double)(strlen(curves[i].name) + strlen(text));
+		if (x > left && x + width > WIDTH - 10) {
+			x = left;
+			line++;
+		}
+		if (out) {
+			unsigned y = 52 + line * LEGEND_LINE;
+
+			fprintf(out, "<path d=\"M%.1f %uh22\" stroke=\"%s\" stroke-width=\"2.5\"%s/><text x=\"%.1f\" y=\"%u\">", x, y,
+				colors[i % N_COLORS], dash_of(i), x + 28, y + 4);
+			put_escaped(curves[i].name, out);
+			fprintf(out, "%s</text>\n", text);
+		}
+		x += width + 24;
 	}
+	return line + 1;
 }
 
 static void put_plot(const mr_plot *p, const mr_curve *curves, const char *title, FILE *out)
 {
+	unsigned down = (put_legend(p, curves, NULL) - 1) * LEGEND_LINE, height = HEIGHT + down;
+
 	fprintf(out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-		"font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-		WIDTH, HEIGHT, WIDTH, HEIGHT, WIDTH, HEIGHT);
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" "
+		"font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n<rect width=\"%d\" height=\"%u\" fill=\"#fff\"/>\n",
+		WIDTH, height, WIDTH, height, WIDTH, height);
 	fprintf(out, "<text x=\"%g\" y=\"28\" font-size=\"16\">", panel_left(0));
 	put_escaped(title ? title : "loss", out);
 	fputs("</text>\n", out);
 	put_legend(p, curves, out);
+	if (down)
+		fprintf(out, "<g transform=\"translate(0 %u)\">\n", down);
 	for (int axis = 0; axis < 2; axis++) {
 		put_axes(p, axis, out);
 		for (size_t i = 0; i < p->n; i++)
@@ -244,7 +281,7 @@ static void put_plot(const mr_plot *p, const mr_curve *curves, const char *title
 		for (size_t i = 0; i < p->n; i++)
 			put_validation(p, i, axis, out);
 	}
-	fputs("</svg>\n", out);
+	fputs(down ? "</g>\n</svg>\n" : "</svg>\n", out);
 }
 
 static mr_status make_points(const mr_curve *curves, mr_plot *p, size_t *count)

@@ -115,6 +115,37 @@ static void samples_and_few_points(void)
 	free(text);
 }
 
+/* Names that do not fit side by side go on below, inside the picture, and no two lines look alike. */
+static void many_runs(void)
+{
+	mr_curve curves[14];
+	char *text, *s, *rest = NULL;
+	unsigned height = 0, n_lines = 1;
+	double last_y = 0;
+
+	make_runs(true);
+	for (size_t i = 0; i < 14; i++)
+		curves[i] = (mr_curve){i % 2 ? "runs/pipedream" : "runs/1f1b", rows[i % 2], N};
+	text = drawn(curves, 14, NULL);
+	CU_ASSERT_EQUAL(sscanf(text, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"960\" height=\"%u\"", &height), 1);
+	CU_ASSERT_EQUAL(count(text, "stroke-width=\"2.5\""), 14);
+	CU_ASSERT_EQUAL(count(text, "stroke-width=\"2.5\" stroke-dasharray=\"7 3\""), 6);
+	CU_ASSERT_EQUAL(count(text, "stroke-width=\"2.5\" stroke-dasharray=\"2 2\""), 2);
+	for (s = strtok_r(text, "\n", &rest); s; s = strtok_r(NULL, "\n", &rest)) {
+		const char *at = strstr(s, "<text x=\""), *name = strstr(s, "runs/");
+		double x, y;
+
+		if (!name || !at || sscanf(at, "<text x=\"%lf\" y=\"%lf\"", &x, &y) != 2)
+			continue;
+		CU_ASSERT_TRUE(x + 6.8 * (double)strcspn(name, "<") <= 950);
+		n_lines += last_y > 0 && y > last_y;
+		last_y = y;
+	}
+	CU_ASSERT_TRUE(n_lines >= 3);
+	CU_ASSERT_EQUAL(height, 400 + 18 * (n_lines - 1));
+	free(text);
+}
+
 static void nothing_to_draw(void)
 {
 	mr_metrics_row bad = mr_metrics_row_at(1);
@@ -132,5 +163,6 @@ void mr_suite_curves(void)
 	MR_SUITE("curves");
 	MR_TEST(two_runs);
 	MR_TEST(samples_and_few_points);
+	MR_TEST(many_runs);
 	MR_TEST(nothing_to_draw);
 }
