@@ -3,7 +3,7 @@
 #include "base/size.h"
 
 /* Input and target buffers beyond those in use, so that decoding overlaps computing: a power of two, as many as AHEAD_BYTES hold. */
-enum { LEAST_AHEAD = 2, MOST_AHEAD = 32, AHEAD_BYTES = 32 << 10 };
+enum { LEAST_AHEAD = 2, MOST_AHEAD = 32, AHEAD_BYTES = 256 << 10 };
 
 static uint32_t ahead(size_t bytes)
 {
