@@ -40,10 +40,15 @@ function(mr_add_test layer kind suite)
     set(label ${MILLRACE_TEST_PREFIX}-${label})
   endif()
   add_test(NAME ${name} COMMAND ${ARGN})
+  # The teams of two runners at once would spin on each other's cores. (The program itself takes this variable back.)
+  set(idle "")
+  if(layer STREQUAL "nn" OR layer STREQUAL "models")
+    set(idle ";OMP_WAIT_POLICY=passive")
+  endif()
   # GCC 14 turns the detection of stacks used after return on, and then stores 64-byte vectors to frames of 32-byte alignment.
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} ENVIRONMENT
     "MR_GOLDEN=${CMAKE_SOURCE_DIR}/tests/golden;MR_SOURCE=${CMAKE_SOURCE_DIR};MR_BUILD=${CMAKE_BINARY_DIR};\
-ASAN_OPTIONS=detect_stack_use_after_return=0")
+ASAN_OPTIONS=detect_stack_use_after_return=0${idle}")
   if(layer IN_LIST MR_SERIAL_LAYERS)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   endif()
