@@ -130,10 +130,26 @@ static void diverges(void)
 	}
 }
 
+/* Of several errors the first one is the run's: what follows from it, or happens to come too, does not hide it. */
+static void first_error_wins(void)
+{
+	uint64_t reached;
+	rig r;
+
+	rig_init(&r);
+	rig_open(&r);
+	rig_start(&r);
+	mr_run_fail(mr_executor_run_of(&r.s.executor), mr_fail(MR_EDATA, "the first"));
+	mr_run_fail(mr_executor_run_of(&r.s.executor), mr_fail(MR_EIO, "the second"));
+	MR_CHECK_FAIL(mr_executor_run(&r.s.executor, 5, NULL, NULL, &reached), MR_EDATA, "the first");
+	rig_fini(&r);
+}
+
 void mr_suite_pause(void)
 {
 	MR_SUITE("pause");
 	MR_TEST(late);
 	MR_TEST(asked_for);
 	MR_TEST(diverges);
+	MR_TEST(first_error_wins);
 }
