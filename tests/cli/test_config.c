@@ -364,8 +364,9 @@ static void large_integers(void)
 	MR_CHECK_OK(load_lines(NULL, 0, "checkpoint = { every = 5000000000L; }; # 9999999999 /* 9999999999\n", &report, &c));
 	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_CONFIG_CHECKPOINT), "every"), 5000000000);
 	mr_config_destroy(c);
-	MR_CHECK_OK(load_lines(sets, 1, "run = { dir = \"9999999999\"; };", &report, &c));
+	MR_CHECK_OK(load_lines(sets, 1, "run = { dir = \"a\\\" 9999999999\"; };", &report, &c));
 	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_CONFIG_TRAIN), "steps"), 5000000000);
+	CU_ASSERT_STRING_EQUAL(mr_config_run_dir(c), "a\" 9999999999");
 	mr_config_destroy(c);
 	mr_strbuf_fini(&report);
 	mr_test_files_remove();

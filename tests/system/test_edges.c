@@ -6,6 +6,8 @@
  * random delays, and held against the unrolled plan. (A source may be seen to end late: it tells the others before it looks at the
  * clock.) Not here: orders that are made while running, which are held to their records, and steps that are taken back.
  */
+#include <string.h>
+
 #include "check.h"
 #include "ir/unroll.h"
 #include "rig.h"
@@ -52,8 +54,26 @@ static void blame(course *c, uint32_t node, uint32_t from)
 		       from == MR_NO_NODE ? "" : from < c->g->n_nodes ? mr_unroll_name(c->g, from, b) : "all that it needs of the other stages");
 }
 
+/* The sums that a run reports are those of its records. */
+static void add_up(const mr_worker *wk)
+{
+	mr_worker_stats sum = {0};
+
+	for (uint32_t i = 0; i < wk->n_trace; i++) {
+		const mr_trace_rec *r = &wk->trace[i];
+
+		sum.busy_ns[r->op] += r->end_ns - r->begin_ns;
+		sum.count[r->op]++;
+		for (int k = 0; k < MR_N_WAITS; k++)
+			sum.wait_ns[k] += r->wait_ns[k];
+	}
+	CU_ASSERT(!memcmp(&sum, &wk->stats, sizeof(sum)));
+}
+
 static void read_traces(course *c)
 {
+	uint64_t waited = 0;
+
 	for (uint32_t i = 0; i < c->g->n_all; i++)
 		c->begin[i] = NEVER;
 	for (uint16_t w = 0; w < c->run->n_workers; w++) {
@@ -67,7 +87,11 @@ static void read_traces(course *c)
 				blame(c, node, MR_NO_NODE);
 			c->begin[node] = wk->trace[i].begin_ns;
 		}
+		add_up(wk);
+		for (int k = 0; k < MR_N_WAITS; k++)
+			waited += wk->stats.wait_ns[k];
 	}
+	CU_ASSERT(waited > 0);
 }
 
 static void wait_for(course *c, uint32_t node, uint32_t from)

@@ -150,6 +150,12 @@ train "$@" $valid --set run.dir=from --resume --from best --set train.steps=8
 expect 0 "from the best"
 at=$(sed 's/step-0*//; s/\..*//' from/checkpoints/BEST)
 grep -q "^run .*, resumed at step $at$" out || fail "--from best does not begin at step $at"
+# A loss that rises again: the best stays marked.
+train "$@" $valid --set run.dir=rises --set checkpoint.every=2 --set train.steps=8 --set optimizer.name=sgd --set train.lr=1.0
+expect 0 "a loss that rises again"
+at=$(sed -n 's/.*"step":\([0-9]*\),.*"val_loss":\([0-9.e+-]*\).*/\2 \1/p' rises/metrics.jsonl | sort -g | sed -n '1s/.* //p')
+[ "$at" -lt 8 ] || fail "the loss was to rise again"
+[ "$(cat rises/checkpoints/BEST)" = step-0000000$at ] || fail "step $at was the best, and BEST says $(cat rises/checkpoints/BEST)"
 train "$@" $valid --set run.dir=from --resume --from step-00000005
 expect 5 "from a name that is not there" "step-00000005"
 train "$@" $valid --set run.dir=from --resume --from ../x
