@@ -12,6 +12,10 @@
 #define MOST_ROWS 256
 #define MOST_STRIP_ROWS 192
 
+/* Rows of a batch beyond which the threads do not pass each other the rest of x W: in its small units a panel is packed for too few
+ * rows at a time (measured at 256: 768 x 768 columns took 5 % longer, 768 x 50257 20 %). */
+#define MOST_SHARED_ROWS 192
+
 /* From so many rows a thread, or elements of dW, larger batches are computed here too (measured inside a step: 1024 rows and 128 to
  * 1024 columns, two threads); with fewer, what each thread packs for itself is too much of the work. */
 #define TALL_ROWS 256
@@ -72,7 +76,7 @@ static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, 
 	n = v->by_rows ? v->m : v->n;
 	pieces = mr_team_pieces(n_threads, n, vec->gemm_cols, v->m * v->n * v->k / n / 64);
 	units = vec->gemm_units(order, v);
-	if (pieces == 1 || units < 4 * pieces) {
+	if (pieces == 1 || units < 4 * pieces || (order == MR_GEMM_PANELS && v->m > MOST_SHARED_ROWS)) {
 		mr_team_run_pieces(pieces, vec->gemm[order], v, n, vec->gemm_cols);
 		return MR_OK;
 	}
