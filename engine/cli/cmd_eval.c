@@ -24,6 +24,9 @@ static mr_status evaluate(const mr_args *args, mr_session *s)
 	uint64_t step;
 	double loss;
 
+	if (s->data->n_valid == 0 && s->graph->input.tokens)
+		return mr_fail(MR_EDATA, "%s has no validation part, or none as long as a window of %lld tokens", s->data->ops->name,
+			       (long long)s->graph->input.rows);
 	if (s->data->n_valid == 0)
 		return mr_fail(MR_EDATA, "%s has no validation part", s->data->ops->name);
 	MR_TRY(mr_session_start(s, NULL));

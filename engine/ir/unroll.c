@@ -211,7 +211,7 @@ static mr_status enter_compute(mr_unroll *g, uint32_t node)
 	char name[MR_NODE_TEXT];
 
 	if (last >= g->n_micro)
-		return mr_fail(MR_ECONFIG, "%s: there are only micro-batches 0 to %" PRIu64 " minus 1",
+		return mr_fail(MR_ECONFIG, "%s: there are only %" PRIu64 " micro-batches, the first one is m0",
 			       mr_unroll_name(g, node, name), g->n_micro);
 	if (last / need != micro / need)
 		return mr_fail(MR_ECONFIG, "%s: its %u micro-batches belong to more than one commit (of %" PRIu64 " each)",

@@ -89,6 +89,8 @@ grep -q "trained on other data" out || complain "no warning about other data"
 expect 5 'tensor "fc.0.weight" is F32 [8, 16], expected F32 [8, 32]' eval mlp.cfg --set 'model.hidden=[32]'
 expect 5 "expected F64" eval mlp.cfg --set backend=reference --set dtype=f64
 expect 4 "has no validation part" eval mlp.cfg --set data.validation=0
+head -c 100 text.txt >short.txt
+expect 4 "text has no validation part, or none as long as a window of 16 tokens" eval gpt.cfg --set data.path=short.txt
 
 # One flipped byte in the middle of the weights; a file cut short; a manifest changed by hand.
 cp -r runs/mlp hurt

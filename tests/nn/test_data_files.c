@@ -312,7 +312,7 @@ static void bad_idx_files(void)
 		{"images=less.gz labels=l", "less.gz: truncated"},
 		{"images=more.gz labels=l", "more.gz: contents go on"},
 		{"images=cut.gz labels=l", "cut.gz: truncated"},
-		{"images=crc.gz labels=l", "crc.gz: damaged"},
+		{"images=crc.gz labels=l", "crc.gz: damaged: incorrect data check"},
 		{"images=i labels=fewer", "20 images, but"},
 		{"images=i labels=short", "short: a file of 27 bytes cannot be 20"},
 		{"images=i labels=l classes=9", "label 9 of sample 9, at byte 17 of the contents, is not below 9"},

@@ -51,6 +51,8 @@ static mr_status broken(const idx *x, gzFile f, uint64_t offset, uint64_t bytes)
 	if (code == Z_OK || code == Z_BUF_ERROR)
 		return mr_fail(MR_EDATA, "%s: truncated: %llu bytes of contents were expected at least", x->path,
 			       (unsigned long long)(offset + bytes));
+	if (!strncmp(reason, x->path, strlen(x->path)) && !strncmp(reason + strlen(x->path), ": ", 2))
+		reason += strlen(x->path) + 2; /* zlib names the file too */
 	return mr_fail(MR_EDATA, "%s: damaged: %s", x->path, reason);
 }
 
