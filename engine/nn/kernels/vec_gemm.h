@@ -24,6 +24,7 @@
 #define PANEL_GROUPS 32  /* tiles of rows that share a packed panel */
 #define PARTIAL_FLOATS 131072 /* unfinished part of C that is kept in panels: half of a 1 MiB L2 */
 #define KEPT_FLOATS 327680   /* slivers that are kept for panels taken later */
+#define PANEL_TILES 64       /* the same, where slivers are kept */
 #define UNIT_TILES 5         /* rows of a unit of panels */
 
 static int64_t least(int64_t a, int64_t b)
@@ -123,25 +124,61 @@ static int64_t tiles_of(int64_t rows)
 	return (rows + GEMM_ROWS - 1) / GEMM_ROWS;
 }
 
+/*
+ * What comes next from far away, fetched some lines a tile. All that a tile begins with (its rows, where its sums lie) is found
+ * without a division: on the way to its first multiply-add one takes longer than what is left to do for the tile before.
+ */
+typedef struct ahead {
+	int64_t row, line, row_lines; /* the next line, and lines of a row's part that is wanted */
+	int64_t lines;                /* that are left */
+} ahead;
+
+/* At most @most lines are this tile's. Returns the first, relative to row 0, line 0, in rows of @pitch floats. */
+static int64_t ahead_take(ahead *h, int64_t most, int64_t pitch, tile *t)
+{
+	int64_t at = h->row * pitch + h->line * LINE;
+
+	t->n_next = least(most, h->lines);
+	t->left = h->row_lines - h->line;
+	h->lines -= t->n_next;
+	h->line += t->n_next;
+	if (h->line >= h->row_lines) {
+		h->row += h->line / h->row_lines;
+		h->line %= h->row_lines;
+	}
+	return at;
+}
+
 /* One block of k in panels. */
 typedef struct panel_block {
 	const mr_vec_gemm *g;
-	int64_t row, rows, tiles; /* of C: where they begin, how many, in how many tiles, */
-	int64_t q0, q1;           /* and those of them to be computed */
-	int64_t j0, j1;           /* columns */
+	int64_t row, rows, tiles;      /* of C: where they begin, how many, in how many tiles, */
+	int32_t first[PANEL_TILES + 1]; /* where each of those begins, and their end, */
+	int64_t q0, q1;                /* and which are to be computed */
+	int64_t j0, j1;                /* columns */
 	int64_t k0, k;
+	ahead ahead;                   /* in B */
 	float *slivers, *panel, *partial;
 } panel_block;
 
-static void panel_tiles(const panel_block *p, int64_t j)
+static void panel_rows(panel_block *p, int64_t row, int64_t rows, int64_t tiles)
+{
+	p->row = row;
+	p->rows = rows;
+	p->tiles = p->q1 = tiles;
+	for (int64_t q = 0; q <= tiles; q++)
+		p->first[q] = (int32_t)tile_row(rows, q, tiles);
+}
+
+static void panel_tiles(panel_block *p, int64_t j)
 {
 	const mr_vec_gemm *g = p->g;
 	bool first = p->k0 == 0, last = p->k0 + p->k == g->k;
-	int64_t cols = least(NR, p->j1 - j), lines = p->k * (NR / LINE), line = (j - p->j0) / NR * lines;
-	int64_t row_lines = (p->j1 - p->j0 + LINE - 1) / LINE, next_row = last ? p->k0 : p->k0 + p->k;
+	int64_t cols = least(NR, p->j1 - j), n = p->q1 - p->q0, each = (p->k * (NR / LINE) + n - 1) / n;
 	bool in_passing = !g->tb && cols == NR;
+	float *partial = p->partial + (j - p->j0) * p->rows;
 	tile t = {.g = g, .j = j, .cols = cols, .k = p->k, .b = p->panel, .in_pitch = first ? g->n : NR, .out_pitch = NR,
-		  .skip = g->n - row_lines * LINE, .row_lines = row_lines};
+		  .own_pitch = g->n, .skip = g->n - p->ahead.row_lines * LINE, .row_lines = p->ahead.row_lines};
 
 	if (in_passing) {
 		t.pack = p->panel;
@@ -150,27 +187,35 @@ static void panel_tiles(const panel_block *p, int64_t j)
 	} else {
 		pack_panel(g, p->k0, p->k, j, cols, p->panel);
 	}
-	for (int64_t q = p->q0, n = p->q1 - p->q0; q < p->q1; q++) {
-		int64_t r = tile_row(p->rows, q, p->tiles), rows = tile_row(p->rows, q + 1, p->tiles) - r;
-		int64_t l0 = line + lines * (q - p->q0) / n, l1 = line + lines * (q - p->q0 + 1) / n;
-		float *partial = p->partial + (j - p->j0) * p->rows + r * NR;
+	for (int64_t q = p->q0; q < p->q1; q++) {
+		int64_t r = p->first[q];
 
 		t.i = p->row + r;
 		t.a = p->slivers + q * SLIVER;
 		t.soon = p->slivers + (q + 1 < p->q1 ? q + 1 : p->q0) * SLIVER;
 		if (!first || g->add)
-			t.in = first ? g->c + t.i * g->n + j : partial;
-		if (!last)
-			t.out = partial;
-		if (!g->tb) {
-			t.next = g->b + (next_row + l0 / row_lines) * g->n + p->j0 + l0 % row_lines * LINE;
-			t.n_next = l1 - l0;
-			t.left = row_lines - l0 % row_lines;
-		}
-		tile_any(&t, rows);
+			t.in = first ? g->c + t.i * g->n + j : partial + r * NR;
+		if (last)
+			t.own = g->c + t.i * g->n + j, t.n_own = p->first[q + 1] - r;
+		else
+			t.out = partial + r * NR;
+		if (!g->tb)
+			t.next = g->b + p->j0 + ahead_take(&p->ahead, each, g->n, &t);
+		tile_any(&t, p->first[q + 1] - r);
 		t.pack = NULL;
 		t.b = p->panel;
 	}
+}
+
+/* Columns j0 .. j1 of one block of k: meanwhile the next block's rows of B are fetched, or this one's again behind the last. */
+static void panel_columns(panel_block *p)
+{
+	int64_t row_lines = (p->j1 - p->j0 + LINE - 1) / LINE;
+
+	p->ahead = (ahead){.row = p->k0 + p->k == p->g->k ? p->k0 : p->k0 + p->k, .row_lines = row_lines,
+			   .lines = p->k * row_lines};
+	for (int64_t j = p->j0; j < p->j1; j += NR)
+		panel_tiles(p, j);
 }
 
 /* The next block's part of A: half of it was written by another core when there are two. */
@@ -188,9 +233,9 @@ static void fetch_rows(const panel_block *p)
 static void panel_slivers(const panel_block *p)
 {
 	for (int64_t q = 0; q < p->tiles; q++) {
-		int64_t i = tile_row(p->rows, q, p->tiles);
+		int64_t r = p->first[q];
 
-		copy_rows(p->g, p->row + i, tile_row(p->rows, q + 1, p->tiles) - i, p->k0, p->k, p->slivers + q * SLIVER);
+		copy_rows(p->g, p->row + r, p->first[q + 1] - r, p->k0, p->k, p->slivers + q * SLIVER);
 	}
 }
 
@@ -202,17 +247,16 @@ static void panels_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0,
 
 	p.partial = p.slivers + PANEL_GROUPS * SLIVER;
 	for (int64_t q = 0; q < tiles; q += at_once) {
-		p.tiles = p.q1 = least(at_once, tiles - q);
-		p.row = r0 + tile_row(r1 - r0, q, tiles);
-		p.rows = r0 + tile_row(r1 - r0, q + p.tiles, tiles) - p.row;
+		int64_t end = least(q + at_once, tiles), row = tile_row(r1 - r0, q, tiles);
+
+		panel_rows(&p, r0 + row, tile_row(r1 - r0, end, tiles) - row, end - q);
 		for (p.j0 = c0; p.j0 < c1; p.j0 = p.j1) {
 			p.j1 = least(c1, p.j0 + width);
 			for (p.k0 = 0; p.k0 < g->k; p.k0 += p.k) {
 				p.k = least(DEPTH, g->k - p.k0);
 				panel_slivers(&p);
 				fetch_rows(&p);
-				for (int64_t j = p.j0; j < p.j1; j += NR)
-					panel_tiles(&p, j);
+				panel_columns(&p);
 			}
 		}
 	}
@@ -241,23 +285,23 @@ static void panels_sweep(panel_block *p, int64_t a, int64_t b, float *slivers, i
 			fetch_rows(p);
 			++*made;
 		}
-		for (int64_t j = p->j0; j < p->j1; j += NR)
-			panel_tiles(p, j);
+		panel_columns(p);
 	}
 }
 
 /*
- * A unit is a panel of columns with all k and some tiles of rows. The first three quarters of a thread's part are one sweep, whose
+ * A unit is a panel of columns with all k and some tiles of rows. The first seven eighths of a thread's part are one sweep, whose
  * rows of B are long; it leaves all slivers behind for the units after it.
  */
 static void panels_shared(const mr_vec_gemm *g, uint32_t worker, float *scratch)
 {
 	int64_t parts = panel_parts(g->m), panels = (g->n + NR - 1) / NR, made = 0, end;
 	int64_t width = PARTIAL_FLOATS / (tiles_of(g->m) * GEMM_ROWS) / NR;
-	int64_t own = panels * 3 / 4 / g->n_share > 0 ? least(width, panels * 3 / 4 / g->n_share) * parts : 1;
-	panel_block p = {.g = g, .rows = g->m, .tiles = tiles_of(g->m), .panel = scratch, .partial = scratch + DEPTH * NR};
+	int64_t own = panels * 7 / 8 / g->n_share > 0 ? least(width, panels * 7 / 8 / g->n_share) * parts : 1;
+	panel_block p = {.g = g, .panel = scratch, .partial = scratch + DEPTH * NR};
 	float *slivers = p.partial + PARTIAL_FLOATS + PANEL_GROUPS * GEMM_ROWS * NR;
 
+	panel_rows(&p, 0, g->m, tiles_of(g->m));
 	for (int64_t at; (at = mr_share_take(g->share, g->n_share, worker, own, &end)) >= 0; own = 1) {
 		while (at < end) {
 			int64_t part = at % parts, whole = part ? 0 : (end - at) / parts;
@@ -274,13 +318,15 @@ static void panels_shared(const mr_vec_gemm *g, uint32_t worker, float *scratch)
 static void group_tiles(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t j0, int64_t j1, int64_t k0, int64_t k,
 			const float *sliver, const float *panels)
 {
-	int64_t n = (j1 - j0 + NR - 1) / NR, row_lines = (j1 - j0 + LINE - 1) / LINE, lines = rows * row_lines;
-	bool last = k0 + k == g->k, fetch = i + 2 * rows <= g->m;
+	int64_t n = (j1 - j0 + NR - 1) / NR, row_lines = (j1 - j0 + LINE - 1) / LINE, each = (rows * row_lines + n - 1) / n;
+	bool last = k0 + k == g->k;
+	/* the next group's rows, in the order of memory */
+	ahead next = {.row = i + rows, .row_lines = row_lines, .lines = i + 2 * rows <= g->m ? rows * row_lines : 0};
 	tile t = {.g = g, .i = i, .k = k, .a = sliver, .in_pitch = g->n, .out_pitch = g->n,
 		  .skip = g->n - row_lines * LINE, .row_lines = row_lines};
 
 	for (int64_t q = 0; q < n; q++) {
-		int64_t j = j0 + q * NR, l0 = lines * q / n, l1 = lines * (q + 1) / n;
+		int64_t j = j0 + q * NR;
 		float *c = g->c + i * g->n + j;
 
 		t.j = j;
@@ -288,23 +334,27 @@ static void group_tiles(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t j
 		t.b = panels + q * NR * k;
 		t.in = k0 > 0 || g->add ? c : NULL;
 		t.out = last ? NULL : c;
-		if (fetch) { /* the next group's rows, in the order of memory */
-			t.step_next = (i + rows + l0 / row_lines) * g->n + j0 + l0 % row_lines * LINE;
-			t.next = g->c + t.step_next;
-			t.n_next = l1 - l0;
-			t.left = row_lines - l0 % row_lines;
-		}
+		t.step_next = j0 + ahead_take(&next, each, g->n, &t);
+		t.next = g->c + t.step_next;
 		tile_any(&t, rows);
 	}
 }
 
+/* Columns of a block: as few blocks as do, all alike. */
+static int64_t group_width(int64_t cols)
+{
+	int64_t blocks = (cols + GROUP_COLS - 1) / GROUP_COLS;
+
+	return ((cols + blocks - 1) / blocks + NR - 1) / NR * NR;
+}
+
 static void groups_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *scratch)
 {
-	int64_t rows = r1 - r0, tiles = tiles_of(rows);
+	int64_t rows = r1 - r0, tiles = tiles_of(rows), width = group_width(c1 - c0);
 	float *sliver = scratch, *panels = scratch + GROUP_DEPTH * LANES;
 
-	for (int64_t j0 = c0; j0 < c1; j0 += GROUP_COLS) {
-		int64_t j1 = least(c1, j0 + GROUP_COLS), k;
+	for (int64_t j0 = c0; j0 < c1; j0 += width) {
+		int64_t j1 = least(c1, j0 + width), k;
 
 		for (int64_t k0 = 0; k0 < g->k; k0 += k) {
 			k = least(GROUP_DEPTH, g->k - k0);
@@ -323,11 +373,11 @@ static void groups_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0,
 /* A unit is one group in one block of columns. A thread packs a block's part of B when it takes the first unit of it. */
 static void groups_shared(const mr_vec_gemm *g, uint32_t worker, float *scratch)
 {
-	int64_t tiles = tiles_of(g->m), packed = -1, at, end;
+	int64_t tiles = tiles_of(g->m), width = group_width(g->n), packed = -1, at, end;
 	float *sliver = scratch, *panels = scratch + GROUP_DEPTH * LANES;
 
 	while ((at = mr_share_take(g->share, g->n_share, worker, 1, &end)) >= 0) {
-		int64_t j0 = at / tiles * GROUP_COLS, j1 = least(g->n, j0 + GROUP_COLS), q = at % tiles;
+		int64_t j0 = at / tiles * width, j1 = least(g->n, j0 + width), q = at % tiles;
 		int64_t i = tile_row(g->m, q, tiles), rows = tile_row(g->m, q + 1, tiles) - i;
 
 		for (int64_t j = j0; j < j1 && packed != j0; j += NR)

@@ -24,10 +24,16 @@ FORCE_INLINE void strip_fma(V acc[STRIP][2], const float *w, int64_t pitch, cons
 	}
 }
 
-/* out[STRIP][NR] = (add: out +) sum over k of w[r][l] x[l][.]; fetches the rows @next, which have the same pitch. @vecs is a
+/* Lines of C that will be written: @rows of them, @pitch floats apart. A store that has to wait for its line holds up those behind it. */
+typedef struct strip_own {
+	float *c;
+	int64_t pitch, rows;
+} strip_own;
+
+/* out[STRIP][NR] = (add: out +) sum over k of w[r][l] x[l][.]; fetches the rows @next, which have the same pitch, and @own. @vecs is a
  * constant in each caller: 1 when there are only LANES rows of A. */
 FORCE_INLINE void strip_run(const float *w, int64_t pitch, const float *x, int64_t k, float *out, bool add,
-			    const float *next, int vecs)
+			    const float *next, strip_own own, int vecs)
 {
 	V acc[STRIP][2];
 	int64_t l = 0;
@@ -41,6 +47,10 @@ FORCE_INLINE void strip_run(const float *w, int64_t pitch, const float *x, int64
 #pragma GCC unroll 8
 		for (int r = 0; r < STRIP; r++)
 			fetch_l2(next + r * pitch + l);
+		if (own.rows-- > 0) {
+			fetch_own(own.c);
+			own.c += own.pitch;
+		}
 #pragma GCC unroll 4
 		for (int u = 0; u < LINE; u++)
 			strip_fma(acc, w + l + u, pitch, x + (l + u) * NR, vecs);
@@ -55,15 +65,15 @@ FORCE_INLINE void strip_run(const float *w, int64_t pitch, const float *x, int64
 }
 
 static __attribute__((noinline)) void strip(const float *w, int64_t pitch, const float *x, int64_t k, float *out, bool add,
-					    const float *next)
+					    const float *next, strip_own own)
 {
-	strip_run(w, pitch, x, k, out, add, next, 2);
+	strip_run(w, pitch, x, k, out, add, next, own, 2);
 }
 
 static __attribute__((noinline)) void strip_narrow(const float *w, int64_t pitch, const float *x, int64_t k, float *out,
-						   bool add, const float *next)
+						   bool add, const float *next, strip_own own)
 {
-	strip_run(w, pitch, x, k, out, add, next, 1);
+	strip_run(w, pitch, x, k, out, add, next, own, 1);
 }
 
 /* block[LANES][NR] = C turned, or C = block turned: rows i .. end (at most NR) and @cols columns from j. */
@@ -115,12 +125,13 @@ static void strip_columns(const mr_vec_gemm *g, int64_t i0, int64_t i1, int64_t 
 		for (int64_t i = i0; i < i1; i += NR) {
 			const float *panel = x + (i - i0) * g->k;
 			const float *fetch = i == i0 ? next : w;
+			strip_own own = {.c = g->c + i * g->n + j, .pitch = g->n, .rows = least(NR, i1 - i)};
 
 			if (g->add)
 				block_load(g, i, i1, j, cols, block);
-			for (int64_t r = 0; r < LANES; r += STRIP)
+			for (int64_t r = 0; r < LANES; r += STRIP, own.rows = 0)
 				(i1 - i > LANES ? strip : strip_narrow)(w + r * g->k, g->k, panel, g->k, block + r * NR,
-									g->add, fetch + r * g->k);
+									g->add, fetch + r * g->k, own);
 			block_store(g, i, i1, j, cols, block);
 		}
 	}

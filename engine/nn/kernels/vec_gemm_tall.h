@@ -375,11 +375,12 @@ static int64_t gemm_units(mr_gemm_order order, const mr_vec_gemm *g)
 	int64_t blocks = (g->k + DEPTH - 1) / DEPTH;
 
 	if (order == MR_GEMM_PANELS)
-		return !g->by_rows && blocks * tiles_of(g->m) * SLIVER <= KEPT_FLOATS ? (g->n + NR - 1) / NR * panel_parts(g->m) : 0;
+		return !g->by_rows && tiles_of(g->m) <= PANEL_TILES && blocks * tiles_of(g->m) * SLIVER <= KEPT_FLOATS
+			       ? (g->n + NR - 1) / NR * panel_parts(g->m) : 0;
 	if (order == MR_GEMM_TALL)
 		return 0;
 	if (order == MR_GEMM_GROUPS)
-		return g->k <= GROUP_DEPTH ? (g->n + GROUP_COLS - 1) / GROUP_COLS * tiles_of(g->m) : 0;
+		return g->k <= GROUP_DEPTH ? (g->n + group_width(g->n) - 1) / group_width(g->n) * tiles_of(g->m) : 0;
 	return !g->by_rows && g->m <= STRIP_ROWS ? (g->n + LANES - 1) / LANES : 0;
 }
 

@@ -29,6 +29,8 @@ typedef struct tile {
 	int64_t n_next;          /* and how many lines of it this tile fetches; */
 	int64_t left, skip;      /* of @next: lines up to the end of its row, then floats to the row behind it, */
 	int64_t row_lines;       /* and lines of that one */
+	float *own;              /* in panels: rows of C that this tile will write, to be had before, */
+	int64_t own_pitch, n_own; /* and how many */
 } tile;
 
 #define FORCE_INLINE static inline __attribute__((always_inline))
@@ -216,12 +218,20 @@ FORCE_INLINE void fetch_step(const mr_vec_step *s, int64_t at)
 
 typedef enum tile_kind { TILE_PANEL, TILE_PACK, TILE_GROUP, TILE_STEP } tile_kind;
 
+/* A row of C, at most NR floats from @c. */
+FORCE_INLINE void fetch_result(float *c)
+{
+	fetch_own(c);
+	if (NR > LINE)
+		fetch_own(c + LINE);
+}
+
 /* The k of a tile that packs its panel. */
 FORCE_INLINE void tile_pack_k(const tile *t, V acc[GEMM_ROWS][2], int rows)
 {
 	const float *a = t->a, *b = t->b, *next = t->next, *soon = t->soon;
 	int64_t pitch = t->b_pitch, left = t->left;
-	float *pack = t->pack;
+	float *pack = t->pack, *own = t->own;
 
 	for (int64_t l = 0; l < t->k; l++, a++, b += pitch, pack += NR, next += LINE, soon += LINE) {
 		V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
@@ -232,6 +242,10 @@ FORCE_INLINE void tile_pack_k(const tile *t, V acc[GEMM_ROWS][2], int rows)
 				left = t->row_lines - 1;
 			}
 			fetch_l2(next);
+		}
+		if (l < t->n_own) {
+			fetch_result(own);
+			own += t->own_pitch;
 		}
 		fetch_line(soon);
 		fetch_l1(b + AHEAD * pitch);
@@ -261,6 +275,7 @@ FORCE_INLINE void tile_k(const tile *t, V acc[GEMM_ROWS][2], int rows, tile_kind
 {
 	const float *a = t->a, *b = t->b, *next = t->next, *soon = t->soon;
 	int64_t at = t->step_next, left = t->left, n_next = t->n_next < t->k ? t->n_next : t->k;
+	float *own = t->own;
 	int64_t every = n_next ? t->k / n_next : 0, rest = t->k - every * n_next;
 
 	for (int64_t n = 0; n < n_next; n++, next += LINE, at += LINE) {
@@ -273,10 +288,14 @@ FORCE_INLINE void tile_k(const tile *t, V acc[GEMM_ROWS][2], int rows, tile_kind
 			fetch_step(t->g->step, at);
 		else
 			fetch_l2(next);
+		if (kind == TILE_PANEL && n < t->n_own) {
+			fetch_result(own);
+			own += t->own_pitch;
+		}
 		for (int64_t u = 0; u < every; u++)
 			tile_k_one(acc, rows, &a, &b, &soon, kind);
 	}
-	for (int64_t l = 0; l < rest; l++)
+	for (int64_t u = 0; u < rest; u++)
 		tile_k_one(acc, rows, &a, &b, &soon, kind);
 }
 
