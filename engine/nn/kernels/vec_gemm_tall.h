@@ -28,7 +28,8 @@ typedef struct tall {
 	int64_t i, j, cols;       /* place in C; columns of this tile, at most NR */
 	int64_t k;                /* of this block */
 	const float *sliver;      /* [rows][TALL_PITCH]; of A^T [k][LANES] */
-	const float *panel;       /* [k][NR], one of the block's */
+	float *panel;             /* [k][NR], one of the block's */
+	const float *b;           /* its place in B, at pitch g->n, for the tile that packs it; otherwise NULL */
 	const float *in;          /* the sum so far, at pitch g->n; NULL: none */
 	float *out;               /* where an unfinished sum goes, or one that is stepped; NULL: C gets bias and activation */
 	int64_t out_pitch;
@@ -52,10 +53,12 @@ FORCE_INLINE void tall_fetch_row(const tall *t, int64_t row)
 	}
 }
 
-FORCE_INLINE void tall_k(const tall *t, V acc[GEMM_ROWS][2], int rows, bool turned)
+/* @packs, a constant in each caller: the first tile of a panel reads B itself, and leaves the panel to the others. */
+FORCE_INLINE void tall_k(const tall *t, V acc[GEMM_ROWS][2], int rows, bool turned, bool packs)
 {
-	int64_t a_row = turned ? 1 : TALL_PITCH, a_k = turned ? LANES : 1, l = 0;
-	const float *a = t->sliver, *b = t->panel;
+	int64_t a_row = turned ? 1 : TALL_PITCH, a_k = turned ? LANES : 1, l = 0, pitch = packs ? t->g->n : NR;
+	const float *a = t->sliver, *b = packs ? t->b : t->panel;
+	float *panel = t->panel;
 
 	for (int64_t line = 0; l + LINE <= t->k; l += LINE, line++) {
 		if (line < rows && t->next >= 0)
@@ -64,10 +67,15 @@ FORCE_INLINE void tall_k(const tall *t, V acc[GEMM_ROWS][2], int rows, bool turn
 			for (int64_t x = line; x < t->soon[s].lines; x += TALL_K / LINE)
 				fetch_l2(t->soon[s].p + x * LINE);
 #pragma GCC unroll 4
-		for (int u = 0; u < LINE; u++, a += a_k, b += NR) {
+		for (int u = 0; u < LINE; u++, a += a_k, b += pitch) {
 			V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
 
-			fetch_l1(b + AHEAD * NR);
+			fetch_l1(b + AHEAD * pitch);
+			if (packs) {
+				v_store(panel, b0, 0);
+				v_store(panel + LANES, b1, 0);
+				panel += NR;
+			}
 			tile_fma(acc, rows, a, a_row, b0, b1);
 		}
 	}
@@ -75,14 +83,14 @@ FORCE_INLINE void tall_k(const tall *t, V acc[GEMM_ROWS][2], int rows, bool turn
 		tile_fma(acc, rows, a, a_row, v_load(b, 0), v_load(b + LANES, 0));
 }
 
-FORCE_INLINE void tall_tile(const tall *t, int rows, bool full, bool turned)
+FORCE_INLINE void tall_tile(const tall *t, int rows, bool full, bool turned, bool packs)
 {
 	tile as = {.g = t->g, .i = t->i, .j = t->j, .cols = t->cols, .in = t->in, .in_pitch = t->g->n};
 	V acc[GEMM_ROWS][2];
 	edge e = edge_of(&as, full);
 
 	tile_begin(&as, acc, rows, e);
-	tall_k(t, acc, rows, turned);
+	tall_k(t, acc, rows, turned, packs);
 	if (turned || t->out)
 		tile_store(acc, rows, t->out, t->out_pitch, e);
 	else
@@ -91,22 +99,41 @@ FORCE_INLINE void tall_tile(const tall *t, int rows, bool full, bool turned)
 
 #define TALL_CASE(n) \
 	case n: \
-		tall_tile(t, n, TALL_FULL, TALL_TURNED); \
+		tall_tile(t, n, TALL_FULL, TALL_TURNED, TALL_PACKS); \
 		break;
 
 static __attribute__((noinline)) void tall_full(const tall *t, int64_t rows)
 {
 #define TALL_FULL true
 #define TALL_TURNED false
+#define TALL_PACKS false
+	switch (rows) {
+		EACH_ROWS(TALL_CASE)
+	}
+#undef TALL_PACKS
+}
+
+static __attribute__((noinline)) void tall_packing(const tall *t, int64_t rows)
+{
+#define TALL_PACKS true
 	switch (rows) {
 		EACH_ROWS(TALL_CASE)
 	}
 #undef TALL_TURNED
 }
 
-static __attribute__((noinline)) void tall_turned(const tall *t, int64_t rows)
+static __attribute__((noinline)) void tall_turned_packing(const tall *t, int64_t rows)
 {
 #define TALL_TURNED true
+	switch (rows) {
+		EACH_ROWS(TALL_CASE)
+	}
+#undef TALL_PACKS
+}
+
+static __attribute__((noinline)) void tall_turned(const tall *t, int64_t rows)
+{
+#define TALL_PACKS false
 	switch (rows) {
 		EACH_ROWS(TALL_CASE)
 	}
@@ -130,14 +157,15 @@ static __attribute__((noinline)) void tall_edge(const tall *t, int64_t rows)
 	}
 #undef TALL_TURNED
 #undef TALL_FULL
+#undef TALL_PACKS
 }
 
 static void tall_any(const tall *t, int64_t rows)
 {
 	if (t->g->ta)
-		(t->cols == NR ? tall_turned : tall_turned_edge)(t, rows);
+		(t->b ? tall_turned_packing : t->cols == NR ? tall_turned : tall_turned_edge)(t, rows);
 	else
-		(t->cols == NR ? tall_full : tall_edge)(t, rows);
+		(t->b ? tall_packing : t->cols == NR ? tall_full : tall_edge)(t, rows);
 }
 
 /* The steps of a tile whose gradient is at @grad, [rows][NR]. @kind is constant in each caller. */
@@ -311,6 +339,12 @@ static void plan_fetches(tall *t, const tall_part *w, const tall_block *b, const
 		t->soon[s++] = (stream){NULL, 0};
 }
 
+/* Are the panels of @b packed by the first tile? Its rows must lie at one pitch, in whole panels and lines of k. */
+static bool in_passing(const mr_vec_gemm *g, const tall_block *b)
+{
+	return !g->tb && !g->bs && b->cols % NR == 0 && b->k % LINE == 0;
+}
+
 /* The rows of C of tile @at, all columns of block @b. */
 static void tall_rows(tall *t, const tall_part *w, const tall_block *b, const tall_block *soon, int64_t at)
 {
@@ -324,6 +358,7 @@ static void tall_rows(tall *t, const tall_part *w, const tall_block *b, const ta
 		t->j = b->j + q * NR;
 		t->cols = least(NR, b->j + b->cols - t->j);
 		t->panel = w->panels + q * NR * b->k;
+		t->b = at == 0 && in_passing(g, b) ? block_row(g, b, 0).p + q * NR : NULL;
 		c = g->c + t->i * g->n + t->j;
 		t->in = b->k0 > 0 || g->add ? c : NULL;
 		t->out = finishes ? NULL : steps ? w->grad : c;
@@ -345,7 +380,8 @@ static void tall_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, i
 
 	for (bool more = c1 > c0; more; b = soon) {
 		more = next_block(g, &w, &b, &soon);
-		(g->tb ? tall_pack_turned : tall_pack_straight)(g, &b, w.panels);
+		if (!in_passing(g, &b))
+			(g->tb ? tall_pack_turned : tall_pack_straight)(g, &b, w.panels);
 		t.k = b.k;
 		t.last = b.k0 + b.k == g->k;
 		for (int64_t q = 0; q < w.tiles; q++) {
