@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "nn/data/part.h"
 #include "data_help.h"
 
 static char dir[512];
@@ -321,6 +322,26 @@ static void registry(void)
 	mr_dataset_close(NULL);
 }
 
+/* Every epoch sees each sample once, in an order of its own. */
+static void order_of_epochs(void)
+{
+	enum { N = 50, EPOCHS = 3 };
+	uint64_t at[EPOCHS][N];
+
+	for (uint64_t e = 0; e < EPOCHS; e++) {
+		bool seen[N] = {false};
+		int same = 0;
+
+		for (uint64_t i = 0; i < N; i++) {
+			at[e][i] = mr_data_order(N, 3, e * N + i);
+			CU_ASSERT_FATAL(at[e][i] < N && !seen[at[e][i]]);
+			seen[at[e][i]] = true;
+			same += e > 0 && at[e][i] == at[e - 1][i];
+		}
+		CU_ASSERT(same < N / 4);
+	}
+}
+
 void mr_suite_data(void);
 void mr_suite_data(void)
 {
@@ -333,4 +354,5 @@ void mr_suite_data(void)
 	MR_TEST(sources_stop_at_a_megabyte);
 	MR_TEST(pairs_of_numbers);
 	MR_TEST(synthetic_classes);
+	MR_TEST(order_of_epochs);
 }
