@@ -61,7 +61,7 @@ set -- "$@" --set system.name=pipedream
 mkdir disk
 if mount -t tmpfs -o size=64k millrace disk 2>/dev/null; then
 	train "$@" --set run.dir=disk/r
-	expect 6 "a disk without room for checkpoints" "needs .* on the disk, only .* are free"
+	expect 6 "a disk without room for checkpoints" "checkpoints .* need .* on the disk, only .* are free"
 	umount disk
 else
 	echo "$suite: no file system of a small size can be mounted here: that case is skipped"
