@@ -4,6 +4,8 @@
  *	steps [--tiny | --list] [--rounds N] [--case NAME] [--json FILE] [--torch PYTHON] [--llmc FOLDER]
  *	      [--patience SECONDS]
  *
+ * Without --torch and --llmc the variables MILLRACE_PYTHON and MILLRACE_LLMC name the peers.
+ *
  * For each case (perf/steps/cases.h) all systems are built in this one process, the peers (peer.h) beside it, and
  * take turns: a round times a burst of steps of each, in an order that rotates; whoever is not timed stands still.
  * Before and after every burst a cache-line ping-pong tells whether the two cores share a cache now (NEAR, about 50
@@ -53,6 +55,14 @@ static void interrupted(int sig)
 	clean();
 	signal(sig, SIG_DFL);
 	raise(sig);
+}
+
+/* Where a peer is that no option names. NULL: nowhere. */
+static const char *from_environment(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
 }
 
 static void check(mr_status st, const char *what)
@@ -279,6 +289,10 @@ int main(int argc, char **argv)
 	b->peers[TORCH] = (mr_peer){.ops = &mr_peer_torch, .patience_s = 180};
 	b->peers[LLMC] = (mr_peer){.ops = &mr_peer_llmc, .patience_s = 180};
 	parse(b, argc, argv);
+	if (!b->small && !b->peers[TORCH].where)
+		b->peers[TORCH].where = from_environment("MILLRACE_PYTHON");
+	if (!b->small && !b->peers[LLMC].where)
+		b->peers[LLMC].where = from_environment("MILLRACE_LLMC");
 	check(mr_env_prepare(&env), "environment");
 	check(mr_topo_detect(&b->topo), "topology");
 	signal(SIGPIPE, SIG_IGN);
