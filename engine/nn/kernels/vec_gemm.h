@@ -56,10 +56,10 @@ static void pack_straight(const float *src, int64_t pitch, int64_t cols, int64_t
 		v_store(dst + l * dst_pitch, cols > 0 ? v_load(src + l * pitch, cols < LANES ? cols : 0) : v_set(0.0f), 0);
 }
 
-/* Rows i.. of A, k0.. of k, as a sliver of panels. */
-static void copy_rows(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t k0, int64_t k, float *dst)
+/* Rows i.. of A, k0.. of k, as a sliver of rows @pitch apart (at least @k, rounded up to LANES). */
+static void copy_rows(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t k0, int64_t k, float *dst, int64_t pitch)
 {
-	for (int64_t r = 0; r < rows; r++, dst += DEPTH) {
+	for (int64_t r = 0; r < rows; r++, dst += pitch) {
 		const float *src = g->a + (i + r) * g->k + k0;
 		int64_t l = 0;
 
@@ -235,7 +235,7 @@ static void panel_slivers(const panel_block *p)
 	for (int64_t q = 0; q < p->tiles; q++) {
 		int64_t r = p->first[q];
 
-		copy_rows(p->g, p->row + r, p->first[q + 1] - r, p->k0, p->k, p->slivers + q * SLIVER);
+		copy_rows(p->g, p->row + r, p->first[q + 1] - r, p->k0, p->k, p->slivers + q * SLIVER, DEPTH);
 	}
 }
 

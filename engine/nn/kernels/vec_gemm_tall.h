@@ -268,20 +268,6 @@ static void tall_pack_turned(const mr_vec_gemm *g, const tall_block *b, float *p
 	}
 }
 
-/* Rows i.. of A, k0.. of k. */
-static void tall_copy(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t k0, int64_t k, float *dst)
-{
-	for (int64_t r = 0; r < rows; r++, dst += TALL_PITCH) {
-		const float *src = g->a + (i + r) * g->k + k0;
-		int64_t l = 0;
-
-		for (; l + LANES <= k; l += LANES)
-			v_store(dst + l, v_load(src + l, 0), 0);
-		if (l < k)
-			v_store(dst + l, v_load(src + l, k - l), k - l);
-	}
-}
-
 /* --- the order ---------------------------------------------------------------------------------------------------- */
 
 /* What one call works on: rows and columns of C. */
@@ -391,7 +377,7 @@ static void tall_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, i
 			if (g->ta)
 				pack_sliver(g, t.i, rows, b.k0, b.k, w.sliver);
 			else
-				tall_copy(g, t.i, rows, b.k0, b.k, w.sliver);
+				copy_rows(g, t.i, rows, b.k0, b.k, w.sliver, TALL_PITCH);
 			tall_rows(&t, &w, &b, more ? &soon : NULL, q);
 		}
 	}
