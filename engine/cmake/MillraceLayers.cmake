@@ -49,8 +49,8 @@ function(mr_layer name)
   # The vector kernels ask for their instructions by a pragma of GCC's, which Clang does not know.
   if(CMAKE_C_COMPILER_ID STREQUAL "Clang" AND name STREQUAL "nn" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set(avx2 -mavx2 -mfma -mbmi2 -mprfchw -ffp-contract=off)
-    set_property(SOURCE ${dir}/kernels/vec_avx2.c PROPERTY COMPILE_OPTIONS ${avx2})
-    set_property(SOURCE ${dir}/kernels/vec_avx512.c PROPERTY COMPILE_OPTIONS
+    set_property(SOURCE ${dir}/kernels/vec_avx2.c ${dir}/kernels/vec_gemm_avx2.c PROPERTY COMPILE_OPTIONS ${avx2})
+    set_property(SOURCE ${dir}/kernels/vec_avx512.c ${dir}/kernels/vec_gemm_avx512.c PROPERTY COMPILE_OPTIONS
       ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
   endif()
   target_include_directories(mr_${name} PUBLIC ${CMAKE_SOURCE_DIR}/engine ${CMAKE_SOURCE_DIR})

@@ -64,9 +64,10 @@ static mr_status reserve(mr_gemm_scratch *s, uint32_t n_threads, size_t floats)
 /* @v but for its scratch and how it is shared out. */
 static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, mr_gemm_order order, mr_vec_gemm *v)
 {
-	int64_t n, pieces, units;
+	const mr_vec_order *o = &vec->products->order[order];
+	int64_t n, pieces, units, step = vec->products->cols;
 
-	MR_TRY(reserve(s, n_threads, vec->gemm_scratch_floats(order, v->k)));
+	MR_TRY(reserve(s, n_threads, o->scratch_floats(v->k)));
 	v->scratch = s->data;
 	v->scratch_floats = s->floats;
 	/* Along the longer side, so that what every thread packs for itself is the shorter one; where a batch is large along its
@@ -74,16 +75,16 @@ static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, 
 	 * two threads begin to pay: below, what they pass each other costs more (measured at 128 and 256 columns). */
 	v->by_rows = v->ta ? v->m >= v->n : order == MR_GEMM_TALL || v->m > v->n;
 	n = v->by_rows ? v->m : v->n;
-	pieces = mr_team_pieces(n_threads, n, vec->gemm_cols, v->m * v->n * v->k / n / 64);
-	units = vec->gemm_units(order, v);
+	pieces = mr_team_pieces(n_threads, n, step, v->m * v->n * v->k / n / 64);
+	units = o->units(v);
 	if (pieces == 1 || units < 4 * pieces || (order == MR_GEMM_PANELS && v->m > MOST_SHARED_ROWS)) {
-		mr_team_run_pieces(pieces, vec->gemm[order], v, n, vec->gemm_cols);
+		mr_team_run_pieces(pieces, o->run, v, n, step);
 		return MR_OK;
 	}
 	mr_share_init(s->share, (uint32_t)pieces, units);
 	v->share = s->share;
 	v->n_share = (uint32_t)pieces;
-	mr_team_run_pieces(pieces, vec->gemm[order], v, units, 1);
+	mr_team_run_pieces(pieces, o->run, v, units, 1);
 	return MR_OK;
 }
 

@@ -121,12 +121,20 @@ typedef struct mr_vec_gemm {
 
 typedef enum mr_gemm_order { MR_GEMM_PANELS, MR_GEMM_GROUPS, MR_GEMM_STRIPS, MR_GEMM_TALL, MR_N_GEMM_ORDERS } mr_gemm_order;
 
-typedef struct mr_vec {
-	mr_vec_fn *gemm[MR_N_GEMM_ORDERS];                    /* rows or columns of C */
-	size_t (*gemm_scratch_floats)(mr_gemm_order order, int64_t k); /* of one worker */
+typedef struct mr_vec_order {
+	mr_vec_fn *run;                          /* rows or columns of C */
 	/* Units that threads may take as they come, each of work for some 20 us at most; 0: the shape has none, and ranges are fixed. */
-	int64_t (*gemm_units)(mr_gemm_order order, const mr_vec_gemm *g);
-	int64_t gemm_cols;                                    /* ranges of columns begin at its multiples */
+	int64_t (*units)(const mr_vec_gemm *g);
+	size_t (*scratch_floats)(int64_t k);     /* of one worker */
+} mr_vec_order;
+
+typedef struct mr_vec_products {
+	mr_vec_order order[MR_N_GEMM_ORDERS];
+	int64_t cols;                            /* ranges of columns begin at its multiples */
+} mr_vec_products;
+
+typedef struct mr_vec {
+	const mr_vec_products *products;
 	mr_vec_fn *act, *act_backward;                        /* elements; forward: GELU only */
 	mr_vec_fn *colsum;                                    /* columns */
 	mr_vec_fn *norm, *norm_backward_input;                /* rows */
@@ -144,6 +152,8 @@ typedef struct mr_vec {
 	int64_t dropout_group;
 } mr_vec;
 
+extern const mr_vec_products mr_vec_products_avx2;
+extern const mr_vec_products mr_vec_products_avx512;
 extern const mr_vec mr_vec_avx2;
 extern const mr_vec mr_vec_avx512;
 

@@ -4,15 +4,6 @@
  * (1 + tanh u) / 2 is the logistic function of 2u, so with s = logistic(2u) and 2u = x (a + b x^2):
  * gelu = x s, gelu' = s + x s (1 - s) (a + 3 b x^2). One exp and one division, and no cancellation for negative x.
  */
-#define LOG2E 1.4426950408889634f
-#define GELU_A 1.5957691216057308f  /* 2 sqrt(2 / pi) */
-#define GELU_B 0.07135481282740522f /* GELU_A 0.044715 */
-
-static inline V gelu_s(V x, V xx)
-{
-	return v_logistic2(v_mul(x, v_fma(v_set(-GELU_B * LOG2E), xx, v_set(-GELU_A * LOG2E))));
-}
-
 static inline void gelu_at(const mr_vec_act *a, int64_t i, int64_t part)
 {
 	V x = v_load(a->zy + i, part);

@@ -1,4 +1,4 @@
-/* vec_all.h - all vector kernels and their table; included once an instruction set, after its lanes. */
+/* vec_all.h - all vector kernels but the products (vec_gemm_all.h) and their table; included once an instruction set, after its lanes. */
 #include <math.h>
 #include <string.h>
 
@@ -12,22 +12,13 @@
 #include "nn/kernels/vec_loss.h"
 #include "nn/kernels/vec_mix.h"
 #include "nn/kernels/vec_norm.h"
+#include "nn/kernels/vec_step.h"
+
 #include "nn/kernels/vec_optim.h"
 #include "nn/kernels/vec_rows.h"
 
-#include "nn/kernels/vec_gemm_tile.h"
-
-#include "nn/kernels/vec_gemm.h"
-
-#include "nn/kernels/vec_gemm_strips.h"
-
-#include "nn/kernels/vec_gemm_tall.h"
-
 const mr_vec TABLE = {
-	.gemm = {gemm_panels, gemm_groups, gemm_strips, gemm_tall},
-	.gemm_scratch_floats = gemm_scratch_floats,
-	.gemm_units = gemm_units,
-	.gemm_cols = NR,
+	.products = &PRODUCTS,
 	.act = gelu,
 	.act_backward = act_backward,
 	.colsum = colsum,

@@ -5,5 +5,6 @@
 #endif
 #include "nn/kernels/vec_lanes_avx2.h"
 #define TABLE mr_vec_avx2
+#define PRODUCTS mr_vec_products_avx2
 #include "nn/kernels/vec_all.h"
 #endif

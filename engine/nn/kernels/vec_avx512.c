@@ -5,5 +5,6 @@
 #endif
 #include "nn/kernels/vec_lanes_avx512.h"
 #define TABLE mr_vec_avx512
+#define PRODUCTS mr_vec_products_avx512
 #include "nn/kernels/vec_all.h"
 #endif

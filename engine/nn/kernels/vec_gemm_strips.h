@@ -171,3 +171,13 @@ static void gemm_strips(const void *args, int64_t lo, int64_t hi, uint32_t worke
 {
 	gemm_range(args, lo, hi, worker, strips_run, strips_shared);
 }
+
+static int64_t strip_units(const mr_vec_gemm *g)
+{
+	return !g->by_rows && g->m <= STRIP_ROWS ? (g->n + LANES - 1) / LANES : 0;
+}
+
+static size_t strip_floats(int64_t k)
+{
+	return (size_t)(k * (LANES + STRIP_ROWS));
+}

@@ -388,34 +388,15 @@ static void gemm_tall(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 	gemm_range(args, lo, hi, worker, tall_run, NULL);
 }
 
-#define TALL_FLOATS (TALL_K * TALL_COLS + GEMM_ROWS * TALL_PITCH + TALL_K * LANES)
-
-/* --- units and scratch -------------------------------------------------------------------------------------------- */
-
-static int64_t gemm_units(mr_gemm_order order, const mr_vec_gemm *g)
+/* Ranges are fixed: see above. */
+static int64_t tall_units(const mr_vec_gemm *g)
 {
-	int64_t blocks = (g->k + DEPTH - 1) / DEPTH;
-
-	if (order == MR_GEMM_PANELS)
-		return !g->by_rows && tiles_of(g->m) <= PANEL_TILES && blocks * tiles_of(g->m) * SLIVER <= KEPT_FLOATS
-			       ? (g->n + NR - 1) / NR * panel_parts(g->m) : 0;
-	if (order == MR_GEMM_TALL)
-		return 0;
-	if (order == MR_GEMM_GROUPS)
-		return g->k <= GROUP_DEPTH ? (g->n + group_width(g->n) - 1) / group_width(g->n) * tiles_of(g->m) : 0;
-	return !g->by_rows && g->m <= STRIP_ROWS ? (g->n + LANES - 1) / LANES : 0;
+	(void)g;
+	return 0;
 }
 
-static size_t gemm_scratch_floats(mr_gemm_order order, int64_t k)
+static size_t tall_floats(int64_t k)
 {
-	switch (order) {
-	case MR_GEMM_PANELS:
-		return DEPTH * NR + PARTIAL_FLOATS + PANEL_GROUPS * GEMM_ROWS * NR + KEPT_FLOATS;
-	case MR_GEMM_GROUPS:
-		return GROUP_DEPTH * LANES + GROUP_DEPTH * (GROUP_COLS + NR);
-	case MR_GEMM_TALL:
-		return TALL_FLOATS;
-	default:
-		return (size_t)(k * (LANES + STRIP_ROWS));
-	}
+	(void)k;
+	return TALL_K * TALL_COLS + GEMM_ROWS * TALL_PITCH + TALL_K * LANES;
 }

@@ -1,5 +1,5 @@
 /*
- * vec_math.h - exponentials and the logistic function on vectors.
+ * vec_math.h - exponentials, the logistic function and GELU on vectors.
  *
  * Measured against libm in f64 (tests/nn): v_exp within 2.5e-7 relative over all of its range, 0 below -104, infinity
  * above 88.73. v_exp2 within 3e-7 of 2^y for y up to 120; who computes y = x log2(e) adds the rounding of y, 6e-8 |x|.
@@ -43,4 +43,14 @@ static inline V v_exp2(V y)
 static inline V v_logistic2(V y)
 {
 	return v_inverse(v_add(v_set(1.0f), v_exp2(v_min(v_set(100.0f), y))));
+}
+
+#define LOG2E 1.4426950408889634f
+#define GELU_A 1.5957691216057308f  /* 2 sqrt(2 / pi) */
+#define GELU_B 0.07135481282740522f /* GELU_A 0.044715 */
+
+/* gelu(x) / x in its tanh form for @xx = x x: the logistic function of x (GELU_A + GELU_B x^2), see vec_act.h. */
+static inline V gelu_s(V x, V xx)
+{
+	return v_logistic2(v_mul(x, v_fma(v_set(-GELU_B * LOG2E), xx, v_set(-GELU_A * LOG2E))));
 }
