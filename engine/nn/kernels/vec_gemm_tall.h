@@ -234,9 +234,12 @@ static stream block_row(const mr_vec_gemm *g, const tall_block *b, int64_t row)
 
 static void fetch_block_row(const mr_vec_gemm *g, const tall_block *b, int64_t row)
 {
-	stream s = block_row(g, b, row);
+	stream s;
 
-	for (int64_t x = 0; row < block_rows(g, b) && x < s.lines; x++)
+	if (row >= block_rows(g, b))
+		return;
+	s = block_row(g, b, row);
+	for (int64_t x = 0; x < s.lines; x++)
 		fetch_l2(s.p + x * LINE);
 }
 
