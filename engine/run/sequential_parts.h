@@ -10,6 +10,7 @@
 
 typedef struct mr_sequential_tensor {
 	void *value, *grad; /* of a value */
+	void *lent;         /* not NULL: its gradient is in another's memory, for this backward pass */
 } mr_sequential_tensor;
 
 typedef struct mr_sequential_node {
