@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "check.h"
+#include "guarded.h"
 
 void *make_output(const mr_kernels *k, int64_t n)
 {
@@ -24,7 +25,7 @@ void *make_input(const mr_kernels *k, int64_t n, uint32_t stream, double lo, dou
 	void *p = make_output(k, n);
 
 	for (int64_t i = 0; i < n; i++) {
-		float x = (float)(lo + (hi - lo) * mr_rng_uniform(1, MR_RNG_TEST, 0, stream, (uint64_t)i));
+		float x = number_of(stream, i, (float)lo, (float)hi);
 
 		if (k->dtype == MR_F64)
 			((double *)p)[i] = x;

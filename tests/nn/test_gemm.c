@@ -1,13 +1,13 @@
 /*
- * test_gemm.c - matrix products at the shapes where their blocks end: columns beyond a panel, a block of columns and a
- * strip, rows beyond a tile, sums beyond a block, batches beyond what nn/kernels/gemm.c takes (oneDNN has those).
- * Against the reference in f64; to the bit between numbers of threads, between a batch and its halves, and between a fused
- * step and one afterwards. Results lie between margins that nobody may touch.
+ * test_gemm.c - which matrix products are computed here and which by oneDNN (nn/kernels/gemm.h), on both sides of where that
+ * changes: against the reference in f64; to the bit between numbers of threads, between a batch and its halves, and between a fused
+ * step and one afterwards. Results lie between margins that nobody may touch. test_chains.c has the shapes.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
+#include "guarded.h"
 #include "kernels_ops.h"
 #include "nn/kernels/gemm.h"
 
@@ -37,15 +37,12 @@ static void tell(const char *what, const work *w, uint32_t threads, double d)
 
 /* --- a product between margins ------------------------------------------------------------------------------------ */
 
-/* @n numbers in [lo, hi), the same in each type. As make_input, whose generator takes longer than all the products. */
+/* @n numbers in [lo, hi), the same in each type. */
 static void fill(const mr_kernels *k, int64_t n, uint32_t stream, double lo, double hi, void *out)
 {
 	for (int64_t i = 0; i < n; i++) {
-		uint32_t z = ((uint32_t)i + stream * 0x10001u) * 0x9E3779B9u;
-		float x;
+		float x = number_of(stream, i, (float)lo, (float)hi);
 
-		z = (z ^ z >> 16) * 0x85EBCA6Bu;
-		x = (float)(lo + (hi - lo) * (double)((z ^ z >> 13) >> 8) / (1 << 24));
 		if (k->dtype == MR_F64)
 			((double *)out)[i] = x;
 		else
@@ -216,42 +213,6 @@ static void compare_steps(const mr_kernels *k, int64_t m, int64_t n, int64_t dep
 
 /* --- the tests ---------------------------------------------------------------------------------------------------- */
 
-/* Rows, columns and sums on both sides of the vectors (8, 16), tiles (6, 14 rows; 16, 32 columns) and strips. */
-static void small_shapes(void)
-{
-	static const int64_t m[] = {1, 6, 7, 14, 15, 29, 33}, n[] = {1, 7, 16, 31, 32, 33, 65}, depth[] = {1, 15, 16, 33};
-	const mr_kernels *k = dnnl();
-
-	for (int i = 0; k && i < 7 * 7 * 4; i++) {
-		compare_transposes(k, m[i % 7], n[i / 7 % 7], depth[i / 49]);
-		if (i % 3 == 0)
-			compare_epilogues(k, m[i % 7], n[i / 7 % 7], depth[i / 49]);
-		if (i % 5 == 0)
-			compare_steps(k, m[i % 7], n[i / 7 % 7], depth[i / 49]);
-	}
-}
-
-/* Beyond 1024 columns, 64 and 256 of a sum, 128 rows of a strip's panels, 32 tiles of 6 rows, kept sums of a panel. */
-static void shapes_of_many_blocks(void)
-{
-	static const int64_t dims[][3] = {{37, 1090, 150}, {256, 70, 300}, {1, 2100, 33}, {200, 33, 1000}, {1030, 70, 40},
-					  {129, 700, 70}, {300, 1090, 33}, {140, 710, 130}};
-	const mr_kernels *k = dnnl();
-
-	for (int i = 0; k && i < 8; i++)
-		compare_transposes(k, dims[i][0], dims[i][1], dims[i][2]);
-	if (k)
-		compare_epilogues(k, 256, 570, 70), compare_epilogues(k, 33, 1090, 129);
-}
-
-static void steps_of_many_blocks(void)
-{
-	const mr_kernels *k = dnnl();
-
-	if (k)
-		compare_steps(k, 530, 70, 40), compare_steps(k, 33, 1090, 129), compare_steps(k, 15, 65, 256);
-}
-
 /* Rows of a batch beyond which products go through the tall order, or where it does not pay through oneDNN. */
 #define MANY_ROWS 256
 
@@ -277,31 +238,6 @@ static void large_batches(void)
 	CU_ASSERT_FALSE(mr_gemm_own(&(mr_gemm){.m = 193, .n = 9, .k = 99, .tb = true}, 1, false));
 	for (int64_t rows = 192; k && rows <= 193; rows++)
 		compare_transposes(k, rows, 65, 33);
-}
-
-/* Many rows for three threads, in several blocks of 256 columns and 256 of a sum. */
-static void tall_shapes(void)
-{
-	static const int64_t dims[][3] = {{771, 33, 33}, {800, 290, 48}, {769, 16, 530}};
-	const mr_kernels *k = dnnl();
-
-	for (int i = 0; k && i < 3; i++) {
-		CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = dims[i][0], .n = dims[i][1], .k = dims[i][2]}, 3, false));
-		compare_epilogues(k, dims[i][0], dims[i][1], dims[i][2]);
-		compare(k, &(work){.g = {.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .tb = i & 1, .add = true}, .step = -1});
-	}
-}
-
-static void tall_gradients(void)
-{
-	static const int64_t dims[][3] = {{50, 500, 530}, {290, 85, 257}};
-	const mr_kernels *k = dnnl();
-
-	for (int i = 0; k && i < 2; i++) {
-		CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .ta = true}, 3, true));
-		compare_steps(k, dims[i][0], dims[i][1], dims[i][2]);
-		compare(k, &(work){.g = {.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .ta = true, .add = i & 1}, .step = -1});
-	}
 }
 
 /* A sum over micro-batches is the sum over the batch that they make up, to the bit. */
@@ -380,12 +316,7 @@ void mr_suite_gemm(void);
 void mr_suite_gemm(void)
 {
 	MR_SUITE("gemm");
-	MR_TEST(small_shapes);
-	MR_TEST(shapes_of_many_blocks);
-	MR_TEST(steps_of_many_blocks);
 	MR_TEST(large_batches);
-	MR_TEST(tall_shapes);
-	MR_TEST(tall_gradients);
 	MR_TEST(halves_make_a_whole);
 	MR_TEST(scratch_grows);
 	MR_TEST(many_large_shapes_fit);
