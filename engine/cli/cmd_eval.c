@@ -31,7 +31,7 @@ static mr_status evaluate(const mr_args *args, mr_session *s)
 		return mr_fail(MR_EDATA, "%s has no validation part", s->data->ops->name);
 	MR_TRY(mr_session_start(s, NULL));
 	MR_TRY(load(args, s, &step));
-	MR_TRY(mr_executor_eval(&s->executor, &loss));
+	MR_TRY(mr_executor_eval(&s->executor, NULL, NULL, &loss));
 	printf("step %llu: validation loss %s", (unsigned long long)step, mr_double_text(loss, text));
 	if (mr_session_tokens_per_sample(s))
 		printf(", perplexity %.4f", exp(loss));

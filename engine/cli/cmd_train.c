@@ -47,7 +47,8 @@ const mr_command mr_command_train = {
 	.max_operands = 1,
 	.summary = "train the model that a configuration file describes",
 	.help = "Writes run.dir: the resolved configuration, metrics.jsonl, checkpoints and, with trace.steps, a timeline.\n"
-		"SIGINT and SIGTERM finish the step, save and end (a second one ends at once); SIGUSR1 saves now.\n"
+		"SIGINT and SIGTERM finish the step, break an evaluation off, save and end (a second one ends at once; --resume\n"
+		"makes the evaluation again); SIGUSR1 saves now.\n"
 		"Weights that grew a thousandfold a step while the loss rose are not saved: exit code 7 (millrace(1), CHECKPOINTS).\n",
 	.options = options,
 	.sets = true,

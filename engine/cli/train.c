@@ -142,10 +142,14 @@ static mr_status evaluate(mr_train *t)
 {
 	mr_metrics_row row = mr_metrics_row_at(t->step);
 	uint64_t begin = now_ns(t), busy = busy_ns(t);
+	mr_status st;
 
 	if (t->s.data->n_valid == 0)
 		return MR_OK;
-	MR_TRY(mr_executor_eval(&t->s.executor, &t->val_loss));
+	st = mr_executor_eval(&t->s.executor, mr_signals_go_on, NULL, &t->val_loss);
+	if (st == MR_ESTOPPED) /* a part of the validation data says nothing: no row, and no loss beside the checkpoint */
+		return MR_OK;
+	MR_TRY(st);
 	row.val_loss = t->val_loss;
 	t->val_step = t->step;
 	row.seconds = t->seconds_before + (double)(now_ns(t) - t->start_ns) / 1e9;
@@ -221,6 +225,11 @@ static uint64_t next_stop(const mr_train *t)
 	return next;
 }
 
+static bool eval_is_due(const mr_train *t)
+{
+	return t->step == t->n_steps || (t->eval_every && t->step % t->eval_every == 0);
+}
+
 /* *@leave: a signal has asked to end, and what it asks for has been done. One that comes later is for the next round: it
  * pauses the executor at once. */
 static mr_status do_due(mr_train *t, bool *leave)
@@ -232,7 +241,7 @@ static mr_status do_due(mr_train *t, bool *leave)
 		t->traced = false;
 		t->trace_written = true;
 	}
-	if (end || (t->eval_every && t->step % t->eval_every == 0))
+	if (eval_is_due(t))
 		MR_TRY(evaluate(t));
 	asked = mr_signals_save();
 	*leave = mr_signals_end() != 0;
@@ -245,8 +254,13 @@ static mr_status do_due(mr_train *t, bool *leave)
 
 static mr_status course(mr_train *t)
 {
+	mr_status begun = MR_OK;
 	bool leave = false;
 
+	if (t->step && t->val_step != t->step && eval_is_due(t)) /* taken up where a signal broke an evaluation off */
+		begun = evaluate(t);
+	if (begun != MR_OK)
+		return ended_by(t, begun);
 	while (t->step < t->n_steps && !leave) {
 		uint64_t begin = t->row_ns = now_ns(t);
 		mr_status st = mr_executor_run(&t->s.executor, next_stop(t), on_progress, t, &t->step);
@@ -293,6 +307,8 @@ static mr_status take_up(mr_train *t, const char *from)
 		MR_TRY(mr_metrics_read(t->dir.metrics, &rows, &n));
 	if (n && isfinite(rows[n - 1].seconds))
 		t->seconds_before = rows[n - 1].seconds;
+	if (n && isfinite(rows[n - 1].val_loss))
+		t->val_step = rows[n - 1].step;
 	free(rows);
 	return MR_OK;
 }

@@ -164,14 +164,13 @@ static bool is_stalled(mr_engine *e, mr_watchdog *dog)
 	return true;
 }
 
-/* To all at once. @dog looks on where instructions are carried out; else NULL. */
-static mr_status order_all(mr_engine *e, command cmd, mr_watchdog *dog)
+/* To all at once. */
+static mr_status order_all(mr_engine *e, command cmd)
 {
 	for (uint16_t w = 0; w < e->run->n_workers; w++)
 		give(e, w, cmd);
 	while (!wait_done(e))
-		if (dog && is_stalled(e, dog))
-			break;
+		;
 	return result(e);
 }
 
@@ -268,7 +267,7 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 			break;
 	}
 	if (e->run->validates && !e->stalled && !mr_stop_raised(&e->run->stop))
-		MR_TRY(order_all(e, CMD_SETTLE, NULL));
+		MR_TRY(order_all(e, CMD_SETTLE));
 	drain(e, progress, arg);
 	MR_TRY(result(e));
 	e->step = e->run->worker[0].train.step;
@@ -302,12 +301,51 @@ mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progre
 	return MR_OK;
 }
 
-mr_status mr_engine_eval(mr_engine *e, double *loss)
+/* Stop the loader: it may sleep on a full ring for good. */
+static void stop_loader(mr_engine *e)
+{
+	mr_stop_raise(&e->run->stop);
+	mr_loader_join(e->loader);
+	mr_loader_join(e->eval_loader);
+	e->started = false;
+}
+
+/* All workers through the evaluation; *@cut: it is not wanted any more, and each has stopped behind its instruction or in its wait. */
+static mr_status forward_all(mr_engine *e, mr_eval_wanted *wanted, void *arg, bool *cut)
+{
+	mr_watchdog dog;
+
+	*cut = false;
+	mr_watchdog_init(&dog, e->watchdog_s);
+	for (uint16_t w = 0; w < e->run->n_workers; w++)
+		give(e, w, CMD_EVAL);
+	while (!wait_done(e)) {
+		if (is_stalled(e, &dog))
+			break;
+		if (*cut || !wanted || wanted(arg))
+			continue;
+		*cut = true;
+		atomic_store_explicit(&e->limit, 0, memory_order_relaxed);
+		mr_stop_raise(&e->run->stop);
+	}
+	return result(e);
+}
+
+/* The stop has ended the evaluation and both loaders, and nothing of the training: it goes on where it stands. */
+static void drop_eval(mr_engine *e)
+{
+	stop_loader(e);
+	for (uint16_t w = 0; w < e->run->n_workers; w++)
+		mr_exec_drop(&e->run->worker[w]);
+	mr_stop_clear(&e->run->stop);
+}
+
+mr_status mr_engine_eval(mr_engine *e, mr_eval_wanted *wanted, void *arg, double *loss)
 {
 	mr_run *run = e->run;
-	mr_watchdog dog;
 	uint64_t until;
 	mr_status st;
+	bool cut;
 
 	if (e->broken)
 		return mr_fail(MR_EINVAL, "the engine has stopped after an error");
@@ -315,10 +353,13 @@ mr_status mr_engine_eval(mr_engine *e, double *loss)
 	mr_loader_seek(e->eval_loader, 0, run->n_eval);
 	MR_TRY(mr_loader_start(e->eval_loader));
 	atomic_store_explicit(&e->limit, until, memory_order_relaxed);
-	mr_watchdog_init(&dog, e->watchdog_s);
-	st = order_all(e, CMD_EVAL, &dog);
+	st = forward_all(e, wanted, arg, &cut);
 	mr_loader_join(e->eval_loader);
 	MR_TRY(st);
+	if (cut) {
+		drop_eval(e);
+		return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
+	}
 	*loss = mr_run_eval_loss(run);
 	return MR_OK;
 }
@@ -333,7 +374,7 @@ static mr_status start_workers(mr_engine *e)
 		MR_TRY(mr_group_start(&e->run->c.place->worker[w], name, leader, &e->box[w], &e->box[w].group));
 		mr_group_warn(e->box[w].group);
 	}
-	MR_TRY(order_all(e, CMD_SETUP, NULL));
+	MR_TRY(order_all(e, CMD_SETUP));
 	MR_TRY(order_one_by_one(e, CMD_WARM_UP));
 	return mr_engine_resume_at(e, 0);
 }
@@ -368,15 +409,6 @@ mr_status mr_engine_create(const mr_run_config *c, double watchdog_s, mr_engine 
 	}
 	*out = e;
 	return MR_OK;
-}
-
-/* Stop the loader: it may sleep on a full ring for good. */
-static void stop_loader(mr_engine *e)
-{
-	mr_stop_raise(&e->run->stop);
-	mr_loader_join(e->loader);
-	mr_loader_join(e->eval_loader);
-	e->started = false;
 }
 
 void mr_engine_destroy(mr_engine *e)
@@ -425,6 +457,6 @@ mr_status mr_engine_restart(mr_engine *e)
 	if (e->started)
 		stop_loader(e);
 	mr_stop_clear(&e->run->stop);
-	MR_TRY(order_all(e, CMD_SETUP, NULL));
+	MR_TRY(order_all(e, CMD_SETUP));
 	return mr_engine_resume_at(e, 0);
 }

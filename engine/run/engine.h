@@ -43,7 +43,14 @@ mr_status mr_engine_resume_at(mr_engine *e, uint64_t step) MR_MUST_USE;
  */
 mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached) MR_MUST_USE;
 
-/** Mean validation loss at the present version, on the same workers. Errors: MR_EDATA no validation data; as run. */
-mr_status mr_engine_eval(mr_engine *e, double *loss) MR_MUST_USE;
+/* Asked now and then while an evaluation goes on (the engine: ten times a second, on the caller's thread): is it still wanted? */
+typedef bool mr_eval_wanted(void *arg);
+
+/**
+ * Mean validation loss at the present version, on the same workers. @wanted may be NULL: always. Errors: MR_ESTOPPED: it is not
+ * wanted any more, and has ended within a micro-batch; *@loss is not touched, and training may go on as if it had never begun.
+ * MR_EDATA no validation data; as run.
+ */
+mr_status mr_engine_eval(mr_engine *e, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;
 
 #endif

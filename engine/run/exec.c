@@ -58,6 +58,15 @@ bool mr_exec_next(mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out)
 	return true;
 }
 
+void mr_exec_drop(mr_worker *w)
+{
+	w->got = 0;
+	memset(w->wait_ns, 0, sizeof(w->wait_ns));
+	w->waited = false;
+	w->ready_ns = 0;
+	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
+}
+
 void mr_exec_advance(mr_worker *w, mr_lane *lane)
 {
 	mr_cursor *c = cursor_of(w, lane);

@@ -29,6 +29,9 @@ void mr_exec_advance(mr_worker *w, mr_lane *lane);
  * in *@status. */
 mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status);
 
+/** Forget what was acquired for an instruction that is not to come: its lane is begun anew before anybody runs in it. Idle. */
+void mr_exec_drop(mr_worker *w);
+
 /** Acquire, sleeping in between; waits are booked by cause. Errors: MR_ESTOPPED. */
 mr_status mr_exec_wait(mr_worker *w, const mr_task *t) MR_MUST_USE;
 

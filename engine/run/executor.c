@@ -8,11 +8,11 @@ mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *pr
 			 : mr_sequential_run(x->sequential, until, progress, arg, reached);
 }
 
-mr_status mr_executor_eval(mr_executor *x, double *loss)
+mr_status mr_executor_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss)
 {
 	if (x->engine)
-		return mr_engine_eval(x->engine, loss);
-	return x->replay ? mr_replay_eval(x->replay, loss) : mr_sequential_eval(x->sequential, loss);
+		return mr_engine_eval(x->engine, wanted, arg, loss);
+	return x->replay ? mr_replay_eval(x->replay, wanted, arg, loss) : mr_sequential_eval(x->sequential, wanted, arg, loss);
 }
 
 mr_status mr_executor_state(mr_executor *x, mr_state *out)

@@ -21,8 +21,8 @@ typedef struct mr_executor {
 /** As mr_engine_run. For sequential and a replay, @progress is called on their training thread, and only after steps. */
 mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached) MR_MUST_USE;
 
-/** Mean validation loss at the present weights. */
-mr_status mr_executor_eval(mr_executor *x, double *loss) MR_MUST_USE;
+/** Mean validation loss at the present weights; as mr_engine_eval. Sequential and a replay ask @wanted on their training thread. */
+mr_status mr_executor_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;
 
 /** The state at the present pause point; free with mr_state_fini. */
 mr_status mr_executor_state(mr_executor *x, mr_state *out) MR_MUST_USE;

@@ -21,7 +21,8 @@ struct mr_replay {
 	mr_replay_order order;
 	mr_replay_source *source;
 	mr_engine_progress *progress;
-	void *source_arg, *progress_arg;
+	mr_eval_wanted *wanted;
+	void *source_arg, *progress_arg, *wanted_arg;
 	uint16_t turn;
 	mr_status status;
 	char text[1024];
@@ -76,6 +77,8 @@ static mr_status go(mr_replay *r)
 		mr_status st = MR_OK;
 		bool moved = false;
 
+		if (r->duty == EVALUATE && r->wanted && !r->wanted(r->wanted_arg))
+			return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
 		/* downwards from the first choice, so that LAST_FIRST is what it says */
 		for (uint16_t i = 0; i < n && !moved && st == MR_OK; i++)
 			moved = step(r, (uint16_t)((first + n - i) % n), &st);
@@ -182,6 +185,8 @@ static mr_status evaluate(mr_replay *r)
 	r->lane = &r->run->eval;
 	r->feeds = r->eval_loader;
 	st = go(r);
+	for (uint16_t w = 0; st == MR_ESTOPPED && w < r->run->n_workers; w++)
+		mr_exec_drop(&r->run->worker[w]);
 	r->lane = &r->run->train;
 	r->feeds = r->loader;
 	return st;
@@ -313,10 +318,12 @@ mr_status mr_replay_follow(mr_replay *r, uint64_t until, mr_replay_source *sourc
 	return st;
 }
 
-mr_status mr_replay_eval(mr_replay *r, double *loss)
+mr_status mr_replay_eval(mr_replay *r, mr_eval_wanted *wanted, void *arg, double *loss)
 {
 	mr_run *run = r->run;
 
+	r->wanted = wanted;
+	r->wanted_arg = arg;
 	MR_TRY(mr_run_begin_eval(run, &r->until));
 	mr_loader_seek(r->eval_loader, 0, run->n_eval);
 	r->order = MR_REPLAY_ROUND_ROBIN;

@@ -45,8 +45,9 @@ typedef mr_status mr_replay_source(void *arg, uint64_t until, mr_replay_turn *ou
 mr_status mr_replay_follow(mr_replay *r, uint64_t until, mr_replay_source *source, void *source_arg, mr_engine_progress *progress,
 			   void *arg, uint64_t *reached) MR_MUST_USE;
 
-/** Mean validation loss at the present version. Between runs. Errors: MR_EDATA no validation data; as mr_replay_run. */
-mr_status mr_replay_eval(mr_replay *r, double *loss) MR_MUST_USE;
+/** Mean validation loss at the present version. Between runs. As mr_engine_eval, with @wanted asked before each instruction on the
+ * replay's thread. Errors: MR_ESTOPPED; MR_EDATA no validation data; as mr_replay_run. */
+mr_status mr_replay_eval(mr_replay *r, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;
 
 mr_run *mr_replay_run_of(mr_replay *r);
 

@@ -10,6 +10,7 @@
 #include "ir/pause.h"
 #include "run/aim.h"
 #include "run/eval_plan.h"
+#include "run/exec.h"
 #include "run/mitigated.h"
 #include "run/run_plan.h"
 
@@ -543,11 +544,7 @@ mr_status mr_run_reset(mr_run *run)
 		wk->wrong = wk->redo = wk->rewind = false;
 		wk->n_redo = 0;
 		memset(&wk->stats, 0, sizeof(wk->stats));
-		memset(wk->wait_ns, 0, sizeof(wk->wait_ns));
-		wk->waited = false;
-		wk->ready_ns = 0;
-		wk->got = 0;
-		atomic_store_explicit(&wk->doing, MR_DOING_NOTHING, memory_order_relaxed);
+		mr_exec_drop(wk);
 		wk->n_done = wk->n_trace = 0;
 		wk->race = (mr_race){.log = wk->race.log};
 		mr_tail_reset(&wk->tail);

@@ -247,10 +247,12 @@ mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress
 	return st;
 }
 
-mr_status mr_sequential_eval(mr_sequential *q, double *loss)
+mr_status mr_sequential_eval(mr_sequential *q, mr_eval_wanted *wanted, void *arg, double *loss)
 {
 	if (q->c.data->n_valid == 0)
 		return mr_fail(MR_EDATA, "the data has no validation part");
+	q->wanted = wanted;
+	q->arg = arg;
 	MR_TRY(on_group(q, mr_sequential_evaluate));
 	*loss = q->eval_loss;
 	return MR_OK;

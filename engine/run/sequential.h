@@ -59,8 +59,8 @@ const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q);
 mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress *progress, void *arg,
 			    uint64_t *reached) MR_MUST_USE;
 
-/** Mean validation loss at the present weights. */
-mr_status mr_sequential_eval(mr_sequential *q, double *loss) MR_MUST_USE;
+/** Mean validation loss at the present weights. As mr_engine_eval, with @wanted asked before each micro-batch on the training thread. */
+mr_status mr_sequential_eval(mr_sequential *q, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;
 
 /**
  * Forward of one sample (@input as the data give it) without the loss: the activations that enter the loss are copied to

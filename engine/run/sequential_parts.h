@@ -41,7 +41,8 @@ struct mr_sequential {
 	/* a job for the thread */
 	uint64_t until, reached;
 	mr_engine_progress *progress;
-	void *arg;
+	mr_eval_wanted *wanted;
+	void *arg; /* of either */
 	const void *forward_in;
 	double eval_loss;
 	mr_status status;

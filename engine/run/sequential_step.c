@@ -409,6 +409,8 @@ mr_status mr_sequential_evaluate(mr_sequential *q)
 		double loss = 0;
 		pass ps = {.first_sample = at, .loss = &loss};
 
+		if (q->wanted && !q->wanted(q->arg))
+			return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
 		ps.samples = at + (uint64_t)q->c.samples <= n ? q->c.samples : (int64_t)(n - at);
 		load(q, &ps);
 		MR_TRY(forward(q, &ps, q->g->n_nodes));

@@ -98,7 +98,7 @@ static void train(mr_engine *e, const method *m, double seconds, result *r)
 		die_unless(mr_engine_run(e, step, NULL, NULL, &reached), m->name);
 		spent += mr_clock_ns() - begun;
 		r->seconds[r->n] = (double)spent / 1e9;
-		die_unless(mr_engine_eval(e, &r->loss[r->n]), m->name);
+		die_unless(mr_engine_eval(e, NULL, NULL, &r->loss[r->n]), m->name);
 		r->n++;
 	}
 	r->rate = (double)r->n * PART / ((double)spent / 1e9);

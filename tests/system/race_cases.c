@@ -77,7 +77,7 @@ static mr_plan *race(rig *r, uint64_t steps, uint32_t i, rig_result *out)
 	rig_delays(200, i + 1);
 	if (i % 2) {
 		rig_run(r, steps / 3, out);
-		MR_CHECK_OK(mr_executor_eval(&r->s.executor, &loss));
+		MR_CHECK_OK(mr_executor_eval(&r->s.executor, NULL, NULL, &loss));
 	}
 	rig_run(r, steps, out);
 	rig_delays(0, 0);

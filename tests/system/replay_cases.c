@@ -29,7 +29,7 @@ static void run_once(rig *r, uint32_t i, rig_result *out)
 
 		rig_run(r, at[part], out);
 		if (part < 2)
-			MR_CHECK_OK(mr_executor_eval(&r->s.executor, &loss));
+			MR_CHECK_OK(mr_executor_eval(&r->s.executor, NULL, NULL, &loss));
 	}
 	rig_delays(0, 0);
 	rig_collect(r, false, out);

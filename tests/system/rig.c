@@ -197,7 +197,7 @@ void rig_collect(rig *r, bool eval, rig_result *out)
 
 	out->eval = NAN;
 	if (eval)
-		MR_CHECK_OK(mr_executor_eval(&r->s.executor, &out->eval));
+		MR_CHECK_OK(mr_executor_eval(&r->s.executor, NULL, NULL, &out->eval));
 	MR_CHECK_OK(mr_executor_state(&r->s.executor, &st));
 	copy_state(&st, out);
 	mr_state_fini(&st);

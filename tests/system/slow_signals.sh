@@ -121,6 +121,25 @@ steps=$(step_of r)
 oracle "$@" --set train.steps="$steps"
 same "saved, stopped, continued" r whole
 
+# Nor is an evaluation a reason to make anybody wait: it is broken off, and made again by the run that goes on.
+if has_faults; then
+	long_eval="--set train.eval_every=3 --set data.samples=100000 --set data.validation=0.5"
+	rm -rf r
+	faults=MR_DELAY=$slow
+	start "$@" $long $long_eval --set run.dir=r
+	faults=
+	sleep 1 # of the 12 s that the evaluation of step 3 takes
+	kill -INT "$pid"
+	ended
+	expect 130 "SIGINT while evaluating"
+	[ "$(step_of r)" = 3 ] || fail "SIGINT while evaluating: it stands at step $(step_of r)"
+	! grep -q val_loss r/metrics.jsonl || fail "SIGINT while evaluating: the evaluation of a part of the data was recorded"
+	train "$@" $long_eval --resume --set run.dir=r --set train.steps=7
+	expect 0 "resumed after SIGINT while evaluating"
+	oracle "$@" $long_eval --set train.steps=7
+	same "broken off while evaluating" r whole
+fi
+
 # The text at the end is no reason to make anybody wait.
 rm -rf r
 start gpt.cfg $(sets_of f64) --set run.dir=r --set sample.tokens=1000000

@@ -30,7 +30,7 @@ static uint64_t count(bool gpt, const char *sets, mr_run_observer *observer, boo
 	MR_CHECK_OK(mr_session_start(&r.s, &opts));
 	rig_run(&r, WARM, NULL);
 	if (eval)
-		MR_CHECK_OK(mr_executor_eval(&r.s.executor, &loss));
+		MR_CHECK_OK(mr_executor_eval(&r.s.executor, NULL, NULL, &loss));
 	interpose_begin();
 	st = mr_executor_run(&r.s.executor, WARM + 20, NULL, NULL, &reached);
 	n = interpose_end();

@@ -62,6 +62,51 @@ static void late(void)
 	rig_fini(&r);
 }
 
+static bool not_wanted(void *arg)
+{
+	++*(int *)arg;
+	return false;
+}
+
+/* An evaluation that is not wanted any more ends early, in every executor; what was trained before and is trained after it is the
+ * same as without it, and so is the next whole one. */
+static void cut_short(void)
+{
+	static const char *const systems[] = {"system.name=1f1b", "system.name=pipedream train.microbatches=1",
+					      "system.name=chimera machine.workers=4", "system.name=sequential"};
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
+		rig_result want = {0}, got = {0};
+		int asked = 0;
+		rig r;
+
+		rig_init(&r);
+		rig_sets(&r, "data.samples=1000");
+		rig_sets(&r, systems[i]);
+		rig_open(&r);
+		rig_train(&r, 6, true, &want);
+		rig_fini(&r);
+		rig_init(&r);
+		rig_sets(&r, "data.samples=1000");
+		rig_sets(&r, systems[i]);
+		rig_open(&r);
+		rig_start(&r);
+		rig_run(&r, 3, &got);
+		got.eval = -1;
+		rig_delays(250000, 5); /* the steering thread looks every 100 ms */
+		MR_CHECK_FAIL(mr_executor_eval(&r.s.executor, not_wanted, &asked, &got.eval), MR_ESTOPPED, "stopped");
+		rig_delays(0, 0);
+		CU_ASSERT_EQUAL(asked, 1);
+		CU_ASSERT_EQUAL(got.eval, -1);
+		rig_run(&r, 6, &got);
+		rig_collect(&r, true, &got);
+		CU_ASSERT(rig_equal(&got, &want, true, systems[i]));
+		rig_result_fini(&want);
+		rig_result_fini(&got);
+		rig_fini(&r);
+	}
+}
+
 #else
 
 static void late(void)
@@ -69,7 +114,46 @@ static void late(void)
 	CU_PASS("no fault points in this build");
 }
 
+static void cut_short(void)
+{
+	CU_PASS("no fault points in this build");
+}
+
 #endif
+
+static bool for_so_long(void *arg)
+{
+	int *left = arg;
+
+	return (*left)-- > 0;
+}
+
+/* An evaluation of a replay, which asks before each instruction, can end anywhere, and the next one is whole. */
+static void replay_cut_short(void)
+{
+	double loss = -1, want;
+	mr_run_config c;
+	mr_replay *p;
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, "data.samples=1000 system.name=1f1b machine.workers=3");
+	rig_open(&r);
+	c = mr_session_run_config(&r.s, NULL);
+	MR_CHECK_OK(mr_replay_create(&c, &p));
+	MR_CHECK_OK(mr_replay_run(p, 2, MR_REPLAY_RANDOM, 1));
+	MR_CHECK_OK(mr_replay_eval(p, NULL, NULL, &want));
+	for (int n = 0; n < 12; n++) {
+		int left = n;
+
+		MR_CHECK_FAIL(mr_replay_eval(p, for_so_long, &left, &loss), MR_ESTOPPED, "stopped");
+		CU_ASSERT_EQUAL(loss, -1);
+	}
+	MR_CHECK_OK(mr_replay_eval(p, NULL, NULL, &loss));
+	CU_ASSERT_EQUAL(loss, want);
+	mr_replay_destroy(p);
+	rig_fini(&r);
+}
 
 static bool not_beyond(void *arg, const mr_step_rec *rec)
 {
@@ -150,6 +234,8 @@ void mr_suite_pause(void)
 	MR_SUITE("pause");
 	MR_TEST(late);
 	MR_TEST(asked_for);
+	MR_TEST(cut_short);
+	MR_TEST(replay_cut_short);
 	MR_TEST(diverges);
 	MR_TEST(first_error_wins);
 }

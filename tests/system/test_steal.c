@@ -51,7 +51,7 @@ static mr_plan *steal(rig *r, uint32_t i, rig_result *out)
 	rig_delays(300, i + 1);
 	if (i % 2) {
 		rig_run(r, STEPS / 2, out);
-		MR_CHECK_OK(mr_executor_eval(&r->s.executor, &loss));
+		MR_CHECK_OK(mr_executor_eval(&r->s.executor, NULL, NULL, &loss));
 	}
 	rig_run(r, STEPS, out);
 	rig_delays(0, 0);

@@ -122,7 +122,7 @@ static void on_engine(rig *r, poison *p, const rig_result *want, uint32_t runs)
 			double loss;
 
 			rig_run(r, STEPS / 2, &got);
-			MR_CHECK_OK(mr_executor_eval(&r->s.executor, &loss));
+			MR_CHECK_OK(mr_executor_eval(&r->s.executor, NULL, NULL, &loss));
 		}
 		rig_run(r, STEPS, &got);
 		rig_delays(0, 0);

@@ -186,7 +186,7 @@ static void go(draw *d, rig *r, uint64_t from, uint64_t until, rig_result *out)
 		MR_CHECK_OK(mr_executor_run(&r->s.executor, end, how == 2 ? any_pause : rig_progress,
 					    how == 2 ? (void *)arg : out, &from));
 		if (r->s.data->n_valid && one_in(d, 3))
-			MR_CHECK_OK(mr_executor_eval(&r->s.executor, &loss));
+			MR_CHECK_OK(mr_executor_eval(&r->s.executor, NULL, NULL, &loss));
 	}
 	rig_delays(0, 0);
 }
