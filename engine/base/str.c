@@ -133,9 +133,9 @@ unsigned mr_edit_distance(const char *a, const char *b)
 
 unsigned mr_nearest_limit(const char *name)
 {
-	unsigned third = (unsigned)(strnlen(name, MAX_NAME) / 3);
+	unsigned n = (unsigned)strnlen(name, MAX_NAME);
 
-	return third > 2 ? third : 2;
+	return n >= 6 ? n / 3 : n / 2;
 }
 
 const char *mr_nearest(const char *name, const char *const *names, size_t n)

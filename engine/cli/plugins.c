@@ -74,9 +74,21 @@ bool mr_plugin_at(mr_plugin_kind kind, uint32_t i, mr_plugin *out)
 	return layer && found(layer->name, layer->summary, NULL, NULL, out);
 }
 
+/* Which other kind has a plug-in of this name: the word of `list`; NULL: none. */
+static const char *other_kind(mr_plugin_kind kind, const char *name)
+{
+	mr_plugin p;
+
+	for (int k = 0; k < MR_N_PLUGIN_KINDS; k++)
+		for (uint32_t i = 0; k != (int)kind && mr_plugin_at((mr_plugin_kind)k, i, &p); i++)
+			if (!strcmp(p.name, name))
+				return kinds[k].word;
+	return NULL;
+}
+
 mr_status mr_plugin_get(mr_plugin_kind kind, const char *name, mr_plugin *out)
 {
-	const char *names[MAX_NAMES], *near;
+	const char *names[MAX_NAMES], *near, *other;
 	mr_strbuf known;
 	mr_plugin p;
 	mr_status st;
@@ -93,8 +105,13 @@ mr_status mr_plugin_get(mr_plugin_kind kind, const char *name, mr_plugin *out)
 	mr_strbuf_init(&known);
 	for (uint32_t i = 0; i < n; i++)
 		mr_strbuf_printf(&known, "%s%s", i ? ", " : "", names[i]);
-	st = mr_fail(MR_ECONFIG, "no %s is called \"%.60s\"%s%s%s (known: %s)", kinds[kind].one, name,
-		     near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", mr_strbuf_text(&known));
+	other = other_kind(kind, name);
+	if (other)
+		st = mr_fail(MR_ECONFIG, "no %s is called \"%.60s\"; it is among the %s (known: %s)", kinds[kind].one, name, other,
+			     mr_strbuf_text(&known));
+	else
+		st = mr_fail(MR_ECONFIG, "no %s is called \"%.60s\"%s%s%s (known: %s)", kinds[kind].one, name,
+			     near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", mr_strbuf_text(&known));
 	mr_strbuf_fini(&known);
 	return st;
 }
