@@ -73,10 +73,14 @@ MR_MUST_USE mr_status mr_values_set_string(mr_values *v, const char *name, const
 MR_MUST_USE mr_status mr_values_set_floats(mr_values *v, const char *name, const double *values, size_t n);
 
 /**
- * Parse @text by the option's type, as --set does: 12, 1e-3, true, plain words (a string may also be written in
- * quotes with the escapes of a configuration file), [1, 2, 3]. What mr_values_print wrote is read back.
+ * Parse @text by the option's type, as --set does: whatever a configuration file takes, such as 12, 0xff, 1e-3, true, [1, 2, 3],
+ * and plain words in place of strings in quotes. What mr_values_print wrote is read back.
  */
 MR_MUST_USE mr_status mr_values_set_text(mr_values *v, const char *name, const char *text);
+
+/** Undo the quoting of a configuration file: "\"a\\n\"" to the text inside, which fits wherever @text does. False: not in quotes, or
+ * without the closing one, or with an escape that libconfig does not know. */
+bool mr_value_unquote(const char *text, char *out);
 
 /* Getters. A name that the table does not have, another type, or a required option that was never given breaks the
  * caller's contract (assert). Strings and lists are borrowed until the option is set again or @v is destroyed. */

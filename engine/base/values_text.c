@@ -26,26 +26,52 @@ static mr_status wrong_text(const mr_option *o, const char *text)
 	return mr_values_expected(o, got);
 }
 
-/* Decimal with an optional L or LL behind, as libconfig writes large integers; nothing else around it but space. */
-static mr_status set_int_text(mr_values *v, const mr_option *o, const char *text)
+static int hex_digit(char c)
 {
-	char *end;
-	long long x;
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
 
-	errno = 0;
-	x = strtoll(text, &end, 10);
-	if (end == text || errno == ERANGE)
-		return wrong_text(o, text);
-	for (int i = 0; i < 2 && *end == 'L'; i++)
-		end++;
-	return *skip_space(end) ? wrong_text(o, text) : mr_values_set_int(v, o->name, x);
+	return at ? (int)(at - digits) : -1;
 }
 
-/* strtod takes hexadecimal, "inf" and "nan" too, which no configuration file has. An underflow to 0 is as good as 0. */
-static bool read_double(const char *s, double *x, const char **end)
+/* An integer as libconfig has it: decimal, or hexadecimal without a sign, with an optional L or LL behind. *@end: behind it and
+ * what space follows. */
+static bool read_int(const char *s, int64_t *x, const char **end)
 {
+	bool hex;
 	char *stop;
 
+	s = skip_space(s);
+	hex = *s == '0' && (s[1] == 'x' || s[1] == 'X') && hex_digit(s[2]) >= 0;
+	errno = 0;
+	*x = strtoll(s, &stop, hex ? 16 : 10);
+	if (stop == s || errno == ERANGE)
+		return false;
+	for (int i = 0; i < 2 && *stop == 'L'; i++)
+		stop++;
+	*end = skip_space(stop);
+	return true;
+}
+
+static mr_status set_int_text(mr_values *v, const mr_option *o, const char *text)
+{
+	const char *end;
+	int64_t x;
+
+	return read_int(text, &x, &end) && !*end ? mr_values_set_int(v, o->name, x) : wrong_text(o, text);
+}
+
+/* An integer, or with point or exponent: strtod takes "inf" and "nan" too, which no configuration file has. An underflow to 0 is as
+ * good as 0. */
+static bool read_double(const char *s, double *x, const char **end)
+{
+	int64_t integer;
+	char *stop;
+
+	if (read_int(s, &integer, end) && (!**end || strchr(",])", **end))) {
+		*x = (double)integer;
+		return true;
+	}
 	s = skip_space(s);
 	if (strspn(s, "+-.0123456789eE") < strcspn(s, ",]) \t\n\v\f\r"))
 		return false;
@@ -60,7 +86,8 @@ static mr_status set_floats_text(mr_values *v, const mr_option *o, const char *t
 	size_t n = 0, cap = 1;
 	double *list;
 	mr_status st;
-	bool well = *s == '[';
+	bool well = *s == '[' || *s == '(';
+	char close = *s == '(' ? ')' : ']';
 
 	for (const char *c = s; *c; c++)
 		cap += *c == ',';
@@ -68,14 +95,14 @@ static mr_status set_floats_text(mr_values *v, const mr_option *o, const char *t
 	if (!list)
 		return mr_fail(MR_ERESOURCE, "no memory for a list of %zu numbers", cap);
 	s = well ? skip_space(s + 1) : s;
-	while (well && *s != ']') {
-		well = n < cap && read_double(s, &list[n], &s) && (*s == ',' || *s == ']');
+	while (well && *s != close) {
+		well = n < cap && read_double(s, &list[n], &s) && (*s == ',' || *s == close);
 		if (!well)
 			break;
 		n++;
 		if (*s == ',') {
 			s = skip_space(s + 1);
-			well = *s != ']'; /* libconfig has no comma at the end */
+			well = *s != close; /* libconfig has no comma at the end */
 		}
 	}
 	well = well && !*skip_space(s + 1);
@@ -84,22 +111,28 @@ static mr_status set_floats_text(mr_values *v, const mr_option *o, const char *t
 	return st;
 }
 
-static int hex_digit(char c)
+/* Where the next string begins when @s is a closing quote: strings side by side are one. */
+static const char *next_string(const char *s)
 {
-	static const char digits[] = "0123456789abcdef";
-	const char *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
+	const char *next = *s == '"' ? skip_space(s + 1) : s;
 
-	return at ? (int)(at - digits) : -1;
+	return next > s && *next == '"' ? next : NULL;
 }
 
-/* Undo libconfig's quoting from behind the first quote into @out; false unless the text ends with the closing quote. */
-static bool unquote(const char *s, char *out)
+bool mr_value_unquote(const char *text, char *out)
 {
 	static const char from[] = "\"\\nrtfabv", to[] = "\"\\\n\r\t\f\a\b\v";
+	const char *s;
 
-	for (; *s && *s != '"'; s++) {
+	if (*text != '"')
+		return false;
+	for (s = text + 1; *s && (*s != '"' || next_string(s)); s++) {
 		const char *letter;
 
+		if (*s == '"') {
+			s = next_string(s);
+			continue;
+		}
 		if (*s != '\\') {
 			*out++ = *s;
 			continue;
@@ -129,7 +162,7 @@ static mr_status set_string_text(mr_values *v, const mr_option *o, const char *t
 	plain = malloc(strlen(text) + 1);
 	if (!plain)
 		return mr_fail(MR_ERESOURCE, "no memory for a string of %zu bytes", strlen(text));
-	if (unquote(text + 1, plain))
+	if (mr_value_unquote(text, plain))
 		st = mr_values_set_string(v, o->name, plain);
 	else
 		st = mr_fail(MR_ECONFIG, "expected a closing quote and known escapes, got %.100s", text);

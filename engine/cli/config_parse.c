@@ -83,6 +83,8 @@ static mr_status set_value(mr_values *values, const char *key, const config_sett
 		return mr_values_set_bool(values, key, config_setting_get_bool(s));
 	case CONFIG_TYPE_ARRAY:
 	case CONFIG_TYPE_LIST:
+		if (o && o->type != MR_OPT_FLOATS)
+			return mr_values_set_floats(values, key, NULL, 0); /* for its sentence about what is no list */
 		return set_list(values, key, s);
 	}
 	if (!o)

@@ -83,7 +83,8 @@ typedef struct mr_set {
 	const char *text;       /* as given */
 	mr_config_group group;
 	char *key;              /* owned; NULL: it could not be read */
-	const char *value;      /* inside @text */
+	const char *value;      /* inside @text, or @plain */
+	char *plain;            /* owned: a plug-in's name without quotes; else NULL */
 } mr_set;
 
 /** Take the --set texts apart; what cannot be read is noted. Errors: MR_ERESOURCE. */

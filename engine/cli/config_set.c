@@ -7,6 +7,17 @@
 
 #include "cli/config_parts.h"
 
+/* A plug-in's name may stand in quotes, as in a file. One that is not well quoted is no plug-in's name, and told as that. */
+static mr_status plain_name(mr_set *s)
+{
+	s->plain = strdup(s->value);
+	if (!s->plain)
+		return mr_fail(MR_ERESOURCE, "no memory for --set %s", s->text);
+	if (mr_value_unquote(s->value, s->plain))
+		s->value = s->plain;
+	return MR_OK;
+}
+
 /* "train.steps=5" or "backend=reference". What is wrong is noted, and the set then has no key. */
 static mr_status read_one(mr_config *c, const char *text, uint32_t i, mr_set *out)
 {
@@ -15,7 +26,7 @@ static mr_status read_one(mr_config *c, const char *text, uint32_t i, mr_set *ou
 	char word[64];
 
 	*out = (mr_set){.text = text, .group = MR_N_CONFIG_GROUPS};
-	if (!equals || equals == text) {
+	if (!equals || equals == text || *text == '.') {
 		mr_mistakes_add(&c->mistakes, at, NULL, "expected key=value such as train.steps=100, got \"%.100s\"", text);
 		return MR_OK;
 	}
@@ -36,7 +47,9 @@ static mr_status read_one(mr_config *c, const char *text, uint32_t i, mr_set *ou
 	}
 	out->value = equals + 1;
 	out->key = dot ? strndup(dot + 1, (size_t)(equals - dot - 1)) : strdup(word);
-	return out->key ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for --set %s", text);
+	if (!out->key)
+		return mr_fail(MR_ERESOURCE, "no memory for --set %s", text);
+	return mr_config_group_of(out->group)->plugin && !strcmp(out->key, "name") ? plain_name(out) : MR_OK;
 }
 
 mr_status mr_config_sets_read(mr_config *c, const char *const *texts, size_t n, mr_set **out)
@@ -59,8 +72,10 @@ mr_status mr_config_sets_read(mr_config *c, const char *const *texts, size_t n, 
 
 void mr_config_sets_free(mr_set *sets, size_t n)
 {
-	for (size_t i = 0; sets && i < n; i++)
+	for (size_t i = 0; sets && i < n; i++) {
 		free(sets[i].key);
+		free(sets[i].plain);
+	}
 	free(sets);
 }
 

@@ -105,7 +105,7 @@ static void test_sentences(void)
 	MR_CHECK_FAIL(mr_values_set_string(v, "backward", "fif"), MR_ECONFIG, "expected one of");
 	MR_CHECK_FAIL(mr_values_set_int(v, "backward", 1), MR_ECONFIG, "expected one of fifo|lifo, got 1");
 	MR_CHECK_FAIL(mr_values_set_floats(v, "fractions", list, 2), MR_ECONFIG,
-		      "expected numbers from 0 to 1, got 1.5");
+		      "expected a list of numbers from 0 to 1, got 1.5");
 	MR_CHECK_FAIL(mr_values_set_floats(v, "layers", list, 2), MR_ECONFIG, "got a list");
 	MR_CHECK_FAIL(mr_values_set_int(v, "weights", 1), MR_ECONFIG,
 		      "expected a list of numbers such as [1, 2.5], got 1");
@@ -119,8 +119,8 @@ static void test_sentences(void)
 
 static void test_text_numbers(void)
 {
-	static const char *const bad_ints[] = {"",     " ", "1.0", "1e2", "0x10", "4 5",
-						"4LLL", "L", "4,",  "9223372036854775808"};
+	static const char *const bad_ints[] = {"",     " ", "1.0", "1e2", "0x", "4 5",
+						"4LLL", "L", "4,",  "9223372036854775808", "-0x10", "0xg", "0x8000000000000000"};
 	static const char *const bad_floats[] = {"", "1,5", "0x1p3", "inf", "nan", "1e999", "1 2", "abc", "-", "1e"};
 	mr_values *v = fresh();
 
@@ -130,10 +130,22 @@ static void test_text_numbers(void)
 	CU_ASSERT_EQUAL(mr_values_int(v, "offset"), 4294967296);
 	MR_CHECK_OK(mr_values_set_text(v, "offset", "-9223372036854775808"));
 	CU_ASSERT_EQUAL(mr_values_int(v, "offset"), INT64_MIN);
+	MR_CHECK_OK(mr_values_set_text(v, "offset", "0x1F"));
+	CU_ASSERT_EQUAL(mr_values_int(v, "offset"), 31);
+	MR_CHECK_OK(mr_values_set_text(v, "offset", " 0X100000000L "));
+	CU_ASSERT_EQUAL(mr_values_int(v, "offset"), 4294967296);
+	MR_CHECK_OK(mr_values_set_text(v, "offset", "+1"));
+	CU_ASSERT_EQUAL(mr_values_int(v, "offset"), 1);
 	for (size_t i = 0; i < sizeof(bad_ints) / sizeof(bad_ints[0]); i++)
 		MR_CHECK_FAIL(mr_values_set_text(v, "offset", bad_ints[i]), MR_ECONFIG, "expected an integer, got");
 	MR_CHECK_OK(mr_values_set_text(v, "rate", "3"));
 	CU_ASSERT_EQUAL(mr_values_float(v, "rate"), 3);
+	MR_CHECK_OK(mr_values_set_text(v, "rate", "0x10"));
+	CU_ASSERT_EQUAL(mr_values_float(v, "rate"), 16);
+	MR_CHECK_OK(mr_values_set_text(v, "rate", "7L"));
+	CU_ASSERT_EQUAL(mr_values_float(v, "rate"), 7);
+	MR_CHECK_OK(mr_values_set_text(v, "rate", ".5"));
+	CU_ASSERT_EQUAL(mr_values_float(v, "rate"), 0.5);
 	MR_CHECK_OK(mr_values_set_text(v, "rate", " 2.5e-4 "));
 	CU_ASSERT_EQUAL(mr_values_float(v, "rate"), 2.5e-4);
 	for (size_t i = 0; i < sizeof(bad_floats) / sizeof(bad_floats[0]); i++)
@@ -146,7 +158,7 @@ static void test_text_numbers(void)
 static void test_text_others(void)
 {
 	static const char *const bad_lists[] = {"",	"1, 2",	 "[1, 2", "[1,, 2]", "[1, ]", "[,]",
-						 "[1 2]", "[1] 2", "[x]",   "]",       "["};
+						 "[1 2]", "[1] 2", "[x]",   "]",       "[",	     "(1]", "[1)"};
 	mr_values *v = fresh();
 	const double *list;
 	size_t n;
@@ -162,8 +174,15 @@ static void test_text_others(void)
 	MR_CHECK_FAIL(mr_values_set_text(v, "path", "\"bad\\q\""), MR_ECONFIG, "known escapes");
 	MR_CHECK_FAIL(mr_values_set_text(v, "path", "\"\\x00\""), MR_ECONFIG, "known escapes");
 	MR_CHECK_FAIL(mr_values_set_text(v, "path", "\"\\"), MR_ECONFIG, "closing quote");
+	MR_CHECK_OK(mr_values_set_text(v, "path", "\"two \" \"parts\"\"\""));
+	CU_ASSERT_STRING_EQUAL(mr_values_string(v, "path"), "two parts");
+	MR_CHECK_FAIL(mr_values_set_text(v, "path", "\"a\" b"), MR_ECONFIG, "closing quote");
 	MR_CHECK_OK(mr_values_set_text(v, "backward", "\"lifo\""));
 	CU_ASSERT_STRING_EQUAL(mr_values_string(v, "backward"), "lifo");
+	MR_CHECK_OK(mr_values_set_text(v, "weights", "(2, 0x10, 1L)"));
+	list = mr_values_floats(v, "weights", &n);
+	CU_ASSERT_EQUAL_FATAL(n, 3);
+	CU_ASSERT_TRUE(list[0] == 2 && list[1] == 16 && list[2] == 1);
 	MR_CHECK_OK(mr_values_set_text(v, "weights", " [1,-2.5e3 , 3 ] "));
 	list = mr_values_floats(v, "weights", &n);
 	CU_ASSERT_EQUAL_FATAL(n, 3);
