@@ -18,7 +18,8 @@ static char *join(const char *dir, const char *name)
 	return asprintf(&p, "%s/%s", dir, name) < 0 ? NULL : p;
 }
 
-static mr_status make_parents(const char *path)
+/* *@made: length of the first one that was not there. */
+static mr_status make_parents(const char *path, size_t *made)
 {
 	char *copy = strdup(path);
 
@@ -30,7 +31,9 @@ static mr_status make_parents(const char *path)
 		if (was != '/' && was != 0)
 			continue;
 		*c = 0;
-		if (mkdir(copy, 0777) && errno != EEXIST) {
+		if (!mkdir(copy, 0777)) {
+			*made = *made ? *made : (size_t)(c - copy);
+		} else if (errno != EEXIST) {
 			bool full = errno == ENOSPC || errno == EDQUOT;
 			mr_status st = mr_fail(full ? MR_ERESOURCE : MR_EIO, "cannot make the folder %s: %s", copy, strerror(errno));
 
@@ -50,6 +53,15 @@ static bool exists(const char *path)
 	struct stat s;
 
 	return stat(path, &s) == 0;
+}
+
+static bool has_lock(const char *path)
+{
+	char *lock = join(path, "LOCK");
+	bool has = !lock || exists(lock);
+
+	free(lock);
+	return has;
 }
 
 /* Has a checkpoint ever been finished here? Whether it can be read is for those who load it. */
@@ -98,16 +110,50 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 	else if (resume && !exists(path))
 		st = mr_fail(MR_ECKPT, "nothing to resume: there is no folder %s", path);
 	else
-		st = make_parents(path);
+		st = make_parents(path, &out->made);
+	if (st == MR_OK)
+		out->made_lock = !has_lock(path);
 	if (st == MR_OK && (st = mr_run_lock(path, &out->lock)) == MR_EIO)
 		st = mr_fail_in(st, "%s cannot be used as a run folder", path);
 	if (st == MR_OK)
 		st = look_inside(out, resume);
-	if (st == MR_OK)
+	if (st == MR_OK) {
+		out->fresh = !resume;
 		mr_checkpoint_sweep(out->checkpoints);
-	if (st != MR_OK)
+	} else {
+		mr_rundir_abandon(out);
 		mr_rundir_close(out);
+	}
 	return st;
+}
+
+/* Folders that hold something by now, perhaps of somebody else, stay. */
+static void remove_parents(const mr_rundir *r)
+{
+	char *path = strdup(r->path);
+
+	for (size_t n = path ? strlen(path) : 0; n >= r->made && n && !rmdir(path);) {
+		while (n && path[n - 1] == '/')
+			n--;
+		while (n && path[n - 1] != '/')
+			n--;
+		path[n] = 0;
+	}
+	free(path);
+}
+
+void mr_rundir_abandon(const mr_rundir *r)
+{
+	if (!r->path)
+		return;
+	if (r->fresh) {
+		unlink(r->config);
+		unlink(r->metrics);
+	}
+	if (r->made_lock)
+		mr_run_lock_remove(r->path, r->lock);
+	if (r->made)
+		remove_parents(r);
 }
 
 void mr_rundir_close(mr_rundir *r)

@@ -295,13 +295,12 @@ static mr_status write_config(const mr_train *t)
 	return st;
 }
 
-static mr_status take_up(mr_train *t, const char *from)
+/* The metrics of the steps before. Behind all checks: what the checkpoint does not know of is cut off. */
+static mr_status take_up_metrics(mr_train *t)
 {
 	mr_metrics_row *rows = NULL;
 	size_t n = 0;
 
-	MR_TRY(mr_saves_resume(&t->s, t->dir.checkpoints, from, &t->step, &t->best));
-	t->saved = t->step;
 	MR_TRY(mr_metrics_truncate(t->dir.metrics, t->step));
 	if (access(t->dir.metrics, F_OK) == 0) /* who removed it loses what it told, not the training */
 		MR_TRY(mr_metrics_read(t->dir.metrics, &rows, &n));
@@ -329,11 +328,14 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 		t->peak_gflops = mr_probe_peak_gflops(&t->isa);
 	t->peak_gflops *= t->s.place.n_cores_used;
 	if (resume)
-		MR_TRY(take_up(t, resume));
+		MR_TRY(mr_saves_resume(&t->s, t->dir.checkpoints, resume, &t->step, &t->best));
+	t->saved = t->step;
 	MR_TRY(mr_saves_guard_init(&t->s, t->step, &t->guard));
 	if (t->step >= t->trace_last) /* an earlier session went through those steps, and has its trace */
 		t->traced = false;
 	MR_TRY(mr_saves_preflight(&t->s, t->dir.checkpoints, t->step));
+	if (resume)
+		MR_TRY(take_up_metrics(t));
 	MR_TRY(write_config(t));
 	MR_TRY(mr_metrics_log_open(t->dir.metrics, &t->metrics));
 	pp = mr_progress_defaults(stdout, mr_session_tokens_per_sample(&t->s) ? "tok/s" : "samples/s");
@@ -436,7 +438,12 @@ static mr_status start(mr_train *t, mr_config *config, const mr_train_opts *o)
 
 static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
 {
-	MR_TRY(start(t, config, o));
+	mr_status st = start(t, config, o);
+
+	if (st != MR_OK) {
+		mr_rundir_abandon(&t->dir);
+		return st;
+	}
 	mr_train_print_start(t);
 	mr_signals_catch();
 	if (t->trajectory && t->s.executor.sequential)

@@ -348,6 +348,14 @@ static mr_status refuse(const char *dir, int fd)
 	return mr_fail(MR_ERESOURCE, "%s: another process is running there", dir);
 }
 
+/* Between opening and locking, whoever had it may have removed it: then it locks nobody out. */
+static bool was_removed(const char *path, int fd)
+{
+	struct stat named, held;
+
+	return stat(path, &named) || fstat(fd, &held) || named.st_dev != held.st_dev || named.st_ino != held.st_ino;
+}
+
 mr_status mr_run_lock(const char *dir, int *lock)
 {
 	mr_status st = MR_OK;
@@ -357,19 +365,29 @@ mr_status mr_run_lock(const char *dir, int *lock)
 	*lock = -1;
 	if (snprintf(path, sizeof(path), "%s/LOCK", dir) >= (int)sizeof(path))
 		return mr_fail(MR_EIO, "%s: the path is too long", dir);
-	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return mr_crc_file_error(path, "cannot open", errno);
-	if (flock(fd, LOCK_EX | LOCK_NB)) {
-		st = errno == EWOULDBLOCK ? refuse(dir, fd) : mr_crc_file_error(path, "cannot lock", errno);
-		close(fd);
-		return st;
-	}
+	do {
+		fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+		if (fd < 0)
+			return mr_crc_file_error(path, "cannot open", errno);
+		if (flock(fd, LOCK_EX | LOCK_NB)) {
+			st = errno == EWOULDBLOCK ? refuse(dir, fd) : mr_crc_file_error(path, "cannot lock", errno);
+			close(fd);
+			return st;
+		}
+	} while (was_removed(path, fd) && close(fd) == 0);
 	n = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
 	if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)n, 0) != n)
 		mr_log(MR_LOG_WARN, "checkpoint", "%s: cannot note the process: %s", path, strerror(errno));
 	*lock = fd;
 	return MR_OK;
+}
+
+void mr_run_lock_remove(const char *dir, int lock)
+{
+	char path[4096];
+
+	if (lock >= 0 && snprintf(path, sizeof(path), "%s/LOCK", dir) < (int)sizeof(path))
+		unlink(path);
 }
 
 void mr_run_unlock(int lock)

@@ -111,6 +111,8 @@ mr_status mr_checkpoint_tensors(const mr_checkpoint *c, const char *name, mr_saf
  * is the handle. MR_ERESOURCE, naming the process that has it, when another one does; MR_EIO.
  */
 mr_status mr_run_lock(const char *dir, int *lock) MR_MUST_USE;
+/** Remove @dir/LOCK, which this process holds, before unlocking: it was made for a run that has not begun. */
+void mr_run_lock_remove(const char *dir, int lock);
 /** @lock negative: nothing. */
 void mr_run_unlock(int lock);
 

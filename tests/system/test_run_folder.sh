@@ -48,6 +48,30 @@ expect 1 "a folder that the kernel refuses" "/proc/millrace: No such file"
 train "$@" --set run.dir=deep/er/and/deeper
 expect 0 "a folder with parents"
 
+# --- a start that is refused leaves everything as it was
+refused() {
+	want=$1 what=$2
+	shift 2
+	find . ! -name out ! -name err ! -name before ! -name after | sort >before
+	train "$@"
+	expect "$want" "$what"
+	find . ! -name out ! -name err ! -name before ! -name after | sort >after
+	cmp -s before after || fail "$what: it left behind or took away $(diff before after | grep '^[<>]')"
+}
+mkdir empty
+for dir in new new/of/several/ empty; do
+	refused 6 "too little memory for $dir" "$@" --set run.dir=$dir --set machine.memory_limit=1000
+	refused 3 "a plan that does not suit $dir" "$@" --set run.dir=$dir --set system.name=wpipe --set train.microbatches=3
+	refused 3 "a trajectory that cannot be for $dir" "$@" --set run.dir=$dir --trajectory nowhere.json --set 'model.hidden=[200, 200, 200]'
+	refused 1 "a trajectory in no folder for $dir" "$@" --set run.dir=$dir --trajectory no/where.json
+done
+rm -f r/LOCK
+refused 2 "a folder with a run" "$@" --set run.dir=r
+refused 5 "another model" "$@" --set run.dir=r --resume --set train.seed=9
+cp r/metrics.jsonl metrics.before
+refused 6 "resuming with too little memory" "$@" --set run.dir=r --resume --from step-00000004 --set machine.memory_limit=1000
+cmp -s r/metrics.jsonl metrics.before || fail "a refused resumption changed the metrics"
+
 # --- resumptions that do not fit
 misfit() {
 	set=$1 sentence=$2
