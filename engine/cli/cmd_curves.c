@@ -1,10 +1,11 @@
 /* millrace curves: the loss of one or several runs as a picture. */
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cli/args.h"
+#include "cli/output.h"
 #include "report/curves.h"
 
 #define MAX_RUNS 16
@@ -37,17 +38,27 @@ static mr_status read_run(const char *path, mr_metrics_row **rows, size_t *n, ch
 	return *name ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a name");
 }
 
+/* Into memory first: what cannot be drawn is no reason to empty the file. */
 static mr_status put_output(const mr_args *args, const mr_curve *curves, size_t n)
 {
 	const char *path = mr_values_string(args->values, "output"), *title = mr_values_string(args->values, "title");
-	FILE *out = *path ? fopen(path, "we") : stdout;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *memory = open_memstream(&text, &len), *out;
 	mr_status st;
 
-	if (!out)
-		return mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
-	st = mr_curves_svg(curves, n, *title ? title : NULL, out);
-	if (*path && fclose(out) && st == MR_OK)
-		st = mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
+	if (!memory)
+		return mr_fail(MR_ERESOURCE, "no memory for a picture");
+	st = mr_curves_svg(curves, n, *title ? title : NULL, memory);
+	if (fclose(memory) && st == MR_OK)
+		st = mr_fail(MR_ERESOURCE, "no memory for a picture");
+	if (st == MR_OK)
+		st = mr_output_open(path, &out);
+	if (st == MR_OK) {
+		fwrite(text, 1, len, out);
+		st = mr_output_close(path, out, MR_OK);
+	}
+	free(text);
 	return st;
 }
 

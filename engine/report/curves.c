@@ -161,16 +161,23 @@ static void put_axes(const mr_plot *p, int axis, FILE *out)
 		axis ? "seconds of training" : p->tokens ? "tokens" : "samples");
 }
 
-/* The training loss, averaged over BINS stretches of equal numbers of steps. */
+static void put_dot(const mr_plot *p, size_t run, int axis, double x, double y, const char *paint, FILE *out)
+{
+	fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%g\" fill=\"%s\"%s/>", map_x(p, axis, x), map_y(p, y), DOT,
+		colors[run % N_COLORS], paint);
+}
+
+/* The training loss, averaged over BINS stretches of equal numbers of steps, the last one maybe shorter. Of one step it is a dot. */
 static void put_training(const mr_plot *p, size_t run, int axis, FILE *out)
 {
-	size_t n = 0, width, in = 0;
+	size_t n = 0, width, in = 0, left;
 	double x = 0, y = 0;
 	char move = 'M';
 
 	for (size_t k = 0; k < p->count[run]; k++)
 		n += isfinite(p->points[run][k].loss);
 	width = (n + BINS - 1) / BINS;
+	left = n;
 	fprintf(out,
 		"<path clip-path=\"url(#c%d)\" fill=\"none\" stroke=\"%s\" stroke-opacity=\"0.4\" stroke-width=\"1.2\"%s "
 		"d=\"",
@@ -182,7 +189,8 @@ static void put_training(const mr_plot *p, size_t run, int axis, FILE *out)
 			continue;
 		x += q->x[axis];
 		y += q->loss;
-		if (++in < width)
+		left--;
+		if (++in < width && left)
 			continue;
 		fprintf(out, "%c%.1f %.1f", move, map_x(p, axis, x / (double)in), map_y(p, y / (double)in));
 		move = 'L';
@@ -190,15 +198,17 @@ static void put_training(const mr_plot *p, size_t run, int axis, FILE *out)
 		in = 0;
 	}
 	fputs("\"/>\n", out);
+	for (size_t k = 0; n == 1 && k < p->count[run]; k++)
+		if (isfinite(p->points[run][k].loss))
+			put_dot(p, run, axis, p->points[run][k].x[axis], p->points[run][k].loss, " fill-opacity=\"0.4\"", out);
 }
 
 static void put_validation(const mr_plot *p, size_t run, int axis, FILE *out)
 {
-	const char *color = colors[run % N_COLORS];
 	char move = 'M';
 
-	fprintf(out, "<g clip-path=\"url(#c%d)\"><path fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s d=\"", axis, color,
-		dash_of(run));
+	fprintf(out, "<g clip-path=\"url(#c%d)\"><path fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s d=\"", axis,
+		colors[run % N_COLORS], dash_of(run));
 	for (size_t k = 0; k < p->count[run]; k++) {
 		const mr_point *q = &p->points[run][k];
 
@@ -212,8 +222,7 @@ static void put_validation(const mr_plot *p, size_t run, int axis, FILE *out)
 		const mr_point *q = &p->points[run][k];
 
 		if (isfinite(q->val))
-			fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%g\" fill=\"%s\"/>", map_x(p, axis, q->x[axis]),
-				map_y(p, q->val), DOT, color);
+			put_dot(p, run, axis, q->x[axis], q->val, "", out);
 	}
 	fputs("</g>\n", out);
 }

@@ -64,6 +64,15 @@ expect 3 'sample.prompt: the vocabulary has no "Q"' sample gpt.cfg --set sample.
 
 expect 0 "checksums     all right: 2 files" inspect runs/mlp
 
+# A picture: to standard output or a file, which stays as it is when there is nothing to draw.
+expect 0 "seconds of training" curves runs/mlp runs/gpt
+expect 0 "seconds of training" curves runs/mlp -o -
+[ ! -e - ] || complain "curves -o - has made a file of that name"
+echo precious >picture
+: >empty.jsonl
+expect 1 "no run has a finite loss" curves empty.jsonl -o picture
+[ "$(cat picture)" = precious ] || complain "curves emptied a file that it had nothing for"
+
 # A reader that leaves at once (| true) is no failure, and nothing to report.
 rm -rf runs/left
 { "$millrace" inspect runs/mlp 2>err; echo $? >code; } | true

@@ -112,7 +112,32 @@ static void samples_and_few_points(void)
 	text = drawn(&one, 1, NULL);
 	CU_ASSERT_PTR_NULL(strstr(text, "nan"));
 	CU_ASSERT_PTR_NULL(strstr(text, "inf"));
+	CU_ASSERT_EQUAL(count(text, "<circle cx=\"462.0\" cy=\"207.0\""), 1); /* a path of one point is not seen */
+	CU_ASSERT_EQUAL(count(text, "<circle cx=\"930.0\" cy=\"207.0\""), 1);
 	free(text);
+}
+
+/* The line ends at the last step, also where the last stretch is shorter than the others. */
+static void to_the_end(void)
+{
+	mr_curve one = {"one", rows[0], N};
+
+	make_runs(true);
+	for (one.n_rows = 300; one.n_rows <= 310; one.n_rows++) {
+		double x = 0;
+		const char *s;
+		char *text;
+
+		rows[0][299].loss = 2;
+		rows[0][299].val_loss = NAN;
+		text = drawn(&one, 1, NULL);
+		s = strstr(text, "stroke-opacity");
+		CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+		for (const char *end = strstr(s, "/>"); (s = strchr(s, 'L')) && s < end; s++)
+			CU_ASSERT_EQUAL(sscanf(s, "L%lf", &x), 1);
+		CU_ASSERT(x > 460); /* of 462; a stretch is up to 4 of its 400 */
+		free(text);
+	}
 }
 
 /* Names that do not fit side by side go on below, inside the picture, and no two lines look alike. */
@@ -163,6 +188,7 @@ void mr_suite_curves(void)
 	MR_SUITE("curves");
 	MR_TEST(two_runs);
 	MR_TEST(samples_and_few_points);
+	MR_TEST(to_the_end);
 	MR_TEST(many_runs);
 	MR_TEST(nothing_to_draw);
 }
