@@ -36,7 +36,7 @@ mr_status mr_forecast_memory(mr_forecast *f)
 		mr_sequential_config q = mr_session_sequential_config(s);
 		mr_run_memory m;
 
-		mr_sequential_size(&q, &m);
+		MR_TRY(mr_sequential_size(&q, &m));
 		f->bytes = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
 		f->node_bytes[s->place.worker[0].node] = f->bytes;
 		return MR_OK;

@@ -157,7 +157,7 @@ static mr_status check_sequential(const mr_session *s, const mr_sequential_confi
 	char need_text[16], limit_text[16];
 	mr_run_memory m;
 
-	mr_sequential_size(c, &m);
+	MR_TRY(mr_sequential_size(c, &m));
 	need = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
 	if (limit == 0 || need <= limit)
 		return MR_OK;

@@ -41,7 +41,7 @@ static void layers_text(const mr_session *s, uint16_t stage, char *text, size_t 
 		snprintf(text, size, "%s .. %s", first->name, last->name);
 }
 
-static void fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint16_t stage, texts *t, mr_report_stage_row *row)
+static mr_status fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint16_t stage, texts *t, mr_report_stage_row *row)
 {
 	uint16_t w = s->plan ? mr_plan_worker(s->plan, pipe, stage) : 0;
 	mr_run_memory m;
@@ -51,7 +51,7 @@ static void fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint16_t 
 	} else {
 		mr_sequential_config c = mr_session_sequential_config(s);
 
-		mr_sequential_size(&c, &m);
+		MR_TRY(mr_sequential_size(&c, &m));
 	}
 	layers_text(s, stage, t->layers, sizeof(t->layers));
 	cores_text(&s->place.worker[w], t->cores, sizeof(t->cores));
@@ -74,6 +74,7 @@ static void fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint16_t 
 		.cores = t->cores,
 		.node = (int32_t)s->place.worker[w].node_os,
 	};
+	return MR_OK;
 }
 
 mr_status mr_stage_table_print(const mr_session *s, const mr_run *run, FILE *out)
@@ -81,12 +82,12 @@ mr_status mr_stage_table_print(const mr_session *s, const mr_run *run, FILE *out
 	uint32_t pipes = s->plan ? s->plan->n_pipes : 1, n = s->partition.n_stages * pipes;
 	mr_report_stage_row *rows = calloc(n, sizeof(*rows));
 	texts *t = calloc(n, sizeof(*t));
-	mr_status st;
+	mr_status st = rows && t ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a table of %u stages", n);
 
-	for (uint32_t i = 0; rows && t && i < n; i++)
-		fill(s, run, (uint8_t)(i % pipes), (uint16_t)(i / pipes), &t[i], &rows[i]);
-	st = rows && t ? mr_report_stages(rows, n, out)
-		       : mr_fail(MR_ERESOURCE, "no memory for a table of %u stages", n);
+	for (uint32_t i = 0; st == MR_OK && i < n; i++)
+		st = fill(s, run, (uint8_t)(i % pipes), (uint16_t)(i / pipes), &t[i], &rows[i]);
+	if (st == MR_OK)
+		st = mr_report_stages(rows, n, out);
 	free(rows);
 	free(t);
 	return st;

@@ -49,6 +49,7 @@ typedef struct mr_param_spec {
 typedef struct mr_layer_needs {
 	size_t aux_i, aux_w, kept, scratch;        /* bytes for one micro-batch */
 	bool x_i, x_w, y_i, y_w, dy_w;             /* forward input / output read by I / W; upstream gradient read by W */
+	bool kept_is_dy;                           /* kept may lie in dy's place: it is as large, and W does not read dy */
 	double flops_f, flops_i, flops_w;          /* floating-point operations, multiply-add = 2 */
 } mr_layer_needs;
 

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/size.h"
 #include "host/group.h"
+#include "run/sequential_layout.h"
 #include "run/sequential_parts.h"
 #include "run/sequential_size.h"
 
@@ -50,15 +51,26 @@ static void layout_grads(mr_sequential *q, mr_arena *a)
 			q->grad[p] = q->grad[mr_sequential_tied_user(q->g, p)];
 }
 
-/* Everything but tables of pointers; an arena without memory counts it. */
-static void layout(mr_sequential *q, mr_arena *a)
+/* @offset of what @passing holds, which is NULL where sizes are counted; or @own. */
+static void *passes(char *passing, size_t offset, void *own)
+{
+	if (offset == MR_SEQUENTIAL_OWN)
+		return own;
+	return passing ? passing + offset : NULL;
+}
+
+static void layout_values(mr_sequential *q, const mr_sequential_layout *l, mr_arena *a)
 {
 	const mr_graph *g = q->g;
+	char *passing = take(a, l->passing.bytes);
+	void *logits;
 
-	for (uint32_t v = 0; v < g->n_values; v++) {
-		q->value[v].value = take(a, mr_sequential_value_bytes(q, v));
-		q->value[v].grad = v == mr_sequential_ends_in(g) ? q->value[v].value : take(a, mr_sequential_value_bytes(q, v));
-	}
+	for (uint32_t v = 0; v < g->n_values; v++)
+		q->value[v].value = l->value[v] == MR_SEQUENTIAL_OWN ? take(a, mr_sequential_value_bytes(q, v))
+								     : passes(passing, l->value[v], NULL);
+	logits = q->value[mr_sequential_ends_in(g)].value;
+	for (uint32_t v = 0; v < g->n_values; v++)
+		q->value[v].grad = passes(passing, l->grad[v], logits);
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		const mr_node *nd = &g->nodes[i];
 		mr_layer_needs z = {0};
@@ -66,9 +78,17 @@ static void layout(mr_sequential *q, mr_arena *a)
 		nd->ops->needs(&nd->cfg, g->values[nd->in[0]].shape, q->c.samples, q->c.kernels, &z);
 		q->node[i].aux_i = take(a, z.aux_i);
 		q->node[i].aux_w = take(a, z.aux_w);
-		q->node[i].kept = take(a, z.kept);
-		q->node[i].scratch = take(a, z.scratch);
+		q->node[i].kept = passes(passing, l->kept[i], logits);
 	}
+	q->scratch = take(a, l->scratch);
+}
+
+/* Everything but tables of pointers; an arena without memory counts it. */
+static void layout(mr_sequential *q, const mr_sequential_layout *l, mr_arena *a)
+{
+	const mr_graph *g = q->g;
+
+	layout_values(q, l, a);
 	layout_grads(q, a);
 	for (uint32_t p = 0; p < g->n_params; p++) {
 		if (g->params[p].tied_to >= 0)
@@ -82,10 +102,21 @@ static void layout(mr_sequential *q, mr_arena *a)
 	q->target = take(a, (size_t)q->c.samples * mr_shape_bytes(g->target, q->c.kernels->dtype));
 }
 
-static mr_status allocate(mr_sequential *q)
+static mr_status map_layout(mr_sequential *q, const mr_sequential_layout *l)
+{
+	mr_arena a;
+
+	mr_arena_init(&a, NULL, 0);
+	layout(q, l, &a);
+	MR_TRY(mr_region_map(&q->region, mr_align_up(a.used, MR_CACHE_LINE), q->c.place->bindable ? q->c.place->node_os : MR_REGION_ANY_NODE));
+	mr_arena_init(&a, q->region.base, q->region.bytes);
+	layout(q, l, &a);
+	return MR_OK;
+}
+
+static mr_status allocate_tables(mr_sequential *q)
 {
 	const mr_graph *g = q->g;
-	mr_arena a;
 
 	q->value = calloc(g->n_values, sizeof(*q->value));
 	q->node = calloc(g->n_nodes, sizeof(*q->node));
@@ -103,12 +134,18 @@ static mr_status allocate(mr_sequential *q)
 	if (!q->value || !q->node || !q->weight || !q->grad || !q->part || !q->onto || !q->late || !q->active || !q->steps || !q->state[0] || !q->state[1] || !q->has_grad ||
 	    !q->loss)
 		return mr_fail(MR_ERESOURCE, "no memory for a model of %u layers", g->n_nodes);
-	mr_arena_init(&a, NULL, 0);
-	layout(q, &a);
-	MR_TRY(mr_region_map(&q->region, mr_align_up(a.used, MR_CACHE_LINE), q->c.place->bindable ? q->c.place->node_os : MR_REGION_ANY_NODE));
-	mr_arena_init(&a, q->region.base, q->region.bytes);
-	layout(q, &a);
 	return MR_OK;
+}
+
+static mr_status allocate(mr_sequential *q)
+{
+	mr_sequential_layout l;
+	mr_status st = mr_sequential_layout_make(&q->c, &l);
+
+	if (st == MR_OK)
+		st = map_layout(q, &l);
+	mr_sequential_layout_fini(&l);
+	return st;
 }
 
 /* On the group's leader, whose pages they are then. */
@@ -201,7 +238,9 @@ mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **ou
 	q->c = *c;
 	q->g = c->graph;
 	q->inside = mr_sequential_steps_inside(c);
-	st = allocate(q);
+	st = allocate_tables(q);
+	if (st == MR_OK)
+		st = allocate(q);
 	if (st == MR_OK)
 		st = on_group(q, set_up);
 	if (st != MR_OK) {

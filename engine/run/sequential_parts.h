@@ -10,11 +10,10 @@
 
 typedef struct mr_sequential_tensor {
 	void *value, *grad; /* of a value */
-	void *lent;         /* not NULL: its gradient is in another's memory, for this backward pass */
 } mr_sequential_tensor;
 
 typedef struct mr_sequential_node {
-	void *aux_i, *aux_w, *kept, *scratch;
+	void *aux_i, *aux_w, *kept;
 } mr_sequential_node;
 
 struct mr_sequential {
@@ -29,6 +28,7 @@ struct mr_sequential {
 	bool *onto, *late;     /* [n_params] of tied ones: MR_GRAD_ONTO; when inside: the step comes behind all the same */
 	mr_step *steps;        /* [n_params] of the step in hand, when inside */
 	void *work;            /* of an optimizer that steps whole matrices; NULL: of another */
+	void *scratch;         /* of the call in hand */
 	void *target;
 	bool *has_grad;        /* [n_values] scratch of one backward */
 	void **part;           /* [n_params] with lists of several pipes: the sum of one that is not the first */

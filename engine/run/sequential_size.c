@@ -1,6 +1,7 @@
 #include "run/sequential_size.h"
 
 #include "base/size.h"
+#include "run/sequential_layout.h"
 
 static uint64_t rounded(uint64_t bytes)
 {
@@ -89,22 +90,32 @@ static uint64_t grad_bytes(const mr_sequential_config *c)
 	return own + (shared ? rounded(shared) : 0);
 }
 
-void mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
+static mr_status passing_bytes(const mr_sequential_config *c, mr_run_memory *out)
+{
+	mr_sequential_layout l;
+	mr_status st = mr_sequential_layout_make(c, &l);
+
+	for (uint32_t v = 0; st == MR_OK && v < c->graph->n_values; v++)
+		if (l.value[v] == MR_SEQUENTIAL_OWN)
+			out->activations += rounded((uint64_t)c->samples * mr_shape_bytes(c->graph->values[v].shape, c->kernels->dtype));
+	out->scratch = rounded(l.passing.bytes) + rounded(l.scratch);
+	mr_sequential_layout_fini(&l);
+	return st;
+}
+
+mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 {
 	const mr_graph *g = c->graph;
 	const mr_kernels *k = c->kernels;
 
 	*out = (mr_run_memory){.boundaries = rounded((uint64_t)c->samples * mr_shape_bytes(g->target, k->dtype))};
-	for (uint32_t v = 0; v < g->n_values; v++)
-		out->activations += (v == mr_sequential_ends_in(g) ? 1 : 2) *
-				    rounded((uint64_t)c->samples * mr_shape_bytes(g->values[v].shape, k->dtype));
+	MR_TRY(passing_bytes(c, out));
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		const mr_node *nd = &g->nodes[i];
 		mr_layer_needs z = {0};
 
 		nd->ops->needs(&nd->cfg, g->values[nd->in[0]].shape, c->samples, k, &z);
-		out->activations += rounded(z.aux_i) + rounded(z.aux_w) + rounded(z.kept);
-		out->scratch += rounded(z.scratch);
+		out->activations += rounded(z.aux_i) + rounded(z.aux_w);
 	}
 	out->grads = grad_bytes(c);
 	for (uint32_t p = 0; p < g->n_params; p++) {
@@ -117,4 +128,5 @@ void mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 	}
 	if (!mr_optim_elementwise(c->optim))
 		out->scratch += rounded(mr_sequential_work_bytes(c));
+	return MR_OK;
 }

@@ -9,10 +9,10 @@
 
 /**
  * Bytes by purpose; their sum is mr_sequential_bytes of a run made from @c, without its kernel context. Activations
- * count every value, its gradient (but that of the value that enters the loss) and what layers save; boundaries are the
- * targets. Nothing is stashed.
+ * count the values that a backward half reads and what layers save; scratch what passes (sequential_layout.h) and what one call
+ * works in; boundaries are the targets. Nothing is stashed. Errors: MR_ERESOURCE.
  */
-void mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out);
+mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out) MR_MUST_USE;
 
 /** Does the last backward of a step carry out the optimizer steps? Not when it clips, nor for an optimizer of whole matrices. */
 bool mr_sequential_steps_inside(const mr_sequential_config *c);

@@ -20,11 +20,6 @@ typedef struct pass {
 	void *dw[MR_LAYER_PARAMS];
 } pass;
 
-static void *grad_of(const mr_sequential *q, uint16_t v)
-{
-	return q->value[v].lent ? q->value[v].lent : q->value[v].grad;
-}
-
 static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 {
 	const mr_node *nd = &q->g->nodes[i];
@@ -38,7 +33,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		.out = ends ? in : q->g->values[nd->out].shape,
 		.samples = ps->samples,
 		.y = ends ? NULL : q->value[nd->out].value,
-		.dy = ends ? NULL : grad_of(q, nd->out),
+		.dy = ends ? NULL : q->value[nd->out].grad,
 		.w = ps->w,
 		.dw = ps->dw,
 		.dw_add = ps->add,
@@ -46,7 +41,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		.aux_i = q->node[i].aux_i,
 		.aux_w = q->node[i].aux_w,
 		.kept = q->node[i].kept,
-		.scratch = q->node[i].scratch,
+		.scratch = q->scratch,
 		.target = q->target,
 		.loss = ps->loss,
 		.train = ps->train,
@@ -104,63 +99,20 @@ static mr_status forward(mr_sequential *q, pass *ps, uint32_t end)
 	return MR_OK;
 }
 
-/*
- * May the gradient of value @v, an input of the sum @node, lie where that of the other input @kept does? The sum must be all that
- * reads @v, and whoever makes @v must go backward, which is to read that gradient, before all who add to the other one, and who
- * makes that. A maker that passes its own gradient on would not do: it lives on in the inputs.
- */
-static bool lends(const mr_graph *g, uint32_t node, uint16_t kept, uint16_t v)
-{
-	uint32_t maker = g->values[v].producer;
-
-	if (v == 0 || v == kept || g->values[v].n_uses != 1 || g->nodes[maker].ops->passes_dy)
-		return false;
-	for (uint32_t i = maker; i < node; i++)
-		for (uint32_t j = 0; j < g->nodes[i].n_in; j++)
-			if (g->nodes[i].in[j] == kept)
-				return false;
-	return kept == 0 || maker > g->values[kept].producer;
-}
-
-/* The gradient of the first input that has none yet is dy itself: it gets dy's memory, and y, whose gradient nobody reads
- * any more, gets the input's. The other input is lent the same, if that can be. */
-static void pass_gradient(mr_sequential *q, uint32_t node, const mr_layer_call *c)
-{
-	const mr_node *nd = &q->g->nodes[node];
-
-	for (uint32_t j = 0; j < nd->n_in; j++) {
-		mr_sequential_tensor *x = &q->value[nd->in[j]], *y = &q->value[nd->out];
-		uint16_t other = nd->in[nd->n_in - 1 - j];
-
-		if (q->has_grad[nd->in[j]] || mr_sequential_value_bytes(q, nd->in[j]) != mr_sequential_value_bytes(q, nd->out))
-			continue;
-		y->grad = x->grad;
-		x->grad = (void *)(uintptr_t)c->dy;
-		if (lends(q->g, node, nd->in[j], other))
-			q->value[other].lent = x->grad;
-		return;
-	}
-}
-
 static mr_status backward(mr_sequential *q, pass *ps)
 {
 	uint32_t logits = mr_sequential_ends_in(q->g);
 
 	memset(q->has_grad, 0, q->g->n_values * sizeof(bool));
-	for (uint32_t v = 0; v < q->g->n_values; v++)
-		q->value[v].lent = NULL;
-	q->value[logits].grad = q->value[logits].value; /* the loss left its gradient there */
-	q->has_grad[logits] = true;
+	q->has_grad[logits] = true; /* the loss left it in the value's place */
 	for (uint32_t i = q->g->n_nodes - 1; i-- > 0;) {
 		const mr_node *nd = &q->g->nodes[i];
 		mr_layer_call c = make_call(q, i, ps);
 
-		if (nd->ops->passes_dy)
-			pass_gradient(q, i, &c);
 		for (uint32_t j = 0; j < nd->n_in; j++) {
 			if (!mr_graph_wants_dx(q->g, i, j))
 				continue;
-			c.dx[j] = grad_of(q, nd->in[j]);
+			c.dx[j] = q->value[nd->in[j]].grad;
 			c.dx_add[j] = q->has_grad[nd->in[j]];
 			q->has_grad[nd->in[j]] = true;
 		}

@@ -87,7 +87,7 @@ static void check_sequential_size(void)
 	mr_sequential *q;
 	mr_run_memory m;
 
-	mr_sequential_size(&c, &m);
+	MR_CHECK_OK(mr_sequential_size(&c, &m));
 	MR_CHECK_OK(mr_sequential_create(&c, &q));
 	CU_ASSERT_EQUAL(m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch,
 			mr_sequential_bytes(q) - context_bytes());

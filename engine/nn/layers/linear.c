@@ -52,6 +52,7 @@ static void linear_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, 
 	*out = (mr_layer_needs){
 		.aux_i = cfg->act == MR_ACT_GELU ? bytes : 0,
 		.kept = cfg->act != MR_ACT_NONE ? bytes : 0,
+		.kept_is_dy = cfg->act != MR_ACT_NONE,
 		.x_w = true,
 		.y_i = cfg->act == MR_ACT_RELU,
 		.dy_w = cfg->act == MR_ACT_NONE,
