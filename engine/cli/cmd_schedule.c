@@ -25,7 +25,7 @@ static const mr_option options[] = {
 	 "f,i,w[,c]: time of a worker's forward, input gradient and weight gradient, and of a hand-over; or a CSV file with a row a stage"},
 	MR_SIM_OPTIONS,
 	{"iterations", MR_OPT_INT, "1", 1, 100000, NULL, NULL, "iterations to simulate"},
-	{"nodes", MR_OPT_INT, "1", 1, 4096, NULL, NULL, "NUMA nodes over which the workers are spread in equal runs"},
+	{"nodes", MR_OPT_INT, "1", 1, 4096, NULL, NULL, "NUMA nodes over which the workers are spread in equal runs; with --far"},
 	{"far", MR_OPT_FLOAT, "-1", -1, 1e9, NULL, NULL,
 	 "time of a hand-over between workers of two nodes; less than 0: the same as within a node"},
 	{"format", MR_OPT_ENUM, "ascii", 0, 0, "text|json|ascii|svg", NULL,
@@ -171,8 +171,12 @@ static mr_status settle_nodes(const mr_args *args, const mr_plan *plan, uint16_t
 	if (nodes > plan->n_workers)
 		return mr_fail(MR_EUSAGE, "--nodes: %u nodes for %u worker%s", nodes, plan->n_workers,
 			       plan->n_workers == 1 ? "" : "s");
-	if (mr_values_float(args->values, "far") < 0)
+	if (mr_values_float(args->values, "far") < 0) {
+		if (nodes > 1)
+			return mr_fail(MR_EUSAGE, "--nodes: without --far a hand-over to another node takes as long as one within a node, so %u nodes are as one",
+				       nodes);
 		return MR_OK;
+	}
 	if (nodes <= 1)
 		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; --nodes spreads them");
 	*out = calloc(plan->n_workers, sizeof(**out));

@@ -184,14 +184,20 @@ static bool read_range(const char *text, uint64_t *first, uint64_t *last)
 static void settle_trace(mr_config *c)
 {
 	const char *steps = mr_values_string(c->part[MR_CONFIG_TRACE].values, "steps");
+	bool known = origin(c, MR_CONFIG_TRAIN, "steps").kind != MR_ORIGIN_DEFAULT;
+	uint64_t end = known ? (uint64_t)mr_values_int(c->part[MR_CONFIG_TRAIN].values, "steps") : UINT64_MAX;
 	char text[160];
 
 	if (!*steps)
 		return;
 	c->trace = read_range(steps, &c->trace_first, &c->trace_last);
-	if (c->trace)
+	if (c->trace && c->trace_first <= end)
 		return;
-	snprintf(text, sizeof(text), "expected a range of steps from 1 on, such as \"100-120\", got \"%.60s\"", steps);
+	if (c->trace)
+		snprintf(text, sizeof(text), "begins at step %llu, and the run ends at step %llu (train.steps)",
+			 (unsigned long long)c->trace_first, (unsigned long long)end);
+	else
+		snprintf(text, sizeof(text), "expected a range of steps from 1 on, such as \"100-120\", got \"%.60s\"", steps);
 	mr_config_mistake(c, MR_CONFIG_TRACE, "steps", text);
 }
 
@@ -285,10 +291,16 @@ static mr_status forget_defaults(mr_config_part *part)
 /* Only now: a key that stands at its default is as good as not given. */
 static void check_needs(mr_config *c)
 {
-	const mr_sched_ops *system = mr_config_system(c);
+	const mr_sched_ops *system = c->part[MR_CONFIG_SYSTEM].values ? mr_config_system(c) : NULL;
+	const mr_values *train = c->part[MR_CONFIG_TRAIN].values, *sample = c->part[MR_CONFIG_SAMPLE].values;
 
 	if (system && system->needs && mr_values_check_needs(c->part[MR_CONFIG_SYSTEM].values, system->needs) != MR_OK)
 		mr_config_mistake(c, MR_CONFIG_SYSTEM, "name", mr_error_text());
+	if (mr_values_is_set(train, "min_ratio") && !strcmp(mr_values_string(train, "schedule"), "constant"))
+		mr_config_mistake(c, MR_CONFIG_TRAIN, "min_ratio",
+				  "has no effect with schedule = \"constant\"; it is for schedule = \"cosine\" or \"linear\"");
+	if (mr_values_is_set(sample, "top_k") && mr_values_float(sample, "temperature") == 0)
+		mr_config_mistake(c, MR_CONFIG_SAMPLE, "top_k", "has no effect with temperature = 0, which takes the most likely token");
 }
 
 mr_status mr_config_settle(mr_config *c)
@@ -307,8 +319,7 @@ mr_status mr_config_settle(mr_config *c)
 	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++)
 		if (c->part[g].values)
 			MR_TRY(forget_defaults(&c->part[g]));
-	if (system)
-		check_needs(c);
+	check_needs(c);
 	MR_TRY(mr_config_check_build(c));
 	return system ? settle_micro(c) : MR_OK;
 }

@@ -62,6 +62,14 @@ typedef struct mr_train {
  */
 mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal) MR_MUST_USE;
 
+/* --- train_start.c --- */
+
+/**
+ * All that comes before the first step: the session, the folder, the executor, what a checkpoint gives back, the files. Errors: any;
+ * whoever gets one abandons t->dir.
+ */
+mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *opts) MR_MUST_USE;
+
 /* --- train_report.c: what the user sees before and after --- */
 void mr_train_print_start(const mr_train *t);
 void mr_train_print_end(const mr_train *t);

@@ -36,6 +36,11 @@ expect 0 "mitigation dc_asgd changes nothing: 1f1b with 2 workers has no stale g
 	--set mitigation.name=dc_asgd
 expect 3 "delayed_nesterov needs an optimizer that looks ahead" train mlp.cfg --set run.dir=none --set mitigation.name=delayed_nesterov
 
+expect 3 "mlp.cfg:5: train.eval_every: there is nothing to evaluate: synthetic has no validation part" train mlp.cfg \
+	--set data.validation=0 --set run.dir=none
+[ ! -e none ] || complain "what was refused left a folder"
+expect 0 "warning: trace.steps: sequential has no plan" train mlp.cfg --set system.name=sequential --set trace.steps=1-2 --set run.dir=untraced
+
 # The loss is that of the training's last evaluation, to the last digit, for every executor.
 for run in mlp gpt; do
 	loss=$(sed -n 's/.*"val_loss":\([-0-9.e]*\).*/\1/p' runs/$run/metrics.jsonl | tail -n 1)

@@ -1,0 +1,172 @@
+#include "cli/train.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/budget.h"
+#include "cli/known.h"
+#include "cli/output.h"
+#include "cli/stale.h"
+#include "host/probe.h"
+#include "run/record.h"
+#include "run/run_plan.h"
+#include "run/trajectory.h"
+
+static mr_status write_config(const mr_train *t)
+{
+	mr_strbuf text;
+	mr_status st;
+
+	mr_strbuf_init(&text);
+	st = mr_config_print(t->s.config, &text);
+	if (st == MR_OK)
+		st = mr_file_replace(t->dir.config, mr_strbuf_text(&text), strlen(mr_strbuf_text(&text)));
+	mr_strbuf_fini(&text);
+	return st;
+}
+
+/* The metrics of the steps before. Behind all checks: what the checkpoint does not know of is cut off. */
+static mr_status take_up_metrics(mr_train *t)
+{
+	mr_metrics_row *rows = NULL;
+	size_t n = 0;
+
+	MR_TRY(mr_metrics_truncate(t->dir.metrics, t->step));
+	if (access(t->dir.metrics, F_OK) == 0) /* who removed it loses what it told, not the training */
+		MR_TRY(mr_metrics_read(t->dir.metrics, &rows, &n));
+	if (n && isfinite(rows[n - 1].seconds))
+		t->seconds_before = rows[n - 1].seconds;
+	if (n && isfinite(rows[n - 1].val_loss))
+		t->val_step = rows[n - 1].step;
+	free(rows);
+	return MR_OK;
+}
+
+static mr_status prepare(mr_train *t, const mr_config *config, const char *resume)
+{
+	const mr_values *train = mr_config_values(config, MR_CONFIG_TRAIN);
+	mr_progress_params pp;
+
+	t->n_steps = (uint64_t)mr_values_int(train, "steps");
+	t->eval_every = (uint64_t)mr_values_int(train, "eval_every");
+	t->save_every = (uint64_t)mr_values_int(mr_config_values(config, MR_CONFIG_CHECKPOINT), "every");
+	t->traced = t->s.plan && mr_config_trace_steps(config, &t->trace_first, &t->trace_last);
+	t->best = t->val_loss = NAN;
+	t->flops = mr_graph_flops_train(t->s.graph);
+	t->peak_gflops = mr_values_float(mr_config_values(config, MR_CONFIG_MACHINE), "peak_gflops");
+	if (t->peak_gflops <= 0)
+		t->peak_gflops = mr_probe_peak_gflops(&t->isa);
+	t->peak_gflops *= t->s.place.n_cores_used;
+	if (resume)
+		MR_TRY(mr_saves_resume(&t->s, t->dir.checkpoints, resume, &t->step, &t->best));
+	t->saved = t->step;
+	MR_TRY(mr_saves_guard_init(&t->s, t->step, &t->guard));
+	if (t->step >= t->trace_last) /* an earlier session went through those steps, and has its trace */
+		t->traced = false;
+	MR_TRY(mr_saves_preflight(&t->s, t->dir.checkpoints, t->step));
+	if (resume)
+		MR_TRY(take_up_metrics(t));
+	MR_TRY(write_config(t));
+	MR_TRY(mr_metrics_log_open(t->dir.metrics, &t->metrics));
+	pp = mr_progress_defaults(stdout, mr_session_tokens_per_sample(&t->s) ? "tok/s" : "samples/s");
+	mr_progress_init(&t->progress, &pp);
+	t->drawn_step = t->step;
+	t->last = (mr_step_rec){0};
+	return MR_OK;
+}
+
+static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session_opts *so)
+{
+	uint64_t steps = (uint64_t)mr_values_int(mr_config_values(t->s.config, MR_CONFIG_TRAIN), "steps");
+
+	if (!o->trajectory)
+		return MR_OK;
+	if (o->resume)
+		return mr_fail(MR_EUSAGE, "--trajectory records a run from its first step, so it does not go with --resume");
+	if (t->s.plan && t->s.plan->n_pipes > 1 && !mr_contract_replicates(&t->s.plan->contract) && !mr_plan_has_turns(t->s.plan))
+		return mr_fail(MR_EUSAGE, "--trajectory follows a stage on the one worker that commits its weights; %s has %u pipes, which share each commit",
+			       mr_config_plugin(t->s.config, MR_CONFIG_SYSTEM), t->s.plan->n_pipes);
+	MR_TRY(mr_output_check(o->trajectory));
+	if (t->s.plan)
+		MR_TRY(mr_trajectory_create_for(t->s.graph, &t->s.partition, t->s.plan, steps, &t->trajectory));
+	else
+		MR_TRY(mr_trajectory_create(t->s.graph, &t->s.partition, t->s.n_micro, steps, &t->trajectory));
+	so->observer = mr_trajectory_observer;
+	so->observer_arg = t->trajectory;
+	return MR_OK;
+}
+
+static mr_status make_clock(mr_train *t, const mr_train_opts *o, mr_session_opts *so)
+{
+	if (!o->virtual_time)
+		return MR_OK;
+	if (!t->s.plan)
+		return mr_fail(MR_ECONFIG, "sequential has no schedule to simulate: it is one worker that runs layer after layer");
+	if (t->s.plan->contract.racing)
+		return mr_fail(MR_ECONFIG, "the order of a racing system comes from the time that its instructions take here: simulate a static order");
+	MR_TRY(mr_virtual_create(&t->s, o->virtual_time, &t->clock));
+	so->source = mr_virtual_next;
+	so->source_arg = t->clock;
+	return MR_OK;
+}
+
+/* A record is of a run from its first step to its last, and so is what is carried out again. */
+static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_session_opts *so)
+{
+	uint64_t steps = (uint64_t)mr_values_int(mr_config_values(t->s.config, MR_CONFIG_TRAIN), "steps");
+	uint64_t end = t->s.plan ? mr_run_last_step(t->s.plan) : UINT64_MAX;
+
+	if ((o->record || o->replay) && o->resume)
+		return mr_fail(MR_EUSAGE, "--%s goes from a run's first step to its last, so it does not go with --resume",
+			       o->record ? "record" : "replay");
+	if (o->replay && steps > end)
+		return mr_fail(MR_ECONFIG, "%s: the plan has %llu steps, and train.steps asks for %llu", o->replay,
+			       (unsigned long long)end, (unsigned long long)steps);
+	if (!o->record)
+		return MR_OK;
+	if (!t->s.plan || !(t->s.plan->contract.racing || t->s.plan->contract.steal) || o->replay)
+		return mr_fail(MR_EUSAGE, "--record writes the order that a racing system took, or who took which weight gradient with steal = true; this one's order is fixed, and its weights with it");
+	if (steps > MR_RECORD_MAX / t->s.n_micro)
+		return mr_fail(MR_EUSAGE, "--record keeps the order of at most %u micro-batches, and %llu steps of %u are more", MR_RECORD_MAX,
+			       (unsigned long long)steps, t->s.n_micro);
+	so->record_micro = steps * t->s.n_micro;
+	return mr_output_check(o->record);
+}
+
+/* What the configuration asks of data and system in vain. */
+static mr_status check_sense(const mr_session *s)
+{
+	uint64_t first, last;
+
+	if (mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "eval_every") && s->data->n_valid == 0)
+		return mr_config_blame(s->config, MR_CONFIG_TRAIN, "eval_every",
+				       mr_fail(MR_ECONFIG, "there is nothing to evaluate: %s has no validation part", s->data->ops->name));
+	if (!s->plan && mr_config_trace_steps(s->config, &first, &last))
+		fprintf(stderr, "millrace: warning: trace.steps: sequential has no plan whose instructions could be traced\n");
+	return MR_OK;
+}
+
+mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
+{
+	mr_session_opts so = {0};
+	uint64_t a, b;
+
+	if (o->resume)
+		MR_TRY(mr_budget_take_up(config));
+	MR_TRY(o->replay ? mr_session_open_plan(config, o->replay, &t->s) : mr_session_open(config, &t->s));
+	MR_TRY(mr_budget_settle(config, t->s.n_counted));
+	MR_TRY(check_sense(&t->s));
+	mr_stale_warn(&t->s);
+	MR_TRY(make_record(t, o, &so));
+	MR_TRY(make_clock(t, o, &so));
+	MR_TRY(mr_rundir_open(mr_config_run_dir(config), o->resume != NULL, &t->dir));
+	so.trace = mr_config_trace_steps(config, &a, &b);
+	MR_TRY(make_trajectory(t, o, &so));
+	MR_TRY(mr_session_start(&t->s, &so));
+	MR_TRY(mr_known_create(&t->s, &t->s.known));
+	return prepare(t, config, o->resume);
+}
