@@ -11,8 +11,11 @@
 set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels of tests")
 set(MILLRACE_TEST_LAYERS base ir host nn schedules planner models sim store run report cli system layers perf
   CACHE STRING "Layers whose tests are built")
-# Two of these at once would measure each other, or wait for each other's cores.
-set(MR_SERIAL_LAYERS host run system perf)
+# These measure, or wait for seconds that must not become many: each alone.
+set(MR_SERIAL_LAYERS host run perf)
+set(MR_SERIAL_SUITES system.bench_peers system.bench_systems system.failures system.signals)
+# Two runs of workers at once would wait for each other's cores: one of these at a time, beside tests of one thread.
+set(MR_LOCKED_LAYERS system)
 
 find_path(CUNIT_INCLUDE_DIR CUnit/CUnit.h)
 find_library(CUNIT_LIBRARY cunit)
@@ -41,16 +44,23 @@ function(mr_add_test layer kind suite)
   endif()
   add_test(NAME ${name} COMMAND ${ARGN})
   # The teams of two runners at once would spin on each other's cores. (The program itself takes this variable back.)
-  set(idle "")
+  set(more "")
   if(layer STREQUAL "nn" OR layer STREQUAL "models")
-    set(idle ";OMP_WAIT_POLICY=passive")
+    set(more ";OMP_WAIT_POLICY=passive")
+  endif()
+  # Hundreds of sessions each look at the machine: what sysfs says will do, and a third of their time was hwloc asking the CPU itself
+  # and loading plug-ins. (Of host's tests the topology keeps all of it.)
+  if(layer STREQUAL "system")
+    set(more ";HWLOC_COMPONENTS=linux,stop;HWLOC_PLUGINS_PATH=/nonexistent")
   endif()
   # GCC 14 turns the detection of stacks used after return on, and then stores 64-byte vectors to frames of 32-byte alignment.
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} ENVIRONMENT
     "MR_GOLDEN=${CMAKE_SOURCE_DIR}/tests/golden;MR_SOURCE=${CMAKE_SOURCE_DIR};MR_BUILD=${CMAKE_BINARY_DIR};\
-ASAN_OPTIONS=detect_stack_use_after_return=0${idle}")
-  if(layer IN_LIST MR_SERIAL_LAYERS)
+ASAN_OPTIONS=detect_stack_use_after_return=0${more}")
+  if(layer IN_LIST MR_SERIAL_LAYERS OR "${layer}.${suite}" IN_LIST MR_SERIAL_SUITES)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  elseif(layer IN_LIST MR_LOCKED_LAYERS)
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK workers)
   endif()
 endfunction()
 

@@ -74,10 +74,8 @@ static void check(bool gpt, const char *sets, unsigned workers, uint32_t runs)
 	open_case(&r, gpt, sets, workers);
 	rig_replay(&r, steps_of(&r), MR_REPLAY_ROUND_ROBIN, 0, &want);
 	CU_ASSERT_EQUAL_FATAL(want.n_steps, steps_of(&r));
-	rig_replay(&r, steps_of(&r), MR_REPLAY_LAST_FIRST, 0, &other);
-	CU_ASSERT_FATAL(rig_equal(&other, &want, true, what));
-	for (uint64_t seed = 1; seed <= 3; seed++) {
-		rig_replay(&r, steps_of(&r), MR_REPLAY_RANDOM, seed, &other);
+	for (uint64_t seed = 0; seed <= 3 && !RIG_TSAN; seed++) {
+		rig_replay(&r, steps_of(&r), seed ? MR_REPLAY_RANDOM : MR_REPLAY_LAST_FIRST, seed, &other);
 		CU_ASSERT_FATAL(rig_equal(&other, &want, true, what));
 	}
 	CU_ASSERT_EQUAL(want.inflight.n > 0, (r.s.plan->contract.flush == MR_FLUSH_NONE && workers > 1) ||
@@ -90,7 +88,7 @@ static void check(bool gpt, const char *sets, unsigned workers, uint32_t runs)
 
 static void at_each_size(bool gpt, const char *sets, uint32_t runs)
 {
-	for (unsigned d = 2; d <= 4; d++)
+	for (unsigned d = RIG_TSAN ? 3 : 2; d <= (RIG_TSAN ? 3 : 4); d++)
 		check(gpt, sets, d, runs);
 }
 
@@ -141,14 +139,16 @@ void replay_flushing(uint32_t runs)
 	const char *system;
 
 	for (uint32_t i = 0; (system = sync_system(i)); i++)
-		for (unsigned d = 2; d <= 4; d++) {
+		for (unsigned d = 4, done = 0; d >= 2 && !(RIG_TSAN && done); d--) {
 			char sets[300];
 
 			/* Clipped and not by turns: then with a barrier, or local. */
 			snprintf(sets, sizeof(sets), BLOCKS " %s train.microbatches=8 train.clip=%s", system,
 				 (i + d) % 2 ? "0.1" : "0.0");
-			if (takes(sets, d))
+			if (takes(sets, d)) {
 				check(false, sets, d, runs);
+				done++;
+			}
 		}
 }
 

@@ -20,6 +20,16 @@
 
 #define RIG_SETS 48
 
+/*
+ * The thread sanitizer looks at what threads do beside each other, and takes ten times as long. So there everything is done once, and
+ * what one thread does alone is left to the other builds.
+ */
+#ifdef __SANITIZE_THREAD__
+#define RIG_TSAN 1
+#else
+#define RIG_TSAN 0
+#endif
+
 typedef struct rig {
 	char dir[64];
 	const char *model; /* the model group's text, where keys must be absent that the usual one has */

@@ -1,13 +1,10 @@
 /* slow_replay.c - the engine equals its replay to the bit, 5 delayed runs a case. */
 #include "check.h"
 #include "replay_cases.h"
+#include "rig.h"
 
-/* The thread sanitizer takes ten times as long, and sees an edge that is missing in one run as well as in five. */
-#ifdef __SANITIZE_THREAD__
-#define RUNS 1
-#else
-#define RUNS 5
-#endif
+/* The thread sanitizer sees an edge that is missing in one run as well as in five. */
+#define RUNS (RIG_TSAN ? 1 : 5)
 
 #define CASE(name) \
 	static void name(void) \
