@@ -240,6 +240,21 @@ static void large_batches(void)
 		compare_transposes(k, rows, 65, 33);
 }
 
+/* Tiles of four vectors: rows from where they begin to more than are taken at a time, whole and other panels, one block of k and more,
+ * threads that take the rest from each other and threads that do not. */
+static void wide_tiles(void)
+{
+	static const int64_t dims[][3] = {{47, 256, 40}, {48, 256, 129}, {61, 321, 272}, {100, 1090, 33}, {193, 330, 140}, {256, 270, 300}};
+	const mr_kernels *k = dnnl();
+
+	for (int i = 0; k && i < 6; i++) {
+		compare_epilogues(k, dims[i][0], dims[i][1], dims[i][2]);
+		for (int v = 0; v < 4; v++)
+			compare(k, &(work){.g = {.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .tb = v & 1, .add = v & 2},
+					  .step = -1});
+	}
+}
+
 /* A sum over micro-batches is the sum over the batch that they make up, to the bit. */
 static void halves_make_a_whole(void)
 {
@@ -317,6 +332,7 @@ void mr_suite_gemm(void)
 {
 	MR_SUITE("gemm");
 	MR_TEST(large_batches);
+	MR_TEST(wide_tiles);
 	MR_TEST(halves_make_a_whole);
 	MR_TEST(scratch_grows);
 	MR_TEST(many_large_shapes_fit);

@@ -11,6 +11,7 @@
 #include "nn/kernels/vec_gemm.h"
 
 #include "nn/kernels/vec_gemm_groups.h"
+#include "nn/kernels/vec_gemm_wide.h"
 #include "nn/kernels/vec_gemm_panels.h"
 #include "nn/kernels/vec_gemm_strips.h"
 #include "nn/kernels/vec_gemm_tall.h"

@@ -176,13 +176,20 @@ static void panels_shared(const mr_vec_gemm *g, uint32_t worker, float *scratch)
 
 static void gemm_panels(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
-	gemm_range(args, lo, hi, worker, panels_run, panels_shared);
+	const mr_vec_gemm *g = args;
+
+	if (wide_takes(g->by_rows ? hi - lo : g->m, g->n))
+		gemm_range(g, lo, hi, worker, wide_range, wide_shared);
+	else
+		gemm_range(g, lo, hi, worker, panels_run, panels_shared);
 }
 
 static int64_t panel_units(const mr_vec_gemm *g)
 {
 	int64_t blocks = (g->k + DEPTH - 1) / DEPTH;
 
+	if (!g->by_rows && wide_takes(g->m, g->n))
+		return wide_units(g);
 	return !g->by_rows && tiles_of(g->m) <= PANEL_TILES && blocks * tiles_of(g->m) * SLIVER <= KEPT_FLOATS
 		       ? (g->n + NR - 1) / NR * panel_parts(g->m) : 0;
 }
@@ -190,5 +197,7 @@ static int64_t panel_units(const mr_vec_gemm *g)
 static size_t panel_floats(int64_t k)
 {
 	(void)k;
-	return DEPTH * NR + PARTIAL_FLOATS + PANEL_GROUPS * GEMM_ROWS * NR + KEPT_FLOATS;
+	return DEPTH * NR + PARTIAL_FLOATS + PANEL_GROUPS * GEMM_ROWS * NR + KEPT_FLOATS; /* more than wide tiles need */
 }
+
+_Static_assert(DEPTH * NR + PARTIAL_FLOATS + KEPT_FLOATS >= WIDE_FLOATS, "panels and wide tiles share their scratch");

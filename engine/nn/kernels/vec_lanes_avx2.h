@@ -7,6 +7,7 @@
 #define LANES 8
 #define TILE_ROWS 6 /* rows x 2 vectors of accumulators: 12 of 16 registers */
 #define GEMM_ROWS 6 /* 12 of 16 registers */
+#define WIDE_VECS 2 /* 6 rows x 2 vectors */
 
 typedef __m256 V;
 typedef __m256i M; /* all bits of a lane on or off */

@@ -12,6 +12,7 @@
 #define LANES 16
 #define TILE_ROWS 12 /* rows x 2 vectors of accumulators: 24 of 32 registers */
 #define GEMM_ROWS 14 /* 28 of 32 registers */
+#define WIDE_VECS 4 /* 6 rows x 4 vectors: 24 of 32 registers */
 
 typedef __m512 V;
 typedef __mmask16 M;
