@@ -38,7 +38,7 @@ typedef struct mr_session {
 	mr_place place;
 	mr_executor executor;        /* after mr_session_start */
 	struct mr_known *known;      /* known.h: of an objective of the theory, where somebody put it; else NULL. Owned */
-	uint64_t base_bytes;         /* resident memory before the executor was made */
+	uint64_t base_bytes;         /* resident memory before the executor was made; of a run see there */
 	uint64_t before_bytes;       /* most of it until then: a long list costs more while it is made and checked */
 } mr_session;
 

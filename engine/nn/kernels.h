@@ -100,7 +100,7 @@ typedef struct mr_kernels {
 	/** On the leader's thread, after its team is set up. */
 	mr_status (*ctx_create)(uint32_t n_threads, mr_kctx **out) MR_MUST_USE;
 	void (*ctx_destroy)(mr_kctx *kc); /* accepts NULL; on the thread that made it */
-	/** Bytes of scratch and an estimate for primitives that the context holds (for the memory table). */
+	/** Bytes of scratch that calls have used and an estimate for primitives that the context holds (for the memory table). */
 	size_t (*ctx_bytes)(const mr_kctx *kc);
 
 	/** @bias and @pre [m,n] may be NULL when unused. Errors: MR_EDNN, MR_ERESOURCE. */

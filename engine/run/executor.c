@@ -63,7 +63,7 @@ uint64_t mr_executor_bytes(const mr_executor *x)
 	if (!run)
 		return mr_sequential_bytes(x->sequential);
 	for (uint16_t w = 0; w < run->n_workers; w++)
-		sum += run->c.kernels->ctx_bytes(run->worker[w].kc);
+		sum += run->c.kernels->ctx_bytes(run->worker[w].kc) + (run->worker[w].trace ? MR_TRACE_BYTES : 0);
 	return sum + mr_run_mapped_bytes(run);
 }
 

@@ -39,7 +39,7 @@ uint64_t mr_executor_busy_ns(const mr_executor *x);
 /** Stand at @step, ready to have the state of that step loaded into mr_executor_state's lists. */
 mr_status mr_executor_stand_at(mr_executor *x, uint64_t step) MR_MUST_USE;
 
-/** Bytes of planned memory, and of what the kernel contexts hold. While paused. */
+/** Bytes of planned memory, of trace records, and of what the kernel contexts hold. While paused. */
 uint64_t mr_executor_bytes(const mr_executor *x);
 
 void mr_executor_fini(mr_executor *x);

@@ -175,7 +175,7 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 	if (!w->pause_at)
 		return mr_fail(MR_ERESOURCE, "no memory for %u pause points", w->n_pauses);
 	mr_pauses_of(run->c.plan, id, w->pause_at, w->n_pauses);
-	if (run->c.trace && !(w->trace = calloc(MR_TRACE_RING, sizeof(*w->trace))))
+	if (run->c.trace && !(w->trace = malloc(MR_TRACE_BYTES)))
 		return mr_fail(MR_ERESOURCE, "no memory for %u trace records", MR_TRACE_RING);
 	if (run->c.record_micro && run->c.plan->contract.racing && !(w->race.log = calloc(2 * run->c.record_micro, sizeof(*w->race.log))))
 		return mr_fail(MR_ERESOURCE, "no memory to record the order of %llu micro-batches", (unsigned long long)run->c.record_micro);
@@ -267,6 +267,8 @@ static mr_status build(mr_run *run)
 	}
 	mr_stop_init(&run->stop, run->parkers, run->n_workers + 2u);
 	MR_TRY(create_stages(run));
+	run->base_bytes = mr_memory_resident_bytes();
+	run->before_bytes = mr_memory_peak_bytes();
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		MR_TRY(create_worker(run, w));
 	mr_run_spread_states(run);
@@ -352,6 +354,8 @@ mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
 	mr_worker *w = &run->worker[id];
 
 	mr_region_prefault(&w->region, 0, w->region.bytes);
+	if (w->trace)
+		memset(w->trace, 0, MR_TRACE_BYTES);
 	if (!w->kc)
 		MR_TRY(run->c.kernels->ctx_create(run->c.place->worker[id].n_threads, &w->kc));
 	for (unsigned p = 0; p < run->n_pipes; p++)

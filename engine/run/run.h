@@ -27,6 +27,7 @@
 
 #define MR_STEP_RING 4096       /* step records that the caller may be behind */
 #define MR_TRACE_RING (1u << 16) /* trace records a worker keeps */
+#define MR_TRACE_BYTES (MR_TRACE_RING * sizeof(mr_trace_rec))
 
 typedef struct mr_run mr_run;
 
@@ -167,6 +168,7 @@ struct mr_run {
 	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's */
 	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of its commit;
 	                                turns: of each of its parts */
+	uint64_t base_bytes, before_bytes; /* resident before the workers' memory was mapped, and the most of it until then */
 	double *eval_loss;           /* [n_eval] of the evaluation's micro-batches; each its last stage's */
 	uint64_t n_eval;             /* micro-batches of the whole validation data, the last one maybe partial */
 	mr_step_rec step[MR_STEP_RING]; /* written by whoever commits the last stage, one at a time */

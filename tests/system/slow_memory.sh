@@ -50,6 +50,15 @@ for system in interleaved zb_v chimera "data_parallel --set system.weights=share
 done
 peak 0 chain.cfg $(sets_of f64) --set system.name=1f1b
 peak 0 chain.cfg $(sets_of f64) --set system.name=pipedream --set model.depth=400 --set "model.init=[0.99]" --set train.batch=1
+# Many workers: a stack and a context each, and lists that grow with their square while they are made.
+for type in $backends; do
+	peak 0 chain.cfg $(sets_of "$type") --set system.name=1f1b --set model.depth=256 --set machine.workers=256 \
+		--set "model.init=[0.99]" --set train.microbatches=4
+	peak 0 gpt.cfg $(sets_of "$type") --set system.name=1f1b --set model.layers=24 --set machine.workers=24 \
+		--set train.microbatches=4 --set trace.steps=1-2
+done
+peak 0 chain.cfg $(sets_of f64) --set system.name=1f1b --set model.depth=768 --set machine.workers=768 \
+	--set "model.init=[0.99]" --set train.microbatches=4
 peak 0 mlp.cfg $(sets_of f64) --set data.samples=400000 --set data.features=64 --set system.name=1f1b
 train mlp.cfg $(sets_of f64) --set data.samples=400000 --set data.features=64 --set run.dir=r --resume --set train.steps=4 \
 	--set system.name=1f1b

@@ -19,6 +19,7 @@
 #endif
 
 #include "nn/kernels/backend.h"
+#include "nn/kernels/touched.h"
 
 #if DNNL_VERSION_MAJOR < 2 || (DNNL_VERSION_MAJOR == 2 && DNNL_VERSION_MINOR < 6)
 #error "oneDNN 2.6 or newer is needed"
@@ -376,7 +377,7 @@ void mr_dnnl_destroy(mr_dnnl *d)
 
 size_t mr_dnnl_bytes(const mr_dnnl *d)
 {
-	return sizeof(*d) + d->n_places * sizeof(matmul) + d->scratch_bytes + d->n_used * (size_t)75 * 1024;
+	return sizeof(*d) + d->n_places * sizeof(matmul) + mr_touched_bytes(d->scratch, d->scratch_bytes) + d->n_used * (size_t)75 * 1024;
 }
 
 bool mr_dnnl_avx512(void)

@@ -12,6 +12,7 @@
 #include "nn/kernels/dnnl_matmul.h"
 #include "nn/kernels/gemm.h"
 #include "nn/kernels/team.h"
+#include "nn/kernels/touched.h"
 #include "nn/kernels/vec.h"
 
 struct mr_kctx {
@@ -80,7 +81,9 @@ static mr_status ctx_create(uint32_t n_threads, mr_kctx **out)
 
 static size_t ctx_bytes(const mr_kctx *kc)
 {
-	return sizeof(*kc) + mr_dnnl_bytes(kc->dnnl) + kc->n_threads * (kc->attn_floats + kc->gemm.floats) * sizeof(float);
+	size_t attn = kc->n_threads * kc->attn_floats * sizeof(float), gemm = kc->n_threads * kc->gemm.floats * sizeof(float);
+
+	return sizeof(*kc) + mr_dnnl_bytes(kc->dnnl) + mr_touched_bytes(kc->attn_scratch, attn) + mr_touched_bytes(kc->gemm.data, gemm);
 }
 
 /* --- gemm, activations, norm -------------------------------------------------------------------------------------- */
