@@ -391,6 +391,20 @@ static void every_edge_of_weights(void)
 	}
 }
 
+/* Many columns: products of whose rows there are some dozens to hundreds may go through orders of their own. */
+static void many_columns(void)
+{
+	static const int64_t rows[] = {47, 48, 49, 55, 100, 127, 129, 191, 193, 250, 255, 256, 257, 320};
+	static const int64_t in[] = {1, 127, 128, 129, 257, 300, 64}, out[] = {256, 257, 319, 640, 1100};
+
+	for (int i = 0; ready() && i < 14; i++) {
+		forward(rows[i], in[i % 7], out[i % 5], false);
+		forward(rows[i], in[(i + 3) % 7], out[(i + 2) % 5], false);
+		input_gradient(rows[i], out[(i + 1) % 5], in[(i + 4) % 7]);
+		weight_gradient(rows[i], in[(i + 5) % 7], out[(i + 3) % 5], 1, 2);
+	}
+}
+
 /* Every step at sizes with and without edges, in groups and for many rows. */
 static void every_step(void)
 {
@@ -431,6 +445,7 @@ void mr_suite_chains(void)
 	MR_TEST(every_number_of_rows);
 	MR_TEST(large_weights);
 	MR_TEST(every_edge_of_weights);
+	MR_TEST(many_columns);
 	MR_TEST(every_step);
 	MR_TEST(pieces);
 	MR_TEST(transposed_weights);
