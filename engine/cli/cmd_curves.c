@@ -34,6 +34,8 @@ static mr_status read_run(const char *path, mr_metrics_row **rows, size_t *n, ch
 		folder[len - 1] = '\0';
 	slash = strrchr(folder, '/');
 	MR_TRY(mr_metrics_read(file, rows, n));
+	if (*n == 0)
+		return mr_fail(MR_EDATA, "%s: it holds no step of a run", file);
 	*name = strdup(slash ? slash + 1 : folder);
 	return *name ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a name");
 }

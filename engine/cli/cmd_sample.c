@@ -3,6 +3,7 @@
 
 #include "cli/args.h"
 #include "cli/open_config.h"
+#include "cli/output.h"
 #include "cli/sample.h"
 #include "cli/weights.h"
 
@@ -20,7 +21,7 @@ static mr_status write_sample(const mr_args *args, mr_session *s)
 	if (st == MR_OK)
 		st = mr_sample_write(s, &weights, stdout);
 	mr_weights_list_fini(&weights);
-	return st;
+	return mr_output_close("", stdout, st);
 }
 
 static mr_status run(mr_args *args)

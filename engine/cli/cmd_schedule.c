@@ -70,7 +70,7 @@ static mr_status put_lp(const mr_args *args, const mr_sched_ops *ops, const mr_s
 	if (st == MR_OK)
 		st = mr_output_open(path, &out);
 	if (st == MR_OK)
-		st = mr_output_close(path, out, fputs(mr_strbuf_text(&text), out) < 0 ? mr_fail(MR_EIO, "%s: cannot write", path) : MR_OK);
+		st = mr_output_close(path, out, fputs(mr_strbuf_text(&text), out) < 0 ? mr_fail(MR_EIO, "cannot write") : MR_OK);
 	mr_strbuf_fini(&text);
 	return st;
 }

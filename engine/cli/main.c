@@ -84,6 +84,7 @@ int main(int argc, char **argv)
 	occupy_standard_streams();
 	mr_env_unbind();
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* beyond the limit on the size of files, write() fails with a reason instead */
 	if (argc < 2) {
 		mr_help_print(stderr);
 		return 2;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define COLUMNS 118 /* where there is no terminal to ask */
@@ -57,11 +58,33 @@ unsigned mr_output_columns(FILE *out)
 	return n < LEAST_COLUMNS ? LEAST_COLUMNS : n > MOST_COLUMNS ? MOST_COLUMNS : (unsigned)n;
 }
 
+/* A report that is cut short is of no use to anybody, and an empty one least. Devices stay. */
+static void remove_file(const char *path)
+{
+	struct stat s;
+
+	if (!lstat(path, &s) && S_ISREG(s.st_mode))
+		unlink(path);
+}
+
 mr_status mr_output_close(const char *path, FILE *out, mr_status st)
 {
-	if (is_standard(path))
-		return st == MR_EIO && mr_output_abandoned() ? MR_OK : st;
-	if (fclose(out) && st == MR_OK)
-		return mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
+	bool failed, standard = is_standard(path);
+	int err;
+
+	errno = 0;
+	failed = fflush(out) || ferror(out) || st == MR_EIO;
+	err = errno;
+	if (standard && failed && mr_output_abandoned())
+		return st == MR_EIO ? MR_OK : st;
+	if (!standard && fclose(out)) { /* some systems find only now that there was no room */
+		err = err ? err : errno;
+		failed = true;
+	}
+	if (failed && (st == MR_OK || st == MR_EIO))
+		st = mr_fail(MR_EIO, "%s%s%s%s", standard ? "" : path, standard ? "cannot write to standard output" : ": cannot write",
+			     err ? ": " : "", err ? strerror(err) : "");
+	if (st != MR_OK && !standard)
+		remove_file(path);
 	return st;
 }

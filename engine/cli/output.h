@@ -14,7 +14,7 @@ mr_status mr_output_check(const char *path) MR_MUST_USE;
 mr_status mr_output_open(const char *path, FILE **out) MR_MUST_USE;
 
 /** Close what was opened; @st is what writing it came to, and wins. A reader of standard output that has left (| head)
- * is no failure. Errors: @st, or MR_EIO. */
+ * is no failure. A file that failed is removed. Errors: @st, or MR_EIO with the name. */
 mr_status mr_output_close(const char *path, FILE *out, mr_status st) MR_MUST_USE;
 
 /** Columns for a picture of characters on @out: what COLUMNS says, or else the terminal, but 40 to 1000; 118 where @out is none. */

@@ -54,8 +54,6 @@ void mr_signals_catch(void)
 	}
 	a.sa_handler = on_save;
 	sigaction(SIGUSR1, &a, NULL);
-	/* Beyond the limit on the size of files, write() fails with a reason instead. */
-	signal(SIGXFSZ, SIG_IGN);
 }
 
 int mr_signals_end(void)

@@ -5,7 +5,6 @@
  *	                                   one ends at once (what comes within 0.2 s of the first belongs to it); SIGHUP only
  *	                                   if it was not ignored at the start (nohup)
  *	SIGUSR1                            save at the next step and go on
- *	SIGXFSZ                            nothing: the write that is too long fails, and is reported
  *
  * Handlers only set flags; the training loop looks at them between steps. Threads of the engine have all signals blocked.
  */

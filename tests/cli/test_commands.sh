@@ -135,4 +135,25 @@ if [ $n -ne 56 ]; then
 	echo "$n golden plans, expected 56"
 	failed=1
 fi
+# What cannot be written to the end is told, and no half of it stays.
+code=0
+(
+	ulimit -f 8
+	exec "$millrace" schedule 1f1b --workers 60 --microbatches 60 --format svg -o "$dir/picture"
+) >"$dir/out" 2>&1 || code=$?
+if [ $code -ne 1 ] || ! grep -qF "$dir/picture: cannot write" "$dir/out" || [ -e "$dir/picture" ]; then
+	echo "a picture that is too large for the file: exit $code: $(cat "$dir/out")"
+	failed=1
+fi
+if [ -w /dev/full ]; then
+	for command in "list systems" "schedule 1f1b --workers 400 --microbatches 400 --format json"; do
+		code=0
+		"$millrace" $command >/dev/full 2>"$dir/out" || code=$?
+		if [ $code -ne 1 ] || ! grep -qF "cannot write to standard output" "$dir/out"; then
+			echo "$command >/dev/full: exit $code: $(cat "$dir/out")"
+			failed=1
+		fi
+	done
+fi
+
 exit $failed

@@ -64,6 +64,12 @@ cmp a b >>out || complain "two samples of one seed differ"
 [ ! -s out ] || complain "sample has something to say"
 "$millrace" sample gpt.cfg --set sample.tokens=3 --set sample.temperature=0 >a 2>out
 [ "$(wc -c <a)" -eq 9 ] || complain "sample.tokens is not obeyed"
+if [ -w /dev/full ]; then
+	code=0
+	"$millrace" sample gpt.cfg >/dev/full 2>out || code=$?
+	[ $code -eq 1 ] || complain "a sample that could not be written ends with $code"
+	grep -qF "cannot write to standard output" out || complain "a sample that could not be written is not told"
+fi
 expect 3 "only a model of text can write a sample" sample mlp.cfg
 expect 3 'sample.prompt: the vocabulary has no "Q"' sample gpt.cfg --set sample.prompt=Q
 
@@ -74,8 +80,9 @@ expect 0 "seconds of training" curves runs/mlp runs/gpt
 expect 0 "seconds of training" curves runs/mlp -o -
 [ ! -e - ] || complain "curves -o - has made a file of that name"
 echo precious >picture
-: >empty.jsonl
-expect 1 "no run has a finite loss" curves empty.jsonl -o picture
+echo '{"step":1,"loss":null}' >wild.jsonl
+expect 1 "no run has a finite loss" curves wild.jsonl -o picture
+expect 4 "mlp.cfg: it holds no step of a run" curves runs/mlp mlp.cfg -o picture
 [ "$(cat picture)" = precious ] || complain "curves emptied a file that it had nothing for"
 
 # A reader that leaves at once (| true) is no failure, and nothing to report.
