@@ -184,20 +184,14 @@ static bool read_range(const char *text, uint64_t *first, uint64_t *last)
 static void settle_trace(mr_config *c)
 {
 	const char *steps = mr_values_string(c->part[MR_CONFIG_TRACE].values, "steps");
-	bool known = origin(c, MR_CONFIG_TRAIN, "steps").kind != MR_ORIGIN_DEFAULT;
-	uint64_t end = known ? (uint64_t)mr_values_int(c->part[MR_CONFIG_TRAIN].values, "steps") : UINT64_MAX;
 	char text[160];
 
 	if (!*steps)
 		return;
 	c->trace = read_range(steps, &c->trace_first, &c->trace_last);
-	if (c->trace && c->trace_first <= end)
-		return;
 	if (c->trace)
-		snprintf(text, sizeof(text), "begins at step %llu, and the run ends at step %llu (train.steps)",
-			 (unsigned long long)c->trace_first, (unsigned long long)end);
-	else
-		snprintf(text, sizeof(text), "expected a range of steps from 1 on, such as \"100-120\", got \"%.60s\"", steps);
+		return;
+	snprintf(text, sizeof(text), "expected a range of steps from 1 on, such as \"100-120\", got \"%.60s\"", steps);
 	mr_config_mistake(c, MR_CONFIG_TRACE, "steps", text);
 }
 

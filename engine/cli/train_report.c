@@ -211,8 +211,11 @@ void mr_train_print_end(const mr_train *t)
 	char time[32], text[32];
 
 	if (idle && t->step >= t->n_steps) { /* resumed where it had ended, or with a smaller train.steps */
-		printf("\nnothing to do: the run is at step %llu, and train.steps asks for %llu\n", (unsigned long long)t->step,
+		printf("\nnothing to do: the run is at step %llu, and train.steps asks for %llu", (unsigned long long)t->step,
 		       (unsigned long long)t->n_steps);
+		if (isfinite(t->val_loss)) /* of an evaluation that a signal had broken off */
+			printf("; validation loss %s", mr_loss_text(t->val_loss, text));
+		putchar('\n');
 		fflush(stdout);
 		return;
 	}

@@ -137,17 +137,17 @@ static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_sessi
 	return mr_output_check(o->record);
 }
 
-/* What the configuration asks of data and system in vain. */
-static mr_status check_sense(const mr_session *s)
+/* Evaluations that are asked for need something to evaluate. */
+static mr_status check_valid(const mr_session *s)
 {
-	uint64_t first, last;
+	char window[64] = "";
 
-	if (mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "eval_every") && s->data->n_valid == 0)
-		return mr_config_blame(s->config, MR_CONFIG_TRAIN, "eval_every",
-				       mr_fail(MR_ECONFIG, "there is nothing to evaluate: %s has no validation part", s->data->ops->name));
-	if (!s->plan && mr_config_trace_steps(s->config, &first, &last))
-		fprintf(stderr, "millrace: warning: trace.steps: sequential has no plan whose instructions could be traced\n");
-	return MR_OK;
+	if (!mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "eval_every") || s->data->n_valid)
+		return MR_OK;
+	if (s->graph->input.tokens)
+		snprintf(window, sizeof(window), ", or none as long as a window of %lld tokens", (long long)s->graph->input.rows);
+	return mr_config_blame(s->config, MR_CONFIG_TRAIN, "eval_every",
+			       mr_fail(MR_ECONFIG, "there is nothing to evaluate: %s has no validation part%s", s->data->ops->name, window));
 }
 
 mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
@@ -159,7 +159,7 @@ mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 		MR_TRY(mr_budget_take_up(config));
 	MR_TRY(o->replay ? mr_session_open_plan(config, o->replay, &t->s) : mr_session_open(config, &t->s));
 	MR_TRY(mr_budget_settle(config, t->s.n_counted));
-	MR_TRY(check_sense(&t->s));
+	MR_TRY(check_valid(&t->s));
 	mr_stale_warn(&t->s);
 	MR_TRY(make_record(t, o, &so));
 	MR_TRY(make_clock(t, o, &so));

@@ -123,7 +123,6 @@ static const struct row rows[] = {
 	{5, "train = { steps = 10; batch = 8; lr = 0.1; min_ratio = 0.2; };", 1,
 	 "F:5: train.min_ratio: has no effect with schedule = \"constant\""},
 	{7, "sample = { temperature = 0.0; top_k = 5; };", 1, "F:7: sample.top_k: has no effect with temperature = 0"},
-	{7, "trace = { steps = \"11-20\"; };", 1, "F:7: trace.steps: begins at step 11, and the run ends at step 10"},
 #ifdef MR_DNNL
 	{7, "dtype = \"f64\";", 1, "F:7: dtype: "},
 #else

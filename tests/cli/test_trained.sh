@@ -39,7 +39,6 @@ expect 3 "delayed_nesterov needs an optimizer that looks ahead" train mlp.cfg --
 expect 3 "mlp.cfg:5: train.eval_every: there is nothing to evaluate: synthetic has no validation part" train mlp.cfg \
 	--set data.validation=0 --set run.dir=none
 [ ! -e none ] || complain "what was refused left a folder"
-expect 0 "warning: trace.steps: sequential has no plan" train mlp.cfg --set system.name=sequential --set trace.steps=1-2 --set run.dir=untraced
 
 # The loss is that of the training's last evaluation, to the last digit, for every executor.
 for run in mlp gpt; do

@@ -136,6 +136,8 @@ if has_faults; then
 	! grep -q val_loss r/metrics.jsonl || fail "SIGINT while evaluating: the evaluation of a part of the data was recorded"
 	train "$@" $long_eval --resume --set run.dir=r --set train.steps=7
 	expect 0 "resumed after SIGINT while evaluating"
+	"$millrace" train "$@" $long_eval --resume --set run.dir=r --set train.steps=7 >again || fail "resumed at the end"
+	! grep -q "validation loss" again || fail "what was evaluated at the end is evaluated again"
 	oracle "$@" $long_eval --set train.steps=7
 	same "broken off while evaluating" r whole
 fi
