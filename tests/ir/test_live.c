@@ -90,6 +90,52 @@ static void delayed(void)
 	}
 }
 
+/* A step that looks back at what its forwards read keeps it until then, whatever the backwards read; every buffer is needed for it. */
+static void looked_back_at(void)
+{
+	for (uint32_t need = 1; need <= 3; need++) {
+		mr_plan *plan = small_accumulate(4, need);
+		uint16_t live[MOST_STAGES];
+
+		plan->contract.keep_read = true;
+		live_of(plan, live);
+		for (uint16_t s = 0; s < 4; s++)
+			CU_ASSERT_EQUAL(live[s], plan->n_versions[s]);
+		CU_ASSERT(live[0] > 1);
+		CU_ASSERT_EQUAL(live[3], 1);
+		mr_plan_destroy(plan);
+	}
+}
+
+/* A step on trust is taken back to the version before it: that one lives on behind the commit. */
+static void taken_back(void)
+{
+	mr_plan *plan = small_1f1b(3, 4);
+	uint16_t live[MOST_STAGES];
+
+	plan->contract.clip = true;
+	plan->contract.flush = MR_FLUSH_VALIDATED;
+	live_of(plan, live);
+	for (uint16_t s = 0; s < 3; s++)
+		CU_ASSERT_EQUAL(live[s], 2);
+	mr_plan_destroy(plan);
+}
+
+/* What a backward reads and steps on by itself ends with it. */
+static void inside(void)
+{
+	for (uint16_t d = 1; d <= 4; d++) {
+		mr_plan *plan = small_pipedream(d, false, false);
+		uint16_t live[MOST_STAGES];
+
+		MR_CHECK_OK(mr_plan_lower(plan, &(mr_lower_opts){.update_inside = true}));
+		live_of(plan, live);
+		for (uint16_t s = 0; s < d; s++)
+			CU_ASSERT_EQUAL(live[s], d - s);
+		mr_plan_destroy(plan);
+	}
+}
+
 static void not_lowered(void)
 {
 	mr_plan *plan = small_gpipe(2, 2, false);
@@ -105,5 +151,8 @@ void mr_suite_live(void)
 	MR_TEST(at_most_the_buffers);
 	MR_TEST(pipedream);
 	MR_TEST(delayed);
+	MR_TEST(looked_back_at);
+	MR_TEST(taken_back);
+	MR_TEST(inside);
 	MR_TEST(not_lowered);
 }
