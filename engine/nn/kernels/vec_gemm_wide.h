@@ -14,8 +14,8 @@
  * mispredicted at each end, which cost 15 % with tiles of this shape and 5 % with fourteen rows.
  *
  * Sums that are not finished wait in panels of their own, in L2. Measured on two cores with 2 MiB of L2 each, of a peak of 460
- * GFLOP/s, in panels of two vectors and here: 128 rows, 1024 x 1024: 385, 393; 784 x 1024: 376, 395; 256 rows, 768 x 768: 386, 412;
- * 768 x 3072 with GELU: 362, 390.
+ * GFLOP/s, in panels of two vectors and here: 128 rows, 1024 x 1024: 386, 401; 784 x 1024: 376, 405; 256 rows, 768 x 768: 386, 413;
+ * 768 x 3072 with GELU: 362, 394.
  */
 #define WIDE_ROWS 6
 #define WIDE (WIDE_VECS * LANES)
@@ -26,7 +26,7 @@
 #define WIDE_MOST_ROWS 256     /* at a time */
 #define WIDE_TILES ((WIDE_MOST_ROWS + WIDE_ROWS - 1) / WIDE_ROWS)
 #define WIDE_PARTIAL 131072    /* floats of unfinished sums: a quarter of L2 */
-#define WIDE_UNIT_TILES 5      /* rows of a unit */
+#define WIDE_UNIT_TILES 11     /* rows of a unit: with 5 of them a product of 128 rows took 2 % longer */
 
 /* As `tile`: set up once, changed from tile to tile. */
 typedef struct wide {
@@ -230,19 +230,21 @@ static void wide_pack(const wide_block *p, int64_t j, int64_t cols)
 }
 
 /*
- * The panel after the one at @j: the first lines of it that tile @q fetches. A tile has p->k / LINE rows of lines for each of
- * t->next_rows. Rows of W lie one below the other; those of a stored transpose are longer than WIDE, and taken in pieces.
+ * The panel after the one at @j, or behind the last one of these columns the first of the next: the lines of it that tile @q
+ * fetches. A tile has p->k / LINE rows of lines for each of t->next_rows. Rows of W lie one below the other; those of a stored transpose are
+ * longer than WIDE, and taken in pieces.
  */
 static void wide_next(const wide_block *p, wide *t, int64_t j, int64_t q)
 {
 	const mr_vec_gemm *g = p->g;
-	bool here = j + WIDE < p->j1;
-	int64_t jn = here ? j + WIDE : p->j0, kn = here ? p->k0 : p->k0 + p->k, k = least(p->each, g->k - kn);
-	int64_t per_tile = p->k / LINE * t->next_rows, pieces = g->tb && k > 0 ? (k + WIDE - 1) / WIDE : 1;
+	bool here = j + WIDE < p->j1, more = p->k0 + p->k < g->k;
+	int64_t jn = here ? j + WIDE : more ? p->j0 : p->j1 < g->n ? p->j1 : p->j0;
+	int64_t kn = here ? p->k0 : more ? p->k0 + p->k : 0, k = least(p->each, g->k - kn);
+	int64_t per_tile = p->k / LINE * t->next_rows, pieces = g->tb ? (k + WIDE - 1) / WIDE : 1;
 	int64_t rows = g->tb ? least(WIDE, g->n - jn) : k, row = q / pieces * per_tile;
 
 	t->next_pitch = g->tb ? g->k : g->n;
-	if (k <= 0 || row >= rows) { /* nothing is left: one line, that is there */
+	if (row >= rows) { /* nothing is left: lines that are there */
 		t->next = p->panel;
 		t->next_pitch = 0;
 	} else if (g->tb) {
@@ -354,7 +356,7 @@ static int64_t wide_room(int64_t rows)
 	return WIDE_PARTIAL / WIDE / rows;
 }
 
-/* @n things in as few pieces of at most @most as do: first of piece @i of @pieces is n * i / pieces. */
+/* In how few pieces of at most @most @n things can be. */
 static int64_t pieces_of(int64_t n, int64_t most)
 {
 	return (n + most - 1) / most;
