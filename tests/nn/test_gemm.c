@@ -18,7 +18,7 @@
 #define TOLERANCE 2e-6
 #define TOLERANCE_STEP 2e-5
 
-enum { SGD, MOMENTUM, NESTEROV, BLEND, ADAM, NADAM, N_STEPS };
+enum { SGD, MOMENTUM, PLAIN, NESTEROV, BLEND, ADAM, NADAM, N_STEPS }; /* plain: momentum, nothing multiplied by 1 */
 
 typedef struct work {
 	mr_gemm g;
@@ -83,12 +83,13 @@ static void drop(const mr_kernels *k, int64_t n, void *at)
 
 static mr_step step_of(const work *w, void *src, void *dst, void *m, void *v)
 {
-	static const mr_step_kind kinds[N_STEPS] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_BLEND,
-						    MR_STEP_ADAM, MR_STEP_NADAM};
+	static const mr_step_kind kinds[N_STEPS] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM,
+						    MR_STEP_BLEND, MR_STEP_ADAM, MR_STEP_NADAM};
 
 	return (mr_step){.kind = kinds[w->step], .nesterov = w->step == NESTEROV, .src = src,
 			 .dst = w->in_place ? src : dst, .m = w->step == SGD ? NULL : m,
-			 .v = w->step >= ADAM ? v : NULL, .gscale = 0.25, .lr = 0.1, .decay = 0.001, .mu = 0.9, .b1 = 0.9,
+			 .v = w->step >= ADAM ? v : NULL, .gscale = w->step == PLAIN ? 1 : 0.25, .lr = 0.1,
+			 .decay = w->step == PLAIN ? 0 : 0.001, .mu = 0.9, .b1 = 0.9,
 			 .b2 = 0.999, .eps = 1e-8, .c1 = 1 - 0.81, .c2 = 1 - 0.999 * 0.999, .cg = 0.7, .cm = 1.3};
 }
 
@@ -297,7 +298,7 @@ static void scratch_grows(void)
 				before = k->ctx_bytes(kc);
 		}
 		CU_ASSERT_EQUAL(k->ctx_bytes(kc), before);
-		CU_ASSERT(before > threads * 128 * 3000 * sizeof(float));
+		CU_ASSERT(before > threads * 40 * 3000 * sizeof(float)); /* what was written of it */
 		k->ctx_destroy(kc);
 	}
 }

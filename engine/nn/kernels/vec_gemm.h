@@ -16,6 +16,7 @@
  *	panels	x W: few rows of A; W by blocks of DEPTH rows. The first tile of a panel packs it in passing. From some dozens of rows on in
  *		tiles of four vectors (vec_gemm_wide.h).
  *	groups	x^T dz: few k, a big C. A group is one tile's rows of C; C, or weights and optimizer state, stream by.
+ *		With an optimizer step, of 48 k or more: in tiles of four vectors (vec_gemm_stepped.h).
  *	strips	dz W^T: few rows of A; rows of W are read as they lie, and the lanes hold rows of A (vec_gemm_strips.h).
  *	tall	each of the three for the many rows of a large batch (vec_gemm_tall.h).
  */
@@ -23,6 +24,11 @@
 static int64_t least(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
+}
+
+static int64_t largest(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
 }
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */

@@ -10,8 +10,9 @@
 
 #include "nn/kernels/vec_gemm.h"
 
-#include "nn/kernels/vec_gemm_groups.h"
 #include "nn/kernels/vec_gemm_wide.h"
+#include "nn/kernels/vec_gemm_stepped.h"
+#include "nn/kernels/vec_gemm_groups.h"
 #include "nn/kernels/vec_gemm_panels.h"
 #include "nn/kernels/vec_gemm_strips.h"
 #include "nn/kernels/vec_gemm_tall.h"

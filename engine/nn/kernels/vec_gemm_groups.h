@@ -81,18 +81,25 @@ static void groups_shared(const mr_vec_gemm *g, uint32_t worker, float *scratch)
 
 static void gemm_groups(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
-	gemm_range(args, lo, hi, worker, groups_run, groups_shared);
+	const mr_vec_gemm *g = args;
+
+	if (stepped_takes(g))
+		gemm_range(g, lo, hi, worker, stepped_range, stepped_shared);
+	else
+		gemm_range(g, lo, hi, worker, groups_run, groups_shared);
 }
 
 static int64_t group_units(const mr_vec_gemm *g)
 {
 	int64_t width = group_width(g->n);
 
+	if (stepped_takes(g))
+		return stepped_units(g);
 	return g->k <= GROUP_DEPTH ? (g->n + width - 1) / width * tiles_of(g->m) : 0;
 }
 
 static size_t group_floats(int64_t k)
 {
 	(void)k;
-	return GROUP_DEPTH * LANES + GROUP_DEPTH * (GROUP_COLS + NR);
+	return largest(GROUP_DEPTH * LANES + GROUP_DEPTH * (GROUP_COLS + NR), STEPPED_FLOATS);
 }

@@ -114,17 +114,18 @@ FORCE_INLINE void tile_store(V acc[GEMM_ROWS][2], int rows, float *out, int64_t 
 	}
 }
 
-FORCE_INLINE void step_at(const mr_vec_step *s, const step_lanes *c, int64_t at, V g, int64_t part)
+/* @kind is constant in each caller, so that one optimizer's arithmetic is left; and so is @plain: see step_plain_v. */
+FORCE_INLINE void step_with(const mr_vec_step *s, const step_lanes *c, int64_t at, V g, int64_t part, mr_step_kind kind, bool plain)
 {
 	V w = v_load(s->src + at, part), m, v;
 
-	switch (s->kind) {
+	switch (kind) {
 	case MR_STEP_SGD:
 		w = step_sgd_v(c, w, g);
 		break;
 	case MR_STEP_MOMENTUM:
 		m = v_load(s->m + at, part);
-		w = step_momentum_v(c, w, g, &m);
+		w = plain ? step_plain_v(c, w, g, &m) : step_momentum_v(c, w, g, &m);
 		v_store(s->m + at, m, part);
 		break;
 	case MR_STEP_BLEND:
@@ -150,7 +151,12 @@ FORCE_INLINE void step_at(const mr_vec_step *s, const step_lanes *c, int64_t at,
 	v_store(s->dst + at, w, part);
 }
 
-/* @kind is constant in each caller, so that one optimizer's arithmetic is left. */
+FORCE_INLINE void step_at(const mr_vec_step *s, const step_lanes *c, int64_t at, V g, int64_t part)
+{
+	step_with(s, c, at, g, part, s->kind, false);
+}
+
+/* @kind is constant in each caller. */
 FORCE_INLINE void tile_step(const tile *t, V acc[GEMM_ROWS][2], int rows, edge e, mr_step_kind kind)
 {
 	mr_vec_step s = *t->g->step; /* a copy: stores cannot alias it */
@@ -204,16 +210,17 @@ FORCE_INLINE void tile_finish(const tile *t, V acc[GEMM_ROWS][2], int rows, edge
 	}
 }
 
-/* Where the lines that a tile fetches lie: the weights, and the same places of the optimizer's arrays. */
+/* Where the lines that a tile fetches lie: the weights, which other threads have read since, and the same places of the optimizer's
+ * arrays, which one thread alone uses. */
 FORCE_INLINE void fetch_step(const mr_vec_step *s, int64_t at)
 {
 	fetch_own(s->dst + at);
 	if (s->dst != s->src)
 		fetch_l2(s->src + at);
 	if (s->m)
-		fetch_own(s->m + at);
+		fetch_l2(s->m + at);
 	if (s->v)
-		fetch_own(s->v + at);
+		fetch_l2(s->v + at);
 }
 
 typedef enum tile_kind { TILE_PANEL, TILE_PACK, TILE_GROUP, TILE_STEP } tile_kind;

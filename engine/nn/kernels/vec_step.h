@@ -60,6 +60,13 @@ static inline V step_momentum_v(const step_lanes *c, V w, V g, V *m)
 	return v_fnma(c->rate, c->nesterov ? v_fma(c->mu, *m, g) : *m, v_mul(w, c->keep));
 }
 
+/* The same where gscale = keep = 1, without Nesterov: nothing is multiplied by 1. */
+static inline V step_plain_v(const step_lanes *c, V w, V g, V *m)
+{
+	*m = v_fma(c->mu, *m, g);
+	return v_fnma(c->rate, *m, w);
+}
+
 static inline V step_blend_v(const step_lanes *c, V w, V g, V *m)
 {
 	g = v_mul(g, c->gscale);
