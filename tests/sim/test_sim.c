@@ -183,6 +183,21 @@ static void slow_for_a_while(void)
 	mr_plan_destroy(p);
 }
 
+/* Who is slow from some time on has no period but a mean, of so many iterations that both kinds are in it: 12 before, 36 behind. */
+static void slow_later_on(void)
+{
+	mr_plan *p = all_f_all_b(1, 4);
+	mr_straggler later = {0, 3, 12 * 40, INFINITY}, past = {0, 3, 0, 12};
+	mr_walk *k = sim(p, &(mr_cost){1, ones}, (mr_sim_params){.straggler = &later, .n_stragglers = 1});
+
+	CU_ASSERT(k->period > 24 && k->period < 36);
+	mr_walk_destroy(k);
+	k = sim(p, &(mr_cost){1, ones}, (mr_sim_params){.straggler = &past, .n_stragglers = 1});
+	CU_ASSERT_DOUBLE_EQUAL(k->period, 12, 1e-9);
+	mr_walk_destroy(k);
+	mr_plan_destroy(p);
+}
+
 /* Workers 0, 1 | 2, 3 on two nodes: 0.25 inside one, 2 between: stage 2's F0 begins at 1 + 0.25 + 1 + 2. */
 static void far_links(void)
 {
@@ -306,6 +321,7 @@ void mr_suite_sim(void)
 	MR_TEST(goldens);
 	MR_TEST(slow_for_good);
 	MR_TEST(slow_for_a_while);
+	MR_TEST(slow_later_on);
 	MR_TEST(far_links);
 	MR_TEST(seeded);
 	MR_TEST(spread_of_jitter);
