@@ -25,7 +25,7 @@
 #define MOST_PIECES 3
 #define CLOSE 1e-5f /* sums of up to 1024 products of numbers below 1, in another order, over 1 + the largest */
 
-enum { SGD, MOMENTUM, NESTEROV, BLEND, ADAM, NADAM, N_STEPS };
+enum { SGD, MOMENTUM, PLAIN, NESTEROV, BLEND, ADAM, NADAM, N_STEPS }; /* plain: momentum, nothing multiplied by 1 */
 
 /* Variants of a step: its kind, in place or not, after a sum or not. */
 #define N_STEP_VARIANTS (4 * N_STEPS)
@@ -233,12 +233,13 @@ static void check_product(rig *r, bool add, bool bias, mr_act act)
 
 static mr_step step_of(int variant, float *const of[4])
 {
-	static const mr_step_kind kinds[N_STEPS] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_BLEND,
-						    MR_STEP_ADAM, MR_STEP_NADAM};
+	static const mr_step_kind kinds[N_STEPS] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM,
+						    MR_STEP_BLEND, MR_STEP_ADAM, MR_STEP_NADAM};
 	int kind = variant / 4 % N_STEPS;
 
 	return (mr_step){.kind = kinds[kind], .nesterov = kind == NESTEROV, .src = of[0], .dst = of[variant & 2 ? 0 : 1],
-			 .m = kind == SGD ? NULL : of[2], .v = kind >= ADAM ? of[3] : NULL, .gscale = 0.25, .lr = 0.1, .decay = 0.001,
+			 .m = kind == SGD ? NULL : of[2], .v = kind >= ADAM ? of[3] : NULL, .gscale = kind == PLAIN ? 1 : 0.25, .lr = 0.1,
+			 .decay = kind == PLAIN ? 0 : 0.001,
 			 .mu = 0.9, .b1 = 0.9, .b2 = 0.999, .eps = 1e-8, .c1 = 1 - 0.81, .c2 = 1 - 0.999 * 0.999, .cg = 0.7, .cm = 1.3};
 }
 
@@ -384,7 +385,8 @@ static void every_edge_of_weights(void)
 	for (int i = 0; ready() && i < 28; i++) {
 		int64_t wide = 512 + ends[i % 10];
 
-		weight_gradient(17, 42 + i, wide, 1, 3);
+		weight_gradient(17, 42 + i, wide, 1, 2);
+		weight_gradient(47 + i, 42 + i, wide, 1, 3);
 		forward(42 + i, 65, wide, false);
 		input_gradient(42 + i, wide, 70);
 		input_gradient(130, 42 + i, 130 + i);
@@ -408,9 +410,9 @@ static void many_columns(void)
 /* Every step at sizes with and without edges, in groups and for many rows. */
 static void every_step(void)
 {
-	static const int64_t shape[][3] = {{33, 65, 129}, {128, 84, 128}, {257, 97, 257}, {640, 96, 256}};
+	static const int64_t shape[][3] = {{33, 65, 129}, {128, 84, 128}, {257, 97, 257}, {640, 96, 256}, {51, 151, 1090}};
 
-	for (int i = 0; ready() && i < 4; i++)
+	for (int i = 0; ready() && i < 5; i++)
 		weight_gradient(shape[i][0], shape[i][1], shape[i][2], 1, N_STEP_VARIANTS);
 }
 
@@ -424,6 +426,8 @@ static void pieces(void)
 		weight_gradient(rows[i], 130, 65, 3, 4);
 		if (i % 3 == 0)
 			weight_gradient(rows[i], 256, 512, 2, 2);
+		if (rows[i] < 129)
+			weight_gradient(rows[i], 99, 1031, 2, 4);
 	}
 }
 
