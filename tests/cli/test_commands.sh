@@ -146,7 +146,7 @@ if [ $code -ne 1 ] || ! grep -qF "$dir/picture: cannot write" "$dir/out" || [ -e
 	failed=1
 fi
 if [ -w /dev/full ]; then
-	for command in "list systems" "schedule 1f1b --workers 400 --microbatches 400 --format json"; do
+	for command in "list systems" "schedule 1f1b --workers 60 --microbatches 60 --format json"; do
 		code=0
 		"$millrace" $command >/dev/full 2>"$dir/out" || code=$?
 		if [ $code -ne 1 ] || ! grep -qF "cannot write to standard output" "$dir/out"; then
