@@ -13,8 +13,8 @@
  * streamer keeps several times that, provided that addresses ascend. Hence prefetches run through the *memory* order of what comes
  * next, whatever order the tiles read it in.
  *
- *	panels	x W: few rows of A; W by blocks of DEPTH rows. The first tile of a panel packs it in passing. From some dozens of rows on in
- *		tiles of four vectors (vec_gemm_wide.h).
+ *	panels	x W: few rows of A; W by blocks of DEPTH rows. The first tile of a panel packs it in passing. From some dozens of
+ *		rows on in tiles of four vectors, with AVX-512 (vec_gemm_wide.h).
  *	groups	x^T dz: few k, a big C. A group is one tile's rows of C; C, or weights and optimizer state, stream by.
  *		With an optimizer step, of 48 k or more: in tiles of four vectors (vec_gemm_stepped.h).
  *	strips	dz W^T: few rows of A; rows of W are read as they lie, and the lanes hold rows of A (vec_gemm_strips.h).

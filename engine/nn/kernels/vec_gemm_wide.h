@@ -7,15 +7,16 @@
  *	k0+k +------+------+------+     panel's lines are fetched, and a row of A's next block in each tile
  *
  * Two things decide here besides the multiply-adds. Pages: a row of W or of A is often a page of its own, and where a host
- * backs memory by small pages a core knows 96 of them for loads and 16 for stores (7 cycles a miss, 36 for a walk). Six rows of A
- * and of C are fewer than the fourteen of a tile of two vectors, twice as many columns take twice as much of each page of W, and rows of A
- * are read as they lie, six lines of one set of L1 at a time. And branches: what a tile fetches is a row of lines for every LINE
- * rows of k, the same each time, in loops of constant length. Counting loops whose length varies, to spread the fetches evenly, were
- * mispredicted at each end, which cost 15 % with tiles of this shape and 5 % with fourteen rows.
+ * backs memory by small pages a core knows 96 of them for loads and 16 for stores (7 cycles a miss, 36 for a walk). Six rows
+ * of A and of C are fewer than the fourteen of a tile of two vectors, twice as many columns take twice as much of each page
+ * of W, and rows of A are read as they lie, six lines of one set of L1 at a time. And branches: what a tile fetches is a row
+ * of lines for every LINE rows of k, the same each time, in loops of constant length. Counting loops whose length varies, to
+ * spread the fetches evenly, were mispredicted at each end, which cost 15 % with tiles of this shape and 5 % with fourteen rows.
  *
- * Sums that are not finished wait in panels of their own, in L2. Measured on two cores with 2 MiB of L2 each, of a peak of 460
- * GFLOP/s, in panels of two vectors and here: 128 rows, 1024 x 1024: 386, 401; 784 x 1024: 376, 405; 256 rows, 768 x 768: 386, 413;
- * 768 x 3072 with GELU: 362, 394.
+ * Sums that are not finished wait in panels of their own, in L2. Measured on two cores with 2 MiB of L2 each, of a peak of
+ * 460 GFLOP/s, in panels of two vectors and here: 128 rows, 1024 x 1024: 386, 401; 784 x 1024: 376, 405; 256 rows, 768 x 768:
+ * 386, 413; 768 x 3072 with GELU: 362, 394. With AVX2, whose registers hold six rows of two vectors anyway, panels are 2 % faster
+ * (198, 193; 205, 200), and all products x W go through them.
  */
 #define WIDE_ROWS 6
 #define WIDE (WIDE_VECS * LANES)
@@ -231,8 +232,8 @@ static void wide_pack(const wide_block *p, int64_t j, int64_t cols)
 
 /*
  * The panel after the one at @j, or behind the last one of these columns the first of the next: the lines of it that tile @q
- * fetches. A tile has p->k / LINE rows of lines for each of t->next_rows. Rows of W lie one below the other; those of a stored transpose are
- * longer than WIDE, and taken in pieces.
+ * fetches. A tile has p->k / LINE rows of lines for each of t->next_rows. Rows of W lie one below the other; those of a stored
+ * transpose are longer than WIDE, and taken in pieces.
  */
 static void wide_next(const wide_block *p, wide *t, int64_t j, int64_t q)
 {
@@ -347,7 +348,7 @@ static void wide_sweep(wide_block *p, int64_t j0, int64_t j1, bool fetch_a)
 
 static bool wide_takes(int64_t rows, int64_t cols)
 {
-	return rows >= WIDE_LEAST_ROWS && cols >= WIDE_LEAST_COLS;
+	return WIDE_VECS == 4 && rows >= WIDE_LEAST_ROWS && cols >= WIDE_LEAST_COLS;
 }
 
 /* Panels whose unfinished sums of @rows rows there is room for. */
