@@ -94,9 +94,11 @@ FORCE_INLINE void stepped_one(V acc[WIDE_ROWS][WIDE_VECS], int rows, int vecs, c
 		if (packs)
 			fetch_l2(b + WIDE + v); /* the next panel's */
 	}
+	if (packs) { /* not in the condition of a loop: at -O0 that is one never entered, and its annotation a warning */
 #pragma GCC unroll 4
-	for (int v = 0; v < vecs && packs; v++)
-		v_store(pack + v * LANES, y[v], 0);
+		for (int v = 0; v < vecs; v++)
+			v_store(pack + v * LANES, y[v], 0);
+	}
 #pragma GCC unroll 6
 	for (int r = 0; r < rows; r++) {
 		V x = v_set(a[r]);
