@@ -14,15 +14,30 @@
 /* Relaxed throughout: a level guards no other data, and two threads that read the environment at once agree. */
 static _Atomic int wanted = UNREAD;
 
+static const char *const words[] = {[MR_LOG_WARN] = "warn", [MR_LOG_INFO] = "info", [MR_LOG_DEBUG] = "debug"};
+
+/* The level that MR_LOG says; UNREAD: none. */
+static int level_called(const char *s)
+{
+	for (int i = 0; s && i < (int)(sizeof(words) / sizeof(words[0])); i++)
+		if (!strcmp(s, words[i]))
+			return i;
+	return UNREAD;
+}
+
 static int level_from_environment(void)
+{
+	int level = level_called(getenv("MR_LOG"));
+
+	return level == UNREAD ? MR_LOG_WARN : level;
+}
+
+void mr_log_warn_unknown(void)
 {
 	const char *s = getenv("MR_LOG");
 
-	if (s && !strcmp(s, "debug"))
-		return MR_LOG_DEBUG;
-	if (s && !strcmp(s, "info"))
-		return MR_LOG_INFO;
-	return MR_LOG_WARN;
+	if (s && *s && level_called(s) == UNREAD)
+		mr_log(MR_LOG_WARN, "log", "MR_LOG: expected warn, info or debug, got \"%.60s\"", s);
 }
 
 bool mr_log_wants(mr_log_level level)

@@ -20,6 +20,9 @@ void mr_log(mr_log_level level, const char *module, const char *fmt, ...) MR_PRI
 /** Would mr_log write? To spare the work of preparing a message. */
 bool mr_log_wants(mr_log_level level);
 
+/** Warn when MR_LOG says what is no level: then it is warn. */
+void mr_log_warn_unknown(void);
+
 /** Override MR_LOG. */
 void mr_log_set_level(mr_log_level level);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "cli/args.h"
 #include "host/env.h"
 
@@ -83,6 +84,7 @@ int main(int argc, char **argv)
 {
 	occupy_standard_streams();
 	mr_env_unbind();
+	mr_log_warn_unknown();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* beyond the limit on the size of files, write() fails with a reason instead */
 	if (argc < 2) {

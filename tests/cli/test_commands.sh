@@ -135,6 +135,12 @@ if [ $n -ne 56 ]; then
 	echo "$n golden plans, expected 56"
 	failed=1
 fi
+(
+	export MR_LOG=loud
+	expect 0 'warning: MR_LOG: expected warn, info or debug, got "loud"' list systems
+	exit $failed
+) || failed=1
+
 # What cannot be written to the end is told, and no half of it stays.
 code=0
 (
