@@ -298,7 +298,7 @@ static void scratch_grows(void)
 				before = k->ctx_bytes(kc);
 		}
 		CU_ASSERT_EQUAL(k->ctx_bytes(kc), before);
-		CU_ASSERT(before > threads * 40 * 3000 * sizeof(float)); /* what was written of it */
+		CU_ASSERT(before > 40 * 3000 * sizeof(float)); /* what was written of it, by one thread at least */
 		k->ctx_destroy(kc);
 	}
 }
