@@ -1,6 +1,6 @@
 /*
  * test_chains.c - every product that is computed here (nn/kernels/gemm.h) against what it is said to be: each element one chain
- * of fused multiply-adds over ascending k, begun at 0 or at what was there, then bias and activation or the step. To the bit, by
+ * of fused multiply-adds over ascending k (dz W^T: one for each block of a long sum), begun at 0 or at what was there, then bias and activation or the step. To the bit, by
  * one, two and three threads, on either width of vectors: so whatever orders, tiles and copies there are, they must agree.
  *
  * Matrices lie at the edge of memory (guarded.h) and operands may not be written. Shapes end inside of and beside vectors, tiles, strips
@@ -48,6 +48,24 @@ static void chain(int64_t m, int64_t n, int64_t k, const float *restrict a, cons
 		}
 }
 
+/* The same where long sums go in blocks: each a chain, which is added to the one before; the first begins at what is in c. */
+static void chain_of_blocks(int64_t m, int64_t n, int64_t k, int64_t block, const float *a, const float *b, float *c)
+{
+	float *part = malloc((size_t)(m * block) * sizeof(float)), *sum = malloc((size_t)(m * n) * sizeof(float));
+
+	for (int64_t k0 = 0; k0 < k; k0 += block) {
+		int64_t now = k - k0 < block ? k - k0 : block;
+
+		for (int64_t i = 0; i < m; i++)
+			memcpy(part + i * now, a + i * k + k0, (size_t)now * sizeof(float));
+		memset(sum, 0, (size_t)(m * n) * sizeof(float));
+		chain(m, n, now, part, b + k0 * n, k0 ? sum : c);
+		for (int64_t i = 0; k0 && i < m * n; i++)
+			c[i] += sum[i];
+	}
+	free(part), free(sum);
+}
+
 /* @rows x @cols numbers, or their transpose. */
 static void turned(int64_t rows, int64_t cols, bool t, const float *src, float *dst)
 {
@@ -61,6 +79,7 @@ static void turned(int64_t rows, int64_t cols, bool t, const float *src, float *
 typedef struct rig {
 	mr_gemm g;              /* m, n, k, ta, tb */
 	uint32_t pieces;        /* 1: not a sum of products */
+	int64_t block;          /* of k: one chain */
 	guarded a[MOST_PIECES], b[MOST_PIECES], bias;
 	guarded c, pre;         /* written */
 	guarded of[4];          /* the step's: src, dst, m, v */
@@ -101,16 +120,16 @@ static void open_operands(rig *r)
 		r->sum[add] = calloc((size_t)(m * n), sizeof(float));
 		if (add)
 			memcpy(r->sum[add], r->first[0], (size_t)(m * n) * sizeof(float));
-		chain(m, n, all, a, b, r->sum[add]);
+		chain_of_blocks(m, n, all, r->block, a, b, r->sum[add]);
 	}
 	free(a), free(at), free(b);
 }
 
-static void rig_open(rig *r, const mr_gemm *g, uint32_t pieces)
+static void rig_open(rig *r, const mr_gemm *g, uint32_t pieces, int64_t block)
 {
 	int64_t n = g->m * g->n;
 
-	*r = (rig){.g = *g, .pieces = pieces,
+	*r = (rig){.g = *g, .pieces = pieces, .block = block,
 		   .written = {&r->c, &r->pre, &r->of[0], &r->of[1], &r->of[2], &r->of[3]}};
 	for (uint32_t i = 0; i < 6; i++) {
 		*r->written[i] = guarded_fill(n, (turn + i / 2) & 1, 4 + i, i == 5 ? 0 : -1, 1);
@@ -285,7 +304,7 @@ static void forward(int64_t rows, int64_t in, int64_t out, bool tb)
 {
 	rig r;
 
-	rig_open(&r, &(mr_gemm){.m = rows, .n = out, .k = in, .tb = tb}, 1);
+	rig_open(&r, &(mr_gemm){.m = rows, .n = out, .k = in, .tb = tb}, 1, in);
 	if (!tb) {
 		check_product(&r, false, false, MR_ACT_NONE);
 		check_product(&r, true, false, MR_ACT_NONE);
@@ -302,7 +321,7 @@ static void input_gradient(int64_t rows, int64_t in, int64_t out)
 {
 	rig r;
 
-	rig_open(&r, &(mr_gemm){.m = rows, .n = in, .k = out, .tb = true}, 1);
+	rig_open(&r, &(mr_gemm){.m = rows, .n = in, .k = out, .tb = true}, 1, mr_gemm_sum_block(out));
 	check_product(&r, false, false, MR_ACT_NONE);
 	check_product(&r, true, false, MR_ACT_NONE);
 	rig_close(&r);
@@ -314,7 +333,7 @@ static void weight_gradient(int64_t rows, int64_t in, int64_t out, uint32_t piec
 	static int variant;
 	rig r;
 
-	rig_open(&r, &(mr_gemm){.m = in, .n = out, .k = rows, .ta = true}, pieces);
+	rig_open(&r, &(mr_gemm){.m = in, .n = out, .k = rows, .ta = true}, pieces, rows * pieces);
 	check_product(&r, false, false, MR_ACT_NONE);
 	check_product(&r, true, false, MR_ACT_NONE);
 	for (int i = 0; i < n; i++)

@@ -4,13 +4,13 @@
 
 #include "nn/kernels/team.h"
 
-/* Longer sums of dz W^T than this would turn so much of dz into panels that they leave L2. */
-#define MOST_STRIP_K 4096
-
-/* Rows of a batch beyond which oneDNN is as good (measured at 128 to 1024 columns: level at 512), and for dz W^T better (768 to 3072
- * columns, 2 MiB of L2 a core: level at 160 and 192, 12 % ahead at 256). */
+/* Rows of a batch beyond which oneDNN is as good (measured at 128 to 1024 columns: level at 512). */
 #define MOST_ROWS 256
-#define MOST_STRIP_ROWS 192
+
+/* Rows of dz a thread, beyond which dz W^T is shared out by rows. By rows each thread turns less and reads all of W (1024 x 1024, two
+ * threads, alone: 64 rows take 352 us by rows and 329 by columns, 128 rows 632 and 656; but whole steps of six such layers at
+ * 128 rows reach 76.6 % of the peak by rows and 77.9 % by columns, means of eight medians). */
+#define STRIP_ROWS 64
 
 /* Rows of a batch beyond which the threads do not pass each other the rest of x W: in its small units a panel is packed for too few
  * rows at a time (measured at 256: 768 x 768 columns took 5 % longer, 768 x 50257 20 %). */
@@ -37,8 +37,6 @@ bool mr_gemm_own(const mr_gemm *g, uint32_t n_threads, bool step)
 	switch (order_of(g)) {
 	case MR_GEMM_TALL:
 		return g->ta ? g->m * g->n / n_threads >= TALL_ELEMENTS : g->m / n_threads >= TALL_ROWS;
-	case MR_GEMM_STRIPS:
-		return g->k <= MOST_STRIP_K && g->m <= MOST_STRIP_ROWS;
 	default:
 		return true;
 	}
@@ -73,9 +71,11 @@ static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, 
 	/* Along the longer side, so that what every thread packs for itself is the shorter one; where a batch is large along its
 	 * rows, in which threads meet from layer to layer. A million multiply-adds is where
 	 * two threads begin to pay: below, what they pass each other costs more (measured at 128 and 256 columns). */
-	v->by_rows = v->ta ? v->m >= v->n : order == MR_GEMM_TALL || v->m > v->n;
+	v->by_rows = v->ta ? v->m >= v->n
+			   : order == MR_GEMM_TALL || v->m > v->n || (order == MR_GEMM_STRIPS && v->m > STRIP_ROWS * n_threads);
 	n = v->by_rows ? v->m : v->n;
 	pieces = mr_team_pieces(n_threads, n, step, v->m * v->n * v->k / n / 64);
+	v->n_share = (uint32_t)pieces;
 	units = o->units(v);
 	if (pieces == 1 || units < 4 * pieces || (order == MR_GEMM_PANELS && v->m > MOST_SHARED_ROWS)) {
 		mr_team_run_pieces(pieces, o->run, v, n, step);
@@ -83,7 +83,6 @@ static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, 
 	}
 	mr_share_init(s->share, (uint32_t)pieces, units);
 	v->share = s->share;
-	v->n_share = (uint32_t)pieces;
 	mr_team_run_pieces(pieces, o->run, v, units, 1);
 	return MR_OK;
 }

@@ -8,7 +8,12 @@
  *
  * Only for results that do not depend on who computes what. One shared word a thread, raised by all in one atomic read and write,
  * which gives each number once; nothing else is published through it (the fork before and the join after the call order all data),
- * so OpenMP's default, relaxed order, is enough.
+ * so OpenMP's default, relaxed order, is enough. Who wants to read what another thread made in the same call looks at its `open`:
+ *
+ *	W0  mr_share_open      by the thread whose part it is     all that it wrote before becomes visible
+ *	R0  mr_share_is_open   by the others                      to who sees true
+ *
+ * Nobody waits for it: a team may have fewer threads than there are parts, and then one thread has several, one after the other.
  */
 #ifndef MR_KERNELS_SHARE_H
 #define MR_KERNELS_SHARE_H
@@ -19,6 +24,7 @@
 typedef struct mr_share {
 	_Alignas(64) int64_t next; /* first unit that nobody has taken; may run beyond @end */
 	int64_t end;
+	int32_t open;              /* the thread whose part it is has made what others need to take from it */
 } mr_share;
 
 /** Shares out @n units to @threads parts, share[0] to share[@threads - 1]. Before the fork. */
@@ -27,6 +33,7 @@ static inline void mr_share_init(mr_share *share, uint32_t threads, int64_t n)
 	for (uint32_t i = 0; i < threads; i++) {
 		share[i].next = n * i / threads;
 		share[i].end = n * (i + 1) / threads;
+		share[i].open = 0;
 	}
 }
 
@@ -54,6 +61,40 @@ static inline bool mr_share_empty(const mr_share *s)
 #endif
 	at = s->next;
 	return at >= s->end;
+}
+
+static inline void mr_share_open(mr_share *s)
+{
+#ifdef MR_OPENMP
+#pragma omp atomic write release /* W0 */
+#endif
+	s->open = 1;
+}
+
+static inline bool mr_share_is_open(mr_share *s)
+{
+	int32_t open;
+
+#ifdef MR_OPENMP
+#pragma omp atomic read acquire /* R0 */
+#endif
+	open = s->open;
+	return open;
+}
+
+/** The next unit of this part, or -1: no more than @leave are left (to others' eyes: they may just be taken). */
+static inline int64_t mr_share_take_part(mr_share *s, int64_t leave)
+{
+	int64_t at;
+
+#ifdef MR_OPENMP
+#pragma omp atomic read
+#endif
+	at = s->next;
+	if (at + leave >= s->end)
+		return -1;
+	at = mr_share_raise(s, 1);
+	return at < s->end ? at : -1;
 }
 
 /** The next unit for @thread, or -1: all are taken. Of its own part it takes @own units, up to *@end; of another's one. */

@@ -119,6 +119,15 @@ typedef struct mr_vec_gemm {
 	size_t scratch_floats;
 } mr_vec_gemm;
 
+/** What of a sum of @k products MR_GEMM_STRIPS takes in one chain: as few equal blocks (but for the last) as there may be. A
+ * single chain over the 50257 columns of a head would lose digits. */
+static inline int64_t mr_gemm_sum_block(int64_t k)
+{
+	int64_t most = 1536, blocks = (k + most - 1) / most; /* panels of 128 rows stay in L2 */
+
+	return ((k + blocks - 1) / blocks + 15) / 16 * 16;
+}
+
 typedef enum mr_gemm_order { MR_GEMM_PANELS, MR_GEMM_GROUPS, MR_GEMM_STRIPS, MR_GEMM_TALL, MR_N_GEMM_ORDERS } mr_gemm_order;
 
 typedef struct mr_vec_order {

@@ -5,8 +5,9 @@
  * C[m,n] = op(A)[m,k] op(B)[k,n]. A tile of C, TILE rows x 2 vectors, stays in registers while k runs: A comes as a
  * sliver (the tile's rows, broadcast number by number: [k][LANES], in panels [rows][DEPTH], which is a copy and no turn), B as
  * a panel [k][2 LANES]. Each element of C is one chain of fused multiply-adds over ascending k, begun at 0, or with `add` at
- * what is in C; blocks of k continue the chain. So the bits depend neither on tiles and blocks nor on how the work was shared out, and adding up micro-batches gives
- * the same bits as one product over all their rows.
+ * what is in C; blocks of k continue the chain (long sums of strips do not: vec_gemm_strips.h). So the bits depend neither on
+ * tiles and blocks nor on how the work was shared out, and adding up micro-batches gives the same bits as one product over all
+ * their rows.
  *
  * Four orders, each for the shape in which the big operand is streamed once, front to back, since what limits small
  * batches is the latency of the last cache level. A core keeps a dozen lines in flight for its own misses, but its hardware
@@ -33,10 +34,31 @@ static int64_t largest(int64_t a, int64_t b)
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
 
+/* dst[c][lane] = src[lane][c]: LANES rows and columns. */
+static inline void turn_square(const float *src, int64_t pitch, float *dst, int64_t dst_pitch)
+{
+#pragma GCC unroll 4
+	for (int c = 0; c < LANES; c += 4) {
+		V x[4];
+
+		v_columns(src + c, pitch, x);
+#pragma GCC unroll 4
+		for (int u = 0; u < 4; u++)
+			v_store(dst + (c + u) * dst_pitch, x[u], 0);
+	}
+}
+
 /* dst[l][lane] = src[lane][l]: @rows (at most LANES) rows of @src, @k columns; missing rows are 0. */
 static void pack_turned(const float *src, int64_t pitch, int64_t rows, int64_t k, float *dst, int64_t dst_pitch)
 {
-	for (int64_t l = 0; l < k; l += LANES) {
+	int64_t l = 0;
+
+	for (; rows >= LANES && l + LANES <= k; l += LANES) {
+		for (int r = 0; r < LANES; r++)
+			fetch_line(src + r * pitch + l + 2 * LINE);
+		turn_square(src + l, pitch, dst + l * dst_pitch, dst_pitch);
+	}
+	for (; l < k; l += LANES) {
 		int64_t n = k - l < LANES ? k - l : LANES;
 		V x[LANES];
 

@@ -93,6 +93,24 @@ static inline void v_turn(V x[LANES])
 	}
 }
 
+static inline V v_halves(const float *p, int64_t pitch)
+{
+	return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * pitch), 1);
+}
+
+static inline void v_columns(const float *src, int64_t pitch, V x[4])
+{
+	V r0 = v_halves(src, pitch), r1 = v_halves(src + pitch, pitch);
+	V r2 = v_halves(src + 2 * pitch, pitch), r3 = v_halves(src + 3 * pitch, pitch);
+	V a = _mm256_unpacklo_ps(r0, r1), b = _mm256_unpackhi_ps(r0, r1);
+	V c = _mm256_unpacklo_ps(r2, r3), d = _mm256_unpackhi_ps(r2, r3);
+
+	x[0] = _mm256_shuffle_ps(a, c, 0x44);
+	x[1] = _mm256_shuffle_ps(a, c, 0xee);
+	x[2] = _mm256_shuffle_ps(b, d, 0x44);
+	x[3] = _mm256_shuffle_ps(b, d, 0xee);
+}
+
 static inline void v_add_squares(V a, double acc[LANES])
 {
 	__m256d lo = _mm256_cvtps_pd(_mm256_castps256_ps128(a)), hi = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
