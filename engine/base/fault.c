@@ -22,12 +22,12 @@
 struct trap {
 	char name[NAME_BYTES]; /* "" = not set */
 	uint64_t nth;
-	int err;
+	int what; /* errno, or signal */
 	_Atomic uint64_t passed; /* relaxed: a counter that guards nothing */
 };
 
 /* Written once from the environment or by a setter while no other thread is in here, then only read. */
-static struct trap kill_trap, fail_trap;
+static struct trap kill_trap, signal_trap, fail_trap;
 static struct {
 	uint32_t max_us, one_in;
 	uint64_t seed;
@@ -41,43 +41,43 @@ static _Noreturn void refuse(const char *variable, const char *value, const char
 	exit(2);
 }
 
-/* Errors that a disk or a memory limit can cause. */
-static int errno_of(const char *s)
+/* Errors that a disk or a memory limit can cause, and signals that a user sends. */
+static int number_of(const char *s)
 {
 	static const struct {
 		const char *name;
-		int err;
+		int number;
 	} known[] = {
 		{"ENOSPC", ENOSPC}, {"EIO", EIO},	{"EACCES", EACCES}, {"EROFS", EROFS},
 		{"EDQUOT", EDQUOT}, {"ENOMEM", ENOMEM}, {"EINTR", EINTR},
 		{"ENOENT", ENOENT}, {"EMFILE", EMFILE}, {"EFBIG", EFBIG},
+		{"INT", SIGINT},    {"TERM", SIGTERM},	{"HUP", SIGHUP},    {"USR1", SIGUSR1},
 	};
 	char *end;
 	long n = strtol(s, &end, 10);
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(s, known[i].name))
-			return known[i].err;
+			return known[i].number;
 	return end != s && !*end && n > 0 && n < 4096 ? (int)n : 0;
 }
 
-/* "name:n" or "name:n:ERRNO" */
-static void read_trap(const char *variable, bool with_errno, struct trap *t)
+/* "name:n" or "name:n:WHAT" */
+static void read_trap(const char *variable, bool with_what, const char *expected, struct trap *t)
 {
-	const char *expected = with_errno ? "name:n:ERRNO with n >= 1" : "name:n with n >= 1";
 	const char *s = getenv(variable);
-	char name[NAME_BYTES], err[16] = "";
+	char name[NAME_BYTES], what[16] = "";
 	uint64_t nth;
 	int n_fields, used = 0;
 
 	if (!s)
 		return;
-	n_fields = sscanf(s, "%63[^:]:%" SCNu64 "%n:%15s%n", name, &nth, &used, err, &used);
-	if (n_fields != 2 + with_errno || s[used] || !nth || (with_errno && !errno_of(err)))
+	n_fields = sscanf(s, "%63[^:]:%" SCNu64 "%n:%15s%n", name, &nth, &used, what, &used);
+	if (n_fields != 2 + with_what || s[used] || !nth || (with_what && !number_of(what)))
 		refuse(variable, s, expected);
 	memcpy(t->name, name, NAME_BYTES);
 	t->nth = nth;
-	t->err = with_errno ? errno_of(err) : 0;
+	t->what = with_what ? number_of(what) : 0;
 }
 
 static void read_environment(void)
@@ -85,8 +85,9 @@ static void read_environment(void)
 	const char *list = getenv("MR_KILL_LIST"), *s = getenv("MR_DELAY");
 	int n_fields, used = 0;
 
-	read_trap("MR_KILL_AT", false, &kill_trap);
-	read_trap("MR_FAIL_AT", true, &fail_trap);
+	read_trap("MR_KILL_AT", false, "name:n with n >= 1", &kill_trap);
+	read_trap("MR_SIGNAL_AT", true, "name:n:SIGNAL with n >= 1", &signal_trap);
+	read_trap("MR_FAIL_AT", true, "name:n:ERRNO with n >= 1", &fail_trap);
 	if (list) {
 		list_fd = open(list, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 		if (list_fd < 0)
@@ -122,6 +123,8 @@ void mr_fault_point(const char *name)
 		for (;;) /* the signal is on its way; nothing after this point may happen */
 			pause();
 	}
+	if (springs(&signal_trap, name))
+		raise(signal_trap.what); /* whose handler has run when this returns */
 }
 
 bool mr_fault_io(const char *name, int *err)
@@ -129,7 +132,7 @@ bool mr_fault_io(const char *name, int *err)
 	pthread_once(&once, read_environment);
 	if (!springs(&fail_trap, name))
 		return false;
-	*err = errno = fail_trap.err;
+	*err = errno = fail_trap.what;
 	return true;
 }
 
@@ -179,12 +182,12 @@ void mr_fault_set_delay(uint32_t max_us, uint32_t one_in, uint64_t seed)
 	delay.seed = seed;
 }
 
-static void set_trap(struct trap *t, const char *name, uint64_t nth, int err)
+static void set_trap(struct trap *t, const char *name, uint64_t nth, int what)
 {
 	pthread_once(&once, read_environment);
 	snprintf(t->name, NAME_BYTES, "%s", name ? name : "");
 	t->nth = nth;
-	t->err = err;
+	t->what = what;
 	atomic_store_explicit(&t->passed, 0, memory_order_relaxed);
 }
 

@@ -48,7 +48,7 @@ const mr_command mr_command_train = {
 	.summary = "train the model that a configuration file describes",
 	.help = "Writes run.dir: the resolved configuration, metrics.jsonl, checkpoints and, with trace.steps, a timeline.\n"
 		"SIGINT and SIGTERM finish the step, break an evaluation off, save and end (a second one ends at once; --resume\n"
-		"makes the evaluation again); SIGUSR1 saves now.\n"
+		"makes the evaluation again) or, before the first step, end at once and leave nothing behind; SIGUSR1 saves now.\n"
 		"Weights that grew a thousandfold a step while the loss rose are not saved: exit code 7 (millrace(1), CHECKPOINTS).\n",
 	.options = options,
 	.sets = true,

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,16 +131,19 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 /* Folders that hold something by now, perhaps of somebody else, stay. */
 static void remove_parents(const mr_rundir *r)
 {
-	char *path = strdup(r->path);
+	size_t n = strlen(r->path);
+	char path[PATH_MAX];
 
-	for (size_t n = path ? strlen(path) : 0; n >= r->made && n && !rmdir(path);) {
+	if (n >= sizeof(path)) /* the system makes no such folder */
+		return;
+	memcpy(path, r->path, n + 1);
+	while (n >= r->made && n && !rmdir(path)) {
 		while (n && path[n - 1] == '/')
 			n--;
 		while (n && path[n - 1] != '/')
 			n--;
 		path[n] = 0;
 	}
-	free(path);
 }
 
 void mr_rundir_abandon(const mr_rundir *r)

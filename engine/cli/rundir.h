@@ -31,7 +31,8 @@ typedef struct mr_rundir {
 mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out) MR_MUST_USE;
 void mr_rundir_close(mr_rundir *r);
 
-/** The run has not begun: leave what was there before mr_rundir_open and nothing else. To be closed all the same. */
+/** The run has not begun: leave what was there before mr_rundir_open and nothing else. To be closed all the same. May be called in a
+ * signal's handler. */
 void mr_rundir_abandon(const mr_rundir *r);
 
 #endif

@@ -29,20 +29,39 @@ static void on_end(int sig)
 	}
 }
 
+/* Set while the signals are held. */
+static mr_signals_undo *undo;
+static const void *undo_arg;
+
+static void on_end_of_start(int sig)
+{
+	if (undo)
+		undo(undo_arg);
+	_exit(128 + sig);
+}
+
 static void on_save(int sig)
 {
 	(void)sig;
 	atomic_store_explicit(&save_wanted, 1, memory_order_relaxed);
 }
 
-void mr_signals_catch(void)
-{
-	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
-	struct sigaction a = {.sa_handler = on_end, .sa_flags = SA_RESTART};
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
 
-	sigemptyset(&a.sa_mask);
+static sigset_t set_of_ends(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		sigaddset(&a.sa_mask, ends[i]);
+		sigaddset(&set, ends[i]);
+	return set;
+}
+
+static void install(void (*end)(int))
+{
+	struct sigaction a = {.sa_handler = end, .sa_mask = set_of_ends(), .sa_flags = SA_RESTART};
+
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		struct sigaction was;
 
@@ -54,6 +73,32 @@ void mr_signals_catch(void)
 	}
 	a.sa_handler = on_save;
 	sigaction(SIGUSR1, &a, NULL);
+}
+
+static sigset_t mask_before_hold;
+
+void mr_signals_hold(void)
+{
+	sigset_t set = set_of_ends();
+
+	pthread_sigmask(SIG_BLOCK, &set, &mask_before_hold);
+}
+
+void mr_signals_let(void)
+{
+	pthread_sigmask(SIG_SETMASK, &mask_before_hold, NULL);
+}
+
+void mr_signals_start(mr_signals_undo *how, const void *arg)
+{
+	undo = how;
+	undo_arg = arg;
+	install(on_end_of_start);
+}
+
+void mr_signals_catch(void)
+{
+	install(on_end);
 }
 
 int mr_signals_end(void)

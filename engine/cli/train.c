@@ -247,10 +247,11 @@ static mr_status do_due(mr_train *t, bool *leave)
 static mr_status course(mr_train *t)
 {
 	mr_status begun = MR_OK;
-	bool leave = false;
+	bool leave;
 
 	if (t->step && t->val_step != t->step && eval_is_due(t)) /* taken up where a signal broke an evaluation off */
 		begun = evaluate(t);
+	leave = mr_signals_end() != 0;
 	if (begun != MR_OK)
 		return ended_by(t, begun);
 	while (t->step < t->n_steps && !leave) {
@@ -292,16 +293,20 @@ static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
 	mr_status st = mr_train_start(t, config, o);
 
 	if (st != MR_OK) {
-		mr_rundir_abandon(&t->dir);
+		mr_train_give_up(t);
 		return st;
 	}
 	mr_train_print_start(t);
-	mr_signals_catch();
 	if (t->trajectory && t->s.executor.sequential)
 		mr_trajectory_note(t->trajectory, t->s.executor.sequential, 0);
 	t->begun_ns = mr_clock_ns();
 	t->start_ns = t->drawn_ns = t->clock ? mr_executor_run_of(&t->s.executor)->start_ns : t->begun_ns;
 	MR_TRY(course(t));
+	if (t->step == 0) { /* a signal came before the first step */
+		mr_train_give_up(t);
+		printf("stopped before the first step: nothing is left of this run\n");
+		return MR_OK;
+	}
 	if (t->trajectory && t->s.plan)
 		mr_trajectory_close(t->trajectory, mr_executor_run_of(&t->s.executor));
 	if (t->trajectory)

@@ -65,10 +65,14 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 /* --- train_start.c --- */
 
 /**
- * All that comes before the first step: the session, the folder, the executor, what a checkpoint gives back, the files. Errors: any;
- * whoever gets one abandons t->dir.
+ * All that comes before the first step: the session, the folder, the executor, what a checkpoint gives back, the files. A signal that asks
+ * to end ends the program there and leaves the folder as it was; from the last files on it is mr_signals_end's. Errors: any; whoever gets
+ * one gives up.
  */
 mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *opts) MR_MUST_USE;
+
+/** There was no step: the folder becomes what it was before. */
+void mr_train_give_up(mr_train *t);
 
 /* --- train_report.c: what the user sees before and after --- */
 void mr_train_print_start(const mr_train *t);

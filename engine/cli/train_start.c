@@ -6,10 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/file.h"
 #include "cli/budget.h"
 #include "cli/known.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 #include "cli/stale.h"
 #include "host/probe.h"
 #include "run/record.h"
@@ -68,6 +70,7 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	if (t->step >= t->trace_last) /* an earlier session went through those steps, and has its trace */
 		t->traced = false;
 	MR_TRY(mr_saves_preflight(&t->s, t->dir.checkpoints, t->step));
+	mr_signals_catch(); /* from here on there are files that are not to be left half written */
 	if (resume)
 		MR_TRY(take_up_metrics(t));
 	MR_TRY(write_config(t));
@@ -150,11 +153,38 @@ static mr_status check_valid(const mr_session *s)
 			       mr_fail(MR_ECONFIG, "there is nothing to evaluate: %s has no validation part%s", s->data->ops->name, window));
 }
 
+static void undo(const void *dir)
+{
+	mr_rundir_abandon(dir);
+}
+
+static mr_status open_dir(mr_train *t, const char *path, bool resume)
+{
+	mr_status st;
+
+	mr_signals_hold();
+	st = mr_rundir_open(path, resume, &t->dir);
+	if (st == MR_OK)
+		mr_signals_start(undo, &t->dir);
+	mr_signals_let();
+	MR_FAULT_POINT("train.folder");
+	return st;
+}
+
+void mr_train_give_up(mr_train *t)
+{
+	mr_signals_hold();
+	mr_rundir_abandon(&t->dir);
+	mr_signals_start(NULL, NULL);
+	mr_signals_let();
+}
+
 mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 {
 	mr_session_opts so = {0};
 	uint64_t a, b;
 
+	mr_signals_start(NULL, NULL);
 	if (o->resume)
 		MR_TRY(mr_budget_take_up(config));
 	MR_TRY(o->replay ? mr_session_open_plan(config, o->replay, &t->s) : mr_session_open(config, &t->s));
@@ -163,10 +193,13 @@ mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 	mr_stale_warn(&t->s);
 	MR_TRY(make_record(t, o, &so));
 	MR_TRY(make_clock(t, o, &so));
-	MR_TRY(mr_rundir_open(mr_config_run_dir(config), o->resume != NULL, &t->dir));
+	MR_TRY(open_dir(t, mr_config_run_dir(config), o->resume != NULL));
 	so.trace = mr_config_trace_steps(config, &a, &b);
 	MR_TRY(make_trajectory(t, o, &so));
 	MR_TRY(mr_session_start(&t->s, &so));
 	MR_TRY(mr_known_create(&t->s, &t->s.known));
-	return prepare(t, config, o->resume);
+	MR_FAULT_POINT("train.memory");
+	MR_TRY(prepare(t, config, o->resume));
+	MR_FAULT_POINT("train.files");
+	return MR_OK;
 }

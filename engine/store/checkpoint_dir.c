@@ -384,10 +384,15 @@ mr_status mr_run_lock(const char *dir, int *lock)
 
 void mr_run_lock_remove(const char *dir, int lock)
 {
+	static const char name[] = "/LOCK";
 	char path[4096];
+	size_t n = strlen(dir);
 
-	if (lock >= 0 && snprintf(path, sizeof(path), "%s/LOCK", dir) < (int)sizeof(path))
-		unlink(path);
+	if (lock < 0 || n + sizeof(name) > sizeof(path))
+		return;
+	memcpy(path, dir, n);
+	memcpy(path + n, name, sizeof(name));
+	unlink(path);
 }
 
 void mr_run_unlock(int lock)

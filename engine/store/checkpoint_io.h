@@ -111,7 +111,8 @@ mr_status mr_checkpoint_tensors(const mr_checkpoint *c, const char *name, mr_saf
  * is the handle. MR_ERESOURCE, naming the process that has it, when another one does; MR_EIO.
  */
 mr_status mr_run_lock(const char *dir, int *lock) MR_MUST_USE;
-/** Remove @dir/LOCK, which this process holds, before unlocking: it was made for a run that has not begun. */
+/** Remove @dir/LOCK, which this process holds, before unlocking: it was made for a run that has not begun. May be called
+ * in a signal's handler. */
 void mr_run_lock_remove(const char *dir, int lock);
 /** @lock negative: nothing. */
 void mr_run_unlock(int lock);

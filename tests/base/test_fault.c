@@ -68,10 +68,39 @@ static void test_kill_at(void)
 	CU_ASSERT_EQUAL(in_child(NULL, NULL, pass_twice), 0);
 }
 
+/* In the child: the signal comes in at the second pass, is handled there and nowhere else. */
+static volatile sig_atomic_t n_caught;
+
+static void catch(int sig)
+{
+	n_caught += sig == SIGUSR1 ? 1 : 100;
+}
+
+static void caught_at_second(void)
+{
+	signal(SIGUSR1, catch);
+	for (int i = 1; i <= 3; i++) {
+		MR_FAULT_POINT("a.one");
+		if (n_caught != (i >= 2))
+			_exit(1);
+	}
+}
+
+static void test_signal_at(void)
+{
+	int status = in_child("MR_SIGNAL_AT", "a.one:2:TERM", pass_twice);
+
+	CU_ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	CU_ASSERT_EQUAL(in_child("MR_SIGNAL_AT", "a.one:3:TERM", pass_twice), 0);
+	CU_ASSERT_EQUAL(in_child("MR_SIGNAL_AT", "a.one:2:USR1", caught_at_second), 0);
+	CU_ASSERT_NOT_EQUAL(in_child("MR_SIGNAL_AT", "a.one:3:USR1", caught_at_second), 0);
+}
+
 static void test_malformed_settings_are_refused(void)
 {
 	static const char *const bad[][2] = {
 		{"MR_KILL_AT", ""},		{"MR_KILL_AT", "a.one"},     {"MR_KILL_AT", "a.one:0"},
+		{"MR_SIGNAL_AT", "a.one:1"},	{"MR_SIGNAL_AT", "a.one:1:STOPPED"},
 		{"MR_KILL_AT", "a.one:x"},	{"MR_KILL_AT", "a.one:1:2"}, {"MR_FAIL_AT", "w:1"},
 		{"MR_FAIL_AT", "w:1:ENOTHING"}, {"MR_FAIL_AT", "w:1:5:5"},   {"MR_DELAY", "1:2"},
 		{"MR_DELAY", "1:2:3x"},		{"MR_KILL_LIST", "/none/x"},
@@ -193,6 +222,7 @@ void mr_suite_fault(void)
 	MR_SUITE("fault");
 
 	MR_TEST(test_kill_at);
+	MR_TEST(test_signal_at);
 	MR_TEST(test_malformed_settings_are_refused);
 	MR_TEST(test_kill_list);
 	MR_TEST(test_environment);

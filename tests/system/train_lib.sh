@@ -10,6 +10,7 @@
 #	start CONF ARGS...       the same in the background, as process $pid, until it has done a step
 #	ended                    wait for $pid; exit code in $code
 #	expect CODE WHAT [RE]    the last exit code was CODE, and a line of err matches RE
+#	refused CODE WHAT ARGS...   train ARGS ends with CODE and leaves no file or folder behind, and takes none away
 #	$faults                  settings of base/fault.h for what train and start run, such as MR_DELAY=1000:1:1
 #	same WHAT A B            the runs in folders A and B ended in the same bits and told the same story
 #	fail TEXT                note a failure and go on
@@ -101,6 +102,16 @@ expect() {
 	if [ $# -gt 2 ]; then
 		grep -q -- "$3" err || fail "$2: no message like \"$3\""
 	fi
+}
+
+refused() {
+	want=$1 what=$2
+	shift 2
+	find . ! -name out ! -name err ! -name before ! -name after | sort >before
+	train "$@"
+	expect "$want" "$what"
+	find . ! -name out ! -name err ! -name before ! -name after | sort >after
+	cmp -s before after || fail "$what: it left behind or took away $(diff before after | grep '^[<>]')"
 }
 
 # Metrics without what depends on the clock, and without the lines that the sed command $forget deletes.
