@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "cli/plan_file.h"
 #include "cli/sample.h"
 #include "cli/saves.h"
@@ -138,6 +139,7 @@ static mr_status evaluate(mr_train *t)
 
 	if (t->s.data->n_valid == 0)
 		return MR_OK;
+	MR_FAULT_POINT("train.eval");
 	st = mr_executor_eval(&t->s.executor, mr_signals_go_on, NULL, &t->val_loss);
 	if (st == MR_ESTOPPED) /* a part of the validation data says nothing: no row, and no loss beside the checkpoint */
 		return MR_OK;
@@ -158,15 +160,20 @@ static uint64_t steps_to_tell(const mr_train *t)
 	return 1 + (t->s.plan ? t->s.plan->contract.max_staleness : 0);
 }
 
-static mr_status save(mr_train *t, bool can_wait)
+static mr_saves_case case_of(const mr_train *t, bool can_wait)
 {
-	mr_saves_case c = {
+	return (mr_saves_case){
 		.step = t->step,
 		.loss = t->last.step ? t->last.loss : (double)NAN,
 		.val_loss = t->val_step == t->step ? t->val_loss : (double)NAN, /* only that says anything about these weights */
 		.best_loss = t->best,
 		.can_wait = can_wait,
 	};
+}
+
+static mr_status save(mr_train *t, bool can_wait)
+{
+	mr_saves_case c = case_of(t, can_wait);
 	bool saved;
 
 	MR_TRY(mr_metrics_log_flush(t->metrics, true));
@@ -244,14 +251,24 @@ static mr_status do_due(mr_train *t, bool *leave)
 	return MR_OK;
 }
 
+/* Where a signal broke an evaluation off, it is taken up. It may show that the checkpoint which was saved then is the best: saved
+ * again it says so. */
+static mr_status take_up_eval(mr_train *t)
+{
+	mr_saves_case c;
+
+	if (!t->step || t->val_step == t->step || !eval_is_due(t))
+		return MR_OK;
+	MR_TRY(evaluate(t));
+	c = case_of(t, false);
+	return mr_saves_is_best(&c) ? save(t, false) : MR_OK;
+}
+
 static mr_status course(mr_train *t)
 {
-	mr_status begun = MR_OK;
-	bool leave;
+	mr_status begun = take_up_eval(t);
+	bool leave = mr_signals_end() != 0;
 
-	if (t->step && t->val_step != t->step && eval_is_due(t)) /* taken up where a signal broke an evaluation off */
-		begun = evaluate(t);
-	leave = mr_signals_end() != 0;
 	if (begun != MR_OK)
 		return ended_by(t, begun);
 	while (t->step < t->n_steps && !leave) {

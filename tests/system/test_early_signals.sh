@@ -1,5 +1,5 @@
 #!/bin/sh
-# Signals before a training's first step.   test_early_signals.sh SOURCE BUILD
+# Signals before a training's first step, and while it evaluates.   test_early_signals.sh SOURCE BUILD
 . "$(dirname "$0")/train_lib.sh"
 has_faults || skip "this build has no fault points"
 
@@ -42,5 +42,31 @@ for point in folder memory files; do
 	expect 0 "SIGUSR1 at $point"
 	[ "$(ls saved/checkpoints | grep -c '^step-')" = 2 ] || fail "SIGUSR1 at $point: $(echo saved/checkpoints/*)"
 done
+
+# --- what was saved when an evaluation was broken off is the best when the evaluation, made again, says so
+set -- "$@" --set system.name=sequential --set optimizer.name=sgd --set train.lr=1.0 --set train.seed=4 --set train.steps=8 --set checkpoint.every=2
+train "$@" --set run.dir=whole
+best=$(sed 's/step-0*//' whole/checkpoints/BEST)
+[ "$best" -gt 2 ] && [ "$best" -lt 8 ] || fail "step $best is the best, and it was to be one between"
+faults=MR_SIGNAL_AT=train.eval:$((best / 2)):INT
+train "$@" --set run.dir=broken
+faults=
+expect 130 "SIGINT while evaluating the best"
+cut=$(sed 's/step-0*//' broken/checkpoints/BEST)
+[ "$(latest broken)" = step-0000000$best ] && [ "$cut" -lt "$best" ] || fail "broken off at $(latest broken), step $cut being the best"
+cp -r broken ended
+train "$@" --set run.dir=ended --resume --set train.steps=$best
+expect 0 "the evaluation made again"
+grep -q "^nothing to do: .*; validation loss " out || fail "there was more to do than the evaluation"
+train "$@" --set run.dir=broken --resume
+expect 0 "the evaluation made again, and further steps"
+for run in ended broken; do
+	[ "$(sed 's/[.]1$//' $run/checkpoints/BEST)" = step-0000000$best ] || fail "$run: $(cat $run/checkpoints/BEST) is marked, step $best the best"
+done
+train "$@" --set run.dir=ended --resume
+expect 0 "further steps behind the evaluation made again"
+same "broken off, evaluated, continued" ended whole
+same "broken off, continued" broken whole
+[ "$(sed 's/[.]1$//' ended/checkpoints/BEST)" = step-0000000$best ] || fail "the best was forgotten: $(cat ended/checkpoints/BEST) is marked"
 
 finish
