@@ -101,8 +101,9 @@ def main():
     print(f"ready PyTorch {torch.__version__.split('+')[0]}", flush=True)
     while line := sys.stdin.readline():
         steps = int(line.split()[1])
-        begin = time.perf_counter()
-        for _ in range(steps):
+        for i in range(1 + steps):  # the first finds caches that others used meanwhile
+            if i == 1:
+                begin = time.perf_counter()
             optimizer.zero_grad(set_to_none=True)
             nn.functional.cross_entropy(model(x), y).backward()
             optimizer.step()

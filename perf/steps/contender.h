@@ -2,9 +2,9 @@
  * contender.h - who takes turns in a case: a system of ours, or a peer; and the samples of its bursts.
  *
  * What is timed of ours is what trains: the session of `millrace train`, the engine's one step loop. A burst is timed
- * as a whole, but one of a plan that never drains from commit to commit, as it would go on in training. Before and
- * after each burst a cache-line ping-pong tells the placement of the two cores (host/probe.h); a burst that saw both,
- * or cannot tell, is dropped.
+ * as a whole, but one of a plan that never drains from commit to commit, as it would go on in training; the first
+ * steps after another one's burst do not count, of ours as of peers. Before and after each burst a cache-line
+ * ping-pong tells the placement of the two cores (host/probe.h); a burst that saw both, or cannot tell, is dropped.
  */
 #ifndef PERF_STEPS_CONTENDER_H
 #define PERF_STEPS_CONTENDER_H

@@ -25,7 +25,7 @@ typedef struct mr_peer_ops {
 	bool (*takes)(const mr_case *c);
 	/* Until it is ready to be timed, warmed up. */
 	mr_status (*start)(mr_peer *p, const mr_case *c, int threads);
-	/* Run @steps; *@ms of one, or 0 when this burst says nothing about a step. */
+	/* Run a step that does not count, then @steps; *@ms of one, or 0 when this burst says nothing about a step. */
 	mr_status (*burst)(mr_peer *p, int steps, double *ms);
 	void (*clean)(void); /* remove its files, after the process is gone; may be NULL. Async-signal-safe */
 	const char *missing; /* how to give it, for people */
