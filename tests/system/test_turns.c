@@ -2,7 +2,9 @@
  * test_turns.c - stages whose replicas take micro-batches in turn (1F1B-RR): recorded trajectories of the scalar chain, by the engine,
  * by the replay and in virtual time; what a user asks for and what is refused.
  */
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -155,6 +157,66 @@ static void written(void)
 	golden_fini(&rec.g);
 }
 
+/* What an observer has seen of versions being made. */
+typedef struct watch {
+	_Atomic uint64_t making[2];               /* newest version of the stage whose observer has been called */
+	_Atomic uint32_t n_made, n_early, n_left; /* made; told to others before; parts whose worker left while it was looked at */
+} watch;
+
+static void sleep_ms(long ms)
+{
+	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+/* The worker that has made a version dawdles over it, and those that made other parts leave meanwhile: the moment at which one of
+ * these could tell the others too early. */
+static void look_first(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
+{
+	bool step = in->op == MR_OP_U, made = step ? !run->turns || run->worker[mr_plan_worker(run->c.plan, in->pipe, in->stage)].made : in->flags & MR_INSTR_UPDATE;
+	const mr_block *b = mr_run_block(run, in->pipe, in->stage);
+	watch *seen = arg;
+
+	(void)micro;
+	if (step && !made) {
+		for (int ms = 0; ms < 100 && atomic_load(&seen->making[in->stage]) < version; ms++)
+			sleep_ms(1);
+		atomic_fetch_add(&seen->n_left, atomic_load(&seen->making[in->stage]) == version);
+	}
+	if (!made)
+		return;
+	atomic_store(&seen->making[in->stage], b->latest);
+	if (run->turns && b->n_shares > 1)
+		sleep_ms(5);
+	atomic_fetch_add(&seen->n_made, 1);
+	atomic_fetch_add(&seen->n_early, mr_event_reached(&b->published, (uint32_t)b->latest));
+}
+
+static void is_first(const char *sets, uint32_t n_made, bool parts)
+{
+	watch seen = {0};
+	mr_session_opts opts = {.observer = look_first, .observer_arg = &seen};
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, "train.batch=4 train.steps=4");
+	rig_sets(&r, sets);
+	rig_open(&r);
+	MR_CHECK_OK(mr_session_start(&r.s, &opts));
+	rig_run(&r, 4, NULL);
+	CU_ASSERT_EQUAL(seen.n_made, n_made);
+	CU_ASSERT_EQUAL(seen.n_early, 0);
+	CU_ASSERT_EQUAL(seen.n_left > 0, parts);
+	rig_fini(&r);
+}
+
+/* Others may write over a version once they know of it: an observer has seen it before they do. */
+static void observers_come_first(void)
+{
+	is_first("system.name=pipedream machine.workers=3 system.replicas=[2,1] train.microbatches=2", 4 + 8, true);
+	is_first("system.name=pipedream machine.workers=3 system.replicas=[1,2] train.microbatches=2", 8 + 4, true);
+	is_first("system.name=local_sgd machine.workers=2 system.replicas=2 system.every=2 train.microbatches=2", 4 * 2 * 2, false);
+}
+
 /* Where the second stage begins. */
 static uint32_t second_stage(const char *sets)
 {
@@ -222,6 +284,7 @@ void mr_suite_turns(void)
 	MR_SUITE("turns");
 	MR_TEST(recorded);
 	MR_TEST(written);
+	MR_TEST(observers_come_first);
 	MR_TEST(workers_share_a_stage);
 	MR_TEST(refused);
 }
