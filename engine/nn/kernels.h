@@ -67,6 +67,14 @@ typedef struct mr_step {
 	double gscale, lr, decay, mu, b1, b2, eps, c1, c2, cg, cm;
 } mr_step;
 
+/* Rows of a product that are wanted for themselves, beside the step that consumes all of it. */
+typedef struct mr_gemm_rows {
+	int64_t n;
+	const int32_t *row; /* [n] which */
+	void *out;          /* [n, columns of the product] */
+	void *room;         /* [g->k, n] to work in */
+} mr_gemm_rows;
+
 typedef enum mr_mix_kind { MR_MIX_MEAN, MR_MIX_OUTER, MR_MIX_PULL } mr_mix_kind;
 
 /*
@@ -168,6 +176,10 @@ typedef struct mr_kernels {
 	 */
 	mr_status (*gemm_sum)(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b, void *c,
 			      const mr_step *s) MR_MUST_USE;
+	/** gemm_step, and the rows @r of C besides: the same bits as gemm, copies of those rows, and step. g->ta and not g->add. Errors: as
+	 * gemm_step; r->out may then hold anything. */
+	mr_status (*gemm_step_rows)(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
+				    const mr_gemm_rows *r) MR_MUST_USE;
 } mr_kernels;
 
 /** The filling called @backend ("dnnl", "reference") for @dtype; NULL with a sentence in mr_error_text() when there is none

@@ -33,7 +33,7 @@ static void other_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 	uint32_t n = ops->params(c->cfg, c->in, spec);
 
 	for (uint32_t j = 0; j < n; j++)
-		if (!(ops->steps >> j & 1) && c->step[j].dst)
+		if (!(ops->steps >> j & 1) && c->step[j].dst && !(j == 0 && c->few))
 			c->k->step(c->kc, spec[j].dim[0] * spec[j].dim[1], &c->step[j], c->dw[j]);
 }
 

@@ -12,6 +12,7 @@
 #ifndef MR_NN_LAYER_H
 #define MR_NN_LAYER_H
 
+#include "nn/few.h"
 #include "nn/kernels.h"
 
 #define MR_LAYER_INPUTS 2
@@ -68,8 +69,8 @@ typedef struct mr_layer_call {
 	const void *const *w;      /* parameters, in the order of params() */
 	void *const *dw;           /* their gradients */
 	bool dw_add;               /* false: first micro-batch of the sum, overwrite */
-	uint32_t dw_onto;          /* bit j: dw[j] holds the finished gradient of another use of a tied parameter, and this call's is
-	                              added to it. Only bits of ops->onto, and not with dw_add */
+	const mr_few *few;         /* not NULL, for a layer with ops->few: parameter 0 is tied, and this call has its part of the step
+	                              (nn/few.h). With a step and not with dw_add; dw[0] is room for the head, and not the embedding's */
 	const mr_step *step;       /* one a parameter: W completes the sum, and its caller then steps. W carries out those that
 	                              ops->steps names, and may leave anything in their dw. One whose dst is NULL is not taken. NULL: the
 	                              gradient is all */
@@ -106,8 +107,7 @@ typedef struct mr_layer_ops {
 	mr_status (*backward_weights)(const mr_layer_call *c, uint32_t n);
 	uint32_t steps;      /* bit j: given mr_layer_call.step, backward_weight carries out the step of parameter j itself, which
 	                        is of any use where the gradient can go into it without being written */
-	uint32_t onto;       /* bit j: dw_onto may have it: most of the gradient is zero, and a sum of two whole tensors a waste. The
-	                        bits are those of that sum, but for the sign of a zero */
+	mr_few_role few;     /* its part when backward_weight is given mr_layer_call.few */
 } mr_layer_ops;
 
 /** backward_weight, if there is one, and then the steps of c->step that it leaves to its caller: of a gradient that is

@@ -34,7 +34,6 @@ static void layout_grads(mr_sequential *q, mr_arena *a)
 		for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++) {
 			mr_grad_home home = mr_sequential_grad_home(&q->c, p);
 
-			q->onto[p] = home == MR_GRAD_ONTO;
 			q->late[p] = mr_sequential_steps_late(&q->c, p);
 			if (home == MR_GRAD_OWN)
 				q->grad[p] = take(a, param_bytes(q, p));
@@ -46,9 +45,7 @@ static void layout_grads(mr_sequential *q, mr_arena *a)
 			at += mr_align_up(param_bytes(q, p), MR_CACHE_LINE);
 		}
 	}
-	for (uint32_t p = 0; p < q->g->n_params; p++)
-		if (q->onto[p])
-			q->grad[p] = q->grad[mr_sequential_tied_user(q->g, p)];
+	mr_sequential_layout_few(&q->c, &q->few, a);
 }
 
 /* @offset of what @passing holds, which is NULL where sizes are counted; or @own. */
@@ -126,12 +123,11 @@ static mr_status allocate_tables(mr_sequential *q)
 	for (int i = 0; i < MR_OPTIM_STATES; i++)
 		q->state[i] = calloc(g->n_params + 1, sizeof(void *));
 	q->part = calloc(g->n_params + 1, sizeof(void *));
-	q->onto = calloc(g->n_params + 1, sizeof(bool));
 	q->late = calloc(g->n_params + 1, sizeof(bool));
 	q->active = calloc(g->n_nodes, sizeof(bool));
 	q->has_grad = calloc(g->n_values, sizeof(bool));
 	q->loss = calloc(q->c.n_micro, sizeof(double));
-	if (!q->value || !q->node || !q->weight || !q->grad || !q->part || !q->onto || !q->late || !q->active || !q->steps || !q->state[0] || !q->state[1] || !q->has_grad ||
+	if (!q->value || !q->node || !q->weight || !q->grad || !q->part || !q->late || !q->active || !q->steps || !q->state[0] || !q->state[1] || !q->has_grad ||
 	    !q->loss)
 		return mr_fail(MR_ERESOURCE, "no memory for a model of %u layers", g->n_nodes);
 	return MR_OK;
@@ -238,6 +234,8 @@ mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **ou
 	q->c = *c;
 	q->g = c->graph;
 	q->inside = mr_sequential_steps_inside(c);
+	q->few_owner = mr_sequential_few(c);
+	q->few_user = q->few_owner == UINT32_MAX ? UINT32_MAX : mr_sequential_tied_user(q->g, q->few_owner);
 	st = allocate_tables(q);
 	if (st == MR_OK)
 		st = allocate(q);
@@ -265,7 +263,6 @@ void mr_sequential_destroy(mr_sequential *q)
 	free(q->weight);
 	free(q->grad);
 	free(q->part);
-	free(q->onto);
 	free(q->late);
 	free(q->active);
 	free(q->steps);

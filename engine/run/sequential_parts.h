@@ -25,7 +25,9 @@ struct mr_sequential {
 	void **weight, **grad; /* [n_params]; weight NULL when tied */
 	void **state[MR_OPTIM_STATES];
 	bool inside;           /* the last backward of a step carries out the optimizer steps, layer by layer */
-	bool *onto, *late;     /* [n_params] of tied ones: MR_GRAD_ONTO; when inside: the step comes behind all the same */
+	bool *late;            /* [n_params] of tied ones, when inside: the step comes behind all the same */
+	uint32_t few_owner, few_user; /* MR_GRAD_FEW: the parameter and the one tied to it; UINT32_MAX: there is none */
+	mr_few few;
 	mr_step *steps;        /* [n_params] of the step in hand, when inside */
 	void *work;            /* of an optimizer that steps whole matrices; NULL: of another */
 	void *scratch;         /* of the call in hand */

@@ -22,26 +22,72 @@ uint32_t mr_sequential_tied_user(const mr_graph *g, uint32_t p)
 	return u < g->n_params ? u : UINT32_MAX;
 }
 
-/* Only one other use, in a layer behind its own. */
-static bool goes_onto(const mr_graph *g, uint32_t p)
+static int64_t rows_into(const mr_sequential_config *c, uint32_t node)
 {
-	uint32_t user = mr_sequential_tied_user(g, p), i = user + 1;
-	const mr_node *nd = &g->nodes[g->params[p].node];
+	const mr_graph *g = c->graph;
 
-	if (user == UINT32_MAX || g->params[user].node <= g->params[p].node || !(nd->ops->onto >> (p - nd->first_param) & 1))
+	return c->samples * g->values[g->nodes[node].in[0]].shape.rows;
+}
+
+/* An owner with one other use, in a layer behind its own. */
+static bool may_be_few(const mr_sequential_config *c, uint32_t p)
+{
+	const mr_graph *g = c->graph;
+	const mr_param *owner = &g->params[p], *user;
+	uint32_t u;
+
+	if (g->nodes[owner->node].ops->few != MR_FEW_LAST || owner->index != 0)
 		return false;
-	while (i < g->n_params && g->params[i].tied_to != (int32_t)p)
-		i++;
-	return i == g->n_params;
+	u = mr_sequential_tied_user(g, p);
+	if (u == UINT32_MAX)
+		return false;
+	user = &g->params[u];
+	while (++u < g->n_params)
+		if (g->params[u].tied_to == (int32_t)p)
+			return false;
+	return user->node > owner->node && g->nodes[user->node].ops->few == MR_FEW_FIRST && user->index == 0 &&
+	       mr_few_pays(rows_into(c, owner->node), owner->dim[0]);
+}
+
+/* Nothing is summed, and nobody looks at gradients afterwards. */
+static bool may_share(const mr_sequential_config *c)
+{
+	return c->n_micro == 1 && !c->measures && mr_sequential_steps_inside(c);
+}
+
+uint32_t mr_sequential_few(const mr_sequential_config *c)
+{
+	uint32_t p = 0, n = may_share(c) ? c->graph->n_params : 0;
+
+	while (p < n && !may_be_few(c, p))
+		p++;
+	return p < n ? p : UINT32_MAX;
+}
+
+void mr_sequential_layout_few(const mr_sequential_config *c, mr_few *f, mr_arena *a)
+{
+	const mr_graph *g = c->graph;
+	uint32_t p = mr_sequential_few(c);
+	const mr_param *owner;
+
+	if (p == UINT32_MAX)
+		return;
+	owner = &g->params[p];
+	mr_few_layout(f, a, c->kernels->dtype, rows_into(c, owner->node), owner->dim[0], owner->dim[1],
+		      rows_into(c, g->params[mr_sequential_tied_user(g, p)].node));
 }
 
 mr_grad_home mr_sequential_grad_home(const mr_sequential_config *c, uint32_t p)
 {
-	if (c->n_micro > 1 || c->measures || !mr_sequential_steps_inside(c))
+	int32_t owner = c->graph->params[p].tied_to;
+
+	if (!may_share(c))
 		return MR_GRAD_OWN;
 	if (!mr_graph_tied(c->graph, p))
 		return MR_GRAD_SHARED;
-	return goes_onto(c->graph, p) ? MR_GRAD_ONTO : MR_GRAD_OWN;
+	if (mr_sequential_few(c) != (owner < 0 ? p : (uint32_t)owner))
+		return MR_GRAD_OWN;
+	return owner < 0 ? MR_GRAD_FEW : MR_GRAD_SHARED;
 }
 
 bool mr_sequential_steps_late(const mr_sequential_config *c, uint32_t p)
@@ -93,12 +139,16 @@ static uint64_t grad_bytes(const mr_sequential_config *c)
 static mr_status passing_bytes(const mr_sequential_config *c, mr_run_memory *out)
 {
 	mr_sequential_layout l;
+	mr_few few;
+	mr_arena a;
 	mr_status st = mr_sequential_layout_make(c, &l);
 
+	mr_arena_init(&a, NULL, 0);
+	mr_sequential_layout_few(c, &few, &a);
 	for (uint32_t v = 0; st == MR_OK && v < c->graph->n_values; v++)
 		if (l.value[v] == MR_SEQUENTIAL_OWN)
 			out->activations += rounded((uint64_t)c->samples * mr_shape_bytes(c->graph->values[v].shape, c->kernels->dtype));
-	out->scratch = rounded(l.passing.bytes) + rounded(l.scratch);
+	out->scratch = rounded(l.passing.bytes) + rounded(l.scratch) + mr_align_up(a.used, MR_CACHE_LINE);
 	mr_sequential_layout_fini(&l);
 	return st;
 }

@@ -51,9 +51,12 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 	for (uint32_t j = 0; j < nd->n_in; j++)
 		c.x[j] = q->value[nd->in[j]].value;
 	for (uint32_t j = 0; j < nd->n_params; j++) {
-		ps->w[j] = mr_sequential_weights(q, nd->first_param + j);
-		ps->dw[j] = ps->grad ? ps->grad[nd->first_param + j] : NULL;
-		c.dw_onto |= (uint32_t)q->onto[nd->first_param + j] << j;
+		uint32_t p = nd->first_param + j;
+
+		ps->w[j] = mr_sequential_weights(q, p);
+		ps->dw[j] = ps->grad ? ps->grad[p] : NULL;
+		if (p == q->few_owner || p == q->few_user)
+			c.few = &q->few;
 	}
 	return c;
 }
@@ -131,7 +134,7 @@ static void sum_tied(mr_sequential *q)
 	for (uint32_t p = 0; p < q->g->n_params; p++) {
 		int32_t o = q->g->params[p].tied_to;
 
-		if (o >= 0 && !q->onto[o])
+		if (o >= 0 && (uint32_t)o != q->few_owner)
 			q->c.kernels->sum(q->kc, q->g->params[p].n, q->grad[o], q->grad[p], q->grad[o]);
 	}
 }
@@ -175,6 +178,8 @@ static void fill_steps(mr_sequential *q, double lr, double scale)
 		c = step_call(q, p, lr, scale);
 		q->c.optim->ops->fill(q->c.optim, &c, &q->steps[p]);
 	}
+	if (q->few_user != UINT32_MAX)
+		q->steps[q->few_user] = q->steps[q->few_owner];
 }
 
 /* Of what backward has not stepped. */
@@ -204,6 +209,15 @@ static mr_status update(mr_sequential *q, double lr, double *norm)
 	return MR_OK;
 }
 
+/* Of the micro-batch in hand. */
+static void find_few(mr_sequential *q)
+{
+	const mr_param *p = &q->g->params[q->few_owner];
+	uint16_t tokens = q->g->nodes[p->node].in[0];
+
+	mr_few_find(&q->few, q->value[tokens].value, q->c.samples * q->g->values[tokens].shape.rows, p->dim[0]);
+}
+
 /* Micro-batch @m of the step in hand, forward and backward; @ps says what to do with its gradients. */
 static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 {
@@ -221,6 +235,8 @@ static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 		return mr_fail(MR_EDIVERGED, "the loss of micro-batch %llu is %s (weights of version %llu)",
 			       (unsigned long long)(q->step * q->c.n_micro + m),
 			       isnan(q->loss[m]) ? "not a number" : "infinite", (unsigned long long)q->step);
+	if (q->few_owner != UINT32_MAX)
+		find_few(q);
 	MR_TRY(backward(q, ps));
 	q->ns_f += t1 - t0;
 	q->ns_b += mr_clock_ns() - t1;

@@ -19,6 +19,13 @@
 	"optimizer = { name = \"adamw\"; }; system = { name = \"%s\"; };\n"                                            \
 	"train = { steps = 2; batch = 4; microbatches = 2; lr = 0.01; };\n"                                            \
 	"machine = { workers = 2; threads = 1; }; backend = \"reference\"; dtype = \"f64\";\n"
+/* 16 tokens a step, of some hundred characters (mr_few_pays) */
+#define FEW                                                                                                            \
+	"model = { name = \"gpt\"; layers = 2; width = 16; heads = 2; context = 8; tied = true; };\n"                   \
+	"data = { name = \"sources\"; root = \"%s\"; };\n"                                                             \
+	"optimizer = { name = \"adamw\"; }; system = { name = \"sequential\"; };\n"                                   \
+	"train = { steps = 2; batch = 2; microbatches = 1; lr = 0.01; };\n"                                            \
+	"machine = { workers = 1; threads = 1; }; backend = \"reference\"; dtype = \"f64\";\n"
 #define MUON                                                                                                           \
 	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
 	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
@@ -59,6 +66,17 @@ static void open_gpt(const char *more, const char *system)
 
 	snprintf(text, sizeof(text), GPT, more, getenv("MR_SOURCE"), system);
 	open_text(text);
+}
+
+static void open_few(void)
+{
+	mr_sequential_config c;
+	char text[1500];
+
+	snprintf(text, sizeof(text), FEW, getenv("MR_SOURCE"));
+	open_text(text);
+	c = mr_session_sequential_config(&session);
+	CU_ASSERT_NOT_EQUAL(mr_sequential_few(&c), UINT32_MAX);
 }
 
 static void close_all(void)
@@ -105,6 +123,8 @@ static void sequential_size_is_what_it_allocates(void)
 	open_gpt("", "sequential");
 	check_sequential_size();
 	open_gpt("tied = true;", "sequential");
+	check_sequential_size();
+	open_few();
 	check_sequential_size();
 }
 

@@ -393,6 +393,47 @@ void run_gemms(const op_case *c)
 	sum_of_pieces(c, true);
 }
 
+/* dims m, n, k; variant: the step's. A third of the rows of the product besides, in no order. @apart: gemm, copies, step. */
+static void step_and_rows(const op_case *c, bool apart)
+{
+	const mr_kernels *k = c->k;
+	mr_gemm g = {.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = true};
+	int64_t n = g.m * g.n, some = (g.m + 2) / 3;
+	size_t bytes = (size_t)g.n * mr_dtype_bytes(k->dtype);
+	void *w = make_input(k, n, 1, -1, 1), *m = make_input(k, n, 3, -1, 1), *v = make_input(k, n, 4, 0, 1);
+	void *a = make_input(k, g.m * g.k, 5, -1, 1), *b = make_input(k, g.n * g.k, 6, -1, 1), *sum = make_output(k, n);
+	void *rows = make_output(k, some * g.n), *room = make_output(k, some * g.k);
+	int32_t *row = malloc((size_t)some * sizeof(*row));
+	mr_step s = make_step(c->variant, w, w, m, v);
+
+	for (int64_t i = 0; i < some; i++)
+		row[i] = (int32_t)(g.m - 1 - (i * 5 + 3) % g.m);
+	if (apart) {
+		MR_CHECK_OK(k->gemm(c->kc, &g, a, b, NULL, sum, NULL));
+		for (int64_t i = 0; i < some; i++)
+			memcpy((char *)rows + (size_t)i * bytes, (char *)sum + (size_t)row[i] * bytes, bytes);
+		k->step(c->kc, n, &s, sum);
+	} else {
+		MR_CHECK_OK(k->gemm_step_rows(c->kc, &g, a, b, sum, &s,
+					      &(mr_gemm_rows){.n = some, .row = row, .out = rows, .room = room}));
+	}
+	put(c->out, k, rows, some * g.n);
+	put(c->out, k, w, n);
+	put(c->out, k, m, n);
+	put(c->out, k, v, n);
+	free(w), free(m), free(v), free(a), free(b), free(sum), free(rows), free(room), free(row);
+}
+
+static void run_gemm_step_rows(const op_case *c)
+{
+	step_and_rows(c, false);
+}
+
+void run_gemm_rows_step(const op_case *c)
+{
+	step_and_rows(c, true);
+}
+
 /*
  * Tolerances, in units of the largest value: a sum of n terms in [-1, 1] is off by about eps sqrt(n) of its size, eps =
  * 6e-8; 2e-6 covers n = 1000 with room for products. Elementwise operations: a few eps. Norm divides by small variances
@@ -417,6 +458,8 @@ const op ops[] = {
 	/* Adam divides the gradient by the root of its own square, which may be small */
 	{"gemm_sum", run_gemm_sum, 2 * (N_KINDS + 1), 2 * (N_KINDS + 1), true, 4e-5,
 	 {{1, 1, 1}, {33, 17, 64}, {70, 40, 300}}},
+	{"gemm_step_rows", run_gemm_step_rows, N_KINDS, 0, true, 2e-5,
+	 {{1, 1, 1}, {33, 17, 64}, {150, 65, 30}, {40, 70, 300}, {130, 128, 258}}}, /* the last two: by oneDNN, and of many rows */
 	{"gemm_step", run_gemm_step, 4 * N_KINDS, 4 * N_KINDS, true, 2e-5, {{1, 1, 1}, {3, 5, 7}, {17, 64, 33}, {65, 130, 100}}},
 };
 const int n_ops = (int)(sizeof(ops) / sizeof(ops[0]));

@@ -37,6 +37,8 @@ extern const op ops[];
 void run_gemm_then_step(const op_case *c);
 /* What gemm_sum promises to give to the bit: one product after the other. */
 void run_gemms(const op_case *c);
+/* What gemm_step_rows promises to give to the bit: gemm, copies of rows, step. */
+void run_gemm_rows_step(const op_case *c);
 extern const int n_ops;
 
 /* Numbers in [lo, hi) in the filling's type, the same ones in each type (rounded to f32). To be freed. */

@@ -89,6 +89,8 @@ static void apart_pair(const op *o, const int64_t dim[4], int variant, bool add)
 		apart.run = run_gemm_then_step;
 	else if (!strcmp(o->name, "gemm_sum"))
 		apart.run = run_gemms;
+	else if (!strcmp(o->name, "gemm_step_rows"))
+		apart.run = run_gemm_rows_step;
 	else
 		return;
 	for (int i = 0; i < 3; i++)

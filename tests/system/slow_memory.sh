@@ -71,6 +71,11 @@ for type in $backends; do
 	peak 0 gpt.cfg $(sets_of "$type") --set system.name=1f1b --set model.width=128 --set model.context=64 \
 		--set train.microbatches=4 --set trace.steps=1-2
 done
+# A head tied to the embedding, most of whose rows have a gradient that is never written: 64 tokens of 256.
+for type in $backends; do
+	peak 0 gpt.cfg $(sets_of "$type") --set system.name=sequential --set model.tied=true --set data.vocab=byte --set train.clip=0.0 \
+		--set train.microbatches=1 --set model.width=512 --set model.layers=1 --set model.context=16
+done
 # One above 1 GiB: activations of long contexts, which cost little arithmetic.
 last_type=${backends##* }
 batch=32

@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "rig.h"
+#include "run/sequential_size.h"
 
 #define BIG "train.clip=1e300"
 
@@ -112,20 +113,85 @@ static void inside_equals_after(void)
 		}
 }
 
-/* One gradient for both uses where a step has one micro-batch; a step behind the backward passes where it has more. */
+/* 64 tokens a micro-batch of 256 that there are, and 8 of 256; the characters of the text are too few. */
+#define FEW "system.name=sequential model.tied=true train.microbatches=1 data.vocab=byte "
+#define FEW_64 FEW "train.batch=8"
+#define FEW_8 FEW "train.batch=1"
+
+/* Does the head step the rows of tokens that do not occur inside the product of its gradient? */
+static bool steps_few(const char *sets)
+{
+	bool few;
+	rig r;
+
+	rig_init(&r);
+	rig_gpt(&r);
+	rig_sets(&r, sets);
+	rig_open(&r);
+	rig_start(&r);
+	few = mr_sequential_few(mr_sequential_config_of(r.s.executor.sequential)) != UINT32_MAX;
+	rig_fini(&r);
+	return few;
+}
+
+/* Two gradients, their sum and a step of it: with more micro-batches, with tokens too many, with norms wanted. */
+static void few_rows_are_stepped_apart(void)
+{
+	CU_ASSERT(steps_few(FEW_64) && steps_few(FEW_8));
+	CU_ASSERT_FALSE(steps_few(FEW "train.batch=9"));
+	CU_ASSERT_FALSE(steps_few(FEW_64 " model.tied=false"));
+	CU_ASSERT_FALSE(steps_few(FEW_64 " data.vocab=char"));
+	CU_ASSERT_FALSE(steps_few(FEW_64 " train.microbatches=2"));
+	CU_ASSERT_FALSE(steps_few(FEW_64 " " BIG));
+	CU_ASSERT_FALSE(steps_few(FEW_64 " optimizer.name=muon"));
+}
+
 static void tied_inside_equals_after(void)
 {
-	static const char *const optimizers[] = {"optimizer.name=sgd optimizer.weight_decay=0.1", "optimizer.name=adamw"};
+	static const char *const optimizers[] = {
+		"optimizer.name=sgd optimizer.weight_decay=0.1", "optimizer.name=momentum optimizer.weight_decay=0.1",
+		"optimizer.name=momentum optimizer.nesterov=true", "optimizer.name=adamw optimizer.weight_decay=0.1",
+		"optimizer.name=nadam", "optimizer.name=ema"};
+	static const char *const systems[] = {FEW_64, FEW_8, "system.name=sequential model.tied=true train.microbatches=1",
+					      "system.name=sequential model.tied=true train.microbatches=2"};
 
-	for (int micro = 1; micro <= 2; micro++)
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
 		for (size_t o = 0; o < sizeof(optimizers) / sizeof(optimizers[0]); o++) {
-			char system[100];
-
-			snprintf(system, sizeof(system), "system.name=sequential model.tied=true train.microbatches=%d", micro);
-			compare(system, "dtype=f64", optimizers[o], true);
+			compare(systems[i], "dtype=f64", optimizers[o], true);
 			if (mr_kernels_find("dnnl", MR_F32))
-				compare(system, "backend=dnnl dtype=f32", optimizers[o], true);
+				compare(systems[i], "backend=dnnl dtype=f32", optimizers[o], true);
 		}
+}
+
+/* Against the engine, where the two uses have a gradient each; with an evaluation at the end, and a team of two threads. */
+static void few_equal_the_engine(const char *backend, const char *engine)
+{
+	rig_result few = {0}, both = {0};
+	rig a, b;
+
+	rig_init(&a), rig_init(&b);
+	rig_gpt(&a), rig_gpt(&b);
+	rig_sets(&a, FEW_64), rig_sets(&b, FEW_64);
+	rig_sets(&a, backend), rig_sets(&b, backend);
+	rig_sets(&b, engine);
+	rig_open(&a), rig_open(&b);
+	rig_train(&a, 6, true, &few);
+	rig_train(&b, 6, true, &both);
+	CU_ASSERT(rig_equal(&few, &both, false, engine));
+	rig_result_fini(&few), rig_result_fini(&both);
+	rig_fini(&a), rig_fini(&b);
+}
+
+static void few_equal_two_gradients(void)
+{
+	static const char *const engines[] = {"system.name=1f1b machine.workers=1", "system.name=gpipe machine.workers=2",
+					      "system.name=pipedream machine.workers=1"};
+
+	for (int i = 0; i < 3; i++) {
+		few_equal_the_engine("dtype=f64", engines[i]);
+		if (mr_kernels_find("dnnl", MR_F32))
+			few_equal_the_engine("backend=dnnl dtype=f32 optimizer.name=adamw model.dropout=0.1", engines[i]);
+	}
 }
 
 /* Bytes of gradients that stage 0 and 1 hold. */
@@ -208,7 +274,9 @@ void mr_suite_inside(void)
 	MR_SUITE("inside");
 	MR_TEST(plans_without_clipping_step_inside);
 	MR_TEST(inside_equals_after);
+	MR_TEST(few_rows_are_stepped_apart);
 	MR_TEST(tied_inside_equals_after);
+	MR_TEST(few_equal_two_gradients);
 	MR_TEST(gradients_share_one_place);
 	MR_TEST(what_needs_whole_gradients_is_refused);
 }

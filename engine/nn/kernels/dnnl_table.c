@@ -7,6 +7,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "nn/kernels/backend.h"
 #include "nn/kernels/dnnl_matmul.h"
@@ -378,6 +379,46 @@ static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void 
 	return MR_OK;
 }
 
+/* Columns of A, which make rows of C. */
+typedef struct picking {
+	const mr_gemm_rows *r;
+	int64_t m;
+	const float *a;
+} picking;
+
+static void pick(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const picking *p = args;
+	float *to = (float *)p->r->room + lo * p->r->n;
+
+	(void)worker;
+	for (int64_t l = lo; l < hi; l++)
+		for (int64_t i = 0; i < p->r->n; i++)
+			*to++ = p->a[l * p->m + p->r->row[i]];
+}
+
+/* What is computed here never writes C, but gives an element the same bits among however many rows: those that are wanted are made
+ * once more. oneDNN may sum in another order where there are fewer of them, but then C is there. */
+static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
+				const mr_gemm_rows *r)
+{
+	picking p = {.r = r, .m = g->m, .a = a};
+	size_t bytes = (size_t)g->n * sizeof(float);
+	mr_gemm few = *g;
+
+	few.m = r->n;
+	if (mr_gemm_own(g, kc->n_threads, true)) {
+		team(kc, pick, &p, g->k, 1, r->n);
+		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &few, r->room, b, NULL, r->out, NULL, NULL));
+		return gemm_step(kc, g, a, b, c, s);
+	}
+	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
+	for (int64_t i = 0; i < r->n; i++)
+		memcpy((char *)r->out + (size_t)i * bytes, (const char *)c + (size_t)r->row[i] * bytes, bytes);
+	step(kc, g->m * g->n, s, c);
+	return MR_OK;
+}
+
 const mr_kernels mr_kernels_dnnl_f32 = {
 	.name = "dnnl",
 	.dtype = MR_F32,
@@ -406,4 +447,5 @@ const mr_kernels mr_kernels_dnnl_f32 = {
 	.step = step,
 	.gemm_step = gemm_step,
 	.gemm_sum = gemm_sum,
+	.gemm_step_rows = gemm_step_rows,
 };

@@ -585,6 +585,18 @@ static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void 
 	return MR_OK;
 }
 
+static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
+				const mr_gemm_rows *r)
+{
+	REAL *out = r->out;
+
+	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
+	for (int64_t i = 0; i < r->n; i++)
+		memcpy(out + i * g->n, (const REAL *)c + r->row[i] * g->n, (size_t)g->n * sizeof(REAL));
+	step(kc, g->m * g->n, s, c);
+	return MR_OK;
+}
+
 const mr_kernels TABLE = {
 	.name = "reference",
 	.dtype = DTYPE,
@@ -613,4 +625,5 @@ const mr_kernels TABLE = {
 	.step = step,
 	.gemm_step = gemm_step,
 	.gemm_sum = gemm_sum,
+	.gemm_step_rows = gemm_step_rows,
 };

@@ -47,30 +47,14 @@ static uint32_t embedding_params(const mr_layer_cfg *cfg, mr_shape in, mr_param_
 	return 2;
 }
 
-/* Where in scratch a gradient that goes onto another is made: in the table of those tokens alone that occur. In front of it all
- * stand the tokens' places in that table, [vocab] int32, from 1; 0: it does not occur. */
-typedef struct few {
-	size_t token;  /* [rows] int32: by place */
-	size_t placed; /* [rows] int32: the place of each row's token */
-	size_t table;  /* [rows, C] */
-	size_t bytes;  /* of all */
-} few;
-
-static few few_of(const mr_layer_cfg *cfg, int64_t rows, const mr_kernels *k)
-{
-	size_t of_rows = mr_layer_align((size_t)rows * sizeof(int32_t));
-	few f = {.token = mr_layer_align((size_t)cfg->vocab * sizeof(int32_t))};
-
-	f.placed = f.token + of_rows;
-	f.table = f.placed + of_rows;
-	f.bytes = f.table + mr_layer_bytes(k, rows * cfg->out);
-	return f;
-}
-
 static void embedding_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k,
 			    mr_layer_needs *out)
 {
-	*out = (mr_layer_needs){.scratch = k ? few_of(cfg, samples * in.rows, k).bytes : 0, .x_w = true, .dy_w = true};
+	(void)cfg;
+	(void)in;
+	(void)samples;
+	(void)k;
+	*out = (mr_layer_needs){.x_w = true, .dy_w = true};
 }
 
 static mr_status embedding_forward(const mr_layer_call *c)
@@ -80,43 +64,16 @@ static mr_status embedding_forward(const mr_layer_call *c)
 	return MR_OK;
 }
 
-/* The gradient of the tokens that occur, added to what their rows of dw[0] hold. */
-static void add_few(const mr_layer_call *c, void *dwpe)
-{
-	int64_t rows = mr_layer_rows(c), cols = c->out.cols, n = 0;
-	size_t bytes = mr_layer_bytes(c->k, cols);
-	few f = few_of(c->cfg, rows, c->k);
-	char *scratch = c->scratch, *table = scratch + f.table;
-	int32_t *place = c->scratch, *of = (int32_t *)(void *)(scratch + f.token);
-	int32_t *placed = (int32_t *)(void *)(scratch + f.placed);
-	const int32_t *token = c->x[0];
-
-	memset(place, 0, (size_t)c->cfg->vocab * sizeof(int32_t));
-	for (int64_t r = 0; r < rows; r++) {
-		if (!place[token[r]]) {
-			of[n] = token[r];
-			place[token[r]] = (int32_t)++n;
-		}
-		placed[r] = place[token[r]] - 1;
-	}
-	c->k->embed_backward(c->kc, rows, c->in.rows, cols, n, placed, c->dy, table, dwpe, false);
-	for (int64_t i = 0; i < n; i++) {
-		char *dw = (char *)c->dw[0] + (size_t)of[i] * bytes;
-
-		c->k->sum(c->kc, cols, table + (size_t)i * bytes, dw, dw);
-	}
-}
-
 static mr_status embedding_backward_weight(const mr_layer_call *c)
 {
 	int64_t t = c->in.rows, cols = c->out.cols, spare = c->cfg->context - t;
 	void *dwpe = c->cfg->context ? c->dw[1] : NULL;
+	const mr_few *f = c->few; /* then the table has but the tokens that occur */
 
-	if (c->dw_onto & 1)
-		add_few(c, dwpe);
-	else
-		c->k->embed_backward(c->kc, mr_layer_rows(c), t, cols, c->cfg->vocab, c->x[0], c->dy, c->dw[0], dwpe,
-				     c->dw_add);
+	c->k->embed_backward(c->kc, mr_layer_rows(c), t, cols, f ? f->n : c->cfg->vocab, f ? f->placed : c->x[0], c->dy,
+			     f ? f->last : c->dw[0], dwpe, c->dw_add);
+	if (f)
+		mr_few_step(f, c->k, c->kc, &c->step[0]);
 	if (dwpe && spare > 0 && !c->dw_add) /* positions that this run never uses; the kernel knows t rows only */
 		memset((char *)dwpe + mr_layer_bytes(c->k, t * cols), 0, mr_layer_bytes(c->k, spare * cols));
 	return MR_OK;
@@ -132,5 +89,5 @@ const mr_layer_ops mr_layer_embedding = {
 	.forward = embedding_forward,
 	.backward_input = mr_layer_pass,
 	.backward_weight = embedding_backward_weight,
-	.onto = 1, /* the table of tokens */
+	.few = MR_FEW_LAST,
 };

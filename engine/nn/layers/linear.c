@@ -145,8 +145,9 @@ static mr_status linear_backward_weight(const mr_layer_call *c)
 	bool swap = c->cfg->transposed;
 	mr_gemm g = weight_gemm(c);
 
-	MR_TRY(step ? c->k->gemm_step(c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
-		    : c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL));
+	MR_TRY(c->few ? mr_few_product(c->few, c->k, c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
+	       : step ? c->k->gemm_step(c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
+		      : c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL));
 	if (!c->cfg->no_bias)
 		c->k->colsum(c->kc, g.k, c->out.cols, dz, c->dw[1], c->dw_add);
 	return MR_OK;
@@ -164,4 +165,5 @@ const mr_layer_ops mr_layer_linear = {
 	.backward_weight = linear_backward_weight,
 	.backward_weights = linear_backward_weights,
 	.steps = 1, /* the weight; the bias is small */
+	.few = MR_FEW_FIRST,
 };

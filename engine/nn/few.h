@@ -1,0 +1,60 @@
+/*
+ * few.h - the gradient of a parameter that two layers use, one of them few of its rows: a head tied to a token embedding.
+ *
+ * The head goes backward first. If it wrote its gradient, for the embedding to add its own to, all of it (38 M numbers of GPT-2)
+ * would travel to memory and back for the sake of the tokens that occur. Instead
+ *
+ *	head's W        puts the rows that occur aside, weights and state. Then the product that makes the gradient steps all rows
+ *	                (mr_kernels.gemm_step_rows), and leaves the gradient of those that occur
+ *	embedding's W   adds its gradient to that, steps what was put aside, and puts it back
+ *
+ * So every row is stepped with the whole of its gradient, and the bits are those of two gradients, their sum and a step; but a
+ * gradient of -0 in a row that does not occur stays one, where + 0 would make 0 of it.
+ *
+ * In between the rows that occur hold anything, and nobody may read them: this is for a step of one micro-batch, on one worker that
+ * has both layers.
+ *
+ * A mr_few lies in its caller's memory, and serves parameter 0 of both layers. All but mr_few_pays are for the leader of the team.
+ */
+#ifndef MR_NN_FEW_H
+#define MR_NN_FEW_H
+
+#include "base/arena.h"
+#include "nn/kernels.h"
+
+typedef struct mr_few {
+	int64_t cols;           /* numbers in a row of the parameter */
+	int64_t n;              /* rows that occur in this micro-batch */
+	int32_t *row;           /* [n] which, as they occur first */
+	int32_t *placed;        /* [tokens] where in @row each token stands */
+	int32_t *place;         /* [rows of the parameter] 1 + where in @row; 0: it does not occur */
+	void *w, *m, *v;        /* [n, cols] put aside */
+	void *first, *last;     /* [n, cols] their gradients: the head's, and the embedding's */
+	void *room;             /* [batch, n] of the head's product */
+} mr_few;
+
+/** What W of a layer does when it is given one. */
+typedef enum mr_few_role {
+	MR_FEW_NONE,
+	MR_FEW_FIRST, /* the head's part: mr_few_product */
+	MR_FEW_LAST,  /* the embedding's: @last, then mr_few_step */
+} mr_few_role;
+
+/** Does it pay, for @tokens tokens a micro-batch and a parameter of @rows rows? */
+bool mr_few_pays(int64_t tokens, int64_t rows);
+
+/** Take the memory of @f from @a (which may only count): for micro-batches of @tokens and a head that sees @batch rows. */
+void mr_few_layout(mr_few *f, mr_arena *a, mr_dtype dtype, int64_t tokens, int64_t rows, int64_t cols, int64_t batch);
+
+/** Begin a micro-batch: find the rows that occur among @token [@tokens], each of which is below @rows. */
+void mr_few_find(mr_few *f, const int32_t *token, int64_t tokens, int64_t rows);
+
+/** The head's gradient, a product as mr_kernels.gemm_step_rows takes it, and the step @s of all rows that do not occur.
+ * Errors: MR_EDNN, MR_ERESOURCE. */
+mr_status mr_few_product(const mr_few *f, const mr_kernels *k, mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
+			 const mr_step *s) MR_MUST_USE;
+
+/** The same step of the rows that occur, with the gradient @first + @last. */
+void mr_few_step(const mr_few *f, const mr_kernels *k, mr_kctx *kc, const mr_step *s);
+
+#endif
