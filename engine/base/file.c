@@ -149,7 +149,20 @@ static mr_status replace_through(const char *temp, const char *path, const void 
 	return mr_fail(MR_EIO, "%s: cannot %s: %s", path, what, strerror(error));
 }
 
-mr_status mr_file_replace(const char *path, const void *data, size_t len)
+static mr_status write_into(const char *path, const void *data, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	mr_status st = MR_OK;
+
+	if (fd < 0)
+		return mr_fail(MR_EIO, "%s: cannot open: %s", path, strerror(errno));
+	if (!write_all(fd, data, len))
+		st = mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
+	close(fd);
+	return st;
+}
+
+static mr_status replace_file(const char *path, const void *data, size_t len)
 {
 	const char *slash = strrchr(path, '/');
 	mr_strbuf temp, dir;
@@ -171,5 +184,20 @@ mr_status mr_file_replace(const char *path, const void *data, size_t len)
 		st = mr_file_sync_dir(dir.data);
 	mr_strbuf_fini(&temp);
 	mr_strbuf_fini(&dir);
+	return st;
+}
+
+mr_status mr_file_replace(const char *path, const void *data, size_t len)
+{
+	struct stat link, info;
+	char *file = NULL;
+	mr_status st;
+
+	if (!stat(path, &info) && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+		return write_into(path, data, len);
+	if (!lstat(path, &link) && S_ISLNK(link.st_mode))
+		file = realpath(path, NULL); /* NULL: it leads nowhere, and is replaced itself */
+	st = replace_file(file ? file : path, data, len);
+	free(file);
 	return st;
 }

@@ -19,7 +19,8 @@ static bool is_standard(const char *path)
 
 mr_status mr_output_check(const char *path)
 {
-	bool is_new = access(path, F_OK) != 0;
+	struct stat s;
+	bool is_new = lstat(path, &s) != 0;
 	FILE *f = fopen(path, "abe");
 
 	if (!f)

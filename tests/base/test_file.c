@@ -155,6 +155,37 @@ static void test_replace_is_durable(void)
 	remove_dir();
 }
 
+/* A pipe that somebody reads, and a link that somebody has made, are still there. */
+static void test_replace_keeps_what_is_no_file(void)
+{
+	char read_back[16] = "", fifo[128], link[128];
+	struct stat s;
+	int fd;
+
+	make_dir();
+	snprintf(fifo, sizeof(fifo), "%s/pipe", dir);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	CU_ASSERT_EQUAL_FATAL(mkfifo(fifo, 0600), 0);
+	fd = open(fifo, O_RDONLY | O_NONBLOCK);
+	MR_CHECK_OK(mr_file_replace(fifo, "piped", 5));
+	CU_ASSERT_TRUE(!lstat(fifo, &s) && S_ISFIFO(s.st_mode));
+	CU_ASSERT_EQUAL(read(fd, read_back, sizeof(read_back)), 5);
+	CU_ASSERT_STRING_EQUAL(read_back, "piped");
+	close(fd);
+	unlink(fifo);
+
+	MR_CHECK_OK(mr_file_replace(path, "old", 3));
+	CU_ASSERT_EQUAL_FATAL(symlink(path, link), 0);
+	MR_CHECK_OK(mr_file_replace(link, "newer", 5));
+	CU_ASSERT_TRUE(!lstat(link, &s) && S_ISLNK(s.st_mode));
+	check_holds("newer");
+	unlink(path);
+	MR_CHECK_OK(mr_file_replace(link, "alone", 5)); /* it leads nowhere */
+	CU_ASSERT_TRUE(!lstat(link, &s) && S_ISREG(s.st_mode) && s.st_size == 5);
+	CU_ASSERT_EQUAL(rename(link, path), 0);
+	remove_dir();
+}
+
 static void test_replace_failures(void)
 {
 	char inside[128];
@@ -180,5 +211,6 @@ void mr_suite_file(void)
 	MR_TEST(test_replace);
 	MR_TEST(test_replace_without_directory_part);
 	MR_TEST(test_replace_is_durable);
+	MR_TEST(test_replace_keeps_what_is_no_file);
 	MR_TEST(test_replace_failures);
 }
