@@ -21,6 +21,7 @@ static mr_status read_run(const char *path, mr_metrics_row **rows, size_t *n, ch
 {
 	char file[4096], folder[4096];
 	struct stat info;
+	mr_status st;
 	char *slash;
 
 	snprintf(file, sizeof(file), "%s", path);
@@ -33,7 +34,10 @@ static mr_status read_run(const char *path, mr_metrics_row **rows, size_t *n, ch
 	for (size_t len = strlen(folder); len > 1 && folder[len - 1] == '/'; len--)
 		folder[len - 1] = '\0';
 	slash = strrchr(folder, '/');
-	MR_TRY(mr_metrics_read(file, rows, n));
+	st = mr_metrics_read(file, rows, n);
+	if (st == MR_EIO)
+		return mr_fail(MR_EDATA, "%s", mr_error_text());
+	MR_TRY(st);
 	if (*n == 0)
 		return mr_fail(MR_EDATA, "%s: it holds no step of a run", file);
 	*name = strdup(slash ? slash + 1 : folder);

@@ -101,7 +101,7 @@ static const mr_option options[] = {
 	{"topology", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "plan for this machine, such as \"numa:4 core:16 pu:2\", or with sizes \"numa:2(memory=64GB) core:8 pu:1\""},
 	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "times of the layers, a file of millrace profile -o; empty: nominal ones"},
+	 "times of the layers, a file of millrace profile -o; empty: those of costs in the configuration, or nominal"},
 	{"compare", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
 	 "all systems side by side: predicted step time, bubble, memory, weight copies, staleness"},
 	{"cap", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes", "with --compare: the memory of all workers together; 0: machine.memory_limit"},

@@ -14,7 +14,7 @@
 /* Rows for the options of a command that simulates a configuration. */
 #define MR_VIRTUAL_OPTIONS                                                                                          \
 	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,                                                              \
-	 "times of the layers, a file of millrace profile -o; empty: nominal ones"},                                \
+	 "times of the layers, a file of millrace profile -o; empty: those of costs in the configuration, or nominal"}, \
 	MR_SIM_OPTIONS,                                                                                             \
 	{"far", MR_OPT_FLOAT, "-1", -1, 1e6, NULL, "seconds",                                                       \
 	 "time of a hand-over between workers of two nodes; less than 0: the same as within a node"}

@@ -57,7 +57,7 @@ static void warn_data(const mr_session *s, const mr_checkpoint *ck, const char *
 		fprintf(stderr, "millrace: warning: %s was trained on other data than the configuration names\n", path);
 }
 
-/* Which checkpoint the command means. */
+/* Which checkpoint the command means: one in the run's folder by the names that --from takes, or a path. */
 static mr_status find_asked(const mr_session *s, const char *asked, char **path)
 {
 	const char *run = mr_config_run_dir(s->config);
@@ -66,12 +66,12 @@ static mr_status find_asked(const mr_session *s, const char *asked, char **path)
 
 	if (!*asked)
 		return mr_weights_find(run, path);
-	if (strcmp(asked, "best") != 0)
+	if (strcmp(asked, "best") != 0 && (strncmp(asked, "step-", 5) != 0 || strchr(asked, '/') || has(asked, "MANIFEST.json")))
 		return mr_weights_find(asked, path);
 	folder = join(run, "checkpoints");
 	if (!folder)
 		return mr_fail(MR_ERESOURCE, "no memory for a path");
-	st = mr_saves_find(folder, "best", path);
+	st = mr_saves_find(folder, asked, path);
 	free(folder);
 	return st;
 }

@@ -14,7 +14,7 @@
 /** The --checkpoint option of a command. */
 #define MR_CHECKPOINT_OPTION                                                                                   \
 	{"checkpoint", MR_OPT_STRING, "", 0, 0, NULL, NULL,                                                    \
-	 "a checkpoint, a folder of checkpoints or the folder of a run; best: the best one in run.dir; empty: the newest there"}
+	 "a checkpoint, a folder of checkpoints or the folder of a run; best, or a name such as step-00000100: in run.dir; empty: the newest there"}
 
 /** The one checkpoint that @path means; the caller frees *@out. A checkpoint named itself is not verified. Errors:
  * MR_ECKPT. */

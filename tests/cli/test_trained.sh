@@ -51,6 +51,8 @@ for run in mlp gpt; do
 done
 expect 0 "step $(sed 's/step-0*//' runs/gpt/checkpoints/BEST): validation loss" eval gpt.cfg --checkpoint best
 grep -q "perplexity" out || complain "a model of text has no perplexity"
+expect 0 "step 5: validation loss" eval gpt.cfg --checkpoint step-00000005
+expect 5 "runs/gpt/checkpoints/step-00000004" eval gpt.cfg --checkpoint step-00000004
 expect 5 "nowhere/checkpoints: no checkpoint was ever marked the best" eval gpt.cfg --checkpoint best --set run.dir=nowhere
 expect 0 "step 6: validation loss" eval mlp.cfg --set system.name=sequential --set train.microbatches=2
 
@@ -82,6 +84,7 @@ echo precious >picture
 echo '{"step":1,"loss":null}' >wild.jsonl
 expect 1 "no run has a finite loss" curves wild.jsonl -o picture
 expect 4 "mlp.cfg: it holds no step of a run" curves runs/mlp mlp.cfg -o picture
+expect 4 "nowhere: cannot open" curves runs/mlp nowhere -o picture
 [ "$(cat picture)" = precious ] || complain "curves emptied a file that it had nothing for"
 
 # A reader that leaves at once (| true) is no failure, and nothing to report.
