@@ -24,7 +24,7 @@ static void check_missing(mr_config *c)
 		for (size_t i = 0; table && table[i].name; i++) {
 			char text[192], key[128];
 
-			if (table[i].def || part->origin[i].kind != MR_ORIGIN_DEFAULT ||
+			if (table[i].def || c->text.partial || part->origin[i].kind != MR_ORIGIN_DEFAULT ||
 			    mr_mistakes_has(&c->mistakes, mr_config_key_text((mr_config_group)g, table[i].name, key)))
 				continue;
 			snprintf(text, sizeof(text), "is missing (%s: %s)", mr_option_type_text(table[i].type), table[i].help);

@@ -174,7 +174,7 @@ static const char *file_name(mr_config *c, mr_config_group group, const config_s
 				"expected a string, got %s", kind_text(name));
 		return NULL;
 	}
-	if (!needed)
+	if (!needed || c->text.partial)
 		return NULL;
 	if (s)
 		mr_mistakes_add(&c->mistakes, origin_of(c, s), mr_config_key_text(group, "name", key), "is missing");

@@ -48,6 +48,7 @@ typedef struct mr_config_text {
 	uint32_t n_files;
 	mr_origin *lines;       /* [n_lines] */
 	size_t n_lines, room;
+	bool partial;           /* an @include could not be followed: what is missing may stand there */
 } mr_config_text;
 
 /** Read @path and what it includes. Errors: MR_ECONFIG when @path cannot be read; MR_ERESOURCE. All else is noted in

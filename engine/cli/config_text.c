@@ -110,6 +110,7 @@ static mr_status include(mr_config_text *t, const char *path, const char *name, 
 
 	if (depth + 1 > MAX_DEPTH) {
 		mr_mistakes_add(m, at, NULL, "@include is nested more than %d deep (does a file include itself?)", MAX_DEPTH);
+		t->partial = true;
 		return MR_OK;
 	}
 	if (asprintf(&inner, "%.*s%.*s", folder, path, (int)len, name) < 0)
@@ -163,6 +164,7 @@ static mr_status append_text(mr_config_text *t, const char *path, char *text, ui
 				MR_TRY(include(t, path, name, len, depth, at, m));
 			else
 				mr_mistakes_add(m, at, NULL, "expected @include \"file\" alone on its line");
+			t->partial |= !well;
 			s += strcspn(s, "\n");
 			if (!*s)
 				break;
@@ -191,11 +193,13 @@ static mr_status read_into(mr_config_text *t, const char *path, unsigned depth, 
 		return mr_fail(MR_ECONFIG, "%s", mr_error_text());
 	if (st != MR_OK) {
 		mr_mistakes_add(m, *from, NULL, "@include: %s", mr_error_text());
+		t->partial = true;
 		return MR_OK;
 	}
 	if (t->text.len + len > MAX_TOTAL || t->n_files >= UINT16_MAX) {
 		mr_mistakes_add(m, from ? *from : (mr_origin){0}, NULL, "included files add up to more than %zu MiB",
 				MAX_TOTAL >> 20);
+		t->partial = true;
 		free(text);
 		return MR_OK;
 	}

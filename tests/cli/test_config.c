@@ -178,6 +178,9 @@ static const struct row rows[] = {
 	{7, "dtype = f32;", 1, "F:7: syntax error: dtype = f32; (text stands in quotes: \"f32\")"},
 	{7, "\tdtype = f32, # short  ", 1, "F:7: syntax error: dtype = f32, # short (text stands in quotes: \"f32\")"},
 	{7, "@include \"nowhere.cfg\"", 1, "F:7: @include: /tmp/"},
+	{2, "@include \"nowhere.cfg\"", 1, "F:2: @include: /tmp/"}, /* what is missing may stand there */
+	{5, "@include \"nowhere.cfg\"", 1, "F:5: @include: /tmp/"},
+	{2, "@include nowhere.cfg", 1, "F:2: expected @include \"file\" alone on its line"},
 	{7, "@include nowhere.cfg", 1, "F:7: expected @include \"file\" alone on its line"},
 	{7, "@include \"a\" \"b\"", 1, "F:7: expected @include \"file\" alone on its line"},
 	{7, "@include \"test.cfg\"", 1, "F:7: @include is nested more than 10 deep"},
