@@ -240,10 +240,11 @@ static void large_batches(void)
 /* dz W^T by rows and by columns, in several blocks of 1536 of a sum, with 1 to 4 vectors to a panel, and panels of several widths. */
 static void strips_of_many_blocks(void)
 {
-	static const int64_t dims[][3] = {{135, 150, 1700}, {232, 140, 3100}, {41, 150, 40}, {56, 140, 4200}, {86, 170, 1600}};
+	static const int64_t dims[][3] = {{135, 150, 1700}, {232, 140, 3100}, {41, 150, 40}, {56, 140, 4200}, {86, 170, 1600},
+					 {130, 1045, 1600}};
 	const mr_kernels *k = dnnl();
 
-	for (int i = 0; k && i < 10; i++)
+	for (int i = 0; k && i < 12; i++)
 		compare(k, &(work){.g = {.m = dims[i / 2][0], .n = dims[i / 2][1], .k = dims[i / 2][2], .tb = true, .add = i & 1},
 				   .step = -1});
 }

@@ -19,6 +19,7 @@
 #define STRIP_ROWS 128   /* rows of A at a time */
 #define STRIP_SHARED_K 4096 /* more k is not shared out by columns: that turns all k at once, */
 #define STRIP_BLOCKS 3      /* which are so many blocks */
+#define STRIP_KEPT 1024     /* columns whose sums wait between blocks in L2, as they are made; others in C, turned and turned back */
 #define STRIP_LEAVE 2    /* units that a thread leaves to the one whose panels it would have to bring over */
 
 typedef struct strip {
@@ -169,6 +170,7 @@ typedef struct strip_block {
 	int64_t row, rows, k0, k;
 	int64_t c1;            /* rows of B are fetched ahead up to this one */
 	float *x, *spare;      /* [k][rows], [LANES][k] */
+	float *kept;           /* [STRIP_KEPT][STRIP_ROWS] */
 } strip_block;
 
 /* Panels share the vectors evenly: where panel @q begins. */
@@ -195,7 +197,9 @@ static void strip_panels(const strip_block *b)
 static void strip_unit(const strip_block *b, int64_t j)
 {
 	const mr_vec_gemm *g = b->g;
-	float block[LANES * STRIP_ROWS] __attribute__((aligned(64)));
+	float here[LANES * STRIP_ROWS] __attribute__((aligned(64)));
+	bool last = b->k0 + b->k == g->k, keeps = b->k < g->k && j < STRIP_KEPT;
+	float *block = keeps ? b->kept + j * STRIP_ROWS : here;
 	int64_t cols = least(LANES, g->n - j);
 	float *c = g->c + b->row * g->n + j;
 	const float *w = g->b + j * g->k + b->k0, *next = j + 2 * LANES <= b->c1 ? w + LANES * g->k : NULL;
@@ -208,7 +212,7 @@ static void strip_unit(const strip_block *b, int64_t j)
 		w = b->spare;
 		s.pitch = b->k;
 	}
-	if (s.begun || s.add)
+	if (s.begun || (s.add && !keeps))
 		block_load(c, g->n, b->rows, cols, block);
 	for (int64_t q = 0, v0 = 0, v1; v0 * LANES < b->rows; v0 = v1, q++) {
 		const strip_plan *plan;
@@ -222,18 +226,19 @@ static void strip_unit(const strip_block *b, int64_t j)
 		rows = least(v1 * LANES, b->rows) - v0 * LANES;
 		s.own = c + v0 * LANES * g->n;
 		for (int64_t r = 0, p = 0; p < plan->n; r += plan->rows[p], p++, s.own += s.n_own * g->n) {
-			bool last = p + 1 == plan->n;
+			bool over = p + 1 == plan->n;
 
-			s.n_own = tile_row(rows, p + 1, plan->n) - tile_row(rows, p, plan->n);
+			s.n_own = last ? tile_row(rows, p + 1, plan->n) - tile_row(rows, p, plan->n) : 0;
 			s.w = w + r * s.pitch;
 			s.out = block + r * STRIP_ROWS + v0 * LANES;
 			s.next = q == 0 && next ? next + r * s.pitch : NULL;
-			s.soon_w = !last ? s.w + plan->rows[p] * s.pitch : more ? w : next ? next : w;
-			s.soon_x = !last ? s.x : more ? b->x + v1 * LANES * b->k : b->x;
+			s.soon_w = !over ? s.w + plan->rows[p] * s.pitch : more ? w : next ? next : w;
+			s.soon_x = !over ? s.x : more ? b->x + v1 * LANES * b->k : b->x;
 			plan->run[p](&s);
 		}
 	}
-	block_store(c, g->n, b->rows, cols, block);
+	if (last || !keeps)
+		block_store(c, g->n, b->rows, cols, block);
 }
 
 /* The block of k from @k0. */
@@ -246,8 +251,10 @@ static void strip_block_at(strip_block *b, int64_t k0)
 
 static strip_block strip_rows(const mr_vec_gemm *g, int64_t row, int64_t rows, int64_t c1, float *scratch)
 {
-	return (strip_block){.g = g, .row = row, .rows = rows, .c1 = c1, .x = scratch + LANES * least(STRIP_SHARED_K, g->k),
-			     .spare = scratch};
+	int64_t k = least(STRIP_SHARED_K, g->k);
+
+	return (strip_block){.g = g, .row = row, .rows = rows, .c1 = c1, .spare = scratch, .x = scratch + LANES * k,
+			     .kept = scratch + (LANES + STRIP_ROWS) * k};
 }
 
 static void strips_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *scratch)
@@ -346,5 +353,7 @@ static int64_t strip_units(const mr_vec_gemm *g)
 
 static size_t strip_floats(int64_t k)
 {
-	return (size_t)(least(STRIP_SHARED_K, k) * (LANES + STRIP_ROWS));
+	int64_t kept = mr_gemm_sum_block(k) < k ? STRIP_KEPT * STRIP_ROWS : 0;
+
+	return (size_t)(least(STRIP_SHARED_K, k) * (LANES + STRIP_ROWS) + kept);
 }
