@@ -224,7 +224,7 @@ static void strip_unit(const strip_block *b, int64_t j)
 		plan = &strip_plans[v1 - v0 - 1];
 		s.x = b->x + v0 * LANES * b->k;
 		rows = least(v1 * LANES, b->rows) - v0 * LANES;
-		s.own = c + v0 * LANES * g->n;
+		s.own = c + v0 * LANES * g->n + cols - 1; /* where rows begin within a line, their first is there from the unit before */
 		for (int64_t r = 0, p = 0; p < plan->n; r += plan->rows[p], p++, s.own += s.n_own * g->n) {
 			bool over = p + 1 == plan->n;
 
