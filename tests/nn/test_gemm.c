@@ -241,10 +241,10 @@ static void large_batches(void)
 static void strips_of_many_blocks(void)
 {
 	static const int64_t dims[][3] = {{135, 150, 1700}, {232, 140, 3100}, {41, 150, 40}, {56, 140, 4200}, {86, 170, 1600},
-					 {130, 1045, 1600}};
+					 {130, 1045, 1600}, {200, 8200, 40}, {256, 8203, 16}};
 	const mr_kernels *k = dnnl();
 
-	for (int i = 0; k && i < 12; i++)
+	for (int i = 0; k && i < 16; i++)
 		compare(k, &(work){.g = {.m = dims[i / 2][0], .n = dims[i / 2][1], .k = dims[i / 2][2], .tb = true, .add = i & 1},
 				   .step = -1});
 }
@@ -306,7 +306,7 @@ static void scratch_grows(void)
 				before = k->ctx_bytes(kc);
 		}
 		CU_ASSERT_EQUAL(k->ctx_bytes(kc), before);
-		CU_ASSERT(before > 40 * 3000 * sizeof(float)); /* what was written of it, by one thread at least */
+		CU_ASSERT(before > 40 * 1500 * sizeof(float)); /* what was written of it, by one thread at least: a block of k */
 		k->ctx_destroy(kc);
 	}
 }

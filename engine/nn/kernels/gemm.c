@@ -11,6 +11,10 @@
  * threads, alone: 64 rows take 352 us by rows and 329 by columns, 128 rows 632 and 656; but whole steps of six such layers at
  * 128 rows reach 76.6 % of the peak by rows and 77.9 % by columns, means of eight medians). */
 #define STRIP_ROWS 64
+/* But where W comes from memory it should come once (256 rows, 768 x 50257: 409 GFLOP/s by rows, 413 by columns), for which the
+ * turned dz must be small. */
+#define STRIP_MANY_COLS 8192
+#define STRIP_FEW_K 1024
 
 /* Rows of a batch beyond which the threads do not pass each other the rest of x W: in its small units a panel is packed for too few
  * rows at a time (measured at 256: 768 x 768 columns took 5 % longer, 768 x 50257 20 %). */
@@ -59,6 +63,11 @@ static mr_status reserve(mr_gemm_scratch *s, uint32_t n_threads, size_t floats)
 	return MR_OK;
 }
 
+static bool strips_by_rows(const mr_vec_gemm *v, uint32_t n_threads)
+{
+	return v->m > STRIP_ROWS * n_threads && (v->n < STRIP_MANY_COLS || v->k > STRIP_FEW_K);
+}
+
 /* @v but for its scratch and how it is shared out. */
 static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, mr_gemm_order order, mr_vec_gemm *v)
 {
@@ -72,7 +81,7 @@ static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, 
 	 * rows, in which threads meet from layer to layer. A million multiply-adds is where
 	 * two threads begin to pay: below, what they pass each other costs more (measured at 128 and 256 columns). */
 	v->by_rows = v->ta ? v->m >= v->n
-			   : order == MR_GEMM_TALL || v->m > v->n || (order == MR_GEMM_STRIPS && v->m > STRIP_ROWS * n_threads);
+			   : order == MR_GEMM_TALL || v->m > v->n || (order == MR_GEMM_STRIPS && strips_by_rows(v, n_threads));
 	n = v->by_rows ? v->m : v->n;
 	pieces = mr_team_pieces(n_threads, n, step, v->m * v->n * v->k / n / 64);
 	v->n_share = (uint32_t)pieces;

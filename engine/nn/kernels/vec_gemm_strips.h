@@ -18,7 +18,8 @@
 #endif
 #define STRIP_ROWS 128   /* rows of A at a time */
 #define STRIP_SHARED_K 4096 /* more k is not shared out by columns: that turns all k at once, */
-#define STRIP_BLOCKS 3      /* which are so many blocks */
+#define STRIP_BLOCKS 3      /* which are so many blocks; */
+#define STRIP_TWICE_K 1024  /* nor are twice the rows: their panels would leave L2 (256 rows, 768 x 1536, by columns 370 GFLOP/s, by rows 423) */
 #define STRIP_KEPT 1024     /* columns whose sums wait between blocks in L2, as they are made; others in C, turned and turned back */
 #define STRIP_LEAVE 2    /* units that a thread leaves to the one whose panels it would have to bring over */
 
@@ -249,12 +250,22 @@ static void strip_block_at(strip_block *b, int64_t k0)
 	strip_panels(b);
 }
 
+/* Rows of A whose panels of all k there is room for. */
+static int64_t strip_shared_rows(int64_t k)
+{
+	return k <= STRIP_TWICE_K ? 2 * STRIP_ROWS : k <= STRIP_SHARED_K ? STRIP_ROWS : 0;
+}
+
+static int64_t strip_panel_floats(int64_t k)
+{
+	return largest(strip_shared_rows(k) * k, STRIP_ROWS * mr_gemm_sum_block(k));
+}
+
 static strip_block strip_rows(const mr_vec_gemm *g, int64_t row, int64_t rows, int64_t c1, float *scratch)
 {
-	int64_t k = least(STRIP_SHARED_K, g->k);
+	float *x = scratch + LANES * mr_gemm_sum_block(g->k);
 
-	return (strip_block){.g = g, .row = row, .rows = rows, .c1 = c1, .spare = scratch, .x = scratch + LANES * k,
-			     .kept = scratch + (LANES + STRIP_ROWS) * k};
+	return (strip_block){.g = g, .row = row, .rows = rows, .c1 = c1, .spare = scratch, .x = x, .kept = x + strip_panel_floats(g->k)};
 }
 
 static void strips_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *scratch)
@@ -278,13 +289,18 @@ static int64_t strip_columns(const mr_vec_gemm *g)
 /* A unit is LANES columns of C. */
 static void strips_by_columns(const mr_vec_gemm *g, uint32_t worker, float *scratch)
 {
-	strip_block blocks[STRIP_BLOCKS], b = strip_rows(g, 0, g->m, g->n, scratch);
-	int64_t vecs = (g->m + LANES - 1) / LANES, at, end;
+	strip_block blocks[STRIP_BLOCKS], b = strip_rows(g, 0, 0, 0, scratch);
+	int64_t at, end;
 	int n = 0;
 
-	for (int64_t k0 = 0; k0 < g->k; k0 += b.k, b.x += vecs * LANES * b.k) {
-		strip_block_at(&b, k0);
-		blocks[n++] = b;
+	for (b.row = 0; b.row < g->m; b.row += STRIP_ROWS) {
+		b.rows = least(STRIP_ROWS, g->m - b.row);
+		b.c1 = b.row + b.rows < g->m ? 0 : g->n; /* the next unit is fetched once */
+		for (int64_t k0 = 0; k0 < g->k; k0 += b.k) {
+			strip_block_at(&b, k0);
+			blocks[n++] = b;
+			b.x += (b.rows + LANES - 1) / LANES * LANES * b.k;
+		}
 	}
 	while ((at = mr_share_take(g->share, g->n_share, worker, 1, &end)) >= 0)
 		for (int i = 0; i < n; i++)
@@ -348,12 +364,12 @@ static int64_t strip_units(const mr_vec_gemm *g)
 {
 	if (g->by_rows)
 		return g->m <= STRIP_ROWS * g->n_share ? strip_columns(g) * g->n_share : 0;
-	return g->m <= STRIP_ROWS && g->k <= STRIP_SHARED_K ? strip_columns(g) : 0;
+	return g->m <= strip_shared_rows(g->k) ? strip_columns(g) : 0;
 }
 
 static size_t strip_floats(int64_t k)
 {
 	int64_t kept = mr_gemm_sum_block(k) < k ? STRIP_KEPT * STRIP_ROWS : 0;
 
-	return (size_t)(least(STRIP_SHARED_K, k) * (LANES + STRIP_ROWS) + kept);
+	return (size_t)(LANES * mr_gemm_sum_block(k) + strip_panel_floats(k) + kept);
 }
