@@ -19,7 +19,7 @@
  *	groups	x^T dz: few k, a big C. A group is one tile's rows of C; C, or weights and optimizer state, stream by.
  *		With an optimizer step, of 48 k or more: in tiles of four vectors (vec_gemm_stepped.h).
  *	strips	dz W^T: few rows of A; rows of W are read as they lie, and the lanes hold rows of A (vec_gemm_strips.h).
- *	tall	x W and dz W^T for the many rows of a large batch (vec_gemm_tall.h), and x^T dz (vec_gemm_long.h).
+ *	tall	each of the three for the many rows of a large batch (vec_gemm_tall.h).
  */
 
 static int64_t least(int64_t a, int64_t b)

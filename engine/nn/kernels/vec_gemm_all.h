@@ -15,7 +15,6 @@
 #include "nn/kernels/vec_gemm_groups.h"
 #include "nn/kernels/vec_gemm_panels.h"
 #include "nn/kernels/vec_gemm_strips.h"
-#include "nn/kernels/vec_gemm_long.h"
 #include "nn/kernels/vec_gemm_tall.h"
 
 const mr_vec_products PRODUCTS = {

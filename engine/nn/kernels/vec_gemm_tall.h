@@ -1,12 +1,13 @@
 /*
- * vec_gemm_tall.h - products over many rows of a batch: C = A op(B) for many rows of A. Those for long sums: vec_gemm_long.h.
+ * vec_gemm_tall.h - products over many rows of a batch: C = A op(B) for many rows of A, and A^T B for long sums.
  *
  * B passes by in blocks, TALL_K x TALL_COLS, packed in panels [k][NR] that L2 holds; all tiles of C's rows are multiplied by a block
  * before the next one, each with its part of A in a sliver that L1 holds. Sums that are not finished wait in C, whose columns of a
- * block fit L2. Every thread has rows of its own. Threads that share a step so keep to their rows from layer to layer: what
+ * block fit L2. In A op(B) every thread has rows of its own. Threads that share a step so keep to their rows from layer to layer: what
  * one wrote it finds in its own L2, where products cut along columns fetch half of their input from the other core.
  *
- * What is touched next is fetched while a tile runs: the lines of C that the tile behind it reads and writes, the rows of A of the tiles behind those, and the next block. Steps of a gpt of width 768, 1024 rows, AdamW, two
+ * What is touched next is fetched while a tile runs: the lines of C that the tile behind it reads and writes, weights and
+ * state if it steps, the rows of A of the tiles behind those, and the next block. Steps of a gpt of width 768, 1024 rows, AdamW, two
  * threads with 2 MiB of L2 each: 60 % of the peak with oneDNN's products, 76 % with these (three interleaved runs; steps of Adam had
  * become cheaper as well). Sums as in vec_gemm.h: one chain over ascending k.
  */
@@ -26,12 +27,14 @@ typedef struct tall {
 	const mr_vec_gemm *g;
 	int64_t i, j, cols;       /* place in C; columns of this tile, at most NR */
 	int64_t k;                /* of this block */
-	const float *sliver;      /* [rows][TALL_PITCH] */
+	const float *sliver;      /* [rows][TALL_PITCH]; of A^T [k][LANES] */
 	float *panel;             /* [k][NR], one of the block's */
 	const float *b;           /* its place in B, at pitch g->n, for the tile that packs it; otherwise NULL */
 	const float *in;          /* the sum so far, at pitch g->n; NULL: none */
-	float *out;               /* where an unfinished sum goes, at the same pitch; NULL: C gets bias and activation */
+	float *out;               /* where an unfinished sum goes, or one that is stepped; NULL: C gets bias and activation */
+	int64_t out_pitch;
 	int64_t next;             /* element of C where the next tile begins; < 0: there is none */
+	bool last;                /* the sum is finished by this block */
 	stream soon[STREAMS];
 } tall;
 
@@ -45,13 +48,15 @@ FORCE_INLINE void tall_fetch_row(const tall *t, int64_t row)
 		fetch_own(g->c + at);
 		if (g->act == MR_ACT_GELU)
 			fetch_own(g->pre + at);
+		if (t->last && g->step)
+			fetch_step(g->step, at);
 	}
 }
 
 /* @packs, a constant in each caller: the first tile of a panel reads B itself, and leaves the panel to the others. */
-FORCE_INLINE void tall_k(const tall *t, V acc[GEMM_ROWS][2], int rows, bool packs)
+FORCE_INLINE void tall_k(const tall *t, V acc[GEMM_ROWS][2], int rows, bool turned, bool packs)
 {
-	int64_t l = 0, pitch = packs ? t->g->n : NR;
+	int64_t a_row = turned ? 1 : TALL_PITCH, a_k = turned ? LANES : 1, l = 0, pitch = packs ? t->g->n : NR;
 	const float *a = t->sliver, *b = packs ? t->b : t->panel;
 	float *panel = t->panel;
 
@@ -62,7 +67,7 @@ FORCE_INLINE void tall_k(const tall *t, V acc[GEMM_ROWS][2], int rows, bool pack
 			for (int64_t x = line; x < t->soon[s].lines; x += TALL_K / LINE)
 				fetch_l2(t->soon[s].p + x * LINE);
 #pragma GCC unroll 4
-		for (int u = 0; u < LINE; u++, a++, b += pitch) {
+		for (int u = 0; u < LINE; u++, a += a_k, b += pitch) {
 			V b0 = v_load(b, 0), b1 = v_load(b + LANES, 0);
 
 			fetch_l1(b + AHEAD * pitch);
@@ -71,35 +76,36 @@ FORCE_INLINE void tall_k(const tall *t, V acc[GEMM_ROWS][2], int rows, bool pack
 				v_store(panel + LANES, b1, 0);
 				panel += NR;
 			}
-			tile_fma(acc, rows, a, TALL_PITCH, b0, b1);
+			tile_fma(acc, rows, a, a_row, b0, b1);
 		}
 	}
-	for (; l < t->k; l++, a++, b += NR)
-		tile_fma(acc, rows, a, TALL_PITCH, v_load(b, 0), v_load(b + LANES, 0));
+	for (; l < t->k; l++, a += a_k, b += NR)
+		tile_fma(acc, rows, a, a_row, v_load(b, 0), v_load(b + LANES, 0));
 }
 
-FORCE_INLINE void tall_tile(const tall *t, int rows, bool full, bool packs)
+FORCE_INLINE void tall_tile(const tall *t, int rows, bool full, bool turned, bool packs)
 {
 	tile as = {.g = t->g, .i = t->i, .j = t->j, .cols = t->cols, .in = t->in, .in_pitch = t->g->n};
 	V acc[GEMM_ROWS][2];
 	edge e = edge_of(&as, full);
 
 	tile_begin(&as, acc, rows, e);
-	tall_k(t, acc, rows, packs);
-	if (t->out)
-		tile_store(acc, rows, t->out, t->g->n, e);
+	tall_k(t, acc, rows, turned, packs);
+	if (turned || t->out)
+		tile_store(acc, rows, t->out, t->out_pitch, e);
 	else
 		tile_finish(&as, acc, rows, e);
 }
 
 #define TALL_CASE(n) \
 	case n: \
-		tall_tile(t, n, TALL_FULL, TALL_PACKS); \
+		tall_tile(t, n, TALL_FULL, TALL_TURNED, TALL_PACKS); \
 		break;
 
 static __attribute__((noinline)) void tall_full(const tall *t, int64_t rows)
 {
 #define TALL_FULL true
+#define TALL_TURNED false
 #define TALL_PACKS false
 	switch (rows) {
 		EACH_ROWS(TALL_CASE)
@@ -113,19 +119,92 @@ static __attribute__((noinline)) void tall_packing(const tall *t, int64_t rows)
 	switch (rows) {
 		EACH_ROWS(TALL_CASE)
 	}
-#undef TALL_PACKS
-#undef TALL_FULL
+#undef TALL_TURNED
 }
 
-static __attribute__((noinline)) void tall_edge(const tall *t, int64_t rows)
+static __attribute__((noinline)) void tall_turned_packing(const tall *t, int64_t rows)
 {
-#define TALL_FULL false
+#define TALL_TURNED true
+	switch (rows) {
+		EACH_ROWS(TALL_CASE)
+	}
+#undef TALL_PACKS
+}
+
+static __attribute__((noinline)) void tall_turned(const tall *t, int64_t rows)
+{
 #define TALL_PACKS false
 	switch (rows) {
 		EACH_ROWS(TALL_CASE)
 	}
 #undef TALL_FULL
+}
+
+static __attribute__((noinline)) void tall_turned_edge(const tall *t, int64_t rows)
+{
+#define TALL_FULL false
+	switch (rows) {
+		EACH_ROWS(TALL_CASE)
+	}
+#undef TALL_TURNED
+}
+
+static __attribute__((noinline)) void tall_edge(const tall *t, int64_t rows)
+{
+#define TALL_TURNED false
+	switch (rows) {
+		EACH_ROWS(TALL_CASE)
+	}
+#undef TALL_TURNED
+#undef TALL_FULL
 #undef TALL_PACKS
+}
+
+static void tall_any(const tall *t, int64_t rows)
+{
+	if (t->g->ta)
+		(t->b ? tall_turned_packing : t->cols == NR ? tall_turned : tall_turned_edge)(t, rows);
+	else
+		(t->b ? tall_packing : t->cols == NR ? tall_full : tall_edge)(t, rows);
+}
+
+/* The steps of a tile whose gradient is at @grad, [rows][NR]. @kind is constant in each caller. */
+FORCE_INLINE void tall_step_kind(const tall *t, int64_t rows, const float *grad, mr_step_kind kind)
+{
+	mr_vec_step s = *t->g->step; /* a copy: stores cannot alias it */
+	step_lanes c = step_lanes_of(&s);
+
+	s.kind = kind;
+	for (int64_t r = 0; r < rows; r++, grad += NR) {
+		int64_t at = (t->i + r) * t->g->n + t->j;
+
+		for (int64_t j = 0; j < t->cols; j += LANES) {
+			int64_t part = t->cols - j < LANES ? t->cols - j : 0;
+
+			step_at(&s, &c, at + j, v_load(grad + j, part), part);
+		}
+	}
+}
+
+static void tall_step(const tall *t, int64_t rows, const float *grad)
+{
+	switch (t->g->step->kind) {
+	case MR_STEP_SGD:
+		tall_step_kind(t, rows, grad, MR_STEP_SGD);
+		break;
+	case MR_STEP_MOMENTUM:
+		tall_step_kind(t, rows, grad, MR_STEP_MOMENTUM);
+		break;
+	case MR_STEP_BLEND:
+		tall_step_kind(t, rows, grad, MR_STEP_BLEND);
+		break;
+	case MR_STEP_ADAM:
+		tall_step_kind(t, rows, grad, MR_STEP_ADAM);
+		break;
+	case MR_STEP_NADAM:
+		tall_step_kind(t, rows, grad, MR_STEP_NADAM);
+		break;
+	}
 }
 
 /* --- blocks of B and slivers of A --------------------------------------------------------------------------------- */
@@ -147,7 +226,8 @@ static stream block_row(const mr_vec_gemm *g, const tall_block *b, int64_t row)
 
 	if (g->tb)
 		return (stream){g->b + (b->j + row) * g->k + b->k0, (b->k + LINE - 1) / LINE};
-	return (stream){g->b + at * g->n + b->j, (b->cols + LINE - 1) / LINE};
+	return (stream){(g->bs ? g->bs[at / g->piece] + at % g->piece * g->n : g->b + at * g->n) + b->j,
+			(b->cols + LINE - 1) / LINE};
 }
 
 #define FETCH_ROWS 16 /* rows of B that are fetched ahead of what packs them */
@@ -196,7 +276,7 @@ static void tall_pack_turned(const mr_vec_gemm *g, const tall_block *b, float *p
 /* What one call works on: rows and columns of C. */
 typedef struct tall_part {
 	int64_t r0, r1, c0, c1, tiles;
-	float *panels, *sliver;
+	float *panels, *sliver, *grad;
 } tall_part;
 
 /* The block behind @b; false: there is none. */
@@ -219,7 +299,16 @@ static int64_t part_row(const tall_part *w, int64_t at)
 	return w->r0 + tile_row(w->r1 - w->r0, at < w->tiles ? at : w->tiles, w->tiles);
 }
 
-/* Panel @q of @n of the tile @at fetches its share of the next block, @soon, and of the next tile's rows. */
+/* Rows of A^T, for the block that comes next: those of its k. */
+static stream turned_row(const mr_vec_gemm *g, const tall_part *w, const tall_block *b, int64_t row)
+{
+	int64_t at = b->k0 + row;
+
+	return (stream){(g->as ? g->as[at / g->piece] + at % g->piece * g->m : g->a + at * g->m) + w->r0,
+			(w->r1 - w->r0 + LINE - 1) / LINE};
+}
+
+/* Panel @q of @n of the tile @at fetches its share of the next block, @soon, and where A is not transposed of the next tile's rows. */
 static void plan_fetches(tall *t, const tall_part *w, const tall_block *b, const tall_block *soon, int64_t at, int64_t q, int64_t n)
 {
 	const mr_vec_gemm *g = t->g;
@@ -230,8 +319,11 @@ static void plan_fetches(tall *t, const tall_part *w, const tall_block *b, const
 
 	for (int64_t r = from; r < to; r++)
 		t->soon[s++] = block_row(g, soon, r);
-	for (int64_t r = next * q / n; r < next * (q + 1) / n && s < STREAMS; r++)
-		t->soon[s++] = (stream){g->a + (i + r) * g->k + b->k0, (b->k + LINE - 1) / LINE};
+	for (int64_t r = from; g->ta && r < to; r++)
+		t->soon[s++] = turned_row(g, w, soon, r);
+	if (!g->ta)
+		for (int64_t r = next * q / n; r < next * (q + 1) / n && s < STREAMS; r++)
+			t->soon[s++] = (stream){g->a + (i + r) * g->k + b->k0, (b->k + LINE - 1) / LINE};
 	while (s < STREAMS)
 		t->soon[s++] = (stream){NULL, 0};
 }
@@ -239,7 +331,7 @@ static void plan_fetches(tall *t, const tall_part *w, const tall_block *b, const
 /* Are the panels of @b packed by the first tile? Its rows must lie at one pitch, in whole panels and lines of k. */
 static bool in_passing(const mr_vec_gemm *g, const tall_block *b)
 {
-	return !g->tb && b->cols % NR == 0 && b->k % LINE == 0;
+	return !g->tb && !g->bs && b->cols % NR == 0 && b->k % LINE == 0;
 }
 
 /* The rows of C of tile @at, all columns of block @b. */
@@ -247,6 +339,7 @@ static void tall_rows(tall *t, const tall_part *w, const tall_block *b, const ta
 {
 	const mr_vec_gemm *g = t->g;
 	int64_t n = (b->cols + NR - 1) / NR, end = part_row(w, at + 1), rows = end - t->i;
+	bool steps = t->last && g->step, finishes = t->last && !g->step && !g->ta;
 
 	for (int64_t q = 0; q < n; q++) {
 		float *c;
@@ -257,16 +350,20 @@ static void tall_rows(tall *t, const tall_part *w, const tall_block *b, const ta
 		t->b = at == 0 && in_passing(g, b) ? block_row(g, b, 0).p + q * NR : NULL;
 		c = g->c + t->i * g->n + t->j;
 		t->in = b->k0 > 0 || g->add ? c : NULL;
-		t->out = b->k0 + b->k == g->k ? NULL : c;
+		t->out = finishes ? NULL : steps ? w->grad : c;
+		t->out_pitch = steps ? NR : g->n;
 		t->next = q + 1 < n ? t->i * g->n + t->j + NR : part_row(w, at + 2) - end >= rows ? end * g->n + b->j : -1;
 		plan_fetches(t, w, b, soon, at, q, n);
-		(t->b ? tall_packing : t->cols == NR ? tall_full : tall_edge)(t, rows);
+		tall_any(t, rows);
+		if (steps)
+			tall_step(t, rows, w->grad);
 	}
 }
 
 static void tall_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *scratch)
 {
-	tall_part w = {r0, r1, c0, c1, tiles_of(r1 - r0), scratch, scratch + TALL_K * TALL_COLS};
+	float grad[GEMM_ROWS * NR] __attribute__((aligned(64)));
+	tall_part w = {r0, r1, c0, c1, tiles_of(r1 - r0), scratch, scratch + TALL_K * TALL_COLS, grad};
 	tall_block b = {.j = c0, .cols = least(TALL_COLS, c1 - c0), .k = least(TALL_K, g->k)}, soon;
 	tall t = {.g = g, .sliver = w.sliver};
 
@@ -275,11 +372,15 @@ static void tall_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, i
 		if (!in_passing(g, &b))
 			(g->tb ? tall_pack_turned : tall_pack_straight)(g, &b, w.panels);
 		t.k = b.k;
+		t.last = b.k0 + b.k == g->k;
 		for (int64_t q = 0; q < w.tiles; q++) {
 			int64_t rows = part_row(&w, q + 1) - part_row(&w, q);
 
 			t.i = part_row(&w, q);
-			copy_rows(g, t.i, rows, b.k0, b.k, w.sliver, TALL_PITCH);
+			if (g->ta)
+				pack_sliver(g, t.i, rows, b.k0, b.k, w.sliver);
+			else
+				copy_rows(g, t.i, rows, b.k0, b.k, w.sliver, TALL_PITCH);
 			tall_rows(&t, &w, &b, more ? &soon : NULL, q);
 		}
 	}
@@ -287,9 +388,7 @@ static void tall_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, i
 
 static void gemm_tall(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
-	const mr_vec_gemm *g = args;
-
-	gemm_range(g, lo, hi, worker, g->ta ? long_range : tall_run, NULL);
+	gemm_range(args, lo, hi, worker, tall_run, NULL);
 }
 
 /* Ranges are fixed: see above. */
@@ -302,5 +401,5 @@ static int64_t tall_units(const mr_vec_gemm *g)
 static size_t tall_floats(int64_t k)
 {
 	(void)k;
-	return largest(TALL_K * TALL_COLS + GEMM_ROWS * TALL_PITCH, LONG_FLOATS);
+	return TALL_K * TALL_COLS + GEMM_ROWS * TALL_PITCH + TALL_K * LANES;
 }
