@@ -230,19 +230,6 @@ static stream block_row(const mr_vec_gemm *g, const tall_block *b, int64_t row)
 			(b->cols + LINE - 1) / LINE};
 }
 
-#define FETCH_ROWS 16 /* rows of B that are fetched ahead of what packs them */
-
-static void fetch_block_row(const mr_vec_gemm *g, const tall_block *b, int64_t row)
-{
-	stream s;
-
-	if (row >= block_rows(g, b))
-		return;
-	s = block_row(g, b, row);
-	for (int64_t x = 0; x < s.lines; x++)
-		fetch_l2(s.p + x * LINE);
-}
-
 /* Whole rows at a time: panels one after the other would come for two lines of a row each. */
 static void tall_pack_straight(const mr_vec_gemm *g, const tall_block *b, float *panels)
 {
@@ -250,7 +237,6 @@ static void tall_pack_straight(const mr_vec_gemm *g, const tall_block *b, float 
 		const float *src = block_row(g, b, l).p;
 		float *dst = panels + l * NR;
 
-		fetch_block_row(g, b, l + FETCH_ROWS);
 		for (int64_t j = 0; j < b->cols; j += LANES) {
 			int64_t cols = least(LANES, b->cols - j);
 
@@ -263,12 +249,9 @@ static void tall_pack_straight(const mr_vec_gemm *g, const tall_block *b, float 
 
 static void tall_pack_turned(const mr_vec_gemm *g, const tall_block *b, float *panels)
 {
-	for (int64_t j = 0; j < b->cols || j % NR; j += LANES) {
-		for (int64_t r = j + LANES; r < j + 2 * LANES; r++)
-			fetch_block_row(g, b, r);
+	for (int64_t j = 0; j < b->cols || j % NR; j += LANES)
 		pack_turned(g->b + (b->j + j) * g->k + b->k0, g->k, least(LANES, b->cols - j), b->k,
 			    panels + j / NR * NR * b->k + j % NR, NR);
-	}
 }
 
 /* --- the order ---------------------------------------------------------------------------------------------------- */
