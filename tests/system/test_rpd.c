@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/file.h"
 #include "check.h"
 #include "rig.h"
@@ -111,9 +110,9 @@ static void by_engine(rig *r, const weights *want, const char *what)
 	for (uint32_t i = 0; i < RUNS; i++) {
 		if (i > 0)
 			MR_CHECK_OK(mr_engine_restart(r->s.executor.engine));
-		mr_fault_set_delay(i ? 200 : 0, i ? 5 : 0, i);
+		rig_delays(i ? 200 : 0, i);
 		rig_run(r, STEPS, NULL);
-		mr_fault_set_delay(0, 0, 0);
+		rig_delays(0, 0);
 		same(want, mr_engine_run_of(r->s.executor.engine), what);
 	}
 }
