@@ -16,12 +16,12 @@ static mr_data_want tokens_want(int64_t context, uint64_t seed)
 /* A text in which byte i has the value i mod 251, so that a window shows where it starts. */
 static void write_counting(const char *name, size_t n)
 {
-	unsigned char *bytes = malloc(n);
+	static unsigned char bytes[700000];
 
+	CU_ASSERT_FATAL(n <= sizeof(bytes));
 	for (size_t i = 0; i < n; i++)
 		bytes[i] = (unsigned char)(i % 251);
 	data_help_write(dir, name, bytes, n);
-	free(bytes);
 }
 
 /* Windows of one epoch: inside the training part, one apart from their target, not overlapping, permuted. */
