@@ -25,7 +25,7 @@ typedef struct bench {
 	int64_t rows, c, heads, params;
 	clockid_t clock;
 	uint32_t threads;
-	float *x, *y, *z, *qkv, *wide, *pre, *w, *g, *m, *v, *stats;
+	float *x, *y, *z, *qkv, *wide, *aux, *w, *g, *m, *v, *stats;
 	int32_t *tokens;
 	void *saved, *scratch;
 	double total, total_gemm, flops;    /* of a step: seconds, seconds in gemm, floating-point operations */
@@ -130,7 +130,7 @@ static void run_attn_backward(bench *b)
 
 static void run_gelu_backward(bench *b)
 {
-	b->k->act_backward(b->kc, MR_ACT_GELU, b->rows * 4 * b->c, b->pre, b->wide, b->wide);
+	b->k->act_backward(b->kc, MR_ACT_GELU, b->rows * 4 * b->c, b->aux, b->wide, b->wide);
 }
 
 static void run_norm(bench *b)
@@ -232,7 +232,7 @@ static void run_once(bench *b, const kernel_case *c)
 		c->run(b);
 	else
 		check(b->k->gemm(b->kc, g, b->qkv, b->w, g->bias ? b->v : NULL, b->wide,
-				 g->act == MR_ACT_GELU ? b->pre : NULL));
+				 g->act == MR_ACT_GELU ? b->aux : NULL));
 }
 
 /* Best of what fits into 60 ms, at least 5. */
@@ -339,7 +339,7 @@ static void make_buffers(bench *b)
 
 	b->params = LAYERS * (12 * b->c * b->c + 13 * b->c) + (VOCAB + CONTEXT) * b->c;
 	b->x = numbers(n), b->y = numbers(n), b->z = numbers(n > b->rows * VOCAB ? n : b->rows * VOCAB);
-	b->qkv = numbers(4 * n), b->wide = numbers(4 * n), b->pre = numbers(4 * n), b->stats = numbers(2 * b->rows);
+	b->qkv = numbers(4 * n), b->wide = numbers(4 * n), b->aux = numbers(4 * n), b->stats = numbers(2 * b->rows);
 	b->w = numbers(b->params > 4 * n ? b->params : 4 * n); /* also the widest right operand */
 	b->g = numbers(b->params), b->m = numbers(b->params), b->v = numbers(b->params);
 	for (int64_t i = 0; i < b->params; i++)
@@ -355,7 +355,7 @@ static void make_buffers(bench *b)
 
 static void free_buffers(bench *b)
 {
-	free(b->x), free(b->y), free(b->z), free(b->qkv), free(b->wide), free(b->pre), free(b->stats);
+	free(b->x), free(b->y), free(b->z), free(b->qkv), free(b->wide), free(b->aux), free(b->stats);
 	free(b->w), free(b->g), free(b->m), free(b->v), free(b->tokens), free(b->saved), free(b->scratch);
 }
 

@@ -29,7 +29,7 @@ typedef struct mr_gemm {
 	bool ta, tb;
 	bool add;    /* beta = 1; excludes bias and act */
 	bool bias;
-	mr_act act;  /* applied to C; with MR_ACT_GELU the value before it also goes to @pre */
+	mr_act act;  /* applied to C; with MR_ACT_GELU what act_backward wants of it goes to @aux */
 } mr_gemm;
 
 /* Causal multi-head attention without its projections. qkv [samples*T, 3C]: q, k, v side by side, each heads * dim wide. */
@@ -111,12 +111,13 @@ typedef struct mr_kernels {
 	/** Bytes of scratch that calls have used and an estimate for primitives that the context holds (for the memory table). */
 	size_t (*ctx_bytes)(const mr_kctx *kc);
 
-	/** @bias and @pre [m,n] may be NULL when unused. Errors: MR_EDNN, MR_ERESOURCE. */
-	mr_status (*gemm)(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *pre);
+	/** @bias and @aux [m,n] may be NULL when unused. Errors: MR_EDNN, MR_ERESOURCE. */
+	mr_status (*gemm)(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux);
 	/** y[cols] (+)= sum over rows of x[rows, cols], rows in ascending order. */
 	void (*colsum)(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add);
-	/** dz[n] = dy * act'(.): @zy is the activation's output for ReLU, its input for GELU. dz may be dy. */
-	void (*act_backward)(mr_kctx *kc, mr_act act, int64_t n, const void *zy, const void *dy, void *dz);
+	/** dz[n] = dy * act': @aux is the activation's output for ReLU; for GELU what gemm of the same filling left there, which may be
+	 * what the activation was applied to, or its slope there. dz may be dy. */
+	void (*act_backward)(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz);
 
 	/** y = (x - mean) * rstd * gain + shift over the last dimension; saves mean[rows], rstd[rows]. */
 	void (*norm)(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain, const void *shift,

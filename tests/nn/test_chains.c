@@ -81,11 +81,12 @@ typedef struct rig {
 	uint32_t pieces;        /* 1: not a sum of products */
 	int64_t block;          /* of k: one chain */
 	guarded a[MOST_PIECES], b[MOST_PIECES], bias;
-	guarded c, pre;         /* written */
+	guarded c, slope;       /* written */
 	guarded of[4];          /* the step's: src, dst, m, v */
-	float *first[6];        /* what is in c, pre and of at first */
+	float *first[6];        /* what is in c, slope and of at first */
 	float *sum[2];          /* the chain begun at 0, at c */
-	float *before, *want;   /* the activation; what is expected */
+	float *before, *want;   /* what is expected: before the activation, behind it; */
+	float *want_slope;      /* of GELU */
 	mr_kctx *kc[MOST_THREADS + 1]; /* for as many threads */
 	guarded *written[6];
 } rig;
@@ -130,7 +131,7 @@ static void rig_open(rig *r, const mr_gemm *g, uint32_t pieces, int64_t block)
 	int64_t n = g->m * g->n;
 
 	*r = (rig){.g = *g, .pieces = pieces, .block = block,
-		   .written = {&r->c, &r->pre, &r->of[0], &r->of[1], &r->of[2], &r->of[3]}};
+		   .written = {&r->c, &r->slope, &r->of[0], &r->of[1], &r->of[2], &r->of[3]}};
 	for (uint32_t i = 0; i < 6; i++) {
 		*r->written[i] = guarded_fill(n, (turn + i / 2) & 1, 4 + i, i == 5 ? 0 : -1, 1);
 		r->first[i] = malloc((size_t)n * sizeof(float));
@@ -140,6 +141,7 @@ static void rig_open(rig *r, const mr_gemm *g, uint32_t pieces, int64_t block)
 	guarded_freeze(&r->bias);
 	r->before = malloc((size_t)n * sizeof(float));
 	r->want = malloc((size_t)n * sizeof(float));
+	r->want_slope = malloc((size_t)n * sizeof(float));
 	open_operands(r);
 	for (uint32_t t = LEAST_THREADS; t <= MOST_THREADS; t++)
 		MR_CHECK_OK(kernels->ctx_create(t, &r->kc[t]));
@@ -155,7 +157,7 @@ static void rig_close(rig *r)
 	for (uint32_t p = 0; p < r->pieces; p++)
 		guarded_free(&r->a[p]), guarded_free(&r->b[p]);
 	guarded_free(&r->bias);
-	free(r->sum[0]), free(r->sum[1]), free(r->before), free(r->want);
+	free(r->sum[0]), free(r->sum[1]), free(r->before), free(r->want), free(r->want_slope);
 	for (uint32_t t = LEAST_THREADS; t <= MOST_THREADS; t++)
 		kernels->ctx_destroy(r->kc[t]);
 }
@@ -200,14 +202,13 @@ static void compare(const rig *r, const char *what, uint32_t threads, const floa
 
 /* --- without a step ----------------------------------------------------------------------------------------------- */
 
-/* GELU of an element is GELU alone: a product of one by one row. */
-static void gelu_of(rig *r, const float *x, float *y)
+/* GELU of an element is GELU alone: a product of one by one row. How good that is: gelu_is_accurate, gelu_has_its_slope. */
+static void gelu_of(rig *r, const float *x, float *y, float *slope)
 {
 	mr_gemm g = {.m = 1, .n = r->g.m * r->g.n, .k = 1, .act = MR_ACT_GELU};
-	float *pre = malloc((size_t)g.n * sizeof(float)), one = 1;
+	float one = 1;
 
-	MR_CHECK_OK(kernels->gemm(r->kc[LEAST_THREADS], &g, &one, x, NULL, y, pre));
-	free(pre);
+	MR_CHECK_OK(kernels->gemm(r->kc[LEAST_THREADS], &g, &one, x, NULL, y, slope));
 }
 
 static void expect(rig *r)
@@ -219,7 +220,7 @@ static void expect(rig *r)
 		r->want[i] = r->g.act == MR_ACT_RELU && !(r->before[i] > 0) ? 0 : r->before[i];
 	}
 	if (r->g.act == MR_ACT_GELU)
-		gelu_of(r, r->before, r->want);
+		gelu_of(r, r->before, r->want, r->want_slope);
 }
 
 static void check_product(rig *r, bool add, bool bias, mr_act act)
@@ -240,11 +241,11 @@ static void check_product(rig *r, bool add, bool bias, mr_act act)
 			MR_CHECK_OK(kernels->gemm_sum(r->kc[t], &r->g, r->pieces, as, bs, r->c.p, NULL));
 		} else {
 			MR_CHECK_OK(kernels->gemm(r->kc[t], &r->g, r->a[0].p, r->b[0].p, bias ? r->bias.p : NULL, r->c.p,
-						  act == MR_ACT_GELU ? r->pre.p : NULL));
+						  act == MR_ACT_GELU ? r->slope.p : NULL));
 		}
 		compare(r, "product", t, r->c.p, r->want, bits);
 		if (act == MR_ACT_GELU)
-			compare(r, "sum before GELU", t, r->pre.p, r->before, bits);
+			compare(r, "slope of GELU", t, r->slope.p, r->want_slope, bits);
 	}
 }
 

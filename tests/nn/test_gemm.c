@@ -117,7 +117,7 @@ static void carry_out(const mr_kernels *k, mr_kctx *kc, const work *w, way how, 
 	int64_t n = g->m * g->n;
 	bool gelu = g->act == MR_ACT_GELU, steps = w->step >= 0;
 	void *a = operand(k, g->m * g->k, 1), *b = operand(k, g->k * g->n, 2), *bias = g->bias ? operand(k, g->n, 3) : NULL;
-	void *c = fenced(k, n, 4, -1), *pre = gelu ? fenced(k, n, 5, -1) : NULL;
+	void *c = fenced(k, n, 4, -1), *aux = gelu ? fenced(k, n, 5, -1) : NULL;
 	void *of[4] = {0}; /* the step's: src, dst, m, v */
 	mr_step s = {0};
 
@@ -130,13 +130,15 @@ static void carry_out(const mr_kernels *k, mr_kctx *kc, const work *w, way how, 
 	else if (steps && how == WHOLE)
 		MR_CHECK_OK(k->gemm_step(kc, g, a, b, c, &s));
 	else
-		MR_CHECK_OK(k->gemm(kc, g, a, b, bias, c, pre));
+		MR_CHECK_OK(k->gemm(kc, g, a, b, bias, c, aux));
 	if (how == STEP_APART)
 		k->step(kc, n, &s, c);
 	if (!steps)
 		put(out, k, c, n);
-	if (gelu)
-		put(out, k, pre, n), drop(k, n, pre);
+	if (gelu) { /* as dz: what fillings leave there is their own */
+		k->act_backward(kc, MR_ACT_GELU, n, aux, c, c);
+		put(out, k, c, n), drop(k, n, aux);
+	}
 	for (int i = 0; i < 4 && steps; i++)
 		put(out, k, of[i], n), drop(k, n, of[i]);
 	drop(k, n, c);

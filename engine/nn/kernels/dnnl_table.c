@@ -89,16 +89,15 @@ static size_t ctx_bytes(const mr_kctx *kc)
 
 /* --- gemm, activations, norm -------------------------------------------------------------------------------------- */
 
-static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *pre)
+static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
 {
-	mr_vec_act act = {.act = MR_ACT_GELU, .zy = pre, .out = c};
+	mr_vec_act act = {.act = MR_ACT_GELU, .in = c, .out = c, .slope = aux};
 
 	if (mr_gemm_own(g, kc->n_threads, false))
-		return mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, g, a, b, bias, c, pre, NULL);
-	if (g->act != MR_ACT_GELU)
-		return mr_dnnl_gemm(kc->dnnl, g, a, b, bias, c);
-	MR_TRY(mr_dnnl_gemm(kc->dnnl, g, a, b, bias, pre));
-	team(kc, kc->vec->act, &act, g->m * g->n, 64, 4);
+		return mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, g, a, b, bias, c, aux, NULL);
+	MR_TRY(mr_dnnl_gemm(kc->dnnl, g, a, b, bias, c));
+	if (g->act == MR_ACT_GELU)
+		team(kc, kc->vec->act, &act, g->m * g->n, 64, 4);
 	return MR_OK;
 }
 
@@ -109,11 +108,11 @@ static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void 
 	team(kc, kc->vec->colsum, &a, cols, 64, rows);
 }
 
-static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *zy, const void *dy, void *dz)
+static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
 {
-	mr_vec_act a = {.act = act, .zy = zy, .dy = dy, .out = dz};
+	mr_vec_act a = {.act = act, .in = aux, .dy = dy, .out = dz};
 
-	team(kc, kc->vec->act_backward, &a, n, 64, act == MR_ACT_GELU ? 4 : 1);
+	team(kc, kc->vec->act_backward, &a, n, 64, 1);
 }
 
 static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain,

@@ -97,10 +97,10 @@ static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, 
 }
 
 mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, const float *a,
-		      const float *b, const float *bias, float *c, float *pre, const mr_vec_step *step)
+		      const float *b, const float *bias, float *c, float *slope, const mr_vec_step *step)
 {
 	mr_vec_gemm v = {.m = g->m, .n = g->n, .k = g->k, .ta = g->ta, .tb = g->tb, .add = g->add, .act = g->act,
-			 .a = a, .b = b, .bias = g->bias ? bias : NULL, .c = c, .pre = pre, .step = step};
+			 .a = a, .b = b, .bias = g->bias ? bias : NULL, .c = c, .slope = slope, .step = step};
 
 	return run(vec, n_threads, s, order_of(g), &v);
 }

@@ -30,10 +30,10 @@ mr_status mr_gemm_run_sum(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch
 			  const float *const *as, const float *const *bs, float *c, const mr_vec_step *step) MR_MUST_USE;
 
 /**
- * The product, for which mr_gemm_own() said yes. @pre as in mr_kernels.gemm; @step may be NULL. Allocates on the first call
+ * The product, for which mr_gemm_own() said yes. @slope: of GELU, as C is shaped; @step may be NULL. Allocates on the first call
  * that needs more scratch. Errors: MR_ERESOURCE, and then nothing was computed.
  */
 mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, const float *a,
-		      const float *b, const float *bias, float *c, float *pre, const mr_vec_step *step) MR_MUST_USE;
+		      const float *b, const float *bias, float *c, float *slope, const mr_vec_step *step) MR_MUST_USE;
 
 #endif

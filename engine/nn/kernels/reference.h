@@ -93,7 +93,7 @@ static REAL act_value(mr_act act, REAL x)
 }
 
 /* C[0..width) of one row from its sums. */
-static void gemm_store(const mr_gemm *g, int64_t width, const REAL *acc, const REAL *bias, REAL *c, REAL *pre)
+static void gemm_store(const mr_gemm *g, int64_t width, const REAL *acc, const REAL *bias, REAL *c, REAL *z)
 {
 	if (g->add) {
 		for (int64_t j = 0; j < width; j++)
@@ -104,16 +104,16 @@ static void gemm_store(const mr_gemm *g, int64_t width, const REAL *acc, const R
 		REAL x = g->bias ? acc[j] + bias[j] : acc[j];
 
 		if (g->act == MR_ACT_GELU)
-			pre[j] = x;
+			z[j] = x;
 		c[j] = act_value(g->act, x);
 	}
 }
 
 static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a_, const void *b_, const void *bias_, void *c_,
-		      void *pre_)
+		      void *aux)
 {
 	const REAL *a = a_, *b = b_, *bias = bias_;
-	REAL *c = c_, *pre = pre_;
+	REAL *c = c_, *z = aux;
 	REAL acc[TILE];
 	int64_t a_row = g->ta ? 1 : g->k, a_step = g->ta ? g->m : 1;
 
@@ -132,7 +132,7 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a_, const void 
 			else
 				gemm_tile(width = 1, g->k, g->n, ai, a_step, bj, acc);
 			gemm_store(g, width, acc, bias ? bias + j : NULL, c + i * g->n + j,
-				   pre ? pre + i * g->n + j : NULL);
+				   z ? z + i * g->n + j : NULL);
 		}
 	}
 	return MR_OK;
@@ -153,14 +153,14 @@ static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x_, void
 	}
 }
 
-static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *zy_, const void *dy_, void *dz_)
+static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux_, const void *dy_, void *dz_)
 {
-	const REAL *zy = zy_, *dy = dy_;
+	const REAL *aux = aux_, *dy = dy_;
 	REAL *dz = dz_;
 
 	(void)kc;
 	for (int64_t i = 0; i < n; i++) {
-		REAL x = zy[i], d = 1;
+		REAL x = aux[i], d = 1;
 
 		if (act == MR_ACT_RELU) {
 			d = x > 0 ? 1 : 0;

@@ -23,8 +23,8 @@ typedef void mr_vec_fn(const void *args, int64_t lo, int64_t hi, uint32_t worker
 
 typedef struct mr_vec_act {
 	mr_act act;
-	const float *zy, *dy;
-	float *out;
+	const float *in, *dy; /* in: forward z, backward the slope or for ReLU the output */
+	float *out, *slope;   /* slope: forward; it may be in */
 } mr_vec_act;
 
 typedef struct mr_vec_colsum {
@@ -113,7 +113,7 @@ typedef struct mr_vec_gemm {
 	const float *a, *b, *bias;
 	const float *const *as, *const *bs; /* groups: k in pieces of @piece rows each, one behind the other; NULL: a and b alone */
 	int64_t piece;
-	float *c, *pre;           /* pre: with GELU */
+	float *c, *slope;         /* slope: with GELU */
 	const mr_vec_step *step;  /* or NULL; its g is not read */
 	float *scratch;           /* of worker 0; the others follow at this distance */
 	size_t scratch_floats;

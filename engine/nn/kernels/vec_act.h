@@ -1,14 +1,13 @@
 /*
- * vec_act.h - GELU in its tanh form, and the gradients of the activations.
- *
- * (1 + tanh u) / 2 is the logistic function of 2u, so with s = logistic(2u) and 2u = x (a + b x^2):
- * gelu = x s, gelu' = s + x s (1 - s) (a + 3 b x^2). One exp and one division, and no cancellation for negative x.
+ * vec_act.h - GELU after products that have no epilogue of their own, and the gradients of the activations. GELU's slope is
+ * computed forward, where the logistic function is at hand, and takes a fifth of the time it would take from z.
  */
 static inline void gelu_at(const mr_vec_act *a, int64_t i, int64_t part)
 {
-	V x = v_load(a->zy + i, part);
+	V slope, y = gelu_and_slope(v_load(a->in + i, part), &slope);
 
-	v_store(a->out + i, v_mul(x, gelu_s(x, v_mul(x, x))), part);
+	v_store(a->out + i, y, part);
+	v_store(a->slope + i, slope, part);
 }
 
 static void gelu(const void *args, int64_t lo, int64_t hi, uint32_t worker)
@@ -25,16 +24,12 @@ static void gelu(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 
 static inline void gelu_backward_at(const mr_vec_act *a, int64_t i, int64_t part)
 {
-	V x = v_load(a->zy + i, part), xx = v_mul(x, x), s = gelu_s(x, xx);
-	V inner = v_mul(x, v_fma(v_set(3 * GELU_B), xx, v_set(GELU_A)));
-	V slope = v_fma(v_mul(s, v_sub(v_set(1.0f), s)), inner, s);
-
-	v_store(a->out + i, v_mul(v_load(a->dy + i, part), slope), part);
+	v_store(a->out + i, v_mul(v_load(a->dy + i, part), v_load(a->in + i, part)), part);
 }
 
 static inline void relu_backward_at(const mr_vec_act *a, int64_t i, int64_t part)
 {
-	V y = v_load(a->zy + i, part);
+	V y = v_load(a->in + i, part);
 
 	v_store(a->out + i, v_keep(v_gt(y, v_set(0.0f)), v_load(a->dy + i, part)), part);
 }

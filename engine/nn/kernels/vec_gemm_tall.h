@@ -47,7 +47,7 @@ FORCE_INLINE void tall_fetch_row(const tall *t, int64_t row)
 	for (int64_t end = at + NR; at < end; at += LINE) {
 		fetch_own(g->c + at);
 		if (g->act == MR_ACT_GELU)
-			fetch_own(g->pre + at);
+			fetch_own(g->slope + at);
 		if (t->last && g->step)
 			fetch_step(g->step, at);
 	}

@@ -187,8 +187,6 @@ FORCE_INLINE void tile_finish(const tile *t, V acc[GEMM_ROWS][2], int rows, edge
 			acc[r][1] = v_add(acc[r][1], b1);
 		}
 	}
-	if (g->act == MR_ACT_GELU)
-		tile_store(acc, rows, g->pre + at, g->n, e);
 	if (g->act == MR_ACT_RELU) {
 #pragma GCC unroll 14
 		for (int r = 0; r < rows; r++) {
@@ -199,12 +197,14 @@ FORCE_INLINE void tile_finish(const tile *t, V acc[GEMM_ROWS][2], int rows, edge
 	tile_store(acc, rows, g->c + at, g->n, e);
 	if (g->act == MR_ACT_GELU) { /* from memory: with all accumulators alive there are no registers for it */
 		for (int r = 0; r < rows; r++) {
-			float *y = g->c + at + r * g->n;
+			float *y = g->c + at + r * g->n, *d = g->slope + at + r * g->n;
 
 			for (int v = 0; v < (e.two ? 2 : 1); v++) {
-				V x = v_load(y + v * LANES, v ? e.p1 : e.p0);
+				int64_t part = v ? e.p1 : e.p0;
+				V slope;
 
-				v_store(y + v * LANES, v_mul(x, gelu_s(x, v_mul(x, x))), v ? e.p1 : e.p0);
+				v_store(y + v * LANES, gelu_and_slope(v_load(y + v * LANES, part), &slope), part);
+				v_store(d + v * LANES, slope, part);
 			}
 		}
 	}

@@ -116,8 +116,6 @@ FORCE_INLINE void wide_finish(const wide *t, V acc[WIDE_ROWS][WIDE_VECS], int ro
 				acc[r][v] = v_add(acc[r][v], b);
 		}
 	}
-	if (g->act == MR_ACT_GELU)
-		wide_store(acc, rows, g->pre + t->at, g->n);
 	if (g->act == MR_ACT_RELU) {
 #pragma GCC unroll 6
 		for (int r = 0; r < rows; r++)
@@ -128,12 +126,13 @@ FORCE_INLINE void wide_finish(const wide *t, V acc[WIDE_ROWS][WIDE_VECS], int ro
 	wide_store(acc, rows, g->c + t->at, g->n);
 	if (g->act == MR_ACT_GELU) { /* from memory, as in tile_finish */
 		for (int r = 0; r < rows; r++) {
-			float *y = g->c + t->at + r * g->n;
+			float *y = g->c + t->at + r * g->n, *d = g->slope + t->at + r * g->n;
 
 			for (int v = 0; v < WIDE; v += LANES) {
-				V x = v_load(y + v, 0);
+				V slope;
 
-				v_store(y + v, v_mul(x, gelu_s(x, v_mul(x, x))), 0);
+				v_store(y + v, gelu_and_slope(v_load(y + v, 0), &slope), 0);
+				v_store(d + v, slope, 0);
 			}
 		}
 	}
@@ -277,8 +276,10 @@ static void wide_edge(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t j, 
 			if (g->bias)
 				x = v_add(x, v_load(g->bias + j + v, part));
 			if (g->act == MR_ACT_GELU) {
-				v_store(g->pre + at, x, part);
-				x = v_mul(x, gelu_s(x, v_mul(x, x)));
+				V slope;
+
+				x = gelu_and_slope(x, &slope);
+				v_store(g->slope + at, slope, part);
 			} else if (g->act == MR_ACT_RELU) {
 				x = v_max(x, v_set(0.0f));
 			}

@@ -49,8 +49,15 @@ static inline V v_logistic2(V y)
 #define GELU_A 1.5957691216057308f  /* 2 sqrt(2 / pi) */
 #define GELU_B 0.07135481282740522f /* GELU_A 0.044715 */
 
-/* gelu(x) / x in its tanh form for @xx = x x: the logistic function of x (GELU_A + GELU_B x^2), see vec_act.h. */
-static inline V gelu_s(V x, V xx)
+/*
+ * GELU in its tanh form. (1 + tanh u) / 2 is the logistic function of 2u, so with s = logistic(2u) and 2u = x (a + b x^2):
+ * gelu = x s, gelu' = s + x s (1 - s) (a + 3 b x^2). One exp and one division, and no cancellation for negative x.
+ */
+static inline V gelu_and_slope(V x, V *slope)
 {
-	return v_logistic2(v_mul(x, v_fma(v_set(-GELU_B * LOG2E), xx, v_set(-GELU_A * LOG2E))));
+	V xx = v_mul(x, x), inner = v_mul(x, v_fma(v_set(3 * GELU_B), xx, v_set(GELU_A)));
+	V s = v_logistic2(v_mul(x, v_fma(v_set(-GELU_B * LOG2E), xx, v_set(-GELU_A * LOG2E))));
+
+	*slope = v_fma(v_mul(s, v_sub(v_set(1.0f), s)), inner, s);
+	return v_mul(x, s);
 }

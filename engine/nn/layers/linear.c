@@ -5,7 +5,7 @@
  *	I: dz = dy * act'(z), dx = dz W^T        W: dW = x^T dz, db = sum over rows of dz
  *
  * With an activation, I writes dz to `kept` for W; without one dz is dy itself and W reads that. ReLU finds its
- * derivative in y, GELU in z, which F keeps in aux_i.
+ * derivative in y, GELU in what F keeps in aux_i: z, or act'(z) itself, as the kernels like.
  *
  * Initial weights: normal with cfg.std; by default sqrt(2 / in) in front of ReLU and GELU (He, Zhang, Ren, Sun:
  * "Delving deep into rectifiers", ICCV 2015, eq. 10) and sqrt(1 / in) without an activation, so that the variance of
