@@ -148,17 +148,7 @@ static void run_norm_w(bench *b)
 	b->k->norm_backward_weight(b->kc, b->rows, b->c, b->x, b->stats, b->stats + b->rows, b->y, b->g, b->m, false);
 }
 
-static void run_colsum1(bench *b)
-{
-	b->k->colsum(b->kc, b->rows, b->c, b->x, b->g, false);
-}
-
-static void run_colsum3(bench *b)
-{
-	b->k->colsum(b->kc, b->rows, 3 * b->c, b->qkv, b->g, false);
-}
-
-static void run_colsum4(bench *b)
+static void run_colsum(bench *b)
 {
 	b->k->colsum(b->kc, b->rows, 4 * b->c, b->wide, b->g, false);
 }
@@ -288,10 +278,10 @@ static void measure_all(bench *b)
 		{"I up", LAYERS, .gemm = {.m = r, .n = c, .k = c4, .tb = true}},
 		{"I down", LAYERS, .gemm = {.m = r, .n = c4, .k = c, .tb = true}},
 		{"I head", 1, .gemm = {.m = r, .n = c, .k = VOCAB, .tb = true}},
-		{"W qkv", LAYERS, .gemm = {.m = c, .n = c3, .k = r, .ta = true}},
-		{"W proj", LAYERS, .gemm = {.m = c, .n = c, .k = r, .ta = true}},
-		{"W up", LAYERS, .gemm = {.m = c, .n = c4, .k = r, .ta = true}},
-		{"W down", LAYERS, .gemm = {.m = c4, .n = c, .k = r, .ta = true}},
+		{"W qkv", LAYERS, .gemm = {.m = c, .n = c3, .k = r, .ta = true, .b_sums = b->g}},
+		{"W proj", LAYERS, .gemm = {.m = c, .n = c, .k = r, .ta = true, .b_sums = b->g}},
+		{"W up", LAYERS, .gemm = {.m = c, .n = c4, .k = r, .ta = true, .b_sums = b->g}},
+		{"W down", LAYERS, .gemm = {.m = c4, .n = c, .k = r, .ta = true, .b_sums = b->g}},
 		{"W head", 1, .gemm = {.m = c, .n = VOCAB, .k = r, .ta = true}},
 		{"W up, add", 0, .gemm = {.m = c, .n = c4, .k = r, .ta = true, .add = true}},
 		{"F up + relu", 0, .gemm = {.m = r, .n = c4, .k = c, .bias = true, .act = MR_ACT_RELU}},
@@ -302,9 +292,7 @@ static void measure_all(bench *b)
 		{"norm F", 2 * LAYERS + 1, .bytes = 2 * bytes, .run = run_norm},
 		{"norm I, add", 2 * LAYERS + 1, .bytes = 4 * bytes, .run = run_norm_i},
 		{"norm W", 2 * LAYERS + 1, .bytes = 2 * bytes, .run = run_norm_w},
-		{"colsum C", 2 * LAYERS, .bytes = bytes, .run = run_colsum1},
-		{"colsum 3C", LAYERS, .bytes = 3 * bytes, .run = run_colsum3},
-		{"colsum 4C", LAYERS, .bytes = 4 * bytes, .run = run_colsum4},
+		{"colsum 4C", 0, .bytes = 4 * bytes, .run = run_colsum},
 		{"sum", 2 * LAYERS, .bytes = 3 * bytes, .run = run_sum},
 		{"dropout", 0, .bytes = 2 * bytes, .run = run_dropout},
 		{"embed", 1, .bytes = 2 * bytes, .run = run_embed},

@@ -27,9 +27,10 @@ typedef struct mr_kctx mr_kctx; /* each filling has its own body */
 typedef struct mr_gemm {
 	int64_t m, n, k;
 	bool ta, tb;
-	bool add;    /* beta = 1; excludes bias and act */
+	bool add;    /* beta = 1; excludes bias and act; holds for the sums as well */
 	bool bias;
 	mr_act act;  /* applied to C; with MR_ACT_GELU what act_backward wants of it goes to @aux */
+	void *a_sums, *b_sums; /* with ta alone, [m] and [n]: column sums of A and B as stored, the bits of colsum; or NULL */
 } mr_gemm;
 
 /* Causal multi-head attention without its projections. qkv [samples*T, 3C]: q, k, v side by side, each heads * dim wide. */
@@ -172,8 +173,8 @@ typedef struct mr_kernels {
 			       const mr_step *s) MR_MUST_USE;
 	/**
 	 * C (+)= the sum of @n products op(A_j) op(B_j) of one shape (g->k: of one; g->ta, no bias, no act), j ascending, and with
-	 * @s the step as in gemm_step: the same bits as @n calls of gemm that add to each other. Errors: as gemm_step; @c may then
-	 * hold a part of the sum.
+	 * @s the step as in gemm_step: the same bits as @n calls of gemm that add to each other, so also the sums of columns. Errors:
+	 * as gemm_step; @c may then hold a part of the sum.
 	 */
 	mr_status (*gemm_sum)(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b, void *c,
 			      const mr_step *s) MR_MUST_USE;

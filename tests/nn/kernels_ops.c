@@ -330,6 +330,37 @@ static void run_step(const op_case *c)
 	free(w), free(g), free(m), free(v), free(other);
 }
 
+/* Sums of columns, which a product x^T dz is asked for as well. */
+static void ask_sums(const mr_kernels *k, mr_gemm *g)
+{
+	if (g->ta && !g->tb) {
+		g->a_sums = make_output(k, g->m);
+		g->b_sums = make_output(k, g->n);
+	}
+}
+
+/* The sums of @g apart. Returns what is left of it. */
+static mr_gemm sums_apart(const op_case *c, const mr_gemm *g, const void *a, const void *b)
+{
+	mr_gemm rest = *g;
+
+	if (g->a_sums)
+		c->k->colsum(c->kc, g->k, g->m, a, g->a_sums, g->add);
+	if (g->b_sums)
+		c->k->colsum(c->kc, g->k, g->n, b, g->b_sums, g->add);
+	rest.a_sums = rest.b_sums = NULL;
+	return rest;
+}
+
+static void put_sums(const op_case *c, const mr_gemm *g)
+{
+	if (g->a_sums)
+		put(c->out, c->k, g->a_sums, g->m);
+	if (g->b_sums)
+		put(c->out, c->k, g->b_sums, g->n);
+	free(g->a_sums), free(g->b_sums);
+}
+
 /* dims m, n, k; variant: the step's + N_KINDS * (1 ta, 2 tb), in place where one of the two is set. @apart: gemm, then step. */
 static void gemm_then_step(const op_case *c, bool apart)
 {
@@ -341,12 +372,16 @@ static void gemm_then_step(const op_case *c, bool apart)
 	void *sum = make_output(k, n), *other = make_output(k, n), *dst = g.ta != g.tb ? w : other;
 	mr_step s = make_step(c->variant % N_KINDS, w, dst, m, v);
 
+	ask_sums(k, &g);
 	if (apart) {
-		MR_CHECK_OK(k->gemm(c->kc, &g, a, b, NULL, sum, NULL));
+		mr_gemm rest = sums_apart(c, &g, a, b);
+
+		MR_CHECK_OK(k->gemm(c->kc, &rest, a, b, NULL, sum, NULL));
 		k->step(c->kc, n, &s, sum);
 	} else {
 		MR_CHECK_OK(k->gemm_step(c->kc, &g, a, b, sum, &s));
 	}
+	put_sums(c, &g);
 	put(c->out, k, dst, n);
 	put(c->out, k, w, n);
 	put(c->out, k, m, n);
@@ -381,16 +416,20 @@ static void sum_of_pieces(const op_case *c, bool apart)
 		a[j] = make_input(k, g.m * g.k, 10 + j, -1, 1);
 		b[j] = make_input(k, g.n * g.k, 20 + j, -1, 1);
 	}
+	ask_sums(k, &g);
 	if (!apart)
 		MR_CHECK_OK(k->gemm_sum(c->kc, &g, pieces, (const void *const *)a, (const void *const *)b, sum, kind ? &s : NULL));
 	for (uint32_t j = 0; j < pieces; j++) {
 		g.add = c->add || j > 0;
-		if (apart && kind && j + 1 == pieces)
-			MR_CHECK_OK(k->gemm_step(c->kc, &g, a[j], b[j], sum, &s));
-		else if (apart)
-			MR_CHECK_OK(k->gemm(c->kc, &g, a[j], b[j], NULL, sum, NULL));
+		if (apart) {
+			mr_gemm rest = sums_apart(c, &g, a[j], b[j]);
+
+			MR_CHECK_OK(kind && j + 1 == pieces ? k->gemm_step(c->kc, &rest, a[j], b[j], sum, &s)
+							    : k->gemm(c->kc, &rest, a[j], b[j], NULL, sum, NULL));
+		}
 		free(a[j]), free(b[j]);
 	}
+	put_sums(c, &g);
 	put(c->out, k, kind ? w : sum, n);
 	put(c->out, k, m, n);
 	put(c->out, k, v, n);
@@ -422,8 +461,11 @@ static void step_and_rows(const op_case *c, bool apart)
 
 	for (int64_t i = 0; i < some; i++)
 		row[i] = (int32_t)(g.m - 1 - (i * 5 + 3) % g.m);
+	ask_sums(k, &g);
 	if (apart) {
-		MR_CHECK_OK(k->gemm(c->kc, &g, a, b, NULL, sum, NULL));
+		mr_gemm rest = sums_apart(c, &g, a, b);
+
+		MR_CHECK_OK(k->gemm(c->kc, &rest, a, b, NULL, sum, NULL));
 		for (int64_t i = 0; i < some; i++)
 			memcpy((char *)rows + (size_t)i * bytes, (char *)sum + (size_t)row[i] * bytes, bytes);
 		k->step(c->kc, n, &s, sum);
@@ -431,6 +473,7 @@ static void step_and_rows(const op_case *c, bool apart)
 		MR_CHECK_OK(k->gemm_step_rows(c->kc, &g, a, b, sum, &s,
 					      &(mr_gemm_rows){.n = some, .row = row, .out = rows, .room = room}));
 	}
+	put_sums(c, &g);
 	put(c->out, k, rows, some * g.n);
 	put(c->out, k, w, n);
 	put(c->out, k, m, n);

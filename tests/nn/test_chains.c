@@ -1,7 +1,7 @@
 /*
  * test_chains.c - every product that is computed here (nn/kernels/gemm.h) against what it is said to be: each element one chain
- * of fused multiply-adds over ascending k (dz W^T: one for each block of a long sum), begun at 0 or at what was there, then bias and activation or the step. To the bit, by
- * one, two and three threads, on either width of vectors: so whatever orders, tiles and copies there are, they must agree.
+ * of fused multiply-adds over ascending k (dz W^T: one for each block of a long sum), begun at 0 or at what was there, then bias and
+ * activation or the step; and each sum of a column one chain of additions for each piece of k. To the bit, by one, two and three threads, on either width of vectors: so whatever orders, tiles and copies there are, they must agree.
  *
  * Matrices lie at the edge of memory (guarded.h) and operands may not be written. Shapes end inside of and beside vectors, tiles, strips
  * and blocks, and lie on both sides of the numbers of rows at which the order of a product changes. What is left to oneDNN must be
@@ -85,6 +85,8 @@ typedef struct rig {
 	guarded of[4];          /* the step's: src, dst, m, v */
 	float *first[6];        /* what is in c, slope and of at first */
 	float *sum[2];          /* the chain begun at 0, at c */
+	guarded sums[2];        /* written: of A's columns, of B's; */
+	float *first_sums[2], *want_sums[2][2]; /* at first, and at last, without and with add */
 	float *before, *want;   /* what is expected: before the activation, behind it; */
 	float *want_slope;      /* of GELU */
 	mr_kctx *kc[MOST_THREADS + 1]; /* for as many threads */
@@ -98,6 +100,29 @@ static void lay_out(guarded *out, uint32_t pieces, int64_t rows, int64_t cols, b
 		out[p] = guarded_make(rows * cols, (turn + p) & 1);
 		turned(rows, cols, t, plain + p * rows * cols, out[p].p);
 		guarded_freeze(&out[p]);
+	}
+}
+
+/* What becomes of the sums of columns of x[all, cols], which is A (@which: 0) or B. */
+static void open_sums(rig *r, int which, int64_t cols, const float *x)
+{
+	size_t bytes = (size_t)cols * sizeof(float);
+
+	r->sums[which] = guarded_fill(cols, turn & 1, 10 + (uint32_t)which, -1, 1);
+	r->first_sums[which] = malloc(bytes);
+	memcpy(r->first_sums[which], r->sums[which].p, bytes);
+	for (int add = 0; add < 2; add++) {
+		float *want = r->want_sums[which][add] = malloc(bytes);
+
+		memcpy(want, r->sums[which].p, bytes);
+		for (uint32_t p = 0; p < r->pieces; p++)
+			for (int64_t j = 0; j < cols; j++) {
+				float s = 0;
+
+				for (int64_t l = 0; l < r->g.k; l++)
+					s += x[(p * r->g.k + l) * cols + j];
+				want[j] = add || p ? want[j] + s : s;
+			}
 	}
 }
 
@@ -117,6 +142,8 @@ static void open_operands(rig *r)
 	else
 		lay_out(r->a, 1, m, k, false, a);
 	lay_out(r->b, r->pieces, k, n, r->g.tb, b);
+	open_sums(r, 0, m, at);
+	open_sums(r, 1, n, b);
 	for (int add = 0; add < 2; add++) {
 		r->sum[add] = calloc((size_t)(m * n), sizeof(float));
 		if (add)
@@ -157,13 +184,25 @@ static void rig_close(rig *r)
 	for (uint32_t p = 0; p < r->pieces; p++)
 		guarded_free(&r->a[p]), guarded_free(&r->b[p]);
 	guarded_free(&r->bias);
+	for (int i = 0; i < 2; i++) {
+		guarded_free(&r->sums[i]);
+		free(r->first_sums[i]), free(r->want_sums[i][0]), free(r->want_sums[i][1]);
+	}
 	free(r->sum[0]), free(r->sum[1]), free(r->before), free(r->want), free(r->want_slope);
 	for (uint32_t t = LEAST_THREADS; t <= MOST_THREADS; t++)
 		kernels->ctx_destroy(r->kc[t]);
 }
 
-static void begin_anew(const rig *r, uint32_t n_written)
+/* Of a gradient sums of columns are asked for in turn: none, B's, or both. */
+static void begin_anew(rig *r, uint32_t n_written)
 {
+	static uint32_t asked;
+
+	asked++;
+	r->g.a_sums = r->g.ta && asked % 4 == 1 ? r->sums[0].p : NULL;
+	r->g.b_sums = r->g.ta && asked % 4 != 0 ? r->sums[1].p : NULL;
+	for (int i = 0; i < 2; i++)
+		memcpy(r->sums[i].p, r->first_sums[i], r->sums[i].n * sizeof(float));
 	for (uint32_t i = 0; i < n_written; i++)
 		memcpy(r->written[i]->p, r->first[i], r->written[i]->n * sizeof(float));
 }
@@ -181,9 +220,9 @@ static bool agree(float got, float want, float room, bool bits)
 	return bits ? memcmp(&got, &want, sizeof(got)) == 0 : fabsf(got - want) <= room;
 }
 
-static void compare(const rig *r, const char *what, uint32_t threads, const float *got, const float *want, bool bits)
+static void compare(const rig *r, const char *what, uint32_t threads, size_t n, const float *got, const float *want, bool bits)
 {
-	size_t n = r->c.n, at = 0;
+	size_t at = 0;
 	float top = 0;
 
 	if (memcmp(got, want, n * sizeof(float)) == 0)
@@ -198,6 +237,14 @@ static void compare(const rig *r, const char *what, uint32_t threads, const floa
 			r->g.tb ? " tb" : "", r->g.add ? " add" : "", r->g.bias ? " bias" : "", (int)r->g.act, threads,
 			(long long)at / r->g.n, (long long)at % r->g.n, (double)got[at], (double)want[at]);
 	CU_ASSERT(at == n);
+}
+
+static void compare_sums(const rig *r, uint32_t threads)
+{
+	if (r->g.a_sums)
+		compare(r, "sums of A", threads, r->sums[0].n, r->sums[0].p, r->want_sums[0][r->g.add], true);
+	if (r->g.b_sums)
+		compare(r, "sums of B", threads, r->sums[1].n, r->sums[1].p, r->want_sums[1][r->g.add], true);
 }
 
 /* --- without a step ----------------------------------------------------------------------------------------------- */
@@ -243,9 +290,10 @@ static void check_product(rig *r, bool add, bool bias, mr_act act)
 			MR_CHECK_OK(kernels->gemm(r->kc[t], &r->g, r->a[0].p, r->b[0].p, bias ? r->bias.p : NULL, r->c.p,
 						  act == MR_ACT_GELU ? r->slope.p : NULL));
 		}
-		compare(r, "product", t, r->c.p, r->want, bits);
+		compare_sums(r, t);
+		compare(r, "product", t, r->c.n, r->c.p, r->want, bits);
 		if (act == MR_ACT_GELU)
-			compare(r, "slope of GELU", t, r->slope.p, r->want_slope, bits);
+			compare(r, "slope of GELU", t, r->slope.n, r->slope.p, r->want_slope, bits);
 	}
 }
 
@@ -292,8 +340,9 @@ static void check_step(rig *r, int variant)
 			MR_CHECK_OK(kernels->gemm_sum(r->kc[t], &r->g, r->pieces, as, bs, r->c.p, &s));
 		else
 			MR_CHECK_OK(kernels->gemm_step(r->kc[t], &r->g, as[0], bs[0], r->c.p, &s));
+		compare_sums(r, t);
 		for (int i = 0; i < 4; i++)
-			compare(r, names[i], t, got[i], want[i], true);
+			compare(r, names[i], t, r->c.n, got[i], want[i], true);
 	}
 	for (int i = 0; i < 4; i++)
 		free(want[i]);

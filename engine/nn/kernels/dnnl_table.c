@@ -98,14 +98,13 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *
 	MR_TRY(mr_dnnl_gemm(kc->dnnl, g, a, b, bias, c));
 	if (g->act == MR_ACT_GELU)
 		team(kc, kc->vec->act, &act, g->m * g->n, 64, 4);
+	mr_gemm_sums(kc->vec, kc->n_threads, g, a, b);
 	return MR_OK;
 }
 
 static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add)
 {
-	mr_vec_colsum a = {.rows = rows, .cols = cols, .x = x, .y = y, .add = add};
-
-	team(kc, kc->vec->colsum, &a, cols, 64, rows);
+	mr_gemm_colsum(kc->vec, kc->n_threads, rows, cols, x, y, add);
 }
 
 static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
@@ -406,6 +405,7 @@ static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, co
 	mr_gemm few = *g;
 
 	few.m = r->n;
+	few.a_sums = few.b_sums = NULL;
 	if (mr_gemm_own(g, kc->n_threads, true)) {
 		team(kc, pick, &p, g->k, 1, r->n);
 		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &few, r->room, b, NULL, r->out, NULL, NULL));

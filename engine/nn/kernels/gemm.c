@@ -46,6 +46,21 @@ bool mr_gemm_own(const mr_gemm *g, uint32_t n_threads, bool step)
 	}
 }
 
+void mr_gemm_colsum(const mr_vec *vec, uint32_t n_threads, int64_t rows, int64_t cols, const float *x, float *y, bool add)
+{
+	mr_vec_colsum a = {.rows = rows, .cols = cols, .x = x, .y = y, .add = add};
+
+	mr_team_run(n_threads, vec->colsum, &a, cols, 64, rows);
+}
+
+void mr_gemm_sums(const mr_vec *vec, uint32_t n_threads, const mr_gemm *g, const float *a, const float *b)
+{
+	if (g->a_sums)
+		mr_gemm_colsum(vec, n_threads, g->k, g->m, a, g->a_sums, g->add);
+	if (g->b_sums)
+		mr_gemm_colsum(vec, n_threads, g->k, g->n, b, g->b_sums, g->add);
+}
+
 static mr_status reserve(mr_gemm_scratch *s, uint32_t n_threads, size_t floats)
 {
 	size_t bytes;
@@ -68,13 +83,15 @@ static bool strips_by_rows(const mr_vec_gemm *v, uint32_t n_threads)
 	return v->m > STRIP_ROWS * n_threads && (v->n < STRIP_MANY_COLS || v->k > STRIP_FEW_K);
 }
 
-/* @v but for its scratch and how it is shared out. */
+/* @v but for its scratch and how it is shared out. Takes v->sums away if they are not to be had in passing. */
 static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, mr_gemm_order order, mr_vec_gemm *v)
 {
 	const mr_vec_order *o = &vec->products->order[order];
 	int64_t n, pieces, units, step = vec->products->cols;
 
 	MR_TRY(reserve(s, n_threads, o->scratch_floats(v->k)));
+	if (v->sums && !(o->sums && o->sums(v)))
+		v->sums = NULL;
 	v->scratch = s->data;
 	v->scratch_floats = s->floats;
 	/* Along the longer side, so that what every thread packs for itself is the shorter one; where a batch is large along its
@@ -100,16 +117,27 @@ mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s,
 		      const float *b, const float *bias, float *c, float *slope, const mr_vec_step *step)
 {
 	mr_vec_gemm v = {.m = g->m, .n = g->n, .k = g->k, .ta = g->ta, .tb = g->tb, .add = g->add, .act = g->act,
-			 .a = a, .b = b, .bias = g->bias ? bias : NULL, .c = c, .slope = slope, .step = step};
+			 .a = a, .b = b, .bias = g->bias ? bias : NULL, .c = c, .slope = slope, .step = step, .sums = g->b_sums};
+	mr_gemm apart = *g;
 
-	return run(vec, n_threads, s, order_of(g), &v);
+	MR_TRY(run(vec, n_threads, s, order_of(g), &v));
+	if (v.sums)
+		apart.b_sums = NULL;
+	mr_gemm_sums(vec, n_threads, &apart, a, b);
+	return MR_OK;
 }
 
 mr_status mr_gemm_run_sum(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, uint32_t n,
 			  const float *const *as, const float *const *bs, float *c, const mr_vec_step *step)
 {
 	mr_vec_gemm v = {.m = g->m, .n = g->n, .k = n * g->k, .ta = true, .add = g->add, .as = as, .bs = bs,
-			 .piece = g->k, .c = c, .step = step};
+			 .piece = g->k, .c = c, .step = step, .sums = g->b_sums};
+	mr_gemm apart = *g;
 
-	return run(vec, n_threads, s, order_of(g), &v);
+	MR_TRY(run(vec, n_threads, s, order_of(g), &v));
+	if (v.sums)
+		apart.b_sums = NULL;
+	for (uint32_t j = 0; j < n; j++, apart.add = true)
+		mr_gemm_sums(vec, n_threads, &apart, as[j], bs[j]);
+	return MR_OK;
 }

@@ -19,6 +19,12 @@ typedef struct mr_gemm_scratch {
 	mr_share *share;       /* [n_threads], behind them */
 } mr_gemm_scratch;
 
+/** y[cols] (+)= the column sums of x[rows, cols]: see mr_kernels.colsum. */
+void mr_gemm_colsum(const mr_vec *vec, uint32_t n_threads, int64_t rows, int64_t cols, const float *x, float *y, bool add);
+
+/** The sums of columns that @g asks for, apart from its product. */
+void mr_gemm_sums(const mr_vec *vec, uint32_t n_threads, const mr_gemm *g, const float *a, const float *b);
+
 /** Is this product computed here, by a team of @n_threads? @step: the result goes to a step. */
 bool mr_gemm_own(const mr_gemm *g, uint32_t n_threads, bool step);
 
@@ -30,8 +36,8 @@ mr_status mr_gemm_run_sum(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch
 			  const float *const *as, const float *const *bs, float *c, const mr_vec_step *step) MR_MUST_USE;
 
 /**
- * The product, for which mr_gemm_own() said yes. @slope: of GELU, as C is shaped; @step may be NULL. Allocates on the first call
- * that needs more scratch. Errors: MR_ERESOURCE, and then nothing was computed.
+ * The product, for which mr_gemm_own() said yes, and the sums that it asks for. @slope: of GELU, as C is shaped; @step may be NULL.
+ * Allocates on the first call that needs more scratch. Errors: MR_ERESOURCE, and then nothing was computed.
  */
 mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, const float *a,
 		      const float *b, const float *bias, float *c, float *slope, const mr_vec_step *step) MR_MUST_USE;

@@ -109,6 +109,21 @@ static void gemm_store(const mr_gemm *g, int64_t width, const REAL *acc, const R
 	}
 }
 
+static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x_, void *y_, bool add)
+{
+	const REAL *x = x_;
+	REAL *y = y_;
+
+	(void)kc;
+	for (int64_t j = 0; j < cols; j++) {
+		REAL s = 0;
+
+		for (int64_t r = 0; r < rows; r++)
+			s += x[r * cols + j];
+		y[j] = add ? y[j] + s : s;
+	}
+}
+
 static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a_, const void *b_, const void *bias_, void *c_,
 		      void *aux)
 {
@@ -135,22 +150,11 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a_, const void 
 				   z ? z + i * g->n + j : NULL);
 		}
 	}
+	if (g->a_sums)
+		colsum(kc, g->k, g->m, a, g->a_sums, g->add);
+	if (g->b_sums)
+		colsum(kc, g->k, g->n, b, g->b_sums, g->add);
 	return MR_OK;
-}
-
-static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x_, void *y_, bool add)
-{
-	const REAL *x = x_;
-	REAL *y = y_;
-
-	(void)kc;
-	for (int64_t j = 0; j < cols; j++) {
-		REAL s = 0;
-
-		for (int64_t r = 0; r < rows; r++)
-			s += x[r * cols + j];
-		y[j] = add ? y[j] + s : s;
-	}
 }
 
 static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux_, const void *dy_, void *dz_)

@@ -115,6 +115,7 @@ typedef struct mr_vec_gemm {
 	int64_t piece;
 	float *c, *slope;         /* slope: with GELU */
 	const mr_vec_step *step;  /* or NULL; its g is not read */
+	float *sums;              /* B's, as mr_gemm.b_sums; NULL: not wanted from this order */
 	float *scratch;           /* of worker 0; the others follow at this distance */
 	size_t scratch_floats;
 } mr_vec_gemm;
@@ -135,6 +136,7 @@ typedef struct mr_vec_order {
 	/* Units that threads may take as they come, each of work for some 20 us at most; 0: the shape has none, and ranges are fixed. */
 	int64_t (*units)(const mr_vec_gemm *g);
 	size_t (*scratch_floats)(int64_t k);     /* of one worker */
+	bool (*sums)(const mr_vec_gemm *g);      /* can it give g->sums in passing? NULL: never */
 } mr_vec_order;
 
 typedef struct mr_vec_products {

@@ -19,10 +19,10 @@
 
 const mr_vec_products PRODUCTS = {
 	.order = {
-		[MR_GEMM_PANELS] = {gemm_panels, panel_units, panel_floats},
-		[MR_GEMM_GROUPS] = {gemm_groups, group_units, group_floats},
-		[MR_GEMM_STRIPS] = {gemm_strips, strip_units, strip_floats},
-		[MR_GEMM_TALL] = {gemm_tall, tall_units, tall_floats},
+		[MR_GEMM_PANELS] = {gemm_panels, panel_units, panel_floats, NULL},
+		[MR_GEMM_GROUPS] = {gemm_groups, group_units, group_floats, group_sums},
+		[MR_GEMM_STRIPS] = {gemm_strips, strip_units, strip_floats, NULL},
+		[MR_GEMM_TALL] = {gemm_tall, tall_units, tall_floats, tall_sums},
 	},
 	.cols = NR,
 };

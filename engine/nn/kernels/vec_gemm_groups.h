@@ -98,6 +98,11 @@ static int64_t group_units(const mr_vec_gemm *g)
 	return g->k <= GROUP_DEPTH ? (g->n + width - 1) / width * tiles_of(g->m) : 0;
 }
 
+static bool group_sums(const mr_vec_gemm *g)
+{
+	return stepped_takes(g) && !g->bs;
+}
+
 static size_t group_floats(int64_t k)
 {
 	(void)k;

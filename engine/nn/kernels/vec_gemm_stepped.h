@@ -17,6 +17,9 @@
  * Threads share rows, not columns: where two have halves of the same pages, the hardware fetches beyond the end of one's half
  * what the other one is writing (15 % slower).
  *
+ * Who works on the first group of a block of columns adds up the columns of its panels, for the bias: a pass over dz less (steps of
+ * an MLP of 6 x 1024, 128 rows: 11.67 ms in place of 11.75, medians of 890 each, in turn).
+ *
  * Measured on two cores with 2 MiB of L2 each, of a peak of 458 GFLOP/s, all of it inside, before (tiles of two vectors, packing first)
  * and here: momentum, 1024 x 1024: 48 rows 286, 326; 64 rows 323, 350; 128 rows 358, 386. AdamW, 256 rows: 768 x 768 335, 354;
  * 768 x 3072 330, 345; 3072 x 768 359, 369.
@@ -356,6 +359,28 @@ static void stepped_panel(const stepped *t, int64_t j, int64_t cols)
 	}
 }
 
+/* The sums of the columns from @j, @cols of them, of the panel, which is still in L1. */
+static void stepped_sums(const stepped *t, int64_t j, int64_t cols)
+{
+	const mr_vec_gemm *g = t->g;
+	const float *b = t->panel;
+	V s[WIDE_VECS];
+
+#pragma GCC unroll 4
+	for (int v = 0; v < WIDE_VECS; v++)
+		s[v] = v_set(0.0f);
+	for (int64_t l = 0; l < t->k; l++, b += WIDE)
+#pragma GCC unroll 4
+		for (int v = 0; v < WIDE_VECS; v++)
+			s[v] = v_add(s[v], v_load(b + v * LANES, 0));
+	for (int v = 0; v * LANES < cols; v++) {
+		int64_t part = cols - v * LANES < LANES ? cols - v * LANES : 0;
+		float *y = g->sums + j + v * LANES;
+
+		v_store(y, g->add ? v_add(v_load(y, part), s[v]) : s[v], part);
+	}
+}
+
 /* --- the order ---------------------------------------------------------------------------------------------------- */
 
 /* Computes a tile and leaves its gradient to the next one, if that pays; takes the step of the one before, in passing if both are whole. */
@@ -420,6 +445,8 @@ static void stepped_group(stepped_work *w, int64_t q)
 		}
 		stepped_soon(w);
 		stepped_tile(w, i, rows, j, cols);
+		if (i == 0 && g->sums)
+			stepped_sums(t, j, cols);
 	}
 	w->packed = true;
 }

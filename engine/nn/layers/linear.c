@@ -101,10 +101,11 @@ static const void *dz_of(const mr_layer_call *c)
 	return c->cfg->act != MR_ACT_NONE ? c->kept : c->dy;
 }
 
-/* dW = x^T dz, or dz^T x where the weight is stored transposed. */
+/* dW = x^T dz, or dz^T x where the weight is stored transposed, and db. */
 static mr_gemm weight_gemm(const mr_layer_call *c)
 {
 	bool swap = c->cfg->transposed;
+	void *db = c->cfg->no_bias ? NULL : c->dw[1];
 
 	return (mr_gemm){
 		.m = swap ? c->out.cols : c->in.cols,
@@ -112,6 +113,8 @@ static mr_gemm weight_gemm(const mr_layer_call *c)
 		.k = mr_layer_rows(c),
 		.ta = true,
 		.add = c->dw_add,
+		.a_sums = swap ? db : NULL,
+		.b_sums = swap ? NULL : db,
 	};
 }
 
@@ -132,10 +135,7 @@ static mr_status linear_backward_weights(const mr_layer_call *c, uint32_t n)
 		x[j] = c[j].x[0];
 		dz[j] = dz_of(&c[j]);
 	}
-	MR_TRY(c->k->gemm_sum(c->kc, &g, n, swap ? dz : x, swap ? x : dz, c->dw[0], step));
-	for (uint32_t j = 0; j < n && !c->cfg->no_bias; j++)
-		c->k->colsum(c->kc, g.k, c->out.cols, dz[j], c->dw[1], c[j].dw_add);
-	return MR_OK;
+	return c->k->gemm_sum(c->kc, &g, n, swap ? dz : x, swap ? x : dz, c->dw[0], step);
 }
 
 static mr_status linear_backward_weight(const mr_layer_call *c)
@@ -145,12 +145,9 @@ static mr_status linear_backward_weight(const mr_layer_call *c)
 	bool swap = c->cfg->transposed;
 	mr_gemm g = weight_gemm(c);
 
-	MR_TRY(c->few ? mr_few_product(c->few, c->k, c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
+	return c->few ? mr_few_product(c->few, c->k, c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
 	       : step ? c->k->gemm_step(c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
-		      : c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL));
-	if (!c->cfg->no_bias)
-		c->k->colsum(c->kc, g.k, c->out.cols, dz, c->dw[1], c->dw_add);
-	return MR_OK;
+		      : c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL);
 }
 
 const mr_layer_ops mr_layer_linear = {
