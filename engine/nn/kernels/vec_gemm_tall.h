@@ -50,9 +50,9 @@ FORCE_INLINE void tall_fetch_row(const tall *t, int64_t row)
 	int64_t at = t->next + row * g->n;
 
 	for (int64_t end = at + NR; at < end; at += LINE) {
-		fetch_own(g->c + at);
+		fetch_own_l1(g->c + at);
 		if (g->act == MR_ACT_GELU)
-			fetch_own(g->slope + at);
+			fetch_own_l1(g->slope + at);
 		if (t->last && g->step)
 			fetch_step(g->step, at);
 	}

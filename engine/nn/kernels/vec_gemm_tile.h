@@ -46,6 +46,11 @@ static inline void fetch_own(float *p)
 	__builtin_prefetch(p, 1, 2);
 }
 
+static inline void fetch_own_l1(float *p)
+{
+	__builtin_prefetch(p, 1, 3);
+}
+
 static inline void fetch_l1(const float *p)
 {
 	__builtin_prefetch(p, 0, 3);
@@ -172,10 +177,34 @@ FORCE_INLINE void tile_step(const tile *t, V acc[GEMM_ROWS][2], int rows, edge e
 	}
 }
 
+/*
+ * GELU, and its slope to g->slope. With all accumulators alive there are no registers for it, so sums go through memory: through C they
+ * would be waited for, since its rows are often a page long, and a load that agrees with a store under way in the last 12 bits of
+ * its address waits for that.
+ */
+FORCE_INLINE void tile_gelu(const tile *t, V acc[GEMM_ROWS][2], int rows, edge e)
+{
+	float sum[GEMM_ROWS * NR] __attribute__((aligned(64)));
+	const mr_vec_gemm *g = t->g;
+	int64_t at = t->i * g->n + t->j;
+
+	tile_store(acc, rows, sum, NR, (edge){.two = true});
+	for (int r = 0; r < rows; r++, at += g->n) {
+		V slope[2], y0 = gelu_and_slope(v_load(sum + r * NR, 0), &slope[0]);
+		V y1 = gelu_and_slope(v_load(sum + r * NR + LANES, 0), &slope[1]);
+
+		v_store(g->c + at, y0, e.p0);
+		v_store(g->slope + at, slope[0], e.p0);
+		if (e.two) {
+			v_store(g->c + at + LANES, y1, e.p1);
+			v_store(g->slope + at + LANES, slope[1], e.p1);
+		}
+	}
+}
+
 FORCE_INLINE void tile_finish(const tile *t, V acc[GEMM_ROWS][2], int rows, edge e)
 {
 	const mr_vec_gemm *g = t->g;
-	int64_t at = t->i * g->n + t->j;
 	V zero = v_set(0.0f);
 
 	if (g->bias) {
@@ -187,6 +216,10 @@ FORCE_INLINE void tile_finish(const tile *t, V acc[GEMM_ROWS][2], int rows, edge
 			acc[r][1] = v_add(acc[r][1], b1);
 		}
 	}
+	if (g->act == MR_ACT_GELU) {
+		tile_gelu(t, acc, rows, e);
+		return;
+	}
 	if (g->act == MR_ACT_RELU) {
 #pragma GCC unroll 14
 		for (int r = 0; r < rows; r++) {
@@ -194,20 +227,7 @@ FORCE_INLINE void tile_finish(const tile *t, V acc[GEMM_ROWS][2], int rows, edge
 			acc[r][1] = v_max(acc[r][1], zero);
 		}
 	}
-	tile_store(acc, rows, g->c + at, g->n, e);
-	if (g->act == MR_ACT_GELU) { /* from memory: with all accumulators alive there are no registers for it */
-		for (int r = 0; r < rows; r++) {
-			float *y = g->c + at + r * g->n, *d = g->slope + at + r * g->n;
-
-			for (int v = 0; v < (e.two ? 2 : 1); v++) {
-				int64_t part = v ? e.p1 : e.p0;
-				V slope;
-
-				v_store(y + v * LANES, gelu_and_slope(v_load(y + v * LANES, part), &slope), part);
-				v_store(d + v * LANES, slope, part);
-			}
-		}
-	}
+	tile_store(acc, rows, g->c + t->i * g->n + t->j, g->n, e);
 }
 
 /* Where the lines that a tile fetches lie: the weights, which other threads have read since, and the same places of the optimizer's

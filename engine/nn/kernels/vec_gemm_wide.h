@@ -101,6 +101,24 @@ FORCE_INLINE void wide_store(V acc[WIDE_ROWS][WIDE_VECS], int rows, float *out, 
 			v_store(out + r * pitch + v * LANES, acc[r][v], 0);
 }
 
+/* As tile_gelu. */
+FORCE_INLINE void wide_gelu(const wide *t, V acc[WIDE_ROWS][WIDE_VECS], int rows)
+{
+	float sum[WIDE_ROWS * WIDE] __attribute__((aligned(64)));
+	const mr_vec_gemm *g = t->g;
+
+	wide_store(acc, rows, sum, WIDE);
+	for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 4
+		for (int v = 0; v < WIDE; v += LANES) {
+			V slope, y = gelu_and_slope(v_load(sum + r * WIDE + v, 0), &slope);
+
+			v_store(g->c + t->at + r * g->n + v, y, 0);
+			v_store(g->slope + t->at + r * g->n + v, slope, 0);
+		}
+	}
+}
+
 FORCE_INLINE void wide_finish(const wide *t, V acc[WIDE_ROWS][WIDE_VECS], int rows)
 {
 	const mr_vec_gemm *g = t->g;
@@ -116,6 +134,10 @@ FORCE_INLINE void wide_finish(const wide *t, V acc[WIDE_ROWS][WIDE_VECS], int ro
 				acc[r][v] = v_add(acc[r][v], b);
 		}
 	}
+	if (g->act == MR_ACT_GELU) {
+		wide_gelu(t, acc, rows);
+		return;
+	}
 	if (g->act == MR_ACT_RELU) {
 #pragma GCC unroll 6
 		for (int r = 0; r < rows; r++)
@@ -124,18 +146,6 @@ FORCE_INLINE void wide_finish(const wide *t, V acc[WIDE_ROWS][WIDE_VECS], int ro
 				acc[r][v] = v_max(acc[r][v], zero);
 	}
 	wide_store(acc, rows, g->c + t->at, g->n);
-	if (g->act == MR_ACT_GELU) { /* from memory, as in tile_finish */
-		for (int r = 0; r < rows; r++) {
-			float *y = g->c + t->at + r * g->n, *d = g->slope + t->at + r * g->n;
-
-			for (int v = 0; v < WIDE; v += LANES) {
-				V slope;
-
-				v_store(y + v, gelu_and_slope(v_load(y + v, 0), &slope), 0);
-				v_store(d + v, slope, 0);
-			}
-		}
-	}
 }
 
 FORCE_INLINE void wide_run(const wide *t, int rows, bool packs)
@@ -153,7 +163,7 @@ FORCE_INLINE void wide_run(const wide *t, int rows, bool packs)
 				fetch_l2(next + v * LINE);
 #pragma GCC unroll 4
 		for (int v = 0; v < WIDE_LINES; v++)
-			__builtin_prefetch(own + v * LINE, 1, 3);
+			fetch_own_l1(own + v * LINE);
 		own += --n_own > 0 ? t->own_pitch : 0;
 		for (int v = 0; v < LINE; v += 4) {
 #pragma GCC unroll 4

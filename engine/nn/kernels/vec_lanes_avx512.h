@@ -67,6 +67,21 @@ static inline V v_keep(M m, V a) { return _mm512_maskz_mov_ps(m, a); }      /* 0
 static inline V v_pick(M m, V a, V b) { return _mm512_mask_blend_ps(m, b, a); } /* a where the mask is on */
 static inline V v_round(V a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 static inline V v_ldexp(V a, V n) { return _mm512_scalef_ps(a, n); }        /* a 2^n; n whole */
+
+/* The nearest number to a from -most to most; of NaN, any. */
+static inline V v_within(V a, float most)
+{
+	return _mm512_range_ps(a, _mm512_set1_ps(most), 2); /* the smaller magnitude, with the sign of a */
+}
+
+#define POWER_BASE 12583039.0f /* 3 2^22 + 127 */
+
+/* 2^n for t = POWER_BASE + n, n whole, from -126 to 127: the exponent is there already. */
+static inline V v_power(V t)
+{
+	return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(t), 23));
+}
+
 static inline float v_sum(V a) { return _mm512_reduce_add_ps(a); }
 static inline float v_top(V a) { return _mm512_reduce_max_ps(a); }
 

@@ -3,7 +3,7 @@
  *
  * Measured against libm in f64 (tests/nn): v_exp within 2.5e-7 relative over all of its range, 0 below -104, infinity
  * above 88.73. v_exp2 within 3e-7 of 2^y for y up to 120; who computes y = x log2(e) adds the rounding of y, 6e-8 |x|.
- * The logistic function likewise. NaN stays NaN.
+ * The logistic function likewise. NaN stays NaN, but for the logistic function.
  */
 
 /* exp(x) = 2^n exp(r), |r| <= ln(2) / 2, polynomial of degree 6 (coefficients of Cephes' expf, S. Moshier). */
@@ -25,39 +25,49 @@ static inline V v_exp(V x)
 	return v_ldexp(v_add(p, v_set(1.0f)), n);
 }
 
-/* 2^y = 2^n 2^r, |r| <= 1/2, by interpolation of 2^r at the six Chebyshev points: two thirds of v_exp. y <= 120. */
-static inline V v_exp2(V y)
+/* 2^r, |r| <= 1/2, by interpolation at the six Chebyshev points. */
+static inline V v_exp2_part(V r)
 {
-	V n = v_round(y), r = v_sub(y, n), p;
+	V p = v_set(1.33908633e-3f);
 
-	p = v_set(1.33908633e-3f);
 	p = v_fma(p, r, v_set(9.67603177e-3f));
 	p = v_fma(p, r, v_set(5.55035695e-2f));
 	p = v_fma(p, r, v_set(2.40221068e-1f));
 	p = v_fma(p, r, v_set(6.93147182e-1f));
-	p = v_fma(p, r, v_set(1.0f));
-	return v_ldexp(p, n);
+	return v_fma(p, r, v_set(1.0f));
 }
 
-/* 1 / (1 + 2^y), the logistic function of -y ln(2); where that is below 2^-100 it stays there. */
-static inline V v_logistic2(V y)
+/* 2^y = 2^n 2^r: two thirds of v_exp. y <= 120. */
+static inline V v_exp2(V y)
 {
-	return v_inverse(v_add(v_set(1.0f), v_exp2(v_min(v_set(100.0f), y))));
+	V n = v_round(y);
+
+	return v_ldexp(v_exp2_part(v_sub(y, n)), n);
+}
+
+/* 1 / (1 + 2^(a b)), the logistic function of -a b ln(2); |a b| <= 100. The product is not rounded. */
+static inline V v_logistic2(V a, V b)
+{
+	V base = v_set(POWER_BASE), t = v_fma(a, b, base), r = v_fma(a, b, v_sub(base, t));
+
+	return v_inverse(v_fma(v_exp2_part(r), v_power(t), v_set(1.0f)));
 }
 
 #define LOG2E 1.4426950408889634f
 #define GELU_A 1.5957691216057308f  /* 2 sqrt(2 / pi) */
 #define GELU_B 0.07135481282740522f /* GELU_A 0.044715 */
+#define GELU_MOST 9.15f             /* the logistic function of -x (GELU_A + GELU_B x^2) is 2^-99.9 there */
 
 /*
  * GELU in its tanh form. (1 + tanh u) / 2 is the logistic function of 2u, so with s = logistic(2u) and 2u = x (a + b x^2):
- * gelu = x s, gelu' = s + x s (1 - s) (a + 3 b x^2). One exp and one division, and no cancellation for negative x.
+ * gelu = x s, gelu' = s + x s (1 - s) (a + 3 b x^2). One power and one division, and no cancellation for negative x. Where s is
+ * below 2^-100 it stays there.
  */
 static inline V gelu_and_slope(V x, V *slope)
 {
-	V xx = v_mul(x, x), inner = v_mul(x, v_fma(v_set(3 * GELU_B), xx, v_set(GELU_A)));
-	V s = v_logistic2(v_mul(x, v_fma(v_set(-GELU_B * LOG2E), xx, v_set(-GELU_A * LOG2E))));
+	V c = v_within(x, GELU_MOST), cc = v_mul(c, c);
+	V s = v_logistic2(c, v_fma(v_set(-GELU_B * LOG2E), cc, v_set(-GELU_A * LOG2E))), y = v_mul(x, s);
 
-	*slope = v_fma(v_mul(s, v_sub(v_set(1.0f), s)), inner, s);
-	return v_mul(x, s);
+	*slope = v_fma(v_fnma(y, s, y), v_fma(v_set(3 * GELU_B), cc, v_set(GELU_A)), s);
+	return y;
 }
