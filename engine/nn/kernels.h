@@ -22,7 +22,7 @@ typedef enum mr_act { MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU /* tanh form */ } mr
 
 typedef struct mr_kctx mr_kctx; /* each filling has its own body */
 
-/* C[m,n] (+)= op(A)[m,k] * op(B)[k,n], then + bias[n], then act. op transposes when ta (A stored [k,m]) or tb (B stored
+/* C[m,n] (+)= op(A)[m,k] * op(B)[k,n], then + bias[n], then act or + addend. op transposes when ta (A stored [k,m]) or tb (B stored
  * [n,k]). Leading dimensions are the stored row lengths; all matrices dense (lda = k or m, ldb = n or k, ldc = n). */
 typedef struct mr_gemm {
 	int64_t m, n, k;
@@ -31,6 +31,7 @@ typedef struct mr_gemm {
 	bool bias;
 	mr_act act;  /* applied to C; with MR_ACT_GELU what act_backward wants of it goes to @aux */
 	void *a_sums, *b_sums; /* with ta alone, [m] and [n]: column sums of A and B as stored, the bits of colsum; or NULL */
+	const void *addend; /* [m, n], not C: added last, with the bits of `sum` afterwards; excludes ta, add and act. NULL: nothing */
 } mr_gemm;
 
 /* Causal multi-head attention without its projections. qkv [samples*T, 3C]: q, k, v side by side, each heads * dim wide. */

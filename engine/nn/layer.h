@@ -62,6 +62,7 @@ typedef struct mr_layer_call {
 	mr_shape out;
 	int64_t samples;
 	const void *x[MR_LAYER_INPUTS];
+	const void *addend;        /* as large as y, not y: F of a layer that adds() writes its output plus this. NULL: its output */
 	void *y;                   /* F writes; a loss layer has none */
 	const void *dy;            /* gradient of y; a loss layer has none */
 	void *dx[MR_LAYER_INPUTS]; /* NULL: not wanted (the model's input) */
@@ -88,6 +89,7 @@ typedef struct mr_layer_ops {
 	bool loss;           /* ends a model: overwrites x[0] by its gradient in F and has no output */
 	bool passes_dy;      /* the gradient of every input is dy itself (residual): the caller may alias the buffers, and then
 	                        does not call backward_input */
+	bool is_sum;         /* y = x[0] + x[1], which a layer that adds() may have done before */
 	/** Shape of the output for these inputs, or MR_ECONFIG with a sentence. Loss layers check and leave @out as input 0. */
 	mr_status (*shape)(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out);
 	/** Loss layers: does a target of this shape fit inputs of shape @in? Else MR_ECONFIG. Others: NULL. */
@@ -98,6 +100,9 @@ typedef struct mr_layer_ops {
 	 * flags and FLOPs are then filled, and the sizes are 0. */
 	void (*needs)(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k, mr_layer_needs *out);
 	mr_status (*forward)(const mr_layer_call *c);
+	/** May forward be given mr_layer_call.addend? It gives the bits of a sum afterwards, and none of the backward halves reads y. NULL:
+	 * no. */
+	bool (*adds)(const mr_layer_cfg *cfg);
 	/** Called once for every micro-batch that goes backward, even when no dx is wanted: it also fills kept. */
 	mr_status (*backward_input)(const mr_layer_call *c);
 	mr_status (*backward_weight)(const mr_layer_call *c); /* NULL: no parameters. Reads no weight */

@@ -272,6 +272,24 @@ static void find_cuts(mr_graph *g)
 	}
 }
 
+/* What @node may add to its output for the sum behind it. */
+static uint16_t addend_of(const mr_graph *g, uint32_t node)
+{
+	const mr_node *nd = &g->nodes[node], *next = nd + 1;
+
+	if (node + 1 == g->n_nodes || !next->ops->is_sum || !nd->ops->adds || !nd->ops->adds(&nd->cfg) || g->values[nd->out].n_uses > 1)
+		return MR_GRAPH_NO_VALUE;
+	return next->in[0] == nd->out ? next->in[1] : next->in[1] == nd->out ? next->in[0] : MR_GRAPH_NO_VALUE;
+}
+
+static void find_sums(mr_graph *g)
+{
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		g->nodes[i].addend = addend_of(g, i);
+		g->nodes[i].added = i > 0 && g->nodes[i - 1].addend != MR_GRAPH_NO_VALUE;
+	}
+}
+
 mr_status mr_graph_finish(mr_graph *g)
 {
 	assert(!g->cut);
@@ -282,5 +300,6 @@ mr_status mr_graph_finish(mr_graph *g)
 	if (!g->cut)
 		return mr_fail(MR_ERESOURCE, "no memory for the model's graph");
 	find_cuts(g);
+	find_sums(g);
 	return MR_OK;
 }

@@ -10,6 +10,10 @@
  *	nodes     --> fc.0 ---> ln_1 ---> fc.1 ---> add ---> loss        add reads 3 and 1
  *	                    \______________________/
  *
+ * A sum right behind a layer whose output it alone reads, and which can add (mr_layer_ops.adds), may be computed by that layer: given
+ * the sum's other input as its addend it writes the output of the sum, its own is never there, and the sum has no F. Between the
+ * two there are two live values, so that no stage begins there. In the picture above: fc.1, given value 1, writes value 4.
+ *
  * A stage may begin where exactly one value is live: in front of ln_1, not in front of fc.1 or add (mr_graph_cut_ok).
  * That value is what crosses the boundary between two stages.
  *
@@ -65,6 +69,8 @@ typedef struct mr_node {
 	uint16_t out;        /* MR_GRAPH_NO_VALUE for the loss */
 	uint32_t first_param, n_params;
 	uint32_t number;     /* layer number in the model, for random numbers: the node's index */
+	uint16_t addend;     /* after mr_graph_finish: the value that this node may add to its output, or MR_GRAPH_NO_VALUE */
+	bool added;          /* after mr_graph_finish: the node in front may do this one's F so */
 } mr_node;
 
 typedef struct mr_graph {

@@ -48,11 +48,13 @@ static void layout_grads(mr_sequential *q, mr_arena *a)
 	mr_sequential_layout_few(&q->c, &q->few, a);
 }
 
-/* @offset of what @passing holds, which is NULL where sizes are counted; or @own. */
+/* @offset of what @passing holds, which is NULL where sizes are counted; or @own; or nothing. */
 static void *passes(char *passing, size_t offset, void *own)
 {
 	if (offset == MR_SEQUENTIAL_OWN)
 		return own;
+	if (offset == MR_SEQUENTIAL_NOWHERE)
+		return NULL;
 	return passing ? passing + offset : NULL;
 }
 

@@ -52,10 +52,14 @@ static mr_status place_values(const notes *n, mr_sequential_layout *l)
 {
 	for (uint16_t v = 0; v < n->g->n_values; v++) {
 		const mr_value *val = &n->g->values[v];
+		const mr_node *maker = v ? &n->g->nodes[val->producer] : NULL;
 
 		l->value[v] = MR_SEQUENTIAL_OWN;
-		if (!n->saved[v])
-			MR_TRY(mr_lifetime_add(&l->passing, val->producer, val->last_use, value_bytes(n, v), &l->value[v]));
+		if (maker && maker->addend != MR_GRAPH_NO_VALUE)
+			l->value[v] = MR_SEQUENTIAL_NOWHERE;
+		else if (!n->saved[v])
+			MR_TRY(mr_lifetime_add(&l->passing, val->producer - maker->added, val->last_use, value_bytes(n, v),
+					       &l->value[v]));
 	}
 	return MR_OK;
 }

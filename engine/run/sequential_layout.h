@@ -19,9 +19,11 @@
 #include "run/sequential.h"
 
 #define MR_SEQUENTIAL_OWN SIZE_MAX
+#define MR_SEQUENTIAL_NOWHERE (SIZE_MAX - 1)
 
 typedef struct mr_sequential_layout {
-	size_t *value;       /* [n_values] offset among what passes, or MR_SEQUENTIAL_OWN: it lives as long as the run */
+	size_t *value;       /* [n_values] offset among what passes, or MR_SEQUENTIAL_OWN: it lives as long as the run; MR_SEQUENTIAL_NOWHERE: it
+	                        never is, only its sum with another (mr_node.addend) */
 	size_t *grad;        /* [n_values] of its gradient; MR_SEQUENTIAL_OWN: in the place of the value that enters the loss */
 	size_t *kept;        /* [n_nodes] */
 	mr_lifetime passing; /* .bytes: of all that passes */

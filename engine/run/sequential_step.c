@@ -24,7 +24,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 {
 	const mr_node *nd = &q->g->nodes[i];
 	mr_shape in = q->g->values[nd->in[0]].shape;
-	bool ends = nd->out == MR_GRAPH_NO_VALUE;
+	bool ends = nd->out == MR_GRAPH_NO_VALUE, adds = nd->addend != MR_GRAPH_NO_VALUE;
 	mr_layer_call c = {
 		.k = q->c.kernels,
 		.kc = q->kc,
@@ -32,7 +32,8 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		.in = in,
 		.out = ends ? in : q->g->values[nd->out].shape,
 		.samples = ps->samples,
-		.y = ends ? NULL : q->value[nd->out].value,
+		.addend = adds ? q->value[nd->addend].value : NULL,
+		.y = ends ? NULL : q->value[adds ? nd[1].out : nd->out].value,
 		.dy = ends ? NULL : q->value[nd->out].grad,
 		.w = ps->w,
 		.dw = ps->dw,
@@ -95,8 +96,11 @@ static void load(mr_sequential *q, const pass *ps)
 static mr_status forward(mr_sequential *q, pass *ps, uint32_t end)
 {
 	for (uint32_t i = 0; i < end; i++) {
-		mr_layer_call c = make_call(q, i, ps);
+		mr_layer_call c;
 
+		if (q->g->nodes[i].added)
+			continue;
+		c = make_call(q, i, ps);
 		MR_TRY(q->g->nodes[i].ops->forward(&c));
 	}
 	return MR_OK;

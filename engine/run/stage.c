@@ -74,6 +74,7 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		.in = in,
 		.out = nd->out == MR_GRAPH_NO_VALUE ? in : s->g->values[nd->out].shape,
 		.samples = io->samples,
+		.addend = resolve(io, st->addend),
 		.y = resolve(io, st->y),
 		.dy = resolve(io, st->dy),
 		.w = w,
@@ -112,8 +113,11 @@ static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
 	for (uint32_t i = 0; i < end; i++) {
 		const void *w[MR_LAYER_PARAMS];
 		void *dw[MR_LAYER_PARAMS];
-		mr_layer_call c = make_call(s, io, &s->step[i], w, dw);
+		mr_layer_call c;
 
+		if (s->step[i].quiet_f)
+			continue;
+		c = make_call(s, io, &s->step[i], w, dw);
 		c.scratch = resolve(io, s->step[i].scratch_f);
 		MR_TRY(s->step[i].node->ops->forward(&c));
 	}

@@ -75,12 +75,25 @@ static uint32_t last_read(const mr_stage *s, uint16_t v)
 	return (last < s->end ? last : s->end - 1) - s->first;
 }
 
+/* The value that step @i writes: with an addend, which it then has, that of the sum behind it. */
+static uint16_t written_by(mr_stage *s, const notes *n, uint32_t i)
+{
+	mr_stage_step *st = &s->step[i];
+
+	if (st->node->addend == MR_GRAPH_NO_VALUE)
+		return st->node->out;
+	assert(i + 1 < n_steps(s)); /* no stage begins there */
+	st->addend = n->value[st->node->addend];
+	st[1].quiet_f = true;
+	return st[1].node->out;
+}
+
 static mr_status place_values(mr_stage *s, notes *n)
 {
 	n->value[s->v_in] = (mr_ref){MR_AT_IN, 0};
 	for (uint32_t i = 0; i < n_steps(s); i++) {
 		mr_stage_step *st = &s->step[i];
-		uint16_t v = st->node->out;
+		uint16_t v = written_by(s, n, i);
 
 		for (uint32_t j = 0; j < st->node->n_in; j++)
 			st->x[j] = n->value[st->node->in[j]];
@@ -90,6 +103,10 @@ static mr_status place_values(mr_stage *s, notes *n)
 		st->aux_w = take_slot(n, st->needs.aux_w);
 		if (v == MR_GRAPH_NO_VALUE)
 			continue;
+		if (st->quiet_f) {
+			st->y = n->value[v];
+			continue;
+		}
 		if (n->saved[v]) {
 			st->y = take_slot(n, value_bytes(s, v));
 			if (v == s->v_out)

@@ -21,7 +21,9 @@ typedef struct mr_ref {
 
 typedef struct mr_stage_step {
 	const mr_node *node;
-	mr_ref x[MR_LAYER_INPUTS], y;
+	mr_ref x[MR_LAYER_INPUTS], y;   /* y with an addend: of the sum behind this node */
+	mr_ref addend;                  /* nowhere: none */
+	bool quiet_f;                   /* no F to call: the node in front does it */
 	mr_ref dy, dx[MR_LAYER_INPUTS]; /* dx nowhere: not wanted, or the same buffer as dy */
 	bool dx_add[MR_LAYER_INPUTS];
 	bool quiet_i;                   /* no input half to call: every wanted dx is dy's own buffer, or none is wanted */

@@ -1,7 +1,7 @@
 /*
  * test_gemm.c - which matrix products are computed here and which by oneDNN (nn/kernels/gemm.h), on both sides of where that
  * changes: against the reference in f64; to the bit between numbers of threads, between a batch and its halves, and between a fused
- * step and one afterwards. Results lie between margins that nobody may touch. test_chains.c has the shapes.
+ * step or sum and one afterwards. Results lie between margins that nobody may touch. test_chains.c has the shapes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +24,16 @@ typedef struct work {
 	mr_gemm g;
 	int step;      /* -1: none */
 	bool in_place; /* of the step */
+	bool adds;     /* with an addend */
 } work;
 
 static void tell(const char *what, const work *w, uint32_t threads, double d)
 {
 	const mr_gemm *g = &w->g;
 
-	fprintf(stderr, "\n%s: m=%lld n=%lld k=%lld%s%s%s%s act %d step %d%s, %u threads: distance %.3g\n", what,
+	fprintf(stderr, "\n%s: m=%lld n=%lld k=%lld%s%s%s%s%s act %d step %d%s, %u threads: distance %.3g\n", what,
 		(long long)g->m, (long long)g->n, (long long)g->k, g->ta ? " ta" : "", g->tb ? " tb" : "",
-		g->add ? " add" : "", g->bias ? " bias" : "", (int)g->act, w->step, w->in_place ? " in place" : "", threads, d);
+		g->add ? " add" : "", g->bias ? " bias" : "", w->adds ? " addend" : "", (int)g->act, w->step, w->in_place ? " in place" : "", threads, d);
 }
 
 /* --- a product between margins ------------------------------------------------------------------------------------ */
@@ -93,7 +94,7 @@ static mr_step step_of(const work *w, void *src, void *dst, void *m, void *v)
 			 .b2 = 0.999, .eps = 1e-8, .c1 = 1 - 0.81, .c2 = 1 - 0.999 * 0.999, .cg = 0.7, .cm = 1.3};
 }
 
-typedef enum way { WHOLE, HALVES, STEP_APART } way;
+typedef enum way { WHOLE, HALVES, APART /* step, or sum */ } way;
 
 /* C = op(A) op(B) in two halves of the batch, which lie one after the other where A is transposed. */
 static void halves(const mr_kernels *k, mr_kctx *kc, const work *w, const void *a, const void *b, void *c,
@@ -113,14 +114,15 @@ static void halves(const mr_kernels *k, mr_kctx *kc, const work *w, const void *
 
 static void carry_out(const mr_kernels *k, mr_kctx *kc, const work *w, way how, outputs *out)
 {
-	const mr_gemm *g = &w->g;
+	mr_gemm of_w = w->g, *g = &of_w;
 	int64_t n = g->m * g->n;
 	bool gelu = g->act == MR_ACT_GELU, steps = w->step >= 0;
 	void *a = operand(k, g->m * g->k, 1), *b = operand(k, g->k * g->n, 2), *bias = g->bias ? operand(k, g->n, 3) : NULL;
-	void *c = fenced(k, n, 4, -1), *aux = gelu ? fenced(k, n, 5, -1) : NULL;
+	void *addend = w->adds ? operand(k, n, 10) : NULL, *c = fenced(k, n, 4, -1), *aux = gelu ? fenced(k, n, 5, -1) : NULL;
 	void *of[4] = {0}; /* the step's: src, dst, m, v */
 	mr_step s = {0};
 
+	g->addend = how == WHOLE ? addend : NULL;
 	for (int i = 0; i < 4 && steps; i++)
 		of[i] = fenced(k, n, 6 + (uint32_t)i, i == 3 ? 0 : -1);
 	if (steps)
@@ -131,8 +133,10 @@ static void carry_out(const mr_kernels *k, mr_kctx *kc, const work *w, way how, 
 		MR_CHECK_OK(k->gemm_step(kc, g, a, b, c, &s));
 	else
 		MR_CHECK_OK(k->gemm(kc, g, a, b, bias, c, aux));
-	if (how == STEP_APART)
+	if (how == APART && steps)
 		k->step(kc, n, &s, c);
+	if (how == APART && addend)
+		k->sum(kc, n, c, addend, c);
 	if (!steps)
 		put(out, k, c, n);
 	if (gelu) { /* as dz: what fillings leave there is their own */
@@ -142,7 +146,7 @@ static void carry_out(const mr_kernels *k, mr_kctx *kc, const work *w, way how, 
 	for (int i = 0; i < 4 && steps; i++)
 		put(out, k, of[i], n), drop(k, n, of[i]);
 	drop(k, n, c);
-	free(a), free(b), free(bias);
+	free(a), free(b), free(bias), free(addend);
 }
 
 static outputs result(const mr_kernels *k, uint32_t threads, const work *w, way how)
@@ -188,7 +192,9 @@ static void compare(const mr_kernels *k, const work *w)
 	for (uint32_t threads = 2; own && threads <= 3; threads++)
 		same("the bits depend on the threads", w, threads, &one, result(k, threads, w, WHOLE));
 	if (w->step >= 0)
-		same("not the bits of gemm, then step", w, 1, &one, result(k, 1, w, STEP_APART));
+		same("not the bits of gemm, then step", w, 1, &one, result(k, 1, w, APART));
+	if (w->adds)
+		same("not the bits of gemm, then sum", w, 1, &one, result(k, 1, w, APART));
 	free(want.v), free(one.v);
 }
 
@@ -202,9 +208,9 @@ static void compare_epilogues(const mr_kernels *k, int64_t m, int64_t n, int64_t
 {
 	static const mr_act acts[3] = {MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU};
 
-	for (int v = 0; v < 12; v++)
-		compare(k, &(work){.g = {.m = m, .n = n, .k = depth, .tb = v & 1, .bias = !(v & 2), .act = acts[v >> 2]},
-				   .step = -1});
+	for (int v = 0; v < 16; v++)
+		compare(k, &(work){.g = {.m = m, .n = n, .k = depth, .tb = v & 1, .bias = !(v & 2), .act = acts[(v >> 2) % 3]},
+				   .step = -1, .adds = v >= 12});
 }
 
 static void compare_steps(const mr_kernels *k, int64_t m, int64_t n, int64_t depth)
@@ -264,6 +270,17 @@ static void wide_tiles(void)
 			compare(k, &(work){.g = {.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .tb = v & 1, .add = v & 2},
 					  .step = -1});
 	}
+}
+
+/* Few rows, and the reference: what else there is of products with a bias, an activation or an addend. */
+static void small_products_have_epilogues(void)
+{
+	static const int64_t dims[][3] = {{1, 1, 1}, {5, 33, 7}, {17, 100, 130}, {40, 300, 65}};
+	const mr_kernels *of[3] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64), dnnl()};
+
+	for (int i = 0; i < 12; i++)
+		if (of[i % 3])
+			compare_epilogues(of[i % 3], dims[i / 3][0], dims[i / 3][1], dims[i / 3][2]);
 }
 
 /* A sum over micro-batches is the sum over the batch that they make up, to the bit. */
@@ -344,6 +361,7 @@ void mr_suite_gemm(void)
 	MR_SUITE("gemm");
 	MR_TEST(large_batches);
 	MR_TEST(wide_tiles);
+	MR_TEST(small_products_have_epilogues);
 	MR_TEST(strips_of_many_blocks);
 	MR_TEST(halves_make_a_whole);
 	MR_TEST(scratch_grows);

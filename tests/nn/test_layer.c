@@ -429,6 +429,30 @@ static void passed_gradients_are_dy_itself(void)
 	on_all_backends(check_passes_dy);
 }
 
+static void check_adds(layer_rig *r)
+{
+	size_t bytes = (size_t)rig_n_y(r) * mr_dtype_bytes(r->k->dtype);
+	void *apart;
+
+	if (!r->ops->adds || !r->ops->adds(&r->what->cfg))
+		return;
+	CU_ASSERT(!r->needs.y_i && !r->needs.y_w);
+	rig_forward(r);
+	apart = malloc(bytes);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(apart);
+	r->k->sum(r->kc, rig_n_y(r), r->dy, r->y, apart); /* any numbers will do */
+	r->call.addend = r->dy;
+	rig_forward(r);
+	r->call.addend = NULL;
+	check_same_bits(r, "y", r->y, apart, rig_n_y(r));
+	free(apart);
+}
+
+static void addends_equal_a_sum_afterwards(void)
+{
+	on_all_backends(check_adds);
+}
+
 static void check_needs(layer_rig *r)
 {
 	mr_layer_needs bare;
@@ -657,6 +681,7 @@ void mr_suite_layer(void)
 	MR_TEST(spans_equal_one_after_the_other);
 	MR_TEST(input_gradients_may_be_unwanted);
 	MR_TEST(passed_gradients_are_dy_itself);
+	MR_TEST(addends_equal_a_sum_afterwards);
 	MR_TEST(needs_can_be_asked_without_kernels);
 	MR_TEST(dropout_masks_belong_to_samples);
 	MR_TEST(dropout_is_off_outside_training);

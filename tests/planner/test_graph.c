@@ -49,6 +49,51 @@ static void a_stage_begins_where_one_value_is_live(void)
 	mr_graph_destroy(g);
 }
 
+/* A layer of @act and the sum of its output and value 1, with a norm between them, or with another reader of the output behind them. */
+static mr_graph *sum_behind(const char *layer, mr_act act, bool turned, bool between, bool read)
+{
+	mr_layer_cfg cfg = {.out = 4, .act = act};
+	mr_graph *g;
+	uint16_t x, h;
+
+	MR_CHECK_OK(mr_graph_create(numbers, numbers, &g));
+	x = add(g, "linear", "first", (mr_layer_cfg){.out = 4}, 0, 0);
+	h = add(g, layer, "branch", cfg, x, 0);
+	if (between)
+		h = add(g, "layer_norm", "between", (mr_layer_cfg){0}, h, 0);
+	x = add(g, "residual", "sum", (mr_layer_cfg){0}, turned ? x : h, turned ? h : x);
+	if (read)
+		x = add(g, "residual", "sum.2", (mr_layer_cfg){0}, x, h);
+	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
+	MR_CHECK_OK(mr_graph_finish(g));
+	return g;
+}
+
+/* Which node may add which value to its output; none where @node is MR_GRAPH_NO_NODE. */
+static void expect_addend(mr_graph *g, uint32_t node, uint16_t value)
+{
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		CU_ASSERT_EQUAL(g->nodes[i].addend, i == node ? value : MR_GRAPH_NO_VALUE);
+		CU_ASSERT_EQUAL(g->nodes[i].added, node != MR_GRAPH_NO_NODE && i == node + 1);
+		CU_ASSERT_FALSE(g->nodes[i].added && mr_graph_cut_ok(g, i));
+	}
+	mr_graph_destroy(g);
+}
+
+static void a_layer_may_add_for_the_sum_behind_it(void)
+{
+	mr_graph *g = branched();
+
+	MR_CHECK_OK(mr_graph_finish(g));
+	expect_addend(g, 2, 1);
+	expect_addend(sum_behind("linear", MR_ACT_NONE, false, false, false), 1, 1);
+	expect_addend(sum_behind("linear", MR_ACT_NONE, true, false, false), 1, 1);
+	expect_addend(sum_behind("linear", MR_ACT_RELU, true, false, false), MR_GRAPH_NO_NODE, 0);
+	expect_addend(sum_behind("linear", MR_ACT_NONE, true, true, false), MR_GRAPH_NO_NODE, 0);
+	expect_addend(sum_behind("linear", MR_ACT_NONE, true, false, true), MR_GRAPH_NO_NODE, 0);
+	expect_addend(sum_behind("layer_norm", MR_ACT_NONE, true, false, false), MR_GRAPH_NO_NODE, 0);
+}
+
 /* Matrices of optimizers: neither biases, nor the head, nor what reads tokens, nor what is tied. */
 static void hidden_matrices(void)
 {
@@ -332,6 +377,7 @@ void mr_suite_graph(void)
 {
 	MR_SUITE("graph");
 	MR_TEST(a_stage_begins_where_one_value_is_live);
+	MR_TEST(a_layer_may_add_for_the_sum_behind_it);
 	MR_TEST(hidden_matrices);
 	MR_TEST(values_know_their_life);
 	MR_TEST(a_layer_may_read_a_value_twice);

@@ -87,18 +87,39 @@ static size_t ctx_bytes(const mr_kctx *kc)
 	return sizeof(*kc) + mr_dnnl_bytes(kc->dnnl) + mr_touched_bytes(kc->attn_scratch, attn) + mr_touched_bytes(kc->gemm.data, gemm);
 }
 
-/* --- gemm, activations, norm -------------------------------------------------------------------------------------- */
+/* --- gemm, sum, activations, norm --------------------------------------------------------------------------------- */
 
-static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
+static void sum(mr_kctx *kc, int64_t n, const void *x, const void *x2, void *y)
+{
+	mr_vec_sum a = {.a = x, .b = x2, .y = y};
+
+	team(kc, kc->vec->sum, &a, n, 64, 1);
+}
+
+/* By oneDNN, with GELU and the sums of columns behind it. */
+static mr_status library_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
 {
 	mr_vec_act act = {.act = MR_ACT_GELU, .in = c, .out = c, .slope = aux};
 
-	if (mr_gemm_own(g, kc->n_threads, false))
-		return mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, g, a, b, bias, c, aux, NULL);
 	MR_TRY(mr_dnnl_gemm(kc->dnnl, g, a, b, bias, c));
 	if (g->act == MR_ACT_GELU)
 		team(kc, kc->vec->act, &act, g->m * g->n, 64, 4);
 	mr_gemm_sums(kc->vec, kc->n_threads, g, a, b);
+	return MR_OK;
+}
+
+static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
+{
+	mr_gemm now = *g;
+
+	if (g->addend && !mr_gemm_adds(g, kc->n_threads))
+		now.addend = NULL;
+	if (mr_gemm_own(g, kc->n_threads, false))
+		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &now, a, b, bias, c, aux, NULL));
+	else
+		MR_TRY(library_gemm(kc, &now, a, b, bias, c, aux));
+	if (g->addend && !now.addend)
+		sum(kc, g->m * g->n, c, g->addend, c);
 	return MR_OK;
 }
 
@@ -196,7 +217,7 @@ static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, c
 	return MR_OK;
 }
 
-/* --- embedding, sum, dropout -------------------------------------------------------------------------------------- */
+/* --- embedding, dropout -------------------------------------------------------------------------------------- */
 
 static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte,
 		  const void *wpe, void *y)
@@ -213,13 +234,6 @@ static void embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, i
 			  .dwpe = dwpe, .add = add};
 
 	team(kc, kc->vec->embed_backward, &a, cols, 16, rows);
-}
-
-static void sum(mr_kctx *kc, int64_t n, const void *x, const void *x2, void *y)
-{
-	mr_vec_sum a = {.a = x, .b = x2, .y = y};
-
-	team(kc, kc->vec->sum, &a, n, 64, 1);
 }
 
 static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rate, const mr_mask_key *key,

@@ -93,7 +93,7 @@ static REAL act_value(mr_act act, REAL x)
 }
 
 /* C[0..width) of one row from its sums. */
-static void gemm_store(const mr_gemm *g, int64_t width, const REAL *acc, const REAL *bias, REAL *c, REAL *z)
+static void gemm_store(const mr_gemm *g, int64_t width, const REAL *acc, const REAL *bias, const REAL *addend, REAL *c, REAL *z)
 {
 	if (g->add) {
 		for (int64_t j = 0; j < width; j++)
@@ -105,7 +105,7 @@ static void gemm_store(const mr_gemm *g, int64_t width, const REAL *acc, const R
 
 		if (g->act == MR_ACT_GELU)
 			z[j] = x;
-		c[j] = act_value(g->act, x);
+		c[j] = addend ? x + addend[j] : act_value(g->act, x);
 	}
 }
 
@@ -127,7 +127,7 @@ static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x_, void
 static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a_, const void *b_, const void *bias_, void *c_,
 		      void *aux)
 {
-	const REAL *a = a_, *b = b_, *bias = bias_;
+	const REAL *a = a_, *b = b_, *bias = bias_, *addend = g->addend;
 	REAL *c = c_, *z = aux;
 	REAL acc[TILE];
 	int64_t a_row = g->ta ? 1 : g->k, a_step = g->ta ? g->m : 1;
@@ -146,8 +146,8 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a_, const void 
 				gemm_tile(width = 4, g->k, g->n, ai, a_step, bj, acc);
 			else
 				gemm_tile(width = 1, g->k, g->n, ai, a_step, bj, acc);
-			gemm_store(g, width, acc, bias ? bias + j : NULL, c + i * g->n + j,
-				   z ? z + i * g->n + j : NULL);
+			gemm_store(g, width, acc, bias ? bias + j : NULL, addend ? addend + i * g->n + j : NULL,
+				   c + i * g->n + j, z ? z + i * g->n + j : NULL);
 		}
 	}
 	if (g->a_sums)

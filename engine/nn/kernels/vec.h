@@ -110,7 +110,7 @@ typedef struct mr_vec_gemm {
 	mr_share *share;          /* not NULL: the range does not count, and units are taken from here, */
 	uint32_t n_share;         /* which has so many parts */
 	mr_act act;
-	const float *a, *b, *bias;
+	const float *a, *b, *bias, *addend;
 	const float *const *as, *const *bs; /* groups: k in pieces of @piece rows each, one behind the other; NULL: a and b alone */
 	int64_t piece;
 	float *c, *slope;         /* slope: with GELU */

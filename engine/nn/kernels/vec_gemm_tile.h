@@ -205,6 +205,7 @@ FORCE_INLINE void tile_gelu(const tile *t, V acc[GEMM_ROWS][2], int rows, edge e
 FORCE_INLINE void tile_finish(const tile *t, V acc[GEMM_ROWS][2], int rows, edge e)
 {
 	const mr_vec_gemm *g = t->g;
+	int64_t at = t->i * g->n + t->j;
 	V zero = v_set(0.0f);
 
 	if (g->bias) {
@@ -220,6 +221,15 @@ FORCE_INLINE void tile_finish(const tile *t, V acc[GEMM_ROWS][2], int rows, edge
 		tile_gelu(t, acc, rows, e);
 		return;
 	}
+	if (g->addend) {
+#pragma GCC unroll 14
+		for (int r = 0; r < rows; r++) {
+			const float *x = g->addend + at + r * g->n;
+
+			acc[r][0] = v_add(acc[r][0], v_load(x, e.p0));
+			acc[r][1] = v_add(acc[r][1], e.two ? v_load(x + LANES, e.p1) : zero);
+		}
+	}
 	if (g->act == MR_ACT_RELU) {
 #pragma GCC unroll 14
 		for (int r = 0; r < rows; r++) {
@@ -227,7 +237,7 @@ FORCE_INLINE void tile_finish(const tile *t, V acc[GEMM_ROWS][2], int rows, edge
 			acc[r][1] = v_max(acc[r][1], zero);
 		}
 	}
-	tile_store(acc, rows, g->c + t->i * g->n + t->j, g->n, e);
+	tile_store(acc, rows, g->c + at, g->n, e);
 }
 
 /* Where the lines that a tile fetches lie: the weights, which other threads have read since, and the same places of the optimizer's
@@ -245,12 +255,14 @@ FORCE_INLINE void fetch_step(const mr_vec_step *s, int64_t at)
 
 typedef enum tile_kind { TILE_PANEL, TILE_PACK, TILE_GROUP, TILE_STEP } tile_kind;
 
-/* A row of C, at most NR floats from @c. */
-FORCE_INLINE void fetch_result(float *c)
+/* A row of C, at most NR floats from @c, and what will be added to it. */
+FORCE_INLINE void fetch_result(const mr_vec_gemm *g, float *c)
 {
-	fetch_own(c);
-	if (NR > LINE)
-		fetch_own(c + LINE);
+	for (int64_t j = 0; j < NR; j += LINE) {
+		fetch_own(c + j);
+		if (g->addend)
+			fetch_l2(g->addend + (c - g->c) + j);
+	}
 }
 
 /* The k of a tile that packs its panel. */
@@ -271,7 +283,7 @@ FORCE_INLINE void tile_pack_k(const tile *t, V acc[GEMM_ROWS][2], int rows)
 			fetch_l2(next);
 		}
 		if (l < t->n_own) {
-			fetch_result(own);
+			fetch_result(t->g, own);
 			own += t->own_pitch;
 		}
 		fetch_line(soon);
@@ -316,7 +328,7 @@ FORCE_INLINE void tile_k(const tile *t, V acc[GEMM_ROWS][2], int rows, tile_kind
 		else
 			fetch_l2(next);
 		if (kind == TILE_PANEL && n < t->n_own) {
-			fetch_result(own);
+			fetch_result(t->g, own);
 			own += t->own_pitch;
 		}
 		for (int64_t u = 0; u < every; u++)

@@ -45,7 +45,8 @@ typedef struct wide {
 	const float *next;       /* fetched into L2: WIDE_LINES lines each of some rows for every LINE of k, */
 	int64_t next_pitch, next_rows;
 	float *own;              /* and into L1, to be written: a row for every LINE of k, */
-	int64_t own_pitch, n_own; /* as many */
+	int64_t own_pitch, n_own; /* as many, */
+	const float *addend;     /* and what is added to it; NULL: nothing */
 } wide;
 
 /* A panel's operand is fetched so many k ahead while it is packed. */
@@ -138,6 +139,13 @@ FORCE_INLINE void wide_finish(const wide *t, V acc[WIDE_ROWS][WIDE_VECS], int ro
 		wide_gelu(t, acc, rows);
 		return;
 	}
+	if (g->addend) {
+#pragma GCC unroll 6
+		for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+			for (int v = 0; v < WIDE_VECS; v++)
+				acc[r][v] = v_add(acc[r][v], v_load(g->addend + t->at + r * g->n + v * LANES, 0));
+	}
 	if (g->act == MR_ACT_RELU) {
 #pragma GCC unroll 6
 		for (int r = 0; r < rows; r++)
@@ -151,7 +159,7 @@ FORCE_INLINE void wide_finish(const wide *t, V acc[WIDE_ROWS][WIDE_VECS], int ro
 FORCE_INLINE void wide_run(const wide *t, int rows, bool packs)
 {
 	V acc[WIDE_ROWS][WIDE_VECS];
-	const float *a = t->a, *b = t->b, *next = t->next;
+	const float *a = t->a, *b = t->b, *next = t->next, *addend = t->addend;
 	int64_t pitch = t->g->k, b_pitch = packs ? t->b_pitch : WIDE, n_own = t->n_own, l = t->k;
 	float *pack = t->pack, *own = t->own;
 
@@ -164,6 +172,12 @@ FORCE_INLINE void wide_run(const wide *t, int rows, bool packs)
 #pragma GCC unroll 4
 		for (int v = 0; v < WIDE_LINES; v++)
 			fetch_own_l1(own + v * LINE);
+		if (addend) {
+#pragma GCC unroll 4
+			for (int v = 0; v < WIDE_LINES; v++)
+				fetch_line(addend + v * LINE);
+			addend += n_own > 1 ? t->own_pitch : 0;
+		}
 		own += --n_own > 0 ? t->own_pitch : 0;
 		for (int v = 0; v < LINE; v += 4) {
 #pragma GCC unroll 4
@@ -292,6 +306,8 @@ static void wide_edge(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t j, 
 				v_store(g->slope + at, slope, part);
 			} else if (g->act == MR_ACT_RELU) {
 				x = v_max(x, v_set(0.0f));
+			} else if (g->addend) {
+				x = v_add(x, v_load(g->addend + at, part));
 			}
 			v_store(g->c + at, x, part);
 		}
@@ -328,6 +344,7 @@ static void wide_panel(wide_block *p, int64_t j)
 		t.in = from_c ? c : first && !g->add ? NULL : sum;
 		t.out = finishes ? NULL : sum;
 		t.own = finishes ? c : sum + rows * WIDE;
+		t.addend = finishes && g->addend ? g->addend + t.at : NULL;
 		t.n_own = rows;
 		wide_next(p, &t, j, q - p->q0);
 		wide_fetch_a(p);

@@ -71,10 +71,16 @@ static mr_status linear_forward(const mr_layer_call *c)
 		.tb = c->cfg->transposed,
 		.bias = !c->cfg->no_bias,
 		.act = c->cfg->act,
+		.addend = c->addend,
 	};
 
 	return c->k->gemm(c->kc, &g, c->x[0], c->w[0], g.bias ? c->w[1] : NULL, c->y,
 			  g.act == MR_ACT_GELU ? c->aux_i : NULL);
+}
+
+static bool linear_adds(const mr_layer_cfg *cfg)
+{
+	return cfg->act == MR_ACT_NONE;
 }
 
 static mr_status linear_backward_input(const mr_layer_call *c)
@@ -158,6 +164,7 @@ const mr_layer_ops mr_layer_linear = {
 	.params = linear_params,
 	.needs = linear_needs,
 	.forward = linear_forward,
+	.adds = linear_adds,
 	.backward_input = linear_backward_input,
 	.backward_weight = linear_backward_weight,
 	.backward_weights = linear_backward_weights,
