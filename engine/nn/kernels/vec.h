@@ -49,7 +49,7 @@ typedef struct mr_vec_attn {
 	mr_attn a;
 	const float *qkv, *dy;
 	float *y, *dqkv;
-	float *saved;          /* [samples, heads, t, 2]: largest scaled score, 1 / sum of exponentials */
+	float *saved;          /* [samples, heads, 2, t]: largest scaled scores, 1 / sums of exponentials */
 	const float *saved_in;
 	float *scratch;        /* of worker 0; the others follow at this distance */
 	size_t scratch_floats;
