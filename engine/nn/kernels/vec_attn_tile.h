@@ -127,7 +127,7 @@ SCORE_TILE(score_gradients, SCORE_GRADIENTS)
 
 /* --- sums --------------------------------------------------------------------------------------------------------- */
 
-/* out[r, cols] = from[r, cols] + scale[r] * sum over l of a[r * a_row + l * a_k] b[l, cols], over those l that row r sees. */
+/* out[r, cols] = from[r, cols] + scale[r] * (sum over l of a[r * a_row + l * a_k] b[l, cols]), over those l that row r sees. */
 typedef struct sum_tile {
 	int64_t cols, k;            /* k: steps that all rows see; a corner has as many more as there are rows, but one */
 	bool corner;                /* sums of keys: before those, row 0 sees all of it; sums of queries always have one, after them */
@@ -170,7 +170,7 @@ FORCE_INLINE void sum_vecs(const sum_tile *t, int rows, int vecs, int64_t j, int
 	for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
 		for (int v = 0; v < vecs; v++)
-			acc[r][v] = from ? v_load(from + r * t->from_pitch + j + v * LANES, 0) : v_set(0.0f);
+			acc[r][v] = v_set(0.0f);
 	if (keys && t->corner)
 #pragma GCC unroll 6
 		for (int s = 1; s < rows; s++, a += a_k, b += b_pitch)
@@ -189,6 +189,8 @@ FORCE_INLINE void sum_vecs(const sum_tile *t, int rows, int vecs, int64_t j, int
 
 			if (!keys && t->scale)
 				x = v_mul(x, v_set(t->scale[r]));
+			if (from)
+				x = v_add(v_load(from + r * t->from_pitch + j + v * LANES, 0), x);
 			v_store(t->out + r * t->pitch + j + v * LANES, x, part);
 		}
 }
