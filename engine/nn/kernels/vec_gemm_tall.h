@@ -17,7 +17,14 @@
  */
 #define TALL_K 256
 #define TALL_COLS 256
+#define TALL_TURNED_COLS 512 /* of A^T B: twice as wide, for half as many slivers, which take longer to pack there */
 #define TALL_PITCH (TALL_K + LINE) /* rows of a sliver begin in different sets of L1 */
+
+/* Columns of a block. */
+static int64_t tall_cols(const mr_vec_gemm *g)
+{
+	return g->ta ? TALL_TURNED_COLS : TALL_COLS;
+}
 
 /* Lines that a tile fetches into L2, a sixteenth of them at a time. */
 typedef struct stream {
@@ -316,7 +323,7 @@ static bool next_block(const mr_vec_gemm *g, const tall_part *w, const tall_bloc
 	if (out->k0 >= g->k) {
 		out->k0 = 0;
 		out->j += b->cols;
-		out->cols = least(TALL_COLS, w->c1 - out->j);
+		out->cols = least(tall_cols(g), w->c1 - out->j);
 	}
 	out->k = least(TALL_K, g->k - out->k0);
 	return out->j < w->c1;
@@ -392,9 +399,9 @@ static void tall_rows(tall *t, const tall_part *w, const tall_block *b, const ta
 
 static void tall_run(const mr_vec_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1, float *scratch)
 {
-	float grad[GEMM_ROWS * NR] __attribute__((aligned(64))), sums[TALL_COLS] __attribute__((aligned(64))) = {0};
-	tall_part w = {r0, r1, c0, c1, tiles_of(r1 - r0), scratch, scratch + TALL_K * TALL_COLS, grad, sums};
-	tall_block b = {.j = c0, .cols = least(TALL_COLS, c1 - c0), .k = least(TALL_K, g->k)}, soon;
+	float grad[GEMM_ROWS * NR] __attribute__((aligned(64))), sums[TALL_TURNED_COLS] __attribute__((aligned(64))) = {0};
+	tall_part w = {r0, r1, c0, c1, tiles_of(r1 - r0), scratch, scratch + TALL_K * TALL_TURNED_COLS, grad, sums};
+	tall_block b = {.j = c0, .cols = least(tall_cols(g), c1 - c0), .k = least(TALL_K, g->k)}, soon;
 	tall t = {.g = g, .sliver = w.sliver};
 	bool gives = g->sums && r0 == 0; /* all that have these columns sum them, since they pack them; one gives them */
 
@@ -442,5 +449,5 @@ static bool tall_sums(const mr_vec_gemm *g)
 static size_t tall_floats(int64_t k)
 {
 	(void)k;
-	return TALL_K * TALL_COLS + GEMM_ROWS * TALL_PITCH + TALL_K * LANES;
+	return TALL_K * TALL_TURNED_COLS + GEMM_ROWS * TALL_PITCH + TALL_K * LANES;
 }
