@@ -9,12 +9,14 @@
  * dK += dS^T Q, dV += P^T dY.
  *
  * Keys are rows and queries are lanes, so nothing is summed across lanes. Queries (and their gradients) are needed both ways, as
- * they are and turned: each block is packed once and turned from there. Of keys and values, what only serves as a left operand is
- * read where it lies, what serves as a right one is packed, since its rows lie a page apart.
+ * they are and turned: a group of vectors at a time, of which the turned ones stay in L1 until all keys are through. Of keys and
+ * values, what only serves as a left operand is read where it lies, what serves as a right one is packed, since its rows lie a page
+ * apart.
  */
 #include "nn/kernels/vec_attn_tile.h"
 
 #define BAND_VECS 4 /* vectors of queries handled together, at most: all scratch but k, dk and dv stays small for long T */
+#define GROUP (SCORE_VECS * LANES) /* queries turned together, at most */
 
 /* --- the next pair ------------------------------------------------------------------------------------------------ */
 
@@ -80,7 +82,7 @@ typedef struct attn_space {
 	float *k, *v;                     /* [t in whole tiles, dp]; forward: v alone, backward: k alone */
 	float *last;                      /* [SCORE_KEYS, dp] the last, incomplete tile of the other one, filled up with 0 */
 	float *q, *dy;                    /* [band, dp]; forward: q [LANES, dp] */
-	float *qt, *dyt;                  /* [dp, bp] */
+	float *qt, *dyt;                  /* [dp, GROUP] */
 	float *p, *ds;                    /* [t in whole tiles, bp] scores, probabilities; their gradients */
 	float *dk, *dv;                   /* [t, dp] */
 	float *top, *inverse, *total;     /* [bp] */
@@ -98,7 +100,7 @@ static size_t attn_lay_out(const mr_attn *a, bool backward, float *base, attn_sp
 	*w = (attn_space){.t = t, .d = d, .dp = dp, .bp = bp, .band = band};
 #define PLACE(name, rows, pitch) (w->name = base ? base + at : NULL, at += (size_t)((rows) * (pitch)))
 	PLACE(q, backward ? band : LANES, dp);
-	PLACE(qt, dp, bp);
+	PLACE(qt, dp, GROUP);
 	PLACE(p, tk, bp);
 	PLACE(last, SCORE_KEYS, dp);
 	PLACE(top, 1, bp);
@@ -110,7 +112,7 @@ static size_t attn_lay_out(const mr_attn *a, bool backward, float *base, attn_sp
 	PLACE(total, 1, bp);
 	PLACE(k, tk, dp);
 	PLACE(dy, band, dp);
-	PLACE(dyt, dp, bp);
+	PLACE(dyt, dp, GROUP);
 	PLACE(ds, tk, bp);
 	PLACE(dk, t, dp);
 	PLACE(dv, t, dp);
@@ -140,10 +142,10 @@ static void pack_rows(const attn_space *w, int64_t rows, int64_t to, const float
 }
 
 /*
- * The rows of a band turned to @turned, columns from @rows to the next whole vector 0; with @keep they stay in @packed as well, which
+ * @rows queries turned to @turned, columns from there to the next whole vector 0; with @keep they stay in @packed as well, which
  * otherwise has room for LANES rows.
  */
-static void pack_band(const attn_space *w, int64_t rows, const float *src, int64_t pitch, bool keep, float *packed, float *turned)
+static void pack_group(const attn_space *w, int64_t rows, const float *src, int64_t pitch, bool keep, float *packed, float *turned)
 {
 	for (int64_t r = 0; r < rows; r += LANES) {
 		const float *from = src + r * pitch;
@@ -161,7 +163,7 @@ static void pack_band(const attn_space *w, int64_t rows, const float *src, int64
 
 			v_columns(from + l, from_pitch, x);
 			for (int i = 0; i < 4; i++)
-				v_store(turned + (l + i) * w->bp + r, x[i], 0);
+				v_store(turned + (l + i) * GROUP + r, x[i], 0);
 		}
 	}
 }
@@ -184,7 +186,7 @@ static inline key_rows key_rows_at(const attn_space *w, const key_rows *k, int64
 	return j + SCORE_KEYS <= w->t ? (key_rows){k->rows + j * k->pitch, k->pitch} : (key_rows){w->last, w->dp};
 }
 
-/* --- tiles of a band's scores ------------------------------------------------------------------------------------- */
+/* --- groups of a band ---------------------------------------------------------------------------------------------- */
 
 /* Of scores before the softmax, which is computed in powers of 2. */
 static inline float score_scale(int64_t d)
@@ -193,9 +195,14 @@ static inline float score_scale(int64_t d)
 }
 
 /* Vectors that are done together when @left are left. */
-static inline int64_t score_together(int64_t left)
+static inline int64_t group_vecs(int64_t left)
 {
 	return left == 4 ? 2 : left < SCORE_VECS ? left : SCORE_VECS;
+}
+
+static inline int64_t at_most(int64_t n, int64_t most)
+{
+	return n < most ? n : most;
 }
 
 /* Of vectors from query @first on: how many begin before key @j and end there. */
@@ -206,26 +213,27 @@ static inline int64_t vecs_before(int64_t first, int64_t j)
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* Scores of a band, @q its queries, and their largest: group by group of vectors, whose queries stay in L1, and key by key. */
-static void band_scores(const attn_space *w, int64_t first, int64_t rows, const key_rows *k)
+/* Scores of a band, @q its queries, and their largest: group by group, key by key. */
+static void band_scores(const attn_space *w, int64_t first, int64_t rows, const float *q, const key_rows *k)
 {
 	int64_t vecs = whole(rows) / LANES, end = first + rows;
-	score_tile t = {.d = w->d, .pitch = w->bp};
+	score_tile t = {.d = w->d, .b_pitch = GROUP, .pitch = w->bp};
 
 	for (int64_t v = 0; v < vecs; v++)
 		v_store(w->top + v * LANES, v_set(-INFINITY), 0);
 	for (int64_t v = 0, n; v < vecs; v += n) {
-		int64_t from = first + v * LANES;
+		int64_t at = v * LANES;
 
-		n = score_together(vecs - v);
-		for (int64_t j = 0; j < end && j < from + n * LANES; j += SCORE_KEYS) {
-			int64_t skip = vecs_before(from, j), lane = (v + skip) * LANES;
+		n = group_vecs(vecs - v);
+		pack_group(w, at_most(rows - at, n * LANES), q + at * k->pitch, k->pitch, false, w->q, w->qt);
+		for (int64_t j = 0; j < end && j < first + at + n * LANES; j += SCORE_KEYS) {
+			int64_t skip = vecs_before(first + at, j), lane = at + skip * LANES;
 			key_rows a = key_rows_at(w, k, j);
 
 			coming_fetch(w->next);
 			t.a = a.rows;
 			t.a_pitch = a.pitch;
-			t.b = w->qt + lane;
+			t.b = w->qt + skip * LANES;
 			t.out = w->p + j * w->bp + lane;
 			t.first = j - first - lane;
 			t.top = w->top + lane;
@@ -265,10 +273,11 @@ static void softmax(const attn_space *w, int64_t first, int64_t lane)
 	v_store(w->inverse + lane, v_inverse(v_add(v_add(total[0], total[1]), v_add(total[2], total[3]))), 0);
 }
 
-/* @saved: [2, t], largest scores and inverse sums. */
-static void attn_band(const attn_space *w, int64_t first, int64_t rows, const key_rows *k, float *y, int64_t pitch, float *saved)
+/* @q: the band's queries; @y: its rows of the result, @pitch floats apart; @saved: [2, t]. */
+static void attn_band(const attn_space *w, int64_t first, int64_t rows, const float *q, const key_rows *k, float *y, int64_t pitch,
+		      float *saved)
 {
-	band_scores(w, first, rows, k);
+	band_scores(w, first, rows, q, k);
 	for (int64_t lane = 0; lane < rows; lane += LANES)
 		softmax(w, first, lane);
 	memcpy(saved + first, w->top, (size_t)rows * sizeof(float));
@@ -300,12 +309,8 @@ static void attn(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 		w.next = &next;
 		key_rows_pack_last(&w, &k);
 		pack_rows(&w, t, t, q + 2 * c, pitch, w.v);
-		for (int64_t i = 0; i < t; i += w.band) {
-			int64_t rows = t - i < w.band ? t - i : w.band;
-
-			pack_band(&w, rows, q + i * pitch, pitch, false, w.q, w.qt);
-			attn_band(&w, i, rows, &k, y + i * c, c, a->saved + 2 * pair * t);
-		}
+		for (int64_t i = 0; i < t; i += w.band)
+			attn_band(&w, i, at_most(t - i, w.band), q + i * pitch, &k, y + i * c, c, a->saved + 2 * pair * t);
 	}
 }
 
@@ -327,36 +332,39 @@ typedef struct backward_head {
 	column_sums dk, dv;
 } backward_head;
 
-/* Probabilities P of a band and their gradients dP, as band_scores(); @total becomes the sum of P dP of each query. */
-static void band_probabilities(const attn_space *w, int64_t first, int64_t rows, const key_rows *values)
+/* Keys from @j on, group of vectors from lane @at of the band on, @n vectors: P, dP and what they add to @total. */
+static inline void group_keys(const attn_space *w, const backward_head *h, int64_t first, int64_t at, int64_t n, int64_t j)
+{
+	int64_t skip = vecs_before(first + at, j), lane = at + skip * LANES;
+	key_rows v = key_rows_at(w, &h->v, j);
+	score_tile t = {.d = w->d, .a = w->k + j * w->dp, .a_pitch = w->dp, .b = w->qt + skip * LANES, .b_pitch = GROUP,
+			.out = w->p + j * w->bp + lane, .pitch = w->bp, .first = j - first - lane, .top = w->top + lane,
+			.inverse = w->inverse + lane, .scale = score_scale(w->d), .total = w->total + lane};
+
+	score_probabilities(&t, n - skip);
+	t.a = v.rows;
+	t.a_pitch = v.pitch;
+	t.b = w->dyt + skip * LANES;
+	t.p = t.out;
+	t.out = w->ds + j * w->bp + lane;
+	score_gradients(&t, n - skip);
+}
+
+/* Probabilities P of a band and their gradients dP; @total becomes the sum of P dP of each query. */
+static void band_probabilities(const attn_space *w, const backward_head *h, int64_t first, int64_t rows)
 {
 	int64_t vecs = whole(rows) / LANES, end = first + rows;
-	score_tile t = {.d = w->d, .pitch = w->bp, .scale = score_scale(w->d)};
 
 	for (int64_t v = 0, n; v < vecs; v += n) {
-		int64_t from = first + v * LANES;
+		int64_t at = v * LANES, in;
 
-		n = score_together(vecs - v);
-		for (int64_t j = 0; j < end && j < from + n * LANES; j += SCORE_KEYS) {
-			int64_t skip = vecs_before(from, j), lane = (v + skip) * LANES;
-			key_rows a = key_rows_at(w, values, j);
-
+		n = group_vecs(vecs - v);
+		in = at_most(rows - at, n * LANES);
+		pack_group(w, in, h->q + (first + at) * h->pitch, h->pitch, true, w->q + at * w->dp, w->qt);
+		pack_group(w, in, h->dy + (first + at) * h->c, h->c, true, w->dy + at * w->dp, w->dyt);
+		for (int64_t j = 0; j < end && j < first + at + n * LANES; j += SCORE_KEYS) {
 			coming_fetch(w->next);
-			t.a = w->k + j * w->dp;
-			t.a_pitch = w->dp;
-			t.b = w->qt + lane;
-			t.out = w->p + j * w->bp + lane;
-			t.first = j - first - lane;
-			t.top = w->top + lane;
-			t.inverse = w->inverse + lane;
-			score_probabilities(&t, n - skip);
-			t.a = a.rows;
-			t.a_pitch = a.pitch;
-			t.b = w->dyt + lane;
-			t.p = t.out;
-			t.out = w->ds + j * w->bp + lane;
-			t.total = w->total + lane;
-			score_gradients(&t, n - skip);
+			group_keys(w, h, first, at, n, j);
 		}
 	}
 }
@@ -406,8 +414,6 @@ static void attn_backward_band(const attn_space *w, const backward_head *h, int6
 {
 	float *dq = h->dq + first * h->pitch;
 
-	pack_band(w, rows, h->q + first * h->pitch, h->pitch, true, w->q, w->qt);
-	pack_band(w, rows, h->dy + first * h->c, h->c, true, w->dy, w->dyt);
 	for (int64_t at = 0; at < whole(rows); at += LANES) {
 		int64_t part = rows - at < LANES ? rows - at : 0;
 
@@ -415,7 +421,7 @@ static void attn_backward_band(const attn_space *w, const backward_head *h, int6
 		v_store(w->inverse + at, v_load(h->saved + w->t + first + at, part), 0);
 		v_store(w->total + at, v_set(0.0f), 0);
 	}
-	band_probabilities(w, first, rows, &h->v);
+	band_probabilities(w, h, first, rows);
 	band_gradients(w, first, rows);
 	for (int64_t i = 0, n; i < rows; i += n) {
 		sum_tile t = {.cols = w->d, .k = first + i + 1, .a = w->ds + i, .a_row = 1, .a_k = w->bp, .b = w->k,
@@ -449,6 +455,6 @@ static void attn_backward(const void *args, int64_t lo, int64_t hi, uint32_t wor
 		key_rows_pack_last(&w, &h.v);
 		pack_rows(&w, t, (t + SCORE_KEYS - 1) / SCORE_KEYS * SCORE_KEYS, q + c, pitch, w.k);
 		for (int64_t i = 0; i < t; i += w.band)
-			attn_backward_band(&w, &h, i, t - i < w.band ? t - i : w.band);
+			attn_backward_band(&w, &h, i, at_most(t - i, w.band));
 	}
 }

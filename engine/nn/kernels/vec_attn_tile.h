@@ -23,8 +23,9 @@ typedef struct score_tile {
 	const float *a;
 	int64_t a_pitch;
 	const float *b;
+	int64_t b_pitch;
 	float *out;
-	int64_t pitch;              /* of b, out and p */
+	int64_t pitch;              /* of out and p */
 	int64_t first;              /* lane of vector 0 that is the first to see key 0; < 0: all lanes see all keys */
 	float *top;                 /* tops: raised to the largest that a lane sees; probabilities: read, scaled */
 	const float *inverse;       /* probabilities: 2^(scale x - top) inverse, and 0 where a lane does not see the key */
@@ -43,7 +44,7 @@ FORCE_INLINE void score_product(const score_tile *t, V acc[SCORE_KEYS][SCORE_VEC
 #pragma GCC unroll 3
 		for (int v = 0; v < vecs; v++)
 			acc[r][v] = v_set(0.0f);
-	for (int64_t l = 0; l < t->d; l++, a++, b += t->pitch) {
+	for (int64_t l = 0; l < t->d; l++, a++, b += t->b_pitch) {
 		V x[SCORE_VECS];
 
 #pragma GCC unroll 3
