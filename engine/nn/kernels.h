@@ -31,6 +31,9 @@ typedef struct mr_gemm {
 	bool bias;
 	mr_act act;  /* applied to C; with MR_ACT_GELU what act_backward wants of it goes to @aux */
 	void *a_sums, *b_sums; /* with ta alone, [m] and [n]: column sums of A and B as stored, the bits of colsum; or NULL */
+	mr_act through;     /* C is the gradient of this activation's output, and becomes that of its input: last of all act_backward(through,
+	                       through_aux, C), with the same bits. Excludes ta, add, bias, act and addend. NONE: nothing */
+	const void *through_aux;
 	const void *addend; /* [m, n], not C: added last, with the bits of `sum` afterwards; excludes ta, add and act. NULL: nothing */
 } mr_gemm;
 

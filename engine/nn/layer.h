@@ -67,6 +67,9 @@ typedef struct mr_layer_call {
 	const void *dy;            /* gradient of y; a loss layer has none */
 	void *dx[MR_LAYER_INPUTS]; /* NULL: not wanted (the model's input) */
 	bool dx_add[MR_LAYER_INPUTS];
+	mr_act through;            /* I of a layer whose ops->hands_dz: dx[0] is to be the dz of the layer in front, which has this */
+	const void *through_aux;   /* activation; of that layer aux_i, or y where it has none. Not with dx_add. NONE: dx[0] as it is */
+	bool dy_is_dz;             /* such a layer with an activation: dy has come through it so, and kept is dy */
 	const void *const *w;      /* parameters, in the order of params() */
 	void *const *dw;           /* their gradients */
 	bool dw_add;               /* false: first micro-batch of the sum, overwrite */
@@ -90,6 +93,7 @@ typedef struct mr_layer_ops {
 	bool passes_dy;      /* the gradient of every input is dy itself (residual): the caller may alias the buffers, and then
 	                        does not call backward_input */
 	bool is_sum;         /* y = x[0] + x[1], which a layer that adds() may have done before */
+	bool hands_dz;       /* linear: I knows mr_layer_call.through and, where cfg.act is an activation, dy_is_dz. The bits are the same */
 	/** Shape of the output for these inputs, or MR_ECONFIG with a sentence. Loss layers check and leave @out as input 0. */
 	mr_status (*shape)(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out);
 	/** Loss layers: does a target of this shape fit inputs of shape @in? Else MR_ECONFIG. Others: NULL. */

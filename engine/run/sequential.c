@@ -77,6 +77,7 @@ static void layout_values(mr_sequential *q, const mr_sequential_layout *l, mr_ar
 		nd->ops->needs(&nd->cfg, g->values[nd->in[0]].shape, q->c.samples, q->c.kernels, &z);
 		q->node[i].aux_i = take(a, z.aux_i);
 		q->node[i].aux_w = take(a, z.aux_w);
+		q->node[i].act_aux = z.aux_i || nd->out == MR_GRAPH_NO_VALUE ? q->node[i].aux_i : q->value[nd->out].value;
 		q->node[i].kept = passes(passing, l->kept[i], logits);
 	}
 	q->scratch = take(a, l->scratch);

@@ -14,6 +14,7 @@ typedef struct mr_sequential_tensor {
 
 typedef struct mr_sequential_node {
 	void *aux_i, *aux_w, *kept;
+	const void *act_aux; /* what act_backward of its activation reads: aux_i, or its output where it has none */
 } mr_sequential_node;
 
 struct mr_sequential {

@@ -39,6 +39,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		.dw = ps->dw,
 		.dw_add = ps->add,
 		.step = ps->steps ? ps->steps + nd->first_param : NULL,
+		.dy_is_dz = !ends && nd[1].through,
 		.aux_i = q->node[i].aux_i,
 		.aux_w = q->node[i].aux_w,
 		.kept = q->node[i].kept,
@@ -49,6 +50,10 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		.mask = {q->c.seed, ps->first_sample, nd->number},
 	};
 
+	if (nd->through) {
+		c.through = nd[-1].cfg.act;
+		c.through_aux = q->node[i - 1].act_aux;
+	}
 	for (uint32_t j = 0; j < nd->n_in; j++)
 		c.x[j] = q->value[nd->in[j]].value;
 	for (uint32_t j = 0; j < nd->n_params; j++) {

@@ -245,12 +245,27 @@ static bool kept_for_w(const mr_stage *s, uint16_t v)
 {
 	uint32_t p = s->g->values[v].producer;
 
-	return s->split && inside(s, p) && s->step[p - s->first].needs.dy_w;
+	return s->split && inside(s, p) && (s->step[p - s->first].needs.dy_w || s->step[p - s->first].dy_is_dz);
+}
+
+/* Which steps do the act_backward of the one in front. */
+static void go_through(mr_stage *s)
+{
+	for (uint32_t i = 1; i < n_steps(s); i++) {
+		mr_stage_step *st = &s->step[i], *front = st - 1;
+
+		if (!st->node->through)
+			continue;
+		st->through = front->node->cfg.act;
+		st->through_aux = front->needs.aux_i ? front->aux_i : front->y;
+		front->dy_is_dz = true;
+	}
 }
 
 static mr_status place_grads(mr_stage *s, notes *n)
 {
 	class_grads(s, n);
+	go_through(s);
 	for (uint32_t i = n_steps(s); i-- > 0;) {
 		mr_stage_step *st = &s->step[i];
 
@@ -267,7 +282,9 @@ static mr_status place_grads(mr_stage *s, notes *n)
 			MR_TRY(mr_lifetime_add(&n->bwd, n->grad_born[c], n->grad_dies[c], value_bytes(s, v),
 					       &n->grad[c].offset));
 		}
-		if (s->split) {
+		if (st->dy_is_dz) {
+			st->kept = n->grad[n->class_of[st->node->out]];
+		} else if (s->split) {
 			st->kept = take_slot(n, st->needs.kept);
 		} else {
 			st->kept.where = MR_AT_SCRATCH;

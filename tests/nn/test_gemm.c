@@ -25,6 +25,7 @@ typedef struct work {
 	int step;      /* -1: none */
 	bool in_place; /* of the step */
 	bool adds;     /* with an addend */
+	mr_act through;
 } work;
 
 static void tell(const char *what, const work *w, uint32_t threads, double d)
@@ -94,7 +95,7 @@ static mr_step step_of(const work *w, void *src, void *dst, void *m, void *v)
 			 .b2 = 0.999, .eps = 1e-8, .c1 = 1 - 0.81, .c2 = 1 - 0.999 * 0.999, .cg = 0.7, .cm = 1.3};
 }
 
-typedef enum way { WHOLE, HALVES, APART /* step, or sum */ } way;
+typedef enum way { WHOLE, HALVES, APART /* step, sum or act_backward */ } way;
 
 /* C = op(A) op(B) in two halves of the batch, which lie one after the other where A is transposed. */
 static void halves(const mr_kernels *k, mr_kctx *kc, const work *w, const void *a, const void *b, void *c,
@@ -112,17 +113,32 @@ static void halves(const mr_kernels *k, mr_kctx *kc, const work *w, const void *
 	MR_CHECK_OK(s ? k->gemm_step(kc, &rest, a, b, c, s) : k->gemm(kc, &rest, a, b, NULL, c, NULL));
 }
 
+/* What an activation in front has left for act_backward. */
+static void *front_of(const mr_kernels *k, mr_kctx *kc, mr_act act, int64_t n)
+{
+	void *z = operand(k, n, 11), *aux;
+
+	if (act != MR_ACT_GELU)
+		return z; /* only its sign counts */
+	aux = make_gelu_aux(k, kc, n, z);
+	free(z);
+	return aux;
+}
+
 static void carry_out(const mr_kernels *k, mr_kctx *kc, const work *w, way how, outputs *out)
 {
 	mr_gemm of_w = w->g, *g = &of_w;
 	int64_t n = g->m * g->n;
 	bool gelu = g->act == MR_ACT_GELU, steps = w->step >= 0;
 	void *a = operand(k, g->m * g->k, 1), *b = operand(k, g->k * g->n, 2), *bias = g->bias ? operand(k, g->n, 3) : NULL;
+	void *front = w->through != MR_ACT_NONE ? front_of(k, kc, w->through, n) : NULL;
 	void *addend = w->adds ? operand(k, n, 10) : NULL, *c = fenced(k, n, 4, -1), *aux = gelu ? fenced(k, n, 5, -1) : NULL;
 	void *of[4] = {0}; /* the step's: src, dst, m, v */
 	mr_step s = {0};
 
 	g->addend = how == WHOLE ? addend : NULL;
+	g->through = how == WHOLE ? w->through : MR_ACT_NONE;
+	g->through_aux = front;
 	for (int i = 0; i < 4 && steps; i++)
 		of[i] = fenced(k, n, 6 + (uint32_t)i, i == 3 ? 0 : -1);
 	if (steps)
@@ -137,6 +153,8 @@ static void carry_out(const mr_kernels *k, mr_kctx *kc, const work *w, way how, 
 		k->step(kc, n, &s, c);
 	if (how == APART && addend)
 		k->sum(kc, n, c, addend, c);
+	if (how == APART && front)
+		k->act_backward(kc, w->through, n, front, c, c);
 	if (!steps)
 		put(out, k, c, n);
 	if (gelu) { /* as dz: what fillings leave there is their own */
@@ -146,7 +164,7 @@ static void carry_out(const mr_kernels *k, mr_kctx *kc, const work *w, way how, 
 	for (int i = 0; i < 4 && steps; i++)
 		put(out, k, of[i], n), drop(k, n, of[i]);
 	drop(k, n, c);
-	free(a), free(b), free(bias), free(addend);
+	free(a), free(b), free(bias), free(addend), free(front);
 }
 
 static outputs result(const mr_kernels *k, uint32_t threads, const work *w, way how)
@@ -195,6 +213,8 @@ static void compare(const mr_kernels *k, const work *w)
 		same("not the bits of gemm, then step", w, 1, &one, result(k, 1, w, APART));
 	if (w->adds)
 		same("not the bits of gemm, then sum", w, 1, &one, result(k, 1, w, APART));
+	if (w->through != MR_ACT_NONE)
+		same("not the bits of gemm, then act_backward", w, 1, &one, result(k, 1, w, APART));
 	free(want.v), free(one.v);
 }
 
@@ -211,6 +231,13 @@ static void compare_epilogues(const mr_kernels *k, int64_t m, int64_t n, int64_t
 	for (int v = 0; v < 16; v++)
 		compare(k, &(work){.g = {.m = m, .n = n, .k = depth, .tb = v & 1, .bias = !(v & 2), .act = acts[(v >> 2) % 3]},
 				   .step = -1, .adds = v >= 12});
+}
+
+/* dz W^T, through the activation in front. */
+static void compare_through(const mr_kernels *k, int64_t m, int64_t n, int64_t depth)
+{
+	for (int v = 0; v < 4; v++)
+		compare(k, &(work){.g = {.m = m, .n = n, .k = depth, .tb = v & 1}, .step = -1, .through = v & 2 ? MR_ACT_RELU : MR_ACT_GELU});
 }
 
 static void compare_steps(const mr_kernels *k, int64_t m, int64_t n, int64_t depth)
@@ -241,6 +268,7 @@ static void large_batches(void)
 		compare_transposes(k, rows, 65, 33);
 		compare_transposes(k, 65, 33, rows);
 		compare_epilogues(k, rows, 65, 33);
+		compare_through(k, rows, 65, 33);
 		compare_steps(k, 65, 33, rows);
 	}
 }
@@ -280,7 +308,8 @@ static void small_products_have_epilogues(void)
 
 	for (int i = 0; i < 12; i++)
 		if (of[i % 3])
-			compare_epilogues(of[i % 3], dims[i / 3][0], dims[i / 3][1], dims[i / 3][2]);
+			compare_epilogues(of[i % 3], dims[i / 3][0], dims[i / 3][1], dims[i / 3][2]),
+				compare_through(of[i % 3], dims[i / 3][0], dims[i / 3][1], dims[i / 3][2]);
 }
 
 /* A sum over micro-batches is the sum over the batch that they make up, to the bit. */

@@ -80,6 +80,38 @@ static void expect_addend(mr_graph *g, uint32_t node, uint16_t value)
 	mr_graph_destroy(g);
 }
 
+/* Two linear layers, the first one with @act; between them a norm, or behind them another reader of the first one's output. */
+static bool second_goes_through(mr_act act, bool between, bool read)
+{
+	mr_graph *g;
+	uint16_t x, h;
+	bool through;
+
+	MR_CHECK_OK(mr_graph_create(numbers, numbers, &g));
+	x = h = add(g, "linear", "first", (mr_layer_cfg){.out = 4, .act = act}, 0, 0);
+	if (between)
+		h = add(g, "layer_norm", "between", (mr_layer_cfg){0}, h, 0);
+	h = add(g, "linear", "second", (mr_layer_cfg){.out = 4}, h, 0);
+	if (read)
+		h = add(g, "residual", "sum", (mr_layer_cfg){0}, x, h);
+	add(g, "mse", "loss", (mr_layer_cfg){0}, h, 0);
+	MR_CHECK_OK(mr_graph_finish(g));
+	through = g->nodes[between ? 2 : 1].through;
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		CU_ASSERT_EQUAL(g->nodes[i].through, through && i == 1);
+	mr_graph_destroy(g);
+	return through;
+}
+
+static void a_gradient_may_go_through_the_activation_in_front(void)
+{
+	CU_ASSERT(second_goes_through(MR_ACT_GELU, false, false));
+	CU_ASSERT(second_goes_through(MR_ACT_RELU, false, false));
+	CU_ASSERT_FALSE(second_goes_through(MR_ACT_NONE, false, false));
+	CU_ASSERT_FALSE(second_goes_through(MR_ACT_GELU, true, false));
+	CU_ASSERT_FALSE(second_goes_through(MR_ACT_GELU, false, true));
+}
+
 static void a_layer_may_add_for_the_sum_behind_it(void)
 {
 	mr_graph *g = branched();
@@ -378,6 +410,7 @@ void mr_suite_graph(void)
 	MR_SUITE("graph");
 	MR_TEST(a_stage_begins_where_one_value_is_live);
 	MR_TEST(a_layer_may_add_for_the_sum_behind_it);
+	MR_TEST(a_gradient_may_go_through_the_activation_in_front);
 	MR_TEST(hidden_matrices);
 	MR_TEST(values_know_their_life);
 	MR_TEST(a_layer_may_read_a_value_twice);

@@ -96,6 +96,13 @@ static void sum(mr_kctx *kc, int64_t n, const void *x, const void *x2, void *y)
 	team(kc, kc->vec->sum, &a, n, 64, 1);
 }
 
+static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
+{
+	mr_vec_act a = {.act = act, .in = aux, .dy = dy, .out = dz};
+
+	team(kc, kc->vec->act_backward, &a, n, 64, 1);
+}
+
 /* By oneDNN, with GELU and the sums of columns behind it. */
 static mr_status library_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
 {
@@ -114,25 +121,22 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *
 
 	if (g->addend && !mr_gemm_adds(g, kc->n_threads))
 		now.addend = NULL;
+	if (!mr_gemm_goes_through(g, kc->n_threads))
+		now.through = MR_ACT_NONE;
 	if (mr_gemm_own(g, kc->n_threads, false))
 		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &now, a, b, bias, c, aux, NULL));
 	else
 		MR_TRY(library_gemm(kc, &now, a, b, bias, c, aux));
 	if (g->addend && !now.addend)
 		sum(kc, g->m * g->n, c, g->addend, c);
+	if (g->through != now.through)
+		act_backward(kc, g->through, g->m * g->n, g->through_aux, c, c);
 	return MR_OK;
 }
 
 static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add)
 {
 	mr_gemm_colsum(kc->vec, kc->n_threads, rows, cols, x, y, add);
-}
-
-static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
-{
-	mr_vec_act a = {.act = act, .in = aux, .dy = dy, .out = dz};
-
-	team(kc, kc->vec->act_backward, &a, n, 64, 1);
 }
 
 static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain,

@@ -51,6 +51,11 @@ bool mr_gemm_adds(const mr_gemm *g, uint32_t n_threads)
 	return mr_gemm_own(g, n_threads, false) && order_of(g) != MR_GEMM_STRIPS;
 }
 
+bool mr_gemm_goes_through(const mr_gemm *g, uint32_t n_threads)
+{
+	return g->through == MR_ACT_GELU && mr_gemm_own(g, n_threads, false) && order_of(g) == MR_GEMM_TALL;
+}
+
 void mr_gemm_colsum(const mr_vec *vec, uint32_t n_threads, int64_t rows, int64_t cols, const float *x, float *y, bool add)
 {
 	mr_vec_colsum a = {.rows = rows, .cols = cols, .x = x, .y = y, .add = add};
@@ -122,8 +127,9 @@ mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s,
 		      const float *b, const float *bias, float *c, float *slope, const mr_vec_step *step)
 {
 	mr_vec_gemm v = {.m = g->m, .n = g->n, .k = g->k, .ta = g->ta, .tb = g->tb, .add = g->add, .act = g->act,
-			 .a = a, .b = b, .bias = g->bias ? bias : NULL, .addend = g->addend, .c = c, .slope = slope, .step = step,
-			 .sums = g->b_sums};
+			 .a = a, .b = b, .bias = g->bias ? bias : NULL, .addend = g->addend,
+			 .factor = g->through == MR_ACT_GELU ? g->through_aux : NULL, .c = c, .slope = slope,
+			 .step = step, .sums = g->b_sums};
 	mr_gemm apart = *g;
 
 	MR_TRY(run(vec, n_threads, s, order_of(g), &v));

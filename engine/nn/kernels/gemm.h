@@ -31,6 +31,9 @@ bool mr_gemm_own(const mr_gemm *g, uint32_t n_threads, bool step);
 /** The same, and with an addend? */
 bool mr_gemm_adds(const mr_gemm *g, uint32_t n_threads);
 
+/** The same, and through the activation that it names? */
+bool mr_gemm_goes_through(const mr_gemm *g, uint32_t n_threads);
+
 /**
  * The sum of @n such products of equal shape (g->k: of one), g->ta only, as one product over all their rows: each element is one
  * chain, begun at 0 or at C, so that it has the bits of @n products that add to each other. Errors: MR_ERESOURCE, as below.
@@ -39,9 +42,9 @@ mr_status mr_gemm_run_sum(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch
 			  const float *const *as, const float *const *bs, float *c, const mr_vec_step *step) MR_MUST_USE;
 
 /**
- * The product, for which mr_gemm_own() said yes, or with an addend mr_gemm_adds(), and the sums that it asks for. @slope: of GELU, as
- * C is shaped; @step may be NULL. Allocates on the first call that needs more scratch. Errors: MR_ERESOURCE, and then nothing was
- * computed.
+ * The product, for which mr_gemm_own() said yes, or with an addend mr_gemm_adds(), through an activation
+ * mr_gemm_goes_through(), and the sums that it asks for. @slope: of GELU, as C is shaped; @step may be NULL. Allocates on the
+ * first call that needs more scratch. Errors: MR_ERESOURCE, and then nothing was computed.
  */
 mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, const float *a,
 		      const float *b, const float *bias, float *c, float *slope, const mr_vec_step *step) MR_MUST_USE;

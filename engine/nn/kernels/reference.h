@@ -92,6 +92,27 @@ static REAL act_value(mr_act act, REAL x)
 	return x;
 }
 
+static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux_, const void *dy_, void *dz_)
+{
+	const REAL *aux = aux_, *dy = dy_;
+	REAL *dz = dz_;
+
+	(void)kc;
+	for (int64_t i = 0; i < n; i++) {
+		REAL x = aux[i], d = 1;
+
+		if (act == MR_ACT_RELU) {
+			d = x > 0 ? 1 : 0;
+		} else if (act == MR_ACT_GELU) {
+			REAL t = FN(tanh)(gelu_inner(x));
+			REAL slope = (REAL)0.79788456080286535588 * (1 + (REAL)(3 * 0.044715) * x * x);
+
+			d = (REAL)0.5 * (1 + t) + (REAL)0.5 * x * (1 - t * t) * slope;
+		}
+		dz[i] = dy[i] * d;
+	}
+}
+
 /* C[0..width) of one row from its sums. */
 static void gemm_store(const mr_gemm *g, int64_t width, const REAL *acc, const REAL *bias, const REAL *addend, REAL *c, REAL *z)
 {
@@ -154,28 +175,9 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a_, const void 
 		colsum(kc, g->k, g->m, a, g->a_sums, g->add);
 	if (g->b_sums)
 		colsum(kc, g->k, g->n, b, g->b_sums, g->add);
+	if (g->through != MR_ACT_NONE)
+		act_backward(kc, g->through, g->m * g->n, g->through_aux, c, c);
 	return MR_OK;
-}
-
-static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux_, const void *dy_, void *dz_)
-{
-	const REAL *aux = aux_, *dy = dy_;
-	REAL *dz = dz_;
-
-	(void)kc;
-	for (int64_t i = 0; i < n; i++) {
-		REAL x = aux[i], d = 1;
-
-		if (act == MR_ACT_RELU) {
-			d = x > 0 ? 1 : 0;
-		} else if (act == MR_ACT_GELU) {
-			REAL t = FN(tanh)(gelu_inner(x));
-			REAL slope = (REAL)0.79788456080286535588 * (1 + (REAL)(3 * 0.044715) * x * x);
-
-			d = (REAL)0.5 * (1 + t) + (REAL)0.5 * x * (1 - t * t) * slope;
-		}
-		dz[i] = dy[i] * d;
-	}
 }
 
 /* --- layer norm --------------------------------------------------------------------------------------------------- */

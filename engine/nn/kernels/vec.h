@@ -111,6 +111,7 @@ typedef struct mr_vec_gemm {
 	uint32_t n_share;         /* which has so many parts */
 	mr_act act;
 	const float *a, *b, *bias, *addend;
+	const float *factor;      /* tall: of each element of C, last of all; NULL: 1 */
 	const float *const *as, *const *bs; /* groups: k in pieces of @piece rows each, one behind the other; NULL: a and b alone */
 	int64_t piece;
 	float *c, *slope;         /* slope: with GELU */

@@ -62,6 +62,8 @@ FORCE_INLINE void tall_fetch_row(const tall *t, int64_t row)
 			fetch_own_l1(g->slope + at);
 		if (t->last && g->addend)
 			fetch_l2(g->addend + at);
+		if (t->last && g->factor)
+			fetch_line(g->factor + at);
 		if (t->last && g->step)
 			fetch_step(g->step, at);
 	}

@@ -221,6 +221,15 @@ FORCE_INLINE void tile_finish(const tile *t, V acc[GEMM_ROWS][2], int rows, edge
 		tile_gelu(t, acc, rows, e);
 		return;
 	}
+	if (g->factor) {
+#pragma GCC unroll 14
+		for (int r = 0; r < rows; r++) {
+			const float *x = g->factor + at + r * g->n;
+
+			acc[r][0] = v_mul(acc[r][0], v_load(x, e.p0));
+			acc[r][1] = v_mul(acc[r][1], e.two ? v_load(x + LANES, e.p1) : zero);
+		}
+	}
 	if (g->addend) {
 #pragma GCC unroll 14
 		for (int r = 0; r < rows; r++) {

@@ -5,7 +5,8 @@
  *	I: dz = dy * act'(z), dx = dz W^T        W: dW = x^T dz, db = sum over rows of dz
  *
  * With an activation, I writes dz to `kept` for W; without one dz is dy itself and W reads that. ReLU finds its
- * derivative in y, GELU in what F keeps in aux_i: z, or act'(z) itself, as the kernels like.
+ * derivative in y, GELU in what F keeps in aux_i: z, or act'(z) itself, as the kernels like. Where the layer behind is a linear one
+ * that alone reads y, it may multiply by act' in the product that gives it dy, which then is dz (hands_dz).
  *
  * Initial weights: normal with cfg.std; by default sqrt(2 / in) in front of ReLU and GELU (He, Zhang, Ren, Sun:
  * "Delving deep into rectifiers", ICCV 2015, eq. 10) and sqrt(1 / in) without an activation, so that the variance of
@@ -14,6 +15,7 @@
  */
 #include "nn/layers/shared.h"
 
+#include <assert.h>
 #include <math.h>
 
 static mr_status linear_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
@@ -93,9 +95,13 @@ static mr_status linear_backward_input(const mr_layer_call *c)
 		.k = c->out.cols,
 		.tb = !c->cfg->transposed,
 		.add = c->dx_add[0],
+		.through = c->through,
+		.through_aux = c->through_aux,
 	};
 
-	if (act != MR_ACT_NONE) {
+	if (c->dy_is_dz) {
+		assert(c->kept == c->dy);
+	} else if (act != MR_ACT_NONE) {
 		c->k->act_backward(c->kc, act, g.m * g.k, act == MR_ACT_GELU ? c->aux_i : c->y, c->dy, c->kept);
 		dz = c->kept;
 	}
@@ -164,6 +170,7 @@ const mr_layer_ops mr_layer_linear = {
 	.params = linear_params,
 	.needs = linear_needs,
 	.forward = linear_forward,
+	.hands_dz = true,
 	.adds = linear_adds,
 	.backward_input = linear_backward_input,
 	.backward_weight = linear_backward_weight,
