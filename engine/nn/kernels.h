@@ -131,6 +131,9 @@ typedef struct mr_kernels {
 				    const void *mean, const void *rstd, const void *dy, void *dx, bool add);
 	void (*norm_backward_weight)(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean,
 				     const void *rstd, const void *dy, void *dgain, void *dshift, bool add);
+	/** The two, one after the other, with their bits: here x and dy are read once, as far as it goes. */
+	void (*norm_backward)(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
+			      const void *rstd, const void *dy, void *dx, bool add, void *dgain, void *dshift, bool add_weight);
 
 	/** Bytes per call of @probs (saved from forward to backward) and of scratch for attention. */
 	size_t (*attn_saved_bytes)(const mr_attn *a);

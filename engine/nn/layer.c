@@ -47,6 +47,19 @@ mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c)
 	return MR_OK;
 }
 
+mr_status mr_layer_backward(const mr_layer_ops *ops, const mr_layer_call *c)
+{
+	if (!ops->backward) {
+		if (ops->backward_input)
+			MR_TRY(ops->backward_input(c));
+		return mr_layer_weight(ops, c);
+	}
+	MR_TRY(ops->backward(c));
+	if (c->step)
+		other_steps(ops, c);
+	return MR_OK;
+}
+
 mr_status mr_layer_weights(const mr_layer_ops *ops, const mr_layer_call *c, uint32_t n)
 {
 	if (n == 1 || !ops->backward_weights) {

@@ -110,6 +110,8 @@ typedef struct mr_layer_ops {
 	/** Called once for every micro-batch that goes backward, even when no dx is wanted: it also fills kept. */
 	mr_status (*backward_input)(const mr_layer_call *c);
 	mr_status (*backward_weight)(const mr_layer_call *c); /* NULL: no parameters. Reads no weight */
+	/** backward_input and then backward_weight, with their bits, for a layer where both read the same. NULL: there is nothing to gain. */
+	mr_status (*backward)(const mr_layer_call *c);
 	/** The same of @n (2 to MR_LAYER_SPAN) micro-batches at once: @c[j] are their calls as backward_weight would get them one
 	 * after the other (c[0] begins the sum or adds to it, the others add, the last one has the step), and the bits are those.
 	 * NULL: there is nothing to gain. */
@@ -122,6 +124,9 @@ typedef struct mr_layer_ops {
 /** backward_weight, if there is one, and then the steps of c->step that it leaves to its caller: of a gradient that is
  * still in the cache. Whoever goes backward calls this. */
 mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c) MR_MUST_USE;
+
+/** Both halves: backward_input, where there is one, and then as mr_layer_weight. Not for a loss. */
+mr_status mr_layer_backward(const mr_layer_ops *ops, const mr_layer_call *c) MR_MUST_USE;
 
 /** The same of @n calls, at once where the layer can. */
 mr_status mr_layer_weights(const mr_layer_ops *ops, const mr_layer_call *c, uint32_t n) MR_MUST_USE;

@@ -128,10 +128,10 @@ static mr_status backward(mr_sequential *q, pass *ps)
 			c.dx_add[j] = q->has_grad[nd->in[j]];
 			q->has_grad[nd->in[j]] = true;
 		}
-		if (nd->ops->backward_input)
-			MR_TRY(nd->ops->backward_input(&c));
 		if (!ps->active || ps->active[i])
-			MR_TRY(mr_layer_weight(nd->ops, &c));
+			MR_TRY(mr_layer_backward(nd->ops, &c));
+		else if (nd->ops->backward_input)
+			MR_TRY(nd->ops->backward_input(&c));
 	}
 	return MR_OK;
 }

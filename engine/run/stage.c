@@ -179,6 +179,10 @@ static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned hal
 			continue;
 		c = make_call(s, io, st, w, dw);
 		c.scratch = resolve(io, st->scratch_b);
+		if (halves == (HALF_I | HALF_W) && !st->quiet_i) {
+			MR_TRY(mr_layer_backward(st->node->ops, &c)); /* there are no turns: see mr_stage_io */
+			continue;
+		}
 		if ((halves & HALF_I) && !st->quiet_i)
 			MR_TRY(st->node->ops->backward_input(&c));
 		if (!(halves & HALF_W))

@@ -33,6 +33,8 @@ typedef struct op {
 } op;
 
 extern const op ops[];
+/* What norm_backward promises to give to the bit: its two halves. */
+void run_norm_halves(const op_case *c);
 /* What gemm_step promises to give to the bit: gemm, then step; here and below with sums of columns, and those by colsum. */
 void run_gemm_then_step(const op_case *c);
 /* What gemm_sum promises to give to the bit: one product after the other. */

@@ -206,6 +206,19 @@ void rig_weight(layer_rig *r)
 	MR_CHECK_OK(r->ops->backward_weight(&r->call));
 }
 
+void rig_backward(layer_rig *r)
+{
+	if (r->ops->loss)
+		return;
+	spoil_bytes(r->call.scratch, r->needs.scratch);
+	spoil_bytes(r->call.kept, r->needs.kept);
+	for (int i = 0; i < r->ops->n_in; i++)
+		rig_poison(r, r->call.dx[i], rig_n_x(r, i));
+	for (uint32_t i = 0; i < r->n_params; i++)
+		rig_poison(r, r->call.dw[i], rig_n_w(r, i));
+	MR_CHECK_OK(mr_layer_backward(r->ops, &r->call));
+}
+
 static void spoil_x(layer_rig *r)
 {
 	for (int i = 0; i < r->ops->n_in; i++) {

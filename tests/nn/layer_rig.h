@@ -63,6 +63,8 @@ void rig_forward(layer_rig *r);
 void rig_input(layer_rig *r);
 /** W; scratch is poisoned first, and dw where it is not added to. Nothing without parameters. */
 void rig_weight(layer_rig *r);
+/** mr_layer_backward, which overwrites every gradient. */
+void rig_backward(layer_rig *r);
 
 /** Poison (tokens: change) what I and W may not read any more between F and I, and between I and W, by needs(). */
 void rig_spoil_after_forward(layer_rig *r);

@@ -91,6 +91,8 @@ static void apart_pair(const op *o, const int64_t dim[4], int variant, bool add)
 		apart.run = run_gemms;
 	else if (!strcmp(o->name, "gemm_step_rows"))
 		apart.run = run_gemm_rows_step;
+	else if (!strcmp(o->name, "norm"))
+		apart.run = run_norm_halves;
 	else
 		return;
 	for (int i = 0; i < 3; i++)
@@ -105,7 +107,7 @@ static void apart_pair(const op *o, const int64_t dim[4], int variant, bool add)
 		}
 }
 
-static void fused_products_equal_their_parts(void)
+static void fused_calls_equal_their_parts(void)
 {
 	for_all(apart_pair);
 }
@@ -174,6 +176,6 @@ void mr_suite_kernels(void)
 	MR_TEST(refused_shapes_are_named);
 	MR_TEST(reference_f32_agrees_with_f64);
 	MR_TEST(dnnl_agrees_with_reference);
-	MR_TEST(fused_products_equal_their_parts);
+	MR_TEST(fused_calls_equal_their_parts);
 	MR_TEST(fillings_mix_alike);
 }

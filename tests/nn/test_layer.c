@@ -170,8 +170,7 @@ static void check_halves(layer_rig *r)
 
 	rig_init(&b, r->what, r->k, r->samples, r->call.mask.seed);
 	rig_forward(&b); /* B: I then W, with nothing in between */
-	rig_input(&b);
-	rig_weight(&b);
+	rig_backward(&b);
 	rig_forward(r);
 	rig_spoil_after_forward(r);
 	rig_input(r);

@@ -28,6 +28,9 @@ struct mr_kctx {
 /* Rows whose losses are held on the stack at a time, to be added in order. */
 #define LOSS_ROWS 1024
 
+/* Columns whose sums over rows are held there. */
+#define NORM_COLS 1024
+
 static const mr_vec *vec_of_cpu(void)
 {
 	if (mr_dnnl_avx512() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
@@ -161,9 +164,26 @@ static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const 
 				 const void *rstd, const void *dy, void *dgain, void *dshift, bool add)
 {
 	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .saved_mean = mean, .saved_rstd = rstd, .dy = dy,
-			 .dgain = dgain, .dshift = dshift, .add = add};
+			 .dgain = dgain, .dshift = dshift, .add_weight = add};
 
 	team(kc, kc->vec->norm_backward_weight, &a, cols, 16, rows);
+}
+
+/*
+ * An element of dgain is one chain over all rows: the thread that has the first of them begins it while it has them in hand, and it is
+ * gone on with by columns, for the rows of the others.
+ */
+static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean, const void *rstd,
+			  const void *dy, void *dx, bool add, void *dgain, void *dshift, bool add_weight)
+{
+	float sums[2 * NORM_COLS] = {0};
+	int64_t pieces = mr_team_pieces(kc->n_threads, rows, 1, cols);
+	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .gain = gain, .saved_mean = mean, .saved_rstd = rstd,
+			 .dy = dy, .dx = dx, .dgain = dgain, .dshift = dshift, .add = add, .add_weight = add_weight,
+			 .first = cols <= NORM_COLS ? rows / pieces : 0, .sums = sums};
+
+	mr_team_run_pieces(pieces, kc->vec->norm_backward_input, &a, rows, 1);
+	team(kc, kc->vec->norm_backward_weight, &a, cols, 16, rows - a.first);
 }
 
 /* --- attention ---------------------------------------------------------------------------------------------------- */
@@ -448,6 +468,7 @@ const mr_kernels mr_kernels_dnnl_f32 = {
 	.norm = norm,
 	.norm_backward_input = norm_backward_input,
 	.norm_backward_weight = norm_backward_weight,
+	.norm_backward = norm_backward,
 	.attn_saved_bytes = attn_saved_bytes,
 	.attn_scratch_bytes = attn_scratch_bytes,
 	.attn = attn,

@@ -250,6 +250,13 @@ static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const 
 	}
 }
 
+static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean, const void *rstd,
+			  const void *dy, void *dx, bool add, void *dgain, void *dshift, bool add_weight)
+{
+	norm_backward_input(kc, rows, cols, x, gain, mean, rstd, dy, dx, add);
+	norm_backward_weight(kc, rows, cols, x, mean, rstd, dy, dgain, dshift, add_weight);
+}
+
 /* --- attention: saved = probabilities [samples, heads, t, t], of which only the lower triangle is written --------- */
 
 static size_t attn_saved_bytes(const mr_attn *a)
@@ -615,6 +622,7 @@ const mr_kernels TABLE = {
 	.norm = norm,
 	.norm_backward_input = norm_backward_input,
 	.norm_backward_weight = norm_backward_weight,
+	.norm_backward = norm_backward,
 	.attn_saved_bytes = attn_saved_bytes,
 	.attn_scratch_bytes = attn_scratch_bytes,
 	.attn = attn,

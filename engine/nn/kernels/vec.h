@@ -42,7 +42,11 @@ typedef struct mr_vec_norm {
 	float *y, *mean, *rstd;
 	const float *saved_mean, *saved_rstd;
 	float *dx, *dgain, *dshift;
-	bool add;
+	bool add, add_weight;  /* to dx; to dgain and dshift */
+	/* Where both halves are one call: the share of the first so many rows, in one range, in dgain and dshift, which begins at 0 and
+	 * is made with their dx. */
+	int64_t first;
+	float *sums;           /* [2, cols] */
 } mr_vec_norm;
 
 typedef struct mr_vec_attn {

@@ -46,6 +46,15 @@ static void norm(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 		norm_row(args, r);
 }
 
+/* Vectors of columns that are summed over rows together. */
+#if LANES == 16
+#define NORM_VECS 8
+#else
+#define NORM_VECS 4
+#endif
+#define NORM_AHEAD 4   /* rows that are fetched ahead: a row, or a few, is a page, and what the hardware fetches ends there */
+#define NORM_BLOCK 16  /* rows whose x and dy are summed while they are in L1 */
+
 /* With h = (x - mean) rstd and u = gain dy: dx = rstd (u - mean(u) - h mean(u h)). */
 typedef struct norm_sums {
 	V u, uh;
@@ -55,7 +64,11 @@ static inline void norm_sums_at(const mr_vec_norm *a, int64_t at, int64_t j, V m
 {
 	V u = v_mul(v_load(a->gain + j, part), v_load(a->dy + at + j, part));
 	V h = v_mul(v_sub(v_load(a->x + at + j, part), mean), rstd);
+	int64_t soon = at + j + NORM_AHEAD * a->cols;
 
+	__builtin_prefetch(a->x + soon, 0, 3);
+	__builtin_prefetch(a->dy + soon, 0, 3);
+	__builtin_prefetch(a->dx + soon, 1, 3);
 	s->u = v_add(s->u, u);
 	s->uh = v_fma(u, h, s->uh);
 }
@@ -72,12 +85,10 @@ static inline void norm_dx_at(const mr_vec_norm *a, int64_t at, int64_t j, V mea
 	v_store(a->dx + at + j, d, part);
 }
 
-static void norm_backward_input(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+static void norm_dx_rows(const mr_vec_norm *a, int64_t lo, int64_t hi)
 {
-	const mr_vec_norm *a = args;
 	int64_t n = a->cols, tail = n % LANES, full = n - tail;
 
-	(void)worker;
 	for (int64_t r = lo; r < hi; r++) {
 		V mean = v_set(a->saved_mean[r]), rstd = v_set(a->saved_rstd[r]);
 		norm_sums s = {v_set(0.0f), v_set(0.0f)};
@@ -95,43 +106,77 @@ static void norm_backward_input(const void *args, int64_t lo, int64_t hi, uint32
 	}
 }
 
-/* @vecs vectors of columns from @j on, all rows in order; only the last may be partial. */
-static inline __attribute__((always_inline)) void norm_weight_strip(const mr_vec_norm *a, int64_t j, int vecs,
-								    int64_t part)
+/* Sums over rows @lo to @hi, in order, of @vecs vectors of columns from @j on, begun at a->sums or at 0; only the last vector may be
+ * partial. @last: they go to dgain and dshift, otherwise to a->sums. */
+static inline __attribute__((always_inline)) void norm_weight_strip(const mr_vec_norm *a, int64_t lo, int64_t hi, bool last, int64_t j,
+								    int vecs, int64_t part)
 {
-	V sg[4], ss[4];
+	V sg[NORM_VECS], ss[NORM_VECS];
 
-	for (int i = 0; i < vecs; i++)
-		sg[i] = ss[i] = v_set(0.0f);
-	for (int64_t r = 0; r < a->rows; r++) {
+#pragma GCC unroll 8
+	for (int i = 0; i < vecs; i++) {
+		sg[i] = a->first ? v_load(a->sums + j + i * LANES, part) : v_set(0.0f);
+		ss[i] = a->first ? v_load(a->sums + a->cols + j + i * LANES, part) : v_set(0.0f);
+	}
+	for (int64_t r = lo; r < hi; r++) {
 		V mean = v_set(a->saved_mean[r]), rstd = v_set(a->saved_rstd[r]);
 
-#pragma GCC unroll 4
+#pragma GCC unroll 8
 		for (int i = 0; i < vecs; i++) {
 			int64_t at = r * a->cols + j + i * LANES;
 			V dy = v_load(a->dy + at, part);
 
+			if (last) {
+				__builtin_prefetch(a->x + at + NORM_AHEAD * a->cols, 0, 3);
+				__builtin_prefetch(a->dy + at + NORM_AHEAD * a->cols, 0, 3);
+			}
 			sg[i] = v_fma(dy, v_mul(v_sub(v_load(a->x + at, part), mean), rstd), sg[i]);
 			ss[i] = v_add(ss[i], dy);
 		}
 	}
+#pragma GCC unroll 8
 	for (int i = 0; i < vecs; i++) {
-		float *dg = a->dgain + j + i * LANES, *ds = a->dshift + j + i * LANES;
+		float *dg = last ? a->dgain + j + i * LANES : a->sums + j + i * LANES;
+		float *ds = last ? a->dshift + j + i * LANES : a->sums + a->cols + j + i * LANES;
+		bool add = last && a->add_weight;
 
-		v_store(dg, a->add ? v_add(v_load(dg, part), sg[i]) : sg[i], part);
-		v_store(ds, a->add ? v_add(v_load(ds, part), ss[i]) : ss[i], part);
+		v_store(dg, add ? v_add(v_load(dg, part), sg[i]) : sg[i], part);
+		v_store(ds, add ? v_add(v_load(ds, part), ss[i]) : ss[i], part);
+	}
+}
+
+/* The same for columns @j to @end. @last is constant in each caller. */
+static inline __attribute__((always_inline)) void norm_weight_rows(const mr_vec_norm *a, int64_t lo, int64_t hi, bool last, int64_t j,
+								   int64_t end)
+{
+	for (; j + NORM_VECS * LANES <= end; j += NORM_VECS * LANES)
+		norm_weight_strip(a, lo, hi, last, j, NORM_VECS, 0);
+	for (; j + LANES <= end; j += LANES)
+		norm_weight_strip(a, lo, hi, last, j, 1, 0);
+	if (j < end)
+		norm_weight_strip(a, lo, hi, last, j, 1, end - j);
+}
+
+static void norm_backward_input(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const mr_vec_norm *a = args;
+
+	(void)worker;
+	if (lo >= a->first) {
+		norm_dx_rows(a, lo, hi);
+		return;
+	}
+	for (int64_t r = lo, end; r < hi; r = end) {
+		end = r + NORM_BLOCK < hi ? r + NORM_BLOCK : hi;
+		norm_dx_rows(a, r, end);
+		norm_weight_rows(a, r, end, false, 0, a->cols);
 	}
 }
 
 static void norm_backward_weight(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
-	int64_t j = lo;
+	const mr_vec_norm *a = args;
 
 	(void)worker;
-	for (; j + 4 * LANES <= hi; j += 4 * LANES)
-		norm_weight_strip(args, j, 4, 0);
-	for (; j + LANES <= hi; j += LANES)
-		norm_weight_strip(args, j, 1, 0);
-	if (j < hi)
-		norm_weight_strip(args, j, 1, hi - j);
+	norm_weight_rows(a, a->first, a->rows, true, lo, hi);
 }

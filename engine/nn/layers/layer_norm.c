@@ -70,6 +70,15 @@ static mr_status layer_norm_backward_weight(const mr_layer_call *c)
 	return MR_OK;
 }
 
+static mr_status layer_norm_backward(const mr_layer_call *c)
+{
+	if (!c->dx[0])
+		return layer_norm_backward_weight(c);
+	c->k->norm_backward(c->kc, mr_layer_rows(c), c->in.cols, c->x[0], c->w[0], c->aux_w, rstd_of(c), c->dy, c->dx[0], c->dx_add[0],
+			    c->dw[0], c->dw[1], c->dw_add);
+	return MR_OK;
+}
+
 const mr_layer_ops mr_layer_layer_norm = {
 	.name = "layer_norm",
 	.summary = "rows normalised to mean 0 and variance 1, with gain and shift",
@@ -80,4 +89,5 @@ const mr_layer_ops mr_layer_layer_norm = {
 	.forward = layer_norm_forward,
 	.backward_input = layer_norm_backward_input,
 	.backward_weight = layer_norm_backward_weight,
+	.backward = layer_norm_backward,
 };
