@@ -89,13 +89,14 @@ static void every_width(void)
 		check_attention(&(mr_attn){.samples = 2, .t = lengths[d % 4], .heads = 1 + d % 3, .dim = d});
 }
 
-/* On both sides of the ends of bands. */
+/* On both sides of the ends of bands, in all widths of tiles. */
 static void long_ones(void)
 {
 	static const int64_t shape[][2] = {{95, 32}, {96, 64}, {97, 17}, {127, 64}, {128, 64}, {129, 64}, {128, 16}, {143, 48}, {145, 80},
-					  {191, 64}, {192, 32}, {193, 40}, {240, 64}, {255, 8}, {256, 64}, {257, 33}};
+					  {191, 64}, {192, 32}, {193, 40}, {240, 64}, {255, 8}, {256, 64}, {257, 33},
+					  {70, 112}, {100, 119}};
 
-	for (int i = 0; ready() && i < 16; i++)
+	for (int i = 0; ready() && i < 18; i++)
 		check_attention(&(mr_attn){.samples = 1, .t = shape[i][0], .heads = 1 + i % 3, .dim = shape[i][1]});
 }
 

@@ -422,6 +422,7 @@ static void attn_backward_band(const attn_space *w, const backward_head *h, int6
 		v_store(w->total + at, v_set(0.0f), 0);
 	}
 	band_probabilities(w, h, first, rows);
+	band_columns(w, first, rows, w->p, w->dy, &h->dv);
 	band_gradients(w, first, rows);
 	for (int64_t i = 0, n; i < rows; i += n) {
 		sum_tile t = {.cols = w->d, .k = first + i + 1, .a = w->ds + i, .a_row = 1, .a_k = w->bp, .b = w->k,
@@ -431,7 +432,6 @@ static void attn_backward_band(const attn_space *w, const backward_head *h, int6
 		coming_fetch(w->next);
 		sum_of_queries(&t, n);
 	}
-	band_columns(w, first, rows, w->p, w->dy, &h->dv);
 	band_columns(w, first, rows, w->ds, w->q, &h->dk);
 }
 

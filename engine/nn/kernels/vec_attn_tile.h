@@ -217,7 +217,7 @@ FORCE_INLINE void sum_rows(const sum_tile *t, int rows, bool keys)
 /* How many rows the next tile takes when @left are left. */
 static inline int64_t sum_tile_rows(int64_t left)
 {
-	return left >= SUM_ROWS ? SUM_ROWS : left >= 2 ? 2 : 1;
+	return left >= SUM_ROWS ? SUM_ROWS : left >= 4 ? 4 : left >= 2 ? 2 : 1;
 }
 
 /* name(t, rows): all columns of so many rows, one of the numbers that sum_tile_rows() gives. */
@@ -225,6 +225,10 @@ static inline int64_t sum_tile_rows(int64_t left)
 	static __attribute__((noinline)) void name##_all(const sum_tile *t) \
 	{ \
 		sum_rows(t, SUM_ROWS, keys); \
+	} \
+	static __attribute__((noinline)) void name##_4(const sum_tile *t) \
+	{ \
+		sum_rows(t, 4, keys); \
 	} \
 	static __attribute__((noinline)) void name##_2(const sum_tile *t) \
 	{ \
@@ -236,7 +240,7 @@ static inline int64_t sum_tile_rows(int64_t left)
 	} \
 	static inline void name(const sum_tile *t, int64_t rows) \
 	{ \
-		(rows == SUM_ROWS ? name##_all : rows == 2 ? name##_2 : name##_1)(t); \
+		(rows == SUM_ROWS ? name##_all : rows == 4 ? name##_4 : rows == 2 ? name##_2 : name##_1)(t); \
 	}
 
 SUM_TILE(sum_of_queries, false)
