@@ -45,8 +45,7 @@ typedef struct wide {
 	const float *next;       /* fetched into L2: WIDE_LINES lines each of some rows for every LINE of k, */
 	int64_t next_pitch, next_rows;
 	float *own;              /* and into L1, to be written: a row for every LINE of k, */
-	int64_t own_pitch, n_own; /* as many, */
-	const float *addend;     /* and what is added to it; NULL: nothing */
+	int64_t own_pitch, n_own; /* as many */
 } wide;
 
 /* A panel's operand is fetched so many k ahead while it is packed. */
@@ -159,7 +158,7 @@ FORCE_INLINE void wide_finish(const wide *t, V acc[WIDE_ROWS][WIDE_VECS], int ro
 FORCE_INLINE void wide_run(const wide *t, int rows, bool packs)
 {
 	V acc[WIDE_ROWS][WIDE_VECS];
-	const float *a = t->a, *b = t->b, *next = t->next, *addend = t->addend;
+	const float *a = t->a, *b = t->b, *next = t->next;
 	int64_t pitch = t->g->k, b_pitch = packs ? t->b_pitch : WIDE, n_own = t->n_own, l = t->k;
 	float *pack = t->pack, *own = t->own;
 
@@ -172,12 +171,6 @@ FORCE_INLINE void wide_run(const wide *t, int rows, bool packs)
 #pragma GCC unroll 4
 		for (int v = 0; v < WIDE_LINES; v++)
 			fetch_own_l1(own + v * LINE);
-		if (addend) {
-#pragma GCC unroll 4
-			for (int v = 0; v < WIDE_LINES; v++)
-				fetch_line(addend + v * LINE);
-			addend += n_own > 1 ? t->own_pitch : 0;
-		}
 		own += --n_own > 0 ? t->own_pitch : 0;
 		for (int v = 0; v < LINE; v += 4) {
 #pragma GCC unroll 4
@@ -323,6 +316,14 @@ static void wide_edge_load(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_
 						  : v_set(0.0f), 0);
 }
 
+/* What is added to @rows rows of C that a tile finishes: before it runs, for the loop over its k has no register left for this. */
+static void wide_fetch_addend(const mr_vec_gemm *g, int64_t at, int64_t rows)
+{
+	for (int64_t r = 0; r < rows; r++)
+		for (int64_t v = 0; v < WIDE; v += LINE)
+			fetch_l2(g->addend + at + r * g->n + v);
+}
+
 static void wide_panel(wide_block *p, int64_t j)
 {
 	const mr_vec_gemm *g = p->g;
@@ -344,10 +345,11 @@ static void wide_panel(wide_block *p, int64_t j)
 		t.in = from_c ? c : first && !g->add ? NULL : sum;
 		t.out = finishes ? NULL : sum;
 		t.own = finishes ? c : sum + rows * WIDE;
-		t.addend = finishes && g->addend ? g->addend + t.at : NULL;
 		t.n_own = rows;
 		wide_next(p, &t, j, q - p->q0);
 		wide_fetch_a(p);
+		if (finishes && g->addend)
+			wide_fetch_addend(g, t.at, rows);
 		if (first && g->add && !whole)
 			wide_edge_load(g, i, rows, j, cols, sum);
 		(packs && q == p->q0 ? wide_packing : wide_plain)(&t, rows);
