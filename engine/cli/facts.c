@@ -70,6 +70,7 @@ void mr_facts_collect(const mr_session *s, double val_loss, mr_facts *f)
 	put(f, "dtype", "%s", mr_dtype_name(s->kernels->dtype));
 	put(f, "backend", "%s", s->kernels->name);
 	put(f, "kernels", "%s", mr_kernels_library());
+	put(f, "slots", MR_FACTS_SLOTS);
 	put(f, "stages", "%u", s->partition.n_stages);
 	put(f, "workers", "%u", s->place.n_workers);
 	put(f, "threads", "%u", s->place.worker[0].n_threads);

@@ -9,6 +9,10 @@
 
 #define MR_N_FACTS 28
 
+/* The fact "slots": what layers and kernels leave there from F to B, which a checkpoint of a plan that never drains holds as bytes.
+ * Another number whenever that changes. Builds that noted none left GELU's argument, and two numbers of each query side by side. */
+#define MR_FACTS_SLOTS "2"
+
 typedef struct mr_facts {
 	mr_saved_text at[MR_N_FACTS]; /* point into text */
 	char text[MR_N_FACTS][640];

@@ -237,6 +237,20 @@ static mr_status load_list(const mr_checkpoint *ck, const char *file, const mr_s
 	return st;
 }
 
+/* May what is in the slots of @inflight come from @ck? */
+static mr_status slots_fit(const mr_checkpoint *ck, const mr_state_list *inflight)
+{
+	const char *then = mr_checkpoint_fact(ck, "slots");
+	bool any = false;
+
+	for (size_t i = 0; i < inflight->n; i++)
+		any = any || !strncmp(inflight->at[i].name, "slot.", 5);
+	if (!any || (then && !strcmp(then, MR_FACTS_SLOTS)))
+		return MR_OK;
+	return mr_fail(MR_ECKPT, "it holds micro-batches under way as another build saves them (slots %s, here %s) and cannot be resumed",
+		       then ? then : "of no number", MR_FACTS_SLOTS);
+}
+
 static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
 {
 	mr_state st;
@@ -244,7 +258,9 @@ static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
 
 	MR_TRY(mr_executor_stand_at(&s->executor, mr_checkpoint_step(ck)));
 	MR_TRY(mr_executor_state(&s->executor, &st));
-	err = load_list(ck, "model.safetensors", &st.model);
+	err = slots_fit(ck, &st.inflight);
+	if (err == MR_OK)
+		err = load_list(ck, "model.safetensors", &st.model);
 	if (err == MR_OK)
 		err = load_list(ck, "optimizer.safetensors", &st.optimizer);
 	if (err == MR_OK)

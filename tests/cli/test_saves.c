@@ -22,22 +22,28 @@ static mr_config *config;
 static mr_session session;
 static char dir[64];
 
-static void begin(void)
+/* @system: in place of CONF's, or NULL. */
+static void begin_with(const char *system)
 {
 	mr_strbuf report;
 
 	snprintf(dir, sizeof(dir), "/tmp/mr-saves-XXXXXX");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
 	mr_strbuf_init(&report);
-	MR_CHECK_OK(mr_test_load(CONF, strlen(CONF), NULL, 0, &report, &config));
+	MR_CHECK_OK(mr_test_load(CONF, strlen(CONF), &system, system ? 1 : 0, &report, &config));
 	mr_strbuf_fini(&report);
 	MR_CHECK_OK(mr_session_open(config, &session));
 	MR_CHECK_OK(mr_session_start(&session, NULL));
 }
 
+static void begin(void)
+{
+	begin_with(NULL);
+}
+
 static void end(void)
 {
-	static const char *const files[] = {"model.safetensors", "optimizer.safetensors", "MANIFEST.json"};
+	static const char *const files[] = {"model.safetensors", "optimizer.safetensors", "inflight.safetensors", "MANIFEST.json"};
 	char path[200];
 
 	for (int step = 2; step <= 3; step++) {
@@ -77,10 +83,10 @@ static void save(uint64_t steps)
 	CU_ASSERT_TRUE_FATAL(saved);
 }
 
-/* The same as step 3 of a build that noted no options and had these hashes. */
+/* The same as step 3 of a build that noted neither options nor slots, and had these hashes. */
 static void save_as_old(const char *plan, const char *run)
 {
-	mr_checkpoint_part parts[2] = {{.name = "model.safetensors"}, {.name = "optimizer.safetensors"}};
+	mr_checkpoint_part parts[3] = {{.name = "model.safetensors"}, {.name = "optimizer.safetensors"}, {.name = "inflight.safetensors"}};
 	mr_checkpoint_content c = {.step = 3, .parts = parts, .n_parts = 2, .keep = 9};
 	mr_saved_text facts[32];
 	mr_checkpoint *ck;
@@ -93,7 +99,7 @@ static void save_as_old(const char *plan, const char *run)
 		mr_saved_text f = mr_checkpoint_fact_at(ck, i);
 
 		CU_ASSERT_FATAL(i < 32);
-		if (!strcmp(f.key, "options"))
+		if (!strcmp(f.key, "options") || !strcmp(f.key, "slots"))
 			continue;
 		if (!strcmp(f.key, "plan") && plan)
 			f.value = plan;
@@ -107,6 +113,9 @@ static void save_as_old(const char *plan, const char *run)
 	parts[0].n_tensors = st.model.n;
 	parts[1].tensors = st.optimizer.at;
 	parts[1].n_tensors = st.optimizer.n;
+	parts[2].tensors = st.inflight.at;
+	parts[2].n_tensors = st.inflight.n;
+	c.n_parts += st.inflight.n > 0;
 	MR_CHECK_OK(mr_checkpoint_save(dir, &c, NULL));
 	mr_state_fini(&st);
 	mr_checkpoint_close(ck);
@@ -162,6 +171,21 @@ static void another_plan_is_another_builds(void)
 	end();
 }
 
+/* Activations under way mean something to the build alone that saved them. */
+static void slots_of_other_builds_are_refused(void)
+{
+	double best;
+	uint64_t step;
+
+	begin_with("system.name=paci");
+	save(2);
+	MR_CHECK_OK(mr_saves_resume(&session, dir, "", &step, &best));
+	CU_ASSERT_EQUAL(step, 2);
+	save_as_old(NULL, NULL);
+	MR_CHECK_FAIL(mr_saves_resume(&session, dir, "", &step, &best), MR_ECKPT, "as another build saves them (slots of no number, ");
+	end();
+}
+
 void mr_suite_saves(void);
 
 void mr_suite_saves(void)
@@ -169,4 +193,5 @@ void mr_suite_saves(void)
 	MR_SUITE("saves");
 	MR_TEST(checkpoints_from_before_steps_moved_inside_go_on);
 	MR_TEST(another_plan_is_another_builds);
+	MR_TEST(slots_of_other_builds_are_refused);
 }
