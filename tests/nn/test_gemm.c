@@ -273,6 +273,21 @@ static void large_batches(void)
 	}
 }
 
+/* The tall order, by every number of threads here, in several blocks of columns and of k. */
+static void many_blocks(void)
+{
+	const mr_kernels *k = dnnl();
+
+	if (!k)
+		return;
+	compare_epilogues(k, 3 * MANY_ROWS, 71, 275);
+	compare_through(k, 3 * MANY_ROWS, 71, 275);
+	compare_through(k, 3 * MANY_ROWS, 300, 40);
+	compare_transposes(k, 40, 1090, 2 * MANY_ROWS + 9);
+	compare_steps(k, 1090, 35, MANY_ROWS + 9);
+	compare_steps(k, 35, 1090, MANY_ROWS + 9);
+}
+
 /* dz W^T by rows and by columns, in several blocks of 1536 of a sum, with 1 to 4 vectors to a panel, and panels of several widths. */
 static void strips_of_many_blocks(void)
 {
@@ -389,6 +404,7 @@ void mr_suite_gemm(void)
 {
 	MR_SUITE("gemm");
 	MR_TEST(large_batches);
+	MR_TEST(many_blocks);
 	MR_TEST(wide_tiles);
 	MR_TEST(small_products_have_epilogues);
 	MR_TEST(strips_of_many_blocks);
