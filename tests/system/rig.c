@@ -7,6 +7,8 @@
 
 #include "base/fault.h"
 #include "check.h"
+#include "run/sequential_size.h"
+#include "run/stage.h"
 
 #define BASE_CONFIG \
 	"backend = \"reference\";\n" \
@@ -340,4 +342,18 @@ bool rig_delays(uint32_t max_us, uint64_t seed)
 	(void)seed;
 	return false;
 #endif
+}
+
+void rig_memory(const rig *r, bool split, uint64_t bytes[3])
+{
+	mr_sequential_config c = mr_session_sequential_config(&r->s);
+	mr_run_memory m;
+	mr_stage *s;
+
+	MR_CHECK_OK(mr_sequential_size(&c, &m));
+	MR_CHECK_OK(mr_stage_create(r->s.graph, 0, r->s.graph->n_nodes, c.samples, c.kernels, split, NULL, &s));
+	bytes[0] = m.activations + m.scratch;
+	bytes[1] = mr_stage_size(s)->slot_bytes;
+	bytes[2] = mr_stage_size(s)->scratch_bytes;
+	mr_stage_destroy(s);
 }

@@ -5,8 +5,6 @@
 #include "check.h"
 #include "rig.h"
 #include "run/sequential_layout.h"
-#include "run/sequential_size.h"
-#include "run/stage.h"
 
 /* Every sum for itself; returns how many there were that another layer would have computed. */
 static uint32_t take_apart(const mr_graph *g)
@@ -80,20 +78,6 @@ static void nothing_is_added_through_dropout(void)
 	rig_fini(&r);
 }
 
-static void memory_of(const rig *r, uint64_t bytes[3])
-{
-	mr_sequential_config c = mr_session_sequential_config(&r->s);
-	mr_run_memory m;
-	mr_stage *s;
-
-	MR_CHECK_OK(mr_sequential_size(&c, &m));
-	MR_CHECK_OK(mr_stage_create(r->s.graph, 0, r->s.graph->n_nodes, c.samples, c.kernels, false, NULL, &s));
-	bytes[0] = m.activations + m.scratch;
-	bytes[1] = mr_stage_size(s)->slot_bytes;
-	bytes[2] = mr_stage_size(s)->scratch_bytes;
-	mr_stage_destroy(s);
-}
-
 /* The output of the layer in front is nowhere, and the sum, which is there a layer sooner, costs nothing beyond that. */
 static void memory_does_not_grow(void)
 {
@@ -108,9 +92,9 @@ static void memory_does_not_grow(void)
 	for (uint32_t i = 0; i + 1 < r.s.graph->n_nodes; i++)
 		CU_ASSERT_EQUAL(l.value[r.s.graph->nodes[i].out] == MR_SEQUENTIAL_NOWHERE, r.s.graph->nodes[i + 1].added);
 	mr_sequential_layout_fini(&l);
-	memory_of(&r, together);
+	rig_memory(&r, false, together);
 	CU_ASSERT_EQUAL(take_apart(r.s.graph), 6);
-	memory_of(&r, apart);
+	rig_memory(&r, false, apart);
 	for (int i = 0; i < 3; i++)
 		CU_ASSERT(together[i] <= apart[i]);
 	rig_fini(&r);

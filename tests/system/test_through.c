@@ -4,8 +4,6 @@
  */
 #include "check.h"
 #include "rig.h"
-#include "run/sequential_size.h"
-#include "run/stage.h"
 
 /* Every act_backward where it belongs; returns how many another layer would have done. */
 static uint32_t take_apart(const mr_graph *g)
@@ -61,20 +59,6 @@ static void the_bits_are_those_of_activations_apart(void)
 		}
 }
 
-static void memory_of(const rig *r, bool split, uint64_t bytes[3])
-{
-	mr_sequential_config c = mr_session_sequential_config(&r->s);
-	mr_run_memory m;
-	mr_stage *s;
-
-	MR_CHECK_OK(mr_sequential_size(&c, &m));
-	MR_CHECK_OK(mr_stage_create(r->s.graph, 0, r->s.graph->n_nodes, c.samples, c.kernels, split, NULL, &s));
-	bytes[0] = m.activations + m.scratch;
-	bytes[1] = mr_stage_size(s)->slot_bytes;
-	bytes[2] = mr_stage_size(s)->scratch_bytes;
-	mr_stage_destroy(s);
-}
-
 static void memory_does_not_grow(void)
 {
 	for (int split = 0; split < 2; split++) {
@@ -82,9 +66,9 @@ static void memory_does_not_grow(void)
 		rig r;
 
 		open_rig("model.depth=5 model.activation=gelu system.name=sequential", &r);
-		memory_of(&r, split, together);
+		rig_memory(&r, split, together);
 		CU_ASSERT_EQUAL(take_apart(r.s.graph), 5);
-		memory_of(&r, split, apart);
+		rig_memory(&r, split, apart);
 		for (int i = 0; i < 3; i++)
 			CU_ASSERT(together[i] <= apart[i]);
 		rig_fini(&r);

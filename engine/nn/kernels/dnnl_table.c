@@ -241,7 +241,7 @@ static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, c
 	return MR_OK;
 }
 
-/* --- embedding, dropout -------------------------------------------------------------------------------------- */
+/* --- embedding, dropout ------------------------------------------------------------------------------------------- */
 
 static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte,
 		  const void *wpe, void *y)
