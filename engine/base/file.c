@@ -11,6 +11,7 @@
 #include "base/str.h"
 
 #define FIRST_BYTES 4096 /* for what has no size beforehand, such as a pipe */
+#define MAX_TEMPS 100    /* names tried for a temporary file; others are what crashes left behind */
 
 /* Read @fd to its end, or to @max + 1 bytes, which is enough to know that it is too large. */
 static mr_status read_all(int fd, const char *path, size_t expected, size_t max, char **buf, size_t *len)
@@ -120,15 +121,12 @@ static bool write_all(int fd, const char *data, size_t len)
 	return true;
 }
 
-/* Write, fsync and rename. The first failing call's name is the reason; the temporary file is gone after a failure. */
-static mr_status replace_through(const char *temp, const char *path, const void *data, size_t len)
+/* Write, fsync and rename, and close. The first failing call's name is the reason; the temporary file is gone after a failure. */
+static mr_status replace_through(int fd, const char *temp, const char *path, const void *data, size_t len)
 {
 	const char *what = NULL;
-	int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	int error = 0;
 
-	if (fd < 0)
-		return mr_fail(MR_EIO, "%s: cannot create %s: %s", path, temp, strerror(errno));
 	if (!write_all(fd, data, len))
 		what = "write";
 	else if (fsync(fd))
@@ -149,6 +147,28 @@ static mr_status replace_through(const char *temp, const char *path, const void 
 	return mr_fail(MR_EIO, "%s: cannot %s: %s", path, what, strerror(error));
 }
 
+/*
+ * Create a temporary file beside @path under a name that nobody has: what lies there already, a link above all, belongs to
+ * somebody else and is neither followed nor written to. Returns < 0 with errno, and the last name tried.
+ */
+static int create_temp(const char *path, mr_strbuf *temp)
+{
+	int fd = -1;
+
+	for (unsigned i = 0; fd < 0 && i < MAX_TEMPS; i++) {
+		mr_strbuf_reset(temp);
+		mr_strbuf_printf(temp, "%s.tmp%ld-%u", path, (long)getpid(), i);
+		if (temp->failed) {
+			errno = ENOMEM;
+			return -1;
+		}
+		fd = open(temp->data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+		if (fd < 0 && errno != EEXIST)
+			break;
+	}
+	return fd;
+}
+
 static mr_status write_into(const char *path, const void *data, size_t len)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -167,19 +187,21 @@ static mr_status replace_file(const char *path, const void *data, size_t len)
 	const char *slash = strrchr(path, '/');
 	mr_strbuf temp, dir;
 	mr_status st;
+	int fd;
 
 	mr_strbuf_init(&temp);
 	mr_strbuf_init(&dir);
-	/* One writer a directory (runs lock theirs), but two programs must not write into one temporary file. */
-	mr_strbuf_printf(&temp, "%s.tmp%ld", path, (long)getpid());
 	if (!slash)
 		mr_strbuf_append(&dir, ".");
 	else
 		mr_strbuf_append_n(&dir, path, slash == path ? 1 : (size_t)(slash - path));
-	if (temp.failed || dir.failed)
-		st = mr_fail(MR_ERESOURCE, "%s: no memory for a file name", path);
+	fd = create_temp(path, &temp);
+	if (fd < 0)
+		st = mr_fail(MR_EIO, "%s: cannot create %s: %s", path, mr_strbuf_text(&temp), strerror(errno));
 	else
-		st = replace_through(temp.data, path, data, len);
+		st = replace_through(fd, temp.data, path, data, len);
+	if (st == MR_OK && dir.failed)
+		st = mr_fail(MR_ERESOURCE, "%s: no memory for a file name", path);
 	if (st == MR_OK)
 		st = mr_file_sync_dir(dir.data);
 	mr_strbuf_fini(&temp);

@@ -186,6 +186,25 @@ static void test_replace_keeps_what_is_no_file(void)
 	remove_dir();
 }
 
+/* A link under the temporary file's name is somebody's trap, or left over: what it leads to stays as it is. */
+static void test_replace_follows_no_link(void)
+{
+	char old[128], trap[128];
+	struct stat s;
+
+	make_dir();
+	snprintf(old, sizeof(old), "%s.tmp%ld", path, (long)getpid());
+	snprintf(trap, sizeof(trap), "%s.tmp%ld-0", path, (long)getpid());
+	CU_ASSERT_EQUAL_FATAL(symlink("victim", old), 0);
+	CU_ASSERT_EQUAL_FATAL(symlink("victim", trap), 0);
+	MR_CHECK_OK(mr_file_replace(path, "secret", 6));
+	check_holds("secret");
+	CU_ASSERT_TRUE(!lstat(trap, &s) && S_ISLNK(s.st_mode));
+	CU_ASSERT_EQUAL(unlink(trap), 0);
+	CU_ASSERT_EQUAL(unlink(old), 0);
+	remove_dir(); /* which fails when the link's file was made */
+}
+
 static void test_replace_failures(void)
 {
 	char inside[128];
@@ -212,5 +231,6 @@ void mr_suite_file(void)
 	MR_TEST(test_replace_without_directory_part);
 	MR_TEST(test_replace_is_durable);
 	MR_TEST(test_replace_keeps_what_is_no_file);
+	MR_TEST(test_replace_follows_no_link);
 	MR_TEST(test_replace_failures);
 }
