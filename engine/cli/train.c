@@ -62,6 +62,11 @@ static mr_progress_state progress_state(mr_train *t)
 		if (ns >= BUBBLE_MIN_NS || t->clock)
 			p.bubble = fmax(0, 1 - (double)(busy - t->drawn_busy_ns) / ((double)ns * t->s.place.n_workers));
 		p.eta_seconds = (double)(t->n_steps - t->last.step) * ((double)ns / 1e9) / (double)steps;
+	} else { /* the step that was drawn last, now with its evaluation */
+		p.rate = t->drawn.rate;
+		p.gflops = t->drawn.gflops;
+		p.bubble = t->drawn.bubble;
+		p.eta_seconds = t->drawn.eta_seconds;
 	}
 	return p;
 }
@@ -78,6 +83,7 @@ static void draw(mr_train *t, bool force)
 		mr_progress_force(&t->progress, &p, s);
 	else
 		mr_progress_update(&t->progress, &p, s);
+	t->drawn = p;
 	t->drawn_ns = t->last.time_ns;
 	t->drawn_step = t->last.step;
 	t->drawn_busy_ns = busy_ns(t);

@@ -51,6 +51,7 @@ typedef struct mr_train {
 	uint64_t row_ns;             /* when the step that the next metrics row is about began */
 	/* window of the progress line */
 	uint64_t drawn_ns, drawn_step, drawn_busy_ns;
+	mr_progress_state drawn;     /* what it showed last */
 	mr_trajectory *trajectory;   /* NULL: not wanted */
 	mr_status error;             /* first failure of a callback */
 	char error_text[512];

@@ -78,6 +78,7 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	pp = mr_progress_defaults(stdout, mr_session_tokens_per_sample(&t->s) ? "tok/s" : "samples/s");
 	mr_progress_init(&t->progress, &pp);
 	t->drawn_step = t->step;
+	t->drawn = mr_progress_state_at(t->step, t->n_steps);
 	t->last = (mr_step_rec){0};
 	return MR_OK;
 }

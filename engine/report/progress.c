@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/str.h"
+#include "report/screen.h"
+
+#define UNKNOWN_COLUMNS 80 /* of a terminal that does not say how wide it is */
 
 mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps)
 {
@@ -25,32 +27,32 @@ mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps)
 	};
 }
 
+/* One "key value" of the line, and when it has to go where the line is too narrow for all. */
+typedef struct mr_field {
+	const char *key; /* borrowed */
+	char value[48];
+	unsigned rank;   /* fields leave in the order of their ranks, the lowest first */
+	bool left_out;
+} mr_field;
+
+/* What is looked at most stays longest: where it is, how long it will take, and the loss. */
+enum { RANK_PEAK, RANK_LR, RANK_GFLOPS, RANK_BUBBLE, RANK_RATE, RANK_VAL, RANK_STEP, RANK_ETA, RANK_LOSS, N_RANKS };
+
 typedef struct mr_line {
-	char *text;      /* [512] */
-	size_t len;      /* bytes, escapes included */
-	unsigned columns, limit; /* limit 0: none */
-	bool color, full;
+	mr_field field[N_RANKS]; /* [n] in the order of the line */
+	unsigned n;
 } mr_line;
 
-/* Append "key value"; once a pair did not fit, nothing further does, so that what stands is always a prefix. */
-static void put(mr_line *l, const char *key, const char *fmt, ...) MR_PRINTF(3, 4);
-static void put(mr_line *l, const char *key, const char *fmt, ...)
+static void put(mr_line *l, unsigned rank, const char *key, const char *fmt, ...) MR_PRINTF(4, 5);
+static void put(mr_line *l, unsigned rank, const char *key, const char *fmt, ...)
 {
-	char value[48];
-	unsigned columns;
+	mr_field *f = &l->field[l->n++];
 	va_list ap;
 
+	*f = (mr_field){.key = key, .rank = rank};
 	va_start(ap, fmt);
-	vsnprintf(value, sizeof(value), fmt, ap);
+	vsnprintf(f->value, sizeof(f->value), fmt, ap);
 	va_end(ap);
-	columns = (unsigned)(strlen(key) + 1 + strlen(value)) + (l->columns ? 1 : 0);
-	if (l->full || (l->limit && l->columns + columns > l->limit)) {
-		l->full = true;
-		return;
-	}
-	l->len += (size_t)snprintf(l->text + l->len, 512 - l->len, "%s%s%s%s %s", l->columns ? " " : "",
-				   l->color ? "\033[2m" : "", key, l->color ? "\033[0m" : "", value);
-	l->columns += columns;
 }
 
 /* "950", "12.3k", "1.23M": three digits, without a blank, so that a pair stays two words. */
@@ -65,7 +67,7 @@ static void put_rate(mr_line *l, const char *key, double x)
 		u++;
 	}
 	unit[0] = units[u];
-	put(l, key, "%.*f%s", x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x, unit);
+	put(l, RANK_RATE, key, "%.*f%s", x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x, unit);
 }
 
 char *mr_loss_text(double x, char buf[32])
@@ -74,36 +76,61 @@ char *mr_loss_text(double x, char buf[32])
 	return buf;
 }
 
-static unsigned format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns, char line[512])
+static unsigned columns_of(const mr_line *l)
 {
-	mr_line l = {.text = line, .color = color, .limit = columns};
-	char eta[16], loss[32];
+	unsigned columns = 0;
 
-	line[0] = '\0';
-	put(&l, "step", "%llu/%llu", (unsigned long long)s->step, (unsigned long long)s->n_steps);
+	for (unsigned i = 0; i < l->n; i++)
+		if (!l->field[i].left_out)
+			columns += (columns ? 1 : 0) + (unsigned)(strlen(l->field[i].key) + 1 + strlen(l->field[i].value));
+	return columns;
+}
+
+/* Leaves out fields until the others fit into @columns. */
+static void narrow(mr_line *l, unsigned columns)
+{
+	for (unsigned rank = 0; rank < N_RANKS && columns_of(l) > columns; rank++)
+		for (unsigned i = 0; i < l->n; i++)
+			l->field[i].left_out |= l->field[i].rank == rank;
+}
+
+static void fill(mr_line *l, const mr_progress_state *s, const char *rate_name)
+{
+	char text[32];
+
+	put(l, RANK_STEP, "step", "%llu/%llu", (unsigned long long)s->step, (unsigned long long)s->n_steps);
 	if (!isnan(s->loss))
-		put(&l, "loss", "%s", mr_loss_text(s->loss, loss));
+		put(l, RANK_LOSS, "loss", "%s", mr_loss_text(s->loss, text));
 	if (!isnan(s->val_loss))
-		put(&l, "val", "%s", mr_loss_text(s->val_loss, loss));
+		put(l, RANK_VAL, "val", "%s", mr_loss_text(s->val_loss, text));
 	if (!isnan(s->lr))
-		put(&l, "lr", "%.2e", s->lr);
+		put(l, RANK_LR, "lr", "%.2e", s->lr);
 	if (isfinite(s->rate))
-		put_rate(&l, rate_name, s->rate);
+		put_rate(l, rate_name, s->rate);
 	if (isfinite(s->gflops)) {
-		put(&l, "gflop/s", "%.1f", s->gflops);
+		put(l, RANK_GFLOPS, "gflop/s", "%.1f", s->gflops);
 		if (s->peak_gflops > 0 && isfinite(s->peak_gflops))
-			put(&l, "peak", "%.0f%%", 100 * s->gflops / s->peak_gflops);
+			put(l, RANK_PEAK, "peak", "%.0f%%", 100 * s->gflops / s->peak_gflops);
 	}
 	if (isfinite(s->bubble))
-		put(&l, "bubble", "%.1f%%", 100 * s->bubble);
+		put(l, RANK_BUBBLE, "bubble", "%.1f%%", 100 * s->bubble);
 	if (isfinite(s->eta_seconds))
-		put(&l, "eta", "%s", mr_duration_text(s->eta_seconds, eta));
-	return l.columns;
+		put(l, RANK_ETA, "eta", "%s", mr_duration_text(s->eta_seconds, text));
 }
 
 void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns, char line[512])
 {
-	format(s, rate_name, color, columns, line);
+	mr_line l = {.n = 0};
+	size_t len = 0;
+
+	fill(&l, s, rate_name);
+	if (columns)
+		narrow(&l, columns);
+	line[0] = '\0';
+	for (unsigned i = 0; i < l.n && len < 512; i++)
+		if (!l.field[i].left_out)
+			len += (size_t)snprintf(line + len, 512 - len, "%s%s%s%s %s", len ? " " : "", color ? "\033[2m" : "",
+						l.field[i].key, color ? "\033[0m" : "", l.field[i].value);
 }
 
 mr_progress_params mr_progress_defaults(FILE *out, const char *rate_name)
@@ -137,31 +164,28 @@ bool mr_progress_due(const mr_progress *p, uint64_t step, double now_seconds)
 	return now_seconds - p->last_seconds >= p->p.every_seconds;
 }
 
-/* Columns that a line on the terminal may take: asked each time, for windows change. */
-static unsigned terminal_columns(FILE *out)
-{
-	struct winsize size;
-
-	if (ioctl(fileno(out), TIOCGWINSZ, &size) || size.ws_col < 2)
-		return 79;
-	return size.ws_col - 1u;
-}
-
+/*
+ * The line ends before the last column, and what stood behind it is erased by the terminal, not by blanks: after a window has
+ * become narrower, blanks up to the old width would wrap, and every redraw would begin a line of its own. The width is asked
+ * each time.
+ */
 static void draw(mr_progress *p, const mr_progress_state *s, double now_seconds)
 {
-	unsigned before = p->width, width;
+	unsigned columns = p->p.terminal ? mr_screen_columns(p->p.out) : 0;
 	char line[512];
 
-	width = format(s, p->p.rate_name, p->p.color, p->p.terminal ? terminal_columns(p->p.out) : 0, line);
-	if (p->p.terminal) {
-		fprintf(p->p.out, "\r%s%*s", line, before > width ? (int)(before - width) : 0, "");
-		p->width = before > width ? before : width;
-	} else {
+	if (p->p.terminal && !columns)
+		columns = UNKNOWN_COLUMNS;
+	mr_progress_format(s, p->p.rate_name, p->p.color, columns ? columns - 1 : 0, line);
+	if (p->p.terminal)
+		fprintf(p->p.out, "\r%s\033[K", line);
+	else
 		fprintf(p->p.out, "%s\n", line);
-	}
 	fflush(p->p.out);
+	p->stands = p->p.terminal;
 	p->last_seconds = now_seconds;
 	p->last_step = s->step;
+	p->last_val_loss = s->val_loss;
 }
 
 void mr_progress_update(mr_progress *p, const mr_progress_state *s, double now_seconds)
@@ -170,26 +194,32 @@ void mr_progress_update(mr_progress *p, const mr_progress_state *s, double now_s
 		draw(p, s, now_seconds);
 }
 
+static bool same(double a, double b)
+{
+	return a == b || (isnan(a) && isnan(b));
+}
+
 void mr_progress_force(mr_progress *p, const mr_progress_state *s, double now_seconds)
 {
-	if (p->last_seconds < 0 || p->last_step != s->step || (p->p.terminal && !p->width))
+	if (p->last_seconds < 0 || p->last_step != s->step || !same(p->last_val_loss, s->val_loss) ||
+	    (p->p.terminal && !p->stands))
 		draw(p, s, now_seconds);
 }
 
 void mr_progress_clear(mr_progress *p)
 {
-	if (!p->width)
+	if (!p->stands)
 		return;
-	fprintf(p->p.out, "\r%*s\r", (int)p->width, "");
+	fputs("\r\033[K", p->p.out);
 	fflush(p->p.out);
-	p->width = 0;
+	p->stands = false;
 }
 
 void mr_progress_finish(mr_progress *p)
 {
-	if (!p->width)
+	if (!p->stands)
 		return;
 	fputc('\n', p->p.out);
 	fflush(p->p.out);
-	p->width = 0;
+	p->stands = false;
 }

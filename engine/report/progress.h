@@ -5,8 +5,8 @@
  *
  * `key value` pairs in a fixed order, so that eyes and grep both find what they want. What is not known is left out:
  * there is never a placeholder for a loss. On a terminal the line redraws itself in place and ends before the last
- * column (a line that wraps could not be redrawn); in a pipe or a file it is a plain line now and then, whole, without
- * escapes.
+ * column (a line that wraps could not be redrawn): what does not fit is left out, the loss and the ETA last. In a pipe or a
+ * file it is a plain line now and then, whole, without escapes.
  *
  * Thread: one at a time.
  */
@@ -40,7 +40,8 @@ char *mr_loss_text(double x, char buf[32]);
 
 /**
  * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by escapes,
- * which do not count as columns. What does not fit into @columns (0: any number) is left out from the end.
+ * which do not count as columns. Where not all fits into @columns (0: any number), fields are left out: first the share of the
+ * peak, then lr, gflop/s, bubble, rate, val, step, ETA and at last the loss.
  */
 void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns,
 			char line[512]);
@@ -60,8 +61,9 @@ mr_progress_params mr_progress_defaults(FILE *out, const char *rate_name);
 typedef struct mr_progress {
 	mr_progress_params p;
 	double last_seconds;  /* when the last line was drawn; < 0: none yet */
-	uint64_t last_step;
-	unsigned width;       /* columns of the line that stands on the terminal; 0: none */
+	uint64_t last_step;   /* what it showed */
+	double last_val_loss;
+	bool stands;          /* a line stands on the terminal, without a newline behind it */
 } mr_progress;
 
 void mr_progress_init(mr_progress *p, const mr_progress_params *params);
@@ -71,7 +73,7 @@ void mr_progress_init(mr_progress *p, const mr_progress_params *params);
 bool mr_progress_due(const mr_progress *p, uint64_t step, double now_seconds);
 void mr_progress_update(mr_progress *p, const mr_progress_state *s, double now_seconds);
 
-/** Draw @s whatever the time, unless the line of this step was the last one drawn (and stands). */
+/** Draw @s whatever the time, unless the last line drawn (which stands) was of this step and this validation loss. */
 void mr_progress_force(mr_progress *p, const mr_progress_state *s, double now_seconds);
 
 /** Take the line off the terminal, so that another text can be printed; the next draw puts it back. */

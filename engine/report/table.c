@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/screen.h"
+
 struct mr_table {
 	uint32_t n_columns;
 	size_t n_cells, room;
@@ -74,33 +76,63 @@ static size_t column_width(const mr_table *t, uint32_t c)
 	return width;
 }
 
-/* One line of up to n_columns cells; blanks are written only in front of a text, so that none end a line. */
-static void print_line(const mr_table *t, const char *indent, char *const *cells, size_t n, const size_t *width,
+/* The columns of one block of the table: the first one, and those from @from to before @to. */
+typedef struct mr_block {
+	uint32_t from, to;
+} mr_block;
+
+/* One line of up to n cells; blanks are written only in front of a text, so that none end a line. */
+static void print_line(const mr_table *t, const char *indent, char *const *cells, size_t n, mr_block b, const size_t *width,
 		       FILE *out)
 {
 	size_t blanks = 0;
 
 	fputs(indent, out);
-	for (size_t c = 0; c < n; c++) {
+	for (size_t c = 0; c < n && c < b.to; c = c < b.from ? b.from : c + 1) {
 		const char *text = cells ? cells[c] : t->column[c].head;
 		size_t pad = width[c] - strlen(text);
 
 		blanks += c ? 2 : 0;
-		if (t->column[c].right)
+		if (t->column[c].side != MR_TABLE_LEFT)
 			blanks += pad;
 		if (*text) {
 			fprintf(out, "%*s%s", (int)blanks, "", text);
 			blanks = 0;
 		}
-		if (!t->column[c].right)
+		if (t->column[c].side == MR_TABLE_LEFT)
 			blanks += pad;
 	}
 	fputc('\n', out);
 }
 
+/* As many further columns from @from on as fit into @columns (0: any number) beside the first one; at least one. */
+static mr_block next_block(const mr_table *t, uint32_t from, size_t indent, size_t columns, const size_t *width)
+{
+	size_t used = indent + width[0];
+	mr_block b = {from, from};
+
+	while (b.to < t->n_columns && (!columns || b.to == from || used + 2 + width[b.to] <= columns))
+		used += 2 + width[b.to++];
+	while (b.to < t->n_columns && b.to > from + 1 && t->column[b.to].side == MR_TABLE_RIGHT_BESIDE)
+		b.to--;
+	return b;
+}
+
+static void print_block(const mr_table *t, const char *indent, mr_block b, const size_t *width, FILE *out)
+{
+	print_line(t, indent, NULL, t->n_columns, b, width, out);
+	for (size_t i = 0; i < t->n_cells; i += t->n_columns) {
+		size_t n = t->n_cells - i < t->n_columns ? t->n_cells - i : t->n_columns;
+
+		print_line(t, indent, t->cell + i, n, b, width, out);
+	}
+}
+
 mr_status mr_table_print(const mr_table *t, const char *indent, FILE *out)
 {
 	size_t *width = malloc(t->n_columns * sizeof(*width));
+	unsigned columns = mr_screen_columns(out);
+	mr_block b = {1, 1};
 
 	if (t->failed || !width) {
 		free(width);
@@ -108,12 +140,10 @@ mr_status mr_table_print(const mr_table *t, const char *indent, FILE *out)
 	}
 	for (uint32_t c = 0; c < t->n_columns; c++)
 		width[c] = column_width(t, c);
-	print_line(t, indent, NULL, t->n_columns, width, out);
-	for (size_t i = 0; i < t->n_cells; i += t->n_columns) {
-		size_t n = t->n_cells - i < t->n_columns ? t->n_cells - i : t->n_columns;
-
-		print_line(t, indent, t->cell + i, n, width, out);
-	}
+	do {
+		b = next_block(t, b.to, strlen(indent), columns, width);
+		print_block(t, indent, b, width, out);
+	} while (b.to < t->n_columns);
 	free(width);
 	return ferror(out) ? mr_fail(MR_EIO, "cannot write a table") : MR_OK;
 }

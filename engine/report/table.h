@@ -4,7 +4,8 @@
  *	stage  worker  layers               parameters  weights  stashes  ...  cores  node
  *	    0  w0      embed .. h.1.mlp         412 k  1.6 MiB  1.6 MiB  ...  0      0
  *
- * Columns are as wide as their widest cell, separated by two blanks; no line ends in blanks. The renderers know nothing
+ * Columns are as wide as their widest cell, separated by two blanks; no line ends in blanks. On a terminal that is narrower
+ * than the table, the columns that do not fit follow below, again behind the first one; in a pipe or a file lines are whole. The renderers know nothing
  * of the engine: the caller fills plain rows. Widths count bytes, so cells are ASCII.
  */
 #ifndef MR_REPORT_TABLE_H
@@ -16,9 +17,15 @@
 #include "base/status.h"
 #include "ir/trace.h"
 
+typedef enum mr_table_side {
+	MR_TABLE_LEFT,         /* words; columns may be given as false */
+	MR_TABLE_RIGHT,        /* numbers; as true */
+	MR_TABLE_RIGHT_BESIDE, /* numbers that belong to the column before, and stay beside it where a table is cut */
+} mr_table_side;
+
 typedef struct mr_table_column {
 	const char *head; /* borrowed */
-	bool right;       /* numbers stand right, words left */
+	mr_table_side side;
 } mr_table_column;
 
 typedef struct mr_table mr_table;

@@ -188,8 +188,8 @@ out:
 mr_status mr_report_usage(const mr_report_usage_row *rows, uint32_t n, FILE *out)
 {
 	static const mr_table_column columns[] = {
-		{"stage", true}, {"versions", true}, {"predicted", true}, {"weights", true}, {"predicted", true}, {"activ.", true},
-		{"predicted", true}, {"boundary", true}, {"predicted", true},
+		{"stage", true},  {"versions", true}, {"predicted", MR_TABLE_RIGHT_BESIDE}, {"weights", true},  {"predicted", MR_TABLE_RIGHT_BESIDE},
+		{"activ.", true}, {"predicted", MR_TABLE_RIGHT_BESIDE}, {"boundary", true}, {"predicted", MR_TABLE_RIGHT_BESIDE},
 	};
 	mr_table *t;
 	mr_status st;

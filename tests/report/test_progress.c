@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/progress.h"
+#include "screen_help.h"
 
 static mr_progress_state full_state(void)
 {
@@ -56,19 +57,86 @@ static void losses(void)
 		CU_ASSERT_STRING_EQUAL(mr_loss_text(cases[i].loss, text), cases[i].text);
 }
 
-static void never_wider(void)
+/* The widest line that a training draws: 107 columns. */
+static mr_progress_state widest_state(void)
 {
 	mr_progress_state s = full_state();
-	char line[512];
 
 	s.val_loss = 1.5499;
+	return s;
+}
+
+static void never_wider(void)
+{
+	mr_progress_state s = widest_state();
+	char line[512];
+
+	for (unsigned columns = 5; columns < 120; columns++) {
+		mr_progress_format(&s, "samples/s", false, columns, line);
+		CU_ASSERT_TRUE(strlen(line) <= columns);
+		CU_ASSERT_EQUAL(strstr(line, "loss 2.3412") != NULL, columns >= 11);
+		CU_ASSERT_EQUAL(strstr(line, "eta 1:23") != NULL, columns >= 20);
+		CU_ASSERT_EQUAL(strstr(line, "step 120/1000") != NULL, columns >= 34);
+		CU_ASSERT_EQUAL(strstr(line, "val 1.5499") != NULL, columns >= 45);
+		CU_ASSERT_EQUAL(strstr(line, "samples/s 12.3k") != NULL, columns >= 61);
+	}
 	mr_progress_format(&s, "samples/s", false, 79, line);
-	CU_ASSERT_TRUE(strlen(line) <= 79);
-	CU_ASSERT_PTR_NOT_NULL(strstr(line, "step 120/1000 loss 2.3412 val 1.5499"));
-	CU_ASSERT_PTR_NULL(strstr(line, "eta"));
+	CU_ASSERT_STRING_EQUAL(line, "step 120/1000 loss 2.3412 val 1.5499 samples/s 12.3k bubble 3.1% eta 1:23");
 	s.loss = INFINITY;
 	mr_progress_format(&s, "samples/s", false, 79, line);
 	CU_ASSERT_PTR_NOT_NULL(strstr(line, "loss inf"));
+}
+
+/* Each redraw begins at the left edge, ends before the last column, and erases what it does not write over: no new lines. */
+static void narrowed_window(void)
+{
+	mr_test_screen screen = mr_test_screen_open(140);
+	mr_progress_state s = widest_state();
+	mr_progress p;
+	char *text;
+
+	mr_progress_init(&p, &(mr_progress_params){screen.out, "samples/s", true, true, 0, 0});
+	mr_progress_update(&p, &s, 0);
+	text = mr_test_screen_take(&screen);
+	CU_ASSERT_EQUAL(mr_test_widest(text), 107);
+	free(text);
+	for (unsigned short columns = 120; columns >= 60; columns = (unsigned short)(columns - 20)) {
+		mr_test_screen_resize(&screen, columns);
+		for (int i = 0; i < 2; i++) {
+			s.step++;
+			mr_progress_update(&p, &s, (double)s.step);
+			text = mr_test_screen_take(&screen);
+			CU_ASSERT_EQUAL(*text, '\r');
+			CU_ASSERT_STRING_EQUAL(text + strlen(text) - 3, "\033[K");
+			CU_ASSERT_TRUE(mr_test_widest(text) < columns);
+			CU_ASSERT_PTR_NOT_NULL(strstr(text, "eta"));
+			CU_ASSERT_PTR_NULL(strchr(text, '\n'));
+			free(text);
+		}
+	}
+	mr_progress_finish(&p);
+	mr_test_screen_close(&screen);
+}
+
+/* An evaluation is news, also of a step whose line stands already. */
+static void new_validation_loss(void)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	mr_progress_state s = mr_progress_state_at(4, 4);
+	mr_progress p;
+
+	mr_progress_init(&p, &(mr_progress_params){f, "tok/s", true, false, 0, 0});
+	s.val_loss = 2;
+	mr_progress_update(&p, &s, 0);
+	s.val_loss = 1;
+	mr_progress_force(&p, &s, 0);
+	mr_progress_force(&p, &s, 0);
+	mr_progress_finish(&p);
+	fclose(f);
+	CU_ASSERT_STRING_EQUAL(text, "\rstep 4/4 val 2.0000\033[K\rstep 4/4 val 1.0000\033[K\n");
+	free(text);
 }
 
 /* In a pipe or a file nothing is left out, however long the line is. */
@@ -132,7 +200,7 @@ static void terminal_redraws(void)
 {
 	char *text = drawn(true, 0, 0.9, 4);
 
-	CU_ASSERT_STRING_EQUAL(text, "\rstep 1/4 loss 10.0000\rstep 3/4 loss 9.0000 \rstep 4/4 loss 9.0000 \n");
+	CU_ASSERT_STRING_EQUAL(text, "\rstep 1/4 loss 10.0000\033[K\rstep 3/4 loss 9.0000\033[K\rstep 4/4 loss 9.0000\033[K\n");
 	free(text);
 }
 
@@ -155,7 +223,7 @@ static void cleared_for_other_text(void)
 	mr_progress_finish(&p);
 	mr_progress_finish(&p);
 	fclose(f);
-	CU_ASSERT_STRING_EQUAL(text, "\rstep 1/2\r        \rsaved\n\rstep 1/2\n");
+	CU_ASSERT_STRING_EQUAL(text, "\rstep 1/2\033[K\r\033[Ksaved\n\rstep 1/2\033[K\n");
 	free(text);
 }
 
@@ -176,6 +244,8 @@ void mr_suite_progress(void)
 	MR_TEST(words);
 	MR_TEST(losses);
 	MR_TEST(never_wider);
+	MR_TEST(narrowed_window);
+	MR_TEST(new_validation_loss);
 	MR_TEST(whole_without_a_limit);
 	MR_TEST(pipe_lines);
 	MR_TEST(terminal_redraws);

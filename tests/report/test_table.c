@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "report/table.h"
+#include "screen_help.h"
 
 static FILE *open_text(char **text)
 {
@@ -45,6 +46,33 @@ static void alignment(void)
 			 "  longer name      1  x\n"
 			 "  part\n");
 	MR_CHECK_FAIL(mr_table_create(columns, 0, &t), MR_EINVAL, "at least one column");
+}
+
+/* On a narrow terminal the columns that do not fit stand below, behind the first one again; nothing is lost. */
+static void narrow_terminal(void)
+{
+	static const mr_report_stage_row rows[] = {
+		{0, 0, 0, 1, "embed .. h.1.mlp", 21, 412000, 1648000, 1648000, 1648000, 3296000, 4194304, 65536, 1024, "0", 0},
+		{1, 1, 0, 1, "h.2.ln_1 .. loss", 24, 400000, 1600000, 0, 1600000, 3200000, 2097152, 0, 1024, NULL, -1},
+	};
+
+	for (unsigned short columns = 60; columns <= 140; columns = (unsigned short)(columns + 10)) {
+		mr_test_screen screen = mr_test_screen_open(columns);
+		char *text;
+
+		MR_CHECK_OK(mr_report_stages(rows, 2, screen.out));
+		text = mr_test_screen_take(&screen);
+		mr_test_screen_close(&screen);
+		CU_ASSERT_TRUE(mr_test_widest(text) <= columns);
+		CU_ASSERT_PTR_NOT_NULL(strstr(text, "stage  on  layers"));
+		if (columns == 60)
+			CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nstage    grads  optimizer   activ.  boundary  scratch\n"
+							   "    0  1.6 MiB    3.1 MiB  4.0 MiB    64 KiB  1.0 KiB\n"));
+		for (const char *const *head = (const char *const[]){"params", "grads", "activ.", "boundary", "total", "node", NULL};
+		     *head; head++)
+			CU_ASSERT_PTR_NOT_NULL(strstr(text, *head));
+		free(text);
+	}
 }
 
 static void stages(void)
@@ -120,6 +148,23 @@ static const mr_report_usage_row uses[] = {
 	{1, 1, 2, {1, 1}, {0, 0}, {512, 512}, {64, 64}},
 };
 
+/* A figure and its prediction are not torn apart. */
+static void narrow_pairs(void)
+{
+	mr_test_screen screen = mr_test_screen_open(60);
+	char *text;
+
+	MR_CHECK_OK(mr_report_usage(uses, 2, screen.out));
+	text = mr_test_screen_take(&screen);
+	mr_test_screen_close(&screen);
+	check_text(text, "stage  versions  predicted  weights  predicted\n"
+			 " 0 p0         3          4  4.0 KiB    5.0 KiB\n"
+			 " 1 p1         1          1      0 B        0 B\n"
+			 "stage   activ.  predicted  boundary  predicted\n"
+			 " 0 p0  1.0 KiB    1.0 KiB       0 B    2.0 KiB\n"
+			 " 1 p1    512 B      512 B      64 B       64 B\n");
+}
+
 static void usage(void)
 {
 	char *text;
@@ -170,11 +215,13 @@ void mr_suite_table(void)
 {
 	MR_SUITE("table");
 	MR_TEST(alignment);
+	MR_TEST(narrow_terminal);
 	MR_TEST(stages);
 	MR_TEST(stages_of_two_pipes);
 	MR_TEST(workers);
 	MR_TEST(staleness);
 	MR_TEST(usage);
+	MR_TEST(narrow_pairs);
 	MR_TEST(usage_json);
 	MR_TEST(memory);
 }
