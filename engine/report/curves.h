@@ -2,10 +2,12 @@
  * curves.h - loss curves of one or several runs as an SVG: over what was learned from, and over time.
  *
  * Two panels share their vertical axis. Left: loss over tokens (or samples, where no run counts tokens), which compares
- * how well systems learn. Right: loss over seconds, which compares how fast. A run is one colour: a faint line for the
- * training loss, averaged over stretches of the run, and a bold one with dots for the validation loss.
+ * how well systems learn. Right: loss over seconds, which compares how fast. A run is one colour: a pale line for the
+ * training loss, averaged over stretches of the run, and a bold one with dots for the validation loss; the legend says so.
+ * A run whose line lies on an earlier one is broken and has rings around the other's dots, and the legend names the other.
+ * A run without the count of a panel's horizontal axis is left out there, with a sentence.
  *
- * A standalone file, 960 by 400 pixels, light background, no scripts, no fonts of its own.
+ * A standalone file, 960 pixels wide and 418 high or a little more, light background, no scripts, no fonts of its own.
  */
 #ifndef MR_REPORT_CURVES_H
 #define MR_REPORT_CURVES_H
