@@ -316,9 +316,27 @@ bool mr_saves_best(const char *dir, uint64_t *step)
 	return sscanf(name, "step-%20" SCNu64, step) == 1;
 }
 
+mr_status mr_saves_check(const char *dir, uint64_t step)
+{
+	char *path;
+	uint64_t found = 0;
+	mr_checkpoint *ck;
+	mr_status st;
+
+	MR_TRY(mr_checkpoint_latest(dir, &path));
+	st = mr_checkpoint_open(path, &ck);
+	if (st == MR_OK) {
+		found = mr_checkpoint_step(ck);
+		mr_checkpoint_close(ck);
+	}
+	free(path);
+	if (st == MR_OK && found != step)
+		st = mr_fail(MR_ECKPT, "%s: the newest checkpoint that is whole is of step %" PRIu64, dir, found);
+	return st;
+}
+
 mr_status mr_saves_find(const char *dir, const char *name, char **path)
 {
-	mr_checkpoint *ck;
 	char best[64];
 	mr_status st;
 
@@ -332,11 +350,7 @@ mr_status mr_saves_find(const char *dir, const char *name, char **path)
 		return mr_fail(MR_EUSAGE, "expected best, or a name in %s such as step-00000100, got \"%.100s\"", dir, name);
 	if (asprintf(path, "%s/%s", dir, name) < 0)
 		return mr_fail(MR_ERESOURCE, "no memory for a path");
-	st = mr_checkpoint_open(*path, &ck);
-	if (st == MR_OK) {
-		st = mr_checkpoint_verify(ck);
-		mr_checkpoint_close(ck);
-	}
+	st = mr_checkpoint_check(dir, name);
 	if (st != MR_OK) {
 		free(*path);
 		*path = NULL;

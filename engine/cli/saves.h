@@ -63,6 +63,9 @@ bool mr_saves_best(const char *dir, uint64_t *step);
  * written? MR_ERESOURCE with numbers. */
 mr_status mr_saves_preflight(mr_session *s, const char *dir, uint64_t step) MR_MUST_USE;
 
+/** Is the newest checkpoint of @dir that is whole the one of @step? MR_ECKPT when not, with the reason. */
+mr_status mr_saves_check(const char *dir, uint64_t step) MR_MUST_USE;
+
 /** Path of the checkpoint of @dir called @name ("best": the one marked so), verified; the caller frees it. Errors: MR_ECKPT;
  * MR_EUSAGE for what is no name. */
 mr_status mr_saves_find(const char *dir, const char *name, char **path) MR_MUST_USE;

@@ -196,7 +196,7 @@ static mr_status save(mr_train *t, bool can_wait)
 /* The failure that ends the training, with what is left to go on from. */
 static mr_status ended_by(const mr_train *t, mr_status st)
 {
-	char why[1024], advice[128] = "";
+	char why[1024], lost[512], advice[128] = "";
 	uint64_t best;
 
 	snprintf(why, sizeof(why), "%s", mr_error_text());
@@ -205,10 +205,15 @@ static mr_status ended_by(const mr_train *t, mr_status st)
 	if (st == MR_EDIVERGED && mr_saves_best(t->dir.checkpoints, &best) && best != t->saved)
 		snprintf(advice, sizeof(advice), ", with a smaller train.lr (--resume --from best: from step %llu)",
 			 (unsigned long long)best);
-	if (t->saved)
-		return mr_fail(st, "%s; the checkpoint of step %llu is intact, and --resume goes on from there%s", why,
-			       (unsigned long long)t->saved, advice);
-	return mr_fail(st, "%s; no checkpoint had been saved before", why);
+	if (!t->saved)
+		return mr_fail(st, "%s; no checkpoint had been saved before", why);
+	if (mr_saves_check(t->dir.checkpoints, t->saved) != MR_OK) { /* somebody may have deleted the folder meanwhile */
+		snprintf(lost, sizeof(lost), "%s", mr_error_text());
+		return mr_fail(st, "%s; and the checkpoint of step %llu, saved before, cannot be used: %s", why,
+			       (unsigned long long)t->saved, lost);
+	}
+	return mr_fail(st, "%s; the checkpoint of step %llu is intact, and --resume goes on from there%s", why,
+		       (unsigned long long)t->saved, advice);
 }
 
 static uint64_t multiple_after(uint64_t step, uint64_t every)

@@ -30,8 +30,7 @@ void mr_ckpt_name(uint64_t step, uint32_t version, char name[MR_CKPT_NAME])
 		snprintf(name, MR_CKPT_NAME, "step-%08" PRIu64, step);
 }
 
-/* Read a name back. Only what mr_ckpt_name writes is one. */
-static bool parse_name(const char *name, mr_ckpt_entry *e)
+bool mr_ckpt_parse_name(const char *name, mr_ckpt_entry *e)
 {
 	*e = (mr_ckpt_entry){.step = 0};
 	if (strlen(name) >= MR_CKPT_NAME || sscanf(name, "step-%20" SCNu64 ".%9" SCNu32, &e->step, &e->version) < 1)
@@ -82,7 +81,7 @@ mr_status mr_ckpt_list(int dir, const char *dir_path, mr_ckpt_entry **list, size
 	for (struct dirent *e = readdir(d); e; e = readdir(d)) {
 		mr_ckpt_entry entry;
 
-		if (!parse_name(e->d_name, &entry))
+		if (!mr_ckpt_parse_name(e->d_name, &entry))
 			continue;
 		if (*n == cap) {
 			mr_ckpt_entry *grown = realloc(*list, (cap = cap ? 2 * cap : 16) * sizeof(*grown));
@@ -118,7 +117,7 @@ void mr_ckpt_read_link(int dir, const char *link, char name[MR_CKPT_NAME])
 	if (n < 2 || text[n - 1] != '\n')
 		return;
 	text[n - 1] = '\0';
-	if (parse_name(text, &e))
+	if (mr_ckpt_parse_name(text, &e))
 		memcpy(name, e.name, MR_CKPT_NAME);
 }
 
@@ -161,7 +160,7 @@ mr_status mr_checkpoint_mark_best(const char *dir_path, const char *name)
 	mr_status st;
 	int dir;
 
-	if (!parse_name(name, &e))
+	if (!mr_ckpt_parse_name(name, &e))
 		return mr_fail(MR_EINVAL, "\"%s\" is not the name of a checkpoint", name);
 	dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)

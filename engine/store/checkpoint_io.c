@@ -202,11 +202,15 @@ mr_status mr_checkpoint_check(const char *dir_path, const char *name)
 {
 	char *path = join(dir_path, name);
 	mr_checkpoint *c = NULL;
+	mr_ckpt_entry e;
 	mr_status st;
 
 	if (!path)
 		return mr_fail(MR_ERESOURCE, "%s: no memory", name);
 	st = mr_checkpoint_open(path, &c);
+	if (st == MR_OK && mr_ckpt_parse_name(name, &e) && e.step != mr_checkpoint_step(c))
+		st = mr_fail(MR_ECKPT, "%s: " MR_MANIFEST " says step %llu, which does not suit the folder's name", path,
+			     (unsigned long long)mr_checkpoint_step(c));
 	if (st == MR_OK)
 		st = mr_checkpoint_verify(c);
 	mr_checkpoint_close(c);

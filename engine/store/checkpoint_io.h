@@ -76,6 +76,10 @@ mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes, uint64_t n) M
  */
 mr_status mr_checkpoint_latest(const char *dir, char **path) MR_MUST_USE;
 
+/** Is @dir/@name whole? Every checksum is compared, and a name of a step must be that of the manifest. MR_ECKPT, MR_EIO,
+ * MR_ERESOURCE. */
+mr_status mr_checkpoint_check(const char *dir, const char *name) MR_MUST_USE;
+
 /** Name the checkpoint @dir/@name the best: it stays until another one is named. MR_EINVAL, MR_EIO, MR_ERESOURCE. */
 mr_status mr_checkpoint_mark_best(const char *dir, const char *name) MR_MUST_USE;
 

@@ -223,7 +223,12 @@ static mr_status read_manifest(mr_checkpoint *c)
 	if (!mr_json_is_int(step) || mr_json_int(step) < 0 || !mr_json_is_array(files))
 		return mr_fail(MR_ECKPT, MR_MANIFEST ": has no step or no list of files");
 	c->step = (uint64_t)mr_json_int(step);
+	if (c->step > MR_CKPT_MAX_STEP)
+		return mr_fail(MR_ECKPT, MR_MANIFEST ": step %llu, expected at most %llu", (unsigned long long)c->step,
+			       (unsigned long long)MR_CKPT_MAX_STEP);
 	MR_TRY(read_facts(mr_json_get(c->root, "facts")));
+	if (mr_json_size(files) == 0)
+		return mr_fail(MR_ECKPT, MR_MANIFEST ": lists no file, expected at least one: the checkpoint holds no weights");
 	c->files = calloc(mr_json_size(files) + 1, sizeof(*c->files));
 	if (!c->files)
 		return mr_fail(MR_ERESOURCE, MR_MANIFEST ": no memory");

@@ -8,6 +8,7 @@
 #define MR_MANIFEST "MANIFEST.json"
 #define MR_MANIFEST_FORMAT "millrace-checkpoint"
 #define MR_CKPT_NAME 64
+#define MR_CKPT_MAX_STEP UINT64_C(1000000000000000) /* more than any run makes */
 
 /* What the manifest says about a file. */
 typedef struct mr_manifest_file {
@@ -23,9 +24,6 @@ mr_status mr_manifest_write(int dir, const mr_checkpoint_content *c, const mr_ma
 /** May a file of a checkpoint be called @name? Not "..", no '/', nothing hidden, not the manifest. */
 bool mr_checkpoint_name_ok(const char *name);
 
-/** Open and verify the checkpoint @name in @dir, whose path is @dir_path. */
-mr_status mr_checkpoint_check(const char *dir_path, const char *name) MR_MUST_USE;
-
 typedef struct mr_ckpt_entry {
 	char name[MR_CKPT_NAME];
 	uint64_t step;
@@ -36,6 +34,8 @@ typedef struct mr_ckpt_entry {
 mr_status mr_ckpt_list(int dir, const char *dir_path, mr_ckpt_entry **list, size_t *n) MR_MUST_USE;
 /** "step-00001000" or "step-00001000.2". */
 void mr_ckpt_name(uint64_t step, uint32_t version, char name[MR_CKPT_NAME]);
+/** Read such a name back. False: it is another one. */
+bool mr_ckpt_parse_name(const char *name, mr_ckpt_entry *e);
 /** A name for a temporary entry that no other process and no other call uses. @what without '-'. */
 void mr_ckpt_temp_name(const char *what, char name[MR_CKPT_NAME]);
 

@@ -278,6 +278,9 @@ static void forged_manifests(void)
 		{HEAD "[{\"name\":\"x\",\"bytes\":1,\"crc32c_per_mib\":[1,2]}]", "2 checksums for 1 bytes"},
 		{HEAD "[{\"name\":\"x\",\"bytes\":2,\"crc32c_per_mib\":[1]}]", "x: 1 bytes, expected 2"},
 		{HEAD "[{\"name\":\"x\",\"bytes\":1,\"crc32c_per_mib\":[1]}]", "expected 00000001"},
+		{HEAD "[]", "lists no file, expected at least one"},
+		{"{\"format\":\"millrace-checkpoint\",\"version\":1,\"step\":9223372036854775807,\"facts\":{},\"files\":[" FILE_OF("x") "]",
+		 "step 9223372036854775807, expected at most 1000000000000000"},
 		{HEAD "[7]", "a file is called \"\""},
 		{HEAD "{}", "no step or no list of files"},
 		{"{\"format\":\"other\",\"version\":1,\"step\":5,\"facts\":{},\"files\":[]", "format \"other\""},
@@ -314,6 +317,26 @@ static void forged_manifests(void)
 			fprintf(stderr, "\n%s\n", mr_error_text());
 		CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), cases[i].part));
 	}
+	ckpt_help_remove(dir);
+}
+
+/* A step's folder under another step's name would be resumed as that. */
+static void renamed_folder(void)
+{
+	char from[600], to[600], *path;
+
+	ckpt_help_folder(dir);
+	MR_CHECK_OK(ckpt_help_save(dir, 5, false, 4, 0, NULL));
+	MR_CHECK_OK(ckpt_help_save(dir, 7, false, 4, 0, NULL));
+	snprintf(from, sizeof(from), "%s/step-00000007", dir);
+	snprintf(to, sizeof(to), "%s/step-00000070", dir);
+	CU_ASSERT_EQUAL_FATAL(rename(from, to), 0);
+	MR_CHECK_FAIL(mr_checkpoint_check(dir, "step-00000070"), MR_ECKPT, "says step 7, which does not suit the folder's name");
+	ckpt_help_quiet(true);
+	MR_CHECK_OK(mr_checkpoint_latest(dir, &path));
+	ckpt_help_quiet(false);
+	CU_ASSERT_PTR_NOT_NULL(strstr(path, "step-00000005"));
+	free(path);
 	ckpt_help_remove(dir);
 }
 
@@ -459,6 +482,7 @@ void mr_suite_checkpoint_io(void)
 	MR_TEST(every_flip_and_every_cut_is_seen);
 	MR_TEST(files_that_are_not_files);
 	MR_TEST(forged_manifests);
+	MR_TEST(renamed_folder);
 	MR_TEST(too_large_for_the_disk);
 	MR_TEST(names_of_files);
 	MR_TEST(checkpoints_that_are_there_count);

@@ -63,6 +63,19 @@ cp r/metrics.jsonl metrics.before
 refused 6 "resuming with too little memory" "$@" --set run.dir=r --resume --from step-00000004 --set machine.memory_limit=1000
 cmp -s r/metrics.jsonl metrics.before || fail "a refused resumption changed the metrics"
 
+# --- a folder that is taken away while the run goes on: nothing is said to be left that is not
+start "$@" --set run.dir=gone --set train.steps=1000000 --set checkpoint.every=50
+tries=0
+until [ -e gone/checkpoints/LATEST ] || [ $tries -ge 600 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+mv gone taken
+ended
+expect 1 "a folder that is gone" "; and the checkpoint of step [0-9]*, saved before, cannot be used: gone/checkpoints: there is no checkpoint: No such file"
+! grep -q "is intact" err || fail "a checkpoint that is gone is said to be intact"
+rm -rf taken
+
 # --- resumptions that do not fit
 misfit() {
 	set=$1 sentence=$2
