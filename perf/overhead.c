@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/stats.h"
-#include "cli/session.h"
+#include "session/session.h"
 #include "host/env.h"
 
 enum { STEPS = 200, WARM = 100, TINY_STEPS = 5 };

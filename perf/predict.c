@@ -26,7 +26,7 @@
 #include "host/env.h"
 #include "host/probe.h"
 #include "ir/op.h"
-#include "run/profile.h"
+#include "profile/profile.h"
 #include "schedules/registry.h"
 
 enum { N_KINDS = 3 };

@@ -3,7 +3,7 @@
 #define MR_CLI_CLEAN_ENV_H
 
 #include "cli/args.h"
-#include "cli/config.h"
+#include "config/config.h"
 
 /** As host/env.h says, for the threads of @config; tells standard error what it does. Call before any thread exists. */
 mr_status mr_clean_env(const mr_args *args, const mr_config *config) MR_MUST_USE;

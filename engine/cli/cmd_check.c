@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "cli/args.h"
-#include "cli/plan_file.h"
+#include "session/plan_file.h"
 #include "ir/check.h"
 #include "ir/lower.h"
 #include "ir/metrics.h"

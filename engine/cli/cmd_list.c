@@ -3,7 +3,7 @@
 
 #include "base/str.h"
 #include "cli/args.h"
-#include "cli/plugins.h"
+#include "config/plugins.h"
 
 static mr_status find_kind(const char *word, mr_plugin_kind *out)
 {

@@ -5,12 +5,12 @@
 
 #include "base/str.h"
 #include "cli/args.h"
-#include "cli/costs.h"
+#include "session/costs.h"
 #include "cli/open_config.h"
 #include "cli/output.h"
 #include "host/probe.h"
 #include "report/table.h"
-#include "run/profile.h"
+#include "profile/profile.h"
 
 typedef struct view {
 	const mr_session *s;

@@ -5,9 +5,9 @@
 
 #include "base/file.h"
 #include "cli/args.h"
-#include "cli/budget.h"
+#include "session/budget.h"
 #include "cli/output.h"
-#include "cli/plugins.h"
+#include "config/plugins.h"
 #include "cli/schedule_report.h"
 #include "ir/check.h"
 #include "ir/lower.h"

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "cli/args.h"
-#include "cli/costs.h"
+#include "session/costs.h"
 #include "ir/trace.h"
 #include "schedules/registry.h"
 

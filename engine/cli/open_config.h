@@ -3,8 +3,8 @@
 #define MR_CLI_OPEN_CONFIG_H
 
 #include "cli/args.h"
-#include "cli/config.h"
-#include "cli/session.h"
+#include "config/config.h"
+#include "session/session.h"
 
 /** Operand 0 and --set of @args. Mistakes go to standard error, a line each; the sentence counts them. Errors: MR_ECONFIG. */
 mr_status mr_open_config(const mr_args *args, mr_config **out) MR_MUST_USE;

@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "cli/known.h"
+#include "session/known.h"
 #include "cli/output.h"
 #include "host/probe.h"
 #include "ir/metrics.h"
 #include "ir/walk_trace.h"
 #include "report/schedule_picture.h"
 #include "report/table.h"
-#include "run/run_plan.h"
-#include "run/sequential_size.h"
+#include "exec/run_plan.h"
+#include "sequential/sequential_size.h"
 #include "sim/sim.h"
 
 #define TEXT_WORKERS 64  /* beyond so many rows the text picture is left out */

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "cli/costs.h"
+#include "session/costs.h"
 #include "ir/walk.h"
 
 typedef struct mr_forecast {

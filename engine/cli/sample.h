@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "cli/session.h"
+#include "session/session.h"
 
 /**
  * Write sample.tokens tokens after sample.prompt to @out, with the weights in @model (mr_state's list).

@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "cli/plan_report.h"
 #include "report/table.h"
-#include "run/sequential_size.h"
+#include "sequential/sequential_size.h"
 
 typedef struct texts {
 	char layers[120], cores[120];

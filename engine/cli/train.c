@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "cli/plan_file.h"
+#include "session/plan_file.h"
 #include "cli/sample.h"
-#include "cli/saves.h"
+#include "session/saves.h"
 #include "cli/signals.h"
 #include "host/clock.h"
-#include "run/record.h"
-#include "run/trajectory.h"
+#include "exec/record.h"
+#include "session/trajectory.h"
 
 #define BUBBLE_MIN_NS 200000000u /* a shorter window is no measure of waiting */
 

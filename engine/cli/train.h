@@ -7,13 +7,13 @@
 #ifndef MR_CLI_TRAIN_H
 #define MR_CLI_TRAIN_H
 
-#include "cli/rundir.h"
-#include "cli/saves.h"
-#include "cli/session.h"
-#include "cli/virtual.h"
+#include "session/rundir.h"
+#include "session/saves.h"
+#include "session/session.h"
+#include "session/virtual.h"
 #include "report/metrics_log.h"
 #include "report/progress.h"
-#include "run/trajectory.h"
+#include "session/trajectory.h"
 
 typedef struct mr_train_opts {
 	const char *resume;      /* NULL: from the start; "": from the newest checkpoint; or from the one of that name ("best",

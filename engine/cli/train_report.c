@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/known.h"
+#include "session/known.h"
 #include "cli/output.h"
 #include "cli/plan_report.h"
 #include "cli/train.h"

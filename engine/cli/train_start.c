@@ -8,15 +8,15 @@
 
 #include "base/fault.h"
 #include "base/file.h"
-#include "cli/budget.h"
-#include "cli/known.h"
+#include "session/budget.h"
+#include "session/known.h"
 #include "cli/output.h"
 #include "cli/signals.h"
-#include "cli/stale.h"
+#include "session/stale.h"
 #include "host/probe.h"
-#include "run/record.h"
-#include "run/run_plan.h"
-#include "run/trajectory.h"
+#include "exec/record.h"
+#include "exec/run_plan.h"
+#include "session/trajectory.h"
 
 static mr_status write_config(const mr_train *t)
 {

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "cli/train.h"
 #include "report/table.h"
-#include "run/usage.h"
+#include "exec/usage.h"
 
 static mr_report_usage_row row_of(const mr_run *run, uint32_t i, const mr_usage *got, const mr_usage *want)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/saves.h"
+#include "session/saves.h"
 #include "store/checkpoint_io.h"
 
 static char *join(const char *dir, const char *name)

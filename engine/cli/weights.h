@@ -9,7 +9,7 @@
 #define MR_CLI_WEIGHTS_H
 
 #include "cli/args.h"
-#include "cli/session.h"
+#include "session/session.h"
 
 /** The --checkpoint option of a command. */
 #define MR_CHECKPOINT_OPTION                                                                                   \

@@ -9,10 +9,10 @@
 # in front of names and labels (asan.base.arena, asan-fast), and MILLRACE_TEST_LAYERS when only some layers are wanted.
 
 set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels of tests")
-set(MILLRACE_TEST_LAYERS base ir host nn schedules planner models sim store run report cli system layers perf
+set(MILLRACE_TEST_LAYERS base ir host nn schedules planner models sim store exec config session report cli system layers perf
   CACHE STRING "Layers whose tests are built")
 # These measure, or wait for seconds that must not become many: each alone.
-set(MR_SERIAL_LAYERS host run perf)
+set(MR_SERIAL_LAYERS host exec perf)
 set(MR_SERIAL_SUITES system.bench_peers system.bench_systems system.failures system.signals)
 # Two runs of workers at once would wait for each other's cores: one of these at a time, beside tests of one thread.
 set(MR_LOCKED_LAYERS system)
@@ -80,6 +80,10 @@ function(mr_tests layer)
   endif()
   file(GLOB suites CONFIGURE_DEPENDS ${dir}/test_*.c ${dir}/slow_*.c ${dir}/long_*.c)
   file(GLOB helpers CONFIGURE_DEPENDS ${dir}/*.c)
+  # What stands above the configuration uses its helpers too.
+  if(layer STREQUAL "session" OR layer STREQUAL "cli")
+    list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/config/config_help.c)
+  endif()
   foreach(s ${suites})
     list(REMOVE_ITEM helpers ${s})
   endforeach()

@@ -1,5 +1,5 @@
 /*
- * steal.c - who takes which W in virtual time: the rule of the engine (run/exec_steal.c), event by event.
+ * steal.c - who takes which W in virtual time: the rule of the engine (exec/exec_steal.c), event by event.
  *
  * Each worker has at most one thing in hand, and what happens next is the earliest of
  *	claim    it comes to a W of its own tail that nobody has: it takes it in hand. The first one opens the tail

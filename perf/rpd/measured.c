@@ -3,7 +3,7 @@
  *
  * Each worker notes when its F began (then it has chosen its weights) and when its B had committed. All commits of a run in the
  * order of their clocks are the global count of updates; the delay of a read is the number of commits between the read and the
- * update that it serves, as in the simulated experiment (run/ages.h): the clocks stand in for one counter that all workers stamp,
+ * update that it serves, as in the simulated experiment (theory/ages.h): the clocks stand in for one counter that all workers stamp,
  * which would slow down what is measured. `half`: the second half of all updates, as in delays.c; `run`: all of them, start-up
  * included. measured_pairs.csv has, for up to 8 stages, the delays of each pair of an active stage and a stage it reads
  * beside the closed form. The steps are written to measured-<S>.steps too, which the system
@@ -21,8 +21,8 @@
 #include "perf/rpd/experiments.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
-#include "run/ages.h"
-#include "run/engine.h"
+#include "theory/ages.h"
+#include "exec/engine.h"
 #include "schedules/registry.h"
 
 #define MOST_PAIRED 8

@@ -9,8 +9,8 @@
 
 #include "host/place.h"
 #include "planner/graph_objective.h"
-#include "run/aged_run.h"
-#include "run/unit_run.h"
+#include "theory/aged_run.h"
+#include "theory/unit_run.h"
 #include "schedules/parts/rpd_draw.h"
 
 typedef struct problem {

@@ -23,7 +23,7 @@
 #include "perf/rpd/lm_model.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
-#include "run/engine.h"
+#include "exec/engine.h"
 #include "schedules/registry.h"
 
 #define WORKERS 2

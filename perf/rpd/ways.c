@@ -2,7 +2,7 @@
  * ways.c - Randomized PipeDream in its three ways: one definition, the same weights, and what running it for real gains.
  *
  * For each bound on delays one sequence of steps is drawn and carried out on a gpt of 4 blocks of width 64 on the text given with
- * --text, cut into two stages: step by step (run/aged_run.h, the definition); by the replay of the plan in turns, as virtual time
+ * --text, cut into two stages: step by step (theory/aged_run.h, the definition); by the replay of the plan in turns, as virtual time
  * does it; and by the engine on two workers of one thread, where a step begins as soon as the versions that it reads exist. The
  * largest difference of any weight between them is 0. Times are those of this machine: milliseconds a step, without setting up.
  */
@@ -18,8 +18,8 @@
 #include "perf/rpd/lm_model.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
-#include "run/engine.h"
-#include "run/replay.h"
+#include "exec/engine.h"
+#include "exec/replay.h"
 #include "schedules/registry.h"
 
 #define WORKERS 2

@@ -13,7 +13,7 @@
 #ifndef PERF_STEPS_CASES_H
 #define PERF_STEPS_CASES_H
 
-#include "cli/config.h"
+#include "config/config.h"
 
 enum { MR_ONE_THREAD, MR_A, MR_A_AGAIN, MR_GPIPE, MR_1F1B, MR_MERGED, MR_PIPEDREAM, MR_VERTICAL, MR_N_SYSTEMS };
 

@@ -10,7 +10,7 @@
 #define PERF_STEPS_CONTENDER_H
 
 #include "base/json.h"
-#include "cli/session.h"
+#include "session/session.h"
 #include "host/probe.h"
 #include "perf/steps/cases.h"
 #include "perf/steps/peer.h"

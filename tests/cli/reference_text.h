@@ -3,7 +3,7 @@
 #define MR_TESTS_CLI_REFERENCE_TEXT_H
 
 #include "base/str.h"
-#include "cli/config_keys.h"
+#include "config/config_keys.h"
 
 /**
  * Append the block of @group (of @plugin, where it is a plug-in group), from its "# ---" line to its last line. Blocks

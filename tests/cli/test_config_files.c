@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "cli/args.h"
-#include "config_help.h"
+#include "config/config_help.h"
 #include "reference_text.h"
 
 static const char *conf_path(const char *name, char buf[512])

@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "cli/costs.h"
-#include "cli/costs_live.h"
+#include "session/costs.h"
+#include "session/costs_live.h"
 #include "cli/plan_report.h"
-#include "config_help.h"
+#include "config/config_help.h"
 #include "ir/walk.h"
-#include "run/profile.h"
-#include "run/sequential_size.h"
+#include "profile/profile.h"
+#include "sequential/sequential_size.h"
 
 #define GPT                                                                                                            \
 	"model = { name = \"gpt\"; layers = 2; width = 16; heads = 2; context = 8; %s };\n"                            \

@@ -11,16 +11,16 @@ failed=0
 fresh() {
 	rm -rf "$tree/src"
 	mkdir -p "$tree/src/tests" "$tree/src/schedules" "$tree/src/models" "$tree/src/engine/base" "$tree/src/engine/ir" \
-		"$tree/src/engine/nn/kernels" "$tree/src/engine/run" "$tree/src/engine/planner" "$tree/src/engine/cli" "$tree/src/perf"
+		"$tree/src/engine/nn/kernels" "$tree/src/engine/exec" "$tree/src/engine/planner" "$tree/src/engine/cli" "$tree/src/perf"
 	cp "$1/tests/layers.txt" "$tree/src/tests/"
 	cd "$tree/src" || exit 1
 	printf '#include <stdio.h>\n' >engine/base/a.h
 	printf '#include "base/a.h"\n/* as Pipe%s does */\n' Dream >engine/ir/a.c
 	printf '#include "base/a.h"\n#include <dnnl.h>\n' >engine/nn/kernels/dnnl_x.c
-	printf '#include "planner/graph.h"\n' >engine/run/a.c
+	printf '#include "planner/graph.h"\n' >engine/exec/a.c
 	printf '#include "ir/sched.h"\n' >schedules/a.c
 	printf '#include "planner/graph.h"\n#include "models/model.h"\n' >models/a.c
-	printf '#include "run/a.h"\n' >engine/cli/a.c
+	printf '#include "exec/a.h"\n' >engine/cli/a.c
 }
 
 # expect RULE TEXT: the rule's test fails and says TEXT.
@@ -56,8 +56,8 @@ plant includes engine/ir/a.c '#include "host/ring.h"' 'engine/ir may not include
 plant includes engine/nn/b.c '  #  include "ir/plan.h"' 'engine/nn may not include'
 plant includes schedules/a.c '#include "planner/graph.h"' 'schedules may not include'
 plant includes models/a.c '#include "planner/build.h"' 'models may not include "planner/build.h"'
-plant includes engine/run/a.c '#include "schedules/registry.h"' 'engine/run may not include'
-plant includes engine/run/a.c '#include "a.h"' 'names no layer'
+plant includes engine/exec/a.c '#include "schedules/registry.h"' 'engine/exec may not include'
+plant includes engine/exec/a.c '#include "a.h"' 'names no layer'
 plant includes engine/ir/a.c '#include <pthread.h>' 'engine/ir may not include <pthread.h>'
 plant includes engine/planner/a.c '#include <time.h>' 'engine/planner may not include <time.h>'
 plant includes engine/nn/layers/a.c '#include <dnnl.h>' '<dnnl.h> belongs to'
@@ -70,8 +70,8 @@ plant includes engine/new/a.c '#include <stdio.h>' 'not in the table of layers'
 plant words engine/base/a.h "/* TO""DO: later */" 'mark of unfinished work'
 plant words models/a.c "/* X""XX */" 'mark of unfinished work'
 plant words notes.md "see /wo""rk/main" 'path of one machine'
-plant words engine/run/a.c 'if (!strcmp(name, "pipe''dream"))' 'no executor knows a system by name'
-plant words engine/run/a.c 'int a; /* one */ int n_1''f1b;' 'no executor knows a system by name'
+plant words engine/exec/a.c 'if (!strcmp(name, "pipe''dream"))' 'no executor knows a system by name'
+plant words engine/exec/a.c 'int a; /* one */ int n_1''f1b;' 'no executor knows a system by name'
 
 fresh "$source"
 awk 'BEGIN { print "#include <stdio.h>"; for (i = 0; i < 700; i++) print "" }' >engine/ir/b.c

@@ -6,7 +6,7 @@
 #include "ir/check.h"
 #include "ir/text.h"
 #include "rig.h"
-#include "run/record.h"
+#include "exec/record.h"
 
 void race_open(rig *r, bool gpt, const char *sets, unsigned workers, uint64_t record)
 {

@@ -7,8 +7,8 @@
 
 #include "base/fault.h"
 #include "check.h"
-#include "run/sequential_size.h"
-#include "run/stage.h"
+#include "sequential/sequential_size.h"
+#include "stage/stage.h"
 
 #define BASE_CONFIG \
 	"backend = \"reference\";\n" \

@@ -14,9 +14,9 @@
 #ifndef MR_TESTS_SYSTEM_RIG_H
 #define MR_TESTS_SYSTEM_RIG_H
 
-#include "cli/session.h"
-#include "run/replay.h"
-#include "run/state.h"
+#include "session/session.h"
+#include "exec/replay.h"
+#include "session/state.h"
 
 #define RIG_SETS 48
 

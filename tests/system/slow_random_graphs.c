@@ -19,9 +19,9 @@
 #include "ir/check.h"
 #include "ir/lower.h"
 #include "rig.h"
-#include "run/sequential.h"
+#include "sequential/sequential.h"
 #include "schedules/registry.h"
-#include "run/stage.h"
+#include "stage/stage.h"
 
 #define MODELS 5000
 #define TRAINED 200 /* of them, for STEPS steps */

@@ -7,7 +7,7 @@
 
 #include "ir/plan.h"
 #include "planner/partition.h"
-#include "run/sequential.h"
+#include "sequential/sequential.h"
 
 typedef struct sum_lists {
 	mr_sum_lists lists; /* borrows the rest */

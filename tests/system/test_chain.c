@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "golden.h"
-#include "run/trajectory.h"
+#include "session/trajectory.h"
 
 /* @sets: the system, such as "system.name=gpipe". */
 static void open_chain(rig *r, const golden *g, const mr_json *sys, const char *sets)

@@ -11,7 +11,7 @@
 #include "check.h"
 #include "ir/unroll.h"
 #include "rig.h"
-#include "run/run.h"
+#include "exec/run.h"
 #include "schedules/registry.h"
 
 #define NEVER UINT64_MAX

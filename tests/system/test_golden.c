@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "check.h"
 #include "golden.h"
-#include "run/aged_run.h"
-#include "run/trajectory.h"
+#include "theory/aged_run.h"
+#include "session/trajectory.h"
 
 #define N_RECORDED 40 /* systems in the file: one that is lost is missed */
 #define MOST_STAGES 8

@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "rig.h"
-#include "run/sequential_size.h"
+#include "sequential/sequential_size.h"
 
 #define BIG "train.clip=1e300"
 

@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "rig.h"
-#include "run/trajectory.h"
+#include "session/trajectory.h"
 
 #define D 4
 #define N 12

@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "rig.h"
-#include "run/trajectory.h"
+#include "session/trajectory.h"
 
 #define D 4
 #define Q 2 /* weights of a stage */

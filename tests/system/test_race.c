@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "race_cases.h"
-#include "run/record.h"
+#include "exec/record.h"
 
 #define RUNS 5
 

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "check.h"
 #include "golden.h"
-#include "run/trajectory.h"
+#include "session/trajectory.h"
 
 #define TOLERANCE 1e-12 /* relative; both sides are f64 and differ by how sums are grouped */
 #define MAX_R 6

@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "check.h"
 #include "rig.h"
-#include "run/aged_run.h"
-#include "run/ages.h"
+#include "theory/aged_run.h"
+#include "theory/ages.h"
 #include "schedules/parts/rpd_draw.h"
 
 #define STEPS 60

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "ir/check.h"
 #include "race_cases.h"
-#include "run/record.h"
+#include "exec/record.h"
 
 #define STEPS 4
 #ifdef __SANITIZE_THREAD__

@@ -4,7 +4,7 @@
  */
 #include "check.h"
 #include "rig.h"
-#include "run/sequential_layout.h"
+#include "sequential/sequential_layout.h"
 
 /* Every sum for itself; returns how many there were that another layer would have computed. */
 static uint32_t take_apart(const mr_graph *g)

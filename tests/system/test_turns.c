@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "golden.h"
-#include "run/trajectory.h"
+#include "session/trajectory.h"
 
 /* A recorded run as it is open. */
 typedef struct recorded_run {

@@ -9,7 +9,7 @@
 #include "check.h"
 #include "ir/live.h"
 #include "rig.h"
-#include "run/usage.h"
+#include "exec/usage.h"
 #include "schedules/registry.h"
 
 /* Small: 13 linear layers. Long enough to fill every pipeline and go round every ring. */

@@ -1,0 +1,105 @@
+/*
+ * config.h - the configuration of a run: a libconfig file and --set, checked against the tables of options.
+ *
+ *	backend = "dnnl";                                   a key outside any group
+ *	model = { name = "gpt"; layers = 4; };              a plug-in and its own keys
+ *	train = { steps = 1000; batch = 16; lr = 3e-4; };   a group of the program
+ *
+ * conf/reference.cfg documents every key. All mistakes of a file and of --set are found in one go and reported as
+ * "file:line: key: message", in the order of the lines; what --set did wrong follows with "--set" in place of file and
+ * line. The model is built on made-up data to judge its options, the partition and the number of stages; what needs the
+ * data themselves is told later, in the same form (mr_config_blame).
+ *
+ * Text. A file is at most 1 MiB of UTF-8 without byte order mark or NUL. `@include "name"` on a line of its own takes
+ * in another file, relative to the folder of the file that says so, at most 10 deep. Integers beyond 32 bits need an L
+ * behind them: libconfig 1.5 silently reads 0 otherwise, so the text is looked through before libconfig sees it.
+ *
+ * --set key=value, where key is "train.steps", "model.name" or "backend", wins over the file, the last over the first.
+ * If it names another plug-in than the file, the keys of the file's group that only the file's plug-in knows go with
+ * it.
+ *
+ * Paths of the data group start at the file's folder (those from --set at the current one) and are absolute in the
+ * values.
+ *
+ * Loaded once by one thread; then any thread may read.
+ */
+#ifndef MR_CONFIG_CONFIG_H
+#define MR_CONFIG_CONFIG_H
+
+#include "base/option.h"
+#include "base/str.h"
+#include "config/config_keys.h"
+#include "models/registry.h"
+#include "nn/dataset.h"
+#include "nn/kernels.h"
+#include "nn/mitigate.h"
+#include "nn/optim.h"
+#include "schedules/registry.h"
+
+#define MR_CONFIG_MAX_BYTES ((size_t)1 << 20)
+
+typedef struct mr_config mr_config;
+
+/**
+ * Load @path and apply @sets. The caller destroys *@out.
+ * Errors: MR_ECONFIG: each mistake is a line appended to @mistakes, and the sentence says how many there are (or why
+ * the file cannot be read); MR_ERESOURCE.
+ */
+mr_status mr_config_load(const char *path, const char *const *sets, size_t n_sets, mr_strbuf *mistakes,
+			 mr_config **out) MR_MUST_USE;
+void mr_config_destroy(mr_config *c);
+
+/**
+ * For what only shows later, with the data at hand: put "file:line: group.key: " in front of this thread's error text when
+ * @st is MR_ECONFIG. A text that begins with "KEY: ", KEY another one of the group's, is about that. Returns @st.
+ */
+mr_status mr_config_blame(const mr_config *c, mr_config_group group, const char *key, mr_status st) MR_MUST_USE;
+
+/** Values of a group by its table. Borrowed. */
+const mr_values *mr_config_values(const mr_config *c, mr_config_group group);
+/** The system's limit of time (ir/sched.h) has come to @n: that is what is configured from now on. Errors: MR_ERESOURCE. */
+mr_status mr_config_count_as(mr_config *c, uint64_t n) MR_MUST_USE;
+/** The `name` of a plug-in group. */
+const char *mr_config_plugin(const mr_config *c, mr_config_group group);
+
+/* --- the same as the other layers want it --- */
+
+/** File name without folder and ".cfg". */
+const char *mr_config_name(const mr_config *c);
+/** Folder of the file, absolute. */
+const char *mr_config_base_dir(const mr_config *c);
+/** run.dir, or runs/<name>. */
+const char *mr_config_run_dir(const mr_config *c);
+
+const mr_model_ops *mr_config_model(const mr_config *c);
+const mr_dataset_ops *mr_config_data(const mr_config *c);
+const mr_optim_ops *mr_config_optimizer(const mr_config *c);
+const mr_mitigate_ops *mr_config_mitigation(const mr_config *c);
+/** NULL for "sequential". */
+const mr_sched_ops *mr_config_system(const mr_config *c);
+const mr_kernels *mr_config_kernels(const mr_config *c);
+mr_dtype mr_config_dtype(const mr_config *c);
+
+/** Workers D; 1 for "sequential" whatever the machine group says. */
+uint16_t mr_config_workers(const mr_config *c);
+/** Stages that the system makes of @workers workers; 0: only the finished plan can tell. */
+uint32_t mr_config_stages(const mr_config *c, uint16_t workers);
+/** Micro-batches a commit. */
+uint32_t mr_config_n_micro(const mr_config *c);
+/** Samples a micro-batch. */
+int64_t mr_config_samples(const mr_config *c);
+mr_lr mr_config_lr(const mr_config *c);
+/** As mr_run_config.spin_us: UINT32_MAX when the file leaves it to the place. */
+uint32_t mr_config_spin_us(const mr_config *c);
+/** Where the second and later stages begin; NULL (and *@n = 0) for "auto". */
+const char *const *mr_config_partition(const mr_config *c, uint32_t *n);
+/** Are steps to be traced? Then [*@first, *@last]. */
+bool mr_config_trace_steps(const mr_config *c, uint64_t *first, uint64_t *last);
+
+/**
+ * Append the resolved configuration: every key with its value and, as a comment, where it comes from ("default",
+ * "file:line", "--set"). It parses back to the same values. Errors: MR_ERESOURCE.
+ */
+mr_status mr_config_print(const mr_config *c, mr_strbuf *out) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,105 @@
+#include "config/config_keys.h"
+
+#include <math.h>
+
+#include "nn/mitigate.h"
+
+#ifdef MR_DNNL
+#define DEFAULT_BACKEND "dnnl"
+#else
+#define DEFAULT_BACKEND "reference"
+#endif
+
+static const mr_option top[] = {
+	{"backend", MR_OPT_ENUM, DEFAULT_BACKEND, 0, 0, "dnnl|reference", NULL,
+	 "who does the arithmetic: oneDNN, or portable C (slow, for checking)"},
+	{"dtype", MR_OPT_ENUM, "f32", 0, 0, "f32|f64", NULL, "numbers of the whole run; f64 needs backend = \"reference\""},
+	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "file of millrace profile with the times that orders and buffers are made for, from this file's folder; empty: equal times"},
+	{"partition", MR_OPT_STRING, "auto", 0, 0, NULL, NULL,
+	 "\"auto\", or a list of the layers or blocks at which the second and later stages begin"},
+	{0},
+};
+
+static const mr_option train[] = {
+	{"steps", MR_OPT_INT, NULL, 1, 1e15, NULL, NULL, "commits to train for"},
+	{"batch", MR_OPT_INT, NULL, 1, 1 << 24, NULL, "samples", "samples a commit"},
+	{"microbatches", MR_OPT_INT, "0", 0, 1000000, NULL, NULL,
+	 "micro-batches a commit; must divide batch; 0: the system's default"},
+	{"lr", MR_OPT_FLOAT, NULL, 0, 1e6, NULL, NULL, "learning rate after warm-up"},
+	{"schedule", MR_OPT_ENUM, "constant", 0, 0, "constant|cosine|linear", NULL,
+	 "what the learning rate does after warm-up, over the rest of the steps; resumed with other steps it follows the new curve"},
+	{"warmup", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps over which the learning rate rises from 0"},
+	{"min_ratio", MR_OPT_FLOAT, "0.1", 0, 1, NULL, NULL, "cosine and linear end at lr * min_ratio"},
+	{"clip", MR_OPT_FLOAT, "0", 0, INFINITY, NULL, NULL,
+	 "largest gradient norm, global norm where the system synchronises, per stage where it does not; 0: no clipping"},
+	{"nonfinite", MR_OPT_ENUM, "stop", 0, 0, "stop|skip", NULL,
+	 "a step whose gradient norm is not finite: stop the run, or leave the weights as they are; skip needs clip"},
+	{"seed", MR_OPT_INT, "1", 0, INFINITY, NULL, NULL, "of initial weights, order of the data and dropout"},
+	{"eval_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps between evaluations; 0: only at the end"},
+	{0},
+};
+
+static const mr_option run[] = {
+	{"dir", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "folder for what the run writes, from the current folder; empty: runs/<name of the configuration file>"},
+	{0},
+};
+
+static const mr_option machine[] = {
+	{"workers", MR_OPT_INT, "0", 0, 4096, NULL, NULL,
+	 "pipeline workers; 0: as many as make the stages that partition lists, else 2; sequential always has one"},
+	{"threads", MR_OPT_INT, "0", 0, 4096, NULL, NULL, "threads a worker; 0: equal shares of the usable cores"},
+	{"cpus", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "CPU lists to pin to, one a worker, such as \"0-3 4-7\"; empty: chosen from the topology"},
+	{"topology", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "plan for this machine, such as \"numa:4 core:16 pu:2\", instead of the one at hand; empty: the one at hand"},
+	{"spin_us", MR_OPT_INT, "-1", -1, 1e9, NULL, "microseconds",
+	 "how long a worker that waits spins before it sleeps; -1: long on own cores, short on shared ones"},
+	{"memory_limit", MR_OPT_INT, "0", 0, INFINITY, NULL, "bytes", "refuse plans that need more; 0: what the machine has"},
+	{"watchdog", MR_OPT_FLOAT, "30", 0, 1e6, NULL, "seconds", "give up when nothing happens for this long; 0: never"},
+	{"peak_gflops", MR_OPT_FLOAT, "0", 0, 1e9, NULL, "GFLOP/s",
+	 "what a core can do at most, which percent of peak divides by; 0: measured at the start, a quarter of a second"},
+	{0},
+};
+
+static const mr_option checkpoint[] = {
+	{"every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps between checkpoints; 0: only at the end and on signals"},
+	{"keep", MR_OPT_INT, "2", 1, 1000000, NULL, NULL, "newest checkpoints that are kept, beside the best one"},
+	{0},
+};
+
+static const mr_option trace[] = {
+	{"steps", MR_OPT_STRING, "", 0, 0, NULL, NULL, "steps to trace, such as \"100-120\"; empty: none"},
+	{0},
+};
+
+static const mr_option sample[] = {
+	{"tokens", MR_OPT_INT, "200", 1, 1000000, NULL, NULL, "length of a sample"},
+	{"temperature", MR_OPT_FLOAT, "0.8", 0, 100, NULL, NULL, "divides the logits; 0: always the most likely token"},
+	{"top_k", MR_OPT_INT, "0", 0, 1000000, NULL, NULL, "draw from the k most likely tokens only; 0: from all"},
+	{"prompt", MR_OPT_STRING, "", 0, 0, NULL, NULL, "text that the sample continues; empty: a line break"},
+	{0},
+};
+
+static const mr_config_group_info groups[MR_N_CONFIG_GROUPS] = {
+	[MR_CONFIG_TOP] = {"", "keys outside any group", .options = top},
+	[MR_CONFIG_MODEL] = {"model", "the network", true, MR_PLUGIN_MODEL, NULL},
+	[MR_CONFIG_DATA] = {"data", "where samples come from; relative paths start at the configuration file's folder, those of --set "
+				    "at the current one", true, MR_PLUGIN_DATA, NULL},
+	[MR_CONFIG_OPTIMIZER] = {"optimizer", "how a gradient becomes a step", true, MR_PLUGIN_OPTIMIZER, NULL},
+	[MR_CONFIG_MITIGATION] = {"mitigation", "what is done about stale gradients, where the system has any", true,
+				  MR_PLUGIN_MITIGATION, NULL, MR_MITIGATE_NONE},
+	[MR_CONFIG_SYSTEM] = {"system", "the pipeline system", true, MR_PLUGIN_SYSTEM, NULL},
+	[MR_CONFIG_TRAIN] = {"train", "how long and how fast to learn", .options = train},
+	[MR_CONFIG_RUN] = {"run", "where results go", .options = run},
+	[MR_CONFIG_MACHINE] = {"machine", "what of the machine is used", .options = machine},
+	[MR_CONFIG_CHECKPOINT] = {"checkpoint", "when to save", .options = checkpoint},
+	[MR_CONFIG_TRACE] = {"trace", "what to record for a timeline", .options = trace},
+	[MR_CONFIG_SAMPLE] = {"sample", "text that a trained model writes", .options = sample},
+};
+
+const mr_config_group_info *mr_config_group_of(mr_config_group group)
+{
+	return &groups[group];
+}

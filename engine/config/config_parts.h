@@ -1,0 +1,124 @@
+/*
+ * config_parts.h - the inside of mr_config, for the config_*.c files only.
+ *
+ * Loading: config_text.c reads the files and looks for what libconfig would swallow; config_parse.c lets libconfig
+ * parse and hands every setting to the tables; config_set.c does the same for --set; config_check.c judges what no
+ * single table can, config_model.c what only the model or the machine can; config_print.c writes the result. All of
+ * them note mistakes in one list, and only its owner sorts and reports it.
+ */
+#ifndef MR_CONFIG_CONFIG_PARTS_H
+#define MR_CONFIG_CONFIG_PARTS_H
+
+#include "config/config.h"
+
+/* Where something was said. */
+typedef enum mr_origin_kind { MR_ORIGIN_DEFAULT, MR_ORIGIN_FILE, MR_ORIGIN_SET } mr_origin_kind;
+
+typedef struct mr_origin {
+	mr_origin_kind kind;
+	uint16_t file; /* FILE: index into mr_config_text.files */
+	uint32_t line; /* FILE: from 1; SET: which --set, from 0 */
+} mr_origin;
+
+typedef struct mr_mistake {
+	mr_origin at;
+	size_t order;  /* in which they were found: keeps the sort stable */
+	char *key;     /* NULL: none */
+	char *message;
+} mr_mistake;
+
+typedef struct mr_mistakes {
+	mr_mistake *list;
+	size_t n, room;
+	bool failed;   /* no memory for one of them */
+} mr_mistakes;
+
+/** Note a mistake. Copies @key (may be NULL) and the message. Out of memory shows in mr_mistakes_report. */
+void mr_mistakes_add(mr_mistakes *m, mr_origin at, const char *key, const char *fmt, ...) MR_PRINTF(4, 5);
+/** Is there a mistake about @key already? */
+bool mr_mistakes_has(const mr_mistakes *m, const char *key);
+/** Is a mistake known at the place @at? */
+bool mr_mistakes_at(const mr_mistakes *m, mr_origin at);
+void mr_mistakes_fini(mr_mistakes *m);
+
+/* The text that libconfig gets: all included files in one, and where each of its lines comes from. */
+typedef struct mr_config_text {
+	mr_strbuf text;
+	char **files;           /* [n_files] as they are named in messages; files[0] is the main one */
+	uint32_t n_files;
+	mr_origin *lines;       /* [n_lines] */
+	size_t n_lines, room;
+	bool partial;           /* an @include could not be followed: what is missing may stand there */
+} mr_config_text;
+
+/** Read @path and what it includes. Errors: MR_ECONFIG when @path cannot be read; MR_ERESOURCE. All else is noted in
+ * @m. */
+mr_status mr_config_text_read(const char *path, mr_config_text *t, mr_mistakes *m) MR_MUST_USE;
+/** Note integers that libconfig would misread, and strings and groups that do not end. False: do not parse the rest. */
+bool mr_config_text_scan(const mr_config_text *t, mr_mistakes *m);
+/** Where line @line (from 1) of the text was written. */
+mr_origin mr_config_text_origin(const mr_config_text *t, uint32_t line);
+void mr_config_text_fini(mr_config_text *t);
+
+typedef struct mr_config_part {
+	mr_plugin plugin;       /* of a plug-in group; name NULL while not known */
+	mr_values *values;      /* NULL while the plug-in is not known */
+	mr_origin *origin;      /* [options] of each value */
+	mr_origin name_origin;  /* of a plug-in's name */
+	mr_origin group_origin; /* of the group in the file; DEFAULT when it is not there */
+} mr_config_part;
+
+struct mr_config {
+	char *path, *name, *base_dir, *run_dir;
+	mr_config_text text;
+	mr_config_part part[MR_N_CONFIG_GROUPS];
+	char **partition;       /* [n_partition] */
+	uint32_t n_partition;
+	bool trace;
+	uint64_t trace_first, trace_last;
+	mr_mistakes mistakes;
+};
+
+/* One --set, taken apart. */
+typedef struct mr_set {
+	const char *text;       /* as given */
+	mr_config_group group;
+	char *key;              /* owned; NULL: it could not be read */
+	const char *value;      /* inside @text, or @plain */
+	char *plain;            /* owned: a plug-in's name without quotes; else NULL */
+} mr_set;
+
+/** Take the --set texts apart; what cannot be read is noted. Errors: MR_ERESOURCE. */
+mr_status mr_config_sets_read(mr_config *c, const char *const *texts, size_t n, mr_set **out) MR_MUST_USE;
+void mr_config_sets_free(mr_set *sets, size_t n);
+
+/** Apply them. Errors: MR_ERESOURCE. */
+mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n) MR_MUST_USE;
+
+/** Parse the text and apply it; plug-ins named in @sets win. Errors: MR_ERESOURCE. */
+mr_status mr_config_parse(mr_config *c, const mr_set *sets, size_t n_sets) MR_MUST_USE;
+
+/** Give @group its values and origins, all defaults. For a plug-in group: of the plug-in @name; an unknown one is noted. */
+mr_status mr_config_part_open(mr_config *c, mr_config_group group, const char *name, mr_origin at) MR_MUST_USE;
+/** Note that @key of @group came from @at. */
+void mr_config_part_mark(mr_config *c, mr_config_group group, const char *key, mr_origin at);
+/** "train.steps" into @buf; the key alone for MR_CONFIG_TOP. Returns @buf. */
+const char *mr_config_key_text(mr_config_group group, const char *key, char buf[128]);
+/** Unknown word at the top or in front of the dot: sentence with the nearest known name, MR_ECONFIG. */
+mr_status mr_config_unknown_group(const char *word, bool keys_too) MR_MUST_USE;
+/** The group called @name, or MR_N_CONFIG_GROUPS. */
+mr_config_group mr_config_group_find(const char *name);
+
+/**
+ * Note a mistake about @key of @group where that was said, or else at the group, or else at the begin of the file. A
+ * sentence that begins with "KEY: ", KEY another one of the group's, is about that.
+ */
+void mr_config_mistake(mr_config *c, mr_config_group group, const char *key, const char *text);
+
+/** Judge what shows when model and placement are made, as far as it needs no data. Errors: MR_ERESOURCE. */
+mr_status mr_config_check_build(mr_config *c) MR_MUST_USE;
+
+/** Judge what concerns several keys, and settle what depends on others. Errors: MR_ERESOURCE. */
+mr_status mr_config_settle(mr_config *c) MR_MUST_USE;
+
+#endif

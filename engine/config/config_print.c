@@ -1,0 +1,72 @@
+/* The resolved configuration: every key, its value, and where it comes from. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config_parts.h"
+
+static void put_origin(const mr_config *c, mr_origin at, mr_strbuf *out)
+{
+	if (at.kind == MR_ORIGIN_FILE)
+		mr_strbuf_printf(out, "\t# %s:%u\n", at.file < c->text.n_files ? c->text.files[at.file] : c->path, at.line);
+	else
+		mr_strbuf_append(out, at.kind == MR_ORIGIN_SET ? "\t# --set\n" : "\t# default\n");
+}
+
+static void put_partition(const mr_config *c, mr_strbuf *out)
+{
+	mr_strbuf_append(out, "[");
+	for (uint32_t i = 0; i < c->n_partition; i++)
+		mr_strbuf_printf(out, "%s\"%s\"", i ? ", " : "", c->partition[i]);
+	mr_strbuf_append(out, "]");
+}
+
+static mr_status put_value(const mr_config *c, mr_config_group group, const char *key, mr_strbuf *out)
+{
+	const mr_values *values = c->part[group].values;
+	int len = mr_values_print(values, key, NULL, 0);
+	char *text;
+
+	if (group == MR_CONFIG_TOP && c->n_partition && !strcmp(key, "partition")) {
+		put_partition(c, out);
+		return MR_OK;
+	}
+	text = malloc((size_t)len + 1);
+	if (!text)
+		return mr_fail(MR_ERESOURCE, "no memory for the value of %s", key);
+	mr_values_print(values, key, text, (size_t)len + 1);
+	mr_strbuf_append(out, text);
+	free(text);
+	return MR_OK;
+}
+
+static mr_status put_keys(const mr_config *c, mr_config_group group, const char *indent, mr_strbuf *out)
+{
+	const mr_config_part *part = &c->part[group];
+	const mr_option *table = mr_values_table(part->values);
+
+	for (size_t i = 0; table[i].name; i++) {
+		mr_strbuf_printf(out, "%s%s = ", indent, table[i].name);
+		MR_TRY(put_value(c, group, table[i].name, out));
+		mr_strbuf_append(out, ";");
+		put_origin(c, part->origin[i], out);
+	}
+	return MR_OK;
+}
+
+mr_status mr_config_print(const mr_config *c, mr_strbuf *out)
+{
+	mr_strbuf_printf(out, "# The configuration of a run, as millrace " MR_VERSION " understood %s.\n\n", c->path);
+	MR_TRY(put_keys(c, MR_CONFIG_TOP, "", out));
+	for (int g = MR_CONFIG_TOP + 1; g < MR_N_CONFIG_GROUPS; g++) {
+		const mr_config_part *part = &c->part[g];
+
+		mr_strbuf_printf(out, "\n%s = {\n", mr_config_group_of((mr_config_group)g)->name);
+		if (part->plugin.name) {
+			mr_strbuf_printf(out, "\tname = \"%s\";", part->plugin.name);
+			put_origin(c, part->name_origin, out);
+		}
+		MR_TRY(put_keys(c, (mr_config_group)g, "\t", out));
+		mr_strbuf_append(out, "};\n");
+	}
+	return out->failed ? mr_fail(MR_ERESOURCE, "no memory for the resolved configuration") : MR_OK;
+}

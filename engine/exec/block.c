@@ -1,0 +1,308 @@
+#include "exec/block.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "exec/aim.h"
+#include "exec/mitigated.h"
+
+size_t mr_block_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t)
+{
+	uint32_t first, end;
+	size_t most = 0;
+
+	mr_stage_params(s, &first, &end);
+	for (uint32_t p = first; p < end && o->ops->work_bytes; p++) {
+		mr_optim_matrix m = mr_graph_matrix(mr_stage_graph(s), p);
+		size_t bytes = m.rows ? o->ops->work_bytes(&m, t) : 0;
+
+		most = bytes > most ? bytes : most;
+	}
+	return most;
+}
+
+void mr_block_cut(mr_block *b, const mr_optim *o)
+{
+	size_t lines = mr_stage_size(b->stage)->weight_bytes / MR_CACHE_LINE; /* every parameter begins on one */
+
+	b->whole = !mr_optim_elementwise(o);
+	b->n_parts = 0;
+	for (uint32_t i = 0; i < b->n_shares; i++) {
+		b->share[i].begin = lines * i / b->n_shares * MR_CACHE_LINE;
+		b->share[i].end = lines * (i + 1) / b->n_shares * MR_CACHE_LINE;
+		b->n_parts += b->share[i].need > 0;
+	}
+}
+
+void mr_block_layout(mr_block *b, mr_arena *a, uint8_t pipe, const mr_optim *o)
+{
+	const mr_stage_sizes *z = mr_stage_size(b->stage);
+	mr_share *s = &b->share[pipe];
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	if (pipe == 0 || b->private_weights)
+		s->version = mr_arena_take(a, mr_stagger(z->weight_bytes * b->cap), MR_CACHE_LINE);
+	s->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
+	for (uint32_t i = 0; pipe == 0 && i < o->ops->n_states; i++)
+		b->state[i] = mr_arena_take(a, mr_stagger(z->weight_bytes), MR_CACHE_LINE);
+	for (uint32_t i = 0; b->takes_back && i < o->ops->n_states; i++)
+		b->backup[i] = mr_arena_take(a, z->weight_bytes, MR_CACHE_LINE);
+	s->work = mr_arena_take(a, mr_block_work_bytes(b->stage, o, b->k->dtype), MR_CACHE_LINE);
+	if (pipe == 0)
+		mr_tally_layout(&b->tally, a, b->cap);
+	if (pipe == 0)
+		b->sumsq = mr_arena_take(a, 2 * (end - first) * sizeof(double), MR_CACHE_LINE);
+	s->step = mr_arena_take(a, (end - first) * sizeof(mr_step), MR_CACHE_LINE);
+	if (pipe == 0) {
+		mr_aim_layout(b, a);
+		mr_mitigated_layout(b, a);
+	}
+}
+
+void mr_block_join(mr_block *b)
+{
+	for (uint32_t i = 1; i < b->n_shares && !b->private_weights; i++)
+		b->share[i].version = b->share[0].version;
+}
+
+/* --- sums --- */
+
+/* The first share that has micro-batches. */
+static uint32_t first_part(const mr_block *b)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < b->n_shares && !b->share[i].need)
+		i++;
+	return i;
+}
+
+void *mr_block_total(const mr_block *b)
+{
+	return b->share[first_part(b)].grads;
+}
+
+/* The elements of parameter @p that lie in the range of @s; false: none, or the parameter is stored elsewhere. */
+static bool part_of(const mr_block *b, const mr_share *s, uint32_t p, int64_t *first, int64_t *n)
+{
+	size_t at = mr_stage_weight_at(b->stage, p), bytes = mr_dtype_bytes(b->k->dtype), end, from;
+
+	*first = 0;
+	*n = mr_stage_graph(b->stage)->params[p].n;
+	if (at == SIZE_MAX)
+		return false;
+	if (b->whole || b->n_shares == 1)
+		return b->n_shares == 1 || (at >= s->begin && at < s->end);
+	end = at + (size_t)*n * bytes;
+	from = at > s->begin ? at : s->begin;
+	end = end < s->end ? end : s->end;
+	if (from >= end)
+		return false;
+	*first = (int64_t)((from - at) / bytes);
+	*n = (int64_t)((end - from) / bytes);
+	return true;
+}
+
+/* @n elements from byte @at of the gradients: all pipes into the total. */
+static void sum_pipes(mr_block *b, mr_kctx *kc, size_t at, int64_t n)
+{
+	uint32_t first = first_part(b);
+	uint8_t *to = b->share[first].grads + at;
+
+	for (uint32_t i = first + 1; i < b->n_shares; i++)
+		if (b->share[i].need)
+			b->k->sum(kc, n, to, b->share[i].grads + at, to);
+}
+
+/* The uses in @user's stage of parameter @p of @b, elements @first to @first + @n. */
+static void sum_uses(mr_block *b, mr_kctx *kc, uint32_t p, int64_t first, int64_t n, mr_block *user)
+{
+	const mr_graph *g = mr_stage_graph(b->stage);
+	size_t off = (size_t)first * mr_dtype_bytes(b->k->dtype);
+	uint8_t *to = (uint8_t *)mr_block_total(b) + mr_stage_grad_at(b->stage, p) + off;
+	uint32_t begin, end;
+
+	mr_stage_params(user->stage, &begin, &end);
+	for (uint32_t u = begin; u < end; u++) {
+		size_t at;
+
+		if (g->params[u].tied_to != (int32_t)p)
+			continue;
+		at = mr_stage_grad_at(user->stage, u) + off;
+		sum_pipes(user, kc, at, n);
+		b->k->sum(kc, n, to, (uint8_t *)mr_block_total(user) + at, to);
+	}
+}
+
+void mr_block_reduce(mr_block *b, uint8_t pipe, mr_kctx *kc, mr_block *user)
+{
+	uint32_t begin, end;
+	int64_t first, n;
+
+	mr_stage_params(b->stage, &begin, &end);
+	for (uint32_t p = begin; p < end; p++) {
+		if (!part_of(b, &b->share[pipe], p, &first, &n))
+			continue;
+		sum_pipes(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->dtype), n);
+		sum_uses(b, kc, p, first, n, b);
+		if (user)
+			sum_uses(b, kc, p, first, n, user);
+	}
+}
+
+/* Where the squared norms of the gradient that makes @version lie. */
+static double *sumsq_of(const mr_block *b, uint64_t version)
+{
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	return b->sumsq + (version & 1) * (end - first);
+}
+
+void mr_block_norms(mr_block *b, mr_kctx *kc, uint64_t version)
+{
+	double *sumsq = sumsq_of(b, version);
+	const mr_graph *g = mr_stage_graph(b->stage);
+	const uint8_t *total = mr_block_total(b);
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++)
+		sumsq[p - first] = mr_stage_weight_at(b->stage, p) == SIZE_MAX
+					   ? 0
+					   : b->k->sumsq(kc, g->params[p].n, total + mr_stage_grad_at(b->stage, p));
+}
+
+void mr_block_measure(mr_block *b, mr_kctx *kc, double count)
+{
+	const mr_graph *g = mr_stage_graph(b->stage);
+	const uint8_t *total = mr_block_total(b);
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++)
+		if (mr_stage_weight_at(b->stage, p) != SIZE_MAX)
+			b->largest = fmax(b->largest, sqrt(b->k->sumsq(kc, g->params[p].n, total + mr_stage_grad_at(b->stage, p))) / count);
+}
+
+double mr_blocks_norm(const mr_block *b, uint32_t n, uint64_t version)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t first, end;
+
+		mr_stage_params(b[i].stage, &first, &end);
+		for (uint32_t p = first; p < end; p++)
+			sum += sumsq_of(&b[i], version)[p - first];
+	}
+	return sqrt(sum);
+}
+
+double mr_clip_factor(double norm, double max_norm)
+{
+	double factor = max_norm / (norm + 1e-6);
+
+	return max_norm > 0 && factor < 1 ? factor : 1;
+}
+
+/* --- steps --- */
+
+/* How @o steps parameter @p or a part of it, which lies at byte @at of the block. */
+static mr_optim_call call_of(const mr_block *b, uint8_t pipe, const mr_optim *o, uint32_t p, size_t at, double lr, double gscale)
+{
+	const mr_graph *g = mr_stage_graph(b->stage);
+	mr_optim_call c = {
+		.src = (const uint8_t *)mr_block_weights(b, pipe, b->latest) + at,
+		.dst = (uint8_t *)mr_block_weights(b, pipe, b->latest + 1) + at,
+		.lr = lr,
+		.t = mr_block_step_of(b, b->latest + 1),
+		.gscale = gscale,
+		.decay = g->params[p].decay,
+		.work = b->share[pipe].work,
+	};
+
+	for (uint32_t i = 0; i < o->ops->n_states; i++)
+		c.state[i] = b->state[i] + at;
+	if (!mr_optim_elementwise(o))
+		c.matrix = mr_graph_matrix(g, p);
+	return c;
+}
+
+const mr_step *mr_block_steps(mr_block *b, uint8_t pipe, const mr_optim *o, double lr, double gscale)
+{
+	mr_step *step = b->share[pipe].step;
+	uint32_t first, end;
+
+	assert(mr_optim_elementwise(o));
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		size_t at = mr_stage_weight_at(b->stage, p);
+		mr_optim_call c;
+
+		step[p - first] = (mr_step){0};
+		if (at == SIZE_MAX)
+			continue;
+		c = call_of(b, pipe, o, p, at, lr, gscale);
+		o->ops->fill(o, &c, &step[p - first]);
+	}
+	return step;
+}
+
+/* Private: what @pipe has made of @bytes bytes at @at goes to all other copies. */
+static void send_round(mr_block *b, uint8_t pipe, size_t at, size_t bytes)
+{
+	const uint8_t *made = (const uint8_t *)mr_block_weights(b, pipe, b->latest + 1) + at;
+
+	for (uint32_t i = 0; i < b->n_shares; i++)
+		if (i != pipe)
+			memcpy((uint8_t *)mr_block_weights(b, (uint8_t)i, b->latest + 1) + at, made, bytes);
+}
+
+mr_status mr_block_step(mr_block *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr, double gscale)
+{
+	const uint8_t *total = mr_block_total(b);
+	size_t bytes = mr_dtype_bytes(b->k->dtype);
+	uint32_t begin, end;
+	int64_t first, n;
+
+	mr_stage_params(b->stage, &begin, &end);
+	for (uint32_t p = begin; p < end; p++) {
+		mr_optim_call c;
+		size_t at;
+
+		if (!part_of(b, &b->share[pipe], p, &first, &n))
+			continue;
+		at = mr_stage_weight_at(b->stage, p) + (size_t)first * bytes;
+		c = call_of(b, pipe, o, p, at, lr, gscale);
+		MR_TRY(mr_optim_step(o, &c, b->k, kc, n, total + mr_stage_grad_at(b->stage, p) + (size_t)first * bytes));
+		if (b->private_weights)
+			send_round(b, pipe, at, (size_t)n * bytes);
+	}
+	return MR_OK;
+}
+
+void mr_block_skip(mr_block *b, uint8_t pipe)
+{
+	if (b->cap > 1)
+		memcpy(mr_block_weights(b, pipe, b->latest + 1), mr_block_weights(b, pipe, b->latest),
+		       mr_stage_size(b->stage)->weight_bytes);
+}
+
+void mr_block_spread(mr_block *b)
+{
+	for (uint32_t i = 1; b->private_weights && i < b->n_shares; i++)
+		memcpy(mr_block_weights(b, (uint8_t)i, b->latest), mr_block_weights(b, 0, b->latest),
+		       mr_stage_size(b->stage)->weight_bytes);
+}
+
+void mr_block_staleness(const mr_block *b, uint64_t *out)
+{
+	memset(out, 0, MR_STALENESS_BINS * sizeof(*out));
+	for (uint32_t i = 0; i < b->n_shares; i++)
+		for (uint32_t k = 0; k < MR_STALENESS_BINS; k++)
+			out[k] += b->share[i].staleness[k];
+}

@@ -1,0 +1,462 @@
+#include "exec/engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "host/group.h"
+#include "exec/exec.h"
+#include "exec/loader.h"
+#include "exec/run_plan.h"
+#include "exec/watchdog.h"
+
+#define POLL_NS 100000000 /* a tenth of a second between looks at a running engine */
+#define PAUSE_AHEAD 2     /* iterations between the furthest worker and a pause that is asked for meanwhile */
+
+typedef enum command { CMD_SETUP, CMD_WARM_UP, CMD_TRAIN, CMD_SETTLE, CMD_EVAL, CMD_QUIT } command;
+
+/* What the caller wants of a worker. Guarded by the engine's lock. */
+typedef struct mailbox {
+	mr_engine *e;
+	uint16_t id;
+	command cmd;
+	uint64_t n_given, n_done; /* commands */
+	mr_group *group;
+} mailbox;
+
+/*
+ * Where to pause. A training command runs to `limit`, which workers read before each iteration; all must stop at the same
+ * one. The caller may lower the limit while they run: to a little beyond the iteration that the furthest worker was seen in.
+ * Should a worker have passed it by then, it stops later than the others, or waits for one that has stopped already; both
+ * are seen by settle(), which lifts the limit beyond that worker and sends the others on. No iteration is undone, and where
+ * the pause lies changes no number.
+ */
+struct mr_engine {
+	mr_run *run;
+	mailbox *box;
+	pthread_mutex_t lock;
+	pthread_cond_t given, done;
+	_Atomic uint64_t limit;
+	uint64_t step;              /* where all workers stand while paused */
+	mr_loader *loader, *eval_loader;
+	double watchdog_s;
+	bool started;               /* the training loader runs */
+	bool restored;              /* weights may have been restored since anybody ran */
+	bool broken;                /* an error has stopped the workers: no command may follow but quit */
+	bool stalled;               /* a thread hangs: it cannot be joined */
+};
+
+/* --- a worker's thread --- */
+
+static mr_status obey(mr_engine *e, uint16_t id, command cmd)
+{
+	switch (cmd) {
+	case CMD_SETUP:
+		return mr_run_setup_worker(e->run, id);
+	case CMD_WARM_UP:
+		return mr_run_warm_up(e->run, id);
+	case CMD_TRAIN:
+		return mr_exec_run(&e->run->worker[id], &e->run->train, &e->limit);
+	case CMD_SETTLE:
+		return mr_exec_settle(&e->run->worker[id]);
+	case CMD_EVAL:
+		return mr_exec_run(&e->run->worker[id], &e->run->eval, &e->limit);
+	default:
+		mr_run_finish_worker(e->run, id);
+		return MR_OK;
+	}
+}
+
+static void leader(void *arg)
+{
+	mailbox *b = arg;
+	mr_engine *e = b->e;
+	command cmd;
+
+	do {
+		mr_status st;
+
+		pthread_mutex_lock(&e->lock);
+		while (b->n_given == b->n_done)
+			pthread_cond_wait(&e->given, &e->lock);
+		cmd = b->cmd;
+		pthread_mutex_unlock(&e->lock);
+		st = obey(e, b->id, cmd);
+		if (st != MR_OK)
+			mr_run_fail(e->run, st);
+		pthread_mutex_lock(&e->lock);
+		b->n_done++;
+		pthread_cond_signal(&e->done);
+		pthread_mutex_unlock(&e->lock);
+	} while (cmd != CMD_QUIT);
+}
+
+/* --- the caller's side --- */
+
+static void give(mr_engine *e, uint16_t id, command cmd)
+{
+	pthread_mutex_lock(&e->lock);
+	e->box[id].cmd = cmd;
+	e->box[id].n_given++;
+	pthread_cond_broadcast(&e->given);
+	pthread_mutex_unlock(&e->lock);
+}
+
+static bool all_done_locked(const mr_engine *e)
+{
+	for (uint16_t w = 0; w < e->run->n_workers; w++)
+		if (e->box[w].n_given != e->box[w].n_done)
+			return false;
+	return true;
+}
+
+/* Wait until all workers have obeyed, at most POLL_NS; true: they have. */
+static bool wait_done(mr_engine *e)
+{
+	struct timespec t;
+	bool all;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_nsec += POLL_NS;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&e->lock);
+	while (!(all = all_done_locked(e)) && err != ETIMEDOUT)
+		err = pthread_cond_timedwait(&e->done, &e->lock, &t);
+	pthread_mutex_unlock(&e->lock);
+	return all;
+}
+
+static bool is_done(mr_engine *e, uint16_t id)
+{
+	bool done;
+
+	pthread_mutex_lock(&e->lock);
+	done = e->box[id].n_given == e->box[id].n_done;
+	pthread_mutex_unlock(&e->lock);
+	return done;
+}
+
+/* The run's first error as this thread's, or MR_OK. */
+static mr_status result(mr_engine *e)
+{
+	mr_run *run = e->run;
+	mr_status st;
+
+	pthread_mutex_lock(&run->error_lock);
+	st = run->error;
+	pthread_mutex_unlock(&run->error_lock);
+	if (st == MR_OK)
+		return MR_OK;
+	e->broken = true;
+	return mr_fail(st, "%s", run->error_text);
+}
+
+/* Has nothing moved for too long? Then that is the run's error, and some thread may never come back. */
+static bool is_stalled(mr_engine *e, mr_watchdog *dog)
+{
+	if (mr_watchdog_look(dog, e->run) == MR_OK)
+		return false;
+	e->stalled = e->broken = true;
+	mr_run_fail(e->run, MR_ESTALLED);
+	return true;
+}
+
+/* To all at once. */
+static mr_status order_all(mr_engine *e, command cmd)
+{
+	for (uint16_t w = 0; w < e->run->n_workers; w++)
+		give(e, w, cmd);
+	while (!wait_done(e))
+		;
+	return result(e);
+}
+
+static mr_status order_one_by_one(mr_engine *e, command cmd)
+{
+	for (uint16_t w = 0; w < e->run->n_workers; w++) {
+		give(e, w, cmd);
+		while (!wait_done(e))
+			;
+	}
+	return result(e);
+}
+
+static uint64_t furthest(mr_engine *e)
+{
+	uint64_t max = 0;
+
+	for (uint16_t w = 0; w < e->run->n_workers; w++) {
+		uint64_t n = atomic_load_explicit(&e->run->worker[w].begun, memory_order_relaxed);
+
+		max = n > max ? n : max;
+	}
+	return max;
+}
+
+/*
+ * See "Where to pause". Send workers on that stopped before the furthest one could. None begins an iteration at or beyond
+ * @until, so one that is seen there, and has not reported yet, is about to stop: it lifts nothing.
+ */
+static bool settle(mr_engine *e, uint64_t until, bool all_done)
+{
+	uint64_t limit = atomic_load_explicit(&e->limit, memory_order_relaxed), need = 0;
+	bool lag = false;
+
+	for (uint16_t w = 0; w < e->run->n_workers; w++) {
+		uint64_t n = atomic_load_explicit(&e->run->worker[w].begun, memory_order_relaxed);
+
+		n += is_done(e, w) ? 0 : 1; /* a running one must be let through its iteration */
+		need = n > need ? n : need;
+	}
+	need = need < until ? need : until;
+	if (need > limit)
+		atomic_store_explicit(&e->limit, limit = need, memory_order_relaxed);
+	for (uint16_t w = 0; w < e->run->n_workers; w++)
+		if (is_done(e, w) && atomic_load_explicit(&e->run->worker[w].begun, memory_order_relaxed) < limit) {
+			give(e, w, CMD_TRAIN);
+			lag = true;
+		}
+	return all_done && !lag;
+}
+
+/* Hand new step records to the caller; false: it asks for a pause. */
+static bool drain(mr_engine *e, mr_engine_progress *progress, void *arg)
+{
+	mr_run *run = e->run;
+	/* pairs with the release store in record_step */
+	uint64_t n = atomic_load_explicit(&run->n_steps, memory_order_acquire);
+	bool more = true;
+
+	for (; run->n_steps_read < n; run->n_steps_read++)
+		if (progress && !progress(arg, &run->step[run->n_steps_read % MR_STEP_RING]))
+			more = false;
+	return more;
+}
+
+/* All workers from e->step to @until, at most MR_STEP_RING further. */
+static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, bool *pause)
+{
+	mr_watchdog dog;
+	bool done = false;
+
+	mr_watchdog_init(&dog, e->watchdog_s);
+	atomic_store_explicit(&e->limit, until, memory_order_relaxed);
+	for (uint16_t w = 0; w < e->run->n_workers; w++)
+		give(e, w, CMD_TRAIN);
+	while (!done) {
+		bool all = wait_done(e);
+		bool more = drain(e, progress, arg);
+
+		more = (!progress || progress(arg, NULL)) && more;
+		if (mr_stop_raised(&e->run->stop)) {
+			done = all;
+		} else {
+			if (!more && !*pause) {
+				uint64_t at = furthest(e) + PAUSE_AHEAD;
+
+				*pause = true;
+				if (at < until)
+					atomic_store_explicit(&e->limit, at, memory_order_relaxed);
+			}
+			done = settle(e, until, all);
+		}
+		if (!done && is_stalled(e, &dog))
+			break;
+	}
+	if (e->run->validates && !e->stalled && !mr_stop_raised(&e->run->stop))
+		MR_TRY(order_all(e, CMD_SETTLE));
+	drain(e, progress, arg);
+	MR_TRY(result(e));
+	e->step = e->run->worker[0].train.step;
+	return MR_OK;
+}
+
+mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
+{
+	uint64_t each = mr_plan_stride(e->run->c.plan);
+	bool pause = false;
+
+	if (e->broken)
+		return mr_fail(MR_EINVAL, "the engine has stopped after an error");
+	if (until > mr_run_last_step(e->run->c.plan))
+		return mr_fail(MR_ECONFIG, "the plan ends after %llu steps, and %llu were asked for",
+			       (unsigned long long)mr_run_last_step(e->run->c.plan), (unsigned long long)until);
+	if (e->restored)
+		mr_run_spread(e->run);
+	e->restored = false;
+	if (!e->started && e->step < until) {
+		MR_TRY(mr_loader_start(e->loader));
+		e->started = true;
+	}
+	while (e->step < until && !pause) {
+		uint64_t most = MR_STEP_RING / each * each;
+		uint64_t end = until - e->step > most ? e->step + most : until;
+
+		MR_TRY(stride(e, end, progress, arg, &pause));
+	}
+	*reached = e->step;
+	return MR_OK;
+}
+
+/* Stop the loader: it may sleep on a full ring for good. */
+static void stop_loader(mr_engine *e)
+{
+	mr_stop_raise(&e->run->stop);
+	mr_loader_join(e->loader);
+	mr_loader_join(e->eval_loader);
+	e->started = false;
+}
+
+/* All workers through the evaluation; *@cut: it is not wanted any more, and each has stopped behind its instruction or in its wait. */
+static mr_status forward_all(mr_engine *e, mr_eval_wanted *wanted, void *arg, bool *cut)
+{
+	mr_watchdog dog;
+
+	*cut = false;
+	mr_watchdog_init(&dog, e->watchdog_s);
+	for (uint16_t w = 0; w < e->run->n_workers; w++)
+		give(e, w, CMD_EVAL);
+	while (!wait_done(e)) {
+		if (is_stalled(e, &dog))
+			break;
+		if (*cut || !wanted || wanted(arg))
+			continue;
+		*cut = true;
+		atomic_store_explicit(&e->limit, 0, memory_order_relaxed);
+		mr_stop_raise(&e->run->stop);
+	}
+	return result(e);
+}
+
+/* The stop has ended the evaluation and both loaders, and nothing of the training: it goes on where it stands. */
+static void drop_eval(mr_engine *e)
+{
+	stop_loader(e);
+	for (uint16_t w = 0; w < e->run->n_workers; w++)
+		mr_exec_drop(&e->run->worker[w]);
+	mr_stop_clear(&e->run->stop);
+}
+
+mr_status mr_engine_eval(mr_engine *e, mr_eval_wanted *wanted, void *arg, double *loss)
+{
+	mr_run *run = e->run;
+	uint64_t until;
+	mr_status st;
+	bool cut;
+
+	if (e->broken)
+		return mr_fail(MR_EINVAL, "the engine has stopped after an error");
+	MR_TRY(mr_run_begin_eval(run, &until));
+	mr_loader_seek(e->eval_loader, 0, run->n_eval);
+	MR_TRY(mr_loader_start(e->eval_loader));
+	atomic_store_explicit(&e->limit, until, memory_order_relaxed);
+	st = forward_all(e, wanted, arg, &cut);
+	mr_loader_join(e->eval_loader);
+	MR_TRY(st);
+	if (cut) {
+		drop_eval(e);
+		return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
+	}
+	*loss = mr_run_eval_loss(run);
+	return MR_OK;
+}
+
+static mr_status start_workers(mr_engine *e)
+{
+	for (uint16_t w = 0; w < e->run->n_workers; w++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "mr-w%u", w);
+		e->box[w] = (mailbox){.e = e, .id = w};
+		MR_TRY(mr_group_start(&e->run->c.place->worker[w], name, leader, &e->box[w], &e->box[w].group));
+		mr_group_warn(e->box[w].group);
+	}
+	MR_TRY(order_all(e, CMD_SETUP));
+	MR_TRY(order_one_by_one(e, CMD_WARM_UP));
+	return mr_engine_resume_at(e, 0);
+}
+
+mr_status mr_engine_create(const mr_run_config *c, double watchdog_s, mr_engine **out)
+{
+	mr_engine *e = calloc(1, sizeof(*e));
+	pthread_condattr_t attr;
+	mr_status st;
+
+	if (!e)
+		return mr_fail(MR_ERESOURCE, "no memory for the engine");
+	e->watchdog_s = watchdog_s;
+	pthread_mutex_init(&e->lock, NULL);
+	pthread_cond_init(&e->given, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&e->done, &attr);
+	pthread_condattr_destroy(&attr);
+	st = mr_run_create(c, &e->run);
+	if (st == MR_OK && !(e->box = calloc(e->run->n_workers, sizeof(*e->box))))
+		st = mr_fail(MR_ERESOURCE, "no memory for the engine");
+	if (st == MR_OK)
+		st = mr_loader_create(e->run, &e->run->train, &e->loader);
+	if (st == MR_OK)
+		st = mr_loader_create(e->run, &e->run->eval, &e->eval_loader);
+	if (st == MR_OK)
+		st = start_workers(e);
+	if (st != MR_OK) {
+		mr_engine_destroy(e);
+		return st;
+	}
+	*out = e;
+	return MR_OK;
+}
+
+void mr_engine_destroy(mr_engine *e)
+{
+	if (!e || e->stalled) /* a hanging thread still uses the memory: the process is about to end */
+		return;
+	if (e->run) {
+		stop_loader(e);
+		for (uint16_t w = 0; e->box && w < e->run->n_workers; w++)
+			if (e->box[w].group) {
+				give(e, w, CMD_QUIT);
+				mr_group_join(e->box[w].group);
+			}
+	}
+	mr_loader_destroy(e->loader);
+	mr_loader_destroy(e->eval_loader);
+	mr_run_destroy(e->run);
+	free(e->box);
+	pthread_cond_destroy(&e->given);
+	pthread_cond_destroy(&e->done);
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
+mr_run *mr_engine_run_of(mr_engine *e)
+{
+	return e->run;
+}
+
+mr_status mr_engine_resume_at(mr_engine *e, uint64_t step)
+{
+	if (e->started)
+		stop_loader(e);
+	for (uint32_t i = 0; i < mr_run_blocks(e->run); i++)
+		e->run->block[i].latest = mr_run_version_at(e->run, (uint16_t)(i % e->run->n_stages), step);
+	MR_TRY(mr_run_reset(e->run));
+	mr_run_stand_at(e->run, step);
+	mr_loader_seek(e->loader, step, UINT64_MAX);
+	e->step = step;
+	e->restored = step > 0;
+	return MR_OK;
+}
+
+mr_status mr_engine_restart(mr_engine *e)
+{
+	if (e->started)
+		stop_loader(e);
+	mr_stop_clear(&e->run->stop);
+	MR_TRY(order_all(e, CMD_SETUP));
+	return mr_engine_resume_at(e, 0);
+}

@@ -1,0 +1,270 @@
+#include "exec/exec.h"
+
+#include <string.h>
+
+#include "base/fault.h"
+#include "host/clock.h"
+#include "exec/exec_parts.h"
+
+/* --- where a worker stands --- */
+
+static mr_cursor *cursor_of(mr_worker *w, const mr_lane *lane)
+{
+	return lane->train ? &w->train : &w->eval;
+}
+
+static void skip_ends(const mr_worker *w, const mr_lane *lane, mr_cursor *c)
+{
+	const mr_plan *p = lane->plan;
+
+	if (c->section == MR_PROLOGUE && c->at == mr_plan_list(p, w->id, MR_PROLOGUE)->n)
+		*c = (mr_cursor){.section = MR_BODY, .step = c->step};
+	if (c->section == MR_BODY && c->at && c->at == mr_plan_list(p, w->id, MR_BODY)->n)
+		*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step + lane->stride};
+}
+
+/* Evaluation lets early stages run ahead, in the end beyond the data (eval_plan.h). */
+static void skip_beyond(mr_worker *w, mr_lane *lane, uint64_t until)
+{
+	const mr_plan *p = lane->plan;
+
+	while (w->eval.step < until && mr_plan_list(p, w->id, MR_BODY)->n > 0 &&
+	       mr_instr_micro(p, &mr_plan_list(p, w->id, w->eval.section)->at[w->eval.at], w->eval.n) *
+			       (uint64_t)lane->samples >= lane->n_samples)
+		mr_exec_advance(w, lane);
+}
+
+/* Instructions whose version is the one that they make. */
+enum { COMMITTING = 1 << MR_OP_N | 1 << MR_OP_AR | 1 << MR_OP_U | 1 << MR_OP_V | 1 << MR_OP_AVG };
+
+bool mr_exec_next(mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out)
+{
+	const mr_plan *p = lane->plan;
+	mr_cursor c;
+
+	if (!lane->train)
+		skip_beyond(w, lane, until);
+	c = *cursor_of(w, lane);
+
+	if (c.step >= until || (c.section == MR_BODY && mr_plan_list(p, w->id, MR_BODY)->n == 0))
+		return false; /* at the pause point; or without a part in this lane */
+	*out = (mr_task){.lane = lane, .in = &mr_plan_list(p, w->id, c.section)->at[c.at], .n = c.n};
+	out->st = mr_lane_at(lane, out->in->pipe, out->in->stage);
+	out->micro = mr_instr_micro(p, out->in, c.n);
+	if (1u << out->in->op & COMMITTING)
+		out->version = mr_instr_target(p, out->in, c.n);
+	else
+		out->version = lane->train ? mr_instr_read(p, out->in, c.n) : w->run->block[out->in->stage].latest;
+	return true;
+}
+
+void mr_exec_drop(mr_worker *w)
+{
+	w->got = 0;
+	memset(w->wait_ns, 0, sizeof(w->wait_ns));
+	w->waited = false;
+	w->ready_ns = 0;
+	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
+}
+
+void mr_exec_advance(mr_worker *w, mr_lane *lane)
+{
+	mr_cursor *c = cursor_of(w, lane);
+
+	if (lane->train && w->rewind) {
+		w->rewind = false;
+		c->at = 0;
+		return;
+	}
+	c->at++;
+	if (lane->train && c->section == MR_PROLOGUE && c->step < w->n_pauses && c->at == w->pause_at[c->step])
+		c->step++;
+	skip_ends(w, lane, c);
+}
+
+/* --- waiting --- */
+
+void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns)
+{
+	uint64_t sum = w->wait_ns[cause] + ns;
+
+	w->waited = true;
+	w->wait_ns[cause] = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
+}
+
+void mr_exec_waited(mr_worker *w, mr_wait_cause cause, uint64_t since)
+{
+	mr_waiter_note(&w->waiter, MR_WAIT_NONE, 0);
+	w->ready_ns = cause == MR_WAIT_NONE ? since : 0;
+}
+
+static bool steals(const mr_lane *lane)
+{
+	return lane->train && lane->plan->contract.steal;
+}
+
+mr_status mr_exec_wait(mr_worker *w, const mr_task *t)
+{
+	mr_status st = MR_OK;
+	mr_wait_cause cause = mr_exec_acquire(w, t, &st);
+	uint64_t since;
+
+	if (cause == MR_WAIT_NONE || st != MR_OK)
+		return st;
+	since = mr_clock_ns();
+	while (cause != MR_WAIT_NONE && st == MR_OK) {
+		mr_wait_cause before = cause;
+
+		if (t->in->op != MR_OP_W && steals(t->lane) && mr_exec_help(w, t->lane, cause, since, &st)) {
+			since = mr_clock_ns();
+			cause = st == MR_OK ? mr_exec_acquire(w, t, &st) : cause;
+			continue;
+		}
+		mr_waiter_note(&w->waiter, cause, (uint32_t)t->micro);
+		st = mr_waiter_step(&w->waiter);
+		if (st != MR_OK)
+			break;
+		cause = mr_exec_acquire(w, t, &st);
+		if (cause != before) {
+			uint64_t now = mr_clock_ns();
+
+			mr_exec_book(w, before, now - since);
+			since = now;
+		}
+	}
+	mr_exec_waited(w, cause, since);
+	if (st == MR_OK)
+		mr_waiter_done(&w->waiter);
+	return st;
+}
+
+/* --- carrying out --- */
+
+static mr_status compute(mr_worker *w, const mr_task *t)
+{
+	switch (t->in->op) {
+	case MR_OP_F:
+		return mr_exec_forward(w, t);
+	case MR_OP_R:
+		return mr_exec_recompute(w, t);
+	case MR_OP_W:
+		if (t->in->span > 1)
+			return mr_exec_span(w, t);
+		return mr_exec_backward(w, t);
+	case MR_OP_B:
+	case MR_OP_I:
+		return mr_exec_backward(w, t);
+	case MR_OP_N:
+		mr_exec_norms(w, t);
+		return MR_OK;
+	case MR_OP_AR:
+		mr_exec_reduce(w, t);
+		return MR_OK;
+	case MR_OP_U:
+		return mr_exec_commit(w, t);
+	case MR_OP_V:
+		return mr_exec_validate(w, t);
+	case MR_OP_AVG:
+		mr_exec_average(w, t);
+		return MR_OK;
+	default:
+		return mr_fail(MR_EINVAL, "the engine has no way to carry out %s", mr_op_name(t->in->op));
+	}
+}
+
+static void trace(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end)
+{
+	mr_trace_rec *r = &w->trace[w->n_trace++ % MR_TRACE_RING];
+
+	*r = (mr_trace_rec){
+		.begin_ns = begin - w->run->start_ns,
+		.end_ns = end - w->run->start_ns,
+		.micro = (uint32_t)t->micro,
+		.version = (uint32_t)t->version,
+		.stage = t->in->stage,
+		.worker = w->id,
+		.op = t->in->op,
+		.pipe = t->in->pipe,
+	};
+	memcpy(r->wait_ns, w->wait_ns, sizeof(r->wait_ns));
+}
+
+/* Training only: evaluation happens in pauses, which no figure of the run counts. */
+static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end)
+{
+	w->stats.busy_ns[t->in->op] += end - begin;
+	w->stats.count[t->in->op]++;
+	for (int c = 0; w->waited && c < MR_N_WAITS; c++)
+		w->stats.wait_ns[c] += w->wait_ns[c];
+	if (w->trace)
+		trace(w, t, begin, end);
+}
+
+mr_status mr_exec_do(mr_worker *w, const mr_task *t)
+{
+	const mr_stamp *v = w->run->stamp;
+	uint64_t begin = v ? w->run->start_ns + v->begin_ns : w->ready_ns ? w->ready_ns : mr_clock_ns(), end;
+
+	w->ready_ns = 0;
+	if (v) {
+		memcpy(w->wait_ns, v->wait_ns, sizeof(w->wait_ns));
+		w->waited = true;
+	}
+	MR_TRY(compute(w, t));
+	end = v ? w->run->start_ns + v->end_ns : mr_clock_ns();
+	atomic_store_explicit(&w->busy_ns, atomic_load_explicit(&w->busy_ns, memory_order_relaxed) + end - begin,
+			      memory_order_relaxed);
+	if (t->lane->train)
+		keep_stats(w, t, begin, end);
+	if (w->waited)
+		memset(w->wait_ns, 0, sizeof(w->wait_ns));
+	w->waited = false;
+	w->got = 0;
+	atomic_store_explicit(&w->beat, ++w->n_done, memory_order_relaxed);
+	if (w->run->c.observer && t->lane->train) {
+		w->run->c.observer(w->run->c.observer_arg, w->run, t->in, t->micro, t->version);
+		mr_exec_observed(w->run, t);
+	}
+	return MR_OK;
+}
+
+/* The pause point to keep to: looked up again at every one that is passed. */
+static uint64_t look_up_limit(mr_worker *w, const mr_lane *lane, const _Atomic uint64_t *limit)
+{
+	const mr_cursor *c = cursor_of(w, lane);
+
+	if (lane->train)
+		atomic_store_explicit(&w->begun, c->step, memory_order_relaxed);
+	return atomic_load_explicit(limit, memory_order_relaxed);
+}
+
+mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit)
+{
+	mr_status st = MR_OK;
+	uint64_t until, at;
+	mr_task t;
+
+	if (lane->train && lane->plan->contract.racing)
+		return mr_exec_race(w, lane, limit);
+	until = look_up_limit(w, lane, limit);
+	at = cursor_of(w, lane)->step;
+	while (mr_exec_next(w, lane, until, &t)) {
+		if (t.in->flags & MR_INSTR_ANY && !mr_exec_claim(w, &t)) {
+			mr_exec_advance(w, lane);
+			continue;
+		}
+		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->stage, t.micro), memory_order_relaxed);
+		mr_fault_delay(w->id, w->n_done);
+		MR_TRY(mr_exec_wait(w, &t));
+		MR_TRY(mr_exec_do(w, &t));
+		mr_exec_advance(w, lane);
+		if (cursor_of(w, lane)->step != at)
+			until = look_up_limit(w, lane, limit);
+		at = cursor_of(w, lane)->step;
+	}
+	while (steals(lane) && mr_exec_help(w, lane, MR_WAIT_NONE, mr_clock_ns(), &st)) /* not idle before the others are */
+		MR_TRY(st);
+	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
+	mr_fault_delay(w->id, w->n_done); /* a look may come between the last instruction and the report */
+	return MR_OK;
+}

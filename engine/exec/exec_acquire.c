@@ -1,0 +1,133 @@
+/* exec_acquire.c - what an instruction needs before it may begin: messages, buffers, versions. Nothing here blocks. */
+#include "ir/deps.h"
+#include "exec/exec_parts.h"
+
+static bool reached_all(mr_run *run, uint64_t version, bool norms)
+{
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		if (!mr_event_reached(norms ? &run->block[s].normed : &run->block[s].published, (uint32_t)version))
+			return false;
+	return true;
+}
+
+/* The message that buffer @want is full; any number will do at the model's input and target. */
+static bool pop_full(mr_worker *w, mr_hop *h, uint32_t *got, int64_t want, mr_status *status)
+{
+	if (!mr_hop_get(h, (uint32_t)want, got))
+		return false;
+	if (want >= 0 && *got != (uint32_t)want)
+		*status = mr_fail(MR_EINVAL, "worker %u took buffer %u where the plan says %lld", w->id, *got, (long long)want);
+	return true;
+}
+
+static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status)
+{
+	mr_run *run = w->run;
+	mr_lane *l = t->lane;
+	uint16_t s = t->in->stage, last = (uint16_t)(run->n_stages - 1);
+	mr_lane_stage *st = t->st;
+	const mr_contract *k = &l->plan->contract;
+
+	if (l->train && k->flush == MR_FLUSH_BARRIER && !reached_all(run, t->version, false))
+		return MR_WAIT_WEIGHTS;
+	if ((run->shares || run->replicas) &&
+	    !mr_event_reached(&mr_run_block(run, t->in->pipe, s)->published, (uint32_t)t->version))
+		return MR_WAIT_WEIGHTS;
+	if (k->tied && s == last && !mr_event_reached(&run->block[0].published, (uint32_t)t->version))
+		return MR_WAIT_WEIGHTS;
+	if (!(w->got & GOT_IN)) {
+		int64_t want = s ? (int64_t)mr_instr_in_fwd(l->plan, t->in, t->n) : -1;
+
+		if (!pop_full(w, &st->in, &w->in, want, status))
+			return s ? MR_WAIT_UPSTREAM : MR_WAIT_DATA;
+		w->got |= GOT_IN;
+	}
+	if (run->validates && l->train && !mr_exec_input_is_redone(w, t))
+		return MR_WAIT_UPSTREAM;
+	if (s == last && !(w->got & GOT_TARGET)) {
+		if (!pop_full(w, &st->target, &w->target, -1, status))
+			return MR_WAIT_DATA;
+		w->got |= GOT_TARGET;
+	}
+	if (s < last && !(w->got & GOT_OUT)) {
+		w->out = mr_instr_out(l->plan, t->in, t->n);
+		if (!mr_hop_take(&st[1].in, w->out))
+			return MR_WAIT_DOWNSTREAM;
+		w->got |= GOT_OUT;
+	}
+	return MR_WAIT_NONE;
+}
+
+static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status)
+{
+	mr_lane *l = t->lane;
+	uint16_t s = t->in->stage;
+	mr_lane_stage *st = t->st;
+
+	if (w->run->turns && !mr_event_reached(&w->run->block[s].published, (uint32_t)mr_plan_applied_on(l->plan, s, t->micro)))
+		return MR_WAIT_WEIGHTS;
+	if (s + 1 < w->run->n_stages && !(w->got & GOT_IN)) {
+		if (!pop_full(w, &st->grad, &w->in, mr_instr_in_bwd(l->plan, t->in, t->n), status))
+			return MR_WAIT_UPSTREAM;
+		w->got |= GOT_IN;
+	}
+	if (s > 0 && !(w->got & GOT_OUT)) {
+		w->out = mr_instr_out(l->plan, t->in, t->n);
+		if (!mr_hop_take(&st[-1].grad, w->out))
+			return MR_WAIT_DOWNSTREAM;
+		w->got |= GOT_OUT;
+	}
+	return MR_WAIT_NONE;
+}
+
+/* Own sums come earlier in the list; those of other pipes, and of a tied use, are waited for. */
+static mr_wait_cause acquire_ar(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	uint16_t s = t->in->stage;
+
+	if (run->shares && !mr_event_reached(&run->block[s].finished, (uint32_t)t->version))
+		return MR_WAIT_WEIGHTS;
+	if (t->lane->plan->contract.tied && s == 0 &&
+	    !mr_event_reached(&run->block[run->n_stages - 1].finished, (uint32_t)t->version))
+		return MR_WAIT_WEIGHTS;
+	return MR_WAIT_NONE;
+}
+
+mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
+{
+	mr_run *run = w->run;
+
+	if (w->redo && t->lane->train)
+		return mr_exec_acquire_again(w, t);
+	if (t->in->op >= MR_OP_N && t->lane->plan->contract.steal && !mr_event_reached(&run->block[t->in->stage].finished, (uint32_t)t->version))
+		return MR_WAIT_WEIGHTS;
+	switch (t->in->op) {
+	case MR_OP_F:
+		return acquire_f(w, t, status);
+	case MR_OP_B:
+	case MR_OP_I:
+		return acquire_b(w, t, status);
+	case MR_OP_W:
+		return t->lane->plan->contract.steal && !mr_exec_has_turn(w, t) ? MR_WAIT_UPSTREAM : MR_WAIT_NONE;
+	case MR_OP_V:
+		return t->version <= run->block[t->in->stage].settled || mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE
+													      : MR_WAIT_OPTIMIZER;
+	case MR_OP_U:
+		if (run->turns && run->block[t->in->stage].n_shares > 1)
+			return mr_event_reached(&run->block[t->in->stage].reduced, (uint32_t)t->version) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
+		if (run->validates)
+			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
+		return t->lane->plan->contract.clip && !reached_all(run, t->version, true) ? MR_WAIT_OPTIMIZER : MR_WAIT_NONE;
+	case MR_OP_AVG:
+		return mr_replicas_made(&run->replicas[t->in->stage], t->version - 1) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
+	case MR_OP_AR:
+		return acquire_ar(w, t);
+	case MR_OP_N:
+		return run->shares && !mr_event_reached(&run->block[t->in->stage].reduced, (uint32_t)t->version)
+			       ? MR_WAIT_WEIGHTS
+			       : MR_WAIT_NONE;
+	default:
+		return MR_WAIT_NONE;
+	}
+}

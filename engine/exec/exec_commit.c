@@ -1,0 +1,189 @@
+/* exec_commit.c - reductions, norms and optimizer steps. */
+#include "exec/exec_parts.h"
+
+#include <math.h>
+
+#include "host/clock.h"
+#include "ir/deps.h"
+#include "exec/aim.h"
+#include "exec/mitigated.h"
+
+/* Step @version is done, in all pipes: one record, of the losses of all its micro-batches. */
+static mr_status record_step(mr_run *run, uint64_t version, double lr, double norm)
+{
+	uint32_t need = run->c.plan->contract.need;
+	uint64_t at = atomic_load_explicit(&run->n_steps, memory_order_relaxed);
+	uint64_t first = (version - 1) * need;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < need; i++) {
+		double loss = run->losses[(first + i) % run->n_losses];
+
+		if (!isfinite(loss) && !run->c.skip_nonfinite)
+			return mr_exec_bad_loss(first + i, loss, version - 1);
+		sum += loss;
+	}
+	run->step[at % MR_STEP_RING] = (mr_step_rec){
+		.step = version,
+		.loss = sum / need,
+		.lr = lr,
+		.norm = run->c.plan->contract.clip ? norm : (double)NAN,
+		.time_ns = run->stamp ? run->start_ns + run->stamp->end_ns : mr_clock_ns(),
+	};
+	/* pairs with the acquire load in mr_engine_poll: the record is written before its number is seen */
+	atomic_store_explicit(&run->n_steps, at + 1, memory_order_release);
+	return MR_OK;
+}
+
+mr_status mr_exec_check_next(const mr_block *b, const mr_task *t, uint64_t version)
+{
+	if (version == b->latest + 1)
+		return MR_OK;
+	return mr_fail(MR_EINVAL, "stage %u commits version %llu after %llu", t->in->stage, (unsigned long long)version,
+		       (unsigned long long)b->latest);
+}
+
+/*
+ * Has every replica made @step? Each counts once a step, in order, and writes the record if it is the last before it counts for the
+ * next: so records follow each other. A counter comes round only behind an average, which waits for all.
+ */
+static bool is_ready(mr_run *run, uint64_t step)
+{
+	return !run->replicas || mr_block_last_of(&run->n_ready[step % mr_plan_steps(run->c.plan)], run->n_pipes);
+}
+
+mr_status mr_exec_publish(mr_run *run, mr_block *b, uint16_t stage, uint64_t version, double lr, double norm)
+{
+	uint64_t step = mr_block_step_of(b, version);
+
+	/* The record first: with several pipes the next one may be another worker's to write. */
+	if (stage + 1 == run->n_stages && step % b->in_step == 0 && is_ready(run, step / b->in_step))
+		MR_TRY(record_step(run, step / b->in_step, lr / b->rate, norm));
+	/* Of replicas others may overwrite it from then on, in place, with their parts of an average: an observer comes before. */
+	if (!((run->replicas || run->turns) && run->c.observer))
+		mr_event_publish(&b->published, (uint32_t)version);
+	return MR_OK;
+}
+
+void mr_exec_observed(mr_run *run, const mr_task *t)
+{
+	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+
+	if (run->turns && t->in->op == MR_OP_U && !run->worker[mr_plan_worker(run->c.plan, t->in->pipe, t->in->stage)].made)
+		return;
+	if ((run->replicas || run->turns) && (t->in->op == MR_OP_U || t->in->flags & MR_INSTR_UPDATE))
+		mr_event_publish(&b->published, (uint32_t)b->latest);
+}
+
+/* Where there is no AR, the uses of one parameter within a stage are added by whoever looks at the gradient first. */
+static void sum_tied(mr_worker *w, const mr_task *t, mr_block *b)
+{
+	if (mr_stage_has_ar(t->lane->plan, t->in->stage))
+		return;
+	if (!b->tied_summed)
+		mr_stage_sum_tied(b->stage, w->kc, b->share[0].grads);
+	b->tied_summed = true;
+}
+
+double mr_exec_norm(const mr_run *run, uint64_t version)
+{
+	return mr_blocks_norm(run->block, run->n_stages, version) / run->c.plan->contract.need;
+}
+
+mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version, double norm)
+{
+	mr_run *run = w->run;
+	double scale = 1 / (double)b->sum;
+
+	if (run->c.clip > 0 && !isfinite(norm)) {
+		if (!run->c.skip_nonfinite)
+			return mr_fail(MR_EDIVERGED, "the gradient norm of step %llu is not finite", (unsigned long long)version);
+		mr_block_skip(b, pipe);
+		return MR_OK;
+	}
+	if (run->c.clip > 0)
+		scale = mr_clip_factor(norm, run->c.clip) / b->sum;
+	mr_aim_before_step(b);
+	MR_TRY(mr_block_step(b, pipe, w->kc, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, version)), scale));
+	mr_aim_after_step(b, w->kc);
+	return MR_OK;
+}
+
+/* The norm by which a step is clipped: the global one, the stage's own, or none. */
+static double norm_of(mr_worker *w, const mr_task *t, mr_block *b)
+{
+	if (w->run->c.clip <= 0)
+		return NAN;
+	if (t->lane->plan->contract.clip)
+		return mr_exec_norm(w->run, t->version);
+	if (!(w->run->turns && b->n_shares > 1)) /* there the reduction has left them: each part needs them */
+		mr_block_norms(b, w->kc, t->version);
+	return mr_blocks_norm(b, 1, t->version) / b->sum;
+}
+
+mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+	uint8_t share = mr_run_share(run, t->in->pipe, t->in->stage);
+	double norm;
+
+	MR_TRY(mr_exec_check_next(b, t, t->version));
+	if (t->lane->plan->contract.steal)
+		mr_exec_release_rest(run, t);
+	sum_tied(w, t, b);
+	if (run->c.measures && share == 0 && !b->unchanged)
+		mr_block_measure(b, w->kc, b->sum);
+	if (run->validates && !mr_exec_norms_known(run, t->version))
+		return mr_exec_step_early(w, b, t->version);
+	if (!b->unchanged)
+		mr_mitigated_correct(b, w->kc);
+	norm = b->unchanged ? 0 : norm_of(w, t, b);
+	if (b->unchanged)
+		mr_block_skip(b, share);
+	else
+		MR_TRY(mr_exec_step(w, b, share, t->version, norm));
+	w->made = mr_block_last_of(&b->n_stepped, b->n_shares);
+	if (!w->made)
+		return MR_OK;
+	mr_mitigated_follow(b, w->kc);
+	mr_block_committed(b);
+	b->validated = t->version;
+	return mr_exec_publish(run, b, t->in->stage, t->version, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, t->version)), norm);
+}
+
+void mr_exec_average(mr_worker *w, const mr_task *t)
+{
+	mr_replicas *g = &w->run->replicas[t->in->stage];
+
+	mr_replicas_average(g, t->in->pipe, t->version, w->kc);
+	if (!mr_block_last_of(&g->n_done, g->n))
+		return;
+	for (uint32_t r = 0; r < g->n; r++) {
+		mr_block_committed(mr_replicas_block(g, r));
+		mr_event_publish(&mr_replicas_block(g, r)->published, (uint32_t)t->version);
+	}
+}
+
+void mr_exec_norms(mr_worker *w, const mr_task *t)
+{
+	mr_block *b = &w->run->block[t->in->stage];
+
+	sum_tied(w, t, b);
+	mr_block_norms(b, w->kc, t->version);
+	mr_event_publish(&b->normed, (uint32_t)t->version);
+}
+
+void mr_exec_reduce(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	mr_block *b = &run->block[t->in->stage];
+	bool tied = t->lane->plan->contract.tied && t->in->stage == 0;
+
+	mr_block_reduce(b, t->in->pipe, w->kc, tied ? &run->block[run->n_stages - 1] : NULL);
+	if (!mr_block_last_of(&b->n_reduced, b->n_shares))
+		return;
+	if (run->turns && run->c.clip > 0)
+		mr_block_norms(b, w->kc, t->version);
+	mr_event_publish(&b->reduced, (uint32_t)t->version);
+}

@@ -1,0 +1,396 @@
+/* exec_compute.c - F and the backward instructions: arithmetic, slots, hand-over. */
+#include "exec/exec_parts.h"
+
+#include <math.h>
+
+#include "ir/deps.h"
+#include "exec/aim.h"
+#include "exec/mitigated.h"
+
+/* The weights of an instruction that aims at another version than it reads (exec/aim.h). */
+static const void *aimed(mr_worker *w, const mr_task *t, mr_block *b, uint32_t slot)
+{
+	const mr_run *run = w->run;
+	int32_t horizon = mr_instr_horizon(t->lane->plan, t->in);
+	double lr = mr_mitigated_lr_ahead(b, run->c.lr, b->latest + 1);
+
+	if (mr_instr_takes_made(t->lane->plan, t->in))
+		return mr_aim_kept(b, slot);
+	if (horizon && t->lane->plan->contract.same_version_b)
+		return mr_aim_keep(b, w->kc, &b->optim, lr, horizon, slot);
+	if (b->holds && t->in->op == MR_OP_F)
+		return mr_aim_held(b, w->kc, &b->optim, lr, horizon, t->version);
+	return horizon ? mr_aim_weights(b, w->kc, &b->optim, lr, horizon) : mr_block_weights(b, 0, t->version);
+}
+
+/* Does the arithmetic of @t begin at the version it reads? Not on weights that were made for its F, or are held for it. */
+static void count_read(const mr_task *t, mr_block *b)
+{
+	bool made = mr_instr_takes_made(t->lane->plan, t->in) || (b->holds && t->in->op == MR_OP_F && b->held_version == t->version);
+
+	/* With turns the first part counts for all: each has the same lives in its list. */
+	if (t->lane->train && !made && !(t->lane->plan->turns[t->in->stage] && t->in->pipe % t->lane->plan->turns[t->in->stage]))
+		mr_tally_read(&b->tally, t->version);
+}
+
+static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
+{
+	mr_run *run = w->run;
+	mr_lane *l = t->lane;
+	uint16_t s = t->in->stage;
+	uint8_t pipe = t->in->pipe;
+	mr_block *b = mr_run_block(run, pipe, s);
+	mr_stage_io io = {
+		.kc = w->kc,
+		.in = mr_hop_buffer(&t->st->in, slot->in),
+		.slot = slot->memory,
+		.scratch = w->scratch,
+		.weights = run->replicas && !l->train ? mr_replicas_model(&run->replicas[s])
+						      : mr_block_weights(b, mr_run_share(run, pipe, s), t->version),
+		.grads = b->share[mr_run_share(run, pipe, s)].grads,
+		.add_grads = !(t->in->flags & MR_INSTR_FIRST_SUM),
+		.samples = mr_lane_samples(l, t->micro),
+		.train = l->train,
+		.seed = run->c.seed,
+		.first_sample = t->micro * (uint64_t)l->samples,
+	};
+
+	count_read(t, b);
+	if (l->train && (b->holds || mr_instr_horizon(l->plan, t->in)))
+		io.weights = aimed(w, t, b, (uint32_t)(slot - t->st->slot));
+	if (l->plan->contract.tied && s + 1 == run->n_stages)
+		io.tied_weights = mr_block_weights(&run->block[0], pipe, t->version);
+	return io;
+}
+
+static mr_status bad_loss(const char *what, uint64_t micro, double loss, uint64_t version)
+{
+	return mr_fail(MR_EDIVERGED, "the %s of micro-batch %llu is %s (weights of version %llu)", what,
+		       (unsigned long long)micro, isnan(loss) ? "not a number" : "infinite", (unsigned long long)version);
+}
+
+mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version)
+{
+	return bad_loss("loss", micro, loss, version);
+}
+
+/* Where steps may be taken back a forward may have seen weights that never were, so losses are judged with their step. */
+static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
+{
+	if (!isfinite(loss) && !(t->lane->train && (run->validates || run->c.skip_nonfinite)))
+		return bad_loss(t->lane->train ? "loss" : "validation loss", t->micro, loss, t->version);
+	if (t->lane->train)
+		run->losses[t->micro % run->n_losses] = loss;
+	else
+		run->eval_loss[t->micro] = loss;
+	return MR_OK;
+}
+
+/* The slot of @t, now its micro-batch's, with @in as the buffer of its input. */
+static mr_status take_slot(const mr_task *t, uint32_t in, mr_slot **out)
+{
+	mr_lane_stage *st = t->st;
+	mr_slot *slot = &st->slot[mr_instr_slot(t->lane->plan, t->in, t->n)];
+
+	if (slot->taken)
+		return mr_fail(MR_EINVAL, "stage %u: the slot of micro-batch %llu still belongs to %llu", t->in->stage,
+			       (unsigned long long)t->micro, (unsigned long long)slot->micro);
+	*slot = (mr_slot){.memory = slot->memory, .micro = t->micro, .version = t->version, .in = in};
+	mr_lane_hold(st, slot);
+	*out = slot;
+	return MR_OK;
+}
+
+/* May F have to be repeated? */
+static bool is_early(const mr_run *run, const mr_task *t)
+{
+	return run->validates && t->lane->train && run->early[(size_t)t->in->stage * run->c.plan->n_micro + t->in->micro];
+}
+
+/*
+ * What F has, for who comes back to it: its input, its target and the version that it read for an R, where what it saved is given up,
+ * the target for a repetition. Returns whether the target is kept.
+ */
+static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
+{
+	mr_lane_stage *st = t->st;
+	bool drops = t->in->flags & MR_INSTR_DROP;
+
+	if (!drops && !is_early(w->run, t))
+		return false;
+	st->kept_in[t->micro % st->n_kept] = slot->in;
+	st->kept_target[t->micro % st->n_kept] = w->target;
+	st->kept_version[t->micro % st->n_kept] = slot->version;
+	if (drops)
+		mr_lane_free(st, slot);
+	return true;
+}
+
+/* F once more, on what it had the first time. */
+static mr_status repeat(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	mr_lane_stage *st = t->st;
+	uint64_t at = t->micro % st->n_kept;
+	mr_slot slot = st->slot[mr_instr_slot(t->lane->plan, t->in, t->n)];
+	bool last = t->in->stage + 1 == run->n_stages;
+	mr_stage_io io;
+	double loss = 0;
+
+	slot.in = st->kept_in[at];
+	io = make_io(w, t, &slot);
+	io.loss = &loss;
+	if (last)
+		io.target = mr_hop_buffer(&st->target, st->kept_target[at]);
+	else
+		io.out = mr_hop_buffer(&st[1].in, mr_instr_out(t->lane->plan, t->in, t->n));
+	MR_TRY(mr_stage_forward(run->stage[t->in->stage], &io));
+	mr_exec_redone(w, t);
+	return last ? book_loss(run, t, loss) : MR_OK;
+}
+
+mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	mr_lane *l = t->lane;
+	mr_lane_stage *st = t->st;
+	mr_slot *slot;
+	mr_stage_io io;
+	double loss = 0;
+	bool kept;
+
+	if (w->redo && l->train)
+		return repeat(w, t);
+	MR_TRY(take_slot(t, w->in, &slot));
+	io = make_io(w, t, slot);
+	io.loss = &loss;
+	if (w->got & GOT_OUT)
+		io.out = mr_hop_buffer(&st[1].in, w->out);
+	if (w->got & GOT_TARGET)
+		io.target = mr_hop_buffer(&st->target, w->target);
+	MR_TRY(mr_stage_forward(run->stage[t->in->stage], &io));
+	if (w->got & GOT_OUT)
+		mr_hop_put(&st[1].in, w->out);
+	kept = keep(w, t, slot);
+	if (w->got & GOT_TARGET) {
+		if (!kept)
+			mr_hop_give_back(&st->target, w->target);
+		MR_TRY(book_loss(run, t, loss));
+	}
+	if (l->plan->contract.coverage == MR_COVER_FORWARD) {
+		mr_hop_give_back(&st->in, slot->in);
+		mr_lane_free(st, slot);
+	}
+	return MR_OK;
+}
+
+mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	uint16_t s = t->in->stage;
+	mr_lane_stage *st = t->st;
+	uint64_t at = t->micro % st->n_kept;
+	bool last = s + 1 == run->n_stages;
+	mr_slot *slot;
+	mr_stage_io io;
+	double loss;
+
+	MR_TRY(take_slot(t, st->kept_in[at], &slot));
+	slot->version = st->kept_version[at];
+	io = make_io(w, t, slot);
+	io.loss = &loss; /* F has booked it */
+	io.out = w->scratch + mr_stage_size(run->stage[s])->scratch_bytes;
+	if (last)
+		io.target = mr_hop_buffer(&st->target, st->kept_target[at]);
+	MR_TRY(mr_stage_recompute(run->stage[s], &io));
+	if (last)
+		mr_hop_give_back(&st->target, st->kept_target[at]);
+	return MR_OK;
+}
+
+static void count_staleness(mr_block *b, uint8_t pipe, uint64_t read)
+{
+	uint64_t age = b->latest - read;
+
+	b->share[pipe].staleness[age < MR_STALENESS_BINS ? age : MR_STALENESS_BINS - 1]++;
+}
+
+/* The last reader of a micro-batch's activations at this stage is done. */
+static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
+{
+	uint16_t s = t->in->stage;
+	mr_lane_stage *st = t->st;
+
+	mr_hop_give_back(&st->in, slot->in);
+	if (s + 1 < run->n_stages)
+		mr_hop_give_back(&st->grad, slot->grad);
+	mr_lane_free(st, slot);
+	count_staleness(mr_run_block(run, t->in->pipe, s), mr_run_share(run, t->in->pipe, s), slot->version);
+}
+
+void mr_exec_release_rest(mr_run *run, const mr_task *t)
+{
+	for (uint32_t i = 0; i < t->st->n_slots; i++)
+		if (t->st->slot[i].taken)
+			release_slot(run, t, &t->st->slot[i]);
+}
+
+/*
+ * The steps that a B or W with MR_INSTR_UPDATE carries out, layer by layer, from the latest version into the next one's
+ * buffer. That buffer may be the one that this very instruction reads (with one buffer it always is), and it may hold no
+ * version that anything else still reads:
+ *	- later instructions of this worker: the checker counts this commit at this place of the list (check_versions.c), so
+ *	  whatever follows reads a version newer than latest + 1 - cap, which is another buffer or the new version itself;
+ *	- other workers read this stage's weights only where a block is tied, and then no instruction has the flag;
+ *	- this instruction: a layer's weights are read by its own I alone, which comes before its W and its step (a weight that
+ *	  two layers of one stage share would be read later, but then mr_run_create refuses the flag). W reads no weights. In a
+ *	  W apart from its I, every I of the count is behind us.
+ * The source is read by the step itself alone, and lies in the same buffer only where it is the same version.
+ */
+static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
+{
+	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+	uint64_t version = mr_instr_target(t->lane->plan, t->in, t->n);
+
+	MR_TRY(mr_exec_check_next(b, t, version));
+	io->step = mr_block_steps(b, 0, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, version)), 1 / (double)b->sum);
+	return MR_OK;
+}
+
+/* More gradients are in the sum of their pipe; the last of a count in all pipes says so. */
+static void count_sum(mr_run *run, const mr_task *t)
+{
+	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+	mr_share *share = &b->share[mr_run_share(run, t->in->pipe, t->in->stage)];
+
+	if (t->lane->plan->contract.steal)
+		return; /* mr_exec_turn_end has */
+	share->n_summed = (t->in->flags & MR_INSTR_FIRST_SUM ? 0 : share->n_summed) + t->in->span;
+	if (share->n_summed == share->need && mr_block_last_of(&b->n_finished, b->n_parts))
+		mr_event_publish(&b->finished, (uint32_t)(b->latest + 1));
+}
+
+static mr_status check_saved(const mr_task *t, const mr_slot *slot, uint64_t micro)
+{
+	if (slot->taken && slot->micro == micro &&
+	    (!t->lane->plan->contract.same_version_b || slot->version == t->version))
+		return MR_OK;
+	return mr_fail(MR_EINVAL, "stage %u: backward of micro-batch %llu with version %llu found the activations of %llu with version %llu",
+		       t->in->stage, (unsigned long long)micro, (unsigned long long)t->version,
+		       (unsigned long long)slot->micro, (unsigned long long)slot->version);
+}
+
+/* The steps inside are done. */
+static mr_status commit_inside(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+
+	if (run->c.measures && !b->unchanged)
+		mr_block_measure(b, w->kc, b->sum);
+	mr_block_committed(b);
+	return mr_exec_publish(run, b, t->in->stage, b->latest, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, b->latest)), NAN);
+}
+
+/* Where micro-batch @micro is saved: behind the first of a span the plan does not say, but F or R did. */
+static mr_slot *find_saved(const mr_lane_stage *st, uint64_t micro)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < st->n_slots && !(st->slot[i].taken && st->slot[i].micro == micro))
+		i++;
+	return &st->slot[i];
+}
+
+mr_status mr_exec_span(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	uint16_t s = t->in->stage;
+	mr_lane_stage *st = t->st;
+	uint32_t n = t->in->span;
+	mr_exec_turn turn;
+
+	for (uint32_t j = 0; j < n; j++) {
+		mr_slot *slot = w->span_slot[j] = find_saved(st, t->micro + j);
+
+		MR_TRY(check_saved(t, slot, t->micro + j));
+		mr_mitigated_note(&run->block[s], slot->version, j == 0 && t->in->flags & MR_INSTR_FIRST_SUM);
+		w->span_io[j] = make_io(w, t, slot);
+		if (s + 1 < run->n_stages)
+			w->span_io[j].grad_out = mr_hop_buffer(&st->grad, slot->grad);
+	}
+	if (t->in->flags & MR_INSTR_UPDATE)
+		MR_TRY(prepare_steps(run, t, &w->span_io[n - 1]));
+	w->span_io[0].turn = mr_exec_turn_begin(w, t, &turn);
+	MR_TRY(mr_stage_backward_weights(run->stage[s], w->span_io, n, w->span_call));
+	mr_exec_turn_end(&turn);
+	for (uint32_t j = 0; j < n && !mr_exec_leaves_slot(w, t); j++)
+		release_slot(run, t, w->span_slot[j]);
+	count_sum(run, t);
+	if (t->in->flags & MR_INSTR_UPDATE)
+		MR_TRY(commit_inside(w, t));
+	return MR_OK;
+}
+
+/* B, as far as its step reaches: all of it where the step updates this stage. */
+static mr_status whole_backward(mr_run *run, const mr_task *t, const mr_stage_io *io)
+{
+	uint16_t s = t->in->stage;
+
+	if (!(t->in->flags & (MR_INSTR_KEEP | MR_INSTR_PASS)))
+		return mr_stage_backward(run->stage[s], io);
+	if (t->in->flags & MR_INSTR_KEEP)
+		MR_TRY(mr_stage_backward_through(run->stage[s], io));
+	if (t->in->flags & MR_INSTR_UPDATE)
+		mr_block_skip(&run->block[s], t->in->pipe);
+	run->block[s].unchanged = true;
+	return MR_OK;
+}
+
+mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	mr_lane *l = t->lane;
+	uint16_t s = t->in->stage;
+	mr_lane_stage *st = t->st;
+	mr_slot *slot = &st->slot[mr_instr_slot(l->plan, t->in, t->n)];
+	mr_stage_io io;
+	mr_exec_turn turn;
+
+	MR_TRY(check_saved(t, slot, t->micro));
+	if (t->in->op != MR_OP_I)
+		mr_mitigated_note(&run->block[s], slot->version, t->in->flags & MR_INSTR_FIRST_SUM);
+	if (w->got & GOT_IN)
+		slot->grad = w->in;
+	io = make_io(w, t, slot);
+	if (s + 1 < run->n_stages)
+		io.grad_out = mr_hop_buffer(&st->grad, slot->grad);
+	if (w->got & GOT_OUT)
+		io.grad_in = mr_hop_buffer(&st[-1].grad, w->out);
+	if (t->in->flags & MR_INSTR_UPDATE)
+		MR_TRY(prepare_steps(run, t, &io));
+	switch (t->in->op) {
+	case MR_OP_B:
+		MR_TRY(whole_backward(run, t, &io));
+		break;
+	case MR_OP_I:
+		MR_TRY(mr_stage_backward_input(run->stage[s], &io));
+		break;
+	default:
+		io.turn = mr_exec_turn_begin(w, t, &turn);
+		MR_TRY(mr_stage_backward_weight(run->stage[s], &io));
+		mr_exec_turn_end(&turn);
+	}
+	if (w->got & GOT_OUT)
+		mr_hop_put(&st[-1].grad, w->out);
+	if (t->in->op == MR_OP_I) {
+		mr_exec_open(run, t);
+		return MR_OK;
+	}
+	if (!mr_exec_leaves_slot(w, t))
+		release_slot(run, t, slot);
+	count_sum(run, t);
+	if (t->in->flags & MR_INSTR_UPDATE)
+		MR_TRY(commit_inside(w, t));
+	return MR_OK;
+}

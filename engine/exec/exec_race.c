@@ -1,0 +1,201 @@
+/*
+ * exec_race.c - the step loop of a racing plan (ir/plan.h): whatever is ready goes first, backward before forward.
+ *
+ * A worker hosts one stage and has two sequences, F(0) F(1) ... and B(0) B(1) ... with their U. Of each it tries the next one:
+ * first B, whose gradient frees memory here and work upstream, then F, as long as there is a slot for it (at stage 0 that is what
+ * limits the micro-batches under way). A try that fails keeps what it has acquired, apart for each sequence, and what the two
+ * wait for is disjoint: so neither holds up the other.
+ *
+ * No deadlock. Take the oldest micro-batch that is not done everywhere. All before it are, so the slots and buffers that it needs
+ * (number modulo their count) are free, and at each stage it is next in its sequence: its next instruction is ready.
+ *
+ * Versions. The owner alone commits, so "latest" is a number that it knows: both F and B read it. Nothing is kept of older ones.
+ *
+ * Pause points. Pause point k is where F and B of the first k counts are done and nothing else is begun. The limit holds back the
+ * F of the first micro-batch of each count; those before it run through the pipeline, which needs no F from behind it, and empties.
+ * A worker that has begun a count beyond a limit lowered meanwhile finishes it: `begun` says so, and engine.c sends the others on.
+ */
+#include "base/fault.h"
+#include "host/clock.h"
+#include "exec/exec_parts.h"
+
+enum { FORWARD, BACK };
+
+/* F of the next micro-batch: the prologue's in their order, then the body's again and again. */
+static mr_task next_forward(const mr_worker *w, mr_lane *lane)
+{
+	const mr_plan *p = lane->plan;
+	const mr_list *once = mr_plan_list(p, w->id, MR_PROLOGUE), *body = mr_plan_list(p, w->id, MR_BODY);
+	uint64_t m = w->race.n_f;
+	mr_task t = {.lane = lane, .st = mr_lane_at(lane, 0, body->at[0].stage), .micro = m};
+	uint32_t i = 0, left;
+
+	if (m < once->n) {
+		t.in = &once->at[m];
+		return t;
+	}
+	left = (uint32_t)((m - once->n) % p->contract.need);
+	while (body->at[i].op != MR_OP_F || left-- > 0)
+		i++;
+	t.in = &body->at[i];
+	t.n = (m - once->n) / p->contract.need;
+	return t;
+}
+
+/* The next B, or the U behind it. */
+static mr_task next_back(const mr_worker *w, mr_lane *lane)
+{
+	const mr_plan *p = lane->plan;
+	const mr_list *body = mr_plan_list(p, w->id, MR_BODY);
+	mr_task t = {.lane = lane, .in = &body->at[w->race.back]};
+
+	t.st = mr_lane_at(lane, 0, t.in->stage);
+	t.n = t.in->op == MR_OP_U ? (w->race.n_b - 1) / p->contract.need : w->race.n_b / p->contract.need;
+	t.micro = mr_instr_micro(p, t.in, t.n);
+	if (t.in->op == MR_OP_U)
+		t.version = mr_instr_target(p, t.in, t.n);
+	return t;
+}
+
+/* Move on to the next instruction of the body that is no F, round and round. */
+static void skip_forwards(mr_worker *w, const mr_plan *p)
+{
+	const mr_list *body = mr_plan_list(p, w->id, MR_BODY);
+
+	while (body->at[w->race.back].op == MR_OP_F)
+		w->race.back = (w->race.back + 1) % body->n;
+}
+
+static mr_wait_cause try(mr_worker *w, const mr_task *t, mr_status *st)
+{
+	int which = t->in->op == MR_OP_F ? FORWARD : BACK;
+	mr_wait_cause cause;
+
+	w->got = w->race.held[which].got;
+	w->in = w->race.held[which].in;
+	w->out = w->race.held[which].out;
+	w->target = w->race.held[which].target;
+	cause = mr_exec_acquire(w, t, st);
+	w->race.held[which].got = w->got;
+	w->race.held[which].in = w->in;
+	w->race.held[which].out = w->out;
+	w->race.held[which].target = w->target;
+	return cause;
+}
+
+/* May the next F begin, as far as slots and the pause point go? */
+static bool may_admit(mr_worker *w, const mr_lane *lane, const _Atomic uint64_t *limit)
+{
+	uint32_t need = lane->plan->contract.need;
+	uint16_t stage = mr_plan_list(lane->plan, w->id, MR_BODY)->at[0].stage;
+	uint64_t m = w->race.n_f;
+
+	if (m - w->race.n_b >= lane->plan->n_slots[stage])
+		return false;
+	if (w->race.held[FORWARD].got) /* begun, as far as the neighbours can see */
+		return true;
+	if (m % need == 0 && m / need >= atomic_load_explicit(limit, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&w->begun, m / need, memory_order_relaxed);
+	return true;
+}
+
+/* What to do next, in *@t: MR_WAIT_NONE, it is ready; else why nothing is. *@more: false, nothing is left to do. */
+static mr_wait_cause look(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit, mr_task *t, bool *more, mr_status *st)
+{
+	mr_wait_cause cause = MR_WAIT_NONE;
+
+	*t = next_back(w, lane);
+	*more = t->in->op == MR_OP_U || w->race.n_b < w->race.n_f;
+	if (*more) {
+		if (t->in->op != MR_OP_U)
+			t->version = w->run->block[t->in->stage].latest;
+		cause = try(w, t, st);
+		if (cause == MR_WAIT_NONE || *st != MR_OK)
+			return cause;
+	}
+	if (!may_admit(w, lane, limit))
+		return cause;
+	*more = true;
+	*t = next_forward(w, lane);
+	t->version = w->run->block[t->in->stage].latest;
+	return try(w, t, st);
+}
+
+static mr_status choose(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit, mr_task *t, bool *more)
+{
+	mr_status st = MR_OK;
+	mr_wait_cause cause = look(w, lane, limit, t, more, &st);
+	uint64_t since;
+
+	if (cause == MR_WAIT_NONE || st != MR_OK)
+		return st;
+	since = mr_clock_ns();
+	while (cause != MR_WAIT_NONE && st == MR_OK) {
+		mr_wait_cause before = cause;
+
+		atomic_store_explicit(&w->doing, mr_doing_pack(t->in->op, t->in->stage, t->micro), memory_order_relaxed);
+		mr_waiter_note(&w->waiter, cause, (uint32_t)t->micro);
+		st = mr_waiter_step(&w->waiter);
+		if (st != MR_OK)
+			break;
+		cause = look(w, lane, limit, t, more, &st);
+		if (cause != before) {
+			uint64_t now = mr_clock_ns();
+
+			mr_exec_book(w, before, now - since);
+			since = now;
+		}
+	}
+	mr_exec_waited(w, cause, since);
+	if (st == MR_OK)
+		mr_waiter_done(&w->waiter);
+	return st;
+}
+
+static void note(mr_worker *w, const mr_task *t)
+{
+	mr_race *r = &w->race;
+
+	if (r->log && t->in->op != MR_OP_U && r->n_log < 2 * w->run->c.record_micro)
+		r->log[r->n_log++] = (mr_race_rec){.op = t->in->op, .read = (uint32_t)t->version};
+}
+
+static void advance(mr_worker *w, const mr_task *t)
+{
+	mr_race *r = &w->race;
+	int which = t->in->op == MR_OP_F ? FORWARD : BACK;
+
+	r->held[which].got = 0;
+	if (t->in->op == MR_OP_F) {
+		r->n_f++;
+		return;
+	}
+	r->n_b += t->in->op == MR_OP_B;
+	r->back = (r->back + 1) % mr_plan_list(t->lane->plan, w->id, MR_BODY)->n;
+	skip_forwards(w, t->lane->plan);
+}
+
+mr_status mr_exec_race(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit)
+{
+	bool more;
+	mr_task t;
+
+	skip_forwards(w, lane->plan);
+	for (;;) {
+		mr_fault_delay(w->id, w->n_done);
+		MR_TRY(choose(w, lane, limit, &t, &more));
+		if (!more) {
+			w->ready_ns = 0; /* what it waited for was the end */
+			break;
+		}
+		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->stage, t.micro), memory_order_relaxed);
+		MR_TRY(mr_exec_do(w, &t));
+		note(w, &t);
+		advance(w, &t);
+	}
+	w->train.step = w->race.n_b / lane->plan->contract.need;
+	atomic_store_explicit(&w->begun, w->train.step, memory_order_relaxed);
+	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
+	return MR_OK;
+}

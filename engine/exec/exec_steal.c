@@ -1,0 +1,232 @@
+/*
+ * exec_steal.c - W that any worker may take (ir/plan.h, "Stealing"): who takes which, and in what order they add up.
+ *
+ *	w0  ... I3 W1 W2 W3            The owner comes to its tail and opens it; from then on its W go one by one to whoever
+ *	w1  ... I3 .  .  W3'           asks, in the order of the list: to itself, or to a worker that would wait.
+ *
+ * Taking. `taken` of a worker counts the W of its tail that have been given away, to itself or to others, with the iteration in
+ * the upper half, so that nobody takes one of another iteration. It only rises, by compare and swap; the owner opens the tail by
+ * storing 1, as it takes the first W itself.
+ *	edge   writer                              reader                           what becomes visible
+ *	W5/R5  the owner stores 1; whoever takes   whoever looks for a W or takes    F and I of the iteration, with their slots and
+ *	       raises it (release)                 one (acquire)                     buffers; each raise carries it on
+ * seq_cst for the store and the look, as in event.h: the look may be the last one before sleeping.
+ *
+ * Adding up. A W that was taken follows the one before it in its stage's sum layer by layer (block.h, turn). Its turn comes,
+ * because whoever took the one before it does it at once and waits for nothing but the W before that: a worker takes a second one
+ * only when it has done the first, and one that waits for its turn takes nothing.
+ *
+ * Giving back. Slots and boundary buffers belong to the owner's rings. So a W that comes behind the last I of its stage gives
+ * nothing back; U does, which waits for all of them. Nobody wants these before: all that goes through the stage has gone.
+ */
+#include "base/fault.h"
+#include "host/clock.h"
+#include "exec/exec_parts.h"
+
+static uint64_t pack(uint64_t n, uint32_t taken)
+{
+	return (n + 1) << 32 | taken;
+}
+
+static uint64_t need_of(const mr_run *run)
+{
+	return run->c.plan->contract.need;
+}
+
+/* Is @t of a stage that lives with another worker? */
+static bool is_away(const mr_worker *w, const mr_task *t)
+{
+	return mr_plan_worker(w->run->c.plan, t->in->pipe, t->in->stage) != w->id;
+}
+
+/* --- turns --- */
+
+static mr_status before_layer(void *arg, uint32_t k)
+{
+	mr_exec_turn *t = arg;
+	mr_waiter *waiter = &t->w->waiter;
+
+	if (!t->at || mr_event_reached(&t->b->turn[t->at - 1], t->base + k + 1))
+		return MR_OK;
+	mr_waiter_note(waiter, MR_WAIT_UPSTREAM, (uint32_t)t->micro);
+	MR_TRY(mr_event_wait(&t->b->turn[t->at - 1], t->base + k + 1, waiter));
+	mr_waiter_note(waiter, MR_WAIT_NONE, 0);
+	return MR_OK;
+}
+
+static void after_layer(void *arg, uint32_t k)
+{
+	mr_exec_turn *t = arg;
+
+	mr_event_publish(&t->b->turn[t->last], t->base + k + 1);
+}
+
+const mr_turn *mr_exec_turn_begin(mr_worker *w, const mr_task *t, mr_exec_turn *out)
+{
+	mr_block *b = &w->run->block[t->in->stage];
+
+	*out = (mr_exec_turn){.w = w, .turn = {.before = before_layer, .after = after_layer, .arg = out}};
+	if (!t->lane->plan->contract.steal)
+		return NULL;
+	out->b = b;
+	out->away = is_away(w, t);
+	out->at = (uint32_t)(t->micro % need_of(w->run));
+	out->last = out->at + t->in->span - 1u;
+	out->base = (uint32_t)(t->version * b->n_turns);
+	out->micro = t->micro;
+	out->version = t->version;
+	return &out->turn;
+}
+
+void mr_exec_turn_end(mr_exec_turn *t)
+{
+	if (!t->b)
+		return;
+	mr_event_publish(&t->b->turn[t->last], t->base + t->b->n_turns); /* for stages without parameters too */
+	if (t->last + 1 == need_of(t->w->run))
+		mr_event_publish(&t->b->finished, (uint32_t)(t->version + 1));
+	t->w->tail.n_stolen += t->away;
+}
+
+bool mr_exec_has_turn(const mr_worker *w, const mr_task *t)
+{
+	const mr_block *b = &w->run->block[t->in->stage];
+	uint32_t at = (uint32_t)(t->micro % need_of(w->run));
+
+	if (is_away(w, t) && !mr_event_reached(&b->opened, (uint32_t)(t->version + 1)))
+		return false;
+	return !at || mr_event_reached(&b->turn[at - 1], (uint32_t)(t->version * b->n_turns) + 1);
+}
+
+/* --- what is left behind --- */
+
+void mr_exec_open(mr_run *run, const mr_task *t)
+{
+	mr_block *b = &run->block[t->in->stage];
+
+	if (!t->lane->plan->contract.steal || ++b->n_grads < need_of(run))
+		return;
+	b->n_grads = 0;
+	mr_event_publish(&b->opened, (uint32_t)(t->version + 1));
+}
+
+bool mr_exec_leaves_slot(const mr_worker *w, const mr_task *t)
+{
+	if (!t->lane->plan->contract.steal)
+		return false;
+	return is_away(w, t) || mr_event_reached(&w->run->block[t->in->stage].opened, (uint32_t)(t->version + 1));
+}
+
+/* --- taking --- */
+
+bool mr_exec_claim(mr_worker *w, const mr_task *t)
+{
+	const mr_instr *body = mr_plan_list(t->lane->plan, w->id, MR_BODY)->at;
+	_Atomic uint64_t *taken = &w->tail.taken;
+	uint64_t now;
+	uint32_t k = 0;
+
+	while (&body[w->tail.any[k]] != t->in)
+		k++;
+	if (k == 0) {
+		atomic_store_explicit(taken, pack(t->n, 1), memory_order_seq_cst); /* W5 */
+		for (uint16_t i = 0; i < w->run->n_workers; i++)
+			if (i != w->id)
+				mr_parker_wake(w->run->parkers[i]);
+		return true;
+	}
+	now = pack(t->n, k); /* all before it are taken: this worker has come past them */
+	return atomic_compare_exchange_strong_explicit(taken, &now, pack(t->n, k + 1), memory_order_acq_rel, memory_order_acquire);
+}
+
+/* The iteration at whose end @w stands, and the place in its body before which it would wait. False: it is not at an end. */
+static bool stands_at_end(const mr_worker *w, const mr_plan *p, uint64_t *n, uint32_t *to)
+{
+	const mr_cursor *c = &w->train;
+
+	if (c->section != MR_BODY || (c->at == 0 && c->n == 0) || (c->at > 0 && c->at < w->tail.from))
+		return false;
+	*n = c->at ? c->n : c->n - 1;
+	*to = c->at ? c->at : mr_plan_list(p, w->id, MR_BODY)->n;
+	return true;
+}
+
+/* The next W of the worker that has most left of iteration @n; false: nobody has. */
+static bool take(mr_run *run, uint64_t n, uint16_t *owner, uint32_t *k)
+{
+	for (;;) {
+		uint64_t seen = 0;
+		uint32_t most = 0;
+
+		for (uint16_t i = 0; i < run->n_workers; i++) {
+			/* R5, and the last look before sleeping */
+			uint64_t now = atomic_load_explicit(&run->worker[i].tail.taken, memory_order_seq_cst);
+			uint32_t left = now >> 32 == n + 1 ? run->worker[i].tail.n_any - (uint32_t)now : 0;
+
+			if (left <= most)
+				continue;
+			most = left;
+			seen = now;
+			*owner = i;
+		}
+		if (!most)
+			return false;
+		*k = (uint32_t)seen;
+		/* R5; W5: carried on to whoever takes the next */
+		if (atomic_compare_exchange_strong_explicit(&run->worker[*owner].tail.taken, &seen, seen + 1, memory_order_acq_rel,
+							    memory_order_relaxed))
+			return true;
+	}
+}
+
+static void note(mr_worker *w, uint64_t n, uint16_t owner, uint32_t from, uint32_t to)
+{
+	mr_tail *t = &w->tail;
+
+	if (t->log && t->n_log < t->room)
+		t->log[t->n_log] = (mr_steal){.n = (uint32_t)n, .owner = owner, .thief = w->id, .from = from, .to = to};
+	t->n_log += t->log != NULL;
+}
+
+/* At once, whatever @w has acquired of the instruction that it would wait for. */
+static mr_status carry_out(mr_worker *w, const mr_task *t)
+{
+	unsigned got = w->got;
+	uint32_t in = w->in, out = w->out, target = w->target;
+	mr_status st;
+
+	atomic_store_explicit(&w->doing, mr_doing_pack(t->in->op, t->in->stage, t->micro), memory_order_relaxed);
+	mr_fault_delay(w->id, w->n_done);
+	w->got = 0;
+	st = mr_exec_wait(w, t);
+	if (st == MR_OK)
+		st = mr_exec_do(w, t);
+	w->got = got;
+	w->in = in;
+	w->out = out;
+	w->target = target;
+	return st;
+}
+
+bool mr_exec_help(mr_worker *w, mr_lane *lane, mr_wait_cause cause, uint64_t since, mr_status *status)
+{
+	const mr_plan *p = lane->plan;
+	mr_task t = {.lane = lane};
+	uint16_t owner;
+	uint32_t k, to, from;
+
+	if (!stands_at_end(w, p, &t.n, &to) || !take(w->run, t.n, &owner, &k))
+		return false;
+	mr_waiter_note(&w->waiter, MR_WAIT_NONE, 0);
+	mr_waiter_done(&w->waiter);
+	if (cause != MR_WAIT_NONE)
+		mr_exec_book(w, cause, mr_clock_ns() - since);
+	from = w->run->worker[owner].tail.any[k];
+	t.in = &mr_plan_list(p, owner, MR_BODY)->at[from];
+	t.st = mr_lane_at(lane, t.in->pipe, t.in->stage);
+	t.micro = mr_instr_micro(p, t.in, t.n);
+	t.version = mr_instr_read(p, t.in, t.n);
+	*status = carry_out(w, &t);
+	note(w, t.n, owner, from, to);
+	return true;
+}

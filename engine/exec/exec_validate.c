@@ -1,0 +1,195 @@
+/*
+ * exec_validate.c - optimizer steps that are taken before the global gradient norm is known, and taken back when they were wrong.
+ *
+ * U of a VALIDATED plan (ir/plan.h) steps as if nothing had to be clipped, unless the norms published so far already exceed the
+ * limit or are not finite: then it waits for the others and steps as a barrier would. V waits for all norms of that version.
+ * Every worker finds the same norm, from the same numbers added in the same order, and so the same answer:
+ *
+ *	right   the step stands; validated.
+ *	wrong   each worker takes back what its stages stepped too early (the version before lies in the other buffer, the
+ *	        optimizer's state in a copy) and steps again with the factor of clipping, or not at all where the norm is not
+ *	        finite and the run skips such steps. Then all of them repeat the forwards before their V, from the first one on:
+ *	        the cursor goes back to the beginning of the iteration, and `redo` tells the step loop what is different.
+ *
+ * Repeating. A forward's buffers and slot are still those of the first time, for nothing behind V has touched them. Two things
+ * are waited for, both through events that count over the whole run, since the rings have sent their messages already:
+ *
+ *	arrived(s)  how often the worker of s has come to a V that was wrong: from then on it does not read what the first time
+ *	            brought, and stage s - 1 may overwrite it
+ *	redone(s)   forwards that stage s has repeated: stage s + 1 may read them. This goes for its forwards behind V too, where
+ *	            their input was made before the other worker's V.
+ *
+ * Norms lie in two places by turns: a worker may be as much as one iteration ahead of one that has not looked yet, and no more,
+ * since its next but one needs forwards or gradients from behind that one's V.
+ */
+#include "exec/exec_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+bool mr_exec_norms_known(mr_run *run, uint64_t version)
+{
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		if (!mr_event_reached(&run->block[s].normed, (uint32_t)version))
+			return false;
+	return true;
+}
+
+/* Do the norms that are known say already that a step without clipping would be wrong? */
+static bool is_foreseen(mr_run *run, uint64_t version)
+{
+	double sum = 0;
+
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		if (mr_event_reached(&run->block[s].normed, (uint32_t)version)) {
+			double norm = mr_blocks_norm(&run->block[s], 1, version);
+
+			sum += norm * norm;
+		}
+	return !mr_exec_is_right(run, sqrt(sum) / run->c.plan->contract.need);
+}
+
+bool mr_exec_is_right(const mr_run *run, double norm)
+{
+	return isfinite(norm) && mr_clip_factor(norm, run->c.clip) >= 1;
+}
+
+bool mr_exec_may_step(mr_run *run, uint64_t version)
+{
+	return mr_exec_norms_known(run, version) || !is_foreseen(run, version);
+}
+
+mr_status mr_exec_step_early(mr_worker *w, mr_block *b, uint64_t version)
+{
+	mr_run *run = w->run;
+
+	for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
+		memcpy(b->backup[i], b->state[i], mr_stage_size(b->stage)->weight_bytes);
+	MR_TRY(mr_block_step(b, 0, w->kc, run->c.optim, mr_lr_at(run->c.lr, version), 1 / (double)run->c.plan->contract.need));
+	mr_block_committed(b);
+	return MR_OK;
+}
+
+/* Version @version of stage @s becomes what a barrier would have made of it. All norms are known. */
+static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
+{
+	mr_run *run = w->run;
+	mr_block *b = &run->block[s];
+	double norm = mr_exec_norm(run, version);
+
+	if (b->validated >= version)
+		return MR_OK;
+	if (!mr_exec_is_right(run, norm)) {
+		b->latest = version - 1;
+		b->n_taken_back++;
+		for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
+			memcpy(b->state[i], b->backup[i], mr_stage_size(b->stage)->weight_bytes);
+		MR_TRY(mr_exec_step(w, b, 0, version, norm));
+		mr_block_committed(b);
+	}
+	b->validated = version;
+	return mr_exec_publish(run, b, s, version, mr_lr_at(run->c.lr, version), norm);
+}
+
+mr_status mr_exec_settle(mr_worker *w)
+{
+	mr_run *run = w->run;
+
+	for (uint16_t s = 0; run->validates && s < run->n_stages; s++) {
+		mr_block *b = &run->block[s];
+
+		if (mr_plan_worker(run->c.plan, 0, s) != w->id)
+			continue;
+		MR_TRY(finish_step(w, s, b->latest));
+		b->settled = b->latest;
+	}
+	return MR_OK;
+}
+
+/* --- V --- */
+
+/* Targets that were kept for a repetition; those of micro-batches that are recomputed are kept on. */
+static void give_targets_back(mr_run *run, const mr_task *t, uint16_t worker)
+{
+	mr_lane_stage *st = mr_lane_at(t->lane, 0, (uint16_t)(run->n_stages - 1));
+	const mr_list *l = mr_plan_list(run->c.plan, worker, MR_BODY);
+
+	for (uint32_t i = 0; l->at[i].op != MR_OP_V; i++)
+		if (l->at[i].stage + 1u == run->n_stages && !(l->at[i].flags & MR_INSTR_DROP))
+			mr_hop_give_back(&st->target, st->kept_target[mr_instr_micro(run->c.plan, &l->at[i], t->n) % st->n_kept]);
+}
+
+static void begin_redo(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+
+	w->wrong = false;
+	w->redo = w->rewind = true;
+	w->redo_n = t->n;
+	w->n_redo++;
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		if (mr_plan_worker(run->c.plan, 0, s) == w->id)
+			mr_event_publish(&run->block[s].arrived, w->n_redo);
+}
+
+mr_status mr_exec_validate(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	uint16_t s = t->in->stage;
+	bool last = t->in[1].op != MR_OP_V; /* something follows: a gradient, at least */
+
+	if (t->version)
+		mr_tally_read(&run->block[s].tally, t->version - 1); /* kept until here */
+	if (!w->redo && t->version > run->block[s].settled) {
+		MR_TRY(finish_step(w, s, t->version));
+		w->wrong = !mr_exec_is_right(run, mr_exec_norm(run, t->version));
+	}
+	if (!last)
+		return MR_OK;
+	if (w->wrong) {
+		begin_redo(w, t);
+		return MR_OK;
+	}
+	w->redo = false;
+	give_targets_back(run, t, w->id);
+	return MR_OK;
+}
+
+/* --- repeating --- */
+
+/* Has stage @s repeated its forward of @t's micro-batch, if it was to? */
+static bool is_redone(const mr_worker *w, const mr_task *t, uint16_t s)
+{
+	const mr_run *run = w->run;
+	uint32_t place = run->early[(size_t)s * run->c.plan->n_micro + t->in->micro];
+
+	return !place || mr_event_reached(&run->block[s].redone, (w->n_redo - 1) * run->n_early[s] + place);
+}
+
+bool mr_exec_input_is_redone(const mr_worker *w, const mr_task *t)
+{
+	return !w->n_redo || w->redo_n != t->n || t->in->stage == 0 || is_redone(w, t, (uint16_t)(t->in->stage - 1));
+}
+
+mr_wait_cause mr_exec_acquire_again(const mr_worker *w, const mr_task *t)
+{
+	const mr_run *run = w->run;
+	uint16_t s = t->in->stage;
+
+	if (t->in->op != MR_OP_F)
+		return MR_WAIT_NONE; /* V */
+	if (!mr_exec_input_is_redone(w, t))
+		return MR_WAIT_UPSTREAM;
+	if (s + 1 < run->n_stages && !mr_event_reached(&run->block[s + 1].arrived, w->n_redo))
+		return MR_WAIT_DOWNSTREAM;
+	return MR_WAIT_NONE;
+}
+
+void mr_exec_redone(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	uint16_t s = t->in->stage;
+
+	mr_event_publish(&run->block[s].redone, (w->n_redo - 1) * run->n_early[s] +
+							run->early[(size_t)s * run->c.plan->n_micro + t->in->micro]);
+}

@@ -1,0 +1,146 @@
+#include "exec/lane.h"
+
+#include "base/size.h"
+
+/* Input and target buffers beyond those in use, so that decoding overlaps computing: a power of two, as many as AHEAD_BYTES hold. */
+enum { LEAST_AHEAD = 2, MOST_AHEAD = 32, AHEAD_BYTES = 256 << 10 };
+
+static uint32_t ahead(size_t bytes)
+{
+	uint32_t n = LEAST_AHEAD;
+
+	while (n < MOST_AHEAD && 2 * n * mr_align_up(bytes, MR_CACHE_LINE) <= AHEAD_BYTES)
+		n *= 2;
+	return n;
+}
+
+static void layout_hop(mr_hop *h, uint32_t n, size_t bytes, mr_arena *a)
+{
+	h->n = n;
+	h->every = 1;
+	h->bytes = mr_align_up(bytes, MR_CACHE_LINE);
+	h->buffer = mr_arena_take(a, h->bytes * n, MR_CACHE_LINE);
+	h->state = mr_arena_take(a, n, MR_CACHE_LINE);
+	h->slots = mr_arena_take(a, 2 * (size_t)mr_ring_slots(n) * sizeof(uint32_t), MR_CACHE_LINE);
+}
+
+/* One that the loader fills, of which the stage uses @n_used at once. Half of the others may lie with a sleeping loader. */
+static void layout_feed(mr_hop *h, uint32_t n_used, size_t bytes, mr_arena *a)
+{
+	layout_hop(h, n_used + ahead(bytes), bytes, a);
+	h->every = ahead(bytes) / 2;
+}
+
+/* Micro-batches whose input (@target: whose target, and only where it waits for a recomputation) stage @s of @pipe needs at once. */
+static uint32_t most_held(const mr_plan *p, uint8_t pipe, uint16_t s, bool target)
+{
+	uint32_t n = 0, most = 0;
+
+	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) { /* a body takes as many as it gives back */
+		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), (mr_section)sec);
+
+		for (uint32_t i = 0; i < l->n; i++) {
+			const mr_instr *in = &l->at[i];
+
+			if (in->stage != s || in->pipe != pipe)
+				continue;
+			if (in->op == MR_OP_F && (!target || in->flags & MR_INSTR_DROP))
+				n++;
+			else if (target ? in->op == MR_OP_R : in->op == MR_OP_B || in->op == MR_OP_W)
+				n--;
+			most = n > most ? n : most;
+		}
+	}
+	return most;
+}
+
+/* Forwards of stage @s before a V, which may have to be repeated: their targets are kept as well. */
+static uint32_t before_validation(const mr_plan *p, uint16_t s)
+{
+	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), MR_BODY);
+	uint32_t n = 0;
+
+	if (p->contract.flush != MR_FLUSH_VALIDATED)
+		return 0;
+	for (uint32_t i = 0; i < l->n && l->at[i].op != MR_OP_V; i++)
+		n += l->at[i].stage == s && l->at[i].op == MR_OP_F;
+	return n;
+}
+
+/* At most so many micro-batches are begun in @w's prologue and not over: a synchronous commit has F and B of all its own, and U. */
+static uint32_t run_ahead(const mr_plan *p, uint16_t w)
+{
+	uint32_t n = mr_plan_list(p, w, MR_PROLOGUE)->n;
+	uint64_t over = p->contract.sync_steps * (2 * (uint64_t)p->contract.need + 1);
+
+	return over < n ? n - (uint32_t)over : 0;
+}
+
+void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a)
+{
+	const mr_stage_sizes *z = mr_stage_size(stage);
+	const mr_plan *p = l->plan;
+	mr_lane_stage *st = mr_lane_at(l, pipe, s);
+	uint32_t targets = most_held(p, pipe, s, true) + before_validation(p, s);
+	size_t at = mr_plan_at(p, pipe, s);
+
+	st->n_slots = p->n_slots[at];
+	st->slot_bytes = mr_align_up(z->slot_bytes, MR_CACHE_LINE);
+	st->slot = mr_arena_take(a, st->n_slots * sizeof(mr_slot), MR_CACHE_LINE);
+	for (uint32_t i = 0; i < st->n_slots; i++) {
+		void *memory = mr_arena_take(a, st->slot_bytes, MR_CACHE_LINE);
+
+		if (st->slot)
+			st->slot[i] = (mr_slot){.memory = memory};
+	}
+	st->n_kept = targets ? p->n_micro + run_ahead(p, mr_plan_worker(p, pipe, s)) : 0;
+	st->kept_in = mr_arena_take(a, st->n_kept * sizeof(*st->kept_in), MR_CACHE_LINE);
+	st->kept_target = mr_arena_take(a, st->n_kept * sizeof(*st->kept_target), MR_CACHE_LINE);
+	st->kept_version = mr_arena_take(a, st->n_kept * sizeof(*st->kept_version), MR_CACHE_LINE);
+	if (!st->n_slots)
+		return; /* nothing passes here */
+	if (s)
+		layout_hop(&st->in, p->n_fwd[at], z->in_bytes, a);
+	else
+		layout_feed(&st->in, targets ? most_held(p, pipe, s, false) : st->n_slots, z->in_bytes, a);
+	if (s + 1 < p->n_stages && l->train)
+		layout_hop(&st->grad, p->n_bwd[at + 1], z->out_bytes, a);
+	if (s + 1 == p->n_stages)
+		layout_feed(&st->target, targets ? targets : 1, z->target_bytes, a);
+}
+
+mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer)
+{
+	if (h->n == 0)
+		return MR_OK;
+	h->local = producer == consumer;
+	h->n_used = 0;
+	for (uint32_t i = 0; i < h->n; i++)
+		h->state[i] = MR_BUFFER_IDLE;
+	/* No ring is ever full, so nobody waits for room: a pop need not look for a sleeper, nor wake one for nothing. */
+	MR_TRY(mr_ring_init(&h->full, h->n, h->slots, NULL, consumer));
+	MR_TRY(mr_ring_init(&h->empty, h->n, h->slots + mr_ring_slots(h->n), NULL, producer));
+	mr_ring_wake_every(&h->empty, h->every);
+	return MR_OK;
+}
+
+bool mr_hop_take(mr_hop *h, uint32_t i)
+{
+	uint32_t back;
+
+	while (h->state[i] != MR_BUFFER_IDLE && !h->local && mr_ring_try_pop(&h->empty, &back))
+		h->state[back] = MR_BUFFER_IDLE;
+	if (h->state[i] != MR_BUFFER_IDLE)
+		return false;
+	mr_hop_hold(h, i);
+	return true;
+}
+
+int64_t mr_lane_samples(const mr_lane *l, uint64_t m)
+{
+	uint64_t begin = m * (uint64_t)l->samples;
+
+	if (l->n_samples == 0 || begin + (uint64_t)l->samples <= l->n_samples)
+		return l->samples;
+	return (int64_t)(l->n_samples - begin);
+}

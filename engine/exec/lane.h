@@ -1,0 +1,158 @@
+/*
+ * lane.h - what flows: the slots, boundary buffers and rings that one plan needs.
+ *
+ * A run has two lanes over the same weights: one for its training plan, one for the forward-only plan of evaluation.
+ *
+ *	stage s-1 --[in.full]--> stage s        the number of a buffer that holds the activation entering s
+ *	          <-[in.empty]--                the number comes back after the consumer's last use
+ *	stage s   <-[grad.full]- stage s+1      gradients likewise, written by s+1 for s
+ *	loader  --[in]--> stage 0, --[target]--> last stage
+ *
+ * Nothing is copied: the producer writes into the consumer's memory and the consumer reads in place. Which buffer a
+ * micro-batch uses is a fact of the plan, so the message carries no news, only "it is there"; it is checked against the plan.
+ * A forward that drops what it saves (MR_INSTR_DROP) has no slot to note its buffers in until the recomputation: they are kept
+ * by micro-batch.
+ * Numbers may come back in another order than they left (GPipe's last-in-first-out backward), so the producer notes them in
+ * `state`. A ring can hold all its buffers' numbers: pushing never waits.
+ *
+ * The loader has more buffers than are in use, the more the smaller they are. It is woken when half of these have come back, which
+ * leaves it the other half of the time to fill them: a worker that calls the kernel at every step pays microseconds for it.
+ *
+ * Between two stages of one worker there is nothing to send: whoever comes later in the worker's list finds the buffer in the
+ * state in which the earlier one left it. The plan may use such a boundary in any order.
+ */
+#ifndef MR_EXEC_LANE_H
+#define MR_EXEC_LANE_H
+
+#include "base/arena.h"
+#include "host/ring.h"
+#include "ir/plan.h"
+#include "stage/stage.h"
+
+/* Of a boundary buffer. Between workers the producer sees no more than IDLE and TAKEN: FULL is in the ring. */
+typedef enum mr_buffer_state { MR_BUFFER_TAKEN, MR_BUFFER_IDLE, MR_BUFFER_FULL } mr_buffer_state;
+
+typedef struct mr_hop {
+	mr_ring full, empty;
+	uint32_t n;      /* buffers */
+	uint32_t n_used; /* of them that have been written since the reset: the highest number, plus 1; the producer's */
+	size_t bytes;    /* of each */
+	uint32_t every;  /* of the buffers that come back, so many at once wake the producer */
+	uint8_t *buffer; /* [n][bytes], in the consumer's memory */
+	uint8_t *state;  /* [n] mr_buffer_state, the producer's; of a local hop the worker's */
+	uint32_t *slots; /* the two rings' messages */
+	bool local;      /* both ends are one worker: no rings, the states say all */
+} mr_hop;
+
+typedef struct mr_slot {
+	uint8_t *memory;
+	uint64_t micro, version; /* whose activations these are, and which weights its F read */
+	uint32_t in, grad;       /* buffers held for it */
+	bool taken;
+} mr_slot;
+
+typedef struct mr_lane_stage {
+	mr_hop in, grad, target; /* entering this stage; target only at the last one, grad only before it */
+	mr_slot *slot;
+	uint32_t n_slots;
+	uint32_t n_taken, most_taken; /* slots taken; most at once since the reset */
+	size_t slot_bytes;
+	uint32_t *kept_in, *kept_target; /* [n_kept], by micro-batch modulo n_kept: buffers of dropped micro-batches */
+	uint64_t *kept_version;          /* likewise: what its F read */
+	uint32_t n_kept;                 /* 0: the stage drops none */
+} mr_lane_stage;
+
+typedef struct mr_lane {
+	const mr_plan *plan;
+	mr_lane_stage *st;       /* [n_pipes][n_stages] */
+	bool train;
+	uint32_t stride;         /* mr_plan_stride */
+	uint64_t n_samples;      /* evaluation: samples in all, the last micro-batch may be partial; training: 0 = no end */
+	int64_t samples;         /* of a full micro-batch */
+} mr_lane;
+
+/* What stage @s has in @pipe; the stages before and behind it in the same pipe are its neighbours. */
+static inline mr_lane_stage *mr_lane_at(const mr_lane *l, uint8_t pipe, uint16_t s)
+{
+	return &l->st[mr_plan_at(l->plan, pipe, s)];
+}
+
+/** Take (or measure) the memory of stage @s in @pipe: what it consumes and what it saves. */
+void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a);
+
+/**
+ * Prepare the rings of hop @h between these threads' parkers: all buffers idle, nothing under way.
+ * Also puts a used lane back to its beginning.
+ */
+mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer) MR_MUST_USE;
+
+static inline void *mr_hop_buffer(const mr_hop *h, uint32_t i)
+{
+	return h->buffer + (size_t)i * h->bytes;
+}
+
+/* Producer: buffer @i, which is idle, is taken. */
+static inline void mr_hop_hold(mr_hop *h, uint32_t i)
+{
+	h->state[i] = MR_BUFFER_TAKEN;
+	if (i >= h->n_used)
+		h->n_used = i + 1;
+}
+
+/** Producer: is buffer @i idle (after looking at what came back)? Then it is taken. */
+bool mr_hop_take(mr_hop *h, uint32_t i);
+
+/** Producer: buffer @i is full. */
+static inline void mr_hop_put(mr_hop *h, uint32_t i)
+{
+	bool room = true;
+
+	if (h->local)
+		h->state[i] = MR_BUFFER_FULL;
+	else
+		room = mr_ring_try_push(&h->full, i);
+	(void)room; /* the ring holds all numbers */
+}
+
+/** Consumer: the next full buffer; of a local hop, buffer @want. False: it is not there yet. */
+static inline bool mr_hop_get(mr_hop *h, uint32_t want, uint32_t *got)
+{
+	if (!h->local)
+		return mr_ring_try_pop(&h->full, got);
+	if (h->state[want] != MR_BUFFER_FULL)
+		return false;
+	h->state[want] = MR_BUFFER_TAKEN;
+	*got = want;
+	return true;
+}
+
+/** Consumer: done with buffer @i for good. */
+static inline void mr_hop_give_back(mr_hop *h, uint32_t i)
+{
+	bool room = true;
+
+	if (h->local)
+		h->state[i] = MR_BUFFER_IDLE;
+	else
+		room = mr_ring_try_push(&h->empty, i);
+	(void)room;
+}
+
+/* The stage's worker: @slot, which is free, is taken; it is free again. */
+static inline void mr_lane_hold(mr_lane_stage *st, mr_slot *slot)
+{
+	slot->taken = true;
+	st->n_taken++;
+	st->most_taken = st->n_taken > st->most_taken ? st->n_taken : st->most_taken;
+}
+
+static inline void mr_lane_free(mr_lane_stage *st, mr_slot *slot)
+{
+	slot->taken = false;
+	st->n_taken--;
+}
+
+/** Samples of micro-batch @m: all but an evaluation's last have lane->samples. */
+int64_t mr_lane_samples(const mr_lane *l, uint64_t m);
+
+#endif

@@ -1,0 +1,235 @@
+#include "exec/loader.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One ring: what goes into it is the F of one stage in one pipe, in the order of its list. */
+typedef struct feed {
+	mr_hop *hop;
+	bool is_input;          /* else targets */
+	uint32_t *micro;        /* [n_once + n_body] of the prologue, then of the body as offsets */
+	uint32_t n_once, n_body;
+	uint64_t next;          /* place in that order */
+} feed;
+
+struct mr_loader {
+	mr_run *run;
+	mr_lane *lane;
+	feed *feed;             /* [n_feeds] two a pipe */
+	uint32_t n_feeds;
+	uint64_t end;           /* micro-batches from here on are not fed */
+	mr_waiter waiter;
+	pthread_t thread;
+	bool started;
+	uint8_t *spare_input, *spare_target; /* one sample each */
+};
+
+/* The minibatches of the F of @stage in @pipe that stand in @section, into @micro unless that is NULL; returns how many. */
+static uint32_t list_micro(const mr_plan *p, mr_section section, uint8_t pipe, uint16_t stage, uint32_t *micro)
+{
+	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, stage), section);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		const mr_instr *in = &l->at[i];
+
+		if (in->op != MR_OP_F || in->stage != stage || in->pipe != pipe)
+			continue;
+		if (micro)
+			micro[n] = p->contract.coverage == MR_COVER_BLOCK ? (uint32_t)in->target : in->micro;
+		n++;
+	}
+	return n;
+}
+
+static mr_status open_feed(mr_loader *l, uint8_t pipe, bool is_input, feed *f)
+{
+	const mr_plan *p = l->lane->plan;
+	uint16_t stage = is_input ? 0 : (uint16_t)(p->n_stages - 1);
+	mr_lane_stage *st = mr_lane_at(l->lane, pipe, stage);
+
+	f->hop = is_input ? &st->in : &st->target;
+	f->is_input = is_input;
+	f->n_once = list_micro(p, MR_PROLOGUE, pipe, stage, NULL);
+	f->n_body = list_micro(p, MR_BODY, pipe, stage, NULL);
+	f->micro = calloc(f->n_once + f->n_body + 1u, sizeof(*f->micro));
+	if (!f->micro)
+		return mr_fail(MR_ERESOURCE, "no memory for the loader");
+	list_micro(p, MR_PROLOGUE, pipe, stage, f->micro);
+	list_micro(p, MR_BODY, pipe, stage, f->micro + f->n_once);
+	return MR_OK;
+}
+
+static mr_status create(mr_loader *l)
+{
+	const mr_dataset *d = l->run->c.data;
+	mr_dtype t = l->run->c.kernels->dtype;
+
+	l->n_feeds = 2u * l->lane->plan->n_pipes;
+	l->feed = calloc(l->n_feeds, sizeof(*l->feed));
+	l->spare_input = calloc(1, mr_shape_bytes(d->input, t));
+	l->spare_target = calloc(1, mr_shape_bytes(d->target, t));
+	if (!l->feed || !l->spare_input || !l->spare_target)
+		return mr_fail(MR_ERESOURCE, "no memory for the loader");
+	for (uint32_t i = 0; i < l->n_feeds; i++)
+		MR_TRY(open_feed(l, (uint8_t)(i / 2), i % 2 == 0, &l->feed[i]));
+	return MR_OK;
+}
+
+mr_status mr_loader_create(mr_run *run, mr_lane *lane, mr_loader **out)
+{
+	mr_loader *l = calloc(1, sizeof(*l));
+	mr_status st;
+
+	if (!l)
+		return mr_fail(MR_ERESOURCE, "no memory for the loader");
+	*l = (mr_loader){.run = run, .lane = lane, .end = UINT64_MAX};
+	st = create(l);
+	if (st != MR_OK) {
+		mr_loader_destroy(l);
+		return st;
+	}
+	*out = l;
+	return MR_OK;
+}
+
+void mr_loader_destroy(mr_loader *l)
+{
+	if (!l)
+		return;
+	for (uint32_t i = 0; l->feed && i < l->n_feeds; i++)
+		free(l->feed[i].micro);
+	free(l->feed);
+	free(l->spare_input);
+	free(l->spare_target);
+	free(l);
+}
+
+void mr_loader_seek(mr_loader *l, uint64_t step, uint64_t end)
+{
+	uint16_t last = (uint16_t)(l->run->n_stages - 1);
+
+	for (uint32_t i = 0; i < l->n_feeds; i++) {
+		feed *f = &l->feed[i];
+
+		f->next = step ? mr_run_done(l->run, (uint8_t)(i / 2), f->is_input ? 0 : last, true) : 0;
+	}
+	l->end = end;
+}
+
+/* The micro-batch at place f->next; false: there is none. */
+static bool next_micro(const mr_loader *l, const feed *f, uint64_t *micro)
+{
+	uint64_t k = f->next - f->n_once;
+
+	if (f->next >= f->n_once && !f->n_body)
+		return false;
+	*micro = f->next < f->n_once ? f->micro[f->next]
+				     : f->micro[f->n_once + k % f->n_body] + k / f->n_body * l->lane->plan->n_micro;
+	return *micro < l->end; /* a list is ascending where there is an end */
+}
+
+static void decode(mr_loader *l, uint64_t m, uint8_t *input, uint8_t *target)
+{
+	const mr_dataset *d = l->run->c.data;
+	mr_dtype t = l->run->c.kernels->dtype;
+	uint64_t first = m * (uint64_t)l->lane->samples;
+	int64_t n = mr_lane_samples(l->lane, m);
+
+	for (int64_t i = 0; i < n; i++) {
+		void *in = input ? input + (size_t)i * mr_shape_bytes(d->input, t) : l->spare_input;
+		void *tg = target ? target + (size_t)i * mr_shape_bytes(d->target, t) : l->spare_target;
+
+		if (l->lane->train)
+			d->ops->train(d, first + (uint64_t)i, in, tg);
+		else
+			d->ops->valid(d, first + (uint64_t)i, in, tg);
+	}
+}
+
+static bool take_any(mr_hop *h, uint32_t *buffer)
+{
+	for (uint32_t i = 0; i < h->n; i++)
+		if (mr_hop_take(h, i)) {
+			*buffer = i;
+			return true;
+		}
+	return false;
+}
+
+static bool pump(mr_loader *l, feed *f)
+{
+	uint32_t buffer;
+	uint64_t micro;
+	void *to;
+
+	if (!next_micro(l, f, &micro) || !take_any(f->hop, &buffer))
+		return false;
+	to = mr_hop_buffer(f->hop, buffer);
+	decode(l, micro, f->is_input ? to : NULL, f->is_input ? NULL : to);
+	mr_hop_put(f->hop, buffer);
+	f->next++;
+	return true;
+}
+
+bool mr_loader_pump(mr_loader *l)
+{
+	bool some = false;
+
+	for (uint32_t i = 0; i < l->n_feeds; i++)
+		some = pump(l, &l->feed[i]) || some;
+	return some;
+}
+
+static bool finished(const mr_loader *l)
+{
+	uint64_t micro;
+
+	for (uint32_t i = 0; i < l->n_feeds; i++)
+		if (next_micro(l, &l->feed[i], &micro))
+			return false;
+	return true;
+}
+
+static void *loop(void *arg)
+{
+	mr_loader *l = arg;
+
+	while (!finished(l)) {
+		if (mr_stop_raised(&l->run->stop))
+			return NULL;
+		if (mr_loader_pump(l)) {
+			mr_waiter_done(&l->waiter);
+			continue;
+		}
+		if (mr_waiter_step(&l->waiter) != MR_OK)
+			return NULL;
+	}
+	return NULL;
+}
+
+mr_status mr_loader_start(mr_loader *l)
+{
+	sigset_t all, before;
+	int err;
+
+	mr_waiter_init(&l->waiter, &l->run->loader_parker[l->lane->train ? 0 : 1], &l->run->stop, 0);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&l->thread, NULL, loop, l);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		return mr_fail(MR_ERESOURCE, "cannot start the loader thread: %s", strerror(err));
+	pthread_setname_np(l->thread, "mr-loader");
+	l->started = true;
+	return MR_OK;
+}
+
+void mr_loader_join(mr_loader *l)
+{
+	if (l && l->started)
+		pthread_join(l->thread, NULL);
+	if (l)
+		l->started = false;
+}

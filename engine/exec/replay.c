@@ -1,0 +1,338 @@
+#include "exec/replay.h"
+
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "host/group.h"
+#include "exec/exec.h"
+#include "exec/loader.h"
+
+/* What the thread of a replay is to do. */
+typedef enum duty { SET_UP, ORDERED, FOLLOW, EVALUATE } duty;
+
+struct mr_replay {
+	mr_run *run;
+	mr_loader *loader, *eval_loader;
+	mr_lane *lane;     /* in use: training or evaluation */
+	mr_loader *feeds;  /* the loader of that lane */
+	duty duty;
+	/* of the run under way */
+	uint64_t until, seed, n_drawn;
+	mr_replay_order order;
+	mr_replay_source *source;
+	mr_engine_progress *progress;
+	mr_eval_wanted *wanted;
+	void *source_arg, *progress_arg, *wanted_arg;
+	uint16_t turn;
+	mr_status status;
+	char text[1024];
+};
+
+/* One instruction of worker @w, if it is ready. */
+static bool step(mr_replay *r, uint16_t id, mr_status *st)
+{
+	mr_worker *w = &r->run->worker[id];
+	mr_task t;
+
+	if (!mr_exec_next(w, r->lane, r->until, &t) || mr_exec_acquire(w, &t, st) != MR_WAIT_NONE || *st != MR_OK)
+		return false;
+	*st = mr_exec_do(w, &t);
+	mr_exec_advance(w, r->lane);
+	return true;
+}
+
+static uint16_t first_to_try(mr_replay *r)
+{
+	switch (r->order) {
+	case MR_REPLAY_ROUND_ROBIN:
+		return (uint16_t)(r->turn++ % r->run->n_workers);
+	case MR_REPLAY_LAST_FIRST:
+		return (uint16_t)(r->run->n_workers - 1);
+	default:
+		return (uint16_t)(mr_rng_u32(r->seed, MR_RNG_TEST, 0, 0, r->n_drawn++) % r->run->n_workers);
+	}
+}
+
+static bool finished(const mr_replay *r)
+{
+	mr_task t;
+
+	for (uint16_t w = 0; w < r->run->n_workers; w++)
+		if (mr_exec_next(&r->run->worker[w], r->lane, r->until, &t))
+			return false;
+	return true;
+}
+
+static mr_status settle(mr_replay *r)
+{
+	for (uint16_t w = 0; w < r->run->n_workers; w++)
+		MR_TRY(mr_exec_settle(&r->run->worker[w]));
+	return MR_OK;
+}
+
+static mr_status go(mr_replay *r)
+{
+	while (!finished(r)) {
+		uint16_t first = first_to_try(r), n = r->run->n_workers;
+		mr_status st = MR_OK;
+		bool moved = false;
+
+		if (r->duty == EVALUATE && r->wanted && !r->wanted(r->wanted_arg))
+			return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
+		/* downwards from the first choice, so that LAST_FIRST is what it says */
+		for (uint16_t i = 0; i < n && !moved && st == MR_OK; i++)
+			moved = step(r, (uint16_t)((first + n - i) % n), &st);
+		MR_TRY(st);
+		if (!moved && !mr_loader_pump(r->feeds))
+			return mr_fail(MR_ECONFIG, "the plan is stuck: no worker can go on");
+	}
+	return settle(r);
+}
+
+/* --- in an order from outside --- */
+
+/* Whether a step of a VALIDATED plan is right shows in the run; an order made before knows only runs in which all are. */
+static mr_status refuse_wrong_step(const mr_worker *w, const mr_task *t)
+{
+	return mr_fail(MR_ECONFIG, "worker %u: the step to version %llu is clipped, and the order has no turns for what follows it again; "
+				   "without optimizer = validated the weights are the same", w->id, (unsigned long long)t->version);
+}
+
+static mr_status take_turn(mr_replay *r, const mr_replay_turn *turn)
+{
+	mr_worker *w = &r->run->worker[turn->worker];
+	mr_wait_cause cause = MR_WAIT_NONE;
+	mr_status st = MR_OK;
+	mr_task t;
+
+	if (!mr_exec_next(w, r->lane, r->until, &t))
+		return mr_fail(MR_EINVAL, "worker %u has a turn, but stands at step %llu already", w->id,
+			       (unsigned long long)r->until);
+	do
+		cause = mr_exec_acquire(w, &t, &st);
+	while (st == MR_OK && cause == MR_WAIT_DATA && mr_loader_pump(r->feeds));
+	MR_TRY(st);
+	if (cause == MR_WAIT_OPTIMIZER && r->run->validates)
+		return refuse_wrong_step(w, &t);
+	if (cause != MR_WAIT_NONE)
+		return mr_fail(MR_EINVAL, "worker %u has its turn for %s of micro-batch %llu too early", w->id,
+			       mr_op_name((mr_op)t.in->op), (unsigned long long)t.micro);
+	r->run->stamp = &turn->stamp;
+	st = mr_exec_do(w, &t);
+	r->run->stamp = NULL;
+	mr_exec_advance(w, r->lane);
+	if (st == MR_OK && w->redo)
+		return refuse_wrong_step(w, &t);
+	return st;
+}
+
+/* Hand the new step records on; false: a pause is asked for. */
+static bool tell(mr_replay *r)
+{
+	mr_run *run = r->run;
+	uint64_t n = atomic_load_explicit(&run->n_steps, memory_order_relaxed);
+	bool more = true;
+
+	for (; run->n_steps_read < n; run->n_steps_read++)
+		if (r->progress && !r->progress(r->progress_arg, &run->step[run->n_steps_read % MR_STEP_RING]))
+			more = false;
+	return more;
+}
+
+/* The first step at which all workers can stop. */
+static uint64_t nearest_pause(const mr_replay *r)
+{
+	uint64_t most = 0;
+
+	for (uint16_t i = 0; i < r->run->n_workers; i++) {
+		const mr_worker *w = &r->run->worker[i];
+		const mr_cursor *c = &w->train;
+		uint32_t from = c->section == MR_PROLOGUE && c->step ? w->pause_at[c->step - 1] : 0;
+		uint64_t n = c->step + (c->at > from);
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+static mr_status follow(mr_replay *r)
+{
+	for (;;) {
+		mr_replay_turn turn;
+		bool more;
+
+		MR_TRY(r->source(r->source_arg, r->until, &turn, &more));
+		if (!more)
+			break;
+		MR_TRY(take_turn(r, &turn));
+		if (!tell(r) && nearest_pause(r) < r->until)
+			r->until = nearest_pause(r);
+	}
+	if (finished(r)) {
+		MR_TRY(settle(r));
+		tell(r); /* the last step may be certain only now */
+		return MR_OK;
+	}
+	return mr_fail(MR_EINVAL, "the order ends before step %llu", (unsigned long long)r->until);
+}
+
+/* --- the validation data --- */
+
+static mr_status evaluate(mr_replay *r)
+{
+	mr_status st;
+
+	r->lane = &r->run->eval;
+	r->feeds = r->eval_loader;
+	st = go(r);
+	for (uint16_t w = 0; st == MR_ESTOPPED && w < r->run->n_workers; w++)
+		mr_exec_drop(&r->run->worker[w]);
+	r->lane = &r->run->train;
+	r->feeds = r->loader;
+	return st;
+}
+
+static mr_status set_up(mr_replay *r)
+{
+	for (uint16_t w = 0; w < r->run->n_workers; w++)
+		MR_TRY(mr_run_setup_worker(r->run, w));
+	for (uint16_t w = 0; w < r->run->n_workers; w++)
+		MR_TRY(mr_run_warm_up(r->run, w));
+	MR_TRY(mr_run_reset(r->run));
+	mr_run_stand_at(r->run, 0);
+	mr_loader_seek(r->loader, 0, UINT64_MAX);
+	return MR_OK;
+}
+
+/* --- the thread set up like a leader; errors travel back in text --- */
+
+static void carry(mr_replay *r, mr_status st)
+{
+	r->status = st;
+	for (size_t i = 0; st != MR_OK && i < sizeof(r->text) - 1 && (r->text[i] = mr_error_text()[i]); i++)
+		r->text[i + 1] = 0;
+}
+
+static void run_thread(void *arg)
+{
+	mr_replay *r = arg;
+
+	switch (r->duty) {
+	case SET_UP:
+		carry(r, set_up(r));
+		break;
+	case ORDERED:
+		carry(r, go(r));
+		break;
+	case FOLLOW:
+		carry(r, follow(r));
+		break;
+	case EVALUATE:
+		carry(r, evaluate(r));
+		break;
+	}
+}
+
+static void end_thread(void *arg)
+{
+	mr_replay *r = arg;
+
+	for (uint16_t w = 0; w < r->run->n_workers; w++)
+		mr_run_finish_worker(r->run, w);
+}
+
+static mr_status on_leader(mr_replay *r, void (*fn)(void *))
+{
+	mr_group *g;
+
+	r->status = MR_OK;
+	MR_TRY(mr_group_start(&r->run->c.place->worker[0], "mr-replay", fn, r, &g));
+	mr_group_join(g);
+	return r->status == MR_OK ? MR_OK : mr_fail(r->status, "%s", r->text);
+}
+
+static mr_status run_duty(mr_replay *r, duty what)
+{
+	r->duty = what;
+	return on_leader(r, run_thread);
+}
+
+mr_status mr_replay_create(const mr_run_config *c, mr_replay **out)
+{
+	mr_replay *r = calloc(1, sizeof(*r));
+	mr_status st;
+
+	if (!r)
+		return mr_fail(MR_ERESOURCE, "no memory for a replay");
+	st = mr_run_create(c, &r->run);
+	if (st == MR_OK)
+		st = mr_loader_create(r->run, &r->run->train, &r->loader);
+	if (st == MR_OK)
+		st = mr_loader_create(r->run, &r->run->eval, &r->eval_loader);
+	if (st == MR_OK) {
+		r->lane = &r->run->train;
+		r->feeds = r->loader;
+		st = run_duty(r, SET_UP);
+	}
+	if (st != MR_OK) {
+		mr_replay_destroy(r);
+		return st;
+	}
+	*out = r;
+	return MR_OK;
+}
+
+void mr_replay_destroy(mr_replay *r)
+{
+	if (!r)
+		return;
+	if (r->run && on_leader(r, end_thread) != MR_OK)
+		r->status = MR_OK; /* the context leaks its primitives; nothing to do about it */
+	mr_loader_destroy(r->loader);
+	mr_loader_destroy(r->eval_loader);
+	mr_run_destroy(r->run);
+	free(r);
+}
+
+mr_status mr_replay_run(mr_replay *r, uint64_t until, mr_replay_order order, uint64_t seed)
+{
+	r->until = until;
+	r->order = order;
+	r->seed = seed;
+	r->n_drawn = 0;
+	return run_duty(r, ORDERED);
+}
+
+mr_status mr_replay_follow(mr_replay *r, uint64_t until, mr_replay_source *source, void *source_arg, mr_engine_progress *progress,
+			   void *arg, uint64_t *reached)
+{
+	mr_status st;
+
+	r->until = until;
+	r->source = source;
+	r->source_arg = source_arg;
+	r->progress = progress;
+	r->progress_arg = arg;
+	st = run_duty(r, FOLLOW);
+	*reached = r->run->worker[0].train.step;
+	return st;
+}
+
+mr_status mr_replay_eval(mr_replay *r, mr_eval_wanted *wanted, void *arg, double *loss)
+{
+	mr_run *run = r->run;
+
+	r->wanted = wanted;
+	r->wanted_arg = arg;
+	MR_TRY(mr_run_begin_eval(run, &r->until));
+	mr_loader_seek(r->eval_loader, 0, run->n_eval);
+	r->order = MR_REPLAY_ROUND_ROBIN;
+	MR_TRY(run_duty(r, EVALUATE));
+	*loss = mr_run_eval_loss(run);
+	return MR_OK;
+}
+
+mr_run *mr_replay_run_of(mr_replay *r)
+{
+	return r->run;
+}

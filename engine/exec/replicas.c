@@ -1,0 +1,102 @@
+#include "exec/replicas.h"
+
+#include <string.h>
+
+#include "base/size.h"
+
+void mr_replicas_layout(mr_replicas *g, mr_arena *a)
+{
+	bool elastic = g->average->rule == MR_AVERAGE_ELASTIC, outer = g->average->outer_lr > 0;
+	size_t bytes = mr_stage_size(g->first->stage)->weight_bytes;
+
+	if (elastic || outer)
+		g->reference = mr_arena_take(a, bytes, MR_CACHE_LINE);
+	if (g->average->outer_mu > 0)
+		g->velocity = mr_arena_take(a, bytes, MR_CACHE_LINE);
+	if (elastic)
+		g->mean = mr_arena_take(a, bytes, MR_CACHE_LINE);
+}
+
+void mr_replicas_init(mr_replicas *g)
+{
+	const void *weights = mr_block_weights(g->first, 0, 0);
+	size_t bytes = mr_stage_size(g->first->stage)->weight_bytes;
+
+	if (g->reference)
+		memcpy(g->reference, weights, bytes);
+	if (g->velocity)
+		memset(g->velocity, 0, bytes);
+	if (g->mean)
+		memcpy(g->mean, weights, bytes);
+}
+
+bool mr_replicas_made(mr_replicas *g, uint64_t v)
+{
+	for (uint32_t r = 0; r < g->n; r++)
+		if (!mr_event_reached(&mr_replicas_block(g, r)->published, (uint32_t)v))
+			return false;
+	return true;
+}
+
+/* --- a part --- */
+
+static void *at(void *tensor, size_t byte)
+{
+	return tensor ? (uint8_t *)tensor + byte : NULL;
+}
+
+void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc)
+{
+	const mr_block *b = g->first;
+	const mr_average *a = g->average;
+	size_t lines = mr_stage_size(b->stage)->weight_bytes / MR_CACHE_LINE;
+	size_t begin = lines * part / g->n * MR_CACHE_LINE, end = lines * (part + 1) / g->n * MR_CACHE_LINE;
+	int64_t n = (int64_t)((end - begin) / mr_dtype_bytes(b->k->dtype));
+	const void *src[MR_REPLICAS_MOST];
+	void *dst[MR_REPLICAS_MOST];
+	mr_mix m = {.kind = a->rule == MR_AVERAGE_ELASTIC ? MR_MIX_PULL : g->reference ? MR_MIX_OUTER : MR_MIX_MEAN, .n = g->n, .src = src,
+		    .dst = dst, .reference = at(g->reference, begin), .velocity = at(g->velocity, begin), .mean = at(g->mean, begin),
+		    .alpha = a->alpha, .lr = a->outer_lr, .mu = a->outer_mu};
+
+	for (uint32_t r = 0; r < g->n; r++) {
+		src[r] = at(mr_block_weights(mr_replicas_block(g, r), 0, v - 1), begin);
+		dst[r] = at(mr_block_weights(mr_replicas_block(g, r), 0, v), begin);
+	}
+	b->k->mix(kc, n, &m);
+	m.kind = MR_MIX_MEAN;
+	for (uint32_t k = 0; a->state && k < g->optim->ops->n_states; k++) {
+		for (uint32_t r = 0; r < g->n; r++)
+			src[r] = dst[r] = at(mr_replicas_block(g, r)->state[k], begin);
+		b->k->mix(kc, n, &m);
+	}
+}
+
+/* Of MR_MIX_PULL, MR_MIX_OUTER and MR_MIX_MEAN. */
+uint32_t mr_replicas_passes(const mr_average *a, uint32_t n, uint32_t n_states)
+{
+	uint32_t states = a->state ? 2 * n * n_states : 0;
+
+	if (a->rule == MR_AVERAGE_ELASTIC)
+		return 2 * n + 4 + states;
+	return 2 * n + (a->outer_lr > 0 ? 2 : 0) + (a->outer_mu > 0 ? 2 : 0) + states;
+}
+
+/* --- pauses --- */
+
+void *mr_replicas_model(const mr_replicas *g)
+{
+	return g->reference ? g->reference : mr_block_weights(g->first, 0, g->first->latest);
+}
+
+void mr_replicas_spread(mr_replicas *g)
+{
+	const void *model = mr_replicas_model(g);
+
+	for (uint32_t r = 0; g->average->rule == MR_AVERAGE_MEAN && r < g->n; r++) {
+		mr_block *b = mr_replicas_block(g, r);
+		void *to = mr_block_weights(b, 0, b->latest);
+
+		if (to != model)
+			memcpy(to, model, mr_stage_size(b->stage)->weight_bytes);
+	}
+}

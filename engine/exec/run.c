@@ -1,0 +1,622 @@
+#include "exec/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "base/str.h"
+#include "host/clock.h"
+#include "ir/pause.h"
+#include "exec/aim.h"
+#include "exec/eval_plan.h"
+#include "exec/exec.h"
+#include "exec/mitigated.h"
+#include "exec/run_plan.h"
+
+/* --- building --- */
+
+static uint16_t worker_of(const mr_run *run, uint8_t pipe, uint16_t stage)
+{
+	return mr_plan_worker(run->c.plan, pipe, stage);
+}
+
+/* The block of stage @s that begins with @pipe: of all pipes, or of one replica. */
+static void create_block(mr_run *run, uint8_t pipe, uint16_t s)
+{
+	const mr_run_config *c = &run->c;
+	mr_block *b = mr_run_block(run, pipe, s);
+
+	b->stage = run->stage[s];
+	b->k = c->kernels;
+	b->cap = c->plan->n_versions[s];
+	mr_aim_open(b, c->plan, s);
+	mr_mitigated_open(b, c->mitigate, c->optim, c->plan);
+	b->private_weights = c->plan->contract.private_weights;
+	b->takes_back = c->plan->contract.flush == MR_FLUSH_VALIDATED;
+	b->every = c->plan->contract.average.every;
+	b->n_shares = run->replicas ? 1 : mr_plan_parts(c->plan, s);
+	b->sum = mr_plan_sum(c->plan, s);
+	b->in_step = run->turns ? c->plan->contract.need / c->plan->turns[s] : 1;
+	b->rate = run->turns ? (double)c->plan->turns[s] / c->plan->turns[0] : 1;
+	b->share = run->share + (size_t)s * run->n_pipes + pipe;
+	for (uint32_t p = 0; p < b->n_shares; p++)
+		b->share[p].need = mr_run_sums_of(c->plan, (uint8_t)(pipe + p), s);
+	mr_block_cut(b, c->optim);
+}
+
+static void create_blocks(mr_run *run, uint16_t s)
+{
+	for (unsigned p = 0; p < (run->replicas ? run->n_pipes : 1u); p++)
+		create_block(run, (uint8_t)p, s);
+	if (run->replicas)
+		run->replicas[s] = (mr_replicas){
+			.average = &run->c.plan->contract.average,
+			.optim = run->c.optim,
+			.first = mr_run_block(run, 0, s),
+			.n = run->n_pipes,
+			.stride = run->n_stages,
+		};
+}
+
+static mr_status create_stages(mr_run *run)
+{
+	const mr_run_config *c = &run->c;
+	bool split = mr_run_has_split(c->plan);
+
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		bool borrows = c->plan->contract.tied && s > 0 && s + 1 == run->n_stages;
+
+		MR_TRY(mr_stage_create(c->graph, c->partition->first[s], c->partition->first[s + 1], c->samples, c->kernels,
+				       split, borrows ? run->stage[0] : NULL, &run->stage[s]));
+		if (mr_plan_need(c->plan, s) == 1 && mr_plan_parts(c->plan, s) == 1 && mr_run_steps_inside(c->plan, s))
+			mr_stage_share_grads(run->stage[s]);
+		create_blocks(run, s);
+		if (c->plan->contract.steal)
+			MR_TRY(mr_tail_open_block(&run->block[s], c->plan->contract.need));
+	}
+	return MR_OK;
+}
+
+/* The largest span that worker @w meets: of its W, all others handle one micro-batch. */
+static uint32_t largest_span(const mr_plan *p, uint16_t w)
+{
+	uint32_t most = 1;
+
+	for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
+		const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
+
+		for (uint32_t i = 0; i < l->n; i++)
+			most = l->at[i].span > most ? l->at[i].span : most;
+	}
+	return most;
+}
+
+static void layout_span(mr_worker *w, uint32_t span, mr_arena *a)
+{
+	w->span_io = mr_arena_take(a, span * sizeof(*w->span_io), MR_CACHE_LINE);
+	w->span_call = mr_arena_take(a, span * sizeof(*w->span_call), MR_CACHE_LINE);
+	w->span_slot = mr_arena_take(a, span * sizeof(*w->span_slot), MR_CACHE_LINE);
+}
+
+/* Scratch of stage @s, whose lane is laid out, and behind it what a recomputation writes in place of its output. */
+static size_t scratch_bytes(const mr_run *run, uint8_t pipe, uint16_t s)
+{
+	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
+
+	return z->scratch_bytes + (mr_lane_at(&run->train, pipe, s)->n_kept ? z->spare_bytes : 0);
+}
+
+/* Measure or take the memory of stage @s in @pipe; returns the scratch that it wants of its worker. */
+static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
+{
+	if (mr_run_leads(run, pipe, s))
+		mr_block_layout(mr_run_block(run, pipe, s), a, mr_run_share(run, pipe, s), run->c.optim);
+	if (run->replicas && pipe == 0)
+		mr_replicas_layout(&run->replicas[s], a);
+	mr_lane_layout(&run->train, pipe, s, run->stage[s], a);
+	if (pipe < run->eval_plan->n_pipes)
+		mr_lane_layout(&run->eval, pipe, s, run->stage[s], a);
+	return scratch_bytes(run, pipe, s);
+}
+
+/* Measure or take the memory of worker @w. */
+static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
+{
+	bool steal = run->c.plan->contract.steal; /* then it may meet the W of any stage */
+	uint32_t span = 1;
+	size_t scratch = 0, before;
+
+	for (uint16_t i = 0; i < run->n_workers; i++)
+		if (i == w->id || steal)
+			span = largest_span(run->c.plan, i) > span ? largest_span(run->c.plan, i) : span;
+	for (uint16_t s = 0; steal && s < run->n_stages; s++)
+		scratch = mr_stage_size(run->stage[s])->scratch_bytes > scratch ? mr_stage_size(run->stage[s])->scratch_bytes : scratch;
+
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			if (worker_of(run, (uint8_t)p, s) == w->id) {
+				size_t bytes = layout_stage(run, (uint8_t)p, s, a);
+
+				scratch = bytes > scratch ? bytes : scratch;
+			}
+	before = a->used;
+	w->scratch = mr_arena_take(a, scratch, MR_CACHE_LINE);
+	if (span > 1)
+		layout_span(w, span, a);
+	w->scratch_bytes = a->used - before;
+}
+
+static mr_status refuse_memory(mr_run *run, uint16_t id, uint64_t bytes)
+{
+	char need[16], have[16], limit[16];
+
+	return mr_fail(MR_ERESOURCE, "worker %u needs %s of memory, the workers before it %s, and %s is the limit", id,
+		       mr_bytes_text(bytes, need), mr_bytes_text(mr_run_mapped_bytes(run), have),
+		       mr_bytes_text(run->c.memory_limit, limit));
+}
+
+static mr_status create_worker(mr_run *run, uint16_t id)
+{
+	mr_worker *w = &run->worker[id];
+	const mr_place_worker *pl = &run->c.place->worker[id];
+	uint64_t spin_ns = run->c.spin_us != UINT32_MAX ? (uint64_t)run->c.spin_us * 1000
+			   : pl->shared			? MR_PAUSE_SHARED_NS
+							: MR_PAUSE_OWN_NS;
+	mr_arena a;
+
+	w->run = run;
+	w->id = id;
+	mr_parker_init(&w->parker);
+	mr_waiter_init(&w->waiter, &w->parker, &run->stop, mr_pause_spins(spin_ns));
+	run->parkers[id] = &w->parker;
+	w->n_pauses = mr_pauses_of(run->c.plan, id, NULL, 0);
+	w->pause_at = calloc(w->n_pauses + 1u, sizeof(*w->pause_at));
+	if (!w->pause_at)
+		return mr_fail(MR_ERESOURCE, "no memory for %u pause points", w->n_pauses);
+	mr_pauses_of(run->c.plan, id, w->pause_at, w->n_pauses);
+	if (run->c.trace && !(w->trace = malloc(MR_TRACE_BYTES)))
+		return mr_fail(MR_ERESOURCE, "no memory for %u trace records", MR_TRACE_RING);
+	if (run->c.record_micro && run->c.plan->contract.racing && !(w->race.log = calloc(2 * run->c.record_micro, sizeof(*w->race.log))))
+		return mr_fail(MR_ERESOURCE, "no memory to record the order of %llu micro-batches", (unsigned long long)run->c.record_micro);
+	if (run->c.plan->contract.steal)
+		MR_TRY(mr_tail_create(run->c.plan, id, run->c.record_micro, &w->tail));
+	mr_arena_init(&a, NULL, 0);
+	layout_worker(run, w, &a);
+	if (run->c.memory_limit && mr_run_mapped_bytes(run) + a.used > run->c.memory_limit)
+		return refuse_memory(run, id, a.used);
+	MR_TRY(mr_region_map(&w->region, a.used ? a.used : 1, pl->bindable ? pl->node_os : MR_REGION_ANY_NODE));
+	mr_arena_init(&a, w->region.base, w->region.bytes);
+	layout_worker(run, w, &a);
+	return MR_OK;
+}
+
+/* As calloc, on cache lines of its own: mr_run_destroy finds zeros wherever building has not come to. */
+static void *zeroed(size_t bytes)
+{
+	size_t n = mr_align_up(bytes, MR_CACHE_LINE);
+	void *p = aligned_alloc(MR_CACHE_LINE, n);
+
+	return p ? memset(p, 0, n) : NULL;
+}
+
+/* Forwards before V, stage by stage in the order of the lists. */
+static mr_status find_early(mr_run *run)
+{
+	const mr_plan *p = run->c.plan;
+	size_t cells = (size_t)run->n_stages * p->n_micro;
+
+	run->early = calloc(cells + run->n_stages, sizeof(*run->early));
+	if (!run->early)
+		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
+	run->n_early = run->early + cells;
+	for (uint16_t w = 0; w < p->n_workers; w++) {
+		const mr_list *l = mr_plan_list(p, w, MR_BODY);
+
+		for (uint32_t i = 0; i < l->n && l->at[i].op != MR_OP_V; i++)
+			run->early[(size_t)l->at[i].stage * p->n_micro + l->at[i].micro] = ++run->n_early[l->at[i].stage];
+	}
+	return MR_OK;
+}
+
+static mr_status build(mr_run *run)
+{
+	const mr_run_config *c = &run->c;
+
+	MR_TRY(mr_run_refuse(c));
+	MR_TRY(mr_eval_plan_create(c->plan, &run->eval_plan));
+	run->n_stages = c->plan->n_stages;
+	run->n_workers = c->plan->n_workers;
+	run->n_pipes = c->plan->n_pipes;
+	run->turns = mr_plan_has_turns(c->plan);
+	run->shares = run->n_pipes > 1 && !mr_contract_replicates(&c->plan->contract);
+	if (mr_contract_replicates(&c->plan->contract)) {
+		run->replicas = zeroed(run->n_stages * sizeof(mr_replicas));
+		run->n_ready = calloc(mr_plan_steps(c->plan), sizeof(*run->n_ready));
+		if (!run->replicas || !run->n_ready)
+			return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
+	}
+	run->stage = calloc(run->n_stages, sizeof(mr_stage *));
+	run->block = zeroed(mr_run_blocks(run) * sizeof(mr_block));
+	run->share = zeroed((size_t)run->n_stages * run->n_pipes * sizeof(mr_share));
+	run->worker = zeroed(run->n_workers * sizeof(mr_worker));
+	run->parkers = calloc(run->n_workers + 2u, sizeof(mr_parker *));
+	run->n_losses = c->plan->contract.need + c->plan->n_slots[run->n_stages - 1];
+	run->validates = c->plan->contract.flush == MR_FLUSH_VALIDATED;
+	if (run->validates) {
+		run->n_losses = 2 * c->plan->contract.need; /* a step is booked at V, behind forwards of the next */
+		MR_TRY(find_early(run));
+	}
+	if (run->turns)
+		run->n_losses = c->plan->contract.need + run->n_pipes * c->plan->n_slots[run->n_stages - 1];
+	if (run->replicas)
+		run->n_losses = c->plan->n_micro; /* a replica may be as many steps ahead of another as lie between averages */
+	run->losses = calloc(run->n_losses, sizeof(double));
+	run->train = (mr_lane){.plan = c->plan, .train = true, .stride = mr_plan_stride(c->plan), .samples = c->samples};
+	run->eval = (mr_lane){.plan = run->eval_plan, .stride = mr_plan_stride(run->eval_plan), .samples = c->samples};
+	run->train.st = zeroed((size_t)run->n_pipes * run->n_stages * sizeof(mr_lane_stage));
+	run->eval.st = zeroed((size_t)run->eval_plan->n_pipes * run->n_stages * sizeof(mr_lane_stage));
+	run->n_eval = (c->data->n_valid + (uint64_t)c->samples - 1) / (uint64_t)c->samples;
+	run->eval_loss = calloc(run->n_eval + 1, sizeof(double));
+	if (!run->stage || !run->block || !run->share || !run->worker || !run->parkers || !run->losses || !run->eval_loss ||
+	    !run->train.st || !run->eval.st)
+		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
+	for (int i = 0; i < 2; i++) {
+		mr_parker_init(&run->loader_parker[i]);
+		run->parkers[run->n_workers + i] = &run->loader_parker[i];
+	}
+	mr_stop_init(&run->stop, run->parkers, run->n_workers + 2u);
+	MR_TRY(create_stages(run));
+	run->base_bytes = mr_memory_resident_bytes();
+	run->before_bytes = mr_memory_peak_bytes();
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		MR_TRY(create_worker(run, w));
+	mr_run_spread_states(run);
+	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
+		mr_block_join(&run->block[i]);
+	return MR_OK;
+}
+
+mr_status mr_run_create(const mr_run_config *c, mr_run **out)
+{
+	mr_run *run = zeroed(sizeof(*run));
+	mr_status st;
+
+	if (!run)
+		return mr_fail(MR_ERESOURCE, "no memory for a run");
+	run->c = *c;
+	pthread_mutex_init(&run->error_lock, NULL);
+	st = build(run);
+	if (st != MR_OK) {
+		mr_run_destroy(run);
+		return st;
+	}
+	*out = run;
+	return MR_OK;
+}
+
+void mr_run_destroy(mr_run *run)
+{
+	if (!run)
+		return;
+	for (uint16_t w = 0; run->worker && w < run->n_workers; w++) {
+		mr_region_unmap(&run->worker[w].region);
+		free(run->worker[w].trace);
+		free(run->worker[w].race.log);
+		mr_tail_fini(&run->worker[w].tail);
+		free(run->worker[w].pause_at);
+	}
+	for (uint16_t s = 0; run->stage && s < run->n_stages; s++)
+		mr_stage_destroy(run->stage[s]);
+	for (uint16_t s = 0; run->block && s < run->n_stages; s++)
+		mr_tail_close_block(&run->block[s]);
+	mr_plan_destroy(run->eval_plan);
+	free(run->stage);
+	free(run->block);
+	free(run->share);
+	free(run->replicas);
+	free(run->n_ready);
+	free(run->worker);
+	free(run->parkers);
+	free(run->losses);
+	free(run->early);
+	free(run->train.st);
+	free(run->eval.st);
+	free(run->eval_loss);
+	pthread_mutex_destroy(&run->error_lock);
+	free(run);
+}
+
+/* --- starting --- */
+
+/* What lies in the memory of @pipe's worker. */
+static void init_block(mr_run *run, uint8_t pipe, uint16_t s)
+{
+	mr_block *b = mr_run_block(run, pipe, s);
+	uint8_t share = mr_run_share(run, pipe, s);
+
+	for (uint32_t i = 0; share == 0 && i < run->c.optim->ops->n_states; i++)
+		memset(b->state[i], 0, mr_stage_size(b->stage)->weight_bytes);
+	if (share == 0 && b->delta)
+		memset(b->delta, 0, mr_stage_size(b->stage)->weight_bytes);
+	if (share == 0 && b->softened)
+		memset(b->softened, 0, mr_stage_size(b->stage)->weight_bytes);
+	if (share == 0)
+		b->latest = 0;
+	if (share == 0 || b->private_weights)
+		mr_stage_init_weights(b->stage, run->c.seed, mr_block_weights(b, share, 0));
+	if (run->replicas && pipe == 0)
+		mr_replicas_init(&run->replicas[s]);
+}
+
+mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
+{
+	mr_worker *w = &run->worker[id];
+
+	mr_region_prefault(&w->region, 0, w->region.bytes);
+	if (w->trace)
+		memset(w->trace, 0, MR_TRACE_BYTES);
+	if (!w->kc)
+		MR_TRY(run->c.kernels->ctx_create(run->c.place->worker[id].n_threads, &w->kc));
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			if (worker_of(run, (uint8_t)p, s) == id && mr_run_leads(run, (uint8_t)p, s))
+				init_block(run, (uint8_t)p, s);
+	return MR_OK;
+}
+
+void mr_run_finish_worker(mr_run *run, uint16_t id)
+{
+	run->c.kernels->ctx_destroy(run->worker[id].kc);
+	run->worker[id].kc = NULL;
+}
+
+/*
+ * Backward as the first, a middle and the last micro-batch of a sum go, as far as this plan has them: they differ in adding
+ * and in stepping. The step goes at rate 0 and on gradients times 0, so weights and state stay as they are.
+ */
+static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stage_io *io)
+{
+	uint32_t need = mr_plan_sum(run->c.plan, s), passes = need < 3 ? need : 3;
+	const mr_step *step =
+		mr_run_steps_inside(run->c.plan, s) ? mr_block_steps(mr_run_block(run, pipe, s), 0, &mr_run_block(run, pipe, s)->optim, 0, 0) : NULL;
+	bool split = mr_run_has_split(run->c.plan);
+
+	if (split)
+		MR_TRY(mr_stage_backward_input(run->stage[s], io));
+	for (uint32_t i = 0; i < passes; i++) {
+		io->add_grads = i > 0;
+		io->step = i + 1 == passes ? step : NULL;
+		MR_TRY(split ? mr_stage_backward_weight(run->stage[s], io) : mr_stage_backward(run->stage[s], io));
+	}
+	return MR_OK;
+}
+
+/* W alone, of a stage that lives elsewhere: as a worker meets it that takes W from others. */
+static mr_status warm_up_weights(mr_run *run, uint16_t id, uint16_t s)
+{
+	mr_lane_stage *st = mr_lane_at(&run->train, 0, s);
+	bool last = s + 1 == run->n_stages;
+	mr_stage_io io = {
+		.kc = run->worker[id].kc,
+		.in = mr_hop_buffer(&st->in, 0),
+		.grad_out = last ? NULL : mr_hop_buffer(&st->grad, 0),
+		.slot = st->slot[0].memory,
+		.scratch = run->worker[id].scratch,
+		.weights = mr_block_weights(&run->block[s], 0, 0),
+		.grads = run->block[s].share[0].grads,
+		.samples = run->c.samples,
+		.train = true,
+		.seed = run->c.seed,
+	};
+
+	for (unsigned i = 0; i < 2; i++) {
+		io.add_grads = i > 0;
+		MR_TRY(mr_stage_backward_weight(run->stage[s], &io));
+	}
+	return MR_OK;
+}
+
+/* A pipe without micro-batches has nothing to train with, but evaluates. */
+static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t s)
+{
+	bool idle = !mr_lane_at(&run->train, pipe, s)->n_slots, last = s + 1 == run->n_stages;
+	mr_lane_stage *st = mr_lane_at(idle ? &run->eval : &run->train, pipe, s);
+	double loss;
+	mr_stage_io io = {
+		.kc = run->worker[id].kc,
+		.in = mr_hop_buffer(&st->in, 0),
+		.out = last ? NULL : mr_hop_buffer(&st[1].in, 0),
+		.grad_out = last ? NULL : mr_hop_buffer(&st->grad, 0),
+		.grad_in = s ? mr_hop_buffer(&st[-1].grad, 0) : NULL,
+		.slot = st->slot[0].memory,
+		.scratch = run->worker[id].scratch,
+		.weights = mr_block_weights(mr_run_block(run, pipe, s), mr_run_share(run, pipe, s), 0),
+		.tied_weights = mr_block_weights(mr_run_block(run, pipe, 0), mr_run_share(run, pipe, 0), 0),
+		.grads = mr_run_block(run, pipe, s)->share[mr_run_share(run, pipe, s)].grads,
+		.target = last ? mr_hop_buffer(&st->target, 0) : NULL,
+		.loss = &loss,
+		.samples = run->c.samples,
+		.train = true,
+		.seed = run->c.seed,
+	};
+
+	MR_TRY(mr_stage_forward(run->stage[s], &io));
+	return idle ? MR_OK : warm_up_backward(run, pipe, s, &io);
+}
+
+mr_status mr_run_warm_up(mr_run *run, uint16_t id)
+{
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			if (worker_of(run, (uint8_t)p, s) == id && (mr_lane_at(&run->train, (uint8_t)p, s)->n_slots || p < run->eval_plan->n_pipes))
+				MR_TRY(warm_up_stage(run, id, (uint8_t)p, s));
+			else if (run->c.plan->contract.steal)
+				MR_TRY(warm_up_weights(run, id, s));
+	return MR_OK;
+}
+
+static mr_parker *parker_of(mr_run *run, uint8_t pipe, uint16_t s)
+{
+	return &run->worker[worker_of(run, pipe, s)].parker;
+}
+
+static mr_status reset_stage(mr_run *run, mr_lane *l, uint8_t pipe, uint16_t s)
+{
+	mr_parker *loader = &run->loader_parker[l->train ? 0 : 1], *self = parker_of(run, pipe, s);
+	mr_lane_stage *st = mr_lane_at(l, pipe, s);
+
+	MR_TRY(mr_hop_reset(&st->in, s ? parker_of(run, pipe, (uint16_t)(s - 1)) : loader, self));
+	if (s + 1 < run->n_stages)
+		MR_TRY(mr_hop_reset(&st->grad, parker_of(run, pipe, (uint16_t)(s + 1)), self));
+	MR_TRY(mr_hop_reset(&st->target, loader, self));
+	for (uint32_t i = 0; i < st->n_slots; i++)
+		st->slot[i].taken = false;
+	st->n_taken = st->most_taken = 0;
+	return MR_OK;
+}
+
+static mr_status reset_lane(mr_run *run, mr_lane *l)
+{
+	for (unsigned p = 0; p < l->plan->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			MR_TRY(reset_stage(run, l, (uint8_t)p, s));
+	return MR_OK;
+}
+
+/* An event wakes those whom the contract lets wait for it (exec_acquire.c), and nobody who sleeps for another reason. */
+static void reset_events(mr_run *run, mr_block *b, uint16_t s)
+{
+	const mr_contract *k = &run->c.plan->contract;
+	uint16_t last = (uint16_t)(run->n_stages - 1);
+	bool all = k->flush == MR_FLUSH_BARRIER || run->shares || run->replicas;
+	bool shared = run->shares || k->steal;
+	uint32_t v = (uint32_t)b->latest;
+
+	mr_event_init(&b->published, v, all ? run->parkers : &run->parkers[worker_of(run, 0, last)],
+		      all ? run->n_workers : k->tied && s == 0);
+	mr_event_init(&b->normed, v, run->parkers, k->clip ? run->n_workers : 0);
+	mr_event_init(&b->finished, v, shared ? run->parkers : &run->parkers[worker_of(run, 0, 0)],
+		      shared ? run->n_workers : k->tied && s == last);
+	mr_tail_reset_block(b, k->steal ? k->need : 0, run->parkers, run->n_workers);
+	b->validated = b->settled = b->latest;
+	b->n_taken_back = 0;
+	mr_event_init(&b->arrived, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s ? s - 1 : 0))], run->validates && s > 0);
+	mr_event_init(&b->redone, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s < last ? s + 1 : s))], run->validates && s < last);
+	mr_event_init(&b->reduced, v, run->turns ? run->parkers : &run->parkers[worker_of(run, 0, s)],
+		      run->turns ? run->n_workers : k->clip && run->shares);
+}
+
+static void reset_block(mr_run *run, mr_block *b, uint16_t s)
+{
+	b->held_version = b->moved_back = MR_AIM_HOLDS_NONE;
+	mr_tally_begin(&b->tally, b->latest);
+	reset_events(run, b, s);
+	b->tied_summed = false;
+	b->largest = 0;
+	atomic_store_explicit(&b->n_finished, 0, memory_order_relaxed);
+	atomic_store_explicit(&b->n_reduced, 0, memory_order_relaxed);
+	atomic_store_explicit(&b->n_stepped, 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < b->n_shares; i++) {
+		memset(b->share[i].staleness, 0, sizeof(b->share[i].staleness));
+		b->share[i].n_summed = 0;
+	}
+}
+
+static void first_cursor(const mr_plan *p, uint16_t w, mr_cursor *c)
+{
+	*c = (mr_cursor){.section = mr_plan_list(p, w, MR_PROLOGUE)->n ? MR_PROLOGUE : MR_BODY};
+}
+
+mr_status mr_run_reset(mr_run *run)
+{
+	mr_stop_clear(&run->stop);
+	run->error = MR_OK;
+	run->start_ns = mr_clock_ns();
+	atomic_store_explicit(&run->n_steps, 0, memory_order_relaxed);
+	run->n_steps_read = 0;
+	MR_TRY(reset_lane(run, &run->train));
+	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
+		reset_block(run, &run->block[i], (uint16_t)(i % run->n_stages));
+	for (uint16_t s = 0; run->replicas && s < run->n_stages; s++)
+		atomic_store_explicit(&run->replicas[s].n_done, 0, memory_order_relaxed);
+	for (uint32_t i = 0; run->replicas && i < mr_plan_steps(run->c.plan); i++)
+		atomic_store_explicit(&run->n_ready[i], 0, memory_order_relaxed);
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		mr_worker *wk = &run->worker[w];
+
+		wk->wrong = wk->redo = wk->rewind = false;
+		wk->n_redo = 0;
+		memset(&wk->stats, 0, sizeof(wk->stats));
+		mr_exec_drop(wk);
+		wk->n_done = wk->n_trace = 0;
+		wk->race = (mr_race){.log = wk->race.log};
+		mr_tail_reset(&wk->tail);
+		first_cursor(run->c.plan, w, &wk->train);
+	}
+	return MR_OK;
+}
+
+void mr_run_spread(mr_run *run)
+{
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		if (run->replicas)
+			mr_replicas_spread(&run->replicas[s]);
+		else
+			mr_block_spread(&run->block[s]);
+}
+
+mr_status mr_run_begin_eval(mr_run *run, uint64_t *until)
+{
+	uint32_t pipes = run->eval_plan->n_pipes;
+
+	if (run->n_eval == 0)
+		return mr_fail(MR_EDATA, "the data has no validation part");
+	*until = (run->n_eval + pipes - 1) / pipes;
+	run->eval.n_samples = run->c.data->n_valid;
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		first_cursor(run->eval_plan, w, &run->worker[w].eval);
+	return reset_lane(run, &run->eval);
+}
+
+double mr_run_eval_loss(const mr_run *run)
+{
+	double sum = 0;
+
+	for (uint64_t m = 0; m < run->n_eval; m++)
+		sum += run->eval_loss[m] * (double)mr_lane_samples(&run->eval, m);
+	return sum / (double)run->c.data->n_valid;
+}
+
+double mr_run_largest_gradient(const mr_run *run)
+{
+	double most = 0;
+
+	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
+		most = fmax(most, run->block[i].largest);
+	return most;
+}
+
+void mr_run_staleness(const mr_run *run, uint16_t s, uint64_t *out)
+{
+	uint64_t bins[MR_STALENESS_BINS];
+
+	memset(out, 0, MR_STALENESS_BINS * sizeof(*out));
+	for (uint32_t i = s; i < mr_run_blocks(run); i += run->n_stages) {
+		mr_block_staleness(&run->block[i], bins);
+		for (uint32_t k = 0; k < MR_STALENESS_BINS; k++)
+			out[k] += bins[k];
+	}
+}
+
+void mr_run_fail(mr_run *run, mr_status code)
+{
+	pthread_mutex_lock(&run->error_lock);
+	if (run->error == MR_OK && code != MR_ESTOPPED) {
+		run->error = code;
+		memcpy(run->error_text, mr_error_text(), sizeof(run->error_text) - 1);
+		run->error_text[sizeof(run->error_text) - 1] = 0;
+	}
+	pthread_mutex_unlock(&run->error_lock);
+	mr_stop_raise(&run->stop);
+}

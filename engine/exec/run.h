@@ -1,0 +1,291 @@
+/*
+ * run.h - one training run in memory: blocks, lanes, workers. Shared by the parallel engine and the single-thread replay,
+ * which differ only in who calls mr_exec_* (exec.h) and when.
+ *
+ * Worker w owns the stages that the plan places on it, in one pipe or several: their blocks (or its pipe's share of them), the
+ * slots and boundary buffers they consume, and a scratch area. All of that lies in one region of memory per worker, on its
+ * node, laid out before the first step.
+ */
+#ifndef MR_EXEC_RUN_H
+#define MR_EXEC_RUN_H
+
+#include <pthread.h>
+
+#include "host/memory.h"
+#include "host/pause.h"
+#include "host/place.h"
+#include "ir/plan.h"
+#include "ir/trace.h"
+#include "nn/dataset.h"
+#include "nn/optim.h"
+#include "planner/graph.h"
+#include "planner/partition.h"
+#include "exec/block.h"
+#include "exec/lane.h"
+#include "exec/replicas.h"
+#include "exec/tail.h"
+
+#define MR_STEP_RING 4096       /* step records that the caller may be behind */
+#define MR_TRACE_RING (1u << 16) /* trace records a worker keeps */
+#define MR_TRACE_BYTES (MR_TRACE_RING * sizeof(mr_trace_rec))
+
+typedef struct mr_run mr_run;
+
+/* What one commit of the last stage says about a step. */
+typedef struct mr_step_rec {
+	uint64_t step;    /* commits so far: 1 after the first */
+	double loss;      /* f64 mean over the step's micro-batches, in their order */
+	double lr;
+	double norm;      /* of the gradient before clipping, global; NAN when nobody computed it */
+	uint64_t time_ns; /* mr_clock_ns at the commit */
+} mr_step_rec;
+
+/* Called on the worker's thread right after an instruction; for trajectories and tests. NULL: none. */
+typedef void mr_run_observer(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version);
+
+typedef struct mr_run_config {
+	const mr_graph *graph;
+	const mr_partition *partition;
+	const mr_plan *plan;         /* lowered and checked */
+	const mr_kernels *kernels;
+	const mr_dataset *data;
+	const mr_optim *optim;
+	const mr_lr *lr;
+	const mr_mitigate *mitigate; /* against stale gradients; NULL: nothing. Plans that flush have none, and ignore it */
+	const mr_place *place;       /* one entry a worker */
+	bool skip_nonfinite;         /* a step whose gradient norm is not finite leaves the weights alone; else the run ends */
+	double clip;                 /* <= 0: none; global where the plan has N, else per stage */
+	uint64_t seed;
+	int64_t samples;             /* per micro-batch */
+	uint64_t memory_limit;       /* refuse to map more bytes; 0: no limit */
+	uint32_t spin_us;            /* before a waiting worker sleeps; UINT32_MAX: the default for its place */
+	bool trace;                  /* keep trace records */
+	bool measures;               /* look for the largest gradient (mr_run_largest_gradient): one more pass over each */
+	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of so many micro-batches from the start (exec/record.h); 0: none */
+	mr_run_observer *observer;
+	void *observer_arg;
+} mr_run_config;
+
+typedef struct mr_worker_stats {
+	uint64_t busy_ns[MR_N_OPS]; /* by op */
+	uint64_t count[MR_N_OPS];
+	uint64_t wait_ns[MR_N_WAITS];
+} mr_worker_stats;
+
+/* When an instruction is carried out in virtual time and for what its worker has waited before: in place of the clock. */
+typedef struct mr_stamp {
+	uint64_t begin_ns, end_ns; /* since the start of the run */
+	uint32_t wait_ns[MR_N_WAITS];
+} mr_stamp;
+
+/* One instruction that a worker of a racing plan has carried out: the next F or the next B, and the version it read. */
+typedef struct mr_race_rec {
+	uint32_t op, read;
+} mr_race_rec;
+
+/* Where a worker of a racing plan stands (exec_race.c). */
+typedef struct mr_race {
+	uint64_t n_f, n_b;  /* F and B done */
+	uint32_t back;      /* place in the body of the next instruction that is no F */
+	struct {
+		unsigned got;
+		uint32_t in, out, target;
+	} held[2];          /* what the next F and the next of the others have acquired so far */
+	mr_race_rec *log;   /* [run's c.record_micro * 2] what was done in which order, or NULL; the worker's own */
+	uint64_t n_log;
+} mr_race;
+
+/* A place in a worker's lists: the next instruction. */
+typedef struct mr_cursor {
+	uint8_t section; /* mr_section */
+	uint32_t at;
+	uint64_t n;      /* iteration of the body */
+	uint64_t step;   /* pause points passed (ir/pause.h) */
+} mr_cursor;
+
+typedef struct mr_worker {
+	mr_parker parker;
+	mr_waiter waiter;
+	mr_run *run;
+	uint16_t id;
+	mr_kctx *kc;
+	mr_region region;
+	uint8_t *scratch;
+	size_t scratch_bytes;      /* with what its merged W need */
+	mr_cursor train, eval;     /* where it stands in each lane; racing: in training, its pause point alone */
+	mr_race race;
+	mr_tail tail;
+	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training behind which a pause point lies */
+	uint32_t n_pauses;
+	uint64_t n_done;           /* instructions so far (delays, watchdog) */
+	_Atomic uint64_t beat;     /* n_done for the watchdog */
+	_Atomic uint64_t doing;    /* mr_doing_pack or MR_DOING_NOTHING: what is in hand, for the watchdog */
+	_Atomic uint64_t busy_ns;  /* computing so far, for the progress line */
+	_Atomic uint64_t begun;    /* pause points of training passed */
+	mr_worker_stats stats;
+	mr_trace_rec *trace;       /* ring [MR_TRACE_RING] or NULL */
+	uint64_t n_trace;
+	/* Room for a W of several micro-batches, [the largest span in its lists]; NULL when none is above 1. */
+	mr_stage_io *span_io;
+	mr_layer_call *span_call;
+	mr_slot **span_slot;
+	/* Plans that validate: forwards before V that are being repeated (exec_validate.c). */
+	bool made;                 /* the U in hand was the last part of its commit */
+	bool wrong, redo, rewind;  /* V has found a wrong step; repeating; the cursor is to go back */
+	uint32_t n_redo;           /* how often so far, */
+	uint64_t redo_n;           /* and last in which iteration */
+	/* What the instruction in hand has acquired so far (exec_parts.h). */
+	unsigned got;
+	uint32_t in, out, target;
+	uint32_t wait_ns[MR_N_WAITS];
+	bool waited;               /* wait_ns is not all 0 */
+	uint64_t ready_ns;         /* when its wait ended, which is when it begins; 0: it did not wait */
+} mr_worker;
+
+struct mr_run {
+	mr_run_config c;
+	uint16_t n_stages, n_workers;
+	uint8_t n_pipes;
+	bool shares;                 /* several pipes: a commit of a stage has parts on several workers */
+	bool turns;                  /* these take the micro-batches in turn (ir/plan.h) */
+	mr_stage **stage;            /* [n_stages] owned */
+	mr_block *block;             /* [n_stages]; replicas: [n_pipes][n_stages] */
+	mr_share *share;             /* [n_stages][n_pipes] the blocks', a part each */
+	mr_replicas *replicas;       /* [n_stages]; NULL: all pipes read the same weights */
+	_Atomic uint32_t *n_ready;   /* replicas: [steps between averages] how many have made a step of the last stage, by step modulo */
+	mr_worker *worker;           /* [n_workers] */
+	mr_parker **parkers;         /* [n_workers + 2]: the workers', the two loaders' */
+	mr_parker loader_parker[2];  /* train, eval */
+	mr_lane train, eval;
+	mr_plan *eval_plan;          /* owned */
+	mr_stop stop;
+	pthread_mutex_t error_lock;  /* first error wins; never taken on the step path */
+	mr_status error;
+	char error_text[1024];
+	bool validates;              /* the plan has V */
+	bool resumed;                /* it stood at a later point than the start before its first step */
+	uint32_t *early, *n_early;   /* then: [n_stages][n_micro] place, from 1, of F among those before V, 0: behind it; [n_stages] */
+	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's */
+	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of its commit;
+	                                turns: of each of its parts */
+	uint64_t base_bytes, before_bytes; /* resident before the workers' memory was mapped, and the most of it until then */
+	double *eval_loss;           /* [n_eval] of the evaluation's micro-batches; each its last stage's */
+	uint64_t n_eval;             /* micro-batches of the whole validation data, the last one maybe partial */
+	mr_step_rec step[MR_STEP_RING]; /* written by whoever commits the last stage, one at a time */
+	_Alignas(64) _Atomic uint64_t n_steps; /* step records written: on a line that workers do not read at each instruction, */
+	_Alignas(64) uint64_t n_steps_read;    /* the caller's likewise */
+	_Alignas(64) uint64_t start_ns;
+	const mr_stamp *stamp;       /* of the instruction in hand; NULL: the clock tells. Only where one thread does all */
+};
+
+/**
+ * Build everything except threads, rings' contents and weights; memory is mapped but not touched. Borrows what @c points to.
+ * Errors: MR_ERESOURCE, MR_ECONFIG (the plan needs what the engine does not carry out; the sentence says what).
+ */
+mr_status mr_run_create(const mr_run_config *c, mr_run **out) MR_MUST_USE;
+void mr_run_destroy(mr_run *run);
+
+/** Worker @w's share of start-up, on its own thread: touch its memory, kernel context, initial weights. */
+mr_status mr_run_setup_worker(mr_run *run, uint16_t w) MR_MUST_USE;
+
+/**
+ * Carry out F of every stage of @w once, and B as often as it comes in kinds (at most three: the first, a middle and the last
+ * of a sum), on zeros, so that primitives exist and caches are as in a step. One worker at a time, all others idle: it writes
+ * into its neighbours' buffers. Gradients are overwritten by the first micro-batch.
+ */
+mr_status mr_run_warm_up(mr_run *run, uint16_t w) MR_MUST_USE;
+
+/** Undo mr_run_setup_worker on the same thread. */
+void mr_run_finish_worker(mr_run *run, uint16_t w);
+
+/** Put rings, cursors, events and counters to the beginning (version 0, or what the blocks say after a restore). */
+mr_status mr_run_reset(mr_run *run) MR_MUST_USE;
+
+/**
+ * After mr_run_reset: let all workers stand at pause point @step. Slots and boundary buffers that are in use there must have
+ * been restored (their micro-batches follow from the plan; session/state.h).
+ */
+void mr_run_stand_at(mr_run *run, uint64_t step);
+
+/** Micro-batches whose F (or else last backward half) @stage of @pipe has done where its worker stands in training. Paused. */
+uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t stage, bool forward);
+
+/** Weights were restored into what session/state.h lists: bring every private copy up to date. Workers idle. */
+void mr_run_spread(mr_run *run);
+
+/**
+ * Prepare the evaluation lane for all validation data at the present version. Workers idle. *@until: iterations of its body that
+ * do it. Errors: MR_EDATA there is none.
+ */
+mr_status mr_run_begin_eval(mr_run *run, uint64_t *until) MR_MUST_USE;
+
+/** Mean loss of the evaluation that has been carried out, micro-batches added in their order. */
+double mr_run_eval_loss(const mr_run *run);
+
+/* The block whose weights @stage of @pipe reads and steps; and the pipe's share of it. */
+static inline mr_block *mr_run_block(const mr_run *run, uint8_t pipe, uint16_t stage)
+{
+	return &run->block[run->replicas ? mr_plan_at(run->c.plan, pipe, stage) : stage];
+}
+
+static inline uint8_t mr_run_share(const mr_run *run, uint8_t pipe, uint16_t stage)
+{
+	return run->replicas ? 0 : mr_plan_part(run->c.plan, stage, pipe);
+}
+
+/* Is @pipe the one of its part of @stage that has the part's memory? With turns several pipes are of one part. */
+static inline bool mr_run_leads(const mr_run *run, uint8_t pipe, uint16_t stage)
+{
+	return pipe < mr_plan_parts(run->c.plan, stage);
+}
+
+/* Versions of @stage after @step steps of the run. */
+static inline uint64_t mr_run_version_at(const mr_run *run, uint16_t stage, uint64_t step)
+{
+	return mr_plan_applied_on(run->c.plan, stage, step * run->c.plan->contract.need);
+}
+
+/* Blocks in all. */
+static inline uint32_t mr_run_blocks(const mr_run *run)
+{
+	return run->n_stages * (run->replicas ? run->n_pipes : 1u);
+}
+
+static inline uint64_t mr_doing_pack(uint8_t op, uint16_t stage, uint64_t micro)
+{
+	return (uint64_t)op << 56 | (uint64_t)stage << 40 | (micro & 0xffffffffffu);
+}
+
+#define MR_DOING_NOTHING ((uint64_t)MR_N_OPS << 56)
+
+/** Record the first error of the run (the calling thread's text) and raise the stop flag. Any thread. */
+void mr_run_fail(mr_run *run, mr_status code);
+
+/** Bytes by purpose, for the start table and the memory plan. What all pipes share counts in pipe 0, and the scratch
+ * area of a worker at the first stage that it has. */
+typedef struct mr_run_memory {
+	uint64_t weights, stashes, grads, optimizer, activations, boundaries, scratch; /* stashes: version buffers beyond one, aimed weights, and
+	                                                                                   what replicas share */
+} mr_run_memory;
+void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t stage, mr_run_memory *out);
+
+/** How many gradients of @stage were so many versions old, over all pipes: [MR_STALENESS_BINS]. */
+void mr_run_staleness(const mr_run *run, uint16_t stage, uint64_t *out);
+
+/**
+ * The largest norm of one parameter's gradient, as a commit was given it (mean over its micro-batches, before clipping), since
+ * the start or the restore; 0 without c.measures. A model of the theory has a parameter a block of coordinates, so this is the
+ * bound on block gradients that its convergence is stated with. Paused.
+ */
+double mr_run_largest_gradient(const mr_run *run);
+
+/**
+ * Of stages that several pipes step in ranges, optimizer state lies in one piece in the memory of pipe 0's worker: bind each range to the
+ * node of the worker that steps it, as far as that is whole pages. Mapped, and not yet touched.
+ */
+void mr_run_spread_states(mr_run *run);
+
+/** Sum of the mapped regions. */
+uint64_t mr_run_mapped_bytes(const mr_run *run);
+
+#endif

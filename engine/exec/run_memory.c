@@ -1,0 +1,81 @@
+/* run_memory.c - what the memory of a run is for. */
+#include "exec/run.h"
+
+static uint64_t hop_bytes(const mr_hop *h)
+{
+	return (uint64_t)h->n * h->bytes;
+}
+
+/* Is stage @s of @pipe the first that its worker has? What the worker has for all of them counts there. */
+static bool is_first(const mr_run *run, uint8_t pipe, uint16_t s)
+{
+	size_t at = mr_plan_at(run->c.plan, pipe, s);
+
+	for (size_t i = 0; i < at; i++)
+		if (run->c.plan->worker_of[i] == run->c.plan->worker_of[at])
+			return false;
+	return true;
+}
+
+static uint64_t shared_copies(const mr_run *run)
+{
+	return mr_average_copies(&run->c.plan->contract.average);
+}
+
+void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
+{
+	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
+	const mr_lane *lanes[2] = {&run->train, &run->eval};
+	const mr_block *b = mr_run_block(run, pipe, s);
+	bool leads = mr_run_leads(run, pipe, s);
+	bool whole = leads && mr_run_share(run, pipe, s) == 0; /* what all pipes of a block share counts in the first */
+	uint64_t weights = whole || b->private_weights ? z->weight_bytes : 0;
+
+	*out = (mr_run_memory){
+		.weights = weights,
+		.stashes = (uint64_t)(b->cap - 1 + b->n_aimed + b->holds) * weights + (run->replicas && pipe == 0 ? shared_copies(run) * z->weight_bytes : 0),
+		.grads = leads ? z->grad_bytes : 0,
+		.optimizer = whole ? ((b->takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states + (b->delta != NULL) +
+				      (b->softened != NULL)) *
+					     z->weight_bytes
+				   : 0,
+		.scratch = (leads ? mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype) : 0) +
+			   (is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),
+	};
+	for (int i = 0; i < (pipe < run->eval_plan->n_pipes ? 2 : 1); i++) {
+		const mr_lane_stage *st = mr_lane_at(lanes[i], pipe, s);
+
+		out->activations += (uint64_t)st->n_slots * st->slot_bytes;
+		out->boundaries += hop_bytes(&st->in) + hop_bytes(&st->grad) + hop_bytes(&st->target);
+	}
+}
+
+static bool elsewhere(const mr_place_worker *w, const mr_place_worker *owner)
+{
+	return w->bindable && (!owner->bindable || w->node_os != owner->node_os);
+}
+
+void mr_run_spread_states(mr_run *run)
+{
+	for (unsigned p = 1; run->shares && p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++) {
+			uint16_t owner = mr_plan_worker(run->c.plan, 0, s);
+			const mr_place_worker *w = &run->c.place->worker[mr_plan_worker(run->c.plan, (uint8_t)p, s)];
+			const mr_block *b = &run->block[s];
+			mr_region *r = &run->worker[owner].region;
+			uint64_t bytes = b->share[p].end - b->share[p].begin;
+
+			for (uint32_t i = 0; mr_run_leads(run, (uint8_t)p, s) && elsewhere(w, &run->c.place->worker[owner]) &&
+					     i < run->c.optim->ops->n_states; i++)
+				mr_region_bind_part(r, (uint64_t)(b->state[i] - (uint8_t *)r->base) + b->share[p].begin, bytes, w->node_os);
+		}
+}
+
+uint64_t mr_run_mapped_bytes(const mr_run *run)
+{
+	uint64_t sum = 0;
+
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		sum += run->worker[w].region.bytes;
+	return sum;
+}

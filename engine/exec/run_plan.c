@@ -1,0 +1,160 @@
+#include "exec/run_plan.h"
+
+#include "ir/check.h"
+#include "ir/pause.h"
+
+bool mr_run_has_split(const mr_plan *p)
+{
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
+			const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
+
+			for (uint32_t i = 0; i < l->n; i++)
+				if (l->at[i].op == MR_OP_I || l->at[i].op == MR_OP_W)
+					return true;
+		}
+	return false;
+}
+
+bool mr_run_steps_inside(const mr_plan *p, uint16_t s)
+{
+	bool inside = false;
+
+	for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
+		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), (mr_section)sec);
+
+		for (uint32_t i = 0; i < l->n; i++) {
+			if (l->at[i].stage == s && l->at[i].op == MR_OP_U)
+				return false;
+			inside |= l->at[i].stage == s && l->at[i].flags & MR_INSTR_UPDATE;
+		}
+	}
+	return inside;
+}
+
+static mr_status refuse_inside(const mr_run_config *c)
+{
+	if (c->clip > 0)
+		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and clipping needs the whole gradient first");
+	if (mr_graph_ties(c->graph))
+		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and the model has tied parameters, whose gradients are summed first");
+	if (!mr_optim_elementwise(c->optim))
+		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and %s needs whole gradients first",
+			       c->optim->ops->name);
+	if (c->mitigate && mr_mitigate_corrects(c->mitigate))
+		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and %s corrects the whole gradient first",
+			       c->mitigate->ops->name);
+	return MR_OK;
+}
+
+static mr_status refuse_instr(const mr_run_config *c, uint16_t w, const mr_list *l, uint32_t i)
+{
+	const mr_instr *in = &l->at[i];
+
+	/* So that nothing lies between them at a pause, and no target has to be kept over one (stand.c). */
+	if (in->op == MR_OP_R && c->plan->contract.flush == MR_FLUSH_NONE &&
+	    (in->stage + 1u == c->plan->n_stages || i + 1 == l->n || in[1].op != MR_OP_B || in[1].stage != in->stage ||
+	     in[1].micro != in->micro))
+		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: without a flush the engine recomputes right before B, and not at the last stage",
+			       w, i);
+	if (in->op == MR_OP_V && (in->target != 0 || i + 1 >= mr_plan_list(c->plan, w, MR_BODY)->n))
+		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine validates the version of the iteration before", w, i);
+	return in->flags & MR_INSTR_UPDATE ? refuse_inside(c) : MR_OK;
+}
+
+/*
+ * At a pause point no stage holds a part of a sum: a checkpoint saves none. So the body must not begin in the middle of one.
+ */
+static mr_status refuse_sums(const mr_plan *p, uint16_t w)
+{
+	const mr_list *l = mr_plan_list(p, w, MR_PROLOGUE);
+	uint32_t n = 0, stages = 0;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		n += l->at[i].op == MR_OP_B || l->at[i].op == MR_OP_W;
+	for (uint16_t s = 0; s < p->n_stages; s++)
+		stages += mr_plan_worker(p, 0, s) == w;
+	if (n != (uint64_t)mr_pauses_of(p, w, NULL, 0) * stages * p->contract.need)
+		return mr_fail(MR_ECONFIG, "worker %u begins its body with a part of a sum: the run could not stop between commits", w);
+	return MR_OK;
+}
+
+static bool repeats(const mr_plan *p)
+{
+	bool body = false;
+
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		body = body || mr_plan_list(p, w, MR_BODY)->n;
+	return body;
+}
+
+/* oneDNN promises the same bits for one number of threads only. */
+static mr_status refuse_teams(const mr_run_config *c)
+{
+	const mr_place_worker *w = c->place->worker;
+
+	for (uint16_t i = 1; c->plan->contract.steal && i < c->plan->n_workers; i++)
+		if (w[i].n_threads != w[0].n_threads)
+			return mr_fail(MR_ECONFIG, "worker %u has %u threads and worker 0 has %u: a product has the same bits whoever carries it out only "
+						   "where all have as many, so leave steal out", i, w[i].n_threads, w[0].n_threads);
+	return MR_OK;
+}
+
+mr_status mr_run_refuse(const mr_run_config *c)
+{
+	const mr_plan *p = c->plan;
+	bool block = p->contract.coverage == MR_COVER_BLOCK; /* stops at its end alone */
+
+	if (!p->lowered)
+		return mr_fail(MR_EINVAL, "the plan is not lowered");
+	if (p->n_stages != c->partition->n_stages)
+		return mr_fail(MR_ECONFIG, "the plan has %u stages and the model is cut into %u", p->n_stages,
+			       c->partition->n_stages);
+	if (p->contract.coverage == MR_COVER_FORWARD)
+		return mr_fail(MR_ECONFIG, "the plan does not train");
+	for (uint16_t w = 0; w < p->n_workers; w++) {
+		if (mr_plan_list(p, w, MR_BODY)->n == 0 && !block && ((p->contract.flush != MR_FLUSH_NONE && !p->contract.steal) || repeats(p)))
+			return mr_fail(MR_ECONFIG, "the plan does not repeat: worker %u has no body", w);
+		if (p->contract.flush == MR_FLUSH_NONE) /* where there is a flush, a sum ends before the point */
+			MR_TRY(refuse_sums(p, w));
+		for (int sec = 0; sec < MR_N_SECTIONS; sec++)
+			for (uint32_t i = 0; i < mr_plan_list(p, w, (mr_section)sec)->n; i++)
+				MR_TRY(refuse_instr(c, w, mr_plan_list(p, w, (mr_section)sec), i));
+	}
+	MR_TRY(refuse_teams(c));
+	if (p->contract.aim == MR_AIM_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
+		return mr_fail(MR_ECONFIG, "the plan predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
+			       c->optim->ops->name);
+	if (c->mitigate && mr_mitigate_corrects(c->mitigate) && p->contract.flush == MR_FLUSH_NONE && !p->contract.keep_read)
+		return mr_fail(MR_ECONFIG, "%s looks at the weights that F read, and the plan does not keep them until the commit",
+			       c->mitigate->ops->name);
+	if (!repeats(p) && mr_plan_has_turns(p))
+		return mr_fail(MR_ECONFIG, "the engine carries out turns only in plans that repeat");
+	if (!block && !repeats(p))
+		MR_TRY(mr_plan_check_pauses(p));
+	else if (!block && p->commits != 1 && !mr_contract_replicates(&p->contract) && !mr_plan_drains(p))
+		return mr_fail(MR_ECONFIG, "an iteration of the plan commits %u versions; a step of the engine is one", p->commits);
+	if (p->contract.flush == MR_FLUSH_NONE && mr_run_has_split(p)) /* a pause may lie between: stand.c */
+		return mr_fail(MR_ECONFIG, "the engine carries out I and W apart only in plans that flush");
+	return MR_OK;
+}
+
+uint64_t mr_run_last_step(const mr_plan *p)
+{
+	return mr_plan_list(p, 0, MR_BODY)->n ? UINT64_MAX : mr_pauses_of(p, 0, NULL, 0);
+}
+
+uint32_t mr_run_sums_of(const mr_plan *p, uint8_t pipe, uint16_t s)
+{
+	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_BODY);
+	uint32_t n = 0;
+
+	if (mr_plan_has_turns(p))
+		return 1;
+	if (p->n_pipes == 1 || mr_contract_replicates(&p->contract))
+		return mr_plan_sum(p, s);
+	for (uint32_t i = 0; i < l->n; i++)
+		if (l->at[i].stage == s && l->at[i].pipe == pipe)
+			n += l->at[i].op == MR_OP_B || l->at[i].op == MR_OP_W ? l->at[i].span : 0;
+	return n;
+}

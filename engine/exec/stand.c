@@ -1,0 +1,140 @@
+/*
+ * stand.c - put a run at a pause point: which micro-batches are under way there follows from the plan alone.
+ *
+ * At pause point n (ir/pause.h), stage s has done so many F and so many B; the micro-batches between the two counts hold its
+ * slots, those that stage s-1 has done and s has not are messages in the ring between them, and everything else is idle.
+ * A plan that flushes has nothing under way; one that does not recomputes right before B, so that at a pause what its F dropped is
+ * still to be recomputed. Its pipes have every P-th micro-batch each.
+ */
+#include <assert.h>
+
+#include "exec/run.h"
+
+/* Where worker @w stands at pause point @step > 0. */
+static mr_cursor cursor_at(const mr_run *run, uint16_t w, uint64_t step)
+{
+	const mr_worker *wk = &run->worker[w];
+	mr_cursor c = {.section = MR_PROLOGUE, .step = step};
+
+	if (step > wk->n_pauses)
+		return (mr_cursor){.section = MR_BODY, .n = (step - wk->n_pauses) / mr_plan_stride(run->c.plan), .step = step};
+	c.at = wk->pause_at[step - 1];
+	return c.at < mr_plan_list(run->c.plan, w, MR_PROLOGUE)->n ? c : (mr_cursor){.section = MR_BODY, .step = step};
+}
+
+uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
+{
+	const mr_plan *p = run->c.plan;
+	uint16_t w = mr_plan_worker(p, pipe, s);
+	const mr_cursor *c = &run->worker[w].train;
+	uint64_t sum = 0;
+
+	if (p->contract.racing) /* its pipeline is empty at a pause point */
+		return c->step * p->contract.need;
+	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
+		const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
+
+		for (uint32_t i = 0; i < l->n; i++) {
+			const mr_instr *in = &l->at[i];
+			bool counts = forward ? in->op == MR_OP_F : in->op == MR_OP_B || in->op == MR_OP_W;
+
+			if (in->stage == s && in->pipe == pipe && counts)
+				sum += sec == MR_BODY ? c->n : c->section == MR_BODY || i < c->at;
+		}
+	}
+	return sum;
+}
+
+/* F of micro-batch @m at stage @s of @pipe, and in which iteration. */
+static const mr_instr *forward_of(const mr_plan *p, uint8_t pipe, uint16_t s, uint64_t m, uint64_t *n)
+{
+	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
+		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), (mr_section)sec);
+
+		for (uint32_t i = 0; i < l->n; i++) {
+			const mr_instr *in = &l->at[i];
+
+			if (in->op != MR_OP_F || in->stage != s || in->pipe != pipe || m < in->micro)
+				continue;
+			*n = sec == MR_BODY ? (m - in->micro) / p->n_micro : 0;
+			if (sec == MR_BODY ? (m - in->micro) % p->n_micro == 0 : m == in->micro)
+				return in;
+		}
+	}
+	assert(!"every micro-batch has a forward");
+	return NULL;
+}
+
+static void put_message(mr_hop *h, uint32_t buffer)
+{
+	mr_hop_hold(h, buffer);
+	mr_hop_put(h, buffer);
+}
+
+/*
+ * Slots of stage @s in @pipe, and the buffers that they hold; of what is recomputed later, the input alone. @f and @b count the
+ * pipe's own micro-batches, as its places are numbered (plan.h).
+ */
+static void take_slots(mr_run *run, uint8_t pipe, uint16_t s, uint64_t f, uint64_t b)
+{
+	const mr_plan *p = run->c.plan;
+	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	size_t at = mr_plan_at(p, pipe, s);
+
+	for (uint64_t k = b; k < f; k++) {
+		uint64_t n = 0, m = k * p->n_pipes + pipe;
+		const mr_instr *in = forward_of(p, pipe, s, m, &n);
+		mr_slot *slot = &st->slot[k % p->n_slots[at]];
+		uint32_t buffer = s ? (uint32_t)(k % p->n_fwd[at]) : (uint32_t)(k - b);
+
+		mr_hop_hold(&st->in, buffer);
+		if (in->flags & MR_INSTR_DROP) {
+			st->kept_in[m % st->n_kept] = buffer;
+			st->kept_version[m % st->n_kept] = mr_instr_read(p, in, n);
+			continue;
+		}
+		mr_lane_hold(st, slot);
+		slot->micro = m;
+		slot->version = mr_instr_read(p, in, n);
+		slot->in = buffer;
+	}
+}
+
+/* What is under way in stage @s of @pipe, and before and behind it. */
+static void take_flow(mr_run *run, uint8_t pipe, uint16_t s)
+{
+	const mr_plan *p = run->c.plan;
+	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	uint64_t f = mr_run_done(run, pipe, s, true), b = mr_run_done(run, pipe, s, false), at = 0;
+	size_t place = mr_plan_at(p, pipe, s);
+
+	take_slots(run, pipe, s, f, b);
+	if (run->block[s].holds && f) {
+		const mr_instr *in = forward_of(p, pipe, s, f - 1, &at);
+
+		run->block[s].held_version = mr_instr_read(p, in, at);
+	}
+	for (uint64_t k = f; s > 0 && k < mr_run_done(run, pipe, (uint16_t)(s - 1), true); k++)
+		put_message(&st->in, (uint32_t)(k % p->n_fwd[place]));
+	for (uint64_t k = b; s + 1 < run->n_stages && k < mr_run_done(run, pipe, (uint16_t)(s + 1), false); k++)
+		put_message(&st->grad, (uint32_t)(k % p->n_bwd[place + 1]));
+}
+
+void mr_run_stand_at(mr_run *run, uint64_t n)
+{
+	const mr_plan *p = run->c.plan;
+
+	run->resumed = n > 0;
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		if (n > 0)
+			run->worker[w].train = cursor_at(run, w, n);
+		if (p->contract.racing)
+			run->worker[w].race.n_f = run->worker[w].race.n_b = n * p->contract.need;
+		atomic_store_explicit(&run->worker[w].begun, n, memory_order_relaxed);
+	}
+	for (unsigned pipe = 0; p->contract.flush == MR_FLUSH_NONE && pipe < run->n_pipes; pipe++)
+		for (uint16_t s = 0; s < run->n_stages; s++) {
+			assert(n == 0 || p->storage == MR_MODULO);
+			take_flow(run, (uint8_t)pipe, s);
+		}
+}

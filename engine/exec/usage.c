@@ -1,0 +1,71 @@
+#include "exec/usage.h"
+
+#include <stdlib.h>
+
+#include "ir/live.h"
+#include "exec/aim.h"
+
+/* What one pipe has of a stage, in numbers. */
+typedef struct numbers {
+	uint32_t versions, buffers, slots, in, grad;
+} numbers;
+
+static mr_usage usage_of(const mr_run *run, uint8_t pipe, uint16_t s, const numbers *n)
+{
+	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
+	const mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	bool has_weights = (mr_run_leads(run, pipe, s) && mr_run_share(run, pipe, s) == 0) || mr_run_block(run, pipe, s)->private_weights;
+	uint32_t shared = run->replicas && pipe == 0 ? mr_average_copies(&run->c.plan->contract.average) : 0;
+
+	return (mr_usage){
+		.versions = n->versions,
+		.buffers = n->buffers + shared,
+		.slots = n->slots,
+		.boundaries = n->in + n->grad,
+		.weight_bytes = has_weights ? (n->buffers + shared) * (uint64_t)z->weight_bytes : 0,
+		.activation_bytes = n->slots * (uint64_t)st->slot_bytes,
+		.boundary_bytes = n->in * (uint64_t)st->in.bytes + n->grad * (uint64_t)st->grad.bytes,
+	};
+}
+
+mr_status mr_usage_predict(const mr_run *run, mr_usage *out)
+{
+	uint16_t *live = calloc(run->n_stages, sizeof(*live));
+	mr_status st = live ? mr_plan_live(run->c.plan, live)
+			    : mr_fail(MR_ERESOURCE, "no memory for the live versions of %u stages", run->n_stages);
+
+	for (unsigned p = 0; st == MR_OK && p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++) {
+			const mr_lane_stage *ls = mr_lane_at(&run->train, (uint8_t)p, s);
+			const mr_block *b = mr_run_block(run, (uint8_t)p, s);
+			numbers n = {
+				.versions = live[s],
+				.buffers = b->cap + b->n_aimed + b->holds,
+				.slots = ls->n_slots,
+				.in = s ? ls->in.n : 0,
+				.grad = ls->grad.n,
+			};
+
+			out[mr_plan_at(run->c.plan, (uint8_t)p, s)] = usage_of(run, (uint8_t)p, s, &n);
+		}
+	free(live);
+	return st;
+}
+
+void mr_usage_count(const mr_run *run, mr_usage *out)
+{
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++) {
+			const mr_lane_stage *ls = mr_lane_at(&run->train, (uint8_t)p, s);
+			const mr_block *b = mr_run_block(run, (uint8_t)p, s);
+			numbers n = {
+				.versions = b->tally.live,
+				.buffers = b->tally.n_buffers + b->tally.n_aimed + (b->holds && b->held_version != MR_AIM_HOLDS_NONE),
+				.slots = ls->most_taken,
+				.in = s ? ls->in.n_used : 0,
+				.grad = ls->grad.n_used,
+			};
+
+			out[mr_plan_at(run->c.plan, (uint8_t)p, s)] = usage_of(run, (uint8_t)p, s, &n);
+		}
+}

@@ -1,0 +1,196 @@
+#include "profile/lone_stage.h"
+
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "base/size.h"
+#include "base/str.h"
+#include "stage/stage_layout.h"
+
+#define GRADIENT 1e-3 /* size of the made-up gradient that enters a stage */
+
+static void *take(mr_arena *a, size_t bytes)
+{
+	return mr_arena_take(a, bytes, MR_CACHE_LINE);
+}
+
+/* As long as the arena only counts there is nothing to write to. */
+static void layout_span(mr_lone_stage *x, mr_arena *a)
+{
+	const mr_stage_sizes *z = mr_stage_size(x->s);
+
+	x->room = take(a, x->span * sizeof(*x->room));
+	x->span_io = take(a, x->span * sizeof(*x->span_io));
+	x->span_call = take(a, x->span * sizeof(*x->span_call));
+	for (uint32_t j = 1; j < x->span; j++) {
+		void *in = take(a, z->in_bytes), *slot = take(a, z->slot_bytes), *grad_out = take(a, z->out_bytes);
+
+		if (in)
+			x->room[j] = (mr_stage_io){.in = in, .slot = slot, .grad_out = grad_out};
+	}
+}
+
+static void layout(mr_lone_stage *x, mr_arena *a)
+{
+	const mr_stage_sizes *z = mr_stage_size(x->s);
+
+	mr_block_layout(&x->block, a, 0, x->c->optim);
+	x->io.in = take(a, z->in_bytes);
+	x->io.out = take(a, z->out_bytes);
+	x->io.grad_out = take(a, z->out_bytes);
+	x->io.grad_in = z->grad_in_bytes ? take(a, z->grad_in_bytes) : NULL;
+	x->io.slot = take(a, z->slot_bytes);
+	x->io.scratch = take(a, z->scratch_bytes);
+	x->io.target = take(a, z->target_bytes);
+	x->grad_out_bytes = z->out_bytes;
+	x->grad_clean = take(a, z->out_bytes);
+	x->tied = take(a, x->owner ? mr_stage_size(x->owner)->weight_bytes : 0);
+	if (x->span > 1)
+		layout_span(x, a);
+}
+
+static mr_status make_stages(mr_lone_stage *x)
+{
+	const mr_run_config *c = x->c;
+	const uint32_t *first = c->partition->first;
+	bool tied = c->plan && c->plan->contract.tied && x->stage > 0 && x->stage + 1 == c->partition->n_stages;
+
+	if (tied)
+		MR_TRY(mr_stage_create(c->graph, 0, first[1], c->samples, c->kernels, false, NULL, &x->owner));
+	return mr_stage_create(c->graph, first[x->stage], first[x->stage + 1], c->samples, c->kernels, x->span > 1, x->owner,
+			       &x->s);
+}
+
+/* May a plan of these (or sequential) carry out steps inside the backward pass? */
+static bool could_step_inside(const mr_run_config *c)
+{
+	return !(c->clip > 0) && !mr_graph_ties(c->graph) && mr_optim_elementwise(c->optim);
+}
+
+/* Does the run carry out the stage's steps inside its backward pass? (sequential.c and exec_compute.c; of a tied model in
+ * sequential they are measured apart) */
+static bool steps_inside(const mr_lone_stage *x)
+{
+	const mr_plan *p = x->c->plan;
+
+	if (!p)
+		return could_step_inside(x->c);
+	for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
+		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, x->stage), (mr_section)sec);
+
+		for (uint32_t i = 0; i < l->n; i++)
+			if (l->at[i].stage == x->stage && l->at[i].flags & MR_INSTR_UPDATE)
+				return true;
+	}
+	return false;
+}
+
+static uint32_t largest_span(const mr_lone_stage *x)
+{
+	const mr_plan *p = x->c->plan;
+	uint32_t most = 1;
+
+	for (uint16_t w = 0; p && w < p->n_workers; w++)
+		for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
+			const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
+
+			for (uint32_t i = 0; i < l->n; i++)
+				if (l->at[i].stage == x->stage && l->at[i].op == MR_OP_W && l->at[i].span > most)
+					most = l->at[i].span;
+		}
+	return most;
+}
+
+/* Normal numbers of the run's dtype. */
+static void fill_normal(const mr_lone_stage *x, void *to, size_t bytes, double scale, uint32_t what)
+{
+	bool wide = x->c->kernels->dtype == MR_F64;
+
+	for (size_t i = 0; i < bytes / (wide ? 8 : 4); i++) {
+		double r = scale * mr_rng_normal(x->c->seed, MR_RNG_TEST, x->stage, what, i);
+
+		if (wide)
+			((double *)to)[i] = r;
+		else
+			((float *)to)[i] = (float)r;
+	}
+}
+
+static void fill_data(const mr_lone_stage *x)
+{
+	const mr_dataset *d = x->c->data;
+	size_t in = mr_shape_bytes(d->input, x->c->kernels->dtype),
+	       target = mr_shape_bytes(d->target, x->c->kernels->dtype);
+	void *spare = malloc(in > target ? in : target);
+	bool begins = x->s->first == 0, ends = x->s->end == x->c->graph->n_nodes;
+
+	for (int64_t i = 0; spare && i < x->c->samples; i++)
+		d->ops->train(d, (uint64_t)i, begins ? (char *)x->io.in + (size_t)i * in : spare,
+			      ends ? (char *)x->io.target + (size_t)i * target : spare);
+	free(spare);
+}
+
+static mr_status make_memory(mr_lone_stage *x, const mr_place_worker *place)
+{
+	char need[16], limit[16];
+	mr_arena a;
+
+	mr_arena_init(&a, NULL, 0);
+	layout(x, &a);
+	if (x->c->memory_limit && a.used > x->c->memory_limit)
+		return mr_fail(MR_ERESOURCE, "it needs %s of memory, and %s is the limit", mr_bytes_text(a.used, need),
+			       mr_bytes_text(x->c->memory_limit, limit));
+	MR_TRY(mr_region_map(&x->region, a.used, place->bindable ? place->node_os : MR_REGION_ANY_NODE));
+	mr_arena_init(&a, x->region.base, x->region.bytes);
+	layout(x, &a);
+	mr_region_prefault(&x->region, 0, x->region.bytes);
+	return MR_OK;
+}
+
+static void fill(mr_lone_stage *x)
+{
+	mr_stage_init_weights(x->s, x->c->seed, mr_block_weights(&x->block, 0, 0));
+	if (x->owner)
+		mr_stage_init_weights(x->owner, x->c->seed, x->tied);
+	if (x->s->first > 0)
+		fill_normal(x, (void *)x->io.in, mr_stage_size(x->s)->in_bytes, 1, 0);
+	fill_normal(x, x->grad_clean, x->grad_out_bytes, GRADIENT, 1);
+	fill_data(x);
+	x->io.grads = x->share.grads;
+	x->io.tied_weights = x->tied;
+	x->io.samples = x->c->samples;
+	x->io.train = true;
+	x->io.seed = x->c->seed;
+}
+
+mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t stage, uint32_t n_micro)
+{
+	const mr_place_worker *place = &c->place->worker[c->plan ? mr_plan_worker(c->plan, 0, stage) : 0];
+
+	*x = (mr_lone_stage){.c = c, .stage = stage, .n_micro = n_micro};
+	x->span = largest_span(x);
+	MR_TRY(make_stages(x));
+	x->inside = steps_inside(x);
+	x->could_inside = could_step_inside(c);
+	if (x->inside && n_micro == 1)
+		mr_stage_share_grads(x->s); /* as the run has it */
+	x->block.stage = x->s;
+	x->block.k = c->kernels;
+	x->block.cap = c->plan ? c->plan->n_versions[stage] : 1;
+	x->block.share = &x->share;
+	x->block.n_shares = 1;
+	x->share.need = n_micro;
+	mr_block_cut(&x->block, c->optim);
+	MR_TRY(make_memory(x, place));
+	fill(x);
+	return c->kernels->ctx_create(place->n_threads, &x->io.kc);
+}
+
+void mr_lone_stage_close(mr_lone_stage *x)
+{
+	if (x->c)
+		x->c->kernels->ctx_destroy(x->io.kc);
+	mr_region_unmap(&x->region);
+	mr_stage_destroy(x->s);
+	mr_stage_destroy(x->owner);
+}

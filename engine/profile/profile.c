@@ -1,0 +1,126 @@
+#include "profile/profile.h"
+
+#include <stdlib.h>
+
+#include "profile/profile_stage.h"
+
+static uint16_t worker_of(const mr_run_config *c, uint16_t stage)
+{
+	return c->plan ? mr_plan_worker(c->plan, 0, stage) : 0;
+}
+
+/* The @turn-th stage of worker @w; *@has: it has so many. Otherwise one with which to keep it busy: its last one, or, where
+ * pipe 0 does not come by, one of another pipe. */
+static uint16_t stage_of(const mr_run_config *c, uint16_t w, uint32_t turn, bool *has)
+{
+	uint16_t last = 0;
+	uint32_t n = 0;
+
+	*has = false;
+	for (uint16_t s = 0; s < c->partition->n_stages && !*has; s++)
+		if (worker_of(c, s) == w) {
+			last = s;
+			*has = n++ == turn;
+		}
+	for (unsigned p = 1; !n && p < c->plan->n_pipes; p++)
+		for (uint16_t s = 0; !n && s < c->partition->n_stages; s++)
+			if (mr_plan_worker(c->plan, (uint8_t)p, s) == w) {
+				last = s;
+				n++;
+			}
+	return last;
+}
+
+/* One stage of every worker, all at once; *@any: at least one was new. */
+static mr_status measure_turn(const mr_bench_series *s, uint16_t n_workers, uint32_t turn, bool *any)
+{
+	mr_stage_bench **b = calloc(n_workers, sizeof(*b));
+	mr_bench_gate g;
+	mr_status st = b ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u measurements", n_workers), one;
+
+	*any = false;
+	for (uint16_t w = 0; w < n_workers; w++) {
+		bool has;
+
+		stage_of(s->c, w, turn, &has);
+		*any |= has;
+	}
+	atomic_init(&g.warming, n_workers);
+	atomic_init(&g.measuring, n_workers);
+	for (uint16_t w = 0; st == MR_OK && *any && w < n_workers; w++) {
+		bool has;
+		uint16_t stage = stage_of(s->c, w, turn, &has);
+
+		st = mr_stage_bench_begin(s, w, stage, &g, has, &b[w]);
+		if (st != MR_OK) { /* those under way wait for the ones that will never come */
+			atomic_fetch_sub_explicit(&g.warming, n_workers - w, memory_order_relaxed);
+			atomic_fetch_sub_explicit(&g.measuring, n_workers - w, memory_order_relaxed);
+		}
+	}
+	for (uint16_t w = 0; b && w < n_workers; w++)
+		if (b[w]) {
+			one = mr_stage_bench_join(b[w]);
+			st = st == MR_OK ? one : st;
+		}
+	free(b);
+	return st;
+}
+
+/* With a buffer as large as what a stage hands on, on the average of the cuts. */
+static mr_status measure_hand_over(const mr_run_config *c, mr_hand_over *out)
+{
+	const mr_place_worker *a = &c->place->worker[0], *b = &c->place->worker[c->place->n_workers > 1 ? 1 : 0];
+	uint16_t n = c->partition->n_stages;
+	size_t bytes = 0;
+
+	*out = (mr_hand_over){0};
+	if (n < 2 || a->cpu[0] == b->cpu[0])
+		return MR_OK;
+	for (uint16_t s = 1; s < n; s++) {
+		const mr_node *node = &c->graph->nodes[c->partition->first[s]];
+
+		bytes += (size_t)c->samples * mr_shape_bytes(c->graph->values[node->in[0]].shape, c->kernels->dtype) / (n - 1u);
+	}
+	return mr_hand_over_measure(a->cpu[0], b->cpu[0], bytes, out);
+}
+
+mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, mr_profile_method method, mr_profile *out)
+{
+	bool together = method == MR_PROFILE_TOGETHER && c->plan;
+	mr_bench_series s = {c, n_micro, seconds, out};
+	bool any = true;
+
+	*out = (mr_profile){
+		.layer = calloc(c->graph->n_nodes, sizeof(*out->layer)),
+		.update_s = calloc(c->partition->n_stages, sizeof(*out->update_s)),
+		.inside_s = calloc(c->partition->n_stages, sizeof(*out->inside_s)),
+		.sum_s = calloc(c->partition->n_stages, sizeof(*out->sum_s)),
+		.norm_s = calloc(c->partition->n_stages, sizeof(*out->norm_s)),
+	};
+	if (!out->layer || !out->update_s || !out->inside_s || !out->sum_s || !out->norm_s)
+		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", c->graph->n_nodes);
+	MR_TRY(measure_hand_over(c, &out->hand_over));
+	for (uint32_t turn = 0; together && any; turn++)
+		MR_TRY(measure_turn(&s, c->plan->n_workers, turn, &any));
+	for (uint16_t stage = 0; !together && stage < c->partition->n_stages; stage++) {
+		mr_stage_bench *b;
+
+		MR_TRY(mr_stage_bench_begin(&s, worker_of(c, stage), stage, NULL, true, &b));
+		MR_TRY(mr_stage_bench_join(b));
+	}
+	if (method != MR_PROFILE_LIVE || !mr_profile_is_live(c))
+		return MR_OK;
+	MR_TRY(mr_profile_commits(c, seconds, &out->commits));
+	return mr_profile_live(c, seconds * c->partition->n_stages, &out->live);
+}
+
+void mr_profile_fini(mr_profile *p)
+{
+	free(p->layer);
+	free(p->update_s);
+	free(p->inside_s);
+	free(p->live.instr);
+	free(p->sum_s);
+	free(p->norm_s);
+	*p = (mr_profile){0};
+}

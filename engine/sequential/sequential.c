@@ -1,0 +1,330 @@
+#include "sequential/sequential.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/size.h"
+#include "host/group.h"
+#include "sequential/sequential_layout.h"
+#include "sequential/sequential_parts.h"
+#include "sequential/sequential_size.h"
+
+/* --- memory --- */
+
+static void *take(mr_arena *a, size_t bytes)
+{
+	return mr_arena_take(a, bytes ? bytes : 1, MR_CACHE_LINE);
+}
+
+static size_t param_bytes(const mr_sequential *q, uint32_t p)
+{
+	return (size_t)q->g->params[p].n * mr_dtype_bytes(q->c.kernels->dtype);
+}
+
+static void layout_grads(mr_sequential *q, mr_arena *a)
+{
+	uint64_t shared = mr_sequential_shared_grads(&q->c);
+	char *first = shared ? take(a, shared) : NULL;
+
+	for (uint32_t i = 0; i < q->g->n_nodes; i++) {
+		const mr_node *nd = &q->g->nodes[i];
+		size_t at = 0;
+
+		for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++) {
+			mr_grad_home home = mr_sequential_grad_home(&q->c, p);
+
+			q->late[p] = mr_sequential_steps_late(&q->c, p);
+			if (home == MR_GRAD_OWN)
+				q->grad[p] = take(a, param_bytes(q, p));
+			if (q->c.lists && q->c.lists->n_pipes > 1)
+				q->part[p] = take(a, param_bytes(q, p));
+			if (home != MR_GRAD_SHARED)
+				continue;
+			q->grad[p] = first ? first + at : NULL;
+			at += mr_align_up(param_bytes(q, p), MR_CACHE_LINE);
+		}
+	}
+	mr_sequential_layout_few(&q->c, &q->few, a);
+}
+
+/* @offset of what @passing holds, which is NULL where sizes are counted; or @own; or nothing. */
+static void *passes(char *passing, size_t offset, void *own)
+{
+	if (offset == MR_SEQUENTIAL_OWN)
+		return own;
+	if (offset == MR_SEQUENTIAL_NOWHERE)
+		return NULL;
+	return passing ? passing + offset : NULL;
+}
+
+static void layout_values(mr_sequential *q, const mr_sequential_layout *l, mr_arena *a)
+{
+	const mr_graph *g = q->g;
+	char *passing = take(a, l->passing.bytes);
+	void *logits;
+
+	for (uint32_t v = 0; v < g->n_values; v++)
+		q->value[v].value = l->value[v] == MR_SEQUENTIAL_OWN ? take(a, mr_sequential_value_bytes(q, v))
+								     : passes(passing, l->value[v], NULL);
+	logits = q->value[mr_sequential_ends_in(g)].value;
+	for (uint32_t v = 0; v < g->n_values; v++)
+		q->value[v].grad = passes(passing, l->grad[v], logits);
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		const mr_node *nd = &g->nodes[i];
+		mr_layer_needs z = {0};
+
+		nd->ops->needs(&nd->cfg, g->values[nd->in[0]].shape, q->c.samples, q->c.kernels, &z);
+		q->node[i].aux_i = take(a, z.aux_i);
+		q->node[i].aux_w = take(a, z.aux_w);
+		q->node[i].act_aux = z.aux_i || nd->out == MR_GRAPH_NO_VALUE ? q->node[i].aux_i : q->value[nd->out].value;
+		q->node[i].kept = passes(passing, l->kept[i], logits);
+	}
+	q->scratch = take(a, l->scratch);
+}
+
+/* Everything but tables of pointers; an arena without memory counts it. */
+static void layout(mr_sequential *q, const mr_sequential_layout *l, mr_arena *a)
+{
+	const mr_graph *g = q->g;
+
+	layout_values(q, l, a);
+	layout_grads(q, a);
+	for (uint32_t p = 0; p < g->n_params; p++) {
+		if (g->params[p].tied_to >= 0)
+			continue;
+		q->weight[p] = take(a, mr_stagger(param_bytes(q, p)));
+		for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
+			q->state[i][p] = take(a, mr_stagger(param_bytes(q, p)));
+	}
+	if (!mr_optim_elementwise(q->c.optim))
+		q->work = take(a, mr_sequential_work_bytes(&q->c));
+	q->target = take(a, (size_t)q->c.samples * mr_shape_bytes(g->target, q->c.kernels->dtype));
+}
+
+static mr_status map_layout(mr_sequential *q, const mr_sequential_layout *l)
+{
+	mr_arena a;
+
+	mr_arena_init(&a, NULL, 0);
+	layout(q, l, &a);
+	MR_TRY(mr_region_map(&q->region, mr_align_up(a.used, MR_CACHE_LINE), q->c.place->bindable ? q->c.place->node_os : MR_REGION_ANY_NODE));
+	mr_arena_init(&a, q->region.base, q->region.bytes);
+	layout(q, l, &a);
+	return MR_OK;
+}
+
+static mr_status allocate_tables(mr_sequential *q)
+{
+	const mr_graph *g = q->g;
+
+	q->value = calloc(g->n_values, sizeof(*q->value));
+	q->node = calloc(g->n_nodes, sizeof(*q->node));
+	q->weight = calloc(g->n_params + 1, sizeof(void *));
+	q->grad = calloc(g->n_params + 1, sizeof(void *));
+	q->steps = calloc(g->n_params + 1, sizeof(mr_step));
+	for (int i = 0; i < MR_OPTIM_STATES; i++)
+		q->state[i] = calloc(g->n_params + 1, sizeof(void *));
+	q->part = calloc(g->n_params + 1, sizeof(void *));
+	q->late = calloc(g->n_params + 1, sizeof(bool));
+	q->active = calloc(g->n_nodes, sizeof(bool));
+	q->has_grad = calloc(g->n_values, sizeof(bool));
+	q->loss = calloc(q->c.n_micro, sizeof(double));
+	if (!q->value || !q->node || !q->weight || !q->grad || !q->part || !q->late || !q->active || !q->steps || !q->state[0] || !q->state[1] || !q->has_grad ||
+	    !q->loss)
+		return mr_fail(MR_ERESOURCE, "no memory for a model of %u layers", g->n_nodes);
+	return MR_OK;
+}
+
+static mr_status allocate(mr_sequential *q)
+{
+	mr_sequential_layout l;
+	mr_status st = mr_sequential_layout_make(&q->c, &l);
+
+	if (st == MR_OK)
+		st = map_layout(q, &l);
+	mr_sequential_layout_fini(&l);
+	return st;
+}
+
+/* On the group's leader, whose pages they are then. */
+static void init_weights(mr_sequential *q)
+{
+	mr_region_prefault(&q->region, 0, q->region.bytes);
+	for (uint32_t p = 0; p < q->g->n_params; p++)
+		if (q->weight[p])
+			mr_graph_init_param(q->g, p, q->c.seed, q->c.kernels->dtype, q->weight[p]);
+}
+
+const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q)
+{
+	return &q->c;
+}
+
+void *mr_sequential_weights(mr_sequential *q, uint32_t p)
+{
+	return q->g->params[p].tied_to >= 0 ? q->weight[q->g->params[p].tied_to] : q->weight[p];
+}
+
+void *mr_sequential_grads(mr_sequential *q, uint32_t p)
+{
+	return q->grad[p];
+}
+
+void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i)
+{
+	return q->state[i][p];
+}
+
+double mr_sequential_largest_gradient(const mr_sequential *q)
+{
+	return q->largest;
+}
+
+const double *mr_sequential_losses(const mr_sequential *q)
+{
+	return q->loss;
+}
+
+static mr_status set_up(mr_sequential *q)
+{
+	init_weights(q);
+	return q->c.kernels->ctx_create(q->c.place->n_threads, &q->kc);
+}
+
+static mr_status tear_down(mr_sequential *q)
+{
+	q->c.kernels->ctx_destroy(q->kc);
+	q->kc = NULL;
+	return MR_OK;
+}
+
+/* --- the thread: a group set up like a leader obeys one job at a time --- */
+
+typedef struct job {
+	mr_sequential *q;
+	mr_status (*fn)(mr_sequential *q);
+} job;
+
+static void thread(void *arg)
+{
+	job *j = arg;
+
+	j->q->status = j->fn(j->q);
+	if (j->q->status != MR_OK)
+		memcpy(j->q->text, mr_error_text(), sizeof(j->q->text) - 1);
+}
+
+static mr_status on_group(mr_sequential *q, mr_status (*fn)(mr_sequential *))
+{
+	job j = {q, fn};
+	mr_group *g;
+
+	MR_TRY(mr_group_start(q->c.place, "mr-w0", thread, &j, &g));
+	if (fn == set_up) /* the jobs after it get the same cores */
+		mr_group_warn(g);
+	mr_group_join(g);
+	return q->status == MR_OK ? MR_OK : mr_fail(q->status, "%s", q->text);
+}
+
+mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **out)
+{
+	mr_sequential *q = calloc(1, sizeof(*q));
+	mr_status st;
+
+	if (!q)
+		return mr_fail(MR_ERESOURCE, "no memory for sequential training");
+	q->c = *c;
+	q->g = c->graph;
+	q->inside = mr_sequential_steps_inside(c);
+	q->few_owner = mr_sequential_few(c);
+	q->few_user = q->few_owner == UINT32_MAX ? UINT32_MAX : mr_sequential_tied_user(q->g, q->few_owner);
+	st = allocate_tables(q);
+	if (st == MR_OK)
+		st = allocate(q);
+	if (st == MR_OK)
+		st = on_group(q, set_up);
+	if (st != MR_OK) {
+		mr_sequential_destroy(q);
+		return st;
+	}
+	*out = q;
+	return MR_OK;
+}
+
+void mr_sequential_destroy(mr_sequential *q)
+{
+	if (!q)
+		return;
+	if (q->kc && on_group(q, tear_down) != MR_OK)
+		q->kc = NULL; /* no thread to free it on: the process is ending */
+	for (int i = 0; i < MR_OPTIM_STATES; i++)
+		free(q->state[i]);
+	mr_region_unmap(&q->region);
+	free(q->value);
+	free(q->node);
+	free(q->weight);
+	free(q->grad);
+	free(q->part);
+	free(q->late);
+	free(q->active);
+	free(q->steps);
+	free(q->has_grad);
+	free(q->loss);
+	free(q);
+}
+
+mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
+{
+	mr_status st;
+
+	q->until = until;
+	q->progress = progress;
+	q->arg = arg;
+	st = on_group(q, mr_sequential_steps);
+	*reached = q->step;
+	return st;
+}
+
+mr_status mr_sequential_eval(mr_sequential *q, mr_eval_wanted *wanted, void *arg, double *loss)
+{
+	if (q->c.data->n_valid == 0)
+		return mr_fail(MR_EDATA, "the data has no validation part");
+	q->wanted = wanted;
+	q->arg = arg;
+	MR_TRY(on_group(q, mr_sequential_evaluate));
+	*loss = q->eval_loss;
+	return MR_OK;
+}
+
+size_t mr_sequential_out_bytes(const mr_sequential *q)
+{
+	uint32_t logits = q->g->nodes[q->g->n_nodes - 1].in[0];
+
+	return mr_shape_bytes(q->g->values[logits].shape, q->c.kernels->dtype);
+}
+
+mr_status mr_sequential_forward(mr_sequential *q, const void *input, void *out)
+{
+	q->forward_in = input;
+	MR_TRY(on_group(q, mr_sequential_forward_one));
+	memcpy(out, q->value[q->g->nodes[q->g->n_nodes - 1].in[0]].value, mr_sequential_out_bytes(q));
+	return MR_OK;
+}
+
+void mr_sequential_resume_at(mr_sequential *q, uint64_t step)
+{
+	q->step = step;
+}
+
+void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64_t *u)
+{
+	*f = q->ns_f;
+	*b = q->ns_b;
+	*u = q->ns_u;
+}
+
+uint64_t mr_sequential_bytes(const mr_sequential *q)
+{
+	return q->region.asked_bytes + (q->kc ? q->c.kernels->ctx_bytes(q->kc) : 0);
+}

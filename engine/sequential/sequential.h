@@ -1,0 +1,91 @@
+/*
+ * sequential.h - plain training on one thread group, without a pipeline: the oracle of every synchronous system.
+ *
+ * For each step: for each micro-batch, in the order in which the system sums gradients, forward through all layers and backward
+ * through all layers; then one optimizer step, or, where nothing has to see the whole gradient first, each layer's step right
+ * behind its gradient in the last micro-batch's backward. It shares the layers, kernels and optimizers with the engine and nothing else: no
+ * plan, no lowering, no stages, no planned memory, no aliased gradients. Every value and every gradient has a buffer of its own,
+ * but for the value that the loss overwrites by its gradient. Given the order and grouping of a synchronous system's sums, as data,
+ * it gives that system's weights to the bit.
+ *
+ * It is also a system that users can choose: `sequential` on all cores is intra-operator parallelism, the thing that a pipeline
+ * has to beat.
+ */
+#ifndef MR_SEQUENTIAL_SEQUENTIAL_H
+#define MR_SEQUENTIAL_SEQUENTIAL_H
+
+#include "ir/plan.h"
+#include "exec/engine.h"
+
+typedef struct mr_sequential mr_sequential;
+
+/*
+ * In which order and grouping the gradients of a step are summed, part of the model by part: within a pipe the micro-batches of
+ * its list one after the other, then pipe by pipe (those without a micro-batch are left out). Where parts have different lists
+ * the step goes over all micro-batches once for each, and keeps of each pass only the gradients of the parts it was made for.
+ */
+typedef struct mr_sum_lists {
+	uint32_t n_parts, n_pipes;
+	const uint32_t *first;   /* [n_parts + 1] part s is the graph's nodes first[s] to first[s + 1] - 1 */
+	const uint32_t *begin;   /* [n_parts * n_pipes + 1] list (s, p) is micro[begin[s * n_pipes + p]] up to the next begin */
+	const uint32_t *micro;   /* each of a step's micro-batches once in every part */
+} mr_sum_lists;
+
+typedef struct mr_sequential_config {
+	const mr_graph *graph;
+	const mr_kernels *kernels;
+	const mr_dataset *data;
+	const mr_optim *optim;
+	const mr_lr *lr;
+	const mr_place_worker *place; /* the thread group */
+	double clip;                  /* global norm; <= 0: none */
+	bool measures;                /* look for the largest gradient, as mr_run_config has it */
+	bool skip_nonfinite;          /* with clip: a step whose norm is not finite leaves the weights as they are */
+	uint64_t seed;
+	int64_t samples;              /* per micro-batch */
+	uint32_t n_micro;             /* micro-batches a step */
+	mr_sum_order sum;             /* ASCENDING or DESCENDING, in one group; without lists */
+	const mr_sum_lists *lists;    /* NULL: as sum says */
+} mr_sequential_config;
+
+/** Allocate, set up the thread, initialise the weights. Borrows what @c points to. Errors: MR_ERESOURCE, MR_EDNN. */
+mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **out) MR_MUST_USE;
+void mr_sequential_destroy(mr_sequential *q);
+
+/** What it was made with. */
+const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q);
+
+/** As mr_engine_run; @progress is called on the training thread, after steps only. */
+mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress *progress, void *arg,
+			    uint64_t *reached) MR_MUST_USE;
+
+/** Mean validation loss at the present weights. As mr_engine_eval, with @wanted asked before each micro-batch on the training thread. */
+mr_status mr_sequential_eval(mr_sequential *q, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;
+
+/**
+ * Forward of one sample (@input as the data give it) without the loss: the activations that enter the loss are copied to
+ * @out, mr_sequential_out_bytes(q) bytes. For sampling from a language model.
+ */
+mr_status mr_sequential_forward(mr_sequential *q, const void *input, void *out) MR_MUST_USE;
+size_t mr_sequential_out_bytes(const mr_sequential *q);
+
+/** Storage of parameter @p (its owner's, when tied), its gradient sum and its optimizer state; between runs only. Where the
+ * steps are inside (sequential/sequential_size.h) they use the gradient up: there is none to see afterwards. */
+void *mr_sequential_weights(mr_sequential *q, uint32_t p);
+void *mr_sequential_grads(mr_sequential *q, uint32_t p);
+void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i);
+
+/** Losses of the last step's micro-batches, [n_micro] by micro-batch. Between steps: also in @progress. */
+const double *mr_sequential_losses(const mr_sequential *q);
+
+/** As mr_run_largest_gradient. Between runs. */
+double mr_sequential_largest_gradient(const mr_sequential *q);
+
+/** Continue as if @step steps had been done (weights and state have been restored). */
+void mr_sequential_resume_at(mr_sequential *q, uint64_t step);
+
+/** Nanoseconds spent in F, in B and in U so far, and bytes of memory it holds. */
+void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64_t *u);
+uint64_t mr_sequential_bytes(const mr_sequential *q);
+
+#endif

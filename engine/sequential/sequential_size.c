@@ -1,0 +1,182 @@
+#include "sequential/sequential_size.h"
+
+#include "base/size.h"
+#include "sequential/sequential_layout.h"
+
+static uint64_t rounded(uint64_t bytes)
+{
+	return mr_align_up(bytes ? bytes : 1, MR_CACHE_LINE);
+}
+
+bool mr_sequential_steps_inside(const mr_sequential_config *c)
+{
+	return !(c->clip > 0) && !c->lists && mr_optim_elementwise(c->optim);
+}
+
+uint32_t mr_sequential_tied_user(const mr_graph *g, uint32_t p)
+{
+	uint32_t u = 0;
+
+	while (u < g->n_params && g->params[u].tied_to != (int32_t)p)
+		u++;
+	return u < g->n_params ? u : UINT32_MAX;
+}
+
+static int64_t rows_into(const mr_sequential_config *c, uint32_t node)
+{
+	const mr_graph *g = c->graph;
+
+	return c->samples * g->values[g->nodes[node].in[0]].shape.rows;
+}
+
+/* An owner with one other use, in a layer behind its own. */
+static bool may_be_few(const mr_sequential_config *c, uint32_t p)
+{
+	const mr_graph *g = c->graph;
+	const mr_param *owner = &g->params[p], *user;
+	uint32_t u;
+
+	if (g->nodes[owner->node].ops->few != MR_FEW_LAST || owner->index != 0)
+		return false;
+	u = mr_sequential_tied_user(g, p);
+	if (u == UINT32_MAX)
+		return false;
+	user = &g->params[u];
+	while (++u < g->n_params)
+		if (g->params[u].tied_to == (int32_t)p)
+			return false;
+	return user->node > owner->node && g->nodes[user->node].ops->few == MR_FEW_FIRST && user->index == 0 &&
+	       mr_few_pays(rows_into(c, owner->node), owner->dim[0]);
+}
+
+/* Nothing is summed, and nobody looks at gradients afterwards. */
+static bool may_share(const mr_sequential_config *c)
+{
+	return c->n_micro == 1 && !c->measures && mr_sequential_steps_inside(c);
+}
+
+uint32_t mr_sequential_few(const mr_sequential_config *c)
+{
+	uint32_t p = 0, n = may_share(c) ? c->graph->n_params : 0;
+
+	while (p < n && !may_be_few(c, p))
+		p++;
+	return p < n ? p : UINT32_MAX;
+}
+
+void mr_sequential_layout_few(const mr_sequential_config *c, mr_few *f, mr_arena *a)
+{
+	const mr_graph *g = c->graph;
+	uint32_t p = mr_sequential_few(c);
+	const mr_param *owner;
+
+	if (p == UINT32_MAX)
+		return;
+	owner = &g->params[p];
+	mr_few_layout(f, a, c->kernels->dtype, rows_into(c, owner->node), owner->dim[0], owner->dim[1],
+		      rows_into(c, g->params[mr_sequential_tied_user(g, p)].node));
+}
+
+mr_grad_home mr_sequential_grad_home(const mr_sequential_config *c, uint32_t p)
+{
+	int32_t owner = c->graph->params[p].tied_to;
+
+	if (!may_share(c))
+		return MR_GRAD_OWN;
+	if (!mr_graph_tied(c->graph, p))
+		return MR_GRAD_SHARED;
+	if (mr_sequential_few(c) != (owner < 0 ? p : (uint32_t)owner))
+		return MR_GRAD_OWN;
+	return owner < 0 ? MR_GRAD_FEW : MR_GRAD_SHARED;
+}
+
+bool mr_sequential_steps_late(const mr_sequential_config *c, uint32_t p)
+{
+	return mr_graph_tied(c->graph, p) && mr_sequential_grad_home(c, p) == MR_GRAD_OWN;
+}
+
+size_t mr_sequential_work_bytes(const mr_sequential_config *c)
+{
+	size_t most = 0;
+
+	for (uint32_t p = 0; p < c->graph->n_params && c->optim->ops->work_bytes; p++) {
+		mr_optim_matrix m = mr_graph_matrix(c->graph, p);
+		size_t bytes = m.rows ? c->optim->ops->work_bytes(&m, c->kernels->dtype) : 0;
+
+		most = bytes > most ? bytes : most;
+	}
+	return most;
+}
+
+uint64_t mr_sequential_shared_grads(const mr_sequential_config *c)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < c->graph->n_nodes; i++) {
+		const mr_node *nd = &c->graph->nodes[i];
+		uint64_t here = 0;
+
+		for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++)
+			if (mr_sequential_grad_home(c, p) == MR_GRAD_SHARED)
+				here += rounded((uint64_t)c->graph->params[p].n * mr_dtype_bytes(c->kernels->dtype));
+		most = here > most ? here : most;
+	}
+	return most;
+}
+
+static uint64_t grad_bytes(const mr_sequential_config *c)
+{
+	uint64_t own = 0, shared = mr_sequential_shared_grads(c);
+
+	for (uint32_t p = 0; p < c->graph->n_params; p++)
+		if (mr_sequential_grad_home(c, p) == MR_GRAD_OWN)
+			own += rounded((uint64_t)c->graph->params[p].n * mr_dtype_bytes(c->kernels->dtype));
+	if (c->lists && c->lists->n_pipes > 1)
+		return 2 * own;
+	return own + (shared ? rounded(shared) : 0);
+}
+
+static mr_status passing_bytes(const mr_sequential_config *c, mr_run_memory *out)
+{
+	mr_sequential_layout l;
+	mr_few few;
+	mr_arena a;
+	mr_status st = mr_sequential_layout_make(c, &l);
+
+	mr_arena_init(&a, NULL, 0);
+	mr_sequential_layout_few(c, &few, &a);
+	for (uint32_t v = 0; st == MR_OK && v < c->graph->n_values; v++)
+		if (l.value[v] == MR_SEQUENTIAL_OWN)
+			out->activations += rounded((uint64_t)c->samples * mr_shape_bytes(c->graph->values[v].shape, c->kernels->dtype));
+	out->scratch = rounded(l.passing.bytes) + rounded(l.scratch) + mr_align_up(a.used, MR_CACHE_LINE);
+	mr_sequential_layout_fini(&l);
+	return st;
+}
+
+mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
+{
+	const mr_graph *g = c->graph;
+	const mr_kernels *k = c->kernels;
+
+	*out = (mr_run_memory){.boundaries = rounded((uint64_t)c->samples * mr_shape_bytes(g->target, k->dtype))};
+	MR_TRY(passing_bytes(c, out));
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		const mr_node *nd = &g->nodes[i];
+		mr_layer_needs z = {0};
+
+		nd->ops->needs(&nd->cfg, g->values[nd->in[0]].shape, c->samples, k, &z);
+		out->activations += rounded(z.aux_i) + rounded(z.aux_w);
+	}
+	out->grads = grad_bytes(c);
+	for (uint32_t p = 0; p < g->n_params; p++) {
+		uint64_t bytes = rounded(mr_stagger((size_t)g->params[p].n * mr_dtype_bytes(k->dtype)));
+
+		if (g->params[p].tied_to >= 0)
+			continue;
+		out->weights += bytes;
+		out->optimizer += c->optim->ops->n_states * bytes;
+	}
+	if (!mr_optim_elementwise(c->optim))
+		out->scratch += rounded(mr_sequential_work_bytes(c));
+	return MR_OK;
+}

@@ -1,0 +1,408 @@
+/* sequential_step.c - what plain training computes: passes over micro-batches, sums, optimizer steps, evaluation. */
+#include <math.h>
+#include <string.h>
+
+#include "host/clock.h"
+#include "sequential/sequential_parts.h"
+#include "sequential/sequential_size.h"
+
+/* --- one micro-batch --- */
+
+typedef struct pass {
+	int64_t samples;
+	uint64_t first_sample;
+	bool train, add;
+	void **grad;           /* [n_params] where W leaves them */
+	const bool *active;    /* [n_nodes] whose W is wanted; NULL: all */
+	const mr_step *steps; /* [n_params]; NULL: gradients alone */
+	double *loss;
+	const void *w[MR_LAYER_PARAMS];
+	void *dw[MR_LAYER_PARAMS];
+} pass;
+
+static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
+{
+	const mr_node *nd = &q->g->nodes[i];
+	mr_shape in = q->g->values[nd->in[0]].shape;
+	bool ends = nd->out == MR_GRAPH_NO_VALUE, adds = nd->addend != MR_GRAPH_NO_VALUE;
+	mr_layer_call c = {
+		.k = q->c.kernels,
+		.kc = q->kc,
+		.cfg = &nd->cfg,
+		.in = in,
+		.out = ends ? in : q->g->values[nd->out].shape,
+		.samples = ps->samples,
+		.addend = adds ? q->value[nd->addend].value : NULL,
+		.y = ends ? NULL : q->value[adds ? nd[1].out : nd->out].value,
+		.dy = ends ? NULL : q->value[nd->out].grad,
+		.w = ps->w,
+		.dw = ps->dw,
+		.dw_add = ps->add,
+		.step = ps->steps ? ps->steps + nd->first_param : NULL,
+		.dy_is_dz = !ends && nd[1].through,
+		.aux_i = q->node[i].aux_i,
+		.aux_w = q->node[i].aux_w,
+		.kept = q->node[i].kept,
+		.scratch = q->scratch,
+		.target = q->target,
+		.loss = ps->loss,
+		.train = ps->train,
+		.mask = {q->c.seed, ps->first_sample, nd->number},
+	};
+
+	if (nd->through) {
+		c.through = nd[-1].cfg.act;
+		c.through_aux = q->node[i - 1].act_aux;
+	}
+	for (uint32_t j = 0; j < nd->n_in; j++)
+		c.x[j] = q->value[nd->in[j]].value;
+	for (uint32_t j = 0; j < nd->n_params; j++) {
+		uint32_t p = nd->first_param + j;
+
+		ps->w[j] = mr_sequential_weights(q, p);
+		ps->dw[j] = ps->grad ? ps->grad[p] : NULL;
+		if (p == q->few_owner || p == q->few_user)
+			c.few = &q->few;
+	}
+	return c;
+}
+
+/* Samples by numbers, each in the range where its first one lies: so a team shares them out by how much there is to copy. */
+typedef struct loading {
+	mr_sequential *q;
+	const pass *ps;
+	int64_t each; /* numbers of a sample */
+} loading;
+
+static void load_range(const void *args, int64_t lo, int64_t hi)
+{
+	const loading *l = args;
+	const mr_dataset *d = l->q->c.data;
+	mr_dtype dt = l->q->c.kernels->dtype;
+
+	for (int64_t i = (lo + l->each - 1) / l->each; i * l->each < hi; i++) {
+		void *in = (char *)l->q->value[0].value + (size_t)i * mr_shape_bytes(d->input, dt);
+		void *tg = (char *)l->q->target + (size_t)i * mr_shape_bytes(d->target, dt);
+
+		if (l->ps->train)
+			d->ops->train(d, l->ps->first_sample + (uint64_t)i, in, tg);
+		else
+			d->ops->valid(d, l->ps->first_sample + (uint64_t)i, in, tg);
+	}
+}
+
+static void load(mr_sequential *q, const pass *ps)
+{
+	loading l = {q, ps, q->c.data->input.rows * q->c.data->input.cols};
+
+	q->c.kernels->ranges(q->kc, ps->samples * l.each, load_range, &l);
+}
+
+static mr_status forward(mr_sequential *q, pass *ps, uint32_t end)
+{
+	for (uint32_t i = 0; i < end; i++) {
+		mr_layer_call c;
+
+		if (q->g->nodes[i].added)
+			continue;
+		c = make_call(q, i, ps);
+		MR_TRY(q->g->nodes[i].ops->forward(&c));
+	}
+	return MR_OK;
+}
+
+static mr_status backward(mr_sequential *q, pass *ps)
+{
+	uint32_t logits = mr_sequential_ends_in(q->g);
+
+	memset(q->has_grad, 0, q->g->n_values * sizeof(bool));
+	q->has_grad[logits] = true; /* the loss left it in the value's place */
+	for (uint32_t i = q->g->n_nodes - 1; i-- > 0;) {
+		const mr_node *nd = &q->g->nodes[i];
+		mr_layer_call c = make_call(q, i, ps);
+
+		for (uint32_t j = 0; j < nd->n_in; j++) {
+			if (!mr_graph_wants_dx(q->g, i, j))
+				continue;
+			c.dx[j] = q->value[nd->in[j]].grad;
+			c.dx_add[j] = q->has_grad[nd->in[j]];
+			q->has_grad[nd->in[j]] = true;
+		}
+		if (!ps->active || ps->active[i])
+			MR_TRY(mr_layer_backward(nd->ops, &c));
+		else if (nd->ops->backward_input)
+			MR_TRY(nd->ops->backward_input(&c));
+	}
+	return MR_OK;
+}
+
+/* --- one step --- */
+
+static void sum_tied(mr_sequential *q)
+{
+	for (uint32_t p = 0; p < q->g->n_params; p++) {
+		int32_t o = q->g->params[p].tied_to;
+
+		if (o >= 0 && (uint32_t)o != q->few_owner)
+			q->c.kernels->sum(q->kc, q->g->params[p].n, q->grad[o], q->grad[p], q->grad[o]);
+	}
+}
+
+static double grad_norm(mr_sequential *q)
+{
+	double sum = 0;
+
+	for (uint32_t p = 0; p < q->g->n_params; p++)
+		if (q->weight[p])
+			sum += q->c.kernels->sumsq(q->kc, q->g->params[p].n, q->grad[p]);
+	return sqrt(sum);
+}
+
+static mr_optim_call step_call(mr_sequential *q, uint32_t p, double lr, double scale)
+{
+	mr_optim_call c = {
+		.src = q->weight[p],
+		.dst = q->weight[p],
+		.lr = lr,
+		.t = q->step + 1,
+		.gscale = scale,
+		.decay = q->g->params[p].decay,
+		.work = q->work,
+	};
+
+	for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
+		c.state[i] = q->state[i][p];
+	if (q->work)
+		c.matrix = mr_graph_matrix(q->g, p);
+	return c;
+}
+
+static void fill_steps(mr_sequential *q, double lr, double scale)
+{
+	for (uint32_t p = 0; p < q->g->n_params; p++) {
+		mr_optim_call c;
+
+		if (!q->weight[p] || q->late[p])
+			continue;
+		c = step_call(q, p, lr, scale);
+		q->c.optim->ops->fill(q->c.optim, &c, &q->steps[p]);
+	}
+	if (q->few_user != UINT32_MAX)
+		q->steps[q->few_user] = q->steps[q->few_owner];
+}
+
+/* Of what backward has not stepped. */
+static mr_status update(mr_sequential *q, double lr, double *norm)
+{
+	double count = q->c.n_micro, scale = 1 / count;
+
+	*norm = NAN;
+	sum_tied(q);
+	if (q->c.clip > 0) {
+		*norm = grad_norm(q) / count;
+		if (!isfinite(*norm) && q->c.skip_nonfinite)
+			return MR_OK;
+		if (!isfinite(*norm))
+			return mr_fail(MR_EDIVERGED, "the gradient norm of step %llu is not finite",
+				       (unsigned long long)(q->step + 1));
+		scale = mr_clip_factor(*norm, q->c.clip) / count;
+	}
+	for (uint32_t p = 0; p < q->g->n_params; p++) {
+		mr_optim_call c;
+
+		if (!q->weight[p] || (q->inside && !q->late[p]))
+			continue;
+		c = step_call(q, p, lr, scale);
+		MR_TRY(mr_optim_step(q->c.optim, &c, q->c.kernels, q->kc, q->g->params[p].n, q->grad[p]));
+	}
+	return MR_OK;
+}
+
+/* Of the micro-batch in hand. */
+static void find_few(mr_sequential *q)
+{
+	const mr_param *p = &q->g->params[q->few_owner];
+	uint16_t tokens = q->g->nodes[p->node].in[0];
+
+	mr_few_find(&q->few, q->value[tokens].value, q->c.samples * q->g->values[tokens].shape.rows, p->dim[0]);
+}
+
+/* Micro-batch @m of the step in hand, forward and backward; @ps says what to do with its gradients. */
+static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
+{
+	uint64_t t0, t1;
+
+	ps->samples = q->c.samples;
+	ps->first_sample = (q->step * q->c.n_micro + m) * (uint64_t)q->c.samples;
+	ps->train = true;
+	ps->loss = &q->loss[m];
+	load(q, ps);
+	t0 = mr_clock_ns();
+	MR_TRY(forward(q, ps, q->g->n_nodes));
+	t1 = mr_clock_ns();
+	if (!isfinite(q->loss[m]) && !q->c.skip_nonfinite)
+		return mr_fail(MR_EDIVERGED, "the loss of micro-batch %llu is %s (weights of version %llu)",
+			       (unsigned long long)(q->step * q->c.n_micro + m),
+			       isnan(q->loss[m]) ? "not a number" : "infinite", (unsigned long long)q->step);
+	if (q->few_owner != UINT32_MAX)
+		find_few(q);
+	MR_TRY(backward(q, ps));
+	q->ns_f += t1 - t0;
+	q->ns_b += mr_clock_ns() - t1;
+	return MR_OK;
+}
+
+/* All gradients in one group, in the order of c.sum. */
+static mr_status sum_in_order(mr_sequential *q, double lr)
+{
+	for (uint32_t i = 0; i < q->c.n_micro; i++) {
+		pass ps = {.add = i > 0, .grad = q->grad};
+
+		if (q->inside && i + 1 == q->c.n_micro) {
+			fill_steps(q, lr, 1 / (double)q->c.n_micro);
+			ps.steps = q->steps;
+		}
+		MR_TRY(one_micro(q, q->c.sum == MR_SUM_DESCENDING ? q->c.n_micro - 1 - i : i, &ps));
+	}
+	return MR_OK;
+}
+
+static const uint32_t *list_of(const mr_sum_lists *l, uint32_t part, uint32_t pipe, uint32_t *n)
+{
+	const uint32_t *begin = &l->begin[part * l->n_pipes + pipe];
+
+	*n = begin[1] - begin[0];
+	return l->micro + begin[0];
+}
+
+static bool same_lists(const mr_sum_lists *l, uint32_t a, uint32_t b)
+{
+	for (uint32_t p = 0; p < l->n_pipes; p++) {
+		uint32_t n, m;
+		const uint32_t *x = list_of(l, a, p, &n), *y = list_of(l, b, p, &m);
+
+		if (n != m || memcmp(x, y, n * sizeof(*x)))
+			return false;
+	}
+	return true;
+}
+
+/* The pipes' sums into the first one, for the nodes that are active. */
+static void add_part(mr_sequential *q)
+{
+	for (uint32_t i = 0; i < q->g->n_nodes; i++)
+		for (uint32_t p = q->g->nodes[i].first_param; q->active[i] && p < q->g->nodes[i].first_param + q->g->nodes[i].n_params; p++)
+			q->c.kernels->sum(q->kc, q->g->params[p].n, q->grad[p], q->part[p], q->grad[p]);
+}
+
+/* Once over all micro-batches as @part sums them, for all active nodes. */
+static mr_status sum_pipes(mr_sequential *q, uint32_t part)
+{
+	const mr_sum_lists *l = q->c.lists;
+	bool begun = false;
+
+	for (uint32_t p = 0; p < l->n_pipes; p++) {
+		uint32_t n;
+		const uint32_t *micro = list_of(l, part, p, &n);
+
+		for (uint32_t i = 0; i < n; i++) {
+			pass ps = {.add = i > 0, .grad = begun ? q->part : q->grad, .active = q->active};
+
+			MR_TRY(one_micro(q, micro[i], &ps));
+		}
+		if (begun && n)
+			add_part(q);
+		begun = begun || n;
+	}
+	return MR_OK;
+}
+
+/* Parts with the same lists as an earlier one were done with it. */
+static mr_status sum_by_lists(mr_sequential *q)
+{
+	const mr_sum_lists *l = q->c.lists;
+
+	for (uint32_t s = 0; s < l->n_parts; s++) {
+		uint32_t before = 0;
+
+		while (before < s && !same_lists(l, before, s))
+			before++;
+		if (before < s)
+			continue;
+		for (uint32_t k = 0; k < l->n_parts; k++)
+			for (uint32_t i = l->first[k]; i < l->first[k + 1]; i++)
+				q->active[i] = k >= s && same_lists(l, s, k);
+		MR_TRY(sum_pipes(q, s));
+	}
+	return MR_OK;
+}
+
+/* Steps leave the gradients of all parameters behind, each in a buffer of its own (mr_sequential_shares_grads). */
+static void measure(mr_sequential *q)
+{
+	for (uint32_t p = 0; p < q->g->n_params; p++)
+		if (q->weight[p])
+			q->largest = fmax(q->largest, sqrt(q->c.kernels->sumsq(q->kc, q->g->params[p].n, q->grad[p])) / q->c.n_micro);
+}
+
+static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
+{
+	double sum = 0;
+	uint64_t begin;
+
+	*rec = (mr_step_rec){.step = q->step + 1, .lr = mr_lr_at(q->c.lr, q->step + 1), .norm = NAN};
+	MR_TRY(q->c.lists ? sum_by_lists(q) : sum_in_order(q, rec->lr));
+	begin = mr_clock_ns();
+	MR_TRY(update(q, rec->lr, &rec->norm));
+	if (q->c.measures)
+		measure(q);
+	for (uint32_t m = 0; m < q->c.n_micro; m++)
+		sum += q->loss[m];
+	rec->loss = sum / q->c.n_micro;
+	rec->time_ns = mr_clock_ns();
+	q->ns_u += rec->time_ns - begin;
+	q->step++;
+	return MR_OK;
+}
+
+mr_status mr_sequential_steps(mr_sequential *q)
+{
+	while (q->step < q->until) {
+		mr_step_rec rec;
+
+		MR_TRY(one_step(q, &rec));
+		if (q->progress && !q->progress(q->arg, &rec))
+			break;
+	}
+	return MR_OK;
+}
+
+mr_status mr_sequential_evaluate(mr_sequential *q)
+{
+	uint64_t n = q->c.data->n_valid;
+	double sum = 0;
+
+	for (uint64_t at = 0; at < n; at += (uint64_t)q->c.samples) {
+		double loss = 0;
+		pass ps = {.first_sample = at, .loss = &loss};
+
+		if (q->wanted && !q->wanted(q->arg))
+			return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
+		ps.samples = at + (uint64_t)q->c.samples <= n ? q->c.samples : (int64_t)(n - at);
+		load(q, &ps);
+		MR_TRY(forward(q, &ps, q->g->n_nodes));
+		if (!isfinite(loss))
+			return mr_fail(MR_EDIVERGED, "the validation loss is not finite");
+		sum += loss * (double)ps.samples;
+	}
+	q->eval_loss = sum / (double)n;
+	return MR_OK;
+}
+
+mr_status mr_sequential_forward_one(mr_sequential *q)
+{
+	pass ps = {.samples = 1};
+
+	memcpy(q->value[0].value, q->forward_in, mr_shape_bytes(q->g->input, q->c.kernels->dtype));
+	return forward(q, &ps, q->g->n_nodes - 1);
+}

@@ -1,0 +1,263 @@
+#include "session/costs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "session/costs_live.h"
+#include "exec/replicas.h"
+
+#define UPDATE_PASSES 7 /* as in mr_partition_cost */
+#define SUM_PASSES 3    /* two gradients are read, one is written */
+
+mr_status mr_costs_alloc(const mr_session *s, mr_costs *out)
+{
+	*out = (mr_costs){.layer = calloc(s->graph->n_nodes, sizeof(*out->layer))};
+	return out->layer ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", s->graph->n_nodes);
+}
+
+void mr_costs_fini(mr_costs *c)
+{
+	free(c->layer);
+	*c = (mr_costs){0};
+}
+
+/* Bytes of a micro-batch that enter @stage. */
+static double bytes_into(const mr_session *s, uint16_t stage)
+{
+	const mr_node *node = &s->graph->nodes[s->partition.first[stage]];
+
+	return (double)s->samples * (double)mr_shape_bytes(s->graph->values[node->in[0]].shape, s->kernels->dtype);
+}
+
+static double param_bytes(const mr_session *s, uint16_t stage)
+{
+	double n = 0;
+
+	for (uint32_t i = s->partition.first[stage]; i < s->partition.first[stage + 1]; i++)
+		n += (double)mr_costs_params(s->graph, i);
+	return n * (double)mr_dtype_bytes(s->kernels->dtype);
+}
+
+/* Bytes of the parameters that @stage stores and another one uses too: each pipe has a gradient of both uses. */
+static double tied_bytes(const mr_session *s, uint16_t stage)
+{
+	double n = 0;
+
+	for (uint32_t i = 0; i < s->graph->n_params; i++) {
+		const mr_param *p = &s->graph->params[i];
+
+		if (p->tied_to >= 0 && mr_partition_stage(&s->partition, s->graph->params[p->tied_to].node) == stage &&
+		    mr_partition_stage(&s->partition, p->node) != stage)
+			n += (double)p->n;
+	}
+	return n * (double)mr_dtype_bytes(s->kernels->dtype);
+}
+
+/* Each gradient but one is added to it. */
+static void add_reductions(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
+{
+	for (uint16_t i = 0; s->plan && i < s->partition.n_stages; i++)
+		stage[i].r = c->sum_s * (param_bytes(s, i) * (mr_plan_parts(s->plan, i) - 1) + tied_bytes(s, i) * s->plan->n_pipes);
+}
+
+/* Where commits are more than a step by itself. A norm that is no instruction is part of the step. */
+static void add_commits(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
+{
+	bool clips = mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip") > 0;
+	bool replicates = s->plan && mr_contract_replicates(&s->plan->contract);
+	bool global = s->plan && s->plan->contract.flush != MR_FLUSH_NONE && !replicates;
+	uint32_t pipes = s->plan ? s->plan->n_pipes : 1;
+
+	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
+		double bytes = param_bytes(s, i), norm = bytes * c->norm_s;
+
+		if (pipes > 1 && mr_plan_parts(s->plan, i) > 1 && !replicates && c->shared_s > 0)
+			stage[i].u = c->shared_s * bytes;
+		if (replicates && c->average_s > 0)
+			stage[i].a = c->average_s * bytes * mr_replicas_passes(&s->plan->contract.average, pipes, s->optim.ops->n_states);
+		else if (replicates)
+			stage[i].a = stage[i].u * pipes;
+		stage[i].s = fmin(stage[i].u, c->save_s * bytes);
+		if (global)
+			stage[i].n = norm;
+		else if (clips)
+			stage[i].u += norm;
+	}
+}
+
+/* In how many of the pipes stages @a and @b lie on two workers. */
+static double apart(const mr_session *s, uint16_t a, uint16_t b)
+{
+	unsigned n = 0;
+
+	for (unsigned p = 0; s->plan && p < s->plan->n_pipes; p++)
+		n += mr_plan_worker(s->plan, (uint8_t)p, a) != mr_plan_worker(s->plan, (uint8_t)p, b);
+	return n ? (double)n / s->plan->n_pipes : 0;
+}
+
+/* Activations and gradients of one boundary have one size. */
+static void add_boundaries(const mr_session *s, const mr_hand_over *r, mr_stage_cost *stage)
+{
+	uint16_t n = s->partition.n_stages;
+
+	if (s->plan)
+		stage[0].f += bytes_into(s, 0) * r->read_s;
+	for (uint16_t i = 1; i < n; i++) {
+		double bytes = bytes_into(s, i) * apart(s, (uint16_t)(i - 1), i);
+
+		stage[i - 1].f += bytes * r->write_s;
+		stage[i].f += bytes * r->read_s;
+		stage[i].i += bytes * r->write_s;
+		stage[i - 1].i += bytes * r->read_s;
+	}
+}
+
+void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
+{
+	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
+		stage[i] = (mr_stage_cost){.c = c->hop_s};
+		for (uint32_t n = s->partition.first[i]; n < s->partition.first[i + 1]; n++) {
+			stage[i].f += c->layer[n].f;
+			stage[i].i += c->layer[n].i;
+			stage[i].w += c->layer[n].w;
+			stage[i].u += c->layer[n].u;
+			stage[i].g += c->layer[n].g;
+		}
+	}
+	add_boundaries(s, &c->remote, stage);
+	add_reductions(s, c, stage);
+	add_commits(s, c, stage);
+}
+
+/* --- nominal --- */
+
+int64_t mr_costs_params(const mr_graph *g, uint32_t node)
+{
+	int64_t n = 0;
+
+	for (uint32_t p = g->nodes[node].first_param; p < g->nodes[node].first_param + g->nodes[node].n_params; p++)
+		n += g->params[p].tied_to < 0 ? g->params[p].n : 0;
+	return n;
+}
+
+static mr_layer_cost nominal(const mr_session *s, uint32_t node)
+{
+	const mr_graph *g = s->graph;
+	const mr_node *nd = &g->nodes[node];
+	uint16_t stage = mr_partition_stage(&s->partition, node);
+	double threads = s->place.worker[s->plan ? mr_plan_worker(s->plan, 0, stage) : 0].n_threads;
+	double all = mr_partition_cost(g, node, s->samples, s->kernels) / threads, share[3];
+	mr_layer_cost c = {0};
+	mr_layer_needs z;
+
+	c.u = UPDATE_PASSES * (double)mr_costs_params(g, node) * (double)mr_dtype_bytes(s->kernels->dtype) /
+	      MR_PARTITION_BYTES / threads;
+	nd->ops->needs(&nd->cfg, g->values[nd->in[0]].shape, s->samples, NULL, &z);
+	share[0] = z.flops_f;
+	share[1] = mr_graph_wants_dx(g, node, 0) ? z.flops_i : 0;
+	share[2] = z.flops_w;
+	if (z.flops_f <= 0) {
+		share[0] = 1;
+		share[1] = mr_graph_wants_dx(g, node, 0) && !nd->ops->loss;
+		share[2] = nd->n_params > 0;
+	}
+	all = (all - c.u) / (share[0] + share[1] + share[2]);
+	c.f = all * share[0];
+	c.i = all * share[1];
+	c.w = all * share[2];
+	return c;
+}
+
+mr_status mr_costs_nominal(const mr_session *s, mr_costs *out)
+{
+	MR_TRY(mr_costs_alloc(s, out));
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++)
+		out->layer[i] = nominal(s, i);
+	out->norm_s = 1 / MR_PARTITION_BYTES / s->place.worker[0].n_threads;
+	out->sum_s = SUM_PASSES * out->norm_s;
+	out->average_s = out->norm_s;
+	snprintf(out->source, sizeof(out->source),
+		 "nominal: %g GFLOP/s and %g GB/s a thread; measure them with profile -o FILE, then --costs FILE",
+		 MR_PARTITION_FLOPS / 1e9, MR_PARTITION_BYTES / 1e9);
+	return MR_OK;
+}
+
+/* --- measured --- */
+
+mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, mr_costs *out)
+{
+	mr_layer_cost *layer;
+
+	MR_TRY(mr_costs_alloc(s, out));
+	layer = out->layer;
+	*out = *from;
+	out->layer = layer;
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
+		const mr_layer_cost *c = &from->layer[i];
+
+		layer[i] = (mr_layer_cost){c->f * by, c->i * by, c->w * by, c->u, c->g * by};
+	}
+	return MR_OK;
+}
+
+mr_status mr_costs_at_hand(const char *path, const mr_session *s, mr_costs *out)
+{
+	if (*path)
+		return mr_costs_read(path, s, out);
+	return s->costs ? mr_costs_scale(s->costs, s, 1, out) : mr_costs_nominal(s, out);
+}
+
+/* Seconds a byte, of what took each stage @seconds. */
+static double rate_of(const mr_session *s, const double *seconds)
+{
+	double sum = 0, bytes = 0;
+
+	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
+		sum += seconds[i];
+		bytes += param_bytes(s, i);
+	}
+	return bytes > 0 ? sum / bytes : 0;
+}
+
+/* Seconds a byte that steps inside take less than those by themselves, where both were measured. */
+static double saved_rate(const mr_session *s, const mr_profile *p)
+{
+	double sum = 0, bytes = 0;
+
+	for (uint16_t i = 0; i < s->partition.n_stages; i++)
+		if (p->update_s[i] > 0 && !isnan(p->inside_s[i])) {
+			sum += p->update_s[i] - p->inside_s[i];
+			bytes += param_bytes(s, i);
+		}
+	return bytes > 0 ? fmax(0, sum / bytes) : 0;
+}
+
+mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs *out)
+{
+	MR_TRY(mr_costs_alloc(s, out));
+	out->measured = true;
+	out->remote = p->hand_over;
+	out->sum_s = rate_of(s, p->sum_s);
+	out->norm_s = rate_of(s, p->norm_s);
+	out->save_s = saved_rate(s, p);
+	out->shared_s = p->commits.shared_s;
+	out->average_s = p->commits.average_s;
+	out->hop_s = p->live.hop_s;
+	snprintf(out->source, sizeof(out->source), "measured");
+	for (uint16_t stage = 0; stage < s->partition.n_stages; stage++) {
+		uint32_t first = s->partition.first[stage], end = s->partition.first[stage + 1];
+		int64_t all = 0;
+
+		for (uint32_t i = first; i < end; i++)
+			all += mr_costs_params(s->graph, i);
+		for (uint32_t i = first; i < end; i++) {
+			double part = all ? (double)mr_costs_params(s->graph, i) / (double)all : 0;
+
+			out->layer[i] =
+				(mr_layer_cost){p->layer[i].f, p->layer[i].i, p->layer[i].w, part * p->update_s[stage],
+						p->layer[i].g};
+		}
+	}
+	return p->live.instr ? mr_costs_follow_run(s, p->live.instr, out) : MR_OK;
+}

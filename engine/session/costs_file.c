@@ -1,0 +1,231 @@
+/* costs_file.c - costs of layers as a file (costs.h). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/stats.h"
+#include "base/str.h"
+#include "session/costs.h"
+
+#define FIRST_WORDS "# millrace costs 1; "
+#define OLD_COLUMNS "layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s" /* of files from before merged W were measured */
+#define COLUMNS OLD_COLUMNS ",g_s"
+#define MAX_BYTES ((size_t)64 << 20)
+
+/* What a row says about its layer, which the reader compares. */
+typedef struct shape {
+	long long inputs, outputs, params;
+} shape;
+
+static shape shape_of(const mr_graph *g, uint32_t node)
+{
+	const mr_node *nd = &g->nodes[node];
+	mr_shape in = g->values[nd->in[0]].shape, out = {0};
+
+	if (nd->out != MR_GRAPH_NO_VALUE)
+		out = g->values[nd->out].shape;
+	return (shape){in.rows * in.cols, out.rows * out.cols, mr_costs_params(g, node)};
+}
+
+static void machine_text(const mr_session *s, char *text, size_t size)
+{
+	mr_topo_print(&s->topo, text, size);
+	for (char *c = text; *c; c++)
+		if (*c == ';' || *c == '\n')
+			*c = ',';
+}
+
+mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *c)
+{
+	char machine[400];
+	mr_strbuf b;
+	mr_status st;
+
+	mr_strbuf_init(&b);
+	machine_text(s, machine, sizeof(machine));
+	mr_strbuf_printf(&b,
+			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; dtype=%s; threads=%u; samples=%lld; "
+				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; shares=%.3g; averages=%.3g; hops=%.3g\n" COLUMNS "\n",
+			 machine, mr_kernels_library(), s->kernels->name, mr_dtype_name(s->kernels->dtype),
+			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name, c->remote.read_s, c->remote.write_s,
+			 c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s, c->hop_s);
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
+		shape z = shape_of(s->graph, i);
+
+		mr_strbuf_printf(&b, "%s,%s,%lld,%lld,%lld,%.6g,%.6g,%.6g,%.6g,%.6g\n", s->graph->nodes[i].name,
+				 s->graph->nodes[i].ops->name, z.inputs, z.outputs, z.params, c->layer[i].f,
+				 c->layer[i].i, c->layer[i].w, c->layer[i].u, c->layer[i].g);
+	}
+	st = b.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path) : mr_file_replace(path, b.data, b.len);
+	mr_strbuf_fini(&b);
+	return st;
+}
+
+/* Value of "key=" in the first line @head; false: it is not there. */
+static bool head_value(const char *head, const char *key, char *value, size_t size)
+{
+	char want[32];
+	const char *at;
+
+	snprintf(want, sizeof(want), " %s=", key);
+	at = strstr(head, want);
+	if (!at)
+		return false;
+	at += strlen(want);
+	snprintf(value, size, "%.*s", (int)strcspn(at, ";\n"), at);
+	return true;
+}
+
+static mr_status expect(const char *head, const char *key, const char *want)
+{
+	char value[64];
+
+	if (!head_value(head, key, value, sizeof(value)))
+		return mr_fail(MR_ECONFIG, "line 1 does not say what %s was", key);
+	if (strcmp(value, want))
+		return mr_fail(MR_ECONFIG, "it was measured with %s = %s, the configuration has %s", key, value, want);
+	return MR_OK;
+}
+
+static void warn(const char *path, const char *head, const char *key, const char *want)
+{
+	char value[64];
+
+	if (head_value(head, key, value, sizeof(value)) && strcmp(value, want))
+		fprintf(stderr, "millrace: warning: %s was measured with %s = %s, this is %s\n", path, key, value,
+			want);
+}
+
+/* Seconds (@unit: of what) behind @key; 0 when it is missing: older files do not have it. */
+static mr_status read_rate(const char *head, const char *key, const char *unit, double *rate)
+{
+	char value[64], *end;
+
+	*rate = 0;
+	if (!head_value(head, key, value, sizeof(value)))
+		return MR_OK;
+	*rate = strtod(value, &end);
+	return end != value && !*end && *rate >= 0 && *rate < 1
+		       ? MR_OK
+		       : mr_fail(MR_ECONFIG, "line 1: %s is seconds%s, from 0, got \"%s\"", key, unit, value);
+}
+
+static mr_status read_head(const char *path, const mr_session *s, const char *head, mr_costs *out)
+{
+	char samples[24], threads[16];
+
+	if (strncmp(head, FIRST_WORDS, strlen(FIRST_WORDS)))
+		return mr_fail(MR_ECONFIG, "line 1 does not begin with \"%s\": this is no file of millrace profile",
+			       FIRST_WORDS);
+	snprintf(samples, sizeof(samples), "%lld", (long long)s->samples);
+	snprintf(threads, sizeof(threads), "%u", s->place.worker[0].n_threads);
+	MR_TRY(expect(head, "samples", samples));
+	MR_TRY(expect(head, "dtype", mr_dtype_name(s->kernels->dtype)));
+	MR_TRY(expect(head, "optimizer", s->optim.ops->name));
+	MR_TRY(read_rate(head, "reads", " a byte", &out->remote.read_s));
+	MR_TRY(read_rate(head, "writes", " a byte", &out->remote.write_s));
+	MR_TRY(read_rate(head, "sums", " a byte", &out->sum_s));
+	MR_TRY(read_rate(head, "norms", " a byte", &out->norm_s));
+	MR_TRY(read_rate(head, "saves", " a byte", &out->save_s));
+	MR_TRY(read_rate(head, "shares", " a byte", &out->shared_s));
+	MR_TRY(read_rate(head, "averages", " a byte", &out->average_s));
+	MR_TRY(read_rate(head, "hops", "", &out->hop_s));
+	warn(path, head, "threads", threads);
+	warn(path, head, "backend", s->kernels->name);
+	out->measured = true;
+	snprintf(out->source, sizeof(out->source), "measured, %s: %.*s", path,
+		 (int)strcspn(head + strlen(FIRST_WORDS), "\n"), head + strlen(FIRST_WORDS));
+	return MR_OK;
+}
+
+static bool is_time(double x)
+{
+	return isfinite(x) && x >= 0 && x <= 1e6;
+}
+
+static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, bool old, mr_layer_cost *c)
+{
+	const mr_node *nd = &g->nodes[node];
+	shape want = shape_of(g, node), z;
+	char name[64], kind[32];
+	int used = -1, n;
+
+	n = sscanf(line, "%63[^,\n],%31[^,\n],%lld,%lld,%lld,%lf,%lf,%lf,%lf%n", name, kind, &z.inputs, &z.outputs, &z.params,
+		   &c->f, &c->i, &c->w, &c->u, &used);
+	if (n == 9 && used >= 0 && !old) {
+		int more = -1;
+
+		n += sscanf(line + used, ",%lf%n", &c->g, &more);
+		used = more < 0 ? -1 : used + more;
+	}
+	if (n != (old ? 9 : 10) || used < 0 || line[used] != '\n')
+		return mr_fail(MR_ECONFIG, "expected \"%s\" of layer %s, got \"%.*s\"",
+			       old ? OLD_COLUMNS : COLUMNS, nd->name, (int)strcspn(line, "\n"), line);
+	if (strcmp(name, nd->name) || strcmp(kind, nd->ops->name))
+		return mr_fail(MR_ECONFIG, "it is of another model: layer %s (%s), where the configuration has %s (%s)",
+			       name, kind, nd->name, nd->ops->name);
+	if (memcmp(&z, &want, sizeof(z)))
+		return mr_fail(MR_ECONFIG,
+			       "it is of another model: layer %s has %lld inputs, %lld outputs, %lld parameters, where "
+			       "the configuration has %lld, %lld, %lld",
+			       name, z.inputs, z.outputs, z.params, want.inputs, want.outputs, want.params);
+	if (!is_time(c->g) || c->g > c->w)
+		return mr_fail(MR_ECONFIG, "layer %s: times are seconds from 0, and g_s is at most w_s = %g, got %g", name, c->w, c->g);
+	if (!is_time(c->f) || !is_time(c->i) || !is_time(c->w) || !is_time(c->u))
+		return mr_fail(MR_ECONFIG, "layer %s: times are seconds from 0, got %g, %g, %g, %g", name, c->f, c->i,
+			       c->w, c->u);
+	return MR_OK;
+}
+
+static const char *next_line(const char *at)
+{
+	const char *end = strchr(at, '\n');
+
+	return end ? end + 1 : at + strlen(at);
+}
+
+static mr_status read_text(const char *path, const mr_session *s, const char *text, mr_costs *out)
+{
+	const char *at = text;
+	bool old;
+
+	MR_TRY(read_head(path, s, at, out));
+	at = next_line(at);
+	old = !strncmp(at, OLD_COLUMNS "\n", strlen(OLD_COLUMNS "\n"));
+	if (!old && strncmp(at, COLUMNS "\n", strlen(COLUMNS "\n")))
+		return mr_fail(MR_ECONFIG, "line 2 is not \"" COLUMNS "\"");
+	at = next_line(at);
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++, at = next_line(at)) {
+		if (!*at)
+			return mr_fail(MR_ECONFIG, "it ends after %u of the model's %u layers", i, s->graph->n_nodes);
+		if (read_row(s->graph, i, at, old, &out->layer[i]) != MR_OK)
+			return mr_fail_in(MR_ECONFIG, "line %u", i + 3);
+	}
+	return *at ? mr_fail(MR_ECONFIG, "line %u: the model has only %u layers", s->graph->n_nodes + 3,
+			     s->graph->n_nodes)
+		   : MR_OK;
+}
+
+mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out)
+{
+	char *text;
+	size_t len;
+	mr_status st = mr_file_read(path, MAX_BYTES, &text, &len);
+
+	if (st != MR_OK)
+		return st == MR_ERESOURCE ? st : mr_fail(MR_ECONFIG, "%s", mr_error_text());
+	st = mr_costs_alloc(s, out);
+	if (st == MR_OK && strlen(text) != len)
+		st = mr_fail(MR_ECONFIG, "it has a NUL byte");
+	if (st == MR_OK)
+		st = read_text(path, s, text, out);
+	out->hash = mr_hash64(0, text, len);
+	free(text);
+	if (st != MR_OK) {
+		mr_costs_fini(out);
+		return mr_fail_in(st, "%s", path);
+	}
+	return MR_OK;
+}

@@ -1,0 +1,47 @@
+/*
+ * executor.h - whatever trains: the engine with a plan, a replay in virtual time, or sequential. One face for the commands.
+ */
+#ifndef MR_SESSION_EXECUTOR_H
+#define MR_SESSION_EXECUTOR_H
+
+#include "exec/engine.h"
+#include "exec/replay.h"
+#include "sequential/sequential.h"
+#include "session/state.h"
+
+/* Exactly one of the three is not NULL. */
+typedef struct mr_executor {
+	mr_engine *engine;
+	mr_replay *replay;
+	mr_sequential *sequential;
+	mr_replay_source *source; /* order and times of the replay */
+	void *source_arg;
+} mr_executor;
+
+/** As mr_engine_run. For sequential and a replay, @progress is called on their training thread, and only after steps. */
+mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached) MR_MUST_USE;
+
+/** Mean validation loss at the present weights; as mr_engine_eval. Sequential and a replay ask @wanted on their training thread. */
+mr_status mr_executor_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;
+
+/** The state at the present pause point; free with mr_state_fini. */
+mr_status mr_executor_state(mr_executor *x, mr_state *out) MR_MUST_USE;
+
+/** The run inside; NULL for sequential. While paused. */
+mr_run *mr_executor_run_of(const mr_executor *x);
+
+/** See exec/run.h. */
+double mr_executor_largest_gradient(const mr_executor *x);
+
+/** Nanoseconds computed so far by all workers together. At any time. */
+uint64_t mr_executor_busy_ns(const mr_executor *x);
+
+/** Stand at @step, ready to have the state of that step loaded into mr_executor_state's lists. */
+mr_status mr_executor_stand_at(mr_executor *x, uint64_t step) MR_MUST_USE;
+
+/** Bytes of planned memory, of trace records, and of what the kernel contexts hold. While paused. */
+uint64_t mr_executor_bytes(const mr_executor *x);
+
+void mr_executor_fini(mr_executor *x);
+
+#endif

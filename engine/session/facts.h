@@ -1,0 +1,34 @@
+/*
+ * facts.h - what a checkpoint's manifest says about the run that made it, and whether another run may go on from there.
+ */
+#ifndef MR_SESSION_FACTS_H
+#define MR_SESSION_FACTS_H
+
+#include "session/session.h"
+#include "store/checkpoint_io.h"
+
+#define MR_N_FACTS 28
+
+/* The fact "slots": what layers and kernels leave there from F to B, which a checkpoint of a plan that never drains holds as bytes.
+ * Another number whenever that changes. Builds that noted none left GELU's argument, and two numbers of each query side by side. */
+#define MR_FACTS_SLOTS "2"
+
+typedef struct mr_facts {
+	mr_saved_text at[MR_N_FACTS]; /* point into text */
+	char text[MR_N_FACTS][640];
+	size_t n;
+} mr_facts;
+
+/** The facts of @s as it is configured now; @val_loss of its best checkpoint, NAN: none yet. */
+void mr_facts_collect(const mr_session *s, double val_loss, mr_facts *f);
+
+/** "cosine 0.003 to 0.0003 over 1000 steps, warm-up 10", into @text, which is returned. */
+const char *mr_facts_rate(const mr_lr *lr, char *text, size_t size);
+
+/**
+ * May @s go on from @ck? MR_ECKPT with a sentence that names the first difference, causes before effects. A system option
+ * that the manifest does not know must be at its default: the build that wrote it had no such option.
+ */
+mr_status mr_facts_fit(const mr_session *s, const mr_checkpoint *ck) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * known.h - what the theory knows of a linear objective (models quadratic and logistic), and what a run adds to it.
+ *
+ * f(0), the minimum f* and the smoothness L follow from the data. G bounds the gradient of one block on one minibatch at every model
+ * met, so a run measures it: the largest gradient that any commit was given, kept from checkpoint to checkpoint. Before a run
+ * there is the largest at w = 0, over minibatches of consecutive rows.
+ */
+#ifndef MR_SESSION_KNOWN_H
+#define MR_SESSION_KNOWN_H
+
+#include <stdio.h>
+
+#include "session/session.h"
+#include "nn/objective.h"
+
+typedef struct mr_known {
+	mr_objective *f;                /* NULL: too many numbers for the constants to be looked for */
+	double f0, minimum, smoothness, first;
+	double before;                  /* largest gradient of the run's earlier sessions */
+} mr_known;
+
+/** *@out is NULL where @s trains something else. Errors: MR_ERESOURCE, MR_ECONFIG. */
+mr_status mr_known_create(const mr_session *s, mr_known **out) MR_MUST_USE;
+void mr_known_destroy(mr_known *k); /* accepts NULL */
+
+/** The largest gradient of a block so far, of @s's executor and of @k->before. */
+double mr_known_largest(const mr_session *s);
+
+/** A line for the head of a report; nothing when @k is NULL. */
+void mr_known_print(const mr_known *k, FILE *out);
+
+/** After training: how far the weights are from the minimum, and G. Nothing without s->known. Errors: MR_ERESOURCE. */
+mr_status mr_known_print_end(const mr_session *s, FILE *out) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,40 @@
+#include "session/plan_file.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "ir/plan_json.h"
+#include "ir/text.h"
+
+mr_status mr_plan_file_read(const char *path, mr_plan **out)
+{
+	size_t len, at = 0;
+	char *text;
+	mr_status st;
+
+	if (!strcmp(path, "-"))
+		path = "/dev/stdin";
+	st = mr_file_read(path, MR_PLAN_JSON_MAX_BYTES, &text, &len);
+	if (st != MR_OK)
+		return st == MR_ERESOURCE ? st : mr_fail(MR_ECONFIG, "%s", mr_error_text());
+	while (at < len && isspace((unsigned char)text[at]))
+		at++;
+	st = text[at] == '{' ? mr_plan_json_read_text(text, len, out) : mr_text_read(text, len, out);
+	free(text);
+	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", path);
+}
+
+mr_status mr_plan_file_write(const mr_plan *plan, const char *path)
+{
+	mr_strbuf text;
+	mr_status st;
+
+	mr_strbuf_init(&text);
+	st = mr_text_print(plan, &text);
+	if (st == MR_OK)
+		st = mr_file_replace(path, mr_strbuf_text(&text), strlen(mr_strbuf_text(&text)));
+	mr_strbuf_fini(&text);
+	return st;
+}

@@ -1,0 +1,174 @@
+#include "session/rundir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "store/checkpoint_io.h"
+
+static char *join(const char *dir, const char *name)
+{
+	char *p = NULL;
+
+	return asprintf(&p, "%s/%s", dir, name) < 0 ? NULL : p;
+}
+
+/* *@made: length of the first one that was not there. */
+static mr_status make_parents(const char *path, size_t *made)
+{
+	char *copy = strdup(path);
+
+	if (!copy)
+		return mr_fail(MR_ERESOURCE, "no memory for a path");
+	for (char *c = copy + 1;; c++) {
+		char was = *c;
+
+		if (was != '/' && was != 0)
+			continue;
+		*c = 0;
+		if (!mkdir(copy, 0777)) {
+			*made = *made ? *made : (size_t)(c - copy);
+		} else if (errno != EEXIST) {
+			bool full = errno == ENOSPC || errno == EDQUOT;
+			mr_status st = mr_fail(full ? MR_ERESOURCE : MR_EIO, "cannot make the folder %s: %s", copy, strerror(errno));
+
+			free(copy);
+			return st;
+		}
+		*c = was;
+		if (was == 0)
+			break;
+	}
+	free(copy);
+	return MR_OK;
+}
+
+static bool exists(const char *path)
+{
+	struct stat s;
+
+	return stat(path, &s) == 0;
+}
+
+static bool has_lock(const char *path)
+{
+	char *lock = join(path, "LOCK");
+	bool has = !lock || exists(lock);
+
+	free(lock);
+	return has;
+}
+
+/* Has a checkpoint ever been finished here? Whether it can be read is for those who load it. */
+static bool has_checkpoint(const mr_rundir *r)
+{
+	DIR *d = opendir(r->checkpoints);
+	bool found = false;
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e && !found; e = readdir(d))
+		found = !strncmp(e->d_name, "step-", 5);
+	if (d)
+		closedir(d);
+	return found;
+}
+
+static mr_status look_inside(const mr_rundir *r, bool resume)
+{
+	bool run = exists(r->config) || exists(r->metrics) || exists(r->checkpoints), some = has_checkpoint(r);
+
+	if (resume)
+		return some ? MR_OK : mr_fail(MR_ECKPT, "nothing to resume in %s: it holds no checkpoint", r->path);
+	if (!run)
+		return MR_OK;
+	if (some)
+		return mr_fail(MR_EUSAGE, "%s already holds a run: continue it with train --resume, or choose another folder with --set run.dir=DIR",
+			       r->path);
+	return mr_fail(MR_EUSAGE, "%s already holds a run, which ended before its first checkpoint: remove the folder, or choose another one with --set run.dir=DIR",
+		       r->path);
+}
+
+mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
+{
+	mr_status st;
+
+	*out = (mr_rundir){
+		.path = strdup(path),
+		.config = join(path, "resolved.cfg"),
+		.metrics = join(path, "metrics.jsonl"),
+		.memory = join(path, "memory.json"),
+		.trace = join(path, "trace.json"),
+		.checkpoints = join(path, "checkpoints"),
+		.lock = -1,
+	};
+	if (!out->path || !out->config || !out->metrics || !out->memory || !out->trace || !out->checkpoints)
+		st = mr_fail(MR_ERESOURCE, "no memory for paths");
+	else if (resume && !exists(path))
+		st = mr_fail(MR_ECKPT, "nothing to resume: there is no folder %s", path);
+	else
+		st = make_parents(path, &out->made);
+	if (st == MR_OK)
+		out->made_lock = !has_lock(path);
+	if (st == MR_OK && (st = mr_run_lock(path, &out->lock)) == MR_EIO)
+		st = mr_fail_in(st, "%s cannot be used as a run folder", path);
+	if (st == MR_OK)
+		st = look_inside(out, resume);
+	if (st == MR_OK) {
+		out->fresh = !resume;
+		mr_checkpoint_sweep(out->checkpoints);
+	} else {
+		mr_rundir_abandon(out);
+		mr_rundir_close(out);
+	}
+	return st;
+}
+
+/* Folders that hold something by now, perhaps of somebody else, stay. */
+static void remove_parents(const mr_rundir *r)
+{
+	size_t n = strlen(r->path);
+	char path[PATH_MAX];
+
+	if (n >= sizeof(path)) /* the system makes no such folder */
+		return;
+	memcpy(path, r->path, n + 1);
+	while (n >= r->made && n && !rmdir(path)) {
+		while (n && path[n - 1] == '/')
+			n--;
+		while (n && path[n - 1] != '/')
+			n--;
+		path[n] = 0;
+	}
+}
+
+void mr_rundir_abandon(const mr_rundir *r)
+{
+	if (!r->path)
+		return;
+	if (r->fresh) {
+		unlink(r->config);
+		unlink(r->metrics);
+	}
+	if (r->made_lock)
+		mr_run_lock_remove(r->path, r->lock);
+	if (r->made)
+		remove_parents(r);
+}
+
+void mr_rundir_close(mr_rundir *r)
+{
+	if (r->lock >= 0)
+		mr_run_unlock(r->lock);
+	free(r->path);
+	free(r->config);
+	free(r->metrics);
+	free(r->memory);
+	free(r->trace);
+	free(r->checkpoints);
+	*r = (mr_rundir){.lock = -1};
+}

@@ -1,0 +1,38 @@
+/*
+ * rundir.h - the folder of a run, and who may use it.
+ *
+ *	<run.dir>/resolved.cfg       the resolved configuration
+ *	          metrics.jsonl    one line a step and one an evaluation
+ *	          memory.json      weight versions and bytes in use at once, measured and predicted
+ *	          trace.json       when trace.steps asks for it
+ *	          checkpoints/     see session/saves.h
+ *	          LOCK             held by the process that trains
+ */
+#ifndef MR_SESSION_RUNDIR_H
+#define MR_SESSION_RUNDIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/status.h"
+
+typedef struct mr_rundir {
+	char *path, *config, *metrics, *memory, *trace, *checkpoints; /* owned */
+	int lock;
+	bool fresh, made_lock; /* no run was there; no LOCK was there */
+	size_t made;           /* length of the first folder on @path that was made; 0: all were there */
+} mr_rundir;
+
+/**
+ * Make (with parents) and lock the folder @path. @resume: it must hold checkpoints; otherwise it must not hold a run: MR_EUSAGE with
+ * the two ways out. After an error all is as before. Errors: MR_ERESOURCE another process has it, or the disk has no room; MR_EIO it cannot be
+ * made or written to (tried now, not at the first save).
+ */
+mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out) MR_MUST_USE;
+void mr_rundir_close(mr_rundir *r);
+
+/** The run has not begun: leave what was there before mr_rundir_open and nothing else. To be closed all the same. May be called in a
+ * signal's handler. */
+void mr_rundir_abandon(const mr_rundir *r);
+
+#endif

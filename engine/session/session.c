@@ -1,0 +1,290 @@
+#include "session/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "base/str.h"
+#include "session/costs.h"
+#include "session/known.h"
+#include "session/session_parts.h"
+#include "host/memory.h"
+#include "planner/graph_objective.h"
+#include "sequential/sequential_size.h"
+
+/* What a process needs beside its arenas, kernels and data: code that is touched late, stacks, buffers of files. */
+#define PROCESS_BYTES ((uint64_t)8 << 20)
+
+/* What a thread needs beside: of its stack what it uses, its waits and its part of the heap (measured with 64 to 1024 workers: 12 to
+ * 14 KiB, and 6 KiB more with the context of oneDNN). */
+#define THREAD_BYTES ((uint64_t)20 << 10)
+
+static mr_status open_data(mr_session *s)
+{
+	const mr_model_ops *model = mr_config_model(s->config);
+	const mr_values *mv = mr_config_values(s->config, MR_CONFIG_MODEL);
+	mr_data_want want = {
+		.dtype = mr_config_dtype(s->config),
+		.seed = (uint64_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "seed"),
+		.context = model->context ? model->context(mv) : 0,
+		.base_dir = mr_config_base_dir(s->config),
+	};
+	mr_model_data md;
+
+	if (!s->beside)
+		MR_TRY(mr_config_blame(s->config, MR_CONFIG_DATA, "name",
+				       mr_dataset_open(mr_config_data(s->config), mr_config_values(s->config, MR_CONFIG_DATA),
+						       &want, &s->data)));
+	md = (mr_model_data){.input = s->data->input, .target = s->data->target, .classes = s->data->classes,
+			     .target_low = s->data->target_low, .target_high = s->data->target_high};
+	return mr_config_blame(s->config, MR_CONFIG_MODEL, "name", model->build(mv, &md, &s->graph));
+}
+
+static mr_status check_suits(const mr_session *s)
+{
+	const mr_mitigate_ops *m = s->mitigate.ops;
+
+	if (!m->suits || m->suits(&s->optim))
+		return MR_OK;
+	return mr_fail(MR_ECONFIG, "%s needs %s; this is %s", m->name, m->suits_text, s->optim.ops->name);
+}
+
+bool mr_session_is_mitigated(const mr_session *s)
+{
+	return s->plan && s->plan->contract.flush == MR_FLUSH_NONE && !mr_mitigate_is_none(s->mitigate.ops);
+}
+
+static mr_status open_all(mr_session *s)
+{
+	s->kernels = mr_config_kernels(s->config);
+	s->n_micro = mr_config_n_micro(s->config);
+	s->samples = mr_config_samples(s->config);
+	s->lr = mr_config_lr(s->config);
+	mr_optim_init(&s->optim, mr_config_optimizer(s->config), mr_config_values(s->config, MR_CONFIG_OPTIMIZER));
+	mr_mitigate_init(&s->mitigate, mr_config_mitigation(s->config), mr_config_values(s->config, MR_CONFIG_MITIGATION));
+	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_suits(s)));
+	MR_TRY(open_data(s));
+	return mr_session_make_plan(s);
+}
+
+static mr_status open_or_close(mr_session *s)
+{
+	mr_status st = open_all(s);
+
+	if (st != MR_OK)
+		mr_session_close(s);
+	return st;
+}
+
+mr_status mr_session_open(const mr_config *config, mr_session *s)
+{
+	*s = (mr_session){.config = config};
+	return open_or_close(s);
+}
+
+mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_session *s)
+{
+	*s = (mr_session){.config = config, .plan_path = path};
+	return open_or_close(s);
+}
+
+mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s)
+{
+	*s = (mr_session){.config = config, .data = other->data, .beside = other};
+	return open_or_close(s);
+}
+
+static uint64_t memory_limit(const mr_session *s)
+{
+	uint64_t limit = (uint64_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_MACHINE), "memory_limit");
+	uint64_t have = s->topo.memory_available_bytes;
+
+	return limit && (limit < have || !have) ? limit : have;
+}
+
+mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *opts)
+{
+	const mr_values *train = mr_config_values(s->config, MR_CONFIG_TRAIN);
+	mr_run_config c = {
+		.graph = s->graph,
+		.partition = &s->partition,
+		.plan = s->plan,
+		.kernels = s->kernels,
+		.data = s->data,
+		.optim = &s->optim,
+		.lr = &s->lr,
+		.mitigate = mr_session_is_mitigated(s) ? &s->mitigate : NULL,
+		.place = &s->place,
+		.clip = mr_values_float(train, "clip"),
+		.skip_nonfinite = !strcmp(mr_values_string(train, "nonfinite"), "skip"),
+		.seed = (uint64_t)mr_values_int(train, "seed"),
+		.samples = s->samples,
+		.memory_limit = memory_limit(s),
+		.measures = mr_graph_is_linear(s->graph),
+		.spin_us = mr_config_spin_us(s->config),
+	};
+
+	if (opts) {
+		c.trace = opts->trace;
+		c.record_micro = opts->record_micro;
+		c.observer = opts->observer;
+		c.observer_arg = opts->observer_arg;
+	}
+	return c;
+}
+
+mr_sequential_config mr_session_sequential_config(const mr_session *s)
+{
+	const mr_values *train = mr_config_values(s->config, MR_CONFIG_TRAIN);
+
+	return (mr_sequential_config){
+		.graph = s->graph,
+		.kernels = s->kernels,
+		.data = s->data,
+		.optim = &s->optim,
+		.lr = &s->lr,
+		.place = &s->place.worker[0],
+		.clip = mr_values_float(train, "clip"),
+		.skip_nonfinite = !strcmp(mr_values_string(train, "nonfinite"), "skip"),
+		.seed = (uint64_t)mr_values_int(train, "seed"),
+		.samples = s->samples,
+		.measures = mr_graph_is_linear(s->graph),
+		.n_micro = s->n_micro,
+		.sum = s->sum,
+	};
+}
+
+/* Engines measure while they lay out; sequential allocates piece by piece, so it is measured before. */
+static mr_status check_sequential(const mr_session *s, const mr_sequential_config *c)
+{
+	uint64_t limit = memory_limit(s), need;
+	char need_text[16], limit_text[16];
+	mr_run_memory m;
+
+	MR_TRY(mr_sequential_size(c, &m));
+	need = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
+	if (limit == 0 || need <= limit)
+		return MR_OK;
+	return mr_fail(MR_ERESOURCE, "training needs %s of memory, and %s is the limit", mr_bytes_text(need, need_text),
+		       mr_bytes_text(limit, limit_text));
+}
+
+/* Replicas stop only behind an average, and others where they have drained, so that is where everything must fall that a run stops
+ * for. */
+static mr_status check_stops(const mr_session *s)
+{
+	static const struct {
+		mr_config_group group;
+		const char *name, *key;
+	} stops[] = {
+		{MR_CONFIG_TRAIN, "train", "steps"}, {MR_CONFIG_TRAIN, "train", "eval_every"}, {MR_CONFIG_CHECKPOINT, "checkpoint", "every"}};
+	uint32_t each = mr_plan_stride(s->plan);
+
+	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
+		const mr_values *v = mr_config_values(s->config, stops[i].group);
+		long long n = v ? (long long)mr_values_int(v, stops[i].key) : 0;
+
+		if (n % each)
+			return mr_fail(MR_ECONFIG, "%s %s every %u steps, and a run stops only there: %s.%s must be a multiple of %u, got %lld",
+				       mr_config_system(s->config)->name, mr_plan_drains(s->plan) ? "drains" : "averages", each, stops[i].name, stops[i].key, each, n);
+	}
+	return MR_OK;
+}
+
+mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
+{
+	s->base_bytes = mr_memory_resident_bytes();
+	s->before_bytes = mr_memory_peak_bytes();
+	if (s->plan)
+		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", check_stops(s)));
+	if (s->plan) {
+		double watchdog = mr_values_float(mr_config_values(s->config, MR_CONFIG_MACHINE), "watchdog");
+		mr_run_config c = mr_session_run_config(s, opts);
+
+		if (opts && opts->source) {
+			s->executor.source = opts->source;
+			s->executor.source_arg = opts->source_arg;
+			return mr_replay_create(&c, &s->executor.replay);
+		}
+		return mr_engine_create(&c, watchdog, &s->executor.engine);
+	}
+	mr_sequential_config c = mr_session_sequential_config(s);
+
+	MR_TRY(check_sequential(s, &c));
+	return mr_sequential_create(&c, &s->executor.sequential);
+}
+
+void mr_session_close(mr_session *s)
+{
+	mr_known_destroy(s->known);
+	mr_executor_fini(&s->executor);
+	mr_place_fini(&s->place);
+	mr_topo_fini(&s->topo);
+	mr_plan_destroy(s->plan);
+	mr_partition_fini(&s->partition);
+	mr_graph_destroy(s->graph);
+	if (s->costs)
+		mr_costs_fini(s->costs);
+	free(s->costs);
+	if (!s->beside)
+		mr_dataset_close(s->data);
+	*s = (mr_session){0};
+}
+
+uint64_t mr_session_predicted_bytes(const mr_session *s)
+{
+	const mr_run *run = mr_executor_run_of(&s->executor);
+	uint64_t base = run ? run->base_bytes : s->base_bytes, before = run ? run->before_bytes : s->before_bytes;
+	uint64_t bytes = base + mr_executor_bytes(&s->executor) + PROCESS_BYTES, n_threads = 0;
+
+	for (uint16_t w = 0; w < s->place.n_workers; w++)
+		n_threads += s->place.worker[w].n_threads;
+	bytes += n_threads * THREAD_BYTES;
+	return bytes > before ? bytes : before;
+}
+
+int64_t mr_session_tokens_per_sample(const mr_session *s)
+{
+	return s->data->input.tokens ? s->data->input.rows : 0;
+}
+
+uint64_t mr_session_hash(const mr_session *s)
+{
+	const mr_values *train = mr_config_values(s->config, MR_CONFIG_TRAIN);
+	uint64_t facts[] = {
+		s->data->fingerprint,
+		(uint64_t)mr_values_int(train, "seed"),
+		(uint64_t)s->samples,
+		s->n_micro,
+		s->sum,
+		s->kernels->dtype,
+		s->plan_hash,
+	};
+	const mr_optim *o = &s->optim;
+	double rates[] = {o->mu, o->b1, o->b2, o->eps, o->psi, o->weight_decay, o->nesterov, o->rounds, o->rest_rate, mr_values_float(train, "clip")};
+	uint64_t h = mr_hash64(mr_hash64(0, facts, sizeof(facts)), rates, sizeof(rates));
+
+	h = mr_hash64(h, s->kernels->name, strlen(s->kernels->name));
+	h = mr_hash64(h, s->optim.ops->name, strlen(s->optim.ops->name));
+	if (mr_session_is_mitigated(s)) {
+		const mr_mitigate *m = &s->mitigate;
+		double set[] = {m->strength, m->memory, m->limit, m->adaptive, m->slow_start, m->predicts};
+
+		h = mr_hash64(mr_hash64(h, m->ops->name, strlen(m->ops->name)), set, sizeof(set));
+	}
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
+		const mr_node *n = &s->graph->nodes[i];
+
+		h = mr_hash64(h, n->name, strlen(n->name));
+		h = mr_hash64(h, n->ops->name, strlen(n->ops->name));
+		h = mr_hash64(h, &n->cfg.act, sizeof(n->cfg.act));
+		h = mr_hash64(h, &n->cfg.heads, sizeof(n->cfg.heads));
+		h = mr_hash64(h, &n->cfg.rate, sizeof(n->cfg.rate));
+		h = mr_hash64(h, &n->cfg.eps, sizeof(n->cfg.eps));
+		h = mr_hash64(h, &n->cfg.l2, sizeof(n->cfg.l2));
+		h = mr_hash64(h, &n->cfg.noise, sizeof(n->cfg.noise));
+	}
+	for (uint32_t i = 0; i < s->graph->n_params; i++)
+		h = mr_hash64(h, s->graph->params[i].dim, sizeof(s->graph->params[i].dim));
+	return mr_hash64(h, s->partition.first, (s->partition.n_stages + 1u) * sizeof(*s->partition.first));
+}

@@ -1,0 +1,94 @@
+/*
+ * session.h - from a configuration to something that trains: data, model, cut, plan, place and executor, in that order.
+ *
+ * Everything a command needs of a run is here; the commands only decide what to do with it. A session builds as far as it is
+ * asked: mr_session_open reads the data and makes the plan (enough for `plan`), mr_session_start makes the executor.
+ */
+#ifndef MR_SESSION_SESSION_H
+#define MR_SESSION_SESSION_H
+
+#include "config/config.h"
+#include "host/place.h"
+#include "host/topo.h"
+#include "planner/partition.h"
+#include "session/executor.h"
+
+struct mr_costs;
+struct mr_known;
+
+typedef struct mr_session {
+	const mr_config *config;     /* borrowed */
+	const char *plan_path;       /* the plan comes from this file (plan_file.h); NULL: from the system. Borrowed */
+	const mr_kernels *kernels;
+	mr_dataset *data;
+	const struct mr_session *beside; /* the data are those of this session; NULL: its own */
+	mr_graph *graph;
+	mr_partition partition;
+	mr_plan *plan;               /* NULL for sequential */
+	uint64_t plan_hash;          /* mr_plan_identity of it; 0 for sequential */
+	uint64_t n_counted;          /* what the option that repeats a plan found by the clock must be (ir/sched.h); 0: none was */
+	mr_sum_order sum;            /* order in which a step's gradients are summed */
+	uint32_t n_micro;            /* micro-batches a step */
+	int64_t samples;             /* per micro-batch */
+	mr_optim optim;
+	mr_mitigate mitigate;        /* as configured; applied where mr_session_is_mitigated */
+	mr_lr lr;
+	struct mr_costs *costs;      /* costs.h: of the file that the configuration names; NULL: it names none. Owned */
+	mr_topo topo;                /* of this machine, or the one that machine.topology describes */
+	mr_place place;
+	mr_executor executor;        /* after mr_session_start */
+	struct mr_known *known;      /* known.h: of an objective of the theory, where somebody put it; else NULL. Owned */
+	uint64_t base_bytes;         /* resident memory before the executor was made; of a run see there */
+	uint64_t before_bytes;       /* most of it until then: a long list costs more while it is made and checked */
+} mr_session;
+
+typedef struct mr_session_opts {
+	bool trace;                  /* keep trace records */
+	uint64_t record_micro;       /* racing: keep the order of so many micro-batches; 0: none */
+	mr_run_observer *observer;   /* see exec/run.h; not for sequential */
+	void *observer_arg;
+	mr_replay_source *source;    /* carry the plan out on one thread, in this order and with its times; NULL: the engine */
+	void *source_arg;
+} mr_session_opts;
+
+/**
+ * Where the configuration names a file of costs, the plan is one for them: the system orders by them, and the lowering gives
+ * boundaries the buffers that they ask for. Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero
+ * afterwards on error.
+ */
+mr_status mr_session_open(const mr_config *config, mr_session *s) MR_MUST_USE;
+
+/** The same, but train in the order of the plan in the file @path instead of the system's: it must be one of as many workers
+ * and micro-batches a step. Errors: also MR_ECONFIG with the file's name. */
+mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_session *s) MR_MUST_USE;
+
+/** The same with the data of @other, which must stay open as long: for another system on the same model and data.
+ * Costs are those of @other, scaled to the size of a micro-batch. */
+mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s) MR_MUST_USE;
+
+/** Has the run stale gradients, and does something other than "none" deal with them? */
+bool mr_session_is_mitigated(const mr_session *s);
+
+/** Does the order of the open session @s let mitigation @m do its work? Whether the optimizer suits it is m->ops->suits's to say. */
+bool mr_session_takes(const mr_session *s, const mr_mitigate *m);
+
+/** Threads, memory, initial weights. @opts may be NULL. */
+mr_status mr_session_start(mr_session *s, const mr_session_opts *opts) MR_MUST_USE;
+
+/** What mr_session_start would pass on: for replays. */
+mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *opts);
+mr_sequential_config mr_session_sequential_config(const mr_session *s);
+
+void mr_session_close(mr_session *s);
+
+/** Bytes that the whole process is predicted to need at its peak. After start. */
+uint64_t mr_session_predicted_bytes(const mr_session *s);
+
+/** Tokens a sample has (context length), or 0 when samples are not text. */
+int64_t mr_session_tokens_per_sample(const mr_session *s);
+
+/** A hash of what must not change between a checkpoint and its resumption: all that a step depends on but its learning rate
+ * (so a run may be given more steps). */
+uint64_t mr_session_hash(const mr_session *s);
+
+#endif

@@ -1,0 +1,317 @@
+/* session_plan.c - the plan of a session: cut, place, order, lowering, check. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/budget.h"
+#include "session/costs.h"
+#include "config/machine.h"
+#include "session/plan_file.h"
+#include "session/session_parts.h"
+#include "ir/check.h"
+#include "ir/lower.h"
+#include "planner/plan_identity.h"
+#include "exec/run_plan.h"
+
+/* Does the last stage use a parameter that an earlier one stores? Only the first stage may be its owner. */
+static mr_status find_tied(const mr_session *s, bool *tied)
+{
+	const mr_graph *g = s->graph;
+
+	*tied = false;
+	for (uint32_t p = 0; p < g->n_params; p++) {
+		uint16_t user, owner;
+
+		if (g->params[p].tied_to < 0)
+			continue;
+		user = mr_partition_stage(&s->partition, g->params[p].node);
+		owner = mr_partition_stage(&s->partition, g->params[g->params[p].tied_to].node);
+		if (user == owner)
+			continue;
+		if (owner != 0 || user + 1 != s->partition.n_stages)
+			return mr_fail(MR_ECONFIG, "%s is tied to %s, but they lie in stages %u and %u: only the first and the last stage can share a parameter",
+				       g->params[p].name, g->params[g->params[p].tied_to].name, user, owner);
+		*tied = true;
+	}
+	return MR_OK;
+}
+
+/* A plan file is of this configuration when its steps are: the order may be any. */
+static mr_status fits(const mr_session *s)
+{
+	const mr_plan *p = s->plan;
+
+	if (p->n_workers != mr_config_workers(s->config) || p->contract.need != s->n_micro ||
+	    p->contract.coverage != MR_COVER_TRAIN)
+		return mr_fail(MR_ECONFIG, "a plan of %u workers that sums %u micro-batches a step is no order for machine.workers = %u and train.microbatches = %u",
+			       p->n_workers, p->contract.need, mr_config_workers(s->config), s->n_micro);
+	if (p->contract.racing)
+		return mr_fail(MR_ECONFIG, "a racing plan leaves the order open; what can be carried out again is a record of one");
+	if (p->contract.flush != MR_FLUSH_NONE && !(p->contract.steal && mr_run_last_step(p) < UINT64_MAX))
+		return mr_fail(MR_ECONFIG, "the plan flushes, and the weights of such a system do not depend on its order: train with the system");
+	return MR_OK;
+}
+
+static mr_status read_plan(mr_session *s)
+{
+	mr_status st;
+
+	MR_TRY(mr_plan_file_read(s->plan_path, &s->plan));
+	st = fits(s);
+	return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
+}
+
+/* The plan before its lowering; the model is cut into as many stages as it has. @costs: NULL, or those of its stages. A system that
+ * is given time has it for the last of the two. */
+static mr_status emit_plan(mr_session *s, const mr_cost *costs)
+{
+	bool last = costs || !*mr_values_string(mr_config_values(s->config, MR_CONFIG_TOP), "costs");
+	const mr_sched_ops *ops = mr_config_system(s->config);
+	mr_sched_args a = {
+		.n_workers = mr_config_workers(s->config),
+		.n_micro = s->n_micro,
+		.options = ops->options ? mr_config_values(s->config, MR_CONFIG_SYSTEM) : NULL,
+		.costs = costs,
+		.now = last ? mr_budget_now : NULL,
+		.n_counted = &s->n_counted,
+	};
+	int64_t steps = mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "steps");
+	uint64_t batches = s->data->n_train / (uint64_t)s->samples;
+
+	if (ops->ends && steps > UINT32_MAX)
+		return mr_fail(MR_ECONFIG, "%s: a list of %lld steps is more than a plan may hold", ops->name, (long long)steps);
+	a.n_steps = ops->ends ? (uint32_t)steps : 0;
+	a.n_batches = batches < UINT32_MAX ? (uint32_t)batches : UINT32_MAX;
+	return mr_schedule_emit(ops, &a, &s->plan);
+}
+
+/* The workers of a stage share what it costs, where some stages have more of them than others. */
+static mr_status cut(mr_session *s, uint16_t stages)
+{
+	uint32_t *load = calloc(stages, sizeof(*load));
+	bool weighed = load && s->plan && mr_plan_load(s->plan, load);
+	mr_status st = load ? mr_partition_auto(s->graph, stages, weighed ? load : NULL, s->samples, s->kernels, &s->partition)
+			    : mr_fail(MR_ERESOURCE, "no memory for the cut of %u stages", stages);
+
+	free(load);
+	return st;
+}
+
+static mr_status make_partition(mr_session *s)
+{
+	uint16_t stages = s->plan ? s->plan->n_stages : 1;
+	uint32_t n;
+	const char *const *names = mr_config_partition(s->config, &n);
+
+	if (!names)
+		return mr_config_blame(s->config, MR_CONFIG_MACHINE, "workers", cut(s, stages));
+	MR_TRY(mr_config_blame(s->config, MR_CONFIG_TOP, "partition",
+			       mr_partition_explicit(s->graph, names, n, &s->partition)));
+	if (s->partition.n_stages == stages)
+		return MR_OK;
+	return mr_config_blame(s->config, MR_CONFIG_TOP, "partition",
+			       mr_fail(MR_ECONFIG, "%s makes %u stages of %u workers, but %u further stages are named, which makes %u",
+				       mr_config_plugin(s->config, MR_CONFIG_SYSTEM), stages, mr_config_workers(s->config), n,
+				       s->partition.n_stages));
+}
+
+/* What predicts weights goes along a direction that the optimizer keeps. */
+static mr_status check_direction(const mr_session *s)
+{
+	const mr_optim_ops *o = mr_config_optimizer(s->config);
+
+	if (!s->plan || s->plan->contract.aim != MR_AIM_AHEAD || o->along != MR_ALONG_NOTHING)
+		return MR_OK;
+	return mr_fail(MR_ECONFIG, "%s predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
+		       mr_config_plugin(s->config, MR_CONFIG_SYSTEM), o->name);
+}
+
+/* The replicas of a stage share each commit, which a mitigation would have to see from one worker. */
+static bool has_one_worker_a_stage(const mr_session *s)
+{
+	return !s->plan || !mr_plan_has_turns(s->plan) || s->plan->contract.flush != MR_FLUSH_NONE;
+}
+
+/* An open order: only what follows the ages as they come gives the same numbers when its record is carried out again. */
+static bool has_ages_for(const mr_session *s, const mr_mitigate *m)
+{
+	bool open = s->plan && (s->plan->contract.racing || s->plan_path);
+
+	return !open || (!m->ops->settle && !m->ops->correct && !m->slow_start);
+}
+
+/* Weights are predicted from the latest that there are. */
+static bool has_latest_for(const mr_session *s, const mr_mitigate *m)
+{
+	const mr_contract *k = s->plan ? &s->plan->contract : NULL;
+
+	if (!m->predicts || !k || k->flush != MR_FLUSH_NONE)
+		return true;
+	return k->read_f == MR_READ_LATEST && k->coverage == MR_COVER_TRAIN && k->aim == MR_AIM_NONE && !k->racing && !s->plan_path;
+}
+
+bool mr_session_takes(const mr_session *s, const mr_mitigate *m)
+{
+	return has_one_worker_a_stage(s) && has_ages_for(s, m) && has_latest_for(s, m);
+}
+
+static mr_status check_mitigation(const mr_session *s)
+{
+	const mr_mitigate *m = &s->mitigate;
+	const char *system = mr_config_plugin(s->config, MR_CONFIG_SYSTEM);
+
+	if (!mr_mitigate_is_none(m->ops) && !has_one_worker_a_stage(s))
+		return mr_fail(MR_ECONFIG, "%s looks at one worker's gradients, and the replicated stages of %s share each commit: take one worker a stage",
+			       m->ops->name, system);
+	if (!has_ages_for(s, m))
+		return mr_fail(MR_ECONFIG, "%s asks for ages that are known before the run, and %s takes its order as it comes: take staleness_aware",
+			       m->ops->name, system);
+	if (!has_latest_for(s, m))
+		return mr_fail(MR_ECONFIG, "%s predicts from the latest weights, and the forward of %s reads %s: take a system that reads these, in a fixed order",
+			       m->ops->name, system,
+			       s->plan->contract.aim != MR_AIM_NONE ? "predictions or corrections already" : "something else, or in an open order");
+	return MR_OK;
+}
+
+/* F aims at the version that its gradient will be added to, and B with it where it reads the same. How late gradients are shows
+ * when a plan is lowered: a copy is. */
+static mr_status aim_ahead(mr_plan *plan)
+{
+	int32_t *age = calloc(2 * (size_t)plan->n_stages, sizeof(*age)); /* of F, and zeros */
+	mr_plan *copy = NULL;
+	mr_status st = age ? mr_plan_copy(plan, &copy) : mr_fail(MR_ERESOURCE, "no memory for the ages of %u stages", plan->n_stages);
+
+	if (st == MR_OK)
+		st = mr_plan_lower(copy, NULL);
+	for (uint16_t k = 0; st == MR_OK && k < plan->n_stages; k++)
+		age[k] = (int32_t)mr_plan_staleness(copy, k);
+	if (st == MR_OK) {
+		plan->contract.aim = MR_AIM_AHEAD;
+		mr_sched_aim(plan, age, plan->contract.same_version_b ? age : age + plan->n_stages);
+	}
+	mr_plan_destroy(copy);
+	free(age);
+	return st;
+}
+
+static mr_status finish_plan(mr_session *s, const mr_cost *costs)
+{
+	const mr_sched_ops *ops = mr_config_system(s->config);
+	double clip = mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip");
+	mr_contract *k = &s->plan->contract;
+
+	MR_TRY(find_tied(s, &k->tied));
+	if (k->tied && k->flush == MR_FLUSH_NONE)
+		return mr_fail(MR_ECONFIG, "%s never flushes, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or a system that flushes",
+			       ops->name);
+	if (k->tied && mr_contract_replicates(k))
+		return mr_fail(MR_ECONFIG, "%s reduces nothing between stages, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or another system",
+			       ops->name);
+	if (!s->plan_path && k->flush == MR_FLUSH_VALIDATED && !(clip > 0))
+		return mr_fail(MR_ECONFIG, "optimizer: what is validated is the norm of clipped gradients, and none are clipped: set train.clip too");
+	if (!s->plan_path && k->average.state && !s->optim.ops->n_states)
+		return mr_fail(MR_ECONFIG, "state: %s keeps none that could be averaged", s->optim.ops->name);
+	/* Replicas clip per stage, as systems that never flush do: each has a norm of its own. */
+	if (k->flush != MR_FLUSH_NONE && !mr_contract_replicates(k)) {
+		/* Clipping by the global norm needs a barrier or validation, and so do workers that take over what others have left; nothing
+		 * else does: the weights are the same. */
+		k->clip = clip > 0;
+		k->flush = !k->clip && !k->steal ? MR_FLUSH_LOCAL : k->flush == MR_FLUSH_VALIDATED ? k->flush : MR_FLUSH_BARRIER;
+	}
+	if (k->flush == MR_FLUSH_NONE && s->mitigate.predicts)
+		MR_TRY(aim_ahead(s->plan));
+	k->keep_read = k->flush == MR_FLUSH_NONE && mr_mitigate_corrects(&s->mitigate);
+	/* Where nobody has to see the whole gradient before it is used, each layer's step goes right behind its gradient. */
+	if (!s->plan->lowered)
+		MR_TRY(mr_plan_lower(s->plan, &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph) &&
+										mr_optim_elementwise(&s->optim) && !k->keep_read,
+							       .hand_over_first = true,
+							       .costs = costs,
+							       .n_costs = costs ? 1 : 0}));
+	MR_TRY(mr_plan_check(s->plan));
+	MR_TRY(mr_plan_identity(s->plan, &s->plan_hash));
+	s->sum = k->sum;
+	return MR_OK;
+}
+
+/* Once more, in an order for the costs that the cut gives each stage. */
+static mr_status order_by(mr_session *s, mr_stage_cost *stage)
+{
+	uint16_t n = s->plan->n_stages;
+
+	mr_costs_of_stages(s, s->costs, stage);
+	if (s->plan_path)
+		return MR_OK;
+	mr_plan_destroy(s->plan);
+	s->plan = NULL;
+	MR_TRY(emit_plan(s, &(mr_cost){n, stage}));
+	if (s->plan->n_stages != n)
+		return mr_fail(MR_ECONFIG, "%s makes %u stages for the costs of %u", s->plan->system, s->plan->n_stages, n);
+	mr_costs_of_stages(s, s->costs, stage); /* it may place the stages otherwise, and boundaries cost between workers only */
+	return MR_OK;
+}
+
+static mr_status order_plan(mr_session *s)
+{
+	mr_stage_cost *stage;
+	mr_status st;
+
+	if (!s->costs)
+		return finish_plan(s, NULL);
+	stage = calloc(s->partition.n_stages, sizeof(*stage));
+	st = stage ? order_by(s, stage) : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", s->partition.n_stages);
+	if (st == MR_OK)
+		st = finish_plan(s, &(mr_cost){s->partition.n_stages, stage});
+	free(stage);
+	return st;
+}
+
+static mr_status take_costs(mr_session *s)
+{
+	const char *path = mr_values_string(mr_config_values(s->config, MR_CONFIG_TOP), "costs");
+	const mr_costs *other = s->beside ? s->beside->costs : NULL;
+	mr_costs c;
+
+	if (!*path)
+		return MR_OK;
+	MR_TRY(other ? mr_costs_scale(other, s, (double)s->samples / (double)s->beside->samples, &c)
+		     : mr_config_blame(s->config, MR_CONFIG_TOP, "costs", mr_costs_read(path, s, &c)));
+	s->costs = malloc(sizeof(*s->costs));
+	if (!s->costs) {
+		mr_costs_fini(&c);
+		return mr_fail(MR_ERESOURCE, "no memory for costs");
+	}
+	*s->costs = c;
+	return MR_OK;
+}
+
+static mr_status make_place(mr_session *s)
+{
+	const char *key;
+	mr_status st = mr_machine_place(s->config, &s->topo, &s->place, &key);
+
+	if (st == MR_OK || !key)
+		return st;
+	return st == MR_ECONFIG ? mr_config_blame(s->config, MR_CONFIG_MACHINE, key, st) : mr_fail_in(st, "machine.%s", key);
+}
+
+/* The cut needs the number of stages, costs need the cut, and the order follows from the costs. */
+mr_status mr_session_make_plan(mr_session *s)
+{
+	bool system = mr_config_system(s->config);
+
+	if (s->plan_path)
+		MR_TRY(system ? read_plan(s) : mr_fail(MR_ECONFIG, "sequential has no order but its own: it cannot follow %s", s->plan_path));
+	else if (system)
+		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", emit_plan(s, NULL)));
+	MR_TRY(mr_config_blame(s->config, MR_CONFIG_OPTIMIZER, "name", check_direction(s)));
+	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_mitigation(s)));
+	MR_TRY(make_partition(s));
+	MR_TRY(make_place(s));
+	MR_TRY(take_costs(s));
+	if (s->plan_path) {
+		mr_status st = order_plan(s);
+
+		return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
+	}
+	return system ? mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", order_plan(s)) : MR_OK;
+}

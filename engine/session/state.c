@@ -1,0 +1,272 @@
+#include "session/state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "exec/aim.h"
+
+static mr_saved_dtype saved_dtype(mr_dtype t)
+{
+	return t == MR_F64 ? MR_SAVED_F64 : MR_SAVED_F32;
+}
+
+static mr_status add(mr_state_list *l, const mr_saved_tensor *t, const char *fmt, ...) MR_PRINTF(3, 4);
+
+static mr_status add(mr_state_list *l, const mr_saved_tensor *t, const char *fmt, ...)
+{
+	char name[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(name, sizeof(name), fmt, ap);
+	va_end(ap);
+	if (l->n == l->room) {
+		size_t room = l->room ? 2 * l->room : 64;
+		mr_saved_tensor *grown = realloc(l->at, room * sizeof(*grown));
+
+		if (!grown)
+			return mr_fail(MR_ERESOURCE, "no memory for a list of %zu tensors", room);
+		l->at = grown;
+		l->room = room;
+	}
+	l->at[l->n] = *t;
+	l->at[l->n].name = strdup(name);
+	if (!l->at[l->n].name)
+		return mr_fail(MR_ERESOURCE, "no memory for a tensor's name");
+	l->n++;
+	return MR_OK;
+}
+
+static mr_saved_tensor of_param(const mr_param *p, mr_dtype dtype, void *data)
+{
+	mr_saved_tensor t = {
+		.dtype = saved_dtype(dtype),
+		.n_dims = p->rank,
+		.data = data,
+		.bytes = (uint64_t)p->n * mr_dtype_bytes(dtype),
+	};
+
+	for (uint32_t i = 0; i < p->rank; i++)
+		t.shape[i] = p->dim[i];
+	return t;
+}
+
+static mr_saved_tensor of_bytes(void *data, size_t bytes)
+{
+	return (mr_saved_tensor){
+		.dtype = MR_SAVED_U8, .n_dims = 1, .shape = {(int64_t)bytes}, .data = data, .bytes = bytes};
+}
+
+/* --- a pipeline run --- */
+
+/* What the replicas of stage @s have of parameter @p, at byte @at of each: all weights where they differ at a pause, their states, what they share. */
+static mr_status add_replicas(const mr_run *run, uint16_t s, mr_saved_tensor t, const char *name, size_t at, mr_state *out)
+{
+	const mr_replicas *g = &run->replicas[s];
+	const mr_optim_ops *o = run->c.optim->ops;
+
+	for (uint32_t r = 0; r < g->n; r++) {
+		const mr_block *b = mr_replicas_block(g, r);
+
+		for (uint32_t i = 0; i < o->n_states; i++) {
+			t.data = b->state[i] + at;
+			MR_TRY(add(&out->optimizer, &t, "r%u.%s.%s", r, name, o->state_names[i]));
+		}
+		t.data = (char *)mr_block_weights(b, 0, b->latest) + at;
+		if (g->mean)
+			MR_TRY(add(&out->inflight, &t, "r%u.%s", r, name));
+	}
+	if (g->velocity) {
+		t.data = g->velocity + at;
+		MR_TRY(add(&out->optimizer, &t, "%s.velocity", name));
+	}
+	if (!g->mean)
+		return MR_OK;
+	t.data = g->mean + at;
+	return add(&out->inflight, &t, "mean.%s", name);
+}
+
+static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
+{
+	const mr_block *b = &run->block[s];
+	const mr_optim_ops *o = run->c.optim->ops;
+	mr_dtype dt = run->c.kernels->dtype;
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		const mr_param *param = &run->c.graph->params[p];
+		size_t at = mr_stage_weight_at(b->stage, p);
+		mr_saved_tensor t;
+
+		if (at == SIZE_MAX)
+			continue;
+		t = of_param(param, dt, (run->replicas ? (char *)mr_replicas_model(&run->replicas[s])
+							: (char *)mr_block_weights(b, 0, b->latest)) + at);
+		MR_TRY(add(&out->model, &t, "%s", param->name));
+		if (run->replicas) {
+			MR_TRY(add_replicas(run, s, t, param->name, at, out));
+			continue;
+		}
+		for (uint32_t i = 0; i < o->n_states; i++) {
+			t.data = b->state[i] + at;
+			MR_TRY(add(&out->optimizer, &t, "%s.%s", param->name, o->state_names[i]));
+		}
+		t.data = b->delta ? b->delta + at : NULL;
+		if (b->delta)
+			MR_TRY(add(&out->optimizer, &t, "%s.delta", param->name));
+		t.data = b->softened ? b->softened + at : NULL;
+		if (b->softened)
+			MR_TRY(add(&out->optimizer, &t, "%s.%s", param->name, b->mitigate->ops->state_name));
+		if (run->c.plan->contract.flush != MR_FLUSH_NONE)
+			continue; /* nobody reads an older version: it was kept to take a step back, and now the step stands */
+		for (uint64_t v = b->latest < b->cap ? 0 : b->latest + 1 - b->cap; v < b->latest; v++) {
+			t.data = (char *)mr_block_weights(b, 0, v) + at;
+			MR_TRY(add(&out->inflight, &t, "v%llu.%s", (unsigned long long)v, param->name));
+		}
+	}
+	return MR_OK;
+}
+
+/* @pipe: "", or "p1." where there are several. */
+static mr_status add_messages(mr_hop *h, const char *pipe, const char *kind, uint16_t s, mr_state *out)
+{
+	for (uint32_t i = 0; i < h->n; i++) {
+		mr_saved_tensor t = of_bytes(mr_hop_buffer(h, i), h->bytes);
+
+		if (h->state[i] != MR_BUFFER_IDLE)
+			MR_TRY(add(&out->inflight, &t, "%s%s.s%u.b%u", pipe, kind, s, i));
+	}
+	return MR_OK;
+}
+
+/* Buffers that came back since the producer last looked are idle too: take them in, so that only live ones are saved. */
+static void collect_idle(mr_hop *h)
+{
+	uint32_t back;
+
+	while (h->n && !h->local && mr_ring_try_pop(&h->empty, &back))
+		h->state[back] = MR_BUFFER_IDLE;
+}
+
+static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state *out)
+{
+	const mr_block *b = &run->block[s];
+	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	char prefix[8] = "";
+
+	for (uint32_t i = 0; i < st->n_slots && b->n_aimed && run->c.plan->contract.same_version_b; i++)
+		if (st->slot[i].taken) {
+			mr_saved_tensor t = of_bytes(mr_aim_kept(b, i), mr_stage_size(b->stage)->weight_bytes);
+
+			MR_TRY(add(&out->inflight, &t, "aimed.s%u.m%llu", s, (unsigned long long)st->slot[i].micro));
+		}
+	for (uint32_t i = 0; i < st->n_slots; i++) {
+		mr_saved_tensor t = of_bytes(st->slot[i].memory, st->slot_bytes);
+
+		if (st->slot[i].taken && t.bytes)
+			MR_TRY(add(&out->inflight, &t, "slot.s%u.m%llu", s, (unsigned long long)st->slot[i].micro));
+	}
+	if (s > 0)
+		collect_idle(&st->in);
+	collect_idle(&st->grad);
+	/* The loader's ring also holds inputs that nobody has begun with; only those of live slots count. */
+	for (uint32_t i = 0; s == 0 && i < st->n_slots; i++) {
+		mr_saved_tensor t = of_bytes(mr_hop_buffer(&st->in, st->slot[i].in), st->in.bytes);
+
+		if (st->slot[i].taken)
+			MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)st->slot[i].micro));
+	}
+	if (run->block[s].holds && run->block[s].held_version != MR_AIM_HOLDS_NONE) {
+		mr_saved_tensor t = of_bytes(run->block[s].held, mr_stage_size(run->block[s].stage)->weight_bytes);
+
+		MR_TRY(add(&out->inflight, &t, "held.s%u", s));
+	}
+	/* Those of what will be recomputed have no slot. */
+	for (uint64_t m = mr_run_done(run, pipe, 0, false); s == 0 && st->n_kept && m < mr_run_done(run, pipe, 0, true); m++) {
+		mr_saved_tensor t = of_bytes(mr_hop_buffer(&st->in, st->kept_in[m % st->n_kept]), st->in.bytes);
+
+		MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)m));
+	}
+	/* The step that sums these has yet to report them. */
+	for (uint32_t i = 0; s + 1 == run->n_stages && i < st->n_slots; i++) {
+		mr_saved_tensor t = {.dtype = MR_SAVED_F64, .n_dims = 1, .shape = {1}, .bytes = sizeof(double)};
+
+		t.data = &run->losses[st->slot[i].micro % run->n_losses];
+		if (st->slot[i].taken)
+			MR_TRY(add(&out->inflight, &t, "loss.m%llu", (unsigned long long)st->slot[i].micro));
+	}
+	if (run->n_pipes > 1)
+		snprintf(prefix, sizeof(prefix), "p%u.", pipe);
+	if (s > 0)
+		MR_TRY(add_messages(&st->in, prefix, "in", s, out));
+	return add_messages(&st->grad, prefix, "grad", s, out);
+}
+
+mr_status mr_state_of_run(const mr_run *run, mr_state *out)
+{
+	mr_status st = MR_OK;
+
+	*out = (mr_state){0};
+	for (uint16_t s = 0; s < run->n_stages && st == MR_OK; s++) {
+		st = add_block(run, s, out);
+		for (unsigned p = 0; p < run->n_pipes && st == MR_OK && run->c.plan->contract.flush == MR_FLUSH_NONE; p++)
+			st = add_flow(run, (uint8_t)p, s, out);
+	}
+	if (st != MR_OK)
+		mr_state_fini(out);
+	return st;
+}
+
+/* --- sequential --- */
+
+mr_status mr_state_of_sequential(mr_sequential *q, mr_state *out)
+{
+	const mr_sequential_config *c = mr_sequential_config_of(q);
+	const mr_graph *g = c->graph;
+	const mr_optim *o = c->optim;
+	mr_status st = MR_OK;
+
+	*out = (mr_state){0};
+	for (uint32_t p = 0; p < g->n_params && st == MR_OK; p++) {
+		mr_saved_tensor t = of_param(&g->params[p], c->kernels->dtype, mr_sequential_weights(q, p));
+
+		if (g->params[p].tied_to >= 0)
+			continue;
+		st = add(&out->model, &t, "%s", g->params[p].name);
+		for (uint32_t i = 0; i < o->ops->n_states && st == MR_OK; i++) {
+			t.data = mr_sequential_state(q, p, i);
+			st = add(&out->optimizer, &t, "%s.%s", g->params[p].name, o->ops->state_names[i]);
+		}
+	}
+	if (st != MR_OK)
+		mr_state_fini(out);
+	return st;
+}
+
+static void fini_list(mr_state_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free((char *)l->at[i].name);
+	free(l->at);
+}
+
+void mr_state_fini(mr_state *s)
+{
+	fini_list(&s->model);
+	fini_list(&s->optimizer);
+	fini_list(&s->inflight);
+	*s = (mr_state){0};
+}
+
+uint64_t mr_state_hash(const mr_state *s)
+{
+	uint64_t h = 0;
+
+	for (size_t i = 0; i < s->model.n; i++)
+		h = mr_hash64(h, s->model.at[i].data, s->model.at[i].bytes);
+	return h;
+}

@@ -1,0 +1,149 @@
+#include "session/virtual.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ir/check.h"
+#include "sim/stream.h"
+
+struct mr_virtual {
+	mr_costs costs;
+	mr_stage_cost *stage; /* [stages] */
+	uint16_t *node;       /* [workers] */
+	mr_cost cost;
+	mr_sim_options options;
+	mr_sim_params params;
+	mr_sim_stream *stream;
+	uint32_t stride;      /* steps between pause points */
+	double *free_at;      /* [workers] end of the last instruction */
+};
+
+static uint64_t to_ns(double seconds)
+{
+	return (uint64_t)llround(seconds * 1e9);
+}
+
+mr_status mr_virtual_next(void *arg, uint64_t until, mr_replay_turn *out, bool *more)
+{
+	mr_virtual *v = arg;
+	mr_sim_event e;
+	double wait;
+
+	/* Steps to pause points: replicas have one behind several steps, and what lies before the next belongs to it. */
+	until = until / v->stride + (until % v->stride > 0);
+	MR_TRY(mr_sim_stream_next(v->stream, until, &e, more));
+	if (!*more)
+		return MR_OK;
+	*out = (mr_replay_turn){.worker = e.worker, .stamp = {.begin_ns = to_ns(e.begin), .end_ns = to_ns(e.end)}};
+	wait = round((e.begin - v->free_at[e.worker]) * 1e9);
+	if (e.cause != MR_WAIT_NONE && wait > 0)
+		out->stamp.wait_ns[e.cause] = wait < UINT32_MAX ? (uint32_t)wait : UINT32_MAX;
+	v->free_at[e.worker] = e.end;
+	return MR_OK;
+}
+
+/*
+ * W that any worker may take: who takes which in the whole run is found out first, and the run follows a plan that says so (its bits
+ * are the same).
+ */
+static mr_status let_steal(const mr_virtual *v, mr_session *s)
+{
+	mr_sim_params params = v->params;
+	mr_plan *moved = NULL;
+	mr_steal *steal;
+	mr_status st;
+	size_t n;
+
+	if (!s->plan->contract.steal || !mr_plan_list(s->plan, 0, MR_BODY)->n)
+		return MR_OK;
+	params.n_bodies = (uint32_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "steps");
+	MR_TRY(mr_sim_steals(s->plan, &v->cost, &params, &steal, &n));
+	st = mr_steal_plan(s->plan, params.n_bodies, steal, n, &moved);
+	free(steal);
+	if (st == MR_OK)
+		st = mr_plan_check(moved);
+	if (st != MR_OK) {
+		mr_plan_destroy(moved);
+		return st;
+	}
+	mr_plan_destroy(s->plan);
+	s->plan = moved;
+	return MR_OK;
+}
+
+static bool are_apart(const uint16_t *node, uint16_t n)
+{
+	for (uint16_t w = 1; w < n; w++)
+		if (node[w] != node[0])
+			return true;
+	return false;
+}
+
+static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
+{
+	const char *costs = mr_values_string(options, "costs");
+	uint16_t n = s->partition.n_stages, workers = (uint16_t)s->place.n_workers;
+	mr_status st;
+
+	MR_TRY(mr_sim_options_read(options, &v->options));
+	MR_TRY(mr_costs_at_hand(costs, s, &v->costs));
+	v->stage = calloc(n, sizeof(*v->stage));
+	v->node = calloc(workers, sizeof(*v->node));
+	v->free_at = calloc(workers, sizeof(*v->free_at));
+	if (!v->stage || !v->node || !v->free_at)
+		return mr_fail(MR_ERESOURCE, "no memory to simulate %u workers", workers);
+	mr_costs_of_stages(s, &v->costs, v->stage);
+	v->cost = (mr_cost){n, v->stage};
+	for (uint16_t w = 0; w < workers; w++)
+		v->node[w] = (uint16_t)s->place.worker[w].node;
+	v->params = v->options.params;
+	v->stride = mr_plan_stride(s->plan);
+	v->params.far = mr_values_float(options, "far");
+	if (v->params.far >= 0)
+		v->params.node = v->node;
+	else
+		v->params.far = 0;
+	if (v->params.node && !are_apart(v->node, workers))
+		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; machine.topology may have more nodes");
+	st = let_steal(v, s);
+	if (st == MR_OK)
+		st = mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);
+	return st == MR_EINVAL ? mr_fail(MR_EUSAGE, "%s", mr_error_text()) : st; /* it was asked for on the command line */
+}
+
+mr_status mr_virtual_create(mr_session *s, const mr_values *options, mr_virtual **out)
+{
+	mr_virtual *v = calloc(1, sizeof(*v));
+	mr_status st = v ? fill(v, s, options) : mr_fail(MR_ERESOURCE, "no memory to simulate");
+
+	*out = NULL;
+	if (st != MR_OK) {
+		mr_virtual_destroy(v);
+		return st;
+	}
+	*out = v;
+	return MR_OK;
+}
+
+void mr_virtual_destroy(mr_virtual *v)
+{
+	if (!v)
+		return;
+	mr_sim_stream_destroy(v->stream);
+	mr_sim_options_fini(&v->options);
+	mr_costs_fini(&v->costs);
+	free(v->stage);
+	free(v->node);
+	free(v->free_at);
+	free(v);
+}
+
+const char *mr_virtual_text(const mr_virtual *v, char *text, size_t size)
+{
+	char bent[400];
+
+	mr_sim_options_text(&v->options, bent, sizeof(bent));
+	snprintf(text, size, "costs %s%s%s", v->costs.source, *bent ? "; " : "", bent);
+	return text;
+}

@@ -1,0 +1,269 @@
+#include "stage/stage.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "stage/stage_layout.h"
+
+const mr_stage_sizes *mr_stage_size(const mr_stage *s)
+{
+	return &s->size;
+}
+
+const mr_graph *mr_stage_graph(const mr_stage *s)
+{
+	return s->g;
+}
+
+void mr_stage_params(const mr_stage *s, uint32_t *first, uint32_t *end)
+{
+	*first = s->first_param;
+	*end = s->end_param;
+}
+
+size_t mr_stage_weight_at(const mr_stage *s, uint32_t p)
+{
+	return p >= s->first_param && p < s->end_param ? s->weight_at[p - s->first_param] : SIZE_MAX;
+}
+
+size_t mr_stage_grad_at(const mr_stage *s, uint32_t p)
+{
+	assert(p >= s->first_param && p < s->end_param);
+	return s->grad_at[p - s->first_param];
+}
+
+static void *resolve(const mr_stage_io *io, mr_ref r)
+{
+	const void *base = NULL;
+
+	switch (r.where) {
+	case MR_AT_NOWHERE:
+		return NULL;
+	case MR_AT_IN:
+		base = io->in;
+		break;
+	case MR_AT_OUT:
+		base = io->out;
+		break;
+	case MR_AT_GRAD_OUT:
+		base = io->grad_out;
+		break;
+	case MR_AT_GRAD_IN:
+		base = io->grad_in;
+		break;
+	case MR_AT_SLOT:
+		base = io->slot;
+		break;
+	case MR_AT_SCRATCH:
+		base = io->scratch;
+		break;
+	}
+	return (char *)base + r.offset;
+}
+
+/* One layer's arguments; @w and @dw are the caller's arrays that the call points to. */
+static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const mr_stage_step *st,
+			       const void *w[MR_LAYER_PARAMS], void *dw[MR_LAYER_PARAMS])
+{
+	const mr_node *nd = st->node;
+	mr_shape in = s->g->values[nd->in[0]].shape;
+	mr_layer_call c = {
+		.k = s->k,
+		.kc = io->kc,
+		.cfg = &nd->cfg,
+		.in = in,
+		.out = nd->out == MR_GRAPH_NO_VALUE ? in : s->g->values[nd->out].shape,
+		.samples = io->samples,
+		.addend = resolve(io, st->addend),
+		.y = resolve(io, st->y),
+		.dy = resolve(io, st->dy),
+		.w = w,
+		.dw = dw,
+		.dw_add = io->add_grads,
+		.step = io->step ? io->step + (nd->first_param - s->first_param) : NULL,
+		.through = st->through,
+		.through_aux = resolve(io, st->through_aux),
+		.dy_is_dz = st->dy_is_dz,
+		.aux_i = resolve(io, st->aux_i),
+		.aux_w = resolve(io, st->aux_w),
+		.kept = resolve(io, st->kept),
+		.target = io->target,
+		.loss = io->loss,
+		.train = io->train,
+		.mask = {io->seed, io->first_sample, nd->number},
+	};
+
+	for (uint32_t j = 0; j < nd->n_in; j++) {
+		c.x[j] = resolve(io, st->x[j]);
+		c.dx[j] = resolve(io, st->dx[j]);
+		c.dx_add[j] = st->dx_add[j];
+	}
+	for (uint32_t j = 0; j < nd->n_params; j++) {
+		w[j] = (const char *)(st->weight_tied[j] ? io->tied_weights : io->weights) + st->weight_at[j];
+		dw[j] = (char *)io->grads + st->grad_at[j];
+	}
+	return c;
+}
+
+/* Bytes of a boundary tensor that io->samples samples fill. */
+static size_t used_bytes(const mr_stage *s, const mr_stage_io *io, uint16_t v)
+{
+	return (size_t)io->samples * mr_shape_bytes(s->g->values[v].shape, s->k->dtype);
+}
+
+static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
+{
+	for (uint32_t i = 0; i < end; i++) {
+		const void *w[MR_LAYER_PARAMS];
+		void *dw[MR_LAYER_PARAMS];
+		mr_layer_call c;
+
+		if (s->step[i].quiet_f)
+			continue;
+		c = make_call(s, io, &s->step[i], w, dw);
+		c.scratch = resolve(io, s->step[i].scratch_f);
+		MR_TRY(s->step[i].node->ops->forward(&c));
+	}
+	return MR_OK;
+}
+
+mr_status mr_stage_forward(const mr_stage *s, const mr_stage_io *io)
+{
+	MR_TRY(forward(s, io, s->end - s->first));
+	if (s->copy_out.where != MR_AT_NOWHERE)
+		memcpy(io->out, resolve(io, s->copy_out), used_bytes(s, io, s->v_out));
+	return MR_OK;
+}
+
+mr_status mr_stage_recompute(const mr_stage *s, const mr_stage_io *io)
+{
+	return forward(s, io, s->saves_end);
+}
+
+typedef enum half { HALF_I = 1, HALF_W = 2 } half;
+
+uint32_t mr_stage_turns(const mr_stage *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->end - s->first; i++)
+		n += s->step[i].node->n_params > 0;
+	return n;
+}
+
+/* Wait for the turn of the layer of @st, which has parameters and is the @k-th that does. */
+static mr_status begin_turn(const mr_stage_io *io, const mr_stage_step *st, uint32_t k)
+{
+	return io->turn && st->node->n_params ? io->turn->before(io->turn->arg, k) : MR_OK;
+}
+
+static void end_turn(const mr_stage_io *io, const mr_stage_step *st, uint32_t *k)
+{
+	if (io->turn && st->node->n_params)
+		io->turn->after(io->turn->arg, (*k)++);
+}
+
+static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned halves)
+{
+	uint32_t k = 0;
+
+	if ((halves & HALF_I) && s->copy_grad.where != MR_AT_NOWHERE)
+		memcpy(io->grad_in, resolve(io, s->copy_grad), used_bytes(s, io, s->v_in));
+	for (uint32_t i = s->end - s->first; i-- > 0;) {
+		const mr_stage_step *st = &s->step[i];
+		const void *w[MR_LAYER_PARAMS];
+		void *dw[MR_LAYER_PARAMS];
+		mr_layer_call c;
+
+		if (st->node->ops->loss)
+			continue;
+		c = make_call(s, io, st, w, dw);
+		c.scratch = resolve(io, st->scratch_b);
+		if (halves == (HALF_I | HALF_W) && !st->quiet_i) {
+			MR_TRY(mr_layer_backward(st->node->ops, &c)); /* there are no turns: see mr_stage_io */
+			continue;
+		}
+		if ((halves & HALF_I) && !st->quiet_i)
+			MR_TRY(st->node->ops->backward_input(&c));
+		if (!(halves & HALF_W))
+			continue;
+		MR_TRY(begin_turn(io, st, k));
+		MR_TRY(mr_layer_weight(st->node->ops, &c));
+		end_turn(io, st, &k);
+	}
+	return MR_OK;
+}
+
+mr_status mr_stage_backward(const mr_stage *s, const mr_stage_io *io)
+{
+	return backward(s, io, HALF_I | HALF_W);
+}
+
+mr_status mr_stage_backward_through(const mr_stage *s, const mr_stage_io *io)
+{
+	return backward(s, io, HALF_I);
+}
+
+mr_status mr_stage_backward_input(const mr_stage *s, const mr_stage_io *io)
+{
+	assert(s->split);
+	return backward(s, io, HALF_I);
+}
+
+mr_status mr_stage_backward_weight(const mr_stage *s, const mr_stage_io *io)
+{
+	assert(s->split);
+	return backward(s, io, HALF_W);
+}
+
+mr_status mr_stage_backward_weights(const mr_stage *s, mr_stage_io *io, uint32_t n, mr_layer_call *call)
+{
+	uint32_t k = 0;
+
+	assert(s->split);
+	for (uint32_t j = 0; j < n; j++) {
+		io[j].add_grads = io[j].add_grads || j > 0;
+		io[j].step = j + 1 == n ? io[j].step : NULL;
+	}
+	for (uint32_t i = s->end - s->first; i-- > 0;) {
+		const mr_stage_step *st = &s->step[i];
+		const void *w[MR_LAYER_PARAMS]; /* the same for all: one version, one sum */
+		void *dw[MR_LAYER_PARAMS];
+
+		if (st->node->ops->loss || !st->node->ops->backward_weight)
+			continue;
+		for (uint32_t j = 0; j < n; j++) {
+			call[j] = make_call(s, &io[j], st, w, dw);
+			call[j].scratch = resolve(&io[j], st->scratch_b);
+		}
+		MR_TRY(begin_turn(io, st, k));
+		MR_TRY(mr_layer_weights(st->node->ops, call, n));
+		end_turn(io, st, &k);
+	}
+	return MR_OK;
+}
+
+void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights)
+{
+	for (uint32_t p = s->first_param; p < s->end_param; p++)
+		if (mr_stage_weight_at(s, p) != SIZE_MAX)
+			mr_graph_init_param(s->g, p, seed, s->k->dtype, (char *)weights + mr_stage_weight_at(s, p));
+}
+
+void mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, const mr_stage *user, const void *user_grads)
+{
+	for (uint32_t p = user->first_param; p < user->end_param; p++) {
+		int32_t o = s->g->params[p].tied_to;
+		char *sum;
+
+		if (o < (int32_t)s->first_param || o >= (int32_t)s->end_param)
+			continue;
+		sum = (char *)grads + mr_stage_grad_at(s, (uint32_t)o);
+		s->k->sum(kc, s->g->params[p].n, sum, (const char *)user_grads + mr_stage_grad_at(user, p), sum);
+	}
+}
+
+void mr_stage_sum_tied(const mr_stage *s, mr_kctx *kc, void *grads)
+{
+	mr_stage_sum_tied_from(s, kc, grads, s, grads);
+}

@@ -1,0 +1,482 @@
+/*
+ * stage_layout.c - decide where every tensor of a stage lies (see stage.h for the rules).
+ *
+ * Three passes over the nodes: values of the forward pass, gradients of the backward pass, parameters. A forward value goes
+ * to the slot when a backward half reads it again, else to scratch for as long as a later layer reads it.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/size.h"
+#include "stage/lifetime.h"
+#include "stage/stage_layout.h"
+
+/* Working notes of the build, indexed by value number. */
+typedef struct notes {
+	mr_ref *value;       /* where the forward value lies */
+	mr_ref *grad;        /* where its gradient lies, by class representative */
+	uint16_t *class_of;  /* values whose gradients share one buffer */
+	bool *saved;         /* a backward half reads the value */
+	uint32_t *grad_born, *grad_dies; /* per class, in backward time */
+	bool *grad_live;
+	size_t slot;         /* bytes taken in the slot so far */
+	mr_lifetime fwd, bwd;
+} notes;
+
+static mr_ref take_slot(notes *n, size_t bytes)
+{
+	mr_ref r = {MR_AT_SLOT, n->slot};
+
+	n->slot += mr_align_up(bytes, MR_CACHE_LINE);
+	return r;
+}
+
+static size_t value_bytes(const mr_stage *s, uint16_t v)
+{
+	return (size_t)s->samples * mr_shape_bytes(s->g->values[v].shape, s->k->dtype);
+}
+
+static uint32_t n_steps(const mr_stage *s)
+{
+	return s->end - s->first;
+}
+
+static bool inside(const mr_stage *s, uint32_t node)
+{
+	return node != MR_GRAPH_NO_NODE && node >= s->first && node < s->end;
+}
+
+static bool wants_grad(const mr_stage *s, uint16_t v)
+{
+	return v != 0 && !s->g->values[v].shape.tokens;
+}
+
+static mr_status ask_needs(mr_stage *s, notes *n)
+{
+	for (uint32_t i = 0; i < n_steps(s); i++) {
+		mr_stage_step *st = &s->step[i];
+		const mr_node *nd = st->node = &s->g->nodes[s->first + i];
+
+		nd->ops->needs(&nd->cfg, s->g->values[nd->in[0]].shape, s->samples, s->k, &st->needs);
+		for (uint32_t j = 0; j < nd->n_in; j++)
+			if (st->needs.x_i || st->needs.x_w || nd->ops->loss)
+				n->saved[nd->in[j]] = true;
+		if (nd->out != MR_GRAPH_NO_VALUE && (st->needs.y_i || st->needs.y_w))
+			n->saved[nd->out] = true;
+	}
+	return MR_OK;
+}
+
+/* Last step of this stage that reads @v in the forward pass. */
+static uint32_t last_read(const mr_stage *s, uint16_t v)
+{
+	uint32_t last = s->g->values[v].last_use;
+
+	return (last < s->end ? last : s->end - 1) - s->first;
+}
+
+/* The value that step @i writes: with an addend, which it then has, that of the sum behind it. */
+static uint16_t written_by(mr_stage *s, const notes *n, uint32_t i)
+{
+	mr_stage_step *st = &s->step[i];
+
+	if (st->node->addend == MR_GRAPH_NO_VALUE)
+		return st->node->out;
+	assert(i + 1 < n_steps(s)); /* no stage begins there */
+	st->addend = n->value[st->node->addend];
+	st[1].quiet_f = true;
+	return st[1].node->out;
+}
+
+static mr_status place_values(mr_stage *s, notes *n)
+{
+	n->value[s->v_in] = (mr_ref){MR_AT_IN, 0};
+	for (uint32_t i = 0; i < n_steps(s); i++) {
+		mr_stage_step *st = &s->step[i];
+		uint16_t v = written_by(s, n, i);
+
+		for (uint32_t j = 0; j < st->node->n_in; j++)
+			st->x[j] = n->value[st->node->in[j]];
+		MR_TRY(mr_lifetime_add(&n->fwd, i, i, st->needs.scratch, &st->scratch_f.offset));
+		st->scratch_f.where = MR_AT_SCRATCH;
+		st->aux_i = take_slot(n, st->needs.aux_i);
+		st->aux_w = take_slot(n, st->needs.aux_w);
+		if (v == MR_GRAPH_NO_VALUE)
+			continue;
+		if (st->quiet_f) {
+			st->y = n->value[v];
+			continue;
+		}
+		if (n->saved[v]) {
+			st->y = take_slot(n, value_bytes(s, v));
+			if (v == s->v_out)
+				s->copy_out = st->y;
+		} else if (v == s->v_out) {
+			st->y = (mr_ref){MR_AT_OUT, 0};
+		} else {
+			st->y.where = MR_AT_SCRATCH;
+			MR_TRY(mr_lifetime_add(&n->fwd, i, last_read(s, v), value_bytes(s, v), &st->y.offset));
+		}
+		n->value[v] = st->y;
+	}
+	return MR_OK;
+}
+
+/* How far a recomputation goes, and whether it comes past the layer that writes `out`. */
+static void end_saves(mr_stage *s, const notes *n)
+{
+	for (uint32_t i = 0; i < n_steps(s); i++) {
+		const mr_stage_step *st = &s->step[i];
+		uint16_t v = st->node->out;
+
+		if (st->needs.aux_i || st->needs.aux_w || st->node->ops->loss || (v != MR_GRAPH_NO_VALUE && n->saved[v]))
+			s->saves_end = i + 1;
+	}
+	for (uint32_t i = 0; i < s->saves_end; i++)
+		if (s->step[i].y.where == MR_AT_OUT)
+			s->size.spare_bytes = mr_align_up(value_bytes(s, s->v_out), MR_CACHE_LINE);
+}
+
+/* The last node before @node that also reads @v, or -1 before the stage. */
+static int64_t other_reader(const mr_stage *s, uint16_t v, uint32_t node)
+{
+	for (int64_t i = (int64_t)node - 1; i >= (int64_t)s->first; i--)
+		for (uint32_t j = 0; j < s->g->nodes[i].n_in; j++)
+			if (s->g->nodes[i].in[j] == v)
+				return i;
+	return -1;
+}
+
+static int64_t producer(const mr_stage *s, uint16_t v)
+{
+	uint32_t p = s->g->values[v].producer;
+
+	return inside(s, p) ? (int64_t)p : (int64_t)s->first - 1;
+}
+
+/* May the gradient of input @v of the sum @node be the sum's own gradient buffer? */
+static bool reads_last(const mr_stage *s, uint16_t v, uint32_t node)
+{
+	const mr_value *val = &s->g->values[v];
+	uint32_t here = 0;
+
+	for (uint32_t j = 0; j < s->g->nodes[node].n_in; j++)
+		here += s->g->nodes[node].in[j] == v;
+	return wants_grad(s, v) && v != s->v_out && val->last_use == node && here == 1;
+}
+
+/*
+ * Join the gradient classes of a node that passes dy on. Its trunk (the input written first) may be joined when the
+ * node is its last reader; a branch also needs that its only reader is this node, and that the branch's own producer
+ * runs its backward (and so reads the gradient) before any other reader of the trunk adds to the shared buffer. A
+ * producer that itself passes dy on would not do: the gradient would live on in its inputs, beside what is added for
+ * the trunk.
+ */
+static void alias_residual(const mr_stage *s, notes *n, const mr_node *nd, uint32_t node)
+{
+	uint16_t trunk = nd->in[0], branch = nd->in[1];
+
+	if (producer(s, trunk) > producer(s, branch)) {
+		trunk = nd->in[1];
+		branch = nd->in[0];
+	}
+	if (!reads_last(s, trunk, node))
+		return;
+	n->class_of[trunk] = n->class_of[nd->out];
+	if (reads_last(s, branch, node) && s->g->values[branch].n_uses == 1 &&
+	    producer(s, branch) > other_reader(s, trunk, node) && producer(s, branch) > producer(s, trunk) &&
+	    !s->g->nodes[producer(s, branch)].ops->passes_dy)
+		n->class_of[branch] = n->class_of[nd->out];
+}
+
+/* Backward time of node step i: the last node comes first. */
+static uint32_t back(const mr_stage *s, uint32_t i)
+{
+	return n_steps(s) - 1 - i;
+}
+
+static void live_at(notes *n, uint16_t v, uint32_t t)
+{
+	uint16_t c = n->class_of[v];
+
+	if (!n->grad_live[c] || t < n->grad_born[c])
+		n->grad_born[c] = t;
+	if (!n->grad_live[c] || t > n->grad_dies[c])
+		n->grad_dies[c] = t;
+	n->grad_live[c] = true;
+}
+
+/* Classes, lives, and the places that are fixed from outside. */
+static void class_grads(mr_stage *s, notes *n)
+{
+	const mr_node *last = &s->g->nodes[s->end - 1];
+
+	for (uint32_t v = 0; v < s->g->n_values; v++)
+		n->class_of[v] = (uint16_t)v;
+	for (uint32_t i = n_steps(s); i-- > 0;) {
+		const mr_node *nd = s->step[i].node;
+
+		if (nd->ops->passes_dy && nd->n_in == 2 && !s->split)
+			alias_residual(s, n, nd, s->first + i);
+	}
+	for (uint32_t i = 0; i < n_steps(s); i++) {
+		const mr_node *nd = s->step[i].node;
+
+		if (nd->out != MR_GRAPH_NO_VALUE)
+			live_at(n, nd->out, back(s, i));
+		for (uint32_t j = 0; j < nd->n_in; j++)
+			if (wants_grad(s, nd->in[j]))
+				live_at(n, nd->in[j], back(s, i));
+	}
+	if (s->v_out != MR_GRAPH_NO_VALUE)
+		n->grad[n->class_of[s->v_out]] = (mr_ref){MR_AT_GRAD_OUT, 0};
+	if (last->ops->loss)
+		n->grad[n->class_of[last->in[0]]] = n->value[last->in[0]];
+	if (wants_grad(s, s->v_in)) {
+		uint16_t c = n->class_of[s->v_in];
+
+		s->copy_grad = n->grad[c]; /* nowhere, unless the chain reaches through the whole stage */
+		n->grad[c] = (mr_ref){MR_AT_GRAD_IN, 0};
+	}
+}
+
+/* A gradient that W reads later than I must outlive the call when the halves come apart. */
+static bool kept_for_w(const mr_stage *s, uint16_t v)
+{
+	uint32_t p = s->g->values[v].producer;
+
+	return s->split && inside(s, p) && (s->step[p - s->first].needs.dy_w || s->step[p - s->first].dy_is_dz);
+}
+
+/* Which steps do the act_backward of the one in front. */
+static void go_through(mr_stage *s)
+{
+	for (uint32_t i = 1; i < n_steps(s); i++) {
+		mr_stage_step *st = &s->step[i], *front = st - 1;
+
+		if (!st->node->through)
+			continue;
+		st->through = front->node->cfg.act;
+		st->through_aux = front->needs.aux_i ? front->aux_i : front->y;
+		front->dy_is_dz = true;
+	}
+}
+
+static mr_status place_grads(mr_stage *s, notes *n)
+{
+	class_grads(s, n);
+	go_through(s);
+	for (uint32_t i = n_steps(s); i-- > 0;) {
+		mr_stage_step *st = &s->step[i];
+
+		for (uint32_t j = 0; j < st->node->n_in; j++) {
+			uint16_t v = st->node->in[j], c = n->class_of[v];
+
+			if (!wants_grad(s, v) || n->grad[c].where != MR_AT_NOWHERE)
+				continue;
+			if (kept_for_w(s, v)) {
+				n->grad[c] = take_slot(n, value_bytes(s, v));
+				continue;
+			}
+			n->grad[c].where = MR_AT_SCRATCH;
+			MR_TRY(mr_lifetime_add(&n->bwd, n->grad_born[c], n->grad_dies[c], value_bytes(s, v),
+					       &n->grad[c].offset));
+		}
+		if (st->dy_is_dz) {
+			st->kept = n->grad[n->class_of[st->node->out]];
+		} else if (s->split) {
+			st->kept = take_slot(n, st->needs.kept);
+		} else {
+			st->kept.where = MR_AT_SCRATCH;
+			MR_TRY(mr_lifetime_add(&n->bwd, back(s, i), back(s, i), st->needs.kept, &st->kept.offset));
+		}
+		st->scratch_b.where = MR_AT_SCRATCH;
+		MR_TRY(mr_lifetime_add(&n->bwd, back(s, i), back(s, i), st->needs.scratch, &st->scratch_b.offset));
+	}
+	return MR_OK;
+}
+
+/* Which dx each node writes, and whether it is the first to write there. */
+static void wire_grads(mr_stage *s, notes *n)
+{
+	bool *has = n->saved; /* free for reuse by now: "someone has written this value's gradient" */
+
+	for (uint32_t v = 0; v < s->g->n_values; v++)
+		has[v] = v == s->v_out;
+	if (s->g->nodes[s->end - 1].ops->loss)
+		has[s->g->nodes[s->end - 1].in[0]] = true;
+	for (uint32_t i = n_steps(s); i-- > 0;) {
+		mr_stage_step *st = &s->step[i];
+		const mr_node *nd = st->node;
+
+		st->quiet_i = true;
+		if (nd->ops->loss)
+			continue;
+		st->dy = n->grad[n->class_of[nd->out]];
+		for (uint32_t j = 0; j < nd->n_in; j++) {
+			uint16_t v = nd->in[j];
+
+			if (!wants_grad(s, v))
+				continue;
+			if (!(nd->ops->passes_dy && n->class_of[v] == n->class_of[nd->out])) {
+				st->dx[j] = n->grad[n->class_of[v]];
+				st->dx_add[j] = has[v];
+				st->quiet_i = false;
+			}
+			has[v] = true;
+		}
+		/* linear computes in its input half what its weight half needs, wanted dx or not */
+		if (st->needs.kept && nd->ops->backward_input)
+			st->quiet_i = false;
+	}
+}
+
+static mr_status place_params(mr_stage *s)
+{
+	const mr_graph *g = s->g;
+	size_t at = 0, bytes = mr_dtype_bytes(s->k->dtype);
+
+	for (uint32_t p = s->first_param; p < s->end_param; p++) {
+		s->weight_at[p - s->first_param] = SIZE_MAX;
+		if (g->params[p].tied_to >= 0)
+			continue;
+		s->weight_at[p - s->first_param] = s->grad_at[p - s->first_param] = at;
+		at += mr_align_up((size_t)g->params[p].n * bytes, MR_CACHE_LINE);
+		s->size.n_elements += g->params[p].n;
+	}
+	s->size.weight_bytes = at;
+	for (uint32_t p = s->first_param; p < s->end_param; p++)
+		if (g->params[p].tied_to >= 0) {
+			s->grad_at[p - s->first_param] = at;
+			at += mr_align_up((size_t)g->params[p].n * bytes, MR_CACHE_LINE);
+		}
+	s->size.grad_bytes = at;
+	for (uint32_t i = 0; i < n_steps(s); i++)
+		for (uint32_t j = 0; j < s->step[i].node->n_params; j++) {
+			uint32_t p = s->step[i].node->first_param + j;
+			uint32_t o = g->params[p].tied_to >= 0 ? (uint32_t)g->params[p].tied_to : p;
+			bool here = o >= s->first_param && o < s->end_param;
+
+			if (!here && (!s->tied_owner || mr_stage_weight_at(s->tied_owner, o) == SIZE_MAX))
+				return mr_fail(MR_ECONFIG, "parameter %s is tied to %s, whose stage is not known here",
+					       g->params[p].name, g->params[o].name);
+			s->step[i].weight_tied[j] = !here;
+			s->step[i].weight_at[j] = mr_stage_weight_at(here ? s : s->tied_owner, o);
+			s->step[i].grad_at[j] = s->grad_at[p - s->first_param];
+		}
+	return MR_OK;
+}
+
+void mr_stage_share_grads(mr_stage *s)
+{
+	size_t bytes = mr_dtype_bytes(s->k->dtype);
+
+	s->size.grad_bytes = 0;
+	for (uint32_t i = 0; i < n_steps(s); i++) {
+		mr_stage_step *st = &s->step[i];
+		size_t at = 0;
+
+		for (uint32_t j = 0; j < st->node->n_params; j++) {
+			uint32_t p = st->node->first_param + j;
+
+			assert(s->g->params[p].tied_to < 0);
+			st->grad_at[j] = s->grad_at[p - s->first_param] = at;
+			at += mr_align_up((size_t)s->g->params[p].n * bytes, MR_CACHE_LINE);
+		}
+		s->size.grad_bytes = at > s->size.grad_bytes ? at : s->size.grad_bytes;
+	}
+}
+
+static void sum_sizes(mr_stage *s, const notes *n)
+{
+	mr_stage_sizes *z = &s->size;
+
+	z->in_bytes = value_bytes(s, s->v_in);
+	z->grad_in_bytes = wants_grad(s, s->v_in) ? z->in_bytes : 0;
+	if (s->v_out != MR_GRAPH_NO_VALUE)
+		z->out_bytes = value_bytes(s, s->v_out);
+	else
+		z->target_bytes = (size_t)s->samples * mr_shape_bytes(s->g->target, s->k->dtype);
+	z->slot_bytes = n->slot;
+	z->scratch_bytes = n->fwd.bytes > n->bwd.bytes ? n->fwd.bytes : n->bwd.bytes;
+}
+
+static mr_status build(mr_stage *s, notes *n)
+{
+	MR_TRY(ask_needs(s, n));
+	MR_TRY(place_values(s, n));
+	end_saves(s, n);
+	MR_TRY(place_grads(s, n));
+	wire_grads(s, n);
+	MR_TRY(place_params(s));
+	sum_sizes(s, n);
+	return MR_OK;
+}
+
+static bool notes_init(notes *n, uint32_t values)
+{
+	*n = (notes){
+		.value = calloc(values, sizeof(*n->value)),
+		.grad = calloc(values, sizeof(*n->grad)),
+		.class_of = calloc(values, sizeof(*n->class_of)),
+		.saved = calloc(values, sizeof(*n->saved)),
+		.grad_born = calloc(values, sizeof(*n->grad_born)),
+		.grad_dies = calloc(values, sizeof(*n->grad_dies)),
+		.grad_live = calloc(values, sizeof(*n->grad_live)),
+	};
+	return n->value && n->grad && n->class_of && n->saved && n->grad_born && n->grad_dies && n->grad_live;
+}
+
+static void notes_fini(notes *n)
+{
+	free(n->value);
+	free(n->grad);
+	free(n->class_of);
+	free(n->saved);
+	free(n->grad_born);
+	free(n->grad_dies);
+	free(n->grad_live);
+	mr_lifetime_fini(&n->fwd);
+	mr_lifetime_fini(&n->bwd);
+}
+
+mr_status mr_stage_create(const mr_graph *g, uint32_t first, uint32_t end, int64_t samples, const mr_kernels *k, bool split,
+			  const mr_stage *tied_owner, mr_stage **out)
+{
+	notes n = {0};
+	mr_stage *s = calloc(1, sizeof(*s));
+	mr_status st = MR_ERESOURCE;
+
+	assert(first < end && end <= g->n_nodes && samples > 0);
+	if (!s)
+		return mr_fail(MR_ERESOURCE, "no memory for a stage");
+	*s = (mr_stage){.g = g, .k = k, .tied_owner = tied_owner, .first = first, .end = end, .samples = samples, .split = split};
+	s->v_in = mr_graph_cut_value(g, first);
+	s->v_out = end < g->n_nodes ? mr_graph_cut_value(g, end) : MR_GRAPH_NO_VALUE;
+	s->first_param = g->nodes[first].first_param;
+	s->end_param = end < g->n_nodes ? g->nodes[end].first_param : g->n_params;
+	s->step = calloc(end - first, sizeof(*s->step));
+	s->weight_at = calloc(s->end_param - s->first_param + 1, sizeof(size_t));
+	s->grad_at = calloc(s->end_param - s->first_param + 1, sizeof(size_t));
+	if (!notes_init(&n, g->n_values) || !s->step || !s->weight_at || !s->grad_at)
+		mr_fail(MR_ERESOURCE, "no memory for a stage of %u layers", end - first);
+	else
+		st = build(s, &n);
+	notes_fini(&n);
+	if (st != MR_OK) {
+		mr_stage_destroy(s);
+		return st;
+	}
+	*out = s;
+	return MR_OK;
+}
+
+void mr_stage_destroy(mr_stage *s)
+{
+	if (!s)
+		return;
+	free(s->step);
+	free(s->weight_at);
+	free(s->grad_at);
+	free(s);
+}

@@ -1,0 +1,57 @@
+/* stage_layout.h - the inside of mr_stage, shared by its two files: stage_layout.c (build) and stage.c (run). */
+#ifndef MR_STAGE_STAGE_LAYOUT_H
+#define MR_STAGE_STAGE_LAYOUT_H
+
+#include "stage/stage.h"
+
+typedef enum mr_where {
+	MR_AT_NOWHERE,
+	MR_AT_IN,
+	MR_AT_OUT,
+	MR_AT_GRAD_OUT,
+	MR_AT_GRAD_IN,
+	MR_AT_SLOT,
+	MR_AT_SCRATCH,
+} mr_where;
+
+typedef struct mr_ref {
+	mr_where where;
+	size_t offset;
+} mr_ref;
+
+typedef struct mr_stage_step {
+	const mr_node *node;
+	mr_ref x[MR_LAYER_INPUTS], y;   /* y with an addend: of the sum behind this node */
+	mr_ref addend;                  /* nowhere: none */
+	bool quiet_f;                   /* no F to call: the node in front does it */
+	mr_ref dy, dx[MR_LAYER_INPUTS]; /* dx nowhere: not wanted, or the same buffer as dy */
+	bool dx_add[MR_LAYER_INPUTS];
+	mr_act through;                 /* of the step in front, if this one's I is to do its act_backward, and what that reads */
+	mr_ref through_aux;
+	bool dy_is_dz;                  /* the step behind does this one's */
+	bool quiet_i;                   /* no input half to call: every wanted dx is dy's own buffer, or none is wanted */
+	mr_ref aux_i, aux_w, kept, scratch_f, scratch_b;
+	size_t weight_at[MR_LAYER_PARAMS];
+	bool weight_tied[MR_LAYER_PARAMS]; /* weight_at counts from io->tied_weights */
+	size_t grad_at[MR_LAYER_PARAMS];
+	mr_layer_needs needs;
+} mr_stage_step;
+
+struct mr_stage {
+	const mr_graph *g;
+	const mr_kernels *k;
+	const mr_stage *tied_owner;
+	uint32_t first, end;             /* nodes */
+	uint32_t first_param, end_param;
+	int64_t samples;
+	bool split;
+	uint16_t v_in, v_out;            /* values at the boundaries; v_out MR_GRAPH_NO_VALUE at the last stage */
+	mr_stage_step *step;             /* [end - first] */
+	uint32_t saves_end;              /* steps from here on put nothing into the slot in F */
+	size_t *weight_at, *grad_at;     /* [end_param - first_param] */
+	mr_ref copy_out;                 /* slot place of v_out that F copies to `out`; nowhere: written there directly */
+	mr_ref copy_grad;                /* where the first gradient lies that B copies to grad_in before it starts */
+	mr_stage_sizes size;
+};
+
+#endif
