@@ -19,6 +19,7 @@
 #define TEXT_WORKERS 64  /* beyond so many rows the text picture is left out */
 #define PROBED_CORES 16u /* of the latency matrix: pairs grow with the square */
 #define PROBE_US 2000u   /* for each pair */
+#define SAME_TIME 1e-6   /* relative: rounding of sums in another order */
 
 /* --- building --- */
 
@@ -369,6 +370,8 @@ static void print_times(const mr_forecast *f, FILE *out)
 	fprintf(out, "; bubble %.1f%% (mean of the workers), %.1f%% (busiest worker)\n", idle_percent(f, f->busy_s),
 		idle_percent(f, f->busiest_s));
 	u = unit_of(s->plan ? f->walk->makespan : 0);
+	if (s->plan && f->walk->n_bodies == 1 && f->walk->makespan > f->step_s * steps_of(s->plan) * (1 + SAME_TIME))
+		fprintf(out, "           steps overlap: the first by itself takes %.4g %s\n", f->walk->makespan / u->seconds, u->name);
 	if (s->plan && f->walk->n_bodies > 1)
 		fprintf(out, "           steps overlap: the first %u take %.4g %s\n",
 			f->walk->n_bodies * mr_plan_steps(s->plan), f->walk->makespan / u->seconds, u->name);

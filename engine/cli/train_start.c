@@ -110,10 +110,9 @@ static mr_status make_clock(mr_train *t, const mr_train_opts *o, mr_session_opts
 		return MR_OK;
 	if (!t->s.plan)
 		return mr_fail(MR_ECONFIG, "sequential has no schedule to simulate: it is one worker that runs layer after layer");
-	if (t->s.plan->contract.racing)
-		return mr_fail(MR_ECONFIG, "the order of a racing system comes from the time that its instructions take here: simulate a static order");
 	MR_TRY(mr_virtual_create(&t->s, o->virtual_time, &t->clock));
-	so->source = mr_virtual_next;
+	so->clock = mr_virtual_clock(t->clock);
+	so->source = so->clock ? NULL : mr_virtual_next;
 	so->source_arg = t->clock;
 	return MR_OK;
 }

@@ -100,11 +100,12 @@ static bool may_admit(mr_worker *w, const mr_lane *lane, const _Atomic uint64_t 
 	return true;
 }
 
-/* What to do next, in *@t: MR_WAIT_NONE, it is ready; else why nothing is. *@more: false, nothing is left to do. */
-static mr_wait_cause look(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit, mr_task *t, bool *more, mr_status *st)
+mr_wait_cause mr_exec_race_look(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit, mr_task *t, bool *more,
+				mr_status *st)
 {
 	mr_wait_cause cause = MR_WAIT_NONE;
 
+	skip_forwards(w, lane->plan);
 	*t = next_back(w, lane);
 	*more = t->in->op == MR_OP_U || w->race.n_b < w->race.n_f;
 	if (*more) {
@@ -125,7 +126,7 @@ static mr_wait_cause look(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *l
 static mr_status choose(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit, mr_task *t, bool *more)
 {
 	mr_status st = MR_OK;
-	mr_wait_cause cause = look(w, lane, limit, t, more, &st);
+	mr_wait_cause cause = mr_exec_race_look(w, lane, limit, t, more, &st);
 	uint64_t since;
 
 	if (cause == MR_WAIT_NONE || st != MR_OK)
@@ -139,7 +140,7 @@ static mr_status choose(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *lim
 		st = mr_waiter_step(&w->waiter);
 		if (st != MR_OK)
 			break;
-		cause = look(w, lane, limit, t, more, &st);
+		cause = mr_exec_race_look(w, lane, limit, t, more, &st);
 		if (cause != before) {
 			uint64_t now = mr_clock_ns();
 
@@ -173,7 +174,23 @@ static void advance(mr_worker *w, const mr_task *t)
 	}
 	r->n_b += t->in->op == MR_OP_B;
 	r->back = (r->back + 1) % mr_plan_list(t->lane->plan, w->id, MR_BODY)->n;
-	skip_forwards(w, t->lane->plan);
+}
+
+void mr_exec_race_done(mr_worker *w, const mr_task *t)
+{
+	note(w, t);
+	advance(w, t);
+}
+
+uint64_t mr_exec_race_begun(const mr_worker *w)
+{
+	return w->race.n_f + (w->race.held[FORWARD].got != 0);
+}
+
+void mr_exec_race_paused(mr_worker *w, const mr_lane *lane)
+{
+	w->train.step = w->race.n_b / lane->plan->contract.need;
+	atomic_store_explicit(&w->begun, w->train.step, memory_order_relaxed);
 }
 
 mr_status mr_exec_race(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit)
@@ -181,7 +198,6 @@ mr_status mr_exec_race(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limi
 	bool more;
 	mr_task t;
 
-	skip_forwards(w, lane->plan);
 	for (;;) {
 		mr_fault_delay(w->id, w->n_done);
 		MR_TRY(choose(w, lane, limit, &t, &more));
@@ -191,11 +207,9 @@ mr_status mr_exec_race(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limi
 		}
 		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->stage, t.micro), memory_order_relaxed);
 		MR_TRY(mr_exec_do(w, &t));
-		note(w, &t);
-		advance(w, &t);
+		mr_exec_race_done(w, &t);
 	}
-	w->train.step = w->race.n_b / lane->plan->contract.need;
-	atomic_store_explicit(&w->begun, w->train.step, memory_order_relaxed);
+	mr_exec_race_paused(w, lane);
 	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
 	return MR_OK;
 }

@@ -4,29 +4,7 @@
 
 #include "base/rng.h"
 #include "host/group.h"
-#include "exec/exec.h"
-#include "exec/loader.h"
-
-/* What the thread of a replay is to do. */
-typedef enum duty { SET_UP, ORDERED, FOLLOW, EVALUATE } duty;
-
-struct mr_replay {
-	mr_run *run;
-	mr_loader *loader, *eval_loader;
-	mr_lane *lane;     /* in use: training or evaluation */
-	mr_loader *feeds;  /* the loader of that lane */
-	duty duty;
-	/* of the run under way */
-	uint64_t until, seed, n_drawn;
-	mr_replay_order order;
-	mr_replay_source *source;
-	mr_engine_progress *progress;
-	mr_eval_wanted *wanted;
-	void *source_arg, *progress_arg, *wanted_arg;
-	uint16_t turn;
-	mr_status status;
-	char text[1024];
-};
+#include "exec/replay_parts.h"
 
 /* One instruction of worker @w, if it is ready. */
 static bool step(mr_replay *r, uint16_t id, mr_status *st)
@@ -53,7 +31,7 @@ static uint16_t first_to_try(mr_replay *r)
 	}
 }
 
-static bool finished(const mr_replay *r)
+bool mr_replay_finished(const mr_replay *r)
 {
 	mr_task t;
 
@@ -63,7 +41,7 @@ static bool finished(const mr_replay *r)
 	return true;
 }
 
-static mr_status settle(mr_replay *r)
+mr_status mr_replay_settle(mr_replay *r)
 {
 	for (uint16_t w = 0; w < r->run->n_workers; w++)
 		MR_TRY(mr_exec_settle(&r->run->worker[w]));
@@ -72,7 +50,7 @@ static mr_status settle(mr_replay *r)
 
 static mr_status go(mr_replay *r)
 {
-	while (!finished(r)) {
+	while (!mr_replay_finished(r)) {
 		uint16_t first = first_to_try(r), n = r->run->n_workers;
 		mr_status st = MR_OK;
 		bool moved = false;
@@ -86,17 +64,10 @@ static mr_status go(mr_replay *r)
 		if (!moved && !mr_loader_pump(r->feeds))
 			return mr_fail(MR_ECONFIG, "the plan is stuck: no worker can go on");
 	}
-	return settle(r);
+	return mr_replay_settle(r);
 }
 
 /* --- in an order from outside --- */
-
-/* Whether a step of a VALIDATED plan is right shows in the run; an order made before knows only runs in which all are. */
-static mr_status refuse_wrong_step(const mr_worker *w, const mr_task *t)
-{
-	return mr_fail(MR_ECONFIG, "worker %u: the step to version %llu is clipped, and the order has no turns for what follows it again; "
-				   "without optimizer = validated the weights are the same", w->id, (unsigned long long)t->version);
-}
 
 static mr_status take_turn(mr_replay *r, const mr_replay_turn *turn)
 {
@@ -112,8 +83,6 @@ static mr_status take_turn(mr_replay *r, const mr_replay_turn *turn)
 		cause = mr_exec_acquire(w, &t, &st);
 	while (st == MR_OK && cause == MR_WAIT_DATA && mr_loader_pump(r->feeds));
 	MR_TRY(st);
-	if (cause == MR_WAIT_OPTIMIZER && r->run->validates)
-		return refuse_wrong_step(w, &t);
 	if (cause != MR_WAIT_NONE)
 		return mr_fail(MR_EINVAL, "worker %u has its turn for %s of micro-batch %llu too early", w->id,
 			       mr_op_name((mr_op)t.in->op), (unsigned long long)t.micro);
@@ -121,13 +90,11 @@ static mr_status take_turn(mr_replay *r, const mr_replay_turn *turn)
 	st = mr_exec_do(w, &t);
 	r->run->stamp = NULL;
 	mr_exec_advance(w, r->lane);
-	if (st == MR_OK && w->redo)
-		return refuse_wrong_step(w, &t);
+	r->stands_ns = turn->stamp.end_ns > r->stands_ns ? turn->stamp.end_ns : r->stands_ns;
 	return st;
 }
 
-/* Hand the new step records on; false: a pause is asked for. */
-static bool tell(mr_replay *r)
+bool mr_replay_tell(mr_replay *r)
 {
 	mr_run *run = r->run;
 	uint64_t n = atomic_load_explicit(&run->n_steps, memory_order_relaxed);
@@ -139,8 +106,7 @@ static bool tell(mr_replay *r)
 	return more;
 }
 
-/* The first step at which all workers can stop. */
-static uint64_t nearest_pause(const mr_replay *r)
+uint64_t mr_replay_nearest_pause(const mr_replay *r)
 {
 	uint64_t most = 0;
 
@@ -165,12 +131,12 @@ static mr_status follow(mr_replay *r)
 		if (!more)
 			break;
 		MR_TRY(take_turn(r, &turn));
-		if (!tell(r) && nearest_pause(r) < r->until)
-			r->until = nearest_pause(r);
+		if (!mr_replay_tell(r) && mr_replay_nearest_pause(r) < r->until)
+			r->until = mr_replay_nearest_pause(r);
 	}
-	if (finished(r)) {
-		MR_TRY(settle(r));
-		tell(r); /* the last step may be certain only now */
+	if (mr_replay_finished(r)) {
+		MR_TRY(mr_replay_settle(r));
+		mr_replay_tell(r); /* the last step may be certain only now */
 		return MR_OK;
 	}
 	return mr_fail(MR_EINVAL, "the order ends before step %llu", (unsigned long long)r->until);
@@ -226,6 +192,9 @@ static void run_thread(void *arg)
 		break;
 	case FOLLOW:
 		carry(r, follow(r));
+		break;
+	case TIMED:
+		carry(r, mr_replay_go_by_clock(r));
 		break;
 	case EVALUATE:
 		carry(r, evaluate(r));
@@ -291,6 +260,7 @@ void mr_replay_destroy(mr_replay *r)
 	mr_loader_destroy(r->loader);
 	mr_loader_destroy(r->eval_loader);
 	mr_run_destroy(r->run);
+	mr_replay_times_fini(&r->times);
 	free(r);
 }
 
@@ -303,19 +273,36 @@ mr_status mr_replay_run(mr_replay *r, uint64_t until, mr_replay_order order, uin
 	return run_duty(r, ORDERED);
 }
 
-mr_status mr_replay_follow(mr_replay *r, uint64_t until, mr_replay_source *source, void *source_arg, mr_engine_progress *progress,
-			   void *arg, uint64_t *reached)
+static mr_status advance(mr_replay *r, duty what, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
 {
 	mr_status st;
 
 	r->until = until;
-	r->source = source;
-	r->source_arg = source_arg;
 	r->progress = progress;
 	r->progress_arg = arg;
-	st = run_duty(r, FOLLOW);
+	st = run_duty(r, what);
 	*reached = r->run->worker[0].train.step;
 	return st;
+}
+
+mr_status mr_replay_follow(mr_replay *r, uint64_t until, mr_replay_source *source, void *source_arg,
+			   mr_engine_progress *progress, void *arg, uint64_t *reached)
+{
+	r->source = source;
+	r->source_arg = source_arg;
+	return advance(r, FOLLOW, until, progress, arg, reached);
+}
+
+mr_status mr_replay_by_clock(mr_replay *r, uint64_t until, const mr_replay_clock *clock, mr_engine_progress *progress,
+			     void *arg, uint64_t *reached)
+{
+	r->clock = clock;
+	return advance(r, TIMED, until, progress, arg, reached);
+}
+
+uint64_t mr_replay_stands_ns(const mr_replay *r)
+{
+	return r->stands_ns;
 }
 
 mr_status mr_replay_eval(mr_replay *r, mr_eval_wanted *wanted, void *arg, double *loss)

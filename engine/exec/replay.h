@@ -45,6 +45,26 @@ typedef mr_status mr_replay_source(void *arg, uint64_t until, mr_replay_turn *ou
 mr_status mr_replay_follow(mr_replay *r, uint64_t until, mr_replay_source *source, void *source_arg, mr_engine_progress *progress,
 			   void *arg, uint64_t *reached) MR_MUST_USE;
 
+/* How long things take in virtual time, in seconds, for a replay that finds its order out as it goes. */
+typedef struct mr_replay_clock {
+	/* When worker @worker ends @in of micro-batch @micro, which it begins at @begin. */
+	double (*end)(void *arg, const mr_instr *in, uint64_t micro, uint16_t worker, double begin);
+	/* How long what @stage hands from worker @from to worker @to is under way. */
+	double (*hop)(void *arg, uint16_t stage, uint16_t from, uint16_t to);
+	void *arg;
+} mr_replay_clock;
+
+/**
+ * As mr_replay_follow, but nobody knows the order before: each worker goes on as soon as it can. For plans that decide
+ * in the run what they do next: those that repeat forwards behind a step that was taken back, and racing ones. Where
+ * that never happens the times are those of a simulation of the plan. Borrows @clock for the call.
+ */
+mr_status mr_replay_by_clock(mr_replay *r, uint64_t until, const mr_replay_clock *clock, mr_engine_progress *progress,
+			     void *arg, uint64_t *reached) MR_MUST_USE;
+
+/** Where the virtual clock stands: nanoseconds from the start of the run to the end of the last instruction so far. */
+uint64_t mr_replay_stands_ns(const mr_replay *r);
+
 /** Mean validation loss at the present version. Between runs. As mr_engine_eval, with @wanted asked before each instruction on the
  * replay's thread. Errors: MR_ESTOPPED; MR_EDATA no validation data; as mr_replay_run. */
 mr_status mr_replay_eval(mr_replay *r, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;

@@ -4,8 +4,10 @@ mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *pr
 {
 	if (x->engine)
 		return mr_engine_run(x->engine, until, progress, arg, reached);
-	return x->replay ? mr_replay_follow(x->replay, until, x->source, x->source_arg, progress, arg, reached)
-			 : mr_sequential_run(x->sequential, until, progress, arg, reached);
+	if (!x->replay)
+		return mr_sequential_run(x->sequential, until, progress, arg, reached);
+	return x->source ? mr_replay_follow(x->replay, until, x->source, x->source_arg, progress, arg, reached)
+			 : mr_replay_by_clock(x->replay, until, x->clock, progress, arg, reached);
 }
 
 mr_status mr_executor_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss)
@@ -42,6 +44,11 @@ uint64_t mr_executor_busy_ns(const mr_executor *x)
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		sum += atomic_load_explicit(&run->worker[w].busy_ns, memory_order_relaxed);
 	return sum;
+}
+
+uint64_t mr_executor_stands_ns(const mr_executor *x)
+{
+	return mr_replay_stands_ns(x->replay);
 }
 
 mr_status mr_executor_stand_at(mr_executor *x, uint64_t step)

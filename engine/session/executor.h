@@ -14,8 +14,9 @@ typedef struct mr_executor {
 	mr_engine *engine;
 	mr_replay *replay;
 	mr_sequential *sequential;
-	mr_replay_source *source; /* order and times of the replay */
+	mr_replay_source *source; /* order and times of the replay; NULL: it finds its order out by the clock */
 	void *source_arg;
+	const mr_replay_clock *clock;
 } mr_executor;
 
 /** As mr_engine_run. For sequential and a replay, @progress is called on their training thread, and only after steps. */
@@ -35,6 +36,9 @@ double mr_executor_largest_gradient(const mr_executor *x);
 
 /** Nanoseconds computed so far by all workers together. At any time. */
 uint64_t mr_executor_busy_ns(const mr_executor *x);
+
+/** Where the clock of a replay stands, from the start of the run: the end of the last instruction so far. */
+uint64_t mr_executor_stands_ns(const mr_executor *x);
 
 /** Stand at @step, ready to have the state of that step loaded into mr_executor_state's lists. */
 mr_status mr_executor_stand_at(mr_executor *x, uint64_t step) MR_MUST_USE;

@@ -201,9 +201,10 @@ mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 		double watchdog = mr_values_float(mr_config_values(s->config, MR_CONFIG_MACHINE), "watchdog");
 		mr_run_config c = mr_session_run_config(s, opts);
 
-		if (opts && opts->source) {
+		if (opts && (opts->source || opts->clock)) {
 			s->executor.source = opts->source;
 			s->executor.source_arg = opts->source_arg;
+			s->executor.clock = opts->clock;
 			return mr_replay_create(&c, &s->executor.replay);
 		}
 		return mr_engine_create(&c, watchdog, &s->executor.engine);

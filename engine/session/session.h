@@ -49,6 +49,7 @@ typedef struct mr_session_opts {
 	void *observer_arg;
 	mr_replay_source *source;    /* carry the plan out on one thread, in this order and with its times; NULL: the engine */
 	void *source_arg;
+	const mr_replay_clock *clock; /* likewise, in the order that this clock makes; NULL: none does */
 } mr_session_opts;
 
 /**

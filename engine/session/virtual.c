@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "ir/check.h"
+#include "sim/duration.h"
 #include "sim/stream.h"
 
 struct mr_virtual {
@@ -14,7 +15,9 @@ struct mr_virtual {
 	mr_cost cost;
 	mr_sim_options options;
 	mr_sim_params params;
-	mr_sim_stream *stream;
+	mr_sim_stream *stream;      /* NULL: the order shows in the run */
+	mr_sim_duration *durations; /* then */
+	mr_replay_clock clock;
 	uint32_t stride;      /* steps between pause points */
 	double *free_at;      /* [workers] end of the last instruction */
 };
@@ -72,6 +75,36 @@ static mr_status let_steal(const mr_virtual *v, mr_session *s)
 	return MR_OK;
 }
 
+static double end_of(void *arg, const mr_instr *in, uint64_t micro, uint16_t worker, double begin)
+{
+	const mr_virtual *v = arg;
+
+	return mr_sim_duration_end(v->durations, in, micro, worker, begin);
+}
+
+static double hop_of(void *arg, uint16_t stage, uint16_t from, uint16_t to)
+{
+	const mr_virtual *v = arg;
+
+	return mr_sim_duration_hop(v->durations, stage, from, to);
+}
+
+const mr_replay_clock *mr_virtual_clock(const mr_virtual *v)
+{
+	return v->durations ? &v->clock : NULL;
+}
+
+/* The order of a racing plan, and which forwards are repeated behind a step that was taken back, show in the run. */
+static mr_status follow(mr_virtual *v, const mr_session *s)
+{
+	const mr_contract *k = &s->plan->contract;
+
+	v->clock = (mr_replay_clock){.end = end_of, .hop = hop_of, .arg = v};
+	if (k->racing || k->flush == MR_FLUSH_VALIDATED)
+		return mr_sim_duration_create(s->plan, &v->cost, &v->params, &v->durations);
+	return mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);
+}
+
 static bool are_apart(const uint16_t *node, uint16_t n)
 {
 	for (uint16_t w = 1; w < n; w++)
@@ -108,7 +141,7 @@ static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; machine.topology may have more nodes");
 	st = let_steal(v, s);
 	if (st == MR_OK)
-		st = mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);
+		st = follow(v, s);
 	return st == MR_EINVAL ? mr_fail(MR_EUSAGE, "%s", mr_error_text()) : st; /* it was asked for on the command line */
 }
 
@@ -131,6 +164,7 @@ void mr_virtual_destroy(mr_virtual *v)
 	if (!v)
 		return;
 	mr_sim_stream_destroy(v->stream);
+	mr_sim_duration_destroy(v->durations);
 	mr_sim_options_fini(&v->options);
 	mr_costs_fini(&v->costs);
 	free(v->stage);

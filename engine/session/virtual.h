@@ -3,6 +3,8 @@
  *
  * The simulator says in which order the plan's instructions begin and when, from the costs of the stages; the replay carries
  * them out in that order and stamps those times. A hand-over between NUMA nodes takes --far, one inside a node nothing.
+ * Where the order depends on what is computed (steps that are taken back, racing) the simulator says how long each
+ * instruction takes, and the replay finds the order out.
  */
 #ifndef MR_SESSION_VIRTUAL_H
 #define MR_SESSION_VIRTUAL_H
@@ -26,6 +28,9 @@ typedef struct mr_virtual mr_virtual;
  * MR_ERESOURCE. */
 mr_status mr_virtual_create(mr_session *s, const mr_values *options, mr_virtual **out) MR_MUST_USE;
 void mr_virtual_destroy(mr_virtual *v);
+
+/** The clock of a plan whose order shows only in the run (exec/replay.h); NULL: mr_virtual_next knows the order. */
+const mr_replay_clock *mr_virtual_clock(const mr_virtual *v);
 
 /** An mr_replay_source; @arg is the mr_virtual. */
 mr_status mr_virtual_next(void *arg, uint64_t until, mr_replay_turn *out, bool *more) MR_MUST_USE;

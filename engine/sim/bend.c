@@ -7,11 +7,10 @@
 
 /* --- jitter --- */
 
-static double factor_of(const mr_bend *b, const mr_unroll *g, uint32_t node)
+static double factor_of(const mr_bend *b, const mr_instr *in, uint64_t micro)
 {
 	const mr_sim_params *p = b->p;
-	const mr_instr *in = g->at[node].in;
-	uint64_t micro = mr_unroll_micro(g, node) + b->first * g->plan->n_micro, element = (uint64_t)in->pipe * MR_N_OPS + in->op;
+	uint64_t element = (uint64_t)in->pipe * MR_N_OPS + in->op;
 
 	switch (p->jitter) {
 	case MR_JITTER_LOGNORMAL:
@@ -57,14 +56,19 @@ static double work_through(const mr_sim_params *p, uint16_t w, double t, double 
 	}
 }
 
+double mr_bend_end(const mr_bend *b, const mr_instr *in, uint64_t micro, uint16_t w, double begin, double duration)
+{
+	if (duration > 0 && b->p->jitter != MR_JITTER_NONE)
+		duration *= factor_of(b, in, micro);
+	return b->slow[w] ? work_through(b->p, w, begin, duration) : begin + duration;
+}
+
 static double finish(const void *arg, const mr_unroll *g, uint32_t node, double begin, double duration)
 {
 	const mr_bend *b = arg;
-	uint16_t w = g->at[node].worker;
+	uint64_t micro = mr_unroll_micro(g, node) + b->first * g->plan->n_micro;
 
-	if (duration > 0 && b->p->jitter != MR_JITTER_NONE)
-		duration *= factor_of(b, g, node);
-	return b->slow[w] ? work_through(b->p, w, begin, duration) : begin + duration;
+	return mr_bend_end(b, g->at[node].in, micro, g->at[node].worker, begin, duration);
 }
 
 /* --- links --- */

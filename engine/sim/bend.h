@@ -18,4 +18,7 @@ typedef struct mr_bend {
 mr_status mr_bend_init(mr_bend *b, const mr_plan *plan, const mr_cost *cost, const mr_sim_params *p) MR_MUST_USE;
 void mr_bend_fini(mr_bend *b);
 
+/** When worker @w ends @in of micro-batch @micro that it begins at @begin and that takes @duration by the table. */
+double mr_bend_end(const mr_bend *b, const mr_instr *in, uint64_t micro, uint16_t w, double begin, double duration);
+
 #endif

@@ -9,12 +9,54 @@ done
 equal mlp $(sets_of f64) --set system.name=pipedream --set machine.workers=3
 equal gpt $(sets_of $type) --set system.name=gpipe --set train.microbatches=4
 
-# Steps on trust: the order is planned for steps that are right.
+# Steps on trust, right ones and wrong ones that are taken back: their forwards are repeated in virtual time too.
 set -- mlp $(sets_of f64) --set system.name=zb_h2 --set system.optimizer=validated --set train.microbatches=4
 equal "$@" --set train.clip=1e6
+cp virtual/metrics.jsonl trusted.jsonl
+equal "$@" --set train.clip=1e-3
+seconds_of() {
+	sed -n 's/^{"step":40,.*"seconds":\([^,}]*\).*/\1/p' "$1" | tail -1
+}
+awk "BEGIN { exit !($(seconds_of virtual/metrics.jsonl) > 1.1 * $(seconds_of trusted.jsonl)) }" ||
+	fail "repeated forwards take no time: $(seconds_of virtual/metrics.jsonl) s, without $(seconds_of trusted.jsonl) s"
+# A pause makes the steps before it certain, so a run that saves at every step has nothing to repeat.
 shift
-simulate mlp.cfg "$@" --set run.dir=wrong --set train.clip=1e-3
-expect 3 "a step that is clipped" "the step to version 1 is clipped"
+simulate mlp.cfg "$@" --set train.clip=1e-3 --set run.dir=often --set checkpoint.every=1 --set checkpoint.keep=40
+expect 0 "validated, saved often"
+awk "BEGIN { exit !($(seconds_of often/metrics.jsonl) < $(seconds_of virtual/metrics.jsonl)) }" ||
+	fail "forwards are repeated behind a pause: $(seconds_of often/metrics.jsonl) s"
+same "validated, saved often" virtual often
+
+# A racing order comes from the virtual times: the same order each time, with jitter another one.
+set -- mlp.cfg $(sets_of f64) --set system.name=ampnet --set 'system.order="racing"' --set train.microbatches=4 --set machine.workers=3
+for run in race again; do
+	simulate "$@" --set run.dir=$run
+	expect 0 "racing, $run"
+done
+same "racing twice" race again
+simulate "$@" --set run.dir=jittered --jitter lognormal:0.8
+expect 0 "racing with jitter"
+cmp -s race/metrics.jsonl jittered/metrics.jsonl && fail "jitter changes nothing about a race"
+
+# The clock ends with the last instruction of any worker: one step is as long as plan says, no row is above 100 %.
+for system in 1f1b gpipe zb_v zb_h2; do
+	set -- mlp.cfg $(sets_of f64) --set system.name=$system --set train.microbatches=4 --set machine.workers=3 \
+		--set 'model.hidden=[24,24,24,24,24,24]'
+	"$millrace" plan "$@" >out 2>err || fail "no plan of $system"
+	alone=$(sed -n 's/^ *steps overlap: the first by itself takes \(.*\)/\1/p' out)
+	[ -n "$alone" ] || alone=$(sed -n 's/^predicted  step \([^,]*\),.*/\1/p' out)
+	simulate "$@" --set train.steps=1 --set train.eval_every=0 --set run.dir=one-$system
+	expect 0 "one step of $system"
+	seconds=$(sed -n 's/^done: 1 of 1 steps in \([^ ]*\) s of simulated.*/\1/p' out)
+	awk -v plan="$alone" -v s="$seconds" 'BEGIN { split(plan, p, " "); unit = p[2] == "us" ? 1e-6 : p[2] == "ms" ? 1e-3 : 1
+		d = s / (p[1] * unit) - 1; exit !(d < 0.006 && d > -0.006) }' ||
+		fail "$system: one step takes $seconds s, plan says $alone"
+	simulate "$@" --set train.steps=20 --set train.eval_every=0 --set run.dir=rows-$system
+	expect 0 "20 steps of $system"
+	awk '/^w[0-9]/ { sum = 0; for (i = 1; i <= NF; i++) if ($i ~ /%$/) sum += $i
+			rows++; if (sum < 99.5 || sum > 100.5) { print; wrong = 1 } }
+		END { exit wrong || rows != 3 }' out || fail "$system: a row does not add up to 100 %: $(grep '^w' out)"
+done
 
 # Bent times change no weight; saving and tracing change no time.
 set -- mlp.cfg $(sets_of f64) --set system.name=1f1b --set train.microbatches=4
