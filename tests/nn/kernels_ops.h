@@ -22,6 +22,8 @@ typedef struct op_case {
 	outputs *out;
 } op_case;
 
+#define OP_SHAPES 8
+
 typedef struct op {
 	const char *name;
 	void (*run)(const op_case *c);
@@ -29,7 +31,7 @@ typedef struct op {
 	int n_adding;          /* the first so many variants know add */
 	bool is_gemm;          /* bits may depend on the number of threads */
 	double tolerance;      /* f32 against f64: largest difference / (1 + largest value) */
-	int64_t dims[6][4];    /* shapes; ends at a zero */
+	int64_t dims[OP_SHAPES][4]; /* ends at a zero */
 } op;
 
 extern const op ops[];
@@ -43,6 +45,16 @@ void run_gemms(const op_case *c);
 void run_gemm_rows_step(const op_case *c);
 extern const int n_ops;
 
+/* What takes the place of one number of the inputs that are made from @stream (0: of none): at 0 the first, at 1 the last. */
+typedef struct plant {
+	uint32_t stream;
+	double value, where;
+} plant;
+
+extern plant planted;
+/* Bit s: an input was made from stream s < 32 since this was cleared. */
+extern uint32_t made_streams;
+
 /* Numbers in [lo, hi) in the filling's type, the same ones in each type (rounded to f32). To be freed. */
 void *make_input(const mr_kernels *k, int64_t n, uint32_t stream, double lo, double hi);
 int32_t *make_tokens(int64_t n, int64_t vocab, uint32_t stream);
@@ -54,6 +66,7 @@ void *make_gelu_aux(const mr_kernels *k, mr_kctx *kc, int64_t n, const void *z);
 void *make_output(const mr_kernels *k, int64_t n);
 
 double number_at(const mr_kernels *k, const void *p, int64_t i);
+void set_number(const mr_kernels *k, void *p, int64_t i, double x);
 
 /* Append @n numbers of @p. */
 void put(outputs *o, const mr_kernels *k, const void *p, int64_t n);

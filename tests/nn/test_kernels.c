@@ -12,7 +12,7 @@
 static void for_all(void (*each)(const op *o, const int64_t dim[4], int variant, bool add))
 {
 	for (int i = 0; i < n_ops; i++)
-		for (int s = 0; s < 6 && ops[i].dims[s][0]; s++)
+		for (int s = 0; s < OP_SHAPES && ops[i].dims[s][0]; s++)
 			for (int v = 0; v < ops[i].n_variants; v++)
 				for (int add = 0; add <= (v < ops[i].n_adding); add++)
 					each(&ops[i], ops[i].dims[s], v, add);

@@ -27,14 +27,6 @@ static void for_all_fillings(void (*test)(const mr_kernels *k, mr_kctx *kc))
 	}
 }
 
-static void set(const mr_kernels *k, void *p, int64_t i, double x)
-{
-	if (k->dtype == MR_F64)
-		((double *)p)[i] = x;
-	else
-		((float *)p)[i] = (float)x;
-}
-
 /* --- attention ---------------------------------------------------------------------------------------------------- */
 
 enum { T = 21, DIM = 19, HEADS = 2, SAMPLES = 2, WIDTH = HEADS * DIM };
@@ -147,7 +139,7 @@ static void check_causal(const mr_kernels *k, mr_kctx *kc)
 
 	MR_CHECK_OK(k->attn(kc, &a, qkv, y1, saved, scratch));
 	for (int64_t i = 50 * 48; i < 64 * 48; i++)
-		set(k, qkv, i, 3);
+		set_number(k, qkv, i, 3);
 	MR_CHECK_OK(k->attn(kc, &a, qkv, y2, saved, scratch));
 	CU_ASSERT(memcmp(y1, y2, 50 * 16 * mr_dtype_bytes(k->dtype)) == 0);
 	CU_ASSERT(memcmp(y1, y2, 51 * 16 * mr_dtype_bytes(k->dtype)) != 0);
@@ -171,7 +163,7 @@ static void check_extreme_logits(const mr_kernels *k, mr_kctx *kc)
 	double loss;
 
 	for (int64_t i = 0; i < 12; i++)
-		set(k, x, i, logit[i / 3][i % 3]);
+		set_number(k, x, i, logit[i / 3][i % 3]);
 	loss = k->xent(kc, 4, 3, x, target);
 	CU_ASSERT_DOUBLE_EQUAL(loss, (want[0] + want[1] + want[2] + want[3]) / 4, 1e-5);
 	for (int64_t r = 0; r < 4; r++) {
@@ -184,7 +176,7 @@ static void check_extreme_logits(const mr_kernels *k, mr_kctx *kc)
 	CU_ASSERT_EQUAL(number_at(k, x, 4), 0); /* the impossible class has no gradient */
 	CU_ASSERT_DOUBLE_EQUAL(number_at(k, x, 7), (1 / 3.0 - 1) / 4, 1e-7);
 	for (int64_t i = 0; i < 3; i++)
-		set(k, x, i, i ? 0 : NAN);
+		set_number(k, x, i, i ? 0 : NAN);
 	CU_ASSERT(isnan(k->xent(kc, 1, 3, x, target))); /* so that a diverged run is seen */
 	free(x);
 }
@@ -204,8 +196,8 @@ static void check_exp(const mr_kernels *k, mr_kctx *kc)
 	double *at = malloc(N * sizeof(*at));
 
 	for (int64_t i = 0; i < N; i++) {
-		set(k, x, 2 * i, 0);
-		set(k, x, 2 * i + 1, -78.0 * (double)i / N); /* the gradient is scaled by 1/N and must stay normal */
+		set_number(k, x, 2 * i, 0);
+		set_number(k, x, 2 * i + 1, -78.0 * (double)i / N); /* the gradient is scaled by 1/N and must stay normal */
 		at[i] = number_at(k, x, 2 * i + 1);
 	}
 	(void)k->xent(kc, N, 2, x, target);
@@ -241,10 +233,10 @@ static void check_gelu(const mr_kernels *k, mr_kctx *kc)
 	void *x = make_output(k, N), *one = make_output(k, 1), *y = make_output(k, N), *aux = make_output(k, N);
 	void *dx = make_output(k, N), *dy = make_output(k, N);
 
-	set(k, one, 0, 1);
+	set_number(k, one, 0, 1);
 	for (int64_t i = 0; i < N; i++) {
-		set(k, x, i, -15 + 30.0 * (double)i / N);
-		set(k, dy, i, 1);
+		set_number(k, x, i, -15 + 30.0 * (double)i / N);
+		set_number(k, dy, i, 1);
 	}
 	MR_CHECK_OK(k->gemm(kc, &g, x, one, NULL, y, aux));
 	k->act_backward(kc, MR_ACT_GELU, N, aux, dy, dx);
@@ -293,6 +285,37 @@ static void check_mask(const mr_kernels *k, mr_kctx *kc)
 static void masks_depend_on_their_key_only(void)
 {
 	for_all_fillings(check_mask);
+}
+
+/* Neighbours and layers, samples and elements that powers of two lie between: no two masks are the same. */
+static void check_masks_differ(const mr_kernels *k, mr_kctx *kc)
+{
+	enum { N = 64, MASKS = 3 * 70 };
+	static uint64_t mask[MASKS];
+	void *x = make_input(k, N, 1, 1, 2), *y = make_output(k, N);
+
+	for (uint32_t i = 0; i < MASKS; i++) {
+		uint32_t j = i / 3, number = j < 40 ? j + 1 : 1u << (j - 39); /* to 40, then the powers of two */
+		mr_mask_key key = {.seed = i % 3 == 0 ? number : 0, .layer = i % 3 == 1 ? number : 0,
+				   .first_sample = i % 3 == 2 ? (uint64_t)number << (j % 2 ? 32 : 0) : 0};
+
+		k->dropout(kc, 1, N, 0.5, &key, x, y);
+		mask[i] = 0;
+		for (int64_t e = 0; e < N; e++)
+			mask[i] |= (uint64_t)(number_at(k, y, e) != 0) << e;
+	}
+	for (uint32_t i = 0; i < MASKS; i++)
+		for (uint32_t j = 0; j < i; j++) {
+			bool same_key = i % 3 == j % 3 && i / 3 >= 40 && j / 3 < 40; /* a small power of two stands there twice */
+
+			CU_ASSERT(same_key || mask[i] != mask[j]);
+		}
+	free(x), free(y);
+}
+
+static void no_two_layers_share_a_mask(void)
+{
+	for_all_fillings(check_masks_differ);
 }
 
 /*
@@ -365,6 +388,7 @@ void mr_suite_kernels_exact(void)
 	MR_TEST(exp_is_accurate);
 	MR_TEST(gelu_is_accurate);
 	MR_TEST(masks_depend_on_their_key_only);
+	MR_TEST(no_two_layers_share_a_mask);
 	MR_TEST(add_rounds_once);
 	MR_TEST(tails_have_the_same_bits);
 }

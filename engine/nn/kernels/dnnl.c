@@ -1,7 +1,8 @@
 /*
  * dnnl.c - the matmul primitive behind mr_dnnl_gemm, and the differences between oneDNN 2.6 and 3.x.
  *
- * All matrices are plain row-major; a transpose is a pair of strides. Bias and ReLU are fused, `add` is a sum post-op.
+ * All matrices are plain row-major; a transpose is a pair of strides. Bias is fused, `add` is a sum post-op. Activations are the
+ * caller's: the library's ReLU makes 0 of NaN.
  * A primitive is found by (m, n, k, flags) in an open-addressing table; engine, threads and ISA are fixed for a
  * context. Its memory objects live as long as it does and get this call's addresses, so a hit neither allocates nor
  * locks in our code.
@@ -82,11 +83,6 @@ static dnnl_status_t ops_add_sum(dnnl_post_ops_t ops)
 	return dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
 }
 
-static dnnl_status_t ops_add_relu(dnnl_post_ops_t ops)
-{
-	return dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0.0f, 0.0f);
-}
-
 static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg a, md_arg b, md_arg bias,
 			       md_arg c, dnnl_primitive_attr_t attr)
 {
@@ -120,11 +116,6 @@ static dnnl_status_t ops_add_sum(dnnl_post_ops_t ops)
 	return dnnl_post_ops_append_sum(ops, 1.0f);
 }
 
-static dnnl_status_t ops_add_relu(dnnl_post_ops_t ops)
-{
-	return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
-}
-
 static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg a, md_arg b, md_arg bias,
 			       md_arg c, dnnl_primitive_attr_t attr)
 {
@@ -155,12 +146,11 @@ static void set_threads(int n)
 
 /* --- building a primitive ----------------------------------------------------------------------------------------- */
 
-enum { HAS_KEY = 1, TA = 2, TB = 4, ADD = 8, BIAS = 16, RELU = 32 };
+enum { HAS_KEY = 1, TA = 2, TB = 4, ADD = 8, BIAS = 16 };
 
 static uint32_t flags_of(const mr_gemm *g)
 {
-	return HAS_KEY | (g->ta ? TA : 0u) | (g->tb ? TB : 0u) | (g->add ? ADD : 0u) | (g->bias ? BIAS : 0u) |
-	       (g->act == MR_ACT_RELU ? RELU : 0u);
+	return HAS_KEY | (g->ta ? TA : 0u) | (g->tb ? TB : 0u) | (g->add ? ADD : 0u) | (g->bias ? BIAS : 0u);
 }
 
 static mr_status make_attr(uint32_t flags, dnnl_primitive_attr_t *attr)
@@ -175,8 +165,6 @@ static mr_status make_attr(uint32_t flags, dnnl_primitive_attr_t *attr)
 		st = check(dnnl_post_ops_create(&ops), "post_ops_create");
 	if (st == MR_OK && (flags & ADD))
 		st = check(ops_add_sum(ops), "append_sum");
-	if (st == MR_OK && (flags & RELU))
-		st = check(ops_add_relu(ops), "append_eltwise");
 	if (st == MR_OK)
 		st = check(dnnl_primitive_attr_set_post_ops(*attr, ops), "set_post_ops");
 	if (ops)

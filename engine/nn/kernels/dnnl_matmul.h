@@ -21,7 +21,7 @@ void mr_dnnl_destroy(mr_dnnl *d); /* accepts NULL */
 size_t mr_dnnl_bytes(const mr_dnnl *d);
 
 /**
- * As mr_kernels.gemm, but GELU is not applied: with MR_ACT_GELU @c gets op(A) op(B) + bias.
+ * As mr_kernels.gemm, but the activation is not applied: @c gets op(A) op(B) + bias.
  * Allocates: on the first call with a shape; the library itself makes about six small allocations a call.
  */
 mr_status mr_dnnl_gemm(mr_dnnl *d, const mr_gemm *g, const float *a, const float *b, const float *bias,

@@ -109,11 +109,11 @@ static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, co
 /* By oneDNN, with GELU and the sums of columns behind it. */
 static mr_status library_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
 {
-	mr_vec_act act = {.act = MR_ACT_GELU, .in = c, .out = c, .slope = aux};
+	mr_vec_act act = {.act = g->act, .in = c, .out = c, .slope = aux};
 
 	MR_TRY(mr_dnnl_gemm(kc->dnnl, g, a, b, bias, c));
-	if (g->act == MR_ACT_GELU)
-		team(kc, kc->vec->act, &act, g->m * g->n, 64, 4);
+	if (g->act != MR_ACT_NONE)
+		team(kc, kc->vec->act, &act, g->m * g->n, 64, g->act == MR_ACT_GELU ? 4 : 1);
 	mr_gemm_sums(kc->vec, kc->n_threads, g, a, b);
 	return MR_OK;
 }

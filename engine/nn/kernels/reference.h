@@ -83,12 +83,18 @@ static inline REAL gelu_inner(REAL x)
 	return (REAL)0.79788456080286535588 * (x + (REAL)0.044715 * x * x * x); /* sqrt(2/pi) (x + 0.044715 x^3) */
 }
 
+/* Where tanh is -1 or 1 in every type, what it is multiplied by must stay finite. NaN stays NaN. */
+static inline REAL gelu_within(REAL x)
+{
+	return x < -30 ? -30 : x > 30 ? 30 : x;
+}
+
 static REAL act_value(mr_act act, REAL x)
 {
 	if (act == MR_ACT_RELU)
-		return x > 0 ? x : 0;
+		return x <= 0 ? 0 : x;
 	if (act == MR_ACT_GELU)
-		return (REAL)0.5 * x * (1 + FN(tanh)(gelu_inner(x)));
+		return (REAL)0.5 * (x < -30 ? -30 : x) * (1 + FN(tanh)(gelu_inner(gelu_within(x))));
 	return x;
 }
 
@@ -102,8 +108,9 @@ static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux_, c
 		REAL x = aux[i], d = 1;
 
 		if (act == MR_ACT_RELU) {
-			d = x > 0 ? 1 : 0;
+			d = x > 0 ? 1 : 0 * x;
 		} else if (act == MR_ACT_GELU) {
+			x = gelu_within(x);
 			REAL t = FN(tanh)(gelu_inner(x));
 			REAL slope = (REAL)0.79788456080286535588 * (1 + (REAL)(3 * 0.044715) * x * x);
 
@@ -417,7 +424,7 @@ static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rat
 			if (i % 4 == 0)
 				mr_rng_block(key->seed, MR_RNG_DROPOUT, key->first_sample + (uint64_t)s, key->layer,
 					     (uint64_t)i / 4, words);
-			y[i] = words[i % 4] < threshold ? 0 : x[i] * scale;
+			y[i] = x[i] * (words[i % 4] < threshold ? 0 : scale);
 		}
 	}
 }

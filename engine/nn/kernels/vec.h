@@ -151,7 +151,7 @@ typedef struct mr_vec_products {
 
 typedef struct mr_vec {
 	const mr_vec_products *products;
-	mr_vec_fn *act, *act_backward;                        /* elements; forward: GELU only */
+	mr_vec_fn *act, *act_backward;                        /* elements; forward: GELU and ReLU */
 	mr_vec_fn *colsum;                                    /* columns */
 	mr_vec_fn *norm, *norm_backward_input;                /* rows */
 	mr_vec_fn *norm_backward_weight;                      /* columns */

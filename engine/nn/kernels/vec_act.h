@@ -1,5 +1,5 @@
 /*
- * vec_act.h - GELU after products that have no epilogue of their own, and the gradients of the activations. GELU's slope is
+ * vec_act.h - the activations after products that have no epilogue of their own, and their gradients. GELU's slope is
  * computed forward, where the logistic function is at hand, and takes a fifth of the time it would take from z.
  */
 static inline void gelu_at(const mr_vec_act *a, int64_t i, int64_t part)
@@ -10,16 +10,28 @@ static inline void gelu_at(const mr_vec_act *a, int64_t i, int64_t part)
 	v_store(a->slope + i, slope, part);
 }
 
-static void gelu(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+static inline void relu_at(const mr_vec_act *a, int64_t i, int64_t part)
+{
+	v_store(a->out + i, v_relu(v_load(a->in + i, part)), part);
+}
+
+static void act(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
 	const mr_vec_act *a = args;
 	int64_t i = lo;
 
 	(void)worker;
-	for (; i + LANES <= hi; i += LANES)
-		gelu_at(a, i, 0);
-	if (i < hi)
-		gelu_at(a, i, hi - i);
+	if (a->act == MR_ACT_GELU) {
+		for (; i + LANES <= hi; i += LANES)
+			gelu_at(a, i, 0);
+		if (i < hi)
+			gelu_at(a, i, hi - i);
+	} else {
+		for (; i + LANES <= hi; i += LANES)
+			relu_at(a, i, 0);
+		if (i < hi)
+			relu_at(a, i, hi - i);
+	}
 }
 
 static inline void gelu_backward_at(const mr_vec_act *a, int64_t i, int64_t part)
@@ -27,11 +39,13 @@ static inline void gelu_backward_at(const mr_vec_act *a, int64_t i, int64_t part
 	v_store(a->out + i, v_mul(v_load(a->dy + i, part), v_load(a->in + i, part)), part);
 }
 
+/* dy times the slope, which is 1, 0 or NaN: NaN of either stays NaN. */
 static inline void relu_backward_at(const mr_vec_act *a, int64_t i, int64_t part)
 {
-	V y = v_load(a->in + i, part);
+	V y = v_load(a->in + i, part), zero = v_set(0.0f);
+	V slope = v_pick(v_gt(y, zero), v_set(1.0f), v_mul(y, zero));
 
-	v_store(a->out + i, v_keep(v_gt(y, v_set(0.0f)), v_load(a->dy + i, part)), part);
+	v_store(a->out + i, v_mul(v_load(a->dy + i, part), slope), part);
 }
 
 static void act_backward(const void *args, int64_t lo, int64_t hi, uint32_t worker)

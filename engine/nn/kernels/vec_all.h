@@ -19,7 +19,7 @@
 
 const mr_vec TABLE = {
 	.products = &PRODUCTS,
-	.act = gelu,
+	.act = act,
 	.act_backward = act_backward,
 	.colsum = colsum,
 	.norm = norm,

@@ -52,7 +52,7 @@ static void dropout(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 		for (int64_t i = first; i < end; i += LANES, bits >>= LANES) {
 			int64_t at = s * a->per_sample + i, part = end - i >= LANES ? 0 : end - i;
 
-			v_store(a->y + at, v_keep(m_from_bits(bits), v_mul(v_load(a->x + at, part), scale)), part);
+			v_store(a->y + at, v_mul(v_load(a->x + at, part), v_keep(m_from_bits(bits), scale)), part);
 		}
 	}
 }

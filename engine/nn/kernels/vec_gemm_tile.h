@@ -242,8 +242,8 @@ FORCE_INLINE void tile_finish(const tile *t, V acc[GEMM_ROWS][2], int rows, edge
 	if (g->act == MR_ACT_RELU) {
 #pragma GCC unroll 14
 		for (int r = 0; r < rows; r++) {
-			acc[r][0] = v_max(acc[r][0], zero);
-			acc[r][1] = v_max(acc[r][1], zero);
+			acc[r][0] = v_relu(acc[r][0]);
+			acc[r][1] = v_relu(acc[r][1]);
 		}
 	}
 	tile_store(acc, rows, g->c + at, g->n, e);

@@ -122,7 +122,6 @@ FORCE_INLINE void wide_gelu(const wide *t, V acc[WIDE_ROWS][WIDE_VECS], int rows
 FORCE_INLINE void wide_finish(const wide *t, V acc[WIDE_ROWS][WIDE_VECS], int rows)
 {
 	const mr_vec_gemm *g = t->g;
-	V zero = v_set(0.0f);
 
 	if (g->bias) {
 #pragma GCC unroll 4
@@ -150,7 +149,7 @@ FORCE_INLINE void wide_finish(const wide *t, V acc[WIDE_ROWS][WIDE_VECS], int ro
 		for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
 			for (int v = 0; v < WIDE_VECS; v++)
-				acc[r][v] = v_max(acc[r][v], zero);
+				acc[r][v] = v_relu(acc[r][v]);
 	}
 	wide_store(acc, rows, g->c + t->at, g->n);
 }
@@ -298,7 +297,7 @@ static void wide_edge(const mr_vec_gemm *g, int64_t i, int64_t rows, int64_t j, 
 				x = gelu_and_slope(x, &slope);
 				v_store(g->slope + at, slope, part);
 			} else if (g->act == MR_ACT_RELU) {
-				x = v_max(x, v_set(0.0f));
+				x = v_relu(x);
 			} else if (g->addend) {
 				x = v_add(x, v_load(g->addend + at, part));
 			}

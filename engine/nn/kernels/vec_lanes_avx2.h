@@ -58,11 +58,6 @@ static inline V v_ldexp(V a, V n)
 	return _mm256_mul_ps(_mm256_mul_ps(a, _mm256_castsi256_ps(f1)), _mm256_castsi256_ps(f2));
 }
 
-static inline V v_within(V a, float most)
-{
-	return _mm256_min_ps(_mm256_set1_ps(most), _mm256_max_ps(_mm256_set1_ps(-most), a));
-}
-
 #define POWER_BASE 12583039.0f /* 3 2^22 + 127 */
 
 static inline V v_power(V t)

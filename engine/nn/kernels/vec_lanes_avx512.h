@@ -60,19 +60,13 @@ static inline V v_root(V a)
 
 static inline V v_fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }   /* a b + c */
 static inline V v_fnma(V a, V b, V c) { return _mm512_fnmadd_ps(a, b, c); } /* c - a b */
-static inline V v_max(V a, V b) { return _mm512_max_ps(a, b); }             /* b when either is NaN */
-static inline V v_min(V a, V b) { return _mm512_min_ps(a, b); }
+static inline V v_max(V a, V b) { return _mm512_max_ps(a, b); }             /* b when either is NaN, */
+static inline V v_min(V a, V b) { return _mm512_min_ps(a, b); }             /* so what may be NaN stands second */
 static inline M v_gt(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
 static inline V v_keep(M m, V a) { return _mm512_maskz_mov_ps(m, a); }      /* 0 where the mask is off */
 static inline V v_pick(M m, V a, V b) { return _mm512_mask_blend_ps(m, b, a); } /* a where the mask is on */
 static inline V v_round(V a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 static inline V v_ldexp(V a, V n) { return _mm512_scalef_ps(a, n); }        /* a 2^n; n whole */
-
-/* The nearest number to a from -most to most; of NaN, any. */
-static inline V v_within(V a, float most)
-{
-	return _mm512_range_ps(a, _mm512_set1_ps(most), 2); /* the smaller magnitude, with the sign of a */
-}
 
 #define POWER_BASE 12583039.0f /* 3 2^22 + 127 */
 

@@ -3,7 +3,7 @@
  *
  * Measured against libm in f64 (tests/nn): v_exp within 2.5e-7 relative over all of its range, 0 below -104, infinity
  * above 88.73. v_exp2 within 3e-7 of 2^y for y up to 120; who computes y = x log2(e) adds the rounding of y, 6e-8 |x|.
- * The logistic function likewise. NaN stays NaN, but for the logistic function.
+ * The logistic function likewise. NaN stays NaN.
  */
 
 /* exp(x) = 2^n exp(r), |r| <= ln(2) / 2, polynomial of degree 6 (coefficients of Cephes' expf, S. Moshier). */
@@ -58,16 +58,23 @@ static inline V v_logistic2(V a, V b)
 #define GELU_B 0.07135481282740522f /* GELU_A 0.044715 */
 #define GELU_MOST 9.15f             /* the logistic function of -x (GELU_A + GELU_B x^2) is 2^-99.9 there */
 
+/* The larger of x and 0; NaN stays NaN. */
+static inline V v_relu(V x)
+{
+	return v_max(v_set(0.0f), x);
+}
+
 /*
  * GELU in its tanh form. (1 + tanh u) / 2 is the logistic function of 2u, so with s = logistic(2u) and 2u = x (a + b x^2):
- * gelu = x s, gelu' = s + x s (1 - s) (a + 3 b x^2). One power and one division, and no cancellation for negative x. Where s is
- * below 2^-100 it stays there.
+ * gelu = x s, gelu' = s + x s (1 - s) (a + 3 b x^2). One power and one division, and no cancellation for negative x. s is
+ * computed for the nearest x between -GELU_MOST and GELU_MOST, and so is all else that would multiply 0 by infinity: -infinity
+ * gives 0 within 2^-96, infinity gives infinity, their slopes are 0 within 2^-96 and 1, and NaN stays NaN.
  */
 static inline V gelu_and_slope(V x, V *slope)
 {
-	V c = v_within(x, GELU_MOST), cc = v_mul(c, c);
-	V s = v_logistic2(c, v_fma(v_set(-GELU_B * LOG2E), cc, v_set(-GELU_A * LOG2E))), y = v_mul(x, s);
+	V most = v_set(GELU_MOST), up = v_max(v_set(-GELU_MOST), x), c = v_min(most, up), cc = v_mul(c, c);
+	V s = v_logistic2(c, v_fma(v_set(-GELU_B * LOG2E), cc, v_set(-GELU_A * LOG2E))), y = v_mul(c, s);
 
 	*slope = v_fma(v_fnma(y, s, y), v_fma(v_set(3 * GELU_B), cc, v_set(GELU_A)), s);
-	return y;
+	return v_mul(up, s);
 }
