@@ -12,17 +12,23 @@
 
 #define OPTION_ROOM 128 /* of one system option's value as text */
 
-static void put(mr_facts *f, const char *key, const char *fmt, ...) MR_PRINTF(3, 4);
+static const char *const keys[MR_N_FACTS] = {
+#define MR_FACT(name) [MR_FACT_##name] = #name,
+	MR_FACTS(MR_FACT)
+#undef MR_FACT
+};
 
-static void put(mr_facts *f, const char *key, const char *fmt, ...)
+static void put(mr_facts *f, mr_fact fact, const char *fmt, ...) MR_PRINTF(3, 4);
+
+static void put(mr_facts *f, mr_fact fact, const char *fmt, ...)
 {
 	va_list ap;
 
-	assert(f->n < MR_N_FACTS);
+	assert(f->n < MR_N_FACTS); /* a fact that is put twice */
 	va_start(ap, fmt);
 	vsnprintf(f->text[f->n], sizeof(f->text[f->n]), fmt, ap);
 	va_end(ap);
-	f->at[f->n].key = key;
+	f->at[f->n].key = keys[fact];
 	f->at[f->n].value = f->text[f->n];
 	f->n++;
 }
@@ -62,42 +68,42 @@ void mr_facts_collect(const mr_session *s, double val_loss, mr_facts *f)
 	char rate[96], options[sizeof(f->text[0])];
 
 	f->n = 0;
-	put(f, "millrace", "%s", MR_VERSION);
-	put(f, "model", "%s", mr_config_plugin(s->config, MR_CONFIG_MODEL));
-	put(f, "system", "%s", mr_config_plugin(s->config, MR_CONFIG_SYSTEM));
-	put(f, "optimizer", "%s", s->optim.ops->name);
-	put(f, "mitigation", "%s", s->mitigate.ops->name);
-	put(f, "dtype", "%s", mr_dtype_name(s->kernels->dtype));
-	put(f, "backend", "%s", s->kernels->name);
-	put(f, "kernels", "%s", mr_kernels_library());
-	put(f, "slots", MR_FACTS_SLOTS);
-	put(f, "stages", "%u", s->partition.n_stages);
-	put(f, "workers", "%u", s->place.n_workers);
-	put(f, "threads", "%u", s->place.worker[0].n_threads);
-	put(f, "seed", "%lld", (long long)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "seed"));
-	put(f, "batch", "%llu", (unsigned long long)s->samples * s->n_micro);
-	put(f, "microbatches", "%u", s->n_micro);
-	put(f, "parameters", "%llu", (unsigned long long)mr_graph_n_params(s->graph));
+	put(f, MR_FACT_millrace, "%s", MR_VERSION);
+	put(f, MR_FACT_model, "%s", mr_config_plugin(s->config, MR_CONFIG_MODEL));
+	put(f, MR_FACT_system, "%s", mr_config_plugin(s->config, MR_CONFIG_SYSTEM));
+	put(f, MR_FACT_optimizer, "%s", s->optim.ops->name);
+	put(f, MR_FACT_mitigation, "%s", s->mitigate.ops->name);
+	put(f, MR_FACT_dtype, "%s", mr_dtype_name(s->kernels->dtype));
+	put(f, MR_FACT_backend, "%s", s->kernels->name);
+	put(f, MR_FACT_kernels, "%s", mr_kernels_library());
+	put(f, MR_FACT_slots, MR_FACTS_SLOTS);
+	put(f, MR_FACT_stages, "%u", s->partition.n_stages);
+	put(f, MR_FACT_workers, "%u", s->place.n_workers);
+	put(f, MR_FACT_threads, "%u", s->place.worker[0].n_threads);
+	put(f, MR_FACT_seed, "%lld", (long long)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "seed"));
+	put(f, MR_FACT_batch, "%llu", (unsigned long long)s->samples * s->n_micro);
+	put(f, MR_FACT_microbatches, "%u", s->n_micro);
+	put(f, MR_FACT_parameters, "%llu", (unsigned long long)mr_graph_n_params(s->graph));
 	if (mr_config_system(s->config) && mr_config_system(s->config)->ends)
-		put(f, "steps", "%lld", (long long)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "steps"));
-	put(f, "clip", "%g", mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip"));
-	put(f, "learning_rate", "%s", mr_facts_rate(&s->lr, rate, sizeof(rate)));
-	put(f, "options", "%s", options_text(s, options, sizeof(options)));
+		put(f, MR_FACT_steps, "%lld", (long long)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "steps"));
+	put(f, MR_FACT_clip, "%g", mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip"));
+	put(f, MR_FACT_learning_rate, "%s", mr_facts_rate(&s->lr, rate, sizeof(rate)));
+	put(f, MR_FACT_options, "%s", options_text(s, options, sizeof(options)));
 	if (s->costs)
-		put(f, "costs", "%016" PRIx64, s->costs->hash);
+		put(f, MR_FACT_costs, "%016" PRIx64, s->costs->hash);
 	else
-		put(f, "costs", "none");
-	put(f, "plan", "%016" PRIx64, s->plan_hash);
-	put(f, "run_hash", "%016" PRIx64, mr_session_hash(s));
-	put(f, "data", "%016" PRIx64, s->data->fingerprint);
+		put(f, MR_FACT_costs, "none");
+	put(f, MR_FACT_plan, "%016" PRIx64, s->plan_hash);
+	put(f, MR_FACT_run_hash, "%016" PRIx64, mr_session_hash(s));
+	put(f, MR_FACT_data, "%016" PRIx64, s->data->fingerprint);
 	if (s->known && s->known->f) {
-		put(f, "smoothness", "%.17g (L)", s->known->smoothness);
-		put(f, "minimum", "%.17g (f*)", s->known->minimum);
+		put(f, MR_FACT_smoothness, "%.17g (L)", s->known->smoothness);
+		put(f, MR_FACT_minimum, "%.17g (f*)", s->known->minimum);
 	}
 	if (s->known)
-		put(f, "gradient", "%.17g at most, of one block (G)", mr_known_largest(s));
+		put(f, MR_FACT_gradient, "%.17g at most, of one block (G)", mr_known_largest(s));
 	if (isfinite(val_loss))
-		put(f, "best_val_loss", "%.17g", val_loss);
+		put(f, MR_FACT_best_val_loss, "%.17g", val_loss);
 }
 
 /* --- comparing --- */

@@ -7,7 +7,18 @@
 #include "session/session.h"
 #include "store/checkpoint_io.h"
 
-#define MR_N_FACTS 28
+/* All facts, each at most once in a manifest, where its name is the key. */
+#define MR_FACTS(X) \
+	X(millrace) X(model) X(system) X(optimizer) X(mitigation) X(dtype) X(backend) X(kernels) X(slots) X(stages) X(workers) \
+	X(threads) X(seed) X(batch) X(microbatches) X(parameters) X(steps) X(clip) X(learning_rate) X(options) X(costs) X(plan) \
+	X(run_hash) X(data) X(smoothness) X(minimum) X(gradient) X(best_val_loss)
+
+typedef enum mr_fact {
+#define MR_FACT(name) MR_FACT_##name,
+	MR_FACTS(MR_FACT)
+#undef MR_FACT
+	MR_N_FACTS
+} mr_fact;
 
 /* The fact "slots": what layers and kernels leave there from F to B, which a checkpoint of a plan that never drains holds as bytes.
  * Another number whenever that changes. Builds that noted none left GELU's argument, and two numbers of each query side by side. */
