@@ -58,7 +58,7 @@ static void windows_of_text(void)
 	mr_data_want want;
 	mr_dataset *d, *again;
 	int32_t first[20], input[8], target[8], other[8];
-	int distinct = 0;
+	int distinct = 0, moved[2] = {0};
 
 	data_help_folder(dir);
 	write_counting("count.txt", 200);
@@ -71,8 +71,10 @@ static void windows_of_text(void)
 	for (uint64_t e = 0; e < 20; e++) {
 		check_epoch(d, e, 180, &first[e]);
 		distinct += e && first[e] != first[0];
+		moved[e % 2] += e && first[e] != first[e - 1];
 	}
-	CU_ASSERT(distinct > 5); /* r_e changes from epoch to epoch */
+	CU_ASSERT(distinct > 5);
+	CU_ASSERT(moved[0] > 4 && moved[1] > 4); /* r_e changes from each epoch to the next; one in eight is the same by chance */
 	for (uint64_t i = 0; i < 2; i++) {
 		d->ops->valid(d, i, input, target);
 		CU_ASSERT_EQUAL(input[0], 180 + 8 * (int32_t)i);

@@ -185,7 +185,8 @@ static void parts_equal_two_gradients(void)
 {
 	/* few and many tokens, each once or often; all tokens of a small vocabulary; more than 256 rows with a large and a small table */
 	static const shape shapes[] = {{1, 1, 7, 5, 7},     {3, 5, 200, 33, 200}, {4, 16, 300, 64, 9},
-				       {2, 20, 6, 40, 6},   {5, 60, 130, 130, 50}, {6, 50, 40, 24, 40}};
+				       {2, 20, 6, 40, 6},   {5, 60, 130, 130, 50}, {6, 50, 40, 24, 40},
+				       {1, 200, 800, 17, 800}}; /* the last: more than a hundred rows occur */
 	const mr_kernels *all[3] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
 				    mr_kernels_find("dnnl", MR_F32)};
 

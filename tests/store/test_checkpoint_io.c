@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,6 +10,7 @@
 #include "base/crc32c.h"
 #include "check.h"
 #include "ckpt_help.h"
+#include "store/crc_file.h"
 
 static char dir[512];
 
@@ -218,6 +220,47 @@ static void every_flip_and_every_cut_is_seen(void)
 	CU_ASSERT(tried > 17000);
 	CU_ASSERT_EQUAL(ckpt_help_check(path), 5);
 	free(path);
+	ckpt_help_remove(dir);
+}
+
+/* A file of two MiB and a part of a third: a bit anywhere in any of the three, or one byte more or less. */
+static void every_mib_is_verified(void)
+{
+	enum { MIB = 1 << 20, SIZE = 2 * MIB + 5000 };
+	static const size_t at[] = {0,	     1,	      MIB / 2,	   MIB - 4097,	  MIB - 1,  MIB,       MIB + 4096,
+				    2 * MIB - 1, 2 * MIB, 2 * MIB + 1, 2 * MIB + 2500, SIZE - 4, SIZE - 1};
+	static unsigned char bytes[SIZE];
+	mr_crc_file f;
+	int folder, fd;
+
+	ckpt_help_folder(dir);
+	folder = open(dir, O_RDONLY | O_DIRECTORY);
+	for (size_t i = 0; i < SIZE; i++)
+		bytes[i] = (unsigned char)(i * 7 + i / 251);
+	MR_CHECK_OK(mr_crc_file_create(&f, folder, "three"));
+	for (size_t i = 0, n; i < SIZE; i += n) { /* in pieces that meet the blocks everywhere */
+		n = SIZE - i < 300007 ? SIZE - i : 300007;
+		MR_CHECK_OK(mr_crc_file_write(&f, bytes + i, n));
+	}
+	MR_CHECK_OK(mr_crc_file_finish(&f));
+	CU_ASSERT(f.size == SIZE && f.n_crcs == 3);
+	fd = openat(folder, "three", O_RDWR);
+	MR_CHECK_OK(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs));
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		unsigned char wrong = bytes[at[i]] ^ 16;
+
+		CU_ASSERT_EQUAL(pwrite(fd, &wrong, 1, (off_t)at[i]), 1);
+		MR_CHECK_FAIL(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs), MR_ECKPT, "damaged between bytes");
+		CU_ASSERT_EQUAL(pwrite(fd, &bytes[at[i]], 1, (off_t)at[i]), 1);
+	}
+	MR_CHECK_OK(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs));
+	for (int more = -1; more <= 1; more += 2) {
+		CU_ASSERT_EQUAL(ftruncate(fd, SIZE + more), 0);
+		MR_CHECK_FAIL(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs), MR_ECKPT, "expected 2102152");
+	}
+	close(fd);
+	close(folder);
+	mr_crc_file_fini(&f);
 	ckpt_help_remove(dir);
 }
 
@@ -480,6 +523,7 @@ void mr_suite_checkpoint_io(void)
 	MR_TEST(what_cannot_be_deleted_is_a_warning);
 	MR_TEST(latest_falls_back);
 	MR_TEST(every_flip_and_every_cut_is_seen);
+	MR_TEST(every_mib_is_verified);
 	MR_TEST(files_that_are_not_files);
 	MR_TEST(forged_manifests);
 	MR_TEST(renamed_folder);

@@ -112,9 +112,44 @@ static void parts_may_differ(void)
 	rig_result_fini(&m);
 }
 
+/* The loss of one step with the weights of the beginning. */
+static double first_loss(const char *system, uint32_t n_micro)
+{
+	rig_result got = {0};
+	double loss;
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, "dtype=f64 optimizer.name=sgd train.batch=24");
+	rig_set(&r, "train.microbatches=%u", n_micro);
+	rig_sets(&r, system);
+	rig_open(&r);
+	rig_train(&r, 1, false, &got);
+	CU_ASSERT_EQUAL_FATAL(got.n_steps, 1);
+	loss = got.step[0].loss;
+	rig_result_fini(&got);
+	rig_fini(&r);
+	return loss;
+}
+
+/* The mean over the batch does not depend on how many micro-batches it is cut into, but for rounding. */
+static void loss_of_many_micro_batches(void)
+{
+	static const char *const systems[] = {"system.name=sequential", "system.name=gpipe", "system.name=1f1b", "system.name=chimera",
+					      "system.name=data_parallel"};
+	static const uint32_t n_micro[] = {8, 12, 24};
+	double want = first_loss("system.name=sequential", 1);
+
+	CU_ASSERT(want > 0);
+	for (size_t s = 0; s < sizeof(systems) / sizeof(systems[0]); s++)
+		for (size_t i = 0; i < sizeof(n_micro) / sizeof(n_micro[0]); i++)
+			CU_ASSERT_DOUBLE_EQUAL(first_loss(systems[s], n_micro[i]) / want, 1, 1e-12);
+}
+
 void mr_suite_equal_sync(void)
 {
 	MR_SUITE("equal_sync");
+	MR_TEST(loss_of_many_micro_batches);
 	MR_TEST(mlp);
 	MR_TEST(mlp_muon);
 	MR_TEST(mlp_clipped);
