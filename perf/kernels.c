@@ -59,10 +59,12 @@ static void check(mr_status st)
 
 /* --- the roof: independent multiply-adds, enough of them to hide their latency ------------------------------------ */
 
-typedef float lanes16 __attribute__((vector_size(64)));
-typedef float lanes8 __attribute__((vector_size(32)));
-
 #define FMA_ROUNDS 50000
+#ifdef __x86_64__
+#define IN_REGISTER(a) __asm__ volatile("" : "+x"(a))
+#else
+#define IN_REGISTER(a) __asm__ volatile("" : "+w"(a))
+#endif
 
 #define FMA_LOOP(type)                                                                    \
 	type acc[12], a = {0.999f}, b = {1e-3f};                                          \
@@ -70,11 +72,15 @@ typedef float lanes8 __attribute__((vector_size(32)));
 		acc[i] = a * (float)i;                                                    \
 	for (int r = 0; r < FMA_ROUNDS; r++) {                                            \
 		_Pragma("GCC unroll 12") for (int i = 0; i < 12; i++) acc[i] = fma_of(acc[i], a, b); \
-		__asm__ volatile("" : "+x"(a));                                           \
+		IN_REGISTER(a);                                                           \
 	}                                                                                 \
 	for (int i = 1; i < 12; i++)                                                      \
 		acc[0] += acc[i];                                                         \
 	return acc[0][0]
+
+#ifdef __x86_64__
+typedef float lanes16 __attribute__((vector_size(64)));
+typedef float lanes8 __attribute__((vector_size(32)));
 
 #define fma_of(x, a, b) ((lanes16)__builtin_ia32_vfmaddps512_mask((x), (a), (b), (unsigned short)-1, 4))
 static __attribute__((target("avx512f"))) float fma_avx512(void)
@@ -89,22 +95,39 @@ static __attribute__((target("avx2,fma"))) float fma_avx2(void)
 	FMA_LOOP(lanes8);
 }
 #undef fma_of
+#else
+typedef float lanes4 __attribute__((vector_size(16)));
+
+#define fma_of(x, a, b) ((x) * (a) + (b)) /* which GCC fuses */
+static float fma_plain(void)
+{
+	FMA_LOOP(lanes4);
+}
+#undef fma_of
+#endif
 
 static double fma_peak(clockid_t clock)
 {
+#ifdef __x86_64__
 	bool wide = strstr(mr_kernels_library(), "AVX-512") != NULL;
+	float (*run)(void) = wide ? fma_avx512 : fma_avx2;
+	int lanes = wide ? 16 : 8;
+#else
+	float (*run)(void) = fma_plain;
+	int lanes = 4;
+#endif
 	double best = 1e9;
 	volatile float sink;
 
 	for (int i = 0; i < 10; i++) {
 		double t = now(clock);
 
-		sink = wide ? fma_avx512() : fma_avx2();
+		sink = run();
 		t = now(clock) - t;
 		best = t < best ? t : best;
 	}
 	(void)sink;
-	return (wide ? 16 : 8) * 2.0 * 12 * FMA_ROUNDS / best;
+	return lanes * 2.0 * 12 * FMA_ROUNDS / best;
 }
 
 /* --- kernels of a step that are not products ---------------------------------------------------------------------- */

@@ -36,7 +36,9 @@ static uint32_t turn; /* of variants that shapes take in turn, and of where matr
 /* --- the chain ---------------------------------------------------------------------------------------------------- */
 
 /* c[m,n] = c + a[m,k] b[k,n]. Who has these kernels has these instructions. */
+#ifdef __x86_64__
 __attribute__((target("avx2,fma"), optimize("O3"), no_sanitize("address", "undefined")))
+#endif
 static void chain(int64_t m, int64_t n, int64_t k, const float *restrict a, const float *restrict b, float *restrict c)
 {
 	for (int64_t i = 0; i < m; i++)

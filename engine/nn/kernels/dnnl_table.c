@@ -31,14 +31,17 @@ struct mr_kctx {
 /* Columns whose sums over rows are held there. */
 #define NORM_COLS 1024
 
+/* NULL: none of ours, as on anything but x86-64. */
 static const mr_vec *vec_of_cpu(void)
 {
+#ifdef __x86_64__
 	if (mr_dnnl_avx512() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
 	    __builtin_cpu_supports("avx512vl"))
 		return &mr_vec_avx512;
 	if (mr_dnnl_avx2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
 	    __builtin_cpu_supports("bmi2"))
 		return &mr_vec_avx2;
+#endif
 	return NULL;
 }
 
