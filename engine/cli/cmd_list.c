@@ -49,6 +49,8 @@ static mr_status run(mr_args *args)
 		printf("also called %s\n", p.alias);
 	if (p.source)
 		printf("source: %s\n", p.source);
+	if (p.needs)
+		printf("needs: %s\n", p.needs);
 	puts(p.options->name ? "keys:" : "no keys of its own");
 	for (const mr_option *o = p.options; o->name; o++)
 		mr_option_help_print(o, "", stdout);

@@ -67,8 +67,11 @@ bool mr_plugin_at(mr_plugin_kind kind, uint32_t i, mr_plugin *out)
 		return found(data->name, data->summary, NULL, data->options, out);
 	if (optimizer)
 		return found(optimizer->name, optimizer->summary, NULL, optimizer->options, out);
-	if (mitigation)
-		return found(mitigation->name, mitigation->summary, mitigation->source, mitigation->options, out);
+	if (mitigation) {
+		found(mitigation->name, mitigation->summary, mitigation->source, mitigation->options, out);
+		out->needs = mitigation->suits_text;
+		return true;
+	}
 	if (model)
 		return found(model->name, model->summary, NULL, model->options, out);
 	return layer && found(layer->name, layer->summary, NULL, NULL, out);

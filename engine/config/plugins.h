@@ -28,6 +28,7 @@ typedef struct mr_plugin {
 	const char *summary;
 	const char *alias;        /* another name that it may be called by; NULL: none */
 	const char *source;       /* where it is described; NULL: not said */
+	const char *needs;        /* what it goes with alone; NULL: with anything, or not said */
 	const mr_option *options; /* never NULL; may be empty */
 } mr_plugin;
 

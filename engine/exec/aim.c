@@ -5,20 +5,34 @@
 
 #include "base/size.h"
 
-void mr_aim_open(mr_block *b, const mr_plan *plan, uint16_t s)
+/* Slots of stage @s in any pipe. */
+static uint32_t most_slots(const mr_plan *plan, uint16_t s)
+{
+	uint32_t most = 0;
+
+	for (unsigned p = 0; p < plan->n_pipes; p++) {
+		uint32_t n = plan->n_slots[mr_plan_at(plan, (uint8_t)p, s)];
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+void mr_aim_open(mr_block *b, const mr_plan *plan, const mr_plan *steady, uint16_t s)
 {
 	int32_t forward = mr_plan_horizon(plan, s, true), backward = mr_plan_horizon(plan, s, false);
 
 	b->back = plan->contract.aim == MR_AIM_BACK ? -(double)backward / plan->contract.need : 0;
 	b->aims = forward || backward;
-	b->n_aimed = !b->aims ? 0 : plan->contract.same_version_b ? plan->n_slots[mr_plan_at(plan, 0, s)] : 1;
+	b->n_aimed_each = plan->contract.same_version_b ? most_slots(plan, s) : 1;
+	b->n_aimed = b->aims ? plan->n_pipes * b->n_aimed_each : 0;
 	b->delta_keep = b->back > 0 ? pow(plan->contract.memory_ppm / 1e6, 1.0 / b->back) : 0;
 	b->holds = plan->contract.read_f == MR_READ_FIRST;
 	b->held_version = b->moved_back = MR_AIM_HOLDS_NONE;
 	b->slow_start = plan->contract.slow_start;
 	b->sync_steps = plan->contract.sync_steps;
-	b->age = mr_plan_staleness(plan, s);
-	b->delay = mr_plan_delay(plan, s);
+	b->age = mr_plan_staleness(steady, s);
+	b->delay = mr_plan_delay(steady, s);
 }
 
 void mr_aim_layout(mr_block *b, mr_arena *a)
@@ -73,6 +87,12 @@ static void aim_into(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int
 	}
 }
 
+/* Which of the buffers: of @slot of @pipe, or the only one of @pipe. */
+static uint32_t aimed_at(const mr_block *b, uint8_t pipe, uint32_t slot)
+{
+	return pipe * b->n_aimed_each + (b->n_aimed_each > 1 ? slot : 0);
+}
+
 const void *mr_aim_weights(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon)
 {
 	if (b->latest == 0)
@@ -85,20 +105,44 @@ const void *mr_aim_weights(mr_block *b, mr_kctx *kc, const mr_optim *o, double l
 	return b->aimed;
 }
 
-void *mr_aim_kept(const mr_block *b, uint32_t slot)
+void *mr_aim_kept(const mr_block *b, uint8_t pipe, uint32_t slot)
 {
-	return b->aimed + slot * mr_stage_size(b->stage)->weight_bytes;
+	return b->aimed + (size_t)aimed_at(b, pipe, slot) * mr_stage_size(b->stage)->weight_bytes;
 }
 
 const void *mr_aim_keep(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint32_t slot)
 {
-	uint8_t *to = mr_aim_kept(b, slot);
+	uint8_t *to = mr_aim_kept(b, 0, slot);
 
-	mr_tally_aimed(&b->tally, slot);
+	mr_tally_aimed(&b->tally, aimed_at(b, 0, slot));
 	if (b->latest == 0)
 		memcpy(to, mr_block_weights(b, 0, 0), mr_stage_size(b->stage)->weight_bytes);
 	else
 		aim_into(b, kc, o, lr, horizon, to);
+	return to;
+}
+
+const void *mr_aim_steps(mr_block *b, uint8_t pipe, mr_kctx *kc, uint64_t version, int32_t horizon, uint32_t slot)
+{
+	const uint8_t *now = mr_block_weights(b, 0, version), *before;
+	uint8_t *to = mr_aim_kept(b, pipe, slot);
+	uint32_t first, end;
+
+	mr_tally_aimed(&b->tally, aimed_at(b, pipe, slot));
+	if (version == 0)
+		return memcpy(to, now, mr_stage_size(b->stage)->weight_bytes);
+	before = mr_block_weights(b, 0, version - 1);
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		size_t at = mr_stage_weight_at(b->stage, p);
+		mr_step s = {.kind = MR_STEP_SGD, .gscale = 1, .lr = horizon, .decay = -horizon};
+
+		if (at == SIZE_MAX)
+			continue;
+		s.src = now + at; /* w (1 + h) - h w_before */
+		s.dst = to + at;
+		b->k->step(kc, mr_stage_graph(b->stage)->params[p].n, &s, before + at);
+	}
 	return to;
 }
 

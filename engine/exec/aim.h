@@ -1,15 +1,21 @@
 /*
- * aim.h - weights that aim at another version than the one they are made from, and learning rates that know their stage's age.
+ * aim.h - weights that aim at another version than the one they are made from, and learning rates that know their
+ * stage's age.
  *
- * AHEAD (plan.h, mr_aim): the latest weights, moved along the direction of the optimizer's last step by the rate of the next one
- * times the horizon. Optimizer state is zero before the first commit, so there is nothing to move along then.
+ * AHEAD (plan.h, mr_aim): the latest weights, moved along the direction of the optimizer's last step by the rate of the
+ * next one times the horizon. Optimizer state is zero before the first commit, so there is nothing to move along then.
  *
- * BACK: a stage keeps delta, the running mean of its steps; R and B work on the weights less tau times that, made once a version. To
- * know a step when it has overwritten its source, the old weights are kept in the buffer of the aimed ones, which nobody needs between
- * the last B of a commit and the first of the next.
+ * BACK: a stage keeps delta, the running mean of its steps; R and B work on the weights less tau times that, made once
+ * a version. To know a step when it has overwritten its source, the old weights are kept in the buffer of the aimed
+ * ones, which nobody needs between the last B of a commit and the first of the next.
  *
- * No arithmetic of its own: w - h lr m is a step of sgd along m, and Adam's w - h lr (m / c1) / (sqrt(v / c2) + eps) is a step of
- * Adam that remembers all (b1 = b2 = 1) of a gradient times 0, which leaves its state as it is. So all kernels have it already.
+ * STEPS: version v moved on by the difference to version v - 1, times the horizon. It needs no optimizer state: so it
+ * is what predicts for optimizers that keep no direction, from other versions than the latest, and beside parts that
+ * step (ir/plan.h, "Turns").
+ *
+ * No arithmetic of its own: w - h lr m is a step of sgd along m, and Adam's w - h lr (m / c1) / (sqrt(v / c2) + eps) is
+ * a step of Adam that remembers all (b1 = b2 = 1) of a gradient times 0, which leaves its state as it is. So all
+ * kernels have it already.
  *
  * Thread: the owner of the block.
  */
@@ -19,8 +25,8 @@
 #include "ir/plan.h"
 #include "exec/block.h"
 
-/** What the plan says of stage @s, before mr_block_layout. */
-void mr_aim_open(mr_block *b, const mr_plan *plan, uint16_t s);
+/** What the plan says of stage @s, before mr_block_layout; its ages are those of @steady. */
+void mr_aim_open(mr_block *b, const mr_plan *plan, const mr_plan *steady, uint16_t s);
 
 /** Take the block's aimed weights and delta (or measure them). */
 void mr_aim_layout(mr_block *b, mr_arena *a);
@@ -33,7 +39,14 @@ const void *mr_aim_weights(mr_block *b, mr_kctx *kc, const mr_optim *o, double l
 
 /** The same where B takes what was made for its F (same_version_b): into the buffer of the micro-batch's slot, where B finds it. */
 const void *mr_aim_keep(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint32_t slot);
-void *mr_aim_kept(const mr_block *b, uint32_t slot);
+void *mr_aim_kept(const mr_block *b, uint8_t pipe, uint32_t slot);
+
+/**
+ * STEPS: version @version of the weights, moved on by @horizon steps like the one that made it, into the buffer of slot
+ * @slot of @pipe; where B reads another version than F, of @pipe. Version 0 has no step behind it and stays. Thread:
+ * the worker of the part.
+ */
+const void *mr_aim_steps(mr_block *b, uint8_t pipe, mr_kctx *kc, uint64_t version, int32_t horizon, uint32_t slot);
 
 #define MR_AIM_HOLDS_NONE UINT64_MAX
 

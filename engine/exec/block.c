@@ -85,9 +85,9 @@ void *mr_block_total(const mr_block *b)
 	return b->share[first_part(b)].grads;
 }
 
-/* The elements of parameter @p that lie in the range of @s; false: none, or the parameter is stored elsewhere. */
-static bool part_of(const mr_block *b, const mr_share *s, uint32_t p, int64_t *first, int64_t *n)
+bool mr_block_part(const mr_block *b, uint8_t pipe, uint32_t p, int64_t *first, int64_t *n)
 {
+	const mr_share *s = &b->share[pipe];
 	size_t at = mr_stage_weight_at(b->stage, p), bytes = mr_dtype_bytes(b->k->dtype), end, from;
 
 	*first = 0;
@@ -144,7 +144,7 @@ void mr_block_reduce(mr_block *b, uint8_t pipe, mr_kctx *kc, mr_block *user)
 
 	mr_stage_params(b->stage, &begin, &end);
 	for (uint32_t p = begin; p < end; p++) {
-		if (!part_of(b, &b->share[pipe], p, &first, &n))
+		if (!mr_block_part(b, pipe, p, &first, &n))
 			continue;
 		sum_pipes(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->dtype), n);
 		sum_uses(b, kc, p, first, n, b);
@@ -274,7 +274,7 @@ mr_status mr_block_step(mr_block *b, uint8_t pipe, mr_kctx *kc, const mr_optim *
 		mr_optim_call c;
 		size_t at;
 
-		if (!part_of(b, &b->share[pipe], p, &first, &n))
+		if (!mr_block_part(b, pipe, p, &first, &n))
 			continue;
 		at = mr_stage_weight_at(b->stage, p) + (size_t)first * bytes;
 		c = call_of(b, pipe, o, p, at, lr, gscale);

@@ -52,6 +52,7 @@ typedef struct mr_share {
 	size_t begin, end;           /* bytes of the weights whose AR and U are its worker's */
 	uint32_t need;               /* micro-batches of a commit that go through this pipe */
 	uint32_t n_summed;           /* micro-batches in its sum */
+	uint64_t oldest; /* version that F has read, the oldest of the micro-batches in its sum (exec/mitigated.h) */
 	uint64_t staleness[MR_STALENESS_BINS]; /* gradients that were so many versions old */
 } mr_share;
 
@@ -88,7 +89,8 @@ typedef struct mr_block {
 	bool unchanged;              /* this commit leaves the weights as they are (MR_INSTR_KEEP, MR_INSTR_PASS) */
 	/* See exec/aim.h. */
 	bool aims, holds;            /* F or B works on other weights than it reads; F on some that are held */
-	uint32_t n_aimed;            /* buffers of those: one a slot where B takes what was made for its F */
+	uint32_t n_aimed;            /* buffers of those: of each pipe one a slot where B takes what F had, else one */
+	uint32_t n_aimed_each;       /* of a pipe */
 	uint8_t *aimed;              /* [n_aimed] like one version; NULL where nothing aims */
 	uint8_t *held;               /* those of F for all micro-batches of a commit; NULL: made anew for each */
 	uint64_t held_version;       /* what they are made from; MR_AIM_HOLDS_NONE: nothing yet */
@@ -102,7 +104,6 @@ typedef struct mr_block {
 	mr_optim optim;              /* the run's, with what the mitigation makes of it at this stage */
 	const mr_mitigate *mitigate; /* NULL: none, or nothing is ever stale */
 	uint8_t *softened;           /* its state, like one version; NULL: none */
-	uint64_t oldest;             /* version that F has read, the oldest of the micro-batches in the count */
 } mr_block;
 
 /** Bytes that @o works in while it steps the largest matrix of @s. */
@@ -144,6 +145,9 @@ static inline bool mr_block_last_of(_Atomic uint32_t *done, uint32_t n)
  * model order: in this stage, and in @user's (NULL: none), whose own pipes are added up first.
  */
 void mr_block_reduce(mr_block *b, uint8_t pipe, mr_kctx *kc, mr_block *user);
+
+/** The elements of parameter @p that lie in @pipe's range; false: none, or the parameter is stored elsewhere. */
+bool mr_block_part(const mr_block *b, uint8_t pipe, uint32_t p, int64_t *first, int64_t *n);
 
 /** Squared norms of the gradient sum, one f64 a parameter tensor (owner's storage only), into sumsq. */
 void mr_block_norms(mr_block *b, mr_kctx *kc, uint64_t version);

@@ -136,17 +136,17 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		mr_block_measure(b, w->kc, b->sum);
 	if (run->validates && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
-	if (!b->unchanged)
-		mr_mitigated_correct(b, w->kc);
+	if (!b->unchanged && b->n_shares == 1) /* of several parts the reduction has */
+		mr_mitigated_correct(b, 0, w->kc);
 	norm = b->unchanged ? 0 : norm_of(w, t, b);
 	if (b->unchanged)
 		mr_block_skip(b, share);
 	else
 		MR_TRY(mr_exec_step(w, b, share, t->version, norm));
+	mr_mitigated_follow(b, share, w->kc);
 	w->made = mr_block_last_of(&b->n_stepped, b->n_shares);
 	if (!w->made)
 		return MR_OK;
-	mr_mitigated_follow(b, w->kc);
 	mr_block_committed(b);
 	b->validated = t->version;
 	return mr_exec_publish(run, b, t->in->stage, t->version, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, t->version)), norm);
@@ -181,6 +181,8 @@ void mr_exec_reduce(mr_worker *w, const mr_task *t)
 	bool tied = t->lane->plan->contract.tied && t->in->stage == 0;
 
 	mr_block_reduce(b, t->in->pipe, w->kc, tied ? &run->block[run->n_stages - 1] : NULL);
+	if (b->n_shares > 1)
+		mr_mitigated_correct(b, mr_run_share(run, t->in->pipe, t->in->stage), w->kc);
 	if (!mr_block_last_of(&b->n_reduced, b->n_shares))
 		return;
 	if (run->turns && run->c.clip > 0)

@@ -12,10 +12,14 @@ static const void *aimed(mr_worker *w, const mr_task *t, mr_block *b, uint32_t s
 {
 	const mr_run *run = w->run;
 	int32_t horizon = mr_instr_horizon(t->lane->plan, t->in);
-	double lr = mr_mitigated_lr_ahead(b, run->c.lr, b->latest + 1);
+	double lr;
 
 	if (mr_instr_takes_made(t->lane->plan, t->in))
-		return mr_aim_kept(b, slot);
+		return mr_aim_kept(b, t->in->pipe, slot);
+	if (horizon && t->lane->plan->contract.aim == MR_AIM_STEPS)
+		return mr_aim_steps(b, t->in->pipe, w->kc, t->version, horizon, slot);
+	/* One pipe from here on: latest is the owner's to read. */
+	lr = mr_mitigated_lr_ahead(b, run->c.lr, b->latest + 1);
 	if (horizon && t->lane->plan->contract.same_version_b)
 		return mr_aim_keep(b, w->kc, &b->optim, lr, horizon, slot);
 	if (b->holds && t->in->op == MR_OP_F)
@@ -29,8 +33,12 @@ static void count_read(const mr_task *t, mr_block *b)
 	bool made = mr_instr_takes_made(t->lane->plan, t->in) || (b->holds && t->in->op == MR_OP_F && b->held_version == t->version);
 
 	/* With turns the first part counts for all: each has the same lives in its list. */
-	if (t->lane->train && !made && !(t->lane->plan->turns[t->in->stage] && t->in->pipe % t->lane->plan->turns[t->in->stage]))
-		mr_tally_read(&b->tally, t->version);
+	if (!t->lane->train || made ||
+	    (t->lane->plan->turns[t->in->stage] && t->in->pipe % t->lane->plan->turns[t->in->stage]))
+		return;
+	mr_tally_read(&b->tally, t->version);
+	if (mr_instr_takes_two(t->lane->plan, t->in, t->version))
+		mr_tally_read(&b->tally, t->version - 1);
 }
 
 static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
@@ -314,7 +322,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 		mr_slot *slot = w->span_slot[j] = find_saved(st, t->micro + j);
 
 		MR_TRY(check_saved(t, slot, t->micro + j));
-		mr_mitigated_note(&run->block[s], slot->version, j == 0 && t->in->flags & MR_INSTR_FIRST_SUM);
+		mr_mitigated_note(&run->block[s], 0, slot->version, j == 0 && t->in->flags & MR_INSTR_FIRST_SUM);
 		w->span_io[j] = make_io(w, t, slot);
 		if (s + 1 < run->n_stages)
 			w->span_io[j].grad_out = mr_hop_buffer(&st->grad, slot->grad);
@@ -359,7 +367,8 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 
 	MR_TRY(check_saved(t, slot, t->micro));
 	if (t->in->op != MR_OP_I)
-		mr_mitigated_note(&run->block[s], slot->version, t->in->flags & MR_INSTR_FIRST_SUM);
+		mr_mitigated_note(mr_run_block(run, t->in->pipe, s), mr_run_share(run, t->in->pipe, s), slot->version,
+				  t->in->flags & MR_INSTR_FIRST_SUM);
 	if (w->got & GOT_IN)
 		slot->grad = w->in;
 	io = make_io(w, t, slot);

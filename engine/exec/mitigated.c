@@ -28,76 +28,103 @@ void mr_mitigated_layout(mr_block *b, mr_arena *a)
 	b->softened = has_state(b) ? mr_arena_take(a, mr_stage_size(b->stage)->weight_bytes, MR_CACHE_LINE) : NULL;
 }
 
-void mr_mitigated_note(mr_block *b, uint64_t version, bool first)
+void mr_mitigated_note(mr_block *b, uint8_t share, uint64_t version, bool first)
 {
-	if (b->mitigate && (first || version < b->oldest))
-		b->oldest = version;
+	mr_share *s = &b->share[share];
+
+	if (b->mitigate && (first || version < s->oldest))
+		s->oldest = version;
+}
+
+/* Of the count in hand, over all who sum for it. */
+static uint64_t oldest_of(const mr_block *b)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (uint32_t i = 0; i < b->n_shares; i++)
+		if (b->share[i].need && b->share[i].oldest < oldest)
+			oldest = b->share[i].oldest;
+	return oldest;
 }
 
 static double rate(const mr_block *b, uint64_t age)
 {
-	return b->mitigate && b->mitigate->ops->rate ? b->mitigate->ops->rate(b->mitigate, age) : 1;
+	return b->mitigate->ops->rate(b->mitigate, age);
+}
+
+static bool has_rate(const mr_block *b)
+{
+	return b->mitigate && b->mitigate->ops->rate;
 }
 
 double mr_mitigated_lr(const mr_block *b, const mr_lr *lr, uint64_t version)
 {
-	return mr_aim_lr(b, lr, version) * rate(b, version - 1 - b->oldest);
+	return mr_aim_lr(b, lr, version) * (has_rate(b) ? rate(b, version - 1 - oldest_of(b)) : 1);
 }
 
 double mr_mitigated_lr_ahead(const mr_block *b, const mr_lr *lr, uint64_t version)
 {
-	return mr_aim_lr(b, lr, version) * rate(b, b->age);
+	return mr_aim_lr(b, lr, version) * (has_rate(b) ? rate(b, b->age) : 1);
 }
 
-/* What the commit in hand knows of the parameter at byte @at. */
-static mr_mitigate_call call_of(const mr_block *b, uint32_t p, size_t at)
+/* What the commit in hand knows of @n elements at byte @at; @then: the version that their F read. */
+static mr_mitigate_call call_of(const mr_block *b, size_t at, int64_t n, uint64_t then)
 {
-	assert(b->latest - b->oldest < b->cap);
+	assert(b->latest - then < b->cap);
 	return (mr_mitigate_call){
 		.dtype = b->k->dtype,
-		.n = mr_stage_graph(b->stage)->params[p].n,
+		.n = n,
 		.now = (const uint8_t *)mr_block_weights(b, 0, b->latest) + at,
-		.then = (const uint8_t *)mr_block_weights(b, 0, b->oldest) + at,
+		.then = (const uint8_t *)mr_block_weights(b, 0, then) + at,
 		.state = b->softened ? b->softened + at : NULL,
-		.gscale = 1 / (double)b->share[0].need,
+		.gscale = 1 / (double)b->sum,
 		.t = b->latest + 1,
 	};
 }
 
-void mr_mitigated_correct(mr_block *b, mr_kctx *kc)
+void mr_mitigated_correct(mr_block *b, uint8_t share, mr_kctx *kc)
 {
+	size_t bytes = mr_dtype_bytes(b->k->dtype);
 	uint32_t first, end;
+	uint64_t then;
+	int64_t from, n;
 
 	if (!b->mitigate || !b->mitigate->ops->correct)
 		return;
-	mr_tally_read(&b->tally, b->oldest);
+	then = oldest_of(b);
+	if (share == 0)
+		mr_tally_read(&b->tally, then);
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
-		size_t at = mr_stage_weight_at(b->stage, p);
 		mr_mitigate_call c;
 
-		if (at == SIZE_MAX)
+		if (!mr_block_part(b, share, p, &from, &n))
 			continue;
-		c = call_of(b, p, at);
-		mr_mitigate_correct(b->mitigate, &c, b->k, kc, b->share[0].grads + mr_stage_grad_at(b->stage, p));
+		c = call_of(b, mr_stage_weight_at(b->stage, p) + (size_t)from * bytes, n, then);
+		mr_mitigate_correct(b->mitigate, &c, b->k, kc,
+				    (uint8_t *)mr_block_total(b) + mr_stage_grad_at(b->stage, p) +
+					    (size_t)from * bytes);
 	}
 }
 
-void mr_mitigated_follow(mr_block *b, mr_kctx *kc)
+void mr_mitigated_follow(mr_block *b, uint8_t share, mr_kctx *kc)
 {
+	size_t bytes = mr_dtype_bytes(b->k->dtype);
 	uint32_t first, end;
+	int64_t from, n;
 
 	/* With one buffer the step has overwritten what it started from; nothing there is ever stale. */
 	if (!b->mitigate || !b->mitigate->ops->follow || b->cap == 1)
 		return;
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
-		size_t at = mr_stage_weight_at(b->stage, p);
 		mr_mitigate_call c;
+		size_t at;
 
-		if (at == SIZE_MAX)
+		if (!mr_block_part(b, share, p, &from, &n))
 			continue;
-		c = call_of(b, p, at);
+		at = mr_stage_weight_at(b->stage, p) + (size_t)from * bytes;
+		c = call_of(b, at, n, b->latest);
 		mr_mitigate_follow(b->mitigate, &c, b->k, kc, (const uint8_t *)mr_block_weights(b, 0, b->latest + 1) + at);
 	}
 }

@@ -1,9 +1,19 @@
 /*
- * mitigated.h - a block whose stale gradients are dealt with (nn/mitigate.h): who was read, which rate, what is changed.
+ * mitigated.h - a block whose stale gradients are dealt with (nn/mitigate.h): who was read, which rate, what is
+ * changed.
  *
- * Only plans that never flush have stale gradients, and those have one pipe (with turns, ir/plan.h, mitigations are refused), so all of this is the owner's, and its team's. Where the
- * mitigation looks at the weights that F read, the plan keeps that version until the commit (plan.h, keep_read). Of several
- * micro-batches in a count the oldest version counts.
+ * Only plans that never flush have stale gradients. Where the mitigation looks at the weights that F read, the plan
+ * keeps that version until the commit (plan.h, keep_read). Of several micro-batches in a count the oldest version
+ * counts.
+ *
+ * All of this is the owner's, and its team's. With turns (ir/plan.h) each part corrects the range that it has reduced,
+ * before the norm of the sum is known to anybody, and follows the range that it steps: what it changes is elementwise,
+ * and nobody else's. What the other parts have noted it sees behind `finished`, and they note again only behind
+ * `published`.
+ *
+ * A stage's coefficients follow from its steady age. Where the order of the plan is a matter of time, or the record of
+ * one that was, that is the age in the order that the system gives stages of equal costs (mr_run_config.steady): it
+ * must not depend on how a race went, or its record would not be the same run.
  */
 #ifndef MR_EXEC_MITIGATED_H
 #define MR_EXEC_MITIGATED_H
@@ -17,8 +27,8 @@ void mr_mitigated_open(mr_block *b, const mr_mitigate *m, const mr_optim *optim,
 /** Take the block's state of the mitigation (or measure it). */
 void mr_mitigated_layout(mr_block *b, mr_arena *a);
 
-/** A gradient enters the count; its F has read @version. @first: it begins the count. */
-void mr_mitigated_note(mr_block *b, uint64_t version, bool first);
+/** A gradient enters the sum of @share; its F has read @version. @first: it begins the sum. */
+void mr_mitigated_note(mr_block *b, uint8_t share, uint64_t version, bool first);
 
 /** The learning rate of commit @version (from 1), whose gradients have been noted. */
 double mr_mitigated_lr(const mr_block *b, const mr_lr *lr, uint64_t version);
@@ -26,8 +36,11 @@ double mr_mitigated_lr(const mr_block *b, const mr_lr *lr, uint64_t version);
 /** The same for commits to come, by their steady age: for predictions. */
 double mr_mitigated_lr_ahead(const mr_block *b, const mr_lr *lr, uint64_t version);
 
-/** Before and after the step that makes version latest + 1. Neither does anything where nothing is to be done. */
-void mr_mitigated_correct(mr_block *b, mr_kctx *kc);
-void mr_mitigated_follow(mr_block *b, mr_kctx *kc);
+/**
+ * Before and after the step that makes version latest + 1, in the range of @share. Neither does anything where nothing is
+ * to be done.
+ */
+void mr_mitigated_correct(mr_block *b, uint8_t share, mr_kctx *kc);
+void mr_mitigated_follow(mr_block *b, uint8_t share, mr_kctx *kc);
 
 #endif

@@ -37,12 +37,14 @@ static mr_status write_list(const mr_run *run, uint16_t w, mr_plan *to)
 {
 	const mr_race *r = &run->worker[w].race;
 	uint16_t stage = mr_plan_list(run->c.plan, w, MR_BODY)->at[0].stage;
+	int32_t ahead[2] = {mr_plan_horizon(run->c.plan, stage, false), mr_plan_horizon(run->c.plan, stage, true)};
 	uint32_t next[MR_N_OPS] = {0};
 
 	for (uint64_t i = 0; i < r->n_log; i++) {
 		mr_instr in = {.op = (uint8_t)r->log[i].op, .span = 1, .stage = stage};
 
 		in.micro = next[in.op]++;
+		in.target = ahead[in.op == MR_OP_F];
 		MR_TRY(mr_plan_append(to, w, MR_PROLOGUE, in));
 	}
 	return MR_OK;

@@ -30,7 +30,7 @@ static void create_block(mr_run *run, uint8_t pipe, uint16_t s)
 	b->stage = run->stage[s];
 	b->k = c->kernels;
 	b->cap = c->plan->n_versions[s];
-	mr_aim_open(b, c->plan, s);
+	mr_aim_open(b, c->plan, c->steady ? c->steady : c->plan, s);
 	mr_mitigated_open(b, c->mitigate, c->optim, c->plan);
 	b->private_weights = c->plan->contract.private_weights;
 	b->takes_back = c->plan->contract.flush == MR_FLUSH_VALIDATED;

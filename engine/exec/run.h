@@ -52,6 +52,8 @@ typedef struct mr_run_config {
 	const mr_optim *optim;
 	const mr_lr *lr;
 	const mr_mitigate *mitigate; /* against stale gradients; NULL: nothing. Plans that flush have none, and ignore it */
+	const mr_plan *steady; /* the plan by whose ages mitigations go, where the order of @plan has none
+				  (mitigated.h); NULL: @plan */
 	const mr_place *place;       /* one entry a worker */
 	bool skip_nonfinite;         /* a step whose gradient norm is not finite leaves the weights alone; else the run ends */
 	double clip;                 /* <= 0: none; global where the plan has N, else per stage */

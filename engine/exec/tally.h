@@ -17,6 +17,7 @@
 #ifndef MR_EXEC_TALLY_H
 #define MR_EXEC_TALLY_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -28,7 +29,7 @@ typedef struct mr_tally {
 	uint64_t latest;
 	uint32_t live;     /* most versions live at once so far */
 	uint32_t n_buffers; /* version buffers that have been written: the highest number, plus 1 */
-	uint32_t n_aimed;  /* buffers of aimed weights that have been written, likewise */
+	_Atomic uint32_t n_aimed; /* buffers of aimed weights that have been written, likewise; by any part */
 } mr_tally;
 
 /** Take (or measure) the memory of a tally over @cap buffers. */
@@ -53,8 +54,11 @@ static inline void mr_tally_read(mr_tally *t, uint64_t v)
 /* Aimed weights are written to buffer @i. */
 static inline void mr_tally_aimed(mr_tally *t, uint32_t i)
 {
-	if (i >= t->n_aimed)
-		t->n_aimed = i + 1;
+	uint32_t n = atomic_load_explicit(&t->n_aimed, memory_order_relaxed);
+
+	while (i >= n && !atomic_compare_exchange_weak_explicit(&t->n_aimed, &n, i + 1, memory_order_relaxed,
+								memory_order_relaxed))
+		;
 }
 
 #endif

@@ -126,6 +126,12 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 			       mr_unroll_name(g, node, name), read, latest);
 	if (p->turns[in->stage] && r->reduced[row(p, in)] > newest)
 		newest = r->reduced[row(p, in)];
+	if (mr_instr_takes_two(p, in, read) && newest - read + 1 >= p->n_versions[in->stage])
+		return mr_fail(MR_ECONFIG,
+			       "%s: aims by the step from version %" PRIu64 ", which version %" PRIu64
+			       " has overwritten: stage %u keeps %u",
+			       mr_unroll_name(g, node, name), read - 1, read - 1 + p->n_versions[in->stage], in->stage,
+			       p->n_versions[in->stage]);
 	if (newest - read >= p->n_versions[in->stage] && !is_held(g, node) && !mr_instr_takes_made(p, in))
 		return mr_fail(MR_ECONFIG,
 			       "%s: reads version %" PRIu64 ", which version %" PRIu64
@@ -218,7 +224,7 @@ static mr_status check_horizon(const mr_reads *r, uint32_t node)
 	if (mr_unroll_micro(g, node) / c->need < c->sync_steps)
 		return h == 0 ? MR_OK : mr_fail(MR_ECONFIG, "%s: aims at another version, but the first %u commits are synchronous",
 						mr_unroll_name(g, node, name), c->sync_steps);
-	if (c->aim == MR_AIM_AHEAD ? h < 0 : h > 0 || (h && in->op == MR_OP_F))
+	if (c->aim != MR_AIM_BACK ? h < 0 : h > 0 || (h && in->op == MR_OP_F))
 		return mr_fail(MR_ECONFIG, "%s: aims %d %s, which the contract does not allow",
 			       mr_unroll_name(g, node, name), h < 0 ? -h : h, h < 0 ? "back" : "ahead");
 	if (*first == INT32_MIN)

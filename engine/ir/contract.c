@@ -98,20 +98,38 @@ static mr_status check_validated(const mr_plan *p)
 	return MR_OK;
 }
 
-/* Aimed weights are made from the optimizer's state, which belongs to the latest version and to its owner. */
+/* Weights that are made of two versions may start from any, but these must be steps of all stages. */
+static mr_status check_aim_steps(const mr_plan *p)
+{
+	const mr_contract *c = &p->contract;
+
+	if (c->flush != MR_FLUSH_NONE || c->coverage != MR_COVER_TRAIN || c->sync_steps || c->read_f == MR_READ_AGED)
+		return mr_fail(MR_ECONFIG, "reads that aim at another version by steps like the last are for plans "
+					   "that never flush and in which every stage steps at every commit, from the start");
+	return MR_OK;
+}
+
+/* Other aimed weights are made from the optimizer's state, which belongs to the latest version and to its owner. */
 static mr_status check_aim(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
 
-	if ((unsigned)c->aim > MR_AIM_BACK || (c->aim == MR_AIM_BACK) != (c->memory_ppm > 0) || c->memory_ppm >= 1000000)
-		return mr_fail(MR_ECONFIG, "aim %d with a memory of %u millionths: there are none, ahead, and back with 1 to 999999",
+	if ((unsigned)c->aim > MR_AIM_STEPS || (c->aim == MR_AIM_BACK) != (c->memory_ppm > 0) ||
+	    c->memory_ppm >= 1000000)
+		return mr_fail(MR_ECONFIG,
+			       "aim %d with a memory of %u millionths: there are none, ahead, steps, and back with 1 "
+			       "to 999999",
 			       (int)c->aim, c->memory_ppm);
 	if (c->read_f == MR_READ_FIRST && c->aim != MR_AIM_AHEAD)
 		return mr_fail(MR_ECONFIG, "only weights that aim ahead are held for the other micro-batches of a commit");
-	if (c->aim != MR_AIM_NONE && (c->flush != MR_FLUSH_NONE || (c->read_f != MR_READ_LATEST && c->read_f != MR_READ_FIRST) ||
-				      p->n_pipes > 1))
+	if (c->aim == MR_AIM_STEPS)
+		MR_TRY(check_aim_steps(p));
+	else if (c->aim != MR_AIM_NONE &&
+		 (c->flush != MR_FLUSH_NONE || (c->read_f != MR_READ_LATEST && c->read_f != MR_READ_FIRST) ||
+		  p->n_pipes > 1))
 		return mr_fail(MR_ECONFIG, "reads that aim at another version start from the latest, in one pipe that never flushes");
-	if (c->aim != MR_AIM_NONE && c->same_version_b && (c->aim != MR_AIM_AHEAD || c->read_f != MR_READ_LATEST))
+	if (c->aim != MR_AIM_NONE && c->aim != MR_AIM_STEPS && c->same_version_b &&
+	    (c->aim != MR_AIM_AHEAD || c->read_f != MR_READ_LATEST))
 		return mr_fail(MR_ECONFIG, "only weights that aim ahead of the latest can be those of F and B alike");
 	if (c->keep_read && c->flush != MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "keep_read is for stale gradients: a system that flushes applies them to what F read");
@@ -128,11 +146,9 @@ static mr_status check_racing(const mr_plan *p)
 	const mr_contract *c = &p->contract;
 
 	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST || c->same_version_b ||
-	    c->aim != MR_AIM_NONE || c->sum != MR_SUM_ASCENDING || p->n_pipes > 1 || p->n_stages != p->n_workers)
+	    c->aim == MR_AIM_BACK || c->sum != MR_SUM_ASCENDING || p->n_pipes > 1 || p->n_stages != p->n_workers)
 		return mr_fail(MR_ECONFIG, "a racing plan has one stage a worker, one pipe and no flush, reads the latest version forward and "
 					   "backward and sums in ascending order");
-	if (c->keep_read)
-		return mr_fail(MR_ECONFIG, "a racing plan cannot tell how many versions would have to be kept for keep_read");
 	for (uint16_t w = 0; w < p->n_workers; w++) {
 		const mr_list *once = mr_plan_list(p, w, MR_PROLOGUE), *body = mr_plan_list(p, w, MR_BODY);
 
@@ -181,9 +197,10 @@ static mr_status check_turns(const mr_plan *p)
 
 	for (uint16_t s = 0; s < p->n_stages; s++)
 		MR_TRY(check_stage_turns(p, s));
-	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST || mr_contract_replicates(c) || c->keep_read ||
-	    c->slow_start || c->sync_steps)
-		return mr_fail(MR_ECONFIG, "workers that take turns train without a flush, read the latest version, and count no ages");
+	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST ||
+	    mr_contract_replicates(c) || c->slow_start || c->sync_steps)
+		return mr_fail(MR_ECONFIG, "workers that take turns train without a flush, read the latest version, "
+					   "and begin like any others");
 	if (c->need % p->n_pipes)
 		return mr_fail(MR_ECONFIG, "a step of %u micro-batches is no whole number of turns in %u pipes", c->need, p->n_pipes);
 	for (size_t i = 0; i < (size_t)p->n_workers * MR_N_SECTIONS; i++)

@@ -21,10 +21,11 @@ static bool is_mine(const mr_plan *p, const mr_instr *in, uint8_t pipe, uint16_t
 /* The oldest version that an F of the count of @node, a commit at @stage, has read. */
 static uint64_t oldest_read(const mr_unroll *g, uint32_t node)
 {
-	uint64_t count = mr_unroll_micro(g, node) / g->plan->contract.need, oldest = UINT64_MAX;
+	uint32_t need = mr_plan_need(g->plan, g->at[node].in->stage);
+	uint64_t count = mr_unroll_micro(g, node) / need, oldest = UINT64_MAX;
 
-	for (uint32_t k = 0; k < g->plan->contract.need; k++) {
-		uint32_t f = g->f[g->at[node].in->stage * (size_t)g->n_micro + (size_t)(count * g->plan->contract.need + k)];
+	for (uint32_t k = 0; k < need; k++) {
+		uint32_t f = g->f[g->at[node].in->stage * (size_t)g->n_micro + (size_t)(count * need + k)];
 		uint64_t read = f == MR_NO_NODE ? UINT64_MAX : mr_unroll_read(g, f);
 
 		oldest = read < oldest ? read : oldest;
@@ -73,6 +74,8 @@ static void trace(const mr_unroll *g, uint8_t pipe, uint16_t s, life *l)
 		if (!is_mine(g->plan, in, pipe, s))
 			continue;
 		note(l, reads(g, i), i);
+		if (reads(g, i) != UINT64_MAX && mr_instr_takes_two(g->plan, in, mr_unroll_read(g, i)))
+			note(l, mr_unroll_read(g, i) - 1, i);
 		if (!commits(in))
 			continue;
 		if (g->plan->contract.keep_read)

@@ -28,6 +28,8 @@ static void raise_to(uint16_t *n, uint16_t least, uint32_t most)
 /* Boundaries between workers get their numbers later; inside a worker the list order says all. */
 static void make_room(mr_plan *plan, const mr_plan *room)
 {
+	for (uint16_t s = 0; s < plan->n_stages; s++)
+		raise_to(&plan->n_versions[s], room->n_versions[s], UINT16_MAX);
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 1; s < plan->n_stages; s++) {
 			size_t at = mr_plan_at(plan, (uint8_t)p, s);
@@ -37,6 +39,26 @@ static void make_room(mr_plan *plan, const mr_plan *room)
 			raise_to(&plan->n_fwd[at], room->n_fwd[at], plan->n_micro);
 			raise_to(&plan->n_bwd[at], room->n_bwd[at], plan->n_micro);
 		}
+}
+
+/*
+ * Versions that are kept while order is a matter of time. F of a micro-batch begins when no more than S - 1 before it,
+ * with S slots, lack their B; so it reads at most ceil((S - 1) / need) commits less than its gradient is applied to.
+ */
+static mr_status keep_racing(mr_plan *plan)
+{
+	uint32_t need = plan->contract.need;
+
+	for (uint16_t s = 0; plan->contract.racing && plan->contract.keep_read && s < plan->n_stages; s++) {
+		uint64_t most = (plan->n_slots[s] - 1u + (uint64_t)need - 1) / need + 1;
+
+		if (most > UINT16_MAX)
+			return mr_fail(MR_ECONFIG,
+				       "stage %u: a race of %u micro-batches keeps more versions than a plan may have",
+				       s, plan->n_slots[s]);
+		raise_to(&plan->n_versions[s], (uint16_t)most, UINT16_MAX);
+	}
+	return MR_OK;
 }
 
 /* The tail of each worker's iteration: the W behind its last instruction that somebody else may wait for. */
@@ -62,6 +84,7 @@ mr_status mr_plan_lower(mr_plan *plan, const mr_lower_opts *opts)
 	place_any(plan);
 	MR_TRY(mr_lower_versions(plan));
 	MR_TRY(mr_lower_storage(plan));
+	MR_TRY(keep_racing(plan));
 	if (opts->room)
 		make_room(plan, opts->room);
 	return mr_lower_raise(plan, opts);

@@ -49,6 +49,18 @@ static uint64_t read_of(const mr_versions *v, uint32_t node)
 	return in->stage ? v->tag[micro] : *latest_of(v, in);
 }
 
+/* Commits from the oldest version that compute node @node needs to the last before it is over with it; @latest: at its
+ * place. */
+static uint64_t distance_of(const mr_versions *v, uint32_t node, uint64_t latest)
+{
+	const mr_contract *c = &v->plan->contract;
+	const mr_instr *in = v->g->at[node].in;
+	uint64_t read = v->read[node], distance = latest - read + mr_instr_takes_two(v->plan, in, read);
+	uint64_t applied_on = mr_unroll_micro(v->g, node) / mr_plan_need(v->plan, in->stage);
+
+	return c->keep_read && in->op == MR_OP_F ? applied_on - read : distance;
+}
+
 static mr_status walk_worker(mr_versions *v, uint16_t w)
 {
 	const mr_contract *c = &v->plan->contract;
@@ -70,9 +82,7 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 					       "%s: has to read version %" PRIu64 " at a place where only %" PRIu64
 					       " versions are committed",
 					       mr_unroll_name(g, i, name), v->read[i], latest);
-			distance = latest - v->read[i];
-			if (c->keep_read && in->op == MR_OP_F)
-				distance = mr_unroll_micro(g, i) / mr_plan_need(v->plan, in->stage) - v->read[i];
+			distance = distance_of(v, i, latest);
 			if (distance >= UINT16_MAX)
 				return mr_fail(MR_ECONFIG, "%s: reads a version %" PRIu64 " commits old",
 					       mr_unroll_name(g, i, name), distance);

@@ -162,15 +162,18 @@ typedef enum mr_read_rule {
 typedef enum mr_sum_order { MR_SUM_ASCENDING, MR_SUM_DESCENDING, MR_SUM_LISTED /* as the lists say; stages may differ */ } mr_sum_order;
 
 /*
- * Whether F and B may work on weights that are made from the version they read, for the sake of another: target - read is the
- * horizon, the same for all F and for all R, B and I of a stage. AHEAD it is in commits, so the target is the version aimed at; BACK it
- * is in micro-batches, `need` of which are a commit: what lies between F and B is seldom a whole number of commits. With same_version_b
- * B works on the weights that were made for its F; they are kept with the activations, and the version itself need not be.
+ * Whether F and B may work on weights that are made from the version they read, for the sake of another: target - read
+ * is the horizon, the same for all F and for all R, B and I of a stage. AHEAD and with STEPS it is in commits, so the
+ * target is the version aimed at; BACK it is in micro-batches, `need` of which are a commit: what lies between F and B
+ * is seldom a whole number of commits. With same_version_b B works on the weights that were made for its F; they are
+ * kept with the activations, and the version itself need not be. What STEPS makes, it makes of two versions alone, so
+ * it may start from any that F reads, in any pipe; an R makes it anew.
  */
 typedef enum mr_aim {
 	MR_AIM_NONE,
 	MR_AIM_AHEAD, /* w - horizon * lr * direction: along the direction of the optimizer's last step */
 	MR_AIM_BACK,  /* R, B, I: w + horizon / need * delta, back by the running mean delta of the last steps (horizon < 0) */
+	MR_AIM_STEPS, /* w + horizon * (w - the version before it): by as many steps as the one that made it */
 } mr_aim;
 
 /* How replicas, whose weights diverge, come together again. */
@@ -423,7 +426,15 @@ int32_t mr_plan_horizon(const mr_plan *plan, uint16_t stage, bool forward);
 /* Does @in work on the weights that were made for its F, whatever has become of the version read? */
 static inline bool mr_instr_takes_made(const mr_plan *plan, const mr_instr *in)
 {
-	return plan->contract.same_version_b && in->op != MR_OP_F && mr_instr_horizon(plan, in) != 0;
+	return plan->contract.same_version_b && in->op != MR_OP_F && mr_instr_horizon(plan, in) != 0 &&
+	       !(plan->contract.aim == MR_AIM_STEPS && in->op == MR_OP_R);
+}
+
+/* Does @in, which reads version @read, work on what is made of that and of the version before it? */
+static inline bool mr_instr_takes_two(const mr_plan *plan, const mr_instr *in, uint64_t read)
+{
+	return plan->contract.aim == MR_AIM_STEPS && read > 0 && in->op <= MR_OP_I && mr_instr_horizon(plan, in) > 0 &&
+	       !mr_instr_takes_made(plan, in);
 }
 
 /** Letters of an op as in the text form: "F", "AR", ... Never NULL. */

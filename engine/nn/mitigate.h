@@ -39,6 +39,9 @@ typedef struct mr_mitigate_ops {
 	const char *state_name;   /* of the tensor a parameter that it keeps where mr_mitigate.keeps_state */
 	const char *suits_text;   /* the optimizers that `suits` takes, for a sentence */
 	bool (*suits)(const mr_optim *o); /* NULL: all optimizers suit */
+	/** Does it change anything of @o's steps with gradients that are late? Errors: MR_ECONFIG. NULL: whatever it is
+	 * set to. */
+	mr_status (*check)(const mr_mitigate *m, const mr_optim *o);
 	void (*init)(mr_mitigate *m, const mr_values *values); /* NULL: there is nothing to set */
 	void (*settle)(const mr_mitigate *m, uint32_t tau, uint32_t n_stages, mr_optim *o);
 	double (*rate)(const mr_mitigate *m, uint64_t age);
@@ -53,7 +56,7 @@ struct mr_mitigate {
 	bool keeps_state;
 	double strength, memory, limit;
 	bool adaptive;
-	bool predicts;       /* F, and the B that goes with it, work on the latest weights moved on by tau steps (plan.h, aim AHEAD) */
+	bool predicts; /* F, and the B that goes with it, work on weights moved on by tau steps (plan.h, mr_aim) */
 	uint32_t slow_start; /* commits over which a stage's rate rises from lr / tau to lr, as plan.h has it; 0: none */
 };
 

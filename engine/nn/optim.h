@@ -64,7 +64,7 @@ struct mr_optim {
 	const mr_optim_ops *ops;
 	double mu, b1, b2, eps, psi, weight_decay;
 	bool nesterov;
-	bool blends;      /* momentum: along blend_g g + blend_m buf instead of buf */
+	bool blends;      /* momentum, ema: along blend_g g + blend_m buf instead of buf */
 	double blend_g, blend_m;
 	uint32_t rounds;  /* muon: of Newton-Schulz */
 	double rest_rate; /* muon: learning rate of what is no hidden matrix, as a multiple */

@@ -44,9 +44,9 @@ static mr_status check_suits(const mr_session *s)
 {
 	const mr_mitigate_ops *m = s->mitigate.ops;
 
-	if (!m->suits || m->suits(&s->optim))
-		return MR_OK;
-	return mr_fail(MR_ECONFIG, "%s needs %s; this is %s", m->name, m->suits_text, s->optim.ops->name);
+	if (m->suits && !m->suits(&s->optim))
+		return mr_fail(MR_ECONFIG, "%s needs %s; this is %s", m->name, m->suits_text, s->optim.ops->name);
+	return m->check ? m->check(&s->mitigate, &s->optim) : MR_OK;
 }
 
 bool mr_session_is_mitigated(const mr_session *s)
@@ -114,6 +114,7 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 		.optim = &s->optim,
 		.lr = &s->lr,
 		.mitigate = mr_session_is_mitigated(s) ? &s->mitigate : NULL,
+		.steady = s->steady,
 		.place = &s->place,
 		.clip = mr_values_float(train, "clip"),
 		.skip_nonfinite = !strcmp(mr_values_string(train, "nonfinite"), "skip"),
@@ -222,6 +223,7 @@ void mr_session_close(mr_session *s)
 	mr_place_fini(&s->place);
 	mr_topo_fini(&s->topo);
 	mr_plan_destroy(s->plan);
+	mr_plan_destroy(s->steady);
 	mr_partition_fini(&s->partition);
 	mr_graph_destroy(s->graph);
 	if (s->costs)

@@ -25,6 +25,8 @@ typedef struct mr_session {
 	mr_graph *graph;
 	mr_partition partition;
 	mr_plan *plan;               /* NULL for sequential */
+	mr_plan *steady; /* lowered: the system's own order, where @plan is the record of another and mitigations go by
+			    ages; else NULL */
 	uint64_t plan_hash;          /* mr_plan_identity of it; 0 for sequential */
 	uint64_t n_counted;          /* what the option that repeats a plan found by the clock must be (ir/sched.h); 0: none was */
 	mr_sum_order sum;            /* order in which a step's gradients are summed */

@@ -62,7 +62,7 @@ static mr_status read_plan(mr_session *s)
 
 /* The plan before its lowering; the model is cut into as many stages as it has. @costs: NULL, or those of its stages. A system that
  * is given time has it for the last of the two. */
-static mr_status emit_plan(mr_session *s, const mr_cost *costs)
+static mr_status emit_plan(mr_session *s, const mr_cost *costs, mr_plan **out)
 {
 	bool last = costs || !*mr_values_string(mr_config_values(s->config, MR_CONFIG_TOP), "costs");
 	const mr_sched_ops *ops = mr_config_system(s->config);
@@ -81,7 +81,7 @@ static mr_status emit_plan(mr_session *s, const mr_cost *costs)
 		return mr_fail(MR_ECONFIG, "%s: a list of %lld steps is more than a plan may hold", ops->name, (long long)steps);
 	a.n_steps = ops->ends ? (uint32_t)steps : 0;
 	a.n_batches = batches < UINT32_MAX ? (uint32_t)batches : UINT32_MAX;
-	return mr_schedule_emit(ops, &a, &s->plan);
+	return mr_schedule_emit(ops, &a, out);
 }
 
 /* The workers of a stage share what it costs, where some stages have more of them than others. */
@@ -125,72 +125,114 @@ static mr_status check_direction(const mr_session *s)
 		       mr_config_plugin(s->config, MR_CONFIG_SYSTEM), o->name);
 }
 
-/* The replicas of a stage share each commit, which a mitigation would have to see from one worker. */
-static bool has_one_worker_a_stage(const mr_session *s)
+/*
+ * Why no weights can be predicted for the forward of @own, the system's own plan; NULL: they can. Any version that is
+ * read can be moved on by the step that made it, but it must have been made by one.
+ */
+static const char *no_prediction(const mr_plan *own)
 {
-	return !s->plan || !mr_plan_has_turns(s->plan) || s->plan->contract.flush != MR_FLUSH_NONE;
-}
+	const mr_contract *k = &own->contract;
 
-/* An open order: only what follows the ages as they come gives the same numbers when its record is carried out again. */
-static bool has_ages_for(const mr_session *s, const mr_mitigate *m)
-{
-	bool open = s->plan && (s->plan->contract.racing || s->plan_path);
-
-	return !open || (!m->ops->settle && !m->ops->correct && !m->slow_start);
-}
-
-/* Weights are predicted from the latest that there are. */
-static bool has_latest_for(const mr_session *s, const mr_mitigate *m)
-{
-	const mr_contract *k = s->plan ? &s->plan->contract : NULL;
-
-	if (!m->predicts || !k || k->flush != MR_FLUSH_NONE)
-		return true;
-	return k->read_f == MR_READ_LATEST && k->coverage == MR_COVER_TRAIN && k->aim == MR_AIM_NONE && !k->racing && !s->plan_path;
+	if (k->flush != MR_FLUSH_NONE)
+		return NULL;
+	if (k->aim == MR_AIM_BACK)
+		return "what it corrects backward is the way from the weights of F to those of B, and F on predictions "
+		       "would leave none, so the correction would go too far";
+	if (k->aim != MR_AIM_NONE)
+		return "its forward works on weights predicted that far already, and twice the way is too far";
+	if (k->coverage == MR_COVER_BLOCK)
+		return "a step moves one stage that is drawn, so at the others the last step is none, and how many "
+		       "will come before the gradient does is not known";
+	return NULL;
 }
 
 bool mr_session_takes(const mr_session *s, const mr_mitigate *m)
 {
-	return has_one_worker_a_stage(s) && has_ages_for(s, m) && has_latest_for(s, m);
+	return !s->plan || !m->predicts || !no_prediction(s->steady ? s->steady : s->plan);
 }
 
 static mr_status check_mitigation(const mr_session *s)
 {
-	const mr_mitigate *m = &s->mitigate;
-	const char *system = mr_config_plugin(s->config, MR_CONFIG_SYSTEM);
+	const mr_plan *own = s->steady ? s->steady : s->plan;
 
-	if (!mr_mitigate_is_none(m->ops) && !has_one_worker_a_stage(s))
-		return mr_fail(MR_ECONFIG, "%s looks at one worker's gradients, and the replicated stages of %s share each commit: take one worker a stage",
-			       m->ops->name, system);
-	if (!has_ages_for(s, m))
-		return mr_fail(MR_ECONFIG, "%s asks for ages that are known before the run, and %s takes its order as it comes: take staleness_aware",
-			       m->ops->name, system);
-	if (!has_latest_for(s, m))
-		return mr_fail(MR_ECONFIG, "%s predicts from the latest weights, and the forward of %s reads %s: take a system that reads these, in a fixed order",
-			       m->ops->name, system,
-			       s->plan->contract.aim != MR_AIM_NONE ? "predictions or corrections already" : "something else, or in an open order");
-	return MR_OK;
+	if (mr_session_takes(s, &s->mitigate))
+		return MR_OK;
+	return mr_fail(MR_ECONFIG, "%s predicts what %s must not: %s", s->mitigate.ops->name,
+		       mr_config_plugin(s->config, MR_CONFIG_SYSTEM), no_prediction(own));
 }
 
-/* F aims at the version that its gradient will be added to, and B with it where it reads the same. How late gradients are shows
- * when a plan is lowered: a copy is. */
-static mr_status aim_ahead(mr_plan *plan)
+/* Does @plan repeat? A record does not. */
+static bool repeats(const mr_plan *plan)
 {
-	int32_t *age = calloc(2 * (size_t)plan->n_stages, sizeof(*age)); /* of F, and zeros */
-	mr_plan *copy = NULL;
-	mr_status st = age ? mr_plan_copy(plan, &copy) : mr_fail(MR_ERESOURCE, "no memory for the ages of %u stages", plan->n_stages);
+	return mr_plan_list(plan, 0, MR_BODY)->n;
+}
 
-	if (st == MR_OK)
-		st = mr_plan_lower(copy, NULL);
+/*
+ * The record of a race has the ages that came up, another each time; what goes by the steady age of a stage takes it
+ * from the system's own order, as the race itself did.
+ */
+static mr_status find_steady(mr_session *s)
+{
+	mr_plan *own = NULL;
+
+	if (!s->plan_path || s->plan->contract.flush != MR_FLUSH_NONE || mr_mitigate_is_none(s->mitigate.ops) ||
+	    repeats(s->plan))
+		return MR_OK;
+	MR_TRY(emit_plan(s, NULL, &own));
+	s->steady = own;
+	return own->n_stages == s->plan->n_stages
+		       ? mr_plan_lower(own, NULL)
+		       : mr_fail(MR_ECONFIG, "the plan has %u stages, and %s makes %u of %u workers", s->plan->n_stages,
+				 own->system, own->n_stages, own->n_workers);
+}
+
+/* How late gradients are shows when a plan is lowered: a copy is. */
+static mr_status find_ages(const mr_plan *plan, int32_t *age)
+{
+	mr_plan *copy;
+	mr_status st;
+
+	MR_TRY(mr_plan_copy(plan, &copy));
+	st = mr_plan_lower(copy, NULL);
 	for (uint16_t k = 0; st == MR_OK && k < plan->n_stages; k++)
 		age[k] = (int32_t)mr_plan_staleness(copy, k);
-	if (st == MR_OK) {
-		plan->contract.aim = MR_AIM_AHEAD;
-		mr_sched_aim(plan, age, plan->contract.same_version_b ? age : age + plan->n_stages);
-	}
 	mr_plan_destroy(copy);
+	return st;
+}
+
+/*
+ * F aims at the version that its gradient will be added to, and B with it where it reads the same: along the
+ * optimizer's direction from the latest version where it has one, which follows a changing rate; else by steps like the
+ * last.
+ */
+static mr_status aim_ahead(mr_session *s)
+{
+	mr_plan *plan = s->plan;
+	mr_contract *k = &plan->contract;
+	int32_t *age = calloc(2 * (size_t)plan->n_stages, sizeof(*age)); /* of F, and zeros */
+	mr_status st = age ? find_ages(plan, age)
+			   : mr_fail(MR_ERESOURCE, "no memory for the ages of %u stages", plan->n_stages);
+
+	if (st == MR_OK) {
+		bool along = k->read_f == MR_READ_LATEST && !mr_plan_has_turns(plan) &&
+			     s->optim.ops->along != MR_ALONG_NOTHING;
+
+		k->aim = along ? MR_AIM_AHEAD : MR_AIM_STEPS;
+		mr_sched_aim(plan, age, k->same_version_b ? age : age + plan->n_stages);
+	}
 	free(age);
 	return st;
+}
+
+/* A record aims as its race did, and the run that follows it must have been configured alike. */
+static mr_status set_aim(mr_session *s)
+{
+	bool predicts = s->mitigate.predicts && s->plan->contract.flush == MR_FLUSH_NONE;
+
+	if (predicts && s->plan->lowered && s->plan->contract.aim == MR_AIM_NONE)
+		return mr_fail(MR_ECONFIG, "the plan was recorded without predictions, and %s makes some",
+			       s->mitigate.ops->name);
+	return predicts && !s->plan->lowered ? aim_ahead(s) : MR_OK;
 }
 
 static mr_status finish_plan(mr_session *s, const mr_cost *costs)
@@ -217,8 +259,7 @@ static mr_status finish_plan(mr_session *s, const mr_cost *costs)
 		k->clip = clip > 0;
 		k->flush = !k->clip && !k->steal ? MR_FLUSH_LOCAL : k->flush == MR_FLUSH_VALIDATED ? k->flush : MR_FLUSH_BARRIER;
 	}
-	if (k->flush == MR_FLUSH_NONE && s->mitigate.predicts)
-		MR_TRY(aim_ahead(s->plan));
+	MR_TRY(set_aim(s));
 	k->keep_read = k->flush == MR_FLUSH_NONE && mr_mitigate_corrects(&s->mitigate);
 	/* Where nobody has to see the whole gradient before it is used, each layer's step goes right behind its gradient. */
 	if (!s->plan->lowered)
@@ -243,7 +284,7 @@ static mr_status order_by(mr_session *s, mr_stage_cost *stage)
 		return MR_OK;
 	mr_plan_destroy(s->plan);
 	s->plan = NULL;
-	MR_TRY(emit_plan(s, &(mr_cost){n, stage}));
+	MR_TRY(emit_plan(s, &(mr_cost){n, stage}, &s->plan));
 	if (s->plan->n_stages != n)
 		return mr_fail(MR_ECONFIG, "%s makes %u stages for the costs of %u", s->plan->system, s->plan->n_stages, n);
 	mr_costs_of_stages(s, s->costs, stage); /* it may place the stages otherwise, and boundaries cost between workers only */
@@ -302,8 +343,9 @@ mr_status mr_session_make_plan(mr_session *s)
 	if (s->plan_path)
 		MR_TRY(system ? read_plan(s) : mr_fail(MR_ECONFIG, "sequential has no order but its own: it cannot follow %s", s->plan_path));
 	else if (system)
-		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", emit_plan(s, NULL)));
+		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", emit_plan(s, NULL, &s->plan)));
 	MR_TRY(mr_config_blame(s->config, MR_CONFIG_OPTIMIZER, "name", check_direction(s)));
+	MR_TRY(find_steady(s));
 	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_mitigation(s)));
 	MR_TRY(make_partition(s));
 	MR_TRY(make_place(s));

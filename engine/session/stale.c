@@ -34,7 +34,7 @@ static bool would_do(const mr_session *s, const mr_mitigate_ops *ops)
 		return false;
 	mr_mitigate_init(&m, ops, values);
 	mr_values_destroy(values);
-	return mr_session_takes(s, &m);
+	return mr_session_takes(s, &m) && (!ops->check || ops->check(&m, &s->optim) == MR_OK);
 }
 
 static void warn_unmitigated(const mr_session *s, uint32_t age)
@@ -52,6 +52,20 @@ static void warn_unmitigated(const mr_session *s, uint32_t age)
 	mr_strbuf_fini(&names);
 }
 
+/* Is the mitigation a slow start alone, where no stage is so late that it starts slowly? */
+static bool is_idle(const mr_session *s)
+{
+	mr_mitigate m = s->mitigate;
+
+	if (!m.slow_start || !m.ops->check)
+		return false;
+	m.slow_start = 0;
+	for (uint16_t k = 0; s->plan && k < s->plan->n_stages; k++)
+		if (mr_plan_delay(s->steady ? s->steady : s->plan, k) > 1)
+			return false;
+	return m.ops->check(&m, &s->optim) != MR_OK;
+}
+
 void mr_stale_warn(const mr_session *s)
 {
 	uint32_t age = most_stale(s);
@@ -60,6 +74,11 @@ void mr_stale_warn(const mr_session *s)
 		fprintf(stderr, "millrace: warning: mitigation %s changes nothing: %s with %u worker%s has no stale gradients\n",
 			s->mitigate.ops->name, mr_config_plugin(s->config, MR_CONFIG_SYSTEM), s->place.n_workers,
 			s->place.n_workers == 1 ? "" : "s");
+	else if (is_idle(s))
+		fprintf(stderr,
+			"millrace: warning: mitigation %s changes nothing: with t1_steps and as much momentum as limit "
+			"everywhere it starts stages slowly that are more than one commit late, and none is\n",
+			s->mitigate.ops->name);
 	if (age && s->optim.ops->suffers && !is_dealt_with(s))
 		warn_unmitigated(s, age);
 }

@@ -160,7 +160,7 @@ static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state 
 
 	for (uint32_t i = 0; i < st->n_slots && b->n_aimed && run->c.plan->contract.same_version_b; i++)
 		if (st->slot[i].taken) {
-			mr_saved_tensor t = of_bytes(mr_aim_kept(b, i), mr_stage_size(b->stage)->weight_bytes);
+			mr_saved_tensor t = of_bytes(mr_aim_kept(b, pipe, i), mr_stage_size(b->stage)->weight_bytes);
 
 			MR_TRY(add(&out->inflight, &t, "aimed.s%u.m%llu", s, (unsigned long long)st->slot[i].micro));
 		}

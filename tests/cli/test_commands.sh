@@ -41,6 +41,7 @@ expect 0 "attention" list layers
 expect 0 "adamw" list optimizers
 expect 0 "dc_asgd" list mitigations
 expect 0 "source: Zheng et al." list mitigations dc_asgd
+expect 0 "needs: an optimizer that looks ahead" list mitigations delayed_nesterov
 expect 0 "sources" list data
 expect 0 "backward  fifo or lifo, default fifo" list systems gpipe
 expect 0 "also called pipedream_flush" list systems pipedream_flush

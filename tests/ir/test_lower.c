@@ -368,8 +368,9 @@ static void contracts_that_cannot_be_kept(void)
 	p = small_pipedream(2, false, false);
 	p->contract.racing = true;
 	p->contract.same_version_b = false;
-	p->contract.keep_read = true;
-	refuse(p, MR_ECONFIG, "how many versions would have to be kept");
+	p->contract.aim = MR_AIM_BACK;
+	p->contract.memory_ppm = 1;
+	refuse(p, MR_ECONFIG, "a racing plan has one stage a worker, one pipe and no flush, reads the latest version");
 	p = small_pipedream(2, false, false);
 	p->contract.racing = true;
 	p->contract.same_version_b = false;

@@ -198,6 +198,8 @@ static void spiked(void)
 		o.nesterov = true;
 		CU_ASSERT_FALSE(m.ops->suits(&o));
 		o = (mr_optim){.ops = mr_optim_find("ema")};
+		CU_ASSERT_TRUE(m.ops->suits(&o));
+		o = (mr_optim){.ops = mr_optim_find("adam")};
 		CU_ASSERT_FALSE(m.ops->suits(&o));
 	}
 }

@@ -42,6 +42,7 @@ void race_replay(const rig *r, const mr_plan *record, uint64_t steps, uint32_t i
 	mr_replay *replay;
 
 	c.plan = record;
+	c.steady = r->s.plan;
 	MR_CHECK_OK(mr_replay_create(&c, &replay));
 	MR_CHECK_OK(mr_replay_run(replay, steps, orders[i % 3], i));
 	rig_losses_of_run(mr_replay_run_of(replay), out);
@@ -56,6 +57,7 @@ void race_run_again(const rig *r, const mr_plan *record, uint64_t steps, uint32_
 	mr_engine *e;
 
 	c.plan = record;
+	c.steady = r->s.plan;
 	out->n_steps = 0;
 	MR_CHECK_OK(mr_engine_create(&c, 60, &e));
 	rig_delays(200, 1000 + i);

@@ -284,7 +284,8 @@ static void refused(void)
 	rig_fini(&r);
 	rig_init(&r);
 	rig_sets(&r, "system.name=pipemare train.microbatches=1 optimizer.name=momentum mitigation.name=weight_prediction");
-	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "the forward of pipemare reads predictions or corrections already");
+	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG,
+		      "F on predictions would leave none, so the correction would go too far");
 	rig_fini(&r);
 }
 

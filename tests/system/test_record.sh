@@ -23,6 +23,22 @@ for how in static racing; do # the configuration's own order does not matter
 	cmp raced.losses $how.losses || fail "the losses of the race and of its record differ"
 done
 
+# --- mitigations in a race: what they go by and what they keep is the record's as well
+for m in "gap_aware" "delayed_nesterov --set optimizer.name=nadamw --set optimizer.beta1=0.9" "weight_prediction" \
+	"weight_prediction --set optimizer.name=muon"; do
+	d=$(echo "$m" | tr -dc a-z)
+	train "$@" --set mitigation.name=$m --set system.order=racing --set system.in_flight=4 --set run.dir=raced-$d --record $d.plan
+	expect 0 "a race with $m"
+	train "$@" --set mitigation.name=$m --set system.in_flight=4 --set run.dir=again-$d --replay $d.plan
+	expect 0 "following the record of a race with $m"
+	for f in model optimizer; do
+		cmp raced-$d/checkpoints/step-00000012/$f.safetensors again-$d/checkpoints/step-00000012/$f.safetensors ||
+			fail "$m: the $f of the race and of its record differ"
+	done
+done
+train "$@" --set mitigation.name=weight_prediction --set run.dir=x --replay order.plan
+expect 3 "predictions on a record without" "order.plan: the plan was recorded without predictions, and weight_prediction makes some"
+
 # --- who took which weight gradient: the weights are the same whoever did, and the record says who
 set -- mlp.cfg $(sets_of f64) --set system.name=zb_h2 --set train.microbatches=8 --set train.steps=6 --set machine.workers=3 \
 	--set train.clip=0.5

@@ -9,6 +9,13 @@ done
 equal mlp $(sets_of f64) --set system.name=pipedream --set machine.workers=3
 equal gpt $(sets_of $type) --set system.name=gpipe --set train.microbatches=4
 
+# Mitigations that look at old weights, beside parts that step and on predictions.
+for m in gap_aware weight_prediction; do
+	equal mlp $(sets_of f64) --set system.name=pipedream --set 'system.replicas=[2,1]' --set machine.workers=3 --set train.microbatches=2 \
+		--set mitigation.name=$m
+	[ "$want" -eq 0 ] || fail "replicated stages with $m: exit $want"
+done
+
 # Steps on trust, right ones and wrong ones that are taken back: their forwards are repeated in virtual time too.
 set -- mlp $(sets_of f64) --set system.name=zb_h2 --set system.optimizer=validated --set train.microbatches=4
 equal "$@" --set train.clip=1e6

@@ -7,6 +7,8 @@
  * late, the first tau of these never happened. Idea: take them all at once when the gradient arrives, b g, and from then on go on
  * as the momentum would have: a buf. The sum is the same, only later.
  *
+ * ema counts a gradient 1 - mu, which both sides have as a factor.
+ *
  * With tau = 0: a = 1, b = 0, momentum as it is.
  *
  * Source: Kosson et al., "Pipelined backpropagation at scale: training large models without batches", MLSys 2021, section 3.
@@ -46,7 +48,7 @@ const mr_mitigate_ops mr_mitigate_spike_compensation = {
 	.name = "spike_compensation",
 	.summary = "a late gradient makes up at once for the steps along its momentum that it came too late for",
 	.source = "Kosson et al., Pipelined Backpropagation at Scale, MLSys 2021, section 3",
-	.suits_text = "momentum with nesterov = false",
+	.suits_text = "momentum or ema with nesterov = false, whose steps are sums of past gradients that decay by mu",
 	.options = options,
 	.suits = suits,
 	.init = init,

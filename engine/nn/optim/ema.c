@@ -12,8 +12,10 @@ static const mr_option options[] = {
  */
 static void fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)
 {
-	*out = mr_optim_base(o, c, MR_STEP_MOMENTUM);
+	*out = mr_optim_base(o, c, o->blends ? MR_STEP_BLEND : MR_STEP_MOMENTUM);
 	out->mu = o->mu;
+	out->cg = o->blend_g;
+	out->cm = o->blend_m;
 	out->nesterov = o->nesterov;
 	out->gscale = c->gscale * (1 - o->mu);
 }
@@ -26,6 +28,7 @@ const mr_optim_ops mr_optim_ema = {
 	.n_states = 1,
 	.state_names = mr_optim_momentum_states,
 	.along = MR_ALONG_MOMENTUM,
+	.blends = true,
 	.init = mr_optim_momentum_init,
 	.fill = fill,
 };
