@@ -59,23 +59,54 @@ static uint64_t absorb(uint64_t h, uint64_t word)
 	return h * 0x9E3779B185EBCA87u + 0x85EBCA77C2B2AE63u;
 }
 
-uint64_t mr_hash64(uint64_t seed, const void *data, size_t len)
+void mr_hasher_init(mr_hasher *s, uint64_t seed, uint64_t len)
+{
+	*s = (mr_hasher){.h = (seed + 0x9E3779B97F4A7C15u) ^ (len * 0x27D4EB2F165667C5u)};
+}
+
+static void absorb_part(mr_hasher *s)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, s->part, s->n);
+	s->h = absorb(s->h, word);
+	s->n = 0;
+}
+
+void mr_hasher_add(mr_hasher *s, const void *data, size_t len)
 {
 	const uint8_t *p = data;
-	uint64_t h = (seed + 0x9E3779B97F4A7C15u) ^ ((uint64_t)len * 0x27D4EB2F165667C5u);
 	uint64_t word;
-	size_t left = len;
 
-	for (; left >= 8; p += 8, left -= 8) {
+	for (; s->n && len; len--) {
+		s->part[s->n & 7] = *p++;
+		if (++s->n == sizeof(s->part))
+			absorb_part(s);
+	}
+	for (; len >= 8; p += 8, len -= 8) {
 		memcpy(&word, p, 8);
-		h = absorb(h, word);
+		s->h = absorb(s->h, word);
 	}
-	if (left) {
-		word = 0;
-		memcpy(&word, p, left);
-		h = absorb(h, word);
-	}
-	h = (h ^ h >> 33) * 0xC2B2AE3D27D4EB4Fu;
+	if (len)
+		memcpy(s->part, p, s->n = len);
+}
+
+uint64_t mr_hasher_end(mr_hasher *s)
+{
+	uint64_t h;
+
+	if (s->n)
+		absorb_part(s);
+	h = (s->h ^ s->h >> 33) * 0xC2B2AE3D27D4EB4Fu;
 	h = (h ^ h >> 29) * 0x165667B19E3779F9u;
 	return h ^ h >> 32;
+}
+
+uint64_t mr_hash64(uint64_t seed, const void *data, size_t len)
+{
+	mr_hasher s;
+
+	mr_hasher_init(&s, seed, len);
+	mr_hasher_add(&s, data, len);
+	return mr_hasher_end(&s);
 }

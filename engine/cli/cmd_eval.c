@@ -1,4 +1,4 @@
-/* millrace eval: the validation loss of a trained model. */
+/* millrace eval: the validation loss of a trained model, or its loss on all training samples where none validate. */
 #include <math.h>
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ static mr_status evaluate(const mr_args *args, mr_session *s)
 {
 	char text[32];
 	uint64_t step;
-	double loss;
+	double loss, accuracy;
 
 	if (s->data->n_valid == 0 && s->graph->input.tokens)
 		return mr_fail(MR_EDATA, "%s has no validation part, or none as long as a window of %lld tokens", s->data->ops->name,
@@ -32,16 +32,20 @@ static mr_status evaluate(const mr_args *args, mr_session *s)
 	MR_TRY(mr_session_start(s, NULL));
 	MR_TRY(load(args, s, &step));
 	MR_TRY(mr_executor_eval(&s->executor, NULL, NULL, &loss));
-	printf("step %llu: validation loss %s", (unsigned long long)step, mr_double_text(loss, text));
+	printf("step %llu: %s %s", (unsigned long long)step, s->data->trains_only ? "loss on all training samples" : "validation loss",
+	       mr_double_text(loss, text));
 	if (mr_session_tokens_per_sample(s))
 		printf(", perplexity %.4f", exp(loss));
+	accuracy = mr_executor_accuracy(&s->executor);
+	if (!isnan(accuracy))
+		printf(", accuracy %.4f%%", 100 * accuracy);
 	printf(", %llu samples\n", (unsigned long long)s->data->n_valid);
 	return MR_OK;
 }
 
 static mr_status run(mr_args *args)
 {
-	return mr_with_session(args, evaluate);
+	return mr_with_trained(args, false, evaluate);
 }
 
 static const mr_option options[] = {
@@ -57,7 +61,9 @@ const mr_command mr_command_eval = {
 	.summary = "print the validation loss of a trained model",
 	.help = "The loss is the mean over all validation samples (text: over their tokens), computed by the\n"
 		"workers that the configuration describes. With the configuration of the training it is the\n"
-		"number of its last evaluation, to the bit.\n",
+		"number of its last evaluation, to the bit. Where a source of rows has no validation part the loss is\n"
+		"that of all training rows, and says so. Accuracy: of a loss over classes, the part of the targets\n"
+		"(samples; text: tokens) to which the model gives the largest probability.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

@@ -26,7 +26,7 @@ static mr_status write_sample(const mr_args *args, mr_session *s)
 
 static mr_status run(mr_args *args)
 {
-	return mr_with_session(args, write_sample);
+	return mr_with_trained(args, true, write_sample);
 }
 
 static const mr_option options[] = {
@@ -42,7 +42,7 @@ const mr_command mr_command_sample = {
 	.summary = "let a trained language model write text",
 	.help = "Standard output is the text alone. Length, temperature and prompt are keys of the group sample:\n"
 		"--set sample.tokens=500 --set sample.prompt=\"To be\". The same seed (train.seed) gives the same\n"
-		"text.\n",
+		"text. The characters are those that the checkpoint holds, so the text of the training is not needed.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

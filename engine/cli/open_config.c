@@ -1,8 +1,10 @@
 #include "cli/open_config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/clean_env.h"
+#include "cli/weights.h"
 
 mr_status mr_open_config(const mr_args *args, mr_config **out)
 {
@@ -17,6 +19,15 @@ mr_status mr_open_config(const mr_args *args, mr_config **out)
 	return st;
 }
 
+static mr_status work_and_close(const mr_args *args, mr_session *s, mr_status (*work)(const mr_args *args, mr_session *s))
+{
+	mr_status st = work(args, s);
+
+	if (st != MR_ESTALLED)
+		mr_session_close(s);
+	return st;
+}
+
 mr_status mr_with_session(const mr_args *args, mr_status (*work)(const mr_args *args, mr_session *s))
 {
 	mr_config *config;
@@ -27,11 +38,52 @@ mr_status mr_with_session(const mr_args *args, mr_status (*work)(const mr_args *
 	st = mr_clean_env(args, config);
 	if (st == MR_OK)
 		st = mr_session_open(config, &s);
-	if (st == MR_OK) {
-		st = work(args, &s);
-		if (st != MR_ESTALLED)
-			mr_session_close(&s);
-	}
+	if (st == MR_OK)
+		st = work_and_close(args, &s, work);
+	mr_config_destroy(config);
+	return st;
+}
+
+/* Do the tokens of the data mean what they meant in training? @known: the checkpoint says what they were. */
+static mr_status check_tokens(const mr_session *s, bool known)
+{
+	if (known && s->graph->input.tokens && !s->alphabet != !s->data->alphabet)
+		return mr_fail(MR_ECKPT, s->alphabet ? "the model was trained on the characters of a text, and the data are %s"
+						     : "the model was not trained on the characters of a text, and the data are %s",
+			       s->data->ops->name);
+	if (!known && s->data->alphabet)
+		fputs("millrace: warning: the checkpoint does not hold its vocabulary, as those of older builds: it is taken from "
+		      "the text of the configuration, which must be the text of the training\n", stderr);
+	return MR_OK;
+}
+
+static mr_status open_trained(const mr_args *args, bool speechless, const mr_config *config, char **alphabet, mr_session *s)
+{
+	bool known;
+	mr_status st;
+
+	MR_TRY(mr_weights_alphabet(config, args, alphabet, &known));
+	MR_TRY(mr_session_open_trained(config, *alphabet, speechless, s));
+	st = check_tokens(s, known);
+	if (st != MR_OK)
+		mr_session_close(s);
+	return st;
+}
+
+mr_status mr_with_trained(const mr_args *args, bool speechless, mr_status (*work)(const mr_args *args, mr_session *s))
+{
+	char *alphabet = NULL;
+	mr_config *config;
+	mr_session s;
+	mr_status st;
+
+	MR_TRY(mr_open_config(args, &config));
+	st = mr_clean_env(args, config);
+	if (st == MR_OK)
+		st = open_trained(args, speechless, config, &alphabet, &s);
+	if (st == MR_OK)
+		st = work_and_close(args, &s, work);
+	free(alphabet);
 	mr_config_destroy(config);
 	return st;
 }

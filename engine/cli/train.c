@@ -61,6 +61,8 @@ static mr_progress_state progress_state(mr_train *t)
 	p.loss = t->last.loss;
 	p.lr = t->last.lr;
 	p.val_loss = t->val_loss;
+	p.accuracy = t->accuracy;
+	p.trains_only = t->s.data->trains_only;
 	p.peak_gflops = t->peak_gflops;
 	if (steps && ns) {
 		p.rate = rate(t, steps, ns);
@@ -156,7 +158,10 @@ static mr_status evaluate(mr_train *t)
 	if (st == MR_ESTOPPED) /* a part of the validation data says nothing: no row, and no loss beside the checkpoint */
 		return MR_OK;
 	MR_TRY(st);
+	t->accuracy = mr_executor_accuracy(&t->s.executor);
 	row.val_loss = t->val_loss;
+	row.accuracy = t->accuracy;
+	row.trains_only = t->s.data->trains_only;
 	t->val_step = t->step;
 	row.seconds = t->seconds_before + (double)(now_ns(t) - t->start_ns) / 1e9;
 	MR_TRY(mr_metrics_log_put(t->metrics, &row));

@@ -204,6 +204,19 @@ static void print_tables(const mr_train *t)
 	putchar('\n');
 }
 
+/* What the last evaluation found, behind @between. */
+static void print_evaluation(const mr_train *t, const char *between)
+{
+	char text[32];
+
+	if (!isfinite(t->val_loss))
+		return;
+	printf("%s%s %s", between, t->s.data->trains_only ? "loss on all training samples" : "validation loss",
+	       mr_loss_text(t->val_loss, text));
+	if (!isnan(t->accuracy))
+		printf(", accuracy %.2f%%", 100 * t->accuracy);
+}
+
 void mr_train_print_end(const mr_train *t)
 {
 	bool idle = t->last.step == 0; /* of what was not done there are no times, and no file that tells them */
@@ -213,8 +226,7 @@ void mr_train_print_end(const mr_train *t)
 	if (idle && t->step >= t->n_steps) { /* resumed where it had ended, or with a smaller train.steps */
 		printf("\nnothing to do: the run is at step %llu, and train.steps asks for %llu", (unsigned long long)t->step,
 		       (unsigned long long)t->n_steps);
-		if (isfinite(t->val_loss)) /* of an evaluation that a signal had broken off */
-			printf("; validation loss %s", mr_loss_text(t->val_loss, text));
+		print_evaluation(t, "; "); /* one that a signal had broken off */
 		putchar('\n');
 		fflush(stdout);
 		return;
@@ -223,8 +235,7 @@ void mr_train_print_end(const mr_train *t)
 	       (unsigned long long)t->n_steps, training_time(t, time), t->clock ? " of simulated time" : "");
 	if (t->last.step)
 		printf(", loss %s", mr_loss_text(t->last.loss, text));
-	if (isfinite(t->val_loss))
-		printf(", validation loss %s", mr_loss_text(t->val_loss, text));
+	print_evaluation(t, ", ");
 	printf(t->step < t->n_steps ? "; --resume goes on from here\n\n" : "\n\n");
 	if (!idle)
 		print_tables(t);

@@ -57,7 +57,7 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	t->eval_every = (uint64_t)mr_values_int(train, "eval_every");
 	t->save_every = (uint64_t)mr_values_int(mr_config_values(config, MR_CONFIG_CHECKPOINT), "every");
 	t->traced = t->s.plan && mr_config_trace_steps(config, &t->trace_first, &t->trace_last);
-	t->best = t->val_loss = NAN;
+	t->best = t->val_loss = t->accuracy = NAN;
 	t->flops = mr_graph_flops_train(t->s.graph);
 	t->peak_gflops = mr_values_float(mr_config_values(config, MR_CONFIG_MACHINE), "peak_gflops");
 	if (t->peak_gflops <= 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "session/facts.h"
 #include "session/saves.h"
 #include "store/checkpoint_io.h"
 
@@ -53,14 +54,14 @@ static void warn_data(const mr_session *s, const mr_checkpoint *ck, const char *
 	char now[24];
 
 	snprintf(now, sizeof(now), "%016" PRIx64, s->data->fingerprint);
-	if (then && strcmp(then, now))
+	if (!s->speechless && then && strcmp(then, now))
 		fprintf(stderr, "millrace: warning: %s was trained on other data than the configuration names\n", path);
 }
 
 /* Which checkpoint the command means: one in the run's folder by the names that --from takes, or a path. */
-static mr_status find_asked(const mr_session *s, const char *asked, char **path)
+static mr_status find_asked(const mr_config *config, const char *asked, char **path)
 {
-	const char *run = mr_config_run_dir(s->config);
+	const char *run = mr_config_run_dir(config);
 	char *folder;
 	mr_status st;
 
@@ -83,7 +84,7 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
 	char *path;
 	mr_status st;
 
-	MR_TRY(find_asked(s, asked, &path));
+	MR_TRY(find_asked(s->config, asked, &path));
 	st = mr_checkpoint_open(path, &ck);
 	if (st == MR_OK) {
 		warn_data(s, ck, path);
@@ -91,6 +92,27 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
 		st = mr_saves_load_model(path, model, step);
 	}
 	free(path);
+	return st;
+}
+
+mr_status mr_weights_alphabet(const mr_config *config, const mr_args *args, char **out, bool *known)
+{
+	const char *fact;
+	mr_checkpoint *ck;
+	char *path;
+	mr_status st;
+
+	*out = NULL;
+	*known = false;
+	MR_TRY(find_asked(config, mr_values_string(args->values, "checkpoint"), &path));
+	st = mr_checkpoint_open(path, &ck);
+	free(path);
+	MR_TRY(st);
+	fact = mr_checkpoint_fact(ck, "vocabulary");
+	*known = fact != NULL;
+	if (fact && strcmp(fact, MR_NO_VOCABULARY) && !(*out = strdup(fact)))
+		st = mr_fail(MR_ERESOURCE, "no memory for a vocabulary");
+	mr_checkpoint_close(ck);
 	return st;
 }
 

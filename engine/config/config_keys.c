@@ -65,7 +65,7 @@ static const mr_option machine[] = {
 
 static const mr_option checkpoint[] = {
 	{"every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps between checkpoints; 0: only at the end and on signals"},
-	{"keep", MR_OPT_INT, "2", 1, 1000000, NULL, NULL, "newest checkpoints that are kept, beside the best one"},
+	{"keep", MR_OPT_INT, "2", 1, 1000000, NULL, NULL, "newest checkpoints that are kept, beside the best one (the lowest loss of an evaluation)"},
 	{0},
 };
 

@@ -86,7 +86,7 @@ mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version)
 static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 {
 	if (!isfinite(loss) && !(t->lane->train && (run->validates || run->c.skip_nonfinite)))
-		return bad_loss(t->lane->train ? "loss" : "validation loss", t->micro, loss, t->version);
+		return bad_loss(t->lane->train || run->c.data->trains_only ? "loss" : "validation loss", t->micro, loss, t->version);
 	if (t->lane->train)
 		run->losses[t->micro % run->n_losses] = loss;
 	else
@@ -164,6 +164,7 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	mr_lane_stage *st = t->st;
 	mr_slot *slot;
 	mr_stage_io io;
+	uint64_t right = 0;
 	double loss = 0;
 	bool kept;
 
@@ -172,6 +173,8 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	MR_TRY(take_slot(t, w->in, &slot));
 	io = make_io(w, t, slot);
 	io.loss = &loss;
+	if (!l->train && run->eval_right)
+		io.right = &right;
 	if (w->got & GOT_OUT)
 		io.out = mr_hop_buffer(&st[1].in, w->out);
 	if (w->got & GOT_TARGET)
@@ -184,6 +187,8 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 		if (!kept)
 			mr_hop_give_back(&st->target, w->target);
 		MR_TRY(book_loss(run, t, loss));
+		if (io.right)
+			run->eval_right[t->micro] = right;
 	}
 	if (l->plan->contract.coverage == MR_COVER_FORWARD) {
 		mr_hop_give_back(&st->in, slot->in);

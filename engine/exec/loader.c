@@ -168,6 +168,8 @@ static bool pump(mr_loader *l, feed *f)
 		return false;
 	to = mr_hop_buffer(f->hop, buffer);
 	decode(l, micro, f->is_input ? to : NULL, f->is_input ? NULL : to);
+	if (mr_dataset_check(l->run->c.data) != MR_OK)
+		mr_run_fail(l->run, MR_EDATA);
 	mr_hop_put(f->hop, buffer);
 	f->next++;
 	return true;

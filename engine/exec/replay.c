@@ -158,6 +158,12 @@ static mr_status evaluate(mr_replay *r)
 	return st;
 }
 
+/* A sample that could not be read is zeros; the loader has told the run, and the steps since then do not count. */
+static mr_status check_data(const mr_replay *r, mr_status st)
+{
+	return st == MR_OK ? mr_dataset_check(r->run->c.data) : st;
+}
+
 static mr_status set_up(mr_replay *r)
 {
 	for (uint16_t w = 0; w < r->run->n_workers; w++)
@@ -188,16 +194,16 @@ static void run_thread(void *arg)
 		carry(r, set_up(r));
 		break;
 	case ORDERED:
-		carry(r, go(r));
+		carry(r, check_data(r, go(r)));
 		break;
 	case FOLLOW:
-		carry(r, follow(r));
+		carry(r, check_data(r, follow(r)));
 		break;
 	case TIMED:
-		carry(r, mr_replay_go_by_clock(r));
+		carry(r, check_data(r, mr_replay_go_by_clock(r)));
 		break;
 	case EVALUATE:
-		carry(r, evaluate(r));
+		carry(r, check_data(r, evaluate(r)));
 		break;
 	}
 }

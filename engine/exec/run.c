@@ -258,6 +258,8 @@ static mr_status build(mr_run *run)
 	run->eval.st = zeroed((size_t)run->eval_plan->n_pipes * run->n_stages * sizeof(mr_lane_stage));
 	run->n_eval = (c->data->n_valid + (uint64_t)c->samples - 1) / (uint64_t)c->samples;
 	run->eval_loss = calloc(run->n_eval + 1, sizeof(double));
+	if (mr_graph_judges(c->graph) && !(run->eval_right = calloc(run->n_eval + 1, sizeof(*run->eval_right))))
+		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	if (!run->stage || !run->block || !run->share || !run->worker || !run->parkers || !run->losses || !run->eval_loss ||
 	    !run->train.st || !run->eval.st)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
@@ -323,6 +325,7 @@ void mr_run_destroy(mr_run *run)
 	free(run->train.st);
 	free(run->eval.st);
 	free(run->eval_loss);
+	free(run->eval_right);
 	pthread_mutex_destroy(&run->error_lock);
 	free(run);
 }
@@ -586,6 +589,15 @@ double mr_run_eval_loss(const mr_run *run)
 	for (uint64_t m = 0; m < run->n_eval; m++)
 		sum += run->eval_loss[m] * (double)mr_lane_samples(&run->eval, m);
 	return sum / (double)run->c.data->n_valid;
+}
+
+double mr_run_eval_accuracy(const mr_run *run)
+{
+	uint64_t right = 0;
+
+	for (uint64_t m = 0; run->eval_right && m < run->n_eval; m++)
+		right += run->eval_right[m];
+	return run->eval_right ? (double)right / ((double)run->c.data->n_valid * (double)run->c.data->target.rows) : (double)NAN;
 }
 
 double mr_run_largest_gradient(const mr_run *run)

@@ -172,6 +172,7 @@ struct mr_run {
 	                                turns: of each of its parts */
 	uint64_t base_bytes, before_bytes; /* resident before the workers' memory was mapped, and the most of it until then */
 	double *eval_loss;           /* [n_eval] of the evaluation's micro-batches; each its last stage's */
+	uint64_t *eval_right;        /* [n_eval] targets that were predicted in each; NULL: the loss is over no classes */
 	uint64_t n_eval;             /* micro-batches of the whole validation data, the last one maybe partial */
 	mr_step_rec step[MR_STEP_RING]; /* written by whoever commits the last stage, one at a time */
 	_Alignas(64) _Atomic uint64_t n_steps; /* step records written: on a line that workers do not read at each instruction, */
@@ -223,6 +224,9 @@ mr_status mr_run_begin_eval(mr_run *run, uint64_t *until) MR_MUST_USE;
 
 /** Mean loss of the evaluation that has been carried out, micro-batches added in their order. */
 double mr_run_eval_loss(const mr_run *run);
+
+/** The part of its targets that were predicted; NAN where the loss is over no classes. */
+double mr_run_eval_accuracy(const mr_run *run);
 
 /* The block whose weights @stage of @pipe reads and steps; and the pipe's share of it. */
 static inline mr_block *mr_run_block(const mr_run *run, uint8_t pipe, uint16_t stage)

@@ -27,17 +27,42 @@ const mr_dataset_ops *mr_dataset_find(const char *name)
 	return NULL;
 }
 
-mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
-			  mr_dataset **out)
+mr_status mr_dataset_look(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want, mr_dataset **out)
 {
 	const char *missing = mr_values_missing(values);
+	mr_data_want w = *want;
 
 	*out = NULL;
 	if (missing)
 		return mr_fail(MR_ECONFIG, "data \"%s\" needs the key \"%s\"", ops->name, missing);
-	MR_TRY(ops->open(values, want, out));
+	if (!w.keep_bytes)
+		w.keep_bytes = MR_DATA_KEEP;
+	MR_TRY(ops->open(values, &w, out));
 	(*out)->ops = ops;
 	return MR_OK;
+}
+
+mr_status mr_dataset_load(mr_dataset *d)
+{
+	return d->ops->load ? d->ops->load(d) : MR_OK;
+}
+
+mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want, mr_dataset **out)
+{
+	mr_status st;
+
+	MR_TRY(mr_dataset_look(ops, values, want, out));
+	st = mr_dataset_load(*out);
+	if (st != MR_OK) {
+		mr_dataset_close(*out);
+		*out = NULL;
+	}
+	return st;
+}
+
+mr_status mr_dataset_check(const mr_dataset *d)
+{
+	return d->ops->check ? d->ops->check(d) : MR_OK;
 }
 
 void mr_dataset_close(mr_dataset *d)

@@ -81,6 +81,7 @@ typedef struct mr_layer_call {
 	void *aux_i, *aux_w, *kept, *scratch;
 	const void *target;        /* loss layers: [samples * rows] int32 or [samples * rows, cols] of the dtype */
 	double *loss;              /* loss layers: mean over the micro-batch's samples (tokens) */
+	uint64_t *right;           /* loss layers that judge: rows whose class has the largest score. NULL: they are not counted */
 	bool train;                /* false: dropout off */
 	mr_mask_key mask;          /* dropout */
 } mr_layer_call;
@@ -90,6 +91,7 @@ typedef struct mr_layer_ops {
 	const char *summary;
 	uint8_t n_in;
 	bool loss;           /* ends a model: overwrites x[0] by its gradient in F and has no output */
+	bool judges;         /* a loss over classes, which also counts the rows that it finds right (mr_layer_call.right) */
 	bool passes_dy;      /* the gradient of every input is dy itself (residual): the caller may alias the buffers, and then
 	                        does not call backward_input */
 	bool is_sum;         /* y = x[0] + x[1], which a layer that adds() may have done before */

@@ -57,7 +57,7 @@ static mr_status load(mr_objective *o, const mr_dataset *data, mr_dtype dtype)
 		o->y[i] = number(dtype, &target, 0);
 	}
 	free(row);
-	return MR_OK;
+	return mr_dataset_check(data);
 }
 
 mr_status mr_objective_create(const mr_objective_spec *spec, const mr_dataset *data, mr_dtype dtype, mr_objective **out)

@@ -144,6 +144,9 @@ bool mr_graph_tied(const mr_graph *g, uint32_t param);
  * that neither reads tokens nor feeds the loss. */
 mr_optim_matrix mr_graph_matrix(const mr_graph *g, uint32_t param);
 
+/** Is the loss one over classes, whose predictions can be counted? */
+bool mr_graph_judges(const mr_graph *g);
+
 /** Elements of all parameters, storage that is shared counted once. */
 int64_t mr_graph_n_params(const mr_graph *g);
 

@@ -79,6 +79,11 @@ bool mr_graph_ties(const mr_graph *g)
 	return false;
 }
 
+bool mr_graph_judges(const mr_graph *g)
+{
+	return g->nodes[g->n_nodes - 1].ops->judges;
+}
+
 int64_t mr_graph_n_params(const mr_graph *g)
 {
 	int64_t n = 0;

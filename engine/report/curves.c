@@ -31,6 +31,7 @@ static const char *const dashes[] = {"", " stroke-dasharray=\"7 7\"", " stroke-d
 typedef struct mr_point {
 	double x[2]; /* tokens or samples; seconds */
 	double loss, val;
+	bool trains_only; /* val is of the training samples */
 } mr_point;
 
 /* How a run is drawn. */
@@ -66,7 +67,7 @@ static void fill_points(const mr_curve *c, bool tokens, mr_point *to)
 		if (tokens ? r->tokens : r->samples)
 			units = (double)(tokens ? r->tokens : r->samples);
 		seconds = isfinite(r->seconds) ? r->seconds : seconds;
-		to[i] = (mr_point){{units, seconds}, r->loss, r->val_loss};
+		to[i] = (mr_point){{units, seconds}, r->loss, r->val_loss, r->trains_only};
 	}
 }
 
@@ -267,13 +268,18 @@ static void put_validation(const mr_plot *p, size_t run, int axis, FILE *out)
 static void about_run(const mr_plot *p, const mr_curve *curves, size_t run, mr_strbuf *text)
 {
 	size_t twin = p->style[run].twin;
+	const char *what = "";
 	double val = NAN;
 
-	for (size_t k = 0; k < p->count[run]; k++)
-		val = isfinite(p->points[run][k].val) ? p->points[run][k].val : val;
+	for (size_t k = 0; k < p->count[run]; k++) {
+		const mr_point *q = &p->points[run][k];
+
+		val = isfinite(q->val) ? q->val : val;
+		what = !isfinite(q->val) ? what : q->trains_only ? "all training samples" : "validation";
+	}
 	mr_strbuf_reset(text);
 	if (isfinite(val))
-		mr_strbuf_printf(text, " (validation %.3f", val);
+		mr_strbuf_printf(text, " (%s %.3f", what, val);
 	if (twin != NOBODY)
 		mr_strbuf_printf(text, "%son %s", isfinite(val) ? "; " : " (", curves[twin].name);
 	if (text->len)
@@ -313,11 +319,11 @@ static unsigned put_names(const mr_plot *p, const mr_curve *curves, FILE *out)
 	return line + 1;
 }
 
-static bool any_validation(const mr_plot *p)
+static bool any_evaluation(const mr_plot *p, bool trains_only)
 {
 	for (size_t i = 0; i < p->n; i++)
 		for (size_t k = 0; k < p->count[i]; k++)
-			if (isfinite(p->points[i][k].val))
+			if (isfinite(p->points[i][k].val) && p->points[i][k].trains_only == trains_only)
 				return true;
 	return false;
 }
@@ -326,11 +332,13 @@ static bool any_validation(const mr_plot *p)
 static void put_key(const mr_plot *p, unsigned y, FILE *out)
 {
 	double x = panel_left(0);
+	bool validates = any_evaluation(p, false), trains = any_evaluation(p, true);
 
-	if (any_validation(p)) {
+	if (validates || trains) {
 		fprintf(out, "<path d=\"M%g %uh22\" stroke=\"#555\" stroke-width=\"2\"/><circle cx=\"%g\" cy=\"%u\" r=\"%g\" fill=\"#555\"/>", x, y,
 			x + 11, y, DOT);
-		fprintf(out, "<text x=\"%g\" y=\"%u\">bold, with dots: validation loss</text>\n", x + 28, y + 4);
+		fprintf(out, "<text x=\"%g\" y=\"%u\">bold, with dots: %s</text>\n", x + 28, y + 4,
+			!trains ? "validation loss" : validates ? "validation (or all training) samples" : "all training samples");
 		x += 250;
 	}
 	fprintf(out, "<path d=\"M%g %uh22\" stroke=\"#555\" stroke-width=\"1.2\" opacity=\"0.4\"/>", x, y);

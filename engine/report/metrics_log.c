@@ -30,6 +30,7 @@ mr_metrics_row mr_metrics_row_at(uint64_t step)
 		.rate = NAN,
 		.gflops = NAN,
 		.val_loss = NAN,
+		.accuracy = NAN,
 	};
 }
 
@@ -104,7 +105,8 @@ mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_metrics_row *row)
 	put_double(&w, "grad_norm", row->grad_norm);
 	put_double(&w, "rate", row->rate);
 	put_double(&w, "gflops", row->gflops);
-	put_double(&w, "val_loss", row->val_loss);
+	put_double(&w, row->trains_only ? "train_loss" : "val_loss", row->val_loss);
+	put_double(&w, row->trains_only ? "train_accuracy" : "val_accuracy", row->accuracy);
 	mr_json_end_object(&w);
 	if (mr_json_finish(&w) != MR_OK)
 		return refused(log);
@@ -157,11 +159,12 @@ static uint64_t get_count(const mr_json *j, const char *key)
 static bool parse(const char *line, size_t len, mr_metrics_row *row)
 {
 	mr_json *j = NULL;
-	bool well;
+	bool well, trains_only;
 
 	if (!len || line[len - 1] != '\n' || mr_json_read_text(line, len, &j) != MR_OK)
 		return false;
 	well = mr_json_is_int(mr_json_get(j, "step")) && mr_json_int(mr_json_get(j, "step")) >= 0;
+	trains_only = well && mr_json_get(j, "train_loss");
 	if (well)
 		*row = (mr_metrics_row){
 			.step = (uint64_t)mr_json_int(mr_json_get(j, "step")),
@@ -173,7 +176,9 @@ static bool parse(const char *line, size_t len, mr_metrics_row *row)
 			.grad_norm = get_double(j, "grad_norm"),
 			.rate = get_double(j, "rate"),
 			.gflops = get_double(j, "gflops"),
-			.val_loss = get_double(j, "val_loss"),
+			.val_loss = get_double(j, trains_only ? "train_loss" : "val_loss"),
+			.accuracy = get_double(j, trains_only ? "train_accuracy" : "val_accuracy"),
+			.trains_only = trains_only,
 		};
 	mr_json_destroy(j);
 	return well;

@@ -2,7 +2,7 @@
  * metrics_log.h - metrics.jsonl: what a run measured, one JSON object a line.
  *
  *	{"step":120,"loss":2.3412,"lr":0.0003,"samples":1920,"tokens":245760,"seconds":20.1,"grad_norm":0.81}
- *	{"step":120,"val_loss":2.41,"seconds":20.6}
+ *	{"step":120,"val_loss":2.41,"val_accuracy":0.31,"seconds":20.6}
  *
  * Lines stand in the order of the steps. A figure that is not known is left out. Lines are handed to the system at
  * least once a second, so that others can follow; a crash may tear the last one, which readers here forgive.
@@ -29,7 +29,9 @@ typedef struct mr_metrics_row {
 	double grad_norm;
 	double rate;        /* samples or tokens a second since the line before */
 	double gflops;
-	double val_loss;
+	double val_loss;    /* of an evaluation, and the part of its targets that were predicted */
+	double accuracy;
+	bool trains_only;   /* the evaluation was of the training samples: the keys are train_loss and train_accuracy */
 } mr_metrics_row;
 
 /** A row of @step in which nothing else is known. */

@@ -18,6 +18,7 @@ mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps)
 		.n_steps = n_steps,
 		.loss = NAN,
 		.val_loss = NAN,
+		.accuracy = NAN,
 		.lr = NAN,
 		.rate = NAN,
 		.gflops = NAN,
@@ -36,7 +37,7 @@ typedef struct mr_field {
 } mr_field;
 
 /* What is looked at most stays longest: where it is, how long it will take, and the loss. */
-enum { RANK_PEAK, RANK_LR, RANK_GFLOPS, RANK_BUBBLE, RANK_RATE, RANK_VAL, RANK_STEP, RANK_ETA, RANK_LOSS, N_RANKS };
+enum { RANK_PEAK, RANK_LR, RANK_GFLOPS, RANK_BUBBLE, RANK_RATE, RANK_ACC, RANK_VAL, RANK_STEP, RANK_ETA, RANK_LOSS, N_RANKS };
 
 typedef struct mr_line {
 	mr_field field[N_RANKS]; /* [n] in the order of the line */
@@ -102,7 +103,9 @@ static void fill(mr_line *l, const mr_progress_state *s, const char *rate_name)
 	if (!isnan(s->loss))
 		put(l, RANK_LOSS, "loss", "%s", mr_loss_text(s->loss, text));
 	if (!isnan(s->val_loss))
-		put(l, RANK_VAL, "val", "%s", mr_loss_text(s->val_loss, text));
+		put(l, RANK_VAL, s->trains_only ? "all" : "val", "%s", mr_loss_text(s->val_loss, text));
+	if (!isnan(s->accuracy))
+		put(l, RANK_ACC, "acc", "%.1f%%", 100 * s->accuracy);
 	if (!isnan(s->lr))
 		put(l, RANK_LR, "lr", "%.2e", s->lr);
 	if (isfinite(s->rate))

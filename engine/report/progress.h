@@ -24,6 +24,8 @@ typedef struct mr_progress_state {
 	uint64_t step, n_steps;  /* done, of */
 	double loss;
 	double val_loss;         /* of the last evaluation */
+	double accuracy;         /* 0..1, of the last evaluation */
+	bool trains_only;        /* the evaluation was of the training samples: `all`, not `val` */
 	double lr;
 	double rate;             /* samples or tokens a second */
 	double gflops;           /* model GFLOP a second */
@@ -41,7 +43,7 @@ char *mr_loss_text(double x, char buf[32]);
 /**
  * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by escapes,
  * which do not count as columns. Where not all fits into @columns (0: any number), fields are left out: first the share of the
- * peak, then lr, gflop/s, bubble, rate, val, step, ETA and at last the loss.
+ * peak, then lr, gflop/s, bubble, rate, accuracy, val, step, ETA and at last the loss.
  */
 void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns,
 			char line[512]);

@@ -297,6 +297,11 @@ mr_status mr_sequential_eval(mr_sequential *q, mr_eval_wanted *wanted, void *arg
 	return MR_OK;
 }
 
+double mr_sequential_accuracy(const mr_sequential *q)
+{
+	return q->eval_accuracy;
+}
+
 size_t mr_sequential_out_bytes(const mr_sequential *q)
 {
 	uint32_t logits = q->g->nodes[q->g->n_nodes - 1].in[0];

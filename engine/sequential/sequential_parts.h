@@ -47,7 +47,7 @@ struct mr_sequential {
 	mr_eval_wanted *wanted;
 	void *arg; /* of either */
 	const void *forward_in;
-	double eval_loss;
+	double eval_loss, eval_accuracy;
 	mr_status status;
 	char text[1024];
 };

@@ -16,6 +16,7 @@ typedef struct pass {
 	const bool *active;    /* [n_nodes] whose W is wanted; NULL: all */
 	const mr_step *steps; /* [n_params]; NULL: gradients alone */
 	double *loss;
+	uint64_t *right;       /* rows of which the class was predicted; NULL: not wanted */
 	const void *w[MR_LAYER_PARAMS];
 	void *dw[MR_LAYER_PARAMS];
 } pass;
@@ -46,6 +47,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		.scratch = q->scratch,
 		.target = q->target,
 		.loss = ps->loss,
+		.right = ps->right,
 		.train = ps->train,
 		.mask = {q->c.seed, ps->first_sample, nd->number},
 	};
@@ -91,11 +93,12 @@ static void load_range(const void *args, int64_t lo, int64_t hi)
 	}
 }
 
-static void load(mr_sequential *q, const pass *ps)
+static mr_status load(mr_sequential *q, const pass *ps)
 {
 	loading l = {q, ps, q->c.data->input.rows * q->c.data->input.cols};
 
 	q->c.kernels->ranges(q->kc, ps->samples * l.each, load_range, &l);
+	return mr_dataset_check(q->c.data);
 }
 
 static mr_status forward(mr_sequential *q, pass *ps, uint32_t end)
@@ -236,7 +239,7 @@ static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 	ps->first_sample = (q->step * q->c.n_micro + m) * (uint64_t)q->c.samples;
 	ps->train = true;
 	ps->loss = &q->loss[m];
-	load(q, ps);
+	MR_TRY(load(q, ps));
 	t0 = mr_clock_ns();
 	MR_TRY(forward(q, ps, q->g->n_nodes));
 	t1 = mr_clock_ns();
@@ -379,23 +382,24 @@ mr_status mr_sequential_steps(mr_sequential *q)
 
 mr_status mr_sequential_evaluate(mr_sequential *q)
 {
-	uint64_t n = q->c.data->n_valid;
+	uint64_t n = q->c.data->n_valid, right = 0;
 	double sum = 0;
 
 	for (uint64_t at = 0; at < n; at += (uint64_t)q->c.samples) {
 		double loss = 0;
-		pass ps = {.first_sample = at, .loss = &loss};
+		pass ps = {.first_sample = at, .loss = &loss, .right = mr_graph_judges(q->g) ? &right : NULL};
 
 		if (q->wanted && !q->wanted(q->arg))
 			return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
 		ps.samples = at + (uint64_t)q->c.samples <= n ? q->c.samples : (int64_t)(n - at);
-		load(q, &ps);
+		MR_TRY(load(q, &ps));
 		MR_TRY(forward(q, &ps, q->g->n_nodes));
 		if (!isfinite(loss))
-			return mr_fail(MR_EDIVERGED, "the validation loss is not finite");
+			return mr_fail(MR_EDIVERGED, "the %s is not finite", q->c.data->trains_only ? "loss" : "validation loss");
 		sum += loss * (double)ps.samples;
 	}
 	q->eval_loss = sum / (double)n;
+	q->eval_accuracy = mr_graph_judges(q->g) ? (double)right / ((double)n * (double)q->c.data->target.rows) : (double)NAN;
 	return MR_OK;
 }
 

@@ -17,6 +17,11 @@ mr_status mr_executor_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, do
 	return x->replay ? mr_replay_eval(x->replay, wanted, arg, loss) : mr_sequential_eval(x->sequential, wanted, arg, loss);
 }
 
+double mr_executor_accuracy(const mr_executor *x)
+{
+	return x->sequential ? mr_sequential_accuracy(x->sequential) : mr_run_eval_accuracy(mr_executor_run_of(x));
+}
+
 mr_status mr_executor_state(mr_executor *x, mr_state *out)
 {
 	return x->sequential ? mr_state_of_sequential(x->sequential, out) : mr_state_of_run(mr_executor_run_of(x), out);

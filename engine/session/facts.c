@@ -96,6 +96,7 @@ void mr_facts_collect(const mr_session *s, double val_loss, mr_facts *f)
 	put(f, MR_FACT_plan, "%016" PRIx64, s->plan_hash);
 	put(f, MR_FACT_run_hash, "%016" PRIx64, mr_session_hash(s));
 	put(f, MR_FACT_data, "%016" PRIx64, s->data->fingerprint);
+	put(f, MR_FACT_vocabulary, "%s", s->data->alphabet ? s->data->alphabet : MR_NO_VOCABULARY);
 	if (s->known && s->known->f) {
 		put(f, MR_FACT_smoothness, "%.17g (L)", s->known->smoothness);
 		put(f, MR_FACT_minimum, "%.17g (f*)", s->known->minimum);
@@ -103,7 +104,7 @@ void mr_facts_collect(const mr_session *s, double val_loss, mr_facts *f)
 	if (s->known)
 		put(f, MR_FACT_gradient, "%.17g at most, of one block (G)", mr_known_largest(s));
 	if (isfinite(val_loss))
-		put(f, MR_FACT_best_val_loss, "%.17g", val_loss);
+		put(f, s->data->trains_only ? MR_FACT_best_train_loss : MR_FACT_best_val_loss, "%.17g", val_loss);
 }
 
 /* --- comparing --- */

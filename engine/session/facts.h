@@ -11,7 +11,7 @@
 #define MR_FACTS(X) \
 	X(millrace) X(model) X(system) X(optimizer) X(mitigation) X(dtype) X(backend) X(kernels) X(slots) X(stages) X(workers) \
 	X(threads) X(seed) X(batch) X(microbatches) X(parameters) X(steps) X(clip) X(learning_rate) X(options) X(costs) X(plan) \
-	X(run_hash) X(data) X(smoothness) X(minimum) X(gradient) X(best_val_loss)
+	X(run_hash) X(data) X(vocabulary) X(smoothness) X(minimum) X(gradient) X(best_val_loss) X(best_train_loss)
 
 typedef enum mr_fact {
 #define MR_FACT(name) MR_FACT_##name,
@@ -23,6 +23,10 @@ typedef enum mr_fact {
 /* The fact "slots": what layers and kernels leave there from F to B, which a checkpoint of a plan that never drains holds as bytes.
  * Another number whenever that changes. Builds that noted none left GELU's argument, and two numbers of each query side by side. */
 #define MR_FACTS_SLOTS "2"
+
+/* The fact "vocabulary" of data that are no text; of text it is mr_dataset.alphabet. Older builds noted none.
+ * best_train_loss: the lowest loss of an evaluation of all training samples, where there are no others. */
+#define MR_NO_VOCABULARY "none"
 
 typedef struct mr_facts {
 	mr_saved_text at[MR_N_FACTS]; /* point into text */

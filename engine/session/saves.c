@@ -384,7 +384,9 @@ mr_status mr_saves_resume(mr_session *s, const char *dir, const char *from, uint
 	largest = mr_checkpoint_fact(ck, "gradient");
 	if (s->known && largest)
 		s->known->before = strtod(largest, NULL);
-	loss = mr_checkpoint_fact(ck, "best_val_loss");
+	loss = mr_checkpoint_fact(ck, s->data->trains_only ? "best_train_loss" : "best_val_loss");
+	if (!loss) /* of a build that called both the same */
+		loss = mr_checkpoint_fact(ck, "best_val_loss");
 	*best = loss ? strtod(loss, NULL) : (double)NAN;
 	*step = mr_checkpoint_step(ck);
 	mr_checkpoint_close(ck);

@@ -9,6 +9,7 @@
 #include "session/known.h"
 #include "session/session_parts.h"
 #include "host/memory.h"
+#include "nn/data/text.h"
 #include "planner/graph_objective.h"
 #include "sequential/sequential_size.h"
 
@@ -28,10 +29,14 @@ static mr_status open_data(mr_session *s)
 		.seed = (uint64_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "seed"),
 		.context = model->context ? model->context(mv) : 0,
 		.base_dir = mr_config_base_dir(s->config),
+		.alphabet = s->alphabet,
 	};
 	mr_model_data md;
 
-	if (!s->beside)
+	if (s->speechless)
+		MR_TRY(want.context ? mr_text_of_alphabet(&want, &s->data)
+				    : mr_fail(MR_ECONFIG, "only a model of text can write a sample: %s takes no sequences", model->name));
+	else if (!s->beside)
 		MR_TRY(mr_config_blame(s->config, MR_CONFIG_DATA, "name",
 				       mr_dataset_open(mr_config_data(s->config), mr_config_values(s->config, MR_CONFIG_DATA),
 						       &want, &s->data)));
@@ -79,6 +84,12 @@ static mr_status open_or_close(mr_session *s)
 mr_status mr_session_open(const mr_config *config, mr_session *s)
 {
 	*s = (mr_session){.config = config};
+	return open_or_close(s);
+}
+
+mr_status mr_session_open_trained(const mr_config *config, const char *alphabet, bool speechless, mr_session *s)
+{
+	*s = (mr_session){.config = config, .alphabet = alphabet, .speechless = speechless && alphabet};
 	return open_or_close(s);
 }
 

@@ -19,6 +19,8 @@ struct mr_known;
 typedef struct mr_session {
 	const mr_config *config;     /* borrowed */
 	const char *plan_path;       /* the plan comes from this file (plan_file.h); NULL: from the system. Borrowed */
+	const char *alphabet;        /* the characters of a trained model (nn/dataset.h), to read text with; NULL: the text's own. Borrowed */
+	bool speechless;             /* no text is read: the data spell `alphabet` and have no samples, and there is no plan */
 	const mr_kernels *kernels;
 	mr_dataset *data;
 	const struct mr_session *beside; /* the data are those of this session; NULL: its own */
@@ -68,6 +70,10 @@ mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_ses
 /** The same with the data of @other, which must stay open as long: for another system on the same model and data.
  * Costs are those of @other, scaled to the size of a micro-batch. */
 mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s) MR_MUST_USE;
+
+/** The same for a trained model with the characters @alphabet (NULL: those of the text); without the text and a plan when @speechless,
+ * which is enough for mr_sample_write. Errors: also MR_EDATA when the text has other characters. */
+mr_status mr_session_open_trained(const mr_config *config, const char *alphabet, bool speechless, mr_session *s) MR_MUST_USE;
 
 /** Has the run stale gradients, and does something other than "none" deal with them? */
 bool mr_session_is_mitigated(const mr_session *s);

@@ -340,6 +340,8 @@ mr_status mr_session_make_plan(mr_session *s)
 {
 	bool system = mr_config_system(s->config);
 
+	if (s->speechless)
+		return make_place(s);
 	if (s->plan_path)
 		MR_TRY(system ? read_plan(s) : mr_fail(MR_ECONFIG, "sequential has no order but its own: it cannot follow %s", s->plan_path));
 	else if (system)

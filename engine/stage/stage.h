@@ -68,6 +68,7 @@ typedef struct mr_stage_io {
 	const mr_turn *turn;      /* W apart from its I; of a span, the first's; NULL: nothing */
 	const void *target;
 	double *loss;
+	uint64_t *right;          /* as mr_layer_call.right */
 	int64_t samples;          /* at most what the stage was made for */
 	bool train;
 	uint64_t seed, first_sample;

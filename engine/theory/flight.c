@@ -161,6 +161,7 @@ mr_status mr_flights_forward(mr_flights *f, uint32_t i, uint16_t stage, const vo
 	double ignored = 0;
 
 	io.loss = loss ? loss : &ignored;
+	MR_TRY(mr_dataset_check(f->c.data));
 	return mr_stage_forward(f->stage[stage], &io);
 }
 

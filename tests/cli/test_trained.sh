@@ -74,6 +74,35 @@ fi
 expect 3 "only a model of text can write a sample" sample mlp.cfg
 expect 3 'sample.prompt: the vocabulary has no "Q"' sample gpt.cfg --set sample.prompt=Q
 
+# The vocabulary comes from the checkpoint: without the text, and with a text whose as many characters are others.
+mv text.txt kept.txt
+"$millrace" sample gpt.cfg >c 2>out || complain "sample needs the text"
+"$millrace" sample gpt.cfg --set sample.tokens=3 --set sample.temperature=0 >b 2>out
+cmp a b >>out || complain "without the text the sample is another"
+tr 'a-z' 'A-Z' <kept.txt >text.txt
+"$millrace" sample gpt.cfg >b 2>out
+cmp b c >>out || complain "with another text the sample is another"
+expect 4 "text.txt: byte 0x4d at offset 0 is not in the vocabulary of the trained model" eval gpt.cfg
+printf '\001\002' | cat kept.txt kept.txt - >text.txt
+expect 4 "is not in the vocabulary of the trained model" eval gpt.cfg
+grep -o '[a-g ]' kept.txt | tr -d '\n' >text.txt
+expect 0 "step 5: validation loss" eval gpt.cfg
+has "trained on other data"
+mv kept.txt text.txt
+expect 3 "only a model of text" sample mlp.cfg --checkpoint runs/gpt
+head -c 2000 /dev/zero >tokens.bin
+sed 's/"text"; path = "text.txt"/"tokens"; path = "tokens.bin"; vocab = 40/' gpt.cfg >tokens.cfg
+expect 0 "done: 5 of 5 steps" train tokens.cfg
+expect 5 "the model was not trained on the characters of a text, and the data are text" sample gpt.cfg --checkpoint runs/tokens
+expect 5 "the model was trained on the characters of a text, and the data are tokens" eval tokens.cfg --checkpoint runs/gpt
+# A checkpoint of a build that noted none: the manifest without that line, signed anew (CRC32C of what stands before the signature).
+cp -r runs/gpt/checkpoints/step-00000005 older
+perl -0777 -i -pe 's/\n[^\n]*"vocabulary"[^\n]*//; s/,\n\t"manifest_crc32c".*//s; $c = 0xffffffff;
+	for $b (unpack("C*", $_)) { $c ^= $b; $c = $c & 1 ? ($c >> 1) ^ 0x82f63b78 : $c >> 1 for 1 .. 8; }
+	$_ .= sprintf(",\n\t\"manifest_crc32c\": \"%08x\"\n}\n", $c ^ 0xffffffff)' older/MANIFEST.json
+expect 0 "warning: the checkpoint does not hold its vocabulary" sample gpt.cfg --checkpoint older
+expect 0 "warning: the checkpoint does not hold its vocabulary" eval gpt.cfg --checkpoint older
+
 expect 0 "checksums     all right: 2 files" inspect runs/mlp
 
 # A picture: to standard output or a file, which stays as it is when there is nothing to draw.
@@ -106,7 +135,7 @@ expect 2 'holds no tensor "fc.1.wieght"; did you mean fc.1.weight?' inspect runs
 expect 5 "nowhere: there is no checkpoint" eval mlp.cfg --checkpoint nowhere
 expect 5 "nowhere: there is no checkpoint" sample gpt.cfg --checkpoint nowhere
 expect 5 "nowhere: there is no checkpoint" inspect nowhere
-expect 5 'has no tensor "wte.weight"' sample gpt.cfg --checkpoint runs/mlp
+expect 5 "the model was not trained on the characters of a text" sample gpt.cfg --checkpoint runs/mlp
 expect 5 'has no tensor "fc.0.weight"' eval mlp.cfg --checkpoint runs/gpt
 grep -q "trained on other data" out || complain "no warning about other data"
 expect 5 'tensor "fc.0.weight" is F32 [8, 16], expected F32 [8, 32]' eval mlp.cfg --set 'model.hidden=[32]'

@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "nn/data/part.h"
+#include "nn/data/text.h"
 #include "data_help.h"
 
 static char dir[512];
@@ -163,6 +164,40 @@ static void vocabulary(void)
 	CU_ASSERT_EQUAL(d->token_of(d, "a", &used), 'a');
 	CU_ASSERT_STRING_EQUAL(d->token_text(d, 0xc3), "\xc3");
 	mr_dataset_close(d);
+	data_help_remove(dir);
+}
+
+/* What a trained model was given: text is read with it or refused, and tokens are spelled without a text. */
+static void given_alphabet(void)
+{
+	mr_data_want want;
+	mr_dataset *d;
+	int32_t input[4], target[4];
+	size_t used;
+
+	data_help_folder(dir);
+	data_help_write(dir, "t.txt", "abcabcabcabcabcabc", 18);
+	want = tokens_want(4, 0);
+	MR_CHECK_OK(data_help_open("text", "path=t.txt", &want, &d));
+	CU_ASSERT_STRING_EQUAL(d->alphabet, "616263");
+	mr_dataset_close(d);
+	want.alphabet = "61626378";
+	MR_CHECK_OK(data_help_open("text", "path=t.txt validation=0.5", &want, &d));
+	CU_ASSERT_EQUAL(d->classes, 4);
+	d->ops->valid(d, 0, input, target);
+	CU_ASSERT(input[0] == 0 && target[0] == 1 && d->token_of(d, "x", &used) == 3);
+	mr_dataset_close(d);
+	want.alphabet = "6162";
+	MR_CHECK_FAIL(data_help_open("text", "path=t.txt", &want, &d), MR_EDATA, "byte 0x63 at offset 2 is not in the vocabulary");
+	want.alphabet = "000aff";
+	MR_CHECK_OK(mr_text_of_alphabet(&want, &d));
+	CU_ASSERT(d->classes == 3 && d->token_of(d, "\n", &used) == 1 && d->token_of(d, "a", &used) == -1);
+	CU_ASSERT_STRING_EQUAL(d->token_text(d, 2), "\xff");
+	mr_dataset_close(d);
+	for (size_t i = 0; i < 4; i++) {
+		want.alphabet = (const char *const[]){"", "616", "6161", "6z"}[i];
+		MR_CHECK_FAIL(mr_text_of_alphabet(&want, &d), MR_EDATA, "vocabulary");
+	}
 	data_help_remove(dir);
 }
 
@@ -352,6 +387,7 @@ void mr_suite_data(void)
 	MR_TEST(windows_of_text);
 	MR_TEST(windows_of_any_length);
 	MR_TEST(vocabulary);
+	MR_TEST(given_alphabet);
 	MR_TEST(text_of_sources);
 	MR_TEST(sources_stop_at_a_megabyte);
 	MR_TEST(pairs_of_numbers);

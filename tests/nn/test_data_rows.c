@@ -34,14 +34,14 @@ static double gram(const mr_dataset *d, double x[MOST][MOST], int64_t a, int64_t
 
 static double x[MOST][MOST], y[MOST];
 
-static void in_order_and_all_validate(void)
+static void in_order_and_none_validates(void)
 {
 	mr_data_want want = numbers(MR_F64), other = want;
 	double again[MOST], t;
 	mr_dataset *d, *e;
 
 	MR_CHECK_OK(data_help_open("generated", "rows=20 features=7", &want, &d));
-	CU_ASSERT(d->n_train == 20 && d->n_valid == 20 && d->classes == 0 && d->input.cols == 7 && d->target.cols == 1);
+	CU_ASSERT(d->n_train == 20 && d->n_valid == 20 && d->trains_only && d->classes == 0 && d->input.cols == 7 && d->target.cols == 1);
 	CU_ASSERT_STRING_EQUAL(d->describe, "generated (random): 20 rows of 7 numbers, in order");
 	rows_of(d, x, y);
 	for (uint64_t g = 0; g < 60; g++) {
@@ -277,7 +277,7 @@ void mr_suite_data_rows(void);
 void mr_suite_data_rows(void)
 {
 	MR_SUITE("data_rows");
-	MR_TEST(in_order_and_all_validate);
+	MR_TEST(in_order_and_none_validates);
 	MR_TEST(tridiagonal);
 	MR_TEST(simple);
 	MR_TEST(classes);

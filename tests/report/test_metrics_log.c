@@ -44,21 +44,48 @@ static void check_text(const char *want)
 	free(text);
 }
 
+/* The file ends in @want. */
+static void check_tail(const char *want)
+{
+	char *text = NULL;
+	size_t len;
+
+	MR_CHECK_OK(mr_file_read(path, 1 << 20, &text, &len));
+	CU_ASSERT(text && len > strlen(want) && !strcmp(text + len - strlen(want), want));
+	free(text);
+}
+
 static void lines(void)
 {
-	mr_metrics_row row = mr_metrics_row_at(0);
+	mr_metrics_row row = mr_metrics_row_at(0), *rows;
 	mr_metrics_log *log;
+	size_t n;
 
 	fresh_path();
 	MR_CHECK_OK(mr_metrics_log_open(path, &log));
 	row.val_loss = 4.5;
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
-	row = (mr_metrics_row){1, 2.25, 0.001, 16, 2048, 0.5, 0.75, 4096, 12.5, NAN};
+	row = (mr_metrics_row){1, 2.25, 0.001, 16, 2048, 0.5, 0.75, 4096, 12.5, NAN, NAN, false};
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
 	MR_CHECK_OK(mr_metrics_log_flush(log, true));
 	check_text("{\"step\":0,\"val_loss\":4.5}\n"
 		   "{\"step\":1,\"loss\":2.25,\"lr\":0.001,\"samples\":16,\"tokens\":2048,\"seconds\":0.5,\"grad_norm\":0.75,"
 		   "\"rate\":4096.0,\"gflops\":12.5}\n");
+	row = mr_metrics_row_at(2);
+	row.val_loss = 0.5;
+	row.accuracy = 0.75;
+	row.trains_only = true;
+	MR_CHECK_OK(mr_metrics_log_put(log, &row));
+	row.trains_only = false;
+	MR_CHECK_OK(mr_metrics_log_put(log, &row));
+	MR_CHECK_OK(mr_metrics_log_close(log));
+	MR_CHECK_OK(mr_metrics_read(path, &rows, &n));
+	CU_ASSERT_EQUAL_FATAL(n, 4);
+	CU_ASSERT(rows[2].val_loss == 0.5 && rows[2].accuracy == 0.75 && rows[2].trains_only && !rows[3].trains_only);
+	CU_ASSERT(rows[3].val_loss == 0.5 && rows[3].accuracy == 0.75 && isnan(rows[1].accuracy));
+	free(rows);
+	check_tail("{\"step\":2,\"train_loss\":0.5,\"train_accuracy\":0.75}\n{\"step\":2,\"val_loss\":0.5,\"val_accuracy\":0.75}\n");
+	MR_CHECK_OK(mr_metrics_log_open(path, &log));
 	row = mr_metrics_row_at(2);
 	row.loss = INFINITY;
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));

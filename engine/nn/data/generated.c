@@ -88,26 +88,27 @@ static void fill_normal(mr_rows *r, uint64_t seed)
 		}
 }
 
-static double shift_of(const mr_values *values, uint64_t d)
+/* Added to the diagonal of the tridiagonal matrix. */
+static mr_status take_shift(const mr_values *values, uint64_t n, uint64_t d, double *shift)
 {
 	double k = mr_values_float(values, "condition"), low = 2 - 2 * cos(PI / (double)(d + 1)),
 	       high = 2 - 2 * cos(PI * (double)d / (double)(d + 1));
 
-	return k > 0 ? (high - k * low) / (k - 1) : mr_values_float(values, "shift");
+	*shift = k > 0 ? (high - k * low) / (k - 1) : mr_values_float(values, "shift");
+	if (n < d)
+		return mr_fail(MR_EDATA, "data \"generated\": tridiagonal needs at least as many rows as features, got %llu and %llu",
+			       (unsigned long long)n, (unsigned long long)d);
+	if (*shift < 0)
+		return mr_fail(MR_EDATA, "data \"generated\": a condition number of %g is above that of the unshifted matrix of %llu features",
+			       k, (unsigned long long)d);
+	return MR_OK;
 }
 
-static mr_status fill_tridiagonal(mr_rows *r, const mr_values *values, uint64_t seed)
+static mr_status fill_tridiagonal(mr_rows *r, double shift, uint64_t seed)
 {
-	double shift = shift_of(values, r->d), before = 0, root = sqrt((double)r->n);
-	double *q;
+	double before = 0, root = sqrt((double)r->n);
+	double *q = orthonormal(seed, DRAW_X, r->d, r->n);
 
-	if (r->n < r->d)
-		return mr_fail(MR_EDATA, "data \"generated\": tridiagonal needs at least as many rows as features, got %llu and %llu",
-			       (unsigned long long)r->n, (unsigned long long)r->d);
-	if (shift < 0)
-		return mr_fail(MR_EDATA, "data \"generated\": a condition number of %g is above that of the unshifted matrix of %llu features",
-			       mr_values_float(values, "condition"), (unsigned long long)r->d);
-	q = orthonormal(seed, DRAW_X, r->d, r->n);
 	if (!q)
 		return mr_data_no_memory(r->n * r->d * sizeof(double));
 	for (uint64_t j = 0; j < r->d; j++) {
@@ -162,39 +163,79 @@ static void fill_targets(mr_rows *r, uint64_t seed, bool classes)
 	}
 }
 
-static mr_status fill(mr_rows *r, const mr_values *values)
-{
-	const char *kind = mr_values_string(values, "kind");
-	uint64_t seed = (uint64_t)mr_values_int(values, "seed");
+typedef enum kind { RANDOM, TRIDIAGONAL, SIMPLE, CLASSES } kind;
 
-	if (!strcmp(kind, "tridiagonal"))
-		MR_TRY(fill_tridiagonal(r, values, seed));
-	else if (!strcmp(kind, "simple"))
-		MR_TRY(fill_simple(r, seed));
+typedef struct generated {
+	mr_rows rows;
+	kind kind;
+	uint64_t seed;
+	double shift;
+} generated;
+
+static mr_status load_generated(mr_dataset *d)
+{
+	generated *g = (generated *)d;
+	mr_rows *r = &g->rows;
+
+	MR_TRY(mr_rows_take(r));
+	if (g->kind == TRIDIAGONAL)
+		MR_TRY(fill_tridiagonal(r, g->shift, g->seed));
+	else if (g->kind == SIMPLE)
+		MR_TRY(fill_simple(r, g->seed));
 	else
-		fill_normal(r, seed);
-	fill_targets(r, seed, !strcmp(kind, "classes"));
+		fill_normal(r, g->seed);
+	fill_targets(r, g->seed, g->kind == CLASSES);
+	mr_rows_seal(r);
+	return MR_OK;
+}
+
+static kind kind_of(const mr_values *values)
+{
+	const char *name = mr_values_string(values, "kind");
+
+	return !strcmp(name, "tridiagonal") ? TRIDIAGONAL : !strcmp(name, "simple") ? SIMPLE : !strcmp(name, "classes") ? CLASSES : RANDOM;
+}
+
+static mr_status prepare(generated *g, const mr_values *values, const mr_data_want *want)
+{
+	uint64_t n = (uint64_t)mr_values_int(values, "rows"), d = (uint64_t)mr_values_int(values, "features"), n_train;
+	uint64_t least = n < d ? n : d;
+	mr_dataset *b = &g->rows.base;
+	char what[64];
+
+	g->kind = kind_of(values);
+	g->seed = (uint64_t)mr_values_int(values, "seed");
+	MR_TRY(mr_data_split("data \"generated\"", values, n, &n_train));
+	snprintf(what, sizeof(what), "generated (%s)", mr_values_string(values, "kind"));
+	MR_TRY(mr_rows_init(&g->rows, "generated", what, n, n_train, d, 0, want));
+	if (g->kind == TRIDIAGONAL)
+		MR_TRY(take_shift(values, n, d, &g->shift));
+	if (g->kind == CLASSES) {
+		b->target_low = 0;
+		b->target_high = 1;
+	}
+	b->bytes.passing = sizeof(double) * (g->kind == TRIDIAGONAL ? n * d : g->kind == SIMPLE ? (n + d) * least : 0);
 	return MR_OK;
 }
 
 static mr_status open_generated(const mr_values *values, const mr_data_want *want, mr_dataset **out)
 {
-	mr_rows *r;
+	generated *g;
 	mr_status st;
-	char what[64];
 
 	if (mr_values_float(values, "condition") != 0 && mr_values_float(values, "condition") <= 1)
 		return mr_fail(MR_ECONFIG, "data \"generated\": condition: expected 0 (none wanted) or a number above 1, got %g",
 			       mr_values_float(values, "condition"));
-	MR_TRY(mr_rows_create("generated", (uint64_t)mr_values_int(values, "rows"), (uint64_t)mr_values_int(values, "features"),
-			      want, &r));
-	st = fill(r, values);
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return mr_data_no_memory(sizeof(*g));
+	st = prepare(g, values, want);
 	if (st != MR_OK) {
-		mr_rows_close(&r->base);
+		mr_rows_close(&g->rows.base);
 		return st;
 	}
-	snprintf(what, sizeof(what), "generated (%s)", mr_values_string(values, "kind"));
-	return mr_rows_finish(r, what, out);
+	*out = &g->rows.base;
+	return MR_OK;
 }
 
 static const mr_option options[] = {
@@ -206,6 +247,7 @@ static const mr_option options[] = {
 	{"condition", MR_OPT_FLOAT, "0", 0, 1e12, NULL, NULL,
 	 "tridiagonal: condition number wanted, which decides the shift; 0: shift decides"},
 	{"seed", MR_OPT_INT, "0", 0, 1e15, NULL, NULL, "of these data; train.seed does not change them"},
+	MR_DATA_NO_VALIDATION,
 	{NULL},
 };
 
@@ -215,7 +257,8 @@ const mr_dataset_ops mr_data_generated = {
 	.summary = "made-up data for quadratic and logistic objectives, in order",
 	.options = options,
 	.open = open_generated,
+	.load = load_generated,
 	.close = mr_rows_close,
-	.train = mr_rows_get,
-	.valid = mr_rows_get,
+	.train = mr_rows_train,
+	.valid = mr_rows_valid,
 };

@@ -4,8 +4,8 @@
  *	images  big-endian int32: magic 2051, count, rows, columns; then count * rows * columns bytes
  *	labels  big-endian int32: magic 2049, count; then count bytes
  *
- * A file must have exactly the size that its header says. A pixel p becomes (p / 255 - mean) / std. zlib reads both
- * plain and compressed files and checks the CRC of the latter.
+ * A file must have exactly the size that its header says. A pixel p becomes (p / 255 - mean) / std. A compressed file is unpacked into
+ * memory, whatever its size, since a sample of it cannot be read alone; zlib checks its CRC.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,9 @@
 typedef struct idx {
 	char *path;
 	uint32_t n, rows, cols; /* labels: rows = cols = 1 */
-	uint8_t *bytes;
+	uint64_t header;        /* bytes in front of the samples */
+	bool packed, keeps;     /* load unpacks it; or reads it into memory */
+	mr_contents *in;        /* the file, or from load on what was unpacked from it, header and all */
 } idx;
 
 typedef struct mnist {
@@ -33,7 +35,8 @@ typedef struct mnist {
 	mr_dtype dtype;
 	uint64_t seed;
 	idx images, labels, valid_images, valid_labels; /* the last two empty: the end of the first two validates */
-	const uint8_t *pixels, *answers;                /* of the first validation sample */
+	const idx *valid_from[2];                       /* images and labels of the validation samples */
+	uint64_t valid_at;                              /* the first of them there */
 	double value[256];
 } mnist;
 
@@ -70,13 +73,18 @@ static mr_status read_all(const idx *x, gzFile f, void *to, uint64_t offset, uin
 	return MR_OK;
 }
 
-static mr_status read_header(idx *x, gzFile f, uint32_t magic, uint64_t *header_bytes)
+static uint64_t sample_bytes(const idx *x)
+{
+	return (uint64_t)x->rows * x->cols;
+}
+
+static mr_status take_header(idx *x, gzFile f, uint32_t magic)
 {
 	uint8_t h[16];
 	uint32_t found;
 
-	*header_bytes = magic == MAGIC_IMAGES ? 16 : 8;
-	MR_TRY(read_all(x, f, h, 0, *header_bytes));
+	x->header = magic == MAGIC_IMAGES ? 16 : 8;
+	MR_TRY(read_all(x, f, h, 0, x->header));
 	found = big_endian(h);
 	if (found != magic)
 		return mr_fail(MR_EDATA, "%s: not an IDX file of %s: magic %u, expected %u%s", x->path,
@@ -93,85 +101,133 @@ static mr_status read_header(idx *x, gzFile f, uint32_t magic, uint64_t *header_
 	return MR_OK;
 }
 
-static mr_status read_contents(idx *x, gzFile f, uint32_t magic, uint64_t file_bytes)
+/* Can a file of @file_bytes be what its header says? */
+static mr_status check_size(const idx *x, uint64_t file_bytes)
 {
-	uint64_t header, most;
+	uint64_t most = !x->packed ? file_bytes : file_bytes > UINT64_MAX / MAX_RATIO ? UINT64_MAX : file_bytes * MAX_RATIO;
 	size_t bytes;
-	char extra;
-	int got, code;
 
-	MR_TRY(read_header(x, f, magic, &header));
-	most = gzdirect(f) ? file_bytes : file_bytes > UINT64_MAX / MAX_RATIO ? UINT64_MAX : file_bytes * MAX_RATIO;
-	if (!mr_size_mul((size_t)x->rows * x->cols, x->n, &bytes) || bytes > most - header ||
-	    (gzdirect(f) && header + bytes != file_bytes))
-		return mr_fail(MR_EDATA, "%s: a file of %llu bytes cannot be %u samples of %ux%u, as its header says",
-			       x->path, (unsigned long long)file_bytes, x->n, x->rows, x->cols);
-	MR_TRY(mr_data_check_memory(bytes));
-	x->bytes = malloc(bytes);
-	if (!x->bytes)
-		return mr_data_no_memory(bytes);
-	MR_TRY(read_all(x, f, x->bytes, header, bytes));
-	got = gzread(f, &extra, 1); /* going to the end is what checks the CRC */
-	gzerror(f, &code);
-	if (got > 0)
-		return mr_fail(MR_EDATA, "%s: contents go on after the %u samples of the header", x->path, x->n);
-	return code == Z_OK || code == Z_STREAM_END ? MR_OK : broken(x, f, header, bytes);
+	if (mr_size_mul(sample_bytes(x), x->n, &bytes) && bytes <= most - x->header && (x->packed || x->header + bytes == file_bytes))
+		return MR_OK;
+	return mr_fail(MR_EDATA, "%s: a file of %llu bytes cannot be %u samples of %ux%u, as its header says", x->path,
+		       (unsigned long long)file_bytes, x->n, x->rows, x->cols);
 }
 
-static mr_status load(idx *x, const char *option, uint32_t magic, const mr_values *values, const mr_data_want *want)
+static mr_status open_idx(idx *x, const char *option, uint32_t magic, const mr_values *values, const mr_data_want *want)
 {
-	uint64_t file_bytes;
 	gzFile f;
 	mr_status st;
 
 	x->path = mr_data_path(want, mr_values_string(values, option));
 	if (!x->path)
 		return mr_data_no_memory(0);
-	MR_TRY(mr_data_stat(x->path, &file_bytes));
+	MR_TRY(mr_contents_open(x->path, &x->in));
 	f = gzopen(x->path, "rb");
 	if (!f)
 		return mr_fail(MR_EDATA, "%s: cannot be opened", x->path);
-	st = read_contents(x, f, magic, file_bytes);
+	st = take_header(x, f, magic);
+	x->packed = !gzdirect(f);
 	gzclose_r(f);
-	return st;
+	return st == MR_OK ? check_size(x, mr_contents_bytes(x->in)) : st;
 }
 
-static mr_status check_pair(const idx *images, const idx *labels, int64_t classes)
+/* All of the packed file, whose end is where zlib checks the CRC. */
+static mr_status read_packed(const idx *x, gzFile f, uint8_t *to, uint64_t bytes)
+{
+	char extra;
+	int got, code;
+
+	MR_TRY(read_all(x, f, to, 0, bytes));
+	got = gzread(f, &extra, 1);
+	gzerror(f, &code);
+	if (got > 0)
+		return mr_fail(MR_EDATA, "%s: contents go on after the %u samples of the header", x->path, x->n);
+	return code == Z_OK || code == Z_STREAM_END ? MR_OK : broken(x, f, x->header, bytes - x->header);
+}
+
+static mr_status unpack(idx *x)
+{
+	uint64_t bytes = x->header + x->n * sample_bytes(x);
+	uint8_t *to = malloc(bytes);
+	gzFile f = gzopen(x->path, "rb");
+	mr_status st;
+
+	if (to && f)
+		st = read_packed(x, f, to, bytes);
+	else
+		st = to ? mr_fail(MR_EDATA, "%s: cannot be opened", x->path) : mr_data_no_memory(bytes);
+	if (f)
+		gzclose_r(f);
+	if (st != MR_OK) {
+		free(to);
+		return st;
+	}
+	mr_contents_close(x->in);
+	x->in = mr_contents_of(x->path, to, bytes);
+	return x->in ? MR_OK : mr_data_no_memory(bytes);
+}
+
+static mr_status load_idx(idx *x)
+{
+	if (!x->in)
+		return MR_OK;
+	return x->packed ? unpack(x) : x->keeps ? mr_contents_keep(x->in) : MR_OK;
+}
+
+static void count_idx(mnist *m, idx *x, const mr_data_want *want)
+{
+	if (x->in && x->packed)
+		m->base.bytes.kept += x->header + x->n * sample_bytes(x);
+	else if (x->in)
+		x->keeps = mr_data_will_keep(&m->base, x->in, want);
+}
+
+static mr_status check_pair(const idx *images, const idx *labels)
 {
 	if (images->n != labels->n)
 		return mr_fail(MR_EDATA, "%s has %u images, but %s has %u labels", images->path, images->n,
 			       labels->path, labels->n);
-	for (uint32_t i = 0; i < labels->n; i++)
-		if (labels->bytes[i] >= classes)
-			return mr_fail(MR_EDATA,
-				       "%s: label %u of sample %u, at byte %u of the contents, is not below %lld",
-				       labels->path, labels->bytes[i], i, i + 8, (long long)classes);
 	return MR_OK;
 }
 
-static uint64_t hash(const idx *images, const idx *labels, uint64_t seed)
+/* Go through all samples of @x: hash them on behind *@hash, and refuse a label that is not below @classes (0: no labels). */
+static mr_status look_through(const idx *x, int64_t classes, uint64_t *hash)
 {
-	uint64_t pixels = (uint64_t)images->n * images->rows * images->cols;
+	uint8_t room[MR_CONTENTS_PIECE];
+	uint64_t bytes = x->n * sample_bytes(x);
+	mr_hasher h;
 
-	return mr_hash64(mr_hash64(seed, images->bytes, pixels), labels->bytes, labels->n);
+	mr_hasher_init(&h, *hash, bytes);
+	for (uint64_t at = 0, len; at < bytes; at += len) {
+		const uint8_t *piece;
+
+		len = bytes - at < sizeof(room) ? bytes - at : sizeof(room);
+		piece = mr_contents_at(x->in, x->header + at, len, room);
+		mr_hasher_add(&h, piece, len);
+		for (uint64_t i = 0; classes && i < len; i++)
+			if (piece[i] >= classes)
+				return mr_fail(MR_EDATA, "%s: label %u of sample %llu, at byte %llu of the contents, is not below %lld", x->path,
+					       piece[i], (unsigned long long)(at + i), (unsigned long long)(at + i + x->header), (long long)classes);
+	}
+	*hash = mr_hasher_end(&h);
+	return mr_contents_check(x->in);
 }
 
-static mr_status load_validation(mnist *m, const mr_values *values, const mr_data_want *want)
+static mr_status open_validation(mnist *m, const mr_values *values, const mr_data_want *want)
 {
 	mr_dataset *d = &m->base;
 
-	MR_TRY(load(&m->valid_images, "validation_images", MAGIC_IMAGES, values, want));
-	MR_TRY(load(&m->valid_labels, "validation_labels", MAGIC_LABELS, values, want));
-	MR_TRY(check_pair(&m->valid_images, &m->valid_labels, d->classes));
+	MR_TRY(open_idx(&m->valid_images, "validation_images", MAGIC_IMAGES, values, want));
+	MR_TRY(open_idx(&m->valid_labels, "validation_labels", MAGIC_LABELS, values, want));
+	MR_TRY(check_pair(&m->valid_images, &m->valid_labels));
 	if (m->valid_images.rows != m->images.rows || m->valid_images.cols != m->images.cols)
 		return mr_fail(MR_EDATA, "%s has images of %ux%u, but %s of %ux%u", m->valid_images.path,
 			       m->valid_images.rows, m->valid_images.cols, m->images.path, m->images.rows,
 			       m->images.cols);
 	d->n_train = m->images.n;
 	d->n_valid = m->valid_images.n;
-	m->pixels = m->valid_images.bytes;
-	m->answers = m->valid_labels.bytes;
-	d->fingerprint = hash(&m->valid_images, &m->valid_labels, d->fingerprint);
+	m->valid_from[0] = &m->valid_images;
+	m->valid_from[1] = &m->valid_labels;
 	return MR_OK;
 }
 
@@ -179,16 +235,16 @@ static mr_status split(mnist *m, double fraction)
 {
 	mr_dataset *d = &m->base;
 
-	d->n_train = mr_data_train_part(m->images.n, fraction);
+	d->n_train = m->valid_at = mr_data_train_part(m->images.n, fraction);
 	d->n_valid = m->images.n - d->n_train;
-	m->pixels = m->images.bytes + d->n_train * (uint64_t)d->input.cols;
-	m->answers = m->labels.bytes + d->n_train;
+	m->valid_from[0] = &m->images;
+	m->valid_from[1] = &m->labels;
 	if (!d->n_train)
 		return mr_fail(MR_EDATA, "%s: %u images leave none for training", m->images.path, m->images.n);
 	return MR_OK;
 }
 
-static mr_status load_all(mnist *m, const mr_values *values, const mr_data_want *want)
+static mr_status open_all(mnist *m, const mr_values *values, const mr_data_want *want)
 {
 	bool images = mr_values_string(values, "validation_images")[0] != '\0';
 	bool labels = mr_values_string(values, "validation_labels")[0] != '\0';
@@ -199,18 +255,35 @@ static mr_status load_all(mnist *m, const mr_values *values, const mr_data_want 
 	if (images && mr_values_is_set(values, "validation"))
 		return mr_fail(MR_ECONFIG, "data \"mnist\": give validation_images or validation, not both");
 	d->classes = mr_values_int(values, "classes");
-	MR_TRY(load(&m->images, "images", MAGIC_IMAGES, values, want));
-	MR_TRY(load(&m->labels, "labels", MAGIC_LABELS, values, want));
-	MR_TRY(check_pair(&m->images, &m->labels, d->classes));
-	d->input = (mr_shape){.rows = 1, .cols = (int64_t)m->images.rows * m->images.cols};
+	MR_TRY(open_idx(&m->images, "images", MAGIC_IMAGES, values, want));
+	MR_TRY(open_idx(&m->labels, "labels", MAGIC_LABELS, values, want));
+	MR_TRY(check_pair(&m->images, &m->labels));
+	d->input = (mr_shape){.rows = 1, .cols = (int64_t)sample_bytes(&m->images)};
 	d->target = (mr_shape){.rows = 1, .cols = 1, .tokens = true};
-	d->fingerprint = hash(&m->images, &m->labels, 0);
 	if (images)
-		MR_TRY(load_validation(m, values, want));
+		MR_TRY(open_validation(m, values, want));
 	else
 		MR_TRY(split(m, mr_values_float(values, "validation")));
 	for (int p = 0; p < 256; p++)
 		m->value[p] = (p / 255.0 - mr_values_float(values, "mean")) / mr_values_float(values, "std");
+	count_idx(m, &m->images, want);
+	count_idx(m, &m->labels, want);
+	count_idx(m, &m->valid_images, want);
+	count_idx(m, &m->valid_labels, want);
+	return MR_OK;
+}
+
+static mr_status load_mnist(mr_dataset *d)
+{
+	mnist *m = (mnist *)d;
+	idx *all[] = {&m->images, &m->labels, &m->valid_images, &m->valid_labels};
+
+	d->fingerprint = 0;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		MR_TRY(load_idx(all[i]));
+		if (all[i]->in)
+			MR_TRY(look_through(all[i], i % 2 ? d->classes : 0, &d->fingerprint));
+	}
 	d->fingerprint = mr_hash64(mr_data_fold(d->fingerprint, d->n_train), m->value, sizeof(m->value));
 	return MR_OK;
 }
@@ -235,7 +308,7 @@ static void close_mnist(mr_dataset *d)
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		free(all[i]->path);
-		free(all[i]->bytes);
+		mr_contents_close(all[i]->in);
 	}
 	free(d->describe);
 	free(m);
@@ -252,7 +325,7 @@ static mr_status open_mnist(const mr_values *values, const mr_data_want *want, m
 		return mr_data_no_memory(sizeof(*m));
 	m->dtype = want->dtype;
 	m->seed = want->seed;
-	st = load_all(m, values, want);
+	st = open_all(m, values, want);
 	if (st == MR_OK)
 		st = describe(m);
 	if (st != MR_OK) {
@@ -263,28 +336,51 @@ static mr_status open_mnist(const mr_values *values, const mr_data_want *want, m
 	return MR_OK;
 }
 
-static void decode(const mnist *m, const uint8_t *pixels, uint8_t label, void *input, void *target)
-{
-	int64_t n = m->base.input.cols;
+#define PIECE 2048 /* pixels read at once */
 
-	for (int64_t i = 0; i < n; i++)
-		mr_data_put(m->dtype, input, (uint64_t)i, m->value[pixels[i]]);
+static void decode(const mnist *m, const idx *images, const idx *labels, uint64_t i, void *input, void *target)
+{
+	uint64_t n = sample_bytes(images), first = images->header + i * n;
+	uint8_t room[PIECE], label;
+
+	for (uint64_t at = 0, len; at < n; at += len) {
+		const uint8_t *pixels;
+
+		len = n - at < PIECE ? n - at : PIECE;
+		pixels = mr_contents_at(images->in, first + at, len, room);
+		for (uint64_t j = 0; j < len; j++)
+			mr_data_put(m->dtype, input, at + j, m->value[pixels[j]]);
+	}
+	label = *(const uint8_t *)mr_contents_at(labels->in, labels->header + i, 1, &label);
+	if (label >= m->base.classes) {
+		mr_contents_has_changed(labels->in, labels->header + i);
+		label = 0;
+	}
 	*(int32_t *)target = label;
 }
 
 static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
 {
 	const mnist *m = (const mnist *)d;
-	uint64_t i = mr_data_order(d->n_train, m->seed, g);
 
-	decode(m, m->images.bytes + i * (uint64_t)d->input.cols, m->labels.bytes[i], input, target);
+	decode(m, &m->images, &m->labels, mr_data_order(d->n_train, m->seed, g), input, target);
 }
 
 static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
 {
 	const mnist *m = (const mnist *)d;
 
-	decode(m, m->pixels + i * (uint64_t)d->input.cols, m->answers[i], input, target);
+	decode(m, m->valid_from[0], m->valid_from[1], m->valid_at + i, input, target);
+}
+
+static mr_status check(const mr_dataset *d)
+{
+	const mnist *m = (const mnist *)d;
+
+	MR_TRY(mr_contents_check(m->images.in));
+	MR_TRY(mr_contents_check(m->labels.in));
+	MR_TRY(mr_contents_check(m->valid_images.in));
+	return mr_contents_check(m->valid_labels.in);
 }
 
 static const mr_option options[] = {
@@ -306,6 +402,8 @@ const mr_dataset_ops mr_data_mnist = {
 	.summary = "images and labels in IDX files, plain or gzip",
 	.options = options,
 	.open = open_mnist,
+	.load = load_mnist,
+	.check = check,
 	.close = close_mnist,
 	.train = train,
 	.valid = valid,

@@ -1,13 +1,8 @@
 #include "nn/data/part.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/rng.h"
 #include "base/stats.h"
 #include "base/str.h"
@@ -30,49 +25,13 @@ mr_status mr_data_no_memory(uint64_t bytes)
 	return mr_fail(MR_ERESOURCE, "no memory for %s of data", mr_bytes_text(bytes, text));
 }
 
-static uint64_t machine_bytes(void)
+bool mr_data_will_keep(mr_dataset *d, const mr_contents *in, const mr_data_want *want)
 {
-	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	uint64_t bytes = mr_contents_bytes(in);
+	bool kept = mr_contents_is_kept(in) || bytes <= want->keep_bytes;
 
-	return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
-}
-
-mr_status mr_data_check_memory(uint64_t bytes)
-{
-	char size[16], have[16];
-
-	if (bytes > machine_bytes() || bytes > SIZE_MAX / 2)
-		return mr_fail(MR_ERESOURCE, "the data take %s, the machine has only %s of memory",
-			       mr_bytes_text(bytes, size), mr_bytes_text(machine_bytes(), have));
-	return MR_OK;
-}
-
-mr_status mr_data_stat(const char *path, uint64_t *bytes)
-{
-	struct stat st;
-	mr_status fits;
-
-	if (stat(path, &st))
-		return mr_fail(MR_EDATA, "%s: %s", path, strerror(errno));
-	if (S_ISDIR(st.st_mode))
-		return mr_fail(MR_EDATA, "%s: is a folder, not a file", path);
-	if (!S_ISREG(st.st_mode)) /* a pipe would block for ever */
-		return mr_fail(MR_EDATA, "%s: is not a regular file", path);
-	if (st.st_size == 0)
-		return mr_fail(MR_EDATA, "%s: the file is empty", path);
-	*bytes = (uint64_t)st.st_size;
-	fits = mr_data_check_memory(*bytes);
-	return fits == MR_OK ? MR_OK : mr_fail_in(fits, "%s", path);
-}
-
-mr_status mr_data_read(const char *path, char **buf, size_t *len)
-{
-	uint64_t bytes;
-	mr_status st;
-
-	MR_TRY(mr_data_stat(path, &bytes));
-	st = mr_file_read(path, (size_t)bytes, buf, len);
-	return st == MR_EIO ? mr_fail(MR_EDATA, "%s", mr_error_text()) : st;
+	*(kept ? &d->bytes.kept : &d->bytes.on_disk) += bytes;
+	return kept;
 }
 
 uint64_t mr_data_train_part(uint64_t n, double fraction)
@@ -80,6 +39,15 @@ uint64_t mr_data_train_part(uint64_t n, double fraction)
 	double part = floor((double)n * (1 - fraction) + 1e-6);
 
 	return part >= (double)n ? n : (uint64_t)part;
+}
+
+mr_status mr_data_split(const char *name, const mr_values *values, uint64_t n, uint64_t *n_train)
+{
+	double fraction = mr_values_float(values, "validation");
+
+	*n_train = mr_data_train_part(n, fraction);
+	return *n_train ? MR_OK : mr_fail(MR_EDATA, "%s: validation = %g leaves none of %llu sample%s for training", name, fraction,
+					  (unsigned long long)n, n == 1 ? "" : "s");
 }
 
 mr_status mr_data_refuse_context(const char *source, const mr_data_want *want)

@@ -162,6 +162,7 @@ static mr_status gather(const char *root, int dir, char *bytes, size_t *n)
 static mr_status open_sources(const mr_values *values, const mr_data_want *want, mr_dataset **out)
 {
 	char *root = NULL, *bytes = NULL;
+	mr_contents *in;
 	size_t n = 0;
 	int dir = -1;
 	mr_status st;
@@ -176,8 +177,9 @@ static mr_status open_sources(const mr_values *values, const mr_data_want *want,
 	dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	st = dir < 0 ? mr_fail(MR_EDATA, "%s: %s", root, strerror(errno)) : gather(root, dir, bytes, &n);
 	if (st == MR_OK) {
-		st = mr_text_create(root, bytes, n, values, want, out);
+		in = mr_contents_of(root, bytes, n);
 		bytes = NULL;
+		st = in ? mr_text_create(root, in, values, want, out) : mr_data_no_memory(n);
 	}
 	if (dir >= 0)
 		close(dir);
@@ -200,6 +202,7 @@ const mr_dataset_ops mr_data_sources = {
 	.summary = "README.md and the C sources below a folder, at most 1 MB, byte by byte",
 	.options = options,
 	.open = open_sources,
+	.load = mr_text_load,
 	.close = mr_text_close,
 	.train = mr_windows_train,
 	.valid = mr_windows_valid,

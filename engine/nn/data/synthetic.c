@@ -2,7 +2,7 @@
  * synthetic.c - a made-up classification problem: one cloud of points around a random centre for each class.
  *
  * Sample i belongs to class i mod classes. Its feature f is centre[class][f] + noise * e, where centres and e are
- * standard normal and a pure function of the run's seed. All samples are made when the source is opened, so that
+ * standard normal and a pure function of the run's seed. All samples are made when the source is loaded, so that
  * reading one costs a copy and not a thousand random numbers. Layer 0 of the generator makes the centres, layer 1 the
  * samples.
  */
@@ -19,6 +19,8 @@ typedef struct synthetic {
 	mr_dataset base;
 	uint64_t seed;
 	size_t sample_bytes;
+	mr_dtype dtype;
+	double noise;
 	char *x; /* [samples, features] of the run's dtype */
 } synthetic;
 
@@ -31,9 +33,9 @@ static void close_synthetic(mr_dataset *d)
 	free(s);
 }
 
-static void make(synthetic *s, mr_dtype dtype, uint64_t samples, double noise)
+static void make(synthetic *s)
 {
-	uint64_t features = (uint64_t)s->base.input.cols;
+	uint64_t features = (uint64_t)s->base.input.cols, samples = s->base.n_train + s->base.n_valid;
 
 	for (uint64_t i = 0; i < samples; i++) {
 		uint64_t class = i % (uint64_t)s->base.classes;
@@ -45,7 +47,7 @@ static void make(synthetic *s, mr_dtype dtype, uint64_t samples, double noise)
 			mr_rng_normal4(s->seed, MR_RNG_SYNTHETIC, class, 0, f / 4, centre);
 			mr_rng_normal4(s->seed, MR_RNG_SYNTHETIC, i, 1, f / 4, e);
 			for (uint64_t j = 0; j < 4 && f + j < features; j++)
-				mr_data_put(dtype, x, f + j, centre[j] + noise * e[j]);
+				mr_data_put(s->dtype, x, f + j, centre[j] + s->noise * e[j]);
 		}
 	}
 }
@@ -69,18 +71,27 @@ static mr_status fill(synthetic *s, const mr_values *values, const mr_data_want 
 			       (unsigned long long)samples);
 	if (!mr_size_mul(s->sample_bytes, samples, &bytes))
 		return mr_data_no_memory(UINT64_MAX);
-	MR_TRY(mr_data_check_memory(bytes));
-	s->x = malloc(bytes);
-	if (!s->x)
-		return mr_data_no_memory(bytes);
-	make(s, want->dtype, samples, mr_values_float(values, "noise"));
-	d->fingerprint = mr_data_fold(mr_data_fold(mr_hash64(0, s->x, bytes), d->n_train), (uint64_t)d->classes);
+	s->dtype = want->dtype;
+	s->noise = mr_values_float(values, "noise");
+	d->bytes.kept = bytes;
 	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "synthetic: %llu training and %llu validation samples of %lld features, %lld classes",
 			 (unsigned long long)d->n_train, (unsigned long long)d->n_valid, (long long)d->input.cols,
 			 (long long)d->classes);
 	d->describe = mr_strbuf_take(&b);
 	return d->describe ? MR_OK : mr_data_no_memory(0);
+}
+
+static mr_status load_synthetic(mr_dataset *d)
+{
+	synthetic *s = (synthetic *)d;
+
+	s->x = malloc(d->bytes.kept);
+	if (!s->x)
+		return mr_data_no_memory(d->bytes.kept);
+	make(s);
+	d->fingerprint = mr_data_fold(mr_data_fold(mr_hash64(0, s->x, d->bytes.kept), d->n_train), (uint64_t)d->classes);
+	return MR_OK;
 }
 
 static mr_status open_synthetic(const mr_values *values, const mr_data_want *want, mr_dataset **out)
@@ -135,6 +146,7 @@ const mr_dataset_ops mr_data_synthetic = {
 	.summary = "a made-up classification problem",
 	.options = options,
 	.open = open_synthetic,
+	.load = load_synthetic,
 	.close = close_synthetic,
 	.train = train,
 	.valid = valid,

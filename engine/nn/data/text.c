@@ -6,6 +6,7 @@
  */
 #include "nn/data/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +17,10 @@
 
 typedef struct text {
 	mr_windows w;
-	uint8_t *bytes;     /* as token numbers */
+	mr_contents *in;
 	char spell[256][2]; /* token to text */
 	int16_t token[256]; /* byte to token; -1: does not occur */
+	char alphabet[2 * 256 + 1];
 } text;
 
 static const char *token_text(const mr_dataset *d, int32_t token)
@@ -36,67 +38,153 @@ static int32_t token_of(const mr_dataset *d, const char *s, size_t *used)
 	return *s ? t->token[(uint8_t)*s] : -1;
 }
 
-/* Number the vocabulary and rewrite the bytes as tokens. */
-static void number(text *t, size_t n, bool all)
+static void add_character(text *t, uint8_t byte)
 {
-	bool seen[256] = {false};
+	mr_dataset *d = &t->w.base;
 
-	for (size_t i = 0; i < n; i++)
-		seen[t->bytes[i]] = true;
-	for (int b = 0; b < 256; b++) {
-		t->token[b] = -1;
-		if (seen[b] || all) {
-			t->spell[t->w.base.classes][0] = (char)b;
-			t->token[b] = (int16_t)t->w.base.classes++;
-		}
-	}
-	if (!all)
-		for (size_t i = 0; i < n; i++)
-			t->bytes[i] = (uint8_t)t->token[t->bytes[i]];
+	snprintf(t->alphabet + 2 * d->classes, 3, "%02x", byte);
+	t->spell[d->classes][0] = (char)byte;
+	t->token[byte] = (int16_t)d->classes++;
 }
 
-static mr_status describe(text *t, const char *name, size_t n, bool all)
+/* The vocabulary that @hex spells. */
+static mr_status take_alphabet(text *t, const char *hex)
+{
+	size_t n = strlen(hex);
+	unsigned byte;
+
+	for (size_t i = 0; i < n; i += 2) {
+		bool read = strspn(hex + i, "0123456789abcdef") >= 2 && sscanf(hex + i, "%2x", &byte) == 1;
+
+		if (!read || n > 2 * 256 || t->token[byte] >= 0)
+			return mr_fail(MR_EDATA, "\"%.20s%s\" is no vocabulary: expected different bytes of two hexadecimal digits each", hex,
+				       n > 20 ? "..." : "");
+		add_character(t, (uint8_t)byte);
+	}
+	return n ? MR_OK : mr_fail(MR_EDATA, "the vocabulary is empty");
+}
+
+/* Number the vocabulary: @all bytes, or those that occur. */
+static void make_alphabet(text *t, const bool seen[256], bool all)
+{
+	for (int b = 0; b < 256; b++)
+		if (seen[b] || all)
+			add_character(t, (uint8_t)b);
+}
+
+/* The first byte that is no token. */
+static mr_status find_stranger(const text *t)
+{
+	uint8_t room[MR_CONTENTS_PIECE];
+	uint64_t n = mr_contents_bytes(t->in), at = 0;
+
+	for (uint64_t len; at < n; at += len) {
+		const uint8_t *piece;
+
+		len = n - at < sizeof(room) ? n - at : sizeof(room);
+		piece = mr_contents_at(t->in, at, len, room);
+		for (uint64_t i = 0; i < len; i++)
+			if (t->token[piece[i]] < 0)
+				return mr_fail(MR_EDATA, "%s: byte 0x%02x at offset %llu is not in the vocabulary of the trained model",
+					       mr_contents_path(t->in), piece[i], (unsigned long long)(at + i));
+	}
+	return MR_OK;
+}
+
+/* Which bytes occur, and the hash of all. */
+static mr_status scan(const text *t, bool seen[256], uint64_t *hash)
+{
+	uint8_t room[MR_CONTENTS_PIECE];
+	uint64_t n = mr_contents_bytes(t->in);
+	mr_hasher h;
+
+	mr_hasher_init(&h, 0, n);
+	for (uint64_t at = 0, len; at < n; at += len) {
+		const uint8_t *piece;
+
+		len = n - at < sizeof(room) ? n - at : sizeof(room);
+		piece = mr_contents_at(t->in, at, len, room);
+		mr_hasher_add(&h, piece, len);
+		for (uint64_t i = 0; i < len; i++)
+			seen[piece[i]] = true;
+	}
+	*hash = mr_hasher_end(&h);
+	return mr_contents_check(t->in);
+}
+
+static mr_status number(text *t, const char *alphabet, bool all, uint64_t n_train)
+{
+	bool seen[256] = {false};
+	uint64_t hash;
+
+	MR_TRY(scan(t, seen, &hash));
+	t->w.base.fingerprint = mr_data_fold(mr_data_fold(hash, n_train), all);
+	if (!alphabet) {
+		make_alphabet(t, seen, all);
+		return MR_OK;
+	}
+	MR_TRY(take_alphabet(t, alphabet));
+	return find_stranger(t);
+}
+
+static text *create(void)
+{
+	text *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	memset(t->token, -1, sizeof(t->token));
+	t->w.base.token_text = token_text;
+	t->w.base.token_of = token_of;
+	t->w.base.alphabet = t->alphabet;
+	return t;
+}
+
+static mr_status describe(text *t, const char *name, uint64_t n, bool all)
 {
 	const mr_dataset *d = &t->w.base;
 	mr_strbuf b;
 
 	mr_strbuf_init(&b);
-	mr_strbuf_printf(&b, "%s: %zu bytes, %lld %s, %llu training and %llu validation windows of %lld", name, n,
+	mr_strbuf_printf(&b, "%s: %llu bytes, %lld %s, %llu training and %llu validation windows of %lld", name, (unsigned long long)n,
 			 (long long)d->classes, all ? "byte values" : "distinct characters",
 			 (unsigned long long)d->n_train, (unsigned long long)d->n_valid, (long long)d->input.rows);
 	t->w.base.describe = mr_strbuf_take(&b);
 	return d->describe ? MR_OK : mr_data_no_memory(n);
 }
 
-mr_status mr_text_create(const char *name, char *bytes, size_t n, const mr_values *values, const mr_data_want *want,
-			 mr_dataset **out)
+mr_status mr_text_create(const char *name, mr_contents *in, const mr_values *values, const mr_data_want *want, mr_dataset **out)
 {
 	bool all = !strcmp(mr_values_string(values, "vocab"), "byte");
 	double fraction = mr_values_float(values, "validation");
-	uint64_t n_train = mr_data_train_part(n, fraction);
-	text *t = calloc(1, sizeof(*t));
+	uint64_t n = mr_contents_bytes(in), n_train = mr_data_train_part(n, fraction);
+	text *t = create();
 	mr_status st;
 
 	if (!t) {
-		free(bytes);
+		mr_contents_close(in);
 		return mr_data_no_memory(sizeof(*t));
 	}
-	t->bytes = (uint8_t *)bytes;
-	t->w.base.fingerprint = mr_data_fold(mr_data_fold(mr_hash64(0, bytes, n), n_train), all);
-	t->w.base.token_text = token_text;
-	t->w.base.token_of = token_of;
-	number(t, n, all);
-	t->w.train = (mr_span){t->bytes, n_train, false};
-	t->w.valid = (mr_span){t->bytes + n_train, n - n_train, false};
-	st = mr_windows_init(&t->w, name, fraction > 0 && mr_values_is_set(values, "validation") ? name : NULL, want);
+	t->in = in;
+	st = number(t, want->alphabet, all, n_train);
+	t->w.train = (mr_span){in, 0, n_train, t->token};
+	t->w.valid = (mr_span){in, n_train, n - n_train, t->token};
+	if (st == MR_OK)
+		st = mr_windows_init(&t->w, name, fraction > 0 && mr_values_is_set(values, "validation") ? name : NULL, want);
 	if (st == MR_OK)
 		st = describe(t, name, n, all);
 	if (st != MR_OK) {
 		mr_text_close(&t->w.base);
 		return st;
 	}
+	mr_data_will_keep(&t->w.base, in, want);
 	*out = &t->w.base;
 	return MR_OK;
+}
+
+mr_status mr_text_load(mr_dataset *d)
+{
+	return d->bytes.kept ? mr_contents_keep(((text *)d)->in) : MR_OK;
 }
 
 void mr_text_close(mr_dataset *d)
@@ -104,23 +192,44 @@ void mr_text_close(mr_dataset *d)
 	text *t = (text *)d;
 
 	free(t->w.base.describe);
-	free(t->bytes);
+	mr_contents_close(t->in);
 	free(t);
+}
+
+static const mr_dataset_ops without_text = {.name = "vocabulary", .close = mr_text_close};
+
+mr_status mr_text_of_alphabet(const mr_data_want *want, mr_dataset **out)
+{
+	text *t = create();
+	mr_dataset *d = &t->w.base;
+	mr_status st;
+
+	if (!t)
+		return mr_data_no_memory(sizeof(*t));
+	d->ops = &without_text;
+	d->input = d->target = (mr_shape){.rows = want->context, .cols = 1, .tokens = true};
+	st = take_alphabet(t, want->alphabet);
+	if (st != MR_OK) {
+		mr_text_close(d);
+		return st;
+	}
+	*out = d;
+	return MR_OK;
 }
 
 static mr_status open_text(const mr_values *values, const mr_data_want *want, mr_dataset **out)
 {
-	char *path, *bytes = NULL;
-	size_t n = 0;
+	mr_contents *in;
+	char *path;
 	mr_status st;
 
 	MR_TRY(mr_windows_check_context("text", want));
 	path = mr_data_path(want, mr_values_string(values, "path"));
 	if (!path)
 		return mr_data_no_memory(0);
-	st = mr_data_read(path, &bytes, &n);
+	st = mr_contents_open(path, &in);
 	if (st == MR_OK)
-		st = mr_text_create(path, bytes, n, values, want, out);
+		st = mr_text_create(path, in, values, want, out);
 	free(path);
 	return st;
 }
@@ -138,6 +247,8 @@ const mr_dataset_ops mr_data_text = {
 	.summary = "a text file, byte by byte",
 	.options = options,
 	.open = open_text,
+	.load = mr_text_load,
+	.check = mr_windows_check,
 	.close = mr_text_close,
 	.train = mr_windows_train,
 	.valid = mr_windows_valid,

@@ -1,9 +1,10 @@
 /*
- * text.h - a dataset of characters made from bytes in memory; what text and sources have in common.
+ * text.h - a dataset of characters made from the bytes of a file or of memory; what text and sources have in common.
  */
 #ifndef MR_DATA_TEXT_H
 #define MR_DATA_TEXT_H
 
+#include "base/contents.h"
 #include "nn/dataset.h"
 
 #define MR_TEXT_VOCAB                                                                                         \
@@ -13,14 +14,17 @@
 	}
 
 /**
- * Make the dataset from @n bytes at @bytes, which it takes over (also on failure). @values holds "vocab" and
- * "validation";
- * @name stands for the text in sentences.
+ * Make the dataset from @in, which it takes over (also on failure). @values holds "vocab" and "validation"; @name stands for the text
+ * in sentences.
  */
-mr_status mr_text_create(const char *name, char *bytes, size_t n, const mr_values *values, const mr_data_want *want,
+mr_status mr_text_create(const char *name, mr_contents *in, const mr_values *values, const mr_data_want *want,
 			 mr_dataset **out) MR_MUST_USE;
 
-/** As mr_dataset_ops.close. */
+/** A dataset of @want->alphabet without a text: it spells tokens and has no samples. Errors: MR_EDATA, MR_ERESOURCE. */
+mr_status mr_text_of_alphabet(const mr_data_want *want, mr_dataset **out) MR_MUST_USE;
+
+/* As mr_dataset_ops.load and close. */
+mr_status mr_text_load(mr_dataset *d) MR_MUST_USE;
 void mr_text_close(mr_dataset *d);
 
 #endif

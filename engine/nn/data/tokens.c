@@ -24,29 +24,30 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "token files are read 
 
 typedef struct shard {
 	char *path;
-	char *bytes;
-	size_t offset; /* of the first token */
+	mr_contents *in;
+	bool keeps;      /* load reads it into memory */
+	uint64_t offset; /* of the first token */
 	uint64_t n;
 } shard;
 
 typedef struct tokens {
 	mr_windows w;
-	shard train, valid; /* valid.bytes NULL: the end of train validates */
+	shard train, valid; /* valid.in NULL: the end of train validates */
 } tokens;
 
-static int32_t header_at(const char *bytes, size_t len, size_t i)
+static int32_t header_at(const shard *s, uint64_t len, size_t i)
 {
-	int32_t value = 0;
+	int32_t value = 0, room;
 
 	if (len >= 4 * (i + 1))
-		memcpy(&value, bytes + 4 * i, 4);
+		memcpy(&value, mr_contents_at(s->in, 4 * i, sizeof(room), &room), sizeof(value));
 	return value;
 }
 
-static mr_status check_llmc(shard *s, size_t len)
+static mr_status check_llmc(shard *s, uint64_t len)
 {
-	int32_t magic = header_at(s->bytes, len, 0), version = header_at(s->bytes, len, 1);
-	int32_t n = header_at(s->bytes, len, 2);
+	int32_t magic = header_at(s, len, 0), version = header_at(s, len, 1);
+	int32_t n = header_at(s, len, 2);
 
 	if (magic == MAGIC_32_BIT)
 		return mr_fail(MR_EDATA, "%s: holds 32-bit tokens (magic %d); only 16-bit ones (magic %d) can be read",
@@ -55,24 +56,24 @@ static mr_status check_llmc(shard *s, size_t len)
 		return mr_fail(MR_EDATA, "%s: not an llm.c token file: magic %d at offset 0, expected %d", s->path,
 			       magic, MAGIC);
 	if (len < HEADER_BYTES)
-		return mr_fail(MR_EDATA, "%s: %zu bytes, but the header of an llm.c token file has %u", s->path, len,
+		return mr_fail(MR_EDATA, "%s: %llu bytes, but the header of an llm.c token file has %u", s->path, (unsigned long long)len,
 			       HEADER_BYTES);
 	if (version != 1)
 		return mr_fail(MR_EDATA, "%s: version %d at offset 4, expected 1", s->path, version);
 	if (n < 1)
 		return mr_fail(MR_EDATA, "%s: %d tokens by the header at offset 8, expected at least 1", s->path, n);
 	if (len != HEADER_BYTES + 2 * (uint64_t)n)
-		return mr_fail(MR_EDATA, "%s: %zu bytes, but %d tokens by its header make %llu", s->path, len, n,
+		return mr_fail(MR_EDATA, "%s: %llu bytes, but %d tokens by its header make %llu", s->path, (unsigned long long)len, n,
 			       (unsigned long long)(HEADER_BYTES + 2 * (uint64_t)n));
 	s->offset = HEADER_BYTES;
 	s->n = (uint64_t)n;
 	return MR_OK;
 }
 
-static mr_status check_nanogpt(shard *s, size_t len)
+static mr_status check_nanogpt(shard *s, uint64_t len)
 {
 	if (len % 2)
-		return mr_fail(MR_EDATA, "%s: %zu bytes are not a whole number of 16-bit tokens", s->path, len);
+		return mr_fail(MR_EDATA, "%s: %llu bytes are not a whole number of 16-bit tokens", s->path, (unsigned long long)len);
 	s->offset = 0;
 	s->n = len / 2;
 	return MR_OK;
@@ -82,41 +83,45 @@ static mr_status load(shard *s, const char *option, const mr_values *values, con
 {
 	const char *format = mr_values_string(values, "format");
 	int32_t magic;
-	size_t len;
+	uint64_t len;
 
 	s->path = mr_data_path(want, mr_values_string(values, option));
 	if (!s->path)
 		return mr_data_no_memory(0);
-	MR_TRY(mr_data_read(s->path, &s->bytes, &len));
-	magic = header_at(s->bytes, len, 0);
+	MR_TRY(mr_contents_open(s->path, &s->in));
+	len = mr_contents_bytes(s->in);
+	magic = header_at(s, len, 0);
 	if (!strcmp(format, "llmc") || (!strcmp(format, "auto") && (magic == MAGIC || magic == MAGIC_32_BIT)))
 		return check_llmc(s, len);
 	return check_nanogpt(s, len);
 }
 
-static const uint16_t *numbers(const shard *s)
+/* Refuse the first token that is not below @vocab; @vocab 0: raise *@classes to hold all of them. Hashes all on behind *@hash. */
+static mr_status check_range(const shard *s, int64_t vocab, int64_t *classes, uint64_t *hash)
 {
-	return (const uint16_t *)(const void *)(s->bytes + s->offset);
-}
+	uint16_t room[MR_CONTENTS_PIECE / 2], most = 0;
+	mr_hasher h;
 
-/* Refuse the first token that is not below @vocab; @vocab 0: raise *@classes to hold all of them. */
-static mr_status check_range(const shard *s, int64_t vocab, int64_t *classes)
-{
-	const uint16_t *t = numbers(s);
-	uint16_t most = 0;
+	mr_hasher_init(&h, *hash, 2 * s->n);
+	for (uint64_t at = 0, len; at < s->n; at += len) {
+		const uint16_t *t;
 
-	for (uint64_t i = 0; i < s->n; i++) {
-		if (vocab && t[i] >= vocab)
-			return mr_fail(MR_EDATA, "%s: token %u at byte offset %llu is not below the vocabulary of %lld",
-				       s->path, t[i], (unsigned long long)(s->offset + 2 * i), (long long)vocab);
-		if (t[i] > most)
-			most = t[i];
+		len = s->n - at < sizeof(room) / 2 ? s->n - at : sizeof(room) / 2;
+		t = mr_contents_at(s->in, s->offset + 2 * at, 2 * len, room);
+		mr_hasher_add(&h, t, 2 * len);
+		for (uint64_t i = 0; i < len; i++) {
+			if (vocab && t[i] >= vocab)
+				return mr_fail(MR_EDATA, "%s: token %u at byte offset %llu is not below the vocabulary of %lld", s->path,
+					       t[i], (unsigned long long)(s->offset + 2 * (at + i)), (long long)vocab);
+			most = t[i] > most ? t[i] : most;
+		}
 	}
+	*hash = mr_hasher_end(&h);
 	if (vocab)
 		*classes = vocab;
 	else if (*classes < most + 1)
 		*classes = most + 1;
-	return MR_OK;
+	return mr_contents_check(s->in);
 }
 
 static mr_status open_shards(tokens *t, const mr_values *values, const mr_data_want *want)
@@ -130,17 +135,17 @@ static mr_status open_shards(tokens *t, const mr_values *values, const mr_data_w
 	if (apart && mr_values_is_set(values, "validation"))
 		return mr_fail(MR_ECONFIG, "data \"tokens\": give validation_path or validation, not both");
 	MR_TRY(load(&t->train, "path", values, want));
-	MR_TRY(check_range(&t->train, vocab, &d->classes));
-	t->w.train = (mr_span){numbers(&t->train), t->train.n, true};
-	d->fingerprint = mr_hash64(0, numbers(&t->train), 2 * t->train.n);
+	MR_TRY(check_range(&t->train, vocab, &d->classes, &d->fingerprint));
+	t->w.train = (mr_span){t->train.in, t->train.offset, t->train.n, NULL};
+	t->train.keeps = mr_data_will_keep(d, t->train.in, want);
 	if (apart) {
 		MR_TRY(load(&t->valid, "validation_path", values, want));
-		MR_TRY(check_range(&t->valid, vocab, &d->classes));
-		t->w.valid = (mr_span){numbers(&t->valid), t->valid.n, true};
-		d->fingerprint = mr_hash64(d->fingerprint, numbers(&t->valid), 2 * t->valid.n);
+		MR_TRY(check_range(&t->valid, vocab, &d->classes, &d->fingerprint));
+		t->w.valid = (mr_span){t->valid.in, t->valid.offset, t->valid.n, NULL};
+		t->valid.keeps = mr_data_will_keep(d, t->valid.in, want);
 	} else {
 		t->w.train.n = mr_data_train_part(t->train.n, fraction);
-		t->w.valid = (mr_span){numbers(&t->train) + t->w.train.n, t->train.n - t->w.train.n, true};
+		t->w.valid = (mr_span){t->train.in, t->train.offset + 2 * t->w.train.n, t->train.n - t->w.train.n, NULL};
 	}
 	d->fingerprint = mr_data_fold(mr_data_fold(d->fingerprint, t->w.train.n), (uint64_t)d->classes);
 	if (fraction > 0 && mr_values_is_set(values, "validation"))
@@ -156,7 +161,7 @@ static mr_status describe(tokens *t)
 	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "%s: %s, %llu tokens", t->train.path, t->train.offset ? "llm.c" : "nanoGPT",
 			 (unsigned long long)t->train.n);
-	if (t->valid.bytes)
+	if (t->valid.in)
 		mr_strbuf_printf(&b, "; %s: %s, %llu tokens", t->valid.path, t->valid.offset ? "llm.c" : "nanoGPT",
 				 (unsigned long long)t->valid.n);
 	mr_strbuf_printf(&b, "; vocabulary %lld, %llu training and %llu validation windows of %lld",
@@ -171,9 +176,9 @@ static void close_tokens(mr_dataset *d)
 	tokens *t = (tokens *)d;
 
 	free(t->train.path);
-	free(t->train.bytes);
+	mr_contents_close(t->train.in);
 	free(t->valid.path);
-	free(t->valid.bytes);
+	mr_contents_close(t->valid.in);
 	free(d->describe);
 	free(t);
 }
@@ -198,6 +203,15 @@ static mr_status open_tokens(const mr_values *values, const mr_data_want *want, 
 	return MR_OK;
 }
 
+static mr_status load_tokens(mr_dataset *d)
+{
+	tokens *t = (tokens *)d;
+
+	if (t->train.keeps)
+		MR_TRY(mr_contents_keep(t->train.in));
+	return t->valid.keeps ? mr_contents_keep(t->valid.in) : MR_OK;
+}
+
 static const mr_option options[] = {
 	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "file of 16-bit token numbers"},
 	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL, "a file of its own for validation; empty: split path"},
@@ -214,6 +228,8 @@ const mr_dataset_ops mr_data_tokens = {
 	.summary = "16-bit token files of nanoGPT and llm.c",
 	.options = options,
 	.open = open_tokens,
+	.load = load_tokens,
+	.check = mr_windows_check,
 	.close = close_tokens,
 	.train = mr_windows_train,
 	.valid = mr_windows_valid,

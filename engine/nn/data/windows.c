@@ -1,5 +1,7 @@
 #include "nn/data/windows.h"
 
+#include <string.h>
+
 #include "base/rng.h"
 #include "nn/data/part.h"
 
@@ -29,23 +31,51 @@ mr_status mr_windows_init(mr_windows *w, const char *name, const char *valid_nam
 	return MR_OK;
 }
 
-static void copy(const mr_span *s, uint64_t start, int64_t t, int32_t *input, int32_t *target)
+#define PIECE 1024 /* tokens read at once */
+
+/* Tokens [@start, @start + @n) of @s, as numbers below @classes; what is none becomes 0 and is noted. */
+static void read_tokens(const mr_span *s, int64_t classes, uint64_t start, size_t n, int32_t *to)
 {
-	if (s->wide) {
-		const uint16_t *at = (const uint16_t *)s->at + start;
+	size_t size = s->token ? 1 : 2;
+	uint64_t offset = s->offset + start * size;
+	uint16_t room[PIECE];
+	const void *at = mr_contents_at(s->in, offset, n * size, room);
 
-		for (int64_t i = 0; i < t; i++) {
-			input[i] = at[i];
-			target[i] = at[i + 1];
-		}
-	} else {
-		const uint8_t *at = (const uint8_t *)s->at + start;
+	for (size_t i = 0; i < n; i++) {
+		int32_t token = s->token ? s->token[((const uint8_t *)at)[i]] : ((const uint16_t *)at)[i];
 
-		for (int64_t i = 0; i < t; i++) {
-			input[i] = at[i];
-			target[i] = at[i + 1];
+		if (token < 0 || token >= classes) {
+			mr_contents_has_changed(s->in, offset + i * size);
+			token = 0;
 		}
+		to[i] = token;
 	}
+}
+
+static void copy(const mr_windows *w, const mr_span *s, uint64_t start, int32_t *input, int32_t *target)
+{
+	uint64_t t = (uint64_t)w->base.input.rows;
+	int32_t piece[PIECE];
+
+	for (uint64_t done = 0; done <= t; done += PIECE) {
+		size_t n = t + 1 - done < PIECE ? (size_t)(t + 1 - done) : PIECE;
+		size_t last = done + n == t + 1; /* is a target alone, as the first is an input alone */
+
+		read_tokens(s, w->base.classes, start + done, n, piece);
+		memcpy(input + done, piece, (n - last) * sizeof(*piece));
+		if (done)
+			memcpy(target + done - 1, piece, n * sizeof(*piece));
+		else
+			memcpy(target, piece + 1, (n - 1) * sizeof(*piece));
+	}
+}
+
+mr_status mr_windows_check(const mr_dataset *d)
+{
+	const mr_windows *w = (const mr_windows *)d;
+
+	MR_TRY(mr_contents_check(w->train.in));
+	return mr_contents_check(w->valid.in);
 }
 
 void mr_windows_train(const mr_dataset *d, uint64_t g, void *input, void *target)
@@ -55,13 +85,12 @@ void mr_windows_train(const mr_dataset *d, uint64_t g, void *input, void *target
 	double u = mr_rng_uniform(w->seed, MR_RNG_WINDOW, epoch, 0, 0);
 	uint64_t first = (uint64_t)(u * (double)w->reach);
 
-	copy(&w->train, first + mr_data_order(d->n_train, w->seed, g) * (uint64_t)d->input.rows, d->input.rows, input,
-	     target);
+	copy(w, &w->train, first + mr_data_order(d->n_train, w->seed, g) * (uint64_t)d->input.rows, input, target);
 }
 
 void mr_windows_valid(const mr_dataset *d, uint64_t i, void *input, void *target)
 {
 	const mr_windows *w = (const mr_windows *)d;
 
-	copy(&w->valid, i * (uint64_t)d->input.rows, d->input.rows, input, target);
+	copy(w, &w->valid, i * (uint64_t)d->input.rows, input, target);
 }

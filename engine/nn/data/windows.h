@@ -10,13 +10,15 @@
 #ifndef MR_DATA_WINDOWS_H
 #define MR_DATA_WINDOWS_H
 
+#include "base/contents.h"
 #include "nn/dataset.h"
 
 /* A stretch of tokens, one or two bytes each. */
 typedef struct mr_span {
-	const void *at;
+	mr_contents *in;
+	uint64_t offset;      /* of the first one */
 	uint64_t n;
-	bool wide; /* uint16_t instead of uint8_t */
+	const int16_t *token; /* [256] what a byte is, -1: no token; NULL: they are uint16_t */
 } mr_span;
 
 /* First member of a dataset made of windows. */
@@ -40,5 +42,6 @@ mr_status mr_windows_init(mr_windows *w, const char *name, const char *valid_nam
 /* As in mr_dataset_ops, for datasets whose first member is an mr_windows. */
 void mr_windows_train(const mr_dataset *d, uint64_t g, void *input, void *target);
 void mr_windows_valid(const mr_dataset *d, uint64_t i, void *input, void *target);
+mr_status mr_windows_check(const mr_dataset *d);
 
 #endif

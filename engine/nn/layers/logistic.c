@@ -55,6 +55,8 @@ static mr_status logistic_forward(const mr_layer_call *c)
 	for (int64_t i = 0; i < n; i++) {
 		double m = number(t, a, i * cols), y = number(t, c->target, i), e = exp(-fabs(m));
 
+		if (c->right)
+			*c->right += (m > 0) == (y > 0.5);
 		sum += fmax(m, 0) - m * y + log1p(e);
 		put(t, a, i * cols, ((m >= 0 ? 1 / (1 + e) : e / (1 + e)) - y) / (double)n);
 		if (cols < 2)
@@ -71,6 +73,7 @@ const mr_layer_ops mr_layer_logistic = {
 	.summary = "loss: logistic regression against 0 or 1",
 	.n_in = 1,
 	.loss = true,
+	.judges = true,
 	.shape = logistic_shape,
 	.target = logistic_target,
 	.needs = mr_layer_needs_nothing,

@@ -30,8 +30,37 @@ static mr_status softmax_xent_target(const mr_layer_cfg *cfg, mr_shape in, mr_sh
 	return MR_OK;
 }
 
+/* Is class @target the largest of @n scores, and the first of them that is? */
+#define IS_RIGHT(NAME, T)                                       \
+	static bool NAME(const T *x, int64_t n, int32_t target) \
+	{                                                       \
+		T most = x[target];                             \
+		int64_t above = 0;                              \
+                                                                \
+		for (int64_t j = 0; j < n; j++)                 \
+			above += x[j] > most;                   \
+		for (int64_t j = 0; j < target; j++)            \
+			above += x[j] >= most;                  \
+		return above == 0;                              \
+	}
+IS_RIGHT(is_right_f32, float)
+IS_RIGHT(is_right_f64, double)
+
+/* Before the scores are overwritten. */
+static void count_right(const mr_layer_call *c)
+{
+	int64_t rows = mr_layer_rows(c), cols = c->in.cols;
+	const int32_t *target = c->target;
+
+	for (int64_t i = 0; i < rows; i++)
+		*c->right += c->k->dtype == MR_F64 ? is_right_f64((const double *)c->x[0] + i * cols, cols, target[i])
+						   : is_right_f32((const float *)c->x[0] + i * cols, cols, target[i]);
+}
+
 static mr_status softmax_xent_forward(const mr_layer_call *c)
 {
+	if (c->right)
+		count_right(c);
 	*c->loss = c->k->xent(c->kc, mr_layer_rows(c), c->in.cols, (void *)c->x[0], c->target);
 	return MR_OK;
 }
@@ -41,6 +70,7 @@ const mr_layer_ops mr_layer_softmax_xent = {
 	.summary = "loss: softmax cross-entropy against classes",
 	.n_in = 1,
 	.loss = true,
+	.judges = true,
 	.shape = softmax_xent_shape,
 	.target = softmax_xent_target,
 	.needs = mr_layer_needs_nothing,
