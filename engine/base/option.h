@@ -81,6 +81,8 @@ MR_MUST_USE mr_status mr_values_set_text(mr_values *v, const char *name, const c
 /** Undo the quoting of a configuration file: "\"a\\n\"" to the text inside, which fits wherever @text does. False: not in quotes, or
  * without the closing one, or with an escape that libconfig does not know. */
 bool mr_value_unquote(const char *text, char *out);
+/** The exponent that the suffix @c of a number stands for: "e3" for k, "e6" for M, "e9" for G; NULL: it is none. */
+const char *mr_number_suffix(char c);
 
 /* Getters. A name that the table does not have, another type, or a required option that was never given breaks the
  * caller's contract (assert). Strings and lists are borrowed until the option is set again or @v is destroyed. */

@@ -10,6 +10,8 @@
 #include "base/size.h"
 #include "base/str.h"
 
+#define MOST_WHOLE 9007199254740992.0 /* 2^53: up to there a double is the integer that was meant */
+
 mr_status mr_values_create(const mr_option *table, mr_values **out)
 {
 	mr_values *v;
@@ -146,6 +148,8 @@ mr_status mr_values_set_float(mr_values *v, const char *name, double value)
 
 	if (!o)
 		return mr_values_unknown(v, name);
+	if (o->type == MR_OPT_INT && value == trunc(value) && fabs(value) <= MOST_WHOLE)
+		return mr_values_set_int(v, name, (int64_t)value);
 	if (o->type != MR_OPT_FLOAT || !in_range(o, value))
 		return mr_values_expected(o, mr_double_text(value, got));
 	e->number = value;

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,31 +54,50 @@ static bool read_int(const char *s, int64_t *x, const char **end)
 	return true;
 }
 
-static mr_status set_int_text(mr_values *v, const mr_option *o, const char *text)
+const char *mr_number_suffix(char c)
 {
-	const char *end;
-	int64_t x;
-
-	return read_int(text, &x, &end) && !*end ? mr_values_set_int(v, o->name, x) : wrong_text(o, text);
+	return c == 'k' ? "e3" : c == 'M' ? "e6" : c == 'G' ? "e9" : NULL;
 }
 
-/* An integer, or with point or exponent: strtod takes "inf" and "nan" too, which no configuration file has. An underflow to 0 is as
- * good as 0. */
+/* With point, exponent or suffix: strtod takes "inf" and "nan" too, which no configuration file has. An underflow to 0 is as good as
+ * 0. A suffix is read as its exponent, so that 2.3k is 2300 to the bit. */
 static bool read_double(const char *s, double *x, const char **end)
 {
-	int64_t integer;
-	char *stop;
+	size_t n = strspn(s = skip_space(s), "+-.0123456789eE");
+	const char *power = n ? mr_number_suffix(s[n]) : NULL;
+	char copy[80], *stop;
 
-	if (read_int(s, &integer, end) && (!**end || strchr(",])", **end))) {
-		*x = (double)integer;
-		return true;
-	}
-	s = skip_space(s);
-	if (strspn(s, "+-.0123456789eE") < strcspn(s, ",]) \t\n\v\f\r"))
+	if (n < strcspn(s, ",]) \t\n\v\f\r") - (power ? 1 : 0) || n + 3 > sizeof(copy))
 		return false;
-	*x = strtod(s, &stop);
-	*end = skip_space(stop);
-	return stop != s;
+	snprintf(copy, sizeof(copy), "%.*s%s", (int)n, s, power ? power : "");
+	*x = strtod(copy, &stop);
+	*end = skip_space(s + n + (power ? 1 : 0));
+	return stop != copy && !*stop;
+}
+
+/* Any number; *@whole: it was written as an integer, which @integer is. */
+static bool read_number(const char *s, double *x, int64_t *integer, bool *whole, const char **end)
+{
+	*whole = read_int(s, integer, end) && (!**end || strchr(",])", **end));
+	if (*whole)
+		*x = (double)*integer;
+	return *whole || read_double(s, x, end);
+}
+
+static mr_status set_number_text(mr_values *v, const mr_option *o, const char *text)
+{
+	int64_t integer;
+	const char *end;
+	bool whole;
+	double x;
+
+	if (!read_number(text, &x, &integer, &whole, &end) || *end)
+		return wrong_text(o, text);
+	if (whole)
+		return mr_values_set_int(v, o->name, integer);
+	if (o->type == MR_OPT_INT && x != trunc(x))
+		return wrong_text(o, text);
+	return mr_values_set_float(v, o->name, x);
 }
 
 static mr_status set_floats_text(mr_values *v, const mr_option *o, const char *text)
@@ -86,7 +106,8 @@ static mr_status set_floats_text(mr_values *v, const mr_option *o, const char *t
 	size_t n = 0, cap = 1;
 	double *list;
 	mr_status st;
-	bool well = *s == '[' || *s == '(';
+	bool well = *s == '[' || *s == '(', whole;
+	int64_t integer;
 	char close = *s == '(' ? ')' : ']';
 
 	for (const char *c = s; *c; c++)
@@ -96,7 +117,7 @@ static mr_status set_floats_text(mr_values *v, const mr_option *o, const char *t
 		return mr_fail(MR_ERESOURCE, "no memory for a list of %zu numbers", cap);
 	s = well ? skip_space(s + 1) : s;
 	while (well && *s != close) {
-		well = n < cap && read_double(s, &list[n], &s) && (*s == ',' || *s == close);
+		well = n < cap && read_number(s, &list[n], &integer, &whole, &s) && (*s == ',' || *s == close);
 		if (!well)
 			break;
 		n++;
@@ -173,18 +194,13 @@ static mr_status set_string_text(mr_values *v, const mr_option *o, const char *t
 mr_status mr_values_set_text(mr_values *v, const char *name, const char *text)
 {
 	const mr_option *o = mr_option_find(v->table, name);
-	const char *end;
-	double x;
 
 	if (!o)
 		return mr_values_unknown(v, name);
 	switch (o->type) {
 	case MR_OPT_INT:
-		return set_int_text(v, o, text);
 	case MR_OPT_FLOAT:
-		if (!read_double(text, &x, &end) || *end)
-			return wrong_text(o, text);
-		return mr_values_set_float(v, name, x);
+		return set_number_text(v, o, text);
 	case MR_OPT_BOOL:
 		if (strcasecmp(text, "true") && strcasecmp(text, "false"))
 			return wrong_text(o, text);

@@ -83,9 +83,18 @@ static void print_place(const mr_config *c, mr_origin at, mr_strbuf *out)
 		mr_strbuf_printf(out, "%s:%u: ", c->text.n_files ? c->text.files[at.file] : c->path, at.line);
 }
 
+static void print_mistake(const mr_config *c, const mr_mistake *x, mr_strbuf *out)
+{
+	print_place(c, x->at, out);
+	mr_strbuf_printf(out, "%s%s%s", x->key ? x->key : "", x->key ? ": " : "", x->message);
+}
+
+/* All of them to @out, a line each; the sentence that ends the program has the first again, for it may be all that a log keeps. */
 static mr_status report(mr_config *c, mr_strbuf *out)
 {
 	mr_mistakes *m = &c->mistakes;
+	mr_strbuf first;
+	mr_status st;
 
 	if (m->failed)
 		return mr_fail(MR_ERESOURCE, "%s: no memory to list its mistakes", c->path);
@@ -93,12 +102,17 @@ static mr_status report(mr_config *c, mr_strbuf *out)
 		return MR_OK;
 	qsort(m->list, m->n, sizeof(m->list[0]), by_place);
 	for (size_t i = 0; i < m->n; i++) {
-		const mr_mistake *x = &m->list[i];
-
-		print_place(c, x->at, out);
-		mr_strbuf_printf(out, "%s%s%s\n", x->key ? x->key : "", x->key ? ": " : "", x->message);
+		print_mistake(c, &m->list[i], out);
+		mr_strbuf_append(out, "\n");
 	}
-	return mr_fail(MR_ECONFIG, "%s: %zu mistake%s", c->path, m->n, m->n > 1 ? "s" : "");
+	mr_strbuf_init(&first);
+	print_mistake(c, &m->list[0], &first);
+	if (m->n > 1)
+		st = mr_fail(MR_ECONFIG, "%s: %zu mistakes, the first: %.400s", c->path, m->n, mr_strbuf_text(&first));
+	else
+		st = mr_fail(MR_ECONFIG, "%s: 1 mistake: %.400s", c->path, mr_strbuf_text(&first));
+	mr_strbuf_fini(&first);
+	return st;
 }
 
 /* --- whose mistake it is --- */
@@ -255,12 +269,13 @@ static bool complete(const mr_config *c)
 static mr_status load(mr_config *c, const char *const *sets, size_t n_sets)
 {
 	mr_set *apart = NULL;
+	bool whole;
 	mr_status st;
 
 	MR_TRY(mr_config_text_read(c->path, &c->text, &c->mistakes));
 	MR_TRY(mr_config_sets_read(c, sets, n_sets, &apart));
-	st = MR_OK;
-	if (mr_config_text_scan(&c->text, &c->mistakes))
+	st = mr_config_text_scan(&c->text, &c->mistakes, &whole);
+	if (st == MR_OK && whole)
 		st = mr_config_parse(c, apart, n_sets);
 	if (st == MR_OK)
 		st = mr_config_sets_apply(c, apart, n_sets);

@@ -11,8 +11,10 @@
  * data themselves is told later, in the same form (mr_config_blame).
  *
  * Text. A file is at most 1 MiB of UTF-8 without byte order mark or NUL. `@include "name"` on a line of its own takes
- * in another file, relative to the folder of the file that says so, at most 10 deep. Integers beyond 32 bits need an L
- * behind them: libconfig 1.5 silently reads 0 otherwise, so the text is looked through before libconfig sees it.
+ * in another file, relative to the folder of the file that says so, at most 10 deep, at the top or inside a group. A file wins over
+ * what it includes, wherever the @include stands, and a later included file over an earlier one; groups are joined key by key.
+ * libconfig 1.5 silently reads integers beyond 32 bits as 0, and no version knows 10k or [1, 2.5], so the text is rewritten before
+ * libconfig sees it.
  *
  * --set key=value, where key is "train.steps", "model.name" or "backend", wins over the file, the last over the first.
  * If it names another plug-in than the file, the keys of the file's group that only the file's plug-in knows go with

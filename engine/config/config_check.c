@@ -282,13 +282,31 @@ static mr_status forget_defaults(mr_config_part *part)
 	return MR_OK;
 }
 
+/*
+ * A key of the system that has no effect beside another one. Where somebody wrote it that holds for its default too; a resolved
+ * configuration gives all keys of the group, and means nothing by it.
+ */
+static void check_system_needs(mr_config *c)
+{
+	const mr_config_part *part = &c->part[MR_CONFIG_SYSTEM];
+	const mr_sched_ops *system = part->values ? mr_config_system(c) : NULL;
+	const mr_option *table = system ? mr_values_table(part->values) : NULL;
+	bool resolved = true;
+
+	for (size_t i = 0; table && table[i].name; i++)
+		resolved = resolved && part->origin[i].kind != MR_ORIGIN_DEFAULT;
+	if (system && system->needs && !resolved && mr_values_check_needs(part->values, system->needs) != MR_OK)
+		mr_config_mistake(c, MR_CONFIG_SYSTEM, "name", mr_error_text());
+}
+
 /* Only now: a key that stands at its default is as good as not given. */
-static void check_needs(mr_config *c)
+static void check_needs(mr_config *c, bool system_told)
 {
 	const mr_sched_ops *system = c->part[MR_CONFIG_SYSTEM].values ? mr_config_system(c) : NULL;
 	const mr_values *train = c->part[MR_CONFIG_TRAIN].values, *sample = c->part[MR_CONFIG_SAMPLE].values;
 
-	if (system && system->needs && mr_values_check_needs(c->part[MR_CONFIG_SYSTEM].values, system->needs) != MR_OK)
+	if (system && system->needs && !system_told &&
+	    mr_values_check_needs(c->part[MR_CONFIG_SYSTEM].values, system->needs) != MR_OK)
 		mr_config_mistake(c, MR_CONFIG_SYSTEM, "name", mr_error_text());
 	if (mr_values_is_set(train, "min_ratio") && !strcmp(mr_values_string(train, "schedule"), "constant"))
 		mr_config_mistake(c, MR_CONFIG_TRAIN, "min_ratio",
@@ -300,6 +318,7 @@ static void check_needs(mr_config *c)
 mr_status mr_config_settle(mr_config *c)
 {
 	bool system = c->part[MR_CONFIG_SYSTEM].values;
+	size_t before;
 
 	check_missing(c);
 	check_kernels(c);
@@ -310,10 +329,12 @@ mr_status mr_config_settle(mr_config *c)
 		MR_TRY(settle_workers(c));
 	MR_TRY(settle_paths(c));
 	MR_TRY(settle_dir(c));
+	before = c->mistakes.n;
+	check_system_needs(c);
 	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++)
 		if (c->part[g].values)
 			MR_TRY(forget_defaults(&c->part[g]));
-	check_needs(c);
+	check_needs(c, c->mistakes.n > before);
 	MR_TRY(mr_config_check_build(c));
 	return system ? settle_micro(c) : MR_OK;
 }

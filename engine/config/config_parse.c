@@ -8,9 +8,15 @@
 
 #include "config/config_parts.h"
 
+/* One unit of the text as libconfig has it. Its first member is what every setting in it points to. */
+typedef struct mr_parsed {
+	config_t settings;
+	const mr_config_unit *unit;
+} mr_parsed;
+
 static mr_origin origin_of(const mr_config *c, const config_setting_t *s)
 {
-	return mr_config_text_origin(&c->text, config_setting_source_line(s));
+	return mr_config_unit_origin(&c->text, ((const mr_parsed *)s->config)->unit, config_setting_source_line(s));
 }
 
 static const char *kind_text(const config_setting_t *s)
@@ -158,33 +164,40 @@ static const char *set_name(mr_config_group group, const mr_set *sets, size_t n,
 	return name;
 }
 
-/* The name that the file gives, or NULL; noting where it should be. */
-static const char *file_name(mr_config *c, mr_config_group group, const config_setting_t *s, bool needed, mr_origin *at)
+/* The name that the group @s gives, or NULL. */
+static const char *file_name(mr_config *c, mr_config_group group, const config_setting_t *s, mr_origin *at)
 {
-	const config_setting_t *name = s ? config_setting_get_member(s, "name") : NULL;
-	const char *word = mr_config_group_of(group)->name;
+	const config_setting_t *name = config_setting_get_member(s, "name");
 	char key[128];
 
-	if (name && config_setting_type(name) == CONFIG_TYPE_STRING) {
+	if (!name)
+		return NULL;
+	if (config_setting_type(name) == CONFIG_TYPE_STRING) {
 		*at = origin_of(c, name);
 		return config_setting_get_string(name);
 	}
-	if (name) {
-		mr_mistakes_add(&c->mistakes, origin_of(c, name), mr_config_key_text(group, "name", key),
-				"expected a string, got %s", kind_text(name));
-		return NULL;
-	}
-	if (!needed || c->text.partial)
-		return NULL;
-	if (s)
-		mr_mistakes_add(&c->mistakes, origin_of(c, s), mr_config_key_text(group, "name", key), "is missing");
-	else
-		mr_mistakes_add(&c->mistakes, (mr_origin){MR_ORIGIN_FILE, 0, 1}, word,
-				"the group is missing, such as %s = { name = \"...\"; };", word);
+	mr_mistakes_add(&c->mistakes, origin_of(c, name), mr_config_key_text(group, "name", key), "expected a string, got %s",
+			kind_text(name));
 	return NULL;
 }
 
-/* Was @key of the file meant for @old, the plug-in that --set replaced by another? */
+/* Nobody names a plug-in for @group, and it has no usual one, or @s, its last part in the files, gives keys of it. */
+static void miss_name(mr_config *c, mr_config_group group, const config_setting_t *s)
+{
+	const char *word = mr_config_group_of(group)->name;
+	char key[128];
+
+	mr_config_key_text(group, "name", key);
+	if (c->text.partial || mr_mistakes_has(&c->mistakes, key))
+		return;
+	if (s)
+		mr_mistakes_add(&c->mistakes, origin_of(c, s), key, "is missing");
+	else
+		mr_mistakes_add(&c->mistakes, (mr_origin){MR_ORIGIN_FILE, 0, 1}, word,
+				"the group is missing, such as %s = { name = \"...\"; };", word);
+}
+
+/* Was @key of a file meant for @old, the plug-in that --set, or a file that wins, replaced by another? */
 static bool went_with(mr_config_group group, const char *old, const mr_values *now, const char *key)
 {
 	mr_plugin p;
@@ -193,48 +206,89 @@ static bool went_with(mr_config_group group, const char *old, const mr_values *n
 	       mr_plugin_get(mr_config_group_of(group)->kind, old, &p) == MR_OK && mr_option_find(p.options, key);
 }
 
-static mr_status take_group(mr_config *c, mr_config_group group, const config_setting_t *s, const mr_set *sets,
-			    size_t n_sets)
+/* The group called @name in @p, NULL where it has none; one that is no group is noted. */
+static const config_setting_t *group_in(mr_config *c, const mr_parsed *p, const char *name)
 {
-	const mr_config_group_info *info = mr_config_group_of(group);
-	mr_config_part *part = &c->part[group];
-	const char *in_file = NULL, *chosen = NULL;
-	mr_origin at = {0}, file_at = {0};
+	const config_setting_t *s = config_setting_get_member(config_root_setting(&p->settings), name);
 
-	if (s && !config_setting_is_group(s)) {
-		mr_mistakes_add(&c->mistakes, origin_of(c, s), info->name, "expected a group { key = value; ... }, got %s",
-				kind_text(s));
-		return info->plugin ? MR_OK : mr_config_part_open(c, group, NULL, (mr_origin){0});
-	}
-	if (info->plugin) {
-		chosen = set_name(group, sets, n_sets, &at);
-		in_file = file_name(c, group, s, !chosen && (s || !info->usual), &file_at);
-		if (!chosen) {
-			chosen = in_file;
-			at = file_at;
-			in_file = NULL;
-		}
-		if (!chosen && !s)
-			chosen = info->usual;
-	}
-	if (!info->plugin || chosen)
-		MR_TRY(mr_config_part_open(c, group, chosen, at));
-	if (s)
-		part->group_origin = origin_of(c, s);
-	for (unsigned i = 0; s && i < (unsigned)config_setting_length(s); i++) {
+	if (!s || config_setting_is_group(s))
+		return s;
+	mr_mistakes_add(&c->mistakes, origin_of(c, s), name, "expected a group { key = value; ... }, got %s", kind_text(s));
+	return NULL;
+}
+
+/* The keys of one part of a group. @own is the plug-in that it is about, NULL where that is the one that was chosen. */
+static mr_status take_part(mr_config *c, mr_config_group group, const config_setting_t *s, const char *own)
+{
+	mr_config_part *part = &c->part[group];
+	bool plugin = mr_config_group_of(group)->plugin;
+
+	part->group_origin = origin_of(c, s);
+	for (unsigned i = 0; i < (unsigned)config_setting_length(s); i++) {
 		const config_setting_t *e = config_setting_get_elem(s, i);
 		const char *key = config_setting_name(e);
 
-		if (info->plugin && (!strcmp(key, "name") || went_with(group, in_file, part->values, key)))
+		if (plugin && (!strcmp(key, "name") || went_with(group, own, part->values, key)))
 			continue;
 		MR_TRY(take_setting(c, group, e));
 	}
 	return MR_OK;
 }
 
-static mr_status take_root(mr_config *c, const config_setting_t *root, const mr_set *sets, size_t n_sets)
+/* The plug-in of @group: --set wins, then the last file that names one. NULL: there is none. */
+static const char *choose(mr_config *c, mr_config_group group, const config_setting_t *const *parts, size_t n, const mr_set *sets,
+			  size_t n_sets, mr_origin *at)
 {
-	MR_TRY(mr_config_part_open(c, MR_CONFIG_TOP, NULL, (mr_origin){0}));
+	const char *usual = mr_config_group_of(group)->usual, *name = NULL, *set = set_name(group, sets, n_sets, at);
+	const config_setting_t *last = NULL;
+	mr_origin found;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *more = parts[i] ? file_name(c, group, parts[i], &found) : NULL;
+
+		last = parts[i] ? parts[i] : last;
+		if (more && !set)
+			*at = found;
+		name = more ? more : name;
+	}
+	if (set)
+		return set;
+	if (!name && (last || !usual))
+		miss_name(c, group, last);
+	return name || last ? name : usual;
+}
+
+/* All parts of a group, from the files that yield to the one that wins. @parts is room for [n]. */
+static mr_status take_group(mr_config *c, mr_config_group group, const mr_parsed *parsed, const config_setting_t **parts, size_t n,
+			    const mr_set *sets, size_t n_sets)
+{
+	const mr_config_group_info *info = mr_config_group_of(group);
+	const char *chosen = NULL, *own = NULL;
+	size_t before = c->mistakes.n;
+	mr_origin at = {0};
+
+	for (size_t i = 0; i < n; i++)
+		parts[i] = group_in(c, &parsed[i], info->name);
+	if (info->plugin && c->mistakes.n > before)
+		return MR_OK;
+	if (info->plugin)
+		chosen = choose(c, group, parts, n, sets, n_sets, &at);
+	if (!info->plugin || chosen)
+		MR_TRY(mr_config_part_open(c, group, chosen, at));
+	for (size_t i = 0; i < n; i++) {
+		const config_setting_t *name = info->plugin && parts[i] ? config_setting_get_member(parts[i], "name") : NULL;
+
+		own = name && config_setting_get_string(name) ? config_setting_get_string(name) : own;
+		if (parts[i])
+			MR_TRY(take_part(c, group, parts[i], own && chosen && strcmp(own, chosen) != 0 ? own : NULL));
+	}
+	return MR_OK;
+}
+
+static mr_status take_top(mr_config *c, const mr_parsed *p)
+{
+	const config_setting_t *root = config_root_setting(&p->settings);
+
 	for (unsigned i = 0; i < (unsigned)config_setting_length(root); i++) {
 		const config_setting_t *s = config_setting_get_elem(root, i);
 		const char *key = config_setting_name(s);
@@ -246,12 +300,20 @@ static mr_status take_root(mr_config *c, const config_setting_t *root, const mr_
 		else if (mr_config_unknown_group(key, true) != MR_OK)
 			mr_mistakes_add(&c->mistakes, origin_of(c, s), key, "%s", mr_error_text());
 	}
-	for (int g = MR_CONFIG_TOP + 1; g < MR_N_CONFIG_GROUPS; g++) {
-		const char *name = mr_config_group_of((mr_config_group)g)->name;
-
-		MR_TRY(take_group(c, (mr_config_group)g, config_setting_get_member(root, name), sets, n_sets));
-	}
 	return MR_OK;
+}
+
+static mr_status take_all(mr_config *c, const mr_parsed *parsed, size_t n, const mr_set *sets, size_t n_sets)
+{
+	const config_setting_t **parts = calloc(n, sizeof(*parts));
+	mr_status st = parts ? mr_config_part_open(c, MR_CONFIG_TOP, NULL, (mr_origin){0}) : mr_fail(MR_ERESOURCE, "no memory");
+
+	for (size_t i = 0; st == MR_OK && i < n; i++)
+		st = take_top(c, &parsed[i]);
+	for (int g = MR_CONFIG_TOP + 1; st == MR_OK && g < MR_N_CONFIG_GROUPS; g++)
+		st = take_group(c, (mr_config_group)g, parsed, parts, n, sets, n_sets);
+	free(parts);
+	return st;
 }
 
 /* --- what libconfig refuses --- */
@@ -288,19 +350,20 @@ static void bare_word(const char *line, char *out, size_t size)
 }
 
 /* libconfig names no key, so its sentence gets the line that it met, and what usually is the matter there. */
-static void refuse(mr_config *c, uint32_t line, const char *why)
+static void refuse(mr_config *c, const mr_parsed *p)
 {
-	mr_origin at = mr_config_text_origin(&c->text, line);
-	char quoted[80], word[40];
+	int found = config_error_line(&p->settings);
+	const char *text = config_error_text(&p->settings), *why = text ? text : "cannot be parsed";
+	uint32_t line = found > 0 ? (uint32_t)found : 1, n = p->unit->n_lines;
+	mr_origin at = mr_config_unit_origin(&c->text, p->unit, line);
+	char quoted[80] = "", word[40];
 
 	if (mr_mistakes_at(&c->mistakes, at)) /* newer versions refuse an integer that the scan has refused, in fewer words */
 		return;
-	copy_line(&c->text, line, quoted, sizeof(quoted));
+	if (n)
+		copy_line(&c->text, 1 + p->unit->line[line <= n ? line - 1 : n - 1], quoted, sizeof(quoted));
 	bare_word(quoted, word, sizeof(word));
-	if (strstr(why, "mismatched element"))
-		mr_mistakes_add(&c->mistakes, at, NULL,
-				"%s: %s (write all numbers with a point, or none; or ( ) in place of [ ])", why, quoted);
-	else if (strstr(why, "syntax") && *word)
+	if (strstr(why, "syntax") && *word)
 		mr_mistakes_add(&c->mistakes, at, NULL, "%s: %s (text stands in quotes: \"%s\")", why, quoted, word);
 	else
 		mr_mistakes_add(&c->mistakes, at, NULL, "%s%s%s", why, *quoted ? ": " : "", quoted);
@@ -308,18 +371,27 @@ static void refuse(mr_config *c, uint32_t line, const char *why)
 
 mr_status mr_config_parse(mr_config *c, const mr_set *sets, size_t n_sets)
 {
-	config_t parsed;
+	uint32_t n = c->text.n_ended;
+	mr_parsed *parsed = calloc(n + 1u, sizeof(*parsed));
 	mr_status st = MR_OK;
+	bool well = true;
 
-	config_init(&parsed);
-	if (config_read_string(&parsed, mr_strbuf_text(&c->text.text)) == CONFIG_TRUE) {
-		st = take_root(c, config_root_setting(&parsed), sets, n_sets);
-	} else {
-		int line = config_error_line(&parsed);
-		const char *text = config_error_text(&parsed);
+	if (!parsed)
+		return mr_fail(MR_ERESOURCE, "no memory for %u files", n);
+	for (uint32_t i = 0; i < n; i++) {
+		mr_parsed *p = &parsed[i];
 
-		refuse(c, line > 0 ? (uint32_t)line : 1, text ? text : "cannot be parsed");
+		p->unit = &c->text.units[c->text.order[i]];
+		config_init(&p->settings);
+		if (config_read_string(&p->settings, mr_strbuf_text(&p->unit->text)) == CONFIG_TRUE)
+			continue;
+		refuse(c, p);
+		well = false;
 	}
-	config_destroy(&parsed);
+	if (well)
+		st = take_all(c, parsed, n, sets, n_sets);
+	for (uint32_t i = 0; i < n; i++)
+		config_destroy(&parsed[i].settings);
+	free(parsed);
 	return st;
 }

@@ -41,24 +41,52 @@ bool mr_mistakes_has(const mr_mistakes *m, const char *key);
 bool mr_mistakes_at(const mr_mistakes *m, mr_origin at);
 void mr_mistakes_fini(mr_mistakes *m);
 
-/* The text that libconfig gets: all included files in one, and where each of its lines comes from. */
+/* One line of all files together. */
+typedef struct mr_config_line {
+	mr_origin at;           /* where it was written */
+	uint32_t unit;          /* which unit it belongs to */
+} mr_config_line;
+
+/*
+ * What libconfig parses by itself: the main file, or one that is included at the top of another file or of one of its groups. The
+ * settings of a file win over those of the files that it includes, and those of a later one over those of an earlier one.
+ */
+typedef struct mr_config_unit {
+	char group[64];         /* the group whose settings it holds; "": it holds groups */
+	mr_strbuf text;         /* its lines, with numbers and brackets as libconfig takes them; made by mr_config_text_scan */
+	uint32_t *line;         /* [n_lines] of the text: which line of all files each is, from 0 */
+	uint32_t n_lines;
+} mr_config_unit;
+
 typedef struct mr_config_text {
-	mr_strbuf text;
+	mr_strbuf text;         /* all files, each in place of the @include that names it */
 	char **files;           /* [n_files] as they are named in messages; files[0] is the main one */
 	uint32_t n_files;
-	mr_origin *lines;       /* [n_lines] */
+	mr_config_line *lines;  /* [n_lines] */
 	size_t n_lines, room;
+	mr_config_unit *units;  /* [n_units] in the order in which they begin; units[0] is the main file */
+	uint32_t n_units;
+	uint32_t *order;        /* [n_ended] units in the order in which they end: the later wins */
+	uint32_t n_ended;
 	bool partial;           /* an @include could not be followed: what is missing may stand there */
 } mr_config_text;
 
 /** Read @path and what it includes. Errors: MR_ECONFIG when @path cannot be read; MR_ERESOURCE. All else is noted in
  * @m. */
 mr_status mr_config_text_read(const char *path, mr_config_text *t, mr_mistakes *m) MR_MUST_USE;
-/** Note integers that libconfig would misread, and strings and groups that do not end. False: do not parse the rest. */
-bool mr_config_text_scan(const mr_config_text *t, mr_mistakes *m);
-/** Where line @line (from 1) of the text was written. */
+/**
+ * Make the texts of the units, noting integers that are too large, and strings and groups that do not end (*@whole false: do not
+ * parse the rest). A number may have k, M or G behind it; integers of any size need no L; a list may mix 1 and 2.5. Errors: MR_ERESOURCE.
+ */
+mr_status mr_config_text_scan(mr_config_text *t, mr_mistakes *m, bool *whole) MR_MUST_USE;
+/** Where line @line (from 1) of all files was written. */
 mr_origin mr_config_text_origin(const mr_config_text *t, uint32_t line);
+/** Where line @line (from 1) of the text of unit @u was written. */
+mr_origin mr_config_unit_origin(const mr_config_text *t, const mr_config_unit *u, uint32_t line);
 void mr_config_text_fini(mr_config_text *t);
+/* How a text goes on behind @s[0]: outside of strings and comments, or inside one. *@skip is 1 when s[1] belongs to it. */
+typedef enum mr_text_state { MR_TEXT_PLAIN, MR_TEXT_STRING, MR_TEXT_LINE_COMMENT, MR_TEXT_BLOCK_COMMENT } mr_text_state;
+mr_text_state mr_config_text_advance(mr_text_state state, const char *s, int *skip);
 
 typedef struct mr_config_part {
 	mr_plugin plugin;       /* of a plug-in group; name NULL while not known */

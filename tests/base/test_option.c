@@ -89,7 +89,7 @@ static void test_sentences(void)
 
 	MR_CHECK_FAIL(mr_values_set_int(v, "layers", 0), MR_ECONFIG, "expected an integer from 1 to 64, got 0");
 	MR_CHECK_FAIL(mr_values_set_int(v, "layers", 65), MR_ECONFIG, "from 1 to 64, got 65");
-	MR_CHECK_FAIL(mr_values_set_float(v, "layers", 2), MR_ECONFIG, "expected an integer from 1 to 64, got 2.0");
+	MR_CHECK_FAIL(mr_values_set_float(v, "layers", 2.5), MR_ECONFIG, "expected an integer from 1 to 64, got 2.5");
 	MR_CHECK_FAIL(mr_values_set_float(v, "rate", -1), MR_ECONFIG, "expected a number of at least 0, got -1.0");
 	MR_CHECK_FAIL(mr_values_set_float(v, "rate", NAN), MR_ECONFIG, "got nan");
 	MR_CHECK_FAIL(mr_values_set_float(v, "rate", INFINITY), MR_ECONFIG, "got inf");
@@ -119,9 +119,13 @@ static void test_sentences(void)
 
 static void test_text_numbers(void)
 {
-	static const char *const bad_ints[] = {"",     " ", "1.0", "1e2", "0x", "4 5",
+	static const char *const bad_ints[] = {"",     " ", "1.5", "1e-2", "0x", "4 5", "1e3k", "k", "10K", "10kk", "10 k", "0x10k", "1.5555k", "1e999",
 						"4LLL", "L", "4,",  "9223372036854775808", "-0x10", "0xg", "0x8000000000000000"};
 	static const char *const bad_floats[] = {"", "1,5", "0x1p3", "inf", "nan", "1e999", "1 2", "abc", "-", "1e"};
+	static const struct {
+		const char *text;
+		int64_t value;
+	} wholes[] = {{"1e3", 1000}, {"10k", 10000}, {"2.3k", 2300}, {"5M", 5000000}, {" 1.5G ", 1500000000}, {"2.0", 2}, {"0.001e4", 10}};
 	mr_values *v = fresh();
 
 	MR_CHECK_OK(mr_values_set_text(v, "offset", " -12 "));
@@ -138,6 +142,12 @@ static void test_text_numbers(void)
 	CU_ASSERT_EQUAL(mr_values_int(v, "offset"), 1);
 	for (size_t i = 0; i < sizeof(bad_ints) / sizeof(bad_ints[0]); i++)
 		MR_CHECK_FAIL(mr_values_set_text(v, "offset", bad_ints[i]), MR_ECONFIG, "expected an integer, got");
+	for (size_t i = 0; i < sizeof(wholes) / sizeof(wholes[0]); i++) {
+		MR_CHECK_OK(mr_values_set_text(v, "offset", wholes[i].text));
+		CU_ASSERT_EQUAL(mr_values_int(v, "offset"), wholes[i].value);
+		MR_CHECK_OK(mr_values_set_text(v, "rate", wholes[i].text));
+		CU_ASSERT_EQUAL(mr_values_float(v, "rate"), (double)wholes[i].value);
+	}
 	MR_CHECK_OK(mr_values_set_text(v, "rate", "3"));
 	CU_ASSERT_EQUAL(mr_values_float(v, "rate"), 3);
 	MR_CHECK_OK(mr_values_set_text(v, "rate", "0x10"));
@@ -183,7 +193,7 @@ static void test_text_others(void)
 	list = mr_values_floats(v, "weights", &n);
 	CU_ASSERT_EQUAL_FATAL(n, 3);
 	CU_ASSERT_TRUE(list[0] == 2 && list[1] == 16 && list[2] == 1);
-	MR_CHECK_OK(mr_values_set_text(v, "weights", " [1,-2.5e3 , 3 ] "));
+	MR_CHECK_OK(mr_values_set_text(v, "weights", " [1,-2.5k , 3 ] "));
 	list = mr_values_floats(v, "weights", &n);
 	CU_ASSERT_EQUAL_FATAL(n, 3);
 	CU_ASSERT_TRUE(list[0] == 1 && list[1] == -2500 && list[2] == 3);
