@@ -20,8 +20,9 @@
  * Time: with delays of delta or more everywhere no bubble but fill and drain; with none, one step at a time. Memory at a stage:
  * activations of up to D - k micro-batches, and up to delta + 1 versions.
  *
- * The list is finite: as many steps as the run makes. A run that has ended cannot be given more of them, since the steps under way
- * at its end would be others: ask for as many as may be wanted, and stop it, which saves.
+ * The lists have no end and are made as they are wanted, a window at a time (ir/endless.h): a run may be as long as it likes, and be
+ * given more steps when it has ended. Recorded steps end where the file does. Where anything follows the timeline the list ends with
+ * the run, whose last steps are a pipeline's that drains: more of them would change those.
  *
  * With one worker a step is of the whole model as it was up to delta steps ago: delta + 1 replicas that send their gradients
  * to one model whenever they have them. That is what `ringmaster` was made for: a gradient so many steps old, or more, is discarded.
@@ -34,10 +35,13 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "schedules/parts/rpd_draw.h"
+#include "ir/endless.h"
+#include "schedules/parts/rpd_stream.h"
 #include "schedules/parts/straight.h"
 
 #define MOST_RECORD ((size_t)256 << 20)
+#define WINDOW 1024u              /* steps made at a time, */
+#define WINDOW_CELLS (1u << 18)   /* or fewer, if they have so many stages */
 
 static const mr_option options[] = {
 	{"stage", MR_OPT_ENUM, "uniform", 0, 0, "uniform|timeline", NULL, "which stage a step updates: any, or as 1F1B in unit time"},
@@ -89,7 +93,7 @@ static mr_rpd_delays delays_of(const mr_values *v)
 					: MR_RPD_DELAY_UNIFORM;
 }
 
-static mr_status read_record(const char *path, uint16_t n_stages, uint32_t n_steps, mr_aged **out)
+static mr_status read_record(const char *path, uint16_t n_stages, uint32_t n_batches, uint64_t n_steps, mr_aged **out)
 {
 	char *text;
 	size_t len;
@@ -98,145 +102,261 @@ static mr_status read_record(const char *path, uint16_t n_stages, uint32_t n_ste
 	st = mr_file_read(path, MOST_RECORD, &text, &len);
 	if (st != MR_OK)
 		return mr_fail_in(MR_ECONFIG, "record");
-	st = mr_aged_parse(path, text, n_stages, out);
+	st = mr_aged_parse(path, text, n_stages, n_batches, out);
 	free(text);
 	if (st == MR_OK && (*out)->n_steps < n_steps) {
-		st = mr_fail(MR_ECONFIG, "%s has %u steps, and %u are asked for", path, (*out)->n_steps, n_steps);
+		st = mr_fail(MR_ECONFIG, "%s has %u steps, and %llu are asked for", path, (*out)->n_steps, (unsigned long long)n_steps);
 		mr_aged_destroy(*out);
 		*out = NULL;
 	}
 	return st;
 }
 
-/* @p's steps, and more of them until @n_steps are left of those that Ringmaster keeps. */
-static mr_status draw_steps(mr_rpd_params p, uint32_t n_steps, uint32_t limit, mr_aged **out)
+/* A timeline so long that Ringmaster leaves @n_steps of it. */
+static mr_status find_end(mr_rpd_stream *s, uint64_t n_steps)
 {
-	for (p.n_steps = n_steps;; p.n_steps *= 2) {
-		MR_TRY(mr_rpd_draw(&p, out));
-		if (!limit)
-			return MR_OK;
-		mr_aged_discard(*out, limit);
-		if ((*out)->n_steps >= n_steps)
-			return mr_aged_index(*out);
-		mr_aged_destroy(*out);
-		*out = NULL;
-		if (p.n_steps > UINT32_MAX / 2 || p.n_steps / 64 > n_steps)
-			return mr_fail(MR_ECONFIG, "ringmaster: of %u steps drawn fewer than %u read nothing of %u steps ago or more: take a larger one, or a smaller delta",
-				       p.n_steps, n_steps, limit);
+	mr_aged *a;
+	mr_status st;
+
+	for (s->p.n_all = n_steps;; s->p.n_all *= 2) {
+		if (!s->limit || s->p.n_all / 64 > n_steps)
+			return MR_OK; /* if that is not enough, it is hopeless, and the first who asks for a step is told */
+		st = mr_rpd_stream_part(s, n_steps - 1, 1, &a);
+		mr_aged_destroy(a);
+		if (st != MR_ECONFIG)
+			return st;
 	}
 }
 
-static mr_status steps_of(const mr_sched_args *args, uint32_t n_steps, mr_aged **out)
+/* @n_steps: how many the run or the list has; 0: unknown. */
+static mr_status open_stream(const mr_sched_args *args, uint64_t n_steps, mr_rpd_stream *s)
 {
 	const mr_values *v = args->options;
 	int64_t delta = mr_values_int(v, "delta");
-	uint32_t limit = (uint32_t)mr_values_int(v, "ringmaster");
-	mr_rpd_params p = {
+	mr_rpd_params *p = &s->p;
+	const char *record = mr_values_string(v, "record");
+
+	*s = (mr_rpd_stream){.limit = (uint32_t)mr_values_int(v, "ringmaster")};
+	*p = (mr_rpd_params){
 		.n_stages = args->n_workers,
-		.n_batches = args->n_batches ? args->n_batches : n_steps,
+		.n_batches = args->n_batches ? args->n_batches : n_steps < UINT32_MAX ? (uint32_t)n_steps : UINT32_MAX,
 		.stage = order_of(v, "stage"),
 		.batch = order_of(v, "batch"),
 		.delays = delays_of(v),
 		.delta = delta < 0 ? mr_unit_delay_max(args->n_workers) : (uint32_t)delta,
 		.seed = (uint64_t)mr_values_int(v, "seed"),
 	};
-	const char *record = mr_values_string(v, "record");
-
-	if (mr_values_is_set(v, "seed") && p.stage == MR_RPD_TIMELINE && p.batch != MR_RPD_UNIFORM && p.delays != MR_RPD_DELAY_UNIFORM)
+	if (mr_values_is_set(v, "seed") && p->stage == MR_RPD_TIMELINE && p->batch != MR_RPD_UNIFORM && p->delays != MR_RPD_DELAY_UNIFORM)
 		return mr_fail(MR_ECONFIG, "seed: has no effect where neither stage nor batch nor delays are drawn");
-	return *record ? read_record(record, args->n_workers, n_steps, out) : draw_steps(p, n_steps, limit, out);
+	if (*record)
+		return read_record(record, args->n_workers, args->n_batches, n_steps, &s->record);
+	if (!mr_rpd_has_timeline(p))
+		return MR_OK;
+	return n_steps ? find_end(s, n_steps) : mr_fail(MR_ECONFIG, "a timeline ends, so the number of steps must be known");
 }
 
+/* --- lists --- */
+
+/* A part of the run as it is emitted. */
+typedef struct part {
+	mr_plan *plan;
+	mr_section section;
+	const mr_aged *a;
+	uint64_t first;      /* the step of a's first */
+	uint64_t begin, end; /* B of these steps, and what stands among them; numbers count from begin */
+} part;
+
 /* The version, counted in steps of all stages, that step @k reads at @stage. */
-static uint32_t read_of(const mr_aged *a, uint32_t k, uint16_t stage)
+static uint64_t read_of(const part *p, uint64_t k, uint16_t stage)
 {
-	uint32_t d = mr_aged_delay(a, k, stage);
+	uint32_t d = mr_aged_delay(p->a, (uint32_t)(k - p->first), stage);
 
 	return d < k ? k - d : 0;
 }
 
-static mr_status emit_f(mr_plan *plan, const mr_aged *a, uint32_t k, uint16_t s)
+static mr_status emit_one(const part *p, mr_instr in, uint64_t k)
 {
-	return mr_plan_append(plan, s, MR_PROLOGUE,
-			      (mr_instr){.op = MR_OP_F, .span = 1, .stage = s, .micro = k, .read = (int32_t)read_of(a, k, s),
-					 .target = (int32_t)a->batch[k]});
+	in.span = 1;
+	in.micro = (uint32_t)(k - p->begin);
+	in.read = (int32_t)((int64_t)read_of(p, k, in.stage) - (int64_t)p->begin);
+	return mr_plan_append(p->plan, in.stage, p->section, in);
 }
 
-static mr_status emit_b(mr_plan *plan, const mr_aged *a, uint32_t k, uint16_t s)
+static mr_status emit_f(const part *p, uint64_t k, uint16_t s)
 {
-	uint8_t flags = s < a->stage[k] ? MR_INSTR_PASS : s > a->stage[k] ? MR_INSTR_KEEP : 0;
+	return emit_one(p, (mr_instr){.op = MR_OP_F, .stage = s, .target = (int32_t)p->a->batch[k - p->first]}, k);
+}
 
-	return mr_plan_append(plan, s, MR_PROLOGUE,
-			      (mr_instr){.op = MR_OP_B, .flags = flags, .span = 1, .stage = s, .micro = k});
+static mr_status emit_b(const part *p, uint64_t k, uint16_t s)
+{
+	uint16_t active = p->a->stage[k - p->first];
+	uint8_t flags = s < active ? MR_INSTR_PASS : s > active ? MR_INSTR_KEEP : 0;
+
+	return emit_one(p, (mr_instr){.op = MR_OP_B, .flags = flags, .stage = s}, k);
 }
 
 /*
  * F(k) at stage s stands behind B(0) .. B(behind[k] - 1): those whose versions F of a step up to k reads here, those that the
  * stage in front has put before F(k) too (or the two lists would wait for each other), and those that leave S - s under way.
+ * The last bound is above all that a step so many before k could ask for: so S steps before a part are enough to know it.
  */
-static mr_status fill(mr_plan *plan, const mr_aged *a, uint32_t *behind, uint32_t n_steps)
+static mr_status fill(const part *p, uint64_t *behind)
 {
-	memset(behind, 0, n_steps * sizeof(*behind));
-	for (uint16_t s = 0; s < plan->n_stages; s++) {
-		uint32_t done = 0, room = plan->n_stages - (uint32_t)s;
+	uint16_t n_stages = p->plan->n_stages;
 
-		for (uint32_t k = 0; k < n_steps; k++) {
-			uint32_t most = k ? behind[k - 1] : 0, reads = read_of(a, k, s), full = k + 1 > room ? k + 1 - room : 0;
+	memset(behind, 0, p->a->n_steps * sizeof(*behind));
+	for (uint16_t s = 0; s < n_stages; s++) {
+		uint64_t done = p->begin, room = n_stages - (uint64_t)s, most = 0;
+
+		for (uint32_t i = 0; i < p->a->n_steps; i++) {
+			uint64_t k = p->first + i, reads = read_of(p, k, s), full = k + 1 > room ? k + 1 - room : 0;
 
 			most = reads > most ? reads : most;
 			most = full > most ? full : most;
-			behind[k] = behind[k] > most ? behind[k] : most;
-			while (done < behind[k])
-				MR_TRY(emit_b(plan, a, done++, s));
-			MR_TRY(emit_f(plan, a, k, s));
+			most = behind[i] > most ? behind[i] : most;
+			behind[i] = most;
+			if (most < p->begin || most >= p->end) /* in another part */
+				continue;
+			while (done < most)
+				MR_TRY(emit_b(p, done++, s));
+			MR_TRY(emit_f(p, k, s));
 		}
-		while (done < n_steps)
-			MR_TRY(emit_b(plan, a, done++, s));
+		while (done < p->end)
+			MR_TRY(emit_b(p, done++, s));
 	}
 	return MR_OK;
 }
 
-static uint32_t oldest(const mr_aged *a, uint32_t n_steps)
+/* Steps @begin to @end - 1, of @n_all. */
+static mr_status emit_part(mr_rpd_stream *steps, uint64_t begin, uint64_t end, uint64_t n_all, mr_section section, mr_plan *plan)
+{
+	uint64_t around = plan->n_stages, first = begin > around ? begin - around : 0, last = n_all - end > around ? end + around : n_all;
+	part p = {.plan = plan, .section = section, .first = first, .begin = begin, .end = end};
+	uint64_t *behind;
+	mr_aged *a = NULL;
+	mr_status st;
+
+	if (begin >= end)
+		return MR_OK;
+	behind = malloc((size_t)(last - first) * sizeof(*behind));
+	st = behind ? mr_rpd_stream_part(steps, first, (uint32_t)(last - first), &a)
+		    : mr_fail(MR_ERESOURCE, "no memory for %llu steps", (unsigned long long)(last - first));
+	p.a = a;
+	if (st == MR_OK)
+		st = fill(&p, behind);
+	free(behind);
+	mr_aged_destroy(a);
+	return st;
+}
+
+/* --- without an end --- */
+
+typedef struct endless {
+	mr_rpd_stream steps;
+	uint64_t n_steps;
+	uint32_t length;
+} endless;
+
+static mr_status window(void *arg, uint64_t n, mr_plan *out)
+{
+	endless *e = arg;
+	uint64_t begin = n * e->length, end = begin < e->n_steps && e->n_steps - begin > e->length ? begin + e->length : e->n_steps;
+
+	return emit_part(&e->steps, begin, end, e->n_steps, MR_BODY, out);
+}
+
+static void destroy(void *arg)
+{
+	endless *e = arg;
+
+	mr_rpd_stream_fini(&e->steps);
+	free(e);
+}
+
+/* Takes what @steps has. */
+static mr_status make_endless(mr_rpd_stream *steps, uint64_t n_steps, mr_plan *plan)
+{
+	endless *e = malloc(sizeof(*e));
+	mr_endless *own = malloc(sizeof(*own));
+
+	if (!e || !own) {
+		free(e);
+		free(own);
+		return mr_fail(MR_ERESOURCE, "no memory for an endless plan");
+	}
+	*e = (endless){.steps = *steps, .n_steps = n_steps, .length = plan->n_micro};
+	*own = (mr_endless){
+		.n_steps = n_steps,
+		.identity = mr_rpd_stream_hash(steps),
+		.fixed = !steps->record && n_steps < UINT64_MAX,
+		.window = window,
+		.destroy = destroy,
+		.arg = e,
+	};
+	*steps = (mr_rpd_stream){0};
+	plan->endless = own;
+	return MR_OK;
+}
+
+static uint32_t oldest(const mr_plan *plan)
 {
 	uint32_t most = 0;
 
-	for (uint32_t k = 0; k < n_steps; k++)
-		for (uint16_t s = 0; s < a->n_stages; s++)
-			most = k - read_of(a, k, s) > most ? k - read_of(a, k, s) : most;
+	for (uint16_t s = 0; s < plan->n_stages; s++)
+		for (uint32_t i = 0; i < mr_plan_list(plan, s, MR_PROLOGUE)->n; i++) {
+			const mr_instr *in = &mr_plan_list(plan, s, MR_PROLOGUE)->at[i];
+
+			most = in->micro - (uint32_t)in->read > most ? in->micro - (uint32_t)in->read : most;
+		}
 	return most;
+}
+
+/* Steps of a window: no longer than the run, but at least as many as are under way at once. */
+static uint32_t window_length(const mr_sched_args *args, uint64_t n_all)
+{
+	uint64_t n = WINDOW_CELLS / args->n_workers;
+
+	n = n < WINDOW ? n : WINDOW;
+	n = args->n_steps && args->n_steps < n ? args->n_steps : n;
+	n = n > args->n_workers ? n : args->n_workers;
+	return (uint32_t)(n < n_all ? n : n_all);
+}
+
+static mr_status emit_steps(const mr_sched_args *args, mr_rpd_stream *steps, mr_plan **out)
+{
+	uint64_t n_all = args->finite ? args->n_micro : steps->record ? steps->record->n_steps : steps->p.n_all ? args->n_steps : UINT64_MAX;
+	uint32_t n = args->finite ? args->n_micro : window_length(args, n_all);
+	mr_plan *plan;
+	mr_status st;
+
+	MR_TRY(mr_straight_create(args, "rpd", n, &plan));
+	plan->n_micro = plan->commits = n;
+	st = emit_part(steps, 0, n, n, MR_PROLOGUE, plan);
+	plan->contract = (mr_contract){
+		.coverage = MR_COVER_BLOCK,
+		.flush = MR_FLUSH_NONE,
+		.read_f = MR_READ_AGED,
+		.sum = MR_SUM_ASCENDING,
+		.need = 1,
+		.same_version_b = true,
+		.max_staleness = args->finite ? oldest(plan) : mr_rpd_stream_oldest(steps),
+	};
+	if (st == MR_OK && !args->finite)
+		st = make_endless(steps, n_all, plan);
+	return mr_sched_finish(plan, st, out);
 }
 
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
-	uint32_t n_steps = args->finite ? args->n_micro : args->n_steps;
-	uint32_t *behind;
-	mr_aged *a = NULL;
-	mr_plan *plan;
-	mr_status st;
+	mr_rpd_stream steps;
+	mr_status st = open_stream(args, args->finite ? args->n_micro : args->n_steps, &steps);
 
-	if (!n_steps)
-		return mr_fail(MR_ECONFIG, "its steps do not repeat, so their number must be known");
-	MR_TRY(mr_straight_create(args, "rpd", n_steps, &plan));
-	plan->n_micro = plan->commits = n_steps;
-	st = steps_of(args, n_steps, &a);
-	behind = calloc(n_steps, sizeof(*behind));
-	if (st == MR_OK && !behind)
-		st = mr_fail(MR_ERESOURCE, "no memory for %u steps", n_steps);
-	if (st == MR_OK) {
-		plan->contract = (mr_contract){
-			.coverage = MR_COVER_BLOCK,
-			.flush = MR_FLUSH_NONE,
-			.read_f = MR_READ_AGED,
-			.sum = MR_SUM_ASCENDING,
-			.need = 1,
-			.same_version_b = true,
-			.max_staleness = oldest(a, n_steps),
-		};
-		st = fill(plan, a, behind, n_steps);
-	}
-	free(behind);
-	mr_aged_destroy(a);
-	return mr_sched_finish(plan, st, out);
+	if (st == MR_OK && steps.p.n_all == 0 && !args->finite && !steps.p.n_batches)
+		st = mr_fail(MR_ECONFIG, "minibatches are drawn from the data, and there are none");
+	if (st == MR_OK)
+		st = emit_steps(args, &steps, out);
+	mr_rpd_stream_fini(&steps);
+	return st;
 }
 
 const mr_sched_ops mr_sched_rpd = {

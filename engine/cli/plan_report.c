@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "host/probe.h"
 #include "ir/metrics.h"
+#include "ir/pause.h"
 #include "ir/walk_trace.h"
 #include "report/schedule_picture.h"
 #include "report/table.h"
@@ -49,16 +50,16 @@ mr_status mr_forecast_memory(mr_forecast *f)
 	return MR_OK;
 }
 
-/* Does the plan's list end, without a body that repeats? Then a step is a part of the whole list. */
+/* Does the plan have no body that repeats? Then a step is a part of its whole list, or of its first window. */
 static bool ends(const mr_plan *p)
 {
-	return mr_run_last_step(p) != UINT64_MAX;
+	return !mr_plan_list(p, 0, MR_BODY)->n;
 }
 
 /* Steps of a body, or of the list that ends. */
 static double steps_of(const mr_plan *p)
 {
-	return ends(p) ? (double)mr_run_last_step(p) : mr_plan_steps(p);
+	return ends(p) ? mr_pauses_of(p, 0, NULL, 0) : mr_plan_steps(p);
 }
 
 /* Computing time from commit to commit of worker @w. */

@@ -4,6 +4,7 @@
 
 #include "base/fault.h"
 #include "host/clock.h"
+#include "ir/endless.h"
 #include "exec/exec_parts.h"
 
 /* --- where a worker stands --- */
@@ -13,10 +14,37 @@ static mr_cursor *cursor_of(mr_worker *w, const mr_lane *lane)
 	return lane->train ? &w->train : &w->eval;
 }
 
-static void skip_ends(const mr_worker *w, const mr_lane *lane, mr_cursor *c)
+/* The list in which @c stands; NULL: it could not be made. */
+static const mr_list *list_at(const mr_worker *w, const mr_lane *lane, const mr_cursor *c)
+{
+	if (!lane->train || !w->run->windows)
+		return mr_plan_list(lane->plan, w->id, (mr_section)c->section);
+	return w->window ? mr_plan_list(w->window, w->id, MR_BODY) : NULL;
+}
+
+/* From the end of a window to the next one. */
+static void skip_window(mr_worker *w, mr_cursor *c)
+{
+	mr_status st;
+
+	if (!w->window || c->at < mr_plan_list(w->window, w->id, MR_BODY)->n)
+		return;
+	mr_windows_give_back(w->run->windows, w->window);
+	w->window = NULL;
+	*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step};
+	st = mr_windows_take(w->run->windows, c->n, &w->window);
+	if (st != MR_OK)
+		mr_run_fail(w->run, st);
+}
+
+static void skip_ends(mr_worker *w, const mr_lane *lane, mr_cursor *c)
 {
 	const mr_plan *p = lane->plan;
 
+	if (lane->train && w->run->windows) {
+		skip_window(w, c);
+		return;
+	}
 	if (c->section == MR_PROLOGUE && c->at == mr_plan_list(p, w->id, MR_PROLOGUE)->n)
 		*c = (mr_cursor){.section = MR_BODY, .step = c->step};
 	if (c->section == MR_BODY && c->at && c->at == mr_plan_list(p, w->id, MR_BODY)->n)
@@ -40,15 +68,17 @@ enum { COMMITTING = 1 << MR_OP_N | 1 << MR_OP_AR | 1 << MR_OP_U | 1 << MR_OP_V |
 bool mr_exec_next(mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out)
 {
 	const mr_plan *p = lane->plan;
+	const mr_list *l;
 	mr_cursor c;
 
 	if (!lane->train)
 		skip_beyond(w, lane, until);
 	c = *cursor_of(w, lane);
+	l = list_at(w, lane, &c);
 
-	if (c.step >= until || (c.section == MR_BODY && mr_plan_list(p, w->id, MR_BODY)->n == 0))
+	if (c.step >= until || !l || (c.section == MR_BODY && l->n == 0))
 		return false; /* at the pause point; or without a part in this lane */
-	*out = (mr_task){.lane = lane, .in = &mr_plan_list(p, w->id, c.section)->at[c.at], .n = c.n};
+	*out = (mr_task){.lane = lane, .in = &l->at[c.at], .n = c.n};
 	out->st = mr_lane_at(lane, out->in->pipe, out->in->stage);
 	out->micro = mr_instr_micro(p, out->in, c.n);
 	if (1u << out->in->op & COMMITTING)
@@ -75,6 +105,12 @@ void mr_exec_advance(mr_worker *w, mr_lane *lane)
 		w->rewind = false;
 		c->at = 0;
 		return;
+	}
+	if (lane->train && w->window) {
+		const mr_instr *in = &mr_plan_list(w->window, w->id, MR_BODY)->at[c->at];
+
+		c->step += mr_window_pauses(in);
+		w->n_begun += in->op == MR_OP_F;
 	}
 	c->at++;
 	if (lane->train && c->section == MR_PROLOGUE && c->step < w->n_pauses && c->at == w->pause_at[c->step])

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/endless.h"
+
 /* One ring: what goes into it is the F of one stage in one pipe, in the order of its list. */
 typedef struct feed {
 	mr_hop *hop;
@@ -11,6 +13,9 @@ typedef struct feed {
 	uint32_t *micro;        /* [n_once + n_body] of the prologue, then of the body as offsets */
 	uint32_t n_once, n_body;
 	uint64_t next;          /* place in that order */
+	const mr_plan *window;  /* of an endless plan: where that place is, when it has been looked up */
+	uint64_t n;             /* which window */
+	uint32_t at;            /* F of micro-batch `next` in the list there, or what is looked at for it */
 } feed;
 
 struct mr_loader {
@@ -98,8 +103,10 @@ void mr_loader_destroy(mr_loader *l)
 {
 	if (!l)
 		return;
-	for (uint32_t i = 0; l->feed && i < l->n_feeds; i++)
+	for (uint32_t i = 0; l->feed && i < l->n_feeds; i++) {
+		mr_windows_give_back(l->run->windows, l->feed[i].window);
 		free(l->feed[i].micro);
+	}
 	free(l->feed);
 	free(l->spare_input);
 	free(l->spare_target);
@@ -113,16 +120,56 @@ void mr_loader_seek(mr_loader *l, uint64_t step, uint64_t end)
 	for (uint32_t i = 0; i < l->n_feeds; i++) {
 		feed *f = &l->feed[i];
 
+		mr_windows_give_back(l->run->windows, f->window);
+		f->window = NULL;
 		f->next = step ? mr_run_done(l->run, (uint8_t)(i / 2), f->is_input ? 0 : last, true) : 0;
 	}
 	l->end = end;
 }
 
+/* The minibatch that step f->next takes: its F are fed in the order of the steps, which is that of the list. */
+static mr_status find_step(mr_loader *l, feed *f, uint64_t *micro)
+{
+	uint16_t stage = f->is_input ? 0 : (uint16_t)(l->run->n_stages - 1);
+	const mr_list *list = f->window ? mr_plan_list(f->window, stage, MR_BODY) : NULL;
+	uint64_t n;
+
+	while (list && f->at < list->n &&
+	       (list->at[f->at].op != MR_OP_F || mr_instr_micro(f->window, &list->at[f->at], f->n) != f->next))
+		f->at++;
+	if (!list || f->at == list->n) {
+		const mr_plan *old = f->window;
+
+		f->window = NULL;
+		n = f->n;
+		mr_windows_give_back(l->run->windows, old);
+		MR_TRY(mr_windows_forward(l->run->windows, stage, f->next, &f->window, &n, &f->at));
+		f->n = n;
+		list = mr_plan_list(f->window, stage, MR_BODY);
+	}
+	*micro = (uint32_t)list->at[f->at].target;
+	return MR_OK;
+}
+
+static bool next_step(mr_loader *l, feed *f, uint64_t *micro)
+{
+	mr_status st;
+
+	if (f->next >= l->lane->plan->endless->n_steps)
+		return false;
+	st = find_step(l, f, micro);
+	if (st != MR_OK)
+		mr_run_fail(l->run, st);
+	return st == MR_OK;
+}
+
 /* The micro-batch at place f->next; false: there is none. */
-static bool next_micro(const mr_loader *l, const feed *f, uint64_t *micro)
+static bool next_micro(mr_loader *l, feed *f, uint64_t *micro)
 {
 	uint64_t k = f->next - f->n_once;
 
+	if (l->lane->train && l->run->windows)
+		return next_step(l, f, micro);
 	if (f->next >= f->n_once && !f->n_body)
 		return false;
 	*micro = f->next < f->n_once ? f->micro[f->next]
@@ -184,7 +231,7 @@ bool mr_loader_pump(mr_loader *l)
 	return some;
 }
 
-static bool finished(const mr_loader *l)
+static bool finished(mr_loader *l)
 {
 	uint64_t micro;
 

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "host/group.h"
+#include "ir/endless.h"
 #include "exec/replay_parts.h"
 
 /* One instruction of worker @w, if it is ready. */
@@ -114,7 +115,8 @@ uint64_t mr_replay_nearest_pause(const mr_replay *r)
 		const mr_worker *w = &r->run->worker[i];
 		const mr_cursor *c = &w->train;
 		uint32_t from = c->section == MR_PROLOGUE && c->step ? w->pause_at[c->step - 1] : 0;
-		uint64_t n = c->step + (c->at > from);
+		bool begun = w->window ? c->at && !mr_window_pauses(&mr_plan_list(w->window, w->id, MR_BODY)->at[c->at - 1]) : c->at > from;
+		uint64_t n = c->step + begun;
 
 		most = n > most ? n : most;
 	}
@@ -171,7 +173,7 @@ static mr_status set_up(mr_replay *r)
 	for (uint16_t w = 0; w < r->run->n_workers; w++)
 		MR_TRY(mr_run_warm_up(r->run, w));
 	MR_TRY(mr_run_reset(r->run));
-	mr_run_stand_at(r->run, 0);
+	MR_TRY(mr_run_stand_at(r->run, 0));
 	mr_loader_seek(r->loader, 0, UINT64_MAX);
 	return MR_OK;
 }
@@ -229,7 +231,9 @@ static mr_status on_leader(mr_replay *r, void (*fn)(void *))
 static mr_status run_duty(mr_replay *r, duty what)
 {
 	r->duty = what;
-	return on_leader(r, run_thread);
+	MR_TRY(on_leader(r, run_thread));
+	/* a window that could not be made ends the lists */
+	return r->run->error == MR_OK ? MR_OK : mr_fail(r->run->error, "%s", r->run->error_text);
 }
 
 mr_status mr_replay_create(const mr_run_config *c, mr_replay **out)

@@ -271,6 +271,8 @@ static mr_status build(mr_run *run)
 	MR_TRY(create_stages(run));
 	run->base_bytes = mr_memory_resident_bytes();
 	run->before_bytes = mr_memory_peak_bytes();
+	if (c->plan->endless)
+		MR_TRY(mr_windows_create(c->plan, &run->windows));
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		MR_TRY(create_worker(run, w));
 	mr_run_spread_states(run);
@@ -313,6 +315,7 @@ void mr_run_destroy(mr_run *run)
 	for (uint16_t s = 0; run->block && s < run->n_stages; s++)
 		mr_tail_close_block(&run->block[s]);
 	mr_plan_destroy(run->eval_plan);
+	mr_windows_destroy(run->windows);
 	free(run->stage);
 	free(run->block);
 	free(run->share);
@@ -556,6 +559,8 @@ mr_status mr_run_reset(mr_run *run)
 		wk->race = (mr_race){.log = wk->race.log};
 		mr_tail_reset(&wk->tail);
 		first_cursor(run->c.plan, w, &wk->train);
+		if (run->windows)
+			MR_TRY(mr_run_seek_window(run, wk, 0));
 	}
 	return MR_OK;
 }

@@ -24,6 +24,7 @@
 #include "exec/lane.h"
 #include "exec/replicas.h"
 #include "exec/tail.h"
+#include "exec/windows.h"
 
 #define MR_STEP_RING 4096       /* step records that the caller may be behind */
 #define MR_TRACE_RING (1u << 16) /* trace records a worker keeps */
@@ -115,6 +116,8 @@ typedef struct mr_worker {
 	uint8_t *scratch;
 	size_t scratch_bytes;      /* with what its merged W need */
 	mr_cursor train, eval;     /* where it stands in each lane; racing: in training, its pause point alone */
+	const mr_plan *window;     /* of an endless plan: the one that train stands in, taken of run->windows; NULL: there is none, for an error */
+	uint64_t n_begun;          /* likewise: F done in training */
 	mr_race race;
 	mr_tail tail;
 	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training behind which a pause point lies */
@@ -159,6 +162,7 @@ struct mr_run {
 	mr_parker **parkers;         /* [n_workers + 2]: the workers', the two loaders' */
 	mr_parker loader_parker[2];  /* train, eval */
 	mr_lane train, eval;
+	mr_windows *windows;         /* of an endless plan; NULL: its lists say all */
 	mr_plan *eval_plan;          /* owned */
 	mr_stop stop;
 	pthread_mutex_t error_lock;  /* first error wins; never taken on the step path */
@@ -206,9 +210,12 @@ mr_status mr_run_reset(mr_run *run) MR_MUST_USE;
 
 /**
  * After mr_run_reset: let all workers stand at pause point @step. Slots and boundary buffers that are in use there must have
- * been restored (their micro-batches follow from the plan; session/state.h).
+ * been restored (their micro-batches follow from the plan; session/state.h). Errors: those of making a window.
  */
-void mr_run_stand_at(mr_run *run, uint64_t step);
+mr_status mr_run_stand_at(mr_run *run, uint64_t step) MR_MUST_USE;
+
+/** Worker @w of an endless plan to pause point @step of its windows. Errors: those of making them. */
+mr_status mr_run_seek_window(mr_run *run, mr_worker *w, uint64_t step) MR_MUST_USE;
 
 /** Micro-batches whose F (or else last backward half) @stage of @pipe has done where its worker stands in training. Paused. */
 uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t stage, bool forward);

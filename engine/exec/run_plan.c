@@ -1,6 +1,7 @@
 #include "exec/run_plan.h"
 
 #include "ir/check.h"
+#include "ir/endless.h"
 #include "ir/pause.h"
 
 bool mr_run_has_split(const mr_plan *p)
@@ -141,6 +142,8 @@ mr_status mr_run_refuse(const mr_run_config *c)
 
 uint64_t mr_run_last_step(const mr_plan *p)
 {
+	if (p->endless)
+		return p->endless->n_steps;
 	return mr_plan_list(p, 0, MR_BODY)->n ? UINT64_MAX : mr_pauses_of(p, 0, NULL, 0);
 }
 

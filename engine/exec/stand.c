@@ -22,6 +22,15 @@ static mr_cursor cursor_at(const mr_run *run, uint16_t w, uint64_t step)
 	return c.at < mr_plan_list(run->c.plan, w, MR_PROLOGUE)->n ? c : (mr_cursor){.section = MR_BODY, .step = step};
 }
 
+mr_status mr_run_seek_window(mr_run *run, mr_worker *w, uint64_t step)
+{
+	mr_windows_give_back(run->windows, w->window);
+	w->window = NULL;
+	w->train = (mr_cursor){.section = MR_BODY, .step = step};
+	MR_TRY(mr_windows_seek(run->windows, w->id, step, &w->train.n, &w->window, &w->train.at));
+	return mr_windows_begun(run->windows, w->id, step, &w->n_begun);
+}
+
 uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
 {
 	const mr_plan *p = run->c.plan;
@@ -31,6 +40,8 @@ uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
 
 	if (p->contract.racing) /* its pipeline is empty at a pause point */
 		return c->step * p->contract.need;
+	if (run->windows)
+		return forward ? run->worker[w].n_begun : c->step;
 	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
 		const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
 
@@ -65,6 +76,27 @@ static const mr_instr *forward_of(const mr_plan *p, uint8_t pipe, uint16_t s, ui
 	return NULL;
 }
 
+/* What F of @m read, and whether it dropped what it saved. */
+static mr_status look_up(const mr_run *run, uint8_t pipe, uint16_t s, uint64_t m, uint64_t *read, bool *drops)
+{
+	const mr_plan *window;
+	const mr_instr *in;
+	uint64_t n = 0;
+	uint32_t at;
+
+	if (!run->windows) {
+		in = forward_of(run->c.plan, pipe, s, m, &n);
+		*read = mr_instr_read(run->c.plan, in, n);
+		*drops = in->flags & MR_INSTR_DROP;
+		return MR_OK;
+	}
+	MR_TRY(mr_windows_forward(run->windows, s, m, &window, &n, &at));
+	*read = mr_instr_read(window, &mr_plan_list(window, s, MR_BODY)->at[at], n);
+	*drops = false;
+	mr_windows_give_back(run->windows, window);
+	return MR_OK;
+}
+
 static void put_message(mr_hop *h, uint32_t buffer)
 {
 	mr_hop_hold(h, buffer);
@@ -75,40 +107,42 @@ static void put_message(mr_hop *h, uint32_t buffer)
  * Slots of stage @s in @pipe, and the buffers that they hold; of what is recomputed later, the input alone. @f and @b count the
  * pipe's own micro-batches, as its places are numbered (plan.h).
  */
-static void take_slots(mr_run *run, uint8_t pipe, uint16_t s, uint64_t f, uint64_t b)
+static mr_status take_slots(mr_run *run, uint8_t pipe, uint16_t s, uint64_t f, uint64_t b)
 {
 	const mr_plan *p = run->c.plan;
 	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
 	size_t at = mr_plan_at(p, pipe, s);
 
 	for (uint64_t k = b; k < f; k++) {
-		uint64_t n = 0, m = k * p->n_pipes + pipe;
-		const mr_instr *in = forward_of(p, pipe, s, m, &n);
+		uint64_t read, m = k * p->n_pipes + pipe;
 		mr_slot *slot = &st->slot[k % p->n_slots[at]];
 		uint32_t buffer = s ? (uint32_t)(k % p->n_fwd[at]) : (uint32_t)(k - b);
+		bool drops;
 
+		MR_TRY(look_up(run, pipe, s, m, &read, &drops));
 		mr_hop_hold(&st->in, buffer);
-		if (in->flags & MR_INSTR_DROP) {
+		if (drops) {
 			st->kept_in[m % st->n_kept] = buffer;
-			st->kept_version[m % st->n_kept] = mr_instr_read(p, in, n);
+			st->kept_version[m % st->n_kept] = read;
 			continue;
 		}
 		mr_lane_hold(st, slot);
 		slot->micro = m;
-		slot->version = mr_instr_read(p, in, n);
+		slot->version = read;
 		slot->in = buffer;
 	}
+	return MR_OK;
 }
 
 /* What is under way in stage @s of @pipe, and before and behind it. */
-static void take_flow(mr_run *run, uint8_t pipe, uint16_t s)
+static mr_status take_flow(mr_run *run, uint8_t pipe, uint16_t s)
 {
 	const mr_plan *p = run->c.plan;
 	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
 	uint64_t f = mr_run_done(run, pipe, s, true), b = mr_run_done(run, pipe, s, false), at = 0;
 	size_t place = mr_plan_at(p, pipe, s);
 
-	take_slots(run, pipe, s, f, b);
+	MR_TRY(take_slots(run, pipe, s, f, b));
 	if (run->block[s].holds && f) {
 		const mr_instr *in = forward_of(p, pipe, s, f - 1, &at);
 
@@ -118,15 +152,18 @@ static void take_flow(mr_run *run, uint8_t pipe, uint16_t s)
 		put_message(&st->in, (uint32_t)(k % p->n_fwd[place]));
 	for (uint64_t k = b; s + 1 < run->n_stages && k < mr_run_done(run, pipe, (uint16_t)(s + 1), false); k++)
 		put_message(&st->grad, (uint32_t)(k % p->n_bwd[place + 1]));
+	return MR_OK;
 }
 
-void mr_run_stand_at(mr_run *run, uint64_t n)
+mr_status mr_run_stand_at(mr_run *run, uint64_t n)
 {
 	const mr_plan *p = run->c.plan;
 
 	run->resumed = n > 0;
 	for (uint16_t w = 0; w < run->n_workers; w++) {
-		if (n > 0)
+		if (run->windows)
+			MR_TRY(mr_run_seek_window(run, &run->worker[w], n));
+		else if (n > 0)
 			run->worker[w].train = cursor_at(run, w, n);
 		if (p->contract.racing)
 			run->worker[w].race.n_f = run->worker[w].race.n_b = n * p->contract.need;
@@ -135,6 +172,7 @@ void mr_run_stand_at(mr_run *run, uint64_t n)
 	for (unsigned pipe = 0; p->contract.flush == MR_FLUSH_NONE && pipe < run->n_pipes; pipe++)
 		for (uint16_t s = 0; s < run->n_stages; s++) {
 			assert(n == 0 || p->storage == MR_MODULO);
-			take_flow(run, (uint8_t)pipe, s);
+			MR_TRY(take_flow(run, (uint8_t)pipe, s));
 		}
+	return MR_OK;
 }

@@ -39,7 +39,7 @@ mr_status mr_usage_predict(const mr_run *run, mr_usage *out)
 			const mr_lane_stage *ls = mr_lane_at(&run->train, (uint8_t)p, s);
 			const mr_block *b = mr_run_block(run, (uint8_t)p, s);
 			numbers n = {
-				.versions = live[s],
+				.versions = run->windows ? b->cap : live[s], /* a window does not say what all of them have */
 				.buffers = b->cap + b->n_aimed + b->holds,
 				.slots = ls->n_slots,
 				.in = s ? ls->in.n : 0,

@@ -61,14 +61,14 @@ mr_status mr_aged_index(mr_aged *a)
 	return MR_OK;
 }
 
-static uint32_t oldest_read(const mr_aged *a, uint32_t k, uint32_t at)
+uint32_t mr_aged_oldest(const mr_aged *a, uint32_t k, uint64_t at)
 {
 	uint32_t most = 0;
 
 	for (uint16_t b = 0; b < a->n_stages; b++) {
 		uint32_t d = mr_aged_delay(a, k, b);
 
-		d = d < at ? d : at;
+		d = d < at ? d : (uint32_t)at;
 		most = d > most ? d : most;
 	}
 	return most;
@@ -79,7 +79,7 @@ void mr_aged_discard(mr_aged *a, uint32_t limit)
 	uint32_t n = 0;
 
 	for (uint32_t k = 0; k < a->n_steps; k++) {
-		if (oldest_read(a, k, n) >= limit)
+		if (mr_aged_oldest(a, k, n) >= limit)
 			continue;
 		a->stage[n] = a->stage[k];
 		a->batch[n] = a->batch[k];
@@ -184,8 +184,10 @@ static const char *next_line(const char *line)
 	return *line ? line + 1 : line;
 }
 
-static mr_status parse_line(mr_aged *a, const char *name, uint32_t line, const char *at, uint32_t k)
+static mr_status parse_line(mr_aged *a, const char *name, uint32_t line, const char *at, uint32_t k, uint32_t n_batches)
 {
+	uint32_t most = a->n_steps / a->n_stages + a->n_stages; /* of an interrupted run, too */
+
 	for (uint32_t i = 0; i < 2u + a->n_stages; i++) {
 		uint64_t x;
 
@@ -195,6 +197,9 @@ static mr_status parse_line(mr_aged *a, const char *name, uint32_t line, const c
 		if (i == 0 && x >= a->n_stages)
 			return mr_fail(MR_ECONFIG, "%s:%u: expected a stage below %u, got %llu", name, line, a->n_stages,
 				       (unsigned long long)x);
+		if (i == 1 && n_batches && x >= n_batches && x >= most)
+			return mr_fail(MR_ECONFIG, "%s:%u: expected a minibatch below %u, as many as the data have, got %llu", name, line,
+				       n_batches, (unsigned long long)x);
 		if (i == 0)
 			a->stage[k] = (uint16_t)x;
 		else if (i == 1)
@@ -206,7 +211,7 @@ static mr_status parse_line(mr_aged *a, const char *name, uint32_t line, const c
 			    : mr_fail(MR_ECONFIG, "%s:%u: more than a stage, a minibatch and %u delays", name, line, a->n_stages);
 }
 
-mr_status mr_aged_parse(const char *name, const char *text, uint16_t n_stages, mr_aged **out)
+mr_status mr_aged_parse(const char *name, const char *text, uint16_t n_stages, uint32_t n_batches, mr_aged **out)
 {
 	uint32_t n_steps = 0, line = 1, k = 0;
 	mr_status st;
@@ -219,7 +224,7 @@ mr_status mr_aged_parse(const char *name, const char *text, uint16_t n_stages, m
 	st = mr_aged_create(n_stages, n_steps, out);
 	for (const char *s = text; st == MR_OK && *s; s = next_line(s), line++)
 		if (!is_blank(s))
-			st = parse_line(*out, name, line, s, k++);
+			st = parse_line(*out, name, line, s, k++, n_batches);
 	if (st == MR_OK)
 		st = mr_aged_index(*out);
 	if (st != MR_OK) {

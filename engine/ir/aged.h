@@ -49,6 +49,9 @@ static inline uint32_t mr_aged_delay(const mr_aged *a, uint32_t k, uint16_t bloc
 	return a->delay[(size_t)k * a->n_stages + block];
 }
 
+/** The oldest read of step @k, when it is the run's step @at. */
+uint32_t mr_aged_oldest(const mr_aged *a, uint32_t k, uint64_t at);
+
 /** The version of @block that step @k reads. */
 uint32_t mr_aged_version(const mr_aged *a, uint32_t k, uint16_t block);
 
@@ -64,9 +67,11 @@ mr_status mr_aged_of_timeline(const mr_unit_time *u, uint32_t n_batches, mr_aged
 
 /**
  * A recorded sequence as text: a line `stage batch delay_0 .. delay_S-1` a step; empty lines and what follows `#` do not count.
- * @name stands in messages. Errors: MR_ECONFIG with the line, MR_ERESOURCE.
+ * @name stands in messages. @n_batches: minibatches in the data, 0: unknown. A run of several epochs counts on behind them, as many
+ * micro-batches as it made updates of all its stages; a number beyond both is a mistake.
+ * Errors: MR_ECONFIG with the line, MR_ERESOURCE.
  */
-mr_status mr_aged_parse(const char *name, const char *text, uint16_t n_stages, mr_aged **out) MR_MUST_USE;
+mr_status mr_aged_parse(const char *name, const char *text, uint16_t n_stages, uint32_t n_batches, mr_aged **out) MR_MUST_USE;
 
 /** Append the sequence in that form, a comment with the meaning of a line first; read back it is the same. @out->failed without memory. */
 void mr_aged_print(const mr_aged *a, mr_strbuf *out);

@@ -2,9 +2,11 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ir/check_parts.h"
 #include "ir/contract.h"
+#include "ir/endless.h"
 #include "ir/op.h"
 
 static uint64_t section_length(const mr_plan *plan, mr_section section)
@@ -134,6 +136,29 @@ static mr_status check_tables(const mr_plan *plan)
 	return MR_OK;
 }
 
+/* The window at the start is what the lists say, but for their drain, and is proved as all behind it will be. */
+static mr_status check_first_window(const mr_plan *plan)
+{
+	mr_plan *window;
+	mr_status st;
+
+	MR_TRY(mr_window_create(plan, 0, &window));
+	st = mr_window_check(plan, NULL, 0, window);
+	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++) {
+		const mr_list *a = mr_plan_list(plan, w, MR_PROLOGUE), *b = mr_plan_list(window, w, MR_BODY);
+
+		for (uint32_t i = 0, k = 0; st == MR_OK && k < b->n; k++) {
+			if (b->at[k].micro >= plan->n_micro) /* ahead of its window */
+				continue;
+			if (i == a->n || memcmp(&a->at[i], &b->at[k], sizeof(*a->at)))
+				st = mr_fail(MR_ECONFIG, "worker %u, instruction %u: the first window does not begin as the plan does", w, i);
+			i++;
+		}
+	}
+	mr_plan_destroy(window);
+	return st;
+}
+
 mr_status mr_plan_check(const mr_plan *plan)
 {
 	uint32_t steady = mr_plan_steady(plan);
@@ -142,6 +167,8 @@ mr_status mr_plan_check(const mr_plan *plan)
 		return mr_fail(MR_EINVAL, "only a lowered plan can be checked");
 	MR_TRY(mr_contract_check(plan));
 	MR_TRY(check_tables(plan));
+	if (plan->endless)
+		MR_TRY(check_first_window(plan));
 	if (!steady)
 		return check_unrolled(plan, 0);
 	/* With a drain behind it the number of iterations matters to what the drain means. */

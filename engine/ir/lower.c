@@ -1,6 +1,7 @@
 #include "ir/lower.h"
 
 #include "ir/contract.h"
+#include "ir/endless.h"
 #include "ir/lower_parts.h"
 #include "ir/op.h"
 
@@ -83,6 +84,8 @@ mr_status mr_plan_lower(mr_plan *plan, const mr_lower_opts *opts)
 	MR_TRY(mr_lower_commits(plan, opts));
 	place_any(plan);
 	MR_TRY(mr_lower_versions(plan));
+	if (plan->endless)
+		return mr_endless_storage(plan);
 	MR_TRY(mr_lower_storage(plan));
 	MR_TRY(keep_racing(plan));
 	if (opts->room)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/endless.h"
+
 /* One plan may hold this many (pipe, stage) pairs; far above any machine, small enough that no table size overflows. */
 #define MAX_PLACES 65535u
 
@@ -61,6 +63,7 @@ void mr_plan_destroy(mr_plan *plan)
 	free(plan->n_bwd);
 	free(plan->n_versions);
 	free(plan->turns);
+	mr_endless_destroy(plan->endless);
 	free(plan);
 }
 
@@ -137,6 +140,8 @@ uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage)
 {
 	int64_t most = 0;
 
+	if (plan->endless) /* what one window shows is not what all do */
+		return plan->contract.max_staleness;
 	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
 		for (uint32_t k = 0; k < plan->lists[i].n; k++) {
 			const mr_instr *in = &plan->lists[i].at[k];
@@ -285,6 +290,12 @@ uint64_t mr_plan_hash(const mr_plan *plan)
 	mix(&h, plan->n_stages);
 	mix(&h, plan->n_workers);
 	mix(&h, plan->n_pipes);
+	if (plan->endless) { /* how long a window is changes nothing */
+		mix_contract(&h, &plan->contract);
+		mix_table(&h, plan->worker_of, places);
+		mix(&h, plan->endless->identity);
+		return h;
+	}
 	mix(&h, plan->n_micro);
 	mix(&h, plan->commits);
 	mix_contract(&h, &plan->contract);

@@ -18,6 +18,10 @@
  * In the prologue n = 0, in the epilogue n = N. A synchronous plan is a body alone: one iteration with its flush.
  * A finite list of an asynchronous system is a prologue alone.
  *
+ * Windows (mr_plan.endless). Where no iteration is like another, the lists are made as they come: a window is iteration n of a body
+ * whose instructions are its own, with the numbers of a body. What stands in the plan's lists then is window 0 as a prologue that
+ * drains at its end: what is looked at where one iteration stands for all (ir/endless.h).
+ *
  * Storage numbers. MR_STORED: the slot and buffer numbers stand in the instructions (the body leaves no slot taken, so each
  * iteration may use the same ones). MR_MODULO: they follow from the absolute numbers: slot = (micro div P) mod n_slots,
  * boundary buffer = (micro div P) mod its number of buffers, so that a pipe that takes every P-th micro-batch uses its places
@@ -262,6 +266,8 @@ static inline uint64_t mr_contract_batch_version(const mr_contract *c, uint16_t 
 	return batch > delay ? mr_contract_after(c, batch - delay) : 0;
 }
 
+struct mr_endless;
+
 #define MR_WORKER_ANY UINT16_MAX /* of a stage: not said yet. A plan that is carried out says it of every stage; of W, see "Stealing" */
 
 typedef struct mr_plan {
@@ -283,13 +289,15 @@ typedef struct mr_plan {
 	uint16_t *n_fwd;        /* [P][S] forward buffers of boundary s (0 for s = 0 and inside one worker when not needed) */
 	uint16_t *n_bwd;        /* [P][S] gradient buffers written by stage s for stage s-1 (0 for s = 0) */
 	uint16_t *n_versions;   /* [S] version buffers (cap) */
+
+	struct mr_endless *endless; /* owned; NULL: the lists say all */
 } mr_plan;
 
 /** Make an empty plan with room for its tables; all workers MR_WORKER_ANY. Errors: MR_EINVAL for zero or too large counts. */
 mr_status mr_plan_create(uint16_t n_stages, uint16_t n_workers, uint8_t n_pipes, mr_plan **out) MR_MUST_USE;
 void mr_plan_destroy(mr_plan *plan);
 
-/** Another plan like @plan, which is not lowered. Errors: MR_ERESOURCE. */
+/** Another plan like @plan, which is not lowered; of one with windows, what its lists say. Errors: MR_ERESOURCE. */
 mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out) MR_MUST_USE;
 
 /** Append @in to the list of @worker in @section. */

@@ -26,7 +26,7 @@ typedef struct mr_sched_args {
 	                             In emit and claims it is never 0 */
 	bool finite;              /* asynchronous systems: emit a finite list as a prologue, drain included;
 	                             otherwise prologue and endless body */
-	uint32_t n_steps;         /* commits that the run will make, for systems whose lists end; 0: unknown */
+	uint64_t n_steps;         /* commits that the run will make, for systems that do not repeat; 0: unknown */
 	uint32_t n_batches;       /* minibatches in the data, for systems that draw them; 0: unknown */
 	const mr_values *options; /* values of the system's own table; never NULL when the table is not */
 	const mr_cost *costs;     /* for systems whose order follows from costs: a row a stage, or one row, the whole share of
@@ -62,7 +62,7 @@ typedef struct mr_sched_ops {
 	                               option `chunks` instead (MR_SCHED_CHUNKS), or chunks_of where another option decides */
 	uint16_t (*chunks_of)(const mr_values *options); /* NULL: as above */
 	bool asynchronous;          /* commits without flushing; T is 1 a commit (or what step_micro says), unless it */
-	bool ends;                  /* asynchronous: its lists never repeat; they are as long as the run, finite or not */
+	bool ends;                  /* asynchronous: its lists never repeat; unless they are finite the plan is endless (ir/endless.h) */
 	const char *timed;          /* option: seconds that emit() may look for a plan, 0 where it does not go by time; and */
 	const char *counted;        /* the one, a number, that makes it repeat a plan without a clock. NULL: it has none of this */
 	bool replicates;            /* trains several models, which diverge: it equals no sequential run, and a run pauses at averages alone */

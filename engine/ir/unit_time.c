@@ -135,6 +135,62 @@ uint64_t mr_unit_rounds_length(uint16_t n_stages, uint32_t n_micro, uint16_t rep
 	return n_micro / round * round_length(n_stages, round, replicas) + (rest ? round_length(n_stages, rest, replicas) : 0);
 }
 
+/*
+ * --- PipeDream's timeline in closed form ---
+ *
+ * B of micro-batch m at stage s of S runs at 2 m + 2 S - 1 - s. F runs at 2 m + s for m >= S; before that the stage does F as
+ * soon as they come, W = min(S, 2 S - 1 - 2 s) of them, and every second step from its first B on.
+ */
+
+static uint64_t forward_time(uint64_t n_stages, uint64_t s, uint64_t m)
+{
+	uint64_t early = 2 * n_stages - 1 - 2 * s;
+
+	early = early < n_stages ? early : n_stages;
+	if (m >= n_stages)
+		return 2 * m + s;
+	return m < early ? s + m : 2 * n_stages - s + 2 * (m - early);
+}
+
+/* Updates that stage @s has made before @time. */
+static uint64_t updates_of(uint64_t n_stages, uint64_t n_micro, uint64_t s, uint64_t time)
+{
+	uint64_t first = 2 * n_stages - 1 - s, n = time > first ? (time - first + 1) / 2 : 0;
+
+	return n < n_micro ? n : n_micro;
+}
+
+/* Updates before stage @before has its turn in @time: of all stages in earlier steps, and of those in front of it in this one. */
+static uint64_t updates_before(uint64_t n_stages, uint64_t n_micro, uint64_t time, uint64_t before)
+{
+	uint64_t n = 0;
+
+	for (uint64_t s = 0; s < n_stages; s++)
+		n += updates_of(n_stages, n_micro, s, time + (s < before));
+	return n;
+}
+
+mr_unit_update mr_unit_update_at(uint16_t n_stages, uint64_t n_micro, uint64_t k, uint32_t *delay)
+{
+	uint64_t low = 0, high = 2 * n_micro + 2 * (uint64_t)n_stages;
+	mr_unit_update u = {0};
+
+	while (low + 1 < high) { /* the last step before which at most k updates are made */
+		uint64_t mid = low + (high - low) / 2;
+
+		if (updates_before(n_stages, n_micro, mid, 0) <= k)
+			low = mid;
+		else
+			high = mid;
+	}
+	while (updates_before(n_stages, n_micro, low, u.stage + 1u) <= k)
+		u.stage++;
+	u.micro = updates_of(n_stages, n_micro, u.stage, low);
+	for (uint16_t j = 0; delay && j < n_stages; j++)
+		delay[j] = (uint32_t)(k - updates_before(n_stages, n_micro, forward_time(n_stages, j, u.micro), j));
+	return u;
+}
+
 uint32_t mr_unit_delay(uint16_t n_stages, uint16_t active, uint16_t read)
 {
 	uint32_t s = n_stages, d = (s - read) / 2 + active / 2u;

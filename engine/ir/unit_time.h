@@ -51,6 +51,15 @@ mr_status mr_unit_rounds(uint16_t n_stages, uint32_t n_micro, uint16_t replicas,
 
 void mr_unit_time_fini(mr_unit_time *u); /* zeroed is fine */
 
+/* One update of PipeDream: whose, and how many updates of any block lie between its reads and it. */
+typedef struct mr_unit_update {
+	uint64_t micro;
+	uint16_t stage;
+} mr_unit_update;
+
+/** Update @k (from 0) of mr_unit_greedy's timeline over @n_micro micro-batches, in closed form; @delay [@n_stages], may be NULL. */
+mr_unit_update mr_unit_update_at(uint16_t n_stages, uint64_t n_micro, uint64_t k, uint32_t *delay);
+
 /** Steps that mr_unit_rounds takes over @n_micro micro-batches in whole rounds, or with a last one that is not; closed form. */
 uint64_t mr_unit_rounds_length(uint16_t n_stages, uint32_t n_micro, uint16_t replicas, uint32_t local);
 

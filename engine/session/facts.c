@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/endless.h"
 #include "session/costs.h"
 #include "session/known.h"
 
@@ -84,7 +85,7 @@ void mr_facts_collect(const mr_session *s, double val_loss, mr_facts *f)
 	put(f, MR_FACT_batch, "%llu", (unsigned long long)s->samples * s->n_micro);
 	put(f, MR_FACT_microbatches, "%u", s->n_micro);
 	put(f, MR_FACT_parameters, "%llu", (unsigned long long)mr_graph_n_params(s->graph));
-	if (mr_config_system(s->config) && mr_config_system(s->config)->ends)
+	if (s->plan && s->plan->endless && s->plan->endless->fixed)
 		put(f, MR_FACT_steps, "%lld", (long long)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "steps"));
 	put(f, MR_FACT_clip, "%g", mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip"));
 	put(f, MR_FACT_learning_rate, "%s", mr_facts_rate(&s->lr, rate, sizeof(rate)));
@@ -130,7 +131,7 @@ static const struct {
 	{"parameters", NULL, "model parameters"},
 	{"clip", NULL, "train.clip"},
 	{"options", NULL, NULL}, /* compared one by one */
-	{"steps", NULL, "train.steps"}, /* of a system whose list ends: how long it is decides the whole plan */
+	{"steps", NULL, "train.steps"}, /* of a plan whose last steps would be others if there were more */
 	{"plan", NULL, NULL}, /* see plan_fits */
 	{"run_hash", "other options of the model, the optimizer or the mitigation, or another cut into stages", NULL},
 };

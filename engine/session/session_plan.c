@@ -77,9 +77,7 @@ static mr_status emit_plan(mr_session *s, const mr_cost *costs, mr_plan **out)
 	int64_t steps = mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "steps");
 	uint64_t batches = s->data->n_train / (uint64_t)s->samples;
 
-	if (ops->ends && steps > UINT32_MAX)
-		return mr_fail(MR_ECONFIG, "%s: a list of %lld steps is more than a plan may hold", ops->name, (long long)steps);
-	a.n_steps = ops->ends ? (uint32_t)steps : 0;
+	a.n_steps = ops->ends ? (uint64_t)steps : 0;
 	a.n_batches = batches < UINT32_MAX ? (uint32_t)batches : UINT32_MAX;
 	return mr_schedule_emit(ops, &a, out);
 }

@@ -94,13 +94,13 @@ const mr_replay_clock *mr_virtual_clock(const mr_virtual *v)
 	return v->durations ? &v->clock : NULL;
 }
 
-/* The order of a racing plan, and which forwards are repeated behind a step that was taken back, show in the run. */
+/* The order of a racing plan, which forwards are repeated behind a step that was taken back, and lists without end show in the run. */
 static mr_status follow(mr_virtual *v, const mr_session *s)
 {
 	const mr_contract *k = &s->plan->contract;
 
 	v->clock = (mr_replay_clock){.end = end_of, .hop = hop_of, .arg = v};
-	if (k->racing || k->flush == MR_FLUSH_VALIDATED)
+	if (k->racing || k->flush == MR_FLUSH_VALIDATED || s->plan->endless)
 		return mr_sim_duration_create(s->plan, &v->cost, &v->params, &v->durations);
 	return mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);
 }

@@ -1,7 +1,8 @@
 /*
  * rpd_draw.h - the steps of Randomized PipeDream, drawn: which block, which minibatch, how old each read.
  *
- * Everything is a pure function of the parameters and the seed. Step k reads block j at min(delay, k) updates of age (ir/aged.h).
+ * Everything is a pure function of the parameters and the seed, step by step: any part of a run can be drawn by itself. Step k reads
+ * block j at min(delay, k) updates of age (ir/aged.h).
  */
 #ifndef MR_SCHEDULES_RPD_DRAW_H
 #define MR_SCHEDULES_RPD_DRAW_H
@@ -24,7 +25,9 @@ typedef enum mr_rpd_delays {
 
 typedef struct mr_rpd_params {
 	uint16_t n_stages;
+	uint64_t first;       /* the step that the drawn sequence calls 0 */
 	uint32_t n_steps;
+	uint64_t n_all;       /* where the timeline ends, in steps; 0: first + n_steps */
 	uint32_t n_batches;   /* minibatches in the data */
 	mr_rpd_order stage, batch;
 	mr_rpd_delays delays;
@@ -32,7 +35,13 @@ typedef struct mr_rpd_params {
 	uint64_t seed;
 } mr_rpd_params;
 
-/** Errors: MR_EINVAL for empty counts, MR_ERESOURCE. */
+/* Do the steps depend on where the timeline ends? */
+static inline bool mr_rpd_has_timeline(const mr_rpd_params *p)
+{
+	return p->stage == MR_RPD_TIMELINE || p->batch == MR_RPD_TIMELINE || p->delays == MR_RPD_DELAY_EXACT;
+}
+
+/** Steps @p->first to @p->first + @p->n_steps - 1. Errors: MR_EINVAL for empty counts, MR_ERESOURCE. */
 mr_status mr_rpd_draw(const mr_rpd_params *p, mr_aged **out) MR_MUST_USE;
 
 #endif

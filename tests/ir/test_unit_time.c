@@ -278,7 +278,7 @@ static void sequences_are_read(void)
 	mr_strbuf text;
 	mr_aged *a;
 
-	MR_CHECK_OK(mr_aged_parse("s", "# stage batch delays\n1 0 0 0\n\n1 7\t1 5 # min(5, 1)\r\n0 2 0 1\n1 1 0 2", 2, &a));
+	MR_CHECK_OK(mr_aged_parse("s", "# stage batch delays\n1 0 0 0\n\n1 7\t1 5 # min(5, 1)\r\n0 2 0 1\n1 1 0 2", 2, 0, &a));
 	CU_ASSERT_EQUAL(a->n_steps, 4);
 	CU_ASSERT(a->stage[1] == 1 && a->batch[1] == 7 && mr_aged_delay(a, 1, 1) == 5 && a->stage[2] == 0);
 	CU_ASSERT(mr_aged_version(a, 1, 1) == 0 && mr_aged_latest(a, 1, 1) == 1);
@@ -291,12 +291,18 @@ static void sequences_are_read(void)
 			       "# stage, minibatch, delay at each of 2 stages, in updates\n1 0 0 0\n1 7 1 5\n0 2 0 1\n1 1 0 2\n");
 	mr_strbuf_fini(&text);
 	mr_aged_destroy(a);
-	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 0 0\n2 0 0 0\n", 2, &a), MR_ECONFIG, "s:2: expected a stage below 2, got 2");
-	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 0\n", 2, &a), MR_ECONFIG, "s:1: expected a stage, a minibatch and 2 delays, got 3");
-	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 0 0 0\n", 2, &a), MR_ECONFIG, "s:1: more than");
-	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 -1 0\n", 2, &a), MR_ECONFIG, "got 2 numbers");
-	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 5000000000 0\n", 2, &a), MR_ECONFIG, "got 2 numbers");
-	MR_CHECK_FAIL(mr_aged_parse("s", "# nothing\n", 2, &a), MR_ECONFIG, "s: no steps");
+	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 0 0\n1 99 0 0\n", 2, 12, &a), MR_ECONFIG,
+		      "s:2: expected a minibatch below 12, as many as the data have, got 99");
+	MR_CHECK_OK(mr_aged_parse("s", "0 11 0 0\n1 2 0 0\n0 2 0 0\n1 3 0 0\n", 2, 3 * 4, &a));
+	mr_aged_destroy(a);
+	MR_CHECK_OK(mr_aged_parse("s", "0 0 0 0\n1 0 0 0\n0 1 0 0\n1 1 0 0\n0 2 0 0\n1 2 0 0\n", 2, 2, &a)); /* the second epoch */
+	mr_aged_destroy(a);
+	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 0 0\n2 0 0 0\n", 2, 0, &a), MR_ECONFIG, "s:2: expected a stage below 2, got 2");
+	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 0\n", 2, 0, &a), MR_ECONFIG, "s:1: expected a stage, a minibatch and 2 delays, got 3");
+	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 0 0 0\n", 2, 0, &a), MR_ECONFIG, "s:1: more than");
+	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 -1 0\n", 2, 0, &a), MR_ECONFIG, "got 2 numbers");
+	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 5000000000 0\n", 2, 0, &a), MR_ECONFIG, "got 2 numbers");
+	MR_CHECK_FAIL(mr_aged_parse("s", "# nothing\n", 2, 0, &a), MR_ECONFIG, "s: no steps");
 	MR_CHECK_FAIL(mr_aged_create(0, 1, &a), MR_EINVAL, "0 blocks");
 }
 
@@ -309,6 +315,28 @@ static void what_is_no_pipeline_is_refused(void)
 	MR_CHECK_FAIL(mr_unit_rounds(4, 4, 0, 1, &u), MR_EINVAL, "got 0 and 1");
 }
 
+/* Any update of PipeDream's timeline without those before it. */
+static void updates_in_closed_form(void)
+{
+	for (uint16_t s = 1; s <= 12; s++)
+		for (uint32_t n = 1; n <= 3u * s + 4; n += n < 5 ? 1 : 3) {
+			uint32_t delay[12];
+			mr_unit_time u;
+			mr_aged *a;
+
+			MR_CHECK_OK(mr_unit_greedy(s, n, 0, &u));
+			MR_CHECK_OK(mr_aged_of_timeline(&u, n, &a));
+			for (uint32_t k = 0; k < a->n_steps; k++) {
+				mr_unit_update at = mr_unit_update_at(s, n, k, delay);
+
+				CU_ASSERT_FATAL(at.stage == a->stage[k] && at.micro == a->batch[k]);
+				CU_ASSERT_FATAL(memcmp(delay, a->delay + (size_t)k * s, s * sizeof(*delay)) == 0);
+			}
+			mr_unit_time_fini(&u);
+			mr_aged_destroy(a);
+		}
+}
+
 void mr_suite_unit_time(void);
 void mr_suite_unit_time(void)
 {
@@ -319,5 +347,6 @@ void mr_suite_unit_time(void)
 	MR_TEST(delays_of_pipedream);
 	MR_TEST(every_row_of_a_run);
 	MR_TEST(sequences_are_read);
+	MR_TEST(updates_in_closed_form);
 	MR_TEST(what_is_no_pipeline_is_refused);
 }

@@ -15,7 +15,8 @@ data_parallel --set system.weights=private --set system.chunks=2
 pipedream
 pipedream --set system.vertical_sync=true
 pipedream --set system.replicas=[2,1] --set machine.workers=3
-rpd --set system.delta=5'
+rpd --set system.delta=5
+rpd --set system.delays=exact --set system.stage=timeline --set system.batch=timeline'
 
 # Micro-batches, where the system divides a batch.
 micro() {
@@ -41,7 +42,7 @@ stops() {
 	forget=
 }
 
-# A list that ends is one of so many steps: a longer one is another, and is refused by name.
+# A timeline that ends drains: a longer one has other steps there, and is refused by name.
 stays_so_long() {
 	train "$@" --set run.dir=a --set train.steps=41 --resume
 	expect 5 "$name, one step more" 'made with train.steps 40 and cannot be resumed with 41'
@@ -81,7 +82,7 @@ each() {
 		train "$@" --set run.dir=a
 		expect 0 "$name"
 		case $system in
-		rpd*) stays_so_long "$@" ;;
+		rpd*timeline*) stays_so_long "$@" ;;
 		*) stops "$name" "$@" ;;
 		esac
 		[ "$system" = sequential ] || interrupted "$name" "$@"

@@ -13,6 +13,7 @@
 #include "schedules/parts/rpd_draw.h"
 
 #define STEPS 60
+#define SEAMS 1100 /* over the first place where one window follows another */
 #define RUNS (RIG_TSAN ? 2 : 5)
 
 typedef struct weights {
@@ -41,7 +42,7 @@ static void weights_init(weights *w, const mr_session *s)
 }
 
 /* The definition: the sequence that the system's options name, carried out step by step. */
-static weights one_by_one(const mr_session *s, mr_rpd_params p, uint32_t limit)
+static weights one_by_one(const mr_session *s, mr_rpd_params p, uint32_t limit, uint32_t n_steps)
 {
 	void *final[8];
 	mr_aged *steps;
@@ -51,16 +52,16 @@ static weights one_by_one(const mr_session *s, mr_rpd_params p, uint32_t limit)
 	for (uint16_t i = 0; i < w.n; i++)
 		final[i] = w.at[i];
 	p.n_stages = w.n;
-	p.n_steps = STEPS;
+	p.n_steps = n_steps;
 	p.n_batches = (uint32_t)(s->data->n_train / (uint64_t)s->samples);
 	MR_CHECK_OK(mr_rpd_draw(&p, &steps));
 	if (limit) {
 		mr_aged_destroy(steps);
-		p.n_steps = 8 * STEPS;
+		p.n_steps = 8 * n_steps;
 		MR_CHECK_OK(mr_rpd_draw(&p, &steps));
 		mr_aged_discard(steps, limit);
-		CU_ASSERT_FATAL(steps->n_steps >= STEPS);
-		steps->n_steps = STEPS;
+		CU_ASSERT_FATAL(steps->n_steps >= n_steps);
+		steps->n_steps = n_steps;
 		MR_CHECK_OK(mr_aged_index(steps));
 	}
 	MR_CHECK_OK(mr_aged_run(&(mr_aged_config){.graph = s->graph, .partition = &s->partition, .kernels = s->kernels,
@@ -71,13 +72,13 @@ static weights one_by_one(const mr_session *s, mr_rpd_params p, uint32_t limit)
 	return w;
 }
 
-static void same(const weights *want, const mr_run *run, const char *what)
+static void same(const weights *want, const mr_run *run, uint64_t n_steps, const char *what)
 {
 	for (uint16_t s = 0; s < want->n; s++) {
 		const mr_block *b = &run->block[s];
 		uint32_t first, end;
 
-		CU_ASSERT_EQUAL_FATAL(b->latest, STEPS);
+		CU_ASSERT_EQUAL_FATAL(b->latest, n_steps);
 		mr_stage_params(b->stage, &first, &end);
 		for (uint32_t p = first; p < end; p++) {
 			size_t at = mr_stage_weight_at(b->stage, p);
@@ -91,29 +92,29 @@ static void same(const weights *want, const mr_run *run, const char *what)
 	}
 }
 
-static void by_replay(const rig *r, const weights *want, const char *what)
+static void by_replay(const rig *r, const weights *want, uint32_t n_steps, const char *what)
 {
 	for (int order = MR_REPLAY_ROUND_ROBIN; order <= MR_REPLAY_RANDOM && !RIG_TSAN; order++) {
 		mr_run_config c = mr_session_run_config(&r->s, NULL);
 		mr_replay *replay;
 
 		MR_CHECK_OK(mr_replay_create(&c, &replay));
-		MR_CHECK_OK(mr_replay_run(replay, STEPS, (mr_replay_order)order, 3));
-		same(want, mr_replay_run_of(replay), what);
+		MR_CHECK_OK(mr_replay_run(replay, n_steps, (mr_replay_order)order, 3));
+		same(want, mr_replay_run_of(replay), n_steps, what);
 		mr_replay_destroy(replay);
 	}
 }
 
-static void by_engine(rig *r, const weights *want, const char *what)
+static void by_engine(rig *r, const weights *want, uint32_t n_steps, const char *what)
 {
 	rig_start(r);
-	for (uint32_t i = 0; i < RUNS; i++) {
+	for (uint32_t i = 0; i < (n_steps == STEPS ? RUNS : 1); i++) {
 		if (i > 0)
 			MR_CHECK_OK(mr_engine_restart(r->s.executor.engine));
-		rig_delays(i ? 200 : 0, i);
-		rig_run(r, STEPS, NULL);
+		rig_delays(i && n_steps == STEPS ? 200 : 0, i);
+		rig_run(r, n_steps, NULL);
 		rig_delays(0, 0);
-		same(want, mr_engine_run_of(r->s.executor.engine), what);
+		same(want, mr_engine_run_of(r->s.executor.engine), n_steps, what);
 	}
 }
 
@@ -133,24 +134,29 @@ static void set_network(rig *r, network n)
 		rig_set(r, "data.target=classes");
 }
 
-static void check(const char *sets, network n, unsigned workers, const char *system, mr_rpd_params p)
+static void check_for(const char *sets, network n, unsigned workers, const char *system, mr_rpd_params p, uint32_t n_steps)
 {
 	weights want;
 	rig r;
 
 	rig_init(&r);
 	set_network(&r, n);
-	rig_set(&r, "train.steps=%d", STEPS);
+	rig_set(&r, "train.steps=%u", n_steps);
 	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2");
 	rig_set(&r, "machine.workers=%u", workers);
 	rig_sets(&r, sets);
 	rig_sets(&r, system);
 	rig_open(&r);
-	want = one_by_one(&r.s, p, strstr(system, "ringmaster=4") ? 4 : 0);
-	by_replay(&r, &want, sets);
-	by_engine(&r, &want, sets);
+	want = one_by_one(&r.s, p, strstr(system, "ringmaster=4") ? 4 : 0, n_steps);
+	by_replay(&r, &want, n_steps, sets);
+	by_engine(&r, &want, n_steps, sets);
 	weights_fini(&want);
 	rig_fini(&r);
+}
+
+static void check(const char *sets, network n, unsigned workers, const char *system, mr_rpd_params p)
+{
+	check_for(sets, n, workers, system, p, STEPS);
 }
 
 static void drawn_delays(void)
@@ -277,7 +283,39 @@ static void nothing_measured(void)
 	}
 }
 
-/* A finite list ends: no more steps than it has, and a record must hold as many as the run makes. */
+/* Lists are made a window at a time, and nobody can tell where one ends. */
+static void over_seams(void)
+{
+	check_for("", MLP, 3, "", (mr_rpd_params){.delta = 7}, SEAMS);
+	check_for("optimizer.name=momentum", MLP, 4, "system.delta=40 system.seed=9", (mr_rpd_params){.delta = 40, .seed = 9}, SEAMS);
+	check_for("", MLP, 2, "system.delta=6 system.ringmaster=4", (mr_rpd_params){.delta = 6}, SEAMS);
+	check_for("", MLP, 3, "system.delays=exact system.stage=timeline system.batch=timeline",
+		  (mr_rpd_params){.delays = MR_RPD_DELAY_EXACT, .stage = MR_RPD_TIMELINE, .batch = MR_RPD_TIMELINE}, SEAMS);
+}
+
+/* However long the run is to be, it begins at once, and no memory grows with it. */
+static void any_length(void)
+{
+	const mr_run *run;
+	uint64_t made;
+	uint32_t most;
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=1000000000000 machine.workers=2 model.depth=2 model.width=2");
+	rig_open(&r);
+	for (uint16_t w = 0; w < 2; w++)
+		CU_ASSERT(mr_plan_list(r.s.plan, w, MR_PROLOGUE)->n <= 4096);
+	rig_start(&r);
+	rig_run(&r, 30000, NULL);
+	run = mr_engine_run_of(r.s.executor.engine);
+	mr_windows_count(run->windows, &made, &most);
+	CU_ASSERT(made >= 29 && made <= 34);
+	CU_ASSERT(most <= 6);
+	rig_fini(&r);
+}
+
+/* A list may end: no more steps than it has, and a record must hold as many as the run makes. */
 static void the_list_ends(void)
 {
 	uint64_t reached;
@@ -286,6 +324,13 @@ static void the_list_ends(void)
 
 	rig_init(&r);
 	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10");
+	rig_open(&r);
+	rig_start(&r);
+	MR_CHECK_OK(mr_engine_run(r.s.executor.engine, 11, NULL, NULL, &reached));
+	CU_ASSERT_EQUAL(reached, 11);
+	rig_fini(&r);
+	rig_init(&r);
+	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10 system.delays=exact");
 	rig_open(&r);
 	rig_start(&r);
 	MR_CHECK_FAIL(mr_engine_run(r.s.executor.engine, 11, NULL, NULL, &reached), MR_ECONFIG,
@@ -311,6 +356,10 @@ static void the_list_ends(void)
 	rig_set(&r, "system.record=%s", path);
 	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "has 2 steps, and 10 are asked for"));
+	MR_CHECK_OK(mr_file_replace(path, "0 0 0 0\n1 99 0 1\n", 17));
+	rig_set(&r, "train.steps=2");
+	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "short.txt:2: expected a minibatch below 22, as many as the data have, got 99"));
 	rig_fini(&r);
 }
 
@@ -324,5 +373,7 @@ void mr_suite_rpd(void)
 	MR_TEST(on_objectives);
 	MR_TEST(measured_delays);
 	MR_TEST(nothing_measured);
+	MR_TEST(over_seams);
+	MR_TEST(any_length);
 	MR_TEST(the_list_ends);
 }

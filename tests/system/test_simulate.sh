@@ -9,6 +9,8 @@ done
 equal mlp $(sets_of f64) --set system.name=pipedream --set machine.workers=3
 equal gpt $(sets_of $type) --set system.name=gpipe --set train.microbatches=4
 
+equal mlp $(sets_of f64) --set system.name=rpd --set train.steps=1100 --set machine.workers=3 # into the second window
+
 # Mitigations that look at old weights, beside parts that step and on predictions.
 for m in gap_aware weight_prediction; do
 	equal mlp $(sets_of f64) --set system.name=pipedream --set 'system.replicas=[2,1]' --set machine.workers=3 --set train.microbatches=2 \

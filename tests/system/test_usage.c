@@ -16,11 +16,13 @@
 #define SMALL "model.depth=12 model.width=4 dtype=f32 train.batch=4 train.lr=0.001 data.samples=400"
 #define STEPS 24
 
-static bool same(const mr_usage *got, const mr_usage *want, bool racing)
+static bool same(const mr_usage *got, mr_usage *want, const mr_plan *plan)
 {
 	bool slots = got->slots == want->slots && got->activation_bytes == want->activation_bytes;
 
-	if (racing) /* how many gather depends on timing; there is room for the worst */
+	if (plan->endless && got->versions < want->versions) /* which are drawn shows only as they come */
+		want->versions = got->versions;
+	if (plan->contract.racing) /* how many gather depends on timing; there is room for the worst */
 		slots = got->slots <= want->slots && got->activation_bytes <= want->activation_bytes;
 	return slots && got->versions == want->versions && got->buffers == want->buffers && got->boundaries == want->boundaries &&
 	       got->weight_bytes == want->weight_bytes && got->boundary_bytes == want->boundary_bytes;
@@ -35,7 +37,7 @@ static void compare(const mr_run *run, const char *what)
 	MR_CHECK_OK(mr_usage_predict(run, want));
 	mr_usage_count(run, got);
 	for (uint32_t i = 0; i < n; i++) {
-		bool ok = same(&got[i], &want[i], run->c.plan->contract.racing);
+		bool ok = same(&got[i], &want[i], run->c.plan);
 
 		if (!ok)
 			fprintf(stderr,

@@ -1,0 +1,157 @@
+#include "ir/endless.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void mr_endless_destroy(mr_endless *e)
+{
+	if (!e)
+		return;
+	if (e->destroy)
+		e->destroy(e->arg);
+	free(e);
+}
+
+mr_status mr_endless_storage(mr_plan *plan)
+{
+	uint32_t stale = plan->contract.max_staleness;
+
+	/* Shorter runs never see the oldest. */
+	stale = plan->endless->n_steps < stale ? (uint32_t)plan->endless->n_steps : stale;
+	if (stale >= UINT16_MAX)
+		return mr_fail(MR_ECONFIG, "reads of %u commits ago need more version buffers than a plan may have (%u)", stale, UINT16_MAX);
+	for (uint16_t s = 0; s < plan->n_stages; s++) {
+		uint16_t ahead = (uint16_t)(plan->n_stages - s);
+
+		plan->n_slots[s] = ahead;
+		plan->n_fwd[s] = plan->n_bwd[s] = s ? (uint16_t)(ahead + 1) : 0;
+		plan->n_versions[s] = (uint16_t)(stale + 1);
+	}
+	plan->storage = MR_MODULO;
+	plan->lowered = true;
+	return MR_OK;
+}
+
+/* An empty plan with the header of @plan, lowered. */
+static mr_status create_like(const mr_plan *plan, mr_plan **out)
+{
+	size_t places = (size_t)plan->n_pipes * plan->n_stages;
+
+	MR_TRY(mr_plan_create(plan->n_stages, plan->n_workers, plan->n_pipes, out));
+	memcpy((*out)->system, plan->system, sizeof(plan->system));
+	(*out)->n_micro = plan->n_micro;
+	(*out)->commits = plan->commits;
+	(*out)->contract = plan->contract;
+	memcpy((*out)->worker_of, plan->worker_of, places * sizeof(*plan->worker_of));
+	memcpy((*out)->n_slots, plan->n_slots, places * sizeof(*plan->n_slots));
+	memcpy((*out)->n_fwd, plan->n_fwd, places * sizeof(*plan->n_fwd));
+	memcpy((*out)->n_bwd, plan->n_bwd, places * sizeof(*plan->n_bwd));
+	memcpy((*out)->n_versions, plan->n_versions, plan->n_stages * sizeof(*plan->n_versions));
+	(*out)->storage = plan->storage;
+	(*out)->lowered = true;
+	return MR_OK;
+}
+
+/* How the lowering has treated the B of worker @w: those of all windows are alike. */
+static const mr_instr *pattern(const mr_plan *plan, uint16_t w)
+{
+	const mr_list *l = mr_plan_list(plan, w, MR_PROLOGUE);
+
+	for (uint32_t i = 0; i < l->n; i++)
+		if (l->at[i].op == MR_OP_B)
+			return &l->at[i];
+	return NULL;
+}
+
+/* The list of worker @w in @from with its commits, appended to @to. */
+static mr_status lower_list(const mr_plan *plan, const mr_plan *from, uint16_t w, mr_plan *to)
+{
+	const mr_list *l = mr_plan_list(from, w, MR_BODY);
+	const mr_instr *like = pattern(plan, w);
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		mr_instr in = l->at[i];
+		bool back = in.op == MR_OP_B, inside = back && like && like->flags & MR_INSTR_UPDATE;
+
+		if (back)
+			in.flags |= MR_INSTR_FIRST_SUM | (inside ? MR_INSTR_UPDATE : 0);
+		if (inside)
+			in.target = (int32_t)in.micro + 1;
+		MR_TRY(mr_plan_append(to, w, MR_BODY, in));
+		if (back && !inside)
+			MR_TRY(mr_plan_append(to, w, MR_BODY,
+					      (mr_instr){.op = MR_OP_U, .span = 1, .stage = in.stage, .micro = in.micro,
+							 .target = (int32_t)in.micro + 1}));
+	}
+	return MR_OK;
+}
+
+mr_status mr_window_create(const mr_plan *plan, uint64_t n, mr_plan **out)
+{
+	mr_plan *plain, *window = NULL;
+	mr_status st;
+
+	*out = NULL;
+	MR_TRY(create_like(plan, &plain));
+	st = plan->endless->window(plan->endless->arg, n, plain);
+	if (st == MR_OK)
+		st = create_like(plan, &window);
+	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
+		st = lower_list(plan, plain, w, window);
+	mr_plan_destroy(plain);
+	if (st == MR_OK)
+		*out = window;
+	else
+		mr_plan_destroy(window);
+	return st;
+}
+
+/* What of @window, number @n, is of steps before @n_steps, with numbers that count from the start. */
+static mr_status append_window(const mr_plan *window, uint64_t n, uint64_t n_steps, mr_plan *to)
+{
+	for (uint16_t w = 0; w < window->n_workers; w++) {
+		const mr_list *l = mr_plan_list(window, w, MR_BODY);
+
+		for (uint32_t i = 0; i < l->n; i++) {
+			mr_instr in = l->at[i];
+			uint64_t micro = mr_instr_micro(window, &in, n);
+
+			if (micro >= n_steps)
+				continue;
+			in.micro = (uint32_t)micro;
+			if (in.op != MR_OP_U)
+				in.read = (int32_t)mr_instr_read(window, &in, n);
+			if (in.op != MR_OP_F && mr_window_pauses(&in))
+				in.target = (int32_t)mr_instr_target(window, &in, n);
+			MR_TRY(mr_plan_append(to, w, MR_PROLOGUE, in));
+		}
+	}
+	return MR_OK;
+}
+
+mr_status mr_endless_unroll(const mr_plan *plan, uint64_t n_steps, mr_plan **out)
+{
+	mr_status st = MR_OK;
+	mr_plan *p;
+
+	*out = NULL;
+	n_steps = n_steps < plan->endless->n_steps ? n_steps : plan->endless->n_steps;
+	if (n_steps > INT32_MAX)
+		return mr_fail(MR_ECONFIG, "%" PRIu64 " steps are more than one list may have (%d)", n_steps, INT32_MAX);
+	MR_TRY(create_like(plan, &p));
+	p->n_micro = p->commits = (uint32_t)n_steps;
+	for (uint64_t n = 0; st == MR_OK && n * plan->n_micro < n_steps; n++) {
+		mr_plan *window;
+
+		st = mr_window_create(plan, n, &window);
+		if (st == MR_OK)
+			st = append_window(window, n, n_steps, p);
+		mr_plan_destroy(window);
+	}
+	if (st == MR_OK)
+		*out = p;
+	else
+		mr_plan_destroy(p);
+	return st;
+}
