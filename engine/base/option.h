@@ -60,6 +60,8 @@ typedef struct mr_values mr_values;
 
 /** All defaults. Errors: MR_EINVAL when a default breaks its own table; MR_ERESOURCE. */
 MR_MUST_USE mr_status mr_values_create(const mr_option *table, mr_values **out);
+/** A copy with the values and marks of @from. Heap. Errors: MR_ERESOURCE. */
+MR_MUST_USE mr_status mr_values_copy(const mr_values *from, mr_values **out);
 /** @v may be NULL. */
 void mr_values_destroy(mr_values *v);
 
@@ -94,6 +96,8 @@ const char *mr_values_string(const mr_values *v, const char *name);
 /** Never NULL; *@n may be 0. */
 const double *mr_values_floats(const mr_values *v, const char *name, size_t *n);
 
+/** Has the option a value: a default, or one that was given? */
+bool mr_values_has(const mr_values *v, const char *name);
 /** Was the option given explicitly (rather than left at its default)? */
 bool mr_values_is_set(const mr_values *v, const char *name);
 /* A key that has an effect only where another of the same table has one of some values. */

@@ -48,6 +48,33 @@ void mr_values_destroy(mr_values *v)
 	free(v);
 }
 
+mr_status mr_values_copy(const mr_values *from, mr_values **out)
+{
+	mr_values *v = calloc(1, sizeof(*v) + from->n * sizeof(v->entries[0]));
+	bool whole = v != NULL;
+
+	if (v) {
+		v->table = from->table;
+		v->n = from->n;
+	}
+	for (size_t i = 0; v && i < v->n; i++) {
+		const struct mr_entry *e = &from->entries[i];
+
+		v->entries[i] = *e;
+		v->entries[i].text = e->text ? strdup(e->text) : NULL;
+		v->entries[i].list = e->list ? malloc((e->n_list + 1) * sizeof(*e->list)) : NULL;
+		if (v->entries[i].list)
+			memcpy(v->entries[i].list, e->list, e->n_list * sizeof(*e->list));
+		whole = whole && !v->entries[i].text == !e->text && !v->entries[i].list == !e->list;
+	}
+	if (!whole) {
+		mr_values_destroy(v);
+		return mr_fail(MR_ERESOURCE, "no memory for a copy of %zu options", from->n);
+	}
+	*out = v;
+	return MR_OK;
+}
+
 mr_status mr_values_unknown(const mr_values *v, const char *name)
 {
 	const char *nearest = mr_option_nearest(v->table, name);
@@ -300,6 +327,13 @@ bool mr_values_is_set(const mr_values *v, const char *name)
 
 	assert(o);
 	return v->entries[o - v->table].given;
+}
+
+bool mr_values_has(const mr_values *v, const char *name)
+{
+	const mr_option *o = mr_option_find(v->table, name);
+
+	return o && v->entries[o - v->table].known;
 }
 
 const char *mr_values_missing(const mr_values *v)

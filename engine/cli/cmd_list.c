@@ -3,7 +3,7 @@
 
 #include "base/str.h"
 #include "cli/args.h"
-#include "config/plugins.h"
+#include "job/plugins.h"
 
 static mr_status find_kind(const char *word, mr_plugin_kind *out)
 {

@@ -7,7 +7,7 @@
 #include "cli/args.h"
 #include "session/budget.h"
 #include "cli/output.h"
-#include "config/plugins.h"
+#include "job/plugins.h"
 #include "cli/schedule_report.h"
 #include "ir/check.h"
 #include "ir/lower.h"

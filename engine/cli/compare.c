@@ -52,7 +52,7 @@ static void add_number(sets *s, const char *key, uint64_t value)
 /* The user's --set, without what is meant for another system, and then ours: the last wins. */
 static mr_status make_sets(const base *b, const mr_compare_row *a, sets *out)
 {
-	bool same = !strcmp(a->ops->name, mr_config_plugin(b->config, MR_CONFIG_SYSTEM));
+	bool same = !strcmp(a->ops->name, mr_config_plugin(b->config, MR_JOB_SYSTEM));
 
 	*out = (sets){.at = calloc(b->args->n_sets + EXTRA_SETS, sizeof(*out->at))};
 	if (!out->at)
@@ -215,7 +215,7 @@ static mr_status add_row(mr_compare *c, const base *b, const mr_sched_ops *ops, 
 	*row = (mr_compare_row){.ops = ops, .chunks = chunks, .step_s = NAN, .bubble = NAN};
 	row->n_micro = ops->asynchronous && !ops->accumulates ? 1 : c->n_micro;
 	if (ops->step_micro && ops == mr_config_system(b->config)) /* its options are the user's */
-		row->n_micro = mr_schedule_step_micro(ops, mr_config_values(b->config, MR_CONFIG_SYSTEM));
+		row->n_micro = mr_schedule_step_micro(ops, mr_config_values(b->config, MR_JOB_SYSTEM));
 	snprintf(row->label, sizeof(row->label), chunks ? "%s, chunks %u" : "%s", ops->name, chunks);
 	if (attempt(c, b, 0, row) || !mr_config_partition(b->config, &named))
 		return MR_OK;
@@ -273,19 +273,19 @@ static uint32_t choose_micro(const base *b, int64_t batch)
 static void set_up(mr_compare *c, base *b)
 {
 	const mr_sched_ops *own = mr_config_system(b->config);
-	int64_t workers = mr_values_int(mr_config_values(b->config, MR_CONFIG_MACHINE), "workers");
+	int64_t workers = mr_values_int(mr_config_values(b->config, MR_JOB_MACHINE), "workers");
 	char params[16];
 
 	b->n_workers = own || workers > 1 ? (uint16_t)workers : 2;
 	for (uint32_t i = 0; i < b->s.graph->n_nodes; i++)
 		b->n_points += mr_graph_cut_ok(b->s.graph, i);
-	c->batch = mr_values_int(mr_config_values(b->config, MR_CONFIG_TRAIN), "batch");
+	c->batch = mr_values_int(mr_config_values(b->config, MR_JOB_TRAIN), "batch");
 	c->n_micro = choose_micro(b, c->batch);
 	snprintf(c->what, sizeof(c->what), "%s (%s parameters), %u worker%s, a step of %lld sample%s", mr_config_name(b->config),
 		 mr_count_text((uint64_t)mr_graph_n_params(b->s.graph), params), b->n_workers, b->n_workers == 1 ? "" : "s",
 		 (long long)c->batch, c->batch == 1 ? "" : "s");
 	snprintf(c->source, sizeof(c->source), "%s", b->costs.source);
-	c->limit = b->cap ? b->cap : (uint64_t)mr_values_int(mr_config_values(b->config, MR_CONFIG_MACHINE), "memory_limit");
+	c->limit = b->cap ? b->cap : (uint64_t)mr_values_int(mr_config_values(b->config, MR_JOB_MACHINE), "memory_limit");
 }
 
 static mr_status try_all(mr_compare *c, const base *b, bool pictures)

@@ -202,13 +202,13 @@ static mr_status print_head(const mr_forecast *f, FILE *out)
 	const mr_session *s = f->s;
 	char params[16], text[512];
 
-	fprintf(out, "model    %s, %s parameters, %u layers; %s, %s\n", mr_config_plugin(s->config, MR_CONFIG_MODEL),
+	fprintf(out, "model    %s, %s parameters, %u layers; %s, %s\n", mr_config_plugin(s->config, MR_JOB_MODEL),
 		mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 		mr_dtype_name(s->kernels->dtype));
 	fprintf(out, "data     %s\n", s->data->describe);
 	MR_TRY(print_known(s, out));
 	fprintf(out, "system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
-		s->plan ? s->plan->system : mr_config_plugin(s->config, MR_CONFIG_SYSTEM), s->place.n_workers,
+		s->plan ? s->plan->system : mr_config_plugin(s->config, MR_JOB_SYSTEM), s->place.n_workers,
 		s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
 		s->samples == 1 ? "" : "s");
 	if (s->plan)

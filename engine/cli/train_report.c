@@ -48,10 +48,10 @@ static void cores_text(const mr_place_worker *w, char *text, size_t size)
 static void print_system(const mr_train *t)
 {
 	const mr_session *s = &t->s;
-	double clip = mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip");
+	double clip = mr_values_float(mr_config_values(s->config, MR_JOB_TRAIN), "clip");
 
 	printf("system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
-	       s->plan ? s->plan->system : mr_config_plugin(s->config, MR_CONFIG_SYSTEM), s->place.n_workers,
+	       s->plan ? s->plan->system : mr_config_plugin(s->config, MR_JOB_SYSTEM), s->place.n_workers,
 	       s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
 	       s->samples == 1 ? "" : "s");
 	if (s->plan)
@@ -76,7 +76,7 @@ void mr_train_print_start(const mr_train *t)
 	const mr_session *s = &t->s;
 	char params[32], text[1000];
 
-	printf("model    %s, %s parameters, %u layers; %s, %s\n", mr_config_plugin(s->config, MR_CONFIG_MODEL),
+	printf("model    %s, %s parameters, %u layers; %s, %s\n", mr_config_plugin(s->config, MR_JOB_MODEL),
 	       mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 	       mr_dtype_name(s->kernels->dtype));
 	printf("data     %s\n", s->data->describe);

@@ -50,16 +50,16 @@ static mr_status take_up_metrics(mr_train *t)
 
 static mr_status prepare(mr_train *t, const mr_config *config, const char *resume)
 {
-	const mr_values *train = mr_config_values(config, MR_CONFIG_TRAIN);
+	const mr_values *train = mr_config_values(config, MR_JOB_TRAIN);
 	mr_progress_params pp;
 
 	t->n_steps = (uint64_t)mr_values_int(train, "steps");
 	t->eval_every = (uint64_t)mr_values_int(train, "eval_every");
-	t->save_every = (uint64_t)mr_values_int(mr_config_values(config, MR_CONFIG_CHECKPOINT), "every");
+	t->save_every = (uint64_t)mr_values_int(mr_config_values(config, MR_JOB_CHECKPOINT), "every");
 	t->traced = t->s.plan && mr_config_trace_steps(config, &t->trace_first, &t->trace_last);
 	t->best = t->val_loss = t->accuracy = NAN;
 	t->flops = mr_graph_flops_train(t->s.graph);
-	t->peak_gflops = mr_values_float(mr_config_values(config, MR_CONFIG_MACHINE), "peak_gflops");
+	t->peak_gflops = mr_values_float(mr_config_values(config, MR_JOB_MACHINE), "peak_gflops");
 	if (t->peak_gflops <= 0)
 		t->peak_gflops = mr_probe_peak_gflops(&t->isa);
 	t->peak_gflops *= t->s.place.n_cores_used;
@@ -85,7 +85,7 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 
 static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session_opts *so)
 {
-	uint64_t steps = (uint64_t)mr_values_int(mr_config_values(t->s.config, MR_CONFIG_TRAIN), "steps");
+	uint64_t steps = (uint64_t)mr_values_int(mr_config_values(t->s.config, MR_JOB_TRAIN), "steps");
 
 	if (!o->trajectory)
 		return MR_OK;
@@ -93,7 +93,7 @@ static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session
 		return mr_fail(MR_EUSAGE, "--trajectory records a run from its first step, so it does not go with --resume");
 	if (t->s.plan && t->s.plan->n_pipes > 1 && !mr_contract_replicates(&t->s.plan->contract) && !mr_plan_has_turns(t->s.plan))
 		return mr_fail(MR_EUSAGE, "--trajectory follows a stage on the one worker that commits its weights; %s has %u pipes, which share each commit",
-			       mr_config_plugin(t->s.config, MR_CONFIG_SYSTEM), t->s.plan->n_pipes);
+			       mr_config_plugin(t->s.config, MR_JOB_SYSTEM), t->s.plan->n_pipes);
 	MR_TRY(mr_output_check(o->trajectory));
 	if (t->s.plan)
 		MR_TRY(mr_trajectory_create_for(t->s.graph, &t->s.partition, t->s.plan, steps, &t->trajectory));
@@ -120,7 +120,7 @@ static mr_status make_clock(mr_train *t, const mr_train_opts *o, mr_session_opts
 /* A record is of a run from its first step to its last, and so is what is carried out again. */
 static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_session_opts *so)
 {
-	uint64_t steps = (uint64_t)mr_values_int(mr_config_values(t->s.config, MR_CONFIG_TRAIN), "steps");
+	uint64_t steps = (uint64_t)mr_values_int(mr_config_values(t->s.config, MR_JOB_TRAIN), "steps");
 	uint64_t end = t->s.plan ? mr_run_last_step(t->s.plan) : UINT64_MAX;
 
 	if ((o->record || o->replay) && o->resume)
@@ -145,11 +145,11 @@ static mr_status check_valid(const mr_session *s)
 {
 	char window[64] = "";
 
-	if (!mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "eval_every") || s->data->n_valid)
+	if (!mr_values_int(mr_config_values(s->config, MR_JOB_TRAIN), "eval_every") || s->data->n_valid)
 		return MR_OK;
 	if (s->graph->input.tokens)
 		snprintf(window, sizeof(window), ", or none as long as a window of %lld tokens", (long long)s->graph->input.rows);
-	return mr_config_blame(s->config, MR_CONFIG_TRAIN, "eval_every",
+	return mr_config_blame(s->config, MR_JOB_TRAIN, "eval_every",
 			       mr_fail(MR_ECONFIG, "there is nothing to evaluate: %s has no validation part%s", s->data->ops->name, window));
 }
 

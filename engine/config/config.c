@@ -117,43 +117,26 @@ static mr_status report(mr_config *c, mr_strbuf *out)
 
 /* --- whose mistake it is --- */
 
-static mr_origin origin_of(const mr_config *c, mr_config_group group, const char *key)
+static mr_origin origin_of(const mr_config *c, mr_job_group group, const char *key)
 {
 	const mr_config_part *part = &c->part[group];
-	const mr_option *table = part->values ? mr_values_table(part->values) : NULL;
-	const mr_option *o = table ? mr_option_find(table, key) : NULL;
-	mr_origin at = o ? part->origin[o - table] : part->name_origin;
+	const mr_option *o = part->table ? mr_option_find(part->table, key) : NULL;
+	mr_origin at = o ? part->origin[o - part->table] : part->name_origin;
 
 	if (at.kind == MR_ORIGIN_DEFAULT)
 		at = part->group_origin;
 	return at.kind == MR_ORIGIN_DEFAULT ? (mr_origin){MR_ORIGIN_FILE, 0, 1} : at;
 }
 
-/* Takes "KEY: " off the begin of *@text when the group has such a key; that is what it is about then, and else @key. */
-static const char *subject(const mr_config *c, mr_config_group group, const char *key, const char **text)
-{
-	const mr_option *table = c->part[group].values ? mr_values_table(c->part[group].values) : NULL;
-
-	for (const mr_option *o = table; o && o->name; o++) {
-		size_t len = strlen(o->name);
-
-		if (!strncmp(*text, o->name, len) && !strncmp(*text + len, ": ", 2)) {
-			*text += len + 2;
-			return o->name;
-		}
-	}
-	return key;
-}
-
-void mr_config_mistake(mr_config *c, mr_config_group group, const char *key, const char *text)
+void mr_config_mistake(mr_config *c, mr_job_group group, const char *key, const char *text)
 {
 	char name[128];
 
-	key = subject(c, group, key, &text);
-	mr_mistakes_add(&c->mistakes, origin_of(c, group, key), mr_config_key_text(group, key, name), "%s", text);
+	key = mr_job_subject(c->part[group].table, key, &text);
+	mr_mistakes_add(&c->mistakes, origin_of(c, group, key), mr_job_key_text(group, key, name), "%s", text);
 }
 
-mr_status mr_config_blame(const mr_config *c, mr_config_group group, const char *key, mr_status st)
+mr_status mr_config_blame(const mr_config *c, mr_job_group group, const char *key, mr_status st)
 {
 	char text[1024], name[128];
 	const char *rest = text;
@@ -162,42 +145,34 @@ mr_status mr_config_blame(const mr_config *c, mr_config_group group, const char 
 	if (st != MR_ECONFIG)
 		return st;
 	snprintf(text, sizeof(text), "%s", mr_error_text());
-	key = subject(c, group, key, &rest);
+	key = mr_job_subject(c->part[group].table, key, &rest);
 	mr_strbuf_init(&place);
 	print_place(c, origin_of(c, group, key), &place);
-	st = mr_fail(st, "%s%s: %s", mr_strbuf_text(&place), mr_config_key_text(group, key, name), rest);
+	st = mr_fail(st, "%s%s: %s", mr_strbuf_text(&place), mr_job_key_text(group, key, name), rest);
 	mr_strbuf_fini(&place);
 	return st;
 }
 
 /* --- groups --- */
 
-mr_config_group mr_config_group_find(const char *name)
+mr_job_group mr_config_group_find(const char *name)
 {
-	for (int g = MR_CONFIG_TOP + 1; g < MR_N_CONFIG_GROUPS; g++)
-		if (!strcmp(mr_config_group_of((mr_config_group)g)->name, name))
-			return (mr_config_group)g;
-	return MR_N_CONFIG_GROUPS;
-}
-
-const char *mr_config_key_text(mr_config_group group, const char *key, char buf[128])
-{
-	const char *name = mr_config_group_of(group)->name;
-
-	snprintf(buf, 128, "%s%s%.80s", name, *name ? "." : "", key);
-	return buf;
+	for (int g = MR_JOB_TOP + 1; g < MR_N_JOB_GROUPS; g++)
+		if (!strcmp(mr_job_group_of((mr_job_group)g)->name, name))
+			return (mr_job_group)g;
+	return MR_N_JOB_GROUPS;
 }
 
 mr_status mr_config_unknown_group(const char *word, bool keys_too)
 {
-	const mr_option *top = mr_config_group_of(MR_CONFIG_TOP)->options;
-	const char *names[MR_N_CONFIG_GROUPS + 16], *near;
+	const mr_option *top = mr_job_group_of(MR_JOB_TOP)->options;
+	const char *names[MR_N_JOB_GROUPS + 16], *near;
 	mr_strbuf known;
 	mr_status st;
 	size_t n = 0;
 
-	for (int g = MR_CONFIG_TOP + 1; g < MR_N_CONFIG_GROUPS; g++)
-		names[n++] = mr_config_group_of((mr_config_group)g)->name;
+	for (int g = MR_JOB_TOP + 1; g < MR_N_JOB_GROUPS; g++)
+		names[n++] = mr_job_group_of((mr_job_group)g)->name;
 	for (size_t i = 0; keys_too && top[i].name && i < 16; i++)
 		names[n++] = top[i].name;
 	near = mr_nearest(word, names, n);
@@ -210,9 +185,9 @@ mr_status mr_config_unknown_group(const char *word, bool keys_too)
 	return st;
 }
 
-mr_status mr_config_part_open(mr_config *c, mr_config_group group, const char *name, mr_origin at)
+mr_status mr_config_part_open(mr_config *c, mr_job_group group, const char *name, mr_origin at)
 {
-	const mr_config_group_info *info = mr_config_group_of(group);
+	const mr_job_group_info *info = mr_job_group_of(group);
 	mr_config_part *part = &c->part[group];
 	const mr_option *table = info->options;
 	char key[128];
@@ -220,7 +195,7 @@ mr_status mr_config_part_open(mr_config *c, mr_config_group group, const char *n
 
 	if (info->plugin) {
 		if (mr_plugin_get(info->kind, name, &part->plugin) != MR_OK) {
-			mr_mistakes_add(&c->mistakes, at, mr_config_key_text(group, "name", key), "%s", mr_error_text());
+			mr_mistakes_add(&c->mistakes, at, mr_job_key_text(group, "name", key), "%s", mr_error_text());
 			return MR_OK;
 		}
 		table = part->plugin.options;
@@ -229,16 +204,16 @@ mr_status mr_config_part_open(mr_config *c, mr_config_group group, const char *n
 	while (table[n].name)
 		n++;
 	MR_TRY(mr_values_create(table, &part->values));
+	part->table = table;
 	part->origin = calloc(n + 1, sizeof(*part->origin));
 	return part->origin ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %zu keys", n);
 }
 
-void mr_config_part_mark(mr_config *c, mr_config_group group, const char *key, mr_origin at)
+void mr_config_part_mark(mr_config *c, mr_job_group group, const char *key, mr_origin at)
 {
 	mr_config_part *part = &c->part[group];
-	const mr_option *table = mr_values_table(part->values);
 
-	part->origin[mr_option_find(table, key) - table] = at;
+	part->origin[mr_option_find(part->table, key) - part->table] = at;
 }
 
 /* --- loading --- */
@@ -260,8 +235,8 @@ static mr_status name_paths(mr_config *c, const char *path)
 
 static bool complete(const mr_config *c)
 {
-	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++)
-		if (!c->part[g].values && !mr_config_group_of((mr_config_group)g)->plugin)
+	for (int g = 0; g < MR_N_JOB_GROUPS; g++)
+		if (!c->part[g].values && !mr_job_group_of((mr_job_group)g)->plugin)
 			return false;
 	return true;
 }
@@ -280,7 +255,7 @@ static mr_status load(mr_config *c, const char *const *sets, size_t n_sets)
 	if (st == MR_OK)
 		st = mr_config_sets_apply(c, apart, n_sets);
 	if (st == MR_OK && complete(c))
-		st = mr_config_settle(c);
+		st = mr_config_make_job(c);
 	mr_config_sets_free(apart, n_sets);
 	return st;
 }
@@ -310,18 +285,18 @@ void mr_config_destroy(mr_config *c)
 {
 	if (!c)
 		return;
-	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++) {
-		mr_values_destroy(c->part[g].values);
+	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
+		const mr_choice *choice = mr_job_choice_of(&c->job, (mr_job_group)g);
+
+		if (!choice || c->part[g].values != choice->values)
+			mr_values_destroy(c->part[g].values);
 		free(c->part[g].origin);
 	}
-	for (uint32_t i = 0; i < c->n_partition; i++)
-		free(c->partition[i]);
-	free(c->partition);
+	mr_job_fini(&c->job);
 	mr_mistakes_fini(&c->mistakes);
 	mr_config_text_fini(&c->text);
 	free(c->path);
 	free(c->name);
 	free(c->base_dir);
-	free(c->run_dir);
 	free(c);
 }

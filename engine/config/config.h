@@ -30,7 +30,7 @@
 
 #include "base/option.h"
 #include "base/str.h"
-#include "config/config_keys.h"
+#include "job/job.h"
 #include "models/registry.h"
 #include "nn/dataset.h"
 #include "nn/kernels.h"
@@ -55,14 +55,17 @@ void mr_config_destroy(mr_config *c);
  * For what only shows later, with the data at hand: put "file:line: group.key: " in front of this thread's error text when
  * @st is MR_ECONFIG. A text that begins with "KEY: ", KEY another one of the group's, is about that. Returns @st.
  */
-mr_status mr_config_blame(const mr_config *c, mr_config_group group, const char *key, mr_status st) MR_MUST_USE;
+mr_status mr_config_blame(const mr_config *c, mr_job_group group, const char *key, mr_status st) MR_MUST_USE;
+
+/** The job that it describes; borrowed. */
+const mr_job *mr_config_job(const mr_config *c);
 
 /** Values of a group by its table. Borrowed. */
-const mr_values *mr_config_values(const mr_config *c, mr_config_group group);
+const mr_values *mr_config_values(const mr_config *c, mr_job_group group);
 /** The system's limit of time (ir/sched.h) has come to @n: that is what is configured from now on. Errors: MR_ERESOURCE. */
 mr_status mr_config_count_as(mr_config *c, uint64_t n) MR_MUST_USE;
 /** The `name` of a plug-in group. */
-const char *mr_config_plugin(const mr_config *c, mr_config_group group);
+const char *mr_config_plugin(const mr_config *c, mr_job_group group);
 
 /* --- the same as the other layers want it --- */
 

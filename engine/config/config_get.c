@@ -1,14 +1,17 @@
 /* A loaded configuration as the other layers want it. */
-#include <string.h>
-
 #include "config/config_parts.h"
 
-const mr_values *mr_config_values(const mr_config *c, mr_config_group group)
+const mr_job *mr_config_job(const mr_config *c)
+{
+	return &c->job;
+}
+
+const mr_values *mr_config_values(const mr_config *c, mr_job_group group)
 {
 	return c->part[group].values;
 }
 
-const char *mr_config_plugin(const mr_config *c, mr_config_group group)
+const char *mr_config_plugin(const mr_config *c, mr_job_group group)
 {
 	return c->part[group].plugin.name;
 }
@@ -25,101 +28,83 @@ const char *mr_config_base_dir(const mr_config *c)
 
 const char *mr_config_run_dir(const mr_config *c)
 {
-	return c->run_dir;
+	return c->job.run_dir;
 }
 
 const mr_model_ops *mr_config_model(const mr_config *c)
 {
-	return mr_model_find(mr_config_plugin(c, MR_CONFIG_MODEL));
+	return mr_job_model(&c->job);
 }
 
 const mr_dataset_ops *mr_config_data(const mr_config *c)
 {
-	return mr_dataset_find(mr_config_plugin(c, MR_CONFIG_DATA));
+	return mr_job_data(&c->job);
 }
 
 const mr_optim_ops *mr_config_optimizer(const mr_config *c)
 {
-	return mr_optim_find(mr_config_plugin(c, MR_CONFIG_OPTIMIZER));
+	return mr_job_optimizer(&c->job);
 }
 
 const mr_mitigate_ops *mr_config_mitigation(const mr_config *c)
 {
-	return mr_mitigate_find(mr_config_plugin(c, MR_CONFIG_MITIGATION));
+	return mr_job_mitigation(&c->job);
 }
 
 const mr_sched_ops *mr_config_system(const mr_config *c)
 {
-	return mr_schedule_find(mr_config_plugin(c, MR_CONFIG_SYSTEM));
+	return mr_job_system(&c->job);
 }
 
 const mr_kernels *mr_config_kernels(const mr_config *c)
 {
-	return mr_kernels_find(mr_values_string(c->part[MR_CONFIG_TOP].values, "backend"), mr_config_dtype(c));
+	return mr_job_kernels(&c->job);
 }
 
 mr_dtype mr_config_dtype(const mr_config *c)
 {
-	return strcmp(mr_values_string(c->part[MR_CONFIG_TOP].values, "dtype"), "f64") ? MR_F32 : MR_F64;
+	return (mr_dtype)c->job.dtype;
 }
 
 uint16_t mr_config_workers(const mr_config *c)
 {
-	return mr_config_system(c) ? (uint16_t)mr_values_int(c->part[MR_CONFIG_MACHINE].values, "workers") : 1;
+	return mr_job_workers(&c->job);
 }
 
 uint32_t mr_config_stages(const mr_config *c, uint16_t workers)
 {
-	const mr_sched_ops *system = mr_config_system(c);
-	mr_sched_args a = {.n_workers = workers, .n_micro = mr_config_n_micro(c)};
-
-	if (!system)
-		return 1;
-	a.options = system->options ? c->part[MR_CONFIG_SYSTEM].values : NULL;
-	a.n_micro = a.n_micro ? a.n_micro : system->default_micro(workers);
-	return mr_schedule_stages(system, &a);
+	return mr_job_stages(&c->job, workers);
 }
 
 uint32_t mr_config_n_micro(const mr_config *c)
 {
-	return (uint32_t)mr_values_int(c->part[MR_CONFIG_TRAIN].values, "microbatches");
+	return mr_job_n_micro(&c->job);
 }
 
 int64_t mr_config_samples(const mr_config *c)
 {
-	return mr_values_int(c->part[MR_CONFIG_TRAIN].values, "batch") / mr_config_n_micro(c);
+	return mr_job_samples(&c->job);
 }
 
 mr_lr mr_config_lr(const mr_config *c)
 {
-	const mr_values *train = c->part[MR_CONFIG_TRAIN].values;
-	const char *schedule = mr_values_string(train, "schedule");
-
-	return (mr_lr){
-		.kind = !strcmp(schedule, "cosine") ? MR_LR_COSINE : !strcmp(schedule, "linear") ? MR_LR_LINEAR : MR_LR_CONSTANT,
-		.base = mr_values_float(train, "lr"),
-		.min_ratio = mr_values_float(train, "min_ratio"),
-		.warmup = (uint64_t)mr_values_int(train, "warmup"),
-		.total = (uint64_t)mr_values_int(train, "steps"),
-	};
+	return mr_job_lr(&c->job);
 }
 
 uint32_t mr_config_spin_us(const mr_config *c)
 {
-	int64_t us = mr_values_int(c->part[MR_CONFIG_MACHINE].values, "spin_us");
-
-	return us < 0 ? UINT32_MAX : (uint32_t)us;
+	return mr_job_spin_us(&c->job);
 }
 
 const char *const *mr_config_partition(const mr_config *c, uint32_t *n)
 {
-	*n = c->n_partition;
-	return (const char *const *)c->partition;
+	*n = c->job.n_cut;
+	return (const char *const *)c->job.cut;
 }
 
 bool mr_config_trace_steps(const mr_config *c, uint64_t *first, uint64_t *last)
 {
-	*first = c->trace_first;
-	*last = c->trace_last;
-	return c->trace;
+	*first = c->job.trace.first;
+	*last = c->job.trace.last;
+	return c->job.trace.first > 0;
 }

@@ -127,7 +127,7 @@ static mr_status set_partition(mr_values *values, const config_setting_t *s)
 	return st;
 }
 
-static mr_status take_setting(mr_config *c, mr_config_group group, const config_setting_t *s)
+static mr_status take_setting(mr_config *c, mr_job_group group, const config_setting_t *s)
 {
 	mr_values *values = c->part[group].values;
 	const char *key = config_setting_name(s);
@@ -136,9 +136,9 @@ static mr_status take_setting(mr_config *c, mr_config_group group, const config_
 	mr_status st;
 
 	/* what libconfig made of an integer that the scan has refused would only be reported twice */
-	if (!values || mr_mistakes_has(&c->mistakes, mr_config_key_text(group, key, text)))
+	if (!values || mr_mistakes_has(&c->mistakes, mr_job_key_text(group, key, text)))
 		return MR_OK;
-	if (group == MR_CONFIG_TOP && !strcmp(key, "partition"))
+	if (group == MR_JOB_TOP && !strcmp(key, "partition"))
 		st = set_partition(values, s);
 	else
 		st = set_value(values, key, s);
@@ -152,7 +152,7 @@ static mr_status take_setting(mr_config *c, mr_config_group group, const config_
 }
 
 /* The last --set GROUP.name, or NULL. */
-static const char *set_name(mr_config_group group, const mr_set *sets, size_t n, mr_origin *at)
+static const char *set_name(mr_job_group group, const mr_set *sets, size_t n, mr_origin *at)
 {
 	const char *name = NULL;
 
@@ -165,7 +165,7 @@ static const char *set_name(mr_config_group group, const mr_set *sets, size_t n,
 }
 
 /* The name that the group @s gives, or NULL. */
-static const char *file_name(mr_config *c, mr_config_group group, const config_setting_t *s, mr_origin *at)
+static const char *file_name(mr_config *c, mr_job_group group, const config_setting_t *s, mr_origin *at)
 {
 	const config_setting_t *name = config_setting_get_member(s, "name");
 	char key[128];
@@ -176,18 +176,18 @@ static const char *file_name(mr_config *c, mr_config_group group, const config_s
 		*at = origin_of(c, name);
 		return config_setting_get_string(name);
 	}
-	mr_mistakes_add(&c->mistakes, origin_of(c, name), mr_config_key_text(group, "name", key), "expected a string, got %s",
+	mr_mistakes_add(&c->mistakes, origin_of(c, name), mr_job_key_text(group, "name", key), "expected a string, got %s",
 			kind_text(name));
 	return NULL;
 }
 
 /* Nobody names a plug-in for @group, and it has no usual one, or @s, its last part in the files, gives keys of it. */
-static void miss_name(mr_config *c, mr_config_group group, const config_setting_t *s)
+static void miss_name(mr_config *c, mr_job_group group, const config_setting_t *s)
 {
-	const char *word = mr_config_group_of(group)->name;
+	const char *word = mr_job_group_of(group)->name;
 	char key[128];
 
-	mr_config_key_text(group, "name", key);
+	mr_job_key_text(group, "name", key);
 	if (c->text.partial || mr_mistakes_has(&c->mistakes, key))
 		return;
 	if (s)
@@ -198,12 +198,12 @@ static void miss_name(mr_config *c, mr_config_group group, const config_setting_
 }
 
 /* Was @key of a file meant for @old, the plug-in that --set, or a file that wins, replaced by another? */
-static bool went_with(mr_config_group group, const char *old, const mr_values *now, const char *key)
+static bool went_with(mr_job_group group, const char *old, const mr_values *now, const char *key)
 {
 	mr_plugin p;
 
 	return old && now && !mr_option_find(mr_values_table(now), key) &&
-	       mr_plugin_get(mr_config_group_of(group)->kind, old, &p) == MR_OK && mr_option_find(p.options, key);
+	       mr_plugin_get(mr_job_group_of(group)->kind, old, &p) == MR_OK && mr_option_find(p.options, key);
 }
 
 /* The group called @name in @p, NULL where it has none; one that is no group is noted. */
@@ -218,10 +218,10 @@ static const config_setting_t *group_in(mr_config *c, const mr_parsed *p, const 
 }
 
 /* The keys of one part of a group. @own is the plug-in that it is about, NULL where that is the one that was chosen. */
-static mr_status take_part(mr_config *c, mr_config_group group, const config_setting_t *s, const char *own)
+static mr_status take_part(mr_config *c, mr_job_group group, const config_setting_t *s, const char *own)
 {
 	mr_config_part *part = &c->part[group];
-	bool plugin = mr_config_group_of(group)->plugin;
+	bool plugin = mr_job_group_of(group)->plugin;
 
 	part->group_origin = origin_of(c, s);
 	for (unsigned i = 0; i < (unsigned)config_setting_length(s); i++) {
@@ -236,10 +236,10 @@ static mr_status take_part(mr_config *c, mr_config_group group, const config_set
 }
 
 /* The plug-in of @group: --set wins, then the last file that names one. NULL: there is none. */
-static const char *choose(mr_config *c, mr_config_group group, const config_setting_t *const *parts, size_t n, const mr_set *sets,
+static const char *choose(mr_config *c, mr_job_group group, const config_setting_t *const *parts, size_t n, const mr_set *sets,
 			  size_t n_sets, mr_origin *at)
 {
-	const char *usual = mr_config_group_of(group)->usual, *name = NULL, *set = set_name(group, sets, n_sets, at);
+	const char *usual = mr_job_group_of(group)->usual, *name = NULL, *set = set_name(group, sets, n_sets, at);
 	const config_setting_t *last = NULL;
 	mr_origin found;
 
@@ -259,10 +259,10 @@ static const char *choose(mr_config *c, mr_config_group group, const config_sett
 }
 
 /* All parts of a group, from the files that yield to the one that wins. @parts is room for [n]. */
-static mr_status take_group(mr_config *c, mr_config_group group, const mr_parsed *parsed, const config_setting_t **parts, size_t n,
+static mr_status take_group(mr_config *c, mr_job_group group, const mr_parsed *parsed, const config_setting_t **parts, size_t n,
 			    const mr_set *sets, size_t n_sets)
 {
-	const mr_config_group_info *info = mr_config_group_of(group);
+	const mr_job_group_info *info = mr_job_group_of(group);
 	const char *chosen = NULL, *own = NULL;
 	size_t before = c->mistakes.n;
 	mr_origin at = {0};
@@ -293,10 +293,10 @@ static mr_status take_top(mr_config *c, const mr_parsed *p)
 		const config_setting_t *s = config_setting_get_elem(root, i);
 		const char *key = config_setting_name(s);
 
-		if (mr_config_group_find(key) != MR_N_CONFIG_GROUPS)
+		if (mr_config_group_find(key) != MR_N_JOB_GROUPS)
 			continue;
-		if (mr_option_find(mr_config_group_of(MR_CONFIG_TOP)->options, key))
-			MR_TRY(take_setting(c, MR_CONFIG_TOP, s));
+		if (mr_option_find(mr_job_group_of(MR_JOB_TOP)->options, key))
+			MR_TRY(take_setting(c, MR_JOB_TOP, s));
 		else if (mr_config_unknown_group(key, true) != MR_OK)
 			mr_mistakes_add(&c->mistakes, origin_of(c, s), key, "%s", mr_error_text());
 	}
@@ -306,12 +306,12 @@ static mr_status take_top(mr_config *c, const mr_parsed *p)
 static mr_status take_all(mr_config *c, const mr_parsed *parsed, size_t n, const mr_set *sets, size_t n_sets)
 {
 	const config_setting_t **parts = calloc(n, sizeof(*parts));
-	mr_status st = parts ? mr_config_part_open(c, MR_CONFIG_TOP, NULL, (mr_origin){0}) : mr_fail(MR_ERESOURCE, "no memory");
+	mr_status st = parts ? mr_config_part_open(c, MR_JOB_TOP, NULL, (mr_origin){0}) : mr_fail(MR_ERESOURCE, "no memory");
 
 	for (size_t i = 0; st == MR_OK && i < n; i++)
 		st = take_top(c, &parsed[i]);
-	for (int g = MR_CONFIG_TOP + 1; st == MR_OK && g < MR_N_CONFIG_GROUPS; g++)
-		st = take_group(c, (mr_config_group)g, parsed, parts, n, sets, n_sets);
+	for (int g = MR_JOB_TOP + 1; st == MR_OK && g < MR_N_JOB_GROUPS; g++)
+		st = take_group(c, (mr_job_group)g, parsed, parts, n, sets, n_sets);
 	free(parts);
 	return st;
 }

@@ -2,14 +2,15 @@
  * config_parts.h - the inside of mr_config, for the config_*.c files only.
  *
  * Loading: config_text.c reads the files and looks for what libconfig would swallow; config_parse.c lets libconfig
- * parse and hands every setting to the tables; config_set.c does the same for --set; config_check.c judges what no
- * single table can, config_model.c what only the model or the machine can; config_print.c writes the result. All of
+ * parse and hands every setting to the tables; config_set.c does the same for --set; config_job.c makes the job and
+ * has it checked; config_print.c writes the result. All of
  * them note mistakes in one list, and only its owner sorts and reports it.
  */
 #ifndef MR_CONFIG_CONFIG_PARTS_H
 #define MR_CONFIG_CONFIG_PARTS_H
 
 #include "config/config.h"
+#include "job/plugins.h"
 
 /* Where something was said. */
 typedef enum mr_origin_kind { MR_ORIGIN_DEFAULT, MR_ORIGIN_FILE, MR_ORIGIN_SET } mr_origin_kind;
@@ -90,27 +91,25 @@ mr_text_state mr_config_text_advance(mr_text_state state, const char *s, int *sk
 
 typedef struct mr_config_part {
 	mr_plugin plugin;       /* of a plug-in group; name NULL while not known */
-	mr_values *values;      /* NULL while the plug-in is not known */
+	const mr_option *table; /* of the group or its plug-in; NULL while that is not known */
+	mr_values *values;      /* by the table; NULL while that is not known. Of a plug-in: the job's, once there is one */
 	mr_origin *origin;      /* [options] of each value */
 	mr_origin name_origin;  /* of a plug-in's name */
 	mr_origin group_origin; /* of the group in the file; DEFAULT when it is not there */
 } mr_config_part;
 
 struct mr_config {
-	char *path, *name, *base_dir, *run_dir;
+	char *path, *name, *base_dir;
 	mr_config_text text;
-	mr_config_part part[MR_N_CONFIG_GROUPS];
-	char **partition;       /* [n_partition] */
-	uint32_t n_partition;
-	bool trace;
-	uint64_t trace_first, trace_last;
+	mr_config_part part[MR_N_JOB_GROUPS];
+	mr_job job;
 	mr_mistakes mistakes;
 };
 
 /* One --set, taken apart. */
 typedef struct mr_set {
 	const char *text;       /* as given */
-	mr_config_group group;
+	mr_job_group group;
 	char *key;              /* owned; NULL: it could not be read */
 	const char *value;      /* inside @text, or @plain */
 	char *plain;            /* owned: a plug-in's name without quotes; else NULL */
@@ -127,26 +126,21 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n) MR_MU
 mr_status mr_config_parse(mr_config *c, const mr_set *sets, size_t n_sets) MR_MUST_USE;
 
 /** Give @group its values and origins, all defaults. For a plug-in group: of the plug-in @name; an unknown one is noted. */
-mr_status mr_config_part_open(mr_config *c, mr_config_group group, const char *name, mr_origin at) MR_MUST_USE;
+mr_status mr_config_part_open(mr_config *c, mr_job_group group, const char *name, mr_origin at) MR_MUST_USE;
 /** Note that @key of @group came from @at. */
-void mr_config_part_mark(mr_config *c, mr_config_group group, const char *key, mr_origin at);
-/** "train.steps" into @buf; the key alone for MR_CONFIG_TOP. Returns @buf. */
-const char *mr_config_key_text(mr_config_group group, const char *key, char buf[128]);
+void mr_config_part_mark(mr_config *c, mr_job_group group, const char *key, mr_origin at);
 /** Unknown word at the top or in front of the dot: sentence with the nearest known name, MR_ECONFIG. */
 mr_status mr_config_unknown_group(const char *word, bool keys_too) MR_MUST_USE;
-/** The group called @name, or MR_N_CONFIG_GROUPS. */
-mr_config_group mr_config_group_find(const char *name);
+/** The group called @name, or MR_N_JOB_GROUPS. */
+mr_job_group mr_config_group_find(const char *name);
 
 /**
  * Note a mistake about @key of @group where that was said, or else at the group, or else at the begin of the file. A
  * sentence that begins with "KEY: ", KEY another one of the group's, is about that.
  */
-void mr_config_mistake(mr_config *c, mr_config_group group, const char *key, const char *text);
+void mr_config_mistake(mr_config *c, mr_job_group group, const char *key, const char *text);
 
-/** Judge what shows when model and placement are made, as far as it needs no data. Errors: MR_ERESOURCE. */
-mr_status mr_config_check_build(mr_config *c) MR_MUST_USE;
-
-/** Judge what concerns several keys, and settle what depends on others. Errors: MR_ERESOURCE. */
-mr_status mr_config_settle(mr_config *c) MR_MUST_USE;
+/** Make the job, and note what is wrong with it. Errors: MR_ERESOURCE. */
+mr_status mr_config_make_job(mr_config *c) MR_MUST_USE;
 
 #endif

@@ -15,18 +15,18 @@ static void put_origin(const mr_config *c, mr_origin at, mr_strbuf *out)
 static void put_partition(const mr_config *c, mr_strbuf *out)
 {
 	mr_strbuf_append(out, "[");
-	for (uint32_t i = 0; i < c->n_partition; i++)
-		mr_strbuf_printf(out, "%s\"%s\"", i ? ", " : "", c->partition[i]);
+	for (uint32_t i = 0; i < c->job.n_cut; i++)
+		mr_strbuf_printf(out, "%s\"%s\"", i ? ", " : "", c->job.cut[i]);
 	mr_strbuf_append(out, "]");
 }
 
-static mr_status put_value(const mr_config *c, mr_config_group group, const char *key, mr_strbuf *out)
+static mr_status put_value(const mr_config *c, mr_job_group group, const char *key, mr_strbuf *out)
 {
 	const mr_values *values = c->part[group].values;
 	int len = mr_values_print(values, key, NULL, 0);
 	char *text;
 
-	if (group == MR_CONFIG_TOP && c->n_partition && !strcmp(key, "partition")) {
+	if (group == MR_JOB_TOP && c->job.n_cut && !strcmp(key, "partition")) {
 		put_partition(c, out);
 		return MR_OK;
 	}
@@ -39,7 +39,7 @@ static mr_status put_value(const mr_config *c, mr_config_group group, const char
 	return MR_OK;
 }
 
-static mr_status put_keys(const mr_config *c, mr_config_group group, const char *indent, mr_strbuf *out)
+static mr_status put_keys(const mr_config *c, mr_job_group group, const char *indent, mr_strbuf *out)
 {
 	const mr_config_part *part = &c->part[group];
 	const mr_option *table = mr_values_table(part->values);
@@ -56,16 +56,16 @@ static mr_status put_keys(const mr_config *c, mr_config_group group, const char 
 mr_status mr_config_print(const mr_config *c, mr_strbuf *out)
 {
 	mr_strbuf_printf(out, "# The configuration of a run, as millrace " MR_VERSION " understood %s.\n\n", c->path);
-	MR_TRY(put_keys(c, MR_CONFIG_TOP, "", out));
-	for (int g = MR_CONFIG_TOP + 1; g < MR_N_CONFIG_GROUPS; g++) {
+	MR_TRY(put_keys(c, MR_JOB_TOP, "", out));
+	for (int g = MR_JOB_TOP + 1; g < MR_N_JOB_GROUPS; g++) {
 		const mr_config_part *part = &c->part[g];
 
-		mr_strbuf_printf(out, "\n%s = {\n", mr_config_group_of((mr_config_group)g)->name);
+		mr_strbuf_printf(out, "\n%s = {\n", mr_job_group_of((mr_job_group)g)->name);
 		if (part->plugin.name) {
 			mr_strbuf_printf(out, "\tname = \"%s\";", part->plugin.name);
 			put_origin(c, part->name_origin, out);
 		}
-		MR_TRY(put_keys(c, (mr_config_group)g, "\t", out));
+		MR_TRY(put_keys(c, (mr_job_group)g, "\t", out));
 		mr_strbuf_append(out, "};\n");
 	}
 	return out->failed ? mr_fail(MR_ERESOURCE, "no memory for the resolved configuration") : MR_OK;

@@ -25,22 +25,22 @@ static mr_status read_one(mr_config *c, const char *text, uint32_t i, mr_set *ou
 	const char *equals = strchr(text, '='), *dot;
 	char word[64];
 
-	*out = (mr_set){.text = text, .group = MR_N_CONFIG_GROUPS};
+	*out = (mr_set){.text = text, .group = MR_N_JOB_GROUPS};
 	if (!equals || equals == text || *text == '.') {
 		mr_mistakes_add(&c->mistakes, at, NULL, "expected key=value such as train.steps=100, got \"%.100s\"", text);
 		return MR_OK;
 	}
 	dot = memchr(text, '.', (size_t)(equals - text));
 	snprintf(word, sizeof(word), "%.*s", (int)((dot ? dot : equals) - text), text);
-	out->group = dot ? mr_config_group_find(word) : MR_CONFIG_TOP;
-	if (!dot && mr_config_group_find(word) != MR_N_CONFIG_GROUPS) {
+	out->group = dot ? mr_config_group_find(word) : MR_JOB_TOP;
+	if (!dot && mr_config_group_find(word) != MR_N_JOB_GROUPS) {
 		mr_mistakes_add(&c->mistakes, at, word, "is a group; name a key in it, such as %s.%s", word,
-				mr_config_group_of(mr_config_group_find(word))->plugin
+				mr_job_group_of(mr_config_group_find(word))->plugin
 					? "name"
-					: mr_config_group_of(mr_config_group_find(word))->options->name);
+					: mr_job_group_of(mr_config_group_find(word))->options->name);
 		return MR_OK;
 	}
-	if (out->group == MR_N_CONFIG_GROUPS || (!dot && !mr_option_find(mr_config_group_of(MR_CONFIG_TOP)->options, word))) {
+	if (out->group == MR_N_JOB_GROUPS || (!dot && !mr_option_find(mr_job_group_of(MR_JOB_TOP)->options, word))) {
 		if (mr_config_unknown_group(word, !dot) != MR_OK)
 			mr_mistakes_add(&c->mistakes, at, word, "%s", mr_error_text());
 		return MR_OK;
@@ -49,7 +49,7 @@ static mr_status read_one(mr_config *c, const char *text, uint32_t i, mr_set *ou
 	out->key = dot ? strndup(dot + 1, (size_t)(equals - dot - 1)) : strdup(word);
 	if (!out->key)
 		return mr_fail(MR_ERESOURCE, "no memory for --set %s", text);
-	return mr_config_group_of(out->group)->plugin && !strcmp(out->key, "name") ? plain_name(out) : MR_OK;
+	return mr_job_group_of(out->group)->plugin && !strcmp(out->key, "name") ? plain_name(out) : MR_OK;
 }
 
 mr_status mr_config_sets_read(mr_config *c, const char *const *texts, size_t n, mr_set **out)
@@ -126,7 +126,7 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const mr_set *s = &sets[i];
 		mr_origin at = {MR_ORIGIN_SET, 0, (uint32_t)i};
-		const mr_config_group_info *info;
+		const mr_job_group_info *info;
 		const mr_option *o;
 		mr_values *values;
 		char key[128];
@@ -134,22 +134,22 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 
 		if (!s->key)
 			continue;
-		info = mr_config_group_of(s->group);
+		info = mr_job_group_of(s->group);
 		values = c->part[s->group].values;
 		if (!values || (info->plugin && !strcmp(s->key, "name")))
 			continue;
 		o = mr_option_find(mr_values_table(values), s->key);
-		if (s->group == MR_CONFIG_TOP && !strcmp(s->key, "partition"))
+		if (s->group == MR_JOB_TOP && !strcmp(s->key, "partition"))
 			st = apply_partition(values, s->value);
-		else if ((s->group == MR_CONFIG_DATA && o && o->type == MR_OPT_STRING) ||
-			 (s->group == MR_CONFIG_TOP && !strcmp(s->key, "costs")))
+		else if ((s->group == MR_JOB_DATA && o && o->type == MR_OPT_STRING) ||
+			 (s->group == MR_JOB_TOP && !strcmp(s->key, "costs")))
 			st = apply_path(values, s);
 		else
 			st = mr_values_set_text(values, s->key, s->value);
 		if (st == MR_ERESOURCE)
 			return st;
 		if (st != MR_OK)
-			mr_mistakes_add(&c->mistakes, at, mr_config_key_text(s->group, s->key, key), "%s", mr_error_text());
+			mr_mistakes_add(&c->mistakes, at, mr_job_key_text(s->group, s->key, key), "%s", mr_error_text());
 		else
 			mr_config_part_mark(c, s->group, s->key, at);
 	}
@@ -159,12 +159,12 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 mr_status mr_config_count_as(mr_config *c, uint64_t n)
 {
 	const mr_sched_ops *ops = mr_config_system(c);
-	mr_config_part *part = &c->part[MR_CONFIG_SYSTEM];
+	mr_config_part *part = &c->part[MR_JOB_SYSTEM];
 	const mr_option *table = mr_values_table(part->values);
 
 	for (size_t i = 0; table[i].name; i++)
 		if (!strcmp(table[i].name, ops->timed)) /* where the limit came from, the number comes from */
-			mr_config_part_mark(c, MR_CONFIG_SYSTEM, ops->counted, part->origin[i]);
+			mr_config_part_mark(c, MR_JOB_SYSTEM, ops->counted, part->origin[i]);
 	MR_TRY(mr_values_set_float(part->values, ops->timed, 0));
 	return mr_values_set_int(part->values, ops->counted, (int64_t)n);
 }

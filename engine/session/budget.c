@@ -12,7 +12,7 @@ static double seconds_of(const mr_config *config)
 {
 	const mr_sched_ops *ops = mr_config_system(config);
 
-	return ops && ops->timed ? mr_values_float(mr_config_values(config, MR_CONFIG_SYSTEM), ops->timed) : 0;
+	return ops && ops->timed ? mr_values_float(mr_config_values(config, MR_JOB_SYSTEM), ops->timed) : 0;
 }
 
 void mr_budget_print(const mr_sched_ops *ops, double seconds, uint64_t n, FILE *out)
@@ -45,7 +45,7 @@ static mr_status read_count(const char *path, const mr_sched_ops *ops, uint64_t 
 	if (st != MR_OK)
 		return st == MR_ERESOURCE ? st : MR_OK;
 	if (mr_config_system(then) == ops && seconds_of(then) <= 0)
-		*n = (uint64_t)mr_values_int(mr_config_values(then, MR_CONFIG_SYSTEM), ops->counted);
+		*n = (uint64_t)mr_values_int(mr_config_values(then, MR_JOB_SYSTEM), ops->counted);
 	mr_config_destroy(then);
 	return MR_OK;
 }

@@ -23,10 +23,10 @@
 static mr_status open_data(mr_session *s)
 {
 	const mr_model_ops *model = mr_config_model(s->config);
-	const mr_values *mv = mr_config_values(s->config, MR_CONFIG_MODEL);
+	const mr_values *mv = mr_config_values(s->config, MR_JOB_MODEL);
 	mr_data_want want = {
 		.dtype = mr_config_dtype(s->config),
-		.seed = (uint64_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "seed"),
+		.seed = (uint64_t)mr_values_int(mr_config_values(s->config, MR_JOB_TRAIN), "seed"),
 		.context = model->context ? model->context(mv) : 0,
 		.base_dir = mr_config_base_dir(s->config),
 		.alphabet = s->alphabet,
@@ -37,12 +37,12 @@ static mr_status open_data(mr_session *s)
 		MR_TRY(want.context ? mr_text_of_alphabet(&want, &s->data)
 				    : mr_fail(MR_ECONFIG, "only a model of text can write a sample: %s takes no sequences", model->name));
 	else if (!s->beside)
-		MR_TRY(mr_config_blame(s->config, MR_CONFIG_DATA, "name",
-				       mr_dataset_open(mr_config_data(s->config), mr_config_values(s->config, MR_CONFIG_DATA),
+		MR_TRY(mr_config_blame(s->config, MR_JOB_DATA, "name",
+				       mr_dataset_open(mr_config_data(s->config), mr_config_values(s->config, MR_JOB_DATA),
 						       &want, &s->data)));
 	md = (mr_model_data){.input = s->data->input, .target = s->data->target, .classes = s->data->classes,
 			     .target_low = s->data->target_low, .target_high = s->data->target_high};
-	return mr_config_blame(s->config, MR_CONFIG_MODEL, "name", model->build(mv, &md, &s->graph));
+	return mr_config_blame(s->config, MR_JOB_MODEL, "name", model->build(mv, &md, &s->graph));
 }
 
 static mr_status check_suits(const mr_session *s)
@@ -65,9 +65,9 @@ static mr_status open_all(mr_session *s)
 	s->n_micro = mr_config_n_micro(s->config);
 	s->samples = mr_config_samples(s->config);
 	s->lr = mr_config_lr(s->config);
-	mr_optim_init(&s->optim, mr_config_optimizer(s->config), mr_config_values(s->config, MR_CONFIG_OPTIMIZER));
-	mr_mitigate_init(&s->mitigate, mr_config_mitigation(s->config), mr_config_values(s->config, MR_CONFIG_MITIGATION));
-	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_suits(s)));
+	mr_optim_init(&s->optim, mr_config_optimizer(s->config), mr_config_values(s->config, MR_JOB_OPTIMIZER));
+	mr_mitigate_init(&s->mitigate, mr_config_mitigation(s->config), mr_config_values(s->config, MR_JOB_MITIGATION));
+	MR_TRY(mr_config_blame(s->config, MR_JOB_MITIGATION, "name", check_suits(s)));
 	MR_TRY(open_data(s));
 	return mr_session_make_plan(s);
 }
@@ -107,7 +107,7 @@ mr_status mr_session_open_beside(const mr_config *config, const mr_session *othe
 
 static uint64_t memory_limit(const mr_session *s)
 {
-	uint64_t limit = (uint64_t)mr_values_int(mr_config_values(s->config, MR_CONFIG_MACHINE), "memory_limit");
+	uint64_t limit = (uint64_t)mr_values_int(mr_config_values(s->config, MR_JOB_MACHINE), "memory_limit");
 	uint64_t have = s->topo.memory_available_bytes;
 
 	return limit && (limit < have || !have) ? limit : have;
@@ -115,7 +115,7 @@ static uint64_t memory_limit(const mr_session *s)
 
 mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *opts)
 {
-	const mr_values *train = mr_config_values(s->config, MR_CONFIG_TRAIN);
+	const mr_values *train = mr_config_values(s->config, MR_JOB_TRAIN);
 	mr_run_config c = {
 		.graph = s->graph,
 		.partition = &s->partition,
@@ -147,7 +147,7 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 
 mr_sequential_config mr_session_sequential_config(const mr_session *s)
 {
-	const mr_values *train = mr_config_values(s->config, MR_CONFIG_TRAIN);
+	const mr_values *train = mr_config_values(s->config, MR_JOB_TRAIN);
 
 	return (mr_sequential_config){
 		.graph = s->graph,
@@ -186,10 +186,10 @@ static mr_status check_sequential(const mr_session *s, const mr_sequential_confi
 static mr_status check_stops(const mr_session *s)
 {
 	static const struct {
-		mr_config_group group;
+		mr_job_group group;
 		const char *name, *key;
 	} stops[] = {
-		{MR_CONFIG_TRAIN, "train", "steps"}, {MR_CONFIG_TRAIN, "train", "eval_every"}, {MR_CONFIG_CHECKPOINT, "checkpoint", "every"}};
+		{MR_JOB_TRAIN, "train", "steps"}, {MR_JOB_TRAIN, "train", "eval_every"}, {MR_JOB_CHECKPOINT, "checkpoint", "every"}};
 	uint32_t each = mr_plan_stride(s->plan);
 
 	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
@@ -208,9 +208,9 @@ mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 	s->base_bytes = mr_memory_resident_bytes();
 	s->before_bytes = mr_memory_peak_bytes();
 	if (s->plan)
-		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", check_stops(s)));
+		MR_TRY(mr_config_blame(s->config, MR_JOB_SYSTEM, "name", check_stops(s)));
 	if (s->plan) {
-		double watchdog = mr_values_float(mr_config_values(s->config, MR_CONFIG_MACHINE), "watchdog");
+		double watchdog = mr_values_float(mr_config_values(s->config, MR_JOB_MACHINE), "watchdog");
 		mr_run_config c = mr_session_run_config(s, opts);
 
 		if (opts && (opts->source || opts->clock)) {
@@ -264,7 +264,7 @@ int64_t mr_session_tokens_per_sample(const mr_session *s)
 
 uint64_t mr_session_hash(const mr_session *s)
 {
-	const mr_values *train = mr_config_values(s->config, MR_CONFIG_TRAIN);
+	const mr_values *train = mr_config_values(s->config, MR_JOB_TRAIN);
 	uint64_t facts[] = {
 		s->data->fingerprint,
 		(uint64_t)mr_values_int(train, "seed"),

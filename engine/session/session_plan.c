@@ -4,7 +4,7 @@
 
 #include "session/budget.h"
 #include "session/costs.h"
-#include "config/machine.h"
+#include "job/machine.h"
 #include "session/plan_file.h"
 #include "session/session_parts.h"
 #include "ir/check.h"
@@ -64,17 +64,17 @@ static mr_status read_plan(mr_session *s)
  * is given time has it for the last of the two. */
 static mr_status emit_plan(mr_session *s, const mr_cost *costs, mr_plan **out)
 {
-	bool last = costs || !*mr_values_string(mr_config_values(s->config, MR_CONFIG_TOP), "costs");
+	bool last = costs || !*mr_values_string(mr_config_values(s->config, MR_JOB_TOP), "costs");
 	const mr_sched_ops *ops = mr_config_system(s->config);
 	mr_sched_args a = {
 		.n_workers = mr_config_workers(s->config),
 		.n_micro = s->n_micro,
-		.options = ops->options ? mr_config_values(s->config, MR_CONFIG_SYSTEM) : NULL,
+		.options = ops->options ? mr_config_values(s->config, MR_JOB_SYSTEM) : NULL,
 		.costs = costs,
 		.now = last ? mr_budget_now : NULL,
 		.n_counted = &s->n_counted,
 	};
-	int64_t steps = mr_values_int(mr_config_values(s->config, MR_CONFIG_TRAIN), "steps");
+	int64_t steps = mr_values_int(mr_config_values(s->config, MR_JOB_TRAIN), "steps");
 	uint64_t batches = s->data->n_train / (uint64_t)s->samples;
 
 	a.n_steps = ops->ends ? (uint64_t)steps : 0;
@@ -101,14 +101,14 @@ static mr_status make_partition(mr_session *s)
 	const char *const *names = mr_config_partition(s->config, &n);
 
 	if (!names)
-		return mr_config_blame(s->config, MR_CONFIG_MACHINE, "workers", cut(s, stages));
-	MR_TRY(mr_config_blame(s->config, MR_CONFIG_TOP, "partition",
+		return mr_config_blame(s->config, MR_JOB_MACHINE, "workers", cut(s, stages));
+	MR_TRY(mr_config_blame(s->config, MR_JOB_TOP, "partition",
 			       mr_partition_explicit(s->graph, names, n, &s->partition)));
 	if (s->partition.n_stages == stages)
 		return MR_OK;
-	return mr_config_blame(s->config, MR_CONFIG_TOP, "partition",
+	return mr_config_blame(s->config, MR_JOB_TOP, "partition",
 			       mr_fail(MR_ECONFIG, "%s makes %u stages of %u workers, but %u further stages are named, which makes %u",
-				       mr_config_plugin(s->config, MR_CONFIG_SYSTEM), stages, mr_config_workers(s->config), n,
+				       mr_config_plugin(s->config, MR_JOB_SYSTEM), stages, mr_config_workers(s->config), n,
 				       s->partition.n_stages));
 }
 
@@ -120,7 +120,7 @@ static mr_status check_direction(const mr_session *s)
 	if (!s->plan || s->plan->contract.aim != MR_AIM_AHEAD || o->along != MR_ALONG_NOTHING)
 		return MR_OK;
 	return mr_fail(MR_ECONFIG, "%s predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
-		       mr_config_plugin(s->config, MR_CONFIG_SYSTEM), o->name);
+		       mr_config_plugin(s->config, MR_JOB_SYSTEM), o->name);
 }
 
 /*
@@ -156,7 +156,7 @@ static mr_status check_mitigation(const mr_session *s)
 	if (mr_session_takes(s, &s->mitigate))
 		return MR_OK;
 	return mr_fail(MR_ECONFIG, "%s predicts what %s must not: %s", s->mitigate.ops->name,
-		       mr_config_plugin(s->config, MR_CONFIG_SYSTEM), no_prediction(own));
+		       mr_config_plugin(s->config, MR_JOB_SYSTEM), no_prediction(own));
 }
 
 /* Does @plan repeat? A record does not. */
@@ -236,7 +236,7 @@ static mr_status set_aim(mr_session *s)
 static mr_status finish_plan(mr_session *s, const mr_cost *costs)
 {
 	const mr_sched_ops *ops = mr_config_system(s->config);
-	double clip = mr_values_float(mr_config_values(s->config, MR_CONFIG_TRAIN), "clip");
+	double clip = mr_values_float(mr_config_values(s->config, MR_JOB_TRAIN), "clip");
 	mr_contract *k = &s->plan->contract;
 
 	MR_TRY(find_tied(s, &k->tied));
@@ -306,14 +306,14 @@ static mr_status order_plan(mr_session *s)
 
 static mr_status take_costs(mr_session *s)
 {
-	const char *path = mr_values_string(mr_config_values(s->config, MR_CONFIG_TOP), "costs");
+	const char *path = mr_values_string(mr_config_values(s->config, MR_JOB_TOP), "costs");
 	const mr_costs *other = s->beside ? s->beside->costs : NULL;
 	mr_costs c;
 
 	if (!*path)
 		return MR_OK;
 	MR_TRY(other ? mr_costs_scale(other, s, (double)s->samples / (double)s->beside->samples, &c)
-		     : mr_config_blame(s->config, MR_CONFIG_TOP, "costs", mr_costs_read(path, s, &c)));
+		     : mr_config_blame(s->config, MR_JOB_TOP, "costs", mr_costs_read(path, s, &c)));
 	s->costs = malloc(sizeof(*s->costs));
 	if (!s->costs) {
 		mr_costs_fini(&c);
@@ -326,11 +326,11 @@ static mr_status take_costs(mr_session *s)
 static mr_status make_place(mr_session *s)
 {
 	const char *key;
-	mr_status st = mr_machine_place(s->config, &s->topo, &s->place, &key);
+	mr_status st = mr_machine_place(mr_config_job(s->config), &s->topo, &s->place, &key);
 
 	if (st == MR_OK || !key)
 		return st;
-	return st == MR_ECONFIG ? mr_config_blame(s->config, MR_CONFIG_MACHINE, key, st) : mr_fail_in(st, "machine.%s", key);
+	return st == MR_ECONFIG ? mr_config_blame(s->config, MR_JOB_MACHINE, key, st) : mr_fail_in(st, "machine.%s", key);
 }
 
 /* The cut needs the number of stages, costs need the cut, and the order follows from the costs. */
@@ -343,10 +343,10 @@ mr_status mr_session_make_plan(mr_session *s)
 	if (s->plan_path)
 		MR_TRY(system ? read_plan(s) : mr_fail(MR_ECONFIG, "sequential has no order but its own: it cannot follow %s", s->plan_path));
 	else if (system)
-		MR_TRY(mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", emit_plan(s, NULL, &s->plan)));
-	MR_TRY(mr_config_blame(s->config, MR_CONFIG_OPTIMIZER, "name", check_direction(s)));
+		MR_TRY(mr_config_blame(s->config, MR_JOB_SYSTEM, "name", emit_plan(s, NULL, &s->plan)));
+	MR_TRY(mr_config_blame(s->config, MR_JOB_OPTIMIZER, "name", check_direction(s)));
 	MR_TRY(find_steady(s));
-	MR_TRY(mr_config_blame(s->config, MR_CONFIG_MITIGATION, "name", check_mitigation(s)));
+	MR_TRY(mr_config_blame(s->config, MR_JOB_MITIGATION, "name", check_mitigation(s)));
 	MR_TRY(make_partition(s));
 	MR_TRY(make_place(s));
 	MR_TRY(take_costs(s));
@@ -355,5 +355,5 @@ mr_status mr_session_make_plan(mr_session *s)
 
 		return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 	}
-	return system ? mr_config_blame(s->config, MR_CONFIG_SYSTEM, "name", order_plan(s)) : MR_OK;
+	return system ? mr_config_blame(s->config, MR_JOB_SYSTEM, "name", order_plan(s)) : MR_OK;
 }

@@ -60,9 +60,9 @@ static void put_key(const mr_option *table, const mr_option *o, const char *befo
 	free(type);
 }
 
-void mr_reference_block(mr_config_group group, const mr_plugin *plugin, mr_strbuf *out)
+void mr_reference_block(mr_job_group group, const mr_plugin *plugin, mr_strbuf *out)
 {
-	const mr_config_group_info *info = mr_config_group_of(group);
+	const mr_job_group_info *info = mr_job_group_of(group);
 	const mr_option *table = info->plugin ? plugin->options : info->options;
 	const char *outside = info->plugin && !mr_reference_uses(plugin) ? "#| " : "";
 	char inside[16];

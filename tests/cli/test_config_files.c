@@ -63,9 +63,9 @@ static void check_round_trip(const char *path)
 	MR_CHECK_OK(load_file(path, &first));
 	MR_CHECK_OK(mr_config_print(first, &text));
 	MR_CHECK_OK(load_file(mr_test_file("resolved.cfg", text.data, text.len), &second));
-	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++)
-		CU_ASSERT_TRUE(same_values(mr_config_values(first, (mr_config_group)g),
-					   mr_config_values(second, (mr_config_group)g)));
+	for (int g = 0; g < MR_N_JOB_GROUPS; g++)
+		CU_ASSERT_TRUE(same_values(mr_config_values(first, (mr_job_group)g),
+					   mr_config_values(second, (mr_job_group)g)));
 	CU_ASSERT_STRING_EQUAL(mr_config_run_dir(first), mr_config_run_dir(second));
 	mr_config_partition(first, &n);
 	mr_config_partition(second, &m);
@@ -147,14 +147,14 @@ static unsigned check_blocks(const char *text)
 	unsigned n = 0;
 	mr_plugin p;
 
-	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++) {
-		const mr_config_group_info *info = mr_config_group_of((mr_config_group)g);
+	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
+		const mr_job_group_info *info = mr_job_group_of((mr_job_group)g);
 
 		for (uint32_t i = 0; info->plugin ? mr_plugin_at(info->kind, i, &p) : i == 0; i++) {
 			mr_strbuf block;
 
 			mr_strbuf_init(&block);
-			mr_reference_block((mr_config_group)g, info->plugin ? &p : NULL, &block);
+			mr_reference_block((mr_job_group)g, info->plugin ? &p : NULL, &block);
 			CU_ASSERT_TRUE(block_stands(text, &block));
 			mr_strbuf_fini(&block);
 			n++;
@@ -181,8 +181,8 @@ static void reference_equals_tables(void)
 	}
 	CU_ASSERT_EQUAL(found, wanted);
 	/* every group gives one line of its own and one a key (and its name) */
-	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++) {
-		const mr_config_group_info *info = mr_config_group_of((mr_config_group)g);
+	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
+		const mr_job_group_info *info = mr_job_group_of((mr_job_group)g);
 		mr_plugin p = {.options = info->options};
 
 		for (uint32_t i = 0; info->plugin ? mr_plugin_at(info->kind, i, &p) : i == 0; i++) {
@@ -200,8 +200,8 @@ static void reference_alternatives_load(void)
 {
 	static const char deep[] = "model = { name = \"mlp\"; depth = 16; };";
 
-	for (int g = 0; g < MR_N_CONFIG_GROUPS; g++) {
-		const mr_config_group_info *info = mr_config_group_of((mr_config_group)g);
+	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
+		const mr_job_group_info *info = mr_job_group_of((mr_job_group)g);
 		mr_plugin p;
 
 		for (uint32_t i = 0; info->plugin && mr_plugin_at(info->kind, i, &p); i++) {
@@ -211,10 +211,10 @@ static void reference_alternatives_load(void)
 			mr_strbuf_init(&text);
 			mr_strbuf_init(&block);
 			mr_strbuf_init(&report);
-			mr_reference_block((mr_config_group)g, &p, &block);
+			mr_reference_block((mr_job_group)g, &p, &block);
 			for (unsigned k = 0; k < 6; k++)
 				if (strncmp(mr_test_lines[k], info->name, strlen(info->name)) != 0)
-					mr_strbuf_printf(&text, "%s\n", k || g != MR_CONFIG_SYSTEM ? mr_test_lines[k] : deep);
+					mr_strbuf_printf(&text, "%s\n", k || g != MR_JOB_SYSTEM ? mr_test_lines[k] : deep);
 			for (const char *s = mr_strbuf_text(&block); *s; s += strcspn(s, "\n") + 1) {
 				const char *from = strncmp(s, "#| ", 3) ? s : s + 3;
 

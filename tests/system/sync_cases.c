@@ -81,7 +81,7 @@ static mr_plan *emitted(const rig *r)
 	mr_sched_args a = {
 		.n_workers = mr_config_workers(r->config),
 		.n_micro = r->s.n_micro,
-		.options = ops->options ? mr_config_values(r->config, MR_CONFIG_SYSTEM) : NULL,
+		.options = ops->options ? mr_config_values(r->config, MR_JOB_SYSTEM) : NULL,
 	};
 	mr_plan *p;
 

@@ -1,4 +1,4 @@
-#include "config/plugins.h"
+#include "job/plugins.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "config/config_keys.h"
+#include "job/keys.h"
 
 #include <math.h>
 
@@ -82,24 +82,24 @@ static const mr_option sample[] = {
 	{0},
 };
 
-static const mr_config_group_info groups[MR_N_CONFIG_GROUPS] = {
-	[MR_CONFIG_TOP] = {"", "keys outside any group", .options = top},
-	[MR_CONFIG_MODEL] = {"model", "the network", true, MR_PLUGIN_MODEL, NULL},
-	[MR_CONFIG_DATA] = {"data", "where samples come from; relative paths start at the configuration file's folder, those of --set "
+static const mr_job_group_info groups[MR_N_JOB_GROUPS] = {
+	[MR_JOB_TOP] = {"", "keys outside any group", .options = top},
+	[MR_JOB_MODEL] = {"model", "the network", true, MR_PLUGIN_MODEL, NULL},
+	[MR_JOB_DATA] = {"data", "where samples come from; relative paths start at the configuration file's folder, those of --set "
 				    "at the current one", true, MR_PLUGIN_DATA, NULL},
-	[MR_CONFIG_OPTIMIZER] = {"optimizer", "how a gradient becomes a step", true, MR_PLUGIN_OPTIMIZER, NULL},
-	[MR_CONFIG_MITIGATION] = {"mitigation", "what is done about stale gradients, where the system has any", true,
+	[MR_JOB_OPTIMIZER] = {"optimizer", "how a gradient becomes a step", true, MR_PLUGIN_OPTIMIZER, NULL},
+	[MR_JOB_MITIGATION] = {"mitigation", "what is done about stale gradients, where the system has any", true,
 				  MR_PLUGIN_MITIGATION, NULL, MR_MITIGATE_NONE},
-	[MR_CONFIG_SYSTEM] = {"system", "the pipeline system", true, MR_PLUGIN_SYSTEM, NULL},
-	[MR_CONFIG_TRAIN] = {"train", "how long and how fast to learn", .options = train},
-	[MR_CONFIG_RUN] = {"run", "where results go", .options = run},
-	[MR_CONFIG_MACHINE] = {"machine", "what of the machine is used", .options = machine},
-	[MR_CONFIG_CHECKPOINT] = {"checkpoint", "when to save", .options = checkpoint},
-	[MR_CONFIG_TRACE] = {"trace", "what to record for a timeline", .options = trace},
-	[MR_CONFIG_SAMPLE] = {"sample", "text that a trained model writes", .options = sample},
+	[MR_JOB_SYSTEM] = {"system", "the pipeline system", true, MR_PLUGIN_SYSTEM, NULL},
+	[MR_JOB_TRAIN] = {"train", "how long and how fast to learn", .options = train},
+	[MR_JOB_RUN] = {"run", "where results go", .options = run},
+	[MR_JOB_MACHINE] = {"machine", "what of the machine is used", .options = machine},
+	[MR_JOB_CHECKPOINT] = {"checkpoint", "when to save", .options = checkpoint},
+	[MR_JOB_TRACE] = {"trace", "what to record for a timeline", .options = trace},
+	[MR_JOB_SAMPLE] = {"sample", "text that a trained model writes", .options = sample},
 };
 
-const mr_config_group_info *mr_config_group_of(mr_config_group group)
+const mr_job_group_info *mr_job_group_of(mr_job_group group)
 {
 	return &groups[group];
 }

@@ -1,4 +1,4 @@
-#include "config/machine.h"
+#include "job/machine.h"
 
 #include <stdlib.h>
 
@@ -36,18 +36,17 @@ static mr_status tell_usable(const mr_topo *t, mr_status st)
 	return st;
 }
 
-mr_status mr_machine_place(const mr_config *c, mr_topo *topo, mr_place *place, const char **key)
+mr_status mr_machine_place(const mr_job *j, mr_topo *topo, mr_place *place, const char **key)
 {
-	const mr_values *mv = mr_config_values(c, MR_CONFIG_MACHINE);
-	const char *cpus = mr_values_string(mv, "cpus");
-	uint32_t threads = (uint32_t)mr_values_int(mv, "threads");
-	uint16_t workers = mr_config_workers(c);
+	const char *cpus = j->machine.cpus;
+	uint32_t threads = (uint32_t)j->machine.threads;
+	uint16_t workers = mr_job_workers(j);
 	uint32_t *each = NULL;
 	mr_place_params p;
 	mr_status st;
 
 	*key = NULL;
-	MR_TRY(describe(mr_values_string(mv, "topology"), topo, key));
+	MR_TRY(describe(j->machine.topology, topo, key));
 	mr_place_defaults(&p, workers);
 	p.max_threads = threads; /* one thread a worker may mean workers that share cores; more may not */
 	if (threads > 1 && !*cpus) {

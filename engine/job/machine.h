@@ -1,10 +1,10 @@
 /*
- * machine.h - from the machine group of a configuration to a description of the machine and a place for each worker.
+ * machine.h - from the machine group of a job to a description of the machine and a place for each worker.
  */
-#ifndef MR_CONFIG_MACHINE_H
-#define MR_CONFIG_MACHINE_H
+#ifndef MR_JOB_MACHINE_H
+#define MR_JOB_MACHINE_H
 
-#include "config/config.h"
+#include "job/job.h"
 #include "host/place.h"
 #include "host/topo.h"
 
@@ -13,6 +13,6 @@
  * both, also after an error. *@key is the key of the group that an error is about; NULL when it is about none.
  * Errors: MR_ECONFIG a topology or CPU list that cannot be; MR_ERESOURCE.
  */
-mr_status mr_machine_place(const mr_config *c, mr_topo *topo, mr_place *place, const char **key) MR_MUST_USE;
+mr_status mr_machine_place(const mr_job *j, mr_topo *topo, mr_place *place, const char **key) MR_MUST_USE;
 
 #endif

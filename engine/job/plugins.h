@@ -5,8 +5,8 @@
  * and a table of options. The system "sequential" is in no registry of schedules: the run layer carries it out itself.
  * All tables are constant; any thread may read.
  */
-#ifndef MR_CONFIG_PLUGINS_H
-#define MR_CONFIG_PLUGINS_H
+#ifndef MR_JOB_PLUGINS_H
+#define MR_JOB_PLUGINS_H
 
 #include "base/option.h"
 #include "base/str.h"

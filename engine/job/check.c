@@ -1,0 +1,459 @@
+/* What no single table can judge: fields that must suit each other, and fields that follow from others. */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "job/check.h"
+
+void mr_job_note(const mr_job_listener *l, mr_job_group group, const char *key, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	l->note(l->arg, group, key, text);
+}
+
+bool mr_job_doubtful(const mr_job_listener *l, mr_job_group group, const char *key)
+{
+	return l->known && l->known(l->arg, group, key);
+}
+
+/* --- what must be there --- */
+
+static void note_missing(const mr_job_listener *l, mr_job_group group, const mr_option *o)
+{
+	if (!l->incomplete && !mr_job_doubtful(l, group, o->name))
+		mr_job_note(l, group, o->name, "is missing (%s: %s)", mr_option_type_text(o->type), o->help);
+}
+
+/* Of the fields without a default these are the values of a job that nobody has filled. */
+static bool is_missing(const mr_job *j, mr_job_group group, const char *key)
+{
+	if (group != MR_JOB_TRAIN)
+		return false;
+	return (!strcmp(key, "steps") && !j->train.steps) || (!strcmp(key, "batch") && !j->train.batch) ||
+	       (!strcmp(key, "lr") && isnan(j->train.lr));
+}
+
+static mr_status check_field(const mr_job *j, mr_values *scratch, mr_job_group group, const mr_option *o,
+			     const mr_job_listener *l)
+{
+	mr_status st;
+
+	if (!o->def && is_missing(j, group, o->name)) {
+		note_missing(l, group, o);
+		return MR_OK;
+	}
+	st = mr_job_put_one(j, group, o->name, scratch);
+	if (st != MR_ECONFIG)
+		return st;
+	if (!mr_job_doubtful(l, group, o->name))
+		mr_job_note(l, group, o->name, "%s", mr_error_text());
+	return MR_OK;
+}
+
+static mr_status check_typed(const mr_job *j, mr_job_group group, const mr_job_listener *l)
+{
+	const mr_option *table = mr_job_group_of(group)->options;
+	mr_values *scratch;
+	mr_status st;
+
+	MR_TRY(mr_values_create(table, &scratch));
+	st = MR_OK;
+	for (const mr_option *o = table; o->name && st == MR_OK; o++)
+		st = check_field(j, scratch, group, o, l);
+	mr_values_destroy(scratch);
+	return st;
+}
+
+static void check_choice(const mr_job *j, mr_job_group group, const mr_job_listener *l)
+{
+	const mr_choice *c = mr_job_choice_of(j, group);
+
+	if (!c->values) {
+		if (!l->incomplete && !mr_job_doubtful(l, group, NULL))
+			mr_job_note(l, group, "name", "is missing");
+		return;
+	}
+	for (const mr_option *o = mr_values_table(c->values); o->name; o++)
+		if (!mr_values_has(c->values, o->name))
+			note_missing(l, group, o);
+}
+
+static mr_status check_there(const mr_job *j, const mr_job_listener *l)
+{
+	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
+		if (mr_job_group_of((mr_job_group)g)->plugin)
+			check_choice(j, (mr_job_group)g, l);
+		else
+			MR_TRY(check_typed(j, (mr_job_group)g, l));
+	}
+	return MR_OK;
+}
+
+static void check_kernels(const mr_job *j, const mr_job_listener *l)
+{
+	if (!mr_job_kernels(j))
+		mr_job_note(l, MR_JOB_TOP, j->dtype != MR_F32 ? "dtype" : "backend", "%s", mr_error_text());
+}
+
+/* --- strings of the job itself --- */
+
+/* Takes @text, which may be NULL: no memory. */
+static mr_status own(mr_job *j, char *text, const char **out)
+{
+	char **more = text ? realloc(j->own, (j->n_own + 1) * sizeof(*more)) : NULL;
+
+	if (!more) {
+		free(text);
+		return mr_fail(MR_ERESOURCE, "no memory for a string of a job");
+	}
+	j->own = more;
+	j->own[j->n_own++] = text;
+	*out = text;
+	return MR_OK;
+}
+
+/* @path as it starts at the job's folder; NULL: no memory. */
+static char *absolute(const mr_job *j, const char *path)
+{
+	char *joined, resolved[PATH_MAX];
+
+	if (!*path || *path == '/' || !j->base_dir)
+		return strdup(path);
+	if (asprintf(&joined, "%s/%s", j->base_dir, path) < 0)
+		return NULL;
+	if (realpath(joined, resolved)) {
+		free(joined);
+		return strdup(resolved);
+	}
+	return joined;
+}
+
+/* --- what follows from other fields --- */
+
+static mr_status settle_cut(mr_job *j, const mr_job_listener *l)
+{
+	const char *text = j->partition;
+	uint32_t n = 1;
+
+	if (!strcmp(text, "auto"))
+		return MR_OK;
+	for (const char *s = text; *s; s++)
+		n += *s == ',';
+	j->cut = calloc(n, sizeof(*j->cut));
+	if (!j->cut)
+		return mr_fail(MR_ERESOURCE, "no memory for a partition of %u names", n);
+	for (; j->n_cut < n; j->n_cut++) {
+		size_t len = strcspn(text, ",");
+
+		if (!len) {
+			mr_job_note(l, MR_JOB_TOP, "partition", "expected \"auto\" or names of layers, got an empty name");
+			return MR_OK;
+		}
+		j->cut[j->n_cut] = strndup(text, len);
+		if (!j->cut[j->n_cut])
+			return mr_fail(MR_ERESOURCE, "no memory for a partition of %u names", n);
+		text += len + (text[len] == ',');
+	}
+	return MR_OK;
+}
+
+/* Partition names and workers must make the same number of stages; a system that cannot tell beforehand is asked later. */
+static void check_stages(const mr_job *j, const mr_job_listener *l)
+{
+	uint32_t stages = mr_job_stages(j, (uint16_t)j->machine.workers);
+	char make[40] = "";
+
+	if (!stages || stages == j->n_cut + 1)
+		return;
+	if (stages != j->machine.workers)
+		snprintf(make, sizeof(make), " make %u stages", stages);
+	mr_job_note(l, MR_JOB_MACHINE, "workers",
+		    "%lld workers%s, but partition names the begin of %u further stages, which makes %u",
+		    (long long)j->machine.workers, make, j->n_cut, j->n_cut + 1);
+}
+
+/* As many workers as make the stages that partition names. */
+static int64_t workers_for(const mr_job *j)
+{
+	uint32_t stages = j->n_cut + 1, each = mr_job_stages(j, 1);
+
+	return each && stages % each == 0 ? stages / each : stages;
+}
+
+/* workers = 0 becomes what it stands for. */
+static void settle_workers(mr_job *j, const mr_job_listener *l)
+{
+	bool sequential = !mr_job_system(j);
+
+	if (sequential && j->n_cut)
+		mr_job_note(l, MR_JOB_TOP, "partition", "sequential is one stage and takes no names of others");
+	if (!j->machine.workers)
+		j->machine.workers = sequential ? 1 : j->n_cut ? workers_for(j) : 2;
+	if (!sequential && j->n_cut)
+		check_stages(j, l);
+}
+
+static int64_t default_micro(const mr_job *j, const mr_sched_ops *system, int64_t fixed)
+{
+	return fixed > 1 ? fixed : system ? system->default_micro(mr_job_workers(j)) : 1;
+}
+
+/* microbatches = 0 becomes the system's default; all must divide the batch. */
+static void settle_micro(mr_job *j, const mr_job_listener *l)
+{
+	const mr_sched_ops *system = mr_job_system(j);
+	const char *name = j->system.name;
+	int64_t fixed = system ? mr_schedule_step_micro(system, j->system.values) : 1;
+	int64_t given = j->train.microbatches, micro = given ? given : default_micro(j, system, fixed);
+	long long batch = (long long)j->train.batch;
+
+	if (system && system->asynchronous && !system->accumulates && given && given != fixed) {
+		mr_job_note(l, MR_JOB_TRAIN, "microbatches",
+			    fixed == 1 ? "%s commits after every micro-batch, so it takes %lld a commit, got %lld"
+				       : "with its replicas %s takes %lld a step, got %lld",
+			    name, (long long)fixed, (long long)given);
+		return;
+	}
+	if (batch < 1)
+		return; /* missing, and noted */
+	if (!given && mr_job_doubtful(l, MR_JOB_MACHINE, "workers"))
+		return; /* it would be the default for a number of workers that cannot be */
+	if (batch % micro == 0)
+		j->train.microbatches = micro;
+	else if (given)
+		mr_job_note(l, MR_JOB_TRAIN, "batch", "%lld samples cannot be cut into %lld equal micro-batches", batch,
+			    (long long)micro);
+	else
+		mr_job_note(l, MR_JOB_TRAIN, "batch",
+			    "%lld samples cannot be cut into %lld equal micro-batches, the default of %s for %u workers; "
+			    "set train.microbatches or another batch",
+			    batch, (long long)micro, name, mr_job_workers(j));
+}
+
+static void check_train(const mr_job *j, const mr_job_listener *l)
+{
+	const mr_job_train *t = &j->train;
+
+	if (t->nonfinite == MR_NONFINITE_SKIP && t->clip <= 0)
+		mr_job_note(l, MR_JOB_TRAIN, "nonfinite", "only a run that clips knows its gradient norm: set clip too");
+	if (t->steps > 0 && t->warmup > t->steps)
+		mr_job_note(l, MR_JOB_TRAIN, "warmup", "warm-up of %lld steps is longer than the run of %lld",
+			    (long long)t->warmup, (long long)t->steps);
+}
+
+/* "100-120" or "100". */
+static bool read_range(const char *text, uint64_t *first, uint64_t *last)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	*first = *last = strtoull(text, &end, 10);
+	if (*end == '-' && isdigit((unsigned char)end[1]))
+		*last = strtoull(end + 1, &end, 10);
+	return !*end && !errno && *first >= 1 && *first <= *last;
+}
+
+static void settle_trace(mr_job *j, const mr_job_listener *l)
+{
+	mr_job_trace *t = &j->trace;
+
+	t->first = t->last = 0;
+	if (!*t->steps || read_range(t->steps, &t->first, &t->last))
+		return;
+	t->first = t->last = 0;
+	mr_job_note(l, MR_JOB_TRACE, "steps", "expected a range of steps from 1 on, such as \"100-120\", got \"%.60s\"",
+		    t->steps);
+}
+
+/* Paths of the data start at the job's folder. */
+static mr_status settle_paths(mr_job *j, const mr_job_listener *l)
+{
+	mr_values *v = j->data.values;
+
+	for (const mr_option *o = v ? mr_values_table(v) : NULL; o && o->name; o++) {
+		char *path;
+		mr_status st;
+
+		if (o->type != MR_OPT_STRING || !mr_values_has(v, o->name))
+			continue;
+		if (!*mr_values_string(v, o->name)) {
+			if (!o->def)
+				mr_job_note(l, MR_JOB_DATA, o->name, "empty; expected the name of a file");
+			continue;
+		}
+		path = absolute(j, mr_values_string(v, o->name));
+		st = path ? mr_values_set_string(v, o->name, path) : mr_fail(MR_ERESOURCE, "no memory for a path");
+		free(path);
+		MR_TRY(st);
+	}
+	return *j->costs ? own(j, absolute(j, j->costs), &j->costs) : MR_OK;
+}
+
+/* An empty run_dir becomes runs/NAME, so that a copy of the resolved configuration means the same folder. */
+static mr_status settle_dir(mr_job *j)
+{
+	char *dir;
+
+	if (*j->run_dir)
+		return MR_OK;
+	if (asprintf(&dir, "runs/%s", j->name) < 0)
+		dir = NULL;
+	return own(j, dir, &j->run_dir);
+}
+
+/* --- keys that mean something only beside others --- */
+
+/* The caller frees it; NULL without memory. */
+static char *value_text(const mr_values *values, const char *key)
+{
+	int len = mr_values_print(values, key, NULL, 0);
+	char *text = malloc((size_t)len + 1);
+
+	if (text)
+		mr_values_print(values, key, text, (size_t)len + 1);
+	return text;
+}
+
+/*
+ * A key that is given its default is as good as not given: some plug-ins take "either this key or those two", and a
+ * resolved configuration, which gives all of them, must mean the same as the one that it came from.
+ */
+static mr_status forget_defaults(mr_choice *choice)
+{
+	const mr_option *table = mr_values_table(choice->values);
+	mr_values *fresh;
+	mr_status st;
+
+	MR_TRY(mr_values_create(table, &fresh));
+	st = MR_OK;
+	for (size_t i = 0; st == MR_OK && table[i].name; i++) {
+		char *now = value_text(choice->values, table[i].name), *def = value_text(fresh, table[i].name);
+
+		if (!now || !def)
+			st = mr_fail(MR_ERESOURCE, "no memory for the value of %s", table[i].name);
+		else if (strcmp(now, def) != 0)
+			st = mr_values_set_text(fresh, table[i].name, now);
+		free(now);
+		free(def);
+	}
+	if (st != MR_OK) {
+		mr_values_destroy(fresh);
+		return st;
+	}
+	mr_values_destroy(choice->values);
+	choice->values = fresh;
+	return MR_OK;
+}
+
+static mr_status forget_all_defaults(mr_job *j)
+{
+	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
+		mr_choice *c = mr_job_choice(j, (mr_job_group)g);
+
+		if (c && c->values)
+			MR_TRY(forget_defaults(c));
+	}
+	return MR_OK;
+}
+
+static double default_of(mr_job_group group, const char *key)
+{
+	return strtod(mr_option_find(mr_job_group_of(group)->options, key)->def, NULL);
+}
+
+/* Only now: a key that stands at its default is as good as not given. */
+static void check_needs(const mr_job *j, const mr_job_listener *l)
+{
+	const mr_sched_ops *system = j->system.values ? mr_job_system(j) : NULL;
+
+	if (system && system->needs && !mr_job_doubtful(l, MR_JOB_SYSTEM, NULL) &&
+	    mr_values_check_needs(j->system.values, system->needs) != MR_OK)
+		mr_job_note(l, MR_JOB_SYSTEM, "name", "%s", mr_error_text());
+	if (j->train.min_ratio != default_of(MR_JOB_TRAIN, "min_ratio") && j->train.schedule == MR_LR_CONSTANT)
+		mr_job_note(l, MR_JOB_TRAIN, "min_ratio",
+			    "has no effect with schedule = \"constant\"; it is for schedule = \"cosine\" or \"linear\"");
+	if (j->sample.top_k && j->sample.temperature == 0)
+		mr_job_note(l, MR_JOB_SAMPLE, "top_k",
+			    "has no effect with temperature = 0, which takes the most likely token");
+}
+
+static mr_status settle(mr_job *j, const mr_job_listener *l)
+{
+	bool system = j->system.values;
+
+	MR_TRY(check_there(j, l));
+	check_kernels(j, l);
+	check_train(j, l);
+	settle_trace(j, l);
+	MR_TRY(settle_cut(j, l));
+	if (system)
+		settle_workers(j, l);
+	MR_TRY(settle_paths(j, l));
+	MR_TRY(settle_dir(j));
+	MR_TRY(forget_all_defaults(j));
+	check_needs(j, l);
+	MR_TRY(mr_job_check_build(j, l));
+	if (system)
+		settle_micro(j, l);
+	return MR_OK;
+}
+
+/* --- a listener that makes lines of text --- */
+
+typedef struct lines {
+	const mr_job *job;
+	mr_strbuf text; /* each line begins with a line break */
+	size_t n;
+} lines;
+
+static void note_line(void *arg, mr_job_group group, const char *key, const char *text)
+{
+	lines *m = arg;
+	char name[128];
+
+	key = mr_job_subject(mr_job_table(m->job, group), key, &text);
+	mr_strbuf_printf(&m->text, "\n%s: %s", mr_job_key_text(group, key, name), text);
+	m->n++;
+}
+
+static bool line_known(void *arg, mr_job_group group, const char *key)
+{
+	lines *m = arg;
+	char name[128], begin[144];
+
+	if (key)
+		snprintf(begin, sizeof(begin), "\n%s: ", mr_job_key_text(group, key, name));
+	else
+		snprintf(begin, sizeof(begin), "\n%s.", mr_job_group_of(group)->name);
+	return strstr(mr_strbuf_text(&m->text), begin);
+}
+
+mr_status mr_job_check(mr_job *j, const mr_job_listener *listener)
+{
+	lines m = {.job = j};
+	mr_job_listener own_listener = {.note = note_line, .known = line_known, .arg = &m};
+	mr_status st;
+
+	if (listener)
+		return settle(j, listener);
+	mr_strbuf_init(&m.text);
+	st = settle(j, &own_listener);
+	if (st == MR_OK && m.text.failed)
+		st = mr_fail(MR_ERESOURCE, "no memory to list the mistakes of a job");
+	else if (st == MR_OK && m.n)
+		st = mr_fail(MR_ECONFIG, "%s", mr_strbuf_text(&m.text) + 1);
+	mr_strbuf_fini(&m.text);
+	return st;
+}

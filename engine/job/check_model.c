@@ -1,0 +1,137 @@
+/*
+ * What only the model or the machine can judge, as far as the configuration alone tells: the options of the model, the
+ * names in partition, how many stages there can be, tied weights, the topology and the CPUs.
+ *
+ * The model is built on made-up data of the kind that it takes: a vocabulary or a number of features changes the size of
+ * layers, not their names, nor where a stage may begin. What depends on the data themselves is for mr_session_open,
+ * which names the key as well (mr_job_blame).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "job/check.h"
+#include "job/machine.h"
+#include "planner/partition.h"
+
+static mr_status build(mr_job *j, const mr_job_listener *l, mr_graph **out)
+{
+	const mr_model_ops *model = mr_job_model(j);
+	const mr_values *values = j->model.values;
+	int64_t context = mr_model_context(model, values);
+	mr_shape sample = {.rows = context ? context : 1, .cols = 1, .tokens = context > 0};
+	mr_model_data data = {.input = sample, .target = sample, .classes = context ? 256 : 0};
+	mr_status st;
+
+	if (!context)
+		data.input.cols = mr_model_features(model, values);
+	st = model->build(values, &data, out);
+
+	if (st == MR_ECONFIG) {
+		mr_job_note(l, MR_JOB_MODEL, "name", "%s", mr_error_text());
+		*out = NULL;
+		return MR_OK;
+	}
+	return st;
+}
+
+/* Each name by itself, so that every wrong one is told; then their order. */
+static mr_status check_names(mr_job *j, const mr_job_listener *l, const mr_graph *g, mr_partition *p)
+{
+	bool well = true;
+
+	for (uint32_t i = 0; i < j->n_cut; i++) {
+		mr_partition one;
+		mr_status st = mr_partition_explicit(g, (const char *const *)&j->cut[i], 1, &one);
+
+		if (st == MR_OK)
+			mr_partition_fini(&one);
+		else if (st == MR_ECONFIG)
+			mr_job_note(l, MR_JOB_TOP, "partition", "%s", mr_error_text());
+		else
+			return st;
+		well = well && st == MR_OK;
+	}
+	if (well && mr_partition_explicit(g, (const char *const *)j->cut, j->n_cut, p) != MR_OK)
+		mr_job_note(l, MR_JOB_TOP, "partition", "%s", mr_error_text());
+	return MR_OK;
+}
+
+static mr_status cut(mr_job *j, const mr_job_listener *l, const mr_graph *g, mr_partition *p)
+{
+	const mr_kernels *kernels = mr_job_kernels(j);
+	uint32_t stages = mr_job_stages(j, mr_job_workers(j));
+	mr_status st;
+
+	if (j->n_cut)
+		return check_names(j, l, g, p);
+	if (!kernels || !stages || stages > UINT16_MAX)
+		return MR_OK;
+	st = mr_partition_auto(g, (uint16_t)stages, NULL, 1, kernels, p);
+	if (st != MR_ECONFIG)
+		return st;
+	mr_job_note(l, MR_JOB_MACHINE, "workers", "%s", mr_error_text());
+	return MR_OK;
+}
+
+/* Without a flush, two stages would read a shared block at different ages. */
+static void check_tied(mr_job *j, const mr_job_listener *l, const mr_graph *g, const mr_partition *p)
+{
+	char text[400];
+
+	for (uint32_t i = 0; i < g->n_params; i++) {
+		const mr_param *user = &g->params[i], *owner = user->tied_to < 0 ? NULL : &g->params[user->tied_to];
+
+		if (!owner || mr_partition_stage(p, user->node) == mr_partition_stage(p, owner->node))
+			continue;
+		snprintf(text, sizeof(text),
+			 "tied: %s and %s share a parameter, but lie in different stages and %s never flushes: "
+			 "set model.tied = false, or use one stage or a system that flushes",
+			 owner->name, user->name, mr_job_system(j)->name);
+		mr_job_note(l, MR_JOB_MODEL, "name", "%s", text);
+		return;
+	}
+}
+
+static mr_status check_model(mr_job *j, const mr_job_listener *l)
+{
+	mr_partition p = {0};
+	mr_graph *g = NULL;
+	mr_status st;
+
+	if (!j->model.values || mr_job_doubtful(l, MR_JOB_MODEL, NULL))
+		return MR_OK;
+	st = build(j, l, &g);
+	if (st == MR_OK && g && j->system.values && !mr_job_doubtful(l, MR_JOB_TOP, "partition") &&
+	    !mr_job_doubtful(l, MR_JOB_MACHINE, "workers"))
+		st = cut(j, l, g, &p);
+	if (p.first && mr_job_system(j) && mr_job_system(j)->asynchronous)
+		check_tied(j, l, g, &p);
+	mr_partition_fini(&p);
+	mr_graph_destroy(g);
+	return st;
+}
+
+static mr_status check_machine(mr_job *j, const mr_job_listener *l)
+{
+	mr_place place = {0};
+	mr_topo topo = {0};
+	const char *key;
+	mr_status st;
+
+	if (!*j->machine.topology && !*j->machine.cpus)
+		return MR_OK;
+	if (!j->system.values || mr_job_doubtful(l, MR_JOB_MACHINE, "workers"))
+		return MR_OK;
+	st = mr_machine_place(j, &topo, &place, &key);
+	mr_place_fini(&place);
+	mr_topo_fini(&topo);
+	if (st == MR_ECONFIG && key)
+		mr_job_note(l, MR_JOB_MACHINE, key, "%s", mr_error_text());
+	return MR_OK; /* anything else is no mistake of the file: mr_session_open says it */
+}
+
+mr_status mr_job_check_build(mr_job *j, const mr_job_listener *l)
+{
+	MR_TRY(check_model(j, l));
+	return check_machine(j, l);
+}

@@ -1,0 +1,146 @@
+/* The typed fields of a job, group by group: which key of a table of options stands where in the struct. */
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "job/job.h"
+
+typedef enum field_type {
+	FIELD_INT,    /* int64_t; of an enumeration the number of its word */
+	FIELD_FLOAT,  /* double */
+	FIELD_STRING, /* const char *, borrowed */
+} field_type;
+
+typedef struct field {
+	mr_job_group group;
+	const char *key;
+	field_type type;
+	size_t offset;
+} field;
+
+#define AT(member) offsetof(mr_job, member)
+
+static const field fields[] = {
+	{MR_JOB_TOP, "backend", FIELD_STRING, AT(backend)},
+	{MR_JOB_TOP, "dtype", FIELD_INT, AT(dtype)},
+	{MR_JOB_TOP, "costs", FIELD_STRING, AT(costs)},
+	{MR_JOB_TOP, "partition", FIELD_STRING, AT(partition)},
+	{MR_JOB_TRAIN, "steps", FIELD_INT, AT(train.steps)},
+	{MR_JOB_TRAIN, "batch", FIELD_INT, AT(train.batch)},
+	{MR_JOB_TRAIN, "microbatches", FIELD_INT, AT(train.microbatches)},
+	{MR_JOB_TRAIN, "lr", FIELD_FLOAT, AT(train.lr)},
+	{MR_JOB_TRAIN, "schedule", FIELD_INT, AT(train.schedule)},
+	{MR_JOB_TRAIN, "warmup", FIELD_INT, AT(train.warmup)},
+	{MR_JOB_TRAIN, "min_ratio", FIELD_FLOAT, AT(train.min_ratio)},
+	{MR_JOB_TRAIN, "clip", FIELD_FLOAT, AT(train.clip)},
+	{MR_JOB_TRAIN, "nonfinite", FIELD_INT, AT(train.nonfinite)},
+	{MR_JOB_TRAIN, "seed", FIELD_INT, AT(train.seed)},
+	{MR_JOB_TRAIN, "eval_every", FIELD_INT, AT(train.eval_every)},
+	{MR_JOB_RUN, "dir", FIELD_STRING, AT(run_dir)},
+	{MR_JOB_MACHINE, "workers", FIELD_INT, AT(machine.workers)},
+	{MR_JOB_MACHINE, "threads", FIELD_INT, AT(machine.threads)},
+	{MR_JOB_MACHINE, "cpus", FIELD_STRING, AT(machine.cpus)},
+	{MR_JOB_MACHINE, "topology", FIELD_STRING, AT(machine.topology)},
+	{MR_JOB_MACHINE, "spin_us", FIELD_INT, AT(machine.spin_us)},
+	{MR_JOB_MACHINE, "memory_limit", FIELD_INT, AT(machine.memory_limit)},
+	{MR_JOB_MACHINE, "watchdog", FIELD_FLOAT, AT(machine.watchdog)},
+	{MR_JOB_MACHINE, "peak_gflops", FIELD_FLOAT, AT(machine.peak_gflops)},
+	{MR_JOB_CHECKPOINT, "every", FIELD_INT, AT(checkpoint.every)},
+	{MR_JOB_CHECKPOINT, "keep", FIELD_INT, AT(checkpoint.keep)},
+	{MR_JOB_TRACE, "steps", FIELD_STRING, AT(trace.steps)},
+	{MR_JOB_SAMPLE, "tokens", FIELD_INT, AT(sample.tokens)},
+	{MR_JOB_SAMPLE, "temperature", FIELD_FLOAT, AT(sample.temperature)},
+	{MR_JOB_SAMPLE, "top_k", FIELD_INT, AT(sample.top_k)},
+	{MR_JOB_SAMPLE, "prompt", FIELD_STRING, AT(sample.prompt)},
+};
+
+#define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
+
+/* The number of the word @word in "one|two|three"; the words are those of the table, so it is one of them. */
+static int64_t number_of_word(const char *choices, const char *word)
+{
+	size_t len = strlen(word);
+	int64_t n = 0;
+
+	for (const char *at = choices;; n++) {
+		const char *end = strchr(at, '|');
+
+		if (end ? (size_t)(end - at) == len && !strncmp(at, word, len) : !strcmp(at, word))
+			return n;
+		assert(end);
+		at = end + 1;
+	}
+}
+
+/* Word number @n of "one|two|three" into @buf; "" beyond the last, which no table takes. */
+static const char *word_of_number(const char *choices, int64_t n, char buf[64])
+{
+	const char *at = choices;
+
+	for (; n > 0 && at; n--) {
+		at = strchr(at, '|');
+		at = at ? at + 1 : NULL;
+	}
+	buf[0] = '\0';
+	if (at && n == 0) {
+		size_t len = strcspn(at, "|");
+
+		len = len < 63 ? len : 63;
+		memcpy(buf, at, len);
+		buf[len] = '\0';
+	}
+	return buf;
+}
+
+void mr_job_take(mr_job *j, mr_job_group group, const mr_values *v)
+{
+	for (size_t i = 0; i < N_FIELDS; i++) {
+		const field *f = &fields[i];
+		const mr_option *o = f->group == group ? mr_option_find(mr_values_table(v), f->key) : NULL;
+		char *at = (char *)j + f->offset;
+
+		if (!o || !mr_values_has(v, f->key)) /* a required one that was not given stays what it is */
+			continue;
+		if (f->type == FIELD_FLOAT)
+			*(double *)at = mr_values_float(v, f->key);
+		else if (o->type == MR_OPT_ENUM && f->type == FIELD_INT)
+			*(int64_t *)at = number_of_word(o->choices, mr_values_string(v, f->key));
+		else if (f->type == FIELD_INT)
+			*(int64_t *)at = mr_values_int(v, f->key);
+		else /* a default lives as long as its table */
+			*(const char **)at = mr_values_is_set(v, f->key) ? mr_values_string(v, f->key) : o->def;
+	}
+}
+
+static mr_status put(const mr_job *j, const field *f, const mr_option *o, mr_values *v)
+{
+	const char *at = (const char *)j + f->offset;
+	char word[64];
+
+	if (f->type == FIELD_FLOAT)
+		return mr_values_set_float(v, f->key, *(const double *)at);
+	if (o->type == MR_OPT_ENUM && f->type == FIELD_INT)
+		return mr_values_set_string(v, f->key, word_of_number(o->choices, *(const int64_t *)at, word));
+	if (f->type == FIELD_INT)
+		return mr_values_set_int(v, f->key, *(const int64_t *)at);
+	return mr_values_set_string(v, f->key, *(const char *const *)at ? *(const char *const *)at : "");
+}
+
+mr_status mr_job_put_one(const mr_job *j, mr_job_group group, const char *key, mr_values *v)
+{
+	for (size_t i = 0; i < N_FIELDS; i++)
+		if (fields[i].group == group && !strcmp(fields[i].key, key))
+			return put(j, &fields[i], mr_option_find(mr_values_table(v), key), v);
+	return MR_OK;
+}
+
+mr_status mr_job_put(const mr_job *j, mr_job_group group, mr_values *v)
+{
+	for (const mr_option *o = mr_values_table(v); o->name; o++) {
+		mr_status st = mr_job_put_one(j, group, o->name, v);
+
+		if (st != MR_OK)
+			return mr_fail_in(st, "%s", o->name);
+	}
+	return MR_OK;
+}
