@@ -46,6 +46,10 @@ function(mr_layer name)
   endif()
   add_library(mr_${name} STATIC ${sources})
   mr_options(mr_${name})
+  if(name STREQUAL "nn")
+    # So that loops with roots and choices become vectors, with the same bits: nobody reads errno or traps.
+    set_property(SOURCE ${dir}/mitigate/gap_aware.c PROPERTY COMPILE_OPTIONS -fno-math-errno -fno-trapping-math)
+  endif()
   # The vector kernels ask for their instructions by a pragma of GCC's, which Clang does not know.
   if(CMAKE_C_COMPILER_ID STREQUAL "Clang" AND name STREQUAL "nn" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set(avx2 -mavx2 -mfma -mbmi2 -mprfchw -ffp-contract=off)

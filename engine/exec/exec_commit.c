@@ -90,10 +90,16 @@ double mr_exec_norm(const mr_run *run, uint64_t version)
 	return mr_blocks_norm(run->block, run->n_stages, version) / run->c.plan->contract.need;
 }
 
+/* Are correction and step one pass? */
+static bool in_one_pass(const mr_run *run, const mr_block *b)
+{
+	return run->c.clip <= 0 && mr_mitigated_steps(b);
+}
+
 mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version, double norm)
 {
 	mr_run *run = w->run;
-	double scale = 1 / (double)b->sum;
+	double scale = 1 / (double)b->sum, lr = mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, version));
 
 	if (run->c.clip > 0 && !isfinite(norm)) {
 		if (!run->c.skip_nonfinite)
@@ -104,7 +110,10 @@ mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version
 	if (run->c.clip > 0)
 		scale = mr_clip_factor(norm, run->c.clip) / b->sum;
 	mr_aim_before_step(b);
-	MR_TRY(mr_block_step(b, pipe, w->kc, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, version)), scale));
+	if (in_one_pass(run, b))
+		mr_mitigated_step(b, w->kc, run->c.place->worker[w->id].n_threads, lr, scale);
+	else
+		MR_TRY(mr_block_step(b, pipe, w->kc, &b->optim, lr, scale));
 	mr_aim_after_step(b, w->kc);
 	return MR_OK;
 }
@@ -136,14 +145,15 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		mr_block_measure(b, w->kc, b->sum);
 	if (run->validates && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
-	if (!b->unchanged && b->n_shares == 1) /* of several parts the reduction has */
+	if (!b->unchanged && b->n_shares == 1 && !in_one_pass(run, b)) /* of several parts the reduction has */
 		mr_mitigated_correct(b, 0, w->kc);
 	norm = b->unchanged ? 0 : norm_of(w, t, b);
 	if (b->unchanged)
 		mr_block_skip(b, share);
 	else
 		MR_TRY(mr_exec_step(w, b, share, t->version, norm));
-	mr_mitigated_follow(b, share, w->kc);
+	if (b->unchanged || !in_one_pass(run, b))
+		mr_mitigated_follow(b, share, w->kc);
 	w->made = mr_block_last_of(&b->n_stepped, b->n_shares);
 	if (!w->made)
 		return MR_OK;

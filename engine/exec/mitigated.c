@@ -128,3 +128,59 @@ void mr_mitigated_follow(mr_block *b, uint8_t share, mr_kctx *kc)
 		mr_mitigate_follow(b->mitigate, &c, b->k, kc, (const uint8_t *)mr_block_weights(b, 0, b->latest + 1) + at);
 	}
 }
+
+/* --- all of it in one go --- */
+
+/* Elements a thread: of all that a step and its mitigation look at, so many stay in the caches nearest to it. */
+enum { PIECE = 8192 };
+
+bool mr_mitigated_steps(const mr_block *b)
+{
+	return b->mitigate && mr_mitigate_corrects(b->mitigate) && b->n_shares == 1 && mr_optim_elementwise(&b->optim);
+}
+
+/* @step of one parameter, @bytes bytes further on. */
+static mr_step shifted(const mr_step *step, size_t bytes)
+{
+	mr_step s = *step;
+
+	s.src = (const uint8_t *)s.src + bytes;
+	s.dst = (uint8_t *)s.dst + bytes;
+	s.m = s.m ? (uint8_t *)s.m + bytes : NULL;
+	s.v = s.v ? (uint8_t *)s.v + bytes : NULL;
+	return s;
+}
+
+/* Elements [@from, @from + @n) of a parameter at byte @at of the weights, whose gradient is @g. */
+static void step_piece(mr_block *b, mr_kctx *kc, const mr_step *step, size_t at, int64_t from, int64_t n,
+		       uint64_t then, uint8_t *g)
+{
+	size_t off = (size_t)from * mr_dtype_bytes(b->k->dtype);
+	mr_mitigate_call c = call_of(b, at + off, n, then);
+	mr_step s = shifted(step, off);
+
+	mr_mitigate_correct(b->mitigate, &c, b->k, kc, g + off);
+	b->k->step(kc, n, &s, g + off);
+	if (!b->mitigate->ops->follow || b->cap == 1)
+		return;
+	c.then = c.now;
+	mr_mitigate_follow(b->mitigate, &c, b->k, kc, s.dst);
+}
+
+void mr_mitigated_step(mr_block *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale)
+{
+	const mr_step *steps = mr_block_steps(b, 0, &b->optim, lr, gscale);
+	uint64_t then = oldest_of(b);
+	uint32_t first, end;
+
+	mr_tally_read(&b->tally, then);
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		size_t at = mr_stage_weight_at(b->stage, p);
+		int64_t n = mr_stage_graph(b->stage)->params[p].n, piece = (int64_t)PIECE * n_threads;
+		uint8_t *g = (uint8_t *)mr_block_total(b) + mr_stage_grad_at(b->stage, p);
+
+		for (int64_t i = 0; at != SIZE_MAX && i < n; i += piece)
+			step_piece(b, kc, &steps[p - first], at, i, i + piece < n ? piece : n - i, then, g);
+	}
+}

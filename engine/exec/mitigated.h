@@ -43,4 +43,11 @@ double mr_mitigated_lr_ahead(const mr_block *b, const mr_lr *lr, uint64_t versio
 void mr_mitigated_correct(mr_block *b, uint8_t share, mr_kctx *kc);
 void mr_mitigated_follow(mr_block *b, uint8_t share, mr_kctx *kc);
 
+/**
+ * All three in one go over pieces that stay in the caches, with the bits of one after the other: for those who need
+ * nothing of the corrected gradient as a whole, such as its norm. mr_mitigated_steps: may it be? @n_threads: of @kc's team.
+ */
+bool mr_mitigated_steps(const mr_block *b);
+void mr_mitigated_step(mr_block *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale);
+
 #endif

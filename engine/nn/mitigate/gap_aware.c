@@ -13,9 +13,10 @@
  * 0.999 as in the code of the authors' group for pipelines, github.com/saareliad/FTPipe.
  * NOTE 1: for SGD that code takes C of the directions, times the largest learning rate so far; for Adam, of the steps themselves. Here
  * they are the steps themselves for every optimizer, so that C follows a rate that falls.
- * NOTE 2: it also divides weight decay; here decay is no part of the gradient.
+ * NOTE 2: f32 is worked on in f32 throughout.
+ * NOTE 3: it also divides weight decay; here decay is no part of the gradient.
  */
-#include "nn/mitigate/part.h"
+#include "nn/mitigate.h"
 
 #include <math.h>
 
@@ -31,14 +32,31 @@ static void init(mr_mitigate *m, const mr_values *values)
 }
 
 /* @full: what the running mean has of its weights so far. */
-static inline void correct_as(mr_dtype t, const mr_mitigate_call *c, double full, void *g, int64_t lo, int64_t hi)
+static void correct_f64(const mr_mitigate_call *c, double full, double *g, int64_t lo, int64_t hi)
 {
-	for (int64_t i = lo; i < hi; i++) {
-		double gap = fabs(mr_mitigate_get(t, c->now, i) - mr_mitigate_get(t, c->then, i));
-		double mean = mr_mitigate_get(t, c->state, i);
+	const double *now = c->now, *then = c->then, *state = c->state;
 
-		if (gap > 0 && mean > 0)
-			mr_mitigate_put(t, g, i, mr_mitigate_get(t, g, i) / (1 + gap / sqrt(mean / full)));
+	for (int64_t i = lo; i < hi; i++) {
+		double gap = fabs(now[i] - then[i]);
+
+		if (gap > 0 && state[i] > 0)
+			g[i] = g[i] / (1 + gap / sqrt(state[i] / full));
+	}
+}
+
+/*
+ * The same in f32, as C / (C + gap), which is one division and 1 where there is no gap. No branch, no call: compilers
+ * make vectors of it, and each operation is rounded by itself, so however many elements they take at once the bits are the same.
+ */
+static void correct_f32(const mr_mitigate_call *c, double full, float *restrict g, int64_t lo, int64_t hi)
+{
+	const float *restrict now = c->now, *restrict then = c->then, *restrict state = c->state;
+	float whole = (float)(1 / full);
+
+	for (int64_t i = lo; i < hi; i++) {
+		float usual = sqrtf(state[i] * whole), softer = g[i] * (usual / (usual + fabsf(now[i] - then[i])));
+
+		g[i] = usual > 0 ? softer : g[i];
 	}
 }
 
@@ -49,26 +67,42 @@ static void correct(const mr_mitigate *m, const mr_mitigate_call *c, void *g, in
 	if (c->now == c->then)
 		return;
 	if (c->dtype == MR_F64)
-		correct_as(MR_F64, c, full, g, lo, hi);
+		correct_f64(c, full, g, lo, hi);
 	else
-		correct_as(MR_F32, c, full, g, lo, hi);
+		correct_f32(c, full, g, lo, hi);
 }
 
-static inline void follow_as(mr_dtype t, double memory, const mr_mitigate_call *c, const void *made, int64_t lo, int64_t hi)
+static void follow_f64(double memory, const mr_mitigate_call *c, const double *made, int64_t lo, int64_t hi)
 {
-	for (int64_t i = lo; i < hi; i++) {
-		double step = mr_mitigate_get(t, made, i) - mr_mitigate_get(t, c->now, i);
+	const double *now = c->now;
+	double *state = c->state;
 
-		mr_mitigate_put(t, c->state, i, memory * mr_mitigate_get(t, c->state, i) + (1 - memory) * step * step);
+	for (int64_t i = lo; i < hi; i++) {
+		double step = made[i] - now[i];
+
+		state[i] = memory * state[i] + (1 - memory) * step * step;
+	}
+}
+
+static void follow_f32(double memory, const mr_mitigate_call *c, const float *restrict made, int64_t lo, int64_t hi)
+{
+	const float *restrict now = c->now;
+	float *restrict state = c->state;
+	float keep = (float)memory, take = (float)(1 - memory);
+
+	for (int64_t i = lo; i < hi; i++) {
+		float step = made[i] - now[i];
+
+		state[i] = keep * state[i] + take * step * step;
 	}
 }
 
 static void follow(const mr_mitigate *m, const mr_mitigate_call *c, const void *made, int64_t lo, int64_t hi)
 {
 	if (c->dtype == MR_F64)
-		follow_as(MR_F64, m->memory, c, made, lo, hi);
+		follow_f64(m->memory, c, made, lo, hi);
 	else
-		follow_as(MR_F32, m->memory, c, made, lo, hi);
+		follow_f32(m->memory, c, made, lo, hi);
 }
 
 extern const mr_mitigate_ops mr_mitigate_gap_aware;
