@@ -88,7 +88,10 @@ void mr_version_print(FILE *out)
 		"gcc",
 #endif
 		__VERSION__);
-	fprintf(out, "kernels    %s\n", mr_kernels_library());
+	if (strcmp(mr_kernels_library(), "none") != 0)
+		fprintf(out, "kernels    AVX2 and AVX-512 of our own; for products that they leave out %s\n", mr_kernels_library());
+	else
+		fprintf(out, "kernels    portable C; built without oneDNN\n");
 	fprintf(out, "libconfig  %d.%d.%d\n", LIBCONFIG_VER_MAJOR, LIBCONFIG_VER_MINOR, LIBCONFIG_VER_REVISION);
 	fprintf(out, "hwloc      %u.%u.%u\n", hw >> 16, hw >> 8 & 0xFF, hw & 0xFF);
 	fprintf(out, "jansson    %s\n", jansson_version_str());
