@@ -30,6 +30,10 @@ expect 0 "done: 5 of 5 steps" train gpt.cfg --set run.dir=softened --set mitigat
 ! grep -q "warning" out || complain "a warning in spite of the mitigation"
 expect 0 "done: 5 of 5 steps" train gpt.cfg --set run.dir=racing --set system.name=ampnet --set system.order=racing
 grep -qF "mitigation.name (staleness_aware, gap_aware, dc_asgd, weight_prediction) or" out || complain "the warning of a race does not name the choices"
+# The configuration that a newcomer sees first gives no warning about itself.
+expect 0 "done: 1 of 1 steps" train "$source/conf/quickstart.cfg" --set run.dir=quick --set train.steps=1 --set train.warmup=0 \
+	--set model.width=8 --set model.layers=2 --set sample.tokens=1
+! grep -q "warning" out || complain "the quickstart warns of itself"
 expect 1 "none/file.json: cannot write" train gpt.cfg --set run.dir=unwritten --trajectory none/file.json
 ! grep -q "done" out || complain "trained although the trajectory cannot be written"
 expect 0 "mitigation dc_asgd changes nothing: 1f1b with 2 workers has no stale gradients" train mlp.cfg --set run.dir=fresh \
