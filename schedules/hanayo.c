@@ -153,6 +153,12 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	return MR_OK;
 }
 
+static bool by_costs(const mr_values *values)
+{
+	(void)values;
+	return true;
+}
+
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
 	double d = args->n_workers, waves = args->chunks / 2;
@@ -173,6 +179,7 @@ const mr_sched_ops mr_sched_hanayo = {
 	.summary = "1F1B in waves that go down and up the workers, without copies of the weights",
 	.source = "Liu et al., Hanayo, SC 2023, sections 3 and 4",
 	.options = options,
+	.by_costs = by_costs,
 	.chunks_of = chunks_of,
 	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,

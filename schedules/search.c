@@ -8,8 +8,10 @@
  *
  * Problem: each published system is the right one for some costs, depth and memory; measured costs are none of those,
  * and differ from stage to stage. Idea: all of them are a placement of the stages, whole or split backwards, a limit
- * of memory and an idea of what is urgent, so try many. Every system of the registry with one pipe comes first, with
- * its usual options, if it can do with D, T, chunks and memory: what is found is never worse than the best of them.
+ * of memory and an idea of what is urgent, so try many. Every system of the registry that flushes and has one pipe
+ * comes first, with its usual options and every number of chunks up to 64 that the model can be cut into: what is found
+ * is never worse than the best of them that fits into memory, by the predicted step of `plan` and the bytes of the
+ * engine's layout. Without a model (schedule) there are 1 to 4 chunks, and cap is all that limits memory.
  * Then the list scheduler makes orders (list_schedule.h) for stages in blocks, round and round and in waves, each with
  * whole and with split backwards: with its own priorities, and with random ones, most of which are small changes of
  * the shortest order so far of the same placement (search_way.h).
@@ -17,7 +19,8 @@
  * All have one copy of weights and gradients. Systems of several pipes are left out: they pay with further gradients,
  * and data_parallel, which has no pipeline to wait for, would always win by this measure.
  *
- * Time: what is asked for, makespan or period, at the costs given and with boundary buffers without limit. D = 4,
+ * Time: what is asked for, a step as it would run (without a model: makespan), makespan or period, at the costs of the
+ * configuration. With boundary buffers without limit, D = 4,
  * T = 8, v = 4, cap = D, bubble of the makespan, against the best system by name:
  *
  *	f, i, w     by name   search, tries = 20000 (six seeds)   tries = 4000 (six seeds)
@@ -28,7 +31,7 @@
  *
  * With costs drawn for each stage (whole numbers from 1 to 6, D = 2..4, T = 4 or 8, v = 1 or 2) it was better than the
  * best by name in half of 40 cases. Memory: no worker keeps more than `cap` micro-batches of its share, each until its
- * W or B, checked by walking. Gradients of a stage are summed in the order 0..T-1, or in that of the system that was
+ * W or B, checked by walking; by default bytes alone decide where a model is given, else D. Gradients of a stage are summed in the order 0..T-1, or in that of the system that was
  * best.
  *
  * The same arguments give the same plan: tries are counted, and random numbers are a function of the seed
@@ -38,15 +41,12 @@
  * NOTE 1: random search with list scheduling is no new idea; waves with split backwards at these costs, which no
  * published system has, are what it finds.
  */
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/walk.h"
-#include "schedules/parts/cap.h"
-#include "schedules/registry.h"
+#include "schedules/parts/search_names.h"
 #include "schedules/parts/search_way.h"
 #include "schedules/parts/stage_costs.h"
 
@@ -56,15 +56,16 @@
 #define USUAL_TRIES 500.0
 #define USUAL_WORK 3e7
 #define MOST_TRIES 1e8
-
-extern const mr_sched_ops mr_sched_search;
+#define MOST_CHUNKS 64u  /* of those that are tried where the user names no number */
+#define FREE_CHUNKS 4u   /* likewise, without a model that has so many layers */
+#define MOST_ROUNDS 6u   /* with less memory each */
 
 static const mr_option options[] = {
-	MR_SCHED_CHUNKS("2"),
-	{"cap", MR_OPT_STRING, "D", 0, 0, NULL, NULL,
-	 "micro-batches of its share that a worker may keep, each until its W: D (workers), 2D, none or a number"},
-	{"objective", MR_OPT_ENUM, "makespan", 0, 0, "makespan|period", NULL,
-	 "what to make short: an iteration with its barrier, or the distance of iterations without one"},
+	{"chunks", MR_OPT_INT, "0", 0, 1024, NULL, NULL, "stages that a worker hosts; 0: as many as make the shortest step"},
+	{"cap", MR_OPT_STRING, "memory", 0, 0, NULL, NULL,
+	 "micro-batches of its share that a worker may keep, each until its W: D (workers), 2D, none or a number; memory: what fits into machine.memory_limit, and D where no model is given"},
+	{"objective", MR_OPT_ENUM, "step", 0, 0, "step|makespan|period", NULL,
+	 "what to make short: a step as it will run, an iteration with its barrier, or the distance of iterations without one"},
 	{"tries", MR_OPT_INT, "0", 0, MOST_TRIES, NULL, NULL,
 	 "random candidates; 0: 500, or fewer where the plan is so large that they would take more than about a second"},
 	{"seconds", MR_OPT_FLOAT, "0", 0, 86400, NULL, "seconds",
@@ -74,53 +75,94 @@ static const mr_option options[] = {
 	{0},
 };
 
-/* The best candidate of one placement, whole or split. */
+/* The best candidate of one placement, whole or split, with so many chunks. */
 typedef struct family {
-	mr_search_way way; /* keyed once there is one */
-	double value;      /* INFINITY: none yet */
+	uint16_t chunks, n_stages;
+	mr_search_place place;
+	bool split;
+	mr_stage_cost *cost; /* [n_stages] */
+	mr_search_way way;   /* keyed once there is one */
+	double value;        /* INFINITY: none yet */
 } family;
-
-#define N_FAMILIES (2 * MR_SEARCH_N_PLACES)
 
 typedef struct search {
 	const mr_sched_args *args;
-	mr_stage_cost *cost; /* [S] */
-	uint16_t n_stages;
+	mr_search_judge judge;
 	uint32_t n_micro;
-	double cap;          /* micro-batches of a worker's share */
-	bool period;
-	double work;         /* of one candidate: instructions, times what the list scheduler looks at for each */
-	mr_plan *best;
-	double value;        /* of best */
-	family of[N_FAMILIES];
-	uint16_t *worker_of; /* [S] */
+	uint16_t *chunks;    /* [n_chunks] numbers to try, ascending */
+	uint32_t n_chunks;
+	family *of;          /* [n_of] */
+	uint32_t n_of;
+	mr_plan *best;       /* of the list scheduler's, NULL: none below `value` */
+	double value;        /* first sight of best; before there is one, what it must be below */
+	mr_plan *chosen;     /* what takes least of all and fits, or where none does what needs least memory */
+	mr_sched_verdict verdict;
+	double chosen_value; /* INFINITY: it does not fit */
+	uint16_t *worker_of; /* [most stages] */
 	uint32_t *limit;     /* [D] */
-	uint32_t *rank;      /* [3][S][T] */
+	uint32_t *rank;      /* [3][most stages][T] */
 	mr_search_way next;
 } search;
 
-/* --- judging --- */
-
-/* *@value is what @plan takes, or INFINITY where a worker keeps too much. */
-static mr_status judge(const search *s, const mr_plan *plan, double *value)
+static size_t n_keys(const search *s, uint16_t n_stages)
 {
-	mr_cost cost = {s->n_stages, s->cost};
-	mr_walk *walk = NULL;
-
-	MR_TRY(mr_plan_walk(plan, &cost, 1, &(mr_walk_opts){.unlimited = true, .no_period = !s->period}, &walk));
-	*value = s->period ? walk->period : walk->makespan;
-	for (uint16_t w = 0; w < plan->n_workers; w++)
-		if (walk->peak_until_w[w] > s->cap + SAME)
-			*value = INFINITY;
-	mr_walk_destroy(walk);
-	return MR_OK;
+	return 3 * (size_t)n_stages * s->n_micro;
 }
 
-/* Take @plan, which is better than the best, or drop it. @from: what to call it. */
-static mr_status offer(search *s, mr_plan *plan, const char *from)
+/* Of one candidate: instructions, times what the list scheduler looks at for each. */
+static double work_of(const search *s, const family *f)
+{
+	return (double)n_keys(s, f->n_stages) * (s->args->n_workers + f->chunks);
+}
+
+/* --- judging --- */
+
+/* Take @plan, whose first sight is @sight, if it is the best of all in the run; else drop it. */
+static mr_status choose(search *s, mr_plan *plan, double sight, const char *from, bool *fits)
+{
+	mr_sched_verdict v;
+	double value;
+	mr_status st = mr_search_look(&s->judge, plan, sight, &v, &value);
+	bool first = !s->chosen, none = s->chosen_value == INFINITY;
+
+	*fits = st == MR_OK && v.fits;
+	if (st == MR_OK && (first || (v.fits && value < s->chosen_value * (1 - SAME)) || (v.fits && none) ||
+			    (!v.fits && none && v.bytes < s->verdict.bytes))) {
+		mr_plan_destroy(s->chosen);
+		s->chosen = plan;
+		s->verdict = v;
+		s->chosen_value = v.fits ? value : INFINITY;
+		snprintf(plan->system, sizeof(plan->system), "search%s%s", *from ? "+" : "", from);
+		return MR_OK;
+	}
+	mr_plan_destroy(plan);
+	return st;
+}
+
+/* The systems known by name, until no later one can be better. */
+static mr_status choose_by_name(search *s)
+{
+	mr_search_name *names = NULL;
+	uint32_t n = 0;
+	mr_status st = mr_search_names(&s->judge, s->chunks, s->n_chunks, &names, &n);
+
+	for (uint32_t i = 0; st == MR_OK && i < n && names[i].sight < s->chosen_value * (1 - SAME); i++) {
+		mr_plan *plan = NULL;
+		bool fits;
+
+		st = mr_search_emit_name(&s->judge, &names[i], &plan);
+		if (st == MR_OK)
+			st = choose(s, plan, names[i].sight, names[i].ops->name, &fits);
+	}
+	free(names);
+	return st;
+}
+
+/* Take @plan, which is better than the best of the list scheduler's, or drop it. */
+static mr_status offer(search *s, mr_plan *plan)
 {
 	double value = INFINITY;
-	mr_status st = judge(s, plan, &value);
+	mr_status st = mr_search_sight(&s->judge, plan, &value);
 
 	if (st != MR_OK || !(value < s->value * (1 - SAME))) {
 		mr_plan_destroy(plan);
@@ -129,94 +171,48 @@ static mr_status offer(search *s, mr_plan *plan, const char *from)
 	mr_plan_destroy(s->best);
 	s->best = plan;
 	s->value = value;
-	snprintf(plan->system, sizeof(plan->system), "search%s%s", *from ? "+" : "", from);
-	return MR_OK;
-}
-
-/* --- systems known by name --- */
-
-/*
- * Options of @ops with which a worker hosts as many stages as asked for, where they follow from an option of another
- * name; NULL: the defaults.
- */
-static mr_status fit_chunks(const search *s, const mr_sched_ops *ops, mr_values **out)
-{
-	*out = NULL;
-	if (!ops->chunks_of)
-		return MR_OK;
-	MR_TRY(mr_values_create(ops->options, out));
-	for (const mr_option *o = ops->options; o->name; o++) {
-		int64_t usual = o->type == MR_OPT_INT ? mr_values_int(*out, o->name) : 0;
-
-		if (o->type != MR_OPT_INT)
-			continue;
-		for (int64_t x = (int64_t)o->min; (double)x <= o->max && x <= s->args->chunks; x++) {
-			MR_TRY(mr_values_set_int(*out, o->name, x));
-			if (ops->chunks_of(*out) == s->args->chunks)
-				return MR_OK;
-		}
-		MR_TRY(mr_values_set_int(*out, o->name, usual));
-	}
-	return MR_OK;
-}
-
-static bool comparable(const search *s, const mr_plan *plan)
-{
-	return plan->n_pipes == 1 && plan->n_stages == s->n_stages && plan->contract.flush == MR_FLUSH_BARRIER &&
-	       plan->contract.coverage == MR_COVER_TRAIN;
-}
-
-/* What a system refuses it cannot do here; only a lack of memory ends the search. */
-static mr_status try_system(search *s, const mr_sched_ops *ops)
-{
-	mr_sched_args args = *s->args;
-	mr_values *values = NULL;
-	mr_plan *plan = NULL;
-	mr_status st = fit_chunks(s, ops, &values);
-
-	args.options = values;
-	if (st == MR_OK)
-		st = mr_schedule_emit(ops, &args, &plan);
-	mr_values_destroy(values);
-	if (st != MR_OK)
-		return st == MR_ECONFIG ? MR_OK : st;
-	if (comparable(s, plan))
-		return offer(s, plan, ops->name);
-	mr_plan_destroy(plan);
 	return MR_OK;
 }
 
 /* --- candidates --- */
 
-static void lay_out(search *s, const mr_search_way *way, mr_list_job *job)
+static void lay_out(search *s, const family *f, const mr_search_way *way, mr_list_job *job)
 {
 	uint16_t d = s->args->n_workers;
 
 	*job = (mr_list_job){.n_workers = d,
-			     .n_stages = s->n_stages,
+			     .n_stages = f->n_stages,
 			     .n_pipes = 1,
 			     .n_micro = s->n_micro,
 			     .worker_of = s->worker_of,
-			     .cost = s->cost,
-			     .cap = way->limit == UINT32_MAX ? NULL : s->limit,
+			     .cost = f->cost,
+			     .cap = s->limit,
 			     .split = way->split,
 			     .patient = way->patient,
 			     .rank = way->keyed ? s->rank : NULL};
-	for (uint16_t k = 0; k < s->n_stages; k++)
-		s->worker_of[k] = mr_search_worker(way->place, d, s->n_stages, k);
+	for (uint16_t k = 0; k < f->n_stages; k++)
+		s->worker_of[k] = mr_search_worker(way->place, d, f->n_stages, k);
 	for (uint16_t w = 0; w < d; w++)
 		s->limit[w] = way->limit;
-	for (size_t k = 0; way->keyed && k < 3 * (size_t)s->n_stages * s->n_micro; k++)
+	for (size_t k = 0; way->keyed && k < n_keys(s, f->n_stages); k++)
 		s->rank[k] = (uint32_t)((fmax(fmin(way->key[k], 60), -60) + 64) * (1 << 24));
 }
 
-static mr_status make_plan(const search *s, const mr_list_order *order, mr_plan **out)
+/* An empty plan with the stages of @f where they lie. */
+static mr_status place_stages(const search *s, const family *f, mr_plan **out)
+{
+	MR_TRY(mr_sched_create(s->args, "search", f->n_stages, 1, 3, out));
+	for (uint16_t k = 0; k < f->n_stages; k++)
+		(*out)->worker_of[k] = mr_search_worker(f->place, s->args->n_workers, f->n_stages, k);
+	mr_sched_flushes(*out, s->n_micro, MR_SUM_ASCENDING);
+	return MR_OK;
+}
+
+static mr_status make_plan(const search *s, const family *f, const mr_list_order *order, mr_plan **out)
 {
 	mr_plan *plan;
 
-	MR_TRY(mr_sched_create(s->args, "search", s->n_stages, 1, 3, &plan));
-	memcpy(plan->worker_of, s->worker_of, s->n_stages * sizeof(*plan->worker_of));
-	mr_sched_flushes(plan, s->n_micro, MR_SUM_ASCENDING);
+	MR_TRY(place_stages(s, f, &plan));
 	return mr_sched_finish(plan, mr_list_order_emit(order, plan), out);
 }
 
@@ -234,7 +230,25 @@ static void keep(const search *s, family *f, const mr_search_way *way, const mr_
 	f->way = *way;
 	f->way.key = key;
 	f->way.keyed = true;
-	f->value = s->period ? order->span : order->makespan;
+	f->value = s->judge.period ? order->span : order->makespan;
+}
+
+/* Room for @f's keys and its costs, when it has its first candidate. */
+static mr_status begin_family(const search *s, family *f)
+{
+	mr_plan *plan;
+	mr_status st;
+
+	if (f->cost)
+		return MR_OK;
+	f->cost = malloc(f->n_stages * sizeof(*f->cost));
+	f->way.key = calloc(n_keys(s, f->n_stages), sizeof(*f->way.key));
+	if (!f->cost || !f->way.key)
+		return mr_fail(MR_ERESOURCE, "no memory to search an order of %zu instructions", n_keys(s, f->n_stages));
+	MR_TRY(place_stages(s, f, &plan));
+	st = mr_search_costs(&s->judge, plan, f->cost);
+	mr_plan_destroy(plan);
+	return st;
 }
 
 static mr_status try_way(search *s, const mr_search_way *way, family *f)
@@ -243,41 +257,54 @@ static mr_status try_way(search *s, const mr_search_way *way, family *f)
 	mr_plan *plan = NULL;
 	mr_list_job job;
 	double value;
-	mr_status st;
+	mr_status st = MR_OK;
 
-	lay_out(s, way, &job);
+	MR_TRY(begin_family(s, f));
+	lay_out(s, f, way, &job);
 	MR_TRY(mr_list_order_create(&job, &order));
-	value = s->period ? order->span : order->makespan;
-	st = MR_OK;
+	value = s->judge.period ? order->span : order->makespan;
 	if (value < f->value * (1 + SAME)) /* equals too: the search moves on */
 		keep(s, f, way, &job, order);
 	if (value < s->value * (1 - SAME)) {
-		st = make_plan(s, order, &plan);
+		st = make_plan(s, f, order, &plan);
 		if (st == MR_OK)
-			st = offer(s, plan, "");
+			st = offer(s, plan);
 	}
 	mr_list_order_destroy(order);
 	return st;
 }
 
-/* Activations that a worker may keep. */
-static uint32_t most_kept(const search *s)
+/* Activations that a worker may keep: more than all there are is no limit. */
+static uint32_t most_kept(const search *s, const family *f)
 {
-	double n = floor(s->cap * s->args->chunks + SAME);
+	double all = (double)s->n_micro * f->chunks;
 
-	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+	return (uint32_t)fmax(f->chunks, floor(fmin(s->judge.cap * f->chunks + SAME, all)));
 }
 
+/* Each family with the list scheduler's own priorities, patient and not. */
 static mr_status try_plain(search *s)
 {
-	for (unsigned k = 0; k < 2 * N_FAMILIES; k++) {
-		mr_search_way way = {.place = (mr_search_place)(k / 4), .split = k & 1, .patient = k & 2, .limit = most_kept(s)};
+	double work = 0;
 
-		if ((way.patient && !way.split) || (s->args->chunks == 1 && k >= 4))
+	for (uint32_t k = 0; k < 2 * s->n_of; k++) {
+		family *f = &s->of[k / 4 * 2 + k % 2];
+		uint32_t most, usual;
+
+		if (k / 4 * 2 + k % 2 >= s->n_of)
 			continue;
-		if (s->best && k * s->work > USUAL_WORK)
-			break;
-		MR_TRY(try_way(s, &way, &s->of[2 * way.place + way.split]));
+		most = most_kept(s, f);
+		usual = (uint32_t)s->args->n_workers * f->chunks;
+		for (unsigned less = 0; less < (usual < most ? 2u : 1u); less++) {
+			mr_search_way way = {.place = f->place, .split = f->split, .patient = k & 2, .limit = less ? usual : most};
+
+			if (way.patient && !way.split)
+				continue;
+			work += work_of(s, f);
+			if (s->best && work > USUAL_WORK)
+				return MR_OK;
+			MR_TRY(try_way(s, &way, f));
+		}
 	}
 	return MR_OK;
 }
@@ -285,22 +312,32 @@ static mr_status try_plain(search *s)
 static mr_status try_one(search *s, uint64_t candidate)
 {
 	mr_search_dice dice = {.seed = (uint64_t)mr_values_int(s->args->options, "seed"), .candidate = candidate};
-	uint32_t n_families = s->args->chunks == 1 ? 2 : N_FAMILIES, pick = (uint32_t)(mr_search_roll(&dice) * n_families);
+	uint32_t pick = (uint32_t)(mr_search_roll(&dice) * s->n_of);
 	family *f;
 
 	if (mr_search_roll(&dice) < 0.5) /* the best family so far */
-		for (uint32_t k = 0; k < n_families; k++)
+		for (uint32_t k = 0; k < s->n_of; k++)
 			pick = s->of[k].value < s->of[pick].value * (1 - SAME) ? k : pick;
 	f = &s->of[pick];
 
 	if (f->value < INFINITY && mr_search_roll(&dice) < 0.8) {
-		mr_search_vary(&s->next, &f->way, s->n_stages, s->n_micro, s->args->chunks, most_kept(s), &dice);
+		mr_search_vary(&s->next, &f->way, f->n_stages, s->n_micro, f->chunks, most_kept(s, f), &dice);
 	} else {
-		s->next.place = (mr_search_place)(pick / 2);
-		s->next.split = pick % 2;
-		mr_search_draw(&s->next, s->n_stages, s->n_micro, s->args->chunks, most_kept(s), &dice);
+		s->next.place = f->place;
+		s->next.split = f->split;
+		mr_search_draw(&s->next, f->n_stages, s->n_micro, f->chunks, most_kept(s, f), &dice);
 	}
 	return try_way(s, &s->next, f);
+}
+
+/* So many that their work is that of the usual number in about a second. */
+static uint64_t usual_tries(const search *s)
+{
+	double work = 0;
+
+	for (uint32_t k = 0; k < s->n_of; k++)
+		work += work_of(s, &s->of[k]) / s->n_of;
+	return (uint64_t)fmin(USUAL_TRIES, USUAL_WORK / work);
 }
 
 /* Those that count are tried in any case; where a clock does, one at least, for a number of tries of 0 means another thing. */
@@ -313,7 +350,7 @@ static mr_status try_many(search *s)
 	if (seconds > 0 && !a->now)
 		return MR_OK;
 	if (!tries)
-		tries = seconds > 0 ? (uint64_t)MOST_TRIES : (uint64_t)fmin(USUAL_TRIES, USUAL_WORK / s->work);
+		tries = seconds > 0 ? (uint64_t)MOST_TRIES : usual_tries(s);
 	for (; k < tries && (k == 0 || !(seconds > 0) || a->now() < end); k++)
 		MR_TRY(try_one(s, k));
 	if (seconds > 0 && a->n_counted)
@@ -321,79 +358,142 @@ static mr_status try_many(search *s)
 	return MR_OK;
 }
 
-static mr_status look(search *s)
+/* Orders of our own, with less to keep from round to round until one fits. */
+static mr_status choose_by_search(search *s)
 {
-	for (size_t i = 0; mr_schedule_at(i); i++)
-		if (mr_schedule_at(i) != &mr_sched_search && !mr_schedule_at(i)->asynchronous)
-			MR_TRY(try_system(s, mr_schedule_at(i)));
-	MR_TRY(try_plain(s));
-	return try_many(s);
+	bool fits = false;
+
+	for (unsigned round = 0; round < MOST_ROUNDS && !fits && s->judge.cap >= 1; round++) {
+		double sight;
+		mr_plan *plan;
+
+		s->value = s->chosen_value;
+		for (uint32_t k = 0; k < s->n_of; k++)
+			s->of[k].value = INFINITY;
+		MR_TRY(try_plain(s));
+		if (round == 0) /* of the others only what memory does to the plain ones is asked */
+			MR_TRY(try_many(s));
+		if (!s->best)
+			return MR_OK;
+		sight = s->value;
+		plan = s->best;
+		s->best = NULL;
+		MR_TRY(choose(s, plan, sight, "", &fits));
+		s->judge.cap = fmin(s->judge.cap, 2.0 * s->n_micro) / 2;
+	}
+	return MR_OK;
 }
 
 /* --- tables --- */
 
+/* May a plan hold @v stages a worker? */
+static mr_status may_hold(const search *s, uint32_t v)
+{
+	mr_plan *plan;
+
+	MR_TRY(mr_sched_create(s->args, "search", v * s->args->n_workers, 1, 3, &plan));
+	mr_plan_destroy(plan);
+	return MR_OK;
+}
+
+static mr_status refuse_chunks(const search *s)
+{
+	const mr_sched_args *a = s->args;
+	unsigned v = a->chunks ? a->chunks : 1;
+
+	if (!a->judge && a->costs)
+		return mr_fail(MR_ECONFIG, "the cost table has %u stages, the plan %u", a->costs->n_stages, v * a->n_workers);
+	return mr_fail(MR_ECONFIG, "the model cannot be cut into %u stages, %u for each of %u workers", v * a->n_workers, v,
+		       a->n_workers);
+}
+
+static mr_status list_chunks(search *s)
+{
+	const mr_sched_args *a = s->args;
+	uint32_t most = a->chunks ? a->chunks : a->judge ? MOST_CHUNKS : FREE_CHUNKS;
+
+	s->chunks = malloc(most * sizeof(*s->chunks));
+	if (!s->chunks)
+		return mr_fail(MR_ERESOURCE, "no memory for %u numbers of chunks", most);
+	for (uint32_t v = a->chunks ? a->chunks : 1; v <= most; v++) {
+		mr_status st = may_hold(s, v);
+
+		if (st != MR_OK && (st != MR_ECONFIG || !s->n_chunks))
+			return st;
+		if (st == MR_OK && mr_search_cuts(&s->judge, v * a->n_workers))
+			s->chunks[s->n_chunks++] = (uint16_t)v;
+	}
+	return s->n_chunks ? MR_OK : refuse_chunks(s);
+}
+
 static mr_status make_room(search *s)
 {
-	size_t keys = 3 * (size_t)s->n_stages * s->n_micro;
-	bool well = true;
+	uint16_t most = (uint16_t)(s->chunks[s->n_chunks - 1] * s->args->n_workers);
+	size_t keys = n_keys(s, most);
 
-	s->cost = malloc(s->n_stages * sizeof(*s->cost));
-	s->worker_of = malloc(s->n_stages * sizeof(*s->worker_of));
+	s->of = calloc((size_t)s->n_chunks * 2 * MR_SEARCH_N_PLACES, sizeof(*s->of));
+	s->worker_of = malloc(most * sizeof(*s->worker_of));
 	s->limit = malloc(s->args->n_workers * sizeof(*s->limit));
 	s->rank = malloc(keys * sizeof(*s->rank));
 	s->next.key = malloc(keys * sizeof(*s->next.key));
-	for (unsigned k = 0; k < N_FAMILIES; k++) {
-		s->of[k] = (family){.way = {.key = calloc(keys, sizeof(float))}, .value = INFINITY};
-		well = well && s->of[k].way.key;
-	}
-	if (!well || !s->cost || !s->worker_of || !s->limit || !s->rank || !s->next.key)
+	if (!s->of || !s->worker_of || !s->limit || !s->rank || !s->next.key)
 		return mr_fail(MR_ERESOURCE, "no memory to search an order of %zu instructions", keys);
+	for (uint32_t c = 0; c < s->n_chunks; c++)
+		for (unsigned k = 0; k < (s->chunks[c] == 1 ? 2 : 2 * MR_SEARCH_N_PLACES); k++)
+			s->of[s->n_of++] = (family){.chunks = s->chunks[c], .place = (mr_search_place)(k / 2), .split = k % 2,
+						    .n_stages = (uint16_t)(s->chunks[c] * s->args->n_workers), .value = INFINITY};
 	return MR_OK;
 }
 
 static void fini(search *s)
 {
 	mr_plan_destroy(s->best);
-	free(s->cost);
+	mr_plan_destroy(s->chosen);
+	for (uint32_t k = 0; k < s->n_of; k++) {
+		free(s->of[k].cost);
+		free(s->of[k].way.key);
+	}
+	free(s->of);
+	free(s->chunks);
 	free(s->worker_of);
 	free(s->limit);
 	free(s->rank);
 	free(s->next.key);
-	for (unsigned k = 0; k < N_FAMILIES; k++)
-		free(s->of[k].way.key);
 }
 
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
-	search s = {.args = args, .n_micro = args->n_micro, .value = INFINITY};
-	mr_plan *size;
-	mr_status st;
+	search s = {.args = args, .n_micro = args->n_micro, .value = INFINITY, .chosen_value = INFINITY};
+	mr_status st = mr_search_judge_init(&s.judge, args);
 
-	MR_TRY(mr_cap_read(mr_values_string(args->options, "cap"), args->n_workers, &s.cap));
-	MR_TRY(mr_sched_create(args, "search", (uint32_t)args->n_workers * args->chunks, 1, 3, &size));
-	s.n_stages = size->n_stages;
-	s.work = 3.0 * s.n_stages * s.n_micro * (args->n_workers + args->chunks);
-	s.period = !strcmp(mr_values_string(args->options, "objective"), "period");
-	st = make_room(&s);
 	if (st == MR_OK)
-		st = mr_stage_costs(args, size, s.cost);
+		st = list_chunks(&s);
 	if (st == MR_OK)
-		st = look(&s);
-	mr_plan_destroy(size);
+		st = make_room(&s);
+	if (st == MR_OK)
+		st = choose_by_name(&s);
+	if (st == MR_OK)
+		st = choose_by_search(&s);
 	if (st == MR_OK) {
-		assert(s.best); /* a limit from 1 on has room for an order of the list scheduler */
-		*out = s.best;
-		s.best = NULL;
+		*out = s.chosen; /* a limit from 1 on has room for an order of the list scheduler */
+		s.chosen = NULL;
 	}
 	fini(&s);
 	return st;
 }
 
+static bool by_costs(const mr_values *values)
+{
+	return !*mr_values_string(values, "costs");
+}
+
 const mr_sched_ops mr_sched_search = {
 	.name = "search",
-	.summary = "ours: the best of all systems with one pipe and of many random orders, for measured costs and a limit of memory",
+	.summary = "ours: the best of all systems with one pipe and of many random orders, for the costs and the memory at hand",
 	.source = "millrace; list scheduling with random priorities",
 	.options = options,
+	.by_costs = by_costs,
+	.judged = true,
 	.timed = "seconds",
 	.counted = "tries",
 	.default_micro = mr_sched_two_a_worker,

@@ -125,11 +125,17 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	}
 }
 
+static bool by_costs(const mr_values *values)
+{
+	return !*mr_values_string(values, "costs");
+}
+
 const mr_sched_ops mr_sched_zb_auto = {
 	.name = "zb_auto",
 	.summary = "split backwards in the order that a greedy search finds for the costs and the memory given",
 	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 3.1",
 	.options = options,
+	.by_costs = by_costs,
 	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 	.export_lp = export_lp,

@@ -172,11 +172,17 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	out->bubble_period = 0;
 }
 
+static bool by_costs(const mr_values *values)
+{
+	return by_search(values) && !*mr_values_string(values, "costs");
+}
+
 const mr_sched_ops mr_sched_zb_v = {
 	.name = "zb_v",
 	.summary = "split backwards on a V of two stages a worker: no bubble at equal costs, in the memory of 1F1B",
 	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 6",
 	.options = options,
+	.by_costs = by_costs,
 	.needs = needs,
 	.chunks = 2,
 	.default_micro = mr_sched_two_a_worker,

@@ -163,8 +163,27 @@ mr_status mr_args_parse(const mr_command *command, int argc, char **argv, mr_arg
 	return st;
 }
 
+mr_status mr_args_set_key(mr_args *args, const char *option, const char *key)
+{
+	const char *value = mr_values_string(args->values, option);
+	size_t size = strlen(key) + strlen(value) + 2;
+	char *set;
+
+	if (!*value)
+		return MR_OK;
+	set = malloc(size);
+	if (!set)
+		return mr_fail(MR_ERESOURCE, "no memory for --%s", option);
+	snprintf(set, size, "%s=%s", key, value);
+	args->own[args->n_own++] = set;
+	args->set[args->n_sets++] = set; /* there is room: one for each argument */
+	return MR_OK;
+}
+
 void mr_args_fini(mr_args *args)
 {
+	for (uint32_t i = 0; i < args->n_own; i++)
+		free(args->own[i]);
 	mr_values_destroy(args->values);
 	free(args->operand);
 	free(args->set);

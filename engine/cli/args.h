@@ -25,6 +25,8 @@ typedef struct mr_args {
 	uint32_t n_operands;
 	const char **set;           /* [n_sets] texts of --set */
 	uint32_t n_sets;
+	char *own[2];               /* [n_own] of them, those that mr_args_set_key made */
+	uint32_t n_own;
 	char **argv;                /* as the program got them, for a second start */
 	int signal;                 /* a command that ended on a signal stores it here: exit code 128 + n */
 } mr_args;
@@ -53,6 +55,12 @@ mr_status mr_command_get(const char *name, const mr_command **out) MR_MUST_USE;
  */
 mr_status mr_args_parse(const mr_command *command, int argc, char **argv, mr_args *out, bool *help) MR_MUST_USE;
 void mr_args_fini(mr_args *args);
+
+/**
+ * An option that is a key of the configuration by a shorter name: what it says is the last word on @key. Nothing where it is
+ * not set or empty. To be called once an option. Errors: MR_ERESOURCE.
+ */
+mr_status mr_args_set_key(mr_args *args, const char *option, const char *key) MR_MUST_USE;
 
 /** The texts behind `millrace --help`, `millrace COMMAND --help` and `millrace --version`. */
 void mr_help_print(FILE *out);

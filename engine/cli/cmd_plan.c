@@ -1,6 +1,5 @@
 /* millrace plan: what a configuration will do on its machine, or on another one, without training. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/args.h"
@@ -31,8 +30,7 @@ static mr_status compare(const mr_args *args)
 	bool svg = !strcmp(mr_values_string(args->values, "format"), "svg");
 	mr_compare c;
 	FILE *out;
-	mr_status st = mr_compare_init(&c, args, mr_values_string(args->values, "costs"),
-				       (uint64_t)mr_values_int(args->values, "cap"), svg);
+	mr_status st = mr_compare_init(&c, args, (uint64_t)mr_values_int(args->values, "cap"), svg);
 
 	if (st == MR_OK)
 		st = mr_output_open(path, &out);
@@ -54,7 +52,7 @@ static mr_status one(const mr_args *args)
 	MR_TRY(mr_open_config(args, &config));
 	st = mr_session_open(config, &s);
 	if (st == MR_OK) {
-		st = mr_forecast_init(&f, &s, mr_values_string(args->values, "costs"));
+		st = mr_forecast_init(&f, &s);
 		if (st == MR_OK)
 			st = report(args, &f);
 		mr_forecast_fini(&f);
@@ -73,28 +71,19 @@ static mr_status make(const mr_args *args)
 	return all ? compare(args) : one(args);
 }
 
-/* --topology is machine.topology by a shorter name, and the last word on it. */
 static mr_status run(mr_args *args)
 {
 	const char *synthetic = mr_values_string(args->values, "topology");
 	mr_topo topo;
-	char *set;
-	mr_status st;
 
-	if (!*synthetic)
-		return make(args);
-	if (mr_topo_synthetic(synthetic, &topo) != MR_OK)
-		return mr_fail(MR_EUSAGE, "--topology: %s", mr_error_text());
-	mr_topo_fini(&topo);
-	set = malloc(strlen(synthetic) + sizeof("machine.topology="));
-	if (!set)
-		return mr_fail(MR_ERESOURCE, "no memory for --topology");
-	sprintf(set, "machine.topology=%s", synthetic);
-	args->set[args->n_sets++] = set; /* there is room: one for each argument */
-	st = make(args);
-	args->n_sets--;
-	free(set);
-	return st;
+	if (*synthetic) {
+		if (mr_topo_synthetic(synthetic, &topo) != MR_OK)
+			return mr_fail(MR_EUSAGE, "--topology: %s", mr_error_text());
+		mr_topo_fini(&topo);
+	}
+	MR_TRY(mr_args_set_key(args, "topology", "machine.topology"));
+	MR_TRY(mr_args_set_key(args, "costs", "costs"));
+	return make(args);
 }
 
 static const mr_option options[] = {

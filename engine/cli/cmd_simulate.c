@@ -9,6 +9,7 @@ static mr_status run(mr_args *args)
 	mr_config *config;
 	mr_status st;
 
+	MR_TRY(mr_args_set_key(args, "costs", "costs"));
 	MR_TRY(mr_open_config(args, &config));
 	st = mr_clean_env(args, config);
 	if (st == MR_OK)

@@ -303,7 +303,7 @@ static mr_status try_all(mr_compare *c, const base *b, bool pictures)
 	return MR_OK;
 }
 
-mr_status mr_compare_init(mr_compare *c, const mr_args *args, const char *costs, uint64_t cap, bool pictures)
+mr_status mr_compare_init(mr_compare *c, const mr_args *args, uint64_t cap, bool pictures)
 {
 	base b = {.args = args, .cap = cap};
 	mr_status st;
@@ -312,7 +312,7 @@ mr_status mr_compare_init(mr_compare *c, const mr_args *args, const char *costs,
 	MR_TRY(mr_open_config(args, &b.config));
 	st = mr_session_open(b.config, &b.s);
 	if (st == MR_OK) {
-		st = mr_costs_at_hand(costs, &b.s, &b.costs);
+		st = mr_costs_at_hand(&b.s, &b.costs);
 		if (st == MR_OK) {
 			set_up(c, &b);
 			st = try_all(c, &b, pictures);

@@ -45,11 +45,11 @@ typedef struct mr_compare {
 } mr_compare;
 
 /**
- * Try all. @args: of the command, whose operand is the configuration; @costs: a file of millrace profile, "": as mr_costs_at_hand;
+ * Try all. @args: of the command, whose operand is the configuration;
  * @cap: bytes, 0: the configuration's. @pictures: keep trace records of a stretch that is as long for all. The caller calls
  * fini, also after an error. Errors: the configuration itself is wrong; MR_ERESOURCE.
  */
-mr_status mr_compare_init(mr_compare *c, const mr_args *args, const char *costs, uint64_t cap, bool pictures) MR_MUST_USE;
+mr_status mr_compare_init(mr_compare *c, const mr_args *args, uint64_t cap, bool pictures) MR_MUST_USE;
 void mr_compare_fini(mr_compare *c);
 
 /* --- compare_report.c --- */

@@ -16,10 +16,31 @@
 #include "ir/cost.h"
 #include "ir/plan.h"
 
+/* What a plan would be in the run. */
+typedef struct mr_sched_verdict {
+	double step;     /* how long a step takes */
+	double makespan; /* and an iteration by itself */
+	double period;   /* and from one iteration to the next without a barrier; NAN: the run has one */
+	uint64_t bytes;  /* of memory */
+	bool fits;       /* into what there is */
+} mr_sched_verdict;
+
+/* Who knows the model, the machine and the costs, for a system that chooses among plans. */
+typedef struct mr_sched_judge {
+	/* Can the model be cut into @n_stages? */
+	bool (*cuts)(void *arg, uint32_t n_stages);
+	/* What the stages of @plan cost where it places them; @out: [plan->n_stages]. */
+	mr_status (*costs)(void *arg, const mr_plan *plan, mr_stage_cost *out);
+	/* What becomes of @plan, which is not lowered, in the run. MR_ECONFIG: it cannot run. */
+	mr_status (*look)(void *arg, const mr_plan *plan, mr_sched_verdict *out);
+	bool barrier;            /* the run has a barrier at the end of an iteration */
+	void *arg;
+} mr_sched_judge;
+
 typedef struct mr_sched_args {
 	uint16_t n_workers;       /* D >= 1 */
 	uint16_t chunks;          /* v: stages of one pipe that a worker hosts; 0: what the system's option or habit says.
-	                             In emit and claims it is never 0 */
+	                             In emit and claims it is never 0, but for a system that chooses it itself */
 	uint32_t n_micro;         /* T >= 1: micro-batches an iteration (synchronous), a commit (asynchronous and accumulates), or of
 	                             the finite list (asynchronous otherwise) */
 	uint32_t n_commits;       /* finite list of a system that accumulates: how many commits of T micro-batches it has; 0: 4.
@@ -31,6 +52,8 @@ typedef struct mr_sched_args {
 	const mr_values *options; /* values of the system's own table; never NULL when the table is not */
 	const mr_cost *costs;     /* for systems whose order follows from costs: a row a stage, or one row, the whole share of
 	                             a worker, alike for all; NULL: f = i = w = 1, c = 0 for a whole share. Borrowed */
+	const mr_sched_judge *judge; /* for a system that chooses among plans, in place of costs; NULL: costs are all that is
+	                             known. Borrowed */
 	double (*now)(void);      /* seconds since whenever, for a system that is given a limit of time; NULL: its time is over
 	                             from the start */
 	uint64_t *n_counted;      /* where such a system says what its option `counted` has to be for the same plan; NULL: nobody asks */
@@ -61,6 +84,9 @@ typedef struct mr_sched_ops {
 	uint16_t chunks;            /* stages of one pipe a worker hosts; 0 counts as 1. A system whose users choose has an
 	                               option `chunks` instead (MR_SCHED_CHUNKS), or chunks_of where another option decides */
 	uint16_t (*chunks_of)(const mr_values *options); /* NULL: as above */
+	bool (*by_costs)(const mr_values *options); /* the order follows from the costs, and its numbers do not: it is given
+	                               nominal costs where none were measured. NULL: no */
+	bool judged;                /* it chooses among plans by args->judge */
 	bool asynchronous;          /* commits without flushing; T is 1 a commit (or what step_micro says), unless it */
 	bool ends;                  /* asynchronous: its lists never repeat; unless they are finite the plan is endless (ir/endless.h) */
 	const char *timed;          /* option: seconds that emit() may look for a plan, 0 where it does not go by time; and */

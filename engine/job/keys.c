@@ -15,7 +15,7 @@ static const mr_option top[] = {
 	 "dnnl: our AVX2 and AVX-512 kernels, and oneDNN for the products that they leave out; reference: portable C (slow, for checking)"},
 	{"dtype", MR_OPT_ENUM, "f32", 0, 0, "f32|f64", NULL, "numbers of the whole run; f64 needs backend = \"reference\""},
 	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "file of millrace profile with the times that orders and buffers are made for, from this file's folder; empty: equal times"},
+	 "file of millrace profile with the times that orders and buffers are made for, from this file's folder; empty: nominal ones"},
 	{"partition", MR_OPT_STRING, "auto", 0, 0, NULL, NULL,
 	 "\"auto\", or a list of the layers or blocks at which the second and later stages begin"},
 	{0},

@@ -201,10 +201,8 @@ mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, m
 	return MR_OK;
 }
 
-mr_status mr_costs_at_hand(const char *path, const mr_session *s, mr_costs *out)
+mr_status mr_costs_at_hand(const mr_session *s, mr_costs *out)
 {
-	if (*path)
-		return mr_costs_read(path, s, out);
 	return s->costs ? mr_costs_scale(s->costs, s, 1, out) : mr_costs_nominal(s, out);
 }
 

@@ -58,9 +58,8 @@ mr_status mr_costs_nominal(const mr_session *s, mr_costs *out) MR_MUST_USE;
  */
 mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out) MR_MUST_USE;
 
-/** Those of the file @path; if that is "", those that the configuration of @s names; if it names none, nominal ones. Errors: of
- * mr_costs_read and mr_costs_nominal. */
-mr_status mr_costs_at_hand(const char *path, const mr_session *s, mr_costs *out) MR_MUST_USE;
+/** Those of the file that the configuration of @s names; if it names none, nominal ones. Errors: MR_ERESOURCE. */
+mr_status mr_costs_at_hand(const mr_session *s, mr_costs *out) MR_MUST_USE;
 
 /** @from, of the same model as @s, for micro-batches @by times as large: F, I and W are as long as the samples are many.
  * Errors: MR_ERESOURCE. */

@@ -58,7 +58,8 @@ typedef struct mr_session_opts {
 
 /**
  * Where the configuration names a file of costs, the plan is one for them: the system orders by them, and the lowering gives
- * boundaries the buffers that they ask for. Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero
+ * boundaries the buffers that they ask for. A system whose order follows from costs gets nominal ones where there is no file, and
+ * one that chooses among plans (search) is told what each would be in the run. Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero
  * afterwards on error.
  */
 mr_status mr_session_open(const mr_config *config, mr_session *s) MR_MUST_USE;

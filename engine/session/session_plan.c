@@ -60,18 +60,18 @@ static mr_status read_plan(mr_session *s)
 	return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 }
 
-/* The plan before its lowering; the model is cut into as many stages as it has. @costs: NULL, or those of its stages. A system that
- * is given time has it for the last of the two. */
-static mr_status emit_plan(mr_session *s, const mr_cost *costs, mr_plan **out)
+/* The plan before its lowering; the model is cut into as many stages as it has. @costs: NULL, or those of its stages; @judge: NULL,
+ * or of a system that chooses. */
+static mr_status emit_plan(mr_session *s, const mr_cost *costs, const mr_sched_judge *judge, mr_plan **out)
 {
-	bool last = costs || !*mr_values_string(mr_config_values(s->config, MR_JOB_TOP), "costs");
 	const mr_sched_ops *ops = mr_config_system(s->config);
 	mr_sched_args a = {
 		.n_workers = mr_config_workers(s->config),
 		.n_micro = s->n_micro,
 		.options = ops->options ? mr_config_values(s->config, MR_JOB_SYSTEM) : NULL,
 		.costs = costs,
-		.now = last ? mr_budget_now : NULL,
+		.judge = judge,
+		.now = mr_budget_now,
 		.n_counted = &s->n_counted,
 	};
 	int64_t steps = mr_values_int(mr_config_values(s->config, MR_JOB_TRAIN), "steps");
@@ -83,7 +83,7 @@ static mr_status emit_plan(mr_session *s, const mr_cost *costs, mr_plan **out)
 }
 
 /* The workers of a stage share what it costs, where some stages have more of them than others. */
-static mr_status cut(mr_session *s, uint16_t stages)
+static mr_status cut_evenly(mr_session *s, uint16_t stages)
 {
 	uint32_t *load = calloc(stages, sizeof(*load));
 	bool weighed = load && s->plan && mr_plan_load(s->plan, load);
@@ -94,14 +94,13 @@ static mr_status cut(mr_session *s, uint16_t stages)
 	return st;
 }
 
-static mr_status make_partition(mr_session *s)
+mr_status mr_session_cut(mr_session *s, uint16_t stages)
 {
-	uint16_t stages = s->plan ? s->plan->n_stages : 1;
 	uint32_t n;
 	const char *const *names = mr_config_partition(s->config, &n);
 
 	if (!names)
-		return mr_config_blame(s->config, MR_JOB_MACHINE, "workers", cut(s, stages));
+		return mr_config_blame(s->config, MR_JOB_MACHINE, "workers", cut_evenly(s, stages));
 	MR_TRY(mr_config_blame(s->config, MR_JOB_TOP, "partition",
 			       mr_partition_explicit(s->graph, names, n, &s->partition)));
 	if (s->partition.n_stages == stages)
@@ -176,7 +175,7 @@ static mr_status find_steady(mr_session *s)
 	if (!s->plan_path || s->plan->contract.flush != MR_FLUSH_NONE || mr_mitigate_is_none(s->mitigate.ops) ||
 	    repeats(s->plan))
 		return MR_OK;
-	MR_TRY(emit_plan(s, NULL, &own));
+	MR_TRY(emit_plan(s, NULL, NULL, &own));
 	s->steady = own;
 	return own->n_stages == s->plan->n_stages
 		       ? mr_plan_lower(own, NULL)
@@ -233,7 +232,7 @@ static mr_status set_aim(mr_session *s)
 	return predicts && !s->plan->lowered ? aim_ahead(s) : MR_OK;
 }
 
-static mr_status finish_plan(mr_session *s, const mr_cost *costs)
+mr_status mr_session_finish_plan(mr_session *s, const mr_cost *costs)
 {
 	const mr_sched_ops *ops = mr_config_system(s->config);
 	double clip = mr_values_float(mr_config_values(s->config, MR_JOB_TRAIN), "clip");
@@ -272,21 +271,38 @@ static mr_status finish_plan(mr_session *s, const mr_cost *costs)
 	return MR_OK;
 }
 
+/* Does the order follow from the costs, also from nominal ones where none were measured? */
+static bool is_by_costs(const mr_session *s)
+{
+	const mr_sched_ops *ops = mr_config_system(s->config);
+
+	return ops && !s->plan_path && ops->by_costs && ops->by_costs(mr_config_values(s->config, MR_JOB_SYSTEM));
+}
+
+static mr_status find_costs(const mr_session *s, mr_stage_cost *stage)
+{
+	mr_costs c;
+
+	MR_TRY(mr_costs_at_hand(s, &c));
+	mr_costs_of_stages(s, &c, stage);
+	mr_costs_fini(&c);
+	return MR_OK;
+}
+
 /* Once more, in an order for the costs that the cut gives each stage. */
 static mr_status order_by(mr_session *s, mr_stage_cost *stage)
 {
 	uint16_t n = s->plan->n_stages;
 
-	mr_costs_of_stages(s, s->costs, stage);
-	if (s->plan_path)
+	MR_TRY(find_costs(s, stage));
+	if (s->plan_path || mr_config_system(s->config)->judged)
 		return MR_OK;
 	mr_plan_destroy(s->plan);
 	s->plan = NULL;
-	MR_TRY(emit_plan(s, &(mr_cost){n, stage}, &s->plan));
+	MR_TRY(emit_plan(s, &(mr_cost){n, stage}, NULL, &s->plan));
 	if (s->plan->n_stages != n)
 		return mr_fail(MR_ECONFIG, "%s makes %u stages for the costs of %u", s->plan->system, s->plan->n_stages, n);
-	mr_costs_of_stages(s, s->costs, stage); /* it may place the stages otherwise, and boundaries cost between workers only */
-	return MR_OK;
+	return find_costs(s, stage); /* it may place the stages otherwise, and boundaries cost between workers only */
 }
 
 static mr_status order_plan(mr_session *s)
@@ -294,12 +310,12 @@ static mr_status order_plan(mr_session *s)
 	mr_stage_cost *stage;
 	mr_status st;
 
-	if (!s->costs)
-		return finish_plan(s, NULL);
+	if (!s->costs && !is_by_costs(s))
+		return mr_session_finish_plan(s, NULL);
 	stage = calloc(s->partition.n_stages, sizeof(*stage));
 	st = stage ? order_by(s, stage) : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", s->partition.n_stages);
 	if (st == MR_OK)
-		st = finish_plan(s, &(mr_cost){s->partition.n_stages, stage});
+		st = mr_session_finish_plan(s, &(mr_cost){s->partition.n_stages, stage});
 	free(stage);
 	return st;
 }
@@ -333,23 +349,43 @@ static mr_status make_place(mr_session *s)
 	return st == MR_ECONFIG ? mr_config_blame(s->config, MR_JOB_MACHINE, key, st) : mr_fail_in(st, "machine.%s", key);
 }
 
+/* A system that chooses among plans asks what each would be, and the number of stages follows from its choice. */
+static mr_status choose_plan(mr_session *s)
+{
+	mr_session_judge *judge = NULL;
+	mr_status st = mr_session_judge_create(s, &judge);
+
+	if (st == MR_OK)
+		st = emit_plan(s, NULL, mr_session_judge_face(judge), &s->plan);
+	mr_session_judge_destroy(judge);
+	return st;
+}
+
 /* The cut needs the number of stages, costs need the cut, and the order follows from the costs. */
 mr_status mr_session_make_plan(mr_session *s)
 {
-	bool system = mr_config_system(s->config);
+	const mr_sched_ops *system = mr_config_system(s->config);
+	bool judged = system && system->judged && !s->plan_path;
 
 	if (s->speechless)
 		return make_place(s);
 	if (s->plan_path)
 		MR_TRY(system ? read_plan(s) : mr_fail(MR_ECONFIG, "sequential has no order but its own: it cannot follow %s", s->plan_path));
-	else if (system)
-		MR_TRY(mr_config_blame(s->config, MR_JOB_SYSTEM, "name", emit_plan(s, NULL, &s->plan)));
+	if (judged) { /* which needs all that a plan is judged by */
+		MR_TRY(make_place(s));
+		MR_TRY(take_costs(s));
+		MR_TRY(mr_config_blame(s->config, MR_JOB_SYSTEM, "name", choose_plan(s)));
+	} else if (system && !s->plan_path) {
+		MR_TRY(mr_config_blame(s->config, MR_JOB_SYSTEM, "name", emit_plan(s, NULL, NULL, &s->plan)));
+	}
 	MR_TRY(mr_config_blame(s->config, MR_JOB_OPTIMIZER, "name", check_direction(s)));
 	MR_TRY(find_steady(s));
 	MR_TRY(mr_config_blame(s->config, MR_JOB_MITIGATION, "name", check_mitigation(s)));
-	MR_TRY(make_partition(s));
-	MR_TRY(make_place(s));
-	MR_TRY(take_costs(s));
+	MR_TRY(mr_session_cut(s, s->plan ? s->plan->n_stages : 1));
+	if (!judged) {
+		MR_TRY(make_place(s));
+		MR_TRY(take_costs(s));
+	}
 	if (s->plan_path) {
 		mr_status st = order_plan(s);
 

@@ -115,12 +115,11 @@ static bool are_apart(const uint16_t *node, uint16_t n)
 
 static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 {
-	const char *costs = mr_values_string(options, "costs");
 	uint16_t n = s->partition.n_stages, workers = (uint16_t)s->place.n_workers;
 	mr_status st;
 
 	MR_TRY(mr_sim_options_read(options, &v->options));
-	MR_TRY(mr_costs_at_hand(costs, s, &v->costs));
+	MR_TRY(mr_costs_at_hand(s, &v->costs));
 	v->stage = calloc(n, sizeof(*v->stage));
 	v->node = calloc(workers, sizeof(*v->node));
 	v->free_at = calloc(workers, sizeof(*v->free_at));

@@ -41,7 +41,7 @@ static uint32_t draw_limit(uint32_t floor, uint32_t cap, mr_search_dice *d)
 {
 	bool all = mr_search_roll(d) < 0.6;
 
-	return all || cap == UINT32_MAX ? cap : whole(d, floor, cap);
+	return all ? cap : whole(d, floor, cap);
 }
 
 void mr_search_draw(mr_search_way *way, uint16_t n_stages, uint32_t n_micro, uint32_t floor, uint32_t cap,

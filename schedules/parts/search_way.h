@@ -21,7 +21,7 @@ typedef struct mr_search_way {
 	mr_search_place place;
 	bool split, patient; /* as in mr_list_job */
 	bool keyed;          /* false: the list scheduler's own idea of what is urgent */
-	uint32_t limit;      /* activations that a worker may keep; UINT32_MAX: no limit */
+	uint32_t limit;      /* activations that a worker may keep */
 	float *key;          /* [3][S][T] as mr_list_rank_at says; owned */
 } mr_search_way;
 

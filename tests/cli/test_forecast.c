@@ -391,7 +391,7 @@ static void memory_is_compared_with_limit_and_nodes(void)
 	mr_forecast f;
 
 	open_text(MLP);
-	MR_CHECK_OK(mr_forecast_init(&f, &session, ""));
+	MR_CHECK_OK(mr_forecast_init(&f, &session));
 	CU_ASSERT(f.step_s >= f.busiest_s * (1 - 1e-9) && f.busiest_s >= f.busy_s);
 	CU_ASSERT_EQUAL(f.bytes, mr_run_mapped_bytes(f.run));
 	CU_ASSERT_EQUAL(f.node_bytes[0], f.bytes);
@@ -422,7 +422,9 @@ static void equal_costs_give_the_known_step(void)
 		c.layer[session.partition.first[s]] = (mr_layer_cost){.f = 1, .i = 1, .w = 1};
 	MR_CHECK_OK(mr_costs_write(path, &session, &c));
 	mr_costs_fini(&c);
-	MR_CHECK_OK(mr_forecast_init(&f, &session, path));
+	f = (mr_forecast){.s = &session};
+	MR_CHECK_OK(mr_costs_read(path, &session, &f.costs));
+	MR_CHECK_OK(mr_forecast_time(&f));
 	CU_ASSERT_DOUBLE_EQUAL(f.walk->makespan, 9, 1e-9);
 	CU_ASSERT_DOUBLE_EQUAL(f.busy_s, 6, 1e-9);
 	CU_ASSERT_DOUBLE_EQUAL(f.busiest_s, 6, 1e-9);

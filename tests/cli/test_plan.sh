@@ -97,11 +97,11 @@ expect 0 "layers   micro-batches of 4 samples" profile mlp.cfg --seconds 0 -o co
 has "fc.1   linear"
 has "update ms"
 [ "$(wc -l <costs.csv)" -eq 6 ] || complain "costs.csv has $(wc -l <costs.csv) lines, expected 6"
-expect 0 "costs      measured, costs.csv: machine=" plan mlp.cfg --costs costs.csv
+expect 0 "costs      measured, $(pwd -P)/costs.csv: machine=" plan mlp.cfg --costs costs.csv
 head -n 1 costs.csv | grep -q '; saves=.*; shares=.*; averages=.*; hops=' || complain "costs.csv does not say what commits of several workers cost"
 has "GFLOP/s"
-expect 0 "measured, costs.csv" plan mlp.cfg --costs costs.csv --set 'partition=["fc.2"]'
-expect 0 "measured, costs.csv" plan mlp.cfg --costs costs.csv --set system.name=sequential
+expect 0 "measured, $(pwd -P)/costs.csv" plan mlp.cfg --costs costs.csv --set 'partition=["fc.2"]'
+expect 0 "measured, $(pwd -P)/costs.csv" plan mlp.cfg --costs costs.csv --set system.name=sequential
 expect 0 "measured with threads = 1, this is 4" plan mlp.cfg --costs costs.csv --topology "core:8 pu:1" --set machine.threads=4
 expect 3 "it is of another model: layer fc.0 has 8 inputs, 16 outputs" plan mlp.cfg --costs costs.csv --set 'model.hidden=[8,16]'
 expect 3 "it is of another model: layer fc.2 (linear), where the configuration has loss" plan mlp.cfg --costs costs.csv \
@@ -125,7 +125,7 @@ expect 3 'reads.csv: line 1: reads is seconds a byte, from 0, got "x"' plan mlp.
 sed '3s/,[^,]*$/,1/' costs.csv >gain.csv
 expect 3 "gain.csv: line 3: layer fc.0: times are seconds from 0, and g_s is at most w_s" plan mlp.cfg --costs gain.csv
 sed '1s/; reads=.*//; 2,$s/,[^,]*$//' costs.csv >old.csv
-expect 0 "measured, old.csv" plan mlp.cfg --costs old.csv
+expect 0 "measured, $(pwd -P)/old.csv" plan mlp.cfg --costs old.csv
 sed 2d costs.csv >headless.csv
 expect 3 "headless.csv: line 2 is not" plan mlp.cfg --costs headless.csv
 expect 3 "mlp.cfg: line 1 does not begin with" plan mlp.cfg --costs mlp.cfg
@@ -140,12 +140,12 @@ grep -q '^layer,.*,w_s,u_s,g_s$' merged.csv || complain "no times of a merged W 
 for g in 0 1e-3; do
 	awk -F, -v OFS=, -v g=$g 'NR == 1 { sub(/; reads=.*/, "") } NR < 3 { print; next } { $6 = $7 = $8 = $9 = $10 = 0 }
 		NR == 3 || NR == 5 { $6 = $7 = "1e-3"; $8 = "2e-3"; $10 = g } { print }' merged.csv >gained.csv
-	expect 0 "measured, gained.csv" plan mlp.cfg $merged --set 'partition=["fc.2"]' --costs gained.csv
+	expect 0 "measured, $(pwd -P)/gained.csv" plan mlp.cfg $merged --set 'partition=["fc.2"]' --costs gained.csv
 	sed -n 's/^predicted  step \([0-9.]*\) ms.*/\1/p' out
 done >steps
 printf '10\n9\n' | cmp -s - steps || complain "steps with a merged W of 4 ms and of 3 ms took $(tr '\n' ' ' <steps), expected 10 and 9"
 
-# Costs that the configuration names order the plan, and predict; those of --costs only predict. Paths start at the file's folder.
+# Costs that the configuration or --costs names order the plan, and predict. Paths start at the file's folder.
 awk -F, -v OFS=, 'NR == 1 { sub(/; reads=.*/, "") } NR < 3 { print; next } { $6 = $7 = $8 = "1e-4"; $9 = "1e-6" } NR == 3 { $6 = "4e-4"; $8 = "3e-4" } { print }' \
 	costs.csv >uneven.csv
 sed '3s/4e-4/2e-4/' uneven.csv >other.csv
@@ -156,10 +156,12 @@ hash_of() {
 }
 expect 0 "costs      nominal" plan sub/zb.cfg --set costs=
 even=$(hash_of)
-expect 0 "costs      measured, " plan sub/zb.cfg --set costs= --costs uneven.csv
-[ "$(hash_of)" = "$even" ] || complain "--costs changed the plan"
 expect 0 "uneven.csv: machine=" plan sub/zb.cfg
 uneven=$(hash_of)
+expect 0 "costs      measured, " plan sub/zb.cfg --set costs= --costs uneven.csv
+[ "$(hash_of)" = "$uneven" ] || complain "--costs makes another plan than the key costs"
+expect 0 "simulated: costs measured, " simulate sub/zb.cfg --set costs= --costs uneven.csv --set run.dir=by-option
+[ "$(hash_of)" = "$uneven" ] || complain "simulate --costs makes another plan than plan --costs"
 [ -n "$uneven" ] && [ "$uneven" != "$even" ] || complain "costs in the configuration did not change the order: $even, $uneven"
 expect 0 "predicted  step 7.2" plan sub/zb.cfg
 expect 0 "done: 2 of 2 steps" train sub/zb.cfg --set run.dir=ordered

@@ -160,7 +160,7 @@ static void search_refuses(void)
 		mr_values_destroy(v);
 	}
 	MR_CHECK_FAIL(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = 2, .n_micro = 4, .costs = &(mr_cost){3, stage}}, &plan),
-		      MR_ECONFIG, "search: the cost table has 3 stages, the plan 4");
+		      MR_ECONFIG, "search: the cost table has 3 stages, the plan 2");
 }
 
 void mr_suite_search(void); /* the runner declares it too */

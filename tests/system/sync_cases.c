@@ -74,7 +74,7 @@ static void set_case(rig *r, const sync_case *c, const char *system, unsigned wo
 	rig_set(r, "machine.workers=%u", workers);
 }
 
-/* What the system's schedule emits for the open rig. */
+/* What the system's schedule emits for the open rig; of one that chooses among plans, what it has chosen. */
 static mr_plan *emitted(const rig *r)
 {
 	const mr_sched_ops *ops = mr_config_system(r->config);
@@ -85,7 +85,7 @@ static mr_plan *emitted(const rig *r)
 	};
 	mr_plan *p;
 
-	MR_CHECK_OK(mr_schedule_emit(ops, &a, &p));
+	MR_CHECK_OK(ops->judged ? mr_plan_copy(r->s.plan, &p) : mr_schedule_emit(ops, &a, &p));
 	return p;
 }
 

@@ -1,0 +1,124 @@
+#include "session/forecast.h"
+
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "ir/pause.h"
+#include "sequential/sequential_size.h"
+#include "sim/sim.h"
+
+mr_status mr_forecast_memory(mr_forecast *f)
+{
+	const mr_session *s = f->s;
+	mr_run_config c = mr_session_run_config(s, NULL);
+
+	f->limit = c.memory_limit;
+	c.memory_limit = 0; /* mr_forecast_fits compares, when the tables have been shown */
+	f->node_bytes = calloc(s->topo.n_nodes, sizeof(*f->node_bytes));
+	if (!f->node_bytes)
+		return mr_fail(MR_ERESOURCE, "no memory for a plan");
+	if (!s->plan) {
+		mr_sequential_config q = mr_session_sequential_config(s);
+		mr_run_memory m;
+
+		MR_TRY(mr_sequential_size(&q, &m));
+		f->bytes = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
+		f->node_bytes[s->place.worker[0].node] = f->bytes;
+		return MR_OK;
+	}
+	MR_TRY(mr_run_create(&c, &f->run));
+	f->bytes = mr_run_mapped_bytes(f->run);
+	for (uint16_t w = 0; w < f->run->n_workers; w++)
+		f->node_bytes[s->place.worker[w].node] += f->run->worker[w].region.bytes;
+	return MR_OK;
+}
+
+/* Does the plan have no body that repeats? Then a step is a part of its whole list, or of its first window. */
+static bool ends(const mr_plan *p)
+{
+	return !mr_plan_list(p, 0, MR_BODY)->n;
+}
+
+double mr_forecast_steps(const mr_plan *p)
+{
+	return ends(p) ? mr_pauses_of(p, 0, NULL, 0) : mr_plan_steps(p);
+}
+
+/* Computing time from commit to commit of worker @w. */
+static double busy_of(const mr_forecast *f, uint16_t w)
+{
+	const mr_plan *p = f->s->plan;
+	const mr_list *l = p ? mr_plan_list(p, w, ends(p) ? MR_PROLOGUE : MR_BODY) : NULL;
+	mr_cost cost = {f->s->partition.n_stages, f->stage};
+	double steps = p ? mr_forecast_steps(p) : 1; /* looks through the whole list */
+	double sum = 0;
+
+	for (uint32_t i = 0; p && i < l->n; i++)
+		sum += mr_instr_cost(p, &l->at[i], &cost) / steps;
+	for (uint16_t i = 0; !p && i < f->s->partition.n_stages; i++)
+		sum += f->s->n_micro * (f->stage[i].f + f->stage[i].i + f->stage[i].w) + f->stage[i].u;
+	return sum;
+}
+
+mr_status mr_forecast_time(mr_forecast *f)
+{
+	const mr_plan *plan = f->s->plan;
+	mr_cost cost = {f->s->partition.n_stages, f->stage};
+	uint32_t bodies;
+
+	f->stage = calloc(f->s->partition.n_stages, sizeof(*f->stage));
+	if (!f->stage)
+		return mr_fail(MR_ERESOURCE, "no memory for a plan");
+	cost.stage = f->stage;
+	mr_costs_of_stages(f->s, &f->costs, f->stage);
+	for (uint16_t w = 0; w < f->s->place.n_workers; w++) {
+		double busy = busy_of(f, w);
+
+		f->busy_s += busy / f->s->place.n_workers;
+		f->busiest_s = busy > f->busiest_s ? busy : f->busiest_s;
+	}
+	f->step_s = f->busy_s;
+	if (!plan)
+		return MR_OK;
+	/* Of a plan that never drains, enough to see it settle. */
+	bodies = plan->contract.flush == MR_FLUSH_NONE && !ends(plan) ? 2u * plan->n_workers + 2 : 1;
+	MR_TRY(mr_sim_run(plan, &cost, &(mr_sim_params){.n_bodies = bodies}, &f->walk));
+	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER || ends(plan) ? f->walk->makespan : f->walk->period) / mr_forecast_steps(plan);
+	return MR_OK;
+}
+
+mr_status mr_forecast_init(mr_forecast *f, const mr_session *s)
+{
+	*f = (mr_forecast){.s = s};
+	MR_TRY(mr_costs_at_hand(s, &f->costs));
+	MR_TRY(mr_forecast_memory(f));
+	return mr_forecast_time(f);
+}
+
+void mr_forecast_fini(mr_forecast *f)
+{
+	mr_walk_destroy(f->walk);
+	mr_run_destroy(f->run);
+	mr_costs_fini(&f->costs);
+	free(f->stage);
+	free(f->node_bytes);
+	*f = (mr_forecast){0};
+}
+
+mr_status mr_forecast_fits(const mr_forecast *f)
+{
+	char need[16], have[16];
+
+	for (uint32_t i = 0; i < f->s->topo.n_nodes; i++) {
+		const mr_topo_node *n = &f->s->topo.node[i];
+
+		if (n->memory_bytes && f->node_bytes[i] > n->memory_bytes)
+			return mr_fail(MR_ERESOURCE, "the workers on node %u need %s of memory, and the node has %s",
+				       n->os_index, mr_bytes_text(f->node_bytes[i], need),
+				       mr_bytes_text(n->memory_bytes, have));
+	}
+	if (f->limit && f->bytes > f->limit)
+		return mr_fail(MR_ERESOURCE, "the plan needs %s of memory, and %s is the limit",
+			       mr_bytes_text(f->bytes, need), mr_bytes_text(f->limit, have));
+	return MR_OK;
+}

@@ -1,0 +1,164 @@
+/*
+ * session_judge.c - what a plan would be as the plan of a session: for systems that choose among plans (ir/sched.h).
+ *
+ * Each is cut, lowered and checked as the session's own would be, and timed and measured by the functions that the
+ * commands ask (forecast.h): so what such a system promises is what plan and plan --compare print.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "session/forecast.h"
+#include "session/session_parts.h"
+
+typedef struct cut {
+	uint32_t n_stages;
+	bool possible;
+	mr_partition partition;
+} cut;
+
+struct mr_session_judge {
+	mr_session *s;
+	cut *cuts; /* [n_cuts] those that were asked for */
+	size_t n_cuts;
+	mr_sched_judge face;
+};
+
+/* The cut into @n_stages, NULL without memory. */
+static const cut *cut_into(mr_session_judge *j, uint32_t n_stages)
+{
+	mr_session t = *j->s;
+	cut *more;
+
+	for (size_t i = 0; i < j->n_cuts; i++)
+		if (j->cuts[i].n_stages == n_stages)
+			return &j->cuts[i];
+	more = realloc(j->cuts, (j->n_cuts + 1) * sizeof(*more));
+	if (!more)
+		return NULL;
+	j->cuts = more;
+	t.plan = NULL;
+	t.partition = (mr_partition){0};
+	more = &more[j->n_cuts++];
+	*more = (cut){.n_stages = n_stages};
+	more->possible = n_stages <= UINT16_MAX && mr_session_cut(&t, (uint16_t)n_stages) == MR_OK;
+	if (more->possible)
+		more->partition = t.partition;
+	else
+		mr_partition_fini(&t.partition);
+	return more;
+}
+
+/* @j's session with @plan for its own; it owns nothing. */
+static mr_status stand_in(mr_session_judge *j, mr_plan *plan, mr_session *t)
+{
+	const cut *c = cut_into(j, plan->n_stages);
+
+	if (!c)
+		return mr_fail(MR_ERESOURCE, "no memory for a cut into %u stages", plan->n_stages);
+	if (!c->possible)
+		return mr_fail(MR_ECONFIG, "the model cannot be cut into %u stages", plan->n_stages);
+	*t = *j->s;
+	t->partition = c->partition;
+	t->plan = plan;
+	return MR_OK;
+}
+
+static mr_status costs_of(mr_session_judge *j, mr_plan *plan, mr_stage_cost *out)
+{
+	mr_costs costs;
+	mr_session t;
+
+	MR_TRY(stand_in(j, plan, &t));
+	MR_TRY(mr_costs_at_hand(&t, &costs));
+	mr_costs_of_stages(&t, &costs, out);
+	mr_costs_fini(&costs);
+	return MR_OK;
+}
+
+static bool cuts(void *arg, uint32_t n_stages)
+{
+	const cut *c = cut_into(arg, n_stages);
+
+	return c && c->possible;
+}
+
+static mr_status costs(void *arg, const mr_plan *plan, mr_stage_cost *out)
+{
+	mr_plan *copy; /* a session's plan is its own */
+	mr_status st;
+
+	MR_TRY(mr_plan_copy(plan, &copy));
+	st = costs_of(arg, copy, out);
+	mr_plan_destroy(copy);
+	return st;
+}
+
+static mr_status forecast(const mr_session *t, mr_sched_verdict *out)
+{
+	mr_forecast f;
+	mr_status st = mr_forecast_init(&f, t);
+	double steps = mr_forecast_steps(t->plan);
+
+	if (st == MR_OK) {
+		bool local = t->plan->contract.flush != MR_FLUSH_BARRIER;
+
+		*out = (mr_sched_verdict){
+			.step = f.step_s,
+			.makespan = f.walk->makespan / steps,
+			.period = local ? f.walk->period / steps : (double)NAN,
+			.bytes = f.bytes,
+			.fits = mr_forecast_fits(&f) == MR_OK,
+		};
+	}
+	mr_forecast_fini(&f);
+	return st;
+}
+
+static mr_status look(void *arg, const mr_plan *plan, mr_sched_verdict *out)
+{
+	mr_session_judge *j = arg;
+	mr_stage_cost *stage = malloc(plan->n_stages * sizeof(*stage));
+	mr_session t = {0};
+	mr_plan *copy = NULL;
+	mr_status st = stage ? mr_plan_copy(plan, &copy)
+			     : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", plan->n_stages);
+
+	if (st == MR_OK)
+		st = stand_in(j, copy, &t);
+	if (st == MR_OK)
+		st = costs_of(j, copy, stage);
+	if (st == MR_OK)
+		st = mr_session_finish_plan(&t, &(mr_cost){plan->n_stages, stage});
+	if (st == MR_OK)
+		st = forecast(&t, out);
+	mr_plan_destroy(copy);
+	free(stage);
+	return st;
+}
+
+mr_status mr_session_judge_create(mr_session *s, mr_session_judge **out)
+{
+	mr_session_judge *j = calloc(1, sizeof(*j));
+	bool clips = mr_values_float(mr_config_values(s->config, MR_JOB_TRAIN), "clip") > 0;
+
+	*out = j;
+	if (!j)
+		return mr_fail(MR_ERESOURCE, "no memory to choose among plans");
+	*j = (mr_session_judge){.s = s, .face = {.cuts = cuts, .costs = costs, .look = look, .barrier = clips, .arg = j}};
+	return MR_OK;
+}
+
+const mr_sched_judge *mr_session_judge_face(const mr_session_judge *j)
+{
+	return &j->face;
+}
+
+void mr_session_judge_destroy(mr_session_judge *j)
+{
+	if (!j)
+		return;
+	for (size_t i = 0; i < j->n_cuts; i++)
+		mr_partition_fini(&j->cuts[i].partition);
+	free(j->cuts);
+	free(j);
+}
