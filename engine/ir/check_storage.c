@@ -146,34 +146,36 @@ static mr_status check_reads(const mr_unroll *g, uint32_t node)
 	return MR_OK;
 }
 
-static bool on_boundary(const mr_unroll *g, uint32_t node, uint8_t pipe, uint16_t stage, bool forward)
+/* The first message at or behind @k of @place, in its list: F forward, B and I backward. */
+static uint32_t next_message(const mr_unroll *g, size_t place, uint32_t k, bool forward)
 {
-	const mr_instr *in = g->at[node].in;
+	for (; k < g->place_first[place + 1]; k++) {
+		uint8_t op = g->at[g->place_node[k]].in->op;
 
-	return in->stage == stage && in->pipe == pipe &&
-	       (forward ? in->op == MR_OP_F : in->op == MR_OP_B || in->op == MR_OP_I);
+		if (forward ? op == MR_OP_F : op == MR_OP_B || op == MR_OP_I)
+			break;
+	}
+	return k;
 }
 
 /* Messages from @maker to @user: the k-th sent is the k-th taken. */
 static mr_status check_fifo(const mr_unroll *g, uint8_t pipe, uint16_t maker, uint16_t user, bool forward)
 {
-	uint16_t from = mr_plan_worker(g->plan, pipe, maker), to = mr_plan_worker(g->plan, pipe, user);
-	uint32_t i = g->first[from];
+	size_t from = mr_plan_at(g->plan, pipe, maker), to = mr_plan_at(g->plan, pipe, user);
+	uint32_t i = g->place_first[from], k = g->place_first[to];
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
-	if (from == to)
+	if (g->plan->worker_of[from] == g->plan->worker_of[to])
 		return MR_OK;
-	for (uint32_t k = g->first[to]; k < g->first[to + 1]; k++) {
-		if (!on_boundary(g, k, pipe, user, forward))
-			continue;
-		/* Ends: every taker has its maker, and takers are distinct. */
-		while (!on_boundary(g, i, pipe, maker, forward))
-			i++;
-		if (mr_unroll_micro(g, i) != mr_unroll_micro(g, k))
+	for (; (k = next_message(g, to, k, forward)) < g->place_first[to + 1]; k++, i++) {
+		uint32_t sent, taken = g->place_node[k];
+
+		i = next_message(g, from, i, forward); /* exists: every taker has its maker, and takers are distinct */
+		sent = g->place_node[i];
+		if (mr_unroll_micro(g, sent) != mr_unroll_micro(g, taken))
 			return mr_fail(MR_ECONFIG,
 				       "%s: its turn is the output of %s: the boundary is not first in, first out",
-				       mr_unroll_name(g, k, a), mr_unroll_name(g, i, b));
-		i++;
+				       mr_unroll_name(g, taken, a), mr_unroll_name(g, sent, b));
 	}
 	return MR_OK;
 }

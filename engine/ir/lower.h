@@ -49,6 +49,7 @@ typedef struct mr_lower_opts {
 				plan. Borrowed */
 	const mr_cost *costs; /* further cost tables that boundary buffers must not slow down; borrowed */
 	uint32_t n_costs;
+	uint64_t *visits;     /* NULL, or how often an instruction was ordered or timed to raise buffers is added to it */
 } mr_lower_opts;
 
 /**

@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 
+#include "ir/lower_scene.h"
 #include "ir/walk.h"
 
 /* Times this close are equal: sums of doubles in another order. */
@@ -36,12 +37,6 @@
 #define N_RATIOS 5
 static const double ratios[N_RATIOS][3] = {{1, 1, 1}, {2, 1, 1}, {2, 2, 1}, {2, 3, 1}, {2, 1, 2}};
 
-typedef struct mr_scene {
-	mr_unroll *g;
-	uint32_t *order, *binding; /* [n_all] */
-	double *begin, *end;
-} mr_scene;
-
 typedef struct mr_raise {
 	mr_plan *plan;
 	mr_unroll *once; /* iteration 0 (or the whole finite list): where buffers are numbered */
@@ -49,6 +44,7 @@ typedef struct mr_raise {
 	uint32_t n_costs;
 	uint32_t passing[UINT8_MAX + 1]; /* micro-batches of each pipe in once */
 	mr_scene scene;
+	uint64_t visits; /* instructions ordered or timed */
 	bool raised; /* since the flag was last cleared */
 	bool slow;   /* the scene played last has a longer period than with unlimited buffers */
 } mr_raise;
@@ -110,31 +106,27 @@ static mr_status raise_for(mr_raise *r, uint32_t node, bool *done)
 	if (!*done)
 		return MR_OK;
 	MR_TRY(renumber(r, in->pipe, stage, forward));
-	return reconnect(r, in->pipe, stage, forward);
-}
-
-static double finish(const mr_scene *s)
-{
-	double last = 0;
-
-	for (uint32_t i = 0; i < s->g->n_nodes; i++)
-		last = s->end[i] > last ? s->end[i] : last;
-	return last;
+	MR_TRY(reconnect(r, in->pipe, stage, forward));
+	if (r->scene.change.dirty)
+		mr_scene_changed(&r->scene, in->pipe, stage, forward);
+	return MR_OK;
 }
 
 /* Follow a critical path from its end and raise the first boundary that can be; *done tells whether one could. */
 static mr_status raise_critical(mr_raise *r, double last, bool *done)
 {
-	const mr_scene *s = &r->scene;
-	uint32_t node = 0;
+	mr_scene *s = &r->scene;
+	uint32_t node = mr_scene_last(s, last);
 
 	*done = false;
-	while (s->end[node] < last)
-		node++;
+	MR_TRY(mr_scene_prepare(s));
 	while (node != MR_NO_NODE && !*done) {
-		if (node < s->g->n_nodes && s->binding[node] != MR_NO_NODE && s->binding[node] == s->g->storage[node])
+		uint32_t from = mr_scene_binding(s, node);
+
+		s->visits++;
+		if (node < s->g->n_nodes && from != MR_NO_NODE && from == s->g->storage[node])
 			MR_TRY(raise_for(r, node, done));
-		node = s->binding[node];
+		node = from;
 	}
 	return MR_OK;
 }
@@ -144,9 +136,10 @@ static mr_status meet(mr_raise *r, const mr_cost *cost, double target)
 {
 	mr_scene *s = &r->scene;
 
+	s->timed = false;
 	for (;;) {
-		uint32_t stuck = MR_NO_NODE;
-		mr_status st = mr_unroll_order(s->g, s->order, &stuck);
+		uint32_t stuck;
+		mr_status st = mr_scene_order(s, &stuck);
 		bool done;
 
 		if (st == MR_ECONFIG && stuck != MR_NO_NODE) {
@@ -154,13 +147,14 @@ static mr_status meet(mr_raise *r, const mr_cost *cost, double target)
 			if (done)
 				continue;
 			/* Say the cycle again: raise_for may have left another sentence. */
-			return mr_unroll_order(s->g, s->order, NULL);
+			return mr_scene_order(s, NULL);
 		}
 		MR_TRY(st);
-		mr_unroll_times(s->g, cost, NULL, s->order, s->begin, s->end, s->binding);
-		if (finish(s) <= target * (1 + SAME))
+		if (!s->timed)
+			mr_scene_time(s, cost);
+		if (mr_scene_finish(s) <= target * (1 + SAME))
 			return MR_OK;
-		MR_TRY(raise_critical(r, finish(s), &done));
+		MR_TRY(raise_critical(r, mr_scene_finish(s), &done));
 		if (!done)
 			return MR_OK;
 	}
@@ -177,83 +171,64 @@ static mr_status reconnect_all(mr_raise *r)
 	return MR_OK;
 }
 
-/* By how much the slowest worker advances in the last iterations of the scene. */
-static double advance(const mr_scene *s)
+/* Storage edges, and an order: one with them where they leave one, which is one without them, too. */
+static mr_status connect(mr_raise *r)
 {
-	uint32_t n = s->g->n_bodies;
-	double most = 0;
-
-	for (uint16_t w = 0; n > ADVANCE && w < s->g->plan->n_workers; w++) {
-		double step;
-
-		if (!mr_plan_list(s->g->plan, w, MR_BODY)->n)
-			continue;
-		step = s->end[mr_unroll_body_end(s->g, w, n - 1)] -
-		       s->end[mr_unroll_body_end(s->g, w, n - 1 - ADVANCE)];
-		most = step > most ? step : most;
-	}
-	return most;
-}
-
-/* @target, @step: [n_costs] finish and advance with unlimited buffers. */
-static mr_status play_with(mr_raise *r, double *target, double *step)
-{
+	mr_status st = reconnect_all(r);
 	mr_scene *s = &r->scene;
 
-	MR_TRY(mr_unroll_order(s->g, s->order, NULL));
+	if (st == MR_OK && mr_scene_order(s, NULL) == MR_OK)
+		return MR_OK;
+	MR_TRY(mr_scene_order_plain(s)); /* what the plan itself has wrong is told first */
+	return st;
+}
+
+/* @target, @step: [n_costs] finish and advance with unlimited buffers; @now, @last: with those that there are. */
+static mr_status play_with(mr_raise *r, double *target, double *step, double *now, double *last)
+{
+	mr_scene *s = &r->scene;
+	bool fresh;
+
+	MR_TRY(connect(r));
+	MR_TRY(mr_scene_time_all(s, r->costs, r->n_costs, ADVANCE, false, target, step));
+	fresh = s->ordered; /* now and last are those of the buffers as they are */
+	if (fresh)
+		MR_TRY(mr_scene_time_all(s, r->costs, r->n_costs, ADVANCE, true, now, last));
 	for (uint32_t c = 0; c < r->n_costs; c++) {
-		mr_unroll_times(s->g, &r->costs[c], NULL, s->order, s->begin, s->end, s->binding);
-		target[c] = finish(s);
-		step[c] = advance(s);
-	}
-	MR_TRY(reconnect_all(r));
-	for (uint32_t c = 0; c < r->n_costs; c++)
+		if (fresh && now[c] <= target[c] * (1 + SAME))
+			continue;
+		fresh = false;
 		MR_TRY(meet(r, &r->costs[c], target[c]));
-	r->slow = false;
-	MR_TRY(mr_unroll_order(s->g, s->order, NULL));
-	for (uint32_t c = 0; c < r->n_costs && !r->slow; c++) {
-		mr_unroll_times(s->g, &r->costs[c], NULL, s->order, s->begin, s->end, s->binding);
-		r->slow = advance(s) > step[c] + target[c] * SAME;
 	}
+	if (!fresh)
+		MR_TRY(mr_scene_order(s, NULL));
+	if (!fresh)
+		MR_TRY(mr_scene_time_all(s, r->costs, r->n_costs, ADVANCE, true, now, last));
+	r->slow = false;
+	for (uint32_t c = 0; c < r->n_costs; c++)
+		r->slow |= last[c] > step[c] + target[c] * SAME;
 	return MR_OK;
 }
 
 static mr_status play(mr_raise *r)
 {
-	double *target = malloc(2 * (size_t)r->n_costs * sizeof(*target));
-	mr_status st = target ? play_with(r, target, target + r->n_costs)
-			      : mr_fail(MR_ERESOURCE, "no memory for %u cost tables", r->n_costs);
+	size_t n = r->n_costs;
+	double *t = malloc(4 * n * sizeof(*t));
+	mr_status st = t ? play_with(r, t, t + n, t + 2 * n, t + 3 * n) : mr_fail(MR_ERESOURCE, "no memory for %zu cost tables", n);
 
-	free(target);
+	free(t);
 	return st;
-}
-
-static void scene_fini(mr_scene *s)
-{
-	mr_unroll_destroy(s->g);
-	free(s->order);
-	free(s->begin);
-	*s = (mr_scene){0};
 }
 
 /* Play one scene of @n_bodies iterations. */
 static mr_status scene(mr_raise *r, uint32_t n_bodies, bool no_barrier)
 {
-	mr_scene *s = &r->scene;
 	mr_status st;
 
-	MR_TRY(mr_unroll_create(r->plan, n_bodies, &(mr_unroll_opts){.no_barrier = no_barrier, .no_storage = true},
-				&s->g));
-	s->order = malloc(2 * (size_t)s->g->n_all * sizeof(*s->order));
-	s->begin = malloc(2 * (size_t)s->g->n_all * sizeof(*s->begin));
-	if (s->order && s->begin) {
-		s->binding = s->order + s->g->n_all;
-		s->end = s->begin + s->g->n_all;
-		st = play(r);
-	} else {
-		st = mr_fail(MR_ERESOURCE, "no memory to walk %u instructions", s->g->n_all);
-	}
-	scene_fini(s);
+	MR_TRY(mr_scene_init(&r->scene, r->plan, n_bodies, no_barrier));
+	st = play(r);
+	r->visits += r->scene.visits;
+	mr_scene_fini(&r->scene);
 	return st;
 }
 
@@ -322,6 +297,8 @@ mr_status mr_lower_raise(mr_plan *plan, const mr_lower_opts *opts)
 		count_passing(&r);
 		st = raise_all(&r);
 	}
+	if (opts->visits)
+		*opts->visits += r.visits;
 	mr_unroll_destroy(r.once);
 	free(costs);
 	free(stages);

@@ -27,6 +27,11 @@ typedef struct mr_span {
 	uint32_t *place;      /* [n_micro] of the content of each micro-batch, while it is held and after */
 } mr_span;
 
+/* The instructions of two stages of one worker in the order of its list; of one stage, when both are the same. */
+typedef struct mr_pair {
+	const uint32_t *a, *a_end, *b, *b_end;
+} mr_pair;
+
 static size_t cell(const mr_unroll *g, uint16_t stage, uint64_t micro)
 {
 	return stage * (size_t)g->n_micro + (size_t)micro;
@@ -63,37 +68,91 @@ static void note_slot(const mr_span *s, uint32_t node)
 		mr_lower_instr(s->g, node)->slot = (uint16_t)s->place[mr_unroll_micro(s->g, node)];
 }
 
-/* Lowest free place to each content in list order; returns how many were needed, 0 without memory. */
-static uint32_t colour(const mr_span *s, uint16_t w)
+static mr_pair pair(const mr_unroll *g, uint8_t pipe, uint16_t one, uint16_t other)
 {
-	const mr_unroll *g = s->g;
-	uint8_t *held = calloc((size_t)g->n_micro + 1, 1);
-	uint32_t n = 0;
+	size_t a = mr_plan_at(g->plan, pipe, one), b = mr_plan_at(g->plan, pipe, other);
+	const uint32_t *n = g->place_node, *first = g->place_first;
 
-	for (uint32_t i = g->first[w]; held && i < g->first[w + 1]; i++) {
-		if (takes(s, i)) {
-			uint32_t k = 0;
-
-			while (held[k])
-				k++;
-			held[k] = 1;
-			s->place[mr_unroll_micro(g, i)] = k;
-			n = k + 1 > n ? k + 1 : n;
-		}
-		note_slot(s, i);
-		for (uint32_t k = gives_back(s, i); k > 0; k--)
-			held[s->place[mr_unroll_micro(g, i) + k - 1]] = 0;
-	}
-	free(held);
-	return n;
+	return (mr_pair){n + first[a], n + first[a + 1], n + first[b], n + (a == b ? first[b] : first[b + 1])};
 }
 
-/* Most contents held at once by the list of @w. */
-static uint32_t peak(const mr_span *s, uint16_t w)
+/* The next node, MR_NO_NODE behind the last. */
+static uint32_t next_of(mr_pair *p)
 {
+	if (p->a == p->a_end && p->b == p->b_end)
+		return MR_NO_NODE;
+	if (p->b == p->b_end || (p->a < p->a_end && *p->a < *p->b))
+		return *p->a++;
+	return *p->b++;
+}
+
+/* Free places below @n_used as a heap with the lowest on top; those from @n_used on were never taken. */
+typedef struct mr_free {
+	uint32_t *heap;
+	uint8_t *held;
+	uint32_t n_heap, n_used;
+} mr_free;
+
+static uint32_t take_lowest(mr_free *f)
+{
+	uint32_t k = f->n_heap ? f->heap[0] : f->n_used++, last, at = 0;
+
+	f->held[k] = 1;
+	if (k + 1 == f->n_used && !f->n_heap)
+		return k;
+	last = f->heap[--f->n_heap];
+	for (uint32_t child; (child = 2 * at + 1) < f->n_heap; at = child) {
+		child += child + 1 < f->n_heap && f->heap[child + 1] < f->heap[child];
+		if (last <= f->heap[child])
+			break;
+		f->heap[at] = f->heap[child];
+	}
+	f->heap[at] = last;
+	return k;
+}
+
+static void set_free(mr_free *f, uint32_t k)
+{
+	uint32_t at = f->n_heap;
+
+	if (k >= f->n_used || !f->held[k]) /* of an order that the checker will refuse */
+		return;
+	f->held[k] = 0;
+	f->n_heap++;
+	for (; at && f->heap[(at - 1) / 2] > k; at = (at - 1) / 2)
+		f->heap[at] = f->heap[(at - 1) / 2];
+	f->heap[at] = k;
+}
+
+/* Lowest free place to each content in list order; *@n gets how many were needed. */
+static mr_status colour(const mr_span *s, uint32_t *n)
+{
+	const mr_unroll *g = s->g;
+	mr_pair p = pair(g, s->pipe, s->maker, s->user);
+	size_t room = (size_t)(p.a_end - p.a) + (size_t)(p.b_end - p.b) + 1;
+	mr_free f = {.heap = malloc(room * sizeof(*f.heap)), .held = calloc(room, 1)};
+	bool ok = f.heap && f.held;
+
+	for (uint32_t i; ok && (i = next_of(&p)) != MR_NO_NODE;) {
+		if (takes(s, i))
+			s->place[mr_unroll_micro(g, i)] = take_lowest(&f);
+		note_slot(s, i);
+		for (uint32_t k = gives_back(s, i); k > 0; k--)
+			set_free(&f, s->place[mr_unroll_micro(g, i) + k - 1]);
+	}
+	free(f.heap);
+	free(f.held);
+	*n = f.n_used;
+	return ok ? MR_OK : mr_fail(MR_ERESOURCE, "no memory to place %zu instructions", room);
+}
+
+/* Most contents held at once by one list. */
+static uint32_t peak(const mr_span *s)
+{
+	mr_pair p = pair(s->g, s->pipe, s->maker, s->user);
 	uint32_t n = 0, most = 0, back;
 
-	for (uint32_t i = s->g->first[w]; i < s->g->first[w + 1]; i++) {
+	for (uint32_t i; (i = next_of(&p)) != MR_NO_NODE;) {
 		n += takes(s, i);
 		most = n > most ? n : most;
 		back = gives_back(s, i);
@@ -103,12 +162,13 @@ static uint32_t peak(const mr_span *s, uint16_t w)
 }
 
 /* Whether numbers from the micro-batch, modulo @n, never meet a content that is still held. @held: [n]. */
-static bool fits_modulo(const mr_span *s, uint16_t w, uint32_t n, uint8_t *held)
+static bool fits_modulo(const mr_span *s, uint32_t n, uint8_t *held)
 {
 	const mr_unroll *g = s->g;
+	mr_pair p = pair(g, s->pipe, s->maker, s->user);
 
 	memset(held, 0, n);
-	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
+	for (uint32_t i; (i = next_of(&p)) != MR_NO_NODE;) {
 		if (takes(s, i) && held[mr_unroll_micro(g, i) / g->plan->n_pipes % n]++)
 			return false;
 		for (uint32_t k = gives_back(s, i); k > 0; k--)
@@ -117,26 +177,23 @@ static bool fits_modulo(const mr_span *s, uint16_t w, uint32_t n, uint8_t *held)
 	return true;
 }
 
-static uint32_t smallest_modulo(const mr_span *s, uint16_t w)
+static mr_status smallest_modulo(const mr_span *s, uint32_t *n)
 {
 	uint8_t *held = calloc((size_t)s->g->n_micro + 1, 1);
-	uint32_t n = peak(s, w);
 
-	while (held && n && n < s->g->n_micro && !fits_modulo(s, w, n, held))
-		n++;
+	*n = peak(s);
+	while (held && *n && *n < s->g->n_micro && !fits_modulo(s, *n, held))
+		++*n;
 	free(held);
-	return held ? n : 0;
+	return held ? MR_OK : mr_fail(MR_ERESOURCE, "no memory to place %u instructions", s->g->n_nodes);
 }
 
-/* Find the places of @s on worker @w; for MR_STORED s->place says which. */
-static mr_status find_places(const mr_plan *plan, const mr_span *s, uint16_t w, uint16_t *n_out)
+/* Find the places of @s, whose two stages are on one worker; for MR_STORED s->place says which. */
+static mr_status find_places(const mr_plan *plan, const mr_span *s, uint16_t *n_out)
 {
 	uint32_t n;
 
-	if (plan->storage == MR_STORED)
-		n = colour(s, w);
-	else
-		n = smallest_modulo(s, w);
+	MR_TRY(plan->storage == MR_STORED ? colour(s, &n) : smallest_modulo(s, &n));
 	if (n > UINT16_MAX)
 		return mr_fail(MR_ECONFIG, "stage %u would hold %u micro-batches at once; at most %u can be numbered",
 			       s->user, n, UINT16_MAX);
@@ -148,23 +205,22 @@ static mr_status place_slots(mr_plan *plan, const mr_unroll *g, uint8_t pipe, ui
 {
 	mr_span s = {g, SLOT, pipe, stage, stage, place};
 
-	return find_places(plan, &s, mr_plan_worker(plan, pipe, stage), &plan->n_slots[mr_plan_at(plan, pipe, stage)]);
+	return find_places(plan, &s, &plan->n_slots[mr_plan_at(plan, pipe, stage)]);
 }
 
 /* Write the places of the contents of one boundary into the instructions that write and read them. */
 static void number_both_ends(const mr_unroll *g, const mr_span *s)
 {
-	uint16_t maker = mr_plan_worker(g->plan, s->pipe, s->maker), user = mr_plan_worker(g->plan, s->pipe, s->user);
+	mr_pair makers = pair(g, s->pipe, s->maker, s->maker), users = pair(g, s->pipe, s->user, s->user);
 
-	for (uint32_t i = g->first[maker]; i < g->first[maker + 1]; i++)
+	for (uint32_t i; (i = next_of(&makers)) != MR_NO_NODE;)
 		if (takes(s, i))
 			mr_lower_instr(g, i)->out = (uint16_t)s->place[mr_unroll_micro(g, i)];
-	for (uint32_t i = g->first[user]; i < g->first[user + 1]; i++) {
-		const mr_instr *in = g->at[i].in;
-		bool reads = s->what == FORWARD ? in->op == MR_OP_F || in->op == MR_OP_R
-						: in->op == MR_OP_B || in->op == MR_OP_I || in->op == MR_OP_W;
+	for (uint32_t i; (i = next_of(&users)) != MR_NO_NODE;) {
+		uint8_t op = g->at[i].in->op;
+		bool reads = s->what == FORWARD ? op == MR_OP_F || op == MR_OP_R : op == MR_OP_B || op == MR_OP_I || op == MR_OP_W;
 
-		if (reads && in->stage == s->user && in->pipe == s->pipe)
+		if (reads)
 			mr_lower_instr(g, i)->in = (uint16_t)s->place[mr_unroll_micro(g, i)];
 	}
 }
@@ -181,19 +237,20 @@ static mr_status place_boundary(mr_plan *plan, const mr_unroll *g, uint8_t pipe,
 				uint32_t *place)
 {
 	mr_span s = boundary(g, pipe, stage, forward, place), flight = s;
-	uint16_t w = mr_plan_worker(plan, pipe, s.user), *n = forward ? plan->n_fwd : plan->n_bwd;
+	uint16_t *n = forward ? plan->n_fwd : plan->n_bwd;
 	size_t at = mr_plan_at(plan, pipe, stage);
+	mr_pair users = pair(g, pipe, s.user, s.user);
 	uint32_t contents = 0, start;
 
-	if (mr_plan_worker(plan, pipe, s.maker) == w) {
-		MR_TRY(find_places(plan, &s, w, &n[at]));
+	if (mr_plan_worker(plan, pipe, s.maker) == mr_plan_worker(plan, pipe, s.user)) {
+		MR_TRY(find_places(plan, &s, &n[at]));
 		if (plan->storage == MR_STORED)
 			number_both_ends(g, &s);
 		return MR_OK;
 	}
 	flight.maker = s.user; /* in flight at the reader: from its own F, or B or I */
-	start = peak(&flight, w) + 1;
-	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++)
+	start = peak(&flight) + 1;
+	for (uint32_t i; (i = next_of(&users)) != MR_NO_NODE;)
 		contents += takes(&flight, i);
 	start = start > contents ? contents : start; /* none where the pipe has no micro-batch */
 	if (start > UINT16_MAX)
@@ -203,45 +260,44 @@ static mr_status place_boundary(mr_plan *plan, const mr_unroll *g, uint8_t pipe,
 	return MR_OK;
 }
 
-/*
- * The place that the reader gives back next, MR_NO_NODE when there is no more. @back, @part: the node to look at, and how many
- * of its span have been returned.
- */
-static uint32_t next_released(const mr_span *s, uint16_t user, uint32_t *back, uint32_t *part)
-{
-	const mr_unroll *g = s->g;
-	uint32_t place;
+/* What the reader gives back, in its order: of the last node looked at @part of @n micro-batches are returned. */
+typedef struct mr_back {
+	mr_pair users;
+	uint32_t node, n, part;
+} mr_back;
 
-	while (*back < g->first[user + 1] && *part >= gives_back(s, *back)) {
-		++*back;
-		*part = 0;
+/* The place that the reader gives back next, MR_NO_NODE when there is no more. */
+static uint32_t next_released(const mr_span *s, mr_back *b)
+{
+	while (b->part == b->n) {
+		b->node = next_of(&b->users);
+		if (b->node == MR_NO_NODE)
+			return MR_NO_NODE;
+		b->n = gives_back(s, b->node);
+		b->part = 0;
 	}
-	if (*back == g->first[user + 1])
-		return MR_NO_NODE;
-	place = s->place[mr_unroll_micro(g, *back) + *part];
-	++*part;
-	return place;
+	return s->place[mr_unroll_micro(s->g, b->node) + b->part++];
 }
 
 mr_status mr_lower_number(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward)
 {
 	mr_span s = boundary(g, pipe, stage, forward, NULL);
-	uint16_t maker = mr_plan_worker(plan, pipe, s.maker), user = mr_plan_worker(plan, pipe, s.user);
-	uint32_t n = (forward ? plan->n_fwd : plan->n_bwd)[mr_plan_at(plan, pipe, stage)], k = 0, back = g->first[user], part = 0;
+	mr_pair makers = pair(g, pipe, s.maker, s.maker);
+	mr_back back = {.users = pair(g, pipe, s.user, s.user)};
+	uint32_t n = (forward ? plan->n_fwd : plan->n_bwd)[mr_plan_at(plan, pipe, stage)], k = 0;
 	mr_status st = MR_OK;
 
 	s.place = malloc((size_t)g->n_micro * sizeof(*s.place) + 1);
 	if (!s.place)
 		return mr_fail(MR_ERESOURCE, "no memory to number the buffers of boundary %u", stage);
 	memset(s.place, 0xff, (size_t)g->n_micro * sizeof(*s.place));
-	for (uint32_t i = g->first[maker]; st == MR_OK && i < g->first[maker + 1]; i++) {
+	for (uint32_t i; st == MR_OK && (i = next_of(&makers)) != MR_NO_NODE;) {
 		uint32_t place = k;
 
 		if (!takes(&s, i))
 			continue;
-		if (k >= n) {
-			place = next_released(&s, user, &back, &part);
-		}
+		if (k >= n)
+			place = next_released(&s, &back);
 		if (place == MR_NO_NODE) /* the buffer that comes back next holds a content that is yet to be made */
 			st = mr_fail(MR_ECONFIG, "boundary %u of pipe %u cannot work with %u buffers", stage, pipe, n);
 		s.place[mr_unroll_micro(g, i)] = place;

@@ -26,6 +26,8 @@ void mr_unroll_destroy(mr_unroll *g)
 	free(g->edge_first);
 	free(g->edge);
 	free(g->storage);
+	free(g->place_first);
+	free(g->place_node);
 	free(g->f);
 	free(g->grad);
 	free(g->sum);
@@ -159,6 +161,32 @@ static mr_status size_tables(mr_unroll *g)
 }
 
 /* --- tables --- */
+
+/* Sorts the compute instructions by (pipe, stage): who looks at one stage of many must not walk the whole list of its worker. */
+static mr_status sort_places(mr_unroll *g)
+{
+	size_t places = (size_t)g->plan->n_pipes * g->plan->n_stages;
+	uint32_t n = 0, *next = calloc(places + 1, sizeof(*next));
+
+	g->place_first = next;
+	for (uint32_t i = 0; next && i < g->n_nodes; i++)
+		next[mr_plan_at(g->plan, g->at[i].in->pipe, g->at[i].in->stage)] += mr_op_is_compute(g->at[i].in->op);
+	for (size_t k = 0; next && k <= places; k++) {
+		uint32_t count = next[k];
+
+		next[k] = n;
+		n += count;
+	}
+	g->place_node = malloc(((size_t)n + 1) * sizeof(*g->place_node));
+	if (!next || !g->place_node)
+		return mr_fail(MR_ERESOURCE, "no memory to sort %u instructions", g->n_nodes);
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		if (mr_op_is_compute(g->at[i].in->op))
+			g->place_node[next[mr_plan_at(g->plan, g->at[i].in->pipe, g->at[i].in->stage)]++] = i;
+	memmove(next + 1, next, places * sizeof(*next)); /* each entry is now the end of its own place */
+	next[0] = 0;
+	return MR_OK;
+}
 
 static mr_status put(mr_unroll *g, uint32_t *cell, uint32_t node, const char *what)
 {
@@ -472,19 +500,18 @@ mr_status mr_unroll_storage(mr_unroll *g, uint8_t pipe, uint16_t stage, bool for
 {
 	const mr_plan *p = g->plan;
 	uint16_t maker = forward ? (uint16_t)(stage - 1) : stage, user = forward ? stage : (uint16_t)(stage - 1);
-	uint16_t worker = mr_plan_worker(p, pipe, maker);
-	size_t at = mr_plan_at(p, pipe, stage);
+	size_t at = mr_plan_at(p, pipe, stage), from = mr_plan_at(p, pipe, maker);
 	uint32_t room = forward ? p->n_fwd[at] : p->n_bwd[at];
 	uint32_t *held = new_table(room); /* by which node's content each buffer was filled last */
 	mr_status st = held ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u buffers", room);
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
-	for (uint32_t i = g->first[worker]; st == MR_OK && i < g->first[worker + 1]; i++) {
+	for (uint32_t k = g->place_first[from]; st == MR_OK && k < g->place_first[from + 1]; k++) {
+		uint32_t i = g->place_node[k], number;
 		const mr_instr *in = g->at[i].in;
 		bool writes = forward ? in->op == MR_OP_F : in->op == MR_OP_B || in->op == MR_OP_I;
-		uint32_t number;
 
-		if (!writes || in->stage != maker || in->pipe != pipe)
+		if (!writes)
 			continue;
 		number = mr_instr_out(p, in, g->at[i].n);
 		if (number >= room) {
@@ -538,6 +565,8 @@ mr_status mr_unroll_create(const mr_plan *plan, uint32_t n_bodies, const mr_unro
 	st = unroll(b.g);
 	if (st == MR_OK)
 		st = size_tables(b.g);
+	if (st == MR_OK)
+		st = sort_places(b.g);
 	if (st == MR_OK)
 		st = fill_tables(&b);
 	if (st == MR_OK)

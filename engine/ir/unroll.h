@@ -38,6 +38,8 @@ typedef struct mr_unroll {
 	uint32_t *edge_first;    /* [n_all + 1] */
 	uint32_t *edge;          /* sources of the edges into each node */
 	uint32_t *storage;       /* [n_nodes] release that the node waits for, or MR_NO_NODE */
+	uint32_t *place_first;   /* [P * S + 1] into place_node, by mr_plan_at */
+	uint32_t *place_node;    /* the F, R, B, I and W of each (pipe, stage), in the order of their numbers */
 	uint64_t n_micro;        /* micro-batches 0 .. n_micro-1 appear */
 	uint64_t n_versions;     /* versions 1 .. n_versions-1 are committed */
 	uint32_t *f, *grad, *sum, *recompute; /* F; B or I; B or W; R */
@@ -89,6 +91,9 @@ typedef struct mr_time_hooks {
  */
 void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, const uint32_t *order,
 		     double *begin, double *end, uint32_t *binding);
+
+/** Whether the edge from @from to @to hands an activation or a gradient to another worker. */
+bool mr_unroll_hands_over(const mr_unroll *g, uint32_t from, uint32_t to);
 
 /* When a node may begin. */
 typedef struct mr_ready {

@@ -31,8 +31,7 @@ double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cos
 	}
 }
 
-/* Whether the edge hands an activation or a gradient to another worker. */
-static bool hands_over(const mr_unroll *g, uint32_t from, uint32_t to)
+bool mr_unroll_hands_over(const mr_unroll *g, uint32_t from, uint32_t to)
 {
 	uint8_t a, b;
 
@@ -55,7 +54,7 @@ static double arrival(const mr_unroll *g, const mr_cost *cost, const mr_time_hoo
 {
 	double c;
 
-	if (!hands_over(g, from, to))
+	if (!mr_unroll_hands_over(g, from, to))
 		return end;
 	c = cost->stage[g->at[from].in->stage].c;
 	return end + (h->hand_over ? h->hand_over(h->arg, g->at[from].worker, g->at[to].worker, c) : c);
