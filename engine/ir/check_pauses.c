@@ -10,44 +10,42 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "ir/hosted.h"
+
 /* Versions of @stage a step. */
 static uint64_t in_step(const mr_plan *p, uint16_t stage)
 {
 	return mr_plan_has_turns(p) ? p->contract.need / p->turns[stage] : 1;
 }
 
-static bool hosts(const mr_plan *p, uint16_t w, uint16_t stage)
-{
-	for (unsigned pipe = 0; pipe < p->n_pipes; pipe++)
-		if (mr_plan_worker(p, (uint8_t)pipe, stage) == w)
-			return true;
-	return false;
-}
-
 /* The stretch of every node of worker @w; @made [n_stages]: versions of its stages so far. */
-static mr_status find_stretches(const mr_unroll *g, uint16_t w, uint64_t *made, uint64_t *stretch)
+static mr_status find_stretches(const mr_unroll *g, uint16_t w, const mr_hosted *h, uint64_t *made, uint64_t *stretch)
 {
 	const mr_plan *p = g->plan;
 	uint64_t behind = 0; /* pause points passed: in each stretch a stage makes the versions of one step */
+	uint32_t there = 0;  /* stages that have made all versions of the step in hand */
 	char name[MR_NODE_TEXT];
 
+	for (uint32_t k = h->first[w]; k < h->first[w + 1u]; k++)
+		made[h->stage[k]] = 0;
 	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
 		const mr_instr *in = g->at[i].in;
-		uint64_t version = mr_unroll_target(g, i);
+		uint64_t version = mr_unroll_target(g, i), end = (behind + 1) * in_step(p, in->stage);
 		uint8_t part = mr_plan_part(p, in->stage, in->pipe);
-		bool all = true;
 
 		stretch[i] = p->contract.steal && in->op == MR_OP_W ? mr_unroll_micro(g, i) / p->contract.need : behind; /* pause.c */
 		if (version >= g->n_versions || g->commit[mr_unroll_at(g, part, in->stage, version)] != i)
 			continue;
-		made[in->stage] = version;
-		if (version > (behind + 1) * in_step(p, in->stage))
+		if (version > end)
 			return mr_fail(MR_ECONFIG, "%s: makes version %" PRIu64 " while another stage of worker %u has yet to make %" PRIu64
 						   ": there is no place to stop between them",
-				       mr_unroll_name(g, i, name), version, w, (behind + 1) * in_step(p, in->stage));
-		for (uint16_t s = 0; all && s < p->n_stages; s++)
-			all = !hosts(p, w, s) || made[s] == (behind + 1) * in_step(p, s);
-		behind += all;
+				       mr_unroll_name(g, i, name), version, w, end);
+		there += version == end && made[in->stage] != end;
+		made[in->stage] = version;
+		if (there < mr_hosted_count(h, w))
+			continue;
+		behind++;
+		there = 0;
 	}
 	return MR_OK;
 }
@@ -76,13 +74,15 @@ static mr_status check_all(const mr_unroll *g)
 {
 	const mr_plan *p = g->plan;
 	uint64_t *stretch = calloc((size_t)g->n_nodes + 1, sizeof(*stretch)), *made = calloc(p->n_stages, sizeof(*made));
-	mr_status st = stretch && made ? MR_OK
+	mr_hosted h = {0};
+	mr_status st = stretch && made ? mr_hosted_init(&h, p, p->n_pipes)
 				       : mr_fail(MR_ERESOURCE, "no memory to find where %u instructions may pause", g->n_nodes);
 
 	for (uint16_t w = 0; st == MR_OK && w < p->n_workers; w++)
-		st = find_stretches(g, w, made, stretch);
+		st = find_stretches(g, w, &h, made, stretch);
 	if (st == MR_OK)
 		st = check_edges(g, stretch);
+	mr_hosted_fini(&h);
 	free(stretch);
 	free(made);
 	return st;

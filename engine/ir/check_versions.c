@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/hosted.h"
 #include "ir/op.h"
 
 typedef struct mr_reads {
@@ -29,6 +30,8 @@ typedef struct mr_reads {
 	uint64_t *reduced;   /* likewise: the version of the last AR */
 	uint64_t *validated; /* [n_stages] by V; VALIDATED only */
 	uint8_t *early;      /* [n_nodes] an F that reads a version before it is validated */
+	mr_hosted hosted;    /* of pipe 0; VALIDATED only */
+	uint64_t lowest, highest; /* of validated, over the stages of the worker in hand */
 	int32_t *horizon; /* [2 n_stages] of F and of B at each stage; INT32_MIN: none seen yet */
 } mr_reads;
 
@@ -155,7 +158,7 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 /* --- validation --- */
 
 /* V: of the version committed last, which nothing has validated yet. */
-static mr_status validate(const mr_reads *r, uint32_t node)
+static mr_status validate(mr_reads *r, uint32_t node)
 {
 	const mr_unroll *g = r->g;
 	uint16_t s = g->at[node].in->stage;
@@ -167,6 +170,14 @@ static mr_status validate(const mr_reads *r, uint32_t node)
 					   " is committed and %" PRIu64 " validated",
 			       mr_unroll_name(g, node, name), v, r->latest[s], r->validated[s]);
 	r->validated[s] = v;
+	r->lowest = UINT64_MAX;
+	r->highest = 0;
+	for (uint32_t w = g->at[node].worker, k = r->hosted.first[w]; k < r->hosted.first[w + 1]; k++) {
+		uint64_t of = r->validated[r->hosted.stage[k]];
+
+		r->lowest = of < r->lowest ? of : r->lowest;
+		r->highest = of > r->highest ? of : r->highest;
+	}
 	return MR_OK;
 }
 
@@ -174,7 +185,6 @@ static mr_status validate(const mr_reads *r, uint32_t node)
 static mr_status use_validated(const mr_reads *r, uint32_t node)
 {
 	const mr_unroll *g = r->g;
-	const mr_plan *p = g->plan;
 	const mr_instr *in = g->at[node].in;
 	uint64_t read = mr_unroll_read(g, node);
 	bool early = read > r->validated[in->stage];
@@ -183,9 +193,8 @@ static mr_status use_validated(const mr_reads *r, uint32_t node)
 	if (early && in->op != MR_OP_F)
 		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 " before V has validated it", mr_unroll_name(g, node, name),
 			       read);
-	for (uint16_t s = 0; s < p->n_stages; s++)
-		if (mr_stage_owner(p, s) == g->at[node].worker && (r->validated[s] < read) != early)
-			return mr_fail(MR_ECONFIG, "%s: stands between the V of its worker's stages", mr_unroll_name(g, node, name));
+	if ((r->lowest < read) != (r->highest < read))
+		return mr_fail(MR_ECONFIG, "%s: stands between the V of its worker's stages", mr_unroll_name(g, node, name));
 	r->early[node] = early;
 	return MR_OK;
 }
@@ -244,7 +253,7 @@ static size_t n_rows(const mr_plan *p)
 	return 2 * (size_t)p->n_pipes * p->n_stages + p->n_stages;
 }
 
-static mr_status walk(const mr_reads *r)
+static mr_status walk(mr_reads *r)
 {
 	const mr_unroll *g = r->g;
 	bool validated = g->plan->contract.flush == MR_FLUSH_VALIDATED;
@@ -252,8 +261,10 @@ static mr_status walk(const mr_reads *r)
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		const mr_instr *in = g->at[i].in;
 
-		if (i == g->first[g->at[i].worker])
+		if (i == g->first[g->at[i].worker]) {
 			memset(r->latest, 0, n_rows(g->plan) * sizeof(*r->latest));
+			r->lowest = r->highest = 0;
+		}
 		if (mr_op_is_compute(in->op))
 			MR_TRY(check_read(r, i));
 		MR_TRY(check_horizon(r, i));
@@ -281,8 +292,11 @@ mr_status mr_check_versions(const mr_unroll *g)
 	r.horizon = malloc(2 * (size_t)g->plan->n_stages * sizeof(*r.horizon));
 	for (size_t i = 0; r.horizon && i < 2 * (size_t)g->plan->n_stages; i++)
 		r.horizon[i] = INT32_MIN;
-	st = r.latest && r.early && r.horizon ? walk(&r)
+	st = r.latest && r.early && r.horizon ? mr_hosted_init(&r.hosted, g->plan, 1)
 				 : mr_fail(MR_ERESOURCE, "no memory for the versions of %u stages", g->plan->n_stages);
+	if (st == MR_OK)
+		st = walk(&r);
+	mr_hosted_fini(&r.hosted);
 	free(r.latest);
 	free(r.early);
 	free(r.horizon);

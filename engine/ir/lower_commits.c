@@ -20,7 +20,7 @@
 typedef struct mr_count {
 	uint64_t next; /* count that begins, or goes on, next */
 	uint32_t seen; /* micro-batches of it so far */
-	uint32_t first; /* node of its first */
+	uint32_t first, last; /* nodes of its first and of its last so far */
 } mr_count;
 
 static bool sums(uint8_t op)
@@ -28,18 +28,18 @@ static bool sums(uint8_t op)
 	return op == MR_OP_B || op == MR_OP_W;
 }
 
-/* How many micro-batches of count @c go through pipe @p; with turns, to a part of any stage. */
-static uint32_t need_of(const mr_unroll *g, uint64_t c, uint8_t p)
+/* How many micro-batches of each count go through each pipe, to @needs [n_pipes][@n_counts]; with turns, to a part of any stage. */
+static void fill_needs(const mr_unroll *g, uint32_t *needs, uint64_t n_counts)
 {
-	uint32_t need = g->plan->contract.need, n = 0;
+	const mr_plan *p = g->plan;
+	uint32_t need = p->contract.need;
+	bool turns = mr_plan_has_turns(p);
 
-	if (mr_plan_has_turns(g->plan))
-		return 1;
-	if (g->plan->n_pipes == 1)
-		return need;
-	for (uint64_t m = c * need; m < (c + 1) * need && m < g->n_micro; m++)
-		n += g->f[m] != MR_NO_NODE && g->at[g->f[m]].in->pipe == p;
-	return n;
+	for (uint64_t i = 0; i < p->n_pipes * n_counts; i++)
+		needs[i] = turns ? 1 : p->n_pipes == 1 ? need : 0;
+	for (uint64_t m = 0; p->n_pipes > 1 && !turns && m < g->n_micro; m++)
+		if (g->f[m] != MR_NO_NODE)
+			needs[g->at[g->f[m]].in->pipe * n_counts + m / need]++;
 }
 
 static mr_status mark(const mr_unroll *g, uint32_t node, uint8_t bits)
@@ -88,12 +88,13 @@ static mr_status mark_sums(const mr_unroll *g)
 	uint64_t n_counts = (mr_plan_has_turns(p) ? g->n_micro : g->n_micro / p->contract.need) + 1;
 	mr_count *counts = calloc((size_t)p->n_pipes * p->n_stages, sizeof(*counts));
 	uint32_t *needs = calloc(p->n_pipes * n_counts, sizeof(*needs));
-	mr_status st =
-		counts && needs ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the counts of %u stages", p->n_stages);
+	uint32_t *next = malloc(((size_t)g->n_nodes + 1) * sizeof(*next)); /* of each B or W, the one behind it in its sum */
+	mr_status st = counts && needs && next ? MR_OK
+					       : mr_fail(MR_ERESOURCE, "no memory for the counts of %u stages", p->n_stages);
 	char name[MR_NODE_TEXT];
 
-	for (uint64_t i = 0; st == MR_OK && i < p->n_pipes * n_counts; i++)
-		needs[i] = need_of(g, i % n_counts, (uint8_t)(i / n_counts));
+	if (st == MR_OK)
+		fill_needs(g, needs, n_counts);
 	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++) {
 		const mr_instr *in = g->at[i].in;
 		mr_count *c = &counts[mr_plan_at(p, mr_plan_part(p, in->stage, in->pipe), in->stage)];
@@ -102,12 +103,13 @@ static mr_status mark_sums(const mr_unroll *g)
 		if (!sums(in->op))
 			continue;
 		st = enter_sum(g, i, c, needs, n_counts);
+		if (seen)
+			next[c->last] = i;
+		c->last = i;
 		/* Between first and last: nothing to mark, but known to belong to a complete count. */
 		if (st == MR_OK && seen && c->seen == 0)
-			for (uint32_t k = first + 1; st == MR_OK && k < i; k++)
-				if (sums(g->at[k].in->op) && g->at[k].in->stage == in->stage &&
-				    g->at[k].in->pipe == in->pipe)
-					st = mark(g, k, 0);
+			for (uint32_t k = next[first]; st == MR_OK && k != i; k = next[k])
+				st = mark(g, k, 0);
 	}
 	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++)
 		if (sums(g->at[i].in->op) && !(g->at[i].in->flags & KNOWN))
@@ -115,6 +117,7 @@ static mr_status mark_sums(const mr_unroll *g)
 				     mr_unroll_name(g, i, name), p->contract.need);
 	free(counts);
 	free(needs);
+	free(next);
 	return st;
 }
 

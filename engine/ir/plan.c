@@ -136,44 +136,71 @@ mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out)
 	return st;
 }
 
-uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage)
+/* Does @stage live on the worker of @pipe in an earlier pipe, too? */
+static bool is_again(const mr_plan *plan, unsigned pipe, uint16_t stage)
+{
+	for (unsigned p = 0; p < pipe; p++)
+		if (mr_plan_worker(plan, (uint8_t)p, stage) == mr_plan_worker(plan, (uint8_t)pipe, stage))
+			return true;
+	return false;
+}
+
+static uint32_t staleness_in(const mr_plan *plan, const mr_list *l, uint16_t stage)
 {
 	int64_t most = 0;
 
+	for (uint32_t k = 0; k < l->n; k++) {
+		int64_t age = (int64_t)(l->at[k].micro / mr_plan_need(plan, stage)) - l->at[k].read;
+
+		if (l->at[k].stage == stage && l->at[k].op == MR_OP_F && age > most)
+			most = age;
+	}
+	return (uint32_t)most;
+}
+
+uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage)
+{
+	uint32_t most = 0;
+
 	if (plan->endless) /* what one window shows is not what all do */
 		return plan->contract.max_staleness;
-	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
-		for (uint32_t k = 0; k < plan->lists[i].n; k++) {
-			const mr_instr *in = &plan->lists[i].at[k];
-			int64_t age = (int64_t)(in->micro / mr_plan_need(plan, stage)) - in->read;
+	for (unsigned p = 0; p < plan->n_pipes; p++)
+		for (int sec = 0; sec < MR_N_SECTIONS && !is_again(plan, p, stage); sec++) {
+			uint32_t n = staleness_in(plan, mr_plan_list(plan, mr_plan_worker(plan, (uint8_t)p, stage), (mr_section)sec), stage);
 
-			if (in->stage == stage && in->op == MR_OP_F && age > most)
-				most = age;
+			most = n > most ? n : most;
 		}
-	return (uint32_t)most;
+	return most;
+}
+
+/* Adds the ages of the F of @stage in list @l that count (see below) to *@sum; returns how many there are. */
+static uint32_t add_ages(const mr_plan *plan, const mr_list *l, int sec, uint16_t stage, int64_t *sum)
+{
+	uint32_t need = mr_plan_need(plan, stage), n = 0;
+
+	for (uint32_t k = 0; k < l->n; k++) {
+		const mr_instr *in = &l->at[k];
+
+		if (in->stage != stage || in->op != MR_OP_F || (sec == MR_PROLOGUE && in->micro + need < plan->n_micro))
+			continue;
+		*sum += (int64_t)(in->micro / need) - in->read;
+		n++;
+	}
+	return n;
 }
 
 /* Of the F of an iteration; or of the last commit, where there is none. */
 double mr_plan_delay(const mr_plan *plan, uint16_t stage)
 {
-	uint32_t need = mr_plan_need(plan, stage), n = 0;
+	uint32_t n = 0;
 	int64_t sum = 0;
 
-	if (need == 1)
+	if (mr_plan_need(plan, stage) == 1)
 		return mr_plan_staleness(plan, stage);
 	for (int sec = MR_BODY; sec >= MR_PROLOGUE && n == 0; sec--)
-		for (size_t w = 0; w < plan->n_workers; w++) {
-			const mr_list *l = mr_plan_list(plan, (uint16_t)w, (mr_section)sec);
-
-			for (uint32_t k = 0; k < l->n; k++) {
-				const mr_instr *in = &l->at[k];
-
-				if (in->stage != stage || in->op != MR_OP_F || (sec == MR_PROLOGUE && in->micro + need < plan->n_micro))
-					continue;
-				sum += (int64_t)(in->micro / need) - in->read;
-				n++;
-			}
-		}
+		for (unsigned p = 0; p < plan->n_pipes; p++)
+			if (!is_again(plan, p, stage))
+				n += add_ages(plan, mr_plan_list(plan, mr_plan_worker(plan, (uint8_t)p, stage), (mr_section)sec), sec, stage, &sum);
 	return n ? (double)sum / n : 0;
 }
 
