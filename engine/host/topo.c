@@ -211,12 +211,35 @@ static int set_synthetic(hwloc_topology_t h, const char *text)
 	return hwloc_topology_set_synthetic(h, with_pus);
 }
 
+/* hwloc takes time with the third power of a level's objects. */
+#define MOST_OF_LEVEL 1024u
+#define MOST_PUS 4096u
+
+/* Every "name:number" of @text, "name:" alone being hwloc's to refuse. */
+static mr_status check_size(const char *text)
+{
+	uint64_t all = 1;
+
+	for (const char *c = strchr(text, ':'); c; c = strchr(c + 1, ':')) {
+		unsigned long long n = strtoull(c + 1, NULL, 10);
+
+		if (n > MOST_OF_LEVEL)
+			return mr_fail(MR_EINVAL, "topology \"%s\": a level has at most %u of a kind, got %llu (several NUMA nodes, such as \"numa:4 core:512\", may have %u CPUs together)",
+				       text, MOST_OF_LEVEL, n, MOST_PUS);
+		all *= n ? n : 1;
+		if (all > MOST_PUS)
+			return mr_fail(MR_EINVAL, "topology \"%s\": a machine has at most %u CPUs here", text, MOST_PUS);
+	}
+	return MR_OK;
+}
+
 mr_status mr_topo_synthetic(const char *text, mr_topo *t)
 {
 	hwloc_topology_t h = NULL;
 	mr_status status;
 
 	*t = (mr_topo){.synthetic = true};
+	MR_TRY(check_size(text));
 	if (hwloc_topology_init(&h))
 		return mr_fail(MR_ERESOURCE, "hwloc cannot start: %s", strerror(errno));
 	if (set_synthetic(h, text) || hwloc_topology_load(h))

@@ -38,6 +38,8 @@ void mr_graph_destroy(mr_graph *g)
 	free(g->values);
 	free(g->params);
 	free(g->cut);
+	mr_names_fini(&g->node_names);
+	mr_names_fini(&g->param_names);
 	free(g);
 }
 
@@ -142,9 +144,8 @@ mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, c
 		return mr_fail(MR_ECONFIG, "the layer name %s is longer than %zu bytes", name, sizeof(node.name) - 1);
 	if (g->n_nodes == MR_GRAPH_MAX_NODES)
 		return mr_fail(MR_ECONFIG, "%s: a model has at most %u layers", name, MR_GRAPH_MAX_NODES);
-	for (uint32_t i = 0; i < g->n_nodes; i++)
-		if (!strcmp(g->nodes[i].name, name))
-			return mr_fail(MR_ECONFIG, "%s: a layer of that name exists already", name);
+	if (mr_names_find(&g->node_names, name, mr_graph_node_name, g) != MR_NO_NAME)
+		return mr_fail(MR_ECONFIG, "%s: a layer of that name exists already", name);
 	strcpy(node.name, name);
 	node.n_in = (uint8_t)n_in;
 	memcpy(node.in, in, n_in * sizeof(*in));
@@ -161,8 +162,10 @@ mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, c
 			.first_use = MR_GRAPH_NO_NODE,
 		};
 	}
-	g->n_params += node.n_params;
-	g->nodes[g->n_nodes++] = node;
+	for (uint32_t i = 0; i < node.n_params; i++)
+		MR_TRY(mr_names_add(&g->param_names, g->n_params++, mr_graph_param_name, g));
+	g->nodes[g->n_nodes] = node;
+	MR_TRY(mr_names_add(&g->node_names, g->n_nodes++, mr_graph_node_name, g));
 	if (out)
 		*out = node.out;
 	return MR_OK;

@@ -34,6 +34,7 @@
 #include "base/status.h"
 #include "nn/layer.h"
 #include "nn/optim.h"
+#include "planner/names.h"
 
 #define MR_GRAPH_MAX_NODES 65000 /* node, value and stage numbers fit uint16_t */
 #define MR_GRAPH_NO_VALUE UINT16_MAX
@@ -82,8 +83,20 @@ typedef struct mr_graph {
 	uint32_t n_nodes, n_values, n_params;
 	mr_shape input, target; /* of one sample */
 	uint16_t *cut;       /* [n_nodes]: see mr_graph_cut_value; NULL until mr_graph_finish */
-	uint32_t cap_nodes, cap_values, cap_params; /* room in the arrays: the graph's own business */
+	uint32_t cap_nodes, cap_values, cap_params; /* room in the arrays: the graph's own business, as are the next two */
+	mr_names node_names, param_names;
 } mr_graph;
+
+/* For mr_names_find. */
+static inline const char *mr_graph_node_name(const void *graph, uint32_t i)
+{
+	return ((const mr_graph *)graph)->nodes[i].name;
+}
+
+static inline const char *mr_graph_param_name(const void *graph, uint32_t i)
+{
+	return ((const mr_graph *)graph)->params[i].name;
+}
 
 /* --- building --- */
 

@@ -9,10 +9,10 @@
 uint32_t mr_graph_find_node(const mr_graph *g, const char *name)
 {
 	size_t len = strlen(name);
+	uint32_t found = mr_names_find(&g->node_names, name, mr_graph_node_name, g);
 
-	for (uint32_t i = 0; i < g->n_nodes; i++)
-		if (!strcmp(g->nodes[i].name, name))
-			return i;
+	if (found != MR_NO_NAME)
+		return found;
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		if (len && !strncmp(g->nodes[i].name, name, len) && g->nodes[i].name[len] == '.')
 			return i;
@@ -21,10 +21,7 @@ uint32_t mr_graph_find_node(const mr_graph *g, const char *name)
 
 uint32_t mr_graph_find_param(const mr_graph *g, const char *name)
 {
-	for (uint32_t i = 0; i < g->n_params; i++)
-		if (!strcmp(g->params[i].name, name))
-			return i;
-	return UINT32_MAX;
+	return mr_names_find(&g->param_names, name, mr_graph_param_name, g);
 }
 
 uint16_t mr_graph_cut_value(const mr_graph *g, uint32_t node)

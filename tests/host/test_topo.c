@@ -86,6 +86,19 @@ static void test_bad_strings(void)
 	CU_ASSERT_PTR_NULL(t.core);
 }
 
+/* What hwloc would take minutes for is refused by a stated limit. */
+static void test_too_large(void)
+{
+	mr_topo t;
+
+	MR_CHECK_FAIL(mr_topo_synthetic("core:20000", &t), MR_EINVAL, "at most 1024 of a kind, got 20000");
+	MR_CHECK_FAIL(mr_topo_synthetic("numa:64 core:64 pu:2", &t), MR_EINVAL, "at most 4096 CPUs");
+	MR_CHECK_FAIL(mr_topo_synthetic("core:99999999999999999999999", &t), MR_EINVAL, "at most 1024");
+	MR_CHECK_OK(mr_topo_synthetic("numa:32 core:32", &t));
+	CU_ASSERT_EQUAL(t.n_cores, 1024);
+	mr_topo_fini(&t);
+}
+
 /* Whatever machine this is: the ranges tile, and every core is one that the affinity mask allows. */
 static void test_this_machine(void)
 {
@@ -150,6 +163,7 @@ void mr_suite_topo(void)
 	MR_TEST(test_without_pus);
 	MR_TEST(test_poor_machine);
 	MR_TEST(test_bad_strings);
+	MR_TEST(test_too_large);
 	MR_TEST(test_this_machine);
 	MR_TEST(test_affinity);
 }

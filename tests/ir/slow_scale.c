@@ -1,4 +1,4 @@
-/* Plans of the largest size in mind, 64 workers and 512 micro-batches, lower, check and walk in seconds. */
+/* Plans of 64 workers and 512 micro-batches, and one of a million instructions, lower, check and walk in seconds. */
 #include "check.h"
 #include "ir/check.h"
 #include "ir/lower.h"
@@ -7,7 +7,7 @@
 
 static void figures(mr_plan *p, double makespan, double period)
 {
-	mr_stage_cost stage[64];
+	static mr_stage_cost stage[512];
 	mr_cost cost;
 	mr_walk *k;
 
@@ -33,6 +33,12 @@ static void split(void)
 	figures(small_split(64, 512), 3 * 512 + 63, 3 * 512 + 63);
 }
 
+/* 512 workers, 1,024 micro-batches: two seconds on a quiet machine; the test's time limit is what catches hours. */
+static void million(void)
+{
+	figures(small_1f1b(512, 1024), 3 * (1024 + 511), 3 * (1024 + 511));
+}
+
 static void endless(void)
 {
 	figures(small_pipedream(64, false, true), 3.0 * (1 + 2 * 63), 3);
@@ -45,5 +51,6 @@ void mr_suite_scale(void)
 	MR_SUITE("scale");
 	MR_TEST(flushing);
 	MR_TEST(split);
+	MR_TEST(million);
 	MR_TEST(endless);
 }

@@ -429,6 +429,31 @@ static void lists_that_cannot_be_lowered(void)
 }
 
 /* A pipe without micro-batches: its worker still commits what it owns. */
+/* Instructions ordered and timed to raise the buffers of a plan, for each that it has. */
+static double visits(mr_plan *p)
+{
+	uint64_t n = 0, have = 0;
+
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		have += mr_plan_list(p, w, MR_BODY)->n;
+	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.visits = &n}));
+	mr_plan_destroy(p);
+	CU_ASSERT(n > have); /* it is counted at all */
+	return (double)n / (double)have;
+}
+
+/* Counted, not timed: four times the plan is four times the work. Each raise of a buffer once was a visit to all instructions. */
+static void work_grows_with_the_plan(void)
+{
+	double few = visits(small_1f1b(8, 64)), more = visits(small_1f1b(16, 128)), most = visits(small_1f1b(32, 512));
+	double gpipe = visits(small_gpipe(16, 256, true)), split = visits(small_split(16, 256));
+
+	CU_ASSERT(few < 200 && more < 1.5 * few && most < 1.5 * few);
+	CU_ASSERT(gpipe < 200 && visits(small_gpipe(32, 512, true)) < 1.5 * gpipe);
+	CU_ASSERT(split < 200 && visits(small_split(32, 512)) < 1.5 * split);
+	printf("visits an instruction: 1f1b %.1f %.1f %.1f, gpipe %.1f, split %.1f\n", few, more, most, gpipe, split);
+}
+
 static void empty_pipe(void)
 {
 	mr_plan *p;
@@ -532,6 +557,7 @@ void mr_suite_lower(void)
 	MR_TEST(buffers_never_slow_a_plan);
 	MR_TEST(contracts_that_cannot_be_kept);
 	MR_TEST(lists_that_cannot_be_lowered);
+	MR_TEST(work_grows_with_the_plan);
 	MR_TEST(empty_pipe);
 	MR_TEST(hash_covers_what_is_obeyed);
 }
