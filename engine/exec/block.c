@@ -287,9 +287,27 @@ mr_status mr_block_step(mr_block *b, uint8_t pipe, mr_kctx *kc, const mr_optim *
 
 void mr_block_skip(mr_block *b, uint8_t pipe)
 {
-	if (b->cap > 1)
-		memcpy(mr_block_weights(b, pipe, b->latest + 1), mr_block_weights(b, pipe, b->latest),
-		       mr_stage_size(b->stage)->weight_bytes);
+	size_t bytes = mr_dtype_bytes(b->k->dtype);
+	uint32_t begin, end;
+	int64_t first, n;
+
+	if (b->cap == 1)
+		return;
+	mr_stage_params(b->stage, &begin, &end);
+	for (uint32_t p = begin; p < end; p++) {
+		size_t at = mr_stage_weight_at(b->stage, p);
+
+		if (b->private_weights) { /* the copy is this pipe's own: all of it */
+			first = 0;
+			n = at == SIZE_MAX ? 0 : mr_stage_graph(b->stage)->params[p].n;
+		} else if (!part_of(b, &b->share[pipe], p, &first, &n)) {
+			continue;
+		}
+		at += (size_t)first * bytes;
+		if (n)
+			memcpy((uint8_t *)mr_block_weights(b, pipe, b->latest + 1) + at,
+			       (const uint8_t *)mr_block_weights(b, pipe, b->latest) + at, (size_t)n * bytes);
+	}
 }
 
 void mr_block_spread(mr_block *b)

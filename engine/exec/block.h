@@ -162,7 +162,7 @@ void mr_block_measure(mr_block *b, mr_kctx *kc, double count);
  */
 const mr_step *mr_block_steps(mr_block *b, uint8_t pipe, const mr_optim *o, double lr, double gscale);
 
-/** In place of a step: what will be version latest + 1 is what @pipe has now. */
+/** In place of a step: version latest + 1 becomes what the latest is, in @pipe's range, or in all of its private copy. */
 void mr_block_skip(mr_block *b, uint8_t pipe);
 
 /* The optimizer step that makes version @v, from 1: averages are none. */

@@ -277,6 +277,41 @@ static void refused(void)
 	rig_fini(&r);
 }
 
+/* A step that is left out copies the weights to the next version: each part its own range, since others copy theirs meanwhile. */
+static void parts_skip_their_ranges(void)
+{
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, "system.name=pipedream system.replicas=[2,1] train.microbatches=2 machine.workers=3");
+	rig_open(&r);
+	rig_start(&r);
+	mr_block *b = &mr_executor_run_of(&r.s.executor)->block[0];
+	size_t bytes = mr_stage_size(b->stage)->weight_bytes;
+	uint8_t *next = mr_block_weights(b, 0, b->latest + 1), *now = mr_block_weights(b, 0, b->latest);
+
+	CU_ASSERT_EQUAL_FATAL(b->n_shares, 2);
+	CU_ASSERT_FATAL(b->cap > 1);
+	for (size_t i = 0; i < bytes; i++)
+		next[i] = (uint8_t)~now[i];
+	for (uint8_t share = 0; share < 2; share++) {
+		const mr_share *own = &b->share[share], *other = &b->share[1 - share];
+		bool others_stay = true;
+		size_t copied = 0;
+
+		for (size_t i = other->begin; i < other->end; i++)
+			next[i] = (uint8_t)~now[i];
+		mr_block_skip(b, share);
+		for (size_t i = own->begin; i < own->end; i++)
+			copied += next[i] == now[i];
+		for (size_t i = other->begin; i < other->end; i++)
+			others_stay = others_stay && next[i] != now[i];
+		CU_ASSERT_TRUE(others_stay);
+		CU_ASSERT(copied > 0 && copied > (own->end - own->begin) / 2); /* between parameters there are gaps */
+	}
+	rig_fini(&r);
+}
+
 void mr_suite_turns(void)
 {
 	MR_SUITE("turns");
@@ -284,5 +319,6 @@ void mr_suite_turns(void)
 	MR_TEST(written);
 	MR_TEST(observers_come_first);
 	MR_TEST(workers_share_a_stage);
+	MR_TEST(parts_skip_their_ranges);
 	MR_TEST(refused);
 }

@@ -42,6 +42,9 @@ struct mr_dnnl {
 	dnnl_engine_t engine;
 	dnnl_stream_t stream;
 	int n_threads;
+#ifndef MR_OPENMP
+	void (*set_num_threads)(int); /* of the runtime that the library is linked with, though we are not; NULL: none */
+#endif
 	uint32_t n_used, n_places;    /* n_places: a power of two */
 	matmul *table;
 	void *scratch;
@@ -128,19 +131,14 @@ static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, 
 #endif
 
 /* The library asks OpenMP for the calling thread's team size, when a primitive is built and again when it runs. */
-static void set_threads(int n)
+static void set_threads(const mr_dnnl *d)
 {
 #ifdef MR_OPENMP
-	if (omp_get_max_threads() != n)
-		omp_set_num_threads(n);
+	if (omp_get_max_threads() != d->n_threads)
+		omp_set_num_threads(d->n_threads);
 #else
-	/* Not linked with OpenMP ourselves, but the library is. */
-	static void (*set)(int);
-
-	if (!set)
-		*(void **)&set = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
-	if (set)
-		set(n);
+	if (d->set_num_threads)
+		d->set_num_threads(d->n_threads);
 #endif
 }
 
@@ -302,7 +300,7 @@ mr_status mr_dnnl_gemm(mr_dnnl *d, const mr_gemm *g, const float *a, const float
 	matmul *p = find_place(d->table, d->n_places, g->m, g->n, g->k, flags);
 	const void *data[N_ARGS];
 
-	set_threads(d->n_threads);
+	set_threads(d);
 	if (p->flags == 0) {
 		if (2 * d->n_used >= d->n_places) {
 			MR_TRY(grow(d));
@@ -334,7 +332,10 @@ mr_status mr_dnnl_create(uint32_t n_threads, mr_dnnl **out)
 	if (!d)
 		return mr_fail(MR_ERESOURCE, "no memory for a oneDNN context");
 	d->n_threads = (int)n_threads;
-	set_threads(d->n_threads);
+#ifndef MR_OPENMP
+	*(void **)&d->set_num_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+#endif
+	set_threads(d);
 	st = check(dnnl_engine_create(&d->engine, dnnl_cpu, 0), "engine_create");
 	if (st == MR_OK)
 		st = check(dnnl_stream_create(&d->stream, d->engine, dnnl_stream_default_flags), "stream_create");
