@@ -155,6 +155,7 @@ static mr_status evaluate(mr_train *t)
 		return MR_OK;
 	MR_FAULT_POINT("train.eval");
 	st = mr_executor_eval(&t->s.executor, mr_signals_go_on, NULL, &t->val_loss);
+	t->eval_ns += now_ns(t) - begin;
 	if (st == MR_ESTOPPED) /* a part of the validation data says nothing: no row, and no loss beside the checkpoint */
 		return MR_OK;
 	MR_TRY(st);
@@ -191,10 +192,12 @@ static mr_saves_case case_of(const mr_train *t, bool can_wait)
 static mr_status save(mr_train *t, bool can_wait)
 {
 	mr_saves_case c = case_of(t, can_wait);
+	uint64_t begin = now_ns(t);
 	bool saved;
 
 	MR_TRY(mr_metrics_log_flush(t->metrics, true));
 	MR_TRY(mr_saves_put(&t->s, t->dir.checkpoints, &c, &t->guard, &saved));
+	t->save_ns += now_ns(t) - begin;
 	t->save_again = saved ? 0 : t->step + steps_to_tell(t);
 	if (!saved)
 		return MR_OK;
@@ -309,6 +312,7 @@ static mr_status course(mr_train *t)
 			return ended_by(t, st);
 		}
 	}
+	t->end_ns = now_ns(t);
 	draw(t, true);
 	mr_progress_finish(&t->progress);
 	return MR_OK;

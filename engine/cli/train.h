@@ -46,7 +46,9 @@ typedef struct mr_train {
 	const char *isa;             /* NULL: configured */
 	double flops;                /* of one sample's training step */
 	double seconds_before;       /* of earlier sessions of this run */
-	uint64_t start_ns, train_ns; /* this session: begin; time inside the executor. Virtual where the training is */
+	uint64_t start_ns, train_ns; /* this session: begin; time inside the executor's steps. Virtual where the training is */
+	uint64_t eval_ns, save_ns;   /* in evaluations, and in saving checkpoints */
+	uint64_t end_ns;             /* when the last of these had ended */
 	uint64_t begun_ns;           /* begin by the real clock, for how often the progress line is drawn */
 	mr_step_rec last;            /* newest step record; step 0: none yet */
 	uint64_t row_ns;             /* when the step that the next metrics row is about began */

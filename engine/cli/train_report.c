@@ -119,6 +119,13 @@ static void stages_of(const mr_run *run, uint16_t w, char *text, size_t size)
 			n += snprintf(text + n, size - (size_t)n, n ? ", %u" : "%u", s);
 }
 
+/* Without a column "descheduled" the reader must know where that time is. */
+static void print_unknown_delays(const mr_train *t, bool known)
+{
+	if (!known && !t->clock)
+		printf("descheduled: unknown, since this kernel has no /proc/PID/schedstat: time that other programs had the cores counts as busy or waiting\n");
+}
+
 static void print_workers(const mr_train *t)
 {
 	const mr_run *run = mr_executor_run_of(&t->s.executor);
@@ -126,6 +133,7 @@ static void print_workers(const mr_train *t)
 	char(*text)[64] = calloc(run->n_workers, sizeof(*text));
 	mr_report_staleness_row *stale = calloc(run->n_stages, sizeof(*stale));
 	uint64_t(*bins)[MR_STALENESS_BINS] = calloc(run->n_stages, sizeof(*bins));
+	bool delays_known = true;
 
 	for (uint16_t w = 0; rows && text && w < run->n_workers; w++) {
 		const mr_worker_stats *st = &run->worker[w].stats;
@@ -134,6 +142,10 @@ static void print_workers(const mr_train *t)
 		rows[w] = (mr_report_worker_row){.worker = w, .stages = text[w], .elapsed_ns = t->train_ns};
 		for (int op = 0; op < MR_N_OPS; op++)
 			rows[w].busy_ns += st->busy_ns[op];
+		rows[w].busy_ns -= st->lost_before_ns < rows[w].busy_ns ? st->lost_before_ns : rows[w].busy_ns;
+		rows[w].lost_known = run->worker[w].delay.n > 0;
+		rows[w].lost_ns = st->lost_ns + st->lost_before_ns;
+		delays_known = delays_known && rows[w].lost_known;
 		memcpy(rows[w].wait_ns, st->wait_ns, sizeof(rows[w].wait_ns));
 	}
 	for (uint16_t s = 0; stale && bins && s < run->n_stages; s++) {
@@ -142,6 +154,7 @@ static void print_workers(const mr_train *t)
 	}
 	if (rows && text)
 		complain(mr_report_workers(rows, run->n_workers, stdout));
+	print_unknown_delays(t, delays_known);
 	if (stale && bins)
 		complain(mr_report_staleness(stale, run->n_stages, stdout));
 	free(rows);
@@ -174,19 +187,35 @@ static void print_one_worker(const mr_train *t)
 	mr_report_worker_row row = {.worker = 0, .stages = "0", .elapsed_ns = t->train_ns};
 
 	row.busy_ns = mr_executor_busy_ns(&t->s.executor);
+	row.lost_known = mr_sequential_lost(t->s.executor.sequential, &row.lost_ns);
 	complain(mr_report_workers(&row, 1, stdout));
+	print_unknown_delays(t, row.lost_known);
 }
 
 /* "0.42 s", "7:05" */
-static const char *training_time(const mr_train *t, char buf[32])
+static const char *time_text(const mr_train *t, uint64_t ns, char buf[32])
 {
-	double seconds = (double)t->train_ns / 1e9;
+	double seconds = (double)ns / 1e9;
 
 	if (seconds < 10)
 		snprintf(buf, 32, t->clock && seconds < 0.1 ? "%.3g s" : "%.2f s", seconds);
 	else
 		mr_duration_text(seconds, buf);
 	return buf;
+}
+
+/* The time of metrics.jsonl and curves, which goes on during evaluations and saves, and what it consists of. */
+static void print_times(const mr_train *t)
+{
+	char all[32], train[32], eval[32], save[32];
+
+	if (t->clock) {
+		printf("%s of simulated time", time_text(t, t->train_ns, all));
+		return;
+	}
+	printf("%s (training %s, evaluations %s, checkpoints %s%s)", time_text(t, t->end_ns - t->start_ns, all),
+	       time_text(t, t->train_ns, train), time_text(t, t->eval_ns, eval), time_text(t, t->save_ns, save),
+	       t->seconds_before > 0 ? "; without earlier sessions" : "");
 }
 
 /* Where the time and the memory of this session went. */
@@ -221,7 +250,7 @@ void mr_train_print_end(const mr_train *t)
 {
 	bool idle = t->last.step == 0; /* of what was not done there are no times, and no file that tells them */
 	uint64_t first, last;
-	char time[32], text[32];
+	char text[32];
 
 	if (idle && t->step >= t->n_steps) { /* resumed where it had ended, or with a smaller train.steps */
 		printf("\nnothing to do: the run is at step %llu, and train.steps asks for %llu", (unsigned long long)t->step,
@@ -231,8 +260,9 @@ void mr_train_print_end(const mr_train *t)
 		fflush(stdout);
 		return;
 	}
-	printf("\n%s %llu of %llu steps in %s%s", t->step == t->n_steps ? "done:" : "stopped at", (unsigned long long)t->step,
-	       (unsigned long long)t->n_steps, training_time(t, time), t->clock ? " of simulated time" : "");
+	printf("\n%s %llu of %llu steps in ", t->step == t->n_steps ? "done:" : "stopped at", (unsigned long long)t->step,
+	       (unsigned long long)t->n_steps);
+	print_times(t);
 	if (t->last.step)
 		printf(", loss %s", mr_loss_text(t->last.loss, text));
 	print_evaluation(t, ", ");

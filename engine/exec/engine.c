@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "host/clock.h"
 #include "host/group.h"
 #include "exec/exec.h"
 #include "exec/loader.h"
@@ -49,6 +50,20 @@ struct mr_engine {
 
 /* --- a worker's thread --- */
 
+/* What was lost in a pause is nobody's loss, and that of an evaluation not the training's. */
+static mr_status run_lane(mr_engine *e, uint16_t id, mr_lane *lane)
+{
+	mr_worker *w = &e->run->worker[id];
+	uint64_t before = w->stats.lost_before_ns;
+	mr_status st;
+
+	mr_team_delay_look(&w->delay, mr_clock_ns());
+	st = mr_exec_run(w, lane, &e->limit);
+	if (!lane->train)
+		w->stats.lost_before_ns = before;
+	return st;
+}
+
 static mr_status obey(mr_engine *e, uint16_t id, command cmd)
 {
 	switch (cmd) {
@@ -57,11 +72,11 @@ static mr_status obey(mr_engine *e, uint16_t id, command cmd)
 	case CMD_WARM_UP:
 		return mr_run_warm_up(e->run, id);
 	case CMD_TRAIN:
-		return mr_exec_run(&e->run->worker[id], &e->run->train, &e->limit);
+		return run_lane(e, id, &e->run->train);
 	case CMD_SETTLE:
 		return mr_exec_settle(&e->run->worker[id]);
 	case CMD_EVAL:
-		return mr_exec_run(&e->run->worker[id], &e->run->eval, &e->limit);
+		return run_lane(e, id, &e->run->eval);
 	default:
 		mr_run_finish_worker(e->run, id);
 		return MR_OK;
@@ -74,6 +89,7 @@ static void leader(void *arg)
 	mr_engine *e = b->e;
 	command cmd;
 
+	mr_team_delay_open(&e->run->worker[b->id].delay, e->run->c.place->worker[b->id].n_threads);
 	do {
 		mr_status st;
 
@@ -90,6 +106,7 @@ static void leader(void *arg)
 		pthread_cond_signal(&e->done);
 		pthread_mutex_unlock(&e->lock);
 	} while (cmd != CMD_QUIT);
+	mr_team_delay_close(&e->run->worker[b->id].delay);
 }
 
 /* --- the caller's side --- */

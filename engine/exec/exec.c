@@ -128,8 +128,39 @@ void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns)
 	w->wait_ns[cause] = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 
+/* How long the threads of @w were kept from their cores since the last look, at @now: it sets how long @w spins from now on. */
+static mr_team_delayed look_at_delay(mr_worker *w, uint64_t now)
+{
+	mr_team_delayed d = mr_team_delay_look(&w->delay, now);
+
+	mr_spin_delayed(&w->run->spin, &w->window, now, d.most_ns);
+	w->waiter.spin = mr_pause_spins(mr_spin_ns(&w->run->spin, now, w->spin_ns));
+	return d;
+}
+
+/* The wait that ends at @now was in part one for the core. */
+static void book_delayed_wait(mr_worker *w, uint64_t now)
+{
+	uint64_t lost = look_at_delay(w, now).leader_ns;
+
+	for (int c = 0; c < MR_N_WAITS && lost; c++) {
+		uint32_t part = w->wait_ns[c] < lost ? w->wait_ns[c] : (uint32_t)lost;
+
+		w->wait_ns[c] -= part;
+		mr_exec_book(w, MR_WAIT_DESCHEDULED, part);
+		lost -= part;
+	}
+	w->stats.lost_before_ns += lost;
+}
+
 void mr_exec_waited(mr_worker *w, mr_wait_cause cause, uint64_t since)
 {
+	uint64_t waited = 0;
+
+	for (int c = 0; c < MR_N_WAITS; c++)
+		waited += w->wait_ns[c];
+	if (mr_team_delay_due(&w->delay, since, waited))
+		book_delayed_wait(w, since);
 	mr_waiter_note(&w->waiter, MR_WAIT_NONE, 0);
 	w->ready_ns = cause == MR_WAIT_NONE ? since : 0;
 }
@@ -208,7 +239,7 @@ static mr_status compute(mr_worker *w, const mr_task *t)
 	}
 }
 
-static void trace(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end)
+static void trace(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end, uint64_t lost)
 {
 	mr_trace_rec *r = &w->trace[w->n_trace++ % MR_TRACE_RING];
 
@@ -216,6 +247,7 @@ static void trace(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end)
 		.begin_ns = begin - w->run->start_ns,
 		.end_ns = end - w->run->start_ns,
 		.micro = (uint32_t)t->micro,
+		.lost_ns = (uint32_t)lost,
 		.version = (uint32_t)t->version,
 		.stage = t->in->stage,
 		.worker = w->id,
@@ -226,20 +258,32 @@ static void trace(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end)
 }
 
 /* Training only: evaluation happens in pauses, which no figure of the run counts. */
-static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end)
+static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end, uint64_t lost)
 {
-	w->stats.busy_ns[t->in->op] += end - begin;
+	w->stats.busy_ns[t->in->op] += end - begin - lost;
+	w->stats.lost_ns += lost;
 	w->stats.count[t->in->op]++;
 	for (int c = 0; w->waited && c < MR_N_WAITS; c++)
 		w->stats.wait_ns[c] += w->wait_ns[c];
 	if (w->trace)
-		trace(w, t, begin, end);
+		trace(w, t, begin, end, lost);
+}
+
+/* Of @took nanoseconds of computing that end at @now: how long other programs had a core of @w. */
+static uint64_t lost_while_busy(mr_worker *w, uint64_t now, uint64_t took)
+{
+	uint64_t lost = look_at_delay(w, now).most_ns, most = took < UINT32_MAX ? took : UINT32_MAX;
+
+	if (lost <= most)
+		return lost;
+	w->stats.lost_before_ns += lost - most;
+	return most;
 }
 
 mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 {
 	const mr_stamp *v = w->run->stamp;
-	uint64_t begin = v ? w->run->start_ns + v->begin_ns : w->ready_ns ? w->ready_ns : mr_clock_ns(), end;
+	uint64_t begin = v ? w->run->start_ns + v->begin_ns : w->ready_ns ? w->ready_ns : mr_clock_ns(), end, lost = 0;
 
 	w->ready_ns = 0;
 	if (v) {
@@ -248,10 +292,12 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	}
 	MR_TRY(compute(w, t));
 	end = v ? w->run->start_ns + v->end_ns : mr_clock_ns();
-	atomic_store_explicit(&w->busy_ns, atomic_load_explicit(&w->busy_ns, memory_order_relaxed) + end - begin,
+	if (mr_team_delay_due(&w->delay, end, end - begin))
+		lost = lost_while_busy(w, end, end - begin);
+	atomic_store_explicit(&w->busy_ns, atomic_load_explicit(&w->busy_ns, memory_order_relaxed) + end - begin - lost,
 			      memory_order_relaxed);
 	if (t->lane->train)
-		keep_stats(w, t, begin, end);
+		keep_stats(w, t, begin, end, lost);
 	if (w->waited)
 		memset(w->wait_ns, 0, sizeof(w->wait_ns));
 	w->waited = false;

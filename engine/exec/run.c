@@ -160,15 +160,15 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 {
 	mr_worker *w = &run->worker[id];
 	const mr_place_worker *pl = &run->c.place->worker[id];
-	uint64_t spin_ns = run->c.spin_us != UINT32_MAX ? (uint64_t)run->c.spin_us * 1000
-			   : pl->shared			? MR_PAUSE_SHARED_NS
-							: MR_PAUSE_OWN_NS;
 	mr_arena a;
 
 	w->run = run;
 	w->id = id;
+	w->spin_ns = pl->shared ? MR_PAUSE_SHARED_NS : MR_PAUSE_OWN_NS;
+	if (run->c.spin_us != UINT32_MAX)
+		w->spin_ns = (uint64_t)run->c.spin_us * 1000;
 	mr_parker_init(&w->parker);
-	mr_waiter_init(&w->waiter, &w->parker, &run->stop, mr_pause_spins(spin_ns));
+	mr_waiter_init(&w->waiter, &w->parker, &run->stop, mr_pause_spins(w->spin_ns));
 	run->parkers[id] = &w->parker;
 	w->n_pauses = mr_pauses_of(run->c.plan, id, NULL, 0);
 	w->pause_at = calloc(w->n_pauses + 1u, sizeof(*w->pause_at));
@@ -268,6 +268,7 @@ static mr_status build(mr_run *run)
 		run->parkers[run->n_workers + i] = &run->loader_parker[i];
 	}
 	mr_stop_init(&run->stop, run->parkers, run->n_workers + 2u);
+	mr_spin_init(&run->spin);
 	MR_TRY(create_stages(run));
 	run->base_bytes = mr_memory_resident_bytes();
 	run->before_bytes = mr_memory_peak_bytes();

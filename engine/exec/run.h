@@ -14,6 +14,8 @@
 #include "host/memory.h"
 #include "host/pause.h"
 #include "host/place.h"
+#include "host/spin.h"
+#include "host/team_delay.h"
 #include "ir/plan.h"
 #include "ir/trace.h"
 #include "nn/dataset.h"
@@ -61,7 +63,7 @@ typedef struct mr_run_config {
 	uint64_t seed;
 	int64_t samples;             /* per micro-batch */
 	uint64_t memory_limit;       /* refuse to map more bytes; 0: no limit */
-	uint32_t spin_us;            /* before a waiting worker sleeps; UINT32_MAX: the default for its place */
+	uint32_t spin_us;            /* at most, before a waiting worker sleeps (host/spin.h); UINT32_MAX: the default for its place */
 	bool trace;                  /* keep trace records */
 	bool measures;               /* look for the largest gradient (mr_run_largest_gradient): one more pass over each */
 	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of so many micro-batches from the start (exec/record.h); 0: none */
@@ -70,9 +72,11 @@ typedef struct mr_run_config {
 } mr_run_config;
 
 typedef struct mr_worker_stats {
-	uint64_t busy_ns[MR_N_OPS]; /* by op */
+	uint64_t busy_ns[MR_N_OPS]; /* by op, without what was lost */
 	uint64_t count[MR_N_OPS];
 	uint64_t wait_ns[MR_N_WAITS];
+	uint64_t lost_ns;           /* in instructions: ready to run, and another program had the core */
+	uint64_t lost_before_ns;    /* the same, in instructions and waits before the one at whose end it was found: still in their times */
 } mr_worker_stats;
 
 /* When an instruction is carried out in virtual time and for what its worker has waited before: in place of the clock. */
@@ -109,6 +113,9 @@ typedef struct mr_cursor {
 typedef struct mr_worker {
 	mr_parker parker;
 	mr_waiter waiter;
+	mr_team_delay delay;       /* of its threads; not opened where one thread does the work of several workers */
+	mr_spin_window window;     /* of it */
+	uint64_t spin_ns;          /* how long it spins on a quiet host */
 	mr_run *run;
 	uint16_t id;
 	mr_kctx *kc;
@@ -181,6 +188,7 @@ struct mr_run {
 	mr_step_rec step[MR_STEP_RING]; /* written by whoever commits the last stage, one at a time */
 	_Alignas(64) _Atomic uint64_t n_steps; /* step records written: on a line that workers do not read at each instruction, */
 	_Alignas(64) uint64_t n_steps_read;    /* the caller's likewise */
+	mr_spin spin;                /* shared by all workers */
 	_Alignas(64) uint64_t start_ns;
 	const mr_stamp *stamp;       /* of the instruction in hand; NULL: the clock tells. Only where one thread does all */
 };

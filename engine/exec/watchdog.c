@@ -18,6 +18,7 @@ static const char *const cause_text[MR_N_WAITS] = {
 	[MR_WAIT_WEIGHTS] = "waits for weights of another stage",
 	[MR_WAIT_OPTIMIZER] = "waits for the gradient norm",
 	[MR_WAIT_DATA] = "waits for the loader",
+	[MR_WAIT_DESCHEDULED] = "waits for its core",
 };
 
 static mr_status stalled(const mr_watchdog *d, mr_run *run)

@@ -19,6 +19,7 @@ typedef enum mr_wait_cause {
 	MR_WAIT_WEIGHTS,    /* another worker's version, reduction or barrier */
 	MR_WAIT_OPTIMIZER,  /* the global gradient norm */
 	MR_WAIT_DATA,       /* the loader */
+	MR_WAIT_DESCHEDULED, /* for the core: ready to run, and another program had it (part of a wait that was for something else) */
 	MR_N_WAITS
 } mr_wait_cause;
 
@@ -27,6 +28,7 @@ typedef struct mr_trace_rec {
 	uint64_t end_ns;
 	uint32_t wait_ns[MR_N_WAITS]; /* waited before begin_ns, by cause; saturates at 4.29 s */
 	uint32_t micro;
+	uint32_t lost_ns;  /* of begin_ns to end_ns: ready to run, and another program had the core */
 	uint32_t version;  /* read by F B I W; committed by U */
 	uint16_t stage;
 	uint16_t worker;

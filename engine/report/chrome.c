@@ -146,6 +146,8 @@ static void put_instruction(mr_json_writer *w, const mr_trace_rec *r)
 		snprintf(key, sizeof(key), "wait_%s_us", mr_report_wait_name((mr_wait_cause)cause));
 		put_us(w, key, r->wait_ns[cause]);
 	}
+	if (r->lost_ns)
+		put_us(w, "descheduled_us", r->lost_ns);
 	mr_json_end_object(w);
 	mr_json_end_object(w);
 }

@@ -188,7 +188,7 @@ static void put_axes(const mr_plot *p, int axis, FILE *out)
 	fprintf(out, "<path d=\"M%g %gV%gH%g\" fill=\"none\" stroke=\"#888\"/>\n", left, PANEL_TOP, bottom,
 		left + PANEL_WIDTH);
 	fprintf(out, "<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">%s</text>\n", left + PANEL_WIDTH / 2, bottom + 38,
-		axis ? "seconds of training" : p->tokens ? "tokens" : "samples");
+		axis ? "seconds, with evaluations and checkpoints" : p->tokens ? "tokens" : "samples");
 }
 
 /* A run on top of others has rings around their dots. */

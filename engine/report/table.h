@@ -72,11 +72,13 @@ typedef struct mr_report_worker_row {
 	uint64_t elapsed_ns;         /* of the steps that the other figures cover; 0: nothing was measured */
 	uint64_t busy_ns;
 	uint64_t wait_ns[MR_N_WAITS];
+	bool lost_known;             /* there is a figure for the column "descheduled": that wait and */
+	uint64_t lost_ns;            /* what was lost in instructions */
 } mr_report_worker_row;
 
 /**
- * The table at the end: busy time and waiting by cause, in percent of the elapsed time; what is left of it is the
- * column "engine". Errors: MR_EIO, MR_ERESOURCE.
+ * The table at the end: busy time and waiting by cause, in percent of the training time (without evaluations and checkpoints);
+ * what is left of it is the column "engine". "descheduled" stands there when it is known for all rows. Errors: MR_EIO, MR_ERESOURCE.
  */
 mr_status mr_report_workers(const mr_report_worker_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
 
@@ -107,7 +109,7 @@ mr_status mr_report_usage_json(uint64_t step, const mr_report_usage_row *rows, u
 /** One line: peak memory predicted and measured, and the difference in percent of the prediction. Errors: MR_EIO. */
 mr_status mr_report_memory(uint64_t predicted_bytes, uint64_t measured_bytes, FILE *out) MR_MUST_USE;
 
-/** "upstream", "downstream", "weights", "optimizer", "data"; "none". Never NULL. */
+/** "upstream", "downstream", "weights", "optimizer", "data", "descheduled"; "none". Never NULL. */
 const char *mr_report_wait_name(mr_wait_cause cause);
 
 #endif

@@ -17,6 +17,7 @@ const char *mr_report_wait_name(mr_wait_cause cause)
 	case MR_WAIT_WEIGHTS: return "weights";
 	case MR_WAIT_OPTIMIZER: return "optimizer";
 	case MR_WAIT_DATA: return "data";
+	case MR_WAIT_DESCHEDULED: return "descheduled";
 	case MR_WAIT_NONE:
 	case MR_N_WAITS: break;
 	}
@@ -105,13 +106,17 @@ static void put_percent(mr_table *t, double part, double whole)
 mr_status mr_report_workers(const mr_report_worker_row *rows, uint32_t n, FILE *out)
 {
 	mr_table_column columns[5 + MR_N_WAITS] = {
-		{"worker", false}, {"stages", false}, {"seconds", true}, {"busy", true},
+		{"worker", false}, {"stages", false}, {"training s", true}, {"busy", true},
 	};
 	uint32_t n_columns = 4;
+	int n_waits = MR_N_WAITS;
 	mr_table *t;
 	mr_status st;
 
-	for (int c = MR_WAIT_UPSTREAM; c < MR_N_WAITS; c++)
+	for (uint32_t i = 0; i < n; i++)
+		if (!rows[i].lost_known)
+			n_waits = MR_WAIT_DESCHEDULED;
+	for (int c = MR_WAIT_UPSTREAM; c < n_waits; c++)
 		columns[n_columns++] = (mr_table_column){mr_report_wait_name((mr_wait_cause)c), true};
 	columns[n_columns++] = (mr_table_column){"engine", true};
 	MR_TRY(mr_table_create(columns, n_columns, &t));
@@ -123,9 +128,11 @@ mr_status mr_report_workers(const mr_report_worker_row *rows, uint32_t n, FILE *
 		mr_table_put(t, "%s", r->stages ? r->stages : "");
 		mr_table_put(t, "%.2f", whole * 1e-9);
 		put_percent(t, (double)r->busy_ns, whole);
-		for (int c = MR_WAIT_UPSTREAM; c < MR_N_WAITS; c++) {
-			put_percent(t, (double)r->wait_ns[c], whole);
-			rest -= (double)r->wait_ns[c];
+		for (int c = MR_WAIT_UPSTREAM; c < n_waits; c++) {
+			double ns = (double)(r->wait_ns[c] + (c == MR_WAIT_DESCHEDULED ? r->lost_ns : 0));
+
+			put_percent(t, ns, whole);
+			rest -= ns;
 		}
 		put_percent(t, rest > 0 ? rest : 0, whole);
 	}

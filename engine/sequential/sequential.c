@@ -329,6 +329,12 @@ void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64
 	*u = q->ns_u;
 }
 
+bool mr_sequential_lost(const mr_sequential *q, uint64_t *ns)
+{
+	*ns = q->ns_lost;
+	return q->delay_known;
+}
+
 uint64_t mr_sequential_bytes(const mr_sequential *q)
 {
 	return q->region.asked_bytes + (q->kc ? q->c.kernels->ctx_bytes(q->kc) : 0);

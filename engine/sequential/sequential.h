@@ -89,6 +89,8 @@ void mr_sequential_resume_at(mr_sequential *q, uint64_t step);
 
 /** Nanoseconds spent in F, in B and in U so far, and bytes of memory it holds. */
 void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64_t *u);
+/** What is not in these, since other programs had the cores meanwhile; false: this kernel does not count it. Between runs. */
+bool mr_sequential_lost(const mr_sequential *q, uint64_t *ns);
 uint64_t mr_sequential_bytes(const mr_sequential *q);
 
 #endif

@@ -6,6 +6,7 @@
 #define MR_SEQUENTIAL_SEQUENTIAL_PARTS_H
 
 #include "host/memory.h"
+#include "host/team_delay.h"
 #include "sequential/sequential.h"
 
 typedef struct mr_sequential_tensor {
@@ -40,7 +41,10 @@ struct mr_sequential {
 	double largest;        /* gradient so far */
 	uint64_t step;
 	mr_region region;      /* all tensors */
-	uint64_t ns_f, ns_b, ns_u;
+	uint64_t ns_f, ns_b, ns_u; /* without what was lost */
+	uint64_t ns_lost;      /* in these: ready to run, and another program had a core */
+	mr_team_delay delay;   /* of the thread that trains; open while it does */
+	bool delay_known;
 	/* a job for the thread */
 	uint64_t until, reached;
 	mr_engine_progress *progress;

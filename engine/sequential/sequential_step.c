@@ -230,10 +230,29 @@ static void find_few(mr_sequential *q)
 	mr_few_find(&q->few, q->value[tokens].value, q->c.samples * q->g->values[tokens].shape.rows, p->dim[0]);
 }
 
+/* Book @f, @b and @u nanoseconds of computing that end at @now, without what other programs took of them. */
+static void book(mr_sequential *q, uint64_t now, uint64_t f, uint64_t b, uint64_t u)
+{
+	uint64_t all = f + b + u, lost;
+	double kept;
+
+	if (!mr_team_delay_due(&q->delay, now, all)) {
+		kept = 1;
+	} else {
+		lost = mr_team_delay_look(&q->delay, now).most_ns;
+		lost = lost < all ? lost : all;
+		q->ns_lost += lost;
+		kept = all ? 1 - (double)lost / (double)all : 1;
+	}
+	q->ns_f += (uint64_t)((double)f * kept);
+	q->ns_b += (uint64_t)((double)b * kept);
+	q->ns_u += (uint64_t)((double)u * kept);
+}
+
 /* Micro-batch @m of the step in hand, forward and backward; @ps says what to do with its gradients. */
 static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 {
-	uint64_t t0, t1;
+	uint64_t t0, t1, t2;
 
 	ps->samples = q->c.samples;
 	ps->first_sample = (q->step * q->c.n_micro + m) * (uint64_t)q->c.samples;
@@ -250,8 +269,8 @@ static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 	if (q->few_owner != UINT32_MAX)
 		find_few(q);
 	MR_TRY(backward(q, ps));
-	q->ns_f += t1 - t0;
-	q->ns_b += mr_clock_ns() - t1;
+	t2 = mr_clock_ns();
+	book(q, t2, t1 - t0, t2 - t1, 0);
 	return MR_OK;
 }
 
@@ -363,21 +382,27 @@ static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 		sum += q->loss[m];
 	rec->loss = sum / q->c.n_micro;
 	rec->time_ns = mr_clock_ns();
-	q->ns_u += rec->time_ns - begin;
+	book(q, rec->time_ns, 0, 0, rec->time_ns - begin);
 	q->step++;
 	return MR_OK;
 }
 
 mr_status mr_sequential_steps(mr_sequential *q)
 {
-	while (q->step < q->until) {
+	mr_status st = MR_OK;
+	bool more = true;
+
+	mr_team_delay_open(&q->delay, q->c.place->n_threads);
+	q->delay_known = q->delay.n > 0;
+	while (q->step < q->until && more && st == MR_OK) {
 		mr_step_rec rec;
 
-		MR_TRY(one_step(q, &rec));
-		if (q->progress && !q->progress(q->arg, &rec))
-			break;
+		st = one_step(q, &rec);
+		if (st == MR_OK && q->progress)
+			more = q->progress(q->arg, &rec);
 	}
-	return MR_OK;
+	mr_team_delay_close(&q->delay);
+	return st;
 }
 
 mr_status mr_sequential_evaluate(mr_sequential *q)

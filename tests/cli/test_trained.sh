@@ -110,8 +110,8 @@ expect 0 "warning: the checkpoint does not hold its vocabulary" eval gpt.cfg --c
 expect 0 "checksums     all right: 2 files" inspect runs/mlp
 
 # A picture: to standard output or a file, which stays as it is when there is nothing to draw.
-expect 0 "seconds of training" curves runs/mlp runs/gpt
-expect 0 "seconds of training" curves runs/mlp -o -
+expect 0 "seconds, with evaluations and checkpoints" curves runs/mlp runs/gpt
+expect 0 "seconds, with evaluations and checkpoints" curves runs/mlp -o -
 [ ! -e - ] || complain "curves -o - has made a file of that name"
 echo precious >picture
 echo '{"step":1,"loss":null}' >wild.jsonl

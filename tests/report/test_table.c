@@ -114,19 +114,36 @@ static void stages_of_two_pipes(void)
 static void workers(void)
 {
 	static const mr_report_worker_row rows[] = {
-		{0, "0", 2000000000, 1800000000, {[MR_WAIT_UPSTREAM] = 100000000, [MR_WAIT_DATA] = 50000000}},
-		{1, "1, 3", 0, 0, {0}},
-		{2, "2", 1000, 900, {[MR_WAIT_WEIGHTS] = 200}},
+		{0, "0", 2000000000, 1800000000, {[MR_WAIT_UPSTREAM] = 100000000, [MR_WAIT_DATA] = 50000000}, false, 0},
+		{1, "1, 3", 0, 0, {0}, true, 0},
+		{2, "2", 1000, 900, {[MR_WAIT_WEIGHTS] = 200}, true, 0},
 	};
 	char *text;
 	FILE *f = open_text(&text);
 
 	MR_CHECK_OK(mr_report_workers(rows, 3, f));
 	fclose(f);
-	check_text(text, "worker  stages  seconds   busy  upstream  downstream  weights  optimizer  data  engine\n"
-			 "w0      0          2.00  90.0%      5.0%        0.0%     0.0%       0.0%  2.5%    2.5%\n"
-			 "w1      1, 3       0.00   0.0%      0.0%        0.0%     0.0%       0.0%  0.0%    0.0%\n"
-			 "w2      2          0.00  90.0%      0.0%        0.0%    20.0%       0.0%  0.0%    0.0%\n");
+	check_text(text, "worker  stages  training s   busy  upstream  downstream  weights  optimizer  data  engine\n"
+			 "w0      0             2.00  90.0%      5.0%        0.0%     0.0%       0.0%  2.5%    2.5%\n"
+			 "w1      1, 3          0.00   0.0%      0.0%        0.0%     0.0%       0.0%  0.0%    0.0%\n"
+			 "w2      2             0.00  90.0%      0.0%        0.0%    20.0%       0.0%  0.0%    0.0%\n");
+}
+
+/* Time that other programs had the cores is a cause of its own: waits for the core, and what was lost within instructions. */
+static void descheduled(void)
+{
+	static const mr_report_worker_row rows[] = {
+		{0, "0", 1000, 300, {[MR_WAIT_UPSTREAM] = 100, [MR_WAIT_DESCHEDULED] = 50}, true, 500},
+		{1, "1", 1000, 900, {[MR_WAIT_DATA] = 100}, true, 0},
+	};
+	char *text;
+	FILE *f = open_text(&text);
+
+	MR_CHECK_OK(mr_report_workers(rows, 2, f));
+	fclose(f);
+	check_text(text, "worker  stages  training s   busy  upstream  downstream  weights  optimizer   data  descheduled  engine\n"
+			 "w0      0             0.00  30.0%     10.0%        0.0%     0.0%       0.0%   0.0%        55.0%    5.0%\n"
+			 "w1      1             0.00  90.0%      0.0%        0.0%     0.0%       0.0%  10.0%         0.0%    0.0%\n");
 }
 
 static void staleness(void)
@@ -219,6 +236,7 @@ void mr_suite_table(void)
 	MR_TEST(stages);
 	MR_TEST(stages_of_two_pipes);
 	MR_TEST(workers);
+	MR_TEST(descheduled);
 	MR_TEST(staleness);
 	MR_TEST(usage);
 	MR_TEST(narrow_pairs);

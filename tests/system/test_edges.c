@@ -62,11 +62,13 @@ static void add_up(const mr_worker *wk)
 	for (uint32_t i = 0; i < wk->n_trace; i++) {
 		const mr_trace_rec *r = &wk->trace[i];
 
-		sum.busy_ns[r->op] += r->end_ns - r->begin_ns;
+		sum.busy_ns[r->op] += r->end_ns - r->begin_ns - r->lost_ns;
+		sum.lost_ns += r->lost_ns;
 		sum.count[r->op]++;
 		for (int k = 0; k < MR_N_WAITS; k++)
 			sum.wait_ns[k] += r->wait_ns[k];
 	}
+	sum.lost_before_ns = wk->stats.lost_before_ns; /* of no record */
 	CU_ASSERT(!memcmp(&sum, &wk->stats, sizeof(sum)));
 }
 

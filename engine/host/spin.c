@@ -1,0 +1,26 @@
+#include "host/spin.h"
+
+void mr_spin_init(mr_spin *s)
+{
+	atomic_init(&s->busy_ns, 0);
+}
+
+void mr_spin_delayed(mr_spin *s, mr_spin_window *w, uint64_t now, uint64_t delay_ns)
+{
+	w->begin_ns = w->begin_ns ? w->begin_ns : now;
+	w->lost_ns += delay_ns;
+	if (now - w->begin_ns < MR_SPIN_WINDOW_NS)
+		return;
+	if (w->lost_ns > (now - w->begin_ns) / MR_SPIN_LOST_PART)
+		atomic_store_explicit(&s->busy_ns, now, memory_order_relaxed);
+	*w = (mr_spin_window){.begin_ns = now};
+}
+
+uint64_t mr_spin_ns(const mr_spin *s, uint64_t now, uint64_t most_ns)
+{
+	uint64_t busy = atomic_load_explicit(&s->busy_ns, memory_order_relaxed);
+	uint64_t ns = now > busy ? (now - busy) / MR_SPIN_GROWS_BY : 0;
+
+	ns = ns > MR_SPIN_LEAST_NS ? ns : MR_SPIN_LEAST_NS;
+	return busy && ns < most_ns ? ns : most_ns;
+}
