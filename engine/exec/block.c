@@ -300,7 +300,7 @@ void mr_block_skip(mr_block *b, uint8_t pipe)
 		if (b->private_weights) { /* the copy is this pipe's own: all of it */
 			first = 0;
 			n = at == SIZE_MAX ? 0 : mr_stage_graph(b->stage)->params[p].n;
-		} else if (!part_of(b, &b->share[pipe], p, &first, &n)) {
+		} else if (!mr_block_part(b, pipe, p, &first, &n)) {
 			continue;
 		}
 		at += (size_t)first * bytes;

@@ -114,7 +114,7 @@ typedef struct mr_worker {
 	mr_parker parker;
 	mr_waiter waiter;
 	mr_team_delay delay;       /* of its threads; not opened where one thread does the work of several workers */
-	mr_spin_window window;     /* of it */
+	mr_spin_window spin_window; /* of it */
 	uint64_t spin_ns;          /* how long it spins on a quiet host */
 	mr_run *run;
 	uint16_t id;
