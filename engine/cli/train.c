@@ -113,6 +113,7 @@ static void log_step(mr_train *t, const mr_step_rec *rec)
 	row.loss = rec->loss;
 	row.lr = rec->lr;
 	row.grad_norm = rec->norm;
+	row.stage_grad_norm = rec->stage_norm;
 	row.samples = rec->step * samples_per_step(t);
 	row.tokens = row.samples * (uint64_t)tokens;
 	row.seconds = t->seconds_before + (double)(rec->time_ns - t->start_ns) / 1e9;

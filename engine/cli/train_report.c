@@ -58,9 +58,10 @@ static void print_system(const mr_train *t)
 		printf("; plan %016" PRIx64 ", staleness at most %u", s->plan_hash, s->plan->contract.max_staleness);
 	putchar('\n');
 	if (clip > 0 && s->plan && !s->plan->contract.clip)
-		printf("clipping to norm %g per stage: this system never has one moment at which a global norm exists\n", clip);
+		printf("clipping to norm %g per stage: this system never has one moment at which a global norm exists; metrics.jsonl has that of the "
+		       "last stage\n", clip);
 	else if (clip > 0)
-		printf("clipping to global norm %g\n", clip);
+		printf("clipping to global norm %g, which metrics.jsonl has\n", clip);
 }
 
 /* What the system refused of a worker's memory: its node, or huge pages. */

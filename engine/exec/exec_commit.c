@@ -28,6 +28,7 @@ static mr_status record_step(mr_run *run, uint64_t version, double lr, double no
 		.loss = sum / need,
 		.lr = lr,
 		.norm = run->c.plan->contract.clip ? norm : (double)NAN,
+		.stage_norm = run->c.plan->contract.clip ? (double)NAN : norm,
 		.time_ns = run->stamp ? run->start_ns + run->stamp->end_ns : mr_clock_ns(),
 	};
 	/* pairs with the acquire load in mr_engine_poll: the record is written before its number is seen */

@@ -40,6 +40,7 @@ typedef struct mr_step_rec {
 	double loss;      /* f64 mean over the step's micro-batches, in their order */
 	double lr;
 	double norm;      /* of the gradient before clipping, global; NAN when nobody computed it */
+	double stage_norm; /* the same of the last stage alone, where the system has no global one; else NAN */
 	uint64_t time_ns; /* mr_clock_ns at the commit */
 } mr_step_rec;
 

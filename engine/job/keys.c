@@ -32,7 +32,8 @@ static const mr_option train[] = {
 	{"warmup", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps over which the learning rate rises from 0"},
 	{"min_ratio", MR_OPT_FLOAT, "0.1", 0, 1, NULL, NULL, "cosine and linear end at lr * min_ratio"},
 	{"clip", MR_OPT_FLOAT, "0", 0, INFINITY, NULL, NULL,
-	 "largest gradient norm, global norm where the system synchronises, per stage where it does not; 0: no clipping"},
+	 "largest gradient norm, global where the system synchronises, per stage where it does not; 0: no clipping, and mostly no norm on "
+	 "the record; 1e9: nothing is clipped, and metrics.jsonl has the norm"},
 	{"nonfinite", MR_OPT_ENUM, "stop", 0, 0, "stop|skip", NULL,
 	 "a step whose gradient norm is not finite: stop the run, or leave the weights as they are; skip needs clip"},
 	{"seed", MR_OPT_INT, "1", 0, INFINITY, NULL, NULL, "of initial weights, order of the data and dropout"},

@@ -27,6 +27,7 @@ mr_metrics_row mr_metrics_row_at(uint64_t step)
 		.lr = NAN,
 		.seconds = NAN,
 		.grad_norm = NAN,
+		.stage_grad_norm = NAN,
 		.rate = NAN,
 		.gflops = NAN,
 		.val_loss = NAN,
@@ -103,6 +104,7 @@ mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_metrics_row *row)
 	put_count(&w, "tokens", row->tokens);
 	put_double(&w, "seconds", row->seconds);
 	put_double(&w, "grad_norm", row->grad_norm);
+	put_double(&w, "stage_grad_norm", row->stage_grad_norm);
 	put_double(&w, "rate", row->rate);
 	put_double(&w, "gflops", row->gflops);
 	put_double(&w, row->trains_only ? "train_loss" : "val_loss", row->val_loss);
@@ -174,6 +176,7 @@ static bool parse(const char *line, size_t len, mr_metrics_row *row)
 			.tokens = get_count(j, "tokens"),
 			.seconds = get_double(j, "seconds"),
 			.grad_norm = get_double(j, "grad_norm"),
+			.stage_grad_norm = get_double(j, "stage_grad_norm"),
 			.rate = get_double(j, "rate"),
 			.gflops = get_double(j, "gflops"),
 			.val_loss = get_double(j, trains_only ? "train_loss" : "val_loss"),

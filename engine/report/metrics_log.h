@@ -26,7 +26,8 @@ typedef struct mr_metrics_row {
 	uint64_t samples;   /* seen so far */
 	uint64_t tokens;    /* seen so far */
 	double seconds;     /* of training so far */
-	double grad_norm;
+	double grad_norm;   /* of all gradients together, before clipping */
+	double stage_grad_norm; /* of those of the last stage, where no global norm exists */
 	double rate;        /* samples or tokens a second since the line before */
 	double gflops;
 	double val_loss;    /* of an evaluation, and the part of its targets that were predicted */

@@ -372,7 +372,7 @@ static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 	double sum = 0;
 	uint64_t begin;
 
-	*rec = (mr_step_rec){.step = q->step + 1, .lr = mr_lr_at(q->c.lr, q->step + 1), .norm = NAN};
+	*rec = (mr_step_rec){.step = q->step + 1, .lr = mr_lr_at(q->c.lr, q->step + 1), .norm = NAN, .stage_norm = NAN};
 	MR_TRY(q->c.lists ? sum_by_lists(q) : sum_in_order(q, rec->lr));
 	begin = mr_clock_ns();
 	MR_TRY(update(q, rec->lr, &rec->norm));

@@ -30,6 +30,22 @@ expect 0 "done: 5 of 5 steps" train gpt.cfg --set run.dir=softened --set mitigat
 ! grep -q "warning" out || complain "a warning in spite of the mitigation"
 expect 0 "done: 5 of 5 steps" train gpt.cfg --set run.dir=racing --set system.name=ampnet --set system.order=racing
 grep -qF "mitigation.name (staleness_aware, gap_aware, dc_asgd, weight_prediction) or" out || complain "the warning of a race does not name the choices"
+# A limit that clips nothing changes no bit, and has the gradient norm written down: of the last stage where there is no global one.
+weights() {
+	cat "$1"/checkpoints/step-*/model.safetensors
+}
+expect 0 "clipping to global norm 1e+09, which metrics.jsonl has" train mlp.cfg --set run.dir=normed --set train.clip=1e9
+weights runs/mlp >bits.a
+weights normed >bits.b
+cmp -s bits.a bits.b || complain "a limit that clips nothing changes bits"
+[ "$(grep -c '"loss":.*"grad_norm":[0-9]' normed/metrics.jsonl)" = 6 ] || complain "no gradient norm of each step"
+expect 0 "metrics.jsonl has that of the last stage" train gpt.cfg --set run.dir=stagenormed --set train.clip=1e9
+weights runs/gpt >bits.a
+weights stagenormed >bits.b
+cmp -s bits.a bits.b || complain "a limit per stage that clips nothing changes bits"
+[ "$(grep -c '"stage_grad_norm":[0-9]' stagenormed/metrics.jsonl)" = 5 ] || complain "no gradient norm of the last stage"
+! grep -q '"grad_norm"' stagenormed/metrics.jsonl || complain "a global norm that cannot be"
+
 # The configuration that a newcomer sees first gives no warning about itself.
 expect 0 "done: 1 of 1 steps" train "$source/conf/quickstart.cfg" --set run.dir=quick --set train.steps=1 --set train.warmup=0 \
 	--set model.width=8 --set model.layers=2 --set sample.tokens=1

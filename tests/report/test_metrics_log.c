@@ -65,12 +65,12 @@ static void lines(void)
 	MR_CHECK_OK(mr_metrics_log_open(path, &log));
 	row.val_loss = 4.5;
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
-	row = (mr_metrics_row){1, 2.25, 0.001, 16, 2048, 0.5, 0.75, 4096, 12.5, NAN, NAN, false};
+	row = (mr_metrics_row){1, 2.25, 0.001, 16, 2048, 0.5, 0.75, 0.25, 4096, 12.5, NAN, NAN, false};
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
 	MR_CHECK_OK(mr_metrics_log_flush(log, true));
 	check_text("{\"step\":0,\"val_loss\":4.5}\n"
 		   "{\"step\":1,\"loss\":2.25,\"lr\":0.001,\"samples\":16,\"tokens\":2048,\"seconds\":0.5,\"grad_norm\":0.75,"
-		   "\"rate\":4096.0,\"gflops\":12.5}\n");
+		   "\"stage_grad_norm\":0.25,\"rate\":4096.0,\"gflops\":12.5}\n");
 	row = mr_metrics_row_at(2);
 	row.val_loss = 0.5;
 	row.accuracy = 0.75;
