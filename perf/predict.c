@@ -2,7 +2,7 @@
  * predict.c - the simulator against the engine: how long a step should take, by a measured profile, and how long it takes.
  *
  *	predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--systems A,B,...] [--async] [--ops] [--rounds N] [--seconds S]
- *		[--json FILE]
+ *		[--json FILE] [--margins FILE]
  *
  * Every system that flushes (or that --systems names; --async: also those that do not, but whose order repeats) trains the model of FILE (conf/mlp.cfg) on N workers
  * (2) of one thread, all with the same micro-batches. All engines stand ready in this one process. A round lets each engine do a burst of steps, in
@@ -12,7 +12,8 @@
  * measured step is the median distance of commits (of iterations, where one has several) inside a burst, without the first, in which the pipeline fills; of the bursts of a system, the
  * median. Before and after each burst a cache-line ping-pong tells the placement of the cores (NEAR or FAR, host/probe.h); bursts that
  * saw both are dropped, and profiles and bursts are only compared within one placement. The tables are Markdown. --ops: what each kind
- * of instruction takes a step, in the engine and by the last of the methods, mean of the workers.
+ * of instruction takes a step, in the engine and by the last of the methods,  mean of the workers. --margins:
+ * the errors of live profiles as plan --compare reads them (engine/cli/margins.def).
  */
 #include <math.h>
 #include <stdio.h>
@@ -52,6 +53,8 @@ typedef struct contender {
 
 typedef struct bench {
 	const char *conf, *json;
+	const char *margins; /* a file for the errors; NULL: none */
+	FILE *errors;
 	const char *set[MAX_SETS];
 	uint32_t n_sets;
 	char workers[64];
@@ -253,12 +256,12 @@ static void burst(const bench *b, contender *x)
 
 /* --- comparing --- */
 
-enum { N_FIELDS = 5, N_RATES = 8 };
+enum { N_FIELDS = 5, N_RATES = 10 };
 
 static double *rate(mr_costs *c, int i)
 {
 	double *const all[N_RATES] = {&c->remote.read_s, &c->remote.write_s, &c->sum_s, &c->norm_s, &c->save_s, &c->shared_s, &c->average_s,
-				       &c->hop_s};
+				       &c->hop_s, &c->crowd_f, &c->crowd_b};
 
 	return all[i];
 }
@@ -391,11 +394,28 @@ static void compare(bench *b, int place, mr_json_writer *json, errors *e)
 		if (!x->n[place])
 			continue;
 		print_row(x, &q, predicted[i]);
+		if (b->errors)
+			fprintf(b->errors, "MR_MARGIN(\"%s\", %.1f)\n", x->name, 100 * (predicted[i][N_KINDS - 1] / q.median - 1));
 		for (int kind = 0; kind < N_KINDS; kind++)
 			e->at[kind][e->n[kind]++] = fabs(predicted[i][kind] / q.median - 1);
 		if (json)
 			put_one(json, x->name, place, predicted[i], &q, x->n[place]);
 	}
+}
+
+static void open_margins(bench *b)
+{
+	char machine[512];
+
+	b->errors = b->margins ? fopen(b->margins, "we") : NULL;
+	if (b->margins && !b->errors) {
+		perror(b->margins);
+		exit(1);
+	}
+	if (b->errors)
+		fprintf(b->errors, "/* margins.def - predicted over measured less 1, percent: perf_predict --margins, %s */\n"
+				   "MR_MARGIN_MACHINE(\"%s, %s\")\n",
+			b->conf, mr_topo_print(&b->base.topo, machine, sizeof(machine)), mr_kernels_library());
 }
 
 static void report(bench *b)
@@ -421,8 +441,13 @@ static void report(bench *b)
 		mr_json_key(&w, "systems");
 		mr_json_begin_array(&w);
 	}
+	open_margins(b);
 	for (int place = 0; place < N_PLACES; place++)
 		compare(b, place, f ? &w : NULL, &e);
+	if (b->errors && fclose(b->errors)) {
+		perror(b->margins);
+		exit(1);
+	}
 	for (int kind = 0; kind < N_KINDS; kind++) {
 		mr_quartiles q = mr_quartiles_of(e.at[kind], e.n[kind]);
 
@@ -451,7 +476,7 @@ static void report(bench *b)
 static void usage(void)
 {
 	fputs("usage: predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--systems A,B,...] [--async] [--ops]\n"
-	      "               [--rounds N] [--seconds S] [--json FILE]\n",
+	      "               [--rounds N] [--seconds S] [--json FILE] [--margins FILE]\n",
 	      stderr);
 	exit(2);
 }
@@ -485,6 +510,8 @@ static void parse(bench *b, int argc, char **argv)
 			b->seconds = atof(value);
 		else if (!strcmp(argv[i], "--json"))
 			b->json = value;
+		else if (!strcmp(argv[i], "--margins"))
+			b->margins = value;
 		else
 			usage();
 		i++;

@@ -10,7 +10,7 @@
 #include "ir/walk_trace.h"
 #include "sim/sim.h"
 
-#define EXTRA_SETS 5
+#define EXTRA_SETS 7
 #define PICTURE_BODIES 400u /* at most, of one system */
 
 /* All that the attempts share. */
@@ -52,7 +52,7 @@ static void add_number(sets *s, const char *key, uint64_t value)
 /* The user's --set, without what is meant for another system, and then ours: the last wins. */
 static mr_status make_sets(const base *b, const mr_compare_row *a, sets *out)
 {
-	bool same = !strcmp(a->ops->name, mr_config_plugin(b->config, MR_JOB_SYSTEM));
+	bool same = !strcmp(a->system, mr_config_plugin(b->config, MR_JOB_SYSTEM));
 
 	*out = (sets){.at = calloc(b->args->n_sets + EXTRA_SETS, sizeof(*out->at))};
 	if (!out->at)
@@ -60,14 +60,18 @@ static mr_status make_sets(const base *b, const mr_compare_row *a, sets *out)
 	for (uint32_t i = 0; i < b->args->n_sets; i++)
 		if (same || strncmp(b->args->set[i], "system.", 7) != 0)
 			out->at[out->n++] = b->args->set[i];
-	add_set(out, "system.name", a->ops->name);
+	add_set(out, "system.name", a->system);
 	add_number(out, "train.microbatches", a->n_micro);
 	if (a->chunks)
 		add_number(out, "system.chunks", a->chunks);
 	if (b->cap)
 		add_number(out, "machine.memory_limit", b->cap);
-	if (a->auto_cut)
+	if (a->auto_cut || !a->ops)
 		add_set(out, "partition", "auto");
+	if (!a->ops) { /* all that there is, inside each operator */
+		add_number(out, "machine.workers", 1);
+		add_number(out, "machine.threads", 0);
+	}
 	return MR_OK;
 }
 
@@ -107,16 +111,22 @@ static mr_status scale_costs(const base *b, const mr_session *s, mr_costs *out)
 {
 	if (!b->costs.measured)
 		return mr_costs_nominal(s, out);
-	return mr_costs_scale(&b->costs, s, (double)s->samples / (double)b->s.samples, out);
+	MR_TRY(mr_costs_scale(&b->costs, s, (double)s->samples / (double)b->s.samples, out));
+	if (!s->plan && out->threads)
+		mr_costs_divide(out, s, (double)s->place.worker[0].n_threads / out->threads);
+	return MR_OK;
 }
 
 static mr_status take_metrics(const mr_forecast *f, mr_compare_row *row)
 {
 	mr_metrics *m;
 
-	MR_TRY(mr_metrics_create(f->s->plan, f->walk, &m));
 	row->step_s = f->step_s;
 	row->bubble = f->step_s > 0 ? fmax(0, 1 - f->busy_s / f->step_s) : 0;
+	row->weight_copies = 1;
+	if (!f->s->plan)
+		return MR_OK;
+	MR_TRY(mr_metrics_create(f->s->plan, f->walk, &m));
 	row->weight_copies = m->weight_copies;
 	for (uint16_t s = 0; s < m->n_stages; s++)
 		row->staleness = m->staleness[s] > row->staleness ? m->staleness[s] : row->staleness;
@@ -129,10 +139,32 @@ static mr_status take_memory(mr_forecast *f, mr_compare_row *row)
 {
 	MR_TRY(mr_forecast_memory(f));
 	row->bytes = f->bytes;
-	for (uint16_t w = 0; w < f->run->n_workers; w++)
+	row->worker_bytes = f->run ? 0 : f->bytes;
+	for (uint16_t w = 0; f->run && w < f->run->n_workers; w++)
 		row->worker_bytes = f->run->worker[w].region.bytes > row->worker_bytes ? f->run->worker[w].region.bytes
 										       : row->worker_bytes;
 	return mr_forecast_fits(f);
+}
+
+/* The same of sequential: forward, backward and update, again and again. */
+static mr_status take_lone_picture(const mr_forecast *f, double horizon, mr_compare_row *row)
+{
+	static const uint8_t op[] = {MR_OP_F, MR_OP_B, MR_OP_U};
+	const mr_stage_cost *c = &f->stage[0];
+	double each[] = {c->f, c->i + c->w, c->u}, t = 0;
+	size_t most = 3 * ((size_t)fmin(ceil(horizon / f->step_s), PICTURE_BODIES) + 1);
+
+	row->rec = calloc(most, sizeof(*row->rec));
+	if (!row->rec)
+		return mr_fail(MR_ERESOURCE, "no memory for a picture");
+	for (; row->n_rec < most && t < horizon; row->n_rec++) {
+		double end = fmin(horizon, t + each[row->n_rec % 3]);
+
+		row->rec[row->n_rec] = (mr_trace_rec){.begin_ns = (uint64_t)llround(t * 1e9), .end_ns = (uint64_t)llround(end * 1e9),
+						      .micro = (uint32_t)(row->n_rec / 3), .op = op[row->n_rec % 3]};
+		t = end;
+	}
+	return MR_OK;
 }
 
 /* What @f's plan does in the first @horizon seconds; what begins later is left out, what goes on is cut. */
@@ -140,12 +172,15 @@ static mr_status take_picture(const mr_forecast *f, double horizon, mr_compare_r
 {
 	const mr_plan *plan = f->s->plan;
 	mr_cost cost = {f->s->partition.n_stages, f->stage};
-	double bodies = ceil(horizon / (f->step_s * mr_plan_steps(plan))) + 1;
 	uint64_t end = (uint64_t)llround(horizon * 1e9);
+	double bodies;
 	mr_walk *walk;
 	mr_status st;
 	size_t n = 0;
 
+	if (!plan)
+		return take_lone_picture(f, horizon, row);
+	bodies = ceil(horizon / (f->step_s * mr_plan_steps(plan))) + 1;
 	MR_TRY(mr_sim_run(plan, &cost, &(mr_sim_params){.n_bodies = bodies < PICTURE_BODIES ? (uint32_t)bodies : PICTURE_BODIES, .no_period = true},
 			  &walk));
 	st = mr_walk_trace(plan, walk, 1e9, &row->rec, &row->n_rec);
@@ -194,6 +229,7 @@ static bool attempt(mr_compare *c, const base *b, double horizon, mr_compare_row
 	if (st == MR_OK) {
 		row->n_workers = (uint16_t)s.place.n_workers;
 		c->scaled |= b->costs.measured && s.samples != b->s.samples;
+		c->divided |= b->costs.measured && !s.plan && b->costs.threads != s.place.worker[0].n_threads;
 		st = look(b, &s, horizon, row);
 		mr_session_close(&s);
 	}
@@ -212,11 +248,12 @@ static mr_status add_row(mr_compare *c, const base *b, const mr_sched_ops *ops, 
 		return mr_fail(MR_ERESOURCE, "no memory for a comparison");
 	c->row = more;
 	row = &c->row[c->n++];
-	*row = (mr_compare_row){.ops = ops, .chunks = chunks, .step_s = NAN, .bubble = NAN};
-	row->n_micro = ops->asynchronous && !ops->accumulates ? 1 : c->n_micro;
-	if (ops->step_micro && ops == mr_config_system(b->config)) /* its options are the user's */
+	*row = (mr_compare_row){.system = ops ? ops->name : MR_SEQUENTIAL, .ops = ops, .chunks = chunks, .step_s = NAN, .bubble = NAN};
+	row->margin = mr_margin_of(row->system);
+	row->n_micro = !ops || (ops->asynchronous && !ops->accumulates) ? 1 : c->n_micro;
+	if (ops && ops->step_micro && ops == mr_config_system(b->config)) /* its options are the user's */
 		row->n_micro = mr_schedule_step_micro(ops, mr_config_values(b->config, MR_JOB_SYSTEM));
-	snprintf(row->label, sizeof(row->label), chunks ? "%s, chunks %u" : "%s", ops->name, chunks);
+	snprintf(row->label, sizeof(row->label), chunks ? "%s, chunks %u" : "%s", row->system, chunks);
 	if (attempt(c, b, 0, row) || !mr_config_partition(b->config, &named))
 		return MR_OK;
 	row->auto_cut = true; /* the stages that the user named may be too few or too many for this one */
@@ -285,16 +322,33 @@ static void set_up(mr_compare *c, base *b)
 		 mr_count_text((uint64_t)mr_graph_n_params(b->s.graph), params), b->n_workers, b->n_workers == 1 ? "" : "s",
 		 (long long)c->batch, c->batch == 1 ? "" : "s");
 	snprintf(c->source, sizeof(c->source), "%s", b->costs.source);
+	c->measured = b->costs.measured;
 	c->limit = b->cap ? b->cap : (uint64_t)mr_values_int(mr_config_values(b->config, MR_JOB_MACHINE), "memory_limit");
+}
+
+/* Which rows that can run may as well be as fast as which. */
+static void find_alike(mr_compare *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		for (uint32_t k = 0; k < c->n && !*c->row[i].why; k++) {
+			const mr_compare_row *a = &c->row[i], *b = &c->row[k];
+
+			if (*b->why || i == k || !mr_margin_alike(a->step_s, &a->margin, b->step_s, &b->margin))
+				continue;
+			c->row[i].above += k < i;
+			c->row[i].below += k > i;
+		}
 }
 
 static mr_status try_all(mr_compare *c, const base *b, bool pictures)
 {
 	double horizon = 0;
 
+	MR_TRY(add_row(c, b, NULL, 0));
 	for (size_t i = 0; mr_schedule_at(i); i++)
 		MR_TRY(add_system(c, b, mr_schedule_at(i)));
 	qsort(c->row, c->n, sizeof(*c->row), by_time);
+	find_alike(c);
 	for (uint32_t i = 0; i < c->n && !*c->row[i].why; i++)
 		horizon = fmax(horizon, c->row[i].step_s);
 	for (uint32_t i = 0; pictures && i < c->n && !*c->row[i].why; i++)

@@ -4,7 +4,9 @@
  * What is compared is a step of train.batch samples: systems that flush, and those that gather several micro-batches into a
  * commit without flushing, cut it into the same number of micro-batches; a system that commits after each takes it as one.
  * Each has the plan, the cut and the memory layout that train would give it. A system whose users choose the chunks of a worker
- * is a row with its default and a row with as many as the model's cut points allow.
+ * is a row with its default and a row with as many as the model's cut points allow. The baseline is sequential, with a step
+ * as one micro-batch and all cores of the machine inside each operator; times that were measured with fewer threads are
+ * divided as if more threads were as many times as fast, which is the most that they can be.
  */
 #ifndef MR_CLI_COMPARE_H
 #define MR_CLI_COMPARE_H
@@ -12,12 +14,14 @@
 #include <stdio.h>
 
 #include "cli/args.h"
+#include "cli/margins.h"
 #include "session/costs.h"
 #include "ir/trace.h"
 #include "schedules/registry.h"
 
 typedef struct mr_compare_row {
-	const mr_sched_ops *ops;
+	const char *system;
+	const mr_sched_ops *ops; /* NULL: sequential */
 	uint32_t chunks;         /* 0: the system's default */
 	bool auto_cut;           /* the stages that the configuration names do not suit it: the automatic cut */
 	char label[64];          /* the system, and its chunks where they are not its default */
@@ -25,6 +29,8 @@ typedef struct mr_compare_row {
 	uint32_t n_micro;
 	uint16_t n_workers;
 	double step_s, bubble;   /* predicted; NAN: not even that is known. Bubble: idle share, mean of the workers */
+	mr_margin margin;
+	uint32_t above, below;   /* rows above and below it that may as well be as fast: their margins meet */
 	uint64_t worker_bytes;   /* of the worker that needs most; 0: the engine has no layout for it */
 	uint64_t bytes;          /* of all workers */
 	double weight_copies;
@@ -39,6 +45,8 @@ typedef struct mr_compare {
 	uint32_t n_micro;        /* of systems that cut a step */
 	int64_t batch;
 	uint64_t limit;          /* bytes in all; 0: none */
+	bool measured;           /* costs are, else nominal */
+	bool divided;            /* to another number of threads */
 	bool scaled;             /* measured times were scaled to another size of micro-batch */
 	char source[512];        /* of the costs */
 	char what[200];          /* model, workers, batch: for titles */

@@ -45,6 +45,13 @@ static void put_row(mr_table *t, const mr_compare_row *r, double unit)
 		mr_table_put(t, "%.3g", r->weight_copies);
 		mr_table_put(t, "%u", r->staleness);
 	}
+	if (isnan(r->step_s) || *r->why) {
+		mr_table_put(t, "-");
+		mr_table_put(t, "-");
+	} else {
+		mr_table_put(t, "-%.0f+%.0f%%", 100 * r->margin.less, 100 * r->margin.more);
+		mr_table_put(t, r->above + r->below ? "-%u+%u" : "-", r->above, r->below);
+	}
 	mr_table_put(t, "%s", *r->why ? r->why : r->auto_cut ? "yes (automatic cut)" : "yes");
 }
 
@@ -55,7 +62,8 @@ mr_status mr_compare_print(const mr_compare *c, FILE *out)
 	char step[16], limit[16];
 	mr_table_column columns[] = {
 		{"system", false}, {"micro-batches", true}, {step, true},  {"bubble", true}, {"worker's memory", true},
-		{"in all", true},  {"weights", true},       {"stale", true}, {"runs", false},
+		{"in all", true},  {"weights", true},       {"stale", true}, {"margin", true},
+		{"alike", true},  {"runs", false},
 	};
 	mr_table *t;
 	mr_status st;
@@ -67,6 +75,11 @@ mr_status mr_compare_print(const mr_compare *c, FILE *out)
 	fprintf(out, "costs    %s\n", c->source);
 	if (c->scaled)
 		fputs("         measured for micro-batches of another size than some of these have, and scaled to theirs\n", out);
+	if (c->divided)
+		fputs("         sequential as if all cores together were as many times as fast as one, which is the most that they can be\n", out);
+	fprintf(out, "margin   what a step may take less and more than predicted, by the errors of live profiles on %s%s\n", mr_margin_source(),
+		!c->measured ? "; nominal costs may be off by more" : "");
+	fputs("alike    rows above (-) and below (+) whose margins meet this one's: which is faster cannot be told\n", out);
 	fputc('\n', out);
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (uint32_t i = 0; i < c->n; i++)

@@ -337,24 +337,43 @@ static mr_status make_plan(const mr_run_config *c, mr_plan **out)
 	return st;
 }
 
-/* Of all U together: seconds a byte of the weights. */
-static double rate_of_steps(const mr_run_config *c, const double *live)
+static double weight_bytes(const mr_run_config *c)
 {
-	double seconds = 0, bytes = 0;
+	double bytes = 0;
+
+	for (uint32_t p = 0; p < c->graph->n_params; p++)
+		if (c->graph->params[p].tied_to < 0)
+			bytes += (double)c->graph->params[p].n * (double)mr_dtype_bytes(c->kernels->dtype);
+	return bytes;
+}
+
+/* What all @op of the plan took together; 0 where one of them was not measured. */
+static double seconds_of(const mr_run_config *c, const double *live, mr_op op)
+{
+	double seconds = 0;
 
 	for (uint16_t w = 0; w < c->plan->n_workers; w++) {
 		const mr_list *l = mr_plan_list(c->plan, w, MR_BODY);
 
 		for (uint32_t i = 0; i < l->n; i++, live++)
-			seconds += l->at[i].op == MR_OP_U && !isnan(*live) ? *live : 0;
+			seconds += l->at[i].op == op ? *live : 0;
 	}
-	for (uint32_t p = 0; p < c->graph->n_params; p++)
-		if (c->graph->params[p].tied_to < 0)
-			bytes += (double)c->graph->params[p].n * (double)mr_dtype_bytes(c->kernels->dtype);
-	return bytes > 0 ? seconds / bytes : 0;
+	return isfinite(seconds) ? seconds : 0;
 }
 
-static mr_status measure_steps(const mr_run_config *c, double seconds, double *rate)
+static void take_rates(const mr_run_config *c, const double *live, mr_commit_rates *out)
+{
+	double bytes = weight_bytes(c);
+
+	if (bytes > 0) {
+		out->shared_s = seconds_of(c, live, MR_OP_U) / bytes;
+		out->reduce_s = seconds_of(c, live, MR_OP_AR) / (bytes * (c->plan->n_pipes - 1));
+	}
+	out->forward_s = seconds_of(c, live, MR_OP_F) / c->plan->n_micro;
+	out->back_s = seconds_of(c, live, MR_OP_B) / c->plan->n_micro;
+}
+
+static mr_status measure_steps(const mr_run_config *c, double seconds, mr_commit_rates *out)
 {
 	mr_run_config own = *c;
 	mr_live_profile live;
@@ -367,7 +386,7 @@ static mr_status measure_steps(const mr_run_config *c, double seconds, double *r
 	own.mitigate = NULL;
 	st = mr_profile_live(&own, seconds, &live);
 	if (st == MR_OK)
-		*rate = rate_of_steps(&own, live.instr);
+		take_rates(&own, live.instr, out);
 	free(live.instr);
 	mr_plan_destroy(plan);
 	return st == MR_ERESOURCE ? MR_OK : st; /* then no such system can be had here either */
@@ -379,5 +398,5 @@ mr_status mr_profile_commits(const mr_run_config *c, double seconds, mr_commit_r
 	if (c->plan->n_workers < 2 || c->plan->n_workers > UINT8_MAX)
 		return MR_OK;
 	MR_TRY(measure_average(c, seconds, &out->average_s));
-	return measure_steps(c, seconds, &out->shared_s);
+	return measure_steps(c, seconds, out);
 }

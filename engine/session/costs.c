@@ -9,6 +9,8 @@
 
 #define UPDATE_PASSES 7 /* as in mr_partition_cost */
 #define SUM_PASSES 3    /* two gradients are read, one is written */
+#define LEAST_CROWD 0.9 /* less, or more, is not what caches do */
+#define MOST_CROWD 2.0
 
 mr_status mr_costs_alloc(const mr_session *s, mr_costs *out)
 {
@@ -52,6 +54,45 @@ static double tied_bytes(const mr_session *s, uint16_t stage)
 			n += (double)p->n;
 	}
 	return n * (double)mr_dtype_bytes(s->kernels->dtype);
+}
+
+/* How many of the stages a worker of stage @stage hosts beyond its share: 0 for the share, 1 for all of them. */
+static double crowding(const mr_session *s, uint16_t stage)
+{
+	const mr_plan *p = s->plan;
+	double all = 0, share;
+
+	if (!p || p->n_workers < 2 || p->n_pipes < 2 || mr_contract_replicates(&p->contract) || mr_plan_parts(p, stage) < 2)
+		return 0;
+	share = 1.0 / p->n_workers;
+	for (unsigned own = 0; own < p->n_pipes; own++) {
+		uint16_t worker = mr_plan_worker(p, (uint8_t)own, stage);
+		double n = 0;
+
+		for (uint16_t k = 0; k < p->n_stages; k++) {
+			bool hosts = false;
+
+			for (unsigned q = 0; q < p->n_pipes; q++)
+				hosts |= mr_plan_worker(p, (uint8_t)q, k) == worker;
+			n += hosts;
+		}
+		all += n / p->n_stages / p->n_pipes;
+	}
+	return fmax(0, (all - share) / (1 - share));
+}
+
+/* Weights and gradients of more than a share push each other out of the caches. */
+static void add_crowding(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
+{
+	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
+		double part = crowding(s, i), f = c->crowd_f > 0 ? 1 + part * (c->crowd_f - 1) : 1;
+		double b = c->crowd_b > 0 ? 1 + part * (c->crowd_b - 1) : 1;
+
+		stage[i].f *= f;
+		stage[i].i *= b;
+		stage[i].w *= b;
+		stage[i].g *= b;
+	}
 }
 
 /* Each gradient but one is added to it. */
@@ -125,6 +166,7 @@ void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *s
 			stage[i].g += c->layer[n].g;
 		}
 	}
+	add_crowding(s, c, stage);
 	add_boundaries(s, &c->remote, stage);
 	add_reductions(s, c, stage);
 	add_commits(s, c, stage);
@@ -201,6 +243,18 @@ mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, m
 	return MR_OK;
 }
 
+void mr_costs_divide(mr_costs *c, const mr_session *s, double threads)
+{
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
+		mr_layer_cost *l = &c->layer[i];
+
+		*l = (mr_layer_cost){l->f / threads, l->i / threads, l->w / threads, l->u / threads, l->g / threads};
+	}
+	c->norm_s /= threads;
+	c->sum_s /= threads;
+	c->save_s /= threads;
+}
+
 mr_status mr_costs_at_hand(const mr_session *s, mr_costs *out)
 {
 	return s->costs ? mr_costs_scale(s->costs, s, 1, out) : mr_costs_nominal(s, out);
@@ -231,12 +285,31 @@ static double saved_rate(const mr_session *s, const mr_profile *p)
 	return bytes > 0 ? fmax(0, sum / bytes) : 0;
 }
 
+/* How much longer all layers together take by @crowded seconds than by @own; 0: not measured. */
+static double crowd_of(double crowded, double own)
+{
+	return crowded > 0 && own > 0 ? fmin(fmax(crowded / own, LEAST_CROWD), MOST_CROWD) : 0;
+}
+
+static void take_crowding(const mr_session *s, const mr_profile *p, mr_costs *c)
+{
+	double f = 0, b = 0;
+
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
+		f += c->layer[i].f;
+		b += c->layer[i].i + c->layer[i].w;
+	}
+	c->crowd_f = crowd_of(p->commits.forward_s, f);
+	c->crowd_b = crowd_of(p->commits.back_s, b);
+}
+
 mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs *out)
 {
 	MR_TRY(mr_costs_alloc(s, out));
 	out->measured = true;
 	out->remote = p->hand_over;
-	out->sum_s = rate_of(s, p->sum_s);
+	out->threads = s->place.worker[0].n_threads;
+	out->sum_s = p->commits.reduce_s > 0 ? p->commits.reduce_s : rate_of(s, p->sum_s);
 	out->norm_s = rate_of(s, p->norm_s);
 	out->save_s = saved_rate(s, p);
 	out->shared_s = p->commits.shared_s;
@@ -257,5 +330,9 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 						p->layer[i].g};
 		}
 	}
-	return p->live.instr ? mr_costs_follow_run(s, p->live.instr, out) : MR_OK;
+	if (!p->live.instr)
+		return MR_OK;
+	MR_TRY(mr_costs_follow_run(s, p->live.instr, out));
+	take_crowding(s, p, out);
+	return MR_OK;
 }

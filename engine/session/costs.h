@@ -17,7 +17,8 @@
  * another takes, which several pipes do; norms, that the norm of a gradient takes, where the run clips; saves, that a step inside a backward pass
  * takes less than one by itself; shares, that a step takes on weights that several pipes read, all its ranges together (0: as long as any
  * other); averages, each time that an average of replicas loads or stores a byte of one (0: an average is as long as a step of each); hops, seconds until
- * a worker that waits for another goes on.
+ * a worker that waits for another goes on; crowd_f and crowd_b, times as long that F and backward passes take where each worker
+ * hosts every stage, and so goes through all weights and gradients (1 when they are missing).
  */
 #ifndef MR_SESSION_COSTS_H
 #define MR_SESSION_COSTS_H
@@ -40,7 +41,10 @@ typedef struct mr_costs {
 	double save_s;        /* of a byte of weights that is stepped inside a backward pass, less than by itself */
 	double shared_s;      /* of a byte of weights that several pipes step together; 0: as layer says */
 	double average_s;     /* of a byte that an average loads or stores (mr_replicas_passes); 0: of R replicas R steps */
+	double crowd_f;       /* times as long that F take where each worker hosts every stage; 0: not measured */
+	double crowd_b;       /* likewise, I and W */
 	double hop_s;         /* until another worker goes on with what it is handed */
+	uint32_t threads;     /* of each worker that they are of; 0: of the workers that there are */
 	bool measured;        /* else nominal */
 	uint64_t hash;        /* of the file that they were read from; 0: none */
 	char source[512];     /* what they are, for people: one line */
@@ -65,6 +69,9 @@ mr_status mr_costs_at_hand(const mr_session *s, mr_costs *out) MR_MUST_USE;
  * Errors: MR_ERESOURCE. */
 mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, mr_costs *out) MR_MUST_USE;
 
+/** Divide all times of layers and rates by @threads, as if so many times as many threads were so many times as fast. */
+void mr_costs_divide(mr_costs *c, const mr_session *s, double threads);
+
 /** What @p has measured for @s: the update of a stage is shared out by parameters, to each of which an optimizer does the same.
  * Errors: MR_ERESOURCE. */
 mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs *out) MR_MUST_USE;
@@ -82,7 +89,8 @@ int64_t mr_costs_params(const mr_graph *g, uint32_t node);
 /**
  * Sums over the stages of @s into @stage [n_stages]. What a boundary between two workers costs is part of the F and I that
  * read and write it, not of c, which is how long the other takes to notice: it keeps the worker busy. What stage 0 reads comes from the loader's thread.
- * The norm is part of U where each stage clips by its own.
+ * The norm is part of U where each stage clips by its own. Where several pipes share a stage, each worker hosts more of them
+ * than its share, and takes longer by as much of crowd_f and crowd_b.
  */
 void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage);
 

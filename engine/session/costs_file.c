@@ -47,10 +47,11 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 	machine_text(s, machine, sizeof(machine));
 	mr_strbuf_printf(&b,
 			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; dtype=%s; threads=%u; samples=%lld; "
-				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; shares=%.3g; averages=%.3g; hops=%.3g\n" COLUMNS "\n",
+				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; shares=%.3g; averages=%.3g; hops=%.3g; "
+				     "crowd_f=%.4g; crowd_b=%.4g\n" COLUMNS "\n",
 			 machine, mr_kernels_library(), s->kernels->name, mr_dtype_name(s->kernels->dtype),
 			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name, c->remote.read_s, c->remote.write_s,
-			 c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s, c->hop_s);
+			 c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s, c->hop_s, c->crowd_f, c->crowd_b);
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		shape z = shape_of(s->graph, i);
 
@@ -112,9 +113,23 @@ static mr_status read_rate(const char *head, const char *key, const char *unit, 
 		       : mr_fail(MR_ECONFIG, "line 1: %s is seconds%s, from 0, got \"%s\"", key, unit, value);
 }
 
+/* A factor behind @key; 0 when it is missing. */
+static mr_status read_factor(const char *head, const char *key, double *factor)
+{
+	char value[64], *end;
+
+	*factor = 0;
+	if (!head_value(head, key, value, sizeof(value)))
+		return MR_OK;
+	*factor = strtod(value, &end);
+	return end != value && !*end && *factor >= 0 && *factor <= 100
+		       ? MR_OK
+		       : mr_fail(MR_ECONFIG, "line 1: %s is a factor from 0 to 100, got \"%s\"", key, value);
+}
+
 static mr_status read_head(const char *path, const mr_session *s, const char *head, mr_costs *out)
 {
-	char samples[24], threads[16];
+	char samples[24], threads[16], measured[64];
 
 	if (strncmp(head, FIRST_WORDS, strlen(FIRST_WORDS)))
 		return mr_fail(MR_ECONFIG, "line 1 does not begin with \"%s\": this is no file of millrace profile",
@@ -132,6 +147,11 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	MR_TRY(read_rate(head, "shares", " a byte", &out->shared_s));
 	MR_TRY(read_rate(head, "averages", " a byte", &out->average_s));
 	MR_TRY(read_rate(head, "hops", "", &out->hop_s));
+	MR_TRY(read_factor(head, "crowd_f", &out->crowd_f));
+	MR_TRY(read_factor(head, "crowd_b", &out->crowd_b));
+	out->threads = s->place.worker[0].n_threads;
+	if (head_value(head, "threads", measured, sizeof(measured)) && strtoul(measured, NULL, 10) > 0)
+		out->threads = (uint32_t)strtoul(measured, NULL, 10);
 	warn(path, head, "threads", threads);
 	warn(path, head, "backend", s->kernels->name);
 	out->measured = true;

@@ -17,11 +17,33 @@ train = { steps = 2; batch = 16; microbatches = 4; lr = 0.01; };
 machine = { workers = 2; threads = 1; };
 END
 
+# The baseline is sequential with all cores of the machine, a step as one micro-batch.
+expect 0 "" mlp.cfg --compare --topology "core:4 pu:1" --set machine.workers=2
+[ "$(row sequential 2)" = 1 ] || complain "no baseline"
+step=$(row sequential 3)
+expect 0 "predicted  step $step us" mlp.cfg --topology "core:4 pu:1" --set system.name=sequential --set train.microbatches=1 \
+	--set machine.workers=1 --set machine.threads=4
+# Margins: what was measured of each system, and which rows they keep apart.
+expect 0 "margin   what a step may take less and more than predicted" mlp.cfg --compare
+awk '/^system /{ in_table = 1; next } !in_table || !/ yes$/ { next }
+	{ sub(/, chunks [0-9]+/, ""); n++; name[n] = $1; step[n] = $3; m = $(NF - 2); alike[n] = $(NF - 1)
+		if (m !~ /^-[0-9]+[+][0-9]+%$/) { print "no margin: " $0; wrong = 1 }
+		split(substr(m, 2), x, "+"); less[n] = x[1]; more[n] = x[2] + 0 }
+	END { for (i = 1; i <= n; i++) { near = far = 0
+			for (k = 1; k <= n; k++) if (k != i && alike[i] != "") {
+				# half a percent of rounding in what is printed
+				if (step[i] * (101 - less[i]) > step[k] * (99 + more[k]) * 1.03) far++
+				if (step[k] * (101 - less[k]) > step[i] * (99 + more[i]) * 1.03) far++ }
+			split(alike[i] == "-" ? "0 0" : substr(alike[i], 2), x, /[+ ]/)
+			if (x[1] + x[2] > n - 1 - far || x[1] > i - 1 || x[2] > n - i) { print name[i] ": " alike[i] ", far from " far; wrong = 1 } }
+		exit wrong || !n }' out || complain "rows are alike that are not"
+awk '$1 == "data_parallel" && $(NF - 2) != "-2+12%" { exit 1 }' out || complain "the error of systems whose workers share stages is not in their margin"
+
 # Every system that list names has a row; those that cut a step cut it alike.
 expect 0 "2 workers, a step of 16 samples" mlp.cfg --compare
 has "costs    nominal"
 for system in $("$millrace" list systems | sed -n 's/^\([a-z0-9][a-z0-9_]*\) .*/\1/p'); do
-	[ "$system" = sequential ] || [ -n "$(row $system 2)" ] || complain "$system has no row"
+	[ -n "$(row $system 2)" ] || complain "$system has no row"
 done
 [ "$(row 1f1b 2)" = 4 ] && [ "$(row gpipe 2)" = 4 ] && [ "$(row pipedream 2)" = 1 ] || complain "other micro-batches than expected"
 grep -q "^interleaved, chunks 4 " out || complain "no row with as many chunks as the model can be cut into"

@@ -40,6 +40,13 @@
 	"train = { steps = 2; batch = 6; microbatches = 2; lr = 0.01; };\n"                                            \
 	"machine = { workers = 2; threads = 1; }; backend = \"reference\";\n"
 
+#define TWO_MICRO                                                                                                      \
+	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
+	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
+	"optimizer = { name = \"momentum\"; }; system = { name = \"%s\"; };\n"                                         \
+	"train = { steps = 2; batch = 6; microbatches = 2; lr = 0.01; };\n"                                            \
+	"machine = { workers = 2; threads = 1; }; backend = \"reference\";\n"
+
 #define ONE_MICRO                                                                                                      \
 	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
 	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
@@ -152,6 +159,8 @@ static void check_live(const mr_profile *p)
 	/* Tiny layers on a machine that does other things: of one order; costs_follow_a_run has the arithmetic. */
 	CU_ASSERT(table > 0.1 * live && table < 10 * live);
 	CU_ASSERT(p->commits.shared_s > 0 && p->commits.average_s > 0);
+	CU_ASSERT(p->commits.reduce_s > 0 && p->commits.forward_s > 0 && p->commits.back_s > 0);
+	CU_ASSERT(c.crowd_f >= 0.9 && c.crowd_f <= 2 && c.crowd_b >= 0.9 && c.crowd_b <= 2);
 	mr_costs_fini(&c);
 }
 
@@ -364,12 +373,17 @@ static void a_file_of_costs_is_read_back(void)
 	c.shared_s = 5e-10;
 	c.average_s = 6e-10;
 	c.hop_s = 7e-6;
+	c.crowd_f = 1.125;
+	c.crowd_b = 1.0625;
 	c.layer[0].g = c.layer[0].w / 4;
 	MR_CHECK_OK(mr_costs_write(path, &session, &c));
 	MR_CHECK_OK(mr_costs_read(path, &session, &back));
 	CU_ASSERT(back.measured);
 	CU_ASSERT(back.remote.read_s == 8e-11 && back.remote.write_s == 1e-11 && back.sum_s == 2e-10 && back.norm_s == 3e-11);
 	CU_ASSERT(back.save_s == 4e-11 && back.shared_s == 5e-10 && back.average_s == 6e-10 && back.hop_s == 7e-6);
+	CU_ASSERT_DOUBLE_EQUAL(back.crowd_f, 1.125, 1e-3);
+	CU_ASSERT_DOUBLE_EQUAL(back.crowd_b, 1.0625, 1e-3);
+	CU_ASSERT_EQUAL(back.threads, 1);
 	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
 		const mr_layer_cost *a = &c.layer[i], *b = &back.layer[i];
 
@@ -382,6 +396,38 @@ static void a_file_of_costs_is_read_back(void)
 	mr_costs_fini(&c);
 	mr_costs_fini(&back);
 	close_all();
+}
+
+/* Two workers that both host all stages go through all weights; with one pipe each goes through its share. */
+static void crowded_stages_take_longer(void)
+{
+	static const struct {
+		const char *system;
+		double part; /* of what is beyond the share */
+	} cases[] = {{"1f1b", 0}, {"data_parallel", 1}, {"chimera", 1}, {"local_sgd", 0}};
+
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		mr_stage_cost plain[4], crowded[4];
+		char text[1500];
+		mr_costs c;
+
+		snprintf(text, sizeof(text), TWO_MICRO, cases[k].system);
+		open_text(text);
+		CU_ASSERT_FATAL(session.partition.n_stages <= 4);
+		MR_CHECK_OK(mr_costs_nominal(&session, &c));
+		mr_costs_of_stages(&session, &c, plain);
+		c.crowd_f = 1.5;
+		c.crowd_b = 1.25;
+		mr_costs_of_stages(&session, &c, crowded);
+		for (uint16_t s = 0; s < session.partition.n_stages; s++) {
+			CU_ASSERT_DOUBLE_EQUAL(crowded[s].f, plain[s].f * (1 + 0.5 * cases[k].part), 1e-12);
+			CU_ASSERT_DOUBLE_EQUAL(crowded[s].i, plain[s].i * (1 + 0.25 * cases[k].part), 1e-12);
+			CU_ASSERT_DOUBLE_EQUAL(crowded[s].w, plain[s].w * (1 + 0.25 * cases[k].part), 1e-12);
+			CU_ASSERT_DOUBLE_EQUAL(crowded[s].u, plain[s].u, 1e-12);
+		}
+		mr_costs_fini(&c);
+		close_all();
+	}
 }
 
 /* --- forecast --- */
@@ -443,6 +489,7 @@ void mr_suite_forecast(void)
 	MR_TEST(boundaries_cost_reader_and_writer);
 	MR_TEST(costs_follow_a_run);
 	MR_TEST(a_file_of_costs_is_read_back);
+	MR_TEST(crowded_stages_take_longer);
 	MR_TEST(memory_is_compared_with_limit_and_nodes);
 	MR_TEST(equal_costs_give_the_known_step);
 }

@@ -1,0 +1,66 @@
+#include "cli/margins.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+/* The median error of all: a system that was measured closer was lucky. */
+#define USUAL 0.02
+
+static const struct {
+	const char *name;
+	double percent; /* predicted over measured, less 1 */
+} errors[] = {
+#define MR_MARGIN(name, percent) {name, percent},
+#define MR_MARGIN_MACHINE(text)
+#include "cli/margins.def"
+#undef MR_MARGIN
+#undef MR_MARGIN_MACHINE
+};
+
+static const char machine[] =
+#define MR_MARGIN(name, percent)
+#define MR_MARGIN_MACHINE(text) text
+#include "cli/margins.def"
+#undef MR_MARGIN
+#undef MR_MARGIN_MACHINE
+	;
+
+#define N_ERRORS (sizeof(errors) / sizeof(errors[0]))
+
+/* How much longer than predicted a step with error @e took. */
+static double longer_by(double e)
+{
+	return 1 / (1 + e / 100) - 1;
+}
+
+static void widen(mr_margin *m, double e)
+{
+	m->less = fmax(m->less, USUAL - longer_by(e));
+	m->more = fmax(m->more, USUAL + longer_by(e));
+}
+
+mr_margin mr_margin_of(const char *name)
+{
+	mr_margin m = {USUAL, USUAL, true};
+
+	for (size_t i = 0; i < N_ERRORS; i++)
+		if (!strcmp(errors[i].name, name)) {
+			widen(&m, errors[i].percent);
+			return m;
+		}
+	m.measured = false;
+	for (size_t i = 0; i < N_ERRORS; i++)
+		widen(&m, errors[i].percent);
+	return m;
+}
+
+const char *mr_margin_source(void)
+{
+	return machine;
+}
+
+bool mr_margin_alike(double a, const mr_margin *ma, double b, const mr_margin *mb)
+{
+	return a * (1 - ma->less) <= b * (1 + mb->more) && b * (1 - mb->less) <= a * (1 + ma->more);
+}
