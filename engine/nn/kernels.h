@@ -49,7 +49,17 @@ typedef struct mr_mask_key {
 	uint32_t layer;        /* number of the layer in the model */
 } mr_mask_key;
 
-typedef enum mr_step_kind { MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_ADAM, MR_STEP_NADAM, MR_STEP_BLEND } mr_step_kind;
+/* The rules by which steps go: MR_STEP_SGD, MR_STEP_MOMENTUM, ..., each stated by an optimizer's file (nn/optim/optim.def). */
+typedef enum mr_step_kind {
+#define MR_OPTIM_LIST
+#define MR_OPTIM(id)
+#define MR_STEP(kind, id, states, passes, rate, rate_g) MR_STEP_##kind,
+#include "nn/optim/optim.def"
+#undef MR_STEP
+#undef MR_OPTIM
+#undef MR_OPTIM_LIST
+	MR_N_STEPS
+} mr_step_kind;
 
 /*
  * One optimizer step of one tensor, elementwise, without its gradient g. Per element g' = g gscale, and with w from @src,
@@ -60,6 +70,7 @@ typedef enum mr_step_kind { MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_ADAM, MR_STEP
  *	blend     m as momentum;  w = w (1 - decay) - lr (cg g' + cm m)
  *	adam      m = b1 m + (1-b1) g';  v = b2 v + (1-b2) g'^2;  w = w (1 - decay) - lr (m / c1) / (sqrt(v / c2) + eps)
  *	nadam     m, v as adam;  w = w (1 - decay) - lr (cg g' + cm m) / (sqrt(v / c2) + eps)
+ *	lion      w = w (1 - decay) - lr sign(b1 m + (1-b1) g');  m = b2 m + (1-b2) g'
  *
  * Scalars in f64; fields that the kind does not name are not read. decay = lr * weight_decay (0: none); c1, c2: bias
  * corrections.

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#define MR_OPTIM_LIST
+#define MR_STEP(kind, id, states, passes, rate, rate_g)
 #define MR_OPTIM(id) extern const mr_optim_ops mr_optim_##id;
 #include "nn/optim/optim.def"
 #undef MR_OPTIM
@@ -10,6 +12,8 @@ static const mr_optim_ops *const optimizers[] = {
 #define MR_OPTIM(id) &mr_optim_##id,
 #include "nn/optim/optim.def"
 #undef MR_OPTIM
+#undef MR_STEP
+#undef MR_OPTIM_LIST
 };
 
 #define N_OPTIMIZERS (sizeof(optimizers) / sizeof(optimizers[0]))

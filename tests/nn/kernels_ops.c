@@ -1,4 +1,5 @@
 #include "kernels_ops.h"
+#include "step_variants.h"
 
 #include <math.h>
 #include <string.h>
@@ -323,27 +324,14 @@ static void run_mix(const op_case *c)
 	}
 }
 
-#define N_KINDS 6
-
-/* variant: 0 sgd, 1 momentum, 2 nesterov, 3 adam, 4 nadam, 5 blend */
-static mr_step make_step(int variant, const void *src, void *dst, void *m, void *v)
-{
-	static const mr_step_kind kinds[N_KINDS] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_ADAM,
-						    MR_STEP_NADAM, MR_STEP_BLEND};
-
-	return (mr_step){.kind = kinds[variant], .nesterov = variant == 2, .src = src, .dst = dst, .m = m, .v = v,
-			 .gscale = 0.25, .lr = 0.1, .decay = 0.001, .mu = 0.9, .b1 = 0.9, .b2 = 0.999, .eps = 1e-8,
-			 .c1 = 1 - 0.81, .c2 = 1 - 0.999 * 0.999, .cg = 0.7, .cm = 1.3};
-}
-
-/* variant: the step's; + N_KINDS: in place */
+/* variant: the step's; + N_STEPS: in place */
 static void run_step(const op_case *c)
 {
 	int64_t n = c->dim[0] * c->dim[1];
 	const mr_kernels *k = c->k;
 	void *w = make_input(k, n, 1, -1, 1), *g = make_input(k, n, 2, -1, 1), *m = make_input(k, n, 3, -1, 1);
-	void *v = make_input(k, n, 4, 0, 1), *other = make_output(k, n), *dst = c->variant >= N_KINDS ? w : other;
-	mr_step s = make_step(c->variant % N_KINDS, w, dst, m, v);
+	void *v = make_input(k, n, 4, 0, 1), *other = make_output(k, n), *dst = c->variant >= N_STEPS ? w : other;
+	mr_step s = step_variant(c->variant % N_STEPS, w, dst, m, v);
 
 	k->step(c->kc, n, &s, g);
 	put(c->out, k, dst, n);
@@ -384,16 +372,16 @@ static void put_sums(const op_case *c, const mr_gemm *g)
 	free(g->a_sums), free(g->b_sums);
 }
 
-/* dims m, n, k; variant: the step's + N_KINDS * (1 ta, 2 tb), in place where one of the two is set. @apart: gemm, then step. */
+/* dims m, n, k; variant: the step's + N_STEPS * (1 ta, 2 tb), in place where one of the two is set. @apart: gemm, then step. */
 static void gemm_then_step(const op_case *c, bool apart)
 {
 	int64_t n = c->dim[0] * c->dim[1];
 	const mr_kernels *k = c->k;
 	void *w = make_input(k, n, 1, -1, 1), *m = make_input(k, n, 3, -1, 1), *v = make_input(k, n, 4, 0, 1);
 	void *a = make_input(k, c->dim[0] * c->dim[2], 5, -1, 1), *b = make_input(k, c->dim[1] * c->dim[2], 6, -1, 1);
-	mr_gemm g = {.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = c->variant / N_KINDS & 1, .tb = c->variant / N_KINDS & 2, .add = c->add};
+	mr_gemm g = {.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = c->variant / N_STEPS & 1, .tb = c->variant / N_STEPS & 2, .add = c->add};
 	void *sum = make_output(k, n), *other = make_output(k, n), *dst = g.ta != g.tb ? w : other;
-	mr_step s = make_step(c->variant % N_KINDS, w, dst, m, v);
+	mr_step s = step_variant(c->variant % N_STEPS, w, dst, m, v);
 
 	ask_sums(k, &g);
 	if (apart) {
@@ -422,18 +410,18 @@ void run_gemm_then_step(const op_case *c)
 	gemm_then_step(c, true);
 }
 
-/* dims m, n, k of a piece; variant: no step, or one of the steps, + (N_KINDS + 1) for five pieces in place of two. @apart: one
+/* dims m, n, k of a piece; variant: no step, or one of the steps, + (N_STEPS + 1) for five pieces in place of two. @apart: one
  * product after the other. */
 static void sum_of_pieces(const op_case *c, bool apart)
 {
 	int64_t n = c->dim[0] * c->dim[1];
-	uint32_t pieces = c->variant > N_KINDS ? 5 : 2;
-	int kind = c->variant % (N_KINDS + 1);
+	uint32_t pieces = c->variant > N_STEPS ? 5 : 2;
+	int kind = c->variant % (N_STEPS + 1);
 	const mr_kernels *k = c->k;
 	void *w = make_input(k, n, 1, -1, 1), *m = make_input(k, n, 3, -1, 1), *v = make_input(k, n, 4, 0, 1);
 	void *sum = make_output(k, n), *a[5], *b[5];
 	mr_gemm g = {.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = true, .add = c->add};
-	mr_step s = make_step(kind ? kind - 1 : 0, w, w, m, v);
+	mr_step s = step_variant(kind ? kind - 1 : 0, w, w, m, v);
 
 	for (uint32_t j = 0; j < pieces; j++) {
 		a[j] = make_input(k, g.m * g.k, 10 + j, -1, 1);
@@ -480,7 +468,7 @@ static void step_and_rows(const op_case *c, bool apart)
 	void *a = make_input(k, g.m * g.k, 5, -1, 1), *b = make_input(k, g.n * g.k, 6, -1, 1), *sum = make_output(k, n);
 	void *rows = make_output(k, some * g.n), *room = make_output(k, some * g.k);
 	int32_t *row = malloc((size_t)some * sizeof(*row));
-	mr_step s = make_step(c->variant, w, w, m, v);
+	mr_step s = step_variant(c->variant, w, w, m, v);
 
 	for (int64_t i = 0; i < some; i++)
 		row[i] = (int32_t)(g.m - 1 - (i * 5 + 3) % g.m);
@@ -534,12 +522,12 @@ const op ops[] = {
 	{"mse", run_mse, 1, 0, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {1500, 10}, {4200, 3}}},
 	{"sumsq", run_sumsq, 1, 0, false, 1e-12, {{1, 1}, {3, 17}, {64, 65}, {300, 101}}},
 	{"mix", run_mix, 24, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
-	{"step", run_step, 2 * N_KINDS, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
+	{"step", run_step, 2 * N_STEPS, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
 	/* Adam divides the gradient by the root of its own square, which may be small */
-	{"gemm_sum", run_gemm_sum, 2 * (N_KINDS + 1), 2 * (N_KINDS + 1), true, 4e-5,
+	{"gemm_sum", run_gemm_sum, 2 * (N_STEPS + 1), 2 * (N_STEPS + 1), true, 4e-5,
 	 {{1, 1, 1}, {33, 17, 64}, {70, 40, 300}}},
-	{"gemm_step_rows", run_gemm_step_rows, N_KINDS, 0, true, 2e-5,
+	{"gemm_step_rows", run_gemm_step_rows, N_STEPS, 0, true, 2e-5,
 	 {{1, 1, 1}, {33, 17, 64}, {400, 65, 30}, {40, 70, 300}, {130, 128, 258}}}, /* the last two: by oneDNN, and of many rows */
-	{"gemm_step", run_gemm_step, 4 * N_KINDS, 4 * N_KINDS, true, 2e-5, {{1, 1, 1}, {3, 5, 7}, {17, 64, 33}, {65, 130, 100}}},
+	{"gemm_step", run_gemm_step, 4 * N_STEPS, 4 * N_STEPS, true, 2e-5, {{1, 1, 1}, {3, 5, 7}, {17, 64, 33}, {65, 130, 100}}},
 };
 const int n_ops = (int)(sizeof(ops) / sizeof(ops[0]));

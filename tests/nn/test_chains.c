@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "step_variants.h"
 #include "guarded.h"
 #include "nn/kernels/gemm.h"
 
@@ -25,7 +26,6 @@
 #define MOST_PIECES 3
 #define CLOSE 1e-5f /* sums of up to 1024 products of numbers below 1, in another order, over 1 + the largest */
 
-enum { SGD, MOMENTUM, PLAIN, NESTEROV, BLEND, ADAM, NADAM, N_STEPS }; /* plain: momentum, nothing multiplied by 1 */
 
 /* Variants of a step: its kind, in place or not, after a sum or not. */
 #define N_STEP_VARIANTS (4 * N_STEPS)
@@ -303,14 +303,7 @@ static void check_product(rig *r, bool add, bool bias, mr_act act)
 
 static mr_step step_of(int variant, float *const of[4])
 {
-	static const mr_step_kind kinds[N_STEPS] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM,
-						    MR_STEP_BLEND, MR_STEP_ADAM, MR_STEP_NADAM};
-	int kind = variant / 4 % N_STEPS;
-
-	return (mr_step){.kind = kinds[kind], .nesterov = kind == NESTEROV, .src = of[0], .dst = of[variant & 2 ? 0 : 1],
-			 .m = kind == SGD ? NULL : of[2], .v = kind >= ADAM ? of[3] : NULL, .gscale = kind == PLAIN ? 1 : 0.25, .lr = 0.1,
-			 .decay = kind == PLAIN ? 0 : 0.001,
-			 .mu = 0.9, .b1 = 0.9, .b2 = 0.999, .eps = 1e-8, .c1 = 1 - 0.81, .c2 = 1 - 0.999 * 0.999, .cg = 0.7, .cm = 1.3};
+	return step_variant(variant / 4 % N_STEPS, of[0], of[variant & 2 ? 0 : 1], of[2], of[3]);
 }
 
 /* The chain, then the step apart; all four arrays, whether the step has them or not. */

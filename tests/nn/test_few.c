@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "check.h"
+#include "step_variants.h"
 #include "kernels_ops.h"
 #include "nn/few.h"
 #include "nn/layer.h"
 
 #define MICROS 3
-#define N_KINDS 6
 
 /* Samples of T tokens, a vocabulary, columns; @used: tokens are below it. */
 typedef struct shape {
@@ -63,16 +63,10 @@ static void pair_fini(pair *p)
 
 static void fill_steps(pair *p)
 {
-	static const mr_step_kind kinds[N_KINDS] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_ADAM, MR_STEP_NADAM,
-						    MR_STEP_BLEND};
-	mr_step_kind kind = kinds[p->kind];
-
-	for (int i = 0; i < N_TENSORS; i++)
-		p->step[i] = (mr_step){.kind = kind, .nesterov = p->kind == 2, .src = p->w[i], .dst = p->to[i],
-				       .m = kind == MR_STEP_SGD ? NULL : p->m[i],
-				       .v = kind == MR_STEP_ADAM || kind == MR_STEP_NADAM ? p->v[i] : NULL, .gscale = 0.25, .lr = 0.1,
-				       .decay = i == TABLE ? 0.001 : 0, .mu = 0.9, .b1 = 0.9, .b2 = 0.999, .eps = 1e-8, .c1 = 1 - 0.81,
-				       .c2 = 1 - 0.999 * 0.999, .cg = 0.7, .cm = 1.3};
+	for (int i = 0; i < N_TENSORS; i++) {
+		p->step[i] = step_variant(p->kind, p->w[i], p->to[i], p->m[i], p->v[i]);
+		p->step[i].decay = i == TABLE ? 0.001 : 0;
+	}
 }
 
 /* W of the head and then of the embedding; @few NULL: gradients alone. */
@@ -193,7 +187,7 @@ static void parts_equal_two_gradients(void)
 	for (int i = 0; i < 3; i++)
 		for (uint32_t threads = 1; all[i] && threads <= (i == 2 ? 2 : 1); threads++)
 			for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); s++)
-				for (int kind = 0; kind < N_KINDS; kind++)
+				for (int kind = 0; kind < N_STEPS; kind++)
 					compare(all[i], threads, &shapes[s], kind, kind % 2);
 }
 

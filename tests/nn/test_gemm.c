@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "step_variants.h"
 #include "guarded.h"
 #include "kernels_ops.h"
 #include "nn/kernels/gemm.h"
@@ -18,7 +19,6 @@
 #define TOLERANCE 2e-6
 #define TOLERANCE_STEP 2e-5
 
-enum { SGD, MOMENTUM, PLAIN, NESTEROV, BLEND, ADAM, NADAM, N_STEPS }; /* plain: momentum, nothing multiplied by 1 */
 
 typedef struct work {
 	mr_gemm g;
@@ -85,14 +85,7 @@ static void drop(const mr_kernels *k, int64_t n, void *at)
 
 static mr_step step_of(const work *w, void *src, void *dst, void *m, void *v)
 {
-	static const mr_step_kind kinds[N_STEPS] = {MR_STEP_SGD, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM, MR_STEP_MOMENTUM,
-						    MR_STEP_BLEND, MR_STEP_ADAM, MR_STEP_NADAM};
-
-	return (mr_step){.kind = kinds[w->step], .nesterov = w->step == NESTEROV, .src = src,
-			 .dst = w->in_place ? src : dst, .m = w->step == SGD ? NULL : m,
-			 .v = w->step >= ADAM ? v : NULL, .gscale = w->step == PLAIN ? 1 : 0.25, .lr = 0.1,
-			 .decay = w->step == PLAIN ? 0 : 0.001, .mu = 0.9, .b1 = 0.9,
-			 .b2 = 0.999, .eps = 1e-8, .c1 = 1 - 0.81, .c2 = 1 - 0.999 * 0.999, .cg = 0.7, .cm = 1.3};
+	return step_variant(w->step, src, w->in_place ? src : dst, m, v);
 }
 
 typedef enum way { WHOLE, HALVES, APART /* step, sum or act_backward */ } way;

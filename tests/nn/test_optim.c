@@ -308,6 +308,12 @@ static void formulas_by_hand(void)
 	s[0] = 8; /* 0.5 * 8 + 0.5 * 2 */
 	CU_ASSERT_EQUAL(one_step("ema", "mu=0.5", 2, 4, s, 9, true), 2 - 0.5 * 5);
 	CU_ASSERT_EQUAL(s[0], 5);
+	s[0] = -8; /* the direction is of 0.5 * -8 + 0.5 * 2 = -3, the mean becomes 0.75 * -8 + 0.25 * 2 */
+	want = 2 * (1 - 0.5 * 0.25) + 0.5;
+	CU_ASSERT_EQUAL(one_step("lion", "beta1=0.5 beta2=0.75 weight_decay=0.25", 2, 4, s, 9, true), want);
+	CU_ASSERT_EQUAL(s[0], -5.5);
+	s[0] = -2; /* a direction of 0 moves nothing */
+	CU_ASSERT_EQUAL(one_step("lion", "beta1=0.5 weight_decay=0", 2, 4, s, 9, true), 2);
 	s[0] = 1;
 	s[1] = 16;
 	m = 0.5 * 1 + 0.5 * 2;
@@ -464,8 +470,8 @@ static void registry(void)
 			CU_ASSERT(o->help && o->def && o->help[strlen(o->help) - 1] != '.');
 	}
 	CU_ASSERT_PTR_NULL(mr_optim_find("adagrad"));
-	CU_ASSERT_PTR_NOT_NULL(mr_optim_at(7));
-	CU_ASSERT_PTR_NULL(mr_optim_at(8));
+	CU_ASSERT_PTR_NOT_NULL(mr_optim_at(8));
+	CU_ASSERT_PTR_NULL(mr_optim_at(9));
 }
 
 void mr_suite_optim(void);

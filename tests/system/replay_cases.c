@@ -170,6 +170,7 @@ void replay_mitigated(uint32_t runs)
 	at_each_size(false, BLOCKS " system.name=paci train.microbatches=4 mitigation.name=gap_aware", runs);
 	at_each_size(false, BLOCKS " system.name=pipedream_2bw train.microbatches=4 mitigation.name=dc_asgd", runs);
 	at_each_size(false, BLOCKS ASYNC " optimizer.name=nadamw mitigation.name=delayed_nesterov mitigation.t1_steps=9", runs);
+	at_each_size(false, BLOCKS ASYNC " optimizer.name=lion", runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=pipeoptim mitigation.name=staleness_aware", runs);
 	at_each_size(false, BLOCKS ASYNC " optimizer.name=momentum mitigation.name=spike_compensation", runs);
 	at_each_size(false, BLOCKS ASYNC " mitigation.name=weight_prediction train.clip=0.2", runs);

@@ -12,6 +12,7 @@
 #include "nn/kernels/backend.h"
 #include "nn/kernels/dnnl_matmul.h"
 #include "nn/kernels/gemm.h"
+#include "nn/kernels/step_rules.h"
 #include "nn/kernels/team.h"
 #include "nn/kernels/touched.h"
 #include "nn/kernels/vec.h"
@@ -316,45 +317,39 @@ static double sumsq(mr_kctx *kc, int64_t n, const void *x)
 
 /* --- optimizer steps ---------------------------------------------------------------------------------------------- */
 
-static bool two_moments(const mr_step *s)
-{
-	return s->kind == MR_STEP_ADAM || s->kind == MR_STEP_NADAM;
-}
-
 static mr_vec_step vec_step(const mr_step *s, const void *g)
 {
-	mr_vec_step a = {.kind = s->kind, .src = s->src, .dst = s->dst, .g = g,
-			 .m = s->kind == MR_STEP_SGD ? NULL : s->m, .v = two_moments(s) ? s->v : NULL,
-			 .gscale = (float)s->gscale, .rate = (float)s->lr, .keep = (float)(1 - s->decay),
-			 .mu = (float)s->mu, .nesterov = s->nesterov};
+	int states = mr_step_states(s->kind);
+	double rate, rate_g;
 
-	if (s->kind == MR_STEP_BLEND) {
-		a.rate = (float)(s->lr * s->cm);
-		a.rate_g = (float)(s->lr * s->cg);
-	}
-	if (!two_moments(s))
-		return a;
-	a.rate = (float)(s->kind == MR_STEP_ADAM ? s->lr / s->c1 : s->lr * s->cm);
-	a.rate_g = (float)(s->kind == MR_STEP_ADAM ? 0 : s->lr * s->cg);
-	a.b1 = (float)s->b1;
-	a.a1 = (float)(1 - s->b1);
-	a.b2 = (float)s->b2;
-	a.a2 = (float)(1 - s->b2);
-	a.root = (float)(1 / sqrt(s->c2));
-	a.eps = (float)s->eps;
-	return a;
+	mr_step_rates(s, &rate, &rate_g);
+	return (mr_vec_step){
+		.kind = s->kind,
+		.src = s->src,
+		.dst = s->dst,
+		.g = g,
+		.m = states > 0 ? s->m : NULL,
+		.v = states > 1 ? s->v : NULL,
+		.gscale = (float)s->gscale,
+		.rate = (float)rate,
+		.rate_g = (float)rate_g,
+		.keep = (float)(1 - s->decay),
+		.mu = (float)s->mu,
+		.nesterov = s->nesterov,
+		.b1 = (float)s->b1,
+		.a1 = (float)(1 - s->b1),
+		.b2 = (float)s->b2,
+		.a2 = (float)(1 - s->b2),
+		.root = s->c2 > 0 ? (float)(1 / sqrt(s->c2)) : 1,
+		.eps = (float)s->eps,
+	};
 }
 
 static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 {
 	mr_vec_step a = vec_step(s, g);
-	mr_vec_fn *fn = s->kind == MR_STEP_SGD	      ? kc->vec->step_sgd
-			: s->kind == MR_STEP_MOMENTUM ? kc->vec->step_momentum
-			: s->kind == MR_STEP_BLEND    ? kc->vec->step_blend
-			: s->kind == MR_STEP_ADAM     ? kc->vec->step_adam
-						      : kc->vec->step_nadam;
 
-	team(kc, fn, &a, n, 64, two_moments(s) ? 2 : 1);
+	team(kc, kc->vec->step[s->kind], &a, n, 64, mr_step_states(s->kind) > 1 ? 2 : 1);
 }
 
 static void mix(mr_kctx *kc, int64_t n, const mr_mix *m)

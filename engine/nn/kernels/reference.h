@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "nn/kernels/backend.h"
+#include "nn/kernels/step_rules.h"
 
 #ifndef REAL
 #error "include reference.h only from reference_f32.c and reference_f64.c"
@@ -484,99 +485,7 @@ static double sumsq(mr_kctx *kc, int64_t n, const void *x_)
 
 /* --- optimizer steps ---------------------------------------------------------------------------------------------- */
 
-static void step_sgd(int64_t n, const mr_step *a, const REAL *g)
-{
-	const REAL *src = a->src;
-	REAL *dst = a->dst, s = (REAL)a->gscale, rate = (REAL)a->lr, keep = (REAL)(1 - a->decay);
-
-	for (int64_t i = 0; i < n; i++)
-		dst[i] = src[i] * keep - rate * (g[i] * s);
-}
-
-static void step_momentum(int64_t n, const mr_step *a, const REAL *g)
-{
-	const REAL *src = a->src;
-	REAL *dst = a->dst, *buf = a->m;
-	REAL s = (REAL)a->gscale, rate = (REAL)a->lr, keep = (REAL)(1 - a->decay), mu = (REAL)a->mu;
-
-	for (int64_t i = 0; i < n; i++) {
-		REAL gi = g[i] * s, b = mu * buf[i] + gi;
-
-		buf[i] = b;
-		dst[i] = src[i] * keep - rate * (a->nesterov ? gi + mu * b : b);
-	}
-}
-
-static void step_blend(int64_t n, const mr_step *a, const REAL *g)
-{
-	const REAL *src = a->src;
-	REAL *dst = a->dst, *buf = a->m;
-	REAL s = (REAL)a->gscale, keep = (REAL)(1 - a->decay), mu = (REAL)a->mu;
-	REAL rate_g = (REAL)(a->lr * a->cg), rate = (REAL)(a->lr * a->cm);
-
-	for (int64_t i = 0; i < n; i++) {
-		REAL gi = g[i] * s, b = mu * buf[i] + gi;
-
-		buf[i] = b;
-		dst[i] = src[i] * keep - (rate_g * gi + rate * b);
-	}
-}
-
-/* The bias corrections are folded into two coefficients: w -= (lr / c1) m / (sqrt(v) (1 / sqrt(c2)) + eps). */
-static void step_adam_of(int64_t n, const mr_step *a, const REAL *g)
-{
-	const REAL *src = a->src;
-	REAL *dst = a->dst, *m = a->m, *v = a->v;
-	REAL s = (REAL)a->gscale, keep = (REAL)(1 - a->decay), eps = (REAL)a->eps;
-	REAL b1 = (REAL)a->b1, b2 = (REAL)a->b2, a1 = (REAL)(1 - a->b1), a2 = (REAL)(1 - a->b2);
-	REAL rate = (REAL)(a->lr / a->c1), root = (REAL)(1 / sqrt(a->c2));
-
-	for (int64_t i = 0; i < n; i++) {
-		REAL gi = g[i] * s;
-
-		m[i] = b1 * m[i] + a1 * gi;
-		v[i] = b2 * v[i] + a2 * gi * gi;
-		dst[i] = src[i] * keep - rate * m[i] / (FN(sqrt)(v[i]) * root + eps);
-	}
-}
-
-static void step_nadam_of(int64_t n, const mr_step *a, const REAL *g)
-{
-	const REAL *src = a->src;
-	REAL *dst = a->dst, *m = a->m, *v = a->v;
-	REAL s = (REAL)a->gscale, keep = (REAL)(1 - a->decay), eps = (REAL)a->eps;
-	REAL b1 = (REAL)a->b1, b2 = (REAL)a->b2, a1 = (REAL)(1 - a->b1), a2 = (REAL)(1 - a->b2);
-	REAL rate_g = (REAL)(a->lr * a->cg), rate = (REAL)(a->lr * a->cm), root = (REAL)(1 / sqrt(a->c2));
-
-	for (int64_t i = 0; i < n; i++) {
-		REAL gi = g[i] * s;
-
-		m[i] = b1 * m[i] + a1 * gi;
-		v[i] = b2 * v[i] + a2 * gi * gi;
-		dst[i] = src[i] * keep - (rate_g * gi + rate * m[i]) / (FN(sqrt)(v[i]) * root + eps);
-	}
-}
-
-static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
-{
-	(void)kc;
-	switch (s->kind) {
-	case MR_STEP_SGD:
-		step_sgd(n, s, g);
-		break;
-	case MR_STEP_MOMENTUM:
-		step_momentum(n, s, g);
-		break;
-	case MR_STEP_ADAM:
-		step_adam_of(n, s, g);
-		break;
-	case MR_STEP_NADAM:
-		step_nadam_of(n, s, g);
-		break;
-	case MR_STEP_BLEND:
-		step_blend(n, s, g);
-	}
-}
+#include "nn/kernels/reference_step.h"
 
 #include "nn/kernels/reference_mix.h"
 

@@ -161,7 +161,7 @@ typedef struct mr_vec {
 	mr_vec_fn *sum;                                       /* elements */
 	mr_vec_fn *dropout;                                   /* groups of dropout_group elements of one sample */
 	mr_vec_fn *xent, *mse;                                /* rows */
-	mr_vec_fn *step_sgd, *step_momentum, *step_blend, *step_adam, *step_nadam; /* elements */
+	mr_vec_fn *step[MR_N_STEPS];                          /* elements */
 	mr_vec_fn *mix_mean, *mix_outer, *mix_pull;           /* elements */
 	double (*sumsq)(int64_t n, const float *x);           /* one thread */
 	size_t (*attn_scratch_floats)(const mr_attn *a, bool backward); /* of one worker */

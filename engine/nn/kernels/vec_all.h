@@ -33,11 +33,15 @@ const mr_vec TABLE = {
 	.dropout = dropout,
 	.xent = xent,
 	.mse = mse,
-	.step_sgd = step_sgd,
-	.step_momentum = step_momentum,
-	.step_blend = step_blend,
-	.step_adam = step_adam,
-	.step_nadam = step_nadam,
+	.step = {
+#define MR_OPTIM_LIST
+#define MR_OPTIM(id)
+#define MR_STEP(kind, id, states, passes, rate, rate_g) [MR_STEP_##kind] = step_##id,
+#include "nn/optim/optim.def"
+#undef MR_STEP
+#undef MR_OPTIM
+#undef MR_OPTIM_LIST
+	},
 	.mix_mean = mix_mean_range,
 	.mix_outer = mix_outer_range,
 	.mix_pull = mix_pull_range,

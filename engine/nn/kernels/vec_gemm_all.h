@@ -6,6 +6,10 @@
 #include "nn/kernels/vec_math.h"
 #include "nn/kernels/vec_step.h"
 
+/* The rules by which steps go are listed by MR_STEP here. */
+#define MR_OPTIM_LIST
+#define MR_OPTIM(id)
+
 #include "nn/kernels/vec_gemm_tile.h"
 
 #include "nn/kernels/vec_gemm.h"

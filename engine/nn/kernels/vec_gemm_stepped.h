@@ -199,10 +199,7 @@ STEPPED_TILE(stepped_packing, WIDE_VECS, true)
 		stepped_run(t, WIDE_ROWS, WIDE_VECS, false, kind); \
 	}
 
-STEPPED_PASSING(stepped_in_sgd, MR_STEP_SGD)
-STEPPED_PASSING(stepped_in_momentum, MR_STEP_MOMENTUM)
 STEPPED_PASSING(stepped_in_pure, STEP_PLAIN)
-STEPPED_PASSING(stepped_in_blend, MR_STEP_BLEND)
 
 /* The step alone, of @cols columns. */
 #define STEPPED_KIND(name, kind) \
@@ -219,12 +216,13 @@ STEPPED_PASSING(stepped_in_blend, MR_STEP_BLEND)
 		} \
 	}
 
-STEPPED_KIND(stepped_sgd, MR_STEP_SGD)
-STEPPED_KIND(stepped_momentum, MR_STEP_MOMENTUM)
 STEPPED_KIND(stepped_pure, STEP_PLAIN)
-STEPPED_KIND(stepped_blend, MR_STEP_BLEND)
-STEPPED_KIND(stepped_adam, MR_STEP_ADAM)
-STEPPED_KIND(stepped_nadam, MR_STEP_NADAM)
+
+#define MR_STEP(kind, id, states, passes, rate, rate_g) \
+	STEPPED_PASSING(stepped_in_##id, MR_STEP_##kind) \
+	STEPPED_KIND(stepped_##id, MR_STEP_##kind)
+#include "nn/optim/optim.def"
+#undef MR_STEP
 
 typedef struct stepped_kinds {
 	void (*passing)(const stepped *t); /* NULL: does not pay */
@@ -235,11 +233,10 @@ static const stepped_kinds *stepped_kind_of(const mr_vec_step *s)
 {
 	static const stepped_kinds pure = {stepped_in_pure, stepped_pure};
 	static const stepped_kinds each[] = {
-		[MR_STEP_SGD] = {stepped_in_sgd, stepped_sgd},
-		[MR_STEP_MOMENTUM] = {stepped_in_momentum, stepped_momentum},
-		[MR_STEP_BLEND] = {stepped_in_blend, stepped_blend},
-		[MR_STEP_ADAM] = {NULL, stepped_adam},
-		[MR_STEP_NADAM] = {NULL, stepped_nadam}};
+#define MR_STEP(kind, id, states, passes, rate, rate_g) [MR_STEP_##kind] = {passes ? stepped_in_##id : NULL, stepped_##id},
+#include "nn/optim/optim.def"
+#undef MR_STEP
+	};
 
 	return stepped_plain(s) ? &pure : &each[s->kind];
 }

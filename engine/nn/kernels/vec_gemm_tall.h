@@ -218,21 +218,13 @@ FORCE_INLINE void tall_step_kind(const tall *t, int64_t rows, const float *grad,
 static void tall_step(const tall *t, int64_t rows, const float *grad)
 {
 	switch (t->g->step->kind) {
-	case MR_STEP_SGD:
-		tall_step_kind(t, rows, grad, MR_STEP_SGD);
-		break;
-	case MR_STEP_MOMENTUM:
-		tall_step_kind(t, rows, grad, MR_STEP_MOMENTUM);
-		break;
-	case MR_STEP_BLEND:
-		tall_step_kind(t, rows, grad, MR_STEP_BLEND);
-		break;
-	case MR_STEP_ADAM:
-		tall_step_kind(t, rows, grad, MR_STEP_ADAM);
-		break;
-	case MR_STEP_NADAM:
-		tall_step_kind(t, rows, grad, MR_STEP_NADAM);
-		break;
+#define MR_STEP(kind, id, states, passes, rate, rate_g) \
+	case MR_STEP_##kind: \
+		tall_step_kind(t, rows, grad, MR_STEP_##kind); \
+		return;
+#include "nn/optim/optim.def"
+#undef MR_STEP
+	case MR_N_STEPS: return;
 	}
 }
 

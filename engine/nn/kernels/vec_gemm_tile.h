@@ -122,36 +122,31 @@ FORCE_INLINE void tile_store(V acc[GEMM_ROWS][2], int rows, float *out, int64_t 
 /* @kind is constant in each caller, so that one optimizer's arithmetic is left; and so is @plain: see step_plain_v. */
 FORCE_INLINE void step_with(const mr_vec_step *s, const step_lanes *c, int64_t at, V g, int64_t part, mr_step_kind kind, bool plain)
 {
-	V w = v_load(s->src + at, part), m, v;
+	V w = v_load(s->src + at, part), m = w, v = w;
 
+	if (plain) {
+		m = v_load(s->m + at, part);
+		w = step_plain_v(c, w, g, &m);
+		v_store(s->m + at, m, part);
+		v_store(s->dst + at, w, part);
+		return;
+	}
 	switch (kind) {
-	case MR_STEP_SGD:
-		w = step_sgd_v(c, w, g);
+#define MR_STEP(kind, id, states, passes, rate, rate_g) \
+	case MR_STEP_##kind: \
+		if (states > 0) \
+			m = v_load(s->m + at, part); \
+		if (states > 1) \
+			v = v_load(s->v + at, part); \
+		w = step_##id##_v(c, w, g, &m, &v); \
+		if (states > 0) \
+			v_store(s->m + at, m, part); \
+		if (states > 1) \
+			v_store(s->v + at, v, part); \
 		break;
-	case MR_STEP_MOMENTUM:
-		m = v_load(s->m + at, part);
-		w = plain ? step_plain_v(c, w, g, &m) : step_momentum_v(c, w, g, &m);
-		v_store(s->m + at, m, part);
-		break;
-	case MR_STEP_BLEND:
-		m = v_load(s->m + at, part);
-		w = step_blend_v(c, w, g, &m);
-		v_store(s->m + at, m, part);
-		break;
-	case MR_STEP_ADAM:
-		m = v_load(s->m + at, part);
-		v = v_load(s->v + at, part);
-		w = step_adam_v(c, w, g, &m, &v);
-		v_store(s->m + at, m, part);
-		v_store(s->v + at, v, part);
-		break;
-	case MR_STEP_NADAM:
-		m = v_load(s->m + at, part);
-		v = v_load(s->v + at, part);
-		w = step_nadam_v(c, w, g, &m, &v);
-		v_store(s->m + at, m, part);
-		v_store(s->v + at, v, part);
-		break;
+#include "nn/optim/optim.def"
+#undef MR_STEP
+	case MR_N_STEPS: break;
 	}
 	v_store(s->dst + at, w, part);
 }
@@ -174,6 +169,19 @@ FORCE_INLINE void tile_step(const tile *t, V acc[GEMM_ROWS][2], int rows, edge e
 		step_at(&s, &c, at + r * t->g->n, acc[r][0], e.p0);
 		if (e.two)
 			step_at(&s, &c, at + r * t->g->n + LANES, acc[r][1], e.p1);
+	}
+}
+
+FORCE_INLINE void tile_step_any(const tile *t, V acc[GEMM_ROWS][2], int rows, edge e)
+{
+	switch (t->g->step->kind) {
+#define MR_STEP(kind, id, states, passes, rate, rate_g) \
+	case MR_STEP_##kind: \
+		tile_step(t, acc, rows, e, MR_STEP_##kind); \
+		return;
+#include "nn/optim/optim.def"
+#undef MR_STEP
+	case MR_N_STEPS: return;
 	}
 }
 
@@ -361,16 +369,8 @@ FORCE_INLINE void tile_run(const tile *t, int rows, bool full, tile_kind kind)
 		tile_store(acc, rows, t->out, t->out_pitch, e);
 	else if (kind != TILE_STEP)
 		tile_finish(t, acc, rows, e);
-	else if (t->g->step->kind == MR_STEP_SGD)
-		tile_step(t, acc, rows, e, MR_STEP_SGD);
-	else if (t->g->step->kind == MR_STEP_MOMENTUM)
-		tile_step(t, acc, rows, e, MR_STEP_MOMENTUM);
-	else if (t->g->step->kind == MR_STEP_BLEND)
-		tile_step(t, acc, rows, e, MR_STEP_BLEND);
-	else if (t->g->step->kind == MR_STEP_ADAM)
-		tile_step(t, acc, rows, e, MR_STEP_ADAM);
 	else
-		tile_step(t, acc, rows, e, MR_STEP_NADAM);
+		tile_step_any(t, acc, rows, e);
 }
 
 /* One body for each number of rows, so that the accumulators are registers. */

@@ -58,6 +58,14 @@ static inline V v_logistic2(V a, V b)
 #define GELU_B 0.07135481282740522f /* GELU_A 0.044715 */
 #define GELU_MOST 9.15f             /* the logistic function of -x (GELU_A + GELU_B x^2) is 2^-99.9 there */
 
+/* -1, 0 or 1; NaN stays NaN. */
+static inline V v_sign(V x)
+{
+	V zero = v_set(0.0f);
+
+	return v_pick(v_gt(x, zero), v_set(1.0f), v_pick(v_gt(zero, x), v_set(-1.0f), x));
+}
+
 /* The larger of x and 0; NaN stays NaN. */
 static inline V v_relu(V x)
 {

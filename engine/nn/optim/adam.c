@@ -1,4 +1,16 @@
 /* Kingma and Ba, "Adam", ICLR 2015, algorithm 1. */
+#if defined(MR_OPTIM_LIST)
+MR_OPTIM(adam)
+MR_STEP(ADAM, adam, 2, false, s->lr / s->c1, 0)
+#elif defined(MR_OPTIM_RULES)
+static inline V step_adam_v(const step_lanes *c, V w, V g, V *m, V *v)
+{
+	g = v_mul(g, c->gscale);
+	*m = v_fma(c->b1, *m, v_mul(c->a1, g));
+	*v = v_fma(c->b2, *v, v_mul(v_mul(c->a2, g), g));
+	return v_sub(v_mul(w, c->keep), step_over_v(c, v_mul(c->rate, *m), *v));
+}
+#else
 #include "nn/optim/part.h"
 
 #include <math.h>
@@ -41,3 +53,4 @@ const mr_optim_ops mr_optim_adam = {
 	.init = mr_optim_adam_init,
 	.fill = mr_optim_adam_fill,
 };
+#endif

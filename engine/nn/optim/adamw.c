@@ -1,5 +1,8 @@
 /* Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019. Decay is decoupled in every optimizer
  * here, so only the default differs from adam. */
+#if defined(MR_OPTIM_LIST)
+MR_OPTIM(adamw)
+#elif !defined(MR_OPTIM_RULES)
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
@@ -19,3 +22,4 @@ const mr_optim_ops mr_optim_adamw = {
 	.init = mr_optim_adam_init,
 	.fill = mr_optim_adam_fill,
 };
+#endif

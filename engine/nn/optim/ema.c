@@ -1,3 +1,6 @@
+#if defined(MR_OPTIM_LIST)
+MR_OPTIM(ema)
+#elif !defined(MR_OPTIM_RULES)
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
@@ -32,3 +35,4 @@ const mr_optim_ops mr_optim_ema = {
 	.init = mr_optim_momentum_init,
 	.fill = fill,
 };
+#endif

@@ -1,3 +1,24 @@
+#if defined(MR_OPTIM_LIST)
+MR_OPTIM(momentum)
+MR_STEP(MOMENTUM, momentum, 1, true, s->lr, 0)
+MR_STEP(BLEND, blend, 1, true, s->lr *s->cm, s->lr *s->cg)
+#elif defined(MR_OPTIM_RULES)
+static inline V step_momentum_v(const step_lanes *c, V w, V g, V *m, V *v)
+{
+	(void)v;
+	g = v_mul(g, c->gscale);
+	*m = v_fma(c->mu, *m, g);
+	return v_fnma(c->rate, c->nesterov ? v_fma(c->mu, *m, g) : *m, v_mul(w, c->keep));
+}
+
+static inline V step_blend_v(const step_lanes *c, V w, V g, V *m, V *v)
+{
+	(void)v;
+	g = v_mul(g, c->gscale);
+	*m = v_fma(c->mu, *m, g);
+	return v_less_both(v_mul(w, c->keep), c->rate, *m, c->rate_g, g);
+}
+#else
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
@@ -35,3 +56,4 @@ const mr_optim_ops mr_optim_momentum = {
 	.init = mr_optim_momentum_init,
 	.fill = fill,
 };
+#endif

@@ -16,6 +16,9 @@
  * NOTE 1: in the run's dtype; the source iterates in bf16.
  * NOTE 2: a joint projection of queries, keys and values is one matrix here; the source advises three.
  */
+#if defined(MR_OPTIM_LIST)
+MR_OPTIM(muon)
+#elif !defined(MR_OPTIM_RULES)
 #include "nn/optim/part.h"
 
 #include <math.h>
@@ -153,3 +156,4 @@ const mr_optim_ops mr_optim_muon = {
 	.work_bytes = work_bytes,
 	.step_matrix = step_matrix,
 };
+#endif

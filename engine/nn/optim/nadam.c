@@ -7,6 +7,18 @@
  * b1 = 0.99 by default, not PyTorch's 0.9: with that much memory the look-ahead makes up for stale gradients (Ajanthan et
  * al., "Nesterov method for asynchronous pipeline parallel optimization", ICML 2025).
  */
+#if defined(MR_OPTIM_LIST)
+MR_OPTIM(nadam)
+MR_STEP(NADAM, nadam, 2, false, s->lr *s->cm, s->lr *s->cg)
+#elif defined(MR_OPTIM_RULES)
+static inline V step_nadam_v(const step_lanes *c, V w, V g, V *m, V *v)
+{
+	g = v_mul(g, c->gscale);
+	*m = v_fma(c->b1, *m, v_mul(c->a1, g));
+	*v = v_fma(c->b2, *v, v_mul(v_mul(c->a2, g), g));
+	return v_sub(v_mul(w, c->keep), step_over_v(c, v_fma(c->rate_g, g, v_mul(c->rate, *m)), *v));
+}
+#else
 #include "nn/optim/part.h"
 
 #include <math.h>
@@ -59,3 +71,4 @@ const mr_optim_ops mr_optim_nadam = {
 	.init = mr_optim_nadam_init,
 	.fill = mr_optim_nadam_fill,
 };
+#endif

@@ -1,4 +1,7 @@
 /* nadam with decoupled decay by default, as adamw is to adam. */
+#if defined(MR_OPTIM_LIST)
+MR_OPTIM(nadamw)
+#elif !defined(MR_OPTIM_RULES)
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
@@ -17,3 +20,4 @@ const mr_optim_ops mr_optim_nadamw = {
 	.init = mr_optim_nadam_init,
 	.fill = mr_optim_nadam_fill,
 };
+#endif

@@ -1,3 +1,13 @@
+#if defined(MR_OPTIM_LIST)
+MR_OPTIM(sgd)
+MR_STEP(SGD, sgd, 0, true, s->lr, 0)
+#elif defined(MR_OPTIM_RULES)
+static inline V step_sgd_v(const step_lanes *c, V w, V g, V *m, V *v)
+{
+	(void)m, (void)v;
+	return v_fnma(c->rate, v_mul(g, c->gscale), v_mul(w, c->keep));
+}
+#else
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
@@ -23,3 +33,4 @@ const mr_optim_ops mr_optim_sgd = {
 	.init = init,
 	.fill = fill,
 };
+#endif
