@@ -1,6 +1,9 @@
 #include "exec/lane.h"
 
+#include <string.h>
+
 #include "base/size.h"
+#include "ir/fifo.h"
 
 /* Input and target buffers beyond those in use, so that decoding overlaps computing: a power of two, as many as AHEAD_BYTES hold. */
 enum { LEAST_AHEAD = 2, MOST_AHEAD = 32, AHEAD_BYTES = 256 << 10 };
@@ -22,6 +25,15 @@ static void layout_hop(mr_hop *h, uint32_t n, size_t bytes, mr_arena *a)
 	h->buffer = mr_arena_take(a, h->bytes * n, MR_CACHE_LINE);
 	h->state = mr_arena_take(a, n, MR_CACHE_LINE);
 	h->slots = mr_arena_take(a, 2 * (size_t)mr_ring_slots(n) * sizeof(uint32_t), MR_CACHE_LINE);
+}
+
+/* The boundary before @s, or of the gradients that @s hands back: between two stages. */
+static void layout_boundary(mr_hop *h, const mr_plan *p, uint8_t pipe, uint16_t s, bool forward, size_t bytes, mr_arena *a)
+{
+	uint32_t n = (forward ? p->n_fwd : p->n_bwd)[mr_plan_at(p, pipe, s)];
+
+	layout_hop(h, n, bytes, a);
+	h->arrived = mr_boundary_is_fifo(p, pipe, s, forward) ? NULL : mr_arena_take(a, n, MR_CACHE_LINE);
 }
 
 /* One that the loader fills, of which the stage uses @n_used at once. Half of the others may lie with a sleeping loader. */
@@ -100,11 +112,11 @@ void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage,
 	if (!st->n_slots)
 		return; /* nothing passes here */
 	if (s)
-		layout_hop(&st->in, p->n_fwd[at], z->in_bytes, a);
+		layout_boundary(&st->in, p, pipe, s, true, z->in_bytes, a);
 	else
 		layout_feed(&st->in, targets ? most_held(p, pipe, s, false) : st->n_slots, z->in_bytes, a);
 	if (s + 1 < p->n_stages && l->train)
-		layout_hop(&st->grad, p->n_bwd[at + 1], z->out_bytes, a);
+		layout_boundary(&st->grad, p, pipe, (uint16_t)(s + 1), false, z->out_bytes, a);
 	if (s + 1 == p->n_stages)
 		layout_feed(&st->target, targets ? targets : 1, z->target_bytes, a);
 }
@@ -117,11 +129,25 @@ mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer)
 	h->n_used = 0;
 	for (uint32_t i = 0; i < h->n; i++)
 		h->state[i] = MR_BUFFER_IDLE;
+	if (h->arrived)
+		memset(h->arrived, 0, h->n);
 	/* No ring is ever full, so nobody waits for room: a pop need not look for a sleeper, nor wake one for nothing. */
 	MR_TRY(mr_ring_init(&h->full, h->n, h->slots, NULL, consumer));
 	MR_TRY(mr_ring_init(&h->empty, h->n, h->slots + mr_ring_slots(h->n), NULL, producer));
 	mr_ring_wake_every(&h->empty, h->every);
 	return MR_OK;
+}
+
+bool mr_hop_find(mr_hop *h, uint32_t want)
+{
+	uint32_t full;
+
+	while (!h->arrived[want] && mr_ring_try_pop(&h->full, &full))
+		h->arrived[full] = 1;
+	if (!h->arrived[want])
+		return false;
+	h->arrived[want] = 0;
+	return true;
 }
 
 bool mr_hop_take(mr_hop *h, uint32_t i)

@@ -61,17 +61,25 @@ static int number(const mr_plan *p, int micro, int stored, int room)
 	return p->storage == MR_STORED ? stored : room ? micro / p->n_pipes % room : 0;
 }
 
+/* Does the reader of @l take messages in the order in which they are sent? With stored numbers it takes the one that its list names. */
+static bool queues(const brute *b, const mr_instr *in, int from)
+{
+	return !local(b, in, from) && b->p->storage == MR_MODULO;
+}
+
 /* A message for @in has come; same-worker boundaries have no queue. */
 static bool arrived(brute *b, const mr_instr *in, const brute_link *l, int micro, int from)
 {
-	return local(b, in, from) ? l->at[micro] != FREE : l->head < l->tail;
+	if (local(b, in, from))
+		return l->at[micro] != FREE;
+	return queues(b, in, from) ? l->head < l->tail : in->in >= MAX_PLACES || l->held[in->in] != FREE;
 }
 
 static int take(brute *b, const mr_instr *in, brute_link *l, int micro, int stored, int room, int from)
 {
 	int n = number(b->p, micro, stored, room);
 
-	if (n >= room || (!local(b, in, from) && l->queue[l->head++] != n) || l->held[n] != micro)
+	if (n >= room || (queues(b, in, from) && l->queue[l->head++] != n) || l->held[n] != micro)
 		brute_wrong(b, in, "message is not what was expected");
 	return n;
 }
