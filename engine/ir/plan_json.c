@@ -150,6 +150,8 @@ static mr_status read_instr(mr_plan_file *f, uint16_t worker, const mr_json *j)
 		*host = worker;
 	if (*host != worker)
 		return mr_fail(MR_ECONFIG, "stage %u of pipe %u lives on worker %u", stage, pipe, *host);
+	if (f->pipe_of[micro] == NO_PIPE && mr_json_get(mr_json_at(f->pipes, pipe), "microbatches"))
+		return mr_fail(MR_ECONFIG, "micro-batch %u is none of the microbatches of pipe %u", micro, pipe);
 	if (f->pipe_of[micro] == NO_PIPE)
 		f->pipe_of[micro] = (uint8_t)pipe;
 	if (f->pipe_of[micro] != pipe)

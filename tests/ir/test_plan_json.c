@@ -181,6 +181,7 @@ static void json_errors(void)
 		{PIPED("[{\"stage_to_worker\":[0,2]}]"), "pipe 0: a worker in stage_to_worker must be from 0 to 1, got 2"},
 		{PIPED("[{\"stage_to_worker\":[0,1],\"microbatches\":[2]}]"), "must be from 0 to 1, got 2"},
 		{PIPED("[{\"stage_to_worker\":[0,1],\"microbatches\":[1,1]}]"), "micro-batch 1 already belongs to pipe 0"},
+		{"{\"D\":1,\"T\":2,\"stages\":1,\"pipes\":[{\"stage_to_worker\":[0],\"microbatches\":[1]}],\"workers\":[[[\"F\",0,0,0]]]}", "micro-batch 0 is none of the microbatches of pipe 0"},
 		{PIPED("[{\"stage_to_worker\":[0,1],\"microbatches\":7}]"), "microbatches must be an array, got integer"},
 		{TWO("[\"F\",0,0]", ""), "worker 0, instruction 0: expected [op, micro-batch, stage, pipe], and a span behind it or none, got array with 3 entries"},
 		{TWO("", "3"), "worker 1, instruction 0: expected [op"},
