@@ -44,13 +44,14 @@ static mr_status compare(const mr_args *args)
 
 static mr_status one(const mr_args *args)
 {
+	const char *plan = mr_values_string(args->values, "plan");
 	mr_config *config;
 	mr_forecast f;
 	mr_session s;
 	mr_status st;
 
 	MR_TRY(mr_open_config(args, &config));
-	st = mr_session_open(config, &s);
+	st = *plan ? mr_session_open_plan(config, plan, &s) : mr_session_open(config, &s);
 	if (st == MR_OK) {
 		st = mr_forecast_init(&f, &s);
 		if (st == MR_OK)
@@ -68,6 +69,8 @@ static mr_status make(const mr_args *args)
 
 	if (!all && mr_values_int(args->values, "cap"))
 		return mr_fail(MR_EUSAGE, "--cap goes with --compare; the limit of a plan is machine.memory_limit");
+	if (all && *mr_values_string(args->values, "plan"))
+		return mr_fail(MR_EUSAGE, "--compare shows systems side by side, and --plan is one order: take one of the two");
 	return all ? compare(args) : one(args);
 }
 
@@ -91,6 +94,7 @@ static const mr_option options[] = {
 	 "plan for this machine, such as \"numa:4 core:16 pu:2\", or with sizes \"numa:2(memory=64GB) core:8 pu:1\""},
 	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "times of the layers, a file of millrace profile -o; empty: those of costs in the configuration, or nominal"},
+	{"plan", MR_OPT_STRING, "", 0, 0, NULL, NULL, "this plan in place of the system's, as train --plan"},
 	{"compare", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
 	 "all systems side by side: predicted step time, bubble, memory, weight copies, staleness"},
 	{"cap", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes", "with --compare: the memory of all workers together; 0: machine.memory_limit"},

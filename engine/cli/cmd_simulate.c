@@ -6,6 +6,7 @@
 
 static mr_status run(mr_args *args)
 {
+	const char *plan = mr_values_string(args->values, "plan");
 	mr_config *config;
 	mr_status st;
 
@@ -13,13 +14,14 @@ static mr_status run(mr_args *args)
 	MR_TRY(mr_open_config(args, &config));
 	st = mr_clean_env(args, config);
 	if (st == MR_OK)
-		st = mr_train_run(config, &(mr_train_opts){.virtual_time = args->values}, &args->signal);
+		st = mr_train_run(config, &(mr_train_opts){.virtual_time = args->values, .plan = *plan ? plan : NULL}, &args->signal);
 	mr_config_destroy(config);
 	return st;
 }
 
 static const mr_option options[] = {
 	MR_VIRTUAL_OPTIONS,
+	{"plan", MR_OPT_STRING, "", 0, 0, NULL, NULL, "this plan in place of the system's, as train --plan"},
 	{0},
 };
 

@@ -8,12 +8,15 @@ static mr_status run(mr_args *args)
 {
 	const char *trajectory = mr_values_string(args->values, "trajectory"), *from = mr_values_string(args->values, "from");
 	const char *record = mr_values_string(args->values, "record"), *replay = mr_values_string(args->values, "replay");
+	const char *plan = mr_values_string(args->values, "plan");
 	bool resume = mr_values_bool(args->values, "resume");
 	mr_config *config;
 	mr_status st;
 
 	if (*from && !resume)
 		return mr_fail(MR_EUSAGE, "--from names the checkpoint that --resume continues from, and goes with it");
+	if (*plan && *replay)
+		return mr_fail(MR_EUSAGE, "--plan and --replay both say what to train: a record goes with --replay, any other plan with --plan");
 	MR_TRY(mr_open_config(args, &config));
 	st = mr_clean_env(args, config);
 	if (st == MR_OK)
@@ -21,6 +24,7 @@ static mr_status run(mr_args *args)
 				  &(mr_train_opts){.resume = resume ? from : NULL,
 						   .trajectory = *trajectory ? trajectory : NULL,
 						   .record = *record ? record : NULL,
+						   .plan = *plan ? plan : NULL,
 						   .replay = *replay ? replay : NULL},
 				  &args->signal);
 	mr_config_destroy(config);
@@ -36,7 +40,9 @@ static const mr_option options[] = {
 	{"record", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "racing systems, steal = true: write the order that was taken to this file, as a plan (up to 65536 micro-batches)"},
 	{"replay", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "train in the order of this plan file, such as --record writes: the same weights to the bit"},
+	 "carry out the record that --record wrote to this file: the same weights to the bit"},
+	{"plan", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "train this plan, text or JSON, in place of the system's: whatever millrace check accepts, also written by hand"},
 	{0},
 };
 

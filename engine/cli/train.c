@@ -382,6 +382,7 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 	mr_virtual_destroy(t->clock); /* borrows the session's plan */
 	mr_session_close(&t->s);
 	mr_rundir_close(&t->dir);
+	free(t->own_plan);
 	free(t);
 	if (st != MR_OK)
 		return mr_fail(st, "%s", why);

@@ -21,7 +21,8 @@ typedef struct mr_train_opts {
 	const char *trajectory;  /* write the weights of every version there as JSON (tiny models); NULL: no */
 	const char *record;      /* racing systems, and W that any worker may take: write the order that was taken there,
 	                            as a plan; NULL: no */
-	const char *replay;      /* train in the order of the plan in this file; NULL: in the system's own */
+	const char *plan;        /* train the plan in this file; NULL: the system's own, or with resume the run's */
+	const char *replay;      /* carry out the record in this file; NULL: none */
 	const mr_values *virtual_time; /* simulate, with these MR_VIRTUAL_OPTIONS; NULL: the clock tells the time */
 } mr_train_opts;
 
@@ -29,6 +30,7 @@ typedef struct mr_train {
 	mr_session s;
 	mr_virtual *clock;           /* of a simulated training; NULL: the real one */
 	mr_rundir dir;
+	char *own_plan;              /* path of the plan that the run was begun with; NULL: none, or --plan names one */
 	mr_metrics_log *metrics;
 	mr_progress progress;
 	uint64_t step, n_steps;

@@ -54,6 +54,8 @@ static void print_system(const mr_train *t)
 	       s->plan ? s->plan->system : mr_config_plugin(s->config, MR_JOB_SYSTEM), s->place.n_workers,
 	       s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
 	       s->samples == 1 ? "" : "s");
+	if (s->plan_path)
+		printf("; order of %s", s->plan_path);
 	if (s->plan)
 		printf("; plan %016" PRIx64 ", staleness at most %u", s->plan_hash, s->plan->contract.max_staleness);
 	putchar('\n');

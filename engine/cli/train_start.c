@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "session/budget.h"
 #include "session/known.h"
+#include "session/plan_file.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "session/stale.h"
@@ -74,6 +75,8 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	if (resume)
 		MR_TRY(take_up_metrics(t));
 	MR_TRY(write_config(t));
+	if (t->s.plan_path && !t->s.is_record)
+		MR_TRY(mr_plan_file_write(t->s.plan, t->dir.plan));
 	MR_TRY(mr_metrics_log_open(t->dir.metrics, &t->metrics));
 	pp = mr_progress_defaults(stdout, mr_session_tokens_per_sample(&t->s) ? "tok/s" : "samples/s");
 	mr_progress_init(&t->progress, &pp);
@@ -126,8 +129,8 @@ static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_sessi
 	if ((o->record || o->replay) && o->resume)
 		return mr_fail(MR_EUSAGE, "--%s goes from a run's first step to its last, so it does not go with --resume",
 			       o->record ? "record" : "replay");
-	if (o->replay && steps > end)
-		return mr_fail(MR_ECONFIG, "%s: the plan has %llu steps, and train.steps asks for %llu", o->replay,
+	if (t->s.plan_path && steps > end)
+		return mr_fail(MR_ECONFIG, "%s: the plan has %llu steps, and train.steps asks for %llu", t->s.plan_path,
 			       (unsigned long long)end, (unsigned long long)steps);
 	if (!o->record)
 		return MR_OK;
@@ -179,6 +182,21 @@ void mr_train_give_up(mr_train *t)
 	mr_signals_let();
 }
 
+/* A run that was begun with --plan goes on with its own copy. */
+static mr_status open_session(mr_train *t, const mr_config *config, const mr_train_opts *o)
+{
+	if (o->replay)
+		return mr_session_open_record(config, o->replay, &t->s);
+	if (o->plan)
+		return mr_session_open_plan(config, o->plan, &t->s);
+	if (o->resume) {
+		t->own_plan = mr_rundir_plan(mr_config_run_dir(config));
+		if (t->own_plan)
+			return mr_session_open_plan(config, t->own_plan, &t->s);
+	}
+	return mr_session_open(config, &t->s);
+}
+
 mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 {
 	mr_session_opts so = {0};
@@ -187,7 +205,7 @@ mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 	mr_signals_start(NULL, NULL);
 	if (o->resume)
 		MR_TRY(mr_budget_take_up(config));
-	MR_TRY(o->replay ? mr_session_open_plan(config, o->replay, &t->s) : mr_session_open(config, &t->s));
+	MR_TRY(open_session(t, config, o));
 	MR_TRY(mr_budget_settle(config, t->s.n_counted));
 	MR_TRY(check_valid(&t->s));
 	mr_stale_warn(&t->s);

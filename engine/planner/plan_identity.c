@@ -18,8 +18,7 @@ static mr_instr emitted(const mr_plan *plan, const mr_instr *in)
 	return out;
 }
 
-/* What @plan was before it was lowered. */
-static mr_status raise_plan(const mr_plan *plan, mr_plan **out)
+mr_status mr_plan_emitted(const mr_plan *plan, mr_plan **out)
 {
 	mr_plan *p;
 	mr_status st = MR_OK;
@@ -31,11 +30,6 @@ static mr_status raise_plan(const mr_plan *plan, mr_plan **out)
 	p->n_micro = plan->n_micro;
 	p->commits = plan->commits;
 	p->contract = plan->contract;
-	p->contract.steal = false; /* who takes what changes no weight */
-	if (p->contract.flush == MR_FLUSH_BARRIER && !p->contract.clip)
-		p->contract.flush = MR_FLUSH_LOCAL;
-	if (p->contract.flush == MR_FLUSH_VALIDATED)
-		p->contract.flush = MR_FLUSH_BARRIER;
 	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
 		for (uint32_t k = 0; st == MR_OK && k < plan->lists[i].n; k++)
 			if (mr_op_is_compute(plan->lists[i].at[k].op))
@@ -84,7 +78,12 @@ mr_status mr_plan_identity(const mr_plan *plan, uint64_t *out)
 		*out = mr_plan_hash(plan);
 		return MR_OK;
 	}
-	MR_TRY(raise_plan(plan, &plain));
+	MR_TRY(mr_plan_emitted(plan, &plain));
+	plain->contract.steal = false; /* who takes what changes no weight */
+	if (plain->contract.flush == MR_FLUSH_BARRIER && !plain->contract.clip)
+		plain->contract.flush = MR_FLUSH_LOCAL;
+	if (plain->contract.flush == MR_FLUSH_VALIDATED)
+		plain->contract.flush = MR_FLUSH_BARRIER;
 	st = mr_plan_lower(plain, NULL);
 	*out = mr_plan_hash(st == MR_OK && same_numbers(plan, plain) ? plain : plan);
 	mr_plan_destroy(plain);

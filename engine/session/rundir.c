@@ -100,13 +100,14 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 	*out = (mr_rundir){
 		.path = strdup(path),
 		.config = join(path, "resolved.cfg"),
+		.plan = join(path, "plan.txt"),
 		.metrics = join(path, "metrics.jsonl"),
 		.memory = join(path, "memory.json"),
 		.trace = join(path, "trace.json"),
 		.checkpoints = join(path, "checkpoints"),
 		.lock = -1,
 	};
-	if (!out->path || !out->config || !out->metrics || !out->memory || !out->trace || !out->checkpoints)
+	if (!out->path || !out->config || !out->plan || !out->metrics || !out->memory || !out->trace || !out->checkpoints)
 		st = mr_fail(MR_ERESOURCE, "no memory for paths");
 	else if (resume && !exists(path))
 		st = mr_fail(MR_ECKPT, "nothing to resume: there is no folder %s", path);
@@ -126,6 +127,16 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 		mr_rundir_close(out);
 	}
 	return st;
+}
+
+char *mr_rundir_plan(const char *path)
+{
+	char *plan = join(path, "plan.txt");
+
+	if (plan && exists(plan))
+		return plan;
+	free(plan);
+	return NULL;
 }
 
 /* Folders that hold something by now, perhaps of somebody else, stay. */
@@ -152,6 +163,7 @@ void mr_rundir_abandon(const mr_rundir *r)
 		return;
 	if (r->fresh) {
 		unlink(r->config);
+		unlink(r->plan);
 		unlink(r->metrics);
 	}
 	if (r->made_lock)
@@ -166,6 +178,7 @@ void mr_rundir_close(mr_rundir *r)
 		mr_run_unlock(r->lock);
 	free(r->path);
 	free(r->config);
+	free(r->plan);
 	free(r->metrics);
 	free(r->memory);
 	free(r->trace);

@@ -2,6 +2,7 @@
  * rundir.h - the folder of a run, and who may use it.
  *
  *	<run.dir>/resolved.cfg       the resolved configuration
+ *	          plan.txt         the plan of train --plan, lowered for this run
  *	          metrics.jsonl    one line a step and one an evaluation
  *	          memory.json      weight versions and bytes in use at once, measured and predicted
  *	          trace.json       when trace.steps asks for it
@@ -17,7 +18,7 @@
 #include "base/status.h"
 
 typedef struct mr_rundir {
-	char *path, *config, *metrics, *memory, *trace, *checkpoints; /* owned */
+	char *path, *config, *plan, *metrics, *memory, *trace, *checkpoints; /* owned */
 	int lock;
 	bool fresh, made_lock; /* no run was there; no LOCK was there */
 	size_t made;           /* length of the first folder on @path that was made; 0: all were there */
@@ -30,6 +31,9 @@ typedef struct mr_rundir {
  */
 mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out) MR_MUST_USE;
 void mr_rundir_close(mr_rundir *r);
+
+/** Path of the plan in the run folder @path, where there is one; else NULL. The caller frees it. */
+char *mr_rundir_plan(const char *path);
 
 /** The run has not begun: leave what was there before mr_rundir_open and nothing else. To be closed all the same. May be called in a
  * signal's handler. */

@@ -99,6 +99,12 @@ mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_ses
 	return open_or_close(s);
 }
 
+mr_status mr_session_open_record(const mr_config *config, const char *path, mr_session *s)
+{
+	*s = (mr_session){.config = config, .plan_path = path, .is_record = true};
+	return open_or_close(s);
+}
+
 mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s)
 {
 	*s = (mr_session){.config = config, .data = other->data, .beside = other};
@@ -198,7 +204,7 @@ static mr_status check_stops(const mr_session *s)
 
 		if (n % each)
 			return mr_fail(MR_ECONFIG, "%s %s every %u steps, and a run stops only there: %s.%s must be a multiple of %u, got %lld",
-				       mr_config_system(s->config)->name, mr_plan_drains(s->plan) ? "drains" : "averages", each, stops[i].name, stops[i].key, each, n);
+				       s->plan->system, mr_plan_drains(s->plan) ? "drains" : "averages", each, stops[i].name, stops[i].key, each, n);
 	}
 	return MR_OK;
 }

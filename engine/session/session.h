@@ -19,6 +19,7 @@ struct mr_known;
 typedef struct mr_session {
 	const mr_config *config;     /* borrowed */
 	const char *plan_path;       /* the plan comes from this file (plan_file.h); NULL: from the system. Borrowed */
+	bool is_record;              /* that file is the record of a run: versions and all are as they stand there */
 	const char *alphabet;        /* the characters of a trained model (nn/dataset.h), to read text with; NULL: the text's own. Borrowed */
 	bool speechless;             /* no text is read: the data spell `alphabet` and have no samples, and there is no plan */
 	const mr_kernels *kernels;
@@ -64,9 +65,13 @@ typedef struct mr_session_opts {
  */
 mr_status mr_session_open(const mr_config *config, mr_session *s) MR_MUST_USE;
 
-/** The same, but train in the order of the plan in the file @path instead of the system's: it must be one of as many workers
- * and micro-batches a step. Errors: also MR_ECONFIG with the file's name. */
+/** The same, but with the plan in the file @path instead of the system's: it must be one of as many workers and micro-batches a
+ * step. Its order and its contract count; what the lowering adds is made anew for this configuration. Errors: also MR_ECONFIG with the
+ * file's name. */
 mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_session *s) MR_MUST_USE;
+
+/** The same with the record of a run, which is carried out as it stands. */
+mr_status mr_session_open_record(const mr_config *config, const char *path, mr_session *s) MR_MUST_USE;
 
 /** The same with the data of @other, which must stay open as long: for another system on the same model and data.
  * Costs are those of @other, scaled to the size of a micro-batch. */

@@ -35,20 +35,69 @@ static mr_status find_tied(const mr_session *s, bool *tied)
 	return MR_OK;
 }
 
-/* A plan file is of this configuration when its steps are: the order may be any. */
+/* A plan file fits when workers and micro-batches a step match: the order may be any. */
 static mr_status fits(const mr_session *s)
 {
 	const mr_plan *p = s->plan;
+	uint16_t workers = mr_config_workers(s->config);
 
-	if (p->n_workers != mr_config_workers(s->config) || p->contract.need != s->n_micro ||
-	    p->contract.coverage != MR_COVER_TRAIN)
-		return mr_fail(MR_ECONFIG, "a plan of %u workers that sums %u micro-batches a step is no order for machine.workers = %u and train.microbatches = %u",
-			       p->n_workers, p->contract.need, mr_config_workers(s->config), s->n_micro);
+	if (p->contract.coverage == MR_COVER_FORWARD || (s->is_record && p->contract.coverage != MR_COVER_TRAIN))
+		return mr_fail(MR_ECONFIG, "the plan does not train: its coverage must be train");
+	if (p->n_workers != workers)
+		return mr_fail(MR_ECONFIG, "the plan has %u workers, and machine.workers is %u: set machine.workers = %u", p->n_workers, workers,
+			       p->n_workers);
+	if (p->contract.need != s->n_micro)
+		return mr_fail(MR_ECONFIG, "a step of the plan sums %u micro-batches, and train.microbatches is %u: set train.microbatches = %u",
+			       p->contract.need, s->n_micro, p->contract.need);
+	return MR_OK;
+}
+
+/* What only a record can be replayed for: elsewhere the order changes no weight, or is not said. */
+static mr_status check_record(const mr_plan *p)
+{
 	if (p->contract.racing)
 		return mr_fail(MR_ECONFIG, "a racing plan leaves the order open; what can be carried out again is a record of one");
 	if (p->contract.flush != MR_FLUSH_NONE && !(p->contract.steal && mr_run_last_step(p) < UINT64_MAX))
-		return mr_fail(MR_ECONFIG, "the plan flushes, and the weights of such a system do not depend on its order: train with the system");
+		return mr_fail(MR_ECONFIG, "this is no record of a run, but a plan that flushes: train --plan trains it");
 	return MR_OK;
+}
+
+/* Does @plan repeat? A record does not. */
+static bool repeats(const mr_plan *plan)
+{
+	for (uint16_t w = 0; w < plan->n_workers; w++)
+		if (mr_plan_list(plan, w, MR_BODY)->n)
+			return true;
+	return false;
+}
+
+/* The one iteration of a flushing plan without a body is what a run repeats. */
+static mr_status let_repeat(mr_plan *p)
+{
+	if (p->contract.flush == MR_FLUSH_NONE || repeats(p))
+		return MR_OK;
+	if (mr_plan_steps(p) != (mr_contract_replicates(&p->contract) ? p->contract.average.every : 1))
+		return mr_fail(MR_ECONFIG, "the lists hold %u steps, and a plan that flushes is trained by repeating one: give that one alone",
+			       mr_plan_steps(p));
+	for (uint16_t w = 0; w < p->n_workers; w++) {
+		mr_list *once = mr_plan_list(p, w, MR_PROLOGUE), *body = mr_plan_list(p, w, MR_BODY), empty = *body;
+
+		*body = *once;
+		*once = empty;
+	}
+	return MR_OK;
+}
+
+/* As a system would have emitted it: what the lowering adds depends on the configuration. */
+static mr_status take_order(mr_session *s)
+{
+	mr_plan *given = s->plan;
+
+	if (given->lowered) {
+		MR_TRY(mr_plan_emitted(given, &s->plan));
+		mr_plan_destroy(given);
+	}
+	return let_repeat(s->plan);
 }
 
 static mr_status read_plan(mr_session *s)
@@ -57,6 +106,8 @@ static mr_status read_plan(mr_session *s)
 
 	MR_TRY(mr_plan_file_read(s->plan_path, &s->plan));
 	st = fits(s);
+	if (st == MR_OK)
+		st = s->is_record ? check_record(s->plan) : take_order(s);
 	return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 }
 
@@ -98,7 +149,10 @@ mr_status mr_session_cut(mr_session *s, uint16_t stages)
 {
 	uint32_t n;
 	const char *const *names = mr_config_partition(s->config, &n);
+	mr_status st = !names && s->plan_path ? cut_evenly(s, stages) : MR_OK;
 
+	if (!names && s->plan_path)
+		return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 	if (!names)
 		return mr_config_blame(s->config, MR_JOB_MACHINE, "workers", cut_evenly(s, stages));
 	MR_TRY(mr_config_blame(s->config, MR_JOB_TOP, "partition",
@@ -107,8 +161,8 @@ mr_status mr_session_cut(mr_session *s, uint16_t stages)
 		return MR_OK;
 	return mr_config_blame(s->config, MR_JOB_TOP, "partition",
 			       mr_fail(MR_ECONFIG, "%s makes %u stages of %u workers, but %u further stages are named, which makes %u",
-				       mr_config_plugin(s->config, MR_JOB_SYSTEM), stages, mr_config_workers(s->config), n,
-				       s->partition.n_stages));
+				       s->plan_path ? s->plan_path : mr_config_plugin(s->config, MR_JOB_SYSTEM), stages,
+				       mr_config_workers(s->config), n, s->partition.n_stages));
 }
 
 /* What predicts weights goes along a direction that the optimizer keeps. */
@@ -156,12 +210,6 @@ static mr_status check_mitigation(const mr_session *s)
 		return MR_OK;
 	return mr_fail(MR_ECONFIG, "%s predicts what %s must not: %s", s->mitigate.ops->name,
 		       mr_config_plugin(s->config, MR_JOB_SYSTEM), no_prediction(own));
-}
-
-/* Does @plan repeat? A record does not. */
-static bool repeats(const mr_plan *plan)
-{
-	return mr_plan_list(plan, 0, MR_BODY)->n;
 }
 
 /*
@@ -234,17 +282,16 @@ static mr_status set_aim(mr_session *s)
 
 mr_status mr_session_finish_plan(mr_session *s, const mr_cost *costs)
 {
-	const mr_sched_ops *ops = mr_config_system(s->config);
 	double clip = mr_values_float(mr_config_values(s->config, MR_JOB_TRAIN), "clip");
 	mr_contract *k = &s->plan->contract;
 
 	MR_TRY(find_tied(s, &k->tied));
 	if (k->tied && k->flush == MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "%s never flushes, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or a system that flushes",
-			       ops->name);
+			       s->plan->system);
 	if (k->tied && mr_contract_replicates(k))
 		return mr_fail(MR_ECONFIG, "%s reduces nothing between stages, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or another system",
-			       ops->name);
+			       s->plan->system);
 	if (!s->plan_path && k->flush == MR_FLUSH_VALIDATED && !(clip > 0))
 		return mr_fail(MR_ECONFIG, "optimizer: what is validated is the norm of clipped gradients, and none are clipped: set train.clip too");
 	if (!s->plan_path && k->average.state && !s->optim.ops->n_states)
@@ -370,7 +417,9 @@ mr_status mr_session_make_plan(mr_session *s)
 	if (s->speechless)
 		return make_place(s);
 	if (s->plan_path)
-		MR_TRY(system ? read_plan(s) : mr_fail(MR_ECONFIG, "sequential has no order but its own: it cannot follow %s", s->plan_path));
+		MR_TRY(system ? read_plan(s)
+			      : mr_fail(MR_ECONFIG, "sequential has no order but its own: to follow %s set system.name to "
+						    "another system", s->plan_path));
 	if (judged) { /* which needs all that a plan is judged by */
 		MR_TRY(make_place(s));
 		MR_TRY(take_costs(s));

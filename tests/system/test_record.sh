@@ -77,16 +77,16 @@ expect 2 "a record of the rest of a run" "does not go with --resume"
 train "$@" --set run.dir=x --replay order.plan --set train.steps=13
 expect 3 "more steps than were recorded" "order.plan: the plan has 12 steps, and train.steps asks for 13"
 train "$@" --set run.dir=x --replay order.plan --set machine.workers=1
-expect 3 "a record of other workers" "order.plan: a plan of 2 workers .* machine.workers = 1"
+expect 3 "a record of other workers" "order.plan: the plan has 2 workers, and machine.workers is 1"
 train "$@" --set run.dir=x --replay order.plan --set train.microbatches=1
-expect 3 "a record of other steps" "order.plan: .* train.microbatches = 1"
+expect 3 "a record of other steps" "order.plan: .* train.microbatches is 1"
 train "$@" --set run.dir=x --replay order.plan --set train.clip=0.5
 expect 3 "a record of a run that did not clip" "steps inside its backward passes"
 train "$@" --set system.name=sequential --set run.dir=x --replay order.plan
 expect 3 "sequential in another order" "sequential has no order but its own"
 "$millrace" schedule 1f1b --workers 2 --microbatches 2 --format text >flush.plan
 train "$@" --set run.dir=x --replay flush.plan
-expect 3 "a plan that flushes" "flush.plan: the plan flushes"
+expect 3 "a plan that flushes" "flush.plan: this is no record of a run, but a plan that flushes"
 sed 's/^w0 F m3 /w0 F m4 /' order.plan >bad.plan
 train "$@" --set run.dir=x --replay bad.plan
 expect 3 "a damaged record" "bad.plan: "
