@@ -21,8 +21,10 @@ static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
 
 #define N_COLORS (sizeof(colors) / sizeof(colors[0]))
 
-/* Lines are broken when the colours have been used up, and where they lie on another line, which then shows in the gaps. */
-static const char *const dashes[] = {"", " stroke-dasharray=\"7 7\"", " stroke-dasharray=\"2 5\"", " stroke-dasharray=\"9 3 2 3\""};
+/* Lines are broken when the colours have been used up, and where they lie on another line, which shows in the gaps. */
+static const char *const dashes[] = {
+	"", " stroke-dasharray=\"7 7\"", " stroke-dasharray=\"2 5\"", " stroke-dasharray=\"9 3 2 3\"",
+};
 
 #define N_DASHES (sizeof(dashes) / sizeof(dashes[0]))
 #define NOBODY SIZE_MAX
@@ -307,8 +309,9 @@ static unsigned put_names(const mr_plot *p, const mr_curve *curves, FILE *out)
 		if (out) {
 			unsigned y = LEGEND_TOP + line * LEGEND_LINE;
 
-			fprintf(out, "<path d=\"M%.1f %uh22\" stroke=\"%s\" stroke-width=\"2.5\"%s/><text x=\"%.1f\" y=\"%u\">", x, y,
-				colors[i % N_COLORS], dash_of(p, i), x + 28, y + 4);
+			fprintf(out, "<path d=\"M%.1f %uh22\" stroke=\"%s\" stroke-width=\"2.5\"%s/>", x, y,
+				colors[i % N_COLORS], dash_of(p, i));
+			fprintf(out, "<text x=\"%.1f\" y=\"%u\">", x + 28, y + 4);
 			put_escaped(curves[i].name, out);
 			put_escaped(mr_strbuf_text(&text), out);
 			fputs("</text>\n", out);
@@ -335,15 +338,15 @@ static void put_key(const mr_plot *p, unsigned y, FILE *out)
 	bool validates = any_evaluation(p, false), trains = any_evaluation(p, true);
 
 	if (validates || trains) {
-		fprintf(out, "<path d=\"M%g %uh22\" stroke=\"#555\" stroke-width=\"2\"/><circle cx=\"%g\" cy=\"%u\" r=\"%g\" fill=\"#555\"/>", x, y,
-			x + 11, y, DOT);
+		fprintf(out, "<path d=\"M%g %uh22\" stroke=\"#555\" stroke-width=\"2\"/>", x, y);
+		fprintf(out, "<circle cx=\"%g\" cy=\"%u\" r=\"%g\" fill=\"#555\"/>", x + 11, y, DOT);
 		fprintf(out, "<text x=\"%g\" y=\"%u\">bold, with dots: %s</text>\n", x + 28, y + 4,
 			!trains ? "validation loss" : validates ? "validation (or all training) samples" : "all training samples");
 		x += 250;
 	}
 	fprintf(out, "<path d=\"M%g %uh22\" stroke=\"#555\" stroke-width=\"1.2\" opacity=\"0.4\"/>", x, y);
-	fprintf(out, "<text x=\"%g\" y=\"%u\">pale: training loss, averaged over stretches of up to 1/%d of the run</text>\n", x + 28,
-		y + 4, BINS);
+	fprintf(out, "<text x=\"%g\" y=\"%u\">pale: training loss, averaged over stretches of up to 1/%d of the run</text>\n",
+		x + 28, y + 4, BINS);
 }
 
 /* A sentence for each run that a panel leaves out; returns how many. @out may be NULL: only count. */
@@ -444,8 +447,8 @@ static double loss_of(const mr_point *q, bool validation)
 }
 
 /*
- * Of the points of @run, how many lie on the line of @other in the left panel, within a line's width? Steps ascend in both, so
- * one pass over each will do. *@n_points is how many there are.
+ * How many points of @run lie on the line of @other in the left panel, within a line's width? Steps ascend in both, so one
+ * pass over each will do. *@n_points is how many there are.
  */
 static size_t count_on(const mr_plot *p, size_t run, size_t other, bool validation, size_t *n_points)
 {

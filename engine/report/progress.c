@@ -37,7 +37,10 @@ typedef struct mr_field {
 } mr_field;
 
 /* What is looked at most stays longest: where it is, how long it will take, and the loss. */
-enum { RANK_PEAK, RANK_LR, RANK_GFLOPS, RANK_BUBBLE, RANK_RATE, RANK_ACC, RANK_VAL, RANK_STEP, RANK_ETA, RANK_LOSS, N_RANKS };
+enum {
+	RANK_PEAK, RANK_LR, RANK_GFLOPS, RANK_BUBBLE, RANK_RATE, RANK_ACC, RANK_VAL, RANK_STEP, RANK_ETA, RANK_LOSS,
+	N_RANKS,
+};
 
 typedef struct mr_line {
 	mr_field field[N_RANKS]; /* [n] in the order of the line */
@@ -168,8 +171,8 @@ bool mr_progress_due(const mr_progress *p, uint64_t step, double now_seconds)
 }
 
 /*
- * The line ends before the last column, and what stood behind it is erased by the terminal, not by blanks: after a window has
- * become narrower, blanks up to the old width would wrap, and every redraw would begin a line of its own. The width is asked
+ * The line ends before the last column, and the terminal erases what stood behind it. Blanks would not do: after a window has
+ * become narrower, as many as the old line had would wrap, and every redraw would begin a line of its own. The width is asked
  * each time.
  */
 static void draw(mr_progress *p, const mr_progress_state *s, double now_seconds)
