@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "host/explorer.h"
+#include "host/explorer_scenarios.h"
 
 static uint32_t x, y, data; /* the world */
 static uint32_t r[4][4];    /* what thread t read, in order */
@@ -248,6 +249,25 @@ static void test_futex(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(report.what, "lost wake-up"));
 }
 
+/* The code itself in its smallest cases, where most weakened orders show; slow_explorer_rings.c has them all. */
+static void test_smallest_cases(void)
+{
+	static const exs_case cases[] = {
+		{EXS_POLL_STOP, 1, 1, 0, false, 0}, {EXS_COUNT, 2, 1, 0, false, 0},    {EXS_TRY, 1, 3, 0, false, 0},
+		{EXS_TRY, 2, 5, 0, false, 0},       {EXS_EVENT, 1, 2, 0, false, 0},    {EXS_RING, 1, 2, 0, false, 0},
+		{EXS_STOP_POP, 1, 1, 0, false, 0},  {EXS_STOP_ALL, 1, 0, 0, false, 0}, {EXS_PAIR, 1, 2, 0, false, 0},
+		{EXS_TWO, 1, 1, 0, false, 0},       {EXS_RING, 1, 3, 0, false, 0},
+	};
+	static ex_report report;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		exs_run(&cases[i], &report);
+		if (report.failed)
+			fprintf(stderr, "\n%s\n%s", report.what, report.trace);
+		CU_ASSERT(!report.failed && report.n_ends > 0);
+	}
+}
+
 void mr_suite_explorer(void); /* the runner declares it too */
 
 void mr_suite_explorer(void)
@@ -262,4 +282,5 @@ void mr_suite_explorer(void)
 	MR_TEST(test_exchange);
 	MR_TEST(test_release_sequence);
 	MR_TEST(test_futex);
+	MR_TEST(test_smallest_cases);
 }

@@ -295,7 +295,7 @@ static double one_step(const char *name, const char *options, double w, double g
 static void formulas_by_hand(void)
 {
 	double s[2] = {0, 0};
-	double m, v, want;
+	double m, v, want, mu[5];
 
 	CU_ASSERT_EQUAL(one_step("sgd", "", 2, 4, s, 1, true), 2 - 0.5 * 2);
 	CU_ASSERT_EQUAL(one_step("sgd", "weight_decay=0.25", 2, 4, s, 1, true), 2 * (1 - 0.5 * 0.25) - 0.5 * 2);
@@ -330,6 +330,15 @@ static void formulas_by_hand(void)
 	CU_ASSERT_DOUBLE_EQUAL(one_step("nadamw", "beta1=0.5 beta2=0.75 psi=0 eps=0.5 weight_decay=0.25", 2, 4, s, 3, true),
 			       want, 1e-15);
 	CU_ASSERT_EQUAL(s[0], m);
+	s[0] = 1; /* psi = 1: another mu at every t */
+	s[1] = 16;
+	mu[0] = 1;
+	for (int t = 1; t <= 4; t++) {
+		mu[t] = 0.5 * (1 - 0.5 * pow(0.96, t));
+		mu[0] *= t < 4 ? mu[t] : 1;
+	}
+	want = 2 - 0.5 * ((1 - mu[3]) / (1 - mu[0]) * 2 + mu[4] / (1 - mu[0] * mu[4]) * m) / (sqrt(v / (1 - 0.421875)) + 0.5);
+	CU_ASSERT_DOUBLE_EQUAL(one_step("nadam", "beta1=0.5 beta2=0.75 psi=1 eps=0.5", 2, 4, s, 3, true), want, 1e-15);
 	s[0] = 1; /* late: products of mu are gone, and 0.96^(t psi) with them */
 	s[1] = 16;
 	want = 2 - 0.5 * (0.5 * 2 + 0.5 * m) / (sqrt(v) + 0.5);
