@@ -188,6 +188,7 @@ static void latest_falls_back(void)
 static void every_flip_and_every_cut_is_seen(void)
 {
 	static const char *const names[] = {"model.safetensors", "optimizer.safetensors", "MANIFEST.json"};
+	mr_checkpoint *c;
 	char *path;
 	uint64_t tried = 0, missed = 0;
 
@@ -211,6 +212,7 @@ static void every_flip_and_every_cut_is_seen(void)
 		}
 		bytes[len] = 0; /* there is room for one more */
 		ckpt_help_write(path, names[k], bytes, len + 1);
+		CU_ASSERT_EQUAL(mr_checkpoint_open(path, &c), MR_ECKPT); /* sizes are seen before anything is read */
 		CU_ASSERT_EQUAL(ckpt_help_check(path), -1);
 		ckpt_help_write(path, names[k], bytes, len);
 		free(bytes);
