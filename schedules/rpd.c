@@ -288,7 +288,7 @@ static mr_status make_endless(mr_rpd_stream *steps, uint64_t n_steps, mr_plan *p
 	*own = (mr_endless){
 		.n_steps = n_steps,
 		.identity = mr_rpd_stream_hash(steps),
-		.fixed = !steps->record && n_steps < UINT64_MAX,
+		.fixed = !steps->record && steps->p.n_all,
 		.window = window,
 		.destroy = destroy,
 		.arg = e,
@@ -316,15 +316,27 @@ static uint32_t window_length(const mr_sched_args *args, uint64_t n_all)
 {
 	uint64_t n = WINDOW_CELLS / args->n_workers;
 
-	n = n < WINDOW ? n : WINDOW;
+	n = args->window ? args->window : n < WINDOW ? n : WINDOW;
 	n = args->n_steps && args->n_steps < n ? args->n_steps : n;
 	n = n > args->n_workers ? n : args->n_workers;
 	return (uint32_t)(n < n_all ? n : n_all);
 }
 
+/* Steps that the lists have. What the last steps of a run have begun of those behind them stays so when it is given more. */
+static uint64_t end_of(const mr_sched_args *args, const mr_rpd_stream *steps)
+{
+	if (args->finite)
+		return args->n_micro;
+	if (steps->record)
+		return steps->record->n_steps;
+	if (steps->p.n_all)
+		return args->n_steps;
+	return args->n_steps ? args->n_steps + args->n_workers : UINT64_MAX;
+}
+
 static mr_status emit_steps(const mr_sched_args *args, mr_rpd_stream *steps, mr_plan **out)
 {
-	uint64_t n_all = args->finite ? args->n_micro : steps->record ? steps->record->n_steps : steps->p.n_all ? args->n_steps : UINT64_MAX;
+	uint64_t n_all = end_of(args, steps);
 	uint32_t n = args->finite ? args->n_micro : window_length(args, n_all);
 	mr_plan *plan;
 	mr_status st;

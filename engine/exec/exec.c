@@ -239,7 +239,21 @@ static mr_status compute(mr_worker *w, const mr_task *t)
 	}
 }
 
-static void trace(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end, uint64_t lost)
+/* Commits of all stages before @t, which is about to begin; of one that commits they are counted when it has. */
+static uint32_t count_before(const mr_worker *w)
+{
+	return w->trace ? atomic_load_explicit(&w->run->n_commits, memory_order_relaxed) : 0;
+}
+
+static uint32_t count_commit(mr_worker *w, const mr_task *t, uint32_t before)
+{
+	bool commits = t->in->op == MR_OP_U || t->in->flags & MR_INSTR_UPDATE;
+
+	/* What a commit follows from has been counted before: its F came before it, whoever carried it out. */
+	return w->trace && commits ? atomic_fetch_add_explicit(&w->run->n_commits, 1, memory_order_relaxed) : before;
+}
+
+static void trace(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end, uint64_t lost, uint32_t n_commits)
 {
 	mr_trace_rec *r = &w->trace[w->n_trace++ % MR_TRACE_RING];
 
@@ -253,12 +267,13 @@ static void trace(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end, 
 		.worker = w->id,
 		.op = t->in->op,
 		.pipe = t->in->pipe,
+		.n_commits = n_commits,
 	};
 	memcpy(r->wait_ns, w->wait_ns, sizeof(r->wait_ns));
 }
 
 /* Training only: evaluation happens in pauses, which no figure of the run counts. */
-static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end, uint64_t lost)
+static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end, uint64_t lost, uint32_t n_commits)
 {
 	w->stats.busy_ns[t->in->op] += end - begin - lost;
 	w->stats.lost_ns += lost;
@@ -266,7 +281,7 @@ static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t 
 	for (int c = 0; w->waited && c < MR_N_WAITS; c++)
 		w->stats.wait_ns[c] += w->wait_ns[c];
 	if (w->trace)
-		trace(w, t, begin, end, lost);
+		trace(w, t, begin, end, lost, n_commits);
 }
 
 /* Of @took nanoseconds of computing that end at @now: how long other programs had a core of @w. */
@@ -283,6 +298,7 @@ static uint64_t lost_while_busy(mr_worker *w, uint64_t now, uint64_t took)
 mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 {
 	const mr_stamp *v = w->run->stamp;
+	uint32_t n_commits;
 	uint64_t begin = v ? w->run->start_ns + v->begin_ns : w->ready_ns ? w->ready_ns : mr_clock_ns(), end, lost = 0;
 
 	w->ready_ns = 0;
@@ -290,6 +306,7 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 		memcpy(w->wait_ns, v->wait_ns, sizeof(w->wait_ns));
 		w->waited = true;
 	}
+	n_commits = count_before(w);
 	MR_TRY(compute(w, t));
 	end = v ? w->run->start_ns + v->end_ns : mr_clock_ns();
 	if (mr_team_delay_due(&w->delay, end, end - begin))
@@ -297,7 +314,7 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	atomic_store_explicit(&w->busy_ns, atomic_load_explicit(&w->busy_ns, memory_order_relaxed) + end - begin - lost,
 			      memory_order_relaxed);
 	if (t->lane->train)
-		keep_stats(w, t, begin, end, lost);
+		keep_stats(w, t, begin, end, lost, count_commit(w, t, n_commits));
 	if (w->waited)
 		memset(w->wait_ns, 0, sizeof(w->wait_ns));
 	w->waited = false;

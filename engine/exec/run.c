@@ -542,6 +542,7 @@ mr_status mr_run_reset(mr_run *run)
 	run->start_ns = mr_clock_ns();
 	atomic_store_explicit(&run->n_steps, 0, memory_order_relaxed);
 	run->n_steps_read = 0;
+	atomic_store_explicit(&run->n_commits, 0, memory_order_relaxed);
 	MR_TRY(reset_lane(run, &run->train));
 	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
 		reset_block(run, &run->block[i], (uint16_t)(i % run->n_stages));

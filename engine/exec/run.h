@@ -190,6 +190,7 @@ struct mr_run {
 	_Alignas(64) _Atomic uint64_t n_steps; /* step records written: on a line that workers do not read at each instruction, */
 	_Alignas(64) uint64_t n_steps_read;    /* the caller's likewise */
 	mr_spin spin;                /* shared by all workers */
+	_Alignas(64) _Atomic uint32_t n_commits; /* of all stages, counted while the run is traced */
 	_Alignas(64) uint64_t start_ns;
 	const mr_stamp *stamp;       /* of the instruction in hand; NULL: the clock tells. Only where one thread does all */
 };

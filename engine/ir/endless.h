@@ -8,7 +8,8 @@
  *
  * Slots, buffers and version buffers are the same in all windows, numbered by micro-batch and version, so that what is under way
  * passes from one window to the next without being touched. How many there are follows from the contract alone: stage s of S has at
- * most S - s micro-batches under way and boundary s one more, with which nobody ever waits for a buffer, and max_staleness + 1 versions.
+ * most S - s micro-batches under way and boundary s one more, with which nobody ever waits for a buffer, and max_staleness + 1 versions,
+ * or as many as there are steps.
  *
  * A window is a pure function of its number: it may be made twice, by anybody, and is the same whether a run has come to it from
  * the start or was resumed there.
@@ -22,7 +23,7 @@
 #include "ir/plan.h"
 
 typedef struct mr_endless {
-	uint64_t n_steps;   /* steps that there are; UINT64_MAX: no end */
+	uint64_t n_steps;   /* steps that there are, with those that the last ones of a run begin; UINT64_MAX: no end */
 	uint64_t identity;  /* a hash of everything that decides them */
 	bool fixed;         /* their last ones would be others if there were more */
 	/* Append F and B of window @n, the active stage's flags and the versions read included, to the body of @out, which is empty. */

@@ -48,6 +48,7 @@ typedef struct mr_sched_args {
 	bool finite;              /* asynchronous systems: emit a finite list as a prologue, drain included;
 	                             otherwise prologue and endless body */
 	uint64_t n_steps;         /* commits that the run will make, for systems that do not repeat; 0: unknown */
+	uint32_t window;          /* steps of a window, for such systems; 0: as many as it likes. No number but this follows from it */
 	uint32_t n_batches;       /* minibatches in the data, for systems that draw them; 0: unknown */
 	const mr_values *options; /* values of the system's own table; never NULL when the table is not */
 	const mr_cost *costs;     /* for systems whose order follows from costs: a row a stage, or one row, the whole share of

@@ -35,6 +35,7 @@ typedef struct mr_trace_rec {
 	uint8_t op;
 	uint8_t pipe;
 	uint16_t pad;
+	uint32_t n_commits; /* engine, replay: commits of all stages when this began; of what commits, those before its own */
 } mr_trace_rec;
 
 #endif

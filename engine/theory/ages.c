@@ -3,33 +3,35 @@
 #include <stdlib.h>
 
 typedef struct commit {
-	uint64_t end;
+	uint32_t at;   /* its place among all commits of the run */
 	uint32_t micro;
 	uint16_t stage;
 } commit;
 
 typedef struct events {
-	uint64_t *f;   /* [n_micro][n_stages] when F began; UINT64_MAX: nobody has seen it */
-	commit *at;    /* [n_micro * n_stages] in the order of their ends */
+	uint32_t *f;   /* [n_micro][n_stages] commits of the run when F began; NOT_SEEN: nobody has seen it */
+	commit *at;    /* [n_micro * n_stages] in their order */
 	uint32_t n, room;
 } events;
 
-static int by_end(const void *a, const void *b)
+#define NOT_SEEN UINT32_MAX
+
+static int by_place(const void *a, const void *b)
 {
 	const commit *x = a, *y = b;
 
-	return x->end != y->end ? (x->end > y->end) - (x->end < y->end) : (int)x->stage - (int)y->stage;
+	return (x->at > y->at) - (x->at < y->at);
 }
 
-/* How many commits had ended when the clock said @time. */
-static uint32_t ended(const events *e, uint64_t time)
+/* How many of these are among the first @n commits of the run. */
+static uint32_t among(const events *e, uint32_t n)
 {
 	uint32_t low = 0, high = e->n;
 
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
-		if (e->at[mid].end <= time)
+		if (e->at[mid].at < n)
 			low = mid + 1;
 		else
 			high = mid;
@@ -71,7 +73,7 @@ static mr_status collect(const mr_run *run, uint32_t n_micro, events *e)
 	mr_op ends = commit_op(run->c.plan);
 
 	for (uint32_t i = 0; i < e->room; i++)
-		e->f[i] = UINT64_MAX;
+		e->f[i] = NOT_SEEN;
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		for (uint64_t i = 0; i < run->worker[w].n_trace; i++) {
 			const mr_trace_rec *t = &run->worker[w].trace[i];
@@ -79,14 +81,14 @@ static mr_status collect(const mr_run *run, uint32_t n_micro, events *e)
 			if (t->micro >= n_micro)
 				continue;
 			if (t->op == MR_OP_F)
-				e->f[(size_t)t->micro * run->n_stages + t->stage] = t->begin_ns;
+				e->f[(size_t)t->micro * run->n_stages + t->stage] = t->n_commits;
 			else if (t->op == ends && e->n < e->room)
-				e->at[e->n++] = (commit){t->end_ns, t->micro, t->stage};
+				e->at[e->n++] = (commit){t->n_commits, t->micro, t->stage};
 		}
 	if (e->n != e->room)
 		return mr_fail(MR_EINVAL, "%u micro-batches over %u stages are %u commits, and the trace has %u", n_micro,
 			       run->n_stages, e->room, e->n);
-	qsort(e->at, e->n, sizeof(*e->at), by_end);
+	qsort(e->at, e->n, sizeof(*e->at), by_place);
 	return MR_OK;
 }
 
@@ -96,8 +98,8 @@ static mr_status fill(const events *e, mr_aged *a)
 		a->stage[k] = e->at[k].stage;
 		a->batch[k] = e->at[k].micro;
 		for (uint16_t b = 0; b < a->n_stages; b++) {
-			uint64_t begun = e->f[(size_t)e->at[k].micro * a->n_stages + b];
-			uint32_t seen = ended(e, begun);
+			uint32_t begun = e->f[(size_t)e->at[k].micro * a->n_stages + b];
+			uint32_t seen = among(e, begun);
 
 			if (seen > k)
 				return mr_fail(MR_EINVAL, "the trace has no F of micro-batch %u at stage %u before its update",

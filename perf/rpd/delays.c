@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/stats.h"
+#include "perf/rpd/fit.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
 
@@ -66,29 +67,16 @@ static row count(uint16_t s)
 	return r;
 }
 
-/* Least squares of y = c0 x^2 + c1 x + c2. */
-static void fit(const row *r, size_t n, double (*y)(const row *), double c[3])
+/* Least squares through the values that @y picks. */
+static square_fit fit(const row *r, size_t n, double (*y)(const row *))
 {
-	double m[3][4] = {{0}};
+	double x[64], at[64];
 
 	for (size_t i = 0; i < n; i++) {
-		double x = r[i].stages, p[3] = {x * x, x, 1};
-
-		for (int a = 0; a < 3; a++) {
-			for (int b = 0; b < 3; b++)
-				m[a][b] += p[a] * p[b];
-			m[a][3] += p[a] * y(&r[i]);
-		}
+		x[i] = r[i].stages;
+		at[i] = y(&r[i]);
 	}
-	for (int p = 0; p < 3; p++)
-		for (int a = 0; a < 3; a++) {
-			double f = a == p ? 0 : m[a][p] / m[p][p];
-
-			for (int b = 0; b < 4; b++)
-				m[a][b] -= f * m[p][b];
-		}
-	for (int a = 0; a < 3; a++)
-		c[a] = m[a][3] / m[a][a];
+	return fit_square(x, at, n, 0);
 }
 
 static double half_max(const row *r)
@@ -146,7 +134,7 @@ void experiment_delays(const settings *s)
 {
 	uint16_t most = s->tiny ? 6 : 64;
 	row *r = calloc(most, sizeof(*r));
-	double a[3], b[3], c[3];
+	square_fit a, b, c;
 	size_t n = 0;
 	FILE *f;
 
@@ -158,15 +146,15 @@ void experiment_delays(const settings *s)
 		fprintf(f, "%u,%u,%.17g,%u,%u,%.17g,%.17g,%.17g,%.17g,%u,%.17g\n", r[i].stages, r[i].steady_max, r[i].steady_mean,
 			r[i].startup_max, r[i].half_max, r[i].half_mean, r[i].p10, r[i].p50, r[i].p90, r[i].run_max, r[i].run_mean);
 	table_close(f);
-	fit(r, n, half_max, a);
-	fit(r, n, half_mean, b);
-	fit(r, n, startup, c);
+	a = fit(r, n, half_max);
+	b = fit(r, n, half_mean);
+	c = fit(r, n, startup);
 	for (size_t i = 0; i < n; i++)
 		if (r[i].half_max != r[i].steady_max || r[i].run_max != r[i].startup_max)
 			printf("S = %u: counted %u and %u, in closed form %u and %u\n", r[i].stages, r[i].half_max, r[i].run_max,
 			       r[i].steady_max, r[i].startup_max);
 	printf("delays of 2 to %u stages: max %.4f S^2 %+.4f S %+.2f, mean %.4f S^2 %+.4f S %+.2f, max with startup %.4f S^2 %+.4f S %+.2f\n",
-	       most, a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]);
+	       most, a.a, a.b, a.c, b.a, b.b, b.c, c.a, c.b, c.c);
 	draw(s, r, n);
 	free(r);
 }

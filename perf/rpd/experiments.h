@@ -23,6 +23,7 @@ void experiment_local(const settings *s);
 void experiment_scaling(const settings *s);
 void experiment_bound(const settings *s);
 void experiment_lm(const settings *s);
+void experiment_live(const settings *s);
 void experiment_wall(const settings *s);
 void experiment_ways(const settings *s);
 void experiment_published(const settings *s);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "models/registry.h"
 #include "perf/rpd/problem.h"
 
@@ -42,6 +43,22 @@ static void open_text(lm_model *m, const char *text, const lm_size *z)
 
 	die_unless(mr_dataset_open(ops, v, &want, &m->data), text);
 	mr_values_destroy(v);
+}
+
+const char *lm_beginning(const settings *s, size_t n)
+{
+	size_t len;
+	char *text;
+	FILE *f;
+
+	die_unless(mr_file_read(s->text, (size_t)1 << 30, &text, &len), s->text);
+	if (len < n)
+		die_unless(mr_fail(MR_EDATA, "%s has %zu characters, and %zu are needed", s->text, len, n), "a text");
+	f = table_open(s, "lm.txt");
+	fwrite(text, 1, n, f);
+	table_close(f);
+	free(text);
+	return out_path(s, "lm.txt");
 }
 
 lm_model lm_model_open(const char *text, const lm_size *z)

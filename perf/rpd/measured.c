@@ -1,15 +1,16 @@
 /*
  * measured.c - experiment 1, on this machine: delays of PipeDream in the running engine.
  *
- * Each worker notes when its F began (then it has chosen its weights) and when its B had committed. All commits of a run in the
- * order of their clocks are the global count of updates; the delay of a read is the number of commits between the read and the
- * update that it serves, as in the simulated experiment (theory/ages.h): the clocks stand in for one counter that all workers stamp,
- * which would slow down what is measured. `half`: the second half of all updates, as in delays.c; `run`: all of them, start-up
- * included. measured_pairs.csv has, for up to 8 stages, the delays of each pair of an active stage and a stage it reads
- * beside the closed form. The steps are written to measured-<S>.steps too, which the system
- * rpd carries out: system = { name = "rpd"; record = "rpd/measured-4.steps"; } on 4 workers, train.steps at most the file's lines. A least-squares problem whose blocks are large enough that arithmetic, and
- * not the hand-over, takes the time. With more workers than cores the kernel's scheduler has a say: that is what is measured.
- * The only experiment whose figures change from run to run.
+ * Delays are counted in commits: one counter is moved on behind every commit of any stage and read before every F, which then has
+ * chosen its weights (theory/ages.h). The delay of a read is the number of commits between it and the update that it serves, as in the
+ * simulated experiment. `half`: the second half of all updates, as in delays.c; `run`: all of them, start-up included.
+ * measured_fit.csv has a S^2 + b S + c through the measured figures beside the same through what unit time gives for the same S
+ * (S^2 - S/2 at most, 5 S^2 / 4 - S with the start-up, (S^2 - 1) / 2 on average): least squares of relative distances.
+ * measured_pairs.csv has, for up to 8 stages, the delays of each pair of an active stage and a stage it reads beside the closed form.
+ * The steps are written to measured-<S>.steps too, which the system rpd carries out: system = { name = "rpd"; record =
+ * "rpd/measured-4.steps"; } on 4 workers, train.steps at most the file's lines. A least-squares problem whose blocks are large enough
+ * that arithmetic, and not the hand-over, takes the time. With more workers than cores the kernel's scheduler has a say: that is
+ * what is measured. The figures change from run to run.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "ir/check.h"
 #include "ir/lower.h"
 #include "perf/rpd/experiments.h"
+#include "perf/rpd/fit.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
 #include "theory/ages.h"
@@ -26,6 +28,7 @@
 #include "schedules/registry.h"
 
 #define MOST_PAIRED 8
+#define MOST_ROWS 11
 
 typedef struct row {
 	uint32_t stages, updates, max, p10, p50, p90, run_max;
@@ -179,6 +182,39 @@ static double figure(const row *r, int line)
 	}
 }
 
+/* What unit time gives in place of the measured @line: 0, 1 and 3. */
+static double in_unit_time(const row *r, int line)
+{
+	return figure(r, line == 0 ? 5 : line == 1 ? 6 : 7);
+}
+
+static void fits(const settings *s, const row *r, size_t n)
+{
+	static const struct {
+		int line;
+		const char *name;
+	} lines[] = {{1, "max"}, {0, "max with startup"}, {3, "mean"}};
+	FILE *f = table_open(s, "measured_fit.csv");
+
+	fprintf(f, "figure,a,b,c,worst,unit_a,unit_b,unit_c\n");
+	for (int i = 0; i < 3; i++) {
+		double x[MOST_ROWS], y[MOST_ROWS], u[MOST_ROWS];
+		square_fit got, unit;
+
+		for (size_t k = 0; k < n; k++) {
+			x[k] = r[k].stages;
+			y[k] = figure(&r[k], lines[i].line);
+			u[k] = in_unit_time(&r[k], lines[i].line);
+		}
+		got = fit_square(x, y, n, 1);
+		unit = fit_square(x, u, n, 1);
+		fprintf(f, "%s,%.6g,%.6g,%.6g,%.4g,%.6g,%.6g,%.6g\n", lines[i].name, got.a, got.b, got.c, got.worst, unit.a, unit.b, unit.c);
+		printf("  %-16s %.3f S^2 %+.3f S %+.2f (no point further off than %.0f %%); in unit time %.3f S^2 %+.3f S %+.2f\n", lines[i].name,
+		       got.a, got.b, got.c, 100 * got.worst, unit.a, unit.b, unit.c);
+	}
+	table_close(f);
+}
+
 static void draw(const settings *s, const row *r, size_t n)
 {
 	static const char *const names[] = {"max, startup included", "max", "90th percentile", "mean", "10th percentile + 1",
@@ -201,10 +237,10 @@ static void draw(const settings *s, const row *r, size_t n)
 
 void experiment_measured(const settings *s)
 {
-	static const uint16_t stages[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-	size_t n = s->tiny ? 2 : sizeof(stages) / sizeof(stages[0]);
+	static const uint16_t stages[MOST_ROWS] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+	size_t n = s->tiny ? 3 : MOST_ROWS;
 	FILE *f = table_open(s, "measured.csv"), *paired = table_open(s, "measured_pairs.csv");
-	row r[sizeof(stages) / sizeof(stages[0])];
+	row r[MOST_ROWS];
 
 	fprintf(f, "stages,updates,closed_max,closed_mean,closed_startup_max,half_max,half_mean,half_p10,half_p50,half_p90,run_max,run_mean\n");
 	fprintf(paired, "stages,active,read,closed,mean,min,p10,p50,p90,max\n");
@@ -222,5 +258,6 @@ void experiment_measured(const settings *s)
 	}
 	table_close(f);
 	table_close(paired);
+	fits(s, r, n);
 	draw(s, r, n);
 }

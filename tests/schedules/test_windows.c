@@ -23,17 +23,19 @@ static void set_all(mr_values *v, const char *sets)
 	}
 }
 
-/* @finite: so many steps in one list; else without end, windows of @n_steps steps. */
+/* @finite: so many steps in one list; else windows of so many, without end, or the timeline's of as many steps. */
 static mr_plan *emitted(const char *sets, uint16_t workers, bool finite, uint32_t n_steps, bool inside)
 {
 	const mr_sched_ops *ops = mr_schedule_find("rpd");
-	mr_sched_args a = {.n_workers = workers, .n_micro = finite ? n_steps : 1, .finite = finite, .n_steps = n_steps, .n_batches = 11};
+	mr_sched_args a = {.n_workers = workers, .n_micro = finite ? n_steps : 1, .finite = finite, .n_batches = 11};
 	mr_plan *p;
 	mr_values *v;
 
 	MR_CHECK_OK(mr_values_create(ops->options, &v));
 	set_all(v, sets);
 	a.options = v;
+	a.n_steps = strstr(sets, "timeline") ? n_steps : 0;
+	a.window = a.n_steps ? 0 : n_steps;
 	MR_CHECK_OK(mr_schedule_emit(ops, &a, &p));
 	mr_values_destroy(v);
 	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = inside}));

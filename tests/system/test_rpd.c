@@ -315,6 +315,18 @@ static void any_length(void)
 	rig_fini(&r);
 }
 
+/* Version buffers are as many as a short run can fill, whatever the bound; given more steps it has more. */
+static void short_and_old(void)
+{
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10 machine.workers=2 system.delta=60000");
+	rig_open(&r);
+	CU_ASSERT_EQUAL(r.s.plan->n_versions[0], 13);
+	rig_fini(&r);
+}
+
 /* A list may end: no more steps than it has, and a record must hold as many as the run makes. */
 static void the_list_ends(void)
 {
@@ -375,5 +387,6 @@ void mr_suite_rpd(void)
 	MR_TEST(nothing_measured);
 	MR_TEST(over_seams);
 	MR_TEST(any_length);
+	MR_TEST(short_and_old);
 	MR_TEST(the_list_ends);
 }
