@@ -77,6 +77,7 @@ endfunction()
 function(mr_program name layer)
   if(EXISTS ${CMAKE_SOURCE_DIR}/engine/${layer}/main.c AND TARGET mr_${layer})
     add_executable(${name} ${CMAKE_SOURCE_DIR}/engine/${layer}/main.c)
+    set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON) # names in the watchdog's backtraces
     mr_options(${name})
     target_link_libraries(${name} PRIVATE mr_${layer})
   endif()

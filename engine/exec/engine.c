@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "host/backtrace.h"
 #include "host/clock.h"
 #include "host/group.h"
 #include "exec/exec.h"
@@ -178,6 +179,7 @@ static bool is_stalled(mr_engine *e, mr_watchdog *dog)
 		return false;
 	e->stalled = e->broken = true;
 	mr_run_fail(e->run, MR_ESTALLED);
+	mr_watchdog_show(dog->stands);
 	return true;
 }
 
@@ -405,6 +407,7 @@ mr_status mr_engine_create(const mr_run_config *c, double watchdog_s, mr_engine 
 	if (!e)
 		return mr_fail(MR_ERESOURCE, "no memory for the engine");
 	e->watchdog_s = watchdog_s;
+	mr_backtrace_arm();
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_cond_init(&e->given, NULL);
 	pthread_condattr_init(&attr);

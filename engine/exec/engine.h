@@ -20,7 +20,7 @@ typedef bool mr_engine_progress(void *arg, const mr_step_rec *rec);
 
 /**
  * Build the run, start its threads, set up their memory, warm up. @watchdog_s: seconds without any progress that count as
- * stalled (0: never). Borrows what @c points to. Errors: as mr_run_create, and whatever a worker fails with.
+ * stalled (host/stall.h: 0: never, below 0: automatic). Borrows what @c points to. Errors: as mr_run_create, and whatever a worker fails with.
  */
 mr_status mr_engine_create(const mr_run_config *c, double watchdog_s, mr_engine **out) MR_MUST_USE;
 

@@ -311,6 +311,8 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	end = v ? w->run->start_ns + v->end_ns : mr_clock_ns();
 	if (mr_team_delay_due(&w->delay, end, end - begin))
 		lost = lost_while_busy(w, end, end - begin);
+	if (end - begin > atomic_load_explicit(&w->longest_ns, memory_order_relaxed))
+		atomic_store_explicit(&w->longest_ns, end - begin, memory_order_relaxed);
 	atomic_store_explicit(&w->busy_ns, atomic_load_explicit(&w->busy_ns, memory_order_relaxed) + end - begin - lost,
 			      memory_order_relaxed);
 	if (t->lane->train)
@@ -352,7 +354,7 @@ mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit
 			mr_exec_advance(w, lane);
 			continue;
 		}
-		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->stage, t.micro), memory_order_relaxed);
+		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->pipe, t.in->stage, t.micro), memory_order_relaxed);
 		mr_fault_delay(w->id, w->n_done);
 		MR_TRY(mr_exec_wait(w, &t));
 		MR_TRY(mr_exec_do(w, &t));

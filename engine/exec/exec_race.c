@@ -135,7 +135,7 @@ static mr_status choose(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *lim
 	while (cause != MR_WAIT_NONE && st == MR_OK) {
 		mr_wait_cause before = cause;
 
-		atomic_store_explicit(&w->doing, mr_doing_pack(t->in->op, t->in->stage, t->micro), memory_order_relaxed);
+		atomic_store_explicit(&w->doing, mr_doing_pack(t->in->op, t->in->pipe, t->in->stage, t->micro), memory_order_relaxed);
 		mr_waiter_note(&w->waiter, cause, (uint32_t)t->micro);
 		st = mr_waiter_step(&w->waiter);
 		if (st != MR_OK)
@@ -205,7 +205,7 @@ mr_status mr_exec_race(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limi
 			w->ready_ns = 0; /* what it waited for was the end */
 			break;
 		}
-		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->stage, t.micro), memory_order_relaxed);
+		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->pipe, t.in->stage, t.micro), memory_order_relaxed);
 		MR_TRY(mr_exec_do(w, &t));
 		mr_exec_race_done(w, &t);
 	}

@@ -195,7 +195,7 @@ static mr_status carry_out(mr_worker *w, const mr_task *t)
 	uint32_t in = w->in, out = w->out, target = w->target;
 	mr_status st;
 
-	atomic_store_explicit(&w->doing, mr_doing_pack(t->in->op, t->in->stage, t->micro), memory_order_relaxed);
+	atomic_store_explicit(&w->doing, mr_doing_pack(t->in->op, t->in->pipe, t->in->stage, t->micro), memory_order_relaxed);
 	mr_fault_delay(w->id, w->n_done);
 	w->got = 0;
 	st = mr_exec_wait(w, t);

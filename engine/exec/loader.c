@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/backtrace.h"
+
 #include "ir/endless.h"
 
 /* One ring: what goes into it is the F of one stage in one pipe, in the order of its list. */
@@ -265,6 +267,7 @@ mr_status mr_loader_start(mr_loader *l)
 
 	mr_waiter_init(&l->waiter, &l->run->loader_parker[l->lane->train ? 0 : 1], &l->run->stop, 0);
 	sigfillset(&all);
+	sigdelset(&all, MR_BACKTRACE_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&l->thread, NULL, loop, l);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -133,6 +133,7 @@ typedef struct mr_worker {
 	uint64_t n_done;           /* instructions so far (delays, watchdog) */
 	_Atomic uint64_t beat;     /* n_done for the watchdog */
 	_Atomic uint64_t doing;    /* mr_doing_pack or MR_DOING_NOTHING: what is in hand, for the watchdog */
+	_Atomic uint64_t longest_ns; /* the longest instruction so far, for the watchdog */
 	_Atomic uint64_t busy_ns;  /* computing so far, for the progress line */
 	_Atomic uint64_t begun;    /* pause points of training passed */
 	mr_worker_stats stats;
@@ -274,9 +275,9 @@ static inline uint32_t mr_run_blocks(const mr_run *run)
 	return run->n_stages * (run->replicas ? run->n_pipes : 1u);
 }
 
-static inline uint64_t mr_doing_pack(uint8_t op, uint16_t stage, uint64_t micro)
+static inline uint64_t mr_doing_pack(uint8_t op, uint8_t pipe, uint16_t stage, uint64_t micro)
 {
-	return (uint64_t)op << 56 | (uint64_t)stage << 40 | (micro & 0xffffffffffu);
+	return (uint64_t)op << 56 | (uint64_t)stage << 40 | (uint64_t)pipe << 32 | (uint32_t)micro;
 }
 
 #define MR_DOING_NOTHING ((uint64_t)MR_N_OPS << 56)

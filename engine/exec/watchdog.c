@@ -1,14 +1,15 @@
 #include "exec/watchdog.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#include "host/clock.h"
-
-#define LOOK_NS 1000000000u /* a look that comes later than this, or than a quarter of the limit, was held up itself */
+#include "base/log.h"
+#include "host/backtrace.h"
 
 void mr_watchdog_init(mr_watchdog *d, double seconds)
 {
-	*d = (mr_watchdog){.limit_ns = (uint64_t)(seconds * 1e9), .seen_ns = mr_clock_ns()};
+	*d = (mr_watchdog){0};
+	mr_stall_init(&d->stall, seconds);
 }
 
 static const char *const cause_text[MR_N_WAITS] = {
@@ -21,45 +22,142 @@ static const char *const cause_text[MR_N_WAITS] = {
 	[MR_WAIT_DESCHEDULED] = "waits for its core",
 };
 
-static mr_status stalled(const mr_watchdog *d, mr_run *run)
+/* What one worker does, as it was seen. */
+typedef struct seen {
+	bool idle;          /* it has done its part */
+	uint8_t op, pipe;
+	uint16_t stage;
+	uint32_t micro, why;
+} seen;
+
+static seen look_at(const mr_worker *wk)
 {
-	char text[900];
+	uint64_t doing = atomic_load_explicit(&wk->doing, memory_order_relaxed);
+	uint32_t why = atomic_load_explicit(&wk->waiter.why, memory_order_relaxed);
+
+	return (seen){
+		.idle = doing == MR_DOING_NOTHING,
+		.op = (uint8_t)(doing >> 56),
+		.pipe = (uint8_t)(doing >> 32),
+		.stage = (uint16_t)(doing >> 40),
+		.micro = (uint32_t)doing,
+		.why = why < MR_N_WAITS ? why : 0,
+	};
+}
+
+enum { NOBODY = -1, LOADER = -2 };
+
+/* Any other worker that computes, or NOBODY. */
+static int one_that_computes(const mr_run *run)
+{
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		seen x = look_at(&run->worker[w]);
+
+		if (!x.idle && x.why == MR_WAIT_NONE)
+			return w;
+	}
+	return NOBODY;
+}
+
+/* Whom the one that was seen as @x waits for: the worker of a neighbour stage, the loader, or one of several. */
+static int waits_for(const mr_run *run, const seen *x)
+{
+	bool forward = x->op == MR_OP_F || x->op == MR_OP_R, up = x->why == MR_WAIT_UPSTREAM;
+	int to = (int)x->stage + (forward == up ? -1 : 1);
+
+	if (x->why == MR_WAIT_DATA || (up && forward && x->stage == 0))
+		return LOADER;
+	if (!up && x->why != MR_WAIT_DOWNSTREAM)
+		return one_that_computes(run); /* weights and norms are made by several */
+	return to < 0 || to >= run->n_stages ? NOBODY : mr_plan_worker(run->c.plan, x->pipe, (uint16_t)to);
+}
+
+/* Follow the waits from worker @w to the thread that does not wait. */
+static int follow(const mr_run *run, int w)
+{
+	for (unsigned hops = 0; hops <= run->n_workers && w >= 0; hops++) {
+		seen x = look_at(&run->worker[w]);
+
+		if (x.idle)
+			return NOBODY;
+		if (x.why == MR_WAIT_NONE)
+			return w;
+		w = waits_for(run, &x);
+	}
+	return w == LOADER ? LOADER : NOBODY;
+}
+
+/* Where the chain from the first worker that waits ends; chains that end nowhere say nothing. */
+static int who_stands(const mr_run *run)
+{
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		seen x = look_at(&run->worker[w]);
+		int end = x.idle || x.why == MR_WAIT_NONE ? NOBODY : follow(run, w);
+
+		if (end != NOBODY)
+			return end;
+	}
+	return one_that_computes(run);
+}
+
+static void name_the_one(mr_watchdog *d, const mr_run *run, char *text, size_t size)
+{
+	int who = who_stands(run);
+
+	if (who == NOBODY) {
+		snprintf(text, size, "; they wait for each other");
+	} else if (who == LOADER) {
+		snprintf(text, size, "; the loader stands");
+		snprintf(d->stands, sizeof(d->stands), "mr-loader");
+	} else {
+		snprintf(text, size, "; w%d stands", who);
+		snprintf(d->stands, sizeof(d->stands), "mr-w%d", who);
+	}
+}
+
+static mr_status stalled(mr_watchdog *d, mr_run *run)
+{
+	char text[840], end[40];
 	int n = snprintf(text, sizeof(text), "no worker has finished an instruction for %.1f seconds:",
-			 (double)d->idle_ns / 1e9);
+			 (double)d->stall.idle_ns / 1e9);
 
 	for (uint16_t w = 0; w < run->n_workers && n < (int)sizeof(text); w++) {
-		mr_worker *wk = &run->worker[w];
-		uint64_t doing = atomic_load_explicit(&wk->doing, memory_order_relaxed);
-		uint32_t why = atomic_load_explicit(&wk->waiter.why, memory_order_relaxed);
+		seen x = look_at(&run->worker[w]);
 
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s w%u ", w ? ";" : "", w);
 		if (n >= (int)sizeof(text))
 			break;
-		if (doing == MR_DOING_NOTHING)
+		if (x.idle)
 			n += snprintf(text + n, sizeof(text) - (size_t)n, "has done its part");
 		else
-			n += snprintf(text + n, sizeof(text) - (size_t)n, "%s m%llu s%u %s", mr_op_name((mr_op)(doing >> 56)),
-				      (unsigned long long)(doing & 0xffffffffffu), (unsigned)(doing >> 40 & 0xffff),
-				      cause_text[why < MR_N_WAITS ? why : 0]);
+			n += snprintf(text + n, sizeof(text) - (size_t)n, "%s m%u s%u %s", mr_op_name((mr_op)x.op), x.micro, x.stage,
+				      cause_text[x.why]);
 	}
-	return mr_fail(MR_ESTALLED, "%s", text);
+	name_the_one(d, run, end, sizeof(end));
+	return mr_fail(MR_ESTALLED, "%s%s", text, end);
 }
 
 mr_status mr_watchdog_look(mr_watchdog *d, mr_run *run)
 {
-	uint64_t now = mr_clock_ns(), beats = 0, passed = now - d->seen_ns;
-	uint64_t most = d->limit_ns / 4 < LOOK_NS ? d->limit_ns / 4 : LOOK_NS;
+	uint64_t beats = 0, longest = 0;
 
-	d->seen_ns = now;
-	for (uint16_t w = 0; w < run->n_workers; w++)
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		uint64_t ns = atomic_load_explicit(&run->worker[w].longest_ns, memory_order_relaxed);
+
 		beats += atomic_load_explicit(&run->worker[w].beat, memory_order_relaxed);
-	if (beats != d->beats) {
-		d->beats = beats;
-		d->idle_ns = 0;
-		return MR_OK;
+		longest = ns > longest ? ns : longest;
 	}
-	d->idle_ns += passed < most ? passed : most;
-	if (d->limit_ns == 0 || d->idle_ns < d->limit_ns)
-		return MR_OK;
-	return stalled(d, run);
+	return mr_stall_look(&d->stall, beats, longest) ? stalled(d, run) : MR_OK;
+}
+
+static void warn(void *arg, const char *text)
+{
+	(void)arg;
+	mr_log(MR_LOG_WARN, "watchdog", "%s", text);
+}
+
+void mr_watchdog_show(const char *name)
+{
+	if (*name)
+		mr_backtrace_threads(name, warn, NULL);
 }

@@ -40,7 +40,7 @@ typedef struct mr_group mr_group;
 void mr_thread_setup(const mr_place_worker *w, mr_thread_report *report);
 
 /**
- * Start a leader named @name (such as "mr-w0", at most 15 characters) with all signals blocked, set it up for @w,
+ * Start a leader named @name (such as "mr-w0", at most 15 characters) with all signals but MR_BACKTRACE_SIGNAL blocked, set it up for @w,
  * then run
  * @fn(@arg) on it. Returns after the set-up, so the report is there. *@w is not used afterwards.
  * Errors: MR_ERESOURCE the thread could not be started. Give back with mr_group_join.
@@ -56,6 +56,9 @@ const mr_thread_report *mr_group_report(const mr_group *group);
  * on. Until the join.
  */
 void mr_group_warn(const mr_group *group);
+
+/** Wait for @fn to return, at most @ns nanoseconds; false: it has not. */
+bool mr_group_wait(mr_group *group, uint64_t ns);
 
 /** Wait for @fn to return and free the group. NULL is fine. */
 void mr_group_join(mr_group *group);

@@ -64,7 +64,7 @@ typedef struct mr_job_machine {
 	const char *topology; /* "numa:4 core:16"; "": the machine at hand */
 	int64_t spin_us;      /* -1: by place */
 	int64_t memory_limit; /* bytes; 0: what the machine has */
-	double watchdog;      /* seconds; 0: none */
+	double watchdog;      /* seconds; 0: none, -1: by the longest operation */
 	double peak_gflops;   /* of a core; 0: measured */
 } mr_job_machine;
 

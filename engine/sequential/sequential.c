@@ -5,10 +5,14 @@
 
 #include "base/arena.h"
 #include "base/size.h"
+#include "exec/watchdog.h"
+#include "host/backtrace.h"
 #include "host/group.h"
 #include "sequential/sequential_layout.h"
 #include "sequential/sequential_parts.h"
 #include "sequential/sequential_size.h"
+
+#define POLL_NS 100000000u /* between looks at the thread that trains */
 
 /* --- memory --- */
 
@@ -201,28 +205,42 @@ static mr_status tear_down(mr_sequential *q)
 
 /* --- the thread: a group set up like a leader obeys one job at a time --- */
 
-typedef struct job {
-	mr_sequential *q;
-	mr_status (*fn)(mr_sequential *q);
-} job;
-
 static void thread(void *arg)
 {
-	job *j = arg;
+	mr_sequential *q = arg;
 
-	j->q->status = j->fn(j->q);
-	if (j->q->status != MR_OK)
-		memcpy(j->q->text, mr_error_text(), sizeof(j->q->text) - 1);
+	q->status = q->job(q);
+	if (q->status != MR_OK)
+		memcpy(q->text, mr_error_text(), sizeof(q->text) - 1);
+}
+
+/* Has the thread @g done nothing for too long? Then it is left behind: MR_ESTALLED. */
+static mr_status watch(mr_sequential *q, mr_group *g)
+{
+	mr_stall_go_on(&q->stall);
+	while (!mr_group_wait(g, POLL_NS)) {
+		if (atomic_load_explicit(&q->reports, memory_order_relaxed))
+			mr_stall_go_on(&q->stall);
+		if (!mr_stall_look(&q->stall, atomic_load_explicit(&q->beat, memory_order_relaxed), 0))
+			continue;
+		q->stalled = true;
+		mr_watchdog_show("mr-w0");
+		return mr_fail(MR_ESTALLED, "no layer has been computed for %.1f seconds, behind step %llu: w0 stands", (double)q->stall.idle_ns / 1e9,
+			       (unsigned long long)q->step);
+	}
+	return MR_OK;
 }
 
 static mr_status on_group(mr_sequential *q, mr_status (*fn)(mr_sequential *))
 {
-	job j = {q, fn};
 	mr_group *g;
 
-	MR_TRY(mr_group_start(q->c.place, "mr-w0", thread, &j, &g));
+	q->job = fn;
+	MR_TRY(mr_group_start(q->c.place, "mr-w0", thread, q, &g));
 	if (fn == set_up) /* the jobs after it get the same cores */
 		mr_group_warn(g);
+	if (fn == mr_sequential_steps || fn == mr_sequential_evaluate)
+		MR_TRY(watch(q, g));
 	mr_group_join(g);
 	return q->status == MR_OK ? MR_OK : mr_fail(q->status, "%s", q->text);
 }
@@ -236,6 +254,8 @@ mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **ou
 		return mr_fail(MR_ERESOURCE, "no memory for sequential training");
 	q->c = *c;
 	q->g = c->graph;
+	mr_stall_init(&q->stall, c->watchdog_s);
+	mr_backtrace_arm();
 	q->inside = mr_sequential_steps_inside(c);
 	q->few_owner = mr_sequential_few(c);
 	q->few_user = q->few_owner == UINT32_MAX ? UINT32_MAX : mr_sequential_tied_user(q->g, q->few_owner);
@@ -254,7 +274,7 @@ mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **ou
 
 void mr_sequential_destroy(mr_sequential *q)
 {
-	if (!q)
+	if (!q || q->stalled) /* the thread that hangs still uses the memory: the process is about to end */
 		return;
 	if (q->kc && on_group(q, tear_down) != MR_OK)
 		q->kc = NULL; /* no thread to free it on: the process is ending */

@@ -43,6 +43,7 @@ typedef struct mr_sequential_config {
 	bool skip_nonfinite;          /* with clip: a step whose norm is not finite leaves the weights as they are */
 	uint64_t seed;
 	int64_t samples;              /* per micro-batch */
+	double watchdog_s;            /* as mr_engine_create */
 	uint32_t n_micro;             /* micro-batches a step */
 	mr_sum_order sum;             /* ASCENDING or DESCENDING, in one group; without lists */
 	const mr_sum_lists *lists;    /* NULL: as sum says */

@@ -5,7 +5,10 @@
 #ifndef MR_SEQUENTIAL_SEQUENTIAL_PARTS_H
 #define MR_SEQUENTIAL_SEQUENTIAL_PARTS_H
 
+#include <stdatomic.h>
+
 #include "host/memory.h"
+#include "host/stall.h"
 #include "host/team_delay.h"
 #include "sequential/sequential.h"
 
@@ -41,11 +44,16 @@ struct mr_sequential {
 	double largest;        /* gradient so far */
 	uint64_t step;
 	mr_region region;      /* all tensors */
+	mr_stall stall;        /* of its thread, looked at by the caller's */
+	_Atomic uint64_t beat; /* layers and parameters done */
+	_Atomic bool reports;  /* it is inside the caller's progress function, which may take its time */
 	uint64_t ns_f, ns_b, ns_u; /* without what was lost */
 	uint64_t ns_lost;      /* in these: ready to run, and another program had a core */
 	mr_team_delay delay;   /* of the thread that trains; open while it does */
 	bool delay_known;
+	bool stalled;          /* its thread hangs: it cannot be joined */
 	/* a job for the thread */
+	mr_status (*job)(mr_sequential *q);
 	uint64_t until, reached;
 	mr_engine_progress *progress;
 	mr_eval_wanted *wanted;

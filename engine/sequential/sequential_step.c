@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "host/clock.h"
 #include "sequential/sequential_parts.h"
 #include "sequential/sequential_size.h"
@@ -101,6 +102,12 @@ static mr_status load(mr_sequential *q, const pass *ps)
 	return mr_dataset_check(q->c.data);
 }
 
+/* For the watchdog: something has been done. */
+static void beat(mr_sequential *q)
+{
+	atomic_store_explicit(&q->beat, atomic_load_explicit(&q->beat, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
 static mr_status forward(mr_sequential *q, pass *ps, uint32_t end)
 {
 	for (uint32_t i = 0; i < end; i++) {
@@ -110,6 +117,7 @@ static mr_status forward(mr_sequential *q, pass *ps, uint32_t end)
 			continue;
 		c = make_call(q, i, ps);
 		MR_TRY(q->g->nodes[i].ops->forward(&c));
+		beat(q);
 	}
 	return MR_OK;
 }
@@ -135,6 +143,7 @@ static mr_status backward(mr_sequential *q, pass *ps)
 			MR_TRY(mr_layer_backward(nd->ops, &c));
 		else if (nd->ops->backward_input)
 			MR_TRY(nd->ops->backward_input(&c));
+		beat(q);
 	}
 	return MR_OK;
 }
@@ -217,6 +226,7 @@ static mr_status update(mr_sequential *q, double lr, double *norm)
 			continue;
 		c = step_call(q, p, lr, scale);
 		MR_TRY(mr_optim_step(q->c.optim, &c, q->c.kernels, q->kc, q->g->params[p].n, q->grad[p]));
+		beat(q);
 	}
 	return MR_OK;
 }
@@ -258,6 +268,7 @@ static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 	ps->first_sample = (q->step * q->c.n_micro + m) * (uint64_t)q->c.samples;
 	ps->train = true;
 	ps->loss = &q->loss[m];
+	mr_fault_delay(0, q->step * q->c.n_micro + m);
 	MR_TRY(load(q, ps));
 	t0 = mr_clock_ns();
 	MR_TRY(forward(q, ps, q->g->n_nodes));
@@ -387,6 +398,17 @@ static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 	return MR_OK;
 }
 
+static bool report(mr_sequential *q, const mr_step_rec *rec)
+{
+	bool more;
+
+	atomic_store_explicit(&q->reports, true, memory_order_relaxed);
+	more = q->progress(q->arg, rec);
+	beat(q);
+	atomic_store_explicit(&q->reports, false, memory_order_relaxed);
+	return more;
+}
+
 mr_status mr_sequential_steps(mr_sequential *q)
 {
 	mr_status st = MR_OK;
@@ -399,7 +421,7 @@ mr_status mr_sequential_steps(mr_sequential *q)
 
 		st = one_step(q, &rec);
 		if (st == MR_OK && q->progress)
-			more = q->progress(q->arg, &rec);
+			more = report(q, &rec);
 	}
 	mr_team_delay_close(&q->delay);
 	return st;

@@ -162,6 +162,7 @@ mr_sequential_config mr_session_sequential_config(const mr_session *s)
 		.optim = &s->optim,
 		.lr = &s->lr,
 		.place = &s->place.worker[0],
+		.watchdog_s = mr_values_float(mr_config_values(s->config, MR_JOB_MACHINE), "watchdog"),
 		.clip = mr_values_float(train, "clip"),
 		.skip_nonfinite = !strcmp(mr_values_string(train, "nonfinite"), "skip"),
 		.seed = (uint64_t)mr_values_int(train, "seed"),

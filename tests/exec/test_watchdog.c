@@ -12,14 +12,24 @@
 
 #define SECOND ((uint64_t)1000000000)
 
+#define N_WORKERS 4
+
 static mr_run run;
-static mr_worker worker[2];
+static mr_worker worker[N_WORKERS];
+static uint16_t worker_of[N_WORKERS] = {0, 1, 2, 3};
+static mr_plan plan;
 
 static void prepare(mr_watchdog *d, double seconds)
 {
 	memset(&run, 0, sizeof(run));
 	memset(worker, 0, sizeof(worker));
+	memset(&plan, 0, sizeof(plan));
+	plan.n_stages = 2;
+	plan.n_pipes = 1;
+	plan.worker_of = worker_of;
+	run.c.plan = &plan;
 	run.n_workers = 2;
+	run.n_stages = 2;
 	run.worker = worker;
 	mr_watchdog_init(d, seconds);
 }
@@ -27,7 +37,7 @@ static void prepare(mr_watchdog *d, double seconds)
 /* The next look, @ns after the last one. */
 static mr_status look(mr_watchdog *d, uint64_t ns)
 {
-	d->seen_ns = mr_clock_ns() - ns;
+	d->stall.seen_ns = mr_clock_ns() - ns;
 	return mr_watchdog_look(d, &run);
 }
 
@@ -36,12 +46,12 @@ static void names_everybody(void)
 	mr_watchdog d;
 
 	prepare(&d, 2);
-	atomic_store(&worker[0].doing, mr_doing_pack(MR_OP_F, 0, 12));
-	atomic_store(&worker[1].doing, mr_doing_pack(MR_OP_B, 1, 7));
+	atomic_store(&worker[0].doing, mr_doing_pack(MR_OP_F, 0, 0, 12));
+	atomic_store(&worker[1].doing, mr_doing_pack(MR_OP_B, 0, 1, 7));
 	atomic_store(&worker[1].waiter.why, MR_WAIT_UPSTREAM);
 	for (int i = 0; i < 19; i++)
 		MR_CHECK_OK(look(&d, SECOND / 10));
-	MR_CHECK_FAIL(look(&d, SECOND / 5), MR_ESTALLED, "seconds: w0 F m12 s0 computes; w1 B m7 s1 waits for its input");
+	MR_CHECK_FAIL(look(&d, SECOND / 5), MR_ESTALLED, "seconds: w0 F m12 s0 computes; w1 B m7 s1 waits for its input; w0 stands");
 }
 
 static void progress_starts_anew(void)
@@ -70,6 +80,80 @@ static void stopped_with_the_rest(void)
 	CU_ASSERT_EQUAL(look(&d, 3600 * SECOND), MR_ESTALLED);
 }
 
+static void does(unsigned w, mr_op op, uint16_t stage, mr_wait_cause why)
+{
+	atomic_store(&worker[w].doing, mr_doing_pack((uint8_t)op, 0, stage, 5));
+	atomic_store(&worker[w].waiter.why, why);
+}
+
+static void expect_stands(mr_watchdog *d, const char *thread, const char *text)
+{
+	run.n_workers = run.n_stages = plan.n_stages = N_WORKERS;
+	for (int i = 0; i < 9; i++)
+		MR_CHECK_OK(look(d, SECOND / 10));
+	MR_CHECK_FAIL(look(d, SECOND / 5), MR_ESTALLED, text);
+	CU_ASSERT_STRING_EQUAL(d->stands, thread);
+}
+
+/* Most that stand are victims: the chain of waits leads to the one that does not wait. */
+static void follows_the_waits(void)
+{
+	mr_watchdog d;
+
+	prepare(&d, 1);
+	does(0, MR_OP_B, 0, MR_WAIT_UPSTREAM); /* of stage 1, which waits for stage 2, ... */
+	does(1, MR_OP_B, 1, MR_WAIT_UPSTREAM);
+	does(2, MR_OP_F, 2, MR_WAIT_DOWNSTREAM);
+	does(3, MR_OP_B, 3, MR_WAIT_NONE);
+	expect_stands(&d, "mr-w3", "w2 F m5 s2 waits for a free boundary buffer; w3 B m5 s3 computes; w3 stands");
+	prepare(&d, 1);
+	does(0, MR_OP_F, 0, MR_WAIT_DATA);
+	for (uint16_t w = 1; w < N_WORKERS; w++)
+		does(w, MR_OP_F, w, MR_WAIT_UPSTREAM);
+	expect_stands(&d, "mr-loader", "; the loader stands");
+	prepare(&d, 1);
+	for (uint16_t w = 0; w < N_WORKERS; w++)
+		does(w, MR_OP_U, w, w == 2 ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER);
+	expect_stands(&d, "mr-w2", "; w2 stands");
+	prepare(&d, 1);
+	for (uint16_t w = 0; w < N_WORKERS; w++)
+		does(w, w ? MR_OP_F : MR_OP_B, w, MR_WAIT_UPSTREAM); /* w1 for w0, and w0 for w1 */
+	expect_stands(&d, "", "; they wait for each other");
+}
+
+/* Without a figure: 20 times the longest instruction, at least 10 s, and a minute before there is one. */
+static void automatic(void)
+{
+	static const struct {
+		uint64_t longest;
+		int seconds;
+	} c[] = {{0, 60}, {1000, 10}, {SECOND / 2, 10}, {2 * SECOND, 40}};
+
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		mr_watchdog d;
+
+		prepare(&d, -1);
+		atomic_store(&worker[1].longest_ns, c[i].longest);
+		for (int k = 0; k < c[i].seconds - 1; k++)
+			MR_CHECK_OK(look(&d, SECOND));
+		CU_ASSERT_EQUAL(look(&d, SECOND), MR_ESTALLED);
+	}
+}
+
+/* Where nobody measures operations, the longest time without progress that ended stands for the longest. */
+static void automatic_by_gaps(void)
+{
+	mr_watchdog d;
+
+	prepare(&d, -1);
+	for (int k = 0; k < 3; k++)
+		MR_CHECK_OK(look(&d, SECOND));
+	atomic_fetch_add(&worker[0].beat, 1);
+	for (int k = 0; k < 60; k++)
+		MR_CHECK_OK(look(&d, SECOND));
+	CU_ASSERT_EQUAL(look(&d, SECOND), MR_ESTALLED);
+}
+
 static void zero_is_never(void)
 {
 	mr_watchdog d;
@@ -86,4 +170,7 @@ void mr_suite_watchdog(void)
 	MR_TEST(progress_starts_anew);
 	MR_TEST(stopped_with_the_rest);
 	MR_TEST(zero_is_never);
+	MR_TEST(follows_the_waits);
+	MR_TEST(automatic);
+	MR_TEST(automatic_by_gaps);
 }
