@@ -256,7 +256,7 @@ static void burst(const bench *b, contender *x)
 
 /* --- comparing --- */
 
-enum { N_FIELDS = 5, N_RATES = 10 };
+enum { N_FIELDS = 6, N_RATES = 10 };
 
 static double *rate(mr_costs *c, int i)
 {

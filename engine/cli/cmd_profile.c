@@ -66,6 +66,7 @@ static void put_layer(mr_table *t, const view *v, uint32_t node)
 		  p->f + p->i + p->w);
 	mr_table_put(t, "%s", mr_bytes_text(weights, text));
 	mr_table_put(t, "%s", mr_bytes_text(output, text));
+	mr_table_put(t, "%.0f%%", 100 * p->spread);
 }
 
 static mr_status print_layers(const view *v)
@@ -73,6 +74,7 @@ static mr_status print_layers(const view *v)
 	static const mr_table_column columns[] = {
 		{"layer", false},  {"kind", false}, {"F ms", true},    {"I ms", true},   {"W ms", true},
 		{"GFLOP/s", true}, {"peak", true},  {"weights", true}, {"output", true},
+		{"spread", true},
 	};
 	mr_table *t;
 	mr_status st;
@@ -183,6 +185,22 @@ static mr_status write_costs(const char *path, const mr_session *s, const mr_pro
 	return st;
 }
 
+/* Is what was measured worth anything? */
+static mr_status judge(const mr_profile *p)
+{
+	if (p->worst > MR_PROFILE_HOPELESS) {
+		fflush(stdout);
+		return mr_fail(MR_ERESOURCE, "the machine does too much else to be measured: of %s the times are %.0f %% above the smallest after %u tries, "
+					     "and nothing was written; stop what else runs, or give it more --seconds",
+			       p->worst_of, 100 * p->worst, MR_PROFILE_TRIES);
+	}
+	if (p->worst > MR_PROFILE_DISTURBED)
+		fprintf(stderr, "millrace: warning: the machine was disturbed: of %s the times are %.0f %% above the smallest after %u tries; "
+				"measure again when nothing else runs\n",
+			p->worst_of, 100 * p->worst, MR_PROFILE_TRIES);
+	return MR_OK;
+}
+
 static mr_profile_method method_of(const mr_args *args)
 {
 	const char *name = mr_values_string(args->values, "method");
@@ -211,6 +229,8 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	v.peak_gflops = again > v.peak_gflops ? again : v.peak_gflops;
 	if (st == MR_OK)
 		st = print_all(&v, isa);
+	if (st == MR_OK)
+		st = judge(&p);
 	if (st == MR_OK && *path) {
 		st = write_costs(path, s, &p);
 		if (st == MR_OK)
@@ -260,7 +280,9 @@ const mr_command mr_command_profile = {
 		"Percent of peak counts the FLOPs of matrix products and attention.\n"
 		"Then the plan runs, and its instructions tell how much longer they take in company than the layers\n"
 		"measured alone: the file (-o) has the layers' times brought up to that. Not where workers share\n"
-		"cores, or the plan does not repeat in one order.\n",
+		"cores, or the plan does not repeat in one order.\n"
+		"Spread: by how much medians are above the smallest times. What was disturbed is measured up to three\n"
+		"times; above 25 % there is a warning, above 100 % nothing is written and the exit code is 6.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

@@ -12,6 +12,10 @@
  * the one before it, so caches are as they are in a step of this stage. The times are medians. Work that a stage does
  * between its layers (copies at its boundaries) is booked on its last layer.
  *
+ * On a machine that does other things a repeat in which the thread was ready but not running (host/sched_delay.h) is left out and
+ * made again, within bounds. What medians are above minima tells the rest: where that is much, all is measured again, and what was
+ * disturbed least is kept. The caller is told how much that is, and may warn or refuse.
+ *
  * A layer that has caches to itself is faster than in a run. So the default is to let the plan run as well, for the times of its
  * instructions (profile_live.h), and what the layers took is brought up to them (session/costs_live.h).
  */
@@ -23,6 +27,10 @@
 #include "profile/profile_live.h"
 
 #define MR_PROFILE_MIN_REPEATS 5u
+#define MR_PROFILE_TRIES 3u       /* at most, of a measurement that was disturbed */
+#define MR_PROFILE_CALM 0.15      /* a spread that is no disturbance */
+#define MR_PROFILE_DISTURBED 0.25 /* worth a warning */
+#define MR_PROFILE_HOPELESS 1.0   /* no measurement */
 
 typedef enum mr_profile_method {
 	MR_PROFILE_ALONE,    /* one stage at a time */
@@ -34,6 +42,7 @@ typedef struct mr_layer_profile {
 	double f, i, w;                   /* median seconds of one micro-batch; 0 where the layer has no such half */
 	double g;                         /* median seconds that each further micro-batch of a merged W takes less than w; 0 where
 	                                     the plan has none */
+	double spread;                    /* of f + i + w: how much the medians are above the minima, 0.1 for a tenth */
 	double flops_f, flops_i, flops_w; /* model FLOPs of one micro-batch, of the halves that are carried out */
 } mr_layer_profile;
 
@@ -41,8 +50,11 @@ typedef struct mr_profile {
 	mr_layer_profile *layer; /* [nodes of the graph]; owned */
 	double *update_s;        /* [stages] median seconds of one optimizer step by itself; 0 where the w above have it; owned */
 	double *inside_s;        /* [stages] of one inside a backward pass, beyond what the w above have of it; NAN where none can be; owned */
+	double *spread;          /* [stages] likewise, of all layers of a stage together; owned */
 	double *sum_s;           /* [stages] median seconds of adding one gradient of the stage to another; owned */
 	double *norm_s;          /* [stages] median seconds of the norm of its gradient; owned */
+	double worst;            /* the largest spread: of a stage, of the run, or half of what layers that are alike are apart */
+	char worst_of[120];      /* of what it is, such as "stage 1" */
 	mr_live_profile live;    /* instr NULL: not measured; owned */
 	mr_commit_rates commits; /* 0: not measured */
 	uint32_t repeats;        /* fewest over the stages */
@@ -59,5 +71,9 @@ typedef struct mr_profile {
 mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, mr_profile_method method,
 			     mr_profile *out) MR_MUST_USE;
 void mr_profile_fini(mr_profile *p);
+
+/** By what part of @minima seconds @medians seconds are above them; 0 where both are so short that it says nothing. */
+double mr_profile_spread(double medians, double minima);
+
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/stats.h"
 #include "host/clock.h"
 #include "exec/engine.h"
+#include "profile/profile.h"
 #include "exec/run_plan.h"
 
 #define WARM_BODIES 2u
@@ -47,7 +48,7 @@ static mr_status run_for(mr_engine *e, const mr_plan *plan, double seconds)
 }
 
 /* Of the instruction at place @i of the body of worker @w, over the iterations that its trace still has. */
-static double median_at(const mr_run *run, uint16_t w, uint32_t i)
+static double median_at(const mr_run *run, uint16_t w, uint32_t i, double *least)
 {
 	const mr_list *before = mr_plan_list(run->c.plan, w, MR_PROLOGUE), *l = mr_plan_list(run->c.plan, w, MR_BODY);
 	const mr_worker *wk = &run->worker[w];
@@ -63,7 +64,11 @@ static double median_at(const mr_run *run, uint16_t w, uint32_t i)
 		if (r->op == l->at[i].op && r->stage == l->at[i].stage) /* a repetition behind V shifts the others */
 			x[n++] = (double)(r->end_ns - r->begin_ns) * 1e-9;
 	}
-	return n ? mr_median(x, n) : (double)NAN;
+	if (!n)
+		return NAN;
+	mr_sort_f64(x, n);
+	*least = x[0];
+	return mr_quantile(x, n, 0.5);
 }
 
 /* --- hand-overs --- */
@@ -129,6 +134,7 @@ static double median_hop(const mr_run *run)
 static mr_status collect(const mr_run *run, mr_live_profile *out)
 {
 	const mr_plan *plan = run->c.plan;
+	double medians = 0, minima = 0;
 	size_t n = 0;
 
 	for (uint16_t w = 0; w < plan->n_workers; w++)
@@ -138,8 +144,17 @@ static mr_status collect(const mr_run *run, mr_live_profile *out)
 		return mr_fail(MR_ERESOURCE, "no memory for the times of %zu instructions", n);
 	n = 0;
 	for (uint16_t w = 0; w < plan->n_workers; w++)
-		for (uint32_t i = 0; i < mr_plan_list(plan, w, MR_BODY)->n; i++)
-			out->instr[n++] = median_at(run, w, i);
+		for (uint32_t i = 0; i < mr_plan_list(plan, w, MR_BODY)->n; i++) {
+			double least = 0;
+
+			out->instr[n] = median_at(run, w, i, &least);
+			if (isfinite(out->instr[n])) {
+				medians += out->instr[n];
+				minima += least;
+			}
+			n++;
+		}
+	out->spread = mr_profile_spread(medians, minima);
 	out->hop_s = median_hop(run);
 	return MR_OK;
 }

@@ -19,6 +19,7 @@ bool mr_profile_is_live(const mr_run_config *c);
 typedef struct mr_live_profile {
 	double *instr; /* [instructions of all bodies] median seconds, worker after worker, each in the order of its body; NAN
 	                  where nothing was measured; NULL: there is no such profile. Owned */
+	double spread; /* how much the medians of all instructions together are above their minima (profile.h) */
 	double hop_s;  /* median seconds from the end of an instruction to the beginning of one on another worker that waits for
 	                  what it hands over; 0: nobody waited */
 } mr_live_profile;

@@ -238,7 +238,7 @@ mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, m
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		const mr_layer_cost *c = &from->layer[i];
 
-		layer[i] = (mr_layer_cost){c->f * by, c->i * by, c->w * by, c->u, c->g * by};
+		layer[i] = (mr_layer_cost){.f = c->f * by, .i = c->i * by, .w = c->w * by, .u = c->u, .g = c->g * by, .spread = c->spread};
 	}
 	return MR_OK;
 }
@@ -248,7 +248,8 @@ void mr_costs_divide(mr_costs *c, const mr_session *s, double threads)
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		mr_layer_cost *l = &c->layer[i];
 
-		*l = (mr_layer_cost){l->f / threads, l->i / threads, l->w / threads, l->u / threads, l->g / threads};
+		*l = (mr_layer_cost){.f = l->f / threads, .i = l->i / threads, .w = l->w / threads, .u = l->u / threads, .g = l->g / threads,
+				     .spread = l->spread};
 	}
 	c->norm_s /= threads;
 	c->sum_s /= threads;
@@ -309,6 +310,7 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 	out->measured = true;
 	out->remote = p->hand_over;
 	out->threads = s->place.worker[0].n_threads;
+	out->spread = p->worst;
 	out->sum_s = p->commits.reduce_s > 0 ? p->commits.reduce_s : rate_of(s, p->sum_s);
 	out->norm_s = rate_of(s, p->norm_s);
 	out->save_s = saved_rate(s, p);
@@ -326,8 +328,8 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 			double part = all ? (double)mr_costs_params(s->graph, i) / (double)all : 0;
 
 			out->layer[i] =
-				(mr_layer_cost){p->layer[i].f, p->layer[i].i, p->layer[i].w, part * p->update_s[stage],
-						p->layer[i].g};
+				(mr_layer_cost){.f = p->layer[i].f, .i = p->layer[i].i, .w = p->layer[i].w,
+						.u = part * p->update_s[stage], .g = p->layer[i].g, .spread = p->layer[i].spread};
 		}
 	}
 	if (!p->live.instr)

@@ -6,13 +6,14 @@
  *
  *	# millrace costs 1; machine=...; kernels=...; backend=dnnl; dtype=f32; threads=1; samples=16; optimizer=adamw;
  *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10; norms=5e-11; saves=9e-11; shares=3e-10; averages=2e-10; hops=4e-6   (all of this is one line)
- *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s,g_s
- *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05,0
+ *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s,g_s,spread
+ *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05,0,0.02
  *
  * inputs and outputs are elements of one sample, params those of the layer's own parameters, times seconds: F, I and W
  * of one micro-batch of `samples` samples, U of one commit. g_s is what a W of
- * several micro-batches takes less for each but the first, 0 unless the plan that was measured has any; files without this
- * column are read too. reads and writes (0 when they are missing) are seconds a byte that
+ * several micro-batches takes less for each but the first, 0 unless the plan that was measured has any. spread is how
+ * much medians were above minima, and in the first line the largest of all, which tells how disturbed the machine was. Files
+ * without the last one or two columns are read too. reads and writes (0 when they are missing) are seconds a byte that
  * a boundary costs its reader and its writer when these are two workers (host/hand_over.h); sums, that adding one gradient to
  * another takes, which several pipes do; norms, that the norm of a gradient takes, where the run clips; saves, that a step inside a backward pass
  * takes less than one by itself; shares, that a step takes on weights that several pipes read, all its ranges together (0: as long as any
@@ -30,6 +31,7 @@
 typedef struct mr_layer_cost {
 	double f, i, w; /* seconds a micro-batch */
 	double u;       /* seconds a commit */
+	double spread;  /* how much the medians that f, i and w come from were above their minima, 0.1 for a tenth */
 	double g;       /* seconds that each further micro-batch of a merged W takes less than w, 0 to w */
 } mr_layer_cost;
 
@@ -43,6 +45,7 @@ typedef struct mr_costs {
 	double average_s;     /* of a byte that an average loads or stores (mr_replicas_passes); 0: of R replicas R steps */
 	double crowd_f;       /* times as long that F take where each worker hosts every stage; 0: not measured */
 	double crowd_b;       /* likewise, I and W */
+	double spread;        /* the largest that was measured anywhere (profile.h); of a file without one 0 */
 	double hop_s;         /* until another worker goes on with what it is handed */
 	uint32_t threads;     /* of each worker that they are of; 0: of the workers that there are */
 	bool measured;        /* else nominal */

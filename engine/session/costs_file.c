@@ -11,7 +11,8 @@
 
 #define FIRST_WORDS "# millrace costs 1; "
 #define OLD_COLUMNS "layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s" /* of files from before merged W were measured */
-#define COLUMNS OLD_COLUMNS ",g_s"
+#define MERGED_COLUMNS OLD_COLUMNS ",g_s" /* and from before their spread was kept */
+#define COLUMNS MERGED_COLUMNS ",spread"
 #define MAX_BYTES ((size_t)64 << 20)
 
 /* What a row says about its layer, which the reader compares. */
@@ -48,16 +49,16 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 	mr_strbuf_printf(&b,
 			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; dtype=%s; threads=%u; samples=%lld; "
 				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; shares=%.3g; averages=%.3g; hops=%.3g; "
-				     "crowd_f=%.4g; crowd_b=%.4g\n" COLUMNS "\n",
+				     "crowd_f=%.4g; crowd_b=%.4g; spread=%.3g\n" COLUMNS "\n",
 			 machine, mr_kernels_library(), s->kernels->name, mr_dtype_name(s->kernels->dtype),
 			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name, c->remote.read_s, c->remote.write_s,
-			 c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s, c->hop_s, c->crowd_f, c->crowd_b);
+			 c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s, c->hop_s, c->crowd_f, c->crowd_b, c->spread);
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		shape z = shape_of(s->graph, i);
 
-		mr_strbuf_printf(&b, "%s,%s,%lld,%lld,%lld,%.6g,%.6g,%.6g,%.6g,%.6g\n", s->graph->nodes[i].name,
+		mr_strbuf_printf(&b, "%s,%s,%lld,%lld,%lld,%.6g,%.6g,%.6g,%.6g,%.6g,%.3g\n", s->graph->nodes[i].name,
 				 s->graph->nodes[i].ops->name, z.inputs, z.outputs, z.params, c->layer[i].f,
-				 c->layer[i].i, c->layer[i].w, c->layer[i].u, c->layer[i].g);
+				 c->layer[i].i, c->layer[i].w, c->layer[i].u, c->layer[i].g, c->layer[i].spread);
 	}
 	st = b.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path) : mr_file_replace(path, b.data, b.len);
 	mr_strbuf_fini(&b);
@@ -149,6 +150,10 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	MR_TRY(read_rate(head, "hops", "", &out->hop_s));
 	MR_TRY(read_factor(head, "crowd_f", &out->crowd_f));
 	MR_TRY(read_factor(head, "crowd_b", &out->crowd_b));
+	MR_TRY(read_factor(head, "spread", &out->spread));
+	if (out->spread > MR_PROFILE_DISTURBED)
+		fprintf(stderr, "millrace: warning: %s was measured on a disturbed machine: its times are up to %.0f %% above their minima\n",
+			path, 100 * out->spread);
 	out->threads = s->place.worker[0].n_threads;
 	if (head_value(head, "threads", measured, sizeof(measured)) && strtoul(measured, NULL, 10) > 0)
 		out->threads = (uint32_t)strtoul(measured, NULL, 10);
@@ -165,8 +170,10 @@ static bool is_time(double x)
 	return isfinite(x) && x >= 0 && x <= 1e6;
 }
 
-static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, bool old, mr_layer_cost *c)
+static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, int columns, mr_layer_cost *c)
 {
+	static const char *const heads[] = {OLD_COLUMNS, MERGED_COLUMNS, COLUMNS};
+	double *const more[] = {&c->g, &c->spread};
 	const mr_node *nd = &g->nodes[node];
 	shape want = shape_of(g, node), z;
 	char name[64], kind[32];
@@ -174,15 +181,15 @@ static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, bo
 
 	n = sscanf(line, "%63[^,\n],%31[^,\n],%lld,%lld,%lld,%lf,%lf,%lf,%lf%n", name, kind, &z.inputs, &z.outputs, &z.params,
 		   &c->f, &c->i, &c->w, &c->u, &used);
-	if (n == 9 && used >= 0 && !old) {
-		int more = -1;
+	for (int k = 0; n == 9 + k && used >= 0 && 9 + k < columns; k++) {
+		int one = -1;
 
-		n += sscanf(line + used, ",%lf%n", &c->g, &more);
-		used = more < 0 ? -1 : used + more;
+		n += sscanf(line + used, ",%lf%n", more[k], &one);
+		used = one < 0 ? -1 : used + one;
 	}
-	if (n != (old ? 9 : 10) || used < 0 || line[used] != '\n')
-		return mr_fail(MR_ECONFIG, "expected \"%s\" of layer %s, got \"%.*s\"",
-			       old ? OLD_COLUMNS : COLUMNS, nd->name, (int)strcspn(line, "\n"), line);
+	if (n != columns || used < 0 || line[used] != '\n')
+		return mr_fail(MR_ECONFIG, "expected \"%s\" of layer %s, got \"%.*s\"", heads[columns - 9], nd->name,
+			       (int)strcspn(line, "\n"), line);
 	if (strcmp(name, nd->name) || strcmp(kind, nd->ops->name))
 		return mr_fail(MR_ECONFIG, "it is of another model: layer %s (%s), where the configuration has %s (%s)",
 			       name, kind, nd->name, nd->ops->name);
@@ -193,6 +200,8 @@ static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, bo
 			       name, z.inputs, z.outputs, z.params, want.inputs, want.outputs, want.params);
 	if (!is_time(c->g) || c->g > c->w)
 		return mr_fail(MR_ECONFIG, "layer %s: times are seconds from 0, and g_s is at most w_s = %g, got %g", name, c->w, c->g);
+	if (!is_time(c->spread))
+		return mr_fail(MR_ECONFIG, "layer %s: a spread is a number from 0, got %g", name, c->spread);
 	if (!is_time(c->f) || !is_time(c->i) || !is_time(c->w) || !is_time(c->u))
 		return mr_fail(MR_ECONFIG, "layer %s: times are seconds from 0, got %g, %g, %g, %g", name, c->f, c->i,
 			       c->w, c->u);
@@ -206,21 +215,32 @@ static const char *next_line(const char *at)
 	return end ? end + 1 : at + strlen(at);
 }
 
+/* Of the line @head that names them; 0: it is none. */
+static int columns_of(const char *head)
+{
+	static const char *const heads[] = {OLD_COLUMNS "\n", MERGED_COLUMNS "\n", COLUMNS "\n"};
+
+	for (int k = 0; k < 3; k++)
+		if (!strncmp(head, heads[k], strlen(heads[k])))
+			return 9 + k;
+	return 0;
+}
+
 static mr_status read_text(const char *path, const mr_session *s, const char *text, mr_costs *out)
 {
 	const char *at = text;
-	bool old;
+	int columns;
 
 	MR_TRY(read_head(path, s, at, out));
 	at = next_line(at);
-	old = !strncmp(at, OLD_COLUMNS "\n", strlen(OLD_COLUMNS "\n"));
-	if (!old && strncmp(at, COLUMNS "\n", strlen(COLUMNS "\n")))
+	columns = columns_of(at);
+	if (!columns)
 		return mr_fail(MR_ECONFIG, "line 2 is not \"" COLUMNS "\"");
 	at = next_line(at);
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++, at = next_line(at)) {
 		if (!*at)
 			return mr_fail(MR_ECONFIG, "it ends after %u of the model's %u layers", i, s->graph->n_nodes);
-		if (read_row(s->graph, i, at, old, &out->layer[i]) != MR_OK)
+		if (read_row(s->graph, i, at, columns, &out->layer[i]) != MR_OK)
 			return mr_fail_in(MR_ECONFIG, "line %u", i + 3);
 	}
 	return *at ? mr_fail(MR_ECONFIG, "line %u: the model has only %u layers", s->graph->n_nodes + 3,

@@ -83,7 +83,7 @@ static void scale(const run_tally *t, uint16_t stage, double f, double i, double
 	for (uint32_t n = p->first[stage]; n < p->first[stage + 1]; n++) {
 		mr_layer_cost *l = &t->c->layer[n];
 
-		*l = (mr_layer_cost){.f = l->f * f, .i = l->i * i, .w = l->w * w, .u = l->u * u, .g = l->g * w};
+		*l = (mr_layer_cost){.f = l->f * f, .i = l->i * i, .w = l->w * w, .u = l->u * u, .g = l->g * w, .spread = l->spread};
 	}
 }
 

@@ -374,6 +374,8 @@ static void a_file_of_costs_is_read_back(void)
 	c.average_s = 6e-10;
 	c.hop_s = 7e-6;
 	c.crowd_f = 1.125;
+	c.spread = 0.125;
+	c.layer[1].spread = 0.0625;
 	c.crowd_b = 1.0625;
 	c.layer[0].g = c.layer[0].w / 4;
 	MR_CHECK_OK(mr_costs_write(path, &session, &c));
@@ -381,6 +383,8 @@ static void a_file_of_costs_is_read_back(void)
 	CU_ASSERT(back.measured);
 	CU_ASSERT(back.remote.read_s == 8e-11 && back.remote.write_s == 1e-11 && back.sum_s == 2e-10 && back.norm_s == 3e-11);
 	CU_ASSERT(back.save_s == 4e-11 && back.shared_s == 5e-10 && back.average_s == 6e-10 && back.hop_s == 7e-6);
+	CU_ASSERT_DOUBLE_EQUAL(back.spread, 0.125, 1e-6);
+	CU_ASSERT_DOUBLE_EQUAL(back.layer[1].spread, 0.0625, 1e-3);
 	CU_ASSERT_DOUBLE_EQUAL(back.crowd_f, 1.125, 1e-3);
 	CU_ASSERT_DOUBLE_EQUAL(back.crowd_b, 1.0625, 1e-3);
 	CU_ASSERT_EQUAL(back.threads, 1);
@@ -396,6 +400,15 @@ static void a_file_of_costs_is_read_back(void)
 	mr_costs_fini(&c);
 	mr_costs_fini(&back);
 	close_all();
+}
+
+/* What is above the minima, unless it is less than a timer can tell. */
+static void spreads_are_parts_of_minima(void)
+{
+	CU_ASSERT_DOUBLE_EQUAL(mr_profile_spread(3e-3, 2e-3), 0.5, 1e-12);
+	CU_ASSERT(mr_profile_spread(3e-6, 1e-6) == 0);
+	CU_ASSERT(mr_profile_spread(1e-3, 0) == 0);
+	CU_ASSERT(mr_profile_spread(1e-3, 1e-3) == 0);
 }
 
 /* Two workers that both host all stages go through all weights; with one pipe each goes through its share. */
@@ -489,6 +502,7 @@ void mr_suite_forecast(void)
 	MR_TEST(boundaries_cost_reader_and_writer);
 	MR_TEST(costs_follow_a_run);
 	MR_TEST(a_file_of_costs_is_read_back);
+	MR_TEST(spreads_are_parts_of_minima);
 	MR_TEST(crowded_stages_take_longer);
 	MR_TEST(memory_is_compared_with_limit_and_nodes);
 	MR_TEST(equal_costs_give_the_known_step);

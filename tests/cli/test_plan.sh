@@ -116,16 +116,32 @@ head -n 5 costs.csv >short.csv
 expect 3 "it ends after 3 of the model's 4 layers" plan mlp.cfg --costs short.csv
 { cat costs.csv && tail -n 1 costs.csv; } >long.csv
 expect 3 "line 7: the model has only 4 layers" plan mlp.cfg --costs long.csv
-sed '3s/,[^,]*$/,-1/' costs.csv >minus.csv
+sed '3s/,[^,]*,[^,]*,[^,]*$/,-1,0,0/' costs.csv >minus.csv
 expect 3 "minus.csv: line 3: layer fc.0: times are seconds from 0" plan mlp.cfg --costs minus.csv
-sed '3s/,[^,]*$/,nan/' costs.csv >nan.csv
+sed '3s/,[^,]*,[^,]*,[^,]*$/,nan,0,0/' costs.csv >nan.csv
 expect 3 "nan.csv: line 3: layer fc.0: times are seconds from 0" plan mlp.cfg --costs nan.csv
 sed '1s/; reads=[^;]*/; reads=x/' costs.csv >reads.csv
 expect 3 'reads.csv: line 1: reads is seconds a byte, from 0, got "x"' plan mlp.cfg --costs reads.csv
-sed '3s/,[^,]*$/,1/' costs.csv >gain.csv
+sed '3s/,[^,]*$/,-1/' costs.csv >spread.csv
+expect 3 "spread.csv: line 3: layer fc.0: a spread is a number from 0, got -1" plan mlp.cfg --costs spread.csv
+sed '3s/,[^,]*,[^,]*$/,1,0/' costs.csv >gain.csv
 expect 3 "gain.csv: line 3: layer fc.0: times are seconds from 0, and g_s is at most w_s" plan mlp.cfg --costs gain.csv
-sed '1s/; reads=.*//; 2,$s/,[^,]*$//' costs.csv >old.csv
+# Files from before the last columns load.
+sed '1s/; reads=.*//; 2,$s/,[^,]*,[^,]*$//' costs.csv >old.csv
 expect 0 "measured, $(pwd -P)/old.csv" plan mlp.cfg --costs old.csv
+sed '1s/; crowd_f=.*//; 2,$s/,[^,]*$//' costs.csv >older.csv
+expect 0 "measured, $(pwd -P)/older.csv" plan mlp.cfg --costs older.csv
+# What disturbed the measurement is in the file, and is told again when it is used; too much is refused, and nothing written.
+head -n 1 costs.csv | grep -q '; spread=[0-9.]*$' || complain "no spread in the first line of costs.csv"
+sed '1s/; spread=.*/; spread=0.5/' costs.csv >half.csv
+expect 0 "half.csv was measured on a disturbed machine: its times are up to 50 % above their minima" plan mlp.cfg --costs half.csv
+MR_DELAY=3000:1:1 "$millrace" profile mlp.cfg --seconds 0 -o hopeless.csv >out 2>&1 </dev/null
+[ $? -eq 6 ] && grep -q "the machine does too much else to be measured: of stage [01] the times are [0-9]* % above" out ||
+	complain "a hopeless measurement is not refused with 6"
+[ ! -e hopeless.csv ] || complain "a hopeless measurement was written"
+# One call in thirty is late: medians stand.
+MR_DELAY=3000:30:1 "$millrace" profile mlp.cfg --seconds 0.02 -o calm.csv >out 2>&1 </dev/null || complain "a few late calls spoil a measurement"
+awk -F, 'NR > 2 && $6 + $7 + $8 > 5e-4 { exit 1 }' calm.csv || complain "a few late calls are in the times"
 sed 2d costs.csv >headless.csv
 expect 3 "headless.csv: line 2 is not" plan mlp.cfg --costs headless.csv
 expect 3 "mlp.cfg: line 1 does not begin with" plan mlp.cfg --costs mlp.cfg
@@ -136,7 +152,7 @@ expect 3 "empty.csv" plan mlp.cfg --costs empty.csv
 # A merged W has a time of its own, which is w a micro-batch where nothing is gained. Worker 0: F 0-1 1-2, I 3-4 5-6, W of both.
 merged="--set system.name=1f1b --set system.merge_w=2"
 expect 0 "layers   micro-batches of 4 samples" profile mlp.cfg --seconds 0 $merged -o merged.csv
-grep -q '^layer,.*,w_s,u_s,g_s$' merged.csv || complain "no times of a merged W in merged.csv"
+grep -q '^layer,.*,w_s,u_s,g_s,spread$' merged.csv || complain "no times of a merged W in merged.csv"
 for g in 0 1e-3; do
 	awk -F, -v OFS=, -v g=$g 'NR == 1 { sub(/; reads=.*/, "") } NR < 3 { print; next } { $6 = $7 = $8 = $9 = $10 = 0 }
 		NR == 3 || NR == 5 { $6 = $7 = "1e-3"; $8 = "2e-3"; $10 = g } { print }' merged.csv >gained.csv
