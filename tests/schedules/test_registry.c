@@ -72,6 +72,8 @@ static void registry_odd_requests(void)
 	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("gpipe"),
 				       &(mr_sched_args){.n_workers = 65535, .n_micro = 65535}, &plan),
 		      MR_ECONFIG, "65535 micro-batches on 65535 workers are more than a plan may hold");
+	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("1f1b"), &(mr_sched_args){.n_workers = 2, .n_micro = 1000000}, &plan),
+		      MR_ECONFIG, "more than a plan may hold (4194304 instructions)");
 }
 
 static void registry_options(void)
