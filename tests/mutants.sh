@@ -169,6 +169,10 @@ mkdir -p "$work/tree"
 		mkdir -p "$work/tree/${path%/*}"
 		cp "$root/$path" "$work/tree/$path"
 	done
+(cd "$work/tree" && find . -type f) | while read -r path; do
+	[ -e "$root/$path" ] || rm "$work/tree/$path"
+done
+edits=$work/tree/tests/mutants.txt # the tree may change while this runs
 # As the tests' own build, but quick to compile: what is caught does not depend on the optimizer.
 cmake -S "$work/tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=None "-DCMAKE_C_FLAGS=-O1 -DNDEBUG" -DMILLRACE_FAULTS=ON \
 	>"$work/configure.log" 2>&1 || {
@@ -199,7 +203,8 @@ for line in $list; do
 	name=$(printf '%s' "$line" | cut -f 1)
 	file=$(printf '%s' "$line" | cut -f 2)
 	suites=$(printf '%s' "$line" | cut -f 3)
-	read_edits apply "$name" "$root" >"$work/edited" || die "$name cannot be made"
+	read_edits apply "$name" "$work/tree" >"$work/edited" || die "$name cannot be made"
+	cp "$work/tree/$file" "$work/original"
 	cp "$work/edited" "$work/tree/$file"
 	# shellcheck disable=SC2086
 	if ! build $suites; then
@@ -213,7 +218,7 @@ for line in $list; do
 		printf '%-40s NOT CAUGHT by %s\n' "$name" "$suites"
 		missed=$((missed + 1))
 	fi
-	cp "$root/$file" "$work/tree/$file"
+	cp "$work/original" "$work/tree/$file"
 done
 printf '%d passed, %d failed\n' "$caught" "$missed"
 [ "$missed" = 0 ]

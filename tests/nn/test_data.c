@@ -102,6 +102,35 @@ static void windows_of_text(void)
 	data_help_remove(dir);
 }
 
+/* Longer than what is read at once. */
+static void long_windows(void)
+{
+	enum { CONTEXT = 2500 };
+	static int32_t input[CONTEXT], target[CONTEXT];
+	mr_data_want want;
+	mr_dataset *d;
+
+	data_help_folder(dir);
+	write_counting("count.txt", 20000);
+	want = tokens_want(CONTEXT, 1);
+	MR_CHECK_OK(data_help_open("text", "path=count.txt vocab=byte validation=0.3", &want, &d));
+	CU_ASSERT_FATAL(d->n_train > 0 && d->n_valid > 0);
+	for (uint64_t g = 0; g < d->n_train + d->n_valid; g++) {
+		int64_t wrong = 0;
+
+		memset(target, 0xff, sizeof(target));
+		if (g < d->n_train)
+			d->ops->train(d, g, input, target);
+		else
+			d->ops->valid(d, g - d->n_train, input, target);
+		for (int64_t j = 0; j < CONTEXT; j++)
+			wrong += input[j] != (input[0] + j) % 251 || target[j] != (input[0] + j + 1) % 251;
+		CU_ASSERT_EQUAL(wrong, 0);
+	}
+	mr_dataset_close(d);
+	data_help_remove(dir);
+}
+
 /* Every length from too short up: an epoch's windows stay inside, and as many tokens as the scheme allows are seen. */
 static void windows_of_any_length(void)
 {
@@ -385,6 +414,7 @@ void mr_suite_data(void)
 	MR_SUITE("data");
 	MR_TEST(registry);
 	MR_TEST(windows_of_text);
+	MR_TEST(long_windows);
 	MR_TEST(windows_of_any_length);
 	MR_TEST(vocabulary);
 	MR_TEST(given_alphabet);
