@@ -70,7 +70,8 @@ static mr_status make(const mr_args *args)
 	if (!all && mr_values_int(args->values, "cap"))
 		return mr_fail(MR_EUSAGE, "--cap goes with --compare; the limit of a plan is machine.memory_limit");
 	if (all && *mr_values_string(args->values, "plan"))
-		return mr_fail(MR_EUSAGE, "--compare shows systems side by side, and --plan is one order: take one of the two");
+		return mr_fail(MR_EUSAGE, "--compare shows systems side by side, and --plan is one order: take one of "
+					  "the two");
 	return all ? compare(args) : one(args);
 }
 

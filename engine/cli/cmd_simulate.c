@@ -14,7 +14,9 @@ static mr_status run(mr_args *args)
 	MR_TRY(mr_open_config(args, &config));
 	st = mr_clean_env(args, config);
 	if (st == MR_OK)
-		st = mr_train_run(config, &(mr_train_opts){.virtual_time = args->values, .plan = *plan ? plan : NULL}, &args->signal);
+		st = mr_train_run(config,
+				  &(mr_train_opts){.virtual_time = args->values, .plan = *plan ? plan : NULL},
+				  &args->signal);
 	mr_config_destroy(config);
 	return st;
 }

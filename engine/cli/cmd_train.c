@@ -16,7 +16,8 @@ static mr_status run(mr_args *args)
 	if (*from && !resume)
 		return mr_fail(MR_EUSAGE, "--from names the checkpoint that --resume continues from, and goes with it");
 	if (*plan && *replay)
-		return mr_fail(MR_EUSAGE, "--plan and --replay both say what to train: a record goes with --replay, any other plan with --plan");
+		return mr_fail(MR_EUSAGE, "--plan and --replay both say what to train: a record goes with --replay, "
+					  "any other plan with --plan");
 	MR_TRY(mr_open_config(args, &config));
 	st = mr_clean_env(args, config);
 	if (st == MR_OK)
@@ -42,7 +43,7 @@ static const mr_option options[] = {
 	{"replay", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "carry out the record that --record wrote to this file: the same weights to the bit"},
 	{"plan", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "train this plan, text or JSON, in place of the system's: whatever millrace check accepts, also written by hand"},
+	 "train this plan, text or JSON, in place of the system's: what millrace check accepts, also written by hand"},
 	{0},
 };
 

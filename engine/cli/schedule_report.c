@@ -62,8 +62,8 @@ static void times_of(const mr_metrics *m, char *text, size_t size)
 	int n = snprintf(text, size, "makespan %g", m->makespan);
 
 	if (!isnan(m->period))
-		n += snprintf(text + n, size - (size_t)n, m->steals ? ", period %g with the barrier that stealing needs" : ", period %g",
-			      m->period);
+		n += snprintf(text + n, size - (size_t)n, ", period %g%s", m->period,
+			      m->steals ? " with the barrier that stealing needs" : "");
 	n += snprintf(text + n, size - (size_t)n, ", bubble %.1f%%", 100 * m->bubble_flush);
 	if (!isnan(m->period))
 		snprintf(text + n, size - (size_t)n, " of the makespan, %.1f%% of the period", 100 * m->bubble_period);

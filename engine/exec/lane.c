@@ -28,7 +28,8 @@ static void layout_hop(mr_hop *h, uint32_t n, size_t bytes, mr_arena *a)
 }
 
 /* The boundary before @s, or of the gradients that @s hands back: between two stages. */
-static void layout_boundary(mr_hop *h, const mr_plan *p, uint8_t pipe, uint16_t s, bool forward, size_t bytes, mr_arena *a)
+static void layout_boundary(mr_hop *h, const mr_plan *p, uint8_t pipe, uint16_t s, bool forward, size_t bytes,
+			    mr_arena *a)
 {
 	uint32_t n = (forward ? p->n_fwd : p->n_bwd)[mr_plan_at(p, pipe, s)];
 

@@ -12,7 +12,8 @@
  * micro-batch uses is a fact of the plan, so the message carries no news, only "it is there"; it is checked against the plan.
  * A forward that drops what it saves (MR_INSTR_DROP) has no slot to note its buffers in until the recomputation: they are kept
  * by micro-batch.
- * A plan that flushes may take messages in another order than they are sent: the consumer then notes what has come in `arrived`.
+ * A plan that flushes may take messages in another order than they are sent: the consumer then notes in `arrived` what
+ * has come.
  * Numbers may come back in another order than they left (GPipe's last-in-first-out backward), so the producer notes them in
  * `state`. A ring can hold all its buffers' numbers: pushing never waits.
  *
@@ -42,8 +43,8 @@ typedef struct mr_hop {
 	uint8_t *buffer; /* [n][bytes], in the consumer's memory */
 	uint8_t *state;  /* [n] mr_buffer_state, the producer's; of a local hop the worker's */
 	uint32_t *slots; /* the two rings' messages */
-	uint8_t *arrived; /* [n] the consumer's: full buffers that it has been told of and has yet to take; NULL: it takes them in the order
-	                     in which they are sent */
+	uint8_t *arrived; /* [n] the consumer's: full buffers that it has been told of and has yet to take;
+	                     NULL: it takes them in the order in which they are sent */
 	bool local;      /* both ends are one worker: no rings, the states say all */
 } mr_hop;
 

@@ -24,7 +24,8 @@ mr_status mr_check_pauses(const mr_unroll *g) MR_MUST_USE;
 /** Versions: every read follows the rule, exists, is still stored, and is no staler than claimed. */
 mr_status mr_check_versions(const mr_unroll *g) MR_MUST_USE;
 
-/** Slots never overlap; readers name the boundary buffer that was written; boundaries between workers are FIFO where the plan is MR_MODULO. */
+/** Slots never overlap; readers name the boundary buffer that was written; boundaries between workers are FIFO where the
+ * plan is MR_MODULO. */
 mr_status mr_check_storage(const mr_unroll *g) MR_MUST_USE;
 
 #endif

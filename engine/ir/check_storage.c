@@ -4,8 +4,8 @@
  * Slots belong to one worker: its list shows when they are free. A boundary buffer is not taken before its last content
  * is released, because the writer waits for that (the storage edges of unroll.h); that the waits end is shown by the
  * absence of cycles, in the same list or across workers. What remains is that readers name the right buffer, and, where
- * numbers follow from the micro-batches (MR_MODULO), that the reader takes messages in the order in which they are sent: what is
- * under way at a pause is known by counts there.
+ * numbers follow from the micro-batches (MR_MODULO), that the reader takes messages in the order in which they are
+ * sent: what is under way at a pause is known by counts there.
  */
 #include "ir/check_parts.h"
 
@@ -159,7 +159,8 @@ static uint32_t next_message(const mr_unroll *g, size_t place, uint32_t k, bool 
 	return k;
 }
 
-/* Messages from @maker to @user: the k-th sent is the k-th taken. With numbers stored in the lists a reader finds the one that is its own. */
+/* Messages from @maker to @user: the k-th sent is the k-th taken. Where numbers are stored in the lists a reader finds the
+ * one that its list names. */
 static mr_status check_fifo(const mr_unroll *g, uint8_t pipe, uint16_t maker, uint16_t user, bool forward)
 {
 	size_t from = mr_plan_at(g->plan, pipe, maker), to = mr_plan_at(g->plan, pipe, user);
@@ -175,7 +176,8 @@ static mr_status check_fifo(const mr_unroll *g, uint8_t pipe, uint16_t maker, ui
 		sent = g->place_node[i];
 		if (mr_unroll_micro(g, sent) != mr_unroll_micro(g, taken))
 			return mr_fail(MR_ECONFIG,
-				       "%s: its turn is the output of %s: the boundary of a plan that repeats without a flush is first in, first out",
+				       "%s: its turn is the output of %s: the boundary of a plan that repeats without a "
+				       "flush is first in, first out",
 				       mr_unroll_name(g, taken, a), mr_unroll_name(g, sent, b));
 	}
 	return MR_OK;

@@ -1,6 +1,6 @@
 #include "ir/fifo.h"
 
-/* The next instruction of @stage in @pipe at or behind @*at that hands a message on or takes one; NULL: there is none. */
+/* The next instruction of @stage in @pipe from *@at on that hands a message on or takes one; NULL: there is none. */
 static const mr_instr *next_of(const mr_list *l, uint32_t *at, uint8_t pipe, uint16_t stage, bool forward)
 {
 	while (*at < l->n) {
@@ -13,7 +13,8 @@ static const mr_instr *next_of(const mr_list *l, uint32_t *at, uint8_t pipe, uin
 	return NULL;
 }
 
-static bool is_fifo_in(const mr_plan *plan, mr_section section, uint8_t pipe, uint16_t maker, uint16_t user, bool forward)
+static bool is_fifo_in(const mr_plan *plan, mr_section section, uint8_t pipe, uint16_t maker, uint16_t user,
+		       bool forward)
 {
 	const mr_list *from = mr_plan_list(plan, mr_plan_worker(plan, pipe, maker), section);
 	const mr_list *to = mr_plan_list(plan, mr_plan_worker(plan, pipe, user), section);

@@ -73,7 +73,8 @@ mr_status mr_scene_order_plain(mr_scene *s)
 	mr_status st;
 
 	plain.storage = no_storage(s->g);
-	st = plain.storage ? order(s, &plain, NULL) : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", plain.n_all);
+	st = plain.storage ? order(s, &plain, NULL)
+			   : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", plain.n_all);
 	free(plain.storage);
 	s->ordered = s->timed = false;
 	return st;
@@ -100,7 +101,8 @@ static void fill_durations(mr_pass *p)
 	for (uint16_t st = 0; st < plan->n_stages; st++)
 		for (uint32_t row = 0; row < ROWS; row++)
 			for (uint32_t c = 0; c < p->n; c++) {
-				mr_instr in = {.op = (uint8_t)(row / 2), .flags = row % 2 ? MR_INSTR_UPDATE : 0, .span = 1, .stage = st};
+				mr_instr in = {.op = (uint8_t)(row / 2), .span = 1, .stage = st,
+					       .flags = row % 2 ? MR_INSTR_UPDATE : 0};
 
 				p->duration[((size_t)st * ROWS + row) * p->n + c] = mr_instr_cost(plan, &in, &p->costs[c]);
 				p->hops |= p->costs[c].stage[st].c > 0;
@@ -164,7 +166,8 @@ static double advance_of(const mr_unroll *g, const double *end, uint32_t n, uint
 }
 
 /* A W that follows another in its sum begins with it: only mr_unroll_times knows begins. */
-static mr_status time_each(mr_scene *s, const mr_cost *costs, uint32_t n, uint32_t span, bool storage, double *finish, double *advance)
+static mr_status time_each(mr_scene *s, const mr_cost *costs, uint32_t n, uint32_t span, bool storage, double *finish,
+			   double *advance)
 {
 	mr_unroll g = *s->g;
 	uint32_t *none = storage ? NULL : no_storage(s->g);
@@ -183,7 +186,8 @@ static mr_status time_each(mr_scene *s, const mr_cost *costs, uint32_t n, uint32
 	return MR_OK;
 }
 
-mr_status mr_scene_time_all(mr_scene *s, const mr_cost *costs, uint32_t n, uint32_t span, bool storage, double *finish, double *advance)
+mr_status mr_scene_time_all(mr_scene *s, const mr_cost *costs, uint32_t n, uint32_t span, bool storage, double *finish,
+			    double *advance)
 {
 	mr_pass p = {.g = s->g, .costs = costs, .n = n, .storage = storage};
 

@@ -1,11 +1,11 @@
 /*
- * lower_scene.h - an unrolled plan and its times under several cost tables, while the lowering changes its storage edges. Not for
- * others.
+ * lower_scene.h - an unrolled plan and its times under several cost tables, while the lowering changes its storage edges.
+ * Not for others.
  *
- * Three things keep the cost of a change small. The first topological order is made with the storage edges that there are; a
- * boundary that gets more buffers waits for earlier releases, so the order mostly stays one, which is checked on the edges that
- * changed. All cost tables are timed in one pass over the graph. And after a change only the instructions are timed again whose
- * begin or end differs. The times, and what is binding, are those of mr_unroll_times in every case.
+ * Three things keep the cost of a change small. The first topological order is made with the storage edges that there are;
+ * a boundary that gets more buffers waits for earlier releases, so the order mostly stays one, which is checked on the
+ * edges that changed. All cost tables are timed in one pass over the graph. And after a change only the instructions are
+ * timed again whose begin or end differs. The times, and what is binding, are those of mr_unroll_times in every case.
  */
 #ifndef MR_IR_LOWER_SCENE_H
 #define MR_IR_LOWER_SCENE_H
@@ -41,8 +41,9 @@ mr_status mr_scene_order(mr_scene *s, uint32_t *on_cycle) MR_MUST_USE;
 mr_status mr_scene_order_plain(mr_scene *s) MR_MUST_USE;
 
 /**
- * Under each of @n cost tables, when the last instruction ends (@finish [n]) and by how much the slowest worker advances in the
- * last @span iterations (@advance [n]); @storage: with storage edges, else as if buffers were without limit. Errors: MR_ERESOURCE.
+ * Under each of @n cost tables, when the last instruction ends (@finish [n]) and by how much the slowest worker advances
+ * in the last @span iterations (@advance [n]); @storage: with storage edges, else as if buffers were without limit.
+ * Errors: MR_ERESOURCE.
  */
 mr_status mr_scene_time_all(mr_scene *s, const mr_cost *costs, uint32_t n, uint32_t span, bool storage, double *finish,
 			    double *advance) MR_MUST_USE;
@@ -53,7 +54,7 @@ void mr_scene_time(mr_scene *s, const mr_cost *cost);
 /** The storage edges are about to change. Errors: MR_ERESOURCE. */
 mr_status mr_scene_prepare(mr_scene *s) MR_MUST_USE;
 
-/** Those of one boundary have changed, which mr_scene_prepare went before: times are put right, or with the order forgotten. */
+/** Those of one boundary have changed since mr_scene_prepare: times are put right, or with the order forgotten. */
 void mr_scene_changed(mr_scene *s, uint8_t pipe, uint16_t stage, bool forward);
 
 /** When the last instruction ends. */

@@ -166,7 +166,8 @@ uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage)
 		return plan->contract.max_staleness;
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (int sec = 0; sec < MR_N_SECTIONS && !is_again(plan, p, stage); sec++) {
-			uint32_t n = staleness_in(plan, mr_plan_list(plan, mr_plan_worker(plan, (uint8_t)p, stage), (mr_section)sec), stage);
+			uint16_t w = mr_plan_worker(plan, (uint8_t)p, stage);
+			uint32_t n = staleness_in(plan, mr_plan_list(plan, w, (mr_section)sec), stage);
 
 			most = n > most ? n : most;
 		}
@@ -198,9 +199,12 @@ double mr_plan_delay(const mr_plan *plan, uint16_t stage)
 	if (mr_plan_need(plan, stage) == 1)
 		return mr_plan_staleness(plan, stage);
 	for (int sec = MR_BODY; sec >= MR_PROLOGUE && n == 0; sec--)
-		for (unsigned p = 0; p < plan->n_pipes; p++)
+		for (unsigned p = 0; p < plan->n_pipes; p++) {
+			uint16_t w = mr_plan_worker(plan, (uint8_t)p, stage);
+
 			if (!is_again(plan, p, stage))
-				n += add_ages(plan, mr_plan_list(plan, mr_plan_worker(plan, (uint8_t)p, stage), (mr_section)sec), sec, stage, &sum);
+				n += add_ages(plan, mr_plan_list(plan, w, (mr_section)sec), sec, stage, &sum);
+		}
 	return n ? (double)sum / n : 0;
 }
 

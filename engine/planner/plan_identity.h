@@ -19,8 +19,8 @@
  */
 mr_status mr_plan_identity(const mr_plan *plan, uint64_t *out) MR_MUST_USE;
 
-/** The compute instructions of the lowered @plan as a schedule emits them, under the same contract: to be lowered otherwise. The caller
- * destroys *@out. Errors: MR_ERESOURCE. */
+/** The compute instructions of the lowered @plan as a schedule emits them, under the same contract: to be lowered otherwise.
+ * The caller destroys *@out. Errors: MR_ERESOURCE. */
 mr_status mr_plan_emitted(const mr_plan *plan, mr_plan **out) MR_MUST_USE;
 
 #endif

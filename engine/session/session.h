@@ -65,9 +65,9 @@ typedef struct mr_session_opts {
  */
 mr_status mr_session_open(const mr_config *config, mr_session *s) MR_MUST_USE;
 
-/** The same, but with the plan in the file @path instead of the system's: it must be one of as many workers and micro-batches a
- * step. Its order and its contract count; what the lowering adds is made anew for this configuration. Errors: also MR_ECONFIG with the
- * file's name. */
+/** The same, but with the plan in the file @path instead of the system's: it must be one of as many workers and
+ * micro-batches a step. Its order and its contract count; what the lowering adds is made anew for this configuration.
+ * Errors: also MR_ECONFIG with the file's name. */
 mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_session *s) MR_MUST_USE;
 
 /** The same with the record of a run, which is carried out as it stands. */

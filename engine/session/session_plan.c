@@ -44,10 +44,11 @@ static mr_status fits(const mr_session *s)
 	if (p->contract.coverage == MR_COVER_FORWARD || (s->is_record && p->contract.coverage != MR_COVER_TRAIN))
 		return mr_fail(MR_ECONFIG, "the plan does not train: its coverage must be train");
 	if (p->n_workers != workers)
-		return mr_fail(MR_ECONFIG, "the plan has %u workers, and machine.workers is %u: set machine.workers = %u", p->n_workers, workers,
-			       p->n_workers);
+		return mr_fail(MR_ECONFIG, "the plan has %u workers, and machine.workers is %u: set machine.workers = %u",
+			       p->n_workers, workers, p->n_workers);
 	if (p->contract.need != s->n_micro)
-		return mr_fail(MR_ECONFIG, "a step of the plan sums %u micro-batches, and train.microbatches is %u: set train.microbatches = %u",
+		return mr_fail(MR_ECONFIG, "a step of the plan sums %u micro-batches, and train.microbatches is %u: set "
+					   "train.microbatches = %u",
 			       p->contract.need, s->n_micro, p->contract.need);
 	return MR_OK;
 }
@@ -77,8 +78,8 @@ static mr_status let_repeat(mr_plan *p)
 	if (p->contract.flush == MR_FLUSH_NONE || repeats(p))
 		return MR_OK;
 	if (mr_plan_steps(p) != (mr_contract_replicates(&p->contract) ? p->contract.average.every : 1))
-		return mr_fail(MR_ECONFIG, "the lists hold %u steps, and a plan that flushes is trained by repeating one: give that one alone",
-			       mr_plan_steps(p));
+		return mr_fail(MR_ECONFIG, "the lists hold %u steps, and a plan that flushes is trained by repeating one: give "
+					   "that one alone", mr_plan_steps(p));
 	for (uint16_t w = 0; w < p->n_workers; w++) {
 		mr_list *once = mr_plan_list(p, w, MR_PROLOGUE), *body = mr_plan_list(p, w, MR_BODY), empty = *body;
 

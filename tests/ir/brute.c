@@ -61,7 +61,8 @@ static int number(const mr_plan *p, int micro, int stored, int room)
 	return p->storage == MR_STORED ? stored : room ? micro / p->n_pipes % room : 0;
 }
 
-/* Does the reader of @l take messages in the order in which they are sent? With stored numbers it takes the one that its list names. */
+/* Does the reader take messages in the order in which they are sent? With stored numbers it takes the one that its list
+ * names. */
 static bool queues(const brute *b, const mr_instr *in, int from)
 {
 	return !local(b, in, from) && b->p->storage == MR_MODULO;

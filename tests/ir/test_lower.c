@@ -442,7 +442,7 @@ static double visits(mr_plan *p)
 	return (double)n / (double)have;
 }
 
-/* Counted, not timed: four times the plan is four times the work. Each raise of a buffer once was a visit to all instructions. */
+/* Counted, not timed: four times the plan is four times the work, however many buffers are raised. */
 static void work_grows_with_the_plan(void)
 {
 	double few = visits(small_1f1b(8, 64)), more = visits(small_1f1b(16, 128)), most = visits(small_1f1b(32, 512));

@@ -33,6 +33,16 @@ for type in $backends; do
 	done
 done
 
+# Steps on trust, many of which are taken back: forwards are repeated whose inputs came in another order than they are used.
+set -- mlp.cfg $(sets_of f64) --set train.microbatches=2 --set train.clip=0.01 --set system.name=1f1b
+sed '1s/,/, "contract": {"flush": "validated", "clip": true},/' own.json >trust.json
+train "$@" --set run.dir=waits
+expect 0 "clipping behind a barrier"
+train "$@" --plan trust.json --set run.dir=trust
+expect 0 "clipping on trust"
+cmp -s waits/checkpoints/$(latest waits)/model.safetensors trust/checkpoints/$(latest trust)/model.safetensors ||
+	fail "clipping on trust ends in other weights"
+
 # --- what schedule prints, in both forms, is that system: flushing, in folded stages, without a flush, with clipping
 set -- mlp.cfg $(sets_of f64) --set train.microbatches=4 --set machine.workers=3 --set 'model.hidden=[24,24,24,24,24,24]'
 for system in "gpipe --set backward=lifo" zb_h1 zb_v chimera; do
