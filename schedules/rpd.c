@@ -161,15 +161,14 @@ static mr_status open_stream(const mr_sched_args *args, uint64_t n_steps, mr_rpd
 typedef struct part {
 	mr_plan *plan;
 	mr_section section;
-	const mr_aged *a;
-	uint64_t first;      /* the step of a's first */
+	const mr_aged *a;    /* steps from begin on, and those behind the end that are begun before it */
 	uint64_t begin, end; /* B of these steps, and what stands among them; numbers count from begin */
 } part;
 
 /* The version, counted in steps of all stages, that step @k reads at @stage. */
 static uint64_t read_of(const part *p, uint64_t k, uint16_t stage)
 {
-	uint32_t d = mr_aged_delay(p->a, (uint32_t)(k - p->first), stage);
+	uint32_t d = mr_aged_delay(p->a, (uint32_t)(k - p->begin), stage);
 
 	return d < k ? k - d : 0;
 }
@@ -184,12 +183,12 @@ static mr_status emit_one(const part *p, mr_instr in, uint64_t k)
 
 static mr_status emit_f(const part *p, uint64_t k, uint16_t s)
 {
-	return emit_one(p, (mr_instr){.op = MR_OP_F, .stage = s, .target = (int32_t)p->a->batch[k - p->first]}, k);
+	return emit_one(p, (mr_instr){.op = MR_OP_F, .stage = s, .target = (int32_t)p->a->batch[k - p->begin]}, k);
 }
 
 static mr_status emit_b(const part *p, uint64_t k, uint16_t s)
 {
-	uint16_t active = p->a->stage[k - p->first];
+	uint16_t active = p->a->stage[k - p->begin];
 	uint8_t flags = s < active ? MR_INSTR_PASS : s > active ? MR_INSTR_KEEP : 0;
 
 	return emit_one(p, (mr_instr){.op = MR_OP_B, .flags = flags, .stage = s}, k);
@@ -198,7 +197,7 @@ static mr_status emit_b(const part *p, uint64_t k, uint16_t s)
 /*
  * F(k) at stage s stands behind B(0) .. B(behind[k] - 1): those whose versions F of a step up to k reads here, those that the
  * stage in front has put before F(k) too (or the two lists would wait for each other), and those that leave S - s under way.
- * The last bound is above all that a step so many before k could ask for: so S steps before a part are enough to know it.
+ * No step asks for more than the steps before it, so what those before a part have asked for puts no F into it or out of it.
  */
 static mr_status fill(const part *p, uint64_t *behind)
 {
@@ -209,7 +208,7 @@ static mr_status fill(const part *p, uint64_t *behind)
 		uint64_t done = p->begin, room = n_stages - (uint64_t)s, most = 0;
 
 		for (uint32_t i = 0; i < p->a->n_steps; i++) {
-			uint64_t k = p->first + i, reads = read_of(p, k, s), full = k + 1 > room ? k + 1 - room : 0;
+			uint64_t k = p->begin + i, reads = read_of(p, k, s), full = k + 1 > room ? k + 1 - room : 0;
 
 			most = reads > most ? reads : most;
 			most = full > most ? full : most;
@@ -230,17 +229,17 @@ static mr_status fill(const part *p, uint64_t *behind)
 /* Steps @begin to @end - 1, of @n_all. */
 static mr_status emit_part(mr_rpd_stream *steps, uint64_t begin, uint64_t end, uint64_t n_all, mr_section section, mr_plan *plan)
 {
-	uint64_t around = plan->n_stages, first = begin > around ? begin - around : 0, last = n_all - end > around ? end + around : n_all;
-	part p = {.plan = plan, .section = section, .first = first, .begin = begin, .end = end};
+	uint64_t last = n_all - end > plan->n_stages ? end + plan->n_stages : n_all;
+	part p = {.plan = plan, .section = section, .begin = begin, .end = end};
 	uint64_t *behind;
 	mr_aged *a = NULL;
 	mr_status st;
 
 	if (begin >= end)
 		return MR_OK;
-	behind = malloc((size_t)(last - first) * sizeof(*behind));
-	st = behind ? mr_rpd_stream_part(steps, first, (uint32_t)(last - first), &a)
-		    : mr_fail(MR_ERESOURCE, "no memory for %llu steps", (unsigned long long)(last - first));
+	behind = malloc((size_t)(last - begin) * sizeof(*behind));
+	st = behind ? mr_rpd_stream_part(steps, begin, (uint32_t)(last - begin), &a)
+		    : mr_fail(MR_ERESOURCE, "no memory for %llu steps", (unsigned long long)(last - begin));
 	p.a = a;
 	if (st == MR_OK)
 		st = fill(&p, behind);

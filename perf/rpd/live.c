@@ -5,7 +5,7 @@
  * And Randomized PipeDream with the order and the delays of PipeDream in unit time, in as many steps of one stage each, 1,024 S of them:
  * its last weights must be those of PipeDream in unit time (lm.c), to the bit, although its steps overlap as their versions allow.
  * A step of it takes the whole model forward, so that costs about 0.7 S times as much: it is done for S = 4 alone, and with drawn
- * steps (delta = S^2 - S/2) beside it. Curves are means over 8 micro-batches' losses; live.csv has each, with the seconds since the
+ * steps (delta = S^2 - S/2) beside it. Curves are means over 32 micro-batches' losses; live.csv has each, with the seconds since the
  * start, live_table.csv a row a run. Seconds change from run to run, losses and differences do not.
  */
 #include <math.h>
@@ -23,7 +23,7 @@
 #include "schedules/registry.h"
 
 #define MINIBATCHES 8
-#define SMOOTH 8
+#define SMOOTH 32
 
 typedef struct way {
 	const char *name, *system;
@@ -229,7 +229,7 @@ static void one(const settings *s, const char *text, const way *w, FILE *table, 
 void experiment_live(const settings *s)
 {
 	plot chart = {.title = "A character language model in the running engine, step size 2^-3", .x_label = "micro-batches",
-		      .y_label = "loss, mean of 8 micro-batches", .high_only = true};
+		      .y_label = "loss, mean of 32 micro-batches", .high_only = true};
 	FILE *table, *rows;
 	char text[1024];
 
