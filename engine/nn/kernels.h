@@ -135,7 +135,8 @@ typedef struct mr_kernels {
 	 * what the activation was applied to, or its slope there. dz may be dy. */
 	void (*act_backward)(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz);
 
-	/** y = (x - mean) * rstd * gain + shift over the last dimension; saves mean[rows], rstd[rows]. */
+	/** y = (x - mean) * rstd * gain + shift over the last dimension; saves mean[rows], rstd[rows]. With @mean, @shift and @dshift
+	 * NULL in all four: rows are not shifted, and rstd = 1 / sqrt(mean of squares + eps). */
 	void (*norm)(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain, const void *shift,
 		     void *y, void *mean, void *rstd);
 	void (*norm_backward_input)(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,

@@ -44,6 +44,8 @@ static const layer_case cases[] = {
 	{.layer = "embedding", .label = "tokens only", .cfg = {.out = 4, .vocab = 5}, .in = {TOKENS(3)}},
 	{.layer = "layer_norm", .label = "default eps", .in = {NUMBERS(2, 7)}},
 	{.layer = "layer_norm", .label = "large eps", .cfg = {.eps = 0.5}, .in = {NUMBERS(1, 4)}},
+	{.layer = "rms_norm", .label = "default eps", .in = {NUMBERS(2, 7)}},
+	{.layer = "rms_norm", .label = "large eps, wide", .cfg = {.eps = 0.5}, .in = {NUMBERS(3, 45)}},
 	{.layer = "attention", .label = "two heads", .cfg = {.heads = 2}, .in = {NUMBERS(5, 18)}},
 	{.layer = "attention", .label = "one head", .cfg = {.heads = 1}, .in = {NUMBERS(4, 9)}},
 	{.layer = "attention", .label = "one token", .cfg = {.heads = 2}, .in = {NUMBERS(1, 12)}},

@@ -632,6 +632,8 @@ static void shapes_that_do_not_fit_are_refused(void)
 		{"embedding", {.out = 3, .vocab = 0}, {{4, 1, true}}, "3 and 0"},
 		{"embedding", {.out = 3, .vocab = 5, .context = 3}, {{4, 1, true}}, "3 positions"},
 		{"layer_norm", {.eps = -1}, {{4, 2, false}}, "-1"},
+		{"rms_norm", {.eps = -1}, {{4, 2, false}}, "-1"},
+		{"rms_norm", {0}, {{4, 1, true}}, "tokens"},
 		{"layer_norm", {0}, {{4, 1, true}}, "tokens"},
 		{"attention", {.heads = 0}, {{4, 6, false}}, "got 0"},
 		{"attention", {.heads = 1}, {{4, 7, false}}, "7 columns"},

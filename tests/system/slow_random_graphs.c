@@ -116,8 +116,8 @@ static void put(builder *b, uint16_t v)
 
 static void random_layer(builder *b)
 {
-	static const char *const layers[] = {"linear", "linear", "residual", "residual", "residual", "layer_norm", "dropout"};
-	const char *layer = layers[below(7)];
+	static const char *const layers[] = {"linear", "linear", "residual", "residual", "residual", "layer_norm", "rms_norm", "dropout"};
+	const char *layer = layers[below(sizeof(layers) / sizeof(layers[0]))];
 	mr_layer_cfg cfg = {.out = WIDTH, .rate = 0.25};
 	uint16_t in[2] = {pick(b), 0};
 

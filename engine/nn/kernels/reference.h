@@ -198,16 +198,20 @@ static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void
 
 	(void)kc;
 	for (int64_t r = 0; r < rows; r++, x += cols, y += cols) {
-		REAL s = 0, q = 0;
+		REAL s = 0, q = 0, m = 0;
 
-		for (int64_t j = 0; j < cols; j++)
+		for (int64_t j = 0; mean && j < cols; j++)
 			s += x[j];
-		mean[r] = s / (REAL)cols;
+		if (mean)
+			m = mean[r] = s / (REAL)cols;
 		for (int64_t j = 0; j < cols; j++)
-			q += (x[j] - mean[r]) * (x[j] - mean[r]);
+			q += (x[j] - m) * (x[j] - m);
 		rstd[r] = 1 / FN(sqrt)(q / (REAL)cols + (REAL)eps);
-		for (int64_t j = 0; j < cols; j++)
-			y[j] = (x[j] - mean[r]) * rstd[r] * gain[j] + shift[j];
+		for (int64_t j = 0; j < cols; j++) {
+			y[j] = (x[j] - m) * rstd[r] * gain[j];
+			if (shift)
+				y[j] += shift[j];
+		}
 	}
 }
 
@@ -220,18 +224,18 @@ static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const v
 
 	(void)kc;
 	for (int64_t r = 0; r < rows; r++, x += cols, dy += cols, dx += cols) {
-		REAL su = 0, suh = 0;
+		REAL su = 0, suh = 0, m = mean ? mean[r] : 0;
 
 		for (int64_t j = 0; j < cols; j++) {
 			REAL u = gain[j] * dy[j];
 
-			su += u;
-			suh += u * ((x[j] - mean[r]) * rstd[r]);
+			su += mean ? u : 0;
+			suh += u * ((x[j] - m) * rstd[r]);
 		}
 		su /= (REAL)cols;
 		suh /= (REAL)cols;
 		for (int64_t j = 0; j < cols; j++) {
-			REAL h = (x[j] - mean[r]) * rstd[r];
+			REAL h = (x[j] - m) * rstd[r];
 			REAL d = rstd[r] * (gain[j] * dy[j] - su - h * suh);
 
 			dx[j] = add ? dx[j] + d : d;
@@ -250,11 +254,12 @@ static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const 
 		REAL sg = 0, ss = 0;
 
 		for (int64_t r = 0; r < rows; r++) {
-			sg += dy[r * cols + j] * ((x[r * cols + j] - mean[r]) * rstd[r]);
+			sg += dy[r * cols + j] * ((x[r * cols + j] - (mean ? mean[r] : 0)) * rstd[r]);
 			ss += dy[r * cols + j];
 		}
 		dgain[j] = add ? dgain[j] + sg : sg;
-		dshift[j] = add ? dshift[j] + ss : ss;
+		if (dshift)
+			dshift[j] = add ? dshift[j] + ss : ss;
 	}
 }
 

@@ -1,20 +1,36 @@
 /*
- * vec_norm.h - layer norm. A row's sums: lane l adds elements l, l + LANES, ... in order, then the lanes are added.
+ * vec_norm.h - layer norm, and without mean and shift (both NULL) root-mean-square norm. A row's sums: lane l adds elements l,
+ * l + LANES, ... in order, then the lanes are added.
  */
+
+/* The mean that is saved for row @r; 0 where rows are not shifted. */
+static inline V norm_mean(const mr_vec_norm *a, int64_t r)
+{
+	return v_set(a->saved_mean ? a->saved_mean[r] : 0.0f);
+}
+
+static inline V norm_out(const mr_vec_norm *a, V h, int64_t j, int64_t part)
+{
+	V gain = v_load(a->gain + j, part);
+
+	return a->shift ? v_fma(h, gain, v_load(a->shift + j, part)) : v_mul(h, gain);
+}
 
 static void norm_row(const mr_vec_norm *a, int64_t r)
 {
 	const float *x = a->x + r * a->cols;
 	float *y = a->y + r * a->cols;
 	int64_t n = a->cols, tail = n % LANES, full = n - tail;
-	V s = v_set(0.0f), q = v_set(0.0f), mean, rstd;
+	V s = v_set(0.0f), q = v_set(0.0f), mean = s, rstd;
 
-	for (int64_t j = 0; j < full; j += LANES)
-		s = v_add(s, v_load(x + j, 0));
-	if (tail)
-		s = v_add(s, v_load(x + full, tail));
-	a->mean[r] = v_sum(s) / (float)n;
-	mean = v_set(a->mean[r]);
+	if (a->mean) {
+		for (int64_t j = 0; j < full; j += LANES)
+			s = v_add(s, v_load(x + j, 0));
+		if (tail)
+			s = v_add(s, v_load(x + full, tail));
+		a->mean[r] = v_sum(s) / (float)n;
+		mean = v_set(a->mean[r]);
+	}
 	for (int64_t j = 0; j < full; j += LANES) {
 		V d = v_sub(v_load(x + j, 0), mean);
 
@@ -30,12 +46,12 @@ static void norm_row(const mr_vec_norm *a, int64_t r)
 	for (int64_t j = 0; j < full; j += LANES) {
 		V h = v_mul(v_sub(v_load(x + j, 0), mean), rstd);
 
-		v_store(y + j, v_fma(h, v_load(a->gain + j, 0), v_load(a->shift + j, 0)), 0);
+		v_store(y + j, norm_out(a, h, j, 0), 0);
 	}
 	if (tail) {
 		V h = v_mul(v_sub(v_load(x + full, tail), mean), rstd);
 
-		v_store(y + full, v_fma(h, v_load(a->gain + full, tail), v_load(a->shift + full, tail)), tail);
+		v_store(y + full, norm_out(a, h, full, tail), tail);
 	}
 }
 
@@ -55,7 +71,7 @@ static void norm(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 #define NORM_AHEAD 4   /* rows that are fetched ahead: a row, or a few, is a page, and what the hardware fetches ends there */
 #define NORM_BLOCK 16  /* rows whose x and dy are summed while they are in L1 */
 
-/* With h = (x - mean) rstd and u = gain dy: dx = rstd (u - mean(u) - h mean(u h)). */
+/* With h = (x - mean) rstd and u = gain dy: dx = rstd (u - mean(u) - h mean(u h)), where rows are not shifted without mean(u). */
 typedef struct norm_sums {
 	V u, uh;
 } norm_sums;
@@ -90,14 +106,14 @@ static void norm_dx_rows(const mr_vec_norm *a, int64_t lo, int64_t hi)
 	int64_t n = a->cols, tail = n % LANES, full = n - tail;
 
 	for (int64_t r = lo; r < hi; r++) {
-		V mean = v_set(a->saved_mean[r]), rstd = v_set(a->saved_rstd[r]);
+		V mean = norm_mean(a, r), rstd = v_set(a->saved_rstd[r]);
 		norm_sums s = {v_set(0.0f), v_set(0.0f)};
 
 		for (int64_t j = 0; j < full; j += LANES)
 			norm_sums_at(a, r * n, j, mean, rstd, &s, 0);
 		if (tail)
 			norm_sums_at(a, r * n, full, mean, rstd, &s, tail); /* u is 0 in the lanes past the row */
-		s.u = v_set(v_sum(s.u) / (float)n);
+		s.u = v_set(a->saved_mean ? v_sum(s.u) / (float)n : 0.0f);
 		s.uh = v_set(v_sum(s.uh) / (float)n);
 		for (int64_t j = 0; j < full; j += LANES)
 			norm_dx_at(a, r * n, j, mean, rstd, &s, 0);
@@ -119,7 +135,7 @@ static inline __attribute__((always_inline)) void norm_weight_strip(const mr_vec
 		ss[i] = a->first ? v_load(a->sums + a->cols + j + i * LANES, part) : v_set(0.0f);
 	}
 	for (int64_t r = lo; r < hi; r++) {
-		V mean = v_set(a->saved_mean[r]), rstd = v_set(a->saved_rstd[r]);
+		V mean = norm_mean(a, r), rstd = v_set(a->saved_rstd[r]);
 
 #pragma GCC unroll 8
 		for (int i = 0; i < vecs; i++) {
@@ -137,11 +153,14 @@ static inline __attribute__((always_inline)) void norm_weight_strip(const mr_vec
 #pragma GCC unroll 8
 	for (int i = 0; i < vecs; i++) {
 		float *dg = last ? a->dgain + j + i * LANES : a->sums + j + i * LANES;
-		float *ds = last ? a->dshift + j + i * LANES : a->sums + a->cols + j + i * LANES;
+		float *ds = last ? a->dshift : a->sums + a->cols;
 		bool add = last && a->add_weight;
 
 		v_store(dg, add ? v_add(v_load(dg, part), sg[i]) : sg[i], part);
-		v_store(ds, add ? v_add(v_load(ds, part), ss[i]) : ss[i], part);
+		if (ds) {
+			ds += j + i * LANES;
+			v_store(ds, add ? v_add(v_load(ds, part), ss[i]) : ss[i], part);
+		}
 	}
 }
 
