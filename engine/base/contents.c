@@ -141,7 +141,7 @@ static void read_file(mr_contents *c, uint64_t offset, char *to, size_t n)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0) {
-			fail(c, got ? strerror(errno) : "the file was shortened while it was in use: it ends", offset);
+			fail(c, got ? strerror(errno) : "the file was shortened while it was in use: nothing is left", offset);
 			memset(to, 0, n);
 			return;
 		}

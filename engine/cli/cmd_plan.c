@@ -7,6 +7,7 @@
 #include "cli/open_config.h"
 #include "cli/output.h"
 #include "cli/plan_report.h"
+#include "session/known.h"
 
 static mr_status report(const mr_args *args, const mr_forecast *f)
 {
@@ -16,11 +17,11 @@ static mr_status report(const mr_args *args, const mr_forecast *f)
 	FILE *out;
 
 	if (svg) /* a picture says nothing of memory */
-		MR_TRY(mr_forecast_fits(f));
+		MR_TRY(mr_forecast_process_fits(f));
 	MR_TRY(mr_output_open(path, &out));
 	st = svg ? mr_forecast_draw(f, true, out) : mr_forecast_print(f, out);
 	MR_TRY(mr_output_close(path, out, st));
-	return mr_forecast_fits(f);
+	return mr_forecast_process_fits(f);
 }
 
 /* All systems side by side. */
@@ -51,7 +52,12 @@ static mr_status one(const mr_args *args)
 	mr_status st;
 
 	MR_TRY(mr_open_config(args, &config));
-	st = *plan ? mr_session_open_plan(config, plan, &s) : mr_session_open(config, &s);
+	st = *plan ? mr_session_open_plan(config, plan, &s) : mr_session_survey(config, &s);
+	if (st == MR_OK && !*plan && mr_known_bytes(&s)) { /* the plan says what the theory knows of the data */
+		st = mr_session_load(&s);
+		if (st != MR_OK)
+			mr_session_close(&s);
+	}
 	if (st == MR_OK) {
 		st = mr_forecast_init(&f, &s);
 		if (st == MR_OK)

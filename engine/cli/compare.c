@@ -364,7 +364,7 @@ mr_status mr_compare_init(mr_compare *c, const mr_args *args, uint64_t cap, bool
 
 	*c = (mr_compare){0};
 	MR_TRY(mr_open_config(args, &b.config));
-	st = mr_session_open(b.config, &b.s);
+	st = mr_session_survey(b.config, &b.s);
 	if (st == MR_OK) {
 		st = mr_costs_at_hand(&b.s, &b.costs);
 		if (st == MR_OK) {

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "session/known.h"
+#include "session/memory_plan.h"
 #include "cli/output.h"
 #include "host/probe.h"
 #include "ir/metrics.h"
@@ -188,6 +189,19 @@ static mr_status print_nodes(const mr_forecast *f, FILE *out)
 	return st;
 }
 
+static mr_status print_process(const mr_forecast *f, FILE *out)
+{
+	mr_memory_plan m;
+	mr_strbuf text;
+
+	MR_TRY(mr_memory_plan_of(f->s, f->bytes, &m));
+	mr_strbuf_init(&text);
+	mr_memory_plan_print(&m, &text);
+	fprintf(out, "\nmemory of the process\n%s", mr_strbuf_text(&text));
+	mr_strbuf_fini(&text);
+	return MR_OK;
+}
+
 /* How long a cache line takes between two cores now: no table of the machine knows it (host/probe.h). */
 static mr_status print_latency(const mr_topo *topo, FILE *out)
 {
@@ -274,6 +288,7 @@ mr_status mr_forecast_print(const mr_forecast *f, FILE *out)
 	}
 	fputc('\n', out);
 	MR_TRY(print_nodes(f, out));
+	MR_TRY(print_process(f, out));
 	if (!s->topo.synthetic && s->topo.n_usable > 1)
 		MR_TRY(print_latency(&s->topo, out));
 	if (s->plan && s->place.n_workers <= TEXT_WORKERS) {

@@ -147,15 +147,6 @@ static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 	w->scratch_bytes = a->used - before;
 }
 
-static mr_status refuse_memory(mr_run *run, uint16_t id, uint64_t bytes)
-{
-	char need[16], have[16], limit[16];
-
-	return mr_fail(MR_ERESOURCE, "worker %u needs %s of memory, the workers before it %s, and %s is the limit", id,
-		       mr_bytes_text(bytes, need), mr_bytes_text(mr_run_mapped_bytes(run), have),
-		       mr_bytes_text(run->c.memory_limit, limit));
-}
-
 static mr_status create_worker(mr_run *run, uint16_t id)
 {
 	mr_worker *w = &run->worker[id];
@@ -183,8 +174,6 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 		MR_TRY(mr_tail_create(run->c.plan, id, run->c.record_micro, &w->tail));
 	mr_arena_init(&a, NULL, 0);
 	layout_worker(run, w, &a);
-	if (run->c.memory_limit && mr_run_mapped_bytes(run) + a.used > run->c.memory_limit)
-		return refuse_memory(run, id, a.used);
 	MR_TRY(mr_region_map(&w->region, a.used ? a.used : 1, pl->bindable ? pl->node_os : MR_REGION_ANY_NODE));
 	mr_arena_init(&a, w->region.base, w->region.bytes);
 	layout_worker(run, w, &a);

@@ -63,7 +63,7 @@ typedef struct mr_run_config {
 	double clip;                 /* <= 0: none; global where the plan has N, else per stage */
 	uint64_t seed;
 	int64_t samples;             /* per micro-batch */
-	uint64_t memory_limit;       /* refuse to map more bytes; 0: no limit */
+	uint64_t memory_limit;       /* of a profile: refuse to map more bytes; 0: no limit. Runs are judged before (session/memory_plan.h) */
 	uint32_t spin_us;            /* at most, before a waiting worker sleeps (host/spin.h); UINT32_MAX: the default for its place */
 	bool trace;                  /* keep trace records */
 	bool measures;               /* look for the largest gradient (mr_run_largest_gradient): one more pass over each */

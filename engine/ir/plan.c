@@ -67,6 +67,15 @@ void mr_plan_destroy(mr_plan *plan)
 	free(plan);
 }
 
+uint64_t mr_plan_bytes(const mr_plan *plan)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
+		bytes += plan->lists[i].room * sizeof(*plan->lists[i].at);
+	return bytes;
+}
+
 mr_status mr_plan_append(mr_plan *plan, uint16_t worker, mr_section section, mr_instr in)
 {
 	mr_list *l;

@@ -297,6 +297,9 @@ typedef struct mr_plan {
 mr_status mr_plan_create(uint16_t n_stages, uint16_t n_workers, uint8_t n_pipes, mr_plan **out) MR_MUST_USE;
 void mr_plan_destroy(mr_plan *plan);
 
+/** Bytes of the instruction lists. */
+uint64_t mr_plan_bytes(const mr_plan *plan);
+
 /** Another plan like @plan, which is not lowered; of one with windows, what its lists say. Errors: MR_ERESOURCE. */
 mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out) MR_MUST_USE;
 

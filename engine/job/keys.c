@@ -57,7 +57,7 @@ static const mr_option machine[] = {
 	 "plan for this machine, such as \"numa:4 core:16 pu:2\", instead of the one at hand; empty: the one at hand"},
 	{"spin_us", MR_OPT_INT, "-1", -1, 1e9, NULL, "microseconds",
 	 "how long a worker that waits spins at most before it sleeps, less while other programs take the cores; -1: long on own cores, short on shared ones"},
-	{"memory_limit", MR_OPT_INT, "0", 0, INFINITY, NULL, "bytes", "refuse plans that need more; 0: what the machine has"},
+	{"memory_limit", MR_OPT_INT, "0", 0, INFINITY, NULL, "bytes", "refuse what needs more in all (program, plan, data, workers, checkpoints); 0: what cgroups and the machine allow"},
 	{"watchdog", MR_OPT_FLOAT, "-1", -1, 1e6, NULL, "seconds",
 	 "give up when nothing happens for this long; 0: never; -1: for 20 times as long as the longest operation, at least 10 seconds"},
 	{"peak_gflops", MR_OPT_FLOAT, "0", 0, 1e9, NULL, "GFLOP/s",

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "ir/pause.h"
 #include "sequential/sequential_size.h"
+#include "session/memory_plan.h"
 #include "sim/sim.h"
 
 mr_status mr_forecast_memory(mr_forecast *f)
@@ -12,8 +13,7 @@ mr_status mr_forecast_memory(mr_forecast *f)
 	const mr_session *s = f->s;
 	mr_run_config c = mr_session_run_config(s, NULL);
 
-	f->limit = c.memory_limit;
-	c.memory_limit = 0; /* mr_forecast_fits compares, when the tables have been shown */
+	f->limit = c.memory_limit; /* mr_forecast_fits compares, when the tables have been shown */
 	f->node_bytes = calloc(s->topo.n_nodes, sizeof(*f->node_bytes));
 	if (!f->node_bytes)
 		return mr_fail(MR_ERESOURCE, "no memory for a plan");
@@ -105,7 +105,7 @@ void mr_forecast_fini(mr_forecast *f)
 	*f = (mr_forecast){0};
 }
 
-mr_status mr_forecast_fits(const mr_forecast *f)
+static mr_status check_nodes(const mr_forecast *f)
 {
 	char need[16], have[16];
 
@@ -117,8 +117,25 @@ mr_status mr_forecast_fits(const mr_forecast *f)
 				       n->os_index, mr_bytes_text(f->node_bytes[i], need),
 				       mr_bytes_text(n->memory_bytes, have));
 	}
+	return MR_OK;
+}
+
+mr_status mr_forecast_fits(const mr_forecast *f)
+{
+	char need[16], have[16];
+
+	MR_TRY(check_nodes(f));
 	if (f->limit && f->bytes > f->limit)
 		return mr_fail(MR_ERESOURCE, "the plan needs %s of memory, and %s is the limit",
 			       mr_bytes_text(f->bytes, need), mr_bytes_text(f->limit, have));
 	return MR_OK;
+}
+
+mr_status mr_forecast_process_fits(const mr_forecast *f)
+{
+	mr_memory_plan m;
+
+	MR_TRY(check_nodes(f));
+	MR_TRY(mr_memory_plan_of(f->s, f->bytes, &m));
+	return mr_memory_plan_fits(&m, f->s);
 }

@@ -35,7 +35,10 @@ mr_status mr_forecast_memory(mr_forecast *f) MR_MUST_USE;
 /** Steps of a body of @p, or of its list where that ends. */
 double mr_forecast_steps(const mr_plan *p);
 
-/** Does the plan fit into the memory of its nodes, and into the limit? MR_ERESOURCE with the figures. */
+/** Do the workers fit into the memory of their nodes, and into the limit? MR_ERESOURCE with the figures. */
 mr_status mr_forecast_fits(const mr_forecast *f) MR_MUST_USE;
+
+/** Does the whole process (memory_plan.h)? The same errors. */
+mr_status mr_forecast_process_fits(const mr_forecast *f) MR_MUST_USE;
 
 #endif

@@ -26,6 +26,15 @@ static mr_status find(const mr_session *s, mr_known *k)
 	return mr_objective_minimum(k->f, &k->minimum);
 }
 
+uint64_t mr_known_bytes(const mr_session *s)
+{
+	double cells = (double)s->data->n_train * (double)s->data->input.cols;
+
+	if (!mr_graph_is_linear(s->graph) || cells > MOST_CELLS)
+		return 0;
+	return (uint64_t)(sizeof(double) * (cells + (double)s->data->n_train * (s->graph->n_nodes + 2)));
+}
+
 mr_status mr_known_create(const mr_session *s, mr_known **out)
 {
 	mr_status st;

@@ -23,6 +23,9 @@ typedef struct mr_known {
 mr_status mr_known_create(const mr_session *s, mr_known **out) MR_MUST_USE;
 void mr_known_destroy(mr_known *k); /* accepts NULL */
 
+/** Bytes that mr_known_create takes. */
+uint64_t mr_known_bytes(const mr_session *s);
+
 /** The largest gradient of a block so far, of @s's executor and of @k->before. */
 double mr_known_largest(const mr_session *s);
 

@@ -7,18 +7,34 @@
 #include "base/str.h"
 #include "session/costs.h"
 #include "session/known.h"
+#include "session/memory_plan.h"
 #include "session/session_parts.h"
+#include "host/limits.h"
 #include "host/memory.h"
 #include "nn/data/text.h"
 #include "planner/graph_objective.h"
 #include "sequential/sequential_size.h"
 
-/* What a process needs beside its arenas, kernels and data: code that is touched late, stacks, buffers of files. */
-#define PROCESS_BYTES ((uint64_t)8 << 20)
+/* Files up to this part of the memory that there is are kept in memory (and never more than MR_DATA_KEEP). */
+#define KEEP_PART 8
 
-/* What a thread needs beside: of its stack what it uses, its waits and its part of the heap (measured with 64 to 1024 workers: 12 to
- * 14 KiB, and 6 KiB more with the context of oneDNN). */
-#define THREAD_BYTES ((uint64_t)20 << 10)
+static uint64_t memory_limit(const mr_session *s)
+{
+	uint64_t limit = (uint64_t)mr_values_int(mr_config_values(s->config, MR_JOB_MACHINE), "memory_limit");
+	uint64_t have = s->topo.memory_available_bytes;
+
+	return limit && (limit < have || !have) ? limit : have;
+}
+
+static uint64_t keep_bytes(const mr_session *s)
+{
+	uint64_t limit = (uint64_t)mr_values_int(mr_config_values(s->config, MR_JOB_MACHINE), "memory_limit");
+	mr_limits have;
+
+	mr_limits_read("", &have);
+	limit = limit && limit < have.memory_bytes ? limit : have.memory_bytes;
+	return limit / KEEP_PART < MR_DATA_KEEP ? limit / KEEP_PART + 1 : MR_DATA_KEEP;
+}
 
 static mr_status open_data(mr_session *s)
 {
@@ -29,6 +45,7 @@ static mr_status open_data(mr_session *s)
 		.seed = (uint64_t)mr_values_int(mr_config_values(s->config, MR_JOB_TRAIN), "seed"),
 		.context = model->context ? model->context(mv) : 0,
 		.base_dir = mr_config_base_dir(s->config),
+		.keep_bytes = keep_bytes(s),
 		.alphabet = s->alphabet,
 	};
 	mr_model_data md;
@@ -38,7 +55,7 @@ static mr_status open_data(mr_session *s)
 				    : mr_fail(MR_ECONFIG, "only a model of text can write a sample: %s takes no sequences", model->name));
 	else if (!s->beside)
 		MR_TRY(mr_config_blame(s->config, MR_JOB_DATA, "name",
-				       mr_dataset_open(mr_config_data(s->config), mr_config_values(s->config, MR_JOB_DATA),
+				       mr_dataset_look(mr_config_data(s->config), mr_config_values(s->config, MR_JOB_DATA),
 						       &want, &s->data)));
 	md = (mr_model_data){.input = s->data->input, .target = s->data->target, .classes = s->data->classes,
 			     .target_low = s->data->target_low, .target_high = s->data->target_high};
@@ -81,42 +98,63 @@ static mr_status open_or_close(mr_session *s)
 	return st;
 }
 
-mr_status mr_session_open(const mr_config *config, mr_session *s)
+/* Judge the memory of an open session, and load its data. */
+static mr_status load_or_close(mr_session *s)
+{
+	mr_memory_plan m;
+	mr_status st = mr_memory_plan_of(s, 0, &m);
+
+	if (st == MR_OK)
+		st = mr_memory_plan_fits(&m, s);
+	if (st == MR_OK)
+		st = mr_session_load(s);
+	if (st != MR_OK)
+		mr_session_close(s);
+	return st;
+}
+
+mr_status mr_session_survey(const mr_config *config, mr_session *s)
 {
 	*s = (mr_session){.config = config};
 	return open_or_close(s);
 }
 
+mr_status mr_session_load(mr_session *s)
+{
+	return mr_config_blame(s->config, MR_JOB_DATA, "name", mr_dataset_load(s->data));
+}
+
+mr_status mr_session_open(const mr_config *config, mr_session *s)
+{
+	MR_TRY(mr_session_survey(config, s));
+	return load_or_close(s);
+}
+
 mr_status mr_session_open_trained(const mr_config *config, const char *alphabet, bool speechless, mr_session *s)
 {
 	*s = (mr_session){.config = config, .alphabet = alphabet, .speechless = speechless && alphabet};
-	return open_or_close(s);
+	MR_TRY(open_or_close(s));
+	return s->speechless ? MR_OK : load_or_close(s);
 }
 
 mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_session *s)
 {
 	*s = (mr_session){.config = config, .plan_path = path};
-	return open_or_close(s);
+	MR_TRY(open_or_close(s));
+	return load_or_close(s);
 }
 
 mr_status mr_session_open_record(const mr_config *config, const char *path, mr_session *s)
 {
 	*s = (mr_session){.config = config, .plan_path = path, .is_record = true};
-	return open_or_close(s);
+	MR_TRY(open_or_close(s));
+	return load_or_close(s);
 }
 
 mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s)
 {
 	*s = (mr_session){.config = config, .data = other->data, .beside = other};
 	return open_or_close(s);
-}
-
-static uint64_t memory_limit(const mr_session *s)
-{
-	uint64_t limit = (uint64_t)mr_values_int(mr_config_values(s->config, MR_JOB_MACHINE), "memory_limit");
-	uint64_t have = s->topo.memory_available_bytes;
-
-	return limit && (limit < have || !have) ? limit : have;
 }
 
 mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *opts)
@@ -173,21 +211,6 @@ mr_sequential_config mr_session_sequential_config(const mr_session *s)
 	};
 }
 
-/* Engines measure while they lay out; sequential allocates piece by piece, so it is measured before. */
-static mr_status check_sequential(const mr_session *s, const mr_sequential_config *c)
-{
-	uint64_t limit = memory_limit(s), need;
-	char need_text[16], limit_text[16];
-	mr_run_memory m;
-
-	MR_TRY(mr_sequential_size(c, &m));
-	need = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
-	if (limit == 0 || need <= limit)
-		return MR_OK;
-	return mr_fail(MR_ERESOURCE, "training needs %s of memory, and %s is the limit", mr_bytes_text(need, need_text),
-		       mr_bytes_text(limit, limit_text));
-}
-
 /* Replicas stop only behind an average, and others where they have drained, so that is where everything must fall that a run stops
  * for. */
 static mr_status check_stops(const mr_session *s)
@@ -210,28 +233,33 @@ static mr_status check_stops(const mr_session *s)
 	return MR_OK;
 }
 
+static mr_status create_executor(mr_session *s, const mr_session_opts *opts)
+{
+	double watchdog = mr_values_float(mr_config_values(s->config, MR_JOB_MACHINE), "watchdog");
+	mr_run_config c;
+
+	if (!s->plan) {
+		mr_sequential_config q = mr_session_sequential_config(s);
+
+		return mr_sequential_create(&q, &s->executor.sequential);
+	}
+	c = mr_session_run_config(s, opts);
+	if (!opts || (!opts->source && !opts->clock))
+		return mr_engine_create(&c, watchdog, &s->executor.engine);
+	s->executor.source = opts->source;
+	s->executor.source_arg = opts->source_arg;
+	s->executor.clock = opts->clock;
+	return mr_replay_create(&c, &s->executor.replay);
+}
+
 mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 {
 	s->base_bytes = mr_memory_resident_bytes();
 	s->before_bytes = mr_memory_peak_bytes();
 	if (s->plan)
 		MR_TRY(mr_config_blame(s->config, MR_JOB_SYSTEM, "name", check_stops(s)));
-	if (s->plan) {
-		double watchdog = mr_values_float(mr_config_values(s->config, MR_JOB_MACHINE), "watchdog");
-		mr_run_config c = mr_session_run_config(s, opts);
-
-		if (opts && (opts->source || opts->clock)) {
-			s->executor.source = opts->source;
-			s->executor.source_arg = opts->source_arg;
-			s->executor.clock = opts->clock;
-			return mr_replay_create(&c, &s->executor.replay);
-		}
-		return mr_engine_create(&c, watchdog, &s->executor.engine);
-	}
-	mr_sequential_config c = mr_session_sequential_config(s);
-
-	MR_TRY(check_sequential(s, &c));
-	return mr_sequential_create(&c, &s->executor.sequential);
+	MR_TRY(create_executor(s, opts));
+	return mr_memory_started_fits(s);
 }
 
 void mr_session_close(mr_session *s)
@@ -256,11 +284,8 @@ uint64_t mr_session_predicted_bytes(const mr_session *s)
 {
 	const mr_run *run = mr_executor_run_of(&s->executor);
 	uint64_t base = run ? run->base_bytes : s->base_bytes, before = run ? run->before_bytes : s->before_bytes;
-	uint64_t bytes = base + mr_executor_bytes(&s->executor) + PROCESS_BYTES, n_threads = 0;
+	uint64_t bytes = base + mr_executor_bytes(&s->executor) + mr_memory_of_threads(s);
 
-	for (uint16_t w = 0; w < s->place.n_workers; w++)
-		n_threads += s->place.worker[w].n_threads;
-	bytes += n_threads * THREAD_BYTES;
 	return bytes > before ? bytes : before;
 }
 

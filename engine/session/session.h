@@ -2,7 +2,7 @@
  * session.h - from a configuration to something that trains: data, model, cut, plan, place and executor, in that order.
  *
  * Everything a command needs of a run is here; the commands only decide what to do with it. A session builds as far as it is
- * asked: mr_session_open reads the data and makes the plan (enough for `plan`), mr_session_start makes the executor.
+ * asked: mr_session_open looks at the data, makes the plan, judges the memory of all and loads the data; mr_session_start makes the executor.
  */
 #ifndef MR_SESSION_SESSION_H
 #define MR_SESSION_SESSION_H
@@ -59,7 +59,7 @@ typedef struct mr_session_opts {
 
 /**
  * Where the configuration names a file of costs, the plan is one for them: the system orders by them, and the lowering gives
- * boundaries the buffers that they ask for. A system whose order follows from costs gets nominal ones where there is no file, and
+ * boundaries the buffers that they ask for. Memory is judged (memory_plan.h) before samples are read. A system whose order follows from costs gets nominal ones where there is no file, and
  * one that chooses among plans (search) is told what each would be in the run. Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero
  * afterwards on error.
  */
@@ -95,6 +95,13 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 mr_sequential_config mr_session_sequential_config(const mr_session *s);
 
 void mr_session_close(mr_session *s);
+
+/**
+ * mr_session_open up to where memory is judged and the data are loaded: shapes, cut, plan and place are there, samples are not. For what
+ * shows a plan, and mr_session_open_beside. mr_session_load then loads the data, once, as it is.
+ */
+mr_status mr_session_survey(const mr_config *config, mr_session *s) MR_MUST_USE;
+mr_status mr_session_load(mr_session *s) MR_MUST_USE;
 
 /** Bytes that the whole process is predicted to need at its peak. After start. */
 uint64_t mr_session_predicted_bytes(const mr_session *s);

@@ -1,12 +1,13 @@
 /* Token and IDX files: what is read from good ones, and the sentence for each way of being bad. */
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "data_help.h"
 
 static char dir[512];
 
-#define MAX 4096
+#define MAX 65536
 
 /* A file under construction. */
 typedef struct blob {
@@ -461,6 +462,166 @@ static void broken_files(void)
 	data_help_remove(dir);
 }
 
+/* --- files that stay on the disk --- */
+
+/* All samples of @d, training and then evaluation, into @bytes; returns how many bytes they are. */
+static size_t all_samples(const mr_dataset *d, char *bytes, size_t room)
+{
+	size_t in = mr_shape_bytes(d->input, MR_F32), out = mr_shape_bytes(d->target, MR_F32), at = 0;
+
+	for (uint64_t i = 0; i < 2 * d->n_train + d->n_valid; i++) {
+		CU_ASSERT_FATAL(at + in + out <= room);
+		if (i < 2 * d->n_train)
+			d->ops->train(d, i, bytes + at, bytes + at + in);
+		else
+			d->ops->valid(d, i - 2 * d->n_train, bytes + at, bytes + at + in);
+		at += in + out;
+	}
+	return at;
+}
+
+static const struct {
+	const char *source, *settings, *longest; /* a file that shows when it is shortened */
+	int64_t context;
+} on_disk[] = {
+	{"text", "path=long.txt", "long.txt", 3000},
+	{"text", "path=long.txt vocab=byte", "long.txt", 7},
+	{"tokens", "path=long.bin validation_path=more.bin", "long.bin", 2500},
+	{"tokens", "path=long.bin vocab=60000", "long.bin", 7},
+	{"mnist", "images=i labels=l", "i", 0},
+	{"mnist", "images=i labels=l.gz validation_images=vi validation_labels=vl", "vi", 0},
+	{"arrays", "matrix=m targets=t rows=20 features=3000", "m", 0},
+	{"arrays", "matrix=m targets=t rows=18 features=3000 validation_matrix=vm validation_targets=vt validation_rows=2", "vm", 0},
+	{"arrays", "matrix=mf targets=tf rows=10 features=30 numbers=f32 validation=0.3", "mf", 0},
+};
+
+#define N_ON_DISK (sizeof(on_disk) / sizeof(on_disk[0]))
+
+static void write_long_files(size_t array_rows)
+{
+	static double m[60000];
+	static float mf[300];
+	static char text[20000];
+	static uint16_t tokens[20000];
+	blob images = make_images(2051, 20, 50, 50, 50000), labels = make_labels(2049, 20, 20);
+
+	for (size_t i = 0; i < 60000; i++)
+		m[i] = (double)(i % 977) / 7;
+	for (size_t i = 0; i < 300; i++)
+		mf[i] = (float)i;
+	for (size_t i = 0; i < 20000; i++) {
+		text[i] = (char)('a' + i * i % 23);
+		tokens[i] = (uint16_t)(i * 3 % 59999);
+	}
+	data_help_write(dir, "long.txt", text, sizeof(text));
+	data_help_write(dir, "long.bin", tokens, sizeof(tokens));
+	data_help_write(dir, "more.bin", tokens, 12000);
+	save("i", images);
+	save("l", labels);
+	data_help_write_gzip(dir, "l.gz", labels.b, labels.n);
+	save("vi", make_images(2051, 5, 50, 50, 12500));
+	save("vl", make_labels(2049, 5, 5));
+	data_help_write(dir, "m", m, array_rows * 3000 * sizeof(*m));
+	data_help_write(dir, "t", m, array_rows * sizeof(*m));
+	data_help_write(dir, "vm", m, 2 * 3000 * sizeof(*m));
+	data_help_write(dir, "vt", m, 2 * sizeof(*m));
+	data_help_write(dir, "mf", mf, 300 * sizeof(*mf));
+	data_help_write(dir, "tf", mf, 10 * sizeof(*mf));
+}
+
+/* Samples and fingerprint do not depend on where a file is; what is kept and what is not is counted. */
+static void samples_from_disk(void)
+{
+	enum { ROOM = 8 << 20 };
+	char *kept = malloc(ROOM), *read = malloc(ROOM);
+
+	data_help_folder(dir);
+	for (size_t i = 0; i < N_ON_DISK; i++) {
+		const mr_data_want in_memory = {.dtype = MR_F32, .seed = 3, .context = on_disk[i].context, .base_dir = dir};
+		mr_data_want want = in_memory;
+		mr_dataset *d, *e;
+		size_t n;
+
+		write_long_files(strstr(on_disk[i].settings, "rows=18") ? 18 : 20);
+		want.keep_bytes = 1;
+		MR_CHECK_OK(data_help_open(on_disk[i].source, on_disk[i].settings, &in_memory, &d));
+		MR_CHECK_OK(data_help_open(on_disk[i].source, on_disk[i].settings, &want, &e));
+		CU_ASSERT(d->bytes.kept > 0 && d->bytes.on_disk == 0 && e->bytes.on_disk > 0);
+		CU_ASSERT_EQUAL(d->bytes.kept, e->bytes.kept + e->bytes.on_disk);
+		CU_ASSERT(e->bytes.kept == 0 || strstr(on_disk[i].settings, ".gz"));
+		CU_ASSERT_EQUAL(d->fingerprint, e->fingerprint);
+		CU_ASSERT_STRING_EQUAL(d->describe, e->describe);
+		n = all_samples(d, kept, ROOM);
+		CU_ASSERT(all_samples(e, read, ROOM) == n && n > 0 && !memcmp(kept, read, n));
+		MR_CHECK_OK(mr_dataset_check(e));
+		mr_dataset_close(d);
+		mr_dataset_close(e);
+	}
+	free(kept);
+	free(read);
+	data_help_remove(dir);
+}
+
+/* A file that is cut short under the reader's hands: samples go on as zeros, and the check says which file, for good. */
+static void shortened_meanwhile(void)
+{
+	enum { ROOM = 8 << 20 };
+	char *bytes = malloc(ROOM);
+
+	data_help_folder(dir);
+	for (size_t i = 0; i < N_ON_DISK; i++) {
+		mr_data_want want = {.dtype = MR_F32, .context = on_disk[i].context, .base_dir = dir, .keep_bytes = 1};
+		char path[600], sentence[100];
+		mr_dataset *d;
+
+		write_long_files(strstr(on_disk[i].settings, "rows=18") ? 18 : 20);
+		MR_CHECK_OK(data_help_open(on_disk[i].source, on_disk[i].settings, &want, &d));
+		snprintf(path, sizeof(path), "%s/%s", dir, on_disk[i].longest);
+		CU_ASSERT_EQUAL(truncate(path, 100), 0);
+		all_samples(d, bytes, ROOM);
+		snprintf(sentence, sizeof(sentence), "%s: the file was shortened while it was in use: nothing is left at byte ", on_disk[i].longest);
+		MR_CHECK_FAIL(mr_dataset_check(d), MR_EDATA, sentence);
+		write_long_files(20);
+		MR_CHECK_FAIL(mr_dataset_check(d), MR_EDATA, sentence);
+		mr_dataset_close(d);
+	}
+	free(bytes);
+	data_help_remove(dir);
+}
+
+/* What was no token or class when the file was checked never reaches a layer that would index by it. */
+static void changed_meanwhile(void)
+{
+	static const char *const cases[][3] = {
+		{"tokens", "path=long.bin vocab=60000", "long.bin"},
+		{"text", "path=long.txt", "long.txt"},
+		{"mnist", "images=i labels=l", "l"},
+	};
+	static unsigned char junk[40000];
+	char *bytes = malloc(8 << 20);
+
+	data_help_folder(dir);
+	memset(junk, 0xff, sizeof(junk));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		mr_data_want want = {.dtype = MR_F32, .context = strcmp(cases[i][0], "mnist") ? 9 : 0, .base_dir = dir, .keep_bytes = 1};
+		int32_t *numbers = (int32_t *)(void *)bytes;
+		mr_dataset *d;
+
+		write_long_files(20);
+		MR_CHECK_OK(data_help_open(cases[i][0], cases[i][1], &want, &d));
+		data_help_write(dir, cases[i][2], junk, strcmp(cases[i][0], "mnist") ? sizeof(junk) : 28);
+		for (uint64_t g = 0; g < 20; g++) {
+			d->ops->train(d, g, bytes, bytes + (4 << 20));
+			CU_ASSERT(strcmp(cases[i][0], "mnist") ? numbers[0] == 0 && numbers[8] == 0 : true);
+			CU_ASSERT_EQUAL(*(int32_t *)(void *)(bytes + (4 << 20)), 0);
+		}
+		MR_CHECK_FAIL(mr_dataset_check(d), MR_EDATA, "the file was changed while it was in use, at byte");
+		mr_dataset_close(d);
+	}
+	free(bytes);
+	data_help_remove(dir);
+}
+
 void mr_suite_data_files(void);
 void mr_suite_data_files(void)
 {
@@ -471,4 +632,7 @@ void mr_suite_data_files(void)
 	MR_TEST(idx_files);
 	MR_TEST(bad_idx_files);
 	MR_TEST(broken_files);
+	MR_TEST(samples_from_disk);
+	MR_TEST(shortened_meanwhile);
+	MR_TEST(changed_meanwhile);
 }

@@ -1,0 +1,148 @@
+#include "session/memory_plan.h"
+
+
+#include "host/memory.h"
+#include "sequential/sequential_size.h"
+#include "session/known.h"
+#include "store/crc_file.h"
+
+/* What a process needs beside its arenas, kernels and data: code that is touched late, stacks, buffers of files. */
+#define PROCESS_BYTES ((uint64_t)8 << 20)
+
+/* What a thread needs beside: of its stack what it uses, its waits and its part of the heap (measured with 64 to 1024 workers: 12 to
+ * 14 KiB, and 6 KiB more with the context of oneDNN). */
+#define THREAD_BYTES ((uint64_t)20 << 10)
+
+static const char *const names[MR_N_MEMORY_USES] = {
+	[MR_MEMORY_PROGRAM] = "program and libraries",
+	[MR_MEMORY_PLAN] = "plan",
+	[MR_MEMORY_DATA] = "data",
+	[MR_MEMORY_LOADING] = "data while they are made",
+	[MR_MEMORY_WORKERS] = "workers",
+	[MR_MEMORY_THREADS] = "threads",
+	[MR_MEMORY_EVALUATION] = "evaluation",
+	[MR_MEMORY_TRACE] = "trace",
+	[MR_MEMORY_CHECKPOINT] = "checkpoint buffers",
+};
+
+uint64_t mr_memory_of_threads(const mr_session *s)
+{
+	uint64_t n_threads = 0;
+
+	for (uint16_t w = 0; w < s->place.n_workers; w++)
+		n_threads += s->place.worker[w].n_threads;
+	return PROCESS_BYTES + n_threads * THREAD_BYTES;
+}
+
+/* The engine's layout, of which nothing is touched. */
+static mr_status workers_bytes(const mr_session *s, uint64_t *out)
+{
+	mr_run_config c = mr_session_run_config(s, NULL);
+	mr_sequential_config q;
+	mr_run_memory m;
+	mr_run *run;
+
+	if (s->plan) {
+		MR_TRY(mr_run_create(&c, &run));
+		*out = mr_run_mapped_bytes(run);
+		mr_run_destroy(run);
+		return MR_OK;
+	}
+	q = mr_session_sequential_config(s);
+	MR_TRY(mr_sequential_size(&q, &m));
+	*out = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
+	return MR_OK;
+}
+
+static uint64_t plan_bytes(const mr_session *s)
+{
+	return (s->plan ? mr_plan_bytes(s->plan) : 0) + (s->steady ? mr_plan_bytes(s->steady) : 0);
+}
+
+mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_plan *out)
+{
+	const mr_dataset *d = s->data;
+	uint64_t first, last, plan = plan_bytes(s), running = 0;
+	uint64_t *b = out->bytes;
+
+	*out = (mr_memory_plan){.resident = mr_memory_resident_bytes(), .on_disk = d->bytes.on_disk};
+	b[MR_MEMORY_PLAN] = plan;
+	b[MR_MEMORY_PROGRAM] = out->resident > plan ? out->resident - plan : 0;
+	b[MR_MEMORY_DATA] = d->bytes.kept;
+	b[MR_MEMORY_LOADING] = d->bytes.passing;
+	b[MR_MEMORY_WORKERS] = workers;
+	if (!workers)
+		MR_TRY(workers_bytes(s, &b[MR_MEMORY_WORKERS]));
+	b[MR_MEMORY_THREADS] = mr_memory_of_threads(s);
+	b[MR_MEMORY_EVALUATION] = (d->n_valid / (uint64_t)s->samples + 1) * (sizeof(double) + sizeof(uint64_t)) + mr_known_bytes(s);
+	if (s->plan && mr_config_trace_steps(s->config, &first, &last))
+		b[MR_MEMORY_TRACE] = s->place.n_workers * MR_TRACE_BYTES;
+	b[MR_MEMORY_CHECKPOINT] = 2 * MR_CRC_BLOCK;
+	for (int i = MR_MEMORY_WORKERS; i < MR_N_MEMORY_USES; i++)
+		running += b[i];
+	out->total = b[MR_MEMORY_PROGRAM] + plan + d->bytes.kept + (running > d->bytes.passing ? running : d->bytes.passing);
+	return MR_OK;
+}
+
+void mr_memory_plan_print(const mr_memory_plan *m, mr_strbuf *out)
+{
+	char text[16];
+
+	for (int i = 0; i < MR_N_MEMORY_USES; i++)
+		if (m->bytes[i])
+			mr_strbuf_printf(out, "  %-24s %10s\n", names[i], mr_bytes_text(m->bytes[i], text));
+	mr_strbuf_printf(out, "  %-24s %10s\n", "at most at once", mr_bytes_text(m->total, text));
+	if (m->on_disk)
+		mr_strbuf_printf(out, "  %-24s %10s\n", "read from files meanwhile", mr_bytes_text(m->on_disk, text));
+}
+
+/* A limit that a process of @total bytes is above, and its @name; 0: there is none. */
+static uint64_t limit_below(const mr_session *s, uint64_t total, const char **name)
+{
+	uint64_t set = (uint64_t)mr_values_int(mr_config_values(s->config, MR_JOB_MACHINE), "memory_limit");
+	const mr_topo *t = &s->topo;
+
+	*name = "machine.memory_limit";
+	if (set && total > set)
+		return set;
+	*name = *t->memory_limit ? t->memory_limit : "all memory of the machine";
+	return t->memory_bytes && total > t->memory_bytes ? t->memory_bytes : 0;
+}
+
+mr_status mr_memory_plan_fits(const mr_memory_plan *m, const mr_session *s)
+{
+	uint64_t asked = m->total, still = m->total > m->resident ? m->total - m->resident : 0, limit;
+	char need[16], have[16];
+	mr_strbuf table;
+	const char *name;
+
+	limit = limit_below(s, m->total, &name);
+	if (!limit && s->topo.memory_available_bytes && still > s->topo.memory_available_bytes) {
+		asked = still;
+		limit = s->topo.memory_available_bytes;
+		name = "what is free now";
+	}
+	if (!limit)
+		return MR_OK;
+	mr_strbuf_init(&table);
+	mr_memory_plan_print(m, &table);
+	if (table.len) /* the last line's end */
+		table.data[--table.len] = 0;
+	mr_fail(MR_ERESOURCE, "the process needs %s of memory, and %s is the limit (%s):\n%s", mr_bytes_text(asked, need),
+		mr_bytes_text(limit, have), name, mr_strbuf_text(&table));
+	mr_strbuf_fini(&table);
+	return MR_ERESOURCE;
+}
+
+mr_status mr_memory_started_fits(const mr_session *s)
+{
+	uint64_t bytes = mr_session_predicted_bytes(s), limit;
+	char need[16], have[16];
+	const char *name;
+
+	limit = limit_below(s, bytes, &name);
+	if (!limit)
+		return MR_OK;
+	return mr_fail(MR_ERESOURCE, "with what the kernels allocate the process needs %s of memory, and %s is the limit (%s)",
+		       mr_bytes_text(bytes, need), mr_bytes_text(limit, have), name);
+}

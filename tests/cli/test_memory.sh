@@ -1,0 +1,72 @@
+# One budget for the whole process, judged before samples are read; files above an eighth of it stay on the disk.
+# Arguments: source tree, build tree.
+. "$(dirname "$0")/cli_lib.sh"
+
+cat >big.cfg <<'END'
+model = { name = "mlp"; hidden = [16]; };
+data = { name = "synthetic"; features = 1000; classes = 4; samples = 160000; };
+optimizer = { name = "adamw"; };
+system = { name = "1f1b"; };
+train = { steps = 6; batch = 8; microbatches = 2; lr = 0.01; };
+machine = { workers = 2; threads = 1; };
+END
+alone="--set system.name=sequential --set machine.workers=1"
+for how in "" "$alone"; do
+	expect 6 "MiB of memory, and 95 MiB is the limit (machine.memory_limit):" train big.cfg $how --set machine.memory_limit=100000000
+	has "  data                        610 MiB"
+	has "  workers"
+	[ ! -e runs/big ] || complain "what was refused left a folder"
+done
+expect 6 "95 MiB is the limit" simulate big.cfg --set machine.memory_limit=100000000
+expect 6 "  data                        610 MiB" plan big.cfg --set machine.memory_limit=100000000
+has "memory of the process"
+expect 0 "  data                        610 MiB" plan big.cfg
+expect 6 "the limit" profile big.cfg --set machine.memory_limit=100000000
+if (ulimit -v 600000) 2>/dev/null; then
+	(ulimit -v 600000; expect 6 "586 MiB is the limit (RLIMIT_AS)" train big.cfg; exit $failed) || failed=1
+fi
+
+# What the process really took is below a limit that it was allowed to run with.
+expect 0 "done: 6 of 6 steps" train big.cfg --set data.samples=5000 --set machine.memory_limit=60000000
+peak=$(sed -n 's/^peak memory .*measured \([0-9]*\).* MiB.*/\1/p' out)
+[ "${peak:-999}" -lt 57 ] || complain "measured $peak MiB with a limit of 57"
+
+# A text that is not kept: the same weights, and the file counts as no memory.
+awk 'BEGIN { srand(5); for (i = 0; i < 60000; i++) { s = ""; for (j = 0; j < 50; j++) s = s sprintf("%c", 97 + int(rand() * 9)); print s } }' >text.txt
+cat >gpt.cfg <<'END'
+model = { name = "gpt"; layers = 1; width = 16; heads = 2; context = 16; };
+data = { name = "text"; path = "text.txt"; validation = 0.01; };
+optimizer = { name = "adamw"; };
+system = { name = "1f1b"; };
+train = { steps = 20; batch = 4; microbatches = 2; lr = 0.01; };
+machine = { workers = 2; threads = 1; };
+END
+limit="--set machine.memory_limit=22000000"
+expect 0 "done: 20 of 20" train gpt.cfg --set run.dir=kept
+for how in "" "$alone"; do
+	rm -rf read
+	expect 0 "done: 20 of 20" train gpt.cfg $how --set run.dir=read $limit
+	[ -n "$how" ] || cmp kept/checkpoints/step-00000020/model.safetensors read/checkpoints/step-00000020/model.safetensors >>out ||
+		complain "weights differ when the text stays on the disk"
+done
+expect 0 "  read from files meanwhile" plan gpt.cfg $limit
+
+# The file is cut short in the middle of a training: one sentence, and nothing that was trained on zeros is saved.
+for how in "" "$alone"; do
+	rm -rf cut
+	cp text.txt short.txt
+	"$millrace" train gpt.cfg $how --set data.path=short.txt --set run.dir=cut --set train.steps=100000000 $limit >out 2>&1 &
+	pid=$!
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		[ -s cut/metrics.jsonl ] && break
+		sleep 0.5
+	done
+	: >short.txt
+	code=0
+	wait $pid || code=$?
+	[ $code -eq 4 ] || complain "a text that was cut short ends a training with $code"
+	has "short.txt: the file was shortened while it was in use: nothing is left at byte"
+	[ -z "$(ls cut/checkpoints 2>/dev/null)" ] || complain "what was trained on zeros is saved"
+done
+
+exit $failed
