@@ -66,7 +66,7 @@ static void move_ahead(mr_block *b, mr_kctx *kc, const mr_optim *o, uint32_t p, 
 		c.state[i] = b->state[i] + at;
 	o->ops->fill(o, &c, &s);
 	s.b1 = s.b2 = 1;
-	b->k->step(kc, n, &s, b->share[0].grads + mr_stage_grad_at(b->stage, p));
+	b->k->step(kc, n, &s, b->shard[0].grads + mr_stage_grad_at(b->stage, p));
 }
 
 static void aim_into(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint8_t *to)

@@ -29,17 +29,17 @@ void mr_block_cut(mr_block *b, const mr_optim *o)
 
 	b->whole = !mr_optim_elementwise(o);
 	b->n_parts = 0;
-	for (uint32_t i = 0; i < b->n_shares; i++) {
-		b->share[i].begin = lines * i / b->n_shares * MR_CACHE_LINE;
-		b->share[i].end = lines * (i + 1) / b->n_shares * MR_CACHE_LINE;
-		b->n_parts += b->share[i].need > 0;
+	for (uint32_t i = 0; i < b->n_shards; i++) {
+		b->shard[i].begin = lines * i / b->n_shards * MR_CACHE_LINE;
+		b->shard[i].end = lines * (i + 1) / b->n_shards * MR_CACHE_LINE;
+		b->n_parts += b->shard[i].need > 0;
 	}
 }
 
 void mr_block_layout(mr_block *b, mr_arena *a, uint8_t pipe, const mr_optim *o)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->stage);
-	mr_share *s = &b->share[pipe];
+	mr_shard *s = &b->shard[pipe];
 	uint32_t first, end;
 
 	mr_stage_params(b->stage, &first, &end);
@@ -64,38 +64,38 @@ void mr_block_layout(mr_block *b, mr_arena *a, uint8_t pipe, const mr_optim *o)
 
 void mr_block_join(mr_block *b)
 {
-	for (uint32_t i = 1; i < b->n_shares && !b->private_weights; i++)
-		b->share[i].version = b->share[0].version;
+	for (uint32_t i = 1; i < b->n_shards && !b->private_weights; i++)
+		b->shard[i].version = b->shard[0].version;
 }
 
 /* --- sums --- */
 
-/* The first share that has micro-batches. */
+/* The first shard that has micro-batches. */
 static uint32_t first_part(const mr_block *b)
 {
 	uint32_t i = 0;
 
-	while (i + 1 < b->n_shares && !b->share[i].need)
+	while (i + 1 < b->n_shards && !b->shard[i].need)
 		i++;
 	return i;
 }
 
 void *mr_block_total(const mr_block *b)
 {
-	return b->share[first_part(b)].grads;
+	return b->shard[first_part(b)].grads;
 }
 
 bool mr_block_part(const mr_block *b, uint8_t pipe, uint32_t p, int64_t *first, int64_t *n)
 {
-	const mr_share *s = &b->share[pipe];
+	const mr_shard *s = &b->shard[pipe];
 	size_t at = mr_stage_weight_at(b->stage, p), bytes = mr_dtype_bytes(b->k->dtype), end, from;
 
 	*first = 0;
 	*n = mr_stage_graph(b->stage)->params[p].n;
 	if (at == SIZE_MAX)
 		return false;
-	if (b->whole || b->n_shares == 1)
-		return b->n_shares == 1 || (at >= s->begin && at < s->end);
+	if (b->whole || b->n_shards == 1)
+		return b->n_shards == 1 || (at >= s->begin && at < s->end);
 	end = at + (size_t)*n * bytes;
 	from = at > s->begin ? at : s->begin;
 	end = end < s->end ? end : s->end;
@@ -110,11 +110,11 @@ bool mr_block_part(const mr_block *b, uint8_t pipe, uint32_t p, int64_t *first, 
 static void sum_pipes(mr_block *b, mr_kctx *kc, size_t at, int64_t n)
 {
 	uint32_t first = first_part(b);
-	uint8_t *to = b->share[first].grads + at;
+	uint8_t *to = b->shard[first].grads + at;
 
-	for (uint32_t i = first + 1; i < b->n_shares; i++)
-		if (b->share[i].need)
-			b->k->sum(kc, n, to, b->share[i].grads + at, to);
+	for (uint32_t i = first + 1; i < b->n_shards; i++)
+		if (b->shard[i].need)
+			b->k->sum(kc, n, to, b->shard[i].grads + at, to);
 }
 
 /* The uses in @user's stage of parameter @p of @b, elements @first to @first + @n. */
@@ -222,7 +222,7 @@ static mr_optim_call call_of(const mr_block *b, uint8_t pipe, const mr_optim *o,
 		.t = mr_block_step_of(b, b->latest + 1),
 		.gscale = gscale,
 		.decay = g->params[p].decay,
-		.work = b->share[pipe].work,
+		.work = b->shard[pipe].work,
 	};
 
 	for (uint32_t i = 0; i < o->ops->n_states; i++)
@@ -234,7 +234,7 @@ static mr_optim_call call_of(const mr_block *b, uint8_t pipe, const mr_optim *o,
 
 const mr_step *mr_block_steps(mr_block *b, uint8_t pipe, const mr_optim *o, double lr, double gscale)
 {
-	mr_step *step = b->share[pipe].step;
+	mr_step *step = b->shard[pipe].step;
 	uint32_t first, end;
 
 	assert(mr_optim_elementwise(o));
@@ -257,7 +257,7 @@ static void send_round(mr_block *b, uint8_t pipe, size_t at, size_t bytes)
 {
 	const uint8_t *made = (const uint8_t *)mr_block_weights(b, pipe, b->latest + 1) + at;
 
-	for (uint32_t i = 0; i < b->n_shares; i++)
+	for (uint32_t i = 0; i < b->n_shards; i++)
 		if (i != pipe)
 			memcpy((uint8_t *)mr_block_weights(b, (uint8_t)i, b->latest + 1) + at, made, bytes);
 }
@@ -312,7 +312,7 @@ void mr_block_skip(mr_block *b, uint8_t pipe)
 
 void mr_block_spread(mr_block *b)
 {
-	for (uint32_t i = 1; b->private_weights && i < b->n_shares; i++)
+	for (uint32_t i = 1; b->private_weights && i < b->n_shards; i++)
 		memcpy(mr_block_weights(b, (uint8_t)i, b->latest), mr_block_weights(b, 0, b->latest),
 		       mr_stage_size(b->stage)->weight_bytes);
 }
@@ -320,7 +320,7 @@ void mr_block_spread(mr_block *b)
 void mr_block_staleness(const mr_block *b, uint64_t *out)
 {
 	memset(out, 0, MR_STALENESS_BINS * sizeof(*out));
-	for (uint32_t i = 0; i < b->n_shares; i++)
+	for (uint32_t i = 0; i < b->n_shards; i++)
 		for (uint32_t k = 0; k < MR_STALENESS_BINS; k++)
-			out[k] += b->share[i].staleness[k];
+			out[k] += b->shard[i].staleness[k];
 }

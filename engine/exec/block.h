@@ -12,10 +12,10 @@
  * over their nodes: mr_run_spread_states), and what one has written all read: nothing is sent round. Elementwise work gives the same bits however it is cut; for an optimizer that takes
  * whole matrices a tensor goes to the range in which it begins.
  *
- * Turns (ir/plan.h): a share is a part of the stage, and what is said of pipes holds for parts. Their optimizer step may be
+ * Turns (ir/plan.h): a shard is a part of the stage, and what is said of pipes holds for parts. Their optimizer step may be
  * clipped by the stage's norm, which whoever reduces the last range works out before it publishes `reduced`.
  *
- * Thread: a share is its pipe's worker's. Events and counters are anybody's who has part in the block:
+ * Thread: a shard is its pipe's worker's. Events and counters are anybody's who has part in the block:
  *	published   version number: the weights of that version may be read (other pipes, a tied use, a barrier)
  *	normed      commit number: sumsq holds the squared norms of that commit's gradient
  *	finished    commit number: the gradient sums of all pipes are complete
@@ -43,8 +43,8 @@
 
 #define MR_STALENESS_BINS 64 /* the last bin holds everything from there on */
 
-/* What one pipe has of a block. */
-typedef struct mr_share {
+/* What one pipe holds of a block: the weights that it reads, its gradient sum, and the range that it reduces and steps. */
+typedef struct mr_shard {
 	_Alignas(64) uint8_t *version; /* [cap][weight_bytes] that this pipe reads */
 	uint8_t *grads;              /* its gradient sum */
 	mr_step *step;               /* [parameters of the stage] of the commit in hand */
@@ -54,7 +54,7 @@ typedef struct mr_share {
 	uint32_t n_summed;           /* micro-batches in its sum */
 	uint64_t oldest; /* version that F has read, the oldest of the micro-batches in its sum (exec/mitigated.h) */
 	uint64_t staleness[MR_STALENESS_BINS]; /* gradients that were so many versions old */
-} mr_share;
+} mr_shard;
 
 typedef struct mr_block {
 	mr_event published, normed, finished, reduced;
@@ -66,11 +66,11 @@ typedef struct mr_block {
 	mr_stage *stage;             /* owned by the run */
 	const mr_kernels *k;
 	uint32_t cap;
-	mr_share *share;             /* [n_shares]: a pipe each */
-	uint32_t n_shares;
-	uint32_t n_parts;            /* shares with micro-batches */
+	mr_shard *shard;             /* [n_shards]: a pipe each */
+	uint32_t n_shards;
+	uint32_t n_parts;            /* shards with micro-batches */
 	bool takes_back;             /* set before its layout: steps may be taken back */
-	bool private_weights;        /* each share has its own copy */
+	bool private_weights;        /* each shard has its own copy */
 	bool whole;                  /* the optimizer takes whole tensors: each is of the range in which it begins */
 	uint8_t *state[MR_OPTIM_STATES]; /* like one version each */
 	uint8_t *backup[MR_OPTIM_STATES]; /* validated plans: the state before a step that may be taken back; else NULL */
@@ -78,7 +78,7 @@ typedef struct mr_block {
 	                                was taken on trust */
 	uint64_t n_taken_back;       /* steps so far that were wrong */
 	double *sumsq;               /* [2][parameters of the stage], by version */
-	double largest;              /* see mr_block_measure; its first share's worker's */
+	double largest;              /* see mr_block_measure; its first shard's worker's */
 	uint64_t latest;             /* version number = commits so far */
 	mr_tally tally;              /* versions live and buffers in use */
 	uint32_t sum;                /* micro-batches in a sum of gradients */
@@ -109,19 +109,19 @@ typedef struct mr_block {
 /** Bytes that @o works in while it steps the largest matrix of @s. */
 size_t mr_block_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t);
 
-/** Cut the block of a stage into the ranges of its shares, whose need is known. */
+/** Cut the block of a stage into the ranges of its shards, whose need is known. */
 void mr_block_cut(mr_block *b, const mr_optim *o);
 
-/** Take share @pipe's memory (or measure it, see base/arena.h), with what all share at pipe 0. */
+/** Take shard @pipe's memory (or measure it, see base/arena.h), with what all share at pipe 0. */
 void mr_block_layout(mr_block *b, mr_arena *a, uint8_t pipe, const mr_optim *o);
 
-/** When all shares have their memory: let them read what they share. */
+/** When all shards have their memory: let them read what they share. */
 void mr_block_join(mr_block *b);
 
 /** The weights of version @v for @pipe, which must be live: latest - cap < v <= latest, or v == latest + 1 while committing. */
 static inline void *mr_block_weights(const mr_block *b, uint8_t pipe, uint64_t v)
 {
-	return b->share[pipe].version + (v % b->cap) * mr_stage_size(b->stage)->weight_bytes;
+	return b->shard[pipe].version + (v % b->cap) * mr_stage_size(b->stage)->weight_bytes;
 }
 
 /** The buffer that holds the sum over all pipes after AR; with one pipe its only one. */
@@ -188,7 +188,7 @@ mr_status mr_block_step(mr_block *b, uint8_t pipe, mr_kctx *kc, const mr_optim *
 /** Private copies: write pipe 0's latest version to all others. After weights were restored, while nobody runs. */
 void mr_block_spread(mr_block *b);
 
-/** Sum of the shares' bins into @out [MR_STALENESS_BINS]. */
+/** Sum of the shards' bins into @out [MR_STALENESS_BINS]. */
 void mr_block_staleness(const mr_block *b, uint64_t *out);
 
 /** sqrt of the sum of squared norms of @n blocks, tensors added in model order, as every executor does it. */

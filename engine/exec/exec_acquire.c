@@ -114,7 +114,7 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 		return t->version <= run->block[t->in->stage].settled || mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE
 													      : MR_WAIT_OPTIMIZER;
 	case MR_OP_U:
-		if (run->turns && run->block[t->in->stage].n_shares > 1)
+		if (run->turns && run->block[t->in->stage].n_shards > 1)
 			return mr_event_reached(&run->block[t->in->stage].reduced, (uint32_t)t->version) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
 		if (run->validates)
 			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;

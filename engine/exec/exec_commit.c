@@ -82,7 +82,7 @@ static void sum_tied(mr_worker *w, const mr_task *t, mr_block *b)
 	if (mr_stage_has_ar(t->lane->plan, t->in->stage))
 		return;
 	if (!b->tied_summed)
-		mr_stage_sum_tied(b->stage, w->kc, b->share[0].grads);
+		mr_stage_sum_tied(b->stage, w->kc, b->shard[0].grads);
 	b->tied_summed = true;
 }
 
@@ -126,7 +126,7 @@ static double norm_of(mr_worker *w, const mr_task *t, mr_block *b)
 		return NAN;
 	if (t->lane->plan->contract.clip)
 		return mr_exec_norm(w->run, t->version);
-	if (!(w->run->turns && b->n_shares > 1)) /* there the reduction has left them: each part needs them */
+	if (!(w->run->turns && b->n_shards > 1)) /* there the reduction has left them: each part needs them */
 		mr_block_norms(b, w->kc, t->version);
 	return mr_blocks_norm(b, 1, t->version) / b->sum;
 }
@@ -135,27 +135,27 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
-	uint8_t share = mr_run_share(run, t->in->pipe, t->in->stage);
+	uint8_t shard = mr_run_shard(run, t->in->pipe, t->in->stage);
 	double norm;
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
 	if (t->lane->plan->contract.steal)
 		mr_exec_release_rest(run, t);
 	sum_tied(w, t, b);
-	if (run->c.measures && share == 0 && !b->unchanged)
+	if (run->c.measures && shard == 0 && !b->unchanged)
 		mr_block_measure(b, w->kc, b->sum);
 	if (run->validates && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
-	if (!b->unchanged && b->n_shares == 1 && !in_one_pass(run, b)) /* of several parts the reduction has */
+	if (!b->unchanged && b->n_shards == 1 && !in_one_pass(run, b)) /* of several parts the reduction has */
 		mr_mitigated_correct(b, 0, w->kc);
 	norm = b->unchanged ? 0 : norm_of(w, t, b);
 	if (b->unchanged)
-		mr_block_skip(b, share);
+		mr_block_skip(b, shard);
 	else
-		MR_TRY(mr_exec_step(w, b, share, t->version, norm));
+		MR_TRY(mr_exec_step(w, b, shard, t->version, norm));
 	if (b->unchanged || !in_one_pass(run, b))
-		mr_mitigated_follow(b, share, w->kc);
-	w->made = mr_block_last_of(&b->n_stepped, b->n_shares);
+		mr_mitigated_follow(b, shard, w->kc);
+	w->made = mr_block_last_of(&b->n_stepped, b->n_shards);
 	if (!w->made)
 		return MR_OK;
 	mr_block_committed(b);
@@ -192,9 +192,9 @@ void mr_exec_reduce(mr_worker *w, const mr_task *t)
 	bool tied = t->lane->plan->contract.tied && t->in->stage == 0;
 
 	mr_block_reduce(b, t->in->pipe, w->kc, tied ? &run->block[run->n_stages - 1] : NULL);
-	if (b->n_shares > 1)
-		mr_mitigated_correct(b, mr_run_share(run, t->in->pipe, t->in->stage), w->kc);
-	if (!mr_block_last_of(&b->n_reduced, b->n_shares))
+	if (b->n_shards > 1)
+		mr_mitigated_correct(b, mr_run_shard(run, t->in->pipe, t->in->stage), w->kc);
+	if (!mr_block_last_of(&b->n_reduced, b->n_shards))
 		return;
 	if (run->turns && run->c.clip > 0)
 		mr_block_norms(b, w->kc, t->version);

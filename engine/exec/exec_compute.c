@@ -54,8 +54,8 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 		.slot = slot->memory,
 		.scratch = w->scratch,
 		.weights = run->replicas && !l->train ? mr_replicas_model(&run->replicas[s])
-						      : mr_block_weights(b, mr_run_share(run, pipe, s), t->version),
-		.grads = b->share[mr_run_share(run, pipe, s)].grads,
+						      : mr_block_weights(b, mr_run_shard(run, pipe, s), t->version),
+		.grads = b->shard[mr_run_shard(run, pipe, s)].grads,
 		.add_grads = !(t->in->flags & MR_INSTR_FIRST_SUM),
 		.samples = mr_lane_samples(l, t->micro),
 		.train = l->train,
@@ -225,7 +225,7 @@ static void count_staleness(mr_block *b, uint8_t pipe, uint64_t read)
 {
 	uint64_t age = b->latest - read;
 
-	b->share[pipe].staleness[age < MR_STALENESS_BINS ? age : MR_STALENESS_BINS - 1]++;
+	b->shard[pipe].staleness[age < MR_STALENESS_BINS ? age : MR_STALENESS_BINS - 1]++;
 }
 
 /* The last reader of a micro-batch's activations at this stage is done. */
@@ -238,7 +238,7 @@ static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
 	if (s + 1 < run->n_stages)
 		mr_hop_give_back(&st->grad, slot->grad);
 	mr_lane_free(st, slot);
-	count_staleness(mr_run_block(run, t->in->pipe, s), mr_run_share(run, t->in->pipe, s), slot->version);
+	count_staleness(mr_run_block(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version);
 }
 
 void mr_exec_release_rest(mr_run *run, const mr_task *t)
@@ -274,12 +274,12 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 static void count_sum(mr_run *run, const mr_task *t)
 {
 	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
-	mr_share *share = &b->share[mr_run_share(run, t->in->pipe, t->in->stage)];
+	mr_shard *shard = &b->shard[mr_run_shard(run, t->in->pipe, t->in->stage)];
 
 	if (t->lane->plan->contract.steal)
 		return; /* mr_exec_turn_end has */
-	share->n_summed = (t->in->flags & MR_INSTR_FIRST_SUM ? 0 : share->n_summed) + t->in->span;
-	if (share->n_summed == share->need && mr_block_last_of(&b->n_finished, b->n_parts))
+	shard->n_summed = (t->in->flags & MR_INSTR_FIRST_SUM ? 0 : shard->n_summed) + t->in->span;
+	if (shard->n_summed == shard->need && mr_block_last_of(&b->n_finished, b->n_parts))
 		mr_event_publish(&b->finished, (uint32_t)(b->latest + 1));
 }
 
@@ -372,7 +372,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 
 	MR_TRY(check_saved(t, slot, t->micro));
 	if (t->in->op != MR_OP_I)
-		mr_mitigated_note(mr_run_block(run, t->in->pipe, s), mr_run_share(run, t->in->pipe, s), slot->version,
+		mr_mitigated_note(mr_run_block(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version,
 				  t->in->flags & MR_INSTR_FIRST_SUM);
 	if (w->got & GOT_IN)
 		slot->grad = w->in;

@@ -28,9 +28,9 @@ void mr_mitigated_layout(mr_block *b, mr_arena *a)
 	b->softened = has_state(b) ? mr_arena_take(a, mr_stage_size(b->stage)->weight_bytes, MR_CACHE_LINE) : NULL;
 }
 
-void mr_mitigated_note(mr_block *b, uint8_t share, uint64_t version, bool first)
+void mr_mitigated_note(mr_block *b, uint8_t shard, uint64_t version, bool first)
 {
-	mr_share *s = &b->share[share];
+	mr_shard *s = &b->shard[shard];
 
 	if (b->mitigate && (first || version < s->oldest))
 		s->oldest = version;
@@ -41,9 +41,9 @@ static uint64_t oldest_of(const mr_block *b)
 {
 	uint64_t oldest = UINT64_MAX;
 
-	for (uint32_t i = 0; i < b->n_shares; i++)
-		if (b->share[i].need && b->share[i].oldest < oldest)
-			oldest = b->share[i].oldest;
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		if (b->shard[i].need && b->shard[i].oldest < oldest)
+			oldest = b->shard[i].oldest;
 	return oldest;
 }
 
@@ -82,7 +82,7 @@ static mr_mitigate_call call_of(const mr_block *b, size_t at, int64_t n, uint64_
 	};
 }
 
-void mr_mitigated_correct(mr_block *b, uint8_t share, mr_kctx *kc)
+void mr_mitigated_correct(mr_block *b, uint8_t shard, mr_kctx *kc)
 {
 	size_t bytes = mr_dtype_bytes(b->k->dtype);
 	uint32_t first, end;
@@ -92,13 +92,13 @@ void mr_mitigated_correct(mr_block *b, uint8_t share, mr_kctx *kc)
 	if (!b->mitigate || !b->mitigate->ops->correct)
 		return;
 	then = oldest_of(b);
-	if (share == 0)
+	if (shard == 0)
 		mr_tally_read(&b->tally, then);
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
 		mr_mitigate_call c;
 
-		if (!mr_block_part(b, share, p, &from, &n))
+		if (!mr_block_part(b, shard, p, &from, &n))
 			continue;
 		c = call_of(b, mr_stage_weight_at(b->stage, p) + (size_t)from * bytes, n, then);
 		mr_mitigate_correct(b->mitigate, &c, b->k, kc,
@@ -107,7 +107,7 @@ void mr_mitigated_correct(mr_block *b, uint8_t share, mr_kctx *kc)
 	}
 }
 
-void mr_mitigated_follow(mr_block *b, uint8_t share, mr_kctx *kc)
+void mr_mitigated_follow(mr_block *b, uint8_t shard, mr_kctx *kc)
 {
 	size_t bytes = mr_dtype_bytes(b->k->dtype);
 	uint32_t first, end;
@@ -121,7 +121,7 @@ void mr_mitigated_follow(mr_block *b, uint8_t share, mr_kctx *kc)
 		mr_mitigate_call c;
 		size_t at;
 
-		if (!mr_block_part(b, share, p, &from, &n))
+		if (!mr_block_part(b, shard, p, &from, &n))
 			continue;
 		at = mr_stage_weight_at(b->stage, p) + (size_t)from * bytes;
 		c = call_of(b, at, n, b->latest);
@@ -136,7 +136,7 @@ enum { PIECE = 8192 };
 
 bool mr_mitigated_steps(const mr_block *b)
 {
-	return b->mitigate && mr_mitigate_corrects(b->mitigate) && b->n_shares == 1 && mr_optim_elementwise(&b->optim);
+	return b->mitigate && mr_mitigate_corrects(b->mitigate) && b->n_shards == 1 && mr_optim_elementwise(&b->optim);
 }
 
 /* @step of one parameter, @bytes bytes further on. */

@@ -27,8 +27,8 @@ void mr_mitigated_open(mr_block *b, const mr_mitigate *m, const mr_optim *optim,
 /** Take the block's state of the mitigation (or measure it). */
 void mr_mitigated_layout(mr_block *b, mr_arena *a);
 
-/** A gradient enters the sum of @share; its F has read @version. @first: it begins the sum. */
-void mr_mitigated_note(mr_block *b, uint8_t share, uint64_t version, bool first);
+/** A gradient enters the sum of @shard; its F has read @version. @first: it begins the sum. */
+void mr_mitigated_note(mr_block *b, uint8_t shard, uint64_t version, bool first);
 
 /** The learning rate of commit @version (from 1), whose gradients have been noted. */
 double mr_mitigated_lr(const mr_block *b, const mr_lr *lr, uint64_t version);
@@ -37,11 +37,11 @@ double mr_mitigated_lr(const mr_block *b, const mr_lr *lr, uint64_t version);
 double mr_mitigated_lr_ahead(const mr_block *b, const mr_lr *lr, uint64_t version);
 
 /**
- * Before and after the step that makes version latest + 1, in the range of @share. Neither does anything where nothing is
+ * Before and after the step that makes version latest + 1, in the range of @shard. Neither does anything where nothing is
  * to be done.
  */
-void mr_mitigated_correct(mr_block *b, uint8_t share, mr_kctx *kc);
-void mr_mitigated_follow(mr_block *b, uint8_t share, mr_kctx *kc);
+void mr_mitigated_correct(mr_block *b, uint8_t shard, mr_kctx *kc);
+void mr_mitigated_follow(mr_block *b, uint8_t shard, mr_kctx *kc);
 
 /**
  * All three in one go over pieces that stay in the caches, with the bits of one after the other: for those who need

@@ -35,13 +35,13 @@ static void create_block(mr_run *run, uint8_t pipe, uint16_t s)
 	b->private_weights = c->plan->contract.private_weights;
 	b->takes_back = c->plan->contract.flush == MR_FLUSH_VALIDATED;
 	b->every = c->plan->contract.average.every;
-	b->n_shares = run->replicas ? 1 : mr_plan_parts(c->plan, s);
+	b->n_shards = run->replicas ? 1 : mr_plan_parts(c->plan, s);
 	b->sum = mr_plan_sum(c->plan, s);
 	b->in_step = run->turns ? c->plan->contract.need / c->plan->turns[s] : 1;
 	b->rate = run->turns ? (double)c->plan->turns[s] / c->plan->turns[0] : 1;
-	b->share = run->share + (size_t)s * run->n_pipes + pipe;
-	for (uint32_t p = 0; p < b->n_shares; p++)
-		b->share[p].need = mr_run_sums_of(c->plan, (uint8_t)(pipe + p), s);
+	b->shard = run->shard + (size_t)s * run->n_pipes + pipe;
+	for (uint32_t p = 0; p < b->n_shards; p++)
+		b->shard[p].need = mr_run_sums_of(c->plan, (uint8_t)(pipe + p), s);
 	mr_block_cut(b, c->optim);
 }
 
@@ -111,7 +111,7 @@ static size_t scratch_bytes(const mr_run *run, uint8_t pipe, uint16_t s)
 static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 {
 	if (mr_run_leads(run, pipe, s))
-		mr_block_layout(mr_run_block(run, pipe, s), a, mr_run_share(run, pipe, s), run->c.optim);
+		mr_block_layout(mr_run_block(run, pipe, s), a, mr_run_shard(run, pipe, s), run->c.optim);
 	if (run->replicas && pipe == 0)
 		mr_replicas_layout(&run->replicas[s], a);
 	mr_lane_layout(&run->train, pipe, s, run->stage[s], a);
@@ -227,7 +227,7 @@ static mr_status build(mr_run *run)
 	}
 	run->stage = calloc(run->n_stages, sizeof(mr_stage *));
 	run->block = zeroed(mr_run_blocks(run) * sizeof(mr_block));
-	run->share = zeroed((size_t)run->n_stages * run->n_pipes * sizeof(mr_share));
+	run->shard = zeroed((size_t)run->n_stages * run->n_pipes * sizeof(mr_shard));
 	run->worker = zeroed(run->n_workers * sizeof(mr_worker));
 	run->parkers = calloc(run->n_workers + 2u, sizeof(mr_parker *));
 	run->n_losses = c->plan->contract.need + c->plan->n_slots[run->n_stages - 1];
@@ -249,7 +249,7 @@ static mr_status build(mr_run *run)
 	run->eval_loss = calloc(run->n_eval + 1, sizeof(double));
 	if (mr_graph_judges(c->graph) && !(run->eval_right = calloc(run->n_eval + 1, sizeof(*run->eval_right))))
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
-	if (!run->stage || !run->block || !run->share || !run->worker || !run->parkers || !run->losses || !run->eval_loss ||
+	if (!run->stage || !run->block || !run->shard || !run->worker || !run->parkers || !run->losses || !run->eval_loss ||
 	    !run->train.st || !run->eval.st)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	for (int i = 0; i < 2; i++) {
@@ -308,7 +308,7 @@ void mr_run_destroy(mr_run *run)
 	mr_windows_destroy(run->windows);
 	free(run->stage);
 	free(run->block);
-	free(run->share);
+	free(run->shard);
 	free(run->replicas);
 	free(run->n_ready);
 	free(run->worker);
@@ -329,18 +329,18 @@ void mr_run_destroy(mr_run *run)
 static void init_block(mr_run *run, uint8_t pipe, uint16_t s)
 {
 	mr_block *b = mr_run_block(run, pipe, s);
-	uint8_t share = mr_run_share(run, pipe, s);
+	uint8_t shard = mr_run_shard(run, pipe, s);
 
-	for (uint32_t i = 0; share == 0 && i < run->c.optim->ops->n_states; i++)
+	for (uint32_t i = 0; shard == 0 && i < run->c.optim->ops->n_states; i++)
 		memset(b->state[i], 0, mr_stage_size(b->stage)->weight_bytes);
-	if (share == 0 && b->delta)
+	if (shard == 0 && b->delta)
 		memset(b->delta, 0, mr_stage_size(b->stage)->weight_bytes);
-	if (share == 0 && b->softened)
+	if (shard == 0 && b->softened)
 		memset(b->softened, 0, mr_stage_size(b->stage)->weight_bytes);
-	if (share == 0)
+	if (shard == 0)
 		b->latest = 0;
-	if (share == 0 || b->private_weights)
-		mr_stage_init_weights(b->stage, run->c.seed, mr_block_weights(b, share, 0));
+	if (shard == 0 || b->private_weights)
+		mr_stage_init_weights(b->stage, run->c.seed, mr_block_weights(b, shard, 0));
 	if (run->replicas && pipe == 0)
 		mr_replicas_init(&run->replicas[s]);
 }
@@ -400,7 +400,7 @@ static mr_status warm_up_weights(mr_run *run, uint16_t id, uint16_t s)
 		.slot = st->slot[0].memory,
 		.scratch = run->worker[id].scratch,
 		.weights = mr_block_weights(&run->block[s], 0, 0),
-		.grads = run->block[s].share[0].grads,
+		.grads = run->block[s].shard[0].grads,
 		.samples = run->c.samples,
 		.train = true,
 		.seed = run->c.seed,
@@ -427,9 +427,9 @@ static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t 
 		.grad_in = s ? mr_hop_buffer(&st[-1].grad, 0) : NULL,
 		.slot = st->slot[0].memory,
 		.scratch = run->worker[id].scratch,
-		.weights = mr_block_weights(mr_run_block(run, pipe, s), mr_run_share(run, pipe, s), 0),
-		.tied_weights = mr_block_weights(mr_run_block(run, pipe, 0), mr_run_share(run, pipe, 0), 0),
-		.grads = mr_run_block(run, pipe, s)->share[mr_run_share(run, pipe, s)].grads,
+		.weights = mr_block_weights(mr_run_block(run, pipe, s), mr_run_shard(run, pipe, s), 0),
+		.tied_weights = mr_block_weights(mr_run_block(run, pipe, 0), mr_run_shard(run, pipe, 0), 0),
+		.grads = mr_run_block(run, pipe, s)->shard[mr_run_shard(run, pipe, s)].grads,
 		.target = last ? mr_hop_buffer(&st->target, 0) : NULL,
 		.loss = &loss,
 		.samples = run->c.samples,
@@ -513,9 +513,9 @@ static void reset_block(mr_run *run, mr_block *b, uint16_t s)
 	atomic_store_explicit(&b->n_finished, 0, memory_order_relaxed);
 	atomic_store_explicit(&b->n_reduced, 0, memory_order_relaxed);
 	atomic_store_explicit(&b->n_stepped, 0, memory_order_relaxed);
-	for (uint32_t i = 0; i < b->n_shares; i++) {
-		memset(b->share[i].staleness, 0, sizeof(b->share[i].staleness));
-		b->share[i].n_summed = 0;
+	for (uint32_t i = 0; i < b->n_shards; i++) {
+		memset(b->shard[i].staleness, 0, sizeof(b->shard[i].staleness));
+		b->shard[i].n_summed = 0;
 	}
 }
 

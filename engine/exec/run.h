@@ -2,7 +2,7 @@
  * run.h - one training run in memory: blocks, lanes, workers. Shared by the parallel engine and the single-thread replay,
  * which differ only in who calls mr_exec_* (exec.h) and when.
  *
- * Worker w owns the stages that the plan places on it, in one pipe or several: their blocks (or its pipe's share of them), the
+ * Worker w owns the stages that the plan places on it, in one pipe or several: their blocks (or its pipe's shard of them), the
  * slots and boundary buffers they consume, and a scratch area. All of that lies in one region of memory per worker, on its
  * node, laid out before the first step.
  */
@@ -164,7 +164,7 @@ struct mr_run {
 	bool turns;                  /* these take the micro-batches in turn (ir/plan.h) */
 	mr_stage **stage;            /* [n_stages] owned */
 	mr_block *block;             /* [n_stages]; replicas: [n_pipes][n_stages] */
-	mr_share *share;             /* [n_stages][n_pipes] the blocks', a part each */
+	mr_shard *shard;             /* [n_stages][n_pipes] the blocks', a part each */
 	mr_replicas *replicas;       /* [n_stages]; NULL: all pipes read the same weights */
 	_Atomic uint32_t *n_ready;   /* replicas: [steps between averages] how many have made a step of the last stage, by step modulo */
 	mr_worker *worker;           /* [n_workers] */
@@ -246,13 +246,13 @@ double mr_run_eval_loss(const mr_run *run);
 /** The part of its targets that were predicted; NAN where the loss is over no classes. */
 double mr_run_eval_accuracy(const mr_run *run);
 
-/* The block whose weights @stage of @pipe reads and steps; and the pipe's share of it. */
+/* The block whose weights @stage of @pipe reads and steps; and the pipe's shard of it. */
 static inline mr_block *mr_run_block(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
 	return &run->block[run->replicas ? mr_plan_at(run->c.plan, pipe, stage) : stage];
 }
 
-static inline uint8_t mr_run_share(const mr_run *run, uint8_t pipe, uint16_t stage)
+static inline uint8_t mr_run_shard(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
 	return run->replicas ? 0 : mr_plan_part(run->c.plan, stage, pipe);
 }

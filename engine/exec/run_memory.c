@@ -28,7 +28,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	const mr_lane *lanes[2] = {&run->train, &run->eval};
 	const mr_block *b = mr_run_block(run, pipe, s);
 	bool leads = mr_run_leads(run, pipe, s);
-	bool whole = leads && mr_run_share(run, pipe, s) == 0; /* what all pipes of a block share counts in the first */
+	bool whole = leads && mr_run_shard(run, pipe, s) == 0; /* what all pipes of a block share counts in the first */
 	uint64_t weights = whole || b->private_weights ? z->weight_bytes : 0;
 
 	*out = (mr_run_memory){
@@ -63,11 +63,11 @@ void mr_run_spread_states(mr_run *run)
 			const mr_place_worker *w = &run->c.place->worker[mr_plan_worker(run->c.plan, (uint8_t)p, s)];
 			const mr_block *b = &run->block[s];
 			mr_region *r = &run->worker[owner].region;
-			uint64_t bytes = b->share[p].end - b->share[p].begin;
+			uint64_t bytes = b->shard[p].end - b->shard[p].begin;
 
 			for (uint32_t i = 0; mr_run_leads(run, (uint8_t)p, s) && elsewhere(w, &run->c.place->worker[owner]) &&
 					     i < run->c.optim->ops->n_states; i++)
-				mr_region_bind_part(r, (uint64_t)(b->state[i] - (uint8_t *)r->base) + b->share[p].begin, bytes, w->node_os);
+				mr_region_bind_part(r, (uint64_t)(b->state[i] - (uint8_t *)r->base) + b->shard[p].begin, bytes, w->node_os);
 		}
 }
 

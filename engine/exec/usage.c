@@ -14,7 +14,7 @@ static mr_usage usage_of(const mr_run *run, uint8_t pipe, uint16_t s, const numb
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
 	const mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
-	bool has_weights = (mr_run_leads(run, pipe, s) && mr_run_share(run, pipe, s) == 0) || mr_run_block(run, pipe, s)->private_weights;
+	bool has_weights = (mr_run_leads(run, pipe, s) && mr_run_shard(run, pipe, s) == 0) || mr_run_block(run, pipe, s)->private_weights;
 	uint32_t shared = run->replicas && pipe == 0 ? mr_average_copies(&run->c.plan->contract.average) : 0;
 
 	return (mr_usage){

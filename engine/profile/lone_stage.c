@@ -156,7 +156,7 @@ static void fill(mr_lone_stage *x)
 		fill_normal(x, (void *)x->io.in, mr_stage_size(x->s)->in_bytes, 1, 0);
 	fill_normal(x, x->grad_clean, x->grad_out_bytes, GRADIENT, 1);
 	fill_data(x);
-	x->io.grads = x->share.grads;
+	x->io.grads = x->shard.grads;
 	x->io.tied_weights = x->tied;
 	x->io.samples = x->c->samples;
 	x->io.train = true;
@@ -177,9 +177,9 @@ mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t 
 	x->block.stage = x->s;
 	x->block.k = c->kernels;
 	x->block.cap = c->plan ? c->plan->n_versions[stage] : 1;
-	x->block.share = &x->share;
-	x->block.n_shares = 1;
-	x->share.need = n_micro;
+	x->block.shard = &x->shard;
+	x->block.n_shards = 1;
+	x->shard.need = n_micro;
 	mr_block_cut(&x->block, c->optim);
 	MR_TRY(make_memory(x, place));
 	fill(x);

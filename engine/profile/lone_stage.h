@@ -18,7 +18,7 @@ typedef struct mr_lone_stage {
 	bool could_inside;   /* a plan of these, or sequential, may carry out steps there */
 	mr_stage *s, *owner; /* owner: the stage that stores a parameter tied from here; NULL: none */
 	mr_block block;
-	mr_share share;      /* the block's */
+	mr_shard shard;      /* the block's */
 	mr_region region;
 	mr_stage_io io;      /* of one training micro-batch, but for loss, weights, add_grads and step */
 	size_t grad_out_bytes;

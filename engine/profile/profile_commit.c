@@ -30,7 +30,7 @@ typedef struct yard {
 	mr_stage *stage;
 	uint32_t n;          /* workers, and as many replicas */
 	mr_block *own;       /* [n] the replicas */
-	mr_share *share;     /* [n] theirs */
+	mr_shard *shard;     /* [n] theirs */
 	mr_replicas replicas;
 	double seconds;
 	uint64_t end;        /* mr_clock_ns after which no further round begins */
@@ -79,7 +79,7 @@ static void work(const party *p, mr_block *b)
 {
 	const void *weights = mr_block_weights(b, 0, b->latest);
 
-	p->y->c->kernels->sum(p->kc, n_elements(p->y), weights, weights, b->share[0].grads);
+	p->y->c->kernels->sum(p->kc, n_elements(p->y), weights, weights, b->shard[0].grads);
 }
 
 static mr_status average_together(party *p, double *seconds)
@@ -179,9 +179,9 @@ static void open_block(const yard *y, uint32_t i)
 	b->stage = y->stage;
 	b->k = y->c->kernels;
 	b->cap = 1;
-	b->share = &y->share[i];
-	b->share[0].need = 1;
-	b->n_shares = 1;
+	b->shard = &y->shard[i];
+	b->shard[0].need = 1;
+	b->n_shards = 1;
 	mr_block_cut(b, y->c->optim);
 }
 
@@ -198,8 +198,8 @@ static mr_status open_yard(yard *y, uint32_t first, uint32_t end)
 
 	MR_TRY(mr_stage_create(c->graph, first, end, c->samples, c->kernels, false, NULL, &y->stage));
 	y->own = zeroed(y->n, sizeof(*y->own));
-	y->share = zeroed(y->n, sizeof(*y->share));
-	if (!y->own || !y->share)
+	y->shard = zeroed(y->n, sizeof(*y->shard));
+	if (!y->own || !y->shard)
 		return mr_fail(MR_ERESOURCE, "no memory for averages of %u workers", y->n);
 	for (uint32_t i = 0; i < y->n; i++)
 		open_block(y, i);
@@ -211,7 +211,7 @@ static void close_yard(yard *y)
 {
 	mr_stage_destroy(y->stage);
 	free(y->own);
-	free(y->share);
+	free(y->shard);
 }
 
 /* Of the slowest worker: the others wait for it. */

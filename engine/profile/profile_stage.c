@@ -155,11 +155,11 @@ static mr_status add_up(bench *b, int64_t r)
 	double norm;
 
 	if (bytes)
-		k->sum(b->l.io.kc, n, b->l.share.grads, mr_block_weights(&b->l.block, 0, b->l.block.latest), b->l.share.grads);
+		k->sum(b->l.io.kc, n, b->l.shard.grads, mr_block_weights(&b->l.block, 0, b->l.block.latest), b->l.shard.grads);
 	if (r >= 0)
 		b->sum[r] = (double)(mr_clock_ns() - begin) * 1e-9;
 	begin = mr_clock_ns();
-	norm = bytes ? k->sumsq(b->l.io.kc, n, b->l.share.grads) : 0;
+	norm = bytes ? k->sumsq(b->l.io.kc, n, b->l.shard.grads) : 0;
 	if (r >= 0)
 		b->norm[r] = (double)(mr_clock_ns() - begin) * 1e-9;
 	return isfinite(norm) ? MR_OK : mr_fail(MR_EDIVERGED, "the gradient of the initial weights is not finite");

@@ -76,13 +76,13 @@ static size_t column_width(const mr_table *t, uint32_t c)
 	return width;
 }
 
-/* The columns of one block of the table: the first one, and those from @from to before @to. */
-typedef struct mr_block {
+/* A range of the columns: the first one, and those from @from to before @to. */
+typedef struct column_range {
 	uint32_t from, to;
-} mr_block;
+} column_range;
 
 /* One line of up to n cells; blanks are written only in front of a text, so that none end a line. */
-static void print_line(const mr_table *t, const char *indent, char *const *cells, size_t n, mr_block b, const size_t *width,
+static void print_line(const mr_table *t, const char *indent, char *const *cells, size_t n, column_range b, const size_t *width,
 		       FILE *out)
 {
 	size_t blanks = 0;
@@ -106,10 +106,10 @@ static void print_line(const mr_table *t, const char *indent, char *const *cells
 }
 
 /* As many further columns from @from on as fit into @columns (0: any number) beside the first one; at least one. */
-static mr_block next_block(const mr_table *t, uint32_t from, size_t indent, size_t columns, const size_t *width)
+static column_range next_block(const mr_table *t, uint32_t from, size_t indent, size_t columns, const size_t *width)
 {
 	size_t used = indent + width[0];
-	mr_block b = {from, from};
+	column_range b = {from, from};
 
 	while (b.to < t->n_columns && (!columns || b.to == from || used + 2 + width[b.to] <= columns))
 		used += 2 + width[b.to++];
@@ -118,7 +118,7 @@ static mr_block next_block(const mr_table *t, uint32_t from, size_t indent, size
 	return b;
 }
 
-static void print_block(const mr_table *t, const char *indent, mr_block b, const size_t *width, FILE *out)
+static void print_block(const mr_table *t, const char *indent, column_range b, const size_t *width, FILE *out)
 {
 	print_line(t, indent, NULL, t->n_columns, b, width, out);
 	for (size_t i = 0; i < t->n_cells; i += t->n_columns) {
@@ -132,7 +132,7 @@ mr_status mr_table_print(const mr_table *t, const char *indent, FILE *out)
 {
 	size_t *width = malloc(t->n_columns * sizeof(*width));
 	unsigned columns = mr_screen_columns(out);
-	mr_block b = {1, 1};
+	column_range b = {1, 1};
 
 	if (t->failed || !width) {
 		free(width);

@@ -15,7 +15,7 @@
 #include "sim/bend.h"
 #include "sim/sim.h"
 
-typedef enum mr_act { CLAIM, BEGIN, STEAL, NOTHING } mr_act;
+typedef enum event_kind { CLAIM, BEGIN, STEAL, NOTHING } event_kind;
 
 typedef struct mr_hand {
 	uint32_t next, end;  /* its next node, and the first behind its list */
@@ -112,7 +112,7 @@ static uint16_t victim(const mr_thieves *t, uint32_t n)
 }
 
 /* What @w does next, and when. @now: nothing happens before. */
-static mr_act next_of(mr_thieves *t, uint16_t w, double now, double *when)
+static event_kind next_of(mr_thieves *t, uint16_t w, double now, double *when)
 {
 	mr_hand *h = &t->of[w];
 	uint32_t n, to;
@@ -202,13 +202,13 @@ static mr_status go(mr_thieves *t)
 	double now = 0;
 
 	for (;;) {
-		mr_act what = NOTHING;
+		event_kind what = NOTHING;
 		uint16_t who = 0;
 		double at = INFINITY;
 
 		for (uint16_t w = 0; w < t->n_workers; w++) {
 			double when;
-			mr_act act = next_of(t, w, now, &when);
+			event_kind act = next_of(t, w, now, &when);
 
 			if (act != NOTHING && when < INFINITY && (when < at || (when <= at && act < what))) {
 				what = act;

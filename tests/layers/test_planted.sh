@@ -44,7 +44,7 @@ plant() {
 
 source=$(cd "$1" && pwd) || exit 1
 fresh "$source"
-for rule in includes size words; do
+for rule in includes size tags words; do
 	if ! sh "$rules/test_$rule.sh" "$tree/src"; then
 		echo "test_$rule.sh finds fault with a tree that has none"
 		failed=1
@@ -76,6 +76,27 @@ plant words engine/exec/a.c 'int a; /* one */ int n_1''f1b;' 'no executor knows 
 fresh "$source"
 awk 'BEGIN { print "#include <stdio.h>"; for (i = 0; i < 700; i++) print "" }' >engine/ir/b.c
 expect size 'engine/ir/b.c: more than 700 lines'
+
+# lines COUNT: a function with a body of COUNT lines.
+lines() {
+	awk -v n="$1" 'BEGIN { print "int f(void)\n{"; for (i = 0; i < n; i++) print "\t;"; print "}" }'
+}
+fresh "$source"
+lines 80 >engine/ir/b.c
+lines 81 >>engine/ir/b.c
+expect size 'engine/ir/b.c:85: a function of 81 lines'
+plant size engine/ir/b.c 'static int f(int a) {' 'engine/ir/b.c:1: the "{" of a function stands in a line of its own'
+
+plant tags engine/ir/b.c 'typedef struct mr_a { int x; } mr_a; struct mr_a { int y; };' 'engine/ir/b.c:1: mr_a has a body in'
+plant tags tests/b.c 'enum mr_b { ONE }; union mr_b { int x; } b;' 'tests/b.c:1: mr_b has a body in'
+fresh "$source"
+printf 'struct mr_c;\nstruct mr_c *next;\nstruct mr_c\n{\n\tint x;\n};\n' >engine/ir/b.c
+if ! sh "$rules/test_tags.sh" "$tree/src"; then
+	echo "test_tags.sh takes a use of a struct for a body"
+	failed=1
+fi
+printf 'typedef struct mr_c {\n\tint x;\n} mr_c;\n' >engine/exec/b.c
+expect tags 'engine/ir/b.c:3: mr_c has a body in engine/exec/b.c:1'
 
 # Two archives of two objects: a foreign name, then a name with two owners.
 cc=${CC:-cc}

@@ -1,7 +1,22 @@
 #!/bin/sh
-# A file that has grown past 700 lines holds more than one noun.   test_size.sh SOURCE
+# A file of more than 700 lines holds more than one noun, a function of more than 80 does more than one thing.
+#	test_size.sh SOURCE
+# A function's body stands between a "{" and a "}" in the first column, as in the whole tree; both are not counted.
 set -eu
 cd "$1"
-find engine schedules models tests perf -name '*.[ch]' | LC_ALL=C sort | xargs awk '
+find engine schedules models tests perf -name '*.[ch]' -o -name '*.inc' | LC_ALL=C sort | xargs awk '
+FNR == 1 { body = 0 }
 FNR == 701 { print FILENAME ": more than 700 lines; split it by nouns"; bad = 1 }
+/^[A-Za-z_].*\)[ \t]*\{[ \t]*$/ {
+	print FILENAME ":" FNR ": the \"{\" of a function stands in a line of its own"
+	bad = 1
+}
+/^\{/ { body = FNR }
+/^\}/ {
+	if (body && FNR - body - 1 > 80) {
+		print FILENAME ":" body ": a function of " FNR - body - 1 " lines; at most 80, split it"
+		bad = 1
+	}
+	body = 0
+}
 END { if (!NR) print "no source was found"; exit bad || !NR }'

@@ -289,38 +289,39 @@ static void idx_files(void)
 	data_help_remove(dir);
 }
 
+static const struct {
+	const char *settings, *part;
+} bad_idx[] = {
+	{"images=absent labels=l", "absent: No such file"},
+	{"images=. labels=l", "is a folder"},
+	{"images=empty labels=l", "empty: the file is empty"},
+	{"images=three labels=l", "three: truncated"},
+	{"images=header labels=l", "header: truncated"},
+	{"images=l labels=i", "magic 2049, expected 2051 (images and labels swapped?)"},
+	{"images=i labels=i", "labels: magic 2051, expected 2049"},
+	{"images=magic labels=l", "magic 2052, expected 2051"},
+	{"images=little labels=l", "not an IDX file of images"},
+	{"images=less labels=l", "135 bytes cannot be 20 samples of 2x3"},
+	{"images=more labels=l", "137 bytes cannot be 20 samples of 2x3"},
+	{"images=none labels=l", "none: holds no samples"},
+	{"images=flat labels=l", "images of 0x3"},
+	{"images=wide labels=l", "images of 2x65537"},
+	{"images=huge labels=l", "cannot be 4294967295 samples of 65536x65536"},
+	{"images=bomb.gz labels=l", "cannot be 4000000 samples of 1000x1000"},
+	{"images=less.gz labels=l", "less.gz: truncated"},
+	{"images=more.gz labels=l", "more.gz: contents go on"},
+	{"images=cut.gz labels=l", "cut.gz: truncated"},
+	{"images=crc.gz labels=l", "crc.gz: damaged: incorrect data check"},
+	{"images=i labels=fewer", "20 images, but"},
+	{"images=i labels=short", "short: a file of 27 bytes cannot be 20"},
+	{"images=i labels=l classes=9", "label 9 of sample 9, at byte 17 of the contents, is not below 9"},
+	{"images=i labels=l validation_images=absent validation_labels=l", "absent"},
+	{"images=i labels=l validation_images=square validation_labels=l", "images of 3x2, but"},
+	{"images=i labels=l validation_images=i validation_labels=fewer", "but"},
+};
+
 static void bad_idx_files(void)
 {
-	static const struct {
-		const char *settings, *part;
-	} cases[] = {
-		{"images=absent labels=l", "absent: No such file"},
-		{"images=. labels=l", "is a folder"},
-		{"images=empty labels=l", "empty: the file is empty"},
-		{"images=three labels=l", "three: truncated"},
-		{"images=header labels=l", "header: truncated"},
-		{"images=l labels=i", "magic 2049, expected 2051 (images and labels swapped?)"},
-		{"images=i labels=i", "labels: magic 2051, expected 2049"},
-		{"images=magic labels=l", "magic 2052, expected 2051"},
-		{"images=little labels=l", "not an IDX file of images"},
-		{"images=less labels=l", "135 bytes cannot be 20 samples of 2x3"},
-		{"images=more labels=l", "137 bytes cannot be 20 samples of 2x3"},
-		{"images=none labels=l", "none: holds no samples"},
-		{"images=flat labels=l", "images of 0x3"},
-		{"images=wide labels=l", "images of 2x65537"},
-		{"images=huge labels=l", "cannot be 4294967295 samples of 65536x65536"},
-		{"images=bomb.gz labels=l", "cannot be 4000000 samples of 1000x1000"},
-		{"images=less.gz labels=l", "less.gz: truncated"},
-		{"images=more.gz labels=l", "more.gz: contents go on"},
-		{"images=cut.gz labels=l", "cut.gz: truncated"},
-		{"images=crc.gz labels=l", "crc.gz: damaged: incorrect data check"},
-		{"images=i labels=fewer", "20 images, but"},
-		{"images=i labels=short", "short: a file of 27 bytes cannot be 20"},
-		{"images=i labels=l classes=9", "label 9 of sample 9, at byte 17 of the contents, is not below 9"},
-		{"images=i labels=l validation_images=absent validation_labels=l", "absent"},
-		{"images=i labels=l validation_images=square validation_labels=l", "images of 3x2, but"},
-		{"images=i labels=l validation_images=i validation_labels=fewer", "but"},
-	};
 	blob images = make_images(2051, 20, 2, 3, 120), labels = make_labels(2049, 20, 20), little = {.n = 0}, cut;
 	char path[600];
 	FILE *f;
@@ -367,8 +368,8 @@ static void bad_idx_files(void)
 	cut.n += 3;
 	cut.b[cut.n - 8] ^= 1;
 	save("crc.gz", cut);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		MR_CHECK_FAIL(data_help_open("mnist", cases[i].settings, want(0), &d), MR_EDATA, cases[i].part);
+	for (size_t i = 0; i < sizeof(bad_idx) / sizeof(bad_idx[0]); i++)
+		MR_CHECK_FAIL(data_help_open("mnist", bad_idx[i].settings, want(0), &d), MR_EDATA, bad_idx[i].part);
 	MR_CHECK_FAIL(data_help_open("mnist", PAIR " validation_images=i", want(0), &d), MR_ECONFIG, "belong together");
 	MR_CHECK_FAIL(data_help_open("mnist", PAIR " validation_images=i validation_labels=l validation=0.1", want(0),
 				     &d),

@@ -191,72 +191,73 @@ static void write_raw(const char *json, uint64_t claimed, size_t n_data)
 #define W "\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}"
 #define V(from, to) "\"v\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[" #from "," #to "]}"
 
+static const struct {
+	const char *json;
+	size_t data;
+	const char *part; /* NULL: must be accepted */
+} headers[] = {
+	{"{}", 0, NULL},
+	{"{}   ", 0, NULL},
+	{"{" W "}", 8, NULL},
+	{"{" W "," V(8, 12) "}", 12, NULL},
+	{"{" V(8, 12) "," W "}", 12, NULL}, /* any order in the header */
+	{"{\"__metadata__\":{\"a\":\"b\"}," W "}", 8, NULL},
+	{"{}", 1, "tensors end at offset 10, the file at 11"},
+	{"{" W "}", 9, "the file at"},
+	{"{" W "}", 7, "no data_offsets within the 7 bytes"},
+	{"{" W "," V(12, 16) "}", 16, "begins at offset 129, expected 125: data have a gap"},
+	{"{" W "," V(4, 8) "}", 8, "data overlap"},
+	{"{" W "," V(0, 4) "}", 8, "data overlap"},
+	{"{" W "," W "}", 8, "w"},
+	{"{" V(4, 8) "}", 8, "data have a gap"},
+	{"{" V(4, 0) "}", 4, "no data_offsets"},
+	{"{" V(-4, 0) "}", 4, "no data_offsets"},
+	{"{" V(0, 8) "}", 8, "has 8 bytes at offset 0, expected 4"},
+	{"{" V(0, 9223372036854775807) "}", 4, "no data_offsets"},
+	{"{" V(0, 9223372036854775808) "}", 4, "raw: header"},
+	{"{" V(0.0, 4.0) "}", 4, "no data_offsets"},
+	{"{\"w\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4, "dtype BF16, expected F32"},
+	{"{\"w\":{\"dtype\":7,\"shape\":[2],\"data_offsets\":[0,4]}}", 4, "has dtype nothing"},
+	{"{\"w\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "has dtype nothing"},
+	{"{\"w\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, "no shape"},
+	{"{\"w\":{\"dtype\":\"F32\",\"shape\":4,\"data_offsets\":[0,4]}}", 4, "no shape"},
+	{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 4, "at most 8"},
+	{"{\"w\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4,
+	 "impossible length in dimension 0"},
+	{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1,\"1\"],\"data_offsets\":[0,4]}}", 4, "dimension 1"},
+	{"{\"w\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]}}", 0,
+	 "dimension 0"},
+	{"{\"w\":{\"dtype\":\"U8\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0,
+	 "dimension 1"},
+	{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}}", 4, "no data_offsets"},
+	{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,8]}}", 4, "no data_offsets"},
+	{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "no data_offsets"},
+	{"{\"w\":[1]}", 0, "has dtype nothing"},
+	{"{\"w\":null}", 0, "has dtype nothing"},
+	{"{\"__metadata__\":[]}", 0, "__metadata__ is array, expected an object"},
+	{"{\"__metadata__\":{\"a\":1}}", 0, "value for \"a\" that is no string"},
+	{"[]", 0, "does not begin with {"},
+	{" {}", 0, "does not begin with {"},
+	{"{\"w\"}", 0, "raw: header"},
+	{"{} x", 0, "raw: header"},
+	{"{\"\xff\":{}}", 0, "raw: header"},
+	{"{", 0, "raw: 9 bytes are too few"},
+};
+
 static void strict_reader(void)
 {
-	static const struct {
-		const char *json;
-		size_t data;
-		const char *part; /* NULL: must be accepted */
-	} cases[] = {
-		{"{}", 0, NULL},
-		{"{}   ", 0, NULL},
-		{"{" W "}", 8, NULL},
-		{"{" W "," V(8, 12) "}", 12, NULL},
-		{"{" V(8, 12) "," W "}", 12, NULL}, /* any order in the header */
-		{"{\"__metadata__\":{\"a\":\"b\"}," W "}", 8, NULL},
-		{"{}", 1, "tensors end at offset 10, the file at 11"},
-		{"{" W "}", 9, "the file at"},
-		{"{" W "}", 7, "no data_offsets within the 7 bytes"},
-		{"{" W "," V(12, 16) "}", 16, "begins at offset 129, expected 125: data have a gap"},
-		{"{" W "," V(4, 8) "}", 8, "data overlap"},
-		{"{" W "," V(0, 4) "}", 8, "data overlap"},
-		{"{" W "," W "}", 8, "w"},
-		{"{" V(4, 8) "}", 8, "data have a gap"},
-		{"{" V(4, 0) "}", 4, "no data_offsets"},
-		{"{" V(-4, 0) "}", 4, "no data_offsets"},
-		{"{" V(0, 8) "}", 8, "has 8 bytes at offset 0, expected 4"},
-		{"{" V(0, 9223372036854775807) "}", 4, "no data_offsets"},
-		{"{" V(0, 9223372036854775808) "}", 4, "raw: header"},
-		{"{" V(0.0, 4.0) "}", 4, "no data_offsets"},
-		{"{\"w\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4, "dtype BF16, expected F32"},
-		{"{\"w\":{\"dtype\":7,\"shape\":[2],\"data_offsets\":[0,4]}}", 4, "has dtype nothing"},
-		{"{\"w\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "has dtype nothing"},
-		{"{\"w\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, "no shape"},
-		{"{\"w\":{\"dtype\":\"F32\",\"shape\":4,\"data_offsets\":[0,4]}}", 4, "no shape"},
-		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 4, "at most 8"},
-		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4,
-		 "impossible length in dimension 0"},
-		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1,\"1\"],\"data_offsets\":[0,4]}}", 4, "dimension 1"},
-		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]}}", 0,
-		 "dimension 0"},
-		{"{\"w\":{\"dtype\":\"U8\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0,
-		 "dimension 1"},
-		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}}", 4, "no data_offsets"},
-		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,8]}}", 4, "no data_offsets"},
-		{"{\"w\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "no data_offsets"},
-		{"{\"w\":[1]}", 0, "has dtype nothing"},
-		{"{\"w\":null}", 0, "has dtype nothing"},
-		{"{\"__metadata__\":[]}", 0, "__metadata__ is array, expected an object"},
-		{"{\"__metadata__\":{\"a\":1}}", 0, "value for \"a\" that is no string"},
-		{"[]", 0, "does not begin with {"},
-		{" {}", 0, "does not begin with {"},
-		{"{\"w\"}", 0, "raw: header"},
-		{"{} x", 0, "raw: header"},
-		{"{\"\xff\":{}}", 0, "raw: header"},
-		{"{", 0, "raw: 9 bytes are too few"},
-	};
 	mr_safetensors *s;
 	char path[600];
 
 	ckpt_help_folder(dir);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		write_raw(cases[i].json, strlen(cases[i].json), cases[i].data);
-		if (!cases[i].part) {
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+		write_raw(headers[i].json, strlen(headers[i].json), headers[i].data);
+		if (!headers[i].part) {
 			MR_CHECK_OK(open_file("raw", &s));
 			mr_safetensors_close(s);
 			continue;
 		}
-		MR_CHECK_FAIL(open_file("raw", &s), MR_ECKPT, cases[i].part);
+		MR_CHECK_FAIL(open_file("raw", &s), MR_ECKPT, headers[i].part);
 	}
 	write_raw("{}", 1, 0);
 	MR_CHECK_FAIL(open_file("raw", &s), MR_ECKPT, "header of 1 bytes at offset 0, expected 2 to 2");

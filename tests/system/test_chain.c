@@ -152,7 +152,7 @@ static void check_staleness(const mr_json *sys, const mr_run *run)
 		for (size_t m = 0; m < mr_json_size(read); m++)
 			want[m / run->c.plan->contract.need - (uint64_t)mr_json_int(mr_json_at(read, m))]++;
 		for (int i = 0; i < MR_STALENESS_BINS; i++)
-			CU_ASSERT_EQUAL(run->block[s].share[0].staleness[i], want[i]);
+			CU_ASSERT_EQUAL(run->block[s].shard[0].staleness[i], want[i]);
 		/* A buffer for each version from the oldest that a backward reads to the latest, or for what is made of it. */
 		if (holds_made(run->c.plan)) {
 			check_made(sys, run, s);

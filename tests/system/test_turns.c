@@ -185,7 +185,7 @@ static void look_first(void *arg, const mr_run *run, const mr_instr *in, uint64_
 	if (!made)
 		return;
 	atomic_store(&seen->making[in->stage], b->latest);
-	if (run->turns && b->n_shares > 1)
+	if (run->turns && b->n_shards > 1)
 		sleep_ms(5);
 	atomic_fetch_add(&seen->n_made, 1);
 	atomic_fetch_add(&seen->n_early, mr_event_reached(&b->published, (uint32_t)b->latest));
@@ -290,18 +290,18 @@ static void parts_skip_their_ranges(void)
 	size_t bytes = mr_stage_size(b->stage)->weight_bytes;
 	uint8_t *next = mr_block_weights(b, 0, b->latest + 1), *now = mr_block_weights(b, 0, b->latest);
 
-	CU_ASSERT_EQUAL_FATAL(b->n_shares, 2);
+	CU_ASSERT_EQUAL_FATAL(b->n_shards, 2);
 	CU_ASSERT_FATAL(b->cap > 1);
 	for (size_t i = 0; i < bytes; i++)
 		next[i] = (uint8_t)~now[i];
-	for (uint8_t share = 0; share < 2; share++) {
-		const mr_share *own = &b->share[share], *other = &b->share[1 - share];
+	for (uint8_t shard = 0; shard < 2; shard++) {
+		const mr_shard *own = &b->shard[shard], *other = &b->shard[1 - shard];
 		bool others_stay = true;
 		size_t copied = 0;
 
 		for (size_t i = other->begin; i < other->end; i++)
 			next[i] = (uint8_t)~now[i];
-		mr_block_skip(b, share);
+		mr_block_skip(b, shard);
 		for (size_t i = own->begin; i < own->end; i++)
 			copied += next[i] == now[i];
 		for (size_t i = other->begin; i < other->end; i++)

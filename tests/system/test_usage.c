@@ -217,13 +217,13 @@ static void states_lie_where_they_are_stepped(void)
 		for (uint16_t s = 0; s < run->n_stages && !run->worker[0].region.note[0]; s++) {
 			const mr_block *b = &run->block[s];
 			bool from_first = mr_plan_worker(run->c.plan, 0, s) == 0;
-			size_t middle = (b->share[1].begin + b->share[1].end) / 2;
+			size_t middle = (b->shard[1].begin + b->shard[1].end) / 2;
 
-			if (!from_first || b->share[1].end - b->share[1].begin < 3 * 4096 || policy_at(b->state[0]) < 0)
+			if (!from_first || b->shard[1].end - b->shard[1].begin < 3 * 4096 || policy_at(b->state[0]) < 0)
 				continue;
 			CU_ASSERT_EQUAL(policy_at(b->state[0] + middle), 2);
 			CU_ASSERT_EQUAL(policy_at(b->state[1] + middle), 2);
-			CU_ASSERT_EQUAL(policy_at(b->state[1] + (b->share[0].begin + b->share[0].end) / 2), 0);
+			CU_ASSERT_EQUAL(policy_at(b->state[1] + (b->shard[0].begin + b->shard[0].end) / 2), 0);
 			n++;
 		}
 		CU_ASSERT(n > 0 || run->worker[0].region.note[0] || policy_at(&r) < 0);

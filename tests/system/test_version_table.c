@@ -32,7 +32,7 @@ static void watch_bytes(void *arg, const mr_run *run, const mr_instr *in, uint64
 
 	if ((in->op != MR_OP_F && in->op != MR_OP_B) || micro >= MOST_MICRO)
 		return;
-	h = mr_hash64(0, mr_block_weights(b, mr_run_share(run, in->pipe, in->stage), version), mr_stage_size(b->stage)->weight_bytes);
+	h = mr_hash64(0, mr_block_weights(b, mr_run_shard(run, in->pipe, in->stage), version), mr_stage_size(b->stage)->weight_bytes);
 	if (in->op == MR_OP_F) {
 		w->hash[in->stage][micro] = h;
 		return;

@@ -167,7 +167,7 @@ static mr_status open_sources(const mr_values *values, const mr_data_want *want,
 	int dir = -1;
 	mr_status st;
 
-	MR_TRY(mr_windows_check_context("sources", want));
+	MR_TRY(mr_token_windows_check_context("sources", want));
 	root = mr_data_path(want, mr_values_string(values, "root"));
 	bytes = malloc(MAX_BYTES);
 	if (!root || !bytes) {
@@ -204,6 +204,6 @@ const mr_dataset_ops mr_data_sources = {
 	.open = open_sources,
 	.load = mr_text_load,
 	.close = mr_text_close,
-	.train = mr_windows_train,
-	.valid = mr_windows_valid,
+	.train = mr_token_windows_train,
+	.valid = mr_token_windows_valid,
 };

@@ -16,7 +16,7 @@
 #include "nn/data/windows.h"
 
 typedef struct text {
-	mr_windows w;
+	mr_token_windows w;
 	mr_contents *in;
 	char spell[256][2]; /* token to text */
 	int16_t token[256]; /* byte to token; -1: does not occur */
@@ -167,10 +167,10 @@ mr_status mr_text_create(const char *name, mr_contents *in, const mr_values *val
 	}
 	t->in = in;
 	st = number(t, want->alphabet, all, n_train);
-	t->w.train = (mr_span){in, 0, n_train, t->token};
-	t->w.valid = (mr_span){in, n_train, n - n_train, t->token};
+	t->w.train = (mr_token_range){in, 0, n_train, t->token};
+	t->w.valid = (mr_token_range){in, n_train, n - n_train, t->token};
 	if (st == MR_OK)
-		st = mr_windows_init(&t->w, name, fraction > 0 && mr_values_is_set(values, "validation") ? name : NULL, want);
+		st = mr_token_windows_init(&t->w, name, fraction > 0 && mr_values_is_set(values, "validation") ? name : NULL, want);
 	if (st == MR_OK)
 		st = describe(t, name, n, all);
 	if (st != MR_OK) {
@@ -223,7 +223,7 @@ static mr_status open_text(const mr_values *values, const mr_data_want *want, mr
 	char *path;
 	mr_status st;
 
-	MR_TRY(mr_windows_check_context("text", want));
+	MR_TRY(mr_token_windows_check_context("text", want));
 	path = mr_data_path(want, mr_values_string(values, "path"));
 	if (!path)
 		return mr_data_no_memory(0);
@@ -248,8 +248,8 @@ const mr_dataset_ops mr_data_text = {
 	.options = options,
 	.open = open_text,
 	.load = mr_text_load,
-	.check = mr_windows_check,
+	.check = mr_token_windows_check,
 	.close = mr_text_close,
-	.train = mr_windows_train,
-	.valid = mr_windows_valid,
+	.train = mr_token_windows_train,
+	.valid = mr_token_windows_valid,
 };

@@ -31,7 +31,7 @@ typedef struct shard {
 } shard;
 
 typedef struct tokens {
-	mr_windows w;
+	mr_token_windows w;
 	shard train, valid; /* valid.in NULL: the end of train validates */
 } tokens;
 
@@ -136,21 +136,21 @@ static mr_status open_shards(tokens *t, const mr_values *values, const mr_data_w
 		return mr_fail(MR_ECONFIG, "data \"tokens\": give validation_path or validation, not both");
 	MR_TRY(load(&t->train, "path", values, want));
 	MR_TRY(check_range(&t->train, vocab, &d->classes, &d->fingerprint));
-	t->w.train = (mr_span){t->train.in, t->train.offset, t->train.n, NULL};
+	t->w.train = (mr_token_range){t->train.in, t->train.offset, t->train.n, NULL};
 	t->train.keeps = mr_data_will_keep(d, t->train.in, want);
 	if (apart) {
 		MR_TRY(load(&t->valid, "validation_path", values, want));
 		MR_TRY(check_range(&t->valid, vocab, &d->classes, &d->fingerprint));
-		t->w.valid = (mr_span){t->valid.in, t->valid.offset, t->valid.n, NULL};
+		t->w.valid = (mr_token_range){t->valid.in, t->valid.offset, t->valid.n, NULL};
 		t->valid.keeps = mr_data_will_keep(d, t->valid.in, want);
 	} else {
 		t->w.train.n = mr_data_train_part(t->train.n, fraction);
-		t->w.valid = (mr_span){t->train.in, t->train.offset + 2 * t->w.train.n, t->train.n - t->w.train.n, NULL};
+		t->w.valid = (mr_token_range){t->train.in, t->train.offset + 2 * t->w.train.n, t->train.n - t->w.train.n, NULL};
 	}
 	d->fingerprint = mr_data_fold(mr_data_fold(d->fingerprint, t->w.train.n), (uint64_t)d->classes);
 	if (fraction > 0 && mr_values_is_set(values, "validation"))
 		valid_name = t->train.path;
-	return mr_windows_init(&t->w, t->train.path, apart ? t->valid.path : valid_name, want);
+	return mr_token_windows_init(&t->w, t->train.path, apart ? t->valid.path : valid_name, want);
 }
 
 static mr_status describe(tokens *t)
@@ -188,7 +188,7 @@ static mr_status open_tokens(const mr_values *values, const mr_data_want *want, 
 	tokens *t;
 	mr_status st;
 
-	MR_TRY(mr_windows_check_context("tokens", want));
+	MR_TRY(mr_token_windows_check_context("tokens", want));
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return mr_data_no_memory(sizeof(*t));
@@ -229,8 +229,8 @@ const mr_dataset_ops mr_data_tokens = {
 	.options = options,
 	.open = open_tokens,
 	.load = load_tokens,
-	.check = mr_windows_check,
+	.check = mr_token_windows_check,
 	.close = close_tokens,
-	.train = mr_windows_train,
-	.valid = mr_windows_valid,
+	.train = mr_token_windows_train,
+	.valid = mr_token_windows_valid,
 };

@@ -5,14 +5,14 @@
 #include "base/rng.h"
 #include "nn/data/part.h"
 
-mr_status mr_windows_check_context(const char *source, const mr_data_want *want)
+mr_status mr_token_windows_check_context(const char *source, const mr_data_want *want)
 {
 	if (want->context < 1)
 		return mr_fail(MR_ECONFIG, "data \"%s\" gives sequences of tokens, but the model takes none", source);
 	return MR_OK;
 }
 
-mr_status mr_windows_init(mr_windows *w, const char *name, const char *valid_name, const mr_data_want *want)
+mr_status mr_token_windows_init(mr_token_windows *w, const char *name, const char *valid_name, const mr_data_want *want)
 {
 	uint64_t t = (uint64_t)want->context, n = w->train.n;
 
@@ -34,7 +34,7 @@ mr_status mr_windows_init(mr_windows *w, const char *name, const char *valid_nam
 #define PIECE 1024 /* tokens read at once */
 
 /* Tokens [@start, @start + @n) of @s, as numbers below @classes; what is none becomes 0 and is noted. */
-static void read_tokens(const mr_span *s, int64_t classes, uint64_t start, size_t n, int32_t *to)
+static void read_tokens(const mr_token_range *s, int64_t classes, uint64_t start, size_t n, int32_t *to)
 {
 	size_t size = s->token ? 1 : 2;
 	uint64_t offset = s->offset + start * size;
@@ -52,7 +52,7 @@ static void read_tokens(const mr_span *s, int64_t classes, uint64_t start, size_
 	}
 }
 
-static void copy(const mr_windows *w, const mr_span *s, uint64_t start, int32_t *input, int32_t *target)
+static void copy(const mr_token_windows *w, const mr_token_range *s, uint64_t start, int32_t *input, int32_t *target)
 {
 	uint64_t t = (uint64_t)w->base.input.rows;
 	int32_t piece[PIECE];
@@ -70,17 +70,17 @@ static void copy(const mr_windows *w, const mr_span *s, uint64_t start, int32_t 
 	}
 }
 
-mr_status mr_windows_check(const mr_dataset *d)
+mr_status mr_token_windows_check(const mr_dataset *d)
 {
-	const mr_windows *w = (const mr_windows *)d;
+	const mr_token_windows *w = (const mr_token_windows *)d;
 
 	MR_TRY(mr_contents_check(w->train.in));
 	return mr_contents_check(w->valid.in);
 }
 
-void mr_windows_train(const mr_dataset *d, uint64_t g, void *input, void *target)
+void mr_token_windows_train(const mr_dataset *d, uint64_t g, void *input, void *target)
 {
-	const mr_windows *w = (const mr_windows *)d;
+	const mr_token_windows *w = (const mr_token_windows *)d;
 	uint64_t epoch = g / d->n_train;
 	double u = mr_rng_uniform(w->seed, MR_RNG_WINDOW, epoch, 0, 0);
 	uint64_t first = (uint64_t)(u * (double)w->reach);
@@ -88,9 +88,9 @@ void mr_windows_train(const mr_dataset *d, uint64_t g, void *input, void *target
 	copy(w, &w->train, first + mr_data_order(d->n_train, w->seed, g) * (uint64_t)d->input.rows, input, target);
 }
 
-void mr_windows_valid(const mr_dataset *d, uint64_t i, void *input, void *target)
+void mr_token_windows_valid(const mr_dataset *d, uint64_t i, void *input, void *target)
 {
-	const mr_windows *w = (const mr_windows *)d;
+	const mr_token_windows *w = (const mr_token_windows *)d;
 
 	copy(w, &w->valid, i * (uint64_t)d->input.rows, input, target);
 }

@@ -13,35 +13,35 @@
 #include "base/contents.h"
 #include "nn/dataset.h"
 
-/* A stretch of tokens, one or two bytes each. */
-typedef struct mr_span {
+/* Tokens that follow each other in a file, one or two bytes each. */
+typedef struct mr_token_range {
 	mr_contents *in;
 	uint64_t offset;      /* of the first one */
 	uint64_t n;
 	const int16_t *token; /* [256] what a byte is, -1: no token; NULL: they are uint16_t */
-} mr_span;
+} mr_token_range;
 
 /* First member of a dataset made of windows. */
-typedef struct mr_windows {
+typedef struct mr_token_windows {
 	mr_dataset base;
-	mr_span train, valid; /* borrowed from the embedding dataset */
+	mr_token_range train, valid; /* borrowed from the embedding dataset */
 	uint64_t seed;
 	uint64_t reach; /* R */
-} mr_windows;
+} mr_token_windows;
 
 /** A model without a context cannot read windows: MR_ECONFIG. */
-mr_status mr_windows_check_context(const char *source, const mr_data_want *want) MR_MUST_USE;
+mr_status mr_token_windows_check_context(const char *source, const mr_data_want *want) MR_MUST_USE;
 
 /**
  * Fill in shapes and counts from @w->train and @w->valid. @name goes in front of sentences, and @valid_name in front of
  * the one that says that the validation part is too short for a window; NULL: that just means no validation. MR_EDATA.
  */
-mr_status mr_windows_init(mr_windows *w, const char *name, const char *valid_name,
+mr_status mr_token_windows_init(mr_token_windows *w, const char *name, const char *valid_name,
 			  const mr_data_want *want) MR_MUST_USE;
 
-/* As in mr_dataset_ops, for datasets whose first member is an mr_windows. */
-void mr_windows_train(const mr_dataset *d, uint64_t g, void *input, void *target);
-void mr_windows_valid(const mr_dataset *d, uint64_t i, void *input, void *target);
-mr_status mr_windows_check(const mr_dataset *d);
+/* As in mr_dataset_ops, for datasets whose first member is an mr_token_windows. */
+void mr_token_windows_train(const mr_dataset *d, uint64_t g, void *input, void *target);
+void mr_token_windows_valid(const mr_dataset *d, uint64_t i, void *input, void *target);
+mr_status mr_token_windows_check(const mr_dataset *d);
 
 #endif
