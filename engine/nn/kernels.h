@@ -1,7 +1,7 @@
 /*
  * kernels.h - the arithmetic that layers and optimizers are written against: one table, filled twice.
  *
- * mr_kernels_dnnl (f32; nn/kernels/dnnl.c is the only file that includes dnnl.h) and mr_kernels_reference (f32 and f64;
+ * mr_kernels_dnnl (f32; nn/kernels/onednn/onednn_matmul.c is the only file that includes dnnl.h) and mr_kernels_reference (f32 and f64;
  * portable C, single-threaded, the textbook order of every sum). Layers know only the table.
  *
  * A context belongs to one worker's leader thread: it is created on that thread, with its team's thread count, and used by

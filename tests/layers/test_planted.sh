@@ -11,12 +11,13 @@ failed=0
 fresh() {
 	rm -rf "$tree/src"
 	mkdir -p "$tree/src/tests" "$tree/src/schedules" "$tree/src/models" "$tree/src/engine/base" "$tree/src/engine/ir" \
-		"$tree/src/engine/nn/kernels" "$tree/src/engine/exec" "$tree/src/engine/planner" "$tree/src/engine/cli" "$tree/src/perf"
+		"$tree/src/engine/nn/kernels/onednn" \
+		"$tree/src/engine/exec" "$tree/src/engine/planner" "$tree/src/engine/cli" "$tree/src/perf"
 	cp "$1/tests/layers.txt" "$tree/src/tests/"
 	cd "$tree/src" || exit 1
 	printf '#include <stdio.h>\n' >engine/base/a.h
 	printf '#include "base/a.h"\n/* as Pipe%s does */\n' Dream >engine/ir/a.c
-	printf '#include "base/a.h"\n#include <dnnl.h>\n' >engine/nn/kernels/dnnl_x.c
+	printf '#include "base/a.h"\n#include <dnnl.h>\n' >engine/nn/kernels/onednn/onednn_x.c
 	printf '#include "planner/graph.h"\n' >engine/exec/a.c
 	printf '#include "ir/sched.h"\n' >schedules/a.c
 	printf '#include "planner/graph.h"\n#include "models/model.h"\n' >models/a.c
@@ -61,6 +62,7 @@ plant includes engine/exec/a.c '#include "a.h"' 'names no layer'
 plant includes engine/ir/a.c '#include <pthread.h>' 'engine/ir may not include <pthread.h>'
 plant includes engine/planner/a.c '#include <time.h>' 'engine/planner may not include <time.h>'
 plant includes engine/nn/layers/a.c '#include <dnnl.h>' '<dnnl.h> belongs to'
+plant includes engine/nn/kernels/fused/a.inc '#include <dnnl.h>' '<dnnl.h> belongs to'
 plant includes engine/base/b.c '#include <jansson.h>' '<jansson.h> belongs to'
 plant includes engine/cli/cmd.c '#include <libconfig.h>' '<libconfig.h> belongs to'
 plant includes engine/nn/kernels/b.c '#include <zlib.h>' '<zlib.h> belongs to'

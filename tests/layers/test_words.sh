@@ -7,5 +7,5 @@ cd "$1"
 status=0
 find . \( -name .git -o -name 'build*' -o -path ./runs -o -path ./.cache \) -prune -o -type f ! -name '*.o' -print |
 	LC_ALL=C sort | xargs awk -f "$rules/words.awk" || status=1
-find engine -name '*.[ch]' | LC_ALL=C sort | xargs awk -v code=1 -f "$rules/words.awk" || status=1
+find engine -name '*.[ch]' -o -name '*.inc' | LC_ALL=C sort | xargs awk -v code=1 -f "$rules/words.awk" || status=1
 exit $status

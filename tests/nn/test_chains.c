@@ -1,5 +1,5 @@
 /*
- * test_chains.c - every product that is computed here (nn/kernels/gemm.h) against what it is said to be: each element one chain
+ * test_chains.c - every product that is computed here (nn/kernels/fused/gemm.h) against what it is said to be: each element one chain
  * of fused multiply-adds over ascending k (dz W^T: one for each block of a long sum), begun at 0 or at what was there, then bias and
  * activation or the step; and each sum of a column one chain of additions for each piece of k. To the bit, by one, two and three threads, on either width of vectors: so whatever orders, tiles and copies there are, they must agree.
  *
@@ -13,7 +13,7 @@
 #include "check.h"
 #include "step_variants.h"
 #include "guarded.h"
-#include "nn/kernels/gemm.h"
+#include "nn/kernels/fused/gemm.h"
 
 /* A sanitizer takes ten times as long, and it looks at addresses: bits were compared without it. */
 #ifdef __SANITIZE_ADDRESS__

@@ -1,5 +1,5 @@
 /*
- * test_gemm.c - which matrix products are computed here and which by oneDNN (nn/kernels/gemm.h), on both sides of where that
+ * test_gemm.c - which matrix products are computed here and which by oneDNN (nn/kernels/fused/gemm.h), on both sides of where that
  * changes: against the reference in f64; to the bit between numbers of threads, between a batch and its halves, and between a fused
  * step or sum and one afterwards. Results lie between margins that nobody may touch. test_chains.c has the shapes.
  */
@@ -10,7 +10,7 @@
 #include "step_variants.h"
 #include "guarded.h"
 #include "kernels_ops.h"
-#include "nn/kernels/gemm.h"
+#include "nn/kernels/fused/gemm.h"
 
 #define MARGIN 256 /* bytes before and after a result */
 #define MARK 0x5A

@@ -1,0 +1,487 @@
+/*
+ * fused.c - the dnnl filling of mr_kernels: most products (gemm.h) and all the rest by the vector kernels of vec.h, the other
+ * products by oneDNN.
+ *
+ * This file is where threads come in. A call goes through team(), which cuts the range that its kernel is split by into
+ * one piece a thread; contexts with one thread, and calls too small to share, never enter OpenMP.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/kernels/backend.h"
+#include "nn/kernels/onednn/onednn_matmul.h"
+#include "nn/kernels/fused/gemm.h"
+#include "nn/kernels/step_rules.h"
+#include "nn/kernels/fused/team.h"
+#include "nn/kernels/touched.h"
+#include "nn/kernels/fused/vec.h"
+
+struct mr_kctx {
+	const mr_vec *vec;
+	mr_dnnl *dnnl;
+	uint32_t n_threads;
+	float *attn_scratch;       /* [n_threads, attn_floats] */
+	size_t attn_floats;
+	mr_gemm_scratch gemm;
+};
+
+/* Rows whose losses are held on the stack at a time, to be added in order. */
+#define LOSS_ROWS 1024
+
+/* Columns whose sums over rows are held there. */
+#define NORM_COLS 1024
+
+/* NULL: none of ours, as on anything but x86-64. */
+static const mr_vec *vec_of_cpu(void)
+{
+#ifdef __x86_64__
+	if (mr_dnnl_avx512() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+	    __builtin_cpu_supports("avx512vl"))
+		return &mr_vec_avx512;
+	if (mr_dnnl_avx2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	    __builtin_cpu_supports("bmi2"))
+		return &mr_vec_avx2;
+#endif
+	return NULL;
+}
+
+const char *mr_kernels_dnnl_refusal(void)
+{
+	return vec_of_cpu() ? NULL : "it needs a CPU with AVX2 and FMA; use backend reference";
+}
+
+static void team(const mr_kctx *kc, mr_vec_fn *fn, const void *args, int64_t n, int64_t step, int64_t weight)
+{
+	mr_team_run(kc->n_threads, fn, args, n, step, weight);
+}
+
+/* --- context ------------------------------------------------------------------------------------------------------ */
+
+static void ctx_destroy(mr_kctx *kc)
+{
+	if (!kc)
+		return;
+	mr_dnnl_destroy(kc->dnnl);
+	free(kc->attn_scratch);
+	free(kc->gemm.data);
+	free(kc);
+}
+
+static mr_status ctx_create(uint32_t n_threads, mr_kctx **out)
+{
+	mr_kctx *kc = calloc(1, sizeof(*kc));
+	mr_status st;
+
+	*out = NULL;
+	if (!kc)
+		return mr_fail(MR_ERESOURCE, "no memory for a kernel context");
+	kc->n_threads = n_threads ? n_threads : 1;
+	kc->vec = vec_of_cpu();
+	st = kc->vec ? mr_dnnl_create(kc->n_threads, &kc->dnnl)
+		     : mr_fail(MR_ECONFIG, "backend dnnl: %s", mr_kernels_dnnl_refusal());
+	if (st == MR_OK)
+		*out = kc;
+	else
+		ctx_destroy(kc);
+	return st;
+}
+
+static size_t ctx_bytes(const mr_kctx *kc)
+{
+	size_t attn = kc->n_threads * kc->attn_floats * sizeof(float), gemm = kc->n_threads * kc->gemm.floats * sizeof(float);
+
+	return sizeof(*kc) + mr_dnnl_bytes(kc->dnnl) + mr_touched_bytes(kc->attn_scratch, attn) + mr_touched_bytes(kc->gemm.data, gemm);
+}
+
+/* --- gemm, sum, activations, norm --------------------------------------------------------------------------------- */
+
+static void sum(mr_kctx *kc, int64_t n, const void *x, const void *x2, void *y)
+{
+	mr_vec_sum a = {.a = x, .b = x2, .y = y};
+
+	team(kc, kc->vec->sum, &a, n, 64, 1);
+}
+
+static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
+{
+	mr_vec_act a = {.act = act, .in = aux, .dy = dy, .out = dz};
+
+	team(kc, kc->vec->act_backward, &a, n, 64, 1);
+}
+
+/* By oneDNN, with GELU and the sums of columns behind it. */
+static mr_status library_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
+{
+	mr_vec_act act = {.act = g->act, .in = c, .out = c, .slope = aux};
+
+	MR_TRY(mr_dnnl_gemm(kc->dnnl, g, a, b, bias, c));
+	if (g->act != MR_ACT_NONE)
+		team(kc, kc->vec->act, &act, g->m * g->n, 64, g->act == MR_ACT_GELU ? 4 : 1);
+	mr_gemm_sums(kc->vec, kc->n_threads, g, a, b);
+	return MR_OK;
+}
+
+static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
+{
+	mr_gemm now = *g;
+
+	if (g->addend && !mr_gemm_adds(g, kc->n_threads))
+		now.addend = NULL;
+	if (!mr_gemm_goes_through(g, kc->n_threads))
+		now.through = MR_ACT_NONE;
+	if (mr_gemm_own(g, kc->n_threads, false))
+		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &now, a, b, bias, c, aux, NULL));
+	else
+		MR_TRY(library_gemm(kc, &now, a, b, bias, c, aux));
+	if (g->addend && !now.addend)
+		sum(kc, g->m * g->n, c, g->addend, c);
+	if (g->through != now.through)
+		act_backward(kc, g->through, g->m * g->n, g->through_aux, c, c);
+	return MR_OK;
+}
+
+static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add)
+{
+	mr_gemm_colsum(kc->vec, kc->n_threads, rows, cols, x, y, add);
+}
+
+static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain,
+		 const void *shift, void *y, void *mean, void *rstd)
+{
+	mr_vec_norm a = {.rows = rows, .cols = cols, .eps = (float)eps, .x = x, .gain = gain, .shift = shift,
+			 .y = y, .mean = mean, .rstd = rstd};
+
+	team(kc, kc->vec->norm, &a, rows, 1, cols);
+}
+
+static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,
+				const void *mean, const void *rstd, const void *dy, void *dx, bool add)
+{
+	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .gain = gain, .saved_mean = mean, .saved_rstd = rstd,
+			 .dy = dy, .dx = dx, .add = add};
+
+	team(kc, kc->vec->norm_backward_input, &a, rows, 1, cols);
+}
+
+static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean,
+				 const void *rstd, const void *dy, void *dgain, void *dshift, bool add)
+{
+	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .saved_mean = mean, .saved_rstd = rstd, .dy = dy,
+			 .dgain = dgain, .dshift = dshift, .add_weight = add};
+
+	team(kc, kc->vec->norm_backward_weight, &a, cols, 16, rows);
+}
+
+/*
+ * An element of dgain is one chain over all rows: the thread that has the first of them begins it while it has them in hand, and it is
+ * gone on with by columns, for the rows of the others.
+ */
+static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean, const void *rstd,
+			  const void *dy, void *dx, bool add, void *dgain, void *dshift, bool add_weight)
+{
+	float sums[2 * NORM_COLS] = {0};
+	int64_t pieces = mr_team_pieces(kc->n_threads, rows, 1, cols);
+	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .gain = gain, .saved_mean = mean, .saved_rstd = rstd,
+			 .dy = dy, .dx = dx, .dgain = dgain, .dshift = dshift, .add = add, .add_weight = add_weight,
+			 .first = cols <= NORM_COLS ? rows / pieces : 0, .sums = sums};
+
+	mr_team_run_pieces(pieces, kc->vec->norm_backward_input, &a, rows, 1);
+	team(kc, kc->vec->norm_backward_weight, &a, cols, 16, rows - a.first);
+}
+
+/* --- attention ---------------------------------------------------------------------------------------------------- */
+
+static size_t attn_saved_bytes(const mr_attn *a)
+{
+	return (size_t)(a->samples * a->heads * a->t * 2) * sizeof(float);
+}
+
+/* None from the caller: a worker's scratch belongs to the context, because its size depends on the team. */
+static size_t attn_scratch_bytes(const mr_attn *a)
+{
+	(void)a;
+	return 0;
+}
+
+static mr_status attn_reserve(mr_kctx *kc, const mr_attn *a, bool backward, mr_vec_attn *args)
+{
+	size_t floats = kc->vec->attn_scratch_floats(a, backward);
+
+	if (floats > kc->attn_floats) {
+		size_t bytes = kc->n_threads * (floats = (floats + 1023) & ~(size_t)1023) * sizeof(float);
+		float *p = aligned_alloc(4096, bytes);
+
+		if (!p)
+			return mr_fail(MR_ERESOURCE, "no memory for %zu bytes of attention scratch", bytes);
+		free(kc->attn_scratch);
+		kc->attn_scratch = p;
+		kc->attn_floats = floats;
+	}
+	args->a = *a;
+	args->scratch = kc->attn_scratch;
+	args->scratch_floats = kc->attn_floats;
+	return MR_OK;
+}
+
+static mr_status attn(mr_kctx *kc, const mr_attn *a, const void *qkv, void *y, void *saved, void *scratch)
+{
+	mr_vec_attn args = {.qkv = qkv, .y = y, .saved = saved};
+
+	(void)scratch;
+	MR_TRY(attn_reserve(kc, a, false, &args));
+	team(kc, kc->vec->attn, &args, a->samples * a->heads, 1, a->t * a->t * a->dim / 8);
+	return MR_OK;
+}
+
+static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, const void *saved, const void *dy,
+			       void *dqkv, void *scratch)
+{
+	mr_vec_attn args = {.qkv = qkv, .dy = dy, .dqkv = dqkv, .saved_in = saved};
+
+	(void)scratch;
+	MR_TRY(attn_reserve(kc, a, true, &args));
+	team(kc, kc->vec->attn_backward, &args, a->samples * a->heads, 1, a->t * a->t * a->dim / 4);
+	return MR_OK;
+}
+
+/* --- embedding, dropout ------------------------------------------------------------------------------------------- */
+
+static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte,
+		  const void *wpe, void *y)
+{
+	mr_vec_embed a = {.rows = rows, .t = t, .cols = cols, .tokens = tokens, .wte = wte, .wpe = wpe, .y = y};
+
+	team(kc, kc->vec->embed, &a, rows, 1, cols);
+}
+
+static void embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, int64_t vocab, const int32_t *tokens,
+			   const void *dy, void *dwte, void *dwpe, bool add)
+{
+	mr_vec_embed a = {.rows = rows, .t = t, .cols = cols, .vocab = vocab, .tokens = tokens, .dy = dy, .dwte = dwte,
+			  .dwpe = dwpe, .add = add};
+
+	team(kc, kc->vec->embed_backward, &a, cols, 16, rows);
+}
+
+static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rate, const mr_mask_key *key,
+		    const void *x, void *y)
+{
+	mr_vec_dropout a = {.samples = samples, .per_sample = per_sample, .threshold = mr_dropout_threshold(rate),
+			    .scale = (float)(1 / (1 - rate)), .key = *key, .x = x, .y = y};
+	int64_t group = kc->vec->dropout_group;
+
+	team(kc, kc->vec->dropout, &a, samples * ((per_sample + group - 1) / group), 1, 2 * group);
+}
+
+/* --- losses ------------------------------------------------------------------------------------------------------- */
+
+static double loss(const mr_kctx *kc, mr_vec_fn *fn, mr_vec_loss *a)
+{
+	double row_loss[LOSS_ROWS], total = 0;
+	int64_t rows = a->rows;
+
+	for (int64_t r = 0; r < rows; r += LOSS_ROWS) {
+		int64_t n = rows - r < LOSS_ROWS ? rows - r : LOSS_ROWS;
+
+		a->row_loss = row_loss;
+		team(kc, fn, a, n, 1, 4 * a->cols);
+		for (int64_t i = 0; i < n; i++)
+			total += row_loss[i];
+		a->x += n * a->cols;
+		a->y = a->y ? a->y + n * a->cols : NULL;
+		a->targets = a->targets ? a->targets + n : NULL;
+	}
+	return total;
+}
+
+static double xent(mr_kctx *kc, int64_t rows, int64_t classes, void *logits, const int32_t *targets)
+{
+	mr_vec_loss a = {.rows = rows, .cols = classes, .x = logits, .targets = targets};
+
+	return loss(kc, kc->vec->xent, &a) / (double)rows;
+}
+
+static double mse(mr_kctx *kc, int64_t rows, int64_t cols, void *x, const void *y)
+{
+	mr_vec_loss a = {.rows = rows, .cols = cols, .x = x, .y = y};
+
+	return loss(kc, kc->vec->mse, &a) / (2 * (double)rows);
+}
+
+/* One thread takes 85 % of the memory bandwidth, and one order of the sum is promised. */
+static double sumsq(mr_kctx *kc, int64_t n, const void *x)
+{
+	return kc->vec->sumsq(n, x);
+}
+
+/* --- optimizer steps ---------------------------------------------------------------------------------------------- */
+
+static mr_vec_step vec_step(const mr_step *s, const void *g)
+{
+	int states = mr_step_states(s->kind);
+	double rate, rate_g;
+
+	mr_step_rates(s, &rate, &rate_g);
+	return (mr_vec_step){
+		.kind = s->kind,
+		.src = s->src,
+		.dst = s->dst,
+		.g = g,
+		.m = states > 0 ? s->m : NULL,
+		.v = states > 1 ? s->v : NULL,
+		.gscale = (float)s->gscale,
+		.rate = (float)rate,
+		.rate_g = (float)rate_g,
+		.keep = (float)(1 - s->decay),
+		.mu = (float)s->mu,
+		.nesterov = s->nesterov,
+		.b1 = (float)s->b1,
+		.a1 = (float)(1 - s->b1),
+		.b2 = (float)s->b2,
+		.a2 = (float)(1 - s->b2),
+		.root = s->c2 > 0 ? (float)(1 / sqrt(s->c2)) : 1,
+		.eps = (float)s->eps,
+	};
+}
+
+static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
+{
+	mr_vec_step a = vec_step(s, g);
+
+	team(kc, kc->vec->step[s->kind], &a, n, 64, mr_step_states(s->kind) > 1 ? 2 : 1);
+}
+
+static void mix(mr_kctx *kc, int64_t n, const mr_mix *m)
+{
+	mr_vec_mix a = {.n = m->n, .src = (const float *const *)m->src, .dst = (float *const *)m->dst, .reference = m->reference,
+			.velocity = m->velocity, .mean = m->mean, .alpha = m->alpha, .lr = m->lr, .mu = m->mu};
+	mr_vec_fn *fn = m->kind == MR_MIX_MEAN	  ? kc->vec->mix_mean
+			: m->kind == MR_MIX_OUTER ? kc->vec->mix_outer
+						  : kc->vec->mix_pull;
+
+	team(kc, fn, &a, n, 64, m->n);
+}
+
+typedef struct range_work {
+	mr_range_fn *fn;
+	const void *args;
+} range_work;
+
+static void range_piece(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const range_work *w = args;
+
+	(void)worker;
+	w->fn(w->args, lo, hi);
+}
+
+static void ranges(mr_kctx *kc, int64_t n, mr_range_fn *fn, const void *args)
+{
+	range_work w = {fn, args};
+
+	team(kc, range_piece, &w, n, 64, 1);
+}
+
+static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
+{
+	mr_vec_step fused = vec_step(s, NULL);
+
+	if (mr_gemm_own(g, kc->n_threads, true))
+		return mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, g, a, b, NULL, c, NULL, &fused);
+	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
+	step(kc, g->m * g->n, s, c);
+	return MR_OK;
+}
+
+static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b, void *c,
+			  const mr_step *s)
+{
+	mr_gemm part = *g;
+	mr_vec_step fused;
+
+	if (mr_gemm_own(g, kc->n_threads, s != NULL)) {
+		if (s)
+			fused = vec_step(s, NULL);
+		return mr_gemm_run_sum(kc->vec, kc->n_threads, &kc->gemm, g, n, (const float *const *)a, (const float *const *)b, c,
+				       s ? &fused : NULL);
+	}
+	for (uint32_t j = 0; j < n; j++) {
+		MR_TRY(s && j + 1 == n ? gemm_step(kc, &part, a[j], b[j], c, s) : gemm(kc, &part, a[j], b[j], NULL, c, NULL));
+		part.add = true;
+	}
+	return MR_OK;
+}
+
+/* Columns of A, which make rows of C. */
+typedef struct picking {
+	const mr_gemm_rows *r;
+	int64_t m;
+	const float *a;
+} picking;
+
+static void pick(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const picking *p = args;
+	float *to = (float *)p->r->room + lo * p->r->n;
+
+	(void)worker;
+	for (int64_t l = lo; l < hi; l++)
+		for (int64_t i = 0; i < p->r->n; i++)
+			*to++ = p->a[l * p->m + p->r->row[i]];
+}
+
+/* What is computed here never writes C, but gives an element the same bits among however many rows: those that are wanted are made
+ * once more. oneDNN may sum in another order where there are fewer of them, but then C is there. */
+static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
+				const mr_gemm_rows *r)
+{
+	picking p = {.r = r, .m = g->m, .a = a};
+	size_t bytes = (size_t)g->n * sizeof(float);
+	mr_gemm few = *g;
+
+	few.m = r->n;
+	few.a_sums = few.b_sums = NULL;
+	if (mr_gemm_own(g, kc->n_threads, true)) {
+		team(kc, pick, &p, g->k, 1, r->n);
+		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &few, r->room, b, NULL, r->out, NULL, NULL));
+		return gemm_step(kc, g, a, b, c, s);
+	}
+	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
+	for (int64_t i = 0; i < r->n; i++)
+		memcpy((char *)r->out + (size_t)i * bytes, (const char *)c + (size_t)r->row[i] * bytes, bytes);
+	step(kc, g->m * g->n, s, c);
+	return MR_OK;
+}
+
+const mr_kernels mr_kernels_dnnl_f32 = {
+	.name = "dnnl",
+	.dtype = MR_F32,
+	.ctx_create = ctx_create,
+	.ctx_destroy = ctx_destroy,
+	.ctx_bytes = ctx_bytes,
+	.gemm = gemm,
+	.colsum = colsum,
+	.act_backward = act_backward,
+	.norm = norm,
+	.norm_backward_input = norm_backward_input,
+	.norm_backward_weight = norm_backward_weight,
+	.norm_backward = norm_backward,
+	.attn_saved_bytes = attn_saved_bytes,
+	.attn_scratch_bytes = attn_scratch_bytes,
+	.attn = attn,
+	.attn_backward = attn_backward,
+	.embed = embed,
+	.embed_backward = embed_backward,
+	.sum = sum,
+	.dropout = dropout,
+	.xent = xent,
+	.mse = mse,
+	.sumsq = sumsq,
+	.ranges = ranges,
+	.mix = mix,
+	.step = step,
+	.gemm_step = gemm_step,
+	.gemm_sum = gemm_sum,
+	.gemm_step_rows = gemm_step_rows,
+};

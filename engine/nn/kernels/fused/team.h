@@ -1,0 +1,62 @@
+/*
+ * team.h - how a kernel's range is shared out to the threads of a context.
+ *
+ * Header only, for the files of the dnnl filling. A context with one thread, and work too small to share, never enters OpenMP.
+ */
+#ifndef MR_KERNELS_TEAM_H
+#define MR_KERNELS_TEAM_H
+
+#include "nn/kernels/fused/vec.h"
+
+/* Work below this many elements a thread is not worth waking it (a fork and join costs some microseconds). */
+#define MR_TEAM_GRAIN 8192
+
+/** In how many pieces @n units of @weight elements of work each are done by @n_threads, if bounds are multiples of @step. */
+static inline int64_t mr_team_pieces(uint32_t n_threads, int64_t n, int64_t step, int64_t weight)
+{
+#ifdef MR_OPENMP
+	int64_t pieces = n_threads, useful = n * weight / MR_TEAM_GRAIN, units = (n + step - 1) / step;
+
+	if (pieces > useful)
+		pieces = useful;
+	if (pieces > units)
+		pieces = units;
+	return pieces > 1 ? pieces : 1;
+#else
+	(void)n_threads, (void)n, (void)step, (void)weight;
+	return 1;
+#endif
+}
+
+/**
+ * Runs @fn over [0, @n), in @pieces whose bounds are multiples of @step, one a thread. To be called by the leader of a team of at
+ * least as many threads, outside any parallel region.
+ */
+static inline void mr_team_run_pieces(int64_t pieces, mr_vec_fn *fn, const void *args, int64_t n, int64_t step)
+{
+#ifdef MR_OPENMP
+	int64_t units = (n + step - 1) / step;
+
+	if (pieces > 1) {
+#pragma omp parallel for num_threads((int)pieces) schedule(static, 1)
+		for (int64_t i = 0; i < pieces; i++) {
+			int64_t lo = units * i / pieces * step, hi = units * (i + 1) / pieces * step;
+
+			fn(args, lo, hi < n ? hi : n, (uint32_t)i);
+		}
+		return;
+	}
+#else
+	(void)pieces, (void)step;
+#endif
+	fn(args, 0, n, 0);
+}
+
+/** Both, in at most @n_threads pieces. */
+static inline void mr_team_run(uint32_t n_threads, mr_vec_fn *fn, const void *args, int64_t n, int64_t step,
+			       int64_t weight)
+{
+	mr_team_run_pieces(mr_team_pieces(n_threads, n, step, weight), fn, args, n, step);
+}
+
+#endif

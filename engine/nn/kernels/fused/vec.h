@@ -1,0 +1,176 @@
+/*
+ * vec.h - the dnnl filling's own kernels, in f32, for AVX-512 and for AVX2: everything but the matrix products that are
+ * left to oneDNN (gemm.h says which).
+ *
+ * oneDNN's elementwise, norm and softmax primitives take two to four times the time of a plain fused loop, so these are
+ * ours. Each kernel is written once, in a file vec_<noun>.inc, against the vector operations of vec_lanes_*.inc, and
+ * compiled twice.
+ *
+ * A kernel has its arguments in a struct and computes a range [lo, hi) of what it is split by over threads (rows,
+ * columns, elements, heads). The result of an element never depends on how the range was cut: elementwise kernels use
+ * the same instructions in the main loop and in tails; sums run along what is not split, in one fixed order. So every
+ * kernel gives the same bits for any number of threads. Sums of products are fused (one rounding), unlike in the
+ * reference filling.
+ */
+#ifndef MR_KERNELS_VEC_H
+#define MR_KERNELS_VEC_H
+
+#include "nn/kernels.h"
+#include "nn/kernels/fused/share.h"
+
+/** @worker numbers the calling thread from 0: which scratch to use. */
+typedef void mr_vec_fn(const void *args, int64_t lo, int64_t hi, uint32_t worker);
+
+typedef struct mr_vec_act {
+	mr_act act;
+	const float *in, *dy; /* in: forward z, backward the slope or for ReLU the output */
+	float *out, *slope;   /* slope: forward; it may be in */
+} mr_vec_act;
+
+typedef struct mr_vec_colsum {
+	int64_t rows, cols;
+	const float *x;
+	float *y;
+	bool add;
+} mr_vec_colsum;
+
+/* The forward call and both halves of the backward call; each uses the fields that it needs. */
+typedef struct mr_vec_norm {
+	int64_t rows, cols;
+	float eps;
+	const float *x, *gain, *shift, *dy;
+	float *y, *mean, *rstd;
+	const float *saved_mean, *saved_rstd;
+	float *dx, *dgain, *dshift;
+	bool add, add_weight;  /* to dx; to dgain and dshift */
+	/* Where both halves are one call: the share of the first so many rows, in one range, in dgain and dshift, which begins at 0 and
+	 * is made with their dx. */
+	int64_t first;
+	float *sums;           /* [2, cols] */
+} mr_vec_norm;
+
+typedef struct mr_vec_attn {
+	mr_attn a;
+	const float *qkv, *dy;
+	float *y, *dqkv;
+	float *saved;          /* [samples, heads, 2, t]: largest scaled scores, 1 / sums of exponentials */
+	const float *saved_in;
+	float *scratch;        /* of worker 0; the others follow at this distance */
+	size_t scratch_floats;
+} mr_vec_attn;
+
+typedef struct mr_vec_embed {
+	int64_t rows, t, cols, vocab;
+	const int32_t *tokens;
+	const float *wte, *wpe, *dy;
+	float *y, *dwte, *dwpe;
+	bool add;
+} mr_vec_embed;
+
+typedef struct mr_vec_sum {
+	const float *a, *b;
+	float *y;
+} mr_vec_sum;
+
+typedef struct mr_vec_dropout {
+	int64_t samples, per_sample;
+	uint32_t threshold;
+	float scale;
+	mr_mask_key key;
+	const float *x;
+	float *y;
+} mr_vec_dropout;
+
+typedef struct mr_vec_loss {
+	int64_t rows, cols;   /* rows: of the whole call (the gradient is of the mean) */
+	float *x;
+	const int32_t *targets;
+	const float *y;
+	double *row_loss;     /* [hi] */
+} mr_vec_loss;
+
+typedef struct mr_vec_step {
+	mr_step_kind kind;
+	const float *src, *g;
+	float *dst, *m, *v;
+	float gscale, rate, keep, mu, b1, a1, b2, a2, root, eps, rate_g;
+	bool nesterov;
+} mr_vec_step;
+
+typedef struct mr_vec_mix {
+	uint32_t n;
+	const float *const *src;
+	float *const *dst;
+	float *reference, *velocity, *mean;
+	double alpha, lr, mu;
+} mr_vec_mix;
+
+/* A product as in mr_gemm, and optionally the step that consumes it (mr_kernels.gemm_step). Which shapes each order takes, and
+ * what it needs: nn/kernels/fused/gemm.c. */
+typedef struct mr_vec_gemm {
+	int64_t m, n, k;
+	bool ta, tb, add;
+	bool by_rows;             /* what the range of the call counts: rows of C, otherwise columns */
+	mr_share *share;          /* not NULL: the range does not count, and units are taken from here, */
+	uint32_t n_share;         /* which has so many parts */
+	mr_act act;
+	const float *a, *b, *bias, *addend;
+	const float *factor;      /* tall: of each element of C, last of all; NULL: 1 */
+	const float *const *as, *const *bs; /* groups: k in pieces of @piece rows each, one behind the other; NULL: a and b alone */
+	int64_t piece;
+	float *c, *slope;         /* slope: with GELU */
+	const mr_vec_step *step;  /* or NULL; its g is not read */
+	float *sums;              /* B's, as mr_gemm.b_sums; NULL: not wanted from this order */
+	float *scratch;           /* of worker 0; the others follow at this distance */
+	size_t scratch_floats;
+} mr_vec_gemm;
+
+/** What of a sum of @k products MR_GEMM_STRIPS takes in one chain: as few equal blocks (but for the last) as there may be. A
+ * single chain over the 50257 columns of a head would lose digits. */
+static inline int64_t mr_gemm_sum_block(int64_t k)
+{
+	int64_t most = 1536, blocks = (k + most - 1) / most; /* panels of 128 rows stay in L2 */
+
+	return ((k + blocks - 1) / blocks + 15) / 16 * 16;
+}
+
+typedef enum mr_gemm_order { MR_GEMM_PANELS, MR_GEMM_GROUPS, MR_GEMM_STRIPS, MR_GEMM_TALL, MR_N_GEMM_ORDERS } mr_gemm_order;
+
+typedef struct mr_vec_order {
+	mr_vec_fn *run;                          /* rows or columns of C */
+	/* Units that threads may take as they come, each of work for some 20 us at most; 0: the shape has none, and ranges are fixed. */
+	int64_t (*units)(const mr_vec_gemm *g);
+	size_t (*scratch_floats)(int64_t k);     /* of one worker */
+	bool (*sums)(const mr_vec_gemm *g);      /* can it give g->sums in passing? NULL: never */
+} mr_vec_order;
+
+typedef struct mr_vec_products {
+	mr_vec_order order[MR_N_GEMM_ORDERS];
+	int64_t cols;                            /* ranges of columns begin at its multiples */
+} mr_vec_products;
+
+typedef struct mr_vec {
+	const mr_vec_products *products;
+	mr_vec_fn *act, *act_backward;                        /* elements; forward: GELU and ReLU */
+	mr_vec_fn *colsum;                                    /* columns */
+	mr_vec_fn *norm, *norm_backward_input;                /* rows */
+	mr_vec_fn *norm_backward_weight;                      /* columns */
+	mr_vec_fn *attn, *attn_backward;                      /* pairs (sample, head) */
+	mr_vec_fn *embed;                                     /* rows */
+	mr_vec_fn *embed_backward;                            /* columns */
+	mr_vec_fn *sum;                                       /* elements */
+	mr_vec_fn *dropout;                                   /* groups of dropout_group elements of one sample */
+	mr_vec_fn *xent, *mse;                                /* rows */
+	mr_vec_fn *step[MR_N_STEPS];                          /* elements */
+	mr_vec_fn *mix_mean, *mix_outer, *mix_pull;           /* elements */
+	double (*sumsq)(int64_t n, const float *x);           /* one thread */
+	size_t (*attn_scratch_floats)(const mr_attn *a, bool backward); /* of one worker */
+	int64_t dropout_group;
+} mr_vec;
+
+extern const mr_vec_products mr_vec_products_avx2;
+extern const mr_vec_products mr_vec_products_avx512;
+extern const mr_vec mr_vec_avx2;
+extern const mr_vec mr_vec_avx512;
+
+#endif
