@@ -54,7 +54,6 @@ void mr_json_put_uint(mr_json_writer *w, uint64_t x);
 /** As few digits as read back to the same double; NaN and infinities as null, which is all that JSON has for them. */
 void mr_json_put_double(mr_json_writer *w, double x);
 void mr_json_put_bool(mr_json_writer *w, bool x);
-void mr_json_put_null(mr_json_writer *w);
 /**
  * End the document with a newline: also how one object a line (JSON lines) is written, since the writer is ready for
  * the next document. Does not flush or close. Errors: MR_EIO when the file has its error flag set.

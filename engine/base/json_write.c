@@ -203,12 +203,6 @@ void mr_json_put_bool(mr_json_writer *w, bool x)
 	fputs(x ? "true" : "false", w->file);
 }
 
-void mr_json_put_null(mr_json_writer *w)
-{
-	before_value(w, false);
-	fputs("null", w->file);
-}
-
 mr_status mr_json_finish(mr_json_writer *w)
 {
 	assert(!w->depth && !w->after_key);

@@ -87,8 +87,6 @@ mr_dtype mr_config_dtype(const mr_config *c);
 
 /** Workers D; 1 for "sequential" whatever the machine group says. */
 uint16_t mr_config_workers(const mr_config *c);
-/** Stages that the system makes of @workers workers; 0: only the finished plan can tell. */
-uint32_t mr_config_stages(const mr_config *c, uint16_t workers);
 /** Micro-batches a commit. */
 uint32_t mr_config_n_micro(const mr_config *c);
 /** Samples a micro-batch. */

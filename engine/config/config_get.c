@@ -71,11 +71,6 @@ uint16_t mr_config_workers(const mr_config *c)
 	return mr_job_workers(&c->job);
 }
 
-uint32_t mr_config_stages(const mr_config *c, uint16_t workers)
-{
-	return mr_job_stages(&c->job, workers);
-}
-
 uint32_t mr_config_n_micro(const mr_config *c)
 {
 	return mr_job_n_micro(&c->job);

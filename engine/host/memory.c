@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -148,13 +147,4 @@ uint64_t mr_memory_peak_bytes(void)
 uint64_t mr_memory_resident_bytes(void)
 {
 	return status_bytes("VmRSS");
-}
-
-void mr_memory_faults(uint64_t *minor, uint64_t *major)
-{
-	struct rusage u = {0};
-
-	getrusage(RUSAGE_SELF, &u);
-	*minor = (uint64_t)u.ru_minflt;
-	*major = (uint64_t)u.ru_majflt;
 }

@@ -57,7 +57,4 @@ uint64_t mr_memory_peak_bytes(void);
 /** Resident bytes of this process now (VmRSS); 0 if /proc does not say. */
 uint64_t mr_memory_resident_bytes(void);
 
-/** Page faults of this process since its start: minor ones, and major ones (that went to disk). */
-void mr_memory_faults(uint64_t *minor, uint64_t *major);
-
 #endif

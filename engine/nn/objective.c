@@ -99,11 +99,6 @@ void mr_objective_destroy(mr_objective *o)
 	free(o);
 }
 
-uint64_t mr_objective_rows(const mr_objective *o)
-{
-	return o->n;
-}
-
 int64_t mr_objective_coordinates(const mr_objective *o)
 {
 	return (int64_t)o->d;

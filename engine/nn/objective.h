@@ -35,7 +35,6 @@ mr_status mr_objective_create(const mr_objective_spec *spec, const mr_dataset *d
 			      mr_objective **out) MR_MUST_USE;
 void mr_objective_destroy(mr_objective *o); /* accepts NULL */
 
-uint64_t mr_objective_rows(const mr_objective *o);
 int64_t mr_objective_coordinates(const mr_objective *o);
 
 /** Block @b is now @w, numbers of @dtype. */

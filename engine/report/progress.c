@@ -212,15 +212,6 @@ void mr_progress_force(mr_progress *p, const mr_progress_state *s, double now_se
 		draw(p, s, now_seconds);
 }
 
-void mr_progress_clear(mr_progress *p)
-{
-	if (!p->stands)
-		return;
-	fputs("\r\033[K", p->p.out);
-	fflush(p->p.out);
-	p->stands = false;
-}
-
 void mr_progress_finish(mr_progress *p)
 {
 	if (!p->stands)

@@ -78,9 +78,6 @@ void mr_progress_update(mr_progress *p, const mr_progress_state *s, double now_s
 /** Draw @s whatever the time, unless the last line drawn (which stands) was of this step and this validation loss. */
 void mr_progress_force(mr_progress *p, const mr_progress_state *s, double now_seconds);
 
-/** Take the line off the terminal, so that another text can be printed; the next draw puts it back. */
-void mr_progress_clear(mr_progress *p);
-
 /** End: leaves the last line standing, with a newline behind it on a terminal. */
 void mr_progress_finish(mr_progress *p);
 

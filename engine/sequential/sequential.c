@@ -170,11 +170,6 @@ void *mr_sequential_weights(mr_sequential *q, uint32_t p)
 	return q->g->params[p].tied_to >= 0 ? q->weight[q->g->params[p].tied_to] : q->weight[p];
 }
 
-void *mr_sequential_grads(mr_sequential *q, uint32_t p)
-{
-	return q->grad[p];
-}
-
 void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i)
 {
 	return q->state[i][p];

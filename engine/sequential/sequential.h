@@ -73,10 +73,8 @@ mr_status mr_sequential_eval(mr_sequential *q, mr_eval_wanted *wanted, void *arg
 mr_status mr_sequential_forward(mr_sequential *q, const void *input, void *out) MR_MUST_USE;
 size_t mr_sequential_out_bytes(const mr_sequential *q);
 
-/** Storage of parameter @p (its owner's, when tied), its gradient sum and its optimizer state; between runs only. Where the
- * steps are inside (sequential/sequential_size.h) they use the gradient up: there is none to see afterwards. */
+/** Storage of parameter @p (its owner's, when tied) and its optimizer state; between runs only. */
 void *mr_sequential_weights(mr_sequential *q, uint32_t p);
-void *mr_sequential_grads(mr_sequential *q, uint32_t p);
 void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i);
 
 /** Losses of the last step's micro-batches, [n_micro] by micro-batch. Between steps: also in @progress. */

@@ -95,11 +95,6 @@ void mr_sim_options_fini(mr_sim_options *o)
 	*o = (mr_sim_options){0};
 }
 
-bool mr_sim_options_plain(const mr_sim_options *o)
-{
-	return !*o->jitter_text && o->params.n_stragglers == 0;
-}
-
 const char *mr_sim_options_text(const mr_sim_options *o, char *text, size_t size)
 {
 	int n = 0;

@@ -32,9 +32,6 @@ typedef struct mr_sim_options {
 mr_status mr_sim_options_read(const mr_values *values, mr_sim_options *out) MR_MUST_USE;
 void mr_sim_options_fini(mr_sim_options *o);
 
-/** Do they leave all times as the cost table says? */
-bool mr_sim_options_plain(const mr_sim_options *o);
-
 /** One line for people: "jitter lognormal:0.1 (seed 7), worker 2 takes 1.5 times as long"; "" when they are plain. */
 const char *mr_sim_options_text(const mr_sim_options *o, char *text, size_t size);
 

@@ -153,26 +153,6 @@ mr_status mr_ckpt_write_link(int dir, const char *link, const char *name)
 	return mr_ckpt_sync_dir(dir) ? mr_crc_file_error(link, "fsync of the folder", errno) : MR_OK;
 }
 
-mr_status mr_checkpoint_mark_best(const char *dir_path, const char *name)
-{
-	mr_ckpt_entry e;
-	struct stat info;
-	mr_status st;
-	int dir;
-
-	if (!mr_ckpt_parse_name(name, &e))
-		return mr_fail(MR_EINVAL, "\"%s\" is not the name of a checkpoint", name);
-	dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
-		return mr_crc_file_error(dir_path, "cannot open folder", errno);
-	if (fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW))
-		st = mr_fail(MR_EINVAL, "%s: has no checkpoint \"%s\"", dir_path, name);
-	else
-		st = mr_ckpt_write_link(dir, "BEST", name);
-	close(dir);
-	return st;
-}
-
 /* --- deletion --- */
 
 /* Unlink what lies in the folder @name, which is flat. */

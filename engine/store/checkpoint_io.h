@@ -80,9 +80,6 @@ mr_status mr_checkpoint_latest(const char *dir, char **path) MR_MUST_USE;
  * MR_ERESOURCE. */
 mr_status mr_checkpoint_check(const char *dir, const char *name) MR_MUST_USE;
 
-/** Name the checkpoint @dir/@name the best: it stays until another one is named. MR_EINVAL, MR_EIO, MR_ERESOURCE. */
-mr_status mr_checkpoint_mark_best(const char *dir, const char *name) MR_MUST_USE;
-
 /** Remove what dead processes, or earlier ones with this one's number, left half written or half deleted. To be called
  * before the first save, under the lock. Failures are logged. */
 void mr_checkpoint_sweep(const char *dir);

@@ -39,7 +39,7 @@ static void write_sample(mr_json_writer *w)
 	for (int i = 0; i < 2; i++) {
 		mr_json_begin_array(w);
 		mr_json_put_bool(w, i);
-		mr_json_put_null(w);
+		mr_json_put_double(w, NAN);
 		mr_json_end_array(w);
 	}
 	mr_json_end_array(w);

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "check.h"
 #include "rig.h"
+#include "sequential/sequential_parts.h"
 
 typedef struct tolerance {
 	double values, key_bias; /* see the golden files' README: what Adam makes of the key biases is noise */
@@ -136,7 +137,7 @@ static double gradient(const rig *r, uint32_t p, size_t i)
 	const void *g;
 
 	if (r->s.executor.sequential) {
-		g = mr_sequential_grads(r->s.executor.sequential, p);
+		g = r->s.executor.sequential->grad[p];
 	} else {
 		const mr_run *run = mr_engine_run_of(r->s.executor.engine);
 		uint16_t s = mr_partition_stage(&r->s.partition, r->s.graph->params[p].node);
