@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "config/config.h"
 #include "session/session.h"
 #include "host/env.h"
 
@@ -55,7 +56,7 @@ static uint64_t run_steps(const char *path, const char *workers, const char *sys
 	mr_strbuf_init(&mistakes);
 	check(mr_config_load(path, sets, 4, &mistakes, config), mr_strbuf_text(&mistakes));
 	mr_strbuf_fini(&mistakes);
-	check(mr_session_open(*config, s), path);
+	check(mr_session_open(mr_config_job(*config), s), path);
 	check(mr_session_start(s, &(mr_session_opts){.trace = true}), path);
 	check(mr_executor_run(&s->executor, WARM + steps + 1, NULL, NULL, &reached), path);
 	return reached;

@@ -22,6 +22,7 @@
 
 #include "base/json.h"
 #include "base/stats.h"
+#include "config/config.h"
 #include "cli/plan_report.h"
 #include "host/clock.h"
 #include "host/env.h"
@@ -130,7 +131,7 @@ static mr_status open_one(const bench *b, contender *x)
 	mr_status st;
 
 	MR_TRY(load(b, x->ops, &x->config));
-	st = mr_session_open_beside(x->config, &b->base, &x->s);
+	st = mr_session_open_beside(mr_config_job(x->config), &b->base, &x->s);
 	if (st == MR_OK)
 		st = mr_session_start(&x->s, NULL);
 	if (st == MR_OK)
@@ -155,7 +156,7 @@ static bool is_wanted(const bench *b, const mr_sched_ops *ops)
 static void open_all(bench *b)
 {
 	check(load(b, NULL, &b->config), b->conf);
-	check(mr_session_open(b->config, &b->base), b->conf);
+	check(mr_session_open(mr_config_job(b->config), &b->base), b->conf);
 	if (!b->base.plan || b->base.plan->contract.flush == MR_FLUSH_NONE) {
 		fprintf(stderr, "predict: %s: the system of the configuration must flush\n", b->conf);
 		exit(3);

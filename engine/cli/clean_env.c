@@ -19,6 +19,6 @@ mr_status mr_clean_env(const mr_args *args, const mr_config *config)
 	if (getenv("MILLRACE_RESTARTED"))
 		env.say = say;
 	/* Only an explicit list of CPUs can put teams of several threads on shared cores. */
-	env.shared = *mr_values_string(mr_config_values(config, MR_JOB_MACHINE), "cpus") != 0;
+	env.shared = *mr_config_job(config)->machine.cpus != 0;
 	return mr_env_prepare(&env);
 }

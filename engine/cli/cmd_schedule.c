@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/clock.h"
 #include "base/file.h"
 #include "cli/args.h"
-#include "session/budget.h"
+#include "cli/search_limit.h"
 #include "cli/output.h"
 #include "job/plugins.h"
 #include "cli/schedule_report.h"
@@ -100,13 +101,13 @@ static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const m
 		.finite = ops->asynchronous,
 		.options = values,
 		.costs = cost,
-		.now = mr_budget_now,
+		.now = mr_clock_s,
 		.n_counted = &n_counted,
 	};
 	if (st == MR_OK)
 		st = mr_schedule_emit(ops, &a, out);
 	if (st == MR_OK && n_counted)
-		mr_budget_print(ops, mr_values_float(values, ops->timed), n_counted, stderr);
+		mr_search_limit_print(ops, mr_values_float(values, ops->timed), n_counted, stderr);
 	if (st == MR_OK)
 		st = put_lp(args, ops, &a);
 	mr_values_destroy(values);

@@ -15,7 +15,6 @@
 
 /* All that the attempts share. */
 typedef struct base {
-	const mr_args *args;
 	mr_config *config;
 	mr_session s;
 	mr_costs costs;
@@ -24,84 +23,32 @@ typedef struct base {
 	uint32_t n_points; /* stages that the model's cut points allow */
 } base;
 
-/* --- the configuration of an attempt --- */
+/* --- the job of an attempt --- */
 
-typedef struct sets {
-	const char **at;
-	uint32_t n;
-	char own[EXTRA_SETS][96];
-	uint32_t n_own;
-} sets;
-
-static void add_set(sets *s, const char *key, const char *value)
+/* The user's job with the row's system, whose options are the user's where it is the user's system. */
+static mr_status change_job(const base *b, const mr_compare_row *a, mr_job *j)
 {
-	char *own = s->own[s->n_own++];
-
-	snprintf(own, sizeof(s->own[0]), "%s=%s", key, value);
-	s->at[s->n++] = own;
-}
-
-static void add_number(sets *s, const char *key, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	add_set(s, key, text);
-}
-
-/* The user's --set, without what is meant for another system, and then ours: the last wins. */
-static mr_status make_sets(const base *b, const mr_compare_row *a, sets *out)
-{
-	bool same = !strcmp(a->system, mr_config_plugin(b->config, MR_JOB_SYSTEM));
-
-	*out = (sets){.at = calloc(b->args->n_sets + EXTRA_SETS, sizeof(*out->at))};
-	if (!out->at)
-		return mr_fail(MR_ERESOURCE, "no memory for --set");
-	for (uint32_t i = 0; i < b->args->n_sets; i++)
-		if (same || strncmp(b->args->set[i], "system.", 7) != 0)
-			out->at[out->n++] = b->args->set[i];
-	add_set(out, "system.name", a->system);
-	add_number(out, "train.microbatches", a->n_micro);
+	if (strcmp(a->system, j->system.name) != 0)
+		MR_TRY(mr_job_choose(j, MR_JOB_SYSTEM, a->system));
+	j->train.microbatches = a->n_micro;
 	if (a->chunks)
-		add_number(out, "system.chunks", a->chunks);
+		MR_TRY(mr_values_set_int(j->system.values, "chunks", a->chunks));
 	if (b->cap)
-		add_number(out, "machine.memory_limit", b->cap);
+		j->machine.memory_limit = (int64_t)b->cap;
 	if (a->auto_cut || !a->ops)
-		add_set(out, "partition", "auto");
+		j->partition = "auto";
 	if (!a->ops) { /* all that there is, inside each operator */
-		add_number(out, "machine.workers", 1);
-		add_number(out, "machine.threads", 0);
+		j->machine.workers = 1;
+		j->machine.threads = 0;
 	}
-	return MR_OK;
+	j->source = (mr_job_source){0}; /* the row is not what the user wrote */
+	return mr_job_check(j, NULL);
 }
 
-/* The first line of @text, without the place in the configuration: what is told is what this system makes of it. */
-static void take_reason(const base *b, mr_compare_row *row, const char *text)
+/* The first line of this thread's error text. */
+static void take_reason(mr_compare_row *row)
 {
-	const char *path = b->args->operand[0];
-	size_t n = strlen(path);
-
-	if (!strncmp(text, "--set: ", 7))
-		text += 7;
-	else if (!strncmp(text, path, n) && text[n] == ':' && strstr(text + n, ": "))
-		text = strstr(text + n, ": ") + 2;
-	snprintf(row->why, sizeof(row->why), "%.*s", (int)strcspn(text, "\n"), text);
-}
-
-static mr_status load(const base *b, mr_compare_row *row, mr_config **config)
-{
-	mr_strbuf mistakes;
-	mr_status st;
-	sets s;
-
-	MR_TRY(make_sets(b, row, &s));
-	mr_strbuf_init(&mistakes);
-	st = mr_config_load(b->args->operand[0], s.at, s.n, &mistakes, config);
-	if (st != MR_OK)
-		take_reason(b, row, *mr_strbuf_text(&mistakes) ? mr_strbuf_text(&mistakes) : mr_error_text());
-	mr_strbuf_fini(&mistakes);
-	free(s.at);
-	return st;
+	snprintf(row->why, sizeof(row->why), "%.*s", (int)strcspn(mr_error_text(), "\n"), mr_error_text());
 }
 
 /* --- figures of an attempt --- */
@@ -217,15 +164,16 @@ static mr_status look(const base *b, const mr_session *s, double horizon, mr_com
 /* What goes wrong is the row's reason. */
 static bool attempt(mr_compare *c, const base *b, double horizon, mr_compare_row *row)
 {
-	mr_config *config = NULL;
 	mr_session s;
+	mr_job job;
 	mr_status st;
 
 	row->why[0] = 0;
-	st = load(b, row, &config);
-	if (st != MR_OK)
-		return false;
-	st = mr_session_open_beside(config, &b->s, &s);
+	st = mr_job_copy(mr_config_job(b->config), &job);
+	if (st == MR_OK)
+		st = change_job(b, row, &job);
+	if (st == MR_OK)
+		st = mr_session_open_beside(&job, &b->s, &s);
 	if (st == MR_OK) {
 		row->n_workers = (uint16_t)s.place.n_workers;
 		c->scaled |= b->costs.measured && s.samples != b->s.samples;
@@ -234,15 +182,14 @@ static bool attempt(mr_compare *c, const base *b, double horizon, mr_compare_row
 		mr_session_close(&s);
 	}
 	if (st != MR_OK)
-		take_reason(b, row, mr_error_text());
-	mr_config_destroy(config);
+		take_reason(row);
+	mr_job_fini(&job);
 	return st == MR_OK;
 }
 
 static mr_status add_row(mr_compare *c, const base *b, const mr_sched_ops *ops, uint32_t chunks)
 {
 	mr_compare_row *more = realloc(c->row, (c->n + 1) * sizeof(*c->row)), *row;
-	uint32_t named;
 
 	if (!more)
 		return mr_fail(MR_ERESOURCE, "no memory for a comparison");
@@ -251,10 +198,10 @@ static mr_status add_row(mr_compare *c, const base *b, const mr_sched_ops *ops, 
 	*row = (mr_compare_row){.system = ops ? ops->name : MR_SEQUENTIAL, .ops = ops, .chunks = chunks, .step_s = NAN, .bubble = NAN};
 	row->margin = mr_margin_of(row->system);
 	row->n_micro = !ops || (ops->asynchronous && !ops->accumulates) ? 1 : c->n_micro;
-	if (ops && ops->step_micro && ops == mr_config_system(b->config)) /* its options are the user's */
-		row->n_micro = mr_schedule_step_micro(ops, mr_config_values(b->config, MR_JOB_SYSTEM));
+	if (ops && ops->step_micro && ops == mr_job_system(mr_config_job(b->config))) /* its options are the user's */
+		row->n_micro = mr_schedule_step_micro(ops, mr_config_job(b->config)->system.values);
 	snprintf(row->label, sizeof(row->label), chunks ? "%s, chunks %u" : "%s", row->system, chunks);
-	if (attempt(c, b, 0, row) || !mr_config_partition(b->config, &named))
+	if (attempt(c, b, 0, row) || !mr_config_job(b->config)->n_cut)
 		return MR_OK;
 	row->auto_cut = true; /* the stages that the user named may be too few or too many for this one */
 	attempt(c, b, 0, row);
@@ -295,7 +242,7 @@ static int by_time(const void *x, const void *y)
  * can be cut into up to two a worker. */
 static uint32_t choose_micro(const base *b, int64_t batch)
 {
-	const mr_sched_ops *own = mr_config_system(b->config);
+	const mr_sched_ops *own = mr_job_system(mr_config_job(b->config));
 	uint32_t n = 2u * b->n_workers;
 
 	if (own && !(own->asynchronous && !own->accumulates))
@@ -309,21 +256,21 @@ static uint32_t choose_micro(const base *b, int64_t batch)
 
 static void set_up(mr_compare *c, base *b)
 {
-	const mr_sched_ops *own = mr_config_system(b->config);
-	int64_t workers = mr_values_int(mr_config_values(b->config, MR_JOB_MACHINE), "workers");
+	const mr_sched_ops *own = mr_job_system(mr_config_job(b->config));
+	int64_t workers = mr_config_job(b->config)->machine.workers;
 	char params[16];
 
 	b->n_workers = own || workers > 1 ? (uint16_t)workers : 2;
 	for (uint32_t i = 0; i < b->s.graph->n_nodes; i++)
 		b->n_points += mr_graph_cut_ok(b->s.graph, i);
-	c->batch = mr_values_int(mr_config_values(b->config, MR_JOB_TRAIN), "batch");
+	c->batch = mr_config_job(b->config)->train.batch;
 	c->n_micro = choose_micro(b, c->batch);
-	snprintf(c->what, sizeof(c->what), "%s (%s parameters), %u worker%s, a step of %lld sample%s", mr_config_name(b->config),
+	snprintf(c->what, sizeof(c->what), "%s (%s parameters), %u worker%s, a step of %lld sample%s", mr_config_job(b->config)->name,
 		 mr_count_text((uint64_t)mr_graph_n_params(b->s.graph), params), b->n_workers, b->n_workers == 1 ? "" : "s",
 		 (long long)c->batch, c->batch == 1 ? "" : "s");
 	snprintf(c->source, sizeof(c->source), "%s", b->costs.source);
 	c->measured = b->costs.measured;
-	c->limit = b->cap ? b->cap : (uint64_t)mr_values_int(mr_config_values(b->config, MR_JOB_MACHINE), "memory_limit");
+	c->limit = b->cap ? b->cap : (uint64_t)mr_config_job(b->config)->machine.memory_limit;
 }
 
 /* Which rows that can run may as well be as fast as which. */
@@ -359,12 +306,12 @@ static mr_status try_all(mr_compare *c, const base *b, bool pictures)
 
 mr_status mr_compare_init(mr_compare *c, const mr_args *args, uint64_t cap, bool pictures)
 {
-	base b = {.args = args, .cap = cap};
+	base b = {.cap = cap};
 	mr_status st;
 
 	*c = (mr_compare){0};
 	MR_TRY(mr_open_config(args, &b.config));
-	st = mr_session_survey(b.config, &b.s);
+	st = mr_session_survey(mr_config_job(b.config), &b.s);
 	if (st == MR_OK) {
 		st = mr_costs_at_hand(&b.s, &b.costs);
 		if (st == MR_OK) {

@@ -37,7 +37,7 @@ mr_status mr_with_session(const mr_args *args, mr_status (*work)(const mr_args *
 	MR_TRY(mr_open_config(args, &config));
 	st = mr_clean_env(args, config);
 	if (st == MR_OK)
-		st = mr_session_open(config, &s);
+		st = mr_session_open(mr_config_job(config), &s);
 	if (st == MR_OK)
 		st = work_and_close(args, &s, work);
 	mr_config_destroy(config);
@@ -62,8 +62,8 @@ static mr_status open_trained(const mr_args *args, bool speechless, const mr_con
 	bool known;
 	mr_status st;
 
-	MR_TRY(mr_weights_alphabet(config, args, alphabet, &known));
-	MR_TRY(mr_session_open_trained(config, *alphabet, speechless, s));
+	MR_TRY(mr_weights_alphabet(mr_config_job(config), args, alphabet, &known));
+	MR_TRY(mr_session_open_trained(mr_config_job(config), *alphabet, speechless, s));
 	st = check_tokens(s, known);
 	if (st != MR_OK)
 		mr_session_close(s);

@@ -52,7 +52,7 @@ mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out)
 	if (!s->plan)
 		return mr_fail(MR_ECONFIG, "sequential has no schedule: it is one worker that runs layer after layer");
 	MR_TRY(mr_walk_trace(s->plan, f->walk, 1e9, &rec, &p.n_rec));
-	snprintf(title, sizeof(title), "%s: %s, %u worker%s, %u micro-batch%s a step", mr_config_name(s->config),
+	snprintf(title, sizeof(title), "%s: %s, %u worker%s, %u micro-batch%s a step", s->job->name,
 		 s->plan->system, s->place.n_workers, s->place.n_workers == 1 ? "" : "s", s->n_micro,
 		 s->n_micro == 1 ? "" : "es");
 	snprintf(subtitle, sizeof(subtitle), "step %.4g %s; costs %s", f->step_s / u->seconds, u->name, f->costs.source);
@@ -80,19 +80,19 @@ static mr_status print_head(const mr_forecast *f, FILE *out)
 	const mr_session *s = f->s;
 	char params[16], text[512];
 
-	fprintf(out, "model    %s, %s parameters, %u layers; %s, %s\n", mr_config_plugin(s->config, MR_JOB_MODEL),
+	fprintf(out, "model    %s, %s parameters, %u layers; %s, %s\n", s->job->model.name,
 		mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 		mr_dtype_name(s->kernels->dtype));
 	fprintf(out, "data     %s\n", s->data->describe);
 	MR_TRY(print_known(s, out));
 	fprintf(out, "system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
-		s->plan ? s->plan->system : mr_config_plugin(s->config, MR_JOB_SYSTEM), s->place.n_workers,
+		s->plan ? s->plan->system : s->job->system.name, s->place.n_workers,
 		s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
 		s->samples == 1 ? "" : "s");
 	if (s->plan)
 		fprintf(out, "; plan %016" PRIx64, s->plan_hash);
 	if (s->n_counted)
-		fprintf(out, ", that of %s = %" PRIu64, mr_config_system(s->config)->counted, s->n_counted);
+		fprintf(out, ", that of %s = %" PRIu64, mr_job_system(s->job)->counted, s->n_counted);
 	fprintf(out, "\nmachine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));
 	if (*mr_place_print_notes(&s->place, text, sizeof(text)))
 		fprintf(out, "         %s\n", text);

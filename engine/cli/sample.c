@@ -41,10 +41,10 @@ static int by_probability(const void *a, const void *b)
 /* Draw a token from row @row of the logits. */
 static int32_t draw(writer *w, int64_t row)
 {
-	const mr_values *v = mr_config_values(w->s->config, MR_JOB_SAMPLE);
-	double temperature = mr_values_float(v, "temperature"), max = -INFINITY, sum = 0, u;
-	int64_t top_k = mr_values_int(v, "top_k"), n;
-	uint64_t seed = (uint64_t)mr_values_int(mr_config_values(w->s->config, MR_JOB_TRAIN), "seed");
+	const mr_job_sample *v = &w->s->job->sample;
+	double temperature = v->temperature, max = -INFINITY, sum = 0, u;
+	int64_t top_k = v->top_k, n;
+	uint64_t seed = (uint64_t)w->s->job->train.seed;
 
 	for (int64_t i = 0; i < w->vocab; i++) {
 		w->p[i] = logit(w, row, i);
@@ -126,9 +126,9 @@ static mr_status make_model(writer *w, const mr_state_list *model)
 
 static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 {
-	const mr_values *v = mr_config_values(w->s->config, MR_JOB_SAMPLE);
-	const char *prompt = mr_values_string(v, "prompt");
-	int64_t want = mr_values_int(v, "tokens");
+	const mr_job_sample *v = &w->s->job->sample;
+	const char *prompt = v->prompt;
+	int64_t want = v->tokens;
 	bool live;
 
 	w->context = w->s->graph->input.rows;
@@ -181,12 +181,7 @@ mr_status mr_sample_write(const mr_session *s, const mr_state_list *model, FILE 
 
 static bool asked_for(const mr_session *s)
 {
-	const mr_values *v = mr_config_values(s->config, MR_JOB_SAMPLE);
-
-	for (const mr_option *o = mr_values_table(v); o->name; o++)
-		if (mr_values_is_set(v, o->name))
-			return true;
-	return false;
+	return mr_job_differs(s->job, MR_JOB_SAMPLE);
 }
 
 mr_status mr_sample_at_end(mr_session *s)

@@ -7,6 +7,7 @@
 #ifndef MR_CLI_TRAIN_H
 #define MR_CLI_TRAIN_H
 
+#include "config/config.h"
 #include "session/rundir.h"
 #include "session/saves.h"
 #include "session/session.h"
@@ -27,6 +28,7 @@ typedef struct mr_train_opts {
 } mr_train_opts;
 
 typedef struct mr_train {
+	const mr_config *config;     /* borrowed */
 	mr_session s;
 	mr_virtual *clock;           /* of a simulated training; NULL: the real one */
 	mr_rundir dir;

@@ -48,10 +48,10 @@ static void cores_text(const mr_place_worker *w, char *text, size_t size)
 static void print_system(const mr_train *t)
 {
 	const mr_session *s = &t->s;
-	double clip = mr_values_float(mr_config_values(s->config, MR_JOB_TRAIN), "clip");
+	double clip = s->job->train.clip;
 
 	printf("system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
-	       s->plan ? s->plan->system : mr_config_plugin(s->config, MR_JOB_SYSTEM), s->place.n_workers,
+	       s->plan ? s->plan->system : s->job->system.name, s->place.n_workers,
 	       s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
 	       s->samples == 1 ? "" : "s");
 	if (s->plan_path)
@@ -79,7 +79,7 @@ void mr_train_print_start(const mr_train *t)
 	const mr_session *s = &t->s;
 	char params[32], text[1000];
 
-	printf("model    %s, %s parameters, %u layers; %s, %s\n", mr_config_plugin(s->config, MR_JOB_MODEL),
+	printf("model    %s, %s parameters, %u layers; %s, %s\n", s->job->model.name,
 	       mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 	       mr_dtype_name(s->kernels->dtype));
 	printf("data     %s\n", s->data->describe);
@@ -275,7 +275,7 @@ void mr_train_print_end(const mr_train *t)
 	printf("written to %s: resolved.cfg, metrics.jsonl, %scheckpoints/", t->dir.path,
 	       mr_executor_run_of(&t->s.executor) && !idle ? "memory.json, " : "");
 	printf(t->trace_written ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
-	if (mr_config_trace_steps(t->s.config, &first, &last) && !t->trace_written)
+	if (mr_job_trace_steps(t->s.job, &first, &last) && !t->trace_written)
 		printf("no trace: %s\n", t->s.plan ? "this session had no step of trace.steps" : "sequential has no pipeline to trace");
 	fflush(stdout);
 }
@@ -326,7 +326,7 @@ static void name_tracks(const mr_train *t, const mr_run *run, char (*name)[128],
 mr_status mr_train_write_trace(const mr_train *t)
 {
 	const mr_run *run = mr_executor_run_of(&t->s.executor);
-	mr_chrome c = {.n_workers = run->n_workers, .title = mr_config_name(t->s.config)};
+	mr_chrome c = {.n_workers = run->n_workers, .title = t->s.job->name};
 	char(*name)[128] = calloc(run->n_workers, sizeof(*name));
 	const char **tracks = calloc(run->n_workers, sizeof(*tracks));
 	mr_trace_rec *recs = calloc(pick(t, run, NULL) + 1, sizeof(*recs));

@@ -8,7 +8,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
-#include "session/budget.h"
+#include "cli/search_limit.h"
 #include "session/known.h"
 #include "session/plan_file.h"
 #include "cli/output.h"
@@ -25,7 +25,7 @@ static mr_status write_config(const mr_train *t)
 	mr_status st;
 
 	mr_strbuf_init(&text);
-	st = mr_config_print(t->s.config, &text);
+	st = mr_config_print(t->config, &text);
 	if (st == MR_OK)
 		st = mr_file_replace(t->dir.config, mr_strbuf_text(&text), strlen(mr_strbuf_text(&text)));
 	mr_strbuf_fini(&text);
@@ -51,16 +51,16 @@ static mr_status take_up_metrics(mr_train *t)
 
 static mr_status prepare(mr_train *t, const mr_config *config, const char *resume)
 {
-	const mr_values *train = mr_config_values(config, MR_JOB_TRAIN);
+	const mr_job_train *train = &mr_config_job(config)->train;
 	mr_progress_params pp;
 
-	t->n_steps = (uint64_t)mr_values_int(train, "steps");
-	t->eval_every = (uint64_t)mr_values_int(train, "eval_every");
-	t->save_every = (uint64_t)mr_values_int(mr_config_values(config, MR_JOB_CHECKPOINT), "every");
-	t->traced = t->s.plan && mr_config_trace_steps(config, &t->trace_first, &t->trace_last);
+	t->n_steps = (uint64_t)train->steps;
+	t->eval_every = (uint64_t)train->eval_every;
+	t->save_every = (uint64_t)mr_config_job(config)->checkpoint.every;
+	t->traced = t->s.plan && mr_job_trace_steps(mr_config_job(config), &t->trace_first, &t->trace_last);
 	t->best = t->val_loss = t->accuracy = NAN;
 	t->flops = mr_graph_flops_train(t->s.graph);
-	t->peak_gflops = mr_values_float(mr_config_values(config, MR_JOB_MACHINE), "peak_gflops");
+	t->peak_gflops = mr_config_job(config)->machine.peak_gflops;
 	if (t->peak_gflops <= 0)
 		t->peak_gflops = mr_probe_peak_gflops(&t->isa);
 	t->peak_gflops *= t->s.place.n_cores_used;
@@ -88,7 +88,7 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 
 static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session_opts *so)
 {
-	uint64_t steps = (uint64_t)mr_values_int(mr_config_values(t->s.config, MR_JOB_TRAIN), "steps");
+	uint64_t steps = (uint64_t)t->s.job->train.steps;
 
 	if (!o->trajectory)
 		return MR_OK;
@@ -96,7 +96,7 @@ static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session
 		return mr_fail(MR_EUSAGE, "--trajectory records a run from its first step, so it does not go with --resume");
 	if (t->s.plan && t->s.plan->n_pipes > 1 && !mr_contract_replicates(&t->s.plan->contract) && !mr_plan_has_turns(t->s.plan))
 		return mr_fail(MR_EUSAGE, "--trajectory follows a stage on the one worker that commits its weights; %s has %u pipes, which share each commit",
-			       mr_config_plugin(t->s.config, MR_JOB_SYSTEM), t->s.plan->n_pipes);
+			       t->s.job->system.name, t->s.plan->n_pipes);
 	MR_TRY(mr_output_check(o->trajectory));
 	if (t->s.plan)
 		MR_TRY(mr_trajectory_create_for(t->s.graph, &t->s.partition, t->s.plan, steps, &t->trajectory));
@@ -123,7 +123,7 @@ static mr_status make_clock(mr_train *t, const mr_train_opts *o, mr_session_opts
 /* A record is of a run from its first step to its last, and so is what is carried out again. */
 static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_session_opts *so)
 {
-	uint64_t steps = (uint64_t)mr_values_int(mr_config_values(t->s.config, MR_JOB_TRAIN), "steps");
+	uint64_t steps = (uint64_t)t->s.job->train.steps;
 	uint64_t end = t->s.plan ? mr_run_last_step(t->s.plan) : UINT64_MAX;
 
 	if ((o->record || o->replay) && o->resume)
@@ -148,11 +148,11 @@ static mr_status check_valid(const mr_session *s)
 {
 	char window[64] = "";
 
-	if (!mr_values_int(mr_config_values(s->config, MR_JOB_TRAIN), "eval_every") || s->data->n_valid)
+	if (!s->job->train.eval_every || s->data->n_valid)
 		return MR_OK;
 	if (s->graph->input.tokens)
 		snprintf(window, sizeof(window), ", or none as long as a window of %lld tokens", (long long)s->graph->input.rows);
-	return mr_config_blame(s->config, MR_JOB_TRAIN, "eval_every",
+	return mr_job_blame(s->job, MR_JOB_TRAIN, "eval_every",
 			       mr_fail(MR_ECONFIG, "there is nothing to evaluate: %s has no validation part%s", s->data->ops->name, window));
 }
 
@@ -186,15 +186,15 @@ void mr_train_give_up(mr_train *t)
 static mr_status open_session(mr_train *t, const mr_config *config, const mr_train_opts *o)
 {
 	if (o->replay)
-		return mr_session_open_record(config, o->replay, &t->s);
+		return mr_session_open_record(mr_config_job(config), o->replay, &t->s);
 	if (o->plan)
-		return mr_session_open_plan(config, o->plan, &t->s);
+		return mr_session_open_plan(mr_config_job(config), o->plan, &t->s);
 	if (o->resume) {
-		t->own_plan = mr_rundir_plan(mr_config_run_dir(config));
+		t->own_plan = mr_rundir_plan(mr_config_job(config)->run_dir);
 		if (t->own_plan)
-			return mr_session_open_plan(config, t->own_plan, &t->s);
+			return mr_session_open_plan(mr_config_job(config), t->own_plan, &t->s);
 	}
-	return mr_session_open(config, &t->s);
+	return mr_session_open(mr_config_job(config), &t->s);
 }
 
 mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
@@ -202,17 +202,18 @@ mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 	mr_session_opts so = {0};
 	uint64_t a, b;
 
+	t->config = config;
 	mr_signals_start(NULL, NULL);
 	if (o->resume)
-		MR_TRY(mr_budget_take_up(config));
+		MR_TRY(mr_search_limit_take_up(config));
 	MR_TRY(open_session(t, config, o));
-	MR_TRY(mr_budget_settle(config, t->s.n_counted));
+	MR_TRY(mr_search_limit_settle(config, t->s.n_counted));
 	MR_TRY(check_valid(&t->s));
 	mr_stale_warn(&t->s);
 	MR_TRY(make_record(t, o, &so));
 	MR_TRY(make_clock(t, o, &so));
-	MR_TRY(open_dir(t, mr_config_run_dir(config), o->resume != NULL));
-	so.trace = mr_config_trace_steps(config, &a, &b);
+	MR_TRY(open_dir(t, mr_config_job(config)->run_dir, o->resume != NULL));
+	so.trace = mr_job_trace_steps(mr_config_job(config), &a, &b);
 	MR_TRY(make_trajectory(t, o, &so));
 	MR_TRY(mr_session_start(&t->s, &so));
 	MR_TRY(mr_known_create(&t->s, &t->s.known));

@@ -59,9 +59,9 @@ static void warn_data(const mr_session *s, const mr_checkpoint *ck, const char *
 }
 
 /* Which checkpoint the command means: one in the run's folder by the names that --from takes, or a path. */
-static mr_status find_asked(const mr_config *config, const char *asked, char **path)
+static mr_status find_asked(const mr_job *job, const char *asked, char **path)
 {
-	const char *run = mr_config_run_dir(config);
+	const char *run = job->run_dir;
 	char *folder;
 	mr_status st;
 
@@ -84,7 +84,7 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
 	char *path;
 	mr_status st;
 
-	MR_TRY(find_asked(s->config, asked, &path));
+	MR_TRY(find_asked(s->job, asked, &path));
 	st = mr_checkpoint_open(path, &ck);
 	if (st == MR_OK) {
 		warn_data(s, ck, path);
@@ -95,7 +95,7 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
 	return st;
 }
 
-mr_status mr_weights_alphabet(const mr_config *config, const mr_args *args, char **out, bool *known)
+mr_status mr_weights_alphabet(const mr_job *job, const mr_args *args, char **out, bool *known)
 {
 	const char *fact;
 	mr_checkpoint *ck;
@@ -104,7 +104,7 @@ mr_status mr_weights_alphabet(const mr_config *config, const mr_args *args, char
 
 	*out = NULL;
 	*known = false;
-	MR_TRY(find_asked(config, mr_values_string(args->values, "checkpoint"), &path));
+	MR_TRY(find_asked(job, mr_values_string(args->values, "checkpoint"), &path));
 	st = mr_checkpoint_open(path, &ck);
 	free(path);
 	MR_TRY(st);

@@ -32,7 +32,7 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
  * The characters of the trained model that the command names (nn/dataset.h), for the caller to free; *@out is NULL where the checkpoint
  * is of another kind of data (*@known), or of a build that did not note them. Errors: MR_ECKPT.
  */
-mr_status mr_weights_alphabet(const mr_config *config, const mr_args *args, char **out, bool *known) MR_MUST_USE;
+mr_status mr_weights_alphabet(const mr_job *job, const mr_args *args, char **out, bool *known) MR_MUST_USE;
 
 /** A list with memory of its own for every parameter of the session's model. Free with mr_weights_list_fini. */
 mr_status mr_weights_list(const mr_session *s, mr_state_list *out) MR_MUST_USE;

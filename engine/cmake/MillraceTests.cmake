@@ -108,6 +108,9 @@ function(mr_tests layer)
     target_compile_options(test_${layer} PRIVATE -Wno-missing-prototypes
       $<$<C_COMPILER_ID:GNU>:-Wno-clobbered>)
     target_include_directories(test_${layer} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CUNIT_INCLUDE_DIR})
+    if(layer STREQUAL "session")
+      list(APPEND library mr_config) # its helpers read configurations; the layer itself sees jobs alone
+    endif()
     target_link_libraries(test_${layer} PRIVATE ${library} ${CUNIT_LIBRARY})
   endif()
   file(GLOB scripts CONFIGURE_DEPENDS ${dir}/test_*.sh ${dir}/slow_*.sh ${dir}/long_*.sh)

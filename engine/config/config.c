@@ -216,6 +216,18 @@ void mr_config_part_mark(mr_config *c, mr_job_group group, const char *key, mr_o
 	part->origin[mr_option_find(part->table, key) - part->table] = at;
 }
 
+/* --- what was loaded --- */
+
+const mr_job *mr_config_job(const mr_config *c)
+{
+	return &c->job;
+}
+
+const mr_values *mr_config_values(const mr_config *c, mr_job_group group)
+{
+	return c->part[group].values;
+}
+
 /* --- loading --- */
 
 static mr_status name_paths(mr_config *c, const char *path)

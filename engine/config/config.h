@@ -64,41 +64,6 @@ const mr_job *mr_config_job(const mr_config *c);
 const mr_values *mr_config_values(const mr_config *c, mr_job_group group);
 /** The system's limit of time (ir/sched.h) has come to @n: that is what is configured from now on. Errors: MR_ERESOURCE. */
 mr_status mr_config_count_as(mr_config *c, uint64_t n) MR_MUST_USE;
-/** The `name` of a plug-in group. */
-const char *mr_config_plugin(const mr_config *c, mr_job_group group);
-
-/* --- the same as the other layers want it --- */
-
-/** File name without folder and ".cfg". */
-const char *mr_config_name(const mr_config *c);
-/** Folder of the file, absolute. */
-const char *mr_config_base_dir(const mr_config *c);
-/** run.dir, or runs/<name>. */
-const char *mr_config_run_dir(const mr_config *c);
-
-const mr_model_ops *mr_config_model(const mr_config *c);
-const mr_dataset_ops *mr_config_data(const mr_config *c);
-const mr_optim_ops *mr_config_optimizer(const mr_config *c);
-const mr_mitigate_ops *mr_config_mitigation(const mr_config *c);
-/** NULL for "sequential". */
-const mr_sched_ops *mr_config_system(const mr_config *c);
-const mr_kernels *mr_config_kernels(const mr_config *c);
-mr_dtype mr_config_dtype(const mr_config *c);
-
-/** Workers D; 1 for "sequential" whatever the machine group says. */
-uint16_t mr_config_workers(const mr_config *c);
-/** Micro-batches a commit. */
-uint32_t mr_config_n_micro(const mr_config *c);
-/** Samples a micro-batch. */
-int64_t mr_config_samples(const mr_config *c);
-mr_lr mr_config_lr(const mr_config *c);
-/** As mr_run_config.spin_us: UINT32_MAX when the file leaves it to the place. */
-uint32_t mr_config_spin_us(const mr_config *c);
-/** Where the second and later stages begin; NULL (and *@n = 0) for "auto". */
-const char *const *mr_config_partition(const mr_config *c, uint32_t *n);
-/** Are steps to be traced? Then [*@first, *@last]. */
-bool mr_config_trace_steps(const mr_config *c, uint64_t *first, uint64_t *last);
-
 /**
  * Append the resolved configuration: every key with its value and, as a comment, where it comes from ("default",
  * "file:line", "--set"). It parses back to the same values. Errors: MR_ERESOURCE.

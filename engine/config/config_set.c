@@ -158,7 +158,7 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 
 mr_status mr_config_count_as(mr_config *c, uint64_t n)
 {
-	const mr_sched_ops *ops = mr_config_system(c);
+	const mr_sched_ops *ops = mr_job_system(&c->job);
 	mr_config_part *part = &c->part[MR_JOB_SYSTEM];
 	const mr_option *table = mr_values_table(part->values);
 

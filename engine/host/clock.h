@@ -12,6 +12,9 @@
 /** Nanoseconds since an arbitrary start that is the same for all threads. Thread: any. */
 uint64_t mr_clock_ns(void);
 
+/** The same in seconds: the clock of systems that look for a plan for a limited time (ir/sched.h). */
+double mr_clock_s(void);
+
 /**
  * Sleep at least @ns nanoseconds; signals do not shorten it. For tests, probes and the watchdog, never on the step
  * path.

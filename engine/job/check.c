@@ -197,7 +197,8 @@ static void settle_workers(mr_job *j, const mr_job_listener *l)
 
 	if (sequential && j->n_cut)
 		mr_job_note(l, MR_JOB_TOP, "partition", "sequential is one stage and takes no names of others");
-	if (!j->machine.workers)
+	j->chose_workers = !j->machine.workers;
+	if (j->chose_workers)
 		j->machine.workers = sequential ? 1 : j->n_cut ? workers_for(j) : 2;
 	if (!sequential && j->n_cut)
 		check_stages(j, l);
@@ -228,16 +229,18 @@ static void settle_micro(mr_job *j, const mr_job_listener *l)
 		return; /* missing, and noted */
 	if (!given && mr_job_doubtful(l, MR_JOB_MACHINE, "workers"))
 		return; /* it would be the default for a number of workers that cannot be */
-	if (batch % micro == 0)
+	if (batch % micro == 0) {
+		j->chose_microbatches = !given;
 		j->train.microbatches = micro;
-	else if (given)
+	} else if (given) {
 		mr_job_note(l, MR_JOB_TRAIN, "batch", "%lld samples cannot be cut into %lld equal micro-batches", batch,
 			    (long long)micro);
-	else
+	} else {
 		mr_job_note(l, MR_JOB_TRAIN, "batch",
 			    "%lld samples cannot be cut into %lld equal micro-batches, the default of %s for %u workers; "
 			    "set train.microbatches or another batch",
 			    batch, (long long)micro, name, mr_job_workers(j));
+	}
 }
 
 static void check_train(const mr_job *j, const mr_job_listener *l)

@@ -144,3 +144,27 @@ mr_status mr_job_put(const mr_job *j, mr_job_group group, mr_values *v)
 	}
 	return MR_OK;
 }
+
+static bool same(const mr_job *a, const mr_job *b, const field *f)
+{
+	const char *x = (const char *)a + f->offset, *y = (const char *)b + f->offset;
+
+	if (f->type == FIELD_FLOAT)
+		return *(const double *)x == *(const double *)y;
+	if (f->type == FIELD_INT)
+		return *(const int64_t *)x == *(const int64_t *)y;
+	return !strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+bool mr_job_differs(const mr_job *j, mr_job_group group)
+{
+	bool differs = false;
+	mr_job usual;
+
+	if (mr_job_init(&usual) != MR_OK)
+		return true;
+	for (size_t i = 0; i < N_FIELDS; i++)
+		differs = differs || (fields[i].group == group && !same(j, &usual, &fields[i]));
+	mr_job_fini(&usual);
+	return differs;
+}

@@ -100,6 +100,11 @@ mr_status mr_job_copy(const mr_job *from, mr_job *to)
 	to->n_cut = 0;
 	to->own = NULL;
 	to->n_own = 0;
+	if (from->chose_workers)
+		to->machine.workers = 0;
+	if (from->chose_microbatches)
+		to->train.microbatches = 0;
+	to->chose_workers = to->chose_microbatches = false;
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
 		mr_choice *c = mr_job_choice(to, (mr_job_group)g);
 
@@ -231,4 +236,11 @@ mr_lr mr_job_lr(const mr_job *j)
 uint32_t mr_job_spin_us(const mr_job *j)
 {
 	return j->machine.spin_us < 0 ? UINT32_MAX : (uint32_t)j->machine.spin_us;
+}
+
+bool mr_job_trace_steps(const mr_job *j, uint64_t *first, uint64_t *last)
+{
+	*first = j->trace.first;
+	*last = j->trace.last;
+	return j->trace.first > 0;
 }

@@ -108,6 +108,7 @@ typedef struct mr_job {
 	mr_job_sample sample;
 	mr_job_source source;  /* blame NULL: mistakes are named "group.key: sentence" */
 	/* Set by mr_job_check; owned. */
+	bool chose_workers, chose_microbatches; /* the field was 0 */
 	char **cut;            /* [n_cut] where the second and later stages begin; NULL: "auto" */
 	uint32_t n_cut;
 	char **own;            /* [n_own] strings of the job itself */
@@ -122,7 +123,8 @@ void mr_job_fini(mr_job *j);
  * sentence that names the nearest and lists all; MR_ERESOURCE. */
 mr_status mr_job_choose(mr_job *j, mr_job_group group, const char *name) MR_MUST_USE;
 
-/** A copy that may be changed by itself. Borrows the strings of @from. Errors: MR_ERESOURCE. */
+/** A copy that may be changed by itself and is to be checked then: what mr_job_check chose for @from is open again. Borrows the
+ * strings of @from. Errors: MR_ERESOURCE. */
 mr_status mr_job_copy(const mr_job *from, mr_job *to) MR_MUST_USE;
 
 /** The choice of @group; NULL where the group holds no plug-in. */
@@ -135,6 +137,8 @@ const mr_option *mr_job_table(const mr_job *j, mr_job_group group);
 /* The fields of a group that holds no plug-in, by its table of options (keys.h). */
 /** Take all values of @group from @v. Strings are borrowed from @v. */
 void mr_job_take(mr_job *j, mr_job_group group, const mr_values *v);
+/** Has a field of @group, which holds no plug-in, another value than by default? Also true without memory to tell. */
+bool mr_job_differs(const mr_job *j, mr_job_group group);
 /** Write the field of @key of @group to @v. Errors: MR_ECONFIG a value that breaks the table, with its sentence; MR_ERESOURCE. */
 mr_status mr_job_put_one(const mr_job *j, mr_job_group group, const char *key, mr_values *v) MR_MUST_USE;
 /** Write all fields of @group to @v. Errors: MR_ECONFIG a field that breaks the table; MR_ERESOURCE. */
@@ -188,5 +192,7 @@ int64_t mr_job_samples(const mr_job *j);
 mr_lr mr_job_lr(const mr_job *j);
 /** As mr_run_config.spin_us: UINT32_MAX when it is left to the place. */
 uint32_t mr_job_spin_us(const mr_job *j);
+/** Are steps to be traced? Then [*@first, *@last]. */
+bool mr_job_trace_steps(const mr_job *j, uint64_t *first, uint64_t *last);
 
 #endif

@@ -105,7 +105,7 @@ static void add_reductions(const mr_session *s, const mr_costs *c, mr_stage_cost
 /* Where commits are more than a step by itself. A norm that is no instruction is part of the step. */
 static void add_commits(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
 {
-	bool clips = mr_values_float(mr_config_values(s->config, MR_JOB_TRAIN), "clip") > 0;
+	bool clips = s->job->train.clip > 0;
 	bool replicates = s->plan && mr_contract_replicates(&s->plan->contract);
 	bool global = s->plan && s->plan->contract.flush != MR_FLUSH_NONE && !replicates;
 	uint32_t pipes = s->plan ? s->plan->n_pipes : 1;

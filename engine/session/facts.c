@@ -50,7 +50,7 @@ const char *mr_facts_rate(const mr_lr *lr, char *text, size_t size)
 /* "backward=lifo waves=2", or "none". */
 static const char *options_text(const mr_session *s, char *text, size_t size)
 {
-	const mr_sched_ops *ops = mr_config_system(s->config);
+	const mr_sched_ops *ops = mr_job_system(s->job);
 	const mr_option *o = ops ? ops->options : NULL;
 	size_t n = 0;
 
@@ -58,7 +58,7 @@ static const char *options_text(const mr_session *s, char *text, size_t size)
 	for (; o && o->name && n < size; o++) {
 		char value[OPTION_ROOM];
 
-		mr_values_print(mr_config_values(s->config, MR_JOB_SYSTEM), o->name, value, sizeof(value));
+		mr_values_print(s->job->system.values, o->name, value, sizeof(value));
 		n += (size_t)snprintf(text + n, size - n, "%s%s=%s", n ? " " : "", o->name, value);
 	}
 	return text;
@@ -70,8 +70,8 @@ void mr_facts_collect(const mr_session *s, double val_loss, mr_facts *f)
 
 	f->n = 0;
 	put(f, MR_FACT_millrace, "%s", MR_VERSION);
-	put(f, MR_FACT_model, "%s", mr_config_plugin(s->config, MR_JOB_MODEL));
-	put(f, MR_FACT_system, "%s", mr_config_plugin(s->config, MR_JOB_SYSTEM));
+	put(f, MR_FACT_model, "%s", s->job->model.name);
+	put(f, MR_FACT_system, "%s", s->job->system.name);
 	put(f, MR_FACT_optimizer, "%s", s->optim.ops->name);
 	put(f, MR_FACT_mitigation, "%s", s->mitigate.ops->name);
 	put(f, MR_FACT_dtype, "%s", mr_dtype_name(s->kernels->dtype));
@@ -81,13 +81,13 @@ void mr_facts_collect(const mr_session *s, double val_loss, mr_facts *f)
 	put(f, MR_FACT_stages, "%u", s->partition.n_stages);
 	put(f, MR_FACT_workers, "%u", s->place.n_workers);
 	put(f, MR_FACT_threads, "%u", s->place.worker[0].n_threads);
-	put(f, MR_FACT_seed, "%lld", (long long)mr_values_int(mr_config_values(s->config, MR_JOB_TRAIN), "seed"));
+	put(f, MR_FACT_seed, "%lld", (long long)s->job->train.seed);
 	put(f, MR_FACT_batch, "%llu", (unsigned long long)s->samples * s->n_micro);
 	put(f, MR_FACT_microbatches, "%u", s->n_micro);
 	put(f, MR_FACT_parameters, "%llu", (unsigned long long)mr_graph_n_params(s->graph));
 	if (s->plan && s->plan->endless && s->plan->endless->fixed)
-		put(f, MR_FACT_steps, "%lld", (long long)mr_values_int(mr_config_values(s->config, MR_JOB_TRAIN), "steps"));
-	put(f, MR_FACT_clip, "%g", mr_values_float(mr_config_values(s->config, MR_JOB_TRAIN), "clip"));
+		put(f, MR_FACT_steps, "%lld", (long long)s->job->train.steps);
+	put(f, MR_FACT_clip, "%g", s->job->train.clip);
 	put(f, MR_FACT_learning_rate, "%s", mr_facts_rate(&s->lr, rate, sizeof(rate)));
 	put(f, MR_FACT_options, "%s", options_text(s, options, sizeof(options)));
 	if (s->costs)
@@ -157,10 +157,10 @@ static const char *find_option(const char *text, const char *name)
 
 static mr_status options_fit(const mr_session *s, const char *then)
 {
-	const mr_sched_ops *ops = mr_config_system(s->config);
+	const mr_sched_ops *ops = mr_job_system(s->job);
 
 	for (const mr_option *o = ops ? ops->options : NULL; o && o->name; o++) {
-		const mr_values *v = mr_config_values(s->config, MR_JOB_SYSTEM);
+		const mr_values *v = s->job->system.values;
 		const char *old = find_option(then, o->name);
 		char value[OPTION_ROOM];
 		mr_values *def;

@@ -75,7 +75,7 @@ mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_pla
 		MR_TRY(workers_bytes(s, &b[MR_MEMORY_WORKERS]));
 	b[MR_MEMORY_THREADS] = mr_memory_of_threads(s);
 	b[MR_MEMORY_EVALUATION] = (d->n_valid / (uint64_t)s->samples + 1) * (sizeof(double) + sizeof(uint64_t)) + mr_known_bytes(s);
-	if (s->plan && mr_config_trace_steps(s->config, &first, &last))
+	if (s->plan && mr_job_trace_steps(s->job, &first, &last))
 		b[MR_MEMORY_TRACE] = s->place.n_workers * MR_TRACE_BYTES;
 	b[MR_MEMORY_CHECKPOINT] = 2 * MR_CRC_BLOCK;
 	for (int i = MR_MEMORY_WORKERS; i < MR_N_MEMORY_USES; i++)
@@ -99,7 +99,7 @@ void mr_memory_plan_print(const mr_memory_plan *m, mr_strbuf *out)
 /* A limit that a process of @total bytes is above, and its @name; 0: there is none. */
 static uint64_t limit_below(const mr_session *s, uint64_t total, const char **name)
 {
-	uint64_t set = (uint64_t)mr_values_int(mr_config_values(s->config, MR_JOB_MACHINE), "memory_limit");
+	uint64_t set = (uint64_t)s->job->machine.memory_limit;
 	const mr_topo *t = &s->topo;
 
 	*name = "machine.memory_limit";

@@ -38,7 +38,7 @@ static void make_content(const mr_state *st, const mr_facts *f, uint64_t step, b
 
 static uint32_t keep_of(const mr_session *s)
 {
-	return (uint32_t)mr_values_int(mr_config_values(s->config, MR_JOB_CHECKPOINT), "keep");
+	return (uint32_t)s->job->checkpoint.keep;
 }
 
 /* Sum of the squares; what is not finite stays so through a sum of differences, which needs no branch. */
@@ -196,8 +196,8 @@ static uint64_t inflight_bytes(const mr_session *s)
  * one, and one being written. */
 static uint64_t most_at_once(const mr_session *s, uint64_t step)
 {
-	uint64_t every = (uint64_t)mr_values_int(mr_config_values(s->config, MR_JOB_CHECKPOINT), "every");
-	uint64_t end = (uint64_t)mr_values_int(mr_config_values(s->config, MR_JOB_TRAIN), "steps");
+	uint64_t every = (uint64_t)s->job->checkpoint.every;
+	uint64_t end = (uint64_t)s->job->train.steps;
 	uint64_t due = every && end > step ? (end - step - 1) / every + 1 : 1, keep = keep_of(s);
 
 	return (keep < due ? keep : due) + 1 + (due > 1 && s->data->n_valid > 0);

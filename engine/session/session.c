@@ -20,7 +20,7 @@
 
 static uint64_t memory_limit(const mr_session *s)
 {
-	uint64_t limit = (uint64_t)mr_values_int(mr_config_values(s->config, MR_JOB_MACHINE), "memory_limit");
+	uint64_t limit = (uint64_t)s->job->machine.memory_limit;
 	uint64_t have = s->topo.memory_available_bytes;
 
 	return limit && (limit < have || !have) ? limit : have;
@@ -28,7 +28,7 @@ static uint64_t memory_limit(const mr_session *s)
 
 static uint64_t keep_bytes(const mr_session *s)
 {
-	uint64_t limit = (uint64_t)mr_values_int(mr_config_values(s->config, MR_JOB_MACHINE), "memory_limit");
+	uint64_t limit = (uint64_t)s->job->machine.memory_limit;
 	mr_limits have;
 
 	mr_limits_read("", &have);
@@ -38,13 +38,13 @@ static uint64_t keep_bytes(const mr_session *s)
 
 static mr_status open_data(mr_session *s)
 {
-	const mr_model_ops *model = mr_config_model(s->config);
-	const mr_values *mv = mr_config_values(s->config, MR_JOB_MODEL);
+	const mr_model_ops *model = mr_job_model(s->job);
+	const mr_values *mv = s->job->model.values;
 	mr_data_want want = {
-		.dtype = mr_config_dtype(s->config),
-		.seed = (uint64_t)mr_values_int(mr_config_values(s->config, MR_JOB_TRAIN), "seed"),
+		.dtype = (mr_dtype)s->job->dtype,
+		.seed = (uint64_t)s->job->train.seed,
 		.context = model->context ? model->context(mv) : 0,
-		.base_dir = mr_config_base_dir(s->config),
+		.base_dir = s->job->base_dir,
 		.keep_bytes = keep_bytes(s),
 		.alphabet = s->alphabet,
 	};
@@ -54,12 +54,12 @@ static mr_status open_data(mr_session *s)
 		MR_TRY(want.context ? mr_text_of_alphabet(&want, &s->data)
 				    : mr_fail(MR_ECONFIG, "only a model of text can write a sample: %s takes no sequences", model->name));
 	else if (!s->beside)
-		MR_TRY(mr_config_blame(s->config, MR_JOB_DATA, "name",
-				       mr_dataset_look(mr_config_data(s->config), mr_config_values(s->config, MR_JOB_DATA),
+		MR_TRY(mr_job_blame(s->job, MR_JOB_DATA, "name",
+				       mr_dataset_look(mr_job_data(s->job), s->job->data.values,
 						       &want, &s->data)));
 	md = (mr_model_data){.input = s->data->input, .target = s->data->target, .classes = s->data->classes,
 			     .target_low = s->data->target_low, .target_high = s->data->target_high};
-	return mr_config_blame(s->config, MR_JOB_MODEL, "name", model->build(mv, &md, &s->graph));
+	return mr_job_blame(s->job, MR_JOB_MODEL, "name", model->build(mv, &md, &s->graph));
 }
 
 static mr_status check_suits(const mr_session *s)
@@ -78,13 +78,13 @@ bool mr_session_is_mitigated(const mr_session *s)
 
 static mr_status open_all(mr_session *s)
 {
-	s->kernels = mr_config_kernels(s->config);
-	s->n_micro = mr_config_n_micro(s->config);
-	s->samples = mr_config_samples(s->config);
-	s->lr = mr_config_lr(s->config);
-	mr_optim_init(&s->optim, mr_config_optimizer(s->config), mr_config_values(s->config, MR_JOB_OPTIMIZER));
-	mr_mitigate_init(&s->mitigate, mr_config_mitigation(s->config), mr_config_values(s->config, MR_JOB_MITIGATION));
-	MR_TRY(mr_config_blame(s->config, MR_JOB_MITIGATION, "name", check_suits(s)));
+	s->kernels = mr_job_kernels(s->job);
+	s->n_micro = mr_job_n_micro(s->job);
+	s->samples = mr_job_samples(s->job);
+	s->lr = mr_job_lr(s->job);
+	mr_optim_init(&s->optim, mr_job_optimizer(s->job), s->job->optimizer.values);
+	mr_mitigate_init(&s->mitigate, mr_job_mitigation(s->job), s->job->mitigation.values);
+	MR_TRY(mr_job_blame(s->job, MR_JOB_MITIGATION, "name", check_suits(s)));
 	MR_TRY(open_data(s));
 	return mr_session_make_plan(s);
 }
@@ -113,53 +113,53 @@ static mr_status load_or_close(mr_session *s)
 	return st;
 }
 
-mr_status mr_session_survey(const mr_config *config, mr_session *s)
+mr_status mr_session_survey(const mr_job *job, mr_session *s)
 {
-	*s = (mr_session){.config = config};
+	*s = (mr_session){.job = job};
 	return open_or_close(s);
 }
 
 mr_status mr_session_load(mr_session *s)
 {
-	return mr_config_blame(s->config, MR_JOB_DATA, "name", mr_dataset_load(s->data));
+	return mr_job_blame(s->job, MR_JOB_DATA, "name", mr_dataset_load(s->data));
 }
 
-mr_status mr_session_open(const mr_config *config, mr_session *s)
+mr_status mr_session_open(const mr_job *job, mr_session *s)
 {
-	MR_TRY(mr_session_survey(config, s));
+	MR_TRY(mr_session_survey(job, s));
 	return load_or_close(s);
 }
 
-mr_status mr_session_open_trained(const mr_config *config, const char *alphabet, bool speechless, mr_session *s)
+mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, bool speechless, mr_session *s)
 {
-	*s = (mr_session){.config = config, .alphabet = alphabet, .speechless = speechless && alphabet};
+	*s = (mr_session){.job = job, .alphabet = alphabet, .speechless = speechless && alphabet};
 	MR_TRY(open_or_close(s));
 	return s->speechless ? MR_OK : load_or_close(s);
 }
 
-mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_session *s)
+mr_status mr_session_open_plan(const mr_job *job, const char *path, mr_session *s)
 {
-	*s = (mr_session){.config = config, .plan_path = path};
+	*s = (mr_session){.job = job, .plan_path = path};
 	MR_TRY(open_or_close(s));
 	return load_or_close(s);
 }
 
-mr_status mr_session_open_record(const mr_config *config, const char *path, mr_session *s)
+mr_status mr_session_open_record(const mr_job *job, const char *path, mr_session *s)
 {
-	*s = (mr_session){.config = config, .plan_path = path, .is_record = true};
+	*s = (mr_session){.job = job, .plan_path = path, .is_record = true};
 	MR_TRY(open_or_close(s));
 	return load_or_close(s);
 }
 
-mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s)
+mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_session *s)
 {
-	*s = (mr_session){.config = config, .data = other->data, .beside = other};
+	*s = (mr_session){.job = job, .data = other->data, .beside = other};
 	return open_or_close(s);
 }
 
 mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *opts)
 {
-	const mr_values *train = mr_config_values(s->config, MR_JOB_TRAIN);
+	const mr_job_train *train = &s->job->train;
 	mr_run_config c = {
 		.graph = s->graph,
 		.partition = &s->partition,
@@ -171,13 +171,13 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 		.mitigate = mr_session_is_mitigated(s) ? &s->mitigate : NULL,
 		.steady = s->steady,
 		.place = &s->place,
-		.clip = mr_values_float(train, "clip"),
-		.skip_nonfinite = !strcmp(mr_values_string(train, "nonfinite"), "skip"),
-		.seed = (uint64_t)mr_values_int(train, "seed"),
+		.clip = train->clip,
+		.skip_nonfinite = train->nonfinite == MR_NONFINITE_SKIP,
+		.seed = (uint64_t)train->seed,
 		.samples = s->samples,
 		.memory_limit = memory_limit(s),
 		.measures = mr_graph_is_linear(s->graph),
-		.spin_us = mr_config_spin_us(s->config),
+		.spin_us = mr_job_spin_us(s->job),
 	};
 
 	if (opts) {
@@ -191,7 +191,7 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 
 mr_sequential_config mr_session_sequential_config(const mr_session *s)
 {
-	const mr_values *train = mr_config_values(s->config, MR_JOB_TRAIN);
+	const mr_job_train *train = &s->job->train;
 
 	return (mr_sequential_config){
 		.graph = s->graph,
@@ -200,10 +200,10 @@ mr_sequential_config mr_session_sequential_config(const mr_session *s)
 		.optim = &s->optim,
 		.lr = &s->lr,
 		.place = &s->place.worker[0],
-		.watchdog_s = mr_values_float(mr_config_values(s->config, MR_JOB_MACHINE), "watchdog"),
-		.clip = mr_values_float(train, "clip"),
-		.skip_nonfinite = !strcmp(mr_values_string(train, "nonfinite"), "skip"),
-		.seed = (uint64_t)mr_values_int(train, "seed"),
+		.watchdog_s = s->job->machine.watchdog,
+		.clip = train->clip,
+		.skip_nonfinite = train->nonfinite == MR_NONFINITE_SKIP,
+		.seed = (uint64_t)train->seed,
 		.samples = s->samples,
 		.measures = mr_graph_is_linear(s->graph),
 		.n_micro = s->n_micro,
@@ -215,27 +215,26 @@ mr_sequential_config mr_session_sequential_config(const mr_session *s)
  * for. */
 static mr_status check_stops(const mr_session *s)
 {
-	static const struct {
-		mr_job_group group;
-		const char *name, *key;
-	} stops[] = {
-		{MR_JOB_TRAIN, "train", "steps"}, {MR_JOB_TRAIN, "train", "eval_every"}, {MR_JOB_CHECKPOINT, "checkpoint", "every"}};
+	const struct {
+		const char *key;
+		int64_t n;
+	} stops[] = {{"train.steps", s->job->train.steps},
+		     {"train.eval_every", s->job->train.eval_every},
+		     {"checkpoint.every", s->job->checkpoint.every}};
 	uint32_t each = mr_plan_stride(s->plan);
 
-	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
-		const mr_values *v = mr_config_values(s->config, stops[i].group);
-		long long n = v ? (long long)mr_values_int(v, stops[i].key) : 0;
-
-		if (n % each)
-			return mr_fail(MR_ECONFIG, "%s %s every %u steps, and a run stops only there: %s.%s must be a multiple of %u, got %lld",
-				       s->plan->system, mr_plan_drains(s->plan) ? "drains" : "averages", each, stops[i].name, stops[i].key, each, n);
-	}
+	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++)
+		if (stops[i].n % each)
+			return mr_fail(MR_ECONFIG,
+				       "%s %s every %u steps, and a run stops only there: %s must be a multiple of %u, got %lld",
+				       s->plan->system, mr_plan_drains(s->plan) ? "drains" : "averages", each, stops[i].key, each,
+				       (long long)stops[i].n);
 	return MR_OK;
 }
 
 static mr_status create_executor(mr_session *s, const mr_session_opts *opts)
 {
-	double watchdog = mr_values_float(mr_config_values(s->config, MR_JOB_MACHINE), "watchdog");
+	double watchdog = s->job->machine.watchdog;
 	mr_run_config c;
 
 	if (!s->plan) {
@@ -257,7 +256,7 @@ mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 	s->base_bytes = mr_memory_resident_bytes();
 	s->before_bytes = mr_memory_peak_bytes();
 	if (s->plan)
-		MR_TRY(mr_config_blame(s->config, MR_JOB_SYSTEM, "name", check_stops(s)));
+		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", check_stops(s)));
 	MR_TRY(create_executor(s, opts));
 	return mr_memory_started_fits(s);
 }
@@ -296,10 +295,10 @@ int64_t mr_session_tokens_per_sample(const mr_session *s)
 
 uint64_t mr_session_hash(const mr_session *s)
 {
-	const mr_values *train = mr_config_values(s->config, MR_JOB_TRAIN);
+	const mr_job_train *train = &s->job->train;
 	uint64_t facts[] = {
 		s->data->fingerprint,
-		(uint64_t)mr_values_int(train, "seed"),
+		(uint64_t)train->seed,
 		(uint64_t)s->samples,
 		s->n_micro,
 		s->sum,
@@ -307,7 +306,7 @@ uint64_t mr_session_hash(const mr_session *s)
 		s->plan_hash,
 	};
 	const mr_optim *o = &s->optim;
-	double rates[] = {o->mu, o->b1, o->b2, o->eps, o->psi, o->weight_decay, o->nesterov, o->rounds, o->rest_rate, mr_values_float(train, "clip")};
+	double rates[] = {o->mu, o->b1, o->b2, o->eps, o->psi, o->weight_decay, o->nesterov, o->rounds, o->rest_rate, train->clip};
 	uint64_t h = mr_hash64(mr_hash64(0, facts, sizeof(facts)), rates, sizeof(rates));
 
 	h = mr_hash64(h, s->kernels->name, strlen(s->kernels->name));

@@ -1,5 +1,5 @@
 /*
- * session.h - from a configuration to something that trains: data, model, cut, plan, place and executor, in that order.
+ * session.h - from a job (job/job.h) to something that trains: data, model, cut, plan, place and executor, in that order.
  *
  * Everything a command needs of a run is here; the commands only decide what to do with it. A session builds as far as it is
  * asked: mr_session_open looks at the data, makes the plan, judges the memory of all and loads the data; mr_session_start makes the executor.
@@ -7,7 +7,7 @@
 #ifndef MR_SESSION_SESSION_H
 #define MR_SESSION_SESSION_H
 
-#include "config/config.h"
+#include "job/job.h"
 #include "host/place.h"
 #include "host/topo.h"
 #include "planner/partition.h"
@@ -17,7 +17,7 @@ struct mr_costs;
 struct mr_known;
 
 typedef struct mr_session {
-	const mr_config *config;     /* borrowed */
+	const mr_job *job;     /* borrowed */
 	const char *plan_path;       /* the plan comes from this file (plan_file.h); NULL: from the system. Borrowed */
 	bool is_record;              /* that file is the record of a run: versions and all are as they stand there */
 	const char *alphabet;        /* the characters of a trained model (nn/dataset.h), to read text with; NULL: the text's own. Borrowed */
@@ -63,23 +63,23 @@ typedef struct mr_session_opts {
  * one that chooses among plans (search) is told what each would be in the run. Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero
  * afterwards on error.
  */
-mr_status mr_session_open(const mr_config *config, mr_session *s) MR_MUST_USE;
+mr_status mr_session_open(const mr_job *job, mr_session *s) MR_MUST_USE;
 
 /** The same, but with the plan in the file @path instead of the system's: it must be one of as many workers and
  * micro-batches a step. Its order and its contract count; what the lowering adds is made anew for this configuration.
  * Errors: also MR_ECONFIG with the file's name. */
-mr_status mr_session_open_plan(const mr_config *config, const char *path, mr_session *s) MR_MUST_USE;
+mr_status mr_session_open_plan(const mr_job *job, const char *path, mr_session *s) MR_MUST_USE;
 
 /** The same with the record of a run, which is carried out as it stands. */
-mr_status mr_session_open_record(const mr_config *config, const char *path, mr_session *s) MR_MUST_USE;
+mr_status mr_session_open_record(const mr_job *job, const char *path, mr_session *s) MR_MUST_USE;
 
 /** The same with the data of @other, which must stay open as long: for another system on the same model and data.
  * Costs are those of @other, scaled to the size of a micro-batch. */
-mr_status mr_session_open_beside(const mr_config *config, const mr_session *other, mr_session *s) MR_MUST_USE;
+mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_session *s) MR_MUST_USE;
 
 /** The same for a trained model with the characters @alphabet (NULL: those of the text); without the text and a plan when @speechless,
  * which is enough for mr_sample_write. Errors: also MR_EDATA when the text has other characters. */
-mr_status mr_session_open_trained(const mr_config *config, const char *alphabet, bool speechless, mr_session *s) MR_MUST_USE;
+mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, bool speechless, mr_session *s) MR_MUST_USE;
 
 /** Has the run stale gradients, and does something other than "none" deal with them? */
 bool mr_session_is_mitigated(const mr_session *s);
@@ -100,7 +100,7 @@ void mr_session_close(mr_session *s);
  * mr_session_open up to where memory is judged and the data are loaded: shapes, cut, plan and place are there, samples are not. For what
  * shows a plan, and mr_session_open_beside. mr_session_load then loads the data, once, as it is.
  */
-mr_status mr_session_survey(const mr_config *config, mr_session *s) MR_MUST_USE;
+mr_status mr_session_survey(const mr_job *job, mr_session *s) MR_MUST_USE;
 mr_status mr_session_load(mr_session *s) MR_MUST_USE;
 
 /** Bytes that the whole process is predicted to need at its peak. After start. */

@@ -139,7 +139,7 @@ static mr_status look(void *arg, const mr_plan *plan, mr_sched_verdict *out)
 mr_status mr_session_judge_create(mr_session *s, mr_session_judge **out)
 {
 	mr_session_judge *j = calloc(1, sizeof(*j));
-	bool clips = mr_values_float(mr_config_values(s->config, MR_JOB_TRAIN), "clip") > 0;
+	bool clips = s->job->train.clip > 0;
 
 	*out = j;
 	if (!j)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/budget.h"
+#include "host/clock.h"
 #include "session/costs.h"
 #include "job/machine.h"
 #include "session/plan_file.h"
@@ -39,7 +39,7 @@ static mr_status find_tied(const mr_session *s, bool *tied)
 static mr_status fits(const mr_session *s)
 {
 	const mr_plan *p = s->plan;
-	uint16_t workers = mr_config_workers(s->config);
+	uint16_t workers = mr_job_workers(s->job);
 
 	if (p->contract.coverage == MR_COVER_FORWARD || (s->is_record && p->contract.coverage != MR_COVER_TRAIN))
 		return mr_fail(MR_ECONFIG, "the plan does not train: its coverage must be train");
@@ -116,17 +116,17 @@ static mr_status read_plan(mr_session *s)
  * or of a system that chooses. */
 static mr_status emit_plan(mr_session *s, const mr_cost *costs, const mr_sched_judge *judge, mr_plan **out)
 {
-	const mr_sched_ops *ops = mr_config_system(s->config);
+	const mr_sched_ops *ops = mr_job_system(s->job);
 	mr_sched_args a = {
-		.n_workers = mr_config_workers(s->config),
+		.n_workers = mr_job_workers(s->job),
 		.n_micro = s->n_micro,
-		.options = ops->options ? mr_config_values(s->config, MR_JOB_SYSTEM) : NULL,
+		.options = ops->options ? s->job->system.values : NULL,
 		.costs = costs,
 		.judge = judge,
-		.now = mr_budget_now,
+		.now = mr_clock_s,
 		.n_counted = &s->n_counted,
 	};
-	int64_t steps = mr_values_int(mr_config_values(s->config, MR_JOB_TRAIN), "steps");
+	int64_t steps = s->job->train.steps;
 	uint64_t batches = s->data->n_train / (uint64_t)s->samples;
 
 	a.n_steps = ops->ends ? (uint64_t)steps : 0;
@@ -148,33 +148,33 @@ static mr_status cut_evenly(mr_session *s, uint16_t stages)
 
 mr_status mr_session_cut(mr_session *s, uint16_t stages)
 {
-	uint32_t n;
-	const char *const *names = mr_config_partition(s->config, &n);
+	uint32_t n = s->job->n_cut;
+	const char *const *names = (const char *const *)s->job->cut;
 	mr_status st = !names && s->plan_path ? cut_evenly(s, stages) : MR_OK;
 
 	if (!names && s->plan_path)
 		return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 	if (!names)
-		return mr_config_blame(s->config, MR_JOB_MACHINE, "workers", cut_evenly(s, stages));
-	MR_TRY(mr_config_blame(s->config, MR_JOB_TOP, "partition",
+		return mr_job_blame(s->job, MR_JOB_MACHINE, "workers", cut_evenly(s, stages));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_TOP, "partition",
 			       mr_partition_explicit(s->graph, names, n, &s->partition)));
 	if (s->partition.n_stages == stages)
 		return MR_OK;
-	return mr_config_blame(s->config, MR_JOB_TOP, "partition",
+	return mr_job_blame(s->job, MR_JOB_TOP, "partition",
 			       mr_fail(MR_ECONFIG, "%s makes %u stages of %u workers, but %u further stages are named, which makes %u",
-				       s->plan_path ? s->plan_path : mr_config_plugin(s->config, MR_JOB_SYSTEM), stages,
-				       mr_config_workers(s->config), n, s->partition.n_stages));
+				       s->plan_path ? s->plan_path : s->job->system.name, stages,
+				       mr_job_workers(s->job), n, s->partition.n_stages));
 }
 
 /* What predicts weights goes along a direction that the optimizer keeps. */
 static mr_status check_direction(const mr_session *s)
 {
-	const mr_optim_ops *o = mr_config_optimizer(s->config);
+	const mr_optim_ops *o = mr_job_optimizer(s->job);
 
 	if (!s->plan || s->plan->contract.aim != MR_AIM_AHEAD || o->along != MR_ALONG_NOTHING)
 		return MR_OK;
 	return mr_fail(MR_ECONFIG, "%s predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
-		       mr_config_plugin(s->config, MR_JOB_SYSTEM), o->name);
+		       s->job->system.name, o->name);
 }
 
 /*
@@ -210,7 +210,7 @@ static mr_status check_mitigation(const mr_session *s)
 	if (mr_session_takes(s, &s->mitigate))
 		return MR_OK;
 	return mr_fail(MR_ECONFIG, "%s predicts what %s must not: %s", s->mitigate.ops->name,
-		       mr_config_plugin(s->config, MR_JOB_SYSTEM), no_prediction(own));
+		       s->job->system.name, no_prediction(own));
 }
 
 /*
@@ -283,7 +283,7 @@ static mr_status set_aim(mr_session *s)
 
 mr_status mr_session_finish_plan(mr_session *s, const mr_cost *costs)
 {
-	double clip = mr_values_float(mr_config_values(s->config, MR_JOB_TRAIN), "clip");
+	double clip = s->job->train.clip;
 	mr_contract *k = &s->plan->contract;
 
 	MR_TRY(find_tied(s, &k->tied));
@@ -322,9 +322,9 @@ mr_status mr_session_finish_plan(mr_session *s, const mr_cost *costs)
 /* Does the order follow from the costs, also from nominal ones where none were measured? */
 static bool is_by_costs(const mr_session *s)
 {
-	const mr_sched_ops *ops = mr_config_system(s->config);
+	const mr_sched_ops *ops = mr_job_system(s->job);
 
-	return ops && !s->plan_path && ops->by_costs && ops->by_costs(mr_config_values(s->config, MR_JOB_SYSTEM));
+	return ops && !s->plan_path && ops->by_costs && ops->by_costs(s->job->system.values);
 }
 
 static mr_status find_costs(const mr_session *s, mr_stage_cost *stage)
@@ -343,7 +343,7 @@ static mr_status order_by(mr_session *s, mr_stage_cost *stage)
 	uint16_t n = s->plan->n_stages;
 
 	MR_TRY(find_costs(s, stage));
-	if (s->plan_path || mr_config_system(s->config)->judged)
+	if (s->plan_path || mr_job_system(s->job)->judged)
 		return MR_OK;
 	mr_plan_destroy(s->plan);
 	s->plan = NULL;
@@ -370,14 +370,14 @@ static mr_status order_plan(mr_session *s)
 
 static mr_status take_costs(mr_session *s)
 {
-	const char *path = mr_values_string(mr_config_values(s->config, MR_JOB_TOP), "costs");
+	const char *path = s->job->costs;
 	const mr_costs *other = s->beside ? s->beside->costs : NULL;
 	mr_costs c;
 
 	if (!*path)
 		return MR_OK;
 	MR_TRY(other ? mr_costs_scale(other, s, (double)s->samples / (double)s->beside->samples, &c)
-		     : mr_config_blame(s->config, MR_JOB_TOP, "costs", mr_costs_read(path, s, &c)));
+		     : mr_job_blame(s->job, MR_JOB_TOP, "costs", mr_costs_read(path, s, &c)));
 	s->costs = malloc(sizeof(*s->costs));
 	if (!s->costs) {
 		mr_costs_fini(&c);
@@ -390,11 +390,11 @@ static mr_status take_costs(mr_session *s)
 static mr_status make_place(mr_session *s)
 {
 	const char *key;
-	mr_status st = mr_machine_place(mr_config_job(s->config), &s->topo, &s->place, &key);
+	mr_status st = mr_machine_place(s->job, &s->topo, &s->place, &key);
 
 	if (st == MR_OK || !key)
 		return st;
-	return st == MR_ECONFIG ? mr_config_blame(s->config, MR_JOB_MACHINE, key, st) : mr_fail_in(st, "machine.%s", key);
+	return st == MR_ECONFIG ? mr_job_blame(s->job, MR_JOB_MACHINE, key, st) : mr_fail_in(st, "machine.%s", key);
 }
 
 /* A system that chooses among plans asks what each would be, and the number of stages follows from its choice. */
@@ -412,7 +412,7 @@ static mr_status choose_plan(mr_session *s)
 /* The cut needs the number of stages, costs need the cut, and the order follows from the costs. */
 mr_status mr_session_make_plan(mr_session *s)
 {
-	const mr_sched_ops *system = mr_config_system(s->config);
+	const mr_sched_ops *system = mr_job_system(s->job);
 	bool judged = system && system->judged && !s->plan_path;
 
 	if (s->speechless)
@@ -424,13 +424,13 @@ mr_status mr_session_make_plan(mr_session *s)
 	if (judged) { /* which needs all that a plan is judged by */
 		MR_TRY(make_place(s));
 		MR_TRY(take_costs(s));
-		MR_TRY(mr_config_blame(s->config, MR_JOB_SYSTEM, "name", choose_plan(s)));
+		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", choose_plan(s)));
 	} else if (system && !s->plan_path) {
-		MR_TRY(mr_config_blame(s->config, MR_JOB_SYSTEM, "name", emit_plan(s, NULL, NULL, &s->plan)));
+		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", emit_plan(s, NULL, NULL, &s->plan)));
 	}
-	MR_TRY(mr_config_blame(s->config, MR_JOB_OPTIMIZER, "name", check_direction(s)));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_OPTIMIZER, "name", check_direction(s)));
 	MR_TRY(find_steady(s));
-	MR_TRY(mr_config_blame(s->config, MR_JOB_MITIGATION, "name", check_mitigation(s)));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_MITIGATION, "name", check_mitigation(s)));
 	MR_TRY(mr_session_cut(s, s->plan ? s->plan->n_stages : 1));
 	if (!judged) {
 		MR_TRY(make_place(s));
@@ -441,5 +441,5 @@ mr_status mr_session_make_plan(mr_session *s)
 
 		return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 	}
-	return system ? mr_config_blame(s->config, MR_JOB_SYSTEM, "name", order_plan(s)) : MR_OK;
+	return system ? mr_job_blame(s->job, MR_JOB_SYSTEM, "name", order_plan(s)) : MR_OK;
 }

@@ -72,7 +72,7 @@ void mr_stale_warn(const mr_session *s)
 
 	if (!mr_mitigate_is_none(s->mitigate.ops) && !age)
 		fprintf(stderr, "millrace: warning: mitigation %s changes nothing: %s with %u worker%s has no stale gradients\n",
-			s->mitigate.ops->name, mr_config_plugin(s->config, MR_JOB_SYSTEM), s->place.n_workers,
+			s->mitigate.ops->name, s->job->system.name, s->place.n_workers,
 			s->place.n_workers == 1 ? "" : "s");
 	else if (is_idle(s))
 		fprintf(stderr,

@@ -60,7 +60,7 @@ static mr_status let_steal(const mr_virtual *v, mr_session *s)
 
 	if (!s->plan->contract.steal || !mr_plan_list(s->plan, 0, MR_BODY)->n)
 		return MR_OK;
-	params.n_bodies = (uint32_t)mr_values_int(mr_config_values(s->config, MR_JOB_TRAIN), "steps");
+	params.n_bodies = (uint32_t)s->job->train.steps;
 	MR_TRY(mr_sim_steals(s->plan, &v->cost, &params, &steal, &n));
 	st = mr_steal_plan(s->plan, params.n_bodies, steal, n, &moved);
 	free(steal);

@@ -24,7 +24,7 @@ static mr_status run_steps(mr_contender *x, uint64_t n)
 static mr_status open_session(mr_contender *x, const mr_case *c, const char *tokens)
 {
 	MR_TRY(mr_case_config(c, x->system, x->threads, tokens, &x->config));
-	MR_TRY(mr_session_open(x->config, &x->s));
+	MR_TRY(mr_session_open(mr_config_job(x->config), &x->s));
 	/* The trace is for allowed.h; a record an instruction is part of every traced training run. */
 	MR_TRY(mr_session_start(&x->s, &(mr_session_opts){.trace = true}));
 	return run_steps(x, (uint64_t)c->burst);

@@ -64,7 +64,7 @@ static void open_text(const char *text)
 	mr_strbuf_init(&report);
 	MR_CHECK_OK(mr_test_load(text, strlen(text), NULL, 0, &report, &config));
 	mr_strbuf_fini(&report);
-	MR_CHECK_OK(mr_session_open(config, &session));
+	MR_CHECK_OK(mr_session_open(mr_config_job(config), &session));
 }
 
 static void open_gpt(const char *more, const char *system)

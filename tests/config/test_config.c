@@ -335,28 +335,28 @@ static void good_values(void)
 	mr_strbuf report;
 	uint64_t first, last;
 	mr_config *c;
-	uint32_t n;
+	
 
 	mr_strbuf_init(&report);
 	MR_CHECK_OK(load_lines(sets, 5, "trace = { steps = \"7-9\"; };\nbackend = \"reference\"; dtype = \"f64\"",
 			       &report, &c));
-	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_JOB_TRAIN), "steps"), 10);
-	CU_ASSERT_EQUAL(mr_values_float(mr_config_values(c, MR_JOB_TRAIN), "lr"), 0.5);
-	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_JOB_MODEL), "depth"), 3);
-	CU_ASSERT_EQUAL(mr_config_n_micro(c), 4);
-	CU_ASSERT_EQUAL(mr_config_samples(c), 2);
-	CU_ASSERT_EQUAL(mr_config_workers(c), 2);
-	CU_ASSERT_EQUAL(mr_config_dtype(c), MR_F64);
-	CU_ASSERT_STRING_EQUAL(mr_config_partition(c, &n)[0], "fc.1");
-	CU_ASSERT_EQUAL(n, 1);
-	CU_ASSERT_TRUE(mr_config_trace_steps(c, &first, &last));
+	CU_ASSERT_EQUAL(mr_config_job(c)->train.steps, 10);
+	CU_ASSERT_EQUAL(mr_config_job(c)->train.lr, 0.5);
+	CU_ASSERT_EQUAL(mr_values_int(mr_config_job(c)->model.values, "depth"), 3);
+	CU_ASSERT_EQUAL(mr_job_n_micro(mr_config_job(c)), 4);
+	CU_ASSERT_EQUAL(mr_job_samples(mr_config_job(c)), 2);
+	CU_ASSERT_EQUAL(mr_job_workers(mr_config_job(c)), 2);
+	CU_ASSERT_EQUAL((mr_dtype)mr_config_job(c)->dtype, MR_F64);
+	CU_ASSERT_EQUAL_FATAL(mr_config_job(c)->n_cut, 1);
+	CU_ASSERT_STRING_EQUAL(mr_config_job(c)->cut[0], "fc.1");
+	CU_ASSERT_TRUE(mr_job_trace_steps(mr_config_job(c), &first, &last));
 	CU_ASSERT_EQUAL(first, 7);
 	CU_ASSERT_EQUAL(last, 9);
-	CU_ASSERT_STRING_EQUAL(mr_config_name(c), "test");
-	CU_ASSERT_STRING_EQUAL(mr_config_run_dir(c), "runs/test");
-	CU_ASSERT_EQUAL(mr_config_spin_us(c), UINT32_MAX);
-	CU_ASSERT_STRING_EQUAL(mr_config_model(c)->name, "mlp");
-	CU_ASSERT_STRING_EQUAL(mr_config_system(c)->name, "gpipe");
+	CU_ASSERT_STRING_EQUAL(mr_config_job(c)->name, "test");
+	CU_ASSERT_STRING_EQUAL(mr_config_job(c)->run_dir, "runs/test");
+	CU_ASSERT_EQUAL(mr_job_spin_us(mr_config_job(c)), UINT32_MAX);
+	CU_ASSERT_STRING_EQUAL(mr_job_model(mr_config_job(c))->name, "mlp");
+	CU_ASSERT_STRING_EQUAL(mr_job_system(mr_config_job(c))->name, "gpipe");
 	mr_config_destroy(c);
 	mr_strbuf_fini(&report);
 	mr_test_files_remove();
@@ -381,7 +381,7 @@ static double hidden_at(const mr_config *c, size_t i)
 	const double *list;
 	size_t n = 0;
 
-	list = mr_values_floats(mr_config_values(c, MR_JOB_MODEL), "hidden", &n);
+	list = mr_values_floats(mr_config_job(c)->model.values, "hidden", &n);
 	return i < n ? list[i] : -1;
 }
 
@@ -402,9 +402,9 @@ static void numbers_of_all_forms(void)
 		snprintf(set[2], sizeof(set[2]), "model.hidden=[%s, 2.0, 3]", forms[i]);
 		CU_ASSERT_EQUAL(load_lines(sets, 3, text, &report, &c), MR_OK);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(c);
-		CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_JOB_CHECKPOINT), "every"), 1000);
-		CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_JOB_TRAIN), "steps"), 1000);
-		CU_ASSERT_EQUAL(mr_values_float(mr_config_values(c, MR_JOB_TRAIN), "clip"), 1000);
+		CU_ASSERT_EQUAL(mr_config_job(c)->checkpoint.every, 1000);
+		CU_ASSERT_EQUAL(mr_config_job(c)->train.steps, 1000);
+		CU_ASSERT_EQUAL(mr_config_job(c)->train.clip, 1000);
 		CU_ASSERT_TRUE(hidden_at(c, 0) == 1000 && hidden_at(c, 1) == 2);
 		mr_config_destroy(c);
 	}
@@ -430,14 +430,14 @@ static void large_integers(void)
 
 	mr_strbuf_init(&report);
 	MR_CHECK_OK(load_lines(NULL, 0, "checkpoint = { every = 5000000000L; }; # 9999999999 /* 9999999999\n", &report, &c));
-	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_JOB_CHECKPOINT), "every"), 5000000000);
+	CU_ASSERT_EQUAL(mr_config_job(c)->checkpoint.every, 5000000000);
 	mr_config_destroy(c);
 	MR_CHECK_OK(load_lines(NULL, 0, "checkpoint = { every = 5000000000; };", &report, &c));
-	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_JOB_CHECKPOINT), "every"), 5000000000);
+	CU_ASSERT_EQUAL(mr_config_job(c)->checkpoint.every, 5000000000);
 	mr_config_destroy(c);
 	MR_CHECK_OK(load_lines(sets, 1, "run = { dir = \"a\\\" 9999999999\"; };", &report, &c));
-	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_JOB_TRAIN), "steps"), 5000000000);
-	CU_ASSERT_STRING_EQUAL(mr_config_run_dir(c), "a\" 9999999999");
+	CU_ASSERT_EQUAL(mr_config_job(c)->train.steps, 5000000000);
+	CU_ASSERT_STRING_EQUAL(mr_config_job(c)->run_dir, "a\" 9999999999");
 	mr_config_destroy(c);
 	mr_strbuf_fini(&report);
 	mr_test_files_remove();
@@ -456,14 +456,14 @@ static void plugin_replaced(void)
 
 	mr_strbuf_init(&report);
 	MR_CHECK_OK(mr_test_load(text, strlen(text), NULL, 0, &report, &c));
-	CU_ASSERT_STRING_EQUAL(mr_values_string(mr_config_values(c, MR_JOB_SYSTEM), "backward"), "lifo");
+	CU_ASSERT_STRING_EQUAL(mr_values_string(mr_config_job(c)->system.values, "backward"), "lifo");
 	mr_config_destroy(c);
 	MR_CHECK_OK(mr_test_load(text, strlen(text), to_pipedream, 1, &report, &c));
-	CU_ASSERT_EQUAL(mr_config_n_micro(c), 1);
+	CU_ASSERT_EQUAL(mr_job_n_micro(mr_config_job(c)), 1);
 	mr_config_destroy(c);
 	MR_CHECK_OK(mr_test_load(text, strlen(text), to_sequential, 1, &report, &c));
-	CU_ASSERT_PTR_NULL(mr_config_system(c));
-	CU_ASSERT_EQUAL(mr_config_workers(c), 1);
+	CU_ASSERT_PTR_NULL(mr_job_system(mr_config_job(c)));
+	CU_ASSERT_EQUAL(mr_job_workers(mr_config_job(c)), 1);
 	mr_config_destroy(c);
 	mr_strbuf_fini(&report);
 	mr_test_files_remove();
@@ -536,10 +536,10 @@ static void included_base_is_overridden(void)
 	CU_ASSERT_EQUAL(mr_values_int(v, "seed"), 4);
 	CU_ASSERT_EQUAL(mr_values_float(v, "clip"), 0);
 	CU_ASSERT_EQUAL(mr_values_int(v, "warmup"), 2);
-	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_JOB_MODEL), "width"), 64);
-	CU_ASSERT_EQUAL(mr_values_int(mr_config_values(c, MR_JOB_MODEL), "depth"), 2);
-	CU_ASSERT_STRING_EQUAL(mr_config_system(c)->name, "pipedream"); /* and what was gpipe's went with it */
-	CU_ASSERT_STRING_EQUAL(mr_values_string(mr_config_values(c, MR_JOB_TOP), "dtype"), "f32");
+	CU_ASSERT_EQUAL(mr_values_int(mr_config_job(c)->model.values, "width"), 64);
+	CU_ASSERT_EQUAL(mr_values_int(mr_config_job(c)->model.values, "depth"), 2);
+	CU_ASSERT_STRING_EQUAL(mr_job_system(mr_config_job(c))->name, "pipedream"); /* and what was gpipe's went with it */
+	CU_ASSERT_EQUAL(mr_config_job(c)->dtype, MR_F32);
 	mr_config_destroy(c);
 	/* Mistakes are named where they stand, in whichever file. */
 	mr_test_file("train.cfg", "clip = 7.0;\nwarmup = -2;\n", 25);

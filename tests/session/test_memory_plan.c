@@ -36,7 +36,7 @@ static void counts_everything(void)
 	mr_memory_plan m;
 	mr_session s;
 
-	MR_CHECK_OK(mr_session_survey(config, &s));
+	MR_CHECK_OK(mr_session_survey(mr_config_job(config), &s));
 	MR_CHECK_OK(mr_memory_plan_of(&s, 0, &m));
 	CU_ASSERT_EQUAL(m.bytes[MR_MEMORY_DATA], 320 * MIB);
 	CU_ASSERT(m.bytes[MR_MEMORY_PROGRAM] > MIB && m.bytes[MR_MEMORY_PLAN] > 0 && m.bytes[MR_MEMORY_WORKERS] > 0);
@@ -66,7 +66,7 @@ static void set_limit(void)
 	mr_config *config = load("machine.memory_limit=100000000");
 	mr_session s;
 
-	MR_CHECK_FAIL(mr_session_open(config, &s), MR_ERESOURCE, "95 MiB is the limit (machine.memory_limit):\n");
+	MR_CHECK_FAIL(mr_session_open(mr_config_job(config), &s), MR_ERESOURCE, "95 MiB is the limit (machine.memory_limit):\n");
 	CU_ASSERT(mr_memory_peak_bytes() < 300 * MIB);
 	mr_config_destroy(config);
 }
@@ -78,7 +78,7 @@ static void passing_bytes(void)
 	mr_memory_plan m;
 	mr_session s;
 
-	MR_CHECK_OK(mr_session_survey(config, &s));
+	MR_CHECK_OK(mr_session_survey(mr_config_job(config), &s));
 	s.data->bytes = (mr_data_bytes){.kept = 10 * MIB, .passing = 500 * MIB, .on_disk = 7};
 	MR_CHECK_OK(mr_memory_plan_of(&s, MIB, &m));
 	CU_ASSERT_EQUAL(m.total, m.bytes[MR_MEMORY_PROGRAM] + m.bytes[MR_MEMORY_PLAN] + 510 * MIB);

@@ -32,7 +32,7 @@ static void begin_with(const char *system)
 	mr_strbuf_init(&report);
 	MR_CHECK_OK(mr_test_load(CONF, strlen(CONF), &system, system ? 1 : 0, &report, &config));
 	mr_strbuf_fini(&report);
-	MR_CHECK_OK(mr_session_open(config, &session));
+	MR_CHECK_OK(mr_session_open(mr_config_job(config), &session));
 	MR_CHECK_OK(mr_session_start(&session, NULL));
 }
 
@@ -127,7 +127,7 @@ static void old_hash(char text[20])
 	mr_sched_args a = {.n_workers = 2, .n_micro = 2};
 	mr_plan *p;
 
-	MR_CHECK_OK(mr_schedule_emit(mr_config_system(config), &a, &p));
+	MR_CHECK_OK(mr_schedule_emit(mr_job_system(mr_config_job(config)), &a, &p));
 	p->contract.flush = MR_FLUSH_LOCAL;
 	MR_CHECK_OK(mr_plan_lower(p, NULL));
 	snprintf(text, 20, "%016" PRIx64, mr_plan_hash(p));

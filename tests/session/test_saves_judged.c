@@ -49,7 +49,7 @@ static void begin(const char *const *sets, size_t n)
 	mr_strbuf_init(&report);
 	MR_CHECK_OK(mr_test_load(CONF, strlen(CONF), sets, n, &report, &config));
 	mr_strbuf_fini(&report);
-	MR_CHECK_OK(mr_session_open(config, &session));
+	MR_CHECK_OK(mr_session_open(mr_config_job(config), &session));
 	MR_CHECK_OK(mr_session_start(&session, NULL));
 }
 

@@ -41,7 +41,7 @@ static double step_of(const one_case *c, const char *system, const char *options
 	snprintf(text, sizeof(text), MODEL, system, options, c->n_micro, c->clip, c->n_workers, c->limit, c->costs);
 	mr_strbuf_init(&report);
 	if (mr_test_load(text, strlen(text), NULL, 0, &report, &config) == MR_OK) {
-		if (mr_session_open(config, &s) == MR_OK) {
+		if (mr_session_open(mr_config_job(config), &s) == MR_OK) {
 			MR_CHECK_OK(mr_forecast_init(&f, &s));
 			step = mr_forecast_fits(&f) == MR_OK ? f.step_s : INFINITY;
 			if (bytes)
@@ -74,7 +74,7 @@ static void write_costs(unsigned k, one_case *c)
 	mr_strbuf_init(&report);
 	MR_CHECK_OK(mr_test_load(text, strlen(text), NULL, 0, &report, &config));
 	mr_strbuf_fini(&report);
-	MR_CHECK_OK(mr_session_open(config, &s));
+	MR_CHECK_OK(mr_session_open(mr_config_job(config), &s));
 	MR_CHECK_OK(mr_costs_alloc(&s, &costs));
 	for (uint32_t i = 0; i < s.graph->n_nodes; i++)
 		costs.layer[i] = (mr_layer_cost){.f = draw(k, 4 * i, 1e-6, 2e-5), .i = draw(k, 4 * i + 1, 1e-6, 2e-5),

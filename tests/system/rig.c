@@ -97,7 +97,7 @@ mr_status rig_try_open(rig *r)
 		return st;
 	}
 	mr_strbuf_fini(&mistakes);
-	return mr_session_open(r->config, &r->s);
+	return mr_session_open(mr_config_job(r->config), &r->s);
 }
 
 void rig_open(rig *r)

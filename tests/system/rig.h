@@ -14,6 +14,7 @@
 #ifndef MR_TESTS_SYSTEM_RIG_H
 #define MR_TESTS_SYSTEM_RIG_H
 
+#include "config/config.h"
 #include "session/session.h"
 #include "exec/replay.h"
 #include "session/state.h"

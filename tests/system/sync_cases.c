@@ -77,11 +77,11 @@ static void set_case(rig *r, const sync_case *c, const char *system, unsigned wo
 /* What the system's schedule emits for the open rig; of one that chooses among plans, what it has chosen. */
 static mr_plan *emitted(const rig *r)
 {
-	const mr_sched_ops *ops = mr_config_system(r->config);
+	const mr_sched_ops *ops = mr_job_system(mr_config_job(r->config));
 	mr_sched_args a = {
-		.n_workers = mr_config_workers(r->config),
+		.n_workers = mr_job_workers(mr_config_job(r->config)),
 		.n_micro = r->s.n_micro,
-		.options = ops->options ? mr_config_values(r->config, MR_JOB_SYSTEM) : NULL,
+		.options = ops->options ? mr_config_job(r->config)->system.values : NULL,
 	};
 	mr_plan *p;
 

@@ -192,7 +192,7 @@ static void steps(rig *r, const char *what, const mr_json *root, const mr_json *
 	rig_start(r);
 	load_params(r, mr_json_get(root, "params"));
 	rig_run(r, 1, &got);
-	if (mr_values_float(mr_config_values(r->config, MR_JOB_TRAIN), "clip") > 0)
+	if (mr_config_job(r->config)->train.clip > 0)
 		check_gradients(r, what, root, tol->values); /* else they were used up, layer by layer */
 	check_params(r, what, mr_json_get(run, "params_1"), tol);
 	rig_run(r, 5, &got);

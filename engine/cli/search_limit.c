@@ -1,33 +1,27 @@
-#include "session/budget.h"
+#include "cli/search_limit.h"
 
-#include "host/clock.h"
-
-double mr_budget_now(void)
-{
-	return (double)mr_clock_ns() * 1e-9;
-}
 
 /* Seconds that the system of @config may look for a plan; 0: it does not go by time. */
 static double seconds_of(const mr_config *config)
 {
-	const mr_sched_ops *ops = mr_config_system(config);
+	const mr_sched_ops *ops = mr_job_system(mr_config_job(config));
 
-	return ops && ops->timed ? mr_values_float(mr_config_values(config, MR_JOB_SYSTEM), ops->timed) : 0;
+	return ops && ops->timed ? mr_values_float(mr_config_job(config)->system.values, ops->timed) : 0;
 }
 
-void mr_budget_print(const mr_sched_ops *ops, double seconds, uint64_t n, FILE *out)
+void mr_search_limit_print(const mr_sched_ops *ops, double seconds, uint64_t n, FILE *out)
 {
 	fprintf(out, "%s = %llu is what %s = %g came to, and gives the same plan\n", ops->counted, (unsigned long long)n, ops->timed, seconds);
 }
 
-mr_status mr_budget_settle(mr_config *config, uint64_t n)
+mr_status mr_search_limit_settle(mr_config *config, uint64_t n)
 {
 	double seconds = seconds_of(config);
 
 	if (!n || seconds <= 0)
 		return MR_OK;
 	fputs("search   ", stdout);
-	mr_budget_print(mr_config_system(config), seconds, n, stdout);
+	mr_search_limit_print(mr_job_system(mr_config_job(config)), seconds, n, stdout);
 	return mr_config_count_as(config, n);
 }
 
@@ -44,13 +38,13 @@ static mr_status read_count(const char *path, const mr_sched_ops *ops, uint64_t 
 	mr_strbuf_fini(&mistakes);
 	if (st != MR_OK)
 		return st == MR_ERESOURCE ? st : MR_OK;
-	if (mr_config_system(then) == ops && seconds_of(then) <= 0)
-		*n = (uint64_t)mr_values_int(mr_config_values(then, MR_JOB_SYSTEM), ops->counted);
+	if (mr_job_system(mr_config_job(then)) == ops && seconds_of(then) <= 0)
+		*n = (uint64_t)mr_values_int(mr_config_job(then)->system.values, ops->counted);
 	mr_config_destroy(then);
 	return MR_OK;
 }
 
-mr_status mr_budget_take_up(mr_config *config)
+mr_status mr_search_limit_take_up(mr_config *config)
 {
 	mr_strbuf path;
 	uint64_t n = 0;
@@ -59,8 +53,8 @@ mr_status mr_budget_take_up(mr_config *config)
 	if (seconds_of(config) <= 0)
 		return MR_OK;
 	mr_strbuf_init(&path);
-	mr_strbuf_printf(&path, "%s/resolved.cfg", mr_config_run_dir(config));
-	st = path.failed ? mr_fail(MR_ERESOURCE, "no memory for a path") : read_count(mr_strbuf_text(&path), mr_config_system(config), &n);
+	mr_strbuf_printf(&path, "%s/resolved.cfg", mr_config_job(config)->run_dir);
+	st = path.failed ? mr_fail(MR_ERESOURCE, "no memory for a path") : read_count(mr_strbuf_text(&path), mr_job_system(mr_config_job(config)), &n);
 	mr_strbuf_fini(&path);
 	return st == MR_OK && n ? mr_config_count_as(config, n) : st;
 }
