@@ -20,7 +20,7 @@ typedef struct base {
 	mr_costs costs;
 	uint64_t cap;
 	uint16_t n_workers;
-	uint32_t n_points; /* stages that the model's cut points allow */
+	uint32_t n_points; /* stages that all begin where a single value is live */
 } base;
 
 /* --- the job of an attempt --- */
@@ -261,8 +261,7 @@ static void set_up(mr_compare *c, base *b)
 	char params[16];
 
 	b->n_workers = own || workers > 1 ? (uint16_t)workers : 2;
-	for (uint32_t i = 0; i < b->s.graph->n_nodes; i++)
-		b->n_points += mr_graph_cut_ok(b->s.graph, i);
+	b->n_points = mr_graph_narrow_stages(b->s.graph);
 	c->batch = mr_config_job(b->config)->train.batch;
 	c->n_micro = choose_micro(b, c->batch);
 	snprintf(c->what, sizeof(c->what), "%s (%s parameters), %u worker%s, a step of %lld sample%s", mr_config_job(b->config)->name,

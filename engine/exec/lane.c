@@ -117,7 +117,7 @@ void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage,
 	else
 		layout_feed(&st->in, targets ? most_held(p, pipe, s, false) : st->n_slots, z->in_bytes, a);
 	if (s + 1 < p->n_stages && l->train)
-		layout_boundary(&st->grad, p, pipe, (uint16_t)(s + 1), false, z->out_bytes, a);
+		layout_boundary(&st->grad, p, pipe, (uint16_t)(s + 1), false, z->grad_out_bytes, a);
 	if (s + 1 == p->n_stages)
 		layout_feed(&st->target, targets ? targets : 1, z->target_bytes, a);
 }

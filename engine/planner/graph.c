@@ -37,7 +37,7 @@ void mr_graph_destroy(mr_graph *g)
 	free(g->nodes);
 	free(g->values);
 	free(g->params);
-	free(g->cut);
+	free(g->n_live);
 	mr_names_fini(&g->node_names);
 	mr_names_fini(&g->param_names);
 	free(g);
@@ -139,7 +139,7 @@ mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, c
 	mr_shape shape;
 	mr_status st;
 
-	assert(!g->cut && n_in <= MR_LAYER_INPUTS);
+	assert(!g->n_live && n_in <= MR_LAYER_INPUTS);
 	if (strlen(name) >= sizeof(node.name))
 		return mr_fail(MR_ECONFIG, "the layer name %s is longer than %zu bytes", name, sizeof(node.name) - 1);
 	if (g->n_nodes == MR_GRAPH_MAX_NODES)
@@ -251,27 +251,27 @@ static mr_status check_loss(const mr_graph *g)
 	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", last->name);
 }
 
-/*
- * What is live in front of each node: values written before it and read by it or later. Sweep and keep the count and
- * the sum of the live values' numbers: where the count is 1 the sum is the value.
- */
-static void find_cuts(mr_graph *g)
+/* Is input @j of @node the first that is this value? */
+static bool first_of(const mr_node *node, uint32_t j)
 {
-	uint64_t n_live = 1, sum = 0;
+	for (uint32_t i = 0; i < j; i++)
+		if (node->in[i] == node->in[j])
+			return false;
+	return true;
+}
+
+/* How many values are live in front of each node: written before it and read by it or later. */
+static void count_live(mr_graph *g)
+{
+	uint16_t n_live = 1;
 
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		const mr_node *node = &g->nodes[i];
 
-		g->cut[i] = n_live == 1 && !node->ops->loss ? (uint16_t)sum : MR_GRAPH_NO_VALUE;
+		g->n_live[i] = n_live;
 		for (uint32_t j = 0; j < node->n_in; j++)
-			if (g->values[node->in[j]].last_use == i && (j == 0 || node->in[j] != node->in[0])) {
-				n_live--;
-				sum -= node->in[j];
-			}
-		if (!node->ops->loss) {
-			n_live++;
-			sum += node->out;
-		}
+			n_live = (uint16_t)(n_live - (g->values[node->in[j]].last_use == i && first_of(node, j)));
+		n_live = (uint16_t)(n_live + !node->ops->loss);
 	}
 }
 
@@ -310,14 +310,14 @@ static void find_through(mr_graph *g)
 
 mr_status mr_graph_finish(mr_graph *g)
 {
-	assert(!g->cut);
+	assert(!g->n_live);
 	note_uses(g);
 	MR_TRY(check_loss(g));
 	MR_TRY(check_values(g));
-	g->cut = malloc(g->n_nodes * sizeof(*g->cut));
-	if (!g->cut)
+	g->n_live = malloc(g->n_nodes * sizeof(*g->n_live));
+	if (!g->n_live)
 		return mr_fail(MR_ERESOURCE, "no memory for the model's graph");
-	find_cuts(g);
+	count_live(g);
 	find_sums(g);
 	find_through(g);
 	return MR_OK;

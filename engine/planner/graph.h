@@ -11,11 +11,12 @@
  *	                    \______________________/
  *
  * A sum right behind a layer whose output it alone reads, and which can add (mr_layer_ops.adds), may be computed by that layer: given
- * the sum's other input as its addend it writes the output of the sum, its own is never there, and the sum has no F. Between the
- * two there are two live values, so that no stage begins there. In the picture above: fc.1, given value 1, writes value 4.
+ * the sum's other input as its addend it writes the output of the sum, its own is never there, and the sum has no F. Where a stage
+ * begins between the two, the layer writes its own output and the sum is computed. In the picture above: fc.1, given value 1,
+ * writes value 4.
  *
- * A stage may begin where exactly one value is live: in front of ln_1, not in front of fc.1 or add (mr_graph_cut_ok).
- * That value is what crosses the boundary between two stages.
+ * A stage may begin at any node but the loss. The values that are live there, written before and read there or later, cross
+ * the boundary between the two stages: value 1 in front of ln_1, values 1 and 2 in front of fc.1, 1 and 3 in front of add.
  *
  * A graph has no dtype, no micro-batch size and no memory for tensors: shapes are those of one sample, and whoever runs
  * it brings the rest. Two parameters may share storage (a head tied to the token embedding): the later one names its
@@ -82,7 +83,7 @@ typedef struct mr_graph {
 	mr_param *params;
 	uint32_t n_nodes, n_values, n_params;
 	mr_shape input, target; /* of one sample */
-	uint16_t *cut;       /* [n_nodes]: see mr_graph_cut_value; NULL until mr_graph_finish */
+	uint16_t *n_live;    /* [n_nodes]: how many values are live in front of it; NULL until mr_graph_finish */
 	uint32_t cap_nodes, cap_values, cap_params; /* room in the arrays: the graph's own business, as are the next two */
 	mr_names node_names, param_names;
 } mr_graph;
@@ -134,15 +135,23 @@ uint32_t mr_graph_find_node(const mr_graph *g, const char *name);
 uint32_t mr_graph_find_param(const mr_graph *g, const char *name);
 
 /**
- * May a stage begin at @node? Yes at node 0, and wherever exactly one value is live between the node before and this
- * one; never at the loss, which overwrites its input by the gradient and so stays with the layer that computes it.
+ * May a stage begin at @node? Yes but at the loss, which overwrites its input by the gradient and so stays with the layer
+ * that computes it.
  */
 bool mr_graph_cut_ok(const mr_graph *g, uint32_t node);
-/** The value that crosses into a stage that begins at @node, value 0 or the output of the node before;
- * MR_GRAPH_NO_VALUE where none may begin. */
-uint16_t mr_graph_cut_value(const mr_graph *g, uint32_t node);
+/** Is @node one of these with a single live value in front of it? */
+bool mr_graph_is_narrow(const mr_graph *g, uint32_t node);
+/** The values that cross into a stage that begins at @node, ascending, to @live unless that is NULL. Returns how many; 0 behind
+ * the last node. */
+uint32_t mr_graph_live(const mr_graph *g, uint32_t node, uint16_t *live);
+/** Bytes of these for one sample, or of the gradients that come back for them. */
+size_t mr_graph_crossing(const mr_graph *g, uint32_t node, mr_dtype dtype, bool gradients);
 /** How many stages the model can be cut into at most. */
 uint32_t mr_graph_max_stages(const mr_graph *g);
+/** The same if all begin where a single value is live. */
+uint32_t mr_graph_narrow_stages(const mr_graph *g);
+/** Has value @v a gradient? Not the model's input, nor tokens. */
+bool mr_graph_has_grad(const mr_graph *g, uint16_t v);
 
 /** Is the gradient of input @i of @node wanted? Not that of the model's input. */
 bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i);

@@ -24,24 +24,66 @@ uint32_t mr_graph_find_param(const mr_graph *g, const char *name)
 	return mr_names_find(&g->param_names, name, mr_graph_param_name, g);
 }
 
-uint16_t mr_graph_cut_value(const mr_graph *g, uint32_t node)
-{
-	assert(g->cut && node < g->n_nodes);
-	return g->cut[node];
-}
-
 bool mr_graph_cut_ok(const mr_graph *g, uint32_t node)
 {
-	return mr_graph_cut_value(g, node) != MR_GRAPH_NO_VALUE;
+	assert(g->n_live && node < g->n_nodes);
+	return !g->nodes[node].ops->loss;
+}
+
+bool mr_graph_is_narrow(const mr_graph *g, uint32_t node)
+{
+	return mr_graph_cut_ok(g, node) && g->n_live[node] == 1;
+}
+
+uint32_t mr_graph_live(const mr_graph *g, uint32_t node, uint16_t *live)
+{
+	uint32_t n = 0;
+
+	assert(g->n_live && node <= g->n_nodes);
+	for (uint32_t v = 0; v < g->n_values; v++) {
+		const mr_value *value = &g->values[v];
+
+		if ((value->producer != MR_GRAPH_NO_NODE && value->producer >= node) || value->last_use < node)
+			continue;
+		if (live)
+			live[n] = (uint16_t)v;
+		n++;
+	}
+	return n;
+}
+
+size_t mr_graph_crossing(const mr_graph *g, uint32_t node, mr_dtype dtype, bool gradients)
+{
+	size_t bytes = 0;
+
+	assert(g->n_live && node < g->n_nodes);
+	for (uint32_t v = 0; v < g->n_values; v++) {
+		const mr_value *value = &g->values[v];
+		bool written = value->producer == MR_GRAPH_NO_NODE || value->producer < node;
+
+		if (written && value->last_use >= node && (!gradients || mr_graph_has_grad(g, (uint16_t)v)))
+			bytes += mr_shape_bytes(value->shape, dtype);
+	}
+	return bytes;
 }
 
 uint32_t mr_graph_max_stages(const mr_graph *g)
 {
+	return g->n_nodes - 1;
+}
+
+uint32_t mr_graph_narrow_stages(const mr_graph *g)
+{
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < g->n_nodes; i++)
-		n += mr_graph_cut_ok(g, i);
+		n += mr_graph_is_narrow(g, i);
 	return n;
+}
+
+bool mr_graph_has_grad(const mr_graph *g, uint16_t v)
+{
+	return v != 0 && !g->values[v].shape.tokens;
 }
 
 bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i)

@@ -64,6 +64,7 @@ typedef struct mr_solver {
 	const uint64_t *sum; /* [n_points + 1]: cost of everything in front of a point; the last: of all */
 	uint32_t n_points;
 	const uint32_t *weight; /* [n_stages] how often the cost of a stage counts; NULL: once */
+	const uint64_t *enter;  /* [n_points] what a stage costs more that begins at a point; NULL: nothing */
 	uint64_t limit;      /* no stage may cost more */
 	uint64_t *best;      /* [n_points + 1] least sum of squares from a point to the end; UINT64_MAX: impossible */
 	uint64_t *next;      /* the same with one stage more */
@@ -105,12 +106,12 @@ static uint64_t least_limit(const mr_solver *s, uint16_t n_stages)
 /* The cost of stage @stage from point @i to point @j. */
 static uint64_t cost_of(const mr_solver *s, uint16_t stage, uint32_t i, uint32_t j)
 {
-	return (s->sum[j] - s->sum[i]) * (s->weight ? s->weight[stage] : 1);
+	return (s->sum[j] - s->sum[i] + (s->enter ? s->enter[i] : 0)) * (s->weight ? s->weight[stage] : 1);
 }
 
 /*
- * The same where stages count differently: then a stage that is cut further may get dearer, so all ways are tried. best[i] is the least
- * largest stage of those that begin at point i.
+ * The same where stages count differently, or cost something to enter: then a stage that is cut further may get dearer, so all
+ * ways are tried. best[i] is the least largest stage of those that begin at point i.
  */
 static uint64_t least_weighted_limit(mr_solver *s, uint16_t n_stages)
 {
@@ -125,6 +126,8 @@ static uint64_t least_weighted_limit(mr_solver *s, uint16_t n_stages)
 			for (uint32_t j = i + 1; j <= s->n_points; j++) {
 				uint64_t cost = cost_of(s, stage, i, j);
 
+				if (cost >= least)
+					break;
 				cost = s->best[j] > cost ? s->best[j] : cost;
 				least = cost < least ? cost : least;
 			}
@@ -155,7 +158,7 @@ static void solve(mr_solver *s, uint16_t n_stages, const uint32_t *points, uint3
 {
 	uint32_t at = 0;
 
-	s->limit = s->weight ? least_weighted_limit(s, n_stages) : least_limit(s, n_stages);
+	s->limit = s->weight || s->enter ? least_weighted_limit(s, n_stages) : least_limit(s, n_stages);
 	for (uint32_t i = 0; i < s->n_points; i++)
 		s->best[i] = UINT64_MAX;
 	s->best[s->n_points] = 0;
@@ -174,13 +177,13 @@ static void solve(mr_solver *s, uint16_t n_stages, const uint32_t *points, uint3
 	first[n_stages] = n;
 }
 
-mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, uint32_t n_points,
+mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, const uint64_t *enter, uint32_t n_points,
 			     uint16_t n_stages, const uint32_t *weight, uint32_t *first)
 {
 	size_t width = (size_t)n_points + 1;
 	uint64_t *sum = calloc(width, sizeof(*sum));
 	uint64_t *best = calloc(width, sizeof(*best)), *next = calloc(width, sizeof(*next));
-	mr_solver s = {.sum = sum, .n_points = n_points, .weight = weight, .best = best, .next = next};
+	mr_solver s = {.sum = sum, .n_points = n_points, .weight = weight, .enter = enter, .best = best, .next = next};
 	mr_status st = MR_OK;
 
 	assert(n_stages >= 1 && n_stages <= n_points && points[0] == 0 && points[n_points - 1] < n);
@@ -215,49 +218,78 @@ static mr_status check_count(const mr_graph *g, uint32_t n_stages)
 	if (n_stages > most)
 		return mr_fail(MR_ECONFIG,
 			       "%u stages were asked for, but this model of %u layers can be cut into at most %u "
-			       "(a stage begins where exactly one value is live, never at the loss)",
+			       "(a stage has at least one layer besides the loss)",
 			       n_stages, g->n_nodes, most);
 	return MR_OK;
 }
 
+/* What the solver is asked. */
+typedef struct mr_question {
+	uint64_t *cost;   /* [nodes] */
+	uint32_t *points; /* [n_points] where a stage may begin */
+	uint64_t *enter;  /* [n_points] */
+	uint32_t n_points;
+	bool wide;        /* enter counts */
+} mr_question;
+
+/* Seconds that the values which cross in front of @node take in F, and their gradients in B, written and read. */
+static double crossing_cost(const mr_graph *g, uint32_t node, int64_t samples, const mr_kernels *k)
+{
+	size_t bytes = mr_graph_crossing(g, node, k->dtype, false) + mr_graph_crossing(g, node, k->dtype, true);
+
+	return 2 * (double)samples * (double)bytes / MR_PARTITION_BYTES;
+}
+
+static void choose_points(const mr_graph *g, uint16_t n_stages, mr_question *q)
+{
+	q->wide = n_stages > mr_graph_narrow_stages(g);
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		if (q->wide ? mr_graph_cut_ok(g, i) : mr_graph_is_narrow(g, i))
+			q->points[q->n_points++] = i;
+}
+
 /* Whole numbers in the proportion of the costs that add up to at most 2^@bits. */
-static void scale_costs(const mr_graph *g, int64_t samples, const mr_kernels *k, int bits, uint64_t *cost)
+static void scale_costs(const mr_graph *g, int64_t samples, const mr_kernels *k, int bits, mr_question *q)
 {
 	double total = 0;
 	int exponent;
 
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		total += mr_partition_cost(g, i, samples, k);
+	for (uint32_t i = 1; q->wide && i < q->n_points; i++)
+		total += crossing_cost(g, q->points[i], samples, k);
 	frexp(total, &exponent); /* total < 2^exponent */
 	for (uint32_t i = 0; i < g->n_nodes; i++)
-		cost[i] = (uint64_t)llround(ldexp(mr_partition_cost(g, i, samples, k), bits - exponent));
+		q->cost[i] = (uint64_t)llround(ldexp(mr_partition_cost(g, i, samples, k), bits - exponent));
+	for (uint32_t i = 1; q->wide && i < q->n_points; i++) /* the model's input crosses in any case */
+		q->enter[i] = (uint64_t)llround(ldexp(crossing_cost(g, q->points[i], samples, k), bits - exponent));
 }
 
-mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples, const mr_kernels *k, mr_partition *p)
+mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples, const mr_kernels *k,
+			    mr_partition *p)
 {
-	uint64_t *cost = NULL;
-	uint32_t *points = NULL, n_points = 0;
+	mr_question q = {0};
 	mr_status st;
 
 	*p = (mr_partition){0};
 	MR_TRY(check_count(g, n_stages));
-	cost = calloc(g->n_nodes, sizeof(*cost));
-	points = calloc(g->n_nodes, sizeof(*points));
-	if (!cost || !points) {
+	q.cost = calloc(g->n_nodes, sizeof(*q.cost));
+	q.points = calloc(g->n_nodes, sizeof(*q.points));
+	q.enter = calloc(g->n_nodes, sizeof(*q.enter));
+	if (!q.cost || !q.points || !q.enter) {
 		st = mr_fail(MR_ERESOURCE, "no memory to partition %u layers", g->n_nodes);
 		goto out;
 	}
 	st = allocate(p, n_stages);
 	if (st != MR_OK)
 		goto out;
-	scale_costs(g, samples, k, weight ? 22 : 30, cost); /* 255 times as much may count */
-	for (uint32_t i = 0; i < g->n_nodes; i++)
-		if (mr_graph_cut_ok(g, i))
-			points[n_points++] = i;
-	st = mr_partition_solve(cost, g->n_nodes, points, n_points, n_stages, weight, p->first);
+	choose_points(g, n_stages, &q);
+	scale_costs(g, samples, k, weight ? 22 : 30, &q); /* 255 times as much may count */
+	st = mr_partition_solve(q.cost, g->n_nodes, q.points, q.wide ? q.enter : NULL, q.n_points, n_stages, weight, p->first);
 out:
-	free(cost);
-	free(points);
+	free(q.cost);
+	free(q.points);
+	free(q.enter);
 	if (st != MR_OK)
 		mr_partition_fini(p);
 	return st;
@@ -312,7 +344,6 @@ static mr_status find_start(const mr_graph *g, const char *name, uint32_t *node)
 static mr_status check_start(const mr_graph *g, uint32_t node, uint32_t after)
 {
 	const char *name = g->nodes[node].name;
-	uint32_t before = node, behind = node;
 
 	if (node == 0)
 		return mr_fail(MR_ECONFIG,
@@ -320,17 +351,10 @@ static mr_status check_start(const mr_graph *g, uint32_t node, uint32_t after)
 	if (node <= after)
 		return mr_fail(MR_ECONFIG, "stage start %s does not come after %s, where the stage before it begins",
 			       name, g->nodes[after].name);
-	if (mr_graph_cut_ok(g, node))
-		return MR_OK;
-	while (before > 0 && !mr_graph_cut_ok(g, before))
-		before--;
-	while (behind < g->n_nodes && !mr_graph_cut_ok(g, behind))
-		behind++;
-	return mr_fail(MR_ECONFIG, "no stage may begin at %s (%s); the nearest places are %s%s%s", name,
-		       g->nodes[node].ops->loss ? "the loss stays with the layer in front of it"
-						: "more than one value is live there",
-		       g->nodes[before].name, behind < g->n_nodes ? " and " : "",
-		       behind < g->n_nodes ? g->nodes[behind].name : "");
+	if (!mr_graph_cut_ok(g, node))
+		return mr_fail(MR_ECONFIG, "no stage may begin at %s, since a loss stays with the layer in front of it, %s", name,
+			       g->nodes[node - 1].name);
+	return MR_OK;
 }
 
 mr_status mr_partition_explicit(const mr_graph *g, const char *const *names, uint32_t n_names, mr_partition *p)

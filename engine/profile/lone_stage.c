@@ -23,7 +23,7 @@ static void layout_span(mr_lone_stage *x, mr_arena *a)
 	x->span_io = take(a, x->span * sizeof(*x->span_io));
 	x->span_call = take(a, x->span * sizeof(*x->span_call));
 	for (uint32_t j = 1; j < x->span; j++) {
-		void *in = take(a, z->in_bytes), *slot = take(a, z->slot_bytes), *grad_out = take(a, z->out_bytes);
+		void *in = take(a, z->in_bytes), *slot = take(a, z->slot_bytes), *grad_out = take(a, z->grad_out_bytes);
 
 		if (in)
 			x->room[j] = (mr_stage_io){.in = in, .slot = slot, .grad_out = grad_out};
@@ -37,13 +37,13 @@ static void layout(mr_lone_stage *x, mr_arena *a)
 	mr_block_layout(&x->block, a, 0, x->c->optim);
 	x->io.in = take(a, z->in_bytes);
 	x->io.out = take(a, z->out_bytes);
-	x->io.grad_out = take(a, z->out_bytes);
+	x->io.grad_out = take(a, z->grad_out_bytes);
 	x->io.grad_in = z->grad_in_bytes ? take(a, z->grad_in_bytes) : NULL;
 	x->io.slot = take(a, z->slot_bytes);
 	x->io.scratch = take(a, z->scratch_bytes);
 	x->io.target = take(a, z->target_bytes);
-	x->grad_out_bytes = z->out_bytes;
-	x->grad_clean = take(a, z->out_bytes);
+	x->grad_out_bytes = z->grad_out_bytes;
+	x->grad_clean = take(a, z->grad_out_bytes);
 	x->tied = take(a, x->owner ? mr_stage_size(x->owner)->weight_bytes : 0);
 	if (x->span > 1)
 		layout_span(x, a);
@@ -122,7 +122,7 @@ static void fill_data(const mr_lone_stage *x)
 	size_t in = mr_shape_bytes(d->input, x->c->kernels->dtype),
 	       target = mr_shape_bytes(d->target, x->c->kernels->dtype);
 	void *spare = malloc(in > target ? in : target);
-	bool begins = x->s->first == 0, ends = x->s->end == x->c->graph->n_nodes;
+	bool begins = x->s->in.part[0].value == 0, ends = x->s->end == x->c->graph->n_nodes;
 
 	for (int64_t i = 0; spare && i < x->c->samples; i++)
 		d->ops->train(d, (uint64_t)i, begins ? (char *)x->io.in + (size_t)i * in : spare,

@@ -61,8 +61,8 @@ static mr_stage layer_of(const bench *b, uint32_t i)
 	one.step += i;
 	one.split = true;
 	if (i + 1 < n_layers(b)) {
-		one.copy_out.where = MR_AT_NOWHERE;
-		one.copy_grad.where = MR_AT_NOWHERE;
+		one.n_copy_out = 0;
+		one.n_copy_grad = 0;
 	}
 	return one;
 }
@@ -88,7 +88,7 @@ static mr_status pass_merged(bench *b, int64_t r)
 	for (uint32_t j = 1; j < b->l.span; j++) {
 		memcpy((void *)b->l.room[j].in, b->l.io.in, z->in_bytes);
 		memcpy(b->l.room[j].slot, b->l.io.slot, z->slot_bytes);
-		memcpy(b->l.room[j].grad_out, b->l.io.grad_out, z->out_bytes);
+		memcpy(b->l.room[j].grad_out, b->l.io.grad_out, z->grad_out_bytes);
 	}
 	for (uint32_t i = n_layers(b); i-- > 0;) {
 		mr_stage one = layer_of(b, i);

@@ -24,12 +24,11 @@ void mr_costs_fini(mr_costs *c)
 	*c = (mr_costs){0};
 }
 
-/* Bytes of a micro-batch that enter @stage. */
-static double bytes_into(const mr_session *s, uint16_t stage)
+/* Bytes of a micro-batch that enter @stage, or of the gradients that it hands back. */
+static double bytes_into(const mr_session *s, uint16_t stage, bool gradients)
 {
-	const mr_node *node = &s->graph->nodes[s->partition.first[stage]];
-
-	return (double)s->samples * (double)mr_shape_bytes(s->graph->values[node->in[0]].shape, s->kernels->dtype);
+	return (double)s->samples *
+	       (double)mr_graph_crossing(s->graph, s->partition.first[stage], s->kernels->dtype, gradients);
 }
 
 static double param_bytes(const mr_session *s, uint16_t stage)
@@ -137,20 +136,20 @@ static double apart(const mr_session *s, uint16_t a, uint16_t b)
 	return n ? (double)n / s->plan->n_pipes : 0;
 }
 
-/* Activations and gradients of one boundary have one size. */
 static void add_boundaries(const mr_session *s, const mr_hand_over *r, mr_stage_cost *stage)
 {
 	uint16_t n = s->partition.n_stages;
 
 	if (s->plan)
-		stage[0].f += bytes_into(s, 0) * r->read_s;
+		stage[0].f += bytes_into(s, 0, false) * r->read_s;
 	for (uint16_t i = 1; i < n; i++) {
-		double bytes = bytes_into(s, i) * apart(s, (uint16_t)(i - 1), i);
+		double share = apart(s, (uint16_t)(i - 1), i);
+		double values = bytes_into(s, i, false) * share, gradients = bytes_into(s, i, true) * share;
 
-		stage[i - 1].f += bytes * r->write_s;
-		stage[i].f += bytes * r->read_s;
-		stage[i].i += bytes * r->write_s;
-		stage[i - 1].i += bytes * r->read_s;
+		stage[i - 1].f += values * r->write_s;
+		stage[i].f += values * r->read_s;
+		stage[i].i += gradients * r->write_s;
+		stage[i - 1].i += gradients * r->read_s;
 	}
 }
 

@@ -106,10 +106,12 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 	return c;
 }
 
-/* Bytes of a boundary tensor that io->samples samples fill. */
-static size_t used_bytes(const mr_stage *s, const mr_stage_io *io, uint16_t v)
+/* Of each tensor as much as io->samples samples fill. */
+static void copy(const mr_stage *s, const mr_stage_io *io, const mr_copy *c, uint32_t n)
 {
-	return (size_t)io->samples * mr_shape_bytes(s->g->values[v].shape, s->k->dtype);
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(resolve(io, c[i].to), resolve(io, c[i].from),
+		       (size_t)io->samples * mr_shape_bytes(s->g->values[c[i].value].shape, s->k->dtype));
 }
 
 static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
@@ -131,8 +133,7 @@ static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
 mr_status mr_stage_forward(const mr_stage *s, const mr_stage_io *io)
 {
 	MR_TRY(forward(s, io, s->end - s->first));
-	if (s->copy_out.where != MR_AT_NOWHERE)
-		memcpy(io->out, resolve(io, s->copy_out), used_bytes(s, io, s->v_out));
+	copy(s, io, s->copy_out, s->n_copy_out);
 	return MR_OK;
 }
 
@@ -168,8 +169,8 @@ static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned hal
 {
 	uint32_t k = 0;
 
-	if ((halves & HALF_I) && s->copy_grad.where != MR_AT_NOWHERE)
-		memcpy(io->grad_in, resolve(io, s->copy_grad), used_bytes(s, io, s->v_in));
+	if (halves & HALF_I)
+		copy(s, io, s->copy_grad, s->n_copy_grad);
 	for (uint32_t i = s->end - s->first; i-- > 0;) {
 		const mr_stage_step *st = &s->step[i];
 		const void *w[MR_LAYER_PARAMS];

@@ -3,17 +3,17 @@
  *
  * Built once from the graph (mr_stage_create); it owns no tensors. Every call brings the memory in an mr_stage_io:
  *
- *	in, out            boundary buffers: the activation that enters and the one that leaves
- *	grad_out           gradient of `out`, from the stage behind (consumed: it may be overwritten)
- *	grad_in            gradient of `in`, for the stage in front; NULL at the model's input
+ *	in, out            boundary buffers: the activations that enter and those that leave (stage/boundary.h)
+ *	grad_out           gradients of `out`, from the stage behind (consumed: they may be overwritten)
+ *	grad_in            gradients of `in`, for the stage in front; NULL at the model's input
  *	slot               what must live from F to the end of B for one micro-batch
  *	scratch            what lives during one call
  *	weights, grads     one version of the stage's parameters, and the running sum of their gradients
  *
- * Layers do not care where a tensor lies, so neither F nor B copies anything, with two exceptions: an outgoing activation that
+ * Layers do not care where a tensor lies, so neither F nor B copies anything, with three exceptions: an outgoing activation that
  * this stage's own backward reads again is kept in the slot and copied out once (the boundary buffer belongs to the consumer
- * afterwards), and a gradient that runs through a whole chain of residuals is copied once from grad_out to grad_in. Between,
- * that chain is one buffer: the gradient of a sum's inputs is the gradient of the sum, and the layers on the branch add to it
+ * afterwards), a value that is also read behind this stage is copied from in to out, its gradient from grad_out to grad_in,
+ * and so is a gradient that runs through a whole chain of residuals. Between, that chain is one buffer: the gradient of a sum's inputs is the gradient of the sum, and the layers on the branch add to it
  * in place. That needs every reader of the branch's gradient to come before the first writer, which alias_residual checks;
  * where it fails, or when I and W are apart (W reads upstream gradients late), the sum's backward copies.
  *
@@ -37,7 +37,7 @@ typedef struct mr_stage mr_stage;
 
 typedef struct mr_stage_sizes {
 	size_t in_bytes, out_bytes;       /* boundary activations of one micro-batch; out 0 at the last stage */
-	size_t grad_in_bytes;             /* 0 at the model's input */
+	size_t grad_in_bytes, grad_out_bytes; /* of their gradients: 0 at the model's input and at the last stage */
 	size_t slot_bytes, scratch_bytes;
 	size_t spare_bytes;               /* a recomputation's `out`; 0: it has none */
 	size_t target_bytes;              /* 0 unless this is the last stage */

@@ -46,11 +46,6 @@ static bool inside(const mr_stage *s, uint32_t node)
 	return node != MR_GRAPH_NO_NODE && node >= s->first && node < s->end;
 }
 
-static bool wants_grad(const mr_stage *s, uint16_t v)
-{
-	return v != 0 && !s->g->values[v].shape.tokens;
-}
-
 static mr_status ask_needs(mr_stage *s, notes *n)
 {
 	for (uint32_t i = 0; i < n_steps(s); i++) {
@@ -75,25 +70,38 @@ static uint32_t last_read(const mr_stage *s, uint16_t v)
 	return (last < s->end ? last : s->end - 1) - s->first;
 }
 
-/* The value that step @i writes: with an addend, which it then has, that of the sum behind it. */
+/* The value that step @i writes: with an addend, which it then has, that of the sum behind it, if that is in this stage. */
 static uint16_t written_by(mr_stage *s, const notes *n, uint32_t i)
 {
 	mr_stage_step *st = &s->step[i];
 
-	if (st->node->addend == MR_GRAPH_NO_VALUE)
+	if (st->node->addend == MR_GRAPH_NO_VALUE || i + 1 == n_steps(s))
 		return st->node->out;
-	assert(i + 1 < n_steps(s)); /* no stage begins there */
 	st->addend = n->value[st->node->addend];
 	st[1].quiet_f = true;
 	return st[1].node->out;
 }
 
+/* What leaves this stage and lies elsewhere: what it only passes on, and what its own backward reads again. */
+static void copy_values(mr_stage *s, const notes *n)
+{
+	for (uint32_t i = 0; i < s->out.n; i++) {
+		const mr_boundary_part *part = &s->out.part[i];
+
+		if (n->value[part->value].where != MR_AT_OUT)
+			s->copy_out[s->n_copy_out++] =
+				(mr_copy){n->value[part->value], {MR_AT_OUT, part->at}, part->value};
+	}
+}
+
 static mr_status place_values(mr_stage *s, notes *n)
 {
-	n->value[s->v_in] = (mr_ref){MR_AT_IN, 0};
+	for (uint32_t i = 0; i < s->in.n; i++)
+		n->value[s->in.part[i].value] = (mr_ref){MR_AT_IN, s->in.part[i].at};
 	for (uint32_t i = 0; i < n_steps(s); i++) {
 		mr_stage_step *st = &s->step[i];
 		uint16_t v = written_by(s, n, i);
+		const mr_boundary_part *leaves = mr_boundary_find(&s->out, v);
 
 		for (uint32_t j = 0; j < st->node->n_in; j++)
 			st->x[j] = n->value[st->node->in[j]];
@@ -109,16 +117,15 @@ static mr_status place_values(mr_stage *s, notes *n)
 		}
 		if (n->saved[v]) {
 			st->y = take_slot(n, value_bytes(s, v));
-			if (v == s->v_out)
-				s->copy_out = st->y;
-		} else if (v == s->v_out) {
-			st->y = (mr_ref){MR_AT_OUT, 0};
+		} else if (leaves) {
+			st->y = (mr_ref){MR_AT_OUT, leaves->at};
 		} else {
 			st->y.where = MR_AT_SCRATCH;
 			MR_TRY(mr_lifetime_add(&n->fwd, i, last_read(s, v), value_bytes(s, v), &st->y.offset));
 		}
 		n->value[v] = st->y;
 	}
+	copy_values(s, n);
 	return MR_OK;
 }
 
@@ -134,7 +141,7 @@ static void end_saves(mr_stage *s, const notes *n)
 	}
 	for (uint32_t i = 0; i < s->saves_end; i++)
 		if (s->step[i].y.where == MR_AT_OUT)
-			s->size.spare_bytes = mr_align_up(value_bytes(s, s->v_out), MR_CACHE_LINE);
+			s->size.spare_bytes = mr_align_up(s->out.bytes, MR_CACHE_LINE);
 }
 
 /* The last node before @node that also reads @v, or -1 before the stage. */
@@ -162,7 +169,7 @@ static bool reads_last(const mr_stage *s, uint16_t v, uint32_t node)
 
 	for (uint32_t j = 0; j < s->g->nodes[node].n_in; j++)
 		here += s->g->nodes[node].in[j] == v;
-	return wants_grad(s, v) && v != s->v_out && val->last_use == node && here == 1;
+	return mr_graph_has_grad(s->g, v) && val->last_use == node && here == 1;
 }
 
 /*
@@ -225,18 +232,25 @@ static void class_grads(mr_stage *s, notes *n)
 		if (nd->out != MR_GRAPH_NO_VALUE)
 			live_at(n, nd->out, back(s, i));
 		for (uint32_t j = 0; j < nd->n_in; j++)
-			if (wants_grad(s, nd->in[j]))
+			if (mr_graph_has_grad(s->g, nd->in[j]))
 				live_at(n, nd->in[j], back(s, i));
 	}
-	if (s->v_out != MR_GRAPH_NO_VALUE)
-		n->grad[n->class_of[s->v_out]] = (mr_ref){MR_AT_GRAD_OUT, 0};
+	for (uint32_t i = 0; i < s->out.n; i++)
+		if (s->out.part[i].grad_at != MR_NO_GRAD) /* a value that leaves is the last of its class: its readers are behind */
+			n->grad[s->out.part[i].value] = (mr_ref){MR_AT_GRAD_OUT, s->out.part[i].grad_at};
 	if (last->ops->loss)
 		n->grad[n->class_of[last->in[0]]] = n->value[last->in[0]];
-	if (wants_grad(s, s->v_in)) {
-		uint16_t c = n->class_of[s->v_in];
+	for (uint32_t i = 0; i < s->in.n; i++) {
+		const mr_boundary_part *part = &s->in.part[i];
+		mr_ref to = {MR_AT_GRAD_IN, part->grad_at};
+		uint16_t c = n->class_of[part->value];
 
-		s->copy_grad = n->grad[c]; /* nowhere, unless the chain reaches through the whole stage */
-		n->grad[c] = (mr_ref){MR_AT_GRAD_IN, 0};
+		if (part->grad_at == MR_NO_GRAD)
+			continue;
+		/* Nowhere, unless the value passes through, or its chain of sums reaches through the whole stage. */
+		if (n->grad[c].where != MR_AT_NOWHERE)
+			s->copy_grad[s->n_copy_grad++] = (mr_copy){n->grad[c], to, part->value};
+		n->grad[c] = to;
 	}
 }
 
@@ -272,7 +286,7 @@ static mr_status place_grads(mr_stage *s, notes *n)
 		for (uint32_t j = 0; j < st->node->n_in; j++) {
 			uint16_t v = st->node->in[j], c = n->class_of[v];
 
-			if (!wants_grad(s, v) || n->grad[c].where != MR_AT_NOWHERE)
+			if (!mr_graph_has_grad(s->g, v) || n->grad[c].where != MR_AT_NOWHERE)
 				continue;
 			if (kept_for_w(s, v)) {
 				n->grad[c] = take_slot(n, value_bytes(s, v));
@@ -302,7 +316,7 @@ static void wire_grads(mr_stage *s, notes *n)
 	bool *has = n->saved; /* free for reuse by now: "someone has written this value's gradient" */
 
 	for (uint32_t v = 0; v < s->g->n_values; v++)
-		has[v] = v == s->v_out;
+		has[v] = mr_boundary_find(&s->out, (uint16_t)v);
 	if (s->g->nodes[s->end - 1].ops->loss)
 		has[s->g->nodes[s->end - 1].in[0]] = true;
 	for (uint32_t i = n_steps(s); i-- > 0;) {
@@ -316,7 +330,7 @@ static void wire_grads(mr_stage *s, notes *n)
 		for (uint32_t j = 0; j < nd->n_in; j++) {
 			uint16_t v = nd->in[j];
 
-			if (!wants_grad(s, v))
+			if (!mr_graph_has_grad(s->g, v))
 				continue;
 			if (!(nd->ops->passes_dy && n->class_of[v] == n->class_of[nd->out])) {
 				st->dx[j] = n->grad[n->class_of[v]];
@@ -391,11 +405,11 @@ static void sum_sizes(mr_stage *s, const notes *n)
 {
 	mr_stage_sizes *z = &s->size;
 
-	z->in_bytes = value_bytes(s, s->v_in);
-	z->grad_in_bytes = wants_grad(s, s->v_in) ? z->in_bytes : 0;
-	if (s->v_out != MR_GRAPH_NO_VALUE)
-		z->out_bytes = value_bytes(s, s->v_out);
-	else
+	z->in_bytes = s->in.bytes;
+	z->grad_in_bytes = s->in.grad_bytes;
+	z->out_bytes = s->out.bytes;
+	z->grad_out_bytes = s->out.grad_bytes;
+	if (s->out.n == 0)
 		z->target_bytes = (size_t)s->samples * mr_shape_bytes(s->g->target, s->k->dtype);
 	z->slot_bytes = n->slot;
 	z->scratch_bytes = n->fwd.bytes > n->bwd.bytes ? n->fwd.bytes : n->bwd.bytes;
@@ -440,6 +454,17 @@ static void notes_fini(notes *n)
 	mr_lifetime_fini(&n->bwd);
 }
 
+static mr_status make_boundaries(mr_stage *s)
+{
+	MR_TRY(mr_boundary_make(s->g, s->first, s->samples, s->k->dtype, &s->in));
+	MR_TRY(mr_boundary_make(s->g, s->end, s->samples, s->k->dtype, &s->out));
+	s->copy_out = calloc(s->out.n + 1, sizeof(*s->copy_out));
+	s->copy_grad = calloc(s->in.n, sizeof(*s->copy_grad));
+	if (!s->copy_out || !s->copy_grad)
+		return mr_fail(MR_ERESOURCE, "no memory for the boundaries of a stage");
+	return MR_OK;
+}
+
 mr_status mr_stage_create(const mr_graph *g, uint32_t first, uint32_t end, int64_t samples, const mr_kernels *k, bool split,
 			  const mr_stage *tied_owner, mr_stage **out)
 {
@@ -451,8 +476,6 @@ mr_status mr_stage_create(const mr_graph *g, uint32_t first, uint32_t end, int64
 	if (!s)
 		return mr_fail(MR_ERESOURCE, "no memory for a stage");
 	*s = (mr_stage){.g = g, .k = k, .tied_owner = tied_owner, .first = first, .end = end, .samples = samples, .split = split};
-	s->v_in = mr_graph_cut_value(g, first);
-	s->v_out = end < g->n_nodes ? mr_graph_cut_value(g, end) : MR_GRAPH_NO_VALUE;
 	s->first_param = g->nodes[first].first_param;
 	s->end_param = end < g->n_nodes ? g->nodes[end].first_param : g->n_params;
 	s->step = calloc(end - first, sizeof(*s->step));
@@ -461,6 +484,8 @@ mr_status mr_stage_create(const mr_graph *g, uint32_t first, uint32_t end, int64
 	if (!notes_init(&n, g->n_values) || !s->step || !s->weight_at || !s->grad_at)
 		mr_fail(MR_ERESOURCE, "no memory for a stage of %u layers", end - first);
 	else
+		st = make_boundaries(s);
+	if (st == MR_OK)
 		st = build(s, &n);
 	notes_fini(&n);
 	if (st != MR_OK) {
@@ -475,6 +500,10 @@ void mr_stage_destroy(mr_stage *s)
 {
 	if (!s)
 		return;
+	mr_boundary_fini(&s->in);
+	mr_boundary_fini(&s->out);
+	free(s->copy_out);
+	free(s->copy_grad);
 	free(s->step);
 	free(s->weight_at);
 	free(s->grad_at);

@@ -2,6 +2,7 @@
 #ifndef MR_STAGE_STAGE_LAYOUT_H
 #define MR_STAGE_STAGE_LAYOUT_H
 
+#include "stage/boundary.h"
 #include "stage/stage.h"
 
 typedef enum mr_where {
@@ -37,6 +38,12 @@ typedef struct mr_stage_step {
 	mr_layer_needs needs;
 } mr_stage_step;
 
+/* A tensor that a call copies to a boundary buffer, since it cannot be written there. */
+typedef struct mr_copy {
+	mr_ref from, to;
+	uint16_t value;
+} mr_copy;
+
 struct mr_stage {
 	const mr_graph *g;
 	const mr_kernels *k;
@@ -45,12 +52,12 @@ struct mr_stage {
 	uint32_t first_param, end_param;
 	int64_t samples;
 	bool split;
-	uint16_t v_in, v_out;            /* values at the boundaries; v_out MR_GRAPH_NO_VALUE at the last stage */
+	mr_boundary in, out;             /* what crosses in front of it and behind it */
 	mr_stage_step *step;             /* [end - first] */
 	uint32_t saves_end;              /* steps from here on put nothing into the slot in F */
 	size_t *weight_at, *grad_at;     /* [end_param - first_param] */
-	mr_ref copy_out;                 /* slot place of v_out that F copies to `out`; nowhere: written there directly */
-	mr_ref copy_grad;                /* where the first gradient lies that B copies to grad_in before it starts */
+	mr_copy *copy_out, *copy_grad;   /* [out.n], [in.n]: what F copies to `out` at its end, B to grad_in before it starts */
+	uint32_t n_copy_out, n_copy_grad;
 	mr_stage_sizes size;
 };
 

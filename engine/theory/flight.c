@@ -31,7 +31,7 @@ static void layout(mr_flights *f, mr_arena *a)
 			const mr_stage_sizes *z = mr_stage_size(f->stage[s]);
 
 			f->at[i].in[s] = mr_arena_take(a, z->in_bytes, MR_CACHE_LINE);
-			f->at[i].grad[s] = mr_arena_take(a, z->out_bytes, MR_CACHE_LINE);
+			f->at[i].grad[s] = mr_arena_take(a, z->grad_out_bytes, MR_CACHE_LINE);
 			f->at[i].slot[s] = mr_arena_take(a, z->slot_bytes, MR_CACHE_LINE);
 			if (z->target_bytes)
 				f->at[i].target = mr_arena_take(a, z->target_bytes, MR_CACHE_LINE);

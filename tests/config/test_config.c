@@ -152,7 +152,7 @@ static const struct row rows[] = {
 	{7, "partition = [\"fc.9\"];", 1,
 	 "F:7: partition: stage start \"fc.9\": the model has no such layer or block; did you mean \"fc.0\"?"},
 	{7, "partition = [\"loss\"];", 1,
-	 "F:7: partition: no stage may begin at loss (the loss stays with the layer in front of it); the nearest places"},
+	 "F:7: partition: no stage may begin at loss, since a loss stays with the layer in front of it, fc."},
 	{6, "partition = [\"xyzzy\", \"fc.0\"]; machine = { workers = 3; };", 3,
 	 "F:6: partition: stage start \"xyzzy\": the model has no such layer or block\n"
 	 "F:6: partition: stage start fc.0: the first stage begins there by itself"},

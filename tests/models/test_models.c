@@ -228,7 +228,7 @@ static void gpt_is_cut_at_its_norms(void)
 
 	MR_CHECK_OK(build("gpt", SETTINGS("layers=2", "width=16", "context=8"), &data, &g));
 	for (uint32_t i = 0; i < g->n_nodes; i++)
-		if (mr_graph_cut_ok(g, i)) {
+		if (mr_graph_is_narrow(g, i)) {
 			CU_ASSERT_FATAL(n < 7);
 			CU_ASSERT_STRING_EQUAL(g->nodes[i].name, places[n]);
 			n++;
@@ -275,7 +275,7 @@ static void gpt_with_dropout_has_the_right_gradient(void)
 
 	MR_CHECK_OK(build("gpt", SETTINGS("layers=2", "width=8", "heads=2", "context=6", "dropout=0.3"), &data, &g));
 	CU_ASSERT_FATAL(g->n_params <= 64);
-	CU_ASSERT(mr_graph_cut_ok(g, mr_graph_find_node(g, "drop")));
+	CU_ASSERT(mr_graph_is_narrow(g, mr_graph_find_node(g, "drop")));
 	graph_run_init(&r, g, mr_kernels_find("reference", MR_F64), 2, 4);
 	for (uint64_t i = 0; i < 12; i++) {
 		tokens[i / 6][i % 6] = (int32_t)(mr_rng_u32(1, MR_RNG_TEST, 0, 0, i) % 11);

@@ -35,17 +35,29 @@ static mr_graph *branched(void)
 	return g;
 }
 
-static void a_stage_begins_where_one_value_is_live(void)
+static void a_stage_begins_anywhere_but_at_the_loss(void)
 {
 	mr_graph *g = branched();
-	static const uint16_t want[] = {0, 1, MR_GRAPH_NO_VALUE, MR_GRAPH_NO_VALUE, MR_GRAPH_NO_VALUE};
+	static const uint16_t want[5][2] = {{0}, {1}, {1, 2}, {1, 3}, {4}};
+	static const uint32_t n[] = {1, 1, 2, 2, 1};
 
 	MR_CHECK_OK(mr_graph_finish(g));
 	for (uint32_t i = 0; i < 5; i++) {
-		CU_ASSERT_EQUAL(mr_graph_cut_value(g, i), want[i]);
-		CU_ASSERT_EQUAL(mr_graph_cut_ok(g, i), want[i] != MR_GRAPH_NO_VALUE);
+		uint16_t live[5];
+		size_t bytes = n[i] * 6 * 8;
+
+		CU_ASSERT_EQUAL_FATAL(mr_graph_live(g, i, NULL), n[i]);
+		mr_graph_live(g, i, live);
+		CU_ASSERT_EQUAL(memcmp(live, want[i], n[i] * sizeof(*live)), 0);
+		CU_ASSERT_EQUAL(mr_graph_cut_ok(g, i), i < 4);
+		CU_ASSERT_EQUAL(mr_graph_is_narrow(g, i), i < 2);
+		CU_ASSERT_EQUAL(mr_graph_crossing(g, i, MR_F64, true), i ? bytes : 0);
+		if (i)
+			CU_ASSERT_EQUAL(mr_graph_crossing(g, i, MR_F64, false), bytes);
 	}
-	CU_ASSERT_EQUAL(mr_graph_max_stages(g), 2);
+	CU_ASSERT_EQUAL(mr_graph_live(g, 5, NULL), 0);
+	CU_ASSERT_EQUAL(mr_graph_max_stages(g), 4);
+	CU_ASSERT_EQUAL(mr_graph_narrow_stages(g), 2);
 	mr_graph_destroy(g);
 }
 
@@ -75,7 +87,7 @@ static void expect_addend(mr_graph *g, uint32_t node, uint16_t value)
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		CU_ASSERT_EQUAL(g->nodes[i].addend, i == node ? value : MR_GRAPH_NO_VALUE);
 		CU_ASSERT_EQUAL(g->nodes[i].added, node != MR_GRAPH_NO_NODE && i == node + 1);
-		CU_ASSERT_FALSE(g->nodes[i].added && mr_graph_cut_ok(g, i));
+		CU_ASSERT_FALSE(g->nodes[i].added && mr_graph_is_narrow(g, i));
 	}
 	mr_graph_destroy(g);
 }
@@ -180,7 +192,7 @@ static void a_layer_may_read_a_value_twice(void)
 	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
 	MR_CHECK_OK(mr_graph_finish(g));
 	CU_ASSERT_EQUAL(g->values[1].n_uses, 2);
-	CU_ASSERT(mr_graph_cut_ok(g, 1) && mr_graph_cut_ok(g, 2));
+	CU_ASSERT(mr_graph_is_narrow(g, 1) && mr_graph_is_narrow(g, 2));
 	mr_graph_destroy(g);
 }
 
@@ -408,7 +420,7 @@ void mr_suite_graph(void); /* the runner declares it too */
 void mr_suite_graph(void)
 {
 	MR_SUITE("graph");
-	MR_TEST(a_stage_begins_where_one_value_is_live);
+	MR_TEST(a_stage_begins_anywhere_but_at_the_loss);
 	MR_TEST(a_layer_may_add_for_the_sum_behind_it);
 	MR_TEST(a_gradient_may_go_through_the_activation_in_front);
 	MR_TEST(hidden_matrices);

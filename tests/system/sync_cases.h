@@ -23,6 +23,9 @@ typedef struct sync_case {
  * refuse a number of workers, but (unless few) not all of them. */
 void sync_case_check(const sync_case *c);
 
+/** One system, @system as sync_system gives it, with so many workers, which it has to take. */
+void sync_case_system(const sync_case *c, const char *system, unsigned workers);
+
 /** "system.name=NAME OPTIONS", a synchronous system with one of its variants; NULL behind the last. */
 const char *sync_system(uint32_t i);
 

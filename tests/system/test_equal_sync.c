@@ -39,6 +39,37 @@ static void gpt_dnnl(void)
 		sync_case_check(&(sync_case){sync_dnnl(), true, GPT "model.dropout=0.1", 2, 1 << 2, false});
 }
 
+/*
+ * Cut inside blocks: between attention and its residual, in front of a sum (which the layer before it otherwise makes), and
+ * inside the branch of a feed-forward network, so that two values cross each boundary.
+ */
+static void gpt_cut_inside_blocks(void)
+{
+	static const char *const systems[] = {
+		"system.name=gpipe", "system.name=gpipe system.recompute=always", "system.name=1f1b", "system.name=zb_h1",
+		"system.name=1f1b system.merge_w=2", "system.name=zb_h2 system.steal=true",
+	};
+	const sync_case c = {"backend=reference dtype=f32", true,
+			     "model.layers=3 model.width=8 model.heads=1 model.context=4 model.tied=true "
+			     "train.batch=8 train.microbatches=8 train.clip=0.5 ", 2, 0, false};
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
+		char system[200];
+
+		snprintf(system, sizeof(system), "%s partition=h.0.attn.c_proj,h.1.attn.add,h.2.mlp.c_proj", systems[i]);
+		sync_case_system(&c, system, 4);
+	}
+}
+
+/* More stages than places with a single live value: the automatic cut takes others. Stages that keep nothing beside. */
+static void gpt_cut_into_many(void)
+{
+	if (sync_dnnl())
+		sync_case_check(&(sync_case){sync_dnnl(), true,
+					     "model.layers=1 model.width=16 model.heads=1 model.context=4 train.batch=8 "
+					     "train.microbatches=8 ", 2, 1 << 4, true});
+}
+
 /* Sequential training for @steps with @lists. */
 static void train(const mr_sum_lists *lists, uint64_t steps, rig_result *out)
 {
@@ -155,6 +186,8 @@ void mr_suite_equal_sync(void)
 	MR_TEST(mlp_clipped);
 	MR_TEST(gpt_tied);
 	MR_TEST(gpt_dnnl);
+	MR_TEST(gpt_cut_inside_blocks);
+	MR_TEST(gpt_cut_into_many);
 	MR_TEST(order_counts);
 	MR_TEST(parts_may_differ);
 }

@@ -9,6 +9,7 @@
 #include "check.h"
 #include "host/group.h"
 #include "rig.h"
+#include "stage/boundary.h"
 
 #define MICROS 3
 #define SAMPLES 2
@@ -59,6 +60,21 @@ static void put_random(const mr_session *s, void *p, mr_shape shape, uint64_t wh
 	}
 }
 
+/* What crosses in front of @node. */
+static void put_boundary(const mr_session *s, char *p, uint32_t node, bool gradients, uint64_t what)
+{
+	mr_boundary b;
+
+	MR_CHECK_OK(mr_boundary_make(s->graph, node, SAMPLES, s->kernels->dtype, &b));
+	for (uint32_t i = 0; i < b.n; i++) {
+		size_t at = gradients ? b.part[i].grad_at : b.part[i].at;
+
+		if (at != MR_NO_GRAD)
+			put_random(s, p + at, s->graph->values[b.part[i].value].shape, what + 1000 * i, s->data->classes);
+	}
+	mr_boundary_fini(&b);
+}
+
 static void make_side(const mr_session *s, uint16_t at, bool split, side *d)
 {
 	const mr_graph *g = s->graph;
@@ -80,14 +96,13 @@ static void make_side(const mr_session *s, uint16_t at, bool split, side *d)
 	for (int m = 0; m < MICROS; m++) {
 		flow *f = &d->f[m];
 
-		*f = (flow){room(z->in_bytes), room(z->out_bytes), room(z->out_bytes), room(z->grad_in_bytes),
+		*f = (flow){room(z->in_bytes), room(z->out_bytes), room(z->grad_out_bytes), room(z->grad_in_bytes),
 			    room(z->slot_bytes), room(z->target_bytes), 0};
-		put_random(s, f->in, g->values[mr_graph_cut_value(g, first[at])].shape, (uint64_t)m, s->data->classes);
+		put_boundary(s, f->in, first[at], false, (uint64_t)m);
 		if (last)
 			put_random(s, f->target, g->target, 100 + (uint64_t)m, s->data->classes);
 		else
-			put_random(s, f->grad_out, g->values[mr_graph_cut_value(g, first[at + 1])].shape,
-				   200 + (uint64_t)m, 0);
+			put_boundary(s, f->grad_out, first[at + 1], true, 200 + (uint64_t)m);
 	}
 }
 
