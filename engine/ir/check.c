@@ -99,7 +99,7 @@ static mr_status check_graph(const mr_unroll *g)
 
 	MR_TRY(mr_check_coverage(g));
 	order = malloc(((size_t)g->n_all + 1) * sizeof(*order));
-	st = order ? mr_unroll_order(g, order, NULL)
+	st = order ? mr_unroll_order(g, order)
 		   : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", g->n_all);
 	free(order);
 	MR_TRY(st);

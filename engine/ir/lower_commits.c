@@ -330,7 +330,7 @@ static mr_status insert_commits(mr_plan *p, const mr_steps *steps, const mr_lowe
 /* What is known once the lists are in a graph: who is first and last in each sum, and where steps stand. */
 static mr_status look(const mr_plan *plan, const mr_unroll *g, uint32_t *order, mr_steps *steps)
 {
-	MR_TRY(mr_unroll_order(g, order, NULL));
+	MR_TRY(mr_unroll_order(g, order));
 	if (plan->contract.coverage == MR_COVER_FORWARD)
 		return MR_OK;
 	MR_TRY(mark_sums(g));

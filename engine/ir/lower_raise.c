@@ -107,8 +107,7 @@ static mr_status raise_for(mr_raise *r, uint32_t node, bool *done)
 		return MR_OK;
 	MR_TRY(renumber(r, in->pipe, stage, forward));
 	MR_TRY(reconnect(r, in->pipe, stage, forward));
-	if (r->scene.change.dirty)
-		mr_scene_changed(&r->scene, in->pipe, stage, forward);
+	mr_scene_changed(&r->scene, in->pipe, stage, forward);
 	return MR_OK;
 }
 
@@ -116,17 +115,14 @@ static mr_status raise_for(mr_raise *r, uint32_t node, bool *done)
 static mr_status raise_critical(mr_raise *r, double last, bool *done)
 {
 	mr_scene *s = &r->scene;
-	uint32_t node = mr_scene_last(s, last);
+	uint32_t node;
 
 	*done = false;
 	MR_TRY(mr_scene_prepare(s));
-	while (node != MR_NO_NODE && !*done) {
-		uint32_t from = mr_scene_binding(s, node);
-
-		s->visits++;
-		if (node < s->g->n_nodes && from != MR_NO_NODE && from == s->g->storage[node])
-			MR_TRY(raise_for(r, node, done));
-		node = from;
+	for (node = mr_scene_held(s, last); node != MR_NO_NODE; node = mr_scene_held_before(s, node)) {
+		MR_TRY(raise_for(r, node, done));
+		if (*done)
+			break;
 	}
 	return MR_OK;
 }

@@ -10,7 +10,7 @@ mr_status mr_scene_init(mr_scene *s, const mr_plan *plan, uint32_t n_bodies, boo
 {
 	*s = (mr_scene){0};
 	MR_TRY(mr_unroll_create(plan, n_bodies, &(mr_unroll_opts){.no_barrier = no_barrier, .no_storage = true}, &s->g));
-	s->order = malloc(2 * ((size_t)s->g->n_all + 1) * sizeof(*s->order));
+	s->order = malloc(3 * ((size_t)s->g->n_all + 1) * sizeof(*s->order));
 	s->begin = malloc(2 * ((size_t)s->g->n_all + 1) * sizeof(*s->begin));
 	if (!s->order || !s->begin) {
 		uint32_t n = s->g->n_all;
@@ -19,12 +19,14 @@ mr_status mr_scene_init(mr_scene *s, const mr_plan *plan, uint32_t n_bodies, boo
 		return mr_fail(MR_ERESOURCE, "no memory to walk %u instructions", n);
 	}
 	s->at = s->order + s->g->n_all;
+	s->binding = s->at + s->g->n_all;
 	s->end = s->begin + s->g->n_all;
 	return MR_OK;
 }
 
 void mr_scene_fini(mr_scene *s)
 {
+	mr_order_destroy(s->search);
 	mr_unroll_destroy(s->g);
 	free(s->order);
 	free(s->begin);
@@ -32,17 +34,39 @@ void mr_scene_fini(mr_scene *s)
 	free(s->change.wait_first);
 	free(s->change.out_first);
 	free(s->change.dirty);
+	free(s->change.path);
 	*s = (mr_scene){.visits = s->visits};
 }
 
 /* --- order --- */
 
-static mr_status order(mr_scene *s, const mr_unroll *g, uint32_t *on_cycle)
+static void number(mr_scene *s)
 {
-	MR_TRY(mr_unroll_order(g, s->order, on_cycle));
-	for (uint32_t k = 0; k < g->n_all; k++)
+	for (uint32_t k = 0; k < s->g->n_all; k++)
 		s->at[s->order[k]] = k;
+}
+
+static mr_status order(mr_scene *s, const mr_unroll *g)
+{
+	MR_TRY(mr_unroll_order(g, s->order));
+	number(s);
 	s->visits += g->n_all;
+	return MR_OK;
+}
+
+/* A search that ends in a cycle is kept until the storage edges leave an order. */
+static mr_status order_or_stop(mr_scene *s, uint32_t *on_cycle)
+{
+	mr_status st;
+
+	if (!s->search)
+		MR_TRY(mr_order_create(s->g, s->order, &s->search));
+	st = mr_order_search(s->search, on_cycle, &s->visits);
+	if (st != MR_OK)
+		return st;
+	mr_order_destroy(s->search);
+	s->search = NULL;
+	number(s);
 	return MR_OK;
 }
 
@@ -52,7 +76,7 @@ mr_status mr_scene_order(mr_scene *s, uint32_t *on_cycle)
 		*on_cycle = MR_NO_NODE;
 	if (s->ordered)
 		return MR_OK;
-	MR_TRY(order(s, s->g, on_cycle));
+	MR_TRY(on_cycle ? order_or_stop(s, on_cycle) : order(s, s->g));
 	s->ordered = true;
 	s->timed = false;
 	return MR_OK;
@@ -73,7 +97,7 @@ mr_status mr_scene_order_plain(mr_scene *s)
 	mr_status st;
 
 	plain.storage = no_storage(s->g);
-	st = plain.storage ? order(s, &plain, NULL)
+	st = plain.storage ? order(s, &plain)
 			   : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", plain.n_all);
 	free(plain.storage);
 	s->ordered = s->timed = false;
@@ -214,47 +238,16 @@ mr_status mr_scene_time_all(mr_scene *s, const mr_cost *costs, uint32_t n, uint3
 
 void mr_scene_time(mr_scene *s, const mr_cost *cost)
 {
-	mr_unroll_times(s->g, cost, NULL, s->order, s->begin, s->end, NULL);
+	mr_unroll_times(s->g, cost, NULL, s->order, s->begin, s->end, s->binding);
 	s->visits += s->g->n_all;
 	s->cost = cost;
+	s->change.n_path = 0;
 	s->timed = true;
 }
 
 double mr_scene_finish(const mr_scene *s)
 {
 	return finish_of(s->g, s->end, 1);
-}
-
-uint32_t mr_scene_last(const mr_scene *s, double last)
-{
-	const mr_unroll *g = s->g;
-
-	for (uint16_t w = 0; w < g->plan->n_workers; w++) {
-		uint32_t node = g->first[w + 1];
-
-		if (node == g->first[w] || s->end[node - 1] < last)
-			continue;
-		for (node--; node > g->first[w] && s->end[node - 1] >= last;)
-			node--;
-		return node;
-	}
-	return MR_NO_NODE;
-}
-
-static mr_ready ready(const mr_scene *s, uint32_t node)
-{
-	mr_ready r = {.last = MR_NO_NODE};
-
-	if (node < s->g->n_nodes && node > s->g->first[s->g->at[node].worker]) {
-		r.last = node - 1;
-		r.at = s->end[r.last];
-	}
-	return mr_unroll_ready(s->g, s->cost, NULL, node, s->begin, s->end, r);
-}
-
-uint32_t mr_scene_binding(const mr_scene *s, uint32_t node)
-{
-	return ready(s, node).last;
 }
 
 /* --- changes --- */
@@ -308,8 +301,10 @@ mr_status mr_scene_prepare(mr_scene *s)
 	c->wait_first = malloc(2 * all * sizeof(*c->wait_first));
 	c->out_first = malloc((all + g->edge_first[g->n_all] + 1) * sizeof(*c->out_first));
 	c->dirty = calloc(all / 64 + 1, sizeof(*c->dirty));
-	if (!c->storage || !c->wait_first || !c->out_first || !c->dirty)
+	c->path = calloc(2 * all, sizeof(*c->path));
+	if (!c->storage || !c->wait_first || !c->out_first || !c->dirty || !c->path)
 		return mr_fail(MR_ERESOURCE, "no memory to walk %u instructions", g->n_all);
+	c->on_path = c->path + all;
 	c->wait_next = c->wait_first + all;
 	c->out = c->out_first + all;
 	memset(c->wait_first, 0xff, all * sizeof(*c->wait_first));
@@ -321,6 +316,13 @@ mr_status mr_scene_prepare(mr_scene *s)
 	return MR_OK;
 }
 
+/* Up to and without @node the path stays what it is. */
+static void cut_path(mr_scene_change *c, uint32_t node)
+{
+	if (c->on_path[node] < c->n_path && c->path[c->on_path[node]] == node)
+		c->n_path = c->on_path[node];
+}
+
 static void mark(const mr_scene *s, uint32_t node)
 {
 	s->change.dirty[s->at[node] / 64] |= (uint64_t)1 << s->at[node] % 64;
@@ -329,12 +331,21 @@ static void mark(const mr_scene *s, uint32_t node)
 /* Times @node again; where that changes something, what waits for it is next. */
 static void time_again(mr_scene *s, uint32_t node)
 {
-	const mr_scene_change *c = &s->change;
+	mr_scene_change *c = &s->change;
 	const mr_unroll *g = s->g;
-	mr_ready r = ready(s, node);
-	double end = mr_unroll_finish(g, s->cost, NULL, node, &r);
+	mr_ready r = {.last = MR_NO_NODE};
+	double end;
 
+	if (node < g->n_nodes && node > g->first[g->at[node].worker]) {
+		r.last = node - 1;
+		r.at = s->end[r.last];
+	}
+	r = mr_unroll_ready(g, s->cost, NULL, node, s->begin, s->end, r);
+	end = mr_unroll_finish(g, s->cost, NULL, node, &r);
 	s->visits++;
+	if (s->binding[node] != r.last)
+		cut_path(c, node);
+	s->binding[node] = r.last;
 	if (r.at == s->begin[node] && end == s->end[node])
 		return;
 	s->begin[node] = r.at;
@@ -361,7 +372,8 @@ static void time_marked(mr_scene *s, uint32_t word)
 		}
 }
 
-void mr_scene_changed(mr_scene *s, uint8_t pipe, uint16_t stage, bool forward)
+/* The waits and times of one boundary. */
+static void follow_change(mr_scene *s, uint8_t pipe, uint16_t stage, bool forward)
 {
 	const mr_unroll *g = s->g;
 	mr_scene_change *c = &s->change;
@@ -377,6 +389,7 @@ void mr_scene_changed(mr_scene *s, uint8_t pipe, uint16_t stage, bool forward)
 		unlink_waiter(c, node);
 		c->storage[node] = from;
 		link_waiter(c, node);
+		cut_path(c, node);
 		if (from != MR_NO_NODE && s->at[from] > s->at[node])
 			s->ordered = s->timed = false;
 		mark(s, node);
@@ -388,4 +401,68 @@ void mr_scene_changed(mr_scene *s, uint8_t pipe, uint16_t stage, bool forward)
 		time_marked(s, first);
 	else
 		memset(c->dirty, 0, ((size_t)g->n_all / 64 + 1) * sizeof(*c->dirty));
+}
+
+void mr_scene_changed(mr_scene *s, uint8_t pipe, uint16_t stage, bool forward)
+{
+	if (s->search)
+		mr_order_changed(s->search, pipe, stage, forward);
+	if (s->change.dirty)
+		follow_change(s, pipe, stage, forward);
+}
+
+/* --- the critical path --- */
+
+/* The first node, by its number, that ends at @last or later. */
+static uint32_t last_node(const mr_scene *s, double last)
+{
+	const mr_unroll *g = s->g;
+
+	for (uint16_t w = 0; w < g->plan->n_workers; w++) {
+		uint32_t node = g->first[w + 1];
+
+		if (node == g->first[w] || s->end[node - 1] < last)
+			continue;
+		for (node--; node > g->first[w] && s->end[node - 1] >= last;)
+			node--;
+		return node;
+	}
+	return MR_NO_NODE;
+}
+
+static uint32_t pass(mr_scene *s, uint32_t node)
+{
+	mr_scene_change *c = &s->change;
+
+	s->visits++;
+	c->on_path[node] = c->n_path;
+	c->path[c->n_path++] = node;
+	return s->binding[node];
+}
+
+static bool is_held(const mr_scene *s, uint32_t node)
+{
+	return node < s->g->n_nodes && s->binding[node] != MR_NO_NODE && s->binding[node] == s->g->storage[node];
+}
+
+static uint32_t go_on(mr_scene *s, uint32_t node)
+{
+	while (node != MR_NO_NODE && !is_held(s, node))
+		node = pass(s, node);
+	return node;
+}
+
+uint32_t mr_scene_held(mr_scene *s, double last)
+{
+	mr_scene_change *c = &s->change;
+	uint32_t node = last_node(s, last);
+
+	if (c->n_path && c->path[0] != node)
+		c->n_path = 0;
+	return go_on(s, c->n_path ? s->binding[c->path[c->n_path - 1]] : node);
+}
+
+uint32_t mr_scene_held_before(mr_scene *s, uint32_t node)
+{
+	return go_on(s, pass(s, node));
 }

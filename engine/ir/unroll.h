@@ -66,11 +66,25 @@ void mr_unroll_destroy(mr_unroll *g);
  */
 mr_status mr_unroll_storage(mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward) MR_MUST_USE;
 
+/** A topological order of all nodes into @order [n_all]. Errors: MR_ECONFIG with a cycle in words, MR_ERESOURCE. */
+mr_status mr_unroll_order(const mr_unroll *g, uint32_t *order) MR_MUST_USE;
+
+/* The same while storage edges change, and without doing again what no change concerns. */
+typedef struct mr_order mr_order;
+
+/** A search that has not begun. It borrows @g, and @order [n_all], which it fills. Errors: MR_ERESOURCE. */
+mr_status mr_order_create(const mr_unroll *g, uint32_t *order, mr_order **out) MR_MUST_USE;
+void mr_order_destroy(mr_order *o);
+
 /**
- * A topological order of all nodes into @order [n_all]. On a cycle: MR_ECONFIG with the cycle in words, and when
- * @on_cycle is not NULL a node of the cycle that waits for storage (MR_NO_NODE when the cycle has none).
+ * Search, or go on searching, and add the nodes met to @visits. On a cycle: MR_ECONFIG, and into @on_cycle a node of it that
+ * waits for storage, without a sentence; or MR_NO_NODE when it has none, with the cycle in words. Node and order are those of a
+ * new search.
  */
-mr_status mr_unroll_order(const mr_unroll *g, uint32_t *order, uint32_t *on_cycle) MR_MUST_USE;
+mr_status mr_order_search(mr_order *o, uint32_t *on_cycle, uint64_t *visits) MR_MUST_USE;
+
+/** The storage edges of one boundary may have changed (as in mr_unroll_storage). */
+void mr_order_changed(mr_order *o, uint8_t pipe, uint16_t stage, bool forward);
 
 /* What may make times differ from the cost table: how the simulator bends a walk. Either function may be NULL. */
 typedef struct mr_time_hooks {

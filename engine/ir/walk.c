@@ -48,7 +48,7 @@ static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cos
 	}
 	t->end = t->begin + t->g->n_all;
 	t->binding = t->order + t->g->n_all;
-	st = mr_unroll_order(t->g, t->order, NULL);
+	st = mr_unroll_order(t->g, t->order);
 	if (st != MR_OK) {
 		timed_fini(t);
 		return st;

@@ -219,7 +219,7 @@ static mr_status build(mr_sim_stream *s, uint32_t window)
 	s->binding = s->order + s->g->n_all;
 	s->rank = s->binding + s->g->n_all;
 	s->end = s->begin + s->g->n_all;
-	return mr_unroll_order(s->g, s->order, NULL);
+	return mr_unroll_order(s->g, s->order);
 }
 
 mr_status mr_sim_stream_create(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_sim_stream **out)

@@ -46,6 +46,26 @@ mr_plan *small_gpipe(uint16_t n_workers, uint32_t n_micro, bool lifo)
 	return p;
 }
 
+mr_plan *small_looped(uint16_t n_workers, uint16_t chunks, uint32_t n_micro)
+{
+	uint16_t n_stages = (uint16_t)(n_workers * chunks);
+	mr_plan *p;
+
+	must(mr_plan_create(n_stages, n_workers, 1, &p));
+	p->n_micro = n_micro;
+	p->commits = 1;
+	p->contract = (mr_contract){.need = n_micro, .same_version_b = true};
+	for (uint32_t k = 0; k < 2u * n_stages; k++) {
+		uint16_t s = (uint16_t)(k < n_stages ? k : 2u * n_stages - 1 - k);
+
+		p->worker_of[s] = (uint16_t)(s % n_workers);
+		for (uint32_t m = 0; m < n_micro; m++)
+			must(mr_plan_append(p, p->worker_of[s], MR_BODY,
+						   (mr_instr){.op = k < n_stages ? MR_OP_F : MR_OP_B, .span = 1, .stage = s, .micro = m}));
+	}
+	return p;
+}
+
 /* Run-ahead @ahead, then F and B in turn, then what is left. */
 static void emit_1f1b(mr_plan *p, uint16_t w, mr_section section, uint32_t ahead, uint32_t n_micro)
 {

@@ -10,6 +10,8 @@
 /* Straight pipelines: stage s on worker s. */
 mr_plan *small_gpipe(uint16_t n_workers, uint32_t n_micro, bool lifo);
 mr_plan *small_1f1b(uint16_t n_workers, uint32_t n_micro);
+/* GPipe with several stages a worker, dealt round robin: all micro-batches pass one before the next. */
+mr_plan *small_looped(uint16_t n_workers, uint16_t chunks, uint32_t n_micro);
 /* GPipe without a barrier, every micro-batch but @kept recomputed. */
 mr_plan *small_recompute(uint16_t n_workers, uint32_t n_micro, uint32_t kept);
 /* 1F1B with I and W apart, W lagging by the worker's number. */

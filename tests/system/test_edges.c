@@ -131,7 +131,7 @@ static void check_run(const char *what, const mr_run *run)
 	c.order = calloc(c.g->n_all, sizeof(*c.order));
 	c.begin = calloc(c.g->n_all, sizeof(*c.begin));
 	CU_ASSERT_FATAL(c.order && c.begin);
-	MR_CHECK_OK(mr_unroll_order(c.g, c.order, NULL));
+	MR_CHECK_OK(mr_unroll_order(c.g, c.order));
 	read_traces(&c);
 	check_edges(&c);
 	CU_ASSERT(c.n_edges > c.g->n_nodes);
