@@ -45,7 +45,7 @@ plant() {
 
 source=$(cd "$1" && pwd) || exit 1
 fresh "$source"
-for rule in includes size tags words; do
+for rule in docs includes size tags words; do
 	if ! sh "$rules/test_$rule.sh" "$tree/src"; then
 		echo "test_$rule.sh finds fault with a tree that has none"
 		failed=1
@@ -99,6 +99,12 @@ if ! sh "$rules/test_tags.sh" "$tree/src"; then
 fi
 printf 'typedef struct mr_c {\n\tint x;\n} mr_c;\n' >engine/exec/b.c
 expect tags 'engine/ir/b.c:3: mr_c has a body in engine/exec/b.c:1'
+
+plant docs CONTRIBUTING.md 'see [this](engine/none.md)' 'a link leads to engine/none.md, which is not there'
+plant docs CONTRIBUTING.md 'see `ir/none.c`' 'ir/none.c is not there'
+plant docs engine/README.md 'see `none.c`' 'no file is called none.c'
+plant docs engine/README.md '`mr_none` does it' 'the code has no mr_none'
+plant docs CONTRIBUTING.md 'run `ir.none`' 'there is no suite ir.none'
 
 # Two archives of two objects: a foreign name, then a name with two owners.
 cc=${CC:-cc}
