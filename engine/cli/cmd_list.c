@@ -4,10 +4,14 @@
 #include "base/str.h"
 #include "cli/args.h"
 #include "job/plugins.h"
+#include "nn/kernels.h"
+#include "report/table.h"
+
+#define KERNELS "kernels"
 
 static mr_status find_kind(const char *word, mr_plugin_kind *out)
 {
-	const char *words[MR_N_PLUGIN_KINDS], *near;
+	const char *words[MR_N_PLUGIN_KINDS + 1], *near;
 
 	for (int k = 0; k < MR_N_PLUGIN_KINDS; k++) {
 		words[k] = mr_plugin_kind_word((mr_plugin_kind)k);
@@ -16,9 +20,10 @@ static mr_status find_kind(const char *word, mr_plugin_kind *out)
 			return MR_OK;
 		}
 	}
-	near = mr_nearest(word, words, MR_N_PLUGIN_KINDS);
-	return mr_fail(MR_EUSAGE, "cannot list \"%.60s\"%s%s%s systems, models, layers, optimizers, mitigations or data", word,
-		       near ? "; did you mean \"" : "", near ? near : "", near ? "\"? Known:" : ", expected");
+	words[MR_N_PLUGIN_KINDS] = KERNELS;
+	near = mr_nearest(word, words, MR_N_PLUGIN_KINDS + 1);
+	return mr_fail(MR_EUSAGE,
+		       "cannot list \"%.60s\"%s%s%s systems, models, layers, optimizers, mitigations, data or kernels", word, near ? "; did you mean \"" : "", near ? near : "", near ? "\"? Known:" : ", expected");
 }
 
 static void list_kind(mr_plugin_kind kind)
@@ -32,11 +37,37 @@ static void list_kind(mr_plugin_kind kind)
 		printf("%-*s  %s\n", (int)width, p.name, p.summary);
 }
 
+/* Who executes each operation in each backend. */
+static mr_status list_kernels(void)
+{
+	static const mr_table_column columns[] = {{"operation", false}, {"reference", false}, {"fused", false}, {"what", false}};
+	mr_operation op;
+	mr_backend b;
+	mr_table *t;
+	mr_status st;
+
+	for (uint32_t i = 0; mr_backend_at(i, &b); i++)
+		printf("%-9s  %s\n", b.name, b.summary);
+	putchar('\n');
+	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
+	for (uint32_t i = 0; mr_operation_at(i, &op); i++) {
+		mr_table_put(t, "%s", op.name);
+		mr_table_put(t, "%s", op.reference);
+		mr_table_put(t, "%s", op.fused);
+		mr_table_put(t, "%s", op.what);
+	}
+	st = mr_table_print(t, "", stdout);
+	mr_table_destroy(t);
+	return st;
+}
+
 static mr_status run(mr_args *args)
 {
 	mr_plugin_kind kind;
 	mr_plugin p;
 
+	if (!strcmp(args->operand[0], KERNELS))
+		return args->n_operands == 1 ? list_kernels() : mr_fail(MR_EUSAGE, "list kernels takes no name");
 	MR_TRY(find_kind(args->operand[0], &kind));
 	if (args->n_operands == 1) {
 		list_kind(kind);
@@ -59,7 +90,7 @@ static mr_status run(mr_args *args)
 
 const mr_command mr_command_list = {
 	.name = "list",
-	.operands = "systems|models|layers|optimizers|mitigations|data [NAME]",
+	.operands = "systems|models|layers|optimizers|mitigations|data|kernels [NAME]",
 	.min_operands = 1,
 	.max_operands = 2,
 	.summary = "name what this build knows; with NAME, the keys that it takes in a configuration",

@@ -4,44 +4,92 @@
 
 #include "nn/kernels/backend.h"
 
-static const mr_kernels *find_dnnl(mr_dtype dtype)
-{
 #ifdef MR_DNNL
-	const char *why = mr_kernels_dnnl_refusal();
-
-	if (dtype != MR_F32)
-		why = "it computes in f32 only; use backend reference";
-	if (!why)
-		return &mr_kernels_dnnl_f32;
-	(void)mr_fail(MR_ECONFIG, "backend dnnl cannot be used with dtype %s: %s", mr_dtype_name(dtype), why);
+#define FUSED_F32 &mr_kernels_fused_f32
+#define FUSED_REFUSAL mr_kernels_fused_refusal
 #else
-	(void)mr_fail(MR_ECONFIG,
-		      "backend dnnl with dtype %s: this program was built without oneDNN; use backend reference",
-		      mr_dtype_name(dtype));
+#define FUSED_F32 NULL
+#define FUSED_REFUSAL NULL
 #endif
+
+typedef struct backend {
+	const char *name, *old_name, *summary;
+	const mr_kernels *f32, *f64;   /* NULL: none in this build */
+	const char *(*refusal)(void);  /* why this CPU cannot use it, or NULL */
+} backend;
+
+static const backend backends[] = {
+	{"auto", "dnnl", "what was measured to be fastest: today fused for every operation", FUSED_F32, NULL, FUSED_REFUSAL},
+	{"fused", NULL, "our AVX2 and AVX-512 kernels; oneDNN executes the products that they leave out", FUSED_F32, NULL,
+	 FUSED_REFUSAL},
+	{"reference", NULL, "portable C, one thread, sums in textbook order; f32 and f64", &mr_kernels_reference_f32,
+	 &mr_kernels_reference_f64, NULL},
+};
+
+enum { N_BACKENDS = sizeof(backends) / sizeof(backends[0]) };
+
+static const backend *backend_of(const char *name)
+{
+	for (int i = 0; i < N_BACKENDS; i++)
+		if (!strcmp(backends[i].name, name) || (backends[i].old_name && !strcmp(backends[i].old_name, name)))
+			return &backends[i];
 	return NULL;
 }
 
-const mr_kernels *mr_kernels_find(const char *backend, mr_dtype dtype)
+const mr_kernels *mr_kernels_find(const char *name, mr_dtype dtype)
 {
-	if (strcmp(backend, "dnnl") == 0)
-		return find_dnnl(dtype);
-	if (strcmp(backend, "reference") != 0) {
-		(void)mr_fail(MR_ECONFIG, "unknown backend \"%s\"; expected dnnl or reference", backend);
-		return NULL;
-	}
-	if (dtype == MR_F32)
-		return &mr_kernels_reference_f32;
-	if (dtype == MR_F64)
-		return &mr_kernels_reference_f64;
-	(void)mr_fail(MR_ECONFIG, "backend reference computes in f32 or f64, not in %s", mr_dtype_name(dtype));
+	const backend *b = backend_of(name);
+	const mr_kernels *k = !b ? NULL : dtype == MR_F32 ? b->f32 : dtype == MR_F64 ? b->f64 : NULL;
+	const char *why = k && b->refusal ? b->refusal() : NULL;
+
+	if (k && !why)
+		return k;
+	if (!b)
+		(void)mr_fail(MR_ECONFIG, "unknown backend \"%s\"; expected auto, fused or reference", name);
+	else if (b->f64)
+		(void)mr_fail(MR_ECONFIG, "backend %s computes in f32 or f64, not in %s", name, mr_dtype_name(dtype));
+	else if (!b->f32)
+		(void)mr_fail(MR_ECONFIG, "backend %s with dtype %s: this program was built without oneDNN; use backend reference",
+			      name, mr_dtype_name(dtype));
+	else
+		(void)mr_fail(MR_ECONFIG, "backend %s cannot be used with dtype %s: %s", name, mr_dtype_name(dtype),
+			      why ? why : "it computes in f32 only; use backend reference");
 	return NULL;
+}
+
+const char *mr_kernels_name_now(const char *name)
+{
+	return strcmp(name, "dnnl") ? name : "fused";
+}
+
+bool mr_backend_at(uint32_t i, mr_backend *out)
+{
+	if (i >= N_BACKENDS)
+		return false;
+	*out = (mr_backend){.name = backends[i].name, .summary = backends[i].summary};
+	return true;
+}
+
+bool mr_operation_at(uint32_t i, mr_operation *out)
+{
+#define FUSED "fused"
+#define MIXED "fused, oneDNN"
+#define MR_KERNEL_PART(type, id, args)
+#define MR_KERNEL(type, id, args, fused, what) {#id, what, "reference", fused},
+	static const mr_operation operations[] = {
+#include "nn/kernels.def"
+	};
+
+	if (i >= sizeof(operations) / sizeof(operations[0]))
+		return false;
+	*out = operations[i];
+	return true;
 }
 
 const char *mr_kernels_library(void)
 {
 #ifdef MR_DNNL
-	return mr_kernels_dnnl_library();
+	return mr_kernels_onednn_library();
 #else
 	return "none";
 #endif

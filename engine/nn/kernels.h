@@ -1,8 +1,10 @@
 /*
- * kernels.h - the arithmetic that layers and optimizers are written against: one table, filled twice.
+ * kernels.h - the arithmetic that layers and optimizers are written against: one table, which each backend fills.
  *
- * mr_kernels_dnnl (f32; nn/kernels/onednn/onednn_matmul.c is the only file that includes dnnl.h) and mr_kernels_reference (f32 and f64;
- * portable C, single-threaded, the textbook order of every sum). Layers know only the table.
+ *	reference   f32 and f64: portable C, single-threaded, the textbook order of every sum (nn/kernels/reference)
+ *	fused       f32: our kernels for AVX2 and AVX-512, and oneDNN for the products that they leave out (nn/kernels/fused)
+ *
+ * Layers know only the table. nn/kernels.def lists the operations.
  *
  * A context belongs to one worker's leader thread: it is created on that thread, with its team's thread count, and used by
  * it alone. It caches primitives by shape (op, shape, threads, ISA: never by the place in the pipeline), so the first call
@@ -20,7 +22,7 @@
 
 typedef enum mr_act { MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU /* tanh form */ } mr_act;
 
-typedef struct mr_kctx mr_kctx; /* each filling has its own body */
+typedef struct mr_kctx mr_kctx; /* each backend has its own body */
 
 /* C[m,n] (+)= op(A)[m,k] * op(B)[k,n], then + bias[n], then act or + addend. op transposes when ta (A stored [k,m]) or tb (B stored
  * [n,k]). Leading dimensions are the stored row lengths; all matrices dense (lda = k or m, ldb = n or k, ldc = n). */
@@ -103,7 +105,7 @@ typedef enum mr_mix_kind { MR_MIX_MEAN, MR_MIX_OUTER, MR_MIX_PULL } mr_mix_kind;
  *	pull   before = mean(x);  x_r -= alpha (x_r - reference);  reference += before - mean;  mean = mean(x)
  *
  * with a velocity of 0 where there is none (NULL), and the x_r of the last mean as they were stored. Fields that the kind does not
- * name are not read. Every filling gives the same bits.
+ * name are not read. Every backend gives the same bits.
  */
 typedef struct mr_mix {
 	mr_mix_kind kind;
@@ -118,94 +120,35 @@ typedef struct mr_mix {
 typedef void mr_range_fn(const void *args, int64_t lo, int64_t hi);
 
 typedef struct mr_kernels {
-	const char *name; /* "dnnl", "reference" */
+	const char *name; /* of the backend: "reference", "fused" */
 	mr_dtype dtype;
-
-	/** On the leader's thread, after its team is set up. */
-	mr_status (*ctx_create)(uint32_t n_threads, mr_kctx **out) MR_MUST_USE;
-	void (*ctx_destroy)(mr_kctx *kc); /* accepts NULL; on the thread that made it */
-	/** Bytes of scratch that calls have used and an estimate for primitives that the context holds (for the memory table). */
-	size_t (*ctx_bytes)(const mr_kctx *kc);
-
-	/** @bias and @aux [m,n] may be NULL when unused. Errors: MR_EDNN, MR_ERESOURCE. */
-	mr_status (*gemm)(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux);
-	/** y[cols] (+)= sum over rows of x[rows, cols], rows in ascending order. */
-	void (*colsum)(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add);
-	/** dz[n] = dy * act': @aux is the activation's output for ReLU; for GELU what gemm of the same filling left there, which may be
-	 * what the activation was applied to, or its slope there. dz may be dy. */
-	void (*act_backward)(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz);
-
-	/** y = (x - mean) * rstd * gain + shift over the last dimension; saves mean[rows], rstd[rows]. With @mean, @shift and @dshift
-	 * NULL in all four: rows are not shifted, and rstd = 1 / sqrt(mean of squares + eps). */
-	void (*norm)(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain, const void *shift,
-		     void *y, void *mean, void *rstd);
-	void (*norm_backward_input)(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,
-				    const void *mean, const void *rstd, const void *dy, void *dx, bool add);
-	void (*norm_backward_weight)(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean,
-				     const void *rstd, const void *dy, void *dgain, void *dshift, bool add);
-	/** The two, one after the other, with their bits: here x and dy are read once, as far as it goes. */
-	void (*norm_backward)(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
-			      const void *rstd, const void *dy, void *dx, bool add, void *dgain, void *dshift, bool add_weight);
-
-	/** Bytes per call of @probs (saved from forward to backward) and of scratch for attention. */
-	size_t (*attn_saved_bytes)(const mr_attn *a);
-	size_t (*attn_scratch_bytes)(const mr_attn *a);
-	mr_status (*attn)(mr_kctx *kc, const mr_attn *a, const void *qkv, void *y, void *saved, void *scratch);
-	mr_status (*attn_backward)(mr_kctx *kc, const mr_attn *a, const void *qkv, const void *saved, const void *dy,
-				   void *dqkv, void *scratch);
-
-	/** y[rows, cols] = wte[token[r]] + wpe[r mod t]; @wpe may be NULL. Tokens are in range (the data layer checks). */
-	void (*embed)(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte,
-		      const void *wpe, void *y);
-	/** dwte[vocab, cols], dwpe[t, cols]; rows in ascending order. add = false clears both first. */
-	void (*embed_backward)(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, int64_t vocab, const int32_t *tokens,
-			       const void *dy, void *dwte, void *dwpe, bool add);
-
-	/** y = a + b; y may be a or b. */
-	void (*sum)(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y);
-	/** y = x * mask / (1 - rate); the same call serves the gradient. @per_sample elements a sample; y may be x. */
-	void (*dropout)(mr_kctx *kc, int64_t samples, int64_t per_sample, double rate, const mr_mask_key *key, const void *x,
-			void *y);
-
-	/** Softmax cross-entropy. Overwrites logits[rows, classes] by their gradient of the mean loss, returns that mean
-	 * (f64 sum over rows in ascending order). */
-	double (*xent)(mr_kctx *kc, int64_t rows, int64_t classes, void *logits, const int32_t *targets);
-	/** sum (a - y)^2 / (2 rows); overwrites a[rows, cols] by its gradient. */
-	double (*mse)(mr_kctx *kc, int64_t rows, int64_t cols, void *a, const void *y);
-
-	/** Sum of squares in f64, one fixed order for any thread count. */
-	double (*sumsq)(mr_kctx *kc, int64_t n, const void *x);
-
-	/** @fn over [0, @n), shared out to the threads of the team as the element-wise kernels are. */
-	void (*ranges)(mr_kctx *kc, int64_t n, mr_range_fn *fn, const void *args);
-
-	/** @n elements of copies of the weights brought together. */
-	void (*mix)(mr_kctx *kc, int64_t n, const mr_mix *m);
-	/** One optimizer step of @n elements with the gradient @g, which is not @src, @dst, m or v. */
-	void (*step)(mr_kctx *kc, int64_t n, const mr_step *s, const void *g);
-	/**
-	 * C as by gemm (no bias, no act), then the step of its m * n elements with the gradient C: the same bits as gemm
-	 * followed by step. What @c holds afterwards is undefined; with g->add it brings the sum so far. Errors: MR_EDNN,
-	 * MR_ERESOURCE, and then nothing was stepped.
-	 */
-	mr_status (*gemm_step)(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
-			       const mr_step *s) MR_MUST_USE;
-	/**
-	 * C (+)= the sum of @n products op(A_j) op(B_j) of one shape (g->k: of one; g->ta, no bias, no act), j ascending, and with
-	 * @s the step as in gemm_step: the same bits as @n calls of gemm that add to each other, so also the sums of columns. Errors:
-	 * as gemm_step; @c may then hold a part of the sum.
-	 */
-	mr_status (*gemm_sum)(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b, void *c,
-			      const mr_step *s) MR_MUST_USE;
-	/** gemm_step, and the rows @r of C besides: the same bits as gemm, copies of those rows, and step. g->ta and not g->add. Errors: as
-	 * gemm_step; r->out may then hold anything. */
-	mr_status (*gemm_step_rows)(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
-				    const mr_gemm_rows *r) MR_MUST_USE;
+#define MR_KERNEL_PART(type, id, args) type (*id) args;
+#define MR_KERNEL(type, id, args, fused, what) type (*id) args;
+#include "nn/kernels.def"
 } mr_kernels;
 
-/** The filling called @backend ("dnnl", "reference") for @dtype; NULL with a sentence in mr_error_text() when there is none
- * (dnnl with f64, or a build without oneDNN). */
+/**
+ * The table of the backend that a configuration calls @backend, for @dtype; NULL with a sentence in mr_error_text() when there is
+ * none (fused with f64, or a build without oneDNN). "auto" and its old name "dnnl" stand for fused.
+ */
 const mr_kernels *mr_kernels_find(const char *backend, mr_dtype dtype);
+
+/** The name that mr_kernels.name has today for @name, which a file of an older build may have: "fused" for "dnnl". */
+const char *mr_kernels_name_now(const char *name);
+
+/** What users may call a backend, in the order of the list; false past the end. */
+typedef struct mr_backend {
+	const char *name, *summary;
+} mr_backend;
+
+bool mr_backend_at(uint32_t i, mr_backend *out);
+
+/** The @i-th operation of nn/kernels.def and who executes it in each backend; false past the end. */
+typedef struct mr_operation {
+	const char *name, *what, *reference, *fused;
+} mr_operation;
+
+bool mr_operation_at(uint32_t i, mr_operation *out);
 
 /** Library name, version and ISA for --version, such as "oneDNN 2.6.3 (AVX-512)"; "none" without it. */
 const char *mr_kernels_library(void);

@@ -4,7 +4,7 @@
  * Per layer rather than per stage, so that one file serves every cut of its model. Measured costs predict, and order the
  * plan of a configuration that names their file (`costs`); they never decide the cut. The file is CSV behind one line that says what was measured where:
  *
- *	# millrace costs 1; machine=...; kernels=...; backend=dnnl; dtype=f32; threads=1; samples=16; optimizer=adamw;
+ *	# millrace costs 1; machine=...; kernels=...; backend=fused; dtype=f32; threads=1; samples=16; optimizer=adamw;
  *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10; norms=5e-11; saves=9e-11; shares=3e-10; averages=2e-10; hops=4e-6   (all of this is one line)
  *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s,g_s,spread
  *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05,0,0.02

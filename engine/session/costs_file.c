@@ -95,7 +95,9 @@ static void warn(const char *path, const char *head, const char *key, const char
 {
 	char value[64];
 
-	if (head_value(head, key, value, sizeof(value)) && strcmp(value, want))
+	if (!head_value(head, key, value, sizeof(value)) || !strcmp(value, want))
+		return;
+	if (strcmp(key, "backend") || strcmp(mr_kernels_name_now(value), want))
 		fprintf(stderr, "millrace: warning: %s was measured with %s = %s, this is %s\n", path, key, value,
 			want);
 }

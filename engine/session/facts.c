@@ -226,6 +226,8 @@ mr_status mr_facts_fit(const mr_session *s, const mr_checkpoint *ck)
 			return mr_fail(MR_ECKPT, "its manifest does not say %s", common[i].fact);
 		if (!strcmp(then, now))
 			continue;
+		if (!strcmp(common[i].fact, "backend") && !strcmp(mr_kernels_name_now(then), now))
+			continue;
 		if (common[i].other)
 			return mr_fail(MR_ECKPT, "it was made with %s and cannot be resumed with this configuration", common[i].other);
 		return mr_fail(MR_ECKPT, "it was made with %s %s and cannot be resumed with %s", common[i].name, then, now);

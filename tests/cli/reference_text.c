@@ -53,7 +53,7 @@ static void put_key(const mr_option *table, const mr_option *o, const char *befo
 		return;
 	mr_values_print(defaults, o->name, value, sizeof(value));
 	if (!strcmp(o->name, "backend")) /* the one default that depends on the build */
-		snprintf(value, sizeof(value), "\"dnnl\"");
+		snprintf(value, sizeof(value), "\"auto\"");
 	mr_strbuf_printf(out, "%s# %s\n%s# (%s)\n%s%s = %s;\n", before, o->help, before, type, before, o->name,
 				 o->def ? value : example(o->name));
 	mr_values_destroy(defaults);

@@ -1,5 +1,5 @@
 /*
- * backend.h - what the fillings of mr_kernels share: their tables, and the definition of the dropout mask.
+ * backend.h - what the backends share: their tables, and the definition of the dropout mask.
  */
 #ifndef MR_KERNELS_BACKEND_H
 #define MR_KERNELS_BACKEND_H
@@ -10,12 +10,12 @@ extern const mr_kernels mr_kernels_reference_f32;
 extern const mr_kernels mr_kernels_reference_f64;
 
 #ifdef MR_DNNL
-extern const mr_kernels mr_kernels_dnnl_f32;
+extern const mr_kernels mr_kernels_fused_f32;
 
-/** Why the dnnl table cannot be used on this CPU, or NULL. */
-const char *mr_kernels_dnnl_refusal(void);
+/** Why the backend `fused` cannot be used on this CPU, or NULL. */
+const char *mr_kernels_fused_refusal(void);
 /** "oneDNN 2.6.3 (AVX-512)". Static storage. */
-const char *mr_kernels_dnnl_library(void);
+const char *mr_kernels_onednn_library(void);
 #endif
 
 /**

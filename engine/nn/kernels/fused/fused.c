@@ -1,5 +1,5 @@
 /*
- * fused.c - the dnnl filling of mr_kernels: most products (gemm.h) and all the rest by the vector kernels of vec.h, the other
+ * fused.c - the backend `fused`: most products (gemm.h) and all the rest by the vector kernels of vec.h, the other
  * products by oneDNN.
  *
  * This file is where threads come in. A call goes through team(), which cuts the range that its kernel is split by into
@@ -19,7 +19,7 @@
 
 struct mr_kctx {
 	const mr_vec *vec;
-	mr_dnnl *dnnl;
+	mr_onednn *onednn;
 	uint32_t n_threads;
 	float *attn_scratch;       /* [n_threads, attn_floats] */
 	size_t attn_floats;
@@ -36,17 +36,17 @@ struct mr_kctx {
 static const mr_vec *vec_of_cpu(void)
 {
 #ifdef __x86_64__
-	if (mr_dnnl_avx512() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+	if (mr_onednn_avx512() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
 	    __builtin_cpu_supports("avx512vl"))
 		return &mr_vec_avx512;
-	if (mr_dnnl_avx2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	if (mr_onednn_avx2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
 	    __builtin_cpu_supports("bmi2"))
 		return &mr_vec_avx2;
 #endif
 	return NULL;
 }
 
-const char *mr_kernels_dnnl_refusal(void)
+const char *mr_kernels_fused_refusal(void)
 {
 	return vec_of_cpu() ? NULL : "it needs a CPU with AVX2 and FMA; use backend reference";
 }
@@ -62,7 +62,7 @@ static void ctx_destroy(mr_kctx *kc)
 {
 	if (!kc)
 		return;
-	mr_dnnl_destroy(kc->dnnl);
+	mr_onednn_destroy(kc->onednn);
 	free(kc->attn_scratch);
 	free(kc->gemm.data);
 	free(kc);
@@ -78,8 +78,8 @@ static mr_status ctx_create(uint32_t n_threads, mr_kctx **out)
 		return mr_fail(MR_ERESOURCE, "no memory for a kernel context");
 	kc->n_threads = n_threads ? n_threads : 1;
 	kc->vec = vec_of_cpu();
-	st = kc->vec ? mr_dnnl_create(kc->n_threads, &kc->dnnl)
-		     : mr_fail(MR_ECONFIG, "backend dnnl: %s", mr_kernels_dnnl_refusal());
+	st = kc->vec ? mr_onednn_create(kc->n_threads, &kc->onednn)
+		     : mr_fail(MR_ECONFIG, "backend fused: %s", mr_kernels_fused_refusal());
 	if (st == MR_OK)
 		*out = kc;
 	else
@@ -91,7 +91,7 @@ static size_t ctx_bytes(const mr_kctx *kc)
 {
 	size_t attn = kc->n_threads * kc->attn_floats * sizeof(float), gemm = kc->n_threads * kc->gemm.floats * sizeof(float);
 
-	return sizeof(*kc) + mr_dnnl_bytes(kc->dnnl) + mr_touched_bytes(kc->attn_scratch, attn) + mr_touched_bytes(kc->gemm.data, gemm);
+	return sizeof(*kc) + mr_onednn_bytes(kc->onednn) + mr_touched_bytes(kc->attn_scratch, attn) + mr_touched_bytes(kc->gemm.data, gemm);
 }
 
 /* --- gemm, sum, activations, norm --------------------------------------------------------------------------------- */
@@ -115,7 +115,7 @@ static mr_status library_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, cons
 {
 	mr_vec_act act = {.act = g->act, .in = c, .out = c, .slope = aux};
 
-	MR_TRY(mr_dnnl_gemm(kc->dnnl, g, a, b, bias, c));
+	MR_TRY(mr_onednn_gemm(kc->onednn, g, a, b, bias, c));
 	if (g->act != MR_ACT_NONE)
 		team(kc, kc->vec->act, &act, g->m * g->n, 64, g->act == MR_ACT_GELU ? 4 : 1);
 	mr_gemm_sums(kc->vec, kc->n_threads, g, a, b);
@@ -454,34 +454,10 @@ static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, co
 	return MR_OK;
 }
 
-const mr_kernels mr_kernels_dnnl_f32 = {
-	.name = "dnnl",
+const mr_kernels mr_kernels_fused_f32 = {
+	.name = "fused",
 	.dtype = MR_F32,
-	.ctx_create = ctx_create,
-	.ctx_destroy = ctx_destroy,
-	.ctx_bytes = ctx_bytes,
-	.gemm = gemm,
-	.colsum = colsum,
-	.act_backward = act_backward,
-	.norm = norm,
-	.norm_backward_input = norm_backward_input,
-	.norm_backward_weight = norm_backward_weight,
-	.norm_backward = norm_backward,
-	.attn_saved_bytes = attn_saved_bytes,
-	.attn_scratch_bytes = attn_scratch_bytes,
-	.attn = attn,
-	.attn_backward = attn_backward,
-	.embed = embed,
-	.embed_backward = embed_backward,
-	.sum = sum,
-	.dropout = dropout,
-	.xent = xent,
-	.mse = mse,
-	.sumsq = sumsq,
-	.ranges = ranges,
-	.mix = mix,
-	.step = step,
-	.gemm_step = gemm_step,
-	.gemm_sum = gemm_sum,
-	.gemm_step_rows = gemm_step_rows,
+#define MR_KERNEL_PART(type, id, args) .id = id,
+#define MR_KERNEL(type, id, args, fused, what) .id = id,
+#include "nn/kernels.def"
 };

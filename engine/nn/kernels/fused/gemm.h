@@ -1,5 +1,5 @@
 /*
- * gemm.h - the products that the dnnl filling computes itself, by the vector kernels of vec_gemm.inc.
+ * gemm.h - the products that the backend `fused` computes itself, by the vector kernels of vec_gemm.inc.
  *
  * oneDNN has no product whose result an optimizer step consumes, and at the batch sizes of a pipeline (some dozens to hundreds
  * of rows) it waits for weights: measured on two AVX-512 cores with 2 MiB of L2 each, 1024 x 1024 weights and 32 rows, it runs

@@ -1,7 +1,7 @@
 /*
  * team.h - how a kernel's range is shared out to the threads of a context.
  *
- * Header only, for the files of the dnnl filling. A context with one thread, and work too small to share, never enters OpenMP.
+ * Header only, for the files of the backend `fused`. A context with one thread, and work too small to share, never enters OpenMP.
  */
 #ifndef MR_KERNELS_TEAM_H
 #define MR_KERNELS_TEAM_H

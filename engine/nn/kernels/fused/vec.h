@@ -1,5 +1,5 @@
 /*
- * vec.h - the dnnl filling's own kernels, in f32, for AVX-512 and for AVX2: everything but the matrix products that are
+ * vec.h - the kernels of the backend `fused`, in f32, for AVX-512 and for AVX2: everything but the matrix products that are
  * left to oneDNN (gemm.h says which).
  *
  * oneDNN's elementwise, norm and softmax primitives take two to four times the time of a plain fused loop, so these are
@@ -10,7 +10,7 @@
  * columns, elements, heads). The result of an element never depends on how the range was cut: elementwise kernels use
  * the same instructions in the main loop and in tails; sums run along what is not split, in one fixed order. So every
  * kernel gives the same bits for any number of threads. Sums of products are fused (one rounding), unlike in the
- * reference filling.
+ * reference backend.
  */
 #ifndef MR_KERNELS_VEC_H
 #define MR_KERNELS_VEC_H

@@ -1,5 +1,5 @@
 /*
- * onednn_matmul.c - the matmul primitive behind mr_dnnl_gemm, and the differences between oneDNN 2.6 and 3.x.
+ * onednn_matmul.c - the matmul primitive behind mr_onednn_gemm, and the differences between oneDNN 2.6 and 3.x.
  *
  * All matrices are plain row-major; a transpose is a pair of strides. Bias is fused, `add` is a sum post-op. Activations are the
  * caller's: the library's ReLU makes 0 of NaN.
@@ -38,7 +38,7 @@ typedef struct matmul {
 	dnnl_exec_arg_t arg[N_ARGS];  /* the ones in use, in the order of the enum */
 } matmul;
 
-struct mr_dnnl {
+struct mr_onednn {
 	dnnl_engine_t engine;
 	dnnl_stream_t stream;
 	int n_threads;
@@ -131,7 +131,7 @@ static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, 
 #endif
 
 /* The library asks OpenMP for the calling thread's team size, when a primitive is built and again when it runs. */
-static void set_threads(const mr_dnnl *d)
+static void set_threads(const mr_onednn *d)
 {
 #ifdef MR_OPENMP
 	if (omp_get_max_threads() != d->n_threads)
@@ -170,7 +170,7 @@ static mr_status make_attr(uint32_t flags, dnnl_primitive_attr_t *attr)
 	return st;
 }
 
-static mr_status reserve_scratch(mr_dnnl *d, size_t bytes)
+static mr_status reserve_scratch(mr_onednn *d, size_t bytes)
 {
 	void *p;
 
@@ -186,7 +186,7 @@ static mr_status reserve_scratch(mr_dnnl *d, size_t bytes)
 	return MR_OK;
 }
 
-static mr_status add_arg(mr_dnnl *d, matmul *p, int which, md_arg md)
+static mr_status add_arg(mr_onednn *d, matmul *p, int which, md_arg md)
 {
 	dnnl_exec_arg_t *arg = &p->arg[p->n_args];
 
@@ -197,7 +197,7 @@ static mr_status add_arg(mr_dnnl *d, matmul *p, int which, md_arg md)
 	return MR_OK;
 }
 
-static mr_status add_args(mr_dnnl *d, matmul *p, const md_t md[4], dnnl_primitive_desc_t pd)
+static mr_status add_args(mr_onednn *d, matmul *p, const md_t md[4], dnnl_primitive_desc_t pd)
 {
 	md_arg scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
 
@@ -219,7 +219,7 @@ static void matmul_free(matmul *p)
 }
 
 /* Fills @p, whose key is set. On failure @p is a free place again. */
-static mr_status matmul_build(mr_dnnl *d, matmul *p)
+static mr_status matmul_build(mr_onednn *d, matmul *p)
 {
 	bool ta = p->flags & TA, tb = p->flags & TB;
 	md_t md[4];
@@ -275,7 +275,7 @@ static matmul *find_place(matmul *table, uint32_t n_places, int64_t m, int64_t n
 	}
 }
 
-static mr_status grow(mr_dnnl *d)
+static mr_status grow(mr_onednn *d)
 {
 	uint32_t n = d->n_places ? 2 * d->n_places : 64;
 	matmul *table = calloc(n, sizeof(*table));
@@ -294,7 +294,7 @@ static mr_status grow(mr_dnnl *d)
 	return MR_OK;
 }
 
-mr_status mr_dnnl_gemm(mr_dnnl *d, const mr_gemm *g, const float *a, const float *b, const float *bias, float *c)
+mr_status mr_onednn_gemm(mr_onednn *d, const mr_gemm *g, const float *a, const float *b, const float *bias, float *c)
 {
 	uint32_t flags = flags_of(g);
 	matmul *p = find_place(d->table, d->n_places, g->m, g->n, g->k, flags);
@@ -323,9 +323,9 @@ mr_status mr_dnnl_gemm(mr_dnnl *d, const mr_gemm *g, const float *a, const float
 
 /* --- context and library ------------------------------------------------------------------------------------------ */
 
-mr_status mr_dnnl_create(uint32_t n_threads, mr_dnnl **out)
+mr_status mr_onednn_create(uint32_t n_threads, mr_onednn **out)
 {
-	mr_dnnl *d = calloc(1, sizeof(*d));
+	mr_onednn *d = calloc(1, sizeof(*d));
 	mr_status st;
 
 	*out = NULL;
@@ -344,11 +344,11 @@ mr_status mr_dnnl_create(uint32_t n_threads, mr_dnnl **out)
 	if (st == MR_OK)
 		*out = d;
 	else
-		mr_dnnl_destroy(d);
+		mr_onednn_destroy(d);
 	return st;
 }
 
-void mr_dnnl_destroy(mr_dnnl *d)
+void mr_onednn_destroy(mr_onednn *d)
 {
 	if (!d)
 		return;
@@ -364,27 +364,27 @@ void mr_dnnl_destroy(mr_dnnl *d)
 	free(d);
 }
 
-size_t mr_dnnl_bytes(const mr_dnnl *d)
+size_t mr_onednn_bytes(const mr_onednn *d)
 {
 	return sizeof(*d) + d->n_places * sizeof(matmul) + mr_touched_bytes(d->scratch, d->scratch_bytes) + d->n_used * (size_t)75 * 1024;
 }
 
-bool mr_dnnl_avx512(void)
+bool mr_onednn_avx512(void)
 {
 	return ((unsigned)dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
 }
 
-bool mr_dnnl_avx2(void)
+bool mr_onednn_avx2(void)
 {
 	return ((unsigned)dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2;
 }
 
-const char *mr_kernels_dnnl_library(void)
+const char *mr_kernels_onednn_library(void)
 {
 	static _Thread_local char text[64];
 	const dnnl_version_t *v = dnnl_version();
 
 	snprintf(text, sizeof(text), "oneDNN %d.%d.%d (%s)", v->major, v->minor, v->patch,
-		 mr_dnnl_avx512() ? "AVX-512" : mr_dnnl_avx2() ? "AVX2" : "below AVX2");
+		 mr_onednn_avx512() ? "AVX-512" : mr_onednn_avx2() ? "AVX2" : "below AVX2");
 	return text;
 }
