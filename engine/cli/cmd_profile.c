@@ -223,6 +223,7 @@ static mr_status measure(const mr_args *args, mr_session *s)
 		return mr_fail(MR_EUSAGE, "--output: the tables go to standard output, so the times need a file");
 	if (*path)
 		MR_TRY(mr_output_check(path));
+	c.norm_every = 0; /* times are those of the other steps */
 	v.peak_gflops = mr_probe_peak_gflops(&isa);
 	st = mr_profile_measure(&c, s->n_micro, mr_values_float(args->values, "seconds"), method_of(args), &p);
 	again = mr_probe_peak_gflops(&isa); /* somebody may have disturbed the first */

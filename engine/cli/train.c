@@ -60,6 +60,8 @@ static mr_progress_state progress_state(mr_train *t)
 
 	p.loss = t->last.loss;
 	p.lr = t->last.lr;
+	if (t->normed.step)
+		p.grad_norm = mr_train_norm(&t->normed);
 	p.val_loss = t->val_loss;
 	p.accuracy = t->accuracy;
 	p.trains_only = t->s.data->trains_only;
@@ -135,6 +137,8 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 			t->drawn_busy_ns = busy_ns(t);
 		}
 		t->last = *rec;
+		if (!isnan(mr_train_norm(rec)))
+			t->normed = *rec;
 		if (isnan(t->guard.loss))
 			t->guard.loss = rec->loss;
 		if (t->trajectory && t->s.executor.sequential)

@@ -55,6 +55,7 @@ typedef struct mr_train {
 	uint64_t end_ns;             /* when the last of these had ended */
 	uint64_t begun_ns;           /* begin by the real clock, for how often the progress line is drawn */
 	mr_step_rec last;            /* newest step record; step 0: none yet */
+	mr_step_rec normed;          /* the newest whose gradient norm is known; step 0: none yet */
 	uint64_t row_ns;             /* when the step that the next metrics row is about began */
 	/* window of the progress line */
 	uint64_t drawn_ns, drawn_step, drawn_busy_ns;
@@ -87,6 +88,8 @@ void mr_train_print_start(const mr_train *t);
 void mr_train_print_end(const mr_train *t);
 /** usage_report.c: versions and bytes in use at once, measured and predicted, to standard output and to memory.json. Nothing of sequential. */
 mr_status mr_train_report_usage(const mr_train *t) MR_MUST_USE;
+/** The norm that @rec knows, global or of the last stage; NAN: none. */
+double mr_train_norm(const mr_step_rec *rec);
 /** The trace of the run's workers between two steps as trace.json. */
 mr_status mr_train_write_trace(const mr_train *t) MR_MUST_USE;
 

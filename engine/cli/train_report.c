@@ -249,6 +249,20 @@ static void print_evaluation(const mr_train *t, const char *between)
 		printf(", accuracy %.2f%%", 100 * t->accuracy);
 }
 
+double mr_train_norm(const mr_step_rec *rec)
+{
+	return isnan(rec->norm) ? rec->stage_norm : rec->norm;
+}
+
+static void print_norm(const mr_train *t)
+{
+	if (!t->normed.step)
+		return;
+	printf(", gradient norm %.4g%s", mr_train_norm(&t->normed), isnan(t->normed.norm) ? " of the last stage" : "");
+	if (t->normed.step < t->last.step)
+		printf(" at step %llu", (unsigned long long)t->normed.step);
+}
+
 void mr_train_print_end(const mr_train *t)
 {
 	bool idle = t->last.step == 0; /* of what was not done there are no times, and no file that tells them */
@@ -268,6 +282,7 @@ void mr_train_print_end(const mr_train *t)
 	print_times(t);
 	if (t->last.step)
 		printf(", loss %s", mr_loss_text(t->last.loss, text));
+	print_norm(t);
 	print_evaluation(t, ", ");
 	printf(t->step < t->n_steps ? "; --resume goes on from here\n\n" : "\n\n");
 	if (!idle)

@@ -153,8 +153,7 @@ void mr_block_reduce(mr_block *b, uint8_t pipe, mr_kctx *kc, mr_block *user)
 	}
 }
 
-/* Where the squared norms of the gradient that makes @version lie. */
-static double *sumsq_of(const mr_block *b, uint64_t version)
+double *mr_block_sumsq(const mr_block *b, uint64_t version)
 {
 	uint32_t first, end;
 
@@ -164,7 +163,7 @@ static double *sumsq_of(const mr_block *b, uint64_t version)
 
 void mr_block_norms(mr_block *b, mr_kctx *kc, uint64_t version)
 {
-	double *sumsq = sumsq_of(b, version);
+	double *sumsq = mr_block_sumsq(b, version);
 	const mr_graph *g = mr_stage_graph(b->stage);
 	const uint8_t *total = mr_block_total(b);
 	uint32_t first, end;
@@ -174,6 +173,14 @@ void mr_block_norms(mr_block *b, mr_kctx *kc, uint64_t version)
 		sumsq[p - first] = mr_stage_weight_at(b->stage, p) == SIZE_MAX
 					   ? 0
 					   : b->k->sumsq(kc, g->params[p].n, total + mr_stage_grad_at(b->stage, p));
+}
+
+void mr_block_no_norms(mr_block *b, uint64_t version)
+{
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	memset(mr_block_sumsq(b, version), 0, (end - first) * sizeof(double));
 }
 
 void mr_block_measure(mr_block *b, mr_kctx *kc, double count)
@@ -197,7 +204,7 @@ double mr_blocks_norm(const mr_block *b, uint32_t n, uint64_t version)
 
 		mr_stage_params(b[i].stage, &first, &end);
 		for (uint32_t p = first; p < end; p++)
-			sum += sumsq_of(&b[i], version)[p - first];
+			sum += mr_block_sumsq(&b[i], version)[p - first];
 	}
 	return sqrt(sum);
 }

@@ -152,6 +152,12 @@ bool mr_block_part(const mr_block *b, uint8_t pipe, uint32_t p, int64_t *first, 
 /** Squared norms of the gradient sum, one f64 a parameter tensor (owner's storage only), into sumsq. */
 void mr_block_norms(mr_block *b, mr_kctx *kc, uint64_t version);
 
+/** Where the squared norms of the gradient that makes @version lie: [parameters of the stage]. */
+double *mr_block_sumsq(const mr_block *b, uint64_t version);
+
+/** They are all 0: the commit has no gradient. */
+void mr_block_no_norms(mr_block *b, uint64_t version);
+
 /** Note the norm of each parameter's gradient sum over @count where it is larger than any before since the run was reset. */
 void mr_block_measure(mr_block *b, mr_kctx *kc, double count);
 

@@ -244,13 +244,11 @@ static bool settle(mr_engine *e, uint64_t until, bool all_done)
 /* Hand new step records to the caller; false: it asks for a pause. */
 static bool drain(mr_engine *e, mr_engine_progress *progress, void *arg)
 {
-	mr_run *run = e->run;
-	/* pairs with the release store in record_step */
-	uint64_t n = atomic_load_explicit(&run->n_steps, memory_order_acquire);
+	mr_step_rec rec;
 	bool more = true;
 
-	for (; run->n_steps_read < n; run->n_steps_read++)
-		if (progress && !progress(arg, &run->step[run->n_steps_read % MR_STEP_RING]))
+	while (mr_run_next_step(e->run, &rec))
+		if (progress && !progress(arg, &rec))
 			more = false;
 	return more;
 }

@@ -8,6 +8,33 @@
 #include "exec/aim.h"
 #include "exec/mitigated.h"
 
+bool mr_exec_asks_norm(const mr_run *run, const mr_block *b, uint64_t version)
+{
+	uint64_t step = mr_block_step_of(b, version);
+
+	if (!run->norm_every || step % b->in_step || step / b->in_step % run->norm_every)
+		return false;
+	return run->global_norm || b == mr_run_block(run, 0, (uint16_t)(run->n_stages - 1));
+}
+
+/*
+ * All stages have stepped before any has the gradient of the next version, for which each has read weights of this one: so counts
+ * do not overlap, and no stage is two versions ahead of the one that reads its sums here.
+ */
+double mr_exec_take_norm(mr_run *run, mr_block *b, uint64_t version)
+{
+	if (b->unchanged)
+		mr_block_no_norms(b, version);
+	if (!run->global_norm)
+		return mr_blocks_norm(b, 1, version) / b->sum;
+	if (mr_block_last_of(&run->n_normed, run->n_stages)) {
+		run->norm[version % run->n_norms] = mr_exec_norm(run, version);
+		/* pairs with the acquire load in mr_run_next_step */
+		atomic_store_explicit(&run->normed, version, memory_order_release);
+	}
+	return NAN;
+}
+
 /* Step @version is done, in all pipes: one record, of the losses of all its micro-batches. */
 static mr_status record_step(mr_run *run, uint64_t version, double lr, double norm)
 {
@@ -57,9 +84,12 @@ mr_status mr_exec_publish(mr_run *run, mr_block *b, uint16_t stage, uint64_t ver
 {
 	uint64_t step = mr_block_step_of(b, version);
 
+	/* Which replica writes the record is left to timing: its norm is that of the first. Another may be ahead of it by less than @norm. */
+	if (run->replicas && b == mr_run_block(run, 0, stage) && stage + 1 == run->n_stages)
+		run->norm[step % run->n_norms] = norm;
 	/* The record first: with several pipes the next one may be another worker's to write. */
 	if (stage + 1 == run->n_stages && step % b->in_step == 0 && is_ready(run, step / b->in_step))
-		MR_TRY(record_step(run, step / b->in_step, lr / b->rate, norm));
+		MR_TRY(record_step(run, step / b->in_step, lr / b->rate, run->replicas ? run->norm[step % run->n_norms] : norm));
 	/* Of replicas others may overwrite it from then on, in place, with their parts of an average: an observer comes before. */
 	if (!((run->replicas || run->turns) && run->c.observer))
 		mr_event_publish(&b->published, (uint32_t)version);
@@ -92,9 +122,9 @@ double mr_exec_norm(const mr_run *run, uint64_t version)
 }
 
 /* Are correction and step one pass? */
-static bool in_one_pass(const mr_run *run, const mr_block *b)
+static bool in_one_pass(const mr_run *run, const mr_block *b, uint64_t version)
 {
-	return run->c.clip <= 0 && mr_mitigated_steps(b);
+	return run->c.clip <= 0 && mr_mitigated_steps(b) && !mr_exec_asks_norm(run, b, version);
 }
 
 mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version, double norm)
@@ -111,7 +141,7 @@ mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version
 	if (run->c.clip > 0)
 		scale = mr_clip_factor(norm, run->c.clip) / b->sum;
 	mr_aim_before_step(b);
-	if (in_one_pass(run, b))
+	if (in_one_pass(run, b, version))
 		mr_mitigated_step(b, w->kc, run->c.place->worker[w->id].n_threads, lr, scale);
 	else
 		MR_TRY(mr_block_step(b, pipe, w->kc, &b->optim, lr, scale));
@@ -119,16 +149,18 @@ mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version
 	return MR_OK;
 }
 
-/* The norm by which a step is clipped: the global one, the stage's own, or none. */
+/* The norm by which a step is clipped, or that is asked for: the global one, the stage's own, or none. */
 static double norm_of(mr_worker *w, const mr_task *t, mr_block *b)
 {
-	if (w->run->c.clip <= 0)
+	bool reduced = mr_stage_has_ar(t->lane->plan, t->in->stage); /* then that has left them: each part needs them */
+
+	if (w->run->c.clip <= 0 && !mr_exec_asks_norm(w->run, b, t->version))
 		return NAN;
 	if (t->lane->plan->contract.clip)
-		return mr_exec_norm(w->run, t->version);
-	if (!(w->run->turns && b->n_shards > 1)) /* there the reduction has left them: each part needs them */
+		return b->unchanged ? 0 : mr_exec_norm(w->run, t->version);
+	if (!reduced && !b->unchanged)
 		mr_block_norms(b, w->kc, t->version);
-	return mr_blocks_norm(b, 1, t->version) / b->sum;
+	return reduced && w->run->global_norm ? (double)NAN : mr_exec_take_norm(w->run, b, t->version);
 }
 
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
@@ -146,14 +178,14 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		mr_block_measure(b, w->kc, b->sum);
 	if (run->validates && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
-	if (!b->unchanged && b->n_shards == 1 && !in_one_pass(run, b)) /* of several parts the reduction has */
+	if (!b->unchanged && b->n_shards == 1 && !in_one_pass(run, b, t->version)) /* of several parts the reduction has */
 		mr_mitigated_correct(b, 0, w->kc);
-	norm = b->unchanged ? 0 : norm_of(w, t, b);
+	norm = norm_of(w, t, b);
 	if (b->unchanged)
 		mr_block_skip(b, shard);
 	else
 		MR_TRY(mr_exec_step(w, b, shard, t->version, norm));
-	if (b->unchanged || !in_one_pass(run, b))
+	if (b->unchanged || !in_one_pass(run, b, t->version))
 		mr_mitigated_follow(b, shard, w->kc);
 	w->made = mr_block_last_of(&b->n_stepped, b->n_shards);
 	if (!w->made)
@@ -189,14 +221,16 @@ void mr_exec_reduce(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_block *b = &run->block[t->in->stage];
-	bool tied = t->lane->plan->contract.tied && t->in->stage == 0;
+	bool tied = t->lane->plan->contract.tied && t->in->stage == 0, asked = mr_exec_asks_norm(run, b, t->version);
 
 	mr_block_reduce(b, t->in->pipe, w->kc, tied ? &run->block[run->n_stages - 1] : NULL);
 	if (b->n_shards > 1)
 		mr_mitigated_correct(b, mr_run_shard(run, t->in->pipe, t->in->stage), w->kc);
 	if (!mr_block_last_of(&b->n_reduced, b->n_shards))
 		return;
-	if (run->turns && run->c.clip > 0)
+	if (asked || (run->turns && run->c.clip > 0))
 		mr_block_norms(b, w->kc, t->version);
+	if (asked && run->global_norm)
+		mr_exec_take_norm(run, b, t->version);
 	mr_event_publish(&b->reduced, (uint32_t)t->version);
 }

@@ -266,6 +266,7 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 	uint64_t version = mr_instr_target(t->lane->plan, t->in, t->n);
 
 	MR_TRY(mr_exec_check_next(b, t, version));
+	io->sumsq = mr_exec_asks_norm(run, b, version) ? mr_block_sumsq(b, version) : NULL;
 	io->step = mr_block_steps(b, 0, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, version)), 1 / (double)b->sum);
 	return MR_OK;
 }
@@ -298,11 +299,14 @@ static mr_status commit_inside(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+	double norm = NAN;
 
 	if (run->c.measures && !b->unchanged)
 		mr_block_measure(b, w->kc, b->sum);
+	if (mr_exec_asks_norm(run, b, b->latest + 1))
+		norm = mr_exec_take_norm(run, b, b->latest + 1);
 	mr_block_committed(b);
-	return mr_exec_publish(run, b, t->in->stage, b->latest, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, b->latest)), NAN);
+	return mr_exec_publish(run, b, t->in->stage, b->latest, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, b->latest)), norm);
 }
 
 /* Where micro-batch @micro is saved: behind the first of a span the plan does not say, but F or R did. */

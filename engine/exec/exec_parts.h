@@ -100,6 +100,15 @@ bool mr_exec_input_is_redone(const mr_worker *w, const mr_task *t);
 /** A repeated F is done. */
 void mr_exec_redone(mr_worker *w, const mr_task *t);
 
+/**
+ * Is the norm of the gradient that makes @version of @b asked for, although nothing is clipped by it (mr_run_config.norm_every)? Then its
+ * step is carried out apart, from the whole gradient.
+ */
+bool mr_exec_asks_norm(const mr_run *run, const mr_block *b, uint64_t version);
+/** The squared norms of the gradient that makes @version of @b are known: the norm for the record of who makes it. NAN where it is
+ * global: the last of all stages works that out, before it goes on to its step (mr_run_next_step). */
+double mr_exec_take_norm(mr_run *run, mr_block *b, uint64_t version);
+
 /** A commit must make the version after the latest. */
 mr_status mr_exec_check_next(const mr_block *b, const mr_task *t, uint64_t version) MR_MUST_USE;
 /** Version @version of @stage, in @b, is made, for good: let others read it, and book the step. Errors: MR_EDIVERGED a loss of it. */

@@ -97,12 +97,11 @@ static mr_status take_turn(mr_replay *r, const mr_replay_turn *turn)
 
 bool mr_replay_tell(mr_replay *r)
 {
-	mr_run *run = r->run;
-	uint64_t n = atomic_load_explicit(&run->n_steps, memory_order_relaxed);
+	mr_step_rec rec;
 	bool more = true;
 
-	for (; run->n_steps_read < n; run->n_steps_read++)
-		if (r->progress && !r->progress(r->progress_arg, &run->step[run->n_steps_read % MR_STEP_RING]))
+	while (mr_run_next_step(r->run, &rec))
+		if (r->progress && !r->progress(r->progress_arg, &rec))
 			more = false;
 	return more;
 }
@@ -280,7 +279,10 @@ mr_status mr_replay_run(mr_replay *r, uint64_t until, mr_replay_order order, uin
 	r->order = order;
 	r->seed = seed;
 	r->n_drawn = 0;
-	return run_duty(r, ORDERED);
+	r->progress = NULL;
+	MR_TRY(run_duty(r, ORDERED));
+	mr_replay_tell(r); /* nobody: but then records have the norms that were known last */
+	return MR_OK;
 }
 
 static mr_status advance(mr_replay *r, duty what, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)

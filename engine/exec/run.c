@@ -230,6 +230,10 @@ static mr_status build(mr_run *run)
 	run->shard = zeroed((size_t)run->n_stages * run->n_pipes * sizeof(mr_shard));
 	run->worker = zeroed(run->n_workers * sizeof(mr_worker));
 	run->parkers = calloc(run->n_workers + 2u, sizeof(mr_parker *));
+	run->norm_every = c->clip > 0 ? 0 : c->norm_every;
+	run->global_norm = run->norm_every && c->plan->contract.flush != MR_FLUSH_NONE && !run->replicas;
+	run->n_norms = mr_plan_steps(c->plan) > MR_STEP_RING ? mr_plan_steps(c->plan) : MR_STEP_RING;
+	run->norm = calloc(run->n_norms, sizeof(*run->norm));
 	run->n_losses = c->plan->contract.need + c->plan->n_slots[run->n_stages - 1];
 	run->validates = c->plan->contract.flush == MR_FLUSH_VALIDATED;
 	if (run->validates) {
@@ -249,7 +253,7 @@ static mr_status build(mr_run *run)
 	run->eval_loss = calloc(run->n_eval + 1, sizeof(double));
 	if (mr_graph_judges(c->graph) && !(run->eval_right = calloc(run->n_eval + 1, sizeof(*run->eval_right))))
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
-	if (!run->stage || !run->block || !run->shard || !run->worker || !run->parkers || !run->losses || !run->eval_loss ||
+	if (!run->stage || !run->block || !run->shard || !run->worker || !run->parkers || !run->norm || !run->losses || !run->eval_loss ||
 	    !run->train.st || !run->eval.st)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	for (int i = 0; i < 2; i++) {
@@ -313,6 +317,7 @@ void mr_run_destroy(mr_run *run)
 	free(run->n_ready);
 	free(run->worker);
 	free(run->parkers);
+	free(run->norm);
 	free(run->losses);
 	free(run->early);
 	free(run->train.st);
@@ -519,6 +524,22 @@ static void reset_block(mr_run *run, mr_block *b, uint16_t s)
 	}
 }
 
+bool mr_run_next_step(mr_run *run, mr_step_rec *out)
+{
+	/* pairs with the release store in record_step */
+	uint64_t n = atomic_load_explicit(&run->n_steps, memory_order_acquire);
+	mr_step_rec *rec = &run->step[run->n_steps_read % MR_STEP_RING];
+	bool asked = run->global_norm && run->n_steps_read < n && rec->step % run->norm_every == 0;
+
+	if (run->n_steps_read == n || (asked && atomic_load_explicit(&run->normed, memory_order_acquire) < rec->step))
+		return false;
+	if (asked)
+		rec->norm = run->norm[rec->step % run->n_norms];
+	*out = *rec;
+	run->n_steps_read++;
+	return true;
+}
+
 static void first_cursor(const mr_plan *p, uint16_t w, mr_cursor *c)
 {
 	*c = (mr_cursor){.section = mr_plan_list(p, w, MR_PROLOGUE)->n ? MR_PROLOGUE : MR_BODY};
@@ -531,6 +552,8 @@ mr_status mr_run_reset(mr_run *run)
 	run->start_ns = mr_clock_ns();
 	atomic_store_explicit(&run->n_steps, 0, memory_order_relaxed);
 	run->n_steps_read = 0;
+	atomic_store_explicit(&run->n_normed, 0, memory_order_relaxed);
+	atomic_store_explicit(&run->normed, 0, memory_order_relaxed);
 	atomic_store_explicit(&run->n_commits, 0, memory_order_relaxed);
 	MR_TRY(reset_lane(run, &run->train));
 	for (uint32_t i = 0; i < mr_run_blocks(run); i++)

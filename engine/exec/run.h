@@ -39,7 +39,7 @@ typedef struct mr_step_rec {
 	uint64_t step;    /* commits so far: 1 after the first */
 	double loss;      /* f64 mean over the step's micro-batches, in their order */
 	double lr;
-	double norm;      /* of the gradient before clipping, global; NAN when nobody computed it */
+	double norm;      /* of the gradient before clipping, global; NAN when nobody computed it (see norm_every) */
 	double stage_norm; /* the same of the last stage alone, where the system has no global one; else NAN */
 	uint64_t time_ns; /* mr_clock_ns at the commit */
 } mr_step_rec;
@@ -66,6 +66,8 @@ typedef struct mr_run_config {
 	uint64_t memory_limit;       /* of a profile: refuse to map more bytes; 0: no limit. Runs are judged before (session/memory_plan.h) */
 	uint32_t spin_us;            /* at most, before a waiting worker sleeps (host/spin.h); UINT32_MAX: the default for its place */
 	bool trace;                  /* keep trace records */
+	uint64_t norm_every;         /* steps between those whose gradient norm is on the record although nothing is clipped by it; 0:
+	                                none is. No bit of a weight follows from it */
 	bool measures;               /* look for the largest gradient (mr_run_largest_gradient): one more pass over each */
 	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of so many micro-batches from the start (exec/record.h); 0: none */
 	mr_run_observer *observer;
@@ -188,6 +190,12 @@ struct mr_run {
 	uint64_t *eval_right;        /* [n_eval] targets that were predicted in each; NULL: the loss is over no classes */
 	uint64_t n_eval;             /* micro-batches of the whole validation data, the last one maybe partial */
 	mr_step_rec step[MR_STEP_RING]; /* written by whoever commits the last stage, one at a time */
+	uint64_t norm_every;         /* as c has it; 0 where the run clips, which knows each norm */
+	bool global_norm;            /* then: the norm is of all stages together, and in @norm when the last of them has its part */
+	double *norm;                /* [n_norms] by step modulo: global ones, and replicas' of the first one's last stage */
+	uint32_t n_norms;
+	_Alignas(64) _Atomic uint32_t n_normed; /* stages that have their part of the norm in hand */
+	_Atomic uint64_t normed;     /* last step whose global norm is known */
 	_Alignas(64) _Atomic uint64_t n_steps; /* step records written: on a line that workers do not read at each instruction, */
 	_Alignas(64) uint64_t n_steps_read;    /* the caller's likewise */
 	mr_spin spin;                /* shared by all workers */
@@ -233,6 +241,12 @@ uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t stage, bool forwa
 
 /** Weights were restored into what session/state.h lists: bring every private copy up to date. Workers idle. */
 void mr_run_spread(mr_run *run);
+
+/**
+ * The next step that the caller has not been told of, and whose norm is known if it is to be, into *@out; false: there is none so
+ * far. Paused there is none that is not known. Thread: the caller's.
+ */
+bool mr_run_next_step(mr_run *run, mr_step_rec *out);
 
 /**
  * Prepare the evaluation lane for all validation data at the present version. Workers idle. *@until: iterations of its body that

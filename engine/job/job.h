@@ -53,6 +53,7 @@ typedef struct mr_job_train {
 	double min_ratio;
 	double clip;          /* largest norm of a gradient; 0: none */
 	int64_t nonfinite;    /* mr_nonfinite */
+	int64_t norm_every;   /* commits; 0: no norm without clip */
 	int64_t seed;
 	int64_t eval_every;   /* commits; 0: only at the end */
 } mr_job_train;

@@ -33,10 +33,12 @@ static const mr_option train[] = {
 	{"warmup", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps over which the learning rate rises from 0"},
 	{"min_ratio", MR_OPT_FLOAT, "0.1", 0, 1, NULL, NULL, "cosine and linear end at lr * min_ratio"},
 	{"clip", MR_OPT_FLOAT, "0", 0, INFINITY, NULL, NULL,
-	 "largest gradient norm, global where the system synchronises, per stage where it does not; 0: no clipping, and mostly no norm on "
-	 "the record; 1e9: nothing is clipped, and metrics.jsonl has the norm"},
+	 "largest gradient norm, global where the system synchronises, per stage where it does not; 0: no clipping"},
 	{"nonfinite", MR_OPT_ENUM, "stop", 0, 0, "stop|skip", NULL,
 	 "a step whose gradient norm is not finite: stop the run, or leave the weights as they are; skip needs clip"},
+	{"norm_every", MR_OPT_INT, "50", 0, 1e15, NULL, "steps",
+	 "steps between those whose gradient norm is measured, for metrics.jsonl and the progress line: that of the last stage where the system "
+	 "has no global one. No weight depends on it; 0: never; with clip it is known of every step"},
 	{"seed", MR_OPT_INT, "1", 0, INFINITY, NULL, NULL, "of initial weights, order of the data and dropout"},
 	{"eval_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps between evaluations; 0: only at the end"},
 	{0},

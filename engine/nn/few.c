@@ -83,6 +83,16 @@ mr_status mr_few_product(const mr_few *f, const mr_kernels *k, mr_kctx *kc, cons
 	return k->gemm_step_rows(kc, g, a, b, c, s, &r);
 }
 
+void mr_few_add(const mr_few *f, const mr_kernels *k, mr_kctx *kc)
+{
+	moving out = {.f = f, .from = {f->whole}, .to = {f->first}, .bytes = (size_t)f->cols * mr_dtype_bytes(k->dtype)};
+	moving back = {.f = f, .from = {f->last}, .to = {f->whole}, .back = true, .bytes = out.bytes};
+
+	k->ranges(kc, f->n * f->cols, move_rows, &out);
+	k->sum(kc, f->n * f->cols, f->first, f->last, f->last);
+	k->ranges(kc, f->n * f->cols, move_rows, &back);
+}
+
 void mr_few_step(const mr_few *f, const mr_kernels *k, mr_kctx *kc, const mr_step *s)
 {
 	mr_step aside = *s;

@@ -31,6 +31,8 @@ typedef struct mr_few {
 	void *w, *m, *v;        /* [n, cols] put aside */
 	void *first, *last;     /* [n, cols] their gradients: the head's, and the embedding's */
 	void *room;             /* [batch, n] of the head's product */
+	void *whole;            /* [rows, cols] where the head's W leaves its gradient and the embedding's adds its own: nobody has stepped
+	                           yet. NULL: as above */
 } mr_few;
 
 /** What W of a layer does when it is given one. */
@@ -53,6 +55,9 @@ void mr_few_find(mr_few *f, const int32_t *token, int64_t tokens, int64_t rows);
  * Errors: MR_EDNN, MR_ERESOURCE. */
 mr_status mr_few_product(const mr_few *f, const mr_kernels *k, mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
 			 const mr_step *s) MR_MUST_USE;
+
+/** In place of both where there is @whole, which the head's W has written: add @last to the rows that occur. */
+void mr_few_add(const mr_few *f, const mr_kernels *k, mr_kctx *kc);
 
 /** The same step of the rows that occur, with the gradient @first + @last. */
 void mr_few_step(const mr_few *f, const mr_kernels *k, mr_kctx *kc, const mr_step *s);

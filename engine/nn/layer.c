@@ -27,20 +27,70 @@ const mr_layer_ops *mr_layer_find(const char *name)
 	return NULL;
 }
 
-static void other_steps(const mr_layer_ops *ops, const mr_layer_call *c)
+/* Numbers in each parameter; returns how many there are. */
+static uint32_t n_params(const mr_layer_ops *ops, const mr_layer_call *c, int64_t n[MR_LAYER_PARAMS])
 {
 	mr_param_spec spec[MR_LAYER_PARAMS];
-	uint32_t n = ops->params(c->cfg, c->in, spec);
+	uint32_t count = ops->params(c->cfg, c->in, spec);
 
-	for (uint32_t j = 0; j < n; j++)
+	for (uint32_t j = 0; j < count; j++)
+		n[j] = spec[j].dim[0] * spec[j].dim[1];
+	return count;
+}
+
+static void other_steps(const mr_layer_ops *ops, const mr_layer_call *c)
+{
+	int64_t n[MR_LAYER_PARAMS];
+	uint32_t count = n_params(ops, c, n);
+
+	for (uint32_t j = 0; j < count; j++)
 		if (!(ops->steps >> j & 1) && c->step[j].dst && !(j == 0 && c->few))
-			c->k->step(c->kc, spec[j].dim[0] * spec[j].dim[1], &c->step[j], c->dw[j]);
+			c->k->step(c->kc, n[j], &c->step[j], c->dw[j]);
+}
+
+/* Are the gradients of @c made whole, apart from their steps? */
+static bool is_apart(const mr_layer_call *c)
+{
+	return c->step && c->sumsq;
+}
+
+/* @c without its steps. */
+static mr_layer_call alone(const mr_layer_call *c)
+{
+	mr_layer_call a = *c;
+
+	a.step = NULL;
+	return a;
+}
+
+/* Norms and steps of gradients that are whole. That of a parameter which two layers share is so behind the second. */
+static void apart_steps(const mr_layer_ops *ops, const mr_layer_call *c)
+{
+	int64_t n[MR_LAYER_PARAMS];
+	uint32_t count = n_params(ops, c, n);
+
+	for (uint32_t j = 0; j < count; j++) {
+		bool few = j == 0 && c->few;
+		const void *grad = few ? c->few->whole : c->dw[j];
+
+		if (!c->step[j].dst || (few && ops->few == MR_FEW_FIRST))
+			continue;
+		c->sumsq[j] = c->k->sumsq(c->kc, n[j], grad);
+		c->k->step(c->kc, n[j], &c->step[j], grad);
+	}
 }
 
 mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c)
 {
 	if (!ops->backward_weight)
 		return MR_OK;
+	if (is_apart(c)) {
+		mr_layer_call a = alone(c);
+
+		MR_TRY(ops->backward_weight(&a));
+		apart_steps(ops, c);
+		return MR_OK;
+	}
 	MR_TRY(ops->backward_weight(c));
 	if (c->step)
 		other_steps(ops, c);
@@ -54,6 +104,13 @@ mr_status mr_layer_backward(const mr_layer_ops *ops, const mr_layer_call *c)
 			MR_TRY(ops->backward_input(c));
 		return mr_layer_weight(ops, c);
 	}
+	if (is_apart(c)) {
+		mr_layer_call a = alone(c);
+
+		MR_TRY(ops->backward(&a));
+		apart_steps(ops, c);
+		return MR_OK;
+	}
 	MR_TRY(ops->backward(c));
 	if (c->step)
 		other_steps(ops, c);
@@ -62,7 +119,7 @@ mr_status mr_layer_backward(const mr_layer_ops *ops, const mr_layer_call *c)
 
 mr_status mr_layer_weights(const mr_layer_ops *ops, const mr_layer_call *c, uint32_t n)
 {
-	if (n == 1 || !ops->backward_weights) {
+	if (n == 1 || !ops->backward_weights || is_apart(&c[n - 1])) {
 		for (uint32_t j = 0; j < n; j++)
 			MR_TRY(mr_layer_weight(ops, &c[j]));
 		return MR_OK;

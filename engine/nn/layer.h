@@ -78,6 +78,8 @@ typedef struct mr_layer_call {
 	const mr_step *step;       /* one a parameter: W completes the sum, and its caller then steps. W carries out those that
 	                              ops->steps names, and may leave anything in their dw. One whose dst is NULL is not taken. NULL: the
 	                              gradient is all */
+	double *sumsq;             /* one a parameter, with step: each gradient is made whole first, and the sum of its squares noted here,
+	                              before its step, which has the same bits; layers never see such a call. NULL: nobody asks */
 	void *aux_i, *aux_w, *kept, *scratch;
 	const void *target;        /* loss layers: [samples * rows] int32 or [samples * rows, cols] of the dtype */
 	double *loss;              /* loss layers: mean over the micro-batch's samples (tokens) */

@@ -20,6 +20,7 @@ mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps)
 		.val_loss = NAN,
 		.accuracy = NAN,
 		.lr = NAN,
+		.grad_norm = NAN,
 		.rate = NAN,
 		.gflops = NAN,
 		.peak_gflops = NAN,
@@ -38,7 +39,7 @@ typedef struct mr_field {
 
 /* What is looked at most stays longest: where it is, how long it will take, and the loss. */
 enum {
-	RANK_PEAK, RANK_LR, RANK_GFLOPS, RANK_BUBBLE, RANK_RATE, RANK_ACC, RANK_VAL, RANK_STEP, RANK_ETA, RANK_LOSS,
+	RANK_PEAK, RANK_NORM, RANK_LR, RANK_GFLOPS, RANK_BUBBLE, RANK_RATE, RANK_ACC, RANK_VAL, RANK_STEP, RANK_ETA, RANK_LOSS,
 	N_RANKS,
 };
 
@@ -111,6 +112,8 @@ static void fill(mr_line *l, const mr_progress_state *s, const char *rate_name)
 		put(l, RANK_ACC, "acc", "%.1f%%", 100 * s->accuracy);
 	if (!isnan(s->lr))
 		put(l, RANK_LR, "lr", "%.2e", s->lr);
+	if (!isnan(s->grad_norm))
+		put(l, RANK_NORM, "norm", "%.3g", s->grad_norm);
 	if (isfinite(s->rate))
 		put_rate(l, rate_name, s->rate);
 	if (isfinite(s->gflops)) {

@@ -1,7 +1,7 @@
 /*
  * progress.h - the one line that says how training goes.
  *
- *	step 120/1000 loss 2.3412 lr 3.00e-04 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23
+ *	step 120/1000 loss 2.3412 lr 3.00e-04 norm 0.812 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23
  *
  * `key value` pairs in a fixed order, so that eyes and grep both find what they want. What is not known is left out:
  * there is never a placeholder for a loss. On a terminal the line redraws itself in place and ends before the last
@@ -27,6 +27,7 @@ typedef struct mr_progress_state {
 	double accuracy;         /* 0..1, of the last evaluation */
 	bool trains_only;        /* the evaluation was of the training samples: `all`, not `val` */
 	double lr;
+	double grad_norm;        /* the last that was measured */
 	double rate;             /* samples or tokens a second */
 	double gflops;           /* model GFLOP a second */
 	double peak_gflops;      /* of the machine, measured */
@@ -43,7 +44,7 @@ char *mr_loss_text(double x, char buf[32]);
 /**
  * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by escapes,
  * which do not count as columns. Where not all fits into @columns (0: any number), fields are left out: first the share of the
- * peak, then lr, gflop/s, bubble, rate, accuracy, val, step, ETA and at last the loss.
+ * peak, then the gradient's norm, lr, gflop/s, bubble, rate, accuracy, val, step, ETA and at last the loss.
  */
 void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns,
 			char line[512]);

@@ -127,6 +127,7 @@ static mr_status allocate_tables(mr_sequential *q)
 	q->weight = calloc(g->n_params + 1, sizeof(void *));
 	q->grad = calloc(g->n_params + 1, sizeof(void *));
 	q->steps = calloc(g->n_params + 1, sizeof(mr_step));
+	q->sumsq = calloc(g->n_params + 1, sizeof(*q->sumsq));
 	for (int i = 0; i < MR_OPTIM_STATES; i++)
 		q->state[i] = calloc(g->n_params + 1, sizeof(void *));
 	q->part = calloc(g->n_params + 1, sizeof(void *));
@@ -134,7 +135,7 @@ static mr_status allocate_tables(mr_sequential *q)
 	q->active = calloc(g->n_nodes, sizeof(bool));
 	q->has_grad = calloc(g->n_values, sizeof(bool));
 	q->loss = calloc(q->c.n_micro, sizeof(double));
-	if (!q->value || !q->node || !q->weight || !q->grad || !q->part || !q->late || !q->active || !q->steps || !q->state[0] || !q->state[1] || !q->has_grad ||
+	if (!q->value || !q->node || !q->weight || !q->grad || !q->part || !q->late || !q->active || !q->steps || !q->sumsq || !q->state[0] || !q->state[1] || !q->has_grad ||
 	    !q->loss)
 		return mr_fail(MR_ERESOURCE, "no memory for a model of %u layers", g->n_nodes);
 	return MR_OK;
@@ -284,6 +285,7 @@ void mr_sequential_destroy(mr_sequential *q)
 	free(q->late);
 	free(q->active);
 	free(q->steps);
+	free(q->sumsq);
 	free(q->has_grad);
 	free(q->loss);
 	free(q);

@@ -39,6 +39,7 @@ typedef struct mr_sequential_config {
 	const mr_lr *lr;
 	const mr_place_worker *place; /* the thread group */
 	double clip;                  /* global norm; <= 0: none */
+	uint64_t norm_every;          /* as mr_run_config has it */
 	bool measures;                /* look for the largest gradient, as mr_run_config has it */
 	bool skip_nonfinite;          /* with clip: a step whose norm is not finite leaves the weights as they are */
 	uint64_t seed;

@@ -33,6 +33,7 @@ struct mr_sequential {
 	bool *late;            /* [n_params] of tied ones, when inside: the step comes behind all the same */
 	uint32_t few_owner, few_user; /* MR_GRAD_FEW: the parameter and the one tied to it; UINT32_MAX: there is none */
 	mr_few few;
+	double *sumsq;         /* [n_params] of the gradients that steps inside have made whole, where the step's norm is asked for */
 	mr_step *steps;        /* [n_params] of the step in hand, when inside */
 	void *work;            /* of an optimizer that steps whole matrices; NULL: of another */
 	void *scratch;         /* of the call in hand */

@@ -87,12 +87,17 @@ mr_grad_home mr_sequential_grad_home(const mr_sequential_config *c, uint32_t p)
 		return MR_GRAD_SHARED;
 	if (mr_sequential_few(c) != (owner < 0 ? p : (uint32_t)owner))
 		return MR_GRAD_OWN;
-	return owner < 0 ? MR_GRAD_FEW : MR_GRAD_SHARED;
+	if (owner < 0)
+		return MR_GRAD_FEW;
+	return c->norm_every ? MR_GRAD_OWN : MR_GRAD_SHARED;
 }
 
 bool mr_sequential_steps_late(const mr_sequential_config *c, uint32_t p)
 {
-	return mr_graph_tied(c->graph, p) && mr_sequential_grad_home(c, p) == MR_GRAD_OWN;
+	int32_t owner = c->graph->params[p].tied_to;
+
+	return mr_graph_tied(c->graph, p) && mr_sequential_grad_home(c, p) == MR_GRAD_OWN &&
+	       mr_sequential_few(c) != (owner < 0 ? p : (uint32_t)owner);
 }
 
 size_t mr_sequential_work_bytes(const mr_sequential_config *c)

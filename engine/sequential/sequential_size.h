@@ -22,7 +22,8 @@ bool mr_sequential_steps_inside(const mr_sequential_config *c);
 typedef enum mr_grad_home {
 	MR_GRAD_OWN,    /* in a place of its own */
 	MR_GRAD_SHARED, /* it does not outlive its layer: all such lie in one place */
-	MR_GRAD_FEW,    /* only rows that occur have one, in mr_few (nn/few.h); that of the parameter tied to it is shared */
+	MR_GRAD_FEW,    /* only rows that occur have one, in mr_few (nn/few.h); that of the parameter tied to it is shared, or where norms
+	                   are asked for has a place of its own: at those steps it is made whole there */
 } mr_grad_home;
 
 mr_grad_home mr_sequential_grad_home(const mr_sequential_config *c, uint32_t p);

@@ -16,6 +16,7 @@ typedef struct pass {
 	void **grad;           /* [n_params] where W leaves them */
 	const bool *active;    /* [n_nodes] whose W is wanted; NULL: all */
 	const mr_step *steps; /* [n_params]; NULL: gradients alone */
+	double *sumsq;         /* [n_params] with steps: as mr_layer_call has it */
 	double *loss;
 	uint64_t *right;       /* rows of which the class was predicted; NULL: not wanted */
 	const void *w[MR_LAYER_PARAMS];
@@ -41,6 +42,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		.dw = ps->dw,
 		.dw_add = ps->add,
 		.step = ps->steps ? ps->steps + nd->first_param : NULL,
+		.sumsq = ps->sumsq ? ps->sumsq + nd->first_param : NULL,
 		.dy_is_dz = !ends && nd[1].through,
 		.aux_i = q->node[i].aux_i,
 		.aux_w = q->node[i].aux_w,
@@ -160,13 +162,20 @@ static void sum_tied(mr_sequential *q)
 	}
 }
 
+/* Is the norm of the step in hand asked for, although nothing is clipped by it? */
+static bool asks_norm(const mr_sequential *q)
+{
+	return q->c.norm_every && !(q->c.clip > 0) && (q->step + 1) % q->c.norm_every == 0;
+}
+
+/* Steps inside have noted the squares of their gradients. */
 static double grad_norm(mr_sequential *q)
 {
 	double sum = 0;
 
 	for (uint32_t p = 0; p < q->g->n_params; p++)
 		if (q->weight[p])
-			sum += q->c.kernels->sumsq(q->kc, q->g->params[p].n, q->grad[p]);
+			sum += q->inside && !q->late[p] ? q->sumsq[p] : q->c.kernels->sumsq(q->kc, q->g->params[p].n, q->grad[p]);
 	return sqrt(sum);
 }
 
@@ -210,8 +219,9 @@ static mr_status update(mr_sequential *q, double lr, double *norm)
 
 	*norm = NAN;
 	sum_tied(q);
-	if (q->c.clip > 0) {
+	if (q->c.clip > 0 || asks_norm(q))
 		*norm = grad_norm(q) / count;
+	if (q->c.clip > 0) {
 		if (!isfinite(*norm) && q->c.skip_nonfinite)
 			return MR_OK;
 		if (!isfinite(*norm))
@@ -277,8 +287,10 @@ static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 		return mr_fail(MR_EDIVERGED, "the loss of micro-batch %llu is %s (weights of version %llu)",
 			       (unsigned long long)(q->step * q->c.n_micro + m),
 			       isnan(q->loss[m]) ? "not a number" : "infinite", (unsigned long long)q->step);
-	if (q->few_owner != UINT32_MAX)
+	if (q->few_owner != UINT32_MAX) {
 		find_few(q);
+		q->few.whole = ps->sumsq ? q->grad[q->few_user] : NULL;
+	}
 	MR_TRY(backward(q, ps));
 	t2 = mr_clock_ns();
 	book(q, t2, t1 - t0, t2 - t1, 0);
@@ -294,6 +306,7 @@ static mr_status sum_in_order(mr_sequential *q, double lr)
 		if (q->inside && i + 1 == q->c.n_micro) {
 			fill_steps(q, lr, 1 / (double)q->c.n_micro);
 			ps.steps = q->steps;
+			ps.sumsq = asks_norm(q) ? q->sumsq : NULL;
 		}
 		MR_TRY(one_micro(q, q->c.sum == MR_SUM_DESCENDING ? q->c.n_micro - 1 - i : i, &ps));
 	}

@@ -178,6 +178,7 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 		.memory_limit = memory_limit(s),
 		.measures = mr_graph_is_linear(s->graph),
 		.spin_us = mr_job_spin_us(s->job),
+		.norm_every = (uint64_t)train->norm_every,
 	};
 
 	if (opts) {
@@ -205,6 +206,7 @@ mr_sequential_config mr_session_sequential_config(const mr_session *s)
 		.skip_nonfinite = train->nonfinite == MR_NONFINITE_SKIP,
 		.seed = (uint64_t)train->seed,
 		.samples = s->samples,
+		.norm_every = (uint64_t)train->norm_every,
 		.measures = mr_graph_is_linear(s->graph),
 		.n_micro = s->n_micro,
 		.sum = s->sum,

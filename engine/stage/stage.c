@@ -81,6 +81,7 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		.dw = dw,
 		.dw_add = io->add_grads,
 		.step = io->step ? io->step + (nd->first_param - s->first_param) : NULL,
+		.sumsq = io->sumsq ? io->sumsq + (nd->first_param - s->first_param) : NULL,
 		.through = st->through,
 		.through_aux = resolve(io, st->through_aux),
 		.dy_is_dz = st->dy_is_dz,

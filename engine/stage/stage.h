@@ -65,6 +65,7 @@ typedef struct mr_stage_io {
 	void *grads;
 	bool add_grads;           /* false: first micro-batch of the sum */
 	const mr_step *step;      /* B and W that complete the sum: [parameters of the stage] steps; NULL: gradients alone */
+	double *sumsq;            /* with step: [parameters of the stage], as mr_layer_call has it; NULL: nobody asks */
 	const mr_turn *turn;      /* W apart from its I; of a span, the first's; NULL: nothing */
 	const void *target;
 	double *loss;

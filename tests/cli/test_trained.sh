@@ -45,6 +45,26 @@ weights stagenormed >bits.b
 cmp -s bits.a bits.b || complain "a limit per stage that clips nothing changes bits"
 [ "$(grep -c '"stage_grad_norm":[0-9]' stagenormed/metrics.jsonl)" = 5 ] || complain "no gradient norm of the last stage"
 ! grep -q '"grad_norm"' stagenormed/metrics.jsonl || complain "a global norm that cannot be"
+# Without a limit it is measured now and then, and is the same; simulated as well.
+norms() {
+	sed -n 's/.*"step":\([0-9]*\),.*\("[a-z_]*grad_norm":[^,}]*\).*/\1 \2/p' "$1/metrics.jsonl"
+}
+for conf in mlp gpt; do
+	for how in train simulate; do
+		expect 0 ", gradient norm " "$how" $conf.cfg --set run.dir=asked.$conf.$how --set train.norm_every=2
+		weights asked.$conf.$how >bits.b
+		weights runs/$conf >bits.a
+		cmp -s bits.a bits.b || complain "$conf, $how: asking for norms changes bits"
+		norms asked.$conf.$how >norms.b
+		[ $conf = mlp ] && of=normed || of=stagenormed
+		norms $of | grep '^[0-9]*[02468] ' >norms.a
+		[ -s norms.a ] && cmp -s norms.a norms.b || complain "$conf, $how: other norms: $(cat norms.a) against $(cat norms.b)"
+	done
+	expect 0 "done" train $conf.cfg --set run.dir=unasked.$conf --set train.norm_every=0
+	! grep -q "grad_norm" unasked.$conf/metrics.jsonl || complain "$conf: a norm that nobody asked for"
+	! grep -q "gradient norm" out || complain "$conf: a norm that nobody asked for"
+done
+expect 0 " of the last stage at step 4, validation loss " train gpt.cfg --set run.dir=late --set train.norm_every=4
 
 # The configuration that a newcomer sees first gives no warning about itself.
 expect 0 "done: 1 of 1 steps" train "$source/conf/quickstart.cfg" --set run.dir=quick --set train.steps=1 --set train.warmup=0 \

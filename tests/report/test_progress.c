@@ -13,6 +13,7 @@ static mr_progress_state full_state(void)
 
 	s.loss = 2.34123;
 	s.lr = 3e-4;
+	s.grad_norm = 0.8123;
 	s.rate = 12345;
 	s.gflops = 45.06;
 	s.peak_gflops = 72.6;
@@ -28,7 +29,7 @@ static void words(void)
 
 	mr_progress_format(&s, "tok/s", false, 0, line);
 	CU_ASSERT_STRING_EQUAL(
-		line, "step 120/1000 loss 2.3412 lr 3.00e-04 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23");
+		line, "step 120/1000 loss 2.3412 lr 3.00e-04 norm 0.812 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23");
 	s = mr_progress_state_at(0, 5);
 	mr_progress_format(&s, "tok/s", false, 0, line);
 	CU_ASSERT_STRING_EQUAL(line, "step 0/5");
@@ -57,7 +58,7 @@ static void losses(void)
 		CU_ASSERT_STRING_EQUAL(mr_loss_text(cases[i].loss, text), cases[i].text);
 }
 
-/* The widest line that a training draws: 107 columns. */
+/* The widest line that a training draws: 118 columns. */
 static mr_progress_state widest_state(void)
 {
 	mr_progress_state s = full_state();
@@ -71,7 +72,7 @@ static void never_wider(void)
 	mr_progress_state s = widest_state();
 	char line[512];
 
-	for (unsigned columns = 5; columns < 120; columns++) {
+	for (unsigned columns = 5; columns < 130; columns++) {
 		mr_progress_format(&s, "samples/s", false, columns, line);
 		CU_ASSERT_TRUE(strlen(line) <= columns);
 		CU_ASSERT_EQUAL(strstr(line, "loss 2.3412") != NULL, columns >= 11);
@@ -79,6 +80,7 @@ static void never_wider(void)
 		CU_ASSERT_EQUAL(strstr(line, "step 120/1000") != NULL, columns >= 34);
 		CU_ASSERT_EQUAL(strstr(line, "val 1.5499") != NULL, columns >= 45);
 		CU_ASSERT_EQUAL(strstr(line, "samples/s 12.3k") != NULL, columns >= 61);
+		CU_ASSERT_EQUAL(strstr(line, "norm 0.812") != NULL, columns >= 109); /* all but the share of the peak */
 	}
 	mr_progress_format(&s, "samples/s", false, 79, line);
 	CU_ASSERT_STRING_EQUAL(line, "step 120/1000 loss 2.3412 val 1.5499 samples/s 12.3k bubble 3.1% eta 1:23");
@@ -98,7 +100,7 @@ static void narrowed_window(void)
 	mr_progress_init(&p, &(mr_progress_params){screen.out, "samples/s", true, true, 0, 0});
 	mr_progress_update(&p, &s, 0);
 	text = mr_test_screen_take(&screen);
-	CU_ASSERT_EQUAL(mr_test_widest(text), 107);
+	CU_ASSERT_EQUAL(mr_test_widest(text), 118);
 	free(text);
 	for (unsigned short columns = 120; columns >= 60; columns = (unsigned short)(columns - 20)) {
 		mr_test_screen_resize(&screen, columns);

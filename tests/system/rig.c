@@ -17,7 +17,7 @@
 	"data = { name = \"synthetic\"; features = 10; classes = 3; samples = 50; };\n" \
 	"optimizer = { name = \"adamw\"; };\n" \
 	"system = { name = \"gpipe\"; };\n" \
-	"train = { steps = 1000; batch = 8; microbatches = 4; lr = 0.02; };\n" \
+	"train = { steps = 1000; batch = 8; microbatches = 4; lr = 0.02; norm_every = 3; };\n" \
 	"machine = { workers = 2; threads = 1; watchdog = 60.0; };\n"
 
 static const char text[] =
@@ -132,6 +132,11 @@ char *rig_golden(const char *name, char *path, size_t size)
 
 /* --- running --- */
 
+static double norm_of(const mr_step_rec *rec)
+{
+	return !isnan(rec->norm) ? rec->norm : !isnan(rec->stage_norm) ? rec->stage_norm : -1;
+}
+
 bool rig_progress(void *arg, const mr_step_rec *rec)
 {
 	rig_result *out = arg;
@@ -143,7 +148,7 @@ bool rig_progress(void *arg, const mr_step_rec *rec)
 		out->step = realloc(out->step, out->room * sizeof(*out->step));
 		CU_ASSERT_PTR_NOT_NULL_FATAL(out->step);
 	}
-	out->step[out->n_steps++] = (rig_step){rec->step, rec->loss, rec->lr, isnan(rec->norm) ? -1 : rec->norm};
+	out->step[out->n_steps++] = (rig_step){rec->step, rec->loss, rec->lr, norm_of(rec)};
 	return true;
 }
 

@@ -72,7 +72,9 @@ static mr_status embedding_backward_weight(const mr_layer_call *c)
 
 	c->k->embed_backward(c->kc, mr_layer_rows(c), t, cols, f ? f->n : c->cfg->vocab, f ? f->placed : c->x[0], c->dy,
 			     f ? f->last : c->dw[0], dwpe, c->dw_add);
-	if (f)
+	if (f && f->whole)
+		mr_few_add(f, c->k, c->kc);
+	else if (f)
 		mr_few_step(f, c->k, c->kc, &c->step[0]);
 	if (dwpe && spare > 0 && !c->dw_add) /* positions that this run never uses; the kernel knows t rows only */
 		memset((char *)dwpe + mr_layer_bytes(c->k, t * cols), 0, mr_layer_bytes(c->k, spare * cols));

@@ -157,7 +157,7 @@ static mr_status linear_backward_weight(const mr_layer_call *c)
 	bool swap = c->cfg->transposed;
 	mr_gemm g = weight_gemm(c);
 
-	return c->few ? mr_few_product(c->few, c->k, c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
+	return c->few && !c->few->whole ? mr_few_product(c->few, c->k, c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
 	       : step ? c->k->gemm_step(c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
 		      : c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL);
 }
