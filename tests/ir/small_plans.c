@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "golden_files.h"
 #include "ir/plan_json.h"
 
 /* These plans are the tests' own: failing to make one is a failure of the machine. */
@@ -265,11 +266,10 @@ static mr_plan *small_pipedream_recompute(uint16_t n_workers)
 
 mr_plan *small_golden(const char *name)
 {
-	char path[512];
+	char path[MR_GOLDEN_PATH];
 	mr_plan *p;
 
-	snprintf(path, sizeof(path), "%s/sync/%s.json", getenv("MR_GOLDEN") ? getenv("MR_GOLDEN") : "", name);
-	must(mr_plan_json_read(path, &p));
+	must(mr_plan_json_read(mr_golden_path(path, "sync/%s.json", name), &p));
 	return p;
 }
 

@@ -2,12 +2,12 @@
  * The 56 golden orders: read as plan files, lowered, checked, and walked with the buffers that the lowering chose.
  * Makespan, busy, bubbles, period and peaks must be those that an independent simulation found with unlimited buffers.
  */
-#include <dirent.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "check.h"
+#include "golden_files.h"
 #include "ir/check.h"
 #include "ir/lower.h"
 #include "ir/plan_json.h"
@@ -62,11 +62,14 @@ static void walk_one(const char *file, const mr_plan *plan, const mr_json *expec
 	mr_walk_destroy(walk);
 }
 
-static void one_file(const char *path, const char *file)
+static void one_file(void *arg, const char *path, uint32_t number)
 {
+	const char *file = strrchr(path, '/') + 1;
 	mr_plan *plan = NULL;
 	mr_json *root = NULL;
 
+	(void)arg;
+	(void)number;
 	MR_CHECK_OK(mr_json_read_file(path, 1 << 24, &root));
 	MR_CHECK_OK(mr_plan_json_read(path, &plan));
 	MR_CHECK_OK(mr_plan_lower(plan, NULL));
@@ -81,25 +84,7 @@ static void one_file(const char *path, const char *file)
 
 static void golden_orders(void)
 {
-	char dir[512], path[1024];
-	DIR *d;
-	int n = 0;
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(getenv("MR_GOLDEN"));
-	snprintf(dir, sizeof(dir), "%s/sync", getenv("MR_GOLDEN"));
-	d = opendir(dir);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
-	for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-		size_t len = strlen(e->d_name);
-
-		if (len < 6 || strcmp(e->d_name + len - 5, ".json"))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-		one_file(path, e->d_name);
-		n++;
-	}
-	closedir(d);
-	CU_ASSERT_EQUAL(n, N_ORDERS);
+	CU_ASSERT_EQUAL(mr_golden_each("sync", one_file, NULL), N_ORDERS);
 	CU_ASSERT_EQUAL(n_wrong, 0);
 }
 

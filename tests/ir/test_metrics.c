@@ -1,11 +1,11 @@
 /* The figures of a plan against recorded ones, and a walk as trace records. */
 #include "ir/metrics.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <string.h>
 
 #include "check.h"
+#include "golden_files.h"
 #include "ir/lower.h"
 #include "ir/plan_json.h"
 #include "ir/text.h"
@@ -50,13 +50,15 @@ static void same_doubles(const char *file, const char *what, const mr_json *want
 	}
 }
 
-static void compare_golden(const char *path)
+static void compare_golden(void *arg, const char *path, uint32_t number)
 {
 	const mr_json *expect, *unit;
 	mr_json *root = NULL;
 	mr_plan *plan = NULL;
 	mr_metrics *m;
 
+	(void)arg;
+	(void)number;
 	MR_CHECK_OK(mr_json_read_file(path, MR_PLAN_JSON_MAX_BYTES, &root));
 	expect = mr_json_get(root, "expect");
 	unit = mr_json_get(mr_json_get(expect, "by_cost"), "f1_i1_w1");
@@ -81,24 +83,7 @@ static void compare_golden(const char *path)
 
 static void metrics_of_every_recorded_order(void)
 {
-	const char *root = getenv("MR_GOLDEN");
-	char dir[512], path[1024];
-	unsigned n = 0;
-	struct dirent *e;
-	DIR *d;
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(root);
-	snprintf(dir, sizeof(dir), "%s/sync", root);
-	d = opendir(dir);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
-	while ((e = readdir(d)))
-		if (strstr(e->d_name, ".json")) {
-			snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-			compare_golden(path);
-			n++;
-		}
-	closedir(d);
-	CU_ASSERT(n >= 50);
+	CU_ASSERT(mr_golden_each("sync", compare_golden, NULL) >= 50);
 }
 
 static void metrics_of_a_repeating_plan(void)

@@ -2,10 +2,10 @@
  * The checker against mutants of the golden orders and of small plans of all kinds: one thing is changed in a lowered plan, and
  * then it is either refused with a sentence that names the culprit, or brute force finds nothing wrong with it either.
  */
-#include <dirent.h>
 #include <string.h>
 
 #include "check.h"
+#include "golden_files.h"
 #include "ir/lower.h"
 #include "ir/plan_json.h"
 #include "mutate.h"
@@ -25,35 +25,21 @@ static void add_up(const mutation_tally *tally, mutation_tally *sum)
 	}
 }
 
-static void one_golden(const char *path, const char *file, uint32_t number, mutation_tally *tally)
+static void one_golden(void *tally, const char *path, uint32_t number)
 {
 	mr_plan *plan = NULL;
 
 	MR_CHECK_OK(mr_plan_json_read(path, &plan));
 	MR_CHECK_OK(mr_plan_lower(plan, &(mr_lower_opts){.update_inside = number % 2}));
-	mutate_plan(file, plan, 2, number, tally);
+	mutate_plan(strrchr(path, '/') + 1, plan, 2, number, tally);
 	mr_plan_destroy(plan);
 }
 
 static void of_golden_orders(void)
 {
 	mutation_tally tally[N_MUTATIONS] = {0}, sum;
-	char dir[512], path[1024];
-	uint32_t n = 0;
-	DIR *d;
 
-	snprintf(dir, sizeof(dir), "%s/sync", getenv("MR_GOLDEN") ? getenv("MR_GOLDEN") : "");
-	d = opendir(dir);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
-	for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-		size_t len = strlen(e->d_name);
-
-		if (len < 6 || strcmp(e->d_name + len - 5, ".json"))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-		one_golden(path, e->d_name, n++, tally);
-	}
-	closedir(d);
+	CU_ASSERT(mr_golden_each("sync", one_golden, tally) >= 50);
 	mutation_print(tally);
 	add_up(tally, &sum);
 	CU_ASSERT_TRUE(sum.made >= 1000);

@@ -1,11 +1,11 @@
 /* The JSON form of a plan: files of other programs are read, plans come back, damage gives a sentence and never a crash. */
 #include "ir/plan_json.h"
 
-#include <dirent.h>
 #include <string.h>
 
 #include "base/rng.h"
 #include "check.h"
+#include "golden_files.h"
 #include "ir/text.h"
 
 static const char tiny[] =
@@ -216,44 +216,33 @@ static void json_errors(void)
 	CU_ASSERT_PTR_NULL(plan);
 }
 
+static void read_golden(void *arg, const char *path, uint32_t number)
+{
+	mr_plan *plan = NULL, *again, *printed = NULL;
+	mr_strbuf text;
+	char *json;
+
+	(void)arg;
+	(void)number;
+	MR_CHECK_OK(mr_plan_json_read(path, &plan));
+	json = write_text(plan);
+	again = read_ok(json);
+	CU_ASSERT_EQUAL(mr_plan_hash(plan), mr_plan_hash(again));
+	mr_strbuf_init(&text);
+	MR_CHECK_OK(mr_text_print(plan, &text));
+	MR_CHECK_OK(mr_text_read(mr_strbuf_text(&text), text.len, &printed));
+	CU_ASSERT_EQUAL(mr_plan_hash(plan), mr_plan_hash(printed));
+	mr_strbuf_fini(&text);
+	free(json);
+	mr_plan_destroy(plan);
+	mr_plan_destroy(again);
+	mr_plan_destroy(printed);
+}
+
 /* All recorded orders of published systems are plan files: read, written, read again, also through the text form. */
 static void json_reads_every_golden(void)
 {
-	const char *root = getenv("MR_GOLDEN");
-	char dir[512], path[1024];
-	unsigned n = 0;
-	struct dirent *e;
-	DIR *d;
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(root);
-	snprintf(dir, sizeof(dir), "%s/sync", root);
-	d = opendir(dir);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
-	while ((e = readdir(d))) {
-		mr_plan *plan = NULL, *again, *printed = NULL;
-		mr_strbuf text;
-		char *json;
-
-		if (!strstr(e->d_name, ".json"))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-		MR_CHECK_OK(mr_plan_json_read(path, &plan));
-		json = write_text(plan);
-		again = read_ok(json);
-		CU_ASSERT_EQUAL(mr_plan_hash(plan), mr_plan_hash(again));
-		mr_strbuf_init(&text);
-		MR_CHECK_OK(mr_text_print(plan, &text));
-		MR_CHECK_OK(mr_text_read(mr_strbuf_text(&text), text.len, &printed));
-		CU_ASSERT_EQUAL(mr_plan_hash(plan), mr_plan_hash(printed));
-		mr_strbuf_fini(&text);
-		free(json);
-		mr_plan_destroy(plan);
-		mr_plan_destroy(again);
-		mr_plan_destroy(printed);
-		n++;
-	}
-	closedir(d);
-	CU_ASSERT(n >= 50);
+	CU_ASSERT(mr_golden_each("sync", read_golden, NULL) >= 50);
 }
 
 static uint64_t seed_state;

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "check.h"
+#include "golden_files.h"
 #include "ir/aged.h"
 
 static mr_json *golden;
@@ -23,11 +24,9 @@ static const mr_json *get(const char *key)
 
 static void open_golden(void)
 {
-	const char *dir = getenv("MR_GOLDEN");
-	char path[1024];
+	char path[MR_GOLDEN_PATH];
 
-	snprintf(path, sizeof(path), "%s/rpd/rpd.json", dir ? dir : "tests/golden");
-	MR_CHECK_OK(mr_json_read_file(path, 1 << 22, &golden));
+	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "rpd/rpd.json"), 1 << 22, &golden));
 }
 
 static void close_golden(void)

@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "check.h"
+#include "golden_files.h"
 #include "ir/check.h"
 #include "ir/lower.h"
 #include "ir/metrics.h"
@@ -37,13 +38,9 @@ static void judge(const mr_plan *plan)
 
 static char *file_text(const char *name, size_t *len)
 {
-	const char *root = getenv("MR_GOLDEN");
-	char path[1024], *text;
-	FILE *f;
+	char path[MR_GOLDEN_PATH], *text;
+	FILE *f = fopen(mr_golden_path(path, "sync/%s", name), "r");
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(root);
-	snprintf(path, sizeof(path), "%s/sync/%s", root, name);
-	f = fopen(path, "r");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	text = calloc(1, 20000);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(text);

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "check.h"
+#include "golden_files.h"
 #include "graph_run.h"
 #include "models/registry.h"
 
@@ -24,13 +25,10 @@ typedef struct golden {
 
 static void load(golden *m, const char *file)
 {
-	const char *dir = getenv("MR_GOLDEN");
-	char path[4096];
+	char path[MR_GOLDEN_PATH];
 
 	*m = (golden){0};
-	CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
-	snprintf(path, sizeof(path), "%s/torch/%s", dir, file);
-	MR_CHECK_OK(mr_json_read_file(path, 1 << 24, &m->root));
+	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "torch/%s", file), 1 << 24, &m->root));
 	m->record = m->root;
 }
 

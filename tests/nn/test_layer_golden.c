@@ -9,19 +9,17 @@
 
 #include "base/json.h"
 #include "check.h"
+#include "golden_files.h"
 #include "layer_rig.h"
 
 #define GOLDEN_TOLERANCE 1e-10 /* both sides are f64 and differ by the order of sums */
 
 static mr_json *load(void)
 {
-	const char *dir = getenv("MR_GOLDEN");
-	char path[4096];
+	char path[MR_GOLDEN_PATH];
 	mr_json *root;
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
-	snprintf(path, sizeof(path), "%s/torch/layers.json", dir);
-	MR_CHECK_OK(mr_json_read_file(path, 1 << 20, &root));
+	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "torch/layers.json"), 1 << 20, &root));
 	return root;
 }
 

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "check.h"
+#include "golden_files.h"
 #include "nn/optim.h"
 
 /* --- a small mlp in plain C, so that five recorded steps of PyTorch can be followed without any layer of ours --- */
@@ -70,13 +71,10 @@ static double mlp_gradient(mlp *m)
 
 static mr_json *read_golden(void)
 {
-	const char *dir = getenv("MR_GOLDEN");
-	char path[1024];
+	char path[MR_GOLDEN_PATH];
 	mr_json *root = NULL;
 
-	snprintf(path, sizeof(path), "%s/torch/mlp.json", dir ? dir : "tests/golden");
-	if (mr_json_read_file(path, 1 << 24, &root) != MR_OK)
-		fprintf(stderr, "%s\n", mr_error_text());
+	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "torch/mlp.json"), 1 << 24, &root));
 	return root;
 }
 

@@ -3,19 +3,17 @@
 #include <string.h>
 
 #include "check.h"
+#include "golden_files.h"
 #include "ir/plan_json.h"
 #include "ir/text.h"
 #include "sched_help.h"
 
 mr_plan *golden_read(const char *file)
 {
-	const char *root = getenv("MR_GOLDEN");
-	char path[1024];
+	char path[MR_GOLDEN_PATH];
 	mr_plan *plan = NULL;
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(root);
-	snprintf(path, sizeof(path), "%s/sync/%s", root, file);
-	MR_CHECK_OK(mr_plan_json_read(path, &plan));
+	MR_CHECK_OK(mr_plan_json_read(mr_golden_path(path, "sync/%s", file), &plan));
 	return plan;
 }
 

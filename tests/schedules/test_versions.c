@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "check.h"
+#include "golden_files.h"
 #include "ir/metrics.h"
 #include "sched_help.h"
 
@@ -56,15 +57,13 @@ static void compare_system(const mr_json *inputs, const mr_json *system, bool ve
 
 static void versions_of_every_recorded_run(void)
 {
-	const char *root = getenv("MR_GOLDEN"), *set = NULL, *name;
+	const char *set = NULL, *name;
 	const mr_json *sets, *systems;
 	unsigned stash = 0, vsync = 0;
 	mr_json *file = NULL;
-	char path[1024];
+	char path[MR_GOLDEN_PATH];
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(root);
-	snprintf(path, sizeof(path), "%s/async/chain.json", root);
-	MR_CHECK_OK(mr_json_read_file(path, (size_t)64 << 20, &file));
+	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "async/chain.json"), (size_t)64 << 20, &file));
 	sets = mr_json_get(file, "sets");
 	while ((set = mr_json_next_key(sets, set))) {
 		systems = mr_json_get(mr_json_get(sets, set), "systems");

@@ -1,24 +1,21 @@
 /* The simulator: without anything that bends it, it is the walk; what bends it by hand-computed times. */
 #include "sim/sim.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "check.h"
+#include "golden_files.h"
 #include "ir/lower.h"
 #include "ir/plan_json.h"
 
 #define N_ORDERS 56
 
-static mr_plan *golden(const char *file)
+static mr_plan *lowered(const char *path)
 {
-	char path[1024];
 	mr_plan *p = NULL;
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(getenv("MR_GOLDEN"));
-	snprintf(path, sizeof(path), "%s/sync/%s", getenv("MR_GOLDEN"), file);
 	MR_CHECK_OK(mr_plan_json_read(path, &p));
 	MR_CHECK_OK(mr_plan_lower(p, NULL));
 	return p;
@@ -50,18 +47,18 @@ static double makespan_of(const mr_json *root)
 }
 
 /* Nothing that bends: the walk to the last bit, and the makespan that an independent simulation found. */
-static void one_golden(const char *file)
+static void one_golden(void *arg, const char *path, uint32_t number)
 {
 	static const mr_straggler as_fast = {1, 1, 0, INFINITY};
 	uint16_t node[64];
-	mr_plan *p = golden(file);
+	mr_plan *p = lowered(path);
 	mr_stage_cost stage[64];
 	mr_json *root = NULL;
-	char path[1024];
 	mr_cost cost;
 	mr_walk *w, *k;
 
-	snprintf(path, sizeof(path), "%s/sync/%s", getenv("MR_GOLDEN"), file);
+	(void)arg;
+	(void)number;
 	MR_CHECK_OK(mr_json_read_file(path, 1 << 24, &root));
 	CU_ASSERT_FATAL(p->n_stages <= 64 && p->n_workers <= 64);
 	mr_cost_share(p, 2, 3, 1, stage, &cost);
@@ -84,24 +81,7 @@ static void one_golden(const char *file)
 
 static void goldens(void)
 {
-	char dir[512];
-	DIR *d;
-	int n = 0;
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(getenv("MR_GOLDEN"));
-	snprintf(dir, sizeof(dir), "%s/sync", getenv("MR_GOLDEN"));
-	d = opendir(dir);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
-	for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-		size_t len = strlen(e->d_name);
-
-		if (len < 6 || strcmp(e->d_name + len - 5, ".json"))
-			continue;
-		one_golden(e->d_name);
-		n++;
-	}
-	closedir(d);
-	CU_ASSERT_EQUAL(n, N_ORDERS);
+	CU_ASSERT_EQUAL(mr_golden_each("sync", one_golden, NULL), N_ORDERS);
 }
 
 /* @n_workers workers, @n_micro micro-batches, all F then all B, stage s on worker s. */
@@ -223,7 +203,8 @@ static void far_links(void)
 static void seeded(void)
 {
 	static const mr_jitter kinds[] = {MR_JITTER_LOGNORMAL, MR_JITTER_UNIFORM};
-	mr_plan *p = all_f_all_b(3, 4), *q = golden("1f1b_D4_T8.json");
+	char path[MR_GOLDEN_PATH];
+	mr_plan *p = all_f_all_b(3, 4), *q = lowered(mr_golden_path(path, "sync/1f1b_D4_T8.json"));
 	mr_stage_cost stage[4] = {ONE, ONE, ONE, ONE};
 
 	for (int i = 0; i < 2; i++) {

@@ -1,10 +1,10 @@
 /* A stream is the simulation of the whole, whatever its window; and a single thread could carry it out in its order. */
 #include "sim/stream.h"
 
-#include <dirent.h>
 #include <string.h>
 
 #include "check.h"
+#include "golden_files.h"
 #include "ir/deps.h"
 #include "ir/lower.h"
 #include "ir/plan_json.h"
@@ -140,33 +140,23 @@ static void all_kinds(const mr_plan *p, uint32_t bodies, size_t from, size_t to)
 	}
 }
 
+static void one_golden(void *arg, const char *path, uint32_t number)
+{
+	size_t first = number / 2 % N_COSTS;
+	mr_plan *p;
+
+	(void)arg;
+	MR_CHECK_OK(mr_plan_json_read(path, &p));
+	if (number % 2)
+		p->contract.flush = MR_FLUSH_LOCAL;
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	all_kinds(p, 40, first, first + 1);
+	mr_plan_destroy(p);
+}
+
 static void goldens(void)
 {
-	char dir[512], path[1024];
-	DIR *d;
-	int n = 0;
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(getenv("MR_GOLDEN"));
-	snprintf(dir, sizeof(dir), "%s/sync", getenv("MR_GOLDEN"));
-	d = opendir(dir);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
-	for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-		size_t len = strlen(e->d_name);
-		mr_plan *p;
-
-		if (len < 6 || strcmp(e->d_name + len - 5, ".json"))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-		MR_CHECK_OK(mr_plan_json_read(path, &p));
-		if (n % 2)
-			p->contract.flush = MR_FLUSH_LOCAL;
-		MR_CHECK_OK(mr_plan_lower(p, NULL));
-		all_kinds(p, 40, (size_t)n / 2 % N_COSTS, (size_t)n / 2 % N_COSTS + 1);
-		mr_plan_destroy(p);
-		n++;
-	}
-	closedir(d);
-	CU_ASSERT_EQUAL(n, 56);
+	CU_ASSERT_EQUAL(mr_golden_each("sync", one_golden, NULL), 56);
 }
 
 static mr_instr instr(mr_op op, uint16_t stage, uint32_t micro)

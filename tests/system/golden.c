@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "check.h"
+#include "golden_files.h"
 
 #define NO_STASH "system.name=pipedream system.stashing=false"
 #define ASYNC_ROUNDS "system.name=roundpipe system.optimizer=async system.stages=4"
@@ -88,9 +89,9 @@ const golden_case golden_steps[] = {
 
 void golden_load(golden *g)
 {
-	char path[4096];
+	char path[MR_GOLDEN_PATH];
 
-	MR_CHECK_OK(mr_json_read_file(rig_golden("async/chain.json", path, sizeof(path)), 1 << 22, &g->root));
+	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "async/chain.json"), 1 << 22, &g->root));
 	g->in = mr_json_get(mr_json_get(mr_json_get(g->root, "sets"), "open"), "inputs");
 	CU_ASSERT_FATAL(mr_json_is_object(g->in));
 }

@@ -121,15 +121,6 @@ void rig_fini(rig *r)
 	*r = (rig){0};
 }
 
-char *rig_golden(const char *name, char *path, size_t size)
-{
-	const char *dir = getenv("MR_GOLDEN");
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
-	snprintf(path, size, "%s/%s", dir, name);
-	return path;
-}
-
 /* --- running --- */
 
 static double norm_of(const mr_step_rec *rec)

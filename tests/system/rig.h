@@ -64,9 +64,6 @@ void rig_open(rig *r);
 mr_status rig_try_open(rig *r);
 void rig_fini(rig *r);
 
-/** The path of tests/golden/@name, written to @path, which is returned. */
-char *rig_golden(const char *name, char *path, size_t size);
-
 /** Bytes of what sequential training has beside weights and gradients, and of the slot and the scratch of one stage of all layers. */
 void rig_memory(const rig *r, bool split, uint64_t bytes[3]);
 

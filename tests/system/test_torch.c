@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "check.h"
+#include "golden_files.h"
 #include "rig.h"
 #include "sequential/sequential_parts.h"
 
@@ -56,11 +57,10 @@ static const mr_dataset_ops recorded_ops = {
 static const mr_json *use_recorded(rig *r, const char *file)
 {
 	recorded *d = calloc(1, sizeof(*d));
-	char name[64], path[4096];
+	char path[MR_GOLDEN_PATH];
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
-	snprintf(name, sizeof(name), "torch/%s", file);
-	MR_CHECK_OK(mr_json_read_file(rig_golden(name, path, sizeof(path)), 1 << 24, &d->root));
+	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "torch/%s", file), 1 << 24, &d->root));
 	d->dtype = r->s.kernels->dtype;
 	d->base = *r->s.data;
 	mr_dataset_close(r->s.data);
@@ -229,7 +229,7 @@ static void write_text(const rig *r)
 static void one(const model *m, const char *run_name, const char *backend, const char *how, const tolerance *tol)
 {
 	const mr_json *root, *run;
-	char name[64], path[4096], what[200];
+	char path[MR_GOLDEN_PATH], what[200];
 	mr_json *first;
 	rig r;
 
@@ -239,8 +239,7 @@ static void one(const model *m, const char *run_name, const char *backend, const
 		rig_gpt(&r);
 		write_text(&r);
 	}
-	snprintf(name, sizeof(name), "torch/%s", m->file);
-	MR_CHECK_OK(mr_json_read_file(rig_golden(name, path, sizeof(path)), 1 << 24, &first));
+	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "torch/%s", m->file), 1 << 24, &first));
 	if (!m->gpt)
 		r.model = "name = \"mlp\"; hidden = [9, 8];";
 	rig_sets(&r, m->sets);
@@ -296,14 +295,14 @@ static void mlp_runs(void)
 /* Clipping by the global norm, and a learning rate of its own for every step. */
 static void clipped_on(const char *how, const char *backend, const tolerance *tol)
 {
-	char path[4096], what[200];
+	char path[MR_GOLDEN_PATH], what[200];
 	const mr_json *root, *run;
 	rig_result got = {0};
 	mr_json *clip;
 	rig r;
 
 	snprintf(what, sizeof(what), "clip.json, %s, %s", backend, how);
-	MR_CHECK_OK(mr_json_read_file(rig_golden("torch/clip.json", path, sizeof(path)), 1 << 24, &clip));
+	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "torch/clip.json"), 1 << 24, &clip));
 	run = mr_json_get(mr_json_get(clip, "runs"), "adamw_clipped");
 	rig_init(&r);
 	rig_gpt(&r);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "golden_files.h"
 
 #define TOLERANCE 1e-12
 
@@ -15,10 +16,10 @@ void theory_open(theory *t, bool logistic)
 void theory_open_with(theory *t, bool logistic, const char *sets)
 {
 	mr_objective_spec spec;
-	char path[4096];
+	char path[MR_GOLDEN_PATH];
 
 	*t = (theory){0};
-	MR_CHECK_OK(mr_json_read_file(rig_golden("rpd/rpd.json", path, sizeof(path)), 1 << 22, &t->root));
+	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "rpd/rpd.json"), 1 << 22, &t->root));
 	t->want = mr_json_get(mr_json_get(t->root, "deterministic"), logistic ? "logistic" : "quadratic");
 	CU_ASSERT_FATAL(mr_json_is_object(t->want));
 	rig_init(&t->r);
