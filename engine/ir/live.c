@@ -9,13 +9,29 @@
 /* Of one stage in one pipe, by version: where in its worker's list it is committed, and where it is read last. */
 typedef struct life {
 	uint32_t *made, *last; /* [n] node + 1; 0: the start, or never */
+	int32_t *more;         /* [n + 1] versions that are live behind the commit of a version and were not behind the one before */
+	uint32_t *first, *own; /* [P * S + 1] into own: the instructions of each part and stage, in the order of their numbers */
 	uint64_t n, latest;
 } life;
 
-/* Of stage @stage in @pipe; with turns, in its part @pipe. */
-static bool is_mine(const mr_plan *p, const mr_instr *in, uint8_t pipe, uint16_t stage)
+static size_t place_of(const mr_plan *p, const mr_instr *in)
 {
-	return in->stage == stage && mr_plan_part(p, stage, in->pipe) == pipe;
+	return mr_plan_at(p, mr_plan_part(p, in->stage, in->pipe), in->stage);
+}
+
+/* Sorts the instructions by part and stage: of a worker with many stages each looks only at its own. */
+static void sort(const mr_unroll *g, life *l)
+{
+	size_t places = (size_t)g->plan->n_pipes * g->plan->n_stages;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		l->first[place_of(g->plan, g->at[i].in) + 1]++;
+	for (size_t k = 1; k <= places; k++)
+		l->first[k] += l->first[k - 1];
+	for (uint32_t i = g->n_nodes; i-- > 0;)
+		l->own[--l->first[place_of(g->plan, g->at[i].in) + 1]] = i;
+	memmove(l->first, l->first + 1, places * sizeof(*l->first)); /* each is now the begin of its own place */
+	l->first[places] = g->n_nodes;
 }
 
 /* The oldest version that an F of the count of @node, a commit at @stage, has read. */
@@ -60,18 +76,19 @@ static void note(life *l, uint64_t version, uint32_t node)
 		l->last[version] = node + 1;
 }
 
-/* Commits and last reads of stage @s in @pipe, in the order of its worker's list. */
+/* Commits and last reads of part @pipe of stage @s, in the order of its worker's list. */
 static void trace(const mr_unroll *g, uint8_t pipe, uint16_t s, life *l)
 {
-	uint16_t w = mr_plan_worker(g->plan, pipe, s);
+	size_t place = mr_plan_at(g->plan, pipe, s);
 
 	memset(l->made, 0, l->n * sizeof(*l->made));
 	memset(l->last, 0, l->n * sizeof(*l->last));
 	l->latest = 0;
-	for (uint32_t i = g->first[w]; i < g->first[w + 1]; i++) {
+	for (uint32_t k = l->first[place]; k < l->first[place + 1]; k++) {
+		uint32_t i = l->own[k];
 		const mr_instr *in = g->at[i].in;
 
-		if (!is_mine(g->plan, in, pipe, s))
+		if (mr_unroll_is_away(g, i)) /* a W that was stolen */
 			continue;
 		note(l, reads(g, i), i);
 		if (reads(g, i) != UINT64_MAX && mr_instr_takes_two(g->plan, in, mr_unroll_read(g, i)))
@@ -86,16 +103,33 @@ static void trace(const mr_unroll *g, uint8_t pipe, uint16_t s, life *l)
 	}
 }
 
-/* Most at once: right behind a commit. */
+/* The first version from @from to @to, and else @to, that is committed behind the last read of @version. */
+static uint64_t gone_at(const life *l, uint64_t version, uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		uint64_t v = from + (to - from) / 2;
+
+		if (l->made[v] < l->last[version])
+			from = v + 1;
+		else
+			to = v;
+	}
+	return to;
+}
+
+/* Most at once: right behind a commit. Each version is live behind all commits from its own to its last read; at most @cap. */
 static uint16_t most(const life *l, uint32_t cap)
 {
-	uint32_t best = 1;
+	uint64_t end = l->latest + 1 < l->n ? l->latest + 1 : l->n;
+	int32_t n = 1, best = 1;
 
-	for (uint64_t v = 1; v <= l->latest && v < l->n; v++) {
-		uint32_t n = 1;
-
-		for (uint64_t u = v > cap ? v - cap : 0; u < v; u++)
-			n += l->last[u] > l->made[v];
+	memset(l->more, 0, (l->n + 1) * sizeof(*l->more));
+	for (uint64_t u = 0; u + 1 < end; u++) {
+		l->more[u + 1]++;
+		l->more[gone_at(l, u, u + 1, u + 1 + cap < end ? u + 1 + cap : end)]--;
+	}
+	for (uint64_t v = 1; v < end; v++) {
+		n += l->more[v];
 		best = n > best ? n : best;
 	}
 	return (uint16_t)best;
@@ -135,14 +169,21 @@ mr_status mr_plan_live(const mr_plan *plan, uint16_t *live)
 		return mr_fail(MR_EINVAL, "which versions of a plan are live is known only when it is lowered");
 	MR_TRY(mr_unroll_create(plan, bodies(plan), NULL, &g));
 	l.n = g->n_versions + 1;
-	l.made = calloc(l.n, sizeof(*l.made));
-	l.last = calloc(l.n, sizeof(*l.last));
-	if (l.made && l.last)
+	l.made = calloc(2 * l.n, sizeof(*l.made));
+	l.more = calloc(l.n + 1, sizeof(*l.more));
+	l.first = calloc((size_t)plan->n_pipes * plan->n_stages + 2, sizeof(*l.first));
+	l.own = malloc(((size_t)g->n_nodes + 1) * sizeof(*l.own));
+	if (l.made && l.more && l.first && l.own) {
+		l.last = l.made + l.n;
+		sort(g, &l);
 		find(g, &l, live);
-	else
+	} else {
 		st = mr_fail(MR_ERESOURCE, "no memory for the versions of %u stages", plan->n_stages);
+	}
 	free(l.made);
-	free(l.last);
+	free(l.more);
+	free(l.first);
+	free(l.own);
 	mr_unroll_destroy(g);
 	return st;
 }
