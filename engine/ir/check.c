@@ -174,5 +174,5 @@ mr_status mr_plan_check(const mr_plan *plan)
 	/* With a drain behind it the number of iterations matters to what the drain means. */
 	for (uint32_t n = 0; n < steady && section_length(plan, MR_EPILOGUE); n++)
 		MR_TRY(check_unrolled(plan, n));
-	return check_unrolled(plan, steady + 1);
+	return check_unrolled(plan, mr_plan_distinct(plan) + 1);
 }

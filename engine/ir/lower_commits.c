@@ -346,7 +346,7 @@ mr_status mr_lower_commits(mr_plan *plan, const mr_lower_opts *opts)
 
 	if (plan->contract.flush == MR_FLUSH_VALIDATED && (plan->commits != 1 || mr_plan_steady(plan) == 0))
 		return mr_fail(MR_ECONFIG, "flush policy VALIDATED is for plans that repeat, with one commit an iteration");
-	MR_TRY(mr_unroll_create(plan, mr_plan_steady(plan), NULL, &g));
+	MR_TRY(mr_unroll_create(plan, mr_plan_distinct(plan), NULL, &g));
 	order = malloc(((size_t)g->n_all + 1) * sizeof(*order));
 	steps.before = malloc((size_t)plan->n_pipes * plan->n_stages * sizeof(*steps.before));
 	steps.stages = malloc(plan->n_stages * sizeof(*steps.stages));

@@ -138,13 +138,14 @@ static mr_status walk_all(mr_versions *v)
 mr_status mr_lower_versions(mr_plan *plan)
 {
 	mr_versions v = {.plan = plan};
+	uint32_t distinct = mr_plan_distinct(plan);
 	mr_unroll *g;
 	mr_status st;
 
 	for (uint16_t s = 0; s < plan->n_stages; s++)
 		plan->n_versions[s] = plan->contract.flush == MR_FLUSH_VALIDATED ? 2 : 1;
 	/* One iteration more than what has to be seen, since a fit to the last is a prediction of the next. */
-	MR_TRY(mr_unroll_create(plan, mr_plan_steady(plan) + (mr_plan_steady(plan) > 0), NULL, &g));
+	MR_TRY(mr_unroll_create(plan, distinct + (distinct > 0), NULL, &g));
 	v.g = g;
 	v.latest = calloc((size_t)plan->n_pipes * plan->n_stages, sizeof(*v.latest));
 	v.read = calloc((size_t)g->n_nodes + 1, sizeof(*v.read));

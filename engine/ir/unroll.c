@@ -600,3 +600,28 @@ uint32_t mr_plan_steady(const mr_plan *plan)
 	last = last > n ? last - n : 0;
 	return (uint32_t)(last / plan->n_micro + 3);
 }
+
+/* Does the body say nothing of another iteration? */
+static bool stands_alone(const mr_plan *plan)
+{
+	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++) {
+		const mr_list *l = &plan->lists[i];
+
+		if (l->n && i % MR_N_SECTIONS != MR_BODY)
+			return false;
+		for (uint32_t k = 0; k < l->n; k++)
+			if (l->at[k].micro >= plan->n_micro || l->at[k].span > plan->n_micro - l->at[k].micro)
+				return false;
+	}
+	return true;
+}
+
+uint32_t mr_plan_distinct(const mr_plan *plan)
+{
+	const mr_contract *c = &plan->contract;
+	bool flushes = c->flush == MR_FLUSH_BARRIER || c->flush == MR_FLUSH_LOCAL, stored = !plan->lowered || plan->storage == MR_STORED;
+	bool plain = plan->commits <= 1 && !c->delay && !c->sync_steps && !mr_contract_replicates(c) && !mr_plan_has_turns(plan);
+	uint32_t steady = mr_plan_steady(plan);
+
+	return steady && flushes && stored && plain && c->coverage != MR_COVER_BLOCK && stands_alone(plan) ? 1 : steady;
+}

@@ -169,4 +169,11 @@ static inline uint64_t mr_unroll_target(const mr_unroll *g, uint32_t node)
 /** Iterations after which a repeating plan is steady, with room to see it repeat; 0 for a plan without a body. */
 uint32_t mr_plan_steady(const mr_plan *plan);
 
+/**
+ * Iterations behind which each one is to the one before it as the last of them to its own, but for the numbers of versions,
+ * which grow alike: 1 of a plan that flushes and says nothing of other iterations, else mr_plan_steady. For proofs, not for
+ * times.
+ */
+uint32_t mr_plan_distinct(const mr_plan *plan);
+
 #endif

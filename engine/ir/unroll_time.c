@@ -31,21 +31,21 @@ double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cos
 	}
 }
 
+/* What is known of @to comes first: @from lies elsewhere in memory. */
 bool mr_unroll_hands_over(const mr_unroll *g, uint32_t from, uint32_t to)
 {
-	uint8_t a, b;
+	uint8_t a, b = to < g->n_nodes ? g->at[to].in->op : MR_N_OPS;
 
-	if (from >= g->n_nodes || to >= g->n_nodes || g->at[from].worker == g->at[to].worker)
+	if ((b != MR_OP_F && b != MR_OP_B && b != MR_OP_I) || from >= g->n_nodes || g->at[from].worker == g->at[to].worker)
 		return false;
 	a = g->at[from].in->op;
-	b = g->at[to].in->op;
-	return (a == MR_OP_F && b == MR_OP_F) || ((a == MR_OP_B || a == MR_OP_I) && (b == MR_OP_B || b == MR_OP_I));
+	return b == MR_OP_F ? a == MR_OP_F : a == MR_OP_B || a == MR_OP_I;
 }
 
 /* A W that has its turn behind another follows it layer by layer: as if there were very many layers. */
 static bool follows(const mr_unroll *g, uint32_t from, uint32_t to)
 {
-	return from < g->n_nodes && to < g->n_nodes && g->at[from].in->op == MR_OP_W && g->at[to].in->op == MR_OP_W;
+	return to < g->n_nodes && from < g->n_nodes && g->at[to].in->op == MR_OP_W && g->at[from].in->op == MR_OP_W;
 }
 
 /* When what @from makes is there for @to. */

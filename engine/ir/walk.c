@@ -33,21 +33,22 @@ static void timed_fini(mr_timed *t)
 	free(t->order);
 }
 
+/* @why: with what each waited for last. */
 static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cost, const mr_time_hooks *hooks,
-			    uint32_t n_bodies, mr_unroll_opts opts)
+			    uint32_t n_bodies, mr_unroll_opts opts, bool why)
 {
 	mr_status st;
 
 	*t = (mr_timed){0};
 	MR_TRY(mr_unroll_create(plan, n_bodies, &opts, &t->g));
 	t->begin = malloc(2 * (size_t)t->g->n_all * sizeof(*t->begin));
-	t->order = malloc(2 * (size_t)t->g->n_all * sizeof(*t->order));
+	t->order = malloc((why ? 2 : 1) * (size_t)t->g->n_all * sizeof(*t->order));
 	if (!t->begin || !t->order) {
 		timed_fini(t);
 		return mr_fail(MR_ERESOURCE, "no memory to walk %u instructions", t->g->n_all);
 	}
 	t->end = t->begin + t->g->n_all;
-	t->binding = t->order + t->g->n_all;
+	t->binding = why ? t->order + t->g->n_all : NULL;
 	st = mr_unroll_order(t->g, t->order);
 	if (st != MR_OK) {
 		timed_fini(t);
@@ -126,7 +127,7 @@ static mr_status find_period(const mr_plan *plan, const mr_cost *cost, const mr_
 		bool found = false;
 
 		MR_TRY(timed_init(&t, plan, cost, hooks, n,
-				  (mr_unroll_opts){.no_barrier = !plan->contract.steal, .no_storage = unlimited}));
+				  (mr_unroll_opts){.no_barrier = !plan->contract.steal, .no_storage = unlimited}, false));
 		for (uint32_t cycle = 1; cycle <= MAX_CYCLE && !found && !irregular; cycle++)
 			found = steady(&t, cycle, period);
 		if (!found)
@@ -261,7 +262,7 @@ mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodi
 	if (!o.no_period)
 		MR_TRY(find_period(plan, cost, o.hooks, o.unlimited, &period));
 	MR_TRY(timed_init(&t, plan, cost, o.hooks, n_bodies,
-			  (mr_unroll_opts){.no_barrier = o.no_barrier, .no_storage = o.unlimited}));
+			  (mr_unroll_opts){.no_barrier = o.no_barrier, .no_storage = o.unlimited}, true));
 	k = walk_alloc(plan, t.g->n_nodes);
 	if (!k) {
 		timed_fini(&t);
