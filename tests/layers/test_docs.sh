@@ -33,7 +33,7 @@ for page in CONTRIBUTING.md engine/README.md; do
 			[ -n "$(find engine schedules models tests -name "$word")" ] || complain "no file is called $word"
 			;;
 		mr_* | MR_*)
-			grep -rqw --include='*.[ch]' "$word" engine schedules models || complain "the code has no $word"
+			grep -rqw --include='*.[ch]' "$word" engine schedules models tests || complain "the code has no $word"
 			;;
 		*[a-z].[a-z]*)
 			found=
