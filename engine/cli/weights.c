@@ -132,9 +132,9 @@ mr_status mr_weights_list(const mr_session *s, mr_state_list *out)
 			.name = param->name,
 			.dtype = dtype == MR_F64 ? MR_SAVED_F64 : MR_SAVED_F32,
 			.n_dims = param->rank,
-			.shape = {param->dim[0], param->rank > 1 ? param->dim[1] : 0},
 			.bytes = (uint64_t)param->n * mr_dtype_bytes(dtype),
 		};
+		memcpy(t->shape, param->dim, param->rank * sizeof(*t->shape));
 		t->data = malloc(t->bytes);
 		out->n++;
 		if (!t->data) {

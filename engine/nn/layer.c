@@ -34,7 +34,7 @@ static uint32_t n_params(const mr_layer_ops *ops, const mr_layer_call *c, int64_
 	uint32_t count = ops->params(c->cfg, c->in, spec);
 
 	for (uint32_t j = 0; j < count; j++)
-		n[j] = spec[j].dim[0] * spec[j].dim[1];
+		n[j] = mr_param_count(&spec[j]);
 	return count;
 }
 

@@ -15,8 +15,8 @@
 #include "nn/few.h"
 #include "nn/kernels.h"
 
-#define MR_LAYER_INPUTS 2
-#define MR_LAYER_PARAMS 2
+#define MR_LAYER_INPUTS 8  /* a layer has at most so many; how many it has its ops say */
+#define MR_LAYER_PARAMS 16
 #define MR_LAYER_SPAN 255 /* micro-batches whose W may be one call */
 
 /* One plain configuration for all layers; each layer's file says which fields it reads. */
@@ -40,12 +40,22 @@ typedef enum mr_init { MR_INIT_ZERO, MR_INIT_ONE, MR_INIT_NORMAL, MR_INIT_VALUE 
 
 typedef struct mr_param_spec {
 	const char *suffix;  /* "weight", "bias" */
-	uint32_t rank;
-	int64_t dim[2];
+	uint32_t rank;       /* 1 to MR_MAX_DIMS */
+	int64_t dim[MR_MAX_DIMS];
 	mr_init init;
 	double std;          /* standard deviation, or the value */
 	bool decay;          /* weight decay applies (matrices) */
 } mr_param_spec;
+
+/* Elements of such a parameter. */
+static inline int64_t mr_param_count(const mr_param_spec *p)
+{
+	int64_t n = 1;
+
+	for (uint32_t i = 0; i < p->rank; i++)
+		n *= p->dim[i];
+	return n;
+}
 
 typedef struct mr_layer_needs {
 	size_t aux_i, aux_w, kept, scratch;        /* bytes for one micro-batch */
@@ -58,7 +68,7 @@ typedef struct mr_layer_call {
 	const mr_kernels *k;
 	mr_kctx *kc;
 	const mr_layer_cfg *cfg;
-	mr_shape in;               /* of input 0 */
+	const mr_shape *in;        /* [n_in] of the inputs */
 	mr_shape out;
 	int64_t samples;
 	const void *x[MR_LAYER_INPUTS];
@@ -100,13 +110,13 @@ typedef struct mr_layer_ops {
 	bool hands_dz;       /* linear: I knows mr_layer_call.through and, where cfg.act is an activation, dy_is_dz. The bits are the same */
 	/** Shape of the output for these inputs, or MR_ECONFIG with a sentence. Loss layers check and leave @out as input 0. */
 	mr_status (*shape)(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out);
-	/** Loss layers: does a target of this shape fit inputs of shape @in? Else MR_ECONFIG. Others: NULL. */
+	/** Loss layers: does a target of this shape fit input 0 of shape @in? Else MR_ECONFIG. Others: NULL. */
 	mr_status (*target)(const mr_layer_cfg *cfg, mr_shape in, mr_shape target);
 	/** Fills @spec, returns how many parameters. NULL: none. A suffix with a dot is a whole name (planner/graph.h). */
-	uint32_t (*params)(const mr_layer_cfg *cfg, mr_shape in, mr_param_spec spec[MR_LAYER_PARAMS]);
+	uint32_t (*params)(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS]);
 	/** Fills all of @out. FLOPs are those of matrix products and attention only (model FLOPs). @k may be NULL: the
 	 * flags and FLOPs are then filled, and the sizes are 0. */
-	void (*needs)(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k, mr_layer_needs *out);
+	void (*needs)(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k, mr_layer_needs *out);
 	mr_status (*forward)(const mr_layer_call *c);
 	/** May forward be given mr_layer_call.addend? It gives the bits of a sum afterwards, and none of the backward halves reads y. NULL:
 	 * no. */

@@ -2,8 +2,9 @@
  * tensor.h - element types and the shape that a value has for one sample.
  *
  * Tensors are plain row-major arrays of the run's dtype (DTYPE BELONGS TO THE RUN: parameters, gradients, optimizer state,
- * activations and losses all have it); token and label arrays are int32. A value that flows between layers is a matrix
- * [samples * rows, cols]: rows per sample (1 for an mlp, the context length for a gpt), cols features.
+ * activations and losses all have it); token and label arrays are int32. A value that flows between layers has up to four dimensions
+ * a sample and can be seen as a matrix [samples * rows, cols]: rows per sample (1 for an mlp, the context length for a gpt), cols
+ * features.
  */
 #ifndef MR_NN_TENSOR_H
 #define MR_NN_TENSOR_H
@@ -22,11 +23,35 @@ static inline size_t mr_dtype_bytes(mr_dtype t)
 /** "f32", "f64" or "i32". */
 const char *mr_dtype_name(mr_dtype t);
 
+#define MR_MAX_DIMS 4
+
+/*
+ * Up to four dimensions. Whoever only wants a matrix reads rows and cols, whatever the dimensions are; whoever makes one of more
+ * or fewer dimensions calls mr_shape_of.
+ */
 typedef struct mr_shape {
-	int64_t rows;  /* per sample */
-	int64_t cols;
+	int64_t rows;  /* per sample: the product of all dimensions but the last */
+	int64_t cols;  /* the last dimension */
 	bool tokens;   /* int32 instead of the run's dtype */
+	uint8_t n_dims;           /* 0: two, rows and cols */
+	int64_t dim[MR_MAX_DIMS]; /* [n_dims], the last one varies fastest */
 } mr_shape;
+
+/** A shape of @n_dims (1 to MR_MAX_DIMS) dimensions @dim. Their product must fit. */
+mr_shape mr_shape_of(uint32_t n_dims, const int64_t *dim, bool tokens);
+/** Dimension @i; of a matrix dimension 0 is rows and dimension 1 is cols. */
+int64_t mr_shape_dim(mr_shape s, uint32_t i);
+uint32_t mr_shape_dims(mr_shape s);
+/** @s with @cols in place of its last dimension. */
+mr_shape mr_shape_with_cols(mr_shape s, int64_t cols);
+/** Equal dimensions and kind of element. */
+bool mr_shape_same(mr_shape a, mr_shape b);
+
+/* Elements of one sample of such a value. */
+static inline int64_t mr_shape_count(mr_shape s)
+{
+	return s.rows * s.cols;
+}
 
 /* Bytes of one sample of such a value. */
 static inline size_t mr_shape_bytes(mr_shape s, mr_dtype dtype)

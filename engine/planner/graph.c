@@ -37,6 +37,7 @@ void mr_graph_destroy(mr_graph *g)
 	free(g->nodes);
 	free(g->values);
 	free(g->params);
+	free(g->in_shapes);
 	free(g->n_live);
 	mr_names_fini(&g->node_names);
 	mr_names_fini(&g->param_names);
@@ -62,12 +63,37 @@ static mr_status grow(void *array, uint32_t *cap, uint32_t want, size_t size)
 	return MR_OK;
 }
 
-static mr_status check_extent(const char *what, int64_t a, int64_t b)
+/* "4 x 5" */
+static const char *dims_text(uint32_t n, const int64_t *dim, char text[MR_MAX_DIMS * 24])
 {
-	if (a < 1 || b < 1 || a > MAX_ELEMENTS / b)
-		return mr_fail(MR_ECONFIG, "%s would be %lld x %lld; from 1 to 2^40 elements are possible", what,
-			       (long long)a, (long long)b);
+	int at = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		at += snprintf(text + at, MR_MAX_DIMS * 24 - (size_t)at, i ? " x %lld" : "%lld", (long long)dim[i]);
+	return text;
+}
+
+static mr_status check_dims(const char *what, uint32_t n_dims, const int64_t *dim)
+{
+	char text[MR_MAX_DIMS * 24];
+	int64_t n = 1;
+
+	for (uint32_t i = 0; i < n_dims; i++) {
+		if (dim[i] < 1 || n > MAX_ELEMENTS / dim[i])
+			return mr_fail(MR_ECONFIG, "%s would be %s; from 1 to 2^40 elements are possible", what,
+				       dims_text(n_dims, dim, text));
+		n *= dim[i];
+	}
 	return MR_OK;
+}
+
+static mr_status check_shape(const char *what, mr_shape s)
+{
+	int64_t dim[MR_MAX_DIMS];
+
+	for (uint32_t i = 0; i < mr_shape_dims(s); i++)
+		dim[i] = mr_shape_dim(s, i);
+	return check_dims(what, mr_shape_dims(s), dim);
 }
 
 /* Name of a parameter: the suffix replaces the node's last component if it is a whole name itself. */
@@ -84,19 +110,18 @@ static mr_status name_param(const mr_node *node, const char *suffix, char *name,
 	return MR_OK;
 }
 
-static mr_status add_params(mr_graph *g, mr_node *node, uint32_t number)
+static mr_status add_params(mr_graph *g, mr_node *node, const mr_shape *in, uint32_t number)
 {
 	mr_param_spec spec[MR_LAYER_PARAMS];
 
 	node->first_param = g->n_params;
-	node->n_params = node->ops->params ? node->ops->params(&node->cfg, g->values[node->in[0]].shape, spec) : 0;
+	node->n_params = node->ops->params ? node->ops->params(&node->cfg, in, spec) : 0;
 	MR_TRY(grow(&g->params, &g->cap_params, g->n_params + node->n_params, sizeof(*g->params)));
 	for (uint32_t i = 0; i < node->n_params; i++) {
 		mr_param *p = &g->params[g->n_params + i];
 
 		*p = (mr_param){
 			.rank = spec[i].rank,
-			.dim = {spec[i].dim[0], spec[i].rank == 1 ? 1 : spec[i].dim[1]},
 			.init = spec[i].init,
 			.std = spec[i].std,
 			.decay = spec[i].decay,
@@ -104,8 +129,10 @@ static mr_status add_params(mr_graph *g, mr_node *node, uint32_t number)
 			.index = i,
 			.tied_to = -1,
 		};
-		MR_TRY(check_extent(spec[i].suffix, p->dim[0], p->dim[1]));
-		p->n = p->dim[0] * p->dim[1];
+		for (uint32_t d = 0; d < MR_MAX_DIMS; d++)
+			p->dim[d] = d < spec[i].rank ? spec[i].dim[d] : 1;
+		MR_TRY(check_dims(spec[i].suffix, p->rank, p->dim));
+		p->n = mr_param_count(&spec[i]);
 		MR_TRY(name_param(node, spec[i].suffix, p->name, sizeof(p->name)));
 		if (mr_graph_find_param(g, p->name) != UINT32_MAX)
 			return mr_fail(MR_ECONFIG, "a parameter called %s exists already", p->name);
@@ -125,11 +152,12 @@ static mr_status fill_node(mr_graph *g, mr_node *node, mr_shape *shape)
 			return mr_fail(MR_ECONFIG, "input %u is value %u, but there are only %u yet", i, node->in[i],
 				       g->n_values);
 		in[i] = g->values[node->in[i]].shape;
-		MR_TRY(check_extent("its input", in[i].rows, in[i].cols));
+		MR_TRY(check_shape("its input", in[i]));
 	}
 	MR_TRY(node->ops->shape(&node->cfg, in, shape));
-	MR_TRY(check_extent("its output", shape->rows, shape->cols));
-	return add_params(g, node, node->number);
+	if (!node->ops->loss)
+		MR_TRY(check_shape("its output", *shape));
+	return add_params(g, node, in, node->number);
 }
 
 mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, const mr_layer_cfg *cfg,
@@ -174,16 +202,16 @@ mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, c
 mr_status mr_graph_tie(mr_graph *g, uint32_t param, uint32_t owner)
 {
 	mr_param *p = &g->params[param], *o = &g->params[owner];
+	char mine[MR_MAX_DIMS * 24], theirs[MR_MAX_DIMS * 24];
 
 	assert(param < g->n_params && owner < g->n_params);
 	if (owner >= param || o->tied_to >= 0)
 		return mr_fail(MR_ECONFIG,
 			       "%s can share only the storage of an earlier parameter that has its own, not of %s",
 			       p->name, o->name);
-	if (p->rank != o->rank || p->dim[0] != o->dim[0] || p->dim[1] != o->dim[1])
-		return mr_fail(MR_ECONFIG, "%s (%lld x %lld) cannot share the storage of %s (%lld x %lld)", p->name,
-			       (long long)p->dim[0], (long long)p->dim[1], o->name, (long long)o->dim[0],
-			       (long long)o->dim[1]);
+	if (p->rank != o->rank || memcmp(p->dim, o->dim, sizeof(p->dim)) != 0)
+		return mr_fail(MR_ECONFIG, "%s (%s) cannot share the storage of %s (%s)", p->name,
+			       dims_text(p->rank, p->dim, mine), o->name, dims_text(o->rank, o->dim, theirs));
 	p->tied_to = (int32_t)owner;
 	return MR_OK;
 }
@@ -198,6 +226,26 @@ static void note_uses(mr_graph *g)
 				v->first_use = i;
 			v->last_use = i;
 		}
+}
+
+static mr_status note_shapes(mr_graph *g)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		n += g->nodes[i].n_in;
+	g->in_shapes = calloc(n + 1, sizeof(*g->in_shapes));
+	if (!g->in_shapes)
+		return mr_fail(MR_ERESOURCE, "no memory for the model's graph");
+	n = 0;
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		mr_node *node = &g->nodes[i];
+
+		node->in_shape = g->in_shapes + n;
+		for (uint32_t j = 0; j < node->n_in; j++)
+			g->in_shapes[n++] = g->values[node->in[j]].shape;
+	}
+	return MR_OK;
 }
 
 static mr_status check_values(const mr_graph *g)
@@ -222,7 +270,7 @@ static mr_status check_overwritten(const mr_graph *g, const mr_node *loss)
 	const mr_node *node = &g->nodes[g->values[loss->in[0]].producer];
 	mr_layer_needs needs;
 
-	node->ops->needs(&node->cfg, g->values[node->in[0]].shape, 1, NULL, &needs);
+	node->ops->needs(&node->cfg, node->in_shape, 1, NULL, &needs);
 	if (needs.y_i || needs.y_w)
 		return mr_fail(MR_ECONFIG, "%s overwrites the output of %s, which that reads again in its backward pass",
 			       loss->name, node->name);
@@ -312,6 +360,7 @@ mr_status mr_graph_finish(mr_graph *g)
 {
 	assert(!g->n_live);
 	note_uses(g);
+	MR_TRY(note_shapes(g));
 	MR_TRY(check_loss(g));
 	MR_TRY(check_values(g));
 	g->n_live = malloc(g->n_nodes * sizeof(*g->n_live));

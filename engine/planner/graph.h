@@ -1,7 +1,7 @@
 /*
  * graph.h - a model as data: its layers in order, the values that flow between them, its parameters.
  *
- * A graph is a list of nodes in topological order. Every node is one layer (nn/layer.h): it reads one or two values and
+ * A graph is a list of nodes in topological order. Every node is one layer (nn/layer.h): it reads one or more values and
  * writes one; the last node is the loss, which writes none. A value may be read by several later nodes (a residual
  * branch), and its gradient is then the sum of what they hand back, the last reader first. Value 0 is the model's input
  * and has no gradient. Parameters stand in node order, so a stage (a range of nodes) owns a range of parameters.
@@ -52,7 +52,7 @@ typedef struct mr_value {
 typedef struct mr_param {
 	char name[64];       /* "h.0.attn.c_attn.weight" */
 	uint32_t rank;
-	int64_t dim[2];      /* rank 1: dim[1] = 1 */
+	int64_t dim[MR_MAX_DIMS]; /* behind the last: 1 */
 	int64_t n;           /* elements */
 	mr_init init;
 	double std;          /* standard deviation, or the value */
@@ -68,6 +68,7 @@ typedef struct mr_node {
 	mr_layer_cfg cfg;
 	uint8_t n_in;
 	uint16_t in[MR_LAYER_INPUTS];
+	const mr_shape *in_shape; /* [n_in] after mr_graph_finish */
 	uint16_t out;        /* MR_GRAPH_NO_VALUE for the loss */
 	uint32_t first_param, n_params;
 	uint32_t number;     /* layer number in the model, for random numbers: the node's index */
@@ -83,6 +84,7 @@ typedef struct mr_graph {
 	mr_param *params;
 	uint32_t n_nodes, n_values, n_params;
 	mr_shape input, target; /* of one sample */
+	mr_shape *in_shapes; /* of all inputs of all nodes: what mr_node.in_shape points into */
 	uint16_t *n_live;    /* [n_nodes]: how many values are live in front of it; NULL until mr_graph_finish */
 	uint32_t cap_nodes, cap_values, cap_params; /* room in the arrays: the graph's own business, as are the next two */
 	mr_names node_names, param_names;
@@ -155,6 +157,8 @@ bool mr_graph_has_grad(const mr_graph *g, uint16_t v);
 
 /** Is the gradient of input @i of @node wanted? Not that of the model's input. */
 bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i);
+/** Of any of its inputs? */
+bool mr_graph_wants_any_dx(const mr_graph *g, uint32_t node);
 
 /** Does any parameter share another's storage? */
 bool mr_graph_ties(const mr_graph *g);

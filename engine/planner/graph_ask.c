@@ -91,6 +91,14 @@ bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i)
 	return g->nodes[node].in[i] != 0;
 }
 
+bool mr_graph_wants_any_dx(const mr_graph *g, uint32_t node)
+{
+	for (uint32_t i = 0; i < g->nodes[node].n_in; i++)
+		if (mr_graph_wants_dx(g, node, i))
+			return true;
+	return false;
+}
+
 bool mr_graph_tied(const mr_graph *g, uint32_t param)
 {
 	for (uint32_t i = 0; i < g->n_params; i++)
@@ -137,7 +145,7 @@ static mr_layer_needs needs_of(const mr_graph *g, uint32_t i)
 	const mr_node *node = &g->nodes[i];
 	mr_layer_needs needs;
 
-	node->ops->needs(&node->cfg, g->values[node->in[0]].shape, 1, NULL, &needs);
+	node->ops->needs(&node->cfg, node->in_shape, 1, NULL, &needs);
 	return needs;
 }
 
@@ -158,7 +166,7 @@ double mr_graph_flops_train(const mr_graph *g)
 		mr_layer_needs needs = needs_of(g, i);
 
 		sum += needs.flops_f + needs.flops_w;
-		if (mr_graph_wants_dx(g, i, 0))
+		if (mr_graph_wants_any_dx(g, i))
 			sum += needs.flops_i;
 	}
 	return sum;

@@ -41,8 +41,8 @@ double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, cons
 	mr_layer_needs needs;
 	double flops, bytes = 0;
 
-	n->ops->needs(&n->cfg, g->values[n->in[0]].shape, samples, NULL, &needs);
-	flops = needs.flops_f + needs.flops_w + (mr_graph_wants_dx(g, node, 0) ? needs.flops_i : 0);
+	n->ops->needs(&n->cfg, n->in_shape, samples, NULL, &needs);
+	flops = needs.flops_f + needs.flops_w + (mr_graph_wants_any_dx(g, node) ? needs.flops_i : 0);
 	for (uint32_t i = 0; i < n->n_in; i++) {
 		double once = shape_bytes(g->values[n->in[i]].shape, samples, k->dtype);
 

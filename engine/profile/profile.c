@@ -83,11 +83,8 @@ static mr_status measure_hand_over(const mr_run_config *c, mr_hand_over *out)
 	*out = (mr_hand_over){0};
 	if (n < 2 || a->cpu[0] == b->cpu[0])
 		return MR_OK;
-	for (uint16_t s = 1; s < n; s++) {
-		const mr_node *node = &c->graph->nodes[c->partition->first[s]];
-
-		bytes += (size_t)c->samples * mr_shape_bytes(c->graph->values[node->in[0]].shape, c->kernels->dtype) / (n - 1u);
-	}
+	for (uint16_t s = 1; s < n; s++)
+		bytes += (size_t)c->samples * mr_graph_crossing(c->graph, c->partition->first[s], c->kernels->dtype, false) / (n - 1u);
 	return mr_hand_over_measure(a->cpu[0], b->cpu[0], bytes, out);
 }
 
@@ -120,14 +117,18 @@ double mr_profile_spread(double medians, double minima)
 static bool are_alike(const mr_run_config *c, uint32_t a, uint32_t b)
 {
 	const mr_node *x = &c->graph->nodes[a], *y = &c->graph->nodes[b];
-	mr_shape u = c->graph->values[x->in[0]].shape, v = c->graph->values[y->in[0]].shape;
 	int64_t m = 0, n = 0;
 
 	for (uint32_t i = 0; i < x->n_params; i++)
 		m += c->graph->params[x->first_param + i].n;
 	for (uint32_t i = 0; i < y->n_params; i++)
 		n += c->graph->params[y->first_param + i].n;
-	return x->ops == y->ops && u.rows == v.rows && u.cols == v.cols && m == n && x->cfg.act == y->cfg.act;
+	if (x->ops != y->ops)
+		return false;
+	for (uint32_t i = 0; i < x->n_in; i++)
+		if (!mr_shape_same(x->in_shape[i], y->in_shape[i]))
+			return false;
+	return m == n && x->cfg.act == y->cfg.act;
 }
 
 static void find_worst(const mr_run_config *c, mr_profile *p)

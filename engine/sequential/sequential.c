@@ -78,7 +78,7 @@ static void layout_values(mr_sequential *q, const mr_sequential_layout *l, mr_ar
 		const mr_node *nd = &g->nodes[i];
 		mr_layer_needs z = {0};
 
-		nd->ops->needs(&nd->cfg, g->values[nd->in[0]].shape, q->c.samples, q->c.kernels, &z);
+		nd->ops->needs(&nd->cfg, nd->in_shape, q->c.samples, q->c.kernels, &z);
 		q->node[i].aux_i = take(a, z.aux_i);
 		q->node[i].aux_w = take(a, z.aux_w);
 		q->node[i].act_aux = z.aux_i || nd->out == MR_GRAPH_NO_VALUE ? q->node[i].aux_i : q->value[nd->out].value;

@@ -24,7 +24,7 @@ static mr_layer_needs needs_of(const notes *n, uint32_t node)
 	const mr_node *nd = &n->g->nodes[node];
 	mr_layer_needs z = {0};
 
-	nd->ops->needs(&nd->cfg, n->g->values[nd->in[0]].shape, n->c->samples, n->c->kernels, &z);
+	nd->ops->needs(&nd->cfg, nd->in_shape, n->c->samples, n->c->kernels, &z);
 	return z;
 }
 
@@ -107,7 +107,7 @@ static void find_classes(notes *n)
 	for (uint32_t i = n->g->n_nodes - 1; i-- > 0;) {
 		const mr_node *nd = &n->g->nodes[i];
 
-		if (nd->ops->passes_dy)
+		if (nd->ops->passes_dy && nd->n_in == 2)
 			join(n, i);
 		for (uint32_t j = 0; j < nd->n_in; j++)
 			n->has[nd->in[j]] = true;

@@ -169,7 +169,7 @@ mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 		const mr_node *nd = &g->nodes[i];
 		mr_layer_needs z = {0};
 
-		nd->ops->needs(&nd->cfg, g->values[nd->in[0]].shape, c->samples, k, &z);
+		nd->ops->needs(&nd->cfg, nd->in_shape, c->samples, k, &z);
 		out->activations += rounded(z.aux_i) + rounded(z.aux_w);
 	}
 	out->grads = grad_bytes(c);

@@ -26,14 +26,13 @@ typedef struct pass {
 static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 {
 	const mr_node *nd = &q->g->nodes[i];
-	mr_shape in = q->g->values[nd->in[0]].shape;
 	bool ends = nd->out == MR_GRAPH_NO_VALUE, adds = nd->addend != MR_GRAPH_NO_VALUE;
 	mr_layer_call c = {
 		.k = q->c.kernels,
 		.kc = q->kc,
 		.cfg = &nd->cfg,
-		.in = in,
-		.out = ends ? in : q->g->values[nd->out].shape,
+		.in = nd->in_shape,
+		.out = ends ? nd->in_shape[0] : q->g->values[nd->out].shape,
 		.samples = ps->samples,
 		.addend = adds ? q->value[nd->addend].value : NULL,
 		.y = ends ? NULL : q->value[adds ? nd[1].out : nd->out].value,

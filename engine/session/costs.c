@@ -194,7 +194,7 @@ static mr_layer_cost nominal(const mr_session *s, uint32_t node)
 
 	c.u = UPDATE_PASSES * (double)mr_costs_params(g, node) * (double)mr_dtype_bytes(s->kernels->dtype) /
 	      MR_PARTITION_BYTES / threads;
-	nd->ops->needs(&nd->cfg, g->values[nd->in[0]].shape, s->samples, NULL, &z);
+	nd->ops->needs(&nd->cfg, nd->in_shape, s->samples, NULL, &z);
 	share[0] = z.flops_f;
 	share[1] = mr_graph_wants_dx(g, node, 0) ? z.flops_i : 0;
 	share[2] = z.flops_w;

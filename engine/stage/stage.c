@@ -66,13 +66,12 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 			       const void *w[MR_LAYER_PARAMS], void *dw[MR_LAYER_PARAMS])
 {
 	const mr_node *nd = st->node;
-	mr_shape in = s->g->values[nd->in[0]].shape;
 	mr_layer_call c = {
 		.k = s->k,
 		.kc = io->kc,
 		.cfg = &nd->cfg,
-		.in = in,
-		.out = nd->out == MR_GRAPH_NO_VALUE ? in : s->g->values[nd->out].shape,
+		.in = nd->in_shape,
+		.out = nd->out == MR_GRAPH_NO_VALUE ? nd->in_shape[0] : s->g->values[nd->out].shape,
 		.samples = io->samples,
 		.addend = resolve(io, st->addend),
 		.y = resolve(io, st->y),

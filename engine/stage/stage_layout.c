@@ -52,7 +52,7 @@ static mr_status ask_needs(mr_stage *s, notes *n)
 		mr_stage_step *st = &s->step[i];
 		const mr_node *nd = st->node = &s->g->nodes[s->first + i];
 
-		nd->ops->needs(&nd->cfg, s->g->values[nd->in[0]].shape, s->samples, s->k, &st->needs);
+		nd->ops->needs(&nd->cfg, nd->in_shape, s->samples, s->k, &st->needs);
 		for (uint32_t j = 0; j < nd->n_in; j++)
 			if (st->needs.x_i || st->needs.x_w || nd->ops->loss)
 				n->saved[nd->in[j]] = true;

@@ -78,7 +78,7 @@ void graph_run_init(graph_run *r, const mr_graph *g, const mr_kernels *k, int64_
 		struct graph_run_node *n = &r->node[i];
 		const mr_node *node = &g->nodes[i];
 
-		node->ops->needs(&node->cfg, g->values[node->in[0]].shape, samples, k, &n->needs);
+		node->ops->needs(&node->cfg, node->in_shape, samples, k, &n->needs);
 		n->aux_i = take(n->needs.aux_i);
 		n->aux_w = take(n->needs.aux_w);
 		n->kept = take(n->needs.kept);
@@ -119,7 +119,7 @@ static mr_layer_call call_of(const graph_run *r, uint32_t i)
 		.k = r->k,
 		.kc = r->kc,
 		.cfg = &node->cfg,
-		.in = r->g->values[node->in[0]].shape,
+		.in = node->in_shape,
 		.samples = r->samples,
 		.w = (const void *const *)(r->w + node->first_param),
 		.dw = r->dw + node->first_param,

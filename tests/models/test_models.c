@@ -9,14 +9,14 @@
 #include "models/registry.h"
 #include "planner/partition.h"
 
-static const mr_model_data classes = {.input = {1, 6, false}, .target = {1, 1, true}, .classes = 4};
-static const mr_model_data numbers = {.input = {1, 6, false}, .target = {1, 3, false}};
-static const mr_model_data row = {.input = {1, 14, false}, .target = {1, 1, false}};
-static const mr_model_data one_number = {.input = {1, 1, false}, .target = {1, 1, false}};
+static const mr_model_data classes = {.input = {.rows = 1, .cols = 6}, .target = {.rows = 1, .cols = 1, .tokens = true}, .classes = 4};
+static const mr_model_data numbers = {.input = {.rows = 1, .cols = 6}, .target = {.rows = 1, .cols = 3}};
+static const mr_model_data row = {.input = {.rows = 1, .cols = 14}, .target = {.rows = 1, .cols = 1}};
+static const mr_model_data one_number = {.input = {.rows = 1, .cols = 1}, .target = {.rows = 1, .cols = 1}};
 
 static mr_model_data text(int64_t context, int64_t vocab)
 {
-	return (mr_model_data){.input = {context, 1, true}, .target = {context, 1, true}, .classes = vocab};
+	return (mr_model_data){.input = {.rows = context, .cols = 1, .tokens = true}, .target = {.rows = context, .cols = 1, .tokens = true}, .classes = vocab};
 }
 
 /* Build @model with "key=value" settings (up to 6, NULL ends them). */
@@ -328,8 +328,8 @@ static void objectives_in_blocks(void)
 
 static void objectives_refuse(void)
 {
-	const mr_model_data two = {.input = {1, 14, false}, .target = {1, 2, false}};
-	const mr_model_data signs = {.input = {1, 14, false}, .target = {1, 1, false}, .target_low = -1, .target_high = 1};
+	const mr_model_data two = {.input = {.rows = 1, .cols = 14}, .target = {.rows = 1, .cols = 2}};
+	const mr_model_data signs = {.input = {.rows = 1, .cols = 14}, .target = {.rows = 1, .cols = 1}, .target_low = -1, .target_high = 1};
 	mr_graph *g;
 
 	MR_CHECK_FAIL(build("quadratic", SETTINGS("blocks=15"), &row, &g), MR_ECONFIG,

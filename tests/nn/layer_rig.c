@@ -114,14 +114,14 @@ void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t
 	MR_CHECK_OK(k->ctx_create(1, &r->kc));
 	MR_CHECK_OK(r->ops->shape(&what->cfg, what->in, &r->out));
 	if (r->ops->params)
-		r->n_params = r->ops->params(&what->cfg, what->in[0], r->spec);
-	r->ops->needs(&what->cfg, what->in[0], samples, k, &r->needs);
+		r->n_params = r->ops->params(&what->cfg, what->in, r->spec);
+	r->ops->needs(&what->cfg, what->in, samples, k, &r->needs);
 	take_ends(r, seed);
 	r->call = (mr_layer_call){
 		.k = k,
 		.kc = r->kc,
 		.cfg = &what->cfg,
-		.in = what->in[0],
+		.in = what->in,
 		.out = r->out,
 		.samples = samples,
 		.x = {r->x[0], r->x[1]},

@@ -79,7 +79,7 @@ static void weights(pair *p, const mr_few *few)
 	mr_layer_call c = {.k = p->k, .kc = p->kc, .samples = s->samples, .few = few, .train = true};
 
 	c.cfg = &head;
-	c.in = (mr_shape){.rows = s->t, .cols = s->cols};
+	c.in = &(mr_shape){.rows = s->t, .cols = s->cols};
 	c.out = (mr_shape){.rows = s->t, .cols = s->vocab};
 	c.x[0] = p->x;
 	c.dy = p->dlogits;
@@ -87,7 +87,7 @@ static void weights(pair *p, const mr_few *few)
 	c.step = few ? of_head : NULL;
 	MR_CHECK_OK(mr_layer_weight(mr_layer_find("linear"), &c));
 	c.cfg = &embed;
-	c.in = (mr_shape){.rows = s->t, .cols = 1, .tokens = true};
+	c.in = &(mr_shape){.rows = s->t, .cols = 1, .tokens = true};
 	c.out = (mr_shape){.rows = s->t, .cols = s->cols};
 	c.x[0] = p->token;
 	c.dy = p->dy;

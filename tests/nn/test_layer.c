@@ -456,7 +456,7 @@ static void check_needs(layer_rig *r)
 {
 	mr_layer_needs bare;
 
-	r->ops->needs(&r->what->cfg, r->what->in[0], r->samples, NULL, &bare);
+	r->ops->needs(&r->what->cfg, r->what->in, r->samples, NULL, &bare);
 	CU_ASSERT(bare.aux_i == 0 && bare.aux_w == 0 && bare.kept == 0 && bare.scratch == 0);
 	CU_ASSERT(bare.x_i == r->needs.x_i && bare.x_w == r->needs.x_w && bare.y_i == r->needs.y_i);
 	CU_ASSERT(bare.y_w == r->needs.y_w && bare.dy_w == r->needs.dy_w);
@@ -625,24 +625,24 @@ static void shapes_that_do_not_fit_are_refused(void)
 		mr_shape in[2];
 		const char *part;
 	} bad[] = {
-		{"linear", {.out = 3}, {{4, 1, true}}, "tokens"},
-		{"linear", {.out = 0}, {{1, 4, false}}, "got 0"},
-		{"embedding", {.out = 3, .vocab = 5}, {{4, 1, false}}, "numbers"},
-		{"embedding", {.out = 3, .vocab = 5}, {{4, 2, true}}, "2 columns"},
-		{"embedding", {.out = 3, .vocab = 0}, {{4, 1, true}}, "3 and 0"},
-		{"embedding", {.out = 3, .vocab = 5, .context = 3}, {{4, 1, true}}, "3 positions"},
-		{"layer_norm", {.eps = -1}, {{4, 2, false}}, "-1"},
-		{"rms_norm", {.eps = -1}, {{4, 2, false}}, "-1"},
-		{"rms_norm", {0}, {{4, 1, true}}, "tokens"},
-		{"layer_norm", {0}, {{4, 1, true}}, "tokens"},
-		{"attention", {.heads = 0}, {{4, 6, false}}, "got 0"},
-		{"attention", {.heads = 1}, {{4, 7, false}}, "7 columns"},
-		{"attention", {.heads = 4}, {{4, 18, false}}, "6 among 4 heads"},
-		{"residual", {0}, {{4, 6, false}, {4, 7, false}}, "4 x 6 and 4 x 7"},
-		{"dropout", {.rate = 1}, {{4, 6, false}}, "got 1"},
-		{"dropout", {.rate = NAN}, {{4, 6, false}}, "got nan"},
-		{"softmax_xent", {0}, {{4, 1, true}}, "tokens"},
-		{"mse", {0}, {{4, 1, true}}, "tokens"},
+		{"linear", {.out = 3}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
+		{"linear", {.out = 0}, {{.rows = 1, .cols = 4}}, "got 0"},
+		{"embedding", {.out = 3, .vocab = 5}, {{.rows = 4, .cols = 1}}, "numbers"},
+		{"embedding", {.out = 3, .vocab = 5}, {{.rows = 4, .cols = 2, .tokens = true}}, "2 columns"},
+		{"embedding", {.out = 3, .vocab = 0}, {{.rows = 4, .cols = 1, .tokens = true}}, "3 and 0"},
+		{"embedding", {.out = 3, .vocab = 5, .context = 3}, {{.rows = 4, .cols = 1, .tokens = true}}, "3 positions"},
+		{"layer_norm", {.eps = -1}, {{.rows = 4, .cols = 2}}, "-1"},
+		{"rms_norm", {.eps = -1}, {{.rows = 4, .cols = 2}}, "-1"},
+		{"rms_norm", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
+		{"layer_norm", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
+		{"attention", {.heads = 0}, {{.rows = 4, .cols = 6}}, "got 0"},
+		{"attention", {.heads = 1}, {{.rows = 4, .cols = 7}}, "7 columns"},
+		{"attention", {.heads = 4}, {{.rows = 4, .cols = 18}}, "6 among 4 heads"},
+		{"residual", {0}, {{.rows = 4, .cols = 6}, {.rows = 4, .cols = 7}}, "4 x 6 and 4 x 7"},
+		{"dropout", {.rate = 1}, {{.rows = 4, .cols = 6}}, "got 1"},
+		{"dropout", {.rate = NAN}, {{.rows = 4, .cols = 6}}, "got nan"},
+		{"softmax_xent", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
+		{"mse", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -657,15 +657,15 @@ static void targets_that_do_not_fit_are_refused(void)
 {
 	const mr_layer_ops *xent = mr_layer_find("softmax_xent"), *mse = mr_layer_find("mse");
 	mr_layer_cfg none = {0};
-	mr_shape logits = {4, 9, false};
+	mr_shape logits = {.rows = 4, .cols = 9};
 
-	MR_CHECK_OK(xent->target(&none, logits, (mr_shape){4, 1, true}));
-	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){4, 9, false}), MR_ECONFIG, "36 numbers");
-	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){1, 1, true}), MR_ECONFIG, "needs 4 targets");
-	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){4, 2, true}), MR_ECONFIG, "4 x 2");
+	MR_CHECK_OK(xent->target(&none, logits, (mr_shape){.rows = 4, .cols = 1, .tokens = true}));
+	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){.rows = 4, .cols = 9}), MR_ECONFIG, "36 numbers");
+	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){.rows = 1, .cols = 1, .tokens = true}), MR_ECONFIG, "needs 4 targets");
+	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){.rows = 4, .cols = 2, .tokens = true}), MR_ECONFIG, "4 x 2");
 	MR_CHECK_OK(mse->target(&none, logits, logits));
-	MR_CHECK_FAIL(mse->target(&none, logits, (mr_shape){4, 1, true}), MR_ECONFIG, "classes");
-	MR_CHECK_FAIL(mse->target(&none, logits, (mr_shape){4, 8, false}), MR_ECONFIG, "4 x 8");
+	MR_CHECK_FAIL(mse->target(&none, logits, (mr_shape){.rows = 4, .cols = 1, .tokens = true}), MR_ECONFIG, "classes");
+	MR_CHECK_FAIL(mse->target(&none, logits, (mr_shape){.rows = 4, .cols = 8}), MR_ECONFIG, "4 x 8");
 }
 
 void mr_suite_layer(void); /* the runner declares it too */

@@ -90,7 +90,7 @@ static const char *const w_and_b[2] = {"w", "b"}, *const tables[2] = {"wte", "wp
 
 static void linear(void)
 {
-	layer_case what = {.layer = "linear", .cfg = {.out = 3}, .in = {{1, 4, false}}};
+	layer_case what = {.layer = "linear", .cfg = {.out = 3}, .in = {{.rows = 1, .cols = 4}}};
 
 	check_layer("linear_none", &what, 5, w_and_b);
 	what.cfg.act = MR_ACT_RELU;
@@ -101,19 +101,19 @@ static void linear(void)
 
 static void layer_norm(void)
 {
-	check_layer("layer_norm", &(layer_case){.layer = "layer_norm", .in = {{2, 7, false}}}, 2, w_and_b);
+	check_layer("layer_norm", &(layer_case){.layer = "layer_norm", .in = {{.rows = 2, .cols = 7}}}, 2, w_and_b);
 }
 
 static void attention(void)
 {
-	layer_case what = {.layer = "attention", .cfg = {.heads = 2}, .in = {{5, 18, false}}};
+	layer_case what = {.layer = "attention", .cfg = {.heads = 2}, .in = {{.rows = 5, .cols = 18}}};
 
 	check_layer("attention", &what, 2, none);
 	what.cfg.heads = 1;
-	what.in[0] = (mr_shape){4, 9, false};
+	what.in[0] = (mr_shape){.rows = 4, .cols = 9};
 	check_layer("attention_1_head", &what, 1, none);
 	what.cfg.heads = 2;
-	what.in[0] = (mr_shape){1, 12, false};
+	what.in[0] = (mr_shape){.rows = 1, .cols = 12};
 	check_layer("attention_1_token", &what, 3, none);
 }
 
@@ -122,7 +122,7 @@ static void embedding(void)
 	layer_case what = {
 		.layer = "embedding",
 		.cfg = {.out = 5, .vocab = 6, .context = 7},
-		.in = {{4, 1, true}},
+		.in = {{.rows = 4, .cols = 1, .tokens = true}},
 	};
 
 	check_layer("embedding", &what, 2, tables);
@@ -152,10 +152,10 @@ static void check_loss(const char *name, const layer_case *what, int64_t samples
 
 static void losses(void)
 {
-	layer_case what = {.layer = "softmax_xent", .in = {{3, 5, false}}, .target = {3, 1, true}};
+	layer_case what = {.layer = "softmax_xent", .in = {{.rows = 3, .cols = 5}}, .target = {.rows = 3, .cols = 1, .tokens = true}};
 
 	check_loss("softmax_cross_entropy", &what, 2);
-	what = (layer_case){.layer = "mse", .in = {{1, 3, false}}, .target = {1, 3, false}};
+	what = (layer_case){.layer = "mse", .in = {{.rows = 1, .cols = 3}}, .target = {.rows = 1, .cols = 3}};
 	check_loss("mse", &what, 4);
 }
 

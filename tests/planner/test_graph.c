@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "check.h"
 
-static const mr_shape numbers = {1, 4, false}, token_rows = {3, 1, true};
+static const mr_shape numbers = {.rows = 1, .cols = 4}, token_rows = {.rows = 3, .cols = 1, .tokens = true};
 
 static uint16_t add(mr_graph *g, const char *layer, const char *name, mr_layer_cfg cfg, uint16_t a, uint16_t b)
 {
@@ -26,7 +26,7 @@ static mr_graph *branched(void)
 	mr_graph *g;
 	uint16_t x, h;
 
-	MR_CHECK_OK(mr_graph_create(numbers, (mr_shape){1, 6, false}, &g));
+	MR_CHECK_OK(mr_graph_create(numbers, (mr_shape){.rows = 1, .cols = 6}, &g));
 	x = add(g, "linear", "fc.0", (mr_layer_cfg){.out = 6}, 0, 0);
 	h = add(g, "layer_norm", "ln_1", (mr_layer_cfg){0}, x, 0);
 	h = add(g, "linear", "fc.1", (mr_layer_cfg){.out = 6}, h, 0);
@@ -340,7 +340,7 @@ static void unfinished_models_are_refused(void)
 	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
 	refuse_finish(g, "another layer reads that too");
 
-	g = begin(numbers, (mr_shape){1, 5, false});
+	g = begin(numbers, (mr_shape){.rows = 1, .cols = 5});
 	x = add(g, "linear", "fc", (mr_layer_cfg){.out = 4}, 0, 0);
 	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
 	refuse_finish(g, "loss: mse compares");
@@ -361,7 +361,7 @@ static void flops_are_model_flops(void)
 
 static void initial_values_have_their_moments(void)
 {
-	mr_graph *g = begin((mr_shape){1, 200, false}, (mr_shape){1, 300, false});
+	mr_graph *g = begin((mr_shape){.rows = 1, .cols = 200}, (mr_shape){.rows = 1, .cols = 300});
 	double *w = malloc(60000 * sizeof(*w)), sum = 0, squares = 0;
 	float *f = malloc(60000 * sizeof(*f));
 	double b[300];

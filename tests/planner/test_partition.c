@@ -136,7 +136,7 @@ static mr_graph *stack(uint32_t depth)
 	uint16_t x = 0;
 	char name[16];
 
-	MR_CHECK_OK(mr_graph_create((mr_shape){1, 8, false}, (mr_shape){1, 8, false}, &g));
+	MR_CHECK_OK(mr_graph_create((mr_shape){.rows = 1, .cols = 8}, (mr_shape){.rows = 1, .cols = 8}, &g));
 	for (uint32_t i = 0; i < depth; i++) {
 		snprintf(name, sizeof(name), "fc.%u", i);
 		x = add(g, "linear", name, (mr_layer_cfg){.out = 8}, x, 0);
@@ -152,7 +152,7 @@ static mr_graph *blocks(void)
 	mr_graph *g;
 	uint16_t x, h;
 
-	MR_CHECK_OK(mr_graph_create((mr_shape){1, 8, false}, (mr_shape){1, 8, false}, &g));
+	MR_CHECK_OK(mr_graph_create((mr_shape){.rows = 1, .cols = 8}, (mr_shape){.rows = 1, .cols = 8}, &g));
 	x = add(g, "linear", "fc", (mr_layer_cfg){.out = 8}, 0, 0);
 	h = add(g, "layer_norm", "h.0.ln", (mr_layer_cfg){0}, x, 0);
 	h = add(g, "linear", "h.0.fc", (mr_layer_cfg){.out = 8}, h, 0);

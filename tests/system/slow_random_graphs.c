@@ -5,7 +5,7 @@
  * A model is a row of segments. Inside one, layers read any value of the segment, unread ones first; at its end
  * everything that nobody has read is added up. Residuals thus join branches of any age, one value has many readers, and sums
  * stand in sums. A stage begins anywhere, so several values cross a boundary, also the model's input, and some pass through
- * stages that do not read them. One model in four ties two weights.
+ * stages that do not read them. Values have four dimensions; one kind of layer has three inputs and four parameters. One model in four ties two weights.
  *
  * That is about whole gradients, which a clip that nothing reaches keeps. Without one, steps lie inside the backward pass and
  * gradients may share one place, in sequential as in an engine; some of the models are trained so by both and by the replay,
@@ -15,6 +15,7 @@
 
 #include "base/rng.h"
 #include "base/size.h"
+#include "blend.h"
 #include "check.h"
 #include "host/group.h"
 #include "ir/check.h"
@@ -77,7 +78,7 @@ static void sample_f32(const mr_dataset *d, uint64_t i, void *input, void *targe
 
 static const mr_dataset_ops data_ops = {.name = "random", .train = sample, .valid = sample};
 static const mr_dataset_ops data_ops_f32 = {.name = "random", .train = sample_f32, .valid = sample_f32};
-static const mr_shape shape = {.rows = ROWS, .cols = WIDTH};
+static const mr_shape shape = {.rows = ROWS, .cols = WIDTH, .n_dims = 4, .dim = {1, 1, ROWS, WIDTH}};
 
 /* --- models --- */
 
@@ -90,7 +91,7 @@ typedef struct builder {
 
 static uint16_t add(builder *b, const char *layer, const mr_layer_cfg *cfg, const uint16_t *in)
 {
-	const mr_layer_ops *ops = mr_layer_find(layer);
+	const mr_layer_ops *ops = strcmp(layer, blend.name) ? mr_layer_find(layer) : &blend;
 	char name[32];
 	uint16_t out;
 
@@ -118,14 +119,17 @@ static void put(builder *b, uint16_t v)
 
 static void random_layer(builder *b)
 {
-	static const char *const layers[] = {"linear", "linear", "residual", "residual", "residual", "layer_norm", "rms_norm", "dropout"};
+	static const char *const layers[] = {"linear", "linear", "residual", "residual", "residual", "layer_norm", "rms_norm", "dropout",
+					     "blend"};
 	const char *layer = layers[below(sizeof(layers) / sizeof(layers[0]))];
 	mr_layer_cfg cfg = {.out = WIDTH, .rate = 0.25};
-	uint16_t in[2] = {pick(b), 0};
+	uint16_t in[3] = {pick(b)};
 
 	cfg.act = (mr_act[]){MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU}[below(3)];
-	if (!strcmp(layer, "residual"))
+	if (!strcmp(layer, "residual") || !strcmp(layer, blend.name))
 		in[1] = pick(b);
+	if (!strcmp(layer, blend.name))
+		in[2] = pick(b);
 	put(b, add(b, layer, &cfg, in));
 }
 
@@ -354,8 +358,9 @@ static void print_model(const chain *c)
 		if (s + 1 < c->n && c->first[s + 1] == i)
 			fprintf(stderr, "  stage %u\n", ++s);
 		fprintf(stderr, "  %s %s(%u", nd->name, nd->ops->name, nd->in[0]);
-		fprintf(stderr, nd->n_in > 1 ? ", %u)" : ")", nd->in[1]);
-		fprintf(stderr, " -> %u\n", nd->out);
+		for (uint32_t j = 1; j < nd->n_in; j++)
+			fprintf(stderr, ", %u", nd->in[j]);
+		fprintf(stderr, ") -> %u\n", nd->out);
 	}
 }
 

@@ -31,12 +31,12 @@ static mr_status attention_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr
 	return MR_OK;
 }
 
-static void attention_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k,
+static void attention_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			    mr_layer_needs *out)
 {
-	mr_attn a = describe(cfg, in, samples);
-	double square = (double)a.t * (double)a.t * (double)in.cols / 3 * (double)samples;
-	size_t dqkv = mr_layer_bytes(k, mr_layer_count(in, samples)); /* one that is to be added to what is there */
+	mr_attn a = describe(cfg, in[0], samples);
+	double square = (double)a.t * (double)a.t * (double)in->cols / 3 * (double)samples;
+	size_t dqkv = mr_layer_bytes(k, mr_layer_count(in[0], samples)); /* one that is to be added to what is there */
 
 	*out = (mr_layer_needs){.x_i = true, .flops_f = 4 * square, .flops_i = 8 * square};
 	if (k) {
@@ -47,14 +47,14 @@ static void attention_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t sample
 
 static mr_status attention_forward(const mr_layer_call *c)
 {
-	mr_attn a = describe(c->cfg, c->in, c->samples);
+	mr_attn a = describe(c->cfg, c->in[0], c->samples);
 
 	return c->k->attn(c->kc, &a, c->x[0], c->y, c->aux_i, c->scratch);
 }
 
 static mr_status attention_backward_input(const mr_layer_call *c)
 {
-	mr_attn a = describe(c->cfg, c->in, c->samples);
+	mr_attn a = describe(c->cfg, c->in[0], c->samples);
 	void *dqkv = c->dx[0];
 
 	if (!dqkv)
@@ -63,7 +63,7 @@ static mr_status attention_backward_input(const mr_layer_call *c)
 		dqkv = (char *)c->scratch + mr_layer_align(c->k->attn_scratch_bytes(&a));
 	MR_TRY(c->k->attn_backward(c->kc, &a, c->x[0], c->aux_i, c->dy, dqkv, c->scratch));
 	if (c->dx_add[0])
-		c->k->sum(c->kc, mr_layer_count(c->in, c->samples), c->dx[0], dqkv, c->dx[0]);
+		c->k->sum(c->kc, mr_layer_count(c->in[0], c->samples), c->dx[0], dqkv, c->dx[0]);
 	return MR_OK;
 }
 

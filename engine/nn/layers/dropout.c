@@ -19,21 +19,21 @@ static mr_status dropout_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_s
 	return MR_OK;
 }
 
-static void dropout_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k,
+static void dropout_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			  mr_layer_needs *out)
 {
 	(void)cfg;
 	/* a gradient that is to be added to what is there */
-	*out = (mr_layer_needs){.scratch = mr_layer_bytes(k, mr_layer_count(in, samples))};
+	*out = (mr_layer_needs){.scratch = mr_layer_bytes(k, mr_layer_count(in[0], samples))};
 }
 
 /* @to = @from through the mask. */
 static void apply(const mr_layer_call *c, const void *from, void *to)
 {
 	if (c->train && c->cfg->rate > 0)
-		c->k->dropout(c->kc, c->samples, c->in.rows * c->in.cols, c->cfg->rate, &c->mask, from, to);
+		c->k->dropout(c->kc, c->samples, c->in->rows * c->in->cols, c->cfg->rate, &c->mask, from, to);
 	else if (from != to)
-		memcpy(to, from, mr_layer_bytes(c->k, mr_layer_count(c->in, c->samples)));
+		memcpy(to, from, mr_layer_bytes(c->k, mr_layer_count(c->in[0], c->samples)));
 }
 
 static mr_status dropout_forward(const mr_layer_call *c)
@@ -48,7 +48,7 @@ static mr_status dropout_backward_input(const mr_layer_call *c)
 		return MR_OK;
 	apply(c, c->dy, c->dx_add[0] ? c->scratch : c->dx[0]);
 	if (c->dx_add[0])
-		c->k->sum(c->kc, mr_layer_count(c->in, c->samples), c->dx[0], c->scratch, c->dx[0]);
+		c->k->sum(c->kc, mr_layer_count(c->in[0], c->samples), c->dx[0], c->scratch, c->dx[0]);
 	return MR_OK;
 }
 

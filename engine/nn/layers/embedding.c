@@ -28,7 +28,7 @@ static mr_status embedding_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr
 	return MR_OK;
 }
 
-static uint32_t embedding_params(const mr_layer_cfg *cfg, mr_shape in, mr_param_spec spec[MR_LAYER_PARAMS])
+static uint32_t embedding_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS])
 {
 	(void)in;
 	spec[0] = (mr_param_spec){
@@ -47,7 +47,7 @@ static uint32_t embedding_params(const mr_layer_cfg *cfg, mr_shape in, mr_param_
 	return 2;
 }
 
-static void embedding_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k,
+static void embedding_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			    mr_layer_needs *out)
 {
 	(void)cfg;
@@ -59,14 +59,14 @@ static void embedding_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t sample
 
 static mr_status embedding_forward(const mr_layer_call *c)
 {
-	c->k->embed(c->kc, mr_layer_rows(c), c->in.rows, c->out.cols, c->x[0], c->w[0],
+	c->k->embed(c->kc, mr_layer_rows(c), c->in->rows, c->out.cols, c->x[0], c->w[0],
 		    c->cfg->context ? c->w[1] : NULL, c->y);
 	return MR_OK;
 }
 
 static mr_status embedding_backward_weight(const mr_layer_call *c)
 {
-	int64_t t = c->in.rows, cols = c->out.cols, spare = c->cfg->context - t;
+	int64_t t = c->in->rows, cols = c->out.cols, spare = c->cfg->context - t;
 	void *dwpe = c->cfg->context ? c->dw[1] : NULL;
 	const mr_few *f = c->few; /* then the table has but the tokens that occur */
 

@@ -23,18 +23,18 @@ static mr_status linear_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_sh
 	MR_TRY(mr_layer_check_numbers("linear", in[0]));
 	if (cfg->out < 1)
 		return mr_fail(MR_ECONFIG, "linear needs at least 1 output column, got %lld", (long long)cfg->out);
-	*out = (mr_shape){.rows = in[0].rows, .cols = cfg->out};
+	*out = mr_shape_with_cols(in[0], cfg->out);
 	return MR_OK;
 }
 
-static uint32_t linear_params(const mr_layer_cfg *cfg, mr_shape in, mr_param_spec spec[MR_LAYER_PARAMS])
+static uint32_t linear_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS])
 {
-	double std = cfg->std != 0 ? cfg->std : sqrt((cfg->act == MR_ACT_NONE ? 1.0 : 2.0) / (double)in.cols);
+	double std = cfg->std != 0 ? cfg->std : sqrt((cfg->act == MR_ACT_NONE ? 1.0 : 2.0) / (double)in->cols);
 
 	spec[0] = (mr_param_spec){
 		.suffix = "weight",
 		.rank = 2,
-		.dim = {cfg->transposed ? cfg->out : in.cols, cfg->transposed ? in.cols : cfg->out},
+		.dim = {cfg->transposed ? cfg->out : in->cols, cfg->transposed ? in->cols : cfg->out},
 		.init = std < 0 ? MR_INIT_VALUE : MR_INIT_NORMAL,
 		.std = std < 0 ? cfg->value : std,
 		.decay = true,
@@ -45,11 +45,11 @@ static uint32_t linear_params(const mr_layer_cfg *cfg, mr_shape in, mr_param_spe
 	return 2;
 }
 
-static void linear_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k,
+static void linear_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			 mr_layer_needs *out)
 {
-	double flops = 2.0 * (double)samples * (double)in.rows * (double)in.cols * (double)cfg->out;
-	size_t bytes = mr_layer_bytes(k, samples * in.rows * cfg->out);
+	double flops = 2.0 * (double)samples * (double)in->rows * (double)in->cols * (double)cfg->out;
+	size_t bytes = mr_layer_bytes(k, samples * in->rows * cfg->out);
 
 	*out = (mr_layer_needs){
 		.aux_i = cfg->act == MR_ACT_GELU ? bytes : 0,
@@ -69,7 +69,7 @@ static mr_status linear_forward(const mr_layer_call *c)
 	mr_gemm g = {
 		.m = mr_layer_rows(c),
 		.n = c->out.cols,
-		.k = c->in.cols,
+		.k = c->in->cols,
 		.tb = c->cfg->transposed,
 		.bias = !c->cfg->no_bias,
 		.act = c->cfg->act,
@@ -91,7 +91,7 @@ static mr_status linear_backward_input(const mr_layer_call *c)
 	const void *dz = c->dy;
 	mr_gemm g = {
 		.m = mr_layer_rows(c),
-		.n = c->in.cols,
+		.n = c->in->cols,
 		.k = c->out.cols,
 		.tb = !c->cfg->transposed,
 		.add = c->dx_add[0],
@@ -120,8 +120,8 @@ static mr_gemm weight_gemm(const mr_layer_call *c)
 	void *db = c->cfg->no_bias ? NULL : c->dw[1];
 
 	return (mr_gemm){
-		.m = swap ? c->out.cols : c->in.cols,
-		.n = swap ? c->in.cols : c->out.cols,
+		.m = swap ? c->out.cols : c->in->cols,
+		.n = swap ? c->in->cols : c->out.cols,
 		.k = mr_layer_rows(c),
 		.ta = true,
 		.add = c->dw_add,

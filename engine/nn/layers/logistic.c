@@ -48,7 +48,7 @@ static void put(mr_dtype t, void *p, int64_t i, double x)
 static mr_status logistic_forward(const mr_layer_call *c)
 {
 	mr_dtype t = c->k->dtype;
-	int64_t n = c->samples, cols = c->in.cols;
+	int64_t n = c->samples, cols = c->in->cols;
 	void *a = (void *)(uintptr_t)c->x[0];
 	double sum = 0;
 

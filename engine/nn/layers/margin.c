@@ -59,16 +59,16 @@ static mr_status margin_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_sh
 	return MR_OK;
 }
 
-static uint32_t margin_params(const mr_layer_cfg *cfg, mr_shape in, mr_param_spec spec[MR_LAYER_PARAMS])
+static uint32_t margin_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS])
 {
 	(void)in;
 	spec[0] = (mr_param_spec){.suffix = "weight", .rank = 1, .dim = {cfg->out, 1}, .init = MR_INIT_ZERO};
 	return 1;
 }
 
-static void margin_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k, mr_layer_needs *out)
+static void margin_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k, mr_layer_needs *out)
 {
-	double flops = 2.0 * (double)(samples * in.rows) * (double)cfg->out;
+	double flops = 2.0 * (double)(samples * in->rows) * (double)cfg->out;
 
 	*out = (mr_layer_needs){
 		.kept = cfg->l2 > 0 ? mr_layer_bytes(k, cfg->out) : 0,
@@ -82,7 +82,7 @@ static void margin_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, 
 
 static mr_status margin_forward(const mr_layer_call *c)
 {
-	parts p = parts_of(c->cfg, c->in, c->samples);
+	parts p = parts_of(c->cfg, c->in[0], c->samples);
 
 	c->k->dtype == MR_F64 ? forward_f64(c, &p) : forward_f32(c, &p);
 	return MR_OK;
@@ -90,7 +90,7 @@ static mr_status margin_forward(const mr_layer_call *c)
 
 static mr_status margin_backward_input(const mr_layer_call *c)
 {
-	parts p = parts_of(c->cfg, c->in, c->samples);
+	parts p = parts_of(c->cfg, c->in[0], c->samples);
 
 	if (c->dx[0])
 		c->k->dtype == MR_F64 ? input_f64(c, &p) : input_f32(c, &p);
@@ -101,7 +101,7 @@ static mr_status margin_backward_input(const mr_layer_call *c)
 
 static mr_status margin_backward_weight(const mr_layer_call *c)
 {
-	parts p = parts_of(c->cfg, c->in, c->samples);
+	parts p = parts_of(c->cfg, c->in[0], c->samples);
 
 	c->k->dtype == MR_F64 ? weight_f64(c, &p) : weight_f32(c, &p);
 	return MR_OK;

@@ -31,7 +31,7 @@ static mr_status mse_target(const mr_layer_cfg *cfg, mr_shape in, mr_shape targe
 
 static mr_status mse_forward(const mr_layer_call *c)
 {
-	*c->loss = c->k->mse(c->kc, mr_layer_rows(c), c->in.cols, (void *)c->x[0], c->target);
+	*c->loss = c->k->mse(c->kc, mr_layer_rows(c), c->in->cols, (void *)c->x[0], c->target);
 	return MR_OK;
 }
 

@@ -14,7 +14,7 @@ static mr_status residual_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_
 	(void)cfg;
 	MR_TRY(mr_layer_check_numbers("residual", in[0]));
 	MR_TRY(mr_layer_check_numbers("residual", in[1]));
-	if (in[0].rows != in[1].rows || in[0].cols != in[1].cols)
+	if (!mr_shape_same(in[0], in[1]))
 		return mr_fail(MR_ECONFIG, "residual adds equal shapes, got %lld x %lld and %lld x %lld",
 			       (long long)in[0].rows, (long long)in[0].cols, (long long)in[1].rows,
 			       (long long)in[1].cols);
@@ -24,13 +24,13 @@ static mr_status residual_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_
 
 static mr_status residual_forward(const mr_layer_call *c)
 {
-	c->k->sum(c->kc, mr_layer_count(c->in, c->samples), c->x[0], c->x[1], c->y);
+	c->k->sum(c->kc, mr_layer_count(c->in[0], c->samples), c->x[0], c->x[1], c->y);
 	return MR_OK;
 }
 
 static mr_status residual_backward_input(const mr_layer_call *c)
 {
-	int64_t n = mr_layer_count(c->in, c->samples);
+	int64_t n = mr_layer_count(c->in[0], c->samples);
 
 	for (int i = 0; i < 2; i++) {
 		if (c->dx[i] && c->dx_add[i])

@@ -22,18 +22,18 @@ static mr_status rms_norm_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_
 	return MR_OK;
 }
 
-static uint32_t rms_norm_params(const mr_layer_cfg *cfg, mr_shape in, mr_param_spec spec[MR_LAYER_PARAMS])
+static uint32_t rms_norm_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS])
 {
 	(void)cfg;
-	spec[0] = (mr_param_spec){.suffix = "weight", .rank = 1, .dim = {in.cols, 1}, .init = MR_INIT_ONE};
+	spec[0] = (mr_param_spec){.suffix = "weight", .rank = 1, .dim = {in->cols, 1}, .init = MR_INIT_ONE};
 	return 1;
 }
 
-static void rms_norm_needs(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k, mr_layer_needs *out)
+static void rms_norm_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k, mr_layer_needs *out)
 {
 	(void)cfg;
 	*out = (mr_layer_needs){
-		.aux_w = mr_layer_align(mr_layer_bytes(k, samples * in.rows)), /* I reads it too, and comes first */
+		.aux_w = mr_layer_align(mr_layer_bytes(k, samples * in->rows)), /* I reads it too, and comes first */
 		.x_i = true,
 		.x_w = true,
 		.dy_w = true,
@@ -44,21 +44,21 @@ static mr_status rms_norm_forward(const mr_layer_call *c)
 {
 	double eps = c->cfg->eps > 0 ? c->cfg->eps : DEFAULT_EPS;
 
-	c->k->norm(c->kc, mr_layer_rows(c), c->in.cols, eps, c->x[0], c->w[0], NULL, c->y, NULL, c->aux_w);
+	c->k->norm(c->kc, mr_layer_rows(c), c->in->cols, eps, c->x[0], c->w[0], NULL, c->y, NULL, c->aux_w);
 	return MR_OK;
 }
 
 static mr_status rms_norm_backward_input(const mr_layer_call *c)
 {
 	if (c->dx[0])
-		c->k->norm_backward_input(c->kc, mr_layer_rows(c), c->in.cols, c->x[0], c->w[0], NULL, c->aux_w, c->dy, c->dx[0],
+		c->k->norm_backward_input(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->w[0], NULL, c->aux_w, c->dy, c->dx[0],
 					  c->dx_add[0]);
 	return MR_OK;
 }
 
 static mr_status rms_norm_backward_weight(const mr_layer_call *c)
 {
-	c->k->norm_backward_weight(c->kc, mr_layer_rows(c), c->in.cols, c->x[0], NULL, c->aux_w, c->dy, c->dw[0], NULL, c->dw_add);
+	c->k->norm_backward_weight(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], NULL, c->aux_w, c->dy, c->dw[0], NULL, c->dw_add);
 	return MR_OK;
 }
 
@@ -66,7 +66,7 @@ static mr_status rms_norm_backward(const mr_layer_call *c)
 {
 	if (!c->dx[0])
 		return rms_norm_backward_weight(c);
-	c->k->norm_backward(c->kc, mr_layer_rows(c), c->in.cols, c->x[0], c->w[0], NULL, c->aux_w, c->dy, c->dx[0], c->dx_add[0],
+	c->k->norm_backward(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->w[0], NULL, c->aux_w, c->dy, c->dx[0], c->dx_add[0],
 			    c->dw[0], NULL, c->dw_add);
 	return MR_OK;
 }

@@ -15,13 +15,13 @@
 /* Rows of a micro-batch's input 0. */
 static inline int64_t mr_layer_rows(const mr_layer_call *c)
 {
-	return c->samples * c->in.rows;
+	return c->samples * c->in->rows;
 }
 
 /* Elements of a micro-batch of @samples values of shape @s. */
 static inline int64_t mr_layer_count(mr_shape s, int64_t samples)
 {
-	return samples * s.rows * s.cols;
+	return samples * mr_shape_count(s);
 }
 
 /* Bytes of @n elements in @k's dtype; 0 without kernels. */
@@ -37,7 +37,7 @@ static inline size_t mr_layer_align(size_t bytes)
 }
 
 /* needs() of a layer that saves nothing and multiplies no matrices. */
-static inline void mr_layer_needs_nothing(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, const mr_kernels *k,
+static inline void mr_layer_needs_nothing(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 					  mr_layer_needs *out)
 {
 	(void)cfg;

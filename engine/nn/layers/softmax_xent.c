@@ -49,7 +49,7 @@ IS_RIGHT(is_right_f64, double)
 /* Before the scores are overwritten. */
 static void count_right(const mr_layer_call *c)
 {
-	int64_t rows = mr_layer_rows(c), cols = c->in.cols;
+	int64_t rows = mr_layer_rows(c), cols = c->in->cols;
 	const int32_t *target = c->target;
 
 	for (int64_t i = 0; i < rows; i++)
@@ -61,7 +61,7 @@ static mr_status softmax_xent_forward(const mr_layer_call *c)
 {
 	if (c->right)
 		count_right(c);
-	*c->loss = c->k->xent(c->kc, mr_layer_rows(c), c->in.cols, (void *)c->x[0], c->target);
+	*c->loss = c->k->xent(c->kc, mr_layer_rows(c), c->in->cols, (void *)c->x[0], c->target);
 	return MR_OK;
 }
 
