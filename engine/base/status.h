@@ -11,23 +11,8 @@
 
 #include <stdarg.h>
 
-typedef enum mr_status {
-	MR_OK = 0,
-	MR_EINVAL,    /* an argument breaks the function's contract                    exit 1 */
-	MR_EUSAGE,    /* the command line is wrong                                     exit 2 */
-	MR_ECONFIG,   /* the configuration, or a plan file, is wrong                   exit 3 */
-	MR_EDATA,     /* a data file is missing, truncated or of another kind          exit 4 */
-	MR_ECKPT,     /* a checkpoint is missing, damaged or of another model          exit 5 */
-	MR_ERESOURCE, /* not enough memory, disk or CPUs, or somebody else has them    exit 6 */
-	MR_EDIVERGED, /* a loss or a gradient is not finite                            exit 7 */
-	MR_ESTALLED,  /* the watchdog saw no progress                                  exit 8 */
-	MR_EIO,       /* the operating system refused a file operation                 exit 1 */
-	MR_EDNN,      /* a kernel library call failed (the text holds its status)      exit 1 */
-	MR_ESTOPPED,  /* another worker failed first, or a stop was asked for; not an error of its own */
-	MR_N_STATUS
-} mr_status;
+#include "millrace/status.h"
 
-#define MR_MUST_USE __attribute__((warn_unused_result))
 #define MR_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 
 /**
@@ -41,22 +26,5 @@ typedef enum mr_status {
 void mr_error_set(const char *fmt, ...) MR_PRINTF(1, 2);
 void mr_error_vset(const char *fmt, va_list ap) MR_PRINTF(1, 0);
 void mr_error_prepend(const char *fmt, ...) MR_PRINTF(1, 2);
-
-/** The sentence of this thread's last failure; "" if there was none. Valid until the thread fails again. */
-const char *mr_error_text(void);
-
-/** Short name of a code, such as "config". Never NULL. */
-const char *mr_status_name(mr_status code);
-
-/** The exit code that the program ends with on @code (see the enum). */
-int mr_status_exit_code(mr_status code);
-
-/* Return at once when @expr is not MR_OK. Only where nothing needs undoing. */
-#define MR_TRY(expr)                             \
-	do {                                     \
-		mr_status mr_try_st_ = (expr);   \
-		if (mr_try_st_ != MR_OK)         \
-			return mr_try_st_;       \
-	} while (0)
 
 #endif

@@ -42,7 +42,7 @@ static mr_status change_job(const base *b, const mr_compare_row *a, mr_job *j)
 		j->machine.threads = 0;
 	}
 	j->source = (mr_job_source){0}; /* the row is not what the user wrote */
-	return mr_job_check(j, NULL);
+	return mr_job_check(j);
 }
 
 /* The first line of this thread's error text. */

@@ -94,7 +94,7 @@ mr_status mr_config_make_job(mr_config *c)
 	c->job.source = (mr_job_source){blame, c};
 	check_system_needs(c);
 	hand_over(c);
-	st = mr_job_check(&c->job, &listener);
+	st = mr_job_check_for(&c->job, &listener);
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) /* of what could not be read there are no values */
 		if (mr_job_choice(&c->job, (mr_job_group)g))
 			c->part[g].values = mr_job_choice(&c->job, (mr_job_group)g)->values;

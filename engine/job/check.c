@@ -107,8 +107,7 @@ static void check_kernels(const mr_job *j, const mr_job_listener *l)
 
 /* --- strings of the job itself --- */
 
-/* Takes @text, which may be NULL: no memory. */
-static mr_status own(mr_job *j, char *text, const char **out)
+mr_status mr_job_own(mr_job *j, char *text, const char **out)
 {
 	char **more = text ? realloc(j->own, (j->n_own + 1) * sizeof(*more)) : NULL;
 
@@ -301,7 +300,7 @@ static mr_status settle_paths(mr_job *j, const mr_job_listener *l)
 		free(path);
 		MR_TRY(st);
 	}
-	return *j->costs ? own(j, absolute(j, j->costs), &j->costs) : MR_OK;
+	return *j->costs ? mr_job_own(j, absolute(j, j->costs), &j->costs) : MR_OK;
 }
 
 /* An empty run_dir becomes runs/NAME, so that a copy of the resolved configuration means the same folder. */
@@ -313,7 +312,7 @@ static mr_status settle_dir(mr_job *j)
 		return MR_OK;
 	if (asprintf(&dir, "runs/%s", j->name) < 0)
 		dir = NULL;
-	return own(j, dir, &j->run_dir);
+	return mr_job_own(j, dir, &j->run_dir);
 }
 
 /* --- keys that mean something only beside others --- */
@@ -443,16 +442,19 @@ static bool line_known(void *arg, mr_job_group group, const char *key)
 	return strstr(mr_strbuf_text(&m->text), begin);
 }
 
-mr_status mr_job_check(mr_job *j, const mr_job_listener *listener)
+mr_status mr_job_check_for(mr_job *j, const mr_job_listener *listener)
+{
+	return settle(j, listener);
+}
+
+mr_status mr_job_check(mr_job *j)
 {
 	lines m = {.job = j};
-	mr_job_listener own_listener = {.note = note_line, .known = line_known, .arg = &m};
+	mr_job_listener listener = {.note = note_line, .known = line_known, .arg = &m};
 	mr_status st;
 
-	if (listener)
-		return settle(j, listener);
 	mr_strbuf_init(&m.text);
-	st = settle(j, &own_listener);
+	st = settle(j, &listener);
 	if (st == MR_OK && m.text.failed)
 		st = mr_fail(MR_ERESOURCE, "no memory to list the mistakes of a job");
 	else if (st == MR_OK && m.n)

@@ -1,4 +1,4 @@
-/* check.h - what the files that judge a job share: check.c and check_model.c. */
+/* check.h - what the files of this folder share. */
 #ifndef MR_JOB_CHECK_H
 #define MR_JOB_CHECK_H
 
@@ -12,5 +12,11 @@ bool mr_job_doubtful(const mr_job_listener *l, mr_job_group group, const char *k
 
 /** Judge what shows when model and placement are made, as far as it needs no data. Errors: MR_ERESOURCE. */
 mr_status mr_job_check_build(mr_job *j, const mr_job_listener *l) MR_MUST_USE;
+
+/** Make @text a string of the job; NULL: there was no memory for it. Errors: MR_ERESOURCE, and @text is freed. */
+mr_status mr_job_own(mr_job *j, char *text, const char **out) MR_MUST_USE;
+
+/** The field of @key of @group from @v. Strings become the job's own. Errors: MR_ERESOURCE. */
+mr_status mr_job_take_one(mr_job *j, mr_job_group group, const char *key, const mr_values *v) MR_MUST_USE;
 
 #endif

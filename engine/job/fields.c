@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "job/job.h"
+#include "job/check.h"
 
 typedef enum field_type {
 	FIELD_INT,    /* int64_t; of an enumeration the number of its word */
@@ -93,24 +93,44 @@ static const char *word_of_number(const char *choices, int64_t n, char buf[64])
 	return buf;
 }
 
+static void take(const field *f, const mr_option *o, const mr_values *v, char *at)
+{
+	if (f->type == FIELD_FLOAT)
+		*(double *)at = mr_values_float(v, f->key);
+	else if (o->type == MR_OPT_ENUM && f->type == FIELD_INT)
+		*(int64_t *)at = number_of_word(o->choices, mr_values_string(v, f->key));
+	else if (f->type == FIELD_INT)
+		*(int64_t *)at = mr_values_int(v, f->key);
+	else /* a default lives as long as its table */
+		*(const char **)at = mr_values_is_set(v, f->key) ? mr_values_string(v, f->key) : o->def;
+}
+
 void mr_job_take(mr_job *j, mr_job_group group, const mr_values *v)
 {
 	for (size_t i = 0; i < N_FIELDS; i++) {
 		const field *f = &fields[i];
 		const mr_option *o = f->group == group ? mr_option_find(mr_values_table(v), f->key) : NULL;
+
+		if (o && mr_values_has(v, f->key)) /* a required one that was not given stays what it is */
+			take(f, o, v, (char *)j + f->offset);
+	}
+}
+
+mr_status mr_job_take_one(mr_job *j, mr_job_group group, const char *key, const mr_values *v)
+{
+	const mr_option *o = mr_option_find(mr_values_table(v), key);
+
+	for (size_t i = 0; i < N_FIELDS; i++) {
+		const field *f = &fields[i];
 		char *at = (char *)j + f->offset;
 
-		if (!o || !mr_values_has(v, f->key)) /* a required one that was not given stays what it is */
+		if (f->group != group || strcmp(f->key, key) != 0)
 			continue;
-		if (f->type == FIELD_FLOAT)
-			*(double *)at = mr_values_float(v, f->key);
-		else if (o->type == MR_OPT_ENUM && f->type == FIELD_INT)
-			*(int64_t *)at = number_of_word(o->choices, mr_values_string(v, f->key));
-		else if (f->type == FIELD_INT)
-			*(int64_t *)at = mr_values_int(v, f->key);
-		else /* a default lives as long as its table */
-			*(const char **)at = mr_values_is_set(v, f->key) ? mr_values_string(v, f->key) : o->def;
+		if (f->type == FIELD_STRING)
+			return mr_job_own(j, strdup(mr_values_string(v, key)), (const char **)at);
+		take(f, o, v, at);
 	}
+	return MR_OK;
 }
 
 static mr_status put(const mr_job *j, const field *f, const mr_option *o, mr_values *v)

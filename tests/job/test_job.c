@@ -28,7 +28,7 @@ static void settles(void)
 	mr_job j;
 
 	fill(&j);
-	MR_CHECK_OK(mr_job_check(&j, NULL));
+	MR_CHECK_OK(mr_job_check(&j));
 	CU_ASSERT_EQUAL(j.machine.workers, 2);
 	CU_ASSERT_EQUAL(j.train.microbatches, mr_job_system(&j)->default_micro(2));
 	CU_ASSERT_EQUAL(mr_job_samples(&j) * mr_job_n_micro(&j), 8);
@@ -53,7 +53,7 @@ static void tells_all_mistakes(void)
 	j.machine.watchdog = NAN;
 	j.trace.steps = "x";
 	j.partition = "nowhere";
-	CU_ASSERT_EQUAL(mr_job_check(&j, NULL), MR_ECONFIG);
+	CU_ASSERT_EQUAL(mr_job_check(&j), MR_ECONFIG);
 	CU_ASSERT(says("train.steps: expected"));
 	CU_ASSERT(says("train.batch: is missing"));
 	CU_ASSERT(says("train.nonfinite: only a run that clips"));
@@ -63,7 +63,7 @@ static void tells_all_mistakes(void)
 	mr_job_fini(&j);
 
 	MR_CHECK_OK(mr_job_init(&j));
-	CU_ASSERT_EQUAL(mr_job_check(&j, NULL), MR_ECONFIG);
+	CU_ASSERT_EQUAL(mr_job_check(&j), MR_ECONFIG);
 	CU_ASSERT(says("model.name: is missing"));
 	CU_ASSERT(says("system.name: is missing"));
 	CU_ASSERT(says("train.lr: is missing"));
@@ -93,8 +93,8 @@ static void copies(void)
 	MR_CHECK_OK(mr_job_choose(&k, MR_JOB_SYSTEM, "pipedream"));
 	MR_CHECK_OK(mr_values_set_text(k.model.values, "hidden", "[5, 5]"));
 	k.train.steps = 99;
-	MR_CHECK_OK(mr_job_check(&k, NULL));
-	MR_CHECK_OK(mr_job_check(&j, NULL));
+	MR_CHECK_OK(mr_job_check(&k));
+	MR_CHECK_OK(mr_job_check(&j));
 	CU_ASSERT_STRING_EQUAL(j.system.name, "1f1b");
 	CU_ASSERT_EQUAL(j.train.steps, 10);
 	CU_ASSERT_EQUAL(k.train.microbatches, 1);

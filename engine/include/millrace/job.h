@@ -1,0 +1,158 @@
+/*
+ * millrace/job.h - what to train, as a plain struct.
+ *
+ * A job names a model, data, an optimizer, a mitigation and a system, each a plug-in with the values of its own table of options,
+ * and holds everything else as typed fields. `millrace list KIND NAME` and conf/reference.cfg describe each under the same name.
+ *
+ *	mr_job job;
+ *
+ *	MR_TRY(mr_job_init(&job));
+ *	MR_TRY(mr_job_choose(&job, MR_JOB_MODEL, "mlp"));
+ *	MR_TRY(mr_job_set(&job, "model.hidden", "[32, 32]"));
+ *	...
+ *	job.train.steps = 1000;
+ *	MR_TRY(mr_job_check(&job));
+ *	...
+ *	mr_job_fini(&job);
+ *
+ * Strings that are assigned to fields are borrowed: they must stay until mr_job_fini. Values of plug-ins belong to the job. One
+ * thread fills and checks a job; after that any thread may read it.
+ */
+#ifndef MILLRACE_JOB_H
+#define MILLRACE_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "millrace/status.h"
+
+typedef struct mr_values mr_values; /* one value for each entry of a plug-in's table */
+
+typedef enum mr_job_dtype { MR_JOB_F32, MR_JOB_F64 } mr_job_dtype;
+typedef enum mr_job_schedule { MR_JOB_CONSTANT, MR_JOB_COSINE, MR_JOB_LINEAR } mr_job_schedule;
+
+typedef enum mr_job_group {
+	MR_JOB_TOP,       /* keys outside any group */
+	MR_JOB_MODEL,     /* these five hold `name` and the keys of the plug-in of that name */
+	MR_JOB_DATA,
+	MR_JOB_OPTIMIZER,
+	MR_JOB_MITIGATION,
+	MR_JOB_SYSTEM,
+	MR_JOB_TRAIN,
+	MR_JOB_RUN,
+	MR_JOB_MACHINE,
+	MR_JOB_CHECKPOINT,
+	MR_JOB_TRACE,
+	MR_JOB_SAMPLE,
+	MR_N_JOB_GROUPS
+} mr_job_group;
+
+/* A chosen plug-in with its values. */
+typedef struct mr_choice {
+	const char *name;  /* NULL: nothing is chosen */
+	mr_values *values; /* by the plug-in's table; owned */
+} mr_choice;
+
+typedef enum mr_nonfinite {
+	MR_NONFINITE_STOP, /* a step whose gradient norm is not finite ends the run */
+	MR_NONFINITE_SKIP, /* it leaves the weights as they are */
+} mr_nonfinite;
+
+typedef struct mr_job_train {
+	int64_t steps;        /* commits */
+	int64_t batch;        /* samples a commit */
+	int64_t microbatches; /* a commit; 0: the system's default */
+	double lr;
+	int64_t schedule;     /* mr_job_schedule */
+	int64_t warmup;       /* commits */
+	double min_ratio;
+	double clip;          /* largest norm of a gradient; 0: none */
+	int64_t nonfinite;    /* mr_nonfinite */
+	int64_t norm_every;   /* commits; 0: no norm without clip */
+	int64_t seed;
+	int64_t eval_every;   /* commits; 0: only at the end */
+} mr_job_train;
+
+typedef struct mr_job_machine {
+	int64_t workers;      /* 0: as many as make the stages of the partition, else 2; sequential always has one */
+	int64_t threads;      /* a worker; 0: equal shares of the usable cores */
+	const char *cpus;     /* "0-3 4-7"; "": chosen from the topology */
+	const char *topology; /* "numa:4 core:16"; "": the machine at hand */
+	int64_t spin_us;      /* -1: by place */
+	int64_t memory_limit; /* bytes; 0: what the machine has */
+	double watchdog;      /* seconds; 0: none, -1: by the longest operation */
+	double peak_gflops;   /* of a core; 0: measured */
+} mr_job_machine;
+
+typedef struct mr_job_checkpoint {
+	int64_t every; /* commits; 0: only at the end and on signals */
+	int64_t keep;
+} mr_job_checkpoint;
+
+typedef struct mr_job_trace {
+	const char *steps;    /* "100-120"; "": none */
+	uint64_t first, last; /* set by mr_job_check; both 0: none */
+} mr_job_trace;
+
+typedef struct mr_job_sample {
+	int64_t tokens;
+	double temperature;
+	int64_t top_k;
+	const char *prompt;
+} mr_job_sample;
+
+/* Who can say where a value of a job was written; for readers of configurations. */
+typedef struct mr_job_source {
+	/** Put the place of @key of @group in front of this thread's error text, and return @st, which is MR_ECONFIG. */
+	mr_status (*blame)(const void *arg, mr_job_group group, const char *key, mr_status st);
+	const void *arg;
+} mr_job_source;
+
+typedef struct mr_job {
+	const char *name;      /* of the run; names the folder runs/NAME */
+	const char *base_dir;  /* where relative paths of data and costs start; NULL: the current folder */
+	const char *backend;
+	int64_t dtype;         /* mr_job_dtype */
+	const char *costs;     /* file of measured times; "": none */
+	const char *partition; /* "auto", or names of layers with commas between */
+	mr_choice model, data, optimizer, mitigation, system;
+	mr_job_train train;
+	const char *run_dir;   /* folder of the run; "": runs/NAME */
+	mr_job_machine machine;
+	mr_job_checkpoint checkpoint;
+	mr_job_trace trace;
+	mr_job_sample sample;
+	mr_job_source source;  /* blame NULL: mistakes are named "group.key: sentence" */
+	/* Set by mr_job_check; owned. */
+	bool chose_workers, chose_microbatches; /* the field was 0 */
+	char **cut;            /* [n_cut] where the second and later stages begin; NULL: "auto" */
+	uint32_t n_cut;
+	char **own;            /* [n_own] strings of the job itself */
+	size_t n_own;
+} mr_job;
+
+/** All defaults; no plug-in is chosen but the mitigation "none". Errors: MR_ERESOURCE. */
+MR_API mr_status mr_job_init(mr_job *j) MR_MUST_USE;
+MR_API void mr_job_fini(mr_job *j);
+
+/** Choose the plug-in @name for @group, with the defaults of its table, in place of any before. Errors: MR_ECONFIG with a
+ * sentence that names the nearest and lists all; MR_ERESOURCE. */
+MR_API mr_status mr_job_choose(mr_job *j, mr_job_group group, const char *name) MR_MUST_USE;
+
+/** A copy that may be changed by itself and is to be checked then: what mr_job_check chose for @from is open again. Borrows the
+ * strings of @from. Errors: MR_ERESOURCE. */
+MR_API mr_status mr_job_copy(const mr_job *from, mr_job *to) MR_MUST_USE;
+
+/** The value of @key ("train.steps", "model.hidden", "model.name", "backend") from its text, as --set of the program takes it. What
+ * it makes of a string belongs to the job. Errors: MR_ECONFIG with a sentence that begins with @key; MR_ERESOURCE. */
+MR_API mr_status mr_job_set(mr_job *j, const char *key, const char *text) MR_MUST_USE;
+
+/**
+ * Judge the job as far as it goes without the data: fields against their tables, what must suit each other, the model built on
+ * made-up data, the machine. Settles what follows from other fields: workers, microbatches, run_dir, paths, cut, trace. Errors:
+ * MR_ECONFIG with all mistakes at once, a line each, "group.key: sentence"; MR_ERESOURCE.
+ */
+MR_API mr_status mr_job_check(mr_job *j) MR_MUST_USE;
+
+#endif

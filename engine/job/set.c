@@ -1,0 +1,64 @@
+/* A value of a job from a key and a text. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "job/check.h"
+
+/* The group of "group.key", and the key behind the dot; a key without a dot is one of the top. */
+static mr_status find_group(const char *key, mr_job_group *group, const char **name)
+{
+	const char *dot = strchr(key, '.'), *names[MR_N_JOB_GROUPS], *near;
+	char word[64];
+	size_t n = 0;
+
+	*group = MR_JOB_TOP;
+	*name = key;
+	if (!dot)
+		return MR_OK;
+	snprintf(word, sizeof(word), "%.*s", (int)(dot - key), key);
+	*name = dot + 1;
+	for (int g = MR_JOB_TOP + 1; g < MR_N_JOB_GROUPS; g++) {
+		names[n++] = mr_job_group_of((mr_job_group)g)->name;
+		*group = (mr_job_group)g;
+		if (!strcmp(names[n - 1], word))
+			return MR_OK;
+	}
+	near = mr_nearest(word, names, n);
+	return mr_fail(MR_ECONFIG, "%s: unknown group%s%s%s", key, near ? ", did you mean \"" : "", near ? near : "",
+		       near ? "\"?" : "");
+}
+
+static mr_status set_typed(mr_job *j, mr_job_group group, const char *name, const char *text)
+{
+	mr_values *v;
+	mr_status st;
+
+	MR_TRY(mr_values_create(mr_job_group_of(group)->options, &v));
+	st = mr_values_set_text(v, name, text);
+	if (st == MR_OK)
+		st = mr_job_take_one(j, group, name, v);
+	mr_values_destroy(v);
+	return st;
+}
+
+mr_status mr_job_set(mr_job *j, const char *key, const char *text)
+{
+	mr_job_group group;
+	mr_choice *choice;
+	const char *name;
+	mr_status st;
+
+	MR_TRY(find_group(key, &group, &name));
+	choice = mr_job_choice(j, group);
+	if (!choice)
+		st = set_typed(j, group, name, text);
+	else if (!strcmp(name, "name"))
+		st = mr_job_choose(j, group, text);
+	else if (!choice->values)
+		st = mr_fail(MR_ECONFIG, "choose %s.name first", mr_job_group_of(group)->name);
+	else
+		st = mr_values_set_text(choice->values, name, text);
+	return st == MR_OK ? st : mr_fail_in(st, "%s", key);
+}
