@@ -11,9 +11,9 @@
 #endif
 
 static const mr_option top[] = {
-	{"backend", MR_OPT_ENUM, DEFAULT_BACKEND, 0, 0, "auto|fused|reference|dnnl", NULL,
+	{"backend", MR_OPT_ENUM, DEFAULT_BACKEND, 0, 0, "auto|fused|onednn|reference|dnnl", NULL,
 	 "auto: the fastest known, today fused; fused: our AVX2 and AVX-512 kernels, and oneDNN for the products that they "
-	 "leave out; reference: portable C (slow, for checking); dnnl: old name of auto"},
+	 "leave out; onednn: oneDNN where it has a primitive, else fused; reference: portable C (slow, for checking); dnnl: old name of auto"},
 	{"dtype", MR_OPT_ENUM, "f32", 0, 0, "f32|f64", NULL, "numbers of the whole run; f64 needs backend = \"reference\""},
 	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "file of millrace profile with the times that orders and buffers are made for, from this file's folder; empty: nominal ones"},

@@ -6,9 +6,11 @@
 
 #ifdef MR_DNNL
 #define FUSED_F32 &mr_kernels_fused_f32
+#define ONEDNN_F32 &mr_kernels_onednn_f32
 #define FUSED_REFUSAL mr_kernels_fused_refusal
 #else
 #define FUSED_F32 NULL
+#define ONEDNN_F32 NULL
 #define FUSED_REFUSAL NULL
 #endif
 
@@ -21,6 +23,8 @@ typedef struct backend {
 static const backend backends[] = {
 	{"auto", "dnnl", "what was measured to be fastest: today fused for every operation", FUSED_F32, NULL, FUSED_REFUSAL},
 	{"fused", NULL, "our AVX2 and AVX-512 kernels; oneDNN executes the products that they leave out", FUSED_F32, NULL,
+	 FUSED_REFUSAL},
+	{"onednn", NULL, "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest", ONEDNN_F32, NULL,
 	 FUSED_REFUSAL},
 	{"reference", NULL, "portable C, one thread, sums in textbook order; f32 and f64", &mr_kernels_reference_f32,
 	 &mr_kernels_reference_f64, NULL},
@@ -45,7 +49,7 @@ const mr_kernels *mr_kernels_find(const char *name, mr_dtype dtype)
 	if (k && !why)
 		return k;
 	if (!b)
-		(void)mr_fail(MR_ECONFIG, "unknown backend \"%s\"; expected auto, fused or reference", name);
+		(void)mr_fail(MR_ECONFIG, "unknown backend \"%s\"; expected auto, fused, onednn or reference", name);
 	else if (b->f64)
 		(void)mr_fail(MR_ECONFIG, "backend %s computes in f32 or f64, not in %s", name, mr_dtype_name(dtype));
 	else if (!b->f32)
@@ -72,10 +76,11 @@ bool mr_backend_at(uint32_t i, mr_backend *out)
 
 bool mr_operation_at(uint32_t i, mr_operation *out)
 {
-#define FUSED "fused"
-#define MIXED "fused, oneDNN"
+#define BY_OURS "fused"
+#define BY_ONEDNN "oneDNN"
+#define BY_BOTH "fused, oneDNN"
 #define MR_KERNEL_PART(type, id, args)
-#define MR_KERNEL(type, id, args, fused, what) {#id, what, "reference", fused},
+#define MR_KERNEL(type, id, args, fused, onednn, what) {#id, what, "reference", BY_##fused, BY_##onednn},
 	static const mr_operation operations[] = {
 #include "nn/kernels.def"
 	};

@@ -3,6 +3,7 @@
  *
  *	reference   f32 and f64: portable C, single-threaded, the textbook order of every sum (nn/kernels/reference)
  *	fused       f32: our kernels for AVX2 and AVX-512, and oneDNN for the products that they leave out (nn/kernels/fused)
+ *	onednn      f32: oneDNN's primitives wherever it has one, and fused for the rest (nn/kernels/onednn)
  *
  * Layers know only the table. nn/kernels.def lists the operations.
  *
@@ -120,10 +121,10 @@ typedef struct mr_mix {
 typedef void mr_range_fn(const void *args, int64_t lo, int64_t hi);
 
 typedef struct mr_kernels {
-	const char *name; /* of the backend: "reference", "fused" */
+	const char *name; /* of the backend: "reference", "fused", "onednn" */
 	mr_dtype dtype;
 #define MR_KERNEL_PART(type, id, args) type (*id) args;
-#define MR_KERNEL(type, id, args, fused, what) type (*id) args;
+#define MR_KERNEL(type, id, args, fused, onednn, what) type (*id) args;
 #include "nn/kernels.def"
 } mr_kernels;
 
@@ -145,7 +146,7 @@ bool mr_backend_at(uint32_t i, mr_backend *out);
 
 /** The @i-th operation of nn/kernels.def and who executes it in each backend; false past the end. */
 typedef struct mr_operation {
-	const char *name, *what, *reference, *fused;
+	const char *name, *what, *reference, *fused, *onednn;
 } mr_operation;
 
 bool mr_operation_at(uint32_t i, mr_operation *out);

@@ -69,7 +69,7 @@ static const struct row rows[] = {
 	{1, "model = { name = \"mlp\"; activation = 3; };", 1,
 	 "F:1: model.activation: expected one of relu|gelu|none, got 3"},
 	{7, "run = { dir = 7; };", 1, "F:7: run.dir: expected a string, got 7"},
-	{7, "backend = 1;", 1, "F:7: backend: expected one of auto|fused|reference|dnnl, got 1"},
+	{7, "backend = 1;", 1, "F:7: backend: expected one of auto|fused|onednn|reference|dnnl, got 1"},
 	{7, "dtype = [\"f32\"];", 1, "F:7: dtype: expected one of f32|f64, got a list"},
 	/* ranges and words */
 	{5, "train = { steps = 0; batch = 8; lr = 0.1; };", 1,
@@ -87,7 +87,7 @@ static const struct row rows[] = {
 	 "F:1: model.dropout: expected a number from 0 to 0.95, got 1.5"},
 	{6, "machine = { workers = 5000; };", 1, "F:6: machine.workers: expected an integer from 0 to 4096, got 5000"},
 	{7, "backend = \"dnn\";", 1,
-	 "F:7: backend: expected one of auto|fused|reference|dnnl, got \"dnn\"; did you mean \"dnnl\"?"},
+	 "F:7: backend: expected one of auto|fused|onednn|reference|dnnl, got \"dnn\"; did you mean \"dnnl\"?"},
 	{7, "dtype = \"bf16\";", 1, "F:7: dtype: expected one of f32|f64, got \"bf16\""},
 	{7, "checkpoint = { keep = 0; };", 1, "F:7: checkpoint.keep: expected an integer from 1"},
 	/* integers that libconfig 1.5 misreads */

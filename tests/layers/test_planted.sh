@@ -17,7 +17,7 @@ fresh() {
 	cd "$tree/src" || exit 1
 	printf '#include <stdio.h>\n' >engine/base/a.h
 	printf '#include "base/a.h"\n/* as Pipe%s does */\n' Dream >engine/ir/a.c
-	printf '#include "base/a.h"\n#include <dnnl.h>\n' >engine/nn/kernels/onednn/onednn_x.c
+	printf '#include "base/a.h"\n#include <dnnl.h>\n' >engine/nn/kernels/onednn/onednn_context.h
 	printf '#include "planner/graph.h"\n' >engine/exec/a.c
 	printf '#include "ir/sched.h"\n' >schedules/a.c
 	printf '#include "planner/graph.h"\n#include "models/model.h"\n' >models/a.c

@@ -50,18 +50,18 @@ static void reference_f32_agrees_with_f64(void)
 	for_all(reference_pair);
 }
 
-static void dnnl_pair(const op *o, const int64_t dim[4], int variant, bool add)
+static void pair_of(const mr_kernels *k, const op *o, const int64_t dim[4], int variant, bool add)
 {
-	const mr_kernels *k = mr_kernels_find("dnnl", MR_F32);
+	bool any_threads = !o->is_gemm && strcmp(k->name, "onednn"); /* whose bits belong to a number of threads */
 	outputs want = run_op(o, mr_kernels_find("reference", MR_F64), 1, dim, variant, add);
 	outputs one = run_op(o, k, 1, dim, variant, add), again = run_op(o, k, 1, dim, variant, add);
 	outputs two = run_op(o, k, 2, dim, variant, add), two_again = run_op(o, k, 2, dim, variant, add);
 
-	check_close("dnnl, reference f64", o, dim, variant, add, &one, &want);
-	check_close("dnnl with 2 threads, reference f64", o, dim, variant, add, &two, &want);
+	check_close(k->name, o, dim, variant, add, &one, &want);
+	check_close("with 2 threads", o, dim, variant, add, &two, &want);
 	CU_ASSERT(same_bits(&one, &again));
 	CU_ASSERT(same_bits(&two, &two_again));
-	if (!o->is_gemm) {
+	if (any_threads) {
 		if (!same_bits(&one, &two))
 			tell("bits differ between 1 and 2 threads", o, dim, variant, add, distance(&one, &two));
 		CU_ASSERT(same_bits(&one, &two));
@@ -69,10 +69,28 @@ static void dnnl_pair(const op *o, const int64_t dim[4], int variant, bool add)
 	free(want.v), free(one.v), free(again.v), free(two.v), free(two_again.v);
 }
 
-static void dnnl_agrees_with_reference(void)
+static void fused_pair(const op *o, const int64_t dim[4], int variant, bool add)
 {
-	if (mr_kernels_find("dnnl", MR_F32))
-		for_all(dnnl_pair);
+	pair_of(mr_kernels_find("fused", MR_F32), o, dim, variant, add);
+}
+
+static void onednn_pair(const op *o, const int64_t dim[4], int variant, bool add)
+{
+	pair_of(mr_kernels_find("onednn", MR_F32), o, dim, variant, add);
+}
+
+static void fused_agrees_with_reference(void)
+{
+	if (mr_kernels_find("fused", MR_F32))
+		for_all(fused_pair);
+	else
+		printf("(skipped: %s) ", mr_error_text());
+}
+
+static void onednn_agrees_with_reference(void)
+{
+	if (mr_kernels_find("onednn", MR_F32))
+		for_all(onednn_pair);
 	else
 		printf("(skipped: %s) ", mr_error_text());
 }
@@ -81,8 +99,8 @@ static void dnnl_agrees_with_reference(void)
  * threads. */
 static void apart_pair(const op *o, const int64_t dim[4], int variant, bool add)
 {
-	const mr_kernels *all[3] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
-				    mr_kernels_find("dnnl", MR_F32)};
+	const mr_kernels *all[4] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
+				    mr_kernels_find("fused", MR_F32), mr_kernels_find("onednn", MR_F32)};
 	op apart = *o;
 
 	if (!strcmp(o->name, "gemm_step"))
@@ -95,7 +113,7 @@ static void apart_pair(const op *o, const int64_t dim[4], int variant, bool add)
 		apart.run = run_norm_halves;
 	else
 		return;
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		for (uint32_t threads = 1; all[i] && threads <= 2; threads++) {
 			outputs got = run_op(o, all[i], threads, dim, variant, add);
 			outputs want = run_op(&apart, all[i], threads, dim, variant, add);
@@ -180,7 +198,8 @@ void mr_suite_kernels(void)
 	MR_TEST(find_names_what_is_wrong);
 	MR_TEST(refused_shapes_are_named);
 	MR_TEST(reference_f32_agrees_with_f64);
-	MR_TEST(dnnl_agrees_with_reference);
+	MR_TEST(fused_agrees_with_reference);
+	MR_TEST(onednn_agrees_with_reference);
 	MR_TEST(fused_calls_equal_their_parts);
 	MR_TEST(fillings_mix_alike);
 }

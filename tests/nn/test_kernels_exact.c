@@ -13,10 +13,10 @@
 /* Calls @test with every filling that this machine has, each with one thread and with two. */
 static void for_all_fillings(void (*test)(const mr_kernels *k, mr_kctx *kc))
 {
-	const mr_kernels *all[3] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
-				    mr_kernels_find("dnnl", MR_F32)};
+	const mr_kernels *all[4] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
+				    mr_kernels_find("dnnl", MR_F32), mr_kernels_find("onednn", MR_F32)};
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		for (uint32_t threads = 1; all[i] && threads <= 2; threads++) {
 			mr_kctx *kc;
 

@@ -81,12 +81,14 @@ static void for_all(const mr_kernels *k, void (*check)(layer_rig *r))
 
 static void on_all_backends(void (*check)(layer_rig *r))
 {
-	const mr_kernels *dnnl = mr_kernels_find("dnnl", MR_F32);
+	const mr_kernels *dnnl = mr_kernels_find("dnnl", MR_F32), *onednn = mr_kernels_find("onednn", MR_F32);
 
 	for_all(reference(MR_F64), check);
 	for_all(reference(MR_F32), check);
 	if (dnnl)
 		for_all(dnnl, check);
+	if (onednn)
+		for_all(onednn, check);
 }
 
 static void every_layer_has_a_case(void)

@@ -11,8 +11,9 @@ extern const mr_kernels mr_kernels_reference_f64;
 
 #ifdef MR_DNNL
 extern const mr_kernels mr_kernels_fused_f32;
+extern const mr_kernels mr_kernels_onednn_f32;
 
-/** Why the backend `fused` cannot be used on this CPU, or NULL. */
+/** Why the backends `fused` and `onednn` cannot be used on this CPU, or NULL. */
 const char *mr_kernels_fused_refusal(void);
 /** "oneDNN 2.6.3 (AVX-512)". Static storage. */
 const char *mr_kernels_onednn_library(void);

@@ -10,21 +10,10 @@
 #include <string.h>
 
 #include "nn/kernels/backend.h"
-#include "nn/kernels/onednn/onednn_matmul.h"
-#include "nn/kernels/fused/gemm.h"
+#include "nn/kernels/fused/fused.h"
 #include "nn/kernels/step_rules.h"
 #include "nn/kernels/fused/team.h"
 #include "nn/kernels/touched.h"
-#include "nn/kernels/fused/vec.h"
-
-struct mr_kctx {
-	const mr_vec *vec;
-	mr_onednn *onednn;
-	uint32_t n_threads;
-	float *attn_scratch;       /* [n_threads, attn_floats] */
-	size_t attn_floats;
-	mr_gemm_scratch gemm;
-};
 
 /* Rows whose losses are held on the stack at a time, to be added in order. */
 #define LOSS_ROWS 1024
@@ -65,6 +54,8 @@ static void ctx_destroy(mr_kctx *kc)
 	mr_onednn_destroy(kc->onednn);
 	free(kc->attn_scratch);
 	free(kc->gemm.data);
+	free(kc->ones);
+	free(kc->room);
 	free(kc);
 }
 
@@ -91,7 +82,8 @@ static size_t ctx_bytes(const mr_kctx *kc)
 {
 	size_t attn = kc->n_threads * kc->attn_floats * sizeof(float), gemm = kc->n_threads * kc->gemm.floats * sizeof(float);
 
-	return sizeof(*kc) + mr_onednn_bytes(kc->onednn) + mr_touched_bytes(kc->attn_scratch, attn) + mr_touched_bytes(kc->gemm.data, gemm);
+	return sizeof(*kc) + mr_onednn_bytes(kc->onednn) + mr_touched_bytes(kc->attn_scratch, attn) +
+	       mr_touched_bytes(kc->gemm.data, gemm) + (kc->n_ones + kc->room_floats) * sizeof(float);
 }
 
 /* --- gemm, sum, activations, norm --------------------------------------------------------------------------------- */
@@ -458,6 +450,11 @@ const mr_kernels mr_kernels_fused_f32 = {
 	.name = "fused",
 	.dtype = MR_F32,
 #define MR_KERNEL_PART(type, id, args) .id = id,
-#define MR_KERNEL(type, id, args, fused, what) .id = id,
+#define MR_KERNEL(type, id, args, fused, onednn, what) .id = id,
 #include "nn/kernels.def"
 };
+
+/* The same functions by the names of fused.h. */
+#define MR_KERNEL_PART(type, id, args) extern __typeof__(id) mr_fused_##id __attribute__((alias(#id)));
+#define MR_KERNEL(type, id, args, fused, onednn, what) MR_KERNEL_PART(type, id, args)
+#include "nn/kernels.def"

@@ -1,0 +1,32 @@
+/*
+ * fused.h - the context of the backend `fused` and its operations, for the backend `onednn`, which has the same context and takes
+ * from here what oneDNN has no primitive for.
+ */
+#ifndef MR_KERNELS_FUSED_H
+#define MR_KERNELS_FUSED_H
+
+#include "nn/kernels/fused/gemm.h"
+#include "nn/kernels/onednn/onednn_primitives.h"
+
+struct mr_kctx {
+	const mr_vec *vec;
+	mr_onednn *onednn;
+	uint32_t n_threads;
+	float *attn_scratch;       /* [n_threads, attn_floats] */
+	size_t attn_floats;
+	mr_gemm_scratch gemm;
+	/* Of the backend `onednn` alone. */
+	float *ones;               /* [n_ones], each 1: a row of them sums columns */
+	size_t n_ones;
+	float *room;               /* [room_floats] of results that are then added */
+	size_t room_floats;
+	mr_status failed;          /* of a call that returns nothing; the next call that returns a status fails with it */
+	char why[160];
+};
+
+/* mr_fused_gemm and so on: the functions of the table. */
+#define MR_KERNEL_PART(type, id, args) type mr_fused_##id args;
+#define MR_KERNEL(type, id, args, fused, onednn, what) type mr_fused_##id args;
+#include "nn/kernels.def"
+
+#endif

@@ -1,0 +1,226 @@
+/*
+ * onednn.c - the backend `onednn`: every operation for which oneDNN has a primitive by that primitive, the rest by the functions
+ * of `fused`. The column `onednn` of nn/kernels.def says which.
+ *
+ *	products        matmul with bias and sum; GELU by eltwise, addends by binary. ReLU is ours: the library's makes 0 of NaN
+ *	column sums     matmul with a row of ones: the library's reduction over rows takes some hundred times as long
+ *	layer norm      layer_normalization; there is none without a mean in oneDNN 2.6, so RMS norm is ours
+ *	attention       ours: of whole score matrices hidden pairs would count 0 times NaN
+ *
+ * GELU of numbers beyond 1e19 is NaN: the library squares them. Bits depend on the number of threads. What an operation that returns
+ * nothing could not do is reported by the next one that returns a status.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/kernels/backend.h"
+#include "nn/kernels/fused/fused.h"
+#include "nn/kernels/fused/team.h"
+
+static void note(mr_kctx *kc, mr_status st)
+{
+	if (st == MR_OK || kc->failed != MR_OK)
+		return;
+	kc->failed = st;
+	snprintf(kc->why, sizeof(kc->why), "%s", mr_error_text());
+}
+
+static mr_status noted(const mr_kctx *kc)
+{
+	return kc->failed == MR_OK ? MR_OK : mr_fail(kc->failed, "%s", kc->why);
+}
+
+/* At least @n floats at *@p, of which *@has are there; what they held is lost. */
+static mr_status reserve(float **p, size_t *has, int64_t n)
+{
+	size_t want = ((size_t)n + 1023) & ~(size_t)1023;
+	float *more;
+
+	if ((size_t)n <= *has)
+		return MR_OK;
+	more = aligned_alloc(4096, want * sizeof(float));
+	if (!more)
+		return mr_fail(MR_ERESOURCE, "no memory for %zu floats of scratch", want);
+	free(*p);
+	*p = more;
+	*has = want;
+	return MR_OK;
+}
+
+/* --- products ----------------------------------------------------------------------------------------------------- */
+
+static mr_status column_sums(mr_kctx *kc, int64_t rows, int64_t cols, const float *x, float *y, bool add)
+{
+	mr_gemm g = {.m = 1, .n = cols, .k = rows, .add = add};
+
+	if ((size_t)rows > kc->n_ones) {
+		MR_TRY(reserve(&kc->ones, &kc->n_ones, rows));
+		for (size_t i = 0; i < kc->n_ones; i++)
+			kc->ones[i] = 1;
+	}
+	return mr_onednn_gemm(kc->onednn, &g, kc->ones, x, NULL, y);
+}
+
+static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add)
+{
+	note(kc, column_sums(kc, rows, cols, x, y, add));
+}
+
+static void sum(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+{
+	note(kc, mr_onednn_sum(kc->onednn, n, a, b, y));
+}
+
+static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
+{
+	if (act == MR_ACT_GELU)
+		note(kc, mr_onednn_gelu_backward(kc->onednn, n, aux, dy, dz));
+	else
+		mr_fused_act_backward(kc, act, n, aux, dy, dz);
+}
+
+/* @z, which may be @c, to @c. */
+static mr_status activate(mr_kctx *kc, mr_act act, int64_t n, const float *z, float *c)
+{
+	mr_vec_act relu = {.act = act, .in = z, .out = c};
+
+	if (act == MR_ACT_GELU)
+		return mr_onednn_gelu(kc->onednn, n, z, c);
+	if (act == MR_ACT_RELU)
+		mr_team_run(kc->n_threads, kc->vec->act, &relu, n, 64, 1);
+	return MR_OK;
+}
+
+static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
+{
+	float *z = g->act == MR_ACT_GELU && aux ? aux : c; /* act_backward wants what GELU is applied to */
+
+	MR_TRY(noted(kc));
+	MR_TRY(mr_onednn_gemm(kc->onednn, g, a, b, bias, z));
+	MR_TRY(activate(kc, g->act, g->m * g->n, z, c));
+	if (g->a_sums)
+		MR_TRY(column_sums(kc, g->k, g->m, a, g->a_sums, g->add));
+	if (g->b_sums)
+		MR_TRY(column_sums(kc, g->k, g->n, b, g->b_sums, g->add));
+	if (g->addend)
+		sum(kc, g->m * g->n, c, g->addend, c);
+	if (g->through != MR_ACT_NONE)
+		act_backward(kc, g->through, g->m * g->n, g->through_aux, c, c);
+	return noted(kc);
+}
+
+static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
+{
+	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
+	mr_fused_step(kc, g->m * g->n, s, c);
+	return MR_OK;
+}
+
+static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b, void *c,
+			  const mr_step *s)
+{
+	mr_gemm part = *g;
+
+	for (uint32_t j = 0; j < n; j++, part.add = true)
+		MR_TRY(gemm(kc, &part, a[j], b[j], NULL, c, NULL));
+	if (s)
+		mr_fused_step(kc, g->m * g->n, s, c);
+	return MR_OK;
+}
+
+static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
+				const mr_gemm_rows *r)
+{
+	float *out = r->out;
+
+	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
+	for (int64_t i = 0; i < r->n; i++)
+		memcpy(out + i * g->n, (const float *)c + r->row[i] * g->n, (size_t)g->n * sizeof(float));
+	mr_fused_step(kc, g->m * g->n, s, c);
+	return MR_OK;
+}
+
+/* --- layer norm --------------------------------------------------------------------------------------------------- */
+
+static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain, const void *shift, void *y,
+		 void *mean, void *rstd_)
+{
+	float *rstd = rstd_;
+
+	if (!mean) {
+		mr_fused_norm(kc, rows, cols, eps, x, gain, shift, y, mean, rstd);
+		return;
+	}
+	note(kc, mr_onednn_norm(kc->onednn, rows, cols, (float)eps, x, gain, shift, y, mean, rstd));
+	for (int64_t i = 0; i < rows; i++)
+		rstd[i] = 1 / sqrtf(rstd[i] + (float)eps);
+}
+
+/* To @dx, and with @dgain to dgain and dshift; dx or dgain may be NULL; each is added to what is there if it says so. One
+ * primitive computes both halves, so that each half has the bits of both at once. */
+static mr_status norm_gradients(mr_kctx *kc, int64_t rows, int64_t cols, const float *x, const float *gain, const float *mean,
+				const float *rstd, const float *dy, float *dx, bool add, float *dgain, float *dshift, bool add_weight)
+{
+	float *variance, *input, *weight;
+
+	MR_TRY(reserve(&kc->room, &kc->room_floats, rows + 3 * cols + rows * cols));
+	variance = kc->room;
+	weight = variance + rows; /* of the gain, then of the shift, then a gain of 1 where none is given */
+	input = dx && !add ? dx : weight + 3 * cols;
+	for (int64_t i = 0; i < rows; i++)
+		variance[i] = 1 / (rstd[i] * rstd[i]);
+	for (int64_t j = 0; !gain && j < cols; j++)
+		weight[2 * cols + j] = 1;
+	MR_TRY(mr_onednn_norm_backward(kc->onednn, rows, cols, x, gain ? gain : weight + 2 * cols, mean, variance, dy, input,
+				       dgain && !add_weight ? dgain : weight, dgain && !add_weight ? dshift : weight + cols));
+	if (dx && add)
+		MR_TRY(mr_onednn_sum(kc->onednn, rows * cols, dx, input, dx));
+	if (dgain && add_weight) {
+		MR_TRY(mr_onednn_sum(kc->onednn, cols, dgain, weight, dgain));
+		MR_TRY(mr_onednn_sum(kc->onednn, cols, dshift, weight + cols, dshift));
+	}
+	return MR_OK;
+}
+
+static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
+				const void *rstd, const void *dy, void *dx, bool add)
+{
+	if (!mean)
+		mr_fused_norm_backward_input(kc, rows, cols, x, gain, mean, rstd, dy, dx, add);
+	else
+		note(kc, norm_gradients(kc, rows, cols, x, gain, mean, rstd, dy, dx, add, NULL, NULL, false));
+}
+
+static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean, const void *rstd,
+				 const void *dy, void *dgain, void *dshift, bool add)
+{
+	if (!mean)
+		mr_fused_norm_backward_weight(kc, rows, cols, x, mean, rstd, dy, dgain, dshift, add);
+	else
+		note(kc, norm_gradients(kc, rows, cols, x, NULL, mean, rstd, dy, NULL, false, dgain, dshift, add));
+}
+
+static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
+			  const void *rstd, const void *dy, void *dx, bool add, void *dgain, void *dshift, bool add_weight)
+{
+	if (!mean)
+		mr_fused_norm_backward(kc, rows, cols, x, gain, mean, rstd, dy, dx, add, dgain, dshift, add_weight);
+	else
+		note(kc, norm_gradients(kc, rows, cols, x, gain, mean, rstd, dy, dx, add, dgain, dshift, add_weight));
+}
+
+/* --- the table ---------------------------------------------------------------------------------------------------- */
+
+#define BY_OURS(id) mr_fused_##id
+#define BY_ONEDNN(id) id
+#define BY_BOTH(id) id
+
+const mr_kernels mr_kernels_onednn_f32 = {
+	.name = "onednn",
+	.dtype = MR_F32,
+#define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
+#define MR_KERNEL(type, id, args, fused, onednn, what) .id = BY_##onednn(id),
+#include "nn/kernels.def"
+};

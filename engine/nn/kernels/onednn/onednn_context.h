@@ -1,0 +1,82 @@
+/*
+ * onednn_context.h - what the files that call oneDNN share: a context with its primitives, and the differences between the library's
+ * C interfaces 2.6 and 3.x.
+ *
+ * A primitive is found by (m, n, k, flags) in an open-addressing table; engine, threads and ISA are fixed for a context. Its memory
+ * objects live as long as it does and get this call's addresses, so a hit neither allocates nor locks in our code.
+ */
+#ifndef MR_KERNELS_ONEDNN_CONTEXT_H
+#define MR_KERNELS_ONEDNN_CONTEXT_H
+
+#include <dnnl.h>
+
+#include "nn/kernels/onednn/onednn_primitives.h"
+
+#if DNNL_VERSION_MAJOR < 2 || (DNNL_VERSION_MAJOR == 2 && DNNL_VERSION_MINOR < 6)
+#error "oneDNN 2.6 or newer is needed"
+#endif
+
+enum { ONEDNN_ARGS = 10 };
+
+/* The low bits of flags are the kind's own; the kind is never 0, which marks a free place in the table. */
+enum { ONEDNN_MATMUL = 1 << 8, ONEDNN_SUM = 2 << 8, ONEDNN_GELU = 3 << 8, ONEDNN_NORM = 4 << 8 };
+
+typedef struct onednn_primitive {
+	int64_t m, n, k;
+	uint32_t flags;
+	uint32_t n_args;                     /* the scratchpad is the last one */
+	dnnl_primitive_t primitive;
+	dnnl_exec_arg_t arg[ONEDNN_ARGS];
+} onednn_primitive;
+
+struct mr_onednn {
+	dnnl_engine_t engine;
+	dnnl_stream_t stream;
+	int n_threads;
+#ifndef MR_OPENMP
+	void (*set_num_threads)(int); /* of the runtime that the library is linked with, though we are not; NULL: none */
+#endif
+	uint32_t n_used, n_places;    /* n_places: a power of two */
+	onednn_primitive *table;
+	void *scratch;
+	size_t scratch_bytes;
+};
+
+/* A memory descriptor: an owned handle in 3.x, a value in 2.6; md_arg is how calls take it. */
+#if DNNL_VERSION_MAJOR >= 3
+typedef dnnl_memory_desc_t md_t;
+typedef const_dnnl_memory_desc_t md_arg;
+#else
+typedef dnnl_memory_desc_t md_t;
+typedef const dnnl_memory_desc_t *md_arg;
+#endif
+
+/* One argument of a primitive. */
+typedef struct onednn_arg {
+	int id; /* DNNL_ARG_... */
+	md_arg md;
+} onednn_arg;
+
+/** MR_EDNN with the step that failed. */
+mr_status mr_onednn_check(dnnl_status_t st, const char *what) MR_MUST_USE;
+
+/** A matrix of f32 with these strides; and @n numbers. Free them with mr_onednn_md_free. */
+mr_status mr_onednn_md_matrix(md_t *md, int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) MR_MUST_USE;
+mr_status mr_onednn_md_row(md_t *md, int64_t n) MR_MUST_USE;
+md_arg mr_onednn_md(const md_t *md); /* NULL: there is none */
+void mr_onednn_md_free(md_t *md);
+
+/** Attributes with a scratchpad of the caller's; @add: the result is added to what is there. */
+mr_status mr_onednn_attr(bool add, dnnl_primitive_attr_t *attr) MR_MUST_USE;
+
+/** Makes the primitive of @p from its description, and its memory objects: @arg[@n], then the scratchpad. */
+mr_status mr_onednn_finish(mr_onednn *d, onednn_primitive *p, dnnl_primitive_desc_t pd, const onednn_arg *arg,
+			   uint32_t n) MR_MUST_USE;
+
+/** Fills @p, whose key is set, by mr_onednn_finish. */
+typedef mr_status onednn_build_fn(mr_onednn *d, onednn_primitive *p);
+
+/** Executes the primitive with the key of @key, which @build makes on the first call, on @data, in the order of its arguments. */
+mr_status mr_onednn_run(mr_onednn *d, const onednn_primitive *key, onednn_build_fn *build, const void *const *data) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * onednn_primitives.h - what oneDNN executes, as plain calls.
+ *
+ * Only nn/kernels/onednn/onednn_*.c include the library's header and know its two C interfaces (2.6 and 3.x). A mr_onednn holds
+ * one engine, one stream, one scratchpad and the primitives that its thread has needed so far; it is used by one thread. Two
+ * threads may not share a primitive's scratchpad (results are silently wrong), so nothing is shared.
+ *
+ * A call allocates when its shape is new; the library itself makes about six small allocations a call. Errors of all: MR_EDNN,
+ * MR_ERESOURCE.
+ */
+#ifndef MR_KERNELS_ONEDNN_PRIMITIVES_H
+#define MR_KERNELS_ONEDNN_PRIMITIVES_H
+
+#include "nn/kernels.h"
+
+typedef struct mr_onednn mr_onednn;
+
+/** @n_threads: of the calling thread's team; primitives are built for it. Errors: MR_ERESOURCE, MR_EDNN. */
+mr_status mr_onednn_create(uint32_t n_threads, mr_onednn **out) MR_MUST_USE;
+void mr_onednn_destroy(mr_onednn *d); /* accepts NULL */
+
+/** Scratchpad, table and 75 KiB a primitive (measured growth of the process over 100 shapes; AVX2 15 KiB). */
+size_t mr_onednn_bytes(const mr_onednn *d);
+
+/**
+ * As mr_kernels.gemm, but the activation is not applied: @c gets op(A) op(B) + bias.
+ * Allocates: on the first call with a shape; the library itself makes about six small allocations a call.
+ */
+mr_status mr_onednn_gemm(mr_onednn *d, const mr_gemm *g, const float *a, const float *b, const float *bias,
+		       float *c) MR_MUST_USE;
+
+/** y[n] = a[n] + b[n]; y may be a or b. */
+mr_status mr_onednn_sum(mr_onednn *d, int64_t n, const float *a, const float *b, float *y) MR_MUST_USE;
+
+/** y[n] = GELU(z[n]), tanh form; y may be z. And dz[n] = dy[n] GELU'(z[n]); dz may be dy. */
+mr_status mr_onednn_gelu(mr_onednn *d, int64_t n, const float *z, float *y) MR_MUST_USE;
+mr_status mr_onednn_gelu_backward(mr_onednn *d, int64_t n, const float *z, const float *dy, float *dz) MR_MUST_USE;
+
+/** Layer norm over rows of x[rows, cols]; saves mean[rows] and variance[rows]. */
+mr_status mr_onednn_norm(mr_onednn *d, int64_t rows, int64_t cols, float eps, const float *x, const float *gain,
+			 const float *shift, float *y, float *mean, float *variance) MR_MUST_USE;
+/** Overwrites dx, dgain and dshift. @variance has eps in it. */
+mr_status mr_onednn_norm_backward(mr_onednn *d, int64_t rows, int64_t cols, const float *x, const float *gain, const float *mean,
+				  const float *variance, const float *dy, float *dx, float *dgain, float *dshift) MR_MUST_USE;
+
+/** True when the library uses AVX-512 (the CPU has it and ONEDNN_MAX_CPU_ISA allows it). */
+bool mr_onednn_avx512(void);
+bool mr_onednn_avx2(void);
+
+#endif
