@@ -36,7 +36,7 @@ static const mr_option train[] = {
 	 "largest gradient norm, global where the system synchronises, per stage where it does not; 0: no clipping"},
 	{"nonfinite", MR_OPT_ENUM, "stop", 0, 0, "stop|skip", NULL,
 	 "a step whose gradient norm is not finite: stop the run, or leave the weights as they are; skip needs clip"},
-	{"norm_every", MR_OPT_INT, "50", 0, 1e15, NULL, "steps",
+	{"norm_every", MR_OPT_INT, "100", 0, 1e15, NULL, "steps",
 	 "steps between those whose gradient norm is measured, for metrics.jsonl and the progress line: that of the last stage where the system "
 	 "has no global one. No weight depends on it; 0: never; with clip it is known of every step"},
 	{"seed", MR_OPT_INT, "1", 0, INFINITY, NULL, NULL, "of initial weights, order of the data and dropout"},
