@@ -65,7 +65,7 @@ search_figures search_by_name(uint16_t d, uint32_t t, uint16_t v, double cap, co
 		    mr_schedule_emit(ops, &(mr_sched_args){.n_workers = d, .n_micro = t, .chunks = v, .costs = costs}, &plan) !=
 			    MR_OK)
 			continue;
-		if (plan->n_pipes == 1 && plan->n_stages == d * v && plan->contract.flush == MR_FLUSH_BARRIER) {
+		if (plan->n_pipes == 1 && plan->n_stages == d * v && plan->contract.flush != MR_FLUSH_NONE) {
 			f = search_walk(plan, costs);
 			if (f.peak <= cap + 1e-9) {
 				best.makespan = fmin(best.makespan, f.makespan);
