@@ -63,7 +63,7 @@
 static const mr_option options[] = {
 	{"chunks", MR_OPT_INT, "0", 0, 1024, NULL, NULL, "stages that a worker hosts; 0: as many as make the shortest step"},
 	{"cap", MR_OPT_STRING, "memory", 0, 0, NULL, NULL,
-	 "micro-batches of its share that a worker may keep, each until its W: D (workers), 2D, none or a number; memory: what fits into machine.memory_limit, and D where no model is given"},
+	 "micro-batches of its share that a worker may keep, each until its W: D (workers), 2D, none or a number; memory: what the process has room for, as machine.memory_limit says, and D where no model is given"},
 	{"objective", MR_OPT_ENUM, "step", 0, 0, "step|makespan|period", NULL,
 	 "what to make short: a step as it will run, an iteration with its barrier, or the distance of iterations without one"},
 	{"tries", MR_OPT_INT, "0", 0, MOST_TRIES, NULL, NULL,

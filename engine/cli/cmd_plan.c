@@ -17,11 +17,11 @@ static mr_status report(const mr_args *args, const mr_forecast *f)
 	FILE *out;
 
 	if (svg) /* a picture says nothing of memory */
-		MR_TRY(mr_forecast_process_fits(f));
+		MR_TRY(mr_forecast_fits(f));
 	MR_TRY(mr_output_open(path, &out));
 	st = svg ? mr_forecast_draw(f, true, out) : mr_forecast_print(f, out);
 	MR_TRY(mr_output_close(path, out, st));
-	return mr_forecast_process_fits(f);
+	return mr_forecast_fits(f);
 }
 
 /* All systems side by side. */
@@ -104,7 +104,8 @@ static const mr_option options[] = {
 	{"plan", MR_OPT_STRING, "", 0, 0, NULL, NULL, "this plan in place of the system's, as train --plan"},
 	{"compare", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
 	 "all systems side by side: predicted step time, bubble, memory, weight copies, staleness"},
-	{"cap", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes", "with --compare: the memory of all workers together; 0: machine.memory_limit"},
+	{"cap", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes",
+	 "with --compare: the memory of all workers together; 0: machine.memory_limit, which is of the whole process"},
 	{"format", MR_OPT_ENUM, "text", 0, 0, "text|svg", NULL,
 	 "all tables and the schedule as text, or the schedule as a picture"},
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty or -: standard output"},

@@ -8,6 +8,7 @@
 #include "cli/plan_report.h"
 #include "ir/metrics.h"
 #include "ir/walk_trace.h"
+#include "session/memory_plan.h"
 #include "sim/sim.h"
 
 #define EXTRA_SETS 7
@@ -33,8 +34,8 @@ static mr_status change_job(const base *b, const mr_compare_row *a, mr_job *j)
 	j->train.microbatches = a->n_micro;
 	if (a->chunks)
 		MR_TRY(mr_values_set_int(j->system.values, "chunks", a->chunks));
-	if (b->cap)
-		j->machine.memory_limit = (int64_t)b->cap;
+	if (b->cap) /* of the workers, in place of the limit of the process */
+		j->machine.memory_limit = 0;
 	if (a->auto_cut || !a->ops)
 		j->partition = "auto";
 	if (!a->ops) { /* all that there is, inside each operator */
@@ -269,7 +270,8 @@ static void set_up(mr_compare *c, base *b)
 		 (long long)c->batch, c->batch == 1 ? "" : "s");
 	snprintf(c->source, sizeof(c->source), "%s", b->costs.source);
 	c->measured = b->costs.measured;
-	c->limit = b->cap ? b->cap : (uint64_t)mr_config_job(b->config)->machine.memory_limit;
+	c->cap = b->cap;
+	c->limit = (uint64_t)mr_config_job(b->config)->machine.memory_limit;
 }
 
 /* Which rows that can run may as well be as fast as which. */
@@ -312,6 +314,8 @@ mr_status mr_compare_init(mr_compare *c, const mr_args *args, uint64_t cap, bool
 	MR_TRY(mr_open_config(args, &b.config));
 	st = mr_session_survey(mr_config_job(b.config), &b.s);
 	if (st == MR_OK) {
+		b.s.workers_limit = cap;
+		b.s.program_bytes = mr_memory_of_program(&b.s); /* the program of each row, which the rows before do not add to */
 		st = mr_costs_at_hand(&b.s, &b.costs);
 		if (st == MR_OK) {
 			set_up(c, &b);

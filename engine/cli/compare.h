@@ -44,7 +44,7 @@ typedef struct mr_compare {
 	uint32_t n;
 	uint32_t n_micro;        /* of systems that cut a step */
 	int64_t batch;
-	uint64_t limit;          /* bytes in all; 0: none */
+	uint64_t cap, limit;     /* most bytes of the workers, and of the process; 0: none */
 	bool measured;           /* costs are, else nominal */
 	bool divided;            /* to another number of threads */
 	bool scaled;             /* measured times were scaled to another size of micro-batch */
@@ -54,8 +54,8 @@ typedef struct mr_compare {
 
 /**
  * Try all. @args: of the command, whose operand is the configuration;
- * @cap: bytes, 0: the configuration's. @pictures: keep trace records of a stretch that is as long for all. The caller calls
- * fini, also after an error. Errors: the configuration itself is wrong; MR_ERESOURCE.
+ * @cap: most bytes of the workers, in place of the configuration's limit of the process; 0: that one. @pictures: keep
+ * trace records of a stretch that is as long for all. The caller calls fini, also after an error. Errors: the configuration itself is wrong; MR_ERESOURCE.
  */
 mr_status mr_compare_init(mr_compare *c, const mr_args *args, uint64_t cap, bool pictures) MR_MUST_USE;
 void mr_compare_fini(mr_compare *c);

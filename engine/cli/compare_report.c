@@ -70,8 +70,9 @@ mr_status mr_compare_print(const mr_compare *c, FILE *out)
 
 	snprintf(step, sizeof(step), "step %s", name);
 	fprintf(out, "%s\n", c->what);
-	if (c->limit)
-		fprintf(out, "memory   at most %s\n", mr_bytes_text(c->limit, limit));
+	if (c->cap || c->limit)
+		fprintf(out, "memory   at most %s for %s\n", mr_bytes_text(c->cap ? c->cap : c->limit, limit),
+			c->cap ? "the workers" : "the process");
 	fprintf(out, "costs    %s\n", c->source);
 	if (c->scaled)
 		fputs("         measured for micro-batches of another size than some of these have, and scaled to theirs\n", out);

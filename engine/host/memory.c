@@ -1,6 +1,7 @@
 #include "host/memory.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -147,4 +148,9 @@ uint64_t mr_memory_peak_bytes(void)
 uint64_t mr_memory_resident_bytes(void)
 {
 	return status_bytes("VmRSS");
+}
+
+void mr_memory_give_back(void)
+{
+	malloc_trim(0);
 }

@@ -57,4 +57,7 @@ uint64_t mr_memory_peak_bytes(void);
 /** Resident bytes of this process now (VmRSS); 0 if /proc does not say. */
 uint64_t mr_memory_resident_bytes(void);
 
+/** Give what was freed but is still resident back to the system. */
+void mr_memory_give_back(void);
+
 #endif

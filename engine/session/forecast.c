@@ -13,7 +13,6 @@ mr_status mr_forecast_memory(mr_forecast *f)
 	const mr_session *s = f->s;
 	mr_run_config c = mr_session_run_config(s, NULL);
 
-	f->limit = c.memory_limit; /* mr_forecast_fits compares, when the tables have been shown */
 	f->node_bytes = calloc(s->topo.n_nodes, sizeof(*f->node_bytes));
 	if (!f->node_bytes)
 		return mr_fail(MR_ERESOURCE, "no memory for a plan");
@@ -120,22 +119,23 @@ static mr_status check_nodes(const mr_forecast *f)
 	return MR_OK;
 }
 
-mr_status mr_forecast_fits(const mr_forecast *f)
+/* What is asked of the workers alone: less than all of the process may have. */
+static mr_status check_workers(const mr_forecast *f)
 {
 	char need[16], have[16];
 
-	MR_TRY(check_nodes(f));
-	if (f->limit && f->bytes > f->limit)
-		return mr_fail(MR_ERESOURCE, "the plan needs %s of memory, and %s is the limit",
-			       mr_bytes_text(f->bytes, need), mr_bytes_text(f->limit, have));
-	return MR_OK;
+	if (!f->s->workers_limit || f->bytes <= f->s->workers_limit)
+		return MR_OK;
+	return mr_fail(MR_ERESOURCE, "the workers need %s of memory, and %s is the limit", mr_bytes_text(f->bytes, need),
+		       mr_bytes_text(f->s->workers_limit, have));
 }
 
-mr_status mr_forecast_process_fits(const mr_forecast *f)
+mr_status mr_forecast_fits(const mr_forecast *f)
 {
 	mr_memory_plan m;
 
 	MR_TRY(check_nodes(f));
+	MR_TRY(check_workers(f));
 	MR_TRY(mr_memory_plan_of(f->s, f->bytes, &m));
 	return mr_memory_plan_fits(&m, f->s);
 }

@@ -20,7 +20,7 @@ typedef struct mr_forecast {
 	double busy_s;         /* of them, computing: mean over the workers */
 	double busiest_s;      /* and of the worker that computes longest */
 	uint64_t *node_bytes;  /* [nodes of the topology] planned */
-	uint64_t bytes, limit; /* planned in all, and allowed (0: no limit) */
+	uint64_t bytes;        /* planned in all */
 } mr_forecast;
 
 /** Build all of it for an open session, with the costs at hand (costs.h). The caller calls fini, also after an error.
@@ -35,10 +35,10 @@ mr_status mr_forecast_memory(mr_forecast *f) MR_MUST_USE;
 /** Steps of a body of @p, or of its list where that ends. */
 double mr_forecast_steps(const mr_plan *p);
 
-/** Do the workers fit into the memory of their nodes, and into the limit? MR_ERESOURCE with the figures. */
+/**
+ * Do the workers fit into the memory of their nodes and into s->workers_limit, and the whole process into what
+ * mr_session_open compares it with (memory_plan.h)? MR_ERESOURCE with the figures.
+ */
 mr_status mr_forecast_fits(const mr_forecast *f) MR_MUST_USE;
-
-/** Does the whole process (memory_plan.h)? The same errors. */
-mr_status mr_forecast_process_fits(const mr_forecast *f) MR_MUST_USE;
 
 #endif

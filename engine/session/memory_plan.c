@@ -1,6 +1,5 @@
 #include "session/memory_plan.h"
 
-
 #include "host/memory.h"
 #include "sequential/sequential_size.h"
 #include "session/known.h"
@@ -12,6 +11,9 @@
 /* What a thread needs beside: of its stack what it uses, its waits and its part of the heap (measured with 64 to 1024 workers: 12 to
  * 14 KiB, and 6 KiB more with the context of oneDNN). */
 #define THREAD_BYTES ((uint64_t)20 << 10)
+
+/* A plan that is chosen by what memory is left is not to follow from single pages, which differ from run to run. */
+#define WHOLE_BYTES ((uint64_t)1 << 20)
 
 static const char *const names[MR_N_MEMORY_USES] = {
 	[MR_MEMORY_PROGRAM] = "program and libraries",
@@ -59,6 +61,13 @@ static uint64_t plan_bytes(const mr_session *s)
 	return (s->plan ? mr_plan_bytes(s->plan) : 0) + (s->steady ? mr_plan_bytes(s->steady) : 0);
 }
 
+uint64_t mr_memory_of_program(const mr_session *s)
+{
+	uint64_t resident = mr_memory_resident_bytes(), plan = plan_bytes(s), program = resident > plan ? resident - plan : 0;
+
+	return s->program_bytes ? s->program_bytes : (program + WHOLE_BYTES - 1) / WHOLE_BYTES * WHOLE_BYTES;
+}
+
 mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_plan *out)
 {
 	const mr_dataset *d = s->data;
@@ -67,7 +76,7 @@ mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_pla
 
 	*out = (mr_memory_plan){.resident = mr_memory_resident_bytes(), .on_disk = d->bytes.on_disk};
 	b[MR_MEMORY_PLAN] = plan;
-	b[MR_MEMORY_PROGRAM] = out->resident > plan ? out->resident - plan : 0;
+	b[MR_MEMORY_PROGRAM] = mr_memory_of_program(s);
 	b[MR_MEMORY_DATA] = d->bytes.kept;
 	b[MR_MEMORY_LOADING] = d->bytes.passing;
 	b[MR_MEMORY_WORKERS] = workers;

@@ -43,6 +43,9 @@ mr_status mr_memory_started_fits(const mr_session *s) MR_MUST_USE;
 /** "  data  320 MiB\n": a line for each use that there is, and the total. */
 void mr_memory_plan_print(const mr_memory_plan *m, mr_strbuf *out);
 
+/** Bytes of the program, libraries and tables, the plan apart: s->program_bytes, or what is resident now in whole MiB. */
+uint64_t mr_memory_of_program(const mr_session *s);
+
 /** What a thread needs beside the workers' memory, and the process as a whole. */
 uint64_t mr_memory_of_threads(const mr_session *s);
 

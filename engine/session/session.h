@@ -42,6 +42,8 @@ typedef struct mr_session {
 	mr_topo topo;                /* of this machine, or the one that machine.topology describes */
 	mr_place place;
 	mr_executor executor;        /* after mr_session_start */
+	uint64_t program_bytes;      /* memory_plan.h: resident before a plan was made; 0: when memory is judged */
+	uint64_t workers_limit;      /* most bytes that the workers may map; 0: only the process has a limit */
 	struct mr_known *known;      /* known.h: of an objective of the theory, where somebody put it; else NULL. Owned */
 	uint64_t base_bytes;         /* resident memory before the executor was made; of a run see there */
 	uint64_t before_bytes;       /* most of it until then: a long list costs more while it is made and checked */
@@ -74,7 +76,7 @@ mr_status mr_session_open_plan(const mr_job *job, const char *path, mr_session *
 mr_status mr_session_open_record(const mr_job *job, const char *path, mr_session *s) MR_MUST_USE;
 
 /** The same with the data of @other, which must stay open as long: for another system on the same model and data.
- * Costs are those of @other, scaled to the size of a micro-batch. */
+ * Costs are those of @other, scaled to the size of a micro-batch; program_bytes and workers_limit are those of @other. */
 mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_session *s) MR_MUST_USE;
 
 /** The same for a trained model with the characters @alphabet (NULL: those of the text); without the text and a plan when @speechless,

@@ -7,7 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "host/memory.h"
 #include "session/forecast.h"
+#include "session/memory_plan.h"
 #include "session/session_parts.h"
 
 typedef struct cut {
@@ -144,6 +146,7 @@ mr_status mr_session_judge_create(mr_session *s, mr_session_judge **out)
 	*out = j;
 	if (!j)
 		return mr_fail(MR_ERESOURCE, "no memory to choose among plans");
+	s->program_bytes = mr_memory_of_program(s); /* before what the choice itself takes for a while */
 	*j = (mr_session_judge){.s = s, .face = {.cuts = cuts, .costs = costs, .look = look, .barrier = clips, .arg = j}};
 	return MR_OK;
 }
@@ -161,4 +164,5 @@ void mr_session_judge_destroy(mr_session_judge *j)
 		mr_partition_fini(&j->cuts[i].partition);
 	free(j->cuts);
 	free(j);
+	mr_memory_give_back(); /* what many plans took is not to count as the program's */
 }

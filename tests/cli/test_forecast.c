@@ -455,11 +455,14 @@ static void memory_is_compared_with_limit_and_nodes(void)
 	CU_ASSERT_EQUAL(f.bytes, mr_run_mapped_bytes(f.run));
 	CU_ASSERT_EQUAL(f.node_bytes[0], f.bytes);
 	MR_CHECK_OK(mr_forecast_fits(&f));
-	f.limit = f.bytes;
+	session.workers_limit = f.bytes;
 	MR_CHECK_OK(mr_forecast_fits(&f));
-	f.limit = f.bytes - 1;
-	MR_CHECK_FAIL(mr_forecast_fits(&f), MR_ERESOURCE, "is the limit");
-	f.limit = 0;
+	session.workers_limit = f.bytes - 1;
+	MR_CHECK_FAIL(mr_forecast_fits(&f), MR_ERESOURCE, "the workers need");
+	session.workers_limit = 0;
+	session.program_bytes = session.topo.memory_bytes; /* the rest of the process has to fit as well */
+	MR_CHECK_FAIL(mr_forecast_fits(&f), MR_ERESOURCE, "the process needs");
+	session.program_bytes = 0;
 	f.node_bytes[0] = session.topo.node[0].memory_bytes + 1;
 	MR_CHECK_FAIL(mr_forecast_fits(&f), MR_ERESOURCE, "and the node has");
 	mr_forecast_fini(&f);

@@ -1,6 +1,7 @@
 /*
  * test_search_promise.c - for the costs and the bytes given, search is never worse than a system with one pipe that
- * flushes, whatever its chunks: by the step that plan predicts, over random costs, memory limits, workers and micro-batches.
+ * flushes, whatever its chunks: by the step that plan predicts, over random costs, workers and micro-batches, and with
+ * limits of memory that are what these systems need.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,8 +12,10 @@
 #include "check.h"
 #include "config/config_help.h"
 #include "session/forecast.h"
+#include "session/memory_plan.h"
 
-#define N_CASES 24
+#define N_CASES 32
+#define MOST_LIMITS 4u
 #define MODEL \
 	"model = { name = \"mlp\"; hidden = [12, 8, 16, 8, 12, 8, 16]; };\n" \
 	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n" \
@@ -21,38 +24,73 @@
 	"machine = { workers = %u; threads = 1; topology = \"core:4 pu:1\"; memory_limit = %llu; };\n" \
 	"costs = \"%s\"; backend = \"reference\"; dtype = \"f64\";\n"
 
+/* Systems with one pipe that flush, at any number of chunks. */
+static const struct {
+	const char *name, *options;
+} named[] = {
+	{"naive", ""}, {"gpipe", ""}, {"1f1b", ""}, {"dapple", ""}, {"zb_h1", ""}, {"zb_h2", ""}, {"zb_auto", ""},
+	{"zb_v", ""}, {"1f1b_v", ""}, {"v_half", ""}, {"v_min", ""}, {"dualpipe_v", ""}, {"hanayo", ""},
+	{"interleaved", "chunks = 1;"}, {"interleaved", "chunks = 2;"}, {"interleaved", "chunks = 3;"}, {"interleaved", "chunks = 4;"},
+	{"looped_bfs", "chunks = 1;"}, {"looped_bfs", "chunks = 2;"}, {"looped_bfs", "chunks = 3;"}, {"looped_bfs", "chunks = 4;"},
+	{"interleaved_zb", "chunks = 1;"}, {"interleaved_zb", "chunks = 2;"}, {"interleaved_zb", "chunks = 3;"},
+	{"interleaved_zb", "chunks = 4;"},
+};
+
+#define N_NAMED (sizeof(named) / sizeof(named[0]))
+
 typedef struct one_case {
 	char costs[300];
 	uint32_t n_micro, n_workers;
 	double clip;
-	unsigned long long limit;
+	mr_config *config;
+	mr_session base; /* of 1f1b: the others are opened beside it */
 } one_case;
 
-/* The predicted step of @system, INFINITY where it cannot run or does not fit; @bytes may be NULL. */
-static double step_of(const one_case *c, const char *system, const char *options, uint64_t *bytes)
+/* Of one system: INFINITY where it cannot run. */
+typedef struct figures {
+	double step;
+	uint64_t bytes, total; /* of the workers and of the process */
+} figures;
+
+static mr_config *load(const one_case *c, const char *system, const char *options, uint64_t limit)
 {
-	double step = INFINITY;
 	char text[1600];
 	mr_config *config = NULL;
 	mr_strbuf report;
+
+	snprintf(text, sizeof(text), MODEL, system, options, c->n_micro, c->clip, c->n_workers, (unsigned long long)limit,
+		 c->costs);
+	mr_strbuf_init(&report);
+	if (mr_test_load(text, strlen(text), NULL, 0, &report, &config) != MR_OK)
+		config = NULL;
+	mr_strbuf_fini(&report);
+	return config;
+}
+
+/* With at most @limit bytes of the process and @workers_limit of the workers; 0: none. What does not fit cannot run. */
+static figures look(one_case *c, const char *system, const char *options, uint64_t limit, uint64_t workers_limit)
+{
+	mr_config *config = load(c, system, options, limit);
+	figures out = {.step = INFINITY};
+	mr_memory_plan m;
 	mr_session s;
 	mr_forecast f;
 
-	snprintf(text, sizeof(text), MODEL, system, options, c->n_micro, c->clip, c->n_workers, c->limit, c->costs);
-	mr_strbuf_init(&report);
-	if (mr_test_load(text, strlen(text), NULL, 0, &report, &config) == MR_OK) {
-		if (mr_session_open(mr_config_job(config), &s) == MR_OK) {
-			MR_CHECK_OK(mr_forecast_init(&f, &s));
-			step = mr_forecast_fits(&f) == MR_OK ? f.step_s : INFINITY;
-			if (bytes)
-				*bytes = f.bytes;
-			mr_forecast_fini(&f);
-			mr_session_close(&s);
-		}
-		mr_config_destroy(config);
+	c->base.workers_limit = workers_limit;
+	if (config && mr_session_open_beside(mr_config_job(config), &c->base, &s) == MR_OK) {
+		MR_CHECK_OK(mr_forecast_init(&f, &s));
+		MR_CHECK_OK(mr_memory_plan_of(&s, 0, &m));
+		CU_ASSERT_EQUAL(m.bytes[MR_MEMORY_WORKERS], f.bytes);
+		out = (figures){.step = f.step_s, .bytes = f.bytes, .total = m.total};
+		if (mr_forecast_fits(&f) != MR_OK)
+			out.step = INFINITY;
+		/* What fits is what mr_session_open lets through, as long as the workers have no limit of their own. */
+		CU_ASSERT(workers_limit || (mr_memory_plan_fits(&m, &s) == MR_OK) == (out.step < INFINITY));
+		mr_forecast_fini(&f);
+		mr_session_close(&s);
 	}
-	mr_strbuf_fini(&report);
-	return step;
+	mr_config_destroy(config);
+	return out;
 }
 
 static double draw(unsigned k, unsigned what, double least, double most)
@@ -60,59 +98,93 @@ static double draw(unsigned k, unsigned what, double least, double most)
 	return least * pow(most / least, mr_rng_uniform(7, MR_RNG_TEST, k, what, 0));
 }
 
-/* Costs that no machine has: anything from 1 to 20 for each half of each layer, and now and then a dear hand-over. */
+/* Costs that no machine has: anything from 1 to 20 for each half of each layer, in some cases one half ten times the
+ * others, W that cost less together, and now and then a dear hand-over or memory far away. */
 static void write_costs(unsigned k, one_case *c)
 {
-	char text[1600];
 	mr_config *config;
-	mr_strbuf report;
 	mr_session s;
 	mr_costs costs;
+	double dear[4];
 
-	snprintf(c->costs, sizeof(c->costs), "%s", mr_test_file("costs.csv", "", 0));
-	snprintf(text, sizeof(text), MODEL, "1f1b", "", c->n_micro, c->clip, c->n_workers, 0ull, "");
-	mr_strbuf_init(&report);
-	MR_CHECK_OK(mr_test_load(text, strlen(text), NULL, 0, &report, &config));
-	mr_strbuf_fini(&report);
-	MR_CHECK_OK(mr_session_open(mr_config_job(config), &s));
+	c->costs[0] = 0;
+	config = load(c, "1f1b", "", 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(config);
+	MR_CHECK_OK(mr_session_survey(mr_config_job(config), &s));
 	MR_CHECK_OK(mr_costs_alloc(&s, &costs));
-	for (uint32_t i = 0; i < s.graph->n_nodes; i++)
-		costs.layer[i] = (mr_layer_cost){.f = draw(k, 4 * i, 1e-6, 2e-5), .i = draw(k, 4 * i + 1, 1e-6, 2e-5),
-						 .w = draw(k, 4 * i + 2, 1e-6, 2e-5), .u = draw(k, 4 * i + 3, 1e-7, 1e-5)};
+	for (unsigned i = 0; i < 4; i++)
+		dear[i] = k % 2 ? draw(k, 2000 + i, 0.1, 10) : 1;
+	for (uint32_t i = 0; i < s.graph->n_nodes; i++) {
+		mr_layer_cost *l = &costs.layer[i];
+
+		*l = (mr_layer_cost){.f = dear[0] * draw(k, 4 * i, 1e-6, 2e-5), .i = dear[1] * draw(k, 4 * i + 1, 1e-6, 2e-5),
+				     .w = dear[2] * draw(k, 4 * i + 2, 1e-6, 2e-5), .u = dear[3] * draw(k, 4 * i + 3, 1e-7, 1e-5)};
+		l->g = k % 5 < 2 ? l->w * mr_rng_uniform(7, MR_RNG_TEST, k, 3000 + i, 0) : 0;
+	}
 	costs.hop_s = k % 3 ? 0 : draw(k, 1000, 1e-7, 2e-5);
 	costs.remote.read_s = k % 4 ? 0 : 1e-8;
+	snprintf(c->costs, sizeof(c->costs), "%s", mr_test_file("costs.csv", "", 0));
 	MR_CHECK_OK(mr_costs_write(c->costs, &s, &costs));
 	mr_costs_fini(&costs);
 	mr_session_close(&s);
 	mr_config_destroy(config);
 }
 
-/* The best of all systems with one pipe, at any number of chunks; *@bytes is what it needs. */
-static double best_by_name(const one_case *c, const char **name, uint64_t *bytes)
+static void open_case(unsigned k, one_case *c)
 {
-	static const char *const fixed[] = {"naive", "gpipe", "1f1b", "dapple", "zb_h1", "zb_h2", "zb_auto", "zb_v", "1f1b_v",
-					    "v_half", "v_min", "dualpipe_v", "hanayo"};
-	static const char *const chosen[] = {"interleaved", "looped_bfs", "interleaved_zb"};
-	double best = INFINITY;
+	*c = (one_case){.n_micro = k % 2 ? 8 : 4, .n_workers = 2 + k % 3, .clip = k % 5 ? 0 : 1};
+	write_costs(k, c);
+	c->config = load(c, "1f1b", "", 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(c->config);
+	MR_CHECK_OK(mr_session_survey(mr_config_job(c->config), &c->base));
+	c->base.program_bytes = (uint64_t)9 << 20; /* any: what is resident grows with the test */
+}
 
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]) + 4 * sizeof(chosen) / sizeof(chosen[0]); i++) {
-		size_t k = i - sizeof(fixed) / sizeof(fixed[0]);
-		bool is_fixed = i < sizeof(fixed) / sizeof(fixed[0]);
-		const char *system = is_fixed ? fixed[i] : chosen[k / 4];
-		char options[40] = "";
-		uint64_t need = 0;
-		double step;
+static void close_case(one_case *c)
+{
+	mr_session_close(&c->base);
+	mr_config_destroy(c->config);
+}
 
-		if (!is_fixed)
-			snprintf(options, sizeof(options), "chunks = %zu;", k % 4 + 1);
-		step = step_of(c, system, options, &need);
-		if (step < best) {
-			best = step;
-			*name = system;
-			*bytes = need;
+static int by_number(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return (a > b) - (a < b);
+}
+
+/* The different needs of @at, ascending; their number. */
+static unsigned needs_of(const figures *at, bool process, uint64_t *need)
+{
+	unsigned n = 0, kept = 0;
+
+	for (size_t i = 0; i < N_NAMED; i++)
+		if (at[i].step < INFINITY)
+			need[n++] = process ? at[i].total : at[i].bytes;
+	qsort(need, n, sizeof(*need), by_number);
+	for (unsigned i = 0; i < n; i++)
+		if (!i || need[i] != need[kept - 1])
+			need[kept++] = need[i];
+	return kept;
+}
+
+/* Is search as good as the best of @at that fits into @limit bytes (0: none) of the process or of the workers? Better: true. */
+static bool keeps(unsigned k, one_case *c, const figures *at, bool process, uint64_t limit)
+{
+	double search = look(c, "search", "tries = 20;", process ? limit : 0, process ? 0 : limit).step, best = INFINITY;
+	const char *name = "";
+
+	for (size_t i = 0; i < N_NAMED; i++)
+		if (at[i].step < best && (!limit || (process ? at[i].total : at[i].bytes) <= limit)) {
+			best = at[i].step;
+			name = named[i].name;
 		}
-	}
-	return best;
+	CU_ASSERT(best < INFINITY);
+	if (!(search <= best * (1 + 1e-9)))
+		printf("case %u, %llu bytes of the %s: search %g, %s %g\n", k, (unsigned long long)limit,
+		       process ? "process" : "workers", search, name, best);
+	CU_ASSERT(search <= best * (1 + 1e-9));
+	return search < best * (1 - 1e-9);
 }
 
 static void search_keeps_its_promise(void)
@@ -120,32 +192,74 @@ static void search_keeps_its_promise(void)
 	unsigned better = 0, limited = 0;
 
 	for (unsigned k = 0; k < N_CASES; k++) {
-		one_case c = {.n_micro = k % 2 ? 8 : 4, .n_workers = 2 + k % 3, .clip = k % 5 ? 0 : 1};
-		const char *name = "";
-		uint64_t bytes = 0, least = 0;
-		double best, search;
+		bool process = k / 2 % 2;
+		uint64_t need[N_NAMED];
+		figures at[N_NAMED];
+		unsigned n, n_limits;
+		one_case c;
 
-		write_costs(k, &c);
-		best = best_by_name(&c, &name, &bytes);
-		CU_ASSERT_FATAL(best < INFINITY);
-		search = step_of(&c, "search", "tries = 20;", NULL);
-		if (!(search <= best * (1 + 1e-9)))
-			printf("case %u: search %g, %s %g\n", k, search, name, best);
-		CU_ASSERT(search <= best * (1 + 1e-9));
-		better += search < best * (1 - 1e-9);
-		/* Less memory than what the best had, and as much as one stage a worker takes. */
-		step_of(&c, "1f1b", "", &least);
-		c.limit = k % 2 ? least : (least + bytes) / 2;
-		best = best_by_name(&c, &name, &bytes);
-		search = step_of(&c, "search", "tries = 20;", NULL);
-		if (!(search <= best * (1 + 1e-9)))
-			printf("case %u, %llu bytes: search %g, %s %g\n", k, c.limit, search, name, best);
-		CU_ASSERT(search <= best * (1 + 1e-9));
-		limited += best < INFINITY;
+		open_case(k, &c);
+		for (size_t i = 0; i < N_NAMED; i++)
+			at[i] = look(&c, named[i].name, named[i].options, 0, 0);
+		better += keeps(k, &c, at, process, 0);
+		n = needs_of(at, process, need);
+		n_limits = n - 1 < MOST_LIMITS ? n - 1 : MOST_LIMITS;
+		for (unsigned i = 0; i < n_limits; i++, limited++) /* the least, and others evenly over the rest */
+			keeps(k, &c, at, process, need[i * (n - 1) / n_limits]);
+		close_case(&c);
 	}
 	CU_ASSERT(better >= N_CASES / 4);
-	CU_ASSERT(limited >= N_CASES / 2);
+	CU_ASSERT(limited >= 3 * N_CASES);
 	mr_test_files_remove();
+}
+
+/* Figures of @system in a process of at most @limit bytes (0: any number), which opens. */
+static figures open_in(const char *system, uint64_t limit)
+{
+	static const char text[] =
+		"model = { name = \"mlp\"; hidden = [256, 256, 256, 256, 256, 256, 256]; };\n"
+		"data = { name = \"synthetic\"; features = 16; classes = 4; samples = 1100; };\n"
+		"optimizer = { name = \"sgd\"; }; system = { name = \"%s\"; };\n"
+		"train = { steps = 2; batch = 1024; microbatches = 8; lr = 0.01; };\n"
+		"machine = { workers = 2; threads = 1; memory_limit = %llu; }; backend = \"reference\"; dtype = \"f64\";\n";
+	mr_config *config = NULL;
+	char filled[1200];
+	mr_strbuf report;
+	mr_memory_plan m;
+	mr_forecast f;
+	mr_session s;
+	figures out;
+
+	snprintf(filled, sizeof(filled), text, system, (unsigned long long)limit);
+	mr_strbuf_init(&report);
+	MR_CHECK_OK(mr_test_load(filled, strlen(filled), NULL, 0, &report, &config));
+	mr_strbuf_fini(&report);
+	MR_CHECK_OK(mr_session_survey(mr_config_job(config), &s));
+	MR_CHECK_OK(mr_memory_plan_of(&s, 0, &m));
+	MR_CHECK_OK(mr_forecast_init(&f, &s));
+	out = (figures){.step = f.step_s, .bytes = f.bytes, .total = m.total};
+	mr_forecast_fini(&f);
+	mr_session_close(&s);
+	MR_CHECK_OK(mr_session_open(mr_config_job(config), &s));
+	mr_session_close(&s);
+	mr_config_destroy(config);
+	return out;
+}
+
+/*
+ * The limit is that of the process, which has more than its workers: search must leave room for the rest, or the session
+ * that it searches for is refused.
+ */
+static void leaves_room_for_the_process(void)
+{
+	figures any = open_in("search", 0), small = open_in("1f1b", 0), limited;
+	uint64_t limit = any.total - (any.bytes - small.bytes) / 4; /* less than the best needs; the workers alone would fit */
+
+	CU_ASSERT(any.step < small.step);
+	CU_ASSERT_FATAL(any.bytes > small.bytes + ((uint64_t)8 << 20) && any.bytes < limit);
+	limited = open_in("search", limit);
+	CU_ASSERT(limited.total <= limit && limited.bytes < any.bytes);
+	CU_ASSERT(limited.step >= any.step && limited.step <= small.step);
 }
 
 void mr_suite_search_promise(void); /* the runner declares it too */
@@ -154,4 +268,5 @@ void mr_suite_search_promise(void)
 {
 	MR_SUITE("search_promise");
 	MR_TEST(search_keeps_its_promise);
+	MR_TEST(leaves_room_for_the_process);
 }
