@@ -24,7 +24,7 @@ static double logit(const writer *w, int64_t row, int64_t i)
 {
 	int64_t at = row * w->vocab + i;
 
-	return w->s->kernels->dtype == MR_F64 ? ((const double *)(const void *)w->logits)[at]
+	return w->s->kernels->types.activations == MR_F64 ? ((const double *)(const void *)w->logits)[at]
 					      : (double)((const float *)(const void *)w->logits)[at];
 }
 

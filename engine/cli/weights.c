@@ -119,7 +119,7 @@ mr_status mr_weights_alphabet(const mr_job *job, const mr_args *args, char **out
 mr_status mr_weights_list(const mr_session *s, mr_state_list *out)
 {
 	const mr_graph *g = s->graph;
-	mr_dtype dtype = s->kernels->dtype;
+	mr_dtype dtype = s->kernels->types.weights;
 
 	*out = (mr_state_list){.at = calloc(g->n_params + 1u, sizeof(*out->at)), .room = g->n_params};
 	for (uint32_t p = 0; out->at && p < g->n_params; p++) {

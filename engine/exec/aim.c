@@ -37,11 +37,11 @@ void mr_aim_open(mr_block *b, const mr_plan *plan, const mr_plan *steady, uint16
 
 void mr_aim_layout(mr_block *b, mr_arena *a)
 {
-	size_t bytes = mr_stage_size(b->stage)->weight_bytes;
+	size_t bytes = mr_stage_size(b->stage)->weight_bytes, state = mr_stage_size(b->stage)->state_bytes;
 
 	b->aimed = b->aims ? mr_arena_take(a, bytes * b->n_aimed, MR_CACHE_LINE) : NULL;
 	b->held = b->holds ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
-	b->delta = b->delta_keep > 0 ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
+	b->delta = b->delta_keep > 0 ? mr_arena_take(a, state, MR_CACHE_LINE) : NULL;
 }
 
 /* dst = src - lr * m for one parameter. */
@@ -83,7 +83,7 @@ static void aim_into(mr_block *b, mr_kctx *kc, const mr_optim *o, double lr, int
 		if (horizon > 0)
 			move_ahead(b, kc, o, p, at, lr * horizon, to);
 		else
-			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, to + at, b->delta + at, b->back);
+			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, to + at, b->delta + mr_stage_state_at(b->stage, p), b->back);
 	}
 }
 
@@ -190,7 +190,7 @@ void mr_aim_after_step(mr_block *b, mr_kctx *kc)
 		move_along(b, kc, n, b->aimed + at, b->aimed + at, w + at, 1);
 		follow.src = w + at;
 		follow.dst = w + at;
-		follow.m = b->delta + at;
+		follow.m = b->delta + mr_stage_state_at(b->stage, p);
 		b->k->step(kc, n, &follow, b->aimed + at);
 	}
 }

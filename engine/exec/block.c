@@ -47,10 +47,10 @@ void mr_block_layout(mr_block *b, mr_arena *a, uint8_t pipe, const mr_optim *o)
 		s->version = mr_arena_take(a, mr_stagger(z->weight_bytes * b->cap), MR_CACHE_LINE);
 	s->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
 	for (uint32_t i = 0; pipe == 0 && i < o->ops->n_states; i++)
-		b->state[i] = mr_arena_take(a, mr_stagger(z->weight_bytes), MR_CACHE_LINE);
+		b->state[i] = mr_arena_take(a, mr_stagger(z->state_bytes), MR_CACHE_LINE);
 	for (uint32_t i = 0; b->takes_back && i < o->ops->n_states; i++)
-		b->backup[i] = mr_arena_take(a, z->weight_bytes, MR_CACHE_LINE);
-	s->work = mr_arena_take(a, mr_block_work_bytes(b->stage, o, b->k->dtype), MR_CACHE_LINE);
+		b->backup[i] = mr_arena_take(a, z->state_bytes, MR_CACHE_LINE);
+	s->work = mr_arena_take(a, mr_block_work_bytes(b->stage, o, b->k->types.compute), MR_CACHE_LINE);
 	if (pipe == 0)
 		mr_tally_layout(&b->tally, a, b->cap);
 	if (pipe == 0)
@@ -88,7 +88,7 @@ void *mr_block_total(const mr_block *b)
 bool mr_block_part(const mr_block *b, uint8_t pipe, uint32_t p, int64_t *first, int64_t *n)
 {
 	const mr_shard *s = &b->shard[pipe];
-	size_t at = mr_stage_weight_at(b->stage, p), bytes = mr_dtype_bytes(b->k->dtype), end, from;
+	size_t at = mr_stage_weight_at(b->stage, p), bytes = mr_dtype_bytes(b->k->types.weights), end, from;
 
 	*first = 0;
 	*n = mr_stage_graph(b->stage)->params[p].n;
@@ -121,7 +121,7 @@ static void sum_pipes(mr_block *b, mr_kctx *kc, size_t at, int64_t n)
 static void sum_uses(mr_block *b, mr_kctx *kc, uint32_t p, int64_t first, int64_t n, mr_block *user)
 {
 	const mr_graph *g = mr_stage_graph(b->stage);
-	size_t off = (size_t)first * mr_dtype_bytes(b->k->dtype);
+	size_t off = (size_t)first * mr_dtype_bytes(b->k->types.gradients);
 	uint8_t *to = (uint8_t *)mr_block_total(b) + mr_stage_grad_at(b->stage, p) + off;
 	uint32_t begin, end;
 
@@ -146,7 +146,7 @@ void mr_block_reduce(mr_block *b, uint8_t pipe, mr_kctx *kc, mr_block *user)
 	for (uint32_t p = begin; p < end; p++) {
 		if (!mr_block_part(b, pipe, p, &first, &n))
 			continue;
-		sum_pipes(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->dtype), n);
+		sum_pipes(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->types.gradients), n);
 		sum_uses(b, kc, p, first, n, b);
 		if (user)
 			sum_uses(b, kc, p, first, n, user);
@@ -218,9 +218,11 @@ double mr_clip_factor(double norm, double max_norm)
 
 /* --- steps --- */
 
-/* How @o steps parameter @p or a part of it, which lies at byte @at of the block. */
-static mr_optim_call call_of(const mr_block *b, uint8_t pipe, const mr_optim *o, uint32_t p, size_t at, double lr, double gscale)
+/* How @o steps parameter @p from element @first on. */
+static mr_optim_call call_of(const mr_block *b, uint8_t pipe, const mr_optim *o, uint32_t p, int64_t first, double lr, double gscale)
 {
+	size_t at = mr_stage_weight_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->types.weights);
+	size_t state = mr_stage_state_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->types.state);
 	const mr_graph *g = mr_stage_graph(b->stage);
 	mr_optim_call c = {
 		.src = (const uint8_t *)mr_block_weights(b, pipe, b->latest) + at,
@@ -233,7 +235,7 @@ static mr_optim_call call_of(const mr_block *b, uint8_t pipe, const mr_optim *o,
 	};
 
 	for (uint32_t i = 0; i < o->ops->n_states; i++)
-		c.state[i] = b->state[i] + at;
+		c.state[i] = b->state[i] + state;
 	if (!mr_optim_elementwise(o))
 		c.matrix = mr_graph_matrix(g, p);
 	return c;
@@ -247,13 +249,12 @@ const mr_step *mr_block_steps(mr_block *b, uint8_t pipe, const mr_optim *o, doub
 	assert(mr_optim_elementwise(o));
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
-		size_t at = mr_stage_weight_at(b->stage, p);
 		mr_optim_call c;
 
 		step[p - first] = (mr_step){0};
-		if (at == SIZE_MAX)
+		if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
 			continue;
-		c = call_of(b, pipe, o, p, at, lr, gscale);
+		c = call_of(b, pipe, o, p, 0, lr, gscale);
 		o->ops->fill(o, &c, &step[p - first]);
 	}
 	return step;
@@ -272,29 +273,27 @@ static void send_round(mr_block *b, uint8_t pipe, size_t at, size_t bytes)
 mr_status mr_block_step(mr_block *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr, double gscale)
 {
 	const uint8_t *total = mr_block_total(b);
-	size_t bytes = mr_dtype_bytes(b->k->dtype);
+	size_t bytes = mr_dtype_bytes(b->k->types.weights), each = mr_dtype_bytes(b->k->types.gradients);
 	uint32_t begin, end;
 	int64_t first, n;
 
 	mr_stage_params(b->stage, &begin, &end);
 	for (uint32_t p = begin; p < end; p++) {
 		mr_optim_call c;
-		size_t at;
 
 		if (!mr_block_part(b, pipe, p, &first, &n))
 			continue;
-		at = mr_stage_weight_at(b->stage, p) + (size_t)first * bytes;
-		c = call_of(b, pipe, o, p, at, lr, gscale);
-		MR_TRY(mr_optim_step(o, &c, b->k, kc, n, total + mr_stage_grad_at(b->stage, p) + (size_t)first * bytes));
+		c = call_of(b, pipe, o, p, first, lr, gscale);
+		MR_TRY(mr_optim_step(o, &c, b->k, kc, n, total + mr_stage_grad_at(b->stage, p) + (size_t)first * each));
 		if (b->private_weights)
-			send_round(b, pipe, at, (size_t)n * bytes);
+			send_round(b, pipe, mr_stage_weight_at(b->stage, p) + (size_t)first * bytes, (size_t)n * bytes);
 	}
 	return MR_OK;
 }
 
 void mr_block_skip(mr_block *b, uint8_t pipe)
 {
-	size_t bytes = mr_dtype_bytes(b->k->dtype);
+	size_t bytes = mr_dtype_bytes(b->k->types.weights);
 	uint32_t begin, end;
 	int64_t first, n;
 

@@ -64,7 +64,7 @@ mr_status mr_exec_step_early(mr_worker *w, mr_block *b, uint64_t version)
 	mr_run *run = w->run;
 
 	for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
-		memcpy(b->backup[i], b->state[i], mr_stage_size(b->stage)->weight_bytes);
+		memcpy(b->backup[i], b->state[i], mr_stage_size(b->stage)->state_bytes);
 	MR_TRY(mr_block_step(b, 0, w->kc, run->c.optim, mr_lr_at(run->c.lr, version), 1 / (double)run->c.plan->contract.need));
 	mr_block_committed(b);
 	return MR_OK;
@@ -83,7 +83,7 @@ static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
 		b->latest = version - 1;
 		b->n_taken_back++;
 		for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
-			memcpy(b->state[i], b->backup[i], mr_stage_size(b->stage)->weight_bytes);
+			memcpy(b->state[i], b->backup[i], mr_stage_size(b->stage)->state_bytes);
 		MR_TRY(mr_exec_step(w, b, 0, version, norm));
 		mr_block_committed(b);
 	}

@@ -71,7 +71,7 @@ static mr_status open_feed(mr_loader *l, uint8_t pipe, bool is_input, feed *f)
 static mr_status create(mr_loader *l)
 {
 	const mr_dataset *d = l->run->c.data;
-	mr_dtype t = l->run->c.kernels->dtype;
+	mr_dtype t = l->run->c.kernels->types.activations;
 
 	l->n_feeds = 2u * l->lane->plan->n_pipes;
 	l->feed = calloc(l->n_feeds, sizeof(*l->feed));
@@ -182,7 +182,7 @@ static bool next_micro(mr_loader *l, feed *f, uint64_t *micro)
 static void decode(mr_loader *l, uint64_t m, uint8_t *input, uint8_t *target)
 {
 	const mr_dataset *d = l->run->c.data;
-	mr_dtype t = l->run->c.kernels->dtype;
+	mr_dtype t = l->run->c.kernels->types.activations;
 	uint64_t first = m * (uint64_t)l->lane->samples;
 	int64_t n = mr_lane_samples(l->lane, m);
 

@@ -25,7 +25,7 @@ static bool has_state(const mr_block *b)
 
 void mr_mitigated_layout(mr_block *b, mr_arena *a)
 {
-	b->softened = has_state(b) ? mr_arena_take(a, mr_stage_size(b->stage)->weight_bytes, MR_CACHE_LINE) : NULL;
+	b->softened = has_state(b) ? mr_arena_take(a, mr_stage_size(b->stage)->state_bytes, MR_CACHE_LINE) : NULL;
 }
 
 void mr_mitigated_note(mr_block *b, uint8_t shard, uint64_t version, bool first)
@@ -67,16 +67,19 @@ double mr_mitigated_lr_ahead(const mr_block *b, const mr_lr *lr, uint64_t versio
 	return mr_aim_lr(b, lr, version) * (has_rate(b) ? rate(b, b->age) : 1);
 }
 
-/* What the commit in hand knows of @n elements at byte @at; @then: the version that their F read. */
-static mr_mitigate_call call_of(const mr_block *b, size_t at, int64_t n, uint64_t then)
+/* What the commit in hand knows of elements [@from, @from + @n) of parameter @p; @then: the version that their F read. */
+static mr_mitigate_call call_of(const mr_block *b, uint32_t p, int64_t from, int64_t n, uint64_t then)
 {
+	size_t at = mr_stage_weight_at(b->stage, p) + (size_t)from * mr_dtype_bytes(b->k->types.weights);
+	size_t state = mr_stage_state_at(b->stage, p) + (size_t)from * mr_dtype_bytes(b->k->types.state);
+
 	assert(b->latest - then < b->cap);
 	return (mr_mitigate_call){
-		.dtype = b->k->dtype,
+		.dtype = b->k->types.weights,
 		.n = n,
 		.now = (const uint8_t *)mr_block_weights(b, 0, b->latest) + at,
 		.then = (const uint8_t *)mr_block_weights(b, 0, then) + at,
-		.state = b->softened ? b->softened + at : NULL,
+		.state = b->softened ? b->softened + state : NULL,
 		.gscale = 1 / (double)b->sum,
 		.t = b->latest + 1,
 	};
@@ -84,7 +87,7 @@ static mr_mitigate_call call_of(const mr_block *b, size_t at, int64_t n, uint64_
 
 void mr_mitigated_correct(mr_block *b, uint8_t shard, mr_kctx *kc)
 {
-	size_t bytes = mr_dtype_bytes(b->k->dtype);
+	size_t bytes = mr_dtype_bytes(b->k->types.gradients);
 	uint32_t first, end;
 	uint64_t then;
 	int64_t from, n;
@@ -100,7 +103,7 @@ void mr_mitigated_correct(mr_block *b, uint8_t shard, mr_kctx *kc)
 
 		if (!mr_block_part(b, shard, p, &from, &n))
 			continue;
-		c = call_of(b, mr_stage_weight_at(b->stage, p) + (size_t)from * bytes, n, then);
+		c = call_of(b, p, from, n, then);
 		mr_mitigate_correct(b->mitigate, &c, b->k, kc,
 				    (uint8_t *)mr_block_total(b) + mr_stage_grad_at(b->stage, p) +
 					    (size_t)from * bytes);
@@ -109,7 +112,7 @@ void mr_mitigated_correct(mr_block *b, uint8_t shard, mr_kctx *kc)
 
 void mr_mitigated_follow(mr_block *b, uint8_t shard, mr_kctx *kc)
 {
-	size_t bytes = mr_dtype_bytes(b->k->dtype);
+	size_t bytes = mr_dtype_bytes(b->k->types.weights);
 	uint32_t first, end;
 	int64_t from, n;
 
@@ -124,7 +127,7 @@ void mr_mitigated_follow(mr_block *b, uint8_t shard, mr_kctx *kc)
 		if (!mr_block_part(b, shard, p, &from, &n))
 			continue;
 		at = mr_stage_weight_at(b->stage, p) + (size_t)from * bytes;
-		c = call_of(b, at, n, b->latest);
+		c = call_of(b, p, from, n, b->latest);
 		mr_mitigate_follow(b->mitigate, &c, b->k, kc, (const uint8_t *)mr_block_weights(b, 0, b->latest + 1) + at);
 	}
 }
@@ -139,25 +142,26 @@ bool mr_mitigated_steps(const mr_block *b)
 	return b->mitigate && mr_mitigate_corrects(b->mitigate) && b->n_shards == 1 && mr_optim_elementwise(&b->optim);
 }
 
-/* @step of one parameter, @bytes bytes further on. */
-static mr_step shifted(const mr_step *step, size_t bytes)
+/* @step of one parameter, @n elements further on. */
+static mr_step shifted(const mr_step *step, const mr_types *t, int64_t n)
 {
+	size_t bytes = (size_t)n * mr_dtype_bytes(t->weights), state = (size_t)n * mr_dtype_bytes(t->state);
 	mr_step s = *step;
 
 	s.src = (const uint8_t *)s.src + bytes;
 	s.dst = (uint8_t *)s.dst + bytes;
-	s.m = s.m ? (uint8_t *)s.m + bytes : NULL;
-	s.v = s.v ? (uint8_t *)s.v + bytes : NULL;
+	s.m = s.m ? (uint8_t *)s.m + state : NULL;
+	s.v = s.v ? (uint8_t *)s.v + state : NULL;
 	return s;
 }
 
-/* Elements [@from, @from + @n) of a parameter at byte @at of the weights, whose gradient is @g. */
-static void step_piece(mr_block *b, mr_kctx *kc, const mr_step *step, size_t at, int64_t from, int64_t n,
+/* Elements [@from, @from + @n) of parameter @p, whose gradient is @g. */
+static void step_piece(mr_block *b, mr_kctx *kc, const mr_step *step, uint32_t p, int64_t from, int64_t n,
 		       uint64_t then, uint8_t *g)
 {
-	size_t off = (size_t)from * mr_dtype_bytes(b->k->dtype);
-	mr_mitigate_call c = call_of(b, at + off, n, then);
-	mr_step s = shifted(step, off);
+	size_t off = (size_t)from * mr_dtype_bytes(b->k->types.gradients);
+	mr_mitigate_call c = call_of(b, p, from, n, then);
+	mr_step s = shifted(step, &b->k->types, from);
 
 	mr_mitigate_correct(b->mitigate, &c, b->k, kc, g + off);
 	b->k->step(kc, n, &s, g + off);
@@ -181,6 +185,6 @@ void mr_mitigated_step(mr_block *b, mr_kctx *kc, uint32_t n_threads, double lr, 
 		uint8_t *g = (uint8_t *)mr_block_total(b) + mr_stage_grad_at(b->stage, p);
 
 		for (int64_t i = 0; at != SIZE_MAX && i < n; i += piece)
-			step_piece(b, kc, &steps[p - first], at, i, i + piece < n ? piece : n - i, then, g);
+			step_piece(b, kc, &steps[p - first], p, i, i + piece < n ? piece : n - i, then, g);
 	}
 }

@@ -51,7 +51,7 @@ void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc)
 	const mr_average *a = g->average;
 	size_t lines = mr_stage_size(b->stage)->weight_bytes / MR_CACHE_LINE;
 	size_t begin = lines * part / g->n * MR_CACHE_LINE, end = lines * (part + 1) / g->n * MR_CACHE_LINE;
-	int64_t n = (int64_t)((end - begin) / mr_dtype_bytes(b->k->dtype));
+	int64_t n = (int64_t)((end - begin) / mr_dtype_bytes(b->k->types.weights));
 	const void *src[MR_REPLICAS_MOST];
 	void *dst[MR_REPLICAS_MOST];
 	mr_mix m = {.kind = a->rule == MR_AVERAGE_ELASTIC ? MR_MIX_PULL : g->reference ? MR_MIX_OUTER : MR_MIX_MEAN, .n = g->n, .src = src,

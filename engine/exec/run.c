@@ -337,11 +337,11 @@ static void init_block(mr_run *run, uint8_t pipe, uint16_t s)
 	uint8_t shard = mr_run_shard(run, pipe, s);
 
 	for (uint32_t i = 0; shard == 0 && i < run->c.optim->ops->n_states; i++)
-		memset(b->state[i], 0, mr_stage_size(b->stage)->weight_bytes);
+		memset(b->state[i], 0, mr_stage_size(b->stage)->state_bytes);
 	if (shard == 0 && b->delta)
-		memset(b->delta, 0, mr_stage_size(b->stage)->weight_bytes);
+		memset(b->delta, 0, mr_stage_size(b->stage)->state_bytes);
 	if (shard == 0 && b->softened)
-		memset(b->softened, 0, mr_stage_size(b->stage)->weight_bytes);
+		memset(b->softened, 0, mr_stage_size(b->stage)->state_bytes);
 	if (shard == 0)
 		b->latest = 0;
 	if (shard == 0 || b->private_weights)

@@ -37,9 +37,9 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 		.grads = leads ? z->grad_bytes : 0,
 		.optimizer = whole ? ((b->takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states + (b->delta != NULL) +
 				      (b->softened != NULL)) *
-					     z->weight_bytes
+					     z->state_bytes
 				   : 0,
-		.scratch = (leads ? mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->dtype) : 0) +
+		.scratch = (leads ? mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->types.compute) : 0) +
 			   (is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),
 	};
 	for (int i = 0; i < (pipe < run->eval_plan->n_pipes ? 2 : 1); i++) {

@@ -122,7 +122,8 @@ typedef void mr_range_fn(const void *args, int64_t lo, int64_t hi);
 
 typedef struct mr_kernels {
 	const char *name; /* of the backend: "reference", "fused", "onednn" */
-	mr_dtype dtype;
+	mr_dtype dtype;   /* what a configuration calls the run's types */
+	mr_types types;
 #define MR_KERNEL_PART(type, id, args) type (*id) args;
 #define MR_KERNEL(type, id, args, fused, onednn, what) type (*id) args;
 #include "nn/kernels.def"

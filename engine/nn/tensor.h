@@ -1,10 +1,9 @@
 /*
  * tensor.h - element types and the shape that a value has for one sample.
  *
- * Tensors are plain row-major arrays of the run's dtype (DTYPE BELONGS TO THE RUN: parameters, gradients, optimizer state,
- * activations and losses all have it); token and label arrays are int32. A value that flows between layers has up to four dimensions
- * a sample and can be seen as a matrix [samples * rows, cols]: rows per sample (1 for an mlp, the context length for a gpt), cols
- * features.
+ * Tensors are plain row-major arrays. What an element is depends on the tensor's class (mr_types, one set for a run); token and
+ * label arrays are int32. A value that flows between layers has up to four dimensions a sample and can be seen as a matrix
+ * [samples * rows, cols]: rows per sample (1 for an mlp, the context length for a gpt), cols features.
  */
 #ifndef MR_NN_TENSOR_H
 #define MR_NN_TENSOR_H
@@ -20,6 +19,23 @@ static inline size_t mr_dtype_bytes(mr_dtype t)
 	return t == MR_F64 ? 8 : 4;
 }
 
+/*
+ * The types of a run by class of tensor. Gradients are those of parameters, single and summed; the gradient of an activation
+ * is stored as activations are. The state is the optimizer's, and what corrections and predictions of steps
+ * keep. Inputs and targets that are numbers are activations.
+ */
+typedef struct mr_types {
+	mr_dtype weights, activations, gradients, state; /* stored */
+	mr_dtype compute;                                /* what products and functions of elements are computed in */
+	mr_dtype accumulate;                             /* what sums of them are */
+} mr_types;
+
+/* One type for everything. */
+#define MR_TYPES_ALL(t)                                                                                                    \
+	{                                                                                                                  \
+		.weights = (t), .activations = (t), .gradients = (t), .state = (t), .compute = (t), .accumulate = (t)      \
+	}
+
 /** "f32", "f64" or "i32". */
 const char *mr_dtype_name(mr_dtype t);
 
@@ -32,7 +48,7 @@ const char *mr_dtype_name(mr_dtype t);
 typedef struct mr_shape {
 	int64_t rows;  /* per sample: the product of all dimensions but the last */
 	int64_t cols;  /* the last dimension */
-	bool tokens;   /* int32 instead of the run's dtype */
+	bool tokens;   /* int32 instead of the class's type */
 	uint8_t n_dims;           /* 0: two, rows and cols */
 	int64_t dim[MR_MAX_DIMS]; /* [n_dims], the last one varies fastest */
 } mr_shape;

@@ -35,6 +35,15 @@ static double shape_bytes(mr_shape s, int64_t samples, mr_dtype dtype)
 	return (double)samples * (double)mr_shape_bytes(s, dtype);
 }
 
+/* Bytes that pass for each element of a weight; @multiplies: F and I read it; @steps: it is updated here. */
+static double bytes_per_weight(const mr_kernels *k, bool multiplies, bool steps)
+{
+	size_t weight = mr_dtype_bytes(k->types.weights), gradient = mr_dtype_bytes(k->types.gradients);
+	size_t state = mr_dtype_bytes(k->types.state);
+
+	return (double)((multiplies ? 2 * weight : 0) + gradient + (steps ? 2 * weight + gradient + 4 * state : 0));
+}
+
 double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, const mr_kernels *k)
 {
 	const mr_node *n = &g->nodes[node];
@@ -44,17 +53,14 @@ double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, cons
 	n->ops->needs(&n->cfg, n->in_shape, samples, NULL, &needs);
 	flops = needs.flops_f + needs.flops_w + (mr_graph_wants_any_dx(g, node) ? needs.flops_i : 0);
 	for (uint32_t i = 0; i < n->n_in; i++) {
-		double once = shape_bytes(g->values[n->in[i]].shape, samples, k->dtype);
+		double once = shape_bytes(g->values[n->in[i]].shape, samples, k->types.activations);
 
 		bytes += mr_graph_wants_dx(g, node, i) ? 2 * once : once;
 	}
 	if (n->out != MR_GRAPH_NO_VALUE)
-		bytes += 2 * shape_bytes(g->values[n->out].shape, samples, k->dtype);
-	for (uint32_t i = n->first_param; i < n->first_param + n->n_params; i++) {
-		int passes = (needs.flops_f > 0 ? 2 : 0) + 1 + (g->params[i].tied_to < 0 ? 7 : 0);
-
-		bytes += passes * (double)g->params[i].n * (double)mr_dtype_bytes(k->dtype);
-	}
+		bytes += 2 * shape_bytes(g->values[n->out].shape, samples, k->types.activations);
+	for (uint32_t i = n->first_param; i < n->first_param + n->n_params; i++)
+		bytes += (double)g->params[i].n * bytes_per_weight(k, needs.flops_f > 0, g->params[i].tied_to < 0);
 	return flops / MR_PARTITION_FLOPS + bytes / MR_PARTITION_BYTES;
 }
 
@@ -235,7 +241,8 @@ typedef struct mr_question {
 /* Seconds that the values which cross in front of @node take in F, and their gradients in B, written and read. */
 static double crossing_cost(const mr_graph *g, uint32_t node, int64_t samples, const mr_kernels *k)
 {
-	size_t bytes = mr_graph_crossing(g, node, k->dtype, false) + mr_graph_crossing(g, node, k->dtype, true);
+	size_t bytes = mr_graph_crossing(g, node, k->types.activations, false) +
+		       mr_graph_crossing(g, node, k->types.activations, true);
 
 	return 2 * (double)samples * (double)bytes / MR_PARTITION_BYTES;
 }

@@ -104,7 +104,7 @@ static uint32_t largest_span(const mr_lone_stage *x)
 /* Normal numbers of the run's dtype. */
 static void fill_normal(const mr_lone_stage *x, void *to, size_t bytes, double scale, uint32_t what)
 {
-	bool wide = x->c->kernels->dtype == MR_F64;
+	bool wide = x->c->kernels->types.activations == MR_F64;
 
 	for (size_t i = 0; i < bytes / (wide ? 8 : 4); i++) {
 		double r = scale * mr_rng_normal(x->c->seed, MR_RNG_TEST, x->stage, what, i);
@@ -119,8 +119,8 @@ static void fill_normal(const mr_lone_stage *x, void *to, size_t bytes, double s
 static void fill_data(const mr_lone_stage *x)
 {
 	const mr_dataset *d = x->c->data;
-	size_t in = mr_shape_bytes(d->input, x->c->kernels->dtype),
-	       target = mr_shape_bytes(d->target, x->c->kernels->dtype);
+	size_t in = mr_shape_bytes(d->input, x->c->kernels->types.activations),
+	       target = mr_shape_bytes(d->target, x->c->kernels->types.activations);
 	void *spare = malloc(in > target ? in : target);
 	bool begins = x->s->in.part[0].value == 0, ends = x->s->end == x->c->graph->n_nodes;
 

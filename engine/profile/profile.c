@@ -84,7 +84,8 @@ static mr_status measure_hand_over(const mr_run_config *c, mr_hand_over *out)
 	if (n < 2 || a->cpu[0] == b->cpu[0])
 		return MR_OK;
 	for (uint16_t s = 1; s < n; s++)
-		bytes += (size_t)c->samples * mr_graph_crossing(c->graph, c->partition->first[s], c->kernels->dtype, false) / (n - 1u);
+		bytes += (size_t)c->samples *
+			 mr_graph_crossing(c->graph, c->partition->first[s], c->kernels->types.activations, false) / (n - 1u);
 	return mr_hand_over_measure(a->cpu[0], b->cpu[0], bytes, out);
 }
 

@@ -71,7 +71,7 @@ static bool meet(party *p)
 
 static int64_t n_elements(const yard *y)
 {
-	return (int64_t)(mr_stage_size(y->stage)->weight_bytes / mr_dtype_bytes(y->c->kernels->dtype));
+	return (int64_t)(mr_stage_size(y->stage)->weight_bytes / mr_dtype_bytes(y->c->kernels->types.weights));
 }
 
 /* As micro-batches leave the caches: the weights read, a gradient written. */
@@ -343,7 +343,7 @@ static double weight_bytes(const mr_run_config *c)
 
 	for (uint32_t p = 0; p < c->graph->n_params; p++)
 		if (c->graph->params[p].tied_to < 0)
-			bytes += (double)c->graph->params[p].n * (double)mr_dtype_bytes(c->kernels->dtype);
+			bytes += (double)c->graph->params[p].n * (double)mr_dtype_bytes(c->kernels->types.weights);
 	return bytes;
 }
 

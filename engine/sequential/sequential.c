@@ -21,9 +21,9 @@ static void *take(mr_arena *a, size_t bytes)
 	return mr_arena_take(a, bytes ? bytes : 1, MR_CACHE_LINE);
 }
 
-static size_t param_bytes(const mr_sequential *q, uint32_t p)
+static size_t param_bytes(const mr_sequential *q, uint32_t p, mr_dtype type)
 {
-	return (size_t)q->g->params[p].n * mr_dtype_bytes(q->c.kernels->dtype);
+	return (size_t)q->g->params[p].n * mr_dtype_bytes(type);
 }
 
 static void layout_grads(mr_sequential *q, mr_arena *a)
@@ -40,13 +40,13 @@ static void layout_grads(mr_sequential *q, mr_arena *a)
 
 			q->late[p] = mr_sequential_steps_late(&q->c, p);
 			if (home == MR_GRAD_OWN)
-				q->grad[p] = take(a, param_bytes(q, p));
+				q->grad[p] = take(a, param_bytes(q, p, q->c.kernels->types.gradients));
 			if (q->c.lists && q->c.lists->n_pipes > 1)
-				q->part[p] = take(a, param_bytes(q, p));
+				q->part[p] = take(a, param_bytes(q, p, q->c.kernels->types.gradients));
 			if (home != MR_GRAD_SHARED)
 				continue;
 			q->grad[p] = first ? first + at : NULL;
-			at += mr_align_up(param_bytes(q, p), MR_CACHE_LINE);
+			at += mr_align_up(param_bytes(q, p, q->c.kernels->types.gradients), MR_CACHE_LINE);
 		}
 	}
 	mr_sequential_layout_few(&q->c, &q->few, a);
@@ -97,13 +97,13 @@ static void layout(mr_sequential *q, const mr_sequential_layout *l, mr_arena *a)
 	for (uint32_t p = 0; p < g->n_params; p++) {
 		if (g->params[p].tied_to >= 0)
 			continue;
-		q->weight[p] = take(a, mr_stagger(param_bytes(q, p)));
+		q->weight[p] = take(a, mr_stagger(param_bytes(q, p, q->c.kernels->types.weights)));
 		for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
-			q->state[i][p] = take(a, mr_stagger(param_bytes(q, p)));
+			q->state[i][p] = take(a, mr_stagger(param_bytes(q, p, q->c.kernels->types.state)));
 	}
 	if (!mr_optim_elementwise(q->c.optim))
 		q->work = take(a, mr_sequential_work_bytes(&q->c));
-	q->target = take(a, (size_t)q->c.samples * mr_shape_bytes(g->target, q->c.kernels->dtype));
+	q->target = take(a, (size_t)q->c.samples * mr_shape_bytes(g->target, q->c.kernels->types.activations));
 }
 
 static mr_status map_layout(mr_sequential *q, const mr_sequential_layout *l)
@@ -158,7 +158,7 @@ static void init_weights(mr_sequential *q)
 	mr_region_prefault(&q->region, 0, q->region.bytes);
 	for (uint32_t p = 0; p < q->g->n_params; p++)
 		if (q->weight[p])
-			mr_graph_init_param(q->g, p, q->c.seed, q->c.kernels->dtype, q->weight[p]);
+			mr_graph_init_param(q->g, p, q->c.seed, q->c.kernels->types.weights, q->weight[p]);
 }
 
 const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q)
@@ -323,7 +323,7 @@ size_t mr_sequential_out_bytes(const mr_sequential *q)
 {
 	uint32_t logits = q->g->nodes[q->g->n_nodes - 1].in[0];
 
-	return mr_shape_bytes(q->g->values[logits].shape, q->c.kernels->dtype);
+	return mr_shape_bytes(q->g->values[logits].shape, q->c.kernels->types.activations);
 }
 
 mr_status mr_sequential_forward(mr_sequential *q, const void *input, void *out)

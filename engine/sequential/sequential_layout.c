@@ -16,7 +16,7 @@ typedef struct notes {
 
 static size_t value_bytes(const notes *n, uint16_t v)
 {
-	return (size_t)n->c->samples * mr_shape_bytes(n->g->values[v].shape, n->c->kernels->dtype);
+	return (size_t)n->c->samples * mr_shape_bytes(n->g->values[v].shape, n->c->kernels->types.activations);
 }
 
 static mr_layer_needs needs_of(const notes *n, uint32_t node)

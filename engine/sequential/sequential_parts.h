@@ -68,7 +68,7 @@ struct mr_sequential {
 /* Bytes of value @v for a micro-batch. */
 static inline size_t mr_sequential_value_bytes(const mr_sequential *q, uint32_t v)
 {
-	return (size_t)q->c.samples * mr_shape_bytes(q->g->values[v].shape, q->c.kernels->dtype);
+	return (size_t)q->c.samples * mr_shape_bytes(q->g->values[v].shape, q->c.kernels->types.activations);
 }
 
 /* Jobs of the thread; results and errors as their callers in sequential.h say. */

@@ -73,7 +73,7 @@ void mr_sequential_layout_few(const mr_sequential_config *c, mr_few *f, mr_arena
 	if (p == UINT32_MAX)
 		return;
 	owner = &g->params[p];
-	mr_few_layout(f, a, c->kernels->dtype, rows_into(c, owner->node), owner->dim[0], owner->dim[1],
+	mr_few_layout(f, a, c->kernels->types.compute, rows_into(c, owner->node), owner->dim[0], owner->dim[1],
 		      rows_into(c, g->params[mr_sequential_tied_user(g, p)].node));
 }
 
@@ -106,7 +106,7 @@ size_t mr_sequential_work_bytes(const mr_sequential_config *c)
 
 	for (uint32_t p = 0; p < c->graph->n_params && c->optim->ops->work_bytes; p++) {
 		mr_optim_matrix m = mr_graph_matrix(c->graph, p);
-		size_t bytes = m.rows ? c->optim->ops->work_bytes(&m, c->kernels->dtype) : 0;
+		size_t bytes = m.rows ? c->optim->ops->work_bytes(&m, c->kernels->types.compute) : 0;
 
 		most = bytes > most ? bytes : most;
 	}
@@ -123,7 +123,7 @@ uint64_t mr_sequential_shared_grads(const mr_sequential_config *c)
 
 		for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++)
 			if (mr_sequential_grad_home(c, p) == MR_GRAD_SHARED)
-				here += rounded((uint64_t)c->graph->params[p].n * mr_dtype_bytes(c->kernels->dtype));
+				here += rounded((uint64_t)c->graph->params[p].n * mr_dtype_bytes(c->kernels->types.gradients));
 		most = here > most ? here : most;
 	}
 	return most;
@@ -135,7 +135,7 @@ static uint64_t grad_bytes(const mr_sequential_config *c)
 
 	for (uint32_t p = 0; p < c->graph->n_params; p++)
 		if (mr_sequential_grad_home(c, p) == MR_GRAD_OWN)
-			own += rounded((uint64_t)c->graph->params[p].n * mr_dtype_bytes(c->kernels->dtype));
+			own += rounded((uint64_t)c->graph->params[p].n * mr_dtype_bytes(c->kernels->types.gradients));
 	if (c->lists && c->lists->n_pipes > 1)
 		return 2 * own;
 	return own + (shared ? rounded(shared) : 0);
@@ -152,7 +152,7 @@ static mr_status passing_bytes(const mr_sequential_config *c, mr_run_memory *out
 	mr_sequential_layout_few(c, &few, &a);
 	for (uint32_t v = 0; st == MR_OK && v < c->graph->n_values; v++)
 		if (l.value[v] == MR_SEQUENTIAL_OWN)
-			out->activations += rounded((uint64_t)c->samples * mr_shape_bytes(c->graph->values[v].shape, c->kernels->dtype));
+			out->activations += rounded((uint64_t)c->samples * mr_shape_bytes(c->graph->values[v].shape, c->kernels->types.activations));
 	out->scratch = rounded(l.passing.bytes) + rounded(l.scratch) + mr_align_up(a.used, MR_CACHE_LINE);
 	mr_sequential_layout_fini(&l);
 	return st;
@@ -163,7 +163,7 @@ mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 	const mr_graph *g = c->graph;
 	const mr_kernels *k = c->kernels;
 
-	*out = (mr_run_memory){.boundaries = rounded((uint64_t)c->samples * mr_shape_bytes(g->target, k->dtype))};
+	*out = (mr_run_memory){.boundaries = rounded((uint64_t)c->samples * mr_shape_bytes(g->target, k->types.activations))};
 	MR_TRY(passing_bytes(c, out));
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		const mr_node *nd = &g->nodes[i];
@@ -174,12 +174,12 @@ mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 	}
 	out->grads = grad_bytes(c);
 	for (uint32_t p = 0; p < g->n_params; p++) {
-		uint64_t bytes = rounded(mr_stagger((size_t)g->params[p].n * mr_dtype_bytes(k->dtype)));
+		size_t n = (size_t)g->params[p].n;
 
 		if (g->params[p].tied_to >= 0)
 			continue;
-		out->weights += bytes;
-		out->optimizer += c->optim->ops->n_states * bytes;
+		out->weights += rounded(mr_stagger(n * mr_dtype_bytes(k->types.weights)));
+		out->optimizer += c->optim->ops->n_states * rounded(mr_stagger(n * mr_dtype_bytes(k->types.state)));
 	}
 	if (!mr_optim_elementwise(c->optim))
 		out->scratch += rounded(mr_sequential_work_bytes(c));

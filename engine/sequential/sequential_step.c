@@ -82,7 +82,7 @@ static void load_range(const void *args, int64_t lo, int64_t hi)
 {
 	const loading *l = args;
 	const mr_dataset *d = l->q->c.data;
-	mr_dtype dt = l->q->c.kernels->dtype;
+	mr_dtype dt = l->q->c.kernels->types.activations;
 
 	for (int64_t i = (lo + l->each - 1) / l->each; i * l->each < hi; i++) {
 		void *in = (char *)l->q->value[0].value + (size_t)i * mr_shape_bytes(d->input, dt);
@@ -466,6 +466,6 @@ mr_status mr_sequential_forward_one(mr_sequential *q)
 {
 	pass ps = {.samples = 1};
 
-	memcpy(q->value[0].value, q->forward_in, mr_shape_bytes(q->g->input, q->c.kernels->dtype));
+	memcpy(q->value[0].value, q->forward_in, mr_shape_bytes(q->g->input, q->c.kernels->types.activations));
 	return forward(q, &ps, q->g->n_nodes - 1);
 }

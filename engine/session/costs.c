@@ -28,7 +28,7 @@ void mr_costs_fini(mr_costs *c)
 static double bytes_into(const mr_session *s, uint16_t stage, bool gradients)
 {
 	return (double)s->samples *
-	       (double)mr_graph_crossing(s->graph, s->partition.first[stage], s->kernels->dtype, gradients);
+	       (double)mr_graph_crossing(s->graph, s->partition.first[stage], s->kernels->types.activations, gradients);
 }
 
 static double param_bytes(const mr_session *s, uint16_t stage)
@@ -37,7 +37,7 @@ static double param_bytes(const mr_session *s, uint16_t stage)
 
 	for (uint32_t i = s->partition.first[stage]; i < s->partition.first[stage + 1]; i++)
 		n += (double)mr_costs_params(s->graph, i);
-	return n * (double)mr_dtype_bytes(s->kernels->dtype);
+	return n * (double)mr_dtype_bytes(s->kernels->types.weights);
 }
 
 /* Bytes of the parameters that @stage stores and another one uses too: each pipe has a gradient of both uses. */
@@ -52,7 +52,7 @@ static double tied_bytes(const mr_session *s, uint16_t stage)
 		    mr_partition_stage(&s->partition, p->node) != stage)
 			n += (double)p->n;
 	}
-	return n * (double)mr_dtype_bytes(s->kernels->dtype);
+	return n * (double)mr_dtype_bytes(s->kernels->types.weights);
 }
 
 /* How many of the stages a worker of stage @stage hosts beyond its share: 0 for the share, 1 for all of them. */
@@ -192,7 +192,7 @@ static mr_layer_cost nominal(const mr_session *s, uint32_t node)
 	mr_layer_cost c = {0};
 	mr_layer_needs z;
 
-	c.u = UPDATE_PASSES * (double)mr_costs_params(g, node) * (double)mr_dtype_bytes(s->kernels->dtype) /
+	c.u = UPDATE_PASSES * (double)mr_costs_params(g, node) * (double)mr_dtype_bytes(s->kernels->types.weights) /
 	      MR_PARTITION_BYTES / threads;
 	nd->ops->needs(&nd->cfg, nd->in_shape, s->samples, NULL, &z);
 	share[0] = z.flops_f;

@@ -42,7 +42,7 @@ static void sum_layers(run_tally *t)
 			st->sum.f += t->c->layer[n].f;
 			st->sum.i += t->c->layer[n].i;
 			st->sum.w += t->c->layer[n].w;
-			st->bytes += (double)mr_costs_params(t->s->graph, n) * (double)mr_dtype_bytes(t->s->kernels->dtype);
+			st->bytes += (double)mr_costs_params(t->s->graph, n) * (double)mr_dtype_bytes(t->s->kernels->types.weights);
 		}
 	}
 }

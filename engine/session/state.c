@@ -62,8 +62,10 @@ static mr_saved_tensor of_bytes(void *data, size_t bytes)
 
 /* --- a pipeline run --- */
 
-/* What the replicas of stage @s have of parameter @p, at byte @at of each: all weights where they differ at a pause, their states, what they share. */
-static mr_status add_replicas(const mr_run *run, uint16_t s, mr_saved_tensor t, const char *name, size_t at, mr_state *out)
+/* What the replicas of stage @s have of parameter @name, at byte @at of the weights and @state_at of the states, described by @t and
+ * @of_state: all weights where they differ at a pause, their states, what they share. */
+static mr_status add_replicas(const mr_run *run, uint16_t s, mr_saved_tensor t, mr_saved_tensor of_state, const char *name, size_t at,
+			      size_t state_at, mr_state *out)
 {
 	const mr_replicas *g = &run->replicas[s];
 	const mr_optim_ops *o = run->c.optim->ops;
@@ -72,15 +74,15 @@ static mr_status add_replicas(const mr_run *run, uint16_t s, mr_saved_tensor t, 
 		const mr_block *b = mr_replicas_block(g, r);
 
 		for (uint32_t i = 0; i < o->n_states; i++) {
-			t.data = b->state[i] + at;
-			MR_TRY(add(&out->optimizer, &t, "r%u.%s.%s", r, name, o->state_names[i]));
+			of_state.data = b->state[i] + state_at;
+			MR_TRY(add(&out->optimizer, &of_state, "r%u.%s.%s", r, name, o->state_names[i]));
 		}
 		t.data = (char *)mr_block_weights(b, 0, b->latest) + at;
 		if (g->mean)
 			MR_TRY(add(&out->inflight, &t, "r%u.%s", r, name));
 	}
 	if (g->velocity) {
-		t.data = g->velocity + at;
+		t.data = g->velocity + at; /* as the weights that it moves */
 		MR_TRY(add(&out->optimizer, &t, "%s.velocity", name));
 	}
 	if (!g->mean)
@@ -93,34 +95,35 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 {
 	const mr_block *b = &run->block[s];
 	const mr_optim_ops *o = run->c.optim->ops;
-	mr_dtype dt = run->c.kernels->dtype;
+	mr_types types = run->c.kernels->types;
 	uint32_t first, end;
 
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
 		const mr_param *param = &run->c.graph->params[p];
-		size_t at = mr_stage_weight_at(b->stage, p);
-		mr_saved_tensor t;
+		size_t at = mr_stage_weight_at(b->stage, p), state_at = mr_stage_state_at(b->stage, p);
+		mr_saved_tensor t, of_state;
 
 		if (at == SIZE_MAX)
 			continue;
-		t = of_param(param, dt, (run->replicas ? (char *)mr_replicas_model(&run->replicas[s])
+		of_state = of_param(param, types.state, NULL);
+		t = of_param(param, types.weights, (run->replicas ? (char *)mr_replicas_model(&run->replicas[s])
 							: (char *)mr_block_weights(b, 0, b->latest)) + at);
 		MR_TRY(add(&out->model, &t, "%s", param->name));
 		if (run->replicas) {
-			MR_TRY(add_replicas(run, s, t, param->name, at, out));
+			MR_TRY(add_replicas(run, s, t, of_state, param->name, at, state_at, out));
 			continue;
 		}
 		for (uint32_t i = 0; i < o->n_states; i++) {
-			t.data = b->state[i] + at;
-			MR_TRY(add(&out->optimizer, &t, "%s.%s", param->name, o->state_names[i]));
+			of_state.data = b->state[i] + state_at;
+			MR_TRY(add(&out->optimizer, &of_state, "%s.%s", param->name, o->state_names[i]));
 		}
-		t.data = b->delta ? b->delta + at : NULL;
+		of_state.data = b->delta ? b->delta + state_at : NULL;
 		if (b->delta)
-			MR_TRY(add(&out->optimizer, &t, "%s.delta", param->name));
-		t.data = b->softened ? b->softened + at : NULL;
+			MR_TRY(add(&out->optimizer, &of_state, "%s.delta", param->name));
+		of_state.data = b->softened ? b->softened + state_at : NULL;
 		if (b->softened)
-			MR_TRY(add(&out->optimizer, &t, "%s.%s", param->name, b->mitigate->ops->state_name));
+			MR_TRY(add(&out->optimizer, &of_state, "%s.%s", param->name, b->mitigate->ops->state_name));
 		if (run->c.plan->contract.flush != MR_FLUSH_NONE)
 			continue; /* nobody reads an older version: it was kept to take a step back, and now the step stands */
 		for (uint64_t v = b->latest < b->cap ? 0 : b->latest + 1 - b->cap; v < b->latest; v++) {
@@ -232,14 +235,15 @@ mr_status mr_state_of_sequential(mr_sequential *q, mr_state *out)
 
 	*out = (mr_state){0};
 	for (uint32_t p = 0; p < g->n_params && st == MR_OK; p++) {
-		mr_saved_tensor t = of_param(&g->params[p], c->kernels->dtype, mr_sequential_weights(q, p));
+		mr_saved_tensor t = of_param(&g->params[p], c->kernels->types.weights, mr_sequential_weights(q, p));
+		mr_saved_tensor of_state = of_param(&g->params[p], c->kernels->types.state, NULL);
 
 		if (g->params[p].tied_to >= 0)
 			continue;
 		st = add(&out->model, &t, "%s", g->params[p].name);
 		for (uint32_t i = 0; i < o->ops->n_states && st == MR_OK; i++) {
-			t.data = mr_sequential_state(q, p, i);
-			st = add(&out->optimizer, &t, "%s.%s", g->params[p].name, o->ops->state_names[i]);
+			of_state.data = mr_sequential_state(q, p, i);
+			st = add(&out->optimizer, &of_state, "%s.%s", g->params[p].name, o->ops->state_names[i]);
 		}
 	}
 	if (st != MR_OK)

@@ -26,6 +26,11 @@ size_t mr_stage_weight_at(const mr_stage *s, uint32_t p)
 	return p >= s->first_param && p < s->end_param ? s->weight_at[p - s->first_param] : SIZE_MAX;
 }
 
+size_t mr_stage_state_at(const mr_stage *s, uint32_t p)
+{
+	return p >= s->first_param && p < s->end_param ? s->state_at[p - s->first_param] : SIZE_MAX;
+}
+
 size_t mr_stage_grad_at(const mr_stage *s, uint32_t p)
 {
 	assert(p >= s->first_param && p < s->end_param);
@@ -111,7 +116,7 @@ static void copy(const mr_stage *s, const mr_stage_io *io, const mr_copy *c, uin
 {
 	for (uint32_t i = 0; i < n; i++)
 		memcpy(resolve(io, c[i].to), resolve(io, c[i].from),
-		       (size_t)io->samples * mr_shape_bytes(s->g->values[c[i].value].shape, s->k->dtype));
+		       (size_t)io->samples * mr_shape_bytes(s->g->values[c[i].value].shape, s->k->types.activations));
 }
 
 static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
@@ -249,7 +254,7 @@ void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights)
 {
 	for (uint32_t p = s->first_param; p < s->end_param; p++)
 		if (mr_stage_weight_at(s, p) != SIZE_MAX)
-			mr_graph_init_param(s->g, p, seed, s->k->dtype, (char *)weights + mr_stage_weight_at(s, p));
+			mr_graph_init_param(s->g, p, seed, s->k->types.weights, (char *)weights + mr_stage_weight_at(s, p));
 }
 
 void mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, const mr_stage *user, const void *user_grads)

@@ -24,8 +24,8 @@
  * cache or never leaves the registers; `grads` is then only a place to work in. The layers before (which come later in
  * backward) still need their own weights alone, so a step may overwrite even the version that this call reads: see exec_compute.c.
  *
- * Parameters: every parameter whose storage is here has an offset in the weights; gradients begin with the same layout, and
- * tied parameters (which share storage, but not gradients) follow.
+ * Parameters: every parameter whose storage is here has an offset in the weights and one in the state; gradients begin in the
+ * same order, and tied parameters (which share storage, but not gradients) follow. Bytes are those of the class's type.
  */
 #ifndef MR_STAGE_STAGE_H
 #define MR_STAGE_STAGE_H
@@ -42,6 +42,7 @@ typedef struct mr_stage_sizes {
 	size_t spare_bytes;               /* a recomputation's `out`; 0: it has none */
 	size_t target_bytes;              /* 0 unless this is the last stage */
 	size_t weight_bytes, grad_bytes;
+	size_t state_bytes;               /* of one number of state for each element of the weights */
 	int64_t n_elements;               /* of the parameters stored here */
 } mr_stage_sizes;
 
@@ -95,8 +96,10 @@ void mr_stage_share_grads(mr_stage *s);
 
 /* Parameters of the stage: numbers [first, end) in the graph. */
 void mr_stage_params(const mr_stage *s, uint32_t *first, uint32_t *end);
-/** Byte offset of parameter @p's storage in the weights (and gradients); SIZE_MAX when it is tied to another. */
+/** Byte offset of parameter @p's storage in the weights; SIZE_MAX when it is tied to another. */
 size_t mr_stage_weight_at(const mr_stage *s, uint32_t p);
+/** The same in each of the states. */
+size_t mr_stage_state_at(const mr_stage *s, uint32_t p);
 /** Byte offset of parameter @p's own gradient. */
 size_t mr_stage_grad_at(const mr_stage *s, uint32_t p);
 

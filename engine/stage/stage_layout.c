@@ -33,7 +33,7 @@ static mr_ref take_slot(notes *n, size_t bytes)
 
 static size_t value_bytes(const mr_stage *s, uint16_t v)
 {
-	return (size_t)s->samples * mr_shape_bytes(s->g->values[v].shape, s->k->dtype);
+	return (size_t)s->samples * mr_shape_bytes(s->g->values[v].shape, s->k->types.activations);
 }
 
 static uint32_t n_steps(const mr_stage *s)
@@ -345,26 +345,34 @@ static void wire_grads(mr_stage *s, notes *n)
 	}
 }
 
+/* The next place in *@bytes for one tensor like @p. */
+static size_t take_param(size_t *bytes, const mr_param *p, mr_dtype type)
+{
+	size_t at = *bytes;
+
+	*bytes += mr_align_up((size_t)p->n * mr_dtype_bytes(type), MR_CACHE_LINE);
+	return at;
+}
+
 static mr_status place_params(mr_stage *s)
 {
 	const mr_graph *g = s->g;
-	size_t at = 0, bytes = mr_dtype_bytes(s->k->dtype);
+	mr_stage_sizes *z = &s->size;
 
 	for (uint32_t p = s->first_param; p < s->end_param; p++) {
-		s->weight_at[p - s->first_param] = SIZE_MAX;
+		uint32_t i = p - s->first_param;
+
+		s->weight_at[i] = s->state_at[i] = SIZE_MAX;
 		if (g->params[p].tied_to >= 0)
 			continue;
-		s->weight_at[p - s->first_param] = s->grad_at[p - s->first_param] = at;
-		at += mr_align_up((size_t)g->params[p].n * bytes, MR_CACHE_LINE);
-		s->size.n_elements += g->params[p].n;
+		s->weight_at[i] = take_param(&z->weight_bytes, &g->params[p], s->k->types.weights);
+		s->state_at[i] = take_param(&z->state_bytes, &g->params[p], s->k->types.state);
+		s->grad_at[i] = take_param(&z->grad_bytes, &g->params[p], s->k->types.gradients);
+		z->n_elements += g->params[p].n;
 	}
-	s->size.weight_bytes = at;
 	for (uint32_t p = s->first_param; p < s->end_param; p++)
-		if (g->params[p].tied_to >= 0) {
-			s->grad_at[p - s->first_param] = at;
-			at += mr_align_up((size_t)g->params[p].n * bytes, MR_CACHE_LINE);
-		}
-	s->size.grad_bytes = at;
+		if (g->params[p].tied_to >= 0)
+			s->grad_at[p - s->first_param] = take_param(&z->grad_bytes, &g->params[p], s->k->types.gradients);
 	for (uint32_t i = 0; i < n_steps(s); i++)
 		for (uint32_t j = 0; j < s->step[i].node->n_params; j++) {
 			uint32_t p = s->step[i].node->first_param + j;
@@ -383,8 +391,6 @@ static mr_status place_params(mr_stage *s)
 
 void mr_stage_share_grads(mr_stage *s)
 {
-	size_t bytes = mr_dtype_bytes(s->k->dtype);
-
 	s->size.grad_bytes = 0;
 	for (uint32_t i = 0; i < n_steps(s); i++) {
 		mr_stage_step *st = &s->step[i];
@@ -394,8 +400,7 @@ void mr_stage_share_grads(mr_stage *s)
 			uint32_t p = st->node->first_param + j;
 
 			assert(s->g->params[p].tied_to < 0);
-			st->grad_at[j] = s->grad_at[p - s->first_param] = at;
-			at += mr_align_up((size_t)s->g->params[p].n * bytes, MR_CACHE_LINE);
+			st->grad_at[j] = s->grad_at[p - s->first_param] = take_param(&at, &s->g->params[p], s->k->types.gradients);
 		}
 		s->size.grad_bytes = at > s->size.grad_bytes ? at : s->size.grad_bytes;
 	}
@@ -410,7 +415,7 @@ static void sum_sizes(mr_stage *s, const notes *n)
 	z->out_bytes = s->out.bytes;
 	z->grad_out_bytes = s->out.grad_bytes;
 	if (s->out.n == 0)
-		z->target_bytes = (size_t)s->samples * mr_shape_bytes(s->g->target, s->k->dtype);
+		z->target_bytes = (size_t)s->samples * mr_shape_bytes(s->g->target, s->k->types.activations);
 	z->slot_bytes = n->slot;
 	z->scratch_bytes = n->fwd.bytes > n->bwd.bytes ? n->fwd.bytes : n->bwd.bytes;
 }
@@ -456,8 +461,8 @@ static void notes_fini(notes *n)
 
 static mr_status make_boundaries(mr_stage *s)
 {
-	MR_TRY(mr_boundary_make(s->g, s->first, s->samples, s->k->dtype, &s->in));
-	MR_TRY(mr_boundary_make(s->g, s->end, s->samples, s->k->dtype, &s->out));
+	MR_TRY(mr_boundary_make(s->g, s->first, s->samples, s->k->types.activations, &s->in));
+	MR_TRY(mr_boundary_make(s->g, s->end, s->samples, s->k->types.activations, &s->out));
 	s->copy_out = calloc(s->out.n + 1, sizeof(*s->copy_out));
 	s->copy_grad = calloc(s->in.n, sizeof(*s->copy_grad));
 	if (!s->copy_out || !s->copy_grad)
@@ -480,8 +485,9 @@ mr_status mr_stage_create(const mr_graph *g, uint32_t first, uint32_t end, int64
 	s->end_param = end < g->n_nodes ? g->nodes[end].first_param : g->n_params;
 	s->step = calloc(end - first, sizeof(*s->step));
 	s->weight_at = calloc(s->end_param - s->first_param + 1, sizeof(size_t));
+	s->state_at = calloc(s->end_param - s->first_param + 1, sizeof(size_t));
 	s->grad_at = calloc(s->end_param - s->first_param + 1, sizeof(size_t));
-	if (!notes_init(&n, g->n_values) || !s->step || !s->weight_at || !s->grad_at)
+	if (!notes_init(&n, g->n_values) || !s->step || !s->weight_at || !s->state_at || !s->grad_at)
 		mr_fail(MR_ERESOURCE, "no memory for a stage of %u layers", end - first);
 	else
 		st = make_boundaries(s);
@@ -506,6 +512,7 @@ void mr_stage_destroy(mr_stage *s)
 	free(s->copy_grad);
 	free(s->step);
 	free(s->weight_at);
+	free(s->state_at);
 	free(s->grad_at);
 	free(s);
 }

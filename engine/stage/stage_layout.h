@@ -55,7 +55,7 @@ struct mr_stage {
 	mr_boundary in, out;             /* what crosses in front of it and behind it */
 	mr_stage_step *step;             /* [end - first] */
 	uint32_t saves_end;              /* steps from here on put nothing into the slot in F */
-	size_t *weight_at, *grad_at;     /* [end_param - first_param] */
+	size_t *weight_at, *state_at, *grad_at; /* [end_param - first_param] */
 	mr_copy *copy_out, *copy_grad;   /* [out.n], [in.n]: what F copies to `out` at its end, B to grad_in before it starts */
 	uint32_t n_copy_out, n_copy_grad;
 	mr_stage_sizes size;

@@ -124,7 +124,7 @@ mr_kctx *mr_flights_kctx(mr_flights *f)
 void mr_flights_load(mr_flights *f, uint32_t i, uint64_t micro, uint64_t batch)
 {
 	const mr_dataset *d = f->c.data;
-	mr_dtype t = f->c.kernels->dtype;
+	mr_dtype t = f->c.kernels->types.activations;
 	uint64_t first = batch * (uint64_t)f->c.samples;
 	flight *fl = &f->at[i];
 

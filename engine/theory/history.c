@@ -37,7 +37,7 @@ static void layout(mr_histories *h, mr_arena *a, const mr_optim *o, mr_dtype t)
 		b->version = mr_arena_take(a, z->weight_bytes * b->cap, MR_CACHE_LINE);
 		b->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
 		for (uint32_t i = 0; i < o->ops->n_states; i++)
-			b->state[i] = mr_arena_take(a, z->weight_bytes, MR_CACHE_LINE);
+			b->state[i] = mr_arena_take(a, z->state_bytes, MR_CACHE_LINE);
 		b->work = mr_arena_take(a, mr_block_work_bytes(b->stage, o, t), MR_CACHE_LINE);
 	}
 }

@@ -245,6 +245,42 @@ static void check(bool gpt, const char *sets)
 	rig_fini(&r);
 }
 
+/* What each class of tensor takes is its own type's: here two of four are twice as wide. Nothing is computed. */
+static void sizes_follow_the_types_of_their_class(void)
+{
+	const mr_kernels *one = mr_kernels_find("reference", MR_F32);
+	mr_kernels mixed = *one;
+	rig r;
+
+	mixed.types.activations = mixed.types.state = MR_F64;
+	rig_init(&r);
+	rig_gpt(&r);
+	rig_set(&r, "machine.workers=3");
+	rig_open(&r);
+	for (uint16_t s = 1; s < 3; s++) {
+		const uint32_t *first = r.s.partition.first;
+		const mr_stage_sizes *a, *b;
+		mr_stage *narrow, *wide;
+
+		MR_CHECK_OK(mr_stage_create(r.s.graph, first[s], first[s + 1], SAMPLES, one, false, NULL, &narrow));
+		MR_CHECK_OK(mr_stage_create(r.s.graph, first[s], first[s + 1], SAMPLES, &mixed, false, NULL, &wide));
+		a = mr_stage_size(narrow);
+		b = mr_stage_size(wide);
+		CU_ASSERT(a->state_bytes == a->weight_bytes && a->grad_bytes == a->weight_bytes);
+		CU_ASSERT(b->weight_bytes == a->weight_bytes && b->grad_bytes == a->grad_bytes);
+		CU_ASSERT(b->state_bytes > a->state_bytes && b->state_bytes <= 2 * a->state_bytes);
+		CU_ASSERT(b->in_bytes == 2 * a->in_bytes && b->out_bytes == 2 * a->out_bytes);
+		CU_ASSERT(b->grad_in_bytes == 2 * a->grad_in_bytes && b->grad_out_bytes == 2 * a->grad_out_bytes);
+		CU_ASSERT(b->slot_bytes > a->slot_bytes);
+		for (uint32_t p = r.s.graph->nodes[first[s]].first_param; p < r.s.graph->n_params; p++)
+			if (mr_stage_weight_at(wide, p) != SIZE_MAX && mr_stage_weight_at(wide, p) > 0)
+				CU_ASSERT(mr_stage_state_at(wide, p) > mr_stage_weight_at(wide, p));
+		mr_stage_destroy(narrow);
+		mr_stage_destroy(wide);
+	}
+	rig_fini(&r);
+}
+
 static void on_all(bool gpt, const char *sets)
 {
 	static const char *const backends[] = {"backend=reference dtype=f64", "backend=reference dtype=f32",
@@ -282,5 +318,6 @@ void mr_suite_split(void)
 	MR_SUITE("split");
 	MR_TEST(mlp);
 	MR_TEST(gpt);
+	MR_TEST(sizes_follow_the_types_of_their_class);
 	MR_TEST(gpt_tied);
 }

@@ -24,10 +24,10 @@ static inline int64_t mr_layer_count(mr_shape s, int64_t samples)
 	return samples * mr_shape_count(s);
 }
 
-/* Bytes of @n elements in @k's dtype; 0 without kernels. */
+/* Bytes of @n elements of an activation; 0 without kernels. */
 static inline size_t mr_layer_bytes(const mr_kernels *k, int64_t n)
 {
-	return k ? (size_t)n * mr_dtype_bytes(k->dtype) : 0;
+	return k ? (size_t)n * mr_dtype_bytes(k->types.activations) : 0;
 }
 
 /* A start within scratch, or the next part of it: parts begin on cache lines. */

@@ -449,6 +449,7 @@ static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, co
 const mr_kernels mr_kernels_fused_f32 = {
 	.name = "fused",
 	.dtype = MR_F32,
+	.types = MR_TYPES_ALL(MR_F32),
 #define MR_KERNEL_PART(type, id, args) .id = id,
 #define MR_KERNEL(type, id, args, fused, onednn, what) .id = id,
 #include "nn/kernels.def"

@@ -220,6 +220,7 @@ static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x
 const mr_kernels mr_kernels_onednn_f32 = {
 	.name = "onednn",
 	.dtype = MR_F32,
+	.types = MR_TYPES_ALL(MR_F32),
 #define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
 #define MR_KERNEL(type, id, args, fused, onednn, what) .id = BY_##onednn(id),
 #include "nn/kernels.def"
