@@ -298,6 +298,7 @@ int64_t mr_session_tokens_per_sample(const mr_session *s)
 
 uint64_t mr_session_hash(const mr_session *s)
 {
+	const char *name = s->kernels->name, *backend = strcmp(name, "fused") ? name : "dnnl"; /* its name in older checkpoints */
 	const mr_job_train *train = &s->job->train;
 	uint64_t facts[] = {
 		s->data->fingerprint,
@@ -312,7 +313,7 @@ uint64_t mr_session_hash(const mr_session *s)
 	double rates[] = {o->mu, o->b1, o->b2, o->eps, o->psi, o->weight_decay, o->nesterov, o->rounds, o->rest_rate, train->clip};
 	uint64_t h = mr_hash64(mr_hash64(0, facts, sizeof(facts)), rates, sizeof(rates));
 
-	h = mr_hash64(h, s->kernels->name, strlen(s->kernels->name));
+	h = mr_hash64(h, backend, strlen(backend));
 	h = mr_hash64(h, s->optim.ops->name, strlen(s->optim.ops->name));
 	if (mr_session_is_mitigated(s)) {
 		const mr_mitigate *m = &s->mitigate;
@@ -332,7 +333,10 @@ uint64_t mr_session_hash(const mr_session *s)
 		h = mr_hash64(h, &n->cfg.l2, sizeof(n->cfg.l2));
 		h = mr_hash64(h, &n->cfg.noise, sizeof(n->cfg.noise));
 	}
-	for (uint32_t i = 0; i < s->graph->n_params; i++)
-		h = mr_hash64(h, s->graph->params[i].dim, sizeof(s->graph->params[i].dim));
+	for (uint32_t i = 0; i < s->graph->n_params; i++) { /* two dimensions where there are no more, as older builds have it */
+		const int64_t *dim = s->graph->params[i].dim;
+
+		h = mr_hash64(h, dim, (s->graph->params[i].rank > 2 ? MR_MAX_DIMS : 2) * sizeof(*dim));
+	}
 	return mr_hash64(h, s->partition.first, (s->partition.n_stages + 1u) * sizeof(*s->partition.first));
 }
