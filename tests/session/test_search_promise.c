@@ -252,6 +252,9 @@ static figures open_in(const char *system, uint64_t limit)
  */
 static void leaves_room_for_the_process(void)
 {
+#if defined(__SANITIZE_ADDRESS__)
+	return; /* the sanitizer's own memory is many times that of the program, and comes and goes */
+#endif
 	figures any = open_in("search", 0), small = open_in("1f1b", 0), limited;
 	uint64_t limit = any.total - (any.bytes - small.bytes) / 4; /* less than the best needs; the workers alone would fit */
 
