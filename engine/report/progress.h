@@ -66,7 +66,7 @@ typedef struct mr_progress {
 	double last_seconds;  /* when the last line was drawn; < 0: none yet */
 	uint64_t last_step;   /* what it showed */
 	double last_val_loss;
-	bool stands;          /* a line stands on the terminal, without a newline behind it */
+	_Atomic bool stands;  /* a line stands on the terminal, without a newline behind it; a watchdog that ends the run asks, too */
 } mr_progress;
 
 void mr_progress_init(mr_progress *p, const mr_progress_params *params);

@@ -88,6 +88,9 @@ mr_status rig_try_open(rig *r)
 	write_file(r, "test.cfg", config);
 	snprintf(path, sizeof(path), "%s/test.cfg", r->dir);
 	mr_strbuf_init(&mistakes);
+	mr_session_close(&r->s); /* of an attempt that was refused */
+	mr_config_destroy(r->config);
+	r->config = NULL;
 	st = mr_config_load(path, (const char *const *)r->set, r->n_sets, &mistakes, &r->config);
 	if (st != MR_OK) {
 		char *lines = mr_strbuf_take(&mistakes);

@@ -74,8 +74,11 @@ static void set_case(rig *r, const sync_case *c, const char *system, unsigned wo
 	rig_set(r, "machine.workers=%u", workers);
 }
 
-/* What the system's schedule emits for the open rig; of one that chooses among plans, what it has chosen. */
-static mr_plan *emitted(const rig *r)
+/*
+ * The order of sums in what the system's schedule emits for the open rig. A system that chooses among plans has chosen when it is
+ * open: its lists say the same once they are lowered.
+ */
+static void sums_of(const rig *r, sum_lists *out)
 {
 	const mr_sched_ops *ops = mr_job_system(mr_config_job(r->config));
 	mr_sched_args a = {
@@ -83,10 +86,12 @@ static mr_plan *emitted(const rig *r)
 		.n_micro = r->s.n_micro,
 		.options = ops->options ? mr_config_job(r->config)->system.values : NULL,
 	};
-	mr_plan *p;
+	mr_plan *p = NULL;
 
-	MR_CHECK_OK(ops->judged ? mr_plan_copy(r->s.plan, &p) : mr_schedule_emit(ops, &a, &p));
-	return p;
+	if (!ops->judged)
+		MR_CHECK_OK(mr_schedule_emit(ops, &a, &p));
+	sum_lists_of(p ? p : r->s.plan, &r->s.partition, out);
+	mr_plan_destroy(p);
 }
 
 /* Results of sequential training of one case, by order of sums. */
@@ -132,7 +137,6 @@ static bool pipeline(const sync_case *c, const char *system, unsigned workers, o
 	char what[300], refusal[1024];
 	rig_result got = {0};
 	sum_lists l;
-	mr_plan *p;
 	mr_status st;
 	rig r;
 
@@ -149,9 +153,7 @@ static bool pipeline(const sync_case *c, const char *system, unsigned workers, o
 		rig_fini(&r);
 		return false;
 	}
-	p = emitted(&r);
-	sum_lists_of(p, &r.s.partition, &l);
-	mr_plan_destroy(p);
+	sums_of(&r, &l);
 	rig_train(&r, c->steps, true, &got);
 	CU_ASSERT_FATAL(rig_equal(&got, wanted(c, o, &l), false, what));
 	CU_ASSERT_EQUAL(got.inflight.n, 0);

@@ -40,7 +40,7 @@ n_failed=0
 pid=
 
 backends=f64
-if "$millrace" --version | grep -q oneDNN; then
+if ! "$millrace" --version | grep -q "built without oneDNN"; then
 	backends="f64 f32"
 fi
 
