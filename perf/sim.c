@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "host/clock.h"
-#include "ir/lower.h"
+#include "lower/lower.h"
 #include "schedules/registry.h"
 #include "sim/stream.h"
 

@@ -40,7 +40,7 @@
  * Source: Li and Hoefler, Chimera, SC 2021, sections 3.1 to 3.6 and figures 3, 6, 7 and 8, and its published program.
  * NOTE 1: for D = 2 and T > 2 that program leaves micro-batches out; this does not.
  * NOTE 2: the paper's eager synchronisation, a reduction in the bubbles before the end, is not an option: the lowering
- * does it for every system of several pipes, where nobody waits (ir/lower_eager.c).
+ * does it for every system of several pipes, where nobody waits (lower/lower_eager.c).
  */
 #include <math.h>
 #include <string.h>

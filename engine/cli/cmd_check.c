@@ -4,8 +4,8 @@
 
 #include "cli/args.h"
 #include "session/plan_file.h"
-#include "ir/check.h"
-#include "ir/lower.h"
+#include "lower/check.h"
+#include "lower/lower.h"
 #include "ir/metrics.h"
 #include "planner/plan_identity.h"
 

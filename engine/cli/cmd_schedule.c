@@ -10,8 +10,8 @@
 #include "cli/output.h"
 #include "job/plugins.h"
 #include "cli/schedule_report.h"
-#include "ir/check.h"
-#include "ir/lower.h"
+#include "lower/check.h"
+#include "lower/lower.h"
 #include "schedules/registry.h"
 #include "sim/cost_csv.h"
 

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/check.h"
+#include "lower/check.h"
 
 /* Where a stage stands in the iterations of its worker. */
 typedef struct place {

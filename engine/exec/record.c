@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/check.h"
-#include "ir/lower.h"
+#include "lower/check.h"
+#include "lower/lower.h"
 #include "ir/op.h"
-#include "ir/steal.h"
+#include "lower/steal.h"
 #include "exec/run_plan.h"
 
 static mr_status not_asked(void)

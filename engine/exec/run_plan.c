@@ -1,6 +1,6 @@
 #include "exec/run_plan.h"
 
-#include "ir/check.h"
+#include "lower/check.h"
 #include "ir/endless.h"
 #include "ir/pause.h"
 

@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "ir/steal.h"
+#include "lower/steal.h"
 #include "exec/block.h"
 
 typedef struct mr_tail {

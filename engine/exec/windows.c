@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "ir/endless.h"
+#include "lower/window_check.h"
 
 #define KEPT 4 /* windows that stay though nobody uses them */
 

@@ -15,7 +15,7 @@
  * the start or was resumed there.
  *
  * For now such plans are BLOCK coverage on one pipe, a stage a worker, without R: each stage has F, and B with its commit, both
- * ascending. mr_window_check holds a window and its seam with the one before to that.
+ * ascending. mr_window_check (lower/window_check.h) holds a window and its seam with the one before to that.
  */
 #ifndef MR_IR_ENDLESS_H
 #define MR_IR_ENDLESS_H
@@ -39,15 +39,6 @@ mr_status mr_endless_storage(mr_plan *plan) MR_MUST_USE;
 
 /** Window @n of @plan, lowered as its lists are. The caller destroys it. Errors: what the system says, MR_ERESOURCE. */
 mr_status mr_window_create(const mr_plan *plan, uint64_t n, mr_plan **out) MR_MUST_USE;
-
-/**
- * Prove that window @n can be carried out where window n - 1 has ended, by workers that wait for nothing but each other, and that it
- * obeys the contract: that all its instructions are done then, every version read is there, every slot and buffer empty when it is
- * taken, and one stage a step is active. @before: window n - 1; NULL for window 0. By induction a run that has come to a seam goes on:
- * where one order of all instructions is possible every other ends as well, since nothing that is done can keep another from being done.
- * Errors: MR_ECONFIG with the instruction, MR_ERESOURCE.
- */
-mr_status mr_window_check(const mr_plan *plan, const mr_plan *before, uint64_t n, const mr_plan *window) MR_MUST_USE;
 
 /** The first @n_steps steps of @plan as a finite list, lowered, its end drained; fewer where it has fewer. Errors: as mr_window_create. */
 mr_status mr_endless_unroll(const mr_plan *plan, uint64_t n_steps, mr_plan **out) MR_MUST_USE;

@@ -30,7 +30,7 @@
  *
  * Print, read, print gives the same text, and the plan read has the hash of the plan printed. The reader takes no word
  * on trust: every number is checked against the header before it is used as an index; it does not judge whether the plan
- * makes sense (ir/check.h does). A name in `system` is printed with every byte outside [A-Za-z0-9_.+-] as "_".
+ * makes sense (lower/check.h does). A name in `system` is printed with every byte outside [A-Za-z0-9_.+-] as "_".
  */
 #ifndef MR_IR_TEXT_H
 #define MR_IR_TEXT_H

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "ir/lower.h"
+#include "lower/lower.h"
 #include "ir/op.h"
 
 /* The compute instruction @in as a schedule emits it. */

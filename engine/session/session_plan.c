@@ -7,8 +7,8 @@
 #include "job/machine.h"
 #include "session/plan_file.h"
 #include "session/session_parts.h"
-#include "ir/check.h"
-#include "ir/lower.h"
+#include "lower/check.h"
+#include "lower/lower.h"
 #include "planner/plan_identity.h"
 #include "exec/run_plan.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ir/check.h"
+#include "lower/check.h"
 #include "sim/duration.h"
 #include "sim/stream.h"
 

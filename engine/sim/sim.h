@@ -23,7 +23,7 @@
 
 #include "ir/cost.h"
 #include "ir/plan.h"
-#include "ir/steal.h"
+#include "lower/steal.h"
 #include "ir/walk.h"
 
 typedef enum mr_jitter {

@@ -17,8 +17,8 @@
 
 #include "host/clock.h"
 #include "host/topo.h"
-#include "ir/check.h"
-#include "ir/lower.h"
+#include "lower/check.h"
+#include "lower/lower.h"
 #include "perf/rpd/experiments.h"
 #include "perf/rpd/lm_model.h"
 #include "perf/rpd/plot.h"

@@ -1,2 +1,2 @@
-/* The brute-force execution of plans of tests/ir, for the systems here. */
-#include "tests/ir/brute.c"
+/* The brute-force execution of plans of tests/lower, for the systems here. */
+#include "tests/lower/brute.c"

@@ -1,2 +1,2 @@
-/* The search through all interleavings of tests/ir, for the systems here. */
-#include "tests/ir/brute_explore.c"
+/* The search through all interleavings of tests/lower, for the systems here. */
+#include "tests/lower/brute_explore.c"

@@ -1,2 +1,2 @@
-/* The mutations of plans of tests/ir, for the systems here. */
-#include "tests/ir/mutate.c"
+/* The mutations of plans of tests/lower, for the systems here. */
+#include "tests/lower/mutate.c"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "ir/check.h"
-#include "ir/lower.h"
+#include "lower/check.h"
+#include "lower/lower.h"
 #include "sched_help.h"
 
 static mr_plan *emitted(const char *system, uint16_t n_workers, uint32_t n_micro, bool finite, const char *sets)

@@ -6,8 +6,8 @@
 
 #include "base/rng.h"
 #include "check.h"
-#include "ir/check.h"
-#include "ir/lower.h"
+#include "lower/check.h"
+#include "lower/lower.h"
 #include "ir/walk.h"
 #include "sched_help.h"
 

@@ -1,11 +1,11 @@
 /*
- * The checker against mutants of every registered system's plans (tests/ir/mutate.h): a new line in schedules.def is tested here
+ * The checker against mutants of every registered system's plans (tests/lower/mutate.h): a new line in schedules.def is tested here
  * by itself.
  */
 #include "check.h"
-#include "ir/check.h"
-#include "ir/mutate.h"
-#include "ir/steal.h"
+#include "lower/check.h"
+#include "lower/mutate.h"
+#include "lower/steal.h"
 #include "sched_help.h"
 
 static uint32_t n_plans;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "ir/check.h"
-#include "ir/lower.h"
+#include "lower/check.h"
+#include "lower/lower.h"
 #include "sched_help.h"
 #include "search_help.h"
 

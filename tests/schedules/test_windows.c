@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "check.h"
-#include "ir/check.h"
+#include "lower/check.h"
 #include "ir/endless.h"
-#include "ir/lower.h"
+#include "lower/window_check.h"
+#include "lower/lower.h"
 #include "sched_help.h"
 
 static void set_all(mr_values *v, const char *sets)

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "check.h"
-#include "ir/check.h"
-#include "ir/lower.h"
+#include "lower/check.h"
+#include "lower/lower.h"
 #include "sched_help.h"
 
 static mr_plan *ordered(uint16_t d, uint32_t t, const char *cap, const mr_cost *costs)

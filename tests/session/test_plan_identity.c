@@ -5,8 +5,8 @@
 
 #include "base/str.h"
 #include "check.h"
-#include "ir/check.h"
-#include "ir/lower.h"
+#include "lower/check.h"
+#include "lower/lower.h"
 #include "ir/text.h"
 #include "planner/plan_identity.h"
 #include "schedules/registry.h"

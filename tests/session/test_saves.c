@@ -8,7 +8,7 @@
 #include "check.h"
 #include "session/saves.h"
 #include "config/config_help.h"
-#include "ir/lower.h"
+#include "lower/lower.h"
 #include "store/checkpoint_io.h"
 
 #define CONF                                                                                                           \

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "check.h"
 #include "golden_files.h"
-#include "ir/lower.h"
+#include "lower/lower.h"
 #include "ir/plan_json.h"
 
 #define N_ORDERS 56

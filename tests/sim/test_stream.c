@@ -6,7 +6,7 @@
 #include "check.h"
 #include "golden_files.h"
 #include "ir/deps.h"
-#include "ir/lower.h"
+#include "lower/lower.h"
 #include "ir/plan_json.h"
 
 /* Checked millions of times: too often for an assertion each. */

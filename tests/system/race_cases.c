@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "ir/check.h"
+#include "lower/check.h"
 #include "ir/text.h"
 #include "rig.h"
 #include "exec/record.h"

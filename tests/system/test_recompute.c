@@ -4,8 +4,8 @@
  * slot a stage, so that what a backward reads can come from its R alone.
  */
 #include "check.h"
-#include "ir/check.h"
-#include "ir/lower.h"
+#include "lower/check.h"
+#include "lower/lower.h"
 #include "rig.h"
 #include "sync_cases.h"
 

@@ -3,7 +3,7 @@
  * system with every W at home, and of sequential; and the record of who took what is a plan that gives them again.
  */
 #include "check.h"
-#include "ir/check.h"
+#include "lower/check.h"
 #include "race_cases.h"
 #include "exec/record.h"
 

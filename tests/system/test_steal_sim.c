@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "ir/check.h"
-#include "ir/lower.h"
+#include "lower/check.h"
+#include "lower/lower.h"
 #include "schedules/registry.h"
 #include "sim/sim.h"
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "ir/lower.h"
+#include "lower/lower.h"
 #include "schedules/registry.h"
 #include "sim/stream.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "ir/check.h"
-#include "ir/lower.h"
+#include "lower/check.h"
+#include "lower/lower.h"
 #include "rig.h"
 #include "sync_cases.h"
 

@@ -1,0 +1,302 @@
+/*
+ * lower_raise.c - as many boundary buffers as make the plan as fast as without a limit.
+ *
+ * One scene is one unrolled graph: a single iteration with its barrier, and a run of iterations without barrier (whose
+ * length stands for the period, and is longer when the period turns out not to be met). In each scene and for each cost
+ * table the target is the time with unlimited buffers. If the plan is slower, then every critical path contains a wait
+ * for a buffer (a path without one would be as long with unlimited buffers): follow one from the end, raise the
+ * boundary of the first such wait by one, number its buffers anew, and look again. A cycle is treated alike. A boundary
+ * is not raised above the micro-batches that pass it. One of many buffers is raised by a 64th at a time: every look is at
+ * the whole plan, and where thousands are needed one by one would take minutes.
+ */
+#include "lower/lower_parts.h"
+
+#include <stdlib.h>
+
+#include "lower/lower_scene.h"
+#include "ir/walk.h"
+
+/* Times this close are equal: sums of doubles in another order. */
+#define SAME 1e-9
+
+/*
+ * Iterations without barrier behind the steady state, over the last ADVANCE of which the period is taken (1, 2 and 4
+ * divide it, for plans that repeat only every second or fourth time); doubled while the period is not met, up to so
+ * many of them and of instructions.
+ */
+#define RUN_BODIES 8u
+#define ADVANCE 4u
+#define RUN_LONGEST 256u
+#define RUN_NODES (1u << 21)
+
+/*
+ * Cost ratios f : i : w for which buffers must not be what slows a plan. Equal costs alone leave plans with a split
+ * backward short by one or two buffers at other ratios (7 of 56 golden orders lose up to one f or i); these are the
+ * ratios that the literature draws, and real stages lie between them.
+ */
+#define N_RATIOS 5
+static const double ratios[N_RATIOS][3] = {{1, 1, 1}, {2, 1, 1}, {2, 2, 1}, {2, 3, 1}, {2, 1, 2}};
+
+typedef struct mr_raise {
+	mr_plan *plan;
+	mr_unroll *once; /* iteration 0 (or the whole finite list): where buffers are numbered */
+	const mr_cost *costs;
+	uint32_t n_costs;
+	uint32_t passing[UINT8_MAX + 1]; /* micro-batches of each pipe in once */
+	mr_scene scene;
+	uint64_t visits; /* instructions ordered or timed */
+	bool raised; /* since the flag was last cleared */
+	bool slow;   /* the scene played last has a longer period than with unlimited buffers */
+} mr_raise;
+
+static bool crosses(const mr_plan *p, uint8_t pipe, uint16_t stage)
+{
+	return mr_plan_worker(p, pipe, stage) != mr_plan_worker(p, pipe, (uint16_t)(stage - 1));
+}
+
+/* Of a boundary of n buffers, n / this are added beyond the one. */
+#define RAISE_PART 64u
+
+/* More buffers than micro-batches that pass can never be full at once. */
+static bool raise_one(mr_raise *r, uint8_t pipe, uint16_t stage, bool forward)
+{
+	uint16_t *n = (forward ? r->plan->n_fwd : r->plan->n_bwd) + mr_plan_at(r->plan, pipe, stage);
+	uint32_t most = r->passing[pipe] < UINT16_MAX ? r->passing[pipe] : UINT16_MAX, more = *n + 1u + *n / RAISE_PART;
+
+	if (!crosses(r->plan, pipe, stage) || *n >= most)
+		return false;
+	*n = (uint16_t)(more < most ? more : most);
+	r->raised = true;
+	return true;
+}
+
+/* Number the buffers of one boundary, with more of them until that is possible. */
+static mr_status renumber(mr_raise *r, uint8_t pipe, uint16_t stage, bool forward)
+{
+	mr_status st;
+
+	if (r->plan->storage != MR_STORED || !crosses(r->plan, pipe, stage))
+		return MR_OK;
+	do
+		st = mr_lower_number(r->plan, r->once, pipe, stage, forward);
+	while (st == MR_ECONFIG && raise_one(r, pipe, stage, forward));
+	return st;
+}
+
+/* The storage edges of one boundary in the scene; a buffer that nobody gives back in time asks for one more. */
+static mr_status reconnect(mr_raise *r, uint8_t pipe, uint16_t stage, bool forward)
+{
+	mr_status st = mr_unroll_storage(r->scene.g, pipe, stage, forward);
+
+	while (st == MR_ECONFIG && raise_one(r, pipe, stage, forward)) {
+		MR_TRY(renumber(r, pipe, stage, forward));
+		st = mr_unroll_storage(r->scene.g, pipe, stage, forward);
+	}
+	return st;
+}
+
+/* Which boundary the storage edge of @node belongs to. */
+static mr_status raise_for(mr_raise *r, uint32_t node, bool *done)
+{
+	const mr_instr *in = r->scene.g->at[node].in;
+	bool forward = in->op == MR_OP_F;
+	uint16_t stage = (uint16_t)(in->stage + forward);
+
+	*done = raise_one(r, in->pipe, stage, forward);
+	if (!*done)
+		return MR_OK;
+	MR_TRY(renumber(r, in->pipe, stage, forward));
+	MR_TRY(reconnect(r, in->pipe, stage, forward));
+	mr_scene_changed(&r->scene, in->pipe, stage, forward);
+	return MR_OK;
+}
+
+/* Follow a critical path from its end and raise the first boundary that can be; *done tells whether one could. */
+static mr_status raise_critical(mr_raise *r, double last, bool *done)
+{
+	mr_scene *s = &r->scene;
+	uint32_t node;
+
+	*done = false;
+	MR_TRY(mr_scene_prepare(s));
+	for (node = mr_scene_held(s, last); node != MR_NO_NODE; node = mr_scene_held_before(s, node)) {
+		MR_TRY(raise_for(r, node, done));
+		if (*done)
+			break;
+	}
+	return MR_OK;
+}
+
+/* Raise until the scene takes no longer than @target under @cost, or nothing more can be raised. */
+static mr_status meet(mr_raise *r, const mr_cost *cost, double target)
+{
+	mr_scene *s = &r->scene;
+
+	s->timed = false;
+	for (;;) {
+		uint32_t stuck;
+		mr_status st = mr_scene_order(s, &stuck);
+		bool done;
+
+		if (st == MR_ECONFIG && stuck != MR_NO_NODE) {
+			MR_TRY(raise_for(r, stuck, &done));
+			if (done)
+				continue;
+			/* Say the cycle again: raise_for may have left another sentence. */
+			return mr_scene_order(s, NULL);
+		}
+		MR_TRY(st);
+		if (!s->timed)
+			mr_scene_time(s, cost);
+		if (mr_scene_finish(s) <= target * (1 + SAME))
+			return MR_OK;
+		MR_TRY(raise_critical(r, mr_scene_finish(s), &done));
+		if (!done)
+			return MR_OK;
+	}
+}
+
+static mr_status reconnect_all(mr_raise *r)
+{
+	for (unsigned p = 0; p < r->plan->n_pipes; p++)
+		for (uint16_t s = 1; s < r->plan->n_stages; s++) {
+			MR_TRY(reconnect(r, (uint8_t)p, s, true));
+			if (r->plan->contract.coverage != MR_COVER_FORWARD)
+				MR_TRY(reconnect(r, (uint8_t)p, s, false));
+		}
+	return MR_OK;
+}
+
+/* Storage edges, and an order: one with them where they leave one, which is one without them, too. */
+static mr_status connect(mr_raise *r)
+{
+	mr_status st = reconnect_all(r);
+	mr_scene *s = &r->scene;
+
+	if (st == MR_OK && mr_scene_order(s, NULL) == MR_OK)
+		return MR_OK;
+	MR_TRY(mr_scene_order_plain(s)); /* what the plan itself has wrong is told first */
+	return st;
+}
+
+/* @target, @step: [n_costs] finish and advance with unlimited buffers; @now, @last: with those that there are. */
+static mr_status play_with(mr_raise *r, double *target, double *step, double *now, double *last)
+{
+	mr_scene *s = &r->scene;
+	bool fresh;
+
+	MR_TRY(connect(r));
+	MR_TRY(mr_scene_time_all(s, r->costs, r->n_costs, ADVANCE, false, target, step));
+	fresh = s->ordered; /* now and last are those of the buffers as they are */
+	if (fresh)
+		MR_TRY(mr_scene_time_all(s, r->costs, r->n_costs, ADVANCE, true, now, last));
+	for (uint32_t c = 0; c < r->n_costs; c++) {
+		if (fresh && now[c] <= target[c] * (1 + SAME))
+			continue;
+		fresh = false;
+		MR_TRY(meet(r, &r->costs[c], target[c]));
+	}
+	if (!fresh)
+		MR_TRY(mr_scene_order(s, NULL));
+	if (!fresh)
+		MR_TRY(mr_scene_time_all(s, r->costs, r->n_costs, ADVANCE, true, now, last));
+	r->slow = false;
+	for (uint32_t c = 0; c < r->n_costs; c++)
+		r->slow |= last[c] > step[c] + target[c] * SAME;
+	return MR_OK;
+}
+
+static mr_status play(mr_raise *r)
+{
+	size_t n = r->n_costs;
+	double *t = malloc(4 * n * sizeof(*t));
+	mr_status st = t ? play_with(r, t, t + n, t + 2 * n, t + 3 * n) : mr_fail(MR_ERESOURCE, "no memory for %zu cost tables", n);
+
+	free(t);
+	return st;
+}
+
+/* Play one scene of @n_bodies iterations. */
+static mr_status scene(mr_raise *r, uint32_t n_bodies, bool no_barrier)
+{
+	mr_status st;
+
+	MR_TRY(mr_scene_init(&r->scene, r->plan, n_bodies, no_barrier));
+	st = play(r);
+	r->visits += r->scene.visits;
+	mr_scene_fini(&r->scene);
+	return st;
+}
+
+static mr_status number_all(mr_raise *r)
+{
+	for (unsigned p = 0; p < r->plan->n_pipes; p++)
+		for (uint16_t s = 1; s < r->plan->n_stages; s++) {
+			MR_TRY(renumber(r, (uint8_t)p, s, true));
+			if (r->plan->contract.coverage != MR_COVER_FORWARD)
+				MR_TRY(renumber(r, (uint8_t)p, s, false));
+		}
+	return MR_OK;
+}
+
+static mr_status raise_all(mr_raise *r)
+{
+	uint32_t steady = mr_plan_steady(r->plan), run = steady + RUN_BODIES;
+	uint64_t body = r->once->n_nodes / (r->once->n_bodies ? r->once->n_bodies : 1);
+
+	while (run > 2 && run * body > RUN_NODES)
+		run--;
+	MR_TRY(number_all(r));
+	do {
+		r->raised = false;
+		MR_TRY(scene(r, steady > 0, false));
+		if (steady)
+			MR_TRY(scene(r, run, true));
+		if (steady && r->slow && 2 * run <= RUN_LONGEST && 2 * run * body <= RUN_NODES) {
+			run *= 2;
+			r->raised = true; /* look again, longer */
+		}
+	} while (r->raised);
+	return MR_OK;
+}
+
+static void count_passing(mr_raise *r)
+{
+	for (uint64_t m = 0; m < r->once->n_micro; m++)
+		if (r->once->f[m] != MR_NO_NODE)
+			r->passing[r->once->at[r->once->f[m]].in->pipe]++;
+}
+
+mr_status mr_lower_raise(mr_plan *plan, const mr_lower_opts *opts)
+{
+	mr_raise r = {.plan = plan, .n_costs = opts->n_costs + N_RATIOS};
+	uint32_t steady = mr_plan_steady(plan);
+	mr_stage_cost *stages = malloc(N_RATIOS * plan->n_stages * sizeof(*stages));
+	mr_cost *costs = malloc(r.n_costs * sizeof(*costs));
+	mr_status st = stages && costs ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u cost tables", r.n_costs);
+
+	for (uint32_t c = 0; st == MR_OK && c < N_RATIOS; c++)
+		mr_cost_share(plan, ratios[c][0], ratios[c][1], ratios[c][2], stages + (size_t)c * plan->n_stages,
+			      &costs[c]);
+	for (uint32_t c = 0; st == MR_OK && c < opts->n_costs; c++) {
+		costs[N_RATIOS + c] = opts->costs[c];
+		if (opts->costs[c].n_stages != plan->n_stages)
+			st = mr_fail(MR_EINVAL, "a cost table of %u stages for a plan of %u", opts->costs[c].n_stages,
+				     plan->n_stages);
+	}
+	if (st == MR_OK) {
+		r.costs = costs;
+		st = mr_unroll_create(plan, plan->storage == MR_STORED && steady ? 1 : steady,
+				     &(mr_unroll_opts){.no_storage = true}, &r.once);
+	}
+	if (st == MR_OK) {
+		count_passing(&r);
+		st = raise_all(&r);
+	}
+	if (opts->visits)
+		*opts->visits += r.visits;
+	mr_unroll_destroy(r.once);
+	free(costs);
+	free(stages);
+	return st;
+}
