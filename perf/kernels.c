@@ -212,22 +212,22 @@ static void run_adam(bench *b)
 }
 
 /* Two copies of all parameters. */
-static void mix(bench *b, mr_mix_kind kind)
+static void mix(bench *b, mr_averaging_kind kind)
 {
 	void *x[2] = {b->w, b->g};
 
-	b->k->mix(b->kc, b->params, &(mr_mix){.kind = kind, .n = 2, .src = (const void *const *)x, .dst = x, .reference = b->m, .mean = b->v,
+	b->k->mix(b->kc, b->params, &(mr_averaging){.kind = kind, .n = 2, .src = (const void *const *)x, .dst = x, .reference = b->m, .mean = b->v,
 					      .alpha = 0.5});
 }
 
 static void run_mean(bench *b)
 {
-	mix(b, MR_MIX_MEAN);
+	mix(b, MR_AVERAGING_MEAN);
 }
 
 static void run_pull(bench *b)
 {
-	mix(b, MR_MIX_PULL);
+	mix(b, MR_AVERAGING_PULL);
 }
 
 static void run_sumsq(bench *b)
@@ -301,10 +301,10 @@ static void measure_all(bench *b)
 		{"I up", LAYERS, .gemm = {.m = r, .n = c, .k = c4, .tb = true}},
 		{"I down", LAYERS, .gemm = {.m = r, .n = c4, .k = c, .tb = true}},
 		{"I head", 1, .gemm = {.m = r, .n = c, .k = VOCAB, .tb = true}},
-		{"W qkv", LAYERS, .gemm = {.m = c, .n = c3, .k = r, .ta = true, .b_sums = b->g}},
-		{"W proj", LAYERS, .gemm = {.m = c, .n = c, .k = r, .ta = true, .b_sums = b->g}},
-		{"W up", LAYERS, .gemm = {.m = c, .n = c4, .k = r, .ta = true, .b_sums = b->g}},
-		{"W down", LAYERS, .gemm = {.m = c4, .n = c, .k = r, .ta = true, .b_sums = b->g}},
+		{"W qkv", LAYERS, .gemm = {.m = c, .n = c3, .k = r, .ta = true, .colsum_b = b->g}},
+		{"W proj", LAYERS, .gemm = {.m = c, .n = c, .k = r, .ta = true, .colsum_b = b->g}},
+		{"W up", LAYERS, .gemm = {.m = c, .n = c4, .k = r, .ta = true, .colsum_b = b->g}},
+		{"W down", LAYERS, .gemm = {.m = c4, .n = c, .k = r, .ta = true, .colsum_b = b->g}},
 		{"W head", 1, .gemm = {.m = c, .n = VOCAB, .k = r, .ta = true}},
 		{"W up, add", 0, .gemm = {.m = c, .n = c4, .k = r, .ta = true, .add = true}},
 		{"F up + relu", 0, .gemm = {.m = r, .n = c4, .k = c, .bias = true, .act = MR_ACT_RELU}},

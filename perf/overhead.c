@@ -96,7 +96,7 @@ static bool waited_for(const mr_trace_rec *r, mr_wait_cause cause)
 }
 
 /* F of stage 1 that waited for F of stage 0, as it must where each step is one micro-batch and a flush: how long after that had ended. */
-static void measure_hand_over(const char *path, uint64_t steps)
+static void measure_handoff(const char *path, uint64_t steps)
 {
 	double ns[STEPS];
 	mr_config *config;
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 		snprintf(path, sizeof(path), "%s%sconf/%s.cfg", source ? source : "", source ? "/" : "", names[i]);
 		measure(path, tiny ? TINY_STEPS : STEPS);
 		if (i == 0)
-			measure_hand_over(path, tiny ? TINY_STEPS : STEPS);
+			measure_handoff(path, tiny ? TINY_STEPS : STEPS);
 	}
 	return 0;
 }

@@ -39,7 +39,7 @@
  */
 #include <string.h>
 
-#include "schedules/parts/straight.h"
+#include "schedules/common/straight.h"
 
 static const mr_option options[] = {
 	{"recompute", MR_OPT_ENUM, "never", 0, 0, "never|always", NULL,

@@ -23,7 +23,7 @@
  */
 #include <stdlib.h>
 
-#include "schedules/parts/board.h"
+#include "schedules/common/board.h"
 
 #define ROOM 7 /* slots in front, as its inventors have them: moves of backwards by one slot are not made */
 

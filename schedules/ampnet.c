@@ -27,7 +27,7 @@
  */
 #include <string.h>
 
-#include "schedules/parts/unflushed.h"
+#include "schedules/common/unflushed.h"
 
 static const mr_option options[] = {
 	{"in_flight", MR_OPT_INT, "0", 0, 65535, NULL, NULL,

@@ -39,7 +39,7 @@
  */
 #include <math.h>
 
-#include "schedules/parts/twoway.h"
+#include "schedules/common/twoway.h"
 
 static const mr_option options[] = {MR_TWOWAY_WEIGHTS, {0}};
 

@@ -45,7 +45,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "schedules/parts/twoway.h"
+#include "schedules/common/twoway.h"
 
 static const mr_option options[] = {
 	{"pipes", MR_OPT_INT, "2", 2, 254, NULL, NULL,

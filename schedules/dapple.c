@@ -38,7 +38,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "schedules/parts/layout.h"
+#include "schedules/common/layout.h"
 
 static const mr_option options[] = {
 	{"policy", MR_OPT_ENUM, "pa", 0, 0, "pa|pb", NULL,

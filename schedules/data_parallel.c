@@ -25,7 +25,7 @@
  */
 #include <string.h>
 
-#include "schedules/parts/twoway.h"
+#include "schedules/common/twoway.h"
 
 static const mr_option options[] = {MR_TWOWAY_WEIGHTS, MR_SCHED_CHUNKS("1"), {0}};
 

@@ -27,8 +27,8 @@
  */
 #include <math.h>
 
-#include "schedules/parts/dual.h"
-#include "schedules/parts/twoway.h"
+#include "schedules/common/dual.h"
+#include "schedules/common/twoway.h"
 
 static const mr_option options[] = {MR_TWOWAY_WEIGHTS, {0}};
 

@@ -21,8 +21,8 @@
  */
 #include <math.h>
 
-#include "schedules/parts/dual.h"
-#include "schedules/parts/twoway.h"
+#include "schedules/common/dual.h"
+#include "schedules/common/twoway.h"
 
 static mr_status fill(mr_plan *plan)
 {

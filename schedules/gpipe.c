@@ -33,7 +33,7 @@
  */
 #include <string.h>
 
-#include "schedules/parts/straight.h"
+#include "schedules/common/straight.h"
 
 static const mr_option options[] = {
 	{"backward", MR_OPT_ENUM, "fifo", 0, 0, "fifo|lifo", NULL,

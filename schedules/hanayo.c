@@ -27,8 +27,8 @@
 #include <stdlib.h>
 
 #include "ir/walk.h"
-#include "schedules/parts/list_schedule.h"
-#include "schedules/parts/looped.h"
+#include "schedules/common/list_schedule.h"
+#include "schedules/common/looped.h"
 
 /* Makespans this close are equal: sums of doubles in another order. */
 #define SAME 1e-9

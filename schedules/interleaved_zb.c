@@ -19,7 +19,7 @@
  */
 #include <math.h>
 
-#include "schedules/parts/looped.h"
+#include "schedules/common/looped.h"
 
 static const mr_option options[] = {
 	MR_SCHED_CHUNKS("2"),

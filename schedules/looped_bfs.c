@@ -16,7 +16,7 @@
  *
  * Source: Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023, section 4.
  */
-#include "schedules/parts/looped.h"
+#include "schedules/common/looped.h"
 
 static const mr_option options[] = {
 	MR_SCHED_CHUNKS("2"),

@@ -13,7 +13,7 @@
  *
  * Source: the baseline in Huang et al., GPipe, NeurIPS 2019, figure 2b.
  */
-#include "schedules/parts/straight.h"
+#include "schedules/common/straight.h"
 
 static uint32_t default_micro(uint16_t n_workers)
 {

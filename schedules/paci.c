@@ -14,7 +14,7 @@
  *
  * Source: PACI, arXiv 2606.07881 (from its abstract: local accumulation that bounds the version gap).
  */
-#include "schedules/parts/unflushed.h"
+#include "schedules/common/unflushed.h"
 
 static uint32_t default_micro(uint16_t n_workers)
 {

@@ -57,10 +57,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedules/parts/greedy.h"
-#include "schedules/parts/layout.h"
-#include "schedules/parts/stage_costs.h"
-#include "schedules/parts/straight.h"
+#include "schedules/common/greedy.h"
+#include "schedules/common/layout.h"
+#include "schedules/common/stage_costs.h"
+#include "schedules/common/straight.h"
 
 static const mr_option options[] = {
 	{"vertical_sync", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
@@ -273,7 +273,7 @@ static mr_status emit_static(const mr_sched_args *args, const shape *s, const mr
 	plan->n_micro = n;
 	plan->commits = n / pipes;
 	for (uint16_t k = 0; k < plan->n_stages && pipes > 1; k++)
-		plan->turns[k] = (uint8_t)mr_layout_replicas(&s->layout, k);
+		plan->stage_replicas[k] = (uint8_t)mr_layout_replicas(&s->layout, k);
 	return mr_sched_finish(plan, fill(plan, args, s), out);
 }
 

@@ -23,7 +23,7 @@
  */
 #include <string.h>
 
-#include "schedules/parts/unflushed.h"
+#include "schedules/common/unflushed.h"
 
 static const mr_option options[] = {
 	{"recompute", MR_OPT_ENUM, "never", 0, 0, "never|always", NULL,

@@ -30,7 +30,7 @@
  */
 #include <string.h>
 
-#include "schedules/parts/unflushed.h"
+#include "schedules/common/unflushed.h"
 
 static const mr_option options[] = {
 	{"t1_steps", MR_OPT_INT, "0", 0, 2147483647, NULL, "steps",
@@ -77,8 +77,8 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	contract.max_staleness = ahead / args->n_micro + (ahead % args->n_micro > 0);
 	contract.slow_start = (uint32_t)mr_values_int(args->options, "t1_steps");
 	contract.sync_steps = (uint32_t)mr_values_int(args->options, "t3_steps");
-	contract.aim = t2 ? MR_AIM_BACK : MR_AIM_NONE;
-	contract.memory_ppm = t2 ? (uint32_t)(mr_values_float(args->options, "t2_memory") * 1e6 + 0.5) : 0;
+	contract.predict = t2 ? MR_PREDICT_BACK : MR_PREDICT_NONE;
+	contract.ema_decay_ppm = t2 ? (uint32_t)(mr_values_float(args->options, "t2_memory") * 1e6 + 0.5) : 0;
 	MR_TRY(mr_unflushed_emit(args, "pipemare", args->n_workers, &contract, mr_unflushed_micro(args), recomputes(args), &plan));
 	return mr_sched_finish(plan, t2 ? mr_unflushed_aim(plan, NULL, since_f) : MR_OK, out);
 }

@@ -16,7 +16,7 @@
  * Source: Guan et al., PipeOptim, arXiv 2312.00839.
  * NOTE 1: weight decay is no part of the guess. Plain sgd has no direction to go along, which is refused.
  */
-#include "schedules/parts/unflushed.h"
+#include "schedules/common/unflushed.h"
 
 static uint32_t default_micro(uint16_t n_workers)
 {
@@ -34,7 +34,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	mr_contract contract = mr_unflushed_latest(args);
 	mr_plan *plan;
 
-	contract.aim = MR_AIM_AHEAD;
+	contract.predict = MR_PREDICT_AHEAD;
 	MR_TRY(mr_unflushed_emit(args, "pipeoptim", args->n_workers, &contract, args->n_micro, false, &plan));
 	return mr_sched_finish(plan, mr_unflushed_aim(plan, until_b, NULL), out);
 }

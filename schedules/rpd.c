@@ -36,8 +36,8 @@
 
 #include "base/file.h"
 #include "ir/endless.h"
-#include "schedules/parts/rpd_stream.h"
-#include "schedules/parts/straight.h"
+#include "schedules/common/rpd_stream.h"
+#include "schedules/common/straight.h"
 
 #define MOST_RECORD ((size_t)256 << 20)
 #define WINDOW 1024u              /* steps made at a time, */

@@ -14,7 +14,7 @@
  * engine's layout. Without a model (schedule) there are 1 to 4 chunks, and cap is all that limits memory.
  * Then the list scheduler makes orders (list_schedule.h) for stages in blocks, round and round and in waves, each with
  * whole and with split backwards: with its own priorities, and with random ones, most of which are small changes of
- * the shortest order so far of the same placement (search_way.h).
+ * the shortest order so far of the same placement (search_candidate.h).
  *
  * All have one copy of weights and gradients. Systems of several pipes are left out: they pay with further gradients,
  * and data_parallel, which has no pipeline to wait for, would always win by this measure.
@@ -46,9 +46,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedules/parts/search_names.h"
-#include "schedules/parts/search_way.h"
-#include "schedules/parts/stage_costs.h"
+#include "schedules/common/search_names.h"
+#include "schedules/common/search_candidate.h"
+#include "schedules/common/stage_costs.h"
 
 /* Times this close are equal: sums of doubles in another order. */
 #define SAME 1e-9

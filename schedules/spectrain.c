@@ -23,7 +23,7 @@
  */
 #include <string.h>
 
-#include "schedules/parts/unflushed.h"
+#include "schedules/common/unflushed.h"
 
 static const mr_option options[] = {
 	{"variant", MR_OPT_ENUM, "v1", 0, 0, "v1|v2", NULL,
@@ -59,7 +59,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	mr_contract contract = mr_unflushed_latest(args);
 	mr_plan *plan;
 
-	contract.aim = MR_AIM_AHEAD;
+	contract.predict = MR_PREDICT_AHEAD;
 	contract.same_version_b = v2;
 	MR_TRY(mr_unflushed_emit(args, "spectrain", args->n_workers, &contract, args->n_micro, false, &plan));
 	return mr_sched_finish(plan, v2 ? mr_unflushed_aim(plan, until_own, until_own)

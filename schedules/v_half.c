@@ -21,7 +21,7 @@
  * Source: Qi et al., Pipeline Parallelism with Controllable Memory, 2024, section 3; the order is that of its
  * published scheduler.
  */
-#include "schedules/parts/v_squeeze.h"
+#include "schedules/common/v_squeeze.h"
 
 static const mr_option options[] = {
 	MR_SCHED_STEAL,

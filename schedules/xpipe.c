@@ -19,7 +19,7 @@
  */
 #include <stdlib.h>
 
-#include "schedules/parts/unflushed.h"
+#include "schedules/common/unflushed.h"
 
 static uint32_t default_micro(uint16_t n_workers)
 {
@@ -59,7 +59,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		.sum = MR_SUM_ASCENDING,
 		.need = args->n_micro,
 		.max_staleness = ahead / args->n_micro + (ahead % args->n_micro > 0),
-		.aim = MR_AIM_AHEAD,
+		.predict = MR_PREDICT_AHEAD,
 	};
 	mr_plan *plan;
 

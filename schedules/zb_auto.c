@@ -25,11 +25,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "schedules/parts/cap.h"
-#include "schedules/parts/looped.h"
-#include "schedules/parts/stage_costs.h"
-#include "schedules/parts/zb_greedy.h"
-#include "schedules/parts/zb_lp.h"
+#include "schedules/common/cap.h"
+#include "schedules/common/looped.h"
+#include "schedules/common/stage_costs.h"
+#include "schedules/common/zb_greedy.h"
+#include "schedules/common/zb_lp.h"
 
 static const mr_option options[] = {
 	{"cap", MR_OPT_STRING, "D", 0, 0, NULL, NULL,

@@ -19,8 +19,8 @@
  *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 2.
  */
-#include "schedules/parts/lagged.h"
-#include "schedules/parts/looped.h"
+#include "schedules/common/lagged.h"
+#include "schedules/common/looped.h"
 
 static const mr_option options[] = {
 	MR_LOOPED_OPTIMIZER,

@@ -27,9 +27,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedules/parts/stage_costs.h"
-#include "schedules/parts/vee.h"
-#include "schedules/parts/zb_v_greedy.h"
+#include "schedules/common/stage_costs.h"
+#include "schedules/common/vee.h"
+#include "schedules/common/zb_v_greedy.h"
 
 static const mr_option options[] = {
 	{"order", MR_OPT_ENUM, "hand", 0, 0, "hand|greedy", NULL, "the fixed order, or a search for the costs given"},

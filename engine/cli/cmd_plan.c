@@ -7,7 +7,7 @@
 #include "cli/open_config.h"
 #include "cli/output.h"
 #include "cli/plan_report.h"
-#include "session/known.h"
+#include "session/objective_report.h"
 
 static mr_status report(const mr_args *args, const mr_forecast *f)
 {
@@ -53,7 +53,7 @@ static mr_status one(const mr_args *args)
 
 	MR_TRY(mr_open_config(args, &config));
 	st = *plan ? mr_session_open_plan(mr_config_job(config), plan, &s) : mr_session_survey(mr_config_job(config), &s);
-	if (st == MR_OK && !*plan && mr_known_bytes(&s)) { /* the plan says what the theory knows of the data */
+	if (st == MR_OK && !*plan && mr_objective_report_bytes(&s)) { /* the plan says what the theory knows of the data */
 		st = mr_session_load(&s);
 		if (st != MR_OK)
 			mr_session_close(&s);

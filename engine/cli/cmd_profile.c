@@ -168,9 +168,9 @@ static mr_status print_all(const view *v, const char *isa)
 	MR_TRY(print_layers(v));
 	putchar('\n');
 	MR_TRY(print_stages(v));
-	if (v->p->hand_over.read_s > 0 || v->p->hand_over.write_s > 0)
+	if (v->p->handoff.read_s > 0 || v->p->handoff.write_s > 0)
 		printf("\na boundary between two workers costs its reader %.3g us a KiB more, its writer %.3g us\n",
-		       v->p->hand_over.read_s * 1024e6, v->p->hand_over.write_s * 1024e6);
+		       v->p->handoff.read_s * 1024e6, v->p->handoff.write_s * 1024e6);
 	return v->p->live.instr ? print_live(v) : MR_OK;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "session/known.h"
+#include "session/objective_report.h"
 #include "session/memory_plan.h"
 #include "cli/output.h"
 #include "host/probe.h"
@@ -67,11 +67,11 @@ mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out)
 
 static mr_status print_known(const mr_session *s, FILE *out)
 {
-	mr_known *k;
+	mr_objective_report *k;
 
-	MR_TRY(mr_known_create(s, &k));
-	mr_known_print(k, out);
-	mr_known_destroy(k);
+	MR_TRY(mr_objective_report_create(s, &k));
+	mr_objective_report_print(k, out);
+	mr_objective_report_destroy(k);
 	return MR_OK;
 }
 
@@ -118,8 +118,8 @@ static void put_versions(mr_table *t, const mr_forecast *f, uint8_t pipe, uint16
 	put_ms(t, f->stage[i].f);
 	put_ms(t, f->stage[i].i);
 	put_ms(t, f->stage[i].w);
-	put_ms(t, f->stage[i].u / mr_plan_parts(p, i));
-	put_ms(t, mr_stage_has_ar(p, i) ? f->stage[i].r / mr_plan_parts(p, i) : 0);
+	put_ms(t, f->stage[i].u / mr_plan_partial_sums(p, i));
+	put_ms(t, mr_stage_has_ar(p, i) ? f->stage[i].r / mr_plan_partial_sums(p, i) : 0);
 	put_ms(t, p->contract.clip ? f->stage[i].n : 0);
 }
 

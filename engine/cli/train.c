@@ -8,7 +8,7 @@
 #include "base/fault.h"
 #include "session/plan_file.h"
 #include "cli/sample.h"
-#include "session/saves.h"
+#include "session/checkpoints.h"
 #include "cli/signals.h"
 #include "host/clock.h"
 #include "exec/record.h"
@@ -183,9 +183,9 @@ static uint64_t steps_to_tell(const mr_train *t)
 	return 1 + (t->s.plan ? t->s.plan->contract.max_staleness : 0);
 }
 
-static mr_saves_case case_of(const mr_train *t, bool can_wait)
+static mr_checkpoints_case case_of(const mr_train *t, bool can_wait)
 {
-	return (mr_saves_case){
+	return (mr_checkpoints_case){
 		.step = t->step,
 		.loss = t->last.step ? t->last.loss : (double)NAN,
 		.val_loss = t->val_step == t->step ? t->val_loss : (double)NAN, /* only that says anything about these weights */
@@ -196,18 +196,18 @@ static mr_saves_case case_of(const mr_train *t, bool can_wait)
 
 static mr_status save(mr_train *t, bool can_wait)
 {
-	mr_saves_case c = case_of(t, can_wait);
+	mr_checkpoints_case c = case_of(t, can_wait);
 	uint64_t begin = now_ns(t);
 	bool saved;
 
 	MR_TRY(mr_metrics_log_flush(t->metrics, true));
-	MR_TRY(mr_saves_put(&t->s, t->dir.checkpoints, &c, &t->guard, &saved));
+	MR_TRY(mr_checkpoints_put(&t->s, t->dir.checkpoints, &c, &t->guard, &saved));
 	t->save_ns += now_ns(t) - begin;
 	t->save_again = saved ? 0 : t->step + steps_to_tell(t);
 	if (!saved)
 		return MR_OK;
 	t->saved = t->step;
-	if (mr_saves_is_best(&c)) /* not before it is saved: what failed to be must not keep a later one from being marked */
+	if (mr_checkpoints_is_best(&c)) /* not before it is saved: what failed to be must not keep a later one from being marked */
 		t->best = c.val_loss;
 	return MR_OK;
 }
@@ -221,12 +221,12 @@ static mr_status ended_by(const mr_train *t, mr_status st)
 	snprintf(why, sizeof(why), "%s", mr_error_text());
 	if (st == MR_EDIVERGED)
 		snprintf(advice, sizeof(advice), ", with a smaller train.lr");
-	if (st == MR_EDIVERGED && mr_saves_best(t->dir.checkpoints, &best) && best != t->saved)
+	if (st == MR_EDIVERGED && mr_checkpoints_best(t->dir.checkpoints, &best) && best != t->saved)
 		snprintf(advice, sizeof(advice), ", with a smaller train.lr (--resume --from best: from step %llu)",
 			 (unsigned long long)best);
 	if (!t->saved)
 		return mr_fail(st, "%s; no checkpoint had been saved before", why);
-	if (mr_saves_check(t->dir.checkpoints, t->saved) != MR_OK) { /* somebody may have deleted the folder meanwhile */
+	if (mr_checkpoints_check(t->dir.checkpoints, t->saved) != MR_OK) { /* somebody may have deleted the folder meanwhile */
 		snprintf(lost, sizeof(lost), "%s", mr_error_text());
 		return mr_fail(st, "%s; and the checkpoint of step %llu, saved before, cannot be used: %s", why,
 			       (unsigned long long)t->saved, lost);
@@ -285,13 +285,13 @@ static mr_status do_due(mr_train *t, bool *leave)
  * again it says so. */
 static mr_status take_up_eval(mr_train *t)
 {
-	mr_saves_case c;
+	mr_checkpoints_case c;
 
 	if (!t->step || t->val_step == t->step || !eval_is_due(t))
 		return MR_OK;
 	MR_TRY(evaluate(t));
 	c = case_of(t, false);
-	return mr_saves_is_best(&c) ? save(t, false) : MR_OK;
+	return mr_checkpoints_is_best(&c) ? save(t, false) : MR_OK;
 }
 
 static mr_status course(mr_train *t)

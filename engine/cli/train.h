@@ -9,7 +9,7 @@
 
 #include "config/config.h"
 #include "session/rundir.h"
-#include "session/saves.h"
+#include "session/checkpoints.h"
 #include "session/session.h"
 #include "session/virtual.h"
 #include "report/metrics_log.h"
@@ -39,7 +39,7 @@ typedef struct mr_train {
 	uint64_t saved;              /* step of the newest checkpoint; 0: none */
 	uint64_t eval_every, save_every;
 	uint64_t save_again;         /* a save was put off until this step; 0: none */
-	mr_saves_guard guard;        /* what saves are judged by */
+	mr_checkpoints_guard guard;        /* what saves are judged by */
 	bool traced, trace_written;  /* the trace is still to be written; it has been */
 	uint64_t trace_first, trace_last;
 	double best;                 /* lowest validation loss; NAN: none yet */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/known.h"
+#include "session/objective_report.h"
 #include "cli/output.h"
 #include "cli/plan_report.h"
 #include "cli/train.h"
@@ -83,7 +83,7 @@ void mr_train_print_start(const mr_train *t)
 	       mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 	       mr_dtype_name(s->kernels->dtype));
 	printf("data     %s\n", s->data->describe);
-	mr_known_print(s->known, stdout);
+	mr_objective_report_print(s->known, stdout);
 	print_system(t);
 	printf("machine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));
 	if (*mr_place_print_notes(&s->place, text, sizeof(text)))
@@ -174,7 +174,7 @@ static void print_stolen(const mr_train *t)
 	uint64_t stolen = 0, all = 0;
 
 	for (uint16_t w = 0; w < run->n_workers; w++) {
-		stolen += run->worker[w].tail.n_stolen;
+		stolen += run->worker[w].steal_queue.n_stolen;
 		all += run->worker[w].train.n * mr_steal_count(p, w);
 	}
 	if (!p->contract.steal)
@@ -230,7 +230,7 @@ static void print_tables(const mr_train *t)
 	} else {
 		print_one_worker(t);
 	}
-	complain(mr_known_print_end(&t->s, stdout));
+	complain(mr_objective_report_print_end(&t->s, stdout));
 	complain(mr_train_report_usage(t));
 	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout));
 	putchar('\n');

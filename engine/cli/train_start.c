@@ -9,11 +9,11 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "cli/search_limit.h"
-#include "session/known.h"
+#include "session/objective_report.h"
 #include "session/plan_file.h"
 #include "cli/output.h"
 #include "cli/signals.h"
-#include "session/stale.h"
+#include "session/staleness_warning.h"
 #include "host/probe.h"
 #include "exec/record.h"
 #include "exec/run_plan.h"
@@ -65,12 +65,12 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 		t->peak_gflops = mr_probe_peak_gflops(&t->isa);
 	t->peak_gflops *= t->s.place.n_cores_used;
 	if (resume)
-		MR_TRY(mr_saves_resume(&t->s, t->dir.checkpoints, resume, &t->step, &t->best));
+		MR_TRY(mr_checkpoints_resume(&t->s, t->dir.checkpoints, resume, &t->step, &t->best));
 	t->saved = t->step;
-	MR_TRY(mr_saves_guard_init(&t->s, t->step, &t->guard));
+	MR_TRY(mr_checkpoints_guard_init(&t->s, t->step, &t->guard));
 	if (t->step >= t->trace_last) /* an earlier session went through those steps, and has its trace */
 		t->traced = false;
-	MR_TRY(mr_saves_preflight(&t->s, t->dir.checkpoints, t->step));
+	MR_TRY(mr_checkpoints_preflight(&t->s, t->dir.checkpoints, t->step));
 	mr_signals_catch(); /* from here on there are files that are not to be left half written */
 	if (resume)
 		MR_TRY(take_up_metrics(t));
@@ -94,7 +94,7 @@ static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session
 		return MR_OK;
 	if (o->resume)
 		return mr_fail(MR_EUSAGE, "--trajectory records a run from its first step, so it does not go with --resume");
-	if (t->s.plan && t->s.plan->n_pipes > 1 && !mr_contract_replicates(&t->s.plan->contract) && !mr_plan_has_turns(t->s.plan))
+	if (t->s.plan && t->s.plan->n_pipes > 1 && !mr_contract_replicates(&t->s.plan->contract) && !mr_plan_has_stage_replicas(t->s.plan))
 		return mr_fail(MR_EUSAGE, "--trajectory follows a stage on the one worker that commits its weights; %s has %u pipes, which share each commit",
 			       t->s.job->system.name, t->s.plan->n_pipes);
 	MR_TRY(mr_output_check(o->trajectory));
@@ -209,14 +209,14 @@ mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 	MR_TRY(open_session(t, config, o));
 	MR_TRY(mr_search_limit_settle(config, t->s.n_counted));
 	MR_TRY(check_valid(&t->s));
-	mr_stale_warn(&t->s);
+	mr_staleness_warn(&t->s);
 	MR_TRY(make_record(t, o, &so));
 	MR_TRY(make_clock(t, o, &so));
 	MR_TRY(open_dir(t, mr_config_job(config)->run_dir, o->resume != NULL));
 	so.trace = mr_job_trace_steps(mr_config_job(config), &a, &b);
 	MR_TRY(make_trajectory(t, o, &so));
 	MR_TRY(mr_session_start(&t->s, &so));
-	MR_TRY(mr_known_create(&t->s, &t->s.known));
+	MR_TRY(mr_objective_report_create(&t->s, &t->s.known));
 	MR_FAULT_POINT("train.memory");
 	MR_TRY(prepare(t, config, o->resume));
 	MR_FAULT_POINT("train.files");

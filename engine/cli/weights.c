@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "session/facts.h"
-#include "session/saves.h"
+#include "session/run_manifest.h"
+#include "session/checkpoints.h"
 #include "store/checkpoint_io.h"
 
 static char *join(const char *dir, const char *name)
@@ -72,7 +72,7 @@ static mr_status find_asked(const mr_job *job, const char *asked, char **path)
 	folder = join(run, "checkpoints");
 	if (!folder)
 		return mr_fail(MR_ERESOURCE, "no memory for a path");
-	st = mr_saves_find(folder, asked, path);
+	st = mr_checkpoints_find(folder, asked, path);
 	free(folder);
 	return st;
 }
@@ -89,7 +89,7 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
 	if (st == MR_OK) {
 		warn_data(s, ck, path);
 		mr_checkpoint_close(ck);
-		st = mr_saves_load_model(path, model, step);
+		st = mr_checkpoints_load_model(path, model, step);
 	}
 	free(path);
 	return st;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/config_parts.h"
+#include "config/config_internal.h"
 
 /* --- mistakes --- */
 
@@ -119,7 +119,7 @@ static mr_status report(mr_config *c, mr_strbuf *out)
 
 static mr_origin origin_of(const mr_config *c, mr_job_group group, const char *key)
 {
-	const mr_config_part *part = &c->part[group];
+	const mr_config_section *part = &c->part[group];
 	const mr_option *o = part->table ? mr_option_find(part->table, key) : NULL;
 	mr_origin at = o ? part->origin[o - part->table] : part->name_origin;
 
@@ -185,10 +185,10 @@ mr_status mr_config_unknown_group(const char *word, bool keys_too)
 	return st;
 }
 
-mr_status mr_config_part_open(mr_config *c, mr_job_group group, const char *name, mr_origin at)
+mr_status mr_config_section_open(mr_config *c, mr_job_group group, const char *name, mr_origin at)
 {
 	const mr_job_group_info *info = mr_job_group_of(group);
-	mr_config_part *part = &c->part[group];
+	mr_config_section *part = &c->part[group];
 	const mr_option *table = info->options;
 	char key[128];
 	size_t n = 0;
@@ -209,9 +209,9 @@ mr_status mr_config_part_open(mr_config *c, mr_job_group group, const char *name
 	return part->origin ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %zu keys", n);
 }
 
-void mr_config_part_mark(mr_config *c, mr_job_group group, const char *key, mr_origin at)
+void mr_config_section_mark(mr_config *c, mr_job_group group, const char *key, mr_origin at)
 {
-	mr_config_part *part = &c->part[group];
+	mr_config_section *part = &c->part[group];
 
 	part->origin[mr_option_find(part->table, key) - part->table] = at;
 }

@@ -1,7 +1,7 @@
 /* From the values that a file and --set gave to a job, and back: what the job settles stands in the resolved configuration. */
 #include <string.h>
 
-#include "config/config_parts.h"
+#include "config/config_internal.h"
 
 static void note(void *arg, mr_job_group group, const char *key, const char *text)
 {
@@ -38,7 +38,7 @@ static mr_status blame(const void *arg, mr_job_group group, const char *key, mr_
  */
 static void check_system_needs(mr_config *c)
 {
-	const mr_config_part *part = &c->part[MR_JOB_SYSTEM];
+	const mr_config_section *part = &c->part[MR_JOB_SYSTEM];
 	const mr_sched_ops *system = part->values ? mr_schedule_find(part->plugin.name) : NULL;
 	bool resolved = true;
 
@@ -49,10 +49,10 @@ static void check_system_needs(mr_config *c)
 }
 
 /* The values of plug-ins become the job's. */
-static void hand_over(mr_config *c)
+static void handoff(mr_config *c)
 {
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
-		mr_config_part *part = &c->part[g];
+		mr_config_section *part = &c->part[g];
 		mr_choice *choice = mr_job_choice(&c->job, (mr_job_group)g);
 
 		if (!part->values)
@@ -70,7 +70,7 @@ static void hand_over(mr_config *c)
 static mr_status take_back(mr_config *c)
 {
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
-		mr_config_part *part = &c->part[g];
+		mr_config_section *part = &c->part[g];
 		const mr_choice *choice = mr_job_choice_of(&c->job, (mr_job_group)g);
 
 		if (choice) {
@@ -93,7 +93,7 @@ mr_status mr_config_make_job(mr_config *c)
 	c->job.base_dir = c->base_dir;
 	c->job.source = (mr_job_source){blame, c};
 	check_system_needs(c);
-	hand_over(c);
+	handoff(c);
 	st = mr_job_check_for(&c->job, &listener);
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) /* of what could not be read there are no values */
 		if (mr_job_choice(&c->job, (mr_job_group)g))

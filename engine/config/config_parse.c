@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "config/config_parts.h"
+#include "config/config_internal.h"
 
 /* One unit of the text as libconfig has it. Its first member is what every setting in it points to. */
 typedef struct mr_parsed {
@@ -147,7 +147,7 @@ static mr_status take_setting(mr_config *c, mr_job_group group, const config_set
 	if (st != MR_OK)
 		mr_mistakes_add(&c->mistakes, at, text, "%s", mr_error_text());
 	else
-		mr_config_part_mark(c, group, key, at);
+		mr_config_section_mark(c, group, key, at);
 	return MR_OK;
 }
 
@@ -220,7 +220,7 @@ static const config_setting_t *group_in(mr_config *c, const mr_parsed *p, const 
 /* The keys of one part of a group. @own is the plug-in that it is about, NULL where that is the one that was chosen. */
 static mr_status take_part(mr_config *c, mr_job_group group, const config_setting_t *s, const char *own)
 {
-	mr_config_part *part = &c->part[group];
+	mr_config_section *part = &c->part[group];
 	bool plugin = mr_job_group_of(group)->plugin;
 
 	part->group_origin = origin_of(c, s);
@@ -274,7 +274,7 @@ static mr_status take_group(mr_config *c, mr_job_group group, const mr_parsed *p
 	if (info->plugin)
 		chosen = choose(c, group, parts, n, sets, n_sets, &at);
 	if (!info->plugin || chosen)
-		MR_TRY(mr_config_part_open(c, group, chosen, at));
+		MR_TRY(mr_config_section_open(c, group, chosen, at));
 	for (size_t i = 0; i < n; i++) {
 		const config_setting_t *name = info->plugin && parts[i] ? config_setting_get_member(parts[i], "name") : NULL;
 
@@ -306,7 +306,7 @@ static mr_status take_top(mr_config *c, const mr_parsed *p)
 static mr_status take_all(mr_config *c, const mr_parsed *parsed, size_t n, const mr_set *sets, size_t n_sets)
 {
 	const config_setting_t **parts = calloc(n, sizeof(*parts));
-	mr_status st = parts ? mr_config_part_open(c, MR_JOB_TOP, NULL, (mr_origin){0}) : mr_fail(MR_ERESOURCE, "no memory");
+	mr_status st = parts ? mr_config_section_open(c, MR_JOB_TOP, NULL, (mr_origin){0}) : mr_fail(MR_ERESOURCE, "no memory");
 
 	for (size_t i = 0; st == MR_OK && i < n; i++)
 		st = take_top(c, &parsed[i]);

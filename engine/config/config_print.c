@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/config_parts.h"
+#include "config/config_internal.h"
 
 static void put_origin(const mr_config *c, mr_origin at, mr_strbuf *out)
 {
@@ -41,7 +41,7 @@ static mr_status put_value(const mr_config *c, mr_job_group group, const char *k
 
 static mr_status put_keys(const mr_config *c, mr_job_group group, const char *indent, mr_strbuf *out)
 {
-	const mr_config_part *part = &c->part[group];
+	const mr_config_section *part = &c->part[group];
 	const mr_option *table = mr_values_table(part->values);
 
 	for (size_t i = 0; table[i].name; i++) {
@@ -58,7 +58,7 @@ mr_status mr_config_print(const mr_config *c, mr_strbuf *out)
 	mr_strbuf_printf(out, "# The configuration of a run, as millrace " MR_VERSION " understood %s.\n\n", c->path);
 	MR_TRY(put_keys(c, MR_JOB_TOP, "", out));
 	for (int g = MR_JOB_TOP + 1; g < MR_N_JOB_GROUPS; g++) {
-		const mr_config_part *part = &c->part[g];
+		const mr_config_section *part = &c->part[g];
 
 		mr_strbuf_printf(out, "\n%s = {\n", mr_job_group_of((mr_job_group)g)->name);
 		if (part->plugin.name) {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/config_parts.h"
+#include "config/config_internal.h"
 
 #define MAX_NESTING 32
 

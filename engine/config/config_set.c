@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/config_parts.h"
+#include "config/config_internal.h"
 
 /* A plug-in's name may stand in quotes, as in a file. One that is not well quoted is no plug-in's name, and told as that. */
 static mr_status plain_name(mr_set *s)
@@ -151,7 +151,7 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 		if (st != MR_OK)
 			mr_mistakes_add(&c->mistakes, at, mr_job_key_text(s->group, s->key, key), "%s", mr_error_text());
 		else
-			mr_config_part_mark(c, s->group, s->key, at);
+			mr_config_section_mark(c, s->group, s->key, at);
 	}
 	return MR_OK;
 }
@@ -159,12 +159,12 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 mr_status mr_config_count_as(mr_config *c, uint64_t n)
 {
 	const mr_sched_ops *ops = mr_job_system(&c->job);
-	mr_config_part *part = &c->part[MR_JOB_SYSTEM];
+	mr_config_section *part = &c->part[MR_JOB_SYSTEM];
 	const mr_option *table = mr_values_table(part->values);
 
 	for (size_t i = 0; table[i].name; i++)
 		if (!strcmp(table[i].name, ops->timed)) /* where the limit came from, the number comes from */
-			mr_config_part_mark(c, MR_JOB_SYSTEM, ops->counted, part->origin[i]);
+			mr_config_section_mark(c, MR_JOB_SYSTEM, ops->counted, part->origin[i]);
 	MR_TRY(mr_values_set_float(part->values, ops->timed, 0));
 	return mr_values_set_int(part->values, ops->counted, (int64_t)n);
 }

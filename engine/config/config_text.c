@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "config/config_parts.h"
+#include "config/config_internal.h"
 
 #define MAX_DEPTH 10
 #define MAX_TOTAL ((size_t)4 << 20)

@@ -461,7 +461,7 @@ mr_status mr_engine_resume_at(mr_engine *e, uint64_t step)
 	if (e->started)
 		stop_loader(e);
 	for (uint32_t i = 0; i < mr_run_blocks(e->run); i++)
-		e->run->block[i].latest = mr_run_version_at(e->run, (uint16_t)(i % e->run->n_stages), step);
+		e->run->weights[i].latest = mr_run_version_at(e->run, (uint16_t)(i % e->run->n_stages), step);
 	MR_TRY(mr_run_reset(e->run));
 	MR_TRY(mr_run_stand_at(e->run, step));
 	mr_loader_seek(e->loader, step, UINT64_MAX);

@@ -5,7 +5,7 @@
 #include "base/fault.h"
 #include "host/clock.h"
 #include "ir/endless.h"
-#include "exec/exec_parts.h"
+#include "exec/exec_internal.h"
 
 /* --- where a worker stands --- */
 
@@ -84,7 +84,7 @@ bool mr_exec_next(mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out)
 	if (1u << out->in->op & COMMITTING)
 		out->version = mr_instr_target(p, out->in, c.n);
 	else
-		out->version = lane->train ? mr_instr_read(p, out->in, c.n) : w->run->block[out->in->stage].latest;
+		out->version = lane->train ? mr_instr_read(p, out->in, c.n) : w->run->weights[out->in->stage].latest;
 	return true;
 }
 

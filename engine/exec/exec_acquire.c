@@ -1,11 +1,11 @@
 /* exec_acquire.c - what an instruction needs before it may begin: messages, buffers, versions. Nothing here blocks. */
 #include "ir/deps.h"
-#include "exec/exec_parts.h"
+#include "exec/exec_internal.h"
 
 static bool reached_all(mr_run *run, uint64_t version, bool norms)
 {
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (!mr_event_reached(norms ? &run->block[s].normed : &run->block[s].published, (uint32_t)version))
+		if (!mr_event_reached(norms ? &run->weights[s].normed : &run->weights[s].published, (uint32_t)version))
 			return false;
 	return true;
 }
@@ -31,9 +31,9 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 	if (l->train && k->flush == MR_FLUSH_BARRIER && !reached_all(run, t->version, false))
 		return MR_WAIT_WEIGHTS;
 	if ((run->shares || run->replicas) &&
-	    !mr_event_reached(&mr_run_block(run, t->in->pipe, s)->published, (uint32_t)t->version))
+	    !mr_event_reached(&mr_run_weights(run, t->in->pipe, s)->published, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
-	if (k->tied && s == last && !mr_event_reached(&run->block[0].published, (uint32_t)t->version))
+	if (k->tied && s == last && !mr_event_reached(&run->weights[0].published, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
 	if (!(w->got & GOT_IN)) {
 		int64_t want = s ? (int64_t)mr_instr_in_fwd(l->plan, t->in, t->n) : -1;
@@ -64,7 +64,7 @@ static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status
 	uint16_t s = t->in->stage;
 	mr_lane_stage *st = t->st;
 
-	if (w->run->turns && !mr_event_reached(&w->run->block[s].published, (uint32_t)mr_plan_applied_on(l->plan, s, t->micro)))
+	if (w->run->has_stage_replicas && !mr_event_reached(&w->run->weights[s].published, (uint32_t)mr_plan_applied_on(l->plan, s, t->micro)))
 		return MR_WAIT_WEIGHTS;
 	if (s + 1 < w->run->n_stages && !(w->got & GOT_IN)) {
 		if (!pop_full(w, &st->grad, &w->in, mr_instr_in_bwd(l->plan, t->in, t->n), status))
@@ -86,10 +86,10 @@ static mr_wait_cause acquire_ar(mr_worker *w, const mr_task *t)
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
 
-	if (run->shares && !mr_event_reached(&run->block[s].finished, (uint32_t)t->version))
+	if (run->shares && !mr_event_reached(&run->weights[s].finished, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
 	if (t->lane->plan->contract.tied && s == 0 &&
-	    !mr_event_reached(&run->block[run->n_stages - 1].finished, (uint32_t)t->version))
+	    !mr_event_reached(&run->weights[run->n_stages - 1].finished, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
 	return MR_WAIT_NONE;
 }
@@ -100,7 +100,7 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 
 	if (w->redo && t->lane->train)
 		return mr_exec_acquire_again(w, t);
-	if (t->in->op >= MR_OP_N && t->lane->plan->contract.steal && !mr_event_reached(&run->block[t->in->stage].finished, (uint32_t)t->version))
+	if (t->in->op >= MR_OP_N && t->lane->plan->contract.steal && !mr_event_reached(&run->weights[t->in->stage].finished, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
 	switch (t->in->op) {
 	case MR_OP_F:
@@ -111,11 +111,11 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 	case MR_OP_W:
 		return t->lane->plan->contract.steal && !mr_exec_has_turn(w, t) ? MR_WAIT_UPSTREAM : MR_WAIT_NONE;
 	case MR_OP_V:
-		return t->version <= run->block[t->in->stage].settled || mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE
+		return t->version <= run->weights[t->in->stage].settled || mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE
 													      : MR_WAIT_OPTIMIZER;
 	case MR_OP_U:
-		if (run->turns && run->block[t->in->stage].n_shards > 1)
-			return mr_event_reached(&run->block[t->in->stage].reduced, (uint32_t)t->version) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
+		if (run->has_stage_replicas && run->weights[t->in->stage].n_shards > 1)
+			return mr_event_reached(&run->weights[t->in->stage].reduced, (uint32_t)t->version) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
 		if (run->validates)
 			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
 		return t->lane->plan->contract.clip && !reached_all(run, t->version, true) ? MR_WAIT_OPTIMIZER : MR_WAIT_NONE;
@@ -124,7 +124,7 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 	case MR_OP_AR:
 		return acquire_ar(w, t);
 	case MR_OP_N:
-		return run->shares && !mr_event_reached(&run->block[t->in->stage].reduced, (uint32_t)t->version)
+		return run->shares && !mr_event_reached(&run->weights[t->in->stage].reduced, (uint32_t)t->version)
 			       ? MR_WAIT_WEIGHTS
 			       : MR_WAIT_NONE;
 	default:

@@ -1,33 +1,33 @@
 /* exec_commit.c - reductions, norms and optimizer steps. */
-#include "exec/exec_parts.h"
+#include "exec/exec_internal.h"
 
 #include <math.h>
 
 #include "host/clock.h"
 #include "ir/deps.h"
-#include "exec/aim.h"
+#include "exec/predict.h"
 #include "exec/mitigated.h"
 
-bool mr_exec_asks_norm(const mr_run *run, const mr_block *b, uint64_t version)
+bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t version)
 {
-	uint64_t step = mr_block_step_of(b, version);
+	uint64_t step = mr_weights_step_of(b, version);
 
 	if (!run->norm_every || step % b->in_step || step / b->in_step % run->norm_every)
 		return false;
-	return run->global_norm || b == mr_run_block(run, 0, (uint16_t)(run->n_stages - 1));
+	return run->global_norm || b == mr_run_weights(run, 0, (uint16_t)(run->n_stages - 1));
 }
 
 /*
  * All stages have stepped before any has the gradient of the next version, for which each has read weights of this one: so counts
  * do not overlap, and no stage is two versions ahead of the one that reads its sums here.
  */
-double mr_exec_take_norm(mr_run *run, mr_block *b, uint64_t version)
+double mr_exec_take_norm(mr_run *run, mr_stage_weights *b, uint64_t version)
 {
 	if (b->unchanged)
-		mr_block_no_norms(b, version);
+		mr_weights_no_norms(b, version);
 	if (!run->global_norm)
-		return mr_blocks_norm(b, 1, version) / b->sum;
-	if (mr_block_last_of(&run->n_normed, run->n_stages)) {
+		return mr_weights_norm_all(b, 1, version) / b->sum;
+	if (mr_weights_last_of(&run->n_normed, run->n_stages)) {
 		run->norm[version % run->n_norms] = mr_exec_norm(run, version);
 		/* pairs with the acquire load in mr_run_next_step */
 		atomic_store_explicit(&run->normed, version, memory_order_release);
@@ -63,7 +63,7 @@ static mr_status record_step(mr_run *run, uint64_t version, double lr, double no
 	return MR_OK;
 }
 
-mr_status mr_exec_check_next(const mr_block *b, const mr_task *t, uint64_t version)
+mr_status mr_exec_check_next(const mr_stage_weights *b, const mr_task *t, uint64_t version)
 {
 	if (version == b->latest + 1)
 		return MR_OK;
@@ -77,37 +77,37 @@ mr_status mr_exec_check_next(const mr_block *b, const mr_task *t, uint64_t versi
  */
 static bool is_ready(mr_run *run, uint64_t step)
 {
-	return !run->replicas || mr_block_last_of(&run->n_ready[step % mr_plan_steps(run->c.plan)], run->n_pipes);
+	return !run->replicas || mr_weights_last_of(&run->n_ready[step % mr_plan_steps(run->c.plan)], run->n_pipes);
 }
 
-mr_status mr_exec_publish(mr_run *run, mr_block *b, uint16_t stage, uint64_t version, double lr, double norm)
+mr_status mr_exec_publish(mr_run *run, mr_stage_weights *b, uint16_t stage, uint64_t version, double lr, double norm)
 {
-	uint64_t step = mr_block_step_of(b, version);
+	uint64_t step = mr_weights_step_of(b, version);
 
 	/* Which replica writes the record is left to timing: its norm is that of the first. Another may be ahead of it by less than @norm. */
-	if (run->replicas && b == mr_run_block(run, 0, stage) && stage + 1 == run->n_stages)
+	if (run->replicas && b == mr_run_weights(run, 0, stage) && stage + 1 == run->n_stages)
 		run->norm[step % run->n_norms] = norm;
 	/* The record first: with several pipes the next one may be another worker's to write. */
 	if (stage + 1 == run->n_stages && step % b->in_step == 0 && is_ready(run, step / b->in_step))
 		MR_TRY(record_step(run, step / b->in_step, lr / b->rate, run->replicas ? run->norm[step % run->n_norms] : norm));
 	/* Of replicas others may overwrite it from then on, in place, with their parts of an average: an observer comes before. */
-	if (!((run->replicas || run->turns) && run->c.observer))
+	if (!((run->replicas || run->has_stage_replicas) && run->c.observer))
 		mr_event_publish(&b->published, (uint32_t)version);
 	return MR_OK;
 }
 
 void mr_exec_observed(mr_run *run, const mr_task *t)
 {
-	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 
-	if (run->turns && t->in->op == MR_OP_U && !run->worker[mr_plan_worker(run->c.plan, t->in->pipe, t->in->stage)].made)
+	if (run->has_stage_replicas && t->in->op == MR_OP_U && !run->worker[mr_plan_worker(run->c.plan, t->in->pipe, t->in->stage)].made)
 		return;
-	if ((run->replicas || run->turns) && (t->in->op == MR_OP_U || t->in->flags & MR_INSTR_UPDATE))
+	if ((run->replicas || run->has_stage_replicas) && (t->in->op == MR_OP_U || t->in->flags & MR_INSTR_UPDATE))
 		mr_event_publish(&b->published, (uint32_t)b->latest);
 }
 
 /* Where there is no AR, the uses of one parameter within a stage are added by whoever looks at the gradient first. */
-static void sum_tied(mr_worker *w, const mr_task *t, mr_block *b)
+static void sum_tied(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
 	if (mr_stage_has_ar(t->lane->plan, t->in->stage))
 		return;
@@ -118,39 +118,39 @@ static void sum_tied(mr_worker *w, const mr_task *t, mr_block *b)
 
 double mr_exec_norm(const mr_run *run, uint64_t version)
 {
-	return mr_blocks_norm(run->block, run->n_stages, version) / run->c.plan->contract.need;
+	return mr_weights_norm_all(run->weights, run->n_stages, version) / run->c.plan->contract.need;
 }
 
 /* Are correction and step one pass? */
-static bool in_one_pass(const mr_run *run, const mr_block *b, uint64_t version)
+static bool in_one_pass(const mr_run *run, const mr_stage_weights *b, uint64_t version)
 {
 	return run->c.clip <= 0 && mr_mitigated_steps(b) && !mr_exec_asks_norm(run, b, version);
 }
 
-mr_status mr_exec_step(mr_worker *w, mr_block *b, uint8_t pipe, uint64_t version, double norm)
+mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t version, double norm)
 {
 	mr_run *run = w->run;
-	double scale = 1 / (double)b->sum, lr = mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, version));
+	double scale = 1 / (double)b->sum, lr = mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, version));
 
 	if (run->c.clip > 0 && !isfinite(norm)) {
 		if (!run->c.skip_nonfinite)
 			return mr_fail(MR_EDIVERGED, "the gradient norm of step %llu is not finite", (unsigned long long)version);
-		mr_block_skip(b, pipe);
+		mr_weights_skip(b, pipe);
 		return MR_OK;
 	}
 	if (run->c.clip > 0)
 		scale = mr_clip_factor(norm, run->c.clip) / b->sum;
-	mr_aim_before_step(b);
+	mr_predict_before_step(b);
 	if (in_one_pass(run, b, version))
 		mr_mitigated_step(b, w->kc, run->c.place->worker[w->id].n_threads, lr, scale);
 	else
-		MR_TRY(mr_block_step(b, pipe, w->kc, &b->optim, lr, scale));
-	mr_aim_after_step(b, w->kc);
+		MR_TRY(mr_weights_step(b, pipe, w->kc, &b->optim, lr, scale));
+	mr_predict_after_step(b, w->kc);
 	return MR_OK;
 }
 
 /* The norm by which a step is clipped, or that is asked for: the global one, the stage's own, or none. */
-static double norm_of(mr_worker *w, const mr_task *t, mr_block *b)
+static double norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
 	bool reduced = mr_stage_has_ar(t->lane->plan, t->in->stage); /* then that has left them: each part needs them */
 
@@ -159,14 +159,14 @@ static double norm_of(mr_worker *w, const mr_task *t, mr_block *b)
 	if (t->lane->plan->contract.clip)
 		return b->unchanged ? 0 : mr_exec_norm(w->run, t->version);
 	if (!reduced && !b->unchanged)
-		mr_block_norms(b, w->kc, t->version);
+		mr_weights_norms(b, w->kc, t->version);
 	return reduced && w->run->global_norm ? (double)NAN : mr_exec_take_norm(w->run, b, t->version);
 }
 
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
-	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 	uint8_t shard = mr_run_shard(run, t->in->pipe, t->in->stage);
 	double norm;
 
@@ -175,24 +175,24 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		mr_exec_release_rest(run, t);
 	sum_tied(w, t, b);
 	if (run->c.measures && shard == 0 && !b->unchanged)
-		mr_block_measure(b, w->kc, b->sum);
+		mr_weights_measure(b, w->kc, b->sum);
 	if (run->validates && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
 	if (!b->unchanged && b->n_shards == 1 && !in_one_pass(run, b, t->version)) /* of several parts the reduction has */
 		mr_mitigated_correct(b, 0, w->kc);
 	norm = norm_of(w, t, b);
 	if (b->unchanged)
-		mr_block_skip(b, shard);
+		mr_weights_skip(b, shard);
 	else
 		MR_TRY(mr_exec_step(w, b, shard, t->version, norm));
 	if (b->unchanged || !in_one_pass(run, b, t->version))
 		mr_mitigated_follow(b, shard, w->kc);
-	w->made = mr_block_last_of(&b->n_stepped, b->n_shards);
+	w->made = mr_weights_last_of(&b->n_stepped, b->n_shards);
 	if (!w->made)
 		return MR_OK;
-	mr_block_committed(b);
+	mr_weights_committed(b);
 	b->validated = t->version;
-	return mr_exec_publish(run, b, t->in->stage, t->version, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, t->version)), norm);
+	return mr_exec_publish(run, b, t->in->stage, t->version, mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, t->version)), norm);
 }
 
 void mr_exec_average(mr_worker *w, const mr_task *t)
@@ -200,36 +200,36 @@ void mr_exec_average(mr_worker *w, const mr_task *t)
 	mr_replicas *g = &w->run->replicas[t->in->stage];
 
 	mr_replicas_average(g, t->in->pipe, t->version, w->kc);
-	if (!mr_block_last_of(&g->n_done, g->n))
+	if (!mr_weights_last_of(&g->n_done, g->n))
 		return;
 	for (uint32_t r = 0; r < g->n; r++) {
-		mr_block_committed(mr_replicas_block(g, r));
+		mr_weights_committed(mr_replicas_block(g, r));
 		mr_event_publish(&mr_replicas_block(g, r)->published, (uint32_t)t->version);
 	}
 }
 
 void mr_exec_norms(mr_worker *w, const mr_task *t)
 {
-	mr_block *b = &w->run->block[t->in->stage];
+	mr_stage_weights *b = &w->run->weights[t->in->stage];
 
 	sum_tied(w, t, b);
-	mr_block_norms(b, w->kc, t->version);
+	mr_weights_norms(b, w->kc, t->version);
 	mr_event_publish(&b->normed, (uint32_t)t->version);
 }
 
 void mr_exec_reduce(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
-	mr_block *b = &run->block[t->in->stage];
+	mr_stage_weights *b = &run->weights[t->in->stage];
 	bool tied = t->lane->plan->contract.tied && t->in->stage == 0, asked = mr_exec_asks_norm(run, b, t->version);
 
-	mr_block_reduce(b, t->in->pipe, w->kc, tied ? &run->block[run->n_stages - 1] : NULL);
+	mr_weights_reduce(b, t->in->pipe, w->kc, tied ? &run->weights[run->n_stages - 1] : NULL);
 	if (b->n_shards > 1)
 		mr_mitigated_correct(b, mr_run_shard(run, t->in->pipe, t->in->stage), w->kc);
-	if (!mr_block_last_of(&b->n_reduced, b->n_shards))
+	if (!mr_weights_last_of(&b->n_reduced, b->n_shards))
 		return;
-	if (asked || (run->turns && run->c.clip > 0))
-		mr_block_norms(b, w->kc, t->version);
+	if (asked || (run->has_stage_replicas && run->c.clip > 0))
+		mr_weights_norms(b, w->kc, t->version);
 	if (asked && run->global_norm)
 		mr_exec_take_norm(run, b, t->version);
 	mr_event_publish(&b->reduced, (uint32_t)t->version);

@@ -1,44 +1,44 @@
 /* exec_compute.c - F and the backward instructions: arithmetic, slots, hand-over. */
-#include "exec/exec_parts.h"
+#include "exec/exec_internal.h"
 
 #include <math.h>
 
 #include "ir/deps.h"
-#include "exec/aim.h"
+#include "exec/predict.h"
 #include "exec/mitigated.h"
 
-/* The weights of an instruction that aims at another version than it reads (exec/aim.h). */
-static const void *aimed(mr_worker *w, const mr_task *t, mr_block *b, uint32_t slot)
+/* The weights of an instruction that aims at another version than it reads (exec/predict.h). */
+static const void *aimed(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint32_t slot)
 {
 	const mr_run *run = w->run;
 	int32_t horizon = mr_instr_horizon(t->lane->plan, t->in);
 	double lr;
 
 	if (mr_instr_takes_made(t->lane->plan, t->in))
-		return mr_aim_kept(b, t->in->pipe, slot);
-	if (horizon && t->lane->plan->contract.aim == MR_AIM_STEPS)
-		return mr_aim_steps(b, t->in->pipe, w->kc, t->version, horizon, slot);
+		return mr_predict_kept(b, t->in->pipe, slot);
+	if (horizon && t->lane->plan->contract.predict == MR_PREDICT_STEPS)
+		return mr_predict_steps(b, t->in->pipe, w->kc, t->version, horizon, slot);
 	/* One pipe from here on: latest is the owner's to read. */
 	lr = mr_mitigated_lr_ahead(b, run->c.lr, b->latest + 1);
 	if (horizon && t->lane->plan->contract.same_version_b)
-		return mr_aim_keep(b, w->kc, &b->optim, lr, horizon, slot);
+		return mr_predict_keep(b, w->kc, &b->optim, lr, horizon, slot);
 	if (b->holds && t->in->op == MR_OP_F)
-		return mr_aim_held(b, w->kc, &b->optim, lr, horizon, t->version);
-	return horizon ? mr_aim_weights(b, w->kc, &b->optim, lr, horizon) : mr_block_weights(b, 0, t->version);
+		return mr_predict_held(b, w->kc, &b->optim, lr, horizon, t->version);
+	return horizon ? mr_predict_weights(b, w->kc, &b->optim, lr, horizon) : mr_weights_at(b, 0, t->version);
 }
 
 /* Does the arithmetic of @t begin at the version it reads? Not on weights that were made for its F, or are held for it. */
-static void count_read(const mr_task *t, mr_block *b)
+static void count_read(const mr_task *t, mr_stage_weights *b)
 {
 	bool made = mr_instr_takes_made(t->lane->plan, t->in) || (b->holds && t->in->op == MR_OP_F && b->held_version == t->version);
 
 	/* With turns the first part counts for all: each has the same lives in its list. */
 	if (!t->lane->train || made ||
-	    (t->lane->plan->turns[t->in->stage] && t->in->pipe % t->lane->plan->turns[t->in->stage]))
+	    (t->lane->plan->stage_replicas[t->in->stage] && t->in->pipe % t->lane->plan->stage_replicas[t->in->stage]))
 		return;
-	mr_tally_read(&b->tally, t->version);
+	mr_version_count_read(&b->version_count, t->version);
 	if (mr_instr_takes_two(t->lane->plan, t->in, t->version))
-		mr_tally_read(&b->tally, t->version - 1);
+		mr_version_count_read(&b->version_count, t->version - 1);
 }
 
 static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
@@ -47,14 +47,14 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 	mr_lane *l = t->lane;
 	uint16_t s = t->in->stage;
 	uint8_t pipe = t->in->pipe;
-	mr_block *b = mr_run_block(run, pipe, s);
+	mr_stage_weights *b = mr_run_weights(run, pipe, s);
 	mr_stage_io io = {
 		.kc = w->kc,
 		.in = mr_hop_buffer(&t->st->in, slot->in),
 		.slot = slot->memory,
 		.scratch = w->scratch,
 		.weights = run->replicas && !l->train ? mr_replicas_model(&run->replicas[s])
-						      : mr_block_weights(b, mr_run_shard(run, pipe, s), t->version),
+						      : mr_weights_at(b, mr_run_shard(run, pipe, s), t->version),
 		.grads = b->shard[mr_run_shard(run, pipe, s)].grads,
 		.add_grads = !(t->in->flags & MR_INSTR_FIRST_SUM),
 		.samples = mr_lane_samples(l, t->micro),
@@ -67,7 +67,7 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 	if (l->train && (b->holds || mr_instr_horizon(l->plan, t->in)))
 		io.weights = aimed(w, t, b, (uint32_t)(slot - t->st->slot));
 	if (l->plan->contract.tied && s + 1 == run->n_stages)
-		io.tied_weights = mr_block_weights(&run->block[0], pipe, t->version);
+		io.tied_weights = mr_weights_at(&run->weights[0], pipe, t->version);
 	return io;
 }
 
@@ -221,7 +221,7 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
 	return MR_OK;
 }
 
-static void count_staleness(mr_block *b, uint8_t pipe, uint64_t read)
+static void count_staleness(mr_stage_weights *b, uint8_t pipe, uint64_t read)
 {
 	uint64_t age = b->latest - read;
 
@@ -238,7 +238,7 @@ static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
 	if (s + 1 < run->n_stages)
 		mr_hop_give_back(&st->grad, slot->grad);
 	mr_lane_free(st, slot);
-	count_staleness(mr_run_block(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version);
+	count_staleness(mr_run_weights(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version);
 }
 
 void mr_exec_release_rest(mr_run *run, const mr_task *t)
@@ -262,25 +262,25 @@ void mr_exec_release_rest(mr_run *run, const mr_task *t)
  */
 static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 {
-	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 	uint64_t version = mr_instr_target(t->lane->plan, t->in, t->n);
 
 	MR_TRY(mr_exec_check_next(b, t, version));
-	io->sumsq = mr_exec_asks_norm(run, b, version) ? mr_block_sumsq(b, version) : NULL;
-	io->step = mr_block_steps(b, 0, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, version)), 1 / (double)b->sum);
+	io->sumsq = mr_exec_asks_norm(run, b, version) ? mr_weights_sumsq(b, version) : NULL;
+	io->step = mr_weights_steps(b, 0, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, version)), 1 / (double)b->sum);
 	return MR_OK;
 }
 
 /* More gradients are in the sum of their pipe; the last of a count in all pipes says so. */
 static void count_sum(mr_run *run, const mr_task *t)
 {
-	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 	mr_shard *shard = &b->shard[mr_run_shard(run, t->in->pipe, t->in->stage)];
 
 	if (t->lane->plan->contract.steal)
 		return; /* mr_exec_turn_end has */
 	shard->n_summed = (t->in->flags & MR_INSTR_FIRST_SUM ? 0 : shard->n_summed) + t->in->span;
-	if (shard->n_summed == shard->need && mr_block_last_of(&b->n_finished, b->n_parts))
+	if (shard->n_summed == shard->need && mr_weights_last_of(&b->n_finished, b->n_parts))
 		mr_event_publish(&b->finished, (uint32_t)(b->latest + 1));
 }
 
@@ -298,15 +298,15 @@ static mr_status check_saved(const mr_task *t, const mr_slot *slot, uint64_t mic
 static mr_status commit_inside(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
-	mr_block *b = mr_run_block(run, t->in->pipe, t->in->stage);
+	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 	double norm = NAN;
 
 	if (run->c.measures && !b->unchanged)
-		mr_block_measure(b, w->kc, b->sum);
+		mr_weights_measure(b, w->kc, b->sum);
 	if (mr_exec_asks_norm(run, b, b->latest + 1))
 		norm = mr_exec_take_norm(run, b, b->latest + 1);
-	mr_block_committed(b);
-	return mr_exec_publish(run, b, t->in->stage, b->latest, mr_mitigated_lr(b, run->c.lr, mr_block_step_of(b, b->latest)), norm);
+	mr_weights_committed(b);
+	return mr_exec_publish(run, b, t->in->stage, b->latest, mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, b->latest)), norm);
 }
 
 /* Where micro-batch @micro is saved: behind the first of a span the plan does not say, but F or R did. */
@@ -331,7 +331,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 		mr_slot *slot = w->span_slot[j] = find_saved(st, t->micro + j);
 
 		MR_TRY(check_saved(t, slot, t->micro + j));
-		mr_mitigated_note(&run->block[s], 0, slot->version, j == 0 && t->in->flags & MR_INSTR_FIRST_SUM);
+		mr_mitigated_note(&run->weights[s], 0, slot->version, j == 0 && t->in->flags & MR_INSTR_FIRST_SUM);
 		w->span_io[j] = make_io(w, t, slot);
 		if (s + 1 < run->n_stages)
 			w->span_io[j].grad_out = mr_hop_buffer(&st->grad, slot->grad);
@@ -359,8 +359,8 @@ static mr_status whole_backward(mr_run *run, const mr_task *t, const mr_stage_io
 	if (t->in->flags & MR_INSTR_KEEP)
 		MR_TRY(mr_stage_backward_through(run->stage[s], io));
 	if (t->in->flags & MR_INSTR_UPDATE)
-		mr_block_skip(&run->block[s], t->in->pipe);
-	run->block[s].unchanged = true;
+		mr_weights_skip(&run->weights[s], t->in->pipe);
+	run->weights[s].unchanged = true;
 	return MR_OK;
 }
 
@@ -376,7 +376,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 
 	MR_TRY(check_saved(t, slot, t->micro));
 	if (t->in->op != MR_OP_I)
-		mr_mitigated_note(mr_run_block(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version,
+		mr_mitigated_note(mr_run_weights(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version,
 				  t->in->flags & MR_INSTR_FIRST_SUM);
 	if (w->got & GOT_IN)
 		slot->grad = w->in;

@@ -17,7 +17,7 @@
  */
 #include "base/fault.h"
 #include "host/clock.h"
-#include "exec/exec_parts.h"
+#include "exec/exec_internal.h"
 
 enum { FORWARD, BACK };
 
@@ -110,7 +110,7 @@ mr_wait_cause mr_exec_race_look(mr_worker *w, mr_lane *lane, const _Atomic uint6
 	*more = t->in->op == MR_OP_U || w->race.n_b < w->race.n_f;
 	if (*more) {
 		if (t->in->op != MR_OP_U)
-			t->version = w->run->block[t->in->stage].latest;
+			t->version = w->run->weights[t->in->stage].latest;
 		cause = try(w, t, st);
 		if (cause == MR_WAIT_NONE || *st != MR_OK)
 			return cause;
@@ -119,7 +119,7 @@ mr_wait_cause mr_exec_race_look(mr_worker *w, mr_lane *lane, const _Atomic uint6
 		return cause;
 	*more = true;
 	*t = next_forward(w, lane);
-	t->version = w->run->block[t->in->stage].latest;
+	t->version = w->run->weights[t->in->stage].latest;
 	return try(w, t, st);
 }
 

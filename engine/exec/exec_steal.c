@@ -12,7 +12,7 @@
  *	       raises it (release)                 one (acquire)                     buffers; each raise carries it on
  * seq_cst for the store and the look, as in event.h: the look may be the last one before sleeping.
  *
- * Adding up. A W that was taken follows the one before it in its stage's sum layer by layer (block.h, turn). Its turn comes,
+ * Adding up. A W that was taken follows the one before it in its stage's sum layer by layer (stage_weights.h, turn). Its turn comes,
  * because whoever took the one before it does it at once and waits for nothing but the W before that: a worker takes a second one
  * only when it has done the first, and one that waits for its turn takes nothing.
  *
@@ -21,7 +21,7 @@
  */
 #include "base/fault.h"
 #include "host/clock.h"
-#include "exec/exec_parts.h"
+#include "exec/exec_internal.h"
 
 static uint64_t pack(uint64_t n, uint32_t taken)
 {
@@ -61,9 +61,9 @@ static void after_layer(void *arg, uint32_t k)
 	mr_event_publish(&t->b->turn[t->last], t->base + k + 1);
 }
 
-const mr_turn *mr_exec_turn_begin(mr_worker *w, const mr_task *t, mr_exec_turn *out)
+const mr_sum_order_hook *mr_exec_turn_begin(mr_worker *w, const mr_task *t, mr_exec_turn *out)
 {
-	mr_block *b = &w->run->block[t->in->stage];
+	mr_stage_weights *b = &w->run->weights[t->in->stage];
 
 	*out = (mr_exec_turn){.w = w, .turn = {.before = before_layer, .after = after_layer, .arg = out}};
 	if (!t->lane->plan->contract.steal)
@@ -85,12 +85,12 @@ void mr_exec_turn_end(mr_exec_turn *t)
 	mr_event_publish(&t->b->turn[t->last], t->base + t->b->n_turns); /* for stages without parameters too */
 	if (t->last + 1 == need_of(t->w->run))
 		mr_event_publish(&t->b->finished, (uint32_t)(t->version + 1));
-	t->w->tail.n_stolen += t->away;
+	t->w->steal_queue.n_stolen += t->away;
 }
 
 bool mr_exec_has_turn(const mr_worker *w, const mr_task *t)
 {
-	const mr_block *b = &w->run->block[t->in->stage];
+	const mr_stage_weights *b = &w->run->weights[t->in->stage];
 	uint32_t at = (uint32_t)(t->micro % need_of(w->run));
 
 	if (is_away(w, t) && !mr_event_reached(&b->opened, (uint32_t)(t->version + 1)))
@@ -102,7 +102,7 @@ bool mr_exec_has_turn(const mr_worker *w, const mr_task *t)
 
 void mr_exec_open(mr_run *run, const mr_task *t)
 {
-	mr_block *b = &run->block[t->in->stage];
+	mr_stage_weights *b = &run->weights[t->in->stage];
 
 	if (!t->lane->plan->contract.steal || ++b->n_grads < need_of(run))
 		return;
@@ -114,7 +114,7 @@ bool mr_exec_leaves_slot(const mr_worker *w, const mr_task *t)
 {
 	if (!t->lane->plan->contract.steal)
 		return false;
-	return is_away(w, t) || mr_event_reached(&w->run->block[t->in->stage].opened, (uint32_t)(t->version + 1));
+	return is_away(w, t) || mr_event_reached(&w->run->weights[t->in->stage].opened, (uint32_t)(t->version + 1));
 }
 
 /* --- taking --- */
@@ -122,11 +122,11 @@ bool mr_exec_leaves_slot(const mr_worker *w, const mr_task *t)
 bool mr_exec_claim(mr_worker *w, const mr_task *t)
 {
 	const mr_instr *body = mr_plan_list(t->lane->plan, w->id, MR_BODY)->at;
-	_Atomic uint64_t *taken = &w->tail.taken;
+	_Atomic uint64_t *taken = &w->steal_queue.taken;
 	uint64_t now;
 	uint32_t k = 0;
 
-	while (&body[w->tail.any[k]] != t->in)
+	while (&body[w->steal_queue.any[k]] != t->in)
 		k++;
 	if (k == 0) {
 		atomic_store_explicit(taken, pack(t->n, 1), memory_order_seq_cst); /* W5 */
@@ -144,7 +144,7 @@ static bool stands_at_end(const mr_worker *w, const mr_plan *p, uint64_t *n, uin
 {
 	const mr_cursor *c = &w->train;
 
-	if (c->section != MR_BODY || (c->at == 0 && c->n == 0) || (c->at > 0 && c->at < w->tail.from))
+	if (c->section != MR_BODY || (c->at == 0 && c->n == 0) || (c->at > 0 && c->at < w->steal_queue.from))
 		return false;
 	*n = c->at ? c->n : c->n - 1;
 	*to = c->at ? c->at : mr_plan_list(p, w->id, MR_BODY)->n;
@@ -160,8 +160,8 @@ static bool take(mr_run *run, uint64_t n, uint16_t *owner, uint32_t *k)
 
 		for (uint16_t i = 0; i < run->n_workers; i++) {
 			/* R5, and the last look before sleeping */
-			uint64_t now = atomic_load_explicit(&run->worker[i].tail.taken, memory_order_seq_cst);
-			uint32_t left = now >> 32 == n + 1 ? run->worker[i].tail.n_any - (uint32_t)now : 0;
+			uint64_t now = atomic_load_explicit(&run->worker[i].steal_queue.taken, memory_order_seq_cst);
+			uint32_t left = now >> 32 == n + 1 ? run->worker[i].steal_queue.n_any - (uint32_t)now : 0;
 
 			if (left <= most)
 				continue;
@@ -173,7 +173,7 @@ static bool take(mr_run *run, uint64_t n, uint16_t *owner, uint32_t *k)
 			return false;
 		*k = (uint32_t)seen;
 		/* R5; W5: carried on to whoever takes the next */
-		if (atomic_compare_exchange_strong_explicit(&run->worker[*owner].tail.taken, &seen, seen + 1, memory_order_acq_rel,
+		if (atomic_compare_exchange_strong_explicit(&run->worker[*owner].steal_queue.taken, &seen, seen + 1, memory_order_acq_rel,
 							    memory_order_relaxed))
 			return true;
 	}
@@ -181,7 +181,7 @@ static bool take(mr_run *run, uint64_t n, uint16_t *owner, uint32_t *k)
 
 static void note(mr_worker *w, uint64_t n, uint16_t owner, uint32_t from, uint32_t to)
 {
-	mr_tail *t = &w->tail;
+	mr_steal_queue *t = &w->steal_queue;
 
 	if (t->log && t->n_log < t->room)
 		t->log[t->n_log] = (mr_steal){.n = (uint32_t)n, .owner = owner, .thief = w->id, .from = from, .to = to};
@@ -221,7 +221,7 @@ bool mr_exec_help(mr_worker *w, mr_lane *lane, mr_wait_cause cause, uint64_t sin
 	mr_waiter_done(&w->waiter);
 	if (cause != MR_WAIT_NONE)
 		mr_exec_book(w, cause, mr_clock_ns() - since);
-	from = w->run->worker[owner].tail.any[k];
+	from = w->run->worker[owner].steal_queue.any[k];
 	t.in = &mr_plan_list(p, owner, MR_BODY)->at[from];
 	t.st = mr_lane_at(lane, t.in->pipe, t.in->stage);
 	t.micro = mr_instr_micro(p, t.in, t.n);

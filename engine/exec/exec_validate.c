@@ -22,7 +22,7 @@
  * Norms lie in two places by turns: a worker may be as much as one iteration ahead of one that has not looked yet, and no more,
  * since its next but one needs forwards or gradients from behind that one's V.
  */
-#include "exec/exec_parts.h"
+#include "exec/exec_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,7 @@
 bool mr_exec_norms_known(mr_run *run, uint64_t version)
 {
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (!mr_event_reached(&run->block[s].normed, (uint32_t)version))
+		if (!mr_event_reached(&run->weights[s].normed, (uint32_t)version))
 			return false;
 	return true;
 }
@@ -41,8 +41,8 @@ static bool is_foreseen(mr_run *run, uint64_t version)
 	double sum = 0;
 
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (mr_event_reached(&run->block[s].normed, (uint32_t)version)) {
-			double norm = mr_blocks_norm(&run->block[s], 1, version);
+		if (mr_event_reached(&run->weights[s].normed, (uint32_t)version)) {
+			double norm = mr_weights_norm_all(&run->weights[s], 1, version);
 
 			sum += norm * norm;
 		}
@@ -59,14 +59,14 @@ bool mr_exec_may_step(mr_run *run, uint64_t version)
 	return mr_exec_norms_known(run, version) || !is_foreseen(run, version);
 }
 
-mr_status mr_exec_step_early(mr_worker *w, mr_block *b, uint64_t version)
+mr_status mr_exec_step_early(mr_worker *w, mr_stage_weights *b, uint64_t version)
 {
 	mr_run *run = w->run;
 
 	for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
 		memcpy(b->backup[i], b->state[i], mr_stage_size(b->stage)->state_bytes);
-	MR_TRY(mr_block_step(b, 0, w->kc, run->c.optim, mr_lr_at(run->c.lr, version), 1 / (double)run->c.plan->contract.need));
-	mr_block_committed(b);
+	MR_TRY(mr_weights_step(b, 0, w->kc, run->c.optim, mr_lr_at(run->c.lr, version), 1 / (double)run->c.plan->contract.need));
+	mr_weights_committed(b);
 	return MR_OK;
 }
 
@@ -74,7 +74,7 @@ mr_status mr_exec_step_early(mr_worker *w, mr_block *b, uint64_t version)
 static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
 {
 	mr_run *run = w->run;
-	mr_block *b = &run->block[s];
+	mr_stage_weights *b = &run->weights[s];
 	double norm = mr_exec_norm(run, version);
 
 	if (b->validated >= version)
@@ -85,7 +85,7 @@ static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
 		for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
 			memcpy(b->state[i], b->backup[i], mr_stage_size(b->stage)->state_bytes);
 		MR_TRY(mr_exec_step(w, b, 0, version, norm));
-		mr_block_committed(b);
+		mr_weights_committed(b);
 	}
 	b->validated = version;
 	return mr_exec_publish(run, b, s, version, mr_lr_at(run->c.lr, version), norm);
@@ -96,7 +96,7 @@ mr_status mr_exec_settle(mr_worker *w)
 	mr_run *run = w->run;
 
 	for (uint16_t s = 0; run->validates && s < run->n_stages; s++) {
-		mr_block *b = &run->block[s];
+		mr_stage_weights *b = &run->weights[s];
 
 		if (mr_plan_worker(run->c.plan, 0, s) != w->id)
 			continue;
@@ -129,7 +129,7 @@ static void begin_redo(mr_worker *w, const mr_task *t)
 	w->n_redo++;
 	for (uint16_t s = 0; s < run->n_stages; s++)
 		if (mr_plan_worker(run->c.plan, 0, s) == w->id)
-			mr_event_publish(&run->block[s].arrived, w->n_redo);
+			mr_event_publish(&run->weights[s].arrived, w->n_redo);
 }
 
 mr_status mr_exec_validate(mr_worker *w, const mr_task *t)
@@ -139,8 +139,8 @@ mr_status mr_exec_validate(mr_worker *w, const mr_task *t)
 	bool last = t->in[1].op != MR_OP_V; /* something follows: a gradient, at least */
 
 	if (t->version)
-		mr_tally_read(&run->block[s].tally, t->version - 1); /* kept until here */
-	if (!w->redo && t->version > run->block[s].settled) {
+		mr_version_count_read(&run->weights[s].version_count, t->version - 1); /* kept until here */
+	if (!w->redo && t->version > run->weights[s].settled) {
 		MR_TRY(finish_step(w, s, t->version));
 		w->wrong = !mr_exec_is_right(run, mr_exec_norm(run, t->version));
 	}
@@ -163,7 +163,7 @@ static bool is_redone(const mr_worker *w, const mr_task *t, uint16_t s)
 	const mr_run *run = w->run;
 	uint32_t place = run->early[(size_t)s * run->c.plan->n_micro + t->in->micro];
 
-	return !place || mr_event_reached(&run->block[s].redone, (w->n_redo - 1) * run->n_early[s] + place);
+	return !place || mr_event_reached(&run->weights[s].redone, (w->n_redo - 1) * run->n_early[s] + place);
 }
 
 bool mr_exec_input_is_redone(const mr_worker *w, const mr_task *t)
@@ -180,7 +180,7 @@ mr_wait_cause mr_exec_acquire_again(const mr_worker *w, const mr_task *t)
 		return MR_WAIT_NONE; /* V */
 	if (!mr_exec_input_is_redone(w, t))
 		return MR_WAIT_UPSTREAM;
-	if (s + 1 < run->n_stages && !mr_event_reached(&run->block[s + 1].arrived, w->n_redo))
+	if (s + 1 < run->n_stages && !mr_event_reached(&run->weights[s + 1].arrived, w->n_redo))
 		return MR_WAIT_DOWNSTREAM;
 	return MR_WAIT_NONE;
 }
@@ -190,6 +190,6 @@ void mr_exec_redone(mr_worker *w, const mr_task *t)
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
 
-	mr_event_publish(&run->block[s].redone, (w->n_redo - 1) * run->n_early[s] +
+	mr_event_publish(&run->weights[s].redone, (w->n_redo - 1) * run->n_early[s] +
 							run->early[(size_t)s * run->c.plan->n_micro + t->in->micro]);
 }

@@ -3,9 +3,9 @@
 #include <assert.h>
 
 #include "base/size.h"
-#include "exec/aim.h"
+#include "exec/predict.h"
 
-void mr_mitigated_open(mr_block *b, const mr_mitigate *m, const mr_optim *optim, const mr_plan *plan)
+void mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, const mr_optim *optim, const mr_plan *plan)
 {
 	b->optim = *optim;
 	b->mitigate = plan->contract.flush == MR_FLUSH_NONE ? m : NULL;
@@ -18,17 +18,17 @@ void mr_mitigated_open(mr_block *b, const mr_mitigate *m, const mr_optim *optim,
 	assert(!mr_mitigate_corrects(m) || plan->contract.keep_read);
 }
 
-static bool has_state(const mr_block *b)
+static bool has_state(const mr_stage_weights *b)
 {
 	return b->mitigate && b->mitigate->keeps_state;
 }
 
-void mr_mitigated_layout(mr_block *b, mr_arena *a)
+void mr_mitigated_layout(mr_stage_weights *b, mr_arena *a)
 {
 	b->softened = has_state(b) ? mr_arena_take(a, mr_stage_size(b->stage)->state_bytes, MR_CACHE_LINE) : NULL;
 }
 
-void mr_mitigated_note(mr_block *b, uint8_t shard, uint64_t version, bool first)
+void mr_mitigated_note(mr_stage_weights *b, uint8_t shard, uint64_t version, bool first)
 {
 	mr_shard *s = &b->shard[shard];
 
@@ -37,7 +37,7 @@ void mr_mitigated_note(mr_block *b, uint8_t shard, uint64_t version, bool first)
 }
 
 /* Of the count in hand, over all who sum for it. */
-static uint64_t oldest_of(const mr_block *b)
+static uint64_t oldest_of(const mr_stage_weights *b)
 {
 	uint64_t oldest = UINT64_MAX;
 
@@ -47,28 +47,28 @@ static uint64_t oldest_of(const mr_block *b)
 	return oldest;
 }
 
-static double rate(const mr_block *b, uint64_t age)
+static double rate(const mr_stage_weights *b, uint64_t age)
 {
 	return b->mitigate->ops->rate(b->mitigate, age);
 }
 
-static bool has_rate(const mr_block *b)
+static bool has_rate(const mr_stage_weights *b)
 {
 	return b->mitigate && b->mitigate->ops->rate;
 }
 
-double mr_mitigated_lr(const mr_block *b, const mr_lr *lr, uint64_t version)
+double mr_mitigated_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t version)
 {
-	return mr_aim_lr(b, lr, version) * (has_rate(b) ? rate(b, version - 1 - oldest_of(b)) : 1);
+	return mr_predict_lr(b, lr, version) * (has_rate(b) ? rate(b, version - 1 - oldest_of(b)) : 1);
 }
 
-double mr_mitigated_lr_ahead(const mr_block *b, const mr_lr *lr, uint64_t version)
+double mr_mitigated_lr_ahead(const mr_stage_weights *b, const mr_lr *lr, uint64_t version)
 {
-	return mr_aim_lr(b, lr, version) * (has_rate(b) ? rate(b, b->age) : 1);
+	return mr_predict_lr(b, lr, version) * (has_rate(b) ? rate(b, b->age) : 1);
 }
 
 /* What the commit in hand knows of elements [@from, @from + @n) of parameter @p; @then: the version that their F read. */
-static mr_mitigate_call call_of(const mr_block *b, uint32_t p, int64_t from, int64_t n, uint64_t then)
+static mr_mitigate_call call_of(const mr_stage_weights *b, uint32_t p, int64_t from, int64_t n, uint64_t then)
 {
 	size_t at = mr_stage_weight_at(b->stage, p) + (size_t)from * mr_dtype_bytes(b->k->types.weights);
 	size_t state = mr_stage_state_at(b->stage, p) + (size_t)from * mr_dtype_bytes(b->k->types.state);
@@ -77,15 +77,15 @@ static mr_mitigate_call call_of(const mr_block *b, uint32_t p, int64_t from, int
 	return (mr_mitigate_call){
 		.dtype = b->k->types.weights,
 		.n = n,
-		.now = (const uint8_t *)mr_block_weights(b, 0, b->latest) + at,
-		.then = (const uint8_t *)mr_block_weights(b, 0, then) + at,
+		.now = (const uint8_t *)mr_weights_at(b, 0, b->latest) + at,
+		.then = (const uint8_t *)mr_weights_at(b, 0, then) + at,
 		.state = b->softened ? b->softened + state : NULL,
 		.gscale = 1 / (double)b->sum,
 		.t = b->latest + 1,
 	};
 }
 
-void mr_mitigated_correct(mr_block *b, uint8_t shard, mr_kctx *kc)
+void mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 {
 	size_t bytes = mr_dtype_bytes(b->k->types.gradients);
 	uint32_t first, end;
@@ -96,21 +96,21 @@ void mr_mitigated_correct(mr_block *b, uint8_t shard, mr_kctx *kc)
 		return;
 	then = oldest_of(b);
 	if (shard == 0)
-		mr_tally_read(&b->tally, then);
+		mr_version_count_read(&b->version_count, then);
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
 		mr_mitigate_call c;
 
-		if (!mr_block_part(b, shard, p, &from, &n))
+		if (!mr_weights_part(b, shard, p, &from, &n))
 			continue;
 		c = call_of(b, p, from, n, then);
 		mr_mitigate_correct(b->mitigate, &c, b->k, kc,
-				    (uint8_t *)mr_block_total(b) + mr_stage_grad_at(b->stage, p) +
+				    (uint8_t *)mr_weights_total(b) + mr_stage_grad_at(b->stage, p) +
 					    (size_t)from * bytes);
 	}
 }
 
-void mr_mitigated_follow(mr_block *b, uint8_t shard, mr_kctx *kc)
+void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 {
 	size_t bytes = mr_dtype_bytes(b->k->types.weights);
 	uint32_t first, end;
@@ -124,11 +124,11 @@ void mr_mitigated_follow(mr_block *b, uint8_t shard, mr_kctx *kc)
 		mr_mitigate_call c;
 		size_t at;
 
-		if (!mr_block_part(b, shard, p, &from, &n))
+		if (!mr_weights_part(b, shard, p, &from, &n))
 			continue;
 		at = mr_stage_weight_at(b->stage, p) + (size_t)from * bytes;
 		c = call_of(b, p, from, n, b->latest);
-		mr_mitigate_follow(b->mitigate, &c, b->k, kc, (const uint8_t *)mr_block_weights(b, 0, b->latest + 1) + at);
+		mr_mitigate_follow(b->mitigate, &c, b->k, kc, (const uint8_t *)mr_weights_at(b, 0, b->latest + 1) + at);
 	}
 }
 
@@ -137,7 +137,7 @@ void mr_mitigated_follow(mr_block *b, uint8_t shard, mr_kctx *kc)
 /* Elements a thread: of all that a step and its mitigation look at, so many stay in the caches nearest to it. */
 enum { PIECE = 8192 };
 
-bool mr_mitigated_steps(const mr_block *b)
+bool mr_mitigated_steps(const mr_stage_weights *b)
 {
 	return b->mitigate && mr_mitigate_corrects(b->mitigate) && b->n_shards == 1 && mr_optim_elementwise(&b->optim);
 }
@@ -156,7 +156,7 @@ static mr_step shifted(const mr_step *step, const mr_types *t, int64_t n)
 }
 
 /* Elements [@from, @from + @n) of parameter @p, whose gradient is @g. */
-static void step_piece(mr_block *b, mr_kctx *kc, const mr_step *step, uint32_t p, int64_t from, int64_t n,
+static void step_piece(mr_stage_weights *b, mr_kctx *kc, const mr_step *step, uint32_t p, int64_t from, int64_t n,
 		       uint64_t then, uint8_t *g)
 {
 	size_t off = (size_t)from * mr_dtype_bytes(b->k->types.gradients);
@@ -171,18 +171,18 @@ static void step_piece(mr_block *b, mr_kctx *kc, const mr_step *step, uint32_t p
 	mr_mitigate_follow(b->mitigate, &c, b->k, kc, s.dst);
 }
 
-void mr_mitigated_step(mr_block *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale)
+void mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale)
 {
-	const mr_step *steps = mr_block_steps(b, 0, &b->optim, lr, gscale);
+	const mr_step *steps = mr_weights_steps(b, 0, &b->optim, lr, gscale);
 	uint64_t then = oldest_of(b);
 	uint32_t first, end;
 
-	mr_tally_read(&b->tally, then);
+	mr_version_count_read(&b->version_count, then);
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
 		size_t at = mr_stage_weight_at(b->stage, p);
 		int64_t n = mr_stage_graph(b->stage)->params[p].n, piece = (int64_t)PIECE * n_threads;
-		uint8_t *g = (uint8_t *)mr_block_total(b) + mr_stage_grad_at(b->stage, p);
+		uint8_t *g = (uint8_t *)mr_weights_total(b) + mr_stage_grad_at(b->stage, p);
 
 		for (int64_t i = 0; at != SIZE_MAX && i < n; i += piece)
 			step_piece(b, kc, &steps[p - first], p, i, i + piece < n ? piece : n - i, then, g);

@@ -19,35 +19,35 @@
 #define MR_EXEC_MITIGATED_H
 
 #include "ir/plan.h"
-#include "exec/block.h"
+#include "exec/stage_weights.h"
 
-/** What @m (NULL: nothing) makes of a stage of @plan, behind mr_aim_open and before mr_block_layout; @optim: the run's, is copied. */
-void mr_mitigated_open(mr_block *b, const mr_mitigate *m, const mr_optim *optim, const mr_plan *plan);
+/** What @m (NULL: nothing) makes of a stage of @plan, behind mr_predict_open and before mr_weights_layout; @optim: the run's, is copied. */
+void mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, const mr_optim *optim, const mr_plan *plan);
 
 /** Take the block's state of the mitigation (or measure it). */
-void mr_mitigated_layout(mr_block *b, mr_arena *a);
+void mr_mitigated_layout(mr_stage_weights *b, mr_arena *a);
 
 /** A gradient enters the sum of @shard; its F has read @version. @first: it begins the sum. */
-void mr_mitigated_note(mr_block *b, uint8_t shard, uint64_t version, bool first);
+void mr_mitigated_note(mr_stage_weights *b, uint8_t shard, uint64_t version, bool first);
 
 /** The learning rate of commit @version (from 1), whose gradients have been noted. */
-double mr_mitigated_lr(const mr_block *b, const mr_lr *lr, uint64_t version);
+double mr_mitigated_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t version);
 
 /** The same for commits to come, by their steady age: for predictions. */
-double mr_mitigated_lr_ahead(const mr_block *b, const mr_lr *lr, uint64_t version);
+double mr_mitigated_lr_ahead(const mr_stage_weights *b, const mr_lr *lr, uint64_t version);
 
 /**
  * Before and after the step that makes version latest + 1, in the range of @shard. Neither does anything where nothing is
  * to be done.
  */
-void mr_mitigated_correct(mr_block *b, uint8_t shard, mr_kctx *kc);
-void mr_mitigated_follow(mr_block *b, uint8_t shard, mr_kctx *kc);
+void mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
+void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
 
 /**
  * All three in one go over pieces that stay in the caches, with the bits of one after the other: for those who need
  * nothing of the corrected gradient as a whole, such as its norm. mr_mitigated_steps: may it be? @n_threads: of @kc's team.
  */
-bool mr_mitigated_steps(const mr_block *b);
-void mr_mitigated_step(mr_block *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale);
+bool mr_mitigated_steps(const mr_stage_weights *b);
+void mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale);
 
 #endif

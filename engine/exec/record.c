@@ -100,7 +100,7 @@ static mr_status check_moves(const mr_run *run, size_t *n)
 	if (!run->c.record_micro || !mr_plan_list(p, 0, MR_BODY)->n)
 		return not_asked();
 	for (uint16_t w = 0; w < run->n_workers; w++)
-		*n += (size_t)run->worker[w].tail.n_log;
+		*n += (size_t)run->worker[w].steal_queue.n_log;
 	if (done > run->c.record_micro || run->resumed)
 		return mr_fail(MR_EINVAL, "%llu micro-batches were to be recorded from the start: %llu are done%s",
 			       (unsigned long long)run->c.record_micro, (unsigned long long)done, run->resumed ? ", not all by this run" : "");
@@ -118,7 +118,7 @@ static mr_status record_moves(const mr_run *run, mr_plan **out)
 	if (!all)
 		return mr_fail(MR_ERESOURCE, "no memory for %zu moves", n);
 	for (uint16_t w = 0; w < run->n_workers; w++) {
-		const mr_tail *t = &run->worker[w].tail;
+		const mr_steal_queue *t = &run->worker[w].steal_queue;
 
 		for (uint64_t i = 0; i < t->n_log; i++)
 			all[k++] = t->log[i];

@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "host/group.h"
 #include "ir/endless.h"
-#include "exec/replay_parts.h"
+#include "exec/replay_internal.h"
 
 /* One instruction of worker @w, if it is ready. */
 static bool step(mr_replay *r, uint16_t id, mr_status *st)

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/exec_parts.h"
-#include "exec/replay_parts.h"
+#include "exec/exec_internal.h"
+#include "exec/replay_internal.h"
 
 void mr_replay_times_fini(mr_replay_times *t)
 {

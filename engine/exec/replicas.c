@@ -19,7 +19,7 @@ void mr_replicas_layout(mr_replicas *g, mr_arena *a)
 
 void mr_replicas_init(mr_replicas *g)
 {
-	const void *weights = mr_block_weights(g->first, 0, 0);
+	const void *weights = mr_weights_at(g->first, 0, 0);
 	size_t bytes = mr_stage_size(g->first->stage)->weight_bytes;
 
 	if (g->reference)
@@ -47,23 +47,23 @@ static void *at(void *tensor, size_t byte)
 
 void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc)
 {
-	const mr_block *b = g->first;
+	const mr_stage_weights *b = g->first;
 	const mr_average *a = g->average;
 	size_t lines = mr_stage_size(b->stage)->weight_bytes / MR_CACHE_LINE;
 	size_t begin = lines * part / g->n * MR_CACHE_LINE, end = lines * (part + 1) / g->n * MR_CACHE_LINE;
 	int64_t n = (int64_t)((end - begin) / mr_dtype_bytes(b->k->types.weights));
 	const void *src[MR_REPLICAS_MOST];
 	void *dst[MR_REPLICAS_MOST];
-	mr_mix m = {.kind = a->rule == MR_AVERAGE_ELASTIC ? MR_MIX_PULL : g->reference ? MR_MIX_OUTER : MR_MIX_MEAN, .n = g->n, .src = src,
+	mr_averaging m = {.kind = a->rule == MR_AVERAGE_ELASTIC ? MR_AVERAGING_PULL : g->reference ? MR_AVERAGING_OUTER : MR_AVERAGING_MEAN, .n = g->n, .src = src,
 		    .dst = dst, .reference = at(g->reference, begin), .velocity = at(g->velocity, begin), .mean = at(g->mean, begin),
 		    .alpha = a->alpha, .lr = a->outer_lr, .mu = a->outer_mu};
 
 	for (uint32_t r = 0; r < g->n; r++) {
-		src[r] = at(mr_block_weights(mr_replicas_block(g, r), 0, v - 1), begin);
-		dst[r] = at(mr_block_weights(mr_replicas_block(g, r), 0, v), begin);
+		src[r] = at(mr_weights_at(mr_replicas_block(g, r), 0, v - 1), begin);
+		dst[r] = at(mr_weights_at(mr_replicas_block(g, r), 0, v), begin);
 	}
 	b->k->mix(kc, n, &m);
-	m.kind = MR_MIX_MEAN;
+	m.kind = MR_AVERAGING_MEAN;
 	for (uint32_t k = 0; a->state && k < g->optim->ops->n_states; k++) {
 		for (uint32_t r = 0; r < g->n; r++)
 			src[r] = dst[r] = at(mr_replicas_block(g, r)->state[k], begin);
@@ -71,7 +71,7 @@ void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc)
 	}
 }
 
-/* Of MR_MIX_PULL, MR_MIX_OUTER and MR_MIX_MEAN. */
+/* Of MR_AVERAGING_PULL, MR_AVERAGING_OUTER and MR_AVERAGING_MEAN. */
 uint32_t mr_replicas_passes(const mr_average *a, uint32_t n, uint32_t n_states)
 {
 	uint32_t states = a->state ? 2 * n * n_states : 0;
@@ -85,7 +85,7 @@ uint32_t mr_replicas_passes(const mr_average *a, uint32_t n, uint32_t n_states)
 
 void *mr_replicas_model(const mr_replicas *g)
 {
-	return g->reference ? g->reference : mr_block_weights(g->first, 0, g->first->latest);
+	return g->reference ? g->reference : mr_weights_at(g->first, 0, g->first->latest);
 }
 
 void mr_replicas_spread(mr_replicas *g)
@@ -93,8 +93,8 @@ void mr_replicas_spread(mr_replicas *g)
 	const void *model = mr_replicas_model(g);
 
 	for (uint32_t r = 0; g->average->rule == MR_AVERAGE_MEAN && r < g->n; r++) {
-		mr_block *b = mr_replicas_block(g, r);
-		void *to = mr_block_weights(b, 0, b->latest);
+		mr_stage_weights *b = mr_replicas_block(g, r);
+		void *to = mr_weights_at(b, 0, b->latest);
 
 		if (to != model)
 			memcpy(to, model, mr_stage_size(b->stage)->weight_bytes);

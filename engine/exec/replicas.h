@@ -10,13 +10,13 @@
  * left them: how far they have moved since is the difference of two means, and nobody keeps the weights that it began with.
  *
  * Thread: parts on the workers of their pipes, each behind the commit of all replicas (their `published`); the last part makes the
- * version everybody's, as a step in parts does (block.h, W3/R3).
+ * version everybody's, as a step in parts does (stage_weights.h, W3/R3).
  */
 #ifndef MR_EXEC_REPLICAS_H
 #define MR_EXEC_REPLICAS_H
 
 #include "ir/plan.h"
-#include "exec/block.h"
+#include "exec/stage_weights.h"
 
 #define MR_REPLICAS_MOST 255 /* of one stage: a pipe each */
 
@@ -24,12 +24,12 @@ typedef struct mr_replicas {
 	_Alignas(64) _Atomic uint32_t n_done; /* parts of the average in hand */
 	const mr_average *average;            /* the plan's */
 	const mr_optim *optim;
-	mr_block *first;                      /* of replica 0; replica r is first[r * stride] */
+	mr_stage_weights *first;                      /* of replica 0; replica r is first[r * stride] */
 	uint32_t n, stride;
 	uint8_t *reference, *velocity, *mean; /* like one version each; NULL: not wanted */
 } mr_replicas;
 
-static inline mr_block *mr_replicas_block(const mr_replicas *g, uint32_t r)
+static inline mr_stage_weights *mr_replicas_block(const mr_replicas *g, uint32_t r)
 {
 	return &g->first[(size_t)r * g->stride];
 }

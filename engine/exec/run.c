@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "host/clock.h"
 #include "ir/pause.h"
-#include "exec/aim.h"
+#include "exec/predict.h"
 #include "exec/eval_plan.h"
 #include "exec/exec.h"
 #include "exec/mitigated.h"
@@ -25,24 +25,24 @@ static uint16_t worker_of(const mr_run *run, uint8_t pipe, uint16_t stage)
 static void create_block(mr_run *run, uint8_t pipe, uint16_t s)
 {
 	const mr_run_config *c = &run->c;
-	mr_block *b = mr_run_block(run, pipe, s);
+	mr_stage_weights *b = mr_run_weights(run, pipe, s);
 
 	b->stage = run->stage[s];
 	b->k = c->kernels;
 	b->cap = c->plan->n_versions[s];
-	mr_aim_open(b, c->plan, c->steady ? c->steady : c->plan, s);
+	mr_predict_open(b, c->plan, c->steady ? c->steady : c->plan, s);
 	mr_mitigated_open(b, c->mitigate, c->optim, c->plan);
 	b->private_weights = c->plan->contract.private_weights;
 	b->takes_back = c->plan->contract.flush == MR_FLUSH_VALIDATED;
 	b->every = c->plan->contract.average.every;
-	b->n_shards = run->replicas ? 1 : mr_plan_parts(c->plan, s);
+	b->n_shards = run->replicas ? 1 : mr_plan_partial_sums(c->plan, s);
 	b->sum = mr_plan_sum(c->plan, s);
-	b->in_step = run->turns ? c->plan->contract.need / c->plan->turns[s] : 1;
-	b->rate = run->turns ? (double)c->plan->turns[s] / c->plan->turns[0] : 1;
+	b->in_step = run->has_stage_replicas ? c->plan->contract.need / c->plan->stage_replicas[s] : 1;
+	b->rate = run->has_stage_replicas ? (double)c->plan->stage_replicas[s] / c->plan->stage_replicas[0] : 1;
 	b->shard = run->shard + (size_t)s * run->n_pipes + pipe;
 	for (uint32_t p = 0; p < b->n_shards; p++)
 		b->shard[p].need = mr_run_sums_of(c->plan, (uint8_t)(pipe + p), s);
-	mr_block_cut(b, c->optim);
+	mr_weights_cut(b, c->optim);
 }
 
 static void create_blocks(mr_run *run, uint16_t s)
@@ -53,7 +53,7 @@ static void create_blocks(mr_run *run, uint16_t s)
 		run->replicas[s] = (mr_replicas){
 			.average = &run->c.plan->contract.average,
 			.optim = run->c.optim,
-			.first = mr_run_block(run, 0, s),
+			.first = mr_run_weights(run, 0, s),
 			.n = run->n_pipes,
 			.stride = run->n_stages,
 		};
@@ -69,11 +69,11 @@ static mr_status create_stages(mr_run *run)
 
 		MR_TRY(mr_stage_create(c->graph, c->partition->first[s], c->partition->first[s + 1], c->samples, c->kernels,
 				       split, borrows ? run->stage[0] : NULL, &run->stage[s]));
-		if (mr_plan_need(c->plan, s) == 1 && mr_plan_parts(c->plan, s) == 1 && mr_run_steps_inside(c->plan, s))
+		if (mr_plan_need(c->plan, s) == 1 && mr_plan_partial_sums(c->plan, s) == 1 && mr_run_steps_inside(c->plan, s))
 			mr_stage_share_grads(run->stage[s]);
 		create_blocks(run, s);
 		if (c->plan->contract.steal)
-			MR_TRY(mr_tail_open_block(&run->block[s], c->plan->contract.need));
+			MR_TRY(mr_steal_queue_open_sum(&run->weights[s], c->plan->contract.need));
 	}
 	return MR_OK;
 }
@@ -111,7 +111,7 @@ static size_t scratch_bytes(const mr_run *run, uint8_t pipe, uint16_t s)
 static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 {
 	if (mr_run_leads(run, pipe, s))
-		mr_block_layout(mr_run_block(run, pipe, s), a, mr_run_shard(run, pipe, s), run->c.optim);
+		mr_weights_layout(mr_run_weights(run, pipe, s), a, mr_run_shard(run, pipe, s), run->c.optim);
 	if (run->replicas && pipe == 0)
 		mr_replicas_layout(&run->replicas[s], a);
 	mr_lane_layout(&run->train, pipe, s, run->stage[s], a);
@@ -171,7 +171,7 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 	if (run->c.record_micro && run->c.plan->contract.racing && !(w->race.log = calloc(2 * run->c.record_micro, sizeof(*w->race.log))))
 		return mr_fail(MR_ERESOURCE, "no memory to record the order of %llu micro-batches", (unsigned long long)run->c.record_micro);
 	if (run->c.plan->contract.steal)
-		MR_TRY(mr_tail_create(run->c.plan, id, run->c.record_micro, &w->tail));
+		MR_TRY(mr_steal_queue_create(run->c.plan, id, run->c.record_micro, &w->steal_queue));
 	mr_arena_init(&a, NULL, 0);
 	layout_worker(run, w, &a);
 	MR_TRY(mr_region_map(&w->region, a.used ? a.used : 1, pl->bindable ? pl->node_os : MR_REGION_ANY_NODE));
@@ -217,7 +217,7 @@ static mr_status build(mr_run *run)
 	run->n_stages = c->plan->n_stages;
 	run->n_workers = c->plan->n_workers;
 	run->n_pipes = c->plan->n_pipes;
-	run->turns = mr_plan_has_turns(c->plan);
+	run->has_stage_replicas = mr_plan_has_stage_replicas(c->plan);
 	run->shares = run->n_pipes > 1 && !mr_contract_replicates(&c->plan->contract);
 	if (mr_contract_replicates(&c->plan->contract)) {
 		run->replicas = zeroed(run->n_stages * sizeof(mr_replicas));
@@ -226,7 +226,7 @@ static mr_status build(mr_run *run)
 			return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	}
 	run->stage = calloc(run->n_stages, sizeof(mr_stage *));
-	run->block = zeroed(mr_run_blocks(run) * sizeof(mr_block));
+	run->weights = zeroed(mr_run_blocks(run) * sizeof(mr_stage_weights));
 	run->shard = zeroed((size_t)run->n_stages * run->n_pipes * sizeof(mr_shard));
 	run->worker = zeroed(run->n_workers * sizeof(mr_worker));
 	run->parkers = calloc(run->n_workers + 2u, sizeof(mr_parker *));
@@ -240,7 +240,7 @@ static mr_status build(mr_run *run)
 		run->n_losses = 2 * c->plan->contract.need; /* a step is booked at V, behind forwards of the next */
 		MR_TRY(find_early(run));
 	}
-	if (run->turns)
+	if (run->has_stage_replicas)
 		run->n_losses = c->plan->contract.need + run->n_pipes * c->plan->n_slots[run->n_stages - 1];
 	if (run->replicas)
 		run->n_losses = c->plan->n_micro; /* a replica may be as many steps ahead of another as lie between averages */
@@ -253,7 +253,7 @@ static mr_status build(mr_run *run)
 	run->eval_loss = calloc(run->n_eval + 1, sizeof(double));
 	if (mr_graph_judges(c->graph) && !(run->eval_right = calloc(run->n_eval + 1, sizeof(*run->eval_right))))
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
-	if (!run->stage || !run->block || !run->shard || !run->worker || !run->parkers || !run->norm || !run->losses || !run->eval_loss ||
+	if (!run->stage || !run->weights || !run->shard || !run->worker || !run->parkers || !run->norm || !run->losses || !run->eval_loss ||
 	    !run->train.st || !run->eval.st)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	for (int i = 0; i < 2; i++) {
@@ -271,7 +271,7 @@ static mr_status build(mr_run *run)
 		MR_TRY(create_worker(run, w));
 	mr_run_spread_states(run);
 	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
-		mr_block_join(&run->block[i]);
+		mr_weights_join(&run->weights[i]);
 	return MR_OK;
 }
 
@@ -301,17 +301,17 @@ void mr_run_destroy(mr_run *run)
 		mr_region_unmap(&run->worker[w].region);
 		free(run->worker[w].trace);
 		free(run->worker[w].race.log);
-		mr_tail_fini(&run->worker[w].tail);
+		mr_steal_queue_fini(&run->worker[w].steal_queue);
 		free(run->worker[w].pause_at);
 	}
 	for (uint16_t s = 0; run->stage && s < run->n_stages; s++)
 		mr_stage_destroy(run->stage[s]);
-	for (uint16_t s = 0; run->block && s < run->n_stages; s++)
-		mr_tail_close_block(&run->block[s]);
+	for (uint16_t s = 0; run->weights && s < run->n_stages; s++)
+		mr_steal_queue_close_sum(&run->weights[s]);
 	mr_plan_destroy(run->eval_plan);
 	mr_windows_destroy(run->windows);
 	free(run->stage);
-	free(run->block);
+	free(run->weights);
 	free(run->shard);
 	free(run->replicas);
 	free(run->n_ready);
@@ -333,7 +333,7 @@ void mr_run_destroy(mr_run *run)
 /* What lies in the memory of @pipe's worker. */
 static void init_block(mr_run *run, uint8_t pipe, uint16_t s)
 {
-	mr_block *b = mr_run_block(run, pipe, s);
+	mr_stage_weights *b = mr_run_weights(run, pipe, s);
 	uint8_t shard = mr_run_shard(run, pipe, s);
 
 	for (uint32_t i = 0; shard == 0 && i < run->c.optim->ops->n_states; i++)
@@ -345,7 +345,7 @@ static void init_block(mr_run *run, uint8_t pipe, uint16_t s)
 	if (shard == 0)
 		b->latest = 0;
 	if (shard == 0 || b->private_weights)
-		mr_stage_init_weights(b->stage, run->c.seed, mr_block_weights(b, shard, 0));
+		mr_stage_init_weights(b->stage, run->c.seed, mr_weights_at(b, shard, 0));
 	if (run->replicas && pipe == 0)
 		mr_replicas_init(&run->replicas[s]);
 }
@@ -380,7 +380,7 @@ static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stag
 {
 	uint32_t need = mr_plan_sum(run->c.plan, s), passes = need < 3 ? need : 3;
 	const mr_step *step =
-		mr_run_steps_inside(run->c.plan, s) ? mr_block_steps(mr_run_block(run, pipe, s), 0, &mr_run_block(run, pipe, s)->optim, 0, 0) : NULL;
+		mr_run_steps_inside(run->c.plan, s) ? mr_weights_steps(mr_run_weights(run, pipe, s), 0, &mr_run_weights(run, pipe, s)->optim, 0, 0) : NULL;
 	bool split = mr_run_has_split(run->c.plan);
 
 	if (split)
@@ -404,8 +404,8 @@ static mr_status warm_up_weights(mr_run *run, uint16_t id, uint16_t s)
 		.grad_out = last ? NULL : mr_hop_buffer(&st->grad, 0),
 		.slot = st->slot[0].memory,
 		.scratch = run->worker[id].scratch,
-		.weights = mr_block_weights(&run->block[s], 0, 0),
-		.grads = run->block[s].shard[0].grads,
+		.weights = mr_weights_at(&run->weights[s], 0, 0),
+		.grads = run->weights[s].shard[0].grads,
 		.samples = run->c.samples,
 		.train = true,
 		.seed = run->c.seed,
@@ -432,9 +432,9 @@ static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t 
 		.grad_in = s ? mr_hop_buffer(&st[-1].grad, 0) : NULL,
 		.slot = st->slot[0].memory,
 		.scratch = run->worker[id].scratch,
-		.weights = mr_block_weights(mr_run_block(run, pipe, s), mr_run_shard(run, pipe, s), 0),
-		.tied_weights = mr_block_weights(mr_run_block(run, pipe, 0), mr_run_shard(run, pipe, 0), 0),
-		.grads = mr_run_block(run, pipe, s)->shard[mr_run_shard(run, pipe, s)].grads,
+		.weights = mr_weights_at(mr_run_weights(run, pipe, s), mr_run_shard(run, pipe, s), 0),
+		.tied_weights = mr_weights_at(mr_run_weights(run, pipe, 0), mr_run_shard(run, pipe, 0), 0),
+		.grads = mr_run_weights(run, pipe, s)->shard[mr_run_shard(run, pipe, s)].grads,
 		.target = last ? mr_hop_buffer(&st->target, 0) : NULL,
 		.loss = &loss,
 		.samples = run->c.samples,
@@ -486,7 +486,7 @@ static mr_status reset_lane(mr_run *run, mr_lane *l)
 }
 
 /* An event wakes those whom the contract lets wait for it (exec_acquire.c), and nobody who sleeps for another reason. */
-static void reset_events(mr_run *run, mr_block *b, uint16_t s)
+static void reset_events(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
 	const mr_contract *k = &run->c.plan->contract;
 	uint16_t last = (uint16_t)(run->n_stages - 1);
@@ -499,19 +499,19 @@ static void reset_events(mr_run *run, mr_block *b, uint16_t s)
 	mr_event_init(&b->normed, v, run->parkers, k->clip ? run->n_workers : 0);
 	mr_event_init(&b->finished, v, shared ? run->parkers : &run->parkers[worker_of(run, 0, 0)],
 		      shared ? run->n_workers : k->tied && s == last);
-	mr_tail_reset_block(b, k->steal ? k->need : 0, run->parkers, run->n_workers);
+	mr_steal_queue_reset_sum(b, k->steal ? k->need : 0, run->parkers, run->n_workers);
 	b->validated = b->settled = b->latest;
 	b->n_taken_back = 0;
 	mr_event_init(&b->arrived, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s ? s - 1 : 0))], run->validates && s > 0);
 	mr_event_init(&b->redone, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s < last ? s + 1 : s))], run->validates && s < last);
-	mr_event_init(&b->reduced, v, run->turns ? run->parkers : &run->parkers[worker_of(run, 0, s)],
-		      run->turns ? run->n_workers : k->clip && run->shares);
+	mr_event_init(&b->reduced, v, run->has_stage_replicas ? run->parkers : &run->parkers[worker_of(run, 0, s)],
+		      run->has_stage_replicas ? run->n_workers : k->clip && run->shares);
 }
 
-static void reset_block(mr_run *run, mr_block *b, uint16_t s)
+static void reset_block(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
-	b->held_version = b->moved_back = MR_AIM_HOLDS_NONE;
-	mr_tally_begin(&b->tally, b->latest);
+	b->held_version = b->moved_back = MR_PREDICT_HOLDS_NONE;
+	mr_version_count_begin(&b->version_count, b->latest);
 	reset_events(run, b, s);
 	b->tied_summed = false;
 	b->largest = 0;
@@ -557,7 +557,7 @@ mr_status mr_run_reset(mr_run *run)
 	atomic_store_explicit(&run->n_commits, 0, memory_order_relaxed);
 	MR_TRY(reset_lane(run, &run->train));
 	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
-		reset_block(run, &run->block[i], (uint16_t)(i % run->n_stages));
+		reset_block(run, &run->weights[i], (uint16_t)(i % run->n_stages));
 	for (uint16_t s = 0; run->replicas && s < run->n_stages; s++)
 		atomic_store_explicit(&run->replicas[s].n_done, 0, memory_order_relaxed);
 	for (uint32_t i = 0; run->replicas && i < mr_plan_steps(run->c.plan); i++)
@@ -571,7 +571,7 @@ mr_status mr_run_reset(mr_run *run)
 		mr_exec_drop(wk);
 		wk->n_done = wk->n_trace = 0;
 		wk->race = (mr_race){.log = wk->race.log};
-		mr_tail_reset(&wk->tail);
+		mr_steal_queue_reset(&wk->steal_queue);
 		first_cursor(run->c.plan, w, &wk->train);
 		if (run->windows)
 			MR_TRY(mr_run_seek_window(run, wk, 0));
@@ -585,7 +585,7 @@ void mr_run_spread(mr_run *run)
 		if (run->replicas)
 			mr_replicas_spread(&run->replicas[s]);
 		else
-			mr_block_spread(&run->block[s]);
+			mr_weights_spread(&run->weights[s]);
 }
 
 mr_status mr_run_begin_eval(mr_run *run, uint64_t *until)
@@ -624,7 +624,7 @@ double mr_run_largest_gradient(const mr_run *run)
 	double most = 0;
 
 	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
-		most = fmax(most, run->block[i].largest);
+		most = fmax(most, run->weights[i].largest);
 	return most;
 }
 
@@ -634,7 +634,7 @@ void mr_run_staleness(const mr_run *run, uint16_t s, uint64_t *out)
 
 	memset(out, 0, MR_STALENESS_BINS * sizeof(*out));
 	for (uint32_t i = s; i < mr_run_blocks(run); i += run->n_stages) {
-		mr_block_staleness(&run->block[i], bins);
+		mr_weights_staleness(&run->weights[i], bins);
 		for (uint32_t k = 0; k < MR_STALENESS_BINS; k++)
 			out[k] += bins[k];
 	}

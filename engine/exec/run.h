@@ -22,10 +22,10 @@
 #include "nn/optim.h"
 #include "planner/graph.h"
 #include "planner/partition.h"
-#include "exec/block.h"
+#include "exec/stage_weights.h"
 #include "exec/lane.h"
 #include "exec/replicas.h"
-#include "exec/tail.h"
+#include "exec/steal_queue.h"
 #include "exec/windows.h"
 
 #define MR_STEP_RING 4096       /* step records that the caller may be behind */
@@ -129,7 +129,7 @@ typedef struct mr_worker {
 	const mr_plan *window;     /* of an endless plan: the one that train stands in, taken of run->windows; NULL: there is none, for an error */
 	uint64_t n_begun;          /* likewise: F done in training */
 	mr_race race;
-	mr_tail tail;
+	mr_steal_queue steal_queue;
 	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training behind which a pause point lies */
 	uint32_t n_pauses;
 	uint64_t n_done;           /* instructions so far (delays, watchdog) */
@@ -150,7 +150,7 @@ typedef struct mr_worker {
 	bool wrong, redo, rewind;  /* V has found a wrong step; repeating; the cursor is to go back */
 	uint32_t n_redo;           /* how often so far, */
 	uint64_t redo_n;           /* and last in which iteration */
-	/* What the instruction in hand has acquired so far (exec_parts.h). */
+	/* What the instruction in hand has acquired so far (exec_internal.h). */
 	unsigned got;
 	uint32_t in, out, target;
 	uint32_t wait_ns[MR_N_WAITS];
@@ -163,9 +163,9 @@ struct mr_run {
 	uint16_t n_stages, n_workers;
 	uint8_t n_pipes;
 	bool shares;                 /* several pipes: a commit of a stage has parts on several workers */
-	bool turns;                  /* these take the micro-batches in turn (ir/plan.h) */
+	bool has_stage_replicas;                  /* these take the micro-batches in turn (ir/plan.h) */
 	mr_stage **stage;            /* [n_stages] owned */
-	mr_block *block;             /* [n_stages]; replicas: [n_pipes][n_stages] */
+	mr_stage_weights *weights;             /* [n_stages]; replicas: [n_pipes][n_stages] */
 	mr_shard *shard;             /* [n_stages][n_pipes] the blocks', a part each */
 	mr_replicas *replicas;       /* [n_stages]; NULL: all pipes read the same weights */
 	_Atomic uint32_t *n_ready;   /* replicas: [steps between averages] how many have made a step of the last stage, by step modulo */
@@ -261,9 +261,9 @@ double mr_run_eval_loss(const mr_run *run);
 double mr_run_eval_accuracy(const mr_run *run);
 
 /* The block whose weights @stage of @pipe reads and steps; and the pipe's shard of it. */
-static inline mr_block *mr_run_block(const mr_run *run, uint8_t pipe, uint16_t stage)
+static inline mr_stage_weights *mr_run_weights(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
-	return &run->block[run->replicas ? mr_plan_at(run->c.plan, pipe, stage) : stage];
+	return &run->weights[run->replicas ? mr_plan_at(run->c.plan, pipe, stage) : stage];
 }
 
 static inline uint8_t mr_run_shard(const mr_run *run, uint8_t pipe, uint16_t stage)
@@ -274,7 +274,7 @@ static inline uint8_t mr_run_shard(const mr_run *run, uint8_t pipe, uint16_t sta
 /* Is @pipe the one of its part of @stage that has the part's memory? With turns several pipes are of one part. */
 static inline bool mr_run_leads(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
-	return pipe < mr_plan_parts(run->c.plan, stage);
+	return pipe < mr_plan_partial_sums(run->c.plan, stage);
 }
 
 /* Versions of @stage after @step steps of the run. */

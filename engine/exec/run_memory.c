@@ -26,7 +26,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
 	const mr_lane *lanes[2] = {&run->train, &run->eval};
-	const mr_block *b = mr_run_block(run, pipe, s);
+	const mr_stage_weights *b = mr_run_weights(run, pipe, s);
 	bool leads = mr_run_leads(run, pipe, s);
 	bool whole = leads && mr_run_shard(run, pipe, s) == 0; /* what all pipes of a block share counts in the first */
 	uint64_t weights = whole || b->private_weights ? z->weight_bytes : 0;
@@ -39,7 +39,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 				      (b->softened != NULL)) *
 					     z->state_bytes
 				   : 0,
-		.scratch = (leads ? mr_block_work_bytes(run->stage[s], run->c.optim, run->c.kernels->types.compute) : 0) +
+		.scratch = (leads ? mr_weights_work_bytes(run->stage[s], run->c.optim, run->c.kernels->types.compute) : 0) +
 			   (is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),
 	};
 	for (int i = 0; i < (pipe < run->eval_plan->n_pipes ? 2 : 1); i++) {
@@ -61,7 +61,7 @@ void mr_run_spread_states(mr_run *run)
 		for (uint16_t s = 0; s < run->n_stages; s++) {
 			uint16_t owner = mr_plan_worker(run->c.plan, 0, s);
 			const mr_place_worker *w = &run->c.place->worker[mr_plan_worker(run->c.plan, (uint8_t)p, s)];
-			const mr_block *b = &run->block[s];
+			const mr_stage_weights *b = &run->weights[s];
 			mr_region *r = &run->worker[owner].region;
 			uint64_t bytes = b->shard[p].end - b->shard[p].begin;
 

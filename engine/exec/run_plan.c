@@ -123,13 +123,13 @@ mr_status mr_run_refuse(const mr_run_config *c)
 				MR_TRY(refuse_instr(c, w, mr_plan_list(p, w, (mr_section)sec), i));
 	}
 	MR_TRY(refuse_teams(c));
-	if (p->contract.aim == MR_AIM_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
+	if (p->contract.predict == MR_PREDICT_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
 		return mr_fail(MR_ECONFIG, "the plan predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
 			       c->optim->ops->name);
 	if (c->mitigate && mr_mitigate_corrects(c->mitigate) && p->contract.flush == MR_FLUSH_NONE && !p->contract.keep_read)
 		return mr_fail(MR_ECONFIG, "%s looks at the weights that F read, and the plan does not keep them until the commit",
 			       c->mitigate->ops->name);
-	if (!repeats(p) && mr_plan_has_turns(p))
+	if (!repeats(p) && mr_plan_has_stage_replicas(p))
 		return mr_fail(MR_ECONFIG, "the engine carries out turns only in plans that repeat");
 	if (!block && !repeats(p))
 		MR_TRY(mr_plan_check_pauses(p));
@@ -152,7 +152,7 @@ uint32_t mr_run_sums_of(const mr_plan *p, uint8_t pipe, uint16_t s)
 	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_BODY);
 	uint32_t n = 0;
 
-	if (mr_plan_has_turns(p))
+	if (mr_plan_has_stage_replicas(p))
 		return 1;
 	if (p->n_pipes == 1 || mr_contract_replicates(&p->contract))
 		return mr_plan_sum(p, s);

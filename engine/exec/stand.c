@@ -143,10 +143,10 @@ static mr_status take_flow(mr_run *run, uint8_t pipe, uint16_t s)
 	size_t place = mr_plan_at(p, pipe, s);
 
 	MR_TRY(take_slots(run, pipe, s, f, b));
-	if (run->block[s].holds && f) {
+	if (run->weights[s].holds && f) {
 		const mr_instr *in = forward_of(p, pipe, s, f - 1, &at);
 
-		run->block[s].held_version = mr_instr_read(p, in, at);
+		run->weights[s].held_version = mr_instr_read(p, in, at);
 	}
 	for (uint64_t k = f; s > 0 && k < mr_run_done(run, pipe, (uint16_t)(s - 1), true); k++)
 		put_message(&st->in, (uint32_t)(k % p->n_fwd[place]));

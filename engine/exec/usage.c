@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "ir/live.h"
-#include "exec/aim.h"
+#include "ir/liveness.h"
+#include "exec/predict.h"
 
 /* What one pipe has of a stage, in numbers. */
 typedef struct numbers {
@@ -14,7 +14,7 @@ static mr_usage usage_of(const mr_run *run, uint8_t pipe, uint16_t s, const numb
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
 	const mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
-	bool has_weights = (mr_run_leads(run, pipe, s) && mr_run_shard(run, pipe, s) == 0) || mr_run_block(run, pipe, s)->private_weights;
+	bool has_weights = (mr_run_leads(run, pipe, s) && mr_run_shard(run, pipe, s) == 0) || mr_run_weights(run, pipe, s)->private_weights;
 	uint32_t shared = run->replicas && pipe == 0 ? mr_average_copies(&run->c.plan->contract.average) : 0;
 
 	return (mr_usage){
@@ -31,13 +31,13 @@ static mr_usage usage_of(const mr_run *run, uint8_t pipe, uint16_t s, const numb
 mr_status mr_usage_predict(const mr_run *run, mr_usage *out)
 {
 	uint16_t *live = calloc(run->n_stages, sizeof(*live));
-	mr_status st = live ? mr_plan_live(run->c.plan, live)
+	mr_status st = live ? mr_plan_liveness(run->c.plan, live)
 			    : mr_fail(MR_ERESOURCE, "no memory for the live versions of %u stages", run->n_stages);
 
 	for (unsigned p = 0; st == MR_OK && p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++) {
 			const mr_lane_stage *ls = mr_lane_at(&run->train, (uint8_t)p, s);
-			const mr_block *b = mr_run_block(run, (uint8_t)p, s);
+			const mr_stage_weights *b = mr_run_weights(run, (uint8_t)p, s);
 			numbers n = {
 				.versions = run->windows ? b->cap : live[s], /* a window does not say what all of them have */
 				.buffers = b->cap + b->n_aimed + b->holds,
@@ -57,10 +57,10 @@ void mr_usage_count(const mr_run *run, mr_usage *out)
 	for (unsigned p = 0; p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++) {
 			const mr_lane_stage *ls = mr_lane_at(&run->train, (uint8_t)p, s);
-			const mr_block *b = mr_run_block(run, (uint8_t)p, s);
+			const mr_stage_weights *b = mr_run_weights(run, (uint8_t)p, s);
 			numbers n = {
-				.versions = b->tally.live,
-				.buffers = b->tally.n_buffers + b->tally.n_aimed + (b->holds && b->held_version != MR_AIM_HOLDS_NONE),
+				.versions = b->version_count.live,
+				.buffers = b->version_count.n_buffers + b->version_count.n_aimed + (b->holds && b->held_version != MR_PREDICT_HOLDS_NONE),
 				.slots = ls->most_taken,
 				.in = s ? ls->in.n_used : 0,
 				.grad = ls->grad.n_used,

@@ -1,7 +1,7 @@
 /*
  * usage.h - what the training has had in use at once of each stage's storage, counted, beside what its plan predicts.
  *
- * Counted: weight versions live (tally.h); weight buffers that were written, of versions and of what aims at others; activation slots
+ * Counted: weight versions live (version_count.h); weight buffers that were written, of versions and of what aims at others; activation slots
  * taken at once; boundary buffers between stages that were written. Each is counted where it is taken, since the run was last reset.
  * A buffer number is a fact of the plan, so the numbers do not depend on timing, but for the slots of a racing plan, which has
  * room for any order.
@@ -21,7 +21,7 @@ typedef struct mr_usage {
 	uint64_t weight_bytes, activation_bytes, boundary_bytes;
 } mr_usage;
 
-/** Fill @out [n_pipes][n_stages] with what the plan of @run predicts. Errors: those of mr_plan_live; MR_ERESOURCE. */
+/** Fill @out [n_pipes][n_stages] with what the plan of @run predicts. Errors: those of mr_plan_liveness; MR_ERESOURCE. */
 mr_status mr_usage_predict(const mr_run *run, mr_usage *out) MR_MUST_USE;
 
 /** Fill @out [n_pipes][n_stages] with what has been counted. While paused. */

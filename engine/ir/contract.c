@@ -114,22 +114,22 @@ static mr_status check_aim(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
 
-	if ((unsigned)c->aim > MR_AIM_STEPS || (c->aim == MR_AIM_BACK) != (c->memory_ppm > 0) ||
-	    c->memory_ppm >= 1000000)
+	if ((unsigned)c->predict > MR_PREDICT_STEPS || (c->predict == MR_PREDICT_BACK) != (c->ema_decay_ppm > 0) ||
+	    c->ema_decay_ppm >= 1000000)
 		return mr_fail(MR_ECONFIG,
 			       "aim %d with a memory of %u millionths: there are none, ahead, steps, and back with 1 "
 			       "to 999999",
-			       (int)c->aim, c->memory_ppm);
-	if (c->read_f == MR_READ_FIRST && c->aim != MR_AIM_AHEAD)
+			       (int)c->predict, c->ema_decay_ppm);
+	if (c->read_f == MR_READ_FIRST && c->predict != MR_PREDICT_AHEAD)
 		return mr_fail(MR_ECONFIG, "only weights that aim ahead are held for the other micro-batches of a commit");
-	if (c->aim == MR_AIM_STEPS)
+	if (c->predict == MR_PREDICT_STEPS)
 		MR_TRY(check_aim_steps(p));
-	else if (c->aim != MR_AIM_NONE &&
+	else if (c->predict != MR_PREDICT_NONE &&
 		 (c->flush != MR_FLUSH_NONE || (c->read_f != MR_READ_LATEST && c->read_f != MR_READ_FIRST) ||
 		  p->n_pipes > 1))
 		return mr_fail(MR_ECONFIG, "reads that aim at another version start from the latest, in one pipe that never flushes");
-	if (c->aim != MR_AIM_NONE && c->aim != MR_AIM_STEPS && c->same_version_b &&
-	    (c->aim != MR_AIM_AHEAD || c->read_f != MR_READ_LATEST))
+	if (c->predict != MR_PREDICT_NONE && c->predict != MR_PREDICT_STEPS && c->same_version_b &&
+	    (c->predict != MR_PREDICT_AHEAD || c->read_f != MR_READ_LATEST))
 		return mr_fail(MR_ECONFIG, "only weights that aim ahead of the latest can be those of F and B alike");
 	if (c->keep_read && c->flush != MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "keep_read is for stale gradients: a system that flushes applies them to what F read");
@@ -146,7 +146,7 @@ static mr_status check_racing(const mr_plan *p)
 	const mr_contract *c = &p->contract;
 
 	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST || c->same_version_b ||
-	    c->aim == MR_AIM_BACK || c->sum != MR_SUM_ASCENDING || p->n_pipes > 1 || p->n_stages != p->n_workers)
+	    c->predict == MR_PREDICT_BACK || c->sum != MR_SUM_ASCENDING || p->n_pipes > 1 || p->n_stages != p->n_workers)
 		return mr_fail(MR_ECONFIG, "a racing plan has one stage a worker, one pipe and no flush, reads the latest version forward and "
 					   "backward and sums in ascending order");
 	for (uint16_t w = 0; w < p->n_workers; w++) {
@@ -178,7 +178,7 @@ static mr_status check_steal(const mr_plan *p)
 /* Everything that "Turns" in plan.h says of stage @s. */
 static mr_status check_stage_turns(const mr_plan *p, uint16_t s)
 {
-	uint8_t r = p->turns[s];
+	uint8_t r = p->stage_replicas[s];
 
 	if (!r || p->n_pipes % r)
 		return mr_fail(MR_ECONFIG, "%u workers take turns at stage %u: the %u pipes must be a multiple of them, and every stage has turns or none",
@@ -220,7 +220,7 @@ static mr_status check_turns(const mr_plan *p)
 static bool has_turns(const mr_plan *p)
 {
 	for (uint16_t s = 0; s < p->n_stages; s++)
-		if (p->turns[s])
+		if (p->stage_replicas[s])
 			return true;
 	return false;
 }
@@ -244,7 +244,7 @@ static mr_status check_flush(const mr_plan *p)
 		return mr_fail(MR_ECONFIG,
 			       "tied weights need a system that flushes: without a flush the first and the last stage "
 			       "would read the shared block at different ages");
-	if (c->flush == MR_FLUSH_NONE && p->n_pipes > 1 && !mr_plan_has_turns(p))
+	if (c->flush == MR_FLUSH_NONE && p->n_pipes > 1 && !mr_plan_has_stage_replicas(p))
 		return mr_fail(MR_ECONFIG,
 			       "%u pipes without a flush: no list decides which version a foreign pipe reads",
 			       p->n_pipes);

@@ -1,4 +1,4 @@
-#include "ir/plan_json_parts.h"
+#include "ir/plan_json_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +99,7 @@ static mr_status read_turns(mr_plan *plan, const mr_json *j)
 		uint32_t x = 0;
 
 		MR_TRY(mr_plan_json_range(mr_json_at(j, s), "a number of turns", 1, plan->n_pipes, &x));
-		plan->turns[s] = (uint8_t)x;
+		plan->stage_replicas[s] = (uint8_t)x;
 	}
 	return MR_OK;
 }
@@ -108,7 +108,7 @@ static mr_status read_turns(mr_plan *plan, const mr_json *j)
 static mr_status read_contract(const mr_json *j, mr_plan *plan, mr_section *section)
 {
 	mr_contract *c = &plan->contract;
-	unsigned coverage = c->coverage, flush = c->flush, read = c->read_f, sum = c->sum, aim = c->aim;
+	unsigned coverage = c->coverage, flush = c->flush, read = c->read_f, sum = c->sum, aim = c->predict;
 	uint32_t delayed;
 	bool repeats;
 
@@ -117,11 +117,11 @@ static mr_status read_contract(const mr_json *j, mr_plan *plan, mr_section *sect
 	MR_TRY(READ_WORD("flush", mr_text_flush, &flush));
 	MR_TRY(READ_WORD("read", mr_text_read_rule, &read));
 	MR_TRY(READ_WORD("sum", mr_text_sum, &sum));
-	MR_TRY(READ_WORD("aim", mr_text_aim, &aim));
+	MR_TRY(READ_WORD("aim", mr_text_predict, &aim));
 	MR_TRY(read_average(j, &c->average));
 	MR_TRY(read_turns(plan, mr_json_get(j, "turns")));
 	if (mr_json_get(j, "memory_ppm"))
-		MR_TRY(mr_plan_json_range(mr_json_get(j, "memory_ppm"), "memory_ppm", 0, 1000000, &c->memory_ppm));
+		MR_TRY(mr_plan_json_range(mr_json_get(j, "memory_ppm"), "memory_ppm", 0, 1000000, &c->ema_decay_ppm));
 	if (mr_json_get(j, "slow_start"))
 		MR_TRY(mr_plan_json_range(mr_json_get(j, "slow_start"), "slow_start", 0, INT32_MAX, &c->slow_start));
 	if (mr_json_get(j, "sync_steps"))
@@ -149,7 +149,7 @@ static mr_status read_contract(const mr_json *j, mr_plan *plan, mr_section *sect
 	c->flush = (mr_flush)flush;
 	c->read_f = (mr_read_rule)read;
 	c->sum = (mr_sum_order)sum;
-	c->aim = (mr_aim)aim;
+	c->predict = (mr_predict)aim;
 	plan->commits = c->coverage == MR_COVER_FORWARD ? 0 : (uint32_t)mr_contract_after(c, plan->n_micro / c->need);
 	repeats = c->flush != MR_FLUSH_NONE;
 	MR_TRY(read_bool(j, "repeats", &repeats));
@@ -251,18 +251,18 @@ void mr_contract_json_put(mr_json_writer *w, const mr_plan *plan, bool repeats)
 	mr_json_put_uint(w, c->need);
 	mr_json_key(w, "staleness");
 	mr_json_put_uint(w, c->max_staleness);
-	if (c->aim != MR_AIM_NONE) {
+	if (c->predict != MR_PREDICT_NONE) {
 		mr_json_key(w, "aim");
-		mr_json_put_string(w, mr_text_aim[c->aim]);
+		mr_json_put_string(w, mr_text_predict[c->predict]);
 		mr_json_key(w, "memory_ppm");
-		mr_json_put_uint(w, c->memory_ppm);
+		mr_json_put_uint(w, c->ema_decay_ppm);
 		put_horizons(w, plan);
 	}
-	if (mr_plan_has_turns(plan)) {
+	if (mr_plan_has_stage_replicas(plan)) {
 		mr_json_key(w, "turns");
 		mr_json_begin_array(w);
 		for (uint16_t s = 0; s < plan->n_stages; s++)
-			mr_json_put_uint(w, plan->turns[s]);
+			mr_json_put_uint(w, plan->stage_replicas[s]);
 		mr_json_end_array(w);
 	}
 	if (c->slow_start) {

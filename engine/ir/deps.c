@@ -37,8 +37,8 @@ static uint32_t deps_of_backward(const mr_plan *plan, const mr_instr *in, uint64
 
 	deps[k++] = (mr_dep){MR_DEP_F, in->pipe, s, micro, 0};
 	/* The other parts may still read this part's sum: their steps end with the commit before. */
-	if (plan->lowered && plan->turns[s] > 1 && micro >= plan->turns[s])
-		deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, s, micro / plan->turns[s], 0};
+	if (plan->lowered && plan->stage_replicas[s] > 1 && micro >= plan->stage_replicas[s])
+		deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, s, micro / plan->stage_replicas[s], 0};
 	if (has_next(plan, s))
 		deps[k++] = (mr_dep){MR_DEP_GRAD, in->pipe, (uint16_t)(s + 1), micro, 0};
 	if (plan->lowered && s > 0)
@@ -64,7 +64,7 @@ static uint32_t deps_of_weights(const mr_plan *plan, const mr_instr *in, uint64_
 static uint32_t deps_of_sum(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
 {
 	mr_dep_kind kind = !mr_stage_has_ar(plan, in->stage)			     ? MR_DEP_SUM
-			   : in->op == MR_OP_N || mr_plan_has_turns(plan) ? MR_DEP_REDUCED
+			   : in->op == MR_OP_N || mr_plan_has_stage_replicas(plan) ? MR_DEP_REDUCED
 										     : MR_DEP_AR;
 
 	deps[0] = (mr_dep){(uint8_t)kind, in->pipe, in->stage, mr_instr_target(plan, in, n), 0};

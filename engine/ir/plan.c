@@ -38,8 +38,8 @@ mr_status mr_plan_create(uint16_t n_stages, uint16_t n_workers, uint8_t n_pipes,
 	p->n_fwd = calloc(places, sizeof(*p->n_fwd));
 	p->n_bwd = calloc(places, sizeof(*p->n_bwd));
 	p->n_versions = calloc(n_stages, sizeof(*p->n_versions));
-	p->turns = calloc(n_stages, sizeof(*p->turns));
-	if (!p->turns || !p->worker_of || !p->lists || !p->n_slots || !p->n_fwd || !p->n_bwd || !p->n_versions) {
+	p->stage_replicas = calloc(n_stages, sizeof(*p->stage_replicas));
+	if (!p->stage_replicas || !p->worker_of || !p->lists || !p->n_slots || !p->n_fwd || !p->n_bwd || !p->n_versions) {
 		mr_plan_destroy(p);
 		return mr_fail(MR_ERESOURCE, "no memory for the tables of a plan of %zu places", places);
 	}
@@ -62,7 +62,7 @@ void mr_plan_destroy(mr_plan *plan)
 	free(plan->n_fwd);
 	free(plan->n_bwd);
 	free(plan->n_versions);
-	free(plan->turns);
+	free(plan->stage_replicas);
 	mr_endless_destroy(plan->endless);
 	free(plan);
 }
@@ -132,7 +132,7 @@ mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out)
 	p->n_micro = plan->n_micro;
 	p->commits = plan->commits;
 	p->contract = plan->contract;
-	memcpy(p->turns, plan->turns, plan->n_stages * sizeof(*p->turns));
+	memcpy(p->stage_replicas, plan->stage_replicas, plan->n_stages * sizeof(*p->stage_replicas));
 	memcpy(p->worker_of, plan->worker_of, (size_t)plan->n_pipes * plan->n_stages * sizeof(*p->worker_of));
 	st = MR_OK;
 	for (size_t i = 0; st == MR_OK && i < n_lists; i++)
@@ -280,7 +280,7 @@ static void mix_contract(uint64_t *h, const mr_contract *c)
 		mix_double(h, c->average.outer_lr);
 		mix_double(h, c->average.outer_mu);
 	}
-	mix(h, (uint64_t)c->aim | (uint64_t)c->memory_ppm << 8);
+	mix(h, (uint64_t)c->predict | (uint64_t)c->ema_decay_ppm << 8);
 	mix(h, c->slow_start | (uint64_t)c->sync_steps << 32);
 }
 
@@ -339,8 +339,8 @@ uint64_t mr_plan_hash(const mr_plan *plan)
 	mix(&h, plan->n_micro);
 	mix(&h, plan->commits);
 	mix_contract(&h, &plan->contract);
-	for (uint16_t s = 0; s < plan->n_stages && mr_plan_has_turns(plan); s++)
-		mix(&h, plan->turns[s]);
+	for (uint16_t s = 0; s < plan->n_stages && mr_plan_has_stage_replicas(plan); s++)
+		mix(&h, plan->stage_replicas[s]);
 	mix_table(&h, plan->worker_of, places);
 	mix(&h, (uint64_t)plan->lowered | (uint64_t)plan->storage << 1);
 	mix_table(&h, plan->n_slots, places);

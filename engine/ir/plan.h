@@ -69,7 +69,7 @@
  * Turns. A stage that is too long for one worker has turns[s] = r of them, which take the micro-batches in turn: m belongs to
  * part m mod r of the stage. With P the least common multiple of all r, m goes through pipe m mod P, whose stage s lives where
  * part p mod r lives. Each r micro-batches, one of each part, make a commit of that stage, so stages commit at their own pace:
- * stage s makes n_micro / turns[s] versions an iteration, and its offsets count those. Parts sum into buffers of their own; AR
+ * stage s makes n_micro / stage_replicas[s] versions an iteration, and its offsets count those. Parts sum into buffers of their own; AR
  * and U of part q carry it in `pipe`, stand on that part's worker, and sum and step range q of as many. Parts read one copy of
  * the weights: each the latest by its own list, which the others have committed as soon as they have done their ranges. A step
  * of the run (contract.need) is P micro-batches, or a multiple. A stage of r workers steps with r / turns[0] times the rate,
@@ -173,12 +173,12 @@ typedef enum mr_sum_order { MR_SUM_ASCENDING, MR_SUM_DESCENDING, MR_SUM_LISTED /
  * kept with the activations, and the version itself need not be. What STEPS makes, it makes of two versions alone, so
  * it may start from any that F reads, in any pipe; an R makes it anew.
  */
-typedef enum mr_aim {
-	MR_AIM_NONE,
-	MR_AIM_AHEAD, /* w - horizon * lr * direction: along the direction of the optimizer's last step */
-	MR_AIM_BACK,  /* R, B, I: w + horizon / need * delta, back by the running mean delta of the last steps (horizon < 0) */
-	MR_AIM_STEPS, /* w + horizon * (w - the version before it): by as many steps as the one that made it */
-} mr_aim;
+typedef enum mr_predict {
+	MR_PREDICT_NONE,
+	MR_PREDICT_AHEAD, /* w - horizon * lr * direction: along the direction of the optimizer's last step */
+	MR_PREDICT_BACK,  /* R, B, I: w + horizon / need * delta, back by the running mean delta of the last steps (horizon < 0) */
+	MR_PREDICT_STEPS, /* w + horizon * (w - the version before it): by as many steps as the one that made it */
+} mr_predict;
 
 /* How replicas, whose weights diverge, come together again. */
 typedef enum mr_average_rule {
@@ -218,8 +218,8 @@ typedef struct mr_contract {
 	uint32_t max_staleness; /* claim: commits between the version read and the version the gradient is applied to */
 	uint32_t delay;        /* BATCH: F of batch t reads version max(0, t - delay) at stages 0 .. delayed-1, */
 	uint16_t delayed;      /* and version t at the others (both 0 where nothing is delayed) */
-	mr_aim aim;
-	uint32_t memory_ppm;   /* BACK, tau = -horizon / need: delta = g delta + (1 - g)(w_new - w_old), g = (memory_ppm / 1e6)^(1 / tau) */
+	mr_predict predict;
+	uint32_t ema_decay_ppm;   /* BACK, tau = -horizon / need: delta = g delta + (1 - g)(w_new - w_old), g = (memory_ppm / 1e6)^(1 / tau) */
 	uint32_t slow_start;   /* K: a stage of delay tau (mr_plan_delay) > 1 steps with lr / tau^(1 - t / K) at commits t < K; 0: none */
 	uint32_t sync_steps;   /* FLUSH_NONE: the first so many commits are made as if it flushed: their F read what their gradients are
 	                          applied to, and nothing aims. t of a slow start and delta begin behind them */
@@ -278,7 +278,7 @@ typedef struct mr_plan {
 	uint32_t n_micro;       /* micro-batches an iteration of the body (or of the whole list when there is no body) */
 	uint32_t commits;       /* versions each block commits an iteration of the body; with turns: steps (see there) */
 	mr_contract contract;
-	uint8_t *turns;         /* [S] workers that take the micro-batches of a stage in turn; all 0: none does (see "Turns") */
+	uint8_t *stage_replicas;         /* [S] workers that take the micro-batches of a stage in turn; all 0: none does (see "Turns") */
 	uint16_t *worker_of;    /* [P][S]: worker of stage s in pipe p; see mr_plan_worker */
 	mr_list *lists;         /* [D][MR_N_SECTIONS]; see mr_plan_list */
 
@@ -328,33 +328,33 @@ static inline uint16_t mr_plan_worker(const mr_plan *plan, uint8_t pipe, uint16_
 bool mr_plan_load(const mr_plan *plan, uint32_t *load);
 
 /* Do workers take the micro-batches of a stage in turn? Of all stages or of none; 1 is a turn, too. */
-static inline bool mr_plan_has_turns(const mr_plan *plan)
+static inline bool mr_plan_has_stage_replicas(const mr_plan *plan)
 {
-	return plan->turns[0] > 0;
+	return plan->stage_replicas[0] > 0;
 }
 
 /* Micro-batches that a commit of @stage sums. */
 static inline uint32_t mr_plan_need(const mr_plan *plan, uint16_t stage)
 {
-	return plan->turns[stage] ? plan->turns[stage] : plan->contract.need;
+	return plan->stage_replicas[stage] ? plan->stage_replicas[stage] : plan->contract.need;
 }
 
 /* Parts into which sum and step of @stage are cut: the pipes, or the workers that take turns. */
-static inline uint8_t mr_plan_parts(const mr_plan *plan, uint16_t stage)
+static inline uint8_t mr_plan_partial_sums(const mr_plan *plan, uint16_t stage)
 {
-	return plan->turns[stage] ? plan->turns[stage] : plan->n_pipes;
+	return plan->stage_replicas[stage] ? plan->stage_replicas[stage] : plan->n_pipes;
 }
 
 /* The part of @stage to which @pipe belongs. */
 static inline uint8_t mr_plan_part(const mr_plan *plan, uint16_t stage, uint8_t pipe)
 {
-	return (uint8_t)(plan->turns[stage] ? pipe % plan->turns[stage] : pipe);
+	return (uint8_t)(plan->stage_replicas[stage] ? pipe % plan->stage_replicas[stage] : pipe);
 }
 
 /* Versions that @stage makes in an iteration of the body. */
 static inline uint32_t mr_plan_commits(const mr_plan *plan, uint16_t stage)
 {
-	return plan->turns[stage] ? plan->n_micro / plan->turns[stage] : plan->commits;
+	return plan->stage_replicas[stage] ? plan->n_micro / plan->stage_replicas[stage] : plan->commits;
 }
 
 /* The version of @stage to which the gradient of @micro is applied: the commits before its own. */
@@ -405,10 +405,10 @@ static inline uint64_t mr_instr_target(const mr_plan *plan, const mr_instr *in, 
 	return v > 0 ? (uint64_t)v : 0;
 }
 
-/* How far @in aims from the version that it reads (mr_aim). */
+/* How far @in aims from the version that it reads (mr_predict). */
 static inline int32_t mr_instr_horizon(const mr_plan *plan, const mr_instr *in)
 {
-	if (plan->contract.aim == MR_AIM_NONE || in->op > MR_OP_I)
+	if (plan->contract.predict == MR_PREDICT_NONE || in->op > MR_OP_I)
 		return 0;
 	return plan->lowered ? in->target - in->read : in->target;
 }
@@ -438,13 +438,13 @@ int32_t mr_plan_horizon(const mr_plan *plan, uint16_t stage, bool forward);
 static inline bool mr_instr_takes_made(const mr_plan *plan, const mr_instr *in)
 {
 	return plan->contract.same_version_b && in->op != MR_OP_F && mr_instr_horizon(plan, in) != 0 &&
-	       !(plan->contract.aim == MR_AIM_STEPS && in->op == MR_OP_R);
+	       !(plan->contract.predict == MR_PREDICT_STEPS && in->op == MR_OP_R);
 }
 
 /* Does @in, which reads version @read, work on what is made of that and of the version before it? */
 static inline bool mr_instr_takes_two(const mr_plan *plan, const mr_instr *in, uint64_t read)
 {
-	return plan->contract.aim == MR_AIM_STEPS && read > 0 && in->op <= MR_OP_I && mr_instr_horizon(plan, in) > 0 &&
+	return plan->contract.predict == MR_PREDICT_STEPS && read > 0 && in->op <= MR_OP_I && mr_instr_horizon(plan, in) > 0 &&
 	       !mr_instr_takes_made(plan, in);
 }
 

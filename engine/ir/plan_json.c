@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ir/op.h"
-#include "ir/plan_json_parts.h"
+#include "ir/plan_json_internal.h"
 #include "ir/sched.h"
 
 #define NO_PIPE UINT8_MAX

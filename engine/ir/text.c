@@ -55,10 +55,10 @@ static void print_contract(const mr_contract *c, mr_strbuf *out)
 			 c->steal ? " steal" : "");
 	if (c->delay || c->delayed)
 		mr_strbuf_printf(out, " delay=%u delayed=%u", c->delay, c->delayed);
-	if (c->aim != MR_AIM_NONE)
-		mr_strbuf_printf(out, " aim=%s", WORD(mr_text_aim, c->aim));
-	if (c->memory_ppm)
-		mr_strbuf_printf(out, " memory=%u", c->memory_ppm);
+	if (c->predict != MR_PREDICT_NONE)
+		mr_strbuf_printf(out, " aim=%s", WORD(mr_text_predict, c->predict));
+	if (c->ema_decay_ppm)
+		mr_strbuf_printf(out, " memory=%u", c->ema_decay_ppm);
 	if (c->slow_start)
 		mr_strbuf_printf(out, " slow_start=%u", c->slow_start);
 	if (c->sync_steps)
@@ -108,8 +108,8 @@ static void print_header(const mr_plan *plan, mr_strbuf *out)
 	mr_strbuf_printf(out, "stages %u workers %u pipes %u micro %u commits %u\n", plan->n_stages, plan->n_workers,
 			 plan->n_pipes, plan->n_micro, plan->commits);
 	print_contract(&plan->contract, out);
-	for (uint16_t s = 0; s < plan->n_stages && mr_plan_has_turns(plan); s++)
-		mr_strbuf_printf(out, "%s %u%s", s ? "" : "turns", plan->turns[s], s + 1 < plan->n_stages ? "" : "\n");
+	for (uint16_t s = 0; s < plan->n_stages && mr_plan_has_stage_replicas(plan); s++)
+		mr_strbuf_printf(out, "%s %u%s", s ? "" : "turns", plan->stage_replicas[s], s + 1 < plan->n_stages ? "" : "\n");
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		print_place(plan, (uint8_t)p, out);
 	if (plan->lowered)

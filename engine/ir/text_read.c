@@ -184,7 +184,7 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 		{"flush=", mr_text_flush, MR_TEXT_COUNT(mr_text_flush)},
 		{"read=", mr_text_read_rule, MR_TEXT_COUNT(mr_text_read_rule)},
 		{"sum=", mr_text_sum, MR_TEXT_COUNT(mr_text_sum)},
-		{"aim=", mr_text_aim, MR_TEXT_COUNT(mr_text_aim)},
+		{"aim=", mr_text_predict, MR_TEXT_COUNT(mr_text_predict)},
 		{"average=", mr_text_average, MR_TEXT_COUNT(mr_text_average)},
 	};
 	unsigned i = 0;
@@ -200,7 +200,7 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 		case 0: c->flush = (mr_flush)i; break;
 		case 1: c->read_f = (mr_read_rule)i; break;
 		case 2: c->sum = (mr_sum_order)i; break;
-		case 3: c->aim = (mr_aim)i; break;
+		case 3: c->predict = (mr_predict)i; break;
 		default: c->average.rule = (mr_average_rule)i; break;
 		}
 		return MR_OK;
@@ -213,7 +213,7 @@ static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
 		c->max_staleness = (uint32_t)x;
 	} else if (!strncmp(r->word, "memory=", 7)) {
 		MR_TRY(number(r, 7, "memory in millionths", UINT32_MAX, &x));
-		c->memory_ppm = (uint32_t)x;
+		c->ema_decay_ppm = (uint32_t)x;
 	} else if (!strncmp(r->word, "slow_start=", 11)) {
 		MR_TRY(number(r, 11, "slow start", UINT32_MAX, &x));
 		c->slow_start = (uint32_t)x;
@@ -368,7 +368,7 @@ static mr_status read_turns(mr_text_reader *r)
 	for (unsigned s = 0; s < r->plan->n_stages; s++) {
 		MR_TRY(next(r));
 		MR_TRY(number(r, 0, "number of workers that take turns", r->plan->n_pipes, &x));
-		r->plan->turns[s] = (uint8_t)x;
+		r->plan->stage_replicas[s] = (uint8_t)x;
 	}
 	return end_of_line(r);
 }

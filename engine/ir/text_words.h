@@ -18,8 +18,8 @@ static const char *const mr_text_read_rule[] = {[MR_READ_BATCH] = "batch", [MR_R
 static const char *const mr_text_sum[] = {[MR_SUM_ASCENDING] = "ascending",
 					  [MR_SUM_DESCENDING] = "descending",
 					  [MR_SUM_LISTED] = "listed"};
-static const char *const mr_text_aim[] = {
-	[MR_AIM_NONE] = "none", [MR_AIM_AHEAD] = "ahead", [MR_AIM_BACK] = "back", [MR_AIM_STEPS] = "steps"};
+static const char *const mr_text_predict[] = {
+	[MR_PREDICT_NONE] = "none", [MR_PREDICT_AHEAD] = "ahead", [MR_PREDICT_BACK] = "back", [MR_PREDICT_STEPS] = "steps"};
 static const char *const mr_text_average[] = {[MR_AVERAGE_NONE] = "none", [MR_AVERAGE_MEAN] = "mean", [MR_AVERAGE_ELASTIC] = "elastic"};
 static const char *const mr_text_storage[] = {[MR_STORED] = "stored", [MR_MODULO] = "modulo"};
 /* Of an instruction: bit k is MR_INSTR_*. */

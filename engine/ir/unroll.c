@@ -256,9 +256,9 @@ static mr_status enter_commit(mr_unroll_build *b, uint32_t node)
 	uint64_t version = mr_unroll_target(g, node);
 	char name[MR_NODE_TEXT];
 
-	if (in->pipe >= mr_plan_parts(g->plan, in->stage) && !mr_op_is_compute(in->op))
+	if (in->pipe >= mr_plan_partial_sums(g->plan, in->stage) && !mr_op_is_compute(in->op))
 		return mr_fail(MR_ECONFIG, "%s: stage %u has parts 0..%u", mr_unroll_name(g, node, name), in->stage,
-			       mr_plan_parts(g->plan, in->stage) - 1);
+			       mr_plan_partial_sums(g->plan, in->stage) - 1);
 	if (version < 1 || version >= g->n_versions)
 		return mr_fail(MR_ECONFIG,
 			       "%s: makes version %" PRIu64 " of a stage that has versions 1 to %" PRIu64 " to make",
@@ -378,7 +378,7 @@ static mr_status edge_from_version(mr_unroll_build *b, uint32_t node, const mr_d
 /* From AR or U of every pipe, or part. */
 static mr_status edges_from_pipes(mr_unroll_build *b, uint32_t node, mr_dep dep, const uint32_t *table, const char *what)
 {
-	for (unsigned p = 0; p < mr_plan_parts(b->g->plan, dep.stage); p++) {
+	for (unsigned p = 0; p < mr_plan_partial_sums(b->g->plan, dep.stage); p++) {
 		dep.pipe = (uint8_t)p;
 		MR_TRY(edge_from_version(b, node, &dep, table, what));
 	}
@@ -555,8 +555,8 @@ mr_status mr_unroll_create(const mr_plan *plan, uint32_t n_bodies, const mr_unro
 	if (!plan->contract.need)
 		return mr_fail(MR_ECONFIG, "the contract's need is 0: a commit sums at least one micro-batch");
 	for (uint16_t s = 0; s < plan->n_stages; s++)
-		if (plan->turns[s] > plan->n_pipes)
-			return mr_fail(MR_ECONFIG, "%u workers take turns at stage %u, in %u pipes", plan->turns[s], s, plan->n_pipes);
+		if (plan->stage_replicas[s] > plan->n_pipes)
+			return mr_fail(MR_ECONFIG, "%u workers take turns at stage %u, in %u pipes", plan->stage_replicas[s], s, plan->n_pipes);
 	b.g = calloc(1, sizeof(*b.g));
 	if (!b.g)
 		return mr_fail(MR_ERESOURCE, "no memory for a graph");
@@ -620,7 +620,7 @@ uint32_t mr_plan_distinct(const mr_plan *plan)
 {
 	const mr_contract *c = &plan->contract;
 	bool flushes = c->flush == MR_FLUSH_BARRIER || c->flush == MR_FLUSH_LOCAL, stored = !plan->lowered || plan->storage == MR_STORED;
-	bool plain = plan->commits <= 1 && !c->delay && !c->sync_steps && !mr_contract_replicates(c) && !mr_plan_has_turns(plan);
+	bool plain = plan->commits <= 1 && !c->delay && !c->sync_steps && !mr_contract_replicates(c) && !mr_plan_has_stage_replicas(plan);
 	uint32_t steady = mr_plan_steady(plan);
 
 	return steady && flushes && stored && plain && c->coverage != MR_COVER_BLOCK && stands_alone(plan) ? 1 : steady;

@@ -92,7 +92,7 @@ typedef struct mr_time_hooks {
 	   before @begin. */
 	double (*finish)(const void *arg, const mr_unroll *g, uint32_t node, double begin, double duration);
 	/* How long a hand-over takes from worker @from to worker @to that costs @c by the table; NULL: @c. Not below 0. */
-	double (*hand_over)(const void *arg, uint16_t from, uint16_t to, double c);
+	double (*handoff)(const void *arg, uint16_t from, uint16_t to, double c);
 	const void *arg;
 	const uint32_t *known; /* [n_workers] worker w's nodes before known[w] keep the begin and end that they have; NULL: none */
 	bool irregular; /* finish treats iterations differently: a period is a mean over many */

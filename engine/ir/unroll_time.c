@@ -17,9 +17,9 @@ double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cos
 	case MR_OP_W:
 		return in->span * c->w - (in->span - 1) * c->g + update;
 	case MR_OP_U: /* one range of as many as there are parts, but of a replica its own */
-		return mr_contract_replicates(&plan->contract) ? c->u : c->u / mr_plan_parts(plan, in->stage);
+		return mr_contract_replicates(&plan->contract) ? c->u : c->u / mr_plan_partial_sums(plan, in->stage);
 	case MR_OP_AR: /* likewise */
-		return c->r / mr_plan_parts(plan, in->stage);
+		return c->r / mr_plan_partial_sums(plan, in->stage);
 	case MR_OP_N:
 		return c->n;
 	case MR_OP_V:
@@ -57,7 +57,7 @@ static double arrival(const mr_unroll *g, const mr_cost *cost, const mr_time_hoo
 	if (!mr_unroll_hands_over(g, from, to))
 		return end;
 	c = cost->stage[g->at[from].in->stage].c;
-	return end + (h->hand_over ? h->hand_over(h->arg, g->at[from].worker, g->at[to].worker, c) : c);
+	return end + (h->handoff ? h->handoff(h->arg, g->at[from].worker, g->at[to].worker, c) : c);
 }
 
 static const mr_time_hooks no_hooks;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lower/check_parts.h"
+#include "lower/check_internal.h"
 #include "ir/contract.h"
 #include "ir/endless.h"
 #include "ir/op.h"

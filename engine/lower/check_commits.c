@@ -6,7 +6,7 @@
  * after what they need (deps.h). What edges do not show is looked at here: that a sum is not begun anew before its
  * commit has used it.
  */
-#include "lower/check_parts.h"
+#include "lower/check_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 		return MR_OK;
 	if (g->plan->contract.steal)
 		return mr_fail(MR_ECONFIG, "%s: updates by itself, but others may still be at the gradients", mr_unroll_name(g, node, name));
-	if (g->plan->contract.aim != MR_AIM_NONE)
+	if (g->plan->contract.predict != MR_PREDICT_NONE)
 		return mr_fail(MR_ECONFIG, "%s: updates by itself while it works on weights made from the optimizer's state",
 			       mr_unroll_name(g, node, name));
 	if (g->plan->contract.keep_read)
@@ -211,7 +211,7 @@ static mr_status check_version(const mr_unroll *g, uint16_t s, uint64_t v)
 {
 	bool n = v < g->n_versions && g->norm[s * (size_t)g->n_versions + (size_t)v] != MR_NO_NODE;
 
-	for (unsigned p = 0; p < mr_plan_parts(g->plan, s); p++)
+	for (unsigned p = 0; p < mr_plan_partial_sums(g->plan, s); p++)
 		MR_TRY(check_step(g, (uint8_t)p, s, v));
 	if (n != g->plan->contract.clip)
 		return mr_fail(MR_ECONFIG, "N for version %" PRIu64 " of stage %u: %s", v, s,

@@ -5,7 +5,7 @@
  * the stretches before it and nothing else, which goes through as long as no node waits for one of a later stretch.
  */
 #include "lower/check.h"
-#include "lower/check_parts.h"
+#include "lower/check_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 /* Versions of @stage a step. */
 static uint64_t in_step(const mr_plan *p, uint16_t stage)
 {
-	return mr_plan_has_turns(p) ? p->contract.need / p->turns[stage] : 1;
+	return mr_plan_has_stage_replicas(p) ? p->contract.need / p->stage_replicas[stage] : 1;
 }
 
 /* The stretch of every node of worker @w; @made [n_stages]: versions of its stages so far. */

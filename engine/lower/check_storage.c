@@ -7,7 +7,7 @@
  * numbers follow from the micro-batches (MR_MODULO), that the reader takes messages in the order in which they are
  * sent: what is under way at a pause is known by counts there.
  */
-#include "lower/check_parts.h"
+#include "lower/check_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
  * commit in all pipes (deps.h), and the next commit waits in each through AR for the last gradient of the batch, which comes
  * after all the reads.
  */
-#include "lower/check_parts.h"
+#include "lower/check_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -127,7 +127,7 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 		return mr_fail(MR_ECONFIG,
 			       "%s: reads version %" PRIu64 ", but only %" PRIu64 " is committed at that place",
 			       mr_unroll_name(g, node, name), read, latest);
-	if (p->turns[in->stage] && r->reduced[row(p, in)] > newest)
+	if (p->stage_replicas[in->stage] && r->reduced[row(p, in)] > newest)
 		newest = r->reduced[row(p, in)];
 	if (mr_instr_takes_two(p, in, read) && newest - read + 1 >= p->n_versions[in->stage])
 		return mr_fail(MR_ECONFIG,
@@ -228,12 +228,12 @@ static mr_status check_horizon(const mr_reads *r, uint32_t node)
 	int32_t h = mr_instr_horizon(g->plan, in), *first = &r->horizon[2 * in->stage + (in->op != MR_OP_F)];
 	char name[MR_NODE_TEXT];
 
-	if (c->aim == MR_AIM_NONE || in->op > MR_OP_I)
+	if (c->predict == MR_PREDICT_NONE || in->op > MR_OP_I)
 		return MR_OK;
 	if (mr_unroll_micro(g, node) / c->need < c->sync_steps)
 		return h == 0 ? MR_OK : mr_fail(MR_ECONFIG, "%s: aims at another version, but the first %u commits are synchronous",
 						mr_unroll_name(g, node, name), c->sync_steps);
-	if (c->aim != MR_AIM_BACK ? h < 0 : h > 0 || (h && in->op == MR_OP_F))
+	if (c->predict != MR_PREDICT_BACK ? h < 0 : h > 0 || (h && in->op == MR_OP_F))
 		return mr_fail(MR_ECONFIG, "%s: aims %d %s, which the contract does not allow",
 			       mr_unroll_name(g, node, name), h < 0 ? -h : h, h < 0 ? "back" : "ahead");
 	if (*first == INT32_MIN)

@@ -2,7 +2,7 @@
 
 #include "ir/contract.h"
 #include "ir/endless.h"
-#include "lower/lower_parts.h"
+#include "lower/lower_internal.h"
 #include "ir/op.h"
 
 static mr_status check_input(const mr_plan *plan)

@@ -42,7 +42,7 @@
 
 typedef struct mr_lower_opts {
 	bool update_inside;   /* MR_INSTR_UPDATE on the completing B or W in place of a U (not with clipping or AR) */
-	bool hand_over_first; /* but not in a flushing plan where another worker waits for the gradient that the same B hands
+	bool handoff_first; /* but not in a flushing plan where another worker waits for the gradient that the same B hands
 	                         on: it would wait for the step too, and with it the whole drain of the pipeline */
 	const mr_plan *room; /* boundaries between workers, and weights, have at least as many buffers as in this plan
 				of the same stages, so that an order that was possible there is possible; NULL: no such

@@ -6,7 +6,7 @@
  * first B or W of a count overwrites the buffer, the last one completes it. All this is read off the unrolled lists,
  * and must come out alike in every iteration of a body.
  */
-#include "lower/lower_parts.h"
+#include "lower/lower_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void fill_needs(const mr_unroll *g, uint32_t *needs, uint64_t n_counts)
 {
 	const mr_plan *p = g->plan;
 	uint32_t need = p->contract.need;
-	bool turns = mr_plan_has_turns(p);
+	bool turns = mr_plan_has_stage_replicas(p);
 
 	for (uint64_t i = 0; i < p->n_pipes * n_counts; i++)
 		needs[i] = turns ? 1 : p->n_pipes == 1 ? need : 0;
@@ -85,7 +85,7 @@ static mr_status enter_sum(const mr_unroll *g, uint32_t node, mr_count *c, const
 static mr_status mark_sums(const mr_unroll *g)
 {
 	const mr_plan *p = g->plan;
-	uint64_t n_counts = (mr_plan_has_turns(p) ? g->n_micro : g->n_micro / p->contract.need) + 1;
+	uint64_t n_counts = (mr_plan_has_stage_replicas(p) ? g->n_micro : g->n_micro / p->contract.need) + 1;
 	mr_count *counts = calloc((size_t)p->n_pipes * p->n_stages, sizeof(*counts));
 	uint32_t *needs = calloc(p->n_pipes * n_counts, sizeof(*needs));
 	uint32_t *next = malloc(((size_t)g->n_nodes + 1) * sizeof(*next)); /* of each B or W, the one behind it in its sum */
@@ -145,8 +145,8 @@ static bool is_inside(const mr_plan *p, const mr_instr *in, const mr_lower_opts 
 	bool waited_for = stage > 0 && mr_plan_worker(p, in->pipe, (uint16_t)(stage - 1)) != mr_plan_worker(p, in->pipe, stage);
 
 	/* Weights that aim at another version are made from a state that the step would change meanwhile. */
-	return opts->update_inside && !p->contract.steal && p->contract.aim == MR_AIM_NONE && !p->contract.keep_read && is_simple(p, stage) &&
-	       !(opts->hand_over_first && in->op == MR_OP_B && waited_for && p->contract.flush != MR_FLUSH_NONE);
+	return opts->update_inside && !p->contract.steal && p->contract.predict == MR_PREDICT_NONE && !p->contract.keep_read && is_simple(p, stage) &&
+	       !(opts->handoff_first && in->op == MR_OP_B && waited_for && p->contract.flush != MR_FLUSH_NONE);
 }
 
 static mr_status append_at(mr_plan *to, const mr_plan *p, mr_section section, mr_op op, uint8_t pipe, uint16_t stage,
@@ -238,7 +238,7 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
 	MR_TRY(mr_plan_append(to, w, section, in));
 	if (last && is_simple(p, in.stage))
 		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_U, in.stage, part, count));
-	if (last && mr_plan_has_turns(p)) {
+	if (last && mr_plan_has_stage_replicas(p)) {
 		MR_TRY(mr_plan_append(to, w, section, commit_instr(p, MR_OP_AR, in.stage, part, count)));
 		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_U, in.stage, part, count));
 	}

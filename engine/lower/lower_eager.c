@@ -15,7 +15,7 @@
  * No cycle: an AR stands in a gap at a time at which all it waits for has ended, so each edge leads from an earlier time to
  * a later one.
  */
-#include "lower/lower_parts.h"
+#include "lower/lower_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  * is not raised above the micro-batches that pass it. One of many buffers is raised by a 64th at a time: every look is at
  * the whole plan, and where thousands are needed one by one would take minutes.
  */
-#include "lower/lower_parts.h"
+#include "lower/lower_internal.h"
 
 #include <stdlib.h>
 

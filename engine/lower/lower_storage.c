@@ -9,7 +9,7 @@
  * them back in the order of its own; on first come, first served the k-th content gets the buffer that came back as the
  * (k-n)-th. Both orders are known, so that is written down.
  */
-#include "lower/lower_parts.h"
+#include "lower/lower_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

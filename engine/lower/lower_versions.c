@@ -7,7 +7,7 @@
  * the last iteration and compared with all others through the formula of plan.h, whose max(0, .) stands for "before the
  * first commits all is version 0".
  */
-#include "lower/lower_parts.h"
+#include "lower/lower_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static void take_aim(mr_plan *plan)
 {
 	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
 		for (uint32_t k = 0; k < plan->lists[i].n; k++)
-			if (plan->contract.aim != MR_AIM_NONE && plan->lists[i].at[k].op <= MR_OP_I)
+			if (plan->contract.predict != MR_PREDICT_NONE && plan->lists[i].at[k].op <= MR_OP_I)
 				plan->lists[i].at[k].target += plan->lists[i].at[k].read;
 }
 

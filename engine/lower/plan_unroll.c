@@ -21,7 +21,7 @@ static mr_status copy_nodes(const mr_unroll *g, mr_plan *to)
 			in.read = (int32_t)mr_unroll_read(g, i);
 		if (!mr_op_is_compute(in.op) || in.flags & MR_INSTR_UPDATE)
 			in.target = (int32_t)mr_unroll_target(g, i);
-		else if (p->contract.aim != MR_AIM_NONE && in.op <= MR_OP_I)
+		else if (p->contract.predict != MR_PREDICT_NONE && in.op <= MR_OP_I)
 			in.target = in.read + mr_instr_horizon(p, from);
 		if (modulo && mr_op_is_compute(in.op)) {
 			in.slot = (uint16_t)mr_instr_slot(p, from, n);
@@ -45,8 +45,8 @@ static mr_status unroll(const mr_unroll *g, mr_plan *to)
 	if (g->n_micro > INT32_MAX)
 		return mr_fail(MR_ECONFIG, "%u iterations have more micro-batches than a plan can number", g->n_bodies);
 	to->n_micro = (uint32_t)g->n_micro;
-	to->commits = mr_plan_has_turns(p) ? to->n_micro / p->contract.need : (uint32_t)(g->n_versions - 1);
-	memcpy(to->turns, p->turns, p->n_stages * sizeof(*p->turns));
+	to->commits = mr_plan_has_stage_replicas(p) ? to->n_micro / p->contract.need : (uint32_t)(g->n_versions - 1);
+	memcpy(to->stage_replicas, p->stage_replicas, p->n_stages * sizeof(*p->stage_replicas));
 	memcpy(to->worker_of, p->worker_of, places * sizeof(*p->worker_of));
 	memcpy(to->n_slots, p->n_slots, places * sizeof(*p->n_slots));
 	memcpy(to->n_fwd, p->n_fwd, places * sizeof(*p->n_fwd));

@@ -33,10 +33,10 @@ typedef struct mr_gemm {
 	bool add;    /* beta = 1; excludes bias and act; holds for the sums as well */
 	bool bias;
 	mr_act act;  /* applied to C; with MR_ACT_GELU what act_backward wants of it goes to @aux */
-	void *a_sums, *b_sums; /* with ta alone, [m] and [n]: column sums of A and B as stored, the bits of colsum; or NULL */
-	mr_act through;     /* C is the gradient of this activation's output, and becomes that of its input: last of all act_backward(through,
+	void *colsum_a, *colsum_b; /* with ta alone, [m] and [n]: column sums of A and B as stored, the bits of colsum; or NULL */
+	mr_act fuse_act_backward;     /* C is the gradient of this activation's output, and becomes that of its input: last of all act_backward(through,
 	                       through_aux, C), with the same bits. Excludes ta, add, bias, act and addend. NONE: nothing */
-	const void *through_aux;
+	const void *fuse_act_backward_aux;
 	const void *addend; /* [m, n], not C: added last, with the bits of `sum` afterwards; excludes ta, add and act. NULL: nothing */
 } mr_gemm;
 
@@ -94,7 +94,7 @@ typedef struct mr_gemm_rows {
 	void *room;         /* [g->k, n] to work in */
 } mr_gemm_rows;
 
-typedef enum mr_mix_kind { MR_MIX_MEAN, MR_MIX_OUTER, MR_MIX_PULL } mr_mix_kind;
+typedef enum mr_averaging_kind { MR_AVERAGING_MEAN, MR_AVERAGING_OUTER, MR_AVERAGING_PULL } mr_averaging_kind;
 
 /*
  * @n copies x_r of the weights brought together, elementwise. In f64 whatever the type, each sum, product and quotient rounded by
@@ -108,14 +108,14 @@ typedef enum mr_mix_kind { MR_MIX_MEAN, MR_MIX_OUTER, MR_MIX_PULL } mr_mix_kind;
  * with a velocity of 0 where there is none (NULL), and the x_r of the last mean as they were stored. Fields that the kind does not
  * name are not read. Every backend gives the same bits.
  */
-typedef struct mr_mix {
-	mr_mix_kind kind;
+typedef struct mr_averaging {
+	mr_averaging_kind kind;
 	uint32_t n;
 	const void *const *src;
 	void *const *dst;
 	void *reference, *velocity, *mean;
 	double alpha, lr, mu;
-} mr_mix;
+} mr_averaging;
 
 /* Work on elements [lo, hi). Several ranges are worked on at once; what becomes of an element must not depend on its range. */
 typedef void mr_range_fn(const void *args, int64_t lo, int64_t hi);

@@ -12,7 +12,7 @@
 #ifndef MR_NN_LAYER_H
 #define MR_NN_LAYER_H
 
-#include "nn/few.h"
+#include "nn/sparse_rows.h"
 #include "nn/kernels.h"
 
 #define MR_LAYER_INPUTS 8  /* a layer has at most so many; how many it has its ops say */
@@ -77,14 +77,14 @@ typedef struct mr_layer_call {
 	const void *dy;            /* gradient of y; a loss layer has none */
 	void *dx[MR_LAYER_INPUTS]; /* NULL: not wanted (the model's input) */
 	bool dx_add[MR_LAYER_INPUTS];
-	mr_act through;            /* I of a layer whose ops->hands_dz: dx[0] is to be the dz of the layer in front, which has this */
-	const void *through_aux;   /* activation; of that layer aux_i, or y where it has none. Not with dx_add. NONE: dx[0] as it is */
-	bool dy_is_dz;             /* such a layer with an activation: dy has come through it so, and kept is dy */
+	mr_act fuse_act_backward;            /* I of a layer whose ops->produces_dz: dx[0] is to be the dz of the layer in front, which has this */
+	const void *fuse_act_backward_aux;   /* activation; of that layer aux_i, or y where it has none. Not with dx_add. NONE: dx[0] as it is */
+	bool dy_is_pre_activation;             /* such a layer with an activation: dy has come through it so, and kept is dy */
 	const void *const *w;      /* parameters, in the order of params() */
 	void *const *dw;           /* their gradients */
 	bool dw_add;               /* false: first micro-batch of the sum, overwrite */
-	const mr_few *few;         /* not NULL, for a layer with ops->few: parameter 0 is tied, and this call has its part of the step
-	                              (nn/few.h). With a step and not with dw_add; dw[0] is room for the head, and not the embedding's */
+	const mr_sparse_rows *sparse_rows;         /* not NULL, for a layer with ops->sparse_rows: parameter 0 is tied, and this call has its part of the step
+	                              (nn/sparse_rows.h). With a step and not with dw_add; dw[0] is room for the head, and not the embedding's */
 	const mr_step *step;       /* one a parameter: W completes the sum, and its caller then steps. W carries out those that
 	                              ops->steps names, and may leave anything in their dw. One whose dst is NULL is not taken. NULL: the
 	                              gradient is all */
@@ -104,10 +104,10 @@ typedef struct mr_layer_ops {
 	uint8_t n_in;
 	bool loss;           /* ends a model: overwrites x[0] by its gradient in F and has no output */
 	bool judges;         /* a loss over classes, which also counts the rows that it finds right (mr_layer_call.right) */
-	bool passes_dy;      /* the gradient of every input is dy itself (residual): the caller may alias the buffers, and then
+	bool identity_backward;      /* the gradient of every input is dy itself (residual): the caller may alias the buffers, and then
 	                        does not call backward_input */
 	bool is_sum;         /* y = x[0] + x[1], which a layer that adds() may have done before */
-	bool hands_dz;       /* linear: I knows mr_layer_call.through and, where cfg.act is an activation, dy_is_dz. The bits are the same */
+	bool produces_dz;       /* linear: I knows mr_layer_call.fuse_act_backward and, where cfg.act is an activation, dy_is_pre_activation. The bits are the same */
 	/** Shape of the output for these inputs, or MR_ECONFIG with a sentence. Loss layers check and leave @out as input 0. */
 	mr_status (*shape)(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out);
 	/** Loss layers: does a target of this shape fit input 0 of shape @in? Else MR_ECONFIG. Others: NULL. */
@@ -132,7 +132,7 @@ typedef struct mr_layer_ops {
 	mr_status (*backward_weights)(const mr_layer_call *c, uint32_t n);
 	uint32_t steps;      /* bit j: given mr_layer_call.step, backward_weight carries out the step of parameter j itself, which
 	                        is of any use where the gradient can go into it without being written */
-	mr_few_role few;     /* its part when backward_weight is given mr_layer_call.few */
+	mr_sparse_rows_role sparse_rows;     /* its part when backward_weight is given mr_layer_call.sparse_rows */
 } mr_layer_ops;
 
 /** backward_weight, if there is one, and then the steps of c->step that it leaves to its caller: of a gradient that is

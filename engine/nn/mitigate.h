@@ -56,7 +56,7 @@ struct mr_mitigate {
 	bool keeps_state;
 	double strength, memory, limit;
 	bool adaptive;
-	bool predicts; /* F, and the B that goes with it, work on weights moved on by tau steps (plan.h, mr_aim) */
+	bool predicts; /* F, and the B that goes with it, work on weights moved on by tau steps (plan.h, mr_predict) */
 	uint32_t slow_start; /* commits over which a stage's rate rises from lr / tau to lr, as plan.h has it; 0: none */
 };
 

@@ -1,4 +1,4 @@
-#include "nn/objective_parts.h"
+#include "nn/objective_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

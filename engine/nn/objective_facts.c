@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "nn/objective_parts.h"
+#include "nn/objective_internal.h"
 
 #define NEWTON_STEPS 100
 #define HALVINGS 40

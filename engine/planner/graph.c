@@ -342,18 +342,18 @@ static void find_sums(mr_graph *g)
 }
 
 /* May I of @node go through the activation of the node in front? */
-static bool goes_through(const mr_graph *g, uint32_t node)
+static bool fuses_act_backward(const mr_graph *g, uint32_t node)
 {
 	const mr_node *nd = &g->nodes[node], *front = nd - 1;
 
-	return node > 0 && nd->ops->hands_dz && front->ops->hands_dz && front->cfg.act != MR_ACT_NONE && nd->in[0] == front->out &&
+	return node > 0 && nd->ops->produces_dz && front->ops->produces_dz && front->cfg.act != MR_ACT_NONE && nd->in[0] == front->out &&
 	       g->values[front->out].n_uses == 1;
 }
 
 static void find_through(mr_graph *g)
 {
 	for (uint32_t i = 0; i < g->n_nodes; i++)
-		g->nodes[i].through = goes_through(g, i);
+		g->nodes[i].fuse_act_backward = fuses_act_backward(g, i);
 }
 
 mr_status mr_graph_finish(mr_graph *g)

@@ -73,8 +73,8 @@ typedef struct mr_node {
 	uint32_t first_param, n_params;
 	uint32_t number;     /* layer number in the model, for random numbers: the node's index */
 	uint16_t addend;     /* after mr_graph_finish: the value that this node may add to its output, or MR_GRAPH_NO_VALUE */
-	bool through;        /* after mr_graph_finish: where the node in front is in the same stage, this one's I may do the act_backward of it
-	                        (mr_layer_call.through) */
+	bool fuse_act_backward;        /* after mr_graph_finish: where the node in front is in the same stage, this one's I may do the act_backward of it
+	                        (mr_layer_call.fuse_act_backward) */
 	bool added;          /* after mr_graph_finish: the node in front may do this one's F so */
 } mr_node;
 

@@ -77,7 +77,7 @@ typedef struct mr_solver {
 	uint32_t *choice;    /* [n_stages][n_points] where the stage after this one begins (a point's number) */
 } mr_solver;
 
-/* Do @n_stages stages of at most @limit suffice? Filling each as far as it goes needs the fewest. */
+/* Do @n_stages stages of at most @limit suffice? Backend each as far as it goes needs the fewest. */
 static bool suffices(const mr_solver *s, uint16_t n_stages, uint64_t limit)
 {
 	uint32_t at = 0;

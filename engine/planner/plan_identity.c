@@ -25,7 +25,7 @@ mr_status mr_plan_emitted(const mr_plan *plan, mr_plan **out)
 
 	MR_TRY(mr_plan_create(plan->n_stages, plan->n_workers, plan->n_pipes, &p));
 	memcpy(p->system, plan->system, sizeof(p->system));
-	memcpy(p->turns, plan->turns, plan->n_stages * sizeof(*p->turns));
+	memcpy(p->stage_replicas, plan->stage_replicas, plan->n_stages * sizeof(*p->stage_replicas));
 	memcpy(p->worker_of, plan->worker_of, (size_t)plan->n_pipes * plan->n_stages * sizeof(*p->worker_of));
 	p->n_micro = plan->n_micro;
 	p->commits = plan->commits;

@@ -34,7 +34,7 @@ static void layout(mr_lone_stage *x, mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(x->s);
 
-	mr_block_layout(&x->block, a, 0, x->c->optim);
+	mr_weights_layout(&x->block, a, 0, x->c->optim);
 	x->io.in = take(a, z->in_bytes);
 	x->io.out = take(a, z->out_bytes);
 	x->io.grad_out = take(a, z->grad_out_bytes);
@@ -149,7 +149,7 @@ static mr_status make_memory(mr_lone_stage *x, const mr_place_worker *place)
 
 static void fill(mr_lone_stage *x)
 {
-	mr_stage_init_weights(x->s, x->c->seed, mr_block_weights(&x->block, 0, 0));
+	mr_stage_init_weights(x->s, x->c->seed, mr_weights_at(&x->block, 0, 0));
 	if (x->owner)
 		mr_stage_init_weights(x->owner, x->c->seed, x->tied);
 	if (x->s->first > 0)
@@ -180,7 +180,7 @@ mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t 
 	x->block.shard = &x->shard;
 	x->block.n_shards = 1;
 	x->shard.need = n_micro;
-	mr_block_cut(&x->block, c->optim);
+	mr_weights_cut(&x->block, c->optim);
 	MR_TRY(make_memory(x, place));
 	fill(x);
 	return c->kernels->ctx_create(place->n_threads, &x->io.kc);

@@ -6,7 +6,7 @@
 #define MR_PROFILE_LONE_STAGE_H
 
 #include "host/memory.h"
-#include "exec/block.h"
+#include "exec/stage_weights.h"
 #include "exec/run.h"
 #include "stage/stage.h"
 
@@ -17,7 +17,7 @@ typedef struct mr_lone_stage {
 	bool inside;         /* the run steps in the last W of a sum */
 	bool could_inside;   /* a plan of these, or sequential, may carry out steps there */
 	mr_stage *s, *owner; /* owner: the stage that stores a parameter tied from here; NULL: none */
-	mr_block block;
+	mr_stage_weights block;
 	mr_shard shard;      /* the block's */
 	mr_region region;
 	mr_stage_io io;      /* of one training micro-batch, but for loss, weights, add_grads and step */

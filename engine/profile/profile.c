@@ -74,19 +74,19 @@ static mr_status measure_turn(const mr_bench_series *s, uint16_t n_workers, uint
 }
 
 /* With a buffer as large as what a stage hands on, on the average of the cuts. */
-static mr_status measure_hand_over(const mr_run_config *c, mr_hand_over *out)
+static mr_status measure_handoff(const mr_run_config *c, mr_handoff *out)
 {
 	const mr_place_worker *a = &c->place->worker[0], *b = &c->place->worker[c->place->n_workers > 1 ? 1 : 0];
 	uint16_t n = c->partition->n_stages;
 	size_t bytes = 0;
 
-	*out = (mr_hand_over){0};
+	*out = (mr_handoff){0};
 	if (n < 2 || a->cpu[0] == b->cpu[0])
 		return MR_OK;
 	for (uint16_t s = 1; s < n; s++)
 		bytes += (size_t)c->samples *
 			 mr_graph_crossing(c->graph, c->partition->first[s], c->kernels->types.activations, false) / (n - 1u);
-	return mr_hand_over_measure(a->cpu[0], b->cpu[0], bytes, out);
+	return mr_handoff_measure(a->cpu[0], b->cpu[0], bytes, out);
 }
 
 /* The run that was disturbed least. */
@@ -173,7 +173,7 @@ mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double se
 	};
 	if (!out->layer || !out->update_s || !out->inside_s || !out->spread || !out->sum_s || !out->norm_s)
 		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", c->graph->n_nodes);
-	MR_TRY(measure_hand_over(c, &out->hand_over));
+	MR_TRY(measure_handoff(c, &out->handoff));
 	for (uint32_t turn = 0; together && any; turn++)
 		MR_TRY(measure_turn(&s, c->plan->n_workers, turn, &any));
 	for (uint16_t stage = 0; !together && stage < c->partition->n_stages; stage++) {

@@ -22,7 +22,7 @@
 #ifndef MR_PROFILE_PROFILE_H
 #define MR_PROFILE_PROFILE_H
 
-#include "host/hand_over.h"
+#include "host/handoff.h"
 #include "profile/profile_commit.h"
 #include "profile/profile_live.h"
 
@@ -58,7 +58,7 @@ typedef struct mr_profile {
 	mr_live_profile live;    /* instr NULL: not measured; owned */
 	mr_commit_rates commits; /* 0: not measured */
 	uint32_t repeats;        /* fewest over the stages */
-	mr_hand_over hand_over;  /* between the first two workers' cores; 0 where they share one */
+	mr_handoff handoff;  /* between the first two workers' cores; 0 where they share one */
 } mr_profile;
 
 /**

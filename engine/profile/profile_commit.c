@@ -29,7 +29,7 @@ typedef struct yard {
 	const mr_run_config *c;
 	mr_stage *stage;
 	uint32_t n;          /* workers, and as many replicas */
-	mr_block *own;       /* [n] the replicas */
+	mr_stage_weights *own;       /* [n] the replicas */
 	mr_shard *shard;     /* [n] theirs */
 	mr_replicas replicas;
 	double seconds;
@@ -75,9 +75,9 @@ static int64_t n_elements(const yard *y)
 }
 
 /* As micro-batches leave the caches: the weights read, a gradient written. */
-static void work(const party *p, mr_block *b)
+static void work(const party *p, mr_stage_weights *b)
 {
-	const void *weights = mr_block_weights(b, 0, b->latest);
+	const void *weights = mr_weights_at(b, 0, b->latest);
 
 	p->y->c->kernels->sum(p->kc, n_elements(p->y), weights, weights, b->shard[0].grads);
 }
@@ -85,12 +85,12 @@ static void work(const party *p, mr_block *b)
 static mr_status average_together(party *p, double *seconds)
 {
 	yard *y = p->y;
-	mr_block *b = &y->own[p->id];
+	mr_stage_weights *b = &y->own[p->id];
 	uint64_t begin;
 
 	work(p, b);
-	MR_TRY(mr_block_step(b, 0, p->kc, y->c->optim, LEARNING_RATE, 1));
-	mr_block_committed(b);
+	MR_TRY(mr_weights_step(b, 0, p->kc, y->c->optim, LEARNING_RATE, 1));
+	mr_weights_committed(b);
 	if (!meet(p))
 		return MR_OK;
 	begin = mr_clock_ns();
@@ -98,7 +98,7 @@ static mr_status average_together(party *p, double *seconds)
 	*seconds = seconds_since(begin);
 	if (!meet(p))
 		return MR_OK;
-	mr_block_committed(b);
+	mr_weights_committed(b);
 	return MR_OK;
 }
 
@@ -114,7 +114,7 @@ static bool go_on(party *p)
 
 static void layout(party *p, mr_arena *a)
 {
-	mr_block_layout(&p->y->own[p->id], a, 0, p->y->c->optim);
+	mr_weights_layout(&p->y->own[p->id], a, 0, p->y->c->optim);
 }
 
 static mr_status map(party *p)
@@ -138,11 +138,11 @@ static mr_status map(party *p)
 static mr_status set_up(party *p)
 {
 	yard *y = p->y;
-	mr_block *own = &y->own[p->id];
+	mr_stage_weights *own = &y->own[p->id];
 
 	mr_region_prefault(&p->region, 0, p->region.bytes);
 	MR_TRY(y->c->kernels->ctx_create(y->c->place->worker[p->id].n_threads, &p->kc));
-	mr_stage_init_weights(y->stage, y->c->seed, mr_block_weights(own, 0, 0));
+	mr_stage_init_weights(y->stage, y->c->seed, mr_weights_at(own, 0, 0));
 	return MR_OK;
 }
 
@@ -174,7 +174,7 @@ static void thread(void *arg)
 
 static void open_block(const yard *y, uint32_t i)
 {
-	mr_block *b = &y->own[i];
+	mr_stage_weights *b = &y->own[i];
 
 	b->stage = y->stage;
 	b->k = y->c->kernels;
@@ -182,7 +182,7 @@ static void open_block(const yard *y, uint32_t i)
 	b->shard = &y->shard[i];
 	b->shard[0].need = 1;
 	b->n_shards = 1;
-	mr_block_cut(b, y->c->optim);
+	mr_weights_cut(b, y->c->optim);
 }
 
 static void *zeroed(size_t n, size_t size)

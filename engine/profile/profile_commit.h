@@ -1,7 +1,7 @@
 /*
  * profile_commit.h - what commits cost that workers make together: steps on weights that several pipes share, and averages of replicas.
  *
- * A worker whose pipe shares its weights with others steps a range of them (block.h), at the same time as the others and with
+ * A worker whose pipe shares its weights with others steps a range of them (stage_weights.h), at the same time as the others and with
  * caches that held all the weights, another gradient and the others' activations before: an optimizer step measured alone takes half as long. So a plan
  * runs in which each worker has a pipe with all stages, and its U tell (profile_live.h). Its AR tell what it takes to add what
  * another worker has written, and its F and B how much longer they take where a worker goes through all weights and gradients

@@ -137,10 +137,10 @@ static mr_status pass_with_step(bench *b, int64_t r)
 {
 	mr_status st;
 
-	b->l.io.step = mr_block_steps(&b->l.block, 0, b->l.c->optim, LEARNING_RATE, 1);
+	b->l.io.step = mr_weights_steps(&b->l.block, 0, b->l.c->optim, LEARNING_RATE, 1);
 	st = pass(b, HALF_W_STEP, r);
 	b->l.io.step = NULL;
-	mr_block_committed(&b->l.block);
+	mr_weights_committed(&b->l.block);
 	return st;
 }
 
@@ -155,7 +155,7 @@ static mr_status add_up(bench *b, int64_t r)
 	double norm;
 
 	if (bytes)
-		k->sum(b->l.io.kc, n, b->l.shard.grads, mr_block_weights(&b->l.block, 0, b->l.block.latest), b->l.shard.grads);
+		k->sum(b->l.io.kc, n, b->l.shard.grads, mr_weights_at(&b->l.block, 0, b->l.block.latest), b->l.shard.grads);
 	if (r >= 0)
 		b->sum[r] = (double)(mr_clock_ns() - begin) * 1e-9;
 	begin = mr_clock_ns();
@@ -172,7 +172,7 @@ static mr_status repeat(bench *b, int64_t r)
 	uint64_t begin;
 
 	b->l.io.loss = &loss;
-	b->l.io.weights = mr_block_weights(&b->l.block, 0, b->l.block.latest);
+	b->l.io.weights = mr_weights_at(&b->l.block, 0, b->l.block.latest);
 	/* All gradients of a sum but the first are added to it; with a step inside, the last one is measured apart. */
 	b->l.io.add_grads = b->l.n_micro > (b->l.inside ? 2 : 1);
 	if (!b->l.inside || b->l.n_micro > 1)
@@ -189,8 +189,8 @@ static mr_status repeat(bench *b, int64_t r)
 	if (!b->steps_alone)
 		return MR_OK;
 	begin = mr_clock_ns();
-	MR_TRY(mr_block_step(&b->l.block, 0, b->l.io.kc, b->l.c->optim, LEARNING_RATE, 1));
-	mr_block_committed(&b->l.block);
+	MR_TRY(mr_weights_step(&b->l.block, 0, b->l.io.kc, b->l.c->optim, LEARNING_RATE, 1));
+	mr_weights_committed(&b->l.block);
 	if (r >= 0)
 		b->update[r] = (double)(mr_clock_ns() - begin) * 1e-9;
 	return MR_OK;

@@ -9,7 +9,7 @@
 #include "host/backtrace.h"
 #include "host/group.h"
 #include "sequential/sequential_layout.h"
-#include "sequential/sequential_parts.h"
+#include "sequential/sequential_internal.h"
 #include "sequential/sequential_size.h"
 
 #define POLL_NS 100000000u /* between looks at the thread that trains */
@@ -49,7 +49,7 @@ static void layout_grads(mr_sequential *q, mr_arena *a)
 			at += mr_align_up(param_bytes(q, p, q->c.kernels->types.gradients), MR_CACHE_LINE);
 		}
 	}
-	mr_sequential_layout_few(&q->c, &q->few, a);
+	mr_sequential_layout_few(&q->c, &q->sparse_rows, a);
 }
 
 /* @offset of what @passing holds, which is NULL where sizes are counted; or @own; or nothing. */

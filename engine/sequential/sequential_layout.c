@@ -73,7 +73,7 @@ static bool may_join(const mr_graph *g, uint32_t node, uint16_t kept, uint16_t v
 {
 	uint32_t maker = g->values[v].producer;
 
-	if (v == 0 || v == kept || g->values[v].n_uses != 1 || g->nodes[maker].ops->passes_dy)
+	if (v == 0 || v == kept || g->values[v].n_uses != 1 || g->nodes[maker].ops->identity_backward)
 		return false;
 	for (uint32_t i = maker; i < node; i++)
 		for (uint32_t j = 0; j < g->nodes[i].n_in; j++)
@@ -107,7 +107,7 @@ static void find_classes(notes *n)
 	for (uint32_t i = n->g->n_nodes - 1; i-- > 0;) {
 		const mr_node *nd = &n->g->nodes[i];
 
-		if (nd->ops->passes_dy && nd->n_in == 2)
+		if (nd->ops->identity_backward && nd->n_in == 2)
 			join(n, i);
 		for (uint32_t j = 0; j < nd->n_in; j++)
 			n->has[nd->in[j]] = true;

@@ -36,7 +36,7 @@ static bool may_be_few(const mr_sequential_config *c, uint32_t p)
 	const mr_param *owner = &g->params[p], *user;
 	uint32_t u;
 
-	if (g->nodes[owner->node].ops->few != MR_FEW_LAST || owner->index != 0)
+	if (g->nodes[owner->node].ops->sparse_rows != MR_SPARSE_ROWS_LAST || owner->index != 0)
 		return false;
 	u = mr_sequential_tied_user(g, p);
 	if (u == UINT32_MAX)
@@ -45,8 +45,8 @@ static bool may_be_few(const mr_sequential_config *c, uint32_t p)
 	while (++u < g->n_params)
 		if (g->params[u].tied_to == (int32_t)p)
 			return false;
-	return user->node > owner->node && g->nodes[user->node].ops->few == MR_FEW_FIRST && user->index == 0 &&
-	       mr_few_pays(rows_into(c, owner->node), owner->dim[0]);
+	return user->node > owner->node && g->nodes[user->node].ops->sparse_rows == MR_SPARSE_ROWS_FIRST && user->index == 0 &&
+	       mr_sparse_rows_pays(rows_into(c, owner->node), owner->dim[0]);
 }
 
 /* Nothing is summed, and nobody looks at gradients afterwards. */
@@ -64,7 +64,7 @@ uint32_t mr_sequential_few(const mr_sequential_config *c)
 	return p < n ? p : UINT32_MAX;
 }
 
-void mr_sequential_layout_few(const mr_sequential_config *c, mr_few *f, mr_arena *a)
+void mr_sequential_layout_few(const mr_sequential_config *c, mr_sparse_rows *f, mr_arena *a)
 {
 	const mr_graph *g = c->graph;
 	uint32_t p = mr_sequential_few(c);
@@ -73,7 +73,7 @@ void mr_sequential_layout_few(const mr_sequential_config *c, mr_few *f, mr_arena
 	if (p == UINT32_MAX)
 		return;
 	owner = &g->params[p];
-	mr_few_layout(f, a, c->kernels->types.compute, rows_into(c, owner->node), owner->dim[0], owner->dim[1],
+	mr_sparse_rows_layout(f, a, c->kernels->types.compute, rows_into(c, owner->node), owner->dim[0], owner->dim[1],
 		      rows_into(c, g->params[mr_sequential_tied_user(g, p)].node));
 }
 
@@ -144,12 +144,12 @@ static uint64_t grad_bytes(const mr_sequential_config *c)
 static mr_status passing_bytes(const mr_sequential_config *c, mr_run_memory *out)
 {
 	mr_sequential_layout l;
-	mr_few few;
+	mr_sparse_rows sparse_rows;
 	mr_arena a;
 	mr_status st = mr_sequential_layout_make(c, &l);
 
 	mr_arena_init(&a, NULL, 0);
-	mr_sequential_layout_few(c, &few, &a);
+	mr_sequential_layout_few(c, &sparse_rows, &a);
 	for (uint32_t v = 0; st == MR_OK && v < c->graph->n_values; v++)
 		if (l.value[v] == MR_SEQUENTIAL_OWN)
 			out->activations += rounded((uint64_t)c->samples * mr_shape_bytes(c->graph->values[v].shape, c->kernels->types.activations));

@@ -4,7 +4,7 @@
 
 #include "base/fault.h"
 #include "host/clock.h"
-#include "sequential/sequential_parts.h"
+#include "sequential/sequential_internal.h"
 #include "sequential/sequential_size.h"
 
 /* --- one micro-batch --- */
@@ -42,7 +42,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		.dw_add = ps->add,
 		.step = ps->steps ? ps->steps + nd->first_param : NULL,
 		.sumsq = ps->sumsq ? ps->sumsq + nd->first_param : NULL,
-		.dy_is_dz = !ends && nd[1].through,
+		.dy_is_pre_activation = !ends && nd[1].fuse_act_backward,
 		.aux_i = q->node[i].aux_i,
 		.aux_w = q->node[i].aux_w,
 		.kept = q->node[i].kept,
@@ -54,9 +54,9 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		.mask = {q->c.seed, ps->first_sample, nd->number},
 	};
 
-	if (nd->through) {
-		c.through = nd[-1].cfg.act;
-		c.through_aux = q->node[i - 1].act_aux;
+	if (nd->fuse_act_backward) {
+		c.fuse_act_backward = nd[-1].cfg.act;
+		c.fuse_act_backward_aux = q->node[i - 1].act_aux;
 	}
 	for (uint32_t j = 0; j < nd->n_in; j++)
 		c.x[j] = q->value[nd->in[j]].value;
@@ -66,7 +66,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		ps->w[j] = mr_sequential_weights(q, p);
 		ps->dw[j] = ps->grad ? ps->grad[p] : NULL;
 		if (p == q->few_owner || p == q->few_user)
-			c.few = &q->few;
+			c.sparse_rows = &q->sparse_rows;
 	}
 	return c;
 }
@@ -246,7 +246,7 @@ static void find_few(mr_sequential *q)
 	const mr_param *p = &q->g->params[q->few_owner];
 	uint16_t tokens = q->g->nodes[p->node].in[0];
 
-	mr_few_find(&q->few, q->value[tokens].value, q->c.samples * q->g->values[tokens].shape.rows, p->dim[0]);
+	mr_sparse_rows_find(&q->sparse_rows, q->value[tokens].value, q->c.samples * q->g->values[tokens].shape.rows, p->dim[0]);
 }
 
 /* Book @f, @b and @u nanoseconds of computing that end at @now, without what other programs took of them. */
@@ -288,7 +288,7 @@ static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 			       isnan(q->loss[m]) ? "not a number" : "infinite", (unsigned long long)q->step);
 	if (q->few_owner != UINT32_MAX) {
 		find_few(q);
-		q->few.whole = ps->sumsq ? q->grad[q->few_user] : NULL;
+		q->sparse_rows.whole = ps->sumsq ? q->grad[q->few_user] : NULL;
 	}
 	MR_TRY(backward(q, ps));
 	t2 = mr_clock_ns();

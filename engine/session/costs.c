@@ -61,7 +61,7 @@ static double crowding(const mr_session *s, uint16_t stage)
 	const mr_plan *p = s->plan;
 	double all = 0, share;
 
-	if (!p || p->n_workers < 2 || p->n_pipes < 2 || mr_contract_replicates(&p->contract) || mr_plan_parts(p, stage) < 2)
+	if (!p || p->n_workers < 2 || p->n_pipes < 2 || mr_contract_replicates(&p->contract) || mr_plan_partial_sums(p, stage) < 2)
 		return 0;
 	share = 1.0 / p->n_workers;
 	for (unsigned own = 0; own < p->n_pipes; own++) {
@@ -98,7 +98,7 @@ static void add_crowding(const mr_session *s, const mr_costs *c, mr_stage_cost *
 static void add_reductions(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
 {
 	for (uint16_t i = 0; s->plan && i < s->partition.n_stages; i++)
-		stage[i].r = c->sum_s * (param_bytes(s, i) * (mr_plan_parts(s->plan, i) - 1) + tied_bytes(s, i) * s->plan->n_pipes);
+		stage[i].r = c->sum_s * (param_bytes(s, i) * (mr_plan_partial_sums(s->plan, i) - 1) + tied_bytes(s, i) * s->plan->n_pipes);
 }
 
 /* Where commits are more than a step by itself. A norm that is no instruction is part of the step. */
@@ -112,7 +112,7 @@ static void add_commits(const mr_session *s, const mr_costs *c, mr_stage_cost *s
 	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
 		double bytes = param_bytes(s, i), norm = bytes * c->norm_s;
 
-		if (pipes > 1 && mr_plan_parts(s->plan, i) > 1 && !replicates && c->shared_s > 0)
+		if (pipes > 1 && mr_plan_partial_sums(s->plan, i) > 1 && !replicates && c->shared_s > 0)
 			stage[i].u = c->shared_s * bytes;
 		if (replicates && c->average_s > 0)
 			stage[i].a = c->average_s * bytes * mr_replicas_passes(&s->plan->contract.average, pipes, s->optim.ops->n_states);
@@ -136,7 +136,7 @@ static double apart(const mr_session *s, uint16_t a, uint16_t b)
 	return n ? (double)n / s->plan->n_pipes : 0;
 }
 
-static void add_boundaries(const mr_session *s, const mr_hand_over *r, mr_stage_cost *stage)
+static void add_boundaries(const mr_session *s, const mr_handoff *r, mr_stage_cost *stage)
 {
 	uint16_t n = s->partition.n_stages;
 
@@ -307,7 +307,7 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 {
 	MR_TRY(mr_costs_alloc(s, out));
 	out->measured = true;
-	out->remote = p->hand_over;
+	out->remote = p->handoff;
 	out->threads = s->place.worker[0].n_threads;
 	out->spread = p->worst;
 	out->sum_s = p->commits.reduce_s > 0 ? p->commits.reduce_s : rate_of(s, p->sum_s);

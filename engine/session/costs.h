@@ -14,7 +14,7 @@
  * several micro-batches takes less for each but the first, 0 unless the plan that was measured has any. spread is how
  * much medians were above minima, and in the first line the largest of all, which tells how disturbed the machine was. Files
  * without the last one or two columns are read too. reads and writes (0 when they are missing) are seconds a byte that
- * a boundary costs its reader and its writer when these are two workers (host/hand_over.h); sums, that adding one gradient to
+ * a boundary costs its reader and its writer when these are two workers (host/handoff.h); sums, that adding one gradient to
  * another takes, which several pipes do; norms, that the norm of a gradient takes, where the run clips; saves, that a step inside a backward pass
  * takes less than one by itself; shares, that a step takes on weights that several pipes read, all its ranges together (0: as long as any
  * other); averages, each time that an average of replicas loads or stores a byte of one (0: an average is as long as a step of each); hops, seconds until
@@ -37,7 +37,7 @@ typedef struct mr_layer_cost {
 
 typedef struct mr_costs {
 	mr_layer_cost *layer; /* [nodes of the graph]; owned */
-	mr_hand_over remote;  /* of a byte that one worker writes and another reads */
+	mr_handoff remote;  /* of a byte that one worker writes and another reads */
 	double sum_s;         /* of a byte of one gradient that is added to another */
 	double norm_s;        /* of a byte of a gradient whose norm is taken */
 	double save_s;        /* of a byte of weights that is stepped inside a backward pass, less than by itself */

@@ -2,7 +2,7 @@
 
 #include "host/memory.h"
 #include "sequential/sequential_size.h"
-#include "session/known.h"
+#include "session/objective_report.h"
 #include "store/crc_file.h"
 
 /* What a process needs beside its arenas, kernels and data: code that is touched late, stacks, buffers of files. */
@@ -83,7 +83,7 @@ mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_pla
 	if (!workers)
 		MR_TRY(workers_bytes(s, &b[MR_MEMORY_WORKERS]));
 	b[MR_MEMORY_THREADS] = mr_memory_of_threads(s);
-	b[MR_MEMORY_EVALUATION] = (d->n_valid / (uint64_t)s->samples + 1) * (sizeof(double) + sizeof(uint64_t)) + mr_known_bytes(s);
+	b[MR_MEMORY_EVALUATION] = (d->n_valid / (uint64_t)s->samples + 1) * (sizeof(double) + sizeof(uint64_t)) + mr_objective_report_bytes(s);
 	if (s->plan && mr_job_trace_steps(s->job, &first, &last))
 		b[MR_MEMORY_TRACE] = s->place.n_workers * MR_TRACE_BYTES;
 	b[MR_MEMORY_CHECKPOINT] = 2 * MR_CRC_BLOCK;

@@ -6,7 +6,7 @@
  *	          metrics.jsonl    one line a step and one an evaluation
  *	          memory.json      weight versions and bytes in use at once, measured and predicted
  *	          trace.json       when trace.steps asks for it
- *	          checkpoints/     see session/saves.h
+ *	          checkpoints/     see session/checkpoints.h
  *	          LOCK             held by the process that trains
  */
 #ifndef MR_SESSION_RUNDIR_H

@@ -6,9 +6,9 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "session/costs.h"
-#include "session/known.h"
+#include "session/objective_report.h"
 #include "session/memory_plan.h"
-#include "session/session_parts.h"
+#include "session/session_internal.h"
 #include "host/limits.h"
 #include "host/memory.h"
 #include "nn/data/text.h"
@@ -266,7 +266,7 @@ mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 
 void mr_session_close(mr_session *s)
 {
-	mr_known_destroy(s->known);
+	mr_objective_report_destroy(s->known);
 	mr_executor_fini(&s->executor);
 	mr_place_fini(&s->place);
 	mr_topo_fini(&s->topo);

@@ -14,7 +14,7 @@
 #include "session/executor.h"
 
 struct mr_costs;
-struct mr_known;
+struct mr_objective_report;
 
 typedef struct mr_session {
 	const mr_job *job;     /* borrowed */
@@ -44,7 +44,7 @@ typedef struct mr_session {
 	mr_executor executor;        /* after mr_session_start */
 	uint64_t program_bytes;      /* memory_plan.h: resident before a plan was made; 0: when memory is judged */
 	uint64_t workers_limit;      /* most bytes that the workers may map; 0: only the process has a limit */
-	struct mr_known *known;      /* known.h: of an objective of the theory, where somebody put it; else NULL. Owned */
+	struct mr_objective_report *known;      /* objective_report.h: of an objective of the theory, where somebody put it; else NULL. Owned */
 	uint64_t base_bytes;         /* resident memory before the executor was made; of a run see there */
 	uint64_t before_bytes;       /* most of it until then: a long list costs more while it is made and checked */
 } mr_session;

@@ -10,7 +10,7 @@
 #include "host/memory.h"
 #include "session/forecast.h"
 #include "session/memory_plan.h"
-#include "session/session_parts.h"
+#include "session/session_internal.h"
 
 typedef struct cut {
 	uint32_t n_stages;

@@ -6,7 +6,7 @@
 #include "session/costs.h"
 #include "job/machine.h"
 #include "session/plan_file.h"
-#include "session/session_parts.h"
+#include "session/session_internal.h"
 #include "lower/check.h"
 #include "lower/lower.h"
 #include "planner/plan_identity.h"
@@ -171,7 +171,7 @@ static mr_status check_direction(const mr_session *s)
 {
 	const mr_optim_ops *o = mr_job_optimizer(s->job);
 
-	if (!s->plan || s->plan->contract.aim != MR_AIM_AHEAD || o->along != MR_ALONG_NOTHING)
+	if (!s->plan || s->plan->contract.predict != MR_PREDICT_AHEAD || o->along != MR_ALONG_NOTHING)
 		return MR_OK;
 	return mr_fail(MR_ECONFIG, "%s predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
 		       s->job->system.name, o->name);
@@ -187,10 +187,10 @@ static const char *no_prediction(const mr_plan *own)
 
 	if (k->flush != MR_FLUSH_NONE)
 		return NULL;
-	if (k->aim == MR_AIM_BACK)
+	if (k->predict == MR_PREDICT_BACK)
 		return "what it corrects backward is the way from the weights of F to those of B, and F on predictions "
 		       "would leave none, so the correction would go too far";
-	if (k->aim != MR_AIM_NONE)
+	if (k->predict != MR_PREDICT_NONE)
 		return "its forward works on weights predicted that far already, and twice the way is too far";
 	if (k->coverage == MR_COVER_BLOCK)
 		return "a step moves one stage that is drawn, so at the others the last step is none, and how many "
@@ -260,10 +260,10 @@ static mr_status aim_ahead(mr_session *s)
 			   : mr_fail(MR_ERESOURCE, "no memory for the ages of %u stages", plan->n_stages);
 
 	if (st == MR_OK) {
-		bool along = k->read_f == MR_READ_LATEST && !mr_plan_has_turns(plan) &&
+		bool along = k->read_f == MR_READ_LATEST && !mr_plan_has_stage_replicas(plan) &&
 			     s->optim.ops->along != MR_ALONG_NOTHING;
 
-		k->aim = along ? MR_AIM_AHEAD : MR_AIM_STEPS;
+		k->predict = along ? MR_PREDICT_AHEAD : MR_PREDICT_STEPS;
 		mr_sched_aim(plan, age, k->same_version_b ? age : age + plan->n_stages);
 	}
 	free(age);
@@ -275,7 +275,7 @@ static mr_status set_aim(mr_session *s)
 {
 	bool predicts = s->mitigate.predicts && s->plan->contract.flush == MR_FLUSH_NONE;
 
-	if (predicts && s->plan->lowered && s->plan->contract.aim == MR_AIM_NONE)
+	if (predicts && s->plan->lowered && s->plan->contract.predict == MR_PREDICT_NONE)
 		return mr_fail(MR_ECONFIG, "the plan was recorded without predictions, and %s makes some",
 			       s->mitigate.ops->name);
 	return predicts && !s->plan->lowered ? aim_ahead(s) : MR_OK;
@@ -310,7 +310,7 @@ mr_status mr_session_finish_plan(mr_session *s, const mr_cost *costs)
 	if (!s->plan->lowered)
 		MR_TRY(mr_plan_lower(s->plan, &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph) &&
 										mr_optim_elementwise(&s->optim) && !k->keep_read,
-							       .hand_over_first = true,
+							       .handoff_first = true,
 							       .costs = costs,
 							       .n_costs = costs ? 1 : 0}));
 	MR_TRY(mr_plan_check(s->plan));

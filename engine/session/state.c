@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/stats.h"
-#include "exec/aim.h"
+#include "exec/predict.h"
 
 static mr_saved_dtype saved_dtype(mr_dtype t)
 {
@@ -71,13 +71,13 @@ static mr_status add_replicas(const mr_run *run, uint16_t s, mr_saved_tensor t, 
 	const mr_optim_ops *o = run->c.optim->ops;
 
 	for (uint32_t r = 0; r < g->n; r++) {
-		const mr_block *b = mr_replicas_block(g, r);
+		const mr_stage_weights *b = mr_replicas_block(g, r);
 
 		for (uint32_t i = 0; i < o->n_states; i++) {
 			of_state.data = b->state[i] + state_at;
 			MR_TRY(add(&out->optimizer, &of_state, "r%u.%s.%s", r, name, o->state_names[i]));
 		}
-		t.data = (char *)mr_block_weights(b, 0, b->latest) + at;
+		t.data = (char *)mr_weights_at(b, 0, b->latest) + at;
 		if (g->mean)
 			MR_TRY(add(&out->inflight, &t, "r%u.%s", r, name));
 	}
@@ -93,7 +93,7 @@ static mr_status add_replicas(const mr_run *run, uint16_t s, mr_saved_tensor t, 
 
 static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 {
-	const mr_block *b = &run->block[s];
+	const mr_stage_weights *b = &run->weights[s];
 	const mr_optim_ops *o = run->c.optim->ops;
 	mr_types types = run->c.kernels->types;
 	uint32_t first, end;
@@ -108,7 +108,7 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 			continue;
 		of_state = of_param(param, types.state, NULL);
 		t = of_param(param, types.weights, (run->replicas ? (char *)mr_replicas_model(&run->replicas[s])
-							: (char *)mr_block_weights(b, 0, b->latest)) + at);
+							: (char *)mr_weights_at(b, 0, b->latest)) + at);
 		MR_TRY(add(&out->model, &t, "%s", param->name));
 		if (run->replicas) {
 			MR_TRY(add_replicas(run, s, t, of_state, param->name, at, state_at, out));
@@ -127,7 +127,7 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 		if (run->c.plan->contract.flush != MR_FLUSH_NONE)
 			continue; /* nobody reads an older version: it was kept to take a step back, and now the step stands */
 		for (uint64_t v = b->latest < b->cap ? 0 : b->latest + 1 - b->cap; v < b->latest; v++) {
-			t.data = (char *)mr_block_weights(b, 0, v) + at;
+			t.data = (char *)mr_weights_at(b, 0, v) + at;
 			MR_TRY(add(&out->inflight, &t, "v%llu.%s", (unsigned long long)v, param->name));
 		}
 	}
@@ -157,13 +157,13 @@ static void collect_idle(mr_hop *h)
 
 static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state *out)
 {
-	const mr_block *b = &run->block[s];
+	const mr_stage_weights *b = &run->weights[s];
 	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
 	char prefix[8] = "";
 
 	for (uint32_t i = 0; i < st->n_slots && b->n_aimed && run->c.plan->contract.same_version_b; i++)
 		if (st->slot[i].taken) {
-			mr_saved_tensor t = of_bytes(mr_aim_kept(b, pipe, i), mr_stage_size(b->stage)->weight_bytes);
+			mr_saved_tensor t = of_bytes(mr_predict_kept(b, pipe, i), mr_stage_size(b->stage)->weight_bytes);
 
 			MR_TRY(add(&out->inflight, &t, "aimed.s%u.m%llu", s, (unsigned long long)st->slot[i].micro));
 		}
@@ -183,8 +183,8 @@ static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state 
 		if (st->slot[i].taken)
 			MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)st->slot[i].micro));
 	}
-	if (run->block[s].holds && run->block[s].held_version != MR_AIM_HOLDS_NONE) {
-		mr_saved_tensor t = of_bytes(run->block[s].held, mr_stage_size(run->block[s].stage)->weight_bytes);
+	if (run->weights[s].holds && run->weights[s].held_version != MR_PREDICT_HOLDS_NONE) {
+		mr_saved_tensor t = of_bytes(run->weights[s].held, mr_stage_size(run->weights[s].stage)->weight_bytes);
 
 		MR_TRY(add(&out->inflight, &t, "held.s%u", s));
 	}

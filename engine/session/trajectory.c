@@ -89,9 +89,9 @@ static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_c
 		.n_steps = n_steps, .n_micro = n_micro, .n_versions = mr_contract_after(c, n_steps), .graph = graph};
 	st = MR_OK;
 	if (turns) {
-		t->turns = rows(p->n_stages, 1, &st);
+		t->stage_replicas = rows(p->n_stages, 1, &st);
 		for (uint16_t s = 0; s < p->n_stages && st == MR_OK; s++) {
-			t->turns[s] = turns[s];
+			t->stage_replicas[s] = turns[s];
 			if (n_micro / turns[s] > t->n_versions)
 				t->n_versions = n_micro / turns[s];
 		}
@@ -117,7 +117,7 @@ mr_status mr_trajectory_create_for(const mr_graph *graph, const mr_partition *p,
 {
 	bool replicates = mr_contract_replicates(&plan->contract);
 
-	MR_TRY(create(graph, p, &plan->contract, mr_plan_has_turns(plan) ? plan->turns : NULL, replicates ? plan->n_pipes : 1, n_steps, out));
+	MR_TRY(create(graph, p, &plan->contract, mr_plan_has_stage_replicas(plan) ? plan->stage_replicas : NULL, replicates ? plan->n_pipes : 1, n_steps, out));
 	for (uint16_t r = 0; replicates && r < plan->n_pipes; r++)
 		for (uint16_t s = 0; s < plan->n_stages; s++) {
 			const mr_list *l = mr_plan_list(plan, mr_plan_worker(plan, (uint8_t)r, s), MR_BODY);
@@ -146,7 +146,7 @@ void mr_trajectory_destroy(mr_trajectory *t)
 		free(t->stage[s].summed);
 	}
 	free(t->first);
-	free(t->turns);
+	free(t->stage_replicas);
 	free(t->stage);
 	free(t->loss);
 	free(t);
@@ -182,7 +182,7 @@ static void put_version(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, co
 	mr_trajectory_stage *row = mr_trajectory_row(t, r, s);
 
 	put_params(t, s, row->weights + v * row->n_scalars,
-		   run ? mr_block_weights(mr_run_block(run, (uint8_t)r, s), 0, v) : NULL, run, q);
+		   run ? mr_weights_at(mr_run_weights(run, (uint8_t)r, s), 0, v) : NULL, run, q);
 }
 
 /* What stands there after @n averages. */
@@ -244,7 +244,7 @@ void mr_trajectory_close(mr_trajectory *t, const mr_run *run)
 {
 	for (uint16_t r = 0; t->average.every && r < t->n_rows; r++)
 		for (uint16_t s = 0; s < t->n_stages; s++)
-			note_average(t, r, s, mr_run_block(run, (uint8_t)r, s)->latest, run);
+			note_average(t, r, s, mr_run_weights(run, (uint8_t)r, s)->latest, run);
 }
 
 static void note_loss(mr_trajectory *t, const mr_run *run, const mr_instr *in, uint64_t micro)
@@ -258,7 +258,7 @@ static void begin_part(mr_trajectory *t, const mr_run *run, uint16_t s, uint64_t
 {
 	mr_trajectory_stage *row = mr_trajectory_row(t, 0, s);
 
-	for (uint64_t m = part; m < t->n_micro; m += t->turns[s])
+	for (uint64_t m = part; m < t->n_micro; m += t->stage_replicas[s])
 		row->f_version[m] = row->b_version[m] = row->applied_on[m] = MR_TRAJECTORY_NONE;
 	if (part > 0)
 		return;
@@ -270,7 +270,7 @@ static void begin_part(mr_trajectory *t, const mr_run *run, uint16_t s, uint64_t
 /* What @in, of one of the workers that take turns, did. Of the parts of a commit the last one makes the version. */
 static void observe_turn(mr_trajectory *t, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
-	uint32_t turns = t->turns[in->stage];
+	uint32_t turns = t->stage_replicas[in->stage];
 	mr_trajectory_stage *row = mr_trajectory_row(t, 0, in->stage);
 	bool first = in->pipe % turns == 0, made = in->flags & MR_INSTR_UPDATE;
 
@@ -307,7 +307,7 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 	uint16_t r = t->n_rows > 1 ? in->pipe : 0;
 	mr_trajectory_stage *row = mr_trajectory_row(t, r, in->stage);
 
-	if (t->turns) {
+	if (t->stage_replicas) {
 		observe_turn(t, run, in, micro, version);
 		return;
 	}
@@ -324,7 +324,7 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 	switch (in->op) {
 	case MR_OP_F:
 		row->f_version[micro] = version;
-		if (run->block[in->stage].holds && micro % t->need) /* made from that version, not reading it */
+		if (run->weights[in->stage].holds && micro % t->need) /* made from that version, not reading it */
 			row->n_events++;
 		else
 			note_read(t, row, version);
@@ -348,7 +348,7 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 		break;
 	}
 	if (in->op == MR_OP_U || in->flags & MR_INSTR_UPDATE) {
-		uint64_t latest = mr_run_block(run, in->pipe, in->stage)->latest;
+		uint64_t latest = mr_run_weights(run, in->pipe, in->stage)->latest;
 
 		note_commit(t, row, latest);
 		put_version(t, r, in->stage, latest, run, NULL);
@@ -382,7 +382,7 @@ uint64_t mr_trajectory_versions(const mr_trajectory *t, uint16_t s, uint64_t n_s
 {
 	const mr_contract c = {.average = t->average};
 
-	return t->turns ? n_steps * t->need / t->turns[s] : mr_contract_after(&c, n_steps);
+	return t->stage_replicas ? n_steps * t->need / t->stage_replicas[s] : mr_contract_after(&c, n_steps);
 }
 
 uint64_t mr_trajectory_steps(const mr_trajectory *t)
@@ -391,7 +391,7 @@ uint64_t mr_trajectory_steps(const mr_trajectory *t)
 	uint64_t n = t->n_steps;
 
 	for (size_t i = 0; i < (size_t)t->n_rows * t->n_stages; i++) {
-		uint64_t steps = t->turns ? t->stage[i].n_commits * t->turns[i] / t->need : mr_contract_steps(&c, t->stage[i].n_commits);
+		uint64_t steps = t->stage_replicas ? t->stage[i].n_commits * t->stage_replicas[i] / t->need : mr_contract_steps(&c, t->stage[i].n_commits);
 
 		n = steps < n ? steps : n;
 	}

@@ -47,7 +47,7 @@ typedef struct mr_trajectory_stage {
 typedef struct mr_trajectory {
 	uint16_t n_stages;
 	uint32_t need;                 /* micro-batches a step */
-	uint8_t *turns;                /* [n_stages] micro-batches a commit, where parts of a stage take turns; NULL: none do */
+	uint8_t *stage_replicas;                /* [n_stages] micro-batches a commit, where parts of a stage take turns; NULL: none do */
 	uint32_t sum;                  /* of these in one sum of gradients: need, or a replica's part of it */
 	uint16_t n_rows;               /* replicas; 1 where there are none */
 	mr_average average;

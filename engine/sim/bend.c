@@ -73,7 +73,7 @@ static double finish(const void *arg, const mr_unroll *g, uint32_t node, double 
 
 /* --- links --- */
 
-static double hand_over(const void *arg, uint16_t from, uint16_t to, double c)
+static double handoff(const void *arg, uint16_t from, uint16_t to, double c)
 {
 	const mr_bend *b = arg;
 
@@ -151,7 +151,7 @@ mr_status mr_bend_init(mr_bend *b, const mr_plan *plan, const mr_cost *cost, con
 	if (p->n_stragglers || varies)
 		b->hooks.finish = finish;
 	if (p->node)
-		b->hooks.hand_over = hand_over;
+		b->hooks.handoff = handoff;
 	return MR_OK;
 }
 

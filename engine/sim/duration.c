@@ -46,5 +46,5 @@ double mr_sim_duration_hop(const mr_sim_duration *d, uint16_t stage, uint16_t fr
 {
 	double c = d->cost->stage[stage].c;
 
-	return d->bend.hooks.hand_over ? d->bend.hooks.hand_over(&d->bend, from, to, c) : c;
+	return d->bend.hooks.handoff ? d->bend.hooks.handoff(&d->bend, from, to, c) : c;
 }

@@ -86,9 +86,9 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		.dw_add = io->add_grads,
 		.step = io->step ? io->step + (nd->first_param - s->first_param) : NULL,
 		.sumsq = io->sumsq ? io->sumsq + (nd->first_param - s->first_param) : NULL,
-		.through = st->through,
-		.through_aux = resolve(io, st->through_aux),
-		.dy_is_dz = st->dy_is_dz,
+		.fuse_act_backward = st->fuse_act_backward,
+		.fuse_act_backward_aux = resolve(io, st->fuse_act_backward_aux),
+		.dy_is_pre_activation = st->dy_is_pre_activation,
 		.aux_i = resolve(io, st->aux_i),
 		.aux_w = resolve(io, st->aux_w),
 		.kept = resolve(io, st->kept),
@@ -149,7 +149,7 @@ mr_status mr_stage_recompute(const mr_stage *s, const mr_stage_io *io)
 
 typedef enum half { HALF_I = 1, HALF_W = 2 } half;
 
-uint32_t mr_stage_turns(const mr_stage *s)
+uint32_t mr_stage_replicas(const mr_stage *s)
 {
 	uint32_t n = 0;
 

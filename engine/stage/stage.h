@@ -48,11 +48,11 @@ typedef struct mr_stage_sizes {
 
 /* For the W of one sum that several threads make at once: what to do before and after each layer with parameters, the k-th of
  * them (from 0) in backward order. */
-typedef struct mr_turn {
+typedef struct mr_sum_order_hook {
 	mr_status (*before)(void *arg, uint32_t k);
 	void (*after)(void *arg, uint32_t k);
 	void *arg;
-} mr_turn;
+} mr_sum_order_hook;
 
 typedef struct mr_stage_io {
 	mr_kctx *kc;
@@ -67,7 +67,7 @@ typedef struct mr_stage_io {
 	bool add_grads;           /* false: first micro-batch of the sum */
 	const mr_step *step;      /* B and W that complete the sum: [parameters of the stage] steps; NULL: gradients alone */
 	double *sumsq;            /* with step: [parameters of the stage], as mr_layer_call has it; NULL: nobody asks */
-	const mr_turn *turn;      /* W apart from its I; of a span, the first's; NULL: nothing */
+	const mr_sum_order_hook *turn;      /* W apart from its I; of a span, the first's; NULL: nothing */
 	const void *target;
 	double *loss;
 	uint64_t *right;          /* as mr_layer_call.right */
@@ -121,8 +121,8 @@ mr_status mr_stage_backward_through(const mr_stage *s, const mr_stage_io *io) MR
 mr_status mr_stage_backward_input(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 mr_status mr_stage_backward_weight(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 
-/** Layers with parameters: so many turns has a W (mr_turn). */
-uint32_t mr_stage_turns(const mr_stage *s);
+/** Layers with parameters: so many turns has a W (mr_sum_order_hook). */
+uint32_t mr_stage_replicas(const mr_stage *s);
 
 /** Write the initial parameters to @weights. */
 void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights);

@@ -192,7 +192,7 @@ static void alias_residual(const mr_stage *s, notes *n, const mr_node *nd, uint3
 	n->class_of[trunk] = n->class_of[nd->out];
 	if (reads_last(s, branch, node) && s->g->values[branch].n_uses == 1 &&
 	    producer(s, branch) > other_reader(s, trunk, node) && producer(s, branch) > producer(s, trunk) &&
-	    !s->g->nodes[producer(s, branch)].ops->passes_dy)
+	    !s->g->nodes[producer(s, branch)].ops->identity_backward)
 		n->class_of[branch] = n->class_of[nd->out];
 }
 
@@ -223,7 +223,7 @@ static void class_grads(mr_stage *s, notes *n)
 	for (uint32_t i = n_steps(s); i-- > 0;) {
 		const mr_node *nd = s->step[i].node;
 
-		if (nd->ops->passes_dy && nd->n_in == 2 && !s->split)
+		if (nd->ops->identity_backward && nd->n_in == 2 && !s->split)
 			alias_residual(s, n, nd, s->first + i);
 	}
 	for (uint32_t i = 0; i < n_steps(s); i++) {
@@ -259,7 +259,7 @@ static bool kept_for_w(const mr_stage *s, uint16_t v)
 {
 	uint32_t p = s->g->values[v].producer;
 
-	return s->split && inside(s, p) && (s->step[p - s->first].needs.dy_w || s->step[p - s->first].dy_is_dz);
+	return s->split && inside(s, p) && (s->step[p - s->first].needs.dy_w || s->step[p - s->first].dy_is_pre_activation);
 }
 
 /* Which steps do the act_backward of the one in front. */
@@ -268,11 +268,11 @@ static void go_through(mr_stage *s)
 	for (uint32_t i = 1; i < n_steps(s); i++) {
 		mr_stage_step *st = &s->step[i], *front = st - 1;
 
-		if (!st->node->through)
+		if (!st->node->fuse_act_backward)
 			continue;
-		st->through = front->node->cfg.act;
-		st->through_aux = front->needs.aux_i ? front->aux_i : front->y;
-		front->dy_is_dz = true;
+		st->fuse_act_backward = front->node->cfg.act;
+		st->fuse_act_backward_aux = front->needs.aux_i ? front->aux_i : front->y;
+		front->dy_is_pre_activation = true;
 	}
 }
 
@@ -296,7 +296,7 @@ static mr_status place_grads(mr_stage *s, notes *n)
 			MR_TRY(mr_lifetime_add(&n->bwd, n->grad_born[c], n->grad_dies[c], value_bytes(s, v),
 					       &n->grad[c].offset));
 		}
-		if (st->dy_is_dz) {
+		if (st->dy_is_pre_activation) {
 			st->kept = n->grad[n->class_of[st->node->out]];
 		} else if (s->split) {
 			st->kept = take_slot(n, st->needs.kept);
@@ -332,7 +332,7 @@ static void wire_grads(mr_stage *s, notes *n)
 
 			if (!mr_graph_has_grad(s->g, v))
 				continue;
-			if (!(nd->ops->passes_dy && n->class_of[v] == n->class_of[nd->out])) {
+			if (!(nd->ops->identity_backward && n->class_of[v] == n->class_of[nd->out])) {
 				st->dx[j] = n->grad[n->class_of[v]];
 				st->dx_add[j] = has[v];
 				st->quiet_i = false;

@@ -27,9 +27,9 @@ typedef struct mr_stage_step {
 	bool quiet_f;                   /* no F to call: the node in front does it */
 	mr_ref dy, dx[MR_LAYER_INPUTS]; /* dx nowhere: not wanted, or the same buffer as dy */
 	bool dx_add[MR_LAYER_INPUTS];
-	mr_act through;                 /* of the step in front, if this one's I is to do its act_backward, and what that reads */
-	mr_ref through_aux;
-	bool dy_is_dz;                  /* the step behind does this one's */
+	mr_act fuse_act_backward;                 /* of the step in front, if this one's I is to do its act_backward, and what that reads */
+	mr_ref fuse_act_backward_aux;
+	bool dy_is_pre_activation;                  /* the step behind does this one's */
 	bool quiet_i;                   /* no input half to call: every wanted dx is dy's own buffer, or none is wanted */
 	mr_ref aux_i, aux_w, kept, scratch_f, scratch_b;
 	size_t weight_at[MR_LAYER_PARAMS];

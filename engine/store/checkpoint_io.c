@@ -21,7 +21,7 @@ uint64_t mr_checkpoint_bytes(const mr_checkpoint_content *c)
 	uint64_t sum = 1 << 20; /* manifest, directories */
 
 	for (size_t i = 0; i < c->n_parts; i++) {
-		const mr_checkpoint_part *p = &c->parts[i];
+		const mr_checkpoint_shard *p = &c->parts[i];
 
 		sum += mr_safetensors_header_bytes(p->tensors, p->n_tensors, p->metadata, p->n_metadata) + 4096;
 		for (size_t t = 0; t < p->n_tensors; t++)
@@ -100,7 +100,7 @@ static mr_status check_content(const mr_checkpoint_content *c)
 }
 
 /* Write one file; its size and checksums move to @out. */
-static mr_status write_part(int dir, const mr_checkpoint_part *p, mr_manifest_file *out)
+static mr_status write_part(int dir, const mr_checkpoint_shard *p, mr_manifest_file *out)
 {
 	mr_crc_file f;
 	mr_status st;

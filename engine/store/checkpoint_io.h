@@ -34,17 +34,17 @@
 #include "store/safetensors.h"
 
 /* One file of a checkpoint. */
-typedef struct mr_checkpoint_part {
+typedef struct mr_checkpoint_shard {
 	const char *name; /* "model.safetensors": no '/', no leading '.', not MANIFEST.json */
 	const mr_saved_tensor *tensors;
 	size_t n_tensors;
 	const mr_saved_text *metadata;
 	size_t n_metadata;
-} mr_checkpoint_part;
+} mr_checkpoint_shard;
 
 typedef struct mr_checkpoint_content {
 	uint64_t step;
-	const mr_checkpoint_part *parts;
+	const mr_checkpoint_shard *parts;
 	size_t n_parts;
 	const mr_saved_text *facts; /* config hash, plan hash, seed, ISA, ...: kept in the manifest; no key twice */
 	size_t n_facts;

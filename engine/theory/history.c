@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/size.h"
-#include "exec/block.h"
+#include "exec/stage_weights.h"
 
 /* How @o steps parameter @p, whose storage lies at @at. */
 static mr_optim_call call_of(const mr_history *h, const mr_optim *o, uint32_t p, size_t at, double lr, uint64_t t)
@@ -38,7 +38,7 @@ static void layout(mr_histories *h, mr_arena *a, const mr_optim *o, mr_dtype t)
 		b->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
 		for (uint32_t i = 0; i < o->ops->n_states; i++)
 			b->state[i] = mr_arena_take(a, z->state_bytes, MR_CACHE_LINE);
-		b->work = mr_arena_take(a, mr_block_work_bytes(b->stage, o, t), MR_CACHE_LINE);
+		b->work = mr_arena_take(a, mr_weights_work_bytes(b->stage, o, t), MR_CACHE_LINE);
 	}
 }
 

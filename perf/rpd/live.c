@@ -80,7 +80,7 @@ static mr_plan *plan_of(const task *t)
 	/* A micro-batch is a minibatch of the data counted on over epochs, as in unit time. */
 	die_unless(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = t->way->stages, .n_micro = 1, .n_steps = t->n_steps,
 							  .n_batches = t->n_micro, .options = v}, &plan), t->way->name);
-	die_unless(mr_plan_lower(plan, &(mr_lower_opts){.update_inside = true, .hand_over_first = true}), t->way->name);
+	die_unless(mr_plan_lower(plan, &(mr_lower_opts){.update_inside = true, .handoff_first = true}), t->way->name);
 	die_unless(mr_plan_check(plan), t->way->name);
 	mr_values_destroy(v);
 	return plan;
@@ -102,8 +102,8 @@ static bool on_update(void *arg, const mr_unit_event *e)
 	if (e->kind != MR_UNIT_UPDATE || ++c->n_updates < c->n_all)
 		return true;
 	for (uint16_t s = 0; s < c->run->n_stages; s++) {
-		const mr_block *b = &c->run->block[s];
-		const uint8_t *want = mr_history_latest(&e->model[0].at[s]), *got = mr_block_weights(b, 0, b->latest);
+		const mr_stage_weights *b = &c->run->weights[s];
+		const uint8_t *want = mr_history_latest(&e->model[0].at[s]), *got = mr_weights_at(b, 0, b->latest);
 		uint32_t first, end;
 
 		mr_stage_params(b->stage, &first, &end);

@@ -11,7 +11,7 @@
 #include "planner/graph_objective.h"
 #include "theory/aged_run.h"
 #include "theory/unit_run.h"
-#include "schedules/parts/rpd_draw.h"
+#include "schedules/common/rpd_draw.h"
 
 typedef struct problem {
 	mr_dataset *data;

@@ -63,7 +63,7 @@ static mr_plan *plan_of(const method *m)
 	v = lm_values(ops->options, m->every ? (const char *const[][2]){{"every", m->every}, {"placement", m->placement}, {NULL, NULL}}
 					     : (const char *const[][2]){{NULL, NULL}});
 	die_unless(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = WORKERS, .n_micro = m->n_micro, .options = v}, &plan), m->name);
-	die_unless(mr_plan_lower(plan, &(mr_lower_opts){.update_inside = true, .hand_over_first = true}), m->name);
+	die_unless(mr_plan_lower(plan, &(mr_lower_opts){.update_inside = true, .handoff_first = true}), m->name);
 	die_unless(mr_plan_check(plan), m->name);
 	mr_values_destroy(v);
 	return plan;

@@ -19,7 +19,7 @@
 	"optimizer = { name = \"adamw\"; }; system = { name = \"%s\"; };\n"                                            \
 	"train = { steps = 2; batch = 4; microbatches = 2; lr = 0.01; };\n"                                            \
 	"machine = { workers = 2; threads = 1; }; backend = \"reference\"; dtype = \"f64\";\n"
-/* 16 tokens a step, of some hundred characters (mr_few_pays) */
+/* 16 tokens a step, of some hundred characters (mr_sparse_rows_pays) */
 #define FEW                                                                                                            \
 	"model = { name = \"gpt\"; layers = 2; width = 16; heads = 2; context = 8; tied = true; };\n"                   \
 	"data = { name = \"sources\"; root = \"%s\"; };\n"                                                             \
@@ -271,7 +271,7 @@ static void boundaries_cost_reader_and_writer(void)
 	open_gpt("", "1f1b");
 	MR_CHECK_OK(mr_costs_nominal(&session, &c));
 	mr_costs_of_stages(&session, &c, plain);
-	c.remote = (mr_hand_over){1e-9, 1e-10};
+	c.remote = (mr_handoff){1e-9, 1e-10};
 	mr_costs_of_stages(&session, &c, stage);
 	bytes = (double)session.samples * 8 * 16 * 8; /* context, width, f64 */
 	CU_ASSERT_DOUBLE_EQUAL(stage[1].f - plain[1].f, bytes * 1e-9, 1e-9 * bytes * 1e-9 + 1e-15);
@@ -284,7 +284,7 @@ static void boundaries_cost_reader_and_writer(void)
 	open_gpt("", "data_parallel");
 	MR_CHECK_OK(mr_costs_nominal(&session, &c));
 	mr_costs_of_stages(&session, &c, plain);
-	c.remote = (mr_hand_over){1e-9, 1e-10};
+	c.remote = (mr_handoff){1e-9, 1e-10};
 	mr_costs_of_stages(&session, &c, stage);
 	CU_ASSERT(stage[0].i == plain[0].i);
 	c.sum_s = 1e-9; /* two workers, two pipes: one gradient is added to the other */
@@ -366,7 +366,7 @@ static void a_file_of_costs_is_read_back(void)
 	snprintf(path, sizeof(path), "%s", mr_test_file("costs.csv", "", 0));
 	open_gpt("", "1f1b");
 	MR_CHECK_OK(mr_costs_nominal(&session, &c));
-	c.remote = (mr_hand_over){8e-11, 1e-11};
+	c.remote = (mr_handoff){8e-11, 1e-11};
 	c.sum_s = 2e-10;
 	c.norm_s = 3e-11;
 	c.save_s = 4e-11;

@@ -51,8 +51,8 @@ static void instructions_cost_what_the_table_says(void)
 	mr_stage_cost stage = {.f = 1, .i = 2, .w = 4, .g = 1, .u = 8, .s = 3, .r = 32, .n = 64, .a = 256, .v = 512};
 	mr_cost cost = {1, &stage};
 	uint8_t none = 0;
-	mr_plan shared = {.n_pipes = 2, .turns = &none};
-	mr_plan replicas = {.n_pipes = 2, .turns = &none, .contract.average.rule = MR_AVERAGE_MEAN};
+	mr_plan shared = {.n_pipes = 2, .stage_replicas = &none};
+	mr_plan replicas = {.n_pipes = 2, .stage_replicas = &none, .contract.average.rule = MR_AVERAGE_MEAN};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		mr_instr in = {.op = cases[i].op, .flags = cases[i].flags, .span = cases[i].span};

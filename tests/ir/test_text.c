@@ -94,7 +94,7 @@ static mr_plan *random_plan(void)
 	p->storage = p->lowered && draw(2) ? MR_MODULO : MR_STORED;
 	p->contract = (mr_contract){(mr_coverage)draw(2), (mr_flush)draw(4), (mr_read_rule)draw(3), (mr_sum_order)draw(3),
 				    draw(9), draw(2), draw(2), draw(2), draw(2), draw(2), draw(2), draw(2), draw(5), draw(3), (uint16_t)draw(3),
-				    (mr_aim)draw(3), draw(3), draw(3),
+				    (mr_predict)draw(3), draw(3), draw(3),
 				    draw(3), {(mr_average_rule)draw(3), draw(3), draw(9) / 7.0, draw(3) * 0.1, draw(9) * 0.1, draw(2)}};
 	for (size_t i = 0; i < (size_t)pipes * stages; i++) {
 		p->worker_of[i] = draw(5) ? (uint16_t)draw(workers) : MR_WORKER_ANY;

@@ -19,17 +19,17 @@ static bool replicas(const brute *b)
 /* Micro-batches a commit of @stage sums; the parts that sum them, with turns; and which of them @in is about. */
 static int need_of(const mr_plan *p, int stage)
 {
-	return p->turns[stage] ? p->turns[stage] : (int)p->contract.need;
+	return p->stage_replicas[stage] ? p->stage_replicas[stage] : (int)p->contract.need;
 }
 
 static int parts_of(const mr_plan *p, int stage)
 {
-	return p->turns[stage] ? p->turns[stage] : p->n_pipes;
+	return p->stage_replicas[stage] ? p->stage_replicas[stage] : p->n_pipes;
 }
 
 static int part_of(const mr_plan *p, const mr_instr *in)
 {
-	return p->turns[in->stage] ? in->pipe % p->turns[in->stage] : in->pipe;
+	return p->stage_replicas[in->stage] ? in->pipe % p->stage_replicas[in->stage] : in->pipe;
 }
 
 /* Whose versions @in is about. */
@@ -111,7 +111,7 @@ static void release(brute *b, const mr_instr *in, int micro)
 /* The latest version by the list of @in: with turns, what its part has stepped to. */
 static int latest(brute *b, const mr_instr *in)
 {
-	return b->p->turns[in->stage] ? b->stage[in->stage].stepped[part_of(b->p, in)] : weights(b, in)->latest;
+	return b->p->stage_replicas[in->stage] ? b->stage[in->stage].stepped[part_of(b->p, in)] : weights(b, in)->latest;
 }
 
 /* Version @v lies in its buffer; @wanted is what the contract says. */
@@ -401,7 +401,7 @@ static bool do_commit(brute *b, const mr_instr *in, int v, uint16_t w)
 	const mr_contract *c = &p->contract;
 	brute_stage *s = &b->stage[in->stage];
 	int parts = parts_of(p, in->stage), part = part_of(p, in);
-	bool ar = parts > 1 || (c->tied && in->stage == 0), turns = p->turns[in->stage], whole;
+	bool ar = parts > 1 || (c->tied && in->stage == 0), turns = p->stage_replicas[in->stage], whole;
 
 	if (v < 1 || v > MAX_MICRO || c->coverage == MR_COVER_FORWARD ||
 	    p->worker_of[in->pipe * p->n_stages + in->stage] != w || (in->pipe && in->op == MR_OP_N) ||
@@ -475,12 +475,12 @@ bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 		brute_wrong(b, in, "flags");
 	if (in->flags & MR_INSTR_ANY)
 		brute_tail_only(b, in, w);
-	if (b->p->turns[in->stage])
-		commits = b->p->n_micro / b->p->turns[in->stage];
+	if (b->p->stage_replicas[in->stage])
+		commits = b->p->n_micro / b->p->stage_replicas[in->stage];
 	read = in->read + (int64_t)n * commits;
 	target = in->target + (int64_t)n * commits;
 	read = read < 0 ? 0 : read;
-	if (b->p->turns[in->stage] && in->op < MR_OP_N && micro % b->p->n_pipes != in->pipe)
+	if (b->p->stage_replicas[in->stage] && in->op < MR_OP_N && micro % b->p->n_pipes != in->pipe)
 		brute_wrong(b, in, "another's turn");
 	if (in->op == MR_OP_V && micro != (uint64_t)target * b->p->contract.need)
 		brute_wrong(b, in, "V of another place");
@@ -499,7 +499,7 @@ bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 		return true;
 	}
 	/* The sum is free when all parts have stepped with what was in it. */
-	if (b->p->turns[in->stage] && b->stage[in->stage].latest < (int)micro / need_of(b->p, in->stage))
+	if (b->p->stage_replicas[in->stage] && b->stage[in->stage].latest < (int)micro / need_of(b->p, in->stage))
 		return false;
 	if (in->op != MR_OP_W && !do_i(b, in, (int)micro, (int)read))
 		return false;

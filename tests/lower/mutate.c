@@ -46,7 +46,7 @@ mr_plan *plan_copy(const mr_plan *from)
 	p->contract = from->contract;
 	p->lowered = from->lowered;
 	p->storage = from->storage;
-	memcpy(p->turns, from->turns, from->n_stages * sizeof(*p->turns));
+	memcpy(p->stage_replicas, from->stage_replicas, from->n_stages * sizeof(*p->stage_replicas));
 	memcpy(p->worker_of, from->worker_of, places * sizeof(*p->worker_of));
 	memcpy(p->n_slots, from->n_slots, places * sizeof(*p->n_slots));
 	memcpy(p->n_fwd, from->n_fwd, places * sizeof(*p->n_fwd));

@@ -62,7 +62,7 @@ static void commits_stand_behind_the_last_gradient(void)
 	mr_plan_destroy(p);
 
 	p = small_1f1b(2, 2); /* stage 0 waits for stage 1, nobody for stage 0 */
-	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = true, .hand_over_first = true}));
+	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = true, .handoff_first = true}));
 	MR_CHECK_OK(mr_plan_check(p));
 	expect_list(p, 0, MR_BODY, "F0 F1 B0' B1!");
 	expect_list(p, 1, MR_BODY, "F0 B0' F1 B1 U1");
@@ -289,7 +289,7 @@ static void merged_weight_gradients(void)
 	mr_plan_destroy(p);
 
 	p = small_merged(2, 4, 4, false);
-	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = true, .hand_over_first = true}));
+	MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = true, .handoff_first = true}));
 	MR_CHECK_OK(mr_plan_check(p));
 	expect_list(p, 0, MR_BODY, "F0 F1 I0 F2 I1 F3 I2 I3 W0'!");
 	expect_list(p, 1, MR_BODY, "F0 I0 F1 I1 F2 I2 F3 I3 W0'!"); /* nobody waits for a W */
@@ -368,8 +368,8 @@ static void contracts_that_cannot_be_kept(void)
 	p = small_pipedream(2, false, false);
 	p->contract.racing = true;
 	p->contract.same_version_b = false;
-	p->contract.aim = MR_AIM_BACK;
-	p->contract.memory_ppm = 1;
+	p->contract.predict = MR_PREDICT_BACK;
+	p->contract.ema_decay_ppm = 1;
 	refuse(p, MR_ECONFIG, "a racing plan has one stage a worker, one pipe and no flush, reads the latest version");
 	p = small_pipedream(2, false, false);
 	p->contract.racing = true;

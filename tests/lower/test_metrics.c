@@ -155,7 +155,7 @@ static void metrics_refusals(void)
 }
 
 /* Hand-over costs lengthen the way through the pipeline: at least one hand-over more each way. */
-static void metrics_hand_over_costs(void)
+static void metrics_handoff_costs(void)
 {
 	mr_plan *plan = endless();
 	mr_walk *free_of_cost = NULL, *dear = NULL;
@@ -212,6 +212,6 @@ void mr_suite_metrics(void)
 	MR_TEST(metrics_of_a_repeating_plan);
 	MR_TEST(metrics_as_json);
 	MR_TEST(metrics_refusals);
-	MR_TEST(metrics_hand_over_costs);
+	MR_TEST(metrics_handoff_costs);
 	MR_TEST(trace_of_a_walk);
 }

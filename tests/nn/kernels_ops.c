@@ -131,7 +131,7 @@ static void run_gemm(const op_case *c)
 	for (int i = 0; i < 2; i++)
 		MR_CHECK_OK(c->k->gemm(c->kc, &g, a, b, g.bias ? bias : NULL, y, g.act == MR_ACT_GELU ? aux : NULL));
 	put(c->out, c->k, y, g.m * g.n);
-	if (g.act == MR_ACT_GELU) { /* what a filling leaves there is its own, what it makes of it is not */
+	if (g.act == MR_ACT_GELU) { /* what a backend leaves there is its own, what it makes of it is not */
 		c->k->act_backward(c->kc, g.act, g.m * g.n, aux, dz, dz);
 		put(c->out, c->k, dz, g.m * g.n);
 	}
@@ -294,13 +294,13 @@ static void run_sumsq(const op_case *c)
 /* variant: the kind, 3 for an outer step without momentum; + 4: in place; + 8: three copies in place of two; + 16: five */
 static void run_mix(const op_case *c)
 {
-	static const mr_mix_kind kinds[4] = {MR_MIX_MEAN, MR_MIX_OUTER, MR_MIX_PULL, MR_MIX_OUTER};
+	static const mr_averaging_kind kinds[4] = {MR_AVERAGING_MEAN, MR_AVERAGING_OUTER, MR_AVERAGING_PULL, MR_AVERAGING_OUTER};
 	int64_t n = c->dim[0] * c->dim[1];
 	const mr_kernels *k = c->k;
 	void *x[5], *y[5], *shared[3];
 	bool momentum = c->variant % 4 != 3, in_place = c->variant & 4;
 	uint32_t copies = c->variant & 16 ? 5 : c->variant & 8 ? 3 : 2;
-	mr_mix m = {.kind = kinds[c->variant % 4], .n = copies, .src = (const void *const *)x, .dst = in_place ? x : y,
+	mr_averaging m = {.kind = kinds[c->variant % 4], .n = copies, .src = (const void *const *)x, .dst = in_place ? x : y,
 		    .alpha = 0.3, .lr = 0.7, .mu = momentum ? 0.9 : 0};
 
 	for (uint32_t i = 0; i < 3; i++)
@@ -345,8 +345,8 @@ static void run_step(const op_case *c)
 static void ask_sums(const mr_kernels *k, mr_gemm *g)
 {
 	if (g->ta && !g->tb) {
-		g->a_sums = make_output(k, g->m);
-		g->b_sums = make_output(k, g->n);
+		g->colsum_a = make_output(k, g->m);
+		g->colsum_b = make_output(k, g->n);
 	}
 }
 
@@ -355,21 +355,21 @@ static mr_gemm sums_apart(const op_case *c, const mr_gemm *g, const void *a, con
 {
 	mr_gemm rest = *g;
 
-	if (g->a_sums)
-		c->k->colsum(c->kc, g->k, g->m, a, g->a_sums, g->add);
-	if (g->b_sums)
-		c->k->colsum(c->kc, g->k, g->n, b, g->b_sums, g->add);
-	rest.a_sums = rest.b_sums = NULL;
+	if (g->colsum_a)
+		c->k->colsum(c->kc, g->k, g->m, a, g->colsum_a, g->add);
+	if (g->colsum_b)
+		c->k->colsum(c->kc, g->k, g->n, b, g->colsum_b, g->add);
+	rest.colsum_a = rest.colsum_b = NULL;
 	return rest;
 }
 
 static void put_sums(const op_case *c, const mr_gemm *g)
 {
-	if (g->a_sums)
-		put(c->out, c->k, g->a_sums, g->m);
-	if (g->b_sums)
-		put(c->out, c->k, g->b_sums, g->n);
-	free(g->a_sums), free(g->b_sums);
+	if (g->colsum_a)
+		put(c->out, c->k, g->colsum_a, g->m);
+	if (g->colsum_b)
+		put(c->out, c->k, g->colsum_b, g->n);
+	free(g->colsum_a), free(g->colsum_b);
 }
 
 /* dims m, n, k; variant: the step's + N_STEPS * (1 ta, 2 tb), in place where one of the two is set. @apart: gemm, then step. */

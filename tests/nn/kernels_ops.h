@@ -1,6 +1,6 @@
 /*
- * kernels_ops.h - every function of mr_kernels as an operation that runs on any filling: inputs are made from a seed,
- * all outputs come back as one array of doubles. So fillings, types and thread counts can be compared without knowing
+ * kernels_ops.h - every function of mr_kernels as an operation that runs on any backend: inputs are made from a seed,
+ * all outputs come back as one array of doubles. So backends, types and thread counts can be compared without knowing
  * the operation.
  */
 #ifndef MR_TESTS_NN_KERNELS_OPS_H
@@ -55,14 +55,14 @@ extern plant planted;
 /* Bit s: an input was made from stream s < 32 since this was cleared. */
 extern uint32_t made_streams;
 
-/* Numbers in [lo, hi) in the filling's type, the same ones in each type (rounded to f32). To be freed. */
+/* Numbers in [lo, hi) in the backend's type, the same ones in each type (rounded to f32). To be freed. */
 void *make_input(const mr_kernels *k, int64_t n, uint32_t stream, double lo, double hi);
 int32_t *make_tokens(int64_t n, int64_t vocab, uint32_t stream);
 
 /* What act_backward wants of GELU of @z[n], from the 1 x n product 1 z. To be freed. */
 void *make_gelu_aux(const mr_kernels *k, mr_kctx *kc, int64_t n, const void *z);
 
-/* Room for @n numbers of the filling's type, every one 7: what `add` must add to, and what must be overwritten. */
+/* Room for @n numbers of the backend's type, every one 7: what `add` must add to, and what must be overwritten. */
 void *make_output(const mr_kernels *k, int64_t n);
 
 double number_at(const mr_kernels *k, const void *p, int64_t i);

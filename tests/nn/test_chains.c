@@ -201,8 +201,8 @@ static void begin_anew(rig *r, uint32_t n_written)
 	static uint32_t asked;
 
 	asked++;
-	r->g.a_sums = r->g.ta && asked % 4 == 1 ? r->sums[0].p : NULL;
-	r->g.b_sums = r->g.ta && asked % 4 != 0 ? r->sums[1].p : NULL;
+	r->g.colsum_a = r->g.ta && asked % 4 == 1 ? r->sums[0].p : NULL;
+	r->g.colsum_b = r->g.ta && asked % 4 != 0 ? r->sums[1].p : NULL;
 	for (int i = 0; i < 2; i++)
 		memcpy(r->sums[i].p, r->first_sums[i], r->sums[i].n * sizeof(float));
 	for (uint32_t i = 0; i < n_written; i++)
@@ -214,7 +214,7 @@ static bool own(const rig *r, uint32_t threads, bool step)
 	mr_gemm g = r->g;
 
 	g.k *= r->pieces;
-	return mr_gemm_own(&g, threads, step);
+	return mr_gemm_has_kernel(&g, threads, step);
 }
 
 static bool agree(float got, float want, float room, bool bits)
@@ -243,9 +243,9 @@ static void compare(const rig *r, const char *what, uint32_t threads, size_t n, 
 
 static void compare_sums(const rig *r, uint32_t threads)
 {
-	if (r->g.a_sums)
+	if (r->g.colsum_a)
 		compare(r, "sums of A", threads, r->sums[0].n, r->sums[0].p, r->want_sums[0][r->g.add], true);
-	if (r->g.b_sums)
+	if (r->g.colsum_b)
 		compare(r, "sums of B", threads, r->sums[1].n, r->sums[1].p, r->want_sums[1][r->g.add], true);
 }
 

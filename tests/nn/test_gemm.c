@@ -25,7 +25,7 @@ typedef struct work {
 	int step;      /* -1: none */
 	bool in_place; /* of the step */
 	bool adds;     /* with an addend */
-	mr_act through;
+	mr_act fuse_act_backward;
 } work;
 
 static void tell(const char *what, const work *w, uint32_t threads, double d)
@@ -124,14 +124,14 @@ static void carry_out(const mr_kernels *k, mr_kctx *kc, const work *w, way how, 
 	int64_t n = g->m * g->n;
 	bool gelu = g->act == MR_ACT_GELU, steps = w->step >= 0;
 	void *a = operand(k, g->m * g->k, 1), *b = operand(k, g->k * g->n, 2), *bias = g->bias ? operand(k, g->n, 3) : NULL;
-	void *front = w->through != MR_ACT_NONE ? front_of(k, kc, w->through, n) : NULL;
+	void *front = w->fuse_act_backward != MR_ACT_NONE ? front_of(k, kc, w->fuse_act_backward, n) : NULL;
 	void *addend = w->adds ? operand(k, n, 10) : NULL, *c = fenced(k, n, 4, -1), *aux = gelu ? fenced(k, n, 5, -1) : NULL;
 	void *of[4] = {0}; /* the step's: src, dst, m, v */
 	mr_step s = {0};
 
 	g->addend = how == WHOLE ? addend : NULL;
-	g->through = how == WHOLE ? w->through : MR_ACT_NONE;
-	g->through_aux = front;
+	g->fuse_act_backward = how == WHOLE ? w->fuse_act_backward : MR_ACT_NONE;
+	g->fuse_act_backward_aux = front;
 	for (int i = 0; i < 4 && steps; i++)
 		of[i] = fenced(k, n, 6 + (uint32_t)i, i == 3 ? 0 : -1);
 	if (steps)
@@ -147,10 +147,10 @@ static void carry_out(const mr_kernels *k, mr_kctx *kc, const work *w, way how, 
 	if (how == APART && addend)
 		k->sum(kc, n, c, addend, c);
 	if (how == APART && front)
-		k->act_backward(kc, w->through, n, front, c, c);
+		k->act_backward(kc, w->fuse_act_backward, n, front, c, c);
 	if (!steps)
 		put(out, k, c, n);
-	if (gelu) { /* as dz: what fillings leave there is their own */
+	if (gelu) { /* as dz: what backends leave there is their own */
 		k->act_backward(kc, MR_ACT_GELU, n, aux, c, c);
 		put(out, k, c, n), drop(k, n, aux);
 	}
@@ -193,7 +193,7 @@ static void same(const char *what, const work *w, uint32_t threads, const output
 /* One thread against the reference; more of them, and a step apart, against one thread. */
 static void compare(const mr_kernels *k, const work *w)
 {
-	bool own = mr_gemm_own(&w->g, 3, w->step >= 0);
+	bool own = mr_gemm_has_kernel(&w->g, 3, w->step >= 0);
 	outputs want = result(mr_kernels_find("reference", MR_F64), 1, w, WHOLE), one = result(k, 1, w, WHOLE);
 	double d = distance(&one, &want), tolerance = w->step >= 0 ? TOLERANCE_STEP : TOLERANCE;
 
@@ -206,7 +206,7 @@ static void compare(const mr_kernels *k, const work *w)
 		same("not the bits of gemm, then step", w, 1, &one, result(k, 1, w, APART));
 	if (w->adds)
 		same("not the bits of gemm, then sum", w, 1, &one, result(k, 1, w, APART));
-	if (w->through != MR_ACT_NONE)
+	if (w->fuse_act_backward != MR_ACT_NONE)
 		same("not the bits of gemm, then act_backward", w, 1, &one, result(k, 1, w, APART));
 	free(want.v), free(one.v);
 }
@@ -230,7 +230,7 @@ static void compare_epilogues(const mr_kernels *k, int64_t m, int64_t n, int64_t
 static void compare_through(const mr_kernels *k, int64_t m, int64_t n, int64_t depth)
 {
 	for (int v = 0; v < 4; v++)
-		compare(k, &(work){.g = {.m = m, .n = n, .k = depth, .tb = v & 1}, .step = -1, .through = v & 2 ? MR_ACT_RELU : MR_ACT_GELU});
+		compare(k, &(work){.g = {.m = m, .n = n, .k = depth, .tb = v & 1}, .step = -1, .fuse_act_backward = v & 2 ? MR_ACT_RELU : MR_ACT_GELU});
 }
 
 static void compare_steps(const mr_kernels *k, int64_t m, int64_t n, int64_t depth)
@@ -251,12 +251,12 @@ static void large_batches(void)
 	const mr_kernels *k = dnnl();
 	const int64_t most = MANY_ROWS;
 
-	CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = most, .n = 9, .k = 99}, 2, false));
-	CU_ASSERT_FALSE(mr_gemm_own(&(mr_gemm){.m = most + 1, .n = 9, .k = 99}, 2, false));
-	CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = 2 * most, .n = 9, .k = 99}, 2, false));
-	CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = 99, .n = 9, .k = most, .ta = true}, 1, true));
-	CU_ASSERT_FALSE(mr_gemm_own(&(mr_gemm){.m = 99, .n = 9, .k = most + 1, .ta = true}, 1, true));
-	CU_ASSERT(mr_gemm_own(&(mr_gemm){.m = 256, .n = 256, .k = most + 1, .ta = true}, 2, true));
+	CU_ASSERT(mr_gemm_has_kernel(&(mr_gemm){.m = most, .n = 9, .k = 99}, 2, false));
+	CU_ASSERT_FALSE(mr_gemm_has_kernel(&(mr_gemm){.m = most + 1, .n = 9, .k = 99}, 2, false));
+	CU_ASSERT(mr_gemm_has_kernel(&(mr_gemm){.m = 2 * most, .n = 9, .k = 99}, 2, false));
+	CU_ASSERT(mr_gemm_has_kernel(&(mr_gemm){.m = 99, .n = 9, .k = most, .ta = true}, 1, true));
+	CU_ASSERT_FALSE(mr_gemm_has_kernel(&(mr_gemm){.m = 99, .n = 9, .k = most + 1, .ta = true}, 1, true));
+	CU_ASSERT(mr_gemm_has_kernel(&(mr_gemm){.m = 256, .n = 256, .k = most + 1, .ta = true}, 2, true));
 	for (int64_t rows = most; k && rows <= most + 1; rows++) {
 		compare_transposes(k, rows, 65, 33);
 		compare_transposes(k, 65, 33, rows);
@@ -332,7 +332,7 @@ static void halves_make_a_whole(void)
 				work w = {.g = {.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .ta = true}, .step = step};
 				outputs whole = result(k, threads, &w, WHOLE);
 
-				CU_ASSERT(mr_gemm_own(&w.g, threads, step >= 0));
+				CU_ASSERT(mr_gemm_has_kernel(&w.g, threads, step >= 0));
 				same("two halves are not the whole", &w, threads, &whole, result(k, threads, &w, HALVES));
 				free(whole.v);
 			}
@@ -380,7 +380,7 @@ static void many_large_shapes_fit(void)
 	for (int i = 0; k && i < 200; i++) {
 		mr_gemm g = {.m = m, .n = 1, .k = 1 + i % 100, .tb = true};
 
-		CU_ASSERT_FALSE(mr_gemm_own(&g, 2, false));
+		CU_ASSERT_FALSE(mr_gemm_has_kernel(&g, 2, false));
 		if (i == 0)
 			MR_CHECK_OK(k->ctx_create(2, &kc));
 		MR_CHECK_OK(k->gemm(kc, &g, a, b, NULL, c, NULL));

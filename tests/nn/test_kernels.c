@@ -130,7 +130,7 @@ static void fused_calls_equal_their_parts(void)
 	for_all(apart_pair);
 }
 
-/* The fillings of one type mix copies of the weights to the same bits. */
+/* The backends of one type mix copies of the weights to the same bits. */
 static void same_mix(const op *o, const int64_t dim[4], int variant, bool add)
 {
 	outputs got, want;

@@ -10,7 +10,7 @@
 #include "check.h"
 #include "kernels_ops.h"
 
-/* Calls @test with every filling that this machine has, each with one thread and with two. */
+/* Calls @test with every backend that this machine has, each with one thread and with two. */
 static void for_all_fillings(void (*test)(const mr_kernels *k, mr_kctx *kc))
 {
 	const mr_kernels *all[4] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
@@ -254,7 +254,7 @@ static void gelu_is_accurate(void)
 	for_all_fillings(check_gelu);
 }
 
-/* One mask for all fillings and types, a function of sample and element only, with the right rate. */
+/* One mask for all backends and types, a function of sample and element only, with the right rate. */
 static void check_mask(const mr_kernels *k, mr_kctx *kc)
 {
 	enum { SAMPLE = 1003, N = 8 * SAMPLE };

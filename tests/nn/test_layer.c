@@ -417,7 +417,7 @@ static void input_gradients_may_be_unwanted(void)
 
 static void check_passes_dy(layer_rig *r)
 {
-	if (!r->ops->passes_dy)
+	if (!r->ops->identity_backward)
 		return;
 	rig_forward(r);
 	rig_input(r);

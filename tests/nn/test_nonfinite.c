@@ -2,9 +2,9 @@
  * NaN and infinity through every operation of the kernel table, so that a broken weight cannot hide behind a finite loss.
  *
  * One number of one input is replaced; an operation's inputs are numbered by the streams that they are made from. NaN must then be
- * in the same outputs in every filling, none lost and none in what does not depend on it (later tokens, other rows; but gradients
+ * in the same outputs in every backend, none lost and none in what does not depend on it (later tokens, other rows; but gradients
  * of attention may have more of it, where a hidden pair counts 0 times NaN). Of infinity less is asked: where the reference is not
- * finite, no filling is.
+ * finite, no backend is.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void *filled(const mr_kernels *k, int64_t n, double x)
 	return make_input(k, n, 0, x, x);
 }
 
-/* Calls @test with every filling that this machine has, each with one thread and with two. */
+/* Calls @test with every backend that this machine has, each with one thread and with two. */
 static void for_all_fillings(void (*test)(const mr_kernels *k, mr_kctx *kc))
 {
 	const mr_kernels *all[4] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),

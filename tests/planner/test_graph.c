@@ -97,7 +97,7 @@ static bool second_goes_through(mr_act act, bool between, bool read)
 {
 	mr_graph *g;
 	uint16_t x, h;
-	bool through;
+	bool fused;
 
 	MR_CHECK_OK(mr_graph_create(numbers, numbers, &g));
 	x = h = add(g, "linear", "first", (mr_layer_cfg){.out = 4, .act = act}, 0, 0);
@@ -108,11 +108,11 @@ static bool second_goes_through(mr_act act, bool between, bool read)
 		h = add(g, "residual", "sum", (mr_layer_cfg){0}, x, h);
 	add(g, "mse", "loss", (mr_layer_cfg){0}, h, 0);
 	MR_CHECK_OK(mr_graph_finish(g));
-	through = g->nodes[between ? 2 : 1].through;
+	fused = g->nodes[between ? 2 : 1].fuse_act_backward;
 	for (uint32_t i = 0; i < g->n_nodes; i++)
-		CU_ASSERT_EQUAL(g->nodes[i].through, through && i == 1);
+		CU_ASSERT_EQUAL(g->nodes[i].fuse_act_backward, fused && i == 1);
 	mr_graph_destroy(g);
-	return through;
+	return fused;
 }
 
 static void a_gradient_may_go_through_the_activation_in_front(void)

@@ -101,7 +101,7 @@ static void check_bounds(const form *f, const sched_case *c, const mr_plan *plan
 		CU_ASSERT_TRUE_FATAL(sched_blame(c, staleness[s] == worst));
 		/* One copy where B does not look back, or has what was made for its F; else what B reads, which is as old as what F
 		 * read, and the latest. */
-		CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->n_versions[s] == (f->same && plan->contract.aim == MR_AIM_NONE ? worst + 1 : 1)));
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->n_versions[s] == (f->same && plan->contract.predict == MR_PREDICT_NONE ? worst + 1 : 1)));
 		most = worst > most ? worst : most;
 	}
 	CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->contract.max_staleness == most));

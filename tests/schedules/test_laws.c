@@ -114,9 +114,9 @@ static void commits_as_stated(const sched_case *c, const mr_plan *plan)
 	}
 	for (size_t at = 0; at < places; at++) {
 		uint16_t stage = (uint16_t)(at % plan->n_stages);
-		bool has = at / plan->n_stages < mr_plan_parts(plan, stage);
+		bool has = at / plan->n_stages < mr_plan_partial_sums(plan, stage);
 
-		CU_ASSERT_TRUE_FATAL(sched_blame(c, updates[at] == (!has ? 0 : mr_plan_has_turns(plan) ? plan->n_micro / plan->turns[stage] : steps)));
+		CU_ASSERT_TRUE_FATAL(sched_blame(c, updates[at] == (!has ? 0 : mr_plan_has_stage_replicas(plan) ? plan->n_micro / plan->stage_replicas[stage] : steps)));
 		CU_ASSERT_TRUE_FATAL(sched_blame(c, averages[at] == plan->commits - steps));
 	}
 	CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->n_micro == steps * plan->contract.need));

@@ -1,5 +1,5 @@
 /* The greedy list scheduler: complete and legal orders for any placement, limits kept, never locked up, the same each time. */
-#include "schedules/parts/list_schedule.h"
+#include "schedules/common/list_schedule.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Systems with several stages a worker: which groups they fall back to, what hanayo's orders keep, what is refused. */
-#include "schedules/parts/looped.h"
+#include "schedules/common/looped.h"
 
 #include <string.h>
 

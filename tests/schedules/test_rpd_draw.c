@@ -1,5 +1,5 @@
 /* test_rpd_draw.c - drawn steps: their ranges, their distribution, what the timeline gives, and that a seed fixes them. */
-#include "schedules/parts/rpd_draw.h"
+#include "schedules/common/rpd_draw.h"
 
 #include <string.h>
 

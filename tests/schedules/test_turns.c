@@ -108,7 +108,7 @@ static void parts_wait_for_each_other(void)
 
 			for (uint32_t k = 0; k < list->n; k++) {
 				const mr_instr *in = &list->at[k];
-				uint32_t r = plan->turns[in->stage], count = in->micro / r;
+				uint32_t r = plan->stage_replicas[in->stage], count = in->micro / r;
 				bool shared = r > 1;
 
 				if (in->op == MR_OP_B)
@@ -135,7 +135,7 @@ static void drains_start_anew(void)
 		CU_ASSERT_EQUAL_FATAL(l->n % 2, 0);
 		for (uint32_t i = 0; i < l->n / 2; i++) {
 			const mr_instr *a = &l->at[i], *b = &l->at[i + l->n / 2];
-			int32_t versions = 6 / plan->turns[a->stage];
+			int32_t versions = 6 / plan->stage_replicas[a->stage];
 
 			CU_ASSERT_TRUE(a->op == b->op && a->micro + 6 == b->micro);
 			CU_ASSERT_TRUE(a->op > MR_OP_B ? a->target + versions == b->target : a->read + versions == b->read);

@@ -77,7 +77,7 @@ static bool keeps_its_flush(const shape *c)
 /* Returns the identity, which all ways of lowering must agree on. */
 static uint64_t one_shape(const shape *c)
 {
-	static const mr_lower_opts ways[] = {{0}, {.update_inside = true}, {.update_inside = true, .hand_over_first = true}};
+	static const mr_lower_opts ways[] = {{0}, {.update_inside = true}, {.update_inside = true, .handoff_first = true}};
 	mr_flush flush = c->clip ? MR_FLUSH_BARRIER : MR_FLUSH_LOCAL;
 	mr_plan *plain = lowered(c, flush, NULL), *p, *read;
 	uint64_t want = mr_plan_hash(plain);

@@ -109,7 +109,7 @@ mr_status ckpt_help_save(const char *dir, uint64_t step, bool best, uint32_t kee
 	};
 	mr_saved_text format = {"format", "pt"};
 	mr_saved_tensor inflight = {"slots", MR_SAVED_U8, 1, {(int64_t)ballast}, NULL, ballast, 0};
-	mr_checkpoint_part parts[] = {
+	mr_checkpoint_shard parts[] = {
 		{"model.safetensors", model, 2, &format, 1},
 		{"optimizer.safetensors", optimizer, 2, NULL, 0},
 		{"inflight.safetensors", &inflight, 1, NULL, 0},

@@ -388,7 +388,7 @@ static void too_large_for_the_disk(void)
 	size_t bytes = (size_t)1 << 45; /* only promised, never touched */
 	void *data = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	mr_saved_tensor t = {"w", MR_SAVED_U8, 1, {(int64_t)bytes}, data, bytes, 0};
-	mr_checkpoint_part part = {"model.safetensors", &t, 1, NULL, 0};
+	mr_checkpoint_shard part = {"model.safetensors", &t, 1, NULL, 0};
 	mr_checkpoint_content c = {.step = 9, .parts = &part, .n_parts = 1};
 
 	ckpt_help_folder(dir);
@@ -429,7 +429,7 @@ static void checkpoints_that_are_there_count(void)
 static void names_of_files(void)
 {
 	static const char *const bad[] = {"", ".x", "..", "a/b", "/a", "MANIFEST.json"};
-	mr_checkpoint_part parts[2] = {{.name = "a"}, {.name = "a"}};
+	mr_checkpoint_shard parts[2] = {{.name = "a"}, {.name = "a"}};
 	mr_checkpoint_content c = {.parts = parts, .n_parts = 1};
 
 	ckpt_help_folder(dir);

@@ -21,7 +21,7 @@
 #include "lower/check.h"
 #include "lower/lower.h"
 #include "rig.h"
-#include "sequential/sequential_parts.h"
+#include "sequential/sequential_internal.h"
 #include "schedules/registry.h"
 #include "stage/stage.h"
 

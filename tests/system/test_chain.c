@@ -55,7 +55,7 @@ static bool from_phases(const mr_json *sys)
 /* Micro-batches hold the weights that were made for them, in place of the version that these were made from. */
 static bool holds_made(const mr_plan *p)
 {
-	return p->contract.aim != MR_AIM_NONE && p->contract.same_version_b;
+	return p->contract.predict != MR_PREDICT_NONE && p->contract.same_version_b;
 }
 
 static uint32_t peak_live(const mr_json *sys, uint16_t s)
@@ -135,10 +135,10 @@ static uint32_t oldest_read(const mr_json *sys, uint16_t s, uint32_t need)
 /* As many copies as micro-batches under way; some records keep versions in their place, and count them as live. */
 static void check_made(const mr_json *sys, const mr_run *run, uint16_t s)
 {
-	uint32_t copies = run->block[s].n_aimed, live = peak_live(sys, s);
+	uint32_t copies = run->weights[s].n_aimed, live = peak_live(sys, s);
 
-	CU_ASSERT_EQUAL(run->block[s].cap, 1);
-	CU_ASSERT_EQUAL(copies, run->block[s].aims ? run->n_stages - (uint32_t)s : 0);
+	CU_ASSERT_EQUAL(run->weights[s].cap, 1);
+	CU_ASSERT_EQUAL(copies, run->weights[s].aims ? run->n_stages - (uint32_t)s : 0);
 	CU_ASSERT_TRUE(live == 1 || live == copies);
 }
 
@@ -152,15 +152,15 @@ static void check_staleness(const mr_json *sys, const mr_run *run)
 		for (size_t m = 0; m < mr_json_size(read); m++)
 			want[m / run->c.plan->contract.need - (uint64_t)mr_json_int(mr_json_at(read, m))]++;
 		for (int i = 0; i < MR_STALENESS_BINS; i++)
-			CU_ASSERT_EQUAL(run->block[s].shard[0].staleness[i], want[i]);
+			CU_ASSERT_EQUAL(run->weights[s].shard[0].staleness[i], want[i]);
 		/* A buffer for each version from the oldest that a backward reads to the latest, or for what is made of it. */
 		if (holds_made(run->c.plan)) {
 			check_made(sys, run, s);
 			continue;
 		}
-		CU_ASSERT_EQUAL(run->block[s].cap, 1 + oldest_read(sys, s, run->c.plan->contract.need));
-		CU_ASSERT_TRUE(run->block[s].cap >= peak_live(sys, s));
-		CU_ASSERT_EQUAL(run->block[s].tally.live, peak_live(sys, s));
+		CU_ASSERT_EQUAL(run->weights[s].cap, 1 + oldest_read(sys, s, run->c.plan->contract.need));
+		CU_ASSERT_TRUE(run->weights[s].cap >= peak_live(sys, s));
+		CU_ASSERT_EQUAL(run->weights[s].version_count.live, peak_live(sys, s));
 	}
 }
 

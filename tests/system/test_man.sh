@@ -28,5 +28,5 @@ rule() {
 rule "$page"
 rule "$1/conf/reference.cfg"
 "$millrace" train --help | grep -qF 'exit code 7 (millrace(1), CHECKPOINTS)'
-grep -q '^#define MOST_GROWTH 1000.0$' "$1/engine/session/saves.c"
+grep -q '^#define MOST_GROWTH 1000.0$' "$1/engine/session/checkpoints.c"
 grep -q '^\.SH CHECKPOINTS$' "$page"

@@ -57,8 +57,8 @@ static void late(void)
 	MR_CHECK_OK(mr_engine_run(e, 3, NULL, NULL, &reached));
 	mr_fault_set_delay(0, 0, 0);
 	CU_ASSERT_EQUAL(reached, 3);
-	CU_ASSERT_EQUAL(mr_engine_run_of(e)->block[0].latest, 3);
-	CU_ASSERT_EQUAL(mr_engine_run_of(e)->block[1].latest, 3);
+	CU_ASSERT_EQUAL(mr_engine_run_of(e)->weights[0].latest, 3);
+	CU_ASSERT_EQUAL(mr_engine_run_of(e)->weights[1].latest, 3);
 	rig_fini(&r);
 }
 
@@ -177,7 +177,7 @@ static void asked_for(void)
 		MR_CHECK_OK(mr_engine_run(r.s.executor.engine, end, not_beyond, &ask, &at));
 		CU_ASSERT_FATAL(at <= end && (at >= ask || at == end));
 		for (uint16_t s = 0; s < run->n_stages; s++)
-			CU_ASSERT_EQUAL_FATAL(run->block[s].latest, at);
+			CU_ASSERT_EQUAL_FATAL(run->weights[s].latest, at);
 	}
 	rig_collect(&r, false, &got);
 	got.n_steps = want.n_steps = 0;

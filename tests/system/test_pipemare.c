@@ -162,8 +162,8 @@ static void check_staleness(const sim *x, const mr_run *run)
 		for (int i = 0; i < N; i++)
 			want[i / x->m - x->read_f[k][i]]++;
 		for (int i = 0; i < MR_STALENESS_BINS; i++)
-			CU_ASSERT_EQUAL(run->block[k].shard[0].staleness[i], want[i]);
-		CU_ASSERT_EQUAL(run->block[k].cap, 1);
+			CU_ASSERT_EQUAL(run->weights[k].shard[0].staleness[i], want[i]);
+		CU_ASSERT_EQUAL(run->weights[k].cap, 1);
 	}
 }
 

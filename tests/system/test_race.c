@@ -46,7 +46,7 @@ static void asked_for(void)
 		for (uint16_t w = 0; w < 3; w++) {
 			CU_ASSERT_EQUAL(run->worker[w].race.n_f, at);
 			CU_ASSERT_EQUAL(run->worker[w].race.n_b, at);
-			CU_ASSERT_EQUAL(run->block[w].latest, at);
+			CU_ASSERT_EQUAL(run->weights[w].latest, at);
 		}
 	}
 	rig_delays(0, 0);

@@ -10,7 +10,7 @@
 #include "rig.h"
 #include "theory/aged_run.h"
 #include "theory/ages.h"
-#include "schedules/parts/rpd_draw.h"
+#include "schedules/common/rpd_draw.h"
 
 #define STEPS 60
 #define SEAMS 1100 /* over the first place where one window follows another */
@@ -75,14 +75,14 @@ static weights one_by_one(const mr_session *s, mr_rpd_params p, uint32_t limit, 
 static void same(const weights *want, const mr_run *run, uint64_t n_steps, const char *what)
 {
 	for (uint16_t s = 0; s < want->n; s++) {
-		const mr_block *b = &run->block[s];
+		const mr_stage_weights *b = &run->weights[s];
 		uint32_t first, end;
 
 		CU_ASSERT_EQUAL_FATAL(b->latest, n_steps);
 		mr_stage_params(b->stage, &first, &end);
 		for (uint32_t p = first; p < end; p++) {
 			size_t at = mr_stage_weight_at(b->stage, p);
-			const uint8_t *got = (const uint8_t *)mr_block_weights(b, 0, b->latest) + at;
+			const uint8_t *got = (const uint8_t *)mr_weights_at(b, 0, b->latest) + at;
 			size_t bytes = (size_t)run->c.graph->params[p].n * mr_dtype_bytes(run->c.kernels->dtype);
 
 			if (memcmp(got, want->at[s] + at, bytes) != 0)

@@ -74,9 +74,9 @@ static void check_run(const recorded_run *rec, const mr_trajectory *t, const mr_
 		uint64_t bins[MR_STALENESS_BINS], sum = 0;
 
 		check_stage(rec, s, t);
-		CU_ASSERT_EQUAL(run->block[s].cap, ahead + 1);
-		CU_ASSERT_EQUAL(run->block[s].tally.live, ahead + 1);
-		CU_ASSERT_EQUAL(run->block[s].latest, mr_trajectory_versions(t, s, t->n_steps));
+		CU_ASSERT_EQUAL(run->weights[s].cap, ahead + 1);
+		CU_ASSERT_EQUAL(run->weights[s].version_count.live, ahead + 1);
+		CU_ASSERT_EQUAL(run->weights[s].latest, mr_trajectory_versions(t, s, t->n_steps));
 		mr_run_staleness(run, s, bins);
 		for (uint32_t i = 0; i < MR_STALENESS_BINS; i++) {
 			CU_ASSERT_TRUE(i <= ahead || bins[i] == 0);
@@ -98,7 +98,7 @@ static void by_all(const golden_case *gc)
 
 	open_chain(&r, &rec, gc);
 	/* NOAM in flight at a replica of stage 0, over all its pipes. */
-	CU_ASSERT_EQUAL(r.s.plan->n_slots[0] * r.s.plan->n_pipes / r.s.plan->turns[0], (uint32_t)mr_json_int(mr_json_get(rec.sys, "noam")));
+	CU_ASSERT_EQUAL(r.s.plan->n_slots[0] * r.s.plan->n_pipes / r.s.plan->stage_replicas[0], (uint32_t)mr_json_int(mr_json_get(rec.sys, "noam")));
 	MR_CHECK_OK(mr_trajectory_create_for(r.s.graph, &r.s.partition, r.s.plan, (uint64_t)mr_json_int(mr_json_get(rec.g.in, "N")) / 2, &t));
 	opts.observer_arg = t;
 	MR_CHECK_OK(mr_session_start(&r.s, &opts));
@@ -172,8 +172,8 @@ static void sleep_ms(long ms)
  * these could tell the others too early. */
 static void look_first(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
-	bool step = in->op == MR_OP_U, made = step ? !run->turns || run->worker[mr_plan_worker(run->c.plan, in->pipe, in->stage)].made : in->flags & MR_INSTR_UPDATE;
-	const mr_block *b = mr_run_block(run, in->pipe, in->stage);
+	bool step = in->op == MR_OP_U, made = step ? !run->has_stage_replicas || run->worker[mr_plan_worker(run->c.plan, in->pipe, in->stage)].made : in->flags & MR_INSTR_UPDATE;
+	const mr_stage_weights *b = mr_run_weights(run, in->pipe, in->stage);
 	watch *seen = arg;
 
 	(void)micro;
@@ -185,7 +185,7 @@ static void look_first(void *arg, const mr_run *run, const mr_instr *in, uint64_
 	if (!made)
 		return;
 	atomic_store(&seen->making[in->stage], b->latest);
-	if (run->turns && b->n_shards > 1)
+	if (run->has_stage_replicas && b->n_shards > 1)
 		sleep_ms(5);
 	atomic_fetch_add(&seen->n_made, 1);
 	atomic_fetch_add(&seen->n_early, mr_event_reached(&b->published, (uint32_t)b->latest));
@@ -286,9 +286,9 @@ static void parts_skip_their_ranges(void)
 	rig_sets(&r, "system.name=pipedream system.replicas=[2,1] train.microbatches=2 machine.workers=3");
 	rig_open(&r);
 	rig_start(&r);
-	mr_block *b = &mr_executor_run_of(&r.s.executor)->block[0];
+	mr_stage_weights *b = &mr_executor_run_of(&r.s.executor)->weights[0];
 	size_t bytes = mr_stage_size(b->stage)->weight_bytes;
-	uint8_t *next = mr_block_weights(b, 0, b->latest + 1), *now = mr_block_weights(b, 0, b->latest);
+	uint8_t *next = mr_weights_at(b, 0, b->latest + 1), *now = mr_weights_at(b, 0, b->latest);
 
 	CU_ASSERT_EQUAL_FATAL(b->n_shards, 2);
 	CU_ASSERT_FATAL(b->cap > 1);
@@ -301,7 +301,7 @@ static void parts_skip_their_ranges(void)
 
 		for (size_t i = other->begin; i < other->end; i++)
 			next[i] = (uint8_t)~now[i];
-		mr_block_skip(b, shard);
+		mr_weights_skip(b, shard);
 		for (size_t i = own->begin; i < own->end; i++)
 			copied += next[i] == now[i];
 		for (size_t i = other->begin; i < other->end; i++)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "ir/live.h"
+#include "ir/liveness.h"
 #include "rig.h"
 #include "exec/usage.h"
 #include "schedules/registry.h"
@@ -57,7 +57,7 @@ static void no_spare_buffer(const mr_plan *plan, const char *what)
 	uint16_t *live = calloc(plan->n_stages, sizeof(*live));
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(live);
-	MR_CHECK_OK(mr_plan_live(plan, live));
+	MR_CHECK_OK(mr_plan_liveness(plan, live));
 	for (uint16_t s = 0; s < plan->n_stages; s++) {
 		bool ok = plan->contract.read_f == MR_READ_AGED ? live[s] <= plan->n_versions[s] : live[s] == plan->n_versions[s];
 
@@ -215,7 +215,7 @@ static void states_lie_where_they_are_stepped(void)
 		rig_start(&r);
 		run = mr_executor_run_of(&r.s.executor);
 		for (uint16_t s = 0; s < run->n_stages && !run->worker[0].region.note[0]; s++) {
-			const mr_block *b = &run->block[s];
+			const mr_stage_weights *b = &run->weights[s];
 			bool from_first = mr_plan_worker(run->c.plan, 0, s) == 0;
 			size_t middle = (b->shard[1].begin + b->shard[1].end) / 2;
 

@@ -31,7 +31,7 @@ static void spoil(void *arg, const mr_run *run, const mr_instr *in, uint64_t mic
 {
 	const poison *p = arg;
 	uint32_t need = run->c.plan->contract.need;
-	void *grads = run->block[in->stage].shard[0].grads;
+	void *grads = run->weights[in->stage].shard[0].grads;
 
 	if ((in->op != MR_OP_B && in->op != MR_OP_W) || in->stage != p->stage || (micro + in->span) % need)
 		return;
@@ -67,7 +67,7 @@ static uint64_t taken_back(const mr_run *run)
 	uint64_t sum = 0;
 
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		sum += run->block[s].n_taken_back;
+		sum += run->weights[s].n_taken_back;
 	return sum;
 }
 

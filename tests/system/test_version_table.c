@@ -27,12 +27,12 @@ typedef struct watch {
 static void watch_bytes(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
 	watch *w = arg;
-	const mr_block *b = mr_run_block(run, in->pipe, in->stage);
+	const mr_stage_weights *b = mr_run_weights(run, in->pipe, in->stage);
 	uint64_t h;
 
 	if ((in->op != MR_OP_F && in->op != MR_OP_B) || micro >= MOST_MICRO)
 		return;
-	h = mr_hash64(0, mr_block_weights(b, mr_run_shard(run, in->pipe, in->stage), version), mr_stage_size(b->stage)->weight_bytes);
+	h = mr_hash64(0, mr_weights_at(b, mr_run_shard(run, in->pipe, in->stage), version), mr_stage_size(b->stage)->weight_bytes);
 	if (in->op == MR_OP_F) {
 		w->hash[in->stage][micro] = h;
 		return;
@@ -108,7 +108,7 @@ static void poison(void *arg, const mr_run *run, const mr_instr *in, uint64_t mi
 {
 	poisoner *p = arg;
 	uint16_t s = in->stage;
-	const mr_block *b = &run->block[s];
+	const mr_stage_weights *b = &run->weights[s];
 
 	if (in->op == MR_OP_F) {
 		p->read[s][micro] = version;
@@ -120,7 +120,7 @@ static void poison(void *arg, const mr_run *run, const mr_instr *in, uint64_t mi
 		return;
 	for (uint64_t v = version >= b->cap ? version - b->cap + 1 : 0; v < version; v++)
 		if (!is_pinned(p, s, v)) {
-			memset(mr_block_weights(b, 0, v), 0xff, mr_stage_size(b->stage)->weight_bytes);
+			memset(mr_weights_at(b, 0, v), 0xff, mr_stage_size(b->stage)->weight_bytes);
 			if (s == 0)
 				p->n_poisoned++;
 		}
@@ -191,7 +191,7 @@ static void empty_after(const char *sets)
 		}
 		/* As many commits as their micro-batches make, none begun. */
 		CU_ASSERT_EQUAL(done, (uint64_t)STEPS * r.s.n_micro);
-		CU_ASSERT_EQUAL(run->block[s].latest, done / mr_plan_need(run->c.plan, s));
+		CU_ASSERT_EQUAL(run->weights[s].latest, done / mr_plan_need(run->c.plan, s));
 	}
 	MR_CHECK_OK(mr_executor_state(&r.s.executor, &state));
 	for (size_t i = 0; i < state.inflight.n; i++) /* versions alone, which nobody will read */
@@ -269,7 +269,7 @@ static void check_memory(const char *sets, uint32_t workers, extra *formula)
 			parts += m.weights + m.stashes + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
 			CU_ASSERT_EQUAL(m.weights, p ? 0 : z->weight_bytes);
 			CU_ASSERT_EQUAL(m.stashes, p ? 0 : formula(workers, s) * z->weight_bytes);
-			CU_ASSERT_EQUAL(m.grads, p < mr_plan_parts(run->c.plan, s) ? z->grad_bytes : 0);
+			CU_ASSERT_EQUAL(m.grads, p < mr_plan_partial_sums(run->c.plan, s) ? z->grad_bytes : 0);
 		}
 	/* Beyond these: rings, tables and rounding to pages. */
 	CU_ASSERT_TRUE(parts <= mr_run_mapped_bytes(run));

@@ -109,7 +109,7 @@ static void sums_are_as_old_as_their_oldest(void)
 	const mr_mitigate m = {.ops = mr_mitigate_find("staleness_aware")};
 	const mr_lr lr = {.kind = MR_LR_CONSTANT, .base = 1};
 	mr_shard shard[3] = {{.need = 2}, {.need = 2}, {.need = 0}};
-	mr_block b = {.shard = shard, .n_shards = 3, .mitigate = &m, .in_step = 1, .rate = 1};
+	mr_stage_weights b = {.shard = shard, .n_shards = 3, .mitigate = &m, .in_step = 1, .rate = 1};
 
 	mr_mitigated_note(&b, 0, 7, true);
 	mr_mitigated_note(&b, 0, 8, false);

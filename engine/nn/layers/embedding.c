@@ -68,14 +68,14 @@ static mr_status embedding_backward_weight(const mr_layer_call *c)
 {
 	int64_t t = c->in->rows, cols = c->out.cols, spare = c->cfg->context - t;
 	void *dwpe = c->cfg->context ? c->dw[1] : NULL;
-	const mr_few *f = c->few; /* then the table has but the tokens that occur */
+	const mr_sparse_rows *f = c->sparse_rows; /* then the table has but the tokens that occur */
 
 	c->k->embed_backward(c->kc, mr_layer_rows(c), t, cols, f ? f->n : c->cfg->vocab, f ? f->placed : c->x[0], c->dy,
 			     f ? f->last : c->dw[0], dwpe, c->dw_add);
 	if (f && f->whole)
-		mr_few_add(f, c->k, c->kc);
+		mr_sparse_rows_add(f, c->k, c->kc);
 	else if (f)
-		mr_few_step(f, c->k, c->kc, &c->step[0]);
+		mr_sparse_rows_step(f, c->k, c->kc, &c->step[0]);
 	if (dwpe && spare > 0 && !c->dw_add) /* positions that this run never uses; the kernel knows t rows only */
 		memset((char *)dwpe + mr_layer_bytes(c->k, t * cols), 0, mr_layer_bytes(c->k, spare * cols));
 	return MR_OK;
@@ -91,5 +91,5 @@ const mr_layer_ops mr_layer_embedding = {
 	.forward = embedding_forward,
 	.backward_input = mr_layer_pass,
 	.backward_weight = embedding_backward_weight,
-	.few = MR_FEW_LAST,
+	.sparse_rows = MR_SPARSE_ROWS_LAST,
 };

@@ -6,7 +6,7 @@
  *
  * With an activation, I writes dz to `kept` for W; without one dz is dy itself and W reads that. ReLU finds its
  * derivative in y, GELU in what F keeps in aux_i: z, or act'(z) itself, as the kernels like. Where the layer behind is a linear one
- * that alone reads y, it may multiply by act' in the product that gives it dy, which then is dz (hands_dz).
+ * that alone reads y, it may multiply by act' in the product that gives it dy, which then is dz (produces_dz).
  *
  * Initial weights: normal with cfg.std; by default sqrt(2 / in) in front of ReLU and GELU (He, Zhang, Ren, Sun:
  * "Delving deep into rectifiers", ICCV 2015, eq. 10) and sqrt(1 / in) without an activation, so that the variance of
@@ -95,11 +95,11 @@ static mr_status linear_backward_input(const mr_layer_call *c)
 		.k = c->out.cols,
 		.tb = !c->cfg->transposed,
 		.add = c->dx_add[0],
-		.through = c->through,
-		.through_aux = c->through_aux,
+		.fuse_act_backward = c->fuse_act_backward,
+		.fuse_act_backward_aux = c->fuse_act_backward_aux,
 	};
 
-	if (c->dy_is_dz) {
+	if (c->dy_is_pre_activation) {
 		assert(c->kept == c->dy);
 	} else if (act != MR_ACT_NONE) {
 		c->k->act_backward(c->kc, act, g.m * g.k, act == MR_ACT_GELU ? c->aux_i : c->y, c->dy, c->kept);
@@ -125,8 +125,8 @@ static mr_gemm weight_gemm(const mr_layer_call *c)
 		.k = mr_layer_rows(c),
 		.ta = true,
 		.add = c->dw_add,
-		.a_sums = swap ? db : NULL,
-		.b_sums = swap ? NULL : db,
+		.colsum_a = swap ? db : NULL,
+		.colsum_b = swap ? NULL : db,
 	};
 }
 
@@ -157,7 +157,7 @@ static mr_status linear_backward_weight(const mr_layer_call *c)
 	bool swap = c->cfg->transposed;
 	mr_gemm g = weight_gemm(c);
 
-	return c->few && !c->few->whole ? mr_few_product(c->few, c->k, c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
+	return c->sparse_rows && !c->sparse_rows->whole ? mr_sparse_rows_product(c->sparse_rows, c->k, c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
 	       : step ? c->k->gemm_step(c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
 		      : c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL);
 }
@@ -170,11 +170,11 @@ const mr_layer_ops mr_layer_linear = {
 	.params = linear_params,
 	.needs = linear_needs,
 	.forward = linear_forward,
-	.hands_dz = true,
+	.produces_dz = true,
 	.adds = linear_adds,
 	.backward_input = linear_backward_input,
 	.backward_weight = linear_backward_weight,
 	.backward_weights = linear_backward_weights,
 	.steps = 1, /* the weight; the bias is small */
-	.few = MR_FEW_FIRST,
+	.sparse_rows = MR_SPARSE_ROWS_FIRST,
 };

@@ -1,7 +1,7 @@
 /*
  * residual.c - y = a + b: a branch joins the stream it left.
  *
- * The gradient of both inputs is dy itself (passes_dy), so a caller that lets the three gradients share a buffer has
+ * The gradient of both inputs is dy itself (identity_backward), so a caller that lets the three gradients share a buffer has
  * nothing to compute; backward_input is for the one that does not. And where b is made by a layer that can add a to it (is_sum),
  * forward has nothing to do either. Reads nothing of the configuration.
  */
@@ -45,7 +45,7 @@ const mr_layer_ops mr_layer_residual = {
 	.name = "residual",
 	.summary = "y = a + b",
 	.n_in = 2,
-	.passes_dy = true,
+	.identity_backward = true,
 	.is_sum = true,
 	.shape = residual_shape,
 	.needs = mr_layer_needs_nothing,

@@ -120,16 +120,16 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *
 
 	if (g->addend && !mr_gemm_adds(g, kc->n_threads))
 		now.addend = NULL;
-	if (!mr_gemm_goes_through(g, kc->n_threads))
-		now.through = MR_ACT_NONE;
-	if (mr_gemm_own(g, kc->n_threads, false))
+	if (!mr_gemm_fuses_act_backward(g, kc->n_threads))
+		now.fuse_act_backward = MR_ACT_NONE;
+	if (mr_gemm_has_kernel(g, kc->n_threads, false))
 		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &now, a, b, bias, c, aux, NULL));
 	else
 		MR_TRY(library_gemm(kc, &now, a, b, bias, c, aux));
 	if (g->addend && !now.addend)
 		sum(kc, g->m * g->n, c, g->addend, c);
-	if (g->through != now.through)
-		act_backward(kc, g->through, g->m * g->n, g->through_aux, c, c);
+	if (g->fuse_act_backward != now.fuse_act_backward)
+		act_backward(kc, g->fuse_act_backward, g->m * g->n, g->fuse_act_backward_aux, c, c);
 	return MR_OK;
 }
 
@@ -344,12 +344,12 @@ static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 	team(kc, kc->vec->step[s->kind], &a, n, 64, mr_step_states(s->kind) > 1 ? 2 : 1);
 }
 
-static void mix(mr_kctx *kc, int64_t n, const mr_mix *m)
+static void mix(mr_kctx *kc, int64_t n, const mr_averaging *m)
 {
 	mr_vec_mix a = {.n = m->n, .src = (const float *const *)m->src, .dst = (float *const *)m->dst, .reference = m->reference,
 			.velocity = m->velocity, .mean = m->mean, .alpha = m->alpha, .lr = m->lr, .mu = m->mu};
-	mr_vec_fn *fn = m->kind == MR_MIX_MEAN	  ? kc->vec->mix_mean
-			: m->kind == MR_MIX_OUTER ? kc->vec->mix_outer
+	mr_vec_fn *fn = m->kind == MR_AVERAGING_MEAN	  ? kc->vec->mix_mean
+			: m->kind == MR_AVERAGING_OUTER ? kc->vec->mix_outer
 						  : kc->vec->mix_pull;
 
 	team(kc, fn, &a, n, 64, m->n);
@@ -379,7 +379,7 @@ static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const v
 {
 	mr_vec_step fused = vec_step(s, NULL);
 
-	if (mr_gemm_own(g, kc->n_threads, true))
+	if (mr_gemm_has_kernel(g, kc->n_threads, true))
 		return mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, g, a, b, NULL, c, NULL, &fused);
 	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
 	step(kc, g->m * g->n, s, c);
@@ -392,7 +392,7 @@ static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void 
 	mr_gemm part = *g;
 	mr_vec_step fused;
 
-	if (mr_gemm_own(g, kc->n_threads, s != NULL)) {
+	if (mr_gemm_has_kernel(g, kc->n_threads, s != NULL)) {
 		if (s)
 			fused = vec_step(s, NULL);
 		return mr_gemm_run_sum(kc->vec, kc->n_threads, &kc->gemm, g, n, (const float *const *)a, (const float *const *)b, c,
@@ -433,8 +433,8 @@ static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, co
 	mr_gemm few = *g;
 
 	few.m = r->n;
-	few.a_sums = few.b_sums = NULL;
-	if (mr_gemm_own(g, kc->n_threads, true)) {
+	few.colsum_a = few.colsum_b = NULL;
+	if (mr_gemm_has_kernel(g, kc->n_threads, true)) {
 		team(kc, pick, &p, g->k, 1, r->n);
 		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &few, r->room, b, NULL, r->out, NULL, NULL));
 		return gemm_step(kc, g, a, b, c, s);

@@ -34,7 +34,7 @@ static mr_gemm_order order_of(const mr_gemm *g)
 	return g->tb && !g->bias && g->act == MR_ACT_NONE ? MR_GEMM_STRIPS : MR_GEMM_PANELS;
 }
 
-bool mr_gemm_own(const mr_gemm *g, uint32_t n_threads, bool step)
+bool mr_gemm_has_kernel(const mr_gemm *g, uint32_t n_threads, bool step)
 {
 	if (!(g->m > 0 && g->n > 0 && g->k > 0) || (g->ta && g->tb) || (step && !g->ta))
 		return false;
@@ -48,12 +48,12 @@ bool mr_gemm_own(const mr_gemm *g, uint32_t n_threads, bool step)
 
 bool mr_gemm_adds(const mr_gemm *g, uint32_t n_threads)
 {
-	return mr_gemm_own(g, n_threads, false) && order_of(g) != MR_GEMM_STRIPS;
+	return mr_gemm_has_kernel(g, n_threads, false) && order_of(g) != MR_GEMM_STRIPS;
 }
 
-bool mr_gemm_goes_through(const mr_gemm *g, uint32_t n_threads)
+bool mr_gemm_fuses_act_backward(const mr_gemm *g, uint32_t n_threads)
 {
-	return g->through == MR_ACT_GELU && mr_gemm_own(g, n_threads, false) && order_of(g) == MR_GEMM_TALL;
+	return g->fuse_act_backward == MR_ACT_GELU && mr_gemm_has_kernel(g, n_threads, false) && order_of(g) == MR_GEMM_TALL;
 }
 
 void mr_gemm_colsum(const mr_vec *vec, uint32_t n_threads, int64_t rows, int64_t cols, const float *x, float *y, bool add)
@@ -65,10 +65,10 @@ void mr_gemm_colsum(const mr_vec *vec, uint32_t n_threads, int64_t rows, int64_t
 
 void mr_gemm_sums(const mr_vec *vec, uint32_t n_threads, const mr_gemm *g, const float *a, const float *b)
 {
-	if (g->a_sums)
-		mr_gemm_colsum(vec, n_threads, g->k, g->m, a, g->a_sums, g->add);
-	if (g->b_sums)
-		mr_gemm_colsum(vec, n_threads, g->k, g->n, b, g->b_sums, g->add);
+	if (g->colsum_a)
+		mr_gemm_colsum(vec, n_threads, g->k, g->m, a, g->colsum_a, g->add);
+	if (g->colsum_b)
+		mr_gemm_colsum(vec, n_threads, g->k, g->n, b, g->colsum_b, g->add);
 }
 
 static mr_status reserve(mr_gemm_scratch *s, uint32_t n_threads, size_t floats)
@@ -128,13 +128,13 @@ mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s,
 {
 	mr_vec_gemm v = {.m = g->m, .n = g->n, .k = g->k, .ta = g->ta, .tb = g->tb, .add = g->add, .act = g->act,
 			 .a = a, .b = b, .bias = g->bias ? bias : NULL, .addend = g->addend,
-			 .factor = g->through == MR_ACT_GELU ? g->through_aux : NULL, .c = c, .slope = slope,
-			 .step = step, .sums = g->b_sums};
+			 .factor = g->fuse_act_backward == MR_ACT_GELU ? g->fuse_act_backward_aux : NULL, .c = c, .slope = slope,
+			 .step = step, .sums = g->colsum_b};
 	mr_gemm apart = *g;
 
 	MR_TRY(run(vec, n_threads, s, order_of(g), &v));
 	if (v.sums)
-		apart.b_sums = NULL;
+		apart.colsum_b = NULL;
 	mr_gemm_sums(vec, n_threads, &apart, a, b);
 	return MR_OK;
 }
@@ -143,12 +143,12 @@ mr_status mr_gemm_run_sum(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch
 			  const float *const *as, const float *const *bs, float *c, const mr_vec_step *step)
 {
 	mr_vec_gemm v = {.m = g->m, .n = g->n, .k = n * g->k, .ta = true, .add = g->add, .as = as, .bs = bs,
-			 .piece = g->k, .c = c, .step = step, .sums = g->b_sums};
+			 .piece = g->k, .c = c, .step = step, .sums = g->colsum_b};
 	mr_gemm apart = *g;
 
 	MR_TRY(run(vec, n_threads, s, order_of(g), &v));
 	if (v.sums)
-		apart.b_sums = NULL;
+		apart.colsum_b = NULL;
 	for (uint32_t j = 0; j < n; j++, apart.add = true)
 		mr_gemm_sums(vec, n_threads, &apart, as[j], bs[j]);
 	return MR_OK;

@@ -26,13 +26,13 @@ void mr_gemm_colsum(const mr_vec *vec, uint32_t n_threads, int64_t rows, int64_t
 void mr_gemm_sums(const mr_vec *vec, uint32_t n_threads, const mr_gemm *g, const float *a, const float *b);
 
 /** Is this product computed here, by a team of @n_threads? @step: the result goes to a step. */
-bool mr_gemm_own(const mr_gemm *g, uint32_t n_threads, bool step);
+bool mr_gemm_has_kernel(const mr_gemm *g, uint32_t n_threads, bool step);
 
 /** The same, and with an addend? */
 bool mr_gemm_adds(const mr_gemm *g, uint32_t n_threads);
 
 /** The same, and through the activation that it names? */
-bool mr_gemm_goes_through(const mr_gemm *g, uint32_t n_threads);
+bool mr_gemm_fuses_act_backward(const mr_gemm *g, uint32_t n_threads);
 
 /**
  * The sum of @n such products of equal shape (g->k: of one), g->ta only, as one product over all their rows: each element is one
@@ -42,8 +42,8 @@ mr_status mr_gemm_run_sum(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch
 			  const float *const *as, const float *const *bs, float *c, const mr_vec_step *step) MR_MUST_USE;
 
 /**
- * The product, for which mr_gemm_own() said yes, or with an addend mr_gemm_adds(), through an activation
- * mr_gemm_goes_through(), and the sums that it asks for. @slope: of GELU, as C is shaped; @step may be NULL. Allocates on the
+ * The product, for which mr_gemm_has_kernel() said yes, or with an addend mr_gemm_adds(), through an activation
+ * mr_gemm_fuses_act_backward(), and the sums that it asks for. @slope: of GELU, as C is shaped; @step may be NULL. Allocates on the
  * first call that needs more scratch. Errors: MR_ERESOURCE, and then nothing was computed.
  */
 mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, const float *a,

@@ -120,7 +120,7 @@ typedef struct mr_vec_gemm {
 	int64_t piece;
 	float *c, *slope;         /* slope: with GELU */
 	const mr_vec_step *step;  /* or NULL; its g is not read */
-	float *sums;              /* B's, as mr_gemm.b_sums; NULL: not wanted from this order */
+	float *sums;              /* B's, as mr_gemm.colsum_b; NULL: not wanted from this order */
 	float *scratch;           /* of worker 0; the others follow at this distance */
 	size_t scratch_floats;
 } mr_vec_gemm;

@@ -100,14 +100,14 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *
 	MR_TRY(noted(kc));
 	MR_TRY(mr_onednn_gemm(kc->onednn, g, a, b, bias, z));
 	MR_TRY(activate(kc, g->act, g->m * g->n, z, c));
-	if (g->a_sums)
-		MR_TRY(column_sums(kc, g->k, g->m, a, g->a_sums, g->add));
-	if (g->b_sums)
-		MR_TRY(column_sums(kc, g->k, g->n, b, g->b_sums, g->add));
+	if (g->colsum_a)
+		MR_TRY(column_sums(kc, g->k, g->m, a, g->colsum_a, g->add));
+	if (g->colsum_b)
+		MR_TRY(column_sums(kc, g->k, g->n, b, g->colsum_b, g->add));
 	if (g->addend)
 		sum(kc, g->m * g->n, c, g->addend, c);
-	if (g->through != MR_ACT_NONE)
-		act_backward(kc, g->through, g->m * g->n, g->through_aux, c, c);
+	if (g->fuse_act_backward != MR_ACT_NONE)
+		act_backward(kc, g->fuse_act_backward, g->m * g->n, g->fuse_act_backward_aux, c, c);
 	return noted(kc);
 }
 

@@ -1,0 +1,146 @@
+/*
+ * config_internal.h - the inside of mr_config, for the config_*.c files only.
+ *
+ * Loading: config_text.c reads the files and looks for what libconfig would swallow; config_parse.c lets libconfig
+ * parse and hands every setting to the tables; config_set.c does the same for --set; config_job.c makes the job and
+ * has it checked; config_print.c writes the result. All of
+ * them note mistakes in one list, and only its owner sorts and reports it.
+ */
+#ifndef MR_CONFIG_CONFIG_INTERNAL_H
+#define MR_CONFIG_CONFIG_INTERNAL_H
+
+#include "config/config.h"
+#include "job/plugins.h"
+
+/* Where something was said. */
+typedef enum mr_origin_kind { MR_ORIGIN_DEFAULT, MR_ORIGIN_FILE, MR_ORIGIN_SET } mr_origin_kind;
+
+typedef struct mr_origin {
+	mr_origin_kind kind;
+	uint16_t file; /* FILE: index into mr_config_text.files */
+	uint32_t line; /* FILE: from 1; SET: which --set, from 0 */
+} mr_origin;
+
+typedef struct mr_mistake {
+	mr_origin at;
+	size_t order;  /* in which they were found: keeps the sort stable */
+	char *key;     /* NULL: none */
+	char *message;
+} mr_mistake;
+
+typedef struct mr_mistakes {
+	mr_mistake *list;
+	size_t n, room;
+	bool failed;   /* no memory for one of them */
+} mr_mistakes;
+
+/** Note a mistake. Copies @key (may be NULL) and the message. Out of memory shows in mr_mistakes_report. */
+void mr_mistakes_add(mr_mistakes *m, mr_origin at, const char *key, const char *fmt, ...) MR_PRINTF(4, 5);
+/** Is there a mistake about @key already? */
+bool mr_mistakes_has(const mr_mistakes *m, const char *key);
+/** Is a mistake known at the place @at? */
+bool mr_mistakes_at(const mr_mistakes *m, mr_origin at);
+void mr_mistakes_fini(mr_mistakes *m);
+
+/* One line of all files together. */
+typedef struct mr_config_line {
+	mr_origin at;           /* where it was written */
+	uint32_t unit;          /* which unit it belongs to */
+} mr_config_line;
+
+/*
+ * What libconfig parses by itself: the main file, or one that is included at the top of another file or of one of its groups. The
+ * settings of a file win over those of the files that it includes, and those of a later one over those of an earlier one.
+ */
+typedef struct mr_config_unit {
+	char group[64];         /* the group whose settings it holds; "": it holds groups */
+	mr_strbuf text;         /* its lines, with numbers and brackets as libconfig takes them; made by mr_config_text_scan */
+	uint32_t *line;         /* [n_lines] of the text: which line of all files each is, from 0 */
+	uint32_t n_lines;
+} mr_config_unit;
+
+typedef struct mr_config_text {
+	mr_strbuf text;         /* all files, each in place of the @include that names it */
+	char **files;           /* [n_files] as they are named in messages; files[0] is the main one */
+	uint32_t n_files;
+	mr_config_line *lines;  /* [n_lines] */
+	size_t n_lines, room;
+	mr_config_unit *units;  /* [n_units] in the order in which they begin; units[0] is the main file */
+	uint32_t n_units;
+	uint32_t *order;        /* [n_ended] units in the order in which they end: the later wins */
+	uint32_t n_ended;
+	bool partial;           /* an @include could not be followed: what is missing may stand there */
+} mr_config_text;
+
+/** Read @path and what it includes. Errors: MR_ECONFIG when @path cannot be read; MR_ERESOURCE. All else is noted in
+ * @m. */
+mr_status mr_config_text_read(const char *path, mr_config_text *t, mr_mistakes *m) MR_MUST_USE;
+/**
+ * Make the texts of the units, noting integers that are too large, and strings and groups that do not end (*@whole false: do not
+ * parse the rest). A number may have k, M or G behind it; integers of any size need no L; a list may mix 1 and 2.5. Errors: MR_ERESOURCE.
+ */
+mr_status mr_config_text_scan(mr_config_text *t, mr_mistakes *m, bool *whole) MR_MUST_USE;
+/** Where line @line (from 1) of all files was written. */
+mr_origin mr_config_text_origin(const mr_config_text *t, uint32_t line);
+/** Where line @line (from 1) of the text of unit @u was written. */
+mr_origin mr_config_unit_origin(const mr_config_text *t, const mr_config_unit *u, uint32_t line);
+void mr_config_text_fini(mr_config_text *t);
+/* How a text goes on behind @s[0]: outside of strings and comments, or inside one. *@skip is 1 when s[1] belongs to it. */
+typedef enum mr_text_state { MR_TEXT_PLAIN, MR_TEXT_STRING, MR_TEXT_LINE_COMMENT, MR_TEXT_BLOCK_COMMENT } mr_text_state;
+mr_text_state mr_config_text_advance(mr_text_state state, const char *s, int *skip);
+
+typedef struct mr_config_section {
+	mr_plugin plugin;       /* of a plug-in group; name NULL while not known */
+	const mr_option *table; /* of the group or its plug-in; NULL while that is not known */
+	mr_values *values;      /* by the table; NULL while that is not known. Of a plug-in: the job's, once there is one */
+	mr_origin *origin;      /* [options] of each value */
+	mr_origin name_origin;  /* of a plug-in's name */
+	mr_origin group_origin; /* of the group in the file; DEFAULT when it is not there */
+} mr_config_section;
+
+struct mr_config {
+	char *path, *name, *base_dir;
+	mr_config_text text;
+	mr_config_section part[MR_N_JOB_GROUPS];
+	mr_job job;
+	mr_mistakes mistakes;
+};
+
+/* One --set, taken apart. */
+typedef struct mr_set {
+	const char *text;       /* as given */
+	mr_job_group group;
+	char *key;              /* owned; NULL: it could not be read */
+	const char *value;      /* inside @text, or @plain */
+	char *plain;            /* owned: a plug-in's name without quotes; else NULL */
+} mr_set;
+
+/** Take the --set texts apart; what cannot be read is noted. Errors: MR_ERESOURCE. */
+mr_status mr_config_sets_read(mr_config *c, const char *const *texts, size_t n, mr_set **out) MR_MUST_USE;
+void mr_config_sets_free(mr_set *sets, size_t n);
+
+/** Apply them. Errors: MR_ERESOURCE. */
+mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n) MR_MUST_USE;
+
+/** Parse the text and apply it; plug-ins named in @sets win. Errors: MR_ERESOURCE. */
+mr_status mr_config_parse(mr_config *c, const mr_set *sets, size_t n_sets) MR_MUST_USE;
+
+/** Give @group its values and origins, all defaults. For a plug-in group: of the plug-in @name; an unknown one is noted. */
+mr_status mr_config_section_open(mr_config *c, mr_job_group group, const char *name, mr_origin at) MR_MUST_USE;
+/** Note that @key of @group came from @at. */
+void mr_config_section_mark(mr_config *c, mr_job_group group, const char *key, mr_origin at);
+/** Unknown word at the top or in front of the dot: sentence with the nearest known name, MR_ECONFIG. */
+mr_status mr_config_unknown_group(const char *word, bool keys_too) MR_MUST_USE;
+/** The group called @name, or MR_N_JOB_GROUPS. */
+mr_job_group mr_config_group_find(const char *name);
+
+/**
+ * Note a mistake about @key of @group where that was said, or else at the group, or else at the begin of the file. A
+ * sentence that begins with "KEY: ", KEY another one of the group's, is about that.
+ */
+void mr_config_mistake(mr_config *c, mr_job_group group, const char *key, const char *text);
+
+/** Make the job, and note what is wrong with it. Errors: MR_ERESOURCE. */
+mr_status mr_config_make_job(mr_config *c) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,206 @@
+#include "exec/predict.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/size.h"
+
+/* Slots of stage @s in any pipe. */
+static uint32_t most_slots(const mr_plan *plan, uint16_t s)
+{
+	uint32_t most = 0;
+
+	for (unsigned p = 0; p < plan->n_pipes; p++) {
+		uint32_t n = plan->n_slots[mr_plan_at(plan, (uint8_t)p, s)];
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+void mr_predict_open(mr_stage_weights *b, const mr_plan *plan, const mr_plan *steady, uint16_t s)
+{
+	int32_t forward = mr_plan_horizon(plan, s, true), backward = mr_plan_horizon(plan, s, false);
+
+	b->back = plan->contract.predict == MR_PREDICT_BACK ? -(double)backward / plan->contract.need : 0;
+	b->aims = forward || backward;
+	b->n_aimed_each = plan->contract.same_version_b ? most_slots(plan, s) : 1;
+	b->n_aimed = b->aims ? plan->n_pipes * b->n_aimed_each : 0;
+	b->delta_keep = b->back > 0 ? pow(plan->contract.ema_decay_ppm / 1e6, 1.0 / b->back) : 0;
+	b->holds = plan->contract.read_f == MR_READ_FIRST;
+	b->held_version = b->moved_back = MR_PREDICT_HOLDS_NONE;
+	b->slow_start = plan->contract.slow_start;
+	b->sync_steps = plan->contract.sync_steps;
+	b->age = mr_plan_staleness(steady, s);
+	b->delay = mr_plan_delay(steady, s);
+}
+
+void mr_predict_layout(mr_stage_weights *b, mr_arena *a)
+{
+	size_t bytes = mr_stage_size(b->stage)->weight_bytes, state = mr_stage_size(b->stage)->state_bytes;
+
+	b->aimed = b->aims ? mr_arena_take(a, bytes * b->n_aimed, MR_CACHE_LINE) : NULL;
+	b->held = b->holds ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
+	b->delta = b->delta_keep > 0 ? mr_arena_take(a, state, MR_CACHE_LINE) : NULL;
+}
+
+/* dst = src - lr * m for one parameter. */
+static void move_along(const mr_stage_weights *b, mr_kctx *kc, int64_t n, const uint8_t *src, uint8_t *dst, const uint8_t *m, double lr)
+{
+	b->k->step(kc, n, &(mr_step){.kind = MR_STEP_SGD, .src = src, .dst = dst, .gscale = 1, .lr = lr}, m);
+}
+
+/* One parameter at byte @at of the weights, into @to. */
+static void move_ahead(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, uint32_t p, size_t at, double lr, uint8_t *to)
+{
+	const uint8_t *src = (const uint8_t *)mr_weights_at(b, 0, b->latest) + at;
+	int64_t n = mr_stage_graph(b->stage)->params[p].n;
+	mr_optim_call c = {.src = src, .dst = to + at, .lr = lr, .t = b->latest};
+	mr_step s;
+
+	if (o->ops->along == MR_ALONG_MOMENTUM) {
+		move_along(b, kc, n, src, to + at, b->state[0] + at, lr);
+		return;
+	}
+	for (uint32_t i = 0; i < o->ops->n_states; i++)
+		c.state[i] = b->state[i] + at;
+	o->ops->fill(o, &c, &s);
+	s.b1 = s.b2 = 1;
+	b->k->step(kc, n, &s, b->shard[0].grads + mr_stage_grad_at(b->stage, p));
+}
+
+static void aim_into(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint8_t *to)
+{
+	const uint8_t *src = mr_weights_at(b, 0, b->latest);
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		size_t at = mr_stage_weight_at(b->stage, p);
+
+		if (at == SIZE_MAX)
+			continue;
+		if (horizon > 0)
+			move_ahead(b, kc, o, p, at, lr * horizon, to);
+		else
+			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, to + at, b->delta + mr_stage_state_at(b->stage, p), b->back);
+	}
+}
+
+/* Which of the buffers: of @slot of @pipe, or the only one of @pipe. */
+static uint32_t aimed_at(const mr_stage_weights *b, uint8_t pipe, uint32_t slot)
+{
+	return pipe * b->n_aimed_each + (b->n_aimed_each > 1 ? slot : 0);
+}
+
+const void *mr_predict_weights(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon)
+{
+	if (b->latest == 0)
+		return mr_weights_at(b, 0, 0);
+	mr_version_count_aimed(&b->version_count, 0);
+	if (b->moved_back != b->latest)
+		aim_into(b, kc, o, lr, horizon, b->aimed);
+	if (horizon < 0)
+		b->moved_back = b->latest; /* nothing that it is made of changes before the next step */
+	return b->aimed;
+}
+
+void *mr_predict_kept(const mr_stage_weights *b, uint8_t pipe, uint32_t slot)
+{
+	return b->aimed + (size_t)aimed_at(b, pipe, slot) * mr_stage_size(b->stage)->weight_bytes;
+}
+
+const void *mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint32_t slot)
+{
+	uint8_t *to = mr_predict_kept(b, 0, slot);
+
+	mr_version_count_aimed(&b->version_count, aimed_at(b, 0, slot));
+	if (b->latest == 0)
+		memcpy(to, mr_weights_at(b, 0, 0), mr_stage_size(b->stage)->weight_bytes);
+	else
+		aim_into(b, kc, o, lr, horizon, to);
+	return to;
+}
+
+const void *mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uint64_t version, int32_t horizon, uint32_t slot)
+{
+	const uint8_t *now = mr_weights_at(b, 0, version), *before;
+	uint8_t *to = mr_predict_kept(b, pipe, slot);
+	uint32_t first, end;
+
+	mr_version_count_aimed(&b->version_count, aimed_at(b, pipe, slot));
+	if (version == 0)
+		return memcpy(to, now, mr_stage_size(b->stage)->weight_bytes);
+	before = mr_weights_at(b, 0, version - 1);
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		size_t at = mr_stage_weight_at(b->stage, p);
+		mr_step s = {.kind = MR_STEP_SGD, .gscale = 1, .lr = horizon, .decay = -horizon};
+
+		if (at == SIZE_MAX)
+			continue;
+		s.src = now + at; /* w (1 + h) - h w_before */
+		s.dst = to + at;
+		b->k->step(kc, mr_stage_graph(b->stage)->params[p].n, &s, before + at);
+	}
+	return to;
+}
+
+const void *mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint64_t version)
+{
+	if (b->held_version == version)
+		return b->held;
+	if (b->latest == 0 || horizon == 0)
+		memcpy(b->held, mr_weights_at(b, 0, b->latest), mr_stage_size(b->stage)->weight_bytes);
+	else
+		aim_into(b, kc, o, lr, horizon, b->held);
+	b->held_version = version;
+	return b->held;
+}
+
+/* Is the step in hand one that delta follows? */
+static bool follows(const mr_stage_weights *b)
+{
+	return b->delta && b->latest >= b->sync_steps;
+}
+
+void mr_predict_before_step(mr_stage_weights *b)
+{
+	if (!follows(b))
+		return;
+	mr_version_count_aimed(&b->version_count, 0);
+	memcpy(b->aimed, mr_weights_at(b, 0, b->latest), mr_stage_size(b->stage)->weight_bytes);
+	b->moved_back = MR_PREDICT_HOLDS_NONE;
+}
+
+void mr_predict_after_step(mr_stage_weights *b, mr_kctx *kc)
+{
+	uint8_t *w = mr_weights_at(b, 0, b->latest + 1);
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end && follows(b); p++) {
+		size_t at = mr_stage_weight_at(b->stage, p);
+		int64_t n = mr_stage_graph(b->stage)->params[p].n;
+		mr_step follow = {.kind = MR_STEP_MOMENTUM, .mu = b->delta_keep, .gscale = b->delta_keep - 1};
+
+		if (at == SIZE_MAX)
+			continue;
+		/* The old weights become old - new; delta takes 1 - keep of minus that, and w - 0 delta stays what it is. */
+		move_along(b, kc, n, b->aimed + at, b->aimed + at, w + at, 1);
+		follow.src = w + at;
+		follow.dst = w + at;
+		follow.m = b->delta + mr_stage_state_at(b->stage, p);
+		b->k->step(kc, n, &follow, b->aimed + at);
+	}
+}
+
+double mr_predict_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t version)
+{
+	double full = mr_lr_at(lr, (version + b->in_step - 1) / b->in_step) * b->rate;
+	uint64_t before = version - 1 - b->sync_steps; /* commits made by then, behind a synchronous start */
+
+	if (version <= b->sync_steps || before >= b->slow_start || b->delay <= 1)
+		return full;
+	return full / pow(b->delay, 1 - (double)before / b->slow_start);
+}

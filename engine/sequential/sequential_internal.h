@@ -1,0 +1,79 @@
+/*
+ * sequential_internal.h - the inside of mr_sequential, shared by its files: sequential.c (memory, thread, calls from outside) and
+ * sequential_step.c (what is computed).
+ */
+#ifndef MR_SEQUENTIAL_SEQUENTIAL_INTERNAL_H
+#define MR_SEQUENTIAL_SEQUENTIAL_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "host/memory.h"
+#include "host/stall.h"
+#include "host/team_delay.h"
+#include "sequential/sequential.h"
+
+typedef struct mr_sequential_tensor {
+	void *value, *grad; /* of a value */
+} mr_sequential_tensor;
+
+typedef struct mr_sequential_node {
+	void *aux_i, *aux_w, *kept;
+	const void *act_aux; /* what act_backward of its activation reads: aux_i, or its output where it has none */
+} mr_sequential_node;
+
+struct mr_sequential {
+	mr_sequential_config c;
+	const mr_graph *g;
+	mr_kctx *kc;
+	mr_sequential_tensor *value;         /* [n_values] */
+	mr_sequential_node *node;    /* [n_nodes] */
+	void **weight, **grad; /* [n_params]; weight NULL when tied */
+	void **state[MR_OPTIM_STATES];
+	bool inside;           /* the last backward of a step carries out the optimizer steps, layer by layer */
+	bool *late;            /* [n_params] of tied ones, when inside: the step comes behind all the same */
+	uint32_t few_owner, few_user; /* MR_GRAD_FEW: the parameter and the one tied to it; UINT32_MAX: there is none */
+	mr_sparse_rows sparse_rows;
+	double *sumsq;         /* [n_params] of the gradients that steps inside have made whole, where the step's norm is asked for */
+	mr_step *steps;        /* [n_params] of the step in hand, when inside */
+	void *work;            /* of an optimizer that steps whole matrices; NULL: of another */
+	void *scratch;         /* of the call in hand */
+	void *target;
+	bool *has_grad;        /* [n_values] scratch of one backward */
+	void **part;           /* [n_params] with lists of several pipes: the sum of one that is not the first */
+	bool *active;          /* [n_nodes] with lists: whose gradients the pass in hand keeps */
+	double *loss;          /* [n_micro] */
+	double largest;        /* gradient so far */
+	uint64_t step;
+	mr_region region;      /* all tensors */
+	mr_stall stall;        /* of its thread, looked at by the caller's */
+	_Atomic uint64_t beat; /* layers and parameters done */
+	_Atomic bool reports;  /* it is inside the caller's progress function, which may take its time */
+	uint64_t ns_f, ns_b, ns_u; /* without what was lost */
+	uint64_t ns_lost;      /* in these: ready to run, and another program had a core */
+	mr_team_delay delay;   /* of the thread that trains; open while it does */
+	bool delay_known;
+	bool stalled;          /* its thread hangs: it cannot be joined */
+	/* a job for the thread */
+	mr_status (*job)(mr_sequential *q);
+	uint64_t until, reached;
+	mr_engine_progress *progress;
+	mr_eval_wanted *wanted;
+	void *arg; /* of either */
+	const void *forward_in;
+	double eval_loss, eval_accuracy;
+	mr_status status;
+	char text[1024];
+};
+
+/* Bytes of value @v for a micro-batch. */
+static inline size_t mr_sequential_value_bytes(const mr_sequential *q, uint32_t v)
+{
+	return (size_t)q->c.samples * mr_shape_bytes(q->g->values[v].shape, q->c.kernels->types.activations);
+}
+
+/* Jobs of the thread; results and errors as their callers in sequential.h say. */
+mr_status mr_sequential_steps(mr_sequential *q) MR_MUST_USE;
+mr_status mr_sequential_evaluate(mr_sequential *q) MR_MUST_USE;
+mr_status mr_sequential_forward_one(mr_sequential *q) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,415 @@
+#include "session/checkpoints.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "session/run_manifest.h"
+#include "session/objective_report.h"
+#include "store/checkpoint_io.h"
+
+/* What no step of a training that is any good adds to the weights on the average, in multiples of what they were, or of 1. */
+#define MOST_GROWTH 1000.0
+
+static void make_content(const mr_state *st, const mr_run_manifest *f, uint64_t step, bool best, uint32_t keep,
+			 mr_checkpoint_shard parts[3], mr_checkpoint_content *c)
+{
+	static const char *const names[3] = {"model.safetensors", "optimizer.safetensors", "inflight.safetensors"};
+	const mr_state_list *lists[3] = {&st->model, &st->optimizer, &st->inflight};
+	static const mr_saved_text made_by = {"format", "millrace"};
+
+	*c = (mr_checkpoint_content){
+		.step = step, .parts = parts, .facts = f->at, .n_facts = f->n, .best = best, .keep = keep};
+	for (int i = 0; i < 3; i++) {
+		if (lists[i]->n == 0)
+			continue;
+		parts[c->n_parts++] = (mr_checkpoint_shard){
+			.name = names[i],
+			.tensors = lists[i]->at,
+			.n_tensors = lists[i]->n,
+			.metadata = &made_by,
+			.n_metadata = 1,
+		};
+	}
+}
+
+static uint32_t keep_of(const mr_session *s)
+{
+	return (uint32_t)s->job->checkpoint.keep;
+}
+
+/* Sum of the squares; what is not finite stays so through a sum of differences, which needs no branch. */
+static bool is_finite(const mr_saved_tensor *t, double *squares)
+{
+	double sum = 0;
+
+	if (t->dtype == MR_SAVED_F64)
+		for (uint64_t i = 0; i < t->bytes / sizeof(double); i++) {
+			double x = ((const double *)t->data)[i];
+
+			sum += x - x;
+			*squares += x * x;
+		}
+	else
+		for (uint64_t i = 0; i < t->bytes / sizeof(float); i++) {
+			double x = (double)((const float *)t->data)[i];
+
+			sum += x - x;
+			*squares += x * x;
+		}
+	return sum == 0;
+}
+
+/* Root of the mean square of all weights. Errors: MR_EDIVERGED when one is not finite. */
+static mr_status measure(const mr_state_list *model, uint64_t step, mr_checkpoints_scale *out)
+{
+	double squares = 0, n = 0;
+
+	for (size_t i = 0; i < model->n; i++) {
+		const mr_saved_tensor *t = &model->at[i];
+
+		if (!is_finite(t, &squares))
+			return mr_fail(MR_EDIVERGED, "step %" PRIu64 " left weights that are not finite in %s, and is not saved", step,
+				       t->name);
+		n += (double)(t->bytes / (t->dtype == MR_SAVED_F64 ? sizeof(double) : sizeof(float)));
+	}
+	*out = (mr_checkpoints_scale){.size = n > 0 ? sqrt(squares / n) : 0, .step = step};
+	return MR_OK;
+}
+
+static bool grew_too_much(const mr_checkpoints_scale *now, const mr_checkpoints_scale *good)
+{
+	uint64_t steps = now->step > good->step ? now->step - good->step : 1;
+
+	return now->size > MOST_GROWTH * fmax(1, good->size) * (double)steps;
+}
+
+/* Not so without a loss to compare with. */
+static bool rose(double now, double before)
+{
+	return now > before || (isinf(now) && !isnan(before));
+}
+
+static bool loss_rose(const mr_checkpoints_case *c, const mr_checkpoints_guard *g)
+{
+	return isnan(c->val_loss) ? rose(c->loss, g->loss) : rose(c->val_loss, fmax(g->loss, c->best_loss));
+}
+
+static mr_status refuse(const mr_checkpoints_scale *now, const mr_checkpoints_case *c, const mr_checkpoints_guard *g)
+{
+	return mr_fail(MR_EDIVERGED,
+		       "step %" PRIu64 " left weights of %.3g (root of the mean square; %.3g at step %" PRIu64
+		       ") and the loss rose from %.4g to %.4g, so they are not saved",
+		       now->step, now->size, g->good.size, g->good.step, g->loss, isnan(c->val_loss) ? c->loss : c->val_loss);
+}
+
+/* A step can spoil the weights and still have a loss, and what it leaves must not push out a good checkpoint. Weights that were
+ * evaluated and found better than others have proved themselves. *@wait: nobody knows yet. */
+static mr_status judge(const mr_checkpoints_scale *now, const mr_checkpoints_case *c, mr_checkpoints_guard *g, bool *wait)
+{
+	bool proved = mr_checkpoints_is_best(c) && !isnan(c->best_loss);
+
+	*wait = false;
+	if (g->doubt.step && !proved) {
+		if (loss_rose(c, g))
+			return refuse(&g->doubt, c, g);
+		g->good = g->doubt;
+	}
+	g->doubt = (mr_checkpoints_scale){0};
+	if (proved || !grew_too_much(now, &g->good))
+		return MR_OK;
+	if (loss_rose(c, g))
+		return refuse(now, c, g);
+	if (c->can_wait && isnan(c->val_loss)) {
+		g->doubt = *now;
+		*wait = true;
+	}
+	return MR_OK;
+}
+
+bool mr_checkpoints_is_best(const mr_checkpoints_case *c)
+{
+	return isfinite(c->val_loss) && !(c->val_loss >= c->best_loss);
+}
+
+mr_status mr_checkpoints_guard_init(mr_session *s, uint64_t step, mr_checkpoints_guard *out)
+{
+	mr_state st;
+	mr_status err;
+
+	*out = (mr_checkpoints_guard){.loss = NAN};
+	MR_TRY(mr_executor_state(&s->executor, &st));
+	err = measure(&st.model, step, &out->good);
+	mr_state_fini(&st);
+	return err;
+}
+
+mr_status mr_checkpoints_put(mr_session *s, const char *dir, const mr_checkpoints_case *c, mr_checkpoints_guard *g, bool *saved)
+{
+	bool best = mr_checkpoints_is_best(c), wait = false;
+	mr_checkpoint_shard parts[3];
+	mr_checkpoint_content content;
+	mr_checkpoints_scale now;
+	mr_state st;
+	mr_status err;
+	mr_run_manifest f;
+
+	*saved = false;
+	MR_TRY(mr_executor_state(&s->executor, &st));
+	mr_run_manifest_collect(s, best ? c->val_loss : c->best_loss, &f);
+	make_content(&st, &f, c->step, best, keep_of(s), parts, &content);
+	err = measure(&st.model, c->step, &now);
+	if (err == MR_OK)
+		err = judge(&now, c, g, &wait);
+	if (err == MR_OK && !wait) {
+		err = mr_checkpoint_save(dir, &content, NULL);
+		*saved = err == MR_OK;
+	}
+	mr_state_fini(&st);
+	if (*saved) {
+		g->good = now;
+		g->loss = isnan(c->loss) ? g->loss : c->loss;
+	}
+	return err;
+}
+
+/* At most so much will be under way in a plan that never drains: at its first step nothing is yet. */
+static uint64_t inflight_bytes(const mr_session *s)
+{
+	uint64_t sum = 0;
+
+	if (!s->plan || s->plan->contract.flush != MR_FLUSH_NONE)
+		return 0;
+	for (uint16_t i = 0; i < s->plan->n_stages; i++) {
+		mr_run_memory m;
+
+		mr_run_memory_of_stage(mr_executor_run_of(&s->executor), 0, i, &m);
+		sum += m.stashes + m.activations + m.boundaries;
+	}
+	return sum;
+}
+
+/* The most checkpoints of this run that lie on the disk at once: those that are kept as far as there will be so many, the best
+ * one, and one being written. */
+static uint64_t most_at_once(const mr_session *s, uint64_t step)
+{
+	uint64_t every = (uint64_t)s->job->checkpoint.every;
+	uint64_t end = (uint64_t)s->job->train.steps;
+	uint64_t due = every && end > step ? (end - step - 1) / every + 1 : 1, keep = keep_of(s);
+
+	return (keep < due ? keep : due) + 1 + (due > 1 && s->data->n_valid > 0);
+}
+
+mr_status mr_checkpoints_preflight(mr_session *s, const char *dir, uint64_t step)
+{
+	mr_checkpoint_shard parts[3];
+	mr_checkpoint_content c;
+	mr_state st;
+	uint64_t bytes;
+	mr_status err;
+	mr_run_manifest f;
+
+	MR_TRY(mr_executor_state(&s->executor, &st));
+	mr_run_manifest_collect(s, NAN, &f);
+	make_content(&st, &f, 0, false, keep_of(s), parts, &c);
+	bytes = mr_checkpoint_bytes(&c) + (st.inflight.n ? 0 : inflight_bytes(s));
+	err = mr_checkpoint_preflight(dir, bytes, most_at_once(s, step));
+	mr_state_fini(&st);
+	return err;
+}
+
+/* --- loading --- */
+
+static mr_status load_list(const mr_checkpoint *ck, const char *file, const mr_state_list *l)
+{
+	mr_safetensors *t;
+	mr_status st = MR_OK;
+
+	if (l->n == 0)
+		return MR_OK;
+	MR_TRY(mr_checkpoint_tensors(ck, file, &t));
+	for (size_t i = 0; i < l->n && st == MR_OK; i++)
+		st = mr_safetensors_load(t, &l->at[i]);
+	mr_safetensors_close(t);
+	return st;
+}
+
+/* May what is in the slots of @inflight come from @ck? */
+static mr_status slots_fit(const mr_checkpoint *ck, const mr_state_list *inflight)
+{
+	const char *then = mr_checkpoint_fact(ck, "slots");
+	bool any = false;
+
+	for (size_t i = 0; i < inflight->n; i++)
+		any = any || !strncmp(inflight->at[i].name, "slot.", 5);
+	if (!any || (then && !strcmp(then, MR_RUN_MANIFEST_SLOTS)))
+		return MR_OK;
+	return mr_fail(MR_ECKPT, "it holds micro-batches under way as another build saves them (slots %s, here %s) and cannot be resumed",
+		       then ? then : "of no number", MR_RUN_MANIFEST_SLOTS);
+}
+
+static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
+{
+	mr_state st;
+	mr_status err;
+
+	MR_TRY(mr_executor_stand_at(&s->executor, mr_checkpoint_step(ck)));
+	MR_TRY(mr_executor_state(&s->executor, &st));
+	err = slots_fit(ck, &st.inflight);
+	if (err == MR_OK)
+		err = load_list(ck, "model.safetensors", &st.model);
+	if (err == MR_OK)
+		err = load_list(ck, "optimizer.safetensors", &st.optimizer);
+	if (err == MR_OK)
+		err = load_list(ck, "inflight.safetensors", &st.inflight);
+	mr_state_fini(&st);
+	return err;
+}
+
+/* A run may go on with more steps or another rate: what then changes from this step on should not change silently. */
+static void tell_rate(const mr_session *s, const mr_checkpoint *ck)
+{
+	const char *then = mr_checkpoint_fact(ck, "learning_rate");
+	char now[96];
+
+	if (s->lr.total > mr_checkpoint_step(ck) && then && strcmp(then, mr_run_manifest_rate(&s->lr, now, sizeof(now))) != 0)
+		fprintf(stderr, "millrace: learning rate from here on: %s; until step %" PRIu64 " it was: %s\n", now,
+			mr_checkpoint_step(ck), then);
+}
+
+static void warn_threads(const mr_session *s, const mr_checkpoint *ck)
+{
+	const char *then = mr_checkpoint_fact(ck, "threads"), *lib = mr_checkpoint_fact(ck, "kernels");
+
+	if (then && (uint32_t)atoi(then) != s->place.worker[0].n_threads)
+		fprintf(stderr, "millrace: warning: the checkpoint was made with %s threads a worker, this run has %u: the last bits may differ\n",
+			then, s->place.worker[0].n_threads);
+	if (lib && strcmp(lib, mr_kernels_library()))
+		fprintf(stderr, "millrace: warning: the checkpoint was made with %s, this is %s: the last bits may differ\n", lib,
+			mr_kernels_library());
+}
+
+/* Name of the best checkpoint of @dir, or "". */
+static void best_name(const char *dir, char *name, size_t size)
+{
+	char *path = NULL, *text;
+	size_t len;
+
+	*name = 0;
+	if (asprintf(&path, "%s/BEST", dir) < 0)
+		return;
+	if (mr_file_read(path, size - 1, &text, &len) == MR_OK) {
+		snprintf(name, size, "%.*s", (int)strcspn(text, "\n"), text);
+		free(text);
+	}
+	free(path);
+}
+
+bool mr_checkpoints_best(const char *dir, uint64_t *step)
+{
+	char name[64];
+
+	best_name(dir, name, sizeof(name));
+	return sscanf(name, "step-%20" SCNu64, step) == 1;
+}
+
+mr_status mr_checkpoints_check(const char *dir, uint64_t step)
+{
+	char *path;
+	uint64_t found = 0;
+	mr_checkpoint *ck;
+	mr_status st;
+
+	MR_TRY(mr_checkpoint_latest(dir, &path));
+	st = mr_checkpoint_open(path, &ck);
+	if (st == MR_OK) {
+		found = mr_checkpoint_step(ck);
+		mr_checkpoint_close(ck);
+	}
+	free(path);
+	if (st == MR_OK && found != step)
+		st = mr_fail(MR_ECKPT, "%s: the newest checkpoint that is whole is of step %" PRIu64, dir, found);
+	return st;
+}
+
+mr_status mr_checkpoints_find(const char *dir, const char *name, char **path)
+{
+	char best[64];
+	mr_status st;
+
+	if (!strcmp(name, "best")) {
+		best_name(dir, best, sizeof(best));
+		if (!*best)
+			return mr_fail(MR_ECKPT, "%s: no checkpoint was ever marked the best", dir);
+		name = best;
+	}
+	if (strchr(name, '/'))
+		return mr_fail(MR_EUSAGE, "expected best, or a name in %s such as step-00000100, got \"%.100s\"", dir, name);
+	if (asprintf(path, "%s/%s", dir, name) < 0)
+		return mr_fail(MR_ERESOURCE, "no memory for a path");
+	st = mr_checkpoint_check(dir, name);
+	if (st != MR_OK) {
+		free(*path);
+		*path = NULL;
+	}
+	return st;
+}
+
+mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from, uint64_t *step, double *best)
+{
+	mr_checkpoint *ck = NULL;
+	const char *loss, *largest;
+	char *path = NULL;
+	mr_status st;
+
+	st = *from ? mr_checkpoints_find(dir, from, &path) : mr_checkpoint_latest(dir, &path);
+	if (st != MR_OK)
+		return *from ? mr_fail_in(st, "--from") : st;
+	st = mr_checkpoint_open(path, &ck);
+	if (st == MR_OK)
+		st = mr_run_manifest_fit(s, ck);
+	if (st == MR_OK)
+		st = load_all(s, ck);
+	if (st != MR_OK) {
+		mr_checkpoint_close(ck);
+		st = mr_fail_in(st, "%s", path);
+		free(path);
+		return st;
+	}
+	warn_threads(s, ck);
+	tell_rate(s, ck);
+	largest = mr_checkpoint_fact(ck, "gradient");
+	if (s->known && largest)
+		s->known->before = strtod(largest, NULL);
+	loss = mr_checkpoint_fact(ck, s->data->trains_only ? "best_train_loss" : "best_val_loss");
+	if (!loss) /* of a build that called both the same */
+		loss = mr_checkpoint_fact(ck, "best_val_loss");
+	*best = loss ? strtod(loss, NULL) : (double)NAN;
+	*step = mr_checkpoint_step(ck);
+	mr_checkpoint_close(ck);
+	free(path);
+	return MR_OK;
+}
+
+mr_status mr_checkpoints_load_model(const char *where, const mr_state_list *model, uint64_t *step)
+{
+	mr_checkpoint *ck = NULL;
+	char *path = NULL;
+	mr_status st;
+
+	if (mr_checkpoint_open(where, &ck) != MR_OK) {
+		MR_TRY(mr_checkpoint_latest(where, &path));
+		st = mr_checkpoint_open(path, &ck);
+		free(path);
+		MR_TRY(st);
+	}
+	st = mr_checkpoint_verify(ck);
+	if (st == MR_OK)
+		st = load_list(ck, "model.safetensors", model);
+	*step = mr_checkpoint_step(ck);
+	mr_checkpoint_close(ck);
+	return st;
+}

@@ -1,0 +1,236 @@
+#include "session/run_manifest.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/endless.h"
+#include "session/costs.h"
+#include "session/objective_report.h"
+
+#define OPTION_ROOM 128 /* of one system option's value as text */
+
+static const char *const keys[MR_RUN_MANIFEST_MOST] = {
+#define MR_FACT(name) [MR_FACT_##name] = #name,
+	MR_RUN_MANIFEST(MR_FACT)
+#undef MR_FACT
+};
+
+static void put(mr_run_manifest *f, mr_fact fact, const char *fmt, ...) MR_PRINTF(3, 4);
+
+static void put(mr_run_manifest *f, mr_fact fact, const char *fmt, ...)
+{
+	va_list ap;
+
+	assert(f->n < MR_RUN_MANIFEST_MOST); /* a fact that is put twice */
+	va_start(ap, fmt);
+	vsnprintf(f->text[f->n], sizeof(f->text[f->n]), fmt, ap);
+	va_end(ap);
+	f->at[f->n].key = keys[fact];
+	f->at[f->n].value = f->text[f->n];
+	f->n++;
+}
+
+/* "cosine 0.003 to 0.0003 over 1000 steps, warm-up 10" */
+const char *mr_run_manifest_rate(const mr_lr *lr, char *text, size_t size)
+{
+	static const char *const kinds[] = {[MR_LR_CONSTANT] = "constant", [MR_LR_COSINE] = "cosine", [MR_LR_LINEAR] = "linear"};
+	int n = snprintf(text, size, "%s %g", kinds[lr->kind], lr->base);
+
+	if (lr->kind != MR_LR_CONSTANT)
+		n += snprintf(text + n, size - (size_t)n, " to %g over %" PRIu64 " steps", lr->base * lr->min_ratio, lr->total);
+	if (lr->warmup)
+		snprintf(text + n, size - (size_t)n, ", warm-up %" PRIu64, lr->warmup);
+	return text;
+}
+
+/* "backward=lifo waves=2", or "none". */
+static const char *options_text(const mr_session *s, char *text, size_t size)
+{
+	const mr_sched_ops *ops = mr_job_system(s->job);
+	const mr_option *o = ops ? ops->options : NULL;
+	size_t n = 0;
+
+	snprintf(text, size, "none");
+	for (; o && o->name && n < size; o++) {
+		char value[OPTION_ROOM];
+
+		mr_values_print(s->job->system.values, o->name, value, sizeof(value));
+		n += (size_t)snprintf(text + n, size - n, "%s%s=%s", n ? " " : "", o->name, value);
+	}
+	return text;
+}
+
+void mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manifest *f)
+{
+	char rate[96], options[sizeof(f->text[0])];
+
+	f->n = 0;
+	put(f, MR_FACT_millrace, "%s", MR_VERSION);
+	put(f, MR_FACT_model, "%s", s->job->model.name);
+	put(f, MR_FACT_system, "%s", s->job->system.name);
+	put(f, MR_FACT_optimizer, "%s", s->optim.ops->name);
+	put(f, MR_FACT_mitigation, "%s", s->mitigate.ops->name);
+	put(f, MR_FACT_dtype, "%s", mr_dtype_name(s->kernels->dtype));
+	put(f, MR_FACT_backend, "%s", s->kernels->name);
+	put(f, MR_FACT_kernels, "%s", mr_kernels_library());
+	put(f, MR_FACT_slots, MR_RUN_MANIFEST_SLOTS);
+	put(f, MR_FACT_stages, "%u", s->partition.n_stages);
+	put(f, MR_FACT_workers, "%u", s->place.n_workers);
+	put(f, MR_FACT_threads, "%u", s->place.worker[0].n_threads);
+	put(f, MR_FACT_seed, "%lld", (long long)s->job->train.seed);
+	put(f, MR_FACT_batch, "%llu", (unsigned long long)s->samples * s->n_micro);
+	put(f, MR_FACT_microbatches, "%u", s->n_micro);
+	put(f, MR_FACT_parameters, "%llu", (unsigned long long)mr_graph_n_params(s->graph));
+	if (s->plan && s->plan->endless && s->plan->endless->fixed)
+		put(f, MR_FACT_steps, "%lld", (long long)s->job->train.steps);
+	put(f, MR_FACT_clip, "%g", s->job->train.clip);
+	put(f, MR_FACT_learning_rate, "%s", mr_run_manifest_rate(&s->lr, rate, sizeof(rate)));
+	put(f, MR_FACT_options, "%s", options_text(s, options, sizeof(options)));
+	if (s->costs)
+		put(f, MR_FACT_costs, "%016" PRIx64, s->costs->hash);
+	else
+		put(f, MR_FACT_costs, "none");
+	put(f, MR_FACT_plan, "%016" PRIx64, s->plan_hash);
+	put(f, MR_FACT_run_hash, "%016" PRIx64, mr_session_hash(s));
+	put(f, MR_FACT_data, "%016" PRIx64, s->data->fingerprint);
+	put(f, MR_FACT_vocabulary, "%s", s->data->alphabet ? s->data->alphabet : MR_NO_VOCABULARY);
+	if (s->known && s->known->f) {
+		put(f, MR_FACT_smoothness, "%.17g (L)", s->known->smoothness);
+		put(f, MR_FACT_minimum, "%.17g (f*)", s->known->minimum);
+	}
+	if (s->known)
+		put(f, MR_FACT_gradient, "%.17g at most, of one block (G)", mr_objective_report_largest(s));
+	if (isfinite(val_loss))
+		put(f, s->data->trains_only ? MR_FACT_best_train_loss : MR_FACT_best_val_loss, "%.17g", val_loss);
+}
+
+/* --- comparing --- */
+
+/* What a checkpoint and its resumption must have in common; the first difference is told, so causes stand before effects. */
+static const struct {
+	const char *fact;
+	const char *other; /* the sentence where the values themselves say nothing; NULL: "@name X, ..., @name Y" */
+	const char *name;
+} common[] = {
+	{"model", NULL, "model"},
+	{"backend", NULL, "backend"},
+	{"dtype", NULL, "dtype"},
+	{"optimizer", NULL, "optimizer"},
+	{"mitigation", NULL, "mitigation"},
+	{"seed", NULL, "train.seed"},
+	{"batch", NULL, "train.batch"},
+	{"system", NULL, "system"},
+	{"microbatches", NULL, "train.microbatches"},
+	{"workers", NULL, "machine.workers"},
+	{"stages", NULL, "stages"},
+	{"data", "other data", NULL},
+	{"parameters", NULL, "model parameters"},
+	{"clip", NULL, "train.clip"},
+	{"options", NULL, NULL}, /* compared one by one */
+	{"steps", NULL, "train.steps"}, /* of a plan whose last steps would be others if there were more */
+	{"plan", NULL, NULL}, /* see plan_fits */
+	{"run_hash", "other options of the model, the optimizer or the mitigation, or another cut into stages", NULL},
+};
+
+static const char *fact_now(const mr_run_manifest *f, const char *key)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (!strcmp(f->at[i].key, key))
+			return f->at[i].value;
+	return NULL;
+}
+
+/* Where "@name=" begins in @text, a list as options_text makes it; NULL: nowhere. */
+static const char *find_option(const char *text, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = strstr(text, name); at; at = strstr(at + 1, name))
+		if ((at == text || at[-1] == ' ') && at[n] == '=')
+			return at;
+	return NULL;
+}
+
+static mr_status options_fit(const mr_session *s, const char *then)
+{
+	const mr_sched_ops *ops = mr_job_system(s->job);
+
+	for (const mr_option *o = ops ? ops->options : NULL; o && o->name; o++) {
+		const mr_values *v = s->job->system.values;
+		const char *old = find_option(then, o->name);
+		char value[OPTION_ROOM];
+		mr_values *def;
+		size_t n;
+
+		mr_values_print(v, o->name, value, sizeof(value));
+		n = strlen(value);
+		if (old) {
+			old += strlen(o->name) + 1;
+			if (!strncmp(old, value, n) && (old[n] == ' ' || !old[n]))
+				continue;
+			return mr_fail(MR_ECKPT, "it was made with system.%s = %.*s and cannot be resumed with %s", o->name,
+				       (int)strcspn(old, " "), old, value);
+		}
+		MR_TRY(mr_values_create(ops->options, &def));
+		char usual[OPTION_ROOM];
+
+		mr_values_print(def, o->name, usual, sizeof(usual));
+		mr_values_destroy(def);
+		if (strcmp(usual, value))
+			return mr_fail(MR_ECKPT, "it was made before system.%s existed and cannot be resumed with %s", o->name, value);
+	}
+	return MR_OK;
+}
+
+/* All else that decides a plan is equal. Other costs that give the same order are no difference. */
+static mr_status plan_fits(const mr_checkpoint *ck, const mr_run_manifest *now)
+{
+	const char *plan = mr_checkpoint_fact(ck, "plan"), *costs = mr_checkpoint_fact(ck, "costs");
+
+	if (!plan)
+		return mr_fail(MR_ECKPT, "its manifest does not say plan");
+	if (!strcmp(plan, fact_now(now, "plan")))
+		return MR_OK;
+	if (strcmp(costs ? costs : "none", fact_now(now, "costs"))) /* no word of them: of a build that ordered by none */
+		return mr_fail(MR_ECKPT, "it was made with an order for other costs and cannot be resumed with this configuration");
+	return mr_fail(MR_ECKPT, "it was made with another build's plan %s and cannot be resumed with %s", plan, fact_now(now, "plan"));
+}
+
+mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
+{
+	mr_run_manifest f;
+
+	mr_run_manifest_collect(s, NAN, &f);
+	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
+		const char *then = mr_checkpoint_fact(ck, common[i].fact), *now = fact_now(&f, common[i].fact);
+
+		if (!strcmp(common[i].fact, "options")) {
+			MR_TRY(options_fit(s, then ? then : ""));
+			continue;
+		}
+		if (!strcmp(common[i].fact, "plan")) {
+			MR_TRY(plan_fits(ck, &f));
+			continue;
+		}
+		if (!then && !strcmp(common[i].fact, "mitigation")) /* of a build that had none */
+			then = MR_MITIGATE_NONE;
+		if (!then && !strcmp(common[i].fact, "workers")) /* of a build whose workers had one stage each */
+			continue;
+		if ((!then || !now) && !strcmp(common[i].fact, "steps")) /* of a build that did not say, or of a list without end */
+			continue;
+		if (!then)
+			return mr_fail(MR_ECKPT, "its manifest does not say %s", common[i].fact);
+		if (!strcmp(then, now))
+			continue;
+		if (!strcmp(common[i].fact, "backend") && !strcmp(mr_kernels_name_now(then), now))
+			continue;
+		if (common[i].other)
+			return mr_fail(MR_ECKPT, "it was made with %s and cannot be resumed with this configuration", common[i].other);
+		return mr_fail(MR_ECKPT, "it was made with %s %s and cannot be resumed with %s", common[i].name, then, now);
+	}
+	return MR_OK;
+}

@@ -1,0 +1,28 @@
+/* session_internal.h - the inside of a session, shared by its files: session.c, session_plan.c, session_judge.c. */
+#ifndef MR_SESSION_SESSION_INTERNAL_H
+#define MR_SESSION_SESSION_INTERNAL_H
+
+#include "session/session.h"
+
+/** Cut the model, place the workers, take the costs, and make the plan for them: of what the session has read so far. Errors: those of
+ * mr_session_open. */
+mr_status mr_session_make_plan(mr_session *s) MR_MUST_USE;
+
+/** Cut the model of @s into @stages as its configuration says. Errors: MR_ECONFIG, MR_ERESOURCE. */
+mr_status mr_session_cut(mr_session *s, uint16_t stages) MR_MUST_USE;
+
+/** Settle the contract of @s's plan, lower and check it. @costs: NULL, or those of its stages, which boundary buffers must
+ * not slow down. Errors: MR_ECONFIG, MR_ERESOURCE. */
+mr_status mr_session_finish_plan(mr_session *s, const mr_cost *costs) MR_MUST_USE;
+
+/* --- session_judge.c --- */
+
+typedef struct mr_session_judge mr_session_judge;
+
+/** A judge of plans for the session @s, whose workers are placed and whose costs are taken; borrows it. The caller
+ * destroys *@out, also after an error. Errors: MR_ERESOURCE. */
+mr_status mr_session_judge_create(mr_session *s, mr_session_judge **out) MR_MUST_USE;
+void mr_session_judge_destroy(mr_session_judge *j);
+const mr_sched_judge *mr_session_judge_face(const mr_session_judge *j);
+
+#endif
