@@ -11,7 +11,8 @@ static mr_status check(const mr_model_data *data, int64_t blocks)
 			       (long long)in->rows, (long long)in->cols, in->tokens ? "tokens" : "numbers");
 	if (target->tokens || target->rows != 1 || target->cols != 1)
 		return mr_fail(MR_ECONFIG, "takes one number a sample as target, the data has %lld x %lld %s",
-			       (long long)target->rows, (long long)target->cols, target->tokens ? "classes" : "numbers");
+			       (long long)target->rows, (long long)target->cols,
+			       target->tokens ? "classes" : "numbers");
 	if (blocks > in->cols)
 		return mr_fail(MR_ECONFIG, "blocks: the data has %lld coordinates, which do not make %lld blocks",
 			       (long long)in->cols, (long long)blocks);
@@ -23,7 +24,8 @@ int64_t mr_blocks_features(const mr_values *values)
 	return mr_values_int(values, "blocks");
 }
 
-mr_status mr_blocks_build(const mr_values *values, const mr_model_data *data, double l2, const char *loss, mr_graph **out)
+mr_status mr_blocks_build(const mr_values *values, const mr_model_data *data, double l2, const char *loss,
+			  mr_graph **out)
 {
 	int64_t blocks = mr_values_int(values, "blocks"), d = data->input.cols;
 	mr_layer_cfg cfg = {.l2 = l2, .noise = mr_values_float(values, "noise")};

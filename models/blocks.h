@@ -3,8 +3,8 @@
  *
  *	x [d] --> block.0 --> block.1 --> ... --> block.B-1 --> loss          sum so far, and the columns still needed
  *
- * Block b owns d / B coordinates in order, the first d mod B blocks one more; its parameter is block.b.weight. Every block is
- * a legal cut. See nn/layers/margin.c for what flows.
+ * Block b owns d / B coordinates in order, the first d mod B blocks one more; its parameter is block.b.weight. Every
+ * block is a legal cut. See nn/layers/margin.c for what flows.
  */
 #ifndef MR_MODELS_BLOCKS_H
 #define MR_MODELS_BLOCKS_H

@@ -13,9 +13,9 @@
  * Dropout acts on the embedding and on each branch in front of its sum; GPT-2's third kind, on attention probabilities,
  * is left out. A rate of 0 leaves the layers out.
  *
- * Initial weights as GPT-2: normal init_std (embeddings embed_std, where that is given), the projections into the residual
- * stream (c_proj) init_std / sqrt(2 * layers), biases 0, gains 1. A stage may begin at embed, at each ln_1, ln_2 and ln_f, at lm_head and behind the embedding's
- * dropout.
+ * Initial weights as GPT-2: normal init_std (embeddings embed_std, where that is given), the projections into the
+ * residual stream (c_proj) init_std / sqrt(2 * layers), biases 0, gains 1. A stage may begin at embed, at each ln_1,
+ * ln_2 and ln_f, at lm_head and behind the embedding's dropout.
  */
 #include "models/compose.h"
 
@@ -30,7 +30,8 @@ static const mr_option options[] = {
 	{"dropout", MR_OPT_FLOAT, "0.0", 0, 0.95, NULL, NULL, "probability of zeroing an activation while training"},
 	{"tied", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "the head shares the weights of the token embedding"},
 	{"init_std", MR_OPT_FLOAT, "0.02", 1e-6, 10, NULL, NULL,
-	 "standard deviation of initial weights; GPT-2 has 0.02, a narrow model learns sooner with about 0.7 / sqrt(width)"},
+	 "standard deviation of initial weights; GPT-2 has 0.02, a narrow model learns sooner with about 0.7 / "
+	 "sqrt(width)"},
 	{"embed_std", MR_OPT_FLOAT, "0", 0, 10, NULL, NULL,
 	 "standard deviation of the initial embeddings; 0: init_std. Plain SGD learns sooner with 1"},
 	{NULL},

@@ -16,7 +16,9 @@ static mr_status logistic_build(const mr_values *values, const mr_model_data *da
 {
 	*out = NULL;
 	if (data->target_low < 0 || data->target_high > 1)
-		return mr_fail(MR_ECONFIG, "takes targets from 0 to 1, those of the data go from %g to %g; the two labels of a LIBSVM file become 0 and 1 with data.labels = \"two\"",
+		return mr_fail(MR_ECONFIG,
+			       "takes targets from 0 to 1, those of the data go from %g to %g; the two labels of a "
+			       "LIBSVM file become 0 and 1 with data.labels = \"two\"",
 			       data->target_low, data->target_high);
 	return mr_blocks_build(values, data, mr_values_float(values, "l2"), "logistic", out);
 }

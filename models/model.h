@@ -29,8 +29,9 @@ typedef struct mr_model_ops {
 	int64_t (*context)(const mr_values *values);
 	/** Columns that a sample of numbers must have at least; NULL: 1. */
 	int64_t (*features)(const mr_values *values);
-	/** A finished graph; the caller destroys it. Layers and their names depend on the options alone, only sizes on @data.
-	 * Errors: MR_ECONFIG with a sentence, which begins with "KEY: " when it is about one option; MR_ERESOURCE. */
+	/** A finished graph; the caller destroys it. Layers and their names depend on the options alone, only sizes on
+	 * @data. Errors: MR_ECONFIG with a sentence, which begins with "KEY: " when it is about one option;
+	 * MR_ERESOURCE. */
 	mr_status (*build)(const mr_values *values, const mr_model_data *data, mr_graph **out);
 } mr_model_ops;
 

@@ -206,8 +206,19 @@ static void run_xent(bench *b)
 static void run_adam(bench *b)
 {
 	b->k->step(b->kc, b->params,
-		   &(mr_step){.kind = MR_STEP_ADAM, .src = b->w, .dst = b->w, .m = b->m, .v = b->v, .gscale = 1, .lr = 1e-4,
-			      .decay = 1e-6, .b1 = 0.9, .b2 = 0.999, .eps = 1e-8, .c1 = 0.5, .c2 = 0.5},
+		   &(mr_step){.kind = MR_STEP_ADAM,
+			      .src = b->w,
+			      .dst = b->w,
+			      .m = b->m,
+			      .v = b->v,
+			      .gscale = 1,
+			      .lr = 1e-4,
+			      .decay = 1e-6,
+			      .b1 = 0.9,
+			      .b2 = 0.999,
+			      .eps = 1e-8,
+			      .c1 = 0.5,
+			      .c2 = 0.5},
 		   b->g);
 }
 
@@ -216,8 +227,14 @@ static void mix(bench *b, mr_averaging_kind kind)
 {
 	void *x[2] = {b->w, b->g};
 
-	b->k->mix(b->kc, b->params, &(mr_averaging){.kind = kind, .n = 2, .src = (const void *const *)x, .dst = x, .reference = b->m, .mean = b->v,
-					      .alpha = 0.5});
+	b->k->mix(b->kc, b->params,
+		  &(mr_averaging){.kind = kind,
+				  .n = 2,
+				  .src = (const void *const *)x,
+				  .dst = x,
+				  .reference = b->m,
+				  .mean = b->v,
+				  .alpha = 0.5});
 }
 
 static void run_mean(bench *b)

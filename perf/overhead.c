@@ -4,14 +4,14 @@
  *	overhead [--tiny]
  *
  * One worker alone, so nobody ever waits for another. From the trace of 200 consecutive steps, per step: the distance
- * from the step's first instruction to the next step's, less the instructions' own times stamped in between. Reported as
- * a share of the step and per instruction, median and quartiles over the steps. The chain of four scalars has
+ * from the step's first instruction to the next step's, less the instructions' own times stamped in between. Reported
+ * as a share of the step and per instruction, median and quartiles over the steps. The chain of four scalars has
  * instructions that do next to nothing: its time per instruction is the price of an empty one, both clock readings
- * included. Behind a layer of a large model the same instructions of the engine meet cold caches and address tables, and what
- * they take is mostly that.
+ * included. Behind a layer of a large model the same instructions of the engine meet cold caches and address tables,
+ * and what they take is mostly that.
  *
- * And one hand-over: the chain on two workers, from the end of F to the begin of the F on the other worker that waited for it
- * alone. What hands over is stamped behind the push, so this is the dispatch of the next instruction with it.
+ * And one hand-over: the chain on two workers, from the end of F to the begin of the F on the other worker that waited
+ * for it alone. What hands over is stamped behind the push, so this is the dispatch of the next instruction with it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,8 +80,9 @@ static void measure(const char *path, uint64_t steps)
 	}
 	mr_quartiles q = mr_quartiles_of(share, steps), e = mr_quartiles_of(each, steps);
 
-	printf("%-24s %u instructions a step: %6.3f %% of the step (%.3f to %.3f), %6.0f ns an instruction (%.0f to %.0f)\n", path,
-	       a_step, q.median, q.q1, q.q3, e.median, e.q1, e.q3);
+	printf("%-24s %u instructions a step: %6.3f %% of the step (%.3f to %.3f), %6.0f ns an instruction (%.0f to "
+	       "%.0f)\n",
+	       path, a_step, q.median, q.q1, q.q3, e.median, e.q1, e.q3);
 	mr_session_close(&s);
 	mr_config_destroy(config);
 }
@@ -95,7 +96,8 @@ static bool waited_for(const mr_trace_rec *r, mr_wait_cause cause)
 	return true;
 }
 
-/* F of stage 1 that waited for F of stage 0, as it must where each step is one micro-batch and a flush: how long after that had ended. */
+/* F of stage 1 that waited for F of stage 0, as it must where each step is one micro-batch and a flush: how long after
+ * that had ended. */
 static void measure_handoff(const char *path, uint64_t steps)
 {
 	double ns[STEPS];

@@ -1,19 +1,23 @@
 /*
- * predict.c - the simulator against the engine: how long a step should take, by a measured profile, and how long it takes.
+ * predict.c - the simulator against the engine: how long a step should take, by a measured profile, and how long it
+ * takes.
  *
- *	predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--systems A,B,...] [--async] [--ops] [--rounds N] [--seconds S]
+ *	predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--systems A,B,...] [--async] [--ops]
+ *	[--rounds N] [--seconds S]
  *		[--json FILE] [--margins FILE]
  *
- * Every system that flushes (or that --systems names; --async: also those that do not, but whose order repeats) trains the model of FILE (conf/mlp.cfg) on N workers
- * (2) of one thread, all with the same micro-batches. All engines stand ready in this one process. A round lets each engine do a burst of steps, in
- * an order that rotates; whoever is not timed stands still. Before every few of them the plan of FILE is measured as `millrace profile` does, by
- * each of its methods, S seconds a stage. The predictions are those of `millrace plan --costs`: the median times of all these profiles through the
- * walk of the system's own plan; no time of a step goes into them. The
- * measured step is the median distance of commits (of iterations, where one has several) inside a burst, without the first, in which the pipeline fills; of the bursts of a system, the
- * median. Before and after each burst a cache-line ping-pong tells the placement of the cores (NEAR or FAR, host/probe.h); bursts that
- * saw both are dropped, and profiles and bursts are only compared within one placement. The tables are Markdown. --ops: what each kind
- * of instruction takes a step, in the engine and by the last of the methods,  mean of the workers. --margins:
- * the errors of live profiles as plan --compare reads them (engine/cli/margins.def).
+ * Every system that flushes (or that --systems names; --async: also those that do not, but whose order repeats) trains
+ * the model of FILE (conf/mlp.cfg) on N workers (2) of one thread, all with the same micro-batches. All engines stand
+ * ready in this one process. A round lets each engine do a burst of steps, in an order that rotates; whoever is not
+ * timed stands still. Before every few of them the plan of FILE is measured as `millrace profile` does, by each of its
+ * methods, S seconds a stage. The predictions are those of `millrace plan --costs`: the median times of all these
+ * profiles through the walk of the system's own plan; no time of a step goes into them. The measured step is the median
+ * distance of commits (of iterations, where one has several) inside a burst, without the first, in which the pipeline
+ * fills; of the bursts of a system, the median. Before and after each burst a cache-line ping-pong tells the placement
+ * of the cores (NEAR or FAR, host/probe.h); bursts that saw both are dropped, and profiles and bursts are only compared
+ * within one placement. The tables are Markdown. --ops: what each kind of instruction takes a step, in the engine and
+ * by the last of the methods,  mean of the workers. --margins: the errors of live profiles as plan --compare reads them
+ * (engine/cli/margins.def).
  */
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +37,17 @@
 
 enum { N_KINDS = 3 };
 
-enum { MAX_SETS = 32, MAX_SYSTEMS = 64, MAX_ROUNDS = 32, MAX_PROFILES = 256, EACH = 6, WARM = 10, LEAST_STEPS = 12, SKIP = 2, N_PLACES = 2 };
+enum {
+	MAX_SETS = 32,
+	MAX_SYSTEMS = 64,
+	MAX_ROUNDS = 32,
+	MAX_PROFILES = 256,
+	EACH = 6,
+	WARM = 10,
+	LEAST_STEPS = 12,
+	SKIP = 2,
+	N_PLACES = 2
+};
 
 #define SETTLE_NS 10000000u /* idle teams spin for some milliseconds before they sleep */
 #define BURST_S 0.3
@@ -219,7 +233,8 @@ static bool note(void *arg, const mr_step_rec *rec)
 	return true;
 }
 
-/* The median distance of two commits, @apart of which are an iteration: a pause that the machine makes is in few of them. */
+/* The median distance of two commits, @apart of which are an iteration: a pause that the machine makes is in few of
+ * them. */
 static double step_ms(commits *c, uint32_t apart)
 {
 	for (size_t i = 0; i + apart < c->n; i++)
@@ -261,8 +276,8 @@ enum { N_FIELDS = 6, N_RATES = 10 };
 
 static double *rate(mr_costs *c, int i)
 {
-	double *const all[N_RATES] = {&c->remote.read_s, &c->remote.write_s, &c->sum_s, &c->norm_s, &c->save_s, &c->shared_s, &c->average_s,
-				       &c->hop_s, &c->crowd_f, &c->crowd_b};
+	double *const all[N_RATES] = {&c->remote.read_s, &c->remote.write_s, &c->sum_s, &c->norm_s,  &c->save_s,
+				      &c->shared_s,      &c->average_s,      &c->hop_s, &c->crowd_f, &c->crowd_b};
 
 	return all[i];
 }
@@ -297,7 +312,8 @@ static void charged(const contender *x, const mr_forecast *f, double *ms)
 		const mr_list *l = mr_plan_list(plan, w, MR_BODY);
 
 		for (uint32_t i = 0; i < l->n; i++)
-			ms[l->at[i].op] += mr_instr_cost(plan, &l->at[i], &cost) * 1e3 / (plan->n_workers * (double)mr_plan_steps(plan));
+			ms[l->at[i].op] += mr_instr_cost(plan, &l->at[i], &cost) * 1e3 /
+					   (plan->n_workers * (double)mr_plan_steps(plan));
 	}
 }
 
@@ -331,7 +347,8 @@ static double predict_ms(bench *b, const contender *x, int kind, int place)
 	return ms;
 }
 
-static void put_one(mr_json_writer *json, const char *name, int place, const double *predicted, const mr_quartiles *q, size_t n)
+static void put_one(mr_json_writer *json, const char *name, int place, const double *predicted, const mr_quartiles *q,
+		    size_t n)
 {
 	mr_json_begin_object(json);
 	mr_json_key(json, "system");
@@ -383,8 +400,8 @@ static void compare(bench *b, int place, mr_json_writer *json, errors *e)
 	for (size_t i = 0; i < b->n; i++)
 		for (int kind = 0; kind < N_KINDS; kind++)
 			predicted[i][kind] = predict_ms(b, &b->all[i], kind, place);
-	printf("\n%s, %zu profiles of each kind:\n\n| system | measured, ms (quartiles)", mr_probe_name((mr_probe_distance)place),
-	       b->n_costs[0][place]);
+	printf("\n%s, %zu profiles of each kind:\n\n| system | measured, ms (quartiles)",
+	       mr_probe_name((mr_probe_distance)place), b->n_costs[0][place]);
 	for (int kind = 0; kind < N_KINDS; kind++)
 		printf(" | %s | error", kinds[kind]);
 	puts(" |\n|---|---|---|---|---|---|---|---|");
@@ -396,7 +413,8 @@ static void compare(bench *b, int place, mr_json_writer *json, errors *e)
 			continue;
 		print_row(x, &q, predicted[i]);
 		if (b->errors)
-			fprintf(b->errors, "MR_MARGIN(\"%s\", %.1f)\n", x->name, 100 * (predicted[i][N_KINDS - 1] / q.median - 1));
+			fprintf(b->errors, "MR_MARGIN(\"%s\", %.1f)\n", x->name,
+				100 * (predicted[i][N_KINDS - 1] / q.median - 1));
 		for (int kind = 0; kind < N_KINDS; kind++)
 			e->at[kind][e->n[kind]++] = fabs(predicted[i][kind] / q.median - 1);
 		if (json)
@@ -414,8 +432,9 @@ static void open_margins(bench *b)
 		exit(1);
 	}
 	if (b->errors)
-		fprintf(b->errors, "/* margins.def - predicted over measured less 1, percent: perf_predict --margins, %s */\n"
-				   "MR_MARGIN_MACHINE(\"%s, %s\")\n",
+		fprintf(b->errors,
+			"/* margins.def - predicted over measured less 1, percent: perf_predict --margins, %s */\n"
+			"MR_MARGIN_MACHINE(\"%s, %s\")\n",
 			b->conf, mr_topo_print(&b->base.topo, machine, sizeof(machine)), mr_kernels_library());
 }
 
@@ -452,8 +471,8 @@ static void report(bench *b)
 	for (int kind = 0; kind < N_KINDS; kind++) {
 		mr_quartiles q = mr_quartiles_of(e.at[kind], e.n[kind]);
 
-		printf("\n%s: median error %.1f %% (quartiles %.1f and %.1f) over %zu", kinds[kind], 100 * q.median, 100 * q.q1,
-		       100 * q.q3, e.n[kind]);
+		printf("\n%s: median error %.1f %% (quartiles %.1f and %.1f) over %zu", kinds[kind], 100 * q.median,
+		       100 * q.q1, 100 * q.q3, e.n[kind]);
 	}
 	putchar('\n');
 	if (!f)
@@ -476,7 +495,8 @@ static void report(bench *b)
 
 static void usage(void)
 {
-	fputs("usage: predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--systems A,B,...] [--async] [--ops]\n"
+	fputs("usage: predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--systems A,B,...] [--async] "
+	      "[--ops]\n"
 	      "               [--rounds N] [--seconds S] [--json FILE] [--margins FILE]\n",
 	      stderr);
 	exit(2);

@@ -3,9 +3,10 @@
  *
  *	perf_rpd [--tiny] [--out DIR] [--seeds N] [--stages S] [--text FILE] [--data DIR] [--seconds N] [EXPERIMENT...]
  *
- * Each word makes its tables and charts, DIR/<word>.csv and .svg (DIR: rpd); without any word, all of them. perf_rpd --help
- * lists them with what they take. All but `measured`, `live`, `wall` and `ways`, which run the engine by the clock, run on one core and
- * are pure functions of the seeds: the same files on every run. The heads of perf/rpd/<word>.c say what is measured and how.
+ * Each word makes its tables and charts, DIR/<word>.csv and .svg (DIR: rpd); without any word, all of them. perf_rpd
+ * --help lists them with what they take. All but `measured`, `live`, `wall` and `ways`, which run the engine by the
+ * clock, run on one core and are pure functions of the seeds: the same files on every run. The heads of
+ * perf/rpd/<word>.c say what is measured and how.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,19 +20,26 @@ static const struct {
 	void (*run)(const settings *s);
 	const char *what, *takes; /* on one core of a present server, alone */
 } experiments[] = {
-	{"delays", experiment_delays, "1: delays of 1F1B for 2 to 64 stages: closed form, counted, with start-up; fits", "2 s"},
-	{"measured", experiment_measured, "1: the same in the running engine, by its commits, for 2 to 64 stages", "1 min"},
+	{"delays", experiment_delays, "1: delays of 1F1B for 2 to 64 stages: closed form, counted, with start-up; fits",
+	 "2 s"},
+	{"measured", experiment_measured, "1: the same in the running engine, by its commits, for 2 to 64 stages",
+	 "1 min"},
 	{"order", experiment_order, "2: PipeDream against RPD over delta; the two with equal delays", "40 s"},
 	{"local", experiment_local, "3: PipeDream against LocalSGD over H", "25 s"},
 	{"scaling", experiment_scaling, "4: what stages buy at fixed time, with and without injected noise",
 	 "half an hour; 3 min with --stages 32, 1 min with 16"},
-	{"lm", experiment_lm, "5: PipeDream against LocalSGD on a language model of 16 stages, in unit time (--text)", "2 min"},
-	{"live", experiment_live, "5: PipeDream and RPD on that model in the running engine, 4 to 16 workers, 1,024 micro-batches (--text)",
+	{"lm", experiment_lm, "5: PipeDream against LocalSGD on a language model of 16 stages, in unit time (--text)",
+	 "2 min"},
+	{"live", experiment_live,
+	 "5: PipeDream and RPD on that model in the running engine, 4 to 16 workers, 1,024 micro-batches (--text)",
 	 "2 min on two cores"},
-	{"wall", experiment_wall, "5: the same on two workers, by the clock, averaging included (--text)", "5 times --seconds"},
-	{"ways", experiment_ways, "RPD step by step, replayed and in parallel: the same weights, and how fast (--text)", "30 s"},
+	{"wall", experiment_wall, "5: the same on two workers, by the clock, averaging included (--text)",
+	 "5 times --seconds"},
+	{"ways", experiment_ways, "RPD step by step, replayed and in parallel: the same weights, and how fast (--text)",
+	 "30 s"},
 	{"bound", experiment_bound, "6: the convergence bound and a sharper one beside measured gradients", "4 s"},
-	{"published", experiment_published, "recorded values of the published figures beside ours, from their arrays (--data)", "15 s"},
+	{"published", experiment_published,
+	 "recorded values of the published figures beside ours, from their arrays (--data)", "15 s"},
 };
 
 #define N_EXPERIMENTS (sizeof(experiments) / sizeof(experiments[0]))
@@ -75,7 +83,9 @@ static int usage(const char *word)
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		if (!strcmp(word, options[i])) {
-			fprintf(stderr, "perf_rpd: %s: no value, or one that it cannot have; --help says what is expected\n", word);
+			fprintf(stderr,
+				"perf_rpd: %s: no value, or one that it cannot have; --help says what is expected\n",
+				word);
 			return 2;
 		}
 	fprintf(stderr, "perf_rpd: %s: no experiment and no option; --help lists them\n", word);
@@ -85,7 +95,8 @@ static int usage(const char *word)
 static int help(void)
 {
 	puts("perf_rpd [OPTION...] [EXPERIMENT...]\n"
-	     "Make the tables (CSV) and charts (SVG) of the published experiments on Randomized PipeDream; all of them when none is named.\n");
+	     "Make the tables (CSV) and charts (SVG) of the published experiments on Randomized PipeDream; all of them "
+	     "when none is named.\n");
 	for (size_t i = 0; i < N_EXPERIMENTS; i++)
 		printf("  %-10s %s; %s\n", experiments[i].name, experiments[i].what, experiments[i].takes);
 	puts("\n  --out DIR    folder for the files (rpd)\n"
@@ -93,7 +104,8 @@ static int help(void)
 	     "  --seeds N    scaling: runs of each method, to 64 (10)\n"
 	     "  --text FILE  lm, live, wall, ways: a text to learn, such as tiny Shakespeare\n"
 	     "  --seconds N  wall: of training for each of five methods (20)\n"
-	     "  --data DIR   published: folder of the arrays that the authors' program writes (head of perf/rpd/published.c)\n"
+	     "  --data DIR   published: folder of the arrays that the authors' program writes (head of "
+	     "perf/rpd/published.c)\n"
 	     "  --tiny       sizes that take no time, to see that everything runs");
 	return 0;
 }
@@ -153,7 +165,8 @@ int main(int argc, char **argv)
 	}
 	for (size_t e = 0; e < N_EXPERIMENTS; e++)
 		if (wanted[e] && experiments[e].run == experiment_published && !s.data) {
-			fprintf(stderr, "perf_rpd: published needs the arrays behind the figures: give their folder with --data DIR\n");
+			fprintf(stderr, "perf_rpd: published needs the arrays behind the figures: give their folder "
+					"with --data DIR\n");
 			return 2;
 		}
 	if (s.tiny) {

@@ -3,10 +3,10 @@
 #
 #	shakespeare.sh MILLRACE TEXT [STEPS [SVG]]
 #
-# TEXT is data/tinyshakespeare/input.txt of github.com/karpathy/char-rnn, 1,115,394 bytes. Trains conf/shakespeare.cfg with
-# sequential, 1f1b and pipedream for STEPS (4000) steps each, one after the other, and draws SVG (perf/shakespeare.svg). Prints
-# the measured columns of the table in perf/README.md as Markdown: median step, seconds until the validation loss is below 1.75,
-# best validation loss. Nothing else should run meanwhile.
+# TEXT is data/tinyshakespeare/input.txt of github.com/karpathy/char-rnn, 1,115,394 bytes. Trains conf/shakespeare.cfg
+# with sequential, 1f1b and pipedream for STEPS (4000) steps each, one after the other, and draws SVG
+# (perf/shakespeare.svg). Prints the measured columns of the table in perf/README.md as Markdown: median step, seconds
+# until the validation loss is below 1.75, best validation loss. Nothing else should run meanwhile.
 set -eu
 [ $# -ge 2 ] && [ $# -le 4 ] || {
 	echo "usage: shakespeare.sh MILLRACE TEXT [STEPS [SVG]]" >&2
@@ -34,7 +34,8 @@ for system in sequential 1f1b pipedream; do
 	warmup=100
 	[ "$steps" -ge 100 ] || warmup=0
 	"$millrace" train "$root/conf/shakespeare.cfg" --set "data.path=$text" --set "system.name=$system" \
-		--set "run.dir=$dir/$system" --set "train.steps=$steps" --set train.warmup=$warmup --set sample.tokens=1 >"$dir/log" 2>&1 || {
+		--set "run.dir=$dir/$system" --set "train.steps=$steps" --set train.warmup=$warmup \
+			--set sample.tokens=1 >"$dir/log" 2>&1 || {
 		cat "$dir/log" >&2
 		exit 1
 	}

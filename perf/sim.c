@@ -3,9 +3,9 @@
  *
  *	sim [--tiny]
  *
- * Plans of every registered system on 8 workers with 32 micro-batches, repeated until they have a million instructions; systems
- * that never flush run on and on. Per plan the best of five: the walk, the same with log-normal jitter and a straggler, and
- * the same as a stream, which a replay follows. The period, which takes further iterations, is left out.
+ * Plans of every registered system on 8 workers with 32 micro-batches, repeated until they have a million instructions;
+ * systems that never flush run on and on. Per plan the best of five: the walk, the same with log-normal jitter and a
+ * straggler, and the same as a stream, which a replay follows. The period, which takes further iterations, is left out.
  */
 #include <math.h>
 #include <stdio.h>
@@ -110,8 +110,8 @@ int main(int argc, char **argv)
 {
 	bool tiny = argc > 1 && !strcmp(argv[1], "--tiny");
 
-	printf("%d workers, %d micro-batches, seconds\n%-20s %9s %10s %10s %10s\n", WORKERS, MICRO, "system", "instr.", "walk",
-	       "bent", "stream");
+	printf("%d workers, %d micro-batches, seconds\n%-20s %9s %10s %10s %10s\n", WORKERS, MICRO, "system", "instr.",
+	       "walk", "bent", "stream");
 	for (size_t i = 0; mr_schedule_at(i); i++)
 		measure(mr_schedule_at(i), tiny ? TINY : INSTRUCTIONS, tiny ? 1 : ROUNDS);
 	return 0;

@@ -1,18 +1,24 @@
 #!/bin/sh
-# systems.sh - every system trained for real: what a step takes, what its workers wait, what it needs, how fast it learns.
+# systems.sh - every system trained for real: what a step takes, what its workers wait, what it needs, how fast it
+# learns.
 #
 #	systems.sh MILLRACE [--rounds N] [--steps N] [--text FILE] [--rates "R..."] flush|async|memory [SYSTEM...]
 #
-# flush: the systems that give the weights of sequential, on a multi-layer perceptron of 16 layers of 512, 8 micro-batches of 32:
-#        median step, share of time that two workers of one thread waited, memory as planned and as the kernel counted it.
-#        The systems take turns, N rounds (5) of N steps (100); the medians of the rounds are printed.
-# async: the others, on a character GPT (4 layers of 64, context 64, batch 16), N steps (600) at each rate: milliseconds a step; the
-#        seconds until the mean loss of 20 steps is below 2.3, and the loss in the end, at the rate where that is soonest.
-# memory: all with a plan, on that perceptron, N steps (16): most weight versions live at each stage of the first pipe, and the most
-#        of weights, activations and boundary buffers in use over all stages, counted; whether that is what the plan predicts.
+# flush: the systems that give the weights of sequential, on a multi-layer perceptron of 16 layers of 512, 8
+# micro-batches of 32:
+#        median step, share of time that two workers of one thread waited, memory as planned and as the kernel counted
+#        it. The systems take turns, N rounds (5) of N steps (100); the medians of the rounds are printed.
+# async: the others, on a character GPT (4 layers of 64, context 64, batch 16), N steps (600) at each rate: milliseconds
+# a step; the
+#        seconds until the mean loss of 20 steps is below 2.3, and the loss in the end, at the rate where that is
+#        soonest.
+# memory: all with a plan, on that perceptron, N steps (16): most weight versions live at each stage of the first pipe,
+# and the most
+#        of weights, activations and boundary buffers in use over all stages, counted; whether that is what the plan
+#        predicts.
 #
-# Markdown on the standard output: the measured columns of schedules/README.md. Without --text the sources of this project are the
-# text. Nothing else should run meanwhile.
+# Markdown on the standard output: the measured columns of schedules/README.md. Without --text the sources of this
+# project are the text. Nothing else should run meanwhile.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 usage() {
@@ -61,7 +67,8 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' HUP INT TERM
 cd "$work"
 
-# In async: system, micro-batches a commit, options. A system that has no line here takes one micro-batch and its defaults.
+# In async: system, micro-batches a commit, options. A system that has no line here takes one micro-batch and its
+# defaults.
 cases='sequential 1
 1f1b 4
 pipedream 1
@@ -155,7 +162,8 @@ flush() {
 	echo '|---|---|---|---|'
 	for s in $(systems); do
 		# shellcheck disable=SC2016 # Markdown's quotes
-		[ ! -e "of.$s" ] || printf '| `%s` | %.1f ms | %.1f %% | %s |\n' "$s" "$(median "of.$s" 1)" "$(median "of.$s" 2)" \
+		[ ! -e "of.$s" ] || printf '| `%s` | %.1f ms | %.1f %% | %s |\n' "$s" "$(median "of.$s" 1)" \
+			"$(median "of.$s" 2)" \
 			"$(tail -1 "of.$s" | cut -f 3)"
 	done
 }
@@ -177,7 +185,8 @@ learn() {
 		rate=
 		need=
 		for r in $rates; do
-			if ! train gpt.cfg --set "system.name=$name" --set "train.microbatches=$micro" --set "train.lr=$r" \
+			if ! train gpt.cfg --set "system.name=$name" --set "train.microbatches=$micro" \
+				--set "train.lr=$r" \
 				${option:+--set "system.$option"}; then
 				printf '%s %s: %s\n' "$name" "$option" "$(head -1 err)" >&2
 				continue
@@ -248,7 +257,8 @@ memory_of_all() {
 			printf '%s\n' "$cases" | grep "^$s " || printf '%s 1\n' "$s"
 		fi
 	done | while read -r name micro option; do
-		if train mlp.cfg --set "system.name=$name" --set "train.microbatches=$micro" ${option:+--set "system.$option"}; then
+		if train mlp.cfg --set "system.name=$name" \
+			--set "train.microbatches=$micro" ${option:+--set "system.$option"}; then
 			# shellcheck disable=SC2016 # Markdown's quotes
 			printf '| `%s`%s | %s\n' "$name" "${option:+, $option}" "$(in_use)"
 		else

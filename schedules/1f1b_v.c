@@ -1,6 +1,6 @@
 /*
- * 1f1b_v.c - 1F1B on a V of stages: two thirds of its memory, and a shorter bubble (3 workers, 5 micro-batches, b = 2 f;
- * small letters: the second stage).
+ * 1f1b_v.c - 1F1B on a V of stages: two thirds of its memory, and a shorter bubble (3 workers, 5 micro-batches, b = 2
+ * f; small letters: the second stage).
  *
  *   w0 F0F1F2F3F4f0b0--f1b1--f2b2--........f3B0--b3--f4B1--b4--B2--....B3--....B4--
  *   w1 ..F0F1F2f0F3f1..b0--f2b1--..F4B0--f3b2--B1--f4b3--..B2--b4--B3--....B4--....
@@ -121,7 +121,8 @@ static mr_status squeeze(mr_board *b)
 			uint8_t step = mr_board_row(b, w)[slot];
 
 			if (step < MR_BOARD_PASSES)
-				pull(b, w, slot, done[(size_t)w * MR_BOARD_PASSES + step]++, limit, held + (size_t)w * b->n_slots);
+				pull(b, w, slot, done[(size_t)w * MR_BOARD_PASSES + step]++, limit,
+				     held + (size_t)w * b->n_slots);
 		}
 	free(held);
 	free(done);

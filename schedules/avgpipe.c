@@ -1,28 +1,32 @@
 /*
- * avgpipe.c - parallel pipelines over the same workers, each pulled towards a common reference (2 workers, 2 pipelines of 2, b = f).
+ * avgpipe.c - parallel pipelines over the same workers, each pulled towards a common reference (2 workers, 2 pipelines
+ * of 2, b = f).
  *
  *   w0 F0F2B0F1B2F3B1..B3A     pipeline 0 has micro-batches 0 and 1, pipeline 1 has 2 and 3;
  *   w1 ..F0B0F2B2F1B1F3B3A     A: both are pulled, and the reference moves
  *
- * Problem: a pipeline that flushes idles for (D - 1)(f + b) in every step, and a larger step to make up for it trains worse. Idea: R
- * pipelines with weights of their own, each with the small batch of M micro-batches that trains well, run through each other on the same
- * workers, so that one drains while another fills: together they idle as one with R M micro-batches. So that the models do not drift
- * apart each is pulled towards a reference after its step, x_r -= alpha (x_r - reference), and the reference moves by the mean of
- * their steps. The pull sees the reference of before. The reference is the model: it is what is evaluated and saved.
+ * Problem: a pipeline that flushes idles for (D - 1)(f + b) in every step, and a larger step to make up for it trains
+ * worse. Idea: R pipelines with weights of their own, each with the small batch of M micro-batches that trains well,
+ * run through each other on the same workers, so that one drains while another fills: together they idle as one with R
+ * M micro-batches. So that the models do not drift apart each is pulled towards a reference after its step, x_r -=
+ * alpha (x_r - reference), and the reference moves by the mean of their steps. The pull sees the reference of before.
+ * The reference is the model: it is what is evaluated and saved.
  *
- * Worker w runs stage w of all pipelines. Their micro-batches take turns: the first of each, then the second of each, all in one
- * order of 1F1B with D - 1 - w forwards ahead. advance = a (advance forward propagation) runs a forwards more ahead: when
- * activations take long to arrive the extra ones hide it, a = 0 is 1F1B, a = T all forwards before all backwards.
+ * Worker w runs stage w of all pipelines. Their micro-batches take turns: the first of each, then the second of each,
+ * all in one order of 1F1B with D - 1 - w forwards ahead. advance = a (advance forward propagation) runs a forwards
+ * more ahead: when activations take long to arrive the extra ones hide it, a = 0 is 1F1B, a = T all forwards before all
+ * backwards.
  *
- * Time: bubble (D - 1)(f + b) in R M micro-batches. Memory: R copies of weights and optimizer state, a reference, and (NOTE 2) the mean of the
- * replicas at the last average; worker w keeps min(T, D - w + a) micro-batches, shared by its pipelines. Staleness 0.
+ * Time: bubble (D - 1)(f + b) in R M micro-batches. Memory: R copies of weights and optimizer state, a reference, and
+ * (NOTE 2) the mean of the replicas at the last average; worker w keeps min(T, D - w + a) micro-batches, shared by its
+ * pipelines. Staleness 0.
  *
  * T micro-batches make a step, of which pipeline r has the r-th M = T / R. alpha = 0 stands for 1 / R.
  *
  * Source: Chen et al., Elastic Averaging for Efficient Pipelined DNN Training (AvgPipe), PPoPP 2023.
  * NOTE 1: the paper leaves open which reference the pull sees; with the old one no pipeline waits for another's pull.
- * NOTE 2: "what a pipeline has moved since the last average" is taken as a difference of means, so that no pipeline has to keep
- * the weights that it began its step with; any optimizer will do.
+ * NOTE 2: "what a pipeline has moved since the last average" is taken as a difference of means, so that no pipeline has
+ * to keep the weights that it began its step with; any optimizer will do.
  */
 #include "ir/sched.h"
 
@@ -77,7 +81,8 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	mr_plan *plan;
 
-	MR_TRY(mr_sched_create(args, "avgpipe", args->n_workers, (uint32_t)mr_values_int(args->options, "replicas"), 2, &plan));
+	MR_TRY(mr_sched_create(args, "avgpipe", args->n_workers, (uint32_t)mr_values_int(args->options, "replicas"), 2,
+			       &plan));
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++)
 			plan->worker_of[mr_plan_at(plan, (uint8_t)p, s)] = s;
@@ -104,7 +109,8 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 
 const mr_sched_ops mr_sched_avgpipe = {
 	.name = "avgpipe",
-	.summary = "parallel pipelines with small batches fill each other's bubbles and are pulled towards a common reference",
+	.summary = "parallel pipelines with small batches fill each other's bubbles and are pulled towards a common "
+		   "reference",
 	.source = "Chen et al., Elastic Averaging for Efficient Pipelined DNN Training (AvgPipe), PPoPP 2023",
 	.options = options,
 	.replicates = true,

@@ -9,16 +9,17 @@
  *   a, b: down, micro-batches 0 and 1, stages 0 and 7 on w0, 1 and 6 on w1, 2 and 5 on w2, 3 and 4 on w3
  *   c, d: up, micro-batches 2 and 3, stages 3 and 4 on w0, 2 and 5 on w1, 1 and 6 on w2, 0 and 7 on w3
  *
- * Problem: chimera's bubble is (D - 2) of the longer of f and b. Idea: halve the pieces, as interleaving does. Each pipe
- * is cut into 2 D stages that go along the workers and back (a V, so that the hand-over at the turn stays on its worker);
- * two such pipes in opposite directions have D micro-batches a unit between them. Chimera's slots (twoway.h) with S = 2 D
- * stages hold: micro-batch j is at stage s in slot 2j + s forward and 2j + 4D - 1 - s backward; no two meet when D is
- * even, and 4 D slots later the next unit's forwards fit behind. This merge of two tables of slots is this file's own; no
- * reference order was at hand.
+ * Problem: chimera's bubble is (D - 2) of the longer of f and b. Idea: halve the pieces, as interleaving does. Each
+ * pipe is cut into 2 D stages that go along the workers and back (a V, so that the hand-over at the turn stays on its
+ * worker); two such pipes in opposite directions have D micro-batches a unit between them. Chimera's slots (twoway.h)
+ * with S = 2 D stages hold: micro-batch j is at stage s in slot 2j + s forward and 2j + 4D - 1 - s backward; no two
+ * meet when D is even, and 4 D slots later the next unit's forwards fit behind. This merge of two tables of slots is
+ * this file's own; no reference order was at hand.
  *
  * Time, U full units: bubble (D - 2)(max(f, b) + (U - 1)|b - f|) / 2, half of chimera's; T < D, T' = T rounded up to
- * even: (D - T)(f + b) + (T' - 2) max(f, b) / 2. Memory: 3D/4 + 1/2 micro-batches on the first and the last worker, D in
- * the middle. Weights: one version, one shared copy or one a pipe. Gradients: ascending within a pipe, then pipe by pipe.
+ * even: (D - T)(f + b) + (T' - 2) max(f, b) / 2. Memory: 3D/4 + 1/2 micro-batches on the first and the last worker, D
+ * in the middle. Weights: one version, one shared copy or one a pipe. Gradients: ascending within a pipe, then pipe by
+ * pipe.
  *
  * Measured in the walk (bubble, D = 8; f = i = w = 1, then f, i, w = 2, 3, 1):
  *
@@ -31,8 +32,8 @@
  *	zb_v         7, 21        3.5, 14      3.5, 14      3.5, 14     8
  *	dualpipe_v  10.5, 24.5    3.5, 16.5    3.5, 16.5    3.5, 16.5   8.5
  *
- * At T = D it has the smallest bubble of these. Every joint costs another (D - 2)|b - f| / 2, so that with b = 2 f zb_v is ahead
- * from T = 2 D on, and 1f1b beyond T = 6 D.
+ * At T = D it has the smallest bubble of these. Every joint costs another (D - 2)|b - f| / 2, so that with b = 2 f zb_v
+ * is ahead from T = 2 D on, and 1f1b beyond T = 6 D.
  *
  * Source: Wu, Chen and Yu, BitPipe, arXiv 2410.19367.
  * NOTE 1: a unit that is not full is shared evenly by the pipes, as in chimera.
@@ -62,8 +63,9 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	mr_status st;
 
 	if (args->n_workers % 2)
-		return mr_fail(MR_ECONFIG, "two opposite pipes meet without a clash on an even number of workers, not on %u; "
-					   "1f1b and gems take any number",
+		return mr_fail(MR_ECONFIG,
+			       "two opposite pipes meet without a clash on an even number of workers, not on %u; "
+			       "1f1b and gems take any number",
 			       args->n_workers);
 	MR_TRY(mr_twoway_create(args, "bitpipe", 2, &plan));
 	mr_slots_init(&slots, plan);

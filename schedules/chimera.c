@@ -6,19 +6,19 @@
  *   w2 ..f2F0f3F1..B0--b2--B1--b3--....
  *   w3 f2f3..F0B0--F1B1--..b2--....b3--
  *
- * Problem: in 1f1b the first worker idles at the end and the last one at the beginning. Idea: a second pipe upside down,
- * whose beginning falls on the first one's end. A unit is D micro-batches, half of them down and half up; drawn in slots
- * of one F or one B, the two need slots of different parity at every worker, so they never meet (twoway.h).
+ * Problem: in 1f1b the first worker idles at the end and the last one at the beginning. Idea: a second pipe upside
+ * down, whose beginning falls on the first one's end. A unit is D micro-batches, half of them down and half up; drawn
+ * in slots of one F or one B, the two need slots of different parity at every worker, so they never meet (twoway.h).
  *
  * More micro-batches than workers (variant):
- *   direct     unit behind unit; the forwards of one fill the gaps at the end of the one before. Exact for f = b; otherwise
- *              every joint costs another (D - 2) |b - f|.
- *   doubling   units of 2 D micro-batches in slots of two forwards or one backward: no waits at the joints where b = 2 f, for
- *              twice the memory. Below is D = 4, T = 8. What is left over (less than 2 D) is joined directly. Each forward's
- *              output is handed on at once, not by twos.
- *   halving    the same from the other side: a forward of one micro-batch, its backward in two halves. A plan knows no part
- *              of a micro-batch, so T counts halves and the order is that of doubling. T must be even; what is left over
- *              is a smaller unit of such pairs.
+ *   direct     unit behind unit; the forwards of one fill the gaps at the end of the one before. Exact for f = b;
+ *              otherwise every joint costs another (D - 2) |b - f|.
+ *   doubling   units of 2 D micro-batches in slots of two forwards or one backward: no waits at the joints where b = 2
+ *              f, for twice the memory. Below is D = 4, T = 8. What is left over (less than 2 D) is joined directly.
+ *              Each forward's output is handed on at once, not by twos.
+ *   halving    the same from the other side: a forward of one micro-batch, its backward in two halves. A plan knows no
+ *              part of a micro-batch, so T counts halves and the order is that of doubling. T must be even; what is
+ *              left over is a smaller unit of such pairs.
  *
  *   w0 F0F1F2F3f4f5b4--f6f7b5--..B0--b6--B1--b7--B2--....B3--
  *   w1 ..F0F1f4f5F2F3f6f7b4--B0--b5--B1--b6--B2--b7--B3--....
@@ -32,10 +32,10 @@
  * first, as the reference does, which takes longer (D = 4, T = 6, all costs 1: 28 for 25). Not with halving, which
  * has no such unit.
  *
- * Time: direct, U full units: bubble (D/q - 2)(max(f, b) + (U - 1)|b - f|); T < D, two pipes, T' = T rounded up to even:
- * (D - T)(f + b) + (T' - 2) max(f, b). Doubling, T a multiple of 2 D, f <= b <= 2f: (D/2 - 1)(f + b). Memory of worker w:
- * direct, two pipes: D/2 + 1 + min(w, D-1-w); 2 q pipes: D - D/2q + 1 to D; doubling: 3D/2 + 1 to 2 D. Weights: one
- * version, one shared copy or one a pipe. Gradients: ascending within a pipe, then pipe by pipe.
+ * Time: direct, U full units: bubble (D/q - 2)(max(f, b) + (U - 1)|b - f|); T < D, two pipes, T' = T rounded up to
+ * even: (D - T)(f + b) + (T' - 2) max(f, b). Doubling, T a multiple of 2 D, f <= b <= 2f: (D/2 - 1)(f + b). Memory of
+ * worker w: direct, two pipes: D/2 + 1 + min(w, D-1-w); 2 q pipes: D - D/2q + 1 to D; doubling: 3D/2 + 1 to 2 D.
+ * Weights: one version, one shared copy or one a pipe. Gradients: ascending within a pipe, then pipe by pipe.
  *
  * Source: Li and Hoefler, Chimera, SC 2021, sections 3.1 to 3.6 and figures 3, 6, 7 and 8, and its published program.
  * NOTE 1: for D = 2 and T > 2 that program leaves micro-batches out; this does not.
@@ -51,9 +51,11 @@ static const mr_option options[] = {
 	{"pipes", MR_OPT_INT, "2", 2, 254, NULL, NULL,
 	 "pipes, half of them down and half up; half of it must divide half of the workers"},
 	{"variant", MR_OPT_ENUM, "direct", 0, 0, "direct|doubling|halving", NULL,
-	 "how more micro-batches than workers are joined: unit behind unit; forwards by twos; each forward two backwards"},
+	 "how more micro-batches than workers are joined: unit behind unit; forwards by twos; each forward two "
+	 "backwards"},
 	{"ref_tail", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
-	 "micro-batches of the last, partial unit fill the first pipe first, as in the reference, instead of all alike"},
+	 "micro-batches of the last, partial unit fill the first pipe first, as in the reference, instead of all "
+	 "alike"},
 	MR_TWOWAY_WEIGHTS,
 	{0},
 };
@@ -73,27 +75,32 @@ static mr_status check(const mr_sched_args *args)
 	uint32_t d = args->n_workers, pipes = (uint32_t)mr_values_int(args->options, "pipes");
 
 	if (d % 2)
-		return mr_fail(MR_ECONFIG, "two opposite pipes meet without a clash on an even number of workers, not on %u; "
-					   "1f1b and gems take any number",
+		return mr_fail(MR_ECONFIG,
+			       "two opposite pipes meet without a clash on an even number of workers, not on %u; "
+			       "1f1b and gems take any number",
 			       d);
 	if (pipes % 2 || d % pipes)
-		return mr_fail(MR_ECONFIG, "pipes must be even and divide the workers, got %u pipes on %u workers", pipes, d);
+		return mr_fail(MR_ECONFIG, "pipes must be even and divide the workers, got %u pipes on %u workers",
+			       pipes, d);
 	if (pipes > 2 && !is_direct(args))
-		return mr_fail(MR_ECONFIG, "variant %s has 2 pipes, got pipes = %u", mr_values_string(args->options, "variant"),
-			       pipes);
+		return mr_fail(MR_ECONFIG, "variant %s has 2 pipes, got pipes = %u",
+			       mr_values_string(args->options, "variant"), pipes);
 	if (is_halving(args) && args->n_micro % 2)
-		return mr_fail(MR_ECONFIG,
-			       "variant halving makes two backwards of each forward, so micro-batches (counted by backwards) "
-			       "must be even, got %u",
-			       args->n_micro);
+		return mr_fail(
+			MR_ECONFIG,
+			"variant halving makes two backwards of each forward, so micro-batches (counted by backwards) "
+			"must be even, got %u",
+			args->n_micro);
 	if (is_halving(args) && mr_values_bool(args->options, "ref_tail"))
-		return mr_fail(MR_ECONFIG, "ref_tail: variant halving joins no unit directly, and the reference has none of its own");
+		return mr_fail(
+			MR_ECONFIG,
+			"ref_tail: variant halving joins no unit directly, and the reference has none of its own");
 	return MR_OK;
 }
 
 /*
- * Forwards by twos, backwards one by one: micro-batches @first .. @first + @n_micro - 1 (even, at most 2 D). A slot is as long
- * as two forwards or one backward.
+ * Forwards by twos, backwards one by one: micro-batches @first .. @first + @n_micro - 1 (even, at most 2 D). A slot is
+ * as long as two forwards or one backward.
  */
 static mr_status doubled_unit(mr_slots *slots, uint64_t slot, uint32_t first, uint32_t n_micro)
 {

@@ -16,23 +16,23 @@
  *
  * Stage s of S keeps K_s micro-batches in flight: policy pa S - s, which feeds the next stage without waiting when a
  * hand-over takes no time; policy pb 2 (S - s) - 1, which also covers hand-overs as long as the work, for twice the
- * memory. memory = M lowers every K_s to M, for as much more bubble as the pipeline needs. Below the limits the order is
- * 1f1b's.
+ * memory. memory = M lowers every K_s to M, for as much more bubble as the pipeline needs. Below the limits the order
+ * is 1f1b's.
  *
- * Replicated stages. A stage that is too long for one worker gets r of them, and each micro-batch is sliced r ways there.
- * A plan knows no part of a micro-batch, so the slice is made the unit: with r_s replicas of stage s, P = the least
- * common multiple of all r_s consecutive micro-batches are the slices of one, and slice p goes through pipe p, whose
- * stage s lives on replica p mod r_s. A stage of fewer replicas carries out several slices in a row. T counts slices.
- * Pipes read one copy of the weights and have a gradient buffer each. The model is cut by what one replica of
+ * Replicated stages. A stage that is too long for one worker gets r of them, and each micro-batch is sliced r ways
+ * there. A plan knows no part of a micro-batch, so the slice is made the unit: with r_s replicas of stage s, P = the
+ * least common multiple of all r_s consecutive micro-batches are the slices of one, and slice p goes through pipe p,
+ * whose stage s lives on replica p mod r_s. A stage of fewer replicas carries out several slices in a row. T counts
+ * slices. Pipes read one copy of the weights and have a gradient buffer each. The model is cut by what one replica of
  * each stage has to do, where the user does not cut it.
  *
  * Time: pa and pb without a memory limit, r replicas everywhere, whole micro-batches: bubble (S - 1) r (f + b), f and b
- * being costs of a D-th of the model. recompute = always (pa) shortens that by r min(2f, f + b), see 1f1b.c, of a longer
- * whole. Memory: min(K_s, T) micro-batches at stage s, with recomputation one and the inputs of the others. Weights: one
- * version. Gradients: ascending within a pipe, then pipe by pipe.
+ * being costs of a D-th of the model. recompute = always (pa) shortens that by r min(2f, f + b), see 1f1b.c, of a
+ * longer whole. Memory: min(K_s, T) micro-batches at stage s, with recomputation one and the inputs of the others.
+ * Weights: one version. Gradients: ascending within a pipe, then pipe by pipe.
  *
- * Source: Fan et al., DAPPLE, PPoPP 2021, section 3 (warm-up policies, recomputation) and section 4 (replicated stages).
- * NOTE 1: replicas are the user's, not chosen here.
+ * Source: Fan et al., DAPPLE, PPoPP 2021, section 3 (warm-up policies, recomputation) and section 4 (replicated
+ * stages). NOTE 1: replicas are the user's, not chosen here.
  * NOTE 2: a stage of one replica sums P buffers where one would do: what slices as pipes cost.
  */
 #include <math.h>
@@ -69,8 +69,8 @@ static uint32_t flight(const mr_sched_args *args, uint32_t n_stages, uint32_t st
 }
 
 /* The slices of group @group that one replica handles. */
-static mr_status emit_group(mr_plan *plan, const mr_layout *l, uint16_t stage, uint32_t replica, uint32_t group, bool forward,
-			    bool recompute)
+static mr_status emit_group(mr_plan *plan, const mr_layout *l, uint16_t stage, uint32_t replica, uint32_t group,
+			    bool forward, bool recompute)
 {
 	for (uint32_t p = replica; p < l->n_pipes; p += mr_layout_replicas(l, stage)) {
 		uint32_t m = group * l->n_pipes + p;
@@ -88,7 +88,8 @@ static mr_status emit_group(mr_plan *plan, const mr_layout *l, uint16_t stage, u
 	return MR_OK;
 }
 
-static mr_status emit_replica(mr_plan *plan, const mr_sched_args *args, const mr_layout *l, uint16_t stage, uint32_t replica)
+static mr_status emit_replica(mr_plan *plan, const mr_sched_args *args, const mr_layout *l, uint16_t stage,
+			      uint32_t replica)
 {
 	uint32_t groups = plan->n_micro / l->n_pipes + (plan->n_micro % l->n_pipes > 0);
 	uint32_t ahead = flight(args, l->n_stages, stage) - 1;

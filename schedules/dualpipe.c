@@ -15,15 +15,16 @@
  * Here nothing is fused: on one machine a hand-over costs next to nothing, and F then B hands F's output on at once,
  * where a fused block would keep it to its end.
  *
- * Time, T at least 2 D, i <= f <= i + w: bubble (D/2 - 1) max(f, f + i - w) (the published (D/2 - 1)(FB + b - 3w) counts
- * a fused block FB), and b more with an odd T, when the up pipe has one micro-batch less. Memory: D + 1 micro-batches on
- * every worker. Weights: one version, one shared copy or one a pipe. Gradients: ascending within a pipe, then pipe by
- * pipe.
+ * Time, T at least 2 D, i <= f <= i + w: bubble (D/2 - 1) max(f, f + i - w) (the published (D/2 - 1)(FB + b - 3w)
+ * counts a fused block FB), and b more with an odd T, when the up pipe has one micro-batch less. Memory: D + 1
+ * micro-batches on every worker. Weights: one version, one shared copy or one a pipe. Gradients: ascending within a
+ * pipe, then pipe by pipe.
  *
  * Any T: with T < 2 D the order for 2 D is emitted without the micro-batches that do not exist, which takes no longer
  * than 1f1b, but zb_v is made for that. D must be even.
  *
- * Source: DeepSeek-AI, DeepSeek-V3 technical report, arXiv 2412.19437, section 3.2.1, and the published DualPipe program.
+ * Source: DeepSeek-AI, DeepSeek-V3 technical report, arXiv 2412.19437, section 3.2.1, and the published DualPipe
+ * program.
  */
 #include <math.h>
 
@@ -55,7 +56,8 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 
 	if (d % 2)
 		return mr_fail(MR_ECONFIG,
-			       "two opposite pipes share the workers in pairs, so they must be even, got %u; dualpipe_v does the "
+			       "two opposite pipes share the workers in pairs, so they must be even, got %u; "
+			       "dualpipe_v does the "
 			       "same in one folded pipe on any number",
 			       d);
 	MR_TRY(mr_twoway_create(args, "dualpipe", 2, &plan));

@@ -1,5 +1,6 @@
 /*
- * dualpipe_v.c - dualpipe cut in half: one folded pipe, one copy of the weights (2 workers, 4 micro-batches, f = i = w).
+ * dualpipe_v.c - dualpipe cut in half: one folded pipe, one copy of the weights (2 workers, 4 micro-batches, f = i =
+ * w).
  *
  *   w0 F0F1F2f0i0w0f1F3b1--f2B0--b2--f3..B1--b3--I2W2I3W3        stages 0 and (small letters) 3
  *   w1 ..F0f0F1f1F2b0--f2B0--F3b1--f3B1--b2--B2--i3I3w3W3        stages 1 and 2
@@ -12,11 +13,11 @@
  * The loss is on worker 0 beside the first stage, so tied embeddings need no hand-over between workers.
  *
  * Time, T >= 2 D, i <= f <= i + w: bubble (D - 1)/2 max(f, f + i - w). Memory: D + 1/2 micro-batches on every worker.
- * Weights: one version. Gradients: every stage sums in ascending order. Any D. With T < 2 D the order for 2 D is emitted
- * without the micro-batches that do not exist, which takes no longer than 1f1b, but zb_v is made for that.
+ * Weights: one version. Gradients: every stage sums in ascending order. Any D. With T < 2 D the order for 2 D is
+ * emitted without the micro-batches that do not exist, which takes no longer than 1f1b, but zb_v is made for that.
  *
- * Source: DeepSeek-AI, the published DualPipe program (DualPipeV), after Qi et al., DualPipe could be better without the
- * dual, Sea AI Lab, 2025.
+ * Source: DeepSeek-AI, the published DualPipe program (DualPipeV), after Qi et al., DualPipe could be better without
+ * the dual, Sea AI Lab, 2025.
  * NOTE 1: nothing is fused, see dualpipe.c.
  */
 #include <math.h>

@@ -6,16 +6,16 @@
  *   w2 ....F0B0f1........b1F2B2f3........b3
  *
  * Problem: memory for the activations of one micro-batch only, and workers that idle while it is elsewhere. Idea: a
- * second pipe upside down. When micro-batch m comes back down to worker 0, the next one starts there as the other pipe's
- * and follows it: a worker does F of m + 1 right behind B of m.
+ * second pipe upside down. When micro-batch m comes back down to worker 0, the next one starts there as the other
+ * pipe's and follows it: a worker does F of m + 1 right behind B of m.
  *
  * Every worker's list is F0 B0 F1 B1 ...; the overlap follows from the dependencies. Any D, also odd (the middle worker
  * then has the same stage of both pipes), and any T.
  *
- * Time: makespan D (f + b) + (T - 1)(D max(f, b) + min(f, b)). Without a barrier an even T repeats after T (D max + min).
- * In the long run a micro-batch costs D max + min, of which a worker is busy for f + b: the bubble does not shrink with
- * T. Memory: one micro-batch on every worker. Weights: one version; the pipes read one shared copy, or two private ones.
- * Gradients are summed per pipe in ascending order, then pipe 0 + pipe 1.
+ * Time: makespan D (f + b) + (T - 1)(D max(f, b) + min(f, b)). Without a barrier an even T repeats after T (D max +
+ * min). In the long run a micro-batch costs D max + min, of which a worker is busy for f + b: the bubble does not
+ * shrink with T. Memory: one micro-batch on every worker. Weights: one version; the pipes read one shared copy, or two
+ * private ones. Gradients are summed per pipe in ascending order, then pipe 0 + pipe 1.
  *
  * Source: Jain et al., GEMS, SC 2020; the order as drawn in Li and Hoefler, Chimera, SC 2021, figure 2.
  * NOTE 1: no groups of such pairs with an update each (GEMS-MASTER is a larger T) and no replicas of the pair

@@ -9,25 +9,26 @@
  *   w1 ..F0F1F2F3......B3--B2--B1--B0--....
  *   w2 ....F0F1F2F3B3--B2--B1--B0--........
  *
- * Problem: with one batch in the pipeline only one worker works at a time. Idea: cut the batch into T micro-batches and let
- * them follow each other; update once, when all gradients are summed, so that the numbers are those of one worker.
+ * Problem: with one batch in the pipeline only one worker works at a time. Idea: cut the batch into T micro-batches and
+ * let them follow each other; update once, when all gradients are summed, so that the numbers are those of one worker.
  *
- * Time: makespan (T + D - 1)(f + b), of which (D - 1)(f + b) is bubble. Memory: every worker keeps the activations of all T
- * micro-batches (1f1b keeps at most D - w for the same time). Weights: one version, no staleness.
+ * Time: makespan (T + D - 1)(f + b), of which (D - 1)(f + b) is bubble. Memory: every worker keeps the activations of
+ * all T micro-batches (1f1b keeps at most D - w for the same time). Weights: one version, no staleness.
  *
- * Two orders of the backwards, of equal time and memory. fifo sums the gradients in the order 0..T-1, as 1f1b does, so both
- * give the same bits. lifo is the paper's: the micro-batch that the caches remember best goes first.
+ * Two orders of the backwards, of equal time and memory. fifo sums the gradients in the order 0..T-1, as 1f1b does, so
+ * both give the same bits. lifo is the paper's: the micro-batch that the caches remember best goes first.
  *
- * recompute = always, the paper's way, keeps of each micro-batch a stage's input alone, and one micro-batch's activations: an R
- * runs the forward again before each backward. except_last spares the last micro-batch that, whose activations are fresh: with
- * lifo they are used at once and cost no memory, with fifo they wait for their turn and a second one's are kept.
+ * recompute = always, the paper's way, keeps of each micro-batch a stage's input alone, and one micro-batch's
+ * activations: an R runs the forward again before each backward. except_last spares the last micro-batch that, whose
+ * activations are fresh: with lifo they are used at once and cost no memory, with fifo they wait for their turn and a
+ * second one's are kept.
  *
  *   w0 F0F1F2F3............B3--R2B2--R1B1--R0B0--  backward = lifo, recompute = except_last
  *   w1 ..F0F1F2F3......B3--R2B2--R1B1--R0B0--....
  *   w2 ....F0F1F2F3B3--R2B2--R1B1--R0B0--........
  *
- * Bubble: the same (D - 1)(f + b), beside a work of T(2f + b) or f less. An R waits for no other worker, so that of the first
- * backward fills some of the wait for it, and the others only push the next backward back on all workers alike.
+ * Bubble: the same (D - 1)(f + b), beside a work of T(2f + b) or f less. An R waits for no other worker, so that of the
+ * first backward fills some of the wait for it, and the others only push the next backward back on all workers alike.
  *
  * Source: Huang et al., GPipe, NeurIPS 2019, section 2.3 and figure 2c; the names of the choices are torchgpipe's.
  */
@@ -39,7 +40,8 @@ static const mr_option options[] = {
 	{"backward", MR_OPT_ENUM, "fifo", 0, 0, "fifo|lifo", NULL,
 	 "order of the backward passes: first micro-batch first, or last first as in the paper"},
 	{"recompute", MR_OPT_ENUM, "never", 0, 0, "never|always|except_last", NULL,
-	 "keep the input of a stage alone and run its forward again before the backward; except_last: not of the last micro-batch"},
+	 "keep the input of a stage alone and run its forward again before the backward; except_last: not of the last "
+	 "micro-batch"},
 	{0},
 };
 
@@ -88,7 +90,9 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 
 	out->bubble_time = out->bubble_period = (args->n_workers - 1) * (f + i + w);
 	/* Recomputed, one at a time is kept; so is the last one, whose backward comes first or last. */
-	kept = recomputed(args) == 0 ? args->n_micro : recomputed(args) < args->n_micro && !is(args, "backward", "lifo") ? 2 : 1;
+	kept = recomputed(args) == 0                                               ? args->n_micro
+	       : recomputed(args) < args->n_micro && !is(args, "backward", "lifo") ? 2
+										   : 1;
 	out->peak_first = out->peak_last = kept;
 	out->peak_slots_first = out->peak_slots_last = kept;
 	out->versions_first = 1;

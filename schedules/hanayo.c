@@ -1,27 +1,29 @@
 /*
- * hanayo.c - 1F1B in waves: stages lie on the workers back and forth, so a micro-batch turns round instead of going back to the
- * start (2 workers, 1 wave, 4 micro-batches, b = 2 f; a small letter is the worker's second stage).
+ * hanayo.c - 1F1B in waves: stages lie on the workers back and forth, so a micro-batch turns round instead of going
+ * back to the start (2 workers, 1 wave, 4 micro-batches, b = 2 f; a small letter is the worker's second stage).
  *
  *   w0 F0F1F2f0b0--f1b1--..B0--F3f2b2--B1--f3b3--..B2--....B3--
  *   w1 ..F0f0F1f1..b0--B0--F2f2b1--B1--F3f3b2--B2--b3--B3--....
  *
- * Problem: interleaved shortens the waits, but each round ends with a jump from the last worker to the first, and the first
- * keeps more activations than 1f1b. chimera gets short waits from two copies of the weights. Idea: fold the pipeline. W waves
- * go down and up the workers W times, with S = 2WD stages: stage s of segment g = s / D lies on worker s mod D when g is even,
- * on D - 1 - (s mod D) when it is odd. At a turn two stages in a row lie on one worker and hand over nothing.
+ * Problem: interleaved shortens the waits, but each round ends with a jump from the last worker to the first, and the
+ * first keeps more activations than 1f1b. chimera gets short waits from two copies of the weights. Idea: fold the
+ * pipeline. W waves go down and up the workers W times, with S = 2WD stages: stage s of segment g = s / D lies on
+ * worker s mod D when g is even, on D - 1 - (s mod D) when it is odd. At a turn two stages in a row lie on one worker
+ * and hand over nothing.
  *
  * Order. A worker does what it can, the oldest micro-batch first, and keeps at most D micro-batches of its share (see
- * list_schedule.h). Which of a forward and a backward should go first, and whether to believe the costs or to make the order as
- * if f = b, depends on D, T and the costs: all four are tried, and the shortest iteration under the costs wins. Costs are those
- * given to `schedule`, else f = i = w.
+ * list_schedule.h). Which of a forward and a backward should go first, and whether to believe the costs or to make the
+ * order as if f = b, depends on D, T and the costs: all four are tried, and the shortest iteration under the costs
+ * wins. Costs are those given to `schedule`, else f = i = w.
  *
- * Time: where f = b, with W = 1 and T >= D, or with T a multiple of D, bubble (D - 1)(f + b) / (2W), as interleaved with v = 2W.
- * With b = 2f the waves do not lock so well: with W = 1 somewhat more, below 1f1b's; with W > 1 and many micro-batches much
- * more, since D micro-batches are too few to keep long rounds going. Memory: at most D micro-batches on any worker. Gradients
- * are summed in the order 0..T-1.
+ * Time: where f = b, with W = 1 and T >= D, or with T a multiple of D, bubble (D - 1)(f + b) / (2W), as interleaved
+ * with v = 2W. With b = 2f the waves do not lock so well: with W = 1 somewhat more, below 1f1b's; with W > 1 and many
+ * micro-batches much more, since D micro-batches are too few to keep long rounds going. Memory: at most D micro-batches
+ * on any worker. Gradients are summed in the order 0..T-1.
  *
  * Source: Liu et al., Hanayo, SC 2023, sections 3 and 4.
- * NOTE 1: the paper's own order was not at hand to compare with; the placement, the time for f = b and the memory are its.
+ * NOTE 1: the paper's own order was not at hand to compare with; the placement, the time for f = b and the memory are
+ * its.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +36,8 @@
 #define SAME 1e-9
 
 static const mr_option options[] = {
-	{"waves", MR_OPT_INT, "1", 1, 512, NULL, NULL, "times a micro-batch goes down and up the workers; each hosts two stages a wave"},
+	{"waves", MR_OPT_INT, "1", 1, 512, NULL, NULL,
+	 "times a micro-batch goes down and up the workers; each hosts two stages a wave"},
 	{0},
 };
 
@@ -57,7 +60,8 @@ struct way {
 	bool even, forward_first;
 };
 
-/* Ranks that let every forward go before every backward, the oldest of each first: the limit of memory is what alternates. */
+/* Ranks that let every forward go before every backward, the oldest of each first: the limit of memory is what
+ * alternates. */
 static void rank_forwards_first(const mr_list_job *job, uint32_t *rank)
 {
 	for (uint16_t s = 0; s < job->n_stages; s++)

@@ -1,16 +1,18 @@
 /*
- * interleaved_zb.c - interleaved with split backwards (2 workers, 2 stages each, 4 micro-batches, f = i = w; a small letter is
- * the worker's second stage).
+ * interleaved_zb.c - interleaved with split backwards (2 workers, 2 stages each, 4 micro-batches, f = i = w; a small
+ * letter is the worker's second stage).
  *
  *   w0 F0F1f0f1..i0w0F2i1w1F3I0W0f2I1W1f3i2w2i3w3I2W2I3W3
  *   w1 ..F0F1f0i0f1i1w0F2I0w1F3I1W0f2i2W1f3i3w2I2w3I3W2W3
  *
- * Problem: interleaved makes the pipeline's waits v times shorter, zb_h1 fills them with weight gradients. Idea: both. The
- * tables of interleaved (see looped.h) say which slice comes next; worker w runs ahead by (D - 1 - w) + (v - 1)G forwards, half
- * as many beyond the groups as interleaved does, since a gradient now comes back sooner; and W lags I by w steps.
+ * Problem: interleaved makes the pipeline's waits v times shorter, zb_h1 fills them with weight gradients. Idea: both.
+ * The tables of interleaved (see looped.h) say which slice comes next; worker w runs ahead by (D - 1 - w) + (v - 1)G
+ * forwards, half as many beyond the groups as interleaved does, since a gradient now comes back sooner; and W lags I by
+ * w steps.
  *
- * Time: the waits of zb_h1 divided by v: with a barrier (D - 1) max(f, i, f + i - w) / v. Memory: with G = D every worker keeps
- * D micro-batches of its share. With one stage a worker it is zb_h1. Gradients are summed in the order 0..T-1.
+ * Time: the waits of zb_h1 divided by v: with a barrier (D - 1) max(f, i, f + i - w) / v. Memory: with G = D every
+ * worker keeps D micro-batches of its share. With one stage a worker it is zb_h1. Gradients are summed in the order
+ * 0..T-1.
  *
  * Groups that do not come out even are replaced as in interleaved, and the plan is then called interleaved_zb+group<G>.
  *
@@ -57,7 +59,8 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 const mr_sched_ops mr_sched_interleaved_zb = {
 	.name = "interleaved_zb",
 	.summary = "interleaved with split backwards: short waits, and weight gradients fill them",
-	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024; order of PyTorch's ScheduleInterleavedZeroBubble",
+	.source = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024; order of PyTorch's "
+		  "ScheduleInterleavedZeroBubble",
 	.options = options,
 	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,

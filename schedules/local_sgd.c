@@ -1,41 +1,48 @@
 /*
  * local_sgd.c - replicas that step by themselves and are averaged every H steps (3 workers, 3 replicas, H = 2, b = f).
  *
- *   w0 F0F1F2....B0F3B1F4B2F5..B3..B4..B5A     replica r has micro-batches r, r + 3; A: all averages of the worker's stage
+ *   w0 F0F1F2....B0F3B1F4B2F5..B3..B4..B5A     replica r has micro-batches r, r + 3; A: all averages of the worker's
+ *                                              stage
  *   w1 ..F0F1..B0F2B1F3B2F4B3F5B4..B5..A
  *   w2 ....F0B0F1B1F2B2F3B3F4B4F5B5....A
  *
- * Problem: a pipeline must either drain before each step or train on stale weights. Idea: train R models at once. A model whose
- * micro-batches go through one after the other, each behind the step of the one before, is never stale, and keeps one worker in D busy;
- * D such models fill D workers. Every H steps all replicas are replaced by their mean. Micro-batch m belongs to replica m mod R.
+ * Problem: a pipeline must either drain before each step or train on stale weights. Idea: train R models at once. A
+ * model whose micro-batches go through one after the other, each behind the step of the one before, is never stale, and
+ * keeps one worker in D busy; D such models fill D workers. Every H steps all replicas are replaced by their mean.
+ * Micro-batch m belongs to replica m mod R.
  *
- * Worker w runs stage w of all replicas, in the order of 1F1B, at most min(D - 1 - w, R - 1) forwards ahead, so that each forward comes behind the
- * step of its replica that it must see. placement = rotated begins replica r at worker r instead, and goes round: all replicas are at
- * the same stage at the same time, on different workers, and nobody ever waits, whatever the stages cost (R a multiple of D). Its
- * price is that a worker meets all stages.
+ * Worker w runs stage w of all replicas, in the order of 1F1B, at most min(D - 1 - w, R - 1) forwards ahead, so that
+ * each forward comes behind the step of its replica that it must see. placement = rotated begins replica r at worker r
+ * instead, and goes round: all replicas are at the same stage at the same time, on different workers, and nobody ever
+ * waits, whatever the stages cost (R a multiple of D). Its price is that a worker meets all stages.
  *
  *   w0 F0/0 F1/2 F2/1 B2/1 B1/2 B0/0    (stage/replica, one step)
  *   w1 F0/1 F1/0 F2/2 B2/2 B1/0 B0/1
  *   w2 F0/2 F1/1 F2/0 B2/0 B1/1 B0/2
  *
- * outer = nesterov (DiLoCo) goes on from a reference instead of the mean: the distance from the reference to the mean is taken as a gradient,
- * and a step of SGD with Nesterov momentum on it makes the next reference, which all replicas continue from.
+ * outer = nesterov (DiLoCo) goes on from a reference instead of the mean: the distance from the reference to the mean
+ * is taken as a gradient, and a step of SGD with Nesterov momentum on it makes the next reference, which all replicas
+ * continue from.
  *
- * Time: bubble (D - 1)(f + b) in H steps with R >= D, rotated with R a multiple of D none. Memory: R copies of weights and optimizer
- * state; outer adds a reference and a velocity. Staleness 0 within a replica. Optimizer state stays with its replica unless state = averaged. An
- * average reads and writes R copies of the weights, shared out as R ranges. A run pauses only behind an average, where all replicas are equal.
+ * Time: bubble (D - 1)(f + b) in H steps with R >= D, rotated with R a multiple of D none. Memory: R copies of weights
+ * and optimizer state; outer adds a reference and a velocity. Staleness 0 within a replica. Optimizer state stays with
+ * its replica unless state = averaged. An average reads and writes R copies of the weights, shared out as R ranges. A
+ * run pauses only behind an average, where all replicas are equal.
  *
- * T micro-batches make a step: M = T / R of each replica, whose mean gradient it steps by (T = R unless said otherwise).
+ * T micro-batches make a step: M = T / R of each replica, whose mean gradient it steps by (T = R unless said
+ * otherwise).
  *
- * Source: Stich, Local SGD Converges Fast and Communicates Little, ICLR 2019, algorithm 1; packed into one pipeline: Randomized
- * PipeDream, 2026, section on LocalSGD in simulated time; outer step: Douillard et al., DiLoCo, 2023, algorithm 1.
+ * Source: Stich, Local SGD Converges Fast and Communicates Little, ICLR 2019, algorithm 1; packed into one pipeline:
+ * Randomized PipeDream, 2026, section on LocalSGD in simulated time; outer step: Douillard et al., DiLoCo, 2023,
+ * algorithm 1.
  */
 #include <string.h>
 
 #include "ir/sched.h"
 
 static const mr_option options[] = {
-	{"replicas", MR_OPT_INT, "0", 0, 255, NULL, NULL, "models trained at once, at least 2; 0: as many as there are workers"},
+	{"replicas", MR_OPT_INT, "0", 0, 255, NULL, NULL,
+	 "models trained at once, at least 2; 0: as many as there are workers"},
 	{"every", MR_OPT_INT, "4", 1, 4096, NULL, NULL, "H: steps of each replica between two averages"},
 	{"placement", MR_OPT_ENUM, "stages", 0, 0, "stages|rotated", NULL,
 	 "a worker runs one stage of all replicas, or replica r begins at worker r and goes round"},
@@ -43,7 +50,8 @@ static const mr_option options[] = {
 	 "go on from the mean, or from where an outer step towards it leads (DiLoCo)"},
 	{"outer_lr", MR_OPT_FLOAT, "0.7", 0, 1000, NULL, NULL, "rate of the outer step"},
 	{"outer_momentum", MR_OPT_FLOAT, "0.9", 0, 0.9999, NULL, NULL, "momentum of the outer step"},
-	{"state", MR_OPT_ENUM, "local", 0, 0, "local|averaged", NULL, "optimizer state: each replica's own, or averaged too"},
+	{"state", MR_OPT_ENUM, "local", 0, 0, "local|averaged", NULL,
+	 "optimizer state: each replica's own, or averaged too"},
 	{0},
 };
 
@@ -87,13 +95,15 @@ static mr_status fill_stages(mr_plan *plan)
 			if (m < n)
 				MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, m, w, (uint8_t)(m % r)));
 			if (m >= ahead)
-				MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_B, m - ahead, w, (uint8_t)((m - ahead) % r)));
+				MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_B, m - ahead, w,
+						     (uint8_t)((m - ahead) % r)));
 		}
 	}
 	return MR_OK;
 }
 
-/* What @w does at stage @s in one step that begins with micro-batch @first: for each of its replicas there, their share. */
+/* What @w does at stage @s in one step that begins with micro-batch @first: for each of its replicas there, their
+ * share. */
 static mr_status fill_turn(mr_plan *plan, uint16_t w, mr_op op, uint16_t s, uint32_t first)
 {
 	for (uint32_t m = first; m < first + plan->contract.need; m++) {
@@ -171,7 +181,8 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 const mr_sched_ops mr_sched_local_sgd = {
 	.name = "local_sgd",
 	.alias = "diloco",
-	.summary = "replicas that are never stale fill the workers, and are averaged every few steps (DiLoCo with outer = nesterov)",
+	.summary = "replicas that are never stale fill the workers, and are averaged every few steps (DiLoCo with "
+		   "outer = nesterov)",
 	.source = "Stich, Local SGD Converges Fast and Communicates Little, ICLR 2019; Douillard et al., DiLoCo, 2023",
 	.options = options,
 	.needs = needs,

@@ -1,18 +1,18 @@
 /*
- * looped_bfs.c - gpipe with several stages a worker: breadth first, chunk by chunk (2 workers, 2 stages each, b = 2 f; a small
- * letter is the worker's second stage).
+ * looped_bfs.c - gpipe with several stages a worker: breadth first, chunk by chunk (2 workers, 2 stages each, b = 2 f;
+ * a small letter is the worker's second stage).
  *
  *   w0 F0F1F2F3f0f1f2f3......b3--b2--b1--b0--B3--B2--B1--B0--
  *   w1 ..F0F1F2F3f0f1f2f3b3--b2--b1--b0--B3--B2--B1--B0--....
  *
- * Problem: interleaved switches between its stages all the time, so each stage's weights and gradients are fetched again and
- * again. Idea: let all T micro-batches pass one stage before the worker turns to its next one; back the same way. A stage's
- * weights stay in the cache for T micro-batches, its gradient is complete as early as possible, and the short fill of small
- * stages remains.
+ * Problem: interleaved switches between its stages all the time, so each stage's weights and gradients are fetched
+ * again and again. Idea: let all T micro-batches pass one stage before the worker turns to its next one; back the same
+ * way. A stage's weights stay in the cache for T micro-batches, its gradient is complete as early as possible, and the
+ * short fill of small stages remains.
  *
- * Time: bubble (D - 1)(f + b) / v, as interleaved, for T >= D; with fewer the worker waits in every round. Memory: every
- * worker keeps the activations of all T micro-batches. Gradients are summed from the last micro-batch to the first, as in
- * gpipe with backward = lifo.
+ * Time: bubble (D - 1)(f + b) / v, as interleaved, for T >= D; with fewer the worker waits in every round. Memory:
+ * every worker keeps the activations of all T micro-batches. Gradients are summed from the last micro-batch to the
+ * first, as in gpipe with backward = lifo.
  *
  * Source: Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023, section 4.
  */

@@ -8,8 +8,8 @@
  * Problem: a model larger than one worker's memory. The obvious way: cut it, and let the batch go through the parts and
  * back. It is here to show what pipelining is for.
  *
- * Time: one worker works at any time, D T (f + b) in all, bubble (D - 1) T (f + b). Memory: one micro-batch. Weights: one
- * version, no staleness. Gradients are summed in the order 0..T-1, so that the bits are those of 1f1b.
+ * Time: one worker works at any time, D T (f + b) in all, bubble (D - 1) T (f + b). Memory: one micro-batch. Weights:
+ * one version, no staleness. Gradients are summed in the order 0..T-1, so that the bits are those of 1f1b.
  *
  * Source: the baseline in Huang et al., GPipe, NeurIPS 2019, figure 2b.
  */

@@ -1,14 +1,14 @@
 /*
- * paci.c - ampnet with as many gradients a step as micro-batches are in flight: forward and backward at most one version apart
- * (2 stages, M = 2).
+ * paci.c - ampnet with as many gradients a step as micro-batches are in flight: forward and backward at most one
+ * version apart (2 stages, M = 2).
  *
  *   w0 F0F1B0--F2B1--U1F3B2--F4B3--U2 ...     F2 reads version 0 and B2 version 1; F3 and B3 both read version 1
  *   w1 ..F0B0--F1B1--U1F2B2--F3B3--U2 ...     here F and B always read the same
  *
- * Problem: with one copy of the weights, the backward of a micro-batch meets weights that are up to D - 1 - k commits newer than
- * those of its forward, and its gradient is biased by the difference. Idea: let a stage add up M >= D - 1 gradients before it
- * steps. Then at most one commit falls between the forward and the backward of a micro-batch, at every stage: the gap is bounded
- * by 1 without a second copy of anything.
+ * Problem: with one copy of the weights, the backward of a micro-batch meets weights that are up to D - 1 - k commits
+ * newer than those of its forward, and its gradient is biased by the difference. Idea: let a stage add up M >= D - 1
+ * gradients before it steps. Then at most one commit falls between the forward and the backward of a micro-batch, at
+ * every stage: the gap is bounded by 1 without a second copy of anything.
  *
  * Versions, time and memory are those of ampnet with U = M and in_flight = D. T (train.microbatches) is M.
  *
@@ -33,8 +33,10 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	};
 
 	if (args->n_micro + 1u < args->n_workers)
-		return mr_fail(MR_ECONFIG, "forward and backward are at most one version apart from %u micro-batches a commit on, got %u",
-			       args->n_workers - 1u, args->n_micro);
+		return mr_fail(
+			MR_ECONFIG,
+			"forward and backward are at most one version apart from %u micro-batches a commit on, got %u",
+			args->n_workers - 1u, args->n_micro);
 	return mr_unflushed_emit(args, "paci", args->n_workers, &contract, mr_unflushed_micro(args), false, out);
 }
 

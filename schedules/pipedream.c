@@ -5,54 +5,59 @@
  *   w1 ..F0F1....B0--F2B1--F3B2--F4B3--F5B4-- ...     body: F(n+1) B(n)     F3 and B3 read version 2, after B1
  *   w2 ....F0B0--F1B1--F2B2--F3B3--F4B4--F5B5 ...     body: F(n) B(n)       F3 and B3 read version 3, after B2
  *
- * Problem: a flushing pipeline idles (D - 1)(f + b) an update. Idea: do not flush. Each stage commits a version after each
- * backward and goes on. A micro-batch in flight must then meet the same weights on its way back as on its way out, or its
- * gradient is of no function at all: the stage keeps (stashes) the versions that micro-batches in flight still need.
+ * Problem: a flushing pipeline idles (D - 1)(f + b) an update. Idea: do not flush. Each stage commits a version after
+ * each backward and goes on. A micro-batch in flight must then meet the same weights on its way back as on its way out,
+ * or its gradient is of no function at all: the stage keeps (stashes) the versions that micro-batches in flight still
+ * need.
  *
- * Versions. Stage k runs H = D - 1 - k forwards ahead. F(m) reads the stage's latest, max(0, m - H); B(m) reads the same
- * and commits version m + 1, so its gradient is min(m, H) commits stale: stages disagree about the version of one
- * micro-batch. With vertical_sync every stage reads what stage 0 read, max(0, m - (D - 1)): one consistent model for each
- * micro-batch, at staleness D - 1 and D versions everywhere. None of this depends on timing: the lists decide it.
+ * Versions. Stage k runs H = D - 1 - k forwards ahead. F(m) reads the stage's latest, max(0, m - H); B(m) reads the
+ * same and commits version m + 1, so its gradient is min(m, H) commits stale: stages disagree about the version of one
+ * micro-batch. With vertical_sync every stage reads what stage 0 read, max(0, m - (D - 1)): one consistent model for
+ * each micro-batch, at staleness D - 1 and D versions everywhere. None of this depends on timing: the lists decide it.
  *
- * stashing = false keeps one copy: F and B read whatever is latest. The gradient then mixes two versions, min(m, H) commits
- * apart; it is the baseline that stashing is measured against.
+ * stashing = false keeps one copy: F and B read whatever is latest. The gradient then mixes two versions, min(m, H)
+ * commits apart; it is the baseline that stashing is measured against.
  *
- * noam = K admits K micro-batches at stage 0 in place of D: H = max(0, K - 1 - k). Fewer save memory and leave workers idle,
- * more only add staleness where stages are equal, and can hide the waits of uneven ones.
+ * noam = K admits K micro-batches at stage 0 in place of D: H = max(0, K - 1 - k). Fewer save memory and leave workers
+ * idle, more only add staleness where stages are equal, and can hide the waits of uneven ones.
  *
- * replicas = [r_0, r_1, ..] (1F1B-RR): a stage that is too long for one worker gets several, which take the micro-batches in
- * turn, m on replica m mod r, forward and backward. They add their gradients in the order of the replicas after each round of r
- * and commit together, so stage k makes a version every r_k micro-batches, with r_k / r_0 times the learning rate (NOTE 3). Each
- * runs H = floor((r_k + r_{k+1} + .. - 1) / r_k) forwards ahead: F(m) reads max(0, m div r - H). With replicas = [2, 1]:
+ * replicas = [r_0, r_1, ..] (1F1B-RR): a stage that is too long for one worker gets several, which take the
+ * micro-batches in turn, m on replica m mod r, forward and backward. They add their gradients in the order of the
+ * replicas after each round of r and commit together, so stage k makes a version every r_k micro-batches, with r_k /
+ * r_0 times the learning rate (NOTE 3). Each runs H = floor((r_k + r_{k+1} + .. - 1) / r_k) forwards ahead: F(m) reads
+ * max(0, m div r - H). With replicas = [2, 1]:
  *
  *   w0 F0F2....B0--......F4B2-- ...      stage 0: versions after B0 and B1, B2 and B3, ..; F4 and F5 read version 1
  *   w1 F1F3..........B1--F5.... ...
  *   w2 ..F0B0--F1B1--F2B2--F3.. ...      stage 1: a version after each B
  *
- * NOAM is ceil(workers / r_0) for each replica of stage 0, and noam = K differs from that: H grows by (K - NOAM) r_0 / r_k. A
- * step of the run is P micro-batches, the least common multiple of all r.
+ * NOAM is ceil(workers / r_0) for each replica of stage 0, and noam = K differs from that: H grows by (K - NOAM) r_0 /
+ * r_k. A step of the run is P micro-batches, the least common multiple of all r.
  *
- * drain = E lets the pipeline run empty after every E micro-batches, such as an epoch, and start again. The first H that follow
- * meet their own versions like any others. (PipeDream's code keeps a queue of stashes over the drain and does not: the first
- * D - 1 - k backwards of each later epoch read older weights than their forwards.) A run stops only where it has drained.
+ * drain = E lets the pipeline run empty after every E micro-batches, such as an epoch, and start again. The first H
+ * that follow meet their own versions like any others. (PipeDream's code keeps a queue of stashes over the drain and
+ * does not: the first D - 1 - k backwards of each later epoch read older weights than their forwards.) A run stops only
+ * where it has drained.
  *
- * Time: no bubble but fill and drain, (D - 1)(f + b) once a run (with drain: each time). Memory at stage k: activations of D - k
- * micro-batches, D - k versions of the weights (D with vertical_sync); replicated, H + 1 of each for a replica, rounded up to a
- * multiple of P / r_k, which keep one copy of each version between them.
+ * Time: no bubble but fill and drain, (D - 1)(f + b) once a run (with drain: each time). Memory at stage k: activations
+ * of D - k micro-batches, D - k versions of the weights (D with vertical_sync); replicated, H + 1 of each for a
+ * replica, rounded up to a multiple of P / r_k, which keep one copy of each version between them.
  *
- * Endless: the prologue is the H forwards of each stage, the body one F and one B (replicas: of each of P micro-batches; drain: of
- * E, and no prologue). Finite: N micro-batches and the drain, all in the prologue; the run-ahead is clamped to min(N, H).
+ * Endless: the prologue is the H forwards of each stage, the body one F and one B (replicas: of each of P
+ * micro-batches; drain: of E, and no prologue). Finite: N micro-batches and the drain, all in the prologue; the
+ * run-ahead is clamped to min(N, H).
  *
- * order = greedy lets each stage take whatever is ready, B first until it has done one, then F and B in turn; only stage 0 waits,
- * for noam. Middle stages then run ahead further than D - 1 - k, keep more versions (up to D), and how far depends on the costs:
- * the order is that of a simulation with the given ones, so it is a fixed list all the same. It is simulated until it is regular;
- * the irregular part is the prologue, in which versions are made too.
+ * order = greedy lets each stage take whatever is ready, B first until it has done one, then F and B in turn; only
+ * stage 0 waits, for noam. Middle stages then run ahead further than D - 1 - k, keep more versions (up to D), and how
+ * far depends on the costs: the order is that of a simulation with the given ones, so it is a fixed list all the same.
+ * It is simulated until it is regular; the irregular part is the prologue, in which versions are made too.
  *
- * Source: Harlap et al., PipeDream, arXiv 1806.03377; Narayanan et al., SOSP 2019, sections 3.2 and 3.3 (1F1B-RR: 3.2). The
- * greedy rule: the public simulator of Randomized PipeDream, arXiv 2606.03498.
+ * Source: Harlap et al., PipeDream, arXiv 1806.03377; Narayanan et al., SOSP 2019, sections 3.2 and 3.3 (1F1B-RR: 3.2).
+ * The greedy rule: the public simulator of Randomized PipeDream, arXiv 2606.03498.
  * NOTE 1: PipeDream's own code has the static order; it keeps one version more than needed (the working copy).
  * NOTE 2: which replica takes what is fixed in advance, as in PipeDream's code, and does not follow from who is ready.
- * NOTE 3: the rate is that of PipeDream's code. Schedules of the rate count steps of the run, so all stages cool down together.
+ * NOTE 3: the rate is that of PipeDream's code. Schedules of the rate count steps of the run, so all stages cool down
+ * together.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -66,11 +71,14 @@ static const mr_option options[] = {
 	{"vertical_sync", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
 	 "every stage reads the version that stage 0 read (D versions of every stage's weights)"},
 	{"stashing", MR_OPT_BOOL, "true", 0, 0, NULL, NULL,
-	 "B reads the version its F read; without it B reads the latest one, on activations of another: one copy, biased gradients"},
+	 "B reads the version its F read; without it B reads the latest one, on activations of another: one copy, "
+	 "biased gradients"},
 	{"noam", MR_OPT_INT, "0", 0, 65535, NULL, NULL,
-	 "micro-batches in flight at each replica of stage 0; 0: its share of one a worker, which is what keeps all of them busy"},
+	 "micro-batches in flight at each replica of stage 0; 0: its share of one a worker, which is what keeps all of "
+	 "them busy"},
 	{"replicas", MR_OPT_FLOATS, "[]", 1, 255, NULL, "workers",
-	 "workers that each stage is replicated on, such as [2, 1, 1], which take the micro-batches in turn; empty: a stage for each worker"},
+	 "workers that each stage is replicated on, such as [2, 1, 1], which take the micro-batches in turn; empty: a "
+	 "stage for each worker"},
 	{"drain", MR_OPT_INT, "0", 0, 1000000, NULL, "micro-batches",
 	 "after how many the pipeline runs empty and starts again, such as those of an epoch; 0: never"},
 	{"order", MR_OPT_ENUM, "static", 0, 0, "static|greedy", NULL,
@@ -120,7 +128,9 @@ static uint32_t step_micro(const mr_values *values)
 		workers += n_of[s] > 0 ? (uint64_t)n_of[s] : 0;
 	if (n == 0 || workers > UINT16_MAX)
 		return 1;
-	return mr_layout_read(&(mr_sched_args){.n_workers = (uint16_t)workers, .options = values}, &l) == MR_OK ? l.n_pipes : 1;
+	return mr_layout_read(&(mr_sched_args){.n_workers = (uint16_t)workers, .options = values}, &l) == MR_OK
+		       ? l.n_pipes
+		       : 1;
 }
 
 static mr_status check_shape(const mr_sched_args *args, const shape *s)
@@ -128,16 +138,22 @@ static mr_status check_shape(const mr_sched_args *args, const shape *s)
 	bool sync = mr_values_bool(args->options, "vertical_sync"), stash = mr_values_bool(args->options, "stashing");
 
 	if (sync && !stash)
-		return mr_fail(MR_ECONFIG, "vertical_sync reads versions that are not the latest, so it needs stashing = true");
+		return mr_fail(MR_ECONFIG,
+			       "vertical_sync reads versions that are not the latest, so it needs stashing = true");
 	if (sync && s->layout.n_pipes > 1)
-		return mr_fail(MR_ECONFIG, "vertical_sync reads one version at all stages, and replicated stages number theirs each in its own way");
+		return mr_fail(MR_ECONFIG, "vertical_sync reads one version at all stages, and replicated stages "
+					   "number theirs each in its own way");
 	if (s->greedy && (s->layout.n_pipes > 1 || s->drain))
 		return mr_fail(MR_ECONFIG, "order = greedy is for stages of one worker that never drain");
 	if (s->drain % s->layout.n_pipes)
-		return mr_fail(MR_ECONFIG, "drain: %u micro-batches are no whole number of rounds of %u, which is what these replicas take in turn",
+		return mr_fail(MR_ECONFIG,
+			       "drain: %u micro-batches are no whole number of rounds of %u, which is what these "
+			       "replicas take in turn",
 			       s->drain, s->layout.n_pipes);
 	if (args->finite && args->n_micro % s->layout.n_pipes)
-		return mr_fail(MR_ECONFIG, "%u micro-batches are no whole number of rounds of %u, which is what these replicas take in turn",
+		return mr_fail(MR_ECONFIG,
+			       "%u micro-batches are no whole number of rounds of %u, which is what these replicas "
+			       "take in turn",
 			       args->n_micro, s->layout.n_pipes);
 	return MR_OK;
 }
@@ -166,7 +182,8 @@ static mr_status fill_greedy(mr_plan *plan, const mr_greedy *g, uint32_t first)
 
 		for (uint32_t i = 0; i < 2 * g->n_micro && n[MR_OP_B] < first + 1; i++) {
 			/* The F right before B(first) begins the body. */
-			bool body = i + 1 < 2 * g->n_micro && n[MR_OP_B] == first && (op[i] == MR_OP_B || op[i + 1] == MR_OP_B);
+			bool body = i + 1 < 2 * g->n_micro && n[MR_OP_B] == first &&
+				    (op[i] == MR_OP_B || op[i + 1] == MR_OP_B);
 
 			MR_TRY(mr_sched_emit(plan, w, body ? MR_BODY : MR_PROLOGUE, (mr_op)op[i], n[op[i]]++, w, 0));
 		}
@@ -187,7 +204,8 @@ static mr_status order_greedy(const mr_sched_args *args, uint32_t in_flight, mr_
 	if (st == MR_OK && !args->finite)
 		first = mr_greedy_steady(&g, in_flight);
 	if (st == MR_OK && first == UINT32_MAX)
-		st = mr_fail(MR_ECONFIG, "with these costs the greedy order does not settle into one forward and one backward in turn: take order = static");
+		st = mr_fail(MR_ECONFIG, "with these costs the greedy order does not settle into one forward and one "
+					 "backward in turn: take order = static");
 	plan->n_micro = plan->commits = args->finite ? n_micro : 1;
 	if (st == MR_OK)
 		st = fill_greedy(plan, &g, first);
@@ -205,8 +223,10 @@ static mr_status emit_greedy(const mr_sched_args *args, uint32_t in_flight, cons
 	return mr_sched_finish(plan, order_greedy(args, in_flight, plan), out);
 }
 
-/* One replica of @stage: @n forwards and backwards in turn, the first @ahead forwards by themselves, from micro-batch @first on. */
-static mr_status emit_drained(mr_plan *plan, const shape *s, uint16_t stage, uint32_t replica, mr_section section, uint32_t first, uint32_t n)
+/* One replica of @stage: @n forwards and backwards in turn, the first @ahead forwards by themselves, from micro-batch
+ * @first on. */
+static mr_status emit_drained(mr_plan *plan, const shape *s, uint16_t stage, uint32_t replica, mr_section section,
+			      uint32_t first, uint32_t n)
 {
 	uint32_t r = mr_layout_replicas(&s->layout, stage), ahead = ahead_of(s, stage);
 	uint16_t w = mr_plan_worker(plan, (uint8_t)replica, stage);
@@ -231,19 +251,22 @@ static mr_status emit_endless(mr_plan *plan, const shape *s, uint16_t stage, uin
 	for (uint32_t i = 0; i < ahead + plan->n_pipes / r; i++) {
 		uint32_t f = replica + i * r, b = replica + (i - ahead) * r;
 
-		MR_TRY(mr_sched_emit(plan, w, i < ahead ? MR_PROLOGUE : MR_BODY, MR_OP_F, f, stage, (uint8_t)(f % plan->n_pipes)));
+		MR_TRY(mr_sched_emit(plan, w, i < ahead ? MR_PROLOGUE : MR_BODY, MR_OP_F, f, stage,
+				     (uint8_t)(f % plan->n_pipes)));
 		if (i >= ahead)
 			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_B, b, stage, (uint8_t)(b % plan->n_pipes)));
 	}
 	return MR_OK;
 }
 
-static mr_status emit_replica(mr_plan *plan, const mr_sched_args *args, const shape *s, uint16_t stage, uint32_t replica)
+static mr_status emit_replica(mr_plan *plan, const mr_sched_args *args, const shape *s, uint16_t stage,
+			      uint32_t replica)
 {
 	uint32_t r = mr_layout_replicas(&s->layout, stage), each = s->drain ? s->drain : plan->n_micro;
 
 	if (!args->finite)
-		return s->drain ? emit_drained(plan, s, stage, replica, MR_BODY, 0, each / r) : emit_endless(plan, s, stage, replica);
+		return s->drain ? emit_drained(plan, s, stage, replica, MR_BODY, 0, each / r)
+				: emit_endless(plan, s, stage, replica);
 	for (uint32_t first = 0; first < plan->n_micro; first += each) {
 		uint32_t left = plan->n_micro - first;
 
@@ -266,7 +289,8 @@ static mr_status emit_static(const mr_sched_args *args, const shape *s, const mr
 	mr_sched_args own = *args;
 	mr_plan *plan;
 
-	own.n_micro = n + (args->finite ? 0 : s->noam * pipes); /* with what is under way, so that its room is looked at */
+	own.n_micro = n + (args->finite ? 0 : s->noam * pipes); /* with what is under way, so that its room is looked at
+	                                                           */
 	MR_TRY(mr_sched_create(&own, "pipedream", s->layout.n_stages, pipes, 4, &plan));
 	mr_layout_place(plan, &s->layout);
 	plan->contract = *contract;
@@ -304,7 +328,8 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Activations that pipe 0 of @stage keeps where a replica has @rounds in flight: they are spread over all pipes of the replica. */
+/* Activations that pipe 0 of @stage keeps where a replica has @rounds in flight: they are spread over all pipes of the
+ * replica. */
 static uint32_t slots_of(const shape *s, uint32_t stage, uint32_t rounds)
 {
 	uint32_t pipes = s->layout.n_pipes / mr_layout_replicas(&s->layout, stage);

@@ -1,24 +1,26 @@
 /*
- * pipedream_2bw.c - PipeDream with double-buffered weights: an update every M micro-batches, two versions (2 stages, M = 2).
+ * pipedream_2bw.c - PipeDream with double-buffered weights: an update every M micro-batches, two versions (2 stages, M
+ * = 2).
  *
  *   w0 F0F1B0--F2B1--F3B2--F4B3--F5B4-- ...     U after B1, B3, ...: F2, F3, B2, B3 read version 0, F4 .. B5 version 1
  *   w1 ..F0B0--F1B1--F2B2--F3B3--F4B4-- ...
  *
- * Problem: pipedream keeps D - k versions of the weights at stage k, and updates on the gradient of a single micro-batch. Idea:
- * sum M >= D micro-batches a commit. All that is in flight then belongs to at most two batches, so two versions are enough: the
- * micro-batches of batch t = m div M read version max(0, t - 1) in F and B at every stage, and their commit makes version t + 1
- * into the buffer of version t - 1, which nobody needs any more:
+ * Problem: pipedream keeps D - k versions of the weights at stage k, and updates on the gradient of a single
+ * micro-batch. Idea: sum M >= D micro-batches a commit. All that is in flight then belongs to at most two batches, so
+ * two versions are enough: the micro-batches of batch t = m div M read version max(0, t - 1) in F and B at every stage,
+ * and their commit makes version t + 1 into the buffer of version t - 1, which nobody needs any more:
  *	W(t+1) = W(t) - lr * mean of the gradients at W(t-1)
  * The delay is one commit, the same at all stages and for every D: one consistent model for each micro-batch.
  *
  * Time: no bubble but fill and drain, (D - 1)(f + b) once a run. Memory at stage k: two versions, activations of D - k
  * micro-batches. T (train.microbatches) is M.
  *
- * recompute = always keeps of a micro-batch in flight its stage's input alone, and one micro-batch's activations: before each
- * backward an R runs the forward again, on the same version. At the last stage, where B directly follows F, there is no R.
+ * recompute = always keeps of a micro-batch in flight its stage's input alone, and one micro-batch's activations:
+ * before each backward an R runs the forward again, on the same version. At the last stage, where B directly follows F,
+ * there is no R.
  *
- * Source: Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, ICML 2021, section 3.1. Its flushing sibling,
- * PipeDream-Flush, is the system 1f1b.
+ * Source: Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, ICML 2021, section 3.1. Its flushing
+ * sibling, PipeDream-Flush, is the system 1f1b.
  * NOTE 1: M = D - 1 would do for this order; the paper's M >= D is asked for.
  */
 #include <string.h>
@@ -56,9 +58,12 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	};
 
 	if (args->n_micro < args->n_workers)
-		return mr_fail(MR_ECONFIG, "two versions are enough only for at least as many micro-batches a commit as workers: %u, got %u",
+		return mr_fail(MR_ECONFIG,
+			       "two versions are enough only for at least as many micro-batches a commit as workers: "
+			       "%u, got %u",
 			       args->n_workers, args->n_micro);
-	return mr_unflushed_emit(args, "pipedream_2bw", args->n_workers, &contract, mr_unflushed_micro(args), recomputes(args), out);
+	return mr_unflushed_emit(args, "pipedream_2bw", args->n_workers, &contract, mr_unflushed_micro(args),
+				 recomputes(args), out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
@@ -72,7 +77,8 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 
 const mr_sched_ops mr_sched_pipedream_2bw = {
 	.name = "pipedream_2bw",
-	.summary = "1F1B without a flush: an update every T micro-batches, on the weights of one update ago (two versions)",
+	.summary = "1F1B without a flush: an update every T micro-batches, on the weights of one update ago (two "
+		   "versions)",
 	.source = "Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, ICML 2021, section 3.1",
 	.options = options,
 	.asynchronous = true,

@@ -1,32 +1,35 @@
 /*
- * pipemare.c - one copy of the weights, slowed down at first where gradients are stale, and B corrected for what has moved since F.
+ * pipemare.c - one copy of the weights, slowed down at first where gradients are stale, and B corrected for what has
+ * moved since F.
  *
- *   w0 F0F1F2........B0--F3B1--F4B2--F5B3--F6 ...     F3 reads version 1; B3 reads version 3, less 2 steps of the running mean
+ *   w0 F0F1F2........B0--F3B1--F4B2--F5B3--F6 ...     F3 reads version 1; B3 reads version 3, less 2 steps of the
+ *                                                     running mean
  *   w1 ..F0F1....B0--F2B1--F3B2--F4B3--F5B4-- ...
  *   w2 ....F0B0--F1B1--F2B2--F3B3--F4B4--F5B5 ...
  *
- * Problem: without stashing, F of stage k has seen weights that are tau = (D - 1 - k) / M commits older than those that B sees and
- * steps, M micro-batches making a commit. The delay makes large steps unstable, and the difference biases the gradient. Idea, in three
- * parts:
+ * Problem: without stashing, F of stage k has seen weights that are tau = (D - 1 - k) / M commits older than those that
+ * B sees and steps, M micro-batches making a commit. The delay makes large steps unstable, and the difference biases
+ * the gradient. Idea, in three parts:
  *	T1  stage k begins with the rate lr / tau, which rises to lr over the first K commits: lr / tau^(1 - t / K);
- *	T2  a running mean of the stage's steps, delta = g delta + (1 - g)(w_new - w_old) with g = Dc^(1 / tau), tells how the weights
- *	    moved lately; B works on w - tau delta, an estimate of what F saw;
+ *	T2  a running mean of the stage's steps, delta = g delta + (1 - g)(w_new - w_old) with g = Dc^(1 / tau), tells
+ *	    how the weights moved lately; B works on w - tau delta, an estimate of what F saw;
  *	T3  the first commits are synchronous: 1F1B with a drain after each. t of T1 and delta begin behind them.
  * Stages with tau <= 1 begin at the full rate; those with tau = 0 need no correction.
  *
- * recompute = always keeps of a micro-batch in flight its stage's input alone, and runs its forward again right before its backward. That
- * third read, like the second, is of the latest weights, and needs the same correction: its delay is that of B. What it saves belongs
- * to the weights on which B works, so a stage's own gradient is that of one set of weights.
+ * recompute = always keeps of a micro-batch in flight its stage's input alone, and runs its forward again right before
+ * its backward. That third read, like the second, is of the latest weights, and needs the same correction: its delay is
+ * that of B. What it saves belongs to the weights on which B works, so a stage's own gradient is that of one set of
+ * weights.
  *
- * Versions. F(m) reads max(0, m - (D - 1 - k)) div M, B(m) reads m div M: as ampnet. Time: no bubble but fill and drain, (D - 1)(f + b),
- * for each commit of T3 once. Memory: one copy; delta and the weights that B works on are two more of the stages with a correction. T
- * (train.microbatches) is M.
+ * Versions. F(m) reads max(0, m - (D - 1 - k)) div M, B(m) reads m div M: as ampnet. Time: no bubble but fill and
+ * drain, (D - 1)(f + b), for each commit of T3 once. Memory: one copy; delta and the weights that B works on are two
+ * more of the stages with a correction. T (train.microbatches) is M.
  *
- * Source: Yang et al., PipeMare, MLSys 2021, sections 3.1 (T1), 3.2 (T2) and 3.3 (T3), and its appendix on recomputation.
- * NOTE 1: the paper's tau counts a machine that runs F and B at once, (2(P - i) + 1) / N; this is the delay of 1F1B on workers.
- * NOTE 2: the paper recomputes segments of several stages, whose recomputed activations travel on from stage to stage, so that they are
- * a little older than B. Here a segment is a stage, and there is no such delay.
- * NOTE 3: a commit of T3 clips per stage, as the others do.
+ * Source: Yang et al., PipeMare, MLSys 2021, sections 3.1 (T1), 3.2 (T2) and 3.3 (T3), and its appendix on
+ * recomputation. NOTE 1: the paper's tau counts a machine that runs F and B at once, (2(P - i) + 1) / N; this is the
+ * delay of 1F1B on workers. NOTE 2: the paper recomputes segments of several stages, whose recomputed activations
+ * travel on from stage to stage, so that they are a little older than B. Here a segment is a stage, and there is no
+ * such delay. NOTE 3: a commit of T3 clips per stage, as the others do.
  */
 #include <string.h>
 
@@ -38,7 +41,8 @@ static const mr_option options[] = {
 	{"t2", MR_OPT_BOOL, "true", 0, 0, NULL, NULL, "T2: correct the weights of B for what has moved since F"},
 	{"t2_memory", MR_OPT_FLOAT, "0.135", 0.000001, 0.999999, NULL, NULL,
 	 "T2: what is left of a step in the running mean after as many commits as the stage is stale (Dc)"},
-	{"t3_steps", MR_OPT_INT, "0", 0, 1000000, NULL, "steps", "T3: commits at the start that are synchronous, each drained before the next"},
+	{"t3_steps", MR_OPT_INT, "0", 0, 1000000, NULL, "steps",
+	 "T3: commits at the start that are synchronous, each drained before the next"},
 	{"recompute", MR_OPT_ENUM, "never", 0, 0, "never|always", NULL,
 	 "keep the input of a stage alone and run its forward again before the backward, on the weights of that"},
 	{0},
@@ -79,7 +83,8 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	contract.sync_steps = (uint32_t)mr_values_int(args->options, "t3_steps");
 	contract.predict = t2 ? MR_PREDICT_BACK : MR_PREDICT_NONE;
 	contract.ema_decay_ppm = t2 ? (uint32_t)(mr_values_float(args->options, "t2_memory") * 1e6 + 0.5) : 0;
-	MR_TRY(mr_unflushed_emit(args, "pipemare", args->n_workers, &contract, mr_unflushed_micro(args), recomputes(args), &plan));
+	MR_TRY(mr_unflushed_emit(args, "pipemare", args->n_workers, &contract, mr_unflushed_micro(args),
+				 recomputes(args), &plan));
 	return mr_sched_finish(plan, t2 ? mr_unflushed_aim(plan, NULL, since_f) : MR_OK, out);
 }
 
@@ -100,7 +105,8 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 
 const mr_sched_ops mr_sched_pipemare = {
 	.name = "pipemare",
-	.summary = "one copy of the weights: a slow start where gradients are stale, and B corrected for what moved since F",
+	.summary = "one copy of the weights: a slow start where gradients are stale, and B corrected for what moved "
+		   "since F",
 	.source = "Yang et al., PipeMare, MLSys 2021, section 3",
 	.options = options,
 	.needs = needs,

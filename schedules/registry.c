@@ -59,7 +59,8 @@ mr_status mr_schedule_get(const char *name, const mr_sched_ops **out)
 	return st;
 }
 
-/* Chunks that the user did not name come from the option or the system; a system without the option has its own number. */
+/* Chunks that the user did not name come from the option or the system; a system without the option has its own number.
+ */
 static mr_status complete_chunks(const mr_sched_ops *ops, mr_sched_args *full)
 {
 	uint16_t own = ops->chunks ? ops->chunks : 1;
@@ -72,7 +73,8 @@ static mr_status complete_chunks(const mr_sched_ops *ops, mr_sched_args *full)
 	if (full->chunks == 0)
 		full->chunks = own;
 	if (!chooses && full->chunks != own)
-		return mr_fail(MR_ECONFIG, "a worker hosts exactly %u stage%s in this system%s, so chunks must be %u, got %u", own,
+		return mr_fail(MR_ECONFIG,
+			       "a worker hosts exactly %u stage%s in this system%s, so chunks must be %u, got %u", own,
 			       own == 1 ? "" : "s", ops->chunks_of ? " with these options" : "", own, full->chunks);
 	return MR_OK;
 }
@@ -115,9 +117,11 @@ static mr_status let_steal(const mr_sched_ops *ops, const mr_sched_args *full, m
 	if (!steals(ops, full))
 		return MR_OK;
 	if (plan->contract.flush == MR_FLUSH_VALIDATED)
-		return mr_fail(MR_ECONFIG, "steal: a worker has time for others where it waits at a barrier, and optimizer = validated has none");
+		return mr_fail(MR_ECONFIG, "steal: a worker has time for others where it waits at a barrier, and "
+					   "optimizer = validated has none");
 	if (!has_weights(plan))
-		return mr_fail(MR_ECONFIG, "steal: with these options no weight gradient is apart from its backward, so there is none to take");
+		return mr_fail(MR_ECONFIG, "steal: with these options no weight gradient is apart from its backward, "
+					   "so there is none to take");
 	plan->contract.steal = true;
 	plan->contract.flush = MR_FLUSH_BARRIER;
 	snprintf(plan->system + n, sizeof(plan->system) - n, "+steal");
@@ -131,8 +135,8 @@ mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, m
 	mr_status st;
 
 	if (args->n_workers == 0 || args->n_micro == 0)
-		return mr_fail(MR_ECONFIG, "%s: at least 1 worker and 1 micro-batch are needed, got %u and %u", ops->name,
-			       args->n_workers, args->n_micro);
+		return mr_fail(MR_ECONFIG, "%s: at least 1 worker and 1 micro-batch are needed, got %u and %u",
+			       ops->name, args->n_workers, args->n_micro);
 	st = complete(ops, args, &full, &defaults);
 	if (st == MR_OK)
 		st = ops->emit(&full, out);

@@ -36,7 +36,8 @@ mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, m
  */
 mr_status mr_schedule_export_lp(const mr_sched_ops *ops, const mr_sched_args *args, mr_strbuf *out) MR_MUST_USE;
 
-/** Micro-batches of a step of @ops, which is asynchronous and does not accumulate, with the options @values; 1 of others. */
+/** Micro-batches of a step of @ops, which is asynchronous and does not accumulate, with the options @values; 1 of
+ * others. */
 uint32_t mr_schedule_step_micro(const mr_sched_ops *ops, const mr_values *values);
 
 /** Stages that mr_schedule_emit would make for @args; 0: it cannot be told before (or @args suit nobody). */

@@ -1,50 +1,59 @@
 /*
- * roundpipe.c - stages are dealt to the workers like cards, and the deal goes on where it stopped (2 workers, S = 3 stages, 4
- * micro-batches in two rounds, b = f here; a, b, c: the worker's first, second, third hand; R recomputes).
+ * roundpipe.c - stages are dealt to the workers like cards, and the deal goes on where it stopped (2 workers, S = 3
+ * stages, 4 micro-batches in two rounds, b = f here; a, b, c: the worker's first, second, third hand; R recomputes).
  *
- *   w0 F0aF1aF0bF1bF2cF3cR2cB2cR3cB3cR0bB0bR1bB1bR0aB0aR1aB1a..   a: stage 0, b: stage 2 of round 0; c: stage 1 of round 1
- *   w1 ...F0aF1aF2bF3bF2cB2cF3cB3c...R2bB2bR3bB3bR0aB0aR1aB1a..   a: stage 1 of round 0; b: stage 0, c: stage 2 of round 1
+ *   w0 F0aF1aF0bF1bF2cF3cR2cB2cR3cB3cR0bB0bR1bB1bR0aB0aR1aB1a..   a: stage 0, b: stage 2 of round 0; c: stage 1 of
+ *                                                                 round 1
+ *   w1 ...F0aF1aF2bF3bF2cB2cF3cB3c...R2bB2bR3bB3bR0aB0aR1aB1a..   a: stage 1 of round 0; b: stage 0, c: stage 2 of
+ *                                                                 round 1
  *
- * Problem: where a worker has stages of its own, a model whose stages do not divide evenly among the workers leaves some of them
- * idle in every iteration, and all activations between F and B stay in memory. Idea: let no stage belong to a worker. One counter
- * deals the stages out, s of round r being number k = r S + s, to worker k mod D, and all micro-batches of the round pass a stage
- * before the worker turns to its next one. Nothing is kept but the input of each stage: B recomputes the rest. So S need not be a
- * multiple of D: after D / gcd(S, D) rounds every worker has had as many stages as any other.
+ * Problem: where a worker has stages of its own, a model whose stages do not divide evenly among the workers leaves
+ * some of them idle in every iteration, and all activations between F and B stay in memory. Idea: let no stage belong
+ * to a worker. One counter deals the stages out, s of round r being number k = r S + s, to worker k mod D, and all
+ * micro-batches of the round pass a stage before the worker turns to its next one. Nothing is kept but the input of
+ * each stage: B recomputes the rest. So S need not be a multiple of D: after D / gcd(S, D) rounds every worker has had
+ * as many stages as any other.
  *
- * Order, sync. The T micro-batches are cut into rounds, each at least D micro-batches where T allows. Workers go forward through
- * their numbers k upwards, then backward downwards, so round robin holds in both directions and across rounds; only the very last
- * stage of the last round goes back at once, micro-batch by micro-batch, without recomputing.
+ * Order, sync. The T micro-batches are cut into rounds, each at least D micro-batches where T allows. Workers go
+ * forward through their numbers k upwards, then backward downwards, so round robin holds in both directions and across
+ * rounds; only the very last stage of the last round goes back at once, micro-batch by micro-batch, without
+ * recomputing.
  *
- * Order, async. The optimizer steps beside the next batch: batch t reads version max(0, t - 1), forward and backward, and
+ * Order, async. The optimizer steps beside the next batch: batch t reads version max(0, t - 1), forward and backward,
+ * and
  *	W(t+1) = W(t) - lr * mean of the gradients at W(t-1)
- * as in pipedream_2bw with M = T. There is nothing to wait for between batches: a worker does the forwards of batch t + 1, then
- * the backwards of batch t. One round a batch: stage s is on worker s mod D, so here S should be a multiple of D.
+ * as in pipedream_2bw with M = T. There is nothing to wait for between batches: a worker does the forwards of batch t +
+ * 1, then the backwards of batch t. One round a batch: stage s is on worker s mod D, so here S should be a multiple of
+ * D.
  *
- * Versions: sync reads the batch's own and keeps one; async keeps two. Time: T S (2f + b) / D for stages of f and b, less f of the
- * micro-batches that turn at once; in sync with rounds of at least D micro-batches the fill and the drain add at most
- * (D - 1)(2f + b). Memory: the inputs of all stages for T micro-batches (async: 2T), activations of one.
+ * Versions: sync reads the batch's own and keeps one; async keeps two. Time: T S (2f + b) / D for stages of f and b,
+ * less f of the micro-batches that turn at once; in sync with rounds of at least D micro-batches the fill and the drain
+ * add at most (D - 1)(2f + b). Memory: the inputs of all stages for T micro-batches (async: 2T), activations of one.
  *
  * Source: RoundPipe, arXiv 2604.27085 (round-robin dispatch, recomputation by range, optimizer one step behind).
- * NOTE 1: one cut for both directions. RoundPipe cuts backward finer than forward, so that all steps take as long (a backward range
- * of f + b is as long as a forward one of several layers), and deals the backward ranges on from where the forward ones ended. With
- * finer stages both would be runs of stages; but then B of a stage is on another worker than its F. In a plan both are on the worker
- * that owns the slot, the gradient and the step of that stage and pipe, and what is not there waits for it: this is why a version is a
- * number in one list, and a slot an interval in one list. And as long as F and B of a stage share a worker, no other grouping
- * helps: of stages handled one after the other on one worker, micro-batch by micro-batch is the order in which the next worker starts
- * soonest. What the equal cuts cost: the steps of the forward pass are shorter, so the workers wait at the turn, and the worker that
- * turns at once does less than the others. Against (K/D) T + D - 1 slots of equal length, which RoundPipe reaches where its ranges
- * come out even, that is 1.7 % at D = 4, S = 8, T = 16 and b = 2f (268 to 263.5).
- * NOTE 2: RoundPipe's counter goes on over iterations. Here it goes on over the rounds of one batch, which balances each. Over iterations
- * of sync it would only rename the workers: the first F of the next batch waits for the step of stage 0, which is what every batch ends
- * with, and all others wait for that F; no worker that is done early could begin, whatever its number (period = makespan, tested).
- * In async it would even out an S that is no multiple of D, at the price of a second worker that steps each stage; a multiple does so too.
+ * NOTE 1: one cut for both directions. RoundPipe cuts backward finer than forward, so that all steps take as long (a
+ * backward range of f + b is as long as a forward one of several layers), and deals the backward ranges on from where
+ * the forward ones ended. With finer stages both would be runs of stages; but then B of a stage is on another worker
+ * than its F. In a plan both are on the worker that owns the slot, the gradient and the step of that stage and pipe,
+ * and what is not there waits for it: this is why a version is a number in one list, and a slot an interval in one
+ * list. And as long as F and B of a stage share a worker, no other grouping helps: of stages handled one after the
+ * other on one worker, micro-batch by micro-batch is the order in which the next worker starts soonest. What the equal
+ * cuts cost: the steps of the forward pass are shorter, so the workers wait at the turn, and the worker that turns at
+ * once does less than the others. Against (K/D) T + D - 1 slots of equal length, which RoundPipe reaches where its
+ * ranges come out even, that is 1.7 % at D = 4, S = 8, T = 16 and b = 2f (268 to 263.5). NOTE 2: RoundPipe's counter
+ * goes on over iterations. Here it goes on over the rounds of one batch, which balances each. Over iterations of sync
+ * it would only rename the workers: the first F of the next batch waits for the step of stage 0, which is what every
+ * batch ends with, and all others wait for that F; no worker that is done early could begin, whatever its number
+ * (period = makespan, tested). In async it would even out an S that is no multiple of D, at the price of a second
+ * worker that steps each stage; a multiple does so too.
  */
 #include <string.h>
 
 #include "ir/sched.h"
 
 static const mr_option options[] = {
-	{"stages", MR_OPT_INT, "0", 0, 4096, NULL, NULL, "stages that are dealt to the workers; 0: twice as many as workers, in sync less one"},
+	{"stages", MR_OPT_INT, "0", 0, 4096, NULL, NULL,
+	 "stages that are dealt to the workers; 0: twice as many as workers, in sync less one"},
 	{"optimizer", MR_OPT_ENUM, "sync", 0, 0, "sync|async", NULL,
 	 "sync: a flush a batch; async: none, each batch on the weights of one step ago (two versions)"},
 	{0},
@@ -185,7 +194,8 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 
 const mr_sched_ops mr_sched_roundpipe = {
 	.name = "roundpipe",
-	.summary = "stages dealt to the workers round robin, any number of them; B recomputes; one flush a batch, or one step behind",
+	.summary = "stages dealt to the workers round robin, any number of them; B recomputes; one flush a batch, or "
+		   "one step behind",
 	.source = "RoundPipe, arXiv 2604.27085",
 	.options = options,
 	.default_micro = mr_sched_two_a_worker,

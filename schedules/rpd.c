@@ -1,35 +1,42 @@
 /*
- * rpd.c - Randomized PipeDream: each step updates one stage, drawn at random, and reads every stage at an age of its own.
+ * rpd.c - Randomized PipeDream: each step updates one stage, drawn at random, and reads every stage at an age of its
+ * own.
  *
  *   w0  F0 F1 F2 p0 F3 k1 F4 p2 ..      step 0 updates stage 1: w1 and w2 go backward, w1 commits, w0 passes (p)
- *   w1  .. F0 F1 B0 F2 k1 F3 p2 ..      step 1 updates stage 0: w2 and w1 hand its gradient on and keep their weights (k)
+ *   w1  .. F0 F1 B0 F2 k1 F3 p2 ..      step 1 updates stage 0: w2 and w1 hand its gradient on and keep their weights
+ *       (k)
  *   w2  .. .. F0 k0 F1 k1 F2 B2 ..      step 2 updates stage 2
  *
- * Problem: what a pipeline's staleness does to convergence is hard to analyse, since its delays follow from its schedule. Idea: a
- * method whose delays are drawn, with the pipeline as a special case, and a bound on them is all that a proof needs. Step k takes
- * a minibatch, reads stage j as it was min(d_j, k) steps ago, d_j up to delta, and updates one stage.
+ * Problem: what a pipeline's staleness does to convergence is hard to analyse, since its delays follow from its
+ * schedule. Idea: a method whose delays are drawn, with the pipeline as a special case, and a bound on them is all that
+ * a proof needs. Step k takes a minibatch, reads stage j as it was min(d_j, k) steps ago, d_j up to delta, and updates
+ * one stage.
  *
- * Versions. Every stage commits a version a step; all but one leave their weights as they are. So version k is the model after k
- * steps, an age in steps is an age in versions, and F of step k at stage j reads version k - min(d_j, k). It may run as soon as
- * that version exists there: the larger the delays, the more steps are under way at once, up to one a stage as in 1F1B, whose
- * order this is when nothing has to wait. The lists say all of it, so timing changes no bit.
+ * Versions. Every stage commits a version a step; all but one leave their weights as they are. So version k is the
+ * model after k steps, an age in steps is an age in versions, and F of step k at stage j reads version k - min(d_j, k).
+ * It may run as soon as that version exists there: the larger the delays, the more steps are under way at once, up to
+ * one a stage as in 1F1B, whose order this is when nothing has to wait. The lists say all of it, so timing changes no
+ * bit.
  *
- * Orders and delays: drawn by the seed; or those of greedy 1F1B in unit time (stage = batch = timeline, delays = exact), which makes
- * it PipeDream; or recorded, a line `stage minibatch delay_0 .. delay_S-1` a step, of a real run too (theory/ages.h).
+ * Orders and delays: drawn by the seed; or those of greedy 1F1B in unit time (stage = batch = timeline, delays =
+ * exact), which makes it PipeDream; or recorded, a line `stage minibatch delay_0 .. delay_S-1` a step, of a real run
+ * too (theory/ages.h).
  *
- * Time: with delays of delta or more everywhere no bubble but fill and drain; with none, one step at a time. Memory at a stage:
- * activations of up to D - k micro-batches, and up to delta + 1 versions.
+ * Time: with delays of delta or more everywhere no bubble but fill and drain; with none, one step at a time. Memory at
+ * a stage: activations of up to D - k micro-batches, and up to delta + 1 versions.
  *
- * The lists have no end and are made as they are wanted, a window at a time (ir/endless.h): a run may be as long as it likes, and be
- * given more steps when it has ended. Recorded steps end where the file does. Where anything follows the timeline the list ends with
- * the run, whose last steps are a pipeline's that drains: more of them would change those.
+ * The lists have no end and are made as they are wanted, a window at a time (ir/endless.h): a run may be as long as it
+ * likes, and be given more steps when it has ended. Recorded steps end where the file does. Where anything follows the
+ * timeline the list ends with the run, whose last steps are a pipeline's that drains: more of them would change those.
  *
- * With one worker a step is of the whole model as it was up to delta steps ago: delta + 1 replicas that send their gradients
- * to one model whenever they have them. That is what `ringmaster` was made for: a gradient so many steps old, or more, is discarded.
+ * With one worker a step is of the whole model as it was up to delta steps ago: delta + 1 replicas that send their
+ * gradients to one model whenever they have them. That is what `ringmaster` was made for: a gradient so many steps old,
+ * or more, is discarded.
  *
  * Source: "Randomized PipeDream", arXiv 2606.03498; orders and delays as in github.com/vectozavr/randomized-pipedream.
- * NOTE 1: a stage that a step leaves alone still keeps a version of it: delta + 1 copies where the changed ones would do.
- * NOTE 2: stages before the updated one learn that a step is over from the stage behind, in the same order as gradients.
+ * NOTE 1: a stage that a step leaves alone still keeps a version of it: delta + 1 copies where the changed ones would
+ * do. NOTE 2: stages before the updated one learn that a step is over from the stage behind, in the same order as
+ * gradients.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,17 +51,20 @@
 #define WINDOW_CELLS (1u << 18)   /* or fewer, if they have so many stages */
 
 static const mr_option options[] = {
-	{"stage", MR_OPT_ENUM, "uniform", 0, 0, "uniform|timeline", NULL, "which stage a step updates: any, or as 1F1B in unit time"},
+	{"stage", MR_OPT_ENUM, "uniform", 0, 0, "uniform|timeline", NULL,
+	 "which stage a step updates: any, or as 1F1B in unit time"},
 	{"batch", MR_OPT_ENUM, "uniform", 0, 0, "uniform|cyclic|timeline", NULL,
 	 "which minibatch of the data it takes: any, one after the other, or as 1F1B in unit time"},
 	{"delays", MR_OPT_ENUM, "uniform", 0, 0, "uniform|max|zero|exact", NULL,
 	 "ages of its reads in steps: 0 to delta, delta, none, or those of 1F1B in unit time"},
-	{"delta", MR_OPT_INT, "-1", -1, 60000, NULL, NULL, "bound on delays that are uniform or max; -1: S^2 - S/2 of S stages, what 1F1B has"},
+	{"delta", MR_OPT_INT, "-1", -1, 60000, NULL, NULL,
+	 "bound on delays that are uniform or max; -1: S^2 - S/2 of S stages, what 1F1B has"},
 	{"seed", MR_OPT_INT, "0", 0, 1e15, NULL, NULL, "of the steps; train.seed does not change them"},
 	{"ringmaster", MR_OPT_INT, "0", 0, 1e9, NULL, NULL,
 	 "discard steps with a read of so many steps ago or more, and draw others; 0: none"},
 	{"record", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "file of recorded steps, a line `stage minibatch delays` each, in place of drawn ones; from the current folder"},
+	 "file of recorded steps, a line `stage minibatch delays` each, in place of drawn ones; from the current "
+	 "folder"},
 	{0},
 };
 
@@ -105,7 +115,8 @@ static mr_status read_record(const char *path, uint16_t n_stages, uint32_t n_bat
 	st = mr_aged_parse(path, text, n_stages, n_batches, out);
 	free(text);
 	if (st == MR_OK && (*out)->n_steps < n_steps) {
-		st = mr_fail(MR_ECONFIG, "%s has %u steps, and %llu are asked for", path, (*out)->n_steps, (unsigned long long)n_steps);
+		st = mr_fail(MR_ECONFIG, "%s has %u steps, and %llu are asked for", path, (*out)->n_steps,
+			     (unsigned long long)n_steps);
 		mr_aged_destroy(*out);
 		*out = NULL;
 	}
@@ -120,7 +131,8 @@ static mr_status find_end(mr_rpd_stream *s, uint64_t n_steps)
 
 	for (s->p.n_all = n_steps;; s->p.n_all *= 2) {
 		if (!s->limit || s->p.n_all / 64 > n_steps)
-			return MR_OK; /* if that is not enough, it is hopeless, and the first who asks for a step is told */
+			return MR_OK; /* if that is not enough, it is hopeless, and the first who asks for a step is
+			                 told */
 		st = mr_rpd_stream_part(s, n_steps - 1, 1, &a);
 		mr_aged_destroy(a);
 		if (st != MR_ECONFIG)
@@ -146,13 +158,15 @@ static mr_status open_stream(const mr_sched_args *args, uint64_t n_steps, mr_rpd
 		.delta = delta < 0 ? mr_unit_delay_max(args->n_workers) : (uint32_t)delta,
 		.seed = (uint64_t)mr_values_int(v, "seed"),
 	};
-	if (mr_values_is_set(v, "seed") && p->stage == MR_RPD_TIMELINE && p->batch != MR_RPD_UNIFORM && p->delays != MR_RPD_DELAY_UNIFORM)
+	if (mr_values_is_set(v, "seed") && p->stage == MR_RPD_TIMELINE && p->batch != MR_RPD_UNIFORM &&
+	    p->delays != MR_RPD_DELAY_UNIFORM)
 		return mr_fail(MR_ECONFIG, "seed: has no effect where neither stage nor batch nor delays are drawn");
 	if (*record)
 		return read_record(record, args->n_workers, args->n_batches, n_steps, &s->record);
 	if (!mr_rpd_has_timeline(p))
 		return MR_OK;
-	return n_steps ? find_end(s, n_steps) : mr_fail(MR_ECONFIG, "a timeline ends, so the number of steps must be known");
+	return n_steps ? find_end(s, n_steps)
+		       : mr_fail(MR_ECONFIG, "a timeline ends, so the number of steps must be known");
 }
 
 /* --- lists --- */
@@ -195,9 +209,10 @@ static mr_status emit_b(const part *p, uint64_t k, uint16_t s)
 }
 
 /*
- * F(k) at stage s stands behind B(0) .. B(behind[k] - 1): those whose versions F of a step up to k reads here, those that the
- * stage in front has put before F(k) too (or the two lists would wait for each other), and those that leave S - s under way.
- * No step asks for more than the steps before it, so what those before a part have asked for puts no F into it or out of it.
+ * F(k) at stage s stands behind B(0) .. B(behind[k] - 1): those whose versions F of a step up to k reads here, those
+ * that the stage in front has put before F(k) too (or the two lists would wait for each other), and those that leave S
+ * - s under way. No step asks for more than the steps before it, so what those before a part have asked for puts no F
+ * into it or out of it.
  */
 static mr_status fill(const part *p, uint64_t *behind)
 {
@@ -227,7 +242,8 @@ static mr_status fill(const part *p, uint64_t *behind)
 }
 
 /* Steps @begin to @end - 1, of @n_all. */
-static mr_status emit_part(mr_rpd_stream *steps, uint64_t begin, uint64_t end, uint64_t n_all, mr_section section, mr_plan *plan)
+static mr_status emit_part(mr_rpd_stream *steps, uint64_t begin, uint64_t end, uint64_t n_all, mr_section section,
+			   mr_plan *plan)
 {
 	uint64_t last = n_all - end > plan->n_stages ? end + plan->n_stages : n_all;
 	part p = {.plan = plan, .section = section, .begin = begin, .end = end};
@@ -259,7 +275,8 @@ typedef struct endless {
 static mr_status window(void *arg, uint64_t n, mr_plan *out)
 {
 	endless *e = arg;
-	uint64_t begin = n * e->length, end = begin < e->n_steps && e->n_steps - begin > e->length ? begin + e->length : e->n_steps;
+	uint64_t begin = n * e->length,
+		 end = begin < e->n_steps && e->n_steps - begin > e->length ? begin + e->length : e->n_steps;
 
 	return emit_part(&e->steps, begin, end, e->n_steps, MR_BODY, out);
 }
@@ -321,7 +338,8 @@ static uint32_t window_length(const mr_sched_args *args, uint64_t n_all)
 	return (uint32_t)(n < n_all ? n : n_all);
 }
 
-/* Steps that the lists have. What the last steps of a run have begun of those behind them stays so when it is given more. */
+/* Steps that the lists have. What the last steps of a run have begun of those behind them stays so when it is given
+ * more. */
 static uint64_t end_of(const mr_sched_args *args, const mr_rpd_stream *steps)
 {
 	if (args->finite)

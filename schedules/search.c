@@ -1,6 +1,7 @@
 /*
  * search.c - ours: the shortest order that many tries find for measured costs, chunks and a limit of memory (3
- * workers, v = 2, 4 micro-batches, f, i, w = 4, 6, 2 a share; a small letter is the worker's second stage; tries = 4000).
+ * workers, v = 2, 4 micro-batches, f, i, w = 4, 6, 2 a share; a small letter is the worker's second stage; tries =
+ * 4000).
  *
  *   w0 F0--F1--F2--F3--....f0--i0----f1--w0i1----f2--i2----w1I0----W0w2..f3--i3----w3I1----W1....I2----W2....I3----W3
  *   w1 ....F0--F1--F2--f0--F3--f1--..i0----w0f2--i1----I0----W0i2----f3--w1w2..I1----i3----I2----W1W2w3I3----W3......
@@ -31,8 +32,8 @@
  *
  * With costs drawn for each stage (whole numbers from 1 to 6, D = 2..4, T = 4 or 8, v = 1 or 2) it was better than the
  * best by name in half of 40 cases. Memory: no worker keeps more than `cap` micro-batches of its share, each until its
- * W or B, checked by walking; by default bytes alone decide where a model is given, else D. Gradients of a stage are summed in the order 0..T-1, or in that of the system that was
- * best.
+ * W or B, checked by walking; by default bytes alone decide where a model is given, else D. Gradients of a stage are
+ * summed in the order 0..T-1, or in that of the system that was best.
  *
  * The same arguments give the same plan: tries are counted, and random numbers are a function of the seed
  * and the number of the try. With a limit of seconds they are timed as well: then the number of tries that there was
@@ -61,15 +62,20 @@
 #define MOST_ROUNDS 6u   /* with less memory each */
 
 static const mr_option options[] = {
-	{"chunks", MR_OPT_INT, "0", 0, 1024, NULL, NULL, "stages that a worker hosts; 0: as many as make the shortest step"},
+	{"chunks", MR_OPT_INT, "0", 0, 1024, NULL, NULL,
+	 "stages that a worker hosts; 0: as many as make the shortest step"},
 	{"cap", MR_OPT_STRING, "memory", 0, 0, NULL, NULL,
-	 "micro-batches of its share that a worker may keep, each until its W: D (workers), 2D, none or a number; memory: what the process has room for, as machine.memory_limit says, and D where no model is given"},
+	 "micro-batches of its share that a worker may keep, each until its W: D (workers), 2D, none or a number; "
+	 "memory: what the process has room for, as machine.memory_limit says, and D where no model is given"},
 	{"objective", MR_OPT_ENUM, "step", 0, 0, "step|makespan|period", NULL,
-	 "what to make short: a step as it will run, an iteration with its barrier, or the distance of iterations without one"},
+	 "what to make short: a step as it will run, an iteration with its barrier, or the distance of iterations "
+	 "without one"},
 	{"tries", MR_OPT_INT, "0", 0, MOST_TRIES, NULL, NULL,
-	 "random candidates; 0: 500, or fewer where the plan is so large that they would take more than about a second"},
+	 "random candidates; 0: 500, or fewer where the plan is so large that they would take more than about a "
+	 "second"},
 	{"seconds", MR_OPT_FLOAT, "0", 0, 86400, NULL, "seconds",
-	 "time for random candidates, as many as there are tries, or without end where tries is 0; 0: only tries count"},
+	 "time for random candidates, as many as there are tries, or without end where tries is 0; 0: only tries "
+	 "count"},
 	{"seed", MR_OPT_INT, "1", 0, 1e15, NULL, NULL, "of the random candidates"},
 	MR_STAGE_COSTS_OPTION,
 	{0},
@@ -244,7 +250,8 @@ static mr_status begin_family(const search *s, family *f)
 	f->cost = malloc(f->n_stages * sizeof(*f->cost));
 	f->way.key = calloc(n_keys(s, f->n_stages), sizeof(*f->way.key));
 	if (!f->cost || !f->way.key)
-		return mr_fail(MR_ERESOURCE, "no memory to search an order of %zu instructions", n_keys(s, f->n_stages));
+		return mr_fail(MR_ERESOURCE, "no memory to search an order of %zu instructions",
+			       n_keys(s, f->n_stages));
 	MR_TRY(place_stages(s, f, &plan));
 	st = mr_search_costs(&s->judge, plan, f->cost);
 	mr_plan_destroy(plan);
@@ -296,7 +303,8 @@ static mr_status try_plain(search *s)
 		most = most_kept(s, f);
 		usual = (uint32_t)s->args->n_workers * f->chunks;
 		for (unsigned less = 0; less < (usual < most ? 2u : 1u); less++) {
-			mr_search_way way = {.place = f->place, .split = f->split, .patient = k & 2, .limit = less ? usual : most};
+			mr_search_way way = {
+				.place = f->place, .split = f->split, .patient = k & 2, .limit = less ? usual : most};
 
 			if (way.patient && !way.split)
 				continue;
@@ -340,7 +348,8 @@ static uint64_t usual_tries(const search *s)
 	return (uint64_t)fmin(USUAL_TRIES, USUAL_WORK / work);
 }
 
-/* Those that count are tried in any case; where a clock does, one at least, for a number of tries of 0 means another thing. */
+/* Those that count are tried in any case; where a clock does, one at least, for a number of tries of 0 means another
+ * thing. */
 static mr_status try_many(search *s)
 {
 	const mr_sched_args *a = s->args;
@@ -402,9 +411,10 @@ static mr_status refuse_chunks(const search *s)
 	unsigned v = a->chunks ? a->chunks : 1;
 
 	if (!a->judge && a->costs)
-		return mr_fail(MR_ECONFIG, "the cost table has %u stages, the plan %u", a->costs->n_stages, v * a->n_workers);
-	return mr_fail(MR_ECONFIG, "the model cannot be cut into %u stages, %u for each of %u workers", v * a->n_workers, v,
-		       a->n_workers);
+		return mr_fail(MR_ECONFIG, "the cost table has %u stages, the plan %u", a->costs->n_stages,
+			       v * a->n_workers);
+	return mr_fail(MR_ECONFIG, "the model cannot be cut into %u stages, %u for each of %u workers",
+		       v * a->n_workers, v, a->n_workers);
 }
 
 static mr_status list_chunks(search *s)
@@ -440,8 +450,11 @@ static mr_status make_room(search *s)
 		return mr_fail(MR_ERESOURCE, "no memory to search an order of %zu instructions", keys);
 	for (uint32_t c = 0; c < s->n_chunks; c++)
 		for (unsigned k = 0; k < (s->chunks[c] == 1 ? 2 : 2 * MR_SEARCH_N_PLACES); k++)
-			s->of[s->n_of++] = (family){.chunks = s->chunks[c], .place = (mr_search_place)(k / 2), .split = k % 2,
-						    .n_stages = (uint16_t)(s->chunks[c] * s->args->n_workers), .value = INFINITY};
+			s->of[s->n_of++] = (family){.chunks = s->chunks[c],
+						    .place = (mr_search_place)(k / 2),
+						    .split = k % 2,
+						    .n_stages = (uint16_t)(s->chunks[c] * s->args->n_workers),
+						    .value = INFINITY};
 	return MR_OK;
 }
 
@@ -489,7 +502,8 @@ static bool by_costs(const mr_values *values)
 
 const mr_sched_ops mr_sched_search = {
 	.name = "search",
-	.summary = "ours: the best of all systems with one pipe and of many random orders, for the costs and the memory at hand",
+	.summary = "ours: the best of all systems with one pipe and of many random orders, for the costs and the "
+		   "memory at hand",
 	.source = "millrace; list scheduling with random priorities",
 	.options = options,
 	.by_costs = by_costs,

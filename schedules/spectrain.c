@@ -1,25 +1,28 @@
 /*
- * spectrain.c - one copy of the weights, and every pass on a prediction of the weights that its gradient will be added to.
+ * spectrain.c - one copy of the weights, and every pass on a prediction of the weights that its gradient will be added
+ * to.
  *
  *   w0 F0F1F2........B0--F3B1--F4B2--F5B3--F6 ...     F3 reads version 1, aims 2 ahead; B3 reads version 3
  *   w1 ..F0F1....B0--F2B1--F3B2--F4B3--F5B4-- ...     F3 reads version 2, aims 1 ahead; B3 reads version 3
  *   w2 ....F0B0--F1B1--F2B2--F3B3--F4B4--F5B5 ...     F3 and B3 read version 3, aim 1 ahead
  *
- * Problem: stages see one micro-batch with weights of different ages. Idea: all passes of a micro-batch aim at one version, that
- * at which it ends at stage 0, and work on a guess of it: the weights move on along the momentum, w - s lr v, by as many steps s
- * as are still to come. Stage k of D: s = k div 2 + D - 1 - k in F, k div 2 in B. The update is applied to the true latest.
+ * Problem: stages see one micro-batch with weights of different ages. Idea: all passes of a micro-batch aim at one
+ * version, that at which it ends at stage 0, and work on a guess of it: the weights move on along the momentum, w - s
+ * lr v, by as many steps s as are still to come. Stage k of D: s = k div 2 + D - 1 - k in F, k div 2 in B. The update
+ * is applied to the true latest.
  *
- * Versions: F(m) reads max(0, m - (D - 1 - k)), B(m) reads m. Before the first commit there is no momentum and no guess. Time: no
- * bubble but fill and drain, (D - 1)(f + b). Memory: one copy of the weights, and the guess that is worked on.
+ * Versions: F(m) reads max(0, m - (D - 1 - k)), B(m) reads m. Before the first commit there is no momentum and no
+ * guess. Time: no bubble but fill and drain, (D - 1)(f + b). Memory: one copy of the weights, and the guess that is
+ * worked on.
  *
- * variant = v2 is the second rule of the authors' code: F guesses s = D - k ahead, the version that its own gradient makes at its
- * stage, and B works on the guess of its F. So one micro-batch meets one set of weights at a stage, as with stashing, and the
- * guesses are stashed in place of versions: D - k of them beside the one copy.
+ * variant = v2 is the second rule of the authors' code: F guesses s = D - k ahead, the version that its own gradient
+ * makes at its stage, and B works on the guess of its F. So one micro-batch meets one set of weights at a stage, as
+ * with stashing, and the guesses are stashed in place of versions: D - k of them beside the one copy.
  *
- * Source: Chen et al., Efficient and Robust Parallel DNN Training through Model Parallelism on Multi-GPU Platforms (SpecTrain),
- * arXiv 1809.02839, section 4; v2: github.com/ntueclab/SpecTrain-PyTorch.
- * NOTE 1: the guess follows the optimizer's own direction: the momentum buffer, or Adam's corrected mean over root. With plain sgd
- * there is none, which is refused.
+ * Source: Chen et al., Efficient and Robust Parallel DNN Training through Model Parallelism on Multi-GPU Platforms
+ * (SpecTrain), arXiv 1809.02839, section 4; v2: github.com/ntueclab/SpecTrain-PyTorch.
+ * NOTE 1: the guess follows the optimizer's own direction: the momentum buffer, or Adam's corrected mean over root.
+ * With plain sgd there is none, which is refused.
  */
 #include <string.h>
 
@@ -27,7 +30,8 @@
 
 static const mr_option options[] = {
 	{"variant", MR_OPT_ENUM, "v1", 0, 0, "v1|v2", NULL,
-	 "v1: F and B each guess the weights at the micro-batch's end at stage 0; v2: F guesses those that its gradient makes, B takes the same"},
+	 "v1: F and B each guess the weights at the micro-batch's end at stage 0; v2: F guesses those that its "
+	 "gradient makes, B takes the same"},
 	{0},
 };
 
@@ -68,7 +72,8 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 
 const mr_sched_ops mr_sched_spectrain = {
 	.name = "spectrain",
-	.summary = "one copy of the weights: F and B on a guess, along the momentum, of the weights at the micro-batch's end",
+	.summary = "one copy of the weights: F and B on a guess, along the momentum, of the weights at the "
+		   "micro-batch's end",
 	.source = "Chen et al., SpecTrain, arXiv 1809.02839, section 4",
 	.options = options,
 	.asynchronous = true,

@@ -1,14 +1,15 @@
 /*
- * wpipe.c - two groups of stages that take turns: two versions of one half of the weights, one of the other (2 workers, S = 4,
- * M = 2; F0' and B0' are of the second group, stages 2 and 3).
+ * wpipe.c - two groups of stages that take turns: two versions of one half of the weights, one of the other (2 workers,
+ * S = 4, M = 2; F0' and B0' are of the second group, stages 2 and 3).
  *
  *   w0 F0F1....F0'F1'..F2F3..B0'--B1'--F2'F3'..B0--B1--F4 ...
  *   w1 ..F0F1....F0'F1'F2B0'--F3B1'--..F2'B0--F3'B1--..F4 ...
  *                      |  phase A(0)  | phase B(0)  | phase A(1)
  *
- * Problem: pipedream_2bw doubles all weights, and all of them are one update old. Idea: cut the model in two groups of D stages;
- * worker n hosts stage n of the first group and stage D + n of the second. While one group goes forward with the next batch, the
- * other goes backward with the present one, so a phase has work in both directions and needs no flush:
+ * Problem: pipedream_2bw doubles all weights, and all of them are one update old. Idea: cut the model in two groups of
+ * D stages; worker n hosts stage n of the first group and stage D + n of the second. While one group goes forward with
+ * the next batch, the other goes backward with the present one, so a phase has work in both directions and needs no
+ * flush:
  *	phase A(t): F of batch t+1 in group 0, B of batch t in group 1, then group 1 commits;
  *	phase B(t): F of batch t+1 in group 1, B of batch t in group 0, then group 0 commits.
  * In a phase the forwards lead by D - 1 - n micro-batches at worker n.
@@ -17,8 +18,8 @@
  *	W(t+1) = W(t) - lr * mean gradient at (W0(t-1), W1(t))
  * so half of the weights is one commit old and has two versions; the other half is fresh and has one.
  *
- * Time: between two phases a worker waits (D - 1)(f + b) of one stage, for M >= D: a larger M makes the seam matter less.
- * Memory: 1.5 copies of the weights; activations of 2 M micro-batches in group 0, of M and the lead in group 1. T
+ * Time: between two phases a worker waits (D - 1)(f + b) of one stage, for M >= D: a larger M makes the seam matter
+ * less. Memory: 1.5 copies of the weights; activations of 2 M micro-batches in group 0, of M and the lead in group 1. T
  * (train.microbatches) is M.
  *
  * Source: Yang et al., Group-based Interleaved Pipeline Parallelism for Large-scale DNN Training (WPipe), ICLR 2022.
@@ -26,8 +27,8 @@
  */
 #include "ir/sched.h"
 
-/* One phase at one worker: F of batch @forward at @fs merged with B of batch @backward at @bs, F ahead by @lead. NONE: no such
- * half. */
+/* One phase at one worker: F of batch @forward at @fs merged with B of batch @backward at @bs, F ahead by @lead. NONE:
+ * no such half. */
 #define NONE UINT32_MAX
 
 typedef struct mr_phase {
@@ -115,7 +116,8 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 
 const mr_sched_ops mr_sched_wpipe = {
 	.name = "wpipe",
-	.summary = "two groups of stages take turns going forward and backward: 1.5 copies of the weights, half of them fresh",
+	.summary = "two groups of stages take turns going forward and backward: 1.5 copies of the weights, half of "
+		   "them fresh",
 	.source = "Yang et al., Group-based Interleaved Pipeline Parallelism (WPipe), ICLR 2022",
 	.chunks = 2,
 	.asynchronous = true,

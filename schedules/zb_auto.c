@@ -33,7 +33,8 @@
 
 static const mr_option options[] = {
 	{"cap", MR_OPT_STRING, "D", 0, 0, NULL, NULL,
-	 "forwards that a worker may hold, of which I frees one half and W the other: D (workers), 2D, none or a number"},
+	 "forwards that a worker may hold, of which I frees one half and W the other: D (workers), 2D, none or a "
+	 "number"},
 	MR_STAGE_COSTS_OPTION,
 	MR_SCHED_STEAL,
 	{0},
@@ -63,7 +64,8 @@ static mr_status pose(const mr_sched_args *args, const mr_plan *plan, mr_stage_c
 }
 
 /* An empty plan, the problem and the order found. */
-static mr_status solve(const mr_sched_args *args, mr_plan **plan, mr_stage_cost **cost, mr_zb_problem *p, mr_zb_order *order)
+static mr_status solve(const mr_sched_args *args, mr_plan **plan, mr_stage_cost **cost, mr_zb_problem *p,
+		       mr_zb_order *order)
 {
 	MR_TRY(mr_looped_create(args, "zb_auto", 3, plan));
 	mr_sched_flushes(*plan, args->n_micro, MR_SUM_ASCENDING);
@@ -112,7 +114,8 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	uint32_t d = args->n_workers;
 	double cap;
 
-	if (args->costs || *mr_values_string(args->options, "costs") || mr_cap_read(text, args->n_workers, &cap) != MR_OK)
+	if (args->costs || *mr_values_string(args->options, "costs") ||
+	    mr_cap_read(text, args->n_workers, &cap) != MR_OK)
 		return;
 	if (cap == d && args->n_micro > d) {
 		out->bubble_time = (d - 1) * fmax(f, fmax(i, f + i - w));

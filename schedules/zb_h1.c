@@ -1,21 +1,24 @@
 /*
- * zb_h1.c - 1F1B with split backwards: weight gradients wait until nobody else does (3 workers, 5 micro-batches, f = i = w).
+ * zb_h1.c - 1F1B with split backwards: weight gradients wait until nobody else does (3 workers, 5 micro-batches, f = i
+ * = w).
  *
  *   w0 F0F1F2....I0W0F3I1W1F4I2W2I3W3I4W4....
  *   w1 ..F0F1..I0F2I1W0F3I2W1F4I3W2I4W3W4..
  *   w2 ....F0I0F1I1F2I2W0F3I3W1F4I4W2W3W4....
  *
- * Problem: the backward of a stage does two things, and the stage before it waits for only one of them. Idea: do the gradient
- * of the input (I) at once and hand it on; do the gradient of the weights (W) later, when the worker would wait anyhow. Worker
- * w lets W lag behind I by w micro-batches, so that the last worker, whose turn comes first, passes gradients back fastest.
+ * Problem: the backward of a stage does two things, and the stage before it waits for only one of them. Idea: do the
+ * gradient of the input (I) at once and hand it on; do the gradient of the weights (W) later, when the worker would
+ * wait anyhow. Worker w lets W lag behind I by w micro-batches, so that the last worker, whose turn comes first, passes
+ * gradients back fastest.
  *
- * Time: without a barrier an iteration takes its work plus (D - 1) max(i, f + i - w), where 1f1b adds (D - 1)(f + i + w); with
- * one, (D - 1) max(f, i, f + i - w). For T >= D: with fewer micro-batches the waits outlast the weight gradients that could
- * fill them. Memory: the lag evens out what 1f1b leaves lopsided: every worker keeps D micro-batches until their W. Gradients
- * are summed in the order 0..T-1: the bits of 1f1b.
+ * Time: without a barrier an iteration takes its work plus (D - 1) max(i, f + i - w), where 1f1b adds (D - 1)(f + i +
+ * w); with one, (D - 1) max(f, i, f + i - w). For T >= D: with fewer micro-batches the waits outlast the weight
+ * gradients that could fill them. Memory: the lag evens out what 1f1b leaves lopsided: every worker keeps D
+ * micro-batches until their W. Gradients are summed in the order 0..T-1: the bits of 1f1b.
  *
- * Clipping by the global norm needs all gradients before any step, which is a barrier. With optimizer = validated each stage
- * steps at once and is corrected in the rare case that this was wrong: see zb_h2.c, where it matters. What steal does is said there too.
+ * Clipping by the global norm needs all gradients before any step, which is a barrier. With optimizer = validated each
+ * stage steps at once and is corrected in the rare case that this was wrong: see zb_h2.c, where it matters. What steal
+ * does is said there too.
  *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 2.
  */

@@ -1,6 +1,6 @@
 /*
- * zb_v.c - no bubble in the memory of 1F1B: split backwards on a V of stages (3 workers, 5 micro-batches, f = i = w; small
- * letters: the second stage).
+ * zb_v.c - no bubble in the memory of 1F1B: split backwards on a V of stages (3 workers, 5 micro-batches, f = i = w;
+ * small letters: the second stage).
  *
  *   w0 F0F1F2F3F4f0i0w0f1i1w1f2i2w2I0W0f3i3w3I1W1f4i4w4I2W2I3W3I4W4....
  *   w1 ..F0F1F2f0F3f1i0w0f2i1w1F4I0W0f3i2w2I1W1f4i3w3I2i4I3W2I4W3w4W4..
@@ -43,7 +43,8 @@ static const mr_option_need needs[] = {
 	{0},
 };
 
-/* One worker's list in the making: a pattern for at least 2 D - 1 micro-batches, of which those beyond T are left out. */
+/* One worker's list in the making: a pattern for at least 2 D - 1 micro-batches, of which those beyond T are left out.
+ */
 typedef struct by_hand {
 	mr_plan *plan;
 	uint16_t worker;

@@ -3,9 +3,10 @@
 #
 #   tests/mutants.sh [--list | --check] [--jobs N] [--keep DIR] [PATTERN...]
 #
-# tests/mutants.txt holds one edit of the program after the other (its head describes the format). Each is made in a copy of the
-# tree, the copy is built, and the suites that the edit names are run, narrow ones first, until one of them fails: then the edit is
-# caught. One line an edit, and at the end "N passed, N failed": edits that were caught, and edits that no suite noticed.
+# tests/mutants.txt holds one edit of the program after the other (its head describes the format). Each is made in a
+# copy of the tree, the copy is built, and the suites that the edit names are run, narrow ones first, until one of them
+# fails: then the edit is caught. One line an edit, and at the end "N passed, N failed": edits that were caught, and
+# edits that no suite noticed.
 #
 #   --list        print the names of the edits, their files and their suites
 #   --check       only look whether each edit's old text is in its file exactly once; builds nothing
@@ -39,8 +40,8 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
-# Reads the edits. With mode=list: prints "name<TAB>file<TAB>suites". With mode=check: says what does not apply. With mode=apply
-# and want=NAME: prints the edited file.
+# Reads the edits. With mode=list: prints "name<TAB>file<TAB>suites". With mode=check: says what does not apply. With
+# mode=apply and want=NAME: prints the edited file.
 reader='
 function fail(text) { printf "%s: %s: %s\n", ARGV[1], name, text > "/dev/stderr"; bad = 1 }
 function content(path,    text, line, sep, got) {
@@ -123,7 +124,8 @@ build() {
 # Runs the suites until one fails, whose name it prints; fails if all pass.
 first_failure() {
 	for suite in "$@"; do
-		if ! (cd "$work/build" && ctest -R "^$(echo "$suite" | sed 's/[.]/[.]/')\$" --no-tests=error) >"$work/run.log" 2>&1; then
+		if ! (cd "$work/build" && ctest -R "^$(echo "$suite" | sed 's/[.]/[.]/')\$" \
+			--no-tests=error) >"$work/run.log" 2>&1; then
 			# An edit may make a suite wait for ever; on a busy machine it may be just late.
 			grep -q '[*]Timeout' "$work/run.log" && suite="$suite, which did not end in time"
 			echo "$suite"
@@ -163,7 +165,8 @@ else
 fi
 mkdir -p "$work/tree"
 # What differs alone is copied, with its time, so that a kept build stays as it is where nothing has changed.
-(cd "$root" && find . -path ./.git -prune -o -path './build*' -prune -o -path ./runs -prune -o -path ./rpd -prune -o -type f -print) |
+(cd "$root" && find . -path ./.git -prune -o -path './build*' -prune -o -path ./runs -prune -o -path ./rpd -prune -o \
+	-type f -print) |
 	while read -r path; do
 		cmp -s "$root/$path" "$work/tree/$path" && continue
 		mkdir -p "$work/tree/${path%/*}"
@@ -174,7 +177,8 @@ mkdir -p "$work/tree"
 done
 edits=$work/tree/tests/mutants.txt # the tree may change while this runs
 # As the tests' own build, but quick to compile: what is caught does not depend on the optimizer.
-cmake -S "$work/tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=None "-DCMAKE_C_FLAGS=-O1 -DNDEBUG" -DMILLRACE_FAULTS=ON \
+cmake -S "$work/tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=None "-DCMAKE_C_FLAGS=-O1 -DNDEBUG" \
+	-DMILLRACE_FAULTS=ON \
 	>"$work/configure.log" 2>&1 || {
 	cat "$work/configure.log" >&2
 	die "cmake could not configure the copy"

@@ -26,7 +26,8 @@ static void fail(mr_contents *c, const char *what, uint64_t offset)
 {
 	pthread_mutex_lock(&c->lock);
 	if (!atomic_load_explicit(&c->failed, memory_order_relaxed)) {
-		snprintf(c->text, sizeof(c->text), "%.300s: %s at byte %llu", c->path, what, (unsigned long long)offset);
+		snprintf(c->text, sizeof(c->text), "%.300s: %s at byte %llu", c->path, what,
+			 (unsigned long long)offset);
 		atomic_store_explicit(&c->failed, true, memory_order_release); /* C0 */
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -141,7 +142,8 @@ static void read_file(mr_contents *c, uint64_t offset, char *to, size_t n)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0) {
-			fail(c, got ? strerror(errno) : "the file was shortened while it was in use: nothing is left", offset);
+			fail(c, got ? strerror(errno) : "the file was shortened while it was in use: nothing is left",
+			     offset);
 			memset(to, 0, n);
 			return;
 		}

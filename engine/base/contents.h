@@ -1,13 +1,14 @@
 /*
  * contents.h - the bytes of a data file, in memory or on the disk.
  *
- * A file of up to a given size is read whole; a larger one stays where it is, and what a sample needs is read when it is asked for, so
- * data larger than memory can be trained on. It is read with pread and not mapped: a file that is shortened meanwhile would turn a
- * mapping into SIGBUS in the middle of a step, and touched pages of a mapping count as the process's. The page cache holds what is
- * read often.
+ * A file of up to a given size is read whole; a larger one stays where it is, and what a sample needs is read when it
+ * is asked for, so data larger than memory can be trained on. It is read with pread and not mapped: a file that is
+ * shortened meanwhile would turn a mapping into SIGBUS in the middle of a step, and touched pages of a mapping count as
+ * the process's. The page cache holds what is read often.
  *
- * A read that fails fills its buffer with zeros and leaves a sentence, which mr_contents_check returns from then on: those who hand
- * samples on ask for it behind each batch. So does whoever finds in a sample what was not there when the file was checked.
+ * A read that fails fills its buffer with zeros and leaves a sentence, which mr_contents_check returns from then on:
+ * those who hand samples on ask for it behind each batch. So does whoever finds in a sample what was not there when the
+ * file was checked.
  *
  * Thread: open, keep and close on one thread; all else on any, at once.
  */
@@ -31,8 +32,8 @@ mr_status mr_contents_stat(const char *path, uint64_t *bytes) MR_MUST_USE;
 /** Open the regular, non-empty file @path. Errors: MR_EDATA with the path; MR_ERESOURCE. */
 mr_status mr_contents_open(const char *path, mr_contents **out) MR_MUST_USE;
 
-/** @bytes at @memory, which is freed with the contents, in place of a file: what was unpacked from @path. NULL without memory, which
- * frees @memory too. */
+/** @bytes at @memory, which is freed with the contents, in place of a file: what was unpacked from @path. NULL without
+ * memory, which frees @memory too. */
 mr_contents *mr_contents_of(const char *path, void *memory, uint64_t bytes);
 
 void mr_contents_close(mr_contents *c); /* accepts NULL */

@@ -121,7 +121,8 @@ static bool write_all(int fd, const char *data, size_t len)
 	return true;
 }
 
-/* Write, fsync and rename, and close. The first failing call's name is the reason; the temporary file is gone after a failure. */
+/* Write, fsync and rename, and close. The first failing call's name is the reason; the temporary file is gone after a
+ * failure. */
 static mr_status replace_through(int fd, const char *temp, const char *path, const void *data, size_t len)
 {
 	const char *what = NULL;
@@ -148,8 +149,8 @@ static mr_status replace_through(int fd, const char *temp, const char *path, con
 }
 
 /*
- * Create a temporary file beside @path under a name that nobody has: what lies there already, a link above all, belongs to
- * somebody else and is neither followed nor written to. Returns < 0 with errno, and the last name tried.
+ * Create a temporary file beside @path under a name that nobody has: what lies there already, a link above all, belongs
+ * to somebody else and is neither followed nor written to. Returns < 0 with errno, and the last name tried.
  */
 static int create_temp(const char *path, mr_strbuf *temp)
 {

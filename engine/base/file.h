@@ -18,8 +18,8 @@ MR_MUST_USE mr_status mr_file_read(const char *path, size_t max, char **buf, siz
 
 /**
  * Make @path hold exactly @len bytes of @data, so that a crash at any instant leaves the old file or the new one:
- * temporary file in the same directory (created anew: nothing that lies there is written to), fsync, rename, fsync of the
- * directory. A link to a file stays, and the file is
+ * temporary file in the same directory (created anew: nothing that lies there is written to), fsync, rename, fsync of
+ * the directory. A link to a file stays, and the file is
  * replaced. What is no file (a pipe, a device) stays too: it is written to.
  * Errors: MR_EIO with the path and the system's reason; the temporary file is removed and an old file untouched.
  */

@@ -75,13 +75,13 @@ MR_MUST_USE mr_status mr_values_set_string(mr_values *v, const char *name, const
 MR_MUST_USE mr_status mr_values_set_floats(mr_values *v, const char *name, const double *values, size_t n);
 
 /**
- * Parse @text by the option's type, as --set does: whatever a configuration file takes, such as 12, 0xff, 1e-3, true, [1, 2, 3],
- * and plain words in place of strings in quotes. What mr_values_print wrote is read back.
+ * Parse @text by the option's type, as --set does: whatever a configuration file takes, such as 12, 0xff, 1e-3, true,
+ * [1, 2, 3], and plain words in place of strings in quotes. What mr_values_print wrote is read back.
  */
 MR_MUST_USE mr_status mr_values_set_text(mr_values *v, const char *name, const char *text);
 
-/** Undo the quoting of a configuration file: "\"a\\n\"" to the text inside, which fits wherever @text does. False: not in quotes, or
- * without the closing one, or with an escape that libconfig does not know. */
+/** Undo the quoting of a configuration file: "\"a\\n\"" to the text inside, which fits wherever @text does. False: not
+ * in quotes, or without the closing one, or with an escape that libconfig does not know. */
 bool mr_value_unquote(const char *text, char *out);
 /** The exponent that the suffix @c of a number stands for: "e3" for k, "e6" for M, "e9" for G; NULL: it is none. */
 const char *mr_number_suffix(char c);
@@ -107,7 +107,8 @@ typedef struct mr_option_need {
 	const char *words; /* its values as plain words: "greedy", "uniform|max"; "": only where it is empty */
 } mr_option_need;
 
-/** Fail where a key was given that has no effect. Errors: MR_ECONFIG with the sentence "KEY: has no effect with ...". */
+/** Fail where a key was given that has no effect. Errors: MR_ECONFIG with the sentence "KEY: has no effect with ...".
+ */
 MR_MUST_USE mr_status mr_values_check_needs(const mr_values *v, const mr_option_need *needs);
 /** The first required option that was not given, or NULL. */
 const char *mr_values_missing(const mr_values *v);

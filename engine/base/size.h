@@ -44,12 +44,14 @@ static inline size_t mr_align_up(size_t n, size_t a)
 }
 
 #define MR_STAGGER_PAGE 4096u /* bytes: places this far apart share the sets of a first-level cache */
-#define MR_STAGGER 832u       /* bytes: five arrays this far apart modulo a page do not meet, and a tile of two lines fits between */
+/* Bytes: five arrays this far apart modulo a page do not meet, and a tile of two lines fits between. */
+#define MR_STAGGER 832u
 
 /**
- * What an array of @n bytes takes of an arena when others of its size, read and written at the same index, lie behind it
- * (weights, their versions, optimizer state): from a page on a size that is no multiple of a page, so that the same index of the
- * next one falls into other sets of the cache. A multiple of MR_CACHE_LINE if @n is one. @n as for mr_align_up.
+ * What an array of @n bytes takes of an arena when others of its size, read and written at the same index, lie behind
+ * it (weights, their versions, optimizer state): from a page on a size that is no multiple of a page, so that the same
+ * index of the next one falls into other sets of the cache. A multiple of MR_CACHE_LINE if @n is one. @n as for
+ * mr_align_up.
  */
 static inline size_t mr_stagger(size_t n)
 {

@@ -39,11 +39,12 @@ char *mr_strbuf_take(mr_strbuf *b);
  */
 unsigned mr_edit_distance(const char *a, const char *b);
 /**
- * The one of @names nearest to @name within mr_nearest_limit(@name) edits, the first of equals; else NULL. NULL entries are skipped.
+ * The one of @names nearest to @name within mr_nearest_limit(@name) edits, the first of equals; else NULL. NULL entries
+ * are skipped.
  */
 const char *mr_nearest(const char *name, const char *const *names, size_t n);
-/** The distance up to which a name counts as a misspelling of @name: a third of its length; of one below 6 half, so that of three
- * letters two are right. */
+/** The distance up to which a name counts as a misspelling of @name: a third of its length; of one below 6 half, so
+ * that of three letters two are right. */
 unsigned mr_nearest_limit(const char *name);
 
 /** "0 B", "1023 B", "1.5 MiB", "12 GiB": at most 4 digits. Returns @buf. */

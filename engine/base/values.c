@@ -105,7 +105,9 @@ static void bound_text(const mr_option *o, double x, char buf[32])
 
 mr_status mr_values_expected(const mr_option *o, const char *got)
 {
-	const char *what = o->type == MR_OPT_INT ? "an integer" : o->type == MR_OPT_FLOAT ? "a number" : "a list of numbers";
+	const char *what = o->type == MR_OPT_INT     ? "an integer"
+			   : o->type == MR_OPT_FLOAT ? "a number"
+						     : "a list of numbers";
 	const char *unit = o->unit ? o->unit : "", *space = o->unit ? " " : "";
 	bool bounded = !(o->min == 0 && o->max == 0);
 	char min[32], max[32];

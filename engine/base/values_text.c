@@ -35,8 +35,8 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* An integer as libconfig has it: decimal, or hexadecimal without a sign, with an optional L or LL behind. *@end: behind it and
- * what space follows. */
+/* An integer as libconfig has it: decimal, or hexadecimal without a sign, with an optional L or LL behind. *@end:
+ * behind it and what space follows. */
 static bool read_int(const char *s, int64_t *x, const char **end)
 {
 	bool hex;
@@ -59,7 +59,8 @@ const char *mr_number_suffix(char c)
 	return c == 'k' ? "e3" : c == 'M' ? "e6" : c == 'G' ? "e9" : NULL;
 }
 
-/* With point, exponent or suffix: strtod takes "inf" and "nan" too, which no configuration file has. An underflow to 0 is as good as
+/* With point, exponent or suffix: strtod takes "inf" and "nan" too, which no configuration file has. An underflow to 0
+ * is as good as
  * 0. A suffix is read as its exponent, so that 2.3k is 2300 to the bit. */
 static bool read_double(const char *s, double *x, const char **end)
 {
@@ -335,7 +336,8 @@ mr_status mr_values_check_needs(const mr_values *v, const mr_option_need *needs)
 		snprintf(alternatives, sizeof(alternatives), "%s", needs->words);
 		while ((bar = strchr(alternatives, '|')))
 			*bar = '/';
-		return mr_fail(MR_ECONFIG, "%s: has no effect with %s = %s; it is for %s = %s", needs->key, other, now, other, alternatives);
+		return mr_fail(MR_ECONFIG, "%s: has no effect with %s = %s; it is for %s = %s", needs->key, other, now,
+			       other, alternatives);
 	}
 	return MR_OK;
 }

@@ -113,9 +113,11 @@ static mr_status check_counts(const mr_args *a)
 	const char *missing = mr_values_missing(a->values);
 
 	if (a->n_operands < c->min_operands)
-		return mr_fail(MR_EUSAGE, "usage: millrace %s %s; see millrace %s --help", c->name, c->operands, c->name);
+		return mr_fail(MR_EUSAGE, "usage: millrace %s %s; see millrace %s --help", c->name, c->operands,
+			       c->name);
 	if (a->n_operands > c->max_operands)
-		return mr_fail(MR_EUSAGE, "%s: one argument too many: \"%.100s\"", c->name, a->operand[c->max_operands]);
+		return mr_fail(MR_EUSAGE, "%s: one argument too many: \"%.100s\"", c->name,
+			       a->operand[c->max_operands]);
 	if (missing)
 		return mr_fail(MR_EUSAGE, "%s needs --%s", c->name, missing);
 	return MR_OK;

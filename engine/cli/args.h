@@ -3,8 +3,8 @@
  *
  *	millrace COMMAND [OPERAND...] [--option VALUE] [--option=VALUE] [--flag] [--set key=value]... [--] [OPERAND...]
  *
- * An option of type MR_OPT_BOOL whose default is false is a flag; all others take a value. `-o` is short for `--output` and
- * `-h` for `--help`. A mistake is one sentence with the nearest name, MR_EUSAGE (exit 2).
+ * An option of type MR_OPT_BOOL whose default is false is a flag; all others take a value. `-o` is short for `--output`
+ * and `-h` for `--help`. A mistake is one sentence with the nearest name, MR_EUSAGE (exit 2).
  *
  * A command is one file cmd_<name>.c that defines `const mr_command mr_command_<name>`, and one line in commands.def.
  */
@@ -57,8 +57,8 @@ mr_status mr_args_parse(const mr_command *command, int argc, char **argv, mr_arg
 void mr_args_fini(mr_args *args);
 
 /**
- * An option that is a key of the configuration by a shorter name: what it says is the last word on @key. Nothing where it is
- * not set or empty. To be called once an option. Errors: MR_ERESOURCE.
+ * An option that is a key of the configuration by a shorter name: what it says is the last word on @key. Nothing where
+ * it is not set or empty. To be called once an option. Errors: MR_ERESOURCE.
  */
 mr_status mr_args_set_key(mr_args *args, const char *option, const char *key) MR_MUST_USE;
 

@@ -69,12 +69,18 @@ const mr_command mr_command_check = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "validate a plan file, in its text form or as JSON",
-	.help = "Prints one line: the plan's hash, stages S, workers D, micro-batches T, and for unit costs (forward, input\n"
-		"gradient and weight gradient 1 each) makespan, period and the most micro-batches that a worker keeps.\n"
-		"A plan that cannot be carried out is refused with the culprit, exit code 3. PLAN may be - for standard input.\n"
+	.help = "Prints one line: the plan's hash, stages S, workers D, micro-batches T, and for unit costs (forward, "
+		"input\n"
+		"gradient and weight gradient 1 each) makespan, period and the most micro-batches that a worker "
+		"keeps.\n"
+		"A plan that cannot be carried out is refused with the culprit, exit code 3. PLAN may be - for "
+		"standard input.\n"
 		"\n"
-		"millrace schedule SYSTEM --workers D --format text (or json) shows what such a file looks like. The text form\n"
-		"keeps everything. JSON says who does what in which order, and under which contract (flush, versions read, order of\n"
-		"sums); without a contract it means one iteration with a flush. Slots, buffers and versions are then worked out anew.\n",
+		"millrace schedule SYSTEM --workers D --format text (or json) shows what such a file looks like. The "
+		"text form\n"
+		"keeps everything. JSON says who does what in which order, and under which contract (flush, versions "
+		"read, order of\n"
+		"sums); without a contract it means one iteration with a flush. Slots, buffers and versions are then "
+		"worked out anew.\n",
 	.run = run,
 };

@@ -25,15 +25,15 @@ static mr_status evaluate(const mr_args *args, mr_session *s)
 	double loss, accuracy;
 
 	if (s->data->n_valid == 0 && s->graph->input.tokens)
-		return mr_fail(MR_EDATA, "%s has no validation part, or none as long as a window of %lld tokens", s->data->ops->name,
-			       (long long)s->graph->input.rows);
+		return mr_fail(MR_EDATA, "%s has no validation part, or none as long as a window of %lld tokens",
+			       s->data->ops->name, (long long)s->graph->input.rows);
 	if (s->data->n_valid == 0)
 		return mr_fail(MR_EDATA, "%s has no validation part", s->data->ops->name);
 	MR_TRY(mr_session_start(s, NULL));
 	MR_TRY(load(args, s, &step));
 	MR_TRY(mr_executor_eval(&s->executor, NULL, NULL, &loss));
-	printf("step %llu: %s %s", (unsigned long long)step, s->data->trains_only ? "loss on all training samples" : "validation loss",
-	       mr_double_text(loss, text));
+	printf("step %llu: %s %s", (unsigned long long)step,
+	       s->data->trains_only ? "loss on all training samples" : "validation loss", mr_double_text(loss, text));
 	if (mr_session_tokens_per_sample(s))
 		printf(", perplexity %.4f", exp(loss));
 	accuracy = mr_executor_accuracy(&s->executor);

@@ -23,7 +23,8 @@ static mr_status find_kind(const char *word, mr_plugin_kind *out)
 	words[MR_N_PLUGIN_KINDS] = KERNELS;
 	near = mr_nearest(word, words, MR_N_PLUGIN_KINDS + 1);
 	return mr_fail(MR_EUSAGE,
-		       "cannot list \"%.60s\"%s%s%s systems, models, layers, optimizers, mitigations, data or kernels", word, near ? "; did you mean \"" : "", near ? near : "", near ? "\"? Known:" : ", expected");
+		       "cannot list \"%.60s\"%s%s%s systems, models, layers, optimizers, mitigations, data or kernels",
+		       word, near ? "; did you mean \"" : "", near ? near : "", near ? "\"? Known:" : ", expected");
 }
 
 static void list_kind(mr_plugin_kind kind)

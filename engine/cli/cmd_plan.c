@@ -52,8 +52,10 @@ static mr_status one(const mr_args *args)
 	mr_status st;
 
 	MR_TRY(mr_open_config(args, &config));
-	st = *plan ? mr_session_open_plan(mr_config_job(config), plan, &s) : mr_session_survey(mr_config_job(config), &s);
-	if (st == MR_OK && !*plan && mr_objective_report_bytes(&s)) { /* the plan says what the theory knows of the data */
+	st = *plan ? mr_session_open_plan(mr_config_job(config), plan, &s)
+		   : mr_session_survey(mr_config_job(config), &s);
+	/* the plan says what the theory knows of the data */
+	if (st == MR_OK && !*plan && mr_objective_report_bytes(&s)) {
 		st = mr_session_load(&s);
 		if (st != MR_OK)
 			mr_session_close(&s);

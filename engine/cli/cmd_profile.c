@@ -56,7 +56,8 @@ static void put_layer(mr_table *t, const view *v, uint32_t node)
 	for (uint32_t i = nd->first_param; i < nd->first_param + nd->n_params; i++)
 		weights += (uint64_t)g->params[i].n * mr_dtype_bytes(v->s->kernels->types.weights);
 	if (nd->out != MR_GRAPH_NO_VALUE)
-		output = (uint64_t)v->s->samples * mr_shape_bytes(g->values[nd->out].shape, v->s->kernels->types.activations);
+		output = (uint64_t)v->s->samples *
+			 mr_shape_bytes(g->values[nd->out].shape, v->s->kernels->types.activations);
 	mr_table_put(t, "%s", nd->name);
 	mr_table_put(t, "%s", nd->ops->name);
 	put_ms(t, p->f);
@@ -146,7 +147,8 @@ static mr_status print_live(const view *v)
 			live.f += stage[i].f;
 			live.i += stage[i].i + stage[i].w;
 		}
-		printf("\nin the run itself F take %.3f times as long as these layers, backward passes %.3f times; who waits for another\n"
+		printf("\nin the run itself F take %.3f times as long as these layers, backward passes %.3f times; who "
+		       "waits for another\n"
 		       "worker's goes on %.3g us later\n",
 		       live.f / alone.f, live.i / alone.i, v->p->live.hop_s * 1e6);
 	}
@@ -190,13 +192,17 @@ static mr_status judge(const mr_profile *p)
 {
 	if (p->worst > MR_PROFILE_HOPELESS) {
 		fflush(stdout);
-		return mr_fail(MR_ERESOURCE, "the machine does too much else to be measured: of %s the times are %.0f %% above the smallest after %u tries, "
-					     "and nothing was written; stop what else runs, or give it more --seconds",
+		return mr_fail(MR_ERESOURCE,
+			       "the machine does too much else to be measured: of %s the times are %.0f %% above the "
+			       "smallest after %u tries, "
+			       "and nothing was written; stop what else runs, or give it more --seconds",
 			       p->worst_of, 100 * p->worst, MR_PROFILE_TRIES);
 	}
 	if (p->worst > MR_PROFILE_DISTURBED)
-		fprintf(stderr, "millrace: warning: the machine was disturbed: of %s the times are %.0f %% above the smallest after %u tries; "
-				"measure again when nothing else runs\n",
+		fprintf(stderr,
+			"millrace: warning: the machine was disturbed: of %s the times are %.0f %% above the smallest "
+			"after %u tries; "
+			"measure again when nothing else runs\n",
 			p->worst_of, 100 * p->worst, MR_PROFILE_TRIES);
 	return MR_OK;
 }
@@ -205,7 +211,9 @@ static mr_profile_method method_of(const mr_args *args)
 {
 	const char *name = mr_values_string(args->values, "method");
 
-	return !strcmp(name, "live") ? MR_PROFILE_LIVE : !strcmp(name, "alone") ? MR_PROFILE_ALONE : MR_PROFILE_TOGETHER;
+	return !strcmp(name, "live")    ? MR_PROFILE_LIVE
+	       : !strcmp(name, "alone") ? MR_PROFILE_ALONE
+					: MR_PROFILE_TOGETHER;
 }
 
 static mr_status measure(const mr_args *args, mr_session *s)
@@ -235,7 +243,8 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	if (st == MR_OK && *path) {
 		st = write_costs(path, s, &p);
 		if (st == MR_OK)
-			printf("\nwritten to %s, for millrace plan %s --costs %s, or as costs in the configuration\n", path, args->operand[0], path);
+			printf("\nwritten to %s, for millrace plan %s --costs %s, or as costs in the configuration\n",
+			       path, args->operand[0], path);
 	}
 	mr_profile_fini(&p);
 	return st;
@@ -265,7 +274,8 @@ static const mr_option options[] = {
 	 "write the times to this file, for millrace plan --costs (short: -o)"},
 	{"seconds", MR_OPT_FLOAT, "0.5", 0, 3600, NULL, "seconds", "time to spend on each stage; 5 repeats at least"},
 	{"method", MR_OPT_ENUM, "live", 0, 0, "live|alone|together", NULL,
-	 "live: each stage alone, then the instructions of the plan as it runs; alone: no more than that; together: stages of all workers at once"},
+	 "live: each stage alone, then the instructions of the plan as it runs; alone: no more than that; together: "
+	 "stages of all workers at once"},
 	{0},
 };
 
@@ -277,7 +287,8 @@ const mr_command mr_command_profile = {
 	.summary = "measure every layer of a model on this machine",
 	.help = "Forward (F), input half (I) and weight half (W) of the backward pass of every layer on one\n"
 		"micro-batch, and the optimizer step of every stage: medians, on the cores and with the threads\n"
-		"of the stage's worker. Where every W has a step inside, its time is part of W, and there is no update.\n"
+		"of the stage's worker. Where every W has a step inside, its time is part of W, and there is no "
+		"update.\n"
 		"Percent of peak counts the FLOPs of matrix products and attention.\n"
 		"Then the plan runs, and its instructions tell how much longer they take in company than the layers\n"
 		"measured alone: the file (-o) has the layers' times brought up to that. Not where workers share\n"

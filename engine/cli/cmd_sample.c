@@ -42,7 +42,8 @@ const mr_command mr_command_sample = {
 	.summary = "let a trained language model write text",
 	.help = "Standard output is the text alone. Length, temperature and prompt are keys of the group sample:\n"
 		"--set sample.tokens=500 --set sample.prompt=\"To be\". The same seed (train.seed) gives the same\n"
-		"text. The characters are those that the checkpoint holds, so the text of the training is not needed.\n",
+		"text. The characters are those that the checkpoint holds, so the text of the training is not "
+		"needed.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

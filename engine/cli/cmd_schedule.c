@@ -20,19 +20,24 @@
 static const mr_option options[] = {
 	{"workers", MR_OPT_INT, NULL, 1, 4096, NULL, NULL, "pipeline workers D"},
 	{"microbatches", MR_OPT_INT, "0", 0, 1000000, NULL, NULL,
-	 "micro-batches T an iteration; of a system that never flushes T a commit, of which four are shown, or of the whole run where each one commits; 0: the system's default"},
-	{"chunks", MR_OPT_INT, "0", 0, 1024, NULL, NULL, "stages v a worker hosts, for systems that take several; 0: the system's default"},
+	 "micro-batches T an iteration; of a system that never flushes T a commit, of which four are shown, or of the "
+	 "whole run where each one commits; 0: the system's default"},
+	{"chunks", MR_OPT_INT, "0", 0, 1024, NULL, NULL,
+	 "stages v a worker hosts, for systems that take several; 0: the system's default"},
 	{"costs", MR_OPT_STRING, "1,1,1", 0, 0, NULL, NULL,
-	 "f,i,w[,c]: time of a worker's forward, input gradient and weight gradient, and of a hand-over; or a CSV file with a row a stage"},
+	 "f,i,w[,c]: time of a worker's forward, input gradient and weight gradient, and of a hand-over; or a CSV file "
+	 "with a row a stage"},
 	MR_SIM_OPTIONS,
 	{"iterations", MR_OPT_INT, "1", 1, 100000, NULL, NULL, "iterations to simulate"},
-	{"nodes", MR_OPT_INT, "1", 1, 4096, NULL, NULL, "NUMA nodes over which the workers are spread in equal runs; with --far"},
+	{"nodes", MR_OPT_INT, "1", 1, 4096, NULL, NULL,
+	 "NUMA nodes over which the workers are spread in equal runs; with --far"},
 	{"far", MR_OPT_FLOAT, "-1", -1, 1e9, NULL, NULL,
 	 "time of a hand-over between workers of two nodes; less than 0: the same as within a node"},
 	{"format", MR_OPT_ENUM, "ascii", 0, 0, "text|json|ascii|svg", NULL,
 	 "the plan as text, as JSON with its figures, or as a picture"},
 	{"export-lp", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "also write the problem that the system's search solves to this file, as a linear program for a solver; empty: no"},
+	 "also write the problem that the system's search solves to this file, as a linear program for a solver; "
+	 "empty: no"},
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty or -: standard output"},
 	{0},
 };
@@ -71,7 +76,8 @@ static mr_status put_lp(const mr_args *args, const mr_sched_ops *ops, const mr_s
 	if (st == MR_OK)
 		st = mr_output_open(path, &out);
 	if (st == MR_OK)
-		st = mr_output_close(path, out, fputs(mr_strbuf_text(&text), out) < 0 ? mr_fail(MR_EIO, "cannot write") : MR_OK);
+		st = mr_output_close(path, out,
+				     fputs(mr_strbuf_text(&text), out) < 0 ? mr_fail(MR_EIO, "cannot write") : MR_OK);
 	mr_strbuf_fini(&text);
 	return st;
 }
@@ -92,7 +98,8 @@ static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const m
 	if (st == MR_OK && !micro) {
 		uint32_t step = mr_schedule_step_micro(ops, values);
 
-		micro = ops->asynchronous && !ops->accumulates ? (4u * workers + step - 1) / step * step : ops->default_micro(workers);
+		micro = ops->asynchronous && !ops->accumulates ? (4u * workers + step - 1) / step * step
+							       : ops->default_micro(workers);
 	}
 	a = (mr_sched_args){
 		.n_workers = workers,
@@ -132,11 +139,13 @@ static mr_status read_costs(const char *text, costs *out)
 
 	*out = (costs){.path = text};
 	if (strchr(text, ',') || strtod(text, &data) != 0 || !*data) /* a number is no name of a file */
-		return mr_cost_read(text, &out->share) == MR_OK ? MR_OK : mr_fail(MR_EUSAGE, "--costs: %s", mr_error_text());
+		return mr_cost_read(text, &out->share) == MR_OK ? MR_OK
+								: mr_fail(MR_EUSAGE, "--costs: %s", mr_error_text());
 	st = mr_file_read(text, MAX_COSTS, &data, &len);
 	if (st != MR_OK)
 		return st == MR_ERESOURCE ? st : mr_fail(MR_ECONFIG, "%s", mr_error_text());
-	st = strlen(data) == len ? mr_cost_csv_read(data, &out->row, &out->n) : mr_fail(MR_ECONFIG, "it has a NUL byte");
+	st = strlen(data) == len ? mr_cost_csv_read(data, &out->row, &out->n)
+				 : mr_fail(MR_ECONFIG, "it has a NUL byte");
 	free(data);
 	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", text);
 }
@@ -147,8 +156,8 @@ static mr_status settle_costs(const mr_plan *plan, costs *c)
 	mr_cost share;
 
 	if (c->row && c->n != plan->n_stages)
-		return mr_fail(MR_ECONFIG, "%s: costs of %u stage%s, and the plan has %u", c->path, c->n, c->n == 1 ? "" : "s",
-			       plan->n_stages);
+		return mr_fail(MR_ECONFIG, "%s: costs of %u stage%s, and the plan has %u", c->path, c->n,
+			       c->n == 1 ? "" : "s", plan->n_stages);
 	if (c->row)
 		return MR_OK;
 	c->row = calloc(plan->n_stages, sizeof(*c->row));
@@ -174,12 +183,16 @@ static mr_status settle_nodes(const mr_args *args, const mr_plan *plan, uint16_t
 			       plan->n_workers == 1 ? "" : "s");
 	if (mr_values_float(args->values, "far") < 0) {
 		if (nodes > 1)
-			return mr_fail(MR_EUSAGE, "--nodes: without --far a hand-over to another node takes as long as one within a node, so %u nodes are as one",
+			return mr_fail(MR_EUSAGE,
+				       "--nodes: without --far a hand-over to another node takes as long as one within "
+				       "a node, so %u nodes are as one",
 				       nodes);
 		return MR_OK;
 	}
 	if (nodes <= 1)
-		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; --nodes spreads them");
+		return mr_fail(
+			MR_EUSAGE,
+			"--far: all workers are on one node, and no hand-over goes to another; --nodes spreads them");
 	*out = calloc(plan->n_workers, sizeof(**out));
 	if (!*out)
 		return mr_fail(MR_ERESOURCE, "no memory to place %u workers", plan->n_workers);
@@ -192,7 +205,8 @@ static void lengthen(const mr_plan *plan, const uint16_t *node, double far, mr_s
 {
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 1; s < plan->n_stages; s++)
-			if (node[mr_plan_worker(plan, (uint8_t)p, s)] != node[mr_plan_worker(plan, (uint8_t)p, (uint16_t)(s - 1))])
+			if (node[mr_plan_worker(plan, (uint8_t)p, s)] !=
+			    node[mr_plan_worker(plan, (uint8_t)p, (uint16_t)(s - 1))])
 				row[s - 1].c = row[s].c = far;
 }
 
@@ -284,9 +298,11 @@ const mr_command mr_command_schedule = {
 	.max_operands = 1,
 	.summary = "generate, check and simulate the schedule of a system, without a model",
 	.help = "millrace list systems names the systems, millrace list systems NAME their options.\n"
-		"A file of costs has the head stage,f,i,w,u,c,r,n,s,a,v and a row a stage, from stage 0: forward, input gradient\n"
+		"A file of costs has the head stage,f,i,w,u,c,r,n,s,a,v and a row a stage, from stage 0: forward, "
+		"input gradient\n"
 		"and weight gradient of a micro-batch, optimizer step, hand-over to the next worker, reduction of the\n"
-		"gradients of several pipes, norm of a gradient, what a step inside a backward pass takes less than u,\n"
+		"gradients of several pipes, norm of a gradient, what a step inside a backward pass takes less than "
+		"u,\n"
 		"average of replicas, validation of a step. The head may end behind w or any later column.\n",
 	.options = options,
 	.sets = true,

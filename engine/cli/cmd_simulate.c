@@ -33,9 +33,12 @@ const mr_command mr_command_simulate = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "train in virtual time: the plan's arithmetic on one thread, with a simulated clock",
-	.help = "The simulator says in which order the workers' instructions begin and when, from the costs of the layers;\n"
-		"they are carried out in that order, and every figure of time is a simulated one. The weights are those of\n"
-		"train, to the bit, with any number of workers and for machines that there are not (machine.topology).\n"
+	.help = "The simulator says in which order the workers' instructions begin and when, from the costs of the "
+		"layers;\n"
+		"they are carried out in that order, and every figure of time is a simulated one. The weights are "
+		"those of\n"
+		"train, to the bit, with any number of workers and for machines that there are not "
+		"(machine.topology).\n"
 		"Writes run.dir as train does, and train --resume can go on from its checkpoints.\n",
 	.options = options,
 	.sets = true,

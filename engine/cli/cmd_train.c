@@ -6,8 +6,10 @@
 
 static mr_status run(mr_args *args)
 {
-	const char *trajectory = mr_values_string(args->values, "trajectory"), *from = mr_values_string(args->values, "from");
-	const char *record = mr_values_string(args->values, "record"), *replay = mr_values_string(args->values, "replay");
+	const char *trajectory = mr_values_string(args->values, "trajectory"),
+		   *from = mr_values_string(args->values, "from");
+	const char *record = mr_values_string(args->values, "record"),
+		   *replay = mr_values_string(args->values, "replay");
 	const char *plan = mr_values_string(args->values, "plan");
 	bool resume = mr_values_bool(args->values, "resume");
 	mr_config *config;
@@ -35,11 +37,13 @@ static mr_status run(mr_args *args)
 static const mr_option options[] = {
 	{"resume", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "continue from the newest checkpoint in run.dir"},
 	{"from", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "with --resume: continue from the best checkpoint (best) or the one of this name (such as step-00000100) instead"},
+	 "with --resume: continue from the best checkpoint (best) or the one of this name (such as step-00000100) "
+	 "instead"},
 	{"trajectory", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "write every version of every weight and who read it to this JSON file (models up to 10,000 parameters)"},
 	{"record", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "racing systems, steal = true: write the order that was taken to this file, as a plan (up to 65536 micro-batches)"},
+	 "racing systems, steal = true: write the order that was taken to this file, as a plan (up to 65536 "
+	 "micro-batches)"},
 	{"replay", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "carry out the record that --record wrote to this file: the same weights to the bit"},
 	{"plan", MR_OPT_STRING, "", 0, 0, NULL, NULL,
@@ -53,10 +57,14 @@ const mr_command mr_command_train = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "train the model that a configuration file describes",
-	.help = "Writes run.dir: the resolved configuration, metrics.jsonl, checkpoints and, with trace.steps, a timeline.\n"
-		"SIGINT and SIGTERM finish the step, break an evaluation off, save and end (a second one ends at once; --resume\n"
-		"makes the evaluation again) or, before the first step, end at once and leave nothing behind; SIGUSR1 saves now.\n"
-		"Weights that grew a thousandfold a step while the loss rose are not saved: exit code 7 (millrace(1), CHECKPOINTS).\n",
+	.help = "Writes run.dir: the resolved configuration, metrics.jsonl, checkpoints and, with trace.steps, a "
+		"timeline.\n"
+		"SIGINT and SIGTERM finish the step, break an evaluation off, save and end (a second one ends at once; "
+		"--resume\n"
+		"makes the evaluation again) or, before the first step, end at once and leave nothing behind; SIGUSR1 "
+		"saves now.\n"
+		"Weights that grew a thousandfold a step while the loss rose are not saved: exit code 7 (millrace(1), "
+		"CHECKPOINTS).\n",
 	.options = options,
 	.sets = true,
 	.run = run,

@@ -108,8 +108,10 @@ static mr_status take_lone_picture(const mr_forecast *f, double horizon, mr_comp
 	for (; row->n_rec < most && t < horizon; row->n_rec++) {
 		double end = fmin(horizon, t + each[row->n_rec % 3]);
 
-		row->rec[row->n_rec] = (mr_trace_rec){.begin_ns = (uint64_t)llround(t * 1e9), .end_ns = (uint64_t)llround(end * 1e9),
-						      .micro = (uint32_t)(row->n_rec / 3), .op = op[row->n_rec % 3]};
+		row->rec[row->n_rec] = (mr_trace_rec){.begin_ns = (uint64_t)llround(t * 1e9),
+						      .end_ns = (uint64_t)llround(end * 1e9),
+						      .micro = (uint32_t)(row->n_rec / 3),
+						      .op = op[row->n_rec % 3]};
 		t = end;
 	}
 	return MR_OK;
@@ -129,7 +131,9 @@ static mr_status take_picture(const mr_forecast *f, double horizon, mr_compare_r
 	if (!plan)
 		return take_lone_picture(f, horizon, row);
 	bodies = ceil(horizon / (f->step_s * mr_plan_steps(plan))) + 1;
-	MR_TRY(mr_sim_run(plan, &cost, &(mr_sim_params){.n_bodies = bodies < PICTURE_BODIES ? (uint32_t)bodies : PICTURE_BODIES, .no_period = true},
+	MR_TRY(mr_sim_run(plan, &cost,
+			  &(mr_sim_params){.n_bodies = bodies < PICTURE_BODIES ? (uint32_t)bodies : PICTURE_BODIES,
+					   .no_period = true},
 			  &walk));
 	st = mr_walk_trace(plan, walk, 1e9, &row->rec, &row->n_rec);
 	mr_walk_destroy(walk);
@@ -196,7 +200,8 @@ static mr_status add_row(mr_compare *c, const base *b, const mr_sched_ops *ops, 
 		return mr_fail(MR_ERESOURCE, "no memory for a comparison");
 	c->row = more;
 	row = &c->row[c->n++];
-	*row = (mr_compare_row){.system = ops ? ops->name : MR_SEQUENTIAL, .ops = ops, .chunks = chunks, .step_s = NAN, .bubble = NAN};
+	*row = (mr_compare_row){.system = ops ? ops->name : MR_SEQUENTIAL, .ops = ops, .chunks = chunks, .step_s = NAN,
+		.bubble = NAN};
 	row->margin = mr_margin_of(row->system);
 	row->n_micro = !ops || (ops->asynchronous && !ops->accumulates) ? 1 : c->n_micro;
 	if (ops && ops->step_micro && ops == mr_job_system(mr_config_job(b->config))) /* its options are the user's */
@@ -234,13 +239,14 @@ static int by_time(const void *x, const void *y)
 		return a_runs ? -1 : 1;
 	if (isnan(a->step_s) != isnan(b->step_s))
 		return isnan(a->step_s) ? 1 : -1;
-	if (!isnan(a->step_s) && (float)a->step_s != (float)b->step_s) /* sums of doubles in another order are no order */
+	/* sums of doubles in another order are no order */
+	if (!isnan(a->step_s) && (float)a->step_s != (float)b->step_s)
 		return a->step_s < b->step_s ? -1 : 1;
 	return strcmp(a->label, b->label);
 }
 
-/* As many micro-batches as the configuration cuts a step into; when its own system does not cut it, the most that its batch
- * can be cut into up to two a worker. */
+/* As many micro-batches as the configuration cuts a step into; when its own system does not cut it, the most that its
+ * batch can be cut into up to two a worker. */
 static uint32_t choose_micro(const base *b, int64_t batch)
 {
 	const mr_sched_ops *own = mr_job_system(mr_config_job(b->config));
@@ -265,9 +271,9 @@ static void set_up(mr_compare *c, base *b)
 	b->n_points = mr_graph_narrow_stages(b->s.graph);
 	c->batch = mr_config_job(b->config)->train.batch;
 	c->n_micro = choose_micro(b, c->batch);
-	snprintf(c->what, sizeof(c->what), "%s (%s parameters), %u worker%s, a step of %lld sample%s", mr_config_job(b->config)->name,
-		 mr_count_text((uint64_t)mr_graph_n_params(b->s.graph), params), b->n_workers, b->n_workers == 1 ? "" : "s",
-		 (long long)c->batch, c->batch == 1 ? "" : "s");
+	snprintf(c->what, sizeof(c->what), "%s (%s parameters), %u worker%s, a step of %lld sample%s",
+		 mr_config_job(b->config)->name, mr_count_text((uint64_t)mr_graph_n_params(b->s.graph), params),
+		 b->n_workers, b->n_workers == 1 ? "" : "s", (long long)c->batch, c->batch == 1 ? "" : "s");
 	snprintf(c->source, sizeof(c->source), "%s", b->costs.source);
 	c->measured = b->costs.measured;
 	c->cap = b->cap;
@@ -315,7 +321,8 @@ mr_status mr_compare_init(mr_compare *c, const mr_args *args, uint64_t cap, bool
 	st = mr_session_survey(mr_config_job(b.config), &b.s);
 	if (st == MR_OK) {
 		b.s.workers_limit = cap;
-		b.s.program_bytes = mr_memory_of_program(&b.s); /* the program of each row, which the rows before do not add to */
+		b.s.program_bytes = mr_memory_of_program(&b.s); /* the program of each row, which the rows before do not
+		                                                   add to */
 		st = mr_costs_at_hand(&b.s, &b.costs);
 		if (st == MR_OK) {
 			set_up(c, &b);

@@ -1,12 +1,14 @@
 /*
- * compare.h - every registered system on one configuration's model, data and machine: how long a step takes, what it needs.
+ * compare.h - every registered system on one configuration's model, data and machine: how long a step takes, what it
+ * needs.
  *
- * What is compared is a step of train.batch samples: systems that flush, and those that gather several micro-batches into a
- * commit without flushing, cut it into the same number of micro-batches; a system that commits after each takes it as one.
- * Each has the plan, the cut and the memory layout that train would give it. A system whose users choose the chunks of a worker
- * is a row with its default and a row with as many as the model's cut points allow. The baseline is sequential, with a step
- * as one micro-batch and all cores of the machine inside each operator; times that were measured with fewer threads are
- * divided as if more threads were as many times as fast, which is the most that they can be.
+ * What is compared is a step of train.batch samples: systems that flush, and those that gather several micro-batches
+ * into a commit without flushing, cut it into the same number of micro-batches; a system that commits after each takes
+ * it as one. Each has the plan, the cut and the memory layout that train would give it. A system whose users choose the
+ * chunks of a worker is a row with its default and a row with as many as the model's cut points allow. The baseline is
+ * sequential, with a step as one micro-batch and all cores of the machine inside each operator; times that were
+ * measured with fewer threads are divided as if more threads were as many times as fast, which is the most that they
+ * can be.
  */
 #ifndef MR_CLI_COMPARE_H
 #define MR_CLI_COMPARE_H
@@ -55,7 +57,8 @@ typedef struct mr_compare {
 /**
  * Try all. @args: of the command, whose operand is the configuration;
  * @cap: most bytes of the workers, in place of the configuration's limit of the process; 0: that one. @pictures: keep
- * trace records of a stretch that is as long for all. The caller calls fini, also after an error. Errors: the configuration itself is wrong; MR_ERESOURCE.
+ * trace records of a stretch that is as long for all. The caller calls fini, also after an error. Errors: the
+ * configuration itself is wrong; MR_ERESOURCE.
  */
 mr_status mr_compare_init(mr_compare *c, const mr_args *args, uint64_t cap, bool pictures) MR_MUST_USE;
 void mr_compare_fini(mr_compare *c);

@@ -75,12 +75,18 @@ mr_status mr_compare_print(const mr_compare *c, FILE *out)
 			c->cap ? "the workers" : "the process");
 	fprintf(out, "costs    %s\n", c->source);
 	if (c->scaled)
-		fputs("         measured for micro-batches of another size than some of these have, and scaled to theirs\n", out);
+		fputs("         measured for micro-batches of another size than some of these have, and scaled to "
+		      "theirs\n",
+		      out);
 	if (c->divided)
-		fputs("         sequential as if all cores together were as many times as fast as one, which is the most that they can be\n", out);
-	fprintf(out, "margin   what a step may take less and more than predicted, by the errors of live profiles on %s%s\n", mr_margin_source(),
-		!c->measured ? "; nominal costs may be off by more" : "");
-	fputs("alike    rows above (-) and below (+) whose margins meet this one's: which is faster cannot be told\n", out);
+		fputs("         sequential as if all cores together were as many times as fast as one, which is the "
+		      "most that they can be\n",
+		      out);
+	fprintf(out,
+		"margin   what a step may take less and more than predicted, by the errors of live profiles on %s%s\n",
+		mr_margin_source(), !c->measured ? "; nominal costs may be off by more" : "");
+	fputs("alike    rows above (-) and below (+) whose margins meet this one's: which is faster cannot be told\n",
+	      out);
 	fputc('\n', out);
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (uint32_t i = 0; i < c->n; i++)
@@ -94,8 +100,8 @@ mr_status mr_compare_print(const mr_compare *c, FILE *out)
 static void title_of(const mr_compare_row *r, double unit, const char *name, char *text, size_t size)
 {
 	char bytes[16];
-	int n = snprintf(text, size, "%s, %u micro-batch%s: step %.4g %s, bubble %.1f%%, %s a worker, %.3g x weights", r->label,
-			 r->n_micro, r->n_micro == 1 ? "" : "es", r->step_s / unit, name, 100 * r->bubble,
+	int n = snprintf(text, size, "%s, %u micro-batch%s: step %.4g %s, bubble %.1f%%, %s a worker, %.3g x weights",
+			 r->label, r->n_micro, r->n_micro == 1 ? "" : "es", r->step_s / unit, name, 100 * r->bubble,
 			 mr_bytes_text(r->worker_bytes, bytes), r->weight_copies);
 
 	if (r->staleness && n > 0 && (size_t)n < size)
@@ -115,8 +121,12 @@ mr_status mr_compare_draw(const mr_compare *c, FILE *out)
 		const mr_compare_row *r = &c->row[n];
 
 		title_of(r, unit, name, title[n], sizeof(title[n]));
-		p[n] = (mr_schedule_picture){.rec = r->rec, .n_rec = r->n_rec, .n_workers = r->n_workers, .unit = unit * 1e9,
-					     .unit_name = name, .title = title[n]};
+		p[n] = (mr_schedule_picture){.rec = r->rec,
+					     .n_rec = r->n_rec,
+					     .n_workers = r->n_workers,
+					     .unit = unit * 1e9,
+					     .unit_name = name,
+					     .title = title[n]};
 	}
 	if (!p || !title)
 		st = mr_fail(MR_ERESOURCE, "no memory to draw %u systems", c->n);

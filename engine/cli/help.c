@@ -16,7 +16,8 @@ void mr_help_print(FILE *out)
 	      out);
 	for (uint32_t i = 0; mr_command_at(i); i++)
 		fprintf(out, "  %-10s %s\n", mr_command_at(i)->name, mr_command_at(i)->summary);
-	fputs("\nmillrace COMMAND --help (or help COMMAND) describes a command, millrace --version names version and libraries.\n"
+	fputs("\nmillrace COMMAND --help (or help COMMAND) describes a command, millrace --version names version and "
+	      "libraries.\n"
 	      "exit codes: 0 ok, 1 failure, 2 usage, 3 configuration, 4 data, 5 checkpoint, 6 resources, 7 diverged,\n"
 	      "            8 stalled, 128 + n signal n\n",
 	      out);
@@ -72,7 +73,8 @@ void mr_command_help_print(const mr_command *c, FILE *out)
 		mr_option_help_print(o, "--", out);
 	if (c->sets)
 		fprintf(out, "  --set key=value\n      %s\n",
-			c->sets_help ? c->sets_help : "use this value of a key of the configuration, such as train.steps=100");
+			c->sets_help ? c->sets_help
+				     : "use this value of a key of the configuration, such as train.steps=100");
 	fputs("  --help\n      print this text\n", out);
 }
 
@@ -89,7 +91,8 @@ void mr_version_print(FILE *out)
 #endif
 		__VERSION__);
 	if (strcmp(mr_kernels_library(), "none") != 0)
-		fprintf(out, "kernels    AVX2 and AVX-512 of our own; for products that they leave out %s\n", mr_kernels_library());
+		fprintf(out, "kernels    AVX2 and AVX-512 of our own; for products that they leave out %s\n",
+			mr_kernels_library());
 	else
 		fprintf(out, "kernels    portable C; built without oneDNN\n");
 	fprintf(out, "libconfig  %d.%d.%d\n", LIBCONFIG_VER_MAJOR, LIBCONFIG_VER_MINOR, LIBCONFIG_VER_REVISION);

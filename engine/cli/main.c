@@ -16,8 +16,8 @@
 #include "cli/args.h"
 #include "host/env.h"
 
-/* Where a standard stream was closed (>&-), the next file opened would get its number, and what is printed would end up in it:
- * in the lock, the metrics or a checkpoint. Something that cannot be written to takes the place. */
+/* Where a standard stream was closed (>&-), the next file opened would get its number, and what is printed would end up
+ * in it: in the lock, the metrics or a checkpoint. Something that cannot be written to takes the place. */
 static void occupy_standard_streams(void)
 {
 	for (int fd = 0; fd <= 2; fd++)

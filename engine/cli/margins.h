@@ -1,5 +1,6 @@
 /*
- * margins.h - between what and what a step lies whose time was predicted: by the errors that predictions of each system had.
+ * margins.h - between what and what a step lies whose time was predicted: by the errors that predictions of each system
+ * had.
  *
  * margins.def is a table of measured errors. What it does not list gets the widest of them. Errors of one machine and
  * one model are no bound for others: they say which differences between predictions mean nothing.

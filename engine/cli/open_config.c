@@ -19,7 +19,8 @@ mr_status mr_open_config(const mr_args *args, mr_config **out)
 	return st;
 }
 
-static mr_status work_and_close(const mr_args *args, mr_session *s, mr_status (*work)(const mr_args *args, mr_session *s))
+static mr_status work_and_close(const mr_args *args, mr_session *s,
+				mr_status (*work)(const mr_args *args, mr_session *s))
 {
 	mr_status st = work(args, s);
 
@@ -48,16 +49,21 @@ mr_status mr_with_session(const mr_args *args, mr_status (*work)(const mr_args *
 static mr_status check_tokens(const mr_session *s, bool known)
 {
 	if (known && s->graph->input.tokens && !s->alphabet != !s->data->alphabet)
-		return mr_fail(MR_ECKPT, s->alphabet ? "the model was trained on the characters of a text, and the data are %s"
-						     : "the model was not trained on the characters of a text, and the data are %s",
+		return mr_fail(MR_ECKPT,
+			       s->alphabet
+				       ? "the model was trained on the characters of a text, and the data are %s"
+				       : "the model was not trained on the characters of a text, and the data are %s",
 			       s->data->ops->name);
 	if (!known && s->data->alphabet)
-		fputs("millrace: warning: the checkpoint does not hold its vocabulary, as those of older builds: it is taken from "
-		      "the text of the configuration, which must be the text of the training\n", stderr);
+		fputs("millrace: warning: the checkpoint does not hold its vocabulary, as those of older builds: it is "
+		      "taken from "
+		      "the text of the configuration, which must be the text of the training\n",
+		      stderr);
 	return MR_OK;
 }
 
-static mr_status open_trained(const mr_args *args, bool speechless, const mr_config *config, char **alphabet, mr_session *s)
+static mr_status open_trained(const mr_args *args, bool speechless, const mr_config *config, char **alphabet,
+			      mr_session *s)
 {
 	bool known;
 	mr_status st;

@@ -83,8 +83,9 @@ mr_status mr_output_close(const char *path, FILE *out, mr_status st)
 		failed = true;
 	}
 	if (failed && (st == MR_OK || st == MR_EIO))
-		st = mr_fail(MR_EIO, "%s%s%s%s", standard ? "" : path, standard ? "cannot write to standard output" : ": cannot write",
-			     err ? ": " : "", err ? strerror(err) : "");
+		st = mr_fail(MR_EIO, "%s%s%s%s", standard ? "" : path,
+			     standard ? "cannot write to standard output" : ": cannot write", err ? ": " : "",
+			     err ? strerror(err) : "");
 	if (st != MR_OK && !standard)
 		remove_file(path);
 	return st;

@@ -7,7 +7,8 @@
 
 #include "base/status.h"
 
-/** Can @path be written? Asked before long work, so that it is not in vain; leaves no empty file behind. Errors: MR_EIO. */
+/** Can @path be written? Asked before long work, so that it is not in vain; leaves no empty file behind. Errors:
+ * MR_EIO. */
 mr_status mr_output_check(const char *path) MR_MUST_USE;
 
 /** Open @path for writing; "" and "-" are standard output. Errors: MR_EIO. */
@@ -17,7 +18,8 @@ mr_status mr_output_open(const char *path, FILE **out) MR_MUST_USE;
  * is no failure. A file that failed is removed. Errors: @st, or MR_EIO with the name. */
 mr_status mr_output_close(const char *path, FILE *out, mr_status st) MR_MUST_USE;
 
-/** Columns for a picture of characters on @out: what COLUMNS says, or else the terminal, but 40 to 1000; 118 where @out is none. */
+/** Columns for a picture of characters on @out: what COLUMNS says, or else the terminal, but 40 to 1000; 118 where @out
+ * is none. */
 unsigned mr_output_columns(FILE *out);
 
 /** Standard output failed because its reader has left (| head): nobody wants the rest, and that is no failure. */

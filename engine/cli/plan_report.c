@@ -55,7 +55,8 @@ mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out)
 	snprintf(title, sizeof(title), "%s: %s, %u worker%s, %u micro-batch%s a step", s->job->name,
 		 s->plan->system, s->place.n_workers, s->place.n_workers == 1 ? "" : "s", s->n_micro,
 		 s->n_micro == 1 ? "" : "es");
-	snprintf(subtitle, sizeof(subtitle), "step %.4g %s; costs %s", f->step_s / u->seconds, u->name, f->costs.source);
+	snprintf(subtitle, sizeof(subtitle), "step %.4g %s; costs %s", f->step_s / u->seconds, u->name,
+		 f->costs.source);
 	p.rec = rec;
 	p.versions = s->plan->contract.flush == MR_FLUSH_NONE;
 	st = svg ? mr_schedule_picture_svg(&p, out) : mr_schedule_picture_text(&p, mr_output_columns(out), out);
@@ -256,14 +257,17 @@ static void print_times(const mr_forecast *f, FILE *out)
 		snprintf(rate, sizeof(rate), "%.3g", per_s);
 	else
 		mr_count_text((uint64_t)per_s, rate);
-	fprintf(out, "\npredicted  step %.4g %s, %s %s/s", f->step_s / u->seconds, u->name, rate, tokens > 0 ? "tok" : "samples");
+	fprintf(out, "\npredicted  step %.4g %s, %s %s/s", f->step_s / u->seconds, u->name, rate,
+		tokens > 0 ? "tok" : "samples");
 	if (f->costs.measured)
 		fprintf(out, ", %.1f GFLOP/s", mr_graph_flops_train(s->graph) * samples / f->step_s / 1e9);
 	fprintf(out, "; bubble %.1f%% (mean of the workers), %.1f%% (busiest worker)\n", idle_percent(f, f->busy_s),
 		idle_percent(f, f->busiest_s));
 	u = unit_of(s->plan ? f->walk->makespan : 0);
-	if (s->plan && f->walk->n_bodies == 1 && f->walk->makespan > f->step_s * mr_forecast_steps(s->plan) * (1 + SAME_TIME))
-		fprintf(out, "           steps overlap: the first by itself takes %.4g %s\n", f->walk->makespan / u->seconds, u->name);
+	if (s->plan && f->walk->n_bodies == 1 &&
+	    f->walk->makespan > f->step_s * mr_forecast_steps(s->plan) * (1 + SAME_TIME))
+		fprintf(out, "           steps overlap: the first by itself takes %.4g %s\n",
+			f->walk->makespan / u->seconds, u->name);
 	if (s->plan && f->walk->n_bodies > 1)
 		fprintf(out, "           steps overlap: the first %u take %.4g %s\n",
 			f->walk->n_bodies * mr_plan_steps(s->plan), f->walk->makespan / u->seconds, u->name);
@@ -271,7 +275,9 @@ static void print_times(const mr_forecast *f, FILE *out)
 		fprintf(out, "           %zu weight gradient%s taken over from another worker\n", f->walk->n_stolen,
 			f->walk->n_stolen == 1 ? " is" : "s are");
 	if (s->place.shared)
-		fputs("           as if every worker had a core of its own, but here workers share cores: it will take longer\n", out);
+		fputs("           as if every worker had a core of its own, but here workers share cores: it will take "
+		      "longer\n",
+		      out);
 	fprintf(out, "costs      %s\n", f->costs.source);
 }
 

@@ -89,7 +89,8 @@ static mr_status read_prompt(writer *w, const char *prompt)
 		int32_t t = w->s->data->token_of(w->s->data, prompt, &used);
 
 		if (t < 0 && used == 1 && (*prompt < ' ' || *prompt > '~'))
-			return mr_fail(MR_ECONFIG, "sample.prompt: the vocabulary has no byte 0x%02x", (unsigned)(unsigned char)*prompt);
+			return mr_fail(MR_ECONFIG, "sample.prompt: the vocabulary has no byte 0x%02x",
+				       (unsigned)(unsigned char)*prompt);
 		if (t < 0)
 			return mr_fail(MR_ECONFIG, "sample.prompt: the vocabulary has no \"%.*s\"", (int)used, prompt);
 		w->tokens[w->n++] = t;
@@ -116,7 +117,8 @@ static mr_status make_model(writer *w, const mr_state_list *model)
 	for (size_t i = 0; i < own.model.n && st == MR_OK; i++) {
 		if (i >= model->n || strcmp(own.model.at[i].name, model->at[i].name) ||
 		    own.model.at[i].bytes != model->at[i].bytes)
-			st = mr_fail(MR_EINVAL, "the weights at hand are not those of this model (%s)", own.model.at[i].name);
+			st = mr_fail(MR_EINVAL, "the weights at hand are not those of this model (%s)",
+				     own.model.at[i].name);
 		else
 			memcpy(own.model.at[i].data, model->at[i].data, own.model.at[i].bytes);
 	}
@@ -147,7 +149,8 @@ static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 	MR_TRY(read_prompt(w, prompt));
 	fputs(prompt, out);
 	live = isatty(fileno(out));
-	for (int64_t i = 0; i < want && !mr_signals_end() && !ferror(out); i++) { /* behind a training Ctrl-C ends the text */
+	/* behind a training Ctrl-C ends the text */
+	for (int64_t i = 0; i < want && !mr_signals_end() && !ferror(out); i++) {
 		MR_TRY(next(w, out));
 		if (live)
 			fflush(out);
@@ -168,7 +171,8 @@ mr_status mr_sample_write(const mr_session *s, const mr_state_list *model, FILE 
 	mr_status st;
 
 	if (!can_write(s))
-		return mr_fail(MR_ECONFIG, "only a model of text can write a sample: the data are %s", s->data->ops->name);
+		return mr_fail(MR_ECONFIG, "only a model of text can write a sample: the data are %s",
+			       s->data->ops->name);
 	st = write_all(&w, model, out);
 	mr_sequential_destroy(w.q);
 	free(w.tokens);

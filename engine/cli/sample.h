@@ -1,9 +1,9 @@
 /*
  * sample.h - let a trained language model write.
  *
- * One token at a time: the last `context` tokens go through the model (the rest of the window is padding that causal attention
- * cannot see), the logits at the last position are divided by the temperature, all but the top_k are dropped, and one
- * token is drawn by a random number that depends on (seed, position) alone.
+ * One token at a time: the last `context` tokens go through the model (the rest of the window is padding that causal
+ * attention cannot see), the logits at the last position are divided by the temperature, all but the top_k are dropped,
+ * and one token is drawn by a random number that depends on (seed, position) alone.
  */
 #ifndef MR_CLI_SAMPLE_H
 #define MR_CLI_SAMPLE_H
@@ -14,11 +14,13 @@
 
 /**
  * Write sample.tokens tokens after sample.prompt to @out, with the weights in @model (mr_state's list).
- * Errors: MR_ECONFIG when the model or the data cannot write text, or the prompt holds a character that the vocabulary lacks.
+ * Errors: MR_ECONFIG when the model or the data cannot write text, or the prompt holds a character that the vocabulary
+ * lacks.
  */
 mr_status mr_sample_write(const mr_session *s, const mr_state_list *model, FILE *out) MR_MUST_USE;
 
-/** At the end of a training whose configuration has a sample group: print a sample, with a heading. Otherwise nothing. */
+/** At the end of a training whose configuration has a sample group: print a sample, with a heading. Otherwise nothing.
+ */
 mr_status mr_sample_at_end(mr_session *s) MR_MUST_USE;
 
 #endif

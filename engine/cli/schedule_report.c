@@ -52,7 +52,8 @@ static void title_of(const mr_schedule_job *job, char *text, size_t size)
 	uint32_t n = job->params.n_bodies;
 
 	snprintf(text, size, "%s, %u worker%s, %u stage%s, %u micro-batch%s", p->system, p->n_workers,
-		 p->n_workers == 1 ? "" : "s", p->n_stages, p->n_stages == 1 ? "" : "s", p->n_micro, p->n_micro == 1 ? "" : "es");
+		 p->n_workers == 1 ? "" : "s", p->n_stages, p->n_stages == 1 ? "" : "s", p->n_micro,
+		 p->n_micro == 1 ? "" : "es");
 	if (n > 1)
 		snprintf(text + strlen(text), size - strlen(text), ", %u iterations", n);
 }
@@ -92,7 +93,8 @@ static mr_status put_figures(const mr_schedule_job *job, const mr_metrics *m, FI
 		m->weight_copies == 1 ? "y" : "ies", m->gradient_copies, m->gradient_copies == 1 ? "y" : "ies",
 		most(m->staleness, m->n_stages));
 	if (m->steals)
-		fprintf(out, "%zu weight gradient%s taken over from another worker\n", m->n_stolen, m->n_stolen == 1 ? " is" : "s are");
+		fprintf(out, "%zu weight gradient%s taken over from another worker\n", m->n_stolen,
+			m->n_stolen == 1 ? " is" : "s are");
 	if (*mr_sim_options_text(job->options, bent, sizeof(bent)))
 		fprintf(out, "%s\n", bent);
 	fputc('\n', out);

@@ -16,8 +16,8 @@ typedef struct mr_schedule_job {
 	uint16_t n_nodes;
 } mr_schedule_job;
 
-/** Write @job to @out in @format: text, json, ascii or svg. Errors: of the simulation; MR_EUSAGE when --straggler names a
- * worker that there is not; MR_EIO, MR_ERESOURCE. */
+/** Write @job to @out in @format: text, json, ascii or svg. Errors: of the simulation; MR_EUSAGE when --straggler names
+ * a worker that there is not; MR_EIO, MR_ERESOURCE. */
 mr_status mr_schedule_report(const mr_schedule_job *job, const char *format, FILE *out) MR_MUST_USE;
 
 #endif

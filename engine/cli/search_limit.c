@@ -11,7 +11,8 @@ static double seconds_of(const mr_config *config)
 
 void mr_search_limit_print(const mr_sched_ops *ops, double seconds, uint64_t n, FILE *out)
 {
-	fprintf(out, "%s = %llu is what %s = %g came to, and gives the same plan\n", ops->counted, (unsigned long long)n, ops->timed, seconds);
+	fprintf(out, "%s = %llu is what %s = %g came to, and gives the same plan\n", ops->counted,
+		(unsigned long long)n, ops->timed, seconds);
 }
 
 mr_status mr_search_limit_settle(mr_config *config, uint64_t n)
@@ -54,7 +55,8 @@ mr_status mr_search_limit_take_up(mr_config *config)
 		return MR_OK;
 	mr_strbuf_init(&path);
 	mr_strbuf_printf(&path, "%s/resolved.cfg", mr_config_job(config)->run_dir);
-	st = path.failed ? mr_fail(MR_ERESOURCE, "no memory for a path") : read_count(mr_strbuf_text(&path), mr_job_system(mr_config_job(config)), &n);
+	st = path.failed ? mr_fail(MR_ERESOURCE, "no memory for a path")
+			 : read_count(mr_strbuf_text(&path), mr_job_system(mr_config_job(config)), &n);
 	mr_strbuf_fini(&path);
 	return st == MR_OK && n ? mr_config_count_as(config, n) : st;
 }

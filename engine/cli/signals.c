@@ -7,8 +7,8 @@
 
 #include "host/clock.h"
 
-/* What comes this soon after the first one is the same wish: timeout(1) signals the process and then its group, systemd and
- * shells that end send SIGTERM and SIGHUP, or SIGHUP twice. A user's second Ctrl-C takes longer. */
+/* What comes this soon after the first one is the same wish: timeout(1) signals the process and then its group, systemd
+ * and shells that end send SIGTERM and SIGHUP, or SIGHUP twice. A user's second Ctrl-C takes longer. */
 #define BURST_NS (200 * UINT64_C(1000000))
 
 /* Lock-free atomics are safe in handlers; everything is read and written by one word. */
@@ -65,8 +65,8 @@ static void install(void (*end)(int))
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		struct sigaction was;
 
-		/* nohup: whoever ignored it wants the run to outlive the terminal. (Shells ignore SIGINT for what runs in the
-		 * background, which says nothing about wishes.) */
+		/* nohup: whoever ignored it wants the run to outlive the terminal. (Shells ignore SIGINT for what runs
+		 * in the background, which says nothing about wishes.) */
 		if (ends[i] == SIGHUP && !sigaction(SIGHUP, NULL, &was) && was.sa_handler == SIG_IGN)
 			continue;
 		sigaction(ends[i], &a, NULL);

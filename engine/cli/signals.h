@@ -3,15 +3,16 @@
  *
  * While it runs:
  *
- *	SIGINT, SIGTERM, SIGHUP, SIGXCPU   finish the step (an evaluation is broken off), save, end with 128 + n; a second
- *	                                   one ends at once (what comes within 0.2 s of the first belongs to it); SIGHUP only
- *	                                   if it was not ignored at the start (nohup)
+ *	SIGINT, SIGTERM, SIGHUP, SIGXCPU   finish the step (an evaluation is broken off), save, end with 128 + n; a
+ *	                                   second one ends at once (what comes within 0.2 s of the first belongs to it);
+ *	                                   SIGHUP only if it was not ignored at the start (nohup)
  *	SIGUSR1                            save at the next step and go on
  *
- * Handlers only set flags; the training loop looks at them between steps. Threads of the engine have all signals blocked.
+ * Handlers only set flags; the training loop looks at them between steps. Threads of the engine have all signals
+ * blocked.
  *
- * Before its first step, while data are read and memory is set up, there is nothing to finish: what asks to end does so at
- * once with 128 + n, and what the start has made is undone. SIGUSR1 is remembered.
+ * Before its first step, while data are read and memory is set up, there is nothing to finish: what asks to end does so
+ * at once with 128 + n, and what the start has made is undone. SIGUSR1 is remembered.
  */
 #ifndef MR_CLI_SIGNALS_H
 #define MR_CLI_SIGNALS_H

@@ -41,7 +41,8 @@ static void layers_text(const mr_session *s, uint16_t stage, char *text, size_t 
 		snprintf(text, size, "%s .. %s", first->name, last->name);
 }
 
-static mr_status fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint16_t stage, texts *t, mr_report_stage_row *row)
+static mr_status fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint16_t stage, texts *t,
+		      mr_report_stage_row *row)
 {
 	uint16_t w = s->plan ? mr_plan_worker(s->plan, pipe, stage) : 0;
 	mr_run_memory m;

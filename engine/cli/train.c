@@ -31,10 +31,12 @@ static uint64_t now_ns(const mr_train *t)
 	return t->last.step ? t->last.time_ns : t->start_ns;
 }
 
-/* A simulated clock has gone on to the end of the last instruction of all workers, which may lie behind the last step. */
+/* A simulated clock has gone on to the end of the last instruction of all workers, which may lie behind the last step.
+ */
 static uint64_t clock_ns(const mr_train *t)
 {
-	return t->clock ? mr_executor_run_of(&t->s.executor)->start_ns + mr_executor_stands_ns(&t->s.executor) : mr_clock_ns();
+	return t->clock ? mr_executor_run_of(&t->s.executor)->start_ns + mr_executor_stands_ns(&t->s.executor)
+			: mr_clock_ns();
 }
 
 static uint64_t samples_per_step(const mr_train *t)
@@ -50,8 +52,8 @@ static double rate(const mr_train *t, uint64_t steps, uint64_t ns)
 	return (double)(steps * samples_per_step(t)) * (double)(tokens ? tokens : 1) / ((double)ns / 1e9);
 }
 
-/* Rates end with the last step known, not now: of short steps many become known at once. The busy times are those of now, which
- * in a short window says nothing. */
+/* Rates end with the last step known, not now: of short steps many become known at once. The busy times are those of
+ * now, which in a short window says nothing. */
 static mr_progress_state progress_state(mr_train *t)
 {
 	mr_progress_state p = mr_progress_state_at(t->last.step, t->n_steps);
@@ -161,7 +163,8 @@ static mr_status evaluate(mr_train *t)
 	MR_FAULT_POINT("train.eval");
 	st = mr_executor_eval(&t->s.executor, mr_signals_go_on, NULL, &t->val_loss);
 	t->eval_ns += now_ns(t) - begin;
-	if (st == MR_ESTOPPED) /* a part of the validation data says nothing: no row, and no loss beside the checkpoint */
+	/* a part of the validation data says nothing: no row, and no loss beside the checkpoint */
+	if (st == MR_ESTOPPED)
 		return MR_OK;
 	MR_TRY(st);
 	t->accuracy = mr_executor_accuracy(&t->s.executor);
@@ -188,7 +191,8 @@ static mr_checkpoints_case case_of(const mr_train *t, bool can_wait)
 	return (mr_checkpoints_case){
 		.step = t->step,
 		.loss = t->last.step ? t->last.loss : (double)NAN,
-		.val_loss = t->val_step == t->step ? t->val_loss : (double)NAN, /* only that says anything about these weights */
+		.val_loss = t->val_step == t->step ? t->val_loss
+						   : (double)NAN, /* only that says anything about these weights */
 		.best_loss = t->best,
 		.can_wait = can_wait,
 	};
@@ -207,7 +211,8 @@ static mr_status save(mr_train *t, bool can_wait)
 	if (!saved)
 		return MR_OK;
 	t->saved = t->step;
-	if (mr_checkpoints_is_best(&c)) /* not before it is saved: what failed to be must not keep a later one from being marked */
+	/* not before it is saved: what failed to be must not keep a later one from being marked */
+	if (mr_checkpoints_is_best(&c))
 		t->best = c.val_loss;
 	return MR_OK;
 }
@@ -226,7 +231,8 @@ static mr_status ended_by(const mr_train *t, mr_status st)
 			 (unsigned long long)best);
 	if (!t->saved)
 		return mr_fail(st, "%s; no checkpoint had been saved before", why);
-	if (mr_checkpoints_check(t->dir.checkpoints, t->saved) != MR_OK) { /* somebody may have deleted the folder meanwhile */
+	/* somebody may have deleted the folder meanwhile */
+	if (mr_checkpoints_check(t->dir.checkpoints, t->saved) != MR_OK) {
 		snprintf(lost, sizeof(lost), "%s", mr_error_text());
 		return mr_fail(st, "%s; and the checkpoint of step %llu, saved before, cannot be used: %s", why,
 			       (unsigned long long)t->saved, lost);
@@ -243,7 +249,8 @@ static uint64_t multiple_after(uint64_t step, uint64_t every)
 /* The next step at which something is due. */
 static uint64_t next_stop(const mr_train *t)
 {
-	uint64_t next = t->n_steps, e = multiple_after(t->step, t->eval_every), s = multiple_after(t->step, t->save_every);
+	uint64_t next = t->n_steps, e = multiple_after(t->step, t->eval_every),
+		 s = multiple_after(t->step, t->save_every);
 
 	next = e < next ? e : next;
 	next = s < next ? s : next;
@@ -259,8 +266,8 @@ static bool eval_is_due(const mr_train *t)
 	return t->step == t->n_steps || (t->eval_every && t->step % t->eval_every == 0);
 }
 
-/* *@leave: a signal has asked to end, and what it asks for has been done. One that comes later is for the next round: it
- * pauses the executor at once. */
+/* *@leave: a signal has asked to end, and what it asks for has been done. One that comes later is for the next round:
+ * it pauses the executor at once. */
 static mr_status do_due(mr_train *t, bool *leave)
 {
 	bool end = t->step == t->n_steps, asked;
@@ -281,8 +288,8 @@ static mr_status do_due(mr_train *t, bool *leave)
 	return MR_OK;
 }
 
-/* Where a signal broke an evaluation off, it is taken up. It may show that the checkpoint which was saved then is the best: saved
- * again it says so. */
+/* Where a signal broke an evaluation off, it is taken up. It may show that the checkpoint which was saved then is the
+ * best: saved again it says so. */
 static mr_status take_up_eval(mr_train *t)
 {
 	mr_checkpoints_case c;

@@ -1,8 +1,9 @@
 /*
  * train.h - the course of a training: steps, evaluations, checkpoints, signals, and what is written meanwhile.
  *
- * The steering thread lets the executor run to the next thing that is due (an evaluation, a checkpoint, the end of a traced
- * stretch, the last step) or to where a signal asks it to pause, does what is due, and goes on. None of that changes a number.
+ * The steering thread lets the executor run to the next thing that is due (an evaluation, a checkpoint, the end of a
+ * traced stretch, the last step) or to where a signal asks it to pause, does what is due, and goes on. None of that
+ * changes a number.
  */
 #ifndef MR_CLI_TRAIN_H
 #define MR_CLI_TRAIN_H
@@ -17,11 +18,11 @@
 #include "session/trajectory.h"
 
 typedef struct mr_train_opts {
-	const char *resume;      /* NULL: from the start; "": from the newest checkpoint; or from the one of that name ("best",
-	                            "step-00000100") */
+	const char *resume;      /* NULL: from the start; "": from the newest checkpoint; or from the one of that name
+	                            ("best", "step-00000100") */
 	const char *trajectory;  /* write the weights of every version there as JSON (tiny models); NULL: no */
-	const char *record;      /* racing systems, and W that any worker may take: write the order that was taken there,
-	                            as a plan; NULL: no */
+	const char *record;      /* racing systems, and W that any worker may take: write the order that was taken
+	                            there, as a plan; NULL: no */
 	const char *plan;        /* train the plan in this file; NULL: the system's own, or with resume the run's */
 	const char *replay;      /* carry out the record in this file; NULL: none */
 	const mr_values *virtual_time; /* simulate, with these MR_VIRTUAL_OPTIONS; NULL: the clock tells the time */
@@ -46,11 +47,13 @@ typedef struct mr_train {
 	double val_loss;             /* the last one; NAN */
 	double accuracy;             /* and the part of its targets that were predicted; NAN */
 	uint64_t val_step;           /* whose weights it is of */
-	double peak_gflops;          /* of the cores in use, measured with the instructions of `isa`, or as configured */
+	double peak_gflops;          /* of the cores in use, measured with the instructions of `isa`, or as configured
+	                                */
 	const char *isa;             /* NULL: configured */
 	double flops;                /* of one sample's training step */
 	double seconds_before;       /* of earlier sessions of this run */
-	uint64_t start_ns, train_ns; /* this session: begin; time inside the executor's steps. Virtual where the training is */
+	uint64_t start_ns, train_ns; /* this session: begin; time inside the executor's steps. Virtual where the
+	                                training is */
 	uint64_t eval_ns, save_ns;   /* in evaluations, and in saving checkpoints */
 	uint64_t end_ns;             /* when the last of these had ended */
 	uint64_t begun_ns;           /* begin by the real clock, for how often the progress line is drawn */
@@ -66,17 +69,17 @@ typedef struct mr_train {
 } mr_train;
 
 /**
- * Train as @config and @opts say; a limit of time in it becomes what it has come to (budget.h). *@signal is the signal that ended it, or 0.
- * Errors: any of the codes of base/status.h, with a sentence; everything saved so far stays.
+ * Train as @config and @opts say; a limit of time in it becomes what it has come to (budget.h). *@signal is the signal
+ * that ended it, or 0. Errors: any of the codes of base/status.h, with a sentence; everything saved so far stays.
  */
 mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal) MR_MUST_USE;
 
 /* --- train_start.c --- */
 
 /**
- * All that comes before the first step: the session, the folder, the executor, what a checkpoint gives back, the files. A signal that asks
- * to end ends the program there and leaves the folder as it was; from the last files on it is mr_signals_end's. Errors: any; whoever gets
- * one gives up.
+ * All that comes before the first step: the session, the folder, the executor, what a checkpoint gives back, the files.
+ * A signal that asks to end ends the program there and leaves the folder as it was; from the last files on it is
+ * mr_signals_end's. Errors: any; whoever gets one gives up.
  */
 mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *opts) MR_MUST_USE;
 
@@ -86,7 +89,8 @@ void mr_train_give_up(mr_train *t);
 /* --- train_report.c: what the user sees before and after --- */
 void mr_train_print_start(const mr_train *t);
 void mr_train_print_end(const mr_train *t);
-/** usage_report.c: versions and bytes in use at once, measured and predicted, to standard output and to memory.json. Nothing of sequential. */
+/** usage_report.c: versions and bytes in use at once, measured and predicted, to standard output and to memory.json.
+ * Nothing of sequential. */
 mr_status mr_train_report_usage(const mr_train *t) MR_MUST_USE;
 /** The norm that @rec knows, global or of the last stage; NAN: none. */
 double mr_train_norm(const mr_step_rec *rec);

@@ -15,8 +15,8 @@
 #include "report/table.h"
 #include "store/crc_file.h"
 
-/* A table that could not be written spoils no training; without a reader (| head) it is not even worth a word. Standard output
- * fails for good, so it is told once. */
+/* A table that could not be written spoils no training; without a reader (| head) it is not even worth a word. Standard
+ * output fails for good, so it is told once. */
 static void complain(mr_status st)
 {
 	static bool told;
@@ -25,7 +25,8 @@ static void complain(mr_status st)
 		return;
 	told = ferror(stdout) != 0;
 	if (told)
-		fprintf(stderr, "millrace: warning: cannot write to standard output, so tables and progress are lost; the training goes on\n");
+		fprintf(stderr, "millrace: warning: cannot write to standard output, so tables and progress are lost; "
+				"the training goes on\n");
 	else
 		fprintf(stderr, "millrace: %s\n", mr_error_text());
 }
@@ -40,7 +41,8 @@ static void cores_text(const mr_place_worker *w, char *text, size_t size)
 
 		while (end + 1 < w->n_threads && w->cpu[end + 1] == w->cpu[end] + 1)
 			end++;
-		n += snprintf(text + n, size - (size_t)n, end > i ? "%s%u-%u" : "%s%u", i ? "," : "", w->cpu[i], w->cpu[end]);
+		n += snprintf(text + n, size - (size_t)n, end > i ? "%s%u-%u" : "%s%u", i ? "," : "", w->cpu[i],
+			      w->cpu[end]);
 		i = end;
 	}
 }
@@ -60,8 +62,10 @@ static void print_system(const mr_train *t)
 		printf("; plan %016" PRIx64 ", staleness at most %u", s->plan_hash, s->plan->contract.max_staleness);
 	putchar('\n');
 	if (clip > 0 && s->plan && !s->plan->contract.clip)
-		printf("clipping to norm %g per stage: this system never has one moment at which a global norm exists; metrics.jsonl has that of the "
-		       "last stage\n", clip);
+		printf("clipping to norm %g per stage: this system never has one moment at which a global norm exists; "
+		       "metrics.jsonl has that of the "
+		       "last stage\n",
+		       clip);
 	else if (clip > 0)
 		printf("clipping to global norm %g, which metrics.jsonl has\n", clip);
 }
@@ -126,7 +130,8 @@ static void stages_of(const mr_run *run, uint16_t w, char *text, size_t size)
 static void print_unknown_delays(const mr_train *t, bool known)
 {
 	if (!known && !t->clock)
-		printf("descheduled: unknown, since this kernel has no /proc/PID/schedstat: time that other programs had the cores counts as busy or waiting\n");
+		printf("descheduled: unknown, since this kernel has no /proc/PID/schedstat: time that other programs "
+		       "had the cores counts as busy or waiting\n");
 }
 
 static void print_workers(const mr_train *t)
@@ -179,7 +184,8 @@ static void print_stolen(const mr_train *t)
 	}
 	if (!p->contract.steal)
 		return;
-	printf("stolen: %llu weight gradient%s taken over from another worker", (unsigned long long)stolen, stolen == 1 ? " was" : "s were");
+	printf("stolen: %llu weight gradient%s taken over from another worker", (unsigned long long)stolen,
+	       stolen == 1 ? " was" : "s were");
 	if (all)
 		printf(", of %llu that could have been", (unsigned long long)all);
 	fputc('\n', stdout);
@@ -270,15 +276,15 @@ void mr_train_print_end(const mr_train *t)
 	char text[32];
 
 	if (idle && t->step >= t->n_steps) { /* resumed where it had ended, or with a smaller train.steps */
-		printf("\nnothing to do: the run is at step %llu, and train.steps asks for %llu", (unsigned long long)t->step,
-		       (unsigned long long)t->n_steps);
+		printf("\nnothing to do: the run is at step %llu, and train.steps asks for %llu",
+		       (unsigned long long)t->step, (unsigned long long)t->n_steps);
 		print_evaluation(t, "; "); /* one that a signal had broken off */
 		putchar('\n');
 		fflush(stdout);
 		return;
 	}
-	printf("\n%s %llu of %llu steps in ", t->step == t->n_steps ? "done:" : "stopped at", (unsigned long long)t->step,
-	       (unsigned long long)t->n_steps);
+	printf("\n%s %llu of %llu steps in ", t->step == t->n_steps ? "done:" : "stopped at",
+	       (unsigned long long)t->step, (unsigned long long)t->n_steps);
 	print_times(t);
 	if (t->last.step)
 		printf(", loss %s", mr_loss_text(t->last.loss, text));
@@ -291,7 +297,8 @@ void mr_train_print_end(const mr_train *t)
 	       mr_executor_run_of(&t->s.executor) && !idle ? "memory.json, " : "");
 	printf(t->trace_written ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
 	if (mr_job_trace_steps(t->s.job, &first, &last) && !t->trace_written)
-		printf("no trace: %s\n", t->s.plan ? "this session had no step of trace.steps" : "sequential has no pipeline to trace");
+		printf("no trace: %s\n",
+		       t->s.plan ? "this session had no step of trace.steps" : "sequential has no pipeline to trace");
 	fflush(stdout);
 }
 
@@ -358,7 +365,8 @@ mr_status mr_train_write_trace(const mr_train *t)
 		if (st == MR_EIO)
 			st = mr_crc_file_error(t->dir.trace, "cannot write", errno);
 	} else {
-		st = f ? mr_fail(MR_ERESOURCE, "no memory for a trace") : mr_crc_file_error(t->dir.trace, "cannot write", error);
+		st = f ? mr_fail(MR_ERESOURCE, "no memory for a trace")
+		       : mr_crc_file_error(t->dir.trace, "cannot write", error);
 	}
 	free(recs);
 	free(name);

@@ -93,9 +93,13 @@ static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session
 	if (!o->trajectory)
 		return MR_OK;
 	if (o->resume)
-		return mr_fail(MR_EUSAGE, "--trajectory records a run from its first step, so it does not go with --resume");
-	if (t->s.plan && t->s.plan->n_pipes > 1 && !mr_contract_replicates(&t->s.plan->contract) && !mr_plan_has_stage_replicas(t->s.plan))
-		return mr_fail(MR_EUSAGE, "--trajectory follows a stage on the one worker that commits its weights; %s has %u pipes, which share each commit",
+		return mr_fail(MR_EUSAGE,
+			       "--trajectory records a run from its first step, so it does not go with --resume");
+	if (t->s.plan && t->s.plan->n_pipes > 1 && !mr_contract_replicates(&t->s.plan->contract) &&
+	    !mr_plan_has_stage_replicas(t->s.plan))
+		return mr_fail(MR_EUSAGE,
+			       "--trajectory follows a stage on the one worker that commits its weights; %s has %u "
+			       "pipes, which share each commit",
 			       t->s.job->system.name, t->s.plan->n_pipes);
 	MR_TRY(mr_output_check(o->trajectory));
 	if (t->s.plan)
@@ -112,7 +116,8 @@ static mr_status make_clock(mr_train *t, const mr_train_opts *o, mr_session_opts
 	if (!o->virtual_time)
 		return MR_OK;
 	if (!t->s.plan)
-		return mr_fail(MR_ECONFIG, "sequential has no schedule to simulate: it is one worker that runs layer after layer");
+		return mr_fail(MR_ECONFIG,
+			       "sequential has no schedule to simulate: it is one worker that runs layer after layer");
 	MR_TRY(mr_virtual_create(&t->s, o->virtual_time, &t->clock));
 	so->clock = mr_virtual_clock(t->clock);
 	so->source = so->clock ? NULL : mr_virtual_next;
@@ -127,7 +132,8 @@ static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_sessi
 	uint64_t end = t->s.plan ? mr_run_last_step(t->s.plan) : UINT64_MAX;
 
 	if ((o->record || o->replay) && o->resume)
-		return mr_fail(MR_EUSAGE, "--%s goes from a run's first step to its last, so it does not go with --resume",
+		return mr_fail(MR_EUSAGE,
+			       "--%s goes from a run's first step to its last, so it does not go with --resume",
 			       o->record ? "record" : "replay");
 	if (t->s.plan_path && steps > end)
 		return mr_fail(MR_ECONFIG, "%s: the plan has %llu steps, and train.steps asks for %llu", t->s.plan_path,
@@ -135,10 +141,13 @@ static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_sessi
 	if (!o->record)
 		return MR_OK;
 	if (!t->s.plan || !(t->s.plan->contract.racing || t->s.plan->contract.steal) || o->replay)
-		return mr_fail(MR_EUSAGE, "--record writes the order that a racing system took, or who took which weight gradient with steal = true; this one's order is fixed, and its weights with it");
+		return mr_fail(MR_EUSAGE,
+			       "--record writes the order that a racing system took, or who took which weight gradient "
+			       "with steal = true; this one's order is fixed, and its weights with it");
 	if (steps > MR_RECORD_MAX / t->s.n_micro)
-		return mr_fail(MR_EUSAGE, "--record keeps the order of at most %u micro-batches, and %llu steps of %u are more", MR_RECORD_MAX,
-			       (unsigned long long)steps, t->s.n_micro);
+		return mr_fail(MR_EUSAGE,
+			       "--record keeps the order of at most %u micro-batches, and %llu steps of %u are more",
+			       MR_RECORD_MAX, (unsigned long long)steps, t->s.n_micro);
 	so->record_micro = steps * t->s.n_micro;
 	return mr_output_check(o->record);
 }
@@ -151,9 +160,11 @@ static mr_status check_valid(const mr_session *s)
 	if (!s->job->train.eval_every || s->data->n_valid)
 		return MR_OK;
 	if (s->graph->input.tokens)
-		snprintf(window, sizeof(window), ", or none as long as a window of %lld tokens", (long long)s->graph->input.rows);
+		snprintf(window, sizeof(window), ", or none as long as a window of %lld tokens",
+			 (long long)s->graph->input.rows);
 	return mr_job_blame(s->job, MR_JOB_TRAIN, "eval_every",
-			       mr_fail(MR_ECONFIG, "there is nothing to evaluate: %s has no validation part%s", s->data->ops->name, window));
+			    mr_fail(MR_ECONFIG, "there is nothing to evaluate: %s has no validation part%s",
+				    s->data->ops->name, window));
 }
 
 static void undo(const void *dir)

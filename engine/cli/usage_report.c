@@ -1,4 +1,5 @@
-/* usage_report.c - what the training had in use of its storage, beside the prediction: a table at the end, and memory.json. */
+/* usage_report.c - what the training had in use of its storage, beside the prediction: a table at the end, and
+ * memory.json. */
 #include <stdlib.h>
 
 #include "base/file.h"

@@ -67,7 +67,8 @@ static mr_status find_asked(const mr_job *job, const char *asked, char **path)
 
 	if (!*asked)
 		return mr_weights_find(run, path);
-	if (strcmp(asked, "best") != 0 && (strncmp(asked, "step-", 5) != 0 || strchr(asked, '/') || has(asked, "MANIFEST.json")))
+	if (strcmp(asked, "best") != 0 &&
+	    (strncmp(asked, "step-", 5) != 0 || strchr(asked, '/') || has(asked, "MANIFEST.json")))
 		return mr_weights_find(asked, path);
 	folder = join(run, "checkpoints");
 	if (!folder)

@@ -12,9 +12,12 @@
 #include "session/session.h"
 
 /** The --checkpoint option of a command. */
-#define MR_CHECKPOINT_OPTION                                                                                   \
-	{"checkpoint", MR_OPT_STRING, "", 0, 0, NULL, NULL,                                                    \
-	 "a checkpoint, a folder of checkpoints or the folder of a run; best, or a name such as step-00000100: in run.dir; empty: the newest there"}
+#define MR_CHECKPOINT_OPTION \
+	{ \
+		"checkpoint", MR_OPT_STRING, "", 0, 0, NULL, NULL, \
+			"a checkpoint, a folder of checkpoints or the folder of a run; best, or a name such as " \
+			"step-00000100: in run.dir; empty: the newest there" \
+	}
 
 /** The one checkpoint that @path means; the caller frees *@out. A checkpoint named itself is not verified. Errors:
  * MR_ECKPT. */
@@ -29,8 +32,8 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
 			  uint64_t *step) MR_MUST_USE;
 
 /**
- * The characters of the trained model that the command names (nn/dataset.h), for the caller to free; *@out is NULL where the checkpoint
- * is of another kind of data (*@known), or of a build that did not note them. Errors: MR_ECKPT.
+ * The characters of the trained model that the command names (nn/dataset.h), for the caller to free; *@out is NULL
+ * where the checkpoint is of another kind of data (*@known), or of a build that did not note them. Errors: MR_ECKPT.
  */
 mr_status mr_weights_alphabet(const mr_job *job, const mr_args *args, char **out, bool *known) MR_MUST_USE;
 

@@ -61,7 +61,8 @@ function(mr_layer name)
     set_property(SOURCE ${vec}_avx512.c ${vec}_gemm_avx512.c PROPERTY COMPILE_OPTIONS
       ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
   endif()
-  target_include_directories(mr_${name} PUBLIC ${PROJECT_SOURCE_DIR}/engine ${PROJECT_SOURCE_DIR}/engine/include ${PROJECT_SOURCE_DIR})
+  target_include_directories(mr_${name} PUBLIC ${PROJECT_SOURCE_DIR}/engine ${PROJECT_SOURCE_DIR}/engine/include
+    ${PROJECT_SOURCE_DIR})
   foreach(dep ${L_USES})
     if(TARGET mr_${dep})
       target_link_libraries(mr_${name} PUBLIC mr_${dep})
@@ -101,8 +102,8 @@ function(mr_perf_programs)
   endforeach()
 endfunction()
 
-# libmillrace, static and shared: the layers up to the session, behind the headers of engine/include/millrace. Only what these
-# declare is exported (engine/include/millrace.map).
+# libmillrace, static and shared: the layers up to the session, behind the headers of engine/include/millrace. Only what
+# these declare is exported (engine/include/millrace.map).
 function(mr_library)
   set(objects "")
   foreach(layer ${ARGN})
@@ -127,7 +128,8 @@ function(mr_library)
     target_include_directories(millrace_${kind} PUBLIC
       $<BUILD_INTERFACE:${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   endforeach()
-  set_target_properties(millrace_shared PROPERTIES EXPORT_NAME millrace VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  set_target_properties(millrace_shared PROPERTIES EXPORT_NAME millrace VERSION ${PROJECT_VERSION} SOVERSION
+    ${PROJECT_VERSION_MAJOR}
     LINK_DEPENDS ${map})
   target_link_options(millrace_shared PRIVATE -Wl,--version-script=${map})
   if(MILLRACE_SANITIZE)
@@ -141,7 +143,8 @@ function(mr_library)
   # Outside, the static library's dependencies are named in the pkg-config file.
   target_link_libraries(millrace_static PUBLIC $<BUILD_INTERFACE:${libs}>)
 
-  # By name and not as Requires.private: of these the shared libraries are meant, not what they would need as static ones.
+  # By name and not as Requires.private: of these the shared libraries are meant, not what they would need as static
+  # ones.
   set(private "-ljansson -lhwloc -lz -lm -pthread")
   if(MILLRACE_DNNL)
     string(APPEND private " -ldnnl")
@@ -157,7 +160,8 @@ function(mr_library)
   install(TARGETS millrace_shared EXPORT millraceTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(TARGETS millrace_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT millraceTargets NAMESPACE millrace:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
-  install(FILES ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/millraceConfig.cmake ${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake
+  install(FILES ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/millraceConfig.cmake
+    ${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
   install(FILES ${PROJECT_BINARY_DIR}/millrace.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
   install(DIRECTORY ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include/millrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -1,16 +1,18 @@
 # One CUnit runner a layer, linked with that layer and what lies below it, so that an upward call does not link.
 #
-# tests/<layer>/test_<suite>.c, slow_<suite>.c and long_<suite>.c each define `void mr_suite_<suite>(void)`, which registers
-# its CUnit tests. Every such file becomes the ctest <layer>.<suite> with the label fast, slow or long.
+# tests/<layer>/test_<suite>.c, slow_<suite>.c and long_<suite>.c each define `void mr_suite_<suite>(void)`, which
+# registers its CUnit tests. Every such file becomes the ctest <layer>.<suite> with the label fast, slow or long.
 # tests/<layer>/*.sh are run with the paths of the source tree and the build tree. tests/system sees every layer;
 # tests/layers has no code of ours to link, only rules about the tree.
 #
-# `mill test` runs several builds as one CTest run. Its sanitized builds set MILLRACE_TEST_PREFIX (asan, tsan), which goes
-# in front of names and labels (asan.base.arena, asan-fast), and MILLRACE_TEST_ONLY when only some folders are wanted.
+# `mill test` runs several builds as one CTest run. Its sanitized builds set MILLRACE_TEST_PREFIX (asan, tsan), which
+# goes in front of names and labels (asan.base.arena, asan-fast), and MILLRACE_TEST_ONLY when only some folders are
+# wanted.
 
 set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels of tests")
 # Not cached: a build folder from before a folder of tests came would leave its tests out.
-set(MR_TEST_FOLDERS base ir lower host nn schedules planner models sim store exec job config session report cli system layers perf)
+set(MR_TEST_FOLDERS base ir lower host nn schedules planner models sim store exec job config session report cli system
+  layers perf)
 set(MILLRACE_TEST_ONLY "" CACHE STRING "Folders whose tests are built; empty: all")
 if(MILLRACE_TEST_ONLY)
   set(MR_TEST_FOLDERS ${MILLRACE_TEST_ONLY})
@@ -52,12 +54,13 @@ function(mr_add_test layer kind suite)
   if(layer STREQUAL "nn" OR layer STREQUAL "models")
     set(more ";OMP_WAIT_POLICY=passive")
   endif()
-  # Hundreds of sessions each look at the machine: what sysfs says will do, and a third of their time was hwloc asking the CPU itself
-  # and loading plug-ins. (Of host's tests the topology keeps all of it.)
+  # Hundreds of sessions each look at the machine: what sysfs says will do, and a third of their time was hwloc asking
+  # the CPU itself and loading plug-ins. (Of host's tests the topology keeps all of it.)
   if(layer STREQUAL "system")
     set(more ";HWLOC_COMPONENTS=linux,stop;HWLOC_PLUGINS_PATH=/nonexistent")
   endif()
-  # A size that no machine has is refused, not a bug of the program. GCC 14 turns the detection of stacks used after return on, and then stores 64-byte vectors to frames of 32-byte alignment.
+  # A size that no machine has is refused, not a bug of the program. GCC 14 turns the detection of stacks used after
+  # return on, and then stores 64-byte vectors to frames of 32-byte alignment.
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} ENVIRONMENT
     "MR_GOLDEN=${CMAKE_SOURCE_DIR}/tests/golden;MR_SOURCE=${CMAKE_SOURCE_DIR};MR_BUILD=${CMAKE_BINARY_DIR};\
 ASAN_OPTIONS=detect_stack_use_after_return=0:allocator_may_return_null=1${more}")

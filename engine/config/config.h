@@ -11,10 +11,10 @@
  * data themselves is told later, in the same form (mr_config_blame).
  *
  * Text. A file is at most 1 MiB of UTF-8 without byte order mark or NUL. `@include "name"` on a line of its own takes
- * in another file, relative to the folder of the file that says so, at most 10 deep, at the top or inside a group. A file wins over
- * what it includes, wherever the @include stands, and a later included file over an earlier one; groups are joined key by key.
- * libconfig 1.5 silently reads integers beyond 32 bits as 0, and no version knows 10k or [1, 2.5], so the text is rewritten before
- * libconfig sees it.
+ * in another file, relative to the folder of the file that says so, at most 10 deep, at the top or inside a group. A
+ * file wins over what it includes, wherever the @include stands, and a later included file over an earlier one; groups
+ * are joined key by key. libconfig 1.5 silently reads integers beyond 32 bits as 0, and no version knows 10k or [1,
+ * 2.5], so the text is rewritten before libconfig sees it.
  *
  * --set key=value, where key is "train.steps", "model.name" or "backend", wins over the file, the last over the first.
  * If it names another plug-in than the file, the keys of the file's group that only the file's plug-in knows go with
@@ -52,8 +52,8 @@ mr_status mr_config_load(const char *path, const char *const *sets, size_t n_set
 void mr_config_destroy(mr_config *c);
 
 /**
- * For what only shows later, with the data at hand: put "file:line: group.key: " in front of this thread's error text when
- * @st is MR_ECONFIG. A text that begins with "KEY: ", KEY another one of the group's, is about that. Returns @st.
+ * For what only shows later, with the data at hand: put "file:line: group.key: " in front of this thread's error text
+ * when @st is MR_ECONFIG. A text that begins with "KEY: ", KEY another one of the group's, is about that. Returns @st.
  */
 mr_status mr_config_blame(const mr_config *c, mr_job_group group, const char *key, mr_status st) MR_MUST_USE;
 
@@ -62,7 +62,8 @@ const mr_job *mr_config_job(const mr_config *c);
 
 /** Values of a group by its table. Borrowed. */
 const mr_values *mr_config_values(const mr_config *c, mr_job_group group);
-/** The system's limit of time (ir/sched.h) has come to @n: that is what is configured from now on. Errors: MR_ERESOURCE. */
+/** The system's limit of time (ir/sched.h) has come to @n: that is what is configured from now on. Errors:
+ * MR_ERESOURCE. */
 mr_status mr_config_count_as(mr_config *c, uint64_t n) MR_MUST_USE;
 /**
  * Append the resolved configuration: every key with its value and, as a comment, where it comes from ("default",

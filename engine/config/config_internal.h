@@ -49,12 +49,14 @@ typedef struct mr_config_line {
 } mr_config_line;
 
 /*
- * What libconfig parses by itself: the main file, or one that is included at the top of another file or of one of its groups. The
- * settings of a file win over those of the files that it includes, and those of a later one over those of an earlier one.
+ * What libconfig parses by itself: the main file, or one that is included at the top of another file or of one of its
+ * groups. The settings of a file win over those of the files that it includes, and those of a later one over those of
+ * an earlier one.
  */
 typedef struct mr_config_unit {
 	char group[64];         /* the group whose settings it holds; "": it holds groups */
-	mr_strbuf text;         /* its lines, with numbers and brackets as libconfig takes them; made by mr_config_text_scan */
+	mr_strbuf text;         /* its lines, with numbers and brackets as libconfig takes them; made by
+	                           mr_config_text_scan */
 	uint32_t *line;         /* [n_lines] of the text: which line of all files each is, from 0 */
 	uint32_t n_lines;
 } mr_config_unit;
@@ -76,8 +78,9 @@ typedef struct mr_config_text {
  * @m. */
 mr_status mr_config_text_read(const char *path, mr_config_text *t, mr_mistakes *m) MR_MUST_USE;
 /**
- * Make the texts of the units, noting integers that are too large, and strings and groups that do not end (*@whole false: do not
- * parse the rest). A number may have k, M or G behind it; integers of any size need no L; a list may mix 1 and 2.5. Errors: MR_ERESOURCE.
+ * Make the texts of the units, noting integers that are too large, and strings and groups that do not end (*@whole
+ * false: do not parse the rest). A number may have k, M or G behind it; integers of any size need no L; a list may mix
+ * 1 and 2.5. Errors: MR_ERESOURCE.
  */
 mr_status mr_config_text_scan(mr_config_text *t, mr_mistakes *m, bool *whole) MR_MUST_USE;
 /** Where line @line (from 1) of all files was written. */
@@ -85,14 +88,16 @@ mr_origin mr_config_text_origin(const mr_config_text *t, uint32_t line);
 /** Where line @line (from 1) of the text of unit @u was written. */
 mr_origin mr_config_unit_origin(const mr_config_text *t, const mr_config_unit *u, uint32_t line);
 void mr_config_text_fini(mr_config_text *t);
-/* How a text goes on behind @s[0]: outside of strings and comments, or inside one. *@skip is 1 when s[1] belongs to it. */
+/* How a text goes on behind @s[0]: outside of strings and comments, or inside one. *@skip is 1 when s[1] belongs to it.
+ */
 typedef enum mr_text_state { MR_TEXT_PLAIN, MR_TEXT_STRING, MR_TEXT_LINE_COMMENT, MR_TEXT_BLOCK_COMMENT } mr_text_state;
 mr_text_state mr_config_text_advance(mr_text_state state, const char *s, int *skip);
 
 typedef struct mr_config_section {
 	mr_plugin plugin;       /* of a plug-in group; name NULL while not known */
 	const mr_option *table; /* of the group or its plug-in; NULL while that is not known */
-	mr_values *values;      /* by the table; NULL while that is not known. Of a plug-in: the job's, once there is one */
+	mr_values *values;      /* by the table; NULL while that is not known. Of a plug-in: the job's, once there is
+	                           one */
 	mr_origin *origin;      /* [options] of each value */
 	mr_origin name_origin;  /* of a plug-in's name */
 	mr_origin group_origin; /* of the group in the file; DEFAULT when it is not there */
@@ -125,7 +130,8 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n) MR_MU
 /** Parse the text and apply it; plug-ins named in @sets win. Errors: MR_ERESOURCE. */
 mr_status mr_config_parse(mr_config *c, const mr_set *sets, size_t n_sets) MR_MUST_USE;
 
-/** Give @group its values and origins, all defaults. For a plug-in group: of the plug-in @name; an unknown one is noted. */
+/** Give @group its values and origins, all defaults. For a plug-in group: of the plug-in @name; an unknown one is
+ * noted. */
 mr_status mr_config_section_open(mr_config *c, mr_job_group group, const char *name, mr_origin at) MR_MUST_USE;
 /** Note that @key of @group came from @at. */
 void mr_config_section_mark(mr_config *c, mr_job_group group, const char *key, mr_origin at);

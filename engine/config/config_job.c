@@ -1,4 +1,5 @@
-/* From the values that a file and --set gave to a job, and back: what the job settles stands in the resolved configuration. */
+/* From the values that a file and --set gave to a job, and back: what the job settles stands in the resolved
+ * configuration. */
 #include <string.h>
 
 #include "config/config_internal.h"
@@ -33,8 +34,8 @@ static mr_status blame(const void *arg, mr_job_group group, const char *key, mr_
 }
 
 /*
- * A key of the system that has no effect beside another one. Where somebody wrote it that holds for its default too; a resolved
- * configuration gives all keys of the group, and means nothing by it.
+ * A key of the system that has no effect beside another one. Where somebody wrote it that holds for its default too; a
+ * resolved configuration gives all keys of the group, and means nothing by it.
  */
 static void check_system_needs(mr_config *c)
 {

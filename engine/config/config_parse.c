@@ -116,8 +116,8 @@ static mr_status set_partition(mr_values *values, const config_setting_t *s)
 		else if (config_setting_type(e) == CONFIG_TYPE_INT)
 			mr_strbuf_printf(&text, "%s%d", i ? "," : "", config_setting_get_int(e));
 		else
-			st = mr_fail(MR_ECONFIG, "expected \"auto\" or a list of layer names, got %s at place %u", kind_text(e),
-				     i + 1);
+			st = mr_fail(MR_ECONFIG, "expected \"auto\" or a list of layer names, got %s at place %u",
+				     kind_text(e), i + 1);
 	}
 	if (st == MR_OK && !text.len)
 		st = mr_fail(MR_ECONFIG, "expected \"auto\" or a list of layer names, got an empty list");
@@ -176,8 +176,8 @@ static const char *file_name(mr_config *c, mr_job_group group, const config_sett
 		*at = origin_of(c, name);
 		return config_setting_get_string(name);
 	}
-	mr_mistakes_add(&c->mistakes, origin_of(c, name), mr_job_key_text(group, "name", key), "expected a string, got %s",
-			kind_text(name));
+	mr_mistakes_add(&c->mistakes, origin_of(c, name), mr_job_key_text(group, "name", key),
+			"expected a string, got %s", kind_text(name));
 	return NULL;
 }
 
@@ -213,7 +213,8 @@ static const config_setting_t *group_in(mr_config *c, const mr_parsed *p, const 
 
 	if (!s || config_setting_is_group(s))
 		return s;
-	mr_mistakes_add(&c->mistakes, origin_of(c, s), name, "expected a group { key = value; ... }, got %s", kind_text(s));
+	mr_mistakes_add(&c->mistakes, origin_of(c, s), name, "expected a group { key = value; ... }, got %s",
+			kind_text(s));
 	return NULL;
 }
 
@@ -236,8 +237,8 @@ static mr_status take_part(mr_config *c, mr_job_group group, const config_settin
 }
 
 /* The plug-in of @group: --set wins, then the last file that names one. NULL: there is none. */
-static const char *choose(mr_config *c, mr_job_group group, const config_setting_t *const *parts, size_t n, const mr_set *sets,
-			  size_t n_sets, mr_origin *at)
+static const char *choose(mr_config *c, mr_job_group group, const config_setting_t *const *parts, size_t n,
+			  const mr_set *sets, size_t n_sets, mr_origin *at)
 {
 	const char *usual = mr_job_group_of(group)->usual, *name = NULL, *set = set_name(group, sets, n_sets, at);
 	const config_setting_t *last = NULL;
@@ -259,8 +260,8 @@ static const char *choose(mr_config *c, mr_job_group group, const config_setting
 }
 
 /* All parts of a group, from the files that yield to the one that wins. @parts is room for [n]. */
-static mr_status take_group(mr_config *c, mr_job_group group, const mr_parsed *parsed, const config_setting_t **parts, size_t n,
-			    const mr_set *sets, size_t n_sets)
+static mr_status take_group(mr_config *c, mr_job_group group, const mr_parsed *parsed, const config_setting_t **parts,
+			    size_t n, const mr_set *sets, size_t n_sets)
 {
 	const mr_job_group_info *info = mr_job_group_of(group);
 	const char *chosen = NULL, *own = NULL;
@@ -276,7 +277,8 @@ static mr_status take_group(mr_config *c, mr_job_group group, const mr_parsed *p
 	if (!info->plugin || chosen)
 		MR_TRY(mr_config_section_open(c, group, chosen, at));
 	for (size_t i = 0; i < n; i++) {
-		const config_setting_t *name = info->plugin && parts[i] ? config_setting_get_member(parts[i], "name") : NULL;
+		const config_setting_t *name =
+			info->plugin && parts[i] ? config_setting_get_member(parts[i], "name") : NULL;
 
 		own = name && config_setting_get_string(name) ? config_setting_get_string(name) : own;
 		if (parts[i])
@@ -306,7 +308,8 @@ static mr_status take_top(mr_config *c, const mr_parsed *p)
 static mr_status take_all(mr_config *c, const mr_parsed *parsed, size_t n, const mr_set *sets, size_t n_sets)
 {
 	const config_setting_t **parts = calloc(n, sizeof(*parts));
-	mr_status st = parts ? mr_config_section_open(c, MR_JOB_TOP, NULL, (mr_origin){0}) : mr_fail(MR_ERESOURCE, "no memory");
+	mr_status st = parts ? mr_config_section_open(c, MR_JOB_TOP, NULL, (mr_origin){0})
+			     : mr_fail(MR_ERESOURCE, "no memory");
 
 	for (size_t i = 0; st == MR_OK && i < n; i++)
 		st = take_top(c, &parsed[i]);
@@ -358,7 +361,8 @@ static void refuse(mr_config *c, const mr_parsed *p)
 	mr_origin at = mr_config_unit_origin(&c->text, p->unit, line);
 	char quoted[80] = "", word[40];
 
-	if (mr_mistakes_at(&c->mistakes, at)) /* newer versions refuse an integer that the scan has refused, in fewer words */
+	/* newer versions refuse an integer that the scan has refused, in fewer words */
+	if (mr_mistakes_at(&c->mistakes, at))
 		return;
 	if (n)
 		copy_line(&c->text, 1 + p->unit->line[line <= n ? line - 1 : n - 1], quoted, sizeof(quoted));

@@ -7,7 +7,8 @@
 static void put_origin(const mr_config *c, mr_origin at, mr_strbuf *out)
 {
 	if (at.kind == MR_ORIGIN_FILE)
-		mr_strbuf_printf(out, "\t# %s:%u\n", at.file < c->text.n_files ? c->text.files[at.file] : c->path, at.line);
+		mr_strbuf_printf(out, "\t# %s:%u\n", at.file < c->text.n_files ? c->text.files[at.file] : c->path,
+				 at.line);
 	else
 		mr_strbuf_append(out, at.kind == MR_ORIGIN_SET ? "\t# --set\n" : "\t# default\n");
 }

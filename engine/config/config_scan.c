@@ -1,9 +1,10 @@
 /*
  * config_scan.c - what libconfig would swallow is found, and what it would not take is put as it takes it.
  *
- * libconfig 1.5 misreads integers beyond 32 bits and leaves out what follows an open comment, without a word; no version knows
- * 10k or a list of 1 and 2.5. So the text is gone through once: mistakes are noted, numbers and brackets are rewritten, and each
- * line goes to the unit that it belongs to. Lines stay what they are, so that messages name the right ones.
+ * libconfig 1.5 misreads integers beyond 32 bits and leaves out what follows an open comment, without a word; no
+ * version knows 10k or a list of 1 and 2.5. So the text is gone through once: mistakes are noted, numbers and brackets
+ * are rewritten, and each line goes to the unit that it belongs to. Lines stay what they are, so that messages name the
+ * right ones.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -144,7 +145,8 @@ static const char *scan_comment(mr_scanner *s, const char *p, mr_text_state stat
 		state = mr_config_text_advance(state, p, &skip);
 	}
 	if (state == MR_TEXT_BLOCK_COMMENT) /* libconfig would leave out the rest of the file without a word */
-		mr_mistakes_add(s->m, mr_config_text_origin(s->t, first), NULL, "a comment that does not end: */ is missing");
+		mr_mistakes_add(s->m, mr_config_text_origin(s->t, first), NULL,
+				"a comment that does not end: */ is missing");
 	return p;
 }
 
@@ -224,8 +226,11 @@ mr_status mr_config_text_scan(mr_config_text *t, mr_mistakes *m, bool *whole)
 		p = scan_next(&s, p);
 	*whole = p && !s.depth;
 	if (p && s.depth)
-		mr_mistakes_add(m, mr_config_text_origin(t, s.opened), s.path[0], "the group is not closed: a } is missing");
-	st = s.out.failed ? mr_fail(MR_ERESOURCE, "no memory for a configuration") : *whole ? cut(t, mr_strbuf_text(&s.out)) : MR_OK;
+		mr_mistakes_add(m, mr_config_text_origin(t, s.opened), s.path[0],
+				"the group is not closed: a } is missing");
+	st = s.out.failed ? mr_fail(MR_ERESOURCE, "no memory for a configuration")
+	     : *whole     ? cut(t, mr_strbuf_text(&s.out))
+			  : MR_OK;
 	mr_strbuf_fini(&s.out);
 	return st;
 }

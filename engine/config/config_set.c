@@ -7,7 +7,8 @@
 
 #include "config/config_internal.h"
 
-/* A plug-in's name may stand in quotes, as in a file. One that is not well quoted is no plug-in's name, and told as that. */
+/* A plug-in's name may stand in quotes, as in a file. One that is not well quoted is no plug-in's name, and told as
+ * that. */
 static mr_status plain_name(mr_set *s)
 {
 	s->plain = strdup(s->value);
@@ -27,7 +28,8 @@ static mr_status read_one(mr_config *c, const char *text, uint32_t i, mr_set *ou
 
 	*out = (mr_set){.text = text, .group = MR_N_JOB_GROUPS};
 	if (!equals || equals == text || *text == '.') {
-		mr_mistakes_add(&c->mistakes, at, NULL, "expected key=value such as train.steps=100, got \"%.100s\"", text);
+		mr_mistakes_add(&c->mistakes, at, NULL, "expected key=value such as train.steps=100, got \"%.100s\"",
+				text);
 		return MR_OK;
 	}
 	dot = memchr(text, '.', (size_t)(equals - text));
@@ -149,7 +151,8 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 		if (st == MR_ERESOURCE)
 			return st;
 		if (st != MR_OK)
-			mr_mistakes_add(&c->mistakes, at, mr_job_key_text(s->group, s->key, key), "%s", mr_error_text());
+			mr_mistakes_add(&c->mistakes, at, mr_job_key_text(s->group, s->key, key), "%s",
+					mr_error_text());
 		else
 			mr_config_section_mark(c, s->group, s->key, at);
 	}

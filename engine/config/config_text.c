@@ -181,7 +181,8 @@ static mr_status include(const mr_reading *by, const char *name, size_t len, mr_
 	mr_status st;
 
 	if (r.depth > MAX_DEPTH) {
-		mr_mistakes_add(by->m, at, NULL, "@include is nested more than %d deep (does a file include itself?)", MAX_DEPTH);
+		mr_mistakes_add(by->m, at, NULL, "@include is nested more than %d deep (does a file include itself?)",
+				MAX_DEPTH);
 		by->t->partial = true;
 		return MR_OK;
 	}
@@ -203,8 +204,9 @@ static void clean(char *text, size_t len, uint16_t file, mr_mistakes *m)
 	bool told = false;
 
 	if (len >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) {
-		mr_mistakes_add(m, (mr_origin){MR_ORIGIN_FILE, file, 1}, NULL,
-				"the file begins with a byte order mark, which libconfig does not take; save it without");
+		mr_mistakes_add(
+			m, (mr_origin){MR_ORIGIN_FILE, file, 1}, NULL,
+			"the file begins with a byte order mark, which libconfig does not take; save it without");
 		memset(text, ' ', 3);
 	}
 	for (size_t i = 0; i < len; i++) {

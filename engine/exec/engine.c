@@ -28,11 +28,11 @@ typedef struct mailbox {
 } mailbox;
 
 /*
- * Where to pause. A training command runs to `limit`, which workers read before each iteration; all must stop at the same
- * one. The caller may lower the limit while they run: to a little beyond the iteration that the furthest worker was seen in.
- * Should a worker have passed it by then, it stops later than the others, or waits for one that has stopped already; both
- * are seen by settle(), which lifts the limit beyond that worker and sends the others on. No iteration is undone, and where
- * the pause lies changes no number.
+ * Where to pause. A training command runs to `limit`, which workers read before each iteration; all must stop at the
+ * same one. The caller may lower the limit while they run: to a little beyond the iteration that the furthest worker
+ * was seen in. Should a worker have passed it by then, it stops later than the others, or waits for one that has
+ * stopped already; both are seen by settle(), which lifts the limit beyond that worker and sends the others on. No
+ * iteration is undone, and where the pause lies changes no number.
  */
 struct mr_engine {
 	mr_run *run;
@@ -216,8 +216,8 @@ static uint64_t furthest(mr_engine *e)
 }
 
 /*
- * See "Where to pause". Send workers on that stopped before the furthest one could. None begins an iteration at or beyond
- * @until, so one that is seen there, and has not reported yet, is about to stop: it lifts nothing.
+ * See "Where to pause". Send workers on that stopped before the furthest one could. None begins an iteration at or
+ * beyond @until, so one that is seen there, and has not reported yet, is about to stop: it lifts nothing.
  */
 static bool settle(mr_engine *e, uint64_t until, bool all_done)
 {
@@ -327,7 +327,8 @@ static void stop_loader(mr_engine *e)
 	e->started = false;
 }
 
-/* All workers through the evaluation; *@cut: it is not wanted any more, and each has stopped behind its instruction or in its wait. */
+/* All workers through the evaluation; *@cut: it is not wanted any more, and each has stopped behind its instruction or
+ * in its wait. */
 static mr_status forward_all(mr_engine *e, mr_eval_wanted *wanted, void *arg, bool *cut)
 {
 	mr_watchdog dog;

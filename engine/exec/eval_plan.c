@@ -1,10 +1,11 @@
 /*
- * eval_plan.c - every stage once an iteration, at different micro-batches, so that all workers compute at the same time.
+ * eval_plan.c - every stage once an iteration, at different micro-batches, so that all workers compute at the same
+ * time.
  *
- * A worker with v stages has v places an iteration. Stage s gets the first free place of its worker behind that of stage s - 1,
- * counted through all iterations: place t is in iteration t / v. So stage s lags a(s) = t / v iterations behind stage 0; in
- * steady state each finds the output of the one before it ready. With one stage a worker all lags are 0. Two workers, two
- * stages each (places 0 1 | 2 3):
+ * A worker with v stages has v places an iteration. Stage s gets the first free place of its worker behind that of
+ * stage s - 1, counted through all iterations: place t is in iteration t / v. So stage s lags a(s) = t / v iterations
+ * behind stage 0; in steady state each finds the output of the one before it ready. With one stage a worker all lags
+ * are 0. Two workers, two stages each (places 0 1 | 2 3):
  *
  *	w0   s0 at place 0, s2 at place 3      lag 0, 1
  *	w1   s1 at place 1, s3 at place 4      lag 0, 2
@@ -80,7 +81,10 @@ static mr_status append_iteration(mr_plan *p, uint16_t w, const place *at, uint3
 {
 	for (uint32_t slot = 0; slot < v; slot++)
 		for (uint32_t i = 0; i < (uint32_t)p->n_pipes * p->n_stages; i++) {
-			mr_instr f = {.op = MR_OP_F, .span = 1, .pipe = (uint8_t)(i / p->n_stages), .stage = (uint16_t)(i % p->n_stages)};
+			mr_instr f = {.op = MR_OP_F,
+				      .span = 1,
+				      .pipe = (uint8_t)(i / p->n_stages),
+				      .stage = (uint16_t)(i % p->n_stages)};
 
 			if (p->worker_of[i] != w || at[i].slot != slot || last - at[i].lag < lead)
 				continue;

@@ -128,7 +128,8 @@ void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns)
 	w->wait_ns[cause] = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 
-/* How long the threads of @w were kept from their cores since the last look, at @now: it sets how long @w spins from now on. */
+/* How long the threads of @w were kept from their cores since the last look, at @now: it sets how long @w spins from
+ * now on. */
 static mr_team_delayed look_at_delay(mr_worker *w, uint64_t now)
 {
 	mr_team_delayed d = mr_team_delay_look(&w->delay, now);
@@ -354,7 +355,8 @@ mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit
 			mr_exec_advance(w, lane);
 			continue;
 		}
-		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->pipe, t.in->stage, t.micro), memory_order_relaxed);
+		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->pipe, t.in->stage, t.micro),
+				      memory_order_relaxed);
 		mr_fault_delay(w->id, w->n_done);
 		MR_TRY(mr_exec_wait(w, &t));
 		MR_TRY(mr_exec_do(w, &t));
@@ -363,7 +365,8 @@ mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit
 			until = look_up_limit(w, lane, limit);
 		at = cursor_of(w, lane)->step;
 	}
-	while (steals(lane) && mr_exec_help(w, lane, MR_WAIT_NONE, mr_clock_ns(), &st)) /* not idle before the others are */
+	/* not idle before the others are */
+	while (steals(lane) && mr_exec_help(w, lane, MR_WAIT_NONE, mr_clock_ns(), &st))
 		MR_TRY(st);
 	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
 	mr_fault_delay(w->id, w->n_done); /* a look may come between the last instruction and the report */

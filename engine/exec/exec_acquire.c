@@ -16,7 +16,8 @@ static bool pop_full(mr_worker *w, mr_hop *h, uint32_t *got, int64_t want, mr_st
 	if (!mr_hop_get(h, (uint32_t)want, got))
 		return false;
 	if (want >= 0 && *got != (uint32_t)want)
-		*status = mr_fail(MR_EINVAL, "worker %u took buffer %u where the plan says %lld", w->id, *got, (long long)want);
+		*status = mr_fail(MR_EINVAL, "worker %u took buffer %u where the plan says %lld", w->id, *got,
+				  (long long)want);
 	return true;
 }
 
@@ -64,7 +65,8 @@ static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status
 	uint16_t s = t->in->stage;
 	mr_lane_stage *st = t->st;
 
-	if (w->run->has_stage_replicas && !mr_event_reached(&w->run->weights[s].published, (uint32_t)mr_plan_applied_on(l->plan, s, t->micro)))
+	if (w->run->has_stage_replicas &&
+	    !mr_event_reached(&w->run->weights[s].published, (uint32_t)mr_plan_applied_on(l->plan, s, t->micro)))
 		return MR_WAIT_WEIGHTS;
 	if (s + 1 < w->run->n_stages && !(w->got & GOT_IN)) {
 		if (!pop_full(w, &st->grad, &w->in, mr_instr_in_bwd(l->plan, t->in, t->n), status))
@@ -100,7 +102,8 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 
 	if (w->redo && t->lane->train)
 		return mr_exec_acquire_again(w, t);
-	if (t->in->op >= MR_OP_N && t->lane->plan->contract.steal && !mr_event_reached(&run->weights[t->in->stage].finished, (uint32_t)t->version))
+	if (t->in->op >= MR_OP_N && t->lane->plan->contract.steal &&
+	    !mr_event_reached(&run->weights[t->in->stage].finished, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
 	switch (t->in->op) {
 	case MR_OP_F:
@@ -111,14 +114,18 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 	case MR_OP_W:
 		return t->lane->plan->contract.steal && !mr_exec_has_turn(w, t) ? MR_WAIT_UPSTREAM : MR_WAIT_NONE;
 	case MR_OP_V:
-		return t->version <= run->weights[t->in->stage].settled || mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE
-													      : MR_WAIT_OPTIMIZER;
+		return t->version <= run->weights[t->in->stage].settled || mr_exec_norms_known(run, t->version)
+			       ? MR_WAIT_NONE
+			       : MR_WAIT_OPTIMIZER;
 	case MR_OP_U:
 		if (run->has_stage_replicas && run->weights[t->in->stage].n_shards > 1)
-			return mr_event_reached(&run->weights[t->in->stage].reduced, (uint32_t)t->version) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
+			return mr_event_reached(&run->weights[t->in->stage].reduced, (uint32_t)t->version)
+				       ? MR_WAIT_NONE
+				       : MR_WAIT_WEIGHTS;
 		if (run->validates)
 			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
-		return t->lane->plan->contract.clip && !reached_all(run, t->version, true) ? MR_WAIT_OPTIMIZER : MR_WAIT_NONE;
+		return t->lane->plan->contract.clip && !reached_all(run, t->version, true) ? MR_WAIT_OPTIMIZER
+											   : MR_WAIT_NONE;
 	case MR_OP_AVG:
 		return mr_replicas_made(&run->replicas[t->in->stage], t->version - 1) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
 	case MR_OP_AR:

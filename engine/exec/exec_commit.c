@@ -18,8 +18,8 @@ bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t ve
 }
 
 /*
- * All stages have stepped before any has the gradient of the next version, for which each has read weights of this one: so counts
- * do not overlap, and no stage is two versions ahead of the one that reads its sums here.
+ * All stages have stepped before any has the gradient of the next version, for which each has read weights of this one:
+ * so counts do not overlap, and no stage is two versions ahead of the one that reads its sums here.
  */
 double mr_exec_take_norm(mr_run *run, mr_stage_weights *b, uint64_t version)
 {
@@ -72,8 +72,8 @@ mr_status mr_exec_check_next(const mr_stage_weights *b, const mr_task *t, uint64
 }
 
 /*
- * Has every replica made @step? Each counts once a step, in order, and writes the record if it is the last before it counts for the
- * next: so records follow each other. A counter comes round only behind an average, which waits for all.
+ * Has every replica made @step? Each counts once a step, in order, and writes the record if it is the last before it
+ * counts for the next: so records follow each other. A counter comes round only behind an average, which waits for all.
  */
 static bool is_ready(mr_run *run, uint64_t step)
 {
@@ -84,13 +84,16 @@ mr_status mr_exec_publish(mr_run *run, mr_stage_weights *b, uint16_t stage, uint
 {
 	uint64_t step = mr_weights_step_of(b, version);
 
-	/* Which replica writes the record is left to timing: its norm is that of the first. Another may be ahead of it by less than @norm. */
+	/* Which replica writes the record is left to timing: its norm is that of the first. Another may be ahead of it
+	 * by less than @norm. */
 	if (run->replicas && b == mr_run_weights(run, 0, stage) && stage + 1 == run->n_stages)
 		run->norm[step % run->n_norms] = norm;
 	/* The record first: with several pipes the next one may be another worker's to write. */
 	if (stage + 1 == run->n_stages && step % b->in_step == 0 && is_ready(run, step / b->in_step))
-		MR_TRY(record_step(run, step / b->in_step, lr / b->rate, run->replicas ? run->norm[step % run->n_norms] : norm));
-	/* Of replicas others may overwrite it from then on, in place, with their parts of an average: an observer comes before. */
+		MR_TRY(record_step(run, step / b->in_step, lr / b->rate,
+				   run->replicas ? run->norm[step % run->n_norms] : norm));
+	/* Of replicas others may overwrite it from then on, in place, with their parts of an average: an observer comes
+	 * before. */
 	if (!((run->replicas || run->has_stage_replicas) && run->c.observer))
 		mr_event_publish(&b->published, (uint32_t)version);
 	return MR_OK;
@@ -100,7 +103,8 @@ void mr_exec_observed(mr_run *run, const mr_task *t)
 {
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 
-	if (run->has_stage_replicas && t->in->op == MR_OP_U && !run->worker[mr_plan_worker(run->c.plan, t->in->pipe, t->in->stage)].made)
+	if (run->has_stage_replicas && t->in->op == MR_OP_U &&
+	    !run->worker[mr_plan_worker(run->c.plan, t->in->pipe, t->in->stage)].made)
 		return;
 	if ((run->replicas || run->has_stage_replicas) && (t->in->op == MR_OP_U || t->in->flags & MR_INSTR_UPDATE))
 		mr_event_publish(&b->published, (uint32_t)b->latest);
@@ -134,7 +138,8 @@ mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t
 
 	if (run->c.clip > 0 && !isfinite(norm)) {
 		if (!run->c.skip_nonfinite)
-			return mr_fail(MR_EDIVERGED, "the gradient norm of step %llu is not finite", (unsigned long long)version);
+			return mr_fail(MR_EDIVERGED, "the gradient norm of step %llu is not finite",
+				       (unsigned long long)version);
 		mr_weights_skip(b, pipe);
 		return MR_OK;
 	}
@@ -178,7 +183,8 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		mr_weights_measure(b, w->kc, b->sum);
 	if (run->validates && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
-	if (!b->unchanged && b->n_shards == 1 && !in_one_pass(run, b, t->version)) /* of several parts the reduction has */
+	/* of several parts the reduction has */
+	if (!b->unchanged && b->n_shards == 1 && !in_one_pass(run, b, t->version))
 		mr_mitigated_correct(b, 0, w->kc);
 	norm = norm_of(w, t, b);
 	if (b->unchanged)
@@ -192,7 +198,8 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		return MR_OK;
 	mr_weights_committed(b);
 	b->validated = t->version;
-	return mr_exec_publish(run, b, t->in->stage, t->version, mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, t->version)), norm);
+	return mr_exec_publish(run, b, t->in->stage, t->version,
+			       mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, t->version)), norm);
 }
 
 void mr_exec_average(mr_worker *w, const mr_task *t)

@@ -27,10 +27,12 @@ static const void *aimed(mr_worker *w, const mr_task *t, mr_stage_weights *b, ui
 	return horizon ? mr_predict_weights(b, w->kc, &b->optim, lr, horizon) : mr_weights_at(b, 0, t->version);
 }
 
-/* Does the arithmetic of @t begin at the version it reads? Not on weights that were made for its F, or are held for it. */
+/* Does the arithmetic of @t begin at the version it reads? Not on weights that were made for its F, or are held for it.
+ */
 static void count_read(const mr_task *t, mr_stage_weights *b)
 {
-	bool made = mr_instr_takes_made(t->lane->plan, t->in) || (b->holds && t->in->op == MR_OP_F && b->held_version == t->version);
+	bool made = mr_instr_takes_made(t->lane->plan, t->in) ||
+		    (b->holds && t->in->op == MR_OP_F && b->held_version == t->version);
 
 	/* With turns the first part counts for all: each has the same lives in its list. */
 	if (!t->lane->train || made ||
@@ -74,7 +76,8 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 static mr_status bad_loss(const char *what, uint64_t micro, double loss, uint64_t version)
 {
 	return mr_fail(MR_EDIVERGED, "the %s of micro-batch %llu is %s (weights of version %llu)", what,
-		       (unsigned long long)micro, isnan(loss) ? "not a number" : "infinite", (unsigned long long)version);
+		       (unsigned long long)micro, isnan(loss) ? "not a number" : "infinite",
+		       (unsigned long long)version);
 }
 
 mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version)
@@ -82,11 +85,13 @@ mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version)
 	return bad_loss("loss", micro, loss, version);
 }
 
-/* Where steps may be taken back a forward may have seen weights that never were, so losses are judged with their step. */
+/* Where steps may be taken back a forward may have seen weights that never were, so losses are judged with their step.
+ */
 static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 {
 	if (!isfinite(loss) && !(t->lane->train && (run->validates || run->c.skip_nonfinite)))
-		return bad_loss(t->lane->train || run->c.data->trains_only ? "loss" : "validation loss", t->micro, loss, t->version);
+		return bad_loss(t->lane->train || run->c.data->trains_only ? "loss" : "validation loss", t->micro, loss,
+				t->version);
 	if (t->lane->train)
 		run->losses[t->micro % run->n_losses] = loss;
 	else
@@ -112,12 +117,13 @@ static mr_status take_slot(const mr_task *t, uint32_t in, mr_slot **out)
 /* May F have to be repeated? */
 static bool is_early(const mr_run *run, const mr_task *t)
 {
-	return run->validates && t->lane->train && run->early[(size_t)t->in->stage * run->c.plan->n_micro + t->in->micro];
+	return run->validates && t->lane->train &&
+	       run->early[(size_t)t->in->stage * run->c.plan->n_micro + t->in->micro];
 }
 
 /*
- * What F has, for who comes back to it: its input, its target and the version that it read for an R, where what it saved is given up,
- * the target for a repetition. Returns whether the target is kept.
+ * What F has, for who comes back to it: its input, its target and the version that it read for an R, where what it
+ * saved is given up, the target for a repetition. Returns whether the target is kept.
  */
 static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 {
@@ -250,14 +256,17 @@ void mr_exec_release_rest(mr_run *run, const mr_task *t)
 
 /*
  * The steps that a B or W with MR_INSTR_UPDATE carries out, layer by layer, from the latest version into the next one's
- * buffer. That buffer may be the one that this very instruction reads (with one buffer it always is), and it may hold no
- * version that anything else still reads:
- *	- later instructions of this worker: the checker counts this commit at this place of the list (check_versions.c), so
- *	  whatever follows reads a version newer than latest + 1 - cap, which is another buffer or the new version itself;
+ * buffer. That buffer may be the one that this very instruction reads (with one buffer it always is), and it may hold
+ * no version that anything else still reads:
+ *	- later instructions of this worker: the checker counts this commit at this place of the list
+ *	(check_versions.c), so
+ *	  whatever follows reads a version newer than latest + 1 - cap, which is another buffer or the new version
+ *	  itself;
  *	- other workers read this stage's weights only where a block is tied, and then no instruction has the flag;
- *	- this instruction: a layer's weights are read by its own I alone, which comes before its W and its step (a weight that
- *	  two layers of one stage share would be read later, but then mr_run_create refuses the flag). W reads no weights. In a
- *	  W apart from its I, every I of the count is behind us.
+ *	- this instruction: a layer's weights are read by its own I alone, which comes before its W and its step (a
+ *	weight that
+ *	  two layers of one stage share would be read later, but then mr_run_create refuses the flag). W reads no
+ *	  weights. In a W apart from its I, every I of the count is behind us.
  * The source is read by the step itself alone, and lies in the same buffer only where it is the same version.
  */
 static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
@@ -267,7 +276,8 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 
 	MR_TRY(mr_exec_check_next(b, t, version));
 	io->sumsq = mr_exec_asks_norm(run, b, version) ? mr_weights_sumsq(b, version) : NULL;
-	io->step = mr_weights_steps(b, 0, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, version)), 1 / (double)b->sum);
+	io->step = mr_weights_steps(b, 0, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, version)),
+				    1 / (double)b->sum);
 	return MR_OK;
 }
 
@@ -289,7 +299,9 @@ static mr_status check_saved(const mr_task *t, const mr_slot *slot, uint64_t mic
 	if (slot->taken && slot->micro == micro &&
 	    (!t->lane->plan->contract.same_version_b || slot->version == t->version))
 		return MR_OK;
-	return mr_fail(MR_EINVAL, "stage %u: backward of micro-batch %llu with version %llu found the activations of %llu with version %llu",
+	return mr_fail(MR_EINVAL,
+		       "stage %u: backward of micro-batch %llu with version %llu found the activations of %llu with "
+		       "version %llu",
 		       t->in->stage, (unsigned long long)micro, (unsigned long long)t->version,
 		       (unsigned long long)slot->micro, (unsigned long long)slot->version);
 }
@@ -306,7 +318,8 @@ static mr_status commit_inside(mr_worker *w, const mr_task *t)
 	if (mr_exec_asks_norm(run, b, b->latest + 1))
 		norm = mr_exec_take_norm(run, b, b->latest + 1);
 	mr_weights_committed(b);
-	return mr_exec_publish(run, b, t->in->stage, b->latest, mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, b->latest)), norm);
+	return mr_exec_publish(run, b, t->in->stage, b->latest,
+			       mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, b->latest)), norm);
 }
 
 /* Where micro-batch @micro is saved: behind the first of a span the plan does not say, but F or R did. */

@@ -1,5 +1,5 @@
-/* exec_internal.h - the inside of the step loop, shared by its files: exec.c (loop), exec_acquire.c, exec_compute.c, exec_commit.c,
- * exec_race.c, exec_steal.c. */
+/* exec_internal.h - the inside of the step loop, shared by its files: exec.c (loop), exec_acquire.c, exec_compute.c,
+ * exec_commit.c, exec_race.c, exec_steal.c. */
 #ifndef MR_EXEC_EXEC_INTERNAL_H
 #define MR_EXEC_EXEC_INTERNAL_H
 
@@ -11,8 +11,8 @@ enum { GOT_IN = 1, GOT_OUT = 2, GOT_TARGET = 4 };
 /** Book a wait on the instruction in hand. */
 void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns);
 
-/** A wait has ended: why it still waits (MR_WAIT_NONE, or the run was stopped), and when the last booking was. If nothing is
- * waited for the instruction begins at that moment: the clock is read once for both. */
+/** A wait has ended: why it still waits (MR_WAIT_NONE, or the run was stopped), and when the last booking was. If
+ * nothing is waited for the instruction begins at that moment: the clock is read once for both. */
 void mr_exec_waited(mr_worker *w, mr_wait_cause cause, uint64_t since);
 
 /** As mr_exec_run, of a racing plan (exec_race.c). */
@@ -29,7 +29,8 @@ uint64_t mr_exec_race_begun(const mr_worker *w);
 /** @w stands at a pause point. */
 void mr_exec_race_paused(mr_worker *w, const mr_lane *lane);
 
-/** Plans whose W are placed on any worker (exec_steal.c). May @w do @t, which is in its list, or has somebody taken it? */
+/** Plans whose W are placed on any worker (exec_steal.c). May @w do @t, which is in its list, or has somebody taken it?
+ */
 bool mr_exec_claim(mr_worker *w, const mr_task *t);
 /** @w would wait since @since, for @cause: it takes and carries out a W that is left, if there is one, and says so. */
 bool mr_exec_help(mr_worker *w, mr_lane *lane, mr_wait_cause cause, uint64_t since, mr_status *status);
@@ -77,8 +78,8 @@ void mr_exec_average(mr_worker *w, const mr_task *t);
 
 /** MR_EDIVERGED with the sentence about the loss of a training micro-batch that is not finite. */
 mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version) MR_MUST_USE;
-/** One step of @b's @pipe to @version, clipped by @norm where the run clips; none, and the old weights, where the norm is not
- * finite and the run skips such steps. Errors: MR_EDIVERGED. */
+/** One step of @b's @pipe to @version, clipped by @norm where the run clips; none, and the old weights, where the norm
+ * is not finite and the run skips such steps. Errors: MR_EDIVERGED. */
 mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t version, double norm) MR_MUST_USE;
 /** Global norm of the gradient that makes @version, all of whose parts are known. */
 double mr_exec_norm(const mr_run *run, uint64_t version);
@@ -101,17 +102,19 @@ bool mr_exec_input_is_redone(const mr_worker *w, const mr_task *t);
 void mr_exec_redone(mr_worker *w, const mr_task *t);
 
 /**
- * Is the norm of the gradient that makes @version of @b asked for, although nothing is clipped by it (mr_run_config.norm_every)? Then its
- * step is carried out apart, from the whole gradient.
+ * Is the norm of the gradient that makes @version of @b asked for, although nothing is clipped by it
+ * (mr_run_config.norm_every)? Then its step is carried out apart, from the whole gradient.
  */
 bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t version);
-/** The squared norms of the gradient that makes @version of @b are known: the norm for the record of who makes it. NAN where it is
- * global: the last of all stages works that out, before it goes on to its step (mr_run_next_step). */
+/** The squared norms of the gradient that makes @version of @b are known: the norm for the record of who makes it. NAN
+ * where it is global: the last of all stages works that out, before it goes on to its step (mr_run_next_step). */
 double mr_exec_take_norm(mr_run *run, mr_stage_weights *b, uint64_t version);
 
 /** A commit must make the version after the latest. */
 mr_status mr_exec_check_next(const mr_stage_weights *b, const mr_task *t, uint64_t version) MR_MUST_USE;
-/** Version @version of @stage, in @b, is made, for good: let others read it, and book the step. Errors: MR_EDIVERGED a loss of it. */
-mr_status mr_exec_publish(mr_run *run, mr_stage_weights *b, uint16_t stage, uint64_t version, double lr, double norm) MR_MUST_USE;
+/** Version @version of @stage, in @b, is made, for good: let others read it, and book the step. Errors: MR_EDIVERGED a
+ * loss of it. */
+mr_status mr_exec_publish(mr_run *run, mr_stage_weights *b, uint16_t stage, uint64_t version, double lr,
+			  double norm) MR_MUST_USE;
 
 #endif

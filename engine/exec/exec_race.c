@@ -1,19 +1,22 @@
 /*
  * exec_race.c - the step loop of a racing plan (ir/plan.h): whatever is ready goes first, backward before forward.
  *
- * A worker hosts one stage and has two sequences, F(0) F(1) ... and B(0) B(1) ... with their U. Of each it tries the next one:
- * first B, whose gradient frees memory here and work upstream, then F, as long as there is a slot for it (at stage 0 that is what
- * limits the micro-batches under way). A try that fails keeps what it has acquired, apart for each sequence, and what the two
- * wait for is disjoint: so neither holds up the other.
+ * A worker hosts one stage and has two sequences, F(0) F(1) ... and B(0) B(1) ... with their U. Of each it tries the
+ * next one: first B, whose gradient frees memory here and work upstream, then F, as long as there is a slot for it (at
+ * stage 0 that is what limits the micro-batches under way). A try that fails keeps what it has acquired, apart for each
+ * sequence, and what the two wait for is disjoint: so neither holds up the other.
  *
- * No deadlock. Take the oldest micro-batch that is not done everywhere. All before it are, so the slots and buffers that it needs
- * (number modulo their count) are free, and at each stage it is next in its sequence: its next instruction is ready.
+ * No deadlock. Take the oldest micro-batch that is not done everywhere. All before it are, so the slots and buffers
+ * that it needs (number modulo their count) are free, and at each stage it is next in its sequence: its next
+ * instruction is ready.
  *
- * Versions. The owner alone commits, so "latest" is a number that it knows: both F and B read it. Nothing is kept of older ones.
+ * Versions. The owner alone commits, so "latest" is a number that it knows: both F and B read it. Nothing is kept of
+ * older ones.
  *
- * Pause points. Pause point k is where F and B of the first k counts are done and nothing else is begun. The limit holds back the
- * F of the first micro-batch of each count; those before it run through the pipeline, which needs no F from behind it, and empties.
- * A worker that has begun a count beyond a limit lowered meanwhile finishes it: `begun` says so, and engine.c sends the others on.
+ * Pause points. Pause point k is where F and B of the first k counts are done and nothing else is begun. The limit
+ * holds back the F of the first micro-batch of each count; those before it run through the pipeline, which needs no F
+ * from behind it, and empties. A worker that has begun a count beyond a limit lowered meanwhile finishes it: `begun`
+ * says so, and engine.c sends the others on.
  */
 #include "base/fault.h"
 #include "host/clock.h"
@@ -135,7 +138,8 @@ static mr_status choose(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *lim
 	while (cause != MR_WAIT_NONE && st == MR_OK) {
 		mr_wait_cause before = cause;
 
-		atomic_store_explicit(&w->doing, mr_doing_pack(t->in->op, t->in->pipe, t->in->stage, t->micro), memory_order_relaxed);
+		atomic_store_explicit(&w->doing, mr_doing_pack(t->in->op, t->in->pipe, t->in->stage, t->micro),
+				      memory_order_relaxed);
 		mr_waiter_note(&w->waiter, cause, (uint32_t)t->micro);
 		st = mr_waiter_step(&w->waiter);
 		if (st != MR_OK)
@@ -205,7 +209,8 @@ mr_status mr_exec_race(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limi
 			w->ready_ns = 0; /* what it waited for was the end */
 			break;
 		}
-		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->pipe, t.in->stage, t.micro), memory_order_relaxed);
+		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->pipe, t.in->stage, t.micro),
+				      memory_order_relaxed);
 		MR_TRY(mr_exec_do(w, &t));
 		mr_exec_race_done(w, &t);
 	}

@@ -1,23 +1,26 @@
 /*
  * exec_steal.c - W that any worker may take (ir/plan.h, "Stealing"): who takes which, and in what order they add up.
  *
- *	w0  ... I3 W1 W2 W3            The owner comes to its tail and opens it; from then on its W go one by one to whoever
+ *	w0  ... I3 W1 W2 W3            The owner comes to its tail and opens it; from then on its W go one by one to
+ *	    whoever
  *	w1  ... I3 .  .  W3'           asks, in the order of the list: to itself, or to a worker that would wait.
  *
- * Taking. `taken` of a worker counts the W of its tail that have been given away, to itself or to others, with the iteration in
- * the upper half, so that nobody takes one of another iteration. It only rises, by compare and swap; the owner opens the tail by
- * storing 1, as it takes the first W itself.
+ * Taking. `taken` of a worker counts the W of its tail that have been given away, to itself or to others, with the
+ * iteration in the upper half, so that nobody takes one of another iteration. It only rises, by compare and swap; the
+ * owner opens the tail by storing 1, as it takes the first W itself.
  *	edge   writer                              reader                           what becomes visible
- *	W5/R5  the owner stores 1; whoever takes   whoever looks for a W or takes    F and I of the iteration, with their slots and
- *	       raises it (release)                 one (acquire)                     buffers; each raise carries it on
+ *	W5/R5  the owner stores 1; whoever takes   whoever looks for a W or takes    F and I of the iteration, with
+ *	       their slots and raises it (release)                 one (acquire)                     buffers; each raise
+ *	                                                           carries it on
  * seq_cst for the store and the look, as in event.h: the look may be the last one before sleeping.
  *
- * Adding up. A W that was taken follows the one before it in its stage's sum layer by layer (stage_weights.h, turn). Its turn comes,
- * because whoever took the one before it does it at once and waits for nothing but the W before that: a worker takes a second one
- * only when it has done the first, and one that waits for its turn takes nothing.
+ * Adding up. A W that was taken follows the one before it in its stage's sum layer by layer (stage_weights.h, turn).
+ * Its turn comes, because whoever took the one before it does it at once and waits for nothing but the W before that: a
+ * worker takes a second one only when it has done the first, and one that waits for its turn takes nothing.
  *
- * Giving back. Slots and boundary buffers belong to the owner's rings. So a W that comes behind the last I of its stage gives
- * nothing back; U does, which waits for all of them. Nobody wants these before: all that goes through the stage has gone.
+ * Giving back. Slots and boundary buffers belong to the owner's rings. So a W that comes behind the last I of its stage
+ * gives nothing back; U does, which waits for all of them. Nobody wants these before: all that goes through the stage
+ * has gone.
  */
 #include "base/fault.h"
 #include "host/clock.h"
@@ -136,10 +139,12 @@ bool mr_exec_claim(mr_worker *w, const mr_task *t)
 		return true;
 	}
 	now = pack(t->n, k); /* all before it are taken: this worker has come past them */
-	return atomic_compare_exchange_strong_explicit(taken, &now, pack(t->n, k + 1), memory_order_acq_rel, memory_order_acquire);
+	return atomic_compare_exchange_strong_explicit(taken, &now, pack(t->n, k + 1), memory_order_acq_rel,
+						       memory_order_acquire);
 }
 
-/* The iteration at whose end @w stands, and the place in its body before which it would wait. False: it is not at an end. */
+/* The iteration at whose end @w stands, and the place in its body before which it would wait. False: it is not at an
+ * end. */
 static bool stands_at_end(const mr_worker *w, const mr_plan *p, uint64_t *n, uint32_t *to)
 {
 	const mr_cursor *c = &w->train;
@@ -173,8 +178,8 @@ static bool take(mr_run *run, uint64_t n, uint16_t *owner, uint32_t *k)
 			return false;
 		*k = (uint32_t)seen;
 		/* R5; W5: carried on to whoever takes the next */
-		if (atomic_compare_exchange_strong_explicit(&run->worker[*owner].steal_queue.taken, &seen, seen + 1, memory_order_acq_rel,
-							    memory_order_relaxed))
+		if (atomic_compare_exchange_strong_explicit(&run->worker[*owner].steal_queue.taken, &seen, seen + 1,
+							    memory_order_acq_rel, memory_order_relaxed))
 			return true;
 	}
 }
@@ -195,7 +200,8 @@ static mr_status carry_out(mr_worker *w, const mr_task *t)
 	uint32_t in = w->in, out = w->out, target = w->target;
 	mr_status st;
 
-	atomic_store_explicit(&w->doing, mr_doing_pack(t->in->op, t->in->pipe, t->in->stage, t->micro), memory_order_relaxed);
+	atomic_store_explicit(&w->doing, mr_doing_pack(t->in->op, t->in->pipe, t->in->stage, t->micro),
+			      memory_order_relaxed);
 	mr_fault_delay(w->id, w->n_done);
 	w->got = 0;
 	st = mr_exec_wait(w, t);

@@ -1,26 +1,30 @@
 /*
- * exec_validate.c - optimizer steps that are taken before the global gradient norm is known, and taken back when they were wrong.
+ * exec_validate.c - optimizer steps that are taken before the global gradient norm is known, and taken back when they
+ * were wrong.
  *
- * U of a VALIDATED plan (ir/plan.h) steps as if nothing had to be clipped, unless the norms published so far already exceed the
- * limit or are not finite: then it waits for the others and steps as a barrier would. V waits for all norms of that version.
- * Every worker finds the same norm, from the same numbers added in the same order, and so the same answer:
+ * U of a VALIDATED plan (ir/plan.h) steps as if nothing had to be clipped, unless the norms published so far already
+ * exceed the limit or are not finite: then it waits for the others and steps as a barrier would. V waits for all norms
+ * of that version. Every worker finds the same norm, from the same numbers added in the same order, and so the same
+ * answer:
  *
  *	right   the step stands; validated.
- *	wrong   each worker takes back what its stages stepped too early (the version before lies in the other buffer, the
- *	        optimizer's state in a copy) and steps again with the factor of clipping, or not at all where the norm is not
- *	        finite and the run skips such steps. Then all of them repeat the forwards before their V, from the first one on:
- *	        the cursor goes back to the beginning of the iteration, and `redo` tells the step loop what is different.
+ *	wrong   each worker takes back what its stages stepped too early (the version before lies in the other buffer,
+ *	        the optimizer's state in a copy) and steps again with the factor of clipping, or not at all where the
+ *	        norm is not finite and the run skips such steps. Then all of them repeat the forwards before their V,
+ *	        from the first one on: the cursor goes back to the beginning of the iteration, and `redo` tells the step
+ *	        loop what is different.
  *
- * Repeating. A forward's buffers and slot are still those of the first time, for nothing behind V has touched them. Two things
- * are waited for, both through events that count over the whole run, since the rings have sent their messages already:
+ * Repeating. A forward's buffers and slot are still those of the first time, for nothing behind V has touched them. Two
+ * things are waited for, both through events that count over the whole run, since the rings have sent their messages
+ * already:
  *
- *	arrived(s)  how often the worker of s has come to a V that was wrong: from then on it does not read what the first time
- *	            brought, and stage s - 1 may overwrite it
- *	redone(s)   forwards that stage s has repeated: stage s + 1 may read them. This goes for its forwards behind V too, where
- *	            their input was made before the other worker's V.
+ *	arrived(s)  how often the worker of s has come to a V that was wrong: from then on it does not read what the
+ *	            first time brought, and stage s - 1 may overwrite it
+ *	redone(s)   forwards that stage s has repeated: stage s + 1 may read them. This goes for its forwards behind V
+ *	            too, where their input was made before the other worker's V.
  *
- * Norms lie in two places by turns: a worker may be as much as one iteration ahead of one that has not looked yet, and no more,
- * since its next but one needs forwards or gradients from behind that one's V.
+ * Norms lie in two places by turns: a worker may be as much as one iteration ahead of one that has not looked yet, and
+ * no more, since its next but one needs forwards or gradients from behind that one's V.
  */
 #include "exec/exec_internal.h"
 
@@ -65,7 +69,8 @@ mr_status mr_exec_step_early(mr_worker *w, mr_stage_weights *b, uint64_t version
 
 	for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
 		memcpy(b->backup[i], b->state[i], mr_stage_size(b->stage)->state_bytes);
-	MR_TRY(mr_weights_step(b, 0, w->kc, run->c.optim, mr_lr_at(run->c.lr, version), 1 / (double)run->c.plan->contract.need));
+	MR_TRY(mr_weights_step(b, 0, w->kc, run->c.optim, mr_lr_at(run->c.lr, version),
+			       1 / (double)run->c.plan->contract.need));
 	mr_weights_committed(b);
 	return MR_OK;
 }
@@ -116,7 +121,8 @@ static void give_targets_back(mr_run *run, const mr_task *t, uint16_t worker)
 
 	for (uint32_t i = 0; l->at[i].op != MR_OP_V; i++)
 		if (l->at[i].stage + 1u == run->n_stages && !(l->at[i].flags & MR_INSTR_DROP))
-			mr_hop_give_back(&st->target, st->kept_target[mr_instr_micro(run->c.plan, &l->at[i], t->n) % st->n_kept]);
+			mr_hop_give_back(&st->target,
+					 st->kept_target[mr_instr_micro(run->c.plan, &l->at[i], t->n) % st->n_kept]);
 }
 
 static void begin_redo(mr_worker *w, const mr_task *t)

@@ -5,7 +5,8 @@
 #include "base/size.h"
 #include "ir/fifo.h"
 
-/* Input and target buffers beyond those in use, so that decoding overlaps computing: a power of two, as many as AHEAD_BYTES hold. */
+/* Input and target buffers beyond those in use, so that decoding overlaps computing: a power of two, as many as
+ * AHEAD_BYTES hold. */
 enum { LEAST_AHEAD = 2, MOST_AHEAD = 32, AHEAD_BYTES = 256 << 10 };
 
 static uint32_t ahead(size_t bytes)
@@ -37,14 +38,16 @@ static void layout_boundary(mr_hop *h, const mr_plan *p, uint8_t pipe, uint16_t 
 	h->arrived = mr_boundary_is_fifo(p, pipe, s, forward) ? NULL : mr_arena_take(a, n, MR_CACHE_LINE);
 }
 
-/* One that the loader fills, of which the stage uses @n_used at once. Half of the others may lie with a sleeping loader. */
+/* One that the loader fills, of which the stage uses @n_used at once. Half of the others may lie with a sleeping
+ * loader. */
 static void layout_feed(mr_hop *h, uint32_t n_used, size_t bytes, mr_arena *a)
 {
 	layout_hop(h, n_used + ahead(bytes), bytes, a);
 	h->every = ahead(bytes) / 2;
 }
 
-/* Micro-batches whose input (@target: whose target, and only where it waits for a recomputation) stage @s of @pipe needs at once. */
+/* Micro-batches whose input (@target: whose target, and only where it waits for a recomputation) stage @s of @pipe
+ * needs at once. */
 static uint32_t most_held(const mr_plan *p, uint8_t pipe, uint16_t s, bool target)
 {
 	uint32_t n = 0, most = 0;
@@ -80,7 +83,8 @@ static uint32_t before_validation(const mr_plan *p, uint16_t s)
 	return n;
 }
 
-/* At most so many micro-batches are begun in @w's prologue and not over: a synchronous commit has F and B of all its own, and U. */
+/* At most so many micro-batches are begun in @w's prologue and not over: a synchronous commit has F and B of all its
+ * own, and U. */
 static uint32_t run_ahead(const mr_plan *p, uint16_t w)
 {
 	uint32_t n = mr_plan_list(p, w, MR_PROLOGUE)->n;
@@ -132,7 +136,8 @@ mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer)
 		h->state[i] = MR_BUFFER_IDLE;
 	if (h->arrived)
 		memset(h->arrived, 0, h->n);
-	/* No ring is ever full, so nobody waits for room: a pop need not look for a sleeper, nor wake one for nothing. */
+	/* No ring is ever full, so nobody waits for room: a pop need not look for a sleeper, nor wake one for nothing.
+	 */
 	MR_TRY(mr_ring_init(&h->full, h->n, h->slots, NULL, consumer));
 	MR_TRY(mr_ring_init(&h->empty, h->n, h->slots + mr_ring_slots(h->n), NULL, producer));
 	mr_ring_wake_every(&h->empty, h->every);

@@ -9,19 +9,20 @@
  *	loader  --[in]--> stage 0, --[target]--> last stage
  *
  * Nothing is copied: the producer writes into the consumer's memory and the consumer reads in place. Which buffer a
- * micro-batch uses is a fact of the plan, so the message carries no news, only "it is there"; it is checked against the plan.
- * A forward that drops what it saves (MR_INSTR_DROP) has no slot to note its buffers in until the recomputation: they are kept
- * by micro-batch.
+ * micro-batch uses is a fact of the plan, so the message carries no news, only "it is there"; it is checked against the
+ * plan. A forward that drops what it saves (MR_INSTR_DROP) has no slot to note its buffers in until the recomputation:
+ * they are kept by micro-batch.
  * A plan that flushes may take messages in another order than they are sent: the consumer then notes in `arrived` what
  * has come.
- * Numbers may come back in another order than they left (GPipe's last-in-first-out backward), so the producer notes them in
- * `state`. A ring can hold all its buffers' numbers: pushing never waits.
+ * Numbers may come back in another order than they left (GPipe's last-in-first-out backward), so the producer notes
+ * them in `state`. A ring can hold all its buffers' numbers: pushing never waits.
  *
- * The loader has more buffers than are in use, the more the smaller they are. It is woken when half of these have come back, which
- * leaves it the other half of the time to fill them: a worker that calls the kernel at every step pays microseconds for it.
+ * The loader has more buffers than are in use, the more the smaller they are. It is woken when half of these have come
+ * back, which leaves it the other half of the time to fill them: a worker that calls the kernel at every step pays
+ * microseconds for it.
  *
- * Between two stages of one worker there is nothing to send: whoever comes later in the worker's list finds the buffer in the
- * state in which the earlier one left it. The plan may use such a boundary in any order.
+ * Between two stages of one worker there is nothing to send: whoever comes later in the worker's list finds the buffer
+ * in the state in which the earlier one left it. The plan may use such a boundary in any order.
  */
 #ifndef MR_EXEC_LANE_H
 #define MR_EXEC_LANE_H
@@ -37,7 +38,8 @@ typedef enum mr_buffer_state { MR_BUFFER_TAKEN, MR_BUFFER_IDLE, MR_BUFFER_FULL }
 typedef struct mr_hop {
 	mr_ring full, empty;
 	uint32_t n;      /* buffers */
-	uint32_t n_used; /* of them that have been written since the reset: the highest number, plus 1; the producer's */
+	uint32_t n_used; /* of them that have been written since the reset: the highest number, plus 1; the producer's
+	                    */
 	size_t bytes;    /* of each */
 	uint32_t every;  /* of the buffers that come back, so many at once wake the producer */
 	uint8_t *buffer; /* [n][bytes], in the consumer's memory */
@@ -71,7 +73,8 @@ typedef struct mr_lane {
 	mr_lane_stage *st;       /* [n_pipes][n_stages] */
 	bool train;
 	uint32_t stride;         /* mr_plan_stride */
-	uint64_t n_samples;      /* evaluation: samples in all, the last micro-batch may be partial; training: 0 = no end */
+	uint64_t n_samples;      /* evaluation: samples in all, the last micro-batch may be partial; training: 0 = no
+	                            end */
 	int64_t samples;         /* of a full micro-batch */
 } mr_lane;
 
@@ -121,7 +124,8 @@ static inline void mr_hop_put(mr_hop *h, uint32_t i)
 /** Consumer: buffer @want of a boundary whose ends have orders of their own. False: it is not full yet. */
 bool mr_hop_find(mr_hop *h, uint32_t want);
 
-/** Consumer: the next full buffer; of a local hop, or one without an order, buffer @want. False: it is not there yet. */
+/** Consumer: the next full buffer; of a local hop, or one without an order, buffer @want. False: it is not there yet.
+ */
 static inline bool mr_hop_get(mr_hop *h, uint32_t want, uint32_t *got)
 {
 	if (!h->local && h->arrived) {

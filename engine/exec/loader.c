@@ -32,7 +32,8 @@ struct mr_loader {
 	uint8_t *spare_input, *spare_target; /* one sample each */
 };
 
-/* The minibatches of the F of @stage in @pipe that stand in @section, into @micro unless that is NULL; returns how many. */
+/* The minibatches of the F of @stage in @pipe that stand in @section, into @micro unless that is NULL; returns how
+ * many. */
 static uint32_t list_micro(const mr_plan *p, mr_section section, uint8_t pipe, uint16_t stage, uint32_t *micro)
 {
 	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, stage), section);

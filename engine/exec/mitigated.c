@@ -67,7 +67,8 @@ double mr_mitigated_lr_ahead(const mr_stage_weights *b, const mr_lr *lr, uint64_
 	return mr_predict_lr(b, lr, version) * (has_rate(b) ? rate(b, b->age) : 1);
 }
 
-/* What the commit in hand knows of elements [@from, @from + @n) of parameter @p; @then: the version that their F read. */
+/* What the commit in hand knows of elements [@from, @from + @n) of parameter @p; @then: the version that their F read.
+ */
 static mr_mitigate_call call_of(const mr_stage_weights *b, uint32_t p, int64_t from, int64_t n, uint64_t then)
 {
 	size_t at = mr_stage_weight_at(b->stage, p) + (size_t)from * mr_dtype_bytes(b->k->types.weights);

@@ -21,7 +21,8 @@
 #include "ir/plan.h"
 #include "exec/stage_weights.h"
 
-/** What @m (NULL: nothing) makes of a stage of @plan, behind mr_predict_open and before mr_weights_layout; @optim: the run's, is copied. */
+/** What @m (NULL: nothing) makes of a stage of @plan, behind mr_predict_open and before mr_weights_layout; @optim: the
+ * run's, is copied. */
 void mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, const mr_optim *optim, const mr_plan *plan);
 
 /** Take the block's state of the mitigation (or measure it). */
@@ -37,15 +38,16 @@ double mr_mitigated_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t vers
 double mr_mitigated_lr_ahead(const mr_stage_weights *b, const mr_lr *lr, uint64_t version);
 
 /**
- * Before and after the step that makes version latest + 1, in the range of @shard. Neither does anything where nothing is
- * to be done.
+ * Before and after the step that makes version latest + 1, in the range of @shard. Neither does anything where nothing
+ * is to be done.
  */
 void mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
 void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
 
 /**
  * All three in one go over pieces that stay in the caches, with the bits of one after the other: for those who need
- * nothing of the corrected gradient as a whole, such as its norm. mr_mitigated_steps: may it be? @n_threads: of @kc's team.
+ * nothing of the corrected gradient as a whole, such as its norm. mr_mitigated_steps: may it be? @n_threads: of @kc's
+ * team.
  */
 bool mr_mitigated_steps(const mr_stage_weights *b);
 void mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale);

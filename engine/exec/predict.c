@@ -45,13 +45,15 @@ void mr_predict_layout(mr_stage_weights *b, mr_arena *a)
 }
 
 /* dst = src - lr * m for one parameter. */
-static void move_along(const mr_stage_weights *b, mr_kctx *kc, int64_t n, const uint8_t *src, uint8_t *dst, const uint8_t *m, double lr)
+static void move_along(const mr_stage_weights *b, mr_kctx *kc, int64_t n, const uint8_t *src, uint8_t *dst,
+		       const uint8_t *m, double lr)
 {
 	b->k->step(kc, n, &(mr_step){.kind = MR_STEP_SGD, .src = src, .dst = dst, .gscale = 1, .lr = lr}, m);
 }
 
 /* One parameter at byte @at of the weights, into @to. */
-static void move_ahead(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, uint32_t p, size_t at, double lr, uint8_t *to)
+static void move_ahead(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, uint32_t p, size_t at, double lr,
+		       uint8_t *to)
 {
 	const uint8_t *src = (const uint8_t *)mr_weights_at(b, 0, b->latest) + at;
 	int64_t n = mr_stage_graph(b->stage)->params[p].n;
@@ -83,7 +85,8 @@ static void aim_into(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double
 		if (horizon > 0)
 			move_ahead(b, kc, o, p, at, lr * horizon, to);
 		else
-			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, to + at, b->delta + mr_stage_state_at(b->stage, p), b->back);
+			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, to + at,
+				   b->delta + mr_stage_state_at(b->stage, p), b->back);
 	}
 }
 
@@ -110,7 +113,8 @@ void *mr_predict_kept(const mr_stage_weights *b, uint8_t pipe, uint32_t slot)
 	return b->aimed + (size_t)aimed_at(b, pipe, slot) * mr_stage_size(b->stage)->weight_bytes;
 }
 
-const void *mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint32_t slot)
+const void *mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
+			    uint32_t slot)
 {
 	uint8_t *to = mr_predict_kept(b, 0, slot);
 
@@ -122,7 +126,8 @@ const void *mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o,
 	return to;
 }
 
-const void *mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uint64_t version, int32_t horizon, uint32_t slot)
+const void *mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uint64_t version, int32_t horizon,
+			     uint32_t slot)
 {
 	const uint8_t *now = mr_weights_at(b, 0, version), *before;
 	uint8_t *to = mr_predict_kept(b, pipe, slot);
@@ -146,7 +151,8 @@ const void *mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uin
 	return to;
 }
 
-const void *mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint64_t version)
+const void *mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
+			    uint64_t version)
 {
 	if (b->held_version == version)
 		return b->held;
@@ -186,7 +192,8 @@ void mr_predict_after_step(mr_stage_weights *b, mr_kctx *kc)
 
 		if (at == SIZE_MAX)
 			continue;
-		/* The old weights become old - new; delta takes 1 - keep of minus that, and w - 0 delta stays what it is. */
+		/* The old weights become old - new; delta takes 1 - keep of minus that, and w - 0 delta stays what it
+		 * is. */
 		move_along(b, kc, n, b->aimed + at, b->aimed + at, w + at, 1);
 		follow.src = w + at;
 		follow.dst = w + at;

@@ -11,7 +11,8 @@
 
 static mr_status not_asked(void)
 {
-	return mr_fail(MR_EINVAL, "only the order of a racing plan, or of one whose W any worker may take, can be recorded, and only when that "
+	return mr_fail(MR_EINVAL, "only the order of a racing plan, or of one whose W any worker may take, can be "
+				  "recorded, and only when that "
 				  "is asked for before it begins");
 }
 
@@ -25,7 +26,9 @@ static mr_status check_log(const mr_run *run)
 		const mr_race *r = &run->worker[w].race;
 
 		if (r->n_log != r->n_f + r->n_b)
-			return mr_fail(MR_EINVAL, "worker %u did %llu instructions and recorded %llu of them: room was for %llu micro-batches from the start",
+			return mr_fail(MR_EINVAL,
+				       "worker %u did %llu instructions and recorded %llu of them: room was for %llu "
+				       "micro-batches from the start",
 				       w, (unsigned long long)(r->n_f + r->n_b), (unsigned long long)r->n_log,
 				       (unsigned long long)run->c.record_micro);
 	}
@@ -62,8 +65,10 @@ static mr_status compare(const mr_run *run, uint16_t w, const mr_plan *plan)
 		if (!mr_op_is_compute(in->op))
 			continue;
 		if (in->read != (int32_t)rec->read)
-			return mr_fail(MR_EINVAL, "worker %u: %s of micro-batch %u read version %u, and its place in the order says %d", w,
-				       mr_op_name((mr_op)in->op), in->micro, rec->read, in->read);
+			return mr_fail(
+				MR_EINVAL,
+				"worker %u: %s of micro-batch %u read version %u, and its place in the order says %d",
+				w, mr_op_name((mr_op)in->op), in->micro, rec->read, in->read);
 		rec++;
 	}
 	return MR_OK;
@@ -103,7 +108,8 @@ static mr_status check_moves(const mr_run *run, size_t *n)
 		*n += (size_t)run->worker[w].steal_queue.n_log;
 	if (done > run->c.record_micro || run->resumed)
 		return mr_fail(MR_EINVAL, "%llu micro-batches were to be recorded from the start: %llu are done%s",
-			       (unsigned long long)run->c.record_micro, (unsigned long long)done, run->resumed ? ", not all by this run" : "");
+			       (unsigned long long)run->c.record_micro, (unsigned long long)done,
+			       run->resumed ? ", not all by this run" : "");
 	return MR_OK;
 }
 

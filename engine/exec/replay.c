@@ -114,7 +114,9 @@ uint64_t mr_replay_nearest_pause(const mr_replay *r)
 		const mr_worker *w = &r->run->worker[i];
 		const mr_cursor *c = &w->train;
 		uint32_t from = c->section == MR_PROLOGUE && c->step ? w->pause_at[c->step - 1] : 0;
-		bool begun = w->window ? c->at && !mr_window_pauses(&mr_plan_list(w->window, w->id, MR_BODY)->at[c->at - 1]) : c->at > from;
+		bool begun =
+			w->window ? c->at && !mr_window_pauses(&mr_plan_list(w->window, w->id, MR_BODY)->at[c->at - 1])
+				  : c->at > from;
 		uint64_t n = c->step + begun;
 
 		most = n > most ? n : most;
@@ -285,7 +287,8 @@ mr_status mr_replay_run(mr_replay *r, uint64_t until, mr_replay_order order, uin
 	return MR_OK;
 }
 
-static mr_status advance(mr_replay *r, duty what, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
+static mr_status advance(mr_replay *r, duty what, uint64_t until, mr_engine_progress *progress, void *arg,
+			 uint64_t *reached)
 {
 	mr_status st;
 

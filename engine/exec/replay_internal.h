@@ -1,5 +1,6 @@
 /*
- * replay_internal.h - the inside of a replay, shared by its files: replay.c, and replay_clock.c, which orders by a clock.
+ * replay_internal.h - the inside of a replay, shared by its files: replay.c, and replay_clock.c, which orders by a
+ * clock.
  */
 #ifndef MR_EXEC_REPLAY_INTERNAL_H
 #define MR_EXEC_REPLAY_INTERNAL_H

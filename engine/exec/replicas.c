@@ -54,9 +54,18 @@ void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc)
 	int64_t n = (int64_t)((end - begin) / mr_dtype_bytes(b->k->types.weights));
 	const void *src[MR_REPLICAS_MOST];
 	void *dst[MR_REPLICAS_MOST];
-	mr_averaging m = {.kind = a->rule == MR_AVERAGE_ELASTIC ? MR_AVERAGING_PULL : g->reference ? MR_AVERAGING_OUTER : MR_AVERAGING_MEAN, .n = g->n, .src = src,
-		    .dst = dst, .reference = at(g->reference, begin), .velocity = at(g->velocity, begin), .mean = at(g->mean, begin),
-		    .alpha = a->alpha, .lr = a->outer_lr, .mu = a->outer_mu};
+	mr_averaging m = {.kind = a->rule == MR_AVERAGE_ELASTIC ? MR_AVERAGING_PULL
+				  : g->reference                ? MR_AVERAGING_OUTER
+								: MR_AVERAGING_MEAN,
+			  .n = g->n,
+			  .src = src,
+			  .dst = dst,
+			  .reference = at(g->reference, begin),
+			  .velocity = at(g->velocity, begin),
+			  .mean = at(g->mean, begin),
+			  .alpha = a->alpha,
+			  .lr = a->outer_lr,
+			  .mu = a->outer_mu};
 
 	for (uint32_t r = 0; r < g->n; r++) {
 		src[r] = at(mr_weights_at(mr_replicas_block(g, r), 0, v - 1), begin);

@@ -1,16 +1,18 @@
 /*
  * replicas.h - the blocks of one stage whose weights diverge, and what brings them together (ir/plan.h, "Replicas").
  *
- * A replica is a block of its own with one share: versions, gradient sum, optimizer state. An average is cut into as many ranges of cache lines as there
- * are replicas, a pure function of the stage's size; AVG of pipe p carries out range p, in all replicas, on pipe p's worker. Replicas
- * are added in ascending order and in f64 whatever the dtype is, so no number depends on who does which part, or when.
+ * A replica is a block of its own with one share: versions, gradient sum, optimizer state. An average is cut into as
+ * many ranges of cache lines as there are replicas, a pure function of the stage's size; AVG of pipe p carries out
+ * range p, in all replicas, on pipe p's worker. Replicas are added in ascending order and in f64 whatever the dtype is,
+ * so no number depends on who does which part, or when.
  *
- * reference (ELASTIC, and MEAN with an outer step) is what is evaluated and saved; where there is none all replicas are equal at
- * every pause, and any of them is. velocity is the outer step's momentum. mean (ELASTIC) is the mean of the replicas as the last average
- * left them: how far they have moved since is the difference of two means, and nobody keeps the weights that it began with.
+ * reference (ELASTIC, and MEAN with an outer step) is what is evaluated and saved; where there is none all replicas are
+ * equal at every pause, and any of them is. velocity is the outer step's momentum. mean (ELASTIC) is the mean of the
+ * replicas as the last average left them: how far they have moved since is the difference of two means, and nobody
+ * keeps the weights that it began with.
  *
- * Thread: parts on the workers of their pipes, each behind the commit of all replicas (their `published`); the last part makes the
- * version everybody's, as a step in parts does (stage_weights.h, W3/R3).
+ * Thread: parts on the workers of their pipes, each behind the commit of all replicas (their `published`); the last
+ * part makes the version everybody's, as a step in parts does (stage_weights.h, W3/R3).
  */
 #ifndef MR_EXEC_REPLICAS_H
 #define MR_EXEC_REPLICAS_H
@@ -46,7 +48,8 @@ bool mr_replicas_made(mr_replicas *g, uint64_t v);
 /** Part @part of the average that makes version @v of all, by the team of @kc. Allocates: no. */
 void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc);
 
-/** How often an average of @n replicas by @a, all ranges of it, loads or stores each byte of one version: what its time goes by. */
+/** How often an average of @n replicas by @a, all ranges of it, loads or stores each byte of one version: what its time
+ * goes by. */
 uint32_t mr_replicas_passes(const mr_average *a, uint32_t n, uint32_t n_states);
 
 /** The weights to evaluate and to save. While paused. */

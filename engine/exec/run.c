@@ -67,9 +67,10 @@ static mr_status create_stages(mr_run *run)
 	for (uint16_t s = 0; s < run->n_stages; s++) {
 		bool borrows = c->plan->contract.tied && s > 0 && s + 1 == run->n_stages;
 
-		MR_TRY(mr_stage_create(c->graph, c->partition->first[s], c->partition->first[s + 1], c->samples, c->kernels,
-				       split, borrows ? run->stage[0] : NULL, &run->stage[s]));
-		if (mr_plan_need(c->plan, s) == 1 && mr_plan_partial_sums(c->plan, s) == 1 && mr_run_steps_inside(c->plan, s))
+		MR_TRY(mr_stage_create(c->graph, c->partition->first[s], c->partition->first[s + 1], c->samples,
+				       c->kernels, split, borrows ? run->stage[0] : NULL, &run->stage[s]));
+		if (mr_plan_need(c->plan, s) == 1 && mr_plan_partial_sums(c->plan, s) == 1 &&
+		    mr_run_steps_inside(c->plan, s))
 			mr_stage_share_grads(run->stage[s]);
 		create_blocks(run, s);
 		if (c->plan->contract.steal)
@@ -131,7 +132,9 @@ static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 		if (i == w->id || steal)
 			span = largest_span(run->c.plan, i) > span ? largest_span(run->c.plan, i) : span;
 	for (uint16_t s = 0; steal && s < run->n_stages; s++)
-		scratch = mr_stage_size(run->stage[s])->scratch_bytes > scratch ? mr_stage_size(run->stage[s])->scratch_bytes : scratch;
+		scratch = mr_stage_size(run->stage[s])->scratch_bytes > scratch
+				  ? mr_stage_size(run->stage[s])->scratch_bytes
+				  : scratch;
 
 	for (unsigned p = 0; p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++)
@@ -168,8 +171,10 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 	mr_pauses_of(run->c.plan, id, w->pause_at, w->n_pauses);
 	if (run->c.trace && !(w->trace = malloc(MR_TRACE_BYTES)))
 		return mr_fail(MR_ERESOURCE, "no memory for %u trace records", MR_TRACE_RING);
-	if (run->c.record_micro && run->c.plan->contract.racing && !(w->race.log = calloc(2 * run->c.record_micro, sizeof(*w->race.log))))
-		return mr_fail(MR_ERESOURCE, "no memory to record the order of %llu micro-batches", (unsigned long long)run->c.record_micro);
+	if (run->c.record_micro && run->c.plan->contract.racing &&
+	    !(w->race.log = calloc(2 * run->c.record_micro, sizeof(*w->race.log))))
+		return mr_fail(MR_ERESOURCE, "no memory to record the order of %llu micro-batches",
+			       (unsigned long long)run->c.record_micro);
 	if (run->c.plan->contract.steal)
 		MR_TRY(mr_steal_queue_create(run->c.plan, id, run->c.record_micro, &w->steal_queue));
 	mr_arena_init(&a, NULL, 0);
@@ -203,7 +208,8 @@ static mr_status find_early(mr_run *run)
 		const mr_list *l = mr_plan_list(p, w, MR_BODY);
 
 		for (uint32_t i = 0; i < l->n && l->at[i].op != MR_OP_V; i++)
-			run->early[(size_t)l->at[i].stage * p->n_micro + l->at[i].micro] = ++run->n_early[l->at[i].stage];
+			run->early[(size_t)l->at[i].stage * p->n_micro + l->at[i].micro] =
+				++run->n_early[l->at[i].stage];
 	}
 	return MR_OK;
 }
@@ -243,9 +249,11 @@ static mr_status build(mr_run *run)
 	if (run->has_stage_replicas)
 		run->n_losses = c->plan->contract.need + run->n_pipes * c->plan->n_slots[run->n_stages - 1];
 	if (run->replicas)
-		run->n_losses = c->plan->n_micro; /* a replica may be as many steps ahead of another as lie between averages */
+		run->n_losses = c->plan->n_micro; /* a replica may be as many steps ahead of another as lie between
+		                                     averages */
 	run->losses = calloc(run->n_losses, sizeof(double));
-	run->train = (mr_lane){.plan = c->plan, .train = true, .stride = mr_plan_stride(c->plan), .samples = c->samples};
+	run->train =
+		(mr_lane){.plan = c->plan, .train = true, .stride = mr_plan_stride(c->plan), .samples = c->samples};
 	run->eval = (mr_lane){.plan = run->eval_plan, .stride = mr_plan_stride(run->eval_plan), .samples = c->samples};
 	run->train.st = zeroed((size_t)run->n_pipes * run->n_stages * sizeof(mr_lane_stage));
 	run->eval.st = zeroed((size_t)run->eval_plan->n_pipes * run->n_stages * sizeof(mr_lane_stage));
@@ -253,8 +261,8 @@ static mr_status build(mr_run *run)
 	run->eval_loss = calloc(run->n_eval + 1, sizeof(double));
 	if (mr_graph_judges(c->graph) && !(run->eval_right = calloc(run->n_eval + 1, sizeof(*run->eval_right))))
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
-	if (!run->stage || !run->weights || !run->shard || !run->worker || !run->parkers || !run->norm || !run->losses || !run->eval_loss ||
-	    !run->train.st || !run->eval.st)
+	if (!run->stage || !run->weights || !run->shard || !run->worker || !run->parkers || !run->norm ||
+	    !run->losses || !run->eval_loss || !run->train.st || !run->eval.st)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	for (int i = 0; i < 2; i++) {
 		mr_parker_init(&run->loader_parker[i]);
@@ -373,14 +381,16 @@ void mr_run_finish_worker(mr_run *run, uint16_t id)
 }
 
 /*
- * Backward as the first, a middle and the last micro-batch of a sum go, as far as this plan has them: they differ in adding
- * and in stepping. The step goes at rate 0 and on gradients times 0, so weights and state stay as they are.
+ * Backward as the first, a middle and the last micro-batch of a sum go, as far as this plan has them: they differ in
+ * adding and in stepping. The step goes at rate 0 and on gradients times 0, so weights and state stay as they are.
  */
 static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stage_io *io)
 {
 	uint32_t need = mr_plan_sum(run->c.plan, s), passes = need < 3 ? need : 3;
 	const mr_step *step =
-		mr_run_steps_inside(run->c.plan, s) ? mr_weights_steps(mr_run_weights(run, pipe, s), 0, &mr_run_weights(run, pipe, s)->optim, 0, 0) : NULL;
+		mr_run_steps_inside(run->c.plan, s)
+			? mr_weights_steps(mr_run_weights(run, pipe, s), 0, &mr_run_weights(run, pipe, s)->optim, 0, 0)
+			: NULL;
 	bool split = mr_run_has_split(run->c.plan);
 
 	if (split)
@@ -450,7 +460,8 @@ mr_status mr_run_warm_up(mr_run *run, uint16_t id)
 {
 	for (unsigned p = 0; p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++)
-			if (worker_of(run, (uint8_t)p, s) == id && (mr_lane_at(&run->train, (uint8_t)p, s)->n_slots || p < run->eval_plan->n_pipes))
+			if (worker_of(run, (uint8_t)p, s) == id &&
+			    (mr_lane_at(&run->train, (uint8_t)p, s)->n_slots || p < run->eval_plan->n_pipes))
 				MR_TRY(warm_up_stage(run, id, (uint8_t)p, s));
 			else if (run->c.plan->contract.steal)
 				MR_TRY(warm_up_weights(run, id, s));
@@ -485,7 +496,8 @@ static mr_status reset_lane(mr_run *run, mr_lane *l)
 	return MR_OK;
 }
 
-/* An event wakes those whom the contract lets wait for it (exec_acquire.c), and nobody who sleeps for another reason. */
+/* An event wakes those whom the contract lets wait for it (exec_acquire.c), and nobody who sleeps for another reason.
+ */
 static void reset_events(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
 	const mr_contract *k = &run->c.plan->contract;
@@ -502,8 +514,10 @@ static void reset_events(mr_run *run, mr_stage_weights *b, uint16_t s)
 	mr_steal_queue_reset_sum(b, k->steal ? k->need : 0, run->parkers, run->n_workers);
 	b->validated = b->settled = b->latest;
 	b->n_taken_back = 0;
-	mr_event_init(&b->arrived, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s ? s - 1 : 0))], run->validates && s > 0);
-	mr_event_init(&b->redone, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s < last ? s + 1 : s))], run->validates && s < last);
+	mr_event_init(&b->arrived, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s ? s - 1 : 0))],
+		      run->validates && s > 0);
+	mr_event_init(&b->redone, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s < last ? s + 1 : s))],
+		      run->validates && s < last);
 	mr_event_init(&b->reduced, v, run->has_stage_replicas ? run->parkers : &run->parkers[worker_of(run, 0, s)],
 		      run->has_stage_replicas ? run->n_workers : k->clip && run->shares);
 }
@@ -616,7 +630,8 @@ double mr_run_eval_accuracy(const mr_run *run)
 
 	for (uint64_t m = 0; run->eval_right && m < run->n_eval; m++)
 		right += run->eval_right[m];
-	return run->eval_right ? (double)right / ((double)run->c.data->n_valid * (double)run->c.data->target.rows) : (double)NAN;
+	return run->eval_right ? (double)right / ((double)run->c.data->n_valid * (double)run->c.data->target.rows)
+			       : (double)NAN;
 }
 
 double mr_run_largest_gradient(const mr_run *run)

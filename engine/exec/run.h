@@ -1,10 +1,10 @@
 /*
- * run.h - one training run in memory: blocks, lanes, workers. Shared by the parallel engine and the single-thread replay,
- * which differ only in who calls mr_exec_* (exec.h) and when.
+ * run.h - one training run in memory: blocks, lanes, workers. Shared by the parallel engine and the single-thread
+ * replay, which differ only in who calls mr_exec_* (exec.h) and when.
  *
- * Worker w owns the stages that the plan places on it, in one pipe or several: their blocks (or its pipe's shard of them), the
- * slots and boundary buffers they consume, and a scratch area. All of that lies in one region of memory per worker, on its
- * node, laid out before the first step.
+ * Worker w owns the stages that the plan places on it, in one pipe or several: their blocks (or its pipe's shard of
+ * them), the slots and boundary buffers they consume, and a scratch area. All of that lies in one region of memory per
+ * worker, on its node, laid out before the first step.
  */
 #ifndef MR_EXEC_RUN_H
 #define MR_EXEC_RUN_H
@@ -55,21 +55,27 @@ typedef struct mr_run_config {
 	const mr_dataset *data;
 	const mr_optim *optim;
 	const mr_lr *lr;
-	const mr_mitigate *mitigate; /* against stale gradients; NULL: nothing. Plans that flush have none, and ignore it */
+	const mr_mitigate *mitigate; /* against stale gradients; NULL: nothing. Plans that flush have none, and ignore
+	                                it */
 	const mr_plan *steady; /* the plan by whose ages mitigations go, where the order of @plan has none
 				  (mitigated.h); NULL: @plan */
 	const mr_place *place;       /* one entry a worker */
-	bool skip_nonfinite;         /* a step whose gradient norm is not finite leaves the weights alone; else the run ends */
+	bool skip_nonfinite;         /* a step whose gradient norm is not finite leaves the weights alone; else the run
+	                                ends */
 	double clip;                 /* <= 0: none; global where the plan has N, else per stage */
 	uint64_t seed;
 	int64_t samples;             /* per micro-batch */
-	uint64_t memory_limit;       /* of a profile: refuse to map more bytes; 0: no limit. Runs are judged before (session/memory_plan.h) */
-	uint32_t spin_us;            /* at most, before a waiting worker sleeps (host/spin.h); UINT32_MAX: the default for its place */
+	uint64_t memory_limit;       /* of a profile: refuse to map more bytes; 0: no limit. Runs are judged before
+	                                (session/memory_plan.h) */
+	uint32_t spin_us;            /* at most, before a waiting worker sleeps (host/spin.h); UINT32_MAX: the default
+	                                for its place */
 	bool trace;                  /* keep trace records */
-	uint64_t norm_every;         /* steps between those whose gradient norm is on the record although nothing is clipped by it; 0:
-	                                none is. No bit of a weight follows from it */
-	bool measures;               /* look for the largest gradient (mr_run_largest_gradient): one more pass over each */
-	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of so many micro-batches from the start (exec/record.h); 0: none */
+	uint64_t norm_every;         /* steps between those whose gradient norm is on the record although nothing is
+	                                clipped by it; 0: none is. No bit of a weight follows from it */
+	bool measures;               /* look for the largest gradient (mr_run_largest_gradient): one more pass over each
+	                                */
+	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of so many micro-batches from
+	                                the start (exec/record.h); 0: none */
 	mr_run_observer *observer;
 	void *observer_arg;
 } mr_run_config;
@@ -79,10 +85,12 @@ typedef struct mr_worker_stats {
 	uint64_t count[MR_N_OPS];
 	uint64_t wait_ns[MR_N_WAITS];
 	uint64_t lost_ns;           /* in instructions: ready to run, and another program had the core */
-	uint64_t lost_before_ns;    /* the same, in instructions and waits before the one at whose end it was found: still in their times */
+	uint64_t lost_before_ns;    /* the same, in instructions and waits before the one at whose end it was found:
+	                               still in their times */
 } mr_worker_stats;
 
-/* When an instruction is carried out in virtual time and for what its worker has waited before: in place of the clock. */
+/* When an instruction is carried out in virtual time and for what its worker has waited before: in place of the clock.
+ */
 typedef struct mr_stamp {
 	uint64_t begin_ns, end_ns; /* since the start of the run */
 	uint32_t wait_ns[MR_N_WAITS];
@@ -126,7 +134,8 @@ typedef struct mr_worker {
 	uint8_t *scratch;
 	size_t scratch_bytes;      /* with what its merged W need */
 	mr_cursor train, eval;     /* where it stands in each lane; racing: in training, its pause point alone */
-	const mr_plan *window;     /* of an endless plan: the one that train stands in, taken of run->windows; NULL: there is none, for an error */
+	const mr_plan *window;     /* of an endless plan: the one that train stands in, taken of run->windows; NULL:
+	                              there is none, for an error */
 	uint64_t n_begun;          /* likewise: F done in training */
 	mr_race race;
 	mr_steal_queue steal_queue;
@@ -168,7 +177,8 @@ struct mr_run {
 	mr_stage_weights *weights;             /* [n_stages]; replicas: [n_pipes][n_stages] */
 	mr_shard *shard;             /* [n_stages][n_pipes] the blocks', a part each */
 	mr_replicas *replicas;       /* [n_stages]; NULL: all pipes read the same weights */
-	_Atomic uint32_t *n_ready;   /* replicas: [steps between averages] how many have made a step of the last stage, by step modulo */
+	_Atomic uint32_t *n_ready;   /* replicas: [steps between averages] how many have made a step of the last stage,
+	                                by step modulo */
 	mr_worker *worker;           /* [n_workers] */
 	mr_parker **parkers;         /* [n_workers + 2]: the workers', the two loaders' */
 	mr_parker loader_parker[2];  /* train, eval */
@@ -181,32 +191,41 @@ struct mr_run {
 	char error_text[1024];
 	bool validates;              /* the plan has V */
 	bool resumed;                /* it stood at a later point than the start before its first step */
-	uint32_t *early, *n_early;   /* then: [n_stages][n_micro] place, from 1, of F among those before V, 0: behind it; [n_stages] */
-	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's */
-	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of its commit;
-	                                turns: of each of its parts */
-	uint64_t base_bytes, before_bytes; /* resident before the workers' memory was mapped, and the most of it until then */
+	uint32_t *early, *n_early;   /* then: [n_stages][n_micro] place, from 1, of F among those before V, 0: behind
+	                                it; [n_stages] */
+	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's
+	                                */
+	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of
+	                                its commit; turns: of each of its parts */
+	uint64_t base_bytes, before_bytes; /* resident before the workers' memory was mapped, and the most of it until
+	                                      then */
 	double *eval_loss;           /* [n_eval] of the evaluation's micro-batches; each its last stage's */
-	uint64_t *eval_right;        /* [n_eval] targets that were predicted in each; NULL: the loss is over no classes */
+	uint64_t *eval_right;        /* [n_eval] targets that were predicted in each; NULL: the loss is over no classes
+	                                */
 	uint64_t n_eval;             /* micro-batches of the whole validation data, the last one maybe partial */
 	mr_step_rec step[MR_STEP_RING]; /* written by whoever commits the last stage, one at a time */
 	uint64_t norm_every;         /* as c has it; 0 where the run clips, which knows each norm */
-	bool global_norm;            /* then: the norm is of all stages together, and in @norm when the last of them has its part */
-	double *norm;                /* [n_norms] by step modulo: global ones, and replicas' of the first one's last stage */
+	bool global_norm;            /* then: the norm is of all stages together, and in @norm when the last of them has
+	                                its part */
+	double *norm;                /* [n_norms] by step modulo: global ones, and replicas' of the first one's last
+	                                stage */
 	uint32_t n_norms;
 	_Alignas(64) _Atomic uint32_t n_normed; /* stages that have their part of the norm in hand */
 	_Atomic uint64_t normed;     /* last step whose global norm is known */
-	_Alignas(64) _Atomic uint64_t n_steps; /* step records written: on a line that workers do not read at each instruction, */
+	_Alignas(64) _Atomic uint64_t n_steps; /* step records written: on a line that workers do not read at each
+	                                          instruction, */
 	_Alignas(64) uint64_t n_steps_read;    /* the caller's likewise */
 	mr_spin spin;                /* shared by all workers */
 	_Alignas(64) _Atomic uint32_t n_commits; /* of all stages, counted while the run is traced */
 	_Alignas(64) uint64_t start_ns;
-	const mr_stamp *stamp;       /* of the instruction in hand; NULL: the clock tells. Only where one thread does all */
+	const mr_stamp *stamp;       /* of the instruction in hand; NULL: the clock tells. Only where one thread does
+	                                all */
 };
 
 /**
- * Build everything except threads, rings' contents and weights; memory is mapped but not touched. Borrows what @c points to.
- * Errors: MR_ERESOURCE, MR_ECONFIG (the plan needs what the engine does not carry out; the sentence says what).
+ * Build everything except threads, rings' contents and weights; memory is mapped but not touched. Borrows what @c
+ * points to. Errors: MR_ERESOURCE, MR_ECONFIG (the plan needs what the engine does not carry out; the sentence says
+ * what).
  */
 mr_status mr_run_create(const mr_run_config *c, mr_run **out) MR_MUST_USE;
 void mr_run_destroy(mr_run *run);
@@ -215,9 +234,9 @@ void mr_run_destroy(mr_run *run);
 mr_status mr_run_setup_worker(mr_run *run, uint16_t w) MR_MUST_USE;
 
 /**
- * Carry out F of every stage of @w once, and B as often as it comes in kinds (at most three: the first, a middle and the last
- * of a sum), on zeros, so that primitives exist and caches are as in a step. One worker at a time, all others idle: it writes
- * into its neighbours' buffers. Gradients are overwritten by the first micro-batch.
+ * Carry out F of every stage of @w once, and B as often as it comes in kinds (at most three: the first, a middle and
+ * the last of a sum), on zeros, so that primitives exist and caches are as in a step. One worker at a time, all others
+ * idle: it writes into its neighbours' buffers. Gradients are overwritten by the first micro-batch.
  */
 mr_status mr_run_warm_up(mr_run *run, uint16_t w) MR_MUST_USE;
 
@@ -228,29 +247,30 @@ void mr_run_finish_worker(mr_run *run, uint16_t w);
 mr_status mr_run_reset(mr_run *run) MR_MUST_USE;
 
 /**
- * After mr_run_reset: let all workers stand at pause point @step. Slots and boundary buffers that are in use there must have
- * been restored (their micro-batches follow from the plan; session/state.h). Errors: those of making a window.
+ * After mr_run_reset: let all workers stand at pause point @step. Slots and boundary buffers that are in use there must
+ * have been restored (their micro-batches follow from the plan; session/state.h). Errors: those of making a window.
  */
 mr_status mr_run_stand_at(mr_run *run, uint64_t step) MR_MUST_USE;
 
 /** Worker @w of an endless plan to pause point @step of its windows. Errors: those of making them. */
 mr_status mr_run_seek_window(mr_run *run, mr_worker *w, uint64_t step) MR_MUST_USE;
 
-/** Micro-batches whose F (or else last backward half) @stage of @pipe has done where its worker stands in training. Paused. */
+/** Micro-batches whose F (or else last backward half) @stage of @pipe has done where its worker stands in training.
+ * Paused. */
 uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t stage, bool forward);
 
 /** Weights were restored into what session/state.h lists: bring every private copy up to date. Workers idle. */
 void mr_run_spread(mr_run *run);
 
 /**
- * The next step that the caller has not been told of, and whose norm is known if it is to be, into *@out; false: there is none so
- * far. Paused there is none that is not known. Thread: the caller's.
+ * The next step that the caller has not been told of, and whose norm is known if it is to be, into *@out; false: there
+ * is none so far. Paused there is none that is not known. Thread: the caller's.
  */
 bool mr_run_next_step(mr_run *run, mr_step_rec *out);
 
 /**
- * Prepare the evaluation lane for all validation data at the present version. Workers idle. *@until: iterations of its body that
- * do it. Errors: MR_EDATA there is none.
+ * Prepare the evaluation lane for all validation data at the present version. Workers idle. *@until: iterations of its
+ * body that do it. Errors: MR_EDATA there is none.
  */
 mr_status mr_run_begin_eval(mr_run *run, uint64_t *until) MR_MUST_USE;
 
@@ -302,8 +322,9 @@ void mr_run_fail(mr_run *run, mr_status code);
 /** Bytes by purpose, for the start table and the memory plan. What all pipes share counts in pipe 0, and the scratch
  * area of a worker at the first stage that it has. */
 typedef struct mr_run_memory {
-	uint64_t weights, stashes, grads, optimizer, activations, boundaries, scratch; /* stashes: version buffers beyond one, aimed weights, and
-	                                                                                   what replicas share */
+	uint64_t weights, stashes, grads, optimizer, activations, boundaries, scratch; /* stashes: version buffers
+	                                                                                  beyond one, aimed weights, and
+	                                                                                  what replicas share */
 } mr_run_memory;
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t stage, mr_run_memory *out);
 
@@ -311,15 +332,15 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t stage, mr_
 void mr_run_staleness(const mr_run *run, uint16_t stage, uint64_t *out);
 
 /**
- * The largest norm of one parameter's gradient, as a commit was given it (mean over its micro-batches, before clipping), since
- * the start or the restore; 0 without c.measures. A model of the theory has a parameter a block of coordinates, so this is the
- * bound on block gradients that its convergence is stated with. Paused.
+ * The largest norm of one parameter's gradient, as a commit was given it (mean over its micro-batches, before
+ * clipping), since the start or the restore; 0 without c.measures. A model of the theory has a parameter a block of
+ * coordinates, so this is the bound on block gradients that its convergence is stated with. Paused.
  */
 double mr_run_largest_gradient(const mr_run *run);
 
 /**
- * Of stages that several pipes step in ranges, optimizer state lies in one piece in the memory of pipe 0's worker: bind each range to the
- * node of the worker that steps it, as far as that is whole pages. Mapped, and not yet touched.
+ * Of stages that several pipes step in ranges, optimizer state lies in one piece in the memory of pipe 0's worker: bind
+ * each range to the node of the worker that steps it, as far as that is whole pages. Mapped, and not yet touched.
  */
 void mr_run_spread_states(mr_run *run);
 

@@ -33,14 +33,17 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 
 	*out = (mr_run_memory){
 		.weights = weights,
-		.stashes = (uint64_t)(b->cap - 1 + b->n_aimed + b->holds) * weights + (run->replicas && pipe == 0 ? shared_copies(run) * z->weight_bytes : 0),
+		.stashes = (uint64_t)(b->cap - 1 + b->n_aimed + b->holds) * weights +
+			   (run->replicas && pipe == 0 ? shared_copies(run) * z->weight_bytes : 0),
 		.grads = leads ? z->grad_bytes : 0,
-		.optimizer = whole ? ((b->takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states + (b->delta != NULL) +
-				      (b->softened != NULL)) *
+		.optimizer = whole ? ((b->takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states +
+				      (b->delta != NULL) + (b->softened != NULL)) *
 					     z->state_bytes
 				   : 0,
-		.scratch = (leads ? mr_weights_work_bytes(run->stage[s], run->c.optim, run->c.kernels->types.compute) : 0) +
-			   (is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),
+		.scratch =
+			(leads ? mr_weights_work_bytes(run->stage[s], run->c.optim, run->c.kernels->types.compute)
+			       : 0) +
+			(is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),
 	};
 	for (int i = 0; i < (pipe < run->eval_plan->n_pipes ? 2 : 1); i++) {
 		const mr_lane_stage *st = mr_lane_at(lanes[i], pipe, s);
@@ -65,9 +68,12 @@ void mr_run_spread_states(mr_run *run)
 			mr_region *r = &run->worker[owner].region;
 			uint64_t bytes = b->shard[p].end - b->shard[p].begin;
 
-			for (uint32_t i = 0; mr_run_leads(run, (uint8_t)p, s) && elsewhere(w, &run->c.place->worker[owner]) &&
-					     i < run->c.optim->ops->n_states; i++)
-				mr_region_bind_part(r, (uint64_t)(b->state[i] - (uint8_t *)r->base) + b->shard[p].begin, bytes, w->node_os);
+			for (uint32_t i = 0;
+			     mr_run_leads(run, (uint8_t)p, s) && elsewhere(w, &run->c.place->worker[owner]) &&
+			     i < run->c.optim->ops->n_states;
+			     i++)
+				mr_region_bind_part(r, (uint64_t)(b->state[i] - (uint8_t *)r->base) + b->shard[p].begin,
+						    bytes, w->node_os);
 		}
 }
 

@@ -36,14 +36,19 @@ bool mr_run_steps_inside(const mr_plan *p, uint16_t s)
 static mr_status refuse_inside(const mr_run_config *c)
 {
 	if (c->clip > 0)
-		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and clipping needs the whole gradient first");
+		return mr_fail(
+			MR_ECONFIG,
+			"the plan steps inside its backward passes, and clipping needs the whole gradient first");
 	if (mr_graph_ties(c->graph))
-		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and the model has tied parameters, whose gradients are summed first");
+		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and the model has tied "
+					   "parameters, whose gradients are summed first");
 	if (!mr_optim_elementwise(c->optim))
-		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and %s needs whole gradients first",
+		return mr_fail(MR_ECONFIG,
+			       "the plan steps inside its backward passes, and %s needs whole gradients first",
 			       c->optim->ops->name);
 	if (c->mitigate && mr_mitigate_corrects(c->mitigate))
-		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and %s corrects the whole gradient first",
+		return mr_fail(MR_ECONFIG,
+			       "the plan steps inside its backward passes, and %s corrects the whole gradient first",
 			       c->mitigate->ops->name);
 	return MR_OK;
 }
@@ -56,15 +61,20 @@ static mr_status refuse_instr(const mr_run_config *c, uint16_t w, const mr_list 
 	if (in->op == MR_OP_R && c->plan->contract.flush == MR_FLUSH_NONE &&
 	    (in->stage + 1u == c->plan->n_stages || i + 1 == l->n || in[1].op != MR_OP_B || in[1].stage != in->stage ||
 	     in[1].micro != in->micro))
-		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: without a flush the engine recomputes right before B, and not at the last stage",
+		return mr_fail(MR_ECONFIG,
+			       "worker %u, instruction %u: without a flush the engine recomputes right before B, and "
+			       "not at the last stage",
 			       w, i);
 	if (in->op == MR_OP_V && (in->target != 0 || i + 1 >= mr_plan_list(c->plan, w, MR_BODY)->n))
-		return mr_fail(MR_ECONFIG, "worker %u, instruction %u: the engine validates the version of the iteration before", w, i);
+		return mr_fail(MR_ECONFIG,
+			       "worker %u, instruction %u: the engine validates the version of the iteration before", w,
+			       i);
 	return in->flags & MR_INSTR_UPDATE ? refuse_inside(c) : MR_OK;
 }
 
 /*
- * At a pause point no stage holds a part of a sum: a checkpoint saves none. So the body must not begin in the middle of one.
+ * At a pause point no stage holds a part of a sum: a checkpoint saves none. So the body must not begin in the middle of
+ * one.
  */
 static mr_status refuse_sums(const mr_plan *p, uint16_t w)
 {
@@ -76,7 +86,9 @@ static mr_status refuse_sums(const mr_plan *p, uint16_t w)
 	for (uint16_t s = 0; s < p->n_stages; s++)
 		stages += mr_plan_worker(p, 0, s) == w;
 	if (n != (uint64_t)mr_pauses_of(p, w, NULL, 0) * stages * p->contract.need)
-		return mr_fail(MR_ECONFIG, "worker %u begins its body with a part of a sum: the run could not stop between commits", w);
+		return mr_fail(MR_ECONFIG,
+			       "worker %u begins its body with a part of a sum: the run could not stop between commits",
+			       w);
 	return MR_OK;
 }
 
@@ -96,8 +108,11 @@ static mr_status refuse_teams(const mr_run_config *c)
 
 	for (uint16_t i = 1; c->plan->contract.steal && i < c->plan->n_workers; i++)
 		if (w[i].n_threads != w[0].n_threads)
-			return mr_fail(MR_ECONFIG, "worker %u has %u threads and worker 0 has %u: a product has the same bits whoever carries it out only "
-						   "where all have as many, so leave steal out", i, w[i].n_threads, w[0].n_threads);
+			return mr_fail(MR_ECONFIG,
+				       "worker %u has %u threads and worker 0 has %u: a product has the same bits "
+				       "whoever carries it out only "
+				       "where all have as many, so leave steal out",
+				       i, w[i].n_threads, w[0].n_threads);
 	return MR_OK;
 }
 
@@ -114,7 +129,8 @@ mr_status mr_run_refuse(const mr_run_config *c)
 	if (p->contract.coverage == MR_COVER_FORWARD)
 		return mr_fail(MR_ECONFIG, "the plan does not train");
 	for (uint16_t w = 0; w < p->n_workers; w++) {
-		if (mr_plan_list(p, w, MR_BODY)->n == 0 && !block && ((p->contract.flush != MR_FLUSH_NONE && !p->contract.steal) || repeats(p)))
+		if (mr_plan_list(p, w, MR_BODY)->n == 0 && !block &&
+		    ((p->contract.flush != MR_FLUSH_NONE && !p->contract.steal) || repeats(p)))
 			return mr_fail(MR_ECONFIG, "the plan does not repeat: worker %u has no body", w);
 		if (p->contract.flush == MR_FLUSH_NONE) /* where there is a flush, a sum ends before the point */
 			MR_TRY(refuse_sums(p, w));
@@ -124,17 +140,22 @@ mr_status mr_run_refuse(const mr_run_config *c)
 	}
 	MR_TRY(refuse_teams(c));
 	if (p->contract.predict == MR_PREDICT_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
-		return mr_fail(MR_ECONFIG, "the plan predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
+		return mr_fail(MR_ECONFIG,
+			       "the plan predicts weights along the optimizer's direction, and %s keeps none: take "
+			       "momentum, ema, adam or adamw",
 			       c->optim->ops->name);
-	if (c->mitigate && mr_mitigate_corrects(c->mitigate) && p->contract.flush == MR_FLUSH_NONE && !p->contract.keep_read)
-		return mr_fail(MR_ECONFIG, "%s looks at the weights that F read, and the plan does not keep them until the commit",
+	if (c->mitigate && mr_mitigate_corrects(c->mitigate) && p->contract.flush == MR_FLUSH_NONE &&
+	    !p->contract.keep_read)
+		return mr_fail(MR_ECONFIG,
+			       "%s looks at the weights that F read, and the plan does not keep them until the commit",
 			       c->mitigate->ops->name);
 	if (!repeats(p) && mr_plan_has_stage_replicas(p))
 		return mr_fail(MR_ECONFIG, "the engine carries out turns only in plans that repeat");
 	if (!block && !repeats(p))
 		MR_TRY(mr_plan_check_pauses(p));
 	else if (!block && p->commits != 1 && !mr_contract_replicates(&p->contract) && !mr_plan_drains(p))
-		return mr_fail(MR_ECONFIG, "an iteration of the plan commits %u versions; a step of the engine is one", p->commits);
+		return mr_fail(MR_ECONFIG, "an iteration of the plan commits %u versions; a step of the engine is one",
+			       p->commits);
 	if (p->contract.flush == MR_FLUSH_NONE && mr_run_has_split(p)) /* a pause may lie between: stand.c */
 		return mr_fail(MR_ECONFIG, "the engine carries out I and W apart only in plans that flush");
 	return MR_OK;

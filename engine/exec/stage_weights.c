@@ -146,7 +146,8 @@ void mr_weights_reduce(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, mr_stage_
 	for (uint32_t p = begin; p < end; p++) {
 		if (!mr_weights_part(b, pipe, p, &first, &n))
 			continue;
-		sum_pipes(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->types.gradients), n);
+		sum_pipes(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->types.gradients),
+			  n);
 		sum_uses(b, kc, p, first, n, b);
 		if (user)
 			sum_uses(b, kc, p, first, n, user);
@@ -192,7 +193,9 @@ void mr_weights_measure(mr_stage_weights *b, mr_kctx *kc, double count)
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++)
 		if (mr_stage_weight_at(b->stage, p) != SIZE_MAX)
-			b->largest = fmax(b->largest, sqrt(b->k->sumsq(kc, g->params[p].n, total + mr_stage_grad_at(b->stage, p))) / count);
+			b->largest = fmax(b->largest,
+					  sqrt(b->k->sumsq(kc, g->params[p].n, total + mr_stage_grad_at(b->stage, p))) /
+						  count);
 }
 
 double mr_weights_norm_all(const mr_stage_weights *b, uint32_t n, uint64_t version)
@@ -219,7 +222,8 @@ double mr_clip_factor(double norm, double max_norm)
 /* --- steps --- */
 
 /* How @o steps parameter @p from element @first on. */
-static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, const mr_optim *o, uint32_t p, int64_t first, double lr, double gscale)
+static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, const mr_optim *o, uint32_t p, int64_t first,
+			     double lr, double gscale)
 {
 	size_t at = mr_stage_weight_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->types.weights);
 	size_t state = mr_stage_state_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->types.state);

@@ -1,19 +1,21 @@
 /*
  * stage_weights.h - the weights of one stage: versions, gradients, optimizer state. A row of the weight-version table.
  *
- * Version v (the weights after v commits) lies in buffer v mod cap. The plan proves that no version is overwritten while a
- * later instruction still reads it, so nobody needs reference counts and an optimizer step simply writes version latest + 1
- * from version latest, out of place when cap > 1: stashing a version copies nothing. Optimizer state belongs to latest alone.
+ * Version v (the weights after v commits) lies in buffer v mod cap. The plan proves that no version is overwritten
+ * while a later instruction still reads it, so nobody needs reference counts and an optimizer step simply writes
+ * version latest + 1 from version latest, out of place when cap > 1: stashing a version copies nothing. Optimizer state
+ * belongs to latest alone.
  *
- * Several pipes. All read one copy of the weights, in the memory of pipe 0's worker (private: each has a copy of its own).
- * Each sums into a gradient buffer of its own. AR adds these in the order of the pipes into the first one that has any
- * micro-batches, U steps; both are cut into ranges of cache lines, a pure function of the block's size, and pipe p's worker
- * handles range p of both. So the reduction, the step and the optimizer state are spread over the workers (the pages of a range
- * over their nodes: mr_run_spread_states), and what one has written all read: nothing is sent round. Elementwise work gives the same bits however it is cut; for an optimizer that takes
- * whole matrices a tensor goes to the range in which it begins.
+ * Several pipes. All read one copy of the weights, in the memory of pipe 0's worker (private: each has a copy of its
+ * own). Each sums into a gradient buffer of its own. AR adds these in the order of the pipes into the first one that
+ * has any micro-batches, U steps; both are cut into ranges of cache lines, a pure function of the block's size, and
+ * pipe p's worker handles range p of both. So the reduction, the step and the optimizer state are spread over the
+ * workers (the pages of a range over their nodes: mr_run_spread_states), and what one has written all read: nothing is
+ * sent round. Elementwise work gives the same bits however it is cut; for an optimizer that takes whole matrices a
+ * tensor goes to the range in which it begins.
  *
- * Turns (ir/plan.h): a shard is a part of the stage, and what is said of pipes holds for parts. Their optimizer step may be
- * clipped by the stage's norm, which whoever reduces the last range works out before it publishes `reduced`.
+ * Turns (ir/plan.h): a shard is a part of the stage, and what is said of pipes holds for parts. Their optimizer step
+ * may be clipped by the stage's norm, which whoever reduces the last range works out before it publishes `reduced`.
  *
  * Thread: a shard is its pipe's worker's. Events and counters are anybody's who has part in the block:
  *	published   version number: the weights of that version may be read (other pipes, a tied use, a barrier)
@@ -22,9 +24,11 @@
  *	reduced     commit number: all ranges of their sum are
  * Plans whose W any worker may take (plan.h, "Stealing") have two kinds more, and a sum is finished when its last W is:
  *	opened      commit number: all I of the count are done, so its W may be taken and no slot of it is wanted again
- *	turn[i]     the W of the i-th micro-batch of a count has added so many layers: turns * version + layers (exec_steal.c)
+ *	turn[i]     the W of the i-th micro-batch of a count has added so many layers: turns * version + layers
+ *	            (exec_steal.c)
  * A W adds to a layer behind the W before it (R2 of its turn), so the sum itself has one writer at a time.
- * Each is published by whoever does the last part, which it knows from a counter that all count up (mr_weights_last_of):
+ * Each is published by whoever does the last part, which it knows from a counter that all count up
+ * (mr_weights_last_of):
  *	edge   writer                             reader                            what becomes visible
  *	W3/R3  a part is done: release in the     the last part: acquire in its     all that the other parts wrote
  *	       read-modify-write of the counter   own read-modify-write
@@ -43,7 +47,8 @@
 
 #define MR_STALENESS_BINS 64 /* the last bin holds everything from there on */
 
-/* What one pipe holds of a block: the weights that it reads, its gradient sum, and the range that it reduces and steps. */
+/* What one pipe holds of a block: the weights that it reads, its gradient sum, and the range that it reduces and steps.
+ */
 typedef struct mr_shard {
 	_Alignas(64) uint8_t *version; /* [cap][weight_bytes] that this pipe reads */
 	uint8_t *grads;              /* its gradient sum */
@@ -73,9 +78,10 @@ typedef struct mr_stage_weights {
 	bool private_weights;        /* each shard has its own copy */
 	bool whole;                  /* the optimizer takes whole tensors: each is of the range in which it begins */
 	uint8_t *state[MR_OPTIM_STATES]; /* like one version each */
-	uint8_t *backup[MR_OPTIM_STATES]; /* validated plans: the state before a step that may be taken back; else NULL */
-	uint64_t validated, settled; /* the same: version whose step is certain; the one at the last pause, before which nothing
-	                                was taken on trust */
+	uint8_t *backup[MR_OPTIM_STATES]; /* validated plans: the state before a step that may be taken back; else NULL
+	                                     */
+	uint64_t validated, settled; /* the same: version whose step is certain; the one at the last pause, before which
+	                                nothing was taken on trust */
 	uint64_t n_taken_back;       /* steps so far that were wrong */
 	double *sumsq;               /* [2][parameters of the stage], by version */
 	double largest;              /* see mr_weights_measure; its first shard's worker's */
@@ -97,8 +103,10 @@ typedef struct mr_stage_weights {
 	uint8_t *delta;              /* running mean of the steps, like one version; NULL: none */
 	double delta_keep;           /* what it keeps of itself a commit; 0: none */
 	double back;                 /* commits that R and B move back (tau); 0: none */
-	uint64_t moved_back;         /* version of which `aimed` holds what is moved back; MR_PREDICT_HOLDS_NONE: it does not */
-	uint32_t slow_start, sync_steps, age; /* commits of a slow start, and of a synchronous one before it; mr_plan_staleness */
+	uint64_t moved_back;         /* version of which `aimed` holds what is moved back; MR_PREDICT_HOLDS_NONE: it
+	                                does not */
+	uint32_t slow_start, sync_steps, age; /* commits of a slow start, and of a synchronous one before it;
+	                                         mr_plan_staleness */
 	double delay;                /* mr_plan_delay */
 	/* See exec/mitigated.h. */
 	mr_optim optim;              /* the run's, with what the mitigation makes of it at this stage */
@@ -118,7 +126,8 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 /** When all shards have their memory: let them read what they share. */
 void mr_weights_join(mr_stage_weights *b);
 
-/** The weights of version @v for @pipe, which must be live: latest - cap < v <= latest, or v == latest + 1 while committing. */
+/** The weights of version @v for @pipe, which must be live: latest - cap < v <= latest, or v == latest + 1 while
+ * committing. */
 static inline void *mr_weights_at(const mr_stage_weights *b, uint8_t pipe, uint64_t v)
 {
 	return b->shard[pipe].version + (v % b->cap) * mr_stage_size(b->stage)->weight_bytes;
@@ -141,8 +150,8 @@ static inline bool mr_weights_last_of(_Atomic uint32_t *done, uint32_t n)
 }
 
 /**
- * Add the pipes' gradients in @pipe's range into mr_weights_total, pipe by pipe, then those of further uses of its parameters in
- * model order: in this stage, and in @user's (NULL: none), whose own pipes are added up first.
+ * Add the pipes' gradients in @pipe's range into mr_weights_total, pipe by pipe, then those of further uses of its
+ * parameters in model order: in this stage, and in @user's (NULL: none), whose own pipes are added up first.
  */
 void mr_weights_reduce(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, mr_stage_weights *user);
 
@@ -158,17 +167,19 @@ double *mr_weights_sumsq(const mr_stage_weights *b, uint64_t version);
 /** They are all 0: the commit has no gradient. */
 void mr_weights_no_norms(mr_stage_weights *b, uint64_t version);
 
-/** Note the norm of each parameter's gradient sum over @count where it is larger than any before since the run was reset. */
+/** Note the norm of each parameter's gradient sum over @count where it is larger than any before since the run was
+ * reset. */
 void mr_weights_measure(mr_stage_weights *b, mr_kctx *kc, double count);
 
 /**
- * The steps that make version latest + 1, one a parameter of the stage (zeros where it is stored elsewhere), gradients times
- * @gscale, in @pipe's copy, by an optimizer that goes element by element. They stay until the pipe's next call. Whoever has
- * carried them out calls mr_weights_committed.
+ * The steps that make version latest + 1, one a parameter of the stage (zeros where it is stored elsewhere), gradients
+ * times @gscale, in @pipe's copy, by an optimizer that goes element by element. They stay until the pipe's next call.
+ * Whoever has carried them out calls mr_weights_committed.
  */
 const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, const mr_optim *o, double lr, double gscale);
 
-/** In place of a step: version latest + 1 becomes what the latest is, in @pipe's range, or in all of its private copy. */
+/** In place of a step: version latest + 1 becomes what the latest is, in @pipe's range, or in all of its private copy.
+ */
 void mr_weights_skip(mr_stage_weights *b, uint8_t pipe);
 
 /* The optimizer step that makes version @v, from 1: averages are none. */
@@ -185,11 +196,12 @@ static inline void mr_weights_committed(mr_stage_weights *b)
 }
 
 /**
- * One optimizer step on all of @pipe's range, gradients times @gscale, into version latest + 1 (private: of every copy). Who
- * does the last range calls mr_weights_committed; nothing is published. Errors: MR_EDNN, MR_ERESOURCE; then nothing of a
- * tensor that failed was stepped.
+ * One optimizer step on all of @pipe's range, gradients times @gscale, into version latest + 1 (private: of every
+ * copy). Who does the last range calls mr_weights_committed; nothing is published. Errors: MR_EDNN, MR_ERESOURCE; then
+ * nothing of a tensor that failed was stepped.
  */
-mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr, double gscale) MR_MUST_USE;
+mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
+			  double gscale) MR_MUST_USE;
 
 /** Private copies: write pipe 0's latest version to all others. After weights were restored, while nobody runs. */
 void mr_weights_spread(mr_stage_weights *b);

@@ -1,10 +1,10 @@
 /*
  * stand.c - put a run at a pause point: which micro-batches are under way there follows from the plan alone.
  *
- * At pause point n (ir/pause.h), stage s has done so many F and so many B; the micro-batches between the two counts hold its
- * slots, those that stage s-1 has done and s has not are messages in the ring between them, and everything else is idle.
- * A plan that flushes has nothing under way; one that does not recomputes right before B, so that at a pause what its F dropped is
- * still to be recomputed. Its pipes have every P-th micro-batch each.
+ * At pause point n (ir/pause.h), stage s has done so many F and so many B; the micro-batches between the two counts
+ * hold its slots, those that stage s-1 has done and s has not are messages in the ring between them, and everything
+ * else is idle. A plan that flushes has nothing under way; one that does not recomputes right before B, so that at a
+ * pause what its F dropped is still to be recomputed. Its pipes have every P-th micro-batch each.
  */
 #include <assert.h>
 
@@ -17,7 +17,8 @@ static mr_cursor cursor_at(const mr_run *run, uint16_t w, uint64_t step)
 	mr_cursor c = {.section = MR_PROLOGUE, .step = step};
 
 	if (step > wk->n_pauses)
-		return (mr_cursor){.section = MR_BODY, .n = (step - wk->n_pauses) / mr_plan_stride(run->c.plan), .step = step};
+		return (mr_cursor){
+			.section = MR_BODY, .n = (step - wk->n_pauses) / mr_plan_stride(run->c.plan), .step = step};
 	c.at = wk->pause_at[step - 1];
 	return c.at < mr_plan_list(run->c.plan, w, MR_PROLOGUE)->n ? c : (mr_cursor){.section = MR_BODY, .step = step};
 }
@@ -104,8 +105,8 @@ static void put_message(mr_hop *h, uint32_t buffer)
 }
 
 /*
- * Slots of stage @s in @pipe, and the buffers that they hold; of what is recomputed later, the input alone. @f and @b count the
- * pipe's own micro-batches, as its places are numbered (plan.h).
+ * Slots of stage @s in @pipe, and the buffers that they hold; of what is recomputed later, the input alone. @f and @b
+ * count the pipe's own micro-batches, as its places are numbered (plan.h).
  */
 static mr_status take_slots(mr_run *run, uint8_t pipe, uint16_t s, uint64_t f, uint64_t b)
 {

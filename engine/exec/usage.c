@@ -14,7 +14,8 @@ static mr_usage usage_of(const mr_run *run, uint8_t pipe, uint16_t s, const numb
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
 	const mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
-	bool has_weights = (mr_run_leads(run, pipe, s) && mr_run_shard(run, pipe, s) == 0) || mr_run_weights(run, pipe, s)->private_weights;
+	bool has_weights = (mr_run_leads(run, pipe, s) && mr_run_shard(run, pipe, s) == 0) ||
+			   mr_run_weights(run, pipe, s)->private_weights;
 	uint32_t shared = run->replicas && pipe == 0 ? mr_average_copies(&run->c.plan->contract.average) : 0;
 
 	return (mr_usage){
@@ -39,7 +40,8 @@ mr_status mr_usage_predict(const mr_run *run, mr_usage *out)
 			const mr_lane_stage *ls = mr_lane_at(&run->train, (uint8_t)p, s);
 			const mr_stage_weights *b = mr_run_weights(run, (uint8_t)p, s);
 			numbers n = {
-				.versions = run->windows ? b->cap : live[s], /* a window does not say what all of them have */
+				.versions = run->windows ? b->cap
+							 : live[s], /* a window does not say what all of them have */
 				.buffers = b->cap + b->n_aimed + b->holds,
 				.slots = ls->n_slots,
 				.in = s ? ls->in.n : 0,
@@ -60,7 +62,8 @@ void mr_usage_count(const mr_run *run, mr_usage *out)
 			const mr_stage_weights *b = mr_run_weights(run, (uint8_t)p, s);
 			numbers n = {
 				.versions = b->version_count.live,
-				.buffers = b->version_count.n_buffers + b->version_count.n_aimed + (b->holds && b->held_version != MR_PREDICT_HOLDS_NONE),
+				.buffers = b->version_count.n_buffers + b->version_count.n_aimed +
+					   (b->holds && b->held_version != MR_PREDICT_HOLDS_NONE),
 				.slots = ls->most_taken,
 				.in = s ? ls->in.n_used : 0,
 				.grad = ls->grad.n_used,

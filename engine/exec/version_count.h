@@ -1,18 +1,21 @@
 /*
- * version_count.h - which weight versions of a block are live, counted while the run goes on: to be held against what the plan predicts.
+ * version_count.h - which weight versions of a block are live, counted while the run goes on: to be held against what
+ * the plan predicts.
  *
- * Two events say all: a version is made, and a version is read. That an old version was live at some moment shows only later, when
- * something reads it. So each version u remembers up to which version it has been known to be live (`seen`), and each version v
- * counts how many were live when it was made (`with`: itself, and those older ones that have been read since). A read of u adds 1 to
- * each v in (seen(u), latest]. The number of live versions rises only where one is made, so the largest `with` is the most at once.
- * Each pair (u, v) is counted once: a commit costs as many additions in all as there are older versions live.
+ * Two events say all: a version is made, and a version is read. That an old version was live at some moment shows only
+ * later, when something reads it. So each version u remembers up to which version it has been known to be live
+ * (`seen`), and each version v counts how many were live when it was made (`with`: itself, and those older ones that
+ * have been read since). A read of u adds 1 to each v in (seen(u), latest]. The number of live versions rises only
+ * where one is made, so the largest `with` is the most at once. Each pair (u, v) is counted once: a commit costs as
+ * many additions in all as there are older versions live.
  *
- * A step reads the version that it steps from, which is the latest; it may overwrite it, so that is no event. What aims at another
- * version (exec/predict.h) reads when it is made and not when it is used. Only training is counted.
+ * A step reads the version that it steps from, which is the latest; it may overwrite it, so that is no event. What aims
+ * at another version (exec/predict.h) reads when it is made and not when it is used. Only training is counted.
  *
- * Thread: whoever makes versions and reads old ones: the block's owner. Other workers read the latest alone (stage_weights.h, check_versions.c),
- * behind its commit and before the next, which changes nothing here. With turns (ir/plan.h) the first part's reads count for all, and
- * whoever steps last makes the version: the first part reads behind that, and the next version waits for its gradients.
+ * Thread: whoever makes versions and reads old ones: the block's owner. Other workers read the latest alone
+ * (stage_weights.h, check_versions.c), behind its commit and before the next, which changes nothing here. With turns
+ * (ir/plan.h) the first part's reads count for all, and whoever steps last makes the version: the first part reads
+ * behind that, and the next version waits for its gradients.
  */
 #ifndef MR_EXEC_VERSION_COUNT_H
 #define MR_EXEC_VERSION_COUNT_H

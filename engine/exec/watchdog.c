@@ -130,8 +130,8 @@ static mr_status stalled(mr_watchdog *d, mr_run *run)
 		if (x.idle)
 			n += snprintf(text + n, sizeof(text) - (size_t)n, "has done its part");
 		else
-			n += snprintf(text + n, sizeof(text) - (size_t)n, "%s m%u s%u %s", mr_op_name((mr_op)x.op), x.micro, x.stage,
-				      cause_text[x.why]);
+			n += snprintf(text + n, sizeof(text) - (size_t)n, "%s m%u s%u %s", mr_op_name((mr_op)x.op),
+				      x.micro, x.stage, cause_text[x.why]);
 	}
 	name_the_one(d, run, end, sizeof(end));
 	return mr_fail(MR_ESTALLED, "%s%s", text, end);

@@ -176,7 +176,8 @@ mr_status mr_windows_forward(mr_windows *w, uint16_t s, uint64_t m, const mr_pla
 	return mr_fail(MR_EINVAL, "micro-batch %llu has no forward at stage %u", (unsigned long long)m, s);
 }
 
-mr_status mr_windows_seek(mr_windows *w, uint16_t worker, uint64_t step, uint64_t *n, const mr_plan **window, uint32_t *at)
+mr_status mr_windows_seek(mr_windows *w, uint16_t worker, uint64_t step, uint64_t *n, const mr_plan **window,
+			  uint32_t *at)
 {
 	uint64_t left = step % w->plan->n_micro;
 	const mr_list *l;

@@ -6,8 +6,8 @@
  * members of every team on the same places, whatever the threads were pinned to), OMP_WAIT_POLICY, OMP_NUM_THREADS,
  * OMP_DYNAMIC, OMP_NESTED, OMP_MAX_ACTIVE_LEVELS, OMP_THREAD_LIMIT, OMP_STACKSIZE, GOMP_SPINCOUNT, KMP_AFFINITY,
  * KMP_BLOCKTIME and KMP_HW_SUBSET. When workers share cores it adds a short GOMP_SPINCOUNT, because idle teams that
- * spin steal the core from the worker that has work. What the runtime has already bound, this thread, may run on all of the
- * runtime's places again. The second start is recognised by the variable
+ * spin steal the core from the worker that has work. What the runtime has already bound, this thread, may run on all of
+ * the runtime's places again. The second start is recognised by the variable
  * MILLRACE_RESTARTED, which carries the story and is then removed.
  */
 #ifndef MR_HOST_ENV_H
@@ -29,9 +29,10 @@ typedef struct mr_env_params {
 } mr_env_params;
 
 /**
- * Where the runtime was told to bind, it has bound the main thread to the first of its places before main, and whoever asks for
- * the usable CPUs, or is started by it, is told of that one core. Its places are the CPUs that the user gave or that it found
- * usable: let this thread have all of them. Call first of all, from the main thread; mr_env_prepare does too.
+ * Where the runtime was told to bind, it has bound the main thread to the first of its places before main, and whoever
+ * asks for the usable CPUs, or is started by it, is told of that one core. Its places are the CPUs that the user gave
+ * or that it found usable: let this thread have all of them. Call first of all, from the main thread; mr_env_prepare
+ * does too.
  */
 void mr_env_unbind(void);
 

@@ -40,8 +40,8 @@ typedef struct mr_group mr_group;
 void mr_thread_setup(const mr_place_worker *w, mr_thread_report *report);
 
 /**
- * Start a leader named @name (such as "mr-w0", at most 15 characters) with all signals but MR_BACKTRACE_SIGNAL blocked, set it up for @w,
- * then run
+ * Start a leader named @name (such as "mr-w0", at most 15 characters) with all signals but MR_BACKTRACE_SIGNAL blocked,
+ * set it up for @w, then run
  * @fn(@arg) on it. Returns after the set-up, so the report is there. *@w is not used afterwards.
  * Errors: MR_ERESOURCE the thread could not be started. Give back with mr_group_join.
  */
@@ -52,8 +52,8 @@ mr_status mr_group_start(const mr_place_worker *w, const char *name, void (*fn)(
 const mr_thread_report *mr_group_report(const mr_group *group);
 
 /**
- * A warning in the log where a real machine refused something of the set-up: such a run is slower, not wrong, so it goes
- * on. Until the join.
+ * A warning in the log where a real machine refused something of the set-up: such a run is slower, not wrong, so it
+ * goes on. Until the join.
  */
 void mr_group_warn(const mr_group *group);
 

@@ -90,7 +90,8 @@ static mr_status run(traveller *t)
 		return mr_fail(MR_ERESOURCE, "cannot start a thread that measures hand-overs: %s", strerror(error));
 	pthread_join(thread, NULL);
 	if (t->error)
-		return mr_fail(MR_ERESOURCE, "cannot pin a thread to CPUs %u and %u: %s", t->cpu[0], t->cpu[1], strerror(t->error));
+		return mr_fail(MR_ERESOURCE, "cannot pin a thread to CPUs %u and %u: %s", t->cpu[0], t->cpu[1],
+			       strerror(t->error));
 	return MR_OK;
 }
 

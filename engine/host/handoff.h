@@ -1,12 +1,13 @@
 /*
  * handoff.h - what it costs that another core wrote what this one reads.
  *
- * A boundary buffer is written by one worker and read in place by another (exec/lane.h). Its cache lines then lie in the
- * writer's cache, and before the next micro-batch in the reader's: the reader fetches every line from the other core, and the
- * writer takes every line back. No layer measured alone knows of it.
+ * A boundary buffer is written by one worker and read in place by another (exec/lane.h). Its cache lines then lie in
+ * the writer's cache, and before the next micro-batch in the reader's: the reader fetches every line from the other
+ * core, and the writer takes every line back. No layer measured alone knows of it.
  *
- * One thread measures both by moving back and forth between the two CPUs: on one it writes a buffer twice, on the other it
- * reads it twice; the first time the lines come from the other core, the second time they do not. Medians of the differences.
+ * One thread measures both by moving back and forth between the two CPUs: on one it writes a buffer twice, on the other
+ * it reads it twice; the first time the lines come from the other core, the second time they do not. Medians of the
+ * differences.
  */
 #ifndef MR_HOST_HANDOFF_H
 #define MR_HOST_HANDOFF_H
@@ -21,8 +22,9 @@ typedef struct mr_handoff {
 } mr_handoff;
 
 /**
- * Measure between Linux CPUs @a and @b with a buffer of @bytes (taken as 4 KiB to 256 KiB), some hundredths of a second. The
- * caller's mask is unchanged. Errors: MR_EINVAL @a == @b; MR_ERESOURCE no memory, or a thread could not be started or pinned.
+ * Measure between Linux CPUs @a and @b with a buffer of @bytes (taken as 4 KiB to 256 KiB), some hundredths of a
+ * second. The caller's mask is unchanged. Errors: MR_EINVAL @a == @b; MR_ERESOURCE no memory, or a thread could not be
+ * started or pinned.
  */
 mr_status mr_handoff_measure(uint32_t a, uint32_t b, size_t bytes, mr_handoff *out) MR_MUST_USE;
 

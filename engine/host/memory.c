@@ -44,7 +44,8 @@ static bool bind_to_node(mr_region *r, uint64_t offset, uint64_t bytes, uint32_t
 	}
 	mask[node_os / BITS] |= 1ul << (node_os % BITS);
 	/* The system call rather than libnuma: one call is no dependency. maxnode counts one bit more than used. */
-	if (!syscall(SYS_mbind, (char *)r->base + offset, (unsigned long)bytes, MPOL_BIND_, mask, (unsigned long)MAX_NODES + 1, 0u))
+	if (!syscall(SYS_mbind, (char *)r->base + offset, (unsigned long)bytes, MPOL_BIND_, mask,
+		     (unsigned long)MAX_NODES + 1, 0u))
 		return true;
 	note(r, "binding to a node", errno);
 	return false;

@@ -37,8 +37,9 @@ typedef struct mr_region {
 mr_status mr_region_map(mr_region *r, uint64_t bytes, uint32_t node_os) MR_MUST_USE;
 
 /**
- * Bind what is whole pages (huge ones where the region has them) of [@offset, @offset + @bytes) to another node than the rest:
- * a part that another node's threads work on. Not touched yet. Returns the bytes that are bound; a refusal is noted.
+ * Bind what is whole pages (huge ones where the region has them) of [@offset, @offset + @bytes) to another node than
+ * the rest: a part that another node's threads work on. Not touched yet. Returns the bytes that are bound; a refusal is
+ * noted.
  */
 uint64_t mr_region_bind_part(mr_region *r, uint64_t offset, uint64_t bytes, uint32_t node_os);
 

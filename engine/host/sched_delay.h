@@ -1,10 +1,10 @@
 /*
  * sched_delay.h - how long a thread was ready to run while its core was given to others.
  *
- * The kernel counts it for each thread (CONFIG_SCHED_INFO; the second number of /proc/thread-self/schedstat, "run delay"): from
- * the moment a thread becomes runnable, or is preempted, to the moment it runs. Sleeping does not count, the delay of a wake-up
- * does. A thread that runs sees a value that is complete; that of a thread that waits for its core lags until it runs again.
- * What the host of a virtual machine takes away is not in it.
+ * The kernel counts it for each thread (CONFIG_SCHED_INFO; the second number of /proc/thread-self/schedstat, "run
+ * delay"): from the moment a thread becomes runnable, or is preempted, to the moment it runs. Sleeping does not count,
+ * the delay of a wake-up does. A thread that runs sees a value that is complete; that of a thread that waits for its
+ * core lags until it runs again. What the host of a virtual machine takes away is not in it.
  *
  * A reading is one system call, about a microsecond: for intervals of a millisecond and more.
  */
@@ -20,8 +20,9 @@ typedef struct mr_sched_delay {
 } mr_sched_delay;
 
 /**
- * Open the counter of the calling thread; @path NULL, or another file of the same form. False: this kernel does not count it, or
- * the process has no file descriptor left; then readings are 0. Any thread may read it until mr_sched_delay_close.
+ * Open the counter of the calling thread; @path NULL, or another file of the same form. False: this kernel does not
+ * count it, or the process has no file descriptor left; then readings are 0. Any thread may read it until
+ * mr_sched_delay_close.
  */
 bool mr_sched_delay_open(mr_sched_delay *d, const char *path);
 void mr_sched_delay_close(mr_sched_delay *d);
@@ -29,7 +30,8 @@ void mr_sched_delay_close(mr_sched_delay *d);
 /** Whether there is a counter behind it. */
 bool mr_sched_delay_known(const mr_sched_delay *d);
 
-/** Nanoseconds of delay since the thread began; only differences of it mean anything. Thread: any; allocates nothing. */
+/** Nanoseconds of delay since the thread began; only differences of it mean anything. Thread: any; allocates nothing.
+ */
 uint64_t mr_sched_delay_ns(const mr_sched_delay *d);
 
 #endif

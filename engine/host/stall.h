@@ -1,11 +1,11 @@
 /*
  * stall.h - when work that counts its own progress counts as stalled.
  *
- * Looked at about ten times a second by a thread that does not take part. Its own heartbeat is taken into account: when the whole
- * process was stopped (SIGSTOP, suspend), the missing time does not count.
+ * Looked at about ten times a second by a thread that does not take part. Its own heartbeat is taken into account: when
+ * the whole process was stopped (SIGSTOP, suspend), the missing time does not count.
  *
- * The automatic limit is MR_STALL_TIMES the longest operation so far, at least MR_STALL_LEAST_NS; before anything has been done,
- * when nothing is known of how long things take here, six times the least.
+ * The automatic limit is MR_STALL_TIMES the longest operation so far, at least MR_STALL_LEAST_NS; before anything has
+ * been done, when nothing is known of how long things take here, six times the least.
  */
 #ifndef MR_HOST_STALL_H
 #define MR_HOST_STALL_H
@@ -32,8 +32,8 @@ void mr_stall_init(mr_stall *s, double seconds);
 void mr_stall_go_on(mr_stall *s);
 
 /**
- * @beats changes whenever something has been done; @longest_ns is the longest operation so far, where the caller measures it, else 0.
- * True: nothing has been done for the limit.
+ * @beats changes whenever something has been done; @longest_ns is the longest operation so far, where the caller
+ * measures it, else 0. True: nothing has been done for the limit.
  */
 bool mr_stall_look(mr_stall *s, uint64_t beats, uint64_t longest_ns);
 

@@ -29,7 +29,8 @@ void mr_team_delay_open(mr_team_delay *d, uint32_t n_threads)
 #ifndef MR_OPENMP
 	n_threads = 1;
 #endif
-	*d = (mr_team_delay){.of = calloc(n_threads, sizeof(*d->of)), .seen_ns = calloc(n_threads, sizeof(*d->seen_ns)), .n = n_threads};
+	*d = (mr_team_delay){.of = calloc(n_threads, sizeof(*d->of)), .seen_ns = calloc(n_threads, sizeof(*d->seen_ns)),
+		.n = n_threads};
 	if (d->of && d->seen_ns)
 		open_members(d, n_threads);
 	for (uint32_t i = 0; d->of && i < n_threads; i++)

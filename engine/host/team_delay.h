@@ -1,9 +1,9 @@
 /*
  * team_delay.h - the scheduling delay of a worker's threads, looked at now and then beside its work.
  *
- * A look is a system call a thread, so it is due once in MR_TEAM_DELAY_EVERY_NS for each thread of the team: a thousandth of the
- * time. What a look finds happened since the look before. Of the team the largest delay counts, since the others wait for
- * the last one at the end of each parallel region.
+ * A look is a system call a thread, so it is due once in MR_TEAM_DELAY_EVERY_NS for each thread of the team: a
+ * thousandth of the time. What a look finds happened since the look before. Of the team the largest delay counts, since
+ * the others wait for the last one at the end of each parallel region.
  */
 #ifndef MR_HOST_TEAM_DELAY_H
 #define MR_HOST_TEAM_DELAY_H
@@ -11,7 +11,8 @@
 #include "host/sched_delay.h"
 
 #define MR_TEAM_DELAY_EVERY_NS 1000000u /* between looks, a thread */
-#define MR_TEAM_DELAY_LONG_NS 500000u   /* what took this long is worth a look of its own: the kernel seldom takes a core for less */
+/* What took this long is worth a look of its own: the kernel seldom takes a core for less. */
+#define MR_TEAM_DELAY_LONG_NS 500000u
 
 /* Used by the leader alone. All zeros: never opened, and never due. */
 typedef struct mr_team_delay {
@@ -27,8 +28,8 @@ typedef struct mr_team_delayed {
 } mr_team_delayed;
 
 /**
- * Open the counters of the calling thread and of its OpenMP team of @n_threads. Where one cannot be opened none is: d->n is 0.
- * Thread: the leader, after mr_thread_setup.
+ * Open the counters of the calling thread and of its OpenMP team of @n_threads. Where one cannot be opened none is:
+ * d->n is 0. Thread: the leader, after mr_thread_setup.
  */
 void mr_team_delay_open(mr_team_delay *d, uint32_t n_threads);
 void mr_team_delay_close(mr_team_delay *d);

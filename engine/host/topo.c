@@ -224,13 +224,15 @@ static mr_status check_size(const char *text)
 		unsigned long long n = strtoull(c + 1, NULL, 10);
 
 		if (n > MOST_OF_LEVEL)
-			return mr_fail(MR_EINVAL,
-				       "topology \"%s\": a level has at most %u of a kind, got %llu (several NUMA nodes, such "
-				       "as \"numa:4 core:512\", may have %u CPUs together)",
-				       text, MOST_OF_LEVEL, n, MOST_PUS);
+			return mr_fail(
+				MR_EINVAL,
+				"topology \"%s\": a level has at most %u of a kind, got %llu (several NUMA nodes, such "
+				"as \"numa:4 core:512\", may have %u CPUs together)",
+				text, MOST_OF_LEVEL, n, MOST_PUS);
 		all *= n ? n : 1;
 		if (all > MOST_PUS)
-			return mr_fail(MR_EINVAL, "topology \"%s\": a machine has at most %u CPUs here", text, MOST_PUS);
+			return mr_fail(MR_EINVAL, "topology \"%s\": a machine has at most %u CPUs here", text,
+				       MOST_PUS);
 	}
 	return MR_OK;
 }

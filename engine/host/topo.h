@@ -65,9 +65,9 @@ mr_status mr_topo_detect(mr_topo *t) MR_MUST_USE;
 /**
  * Describe the machine of a string such as "numa:4 core:16 pu:2" (counts are per parent: 64 cores, 128 PUs). Words
  * are those of hwloc's synthetic strings (pack, numa or node, l3, core, pu, with attributes in parentheses); without
- * pu at the end a core has one. The limits of this process do not apply. Errors: MR_EINVAL a string that hwloc does not take, or without
- * cores, or with more than 1024 of a kind in one parent or 4096 CPUs in all (hwloc takes minutes for more). Free
- * with fini.
+ * pu at the end a core has one. The limits of this process do not apply. Errors: MR_EINVAL a string that hwloc does not
+ * take, or without cores, or with more than 1024 of a kind in one parent or 4096 CPUs in all (hwloc takes minutes for
+ * more). Free with fini.
  */
 mr_status mr_topo_synthetic(const char *text, mr_topo *t) MR_MUST_USE;
 

@@ -10,7 +10,8 @@ mr_status mr_aged_create(uint16_t n_stages, uint32_t n_steps, mr_aged **out)
 
 	*out = NULL;
 	if (n_stages < 1 || n_steps < 1)
-		return mr_fail(MR_EINVAL, "steps that update blocks need both, got %u blocks and %u steps", n_stages, n_steps);
+		return mr_fail(MR_EINVAL, "steps that update blocks need both, got %u blocks and %u steps", n_stages,
+			       n_steps);
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return mr_fail(MR_ERESOURCE, "no memory for %u steps", n_steps);
@@ -83,7 +84,8 @@ void mr_aged_discard(mr_aged *a, uint32_t limit)
 			continue;
 		a->stage[n] = a->stage[k];
 		a->batch[n] = a->batch[k];
-		memmove(a->delay + (size_t)n * a->n_stages, a->delay + (size_t)k * a->n_stages, a->n_stages * sizeof(*a->delay));
+		memmove(a->delay + (size_t)n * a->n_stages, a->delay + (size_t)k * a->n_stages,
+			a->n_stages * sizeof(*a->delay));
 		n++;
 	}
 	a->n_steps = n;
@@ -133,7 +135,8 @@ uint32_t mr_aged_cap(const mr_aged *a, uint16_t block)
 mr_status mr_aged_of_timeline(const mr_unit_time *u, uint32_t n_batches, mr_aged **out)
 {
 	uint32_t n_steps = u->n_micro * u->n_stages, k = 0;
-	uint32_t *read = malloc((size_t)n_steps * sizeof(*read)); /* [n_micro][n_stages] updates before F of (micro, stage) */
+	/* [n_micro][n_stages] updates before F of (micro, stage) */
+	uint32_t *read = malloc((size_t)n_steps * sizeof(*read));
 	mr_status st;
 
 	*out = NULL;
@@ -192,14 +195,15 @@ static mr_status parse_line(mr_aged *a, const char *name, uint32_t line, const c
 		uint64_t x;
 
 		if (!number(&at, &x))
-			return mr_fail(MR_ECONFIG, "%s:%u: expected a stage, a minibatch and %u delays, got %u numbers", name, line,
-				       a->n_stages, i);
+			return mr_fail(MR_ECONFIG, "%s:%u: expected a stage, a minibatch and %u delays, got %u numbers",
+				       name, line, a->n_stages, i);
 		if (i == 0 && x >= a->n_stages)
-			return mr_fail(MR_ECONFIG, "%s:%u: expected a stage below %u, got %llu", name, line, a->n_stages,
-				       (unsigned long long)x);
+			return mr_fail(MR_ECONFIG, "%s:%u: expected a stage below %u, got %llu", name, line,
+				       a->n_stages, (unsigned long long)x);
 		if (i == 1 && n_batches && x >= n_batches && x >= most)
-			return mr_fail(MR_ECONFIG, "%s:%u: expected a minibatch below %u, as many as the data have, got %llu", name, line,
-				       n_batches, (unsigned long long)x);
+			return mr_fail(MR_ECONFIG,
+				       "%s:%u: expected a minibatch below %u, as many as the data have, got %llu", name,
+				       line, n_batches, (unsigned long long)x);
 		if (i == 0)
 			a->stage[k] = (uint16_t)x;
 		else if (i == 1)
@@ -208,7 +212,8 @@ static mr_status parse_line(mr_aged *a, const char *name, uint32_t line, const c
 			a->delay[(size_t)k * a->n_stages + i - 2] = (uint32_t)x;
 	}
 	return is_blank(at) ? MR_OK
-			    : mr_fail(MR_ECONFIG, "%s:%u: more than a stage, a minibatch and %u delays", name, line, a->n_stages);
+			    : mr_fail(MR_ECONFIG, "%s:%u: more than a stage, a minibatch and %u delays", name, line,
+				      a->n_stages);
 }
 
 mr_status mr_aged_parse(const char *name, const char *text, uint16_t n_stages, uint32_t n_batches, mr_aged **out)

@@ -1,16 +1,17 @@
 /*
- * aged.h - steps that update one block each and read every block at an age of its own: what Randomized PipeDream is made of.
+ * aged.h - steps that update one block each and read every block at an age of its own: what Randomized PipeDream is
+ * made of.
  *
- * Step k (from 0) carries micro-batch k, which takes minibatch batch[k] of the data, forward through all S blocks, back to block
- * stage[k], and updates that one. History index k is the model after k updates (of whatever blocks). Step k reads block b as it
- * was at history index k - min(delay[k][b], k).
+ * Step k (from 0) carries micro-batch k, which takes minibatch batch[k] of the data, forward through all S blocks, back
+ * to block stage[k], and updates that one. History index k is the model after k updates (of whatever blocks). Step k
+ * reads block b as it was at history index k - min(delay[k][b], k).
  *
- * A block changes only in its own updates, so such a read is a version of that block: its updates among the steps before that
- * index. mr_aged_version says which, and from there on nothing knows of delays: an executor obeys versions, and a step may begin
- * as soon as those exist.
+ * A block changes only in its own updates, so such a read is a version of that block: its updates among the steps
+ * before that index. mr_aged_version says which, and from there on nothing knows of delays: an executor obeys versions,
+ * and a step may begin as soon as those exist.
  *
- * Source: "Randomized PipeDream" (arXiv 2606.03498), where delays are counted in updates of all blocks. PipeDream is the
- * case in which stages and micro-batches follow its backward passes and delays are counted on its own timeline
+ * Source: "Randomized PipeDream" (arXiv 2606.03498), where delays are counted in updates of all blocks. PipeDream is
+ * the case in which stages and micro-batches follow its backward passes and delays are counted on its own timeline
  * (mr_aged_of_timeline): the same weights, to the bit.
  */
 #ifndef MR_IR_AGED_H
@@ -27,7 +28,8 @@ typedef struct mr_aged {
 	uint16_t *stage;   /* [n_steps] */
 	uint32_t *batch;   /* [n_steps] */
 	uint32_t *delay;   /* [n_steps][n_stages] */
-	uint32_t *first;   /* [n_stages + 1]: stage s has steps[first[s] .. first[s + 1]), rising; after mr_aged_index */
+	uint32_t *first;   /* [n_stages + 1]: stage s has steps[first[s] .. first[s + 1]), rising; after mr_aged_index
+	                      */
 	uint32_t *steps;   /* [n_steps] */
 } mr_aged;
 
@@ -39,8 +41,8 @@ void mr_aged_destroy(mr_aged *a); /* accepts NULL */
 mr_status mr_aged_index(mr_aged *a) MR_MUST_USE;
 
 /**
- * Discard the steps that read any block @limit or more updates old, as Ringmaster ASGD does (arXiv 2501.16168): they leave no
- * trace, and the steps behind them move up. Index again afterwards, unless none is left.
+ * Discard the steps that read any block @limit or more updates old, as Ringmaster ASGD does (arXiv 2501.16168): they
+ * leave no trace, and the steps behind them move up. Index again afterwards, unless none is left.
  */
 void mr_aged_discard(mr_aged *a, uint32_t limit);
 
@@ -61,19 +63,21 @@ uint32_t mr_aged_latest(const mr_aged *a, uint32_t k, uint16_t block);
 /** Versions of @block that must be kept at once: 1 + the largest distance from latest to a version read. */
 uint32_t mr_aged_cap(const mr_aged *a, uint16_t block);
 
-/** PipeDream's steps: stage and micro-batch (modulo @n_batches, the minibatches of the data) of its backward passes, in order,
- * and the delays of its timeline @u, which is mr_unit_greedy's. Errors: MR_ERESOURCE. */
+/** PipeDream's steps: stage and micro-batch (modulo @n_batches, the minibatches of the data) of its backward passes, in
+ * order, and the delays of its timeline @u, which is mr_unit_greedy's. Errors: MR_ERESOURCE. */
 mr_status mr_aged_of_timeline(const mr_unit_time *u, uint32_t n_batches, mr_aged **out) MR_MUST_USE;
 
 /**
- * A recorded sequence as text: a line `stage batch delay_0 .. delay_S-1` a step; empty lines and what follows `#` do not count.
- * @name stands in messages. @n_batches: minibatches in the data, 0: unknown. A run of several epochs counts on behind them, as many
- * micro-batches as it made updates of all its stages; a number beyond both is a mistake.
+ * A recorded sequence as text: a line `stage batch delay_0 .. delay_S-1` a step; empty lines and what follows `#` do
+ * not count. @name stands in messages. @n_batches: minibatches in the data, 0: unknown. A run of several epochs counts
+ * on behind them, as many micro-batches as it made updates of all its stages; a number beyond both is a mistake.
  * Errors: MR_ECONFIG with the line, MR_ERESOURCE.
  */
-mr_status mr_aged_parse(const char *name, const char *text, uint16_t n_stages, uint32_t n_batches, mr_aged **out) MR_MUST_USE;
+mr_status mr_aged_parse(const char *name, const char *text, uint16_t n_stages, uint32_t n_batches,
+			mr_aged **out) MR_MUST_USE;
 
-/** Append the sequence in that form, a comment with the meaning of a line first; read back it is the same. @out->failed without memory. */
+/** Append the sequence in that form, a comment with the meaning of a line first; read back it is the same. @out->failed
+ * without memory. */
 void mr_aged_print(const mr_aged *a, mr_strbuf *out);
 
 #endif

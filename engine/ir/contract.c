@@ -15,7 +15,8 @@ static mr_status check_header(const mr_plan *p)
 			       p->n_micro, c->need);
 	if (c->coverage == MR_COVER_FORWARD && (p->commits || c->clip))
 		return mr_fail(MR_ECONFIG, "a forward-only plan commits nothing and clips nothing");
-	if (c->coverage != MR_COVER_FORWARD && (p->n_micro % c->need || p->commits != mr_contract_after(c, p->n_micro / c->need)))
+	if (c->coverage != MR_COVER_FORWARD &&
+	    (p->n_micro % c->need || p->commits != mr_contract_after(c, p->n_micro / c->need)))
 		return mr_fail(MR_ECONFIG,
 			       "%u commits of %u micro-batches each do not make the %u micro-batches of an iteration",
 			       p->commits, c->need, p->n_micro);
@@ -28,7 +29,8 @@ static mr_status check_delay(const mr_plan *p)
 	const mr_contract *c = &p->contract;
 
 	if (!c->delay != !c->delayed || c->delayed > p->n_stages || c->delay > INT32_MAX)
-		return mr_fail(MR_ECONFIG, "reads delayed by %u at the first %u stages: the plan has %u, and neither or both are 0",
+		return mr_fail(MR_ECONFIG,
+			       "reads delayed by %u at the first %u stages: the plan has %u, and neither or both are 0",
 			       c->delay, c->delayed, p->n_stages);
 	if (c->delay && c->read_f != MR_READ_BATCH)
 		return mr_fail(MR_ECONFIG, "only reads by batch can be delayed");
@@ -44,9 +46,11 @@ static mr_status check_blocks(const mr_plan *p)
 	for (uint16_t w = 0; w < p->n_workers; w++)
 		body += mr_plan_list(p, w, MR_BODY)->n;
 	if (c->read_f == MR_READ_AGED && (body || c->flush != MR_FLUSH_NONE || !c->same_version_b))
-		return mr_fail(MR_ECONFIG, "aged reads are for finite lists that never flush and read the same version backward");
+		return mr_fail(MR_ECONFIG,
+			       "aged reads are for finite lists that never flush and read the same version backward");
 	if (c->coverage == MR_COVER_BLOCK && (c->need != 1 || p->n_pipes != 1 || c->flush != MR_FLUSH_NONE))
-		return mr_fail(MR_ECONFIG, "steps that update one stage take one micro-batch and one pipe, and never flush");
+		return mr_fail(MR_ECONFIG,
+			       "steps that update one stage take one micro-batch and one pipe, and never flush");
 	return MR_OK;
 }
 
@@ -56,13 +60,18 @@ static mr_status check_average_numbers(const mr_average *a)
 	bool mean = a->rule == MR_AVERAGE_MEAN, elastic = a->rule == MR_AVERAGE_ELASTIC;
 
 	if ((unsigned)a->rule > MR_AVERAGE_ELASTIC || (a->rule == MR_AVERAGE_NONE) != (a->every == 0))
-		return mr_fail(MR_ECONFIG, "averages by rule %d every %u rounds: neither, or both", (int)a->rule, a->every);
+		return mr_fail(MR_ECONFIG, "averages by rule %d every %u rounds: neither, or both", (int)a->rule,
+			       a->every);
 	if (elastic ? !(a->alpha > 0 && a->alpha <= 1) : a->alpha != 0)
-		return mr_fail(MR_ECONFIG, "the pull towards the reference must be above 0 and at most 1 for elastic averages, 0 for others, got %g",
+		return mr_fail(MR_ECONFIG,
+			       "the pull towards the reference must be above 0 and at most 1 for elastic averages, 0 "
+			       "for others, got %g",
 			       a->alpha);
 	if (!(a->outer_lr >= 0 && a->outer_lr <= 1e6 && a->outer_mu >= 0 && a->outer_mu < 1) ||
 	    (a->outer_lr == 0 && a->outer_mu != 0) || (!mean && (a->outer_lr != 0 || a->state)))
-		return mr_fail(MR_ECONFIG, "an outer step (rate %g, momentum %g) or averaged state needs the rule MEAN, a rate of at least 0 and a momentum below 1",
+		return mr_fail(MR_ECONFIG,
+			       "an outer step (rate %g, momentum %g) or averaged state needs the rule MEAN, a rate of "
+			       "at least 0 and a momentum below 1",
 			       a->outer_lr, a->outer_mu);
 	return MR_OK;
 }
@@ -75,12 +84,16 @@ static mr_status check_replicas(const mr_plan *p)
 	if (!mr_contract_replicates(c))
 		return MR_OK;
 	if (p->n_pipes < 2 || c->need % p->n_pipes)
-		return mr_fail(MR_ECONFIG, "%u micro-batches a round cannot be shared evenly by %u replica%s; at least 2 are needed", c->need,
-			       p->n_pipes, p->n_pipes == 1 ? "" : "s");
+		return mr_fail(
+			MR_ECONFIG,
+			"%u micro-batches a round cannot be shared evenly by %u replica%s; at least 2 are needed",
+			c->need, p->n_pipes, p->n_pipes == 1 ? "" : "s");
 	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_LOCAL || c->tied || c->private_weights)
-		return mr_fail(MR_ECONFIG, "replicas train with flush policy LOCAL, without clipping by the global norm and without tied weights: nothing is reduced between stages or pipes");
+		return mr_fail(MR_ECONFIG, "replicas train with flush policy LOCAL, without clipping by the global "
+					   "norm and without tied weights: nothing is reduced between stages or pipes");
 	if (p->n_micro / c->need % c->average.every)
-		return mr_fail(MR_ECONFIG, "an iteration of %u rounds must end with an average, and these come every %u",
+		return mr_fail(MR_ECONFIG,
+			       "an iteration of %u rounds must end with an average, and these come every %u",
 			       p->n_micro / c->need, c->average.every);
 	return MR_OK;
 }
@@ -93,8 +106,10 @@ static mr_status check_validated(const mr_plan *p)
 	if (!c->clip || c->coverage != MR_COVER_TRAIN)
 		return mr_fail(MR_ECONFIG, "flush policy VALIDATED validates clipping: the plan must train and clip");
 	if (p->n_pipes > 1 || c->tied)
-		return mr_fail(MR_ECONFIG, "a step that may be taken back needs one pipe and no tied weights: other workers would read "
-					   "what is taken back");
+		return mr_fail(
+			MR_ECONFIG,
+			"a step that may be taken back needs one pipe and no tied weights: other workers would read "
+			"what is taken back");
 	return MR_OK;
 }
 
@@ -104,8 +119,9 @@ static mr_status check_aim_steps(const mr_plan *p)
 	const mr_contract *c = &p->contract;
 
 	if (c->flush != MR_FLUSH_NONE || c->coverage != MR_COVER_TRAIN || c->sync_steps || c->read_f == MR_READ_AGED)
-		return mr_fail(MR_ECONFIG, "reads that aim at another version by steps like the last are for plans "
-					   "that never flush and in which every stage steps at every commit, from the start");
+		return mr_fail(MR_ECONFIG,
+			       "reads that aim at another version by steps like the last are for plans "
+			       "that never flush and in which every stage steps at every commit, from the start");
 	return MR_OK;
 }
 
@@ -121,20 +137,26 @@ static mr_status check_aim(const mr_plan *p)
 			       "to 999999",
 			       (int)c->predict, c->ema_decay_ppm);
 	if (c->read_f == MR_READ_FIRST && c->predict != MR_PREDICT_AHEAD)
-		return mr_fail(MR_ECONFIG, "only weights that aim ahead are held for the other micro-batches of a commit");
+		return mr_fail(MR_ECONFIG,
+			       "only weights that aim ahead are held for the other micro-batches of a commit");
 	if (c->predict == MR_PREDICT_STEPS)
 		MR_TRY(check_aim_steps(p));
 	else if (c->predict != MR_PREDICT_NONE &&
 		 (c->flush != MR_FLUSH_NONE || (c->read_f != MR_READ_LATEST && c->read_f != MR_READ_FIRST) ||
 		  p->n_pipes > 1))
-		return mr_fail(MR_ECONFIG, "reads that aim at another version start from the latest, in one pipe that never flushes");
+		return mr_fail(
+			MR_ECONFIG,
+			"reads that aim at another version start from the latest, in one pipe that never flushes");
 	if (c->predict != MR_PREDICT_NONE && c->predict != MR_PREDICT_STEPS && c->same_version_b &&
 	    (c->predict != MR_PREDICT_AHEAD || c->read_f != MR_READ_LATEST))
 		return mr_fail(MR_ECONFIG, "only weights that aim ahead of the latest can be those of F and B alike");
 	if (c->keep_read && c->flush != MR_FLUSH_NONE)
-		return mr_fail(MR_ECONFIG, "keep_read is for stale gradients: a system that flushes applies them to what F read");
-	if (c->sync_steps && (c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST || c->coverage != MR_COVER_TRAIN || c->racing))
-		return mr_fail(MR_ECONFIG, "a synchronous start is for plans that never flush and read the latest version, in a fixed order");
+		return mr_fail(MR_ECONFIG,
+			       "keep_read is for stale gradients: a system that flushes applies them to what F read");
+	if (c->sync_steps &&
+	    (c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST || c->coverage != MR_COVER_TRAIN || c->racing))
+		return mr_fail(MR_ECONFIG, "a synchronous start is for plans that never flush and read the latest "
+					   "version, in a fixed order");
 	if (c->slow_start && c->flush != MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG, "a slow start is for stale gradients: a system that flushes has none");
 	return MR_OK;
@@ -145,19 +167,24 @@ static mr_status check_racing(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
 
-	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST || c->same_version_b ||
-	    c->predict == MR_PREDICT_BACK || c->sum != MR_SUM_ASCENDING || p->n_pipes > 1 || p->n_stages != p->n_workers)
-		return mr_fail(MR_ECONFIG, "a racing plan has one stage a worker, one pipe and no flush, reads the latest version forward and "
+	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST ||
+	    c->same_version_b || c->predict == MR_PREDICT_BACK || c->sum != MR_SUM_ASCENDING || p->n_pipes > 1 ||
+	    p->n_stages != p->n_workers)
+		return mr_fail(MR_ECONFIG, "a racing plan has one stage a worker, one pipe and no flush, reads the "
+					   "latest version forward and "
 					   "backward and sums in ascending order");
 	for (uint16_t w = 0; w < p->n_workers; w++) {
 		const mr_list *once = mr_plan_list(p, w, MR_PROLOGUE), *body = mr_plan_list(p, w, MR_BODY);
 
 		for (uint32_t i = 0; i < once->n; i++)
 			if (once->at[i].op != MR_OP_F)
-				return mr_fail(MR_ECONFIG, "worker %u races from its first version on, so its prologue is F alone", w);
+				return mr_fail(MR_ECONFIG,
+					       "worker %u races from its first version on, so its prologue is F alone",
+					       w);
 		for (uint32_t i = 0; i < body->n; i++)
 			if (body->at[i].op != MR_OP_F && body->at[i].op != MR_OP_B && body->at[i].op != MR_OP_U)
-				return mr_fail(MR_ECONFIG, "worker %u: F and B race, and %s cannot", w, mr_op_name((mr_op)body->at[i].op));
+				return mr_fail(MR_ECONFIG, "worker %u: F and B race, and %s cannot", w,
+					       mr_op_name((mr_op)body->at[i].op));
 		if (!body->n || p->n_micro != c->need)
 			return mr_fail(MR_ECONFIG, "a racing plan repeats, with one commit an iteration");
 	}
@@ -169,9 +196,12 @@ static mr_status check_steal(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
 
-	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_BARRIER || c->sum != MR_SUM_ASCENDING || p->n_pipes > 1)
-		return mr_fail(MR_ECONFIG, "W can be taken by other workers where one pipe trains, sums in ascending order and has a barrier behind "
-					   "each iteration: only there a worker that has nothing to do keeps nobody waiting");
+	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_BARRIER || c->sum != MR_SUM_ASCENDING ||
+	    p->n_pipes > 1)
+		return mr_fail(MR_ECONFIG,
+			       "W can be taken by other workers where one pipe trains, sums in ascending order and has "
+			       "a barrier behind "
+			       "each iteration: only there a worker that has nothing to do keeps nobody waiting");
 	return MR_OK;
 }
 
@@ -181,12 +211,16 @@ static mr_status check_stage_turns(const mr_plan *p, uint16_t s)
 	uint8_t r = p->stage_replicas[s];
 
 	if (!r || p->n_pipes % r)
-		return mr_fail(MR_ECONFIG, "%u workers take turns at stage %u: the %u pipes must be a multiple of them, and every stage has turns or none",
+		return mr_fail(MR_ECONFIG,
+			       "%u workers take turns at stage %u: the %u pipes must be a multiple of them, and every "
+			       "stage has turns or none",
 			       r, s, p->n_pipes);
 	for (unsigned a = 0; a < p->n_pipes; a++)
 		for (unsigned b = 0; b < a; b++)
 			if ((mr_plan_worker(p, (uint8_t)a, s) == mr_plan_worker(p, (uint8_t)b, s)) != (a % r == b % r))
-				return mr_fail(MR_ECONFIG, "stage %u of pipes %u and %u: with %u workers that take turns, every %uth pipe is one worker's",
+				return mr_fail(MR_ECONFIG,
+					       "stage %u of pipes %u and %u: with %u workers that take turns, every "
+					       "%uth pipe is one worker's",
 					       s, b, a, r, r);
 	return MR_OK;
 }
@@ -202,17 +236,22 @@ static mr_status check_turns(const mr_plan *p)
 		return mr_fail(MR_ECONFIG, "workers that take turns train without a flush, read the latest version, "
 					   "and begin like any others");
 	if (c->need % p->n_pipes)
-		return mr_fail(MR_ECONFIG, "a step of %u micro-batches is no whole number of turns in %u pipes", c->need, p->n_pipes);
+		return mr_fail(MR_ECONFIG, "a step of %u micro-batches is no whole number of turns in %u pipes",
+			       c->need, p->n_pipes);
 	for (size_t i = 0; i < (size_t)p->n_workers * MR_N_SECTIONS; i++)
 		for (uint32_t k = 0; k < p->lists[i].n; k++) {
 			const mr_instr *in = &p->lists[i].at[k];
 
 			if (in->op == MR_OP_I || in->op == MR_OP_W)
-				return mr_fail(MR_ECONFIG, "worker %zu: %s of micro-batch %u: workers that take turns go backward in whole B", i / MR_N_SECTIONS,
-					       mr_op_name((mr_op)in->op), in->micro);
+				return mr_fail(MR_ECONFIG,
+					       "worker %zu: %s of micro-batch %u: workers that take turns go backward "
+					       "in whole B",
+					       i / MR_N_SECTIONS, mr_op_name((mr_op)in->op), in->micro);
 			if (in->op <= MR_OP_B && in->micro % p->n_pipes != in->pipe)
-				return mr_fail(MR_ECONFIG, "worker %zu: micro-batch %u goes through pipe %u, and with turns its pipe is %u", i / MR_N_SECTIONS,
-					       in->micro, in->pipe, in->micro % p->n_pipes);
+				return mr_fail(MR_ECONFIG,
+					       "worker %zu: micro-batch %u goes through pipe %u, and with turns its "
+					       "pipe is %u",
+					       i / MR_N_SECTIONS, in->micro, in->pipe, in->micro % p->n_pipes);
 		}
 	return MR_OK;
 }
@@ -288,8 +327,12 @@ mr_status mr_contract_check(const mr_plan *plan)
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++)
 			if (mr_plan_worker(plan, (uint8_t)p, s) == MR_WORKER_ANY)
-				return mr_fail(MR_ECONFIG, "stage %u of pipe %u is placed on any worker: only W can be taken by whichever is free "
-							   "(steal in the contract); what F, B and I hand over and keep lies with one worker", s, p);
+				return mr_fail(MR_ECONFIG,
+					       "stage %u of pipe %u is placed on any worker: only W can be taken by "
+					       "whichever is free "
+					       "(steal in the contract); what F, B and I hand over and keep lies with "
+					       "one worker",
+					       s, p);
 			else if (mr_plan_worker(plan, (uint8_t)p, s) >= plan->n_workers)
 				return mr_fail(MR_ECONFIG, "stage %u of pipe %u has no worker among 0..%u", s, p,
 					       plan->n_workers - 1);

@@ -8,10 +8,11 @@
 
 /* --- reading --- */
 
-static const char *const contract_keys[] = {"coverage",       "flush", "read", "sum",  "need", "staleness",
-					    "same_version_b", "clip",  "tied", "repeats", "delay", "delayed",
-					    "private_weights", "racing", "keep_read", "steal", "aim", "memory_ppm", "slow_start", "sync_steps", "horizons", "turns", "average", "every", "alpha",
-					    "outer_lr", "outer_mu", "average_state"};
+static const char *const contract_keys[] = {
+	"coverage",  "flush",   "read",    "sum",        "need",       "staleness",       "same_version_b",
+	"clip",      "tied",    "repeats", "delay",      "delayed",    "private_weights", "racing",
+	"keep_read", "steal",   "aim",     "memory_ppm", "slow_start", "sync_steps",      "horizons",
+	"turns",     "average", "every",   "alpha",      "outer_lr",   "outer_mu",        "average_state"};
 
 static mr_status read_word(const mr_json *contract, const char *key, const char *const *words, size_t n, unsigned *out)
 {
@@ -125,11 +126,13 @@ static mr_status read_contract(const mr_json *j, mr_plan *plan, mr_section *sect
 	if (mr_json_get(j, "slow_start"))
 		MR_TRY(mr_plan_json_range(mr_json_get(j, "slow_start"), "slow_start", 0, INT32_MAX, &c->slow_start));
 	if (mr_json_get(j, "sync_steps"))
-		MR_TRY(mr_plan_json_range(mr_json_get(j, "sync_steps"), "sync_steps", 0, MR_PLAN_JSON_MAX_MICRO, &c->sync_steps));
+		MR_TRY(mr_plan_json_range(mr_json_get(j, "sync_steps"), "sync_steps", 0, MR_PLAN_JSON_MAX_MICRO,
+					  &c->sync_steps));
 	if (mr_json_get(j, "need"))
 		MR_TRY(mr_plan_json_range(mr_json_get(j, "need"), "need", 1, plan->n_micro, &c->need));
 	if (mr_json_get(j, "staleness"))
-		MR_TRY(mr_plan_json_range(mr_json_get(j, "staleness"), "staleness", 0, MR_PLAN_JSON_MAX_MICRO, &c->max_staleness));
+		MR_TRY(mr_plan_json_range(mr_json_get(j, "staleness"), "staleness", 0, MR_PLAN_JSON_MAX_MICRO,
+					  &c->max_staleness));
 	if (mr_json_get(j, "delay"))
 		MR_TRY(mr_plan_json_range(mr_json_get(j, "delay"), "delay", 0, MR_PLAN_JSON_MAX_MICRO, &c->delay));
 	delayed = c->delay ? plan->n_stages : 0;
@@ -144,7 +147,8 @@ static mr_status read_contract(const mr_json *j, mr_plan *plan, mr_section *sect
 	MR_TRY(read_bool(j, "keep_read", &c->keep_read));
 	MR_TRY(read_bool(j, "steal", &c->steal));
 	if (plan->n_micro % c->need)
-		return mr_fail(MR_ECONFIG, "need: %u micro-batches make no whole number of commits of %u", plan->n_micro, c->need);
+		return mr_fail(MR_ECONFIG, "need: %u micro-batches make no whole number of commits of %u",
+			       plan->n_micro, c->need);
 	c->coverage = (mr_coverage)coverage;
 	c->flush = (mr_flush)flush;
 	c->read_f = (mr_read_rule)read;
@@ -190,7 +194,8 @@ mr_status mr_contract_json_horizons(const mr_json *contract, mr_plan *plan)
 		for (uint32_t s = 0; s < plan->n_stages && good; s++) {
 			const mr_json *x = mr_json_at(row, s);
 
-			good = mr_json_is_int(x) && mr_json_int(x) >= -MR_PLAN_JSON_MAX_MICRO && mr_json_int(x) <= MR_PLAN_JSON_MAX_MICRO;
+			good = mr_json_is_int(x) && mr_json_int(x) >= -MR_PLAN_JSON_MAX_MICRO &&
+			       mr_json_int(x) <= MR_PLAN_JSON_MAX_MICRO;
 			h[i * plan->n_stages + s] = good ? (int32_t)mr_json_int(x) : 0;
 		}
 	}
@@ -198,8 +203,8 @@ mr_status mr_contract_json_horizons(const mr_json *contract, mr_plan *plan)
 		mr_sched_aim(plan, h, h + plan->n_stages);
 	free(h);
 	return !j || good ? MR_OK
-			  : mr_fail(MR_ECONFIG, "contract: horizons must be two arrays of %u numbers from -%d to %d", plan->n_stages,
-				    MR_PLAN_JSON_MAX_MICRO, MR_PLAN_JSON_MAX_MICRO);
+			  : mr_fail(MR_ECONFIG, "contract: horizons must be two arrays of %u numbers from -%d to %d",
+				    plan->n_stages, MR_PLAN_JSON_MAX_MICRO, MR_PLAN_JSON_MAX_MICRO);
 }
 
 /* --- writing --- */

@@ -27,7 +27,8 @@ mr_status mr_cost_read(const char *text, mr_stage_cost *out)
 		well = n < 4;
 	}
 	if (!well || n < 3 || x[0] + x[1] + x[2] <= 0)
-		return mr_fail(MR_ECONFIG, "expected f,i,w or f,i,w,c such as 1,1,1 (from 0, not all 0), got \"%.60s\"", text);
+		return mr_fail(MR_ECONFIG, "expected f,i,w or f,i,w,c such as 1,1,1 (from 0, not all 0), got \"%.60s\"",
+			       text);
 	*out = (mr_stage_cost){.f = x[0], .i = x[1], .w = x[2], .c = x[3]};
 	return MR_OK;
 }

@@ -98,8 +98,9 @@ uint32_t mr_deps_of(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep 
 	case MR_OP_U:
 		k = deps_of_sum(plan, in, n, deps);
 		if (plan->contract.clip)
-			deps[k++] = (mr_dep){(uint8_t)(plan->contract.flush == MR_FLUSH_VALIDATED ? MR_DEP_NORM : MR_DEP_NORMS),
-					     in->pipe, in->stage, target, 0};
+			deps[k++] = (mr_dep){
+				(uint8_t)(plan->contract.flush == MR_FLUSH_VALIDATED ? MR_DEP_NORM : MR_DEP_NORMS),
+				in->pipe, in->stage, target, 0};
 		return k;
 	case MR_OP_AVG:
 		deps[0] = (mr_dep){MR_DEP_REPLICAS, in->pipe, in->stage, target - 1, 0};

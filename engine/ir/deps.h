@@ -10,25 +10,26 @@
  *                   of s+1; tied, s = S-1: the commit of that version at stage 0
  *   R(m,s)          F(m,s)
  *   B|I(m,s)        F(m,s); B|I(m,s+1); a free gradient buffer of s
- *   W(m,s)          I(m,s), of each micro-batch of its span; contract.steal: the W before it in the sum, of which it follows each
- *                   layer, so that it may begin once that has begun and ends when that has ended; with another worker than
- *                   the stage's: every I of its count at s
+ *   W(m,s)          I(m,s), of each micro-batch of its span; contract.steal: the W before it in the sum, of which it
+ *                   follows each layer, so that it may begin once that has begun and ends when that has ended; with
+ *                   another worker than the stage's: every I of its count at s
  *   AR(s,v,p)       the last B|W of its count at s in every pipe; tied, s = 0: the same at stage S-1
  *   N(s,v)          AR(s,v,.) of every pipe where there is one, else the last B|W of its count
  *   U(s,v,p)        AR(s,v,p) where there is one, else the last B|W of its count; with clipping: N(.,v) of every stage
  *
- * Turns (plan.h): what is said of the pipes of a commit holds for the parts of the stage. B(m,s) also waits for the commit before
- * its own, and U(s,v,q) for AR(s,v,.) of every part, so that a norm of the whole sum may come in between.
+ * Turns (plan.h): what is said of the pipes of a commit holds for the parts of the stage. B(m,s) also waits for the
+ * commit before its own, and U(s,v,q) for AR(s,v,.) of every part, so that a norm of the whole sum may come in between.
  *
- * Several pipes share a stage's optimizer step: the elements of its block are cut into as many ranges as there are pipes, and
- * AR and U of pipe p, on that pipe's worker, sum and step range p. Version v of s is committed when U(s,v,.) of every pipe has
- * ended. N reads the whole sum and stands with pipe 0.
+ * Several pipes share a stage's optimizer step: the elements of its block are cut into as many ranges as there are
+ * pipes, and AR and U of pipe p, on that pipe's worker, sum and step range p. Version v of s is committed when U(s,v,.)
+ * of every pipe has ended. N reads the whole sum and stands with pipe 0.
  *
- * Replicas: a pipe's commits are its own. U(s,v,p) waits for the last B|W of its count in pipe p, F(m,s) in pipe p for U(s,v,p)
- * alone, or where version v is an average for AVG(s,v,.) of every pipe; AVG(s,v,p) waits for version v - 1 of s in every pipe.
+ * Replicas: a pipe's commits are its own. U(s,v,p) waits for the last B|W of its count in pipe p, F(m,s) in pipe p for
+ * U(s,v,p) alone, or where version v is an average for AVG(s,v,.) of every pipe; AVG(s,v,p) waits for version v - 1 of
+ * s in every pipe.
  *
- * V(s,v) waits for N(.,v) of every stage, and where it does (VALIDATED), U(s,v) waits for its own N alone. A B or W that carries MR_INSTR_UPDATE
- * is its own U. Counts: micro-batch m belongs to count m / need; the commit of
+ * V(s,v) waits for N(.,v) of every stage, and where it does (VALIDATED), U(s,v) waits for its own N alone. A B or W
+ * that carries MR_INSTR_UPDATE is its own U. Counts: micro-batch m belongs to count m / need; the commit of
  * count c makes version c + 1, and dependencies name counts by that version. Version 0 exists from the start and is
  * never waited for.
  *
@@ -47,8 +48,10 @@ typedef enum mr_dep_kind {
 	MR_DEP_F,        /* F of micro-batch @number at (stage, pipe) has ended */
 	MR_DEP_GRAD,     /* B or I of micro-batch @number at (stage, pipe) has ended */
 	MR_DEP_TURN,     /* contract.steal: the W of micro-batch @number at stage is not behind: see above */
-	MR_DEP_TAIL,     /* a W away from its stage's worker: every B or I of the count of micro-batch @number at stage has ended */
-	MR_DEP_SUM,      /* every B or W of the count that makes version @number has ended at stage, in all pipes; replicas: in pipe */
+	MR_DEP_TAIL,     /* a W away from its stage's worker: every B or I of the count of micro-batch @number at stage
+	                    has ended */
+	MR_DEP_SUM,      /* every B or W of the count that makes version @number has ended at stage, in all pipes;
+	                    replicas: in pipe */
 	MR_DEP_AR,       /* AR(stage, pipe, version @number) has ended */
 	MR_DEP_REDUCED,  /* AR(stage, version @number) has ended in all pipes */
 	MR_DEP_NORM,     /* N(stage, version @number) has ended */
@@ -80,16 +83,19 @@ uint32_t mr_deps_of(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep 
 /** Under which cause a wait for a dependency of @kind is booked. */
 mr_wait_cause mr_dep_cause(mr_dep_kind kind);
 
-/** The worker that computes N of @stage, and where there is one pipe, owns its weights and does AR and U (pipe 0's worker). */
+/** The worker that computes N of @stage, and where there is one pipe, owns its weights and does AR and U (pipe 0's
+ * worker). */
 static inline uint16_t mr_stage_owner(const mr_plan *plan, uint16_t stage)
 {
 	return mr_plan_worker(plan, 0, stage);
 }
 
-/** Whether commits of @stage need an AR: several pipes with the same weights, or the uses of a tied block, sum into buffers of their own. */
+/** Whether commits of @stage need an AR: several pipes with the same weights, or the uses of a tied block, sum into
+ * buffers of their own. */
 static inline bool mr_stage_has_ar(const mr_plan *plan, uint16_t stage)
 {
-	return (mr_plan_partial_sums(plan, stage) > 1 && !mr_contract_replicates(&plan->contract)) || (plan->contract.tied && stage == 0);
+	return (mr_plan_partial_sums(plan, stage) > 1 && !mr_contract_replicates(&plan->contract)) ||
+	       (plan->contract.tied && stage == 0);
 }
 
 /* Storage numbers of @in in iteration @n, whatever plan->storage is; only for lowered plans (see plan.h). */
@@ -103,7 +109,8 @@ uint32_t mr_instr_in_fwd(const mr_plan *plan, const mr_instr *in, uint64_t n);
 /** Gradient buffer that B, I or W reads at a stage < S-1. */
 uint32_t mr_instr_in_bwd(const mr_plan *plan, const mr_instr *in, uint64_t n);
 
-/** Buffer written: by F (stage < S-1) a forward buffer of boundary stage+1, by B and I (stage > 0) a gradient buffer. */
+/** Buffer written: by F (stage < S-1) a forward buffer of boundary stage+1, by B and I (stage > 0) a gradient buffer.
+ */
 uint32_t mr_instr_out(const mr_plan *plan, const mr_instr *in, uint64_t n);
 
 #endif

@@ -20,7 +20,9 @@ mr_status mr_endless_storage(mr_plan *plan)
 	/* Shorter runs never see the oldest. */
 	stale = plan->endless->n_steps < stale ? (uint32_t)plan->endless->n_steps : stale;
 	if (stale >= UINT16_MAX)
-		return mr_fail(MR_ECONFIG, "reads of %u commits ago need more version buffers than a plan may have (%u)", stale, UINT16_MAX);
+		return mr_fail(MR_ECONFIG,
+			       "reads of %u commits ago need more version buffers than a plan may have (%u)", stale,
+			       UINT16_MAX);
 	for (uint16_t s = 0; s < plan->n_stages; s++) {
 		uint16_t ahead = (uint16_t)(plan->n_stages - s);
 
@@ -138,7 +140,8 @@ mr_status mr_endless_unroll(const mr_plan *plan, uint64_t n_steps, mr_plan **out
 	*out = NULL;
 	n_steps = n_steps < plan->endless->n_steps ? n_steps : plan->endless->n_steps;
 	if (n_steps > INT32_MAX)
-		return mr_fail(MR_ECONFIG, "%" PRIu64 " steps are more than one list may have (%d)", n_steps, INT32_MAX);
+		return mr_fail(MR_ECONFIG, "%" PRIu64 " steps are more than one list may have (%d)", n_steps,
+			       INT32_MAX);
 	MR_TRY(create_like(plan, &p));
 	p->n_micro = p->commits = (uint32_t)n_steps;
 	for (uint64_t n = 0; st == MR_OK && n * plan->n_micro < n_steps; n++) {

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Counts each worker's stages into @next, or fills @stage from there on. @seen [D]: the last stage given to a worker, plus 1. */
+/* Counts each worker's stages into @next, or fills @stage from there on. @seen [D]: the last stage given to a worker,
+ * plus 1. */
 static void visit(const mr_plan *plan, uint8_t n_pipes, uint32_t *seen, uint32_t *next, uint16_t *stage)
 {
 	memset(seen, 0, plan->n_workers * sizeof(*seen));

@@ -9,8 +9,10 @@
 /* Of one stage in one pipe, by version: where in its worker's list it is committed, and where it is read last. */
 typedef struct life {
 	uint32_t *made, *last; /* [n] node + 1; 0: the start, or never */
-	int32_t *more;         /* [n + 1] versions that are live behind the commit of a version and were not behind the one before */
-	uint32_t *first, *own; /* [P * S + 1] into own: the instructions of each part and stage, in the order of their numbers */
+	int32_t *more;         /* [n + 1] versions that are live behind the commit of a version and were not behind the
+	                          one before */
+	uint32_t *first, *own; /* [P * S + 1] into own: the instructions of each part and stage, in the order of their
+	                          numbers */
 	uint64_t n, latest;
 } life;
 
@@ -117,7 +119,8 @@ static uint64_t gone_at(const life *l, uint64_t version, uint64_t from, uint64_t
 	return to;
 }
 
-/* Most at once: right behind a commit. Each version is live behind all commits from its own to its last read; at most @cap. */
+/* Most at once: right behind a commit. Each version is live behind all commits from its own to its last read; at most
+ * @cap. */
 static uint16_t most(const life *l, uint32_t cap)
 {
 	uint64_t end = l->latest + 1 < l->n ? l->latest + 1 : l->n;
@@ -149,7 +152,8 @@ static void find(const mr_unroll *g, life *l, uint16_t *live)
 	}
 }
 
-/* Iterations to look at: until all is steady, and as many more as pass until the oldest version of that time has been read. */
+/* Iterations to look at: until all is steady, and as many more as pass until the oldest version of that time has been
+ * read. */
 static uint32_t bodies(const mr_plan *plan)
 {
 	uint32_t most = 1, steady = mr_plan_steady(plan);

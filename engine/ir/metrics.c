@@ -14,7 +14,9 @@ mr_status mr_metrics_walk(const mr_plan *plan, double f, double i, double w, dou
 	mr_status st;
 
 	if (!(f >= 0 && i >= 0 && w >= 0 && c >= 0 && f + i + w > 0 && isfinite(f + i + w + c)))
-		return mr_fail(MR_EINVAL, "costs must be finite, not negative and not all 0, got f %g, i %g, w %g, c %g", f, i, w, c);
+		return mr_fail(MR_EINVAL,
+			       "costs must be finite, not negative and not all 0, got f %g, i %g, w %g, c %g", f, i, w,
+			       c);
 	stage = calloc(plan->n_stages, sizeof(*stage));
 	if (!stage)
 		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", plan->n_stages);
@@ -28,7 +30,8 @@ mr_status mr_metrics_walk(const mr_plan *plan, double f, double i, double w, dou
 
 static void take_staleness(const mr_plan *plan, const mr_instr *in, uint64_t n, uint32_t *staleness)
 {
-	uint64_t applied_on = mr_plan_applied_on(plan, in->stage, mr_instr_micro(plan, in, n)), read = mr_instr_read(plan, in, n);
+	uint64_t applied_on = mr_plan_applied_on(plan, in->stage, mr_instr_micro(plan, in, n)),
+		 read = mr_instr_read(plan, in, n);
 
 	if (applied_on > read && applied_on - read > staleness[in->stage])
 		staleness[in->stage] = (uint32_t)(applied_on - read);
@@ -103,7 +106,8 @@ mr_status mr_metrics_create(const mr_plan *plan, const mr_walk *walk, mr_metrics
 	for (uint16_t s = 0; s < plan->n_stages; s++)
 		m->weight_copies += plan->n_versions[s];
 	m->weight_copies /= plan->n_stages; /* once: a sum of sixths is no 1 */
-	m->weight_copies *= plan->contract.private_weights || mr_contract_replicates(&plan->contract) ? plan->n_pipes : 1;
+	m->weight_copies *=
+		plan->contract.private_weights || mr_contract_replicates(&plan->contract) ? plan->n_pipes : 1;
 	m->weight_copies += mr_average_copies(&plan->contract.average);
 	for (uint16_t s = 0; s < plan->n_stages && plan->contract.coverage != MR_COVER_FORWARD; s++)
 		m->gradient_copies += mr_plan_partial_sums(plan, s);

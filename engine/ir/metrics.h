@@ -1,8 +1,8 @@
 /*
  * metrics.h - the figures of a lowered plan: what `schedule` prints and what the laws of the systems are about.
  *
- * Times come from a walk (walk.h says what they mean), storage from the lowering, staleness from the versions in the lists.
- * Nothing is measured here.
+ * Times come from a walk (walk.h says what they mean), storage from the lowering, staleness from the versions in the
+ * lists. Nothing is measured here.
  */
 #ifndef MR_IR_METRICS_H
 #define MR_IR_METRICS_H
@@ -20,7 +20,8 @@ typedef struct mr_metrics {
 	double bubble_flush;    /* 1 - sum of busy / (workers * makespan) */
 	double bubble_period;   /* 1 - longest busy / period; NaN for a plan without a body */
 	double *busy;           /* [n_workers] */
-	double *peak_until_w;   /* [n_workers] micro-batches of a worker's whole share kept at once, each until its W or B */
+	double *peak_until_w;   /* [n_workers] micro-batches of a worker's whole share kept at once, each until its W or
+	                           B */
 	double *peak_until_i;   /* [n_workers] the same, each until its I or B */
 	double weight_copies;   /* of the whole model stored at once: versions, and private copies of the pipes */
 	double gradient_copies; /* likewise: one buffer a pipe */
@@ -29,18 +30,20 @@ typedef struct mr_metrics {
 	uint16_t *versions;     /* [n_stages] weight versions stored at once */
 	size_t n_stolen;        /* W that were taken from another worker (ir/plan.h, "Stealing") */
 	bool steals;            /* any may be */
-	uint32_t *staleness;    /* [n_stages] most commits between the version a micro-batch reads and the one it is applied to */
+	uint32_t *staleness;    /* [n_stages] most commits between the version a micro-batch reads and the one it is
+	                           applied to */
 } mr_metrics;
 
 /**
  * Walk @plan for @n_bodies iterations with costs @f, @i, @w of a worker's whole share a micro-batch and @c a hand-over
- * between workers. The caller destroys *@out. Errors: those of mr_plan_walk; MR_EINVAL for costs that are negative, not finite
- * or all zero.
+ * between workers. The caller destroys *@out. Errors: those of mr_plan_walk; MR_EINVAL for costs that are negative, not
+ * finite or all zero.
  */
 mr_status mr_metrics_walk(const mr_plan *plan, double f, double i, double w, double c, uint32_t n_bodies,
 			  mr_walk **out) MR_MUST_USE;
 
-/** Collect the figures of a lowered @plan and its @walk; borrows neither. Errors: MR_EINVAL not lowered; MR_ERESOURCE. */
+/** Collect the figures of a lowered @plan and its @walk; borrows neither. Errors: MR_EINVAL not lowered; MR_ERESOURCE.
+ */
 mr_status mr_metrics_create(const mr_plan *plan, const mr_walk *walk, mr_metrics **out) MR_MUST_USE;
 void mr_metrics_destroy(mr_metrics *m);
 

@@ -39,7 +39,8 @@ mr_status mr_plan_create(uint16_t n_stages, uint16_t n_workers, uint8_t n_pipes,
 	p->n_bwd = calloc(places, sizeof(*p->n_bwd));
 	p->n_versions = calloc(n_stages, sizeof(*p->n_versions));
 	p->stage_replicas = calloc(n_stages, sizeof(*p->stage_replicas));
-	if (!p->stage_replicas || !p->worker_of || !p->lists || !p->n_slots || !p->n_fwd || !p->n_bwd || !p->n_versions) {
+	if (!p->stage_replicas || !p->worker_of || !p->lists || !p->n_slots || !p->n_fwd || !p->n_bwd ||
+	    !p->n_versions) {
 		mr_plan_destroy(p);
 		return mr_fail(MR_ERESOURCE, "no memory for the tables of a plan of %zu places", places);
 	}
@@ -137,7 +138,8 @@ mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out)
 	st = MR_OK;
 	for (size_t i = 0; st == MR_OK && i < n_lists; i++)
 		for (uint32_t k = 0; st == MR_OK && k < plan->lists[i].n; k++)
-			st = mr_plan_append(p, (uint16_t)(i / MR_N_SECTIONS), (mr_section)(i % MR_N_SECTIONS), plan->lists[i].at[k]);
+			st = mr_plan_append(p, (uint16_t)(i / MR_N_SECTIONS), (mr_section)(i % MR_N_SECTIONS),
+					    plan->lists[i].at[k]);
 	if (st != MR_OK)
 		mr_plan_destroy(p);
 	else
@@ -227,7 +229,8 @@ int32_t mr_plan_horizon(const mr_plan *plan, uint16_t stage, bool forward)
 		for (uint32_t i = 0; i < l->n; i++) {
 			const mr_instr *in = &l->at[i];
 
-			if (in->stage == stage && in->op <= MR_OP_I && (in->op == MR_OP_F) == forward && !mr_instr_is_sync(plan, in))
+			if (in->stage == stage && in->op <= MR_OP_I && (in->op == MR_OP_F) == forward &&
+			    !mr_instr_is_sync(plan, in))
 				return mr_instr_horizon(plan, in);
 		}
 	}

@@ -1,14 +1,15 @@
 /*
  * plan.h - the plan: what every worker does, in which order, on which weights. The narrow waist of millrace.
  *
- * A plan is plain data. Schedules emit its compute instructions (F, B, I, W, R); the lowering adds everything else (norms,
- * gradient reductions, optimizer steps, activation slots, boundary buffers, weight versions); the checker proves it against
- * the contract in its header; the walk, the engine and the replay carry it out. None of them knows the name of a system.
+ * A plan is plain data. Schedules emit its compute instructions (F, B, I, W, R); the lowering adds everything else
+ * (norms, gradient reductions, optimizer steps, activation slots, boundary buffers, weight versions); the checker
+ * proves it against the contract in its header; the walk, the engine and the replay carry it out. None of them knows
+ * the name of a system.
  *
- * Words. Stage s in [0, S): contiguous layers. Worker w in [0, D). Pipe p in [0, P): one copy of the pipeline direction.
- * Micro-batch m. Version v of a stage: its weights after v commits. Slot: storage for the saved activations of one
- * micro-batch at one stage. Boundary s (0 < s < S), forward: the activation that enters stage s; backward: the gradient that
- * enters stage s-1 from stage s.
+ * Words. Stage s in [0, S): contiguous layers. Worker w in [0, D). Pipe p in [0, P): one copy of the pipeline
+ * direction. Micro-batch m. Version v of a stage: its weights after v commits. Slot: storage for the saved activations
+ * of one micro-batch at one stage. Boundary s (0 < s < S), forward: the activation that enters stage s; backward: the
+ * gradient that enters stage s-1 from stage s.
  *
  * Sections. Each worker has three lists: prologue, body, epilogue. The body is carried out N times, N known only to who
  * runs the plan. In a body the numbers are offsets: iteration n (from 0) means
@@ -18,66 +19,71 @@
  * In the prologue n = 0, in the epilogue n = N. A synchronous plan is a body alone: one iteration with its flush.
  * A finite list of an asynchronous system is a prologue alone.
  *
- * Windows (mr_plan.endless). Where no iteration is like another, the lists are made as they come: a window is iteration n of a body
- * whose instructions are its own, with the numbers of a body. What stands in the plan's lists then is window 0 as a prologue that
- * drains at its end: what is looked at where one iteration stands for all (ir/endless.h).
+ * Windows (mr_plan.endless). Where no iteration is like another, the lists are made as they come: a window is iteration
+ * n of a body whose instructions are its own, with the numbers of a body. What stands in the plan's lists then is
+ * window 0 as a prologue that drains at its end: what is looked at where one iteration stands for all (ir/endless.h).
  *
- * Storage numbers. MR_STORED: the slot and buffer numbers stand in the instructions (the body leaves no slot taken, so each
- * iteration may use the same ones). MR_MODULO: they follow from the absolute numbers: slot = (micro div P) mod n_slots,
- * boundary buffer = (micro div P) mod its number of buffers, so that a pipe that takes every P-th micro-batch uses its places
- * one after the other. In both, the buffer of version v of a block is v mod cap.
+ * Storage numbers. MR_STORED: the slot and buffer numbers stand in the instructions (the body leaves no slot taken, so
+ * each iteration may use the same ones). MR_MODULO: they follow from the absolute numbers: slot = (micro div P) mod
+ * n_slots, boundary buffer = (micro div P) mod its number of buffers, so that a pipe that takes every P-th micro-batch
+ * uses its places one after the other. In both, the buffer of version v of a block is v mod cap.
  *
- * Recomputation. Where a system emits R(m,s) between F(m,s) and its backward, F keeps nothing but its input, which stays in
- * the forward buffer (held until the last backward use, R or not); it uses a slot while it runs, and R takes the slot
- * that the backward then reads. R reads the input that F read and the weights that its backward reads. Where these are F's (same_version_b, or a
- * flush) it saves the same bits; else what the stage would have saved with its present weights. It hands nothing over. At the last stage the target is kept for R as the input is.
+ * Recomputation. Where a system emits R(m,s) between F(m,s) and its backward, F keeps nothing but its input, which
+ * stays in the forward buffer (held until the last backward use, R or not); it uses a slot while it runs, and R takes
+ * the slot that the backward then reads. R reads the input that F read and the weights that its backward reads. Where
+ * these are F's (same_version_b, or a flush) it saves the same bits; else what the stage would have saved with its
+ * present weights. It hands nothing over. At the last stage the target is kept for R as the input is.
  *
- * Span. A W may handle `span` consecutive micro-batches of one commit at once: the sum of their gradients as one product
- * over all their rows, added up in ascending order. Each has an I of its own before it; all their slots are given back
- * when it ends. `slot` and `in` are those of the first.
+ * Span. A W may handle `span` consecutive micro-batches of one commit at once: the sum of their gradients as one
+ * product over all their rows, added up in ascending order. Each has an I of its own before it; all their slots are
+ * given back when it ends. `slot` and `in` are those of the first.
  *
- * Validation (MR_FLUSH_VALIDATED). A step that clips by the global norm needs all gradients, and waiting for them is a barrier.
- * Here U steps at once, as if nothing had to be clipped, unless the norms that are known by then already say otherwise, in
- * which case it waits for the others; the forwards of the next iteration follow. V(s, v), in front of the first instruction
- * of the next iteration that is no F, waits for all norms of version v. If the step was right, that was all. Otherwise it is
- * taken back exactly (version v - 1 lies in the other buffer, the optimizer's state in a copy) and taken again with the factor
- * of clipping, and every worker repeats the forwards that it did before its V. Everything behind V uses validated weights, so
- * the numbers are those of a plan with a barrier. The V of one worker's stages stand together.
+ * Validation (MR_FLUSH_VALIDATED). A step that clips by the global norm needs all gradients, and waiting for them is a
+ * barrier. Here U steps at once, as if nothing had to be clipped, unless the norms that are known by then already say
+ * otherwise, in which case it waits for the others; the forwards of the next iteration follow. V(s, v), in front of the
+ * first instruction of the next iteration that is no F, waits for all norms of version v. If the step was right, that
+ * was all. Otherwise it is taken back exactly (version v - 1 lies in the other buffer, the optimizer's state in a copy)
+ * and taken again with the factor of clipping, and every worker repeats the forwards that it did before its V.
+ * Everything behind V uses validated weights, so the numbers are those of a plan with a barrier. The V of one worker's
+ * stages stand together.
  *
- * Racing (mr_contract.racing). A worker's list is a set of two sequences, its F and its B with their U. The engine carries out
- * the next of either sequence that is ready, B before F, so timing decides how many F lie between two B. What stands in the list
- * is one legal order of these: it is what is walked, drawn and checked, and what an executor follows that has no time of its
- * own. The numbers read by F and B then are the latest of that moment and not those in the list. Whatever the order was, the
- * same lists in that order are an ordinary plan (exec/record.h).
+ * Racing (mr_contract.racing). A worker's list is a set of two sequences, its F and its B with their U. The engine
+ * carries out the next of either sequence that is ready, B before F, so timing decides how many F lie between two B.
+ * What stands in the list is one legal order of these: it is what is walked, drawn and checked, and what an executor
+ * follows that has no time of its own. The numbers read by F and B then are the latest of that moment and not those in
+ * the list. Whatever the order was, the same lists in that order are an ordinary plan (exec/record.h).
  *
- * Replicas (contract.average). Each pipe has versions of its own of every stage and commits them by itself; nothing is reduced
- * between pipes. A round is the `need` micro-batches that make one commit in every pipe; after every `every` rounds AVG brings the pipes together, which makes
- * one more version in each. So with H rounds between, n rounds make n + n / H versions, and every (H + 1)-th version
- * is an average. AVG(s, v, p) is carried out in parts as AR is: on pipe p's worker, for range p of the elements, in all pipes.
+ * Replicas (contract.average). Each pipe has versions of its own of every stage and commits them by itself; nothing is
+ * reduced between pipes. A round is the `need` micro-batches that make one commit in every pipe; after every `every`
+ * rounds AVG brings the pipes together, which makes one more version in each. So with H rounds between, n rounds make n
+ * + n / H versions, and every (H + 1)-th version is an average. AVG(s, v, p) is carried out in parts as AR is: on pipe
+ * p's worker, for range p of the elements, in all pipes.
  *
- * Stealing (mr_contract.steal; one pipe, a barrier, ascending sums). The table worker_of says where a stage's F, R, B and I are
- * carried out and its weights live; its W may be placed ANY, which is what MR_INSTR_ANY says of those behind the last F, R, B
- * and I of their worker's iteration: the tail. Such a W is carried out by whichever worker is free:
+ * Stealing (mr_contract.steal; one pipe, a barrier, ascending sums). The table worker_of says where a stage's F, R, B
+ * and I are carried out and its weights live; its W may be placed ANY, which is what MR_INSTR_ANY says of those behind
+ * the last F, R, B and I of their worker's iteration: the tail. Such a W is carried out by whichever worker is free:
  *     - its own worker takes the W of its tail one by one, in the order of its list, when it comes to them;
- *     - a worker that has come to its own tail, and whose next instruction has to wait, takes meanwhile the next W of the worker
+ *     - a worker that has come to its own tail, and whose next instruction has to wait, takes meanwhile the next W of
+ *     the worker
  *       that has the most of them left (of several the first), its own among them.
- * Whoever takes it, the gradients of a stage are added in ascending order: a W follows the one before it layer by layer, so that
- * several may be under way without changing a bit. Who takes what is a matter of time; what was taken, written down as W in the list
- * of the worker that did it, is an ordinary finite plan (lower/steal.h). No other op can be placed ANY: what F, B and I hand over,
- * and what they keep, lies with one worker.
+ * Whoever takes it, the gradients of a stage are added in ascending order: a W follows the one before it layer by
+ * layer, so that several may be under way without changing a bit. Who takes what is a matter of time; what was taken,
+ * written down as W in the list of the worker that did it, is an ordinary finite plan (lower/steal.h). No other op can
+ * be placed ANY: what F, B and I hand over, and what they keep, lies with one worker.
  *
- * Turns. A stage that is too long for one worker has turns[s] = r of them, which take the micro-batches in turn: m belongs to
- * part m mod r of the stage. With P the least common multiple of all r, m goes through pipe m mod P, whose stage s lives where
- * part p mod r lives. Each r micro-batches, one of each part, make a commit of that stage, so stages commit at their own pace:
- * stage s makes n_micro / stage_replicas[s] versions an iteration, and its offsets count those. Parts sum into buffers of their own; AR
- * and U of part q carry it in `pipe`, stand on that part's worker, and sum and step range q of as many. Parts read one copy of
- * the weights: each the latest by its own list, which the others have committed as soon as they have done their ranges. A step
- * of the run (contract.need) is P micro-batches, or a multiple. A stage of r workers steps with r / turns[0] times the rate,
- * for its commits are rarer and of as many more micro-batches.
+ * Turns. A stage that is too long for one worker has turns[s] = r of them, which take the micro-batches in turn: m
+ * belongs to part m mod r of the stage. With P the least common multiple of all r, m goes through pipe m mod P, whose
+ * stage s lives where part p mod r lives. Each r micro-batches, one of each part, make a commit of that stage, so
+ * stages commit at their own pace: stage s makes n_micro / stage_replicas[s] versions an iteration, and its offsets
+ * count those. Parts sum into buffers of their own; AR and U of part q carry it in `pipe`, stand on that part's worker,
+ * and sum and step range q of as many. Parts read one copy of the weights: each the latest by its own list, which the
+ * others have committed as soon as they have done their ranges. A step of the run (contract.need) is P micro-batches,
+ * or a multiple. A stage of r workers steps with r / turns[0] times the rate, for its commits are rarer and of as many
+ * more micro-batches.
  *
- * Order of the dependencies (as in the literature; loss counts to the last F): F(m,s) after F(m,s-1); B|I(m,s) after F(m,s)
- * and B|I(m,s+1); W after I; R(m,s) before B|I(m,s); U(s) after all B|W of its count, after AR(s) where there is one, and
- * after every stage's N where there is one. See ir/deps.h.
+ * Order of the dependencies (as in the literature; loss counts to the last F): F(m,s) after F(m,s-1); B|I(m,s) after
+ * F(m,s) and B|I(m,s+1); W after I; R(m,s) before B|I(m,s); U(s) after all B|W of its count, after AR(s) where there is
+ * one, and after every stage's N where there is one. See ir/deps.h.
  */
 #ifndef MR_IR_PLAN_H
 #define MR_IR_PLAN_H
@@ -95,8 +101,10 @@ typedef enum mr_op {
 	MR_OP_I,   /* input-gradient half */
 	MR_OP_W,   /* weight-gradient half */
 	MR_OP_N,   /* squared gradient norm of a stage, tensor by tensor */
-	MR_OP_AR,  /* reduction of a stage's gradient buffers (between pipes, or the uses of a tied block); several pipes: a range */
-	MR_OP_U,   /* optimizer step: commits one version of a stage; several pipes: a range of it, but of replicas its own */
+	MR_OP_AR,  /* reduction of a stage's gradient buffers (between pipes, or the uses of a tied block); several
+	              pipes: a range */
+	MR_OP_U,   /* optimizer step: commits one version of a stage; several pipes: a range of it, but of replicas its
+	              own */
 	MR_OP_V,   /* validate or roll back */
 	MR_OP_AVG, /* averaging between replicas: a range of a stage, in all of them */
 	MR_N_OPS
@@ -104,10 +112,11 @@ typedef enum mr_op {
 
 /* Instruction flags. */
 #define MR_INSTR_FIRST_SUM 0x01u /* lowered, on B and W: first gradient of its count, overwrites the sum (beta = 0) */
-#define MR_INSTR_UPDATE 0x02u    /* lowered, on B and W: completes its count and carries out the optimizer step itself */
+#define MR_INSTR_UPDATE    0x02u /* lowered, on B and W: completes its count and carries out the step itself */
 #define MR_INSTR_DROP 0x04u      /* lowered, on F: an R follows, so what it saves is given up at its end */
 #define MR_INSTR_KEEP 0x08u    /* BLOCK, on B: the input gradient alone; the version committed is the one before it */
-#define MR_INSTR_PASS 0x10u    /* BLOCK, on B: nothing is computed, for the gradient ends at a later stage; committed as KEEP */
+/* BLOCK, on B: nothing is computed, for the gradient ends at a later stage; committed as KEEP. */
+#define MR_INSTR_PASS 0x10u
 #define MR_INSTR_ANY 0x20u     /* lowered, on W: whichever worker is free takes it: see "Stealing" above */
 
 typedef struct mr_instr {
@@ -117,10 +126,11 @@ typedef struct mr_instr {
 	uint8_t span;   /* consecutive micro-batches handled at once; 1, but on W */
 	uint16_t stage;
 	uint16_t slot;  /* lowered, MR_STORED: activation slot of (micro, stage, pipe); F with MR_INSTR_DROP: its own */
-	uint32_t micro; /* first micro-batch; for N, AR, U and AVG: the last one of their count; V: the first one of the next */
+	uint32_t micro; /* first micro-batch; for N, AR, U and AVG: the last one of their count; V: the first one of the
+	                   next */
 	int32_t read;   /* lowered, on F R B I W: version read */
-	int32_t target; /* lowered, on N AR U AVG (and B, W with MR_INSTR_UPDATE): version committed; V: validated; on F R B I of a plan
-	                   that aims: the version aimed at. Not lowered: their horizon */
+	int32_t target; /* lowered, on N AR U AVG (and B, W with MR_INSTR_UPDATE): version committed; V: validated; on F
+	                   R B I of a plan that aims: the version aimed at. Not lowered: their horizon */
 	uint16_t in;    /* lowered, MR_STORED: F, R: forward buffer read; B, I, W: gradient buffer read */
 	uint16_t out;   /* lowered, MR_STORED: F: forward buffer written; B, I: gradient buffer written */
 } mr_instr;
@@ -138,10 +148,11 @@ typedef struct mr_list {
 typedef enum mr_coverage {
 	MR_COVER_TRAIN,   /* each (m, s, pipe of m): one F, and one B xor (I and W) */
 	MR_COVER_FORWARD, /* each (m, s): one F and nothing else (evaluation) */
-	MR_COVER_BLOCK,   /* each (m, s): one F and one B, but a step updates one stage, the active one of its micro-batch: B before
-	                     it carry MR_INSTR_PASS, B behind it MR_INSTR_KEEP. Every stage commits a version a step, most of
-	                     them unchanged, so version k of any stage is the model after k steps. The field `target` of F is
-	                     the minibatch of the data that its micro-batch takes. */
+	MR_COVER_BLOCK,   /* each (m, s): one F and one B, but a step updates one stage, the active one of its
+	                     micro-batch: B before it carry MR_INSTR_PASS, B behind it MR_INSTR_KEEP. Every stage
+	                     commits a version a step, most of them unchanged, so version k of any stage is the model
+	                     after k steps. The field `target` of F is the minibatch of the data that its micro-batch
+	                     takes. */
 } mr_coverage;
 
 /* When stage s may go on after its optimizer step. */
@@ -158,12 +169,17 @@ typedef enum mr_read_rule {
 	MR_READ_LATEST, /* the stage's own latest at that place of its list (PipeDream) */
 	MR_READ_TAG,    /* what F(m, stage 0) read, at every stage (PipeDream with vertical sync) */
 	MR_READ_AGED,   /* what the system's own lists say; only for finite lists */
-	MR_READ_FIRST,  /* what is latest for the first micro-batch of a commit, for all of them: what it aims at is held for the others
-	                   (XPipe); forwards of a stage ascend, and the version itself may be overwritten meanwhile */
+	MR_READ_FIRST,  /* what is latest for the first micro-batch of a commit, for all of them: what it aims at is
+	                   held for the others (XPipe); forwards of a stage ascend, and the version itself may be
+	                   overwritten meanwhile */
 } mr_read_rule;
 
 /* In which order the gradients of one count are summed at every stage. */
-typedef enum mr_sum_order { MR_SUM_ASCENDING, MR_SUM_DESCENDING, MR_SUM_LISTED /* as the lists say; stages may differ */ } mr_sum_order;
+typedef enum mr_sum_order {
+	MR_SUM_ASCENDING,
+	MR_SUM_DESCENDING,
+	MR_SUM_LISTED /* as the lists say; stages may differ */
+} mr_sum_order;
 
 /*
  * Whether F and B may work on weights that are made from the version they read, for the sake of another: target - read
@@ -176,21 +192,24 @@ typedef enum mr_sum_order { MR_SUM_ASCENDING, MR_SUM_DESCENDING, MR_SUM_LISTED /
 typedef enum mr_predict {
 	MR_PREDICT_NONE,
 	MR_PREDICT_AHEAD, /* w - horizon * lr * direction: along the direction of the optimizer's last step */
-	MR_PREDICT_BACK,  /* R, B, I: w + horizon / need * delta, back by the running mean delta of the last steps (horizon < 0) */
+	MR_PREDICT_BACK,  /* R, B, I: w + horizon / need * delta, back by the running mean delta of the last steps
+	                     (horizon < 0) */
 	MR_PREDICT_STEPS, /* w + horizon * (w - the version before it): by as many steps as the one that made it */
 } mr_predict;
 
 /* How replicas, whose weights diverge, come together again. */
 typedef enum mr_average_rule {
 	MR_AVERAGE_NONE,    /* no replicas: all pipes read the same weights */
-	MR_AVERAGE_MEAN,    /* all go on from their mean, or from where an outer step towards it leads (local SGD, DiLoCo) */
+	MR_AVERAGE_MEAN,    /* all go on from their mean, or from where an outer step towards it leads (local SGD,
+	                       DiLoCo) */
 	MR_AVERAGE_ELASTIC, /* each is pulled towards a reference, which follows their mean step (AvgPipe) */
 } mr_average_rule;
 
 /* With x_r the weights of replica r of R, ref the reference as it was, mean the mean of all x_r:
  *	MEAN             x_r = mean; outer_lr > 0: delta = ref - mean, velocity = outer_mu * velocity + delta,
  *	                 ref -= outer_lr * (delta + outer_mu * velocity), x_r = ref
- *	ELASTIC          x_r -= alpha * (x_r - ref), ref += the mean of what the replicas have moved since the last average */
+ *	ELASTIC          x_r -= alpha * (x_r - ref), ref += the mean of what the replicas have moved since the last
+ *	                 average */
 typedef struct mr_average {
 	mr_average_rule rule;
 	uint32_t every;  /* rounds between two averages; 0 with NONE */
@@ -210,23 +229,31 @@ typedef struct mr_contract {
 	uint32_t need;         /* micro-batches a commit sums, per block (T for synchronous systems, 1 for PipeDream) */
 	bool same_version_b;   /* B reads the version its F read (weight stashing) */
 	bool clip;             /* N before every U, and every U after every N: global-norm clipping */
-	bool tied;             /* stage S-1 also uses a parameter block owned by stage 0 (tied embeddings over stages) */
-	bool private_weights;  /* each pipe has a weight copy of its own, where its stages live; otherwise all read one */
+	bool tied;             /* stage S-1 also uses a parameter block owned by stage 0 (tied embeddings over stages)
+	                          */
+	bool private_weights;  /* each pipe has a weight copy of its own, where its stages live; otherwise all read one
+	                          */
 	bool racing;           /* the body's order is one of many: see "Racing" above */
-	bool steal;            /* W may stand in the list of another worker than its stage's, or be taken by it: see "Stealing" above */
+	bool steal;            /* W may stand in the list of another worker than its stage's, or be taken by it: see
+	                          "Stealing" above */
 	bool keep_read;        /* the version that F of a micro-batch read is kept until its gradient is applied */
 	uint32_t max_staleness; /* claim: commits between the version read and the version the gradient is applied to */
 	uint32_t delay;        /* BATCH: F of batch t reads version max(0, t - delay) at stages 0 .. delayed-1, */
 	uint16_t delayed;      /* and version t at the others (both 0 where nothing is delayed) */
 	mr_predict predict;
-	uint32_t ema_decay_ppm;   /* BACK, tau = -horizon / need: delta = g delta + (1 - g)(w_new - w_old), g = (memory_ppm / 1e6)^(1 / tau) */
-	uint32_t slow_start;   /* K: a stage of delay tau (mr_plan_delay) > 1 steps with lr / tau^(1 - t / K) at commits t < K; 0: none */
-	uint32_t sync_steps;   /* FLUSH_NONE: the first so many commits are made as if it flushed: their F read what their gradients are
-	                          applied to, and nothing aims. t of a slow start and delta begin behind them */
-	mr_average average;    /* replicas: whether each pipe has weights and commits of its own, and what AVG does with them */
+	uint32_t ema_decay_ppm;   /* BACK, tau = -horizon / need: delta = g delta + (1 - g)(w_new - w_old), g =
+	                             (memory_ppm / 1e6)^(1 / tau) */
+	uint32_t slow_start;   /* K: a stage of delay tau (mr_plan_delay) > 1 steps with lr / tau^(1 - t / K) at commits
+	                          t < K; 0: none */
+	uint32_t sync_steps;   /* FLUSH_NONE: the first so many commits are made as if it flushed: their F read what
+	                          their gradients are applied to, and nothing aims. t of a slow start and delta begin
+	                          behind them */
+	mr_average average;    /* replicas: whether each pipe has weights and commits of its own, and what AVG does with
+	                          them */
 } mr_contract;
 
-/* Copies of a stage's weights that its averages need beside the replicas: reference; velocity; mean of the replicas at the last average. */
+/* Copies of a stage's weights that its averages need beside the replicas: reference; velocity; mean of the replicas at
+ * the last average. */
 static inline uint32_t mr_average_copies(const mr_average *a)
 {
 	if (a->rule == MR_AVERAGE_ELASTIC)
@@ -268,17 +295,21 @@ static inline uint64_t mr_contract_batch_version(const mr_contract *c, uint16_t 
 
 struct mr_endless;
 
-#define MR_WORKER_ANY UINT16_MAX /* of a stage: not said yet. A plan that is carried out says it of every stage; of W, see "Stealing" */
+/* Of a stage: not said yet. A plan that is carried out says it of every stage; of W, see "Stealing". */
+#define MR_WORKER_ANY UINT16_MAX
 
 typedef struct mr_plan {
 	char system[32];        /* for people; nothing may branch on it */
 	uint16_t n_stages;      /* S */
 	uint16_t n_workers;     /* D */
 	uint8_t n_pipes;        /* P */
-	uint32_t n_micro;       /* micro-batches an iteration of the body (or of the whole list when there is no body) */
-	uint32_t commits;       /* versions each block commits an iteration of the body; with turns: steps (see there) */
+	uint32_t n_micro;       /* micro-batches an iteration of the body (or of the whole list when there is no body)
+	                           */
+	uint32_t commits;       /* versions each block commits an iteration of the body; with turns: steps (see there)
+	                           */
 	mr_contract contract;
-	uint8_t *stage_replicas;         /* [S] workers that take the micro-batches of a stage in turn; all 0: none does (see "Turns") */
+	uint8_t *stage_replicas;         /* [S] workers that take the micro-batches of a stage in turn; all 0: none does
+	                                    (see "Turns") */
 	uint16_t *worker_of;    /* [P][S]: worker of stage s in pipe p; see mr_plan_worker */
 	mr_list *lists;         /* [D][MR_N_SECTIONS]; see mr_plan_list */
 
@@ -286,14 +317,16 @@ typedef struct mr_plan {
 	bool lowered;
 	mr_storage storage;
 	uint16_t *n_slots;      /* [P][S] activation slots; a pipe without micro-batches has none, and no buffers */
-	uint16_t *n_fwd;        /* [P][S] forward buffers of boundary s (0 for s = 0 and inside one worker when not needed) */
+	uint16_t *n_fwd;        /* [P][S] forward buffers of boundary s (0 for s = 0 and inside one worker when not
+	                           needed) */
 	uint16_t *n_bwd;        /* [P][S] gradient buffers written by stage s for stage s-1 (0 for s = 0) */
 	uint16_t *n_versions;   /* [S] version buffers (cap) */
 
 	struct mr_endless *endless; /* owned; NULL: the lists say all */
 } mr_plan;
 
-/** Make an empty plan with room for its tables; all workers MR_WORKER_ANY. Errors: MR_EINVAL for zero or too large counts. */
+/** Make an empty plan with room for its tables; all workers MR_WORKER_ANY. Errors: MR_EINVAL for zero or too large
+ * counts. */
 mr_status mr_plan_create(uint16_t n_stages, uint16_t n_workers, uint8_t n_pipes, mr_plan **out) MR_MUST_USE;
 void mr_plan_destroy(mr_plan *plan);
 
@@ -322,9 +355,9 @@ static inline uint16_t mr_plan_worker(const mr_plan *plan, uint8_t pipe, uint16_
 	return plan->worker_of[mr_plan_at(plan, pipe, stage)];
 }
 
-/** In how many pipes a worker carries out stage s, at most, to @load [n_stages]: so often the stage's cost counts. Returns whether that
- * differs from stage to stage, as it does where some have more workers than others; false where a worker has several stages, whose
- * costs add up. */
+/** In how many pipes a worker carries out stage s, at most, to @load [n_stages]: so often the stage's cost counts.
+ * Returns whether that differs from stage to stage, as it does where some have more workers than others; false where a
+ * worker has several stages, whose costs add up. */
 bool mr_plan_load(const mr_plan *plan, uint32_t *load);
 
 /* Do workers take the micro-batches of a stage in turn? Of all stages or of none; 1 is a turn, too. */
@@ -372,8 +405,8 @@ static inline uint32_t mr_plan_steps(const mr_plan *plan)
 /* Does the plan never flush, and yet let the pipeline run empty at the end of each iteration, of several commits? */
 bool mr_plan_drains(const mr_plan *plan);
 
-/* Steps from one pause point to the next: replicas pause only behind an average, which ends an iteration, and plans that drain
- * where they have. */
+/* Steps from one pause point to the next: replicas pause only behind an average, which ends an iteration, and plans
+ * that drain where they have. */
 static inline uint32_t mr_plan_stride(const mr_plan *plan)
 {
 	return mr_contract_replicates(&plan->contract) || mr_plan_drains(plan) ? mr_plan_steps(plan) : 1;
@@ -414,14 +447,14 @@ static inline int32_t mr_instr_horizon(const mr_plan *plan, const mr_instr *in)
 }
 
 /**
- * Staleness of stage @stage once the run is under way: the most commits between the version that an F reads and the one that its
- * gradient is applied to. @plan is lowered.
+ * Staleness of stage @stage once the run is under way: the most commits between the version that an F reads and the one
+ * that its gradient is applied to. @plan is lowered.
  */
 uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage);
 
 /**
- * The same on average over the micro-batches of a commit, where a commit has several: 1F1B with H forwards ahead and M micro-batches a
- * commit has H / M.
+ * The same on average over the micro-batches of a commit, where a commit has several: 1F1B with H forwards ahead and M
+ * micro-batches a commit has H / M.
  */
 double mr_plan_delay(const mr_plan *plan, uint16_t stage);
 
@@ -444,8 +477,8 @@ static inline bool mr_instr_takes_made(const mr_plan *plan, const mr_instr *in)
 /* Does @in, which reads version @read, work on what is made of that and of the version before it? */
 static inline bool mr_instr_takes_two(const mr_plan *plan, const mr_instr *in, uint64_t read)
 {
-	return plan->contract.predict == MR_PREDICT_STEPS && read > 0 && in->op <= MR_OP_I && mr_instr_horizon(plan, in) > 0 &&
-	       !mr_instr_takes_made(plan, in);
+	return plan->contract.predict == MR_PREDICT_STEPS && read > 0 && in->op <= MR_OP_I &&
+	       mr_instr_horizon(plan, in) > 0 && !mr_instr_takes_made(plan, in);
 }
 
 /** Letters of an op as in the text form: "F", "AR", ... Never NULL. */

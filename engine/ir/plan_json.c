@@ -28,8 +28,8 @@ mr_status mr_plan_json_range(const mr_json *j, const char *what, int64_t low, in
 		return mr_fail(MR_ECONFIG, "%s must be an integer from %lld to %lld, got %s", what, (long long)low,
 			       (long long)high, mr_json_kind(j));
 	if (mr_json_int(j) < low || mr_json_int(j) > high)
-		return mr_fail(MR_ECONFIG, "%s must be from %lld to %lld, got %lld", what, (long long)low, (long long)high,
-			       (long long)mr_json_int(j));
+		return mr_fail(MR_ECONFIG, "%s must be from %lld to %lld, got %lld", what, (long long)low,
+			       (long long)high, (long long)mr_json_int(j));
 	*out = (uint32_t)mr_json_int(j);
 	return MR_OK;
 }
@@ -38,22 +38,26 @@ static mr_status read_counts(mr_plan_file *f)
 {
 	if (!mr_json_is_object(f->root))
 		return mr_fail(MR_ECONFIG, "a plan must be an object, got %s", mr_json_kind(f->root));
-	MR_TRY(mr_plan_json_range(mr_json_get(f->root, "D"), "D (workers)", 1, MR_PLAN_JSON_MAX_WORKERS, &f->n_workers));
-	MR_TRY(mr_plan_json_range(mr_json_get(f->root, "T"), "T (micro-batches)", 1, MR_PLAN_JSON_MAX_MICRO, &f->n_micro));
+	MR_TRY(mr_plan_json_range(mr_json_get(f->root, "D"), "D (workers)", 1, MR_PLAN_JSON_MAX_WORKERS,
+				  &f->n_workers));
+	MR_TRY(mr_plan_json_range(mr_json_get(f->root, "T"), "T (micro-batches)", 1, MR_PLAN_JSON_MAX_MICRO,
+				  &f->n_micro));
 	MR_TRY(mr_plan_json_range(mr_json_get(f->root, "stages"), "stages", 1, MR_PLAN_JSON_MAX_STAGES, &f->n_stages));
 	f->workers = mr_json_get(f->root, "workers");
 	if (!mr_json_is_array(f->workers) || mr_json_size(f->workers) != f->n_workers)
-		return mr_fail(MR_ECONFIG, "workers must be an array of D = %u instruction lists, got %s with %zu entries",
+		return mr_fail(MR_ECONFIG,
+			       "workers must be an array of D = %u instruction lists, got %s with %zu entries",
 			       f->n_workers, mr_json_kind(f->workers), mr_json_size(f->workers));
 	f->pipes = mr_json_get(f->root, "pipes");
 	f->n_pipes = (uint32_t)mr_json_size(f->pipes);
 	if (f->pipes && (!mr_json_is_array(f->pipes) || f->n_pipes < 1 || f->n_pipes > MR_PLAN_JSON_MAX_PIPES))
-		return mr_fail(MR_ECONFIG, "pipes must be an array of 1 to %d entries, got %s with %u", MR_PLAN_JSON_MAX_PIPES,
-			       mr_json_kind(f->pipes), f->n_pipes);
+		return mr_fail(MR_ECONFIG, "pipes must be an array of 1 to %d entries, got %s with %u",
+			       MR_PLAN_JSON_MAX_PIPES, mr_json_kind(f->pipes), f->n_pipes);
 	return MR_OK;
 }
 
-/* The largest pipe number of any instruction, for files without "pipes". Malformed instructions are left to read_instr. */
+/* The largest pipe number of any instruction, for files without "pipes". Malformed instructions are left to read_instr.
+ */
 static mr_status count_pipes(mr_plan_file *f)
 {
 	int64_t most = 0;
@@ -68,7 +72,8 @@ static mr_status count_pipes(mr_plan_file *f)
 		}
 	}
 	if (most >= MR_PLAN_JSON_MAX_PIPES)
-		return mr_fail(MR_ECONFIG, "pipe %lld: at most %d pipes are allowed", (long long)most, MR_PLAN_JSON_MAX_PIPES);
+		return mr_fail(MR_ECONFIG, "pipe %lld: at most %d pipes are allowed", (long long)most,
+			       MR_PLAN_JSON_MAX_PIPES);
 	f->n_pipes = (uint32_t)most + 1;
 	return MR_OK;
 }
@@ -80,10 +85,11 @@ static mr_status read_pipe(mr_plan_file *f, uint8_t p)
 	uint32_t x;
 
 	if (!mr_json_is_array(place) || mr_json_size(place) != f->n_stages)
-		return mr_fail(MR_ECONFIG, "stage_to_worker must be an array of %u workers, got %s with %zu entries", f->n_stages,
-			       mr_json_kind(place), mr_json_size(place));
+		return mr_fail(MR_ECONFIG, "stage_to_worker must be an array of %u workers, got %s with %zu entries",
+			       f->n_stages, mr_json_kind(place), mr_json_size(place));
 	for (uint32_t s = 0; s < f->n_stages; s++) {
-		MR_TRY(mr_plan_json_range(mr_json_at(place, s), "a worker in stage_to_worker", 0, f->n_workers - 1, &x));
+		MR_TRY(mr_plan_json_range(mr_json_at(place, s), "a worker in stage_to_worker", 0, f->n_workers - 1,
+					  &x));
 		f->plan->worker_of[mr_plan_at(f->plan, p, (uint16_t)s)] = (uint16_t)x;
 	}
 	if (!micro)
@@ -91,7 +97,8 @@ static mr_status read_pipe(mr_plan_file *f, uint8_t p)
 	if (!mr_json_is_array(micro))
 		return mr_fail(MR_ECONFIG, "microbatches must be an array, got %s", mr_json_kind(micro));
 	for (size_t i = 0; i < mr_json_size(micro); i++) {
-		MR_TRY(mr_plan_json_range(mr_json_at(micro, i), "a micro-batch in microbatches", 0, f->n_micro - 1, &x));
+		MR_TRY(mr_plan_json_range(mr_json_at(micro, i), "a micro-batch in microbatches", 0, f->n_micro - 1,
+					  &x));
 		if (f->pipe_of[x] != NO_PIPE)
 			return mr_fail(MR_ECONFIG, "micro-batch %u already belongs to pipe %u", x, f->pipe_of[x]);
 		f->pipe_of[x] = p;
@@ -119,7 +126,8 @@ static mr_status read_own(mr_plan_file *f, uint16_t worker, mr_op op, const mr_j
 		return MR_OK;
 	}
 	if (op != MR_OP_F)
-		return mr_fail(MR_ECONFIG, "behind the span, B may have \"keep\" or \"pass\" and F a version and a minibatch");
+		return mr_fail(MR_ECONFIG,
+			       "behind the span, B may have \"keep\" or \"pass\" and F a version and a minibatch");
 	MR_TRY(mr_plan_json_range(mr_json_at(j, 5), "the version", 0, MR_PLAN_JSON_MAX_MICRO, &read));
 	if (mr_json_size(j) == 7)
 		MR_TRY(mr_plan_json_range(mr_json_at(j, 6), "the minibatch", 0, INT32_MAX, &minibatch));
@@ -135,8 +143,10 @@ static mr_status read_instr(mr_plan_file *f, uint16_t worker, const mr_json *j)
 	uint16_t *host;
 
 	if (!mr_json_is_array(j) || mr_json_size(j) < 4 || mr_json_size(j) > 7)
-		return mr_fail(MR_ECONFIG, "expected [op, micro-batch, stage, pipe], and a span behind it or none, got %s with %zu entries", mr_json_kind(j),
-			       mr_json_size(j));
+		return mr_fail(MR_ECONFIG,
+			       "expected [op, micro-batch, stage, pipe], and a span behind it or none, got %s with %zu "
+			       "entries",
+			       mr_json_kind(j), mr_json_size(j));
 	if (op == MR_N_OPS)
 		return mr_fail(MR_ECONFIG, "the op must be \"F\", \"B\", \"I\", \"W\" or \"R\", got %s%s%s",
 			       mr_json_is_string(mr_json_at(j, 0)) ? "\"" : mr_json_kind(mr_json_at(j, 0)),
@@ -155,7 +165,8 @@ static mr_status read_instr(mr_plan_file *f, uint16_t worker, const mr_json *j)
 	if (f->pipe_of[micro] == NO_PIPE)
 		f->pipe_of[micro] = (uint8_t)pipe;
 	if (f->pipe_of[micro] != pipe)
-		return mr_fail(MR_ECONFIG, "micro-batch %u belongs to pipe %u, not to pipe %u", micro, f->pipe_of[micro], pipe);
+		return mr_fail(MR_ECONFIG, "micro-batch %u belongs to pipe %u, not to pipe %u", micro,
+			       f->pipe_of[micro], pipe);
 	if (mr_json_size(j) >= 5)
 		MR_TRY(mr_plan_json_range(mr_json_at(j, 4), "the span", 1, op == MR_OP_W ? UINT8_MAX : 1, &span));
 	MR_TRY(mr_sched_emit_span(f->plan, worker, f->section, op, micro, span, (uint16_t)stage, (uint8_t)pipe));
@@ -167,7 +178,8 @@ static mr_status read_worker(mr_plan_file *f, uint16_t worker)
 	const mr_json *list = mr_json_at(f->workers, worker);
 
 	if (!mr_json_is_array(list))
-		return mr_fail(MR_ECONFIG, "worker %u must be an array of instructions, got %s", worker, mr_json_kind(list));
+		return mr_fail(MR_ECONFIG, "worker %u must be an array of instructions, got %s", worker,
+			       mr_json_kind(list));
 	for (size_t i = 0; i < mr_json_size(list); i++) {
 		mr_status st = read_instr(f, worker, mr_json_at(list, i));
 
@@ -183,7 +195,9 @@ static mr_status check_placed(const mr_plan_file *f)
 	for (unsigned p = 0; p < f->n_pipes; p++)
 		for (uint16_t s = 0; s < f->n_stages; s++)
 			if (mr_plan_worker(f->plan, (uint8_t)p, s) == MR_WORKER_ANY)
-				return mr_fail(MR_ECONFIG, "stage %u of pipe %u has no instruction, so no worker is known for it", s, p);
+				return mr_fail(MR_ECONFIG,
+					       "stage %u of pipe %u has no instruction, so no worker is known for it",
+					       s, p);
 	return MR_OK;
 }
 
@@ -359,7 +373,8 @@ mr_status mr_plan_json_put(mr_json_writer *w, const mr_plan *plan)
 	mr_status st;
 
 	if (section == MR_BODY && count_in(plan, MR_PROLOGUE) + count_in(plan, MR_EPILOGUE))
-		return mr_fail(MR_EINVAL, "a plan with a warm-up and a repeating body has no JSON form; a finite one has");
+		return mr_fail(MR_EINVAL,
+			       "a plan with a warm-up and a repeating body has no JSON form; a finite one has");
 	pipe_of = malloc(plan->n_micro ? plan->n_micro : 1);
 	if (!pipe_of)
 		return mr_fail(MR_ERESOURCE, "no memory for %u micro-batches", plan->n_micro);

@@ -2,7 +2,8 @@
  * plan_json.h - the plan as JSON: the compute instructions of one iteration, for other programs.
  *
  *	{"system": "1f1b", "D": 2, "T": 4, "v": 1, "stages": 2,
- *	 "contract": {"coverage": "train", "flush": "barrier", "read": "batch", "sum": "ascending", "need": 4, "staleness": 0,
+ *	 "contract": {"coverage": "train", "flush": "barrier", "read": "batch", "sum": "ascending", "need": 4,
+ *	 "staleness": 0,
  *	              "same_version_b": true, "clip": false, "tied": false, "private_weights": false, "racing": false,
  *	              "repeats": true},
  *	 "pipes": [{"stage_to_worker": [0, 1], "microbatches": [0, 1, 2, 3]}],
@@ -10,25 +11,26 @@
  *
  * D workers, T micro-batches of one iteration (all pipes together, numbered 0..T-1), S = "stages". "workers" holds for
  * every worker its instructions in order, each [op, micro-batch, stage, pipe] with op F, B, I, W or R. A W of several
- * consecutive micro-batches at once has their number behind the pipe: ["W",0,0,0,4]. Behind a number of 1, F of a plan with aged
- * reads has the version that it reads and the minibatch of the data: ["F",7,0,0,1,5,3], and a B that leaves its stage as it is
- * says how: ["B",7,0,0,1,"keep"] or "pass".
+ * consecutive micro-batches at once has their number behind the pipe: ["W",0,0,0,4]. Behind a number of 1, F of a plan
+ * with aged reads has the version that it reads and the minibatch of the data: ["F",7,0,0,1,5,3], and a B that leaves
+ * its stage as it is says how: ["B",7,0,0,1,"keep"] or "pass".
  *
- * Required when reading: D, T, stages and workers. "pipes" may be absent: the instructions then say where a stage lives and
- * how many pipes there are. "v" and everything else is ignored, "metrics" and "expect" among it.
+ * Required when reading: D, T, stages and workers. "pipes" may be absent: the instructions then say where a stage lives
+ * and how many pipes there are. "v" and everything else is ignored, "metrics" and "expect" among it.
  *
- * The contract holds the words of the text form (ir/text.h), and "repeats": whether the lists are a body, carried out again
- * and again, or the whole of a finite plan. A member that is left out, or all of them, means: one training iteration with a
- * flush, TRAIN, BARRIER, BATCH, need T (a stage's gradient sums the micro-batches of all its pipes), sum order as listed,
- * staleness 0, same_version_b; it repeats unless "flush" is "none". "delay" and "delayed" (absent: no
- * delay; "delay" alone: at every stage) say by how many commits reads by batch lag, and at how many stages from the first.
- * "steal" (absent: false), "aim", "memory_ppm", "slow_start", "sync_steps"
- * and "horizons" (of F and of B, a number a stage) are those of mr_contract, "turns" (a number a stage) those of mr_plan; absent: none. Replicas
- * have "average" ("mean", "elastic") and "every", and "alpha", "outer_lr", "outer_mu", "average_state" (absent: 0, false). A word or
- * a member that nobody knows is refused.
+ * The contract holds the words of the text form (ir/text.h), and "repeats": whether the lists are a body, carried out
+ * again and again, or the whole of a finite plan. A member that is left out, or all of them, means: one training
+ * iteration with a flush, TRAIN, BARRIER, BATCH, need T (a stage's gradient sums the micro-batches of all its pipes),
+ * sum order as listed, staleness 0, same_version_b; it repeats unless "flush" is "none". "delay" and "delayed" (absent:
+ * no delay; "delay" alone: at every stage) say by how many commits reads by batch lag, and at how many stages from the
+ * first. "steal" (absent: false), "aim", "memory_ppm", "slow_start", "sync_steps"
+ * and "horizons" (of F and of B, a number a stage) are those of mr_contract, "turns" (a number a stage) those of
+ * mr_plan; absent: none. Replicas have "average" ("mean", "elastic") and "every", and "alpha", "outer_lr", "outer_mu",
+ * "average_state" (absent: 0, false). A word or a member that nobody knows is refused.
  *
- * The plan read is compute only. It is not judged: lower and check it next. A plan file is untrusted: counts are capped (below), every number is checked
- * before it is an index, and every refusal is one sentence that names the place ("worker 2, instruction 14: ...").
+ * The plan read is compute only. It is not judged: lower and check it next. A plan file is untrusted: counts are capped
+ * (below), every number is checked before it is an index, and every refusal is one sentence that names the place
+ * ("worker 2, instruction 14: ...").
  */
 #ifndef MR_IR_PLAN_JSON_H
 #define MR_IR_PLAN_JSON_H
@@ -52,9 +54,9 @@ mr_status mr_plan_json_read(const char *path, mr_plan **out) MR_MUST_USE;
 mr_status mr_plan_json_read_text(const char *text, size_t len, mr_plan **out) MR_MUST_USE;
 
 /**
- * Write the members of the plan's object ("system" to "workers") into the object that is open in @w: the caller opens and
- * closes it, and may add members such as "metrics". Only compute instructions are written; those that the lowering added are
- * left out. Of a plan with a body, the body; otherwise the prologue.
+ * Write the members of the plan's object ("system" to "workers") into the object that is open in @w: the caller opens
+ * and closes it, and may add members such as "metrics". Only compute instructions are written; those that the lowering
+ * added are left out. Of a plan with a body, the body; otherwise the prologue.
  * Errors: MR_EINVAL for a plan with prologue and body, which this form cannot hold (print its finite form).
  */
 mr_status mr_plan_json_put(mr_json_writer *w, const mr_plan *plan) MR_MUST_USE;

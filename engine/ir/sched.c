@@ -4,7 +4,8 @@
 
 #include "ir/op.h"
 
-/* Split backwards counted in: what is lowered and checked in seconds. A slip of the keyboard is refused before it takes minutes. */
+/* Split backwards counted in: what is lowered and checked in seconds. A slip of the keyboard is refused before it takes
+ * minutes. */
 #define MAX_INSTRS (1u << 22)
 
 uint32_t mr_sched_two_a_worker(uint16_t n_workers)
@@ -12,15 +13,16 @@ uint32_t mr_sched_two_a_worker(uint16_t n_workers)
 	return 2u * n_workers;
 }
 
-mr_status mr_sched_create(const mr_sched_args *args, const char *name, uint32_t n_stages, uint32_t n_pipes, uint32_t per_micro,
-			  mr_plan **out)
+mr_status mr_sched_create(const mr_sched_args *args, const char *name, uint32_t n_stages, uint32_t n_pipes,
+			  uint32_t per_micro, mr_plan **out)
 {
 	uint64_t row = (uint64_t)n_stages * per_micro;
 	mr_plan *plan;
 
 	*out = NULL;
 	if (row > MAX_INSTRS || row * args->n_micro > MAX_INSTRS)
-		return mr_fail(MR_ECONFIG, "%u micro-batches on %u workers are more than a plan may hold (%u instructions)",
+		return mr_fail(MR_ECONFIG,
+			       "%u micro-batches on %u workers are more than a plan may hold (%u instructions)",
 			       args->n_micro, args->n_workers, MAX_INSTRS);
 	if (n_stages > UINT16_MAX)
 		return mr_fail(MR_ECONFIG, "%u stages are more than a plan may have (%u)", n_stages, UINT16_MAX);
@@ -62,11 +64,14 @@ mr_status mr_sched_replicates(mr_plan *plan, uint32_t n_micro, const mr_average 
 	uint64_t all = (uint64_t)n_micro * average->every, row = 2u * (uint64_t)plan->n_stages;
 
 	if (n_micro % plan->n_pipes)
-		return mr_fail(MR_ECONFIG, "%u replicas cannot share %u micro-batch%s a step evenly: give a multiple of %u",
+		return mr_fail(MR_ECONFIG,
+			       "%u replicas cannot share %u micro-batch%s a step evenly: give a multiple of %u",
 			       plan->n_pipes, n_micro, n_micro == 1 ? "" : "es", plan->n_pipes);
 	if (all * row > MAX_INSTRS)
-		return mr_fail(MR_ECONFIG, "%u steps of %u micro-batches between averages are more than a plan may hold (%u instructions)",
-			       average->every, n_micro, MAX_INSTRS);
+		return mr_fail(
+			MR_ECONFIG,
+			"%u steps of %u micro-batches between averages are more than a plan may hold (%u instructions)",
+			average->every, n_micro, MAX_INSTRS);
 	mr_sched_flushes(plan, (uint32_t)all, MR_SUM_ASCENDING);
 	plan->commits = average->every + 1;
 	plan->contract.flush = MR_FLUSH_LOCAL;
@@ -91,30 +96,40 @@ mr_status mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_
 	double share = (double)args->n_workers / n_stages;
 
 	if (args->costs && args->costs->n_stages != 1 && args->costs->n_stages != n_stages)
-		return mr_fail(MR_ECONFIG, "the cost table has %u stages, the plan %u", args->costs->n_stages, n_stages);
+		return mr_fail(MR_ECONFIG, "the cost table has %u stages, the plan %u", args->costs->n_stages,
+			       n_stages);
 	for (uint16_t s = 0; s < n_stages; s++) {
 		if (args->costs && args->costs->n_stages == n_stages && n_stages > 1)
 			out[s] = args->costs->stage[s];
 		else
-			out[s] = (mr_stage_cost){.f = all->f * share, .i = all->i * share, .w = all->w * share, .u = all->u * share,
-						 .c = all->c, .r = all->r * share, .n = all->n * share, .g = all->g * share,
-						 .s = all->s * share, .a = all->a * share, .v = all->v * share};
+			out[s] = (mr_stage_cost){.f = all->f * share,
+						 .i = all->i * share,
+						 .w = all->w * share,
+						 .u = all->u * share,
+						 .c = all->c,
+						 .r = all->r * share,
+						 .n = all->n * share,
+						 .g = all->g * share,
+						 .s = all->s * share,
+						 .a = all->a * share,
+						 .v = all->v * share};
 	}
 	return MR_OK;
 }
 
-mr_status mr_sched_emit_span(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint32_t span,
-			     uint16_t stage, uint8_t pipe)
+mr_status mr_sched_emit_span(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro,
+			     uint32_t span, uint16_t stage, uint8_t pipe)
 {
 	mr_instr in = {.op = (uint8_t)op, .pipe = pipe, .span = (uint8_t)span, .stage = stage, .micro = micro};
 	uint16_t host;
 
 	if (!mr_op_is_compute(op))
-		return mr_fail(MR_EINVAL, "%s is not for a system to emit: only F, R, B, I and W are (the lowering adds the rest)",
+		return mr_fail(MR_EINVAL,
+			       "%s is not for a system to emit: only F, R, B, I and W are (the lowering adds the rest)",
 			       mr_op_name(op));
 	if (span < 1 || span > (op == MR_OP_W ? UINT8_MAX : 1))
-		return mr_fail(MR_EINVAL, "%s of %u micro-batches at once: only a W handles several, up to %d", mr_op_name(op), span,
-			       UINT8_MAX);
+		return mr_fail(MR_EINVAL, "%s of %u micro-batches at once: only a W handles several, up to %d",
+			       mr_op_name(op), span, UINT8_MAX);
 	if (worker >= plan->n_workers)
 		return mr_fail(MR_EINVAL, "worker %u of %u", worker, plan->n_workers);
 	if (stage >= plan->n_stages || pipe >= plan->n_pipes)
@@ -123,8 +138,8 @@ mr_status mr_sched_emit_span(mr_plan *plan, uint16_t worker, mr_section section,
 		return mr_fail(MR_EINVAL, "section %d of %d", (int)section, MR_N_SECTIONS);
 	host = mr_plan_worker(plan, pipe, stage);
 	if (host != MR_WORKER_ANY && host != worker)
-		return mr_fail(MR_EINVAL, "%s of stage %u, pipe %u belongs to worker %u, not to %u", mr_op_name(op), stage, pipe,
-			       host, worker);
+		return mr_fail(MR_EINVAL, "%s of stage %u, pipe %u belongs to worker %u, not to %u", mr_op_name(op),
+			       stage, pipe, host, worker);
 	return mr_plan_append(plan, worker, section, in);
 }
 

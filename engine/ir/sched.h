@@ -1,12 +1,13 @@
 /*
  * sched.h - what a file in schedules/ sees: the narrow door through which a pipeline system emits its instructions.
  *
- * A system is one file that fills one mr_sched_ops and one line in schedules/schedules.def. Its emit() states the contract,
- * places the stages and appends compute instructions (F, B, I, W, R), worker by worker in the order in which that worker
- * carries them out. It adds no optimizer step, version, slot or hand-over: the lowering does, alike for all systems.
+ * A system is one file that fills one mr_sched_ops and one line in schedules/schedules.def. Its emit() states the
+ * contract, places the stages and appends compute instructions (F, B, I, W, R), worker by worker in the order in which
+ * that worker carries them out. It adds no optimizer step, version, slot or hand-over: the lowering does, alike for all
+ * systems.
  *
- * Call order, all on the caller's thread: check (may be NULL) -> emit. emit may fail with MR_ECONFIG and a sentence when D, T or an option
- * does not suit the system (such as an odd D for a bidirectional one).
+ * Call order, all on the caller's thread: check (may be NULL) -> emit. emit may fail with MR_ECONFIG and a sentence
+ * when D, T or an option does not suit the system (such as an odd D for a bidirectional one).
  */
 #ifndef MR_IR_SCHED_H
 #define MR_IR_SCHED_H
@@ -39,35 +40,39 @@ typedef struct mr_sched_judge {
 
 typedef struct mr_sched_args {
 	uint16_t n_workers;       /* D >= 1 */
-	uint16_t chunks;          /* v: stages of one pipe that a worker hosts; 0: what the system's option or habit says.
-	                             In emit and claims it is never 0, but for a system that chooses it itself */
-	uint32_t n_micro;         /* T >= 1: micro-batches an iteration (synchronous), a commit (asynchronous and accumulates), or of
-	                             the finite list (asynchronous otherwise) */
-	uint32_t n_commits;       /* finite list of a system that accumulates: how many commits of T micro-batches it has; 0: 4.
-	                             In emit and claims it is never 0 */
+	uint16_t chunks;          /* v: stages of one pipe that a worker hosts; 0: what the system's option or habit
+	                             says. In emit and claims it is never 0, but for a system that chooses it itself */
+	uint32_t n_micro;         /* T >= 1: micro-batches an iteration (synchronous), a commit (asynchronous and
+	                             accumulates), or of the finite list (asynchronous otherwise) */
+	uint32_t n_commits;       /* finite list of a system that accumulates: how many commits of T micro-batches it
+	                             has; 0: 4. In emit and claims it is never 0 */
 	bool finite;              /* asynchronous systems: emit a finite list as a prologue, drain included;
 	                             otherwise prologue and endless body */
 	uint64_t n_steps;         /* commits that the run will make, for systems that do not repeat; 0: unknown */
-	uint32_t window;          /* steps of a window, for such systems; 0: as many as it likes. No number but this follows from it */
+	uint32_t window;          /* steps of a window, for such systems; 0: as many as it likes. No number but this
+	                             follows from it */
 	uint32_t n_batches;       /* minibatches in the data, for systems that draw them; 0: unknown */
 	const mr_values *options; /* values of the system's own table; never NULL when the table is not */
-	const mr_cost *costs;     /* for systems whose order follows from costs: a row a stage, or one row, the whole share of
-	                             a worker, alike for all; NULL: f = i = w = 1, c = 0 for a whole share. Borrowed */
-	const mr_sched_judge *judge; /* for a system that chooses among plans, in place of costs; NULL: costs are all that is
-	                             known. Borrowed */
-	double (*now)(void);      /* seconds since whenever, for a system that is given a limit of time; NULL: its time is over
-	                             from the start */
-	uint64_t *n_counted;      /* where such a system says what its option `counted` has to be for the same plan; NULL: nobody asks */
+	const mr_cost *costs;     /* for systems whose order follows from costs: a row a stage, or one row, the whole
+	                             share of a worker, alike for all; NULL: f = i = w = 1, c = 0 for a whole share.
+	                             Borrowed */
+	const mr_sched_judge *judge; /* for a system that chooses among plans, in place of costs; NULL: costs are all
+	                                that is known. Borrowed */
+	double (*now)(void);      /* seconds since whenever, for a system that is given a limit of time; NULL: its time
+	                             is over from the start */
+	uint64_t *n_counted;      /* where such a system says what its option `counted` has to be for the same plan;
+	                             NULL: nobody asks */
 } mr_sched_args;
 
 /*
- * What the system promises; the law tests hold it to it over D, T, v and several costs. Only what is exact is claimed: where
- * a formula has a condition, the system claims it under that condition alone.
+ * What the system promises; the law tests hold it to it over D, T, v and several costs. Only what is exact is claimed:
+ * where a formula has a condition, the system claims it under that condition alone.
  */
 typedef struct mr_sched_claims {
 	double bubble_time;        /* makespan - busy of the busiest worker, for the given costs; < 0: no claim */
 	double bubble_period;      /* period - busy of the busiest worker, likewise; < 0: no claim */
-	double peak_first;         /* most micro-batches' activations of its whole share (a chunk counts 1/v, until W) that */
+	double peak_first;         /* most micro-batches' activations of its whole share (a chunk counts 1/v, until W)
+	                              that */
 	double peak_last;          /* worker 0 and worker D-1 keep at once; < 0: no claim */
 	uint32_t peak_slots_first; /* slots of (pipe 0) stage 0 and of the last stage; 0: no claim */
 	uint32_t peak_slots_last;
@@ -77,29 +82,35 @@ typedef struct mr_sched_claims {
 
 typedef struct mr_sched_ops {
 	const char *name;           /* as users write it */
-	const char *alias;          /* another published name of the same system, which users may write too; NULL: none */
+	const char *alias;          /* another published name of the same system, which users may write too; NULL: none
+	                               */
 	const char *summary;        /* one line for `list systems` */
 	const char *source;         /* paper and section */
 	const mr_option *options;   /* NULL: none */
 	const mr_option_need *needs; /* which options have an effect only with which; NULL: all have one always */
-	uint16_t chunks;            /* stages of one pipe a worker hosts; 0 counts as 1. A system whose users choose has an
-	                               option `chunks` instead (MR_SCHED_CHUNKS), or chunks_of where another option decides */
+	uint16_t chunks;            /* stages of one pipe a worker hosts; 0 counts as 1. A system whose users choose has
+	                               an option `chunks` instead (MR_SCHED_CHUNKS), or chunks_of where another option
+	                               decides */
 	uint16_t (*chunks_of)(const mr_values *options); /* NULL: as above */
-	bool (*by_costs)(const mr_values *options); /* the order follows from the costs, and its numbers do not: it is given
-	                               nominal costs where none were measured. NULL: no */
+	bool (*by_costs)(const mr_values *options); /* the order follows from the costs, and its numbers do not: it is
+	                                               given nominal costs where none were measured. NULL: no */
 	bool judged;                /* it chooses among plans by args->judge */
 	bool asynchronous;          /* commits without flushing; T is 1 a commit (or what step_micro says), unless it */
-	bool ends;                  /* asynchronous: its lists never repeat; unless they are finite the plan is endless (ir/endless.h) */
-	const char *timed;          /* option: seconds that emit() may look for a plan, 0 where it does not go by time; and */
-	const char *counted;        /* the one, a number, that makes it repeat a plan without a clock. NULL: it has none of this */
-	bool replicates;            /* trains several models, which diverge: it equals no sequential run, and a run pauses at averages alone */
+	bool ends;                  /* asynchronous: its lists never repeat; unless they are finite the plan is endless
+	                               (ir/endless.h) */
+	const char *timed;          /* option: seconds that emit() may look for a plan, 0 where it does not go by time;
+	                               and */
+	const char *counted;        /* the one, a number, that makes it repeat a plan without a clock. NULL: it has none
+	                               of this */
+	bool replicates;            /* trains several models, which diverge: it equals no sequential run, and a run
+	                               pauses at averages alone */
 	bool accumulates;           /* sums T micro-batches a commit */
 	uint32_t (*default_micro)(uint16_t n_workers); /* micro-batches a commit when the user names none */
-	/* Asynchronous and does not accumulate: micro-batches of a step of the run, and of anything that its lists hold a multiple
-	 * of; what @values say is maybe no good. NULL: 1. */
+	/* Asynchronous and does not accumulate: micro-batches of a step of the run, and of anything that its lists hold
+	 * a multiple of; what @values say is maybe no good. NULL: 1. */
 	uint32_t (*step_micro)(const mr_values *values);
-	/* Stages that emit() will make, without making them: the model is cut into so many. NULL: chunks * workers; 0: only
-	 * emit() can tell. */
+	/* Stages that emit() will make, without making them: the model is cut into so many. NULL: chunks * workers; 0:
+	 * only emit() can tell. */
 	uint32_t (*stages)(const mr_sched_args *args);
 	mr_status (*emit)(const mr_sched_args *args, mr_plan **out);
 	/* Append the problem whose approximate solution emit() gives to @out, in CPLEX LP format. May be NULL. */
@@ -115,42 +126,47 @@ uint32_t mr_sched_two_a_worker(uint16_t n_workers);
 #define MR_SCHED_CHUNKS(def) \
 	{"chunks", MR_OPT_INT, def, 1, 1024, NULL, NULL, "stages that a worker hosts"}
 
-/* The row of a system's option table that lets its users place the W of each worker's tail on any worker: what it means is up to
- * the registry, for the system emits the same lists. */
+/* The row of a system's option table that lets its users place the W of each worker's tail on any worker: what it means
+ * is up to the registry, for the system emits the same lists. */
 #define MR_SCHED_STEAL \
-	{"steal", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, \
-	 "a worker that waits at the end of an iteration, which gets a barrier, takes weight gradients of the one with most left"}
+	{ \
+		"steal", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, \
+			"a worker that waits at the end of an iteration, which gets a barrier, takes weight " \
+			"gradients of the one with most left" \
+	}
 
 /**
- * Make an empty plan called @name for the workers of @args, with @n_stages stages in each of @n_pipes pipes, none of which has
- * a worker yet. @per_micro: at most so many instructions will come for a micro-batch and stage.
+ * Make an empty plan called @name for the workers of @args, with @n_stages stages in each of @n_pipes pipes, none of
+ * which has a worker yet. @per_micro: at most so many instructions will come for a micro-batch and stage.
  * Errors: MR_ECONFIG for more than a plan may hold.
  */
-mr_status mr_sched_create(const mr_sched_args *args, const char *name, uint32_t n_stages, uint32_t n_pipes, uint32_t per_micro,
-			  mr_plan **out) MR_MUST_USE;
+mr_status mr_sched_create(const mr_sched_args *args, const char *name, uint32_t n_stages, uint32_t n_pipes,
+			  uint32_t per_micro, mr_plan **out) MR_MUST_USE;
 
-/** Give @plan the header of a synchronous system: one commit of @n_micro micro-batches, all on one version, then a barrier. */
+/** Give @plan the header of a synchronous system: one commit of @n_micro micro-batches, all on one version, then a
+ * barrier. */
 void mr_sched_flushes(mr_plan *plan, uint32_t n_micro, mr_sum_order sum);
 
 /**
- * Give @plan the header of replicas, a pipe each: @n_micro micro-batches a round over all of them, each committing its share by
- * itself, and @average behind every average->every rounds, which is where an iteration ends.
+ * Give @plan the header of replicas, a pipe each: @n_micro micro-batches a round over all of them, each committing its
+ * share by itself, and @average behind every average->every rounds, which is where an iteration ends.
  * Errors: MR_ECONFIG for a share that is not even, or more than a plan may hold.
  */
 mr_status mr_sched_replicates(mr_plan *plan, uint32_t n_micro, const mr_average *average) MR_MUST_USE;
 
-/** The end of emit(): gives @plan away as *@out when it was @filled without error, else destroys it; returns @filled. */
+/** The end of emit(): gives @plan away as *@out when it was @filled without error, else destroys it; returns @filled.
+ */
 mr_status mr_sched_finish(mr_plan *plan, mr_status filled, mr_plan **out) MR_MUST_USE;
 
 /**
- * Fill @out [@n_stages] with the costs of each stage that @args names, its workers hosting @n_stages / D stages each (a pipe).
- * Errors: MR_ECONFIG for a table of several rows, but not as many.
+ * Fill @out [@n_stages] with the costs of each stage that @args names, its workers hosting @n_stages / D stages each (a
+ * pipe). Errors: MR_ECONFIG for a table of several rows, but not as many.
  */
 mr_status mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_cost *out) MR_MUST_USE;
 
 /**
- * When all instructions are there: the horizons (plan.h, mr_predict) of F and of R, B and I at each stage, [n_stages]. The contract
- * must say which way they aim, and the unit. Those of a synchronous start get none.
+ * When all instructions are there: the horizons (plan.h, mr_predict) of F and of R, B and I at each stage, [n_stages].
+ * The contract must say which way they aim, and the unit. Those of a synchronous start get none.
  */
 void mr_sched_aim(mr_plan *plan, const int32_t *forward, const int32_t *backward);
 
@@ -159,7 +175,7 @@ mr_status mr_sched_emit(mr_plan *plan, uint16_t worker, mr_section section, mr_o
 			uint8_t pipe) MR_MUST_USE;
 
 /** The same for @span consecutive micro-batches from @micro on (only a W may have more than one). */
-mr_status mr_sched_emit_span(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro, uint32_t span,
-			     uint16_t stage, uint8_t pipe) MR_MUST_USE;
+mr_status mr_sched_emit_span(mr_plan *plan, uint16_t worker, mr_section section, mr_op op, uint32_t micro,
+			     uint32_t span, uint16_t stage, uint8_t pipe) MR_MUST_USE;
 
 #endif

@@ -39,7 +39,8 @@ static void print_average(const mr_average *a, mr_strbuf *out)
 {
 	if (a->rule == MR_AVERAGE_NONE)
 		return;
-	mr_strbuf_printf(out, " average=%s every=%u%s", WORD(mr_text_average, a->rule), a->every, a->state ? " average_state" : "");
+	mr_strbuf_printf(out, " average=%s every=%u%s", WORD(mr_text_average, a->rule), a->every,
+			 a->state ? " average_state" : "");
 	print_double("alpha", a->alpha, out);
 	print_double("outer_lr", a->outer_lr, out);
 	print_double("outer_mu", a->outer_mu, out);
@@ -51,8 +52,8 @@ static void print_contract(const mr_contract *c, mr_strbuf *out)
 			 WORD(mr_text_coverage, c->coverage), WORD(mr_text_flush, c->flush),
 			 WORD(mr_text_read_rule, c->read_f), WORD(mr_text_sum, c->sum), c->need, c->max_staleness,
 			 c->same_version_b ? " same_version_b" : "", c->clip ? " clip" : "", c->tied ? " tied" : "",
-			 c->private_weights ? " private_weights" : "", c->racing ? " racing" : "", c->keep_read ? " keep_read" : "",
-			 c->steal ? " steal" : "");
+			 c->private_weights ? " private_weights" : "", c->racing ? " racing" : "",
+			 c->keep_read ? " keep_read" : "", c->steal ? " steal" : "");
 	if (c->delay || c->delayed)
 		mr_strbuf_printf(out, " delay=%u delayed=%u", c->delay, c->delayed);
 	if (c->predict != MR_PREDICT_NONE)
@@ -109,7 +110,8 @@ static void print_header(const mr_plan *plan, mr_strbuf *out)
 			 plan->n_pipes, plan->n_micro, plan->commits);
 	print_contract(&plan->contract, out);
 	for (uint16_t s = 0; s < plan->n_stages && mr_plan_has_stage_replicas(plan); s++)
-		mr_strbuf_printf(out, "%s %u%s", s ? "" : "turns", plan->stage_replicas[s], s + 1 < plan->n_stages ? "" : "\n");
+		mr_strbuf_printf(out, "%s %u%s", s ? "" : "turns", plan->stage_replicas[s],
+				 s + 1 < plan->n_stages ? "" : "\n");
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		print_place(plan, (uint8_t)p, out);
 	if (plan->lowered)

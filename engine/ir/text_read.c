@@ -1,9 +1,9 @@
 /*
  * text_read.c - reads the text form of a plan (ir/text.h), line by line and word by word.
  *
- * The text is untrusted. Words are copied into a small buffer, so a missing final newline or NUL cannot matter; numbers are
- * checked against their range while their digits are read; stage, worker and pipe are checked against the header before
- * they index anything.
+ * The text is untrusted. Words are copied into a small buffer, so a missing final newline or NUL cannot matter; numbers
+ * are checked against their range while their digits are read; stage, worker and pipe are checked against the header
+ * before they index anything.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -76,8 +76,8 @@ static mr_status expect(mr_text_reader *r, const char *literal)
 	return strcmp(r->word, literal) ? REFUSE(r, "expected \"%s\", got \"%s\"", literal, r->word) : MR_OK;
 }
 
-/* Digits from @s up to its end, or up to @stop (which may be NUL), into @x. Returns what follows; NULL if it is no number
- * from 0 to @max. */
+/* Digits from @s up to its end, or up to @stop (which may be NUL), into @x. Returns what follows; NULL if it is no
+ * number from 0 to @max. */
 static const char *digits(const char *s, char stop, uint64_t max, uint64_t *x)
 {
 	*x = 0;
@@ -98,7 +98,8 @@ static mr_status number(mr_text_reader *r, size_t skip, const char *what, uint64
 {
 	*x = 0;
 	if (strlen(r->word) < skip || !digits(r->word + skip, 0, max, x))
-		return REFUSE(r, "\"%s\" is not a %s (a number from 0 to %llu)", r->word, what, (unsigned long long)max);
+		return REFUSE(r, "\"%s\" is not a %s (a number from 0 to %llu)", r->word, what,
+			      (unsigned long long)max);
 	return MR_OK;
 }
 
@@ -123,7 +124,8 @@ static mr_status version(mr_text_reader *r, int32_t *v)
 
 	if (r->section == MR_PROLOGUE ? *s == '+' : !sign)
 		return REFUSE(r, "\"%s\": a version is %s", r->word,
-			      r->section == MR_PROLOGUE ? "a number such as v2 in the prologue" : "an offset such as v+0 or v-2 here");
+			      r->section == MR_PROLOGUE ? "a number such as v2 in the prologue"
+							: "an offset such as v+0 or v-2 here");
 	if (!digits(s + sign, 0, (uint64_t)INT32_MAX + minus, &x))
 		return REFUSE(r, "\"%s\" is not a version (at most %d)", r->word, INT32_MAX);
 	*v = (int32_t)(minus ? -(int64_t)x : (int64_t)x);
@@ -428,7 +430,8 @@ static mr_status read_section(mr_text_reader *r)
 		MR_TRY(expect(r, "x"));
 		MR_TRY(expect(r, "N"));
 		MR_TRY(next(r));
-		if (strncmp(r->word, "micro+", 6) || !digits(r->word + 6, 0, UINT32_MAX, &micro) || micro != r->plan->n_micro)
+		if (strncmp(r->word, "micro+", 6) || !digits(r->word + 6, 0, UINT32_MAX, &micro) ||
+		    micro != r->plan->n_micro)
 			return REFUSE(r, "\"%s\" must be micro+%u, as in the header", r->word, r->plan->n_micro);
 		MR_TRY(next(r));
 		if (strncmp(r->word, "ver+", 4) || !digits(r->word + 4, ']', UINT32_MAX, &commits) ||

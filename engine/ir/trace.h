@@ -19,7 +19,8 @@ typedef enum mr_wait_cause {
 	MR_WAIT_WEIGHTS,    /* another worker's version, reduction or barrier */
 	MR_WAIT_OPTIMIZER,  /* the global gradient norm */
 	MR_WAIT_DATA,       /* the loader */
-	MR_WAIT_DESCHEDULED, /* for the core: ready to run, and another program had it (part of a wait that was for something else) */
+	MR_WAIT_DESCHEDULED, /* for the core: ready to run, and another program had it (part of a wait that was for
+	                        something else) */
 	MR_N_WAITS
 } mr_wait_cause;
 
@@ -35,7 +36,8 @@ typedef struct mr_trace_rec {
 	uint8_t op;
 	uint8_t pipe;
 	uint16_t pad;
-	uint32_t n_commits; /* engine, replay: commits of all stages when this began; of what commits, those before its own */
+	uint32_t n_commits; /* engine, replay: commits of all stages when this began; of what commits, those before its
+	                       own */
 } mr_trace_rec;
 
 #endif

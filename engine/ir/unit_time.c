@@ -17,10 +17,11 @@ typedef struct clock {
 static mr_status check(uint16_t n_stages, uint32_t n_micro)
 {
 	if (n_stages < 1 || n_micro < 1)
-		return mr_fail(MR_EINVAL, "a pipeline in unit time needs stages and micro-batches, got %u and %u", n_stages, n_micro);
+		return mr_fail(MR_EINVAL, "a pipeline in unit time needs stages and micro-batches, got %u and %u",
+			       n_stages, n_micro);
 	if ((uint64_t)n_stages * n_micro > UINT32_MAX / 2)
-		return mr_fail(MR_EINVAL, "%u stages and %u micro-batches are more operations than a timeline holds", n_stages,
-			       n_micro);
+		return mr_fail(MR_EINVAL, "%u stages and %u micro-batches are more operations than a timeline holds",
+			       n_stages, n_micro);
 	return MR_OK;
 }
 
@@ -132,14 +133,15 @@ uint64_t mr_unit_rounds_length(uint16_t n_stages, uint32_t n_micro, uint16_t rep
 {
 	uint64_t round = (uint64_t)replicas * local, rest = n_micro % round;
 
-	return n_micro / round * round_length(n_stages, round, replicas) + (rest ? round_length(n_stages, rest, replicas) : 0);
+	return n_micro / round * round_length(n_stages, round, replicas) +
+	       (rest ? round_length(n_stages, rest, replicas) : 0);
 }
 
 /*
  * --- PipeDream's timeline in closed form ---
  *
- * B of micro-batch m at stage s of S runs at 2 m + 2 S - 1 - s. F runs at 2 m + s for m >= S; before that the stage does F as
- * soon as they come, W = min(S, 2 S - 1 - 2 s) of them, and every second step from its first B on.
+ * B of micro-batch m at stage s of S runs at 2 m + 2 S - 1 - s. F runs at 2 m + s for m >= S; before that the stage
+ * does F as soon as they come, W = min(S, 2 S - 1 - 2 s) of them, and every second step from its first B on.
  */
 
 static uint64_t forward_time(uint64_t n_stages, uint64_t s, uint64_t m)
@@ -160,7 +162,8 @@ static uint64_t updates_of(uint64_t n_stages, uint64_t n_micro, uint64_t s, uint
 	return n < n_micro ? n : n_micro;
 }
 
-/* Updates before stage @before has its turn in @time: of all stages in earlier steps, and of those in front of it in this one. */
+/* Updates before stage @before has its turn in @time: of all stages in earlier steps, and of those in front of it in
+ * this one. */
 static uint64_t updates_before(uint64_t n_stages, uint64_t n_micro, uint64_t time, uint64_t before)
 {
 	uint64_t n = 0;

@@ -4,18 +4,20 @@
  *	s0  F0 F1 .  B0 F2 B1 F3 B2 .  B3        greedy 1F1B of 2 stages, 4 micro-batches
  *	s1  .  F0 B0 F1 B1 F2 B2 F3 B3 .         10 = 2 N + 2 S - 2 steps
  *
- * Each step, each stage decides by what other stages had finished before it began. The rule, greedy 1F1B: a B that is ready goes
- * first until the stage has done its first B; from then on F and B alternate, and whichever is ready goes when the other is not.
- * So the middle stages run ahead farther than in the static 1F1B of schedules/pipedream.c.
+ * Each step, each stage decides by what other stages had finished before it began. The rule, greedy 1F1B: a B that is
+ * ready goes first until the stage has done its first B; from then on F and B alternate, and whichever is ready goes
+ * when the other is not. So the middle stages run ahead farther than in the static 1F1B of schedules/pipedream.c.
  *
- * Two systems. PipeDream: stage 0 begins no F while as many micro-batches as it admits (NOAM, usually S) are under way. LocalSGD: R
- * replicas of the model share the S stages, micro-batch m belongs to replica m mod R, a round is R H of them; F(m, s) also waits
- * for B(m - R, s) of the same round (its replica's step before), and a round begins after the whole round before it. When a round
- * ends all replicas are averaged, which takes no time.
+ * Two systems. PipeDream: stage 0 begins no F while as many micro-batches as it admits (NOAM, usually S) are under way.
+ * LocalSGD: R replicas of the model share the S stages, micro-batch m belongs to replica m mod R, a round is R H of
+ * them; F(m, s) also waits for B(m - R, s) of the same round (its replica's step before), and a round begins after the
+ * whole round before it. When a round ends all replicas are averaged, which takes no time.
  *
- * Operations are listed in the order of time and, within a step, of stages: the order in which the theory counts updates.
+ * Operations are listed in the order of time and, within a step, of stages: the order in which the theory counts
+ * updates.
  *
- * Source: the scheduler of github.com/vectozavr/randomized-pipedream, as measured; closed forms are our own and checked against it.
+ * Source: the scheduler of github.com/vectozavr/randomized-pipedream, as measured; closed forms are our own and checked
+ * against it.
  */
 #ifndef MR_IR_UNIT_TIME_H
 #define MR_IR_UNIT_TIME_H
@@ -42,7 +44,8 @@ typedef struct mr_unit_time {
 	uint32_t n;
 } mr_unit_time;
 
-/** PipeDream over @n_micro micro-batches; @noam under way at most, 0: as many as stages. Errors: MR_EINVAL, MR_ERESOURCE. */
+/** PipeDream over @n_micro micro-batches; @noam under way at most, 0: as many as stages. Errors: MR_EINVAL,
+ * MR_ERESOURCE. */
 mr_status mr_unit_greedy(uint16_t n_stages, uint32_t n_micro, uint32_t noam, mr_unit_time *out) MR_MUST_USE;
 
 /** LocalSGD of @replicas replicas, @local steps of each a round. */
@@ -57,13 +60,16 @@ typedef struct mr_unit_update {
 	uint16_t stage;
 } mr_unit_update;
 
-/** Update @k (from 0) of mr_unit_greedy's timeline over @n_micro micro-batches, in closed form; @delay [@n_stages], may be NULL. */
+/** Update @k (from 0) of mr_unit_greedy's timeline over @n_micro micro-batches, in closed form; @delay [@n_stages], may
+ * be NULL. */
 mr_unit_update mr_unit_update_at(uint16_t n_stages, uint64_t n_micro, uint64_t k, uint32_t *delay);
 
-/** Steps that mr_unit_rounds takes over @n_micro micro-batches in whole rounds, or with a last one that is not; closed form. */
+/** Steps that mr_unit_rounds takes over @n_micro micro-batches in whole rounds, or with a last one that is not; closed
+ * form. */
 uint64_t mr_unit_rounds_length(uint16_t n_stages, uint32_t n_micro, uint16_t replicas, uint32_t local);
 
-/* --- PipeDream's delays in closed form: how many updates of any block lie between a read and the update that it serves --- */
+/* --- PipeDream's delays in closed form: how many updates of any block lie between a read and the update that it serves
+ * --- */
 
 /** Steady state of @n_stages stages: reads of block @read by the update of stage @active. */
 uint32_t mr_unit_delay(uint16_t n_stages, uint16_t active, uint16_t read);

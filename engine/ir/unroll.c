@@ -127,7 +127,8 @@ static mr_status unroll(mr_unroll *g)
 
 static bool commits(const mr_instr *in)
 {
-	return in->op == MR_OP_U || in->op == MR_OP_AVG || (in->flags & MR_INSTR_UPDATE && (in->op == MR_OP_B || in->op == MR_OP_W));
+	return in->op == MR_OP_U || in->op == MR_OP_AVG ||
+	       (in->flags & MR_INSTR_UPDATE && (in->op == MR_OP_B || in->op == MR_OP_W));
 }
 
 /* How many micro-batches and versions there can be: no stage may name more than the busiest stage has F or commits. */
@@ -141,8 +142,8 @@ static mr_status size_tables(mr_unroll *g)
 		return mr_fail(MR_ERESOURCE, "no memory to count the instructions of %u stages", n);
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		n_f[g->at[i].in->stage] += g->at[i].in->op == MR_OP_F;
-		n_u[mr_plan_at(g->plan, mr_plan_part(g->plan, g->at[i].in->stage, g->at[i].in->pipe), g->at[i].in->stage)] +=
-			commits(g->at[i].in);
+		n_u[mr_plan_at(g->plan, mr_plan_part(g->plan, g->at[i].in->stage, g->at[i].in->pipe),
+			       g->at[i].in->stage)] += commits(g->at[i].in);
 	}
 	for (uint32_t s = 0; s < n; s++)
 		most_f = n_f[s] > most_f ? n_f[s] : most_f;
@@ -162,7 +163,8 @@ static mr_status size_tables(mr_unroll *g)
 
 /* --- tables --- */
 
-/* Sorts the compute instructions by (pipe, stage): who looks at one stage of many must not walk the whole list of its worker. */
+/* Sorts the compute instructions by (pipe, stage): who looks at one stage of many must not walk the whole list of its
+ * worker. */
 static mr_status sort_places(mr_unroll *g)
 {
 	size_t places = (size_t)g->plan->n_pipes * g->plan->n_stages;
@@ -199,13 +201,15 @@ static mr_status put(mr_unroll *g, uint32_t *cell, uint32_t node, const char *wh
 	return MR_OK;
 }
 
-/* Is @node the last of its count so far? In a list what comes later is; of lists that steal from each other, what is summed later. */
+/* Is @node the last of its count so far? In a list what comes later is; of lists that steal from each other, what is
+ * summed later. */
 static bool is_last_sum(const mr_unroll *g, uint32_t node, uint64_t version)
 {
 	const mr_instr *in = g->at[node].in;
 	uint32_t before = g->last_sum[mr_unroll_at(g, in->pipe, in->stage, version)];
 
-	return before == MR_NO_NODE || !g->plan->contract.steal || mr_unroll_micro(g, before) <= mr_unroll_micro(g, node);
+	return before == MR_NO_NODE || !g->plan->contract.steal ||
+	       mr_unroll_micro(g, before) <= mr_unroll_micro(g, node);
 }
 
 /* What @node does with micro-batch @micro, one of its span. */
@@ -225,7 +229,8 @@ static mr_status enter_micro(mr_unroll *g, uint32_t node, uint64_t micro)
 		MR_TRY(put(g, &g->sum[at], node, "weight gradient"));
 		version = mr_plan_applied_on(g->plan, in->stage, micro) + 1;
 		if (version < g->n_versions && is_last_sum(g, node, version))
-			g->last_sum[mr_unroll_at(g, mr_plan_part(g->plan, in->stage, in->pipe), in->stage, version)] = node;
+			g->last_sum[mr_unroll_at(g, mr_plan_part(g->plan, in->stage, in->pipe), in->stage, version)] =
+				node;
 	}
 	if ((in->op != MR_OP_F && in->op != MR_OP_R) || g->plan->contract.coverage == MR_COVER_FORWARD)
 		g->release[at] = node;
@@ -235,14 +240,16 @@ static mr_status enter_micro(mr_unroll *g, uint32_t node, uint64_t micro)
 static mr_status enter_compute(mr_unroll *g, uint32_t node)
 {
 	const mr_instr *in = g->at[node].in;
-	uint64_t micro = mr_unroll_micro(g, node), last = micro + in->span - 1u, need = mr_plan_need(g->plan, in->stage);
+	uint64_t micro = mr_unroll_micro(g, node), last = micro + in->span - 1u,
+		 need = mr_plan_need(g->plan, in->stage);
 	char name[MR_NODE_TEXT];
 
 	if (last >= g->n_micro)
 		return mr_fail(MR_ECONFIG, "%s: there are only %" PRIu64 " micro-batches, the first one is m0",
 			       mr_unroll_name(g, node, name), g->n_micro);
 	if (last / need != micro / need)
-		return mr_fail(MR_ECONFIG, "%s: its %u micro-batches belong to more than one commit (of %" PRIu64 " each)",
+		return mr_fail(MR_ECONFIG,
+			       "%s: its %u micro-batches belong to more than one commit (of %" PRIu64 " each)",
 			       mr_unroll_name(g, node, name), in->span, need);
 	for (; micro <= last; micro++)
 		MR_TRY(enter_micro(g, node, micro));
@@ -376,7 +383,8 @@ static mr_status edge_from_version(mr_unroll_build *b, uint32_t node, const mr_d
 }
 
 /* From AR or U of every pipe, or part. */
-static mr_status edges_from_pipes(mr_unroll_build *b, uint32_t node, mr_dep dep, const uint32_t *table, const char *what)
+static mr_status edges_from_pipes(mr_unroll_build *b, uint32_t node, mr_dep dep, const uint32_t *table,
+				  const char *what)
 {
 	for (unsigned p = 0; p < mr_plan_partial_sums(b->g->plan, dep.stage); p++) {
 		dep.pipe = (uint8_t)p;
@@ -446,7 +454,8 @@ static mr_status resolve(mr_unroll_build *b, uint32_t node, mr_dep dep)
 	case MR_DEP_REPLICAS:
 		return edges_from_pipes(b, node, dep, g->commit, "version ");
 	case MR_DEP_NORM:
-		from = dep.number < g->n_versions ? g->norm[dep.stage * (size_t)g->n_versions + (size_t)dep.number] : MR_NO_NODE;
+		from = dep.number < g->n_versions ? g->norm[dep.stage * (size_t)g->n_versions + (size_t)dep.number]
+						  : MR_NO_NODE;
 		return from == MR_NO_NODE ? nobody(g, node, "the norm of version ", &dep) : add_edge(b, from);
 	case MR_DEP_NORMS:
 		return edge_from_join(b, node, &dep, b->n_norm, 1, 0, "norm");
@@ -556,7 +565,8 @@ mr_status mr_unroll_create(const mr_plan *plan, uint32_t n_bodies, const mr_unro
 		return mr_fail(MR_ECONFIG, "the contract's need is 0: a commit sums at least one micro-batch");
 	for (uint16_t s = 0; s < plan->n_stages; s++)
 		if (plan->stage_replicas[s] > plan->n_pipes)
-			return mr_fail(MR_ECONFIG, "%u workers take turns at stage %u, in %u pipes", plan->stage_replicas[s], s, plan->n_pipes);
+			return mr_fail(MR_ECONFIG, "%u workers take turns at stage %u, in %u pipes",
+				       plan->stage_replicas[s], s, plan->n_pipes);
 	b.g = calloc(1, sizeof(*b.g));
 	if (!b.g)
 		return mr_fail(MR_ERESOURCE, "no memory for a graph");
@@ -619,8 +629,10 @@ static bool stands_alone(const mr_plan *plan)
 uint32_t mr_plan_distinct(const mr_plan *plan)
 {
 	const mr_contract *c = &plan->contract;
-	bool flushes = c->flush == MR_FLUSH_BARRIER || c->flush == MR_FLUSH_LOCAL, stored = !plan->lowered || plan->storage == MR_STORED;
-	bool plain = plan->commits <= 1 && !c->delay && !c->sync_steps && !mr_contract_replicates(c) && !mr_plan_has_stage_replicas(plan);
+	bool flushes = c->flush == MR_FLUSH_BARRIER || c->flush == MR_FLUSH_LOCAL,
+	     stored = !plan->lowered || plan->storage == MR_STORED;
+	bool plain = plan->commits <= 1 && !c->delay && !c->sync_steps && !mr_contract_replicates(c) &&
+		     !mr_plan_has_stage_replicas(plan);
 	uint32_t steady = mr_plan_steady(plan);
 
 	return steady && flushes && stored && plain && c->coverage != MR_COVER_BLOCK && stands_alone(plan) ? 1 : steady;

@@ -77,9 +77,9 @@ mr_status mr_order_create(const mr_unroll *g, uint32_t *order, mr_order **out) M
 void mr_order_destroy(mr_order *o);
 
 /**
- * Search, or go on searching, and add the nodes met to @visits. On a cycle: MR_ECONFIG, and into @on_cycle a node of it that
- * waits for storage, without a sentence; or MR_NO_NODE when it has none, with the cycle in words. Node and order are those of a
- * new search.
+ * Search, or go on searching, and add the nodes met to @visits. On a cycle: MR_ECONFIG, and into @on_cycle a node of it
+ * that waits for storage, without a sentence; or MR_NO_NODE when it has none, with the cycle in words. Node and order
+ * are those of a new search.
  */
 mr_status mr_order_search(mr_order *o, uint32_t *on_cycle, uint64_t *visits) MR_MUST_USE;
 
@@ -91,10 +91,12 @@ typedef struct mr_time_hooks {
 	/* When the instruction of @node ends that begins at @begin and costs @duration; NULL: @begin + @duration. Not
 	   before @begin. */
 	double (*finish)(const void *arg, const mr_unroll *g, uint32_t node, double begin, double duration);
-	/* How long a hand-over takes from worker @from to worker @to that costs @c by the table; NULL: @c. Not below 0. */
+	/* How long a hand-over takes from worker @from to worker @to that costs @c by the table; NULL: @c. Not below 0.
+	 */
 	double (*handoff)(const void *arg, uint16_t from, uint16_t to, double c);
 	const void *arg;
-	const uint32_t *known; /* [n_workers] worker w's nodes before known[w] keep the begin and end that they have; NULL: none */
+	const uint32_t *known; /* [n_workers] worker w's nodes before known[w] keep the begin and end that they have;
+	                          NULL: none */
 	bool irregular; /* finish treats iterations differently: a period is a mean over many */
 } mr_time_hooks;
 
@@ -117,11 +119,12 @@ typedef struct mr_ready {
 } mr_ready;
 
 /** @r, and not before all is there that the edges into @node bring; the times of their sources are known. */
-mr_ready mr_unroll_ready(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node, const double *begin,
-			 const double *end, mr_ready r);
+mr_ready mr_unroll_ready(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node,
+			 const double *begin, const double *end, mr_ready r);
 
 /** When @node ends that begins at @r->at. */
-double mr_unroll_finish(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node, const mr_ready *r);
+double mr_unroll_finish(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node,
+			const mr_ready *r);
 
 /** Under which cause (mr_wait_cause) the wait of @node for @from is booked, which was binding; MR_WAIT_NONE for its
  * predecessor in the list. */
@@ -170,9 +173,9 @@ static inline uint64_t mr_unroll_target(const mr_unroll *g, uint32_t node)
 uint32_t mr_plan_steady(const mr_plan *plan);
 
 /**
- * Iterations behind which each one is to the one before it as the last of them to its own, but for the numbers of versions,
- * which grow alike: 1 of a plan that flushes and says nothing of other iterations, else mr_plan_steady. For proofs, not for
- * times.
+ * Iterations behind which each one is to the one before it as the last of them to its own, but for the numbers of
+ * versions, which grow alike: 1 of a plan that flushes and says nothing of other iterations, else mr_plan_steady. For
+ * proofs, not for times.
  */
 uint32_t mr_plan_distinct(const mr_plan *plan);
 

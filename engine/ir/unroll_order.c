@@ -5,9 +5,9 @@
  * again while it is still on the stack closes a cycle, and the stack from there on is that cycle, each node waiting for
  * the next.
  *
- * A search that is kept (mr_order_create) can be told that storage edges have changed. It goes back to the first moment at
- * which it followed one of them, where a new search would be in the same state, and goes on from there: what it finds is
- * what a new search would find. For that it notes of each node how it came there and what it saw.
+ * A search that is kept (mr_order_create) can be told that storage edges have changed. It goes back to the first moment
+ * at which it followed one of them, where a new search would be in the same state, and goes on from there: what it
+ * finds is what a new search would find. For that it notes of each node how it came there and what it saw.
  */
 #include "ir/unroll.h"
 
@@ -21,7 +21,8 @@ enum { NEW, OPEN, DONE };
 
 /* What a search that is kept notes of a node. */
 typedef struct mr_trail {
-	uint32_t parent, via; /* the node that waits for it, and along which of its edges it was met; of a root MR_NO_NODE */
+	uint32_t parent, via; /* the node that waits for it, and along which of its edges it was met; of a root
+	                         MR_NO_NODE */
 	uint32_t when;        /* count of storage edges looked at, with its own; 0: not yet */
 	uint32_t n_order;     /* nodes in order at that time */
 	uint32_t storage;     /* where that edge came from */
@@ -54,13 +55,15 @@ static uint32_t n_sources(const mr_unroll *g, uint32_t node)
 	return g->edge_first[node + 1] - g->edge_first[node] + 2;
 }
 
-/* Did the node at @i of the path go on along the list: does it wait for the instruction before it, and for nothing else? */
+/* Did the node at @i of the path go on along the list: does it wait for the instruction before it, and for nothing
+ * else? */
 static bool along_list(const mr_order *o, uint32_t i)
 {
 	return o->next[i] == 1;
 }
 
-/* Runs along a list say nothing: of those, which begin behind the node @i > @from or end there, only the ends are named. */
+/* Runs along a list say nothing: of those, which begin behind the node @i > @from or end there, only the ends are
+ * named. */
 static bool worth_naming(const mr_order *o, uint32_t i, uint32_t from)
 {
 	return i == from || !along_list(o, i - 1) || !along_list(o, i);
@@ -199,7 +202,8 @@ mr_status mr_unroll_order(const mr_unroll *g, uint32_t *order)
 mr_status mr_order_create(const mr_unroll *g, uint32_t *order, mr_order **out)
 {
 	mr_order *o = malloc(sizeof(*o));
-	mr_status st = o ? init(o, g, order, true) : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", g->n_all);
+	mr_status st =
+		o ? init(o, g, order, true) : mr_fail(MR_ERESOURCE, "no memory to order %u instructions", g->n_all);
 
 	*out = st == MR_OK ? o : NULL;
 	if (st != MR_OK)

@@ -36,7 +36,8 @@ bool mr_unroll_hands_over(const mr_unroll *g, uint32_t from, uint32_t to)
 {
 	uint8_t a, b = to < g->n_nodes ? g->at[to].in->op : MR_N_OPS;
 
-	if ((b != MR_OP_F && b != MR_OP_B && b != MR_OP_I) || from >= g->n_nodes || g->at[from].worker == g->at[to].worker)
+	if ((b != MR_OP_F && b != MR_OP_B && b != MR_OP_I) || from >= g->n_nodes ||
+	    g->at[from].worker == g->at[to].worker)
 		return false;
 	a = g->at[from].in->op;
 	return b == MR_OP_F ? a == MR_OP_F : a == MR_OP_B || a == MR_OP_I;
@@ -62,8 +63,8 @@ static double arrival(const mr_unroll *g, const mr_cost *cost, const mr_time_hoo
 
 static const mr_time_hooks no_hooks;
 
-mr_ready mr_unroll_ready(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node, const double *begin,
-			 const double *end, mr_ready r)
+mr_ready mr_unroll_ready(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node,
+			 const double *begin, const double *end, mr_ready r)
 {
 	const mr_time_hooks *h = hooks ? hooks : &no_hooks;
 
@@ -85,7 +86,8 @@ mr_ready mr_unroll_ready(const mr_unroll *g, const mr_cost *cost, const mr_time_
 	return r;
 }
 
-double mr_unroll_finish(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node, const mr_ready *r)
+double mr_unroll_finish(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node,
+			const mr_ready *r)
 {
 	const mr_time_hooks *h = hooks ? hooks : &no_hooks;
 	double work = node < g->n_nodes ? mr_instr_cost(g->plan, g->at[node].in, cost) : 0, end = r->at + work;

@@ -127,7 +127,8 @@ static mr_status find_period(const mr_plan *plan, const mr_cost *cost, const mr_
 		bool found = false;
 
 		MR_TRY(timed_init(&t, plan, cost, hooks, n,
-				  (mr_unroll_opts){.no_barrier = !plan->contract.steal, .no_storage = unlimited}, false));
+				  (mr_unroll_opts){.no_barrier = !plan->contract.steal, .no_storage = unlimited},
+				  false));
 		for (uint32_t cycle = 1; cycle <= MAX_CYCLE && !found && !irregular; cycle++)
 			found = steady(&t, cycle, period);
 		if (!found)

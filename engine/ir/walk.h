@@ -4,16 +4,17 @@
  * Every worker begins its next instruction when the one before it has ended and everything that deps.h names has ended
  * (plus the hand-over time c of the producing stage where the edge crosses workers). F and R cost f, I costs i, W costs
  * w a micro-batch,
- * g less for each but the first of those that it handles at once, B costs i + w, U costs u and the flag MR_INSTR_UPDATE u - s; U
- * and AR of several pipes each take their part of u and r, AVG its part of a, N takes n and V takes v. Times are doubles in the
- * unit of the cost table.
+ * g less for each but the first of those that it handles at once, B costs i + w, U costs u and the flag MR_INSTR_UPDATE
+ * u - s; U and AR of several pipes each take their part of u and r, AVG its part of a, N takes n and V takes v. Times
+ * are doubles in the unit of the cost table.
  *
  * Figures, as the literature mixes them:
  *   makespan       first start to last end over all workers
  *   span           the longest worker's own last end - first start of F, R, B, I, W
  *   period         steady distance of iterations of the body run back to back; of a BARRIER plan as if every update
- *                  were local and waited for no other worker, but with its barrier where W may be stolen, which it takes;
- *                  0 for a plan without a body. With irregular times the mean distance over the later half of 64 iterations
+ *                  were local and waited for no other worker, but with its barrier where W may be stolen, which it
+ *                  takes; 0 for a plan without a body. With irregular times the mean distance over the later half of 64
+ *                  iterations
  *   bubble_flush   1 - sum of busy / (D makespan)
  *   bubble_span    1 - longest busy / span
  *   bubble_period  1 - longest busy of one iteration / period; 0 for a plan without a body
@@ -56,7 +57,8 @@ typedef struct mr_walk {
 	double *busy;         /* [n_workers] over everything walked */
 	double *peak_until_w; /* [n_workers] */
 	double *peak_until_i; /* [n_workers] */
-	mr_plan *plan;        /* where the lists that `at` points to are not those of the plan that was given: these; owned. Else NULL */
+	mr_plan *plan;        /* where the lists that `at` points to are not those of the plan that was given: these;
+	                         owned. Else NULL */
 	size_t n_stolen;      /* then: W that were taken from another worker */
 } mr_walk;
 

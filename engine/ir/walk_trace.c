@@ -8,14 +8,16 @@ static bool commits(const mr_instr *in)
 	return in->op == MR_OP_U || in->op == MR_OP_N || in->op == MR_OP_AR || in->op == MR_OP_AVG;
 }
 
-static mr_trace_rec make_rec(const mr_plan *plan, const mr_walk_rec *from, uint16_t worker, double scale, double *free_at)
+static mr_trace_rec make_rec(const mr_plan *plan, const mr_walk_rec *from, uint16_t worker, double scale,
+			     double *free_at)
 {
 	const mr_instr *in = from->in;
 	mr_trace_rec r = {
 		.begin_ns = (uint64_t)llround(from->begin * scale),
 		.end_ns = (uint64_t)llround(from->end * scale),
 		.micro = (uint32_t)mr_instr_micro(plan, in, from->n),
-		.version = (uint32_t)(commits(in) ? mr_instr_target(plan, in, from->n) : mr_instr_read(plan, in, from->n)),
+		.version =
+			(uint32_t)(commits(in) ? mr_instr_target(plan, in, from->n) : mr_instr_read(plan, in, from->n)),
 		.stage = in->stage,
 		.worker = worker,
 		.op = in->op,

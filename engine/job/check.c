@@ -155,7 +155,8 @@ static mr_status settle_cut(mr_job *j, const mr_job_listener *l)
 		size_t len = strcspn(text, ",");
 
 		if (!len) {
-			mr_job_note(l, MR_JOB_TOP, "partition", "expected \"auto\" or names of layers, got an empty name");
+			mr_job_note(l, MR_JOB_TOP, "partition",
+				    "expected \"auto\" or names of layers, got an empty name");
 			return MR_OK;
 		}
 		j->cut[j->n_cut] = strndup(text, len);
@@ -166,7 +167,8 @@ static mr_status settle_cut(mr_job *j, const mr_job_listener *l)
 	return MR_OK;
 }
 
-/* Partition names and workers must make the same number of stages; a system that cannot tell beforehand is asked later. */
+/* Partition names and workers must make the same number of stages; a system that cannot tell beforehand is asked later.
+ */
 static void check_stages(const mr_job *j, const mr_job_listener *l)
 {
 	uint32_t stages = mr_job_stages(j, (uint16_t)j->machine.workers);
@@ -235,10 +237,11 @@ static void settle_micro(mr_job *j, const mr_job_listener *l)
 		mr_job_note(l, MR_JOB_TRAIN, "batch", "%lld samples cannot be cut into %lld equal micro-batches", batch,
 			    (long long)micro);
 	} else {
-		mr_job_note(l, MR_JOB_TRAIN, "batch",
-			    "%lld samples cannot be cut into %lld equal micro-batches, the default of %s for %u workers; "
-			    "set train.microbatches or another batch",
-			    batch, (long long)micro, name, mr_job_workers(j));
+		mr_job_note(
+			l, MR_JOB_TRAIN, "batch",
+			"%lld samples cannot be cut into %lld equal micro-batches, the default of %s for %u workers; "
+			"set train.microbatches or another batch",
+			batch, (long long)micro, name, mr_job_workers(j));
 	}
 }
 
@@ -247,7 +250,8 @@ static void check_train(const mr_job *j, const mr_job_listener *l)
 	const mr_job_train *t = &j->train;
 
 	if (t->nonfinite == MR_NONFINITE_SKIP && t->clip <= 0)
-		mr_job_note(l, MR_JOB_TRAIN, "nonfinite", "only a run that clips knows its gradient norm: set clip too");
+		mr_job_note(l, MR_JOB_TRAIN, "nonfinite",
+			    "only a run that clips knows its gradient norm: set clip too");
 	if (t->steps > 0 && t->warmup > t->steps)
 		mr_job_note(l, MR_JOB_TRAIN, "warmup", "warm-up of %lld steps is longer than the run of %lld",
 			    (long long)t->warmup, (long long)t->steps);
@@ -384,8 +388,9 @@ static void check_needs(const mr_job *j, const mr_job_listener *l)
 	    mr_values_check_needs(j->system.values, system->needs) != MR_OK)
 		mr_job_note(l, MR_JOB_SYSTEM, "name", "%s", mr_error_text());
 	if (j->train.min_ratio != default_of(MR_JOB_TRAIN, "min_ratio") && j->train.schedule == MR_LR_CONSTANT)
-		mr_job_note(l, MR_JOB_TRAIN, "min_ratio",
-			    "has no effect with schedule = \"constant\"; it is for schedule = \"cosine\" or \"linear\"");
+		mr_job_note(
+			l, MR_JOB_TRAIN, "min_ratio",
+			"has no effect with schedule = \"constant\"; it is for schedule = \"cosine\" or \"linear\"");
 	if (j->sample.top_k && j->sample.temperature == 0)
 		mr_job_note(l, MR_JOB_SAMPLE, "top_k",
 			    "has no effect with temperature = 0, which takes the most likely token");

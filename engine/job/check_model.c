@@ -2,8 +2,8 @@
  * What only the model or the machine can judge, as far as the configuration alone tells: the options of the model, the
  * names in partition, how many stages there can be, tied weights, the topology and the CPUs.
  *
- * The model is built on made-up data of the kind that it takes: a vocabulary or a number of features changes the size of
- * layers, not their names, nor where a stage may begin. What depends on the data themselves is for mr_session_open,
+ * The model is built on made-up data of the kind that it takes: a vocabulary or a number of features changes the size
+ * of layers, not their names, nor where a stage may begin. What depends on the data themselves is for mr_session_open,
  * which names the key as well (mr_job_blame).
  */
 #include <stdio.h>

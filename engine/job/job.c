@@ -9,7 +9,8 @@
 #include "job/plugins.h"
 
 _Static_assert((int)MR_JOB_F32 == MR_F32 && (int)MR_JOB_F64 == MR_F64, "the types of a job are those of its kernels");
-_Static_assert((int)MR_JOB_COSINE == MR_LR_COSINE && (int)MR_JOB_LINEAR == MR_LR_LINEAR, "and so are the schedules of its rate");
+_Static_assert((int)MR_JOB_COSINE == MR_LR_COSINE && (int)MR_JOB_LINEAR == MR_LR_LINEAR,
+	       "and so are the schedules of its rate");
 
 mr_choice *mr_job_choice(mr_job *j, mr_job_group group)
 {

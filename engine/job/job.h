@@ -1,6 +1,6 @@
 /*
- * job.h - what the program's own rooms know of a job (millrace/job.h) beside its fields: the tables of its groups, the listener to
- * its mistakes, and what follows from a checked one.
+ * job.h - what the program's own rooms know of a job (millrace/job.h) beside its fields: the tables of its groups, the
+ * listener to its mistakes, and what follows from a checked one.
  */
 #ifndef MR_JOB_JOB_H
 #define MR_JOB_JOB_H
@@ -27,7 +27,8 @@ const mr_option *mr_job_table(const mr_job *j, mr_job_group group);
 void mr_job_take(mr_job *j, mr_job_group group, const mr_values *v);
 /** Has a field of @group, which holds no plug-in, another value than by default? Also true without memory to tell. */
 bool mr_job_differs(const mr_job *j, mr_job_group group);
-/** Write the field of @key of @group to @v. Errors: MR_ECONFIG a value that breaks the table, with its sentence; MR_ERESOURCE. */
+/** Write the field of @key of @group to @v. Errors: MR_ECONFIG a value that breaks the table, with its sentence;
+ * MR_ERESOURCE. */
 mr_status mr_job_put_one(const mr_job *j, mr_job_group group, const char *key, mr_values *v) MR_MUST_USE;
 /** Write all fields of @group to @v. Errors: MR_ECONFIG a field that breaks the table; MR_ERESOURCE. */
 mr_status mr_job_put(const mr_job *j, mr_job_group group, mr_values *v) MR_MUST_USE;
@@ -36,17 +37,19 @@ mr_status mr_job_put(const mr_job *j, mr_job_group group, mr_values *v) MR_MUST_
 typedef struct mr_job_listener {
 	/** A mistake about @key of @group (or about another key of it, when @text begins with "KEY: "). */
 	void (*note)(void *arg, mr_job_group group, const char *key, const char *text);
-	/** Is a mistake known already about @key of @group (NULL: the group itself or any key of it)? May be NULL: none is. */
+	/** Is a mistake known already about @key of @group (NULL: the group itself or any key of it)? May be NULL: none
+	 * is. */
 	bool (*known)(void *arg, mr_job_group group, const char *key);
-	bool incomplete; /* something could not be read, so what is missing may stand there: nothing is called missing */
+	bool incomplete; /* something could not be read, so what is missing may stand there: nothing is called missing
+	                    */
 	void *arg;
 } mr_job_listener;
 
 /** As mr_job_check, but each mistake is noted with @listener, and the caller counts them. Errors: MR_ERESOURCE. */
 mr_status mr_job_check_for(mr_job *j, const mr_job_listener *listener) MR_MUST_USE;
 
-/** For what shows only later: put the place of @key of @group in front of this thread's error text when @st is MR_ECONFIG.
- * A text that begins with "KEY: ", KEY another one of the group's, is about that. Returns @st. */
+/** For what shows only later: put the place of @key of @group in front of this thread's error text when @st is
+ * MR_ECONFIG. A text that begins with "KEY: ", KEY another one of the group's, is about that. Returns @st. */
 mr_status mr_job_blame(const mr_job *j, mr_job_group group, const char *key, mr_status st) MR_MUST_USE;
 /** The key of @group that *@text is about: takes "KEY: " off its begin when the group has such a key; else @key. */
 const char *mr_job_subject(const mr_option *table, const char *key, const char **text);

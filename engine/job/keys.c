@@ -12,11 +12,15 @@
 
 static const mr_option top[] = {
 	{"backend", MR_OPT_ENUM, DEFAULT_BACKEND, 0, 0, "auto|fused|onednn|reference|dnnl", NULL,
-	 "auto: the fastest known, today fused; fused: our AVX2 and AVX-512 kernels, and oneDNN for the products that they "
-	 "leave out; onednn: oneDNN where it has a primitive, else fused; reference: portable C (slow, for checking); dnnl: old name of auto"},
-	{"dtype", MR_OPT_ENUM, "f32", 0, 0, "f32|f64", NULL, "numbers of the whole run; f64 needs backend = \"reference\""},
+	 "auto: the fastest known, today fused; fused: our AVX2 and AVX-512 kernels, and oneDNN for the products that "
+	 "they "
+	 "leave out; onednn: oneDNN where it has a primitive, else fused; reference: portable C (slow, for checking); "
+	 "dnnl: old name of auto"},
+	{"dtype", MR_OPT_ENUM, "f32", 0, 0, "f32|f64", NULL,
+	 "numbers of the whole run; f64 needs backend = \"reference\""},
 	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "file of millrace profile with the times that orders and buffers are made for, from this file's folder; empty: nominal ones"},
+	 "file of millrace profile with the times that orders and buffers are made for, from this file's folder; "
+	 "empty: nominal ones"},
 	{"partition", MR_OPT_STRING, "auto", 0, 0, NULL, NULL,
 	 "\"auto\", or a list of the layers or blocks at which the second and later stages begin"},
 	{0},
@@ -29,7 +33,8 @@ static const mr_option train[] = {
 	 "micro-batches a commit; must divide batch; 0: the system's default"},
 	{"lr", MR_OPT_FLOAT, NULL, 0, 1e6, NULL, NULL, "learning rate after warm-up"},
 	{"schedule", MR_OPT_ENUM, "constant", 0, 0, "constant|cosine|linear", NULL,
-	 "what the learning rate does after warm-up, over the rest of the steps; resumed with other steps it follows the new curve"},
+	 "what the learning rate does after warm-up, over the rest of the steps; resumed with other steps it follows "
+	 "the new curve"},
 	{"warmup", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps over which the learning rate rises from 0"},
 	{"min_ratio", MR_OPT_FLOAT, "0.1", 0, 1, NULL, NULL, "cosine and linear end at lr * min_ratio"},
 	{"clip", MR_OPT_FLOAT, "0", 0, INFINITY, NULL, NULL,
@@ -37,7 +42,8 @@ static const mr_option train[] = {
 	{"nonfinite", MR_OPT_ENUM, "stop", 0, 0, "stop|skip", NULL,
 	 "a step whose gradient norm is not finite: stop the run, or leave the weights as they are; skip needs clip"},
 	{"norm_every", MR_OPT_INT, "100", 0, 1e15, NULL, "steps",
-	 "steps between those whose gradient norm is measured, for metrics.jsonl and the progress line: that of the last stage where the system "
+	 "steps between those whose gradient norm is measured, for metrics.jsonl and the progress line: that of the "
+	 "last stage where the system "
 	 "has no global one. No weight depends on it; 0: never; with clip it is known of every step"},
 	{"seed", MR_OPT_INT, "1", 0, INFINITY, NULL, NULL, "of initial weights, order of the data and dropout"},
 	{"eval_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps between evaluations; 0: only at the end"},
@@ -59,18 +65,25 @@ static const mr_option machine[] = {
 	{"topology", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "plan for this machine, such as \"numa:4 core:16 pu:2\", instead of the one at hand; empty: the one at hand"},
 	{"spin_us", MR_OPT_INT, "-1", -1, 1e9, NULL, "microseconds",
-	 "how long a worker that waits spins at most before it sleeps, less while other programs take the cores; -1: long on own cores, short on shared ones"},
-	{"memory_limit", MR_OPT_INT, "0", 0, INFINITY, NULL, "bytes", "refuse what needs more in all (program, plan, data, workers, checkpoints); 0: what cgroups and the machine allow"},
+	 "how long a worker that waits spins at most before it sleeps, less while other programs take the cores; -1: "
+	 "long on own cores, short on shared ones"},
+	{"memory_limit", MR_OPT_INT, "0", 0, INFINITY, NULL, "bytes",
+	 "refuse what needs more in all (program, plan, data, workers, checkpoints); 0: what cgroups and the machine "
+	 "allow"},
 	{"watchdog", MR_OPT_FLOAT, "-1", -1, 1e6, NULL, "seconds",
-	 "give up when nothing happens for this long; 0: never; -1: for 20 times as long as the longest operation, at least 10 seconds"},
+	 "give up when nothing happens for this long; 0: never; -1: for 20 times as long as the longest operation, at "
+	 "least 10 seconds"},
 	{"peak_gflops", MR_OPT_FLOAT, "0", 0, 1e9, NULL, "GFLOP/s",
-	 "what a core can do at most, which percent of peak divides by; 0: measured at the start, a quarter of a second"},
+	 "what a core can do at most, which percent of peak divides by; 0: measured at the start, a quarter of a "
+	 "second"},
 	{0},
 };
 
 static const mr_option checkpoint[] = {
-	{"every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps between checkpoints; 0: only at the end and on signals"},
-	{"keep", MR_OPT_INT, "2", 1, 1000000, NULL, NULL, "newest checkpoints that are kept, beside the best one (the lowest loss of an evaluation)"},
+	{"every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps",
+	 "steps between checkpoints; 0: only at the end and on signals"},
+	{"keep", MR_OPT_INT, "2", 1, 1000000, NULL, NULL,
+	 "newest checkpoints that are kept, beside the best one (the lowest loss of an evaluation)"},
 	{0},
 };
 
@@ -90,11 +103,14 @@ static const mr_option sample[] = {
 static const mr_job_group_info groups[MR_N_JOB_GROUPS] = {
 	[MR_JOB_TOP] = {"", "keys outside any group", .options = top},
 	[MR_JOB_MODEL] = {"model", "the network", true, MR_PLUGIN_MODEL, NULL},
-	[MR_JOB_DATA] = {"data", "where samples come from; relative paths start at the configuration file's folder, those of --set "
-				    "at the current one", true, MR_PLUGIN_DATA, NULL},
+	[MR_JOB_DATA] = {"data",
+			 "where samples come from; relative paths start at the configuration file's folder, those of "
+			 "--set "
+			 "at the current one",
+			 true, MR_PLUGIN_DATA, NULL},
 	[MR_JOB_OPTIMIZER] = {"optimizer", "how a gradient becomes a step", true, MR_PLUGIN_OPTIMIZER, NULL},
 	[MR_JOB_MITIGATION] = {"mitigation", "what is done about stale gradients, where the system has any", true,
-				  MR_PLUGIN_MITIGATION, NULL, MR_MITIGATE_NONE},
+			       MR_PLUGIN_MITIGATION, NULL, MR_MITIGATE_NONE},
 	[MR_JOB_SYSTEM] = {"system", "the pipeline system", true, MR_PLUGIN_SYSTEM, NULL},
 	[MR_JOB_TRAIN] = {"train", "how long and how fast to learn", .options = train},
 	[MR_JOB_RUN] = {"run", "where results go", .options = run},

@@ -20,7 +20,8 @@ static void print_usable(const mr_topo *t, mr_strbuf *out)
 	for (uint32_t i = 0, end; i < t->n_cores; i = end) {
 		for (end = i + 1; end < t->n_cores && t->core[end].cpu == t->core[end - 1].cpu + 1; end++)
 			;
-		mr_strbuf_printf(out, end > i + 1 ? "%s%u-%u" : "%s%u", i ? "," : "", t->core[i].cpu, t->core[end - 1].cpu);
+		mr_strbuf_printf(out, end > i + 1 ? "%s%u-%u" : "%s%u", i ? "," : "", t->core[i].cpu,
+				 t->core[end - 1].cpu);
 	}
 }
 

@@ -9,8 +9,8 @@
 #include "host/topo.h"
 
 /**
- * Describe the machine (this one, or the one of machine.topology) and place the workers on it. The caller calls the fini of
- * both, also after an error. *@key is the key of the group that an error is about; NULL when it is about none.
+ * Describe the machine (this one, or the one of machine.topology) and place the workers on it. The caller calls the
+ * fini of both, also after an error. *@key is the key of the group that an error is about; NULL when it is about none.
  * Errors: MR_ECONFIG a topology or CPU list that cannot be; MR_ERESOURCE.
  */
 mr_status mr_machine_place(const mr_job *j, mr_topo *topo, mr_place *place, const char **key) MR_MUST_USE;

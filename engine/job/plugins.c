@@ -38,7 +38,8 @@ const char *mr_plugin_kind_word(mr_plugin_kind kind)
 
 static bool found(const char *name, const char *summary, const char *source, const mr_option *options, mr_plugin *out)
 {
-	*out = (mr_plugin){.name = name, .summary = summary, .source = source, .options = options ? options : no_options};
+	*out = (mr_plugin){.name = name, .summary = summary, .source = source,
+		.options = options ? options : no_options};
 	return true;
 }
 
@@ -110,11 +111,12 @@ mr_status mr_plugin_get(mr_plugin_kind kind, const char *name, mr_plugin *out)
 		mr_strbuf_printf(&known, "%s%s", i ? ", " : "", names[i]);
 	other = other_kind(kind, name);
 	if (other)
-		st = mr_fail(MR_ECONFIG, "no %s is called \"%.60s\"; it is among the %s (known: %s)", kinds[kind].one, name, other,
-			     mr_strbuf_text(&known));
+		st = mr_fail(MR_ECONFIG, "no %s is called \"%.60s\"; it is among the %s (known: %s)", kinds[kind].one,
+			     name, other, mr_strbuf_text(&known));
 	else
 		st = mr_fail(MR_ECONFIG, "no %s is called \"%.60s\"%s%s%s (known: %s)", kinds[kind].one, name,
-			     near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "", mr_strbuf_text(&known));
+			     near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "",
+			     mr_strbuf_text(&known));
 	mr_strbuf_fini(&known);
 	return st;
 }

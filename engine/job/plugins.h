@@ -1,9 +1,10 @@
 /*
- * plugins.h - the registries of the program seen alike: what `list` prints, and what `name = "..."` in a configuration may say.
+ * plugins.h - the registries of the program seen alike: what `list` prints, and what `name = "..."` in a configuration
+ * may say.
  *
- * Systems, models, layers, optimizers, mitigations and data sources live in registries of their own types; here each is a name, a line,
- * and a table of options. The system "sequential" is in no registry of schedules: the run layer carries it out itself.
- * All tables are constant; any thread may read.
+ * Systems, models, layers, optimizers, mitigations and data sources live in registries of their own types; here each is
+ * a name, a line, and a table of options. The system "sequential" is in no registry of schedules: the run layer carries
+ * it out itself. All tables are constant; any thread may read.
  */
 #ifndef MR_JOB_PLUGINS_H
 #define MR_JOB_PLUGINS_H
@@ -38,7 +39,8 @@ const char *mr_plugin_kind_word(mr_plugin_kind kind);
 /** Number @i of @kind; false beyond the last. */
 bool mr_plugin_at(mr_plugin_kind kind, uint32_t i, mr_plugin *out);
 
-/** The one called @name, or by its other name. Errors: MR_ECONFIG with a sentence that names the nearest and lists all. */
+/** The one called @name, or by its other name. Errors: MR_ECONFIG with a sentence that names the nearest and lists all.
+ */
 mr_status mr_plugin_get(mr_plugin_kind kind, const char *name, mr_plugin *out) MR_MUST_USE;
 
 #endif

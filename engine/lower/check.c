@@ -129,11 +129,13 @@ static mr_status check_tables(const mr_plan *plan)
 
 			if (mr_op_is_compute(in->op) && in->pipe < plan->n_pipes && in->stage < plan->n_stages &&
 			    !plan->n_slots[mr_plan_at(plan, in->pipe, in->stage)])
-				return mr_fail(MR_ECONFIG, "stage %u of pipe %u has no activation slot", in->stage, in->pipe);
+				return mr_fail(MR_ECONFIG, "stage %u of pipe %u has no activation slot", in->stage,
+					       in->pipe);
 		}
 	for (uint16_t s = 0; s < plan->n_stages; s++)
 		if (plan->n_versions[s] < (plan->contract.flush == MR_FLUSH_VALIDATED ? 2 : 1))
-			return mr_fail(MR_ECONFIG, "stage %u has %u version buffers, which are too few", s, plan->n_versions[s]);
+			return mr_fail(MR_ECONFIG, "stage %u has %u version buffers, which are too few", s,
+				       plan->n_versions[s]);
 	return MR_OK;
 }
 
@@ -152,7 +154,10 @@ static mr_status check_first_window(const mr_plan *plan)
 			if (b->at[k].micro >= plan->n_micro) /* ahead of its window */
 				continue;
 			if (i == a->n || memcmp(&a->at[i], &b->at[k], sizeof(*a->at)))
-				st = mr_fail(MR_ECONFIG, "worker %u, instruction %u: the first window does not begin as the plan does", w, i);
+				st = mr_fail(
+					MR_ECONFIG,
+					"worker %u, instruction %u: the first window does not begin as the plan does",
+					w, i);
 			i++;
 		}
 	}

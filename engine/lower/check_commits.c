@@ -40,10 +40,11 @@ static mr_status check_drop(const mr_unroll *g, uint32_t node)
 	char name[MR_NODE_TEXT];
 
 	if (in->flags & ~MR_INSTR_DROP)
-		return mr_fail(MR_ECONFIG, "%s: flags %u, but an F can only drop what it saves", mr_unroll_name(g, node, name),
-			       in->flags);
+		return mr_fail(MR_ECONFIG, "%s: flags %u, but an F can only drop what it saves",
+			       mr_unroll_name(g, node, name), in->flags);
 	if (drops && r == MR_NO_NODE && micro < mr_check_full(g))
-		return mr_fail(MR_ECONFIG, "%s: drops what it saves, and no R saves it again", mr_unroll_name(g, node, name));
+		return mr_fail(MR_ECONFIG, "%s: drops what it saves, and no R saves it again",
+			       mr_unroll_name(g, node, name));
 	if (!drops && r != MR_NO_NODE)
 		return mr_fail(MR_ECONFIG, "%s: keeps what it saves, although an R saves it again",
 			       mr_unroll_name(g, node, name));
@@ -60,12 +61,14 @@ static mr_status check_any(const mr_unroll *g, uint32_t node)
 	char name[MR_NODE_TEXT];
 
 	if (!p->contract.steal || in->op != MR_OP_W || in < l->at || in >= l->at + l->n)
-		return mr_fail(MR_ECONFIG, "%s: any worker may take it, but only W of a body whose contract says steal are placed so",
-			       mr_unroll_name(g, node, name));
+		return mr_fail(
+			MR_ECONFIG,
+			"%s: any worker may take it, but only W of a body whose contract says steal are placed so",
+			mr_unroll_name(g, node, name));
 	while (++in < l->at + l->n)
 		if (mr_op_is_compute(in->op) && !(in->op == MR_OP_W && in->flags & MR_INSTR_ANY))
-			return mr_fail(MR_ECONFIG, "%s: any worker may take it, but its own has %s m%u s%u behind it", mr_unroll_name(g, node, name),
-				       mr_op_name((mr_op)in->op), in->micro, in->stage);
+			return mr_fail(MR_ECONFIG, "%s: any worker may take it, but its own has %s m%u s%u behind it",
+				       mr_unroll_name(g, node, name), mr_op_name((mr_op)in->op), in->micro, in->stage);
 	return MR_OK;
 }
 
@@ -77,7 +80,8 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 	char name[MR_NODE_TEXT];
 
 	if (in->op == MR_OP_F && g->plan->contract.coverage == MR_COVER_BLOCK && in->target < 0)
-		return mr_fail(MR_ECONFIG, "%s: takes minibatch %d of the data", mr_unroll_name(g, node, name), in->target);
+		return mr_fail(MR_ECONFIG, "%s: takes minibatch %d of the data", mr_unroll_name(g, node, name),
+			       in->target);
 	if (in->op == MR_OP_F)
 		return check_drop(g, node);
 	if (!sums(in->op) && in->flags)
@@ -85,8 +89,10 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 			       in->flags);
 	if (in->flags & (MR_INSTR_KEEP | MR_INSTR_PASS) &&
 	    (g->plan->contract.coverage != MR_COVER_BLOCK || in->op != MR_OP_B))
-		return mr_fail(MR_ECONFIG, "%s: leaves its stage as it is, but only a B of a plan that updates one stage a step may",
-			       mr_unroll_name(g, node, name));
+		return mr_fail(
+			MR_ECONFIG,
+			"%s: leaves its stage as it is, but only a B of a plan that updates one stage a step may",
+			mr_unroll_name(g, node, name));
 	if (in->flags & MR_INSTR_ANY)
 		MR_TRY(check_any(g, node));
 	if (in->flags & ~(MR_INSTR_FIRST_SUM | MR_INSTR_UPDATE | MR_INSTR_KEEP | MR_INSTR_PASS | MR_INSTR_ANY))
@@ -97,9 +103,11 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 	if (!(in->flags & MR_INSTR_UPDATE))
 		return MR_OK;
 	if (g->plan->contract.steal)
-		return mr_fail(MR_ECONFIG, "%s: updates by itself, but others may still be at the gradients", mr_unroll_name(g, node, name));
+		return mr_fail(MR_ECONFIG, "%s: updates by itself, but others may still be at the gradients",
+			       mr_unroll_name(g, node, name));
 	if (g->plan->contract.predict != MR_PREDICT_NONE)
-		return mr_fail(MR_ECONFIG, "%s: updates by itself while it works on weights made from the optimizer's state",
+		return mr_fail(MR_ECONFIG,
+			       "%s: updates by itself while it works on weights made from the optimizer's state",
 			       mr_unroll_name(g, node, name));
 	if (g->plan->contract.keep_read)
 		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update is to look at the weights of before",
@@ -128,7 +136,8 @@ static mr_status begin_sum(const mr_unroll *g, uint32_t node, const mr_sum_state
 	if (commit == MR_NO_NODE)
 		return mr_fail(MR_ECONFIG, "%s: begins a new sum, but %s is in one that is never committed",
 			       mr_unroll_name(g, node, a), mr_unroll_name(g, s->last, b));
-	/* The other pipes' steps, which read this sum too: F of this count waited for them (see mr_check_versions), or B (turns). */
+	/* The other pipes' steps, which read this sum too: F of this count waited for them (see mr_check_versions), or
+	 * B (turns). */
 	if (commit > node)
 		return mr_fail(MR_ECONFIG, "%s: overwrites a sum that %s has yet to use", mr_unroll_name(g, node, a),
 			       mr_unroll_name(g, commit, b));
@@ -143,8 +152,8 @@ static mr_status enter_shared(const mr_unroll *g, uint32_t node)
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
 	if (last != MR_NO_NODE && g->at[last].in->op != g->at[node].in->op)
-		return mr_fail(MR_ECONFIG, "%s: in one sum with %s, and what is taken by others is all W", mr_unroll_name(g, node, a),
-			       mr_unroll_name(g, last, b));
+		return mr_fail(MR_ECONFIG, "%s: in one sum with %s, and what is taken by others is all W",
+			       mr_unroll_name(g, node, a), mr_unroll_name(g, last, b));
 	return check_flags(g, node, micro % need == 0);
 }
 
@@ -162,7 +171,8 @@ static mr_status enter_sum(const mr_unroll *g, uint32_t node, mr_sum_state *s)
 			       mr_unroll_name(g, node, a), mr_unroll_name(g, s->last, b),
 			       order == MR_SUM_ASCENDING ? "ascending" : "descending");
 	if (g->at[node].in->span > 1 && order == MR_SUM_DESCENDING)
-		return mr_fail(MR_ECONFIG, "%s: sums %u micro-batches in ascending order, and the contract says descending",
+		return mr_fail(MR_ECONFIG,
+			       "%s: sums %u micro-batches in ascending order, and the contract says descending",
 			       mr_unroll_name(g, node, a), g->at[node].in->span);
 	*s = (mr_sum_state){true, node, count};
 	return check_flags(g, node, first);
@@ -179,7 +189,9 @@ static mr_status check_sums(const mr_unroll *g)
 		if (sums(in->op) && g->plan->contract.steal)
 			st = enter_shared(g, i);
 		else
-			st = sums(in->op) ? enter_sum(g, i, &s[mr_plan_at(g->plan, mr_plan_part(g->plan, in->stage, in->pipe), in->stage)])
+			st = sums(in->op) ? enter_sum(g, i,
+						      &s[mr_plan_at(g->plan, mr_plan_part(g->plan, in->stage, in->pipe),
+								    in->stage)])
 					  : check_flags(g, i, false);
 	}
 	free(s);
@@ -227,17 +239,18 @@ static mr_status check_commit_instr(const mr_unroll *g, uint32_t node)
 	char name[MR_NODE_TEXT];
 
 	if (in->op == MR_OP_V && mr_unroll_micro(g, node) != version * need)
-		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is first read by m%" PRIu64, mr_unroll_name(g, node, name),
-			       version, version * need);
+		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is first read by m%" PRIu64,
+			       mr_unroll_name(g, node, name), version, version * need);
 	if (in->op != MR_OP_AR && in->op != MR_OP_N && in->op != MR_OP_U && in->op != MR_OP_AVG)
 		return MR_OK;
 	if (in->pipe && in->op == MR_OP_N)
 		return mr_fail(MR_ECONFIG, "%s: belongs to pipe 0, where the whole gradient is",
 			       mr_unroll_name(g, node, name));
 	if (mr_unroll_micro(g, node) != last)
-		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is complete with m%" PRIu64, mr_unroll_name(g, node, name),
-			       version, last);
-	if (in->op != MR_OP_U && in->op != MR_OP_AVG && !(in->op == MR_OP_N ? g->plan->contract.clip : mr_stage_has_ar(g->plan, in->stage)))
+		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is complete with m%" PRIu64,
+			       mr_unroll_name(g, node, name), version, last);
+	if (in->op != MR_OP_U && in->op != MR_OP_AVG &&
+	    !(in->op == MR_OP_N ? g->plan->contract.clip : mr_stage_has_ar(g->plan, in->stage)))
 		return mr_fail(MR_ECONFIG, "%s: the contract has no use for it", mr_unroll_name(g, node, name));
 	return MR_OK;
 }
@@ -258,7 +271,8 @@ static mr_status check_active(const mr_unroll *g, uint64_t micro)
 		if (active == g->plan->n_stages && !flags)
 			active = s;
 		else if (flags != (active == g->plan->n_stages ? MR_INSTR_PASS : MR_INSTR_KEEP))
-			return mr_fail(MR_ECONFIG, "%s: a B passes before the stage that its step updates, and keeps behind it",
+			return mr_fail(MR_ECONFIG,
+				       "%s: a B passes before the stage that its step updates, and keeps behind it",
 				       mr_unroll_name(g, b, name));
 	}
 	if (active < g->plan->n_stages)

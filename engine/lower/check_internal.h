@@ -16,16 +16,16 @@ mr_status mr_check_coverage(const mr_unroll *g) MR_MUST_USE;
 mr_status mr_check_commits(const mr_unroll *g) MR_MUST_USE;
 
 /**
- * Pause points (ir/pause.h) of a plan that repeats without a flush: at each, all stages have the same version, and nothing
- * before it waits for anything behind it.
+ * Pause points (ir/pause.h) of a plan that repeats without a flush: at each, all stages have the same version, and
+ * nothing before it waits for anything behind it.
  */
 mr_status mr_check_pauses(const mr_unroll *g) MR_MUST_USE;
 
 /** Versions: every read follows the rule, exists, is still stored, and is no staler than claimed. */
 mr_status mr_check_versions(const mr_unroll *g) MR_MUST_USE;
 
-/** Slots never overlap; readers name the boundary buffer that was written; boundaries between workers are FIFO where the
- * plan is MR_MODULO. */
+/** Slots never overlap; readers name the boundary buffer that was written; boundaries between workers are FIFO where
+ * the plan is MR_MODULO. */
 mr_status mr_check_storage(const mr_unroll *g) MR_MUST_USE;
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * check_pauses.c - can a repeating plan without a flush stop after every step?
  *
- * Each node belongs to the stretch behind the pause point that its worker passed last. Stopping at a point means carrying out
- * the stretches before it and nothing else, which goes through as long as no node waits for one of a later stretch.
+ * Each node belongs to the stretch behind the pause point that its worker passed last. Stopping at a point means
+ * carrying out the stretches before it and nothing else, which goes through as long as no node waits for one of a later
+ * stretch.
  */
 #include "lower/check.h"
 #include "lower/check_internal.h"
@@ -33,12 +34,15 @@ static mr_status find_stretches(const mr_unroll *g, uint16_t w, const mr_hosted 
 		uint64_t version = mr_unroll_target(g, i), end = (behind + 1) * in_step(p, in->stage);
 		uint8_t part = mr_plan_part(p, in->stage, in->pipe);
 
-		stretch[i] = p->contract.steal && in->op == MR_OP_W ? mr_unroll_micro(g, i) / p->contract.need : behind; /* pause.c */
+		/* pause.c */
+		stretch[i] = p->contract.steal && in->op == MR_OP_W ? mr_unroll_micro(g, i) / p->contract.need : behind;
 		if (version >= g->n_versions || g->commit[mr_unroll_at(g, part, in->stage, version)] != i)
 			continue;
 		if (version > end)
-			return mr_fail(MR_ECONFIG, "%s: makes version %" PRIu64 " while another stage of worker %u has yet to make %" PRIu64
-						   ": there is no place to stop between them",
+			return mr_fail(MR_ECONFIG,
+				       "%s: makes version %" PRIu64
+				       " while another stage of worker %u has yet to make %" PRIu64
+				       ": there is no place to stop between them",
 				       mr_unroll_name(g, i, name), version, w, end);
 		there += version == end && made[in->stage] != end;
 		made[in->stage] = version;
@@ -54,7 +58,8 @@ static mr_status waits_ahead(const mr_unroll *g, uint32_t node, uint32_t from, c
 {
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
-	return mr_fail(MR_ECONFIG, "%s waits for %s, which comes after pause point %" PRIu64 ": the run could not stop there",
+	return mr_fail(MR_ECONFIG,
+		       "%s waits for %s, which comes after pause point %" PRIu64 ": the run could not stop there",
 		       mr_unroll_name(g, node, a), mr_unroll_name(g, from, b), stretch[from]);
 }
 
@@ -73,10 +78,12 @@ static mr_status check_edges(const mr_unroll *g, const uint64_t *stretch)
 static mr_status check_all(const mr_unroll *g)
 {
 	const mr_plan *p = g->plan;
-	uint64_t *stretch = calloc((size_t)g->n_nodes + 1, sizeof(*stretch)), *made = calloc(p->n_stages, sizeof(*made));
+	uint64_t *stretch = calloc((size_t)g->n_nodes + 1, sizeof(*stretch)),
+		 *made = calloc(p->n_stages, sizeof(*made));
 	mr_hosted h = {0};
-	mr_status st = stretch && made ? mr_hosted_init(&h, p, p->n_pipes)
-				       : mr_fail(MR_ERESOURCE, "no memory to find where %u instructions may pause", g->n_nodes);
+	mr_status st = stretch && made
+			       ? mr_hosted_init(&h, p, p->n_pipes)
+			       : mr_fail(MR_ERESOURCE, "no memory to find where %u instructions may pause", g->n_nodes);
 
 	for (uint16_t w = 0; st == MR_OK && w < p->n_workers; w++)
 		st = find_stretches(g, w, &h, made, stretch);
@@ -92,7 +99,8 @@ mr_status mr_check_pauses(const mr_unroll *g)
 {
 	const mr_plan *p = g->plan;
 
-	if (!mr_plan_steady(p) || p->contract.flush != MR_FLUSH_NONE || p->contract.coverage == MR_COVER_FORWARD || p->commits != 1)
+	if (!mr_plan_steady(p) || p->contract.flush != MR_FLUSH_NONE || p->contract.coverage == MR_COVER_FORWARD ||
+	    p->commits != 1)
 		return MR_OK;
 	return check_all(g);
 }

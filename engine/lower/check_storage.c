@@ -31,8 +31,8 @@ static mr_status free_rest(const mr_unroll *g, uint32_t node, uint32_t *held)
 		uint32_t slot = mr_instr_slot(g->plan, g->at[saver].in, g->at[saver].n);
 
 		if (held[slot] != saver)
-			return mr_fail(MR_ECONFIG, "%s: what %s saved is no longer in slot %u", mr_unroll_name(g, node, a),
-				       mr_unroll_name(g, saver, b), slot);
+			return mr_fail(MR_ECONFIG, "%s: what %s saved is no longer in slot %u",
+				       mr_unroll_name(g, node, a), mr_unroll_name(g, saver, b), slot);
 		if (g->release[at] == node)
 			held[slot] = MR_NO_NODE;
 	}
@@ -74,7 +74,8 @@ static mr_status check_away(const mr_unroll *g, uint32_t node)
 	const mr_instr *in = g->at[node].in;
 	size_t at = cell(g, in->stage, node);
 	uint32_t saver = g->recompute[at] != MR_NO_NODE ? g->recompute[at] : g->f[at];
-	uint32_t slot = mr_instr_slot(g->plan, in, g->at[node].n), held = mr_instr_slot(g->plan, g->at[saver].in, g->at[saver].n);
+	uint32_t slot = mr_instr_slot(g->plan, in, g->at[node].n),
+		 held = mr_instr_slot(g->plan, g->at[saver].in, g->at[saver].n);
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
 	if (slot == held)
@@ -159,8 +160,8 @@ static uint32_t next_message(const mr_unroll *g, size_t place, uint32_t k, bool 
 	return k;
 }
 
-/* Messages from @maker to @user: the k-th sent is the k-th taken. Where numbers are stored in the lists a reader finds the
- * one that its list names. */
+/* Messages from @maker to @user: the k-th sent is the k-th taken. Where numbers are stored in the lists a reader finds
+ * the one that its list names. */
 static mr_status check_fifo(const mr_unroll *g, uint8_t pipe, uint16_t maker, uint16_t user, bool forward)
 {
 	size_t from = mr_plan_at(g->plan, pipe, maker), to = mr_plan_at(g->plan, pipe, user);
@@ -175,10 +176,11 @@ static mr_status check_fifo(const mr_unroll *g, uint8_t pipe, uint16_t maker, ui
 		i = next_message(g, from, i, forward); /* exists: every taker has its maker, and takers are distinct */
 		sent = g->place_node[i];
 		if (mr_unroll_micro(g, sent) != mr_unroll_micro(g, taken))
-			return mr_fail(MR_ECONFIG,
-				       "%s: its turn is the output of %s: the boundary of a plan that repeats without a "
-				       "flush is first in, first out",
-				       mr_unroll_name(g, taken, a), mr_unroll_name(g, sent, b));
+			return mr_fail(
+				MR_ECONFIG,
+				"%s: its turn is the output of %s: the boundary of a plan that repeats without a "
+				"flush is first in, first out",
+				mr_unroll_name(g, taken, a), mr_unroll_name(g, sent, b));
 	}
 	return MR_OK;
 }

@@ -1,19 +1,21 @@
 /*
  * check_versions.c - does every instruction read the version that the contract's rule names, and is it still there?
  *
- * A worker that hosts a stage commits its weights, or its pipe's range of them, so "latest" is a number at each place of its
- * list. Version v lies in buffer v mod cap, and the commit of v + cap overwrites it: a read of v is good as long as latest -
- * v < cap, at the place of the read.
+ * A worker that hosts a stage commits its weights, or its pipe's range of them, so "latest" is a number at each place
+ * of its list. Version v lies in buffer v mod cap, and the commit of v + cap overwrites it: a read of v is good as long
+ * as latest - v < cap, at the place of the read.
  *
- * Replicas have versions of their own, and each row is that of one stage in one pipe. AVG makes a version of every pipe, also of those
- * that live elsewhere: it waits for all their steps (deps.h), and each of their F that reads what it makes waits for all its parts.
+ * Replicas have versions of their own, and each row is that of one stage in one pipe. AVG makes a version of every
+ * pipe, also of those that live elsewhere: it waits for all their steps (deps.h), and each of their F that reads what
+ * it makes waits for all its parts.
  *
- * Turns: the other parts may step to version n + 1 as soon as this part has reduced its range of the sum, and overwrite a version
- * before this worker steps. So from its AR on, not from its own step on, n + 1 counts as there for what it overwrites.
+ * Turns: the other parts may step to version n + 1 as soon as this part has reduced its range of the sum, and overwrite
+ * a version before this worker steps. So from its AR on, not from its own step on, n + 1 counts as there for what it
+ * overwrites.
  *
- * What other workers do to the same block (further pipes; a tied use): a read is of the own batch's version, F waits for its
- * commit in all pipes (deps.h), and the next commit waits in each through AR for the last gradient of the batch, which comes
- * after all the reads.
+ * What other workers do to the same block (further pipes; a tied use): a read is of the own batch's version, F waits
+ * for its commit in all pipes (deps.h), and the next commit waits in each through AR for the last gradient of the
+ * batch, which comes after all the reads.
  */
 #include "lower/check_internal.h"
 
@@ -59,7 +61,8 @@ static uint64_t rule(const mr_reads *r, uint32_t node)
 	if (in->op != MR_OP_F || c->read_f == MR_READ_LATEST || (c->read_f == MR_READ_TAG && in->stage == 0))
 		return r->latest[row(g->plan, in)];
 	if (c->read_f == MR_READ_FIRST)
-		return first ? r->latest[row(g->plan, in)] : mr_unroll_read(g, g->f[at - micro % c->need]); /* see check_held */
+		/* see check_held */
+		return first ? r->latest[row(g->plan, in)] : mr_unroll_read(g, g->f[at - micro % c->need]);
 	if (c->read_f == MR_READ_BATCH)
 		return mr_contract_batch_version(c, in->stage, micro / c->need);
 	return mr_unroll_read(g, g->f[micro]); /* F of stage 0, held to the rule itself */
@@ -99,7 +102,9 @@ static mr_status check_held(const mr_unroll *g, uint32_t node)
 		return MR_OK;
 	before = g->f[in->stage * (size_t)g->n_micro + (size_t)micro - 1];
 	if (before == MR_NO_NODE || before > node)
-		return mr_fail(MR_ECONFIG, "%s: comes before F of m%" PRIu64 ", but the weights that are held want forwards in ascending order",
+		return mr_fail(MR_ECONFIG,
+			       "%s: comes before F of m%" PRIu64
+			       ", but the weights that are held want forwards in ascending order",
 			       mr_unroll_name(g, node, a), micro - 1);
 	return MR_OK;
 }
@@ -118,10 +123,13 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 	if (read != wanted)
 		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 " where the contract says %" PRIu64,
 			       mr_unroll_name(g, node, name), read, wanted);
-	if (mr_unroll_is_away(g, node)) /* a W: its I waited for the F that read the version, and the next commit waits for it */
+	/* a W: its I waited for the F that read the version, and the next commit waits for it */
+	if (mr_unroll_is_away(g, node))
 		return check_span(g, node);
 	if (in->op == MR_OP_F && read != applied_on && applied_on < p->contract.sync_steps)
-		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 ", but the first %u commits are synchronous, and it belongs to version %" PRIu64,
+		return mr_fail(MR_ECONFIG,
+			       "%s: reads version %" PRIu64
+			       ", but the first %u commits are synchronous, and it belongs to version %" PRIu64,
 			       mr_unroll_name(g, node, name), read, p->contract.sync_steps, applied_on);
 	if (read > latest)
 		return mr_fail(MR_ECONFIG,
@@ -141,7 +149,8 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 			       " has overwritten: stage %u keeps %u",
 			       mr_unroll_name(g, node, name), read, read + p->n_versions[in->stage], in->stage,
 			       p->n_versions[in->stage]);
-	if (in->op == MR_OP_F && p->contract.keep_read && applied_on > read && applied_on - read >= p->n_versions[in->stage])
+	if (in->op == MR_OP_F && p->contract.keep_read && applied_on > read &&
+	    applied_on - read >= p->n_versions[in->stage])
 		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 ", which is overwritten before version %" PRIu64
 			       " steps with its gradient: stage %u keeps %u, and the contract says that it is kept",
 			       mr_unroll_name(g, node, name), read, applied_on, in->stage, p->n_versions[in->stage]);
@@ -191,10 +200,11 @@ static mr_status use_validated(const mr_reads *r, uint32_t node)
 	char name[MR_NODE_TEXT];
 
 	if (early && in->op != MR_OP_F)
-		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 " before V has validated it", mr_unroll_name(g, node, name),
-			       read);
+		return mr_fail(MR_ECONFIG, "%s: reads version %" PRIu64 " before V has validated it",
+			       mr_unroll_name(g, node, name), read);
 	if ((r->lowest < read) != (r->highest < read))
-		return mr_fail(MR_ECONFIG, "%s: stands between the V of its worker's stages", mr_unroll_name(g, node, name));
+		return mr_fail(MR_ECONFIG, "%s: stands between the V of its worker's stages",
+			       mr_unroll_name(g, node, name));
 	r->early[node] = early;
 	return MR_OK;
 }
@@ -231,8 +241,10 @@ static mr_status check_horizon(const mr_reads *r, uint32_t node)
 	if (c->predict == MR_PREDICT_NONE || in->op > MR_OP_I)
 		return MR_OK;
 	if (mr_unroll_micro(g, node) / c->need < c->sync_steps)
-		return h == 0 ? MR_OK : mr_fail(MR_ECONFIG, "%s: aims at another version, but the first %u commits are synchronous",
-						mr_unroll_name(g, node, name), c->sync_steps);
+		return h == 0 ? MR_OK
+			      : mr_fail(MR_ECONFIG,
+					"%s: aims at another version, but the first %u commits are synchronous",
+					mr_unroll_name(g, node, name), c->sync_steps);
 	if (c->predict != MR_PREDICT_BACK ? h < 0 : h > 0 || (h && in->op == MR_OP_F))
 		return mr_fail(MR_ECONFIG, "%s: aims %d %s, which the contract does not allow",
 			       mr_unroll_name(g, node, name), h < 0 ? -h : h, h < 0 ? "back" : "ahead");
@@ -272,7 +284,8 @@ static mr_status walk(mr_reads *r)
 			MR_TRY(use_validated(r, i));
 		if (in->op == MR_OP_V)
 			MR_TRY(validate(r, i));
-		if (in->op == MR_OP_U || in->op == MR_OP_AVG || (mr_op_is_compute(in->op) && in->flags & MR_INSTR_UPDATE))
+		if (in->op == MR_OP_U || in->op == MR_OP_AVG ||
+		    (mr_op_is_compute(in->op) && in->flags & MR_INSTR_UPDATE))
 			r->latest[row(g->plan, in)] = mr_unroll_target(g, i);
 		if (in->op == MR_OP_AR)
 			r->reduced[row(g->plan, in)] = mr_unroll_target(g, i);

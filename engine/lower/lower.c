@@ -11,7 +11,8 @@ static mr_status check_input(const mr_plan *plan)
 		return mr_fail(MR_EINVAL, "the plan is lowered already");
 	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
 		for (uint32_t k = 0; k < plan->lists[i].n; k++)
-			if (!mr_op_is_compute(plan->lists[i].at[k].op) || plan->lists[i].at[k].flags & ~(MR_INSTR_KEEP | MR_INSTR_PASS))
+			if (!mr_op_is_compute(plan->lists[i].at[k].op) ||
+			    plan->lists[i].at[k].flags & ~(MR_INSTR_KEEP | MR_INSTR_PASS))
 				return mr_fail(
 					MR_EINVAL,
 					"worker %zu: only plain F, R, B, I and W can be lowered, not %s with flags %u",

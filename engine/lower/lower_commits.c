@@ -28,7 +28,8 @@ static bool sums(uint8_t op)
 	return op == MR_OP_B || op == MR_OP_W;
 }
 
-/* How many micro-batches of each count go through each pipe, to @needs [n_pipes][@n_counts]; with turns, to a part of any stage. */
+/* How many micro-batches of each count go through each pipe, to @needs [n_pipes][@n_counts]; with turns, to a part of
+ * any stage. */
 static void fill_needs(const mr_unroll *g, uint32_t *needs, uint64_t n_counts)
 {
 	const mr_plan *p = g->plan;
@@ -88,9 +89,11 @@ static mr_status mark_sums(const mr_unroll *g)
 	uint64_t n_counts = (mr_plan_has_stage_replicas(p) ? g->n_micro : g->n_micro / p->contract.need) + 1;
 	mr_count *counts = calloc((size_t)p->n_pipes * p->n_stages, sizeof(*counts));
 	uint32_t *needs = calloc(p->n_pipes * n_counts, sizeof(*needs));
-	uint32_t *next = malloc(((size_t)g->n_nodes + 1) * sizeof(*next)); /* of each B or W, the one behind it in its sum */
-	mr_status st = counts && needs && next ? MR_OK
-					       : mr_fail(MR_ERESOURCE, "no memory for the counts of %u stages", p->n_stages);
+	/* of each B or W, the one behind it in its sum */
+	uint32_t *next = malloc(((size_t)g->n_nodes + 1) * sizeof(*next));
+	mr_status st = counts && needs && next
+			       ? MR_OK
+			       : mr_fail(MR_ERESOURCE, "no memory for the counts of %u stages", p->n_stages);
 	char name[MR_NODE_TEXT];
 
 	if (st == MR_OK)
@@ -142,10 +145,12 @@ static bool is_simple(const mr_plan *p, uint16_t stage)
 static bool is_inside(const mr_plan *p, const mr_instr *in, const mr_lower_opts *opts)
 {
 	uint16_t stage = in->stage;
-	bool waited_for = stage > 0 && mr_plan_worker(p, in->pipe, (uint16_t)(stage - 1)) != mr_plan_worker(p, in->pipe, stage);
+	bool waited_for =
+		stage > 0 && mr_plan_worker(p, in->pipe, (uint16_t)(stage - 1)) != mr_plan_worker(p, in->pipe, stage);
 
 	/* Weights that aim at another version are made from a state that the step would change meanwhile. */
-	return opts->update_inside && !p->contract.steal && p->contract.predict == MR_PREDICT_NONE && !p->contract.keep_read && is_simple(p, stage) &&
+	return opts->update_inside && !p->contract.steal && p->contract.predict == MR_PREDICT_NONE &&
+	       !p->contract.keep_read && is_simple(p, stage) &&
 	       !(opts->handoff_first && in->op == MR_OP_B && waited_for && p->contract.flush != MR_FLUSH_NONE);
 }
 
@@ -155,7 +160,8 @@ static mr_status append_at(mr_plan *to, const mr_plan *p, mr_section section, mr
 	return mr_plan_append(to, mr_plan_worker(p, pipe, stage), section, commit_instr(p, op, stage, pipe, count));
 }
 
-/* AR of the stages of @w that are due before instruction @i, or at the end of @count; without clipping each with its U. */
+/* AR of the stages of @w that are due before instruction @i, or at the end of @count; without clipping each with its U.
+ */
 static mr_status append_reductions(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section,
 				   uint32_t i, uint32_t count)
 {
@@ -185,8 +191,8 @@ static uint32_t next_early(const mr_plan *p, const mr_steps *steps, uint16_t w, 
 }
 
 /* N that waits for an AR, or U that waits for all norms, of the stages of @w. */
-static mr_status append_clipped(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section, mr_op op,
-				uint32_t count)
+static mr_status append_clipped(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section,
+				mr_op op, uint32_t count)
 {
 	unsigned n_pipes = op == MR_OP_N ? 1 : p->n_pipes;
 
@@ -345,7 +351,8 @@ mr_status mr_lower_commits(mr_plan *plan, const mr_lower_opts *opts)
 	mr_status st;
 
 	if (plan->contract.flush == MR_FLUSH_VALIDATED && (plan->commits != 1 || mr_plan_steady(plan) == 0))
-		return mr_fail(MR_ECONFIG, "flush policy VALIDATED is for plans that repeat, with one commit an iteration");
+		return mr_fail(MR_ECONFIG,
+			       "flush policy VALIDATED is for plans that repeat, with one commit an iteration");
 	MR_TRY(mr_unroll_create(plan, mr_plan_distinct(plan), NULL, &g));
 	order = malloc(((size_t)g->n_all + 1) * sizeof(*order));
 	steps.before = malloc((size_t)plan->n_pipes * plan->n_stages * sizeof(*steps.before));

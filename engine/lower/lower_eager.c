@@ -1,19 +1,19 @@
 /*
  * lower_eager.c - reductions that do not wait for the end of the list.
  *
- * With several pipes the gradients of a stage are complete when the slowest pipe's are. Until then, and while a pipe drains
- * through its first stages, workers idle: chimera's outer workers, whose other pipe has long been done, wait between
- * the last backwards for the others. AR (and U, without clipping) of what is complete fits there.
+ * With several pipes the gradients of a stage are complete when the slowest pipe's are. Until then, and while a pipe
+ * drains through its first stages, workers idle: chimera's outer workers, whose other pipe has long been done, wait
+ * between the last backwards for the others. AR (and U, without clipping) of what is complete fits there.
  *
- * Where: every instruction is given its time in a walk with equal costs and unlimited buffers. A worker's AR of a stage stands in
- * the first gap of its list that begins or goes on after the last gradient of that stage in any pipe, if from that place on
- * the list makes nothing that another worker reads but sums; else at the end. So it holds up its own worker, which would have
- * to do it anyway, and at most another's last steps. At the end stages come in the order in which they are complete, so
- * that no step waits behind a later one. (Never longer than all steps at the end, and up to a tenth shorter, over a grid of
- * systems and costs: tests/schedules/test_twoway.c.)
+ * Where: every instruction is given its time in a walk with equal costs and unlimited buffers. A worker's AR of a stage
+ * stands in the first gap of its list that begins or goes on after the last gradient of that stage in any pipe, if from
+ * that place on the list makes nothing that another worker reads but sums; else at the end. So it holds up its own
+ * worker, which would have to do it anyway, and at most another's last steps. At the end stages come in the order in
+ * which they are complete, so that no step waits behind a later one. (Never longer than all steps at the end, and up to
+ * a tenth shorter, over a grid of systems and costs: tests/schedules/test_twoway.c.)
  *
- * No cycle: an AR stands in a gap at a time at which all it waits for has ended, so each edge leads from an earlier time to
- * a later one.
+ * No cycle: an AR stands in a gap at a time at which all it waits for has ended, so each edge leads from an earlier
+ * time to a later one.
  */
 #include "lower/lower_internal.h"
 
@@ -35,7 +35,8 @@ typedef struct mr_eager {
 
 static bool applies(const mr_plan *p)
 {
-	return p->n_pipes > 1 && !mr_contract_replicates(&p->contract) && p->commits == 1 && p->contract.flush != MR_FLUSH_NONE;
+	return p->n_pipes > 1 && !mr_contract_replicates(&p->contract) && p->commits == 1 &&
+	       p->contract.flush != MR_FLUSH_NONE;
 }
 
 static void find_ready(mr_eager *e)

@@ -19,7 +19,8 @@ typedef struct mr_steps {
 	uint16_t *stages; /* [S] all stages, those whose gradients are complete first first */
 } mr_steps;
 
-/** Fill @steps. @g is the plan, not lowered yet, as unrolled; @order a topological order of it. Errors: MR_ERESOURCE. */
+/** Fill @steps. @g is the plan, not lowered yet, as unrolled; @order a topological order of it. Errors: MR_ERESOURCE.
+ */
 mr_status mr_lower_eager(const mr_plan *plan, const mr_unroll *g, const uint32_t *order, mr_steps *steps) MR_MUST_USE;
 
 /** Set read on F, R, B, I, W and the version buffers of each stage. */

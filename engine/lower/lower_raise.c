@@ -6,8 +6,8 @@
  * table the target is the time with unlimited buffers. If the plan is slower, then every critical path contains a wait
  * for a buffer (a path without one would be as long with unlimited buffers): follow one from the end, raise the
  * boundary of the first such wait by one, number its buffers anew, and look again. A cycle is treated alike. A boundary
- * is not raised above the micro-batches that pass it. One of many buffers is raised by a 64th at a time: every look is at
- * the whole plan, and where thousands are needed one by one would take minutes.
+ * is not raised above the micro-batches that pass it. One of many buffers is raised by a 64th at a time: every look is
+ * at the whole plan, and where thousands are needed one by one would take minutes.
  */
 #include "lower/lower_internal.h"
 
@@ -210,7 +210,8 @@ static mr_status play(mr_raise *r)
 {
 	size_t n = r->n_costs;
 	double *t = malloc(4 * n * sizeof(*t));
-	mr_status st = t ? play_with(r, t, t + n, t + 2 * n, t + 3 * n) : mr_fail(MR_ERESOURCE, "no memory for %zu cost tables", n);
+	mr_status st = t ? play_with(r, t, t + n, t + 2 * n, t + 3 * n)
+			 : mr_fail(MR_ERESOURCE, "no memory for %zu cost tables", n);
 
 	free(t);
 	return st;

@@ -9,7 +9,8 @@
 mr_status mr_scene_init(mr_scene *s, const mr_plan *plan, uint32_t n_bodies, bool no_barrier)
 {
 	*s = (mr_scene){0};
-	MR_TRY(mr_unroll_create(plan, n_bodies, &(mr_unroll_opts){.no_barrier = no_barrier, .no_storage = true}, &s->g));
+	MR_TRY(mr_unroll_create(plan, n_bodies, &(mr_unroll_opts){.no_barrier = no_barrier, .no_storage = true},
+				&s->g));
 	s->order = malloc(3 * ((size_t)s->g->n_all + 1) * sizeof(*s->order));
 	s->begin = malloc(2 * ((size_t)s->g->n_all + 1) * sizeof(*s->begin));
 	if (!s->order || !s->begin) {
@@ -128,7 +129,8 @@ static void fill_durations(mr_pass *p)
 				mr_instr in = {.op = (uint8_t)(row / 2), .span = 1, .stage = st,
 					       .flags = row % 2 ? MR_INSTR_UPDATE : 0};
 
-				p->duration[((size_t)st * ROWS + row) * p->n + c] = mr_instr_cost(plan, &in, &p->costs[c]);
+				p->duration[((size_t)st * ROWS + row) * p->n + c] =
+					mr_instr_cost(plan, &in, &p->costs[c]);
 				p->hops |= p->costs[c].stage[st].c > 0;
 			}
 }

@@ -50,9 +50,9 @@ mr_status mr_scene_order(mr_scene *s, uint32_t *on_cycle) MR_MUST_USE;
 mr_status mr_scene_order_plain(mr_scene *s) MR_MUST_USE;
 
 /**
- * Under each of @n cost tables, when the last instruction ends (@finish [n]) and by how much the slowest worker advances
- * in the last @span iterations (@advance [n]); @storage: with storage edges, else as if buffers were without limit.
- * Errors: MR_ERESOURCE.
+ * Under each of @n cost tables, when the last instruction ends (@finish [n]) and by how much the slowest worker
+ * advances in the last @span iterations (@advance [n]); @storage: with storage edges, else as if buffers were without
+ * limit. Errors: MR_ERESOURCE.
  */
 mr_status mr_scene_time_all(mr_scene *s, const mr_cost *costs, uint32_t n, uint32_t span, bool storage, double *finish,
 			    double *advance) MR_MUST_USE;

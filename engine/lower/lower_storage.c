@@ -3,7 +3,8 @@
  *
  * What one worker alone takes and gives back (slots; boundaries between two of its own stages) is an interval in its
  * list: the fewest places for such intervals are as many as overlap at once, and giving each interval the lowest free
- * place reaches that. With (micro div pipes) mod n in place of stored numbers, n grows until no two overlapping intervals meet.
+ * place reaches that. With (micro div pipes) mod n in place of stored numbers, n grows until no two overlapping
+ * intervals meet.
  *
  * A boundary between workers has no such order. Its writer fills buffers in the order of its list, its reader gives
  * them back in the order of its own; on first come, first served the k-th content gets the buffer that came back as the
@@ -218,7 +219,8 @@ static void number_both_ends(const mr_unroll *g, const mr_span *s)
 			mr_lower_instr(g, i)->out = (uint16_t)s->place[mr_unroll_micro(g, i)];
 	for (uint32_t i; (i = next_of(&users)) != MR_NO_NODE;) {
 		uint8_t op = g->at[i].in->op;
-		bool reads = s->what == FORWARD ? op == MR_OP_F || op == MR_OP_R : op == MR_OP_B || op == MR_OP_I || op == MR_OP_W;
+		bool reads = s->what == FORWARD ? op == MR_OP_F || op == MR_OP_R
+						: op == MR_OP_B || op == MR_OP_I || op == MR_OP_W;
 
 		if (reads)
 			mr_lower_instr(g, i)->in = (uint16_t)s->place[mr_unroll_micro(g, i)];
@@ -315,11 +317,13 @@ static bool overlaps(const mr_plan *plan)
 	return plan->contract.flush == MR_FLUSH_NONE && mr_plan_steady(plan) > 0;
 }
 
-/* In a repeating plan the R of the last micro-batches lies behind what is unrolled: an F has one when any instance has. */
+/* In a repeating plan the R of the last micro-batches lies behind what is unrolled: an F has one when any instance has.
+ */
 static void mark_drops(const mr_unroll *g)
 {
 	for (uint32_t i = 0; i < g->n_nodes; i++)
-		if (g->at[i].in->op == MR_OP_F && g->recompute[cell(g, g->at[i].in->stage, mr_unroll_micro(g, i))] != MR_NO_NODE)
+		if (g->at[i].in->op == MR_OP_F &&
+		    g->recompute[cell(g, g->at[i].in->stage, mr_unroll_micro(g, i))] != MR_NO_NODE)
 			mr_lower_instr(g, i)->flags |= MR_INSTR_DROP;
 }
 
@@ -339,8 +343,8 @@ static mr_status place_all(mr_plan *plan, const mr_unroll *g, uint32_t *place)
 }
 
 /*
- * Racing: whatever is under way may gather before any one stage, and nothing may make it wait there. The last stage, where B is
- * ready as soon as its F is done, is left alone.
+ * Racing: whatever is under way may gather before any one stage, and nothing may make it wait there. The last stage,
+ * where B is ready as soon as its F is done, is left alone.
  */
 static void make_room(mr_plan *plan)
 {
@@ -359,7 +363,8 @@ mr_status mr_lower_storage(mr_plan *plan)
 	mr_unroll *g;
 	mr_status st;
 
-	/* A run of steps of one stage each may stop and go on anywhere in its finite list: numbers must follow from numbers. */
+	/* A run of steps of one stage each may stop and go on anywhere in its finite list: numbers must follow from
+	 * numbers. */
 	plan->storage = overlaps(plan) || plan->contract.coverage == MR_COVER_BLOCK ? MR_MODULO : MR_STORED;
 	MR_TRY(mr_unroll_create(plan, plan->storage == MR_STORED && steady ? 1 : steady, NULL, &g));
 	mark_drops(g);

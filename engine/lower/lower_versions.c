@@ -1,8 +1,8 @@
 /*
  * lower_versions.c - which version every instruction reads, found by walking the lists.
  *
- * A worker commits its stages' weights (or its ranges of them) in the order of its list, so "latest" at a place of the list
- * is a number.
+ * A worker commits its stages' weights (or its ranges of them) in the order of its list, so "latest" at a place of the
+ * list is a number.
  * For repeating plans the numbers of the unrolled iterations become offsets: field = version - n * commits, taken from
  * the last iteration and compared with all others through the formula of plan.h, whose max(0, .) stands for "before the
  * first commits all is version 0".
@@ -18,14 +18,16 @@
 typedef struct mr_versions {
 	mr_plan *plan;
 	const mr_unroll *g;
-	uint64_t *latest; /* [n_pipes][n_stages] at the place of the walk, by the commits of its worker; only of replicas they differ */
+	uint64_t *latest; /* [n_pipes][n_stages] at the place of the walk, by the commits of its worker; only of
+	                     replicas they differ */
 	uint64_t *read;   /* [n_nodes] */
 	uint64_t *tag;    /* [n_micro] what F at stage 0 read; where reads are held, [n_stages] what the last F read */
 } mr_versions;
 
 static uint64_t *latest_of(const mr_versions *v, const mr_instr *in)
 {
-	return &v->latest[mr_contract_replicates(&v->plan->contract) ? mr_plan_at(v->plan, in->pipe, in->stage) : in->stage];
+	return &v->latest[mr_contract_replicates(&v->plan->contract) ? mr_plan_at(v->plan, in->pipe, in->stage)
+								     : in->stage];
 }
 
 static uint64_t read_of(const mr_versions *v, uint32_t node)
@@ -86,8 +88,8 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 			if (distance >= UINT16_MAX)
 				return mr_fail(MR_ECONFIG, "%s: reads a version %" PRIu64 " commits old",
 					       mr_unroll_name(g, i, name), distance);
-			if (distance >= v->plan->n_versions[in->stage] && !(held && in->op == MR_OP_F && !c->keep_read) &&
-			    !mr_instr_takes_made(v->plan, in))
+			if (distance >= v->plan->n_versions[in->stage] &&
+			    !(held && in->op == MR_OP_F && !c->keep_read) && !mr_instr_takes_made(v->plan, in))
 				v->plan->n_versions[in->stage] = (uint16_t)(distance + 1);
 		}
 		if (in->op == MR_OP_U || in->op == MR_OP_AVG || in->flags & MR_INSTR_UPDATE)
@@ -114,11 +116,13 @@ static mr_status fit(mr_versions *v)
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		if (mr_op_is_compute(g->at[i].in->op))
 			mr_lower_instr(g, i)->read =
-				(int32_t)((int64_t)v->read[i] - (int64_t)g->at[i].n * mr_plan_commits(v->plan, g->at[i].in->stage));
+				(int32_t)((int64_t)v->read[i] -
+					  (int64_t)g->at[i].n * mr_plan_commits(v->plan, g->at[i].in->stage));
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		if (mr_op_is_compute(g->at[i].in->op) && mr_unroll_read(g, i) != v->read[i])
 			return mr_fail(MR_ECONFIG,
-				       "%s: reads version %" PRIu64 " in iteration %u, later ones would make it %" PRIu64,
+				       "%s: reads version %" PRIu64
+				       " in iteration %u, later ones would make it %" PRIu64,
 				       mr_unroll_name(g, i, name), v->read[i], g->at[i].n, mr_unroll_read(g, i));
 	take_aim(v->plan);
 	return MR_OK;

@@ -36,13 +36,15 @@ static mr_status check_move(const rewrite *r, const mr_steal *s)
 	const mr_plan *p = r->plan;
 	size_t at;
 
-	if (s->owner >= p->n_workers || s->thief >= p->n_workers || s->n >= r->n_bodies || s->from >= length(r, s->owner) ||
-	    s->to > length(r, s->thief) || !(mr_plan_list(p, s->owner, MR_BODY)->at[s->from].flags & MR_INSTR_ANY))
-		return mr_fail(MR_EINVAL, "worker %u cannot have taken instruction %u of worker %u in iteration %u", s->thief, s->from,
-			       s->owner, s->n);
+	if (s->owner >= p->n_workers || s->thief >= p->n_workers || s->n >= r->n_bodies ||
+	    s->from >= length(r, s->owner) || s->to > length(r, s->thief) ||
+	    !(mr_plan_list(p, s->owner, MR_BODY)->at[s->from].flags & MR_INSTR_ANY))
+		return mr_fail(MR_EINVAL, "worker %u cannot have taken instruction %u of worker %u in iteration %u",
+			       s->thief, s->from, s->owner, s->n);
 	at = (size_t)s->n * length(r, s->owner) + s->from;
 	if (r->gone[s->owner][at])
-		return mr_fail(MR_EINVAL, "instruction %u of worker %u was taken twice in iteration %u", s->from, s->owner, s->n);
+		return mr_fail(MR_EINVAL, "instruction %u of worker %u was taken twice in iteration %u", s->from,
+			       s->owner, s->n);
 	r->gone[s->owner][at] = true;
 	return MR_OK;
 }
@@ -63,7 +65,9 @@ static mr_status put_taken(rewrite *r, uint16_t w, uint32_t n, uint32_t to)
 			continue;
 		if (s->n != n || s->to != to)
 			return MR_OK;
-		MR_TRY(put(r, w, mr_plan_list(r->flat, s->owner, MR_PROLOGUE)->at[(size_t)n * length(r, s->owner) + s->from]));
+		MR_TRY(put(
+			r, w,
+			mr_plan_list(r->flat, s->owner, MR_PROLOGUE)->at[(size_t)n * length(r, s->owner) + s->from]));
 	}
 	return MR_OK;
 }
@@ -115,7 +119,8 @@ mr_status mr_steal_plan(const mr_plan *plan, uint32_t n_bodies, const mr_steal *
 
 	for (uint16_t w = 0; w < plan->n_workers; w++)
 		if (mr_plan_list(plan, w, MR_PROLOGUE)->n || mr_plan_list(plan, w, MR_EPILOGUE)->n)
-			return mr_fail(MR_EINVAL, "only the W of a plan that is a body alone can have been taken by others");
+			return mr_fail(MR_EINVAL,
+				       "only the W of a plan that is a body alone can have been taken by others");
 	MR_TRY(mr_plan_unroll(plan, n_bodies, &flat));
 	st = mr_plan_unroll(plan, n_bodies, &r.to);
 	r.flat = flat;

@@ -25,8 +25,8 @@ typedef struct mr_proof {
 
 static mr_status wrong(const mr_proof *p, uint16_t s, const mr_instr *in, const char *what, uint64_t x)
 {
-	return mr_fail(MR_ECONFIG, "window %" PRIu64 ", w%u %s m%" PRIu64 ": %s %" PRIu64, p->n, s, mr_op_name((mr_op)in->op),
-		       mr_instr_micro(p->plan, in, p->n), what, x);
+	return mr_fail(MR_ECONFIG, "window %" PRIu64 ", w%u %s m%" PRIu64 ": %s %" PRIu64, p->n, s,
+		       mr_op_name((mr_op)in->op), mr_instr_micro(p->plan, in, p->n), what, x);
 }
 
 /* --- what was under way when the window before ended --- */
@@ -62,7 +62,8 @@ static void find_active(mr_proof *p)
 		for (uint32_t i = 0; i < p->stage[s].l->n; i++) {
 			const mr_instr *in = &p->stage[s].l->at[i];
 
-			if (in->op == MR_OP_B && !(in->flags & (MR_INSTR_PASS | MR_INSTR_KEEP)) && in->micro < p->plan->n_micro)
+			if (in->op == MR_OP_B && !(in->flags & (MR_INSTR_PASS | MR_INSTR_KEEP)) &&
+			    in->micro < p->plan->n_micro)
 				p->active[in->micro] = s;
 		}
 }
@@ -78,17 +79,23 @@ static mr_status check_f(mr_proof *p, uint16_t s, const mr_instr *in)
 	if (in->flags)
 		return wrong(p, s, in, "has flags", in->flags);
 	if (m != g->n_f || g->owes)
-		return wrong(p, s, in, g->owes ? "stands between B and its commit, of micro-batch" : "the next F here is that of micro-batch", g->n_f);
+		return wrong(p, s, in,
+			     g->owes ? "stands between B and its commit, of micro-batch"
+				     : "the next F here is that of micro-batch",
+			     g->n_f);
 	if (m - g->n_b >= plan->n_slots[s])
 		return wrong(p, s, in, "takes one slot more than the stage has:", plan->n_slots[s]);
 	if (read > g->n_b)
 		return wrong(p, s, in, "reads a version where there are only", g->n_b);
 	if (read > m || m - read > plan->contract.max_staleness)
-		return wrong(p, s, in, "its gradient would be older than the contract says:", plan->contract.max_staleness);
+		return wrong(p, s, in,
+			     "its gradient would be older than the contract says:", plan->contract.max_staleness);
 	if (m - read >= plan->n_versions[s]) /* its B reads it when version m is the latest */
-		return wrong(p, s, in, "reads a version that is overwritten before its B: the stage keeps", plan->n_versions[s]);
+		return wrong(p, s, in, "reads a version that is overwritten before its B: the stage keeps",
+			     plan->n_versions[s]);
 	if (in->target < 0 || (s && in->target != p->batch[m % plan->n_stages]))
-		return wrong(p, s, in, "takes another minibatch than stage 0, or none; it says", (uint64_t)(uint32_t)in->target);
+		return wrong(p, s, in, "takes another minibatch than stage 0, or none; it says",
+			     (uint64_t)(uint32_t)in->target);
 	if (s == 0)
 		p->batch[m % plan->n_stages] = in->target;
 	p->read[(size_t)s * plan->n_stages + m % plan->n_stages] = read;
@@ -108,7 +115,8 @@ static mr_status check_b(mr_proof *p, uint16_t s, const mr_instr *in)
 	if (m >= g->n_f)
 		return wrong(p, s, in, "stands before its F, and F done here are", g->n_f);
 	if (mr_instr_read(plan, in, p->n) != p->read[(size_t)s * plan->n_stages + m % plan->n_stages])
-		return wrong(p, s, in, "reads another version than its F, which is", p->read[(size_t)s * plan->n_stages + m % plan->n_stages]);
+		return wrong(p, s, in, "reads another version than its F, which is",
+			     p->read[(size_t)s * plan->n_stages + m % plan->n_stages]);
 	active = p->active[in->micro];
 	if (active == NO_STAGE)
 		return wrong(p, s, in, "updates no stage in any window but", p->n);
@@ -148,7 +156,8 @@ static mr_status check_instr(mr_proof *p, uint16_t s, const mr_instr *in)
 /* Are the messages that @in takes there, and the buffer free into which it writes? */
 static bool is_ready(const mr_proof *p, uint16_t s, const mr_instr *in)
 {
-	const mr_going *before = s ? &p->stage[s - 1] : NULL, *behind = s + 1 < p->plan->n_stages ? &p->stage[s + 1] : NULL;
+	const mr_going *before = s ? &p->stage[s - 1] : NULL,
+		       *behind = s + 1 < p->plan->n_stages ? &p->stage[s + 1] : NULL;
 	uint64_t m = mr_instr_micro(p->plan, in, p->n);
 
 	if (in->op == MR_OP_F)
@@ -179,8 +188,10 @@ static mr_status prove(mr_proof *p, const mr_plan *before, const mr_plan *window
 
 	for (uint16_t s = 0; s < p->plan->n_stages; s++) {
 		if (mr_plan_worker(p->plan, 0, s) != s)
-			return mr_fail(MR_ECONFIG, "stage %u lives on worker %u, and an endless plan has each on the worker of its number", s,
-				       mr_plan_worker(p->plan, 0, s));
+			return mr_fail(
+				MR_ECONFIG,
+				"stage %u lives on worker %u, and an endless plan has each on the worker of its number",
+				s, mr_plan_worker(p->plan, 0, s));
 		p->stage[s].l = mr_plan_list(window, s, MR_BODY);
 	}
 	take_over(p, before);
@@ -196,9 +207,12 @@ static mr_status prove(mr_proof *p, const mr_plan *before, const mr_plan *window
 		const mr_going *g = &p->stage[s];
 
 		if (g->at < g->l->n)
-			return wrong(p, s, &g->l->at[g->at], "waits for what never comes; instructions of its worker before it:", g->at);
+			return wrong(p, s, &g->l->at[g->at],
+				     "waits for what never comes; instructions of its worker before it:", g->at);
 		if (g->n_b != p->end || g->owes)
-			return mr_fail(MR_ECONFIG, "window %" PRIu64 ", w%u: ends at step %" PRIu64 " instead of %" PRIu64, p->n, s, g->n_b, p->end);
+			return mr_fail(MR_ECONFIG,
+				       "window %" PRIu64 ", w%u: ends at step %" PRIu64 " instead of %" PRIu64, p->n, s,
+				       g->n_b, p->end);
 	}
 	return MR_OK;
 }
@@ -215,8 +229,9 @@ mr_status mr_window_check(const mr_plan *plan, const mr_plan *before, uint64_t n
 	p.read = calloc(n_stages * n_stages, sizeof(*p.read));
 	p.active = malloc(plan->n_micro * sizeof(*p.active));
 	p.batch = calloc(n_stages, sizeof(*p.batch));
-	st = p.stage && p.read && p.active && p.batch ? prove(&p, before, window)
-						     : mr_fail(MR_ERESOURCE, "no memory to check a window of %u steps", plan->n_micro);
+	st = p.stage && p.read && p.active && p.batch
+		     ? prove(&p, before, window)
+		     : mr_fail(MR_ERESOURCE, "no memory to check a window of %u steps", plan->n_micro);
 	free(p.stage);
 	free(p.read);
 	free(p.active);

@@ -27,7 +27,8 @@ const mr_dataset_ops *mr_dataset_find(const char *name)
 	return NULL;
 }
 
-mr_status mr_dataset_look(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want, mr_dataset **out)
+mr_status mr_dataset_look(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
+			  mr_dataset **out)
 {
 	const char *missing = mr_values_missing(values);
 	mr_data_want w = *want;
@@ -47,7 +48,8 @@ mr_status mr_dataset_load(mr_dataset *d)
 	return d->ops->load ? d->ops->load(d) : MR_OK;
 }
 
-mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want, mr_dataset **out)
+mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
+			  mr_dataset **out)
 {
 	mr_status st;
 

@@ -3,19 +3,21 @@
  * (the loader that feeds a pipeline lives in run/).
  *
  * A sample is an input of shape `input` and a target of shape `target`. Training sample number g of a run (from 0) is
- * element g mod n of epoch g / n's order, so it is a pure function of (seed, g): nothing to save in a checkpoint. Text: the
- * windows of epoch e start at r_e + k * context, r_e random, and the order of the windows is permuted; one epoch sees each
- * token once. Validation: everything, in file order, no randomness; text in windows of the context length,
- * the remainder that does not fill one is dropped. A source of rows without a validation part evaluates the training rows, and
- * then nothing of it is called validation.
+ * element g mod n of epoch g / n's order, so it is a pure function of (seed, g): nothing to save in a checkpoint. Text:
+ * the windows of epoch e start at r_e + k * context, r_e random, and the order of the windows is permuted; one epoch
+ * sees each token once. Validation: everything, in file order, no randomness; text in windows of the context length,
+ * the remainder that does not fill one is dropped. A source of rows without a validation part evaluates the training
+ * rows, and then nothing of it is called validation.
  *
- * A source opens in two parts, so that its memory can be judged before any of it is taken: open looks at options and files (also
- * through whole files, a piece at a time) and knows all shapes, counts and bytes; load reads or makes the samples, and knows the
- * fingerprint. Files up to a size are read into memory; larger ones are read as samples are asked for.
+ * A source opens in two parts, so that its memory can be judged before any of it is taken: open looks at options and
+ * files (also through whole files, a piece at a time) and knows all shapes, counts and bytes; load reads or makes the
+ * samples, and knows the fingerprint. Files up to a size are read into memory; larger ones are read as samples are
+ * asked for.
  *
- * Thread: open and load on any thread; train and valid are pure functions of the loaded dataset, so any threads may call them at once.
- * They do not allocate: sizes, magic numbers and value ranges are checked by open and load, which report a wrong, truncated or
- * empty file as one sentence, MR_EDATA. Where a file is read on the way and fails, samples are zeros, and mr_dataset_check says why.
+ * Thread: open and load on any thread; train and valid are pure functions of the loaded dataset, so any threads may
+ * call them at once. They do not allocate: sizes, magic numbers and value ranges are checked by open and load, which
+ * report a wrong, truncated or empty file as one sentence, MR_EDATA. Where a file is read on the way and fails, samples
+ * are zeros, and mr_dataset_check says why.
  */
 #ifndef MR_NN_DATASET_H
 #define MR_NN_DATASET_H
@@ -30,7 +32,8 @@ typedef struct mr_data_want {
 	mr_dtype dtype;       /* of float inputs and targets */
 	uint64_t seed;
 	int64_t context;      /* rows of a token sample; 0: the model takes no sequences */
-	const char *base_dir; /* relative paths in the options start here (the config file's folder); NULL: current folder */
+	const char *base_dir; /* relative paths in the options start here (the config file's folder); NULL: current
+	                         folder */
 	uint64_t keep_bytes;  /* files up to this size are read into memory; 0: MR_DATA_KEEP */
 	const char *alphabet; /* text is read with these characters (see mr_dataset); NULL: with those of its own */
 } mr_data_want;
@@ -71,9 +74,12 @@ struct mr_dataset {
 	uint64_t n_valid;     /* samples of an evaluation; 0: there are none */
 	bool trains_only;     /* there is no validation part: an evaluation is of the training samples */
 	/* Text: decoding of tokens for `sample`. NULL where there is none. */
-	const char *(*token_text)(const mr_dataset *d, int32_t token); /* bytes of a token, NUL-terminated, owned by @d */
-	int32_t (*token_of)(const mr_dataset *d, const char *text, size_t *used); /* first token of @text; -1: unknown */
-	/* Text: the bytes that are tokens, in the order of their numbers, two hexadecimal digits each. NULL where there is none. */
+	/* bytes of a token, NUL-terminated, owned by @d */
+	const char *(*token_text)(const mr_dataset *d, int32_t token);
+	/* first token of @text; -1: unknown */
+	int32_t (*token_of)(const mr_dataset *d, const char *text, size_t *used);
+	/* Text: the bytes that are tokens, in the order of their numbers, two hexadecimal digits each. NULL where there
+	 * is none. */
 	const char *alphabet;
 	char *describe;       /* one line for the start table, owned by the dataset */
 	uint64_t fingerprint; /* hash of the data: goes into the manifest. Known behind load */
@@ -83,12 +89,15 @@ struct mr_dataset {
 const mr_dataset_ops *mr_dataset_at(uint32_t i);
 const mr_dataset_ops *mr_dataset_find(const char *name);
 /** Open a source, not yet loaded. */
-mr_status mr_dataset_look(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want, mr_dataset **out) MR_MUST_USE;
+mr_status mr_dataset_look(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
+			  mr_dataset **out) MR_MUST_USE;
 /** Load what is open; what has no load is left alone. */
 mr_status mr_dataset_load(mr_dataset *d) MR_MUST_USE;
 /** Both. */
-mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want, mr_dataset **out) MR_MUST_USE;
-/** The first failure of reading a sample, MR_EDATA with a sentence; MR_OK: all samples so far are right. At any time, on any thread. */
+mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
+			  mr_dataset **out) MR_MUST_USE;
+/** The first failure of reading a sample, MR_EDATA with a sentence; MR_OK: all samples so far are right. At any time,
+ * on any thread. */
 mr_status mr_dataset_check(const mr_dataset *d) MR_MUST_USE;
 void mr_dataset_close(mr_dataset *d);
 

@@ -21,11 +21,12 @@ typedef struct backend {
 } backend;
 
 static const backend backends[] = {
-	{"auto", "dnnl", "what was measured to be fastest: today fused for every operation", FUSED_F32, NULL, FUSED_REFUSAL},
-	{"fused", NULL, "our AVX2 and AVX-512 kernels; oneDNN executes the products that they leave out", FUSED_F32, NULL,
+	{"auto", "dnnl", "what was measured to be fastest: today fused for every operation", FUSED_F32, NULL,
 	 FUSED_REFUSAL},
-	{"onednn", NULL, "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest", ONEDNN_F32, NULL,
-	 FUSED_REFUSAL},
+	{"fused", NULL, "our AVX2 and AVX-512 kernels; oneDNN executes the products that they leave out", FUSED_F32,
+	 NULL, FUSED_REFUSAL},
+	{"onednn", NULL, "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest", ONEDNN_F32,
+	 NULL, FUSED_REFUSAL},
 	{"reference", NULL, "portable C, one thread, sums in textbook order; f32 and f64", &mr_kernels_reference_f32,
 	 &mr_kernels_reference_f64, NULL},
 };
@@ -53,7 +54,8 @@ const mr_kernels *mr_kernels_find(const char *name, mr_dtype dtype)
 	else if (b->f64)
 		(void)mr_fail(MR_ECONFIG, "backend %s computes in f32 or f64, not in %s", name, mr_dtype_name(dtype));
 	else if (!b->f32)
-		(void)mr_fail(MR_ECONFIG, "backend %s with dtype %s: this program was built without oneDNN; use backend reference",
+		(void)mr_fail(MR_ECONFIG,
+			      "backend %s with dtype %s: this program was built without oneDNN; use backend reference",
 			      name, mr_dtype_name(dtype));
 	else
 		(void)mr_fail(MR_ECONFIG, "backend %s cannot be used with dtype %s: %s", name, mr_dtype_name(dtype),

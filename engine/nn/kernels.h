@@ -2,18 +2,19 @@
  * kernels.h - the arithmetic that layers and optimizers are written against: one table, which each backend fills.
  *
  *	reference   f32 and f64: portable C, single-threaded, the textbook order of every sum (nn/kernels/reference)
- *	fused       f32: our kernels for AVX2 and AVX-512, and oneDNN for the products that they leave out (nn/kernels/fused)
+ *	fused       f32: our kernels for AVX2 and AVX-512, and oneDNN for the products that they leave out
+ *	            (nn/kernels/fused)
  *	onednn      f32: oneDNN's primitives wherever it has one, and fused for the rest (nn/kernels/onednn)
  *
  * Layers know only the table. nn/kernels.def lists the operations.
  *
- * A context belongs to one worker's leader thread: it is created on that thread, with its team's thread count, and used by
- * it alone. It caches primitives by shape (op, shape, threads, ISA: never by the place in the pipeline), so the first call
- * with a shape may allocate and compile; later ones neither allocate nor lock in our code. All matrices are row-major.
- * Determinism: same arguments, same context settings, same bits.
+ * A context belongs to one worker's leader thread: it is created on that thread, with its team's thread count, and used
+ * by it alone. It caches primitives by shape (op, shape, threads, ISA: never by the place in the pipeline), so the
+ * first call with a shape may allocate and compile; later ones neither allocate nor lock in our code. All matrices are
+ * row-major. Determinism: same arguments, same context settings, same bits.
  *
- * "add": false writes the result, true adds it to what is there: dst + result with one rounding, or, for products, the chain of
- * multiply-adds begun at dst. Which of the two depends on the shape alone.
+ * "add": false writes the result, true adds it to what is there: dst + result with one rounding, or, for products, the
+ * chain of multiply-adds begun at dst. Which of the two depends on the shape alone.
  */
 #ifndef MR_NN_KERNELS_H
 #define MR_NN_KERNELS_H
@@ -25,34 +26,41 @@ typedef enum mr_act { MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU /* tanh form */ } mr
 
 typedef struct mr_kctx mr_kctx; /* each backend has its own body */
 
-/* C[m,n] (+)= op(A)[m,k] * op(B)[k,n], then + bias[n], then act or + addend. op transposes when ta (A stored [k,m]) or tb (B stored
- * [n,k]). Leading dimensions are the stored row lengths; all matrices dense (lda = k or m, ldb = n or k, ldc = n). */
+/* C[m,n] (+)= op(A)[m,k] * op(B)[k,n], then + bias[n], then act or + addend. op transposes when ta (A stored [k,m]) or
+ * tb (B stored [n,k]). Leading dimensions are the stored row lengths; all matrices dense (lda = k or m, ldb = n or k,
+ * ldc = n). */
 typedef struct mr_gemm {
 	int64_t m, n, k;
 	bool ta, tb;
 	bool add;    /* beta = 1; excludes bias and act; holds for the sums as well */
 	bool bias;
 	mr_act act;  /* applied to C; with MR_ACT_GELU what act_backward wants of it goes to @aux */
-	void *colsum_a, *colsum_b; /* with ta alone, [m] and [n]: column sums of A and B as stored, the bits of colsum; or NULL */
-	mr_act fuse_act_backward;     /* C is the gradient of this activation's output, and becomes that of its input: last of all act_backward(through,
-	                       through_aux, C), with the same bits. Excludes ta, add, bias, act and addend. NONE: nothing */
+	void *colsum_a, *colsum_b; /* with ta alone, [m] and [n]: column sums of A and B as stored, the bits of colsum;
+	                              or NULL */
+	mr_act fuse_act_backward;     /* C is the gradient of this activation's output, and becomes that of its input:
+	                                 last of all act_backward(through, through_aux, C), with the same bits. Excludes
+	                                 ta, add, bias, act and addend. NONE: nothing */
 	const void *fuse_act_backward_aux;
-	const void *addend; /* [m, n], not C: added last, with the bits of `sum` afterwards; excludes ta, add and act. NULL: nothing */
+	const void *addend; /* [m, n], not C: added last, with the bits of `sum` afterwards; excludes ta, add and act.
+	                       NULL: nothing */
 } mr_gemm;
 
-/* Causal multi-head attention without its projections. qkv [samples*T, 3C]: q, k, v side by side, each heads * dim wide. */
+/* Causal multi-head attention without its projections. qkv [samples*T, 3C]: q, k, v side by side, each heads * dim
+ * wide. */
 typedef struct mr_attn {
 	int64_t samples, t, heads, dim; /* C = heads * dim; scale 1/sqrt(dim) */
 } mr_attn;
 
-/* Which random numbers a dropout mask uses: independent of pipeline, cut and micro-batch (base/rng.h, MR_RNG_DROPOUT). */
+/* Which random numbers a dropout mask uses: independent of pipeline, cut and micro-batch (base/rng.h, MR_RNG_DROPOUT).
+ */
 typedef struct mr_mask_key {
 	uint64_t seed;
 	uint64_t first_sample; /* global number of row 0's sample */
 	uint32_t layer;        /* number of the layer in the model */
 } mr_mask_key;
 
-/* The rules by which steps go: MR_STEP_SGD, MR_STEP_MOMENTUM, ..., each stated by an optimizer's file (nn/optim/optim.def). */
+/* The rules by which steps go: MR_STEP_SGD, MR_STEP_MOMENTUM, ..., each stated by an optimizer's file
+ * (nn/optim/optim.def). */
 typedef enum mr_step_kind {
 #define MR_OPTIM_LIST
 #define MR_OPTIM(id)
@@ -65,8 +73,8 @@ typedef enum mr_step_kind {
 } mr_step_kind;
 
 /*
- * One optimizer step of one tensor, elementwise, without its gradient g. Per element g' = g gscale, and with w from @src,
- * the result to @dst (which may be @src):
+ * One optimizer step of one tensor, elementwise, without its gradient g. Per element g' = g gscale, and with w from
+ * @src, the result to @dst (which may be @src):
  *
  *	sgd       w = w (1 - decay) - lr g'
  *	momentum  m = mu m + g';  w = w (1 - decay) - lr (nesterov ? g' + mu m : m)
@@ -97,16 +105,16 @@ typedef struct mr_gemm_rows {
 typedef enum mr_averaging_kind { MR_AVERAGING_MEAN, MR_AVERAGING_OUTER, MR_AVERAGING_PULL } mr_averaging_kind;
 
 /*
- * @n copies x_r of the weights brought together, elementwise. In f64 whatever the type, each sum, product and quotient rounded by
- * itself, copies added in ascending order; mean(x) is that sum / n. x_r comes from src[r], what becomes of it goes to dst[r] (which
- * may be src[r]):
+ * @n copies x_r of the weights brought together, elementwise. In f64 whatever the type, each sum, product and quotient
+ * rounded by itself, copies added in ascending order; mean(x) is that sum / n. x_r comes from src[r], what becomes of
+ * it goes to dst[r] (which may be src[r]):
  *
  *	mean   x_r = mean(x)
  *	outer  d = reference - mean(x);  velocity = mu velocity + d;  x_r = reference = reference - lr (d + mu velocity)
  *	pull   before = mean(x);  x_r -= alpha (x_r - reference);  reference += before - mean;  mean = mean(x)
  *
- * with a velocity of 0 where there is none (NULL), and the x_r of the last mean as they were stored. Fields that the kind does not
- * name are not read. Every backend gives the same bits.
+ * with a velocity of 0 where there is none (NULL), and the x_r of the last mean as they were stored. Fields that the
+ * kind does not name are not read. Every backend gives the same bits.
  */
 typedef struct mr_averaging {
 	mr_averaging_kind kind;
@@ -117,7 +125,8 @@ typedef struct mr_averaging {
 	double alpha, lr, mu;
 } mr_averaging;
 
-/* Work on elements [lo, hi). Several ranges are worked on at once; what becomes of an element must not depend on its range. */
+/* Work on elements [lo, hi). Several ranges are worked on at once; what becomes of an element must not depend on its
+ * range. */
 typedef void mr_range_fn(const void *args, int64_t lo, int64_t hi);
 
 typedef struct mr_kernels {
@@ -130,8 +139,8 @@ typedef struct mr_kernels {
 } mr_kernels;
 
 /**
- * The table of the backend that a configuration calls @backend, for @dtype; NULL with a sentence in mr_error_text() when there is
- * none (fused with f64, or a build without oneDNN). "auto" and its old name "dnnl" stand for fused.
+ * The table of the backend that a configuration calls @backend, for @dtype; NULL with a sentence in mr_error_text()
+ * when there is none (fused with f64, or a build without oneDNN). "auto" and its old name "dnnl" stand for fused.
  */
 const mr_kernels *mr_kernels_find(const char *backend, mr_dtype dtype);
 

@@ -1,13 +1,13 @@
 /*
  * layer.h - what a layer is: one operation with parameters, as a table of functions.
  *
- * A layer is one file in nn/layers that fills one mr_layer_ops and one line in nn/layers/layers.def. It is written once,
- * against mr_kernels. It owns no memory: whoever calls it hands it every buffer, sized by needs(). Backward comes in halves:
- * I (backward_input) gives the gradient of the inputs, W (backward_weight) that of the parameters; full B is I then W with
- * the same buffers, to the bit.
+ * A layer is one file in nn/layers that fills one mr_layer_ops and one line in nn/layers/layers.def. It is written
+ * once, against mr_kernels. It owns no memory: whoever calls it hands it every buffer, sized by needs(). Backward comes
+ * in halves: I (backward_input) gives the gradient of the inputs, W (backward_weight) that of the parameters; full B is
+ * I then W with the same buffers, to the bit.
  *
- * Buffers of one micro-batch: aux_i lives from F to I, aux_w from F to W, kept from I to W, scratch during one call. The
- * flags in mr_layer_needs say which of x, y and dy the backward halves read again.
+ * Buffers of one micro-batch: aux_i lives from F to I, aux_w from F to W, kept from I to W, scratch during one call.
+ * The flags in mr_layer_needs say which of x, y and dy the backward halves read again.
  */
 #ifndef MR_NN_LAYER_H
 #define MR_NN_LAYER_H
@@ -59,8 +59,10 @@ static inline int64_t mr_param_count(const mr_param_spec *p)
 
 typedef struct mr_layer_needs {
 	size_t aux_i, aux_w, kept, scratch;        /* bytes for one micro-batch */
-	bool x_i, x_w, y_i, y_w, dy_w;             /* forward input / output read by I / W; upstream gradient read by W */
-	bool kept_is_dy;                           /* kept may lie in dy's place: it is as large, and W does not read dy */
+	bool x_i, x_w, y_i, y_w, dy_w;             /* forward input / output read by I / W; upstream gradient read by W
+	                                              */
+	bool kept_is_dy;                           /* kept may lie in dy's place: it is as large, and W does not read dy
+	                                              */
 	double flops_f, flops_i, flops_w;          /* floating-point operations, multiply-add = 2 */
 } mr_layer_needs;
 
@@ -72,28 +74,36 @@ typedef struct mr_layer_call {
 	mr_shape out;
 	int64_t samples;
 	const void *x[MR_LAYER_INPUTS];
-	const void *addend;        /* as large as y, not y: F of a layer that adds() writes its output plus this. NULL: its output */
+	const void *addend;        /* as large as y, not y: F of a layer that adds() writes its output plus this. NULL:
+	                              its output */
 	void *y;                   /* F writes; a loss layer has none */
 	const void *dy;            /* gradient of y; a loss layer has none */
 	void *dx[MR_LAYER_INPUTS]; /* NULL: not wanted (the model's input) */
 	bool dx_add[MR_LAYER_INPUTS];
-	mr_act fuse_act_backward;            /* I of a layer whose ops->produces_dz: dx[0] is to be the dz of the layer in front, which has this */
-	const void *fuse_act_backward_aux;   /* activation; of that layer aux_i, or y where it has none. Not with dx_add. NONE: dx[0] as it is */
-	bool dy_is_pre_activation;             /* such a layer with an activation: dy has come through it so, and kept is dy */
+	mr_act fuse_act_backward;            /* I of a layer whose ops->produces_dz: dx[0] is to be the dz of the layer
+	                                        in front, which has this */
+	const void *fuse_act_backward_aux;   /* activation; of that layer aux_i, or y where it has none. Not with
+	                                        dx_add. NONE: dx[0] as it is */
+	bool dy_is_pre_activation;             /* such a layer with an activation: dy has come through it so, and kept
+	                                          is dy */
 	const void *const *w;      /* parameters, in the order of params() */
 	void *const *dw;           /* their gradients */
 	bool dw_add;               /* false: first micro-batch of the sum, overwrite */
-	const mr_sparse_rows *sparse_rows;         /* not NULL, for a layer with ops->sparse_rows: parameter 0 is tied, and this call has its part of the step
-	                              (nn/sparse_rows.h). With a step and not with dw_add; dw[0] is room for the head, and not the embedding's */
-	const mr_step *step;       /* one a parameter: W completes the sum, and its caller then steps. W carries out those that
-	                              ops->steps names, and may leave anything in their dw. One whose dst is NULL is not taken. NULL: the
-	                              gradient is all */
-	double *sumsq;             /* one a parameter, with step: each gradient is made whole first, and the sum of its squares noted here,
-	                              before its step, which has the same bits; layers never see such a call. NULL: nobody asks */
+	const mr_sparse_rows *sparse_rows; /* not NULL, for a layer with ops->sparse_rows: parameter 0 is tied,
+	                                              and this call has its part of the step (nn/sparse_rows.h). With a
+	                                              step and not with dw_add; dw[0] is room for the head, and
+	                                              not the embedding's */
+	const mr_step *step;       /* one a parameter: W completes the sum, and its caller then steps. W carries out
+	                              those that ops->steps names, and may leave anything in their dw. One whose dst is
+	                              NULL is not taken. NULL: the gradient is all */
+	double *sumsq;             /* one a parameter, with step: each gradient is made whole first, and the sum of its
+	                              squares noted here, before its step, which has the same bits; layers never see
+	                              such a call. NULL: nobody asks */
 	void *aux_i, *aux_w, *kept, *scratch;
 	const void *target;        /* loss layers: [samples * rows] int32 or [samples * rows, cols] of the dtype */
 	double *loss;              /* loss layers: mean over the micro-batch's samples (tokens) */
-	uint64_t *right;           /* loss layers that judge: rows whose class has the largest score. NULL: they are not counted */
+	uint64_t *right;           /* loss layers that judge: rows whose class has the largest score. NULL: they are not
+	                              counted */
 	bool train;                /* false: dropout off */
 	mr_mask_key mask;          /* dropout */
 } mr_layer_call;
@@ -103,35 +113,41 @@ typedef struct mr_layer_ops {
 	const char *summary;
 	uint8_t n_in;
 	bool loss;           /* ends a model: overwrites x[0] by its gradient in F and has no output */
-	bool judges;         /* a loss over classes, which also counts the rows that it finds right (mr_layer_call.right) */
-	bool identity_backward;      /* the gradient of every input is dy itself (residual): the caller may alias the buffers, and then
-	                        does not call backward_input */
+	bool judges;         /* a loss over classes, which also counts the rows that it finds right
+	                        (mr_layer_call.right) */
+	bool identity_backward;      /* the gradient of every input is dy itself (residual): the caller may alias the
+	                                buffers, and then does not call backward_input */
 	bool is_sum;         /* y = x[0] + x[1], which a layer that adds() may have done before */
-	bool produces_dz;       /* linear: I knows mr_layer_call.fuse_act_backward and, where cfg.act is an activation, dy_is_pre_activation. The bits are the same */
-	/** Shape of the output for these inputs, or MR_ECONFIG with a sentence. Loss layers check and leave @out as input 0. */
+	bool produces_dz;       /* linear: I knows mr_layer_call.fuse_act_backward and, where cfg.act is an activation,
+	                           dy_is_pre_activation. The bits are the same */
+	/** Shape of the output for these inputs, or MR_ECONFIG with a sentence. Loss layers check and leave @out as
+	 * input 0. */
 	mr_status (*shape)(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out);
 	/** Loss layers: does a target of this shape fit input 0 of shape @in? Else MR_ECONFIG. Others: NULL. */
 	mr_status (*target)(const mr_layer_cfg *cfg, mr_shape in, mr_shape target);
-	/** Fills @spec, returns how many parameters. NULL: none. A suffix with a dot is a whole name (planner/graph.h). */
+	/** Fills @spec, returns how many parameters. NULL: none. A suffix with a dot is a whole name (planner/graph.h).
+	 */
 	uint32_t (*params)(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS]);
 	/** Fills all of @out. FLOPs are those of matrix products and attention only (model FLOPs). @k may be NULL: the
 	 * flags and FLOPs are then filled, and the sizes are 0. */
-	void (*needs)(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k, mr_layer_needs *out);
+	void (*needs)(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
+		      mr_layer_needs *out);
 	mr_status (*forward)(const mr_layer_call *c);
-	/** May forward be given mr_layer_call.addend? It gives the bits of a sum afterwards, and none of the backward halves reads y. NULL:
-	 * no. */
+	/** May forward be given mr_layer_call.addend? It gives the bits of a sum afterwards, and none of the backward
+	 * halves reads y. NULL: no. */
 	bool (*adds)(const mr_layer_cfg *cfg);
 	/** Called once for every micro-batch that goes backward, even when no dx is wanted: it also fills kept. */
 	mr_status (*backward_input)(const mr_layer_call *c);
 	mr_status (*backward_weight)(const mr_layer_call *c); /* NULL: no parameters. Reads no weight */
-	/** backward_input and then backward_weight, with their bits, for a layer where both read the same. NULL: there is nothing to gain. */
+	/** backward_input and then backward_weight, with their bits, for a layer where both read the same. NULL: there
+	 * is nothing to gain. */
 	mr_status (*backward)(const mr_layer_call *c);
-	/** The same of @n (2 to MR_LAYER_SPAN) micro-batches at once: @c[j] are their calls as backward_weight would get them one
-	 * after the other (c[0] begins the sum or adds to it, the others add, the last one has the step), and the bits are those.
-	 * NULL: there is nothing to gain. */
+	/** The same of @n (2 to MR_LAYER_SPAN) micro-batches at once: @c[j] are their calls as backward_weight would
+	 * get them one after the other (c[0] begins the sum or adds to it, the others add, the last one has the step),
+	 * and the bits are those. NULL: there is nothing to gain. */
 	mr_status (*backward_weights)(const mr_layer_call *c, uint32_t n);
-	uint32_t steps;      /* bit j: given mr_layer_call.step, backward_weight carries out the step of parameter j itself, which
-	                        is of any use where the gradient can go into it without being written */
+	uint32_t steps;      /* bit j: given mr_layer_call.step, backward_weight carries out the step of parameter j
+	                        itself, which is of any use where the gradient can go into it without being written */
 	mr_sparse_rows_role sparse_rows;     /* its part when backward_weight is given mr_layer_call.sparse_rows */
 } mr_layer_ops;
 

@@ -60,7 +60,8 @@ void mr_mitigate_correct(const mr_mitigate *m, const mr_mitigate_call *c, const 
 	k->ranges(kc, c->n, correct_range, &(work){.m = m, .c = c, .g = g});
 }
 
-void mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc, const void *made)
+void mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
+			const void *made)
 {
 	k->ranges(kc, c->n, follow_range, &(work){.m = m, .c = c, .made = made});
 }

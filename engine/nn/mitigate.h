@@ -1,12 +1,13 @@
 /*
  * mitigate.h - what helps against stale gradients: one file in nn/mitigate, one line in mitigate.def.
  *
- * A gradient is `age` commits old when it was made with weights that lie so many commits behind those that it is added to. Where a
- * plan never flushes, stage s has a steady age that follows from the plan, tau; the first commits are younger. A mitigation does
- * any of three things, all at the commit of a stage:
+ * A gradient is `age` commits old when it was made with weights that lie so many commits behind those that it is added
+ * to. Where a plan never flushes, stage s has a steady age that follows from the plan, tau; the first commits are
+ * younger. A mitigation does any of three things, all at the commit of a stage:
  *	settle     the coefficients of the optimizer, once a stage, from tau;
  *	rate       a factor on the learning rate, from the age of the commit in hand;
- *	correct    the gradient itself, from the weights then and now and from a tensor of its own, which `follow` brings up to date.
+ *	correct    the gradient itself, from the weights then and now and from a tensor of its own, which `follow`
+ *	           brings up to date.
  * With age 0 every one of them leaves everything as it is, to the bit. No arithmetic of a mitigation depends on time.
  */
 #ifndef MR_NN_MITIGATE_H
@@ -57,7 +58,8 @@ struct mr_mitigate {
 	double strength, memory, limit;
 	bool adaptive;
 	bool predicts; /* F, and the B that goes with it, work on weights moved on by tau steps (plan.h, mr_predict) */
-	uint32_t slow_start; /* commits over which a stage's rate rises from lr / tau to lr, as plan.h has it; 0: none */
+	uint32_t slow_start; /* commits over which a stage's rate rises from lr / tau to lr, as plan.h has it; 0: none
+	                        */
 };
 
 const mr_mitigate_ops *mr_mitigate_at(uint32_t i);
@@ -67,11 +69,12 @@ const mr_mitigate_ops *mr_mitigate_find(const char *name);
 void mr_mitigate_init(mr_mitigate *m, const mr_mitigate_ops *ops, const mr_values *values);
 
 /**
- * m->ops->correct and m->ops->follow, of which there must be one, over all elements, on the threads of @kc's team: element by element,
- * so the bits are those of one thread. Thread: @kc's leader.
+ * m->ops->correct and m->ops->follow, of which there must be one, over all elements, on the threads of @kc's team:
+ * element by element, so the bits are those of one thread. Thread: @kc's leader.
  */
 void mr_mitigate_correct(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc, void *g);
-void mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc, const void *made);
+void mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
+			const void *made);
 
 /** Is @ops the one that does nothing? */
 bool mr_mitigate_is_none(const mr_mitigate_ops *ops);

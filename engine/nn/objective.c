@@ -17,7 +17,8 @@ static mr_status check(const mr_objective_spec *spec, const mr_dataset *data)
 
 	for (uint32_t b = 0; b < spec->n_blocks; b++)
 		sum += spec->block[b];
-	if (data->input.tokens || data->input.rows != 1 || data->target.tokens || data->target.rows != 1 || data->target.cols != 1)
+	if (data->input.tokens || data->input.rows != 1 || data->target.tokens || data->target.rows != 1 ||
+	    data->target.cols != 1)
 		return mr_fail(MR_ECONFIG, "an objective needs rows of numbers with one number each as target");
 	if (sum != data->input.cols)
 		return mr_fail(MR_ECONFIG, "the blocks have %lld coordinates, the data %lld", (long long)sum,
@@ -39,7 +40,8 @@ static mr_status allocate(mr_objective *o)
 	o->residual = calloc(o->n, sizeof(double));
 	o->g = calloc(o->d, sizeof(double));
 	if (!o->first || !o->x || !o->y || !o->w || !o->share || !o->residual || !o->g)
-		return mr_fail(MR_ERESOURCE, "no memory to evaluate the objective on %llu rows", (unsigned long long)o->n);
+		return mr_fail(MR_ERESOURCE, "no memory to evaluate the objective on %llu rows",
+			       (unsigned long long)o->n);
 	return MR_OK;
 }
 

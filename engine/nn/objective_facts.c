@@ -1,9 +1,10 @@
 /*
  * objective_facts.c - what the theory knows about an objective: the smoothness L and the minimum f*.
  *
- * L: Lanczos on X^T X / n, or on X X^T / n when there are fewer rows than coordinates (the same largest eigenvalue). Every new
- * vector is orthogonalised against all before it, twice, so the tridiagonal matrix has no ghosts; its largest eigenvalue comes
- * from bisection on Sturm counts. f*: Newton steps, each solved by conjugate gradients, halved while they do not help.
+ * L: Lanczos on X^T X / n, or on X X^T / n when there are fewer rows than coordinates (the same largest eigenvalue).
+ * Every new vector is orthogonalised against all before it, twice, so the tridiagonal matrix has no ghosts; its largest
+ * eigenvalue comes from bisection on Sturm counts. f*: Newton steps, each solved by conjugate gradients, halved while
+ * they do not help.
  *
  * Source: Golub and Van Loan, Matrix computations, 4th ed., sections 10.1, 8.4, 11.3.
  */
@@ -148,7 +149,8 @@ mr_status mr_objective_smoothness(const mr_objective *o, double *out)
 	free(l.a);
 	free(l.b);
 	if (!(eigenvalue >= 0) || !l.q)
-		return mr_fail(MR_ERESOURCE, "no memory for the largest eigenvalue of %llu rows", (unsigned long long)o->n);
+		return mr_fail(MR_ERESOURCE, "no memory for the largest eigenvalue of %llu rows",
+			       (unsigned long long)o->n);
 	*out = o->kind == MR_OBJECTIVE_QUADRATIC ? eigenvalue : eigenvalue / 4 + o->l2;
 	return MR_OK;
 }

@@ -1,9 +1,9 @@
 /*
  * optim.h - what an optimizer is: one file in nn/optim, one line in optim.def.
  *
- * A step goes out of place: it reads the latest weights at @src and writes the next version at @dst (which may be @src), so
- * stashing a version costs no copy. State belongs to the latest version only. Scalars are computed in f64 in every dtype.
- * Constants and forms: PyTorch's, with decoupled decay for all of them (w *= 1 - lr wd, first).
+ * A step goes out of place: it reads the latest weights at @src and writes the next version at @dst (which may be
+ * @src), so stashing a version costs no copy. State belongs to the latest version only. Scalars are computed in f64 in
+ * every dtype. Constants and forms: PyTorch's, with decoupled decay for all of them (w *= 1 - lr wd, first).
  */
 #ifndef MR_NN_OPTIM_H
 #define MR_NN_OPTIM_H
@@ -15,7 +15,8 @@
 
 typedef struct mr_optim mr_optim;
 
-/* A tensor as the hidden matrix that it is: the weight of a layer between the embedding and the head, stored [rows, cols]. */
+/* A tensor as the hidden matrix that it is: the weight of a layer between the embedding and the head, stored [rows,
+ * cols]. */
 typedef struct mr_optim_matrix {
 	int64_t rows, cols; /* 0: no hidden matrix */
 	bool out_first;     /* a row for each output, instead of a column */
@@ -30,14 +31,16 @@ typedef struct mr_optim_call {
 	double gscale;   /* 1 / count of summed micro-batches, times the clipping factor */
 	bool decay;      /* this tensor takes weight decay */
 	mr_optim_matrix matrix;
-	void *work;      /* work_bytes(&matrix) bytes, aligned to cache lines; only for optimizers that have step_matrix */
+	void *work;      /* work_bytes(&matrix) bytes, aligned to cache lines; only for optimizers that have step_matrix
+	                    */
 } mr_optim_call;
 
 /* Where a prediction of later weights goes: along what the last step went along, times the rate. */
 typedef enum mr_along {
 	MR_ALONG_NOTHING,  /* no direction is kept: predictions are refused */
 	MR_ALONG_MOMENTUM, /* state 0 */
-	MR_ALONG_ADAM,     /* the corrected mean over the root of the corrected mean of squares: states 0 and 1, as fill() has them */
+	MR_ALONG_ADAM,     /* the corrected mean over the root of the corrected mean of squares: states 0 and 1, as
+	                      fill() has them */
 } mr_along;
 
 typedef struct mr_optim_ops {
@@ -49,12 +52,13 @@ typedef struct mr_optim_ops {
 	mr_along along;
 	bool blends;                   /* fill() heeds mr_optim.blends */
 	bool looks_ahead;              /* Nesterov's step on the mean of memory b1 */
-	bool suffers;                  /* published runs got worse with stale gradients: warn where nothing is done about them */
+	bool suffers;                  /* published runs got worse with stale gradients: warn where nothing is done
+	                                  about them */
 	void (*init)(mr_optim *o, const mr_values *values);
 	/** The call as a step that kernels carry out: alone, or right behind the product that makes the gradient. */
 	void (*fill)(const mr_optim *o, const mr_optim_call *c, mr_step *out);
-	/** Optimizers that need all of a matrix's gradient at once: the step of a hidden matrix, and the memory that it works in.
-	 * Both NULL for those that go element by element. Errors: MR_EDNN, MR_ERESOURCE. */
+	/** Optimizers that need all of a matrix's gradient at once: the step of a hidden matrix, and the memory that it
+	 * works in. Both NULL for those that go element by element. Errors: MR_EDNN, MR_ERESOURCE. */
 	mr_status (*step_matrix)(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc,
 				 const void *g);
 	size_t (*work_bytes)(const mr_optim_matrix *m, mr_dtype t);
@@ -86,8 +90,8 @@ static inline bool mr_optim_elementwise(const mr_optim *o)
 mr_status mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc, int64_t n,
 			const void *g) MR_MUST_USE;
 
-/* Learning rate as a function of the commit number: linear warm-up to base over `warmup` commits, then constant, or cosine or
- * linear decay to base * min_ratio at commit `total`, and that value afterwards. */
+/* Learning rate as a function of the commit number: linear warm-up to base over `warmup` commits, then constant, or
+ * cosine or linear decay to base * min_ratio at commit `total`, and that value afterwards. */
 typedef enum mr_lr_kind { MR_LR_CONSTANT, MR_LR_COSINE, MR_LR_LINEAR } mr_lr_kind;
 
 typedef struct mr_lr {

@@ -4,7 +4,8 @@
 
 #include "base/size.h"
 
-/* Rows of the parameter for each token, from which it pays: with fewer, the rows that are made and stepped twice cost what is saved. */
+/* Rows of the parameter for each token, from which it pays: with fewer, the rows that are made and stepped twice cost
+ * what is saved. */
 #define ROWS_PER_TOKEN 4
 
 bool mr_sparse_rows_pays(int64_t tokens, int64_t rows)
@@ -17,7 +18,8 @@ static void *take(mr_arena *a, int64_t n, size_t each)
 	return mr_arena_take(a, (size_t)n * each, MR_CACHE_LINE);
 }
 
-void mr_sparse_rows_layout(mr_sparse_rows *f, mr_arena *a, mr_dtype dtype, int64_t tokens, int64_t rows, int64_t cols, int64_t batch)
+void mr_sparse_rows_layout(mr_sparse_rows *f, mr_arena *a, mr_dtype dtype, int64_t tokens, int64_t rows, int64_t cols,
+			   int64_t batch)
 {
 	size_t each = mr_dtype_bytes(dtype);
 
@@ -50,7 +52,8 @@ void mr_sparse_rows_find(mr_sparse_rows *f, const int32_t *token, int64_t tokens
 	}
 }
 
-/* Rows from one place to another, the rows of one of the two side by side; a row belongs to the range where its first number lies. */
+/* Rows from one place to another, the rows of one of the two side by side; a row belongs to the range where its first
+ * number lies. */
 typedef struct moving {
 	const mr_sparse_rows *f;
 	const char *from[3]; /* NULL: there is none */
@@ -69,14 +72,18 @@ static void move_rows(const void *args, int64_t lo, int64_t hi)
 
 		for (int t = 0; t < 3; t++)
 			if (m->from[t])
-				memcpy(m->to[t] + (m->back ? home : aside), m->from[t] + (m->back ? aside : home), m->bytes);
+				memcpy(m->to[t] + (m->back ? home : aside), m->from[t] + (m->back ? aside : home),
+				       m->bytes);
 	}
 }
 
-mr_status mr_sparse_rows_product(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
-			 const mr_step *s)
+mr_status mr_sparse_rows_product(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc, const mr_gemm *g,
+				 const void *a, const void *b, void *c, const mr_step *s)
 {
-	moving m = {.f = f, .from = {s->src, s->m, s->v}, .to = {f->w, f->m, f->v}, .bytes = (size_t)f->cols * mr_dtype_bytes(k->dtype)};
+	moving m = {.f = f,
+		    .from = {s->src, s->m, s->v},
+		    .to = {f->w, f->m, f->v},
+		    .bytes = (size_t)f->cols * mr_dtype_bytes(k->dtype)};
 	mr_gemm_rows r = {.n = f->n, .row = f->row, .out = f->first, .room = f->room};
 
 	k->ranges(kc, f->n * f->cols, move_rows, &m);
@@ -85,7 +92,8 @@ mr_status mr_sparse_rows_product(const mr_sparse_rows *f, const mr_kernels *k, m
 
 void mr_sparse_rows_add(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc)
 {
-	moving out = {.f = f, .from = {f->whole}, .to = {f->first}, .bytes = (size_t)f->cols * mr_dtype_bytes(k->dtype)};
+	moving out = {
+		.f = f, .from = {f->whole}, .to = {f->first}, .bytes = (size_t)f->cols * mr_dtype_bytes(k->dtype)};
 	moving back = {.f = f, .from = {f->last}, .to = {f->whole}, .back = true, .bytes = out.bytes};
 
 	k->ranges(kc, f->n * f->cols, move_rows, &out);
@@ -96,7 +104,8 @@ void mr_sparse_rows_add(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *k
 void mr_sparse_rows_step(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc, const mr_step *s)
 {
 	mr_step aside = *s;
-	moving m = {.f = f, .to = {s->dst, s->m, s->v}, .back = true, .bytes = (size_t)f->cols * mr_dtype_bytes(k->dtype)};
+	moving m = {
+		.f = f, .to = {s->dst, s->m, s->v}, .back = true, .bytes = (size_t)f->cols * mr_dtype_bytes(k->dtype)};
 
 	m.from[0] = aside.src = aside.dst = f->w;
 	m.from[1] = aside.m = s->m ? f->m : NULL;

@@ -1,9 +1,9 @@
 /*
  * tensor.h - element types and the shape that a value has for one sample.
  *
- * Tensors are plain row-major arrays. What an element is depends on the tensor's class (mr_types, one set for a run); token and
- * label arrays are int32. A value that flows between layers has up to four dimensions a sample and can be seen as a matrix
- * [samples * rows, cols]: rows per sample (1 for an mlp, the context length for a gpt), cols features.
+ * Tensors are plain row-major arrays. What an element is depends on the tensor's class (mr_types, one set for a run);
+ * token and label arrays are int32. A value that flows between layers has up to four dimensions a sample and can be
+ * seen as a matrix [samples * rows, cols]: rows per sample (1 for an mlp, the context length for a gpt), cols features.
  */
 #ifndef MR_NN_TENSOR_H
 #define MR_NN_TENSOR_H
@@ -20,8 +20,8 @@ static inline size_t mr_dtype_bytes(mr_dtype t)
 }
 
 /*
- * The types of a run by class of tensor. Gradients are those of parameters, single and summed; the gradient of an activation
- * is stored as activations are. The state is the optimizer's, and what corrections and predictions of steps
+ * The types of a run by class of tensor. Gradients are those of parameters, single and summed; the gradient of an
+ * activation is stored as activations are. The state is the optimizer's, and what corrections and predictions of steps
  * keep. Inputs and targets that are numbers are activations.
  */
 typedef struct mr_types {
@@ -31,9 +31,9 @@ typedef struct mr_types {
 } mr_types;
 
 /* One type for everything. */
-#define MR_TYPES_ALL(t)                                                                                                    \
-	{                                                                                                                  \
-		.weights = (t), .activations = (t), .gradients = (t), .state = (t), .compute = (t), .accumulate = (t)      \
+#define MR_TYPES_ALL(t) \
+	{ \
+		.weights = (t), .activations = (t), .gradients = (t), .state = (t), .compute = (t), .accumulate = (t) \
 	}
 
 /** "f32", "f64" or "i32". */
@@ -42,8 +42,8 @@ const char *mr_dtype_name(mr_dtype t);
 #define MR_MAX_DIMS 4
 
 /*
- * Up to four dimensions. Whoever only wants a matrix reads rows and cols, whatever the dimensions are; whoever makes one of more
- * or fewer dimensions calls mr_shape_of.
+ * Up to four dimensions. Whoever only wants a matrix reads rows and cols, whatever the dimensions are; whoever makes
+ * one of more or fewer dimensions calls mr_shape_of.
  */
 typedef struct mr_shape {
 	int64_t rows;  /* per sample: the product of all dimensions but the last */

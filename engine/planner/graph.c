@@ -272,7 +272,8 @@ static mr_status check_overwritten(const mr_graph *g, const mr_node *loss)
 
 	node->ops->needs(&node->cfg, node->in_shape, 1, NULL, &needs);
 	if (needs.y_i || needs.y_w)
-		return mr_fail(MR_ECONFIG, "%s overwrites the output of %s, which that reads again in its backward pass",
+		return mr_fail(MR_ECONFIG,
+			       "%s overwrites the output of %s, which that reads again in its backward pass",
 			       loss->name, node->name);
 	return MR_OK;
 }
@@ -328,7 +329,8 @@ static uint16_t addend_of(const mr_graph *g, uint32_t node)
 {
 	const mr_node *nd = &g->nodes[node], *next = nd + 1;
 
-	if (node + 1 == g->n_nodes || !next->ops->is_sum || !nd->ops->adds || !nd->ops->adds(&nd->cfg) || g->values[nd->out].n_uses > 1)
+	if (node + 1 == g->n_nodes || !next->ops->is_sum || !nd->ops->adds || !nd->ops->adds(&nd->cfg) ||
+	    g->values[nd->out].n_uses > 1)
 		return MR_GRAPH_NO_VALUE;
 	return next->in[0] == nd->out ? next->in[1] : next->in[1] == nd->out ? next->in[0] : MR_GRAPH_NO_VALUE;
 }
@@ -346,8 +348,8 @@ static bool fuses_act_backward(const mr_graph *g, uint32_t node)
 {
 	const mr_node *nd = &g->nodes[node], *front = nd - 1;
 
-	return node > 0 && nd->ops->produces_dz && front->ops->produces_dz && front->cfg.act != MR_ACT_NONE && nd->in[0] == front->out &&
-	       g->values[front->out].n_uses == 1;
+	return node > 0 && nd->ops->produces_dz && front->ops->produces_dz && front->cfg.act != MR_ACT_NONE &&
+	       nd->in[0] == front->out && g->values[front->out].n_uses == 1;
 }
 
 static void find_through(mr_graph *g)

@@ -1,8 +1,8 @@
 /*
  * graph.h - a model as data: its layers in order, the values that flow between them, its parameters.
  *
- * A graph is a list of nodes in topological order. Every node is one layer (nn/layer.h): it reads one or more values and
- * writes one; the last node is the loss, which writes none. A value may be read by several later nodes (a residual
+ * A graph is a list of nodes in topological order. Every node is one layer (nn/layer.h): it reads one or more values
+ * and writes one; the last node is the loss, which writes none. A value may be read by several later nodes (a residual
  * branch), and its gradient is then the sum of what they hand back, the last reader first. Value 0 is the model's input
  * and has no gradient. Parameters stand in node order, so a stage (a range of nodes) owns a range of parameters.
  *
@@ -10,13 +10,14 @@
  *	nodes     --> fc.0 ---> ln_1 ---> fc.1 ---> add ---> loss        add reads 3 and 1
  *	                    \______________________/
  *
- * A sum right behind a layer whose output it alone reads, and which can add (mr_layer_ops.adds), may be computed by that layer: given
- * the sum's other input as its addend it writes the output of the sum, its own is never there, and the sum has no F. Where a stage
- * begins between the two, the layer writes its own output and the sum is computed. In the picture above: fc.1, given value 1,
- * writes value 4.
+ * A sum right behind a layer whose output it alone reads, and which can add (mr_layer_ops.adds), may be computed by
+ * that layer: given the sum's other input as its addend it writes the output of the sum, its own is never there, and
+ * the sum has no F. Where a stage begins between the two, the layer writes its own output and the sum is computed. In
+ * the picture above: fc.1, given value 1, writes value 4.
  *
- * A stage may begin at any node but the loss. The values that are live there, written before and read there or later, cross
- * the boundary between the two stages: value 1 in front of ln_1, values 1 and 2 in front of fc.1, 1 and 3 in front of add.
+ * A stage may begin at any node but the loss. The values that are live there, written before and read there or later,
+ * cross the boundary between the two stages: value 1 in front of ln_1, values 1 and 2 in front of fc.1, 1 and 3 in
+ * front of add.
  *
  * A graph has no dtype, no micro-batch size and no memory for tensors: shapes are those of one sample, and whoever runs
  * it brings the rest. Two parameters may share storage (a head tied to the token embedding): the later one names its
@@ -72,9 +73,10 @@ typedef struct mr_node {
 	uint16_t out;        /* MR_GRAPH_NO_VALUE for the loss */
 	uint32_t first_param, n_params;
 	uint32_t number;     /* layer number in the model, for random numbers: the node's index */
-	uint16_t addend;     /* after mr_graph_finish: the value that this node may add to its output, or MR_GRAPH_NO_VALUE */
-	bool fuse_act_backward;        /* after mr_graph_finish: where the node in front is in the same stage, this one's I may do the act_backward of it
-	                        (mr_layer_call.fuse_act_backward) */
+	uint16_t addend;     /* after mr_graph_finish: the value that this node may add to its output, or
+	                        MR_GRAPH_NO_VALUE */
+	bool fuse_act_backward;        /* after mr_graph_finish: where the node in front is in the same stage, this
+	                                  one's I may do the act_backward of it (mr_layer_call.fuse_act_backward) */
 	bool added;          /* after mr_graph_finish: the node in front may do this one's F so */
 } mr_node;
 
@@ -86,7 +88,8 @@ typedef struct mr_graph {
 	mr_shape input, target; /* of one sample */
 	mr_shape *in_shapes; /* of all inputs of all nodes: what mr_node.in_shape points into */
 	uint16_t *n_live;    /* [n_nodes]: how many values are live in front of it; NULL until mr_graph_finish */
-	uint32_t cap_nodes, cap_values, cap_params; /* room in the arrays: the graph's own business, as are the next two */
+	uint32_t cap_nodes, cap_values, cap_params; /* room in the arrays: the graph's own business, as are the next two
+	                                               */
 	mr_names node_names, param_names;
 } mr_graph;
 
@@ -137,14 +140,14 @@ uint32_t mr_graph_find_node(const mr_graph *g, const char *name);
 uint32_t mr_graph_find_param(const mr_graph *g, const char *name);
 
 /**
- * May a stage begin at @node? Yes but at the loss, which overwrites its input by the gradient and so stays with the layer
- * that computes it.
+ * May a stage begin at @node? Yes but at the loss, which overwrites its input by the gradient and so stays with the
+ * layer that computes it.
  */
 bool mr_graph_cut_ok(const mr_graph *g, uint32_t node);
 /** Is @node one of these with a single live value in front of it? */
 bool mr_graph_is_narrow(const mr_graph *g, uint32_t node);
-/** The values that cross into a stage that begins at @node, ascending, to @live unless that is NULL. Returns how many; 0 behind
- * the last node. */
+/** The values that cross into a stage that begins at @node, ascending, to @live unless that is NULL. Returns how many;
+ * 0 behind the last node. */
 uint32_t mr_graph_live(const mr_graph *g, uint32_t node, uint16_t *live);
 /** Bytes of these for one sample, or of the gradients that come back for them. */
 size_t mr_graph_crossing(const mr_graph *g, uint32_t node, mr_dtype dtype, bool gradients);
@@ -166,8 +169,8 @@ bool mr_graph_ties(const mr_graph *g);
 /** Does @param: as the one that owns it, or as one that uses it? */
 bool mr_graph_tied(const mr_graph *g, uint32_t param);
 
-/** Parameter @param as an optimizer of matrices sees it: no matrix (rows 0) unless it is the untied weight matrix of a layer
- * that neither reads tokens nor feeds the loss. */
+/** Parameter @param as an optimizer of matrices sees it: no matrix (rows 0) unless it is the untied weight matrix of a
+ * layer that neither reads tokens nor feeds the loss. */
 mr_optim_matrix mr_graph_matrix(const mr_graph *g, uint32_t param);
 
 /** Is the loss one over classes, whose predictions can be counted? */

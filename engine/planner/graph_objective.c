@@ -23,7 +23,8 @@ bool mr_graph_objective(const mr_graph *g, mr_objective_spec *out)
 	*out = (mr_objective_spec){0};
 	if (!mr_graph_is_linear(g))
 		return false;
-	*out = (mr_objective_spec){.kind = is_logistic(g) ? MR_OBJECTIVE_LOGISTIC : MR_OBJECTIVE_QUADRATIC, .l2 = g->nodes[0].cfg.l2,
+	*out = (mr_objective_spec){.kind = is_logistic(g) ? MR_OBJECTIVE_LOGISTIC : MR_OBJECTIVE_QUADRATIC,
+		.l2 = g->nodes[0].cfg.l2,
 				   .n_blocks = g->n_nodes - 1, .block = calloc(g->n_nodes - 1, sizeof(*out->block))};
 	for (uint32_t i = 0; out->block && i < out->n_blocks; i++)
 		out->block[i] = g->nodes[i].cfg.out;

@@ -116,8 +116,8 @@ static uint64_t cost_of(const mr_solver *s, uint16_t stage, uint32_t i, uint32_t
 }
 
 /*
- * The same where stages count differently, or cost something to enter: then a stage that is cut further may get dearer, so all
- * ways are tried. best[i] is the least largest stage of those that begin at point i.
+ * The same where stages count differently, or cost something to enter: then a stage that is cut further may get dearer,
+ * so all ways are tried. best[i] is the least largest stage of those that begin at point i.
  */
 static uint64_t least_weighted_limit(mr_solver *s, uint16_t n_stages)
 {
@@ -183,8 +183,8 @@ static void solve(mr_solver *s, uint16_t n_stages, const uint32_t *points, uint3
 	first[n_stages] = n;
 }
 
-mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, const uint64_t *enter, uint32_t n_points,
-			     uint16_t n_stages, const uint32_t *weight, uint32_t *first)
+mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, const uint64_t *enter,
+			     uint32_t n_points, uint16_t n_stages, const uint32_t *weight, uint32_t *first)
 {
 	size_t width = (size_t)n_points + 1;
 	uint64_t *sum = calloc(width, sizeof(*sum));
@@ -272,8 +272,8 @@ static void scale_costs(const mr_graph *g, int64_t samples, const mr_kernels *k,
 		q->enter[i] = (uint64_t)llround(ldexp(crossing_cost(g, q->points[i], samples, k), bits - exponent));
 }
 
-mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples, const mr_kernels *k,
-			    mr_partition *p)
+mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples,
+			    const mr_kernels *k, mr_partition *p)
 {
 	mr_question q = {0};
 	mr_status st;
@@ -292,7 +292,8 @@ mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t
 		goto out;
 	choose_points(g, n_stages, &q);
 	scale_costs(g, samples, k, weight ? 22 : 30, &q); /* 255 times as much may count */
-	st = mr_partition_solve(q.cost, g->n_nodes, q.points, q.wide ? q.enter : NULL, q.n_points, n_stages, weight, p->first);
+	st = mr_partition_solve(q.cost, g->n_nodes, q.points, q.wide ? q.enter : NULL, q.n_points, n_stages, weight,
+				p->first);
 out:
 	free(q.cost);
 	free(q.points);
@@ -359,7 +360,8 @@ static mr_status check_start(const mr_graph *g, uint32_t node, uint32_t after)
 		return mr_fail(MR_ECONFIG, "stage start %s does not come after %s, where the stage before it begins",
 			       name, g->nodes[after].name);
 	if (!mr_graph_cut_ok(g, node))
-		return mr_fail(MR_ECONFIG, "no stage may begin at %s, since a loss stays with the layer in front of it, %s", name,
+		return mr_fail(MR_ECONFIG,
+			       "no stage may begin at %s, since a loss stays with the layer in front of it, %s", name,
 			       g->nodes[node - 1].name);
 	return MR_OK;
 }

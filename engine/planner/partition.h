@@ -5,15 +5,15 @@
  * asynchronous pipeline, so a timing of this machine, which is never twice the same, must not decide the cut. The
  * automatic partition therefore balances a static cost of each node and not a measured one.
  *
- * Stages begin where a single value is live (mr_graph_is_narrow) as long as the model has enough such places, since every further
- * value that crosses is copied, kept and handed over. Where it has not, any layer but the loss may begin a stage, and a stage then
- * costs the bytes that cross into it as well.
+ * Stages begin where a single value is live (mr_graph_is_narrow) as long as the model has enough such places, since
+ * every further value that crosses is copied, kept and handed over. Where it has not, any layer but the loss may begin
+ * a stage, and a stage then costs the bytes that cross into it as well.
  *
  * It is exact: among all ways to cut at these places it takes one with the smallest largest stage
  * cost, since the slowest stage sets the pace of a pipeline; among those the one with the smallest sum of squared stage
  * costs, which is the most even one; among those the one whose second stage begins earliest, then the third, and so on.
- * Costs are whole numbers while it compares them, so rounding breaks no tie. Where stages have unlike numbers of workers, the cost of
- * each counts as often as one worker carries it out.
+ * Costs are whole numbers while it compares them, so rounding breaks no tie. Where stages have unlike numbers of
+ * workers, the cost of each counts as often as one worker carries it out.
  */
 #ifndef MR_PLANNER_PARTITION_H
 #define MR_PLANNER_PARTITION_H
@@ -43,25 +43,25 @@ void mr_partition_fini(mr_partition *p);
 double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, const mr_kernels *k);
 
 /**
- * Cut @g into @n_stages stages for micro-batches of @samples samples. The cost of stage s counts @weight[s] times, 1 to 255 (NULL:
- * once each). The caller calls mr_partition_fini.
+ * Cut @g into @n_stages stages for micro-batches of @samples samples. The cost of stage s counts @weight[s] times, 1 to
+ * 255 (NULL: once each). The caller calls mr_partition_fini.
  * Errors: MR_ECONFIG with a sentence when the model cannot be cut into so many stages, MR_ERESOURCE.
  */
-mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples, const mr_kernels *k,
-			    mr_partition *p) MR_MUST_USE;
+mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples,
+			    const mr_kernels *k, mr_partition *p) MR_MUST_USE;
 
 /* The most that all costs of mr_partition_solve may add up to: squares of sums then fit 64 bits. */
 #define MR_PARTITION_MAX_COST ((uint64_t)1 << 31)
 
 /**
- * The algorithm of mr_partition_auto on bare numbers. Element i costs @cost[i]; a stage may begin at the @n_points elements
- * @points, ascending, the first of them 0, and costs @enter[i] more where it begins at point i (NULL: nothing). Stage s counts
- * @weight[s] times (NULL: once each); so much counts in the most above, and so does every @enter.
- * Fills @first[0 .. @n_stages], @n_stages <= @n_points.
+ * The algorithm of mr_partition_auto on bare numbers. Element i costs @cost[i]; a stage may begin at the @n_points
+ * elements @points, ascending, the first of them 0, and costs @enter[i] more where it begins at point i (NULL:
+ * nothing). Stage s counts @weight[s] times (NULL: once each); so much counts in the most above, and so does every
+ * @enter. Fills @first[0 .. @n_stages], @n_stages <= @n_points.
  * Time: n_stages * n_points^2 at worst. Errors: MR_ERESOURCE.
  */
-mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, const uint64_t *enter, uint32_t n_points,
-			     uint16_t n_stages, const uint32_t *weight, uint32_t *first) MR_MUST_USE;
+mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, const uint64_t *enter,
+			     uint32_t n_points, uint16_t n_stages, const uint32_t *weight, uint32_t *first) MR_MUST_USE;
 
 /**
  * The cut that the user names: @names say where the second and later stages begin, each a layer ("h.1.ln_1"), a block

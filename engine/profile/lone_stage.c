@@ -57,8 +57,8 @@ static mr_status make_stages(mr_lone_stage *x)
 
 	if (tied)
 		MR_TRY(mr_stage_create(c->graph, 0, first[1], c->samples, c->kernels, false, NULL, &x->owner));
-	return mr_stage_create(c->graph, first[x->stage], first[x->stage + 1], c->samples, c->kernels, x->span > 1, x->owner,
-			       &x->s);
+	return mr_stage_create(c->graph, first[x->stage], first[x->stage + 1], c->samples, c->kernels, x->span > 1,
+			       x->owner, &x->s);
 }
 
 /* May a plan of these (or sequential) carry out steps inside the backward pass? */
@@ -67,8 +67,8 @@ static bool could_step_inside(const mr_run_config *c)
 	return !(c->clip > 0) && !mr_graph_ties(c->graph) && mr_optim_elementwise(c->optim);
 }
 
-/* Does the run carry out the stage's steps inside its backward pass? (sequential.c and exec_compute.c; of a tied model in
- * sequential they are measured apart) */
+/* Does the run carry out the stage's steps inside its backward pass? (sequential.c and exec_compute.c; of a tied model
+ * in sequential they are measured apart) */
 static bool steps_inside(const mr_lone_stage *x)
 {
 	const mr_plan *p = x->c->plan;

@@ -1,6 +1,7 @@
 /*
- * lone_stage.h - one stage of a run that stands alone, to be measured: made as the run makes it, in memory of its own laid out as the
- * run's, with initial weights, the data's first micro-batch or normal numbers as its input, and a made-up gradient.
+ * lone_stage.h - one stage of a run that stands alone, to be measured: made as the run makes it, in memory of its own
+ * laid out as the run's, with initial weights, the data's first micro-batch or normal numbers as its input, and a
+ * made-up gradient.
  */
 #ifndef MR_PROFILE_LONE_STAGE_H
 #define MR_PROFILE_LONE_STAGE_H
@@ -30,8 +31,8 @@ typedef struct mr_lone_stage {
 } mr_lone_stage;
 
 /**
- * Stage @stage of a run of @c (borrowed), with @n_micro micro-batches a sum, on the thread that will use it. To be closed whatever it
- * returns. Errors: MR_ERESOURCE, MR_EDNN.
+ * Stage @stage of a run of @c (borrowed), with @n_micro micro-batches a sum, on the thread that will use it. To be
+ * closed whatever it returns. Errors: MR_ERESOURCE, MR_EDNN.
  */
 mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t stage, uint32_t n_micro) MR_MUST_USE;
 

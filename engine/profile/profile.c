@@ -16,8 +16,8 @@ static uint16_t worker_of(const mr_run_config *c, uint16_t stage)
 	return c->plan ? mr_plan_worker(c->plan, 0, stage) : 0;
 }
 
-/* The @turn-th stage of worker @w; *@has: it has so many. Otherwise one with which to keep it busy: its last one, or, where
- * pipe 0 does not come by, one of another pipe. */
+/* The @turn-th stage of worker @w; *@has: it has so many. Otherwise one with which to keep it busy: its last one, or,
+ * where pipe 0 does not come by, one of another pipe. */
 static uint16_t stage_of(const mr_run_config *c, uint16_t w, uint32_t turn, bool *has)
 {
 	uint16_t last = 0;
@@ -85,7 +85,8 @@ static mr_status measure_handoff(const mr_run_config *c, mr_handoff *out)
 		return MR_OK;
 	for (uint16_t s = 1; s < n; s++)
 		bytes += (size_t)c->samples *
-			 mr_graph_crossing(c->graph, c->partition->first[s], c->kernels->types.activations, false) / (n - 1u);
+			 mr_graph_crossing(c->graph, c->partition->first[s], c->kernels->types.activations, false) /
+			 (n - 1u);
 	return mr_handoff_measure(a->cpu[0], b->cpu[0], bytes, out);
 }
 
@@ -157,7 +158,8 @@ static void find_worst(const mr_run_config *c, mr_profile *p)
 		}
 }
 
-mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, mr_profile_method method, mr_profile *out)
+mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, mr_profile_method method,
+			     mr_profile *out)
 {
 	bool together = method == MR_PROFILE_TOGETHER && c->plan;
 	mr_bench_series s = {c, n_micro, seconds, out};

@@ -1,23 +1,23 @@
 /*
  * profile.h - how long each layer takes on this machine.
  *
- * Stage by stage, on a leader thread and a team set up like the worker's own, all else idle, or with all other workers at the
- * same with a stage of theirs: then they share caches and memory as in a run in which nobody waits. Forward through all
- * layers, then backward, input half and weight half apart, then the optimizer step, again and again. Where the run steps
- * inside the backward pass, so does the measurement: with one micro-batch a commit every weight half has its step, and
- * nothing is left to be an update of its own; with several only the last one has, and what it takes longer is the update.
- * Where the plan merges W, the largest of the stage is measured too, its micro-batches in slots of their own.
- * The layers lie
+ * Stage by stage, on a leader thread and a team set up like the worker's own, all else idle, or with all other workers
+ * at the same with a stage of theirs: then they share caches and memory as in a run in which nobody waits. Forward
+ * through all layers, then backward, input half and weight half apart, then the optimizer step, again and again. Where
+ * the run steps inside the backward pass, so does the measurement: with one micro-batch a commit every weight half has
+ * its step, and nothing is left to be an update of its own; with several only the last one has, and what it takes
+ * longer is the update. Where the plan merges W, the largest of the stage is measured too, its micro-batches in slots
+ * of their own. The layers lie
  * where they lie in a step (the same mr_stage and block layout, memory on the worker's node), and each is called after
  * the one before it, so caches are as they are in a step of this stage. The times are medians. Work that a stage does
  * between its layers (copies at its boundaries) is booked on its last layer.
  *
- * On a machine that does other things a repeat in which the thread was ready but not running (host/sched_delay.h) is left out and
- * made again, within bounds. What medians are above minima tells the rest: where that is much, all is measured again, and what was
- * disturbed least is kept. The caller is told how much that is, and may warn or refuse.
+ * On a machine that does other things a repeat in which the thread was ready but not running (host/sched_delay.h) is
+ * left out and made again, within bounds. What medians are above minima tells the rest: where that is much, all is
+ * measured again, and what was disturbed least is kept. The caller is told how much that is, and may warn or refuse.
  *
- * A layer that has caches to itself is faster than in a run. So the default is to let the plan run as well, for the times of its
- * instructions (profile_live.h), and what the layers took is brought up to them (session/costs_live.h).
+ * A layer that has caches to itself is faster than in a run. So the default is to let the plan run as well, for the
+ * times of its instructions (profile_live.h), and what the layers took is brought up to them (session/costs_live.h).
  */
 #ifndef MR_PROFILE_PROFILE_H
 #define MR_PROFILE_PROFILE_H
@@ -35,25 +35,29 @@
 typedef enum mr_profile_method {
 	MR_PROFILE_ALONE,    /* one stage at a time */
 	MR_PROFILE_TOGETHER, /* a stage of each worker at once */
-	MR_PROFILE_LIVE,     /* one at a time, then the plan itself and commits that workers make together, where mr_profile_is_live */
+	MR_PROFILE_LIVE,     /* one at a time, then the plan itself and commits that workers make together, where
+	                        mr_profile_is_live */
 } mr_profile_method;
 
 typedef struct mr_layer_profile {
 	double f, i, w;                   /* median seconds of one micro-batch; 0 where the layer has no such half */
-	double g;                         /* median seconds that each further micro-batch of a merged W takes less than w; 0 where
-	                                     the plan has none */
+	double g;                         /* median seconds that each further micro-batch of a merged W takes less than
+	                                     w; 0 where the plan has none */
 	double spread;                    /* of f + i + w: how much the medians are above the minima, 0.1 for a tenth */
 	double flops_f, flops_i, flops_w; /* model FLOPs of one micro-batch, of the halves that are carried out */
 } mr_layer_profile;
 
 typedef struct mr_profile {
 	mr_layer_profile *layer; /* [nodes of the graph]; owned */
-	double *update_s;        /* [stages] median seconds of one optimizer step by itself; 0 where the w above have it; owned */
-	double *inside_s;        /* [stages] of one inside a backward pass, beyond what the w above have of it; NAN where none can be; owned */
+	double *update_s;        /* [stages] median seconds of one optimizer step by itself; 0 where the w above have
+	                            it; owned */
+	double *inside_s;        /* [stages] of one inside a backward pass, beyond what the w above have of it; NAN
+	                            where none can be; owned */
 	double *spread;          /* [stages] likewise, of all layers of a stage together; owned */
 	double *sum_s;           /* [stages] median seconds of adding one gradient of the stage to another; owned */
 	double *norm_s;          /* [stages] median seconds of the norm of its gradient; owned */
-	double worst;            /* the largest spread: of a stage, of the run, or half of what layers that are alike are apart */
+	double worst;            /* the largest spread: of a stage, of the run, or half of what layers that are alike
+	                            are apart */
 	char worst_of[120];      /* of what it is, such as "stage 1" */
 	mr_live_profile live;    /* instr NULL: not measured; owned */
 	mr_commit_rates commits; /* 0: not measured */
@@ -65,8 +69,9 @@ typedef struct mr_profile {
  * Measure for at least @seconds a stage and MR_PROFILE_MIN_REPEATS repeats, after a warm-up, of a run whose commits sum
  * @n_micro micro-batches. Of @c it uses graph, partition, plan (NULL: one stage, sequential), kernels, data, optim,
  * place, clip, seed, samples and memory_limit (of one
- * stage); a live measurement uses all that an engine does, and takes @seconds a stage more. The place must be this machine's. Call
- * mr_profile_fini, also after an error. Errors: MR_ERESOURCE, MR_EDNN, MR_EDIVERGED, those of an engine.
+ * stage); a live measurement uses all that an engine does, and takes @seconds a stage more. The place must be this
+ * machine's. Call mr_profile_fini, also after an error. Errors: MR_ERESOURCE, MR_EDNN, MR_EDIVERGED, those of an
+ * engine.
  */
 mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, mr_profile_method method,
 			     mr_profile *out) MR_MUST_USE;

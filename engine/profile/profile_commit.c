@@ -56,7 +56,8 @@ static double seconds_since(uint64_t begin)
 	return (double)(mr_clock_ns() - begin) * 1e-9;
 }
 
-/* Wait until all are here. Release and acquire: what each has written before, all see behind. False: somebody has failed. */
+/* Wait until all are here. Release and acquire: what each has written before, all see behind. False: somebody has
+ * failed. */
 static bool meet(party *p)
 {
 	yard *y = p->y;
@@ -270,7 +271,8 @@ static uint16_t largest(const mr_run_config *c)
 		int64_t n = 0;
 
 		for (uint32_t p = 0; p < c->graph->n_params; p++)
-			if (c->graph->params[p].tied_to < 0 && mr_partition_stage(c->partition, c->graph->params[p].node) == s)
+			if (c->graph->params[p].tied_to < 0 &&
+			    mr_partition_stage(c->partition, c->graph->params[p].node) == s)
 				n += c->graph->params[p].n;
 		if (n > most) {
 			most = n;
@@ -292,7 +294,8 @@ static mr_status measure_average(const mr_run_config *c, double seconds, double 
 	if (st == MR_OK)
 		st = run(&y, p);
 	if (st == MR_OK && n_elements(&y))
-		*rate = slowest(&y, p) * y.n / ((double)mr_stage_size(y.stage)->weight_bytes * mr_replicas_passes(&mean, y.n, 0));
+		*rate = slowest(&y, p) * y.n /
+			((double)mr_stage_size(y.stage)->weight_bytes * mr_replicas_passes(&mean, y.n, 0));
 	close_yard(&y);
 	free(p);
 	return st;

@@ -111,8 +111,8 @@ static mr_status pass_merged(bench *b, int64_t r)
 	return MR_OK;
 }
 
-/* One micro-batch through all layers; @w: HALF_W, or HALF_W_STEP with io.step set. Keeps the times of @r >= 0, of F and I those
- * that go with a W of the usual kind. */
+/* One micro-batch through all layers; @w: HALF_W, or HALF_W_STEP with io.step set. Keeps the times of @r >= 0, of F and
+ * I those that go with a W of the usual kind. */
 static mr_status pass(bench *b, half w, int64_t r)
 {
 	uint32_t n = n_layers(b);
@@ -144,7 +144,8 @@ static mr_status pass_with_step(bench *b, int64_t r)
 	return st;
 }
 
-/* What several pipes do with their gradients. Here weights are added, for want of another gradient: they stay small enough. */
+/* What several pipes do with their gradients. Here weights are added, for want of another gradient: they stay small
+ * enough. */
 static mr_status add_up(bench *b, int64_t r)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->l.s);
@@ -155,7 +156,8 @@ static mr_status add_up(bench *b, int64_t r)
 	double norm;
 
 	if (bytes)
-		k->sum(b->l.io.kc, n, b->l.shard.grads, mr_weights_at(&b->l.block, 0, b->l.block.latest), b->l.shard.grads);
+		k->sum(b->l.io.kc, n, b->l.shard.grads, mr_weights_at(&b->l.block, 0, b->l.block.latest),
+		       b->l.shard.grads);
 	if (r >= 0)
 		b->sum[r] = (double)(mr_clock_ns() - begin) * 1e-9;
 	begin = mr_clock_ns();
@@ -247,7 +249,8 @@ static void keep(bench *b)
 		mr_layer_profile *p = &b->out->layer[b->l.s->first + i];
 		bool back = !st->node->ops->loss;
 
-		*p = (mr_layer_profile){.f = median_of(b, i, HALF_F), .flops_f = st->needs.flops_f, .spread = spread_of(b, i)};
+		*p = (mr_layer_profile){.f = median_of(b, i, HALF_F), .flops_f = st->needs.flops_f,
+			.spread = spread_of(b, i)};
 		if (back && !st->quiet_i) {
 			p->i = median_of(b, i, HALF_I);
 			p->flops_i = mr_graph_wants_dx(b->l.c->graph, b->l.s->first + i, 0) ? st->needs.flops_i : 0;
@@ -256,7 +259,8 @@ static void keep(bench *b)
 			p->w = median_of(b, i, w);
 			p->flops_w = st->needs.flops_w;
 			if (b->l.span > 1)
-				p->g = fmin(p->w, fmax(0, (b->l.span * p->w - median_of(b, i, HALF_W_MERGED)) / (b->l.span - 1)));
+				p->g = fmin(p->w, fmax(0, (b->l.span * p->w - median_of(b, i, HALF_W_MERGED)) /
+								  (b->l.span - 1)));
 		}
 	}
 	b->out->spread[b->stage] = b->least_spread;
@@ -284,7 +288,8 @@ static mr_status set_up(bench *b)
 	return b->sample ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", n_layers(b));
 }
 
-/* Repeats for as long as asked for. One in which the thread had to wait for its core is made again, unless most are such. */
+/* Repeats for as long as asked for. One in which the thread had to wait for its core is made again, unless most are
+ * such. */
 static mr_status measure_once(bench *b)
 {
 	uint64_t end = mr_clock_ns() + (uint64_t)(b->series->seconds * 1e9);

@@ -1,5 +1,6 @@
 /*
- * profile_stage.h - measure the layers of one stage, on a thread set up like its worker's. For engine/profile/profile.c.
+ * profile_stage.h - measure the layers of one stage, on a thread set up like its worker's. For
+ * engine/profile/profile.c.
  */
 #ifndef MR_PROFILE_PROFILE_STAGE_H
 #define MR_PROFILE_PROFILE_STAGE_H
@@ -24,8 +25,9 @@ typedef struct mr_bench_series {
 typedef struct mr_stage_bench mr_stage_bench;
 
 /**
- * Begin to measure @stage on worker @w. @g: with whom at once; NULL: alone. @keeps: the times go to s->out, otherwise it only keeps
- * its worker busy. Borrows @s and @g. The caller joins it, and lowers the counts of @g for each that it did not begin. Errors: MR_ERESOURCE.
+ * Begin to measure @stage on worker @w. @g: with whom at once; NULL: alone. @keeps: the times go to s->out, otherwise
+ * it only keeps its worker busy. Borrows @s and @g. The caller joins it, and lowers the counts of @g for each that it
+ * did not begin. Errors: MR_ERESOURCE.
  */
 mr_status mr_stage_bench_begin(const mr_bench_series *s, uint16_t w, uint16_t stage, mr_bench_gate *g, bool keeps,
 			       mr_stage_bench **out) MR_MUST_USE;

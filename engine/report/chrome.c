@@ -211,10 +211,12 @@ mr_status mr_chrome_write(const mr_chrome *c, FILE *out)
 	mr_json_writer w;
 
 	for (size_t i = 0; i < c->n_rec; i++)
-		if (c->rec[i].worker >= c->n_workers || c->rec[i].end_ns < c->rec[i].begin_ns || c->rec[i].op >= MR_N_OPS)
-			return mr_fail(MR_EINVAL, "trace record %zu (worker %u of %u, op %u, %llu to %llu ns) makes no sense", i,
-				       c->rec[i].worker, c->n_workers, c->rec[i].op, (unsigned long long)c->rec[i].begin_ns,
-				       (unsigned long long)c->rec[i].end_ns);
+		if (c->rec[i].worker >= c->n_workers || c->rec[i].end_ns < c->rec[i].begin_ns ||
+		    c->rec[i].op >= MR_N_OPS)
+			return mr_fail(MR_EINVAL,
+				       "trace record %zu (worker %u of %u, op %u, %llu to %llu ns) makes no sense", i,
+				       c->rec[i].worker, c->n_workers, c->rec[i].op,
+				       (unsigned long long)c->rec[i].begin_ns, (unsigned long long)c->rec[i].end_ns);
 	sorted = malloc((c->n_rec + 1) * sizeof(*sorted));
 	if (!sorted)
 		return mr_fail(MR_ERESOURCE, "no memory for a trace of %zu records", c->n_rec);

@@ -90,7 +90,8 @@ static void find_extent(mr_plot *p)
 
 		for (size_t k = 0; k < n; k++) {
 			for (int a = 0; a < 2; a++)
-				p->x_max[a] = p->style[i].missing[a] ? p->x_max[a] : fmax(p->x_max[a], p->points[i][k].x[a]);
+				p->x_max[a] =
+					p->style[i].missing[a] ? p->x_max[a] : fmax(p->x_max[a], p->points[i][k].x[a]);
 			if (k >= (size_t)(SKIP * (double)n)) {
 				stretch(p, p->points[i][k].loss);
 				stretch(p, p->points[i][k].val);
@@ -177,7 +178,8 @@ static void put_axes(const mr_plot *p, int axis, FILE *out)
 		double v = map_y(p, y);
 
 		fprintf(out, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#e4e4e4\"/>", left, v, left + PANEL_WIDTH);
-		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n", left - 6, v + 4, round(y / dy) * dy);
+		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n", left - 6, v + 4,
+			round(y / dy) * dy);
 	}
 	for (double x = 0; x <= p->x_max[axis] * (1 + 1e-9); x += dx) {
 		double h = map_x(p, axis, x);
@@ -206,7 +208,8 @@ static void put_dot(const mr_plot *p, size_t run, int axis, double x, double y, 
 		fprintf(out, "fill=\"%s\"%s/>", color, paint);
 }
 
-/* The training loss, averaged over BINS stretches of equal numbers of steps, the last one maybe shorter. Of one step it is a dot. */
+/* The training loss, averaged over BINS stretches of equal numbers of steps, the last one maybe shorter. Of one step it
+ * is a dot. */
 static void put_training(const mr_plot *p, size_t run, int axis, FILE *out)
 {
 	size_t n = 0, width, in = 0, left;
@@ -218,7 +221,8 @@ static void put_training(const mr_plot *p, size_t run, int axis, FILE *out)
 	width = (n + BINS - 1) / BINS;
 	left = n;
 	fprintf(out,
-		"<path clip-path=\"url(#c%d)\" fill=\"none\" stroke=\"%s\" stroke-opacity=\"0.4\" stroke-width=\"1.2\"%s "
+		"<path clip-path=\"url(#c%d)\" fill=\"none\" stroke=\"%s\" stroke-opacity=\"0.4\" "
+		"stroke-width=\"1.2\"%s "
 		"d=\"",
 		axis, colors[run % N_COLORS], dash_of(p, run));
 	for (size_t k = 0; k < p->count[run]; k++) {
@@ -239,7 +243,8 @@ static void put_training(const mr_plot *p, size_t run, int axis, FILE *out)
 	fputs("\"/>\n", out);
 	for (size_t k = 0; n == 1 && k < p->count[run]; k++)
 		if (isfinite(p->points[run][k].loss))
-			put_dot(p, run, axis, p->points[run][k].x[axis], p->points[run][k].loss, " opacity=\"0.4\"", out);
+			put_dot(p, run, axis, p->points[run][k].x[axis], p->points[run][k].loss, " opacity=\"0.4\"",
+				out);
 }
 
 static void put_validation(const mr_plot *p, size_t run, int axis, FILE *out)
@@ -288,8 +293,8 @@ static void about_run(const mr_plot *p, const mr_curve *curves, size_t run, mr_s
 		mr_strbuf_append(text, ")");
 }
 
-/* Name and last validation loss of each run, side by side in as many lines as that takes; returns how many. @out may be NULL:
- * only count. */
+/* Name and last validation loss of each run, side by side in as many lines as that takes; returns how many. @out may be
+ * NULL: only count. */
 static unsigned put_names(const mr_plot *p, const mr_curve *curves, FILE *out)
 {
 	double left = panel_left(0), x = left;
@@ -341,11 +346,15 @@ static void put_key(const mr_plot *p, unsigned y, FILE *out)
 		fprintf(out, "<path d=\"M%g %uh22\" stroke=\"#555\" stroke-width=\"2\"/>", x, y);
 		fprintf(out, "<circle cx=\"%g\" cy=\"%u\" r=\"%g\" fill=\"#555\"/>", x + 11, y, DOT);
 		fprintf(out, "<text x=\"%g\" y=\"%u\">bold, with dots: %s</text>\n", x + 28, y + 4,
-			!trains ? "validation loss" : validates ? "validation (or all training) samples" : "all training samples");
+			!trains     ? "validation loss"
+			: validates ? "validation (or all training) samples"
+				    : "all training samples");
 		x += 250;
 	}
 	fprintf(out, "<path d=\"M%g %uh22\" stroke=\"#555\" stroke-width=\"1.2\" opacity=\"0.4\"/>", x, y);
-	fprintf(out, "<text x=\"%g\" y=\"%u\">pale: training loss, averaged over stretches of up to 1/%d of the run</text>\n",
+	fprintf(out,
+		"<text x=\"%g\" y=\"%u\">pale: training loss, averaged over stretches of up to 1/%d of the "
+		"run</text>\n",
 		x + 28, y + 4, BINS);
 }
 
@@ -386,7 +395,8 @@ static void put_plot(const mr_plot *p, const mr_curve *curves, const char *title
 
 	fprintf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" "
-		"font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n<rect width=\"%d\" height=\"%u\" fill=\"#fff\"/>\n",
+		"font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n<rect width=\"%d\" height=\"%u\" "
+		"fill=\"#fff\"/>\n",
 		WIDTH, height, WIDTH, height, WIDTH, height);
 	fprintf(out, "<text x=\"%g\" y=\"28\" font-size=\"16\">", panel_left(0));
 	put_escaped(title ? title : "loss", out);
@@ -447,8 +457,8 @@ static double loss_of(const mr_point *q, bool validation)
 }
 
 /*
- * How many points of @run lie on the line of @other in the left panel, within a line's width? Steps ascend in both, so one
- * pass over each will do. *@n_points is how many there are.
+ * How many points of @run lie on the line of @other in the left panel, within a line's width? Steps ascend in both, so
+ * one pass over each will do. *@n_points is how many there are.
  */
 static size_t count_on(const mr_plot *p, size_t run, size_t other, bool validation, size_t *n_points)
 {

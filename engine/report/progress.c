@@ -39,7 +39,17 @@ typedef struct mr_field {
 
 /* What is looked at most stays longest: where it is, how long it will take, and the loss. */
 enum {
-	RANK_PEAK, RANK_NORM, RANK_LR, RANK_GFLOPS, RANK_BUBBLE, RANK_RATE, RANK_ACC, RANK_VAL, RANK_STEP, RANK_ETA, RANK_LOSS,
+	RANK_PEAK,
+	RANK_NORM,
+	RANK_LR,
+	RANK_GFLOPS,
+	RANK_BUBBLE,
+	RANK_RATE,
+	RANK_ACC,
+	RANK_VAL,
+	RANK_STEP,
+	RANK_ETA,
+	RANK_LOSS,
 	N_RANKS,
 };
 
@@ -87,7 +97,8 @@ static unsigned columns_of(const mr_line *l)
 
 	for (unsigned i = 0; i < l->n; i++)
 		if (!l->field[i].left_out)
-			columns += (columns ? 1 : 0) + (unsigned)(strlen(l->field[i].key) + 1 + strlen(l->field[i].value));
+			columns +=
+				(columns ? 1 : 0) + (unsigned)(strlen(l->field[i].key) + 1 + strlen(l->field[i].value));
 	return columns;
 }
 
@@ -138,8 +149,9 @@ void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool 
 	line[0] = '\0';
 	for (unsigned i = 0; i < l.n && len < 512; i++)
 		if (!l.field[i].left_out)
-			len += (size_t)snprintf(line + len, 512 - len, "%s%s%s%s %s", len ? " " : "", color ? "\033[2m" : "",
-						l.field[i].key, color ? "\033[0m" : "", l.field[i].value);
+			len += (size_t)snprintf(line + len, 512 - len, "%s%s%s%s %s", len ? " " : "",
+						color ? "\033[2m" : "", l.field[i].key, color ? "\033[0m" : "",
+						l.field[i].value);
 }
 
 mr_progress_params mr_progress_defaults(FILE *out, const char *rate_name)
@@ -174,9 +186,9 @@ bool mr_progress_due(const mr_progress *p, uint64_t step, double now_seconds)
 }
 
 /*
- * The line ends before the last column, and the terminal erases what stood behind it. Blanks would not do: after a window has
- * become narrower, as many as the old line had would wrap, and every redraw would begin a line of its own. The width is asked
- * each time.
+ * The line ends before the last column, and the terminal erases what stood behind it. Blanks would not do: after a
+ * window has become narrower, as many as the old line had would wrap, and every redraw would begin a line of its own.
+ * The width is asked each time.
  */
 static void draw(mr_progress *p, const mr_progress_state *s, double now_seconds)
 {

@@ -5,8 +5,8 @@
  *
  * `key value` pairs in a fixed order, so that eyes and grep both find what they want. What is not known is left out:
  * there is never a placeholder for a loss. On a terminal the line redraws itself in place and ends before the last
- * column (a line that wraps could not be redrawn): what does not fit is left out, the loss and the ETA last. In a pipe or a
- * file it is a plain line now and then, whole, without escapes.
+ * column (a line that wraps could not be redrawn): what does not fit is left out, the loss and the ETA last. In a pipe
+ * or a file it is a plain line now and then, whole, without escapes.
  *
  * Thread: one at a time.
  */
@@ -43,8 +43,8 @@ char *mr_loss_text(double x, char buf[32]);
 
 /**
  * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by escapes,
- * which do not count as columns. Where not all fits into @columns (0: any number), fields are left out: first the share of the
- * peak, then the gradient's norm, lr, gflop/s, bubble, rate, accuracy, val, step, ETA and at last the loss.
+ * which do not count as columns. Where not all fits into @columns (0: any number), fields are left out: first the share
+ * of the peak, then the gradient's norm, lr, gflop/s, bubble, rate, accuracy, val, step, ETA and at last the loss.
  */
 void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns,
 			char line[512]);
@@ -66,7 +66,8 @@ typedef struct mr_progress {
 	double last_seconds;  /* when the last line was drawn; < 0: none yet */
 	uint64_t last_step;   /* what it showed */
 	double last_val_loss;
-	_Atomic bool stands;  /* a line stands on the terminal, without a newline behind it; a watchdog that ends the run asks, too */
+	_Atomic bool stands;  /* a line stands on the terminal, without a newline behind it; a watchdog that ends the
+	                         run asks, too */
 } mr_progress;
 
 void mr_progress_init(mr_progress *p, const mr_progress_params *params);

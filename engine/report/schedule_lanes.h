@@ -1,6 +1,6 @@
 /*
- * schedule_lanes.h - which of its stages a worker is at, for schedule pictures: one that hosts several would otherwise show the
- * same op and micro-batch several times. For the pictures only.
+ * schedule_lanes.h - which of its stages a worker is at, for schedule pictures: one that hosts several would otherwise
+ * show the same op and micro-batch several times. For the pictures only.
  */
 #ifndef MR_REPORT_SCHEDULE_LANES_H
 #define MR_REPORT_SCHEDULE_LANES_H
@@ -21,7 +21,8 @@ void mr_schedule_lanes_fini(mr_schedule_lanes *lanes);
 /** The lane of @rec, a compute instruction of the picture. */
 unsigned mr_schedule_lanes_of(const mr_schedule_lanes *lanes, const mr_trace_rec *rec);
 
-/** The letter that tells lanes apart behind a number; 0 where there are too few lanes to need one or too many to have one. */
+/** The letter that tells lanes apart behind a number; 0 where there are too few lanes to need one or too many to have
+ * one. */
 char mr_schedule_lanes_letter(const mr_schedule_lanes *lanes, unsigned lane);
 
 #endif

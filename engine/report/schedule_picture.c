@@ -17,15 +17,16 @@ mr_status mr_schedule_frame_find(const mr_schedule_picture *p, mr_schedule_frame
 {
 	*out = (mr_schedule_frame){.from = UINT64_MAX, .shortest = UINT64_MAX, .digits = 1};
 	if (p->n_workers == 0 || !(p->unit > 0) || !isfinite(p->unit))
-		return mr_fail(MR_EINVAL, "a picture needs at least one worker and a positive unit, got %u and %g", p->n_workers,
-			       p->unit);
+		return mr_fail(MR_EINVAL, "a picture needs at least one worker and a positive unit, got %u and %g",
+			       p->n_workers, p->unit);
 	for (size_t i = 0; i < p->n_rec; i++) {
 		const mr_trace_rec *r = &p->rec[i];
 		unsigned digits = (unsigned)snprintf(NULL, 0, "%u", r->micro);
 
 		if (r->worker >= p->n_workers || r->end_ns < r->begin_ns || r->op >= MR_N_OPS)
-			return mr_fail(MR_EINVAL, "record %zu (worker %u of %u, %llu to %llu) cannot be drawn", i, r->worker,
-				       p->n_workers, (unsigned long long)r->begin_ns, (unsigned long long)r->end_ns);
+			return mr_fail(MR_EINVAL, "record %zu (worker %u of %u, %llu to %llu) cannot be drawn", i,
+				       r->worker, p->n_workers, (unsigned long long)r->begin_ns,
+				       (unsigned long long)r->end_ns);
 		out->from = r->begin_ns < out->from ? r->begin_ns : out->from;
 		out->to = r->end_ns > out->to ? r->end_ns : out->to;
 		if (r->end_ns > r->begin_ns && r->end_ns - r->begin_ns < out->shortest)
@@ -60,7 +61,8 @@ typedef struct mr_text_grid {
 	mr_schedule_lanes lanes;
 	unsigned n_cols, label; /* columns of the drawing, and of the worker's name before it */
 	unsigned band;          /* columns of one line; the drawing is folded there */
-	size_t *owner;          /* [n_cols] record that took most of the column, NOBODY while none; for one worker at a time */
+	size_t *owner;          /* [n_cols] record that took most of the column, NOBODY while none; for one worker at a
+	                           time */
 	double *most, *busy;    /* [n_cols] share of the column that the owner took, and that all took */
 } mr_text_grid;
 
@@ -76,9 +78,9 @@ static uint64_t gcd(uint64_t a, uint64_t b)
 }
 
 /*
- * How many columns to use, and where to fold. A whole number of columns for the greatest common divisor of all times keeps
- * equal times equally wide, and with one more than the longest number has digits every box holds its label. A line that is
- * too short for that is folded into a few bands; where that is not enough, boxes get narrower instead.
+ * How many columns to use, and where to fold. A whole number of columns for the greatest common divisor of all times
+ * keeps equal times equally wide, and with one more than the longest number has digits every box holds its label. A
+ * line that is too short for that is folded into a few bands; where that is not enough, boxes get narrower instead.
  */
 static void choose_columns(mr_text_grid *g, unsigned room)
 {
@@ -174,12 +176,14 @@ static void print_axis(const mr_text_grid *g, unsigned from, unsigned to, unsign
 		char number[32];
 		int n = snprintf(number, sizeof(number), "%g", k * tick);
 
-		if (c < from || (c >= to && to < g->n_cols) || c - from < at || g->label + c - from + (unsigned)n > columns)
+		if (c < from || (c >= to && to < g->n_cols) || c - from < at ||
+		    g->label + c - from + (unsigned)n > columns)
 			continue;
 		mr_strbuf_printf(out, "%*s%s", (int)(c - from - at), "", number);
 		at = c - from + (unsigned)n;
 	}
-	if (to == g->n_cols && g->p->unit_name && *g->p->unit_name && g->label + at + 1 + strlen(g->p->unit_name) <= columns)
+	if (to == g->n_cols && g->p->unit_name && *g->p->unit_name &&
+	    g->label + at + 1 + strlen(g->p->unit_name) <= columns)
 		mr_strbuf_printf(out, " %s", g->p->unit_name);
 	mr_strbuf_append(out, "\n");
 }
@@ -201,9 +205,10 @@ static void print_grid(mr_text_grid *g, unsigned columns, mr_strbuf *out)
 	}
 	if (g->lanes.most > 1)
 		mr_strbuf_printf(out, "%.*s\n", (int)columns,
-				 mr_schedule_lanes_letter(&g->lanes, 0) ? "a, b, c ...: a worker's first, second, third ... pipe or stage"
-				 : g->lanes.most == 2			? "small letters: a worker's second pipe or stage"
-									: "workers have too many stages to tell them apart");
+				 mr_schedule_lanes_letter(&g->lanes, 0)
+					 ? "a, b, c ...: a worker's first, second, third ... pipe or stage"
+				 : g->lanes.most == 2 ? "small letters: a worker's second pipe or stage"
+						      : "workers have too many stages to tell them apart");
 }
 
 mr_status mr_schedule_picture_text(const mr_schedule_picture *p, unsigned columns, FILE *out)

@@ -1,8 +1,9 @@
 /*
  * schedule_picture_svg.c - schedule pictures as SVG, one or several on one axis.
  *
- * Layout, top to bottom: title, subtitle, legend (as many lines as it needs), for each picture its title (where there are
- * several) and its rows, axis. All coordinates are absolute and computed here, so that nothing depends on how a viewer measures text; widths of text are estimated generously.
+ * Layout, top to bottom: title, subtitle, legend (as many lines as it needs), for each picture its title (where there
+ * are several) and its rows, axis. All coordinates are absolute and computed here, so that nothing depends on how a
+ * viewer measures text; widths of text are estimated generously.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -136,7 +137,8 @@ static double y_of(const mr_svg *v, const mr_panel *a, uint16_t worker)
 	return a->top + worker * (v->row + v->gap);
 }
 
-/* One entry of the legend: advances *@x, and to a new line of the legend when it does not fit. Draws only when @draw. */
+/* One entry of the legend: advances *@x, and to a new line of the legend when it does not fit. Draws only when @draw.
+ */
 static void legend_entry(mr_svg *v, bool draw, double *x, double *y, const char *name, const char *swatch)
 {
 	double width = 18 + text_width(name, 11) + 18;
@@ -155,7 +157,8 @@ static void legend_entry(mr_svg *v, bool draw, double *x, double *y, const char 
 /* Lay out the legend from @y on; returns where it ends. */
 static double legend(mr_svg *v, bool draw, double y)
 {
-	static const uint8_t order[] = {MR_OP_F, MR_OP_R, MR_OP_B, MR_OP_I, MR_OP_W, MR_OP_N, MR_OP_AR, MR_OP_U, MR_OP_V, MR_OP_AVG};
+	static const uint8_t order[] = {MR_OP_F, MR_OP_R,  MR_OP_B, MR_OP_I, MR_OP_W,
+					MR_OP_N, MR_OP_AR, MR_OP_U, MR_OP_V, MR_OP_AVG};
 	double x = v->left;
 	char swatch[160];
 
@@ -166,16 +169,22 @@ static double legend(mr_svg *v, bool draw, double y)
 			continue;
 		if (v->boxes[op])
 			snprintf(swatch, sizeof(swatch),
-				 "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\" stroke=\"%s\"/>", looks[op].fill, looks[op].edge);
+				 "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\" stroke=\"%s\"/>",
+				 looks[op].fill, looks[op].edge);
 		else
 			snprintf(swatch, sizeof(swatch), "<path d=\"M2 3h8l-4 7z\" fill=\"%s\"/>", looks[op].fill);
 		legend_entry(v, draw, &x, &y, looks[op].name, swatch);
 	}
-	legend_entry(v, draw, &x, &y, "idle", "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"url(#idle)\" stroke=\"#d5d9de\"/>");
+	legend_entry(v, draw, &x, &y, "idle",
+		     "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"url(#idle)\" stroke=\"#d5d9de\"/>");
 	if (v->lanes > 1)
-		legend_entry(v, draw, &x, &y, v->lanes == 2 ? "paler: second pipe or stage of a worker"
-								 : "a, b, c ..., paler and paler: a worker's first, second, third ... pipe or stage",
-			     "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"#9ecbf2\" fill-opacity=\"0.45\" stroke=\"#4a86b8\"/>");
+		legend_entry(
+			v, draw, &x, &y,
+			v->lanes == 2
+				? "paler: second pipe or stage of a worker"
+				: "a, b, c ..., paler and paler: a worker's first, second, third ... pipe or stage",
+			"<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"#9ecbf2\" fill-opacity=\"0.45\" "
+			"stroke=\"#4a86b8\"/>");
 	if (v->versions)
 		legend_entry(v, draw, &x, &y, "micro-batch 7 on version 4 of the weights",
 			     "<text class=\"n\" x=\"6\" y=\"5\">7</text><text class=\"v\" x=\"6\" y=\"14\">v4</text>");
@@ -220,10 +229,11 @@ static void put_label(const mr_svg *v, const mr_panel *a, const mr_trace_rec *r,
 	snprintf(below, sizeof(below), "v%u", r->version);
 	version = version && text_width(below, 9) + 2 <= w;
 	fprintf(v->out, "<text class=\"n\"%s fill=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
-		size < 11 ? " style=\"font-size:9px\"" : "", looks[r->op].text, x + w / 2, y + v->row / 2 + (version ? 0 : 4), label);
+		size < 11 ? " style=\"font-size:9px\"" : "", looks[r->op].text, x + w / 2,
+		y + v->row / 2 + (version ? 0 : 4), label);
 	if (version)
-		fprintf(v->out, "<text class=\"v\" fill=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", looks[r->op].text, x + w / 2,
-			y + v->row / 2 + 11, below);
+		fprintf(v->out, "<text class=\"v\" fill=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", looks[r->op].text,
+			x + w / 2, y + v->row / 2 + 11, below);
 }
 
 static void put_record(const mr_svg *v, const mr_panel *a, const mr_trace_rec *r)
@@ -232,19 +242,23 @@ static void put_record(const mr_svg *v, const mr_panel *a, const mr_trace_rec *r
 	char pale[32] = "";
 
 	if (is_tick(r))
-		fprintf(v->out, "<path d=\"M%.1f %.1fh7l-3.5 6z\" fill=\"%s\"><title>%s s%u v%u at %g</title></path>\n", x - 3.5,
-			y - 7, looks[r->op].fill, mr_op_name((mr_op)r->op), r->stage, r->version,
+		fprintf(v->out, "<path d=\"M%.1f %.1fh7l-3.5 6z\" fill=\"%s\"><title>%s s%u v%u at %g</title></path>\n",
+			x - 3.5, y - 7, looks[r->op].fill, mr_op_name((mr_op)r->op), r->stage, r->version,
 			(double)(r->begin_ns - v->frame.from) / unit);
 	if (r->end_ns == r->begin_ns)
 		return;
 	if (opacity(a, r) < 1) { /* over white, so that the hatching does not shine through */
 		snprintf(pale, sizeof(pale), " fill-opacity=\"%.2f\"", opacity(a, r));
-		fprintf(v->out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"#ffffff\"/>\n", x, y, w, v->row);
+		fprintf(v->out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"#ffffff\"/>\n", x, y,
+			w, v->row);
 	}
-	fprintf(v->out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" rx=\"%d\" fill=\"%s\"%s stroke=\"%s\"%s>", x + 0.5, y,
-		w > 1.5 ? w - 1 : 0.5, v->row, w > 6 ? 2 : 0, looks[r->op].fill, pale, looks[r->op].edge, w > 4 ? "" : " stroke-width=\"0\"");
-	fprintf(v->out, "<title>%s m%u s%u p%u v%u: %g to %g</title></rect>\n", mr_op_name((mr_op)r->op), r->micro, r->stage,
-		r->pipe, r->version, (double)(r->begin_ns - v->frame.from) / unit, (double)(r->end_ns - v->frame.from) / unit);
+	fprintf(v->out,
+		"<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" rx=\"%d\" fill=\"%s\"%s stroke=\"%s\"%s>",
+		x + 0.5, y, w > 1.5 ? w - 1 : 0.5, v->row, w > 6 ? 2 : 0, looks[r->op].fill, pale, looks[r->op].edge,
+		w > 4 ? "" : " stroke-width=\"0\"");
+	fprintf(v->out, "<title>%s m%u s%u p%u v%u: %g to %g</title></rect>\n", mr_op_name((mr_op)r->op), r->micro,
+		r->stage, r->pipe, r->version, (double)(r->begin_ns - v->frame.from) / unit,
+		(double)(r->end_ns - v->frame.from) / unit);
 	put_label(v, a, r, x, w, y);
 }
 
@@ -257,8 +271,9 @@ static void put_rows(const mr_svg *v, const mr_panel *a)
 
 		snprintf(name, sizeof(name), "w%u", w);
 		put_text(v->out, v->left - 8, y + v->row / 2 + 4, "worker", name);
-		fprintf(v->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"2\" fill=\"url(#idle)\"/>\n", v->left, y,
-			v->drawing, v->row);
+		fprintf(v->out,
+			"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"2\" fill=\"url(#idle)\"/>\n",
+			v->left, y, v->drawing, v->row);
 	}
 }
 
@@ -274,13 +289,20 @@ static void put_head(const mr_svg *v, double height)
 {
 	fprintf(v->out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n"
-		"<style>text{font-family:'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif}.title{font-size:17px;font-weight:bold;"
-		"fill:#1b222a}.sub{font-size:12px;fill:#4d5864}.legend{font-size:11px;fill:#2b333c}.worker{font-size:12px;"
-		"text-anchor:end;fill:#2b333c}.tick{font-size:10px;text-anchor:middle;fill:#4d5864}.name{font-size:11px;"
-		"text-anchor:middle;fill:#4d5864}.n{font-size:11px;text-anchor:middle}.v{font-size:8px;text-anchor:middle;"
-		"opacity:.75}.panel{font-size:12px;font-weight:bold;fill:#2b333c}.grid{stroke:#dfe3e8;fill:none}.axis{stroke:#8b95a1;fill:none}</style>\n"
-		"<defs><pattern id=\"idle\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-		"<rect width=\"5\" height=\"5\" fill=\"#f5f6f8\"/><rect width=\"1.5\" height=\"5\" fill=\"#dde1e6\"/></pattern></defs>\n"
+		"<style>text{font-family:'DejaVu "
+		"Sans',Verdana,Helvetica,Arial,sans-serif}.title{font-size:17px;font-weight:bold;"
+		"fill:#1b222a}.sub{font-size:12px;fill:#4d5864}.legend{font-size:11px;fill:#2b333c}.worker{font-size:"
+		"12px;"
+		"text-anchor:end;fill:#2b333c}.tick{font-size:10px;text-anchor:middle;fill:#4d5864}.name{font-size:"
+		"11px;"
+		"text-anchor:middle;fill:#4d5864}.n{font-size:11px;text-anchor:middle}.v{font-size:8px;text-anchor:"
+		"middle;"
+		"opacity:.75}.panel{font-size:12px;font-weight:bold;fill:#2b333c}.grid{stroke:#dfe3e8;fill:none}.axis{"
+		"stroke:#8b95a1;fill:none}</style>\n"
+		"<defs><pattern id=\"idle\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
+		"patternTransform=\"rotate(45)\">"
+		"<rect width=\"5\" height=\"5\" fill=\"#f5f6f8\"/><rect width=\"1.5\" height=\"5\" "
+		"fill=\"#dde1e6\"/></pattern></defs>\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
 		v->width, height, v->width, height);
 }
@@ -352,7 +374,8 @@ static void draw(mr_svg *v, const char *title, const char *sub)
 	fputs("</svg>\n", v->out);
 }
 
-mr_status mr_schedule_picture_stack(const mr_schedule_picture *p, size_t n, const char *title, const char *subtitle, FILE *out)
+mr_status mr_schedule_picture_stack(const mr_schedule_picture *p, size_t n, const char *title, const char *subtitle,
+				    FILE *out)
 {
 	mr_svg v = {.panel = calloc(n, sizeof(*v.panel)), .n = n, .out = out};
 	mr_status st;

@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-/** Columns of the terminal behind @out, asked at each call since windows change; 0 where it is no terminal or does not say. */
+/** Columns of the terminal behind @out, asked at each call since windows change; 0 where it is no terminal or does not
+ * say. */
 unsigned mr_screen_columns(FILE *out);
 
 #endif

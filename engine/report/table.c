@@ -82,8 +82,8 @@ typedef struct column_range {
 } column_range;
 
 /* One line of up to n cells; blanks are written only in front of a text, so that none end a line. */
-static void print_line(const mr_table *t, const char *indent, char *const *cells, size_t n, column_range b, const size_t *width,
-		       FILE *out)
+static void print_line(const mr_table *t, const char *indent, char *const *cells, size_t n, column_range b,
+		       const size_t *width, FILE *out)
 {
 	size_t blanks = 0;
 

@@ -4,9 +4,10 @@
  *	stage  worker  layers               parameters  weights  stashes  ...  cores  node
  *	    0  w0      embed .. h.1.mlp         412 k  1.6 MiB  1.6 MiB  ...  0      0
  *
- * Columns are as wide as their widest cell, separated by two blanks; no line ends in blanks. On a terminal that is narrower
- * than the table, the columns that do not fit follow below, again behind the first one; in a pipe or a file lines are whole. The renderers know nothing
- * of the engine: the caller fills plain rows. Widths count bytes, so cells are ASCII.
+ * Columns are as wide as their widest cell, separated by two blanks; no line ends in blanks. On a terminal that is
+ * narrower than the table, the columns that do not fit follow below, again behind the first one; in a pipe or a file
+ * lines are whole. The renderers know nothing of the engine: the caller fills plain rows. Widths count bytes, so cells
+ * are ASCII.
  */
 #ifndef MR_REPORT_TABLE_H
 #define MR_REPORT_TABLE_H
@@ -48,7 +49,8 @@ mr_status mr_table_print(const mr_table *t, const char *indent, FILE *out) MR_MU
 
 typedef struct mr_report_stage_row {
 	uint16_t stage, worker;
-	uint8_t pipe, n_pipes;       /* a row for each pipe's part of the stage; layers and parameters are summed in pipe 0 */
+	uint8_t pipe, n_pipes;       /* a row for each pipe's part of the stage; layers and parameters are summed in
+	                                pipe 0 */
 	const char *layers;          /* "embed .. h.1.mlp"; NULL: none */
 	uint32_t n_layers;
 	uint64_t n_params;           /* elements */
@@ -77,14 +79,16 @@ typedef struct mr_report_worker_row {
 } mr_report_worker_row;
 
 /**
- * The table at the end: busy time and waiting by cause, in percent of the training time (without evaluations and checkpoints);
- * what is left of it is the column "engine". "descheduled" stands there when it is known for all rows. Errors: MR_EIO, MR_ERESOURCE.
+ * The table at the end: busy time and waiting by cause, in percent of the training time (without evaluations and
+ * checkpoints); what is left of it is the column "engine". "descheduled" stands there when it is known for all rows.
+ * Errors: MR_EIO, MR_ERESOURCE.
  */
 mr_status mr_report_workers(const mr_report_worker_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
 
 typedef struct mr_report_staleness_row {
 	uint16_t stage;
-	const uint64_t *count;       /* [n] gradients that were applied k commits after the version they were computed on */
+	const uint64_t *count;       /* [n] gradients that were applied k commits after the version they were computed
+	                                on */
 	uint32_t n;
 } mr_report_staleness_row;
 
@@ -100,7 +104,8 @@ typedef struct mr_report_usage_row {
 	uint64_t boundary_bytes[2];
 } mr_report_usage_row;
 
-/** Versions and bytes in use at once: a row for each stage and pipe, measured beside predicted. Errors: MR_EIO, MR_ERESOURCE. */
+/** Versions and bytes in use at once: a row for each stage and pipe, measured beside predicted. Errors: MR_EIO,
+ * MR_ERESOURCE. */
 mr_status mr_report_usage(const mr_report_usage_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
 
 /** The same as a file: one object with an array of stages, for other programs. Errors: MR_EIO, MR_ERESOURCE. */

@@ -64,9 +64,9 @@ static void add_sizes(mr_report_stage_row *sum, const mr_report_stage_row *r)
 mr_status mr_report_stages(const mr_report_stage_row *rows, uint32_t n, FILE *out)
 {
 	static const mr_table_column columns[] = {
-		{"stage", true},      {"on", false},      {"layers", false},     {"params", true},     {"weights", true},
-		{"stashes", true},    {"grads", true},    {"optimizer", true},   {"activ.", true},     {"boundary", true},
-		{"scratch", true},    {"total", true},    {"cores", false},      {"node", true},
+		{"stage", true},   {"on", false},   {"layers", false},   {"params", true}, {"weights", true},
+		{"stashes", true}, {"grads", true}, {"optimizer", true}, {"activ.", true}, {"boundary", true},
+		{"scratch", true}, {"total", true}, {"cores", false},    {"node", true},
 	};
 	mr_report_stage_row sum = {0};
 	mr_table *t;
@@ -195,8 +195,15 @@ out:
 mr_status mr_report_usage(const mr_report_usage_row *rows, uint32_t n, FILE *out)
 {
 	static const mr_table_column columns[] = {
-		{"stage", true},  {"versions", true}, {"predicted", MR_TABLE_RIGHT_BESIDE}, {"weights", true},  {"predicted", MR_TABLE_RIGHT_BESIDE},
-		{"activ.", true}, {"predicted", MR_TABLE_RIGHT_BESIDE}, {"boundary", true}, {"predicted", MR_TABLE_RIGHT_BESIDE},
+		{"stage", true},
+		{"versions", true},
+		{"predicted", MR_TABLE_RIGHT_BESIDE},
+		{"weights", true},
+		{"predicted", MR_TABLE_RIGHT_BESIDE},
+		{"activ.", true},
+		{"predicted", MR_TABLE_RIGHT_BESIDE},
+		{"boundary", true},
+		{"predicted", MR_TABLE_RIGHT_BESIDE},
 	};
 	mr_table *t;
 	mr_status st;

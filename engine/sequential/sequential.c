@@ -81,7 +81,8 @@ static void layout_values(mr_sequential *q, const mr_sequential_layout *l, mr_ar
 		nd->ops->needs(&nd->cfg, nd->in_shape, q->c.samples, q->c.kernels, &z);
 		q->node[i].aux_i = take(a, z.aux_i);
 		q->node[i].aux_w = take(a, z.aux_w);
-		q->node[i].act_aux = z.aux_i || nd->out == MR_GRAPH_NO_VALUE ? q->node[i].aux_i : q->value[nd->out].value;
+		q->node[i].act_aux =
+			z.aux_i || nd->out == MR_GRAPH_NO_VALUE ? q->node[i].aux_i : q->value[nd->out].value;
 		q->node[i].kept = passes(passing, l->kept[i], logits);
 	}
 	q->scratch = take(a, l->scratch);
@@ -112,7 +113,8 @@ static mr_status map_layout(mr_sequential *q, const mr_sequential_layout *l)
 
 	mr_arena_init(&a, NULL, 0);
 	layout(q, l, &a);
-	MR_TRY(mr_region_map(&q->region, mr_align_up(a.used, MR_CACHE_LINE), q->c.place->bindable ? q->c.place->node_os : MR_REGION_ANY_NODE));
+	MR_TRY(mr_region_map(&q->region, mr_align_up(a.used, MR_CACHE_LINE),
+			     q->c.place->bindable ? q->c.place->node_os : MR_REGION_ANY_NODE));
 	mr_arena_init(&a, q->region.base, q->region.bytes);
 	layout(q, l, &a);
 	return MR_OK;
@@ -135,8 +137,8 @@ static mr_status allocate_tables(mr_sequential *q)
 	q->active = calloc(g->n_nodes, sizeof(bool));
 	q->has_grad = calloc(g->n_values, sizeof(bool));
 	q->loss = calloc(q->c.n_micro, sizeof(double));
-	if (!q->value || !q->node || !q->weight || !q->grad || !q->part || !q->late || !q->active || !q->steps || !q->sumsq || !q->state[0] || !q->state[1] || !q->has_grad ||
-	    !q->loss)
+	if (!q->value || !q->node || !q->weight || !q->grad || !q->part || !q->late || !q->active || !q->steps ||
+	    !q->sumsq || !q->state[0] || !q->state[1] || !q->has_grad || !q->loss)
 		return mr_fail(MR_ERESOURCE, "no memory for a model of %u layers", g->n_nodes);
 	return MR_OK;
 }
@@ -221,8 +223,8 @@ static mr_status watch(mr_sequential *q, mr_group *g)
 			continue;
 		q->stalled = true;
 		mr_watchdog_show("mr-w0");
-		return mr_fail(MR_ESTALLED, "no layer has been computed for %.1f seconds, behind step %llu: w0 stands", (double)q->stall.idle_ns / 1e9,
-			       (unsigned long long)q->step);
+		return mr_fail(MR_ESTALLED, "no layer has been computed for %.1f seconds, behind step %llu: w0 stands",
+			       (double)q->stall.idle_ns / 1e9, (unsigned long long)q->step);
 	}
 	return MR_OK;
 }
@@ -291,7 +293,8 @@ void mr_sequential_destroy(mr_sequential *q)
 	free(q);
 }
 
-mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
+mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress *progress, void *arg,
+			    uint64_t *reached)
 {
 	mr_status st;
 

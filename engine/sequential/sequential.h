@@ -1,15 +1,16 @@
 /*
  * sequential.h - plain training on one thread group, without a pipeline: the oracle of every synchronous system.
  *
- * For each step: for each micro-batch, in the order in which the system sums gradients, forward through all layers and backward
- * through all layers; then one optimizer step, or, where nothing has to see the whole gradient first, each layer's step right
- * behind its gradient in the last micro-batch's backward. It shares the layers, kernels and optimizers with the engine and nothing else: no
- * plan, no lowering, no stages, no planned memory, no aliased gradients. Every value and every gradient has a buffer of its own,
- * but for the value that the loss overwrites by its gradient. Given the order and grouping of a synchronous system's sums, as data,
- * it gives that system's weights to the bit.
+ * For each step: for each micro-batch, in the order in which the system sums gradients, forward through all layers and
+ * backward through all layers; then one optimizer step, or, where nothing has to see the whole gradient first, each
+ * layer's step right behind its gradient in the last micro-batch's backward. It shares the layers, kernels and
+ * optimizers with the engine and nothing else: no plan, no lowering, no stages, no planned memory, no aliased
+ * gradients. Every value and every gradient has a buffer of its own, but for the value that the loss overwrites by its
+ * gradient. Given the order and grouping of a synchronous system's sums, as data, it gives that system's weights to the
+ * bit.
  *
- * It is also a system that users can choose: `sequential` on all cores is intra-operator parallelism, the thing that a pipeline
- * has to beat.
+ * It is also a system that users can choose: `sequential` on all cores is intra-operator parallelism, the thing that a
+ * pipeline has to beat.
  */
 #ifndef MR_SEQUENTIAL_SEQUENTIAL_H
 #define MR_SEQUENTIAL_SEQUENTIAL_H
@@ -20,14 +21,16 @@
 typedef struct mr_sequential mr_sequential;
 
 /*
- * In which order and grouping the gradients of a step are summed, part of the model by part: within a pipe the micro-batches of
- * its list one after the other, then pipe by pipe (those without a micro-batch are left out). Where parts have different lists
- * the step goes over all micro-batches once for each, and keeps of each pass only the gradients of the parts it was made for.
+ * In which order and grouping the gradients of a step are summed, part of the model by part: within a pipe the
+ * micro-batches of its list one after the other, then pipe by pipe (those without a micro-batch are left out). Where
+ * parts have different lists the step goes over all micro-batches once for each, and keeps of each pass only the
+ * gradients of the parts it was made for.
  */
 typedef struct mr_sum_lists {
 	uint32_t n_parts, n_pipes;
 	const uint32_t *first;   /* [n_parts + 1] part s is the graph's nodes first[s] to first[s + 1] - 1 */
-	const uint32_t *begin;   /* [n_parts * n_pipes + 1] list (s, p) is micro[begin[s * n_pipes + p]] up to the next begin */
+	const uint32_t *begin;   /* [n_parts * n_pipes + 1] list (s, p) is micro[begin[s * n_pipes + p]] up to the next
+	                            begin */
 	const uint32_t *micro;   /* each of a step's micro-batches once in every part */
 } mr_sum_lists;
 
@@ -64,12 +67,13 @@ mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress
 /** Of the last evaluation; see mr_run_eval_accuracy. */
 double mr_sequential_accuracy(const mr_sequential *q);
 
-/** Mean validation loss at the present weights. As mr_engine_eval, with @wanted asked before each micro-batch on the training thread. */
+/** Mean validation loss at the present weights. As mr_engine_eval, with @wanted asked before each micro-batch on the
+ * training thread. */
 mr_status mr_sequential_eval(mr_sequential *q, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;
 
 /**
- * Forward of one sample (@input as the data give it) without the loss: the activations that enter the loss are copied to
- * @out, mr_sequential_out_bytes(q) bytes. For sampling from a language model.
+ * Forward of one sample (@input as the data give it) without the loss: the activations that enter the loss are copied
+ * to @out, mr_sequential_out_bytes(q) bytes. For sampling from a language model.
  */
 mr_status mr_sequential_forward(mr_sequential *q, const void *input, void *out) MR_MUST_USE;
 size_t mr_sequential_out_bytes(const mr_sequential *q);
@@ -89,7 +93,8 @@ void mr_sequential_resume_at(mr_sequential *q, uint64_t step);
 
 /** Nanoseconds spent in F, in B and in U so far, and bytes of memory it holds. */
 void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64_t *u);
-/** What is not in these, since other programs had the cores meanwhile; false: this kernel does not count it. Between runs. */
+/** What is not in these, since other programs had the cores meanwhile; false: this kernel does not count it. Between
+ * runs. */
 bool mr_sequential_lost(const mr_sequential *q, uint64_t *ns);
 uint64_t mr_sequential_bytes(const mr_sequential *q);
 

@@ -1,6 +1,6 @@
 /*
- * sequential_internal.h - the inside of mr_sequential, shared by its files: sequential.c (memory, thread, calls from outside) and
- * sequential_step.c (what is computed).
+ * sequential_internal.h - the inside of mr_sequential, shared by its files: sequential.c (memory, thread, calls from
+ * outside) and sequential_step.c (what is computed).
  */
 #ifndef MR_SEQUENTIAL_SEQUENTIAL_INTERNAL_H
 #define MR_SEQUENTIAL_SEQUENTIAL_INTERNAL_H
@@ -33,7 +33,8 @@ struct mr_sequential {
 	bool *late;            /* [n_params] of tied ones, when inside: the step comes behind all the same */
 	uint32_t few_owner, few_user; /* MR_GRAD_FEW: the parameter and the one tied to it; UINT32_MAX: there is none */
 	mr_sparse_rows sparse_rows;
-	double *sumsq;         /* [n_params] of the gradients that steps inside have made whole, where the step's norm is asked for */
+	double *sumsq;         /* [n_params] of the gradients that steps inside have made whole, where the step's norm
+	                          is asked for */
 	mr_step *steps;        /* [n_params] of the step in hand, when inside */
 	void *work;            /* of an optimizer that steps whole matrices; NULL: of another */
 	void *scratch;         /* of the call in hand */

@@ -58,16 +58,16 @@ static mr_status place_values(const notes *n, mr_sequential_layout *l)
 		if (maker && maker->addend != MR_GRAPH_NO_VALUE)
 			l->value[v] = MR_SEQUENTIAL_NOWHERE;
 		else if (!n->saved[v])
-			MR_TRY(mr_lifetime_add(&l->passing, val->producer - maker->added, val->last_use, value_bytes(n, v),
-					       &l->value[v]));
+			MR_TRY(mr_lifetime_add(&l->passing, val->producer - maker->added, val->last_use,
+					       value_bytes(n, v), &l->value[v]));
 	}
 	return MR_OK;
 }
 
 /*
- * May the gradient of value @v, an input of the sum @node, lie where that of the other input @kept does? The sum must be all that
- * reads @v, and whoever makes @v must go backward, which is to read that gradient, before all who add to the other one, and who
- * makes that. A maker that passes its own gradient on would not do: it lives on in the inputs.
+ * May the gradient of value @v, an input of the sum @node, lie where that of the other input @kept does? The sum must
+ * be all that reads @v, and whoever makes @v must go backward, which is to read that gradient, before all who add to
+ * the other one, and who makes that. A maker that passes its own gradient on would not do: it lives on in the inputs.
  */
 static bool may_join(const mr_graph *g, uint32_t node, uint16_t kept, uint16_t v)
 {
@@ -192,7 +192,8 @@ mr_status mr_sequential_layout_make(const mr_sequential_config *c, mr_sequential
 		.grad = calloc(g->n_values, sizeof(*out->grad)),
 		.kept = calloc(g->n_nodes, sizeof(*out->kept)),
 	};
-	if (!n.class_of || !n.born || !n.dies || !n.saved || !n.has || !n.placed || !out->value || !out->grad || !out->kept)
+	if (!n.class_of || !n.born || !n.dies || !n.saved || !n.has || !n.placed || !out->value || !out->grad ||
+	    !out->kept)
 		st = mr_fail(MR_ERESOURCE, "no memory to lay out a model of %u layers", g->n_nodes);
 	if (st == MR_OK)
 		st = make(&n, out);

@@ -45,8 +45,8 @@ static bool may_be_few(const mr_sequential_config *c, uint32_t p)
 	while (++u < g->n_params)
 		if (g->params[u].tied_to == (int32_t)p)
 			return false;
-	return user->node > owner->node && g->nodes[user->node].ops->sparse_rows == MR_SPARSE_ROWS_FIRST && user->index == 0 &&
-	       mr_sparse_rows_pays(rows_into(c, owner->node), owner->dim[0]);
+	return user->node > owner->node && g->nodes[user->node].ops->sparse_rows == MR_SPARSE_ROWS_FIRST &&
+	       user->index == 0 && mr_sparse_rows_pays(rows_into(c, owner->node), owner->dim[0]);
 }
 
 /* Nothing is summed, and nobody looks at gradients afterwards. */
@@ -123,7 +123,8 @@ uint64_t mr_sequential_shared_grads(const mr_sequential_config *c)
 
 		for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++)
 			if (mr_sequential_grad_home(c, p) == MR_GRAD_SHARED)
-				here += rounded((uint64_t)c->graph->params[p].n * mr_dtype_bytes(c->kernels->types.gradients));
+				here += rounded((uint64_t)c->graph->params[p].n *
+						mr_dtype_bytes(c->kernels->types.gradients));
 		most = here > most ? here : most;
 	}
 	return most;
@@ -152,7 +153,9 @@ static mr_status passing_bytes(const mr_sequential_config *c, mr_run_memory *out
 	mr_sequential_layout_few(c, &sparse_rows, &a);
 	for (uint32_t v = 0; st == MR_OK && v < c->graph->n_values; v++)
 		if (l.value[v] == MR_SEQUENTIAL_OWN)
-			out->activations += rounded((uint64_t)c->samples * mr_shape_bytes(c->graph->values[v].shape, c->kernels->types.activations));
+			out->activations +=
+				rounded((uint64_t)c->samples *
+					mr_shape_bytes(c->graph->values[v].shape, c->kernels->types.activations));
 	out->scratch = rounded(l.passing.bytes) + rounded(l.scratch) + mr_align_up(a.used, MR_CACHE_LINE);
 	mr_sequential_layout_fini(&l);
 	return st;
@@ -163,7 +166,8 @@ mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 	const mr_graph *g = c->graph;
 	const mr_kernels *k = c->kernels;
 
-	*out = (mr_run_memory){.boundaries = rounded((uint64_t)c->samples * mr_shape_bytes(g->target, k->types.activations))};
+	*out = (mr_run_memory){
+		.boundaries = rounded((uint64_t)c->samples * mr_shape_bytes(g->target, k->types.activations))};
 	MR_TRY(passing_bytes(c, out));
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		const mr_node *nd = &g->nodes[i];

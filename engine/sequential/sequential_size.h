@@ -1,6 +1,6 @@
 /*
- * sequential_size.h - what sequential training will allocate, without allocating it: for the memory plan. And how it will
- * handle gradients, on which that depends.
+ * sequential_size.h - what sequential training will allocate, without allocating it: for the memory plan. And how it
+ * will handle gradients, on which that depends.
  */
 #ifndef MR_SEQUENTIAL_SEQUENTIAL_SIZE_H
 #define MR_SEQUENTIAL_SEQUENTIAL_SIZE_H
@@ -9,12 +9,13 @@
 
 /**
  * Bytes by purpose; their sum is mr_sequential_bytes of a run made from @c, without its kernel context. Activations
- * count the values that a backward half reads and what layers save; scratch what passes (sequential_layout.h) and what one call
- * works in; boundaries are the targets. Nothing is stashed. Errors: MR_ERESOURCE.
+ * count the values that a backward half reads and what layers save; scratch what passes (sequential_layout.h) and what
+ * one call works in; boundaries are the targets. Nothing is stashed. Errors: MR_ERESOURCE.
  */
 mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out) MR_MUST_USE;
 
-/** Does the last backward of a step carry out the optimizer steps? Not when it clips, nor for an optimizer of whole matrices. */
+/** Does the last backward of a step carry out the optimizer steps? Not when it clips, nor for an optimizer of whole
+ * matrices. */
 bool mr_sequential_steps_inside(const mr_sequential_config *c);
 
 /** Where the gradient of a parameter lies. All but the first need steps inside, one micro-batch
@@ -22,8 +23,9 @@ bool mr_sequential_steps_inside(const mr_sequential_config *c);
 typedef enum mr_grad_home {
 	MR_GRAD_OWN,    /* in a place of its own */
 	MR_GRAD_SHARED, /* it does not outlive its layer: all such lie in one place */
-	MR_GRAD_FEW,    /* only rows that occur have one, in mr_sparse_rows (nn/sparse_rows.h); that of the parameter tied to it is shared, or where norms
-	                   are asked for has a place of its own: at those steps it is made whole there */
+	MR_GRAD_FEW,    /* only rows that occur have one, in mr_sparse_rows (nn/sparse_rows.h); that of the parameter
+	                   tied to it is shared, or where norms are asked for has a place of its own: at those steps it
+	                   is made whole there */
 } mr_grad_home;
 
 mr_grad_home mr_sequential_grad_home(const mr_sequential_config *c, uint32_t p);

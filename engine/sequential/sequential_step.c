@@ -71,7 +71,8 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 	return c;
 }
 
-/* Samples by numbers, each in the range where its first one lies: so a team shares them out by how much there is to copy. */
+/* Samples by numbers, each in the range where its first one lies: so a team shares them out by how much there is to
+ * copy. */
 typedef struct loading {
 	mr_sequential *q;
 	const pass *ps;
@@ -174,7 +175,8 @@ static double grad_norm(mr_sequential *q)
 
 	for (uint32_t p = 0; p < q->g->n_params; p++)
 		if (q->weight[p])
-			sum += q->inside && !q->late[p] ? q->sumsq[p] : q->c.kernels->sumsq(q->kc, q->g->params[p].n, q->grad[p]);
+			sum += q->inside && !q->late[p] ? q->sumsq[p]
+							: q->c.kernels->sumsq(q->kc, q->g->params[p].n, q->grad[p]);
 	return sqrt(sum);
 }
 
@@ -246,7 +248,8 @@ static void find_few(mr_sequential *q)
 	const mr_param *p = &q->g->params[q->few_owner];
 	uint16_t tokens = q->g->nodes[p->node].in[0];
 
-	mr_sparse_rows_find(&q->sparse_rows, q->value[tokens].value, q->c.samples * q->g->values[tokens].shape.rows, p->dim[0]);
+	mr_sparse_rows_find(&q->sparse_rows, q->value[tokens].value, q->c.samples * q->g->values[tokens].shape.rows,
+			    p->dim[0]);
 }
 
 /* Book @f, @b and @u nanoseconds of computing that end at @now, without what other programs took of them. */
@@ -336,7 +339,8 @@ static bool same_lists(const mr_sum_lists *l, uint32_t a, uint32_t b)
 static void add_part(mr_sequential *q)
 {
 	for (uint32_t i = 0; i < q->g->n_nodes; i++)
-		for (uint32_t p = q->g->nodes[i].first_param; q->active[i] && p < q->g->nodes[i].first_param + q->g->nodes[i].n_params; p++)
+		for (uint32_t p = q->g->nodes[i].first_param;
+		     q->active[i] && p < q->g->nodes[i].first_param + q->g->nodes[i].n_params; p++)
 			q->c.kernels->sum(q->kc, q->g->params[p].n, q->grad[p], q->part[p], q->grad[p]);
 }
 
@@ -387,7 +391,8 @@ static void measure(mr_sequential *q)
 {
 	for (uint32_t p = 0; p < q->g->n_params; p++)
 		if (q->weight[p])
-			q->largest = fmax(q->largest, sqrt(q->c.kernels->sumsq(q->kc, q->g->params[p].n, q->grad[p])) / q->c.n_micro);
+			q->largest = fmax(q->largest, sqrt(q->c.kernels->sumsq(q->kc, q->g->params[p].n, q->grad[p])) /
+							      q->c.n_micro);
 }
 
 static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
@@ -454,11 +459,13 @@ mr_status mr_sequential_evaluate(mr_sequential *q)
 		MR_TRY(load(q, &ps));
 		MR_TRY(forward(q, &ps, q->g->n_nodes));
 		if (!isfinite(loss))
-			return mr_fail(MR_EDIVERGED, "the %s is not finite", q->c.data->trains_only ? "loss" : "validation loss");
+			return mr_fail(MR_EDIVERGED, "the %s is not finite",
+				       q->c.data->trains_only ? "loss" : "validation loss");
 		sum += loss * (double)ps.samples;
 	}
 	q->eval_loss = sum / (double)n;
-	q->eval_accuracy = mr_graph_judges(q->g) ? (double)right / ((double)n * (double)q->c.data->target.rows) : (double)NAN;
+	q->eval_accuracy =
+		mr_graph_judges(q->g) ? (double)right / ((double)n * (double)q->c.data->target.rows) : (double)NAN;
 	return MR_OK;
 }
 

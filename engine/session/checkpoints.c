@@ -11,7 +11,8 @@
 #include "session/objective_report.h"
 #include "store/checkpoint_io.h"
 
-/* What no step of a training that is any good adds to the weights on the average, in multiples of what they were, or of 1. */
+/* What no step of a training that is any good adds to the weights on the average, in multiples of what they were, or of
+ * 1. */
 #define MOST_GROWTH 1000.0
 
 static void make_content(const mr_state *st, const mr_run_manifest *f, uint64_t step, bool best, uint32_t keep,
@@ -72,8 +73,9 @@ static mr_status measure(const mr_state_list *model, uint64_t step, mr_checkpoin
 		const mr_saved_tensor *t = &model->at[i];
 
 		if (!is_finite(t, &squares))
-			return mr_fail(MR_EDIVERGED, "step %" PRIu64 " left weights that are not finite in %s, and is not saved", step,
-				       t->name);
+			return mr_fail(MR_EDIVERGED,
+				       "step %" PRIu64 " left weights that are not finite in %s, and is not saved",
+				       step, t->name);
 		n += (double)(t->bytes / (t->dtype == MR_SAVED_F64 ? sizeof(double) : sizeof(float)));
 	}
 	*out = (mr_checkpoints_scale){.size = n > 0 ? sqrt(squares / n) : 0, .step = step};
@@ -103,12 +105,14 @@ static mr_status refuse(const mr_checkpoints_scale *now, const mr_checkpoints_ca
 	return mr_fail(MR_EDIVERGED,
 		       "step %" PRIu64 " left weights of %.3g (root of the mean square; %.3g at step %" PRIu64
 		       ") and the loss rose from %.4g to %.4g, so they are not saved",
-		       now->step, now->size, g->good.size, g->good.step, g->loss, isnan(c->val_loss) ? c->loss : c->val_loss);
+		       now->step, now->size, g->good.size, g->good.step, g->loss,
+		       isnan(c->val_loss) ? c->loss : c->val_loss);
 }
 
-/* A step can spoil the weights and still have a loss, and what it leaves must not push out a good checkpoint. Weights that were
- * evaluated and found better than others have proved themselves. *@wait: nobody knows yet. */
-static mr_status judge(const mr_checkpoints_scale *now, const mr_checkpoints_case *c, mr_checkpoints_guard *g, bool *wait)
+/* A step can spoil the weights and still have a loss, and what it leaves must not push out a good checkpoint. Weights
+ * that were evaluated and found better than others have proved themselves. *@wait: nobody knows yet. */
+static mr_status judge(const mr_checkpoints_scale *now, const mr_checkpoints_case *c, mr_checkpoints_guard *g,
+		       bool *wait)
 {
 	bool proved = mr_checkpoints_is_best(c) && !isnan(c->best_loss);
 
@@ -147,7 +151,8 @@ mr_status mr_checkpoints_guard_init(mr_session *s, uint64_t step, mr_checkpoints
 	return err;
 }
 
-mr_status mr_checkpoints_put(mr_session *s, const char *dir, const mr_checkpoints_case *c, mr_checkpoints_guard *g, bool *saved)
+mr_status mr_checkpoints_put(mr_session *s, const char *dir, const mr_checkpoints_case *c, mr_checkpoints_guard *g,
+			     bool *saved)
 {
 	bool best = mr_checkpoints_is_best(c), wait = false;
 	mr_checkpoint_shard parts[3];
@@ -192,8 +197,8 @@ static uint64_t inflight_bytes(const mr_session *s)
 	return sum;
 }
 
-/* The most checkpoints of this run that lie on the disk at once: those that are kept as far as there will be so many, the best
- * one, and one being written. */
+/* The most checkpoints of this run that lie on the disk at once: those that are kept as far as there will be so many,
+ * the best one, and one being written. */
 static uint64_t most_at_once(const mr_session *s, uint64_t step)
 {
 	uint64_t every = (uint64_t)s->job->checkpoint.every;
@@ -247,7 +252,9 @@ static mr_status slots_fit(const mr_checkpoint *ck, const mr_state_list *infligh
 		any = any || !strncmp(inflight->at[i].name, "slot.", 5);
 	if (!any || (then && !strcmp(then, MR_RUN_MANIFEST_SLOTS)))
 		return MR_OK;
-	return mr_fail(MR_ECKPT, "it holds micro-batches under way as another build saves them (slots %s, here %s) and cannot be resumed",
+	return mr_fail(MR_ECKPT,
+		       "it holds micro-batches under way as another build saves them (slots %s, here %s) and cannot be "
+		       "resumed",
 		       then ? then : "of no number", MR_RUN_MANIFEST_SLOTS);
 }
 
@@ -275,7 +282,8 @@ static void tell_rate(const mr_session *s, const mr_checkpoint *ck)
 	const char *then = mr_checkpoint_fact(ck, "learning_rate");
 	char now[96];
 
-	if (s->lr.total > mr_checkpoint_step(ck) && then && strcmp(then, mr_run_manifest_rate(&s->lr, now, sizeof(now))) != 0)
+	if (s->lr.total > mr_checkpoint_step(ck) && then &&
+	    strcmp(then, mr_run_manifest_rate(&s->lr, now, sizeof(now))) != 0)
 		fprintf(stderr, "millrace: learning rate from here on: %s; until step %" PRIu64 " it was: %s\n", now,
 			mr_checkpoint_step(ck), then);
 }
@@ -285,11 +293,14 @@ static void warn_threads(const mr_session *s, const mr_checkpoint *ck)
 	const char *then = mr_checkpoint_fact(ck, "threads"), *lib = mr_checkpoint_fact(ck, "kernels");
 
 	if (then && (uint32_t)atoi(then) != s->place.worker[0].n_threads)
-		fprintf(stderr, "millrace: warning: the checkpoint was made with %s threads a worker, this run has %u: the last bits may differ\n",
+		fprintf(stderr,
+			"millrace: warning: the checkpoint was made with %s threads a worker, this run has %u: the "
+			"last bits may differ\n",
 			then, s->place.worker[0].n_threads);
 	if (lib && strcmp(lib, mr_kernels_library()))
-		fprintf(stderr, "millrace: warning: the checkpoint was made with %s, this is %s: the last bits may differ\n", lib,
-			mr_kernels_library());
+		fprintf(stderr,
+			"millrace: warning: the checkpoint was made with %s, this is %s: the last bits may differ\n",
+			lib, mr_kernels_library());
 }
 
 /* Name of the best checkpoint of @dir, or "". */
@@ -347,7 +358,8 @@ mr_status mr_checkpoints_find(const char *dir, const char *name, char **path)
 		name = best;
 	}
 	if (strchr(name, '/'))
-		return mr_fail(MR_EUSAGE, "expected best, or a name in %s such as step-00000100, got \"%.100s\"", dir, name);
+		return mr_fail(MR_EUSAGE, "expected best, or a name in %s such as step-00000100, got \"%.100s\"", dir,
+			       name);
 	if (asprintf(path, "%s/%s", dir, name) < 0)
 		return mr_fail(MR_ERESOURCE, "no memory for a path");
 	st = mr_checkpoint_check(dir, name);

@@ -3,11 +3,13 @@
  *
  *	<run.dir>/checkpoints/step-00001000/model.safetensors       weights, by parameter name
  *	                                    optimizer.safetensors   optimizer state
- *	                                    inflight.safetensors    older versions and activations under way (asynchronous systems)
+ *	                                    inflight.safetensors    older versions and activations under way
+ *	                                                            (asynchronous systems)
  *	                                    MANIFEST.json           facts and checksums
  *	                     LATEST, BEST
  *
- * A checkpoint is resumed bitwise, so it must meet the same model, data, plan and arithmetic; the manifest's facts tell.
+ * A checkpoint is resumed bitwise, so it must meet the same model, data, plan and arithmetic; the manifest's facts
+ * tell.
  */
 #ifndef MR_SESSION_CHECKPOINTS_H
 #define MR_SESSION_CHECKPOINTS_H
@@ -21,13 +23,15 @@ typedef struct mr_checkpoints_scale {
 } mr_checkpoints_scale;
 
 /*
- * What a save is judged by. Weights whose root of the mean square is more than 1000 * max(1, good.size) * (step - good.step)
- * have grown too much (for a training that is any good, on the average step). That alone is no mistake: a weight may have far
- * to go. They are refused when the loss has risen too. The loss of a step is that of the weights before it, so it says nothing
- * yet about the weights that the step has made: a save that can wait is put off until steps have read them.
+ * What a save is judged by. Weights whose root of the mean square is more than 1000 * max(1, good.size) * (step -
+ * good.step) have grown too much (for a training that is any good, on the average step). That alone is no mistake: a
+ * weight may have far to go. They are refused when the loss has risen too. The loss of a step is that of the weights
+ * before it, so it says nothing yet about the weights that the step has made: a save that can wait is put off until
+ * steps have read them.
  */
 typedef struct mr_checkpoints_guard {
-	mr_checkpoints_scale good;  /* of the weights last saved, or of the first ones, or of weights put off since and found good */
+	mr_checkpoints_scale good;  /* of the weights last saved, or of the first ones, or of weights put off since and
+	                               found good */
 	mr_checkpoints_scale doubt; /* of the weights whose save was put off; step 0: none */
 	double loss;          /* of the step that was last saved, or of the session's first step; NAN: no step yet */
 } mr_checkpoints_guard;
@@ -48,36 +52,39 @@ bool mr_checkpoints_is_best(const mr_checkpoints_case *c);
 mr_status mr_checkpoints_guard_init(mr_session *s, uint64_t step, mr_checkpoints_guard *out) MR_MUST_USE;
 
 /**
- * Save the session's state as of @c and mark it when it is the best. *@saved: it has been saved; else it has been put off,
- * and @g->doubt says so.
- * Errors: MR_ERESOURCE, MR_EIO, after which the run may go on; MR_EDIVERGED: the weights are not finite, or have grown too
- * much, the loss having risen (the one of these weights where they were evaluated, above @g->loss and best_loss; else the
- * step's, above @g->loss), and are not better than all that were evaluated before. Nothing was saved then.
+ * Save the session's state as of @c and mark it when it is the best. *@saved: it has been saved; else it has been put
+ * off, and @g->doubt says so.
+ * Errors: MR_ERESOURCE, MR_EIO, after which the run may go on; MR_EDIVERGED: the weights are not finite, or have grown
+ * too much, the loss having risen (the one of these weights where they were evaluated, above @g->loss and best_loss;
+ * else the step's, above @g->loss), and are not better than all that were evaluated before. Nothing was saved then.
  */
-mr_status mr_checkpoints_put(mr_session *s, const char *dir, const mr_checkpoints_case *c, mr_checkpoints_guard *g, bool *saved) MR_MUST_USE;
+mr_status mr_checkpoints_put(mr_session *s, const char *dir, const mr_checkpoints_case *c, mr_checkpoints_guard *g,
+			     bool *saved) MR_MUST_USE;
 
 /** The step of the best checkpoint of @dir; false when none is marked. */
 bool mr_checkpoints_best(const char *dir, uint64_t *step);
 
-/** Is there room at @dir for as many checkpoints as will lie there at once from @step on: those kept, the best, and one being
- * written? MR_ERESOURCE with numbers. */
+/** Is there room at @dir for as many checkpoints as will lie there at once from @step on: those kept, the best, and one
+ * being written? MR_ERESOURCE with numbers. */
 mr_status mr_checkpoints_preflight(mr_session *s, const char *dir, uint64_t step) MR_MUST_USE;
 
 /** Is the newest checkpoint of @dir that is whole the one of @step? MR_ECKPT when not, with the reason. */
 mr_status mr_checkpoints_check(const char *dir, uint64_t step) MR_MUST_USE;
 
-/** Path of the checkpoint of @dir called @name ("best": the one marked so), verified; the caller frees it. Errors: MR_ECKPT;
- * MR_EUSAGE for what is no name. */
+/** Path of the checkpoint of @dir called @name ("best": the one marked so), verified; the caller frees it. Errors:
+ * MR_ECKPT; MR_EUSAGE for what is no name. */
 mr_status mr_checkpoints_find(const char *dir, const char *name, char **path) MR_MUST_USE;
 
 /**
- * Load the newest valid checkpoint of @dir into the started session, or the one called @from ("best": the one marked so;
- * "": the newest). *@step is where it stands; *@best the lowest validation
+ * Load the newest valid checkpoint of @dir into the started session, or the one called @from ("best": the one marked
+ * so; "": the newest). *@step is where it stands; *@best the lowest validation
  * loss so far, or NAN. Errors: MR_ECKPT, naming what does not fit; MR_EUSAGE for a @from that is no name.
  */
-mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from, uint64_t *step, double *best) MR_MUST_USE;
+mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from, uint64_t *step,
+				double *best) MR_MUST_USE;
 
-/** Load only the weights of checkpoint @path (a folder of checkpoints, or one of them) into @model. For eval and sample. */
+/** Load only the weights of checkpoint @path (a folder of checkpoints, or one of them) into @model. For eval and
+ * sample. */
 mr_status mr_checkpoints_load_model(const char *path, const mr_state_list *model, uint64_t *step) MR_MUST_USE;
 
 #endif

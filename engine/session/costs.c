@@ -61,7 +61,8 @@ static double crowding(const mr_session *s, uint16_t stage)
 	const mr_plan *p = s->plan;
 	double all = 0, share;
 
-	if (!p || p->n_workers < 2 || p->n_pipes < 2 || mr_contract_replicates(&p->contract) || mr_plan_partial_sums(p, stage) < 2)
+	if (!p || p->n_workers < 2 || p->n_pipes < 2 || mr_contract_replicates(&p->contract) ||
+	    mr_plan_partial_sums(p, stage) < 2)
 		return 0;
 	share = 1.0 / p->n_workers;
 	for (unsigned own = 0; own < p->n_pipes; own++) {
@@ -98,7 +99,8 @@ static void add_crowding(const mr_session *s, const mr_costs *c, mr_stage_cost *
 static void add_reductions(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
 {
 	for (uint16_t i = 0; s->plan && i < s->partition.n_stages; i++)
-		stage[i].r = c->sum_s * (param_bytes(s, i) * (mr_plan_partial_sums(s->plan, i) - 1) + tied_bytes(s, i) * s->plan->n_pipes);
+		stage[i].r = c->sum_s * (param_bytes(s, i) * (mr_plan_partial_sums(s->plan, i) - 1) +
+					 tied_bytes(s, i) * s->plan->n_pipes);
 }
 
 /* Where commits are more than a step by itself. A norm that is no instruction is part of the step. */
@@ -115,7 +117,8 @@ static void add_commits(const mr_session *s, const mr_costs *c, mr_stage_cost *s
 		if (pipes > 1 && mr_plan_partial_sums(s->plan, i) > 1 && !replicates && c->shared_s > 0)
 			stage[i].u = c->shared_s * bytes;
 		if (replicates && c->average_s > 0)
-			stage[i].a = c->average_s * bytes * mr_replicas_passes(&s->plan->contract.average, pipes, s->optim.ops->n_states);
+			stage[i].a = c->average_s * bytes *
+				     mr_replicas_passes(&s->plan->contract.average, pipes, s->optim.ops->n_states);
 		else if (replicates)
 			stage[i].a = stage[i].u * pipes;
 		stage[i].s = fmin(stage[i].u, c->save_s * bytes);
@@ -237,7 +240,8 @@ mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, m
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		const mr_layer_cost *c = &from->layer[i];
 
-		layer[i] = (mr_layer_cost){.f = c->f * by, .i = c->i * by, .w = c->w * by, .u = c->u, .g = c->g * by, .spread = c->spread};
+		layer[i] = (mr_layer_cost){
+			.f = c->f * by, .i = c->i * by, .w = c->w * by, .u = c->u, .g = c->g * by, .spread = c->spread};
 	}
 	return MR_OK;
 }
@@ -247,7 +251,8 @@ void mr_costs_divide(mr_costs *c, const mr_session *s, double threads)
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		mr_layer_cost *l = &c->layer[i];
 
-		*l = (mr_layer_cost){.f = l->f / threads, .i = l->i / threads, .w = l->w / threads, .u = l->u / threads, .g = l->g / threads,
+		*l = (mr_layer_cost){.f = l->f / threads, .i = l->i / threads, .w = l->w / threads, .u = l->u / threads,
+			.g = l->g / threads,
 				     .spread = l->spread};
 	}
 	c->norm_s /= threads;
@@ -326,9 +331,12 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 		for (uint32_t i = first; i < end; i++) {
 			double part = all ? (double)mr_costs_params(s->graph, i) / (double)all : 0;
 
-			out->layer[i] =
-				(mr_layer_cost){.f = p->layer[i].f, .i = p->layer[i].i, .w = p->layer[i].w,
-						.u = part * p->update_s[stage], .g = p->layer[i].g, .spread = p->layer[i].spread};
+			out->layer[i] = (mr_layer_cost){.f = p->layer[i].f,
+							.i = p->layer[i].i,
+							.w = p->layer[i].w,
+							.u = part * p->update_s[stage],
+							.g = p->layer[i].g,
+							.spread = p->layer[i].spread};
 		}
 	}
 	if (!p->live.instr)

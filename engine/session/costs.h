@@ -1,24 +1,28 @@
 /*
- * costs.h - how long each layer takes, for predictions and for orders that follow from costs: nominal figures, or those that `profile` measured.
+ * costs.h - how long each layer takes, for predictions and for orders that follow from costs: nominal figures, or those
+ * that `profile` measured.
  *
- * Per layer rather than per stage, so that one file serves every cut of its model. Measured costs predict, and order the
- * plan of a configuration that names their file (`costs`); they never decide the cut. The file is CSV behind one line that says what was measured where:
+ * Per layer rather than per stage, so that one file serves every cut of its model. Measured costs predict, and order
+ * the plan of a configuration that names their file (`costs`); they never decide the cut. The file is CSV behind one
+ * line that says what was measured where:
  *
  *	# millrace costs 1; machine=...; kernels=...; backend=fused; dtype=f32; threads=1; samples=16; optimizer=adamw;
- *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10; norms=5e-11; saves=9e-11; shares=3e-10; averages=2e-10; hops=4e-6   (all of this is one line)
+ *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10; norms=5e-11; saves=9e-11; shares=3e-10; averages=2e-10;
+ *	  hops=4e-6                       (all of this is one line)
  *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s,g_s,spread
  *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05,0,0.02
  *
  * inputs and outputs are elements of one sample, params those of the layer's own parameters, times seconds: F, I and W
  * of one micro-batch of `samples` samples, U of one commit. g_s is what a W of
  * several micro-batches takes less for each but the first, 0 unless the plan that was measured has any. spread is how
- * much medians were above minima, and in the first line the largest of all, which tells how disturbed the machine was. Files
- * without the last one or two columns are read too. reads and writes (0 when they are missing) are seconds a byte that
- * a boundary costs its reader and its writer when these are two workers (host/handoff.h); sums, that adding one gradient to
- * another takes, which several pipes do; norms, that the norm of a gradient takes, where the run clips; saves, that a step inside a backward pass
- * takes less than one by itself; shares, that a step takes on weights that several pipes read, all its ranges together (0: as long as any
- * other); averages, each time that an average of replicas loads or stores a byte of one (0: an average is as long as a step of each); hops, seconds until
- * a worker that waits for another goes on; crowd_f and crowd_b, times as long that F and backward passes take where each worker
+ * much medians were above minima, and in the first line the largest of all, which tells how disturbed the machine was.
+ * Files without the last one or two columns are read too. reads and writes (0 when they are missing) are seconds a byte
+ * that a boundary costs its reader and its writer when these are two workers (host/handoff.h); sums, that adding one
+ * gradient to another takes, which several pipes do; norms, that the norm of a gradient takes, where the run clips;
+ * saves, that a step inside a backward pass takes less than one by itself; shares, that a step takes on weights that
+ * several pipes read, all its ranges together (0: as long as any other); averages, each time that an average of
+ * replicas loads or stores a byte of one (0: an average is as long as a step of each); hops, seconds until a worker
+ * that waits for another goes on; crowd_f and crowd_b, times as long that F and backward passes take where each worker
  * hosts every stage, and so goes through all weights and gradients (1 when they are missing).
  */
 #ifndef MR_SESSION_COSTS_H
@@ -42,7 +46,8 @@ typedef struct mr_costs {
 	double norm_s;        /* of a byte of a gradient whose norm is taken */
 	double save_s;        /* of a byte of weights that is stepped inside a backward pass, less than by itself */
 	double shared_s;      /* of a byte of weights that several pipes step together; 0: as layer says */
-	double average_s;     /* of a byte that an average loads or stores (mr_replicas_passes); 0: of R replicas R steps */
+	double average_s;     /* of a byte that an average loads or stores (mr_replicas_passes); 0: of R replicas R
+	                         steps */
 	double crowd_f;       /* times as long that F take where each worker hosts every stage; 0: not measured */
 	double crowd_b;       /* likewise, I and W */
 	double spread;        /* the largest that was measured anywhere (profile.h); of a file without one 0 */
@@ -55,7 +60,8 @@ typedef struct mr_costs {
 
 /**
  * The costs that the automatic partition balances (planner/partition.h), over the threads of each layer's worker: the
- * update's bytes are U, the rest is shared out by FLOPs. A sum moves three bytes for each of a gradient, a norm one. Errors: MR_ERESOURCE.
+ * update's bytes are U, the rest is shared out by FLOPs. A sum moves three bytes for each of a gradient, a norm one.
+ * Errors: MR_ERESOURCE.
  */
 mr_status mr_costs_nominal(const mr_session *s, mr_costs *out) MR_MUST_USE;
 
@@ -68,15 +74,15 @@ mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out) MR
 /** Those of the file that the configuration of @s names; if it names none, nominal ones. Errors: MR_ERESOURCE. */
 mr_status mr_costs_at_hand(const mr_session *s, mr_costs *out) MR_MUST_USE;
 
-/** @from, of the same model as @s, for micro-batches @by times as large: F, I and W are as long as the samples are many.
- * Errors: MR_ERESOURCE. */
+/** @from, of the same model as @s, for micro-batches @by times as large: F, I and W are as long as the samples are
+ * many. Errors: MR_ERESOURCE. */
 mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, mr_costs *out) MR_MUST_USE;
 
 /** Divide all times of layers and rates by @threads, as if so many times as many threads were so many times as fast. */
 void mr_costs_divide(mr_costs *c, const mr_session *s, double threads);
 
-/** What @p has measured for @s: the update of a stage is shared out by parameters, to each of which an optimizer does the same.
- * Errors: MR_ERESOURCE. */
+/** What @p has measured for @s: the update of a stage is shared out by parameters, to each of which an optimizer does
+ * the same. Errors: MR_ERESOURCE. */
 mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs *out) MR_MUST_USE;
 
 /** Write @c, measured on the machine and with the threads of @s. Errors: MR_EIO, MR_ERESOURCE. */
@@ -90,10 +96,10 @@ void mr_costs_fini(mr_costs *c);
 int64_t mr_costs_params(const mr_graph *g, uint32_t node);
 
 /**
- * Sums over the stages of @s into @stage [n_stages]. What a boundary between two workers costs is part of the F and I that
- * read and write it, not of c, which is how long the other takes to notice: it keeps the worker busy. What stage 0 reads comes from the loader's thread.
- * The norm is part of U where each stage clips by its own. Where several pipes share a stage, each worker hosts more of them
- * than its share, and takes longer by as much of crowd_f and crowd_b.
+ * Sums over the stages of @s into @stage [n_stages]. What a boundary between two workers costs is part of the F and I
+ * that read and write it, not of c, which is how long the other takes to notice: it keeps the worker busy. What stage 0
+ * reads comes from the loader's thread. The norm is part of U where each stage clips by its own. Where several pipes
+ * share a stage, each worker hosts more of them than its share, and takes longer by as much of crowd_f and crowd_b.
  */
 void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage);
 

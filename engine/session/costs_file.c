@@ -48,11 +48,13 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 	machine_text(s, machine, sizeof(machine));
 	mr_strbuf_printf(&b,
 			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; dtype=%s; threads=%u; samples=%lld; "
-				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; shares=%.3g; averages=%.3g; hops=%.3g; "
+				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; "
+				     "shares=%.3g; averages=%.3g; hops=%.3g; "
 				     "crowd_f=%.4g; crowd_b=%.4g; spread=%.3g\n" COLUMNS "\n",
 			 machine, mr_kernels_library(), s->kernels->name, mr_dtype_name(s->kernels->dtype),
-			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name, c->remote.read_s, c->remote.write_s,
-			 c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s, c->hop_s, c->crowd_f, c->crowd_b, c->spread);
+			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name, c->remote.read_s,
+			 c->remote.write_s, c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s, c->hop_s,
+			 c->crowd_f, c->crowd_b, c->spread);
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		shape z = shape_of(s->graph, i);
 
@@ -154,7 +156,9 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	MR_TRY(read_factor(head, "crowd_b", &out->crowd_b));
 	MR_TRY(read_factor(head, "spread", &out->spread));
 	if (out->spread > MR_PROFILE_DISTURBED)
-		fprintf(stderr, "millrace: warning: %s was measured on a disturbed machine: its times are up to %.0f %% above their minima\n",
+		fprintf(stderr,
+			"millrace: warning: %s was measured on a disturbed machine: its times are up to %.0f %% above "
+			"their minima\n",
 			path, 100 * out->spread);
 	out->threads = s->place.worker[0].n_threads;
 	if (head_value(head, "threads", measured, sizeof(measured)) && strtoul(measured, NULL, 10) > 0)
@@ -181,8 +185,8 @@ static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, in
 	char name[64], kind[32];
 	int used = -1, n;
 
-	n = sscanf(line, "%63[^,\n],%31[^,\n],%lld,%lld,%lld,%lf,%lf,%lf,%lf%n", name, kind, &z.inputs, &z.outputs, &z.params,
-		   &c->f, &c->i, &c->w, &c->u, &used);
+	n = sscanf(line, "%63[^,\n],%31[^,\n],%lld,%lld,%lld,%lf,%lf,%lf,%lf%n", name, kind, &z.inputs, &z.outputs,
+		   &z.params, &c->f, &c->i, &c->w, &c->u, &used);
 	for (int k = 0; n == 9 + k && used >= 0 && 9 + k < columns; k++) {
 		int one = -1;
 
@@ -201,7 +205,8 @@ static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, in
 			       "the configuration has %lld, %lld, %lld",
 			       name, z.inputs, z.outputs, z.params, want.inputs, want.outputs, want.params);
 	if (!is_time(c->g) || c->g > c->w)
-		return mr_fail(MR_ECONFIG, "layer %s: times are seconds from 0, and g_s is at most w_s = %g, got %g", name, c->w, c->g);
+		return mr_fail(MR_ECONFIG, "layer %s: times are seconds from 0, and g_s is at most w_s = %g, got %g",
+			       name, c->w, c->g);
 	if (!is_time(c->spread))
 		return mr_fail(MR_ECONFIG, "layer %s: a spread is a number from 0, got %g", name, c->spread);
 	if (!is_time(c->f) || !is_time(c->i) || !is_time(c->w) || !is_time(c->u))

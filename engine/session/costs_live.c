@@ -42,7 +42,8 @@ static void sum_layers(run_tally *t)
 			st->sum.f += t->c->layer[n].f;
 			st->sum.i += t->c->layer[n].i;
 			st->sum.w += t->c->layer[n].w;
-			st->bytes += (double)mr_costs_params(t->s->graph, n) * (double)mr_dtype_bytes(t->s->kernels->types.weights);
+			st->bytes += (double)mr_costs_params(t->s->graph, n) *
+				     (double)mr_dtype_bytes(t->s->kernels->types.weights);
 		}
 	}
 }
@@ -83,7 +84,8 @@ static void scale(const run_tally *t, uint16_t stage, double f, double i, double
 	for (uint32_t n = p->first[stage]; n < p->first[stage + 1]; n++) {
 		mr_layer_cost *l = &t->c->layer[n];
 
-		*l = (mr_layer_cost){.f = l->f * f, .i = l->i * i, .w = l->w * w, .u = l->u * u, .g = l->g * w, .spread = l->spread};
+		*l = (mr_layer_cost){.f = l->f * f, .i = l->i * i, .w = l->w * w, .u = l->u * u, .g = l->g * w,
+			.spread = l->spread};
 	}
 }
 
@@ -93,8 +95,8 @@ static const tally *plain(const stage_tally *k, mr_op op)
 	return k->op[op][0].n ? &k->op[op][0] : &k->op[op][1];
 }
 
-/* What a step adds to the backward instruction that has it inside, when that one's own part takes @f times as long as by the table; NAN: the plan has none, or
- * nothing but such. */
+/* What a step adds to the backward instruction that has it inside, when that one's own part takes @f times as long as
+ * by the table; NAN: the plan has none, or nothing but such. */
 static double step_inside(const stage_tally *k, mr_op op, double f, double beside)
 {
 	const tally *with = &k->op[op][1];

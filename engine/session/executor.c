@@ -14,7 +14,8 @@ mr_status mr_executor_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, do
 {
 	if (x->engine)
 		return mr_engine_eval(x->engine, wanted, arg, loss);
-	return x->replay ? mr_replay_eval(x->replay, wanted, arg, loss) : mr_sequential_eval(x->sequential, wanted, arg, loss);
+	return x->replay ? mr_replay_eval(x->replay, wanted, arg, loss)
+			 : mr_sequential_eval(x->sequential, wanted, arg, loss);
 }
 
 double mr_executor_accuracy(const mr_executor *x)
@@ -34,7 +35,8 @@ mr_run *mr_executor_run_of(const mr_executor *x)
 
 double mr_executor_largest_gradient(const mr_executor *x)
 {
-	return x->sequential ? mr_sequential_largest_gradient(x->sequential) : mr_run_largest_gradient(mr_executor_run_of(x));
+	return x->sequential ? mr_sequential_largest_gradient(x->sequential)
+			     : mr_run_largest_gradient(mr_executor_run_of(x));
 }
 
 uint64_t mr_executor_busy_ns(const mr_executor *x)
@@ -61,7 +63,8 @@ mr_status mr_executor_stand_at(mr_executor *x, uint64_t step)
 	if (x->engine)
 		return mr_engine_resume_at(x->engine, step);
 	if (x->replay)
-		return mr_fail(MR_EINVAL, "a simulated run begins at step 0, not at step %llu", (unsigned long long)step);
+		return mr_fail(MR_EINVAL, "a simulated run begins at step 0, not at step %llu",
+			       (unsigned long long)step);
 	mr_sequential_resume_at(x->sequential, step);
 	return MR_OK;
 }

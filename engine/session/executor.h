@@ -1,5 +1,6 @@
 /*
- * executor.h - whatever trains: the engine with a plan, a replay in virtual time, or sequential. One face for the commands.
+ * executor.h - whatever trains: the engine with a plan, a replay in virtual time, or sequential. One face for the
+ * commands.
  */
 #ifndef MR_SESSION_EXECUTOR_H
 #define MR_SESSION_EXECUTOR_H
@@ -19,10 +20,13 @@ typedef struct mr_executor {
 	const mr_replay_clock *clock;
 } mr_executor;
 
-/** As mr_engine_run. For sequential and a replay, @progress is called on their training thread, and only after steps. */
-mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached) MR_MUST_USE;
+/** As mr_engine_run. For sequential and a replay, @progress is called on their training thread, and only after steps.
+ */
+mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg,
+			  uint64_t *reached) MR_MUST_USE;
 
-/** Mean validation loss at the present weights; as mr_engine_eval. Sequential and a replay ask @wanted on their training thread. */
+/** Mean validation loss at the present weights; as mr_engine_eval. Sequential and a replay ask @wanted on their
+ * training thread. */
 mr_status mr_executor_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;
 
 /** Of the last evaluation that came to its end: see mr_run_eval_accuracy. */

@@ -82,7 +82,8 @@ mr_status mr_forecast_time(mr_forecast *f)
 	/* Of a plan that never drains, enough to see it settle. */
 	bodies = plan->contract.flush == MR_FLUSH_NONE && !ends(plan) ? 2u * plan->n_workers + 2 : 1;
 	MR_TRY(mr_sim_run(plan, &cost, &(mr_sim_params){.n_bodies = bodies}, &f->walk));
-	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER || ends(plan) ? f->walk->makespan : f->walk->period) / mr_forecast_steps(plan);
+	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER || ends(plan) ? f->walk->makespan : f->walk->period) /
+		    mr_forecast_steps(plan);
 	return MR_OK;
 }
 
@@ -126,8 +127,8 @@ static mr_status check_workers(const mr_forecast *f)
 
 	if (!f->s->workers_limit || f->bytes <= f->s->workers_limit)
 		return MR_OK;
-	return mr_fail(MR_ERESOURCE, "the workers need %s of memory, and %s is the limit", mr_bytes_text(f->bytes, need),
-		       mr_bytes_text(f->s->workers_limit, have));
+	return mr_fail(MR_ERESOURCE, "the workers need %s of memory, and %s is the limit",
+		       mr_bytes_text(f->bytes, need), mr_bytes_text(f->s->workers_limit, have));
 }
 
 mr_status mr_forecast_fits(const mr_forecast *f)

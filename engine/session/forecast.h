@@ -28,7 +28,8 @@ typedef struct mr_forecast {
 mr_status mr_forecast_init(mr_forecast *f, const mr_session *s) MR_MUST_USE;
 void mr_forecast_fini(mr_forecast *f);
 
-/** The two halves of it, for a forecast whose s and costs are set and all else zero. Errors: MR_ECONFIG, MR_ERESOURCE. */
+/** The two halves of it, for a forecast whose s and costs are set and all else zero. Errors: MR_ECONFIG, MR_ERESOURCE.
+ */
 mr_status mr_forecast_time(mr_forecast *f) MR_MUST_USE;
 mr_status mr_forecast_memory(mr_forecast *f) MR_MUST_USE;
 

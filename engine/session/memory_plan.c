@@ -8,8 +8,8 @@
 /* What a process needs beside its arenas, kernels and data: code that is touched late, stacks, buffers of files. */
 #define PROCESS_BYTES ((uint64_t)8 << 20)
 
-/* What a thread needs beside: of its stack what it uses, its waits and its part of the heap (measured with 64 to 1024 workers: 12 to
- * 14 KiB, and 6 KiB more with the context of oneDNN). */
+/* What a thread needs beside: of its stack what it uses, its waits and its part of the heap (measured with 64 to 1024
+ * workers: 12 to 14 KiB, and 6 KiB more with the context of oneDNN). */
 #define THREAD_BYTES ((uint64_t)20 << 10)
 
 /* A plan that is chosen by what memory is left is not to follow from single pages, which differ from run to run. */
@@ -63,7 +63,8 @@ static uint64_t plan_bytes(const mr_session *s)
 
 uint64_t mr_memory_of_program(const mr_session *s)
 {
-	uint64_t resident = mr_memory_resident_bytes(), plan = plan_bytes(s), program = resident > plan ? resident - plan : 0;
+	uint64_t resident = mr_memory_resident_bytes(), plan = plan_bytes(s),
+		 program = resident > plan ? resident - plan : 0;
 
 	return s->program_bytes ? s->program_bytes : (program + WHOLE_BYTES - 1) / WHOLE_BYTES * WHOLE_BYTES;
 }
@@ -83,13 +84,15 @@ mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_pla
 	if (!workers)
 		MR_TRY(workers_bytes(s, &b[MR_MEMORY_WORKERS]));
 	b[MR_MEMORY_THREADS] = mr_memory_of_threads(s);
-	b[MR_MEMORY_EVALUATION] = (d->n_valid / (uint64_t)s->samples + 1) * (sizeof(double) + sizeof(uint64_t)) + mr_objective_report_bytes(s);
+	b[MR_MEMORY_EVALUATION] = (d->n_valid / (uint64_t)s->samples + 1) * (sizeof(double) + sizeof(uint64_t)) +
+				  mr_objective_report_bytes(s);
 	if (s->plan && mr_job_trace_steps(s->job, &first, &last))
 		b[MR_MEMORY_TRACE] = s->place.n_workers * MR_TRACE_BYTES;
 	b[MR_MEMORY_CHECKPOINT] = 2 * MR_CRC_BLOCK;
 	for (int i = MR_MEMORY_WORKERS; i < MR_N_MEMORY_USES; i++)
 		running += b[i];
-	out->total = b[MR_MEMORY_PROGRAM] + plan + d->bytes.kept + (running > d->bytes.passing ? running : d->bytes.passing);
+	out->total =
+		b[MR_MEMORY_PROGRAM] + plan + d->bytes.kept + (running > d->bytes.passing ? running : d->bytes.passing);
 	return MR_OK;
 }
 
@@ -137,8 +140,8 @@ mr_status mr_memory_plan_fits(const mr_memory_plan *m, const mr_session *s)
 	mr_memory_plan_print(m, &table);
 	if (table.len) /* the last line's end */
 		table.data[--table.len] = 0;
-	mr_fail(MR_ERESOURCE, "the process needs %s of memory, and %s is the limit (%s):\n%s", mr_bytes_text(asked, need),
-		mr_bytes_text(limit, have), name, mr_strbuf_text(&table));
+	mr_fail(MR_ERESOURCE, "the process needs %s of memory, and %s is the limit (%s):\n%s",
+		mr_bytes_text(asked, need), mr_bytes_text(limit, have), name, mr_strbuf_text(&table));
 	mr_strbuf_fini(&table);
 	return MR_ERESOURCE;
 }
@@ -152,6 +155,7 @@ mr_status mr_memory_started_fits(const mr_session *s)
 	limit = limit_below(s, bytes, &name);
 	if (!limit)
 		return MR_OK;
-	return mr_fail(MR_ERESOURCE, "with what the kernels allocate the process needs %s of memory, and %s is the limit (%s)",
+	return mr_fail(MR_ERESOURCE,
+		       "with what the kernels allocate the process needs %s of memory, and %s is the limit (%s)",
 		       mr_bytes_text(bytes, need), mr_bytes_text(limit, have), name);
 }

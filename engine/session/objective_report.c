@@ -71,8 +71,10 @@ void mr_objective_report_print(const mr_objective_report *k, FILE *out)
 	if (k && !k->f)
 		fprintf(out, "f(w)     L and f* are not computed for more than %g numbers\n", MOST_CELLS);
 	else if (k)
-		fprintf(out, "f(w)     f(0) %.10g, minimum f* %.6g, smoothness L %.10g, gradient of a block at w = 0 at most %.6g\n", k->f0,
-			k->minimum, k->smoothness, k->first);
+		fprintf(out,
+			"f(w)     f(0) %.10g, minimum f* %.6g, smoothness L %.10g, gradient of a block at w = 0 at "
+			"most %.6g\n",
+			k->f0, k->minimum, k->smoothness, k->first);
 }
 
 /* The weights of @s, block by block, into its objective. */
@@ -99,7 +101,8 @@ mr_status mr_objective_report_print_end(const mr_session *s, FILE *out)
 	fprintf(out, "f(w)     ");
 	if (k->f) {
 		MR_TRY(look(s));
-		fprintf(out, "f - f* %.6g, |grad f| %.6g at the end; ", mr_objective_value(k->f) - k->minimum, sqrt(mr_objective_gradient(k->f, NULL)));
+		fprintf(out, "f - f* %.6g, |grad f| %.6g at the end; ", mr_objective_value(k->f) - k->minimum,
+			sqrt(mr_objective_gradient(k->f, NULL)));
 	}
 	fprintf(out, "largest gradient of a block on the way G %.6g\n", mr_objective_report_largest(s));
 	return MR_OK;

@@ -6,8 +6,8 @@
 
 #include "ir/plan.h"
 
-/** The plan in @path ("-": standard input), as it stands there: it may need lowering, and is not checked. The caller destroys it.
- * Errors: MR_ECONFIG with the path and the place; MR_ERESOURCE. */
+/** The plan in @path ("-": standard input), as it stands there: it may need lowering, and is not checked. The caller
+ * destroys it. Errors: MR_ECONFIG with the path and the place; MR_ERESOURCE. */
 mr_status mr_plan_file_read(const char *path, mr_plan **out) MR_MUST_USE;
 
 /** Write @plan to @path as text, in place of what was there. Errors: MR_EIO, MR_ERESOURCE. */

@@ -37,11 +37,13 @@ static void put(mr_run_manifest *f, mr_fact fact, const char *fmt, ...)
 /* "cosine 0.003 to 0.0003 over 1000 steps, warm-up 10" */
 const char *mr_run_manifest_rate(const mr_lr *lr, char *text, size_t size)
 {
-	static const char *const kinds[] = {[MR_LR_CONSTANT] = "constant", [MR_LR_COSINE] = "cosine", [MR_LR_LINEAR] = "linear"};
+	static const char *const kinds[] = {
+		[MR_LR_CONSTANT] = "constant", [MR_LR_COSINE] = "cosine", [MR_LR_LINEAR] = "linear"};
 	int n = snprintf(text, size, "%s %g", kinds[lr->kind], lr->base);
 
 	if (lr->kind != MR_LR_CONSTANT)
-		n += snprintf(text + n, size - (size_t)n, " to %g over %" PRIu64 " steps", lr->base * lr->min_ratio, lr->total);
+		n += snprintf(text + n, size - (size_t)n, " to %g over %" PRIu64 " steps", lr->base * lr->min_ratio,
+			      lr->total);
 	if (lr->warmup)
 		snprintf(text + n, size - (size_t)n, ", warm-up %" PRIu64, lr->warmup);
 	return text;
@@ -110,7 +112,8 @@ void mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manife
 
 /* --- comparing --- */
 
-/* What a checkpoint and its resumption must have in common; the first difference is told, so causes stand before effects. */
+/* What a checkpoint and its resumption must have in common; the first difference is told, so causes stand before
+ * effects. */
 static const struct {
 	const char *fact;
 	const char *other; /* the sentence where the values themselves say nothing; NULL: "@name X, ..., @name Y" */
@@ -172,8 +175,8 @@ static mr_status options_fit(const mr_session *s, const char *then)
 			old += strlen(o->name) + 1;
 			if (!strncmp(old, value, n) && (old[n] == ' ' || !old[n]))
 				continue;
-			return mr_fail(MR_ECKPT, "it was made with system.%s = %.*s and cannot be resumed with %s", o->name,
-				       (int)strcspn(old, " "), old, value);
+			return mr_fail(MR_ECKPT, "it was made with system.%s = %.*s and cannot be resumed with %s",
+				       o->name, (int)strcspn(old, " "), old, value);
 		}
 		MR_TRY(mr_values_create(ops->options, &def));
 		char usual[OPTION_ROOM];
@@ -181,7 +184,8 @@ static mr_status options_fit(const mr_session *s, const char *then)
 		mr_values_print(def, o->name, usual, sizeof(usual));
 		mr_values_destroy(def);
 		if (strcmp(usual, value))
-			return mr_fail(MR_ECKPT, "it was made before system.%s existed and cannot be resumed with %s", o->name, value);
+			return mr_fail(MR_ECKPT, "it was made before system.%s existed and cannot be resumed with %s",
+				       o->name, value);
 	}
 	return MR_OK;
 }
@@ -195,9 +199,13 @@ static mr_status plan_fits(const mr_checkpoint *ck, const mr_run_manifest *now)
 		return mr_fail(MR_ECKPT, "its manifest does not say plan");
 	if (!strcmp(plan, fact_now(now, "plan")))
 		return MR_OK;
-	if (strcmp(costs ? costs : "none", fact_now(now, "costs"))) /* no word of them: of a build that ordered by none */
-		return mr_fail(MR_ECKPT, "it was made with an order for other costs and cannot be resumed with this configuration");
-	return mr_fail(MR_ECKPT, "it was made with another build's plan %s and cannot be resumed with %s", plan, fact_now(now, "plan"));
+	/* no word of them: of a build that ordered by none */
+	if (strcmp(costs ? costs : "none", fact_now(now, "costs")))
+		return mr_fail(
+			MR_ECKPT,
+			"it was made with an order for other costs and cannot be resumed with this configuration");
+	return mr_fail(MR_ECKPT, "it was made with another build's plan %s and cannot be resumed with %s", plan,
+		       fact_now(now, "plan"));
 }
 
 mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
@@ -220,7 +228,8 @@ mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
 			then = MR_MITIGATE_NONE;
 		if (!then && !strcmp(common[i].fact, "workers")) /* of a build whose workers had one stage each */
 			continue;
-		if ((!then || !now) && !strcmp(common[i].fact, "steps")) /* of a build that did not say, or of a list without end */
+		/* of a build that did not say, or of a list without end */
+		if ((!then || !now) && !strcmp(common[i].fact, "steps"))
 			continue;
 		if (!then)
 			return mr_fail(MR_ECKPT, "its manifest does not say %s", common[i].fact);
@@ -229,8 +238,10 @@ mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
 		if (!strcmp(common[i].fact, "backend") && !strcmp(mr_kernels_name_now(then), now))
 			continue;
 		if (common[i].other)
-			return mr_fail(MR_ECKPT, "it was made with %s and cannot be resumed with this configuration", common[i].other);
-		return mr_fail(MR_ECKPT, "it was made with %s %s and cannot be resumed with %s", common[i].name, then, now);
+			return mr_fail(MR_ECKPT, "it was made with %s and cannot be resumed with this configuration",
+				       common[i].other);
+		return mr_fail(MR_ECKPT, "it was made with %s %s and cannot be resumed with %s", common[i].name, then,
+			       now);
 	}
 	return MR_OK;
 }

@@ -1,5 +1,6 @@
 /*
- * run_manifest.h - what a checkpoint's manifest says about the run that made it, and whether another run may go on from there.
+ * run_manifest.h - what a checkpoint's manifest says about the run that made it, and whether another run may go on from
+ * there.
  */
 #ifndef MR_SESSION_RUN_MANIFEST_H
 #define MR_SESSION_RUN_MANIFEST_H
@@ -9,9 +10,11 @@
 
 /* All facts, each at most once in a manifest, where its name is the key. */
 #define MR_RUN_MANIFEST(X) \
-	X(millrace) X(model) X(system) X(optimizer) X(mitigation) X(dtype) X(backend) X(kernels) X(slots) X(stages) X(workers) \
-	X(threads) X(seed) X(batch) X(microbatches) X(parameters) X(steps) X(clip) X(learning_rate) X(options) X(costs) X(plan) \
-	X(run_hash) X(data) X(vocabulary) X(smoothness) X(minimum) X(gradient) X(best_val_loss) X(best_train_loss)
+	X(millrace) \
+	X(model) X(system) X(optimizer) X(mitigation) X(dtype) X(backend) X(kernels) X(slots) X(stages) X(workers) \
+		X(threads) X(seed) X(batch) X(microbatches) X(parameters) X(steps) X(clip) X(learning_rate) X(options) \
+			X(costs) X(plan) X(run_hash) X(data) X(vocabulary) X(smoothness) X(minimum) X(gradient) \
+				X(best_val_loss) X(best_train_loss)
 
 typedef enum mr_fact {
 #define MR_FACT(name) MR_FACT_##name,
@@ -20,8 +23,9 @@ typedef enum mr_fact {
 	MR_RUN_MANIFEST_MOST
 } mr_fact;
 
-/* The fact "slots": what layers and kernels leave there from F to B, which a checkpoint of a plan that never drains holds as bytes.
- * Another number whenever that changes. Builds that noted none left GELU's argument, and two numbers of each query side by side. */
+/* The fact "slots": what layers and kernels leave there from F to B, which a checkpoint of a plan that never drains
+ * holds as bytes. Another number whenever that changes. Builds that noted none left GELU's argument, and two numbers of
+ * each query side by side. */
 #define MR_RUN_MANIFEST_SLOTS "2"
 
 /* The fact "vocabulary" of data that are no text; of text it is mr_dataset.alphabet. Older builds noted none.
@@ -41,8 +45,8 @@ void mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manife
 const char *mr_run_manifest_rate(const mr_lr *lr, char *text, size_t size);
 
 /**
- * May @s go on from @ck? MR_ECKPT with a sentence that names the first difference, causes before effects. A system option
- * that the manifest does not know must be at its default: the build that wrote it had no such option.
+ * May @s go on from @ck? MR_ECKPT with a sentence that names the first difference, causes before effects. A system
+ * option that the manifest does not know must be at its default: the build that wrote it had no such option.
  */
 mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck) MR_MUST_USE;
 

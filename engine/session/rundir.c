@@ -36,7 +36,8 @@ static mr_status make_parents(const char *path, size_t *made)
 			*made = *made ? *made : (size_t)(c - copy);
 		} else if (errno != EEXIST) {
 			bool full = errno == ENOSPC || errno == EDQUOT;
-			mr_status st = mr_fail(full ? MR_ERESOURCE : MR_EIO, "cannot make the folder %s: %s", copy, strerror(errno));
+			mr_status st = mr_fail(full ? MR_ERESOURCE : MR_EIO, "cannot make the folder %s: %s", copy,
+					       strerror(errno));
 
 			free(copy);
 			return st;
@@ -87,9 +88,13 @@ static mr_status look_inside(const mr_rundir *r, bool resume)
 	if (!run)
 		return MR_OK;
 	if (some)
-		return mr_fail(MR_EUSAGE, "%s already holds a run: continue it with train --resume, or choose another folder with --set run.dir=DIR",
+		return mr_fail(MR_EUSAGE,
+			       "%s already holds a run: continue it with train --resume, or choose another folder with "
+			       "--set run.dir=DIR",
 			       r->path);
-	return mr_fail(MR_EUSAGE, "%s already holds a run, which ended before its first checkpoint: remove the folder, or choose another one with --set run.dir=DIR",
+	return mr_fail(MR_EUSAGE,
+		       "%s already holds a run, which ended before its first checkpoint: remove the folder, or choose "
+		       "another one with --set run.dir=DIR",
 		       r->path);
 }
 
@@ -107,7 +112,8 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 		.checkpoints = join(path, "checkpoints"),
 		.lock = -1,
 	};
-	if (!out->path || !out->config || !out->plan || !out->metrics || !out->memory || !out->trace || !out->checkpoints)
+	if (!out->path || !out->config || !out->plan || !out->metrics || !out->memory || !out->trace ||
+	    !out->checkpoints)
 		st = mr_fail(MR_ERESOURCE, "no memory for paths");
 	else if (resume && !exists(path))
 		st = mr_fail(MR_ECKPT, "nothing to resume: there is no folder %s", path);

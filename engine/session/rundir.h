@@ -25,9 +25,9 @@ typedef struct mr_rundir {
 } mr_rundir;
 
 /**
- * Make (with parents) and lock the folder @path. @resume: it must hold checkpoints; otherwise it must not hold a run: MR_EUSAGE with
- * the two ways out. After an error all is as before. Errors: MR_ERESOURCE another process has it, or the disk has no room; MR_EIO it cannot be
- * made or written to (tried now, not at the first save).
+ * Make (with parents) and lock the folder @path. @resume: it must hold checkpoints; otherwise it must not hold a run:
+ * MR_EUSAGE with the two ways out. After an error all is as before. Errors: MR_ERESOURCE another process has it, or the
+ * disk has no room; MR_EIO it cannot be made or written to (tried now, not at the first save).
  */
 mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out) MR_MUST_USE;
 void mr_rundir_close(mr_rundir *r);
@@ -35,8 +35,8 @@ void mr_rundir_close(mr_rundir *r);
 /** Path of the plan in the run folder @path, where there is one; else NULL. The caller frees it. */
 char *mr_rundir_plan(const char *path);
 
-/** The run has not begun: leave what was there before mr_rundir_open and nothing else. To be closed all the same. May be called in a
- * signal's handler. */
+/** The run has not begun: leave what was there before mr_rundir_open and nothing else. To be closed all the same. May
+ * be called in a signal's handler. */
 void mr_rundir_abandon(const mr_rundir *r);
 
 #endif

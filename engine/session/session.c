@@ -51,8 +51,10 @@ static mr_status open_data(mr_session *s)
 	mr_model_data md;
 
 	if (s->speechless)
-		MR_TRY(want.context ? mr_text_of_alphabet(&want, &s->data)
-				    : mr_fail(MR_ECONFIG, "only a model of text can write a sample: %s takes no sequences", model->name));
+		MR_TRY(want.context
+			       ? mr_text_of_alphabet(&want, &s->data)
+			       : mr_fail(MR_ECONFIG, "only a model of text can write a sample: %s takes no sequences",
+					 model->name));
 	else if (!s->beside)
 		MR_TRY(mr_job_blame(s->job, MR_JOB_DATA, "name",
 				       mr_dataset_look(mr_job_data(s->job), s->job->data.values,
@@ -214,8 +216,8 @@ mr_sequential_config mr_session_sequential_config(const mr_session *s)
 	};
 }
 
-/* Replicas stop only behind an average, and others where they have drained, so that is where everything must fall that a run stops
- * for. */
+/* Replicas stop only behind an average, and others where they have drained, so that is where everything must fall that
+ * a run stops for. */
 static mr_status check_stops(const mr_session *s)
 {
 	const struct {
@@ -229,9 +231,10 @@ static mr_status check_stops(const mr_session *s)
 	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++)
 		if (stops[i].n % each)
 			return mr_fail(MR_ECONFIG,
-				       "%s %s every %u steps, and a run stops only there: %s must be a multiple of %u, got %lld",
-				       s->plan->system, mr_plan_drains(s->plan) ? "drains" : "averages", each, stops[i].key, each,
-				       (long long)stops[i].n);
+				       "%s %s every %u steps, and a run stops only there: %s must be a multiple of %u, "
+				       "got %lld",
+				       s->plan->system, mr_plan_drains(s->plan) ? "drains" : "averages", each,
+				       stops[i].key, each, (long long)stops[i].n);
 	return MR_OK;
 }
 
@@ -298,7 +301,8 @@ int64_t mr_session_tokens_per_sample(const mr_session *s)
 
 uint64_t mr_session_hash(const mr_session *s)
 {
-	const char *name = s->kernels->name, *backend = strcmp(name, "fused") ? name : "dnnl"; /* its name in older checkpoints */
+	/* its name in older checkpoints */
+	const char *name = s->kernels->name, *backend = strcmp(name, "fused") ? name : "dnnl";
 	const mr_job_train *train = &s->job->train;
 	uint64_t facts[] = {
 		s->data->fingerprint,
@@ -310,7 +314,8 @@ uint64_t mr_session_hash(const mr_session *s)
 		s->plan_hash,
 	};
 	const mr_optim *o = &s->optim;
-	double rates[] = {o->mu, o->b1, o->b2, o->eps, o->psi, o->weight_decay, o->nesterov, o->rounds, o->rest_rate, train->clip};
+	double rates[] = {o->mu,           o->b1,       o->b2,     o->eps,       o->psi,
+			  o->weight_decay, o->nesterov, o->rounds, o->rest_rate, train->clip};
 	uint64_t h = mr_hash64(mr_hash64(0, facts, sizeof(facts)), rates, sizeof(rates));
 
 	h = mr_hash64(h, backend, strlen(backend));
@@ -333,7 +338,8 @@ uint64_t mr_session_hash(const mr_session *s)
 		h = mr_hash64(h, &n->cfg.l2, sizeof(n->cfg.l2));
 		h = mr_hash64(h, &n->cfg.noise, sizeof(n->cfg.noise));
 	}
-	for (uint32_t i = 0; i < s->graph->n_params; i++) { /* two dimensions where there are no more, as older builds have it */
+	for (uint32_t i = 0; i < s->graph->n_params; i++) { /* two dimensions where there are no more, as older builds
+	                                                       have it */
 		const int64_t *dim = s->graph->params[i].dim;
 
 		h = mr_hash64(h, dim, (s->graph->params[i].rank > 2 ? MR_MAX_DIMS : 2) * sizeof(*dim));

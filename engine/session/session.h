@@ -1,8 +1,10 @@
 /*
- * session.h - from a job (job/job.h) to something that trains: data, model, cut, plan, place and executor, in that order.
+ * session.h - from a job (job/job.h) to something that trains: data, model, cut, plan, place and executor, in that
+ * order.
  *
- * Everything a command needs of a run is here; the commands only decide what to do with it. A session builds as far as it is
- * asked: mr_session_open looks at the data, makes the plan, judges the memory of all and loads the data; mr_session_start makes the executor.
+ * Everything a command needs of a run is here; the commands only decide what to do with it. A session builds as far as
+ * it is asked: mr_session_open looks at the data, makes the plan, judges the memory of all and loads the data;
+ * mr_session_start makes the executor.
  */
 #ifndef MR_SESSION_SESSION_H
 #define MR_SESSION_SESSION_H
@@ -20,8 +22,10 @@ typedef struct mr_session {
 	const mr_job *job;     /* borrowed */
 	const char *plan_path;       /* the plan comes from this file (plan_file.h); NULL: from the system. Borrowed */
 	bool is_record;              /* that file is the record of a run: versions and all are as they stand there */
-	const char *alphabet;        /* the characters of a trained model (nn/dataset.h), to read text with; NULL: the text's own. Borrowed */
-	bool speechless;             /* no text is read: the data spell `alphabet` and have no samples, and there is no plan */
+	const char *alphabet;        /* the characters of a trained model (nn/dataset.h), to read text with; NULL: the
+	                                text's own. Borrowed */
+	bool speechless;             /* no text is read: the data spell `alphabet` and have no samples, and there is no
+	                                plan */
 	const mr_kernels *kernels;
 	mr_dataset *data;
 	const struct mr_session *beside; /* the data are those of this session; NULL: its own */
@@ -31,7 +35,8 @@ typedef struct mr_session {
 	mr_plan *steady; /* lowered: the system's own order, where @plan is the record of another and mitigations go by
 			    ages; else NULL */
 	uint64_t plan_hash;          /* mr_plan_identity of it; 0 for sequential */
-	uint64_t n_counted;          /* what the option that repeats a plan found by the clock must be (ir/sched.h); 0: none was */
+	uint64_t n_counted;          /* what the option that repeats a plan found by the clock must be (ir/sched.h); 0:
+	                                none was */
 	mr_sum_order sum;            /* order in which a step's gradients are summed */
 	uint32_t n_micro;            /* micro-batches a step */
 	int64_t samples;             /* per micro-batch */
@@ -44,7 +49,8 @@ typedef struct mr_session {
 	mr_executor executor;        /* after mr_session_start */
 	uint64_t program_bytes;      /* memory_plan.h: resident before a plan was made; 0: when memory is judged */
 	uint64_t workers_limit;      /* most bytes that the workers may map; 0: only the process has a limit */
-	struct mr_objective_report *known;      /* objective_report.h: of an objective of the theory, where somebody put it; else NULL. Owned */
+	struct mr_objective_report *known;      /* objective_report.h: of an objective of the theory, where somebody put
+	                                           it; else NULL. Owned */
 	uint64_t base_bytes;         /* resident memory before the executor was made; of a run see there */
 	uint64_t before_bytes;       /* most of it until then: a long list costs more while it is made and checked */
 } mr_session;
@@ -54,15 +60,17 @@ typedef struct mr_session_opts {
 	uint64_t record_micro;       /* racing: keep the order of so many micro-batches; 0: none */
 	mr_run_observer *observer;   /* see exec/run.h; not for sequential */
 	void *observer_arg;
-	mr_replay_source *source;    /* carry the plan out on one thread, in this order and with its times; NULL: the engine */
+	mr_replay_source *source;    /* carry the plan out on one thread, in this order and with its times; NULL: the
+	                                engine */
 	void *source_arg;
 	const mr_replay_clock *clock; /* likewise, in the order that this clock makes; NULL: none does */
 } mr_session_opts;
 
 /**
- * Where the configuration names a file of costs, the plan is one for them: the system orders by them, and the lowering gives
- * boundaries the buffers that they ask for. Memory is judged (memory_plan.h) before samples are read. A system whose order follows from costs gets nominal ones where there is no file, and
- * one that chooses among plans (search) is told what each would be in the run. Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero
+ * Where the configuration names a file of costs, the plan is one for them: the system orders by them, and the lowering
+ * gives boundaries the buffers that they ask for. Memory is judged (memory_plan.h) before samples are read. A system
+ * whose order follows from costs gets nominal ones where there is no file, and one that chooses among plans (search) is
+ * told what each would be in the run. Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero
  * afterwards on error.
  */
 mr_status mr_session_open(const mr_job *job, mr_session *s) MR_MUST_USE;
@@ -76,17 +84,19 @@ mr_status mr_session_open_plan(const mr_job *job, const char *path, mr_session *
 mr_status mr_session_open_record(const mr_job *job, const char *path, mr_session *s) MR_MUST_USE;
 
 /** The same with the data of @other, which must stay open as long: for another system on the same model and data.
- * Costs are those of @other, scaled to the size of a micro-batch; program_bytes and workers_limit are those of @other. */
+ * Costs are those of @other, scaled to the size of a micro-batch; program_bytes and workers_limit are those of @other.
+ */
 mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_session *s) MR_MUST_USE;
 
-/** The same for a trained model with the characters @alphabet (NULL: those of the text); without the text and a plan when @speechless,
- * which is enough for mr_sample_write. Errors: also MR_EDATA when the text has other characters. */
+/** The same for a trained model with the characters @alphabet (NULL: those of the text); without the text and a plan
+ * when @speechless, which is enough for mr_sample_write. Errors: also MR_EDATA when the text has other characters. */
 mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, bool speechless, mr_session *s) MR_MUST_USE;
 
 /** Has the run stale gradients, and does something other than "none" deal with them? */
 bool mr_session_is_mitigated(const mr_session *s);
 
-/** Does the order of the open session @s let mitigation @m do its work? Whether the optimizer suits it is m->ops->suits's to say. */
+/** Does the order of the open session @s let mitigation @m do its work? Whether the optimizer suits it is
+ * m->ops->suits's to say. */
 bool mr_session_takes(const mr_session *s, const mr_mitigate *m);
 
 /** Threads, memory, initial weights. @opts may be NULL. */
@@ -99,8 +109,8 @@ mr_sequential_config mr_session_sequential_config(const mr_session *s);
 void mr_session_close(mr_session *s);
 
 /**
- * mr_session_open up to where memory is judged and the data are loaded: shapes, cut, plan and place are there, samples are not. For what
- * shows a plan, and mr_session_open_beside. mr_session_load then loads the data, once, as it is.
+ * mr_session_open up to where memory is judged and the data are loaded: shapes, cut, plan and place are there, samples
+ * are not. For what shows a plan, and mr_session_open_beside. mr_session_load then loads the data, once, as it is.
  */
 mr_status mr_session_survey(const mr_job *job, mr_session *s) MR_MUST_USE;
 mr_status mr_session_load(mr_session *s) MR_MUST_USE;
@@ -111,8 +121,8 @@ uint64_t mr_session_predicted_bytes(const mr_session *s);
 /** Tokens a sample has (context length), or 0 when samples are not text. */
 int64_t mr_session_tokens_per_sample(const mr_session *s);
 
-/** A hash of what must not change between a checkpoint and its resumption: all that a step depends on but its learning rate
- * (so a run may be given more steps). */
+/** A hash of what must not change between a checkpoint and its resumption: all that a step depends on but its learning
+ * rate (so a run may be given more steps). */
 uint64_t mr_session_hash(const mr_session *s);
 
 #endif

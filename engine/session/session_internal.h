@@ -4,15 +4,15 @@
 
 #include "session/session.h"
 
-/** Cut the model, place the workers, take the costs, and make the plan for them: of what the session has read so far. Errors: those of
- * mr_session_open. */
+/** Cut the model, place the workers, take the costs, and make the plan for them: of what the session has read so far.
+ * Errors: those of mr_session_open. */
 mr_status mr_session_make_plan(mr_session *s) MR_MUST_USE;
 
 /** Cut the model of @s into @stages as its configuration says. Errors: MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_session_cut(mr_session *s, uint16_t stages) MR_MUST_USE;
 
-/** Settle the contract of @s's plan, lower and check it. @costs: NULL, or those of its stages, which boundary buffers must
- * not slow down. Errors: MR_ECONFIG, MR_ERESOURCE. */
+/** Settle the contract of @s's plan, lower and check it. @costs: NULL, or those of its stages, which boundary buffers
+ * must not slow down. Errors: MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_session_finish_plan(mr_session *s, const mr_cost *costs) MR_MUST_USE;
 
 /* --- session_judge.c --- */

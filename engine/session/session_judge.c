@@ -147,7 +147,8 @@ mr_status mr_session_judge_create(mr_session *s, mr_session_judge **out)
 	if (!j)
 		return mr_fail(MR_ERESOURCE, "no memory to choose among plans");
 	s->program_bytes = mr_memory_of_program(s); /* before what the choice itself takes for a while */
-	*j = (mr_session_judge){.s = s, .face = {.cuts = cuts, .costs = costs, .look = look, .barrier = clips, .arg = j}};
+	*j = (mr_session_judge){.s = s, .face = {.cuts = cuts, .costs = costs, .look = look, .barrier = clips,
+		.arg = j}};
 	return MR_OK;
 }
 

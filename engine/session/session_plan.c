@@ -28,7 +28,9 @@ static mr_status find_tied(const mr_session *s, bool *tied)
 		if (user == owner)
 			continue;
 		if (owner != 0 || user + 1 != s->partition.n_stages)
-			return mr_fail(MR_ECONFIG, "%s is tied to %s, but they lie in stages %u and %u: only the first and the last stage can share a parameter",
+			return mr_fail(MR_ECONFIG,
+				       "%s is tied to %s, but they lie in stages %u and %u: only the first and the "
+				       "last stage can share a parameter",
 				       g->params[p].name, g->params[g->params[p].tied_to].name, user, owner);
 		*tied = true;
 	}
@@ -44,11 +46,13 @@ static mr_status fits(const mr_session *s)
 	if (p->contract.coverage == MR_COVER_FORWARD || (s->is_record && p->contract.coverage != MR_COVER_TRAIN))
 		return mr_fail(MR_ECONFIG, "the plan does not train: its coverage must be train");
 	if (p->n_workers != workers)
-		return mr_fail(MR_ECONFIG, "the plan has %u workers, and machine.workers is %u: set machine.workers = %u",
+		return mr_fail(MR_ECONFIG,
+			       "the plan has %u workers, and machine.workers is %u: set machine.workers = %u",
 			       p->n_workers, workers, p->n_workers);
 	if (p->contract.need != s->n_micro)
-		return mr_fail(MR_ECONFIG, "a step of the plan sums %u micro-batches, and train.microbatches is %u: set "
-					   "train.microbatches = %u",
+		return mr_fail(MR_ECONFIG,
+			       "a step of the plan sums %u micro-batches, and train.microbatches is %u: set "
+			       "train.microbatches = %u",
 			       p->contract.need, s->n_micro, p->contract.need);
 	return MR_OK;
 }
@@ -57,9 +61,11 @@ static mr_status fits(const mr_session *s)
 static mr_status check_record(const mr_plan *p)
 {
 	if (p->contract.racing)
-		return mr_fail(MR_ECONFIG, "a racing plan leaves the order open; what can be carried out again is a record of one");
+		return mr_fail(MR_ECONFIG,
+			       "a racing plan leaves the order open; what can be carried out again is a record of one");
 	if (p->contract.flush != MR_FLUSH_NONE && !(p->contract.steal && mr_run_last_step(p) < UINT64_MAX))
-		return mr_fail(MR_ECONFIG, "this is no record of a run, but a plan that flushes: train --plan trains it");
+		return mr_fail(MR_ECONFIG,
+			       "this is no record of a run, but a plan that flushes: train --plan trains it");
 	return MR_OK;
 }
 
@@ -78,8 +84,10 @@ static mr_status let_repeat(mr_plan *p)
 	if (p->contract.flush == MR_FLUSH_NONE || repeats(p))
 		return MR_OK;
 	if (mr_plan_steps(p) != (mr_contract_replicates(&p->contract) ? p->contract.average.every : 1))
-		return mr_fail(MR_ECONFIG, "the lists hold %u steps, and a plan that flushes is trained by repeating one: give "
-					   "that one alone", mr_plan_steps(p));
+		return mr_fail(MR_ECONFIG,
+			       "the lists hold %u steps, and a plan that flushes is trained by repeating one: give "
+			       "that one alone",
+			       mr_plan_steps(p));
 	for (uint16_t w = 0; w < p->n_workers; w++) {
 		mr_list *once = mr_plan_list(p, w, MR_PROLOGUE), *body = mr_plan_list(p, w, MR_BODY), empty = *body;
 
@@ -112,8 +120,8 @@ static mr_status read_plan(mr_session *s)
 	return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 }
 
-/* The plan before its lowering; the model is cut into as many stages as it has. @costs: NULL, or those of its stages; @judge: NULL,
- * or of a system that chooses. */
+/* The plan before its lowering; the model is cut into as many stages as it has. @costs: NULL, or those of its stages;
+ * @judge: NULL, or of a system that chooses. */
 static mr_status emit_plan(mr_session *s, const mr_cost *costs, const mr_sched_judge *judge, mr_plan **out)
 {
 	const mr_sched_ops *ops = mr_job_system(s->job);
@@ -139,8 +147,9 @@ static mr_status cut_evenly(mr_session *s, uint16_t stages)
 {
 	uint32_t *load = calloc(stages, sizeof(*load));
 	bool weighed = load && s->plan && mr_plan_load(s->plan, load);
-	mr_status st = load ? mr_partition_auto(s->graph, stages, weighed ? load : NULL, s->samples, s->kernels, &s->partition)
-			    : mr_fail(MR_ERESOURCE, "no memory for the cut of %u stages", stages);
+	mr_status st =
+		load ? mr_partition_auto(s->graph, stages, weighed ? load : NULL, s->samples, s->kernels, &s->partition)
+		     : mr_fail(MR_ERESOURCE, "no memory for the cut of %u stages", stages);
 
 	free(load);
 	return st;
@@ -161,9 +170,10 @@ mr_status mr_session_cut(mr_session *s, uint16_t stages)
 	if (s->partition.n_stages == stages)
 		return MR_OK;
 	return mr_job_blame(s->job, MR_JOB_TOP, "partition",
-			       mr_fail(MR_ECONFIG, "%s makes %u stages of %u workers, but %u further stages are named, which makes %u",
-				       s->plan_path ? s->plan_path : s->job->system.name, stages,
-				       mr_job_workers(s->job), n, s->partition.n_stages));
+			    mr_fail(MR_ECONFIG,
+				    "%s makes %u stages of %u workers, but %u further stages are named, which makes %u",
+				    s->plan_path ? s->plan_path : s->job->system.name, stages, mr_job_workers(s->job),
+				    n, s->partition.n_stages));
 }
 
 /* What predicts weights goes along a direction that the optimizer keeps. */
@@ -173,7 +183,9 @@ static mr_status check_direction(const mr_session *s)
 
 	if (!s->plan || s->plan->contract.predict != MR_PREDICT_AHEAD || o->along != MR_ALONG_NOTHING)
 		return MR_OK;
-	return mr_fail(MR_ECONFIG, "%s predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, adam or adamw",
+	return mr_fail(MR_ECONFIG,
+		       "%s predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, "
+		       "adam or adamw",
 		       s->job->system.name, o->name);
 }
 
@@ -288,31 +300,40 @@ mr_status mr_session_finish_plan(mr_session *s, const mr_cost *costs)
 
 	MR_TRY(find_tied(s, &k->tied));
 	if (k->tied && k->flush == MR_FLUSH_NONE)
-		return mr_fail(MR_ECONFIG, "%s never flushes, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or a system that flushes",
+		return mr_fail(MR_ECONFIG,
+			       "%s never flushes, so the first and the last stage cannot share a tied embedding: set "
+			       "model.tied = false, or use one stage or a system that flushes",
 			       s->plan->system);
 	if (k->tied && mr_contract_replicates(k))
-		return mr_fail(MR_ECONFIG, "%s reduces nothing between stages, so the first and the last stage cannot share a tied embedding: set model.tied = false, or use one stage or another system",
+		return mr_fail(MR_ECONFIG,
+			       "%s reduces nothing between stages, so the first and the last stage cannot share a tied "
+			       "embedding: set model.tied = false, or use one stage or another system",
 			       s->plan->system);
 	if (!s->plan_path && k->flush == MR_FLUSH_VALIDATED && !(clip > 0))
-		return mr_fail(MR_ECONFIG, "optimizer: what is validated is the norm of clipped gradients, and none are clipped: set train.clip too");
+		return mr_fail(MR_ECONFIG, "optimizer: what is validated is the norm of clipped gradients, and none "
+					   "are clipped: set train.clip too");
 	if (!s->plan_path && k->average.state && !s->optim.ops->n_states)
 		return mr_fail(MR_ECONFIG, "state: %s keeps none that could be averaged", s->optim.ops->name);
 	/* Replicas clip per stage, as systems that never flush do: each has a norm of its own. */
 	if (k->flush != MR_FLUSH_NONE && !mr_contract_replicates(k)) {
-		/* Clipping by the global norm needs a barrier or validation, and so do workers that take over what others have left; nothing
-		 * else does: the weights are the same. */
+		/* Clipping by the global norm needs a barrier or validation, and so do workers that take over what
+		 * others have left; nothing else does: the weights are the same. */
 		k->clip = clip > 0;
-		k->flush = !k->clip && !k->steal ? MR_FLUSH_LOCAL : k->flush == MR_FLUSH_VALIDATED ? k->flush : MR_FLUSH_BARRIER;
+		k->flush = !k->clip && !k->steal            ? MR_FLUSH_LOCAL
+			   : k->flush == MR_FLUSH_VALIDATED ? k->flush
+							    : MR_FLUSH_BARRIER;
 	}
 	MR_TRY(set_aim(s));
 	k->keep_read = k->flush == MR_FLUSH_NONE && mr_mitigate_corrects(&s->mitigate);
-	/* Where nobody has to see the whole gradient before it is used, each layer's step goes right behind its gradient. */
+	/* Where nobody has to see the whole gradient before it is used, each layer's step goes right behind its
+	 * gradient. */
 	if (!s->plan->lowered)
-		MR_TRY(mr_plan_lower(s->plan, &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph) &&
-										mr_optim_elementwise(&s->optim) && !k->keep_read,
-							       .handoff_first = true,
-							       .costs = costs,
-							       .n_costs = costs ? 1 : 0}));
+		MR_TRY(mr_plan_lower(s->plan,
+				     &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph) &&
+								       mr_optim_elementwise(&s->optim) && !k->keep_read,
+						      .handoff_first = true,
+						      .costs = costs,
+						      .n_costs = costs ? 1 : 0}));
 	MR_TRY(mr_plan_check(s->plan));
 	MR_TRY(mr_plan_identity(s->plan, &s->plan_hash));
 	s->sum = k->sum;
@@ -349,7 +370,8 @@ static mr_status order_by(mr_session *s, mr_stage_cost *stage)
 	s->plan = NULL;
 	MR_TRY(emit_plan(s, &(mr_cost){n, stage}, NULL, &s->plan));
 	if (s->plan->n_stages != n)
-		return mr_fail(MR_ECONFIG, "%s makes %u stages for the costs of %u", s->plan->system, s->plan->n_stages, n);
+		return mr_fail(MR_ECONFIG, "%s makes %u stages for the costs of %u", s->plan->system, s->plan->n_stages,
+			       n);
 	return find_costs(s, stage); /* it may place the stages otherwise, and boundaries cost between workers only */
 }
 
@@ -361,7 +383,8 @@ static mr_status order_plan(mr_session *s)
 	if (!s->costs && !is_by_costs(s))
 		return mr_session_finish_plan(s, NULL);
 	stage = calloc(s->partition.n_stages, sizeof(*stage));
-	st = stage ? order_by(s, stage) : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", s->partition.n_stages);
+	st = stage ? order_by(s, stage)
+		   : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", s->partition.n_stages);
 	if (st == MR_OK)
 		st = mr_session_finish_plan(s, &(mr_cost){s->partition.n_stages, stage});
 	free(stage);
@@ -419,8 +442,10 @@ mr_status mr_session_make_plan(mr_session *s)
 		return make_place(s);
 	if (s->plan_path)
 		MR_TRY(system ? read_plan(s)
-			      : mr_fail(MR_ECONFIG, "sequential has no order but its own: to follow %s set system.name to "
-						    "another system", s->plan_path));
+			      : mr_fail(MR_ECONFIG,
+					"sequential has no order but its own: to follow %s set system.name to "
+					"another system",
+					s->plan_path));
 	if (judged) { /* which needs all that a plan is judged by */
 		MR_TRY(make_place(s));
 		MR_TRY(take_costs(s));

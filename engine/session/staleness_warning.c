@@ -19,7 +19,8 @@ static uint32_t most_stale(const mr_session *s)
 /* Systems that predict or correct weights, or begin slowly, deal with staleness themselves. */
 static bool is_dealt_with(const mr_session *s)
 {
-	return mr_session_is_mitigated(s) || s->plan->contract.predict != MR_PREDICT_NONE || s->plan->contract.slow_start;
+	return mr_session_is_mitigated(s) || s->plan->contract.predict != MR_PREDICT_NONE ||
+	       s->plan->contract.slow_start;
 }
 
 /* Would mitigation @ops, with its defaults, be accepted in this session? */
@@ -46,9 +47,12 @@ static void warn_unmitigated(const mr_session *s, uint32_t age)
 	for (uint32_t i = 0; mr_mitigate_at(i); i++)
 		if (would_do(s, mr_mitigate_at(i)))
 			mr_strbuf_printf(&names, "%s%s", n++ ? ", " : "", mr_mitigate_at(i)->name);
-	fprintf(stderr, "millrace: warning: %s with gradients up to %u commit%s stale and no mitigation often trains worse than without a pipeline: "
-			"set %s%s%soptimizer.name (muon, nadamw)\n",
-		s->optim.ops->name, age, age == 1 ? "" : "s", n ? "mitigation.name (" : "", mr_strbuf_text(&names), n ? ") or " : "");
+	fprintf(stderr,
+		"millrace: warning: %s with gradients up to %u commit%s stale and no mitigation often trains worse "
+		"than without a pipeline: "
+		"set %s%s%soptimizer.name (muon, nadamw)\n",
+		s->optim.ops->name, age, age == 1 ? "" : "s", n ? "mitigation.name (" : "", mr_strbuf_text(&names),
+		n ? ") or " : "");
 	mr_strbuf_fini(&names);
 }
 
@@ -71,7 +75,9 @@ void mr_staleness_warn(const mr_session *s)
 	uint32_t age = most_stale(s);
 
 	if (!mr_mitigate_is_none(s->mitigate.ops) && !age)
-		fprintf(stderr, "millrace: warning: mitigation %s changes nothing: %s with %u worker%s has no stale gradients\n",
+		fprintf(stderr,
+			"millrace: warning: mitigation %s changes nothing: %s with %u worker%s has no stale "
+			"gradients\n",
 			s->mitigate.ops->name, s->job->system.name, s->place.n_workers,
 			s->place.n_workers == 1 ? "" : "s");
 	else if (is_idle(s))

@@ -62,10 +62,10 @@ static mr_saved_tensor of_bytes(void *data, size_t bytes)
 
 /* --- a pipeline run --- */
 
-/* What the replicas of stage @s have of parameter @name, at byte @at of the weights and @state_at of the states, described by @t and
- * @of_state: all weights where they differ at a pause, their states, what they share. */
-static mr_status add_replicas(const mr_run *run, uint16_t s, mr_saved_tensor t, mr_saved_tensor of_state, const char *name, size_t at,
-			      size_t state_at, mr_state *out)
+/* What the replicas of stage @s have of parameter @name, at byte @at of the weights and @state_at of the states,
+ * described by @t and @of_state: all weights where they differ at a pause, their states, what they share. */
+static mr_status add_replicas(const mr_run *run, uint16_t s, mr_saved_tensor t, mr_saved_tensor of_state,
+			      const char *name, size_t at, size_t state_at, mr_state *out)
 {
 	const mr_replicas *g = &run->replicas[s];
 	const mr_optim_ops *o = run->c.optim->ops;
@@ -125,7 +125,8 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 		if (b->softened)
 			MR_TRY(add(&out->optimizer, &of_state, "%s.%s", param->name, b->mitigate->ops->state_name));
 		if (run->c.plan->contract.flush != MR_FLUSH_NONE)
-			continue; /* nobody reads an older version: it was kept to take a step back, and now the step stands */
+			continue; /* nobody reads an older version: it was kept to take a step back, and now the step
+			             stands */
 		for (uint64_t v = b->latest < b->cap ? 0 : b->latest + 1 - b->cap; v < b->latest; v++) {
 			t.data = (char *)mr_weights_at(b, 0, v) + at;
 			MR_TRY(add(&out->inflight, &t, "v%llu.%s", (unsigned long long)v, param->name));
@@ -146,7 +147,8 @@ static mr_status add_messages(mr_hop *h, const char *pipe, const char *kind, uin
 	return MR_OK;
 }
 
-/* Buffers that came back since the producer last looked are idle too: take them in, so that only live ones are saved. */
+/* Buffers that came back since the producer last looked are idle too: take them in, so that only live ones are saved.
+ */
 static void collect_idle(mr_hop *h)
 {
 	uint32_t back;
@@ -163,7 +165,8 @@ static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state 
 
 	for (uint32_t i = 0; i < st->n_slots && b->n_aimed && run->c.plan->contract.same_version_b; i++)
 		if (st->slot[i].taken) {
-			mr_saved_tensor t = of_bytes(mr_predict_kept(b, pipe, i), mr_stage_size(b->stage)->weight_bytes);
+			mr_saved_tensor t =
+				of_bytes(mr_predict_kept(b, pipe, i), mr_stage_size(b->stage)->weight_bytes);
 
 			MR_TRY(add(&out->inflight, &t, "aimed.s%u.m%llu", s, (unsigned long long)st->slot[i].micro));
 		}
@@ -189,7 +192,8 @@ static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state 
 		MR_TRY(add(&out->inflight, &t, "held.s%u", s));
 	}
 	/* Those of what will be recomputed have no slot. */
-	for (uint64_t m = mr_run_done(run, pipe, 0, false); s == 0 && st->n_kept && m < mr_run_done(run, pipe, 0, true); m++) {
+	for (uint64_t m = mr_run_done(run, pipe, 0, false); s == 0 && st->n_kept && m < mr_run_done(run, pipe, 0, true);
+	     m++) {
 		mr_saved_tensor t = of_bytes(mr_hop_buffer(&st->in, st->kept_in[m % st->n_kept]), st->in.bytes);
 
 		MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)m));
@@ -216,7 +220,8 @@ mr_status mr_state_of_run(const mr_run *run, mr_state *out)
 	*out = (mr_state){0};
 	for (uint16_t s = 0; s < run->n_stages && st == MR_OK; s++) {
 		st = add_block(run, s, out);
-		for (unsigned p = 0; p < run->n_pipes && st == MR_OK && run->c.plan->contract.flush == MR_FLUSH_NONE; p++)
+		for (unsigned p = 0; p < run->n_pipes && st == MR_OK && run->c.plan->contract.flush == MR_FLUSH_NONE;
+		     p++)
 			st = add_flow(run, (uint8_t)p, s, out);
 	}
 	if (st != MR_OK)

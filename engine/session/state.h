@@ -4,18 +4,19 @@
  * The lists point into the run's own memory, so the same list is written by a save and filled by a load. Three of them:
  *
  *	model       the latest weights, one tensor a parameter, under the parameter's name (tied ones once)
- *	optimizer   their optimizer state, "<parameter>.<state>", of replicas "r1.<parameter>.<state>" each; an outer step's
- *	            "<parameter>.velocity"; "<parameter>.delta" where B is corrected (exec/predict.h), and that of the mitigation
- *	inflight    what a plan that never drains has under way at a pause point: older versions that backward passes will still
- *	            read ("v12.<parameter>"), saved activations ("slot.s0.m7"), the weights that were made for them and that B
- *	            will take ("aimed.s0.m7"), and boundary buffers ("in.s1.m7", "grad.s0.m7"),
+ *	optimizer   their optimizer state, "<parameter>.<state>", of replicas "r1.<parameter>.<state>" each; an outer
+ *	            step's "<parameter>.velocity"; "<parameter>.delta" where B is corrected (exec/predict.h), and that
+ *	            of the mitigation
+ *	inflight    what a plan that never drains has under way at a pause point: older versions that backward passes
+ *	            will still read ("v12.<parameter>"), saved activations ("slot.s0.m7"), the weights that were made
+ *	            for them and that B will take ("aimed.s0.m7"), and boundary buffers ("in.s1.m7", "grad.s0.m7"),
  *	            all but the first as bytes, losses that no step has reported yet ("loss.m7"), and weights
  *	            held for the rest of a commit's forwards ("held.s0"). Of replicas that differ at
- *	            a pause, while the model is their reference: "r1.<parameter>", and "mean.<parameter>". Empty for other systems
- *	            that flush.
+ *	            a pause, while the model is their reference: "r1.<parameter>", and "mean.<parameter>". Empty for
+ *	            other systems that flush.
  *
- * Random numbers and the data order need nothing: they are functions of step and sample numbers. Which slots and versions are
- * under way follows from the plan and the step (mr_run_stand_at), so it is not stored either.
+ * Random numbers and the data order need nothing: they are functions of step and sample numbers. Which slots and
+ * versions are under way follows from the plan and the step (mr_run_stand_at), so it is not stored either.
  */
 #ifndef MR_SESSION_STATE_H
 #define MR_SESSION_STATE_H

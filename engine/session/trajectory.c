@@ -67,8 +67,8 @@ static mr_status allocate(mr_trajectory *t, const mr_partition *p)
 }
 
 /* @turns: of a plan that has any, or NULL. */
-static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_contract *c, const uint8_t *turns, uint16_t n_rows,
-			uint64_t n_steps, mr_trajectory **out)
+static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_contract *c, const uint8_t *turns,
+			uint16_t n_rows, uint64_t n_steps, mr_trajectory **out)
 {
 	int64_t n = mr_graph_n_params(graph);
 	mr_trajectory *t;
@@ -84,9 +84,15 @@ static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_c
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return mr_fail(MR_ERESOURCE, "no memory for a trajectory");
-	*t = (mr_trajectory){
-		.n_stages = p->n_stages, .need = c->need, .sum = c->need / n_rows, .n_rows = n_rows, .average = c->average,
-		.n_steps = n_steps, .n_micro = n_micro, .n_versions = mr_contract_after(c, n_steps), .graph = graph};
+	*t = (mr_trajectory){.n_stages = p->n_stages,
+			     .need = c->need,
+			     .sum = c->need / n_rows,
+			     .n_rows = n_rows,
+			     .average = c->average,
+			     .n_steps = n_steps,
+			     .n_micro = n_micro,
+			     .n_versions = mr_contract_after(c, n_steps),
+			     .graph = graph};
 	st = MR_OK;
 	if (turns) {
 		t->stage_replicas = rows(p->n_stages, 1, &st);
@@ -117,14 +123,16 @@ mr_status mr_trajectory_create_for(const mr_graph *graph, const mr_partition *p,
 {
 	bool replicates = mr_contract_replicates(&plan->contract);
 
-	MR_TRY(create(graph, p, &plan->contract, mr_plan_has_stage_replicas(plan) ? plan->stage_replicas : NULL, replicates ? plan->n_pipes : 1, n_steps, out));
+	MR_TRY(create(graph, p, &plan->contract, mr_plan_has_stage_replicas(plan) ? plan->stage_replicas : NULL,
+		      replicates ? plan->n_pipes : 1, n_steps, out));
 	for (uint16_t r = 0; replicates && r < plan->n_pipes; r++)
 		for (uint16_t s = 0; s < plan->n_stages; s++) {
 			const mr_list *l = mr_plan_list(plan, mr_plan_worker(plan, (uint8_t)r, s), MR_BODY);
 			uint64_t first = UINT64_MAX;
 
 			for (uint32_t i = 0; i < l->n; i++)
-				if (l->at[i].op == MR_OP_F && l->at[i].pipe == r && l->at[i].stage == s && l->at[i].micro < first)
+				if (l->at[i].op == MR_OP_F && l->at[i].pipe == r && l->at[i].stage == s &&
+				    l->at[i].micro < first)
 					first = l->at[i].micro;
 			mr_trajectory_row(*out, r, s)->first_micro = first;
 		}
@@ -161,7 +169,8 @@ static void put_weights(double *to, mr_dtype dtype, const void *from, int64_t n)
 }
 
 /* The parameters of stage @s to @to, from @weights of a run or from sequential training. */
-static void put_params(const mr_trajectory *t, uint16_t s, double *to, const void *weights, const mr_run *run, mr_sequential *q)
+static void put_params(const mr_trajectory *t, uint16_t s, double *to, const void *weights, const mr_run *run,
+		       mr_sequential *q)
 {
 	for (uint32_t p = t->first[s]; p < t->first[s + 1]; p++) {
 		const mr_param *param = &t->graph->params[p];
@@ -391,7 +400,8 @@ uint64_t mr_trajectory_steps(const mr_trajectory *t)
 	uint64_t n = t->n_steps;
 
 	for (size_t i = 0; i < (size_t)t->n_rows * t->n_stages; i++) {
-		uint64_t steps = t->stage_replicas ? t->stage[i].n_commits * t->stage_replicas[i] / t->need : mr_contract_steps(&c, t->stage[i].n_commits);
+		uint64_t steps = t->stage_replicas ? t->stage[i].n_commits * t->stage_replicas[i] / t->need
+						   : mr_contract_steps(&c, t->stage[i].n_commits);
 
 		n = steps < n ? steps : n;
 	}

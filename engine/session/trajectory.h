@@ -11,12 +11,12 @@
  * memory is taken at the start. Micro-batch 0 of a stage begins its story again, so a restarted engine may use it
  * again. It must see a run from its first step; a resumed one cannot be recorded.
  *
- * Replicas: each has rows of its own, and an average is one more version. Turns (ir/plan.h): a stage has the versions that it
- * commits, at its own pace.
+ * Replicas: each has rows of its own, and an average is one more version. Turns (ir/plan.h): a stage has the versions
+ * that it commits, at its own pace.
  *
- * Threads: a stage's row is written by the worker that owns the stage, the losses by the one that owns the last stage. With turns
- * a worker writes what its own micro-batches read; whoever makes a version writes its weights, and the lives of versions are
- * told as the first part sees them.
+ * Threads: a stage's row is written by the worker that owns the stage, the losses by the one that owns the last stage.
+ * With turns a worker writes what its own micro-batches read; whoever makes a version writes its weights, and the lives
+ * of versions are told as the first part sees them.
  * Read it while the run is paused.
  */
 #ifndef MR_SESSION_TRAJECTORY_H
@@ -47,12 +47,14 @@ typedef struct mr_trajectory_stage {
 typedef struct mr_trajectory {
 	uint16_t n_stages;
 	uint32_t need;                 /* micro-batches a step */
-	uint8_t *stage_replicas;                /* [n_stages] micro-batches a commit, where parts of a stage take turns; NULL: none do */
+	uint8_t *stage_replicas;                /* [n_stages] micro-batches a commit, where parts of a stage take turns;
+	                                           NULL: none do */
 	uint32_t sum;                  /* of these in one sum of gradients: need, or a replica's part of it */
 	uint16_t n_rows;               /* replicas; 1 where there are none */
 	mr_average average;
 	uint64_t n_steps, n_micro;     /* recorded at most; n_micro = n_steps * need */
-	uint64_t n_versions;           /* after these steps: as many, and of replicas the averages; turns: at the stage that makes most */
+	uint64_t n_versions;           /* after these steps: as many, and of replicas the averages; turns: at the stage
+	                                  that makes most */
 	const mr_graph *graph;         /* borrowed */
 	uint32_t *first;               /* [n_stages + 1] parameters of the stages */
 	mr_trajectory_stage *stage;    /* [n_rows][n_stages] */
@@ -79,8 +81,8 @@ mr_status mr_trajectory_create_for(const mr_graph *graph, const mr_partition *p,
 				   mr_trajectory **out) MR_MUST_USE;
 
 /**
- * Replicas: note what the last average made. An average is done in parts, and elsewhere it is noted by the forward that reads it.
- * Before reading, while the run is paused; otherwise it does nothing.
+ * Replicas: note what the last average made. An average is done in parts, and elsewhere it is noted by the forward that
+ * reads it. Before reading, while the run is paused; otherwise it does nothing.
  */
 void mr_trajectory_close(mr_trajectory *t, const mr_run *run);
 
@@ -101,9 +103,9 @@ uint32_t mr_trajectory_peak_live(const mr_trajectory *t, uint16_t stage);
 
 /**
  * Write the steps done as JSON: F_ver[k][m], B_ver, applied_on, staleness = applied_on - F_ver, weights[k][v],
- * final[k], peak_live[k], loss[m], for stages k. Of replicas r weights[r][k][v] counts averages among the versions, with `every`, and where they have
- * one reference[k][a] after a averages, which is then what `final` says (else replica 0). A weight is a number where the stage has one scalar, else an array.
- * Errors: MR_EIO.
+ * final[k], peak_live[k], loss[m], for stages k. Of replicas r weights[r][k][v] counts averages among the versions,
+ * with `every`, and where they have one reference[k][a] after a averages, which is then what `final` says (else replica
+ * 0). A weight is a number where the stage has one scalar, else an array. Errors: MR_EIO.
  */
 mr_status mr_trajectory_write(const mr_trajectory *t, const char *path) MR_MUST_USE;
 

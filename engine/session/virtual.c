@@ -33,7 +33,8 @@ mr_status mr_virtual_next(void *arg, uint64_t until, mr_replay_turn *out, bool *
 	mr_sim_event e;
 	double wait;
 
-	/* Steps to pause points: replicas have one behind several steps, and what lies before the next belongs to it. */
+	/* Steps to pause points: replicas have one behind several steps, and what lies before the next belongs to it.
+	 */
 	until = until / v->stride + (until % v->stride > 0);
 	MR_TRY(mr_sim_stream_next(v->stream, until, &e, more));
 	if (!*more)
@@ -47,8 +48,8 @@ mr_status mr_virtual_next(void *arg, uint64_t until, mr_replay_turn *out, bool *
 }
 
 /*
- * W that any worker may take: who takes which in the whole run is found out first, and the run follows a plan that says so (its bits
- * are the same).
+ * W that any worker may take: who takes which in the whole run is found out first, and the run follows a plan that says
+ * so (its bits are the same).
  */
 static mr_status let_steal(const mr_virtual *v, mr_session *s)
 {
@@ -94,7 +95,8 @@ const mr_replay_clock *mr_virtual_clock(const mr_virtual *v)
 	return v->durations ? &v->clock : NULL;
 }
 
-/* The order of a racing plan, which forwards are repeated behind a step that was taken back, and lists without end show in the run. */
+/* The order of a racing plan, which forwards are repeated behind a step that was taken back, and lists without end show
+ * in the run. */
 static mr_status follow(mr_virtual *v, const mr_session *s)
 {
 	const mr_contract *k = &s->plan->contract;
@@ -137,11 +139,13 @@ static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 	else
 		v->params.far = 0;
 	if (v->params.node && !are_apart(v->node, workers))
-		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; machine.topology may have more nodes");
+		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; "
+					  "machine.topology may have more nodes");
 	st = let_steal(v, s);
 	if (st == MR_OK)
 		st = follow(v, s);
-	return st == MR_EINVAL ? mr_fail(MR_EUSAGE, "%s", mr_error_text()) : st; /* it was asked for on the command line */
+	/* it was asked for on the command line */
+	return st == MR_EINVAL ? mr_fail(MR_EUSAGE, "%s", mr_error_text()) : st;
 }
 
 mr_status mr_virtual_create(mr_session *s, const mr_values *options, mr_virtual **out)

@@ -94,25 +94,33 @@ static mr_status check_costs(const mr_plan *plan, const mr_cost *cost)
 	for (uint16_t s = 0; s < cost->n_stages; s++) {
 		const mr_stage_cost *c = &cost->stage[s];
 
-		if (!is_cost(c->f) || !is_cost(c->i) || !is_cost(c->w) || !is_cost(c->u) || !is_cost(c->c) || !is_cost(c->r) ||
-		    !is_cost(c->n) || !is_cost(c->g) || !is_cost(c->s) || !is_cost(c->a) || !is_cost(c->v))
-			return mr_fail(MR_EINVAL, "stage %u: costs are numbers from 0, got %g, %g, %g, %g, %g, %g, %g, %g, %g, %g, %g", s,
-				       c->f, c->i, c->w, c->u, c->c, c->r, c->n, c->g, c->s, c->a, c->v);
+		if (!is_cost(c->f) || !is_cost(c->i) || !is_cost(c->w) || !is_cost(c->u) || !is_cost(c->c) ||
+		    !is_cost(c->r) || !is_cost(c->n) || !is_cost(c->g) || !is_cost(c->s) || !is_cost(c->a) ||
+		    !is_cost(c->v))
+			return mr_fail(
+				MR_EINVAL,
+				"stage %u: costs are numbers from 0, got %g, %g, %g, %g, %g, %g, %g, %g, %g, %g, %g", s,
+				c->f, c->i, c->w, c->u, c->c, c->r, c->n, c->g, c->s, c->a, c->v);
 		if (c->g > c->w)
-			return mr_fail(MR_EINVAL, "stage %u: a further micro-batch of a merged W takes at most w = %g less, got %g", s, c->w,
-				       c->g);
+			return mr_fail(
+				MR_EINVAL,
+				"stage %u: a further micro-batch of a merged W takes at most w = %g less, got %g", s,
+				c->w, c->g);
 		if (c->s > c->u)
-			return mr_fail(MR_EINVAL, "stage %u: a step inside a B or W takes at most u = %g less than one alone, got %g", s, c->u,
-				       c->s);
+			return mr_fail(
+				MR_EINVAL,
+				"stage %u: a step inside a B or W takes at most u = %g less than one alone, got %g", s,
+				c->u, c->s);
 	}
 	return MR_OK;
 }
 
 static mr_status check_params(const mr_plan *plan, const mr_sim_params *p)
 {
-	if (p->jitter != MR_JITTER_NONE && (!is_cost(p->amount) || p->amount > (p->jitter == MR_JITTER_UNIFORM ? 1 : 10)))
-		return mr_fail(MR_EINVAL, "an amount of jitter is from 0 to %d, got %g", p->jitter == MR_JITTER_UNIFORM ? 1 : 10,
-			       p->amount);
+	if (p->jitter != MR_JITTER_NONE &&
+	    (!is_cost(p->amount) || p->amount > (p->jitter == MR_JITTER_UNIFORM ? 1 : 10)))
+		return mr_fail(MR_EINVAL, "an amount of jitter is from 0 to %d, got %g",
+			       p->jitter == MR_JITTER_UNIFORM ? 1 : 10, p->amount);
 	for (uint32_t i = 0; i < p->n_stragglers; i++) {
 		const mr_straggler *s = &p->straggler[i];
 
@@ -120,9 +128,11 @@ static mr_status check_params(const mr_plan *plan, const mr_sim_params *p)
 			return mr_fail(MR_EINVAL, "worker %u cannot be slow: the plan has workers 0 to %u", s->worker,
 				       plan->n_workers - 1);
 		if (!isfinite(s->factor) || s->factor <= 0)
-			return mr_fail(MR_EINVAL, "worker %u takes a factor above 0 as long, got %g", s->worker, s->factor);
+			return mr_fail(MR_EINVAL, "worker %u takes a factor above 0 as long, got %g", s->worker,
+				       s->factor);
 		if (!is_cost(s->from) || !(s->to > s->from))
-			return mr_fail(MR_EINVAL, "worker %u is slow from a time of at least 0 to a later one, got %g to %g",
+			return mr_fail(MR_EINVAL,
+				       "worker %u is slow from a time of at least 0 to a later one, got %g to %g",
 				       s->worker, s->from, s->to);
 	}
 	if (p->node && !is_cost(p->far))

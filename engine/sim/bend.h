@@ -1,5 +1,6 @@
 /*
- * bend.h - the parameters of a simulation as hooks of the function that computes times (ir/unroll.h). For engine/sim only.
+ * bend.h - the parameters of a simulation as hooks of the function that computes times (ir/unroll.h). For engine/sim
+ * only.
  */
 #ifndef MR_SIM_BEND_H
 #define MR_SIM_BEND_H
@@ -13,8 +14,8 @@ typedef struct mr_bend {
 	uint64_t first;         /* the iteration that the graph calls 0 */
 } mr_bend;
 
-/** Look through @p and @cost for @plan and fill @b, which must stay where it is. The caller calls fini, also after an error.
- * Errors: MR_EINVAL with a sentence; MR_ERESOURCE. */
+/** Look through @p and @cost for @plan and fill @b, which must stay where it is. The caller calls fini, also after an
+ * error. Errors: MR_EINVAL with a sentence; MR_ERESOURCE. */
 mr_status mr_bend_init(mr_bend *b, const mr_plan *plan, const mr_cost *cost, const mr_sim_params *p) MR_MUST_USE;
 void mr_bend_fini(mr_bend *b);
 

@@ -44,14 +44,18 @@ static mr_status read_row(const char *line, unsigned columns, unsigned stage, mr
 			return mr_fail(MR_ECONFIG, "expected %u numbers, as in \"%s\", got \"%.*s\"", columns + 1,
 				       heads[columns - 3], (int)(stop - line), line);
 		if (!isfinite(x[k]) || x[k] < 0 || x[k] > MAX_TIME)
-			return mr_fail(MR_ECONFIG, "times are numbers from 0 to %g, got %.*s", MAX_TIME, (int)(end - at), at);
+			return mr_fail(MR_ECONFIG, "times are numbers from 0 to %g, got %.*s", MAX_TIME,
+				       (int)(end - at), at);
 		at = end + 1;
 	}
 	if (x[0] != stage)
 		return mr_fail(MR_ECONFIG, "expected the row of stage %u, got %g", stage, x[0]);
 	if (x[8] > x[4])
-		return mr_fail(MR_ECONFIG, "a step inside a B or W takes at most u = %g less than one alone, got s = %g", x[4], x[8]);
-	*out = (mr_stage_cost){.f = x[1], .i = x[2], .w = x[3], .u = x[4], .c = x[5], .r = x[6], .n = x[7], .s = x[8], .a = x[9],
+		return mr_fail(MR_ECONFIG,
+			       "a step inside a B or W takes at most u = %g less than one alone, got s = %g", x[4],
+			       x[8]);
+	*out = (mr_stage_cost){.f = x[1], .i = x[2], .w = x[3], .u = x[4], .c = x[5], .r = x[6], .n = x[7], .s = x[8],
+		.a = x[9],
 			       .v = x[10]};
 	return MR_OK;
 }
@@ -86,7 +90,8 @@ static mr_status read_all(const char *text, mr_stage_cost **stage, unsigned *n)
 			columns = columns_of(line);
 			if (!columns)
 				return mr_fail(MR_ECONFIG, "line %u: expected the head \"%s\", got \"%.*s\"", number,
-					       heads[N_HEADS - 1], line_length(line) < 60 ? line_length(line) : 60, line);
+					       heads[N_HEADS - 1], line_length(line) < 60 ? line_length(line) : 60,
+					       line);
 			continue;
 		}
 		st = grow(stage, *n);
@@ -98,7 +103,8 @@ static mr_status read_all(const char *text, mr_stage_cost **stage, unsigned *n)
 		++*n;
 	}
 	if (!*n)
-		return mr_fail(MR_ECONFIG, "it has no row of costs: expected \"%s\" and a row a stage", heads[N_HEADS - 1]);
+		return mr_fail(MR_ECONFIG, "it has no row of costs: expected \"%s\" and a row a stage",
+			       heads[N_HEADS - 1]);
 	return sum > 0 ? MR_OK : mr_fail(MR_ECONFIG, "all times of f, i and w are 0");
 }
 

@@ -5,14 +5,15 @@
 
 #include "sim/bend.h"
 
-/* The period of a plan whose W are stolen is taken from so many iterations, with irregular times and without, and of the first
- * from as many as have at most so many instructions. */
+/* The period of a plan whose W are stolen is taken from so many iterations, with irregular times and without, and of
+ * the first from as many as have at most so many instructions. */
 #define IRREGULAR_BODIES 64u
 #define REGULAR_BODIES 4u
 #define PERIOD_INSTRUCTIONS (1u << 18)
 
 /* A walk of the lists as they came to be. */
-static mr_status walk_stolen(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, const mr_walk_opts *opts, mr_walk **out)
+static mr_status walk_stolen(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params,
+			     const mr_walk_opts *opts, mr_walk **out)
 {
 	mr_walk_opts once = *opts;
 	mr_steal *steal = NULL;
@@ -55,7 +56,8 @@ static double committed_at(const mr_walk *k, int64_t v)
 }
 
 /* Behind a barrier every iteration begins anew: those of regular times are alike from the second on. */
-static mr_status find_period(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, const mr_walk_opts *opts, double *period)
+static mr_status find_period(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params,
+			     const mr_walk_opts *opts, double *period)
 {
 	mr_sim_params longer = *params;
 	uint64_t length = 0;
@@ -73,7 +75,8 @@ static mr_status find_period(const mr_plan *plan, const mr_cost *cost, const mr_
 	return MR_OK;
 }
 
-static mr_status run_stolen(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, const mr_walk_opts *opts, mr_walk **out)
+static mr_status run_stolen(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params,
+			    const mr_walk_opts *opts, mr_walk **out)
 {
 	double period = 0, most = 0;
 
@@ -87,11 +90,14 @@ static mr_status run_stolen(const mr_plan *plan, const mr_cost *cost, const mr_s
 	return MR_OK;
 }
 
-static mr_status run(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, const mr_walk_opts *opts, mr_walk **out)
+static mr_status run(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, const mr_walk_opts *opts,
+		     mr_walk **out)
 {
-	bool steal = plan->lowered && plan->contract.steal && params->n_bodies > 0 && mr_plan_list(plan, 0, MR_BODY)->n > 0;
+	bool steal =
+		plan->lowered && plan->contract.steal && params->n_bodies > 0 && mr_plan_list(plan, 0, MR_BODY)->n > 0;
 
-	return steal ? run_stolen(plan, cost, params, opts, out) : mr_plan_walk(plan, cost, params->n_bodies, opts, out);
+	return steal ? run_stolen(plan, cost, params, opts, out)
+		     : mr_plan_walk(plan, cost, params->n_bodies, opts, out);
 }
 
 mr_status mr_sim_run(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_walk **out)

@@ -2,21 +2,21 @@
  * sim.h - carry out a plan in virtual time: the walk (ir/walk.h) on a machine that is not perfect.
  *
  * Instructions take what the cost table says, unless something bends them:
- *   jitter      each instruction's time is multiplied by a random factor of mean 1, drawn for (micro-batch, stage, pipe, op)
- *               and not for its place in an order: two systems, two cuts of a run and two runs with one seed meet the same
- *               factors
+ *   jitter      each instruction's time is multiplied by a random factor of mean 1, drawn for (micro-batch, stage,
+ *               pipe, op) and not for its place in an order: two systems, two cuts of a run and two runs with one seed
+ *               meet the same factors
  *   stragglers  a worker computes slower by a factor, for the whole run or in an interval of virtual time. Work that is
  *               under way when the interval begins or ends is slow for its part inside
  *   links       a hand-over between workers on different nodes takes longer than one inside a node
  * Without any of them a simulation is the walk, to the last bit: there is one function that computes times.
  *
- * W that any worker may take (ir/plan.h, "Stealing") are taken by the same rule as in the engine: a worker at its end that would have
- * to wait takes the next W of the one that has most of them left. What comes of it is a walk of the plan that has them where they
- * were carried out (walk->plan). Its period is the distance of the steps of a longer run, stolen from and with the barrier, which
- * stealing takes.
+ * W that any worker may take (ir/plan.h, "Stealing") are taken by the same rule as in the engine: a worker at its end
+ * that would have to wait takes the next W of the one that has most of them left. What comes of it is a walk of the
+ * plan that has them where they were carried out (walk->plan). Its period is the distance of the steps of a longer run,
+ * stolen from and with the barrier, which stealing takes.
  *
- * The outcome is a mr_walk: figures as walk.h defines them, and what every instruction did when. ir/walk_trace.h makes trace
- * records of it, ir/metrics.h figures. A simulation without an end, event by event, is stream.h.
+ * The outcome is a mr_walk: figures as walk.h defines them, and what every instruction did when. ir/walk_trace.h makes
+ * trace records of it, ir/metrics.h figures. A simulation without an end, event by event, is stream.h.
  */
 #ifndef MR_SIM_SIM_H
 #define MR_SIM_SIM_H
@@ -53,17 +53,18 @@ typedef struct mr_sim_params {
 } mr_sim_params;
 
 /**
- * Simulate prologue, n_bodies bodies and epilogue of @plan with the costs of its stages. @out is owned by the caller and
- * borrows @plan. A million instructions take a fraction of a second.
+ * Simulate prologue, n_bodies bodies and epilogue of @plan with the costs of its stages. @out is owned by the caller
+ * and borrows @plan. A million instructions take a fraction of a second.
  * Errors: MR_EINVAL a parameter that makes no sense, with a sentence; otherwise those of mr_plan_walk.
  */
 mr_status mr_sim_run(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_walk **out) MR_MUST_USE;
 
 /**
- * Who takes which W in @params->n_bodies iterations of @plan, which is lowered and whose contract says steal: [*@n] moves in *@out
- * for mr_steal_plan; the caller frees them. Errors: as mr_sim_run.
+ * Who takes which W in @params->n_bodies iterations of @plan, which is lowered and whose contract says steal: [*@n]
+ * moves in *@out for mr_steal_plan; the caller frees them. Errors: as mr_sim_run.
  */
-mr_status mr_sim_steals(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_steal **out, size_t *n) MR_MUST_USE;
+mr_status mr_sim_steals(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_steal **out,
+			size_t *n) MR_MUST_USE;
 
 /** Put @n_workers on @n_nodes in equal runs, workers 0, 1, ... on node 0: fills @node [n_workers]. */
 void mr_sim_spread(uint16_t n_workers, uint16_t n_nodes, uint16_t *node);

@@ -24,11 +24,12 @@ static mr_status read_jitter(const char *text, mr_sim_params *p)
 		p->jitter = kinds[i].kind;
 		p->amount = strtod(text + n, &end);
 		if (end == text + n || *end || !(p->amount >= 0 && p->amount <= kinds[i].most))
-			return mr_fail(MR_EUSAGE, "--jitter: %s takes a number from 0 to %g, got \"%.60s\"", kinds[i].prefix,
-				       kinds[i].most, text + n);
+			return mr_fail(MR_EUSAGE, "--jitter: %s takes a number from 0 to %g, got \"%.60s\"",
+				       kinds[i].prefix, kinds[i].most, text + n);
 		return MR_OK;
 	}
-	return mr_fail(MR_EUSAGE, "--jitter: expected lognormal:A or uniform:A, such as lognormal:0.1, got \"%.60s\"", text);
+	return mr_fail(MR_EUSAGE, "--jitter: expected lognormal:A or uniform:A, such as lognormal:0.1, got \"%.60s\"",
+		       text);
 }
 
 /* One of a list, up to the comma or the end; *@rest is where it ends. */
@@ -72,7 +73,9 @@ static mr_status read_stragglers(const char *text, mr_sim_options *o)
 		return mr_fail(MR_ERESOURCE, "no memory for %u stragglers", n);
 	for (const char *at = text; *at; at += *at == ',') {
 		if (!read_straggler(at, &o->straggler[o->params.n_stragglers++], &at))
-			return mr_fail(MR_EUSAGE, "--straggler: expected WORKER:FACTOR or WORKER:FACTOR:FROM-TO, such as 2:1.5, got \"%.60s\"",
+			return mr_fail(MR_EUSAGE,
+				       "--straggler: expected WORKER:FACTOR or WORKER:FACTOR:FROM-TO, such as 2:1.5, "
+				       "got \"%.60s\"",
 				       text);
 	}
 	o->params.straggler = o->straggler;
@@ -85,7 +88,8 @@ mr_status mr_sim_options_read(const mr_values *values, mr_sim_options *out)
 	out->params.seed = (uint64_t)mr_values_int(values, "seed");
 	MR_TRY(read_jitter(out->jitter_text, &out->params));
 	if (mr_values_is_set(values, "seed") && !*out->jitter_text)
-		return mr_fail(MR_EUSAGE, "--seed goes with --jitter, nothing else is drawn; a system's own seed is one of its options, see millrace list systems NAME");
+		return mr_fail(MR_EUSAGE, "--seed goes with --jitter, nothing else is drawn; a system's own seed is "
+					  "one of its options, see millrace list systems NAME");
 	return read_stragglers(mr_values_string(values, "straggler"), out);
 }
 
@@ -105,7 +109,8 @@ const char *mr_sim_options_text(const mr_sim_options *o, char *text, size_t size
 	for (uint32_t i = 0; i < o->params.n_stragglers && n >= 0 && (size_t)n < size; i++) {
 		const mr_straggler *s = &o->straggler[i];
 
-		n += snprintf(text + n, size - (size_t)n, "%sworker %u takes %g times as long", n ? ", " : "", s->worker, s->factor);
+		n += snprintf(text + n, size - (size_t)n, "%sworker %u takes %g times as long", n ? ", " : "",
+			      s->worker, s->factor);
 		if (isfinite(s->to) && n >= 0 && (size_t)n < size)
 			n += snprintf(text + n, size - (size_t)n, " from %g to %g", s->from, s->to);
 	}

@@ -2,8 +2,8 @@
  * sim_options.h - the options with which commands bend a simulation (sim/sim.h), as text and as parameters.
  *
  *	--jitter lognormal:0.1            or uniform:0.5
- *	--straggler 2:1.5                 worker 2 takes 1.5 times as long; 2:3:10-20 from time 10 to time 20 only; several with
- *	                                  commas between them
+ *	--straggler 2:1.5                 worker 2 takes 1.5 times as long; 2:3:10-20 from time 10 to time 20 only;
+ *	                                  several with commas between them
  *	--seed 7                          of the jitter
  */
 #ifndef MR_SIM_SIM_OPTIONS_H
@@ -14,11 +14,12 @@
 #include "sim/sim.h"
 
 /* Rows for a command's table of options. */
-#define MR_SIM_OPTIONS                                                                                                       \
-	{"jitter", MR_OPT_STRING, "", 0, 0, NULL, NULL,                                                                      \
-	 "vary every time at random: lognormal:A (spread about A) or uniform:A (1 - A to 1 + A times as long)"},             \
-	{"straggler", MR_OPT_STRING, "", 0, 0, NULL, NULL,                                                                   \
-	 "W:FACTOR or W:FACTOR:FROM-TO: worker W takes FACTOR times as long, always or between two times; more after commas"}, \
+#define MR_SIM_OPTIONS \
+	{"jitter", MR_OPT_STRING, "", 0, 0, NULL, NULL, \
+	 "vary every time at random: lognormal:A (spread about A) or uniform:A (1 - A to 1 + A times as long)"}, \
+	{"straggler", MR_OPT_STRING, "", 0, 0, NULL, NULL, \
+	 "W:FACTOR or W:FACTOR:FROM-TO: worker W takes FACTOR times as long, always or between two times; " \
+	 "more after commas"}, \
 	{"seed", MR_OPT_INT, "0", 0, 1e15, NULL, NULL, "of the jitter"}
 
 typedef struct mr_sim_options {

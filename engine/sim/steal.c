@@ -5,8 +5,9 @@
  *	claim    it comes to a W of its own tail that nobody has: it takes it in hand. The first one opens the tail
  *	begin    what it has in hand, or else its next instruction, has all that it waits for, and it has time
  *	steal    it is at its end, its next instruction has to wait, and somebody has a W left: it takes that in hand
- * of several at one moment in this order, then of the first worker. An instruction's times are known when it begins, and everything
- * that may begin earlier has begun by then, so nothing is ever taken back. Times are those of ir/unroll.h.
+ * of several at one moment in this order, then of the first worker. An instruction's times are known when it begins,
+ * and everything that may begin earlier has begun by then, so nothing is ever taken back. Times are those of
+ * ir/unroll.h.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -264,7 +265,8 @@ static mr_status simulate(mr_thieves *t, const mr_plan *p)
 	return MR_OK;
 }
 
-mr_status mr_sim_steals(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_steal **out, size_t *n)
+mr_status mr_sim_steals(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_steal **out,
+			size_t *n)
 {
 	mr_thieves t = {.cost = cost};
 	mr_bend bend;

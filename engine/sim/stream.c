@@ -131,7 +131,8 @@ static void move(mr_sim_stream *s, uint32_t by)
 	compute(s);
 }
 
-/* As far as the slowest worker allows; so much as edges reach back stays known, and iterations that are alike are left. */
+/* As far as the slowest worker allows; so much as edges reach back stays known, and iterations that are alike are left.
+ */
 static mr_status move_on(mr_sim_stream *s)
 {
 	uint32_t by = s->g->n_bodies - 2 * s->reach;
@@ -222,7 +223,8 @@ static mr_status build(mr_sim_stream *s, uint32_t window)
 	return mr_unroll_order(s->g, s->order);
 }
 
-mr_status mr_sim_stream_create(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_sim_stream **out)
+mr_status mr_sim_stream_create(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params,
+			       mr_sim_stream **out)
 {
 	mr_sim_stream *s = calloc(1, sizeof(*s));
 	mr_status st;

@@ -1,15 +1,17 @@
 /*
  * stream.h - a simulation of any length: instruction after instruction, in the order in which they begin.
  *
- * Of two that begin at once, what the other waits for comes first (instructions may take no time). So the order is legal: who
- * carries out one after the other, on one thread, finds everything that it waits for done. That is how a run is trained in
- * virtual time (exec/replay.h).
+ * Of two that begin at once, what the other waits for comes first (instructions may take no time). So the order is
+ * legal: who carries out one after the other, on one thread, finds everything that it waits for done. That is how a run
+ * is trained in virtual time (exec/replay.h).
  *
- * A window of the plan's iterations is unrolled once and then moved along: what it shares with its last place is known, the
- * rest is computed anew. Times are those of one simulation of the whole (mr_sim_run), to the last bit, because
- *   - an instruction waits for nothing that lies further back than the reach of the plan's edges, and so much of what is known
+ * A window of the plan's iterations is unrolled once and then moved along: what it shares with its last place is known,
+ * the rest is computed anew. Times are those of one simulation of the whole (mr_sim_run), to the last bit, because
+ *   - an instruction waits for nothing that lies further back than the reach of the plan's edges, and so much of what
+ *   is known
  *     is kept;
- *   - from a late enough iteration on, all iterations wait alike, and only from there on times are computed after a move;
+ *   - from a late enough iteration on, all iterations wait alike, and only from there on times are computed after a
+ *   move;
  *   - jitter is drawn for the true number of the micro-batch.
  */
 #ifndef MR_SIM_STREAM_H
@@ -34,9 +36,9 @@ mr_status mr_sim_stream_create(const mr_plan *plan, const mr_cost *cost, const m
 void mr_sim_stream_destroy(mr_sim_stream *s);
 
 /**
- * The next instruction before pause point @until (ir/pause.h: without pause points in the prologue, before iteration @until);
- * *@more is false when there is none. @until may grow from call to call: what lies behind waits until then. No epilogue. Errors: MR_EINVAL workers that drift apart beyond
- * the window, which no lowered plan lets them.
+ * The next instruction before pause point @until (ir/pause.h: without pause points in the prologue, before iteration
+ * @until); *@more is false when there is none. @until may grow from call to call: what lies behind waits until then. No
+ * epilogue. Errors: MR_EINVAL workers that drift apart beyond the window, which no lowered plan lets them.
  */
 mr_status mr_sim_stream_next(mr_sim_stream *s, uint64_t until, mr_sim_event *out, bool *more) MR_MUST_USE;
 

@@ -1,8 +1,9 @@
 /*
  * lifetime.h - offsets for tensors that live only for a while, so that those whose lives do not meet share bytes.
  *
- * First fit by birth: items are placed in the order in which they are added (the program's order), each at the lowest offset
- * that no item alive at the same time holds. Not optimal, but deterministic, and within a few percent on layer chains.
+ * First fit by birth: items are placed in the order in which they are added (the program's order), each at the lowest
+ * offset that no item alive at the same time holds. Not optimal, but deterministic, and within a few percent on layer
+ * chains.
  */
 #ifndef MR_STAGE_LIFETIME_H
 #define MR_STAGE_LIFETIME_H

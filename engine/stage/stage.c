@@ -254,7 +254,8 @@ void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights)
 {
 	for (uint32_t p = s->first_param; p < s->end_param; p++)
 		if (mr_stage_weight_at(s, p) != SIZE_MAX)
-			mr_graph_init_param(s->g, p, seed, s->k->types.weights, (char *)weights + mr_stage_weight_at(s, p));
+			mr_graph_init_param(s->g, p, seed, s->k->types.weights,
+					    (char *)weights + mr_stage_weight_at(s, p));
 }
 
 void mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, const mr_stage *user, const void *user_grads)

@@ -10,22 +10,25 @@
  *	scratch            what lives during one call
  *	weights, grads     one version of the stage's parameters, and the running sum of their gradients
  *
- * Layers do not care where a tensor lies, so neither F nor B copies anything, with three exceptions: an outgoing activation that
- * this stage's own backward reads again is kept in the slot and copied out once (the boundary buffer belongs to the consumer
- * afterwards), a value that is also read behind this stage is copied from in to out, its gradient from grad_out to grad_in,
- * and so is a gradient that runs through a whole chain of residuals. Between, that chain is one buffer: the gradient of a sum's inputs is the gradient of the sum, and the layers on the branch add to it
- * in place. That needs every reader of the branch's gradient to come before the first writer, which alias_residual checks;
- * where it fails, or when I and W are apart (W reads upstream gradients late), the sum's backward copies.
+ * Layers do not care where a tensor lies, so neither F nor B copies anything, with three exceptions: an outgoing
+ * activation that this stage's own backward reads again is kept in the slot and copied out once (the boundary buffer
+ * belongs to the consumer afterwards), a value that is also read behind this stage is copied from in to out, its
+ * gradient from grad_out to grad_in, and so is a gradient that runs through a whole chain of residuals. Between, that
+ * chain is one buffer: the gradient of a sum's inputs is the gradient of the sum, and the layers on the branch add to
+ * it in place. That needs every reader of the branch's gradient to come before the first writer, which alias_residual
+ * checks; where it fails, or when I and W are apart (W reads upstream gradients late), the sum's backward copies.
  *
- * Recomputation runs F again, as far as the last layer that saves anything; what it would hand over goes to a spare place,
- * for `out` is the consumer's by then.
+ * Recomputation runs F again, as far as the last layer that saves anything; what it would hand over goes to a spare
+ * place, for `out` is the consumer's by then.
  *
- * Steps inside: with io->step, each layer's parameters are stepped right after its W, from a gradient that is still in the
- * cache or never leaves the registers; `grads` is then only a place to work in. The layers before (which come later in
- * backward) still need their own weights alone, so a step may overwrite even the version that this call reads: see exec_compute.c.
+ * Steps inside: with io->step, each layer's parameters are stepped right after its W, from a gradient that is still in
+ * the cache or never leaves the registers; `grads` is then only a place to work in. The layers before (which come later
+ * in backward) still need their own weights alone, so a step may overwrite even the version that this call reads: see
+ * exec_compute.c.
  *
- * Parameters: every parameter whose storage is here has an offset in the weights and one in the state; gradients begin in the
- * same order, and tied parameters (which share storage, but not gradients) follow. Bytes are those of the class's type.
+ * Parameters: every parameter whose storage is here has an offset in the weights and one in the state; gradients begin
+ * in the same order, and tied parameters (which share storage, but not gradients) follow. Bytes are those of the
+ * class's type.
  */
 #ifndef MR_STAGE_STAGE_H
 #define MR_STAGE_STAGE_H
@@ -46,8 +49,8 @@ typedef struct mr_stage_sizes {
 	int64_t n_elements;               /* of the parameters stored here */
 } mr_stage_sizes;
 
-/* For the W of one sum that several threads make at once: what to do before and after each layer with parameters, the k-th of
- * them (from 0) in backward order. */
+/* For the W of one sum that several threads make at once: what to do before and after each layer with parameters, the
+ * k-th of them (from 0) in backward order. */
 typedef struct mr_sum_order_hook {
 	mr_status (*before)(void *arg, uint32_t k);
 	void (*after)(void *arg, uint32_t k);
@@ -65,7 +68,8 @@ typedef struct mr_stage_io {
 	const void *tied_weights; /* the weights of the stage that owns a parameter tied from here; NULL: none */
 	void *grads;
 	bool add_grads;           /* false: first micro-batch of the sum */
-	const mr_step *step;      /* B and W that complete the sum: [parameters of the stage] steps; NULL: gradients alone */
+	const mr_step *step;      /* B and W that complete the sum: [parameters of the stage] steps; NULL: gradients
+	                             alone */
 	double *sumsq;            /* with step: [parameters of the stage], as mr_layer_call has it; NULL: nobody asks */
 	const mr_sum_order_hook *turn;      /* W apart from its I; of a span, the first's; NULL: nothing */
 	const void *target;
@@ -77,12 +81,12 @@ typedef struct mr_stage_io {
 } mr_stage_io;
 
 /**
- * The nodes [@first, @end) of @g for micro-batches of @samples. @split: backward may come as I and W apart (which takes more memory).
- * @tied_owner: the stage that stores a parameter which this one shares (create that one first); NULL: none. All borrowed.
- * Errors: MR_ERESOURCE; MR_ECONFIG for a tied parameter without its owner.
+ * The nodes [@first, @end) of @g for micro-batches of @samples. @split: backward may come as I and W apart (which takes
+ * more memory). @tied_owner: the stage that stores a parameter which this one shares (create that one first); NULL:
+ * none. All borrowed. Errors: MR_ERESOURCE; MR_ECONFIG for a tied parameter without its owner.
  */
-mr_status mr_stage_create(const mr_graph *g, uint32_t first, uint32_t end, int64_t samples, const mr_kernels *k, bool split,
-			  const mr_stage *tied_owner, mr_stage **out) MR_MUST_USE;
+mr_status mr_stage_create(const mr_graph *g, uint32_t first, uint32_t end, int64_t samples, const mr_kernels *k,
+			  bool split, const mr_stage *tied_owner, mr_stage **out) MR_MUST_USE;
 void mr_stage_destroy(mr_stage *s);
 
 const mr_stage_sizes *mr_stage_size(const mr_stage *s);
@@ -105,14 +109,15 @@ size_t mr_stage_grad_at(const mr_stage *s, uint32_t p);
 
 /** F: reads in, weights (and target); writes out, slot (and *loss). Errors: MR_EDNN. Thread: the owner of io->kc. */
 mr_status mr_stage_forward(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
-/** R: F once more for what it saves in the slot; @io as for F, `out` spare_bytes that nobody reads. Same bits, same *loss. */
+/** R: F once more for what it saves in the slot; @io as for F, `out` spare_bytes that nobody reads. Same bits, same
+ * *loss. */
 mr_status mr_stage_recompute(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 /** B: I then W, layer by layer. */
 mr_status mr_stage_backward(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 /**
- * W of @n micro-batches at once, for a stage made with @split: @io[j] as mr_stage_backward_weight would get them one after the
- * other, with the same bits. io[0] says whether the sum begins, the last one has the step; the rest of these two fields is set
- * here. @call: [@n] room to work in.
+ * W of @n micro-batches at once, for a stage made with @split: @io[j] as mr_stage_backward_weight would get them one
+ * after the other, with the same bits. io[0] says whether the sum begins, the last one has the step; the rest of these
+ * two fields is set here. @call: [@n] room to work in.
  */
 mr_status mr_stage_backward_weights(const mr_stage *s, mr_stage_io *io, uint32_t n, mr_layer_call *call) MR_MUST_USE;
 /** I where no W will follow: the gradient of `in` alone. Same bits as B's. */
@@ -127,7 +132,8 @@ uint32_t mr_stage_replicas(const mr_stage *s);
 /** Write the initial parameters to @weights. */
 void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights);
 
-/** grads of each tied use stored in this stage are added to their owner's, in model order, when the owner is here too. */
+/** grads of each tied use stored in this stage are added to their owner's, in model order, when the owner is here too.
+ */
 void mr_stage_sum_tied(const mr_stage *s, mr_kctx *kc, void *grads);
 /** The same for uses in @user, whose gradients are @user_grads (an AR edge). */
 void mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, const mr_stage *user, const void *user_grads);

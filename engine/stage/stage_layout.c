@@ -1,8 +1,8 @@
 /*
  * stage_layout.c - decide where every tensor of a stage lies (see stage.h for the rules).
  *
- * Three passes over the nodes: values of the forward pass, gradients of the backward pass, parameters. A forward value goes
- * to the slot when a backward half reads it again, else to scratch for as long as a later layer reads it.
+ * Three passes over the nodes: values of the forward pass, gradients of the backward pass, parameters. A forward value
+ * goes to the slot when a backward half reads it again, else to scratch for as long as a later layer reads it.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -70,7 +70,8 @@ static uint32_t last_read(const mr_stage *s, uint16_t v)
 	return (last < s->end ? last : s->end - 1) - s->first;
 }
 
-/* The value that step @i writes: with an addend, which it then has, that of the sum behind it, if that is in this stage. */
+/* The value that step @i writes: with an addend, which it then has, that of the sum behind it, if that is in this
+ * stage. */
 static uint16_t written_by(mr_stage *s, const notes *n, uint32_t i)
 {
 	mr_stage_step *st = &s->step[i];
@@ -136,7 +137,8 @@ static void end_saves(mr_stage *s, const notes *n)
 		const mr_stage_step *st = &s->step[i];
 		uint16_t v = st->node->out;
 
-		if (st->needs.aux_i || st->needs.aux_w || st->node->ops->loss || (v != MR_GRAPH_NO_VALUE && n->saved[v]))
+		if (st->needs.aux_i || st->needs.aux_w || st->node->ops->loss ||
+		    (v != MR_GRAPH_NO_VALUE && n->saved[v]))
 			s->saves_end = i + 1;
 	}
 	for (uint32_t i = 0; i < s->saves_end; i++)
@@ -236,7 +238,8 @@ static void class_grads(mr_stage *s, notes *n)
 				live_at(n, nd->in[j], back(s, i));
 	}
 	for (uint32_t i = 0; i < s->out.n; i++)
-		if (s->out.part[i].grad_at != MR_NO_GRAD) /* a value that leaves is the last of its class: its readers are behind */
+		/* a value that leaves is the last of its class: its readers are behind */
+		if (s->out.part[i].grad_at != MR_NO_GRAD)
 			n->grad[s->out.part[i].value] = (mr_ref){MR_AT_GRAD_OUT, s->out.part[i].grad_at};
 	if (last->ops->loss)
 		n->grad[n->class_of[last->in[0]]] = n->value[last->in[0]];
@@ -259,7 +262,8 @@ static bool kept_for_w(const mr_stage *s, uint16_t v)
 {
 	uint32_t p = s->g->values[v].producer;
 
-	return s->split && inside(s, p) && (s->step[p - s->first].needs.dy_w || s->step[p - s->first].dy_is_pre_activation);
+	return s->split && inside(s, p) &&
+	       (s->step[p - s->first].needs.dy_w || s->step[p - s->first].dy_is_pre_activation);
 }
 
 /* Which steps do the act_backward of the one in front. */
@@ -372,7 +376,8 @@ static mr_status place_params(mr_stage *s)
 	}
 	for (uint32_t p = s->first_param; p < s->end_param; p++)
 		if (g->params[p].tied_to >= 0)
-			s->grad_at[p - s->first_param] = take_param(&z->grad_bytes, &g->params[p], s->k->types.gradients);
+			s->grad_at[p - s->first_param] =
+				take_param(&z->grad_bytes, &g->params[p], s->k->types.gradients);
 	for (uint32_t i = 0; i < n_steps(s); i++)
 		for (uint32_t j = 0; j < s->step[i].node->n_params; j++) {
 			uint32_t p = s->step[i].node->first_param + j;
@@ -400,7 +405,8 @@ void mr_stage_share_grads(mr_stage *s)
 			uint32_t p = st->node->first_param + j;
 
 			assert(s->g->params[p].tied_to < 0);
-			st->grad_at[j] = s->grad_at[p - s->first_param] = take_param(&at, &s->g->params[p], s->k->types.gradients);
+			st->grad_at[j] = s->grad_at[p - s->first_param] =
+				take_param(&at, &s->g->params[p], s->k->types.gradients);
 		}
 		s->size.grad_bytes = at > s->size.grad_bytes ? at : s->size.grad_bytes;
 	}
@@ -470,8 +476,8 @@ static mr_status make_boundaries(mr_stage *s)
 	return MR_OK;
 }
 
-mr_status mr_stage_create(const mr_graph *g, uint32_t first, uint32_t end, int64_t samples, const mr_kernels *k, bool split,
-			  const mr_stage *tied_owner, mr_stage **out)
+mr_status mr_stage_create(const mr_graph *g, uint32_t first, uint32_t end, int64_t samples, const mr_kernels *k,
+			  bool split, const mr_stage *tied_owner, mr_stage **out)
 {
 	notes n = {0};
 	mr_stage *s = calloc(1, sizeof(*s));
@@ -480,7 +486,8 @@ mr_status mr_stage_create(const mr_graph *g, uint32_t first, uint32_t end, int64
 	assert(first < end && end <= g->n_nodes && samples > 0);
 	if (!s)
 		return mr_fail(MR_ERESOURCE, "no memory for a stage");
-	*s = (mr_stage){.g = g, .k = k, .tied_owner = tied_owner, .first = first, .end = end, .samples = samples, .split = split};
+	*s = (mr_stage){.g = g, .k = k, .tied_owner = tied_owner, .first = first, .end = end, .samples = samples,
+		.split = split};
 	s->first_param = g->nodes[first].first_param;
 	s->end_param = end < g->n_nodes ? g->nodes[end].first_param : g->n_params;
 	s->step = calloc(end - first, sizeof(*s->step));

@@ -27,10 +27,12 @@ typedef struct mr_stage_step {
 	bool quiet_f;                   /* no F to call: the node in front does it */
 	mr_ref dy, dx[MR_LAYER_INPUTS]; /* dx nowhere: not wanted, or the same buffer as dy */
 	bool dx_add[MR_LAYER_INPUTS];
-	mr_act fuse_act_backward;                 /* of the step in front, if this one's I is to do its act_backward, and what that reads */
+	mr_act fuse_act_backward;                 /* of the step in front, if this one's I is to do its act_backward,
+	                                             and what that reads */
 	mr_ref fuse_act_backward_aux;
 	bool dy_is_pre_activation;                  /* the step behind does this one's */
-	bool quiet_i;                   /* no input half to call: every wanted dx is dy's own buffer, or none is wanted */
+	bool quiet_i;                   /* no input half to call: every wanted dx is dy's own buffer, or none is wanted
+	                                   */
 	mr_ref aux_i, aux_w, kept, scratch_f, scratch_b;
 	size_t weight_at[MR_LAYER_PARAMS];
 	bool weight_tied[MR_LAYER_PARAMS]; /* weight_at counts from io->tied_weights */
@@ -56,7 +58,8 @@ struct mr_stage {
 	mr_stage_step *step;             /* [end - first] */
 	uint32_t saves_end;              /* steps from here on put nothing into the slot in F */
 	size_t *weight_at, *state_at, *grad_at; /* [end_param - first_param] */
-	mr_copy *copy_out, *copy_grad;   /* [out.n], [in.n]: what F copies to `out` at its end, B to grad_in before it starts */
+	mr_copy *copy_out, *copy_grad;   /* [out.n], [in.n]: what F copies to `out` at its end, B to grad_in before it
+	                                    starts */
 	uint32_t n_copy_out, n_copy_grad;
 	mr_stage_sizes size;
 };

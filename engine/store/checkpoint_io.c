@@ -73,7 +73,8 @@ mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes, uint64_t n)
 	if (bytes == 0 || available / bytes >= wanted)
 		return MR_OK;
 	if (wanted > 1)
-		snprintf(several, sizeof(several), "%llu checkpoints that are there at once need", (unsigned long long)wanted);
+		snprintf(several, sizeof(several), "%llu checkpoints that are there at once need",
+			 (unsigned long long)wanted);
 	bytes = bytes <= UINT64_MAX / wanted ? bytes * wanted : UINT64_MAX;
 	return mr_fail(MR_ERESOURCE, "%s: %s %s (%llu bytes) on the disk, only %s (%llu bytes) are free", dir, several,
 		       mr_bytes_text(bytes, need), (unsigned long long)bytes, mr_bytes_text(available, have),
@@ -209,8 +210,8 @@ mr_status mr_checkpoint_check(const char *dir_path, const char *name)
 		return mr_fail(MR_ERESOURCE, "%s: no memory", name);
 	st = mr_checkpoint_open(path, &c);
 	if (st == MR_OK && mr_ckpt_parse_name(name, &e) && e.step != mr_checkpoint_step(c))
-		st = mr_fail(MR_ECKPT, "%s: " MR_MANIFEST " says step %llu, which does not suit the folder's name", path,
-			     (unsigned long long)mr_checkpoint_step(c));
+		st = mr_fail(MR_ECKPT, "%s: " MR_MANIFEST " says step %llu, which does not suit the folder's name",
+			     path, (unsigned long long)mr_checkpoint_step(c));
 	if (st == MR_OK)
 		st = mr_checkpoint_verify(c);
 	mr_checkpoint_close(c);

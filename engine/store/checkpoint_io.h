@@ -64,9 +64,9 @@ mr_status mr_checkpoint_save(const char *dir, const mr_checkpoint_content *c, ch
 /** Bytes that saving @c takes on the disk, a little more rather than less. */
 uint64_t mr_checkpoint_bytes(const mr_checkpoint_content *c);
 
-/** Has the disk of @dir (if it does not exist yet: of the folder it will be in) room for @n checkpoints of @bytes each, at least
- * 1? Those that @dir holds already count towards @n, but for one more there is always to be room. MR_ERESOURCE with both figures
- * when not; MR_EIO. */
+/** Has the disk of @dir (if it does not exist yet: of the folder it will be in) room for @n checkpoints of @bytes each,
+ * at least 1? Those that @dir holds already count towards @n, but for one more there is always to be room. MR_ERESOURCE
+ * with both figures when not; MR_EIO. */
 mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes, uint64_t n) MR_MUST_USE;
 
 /**
@@ -76,8 +76,8 @@ mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes, uint64_t n) M
  */
 mr_status mr_checkpoint_latest(const char *dir, char **path) MR_MUST_USE;
 
-/** Is @dir/@name whole? Every checksum is compared, and a name of a step must be that of the manifest. MR_ECKPT, MR_EIO,
- * MR_ERESOURCE. */
+/** Is @dir/@name whole? Every checksum is compared, and a name of a step must be that of the manifest. MR_ECKPT,
+ * MR_EIO, MR_ERESOURCE. */
 mr_status mr_checkpoint_check(const char *dir, const char *name) MR_MUST_USE;
 
 /** Remove what dead processes, or earlier ones with this one's number, left half written or half deleted. To be called
@@ -112,8 +112,8 @@ mr_status mr_checkpoint_tensors(const mr_checkpoint *c, const char *name, mr_saf
  * is the handle. MR_ERESOURCE, naming the process that has it, when another one does; MR_EIO.
  */
 mr_status mr_run_lock(const char *dir, int *lock) MR_MUST_USE;
-/** Remove @dir/LOCK, which this process holds, before unlocking: it was made for a run that has not begun. May be called
- * in a signal's handler. */
+/** Remove @dir/LOCK, which this process holds, before unlocking: it was made for a run that has not begun. May be
+ * called in a signal's handler. */
 void mr_run_lock_remove(const char *dir, int lock);
 /** @lock negative: nothing. */
 void mr_run_unlock(int lock);

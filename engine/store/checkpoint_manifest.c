@@ -228,7 +228,8 @@ static mr_status read_manifest(mr_checkpoint *c)
 			       (unsigned long long)MR_CKPT_MAX_STEP);
 	MR_TRY(read_facts(mr_json_get(c->root, "facts")));
 	if (mr_json_size(files) == 0)
-		return mr_fail(MR_ECKPT, MR_MANIFEST ": lists no file, expected at least one: the checkpoint holds no weights");
+		return mr_fail(MR_ECKPT,
+			       MR_MANIFEST ": lists no file, expected at least one: the checkpoint holds no weights");
 	c->files = calloc(mr_json_size(files) + 1, sizeof(*c->files));
 	if (!c->files)
 		return mr_fail(MR_ERESOURCE, MR_MANIFEST ": no memory");

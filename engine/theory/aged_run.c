@@ -30,11 +30,17 @@ static mr_status set_up(run *r)
 	}
 	for (uint16_t s = 0; s < a->n_stages; s++)
 		cap[s] = mr_aged_cap(a, s) + 1; /* one more, so that a step leaves what it read to its observer */
-	st = mr_flights_create(&(mr_flights_config){.graph = c->graph, .partition = c->partition, .kernels = c->kernels,
-						    .data = c->data, .samples = c->samples, .seed = c->seed, .n_flights = 1},
+	st = mr_flights_create(&(mr_flights_config){.graph = c->graph,
+						    .partition = c->partition,
+						    .kernels = c->kernels,
+						    .data = c->data,
+						    .samples = c->samples,
+						    .seed = c->seed,
+						    .n_flights = 1},
 			       &r->f);
 	if (st == MR_OK)
-		st = mr_histories_create(mr_flights_stages(r->f), a->n_stages, cap, c->kernels, c->optim, c->seed, &r->blocks);
+		st = mr_histories_create(mr_flights_stages(r->f), a->n_stages, cap, c->kernels, c->optim, c->seed,
+					 &r->blocks);
 	free(cap);
 	return st;
 }
@@ -52,13 +58,16 @@ static mr_status one_step(run *r, uint32_t k, double *loss)
 		MR_TRY(mr_flights_forward(r->f, 0, s, mr_history_weights(&b[s], r->read[s]), s == last ? loss : NULL));
 	}
 	if (!isfinite(*loss))
-		return mr_fail(MR_EDIVERGED, "the loss of step %u is %s", k, isnan(*loss) ? "not a number" : "infinite");
+		return mr_fail(MR_EDIVERGED, "the loss of step %u is %s", k,
+			       isnan(*loss) ? "not a number" : "infinite");
 	for (uint16_t s = last;; s--) {
-		MR_TRY(mr_flights_backward(r->f, 0, s, mr_history_weights(&b[s], r->read[s]), s == active ? b[s].grads : NULL));
+		MR_TRY(mr_flights_backward(r->f, 0, s, mr_history_weights(&b[s], r->read[s]),
+					   s == active ? b[s].grads : NULL));
 		if (s == active)
 			break;
 	}
-	return mr_history_commit(&b[active], c->kernels, mr_flights_kctx(r->f), c->optim, mr_lr_at(c->lr, k + 1), k + 1);
+	return mr_history_commit(&b[active], c->kernels, mr_flights_kctx(r->f), c->optim, mr_lr_at(c->lr, k + 1),
+				 k + 1);
 }
 
 static mr_status go(run *r)
@@ -99,8 +108,8 @@ mr_status mr_aged_run(const mr_aged_config *c, void *const *final)
 	mr_group *g;
 
 	if (c->partition->n_stages != c->steps->n_stages)
-		return mr_fail(MR_ECONFIG, "the steps update %u blocks, and the model is cut into %u", c->steps->n_stages,
-			       c->partition->n_stages);
+		return mr_fail(MR_ECONFIG, "the steps update %u blocks, and the model is cut into %u",
+			       c->steps->n_stages, c->partition->n_stages);
 	MR_TRY(mr_group_start(c->place, "mr-w0", thread, &r, &g));
 	mr_group_join(g);
 	return r.status == MR_OK ? MR_OK : mr_fail(r.status, "%s", r.text);

@@ -1,9 +1,9 @@
 /*
  * aged_run.h - carry out steps that update one block each (ir/aged.h), one after the other: the definition, executed.
  *
- * For each step: forward through all blocks, each at the version that the step reads; back to the block that it updates; one
- * optimizer step there, from the block's latest version. No plan, no lowering, no workers: what every other way of running the
- * same steps must equal bit for bit.
+ * For each step: forward through all blocks, each at the version that the step reads; back to the block that it
+ * updates; one optimizer step there, from the block's latest version. No plan, no lowering, no workers: what every
+ * other way of running the same steps must equal bit for bit.
  */
 #ifndef MR_THEORY_AGED_RUN_H
 #define MR_THEORY_AGED_RUN_H
@@ -19,7 +19,8 @@ typedef struct mr_aged_event {
 	uint16_t stage;          /* the block that was updated */
 	double loss;             /* of the micro-batch, at the mixed model that the step read */
 	const uint32_t *read;    /* [n_stages] versions that it read; all of them are still there */
-	const mr_histories *model; /* latest of each stage is the model after the step; at[stage].grads is the gradient */
+	const mr_histories *model; /* latest of each stage is the model after the step; at[stage].grads is the gradient
+	                              */
 } mr_aged_event;
 
 /* Returning false ends the run after this step. */
@@ -41,8 +42,8 @@ typedef struct mr_aged_config {
 } mr_aged_config;
 
 /**
- * Initial weights, then all steps. When @final is not NULL the latest weights of each stage are copied to final[stage], as
- * mr_stage lays them out. Errors: MR_ECONFIG, MR_ERESOURCE, MR_EDNN, MR_EDIVERGED when a loss is not finite.
+ * Initial weights, then all steps. When @final is not NULL the latest weights of each stage are copied to final[stage],
+ * as mr_stage lays them out. Errors: MR_ECONFIG, MR_ERESOURCE, MR_EDNN, MR_EDIVERGED when a loss is not finite.
  */
 mr_status mr_aged_run(const mr_aged_config *c, void *const *final) MR_MUST_USE;
 

@@ -59,7 +59,8 @@ static mr_status usable(const mr_run *run)
 
 	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_NONE || c->need != 1 || run->n_pipes != 1 ||
 	    !c->same_version_b)
-		return mr_fail(MR_EINVAL, "%s does not commit after each micro-batch by a gradient at the version that it read",
+		return mr_fail(MR_EINVAL,
+			       "%s does not commit after each micro-batch by a gradient at the version that it read",
 			       run->c.plan->system);
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		if (!run->worker[w].trace || run->worker[w].n_trace > MR_TRACE_RING)
@@ -86,8 +87,8 @@ static mr_status collect(const mr_run *run, uint32_t n_micro, events *e)
 				e->at[e->n++] = (commit){t->n_commits, t->micro, t->stage};
 		}
 	if (e->n != e->room)
-		return mr_fail(MR_EINVAL, "%u micro-batches over %u stages are %u commits, and the trace has %u", n_micro,
-			       run->n_stages, e->room, e->n);
+		return mr_fail(MR_EINVAL, "%u micro-batches over %u stages are %u commits, and the trace has %u",
+			       n_micro, run->n_stages, e->room, e->n);
 	qsort(e->at, e->n, sizeof(*e->at), by_place);
 	return MR_OK;
 }
@@ -102,7 +103,8 @@ static mr_status fill(const events *e, mr_aged *a)
 			uint32_t seen = among(e, begun);
 
 			if (seen > k)
-				return mr_fail(MR_EINVAL, "the trace has no F of micro-batch %u at stage %u before its update",
+				return mr_fail(MR_EINVAL,
+					       "the trace has no F of micro-batch %u at stage %u before its update",
 					       e->at[k].micro, b);
 			a->delay[(size_t)k * a->n_stages + b] = k - seen;
 		}

@@ -7,7 +7,8 @@
 
 typedef struct flight {
 	uint64_t micro;
-	uint8_t **in, **grad, **slot; /* [n_stages] into the region: activation that enters, gradient of what leaves, saved */
+	uint8_t **in, **grad, **slot; /* [n_stages] into the region: activation that enters, gradient of what leaves,
+	                                 saved */
 	uint8_t *target;
 } flight;
 
@@ -65,11 +66,12 @@ static mr_status build(mr_flights *f)
 	mr_arena a;
 
 	if (mr_graph_ties(c->graph))
-		return mr_fail(MR_ECONFIG, "tied parameters are in two stages at once, and each stage steps alone here: set model.tied = false");
+		return mr_fail(MR_ECONFIG, "tied parameters are in two stages at once, and each stage steps alone "
+					   "here: set model.tied = false");
 	MR_TRY(make_tables(f));
 	for (uint16_t s = 0; s < f->n_stages; s++)
-		MR_TRY(mr_stage_create(c->graph, c->partition->first[s], c->partition->first[s + 1], c->samples, c->kernels, true,
-				       NULL, &f->stage[s]));
+		MR_TRY(mr_stage_create(c->graph, c->partition->first[s], c->partition->first[s + 1], c->samples,
+				       c->kernels, true, NULL, &f->stage[s]));
 	mr_arena_init(&a, NULL, 0);
 	layout(f, &a);
 	MR_TRY(mr_region_map(&f->region, mr_align_up(a.used, MR_CACHE_LINE), MR_REGION_ANY_NODE));

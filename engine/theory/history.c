@@ -42,8 +42,8 @@ static void layout(mr_histories *h, mr_arena *a, const mr_optim *o, mr_dtype t)
 	}
 }
 
-mr_status mr_histories_create(mr_stage *const *stage, uint16_t n, const uint32_t *cap, const mr_kernels *k, const mr_optim *o,
-			      uint64_t seed, mr_histories *out)
+mr_status mr_histories_create(mr_stage *const *stage, uint16_t n, const uint32_t *cap, const mr_kernels *k,
+			      const mr_optim *o, uint64_t seed, mr_histories *out)
 {
 	mr_arena a;
 	mr_status st;

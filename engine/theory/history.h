@@ -1,6 +1,6 @@
 /*
- * history.h - the last versions of the weights of each stage, and the step that makes the next one: the version table of
- * executors that run on one thread without a plan.
+ * history.h - the last versions of the weights of each stage, and the step that makes the next one: the version table
+ * of executors that run on one thread without a plan.
  *
  * Version v of a stage lies in buffer v mod cap. Whoever makes the histories says how many versions back it will look.
  */
@@ -27,9 +27,10 @@ typedef struct mr_histories {
 	mr_region region;
 } mr_histories;
 
-/** Histories of @n stages, @cap[s] versions each, at version 0: initial weights by @seed. Borrows the stages. Errors: MR_ERESOURCE. */
-mr_status mr_histories_create(mr_stage *const *stage, uint16_t n, const uint32_t *cap, const mr_kernels *k, const mr_optim *o,
-			      uint64_t seed, mr_histories *out) MR_MUST_USE;
+/** Histories of @n stages, @cap[s] versions each, at version 0: initial weights by @seed. Borrows the stages. Errors:
+ * MR_ERESOURCE. */
+mr_status mr_histories_create(mr_stage *const *stage, uint16_t n, const uint32_t *cap, const mr_kernels *k,
+			      const mr_optim *o, uint64_t seed, mr_histories *out) MR_MUST_USE;
 void mr_histories_destroy(mr_histories *h); /* zeroed is fine */
 
 /** Version @v, which must be among the last cap. */
@@ -43,8 +44,8 @@ static inline void *mr_history_latest(const mr_history *h)
 	return mr_history_weights(h, h->latest);
 }
 
-/** Version latest + 1 from latest and the gradient in grads, as commit @t (from 1) for the optimizer. Errors: of mr_optim_step,
- * and then nothing is committed. */
+/** Version latest + 1 from latest and the gradient in grads, as commit @t (from 1) for the optimizer. Errors: of
+ * mr_optim_step, and then nothing is committed. */
 mr_status mr_history_commit(mr_history *h, const mr_kernels *k, mr_kctx *kc, const mr_optim *o, double lr,
 			    uint64_t t) MR_MUST_USE;
 

@@ -71,7 +71,8 @@ static mr_status set_up(run *r)
 	if (st == MR_OK)
 		st = allocate(r);
 	for (uint16_t i = 0; i < u->n_replicas && st == MR_OK; i++)
-		st = mr_histories_create(mr_flights_stages(r->f), u->n_stages, cap, c->kernels, c->optim, c->seed, &r->replica[i]);
+		st = mr_histories_create(mr_flights_stages(r->f), u->n_stages, cap, c->kernels, c->optim, c->seed,
+					 &r->replica[i]);
 	free(cap);
 	return st;
 }
@@ -126,7 +127,8 @@ static mr_status backward(run *r, const mr_unit_op *o)
 	MR_TRY(mr_flights_backward(r->f, flight, o->stage, mr_history_weights(b, read), b->grads));
 	if (c->noise)
 		MR_TRY(disturb(r, b));
-	MR_TRY(mr_history_commit(b, c->kernels, mr_flights_kctx(r->f), c->optim, mr_lr_at(c->lr, b->latest + 1), b->latest + 1));
+	MR_TRY(mr_history_commit(b, c->kernels, mr_flights_kctx(r->f), c->optim, mr_lr_at(c->lr, b->latest + 1),
+				 b->latest + 1));
 	r->n_done += o->stage == 0;
 	return MR_OK;
 }
@@ -184,13 +186,20 @@ static mr_status step(run *r, uint32_t *i, bool *on)
 
 		MR_TRY(o->backward ? backward(r, o) : forward(r, o));
 		if (o->backward)
-			*on = tell(r, (mr_unit_event){.kind = MR_UNIT_UPDATE, .time = time, .stage = o->stage, .micro = o->micro,
-						      .replica = (uint16_t)(o->micro % u->n_replicas),
-						      .read = r->read[(size_t)(o->micro % r->n_flights) * u->n_stages + o->stage]});
+			*on = tell(
+				r,
+				(mr_unit_event){
+					.kind = MR_UNIT_UPDATE,
+					.time = time,
+					.stage = o->stage,
+					.micro = o->micro,
+					.replica = (uint16_t)(o->micro % u->n_replicas),
+					.read = r->read[(size_t)(o->micro % r->n_flights) * u->n_stages + o->stage]});
 	}
 	if (u->round && r->n_done > before && r->n_done % u->round == 0)
 		average(r);
-	*on = *on && tell(r, (mr_unit_event){.kind = MR_UNIT_STEP, .time = time, .n_losses = r->n_losses, .loss = r->loss});
+	*on = *on && tell(r, (mr_unit_event){.kind = MR_UNIT_STEP, .time = time, .n_losses = r->n_losses,
+		.loss = r->loss});
 	return MR_OK;
 }
 
@@ -225,8 +234,8 @@ mr_status mr_unit_run(const mr_unit_config *c)
 	mr_group *g;
 
 	if (c->partition->n_stages != c->timeline->n_stages)
-		return mr_fail(MR_ECONFIG, "the timeline has %u stages, and the model is cut into %u", c->timeline->n_stages,
-			       c->partition->n_stages);
+		return mr_fail(MR_ECONFIG, "the timeline has %u stages, and the model is cut into %u",
+			       c->timeline->n_stages, c->partition->n_stages);
 	MR_TRY(mr_group_start(c->place, "mr-w0", thread, &r, &g));
 	mr_group_join(g);
 	return r.status == MR_OK ? MR_OK : mr_fail(r.status, "%s", r.text);

@@ -1,9 +1,11 @@
 /*
- * unit_run.h - train on a timeline of unit time (ir/unit_time.h): the theory's PipeDream and LocalSGD, with real arithmetic.
+ * unit_run.h - train on a timeline of unit time (ir/unit_time.h): the theory's PipeDream and LocalSGD, with real
+ * arithmetic.
  *
- * Operations are carried out in the timeline's order. F reads the latest version of its stage and keeps it (weight stashing); B
- * uses that version and the activations saved with it, and commits. With replicas, micro-batch m belongs to replica m mod R, and
- * when the last micro-batch of a round is back at stage 0 every replica becomes the plain mean of all.
+ * Operations are carried out in the timeline's order. F reads the latest version of its stage and keeps it (weight
+ * stashing); B uses that version and the activations saved with it, and commits. With replicas, micro-batch m belongs
+ * to replica m mod R, and when the last micro-batch of a round is back at stage 0 every replica becomes the plain mean
+ * of all.
  */
 #ifndef MR_THEORY_UNIT_RUN_H
 #define MR_THEORY_UNIT_RUN_H
@@ -43,13 +45,15 @@ typedef struct mr_unit_config {
 	int64_t samples;               /* of a micro-batch; micro-batch m takes minibatch m of the data */
 	uint64_t seed;
 	const mr_unit_time *timeline;
-	const double *noise;           /* f64: recorded noise, added to gradients in the order of the backward operations; NULL: none */
+	const double *noise;           /* f64: recorded noise, added to gradients in the order of the backward
+	                                  operations; NULL: none */
 	size_t n_noise;
 	mr_unit_observer *observer;    /* NULL: none */
 	void *arg;
 } mr_unit_config;
 
-/** Errors: MR_ECONFIG, MR_EDATA (the noise ends before the timeline), MR_ERESOURCE, MR_EDNN, MR_EDIVERGED when a loss is not finite. */
+/** Errors: MR_ECONFIG, MR_EDATA (the noise ends before the timeline), MR_ERESOURCE, MR_EDNN, MR_EDIVERGED when a loss
+ * is not finite. */
 mr_status mr_unit_run(const mr_unit_config *c) MR_MUST_USE;
 
 /** Write the mean over @n_replicas models of the latest weights of @stage, numbers of @dtype, to @out. */

@@ -1,10 +1,13 @@
 /*
- * algorithms.c - Randomized PipeDream in its three ways: one definition, the same weights, and what running it for real gains.
+ * algorithms.c - Randomized PipeDream in its three ways: one definition, the same weights, and what running it for real
+ * gains.
  *
- * For each bound on delays one sequence of steps is drawn and carried out on a gpt of 4 blocks of width 64 on the text given with
- * --text, cut into two stages: step by step (theory/aged_run.h, the definition); by the replay of the plan in turns, as virtual time
- * does it; and by the engine on two workers of one thread, where a step begins as soon as the versions that it reads exist. The
- * largest difference of any weight between them is 0. Times are those of this machine: milliseconds a step, without setting up.
+ * For each bound on delays one sequence of steps is drawn and carried out on a gpt of 4 blocks of width 64 on the text
+ * given with
+ * --text, cut into two stages: step by step (theory/aged_run.h, the definition); by the replay of the plan in turns, as
+ * virtual time does it; and by the engine on two workers of one thread, where a step begins as soon as the versions
+ * that it reads exist. The largest difference of any weight between them is 0. Times are those of this machine:
+ * milliseconds a step, without setting up.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -53,8 +56,14 @@ static mr_plan *plan_of(const task *t, uint32_t delta, uint32_t n_batches)
 	snprintf(number, sizeof(number), "%u", delta);
 	die_unless(mr_schedule_get("rpd", &ops), "rpd");
 	v = lm_values(ops->options, (const char *const[][2]){{"delta", number}, {NULL, NULL}});
-	die_unless(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = WORKERS, .n_micro = 1, .n_steps = t->steps, .n_batches = n_batches,
-							  .options = v}, &plan), "rpd");
+	die_unless(mr_schedule_emit(ops,
+				    &(mr_sched_args){.n_workers = WORKERS,
+						     .n_micro = 1,
+						     .n_steps = t->steps,
+						     .n_batches = n_batches,
+						     .options = v},
+				    &plan),
+		   "rpd");
 	die_unless(mr_plan_lower(plan, &(mr_lower_opts){.update_inside = true, .handoff_first = true}), "rpd");
 	die_unless(mr_plan_check(plan), "rpd");
 	mr_values_destroy(v);
@@ -83,10 +92,20 @@ static double sequential(task *t, uint32_t delta, uint32_t n_batches)
 	watch w = {0};
 
 	die_unless(mr_rpd_draw(&p, &steps), "steps");
-	die_unless(mr_aged_run(&(mr_aged_config){.graph = t->m.graph, .partition = &t->m.partition, .kernels = t->m.kernels,
-						 .data = t->m.data, .optim = &t->o, .lr = &t->lr, .place = &t->place.worker[0],
-						 .samples = t->samples, .seed = 1, .steps = steps, .observer = on_step, .arg = &w},
-			       (void *const *)t->weights), "step by step");
+	die_unless(mr_aged_run(&(mr_aged_config){.graph = t->m.graph,
+						 .partition = &t->m.partition,
+						 .kernels = t->m.kernels,
+						 .data = t->m.data,
+						 .optim = &t->o,
+						 .lr = &t->lr,
+						 .place = &t->place.worker[0],
+						 .samples = t->samples,
+						 .seed = 1,
+						 .steps = steps,
+						 .observer = on_step,
+						 .arg = &w},
+			       (void *const *)t->weights),
+		   "step by step");
 	mr_aged_destroy(steps);
 	return (double)(w.last - w.first) / 1e6 / (t->steps - 1);
 }
@@ -115,8 +134,16 @@ static double difference(const task *t, const mr_run *run)
 
 static mr_run_config config_of(const task *t, const mr_plan *plan)
 {
-	return (mr_run_config){.graph = t->m.graph, .partition = &t->m.partition, .plan = plan, .kernels = t->m.kernels,
-			       .data = t->m.data, .optim = &t->o, .lr = &t->lr, .place = &t->place, .seed = 1, .samples = t->samples,
+	return (mr_run_config){.graph = t->m.graph,
+			       .partition = &t->m.partition,
+			       .plan = plan,
+			       .kernels = t->m.kernels,
+			       .data = t->m.data,
+			       .optim = &t->o,
+			       .lr = &t->lr,
+			       .place = &t->place,
+			       .seed = 1,
+			       .samples = t->samples,
 			       .spin_us = UINT32_MAX};
 }
 
@@ -167,7 +194,8 @@ static row measure(task *t, uint32_t delta)
 
 static void draw(const settings *s, const row *r, size_t n)
 {
-	plot p = {.title = "Randomized PipeDream on two workers, the same steps to the bit", .x_label = "bound on delays, delta",
+	plot p = {.title = "Randomized PipeDream on two workers, the same steps to the bit",
+		  .x_label = "bound on delays, delta",
 		  .y_label = "milliseconds a step"};
 	series *line[3] = {plot_add(&p, "step by step, one thread", n), plot_add(&p, "replay, one thread", n),
 			   plot_add(&p, "in parallel, two workers", n)};
@@ -196,7 +224,8 @@ static void set_up(task *t)
 	mr_place_defaults(&params, WORKERS);
 	params.max_threads = 1;
 	die_unless(mr_place_init(&t->place, &t->topo, &params), "placing workers");
-	bytes = (size_t)mr_graph_n_params(t->m.graph) * sizeof(float) + 64u * (t->m.graph->n_params + 1u); /* and padding */
+	/* and padding */
+	bytes = (size_t)mr_graph_n_params(t->m.graph) * sizeof(float) + 64u * (t->m.graph->n_params + 1u);
 	for (int w = 0; w < WORKERS; w++) {
 		t->weights[w] = calloc(1, bytes);
 		if (!t->weights[w])
@@ -219,12 +248,16 @@ void experiment_ways(const settings *s)
 	set_up(&t);
 	f = table_open(s, "ways.csv");
 	fprintf(f, "delta,steps,sequential_ms,replay_ms,parallel_ms,largest_difference\n");
-	printf("rpd on a gpt of %d stages, %lld parameters, milliseconds a step:\n", WORKERS, (long long)mr_graph_n_params(t.m.graph));
+	printf("rpd on a gpt of %d stages, %lld parameters, milliseconds a step:\n", WORKERS,
+	       (long long)mr_graph_n_params(t.m.graph));
 	for (size_t i = 0; i < n; i++) {
 		r[i] = measure(&t, deltas[i]);
-		fprintf(f, "%u,%u,%.6g,%.6g,%.6g,%g\n", r[i].delta, t.steps, r[i].sequential, r[i].virtual_time, r[i].parallel, r[i].difference);
-		printf("  delta %-3u step by step %.3f, replay %.3f, in parallel %.3f: %.2f times as fast; largest difference %g\n", r[i].delta,
-		       r[i].sequential, r[i].virtual_time, r[i].parallel, r[i].sequential / r[i].parallel, r[i].difference);
+		fprintf(f, "%u,%u,%.6g,%.6g,%.6g,%g\n", r[i].delta, t.steps, r[i].sequential, r[i].virtual_time,
+			r[i].parallel, r[i].difference);
+		printf("  delta %-3u step by step %.3f, replay %.3f, in parallel %.3f: %.2f times as fast; largest "
+		       "difference %g\n",
+		       r[i].delta, r[i].sequential, r[i].virtual_time, r[i].parallel, r[i].sequential / r[i].parallel,
+		       r[i].difference);
 		fflush(stdout);
 	}
 	table_close(f);

@@ -3,10 +3,10 @@
  *
  *	(1/K) sum |grad f(w^k)|^2  <=  2 S F0 / (gamma K)  +  gamma S L G^2  +  gamma^2 L^2 G^2 V
  *
- * F0 = f(0) - f*, G the largest block gradient met, L the smoothness. V = delta^2 in the published bound, which counts updates of
- * all blocks; V = mean of sum_j v_j^2, where v_j are the updates of block j itself that a read missed, in the sharper one: what
- * the mixed model lacks are v_j updates of block j, each of size gamma |g|. Both are for randomly drawn steps; PipeDream's own
- * order is measured beside them.
+ * F0 = f(0) - f*, G the largest block gradient met, L the smoothness. V = delta^2 in the published bound, which counts
+ * updates of all blocks; V = mean of sum_j v_j^2, where v_j are the updates of block j itself that a read missed, in
+ * the sharper one: what the mixed model lacks are v_j updates of block j, each of size gamma |g|. Both are for randomly
+ * drawn steps; PipeDream's own order is measured beside them.
  */
 #include <math.h>
 #include <string.h>
@@ -20,18 +20,22 @@ typedef struct line {
 	size_t n;
 } line;
 
-static void row(problem *p, FILE *table, const char *what, uint32_t delta, const mr_aged *steps, double gamma, line *out)
+static void row(problem *p, FILE *table, const char *what, uint32_t delta, const mr_aged *steps, double gamma,
+		line *out)
 {
 	asking a = {.gamma = gamma, .tail = 0.2, .grads = true};
 	curve c = run_steps(p, steps, &a);
 	double s = p->n_stages, g2 = c.largest * c.largest, k = c.n_updates + 1, l = p->l;
 	double rest = 2 * s * (p->f0 - p->f_star) / (gamma * k) + gamma * s * l * g2;
-	double published = rest + gamma * gamma * l * l * g2 * (double)delta * delta, sharper = rest + gamma * gamma * l * l * g2 * c.missed_sq;
+	double published = rest + gamma * gamma * l * l * g2 * (double)delta * delta,
+	       sharper = rest + gamma * gamma * l * l * g2 * c.missed_sq;
 
-	fprintf(table, "%s,%u,%.9g,%u,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g\n", what, delta, gamma, c.n_updates, p->l, c.largest, c.missed_sq,
-		c.mean_grad, published, sharper);
-	printf("  %-9s delta %-4u G %.4g, sum v^2 %.4g: mean |grad|^2 %.4g, bound %.4g (%.0f times), per block %.4g (%.0f times)\n",
-	       what, delta, c.largest, c.missed_sq, c.mean_grad, published, published / c.mean_grad, sharper, sharper / c.mean_grad);
+	fprintf(table, "%s,%u,%.9g,%u,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g\n", what, delta, gamma, c.n_updates, p->l,
+		c.largest, c.missed_sq, c.mean_grad, published, sharper);
+	printf("  %-9s delta %-4u G %.4g, sum v^2 %.4g: mean |grad|^2 %.4g, bound %.4g (%.0f times), per block %.4g "
+	       "(%.0f times)\n",
+	       what, delta, c.largest, c.missed_sq, c.mean_grad, published, published / c.mean_grad, sharper,
+	       sharper / c.mean_grad);
 	if (out) {
 		out->x[out->n] = delta;
 		out->measured[out->n] = c.mean_grad;
@@ -97,14 +101,18 @@ void experiment_bound(const settings *s)
 {
 	FILE *table = table_open(s, "bound.csv");
 	plot p = {.title = s->tiny ? "Measured gradient norms and their bounds, 4 stages, random steps"
-			   : "Measured gradient norms and their bounds, 8 stages, random steps", .x_label = "bound on delays, delta",
-		  .y_label = "mean of |grad f|^2", .log_x = true, .log_y = true};
+				   : "Measured gradient norms and their bounds, 8 stages, random steps",
+		  .x_label = "bound on delays, delta",
+		  .y_label = "mean of |grad f|^2",
+		  .log_x = true,
+		  .log_y = true};
 	line q = {.n = 0}, l = {.n = 0};
 
 	fprintf(table, "objective,delta,gamma,updates,L,G,sum_v_squared,mean_gradient_squared,bound,bound_per_block\n");
 	measure(s, table, "quadratic", s->tiny ? "rows=40 features=16" : "rows=500 features=128", s->tiny ? 5 : 25, &q);
-	measure(s, table, "logistic", s->tiny ? "kind=classes rows=40 features=16" : "kind=classes rows=500 features=128",
-		s->tiny ? 5 : 25, &l);
+	measure(s, table, "logistic",
+		s->tiny ? "kind=classes rows=40 features=16" : "kind=classes rows=500 features=128", s->tiny ? 5 : 25,
+		&l);
 	table_close(table);
 	add(&p, "quadratic: measured", &q, q.measured, false);
 	add(&p, "quadratic: bound", &q, q.published, true);

@@ -1,5 +1,6 @@
 /*
- * delays.c - experiment 1: delays of steady 1F1B for 2 to 64 stages: closed form, and counted on the simulated timeline.
+ * delays.c - experiment 1: delays of steady 1F1B for 2 to 64 stages: closed form, and counted on the simulated
+ * timeline.
  *
  * N = 10 S micro-batches. `half`: the second half of all updates, as in the published figure; `run`: all of them, the
  * first micro-batches included, whose delays exceed the steady bound. Fits are least squares of a S^2 + b S + c.
@@ -104,7 +105,10 @@ static void draw(const settings *s, const row *r, size_t n)
 	static const struct {
 		const char *name;
 		double (*y)(const row *);
-	} lines[] = {{"max, startup included", startup}, {"max", half_max}, {"mean", half_mean}, {"10th percentile + 1", tenth}};
+	} lines[] = {{"max, startup included", startup},
+		     {"max", half_max},
+		     {"mean", half_mean},
+		     {"10th percentile + 1", tenth}};
 	plot p = {.title = "Delays of 1F1B in unit time, N = 10 S", .x_label = "stages S",
 		  .y_label = "updates between a read and the update it serves", .log_x = true, .log_y = true};
 
@@ -141,19 +145,22 @@ void experiment_delays(const settings *s)
 	for (uint16_t i = 2; r && i <= most; i++)
 		r[n++] = count(i);
 	f = table_open(s, "delays.csv");
-	fprintf(f, "stages,closed_max,closed_mean,closed_startup_max,half_max,half_mean,half_p10,half_p50,half_p90,run_max,run_mean\n");
+	fprintf(f, "stages,closed_max,closed_mean,closed_startup_max,half_max,half_mean,half_p10,half_p50,half_p90,run_"
+		   "max,run_mean\n");
 	for (size_t i = 0; i < n; i++)
-		fprintf(f, "%u,%u,%.17g,%u,%u,%.17g,%.17g,%.17g,%.17g,%u,%.17g\n", r[i].stages, r[i].steady_max, r[i].steady_mean,
-			r[i].startup_max, r[i].half_max, r[i].half_mean, r[i].p10, r[i].p50, r[i].p90, r[i].run_max, r[i].run_mean);
+		fprintf(f, "%u,%u,%.17g,%u,%u,%.17g,%.17g,%.17g,%.17g,%u,%.17g\n", r[i].stages, r[i].steady_max,
+			r[i].steady_mean, r[i].startup_max, r[i].half_max, r[i].half_mean, r[i].p10, r[i].p50, r[i].p90,
+			r[i].run_max, r[i].run_mean);
 	table_close(f);
 	a = fit(r, n, half_max);
 	b = fit(r, n, half_mean);
 	c = fit(r, n, startup);
 	for (size_t i = 0; i < n; i++)
 		if (r[i].half_max != r[i].steady_max || r[i].run_max != r[i].startup_max)
-			printf("S = %u: counted %u and %u, in closed form %u and %u\n", r[i].stages, r[i].half_max, r[i].run_max,
-			       r[i].steady_max, r[i].startup_max);
-	printf("delays of 2 to %u stages: max %.4f S^2 %+.4f S %+.2f, mean %.4f S^2 %+.4f S %+.2f, max with startup %.4f S^2 %+.4f S %+.2f\n",
+			printf("S = %u: counted %u and %u, in closed form %u and %u\n", r[i].stages, r[i].half_max,
+			       r[i].run_max, r[i].steady_max, r[i].startup_max);
+	printf("delays of 2 to %u stages: max %.4f S^2 %+.4f S %+.2f, mean %.4f S^2 %+.4f S %+.2f, max with startup "
+	       "%.4f S^2 %+.4f S %+.2f\n",
 	       most, a.a, a.b, a.c, b.a, b.b, b.c, c.a, c.b, c.c);
 	draw(s, r, n);
 	free(r);

@@ -1,12 +1,14 @@
 /*
- * live.c - experiment 5 in the running engine: the language model of lm.c, as many micro-batches, on 4, 8 and 16 workers at once.
+ * live.c - experiment 5 in the running engine: the language model of lm.c, as many micro-batches, on 4, 8 and 16
+ * workers at once.
  *
- * The model of 14 blocks is cut into S stages with a worker each, on however many cores there are: PipeDream over 1,024 micro-batches.
- * And Randomized PipeDream with the order and the delays of PipeDream in unit time, in as many steps of one stage each, 1,024 S of them:
- * its last weights must be those of PipeDream in unit time (lm.c), to the bit, although its steps overlap as their versions allow.
- * A step of it takes the whole model forward, so that costs about 0.7 S times as much: it is done for S = 4 alone, and with drawn
- * steps (delta = S^2 - S/2) beside it. Curves are means over 32 micro-batches' losses; live.csv has each, with the seconds since the
- * start, live_table.csv a row a run. Seconds change from run to run, losses and differences do not.
+ * The model of 14 blocks is cut into S stages with a worker each, on however many cores there are: PipeDream over 1,024
+ * micro-batches. And Randomized PipeDream with the order and the delays of PipeDream in unit time, in as many steps of
+ * one stage each, 1,024 S of them: its last weights must be those of PipeDream in unit time (lm.c), to the bit,
+ * although its steps overlap as their versions allow. A step of it takes the whole model forward, so that costs about
+ * 0.7 S times as much: it is done for S = 4 alone, and with drawn steps (delta = S^2 - S/2) beside it. Curves are means
+ * over 32 micro-batches' losses; live.csv has each, with the seconds since the start, live_table.csv a row a run.
+ * Seconds change from run to run, losses and differences do not.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +37,10 @@ static const way ways[] = {
 	{"PipeDream", "pipedream", 4, {{NULL, NULL}}},
 	{"PipeDream", "pipedream", 8, {{NULL, NULL}}},
 	{"PipeDream", "pipedream", 16, {{NULL, NULL}}},
-	{"RPD as PipeDream", "rpd", 4, {{"stage", "timeline"}, {"batch", "timeline"}, {"delays", "exact"}, {NULL, NULL}}},
+	{"RPD as PipeDream",
+	 "rpd",
+	 4,
+	 {{"stage", "timeline"}, {"batch", "timeline"}, {"delays", "exact"}, {NULL, NULL}}},
 	{"RPD, drawn", "rpd", 4, {{NULL, NULL}}},
 };
 
@@ -78,8 +83,14 @@ static mr_plan *plan_of(const task *t)
 	die_unless(mr_schedule_get(t->way->system, &ops), t->way->name);
 	v = lm_values(ops->options, t->way->sets);
 	/* A micro-batch is a minibatch of the data counted on over epochs, as in unit time. */
-	die_unless(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = t->way->stages, .n_micro = 1, .n_steps = t->n_steps,
-							  .n_batches = t->n_micro, .options = v}, &plan), t->way->name);
+	die_unless(mr_schedule_emit(ops,
+				    &(mr_sched_args){.n_workers = t->way->stages,
+						     .n_micro = 1,
+						     .n_steps = t->n_steps,
+						     .n_batches = t->n_micro,
+						     .options = v},
+				    &plan),
+		   t->way->name);
 	die_unless(mr_plan_lower(plan, &(mr_lower_opts){.update_inside = true, .handoff_first = true}), t->way->name);
 	die_unless(mr_plan_check(plan), t->way->name);
 	mr_values_destroy(v);
@@ -127,9 +138,18 @@ static double difference(const task *t, const mr_run *run)
 
 	die_unless(mr_unit_greedy(t->way->stages, t->n_micro, 0, &u), "a timeline");
 	c.n_all = u.n / 2;
-	die_unless(mr_unit_run(&(mr_unit_config){.graph = t->m.graph, .partition = &t->m.partition, .kernels = t->m.kernels,
-						 .data = t->m.data, .optim = &t->o, .lr = &t->lr, .place = &place, .samples = t->samples,
-						 .seed = 1, .timeline = &u, .observer = on_update, .arg = &c}),
+	die_unless(mr_unit_run(&(mr_unit_config){.graph = t->m.graph,
+						 .partition = &t->m.partition,
+						 .kernels = t->m.kernels,
+						 .data = t->m.data,
+						 .optim = &t->o,
+						 .lr = &t->lr,
+						 .place = &place,
+						 .samples = t->samples,
+						 .seed = 1,
+						 .timeline = &u,
+						 .observer = on_update,
+						 .arg = &c}),
 		   "unit time");
 	mr_unit_time_fini(&u);
 	return c.worst;
@@ -168,8 +188,9 @@ static void report(const task *t, const mr_run *run, FILE *rows)
 	double seconds = (double)(t->last_ns - t->first_ns) * 1e-9, worst = compares ? difference(t, run) : NAN;
 	uint32_t first = t->each;
 
-	printf("  %-17s S %-3u %6llu steps in %6.1f s: first loss %.4f, mean of the last fifth %.4f", t->way->name, t->way->stages,
-	       (unsigned long long)t->n, seconds, mean(t->loss, first), mean(t->loss + t->n - tail, tail));
+	printf("  %-17s S %-3u %6llu steps in %6.1f s: first loss %.4f, mean of the last fifth %.4f", t->way->name,
+	       t->way->stages, (unsigned long long)t->n, seconds, mean(t->loss, first),
+	       mean(t->loss + t->n - tail, tail));
 	if (compares)
 		printf("; from PipeDream in unit time no weight differs by more than %g", worst);
 	printf("\n");
@@ -192,9 +213,17 @@ static void run(task *t, FILE *rows, plot *chart)
 	mr_place_defaults(&params, t->way->stages);
 	params.max_threads = 1;
 	die_unless(mr_place_init(&place, &topo, &params), "placing workers");
-	die_unless(mr_engine_create(&(mr_run_config){.graph = t->m.graph, .partition = &t->m.partition, .plan = plan, .kernels = t->m.kernels,
-						     .data = t->m.data, .optim = &t->o, .lr = &t->lr, .place = &place, .seed = 1,
-						     .samples = t->samples, .spin_us = UINT32_MAX},
+	die_unless(mr_engine_create(&(mr_run_config){.graph = t->m.graph,
+						     .partition = &t->m.partition,
+						     .plan = plan,
+						     .kernels = t->m.kernels,
+						     .data = t->m.data,
+						     .optim = &t->o,
+						     .lr = &t->lr,
+						     .place = &place,
+						     .seed = 1,
+						     .samples = t->samples,
+						     .spin_us = UINT32_MAX},
 				    600, &e),
 		   t->way->name);
 	die_unless(mr_engine_run(e, t->n_steps, on_progress, t, &reached), t->way->name);
@@ -209,8 +238,13 @@ static void run(task *t, FILE *rows, plot *chart)
 static void one(const settings *s, const char *text, const way *w, FILE *table, FILE *rows, plot *chart)
 {
 	uint16_t blocks = s->tiny ? 4 : 14;
-	lm_size size = {.stages = w->stages, .blocks = blocks, .ends_apart = w->stages == blocks + 2, .width = s->tiny ? 8 : 64,
-			.context = s->tiny ? 8 : 32, .heads = 4, .validation = "0"};
+	lm_size size = {.stages = w->stages,
+			.blocks = blocks,
+			.ends_apart = w->stages == blocks + 2,
+			.width = s->tiny ? 8 : 64,
+			.context = s->tiny ? 8 : 32,
+			.heads = 4,
+			.validation = "0"};
 	task t = {.s = s, .way = w, .n_micro = s->tiny ? 32 : 1024, .samples = s->tiny ? 2 : 16, .table = table};
 
 	t.each = !strcmp(w->system, "rpd") ? w->stages : 1;
@@ -228,8 +262,10 @@ static void one(const settings *s, const char *text, const way *w, FILE *table, 
 
 void experiment_live(const settings *s)
 {
-	plot chart = {.title = "A character language model in the running engine, step size 2^-3", .x_label = "micro-batches",
-		      .y_label = "loss, mean of 32 micro-batches", .high_only = true};
+	plot chart = {.title = "A character language model in the running engine, step size 2^-3",
+		      .x_label = "micro-batches",
+		      .y_label = "loss, mean of 32 micro-batches",
+		      .high_only = true};
 	FILE *table, *rows;
 	char text[1024];
 
@@ -237,7 +273,8 @@ void experiment_live(const settings *s)
 		printf("live: no text: give one with --text FILE\n");
 		return;
 	}
-	snprintf(text, sizeof(text), "%s", lm_beginning(s, (size_t)MINIBATCHES * (s->tiny ? 2 : 16) * (s->tiny ? 8 : 32) + 1));
+	snprintf(text, sizeof(text), "%s",
+		 lm_beginning(s, (size_t)MINIBATCHES * (s->tiny ? 2 : 16) * (s->tiny ? 8 : 32) + 1));
 	table = table_open(s, "live.csv");
 	rows = table_open(s, "live_table.csv");
 	fprintf(table, "method,stages,step,seconds,loss\n");

@@ -39,7 +39,8 @@ static void open_text(lm_model *m, const char *text, const lm_size *z)
 {
 	const mr_dataset_ops *ops = mr_dataset_find("text");
 	mr_data_want want = {.dtype = MR_F32, .seed = 1, .context = z->context};
-	mr_values *v = lm_values(ops->options, (const char *const[][2]){{"path", text}, {"validation", z->validation}, {NULL, NULL}});
+	mr_values *v = lm_values(ops->options,
+				 (const char *const[][2]){{"path", text}, {"validation", z->validation}, {NULL, NULL}});
 
 	die_unless(mr_dataset_open(ops, v, &want, &m->data), text);
 	mr_values_destroy(v);
@@ -76,8 +77,13 @@ lm_model lm_model_open(const char *text, const lm_size *z)
 	snprintf(number[1], sizeof(number[1]), "%u", z->width);
 	snprintf(number[2], sizeof(number[2]), "%u", z->heads);
 	snprintf(number[3], sizeof(number[3]), "%u", z->context);
-	v = lm_values(gpt->options, (const char *const[][2]){{"layers", number[0]}, {"width", number[1]}, {"heads", number[2]},
-							     {"context", number[3]}, {"init_std", "0.08"}, {"embed_std", "1"}, {NULL, NULL}});
+	v = lm_values(gpt->options, (const char *const[][2]){{"layers", number[0]},
+							     {"width", number[1]},
+							     {"heads", number[2]},
+							     {"context", number[3]},
+							     {"init_std", "0.08"},
+							     {"embed_std", "1"},
+							     {NULL, NULL}});
 	md = (mr_model_data){.input = m.data->input, .target = m.data->target, .classes = m.data->classes};
 	die_unless(mr_model_build(gpt, v, &md, &m.graph), "gpt");
 	mr_values_destroy(v);

@@ -1,8 +1,9 @@
 /*
- * local.c - experiment 3: PipeDream against LocalSGD over the local steps H, on the tridiagonal quadratic of Nesterov's bound.
+ * local.c - experiment 3: PipeDream against LocalSGD over the local steps H, on the tridiagonal quadratic of Nesterov's
+ * bound.
  *
- * S = R = 16, d = 512, 120 minibatches of 5 rows, 5 epochs: 600 micro-batches. Curves are over steps of unit time, cut where
- * PipeDream ends (1230); each method has its own step size, the one with the lowest value there.
+ * S = R = 16, d = 512, 120 minibatches of 5 rows, 5 epochs: 600 micro-batches. Curves are over steps of unit time, cut
+ * where PipeDream ends (1230); each method has its own step size, the one with the lowest value there.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -59,8 +60,9 @@ void experiment_local(const settings *s)
 	static const uint32_t locals[] = {2, 5, 30};
 	uint16_t stages = s->tiny ? 4 : 16;
 	problem p = problem_open("quadratic", "", "generated",
-				 s->tiny ? "kind=tridiagonal rows=40 features=16" : "kind=tridiagonal rows=600 features=512", stages,
-				 5, true);
+				 s->tiny ? "kind=tridiagonal rows=40 features=16"
+					 : "kind=tridiagonal rows=600 features=512",
+				 stages, 5, true);
 	uint32_t n = p.n_batches * (s->tiny ? 2 : 5);
 	char name[32], title[80];
 	plot chart = {.title = title, .x_label = "steps of unit time",

@@ -1,16 +1,17 @@
 /*
  * measured.c - experiment 1, on this machine: delays of PipeDream in the running engine.
  *
- * Delays are counted in commits: one counter is moved on behind every commit of any stage and read before every F, which then has
- * chosen its weights (theory/ages.h). The delay of a read is the number of commits between it and the update that it serves, as in the
- * simulated experiment. `half`: the second half of all updates, as in delays.c; `run`: all of them, start-up included.
- * measured_fit.csv has a S^2 + b S + c through the measured figures beside the same through what unit time gives for the same S
- * (S^2 - S/2 at most, 5 S^2 / 4 - S with the start-up, (S^2 - 1) / 2 on average): least squares of relative distances.
- * measured_pairs.csv has, for up to 8 stages, the delays of each pair of an active stage and a stage it reads beside the closed form.
- * The steps are written to measured-<S>.steps too, which the system rpd carries out: system = { name = "rpd"; record =
- * "rpd/measured-4.steps"; } on 4 workers, train.steps at most the file's lines. A least-squares problem whose blocks are large enough
- * that arithmetic, and not the hand-over, takes the time. With more workers than cores the kernel's scheduler has a say: that is
- * what is measured. The figures change from run to run.
+ * Delays are counted in commits: one counter is moved on behind every commit of any stage and read before every F,
+ * which then has chosen its weights (theory/ages.h). The delay of a read is the number of commits between it and the
+ * update that it serves, as in the simulated experiment. `half`: the second half of all updates, as in delays.c; `run`:
+ * all of them, start-up included. measured_fit.csv has a S^2 + b S + c through the measured figures beside the same
+ * through what unit time gives for the same S (S^2 - S/2 at most, 5 S^2 / 4 - S with the start-up, (S^2 - 1) / 2 on
+ * average): least squares of relative distances. measured_pairs.csv has, for up to 8 stages, the delays of each pair of
+ * an active stage and a stage it reads beside the closed form. The steps are written to measured-<S>.steps too, which
+ * the system rpd carries out: system = { name = "rpd"; record = "rpd/measured-4.steps"; } on 4 workers, train.steps at
+ * most the file's lines. A least-squares problem whose blocks are large enough that arithmetic, and not the hand-over,
+ * takes the time. With more workers than cores the kernel's scheduler has a say: that is what is measured. The figures
+ * change from run to run.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -96,8 +97,8 @@ static void pair(FILE *f, const mr_aged *a, uint16_t active, uint16_t b, uint32_
 			sum += room[n++];
 		}
 	qsort(room, n, sizeof(*room), by_value);
-	fprintf(f, "%u,%u,%u,%u,%.6g,%u,%u,%u,%u,%u\n", a->n_stages, active, b, mr_unit_delay(a->n_stages, active, b), sum / n, room[0],
-		room[n / 10], room[n / 2], room[(size_t)n * 9 / 10], room[n - 1]);
+	fprintf(f, "%u,%u,%u,%u,%.6g,%u,%u,%u,%u,%u\n", a->n_stages, active, b, mr_unit_delay(a->n_stages, active, b),
+		sum / n, room[0], room[n / 10], room[n / 2], room[(size_t)n * 9 / 10], room[n - 1]);
 }
 
 static void pairs(FILE *f, const mr_aged *a)
@@ -130,8 +131,9 @@ static void write_record(const settings *s, const mr_aged *a)
 static row measure(const settings *s, uint16_t stages, FILE *paired)
 {
 	uint32_t n_micro = s->tiny ? 40 : (stages > 16 ? 20u : 100u) * stages;
-	problem p = problem_open("quadratic", "", "generated", s->tiny ? "rows=64 features=64" : "rows=640 features=2048", stages,
-				 s->tiny ? 8 : 64, false);
+	problem p =
+		problem_open("quadratic", "", "generated", s->tiny ? "rows=64 features=64" : "rows=640 features=2048",
+			     stages, s->tiny ? 8 : 64, false);
 	mr_plan *plan = plan_of(stages);
 	mr_lr lr = {.kind = MR_LR_CONSTANT, .base = 1e-5};
 	mr_optim o = {.ops = mr_optim_find("sgd")};
@@ -147,9 +149,18 @@ static row measure(const settings *s, uint16_t stages, FILE *paired)
 	mr_place_defaults(&params, stages);
 	params.max_threads = 1;
 	die_unless(mr_place_init(&place, &topo, &params), "placing workers");
-	die_unless(mr_engine_create(&(mr_run_config){.graph = p.graph, .partition = &p.partition, .plan = plan, .kernels = p.kernels,
-						     .data = p.data, .optim = &o, .lr = &lr, .place = &place, .seed = 1,
-						     .samples = p.samples, .spin_us = UINT32_MAX, .trace = true},
+	die_unless(mr_engine_create(&(mr_run_config){.graph = p.graph,
+						     .partition = &p.partition,
+						     .plan = plan,
+						     .kernels = p.kernels,
+						     .data = p.data,
+						     .optim = &o,
+						     .lr = &lr,
+						     .place = &place,
+						     .seed = 1,
+						     .samples = p.samples,
+						     .spin_us = UINT32_MAX,
+						     .trace = true},
 				    60, &e),
 		   "the engine");
 	die_unless(mr_engine_run(e, n_micro, NULL, NULL, &reached), "the run");
@@ -208,17 +219,20 @@ static void fits(const settings *s, const row *r, size_t n)
 		}
 		got = fit_square(x, y, n, 1);
 		unit = fit_square(x, u, n, 1);
-		fprintf(f, "%s,%.6g,%.6g,%.6g,%.4g,%.6g,%.6g,%.6g\n", lines[i].name, got.a, got.b, got.c, got.worst, unit.a, unit.b, unit.c);
-		printf("  %-16s %.3f S^2 %+.3f S %+.2f (no point further off than %.0f %%); in unit time %.3f S^2 %+.3f S %+.2f\n", lines[i].name,
-		       got.a, got.b, got.c, 100 * got.worst, unit.a, unit.b, unit.c);
+		fprintf(f, "%s,%.6g,%.6g,%.6g,%.4g,%.6g,%.6g,%.6g\n", lines[i].name, got.a, got.b, got.c, got.worst,
+			unit.a, unit.b, unit.c);
+		printf("  %-16s %.3f S^2 %+.3f S %+.2f (no point further off than %.0f %%); in unit time %.3f S^2 "
+		       "%+.3f S %+.2f\n",
+		       lines[i].name, got.a, got.b, got.c, 100 * got.worst, unit.a, unit.b, unit.c);
 	}
 	table_close(f);
 }
 
 static void draw(const settings *s, const row *r, size_t n)
 {
-	static const char *const names[] = {"max, startup included", "max", "90th percentile", "mean", "10th percentile + 1",
-					    "5 S^2 / 4 - S", "S^2 - S / 2", "(S^2 - 1) / 2"};
+	static const char *const names[] = {
+		"max, startup included", "max",           "90th percentile", "mean",
+		"10th percentile + 1",   "5 S^2 / 4 - S", "S^2 - S / 2",     "(S^2 - 1) / 2"};
 	plot p = {.title = "Delays of PipeDream, measured in the engine; dashed: in unit time", .x_label = "stages S",
 		  .y_label = "updates between a read and the update it serves", .log_x = true, .log_y = true};
 
@@ -242,18 +256,21 @@ void experiment_measured(const settings *s)
 	FILE *f = table_open(s, "measured.csv"), *paired = table_open(s, "measured_pairs.csv");
 	row r[MOST_ROWS];
 
-	fprintf(f, "stages,updates,closed_max,closed_mean,closed_startup_max,half_max,half_mean,half_p10,half_p50,half_p90,run_max,run_mean\n");
+	fprintf(f, "stages,updates,closed_max,closed_mean,closed_startup_max,half_max,half_mean,half_p10,half_p50,half_"
+		   "p90,run_max,run_mean\n");
 	fprintf(paired, "stages,active,read,closed,mean,min,p10,p50,p90,max\n");
 	printf("delays in the running engine, in brackets in unit time:\n");
 	for (size_t i = 0; i < n; i++) {
 		double x = stages[i];
 
 		r[i] = measure(s, stages[i], paired);
-		fprintf(f, "%u,%u,%u,%g,%u,%u,%.6g,%u,%u,%u,%u,%.6g\n", stages[i], r[i].updates, mr_unit_delay_max(stages[i]), (x * x - 1) / 2,
-			mr_unit_delay_startup(stages[i]), r[i].max, r[i].mean, r[i].p10, r[i].p50, r[i].p90, r[i].run_max, r[i].run_mean);
-		printf("  S %-3u %6u updates: mean %.3g (%.3g), 10 %% %u, 50 %% %u, 90 %% %u, max %u (%u), with startup %u (%u)\n", stages[i],
-		       r[i].updates, r[i].mean, (x * x - 1) / 2, r[i].p10, r[i].p50, r[i].p90, r[i].max, mr_unit_delay_max(stages[i]),
-		       r[i].run_max, mr_unit_delay_startup(stages[i]));
+		fprintf(f, "%u,%u,%u,%g,%u,%u,%.6g,%u,%u,%u,%u,%.6g\n", stages[i], r[i].updates,
+			mr_unit_delay_max(stages[i]), (x * x - 1) / 2, mr_unit_delay_startup(stages[i]), r[i].max,
+			r[i].mean, r[i].p10, r[i].p50, r[i].p90, r[i].run_max, r[i].run_mean);
+		printf("  S %-3u %6u updates: mean %.3g (%.3g), 10 %% %u, 50 %% %u, 90 %% %u, max %u (%u), with "
+		       "startup %u (%u)\n",
+		       stages[i], r[i].updates, r[i].mean, (x * x - 1) / 2, r[i].p10, r[i].p50, r[i].p90, r[i].max,
+		       mr_unit_delay_max(stages[i]), r[i].run_max, mr_unit_delay_startup(stages[i]));
 		fflush(stdout);
 	}
 	table_close(f);

@@ -1,9 +1,9 @@
 /*
  * order.c - experiment 2: PipeDream against Randomized PipeDream over the bound on delays, on a random quadratic.
  *
- * S = 8 stages, d = 512, 20 minibatches of 100 rows, 20 epochs: K = 3200 block updates. Each method has its own step size, from
- * powers of two: the one with the lowest last value. And the identity: with PipeDream's order and delays the randomized method is
- * PipeDream, so the largest difference of any value is 0.
+ * S = 8 stages, d = 512, 20 minibatches of 100 rows, 20 epochs: K = 3200 block updates. Each method has its own step
+ * size, from powers of two: the one with the lowest last value. And the identity: with PipeDream's order and delays the
+ * randomized method is PipeDream, so the largest difference of any value is 0.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -92,8 +92,9 @@ void experiment_order(const settings *s)
 	static const uint32_t deltas[] = {8, 30, 60, 180, 420};
 	uint16_t stages = s->tiny ? 4 : 8;
 	uint32_t epochs = s->tiny ? 2 : 20;
-	problem p = problem_open("quadratic", "", "generated", s->tiny ? "rows=40 features=16" : "rows=2000 features=512", stages,
-				 s->tiny ? 5 : 100, true);
+	problem p =
+		problem_open("quadratic", "", "generated", s->tiny ? "rows=40 features=16" : "rows=2000 features=512",
+			     stages, s->tiny ? 5 : 100, true);
 	grid g = {.p = &p, .low = s->tiny ? -4 : -8, .high = s->tiny ? -3 : 0};
 	char title[80];
 	plot chart = {.title = title, .x_label = "block updates",
@@ -110,7 +111,8 @@ void experiment_order(const settings *s)
 	add(&chart, "PipeDream", &b);
 	curve_fini(&b.c);
 	for (int i = 0; i < 5; i++) {
-		mr_rpd_params draw = {.n_stages = stages, .n_steps = u.n / 2, .n_batches = p.n_batches, .delta = deltas[i]};
+		mr_rpd_params draw = {
+			.n_stages = stages, .n_steps = u.n / 2, .n_batches = p.n_batches, .delta = deltas[i]};
 		char name[32];
 		mr_aged *steps;
 

@@ -12,7 +12,8 @@
 #define PANEL_HEIGHT 340.0
 #define MOST_POINTS 800 /* of a line; more are thinned out */
 
-static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#5c3c92", "#404040"};
+static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+				     "#8a6d00", "#56b4e9", "#5c3c92", "#404040"};
 
 #define N_COLORS (sizeof(colors) / sizeof(colors[0]))
 
@@ -139,7 +140,8 @@ static void tick(const axis *a, bool is_x, double v, FILE *out)
 
 	if (is_x) {
 		fprintf(out, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#e8e8e8\"/>", px(a, v), TOP, bottom);
-		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%g</text>\n", px(a, v), bottom + 18, v);
+		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%g</text>\n", px(a, v), bottom + 18,
+			v);
 	} else {
 		fprintf(out, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#e8e8e8\"/>", LEFT, py(a, v), LEFT + PANEL_WIDTH);
 		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n", LEFT - 7, py(a, v) + 4, v);
@@ -218,10 +220,11 @@ static void put_legend(const plot *p, FILE *out)
 		double left = LEFT + PANEL_WIDTH + 16, at = TOP + 12 + 20 * (double)i;
 
 		if (p->at[i].dots)
-			fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>", left + 11, at, color_of(p, i));
+			fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>", left + 11, at,
+				color_of(p, i));
 		else
-			fprintf(out, "<path d=\"M%.1f %.1fh22\" stroke=\"%s\" stroke-width=\"2.2\"%s/>", left, at, color_of(p, i),
-				p->at[i].dashed ? " stroke-dasharray=\"6 4\"" : "");
+			fprintf(out, "<path d=\"M%.1f %.1fh22\" stroke=\"%s\" stroke-width=\"2.2\"%s/>", left, at,
+				color_of(p, i), p->at[i].dashed ? " stroke-dasharray=\"6 4\"" : "");
 		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">", left + 28, at + 4);
 		put_text(p->at[i].name, out);
 		fputs("</text>\n", out);
@@ -232,20 +235,24 @@ static void put_frame(const plot *p, const axis *x, const axis *y, FILE *out)
 {
 	double bottom = TOP + PANEL_HEIGHT, middle = LEFT + PANEL_WIDTH / 2;
 
-	fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-		     "font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+	fprintf(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+		"font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n<rect width=\"100%%\" height=\"100%%\" "
+		"fill=\"#fff\"/>\n",
 		WIDTH, HEIGHT, WIDTH, HEIGHT);
-	fprintf(out, "<clipPath id=\"c\"><rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/></clipPath>\n", LEFT - 4, TOP - 4,
-		PANEL_WIDTH + 8, PANEL_HEIGHT + 8);
+	fprintf(out, "<clipPath id=\"c\"><rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/></clipPath>\n", LEFT - 4,
+		TOP - 4, PANEL_WIDTH + 8, PANEL_HEIGHT + 8);
 	fprintf(out, "<text x=\"%g\" y=\"26\" font-size=\"15\">", LEFT);
 	put_text(p->title, out);
 	fputs("</text>\n", out);
 	ticks(x, true, out);
 	ticks(y, false, out);
-	fprintf(out, "<path d=\"M%g %gV%gH%g\" fill=\"none\" stroke=\"#888\"/>\n", LEFT, TOP, bottom, LEFT + PANEL_WIDTH);
+	fprintf(out, "<path d=\"M%g %gV%gH%g\" fill=\"none\" stroke=\"#888\"/>\n", LEFT, TOP, bottom,
+		LEFT + PANEL_WIDTH);
 	fprintf(out, "<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">", middle, bottom + 40);
 	put_text(p->x_label, out);
-	fprintf(out, "</text>\n<text transform=\"translate(18 %g) rotate(-90)\" text-anchor=\"middle\">", TOP + PANEL_HEIGHT / 2);
+	fprintf(out, "</text>\n<text transform=\"translate(18 %g) rotate(-90)\" text-anchor=\"middle\">",
+		TOP + PANEL_HEIGHT / 2);
 	put_text(p->y_label, out);
 	fputs("</text>\n", out);
 }

@@ -60,8 +60,8 @@ static void cut(problem *p)
 	free(name);
 }
 
-problem problem_open(const char *model, const char *model_sets, const char *source, const char *data_sets, uint16_t n_stages,
-		     int64_t samples, bool facts)
+problem problem_open(const char *model, const char *model_sets, const char *source, const char *data_sets,
+		     uint16_t n_stages, int64_t samples, bool facts)
 {
 	problem p = {.kernels = mr_kernels_find("reference", MR_F64), .n_stages = n_stages, .samples = samples,
 		     .place = {.n_threads = 1}};
@@ -260,9 +260,18 @@ curve run_steps(problem *p, const mr_aged *steps, const asking *a)
 	watch w = begin(p, a, steps->n_steps, 1);
 	mr_lr lr = {.kind = MR_LR_CONSTANT, .base = a->gamma};
 	mr_optim o = sgd();
-	mr_aged_config c = {.graph = p->graph, .partition = &p->partition, .kernels = p->kernels, .data = p->data, .optim = &o,
-			    .lr = &lr, .place = &p->place, .samples = p->samples, .seed = a->seed, .steps = steps,
-			    .observer = on_step, .arg = &w};
+	mr_aged_config c = {.graph = p->graph,
+			    .partition = &p->partition,
+			    .kernels = p->kernels,
+			    .data = p->data,
+			    .optim = &o,
+			    .lr = &lr,
+			    .place = &p->place,
+			    .samples = p->samples,
+			    .seed = a->seed,
+			    .steps = steps,
+			    .observer = on_step,
+			    .arg = &w};
 
 	return end(&w, mr_aged_run(&c, NULL));
 }
@@ -272,9 +281,20 @@ curve run_timeline(problem *p, const mr_unit_time *u, const asking *a, bool by_u
 	watch w = begin(p, a, by_update ? u->n / 2 : u->length, u->n_replicas);
 	mr_lr lr = {.kind = MR_LR_CONSTANT, .base = a->gamma};
 	mr_optim o = sgd();
-	mr_unit_config c = {.graph = p->graph, .partition = &p->partition, .kernels = p->kernels, .data = p->data, .optim = &o,
-			    .lr = &lr, .place = &p->place, .samples = p->samples, .seed = a->seed, .timeline = u,
-			    .noise = a->noise, .n_noise = a->n_noise, .observer = on_time, .arg = &w};
+	mr_unit_config c = {.graph = p->graph,
+			    .partition = &p->partition,
+			    .kernels = p->kernels,
+			    .data = p->data,
+			    .optim = &o,
+			    .lr = &lr,
+			    .place = &p->place,
+			    .samples = p->samples,
+			    .seed = a->seed,
+			    .timeline = u,
+			    .noise = a->noise,
+			    .n_noise = a->n_noise,
+			    .observer = on_time,
+			    .arg = &w};
 
 	w.by_update = by_update;
 	return end(&w, mr_unit_run(&c));

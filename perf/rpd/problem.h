@@ -1,8 +1,9 @@
 /*
  * problem.h - an objective with its data, cut into a stage a block, and the methods that the experiments compare on it.
  *
- * A method's run gives the objective on all the data after every block update or in every step of unit time, whichever its
- * experiment looks at. A run whose objective is not finite, or is far above where it began, is stopped: its value is INFINITY.
+ * A method's run gives the objective on all the data after every block update or in every step of unit time, whichever
+ * its experiment looks at. A run whose objective is not finite, or is far above where it began, is stopped: its value
+ * is INFINITY.
  */
 #ifndef MR_PERF_RPD_PROBLEM_H
 #define MR_PERF_RPD_PROBLEM_H
@@ -27,11 +28,11 @@ typedef struct problem {
 } problem;
 
 /**
- * @model with "key=value" settings (without blocks), on data @source with its settings, in @n_stages blocks and minibatches of
- * @samples. L and f* are found when @facts. Ends the program on failure, as everything here does.
+ * @model with "key=value" settings (without blocks), on data @source with its settings, in @n_stages blocks and
+ * minibatches of @samples. L and f* are found when @facts. Ends the program on failure, as everything here does.
  */
-problem problem_open(const char *model, const char *model_sets, const char *source, const char *data_sets, uint16_t n_stages,
-		     int64_t samples, bool facts);
+problem problem_open(const char *model, const char *model_sets, const char *source, const char *data_sets,
+		     uint16_t n_stages, int64_t samples, bool facts);
 void problem_close(problem *p);
 
 /* f along a run. */
@@ -56,7 +57,8 @@ typedef struct asking {
 	size_t n_noise;
 } asking;
 
-/** Steps of one block each; a value after each. Afterwards mr_objective_point(p->f) is the last model, here and below. */
+/** Steps of one block each; a value after each. Afterwards mr_objective_point(p->f) is the last model, here and below.
+ */
 curve run_steps(problem *p, const mr_aged *steps, const asking *a);
 /** A timeline; a value in each step of time, or after each update when @by_update. */
 curve run_timeline(problem *p, const mr_unit_time *u, const asking *a, bool by_update);

@@ -1,17 +1,20 @@
 /*
  * published.c - the published figures' numbers, from the published figures' own data.
  *
- * Needs the arrays behind the figures in a folder (--data): little-endian f64, row by row, and a recorded sequence of steps, as
- * i32 rows of stage, minibatch and delays; the authors' code writes them with numpy's tofile. What is not there is skipped, and
- * said. The recorded values (recorded.h) are what that code gives; ours differ by the order of sums. published.csv has all of
- * them; in the charts lines are ours and dots are recorded.
+ * Needs the arrays behind the figures in a folder (--data): little-endian f64, row by row, and a recorded sequence of
+ * steps, as i32 rows of stage, minibatch and delays; the authors' code writes them with numpy's tofile. What is not
+ * there is skipped, and said. The recorded values (recorded.h) are what that code gives; ours differ by the order of
+ * sums. published.csv has all of them; in the charts lines are ours and dots are recorded.
  *
- *	quad_random_n2000_d512_{X,y}.f64, rpd_fig1_S8_delta60_seed0_seq_K3200x10.i32      published.svg: PipeDream and RPD
- *	quad_tridiag_n600_d512_{X,y}.f64                                                 published_local.svg: LocalSGD over H
- *	logistic_n50_d512_{X,y}.f64, noise_PD_S2_lr2m6_N1589.f64                         published_scaling.svg: over S, no noise
+ *	quad_random_n2000_d512_{X,y}.f64, rpd_fig1_S8_delta60_seed0_seq_K3200x10.i32      published.svg: PipeDream and
+ *	                                                                                  RPD
+ *	quad_tridiag_n600_d512_{X,y}.f64                                                 published_local.svg: LocalSGD
+ *	                                                                                 over H
+ *	logistic_n50_d512_{X,y}.f64, noise_PD_S2_lr2m6_N1589.f64                         published_scaling.svg: over S,
+ *	                                                                                 no noise
  *
- * The noise is added to gradients in the order of the backward operations. Noise on the other published points of that figure depends on
- * the runs that came before them on the same objective, so those have no recorded noise.
+ * The noise is added to gradients in the order of the backward operations. Noise on the other published points of that
+ * figure depends on the runs that came before them on the same objective, so those have no recorded noise.
  */
 #include <errno.h>
 #include <math.h>
@@ -63,13 +66,13 @@ static bool there(const task *t, const char *name)
 	return true;
 }
 
-static problem open_arrays(const task *t, const char *model, const char *sets, const char *stem, unsigned rows, uint16_t stages,
-			   int64_t samples, bool facts)
+static problem open_arrays(const task *t, const char *model, const char *sets, const char *stem, unsigned rows,
+			   uint16_t stages, int64_t samples, bool facts)
 {
 	char data[3000];
 
-	snprintf(data, sizeof(data), "matrix=%s/%s_X.f64 targets=%s/%s_y.f64 rows=%u features=512", t->s->data, stem, t->s->data, stem,
-		 rows);
+	snprintf(data, sizeof(data), "matrix=%s/%s_X.f64 targets=%s/%s_y.f64 rows=%u features=512", t->s->data, stem,
+		 t->s->data, stem, rows);
 	return problem_open(model, sets, "arrays", data, stages, samples, facts);
 }
 
@@ -97,8 +100,10 @@ static mr_aged *read_steps(const task *t, const char *name, uint16_t stages, uin
 	return a;
 }
 
-/* The curve @c as a line and what is recorded of it, each @every-th value from the @first, as dots; the worst of them is compared. */
-static void against(task *t, plot *chart, const char *figure, const recorded *r, const curve *c, size_t first, size_t every)
+/* The curve @c as a line and what is recorded of it, each @every-th value from the @first, as dots; the worst of them
+ * is compared. */
+static void against(task *t, plot *chart, const char *figure, const recorded *r, const curve *c, size_t first,
+		    size_t every)
 {
 	char what[96], text[16];
 	series *line, *dots;
@@ -133,7 +138,10 @@ static void against(task *t, plot *chart, const char *figure, const recorded *r,
 static void order(task *t)
 {
 	const char *sequence = "rpd_fig1_S8_delta60_seed0_seq_K3200x10.i32";
-	plot chart = {.title = "The published random quadratic, 8 stages", .x_label = "block updates", .y_label = "f", .log_y = true,
+	plot chart = {.title = "The published random quadratic, 8 stages",
+		      .x_label = "block updates",
+		      .y_label = "f",
+		      .log_y = true,
 		      .y_floor = 1e-9};
 	mr_unit_time u;
 	mr_aged *steps;
@@ -162,7 +170,9 @@ static void order(task *t)
 
 static void local(task *t)
 {
-	plot chart = {.title = "The published tridiagonal quadratic, 16 stages", .x_label = "steps of unit time", .y_label = "f",
+	plot chart = {.title = "The published tridiagonal quadratic, 16 stages",
+		      .x_label = "steps of unit time",
+		      .y_label = "f",
 		      .log_y = true};
 	problem p;
 
@@ -176,7 +186,8 @@ static void local(task *t)
 		mr_unit_time u;
 		curve c;
 
-		die_unless(r->local ? mr_unit_rounds(16, 600, 16, r->local, &u) : mr_unit_greedy(16, 600, 0, &u), "a timeline");
+		die_unless(r->local ? mr_unit_rounds(16, 600, 16, r->local, &u) : mr_unit_greedy(16, 600, 0, &u),
+			   "a timeline");
 		c = run_timeline(&p, &u, &(asking){.gamma = ldexp(1, r->power), .tail = 0.2, .all = true}, false);
 		c.n = c.n < 1229 ? c.n : 1229; /* where the recorded curves are cut */
 		against(t, &chart, "local", r, &c, 0, 100);
@@ -195,7 +206,8 @@ static double logistic_last(task *t, const recorded_scaled *r, bool local_sgd, c
 	double last;
 	curve c;
 
-	die_unless(local_sgd ? mr_unit_rounds(r->stages, r->micro, r->stages, 5, &u) : mr_unit_greedy(r->stages, r->micro, 0, &u),
+	die_unless(local_sgd ? mr_unit_rounds(r->stages, r->micro, r->stages, 5, &u)
+			     : mr_unit_greedy(r->stages, r->micro, 0, &u),
 		   "a timeline");
 	c = run_timeline(&p, &u, a, false);
 	last = c.last;
@@ -217,9 +229,11 @@ static void over_stages(task *t, plot *chart, const char *name, const recorded_s
 		line->y[i] = dots->y[i] = INFINITY;
 		for (int k = 0; k < 11 && r[i].last[k] != 0; k++) {
 			int power = r[i].high - k;
-			double got = logistic_last(t, &r[i], local_sgd, &(asking){.gamma = ldexp(1, power), .tail = 0.2});
+			double got =
+				logistic_last(t, &r[i], local_sgd, &(asking){.gamma = ldexp(1, power), .tail = 0.2});
 
-			snprintf(what, sizeof(what), "scaling: %s S = %u %s", name, r[i].stages, power_text(power, text));
+			snprintf(what, sizeof(what), "scaling: %s S = %u %s", name, r[i].stages,
+				 power_text(power, text));
 			compare(t, what, got, r[i].last[k]);
 			line->y[i] = fmin(line->y[i], got);
 			dots->y[i] = fmin(dots->y[i], r[i].last[k]);
@@ -238,16 +252,22 @@ static void noisy(task *t)
 		return;
 	die_unless(mr_file_read(path_of(t, name), MOST_BYTES, &bytes, &len), name);
 	compare(t, "scaling: PipeDream S = 2 2^-6, noisy",
-		logistic_last(t, &run, false, &(asking){.gamma = ldexp(1, -6), .tail = 0.2, .noise = (const double *)(const void *)bytes,
-							.n_noise = len / sizeof(double)}),
+		logistic_last(t, &run, false,
+			      &(asking){.gamma = ldexp(1, -6),
+					.tail = 0.2,
+					.noise = (const double *)(const void *)bytes,
+					.n_noise = len / sizeof(double)}),
 		RECORDED_NOISY);
 	free(bytes);
 }
 
 static void scaling(task *t)
 {
-	plot chart = {.title = "The published logistic regression without noise, best step size", .x_label = "stages S", .y_label = "f",
-		      .log_x = true, .high_only = true};
+	plot chart = {.title = "The published logistic regression without noise, best step size",
+		      .x_label = "stages S",
+		      .y_label = "f",
+		      .log_x = true,
+		      .high_only = true};
 	problem p;
 
 	if (!there(t, "logistic_n50_d512_X.f64"))
@@ -255,8 +275,10 @@ static void scaling(task *t)
 	p = open_arrays(t, "logistic", "l2=1e-4", "logistic_n50_d512", 50, 2, 1, true);
 	compare(t, "scaling: f*", p.f_star, RECORDED_SCALING_MINIMUM);
 	problem_close(&p);
-	over_stages(t, &chart, "PipeDream", recorded_pipedream, sizeof(recorded_pipedream) / sizeof(recorded_pipedream[0]), false);
-	over_stages(t, &chart, "LocalSGD H = 5", recorded_local_sgd, sizeof(recorded_local_sgd) / sizeof(recorded_local_sgd[0]), true);
+	over_stages(t, &chart, "PipeDream", recorded_pipedream,
+		    sizeof(recorded_pipedream) / sizeof(recorded_pipedream[0]), false);
+	over_stages(t, &chart, "LocalSGD H = 5", recorded_local_sgd,
+		    sizeof(recorded_local_sgd) / sizeof(recorded_local_sgd[0]), true);
 	plot_write(&chart, out_path(t->s, "published_scaling.svg"));
 	noisy(t);
 }

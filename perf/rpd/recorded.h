@@ -1,7 +1,9 @@
 /*
- * recorded.h - what the authors' program gives on the arrays behind the published figures, as values of the objective along its runs.
+ * recorded.h - what the authors' program gives on the arrays behind the published figures, as values of the objective
+ * along its runs.
  *
- * `at` are values on the way, each table says which; `last` is the one that the figure ends with. Included by published.c alone.
+ * `at` are values on the way, each table says which; `last` is the one that the figure ends with. Included by
+ * published.c alone.
  */
 #ifndef MR_PERF_RPD_RECORDED_H
 #define MR_PERF_RPD_RECORDED_H
@@ -40,7 +42,8 @@ static const recorded recorded_order[] = {
 	  1.1588414170988856e-05, 7.583616984825319e-07, 7.466453426055662e-08}},
 };
 
-/* Tridiagonal quadratic, 16 stages, cut where PipeDream ends; every 100 steps of time, the first value that of w = 0. */
+/* Tridiagonal quadratic, 16 stages, cut where PipeDream ends; every 100 steps of time, the first value that of w = 0.
+ */
 static const recorded recorded_local[] = {
 	{"PipeDream", 0, -8, 2.731246686598343,
 	 {471.16224860237656, 273.9050266456838, 104.06871789839873, 38.06538811055832, 22.44280958848432,

@@ -1,19 +1,22 @@
 /*
- * scaling.c - experiment 4: what more stages buy at a fixed simulated time, on logistic regression, with and without noise.
+ * scaling.c - experiment 4: what more stages buy at a fixed simulated time, on logistic regression, with and without
+ * noise.
  *
- * 2 to 128 stages, as published (--stages: fewer, or to 256). From 64 on the seeds are 32 / S of --seeds, but at least 3, since the
- * randomized method takes S updates of S stages each for one micro-batch; the table says how many.
+ * 2 to 128 stages, as published (--stages: fewer, or to 256). From 64 on the seeds are 32 / S of --seeds, but at least
+ * 3, since the randomized method takes S updates of S stages each for one micro-batch; the table says how many.
  *
- * n = 50 rows taken one by one, d = 512, l2 = 1e-4; 3180 steps of unit time for everybody. PipeDream; Randomized PipeDream with
- * delta = S^2 - S/2 and as many block updates; LocalSGD with R = S replicas and H = 5. The published figure adds normal noise of
- * deviation 0.5 to every coordinate of every block gradient, and shows one last value of one seed. Here: the mean of the last
- * fifth of the run, over several seeds, best step size each, with and without that noise; bands are one standard deviation over
- * seeds. The seed draws the noise and the randomized method's steps; the data are the same throughout.
+ * n = 50 rows taken one by one, d = 512, l2 = 1e-4; 3180 steps of unit time for everybody. PipeDream; Randomized
+ * PipeDream with delta = S^2 - S/2 and as many block updates; LocalSGD with R = S replicas and H = 5. The published
+ * figure adds normal noise of deviation 0.5 to every coordinate of every block gradient, and shows one last value of
+ * one seed. Here: the mean of the last fifth of the run, over several seeds, best step size each, with and without that
+ * noise; bands are one standard deviation over seeds. The seed draws the noise and the randomized method's steps; the
+ * data are the same throughout.
  *
- * The question is where LocalSGD's advantage comes from. Its model is the mean of S replicas, each with noise of its own, so that
- * a step of the mean has noise of deviation 0.5 / sqrt(S), where a step of PipeDream has all of it. A seventh line therefore
- * gives each replica noise of deviation 0.5 sqrt(S): then the mean's noise is PipeDream's. If averaging noise is what LocalSGD gains
- * by, it must lose its advantage both there and without noise; the words under the table say whether it does.
+ * The question is where LocalSGD's advantage comes from. Its model is the mean of S replicas, each with noise of its
+ * own, so that a step of the mean has noise of deviation 0.5 / sqrt(S), where a step of PipeDream has all of it. A
+ * seventh line therefore gives each replica noise of deviation 0.5 sqrt(S): then the mean's noise is PipeDream's. If
+ * averaging noise is what LocalSGD gains by, it must lose its advantage both there and without noise; the words under
+ * the table say whether it does.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -111,8 +114,8 @@ static spread over_seeds(task *t, int power, uint32_t n)
 	return (spread){sum, n > 1 ? sqrt(square / (n - 1)) : 0, power};
 }
 
-/* Step sizes are tried on two seeds from the largest likely one downwards, until two in a row are worse than the best; the
- * best and its neighbours get all seeds. Without noise only the randomized method depends on the seed. */
+/* Step sizes are tried on two seeds from the largest likely one downwards, until two in a row are worse than the best;
+ * the best and its neighbours get all seeds. Without noise only the randomized method depends on the seed. */
 static spread best_of(task *t, FILE *table)
 {
 	int high = t->c->method == LOCAL_SGD ? 1 : -3, low = -12, worse = 0;
@@ -134,11 +137,11 @@ static spread best_of(task *t, FILE *table)
 		got = over_seeds(t, power, all);
 		best = got.mean < best.mean ? got : best;
 	}
-	fprintf(table, "%g,%u,%s,%s,%u,%.9g,%.9g\n", t->noise, t->p.n_stages, t->c->in_table, power_text(best.power, text), all, best.mean,
-		best.deviation);
+	fprintf(table, "%g,%u,%s,%s,%u,%.9g,%.9g\n", t->noise, t->p.n_stages, t->c->in_table,
+		power_text(best.power, text), all, best.mean, best.deviation);
 	fflush(table);
-	printf("  noise %-7.4g S %-4u %-10s %-6s %.4e +- %.1e (%u seed%s)\n", t->noise, t->p.n_stages, t->c->in_table, text,
-	       best.mean, best.deviation, all, all == 1 ? "" : "s");
+	printf("  noise %-7.4g S %-4u %-10s %-6s %.4e +- %.1e (%u seed%s)\n", t->noise, t->p.n_stages, t->c->in_table,
+	       text, best.mean, best.deviation, all, all == 1 ? "" : "s");
 	fflush(stdout);
 	return best;
 }
@@ -160,7 +163,8 @@ static spread measure(const settings *s, FILE *table, const contest *c, uint16_t
 
 	snprintf(sets, sizeof(sets), "l2=1e-4 noise=%.17g", t.noise);
 	t.p = problem_open("logistic", sets, "generated",
-			   s->tiny ? "kind=classes rows=10 features=24" : "kind=classes rows=50 features=512", stages, 1, false);
+			   s->tiny ? "kind=classes rows=10 features=24" : "kind=classes rows=50 features=512", stages,
+			   1, false);
 	die_unless(mr_unit_greedy(stages, (t.time + 2 - 2u * stages) / 2, 0, &t.greedy), "a timeline");
 	die_unless(mr_unit_rounds(stages, micro_of_local(stages, t.time), stages, LOCAL, &t.rounds), "a timeline");
 	best = best_of(&t, table);
@@ -195,7 +199,8 @@ static void draw(const settings *s, const spread (*at)[N_CONTESTS], size_t n)
 }
 
 /* How many times LocalSGD's distance to the minimum goes into PipeDream's: the most over S. */
-static double most_ahead(const spread (*at)[N_CONTESTS], size_t n, int pipedream, int local, double f_star, uint32_t *stages)
+static double most_ahead(const spread (*at)[N_CONTESTS], size_t n, int pipedream, int local, double f_star,
+			 uint32_t *stages)
 {
 	double most = 0;
 
@@ -220,8 +225,10 @@ static void conclude(const spread (*at)[N_CONTESTS], size_t n, double f_star)
 	double quiet = most_ahead(at, n, PD_QUIET, LOCAL_QUIET, f_star, &s[1]);
 	double grown = most_ahead(at, n, PD_NOISY, LOCAL_GROWN, f_star, &s[2]);
 
-	printf("  f* %.6g. LocalSGD's f - f* is smaller than PipeDream's by a factor of at most %.2f (S = %u) with noise, %.2f (S = %u) without,\n"
-	       "  and %.2f (S = %u) where the mean of its replicas has as much noise as PipeDream\n", f_star, noisy, s[0], quiet, s[1], grown, s[2]);
+	printf("  f* %.6g. LocalSGD's f - f* is smaller than PipeDream's by a factor of at most %.2f (S = %u) with "
+	       "noise, %.2f (S = %u) without,\n"
+	       "  and %.2f (S = %u) where the mean of its replicas has as much noise as PipeDream\n",
+	       f_star, noisy, s[0], quiet, s[1], grown, s[2]);
 	if (noisy < AHEAD)
 		printf("  here LocalSGD has no advantage to explain\n");
 	else if (quiet < AHEAD && grown < AHEAD)
@@ -234,7 +241,8 @@ static void conclude(const spread (*at)[N_CONTESTS], size_t n, double f_star)
 static double minimum(const settings *s)
 {
 	problem p = problem_open("logistic", "l2=1e-4", "generated",
-				 s->tiny ? "kind=classes rows=10 features=24" : "kind=classes rows=50 features=512", 2, 1, true);
+				 s->tiny ? "kind=classes rows=10 features=24" : "kind=classes rows=50 features=512", 2,
+				 1, true);
 	double f_star = p.f_star;
 
 	problem_close(&p);

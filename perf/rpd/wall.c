@@ -60,9 +60,13 @@ static mr_plan *plan_of(const method *m)
 	mr_plan *plan;
 
 	die_unless(mr_schedule_get(m->system, &ops), m->name);
-	v = lm_values(ops->options, m->every ? (const char *const[][2]){{"every", m->every}, {"placement", m->placement}, {NULL, NULL}}
-					     : (const char *const[][2]){{NULL, NULL}});
-	die_unless(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = WORKERS, .n_micro = m->n_micro, .options = v}, &plan), m->name);
+	v = lm_values(ops->options,
+		      m->every
+			      ? (const char *const[][2]){{"every", m->every}, {"placement", m->placement}, {NULL, NULL}}
+			      : (const char *const[][2]){{NULL, NULL}});
+	die_unless(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = WORKERS, .n_micro = m->n_micro, .options = v},
+				    &plan),
+		   m->name);
 	die_unless(mr_plan_lower(plan, &(mr_lower_opts){.update_inside = true, .handoff_first = true}), m->name);
 	die_unless(mr_plan_check(plan), m->name);
 	mr_values_destroy(v);
@@ -122,9 +126,17 @@ static result run(const lm_model *model, const method *m, const settings *s)
 	mr_place_defaults(&params, WORKERS);
 	params.max_threads = 1;
 	die_unless(mr_place_init(&place, &topo, &params), "placing workers");
-	die_unless(mr_engine_create(&(mr_run_config){.graph = model->graph, .partition = &model->partition, .plan = plan,
-						     .kernels = model->kernels, .data = model->data, .optim = &o, .lr = &lr, .place = &place,
-						     .seed = 1, .samples = s->tiny ? 2 : 16, .spin_us = UINT32_MAX},
+	die_unless(mr_engine_create(&(mr_run_config){.graph = model->graph,
+						     .partition = &model->partition,
+						     .plan = plan,
+						     .kernels = model->kernels,
+						     .data = model->data,
+						     .optim = &o,
+						     .lr = &lr,
+						     .place = &place,
+						     .seed = 1,
+						     .samples = s->tiny ? 2 : 16,
+						     .spin_us = UINT32_MAX},
 				    60, &e),
 		   m->name);
 	train(e, m, s->tiny ? 0.01 : s->seconds, &r);
@@ -152,15 +164,18 @@ static void report(const settings *s, const result *r)
 
 	for (size_t i = 1; i < N_METHODS; i++)
 		common = r[i].seconds[r[i].n - 1] < common ? r[i].seconds[r[i].n - 1] : common;
-	fprintf(f, "method,minibatches_per_second,computed,averaged,waited,averages,microseconds_per_average,seconds,validation_loss\n");
+	fprintf(f, "method,minibatches_per_second,computed,averaged,waited,averages,microseconds_per_average,seconds,"
+		   "validation_loss\n");
 	for (size_t i = 0; i < N_METHODS; i++) {
 		double loss = loss_at(&r[i], common);
 
-		fprintf(f, "\"%s\",%.6g,%.4f,%.4f,%.4f,%u,%.4g,%.4g,%.9g\n", methods[i].name, r[i].rate, r[i].busy, r[i].average, r[i].waited,
-			r[i].n_averages, r[i].average_us, common, loss);
-		printf("  %-25s %8.1f minibatches/s: computed %4.1f %%, averaged %4.2f %% (%.0f us each), waited %4.1f %%; "
-		       "validation loss after %.1f s: %.4f\n", methods[i].name, r[i].rate, 100 * r[i].busy, 100 * r[i].average,
-		       r[i].average_us, 100 * r[i].waited, common, loss);
+		fprintf(f, "\"%s\",%.6g,%.4f,%.4f,%.4f,%u,%.4g,%.4g,%.9g\n", methods[i].name, r[i].rate, r[i].busy,
+			r[i].average, r[i].waited, r[i].n_averages, r[i].average_us, common, loss);
+		printf("  %-25s %8.1f minibatches/s: computed %4.1f %%, averaged %4.2f %% (%.0f us each), waited %4.1f "
+		       "%%; "
+		       "validation loss after %.1f s: %.4f\n",
+		       methods[i].name, r[i].rate, 100 * r[i].busy, 100 * r[i].average, r[i].average_us,
+		       100 * r[i].waited, common, loss);
 	}
 	table_close(f);
 }
@@ -169,8 +184,10 @@ void experiment_wall(const settings *s)
 {
 	lm_size size = {.stages = WORKERS, .blocks = s->tiny ? 2 : 4, .width = s->tiny ? 8 : 64, .heads = 4,
 			.context = s->tiny ? 8 : 32, .validation = "0.1"};
-	plot chart = {.title = "A character language model on two workers, step size 2^-3", .x_label = "seconds of training",
-		      .y_label = "validation loss", .high_only = true};
+	plot chart = {.title = "A character language model on two workers, step size 2^-3",
+		      .x_label = "seconds of training",
+		      .y_label = "validation loss",
+		      .high_only = true};
 	result r[N_METHODS];
 	lm_model m;
 	FILE *table;
@@ -188,7 +205,8 @@ void experiment_wall(const settings *s)
 
 		r[i] = run(&m, &methods[i], s);
 		for (size_t k = 0; k < r[i].n; k++)
-			fprintf(table, "\"%s\",%.6f,%zu,%.9g\n", methods[i].name, r[i].seconds[k], (k + 1) * PART, r[i].loss[k]);
+			fprintf(table, "\"%s\",%.6f,%zu,%.9g\n", methods[i].name, r[i].seconds[k], (k + 1) * PART,
+				r[i].loss[k]);
 		line = plot_add(&chart, methods[i].name, r[i].n);
 		memcpy(line->x, r[i].seconds, r[i].n * sizeof(double));
 		memcpy(line->y, r[i].loss, r[i].n * sizeof(double));

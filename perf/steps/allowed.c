@@ -60,8 +60,8 @@ static double of_micro(const mean *m)
 	return m->micro ? m->ns / (double)m->micro : 0;
 }
 
-/* @op of a micro-batch without its optimizer step; what that adds to an instruction goes to *@u. With nothing to compare, the
- * step stays inside. */
+/* @op of a micro-batch without its optimizer step; what that adds to an instruction goes to *@u. With nothing to
+ * compare, the step stays inside. */
 static double split(const durations *d, mr_op op, double *u)
 {
 	const mean *plain = &d->op[op][0], *with = &d->op[op][1];

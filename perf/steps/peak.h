@@ -23,8 +23,8 @@ typedef struct mr_peak {
 /** Measure once more, about 0.2 s. Errors: MR_ERESOURCE. */
 mr_status mr_peak_measure(const mr_topo *t, mr_peak *p) MR_MUST_USE;
 
-/** Median in GFLOP/s of one core alone; of MR_PEAK_CORES, or as many as there are, at once. Clocks drift by a fifth within
- * minutes, so the best would be of another moment than the steps' medians. At least one measurement. */
+/** Median in GFLOP/s of one core alone; of MR_PEAK_CORES, or as many as there are, at once. Clocks drift by a fifth
+ * within minutes, so the best would be of another moment than the steps' medians. At least one measurement. */
 double mr_peak_one(const mr_peak *p);
 double mr_peak_all(const mr_peak *p);
 

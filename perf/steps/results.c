@@ -213,7 +213,8 @@ mr_status mr_results_put(const mr_results *r, mr_json_writer *json)
 	for (size_t i = 0; i < r->n; i++)
 		dropped += r->all[i].dropped;
 	printf("  peak %.1f GFLOP/s of %d core%s at once, %.1f of one (%s); %zu bursts of no one placement dropped\n",
-	       mr_peak_all(&r->peak), r->peak.cores, r->peak.cores == 1 ? "" : "s", mr_peak_one(&r->peak), r->peak.isa, dropped);
+	       mr_peak_all(&r->peak), r->peak.cores, r->peak.cores == 1 ? "" : "s", mr_peak_one(&r->peak), r->peak.isa,
+	       dropped);
 	for (size_t i = 0; i < r->n; i++)
 		if (r->all[i].peer && r->rest.wall_s > 0) {
 			printf("  while one was timed, all others together used %.2f %% of a core\n",

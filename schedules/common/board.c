@@ -31,7 +31,8 @@ mr_status mr_board_create(const mr_plan *plan, mr_board_start *start, uint32_t b
 				last = start(b.n_workers, w, p);
 	n_slots = last + (MR_BOARD_BLOCK + 2ull) * b.n_micro + 2; /* two weight gradients a micro-batch may come last */
 	if (n_slots * b.n_workers > MAX_SLOTS)
-		return mr_fail(MR_ECONFIG, "%u micro-batches on %u workers are more than this order can be made for (%u slots)",
+		return mr_fail(MR_ECONFIG,
+			       "%u micro-batches on %u workers are more than this order can be made for (%u slots)",
 			       b.n_micro, b.n_workers, MAX_SLOTS);
 	b.n_slots = (uint32_t)n_slots;
 	b.at = malloc((size_t)b.n_workers * b.n_slots);

@@ -24,7 +24,8 @@ typedef struct mr_board {
 	uint16_t n_workers;
 	uint32_t n_micro;
 	uint32_t n_slots;
-	uint32_t back;  /* slots that a backward takes: 1, or 2 where its W follows at once (and stands in the second) */
+	uint32_t back;  /* slots that a backward takes: 1, or 2 where its W follows at once (and stands in the second)
+	                   */
 	uint8_t *at;    /* [D][n_slots] what stands there */
 	uint32_t *when; /* [D][MR_BOARD_PASSES][T] slot of each pass, the first of a backward's two */
 } mr_board;

@@ -8,7 +8,8 @@
 
 #include "base/status.h"
 
-/** Read @text, in micro-batches of a worker's share; INFINITY for none. Errors: MR_ECONFIG for less than 1 or no number. */
+/** Read @text, in micro-batches of a worker's share; INFINITY for none. Errors: MR_ECONFIG for less than 1 or no
+ * number. */
 mr_status mr_cap_read(const char *text, uint16_t n_workers, double *out) MR_MUST_USE;
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * dual.h - the eight steps of a worker between two streams of micro-batches, on which dualpipe and dualpipe_v are built.
+ * dual.h - the eight steps of a worker between two streams of micro-batches, on which dualpipe and dualpipe_v are
+ * built.
  *
  * Each worker hosts two legs. Leg 0 is a stage near the entry of one stream, leg 1 a stage near the end of another
- * (dualpipe: the opposite pipe) or of the same one after its turn (dualpipe_v). With R workers behind it up to where the
- * streams turn or meet, worker w = D - 1 - R of D does, for T micro-batches a leg:
+ * (dualpipe: the opposite pipe) or of the same one after its turn (dualpipe_v). With R workers behind it up to where
+ * the streams turn or meet, worker w = D - 1 - R of D does, for T micro-batches a leg:
  *
  *	1  2 R times            F0
  *	2  w + 1 times          F0 F1

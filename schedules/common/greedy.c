@@ -102,7 +102,8 @@ static double next_moment(const mr_clock *c)
 	return t;
 }
 
-mr_status mr_greedy_run(const mr_stage_cost *cost, uint16_t n_stages, uint32_t in_flight, uint32_t n_micro, mr_greedy *out)
+mr_status mr_greedy_run(const mr_stage_cost *cost, uint16_t n_stages, uint32_t in_flight, uint32_t n_micro,
+			mr_greedy *out)
 {
 	mr_greedy_stage *stage = calloc(n_stages, sizeof(*stage));
 	double *there = malloc(2 * (size_t)n_stages * n_micro * sizeof(*there));
@@ -145,8 +146,8 @@ static uint32_t run_ahead(const mr_greedy *g, uint16_t s, uint32_t at)
 	return n[MR_OP_F] - n[MR_OP_B];
 }
 
-/* The first version of stage @s from which on each has its F right before its B, and that F's own B reads what it would read had
- * the stage been regular from the start. Looks at B(0) .. B(@end - 1). */
+/* The first version of stage @s from which on each has its F right before its B, and that F's own B reads what it would
+ * read had the stage been regular from the start. Looks at B(0) .. B(@end - 1). */
 static uint32_t steady_at(const mr_greedy *g, uint16_t s, uint32_t end)
 {
 	const uint8_t *op = g->op + 2 * (size_t)g->n_micro * s;

@@ -14,7 +14,8 @@ mr_status mr_lagged_emit(const mr_sched_args *args, const char *name, uint32_t r
 	plan->contract.clip = mr_looped_validates(args);
 	plan->contract.flush = plan->contract.clip ? MR_FLUSH_VALIDATED : flush;
 	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
-		st = mr_looped_emit_split(plan, w, args->n_micro, reach * (plan->n_workers - w) - (reach - 1), reach * w);
+		st = mr_looped_emit_split(plan, w, args->n_micro, reach * (plan->n_workers - w) - (reach - 1),
+					  reach * w);
 	return mr_sched_finish(plan, st, out);
 }
 

@@ -1,8 +1,8 @@
 /*
  * layout.h - stages that are replicated on several workers: which stage has which.
  *
- * Stage s has the workers that follow those of stage s - 1, as many as the option `replicas` says. P, the least common multiple
- * of all these numbers, is the number of pipes: pipe p meets replica p mod r of a stage of r replicas.
+ * Stage s has the workers that follow those of stage s - 1, as many as the option `replicas` says. P, the least common
+ * multiple of all these numbers, is the number of pipes: pipe p meets replica p mod r of a stage of r replicas.
  */
 #ifndef MR_SCHEDULES_LAYOUT_H
 #define MR_SCHEDULES_LAYOUT_H

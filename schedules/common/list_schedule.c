@@ -41,8 +41,10 @@ typedef struct state {
 	uint32_t *first_micro; /* [P + 1] ... from here */
 	double *end[2];        /* [S][T] of F, and of B or I */
 	double *free_at;       /* [D] */
-	double *next;          /* [n_leaves] when the worker's next instruction can begin as far as is known; INFINITY: none is */
-	uint16_t *soonest;     /* [2 n_leaves] a tournament: node i has the better of 2i and 2i + 1, worker w is leaf n_leaves + w */
+	double *next;          /* [n_leaves] when the worker's next instruction can begin as far as is known; INFINITY:
+	                          none is */
+	uint16_t *soonest;     /* [2 n_leaves] a tournament: node i has the better of 2i and 2i + 1, worker w is leaf
+	                          n_leaves + w */
 	uint32_t n_leaves;     /* a power of two, at least D */
 	uint32_t *kept;        /* [D] activations */
 	mr_list_order *order;
@@ -56,7 +58,8 @@ static double *end_of(const state *s, enum kind kind, uint16_t stage, uint32_t m
 	return &s->end[kind][(size_t)stage * s->job->n_micro + micro];
 }
 
-/* When what place @from made of @kind for the @k-th micro-batch @m has arrived at @to; INFINITY while it is not made. */
+/* When what place @from made of @kind for the @k-th micro-batch @m has arrived at @to; INFINITY while it is not made.
+ */
 static double arrival(const state *s, enum kind kind, uint32_t from, const place *to, uint32_t k, uint32_t m)
 {
 	const place *p = &s->places[from];
@@ -175,7 +178,9 @@ static bool choose(const state *s, uint16_t worker, uint32_t *place_at, enum kin
 static void take(state *s, uint16_t worker, uint32_t at, enum kind kind)
 {
 	place *p = &s->places[at];
-	uint32_t micro = p->next[kind].micro, other = kind == FORWARD ? p->after : kind == BACKWARD ? p->before : NOWHERE;
+	uint32_t micro = p->next[kind].micro, other = kind == FORWARD    ? p->after
+						      : kind == BACKWARD ? p->before
+									 : NOWHERE;
 	double begin = s->next[worker], end = begin + cost_of(s, p->stage, kind);
 
 	s->order->at[s->order->first[worker] + s->n_steps[worker]++] =
@@ -198,8 +203,8 @@ static void take(state *s, uint16_t worker, uint32_t at, enum kind kind)
 }
 
 /*
- * The worker that can begin soonest goes first: nothing that is begun later can bring anybody an input before that. So each
- * decision sees all that is ready at its time.
+ * The worker that can begin soonest goes first: nothing that is begun later can bring anybody an input before that. So
+ * each decision sees all that is ready at its time.
  */
 static void run(state *s)
 {
@@ -244,15 +249,16 @@ uint32_t mr_list_job_floor(const mr_list_job *job, uint16_t worker)
 static mr_status check(const mr_list_job *job)
 {
 	if (!job->n_workers || !job->n_stages || !job->n_pipes || !job->n_micro)
-		return mr_fail(MR_EINVAL, "a schedule of %u workers, %u stages, %u pipes and %u micro-batches", job->n_workers,
-			       job->n_stages, job->n_pipes, job->n_micro);
+		return mr_fail(MR_EINVAL, "a schedule of %u workers, %u stages, %u pipes and %u micro-batches",
+			       job->n_workers, job->n_stages, job->n_pipes, job->n_micro);
 	for (size_t i = 0; i < (size_t)job->n_pipes * job->n_stages; i++)
 		if (job->worker_of[i] >= job->n_workers)
 			return mr_fail(MR_EINVAL, "stage %zu of pipe %zu lies on worker %u of %u", i % job->n_stages,
 				       i / job->n_stages, job->worker_of[i], job->n_workers);
 	for (uint32_t m = 0; job->pipe_of && m < job->n_micro; m++)
 		if (job->pipe_of[m] >= job->n_pipes)
-			return mr_fail(MR_EINVAL, "micro-batch %u goes through pipe %u of %u", m, job->pipe_of[m], job->n_pipes);
+			return mr_fail(MR_EINVAL, "micro-batch %u goes through pipe %u of %u", m, job->pipe_of[m],
+				       job->n_pipes);
 	for (uint16_t s = 0; s < job->n_stages; s++) {
 		const mr_stage_cost *c = &job->cost[s];
 
@@ -261,7 +267,9 @@ static mr_status check(const mr_list_job *job)
 	}
 	for (uint16_t w = 0; job->cap && w < job->n_workers; w++)
 		if (job->cap[w] < mr_list_job_floor(job, w))
-			return mr_fail(MR_ECONFIG, "worker %u needs room for at least %u activations, one of each of its stages, and may keep %u",
+			return mr_fail(MR_ECONFIG,
+				       "worker %u needs room for at least %u activations, one of each of its stages, "
+				       "and may keep %u",
 				       w, mr_list_job_floor(job, w), job->cap[w]);
 	return MR_OK;
 }

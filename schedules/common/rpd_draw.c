@@ -45,8 +45,8 @@ mr_status mr_rpd_draw(const mr_rpd_params *p, mr_aged **out)
 
 	*out = NULL;
 	if (!p->n_stages || !p->n_steps || !p->n_batches)
-		return mr_fail(MR_EINVAL, "steps need stages, a number and minibatches, got %u, %u and %u", p->n_stages, p->n_steps,
-			       p->n_batches);
+		return mr_fail(MR_EINVAL, "steps need stages, a number and minibatches, got %u, %u and %u", p->n_stages,
+			       p->n_steps, p->n_batches);
 	n_all = p->n_all ? p->n_all : p->first + p->n_steps;
 	n_micro = n_all / p->n_stages + (n_all % p->n_stages > 0);
 	MR_TRY(mr_aged_create(p->n_stages, p->n_steps, out));

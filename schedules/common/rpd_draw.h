@@ -1,8 +1,8 @@
 /*
  * rpd_draw.h - the steps of Randomized PipeDream, drawn: which block, which minibatch, how old each read.
  *
- * Everything is a pure function of the parameters and the seed, step by step: any part of a run can be drawn by itself. Step k reads
- * block j at min(delay, k) updates of age (ir/aged.h).
+ * Everything is a pure function of the parameters and the seed, step by step: any part of a run can be drawn by itself.
+ * Step k reads block j at min(delay, k) updates of age (ir/aged.h).
  */
 #ifndef MR_SCHEDULES_RPD_DRAW_H
 #define MR_SCHEDULES_RPD_DRAW_H

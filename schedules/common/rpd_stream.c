@@ -20,7 +20,8 @@ static void copy_step(const mr_aged *from, uint32_t i, mr_aged *a, uint32_t to)
 {
 	a->stage[to] = from->stage[i];
 	a->batch[to] = from->batch[i];
-	memcpy(a->delay + (size_t)to * a->n_stages, from->delay + (size_t)i * a->n_stages, a->n_stages * sizeof(*a->delay));
+	memcpy(a->delay + (size_t)to * a->n_stages, from->delay + (size_t)i * a->n_stages,
+	       a->n_stages * sizeof(*a->delay));
 }
 
 /* Where the search for step @first may begin: *@kept steps are left of the first *@drawn. */
@@ -37,7 +38,8 @@ static void find_start(const mr_rpd_stream *s, uint64_t first, uint64_t *kept, u
 }
 
 /* What is left of the block that begins with @drawn, whose first step would be the run's *@kept-th. */
-static mr_status sieve(const mr_rpd_stream *s, uint64_t drawn, uint64_t first, mr_aged *out, uint64_t *place, uint64_t *kept)
+static mr_status sieve(const mr_rpd_stream *s, uint64_t drawn, uint64_t first, mr_aged *out, uint64_t *place,
+		       uint64_t *kept)
 {
 	mr_rpd_params p = s->p;
 	mr_aged *block;
@@ -66,7 +68,9 @@ static mr_status left_over(mr_rpd_stream *s, uint64_t first, mr_aged *out)
 	find_start(s, first, &kept, &drawn);
 	for (; st == MR_OK && kept < end; drawn += BLOCK) {
 		if (drawn / HOPELESS > end || (s->p.n_all && drawn >= s->p.n_all))
-			st = mr_fail(MR_ECONFIG, "ringmaster: of %llu steps drawn only %llu read nothing of %u steps ago or more: take a larger one, or a smaller delta",
+			st = mr_fail(MR_ECONFIG,
+				     "ringmaster: of %llu steps drawn only %llu read nothing of %u steps ago or more: "
+				     "take a larger one, or a smaller delta",
 				     (unsigned long long)drawn, (unsigned long long)kept, s->limit);
 		else
 			st = sieve(s, drawn, first, out, place, &kept);
@@ -124,7 +128,8 @@ uint64_t mr_rpd_stream_hash(const mr_rpd_stream *s)
 {
 	const mr_rpd_params *p = &s->p;
 	const mr_aged *r = s->record;
-	uint64_t said[] = {p->n_stages, p->n_batches, p->stage, p->batch, p->delays, p->delta, p->seed, s->limit, p->n_all};
+	uint64_t said[] = {p->n_stages, p->n_batches, p->stage, p->batch, p->delays,
+			   p->delta,    p->seed,      s->limit, p->n_all};
 	uint64_t h;
 
 	if (!r)

@@ -1,9 +1,9 @@
 /*
  * rpd_stream.h - the steps of a whole run of Randomized PipeDream, any part of it at any time: drawn, or recorded.
  *
- * With Ringmaster's limit, steps that read something so old are left out, and those behind them move up. Where step n of what is
- * left lies among those drawn follows from all before it alone: a part behind the last one goes on from there, another one counts
- * from the start again. No memory grows with the length of the run.
+ * With Ringmaster's limit, steps that read something so old are left out, and those behind them move up. Where step n
+ * of what is left lies among those drawn follows from all before it alone: a part behind the last one goes on from
+ * there, another one counts from the start again. No memory grows with the length of the run.
  */
 #ifndef MR_SCHEDULES_RPD_STREAM_H
 #define MR_SCHEDULES_RPD_STREAM_H
@@ -21,8 +21,8 @@ typedef struct mr_rpd_stream {
 
 void mr_rpd_stream_fini(mr_rpd_stream *s); /* zeroed is fine */
 
-/** Steps @first to @first + @n - 1 into *@out, which the caller destroys; a record must have them. Errors: MR_ECONFIG Ringmaster leaves
- * next to nothing; MR_EINVAL, MR_ERESOURCE. */
+/** Steps @first to @first + @n - 1 into *@out, which the caller destroys; a record must have them. Errors: MR_ECONFIG
+ * Ringmaster leaves next to nothing; MR_EINVAL, MR_ERESOURCE. */
 mr_status mr_rpd_stream_part(mr_rpd_stream *s, uint64_t first, uint32_t n, mr_aged **out) MR_MUST_USE;
 
 /** The oldest that a read of any step can be, in steps. */

@@ -1,5 +1,6 @@
 /*
- * search_candidate.h - one candidate of `search`: where the stages lie, whether backwards are split, and what is urgent.
+ * search_candidate.h - one candidate of `search`: where the stages lie, whether backwards are split, and what is
+ * urgent.
  *
  * A candidate is input of the list scheduler (list_schedule.h), which makes an order of it. Every instruction has a
  * key; the one with the lowest goes first. Keys are drawn as a plane over kind, micro-batch and stage with noise on

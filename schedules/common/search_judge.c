@@ -13,7 +13,8 @@
 
 mr_status mr_search_judge_init(mr_search_judge *j, const mr_sched_args *args)
 {
-	const char *objective = mr_values_string(args->options, "objective"), *cap = mr_values_string(args->options, "cap");
+	const char *objective = mr_values_string(args->options, "objective"),
+		   *cap = mr_values_string(args->options, "cap");
 
 	*j = (mr_search_judge){.args = args, .own_costs = *mr_values_string(args->options, "costs")};
 	j->objective = !strcmp(objective, "step")     ? MR_SEARCH_STEP

@@ -61,7 +61,8 @@ mr_status mr_slots_emit(mr_slots *s)
 		const mr_slot_entry *e = &s->at[i];
 
 		if (i > 0 && clash(e - 1, e))
-			return mr_fail(MR_EINVAL, "worker %u, slot %" PRIu64 ": %s m%u s%u p%u stands where %s m%u s%u p%u is",
+			return mr_fail(MR_EINVAL,
+				       "worker %u, slot %" PRIu64 ": %s m%u s%u p%u stands where %s m%u s%u p%u is",
 				       e->worker, e->slot, mr_op_name((mr_op)e->op), e->micro, e->stage, e->pipe,
 				       mr_op_name((mr_op)e[-1].op), e[-1].micro, e[-1].stage, e[-1].pipe);
 		MR_TRY(mr_sched_emit(s->plan, e->worker, MR_BODY, (mr_op)e->op, e->micro, e->stage, e->pipe));

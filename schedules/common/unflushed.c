@@ -10,7 +10,8 @@ static mr_status fill_sync(mr_plan *plan, uint16_t w, uint32_t in_flight, uint32
 	uint32_t need = plan->contract.need;
 
 	for (uint32_t c = 0; c < n_commits; c++)
-		MR_TRY(mr_straight_emit_1f1b(plan, w, MR_PROLOGUE, mr_unflushed_ahead(in_flight, w), c * need, need, recompute));
+		MR_TRY(mr_straight_emit_1f1b(plan, w, MR_PROLOGUE, mr_unflushed_ahead(in_flight, w), c * need, need,
+					     recompute));
 	return MR_OK;
 }
 
@@ -45,23 +46,25 @@ static mr_status fill_finite(mr_plan *plan, uint32_t in_flight, uint32_t n_micro
 	sync = sync < plan->commits ? sync : plan->commits;
 	for (uint16_t w = 0; w < plan->n_workers; w++) {
 		MR_TRY(fill_sync(plan, w, in_flight, sync, recompute));
-		MR_TRY(mr_straight_emit_1f1b(plan, w, MR_PROLOGUE, mr_unflushed_ahead(in_flight, w), sync * need, n_micro - sync * need,
-					     recompute));
+		MR_TRY(mr_straight_emit_1f1b(plan, w, MR_PROLOGUE, mr_unflushed_ahead(in_flight, w), sync * need,
+					     n_micro - sync * need, recompute));
 	}
 	return MR_OK;
 }
 
-mr_status mr_unflushed_emit(const mr_sched_args *args, const char *name, uint32_t in_flight, const mr_contract *contract,
-			    uint64_t n_micro, bool recompute, mr_plan **out)
+mr_status mr_unflushed_emit(const mr_sched_args *args, const char *name, uint32_t in_flight,
+			    const mr_contract *contract, uint64_t n_micro, bool recompute, mr_plan **out)
 {
-	uint64_t sync = (uint64_t)contract->sync_steps * contract->need; /* micro-batches in a worker's lists: of the start, all */
+	/* micro-batches in a worker's lists: of the start, all */
+	uint64_t sync = (uint64_t)contract->sync_steps * contract->need;
 	uint64_t each = args->finite ? n_micro : sync + in_flight + contract->need;
 	mr_plan *plan;
 	mr_status st;
 
 	MR_TRY(mr_straight_create(args, name, each < UINT32_MAX ? (uint32_t)each : UINT32_MAX, &plan));
 	plan->contract = *contract;
-	st = args->finite ? fill_finite(plan, in_flight, (uint32_t)n_micro, recompute) : fill_endless(plan, in_flight, recompute);
+	st = args->finite ? fill_finite(plan, in_flight, (uint32_t)n_micro, recompute)
+			  : fill_endless(plan, in_flight, recompute);
 	return mr_sched_finish(plan, st, out);
 }
 

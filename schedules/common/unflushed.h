@@ -1,9 +1,9 @@
 /*
  * unflushed.h - what the asynchronous systems in static 1F1B order share: a straight pipeline that never drains.
  *
- * Stage k runs ahead(k) = max(0, in_flight - 1 - k) forwards before its first backward, then a forward and the oldest backward
- * in turn: so stage k holds at most ahead(k) + 1 micro-batches, stage 0 in_flight. The systems differ in what they read and in
- * how many micro-batches a commit sums, which is their contract's business.
+ * Stage k runs ahead(k) = max(0, in_flight - 1 - k) forwards before its first backward, then a forward and the oldest
+ * backward in turn: so stage k holds at most ahead(k) + 1 micro-batches, stage 0 in_flight. The systems differ in what
+ * they read and in how many micro-batches a commit sums, which is their contract's business.
  */
 #ifndef MR_SCHEDULES_UNFLUSHED_H
 #define MR_SCHEDULES_UNFLUSHED_H
@@ -16,13 +16,14 @@ static inline uint32_t mr_unflushed_ahead(uint32_t in_flight, uint32_t stage)
 }
 
 /**
- * The plan called @name with stage s on worker s and @in_flight (at least 1) micro-batches under way. @contract->need is a
- * commit. Endless: the prologue is the run-ahead, the body `need` times a forward and a backward. With args->finite, @n_micro
- * micro-batches (a multiple of `need`) and their drain, all in the prologue. @recompute: an R right before each B, where the stage
- * runs ahead. With @contract->sync_steps so many commits come first, each drained before the next. Errors: MR_ECONFIG for more than a plan may hold.
+ * The plan called @name with stage s on worker s and @in_flight (at least 1) micro-batches under way. @contract->need
+ * is a commit. Endless: the prologue is the run-ahead, the body `need` times a forward and a backward. With
+ * args->finite, @n_micro micro-batches (a multiple of `need`) and their drain, all in the prologue. @recompute: an R
+ * right before each B, where the stage runs ahead. With @contract->sync_steps so many commits come first, each drained
+ * before the next. Errors: MR_ECONFIG for more than a plan may hold.
  */
-mr_status mr_unflushed_emit(const mr_sched_args *args, const char *name, uint32_t in_flight, const mr_contract *contract,
-			    uint64_t n_micro, bool recompute, mr_plan **out) MR_MUST_USE;
+mr_status mr_unflushed_emit(const mr_sched_args *args, const char *name, uint32_t in_flight,
+			    const mr_contract *contract, uint64_t n_micro, bool recompute, mr_plan **out) MR_MUST_USE;
 
 /* How many commits a pass of stage @s of @n_stages aims ahead (or, less than 0, back). */
 typedef int32_t mr_unflushed_horizon(uint16_t n_stages, uint16_t s);

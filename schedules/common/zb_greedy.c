@@ -123,7 +123,8 @@ static void warm_up(zb_run *r)
 static bool holds_back(const zb_run *r, uint16_t w)
 {
 	const zb_worker *at = &r->at[w];
-	double comes = at[1].clock + cost_of(r, (uint16_t)(w + 1), F) + cost_of(r, (uint16_t)(w + 1), I) + r->p->cost[w + 1].c;
+	double comes =
+		at[1].clock + cost_of(r, (uint16_t)(w + 1), F) + cost_of(r, (uint16_t)(w + 1), I) + r->p->cost[w + 1].c;
 	double held = at->held + takes[F], room = 0;
 
 	if (at->clock >= comes)
@@ -157,7 +158,8 @@ static void round_of(zb_run *r)
 		if (!r->at[w].more)
 			continue;
 		while (r->at[w].held + takes[F] > r->p->cap)
-			put(r, w, W); /* there is one: with all done the worker holds less than one forward more than it may */
+			put(r, w, W); /* there is one: with all done the worker holds less than one forward more than it
+			                 may */
 		fill(r, w, ready(r, w, F));
 		put(r, w, F);
 		r->at[w].more = 0;
@@ -224,7 +226,8 @@ mr_status mr_zb_greedy(const mr_zb_problem *p, mr_zb_order *out)
 	} else {
 		free(out->op);
 		out->op = NULL;
-		st = mr_fail(MR_ERESOURCE, "no memory to order %u micro-batches on %u workers", p->n_micro, p->n_workers);
+		st = mr_fail(MR_ERESOURCE, "no memory to order %u micro-batches on %u workers", p->n_micro,
+			     p->n_workers);
 	}
 	free(r.at);
 	free(r.end[F]);

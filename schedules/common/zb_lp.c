@@ -18,10 +18,12 @@
  *	own_     2 D T           so for I after F, and W after I, of one micro-batch
  *	down_    (D - 1) T       so for F after F of the worker before, with the hand-over
  *	up_      (D - 1) T       so for I after I of the worker behind
- *	first_, second_          3 D T (T - 1) / 2 each: the one end is at least its cost after the other, if p says so; else the
- *	                         row is lifted by more than a span, so that it says nothing
- *	hold_    each a + 1 > cap  at F a the worker holds the a + 1 forwards so far, less one half for each I and W before it
- *	span_    3 D T           R is at least the time from the beginning of F 0 to any end, and all work that comes behind it
+ *	first_, second_          3 D T (T - 1) / 2 each: the one end is at least its cost after the other, if p says so;
+ *	                         else the row is lifted by more than a span, so that it says nothing
+ *	hold_    each a + 1 > cap  at F a the worker holds the a + 1 forwards so far, less one half for each I and W
+ *	         before it
+ *	span_    3 D T           R is at least the time from the beginning of F 0 to any end, and all work that comes
+ *	         behind it
  *
  * The rows of span_ for ends before the last are implied where p is 0 or 1; they tighten what a solver knows before
  * that. Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, appendix on the ILP.
@@ -69,7 +71,8 @@ static void term(lp *l, double factor, const char *name)
 	if (fabs(factor) == 1)
 		mr_strbuf_printf(l->out, " %c %s", factor < 0 ? '-' : '+', name);
 	else
-		mr_strbuf_printf(l->out, " %c %s %s", factor < 0 ? '-' : '+', mr_double_text(fabs(factor), number), name);
+		mr_strbuf_printf(l->out, " %c %s %s", factor < 0 ? '-' : '+', mr_double_text(fabs(factor), number),
+				 name);
 }
 
 static void term_end(lp *l, double factor, uint16_t w, node x)
@@ -84,7 +87,8 @@ static void term_order(lp *l, double factor, uint16_t w, node first, node second
 {
 	char name[64];
 
-	snprintf(name, sizeof(name), "p_%c%u%c%u_w%u", letter[first.kind], first.micro, letter[second.kind], second.micro, w);
+	snprintf(name, sizeof(name), "p_%c%u%c%u_w%u", letter[first.kind], first.micro, letter[second.kind],
+		 second.micro, w);
 	term(l, factor, name);
 }
 
@@ -131,7 +135,8 @@ static void put_pair(lp *l, uint16_t w, node x, node y, double lift)
 
 	for (unsigned k = 0; k < 2; k++) {
 		l->line = l->out->len;
-		mr_strbuf_printf(l->out, " %s_%c%u%c%u_w%u:", what[k], letter[x.kind], x.micro, letter[y.kind], y.micro, w);
+		mr_strbuf_printf(l->out, " %s_%c%u%c%u_w%u:", what[k], letter[x.kind], x.micro, letter[y.kind], y.micro,
+				 w);
 		term_end(l, 1, w, k ? x : y);
 		term_end(l, -1, w, k ? y : x);
 		term_order(l, k ? lift : -lift, w, x, y);
@@ -223,11 +228,12 @@ mr_status mr_zb_lp(const mr_zb_problem *p, double span, mr_strbuf *out)
 
 	if (pairs > MAX_PAIRS)
 		return mr_fail(MR_ECONFIG,
-			       "a linear program for %u workers and %u micro-batches has %.0f binary variables, more than any solver "
+			       "a linear program for %u workers and %u micro-batches has %.0f binary variables, more "
+			       "than any solver "
 			       "finishes (%.0f)",
 			       p->n_workers, p->n_micro, pairs, MAX_PAIRS);
-	mr_strbuf_printf(out, "\\ order of %u micro-batches on %u workers; the search reaches R = %s\n", p->n_micro, p->n_workers,
-			 mr_double_text(span, number));
+	mr_strbuf_printf(out, "\\ order of %u micro-batches on %u workers; the search reaches R = %s\n", p->n_micro,
+			 p->n_workers, mr_double_text(span, number));
 	mr_strbuf_append(out, "Minimize\n obj: R\nSubject To\n");
 	put_rows(&l, span);
 	mr_strbuf_printf(out, "Bounds\n R <= %s\n", mr_double_text(span, number));
@@ -237,5 +243,6 @@ mr_status mr_zb_lp(const mr_zb_problem *p, double span, mr_strbuf *out)
 	for (uint16_t w = 0; w < p->n_workers; w++)
 		each_pair(&l, w, declare_pair, 0);
 	mr_strbuf_append(out, "End\n");
-	return out->failed ? mr_fail(MR_ERESOURCE, "no memory for a linear program of %.0f binary variables", pairs) : MR_OK;
+	return out->failed ? mr_fail(MR_ERESOURCE, "no memory for a linear program of %.0f binary variables", pairs)
+			   : MR_OK;
 }

@@ -19,7 +19,8 @@ typedef struct v_worker {
 typedef struct v_run {
 	const mr_plan *plan;
 	mr_stage_cost cost;
-	bool w_before_f;    /* do a weight gradient before a forward that comes late by more than the worker can spare */
+	bool w_before_f;    /* do a weight gradient before a forward that comes late by more than the worker can spare
+	                       */
 	bool w_before_i;    /* likewise before I of leg 1; before I of leg 0 it is always done */
 	double longest;     /* bubble of any worker */
 	double most_allowed;
@@ -103,7 +104,8 @@ static mr_vee_step next_w(const v_run *r, uint16_t w)
 	return (mr_vee_step)r->w_order[(size_t)w * 2 * r->plan->n_micro + n[MR_VEE_W0] + n[MR_VEE_W1]];
 }
 
-/* Weight gradients that end before @s can begin; if @overrun, one that does not where the wait cannot be spared. Then @s. */
+/* Weight gradients that end before @s can begin; if @overrun, one that does not where the wait cannot be spared. Then
+ * @s. */
 static void fill_and_put(v_run *r, uint16_t w, mr_vee_step s, bool overrun)
 {
 	const v_worker *at = &r->at[w];
@@ -179,7 +181,8 @@ static void round_of_f(v_run *r)
 		bool leg_1 = at->n[MR_VEE_F1] < at->n[MR_VEE_F0] && has_input(r, w, MR_VEE_F1);
 		mr_vee_step s = leg_1 ? MR_VEE_F1 : MR_VEE_F0;
 
-		if (at->n[MR_VEE_F1] == r->plan->n_micro || (!leg_1 && (at->n[s] == r->plan->n_micro || !has_input(r, w, s))))
+		if (at->n[MR_VEE_F1] == r->plan->n_micro ||
+		    (!leg_1 && (at->n[s] == r->plan->n_micro || !has_input(r, w, s))))
 			continue;
 		while (at->held + 1 > 2.0 * r->plan->n_workers)
 			put(r, w, next_w(r, w));
@@ -252,7 +255,8 @@ mr_status mr_zb_v_greedy(const mr_plan *plan, mr_stage_cost cost, uint8_t **out)
 	} else {
 		free(*out);
 		*out = NULL;
-		st = mr_fail(MR_ERESOURCE, "no memory to order %u micro-batches on %u workers", plan->n_micro, plan->n_workers);
+		st = mr_fail(MR_ERESOURCE, "no memory to order %u micro-batches on %u workers", plan->n_micro,
+			     plan->n_workers);
 	}
 	free(r.at);
 	free(r.end);

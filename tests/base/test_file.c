@@ -12,8 +12,8 @@
 
 static char dir[64], path[96];
 
-/* What mr_file_replace asks the kernel to make durable is noted here on its way: f a file of @whole bytes, d a folder, capitals
- * where @path is already the new file by then; ? anything else. */
+/* What mr_file_replace asks the kernel to make durable is noted here on its way: f a file of @whole bytes, d a folder,
+ * capitals where @path is already the new file by then; ? anything else. */
 static char syncs[8];
 static off_t whole;
 
@@ -142,7 +142,8 @@ static void test_replace_without_directory_part(void)
 	remove_dir();
 }
 
-/* All of the file before its name, and the name before the caller goes on: else a power cut leaves an empty file, or the old one. */
+/* All of the file before its name, and the name before the caller goes on: else a power cut leaves an empty file, or
+ * the old one. */
 static void test_replace_is_durable(void)
 {
 	make_dir();

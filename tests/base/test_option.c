@@ -119,13 +119,19 @@ static void test_sentences(void)
 
 static void test_text_numbers(void)
 {
-	static const char *const bad_ints[] = {"",     " ", "1.5", "1e-2", "0x", "4 5", "1e3k", "k", "10K", "10kk", "10 k", "0x10k", "1.5555k", "1e999",
-						"4LLL", "L", "4,",  "9223372036854775808", "-0x10", "0xg", "0x8000000000000000"};
+	static const char *const bad_ints[] = {"",        " ",     "1.5",
+					       "1e-2",    "0x",    "4 5",
+					       "1e3k",    "k",     "10K",
+					       "10kk",    "10 k",  "0x10k",
+					       "1.5555k", "1e999", "4LLL",
+					       "L",       "4,",    "9223372036854775808",
+					       "-0x10",   "0xg",   "0x8000000000000000"};
 	static const char *const bad_floats[] = {"", "1,5", "0x1p3", "inf", "nan", "1e999", "1 2", "abc", "-", "1e"};
 	static const struct {
 		const char *text;
 		int64_t value;
-	} wholes[] = {{"1e3", 1000}, {"10k", 10000}, {"2.3k", 2300}, {"5M", 5000000}, {" 1.5G ", 1500000000}, {"2.0", 2}, {"0.001e4", 10}};
+	} wholes[] = {{"1e3", 1000},          {"10k", 10000}, {"2.3k", 2300}, {"5M", 5000000},
+		      {" 1.5G ", 1500000000}, {"2.0", 2},     {"0.001e4", 10}};
 	mr_values *v = fresh();
 
 	MR_CHECK_OK(mr_values_set_text(v, "offset", " -12 "));
@@ -282,7 +288,8 @@ static void test_needs(void)
 	MR_CHECK_OK(mr_values_create(linked, &v));
 	MR_CHECK_OK(mr_values_check_needs(v, needs));
 	MR_CHECK_OK(mr_values_set_int(v, "seed", 2));
-	MR_CHECK_FAIL(mr_values_check_needs(v, needs), MR_ECONFIG, "seed: has no effect with order = static; it is for order = greedy/random");
+	MR_CHECK_FAIL(mr_values_check_needs(v, needs), MR_ECONFIG,
+		      "seed: has no effect with order = static; it is for order = greedy/random");
 	MR_CHECK_OK(mr_values_set_string(v, "order", "random"));
 	MR_CHECK_OK(mr_values_check_needs(v, needs));
 	MR_CHECK_OK(mr_values_set_string(v, "file", "x.txt"));
@@ -291,7 +298,8 @@ static void test_needs(void)
 	MR_CHECK_OK(mr_values_set_bool(v, "on", false));
 	MR_CHECK_OK(mr_values_check_needs(v, needs));
 	MR_CHECK_OK(mr_values_set_float(v, "rate", 2));
-	MR_CHECK_FAIL(mr_values_check_needs(v, needs), MR_ECONFIG, "rate: has no effect with on = false; it is for on = true");
+	MR_CHECK_FAIL(mr_values_check_needs(v, needs), MR_ECONFIG,
+		      "rate: has no effect with on = false; it is for on = true");
 	mr_values_destroy(v);
 }
 

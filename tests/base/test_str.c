@@ -81,7 +81,8 @@ static void test_nearest(void)
 	CU_ASSERT_PTR_NULL(mr_nearest("momentum", names, 5));
 	CU_ASSERT_PTR_NULL(mr_nearest("xyz", names, 5));
 	CU_ASSERT_PTR_NULL(mr_nearest("layers", names, 0));
-	CU_ASSERT_PTR_NULL(mr_nearest("gpt", (const char *const[]){"rpd"}, 1)); /* of short names most letters must be right */
+	/* of short names most letters must be right */
+	CU_ASSERT_PTR_NULL(mr_nearest("gpt", (const char *const[]){"rpd"}, 1));
 	CU_ASSERT_STRING_EQUAL(mr_nearest("rdp", (const char *const[]){"rpd"}, 1), "rpd");
 	CU_ASSERT_PTR_NULL(mr_nearest("x", (const char *const[]){"lr"}, 1));
 	CU_ASSERT_PTR_NULL(mr_nearest("", (const char *const[]){"lr"}, 1));

@@ -1,5 +1,6 @@
-# cli_lib.sh - what the command-line tests share: sourced as `. "$(dirname "$0")/cli_lib.sh"` with the test's own arguments.
-# Arguments: source tree, build tree. Afterwards the test stands in an empty folder of its own; it ends with `exit $failed`.
+# cli_lib.sh - what the command-line tests share: sourced as `. "$(dirname "$0")/cli_lib.sh"` with the test's own
+# arguments. Arguments: source tree, build tree. Afterwards the test stands in an empty folder of its own; it ends with
+# `exit $failed`.
 source=$1
 millrace=$2/millrace
 dir=$(mktemp -d) || exit 1

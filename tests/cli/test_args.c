@@ -34,8 +34,9 @@ static void everything(void)
 	mr_args a;
 	bool help;
 
-	MR_CHECK_OK(parse(&a, &help, WORDS("x", "--workers", "3", "--set", "a.b=1", "-o", "out", "--resume", "--pin=false",
-					   "--set=c=d", "--", "--y")));
+	MR_CHECK_OK(parse(&a, &help,
+			  WORDS("x", "--workers", "3", "--set", "a.b=1", "-o", "out", "--resume", "--pin=false",
+				"--set=c=d", "--", "--y")));
 	CU_ASSERT_FALSE(help);
 	CU_ASSERT_EQUAL_FATAL(a.n_operands, 2);
 	CU_ASSERT_STRING_EQUAL(a.operand[0], "x");
@@ -61,7 +62,8 @@ static void sentences(void)
 	mr_args a;
 	bool help;
 
-	MR_CHECK_FAIL(parse(&a, &help, WORDS("--resume")), MR_EUSAGE, "usage: millrace try A [B]; see millrace try --help");
+	MR_CHECK_FAIL(parse(&a, &help, WORDS("--resume")), MR_EUSAGE,
+		      "usage: millrace try A [B]; see millrace try --help");
 	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "y", "z")), MR_EUSAGE, "try: one argument too many: \"z\"");
 	MR_CHECK_FAIL(parse(&a, &help, WORDS("x", "--wokers", "3")), MR_EUSAGE,
 		      "try has no option --wokers; did you mean --workers?");

@@ -21,7 +21,8 @@ END
 expect 0 "" mlp.cfg --compare --topology "core:4 pu:1" --set machine.workers=2
 [ "$(row sequential 2)" = 1 ] || complain "no baseline"
 step=$(row sequential 3)
-expect 0 "predicted  step $step us" mlp.cfg --topology "core:4 pu:1" --set system.name=sequential --set train.microbatches=1 \
+expect 0 "predicted  step $step us" mlp.cfg --topology "core:4 pu:1" --set system.name=sequential \
+	--set train.microbatches=1 \
 	--set machine.workers=1 --set machine.threads=4
 # Margins: what was measured of each system, and which rows they keep apart.
 expect 0 "margin   what a step may take less and more than predicted" mlp.cfg --compare
@@ -37,7 +38,8 @@ awk '/^system /{ in_table = 1; next } !in_table || !/ yes$/ { next }
 			split(alike[i] == "-" ? "0 0" : substr(alike[i], 2), x, /[+ ]/)
 			if (x[1] + x[2] > n - 1 - far || x[1] > i - 1 || x[2] > n - i) { print name[i] ": " alike[i] ", far from " far; wrong = 1 } }
 		exit wrong || !n }' out || complain "rows are alike that are not"
-awk '$1 == "data_parallel" && $(NF - 2) != "-2+12%" { exit 1 }' out || complain "the error of systems whose workers share stages is not in their margin"
+awk '$1 == "data_parallel" && $(NF - 2) != "-2+12%" { exit 1 }' out ||
+	complain "the error of systems whose workers share stages is not in their margin"
 
 # Every system that list names has a row; those that cut a step cut it alike.
 expect 0 "2 workers, a step of 16 samples" mlp.cfg --compare
@@ -45,7 +47,8 @@ has "costs    nominal"
 for system in $("$millrace" list systems | sed -n 's/^\([a-z0-9][a-z0-9_]*\) .*/\1/p'); do
 	[ -n "$(row $system 2)" ] || complain "$system has no row"
 done
-[ "$(row 1f1b 2)" = 4 ] && [ "$(row gpipe 2)" = 4 ] && [ "$(row pipedream 2)" = 1 ] || complain "other micro-batches than expected"
+[ "$(row 1f1b 2)" = 4 ] && [ "$(row gpipe 2)" = 4 ] && [ "$(row pipedream 2)" = 1 ] ||
+	complain "other micro-batches than expected"
 grep -q "^interleaved, chunks 4 " out || complain "no row with as many chunks as the model can be cut into"
 
 # search takes no longer than any system with one pipe that flushes and runs, whatever their chunks. $1: the caps
@@ -97,12 +100,14 @@ has "memory   at most 20 KiB"
 if grep -q " yes" out; then
 	complain "20,000 bytes are enough for somebody"
 fi
-# --cap is of the workers, machine.memory_limit of the process, which needs more: as plan and train say of each system alone.
+# --cap is of the workers, machine.memory_limit of the process, which needs more: as plan and train say of each system
+# alone.
 expect 0 "the process needs" mlp.cfg --compare --set machine.memory_limit=10000000
 has "memory   at most 9.5 MiB for the process"
 has "of memory, and 9.5 MiB is the limit (machine.memory_limit)"
 ! grep -q " yes" out || complain "9.5 MiB are enough for a process"
-expect 6 "and 9.5 MiB is the limit (machine.memory_limit)" mlp.cfg --set system.name=search --set machine.memory_limit=10000000
+expect 6 "and 9.5 MiB is the limit (machine.memory_limit)" mlp.cfg --set system.name=search \
+	--set machine.memory_limit=10000000
 expect 0 "memory   at most 68 KiB for the workers" mlp.cfg --compare --cap 70000 --set machine.memory_limit=10000000
 grep "^search " out | grep -q " yes$" || complain "the limit of the process is taken for that of the workers"
 # The stages that the user names are for systems that make as many.
@@ -117,9 +122,9 @@ expect 0 "4 workers" mlp.cfg --compare --topology "numa:4 core:16 pu:2" --set ma
 
 search_is_best "measured costs"
 
-# For the costs and the bytes given search keeps what it promises; bytes are those of the rows. The costs are fixed: what
-# is measured is another table each time. layers FILE HOP GROWTH F I W U G: microseconds; F and I of each layer are GROWTH
-# tenths dearer than those of the layer before.
+# For the costs and the bytes given search keeps what it promises; bytes are those of the rows. The costs are fixed:
+# what is measured is another table each time. layers FILE HOP GROWTH F I W U G: microseconds; F and I of each layer are
+# GROWTH tenths dearer than those of the layer before.
 layers() {
 	awk -v hop="$2" -v more="$3" -v f="$4" -v i="$5" -v w="$6" -v u="$7" -v g="$8" 'BEGIN {
 		printf "# millrace costs 1; dtype=f32; threads=1; samples=4; optimizer=adamw; "
@@ -145,7 +150,8 @@ done
 
 # The picture: every system that can run, on one axis.
 expect 0 "<svg" mlp.cfg --compare --format svg
-[ "$(grep -c 'class="panel"' out)" -eq "$(grep -c ' yes' all)" ] || complain "the picture has not as many systems as can run"
+[ "$(grep -c 'class="panel"' out)" -eq "$(grep -c ' yes' all)" ] ||
+	complain "the picture has not as many systems as can run"
 [ "$(grep -c 'class="axis"' out)" -eq 1 ] || complain "not one axis"
 expect 0 "" mlp.cfg --compare --format svg -o cmp.svg
 grep -q '</svg>' cmp.svg || complain "no picture in the file of -o"

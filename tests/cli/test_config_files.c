@@ -195,7 +195,8 @@ static void reference_equals_tables(void)
 	free(text);
 }
 
-/* Each alternative of the reference is a configuration that loads; systems with many stages a worker need layers for them. */
+/* Each alternative of the reference is a configuration that loads; systems with many stages a worker need layers for
+ * them. */
 static void reference_alternatives_load(void)
 {
 	static const char deep[] = "model = { name = \"mlp\"; depth = 16; };";
@@ -214,7 +215,8 @@ static void reference_alternatives_load(void)
 			mr_reference_block((mr_job_group)g, &p, &block);
 			for (unsigned k = 0; k < 6; k++)
 				if (strncmp(mr_test_lines[k], info->name, strlen(info->name)) != 0)
-					mr_strbuf_printf(&text, "%s\n", k || g != MR_JOB_SYSTEM ? mr_test_lines[k] : deep);
+					mr_strbuf_printf(&text, "%s\n",
+							 k || g != MR_JOB_SYSTEM ? mr_test_lines[k] : deep);
 			for (const char *s = mr_strbuf_text(&block); *s; s += strcspn(s, "\n") + 1) {
 				const char *from = strncmp(s, "#| ", 3) ? s : s + 3;
 

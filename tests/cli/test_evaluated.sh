@@ -1,8 +1,9 @@
-# What an evaluation is of, and what it is called: validation where there are samples of its own, else the training samples.
-# Arguments: source tree, build tree.
+# What an evaluation is of, and what it is called: validation where there are samples of its own, else the training
+# samples. Arguments: source tree, build tree.
 . "$(dirname "$0")/cli_lib.sh"
 
-# Pure noise: targets that no input explains. 20 rows train 16 weights, which learn them; the other 60 rows show that nothing was learned.
+# Pure noise: targets that no input explains. 20 rows train 16 weights, which learn them; the other 60 rows show that
+# nothing was learned.
 awk 'function normal() { return sqrt(-2 * log(1 - rand())) * cos(6.283185307 * rand()) }
 	BEGIN { srand(7); for (i = 0; i < 80; i++) { printf "%.6f", normal(); for (j = 1; j <= 16; j++) printf " %d:%.6f", j, normal(); print "" } }' >noise
 head -n 20 noise >first
@@ -22,7 +23,8 @@ last() {
 	sed -n "s/.*\"$1\":\([-0-9.e+]*\).*/\1/p" "runs/$2/metrics.jsonl" | tail -n 1
 }
 
-# generalises_not RUN: its validation loss is more than twice as high as that of the training, as of targets that are noise.
+# generalises_not RUN: its validation loss is more than twice as high as that of the training, as of targets that are
+# noise.
 generalises_not() {
 	loss=$(last loss "$1")
 	valid=$(last val_loss "$1")
@@ -33,20 +35,25 @@ generalises_not() {
 expect 0 "noise: 20 training and 60 validation rows of 16 numbers, in order" train noise.cfg --set data.validation=0.75
 has ", validation loss "
 generalises_not noise
-expect 0 "first: 20 training and 60 validation rows" train noise.cfg --set data.path=first --set data.validation_path=rest \
+expect 0 "first: 20 training and 60 validation rows" train noise.cfg --set data.path=first \
+	--set data.validation_path=rest \
 	--set run.dir=runs/apart
 generalises_not apart
 [ "$(last val_loss noise)" = "$(last val_loss apart)" ] || complain "the split and two files give other losses"
-expect 3 "give validation_path or validation, not both" train noise.cfg --set data.validation_path=rest --set data.validation=0.1 \
+expect 3 "give validation_path or validation, not both" train noise.cfg --set data.validation_path=rest \
+	--set data.validation=0.1 \
 	--set run.dir=none
 head -n 1 noise >single
-expect 4 "single: validation = 0.9 leaves none of 1 sample for training" train noise.cfg --set data.path=single --set data.validation=0.9 \
+expect 4 "single: validation = 0.9 leaves none of 1 sample for training" train noise.cfg --set data.path=single \
+	--set data.validation=0.9 \
 	--set run.dir=none
 
-# Without a validation part nothing is called so, and the best checkpoint is the one of the lowest loss on all training rows.
+# Without a validation part nothing is called so, and the best checkpoint is the one of the lowest loss on all training
+# rows.
 expect 0 "noise: 80 rows of 16 numbers, in order" train noise.cfg --set run.dir=runs/all --set checkpoint.every=300
 has ", loss on all training samples "
-expect 0 "step 600: loss on all training samples $(last train_loss all), 80 samples" eval noise.cfg --set run.dir=runs/all
+expect 0 "step 600: loss on all training samples $(last train_loss all), 80 samples" eval noise.cfg \
+	--set run.dir=runs/all
 expect 0 ": loss on all training samples" eval noise.cfg --set run.dir=runs/all --checkpoint best
 expect 0 "best_train_loss" inspect runs/all
 ! grep -rq "valid\|val_" runs/all/metrics.jsonl out || complain "training rows are called validation"
@@ -55,7 +62,8 @@ expect 0 "best_train_loss" inspect runs/all
 expect 0 "all training samples" curves runs/all
 ! grep -q "validation" out || complain "curves calls training rows validation"
 expect 0 "loss on all training samples" train noise.cfg --set run.dir=runs/all --set train.steps=900 --resume
-expect 0 "validation loss" train noise.cfg --set data.validation=0.5 --set system.name=sequential --set machine.workers=1 --set run.dir=runs/alone
+expect 0 "validation loss" train noise.cfg --set data.validation=0.5 --set system.name=sequential \
+	--set machine.workers=1 --set run.dir=runs/alone
 
 # Labels as classes, with the part of them that is predicted right; three clouds that a small mlp tells apart.
 awk 'BEGIN { srand(3); for (i = 0; i < 120; i++) { c = i % 3; printf "%d", c == 0 ? -1 : c == 1 ? 1 : 5
@@ -80,8 +88,10 @@ sed 's/ validation = 0.25;//' clouds.cfg >apart.cfg
 expect 4 "clouds:3: label 5 is none of the training file's" train apart.cfg --set data.path=fewer \
 	--set data.validation_path=clouds --set run.dir=none
 sed 's/^5/0.5/' clouds >fractions
-expect 4 'fractions:3: labels = "classes" needs whole numbers as labels, got 0.5' train clouds.cfg --set data.path=fractions --set run.dir=none
+expect 4 'fractions:3: labels = "classes" needs whole numbers as labels, got 0.5' train clouds.cfg \
+	--set data.path=fractions --set run.dir=none
 sed 's/^[-0-9]*/2/' clouds >one
-expect 4 'one: labels = "classes" needs at least two different labels' train clouds.cfg --set data.path=one --set run.dir=none
+expect 4 'one: labels = "classes" needs at least two different labels' train clouds.cfg --set data.path=one \
+	--set run.dir=none
 
 exit $failed

@@ -20,11 +20,11 @@
 	"train = { steps = 2; batch = 4; microbatches = 2; lr = 0.01; };\n"                                            \
 	"machine = { workers = 2; threads = 1; }; backend = \"reference\"; dtype = \"f64\";\n"
 /* 16 tokens a step, of some hundred characters (mr_sparse_rows_pays) */
-#define FEW                                                                                                            \
-	"model = { name = \"gpt\"; layers = 2; width = 16; heads = 2; context = 8; tied = true; };\n"                   \
-	"data = { name = \"sources\"; root = \"%s\"; };\n"                                                             \
-	"optimizer = { name = \"adamw\"; }; system = { name = \"sequential\"; };\n"                                   \
-	"train = { steps = 2; batch = 2; microbatches = 1; lr = 0.01; };\n"                                            \
+#define FEW \
+	"model = { name = \"gpt\"; layers = 2; width = 16; heads = 2; context = 8; tied = true; };\n" \
+	"data = { name = \"sources\"; root = \"%s\"; };\n" \
+	"optimizer = { name = \"adamw\"; }; system = { name = \"sequential\"; };\n" \
+	"train = { steps = 2; batch = 2; microbatches = 1; lr = 0.01; };\n" \
 	"machine = { workers = 1; threads = 1; }; backend = \"reference\"; dtype = \"f64\";\n"
 #define MUON                                                                                                           \
 	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
@@ -164,7 +164,8 @@ static void check_live(const mr_profile *p)
 	mr_costs_fini(&c);
 }
 
-/* @by_itself: stages whose step is measured by itself, bit s; @inside: stages whose step is measured inside a backward pass. */
+/* @by_itself: stages whose step is measured by itself, bit s; @inside: stages whose step is measured inside a backward
+ * pass. */
 static void check_measured(mr_profile_method method, unsigned by_itself, unsigned inside)
 {
 	mr_run_config c = mr_session_run_config(&session, NULL);
@@ -381,7 +382,8 @@ static void a_file_of_costs_is_read_back(void)
 	MR_CHECK_OK(mr_costs_write(path, &session, &c));
 	MR_CHECK_OK(mr_costs_read(path, &session, &back));
 	CU_ASSERT(back.measured);
-	CU_ASSERT(back.remote.read_s == 8e-11 && back.remote.write_s == 1e-11 && back.sum_s == 2e-10 && back.norm_s == 3e-11);
+	CU_ASSERT(back.remote.read_s == 8e-11 && back.remote.write_s == 1e-11 && back.sum_s == 2e-10 &&
+		  back.norm_s == 3e-11);
 	CU_ASSERT(back.save_s == 4e-11 && back.shared_s == 5e-10 && back.average_s == 6e-10 && back.hop_s == 7e-6);
 	CU_ASSERT_DOUBLE_EQUAL(back.spread, 0.125, 1e-6);
 	CU_ASSERT_DOUBLE_EQUAL(back.layer[1].spread, 0.0625, 1e-3);

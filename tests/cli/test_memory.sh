@@ -13,7 +13,8 @@ machine = { workers = 2; threads = 1; };
 END
 alone="--set system.name=sequential --set machine.workers=1"
 for how in "" "$alone"; do
-	expect 6 "MiB of memory, and 95 MiB is the limit (machine.memory_limit):" train big.cfg $how --set machine.memory_limit=100000000
+	expect 6 "MiB of memory, and 95 MiB is the limit (machine.memory_limit):" train big.cfg $how \
+		--set machine.memory_limit=100000000
 	has "  data                        610 MiB"
 	has "  workers"
 	[ ! -e runs/big ] || complain "what was refused left a folder"
@@ -50,7 +51,8 @@ expect 0 "done: 20 of 20" train gpt.cfg --set run.dir=kept
 for how in "" "$alone"; do
 	rm -rf read
 	expect 0 "done: 20 of 20" train gpt.cfg $how --set run.dir=read $limit
-	[ -n "$how" ] || cmp kept/checkpoints/step-00000020/model.safetensors read/checkpoints/step-00000020/model.safetensors >>out ||
+	[ -n "$how" ] || cmp kept/checkpoints/step-00000020/model.safetensors \
+		read/checkpoints/step-00000020/model.safetensors >>out ||
 		complain "weights differ when the text stays on the disk"
 done
 expect 0 "  read from files meanwhile" plan gpt.cfg $limit
@@ -59,7 +61,8 @@ expect 0 "  read from files meanwhile" plan gpt.cfg $limit
 for how in "" "$alone"; do
 	rm -rf cut
 	cp text.txt short.txt
-	"$millrace" train gpt.cfg $how --set data.path=short.txt --set run.dir=cut --set train.steps=100000000 $limit >out 2>&1 &
+	"$millrace" train gpt.cfg $how --set data.path=short.txt --set run.dir=cut \
+		--set train.steps=100000000 $limit >out 2>&1 &
 	pid=$!
 	for i in 1 2 3 4 5 6 7 8 9 10; do
 		[ -s cut/metrics.jsonl ] && break

@@ -41,18 +41,24 @@ expect 0 "costs      nominal: " plan mlp.cfg --set run.dir=unwritten
 [ ! -e unwritten ] || complain "plan made the folder of the run"
 
 # Slow steps have a rate too, and long stretches a unit of their own.
-expect 6 ", 0.119 samples/s; " plan mlp.cfg --set 'model.hidden=[]' --set model.depth=1 --set model.width=1000000000 --set data.features=64 \
-	--set data.classes=10 --set train.batch=64 --set train.microbatches=4 --set machine.workers=1 --topology "core:2"
-expect 0 "steps overlap: the first 102 take " plan mlp.cfg --set 'model.hidden=[]' --set model.depth=100 --set model.width=32 \
-	--set system.name=pipedream --set train.batch=512 --set train.microbatches=1 --set data.samples=6000 --set machine.workers=50
+expect 6 ", 0.119 samples/s; " plan mlp.cfg --set 'model.hidden=[]' --set model.depth=1 --set model.width=1000000000 \
+	--set data.features=64 \
+	--set data.classes=10 --set train.batch=64 --set train.microbatches=4 --set machine.workers=1 \
+		--topology "core:2"
+expect 0 "steps overlap: the first 102 take " plan mlp.cfg --set 'model.hidden=[]' --set model.depth=100 \
+	--set model.width=32 \
+	--set system.name=pipedream --set train.batch=512 --set train.microbatches=1 --set data.samples=6000 \
+		--set machine.workers=50
 grep -q "the first 102 take [0-9.]* ms$" out || complain "102 steps take no milliseconds"
 
 # Another machine, bigger than this one.
-expect 0 "synthetic: 4 nodes, 4 L3 domains, 64 of 64 cores" plan "$source/conf/mlp.cfg" --topology "numa:4 core:16 pu:2" \
+expect 0 "synthetic: 4 nodes, 4 L3 domains, 64 of 64 cores" plan "$source/conf/mlp.cfg" \
+	--topology "numa:4 core:16 pu:2" \
 	--set machine.workers=4
 has "0-30:2"
 has "96-126:2     3"
-expect 0 "staleness" plan mlp.cfg --topology "numa:2 core:4 pu:1" --set system.name=pipedream --set train.microbatches=1 \
+expect 0 "staleness" plan mlp.cfg --topology "numa:2 core:4 pu:1" --set system.name=pipedream \
+	--set train.microbatches=1 \
 	--set machine.workers=3
 has "    0         3          2      3"
 has "    2         1          0      1"
@@ -67,7 +73,8 @@ has "bubble 0.0%"
 # What does not fit is refused, with figures.
 expect 6 "of memory, and 1000 B is the limit" plan mlp.cfg --set machine.memory_limit=1000
 has "  all      4 "
-expect 6 "and the node has 977 KiB" plan mlp.cfg --topology "numa:2(memory=1MB) core:4 pu:1" --set 'model.hidden=[1024,1024]' \
+expect 6 "and the node has 977 KiB" plan mlp.cfg --topology "numa:2(memory=1MB) core:4 pu:1" \
+	--set 'model.hidden=[1024,1024]' \
 	--format svg
 expect 6 "is the limit" plan mlp.cfg --set system.name=sequential --set machine.memory_limit=1000
 
@@ -84,7 +91,8 @@ expect 3 "did you mean" plan mlp.cfg --set machine.worker=2
 # What only the data can tell has its place and key too.
 expect 3 'mlp.cfg:2: data.name: data "synthetic" has no token sequences' plan mlp.cfg --set model.name=gpt
 expect 3 "--set: model.name: takes one number a sample as input" plan mlp.cfg --set model.name=chain
-expect 3 "--set: data.name: data \"text\" gives sequences of tokens" plan mlp.cfg --set data.name=text --set data.path=mlp.cfg
+expect 3 "--set: data.name: data \"text\" gives sequences of tokens" plan mlp.cfg --set data.name=text \
+	--set data.path=mlp.cfg
 expect 3 "--set: machine.workers: 9 stages were asked for" plan mlp.cfg --set machine.workers=9
 
 # A second start for the sake of OpenMP is told once.
@@ -98,17 +106,22 @@ has "fc.1   linear"
 has "update ms"
 [ "$(wc -l <costs.csv)" -eq 6 ] || complain "costs.csv has $(wc -l <costs.csv) lines, expected 6"
 expect 0 "costs      measured, $(pwd -P)/costs.csv: machine=" plan mlp.cfg --costs costs.csv
-head -n 1 costs.csv | grep -q '; saves=.*; shares=.*; averages=.*; hops=' || complain "costs.csv does not say what commits of several workers cost"
+head -n 1 costs.csv | grep -q '; saves=.*; shares=.*; averages=.*; hops=' ||
+	complain "costs.csv does not say what commits of several workers cost"
 has "GFLOP/s"
 expect 0 "measured, $(pwd -P)/costs.csv" plan mlp.cfg --costs costs.csv --set 'partition=["fc.2"]'
 expect 0 "measured, $(pwd -P)/costs.csv" plan mlp.cfg --costs costs.csv --set system.name=sequential
-expect 0 "measured with threads = 1, this is 4" plan mlp.cfg --costs costs.csv --topology "core:8 pu:1" --set machine.threads=4
-expect 3 "it is of another model: layer fc.0 has 8 inputs, 16 outputs" plan mlp.cfg --costs costs.csv --set 'model.hidden=[8,16]'
-expect 3 "it is of another model: layer fc.2 (linear), where the configuration has loss" plan mlp.cfg --costs costs.csv \
+expect 0 "measured with threads = 1, this is 4" plan mlp.cfg --costs costs.csv --topology "core:8 pu:1" \
+	--set machine.threads=4
+expect 3 "it is of another model: layer fc.0 has 8 inputs, 16 outputs" plan mlp.cfg --costs costs.csv \
+	--set 'model.hidden=[8,16]'
+expect 3 "it is of another model: layer fc.2 (linear), where the configuration has loss" plan mlp.cfg \
+	--costs costs.csv \
 	--set 'model.hidden=[16]' --set data.classes=16
 expect 3 "line 6: it is of another model: layer loss (softmax_xent), where the configuration has fc.3 (linear)" \
 	plan mlp.cfg --costs costs.csv --set 'model.hidden=[16,16,4]'
-expect 3 "it was measured with samples = 4, the configuration has 8" plan mlp.cfg --costs costs.csv --set train.microbatches=1
+expect 3 "it was measured with samples = 4, the configuration has 8" plan mlp.cfg --costs costs.csv \
+	--set train.microbatches=1
 expect 3 "optimizer = adamw, the configuration has sgd" plan mlp.cfg --costs costs.csv --set optimizer.name=sgd
 head -c $(($(wc -c <costs.csv) - 3)) costs.csv >cut.csv
 expect 3 "cut.csv: line 6: expected" plan mlp.cfg --costs cut.csv
@@ -131,16 +144,20 @@ sed '1s/; reads=.*//; 2,$s/,[^,]*,[^,]*$//' costs.csv >old.csv
 expect 0 "measured, $(pwd -P)/old.csv" plan mlp.cfg --costs old.csv
 sed '1s/; crowd_f=.*//; 2,$s/,[^,]*$//' costs.csv >older.csv
 expect 0 "measured, $(pwd -P)/older.csv" plan mlp.cfg --costs older.csv
-# What disturbed the measurement is in the file, and is told again when it is used; too much is refused, and nothing written.
+# What disturbed the measurement is in the file, and is told again when it is used; too much is refused, and nothing
+# written.
 head -n 1 costs.csv | grep -q '; spread=[0-9.]*$' || complain "no spread in the first line of costs.csv"
 sed '1s/; spread=.*/; spread=0.5/' costs.csv >half.csv
-expect 0 "half.csv was measured on a disturbed machine: its times are up to 50 % above their minima" plan mlp.cfg --costs half.csv
+expect 0 "half.csv was measured on a disturbed machine: its times are up to 50 % above their minima" plan mlp.cfg \
+	--costs half.csv
 MR_DELAY=3000:1:1 "$millrace" profile mlp.cfg --seconds 0 -o hopeless.csv >out 2>&1 </dev/null
-[ $? -eq 6 ] && grep -q "the machine does too much else to be measured: of stage [01] the times are [0-9]* % above" out ||
+[ $? -eq 6 ] && grep -q "the machine does too much else to be measured: of stage [01] the times are [0-9]* % above" \
+	out ||
 	complain "a hopeless measurement is not refused with 6"
 [ ! -e hopeless.csv ] || complain "a hopeless measurement was written"
 # One call in thirty is late: medians stand.
-MR_DELAY=3000:30:1 "$millrace" profile mlp.cfg --seconds 0.02 -o calm.csv >out 2>&1 </dev/null || complain "a few late calls spoil a measurement"
+MR_DELAY=3000:30:1 "$millrace" profile mlp.cfg --seconds 0.02 -o calm.csv >out 2>&1 </dev/null ||
+	complain "a few late calls spoil a measurement"
 awk -F, 'NR > 2 && $6 + $7 + $8 > 5e-4 { exit 1 }' calm.csv || complain "a few late calls are in the times"
 sed 2d costs.csv >headless.csv
 expect 3 "headless.csv: line 2 is not" plan mlp.cfg --costs headless.csv
@@ -149,7 +166,8 @@ expect 3 "missing.csv" plan mlp.cfg --costs missing.csv
 : >empty.csv
 expect 3 "empty.csv" plan mlp.cfg --costs empty.csv
 
-# A merged W has a time of its own, which is w a micro-batch where nothing is gained. Worker 0: F 0-1 1-2, I 3-4 5-6, W of both.
+# A merged W has a time of its own, which is w a micro-batch where nothing is gained. Worker 0: F 0-1 1-2, I 3-4 5-6, W
+# of both.
 merged="--set system.name=1f1b --set system.merge_w=2"
 expect 0 "layers   micro-batches of 4 samples" profile mlp.cfg --seconds 0 $merged -o merged.csv
 grep -q '^layer,.*,w_s,u_s,g_s,spread$' merged.csv || complain "no times of a merged W in merged.csv"
@@ -159,14 +177,16 @@ for g in 0 1e-3; do
 	expect 0 "measured, $(pwd -P)/gained.csv" plan mlp.cfg $merged --set 'partition=["fc.2"]' --costs gained.csv
 	sed -n 's/^predicted  step \([0-9.]*\) ms.*/\1/p' out
 done >steps
-printf '10\n9\n' | cmp -s - steps || complain "steps with a merged W of 4 ms and of 3 ms took $(tr '\n' ' ' <steps), expected 10 and 9"
+printf '10\n9\n' | cmp -s - steps || complain \
+	"steps with a merged W of 4 ms and of 3 ms took $(tr '\n' ' ' <steps), expected 10 and 9"
 
 # Costs that the configuration or --costs names order the plan, and predict. Paths start at the file's folder.
 awk -F, -v OFS=, 'NR == 1 { sub(/; reads=.*/, "") } NR < 3 { print; next } { $6 = $7 = $8 = "1e-4"; $9 = "1e-6" } NR == 3 { $6 = "4e-4"; $8 = "3e-4" } { print }' \
 	costs.csv >uneven.csv
 sed '3s/4e-4/2e-4/' uneven.csv >other.csv
 mkdir sub
-{ sed 's/"1f1b"/"zb_auto"/; s/batch = 8; microbatches = 2/batch = 32; microbatches = 8/' mlp.cfg && echo 'costs = "../uneven.csv";'; } >sub/zb.cfg
+{ sed 's/"1f1b"/"zb_auto"/; s/batch = 8; microbatches = 2/batch = 32; microbatches = 8/' mlp.cfg &&
+	echo 'costs = "../uneven.csv";'; } >sub/zb.cfg
 hash_of() {
 	sed -n 's/^system .*plan \([0-9a-f]*\).*/\1/p' out
 }
@@ -178,12 +198,15 @@ expect 0 "costs      measured, " plan sub/zb.cfg --set costs= --costs uneven.csv
 [ "$(hash_of)" = "$uneven" ] || complain "--costs makes another plan than the key costs"
 expect 0 "simulated: costs measured, " simulate sub/zb.cfg --set costs= --costs uneven.csv --set run.dir=by-option
 [ "$(hash_of)" = "$uneven" ] || complain "simulate --costs makes another plan than plan --costs"
-[ -n "$uneven" ] && [ "$uneven" != "$even" ] || complain "costs in the configuration did not change the order: $even, $uneven"
+[ -n "$uneven" ] && [ "$uneven" != "$even" ] || complain \
+	"costs in the configuration did not change the order: $even, $uneven"
 expect 0 "predicted  step 7.2" plan sub/zb.cfg
 expect 0 "done: 2 of 2 steps" train sub/zb.cfg --set run.dir=ordered
 [ "$(hash_of)" = "$uneven" ] || complain "train has another plan than plan: $(hash_of), not $uneven"
-grep -q '"costs": "[0-9a-f]\{16\}"' ordered/checkpoints/step-00000002/MANIFEST.json || complain "no word of the costs in the manifest"
-expect 5 "it was made with an order for other costs" train sub/zb.cfg --set run.dir=ordered --resume --set train.steps=3 --set costs=
+grep -q '"costs": "[0-9a-f]\{16\}"' ordered/checkpoints/step-00000002/MANIFEST.json ||
+	complain "no word of the costs in the manifest"
+expect 5 "it was made with an order for other costs" train sub/zb.cfg --set run.dir=ordered --resume \
+	--set train.steps=3 --set costs=
 cp ordered/resolved.cfg again.cfg
 expect 0 "done: 3 of 3 steps" train again.cfg --resume --set train.steps=3
 expect 0 "simulated: costs measured, " simulate sub/zb.cfg --set run.dir=simulated
@@ -200,14 +223,17 @@ expect 0 "done: 2 of 2 steps" train mlp.cfg $search
 tries=$(sed -n 's/^search   tries = \([0-9]*\) is what seconds = 0.02 came to.*/\1/p' out)
 [ -n "$tries" ] && [ "$tries" -gt 0 ] || complain "train does not say how many tries there were"
 searched=$(hash_of)
-grep -q "^	tries = $tries;" searched/resolved.cfg && grep -q '^	seconds = 0.0;' searched/resolved.cfg || complain "resolved.cfg has not $tries tries"
-grep -q "tries=$tries seconds=0.0" searched/checkpoints/step-00000002/MANIFEST.json || complain "no word of $tries tries in the manifest"
+grep -q "^	tries = $tries;" searched/resolved.cfg && grep -q '^	seconds = 0.0;' searched/resolved.cfg ||
+	complain "resolved.cfg has not $tries tries"
+grep -q "tries=$tries seconds=0.0" searched/checkpoints/step-00000002/MANIFEST.json ||
+	complain "no word of $tries tries in the manifest"
 expect 0 "done: 3 of 3 steps" train mlp.cfg $search --resume --set train.steps=3
 [ "$(hash_of)" = "$searched" ] || complain "the resumed run has another plan than $searched"
 expect 0 "; plan $searched" plan searched/resolved.cfg
 expect 0 ", that of tries = " plan mlp.cfg $search
 
-expect 0 "layers   micro-batches of 8 samples" profile mlp.cfg --seconds 0 --set system.name=sequential --set train.microbatches=1
+expect 0 "layers   micro-batches of 8 samples" profile mlp.cfg --seconds 0 --set system.name=sequential \
+	--set train.microbatches=1
 expect 3 "only this one is measured" profile mlp.cfg --set "machine.topology=core:4 pu:1"
 expect 6 "and 1000 B is the limit" profile mlp.cfg --set machine.memory_limit=1000
 expect 1 "/nonexistent/x" profile mlp.cfg --seconds 0 -o /nonexistent/x
@@ -216,7 +242,8 @@ expect 2 "so the times need a file" profile mlp.cfg --seconds 0 -o -
 expect 0 "predicted  step " plan mlp.cfg -o -
 [ ! -e ./- ] || complain "-o - made a file of that name"
 # A system that could not have what was asked for says what it does instead.
-expect 0 "system   interleaved+group3, 2 workers, 3 micro-batches" plan mlp.cfg --set system.name=interleaved --set "model.hidden=[]" --set model.depth=4 \
+expect 0 "system   interleaved+group3, 2 workers, 3 micro-batches" plan mlp.cfg --set system.name=interleaved \
+	--set "model.hidden=[]" --set model.depth=4 \
 	--set train.batch=12 --set train.microbatches=3
 
 # One system has one hash, whichever command lowered its plan, and however.

@@ -16,7 +16,8 @@ expect 0 "makespan 10" $two --straggler 1:2:5-7
 has "worker 1 takes 2 times as long from 5 to 7"
 expect 0 "makespan 12" $two --straggler 1:2:1-3,1:2:3-7
 expect 0 "makespan 7" gpipe --workers 2 --microbatches 1 --nodes 2 --far 0.5
-expect 2 "--far: all workers are on one node, and no hand-over goes to another" gpipe --workers 2 --microbatches 1 --nodes 1 --far 0.5
+expect 2 "--far: all workers are on one node, and no hand-over goes to another" gpipe --workers 2 --microbatches 1 \
+	--nodes 1 --far 0.5
 expect 0 "makespan 6" gpipe --workers 2 --microbatches 1 --nodes 1
 expect 2 "--nodes: without --far" gpipe --workers 2 --microbatches 1 --nodes 2
 # The buffers are enough for slow hand-overs.
@@ -65,7 +66,8 @@ expect 0 "makespan 10" gpipe --workers 2 --microbatches 1 --costs costs.csv
 expect 3 "costs.csv: costs of 2 stages, and the plan has 3" gpipe --workers 3 --costs costs.csv
 # One that orders by them sees it first.
 for system in hanayo zb_v; do
-	expect 3 "the cost table has 2 stages, the plan" $system --workers 3 --costs costs.csv --set "$([ $system = zb_v ] && echo order=greedy || echo waves=1)"
+	expect 3 "the cost table has 2 stages, the plan" $system --workers 3 --costs costs.csv \
+		--set "$([ $system = zb_v ] && echo order=greedy || echo waves=1)"
 done
 # Two pipes of one stage: F 0-1, B 1-3, then each adds up half of what the two have and steps that half.
 printf 'stage,f,i,w,u,c,r\n0,1,1,1,0.5,0,1\n' >reduce.csv

@@ -24,17 +24,22 @@ END
 expect 5 "there is no checkpoint" eval mlp.cfg
 expect 0 "done: 6 of 6 steps" train mlp.cfg
 expect 0 "done: 5 of 5 steps" train gpt.cfg
-grep -qF "warning: adamw with gradients up to 1 commit stale and no mitigation" out || complain "no warning of stale gradients"
-grep -qF "mitigation.name (staleness_aware, gap_aware, dc_asgd, weight_prediction)" out || complain "the warning does not name the choices"
+grep -qF "warning: adamw with gradients up to 1 commit stale and no mitigation" out ||
+	complain "no warning of stale gradients"
+grep -qF "mitigation.name (staleness_aware, gap_aware, dc_asgd, weight_prediction)" out ||
+	complain "the warning does not name the choices"
 expect 0 "done: 5 of 5 steps" train gpt.cfg --set run.dir=softened --set mitigation.name=gap_aware
 ! grep -q "warning" out || complain "a warning in spite of the mitigation"
 expect 0 "done: 5 of 5 steps" train gpt.cfg --set run.dir=racing --set system.name=ampnet --set system.order=racing
-grep -qF "mitigation.name (staleness_aware, gap_aware, dc_asgd, weight_prediction) or" out || complain "the warning of a race does not name the choices"
-# A limit that clips nothing changes no bit, and has the gradient norm written down: of the last stage where there is no global one.
+grep -qF "mitigation.name (staleness_aware, gap_aware, dc_asgd, weight_prediction) or" out ||
+	complain "the warning of a race does not name the choices"
+# A limit that clips nothing changes no bit, and has the gradient norm written down: of the last stage where there is no
+# global one.
 weights() {
 	cat "$1"/checkpoints/step-*/model.safetensors
 }
-expect 0 "clipping to global norm 1e+09, which metrics.jsonl has" train mlp.cfg --set run.dir=normed --set train.clip=1e9
+expect 0 "clipping to global norm 1e+09, which metrics.jsonl has" train mlp.cfg --set run.dir=normed \
+	--set train.clip=1e9
 weights runs/mlp >bits.a
 weights normed >bits.b
 cmp -s bits.a bits.b || complain "a limit that clips nothing changes bits"
@@ -43,7 +48,8 @@ expect 0 "metrics.jsonl has that of the last stage" train gpt.cfg --set run.dir=
 weights runs/gpt >bits.a
 weights stagenormed >bits.b
 cmp -s bits.a bits.b || complain "a limit per stage that clips nothing changes bits"
-[ "$(grep -c '"stage_grad_norm":[0-9]' stagenormed/metrics.jsonl)" = 5 ] || complain "no gradient norm of the last stage"
+[ "$(grep -c '"stage_grad_norm":[0-9]' stagenormed/metrics.jsonl)" = 5 ] ||
+	complain "no gradient norm of the last stage"
 ! grep -q '"grad_norm"' stagenormed/metrics.jsonl || complain "a global norm that cannot be"
 # Without a limit it is measured now and then, and is the same; simulated as well.
 norms() {
@@ -58,7 +64,8 @@ for conf in mlp gpt; do
 		norms asked.$conf.$how >norms.b
 		[ $conf = mlp ] && of=normed || of=stagenormed
 		norms $of | grep '^[0-9]*[02468] ' >norms.a
-		[ -s norms.a ] && cmp -s norms.a norms.b || complain "$conf, $how: other norms: $(cat norms.a) against $(cat norms.b)"
+		[ -s norms.a ] && cmp -s norms.a norms.b || complain \
+			"$conf, $how: other norms: $(cat norms.a) against $(cat norms.b)"
 	done
 	expect 0 "done" train $conf.cfg --set run.dir=unasked.$conf --set train.norm_every=0
 	! grep -q "grad_norm" unasked.$conf/metrics.jsonl || complain "$conf: a norm that nobody asked for"
@@ -67,14 +74,17 @@ done
 expect 0 " of the last stage at step 4, validation loss " train gpt.cfg --set run.dir=late --set train.norm_every=4
 
 # The configuration that a newcomer sees first gives no warning about itself.
-expect 0 "done: 1 of 1 steps" train "$source/conf/quickstart.cfg" --set run.dir=quick --set train.steps=1 --set train.warmup=0 \
+expect 0 "done: 1 of 1 steps" train "$source/conf/quickstart.cfg" --set run.dir=quick --set train.steps=1 \
+	--set train.warmup=0 \
 	--set model.width=8 --set model.layers=2 --set sample.tokens=1
 ! grep -q "warning" out || complain "the quickstart warns of itself"
 expect 1 "none/file.json: cannot write" train gpt.cfg --set run.dir=unwritten --trajectory none/file.json
 ! grep -q "done" out || complain "trained although the trajectory cannot be written"
-expect 0 "mitigation dc_asgd changes nothing: 1f1b with 2 workers has no stale gradients" train mlp.cfg --set run.dir=fresh \
+expect 0 "mitigation dc_asgd changes nothing: 1f1b with 2 workers has no stale gradients" train mlp.cfg \
+	--set run.dir=fresh \
 	--set mitigation.name=dc_asgd
-expect 3 "delayed_nesterov needs an optimizer that looks ahead" train mlp.cfg --set run.dir=none --set mitigation.name=delayed_nesterov
+expect 3 "delayed_nesterov needs an optimizer that looks ahead" train mlp.cfg --set run.dir=none \
+	--set mitigation.name=delayed_nesterov
 
 expect 3 "mlp.cfg:5: train.eval_every: there is nothing to evaluate: synthetic has no validation part" train mlp.cfg \
 	--set data.validation=0 --set run.dir=none
@@ -93,7 +103,8 @@ expect 0 "step $(sed 's/step-0*//' runs/gpt/checkpoints/BEST): validation loss" 
 grep -q "perplexity" out || complain "a model of text has no perplexity"
 expect 0 "step 5: validation loss" eval gpt.cfg --checkpoint step-00000005
 expect 5 "runs/gpt/checkpoints/step-00000004" eval gpt.cfg --checkpoint step-00000004
-expect 5 "nowhere/checkpoints: no checkpoint was ever marked the best" eval gpt.cfg --checkpoint best --set run.dir=nowhere
+expect 5 "nowhere/checkpoints: no checkpoint was ever marked the best" eval gpt.cfg --checkpoint best \
+	--set run.dir=nowhere
 expect 0 "step 6: validation loss" eval mlp.cfg --set system.name=sequential --set train.microbatches=2
 
 # Standard output is the text alone: the prompt, 20 characters, a line break; the same each time.
@@ -133,9 +144,12 @@ expect 3 "only a model of text" sample mlp.cfg --checkpoint runs/gpt
 head -c 2000 /dev/zero >tokens.bin
 sed 's/"text"; path = "text.txt"/"tokens"; path = "tokens.bin"; vocab = 40/' gpt.cfg >tokens.cfg
 expect 0 "done: 5 of 5 steps" train tokens.cfg
-expect 5 "the model was not trained on the characters of a text, and the data are text" sample gpt.cfg --checkpoint runs/tokens
-expect 5 "the model was trained on the characters of a text, and the data are tokens" eval tokens.cfg --checkpoint runs/gpt
-# A checkpoint of a build that noted none: the manifest without that line, signed anew (CRC32C of what stands before the signature).
+expect 5 "the model was not trained on the characters of a text, and the data are text" sample gpt.cfg \
+	--checkpoint runs/tokens
+expect 5 "the model was trained on the characters of a text, and the data are tokens" eval tokens.cfg \
+	--checkpoint runs/gpt
+# A checkpoint of a build that noted none: the manifest without that line, signed anew (CRC32C of what stands before the
+# signature).
 cp -r runs/gpt/checkpoints/step-00000005 older
 perl -0777 -i -pe 's/\n[^\n]*"vocabulary"[^\n]*//; s/,\n\t"manifest_crc32c".*//s; $c = 0xffffffff;
 	for $b (unpack("C*", $_)) { $c ^= $b; $c = $c & 1 ? ($c >> 1) ^ 0x82f63b78 : $c >> 1 for 1 .. 8; }
@@ -223,7 +237,8 @@ has " at most, of one block (G)"
 has " (f*)"
 expect 0 "done: 25 of 25 steps" train quad.cfg --set run.dir=runs/again --set train.steps=25
 expect 0 "$ending" train quad.cfg --set run.dir=runs/again --resume
-expect 0 "largest gradient of a block on the way G 0." train quad.cfg --set run.dir=runs/one --set system.name=sequential \
+expect 0 "largest gradient of a block on the way G 0." train quad.cfg --set run.dir=runs/one \
+	--set system.name=sequential \
 	--set machine.workers=1
 expect 0 "predicted  step " plan quad.cfg --set system.name=rpd
 ! grep -q "step 0 us\|steps overlap" out || complain "a list that ends is forecast by its body"

@@ -23,8 +23,7 @@ static const struct row rows[] = {
 	{5, "train = { steps = 10; batch = 8; lr = 0.1; name = \"x\"; };", 1, "F:5: train.name: unknown key"},
 	{1, "model = { name = \"mpl\"; };", 1,
 	 "F:1: model.name: no model is called \"mpl\"; did you mean \"mlp\"? (known: "},
-	{1, "model = { name = \"resnet50\"; };", 1,
-	 "F:1: model.name: no model is called \"resnet50\" (known: mlp, "},
+	{1, "model = { name = \"resnet50\"; };", 1, "F:1: model.name: no model is called \"resnet50\" (known: mlp, "},
 	{2, "data = { name = \"syntetic\"; };", 1, "F:2: data.name: no data source is called"},
 	{3, "optimizer = { name = \"adma\"; };", 1,
 	 "F:3: optimizer.name: no optimizer is called \"adma\"; did you mean \"adam\"?"},
@@ -65,7 +64,8 @@ static const struct row rows[] = {
 	 "F:1: model.hidden: expected a list of numbers, got a string at place 1"},
 	{1, "model = { name = \"mlp\"; hidden = (64, \"a\"); };", 1,
 	 "F:1: model.hidden: expected a list of numbers, got a string at place 2"},
-	{1, "model = { name = \"mlp\"; hidden = [64, 0]; };", 1, "F:1: model.hidden: expected a list of numbers from 1"},
+	{1, "model = { name = \"mlp\"; hidden = [64, 0]; };", 1,
+	 "F:1: model.hidden: expected a list of numbers from 1"},
 	{1, "model = { name = \"mlp\"; activation = 3; };", 1,
 	 "F:1: model.activation: expected one of relu|gelu|none, got 3"},
 	{7, "run = { dir = 7; };", 1, "F:7: run.dir: expected a string, got 7"},
@@ -110,8 +110,10 @@ static const struct row rows[] = {
 	 "F:4: system.t2_memory: has no effect with t2 = false; it is for t2 = true"},
 	{4, "system = { name = \"pipemare\"; t2 = false; t2_memory = 0.135; };", 1, /* its default */
 	 "F:4: system.t2_memory: has no effect with t2 = false; it is for t2 = true"},
-	{4, "system = { name = \"rpd\"; record = \"steps.txt\"; seed = 0; };", 1, "F:4: system.seed: has no effect with record = "},
-	{4, "system = { name = \"rpd\"; record = \"steps.txt\"; delta = -1; };", 1, "F:4: system.delta: has no effect with record = "},
+	{4, "system = { name = \"rpd\"; record = \"steps.txt\"; seed = 0; };", 1,
+	 "F:4: system.seed: has no effect with record = "},
+	{4, "system = { name = \"rpd\"; record = \"steps.txt\"; delta = -1; };", 1,
+	 "F:4: system.delta: has no effect with record = "},
 	{4, "system = { name = \"rpd\"; record = \"steps.txt\"; delays = \"max\"; };", 1,
 	 "F:4: system.delays: has no effect with record = "},
 	{4, "system = { name = \"local_sgd\"; outer_lr = 0.5; };", 1,
@@ -165,14 +167,16 @@ static const struct row rows[] = {
 	{6, "machine = { workers = 2; cpus = \"0\"; };", 1, "F:6: machine.cpus: 1 CPU lists for 2 workers"},
 	{6, "machine = { workers = 2; topology = \"numa:two\"; };", 1, "F:6: machine.topology: topology \"numa:two\""},
 	{6, "machine = { workers = 2; topology = \"core:2\"; cpus = \"0 7\"; };", 1,
-	 "F:6: machine.cpus: CPU list of worker 1: CPU 7 is not the first CPU of a core that this process may use; usable are 0-1"},
+	 "F:6: machine.cpus: CPU list of worker 1: CPU 7 is not the first CPU of a core that this process may use; "
+	 "usable are 0-1"},
 	{4, "system = { name = \"sequential\"; }; partition = [\"fc.1\"];", 1,
 	 "F:4: partition: sequential is one stage and takes no names of others"},
 	{2, "data = { name = \"text\"; path = \"\"; };", 1, "F:2: data.path: empty; expected the name of a file"},
 	/* text */
 	{7, "train = { };", 1, "F:7: duplicate setting name: train = { };"},
 	{3, "optimizer = { name = \"sgd\" ", 1, "F:3: optimizer: the group is not closed"},
-	{7, "run = { dir = \"runs/x; };", 1, "F:7: run.dir: a string that does not end on its line, and one quote too few"},
+	{7, "run = { dir = \"runs/x; };", 1,
+	 "F:7: run.dir: a string that does not end on its line, and one quote too few"},
 	{4, "system = { name = \"1f1b; };", 1, "F:4: system.name: a string that does not end on its line"},
 	{3, "/* optimizer = { name = \"sgd\"; };", 6, "F:3: a comment that does not end: */ is missing"},
 	{7, "run = { dir = \"a\\x00b\"; };", 1, "F:7: run.dir: \\x00 cannot stand in a string"},
@@ -303,9 +307,17 @@ static void all_at_once_in_order(void)
 				   "foo = 1;\n";
 	static const char *const sets[] = {"train.batch=0", "nonsense", "train.stps=3", "mdel.name=gpt", "model=gpt"};
 	static const char *const order[] = {
-		"F:2: model.widht:", "F:3: model.depth:",        "F:5: train.steps: 50000000000000000000", "F:6: train.lr:",
-		"F:8: system.name:", "F:9: foo:",                "--set: train.batch:",          "--set: expected key=value",
-		"--set: train.stps:", "--set: mdel: unknown group, did you mean \"model\"?", "--set: model: is a group",
+		"F:2: model.widht:",
+		"F:3: model.depth:",
+		"F:5: train.steps: 50000000000000000000",
+		"F:6: train.lr:",
+		"F:8: system.name:",
+		"F:9: foo:",
+		"--set: train.batch:",
+		"--set: expected key=value",
+		"--set: train.stps:",
+		"--set: mdel: unknown group, did you mean \"model\"?",
+		"--set: model: is a group",
 	};
 	mr_strbuf report;
 	mr_config *c;
@@ -314,7 +326,8 @@ static void all_at_once_in_order(void)
 	mr_strbuf_init(&report);
 	CU_ASSERT_EQUAL(mr_test_load(text, strlen(text), sets, 5, &report, &c), MR_ECONFIG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), ": 11 mistakes, the first: "));
-	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), ":2: model.widht: unknown key \"widht\", did you mean \"width\"?"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(mr_error_text(), ":2: model.widht: unknown key \"widht\", did you mean \"width\"?"));
 	at = mr_strbuf_text(&report);
 	for (size_t i = 0; i < 10; i++) {
 		const char *found = strstr(at, order[i]);
@@ -371,7 +384,8 @@ static void one_mistake(void)
 
 	mr_strbuf_init(&report);
 	CU_ASSERT_EQUAL(load_lines(sets, 1, "", &report, &c), MR_ECONFIG);
-	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), ": 1 mistake: --set: train.steps: expected an integer from 1 to"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(mr_error_text(), ": 1 mistake: --set: train.steps: expected an integer from 1 to"));
 	mr_strbuf_fini(&report);
 	mr_test_files_remove();
 }
@@ -409,9 +423,11 @@ static void numbers_of_all_forms(void)
 		mr_config_destroy(c);
 	}
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		snprintf(text, sizeof(text), "model = { name = \"mlp\"; hidden = [2, %s, 2.0]; };\ndata = { name = \"synthetic\"; };\n"
+		snprintf(text, sizeof(text),
+			 "model = { name = \"mlp\"; hidden = [2, %s, 2.0]; };\ndata = { name = \"synthetic\"; };\n"
 			 "optimizer = { name = \"sgd\"; };\nsystem = { name = \"gpipe\"; };\n"
-			 "train = { steps = 10; batch = 8; lr = 0.1; };\n", forms[i]);
+			 "train = { steps = 10; batch = 8; lr = 0.1; };\n",
+			 forms[i]);
 		CU_ASSERT_EQUAL(mr_test_load(text, strlen(text), NULL, 0, &report, &c), MR_OK);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(c);
 		CU_ASSERT_TRUE(hidden_at(c, 0) == 2 && hidden_at(c, 1) == 1000 && hidden_at(c, 2) == 2);
@@ -429,7 +445,8 @@ static void large_integers(void)
 	mr_config *c;
 
 	mr_strbuf_init(&report);
-	MR_CHECK_OK(load_lines(NULL, 0, "checkpoint = { every = 5000000000L; }; # 9999999999 /* 9999999999\n", &report, &c));
+	MR_CHECK_OK(load_lines(NULL, 0, "checkpoint = { every = 5000000000L; }; # 9999999999 /* 9999999999\n", &report,
+			       &c));
 	CU_ASSERT_EQUAL(mr_config_job(c)->checkpoint.every, 5000000000);
 	mr_config_destroy(c);
 	MR_CHECK_OK(load_lines(NULL, 0, "checkpoint = { every = 5000000000; };", &report, &c));
@@ -448,9 +465,10 @@ static void plugin_replaced(void)
 {
 	static const char *const to_pipedream[] = {"system.name=pipedream"}, *const to_sequential[] = {
 										     "system.name=sequential"};
-	static const char text[] = "model = { name = \"mlp\"; };\ndata = { name = \"synthetic\"; };\n"
-				   "optimizer = { name = \"sgd\"; };\nsystem = { name = \"gpipe\"; backward = \"lifo\"; };\n"
-				   "train = { steps = 10; batch = 8; lr = 0.1; };\n";
+	static const char text[] =
+		"model = { name = \"mlp\"; };\ndata = { name = \"synthetic\"; };\n"
+		"optimizer = { name = \"sgd\"; };\nsystem = { name = \"gpipe\"; backward = \"lifo\"; };\n"
+		"train = { steps = 10; batch = 8; lr = 0.1; };\n";
 	mr_strbuf report;
 	mr_config *c;
 
@@ -477,8 +495,9 @@ static void asynchronous_takes_one(void)
 
 	mr_strbuf_init(&report);
 	CU_ASSERT_EQUAL(load_lines(sets, 2, "", &report, &c), MR_ECONFIG);
-	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&report),
-				      "--set: train.microbatches: pipedream commits after every micro-batch, so it takes 1 a commit, got 4"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		mr_strbuf_text(&report),
+		"--set: train.microbatches: pipedream commits after every micro-batch, so it takes 1 a commit, got 4"));
 	mr_strbuf_fini(&report);
 	mr_test_files_remove();
 }
@@ -505,19 +524,23 @@ static void includes(void)
 }
 
 /*
- * A file wins over what it includes, wherever the @include stands: base.cfg has all that is needed, and more.cfg, which is included
- * after it, wins over that. Groups are joined key by key.
+ * A file wins over what it includes, wherever the @include stands: base.cfg has all that is needed, and more.cfg, which
+ * is included after it, wins over that. Groups are joined key by key.
  */
 static void included_base_is_overridden(void)
 {
-	static const char base[] = "model = { name = \"mlp\"; width = 64; depth = 3; };\ndata = { name = \"synthetic\"; samples = 500; };\n"
-				   "optimizer = { name = \"sgd\"; };\nsystem = { name = \"gpipe\"; backward = \"lifo\"; };\n"
-				   "train = { steps = 10; batch = 8; lr = 0.1; clip = 5.0; };\ndtype = \"f64\"; backend = \"reference\";\n";
+	static const char base[] =
+		"model = { name = \"mlp\"; width = 64; depth = 3; };\ndata = { name = \"synthetic\"; samples = 500; "
+		"};\n"
+		"optimizer = { name = \"sgd\"; };\nsystem = { name = \"gpipe\"; backward = \"lifo\"; };\n"
+		"train = { steps = 10; batch = 8; lr = 0.1; clip = 5.0; };\ndtype = \"f64\"; backend = "
+		"\"reference\";\n";
 	static const char more[] = "train = { steps = 20; lr = 0.2; };\n@include \"deep.cfg\"\n";
 	static const char deep[] = "train = { steps = 15; seed = 4; }";
 	static const char train[] = "# settings of a group\nclip = 7.0;\nwarmup = 2; # the last";
-	static const char main_file[] = "system = { name = \"pipedream\"; }; dtype = \"f32\";\n@include \"base.cfg\"\n@include \"more.cfg\"\n"
-					"train = { lr = 0.3;\n\t@include \"train.cfg\"\n clip = 0.0; };\nmodel = { depth = 2; };\n";
+	static const char main_file[] =
+		"system = { name = \"pipedream\"; }; dtype = \"f32\";\n@include \"base.cfg\"\n@include \"more.cfg\"\n"
+		"train = { lr = 0.3;\n\t@include \"train.cfg\"\n clip = 0.0; };\nmodel = { depth = 2; };\n";
 	const mr_values *v;
 	mr_strbuf report;
 	mr_config *c;
@@ -538,7 +561,8 @@ static void included_base_is_overridden(void)
 	CU_ASSERT_EQUAL(mr_values_int(v, "warmup"), 2);
 	CU_ASSERT_EQUAL(mr_values_int(mr_config_job(c)->model.values, "width"), 64);
 	CU_ASSERT_EQUAL(mr_values_int(mr_config_job(c)->model.values, "depth"), 2);
-	CU_ASSERT_STRING_EQUAL(mr_job_system(mr_config_job(c))->name, "pipedream"); /* and what was gpipe's went with it */
+	/* and what was gpipe's went with it */
+	CU_ASSERT_STRING_EQUAL(mr_job_system(mr_config_job(c))->name, "pipedream");
 	CU_ASSERT_EQUAL(mr_config_job(c)->dtype, MR_F32);
 	mr_config_destroy(c);
 	/* Mistakes are named where they stand, in whichever file. */

@@ -32,7 +32,8 @@ static void all_workers_compute(void)
 				}
 				MR_CHECK_OK(mr_plan_period(p, &(mr_cost){p->n_stages, stage}, false, &period));
 				CU_ASSERT_DOUBLE_EQUAL(period, v, 1e-9);
-				for (uint16_t w = 0; w < d; w++) /* each of its stages once an iteration, the last at its number */
+				/* each of its stages once an iteration, the last at its number */
+				for (uint16_t w = 0; w < d; w++)
 					CU_ASSERT_EQUAL(mr_plan_list(p, w, MR_BODY)->n, v);
 				mr_plan_destroy(p);
 				mr_plan_destroy(train);

@@ -1,4 +1,5 @@
-/* Live versions counted from events, against numbers worked out by hand and against what the definition says of random ones. */
+/* Live versions counted from events, against numbers worked out by hand and against what the definition says of random
+ * ones. */
 #include "exec/version_count.h"
 
 #include <stdbool.h>
@@ -90,7 +91,8 @@ static void from_the_middle(void)
 
 enum { EVENTS = 60, CAP = 5 };
 
-/* By the definition: at each moment the latest, and all that are read later. @read [EVENTS]: UINT64_MAX makes the next version. */
+/* By the definition: at each moment the latest, and all that are read later. @read [EVENTS]: UINT64_MAX makes the next
+ * version. */
 static uint32_t by_definition(const uint64_t *read)
 {
 	uint64_t latest = 0;
@@ -127,7 +129,8 @@ static void as_defined(void)
 		for (int i = 0; i < EVENTS; i++) {
 			uint64_t window = latest < CAP - 1 ? latest : CAP - 1;
 
-			read[i] = below(3, round, i, 0) ? latest - below((uint32_t)window + 1, round, i, 1) : UINT64_MAX;
+			read[i] =
+				below(3, round, i, 0) ? latest - below((uint32_t)window + 1, round, i, 1) : UINT64_MAX;
 			if (read[i] == UINT64_MAX)
 				mr_version_count_made(&t, ++latest);
 			else

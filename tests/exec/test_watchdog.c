@@ -51,7 +51,8 @@ static void names_everybody(void)
 	atomic_store(&worker[1].waiter.why, MR_WAIT_UPSTREAM);
 	for (int i = 0; i < 19; i++)
 		MR_CHECK_OK(look(&d, SECOND / 10));
-	MR_CHECK_FAIL(look(&d, SECOND / 5), MR_ESTALLED, "seconds: w0 F m12 s0 computes; w1 B m7 s1 waits for its input; w0 stands");
+	MR_CHECK_FAIL(look(&d, SECOND / 5), MR_ESTALLED,
+		      "seconds: w0 F m12 s0 computes; w1 B m7 s1 waits for its input; w0 stands");
 }
 
 static void progress_starts_anew(void)

@@ -1,4 +1,5 @@
-/* test_backtrace.c - where threads stand: the frames of one that computes and of one that sleeps, by the name of both. */
+/* test_backtrace.c - where threads stand: the frames of one that computes and of one that sleeps, by the name of both.
+ */
 #include "host/backtrace.h"
 
 #include <stdatomic.h>

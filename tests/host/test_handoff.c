@@ -21,7 +21,8 @@ static void measures(void)
 		MR_CHECK_OK(mr_handoff_measure(t.core[0].cpu, t.core[1].cpu, sizes[i], &h));
 		sched_getaffinity(0, sizeof(after), &after);
 		CU_ASSERT_TRUE(CPU_EQUAL(&before, &after));
-		/* A line of 64 bytes takes less than 10 microseconds on any machine; a busy one may see no difference. */
+		/* A line of 64 bytes takes less than 10 microseconds on any machine; a busy one may see no difference.
+		 */
 		CU_ASSERT(h.read_s >= 0 && h.read_s < 1e-5 / 64);
 		CU_ASSERT(h.write_s >= 0 && h.write_s < 1e-5 / 64);
 	}

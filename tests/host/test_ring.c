@@ -116,7 +116,8 @@ static void test_wake_every(void)
 		CU_ASSERT_TRUE(mr_ring_try_push(&r, i));
 		n_woken += atomic_load_explicit(&c.asleep, memory_order_relaxed) == 0;
 		CU_ASSERT_EQUAL(n_woken, i / 4);
-		CU_ASSERT_TRUE(i % 3 || (mr_ring_try_pop(&r, &got) && mr_ring_try_pop(&r, &got) && mr_ring_try_pop(&r, &got)));
+		CU_ASSERT_TRUE(i % 3 ||
+			       (mr_ring_try_pop(&r, &got) && mr_ring_try_pop(&r, &got) && mr_ring_try_pop(&r, &got)));
 	}
 }
 

@@ -1,6 +1,6 @@
 /*
- * test_sched_delay.c - the delay of a thread that shares its core grows with the time that the other has, sleeping adds nothing,
- * and a kernel that does not count is noticed.
+ * test_sched_delay.c - the delay of a thread that shares its core grows with the time that the other has, sleeping adds
+ * nothing, and a kernel that does not count is noticed.
  */
 #include "host/sched_delay.h"
 
@@ -58,7 +58,8 @@ static void grows_on_a_shared_core(void)
 	sched_setaffinity(0, sizeof(before), &before);
 	/* Half of it by a fair scheduler. */
 	if (delay <= SHARED_NS / 10)
-		fprintf(stderr, "\n%llu ns of delay in %d ns beside a busy loop\n", (unsigned long long)delay, SHARED_NS);
+		fprintf(stderr, "\n%llu ns of delay in %d ns beside a busy loop\n", (unsigned long long)delay,
+			SHARED_NS);
 	CU_ASSERT_TRUE(delay > SHARED_NS / 10);
 	mr_sched_delay_close(&d);
 	CU_ASSERT_FALSE(mr_sched_delay_known(&d));

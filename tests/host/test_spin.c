@@ -1,4 +1,5 @@
-/* test_spin.c - the limit of spins: full on a quiet host and after short disturbances, short while others have the cores, and back. */
+/* test_spin.c - the limit of spins: full on a quiet host and after short disturbances, short while others have the
+ * cores, and back. */
 #include "host/spin.h"
 
 #include "check.h"

@@ -78,7 +78,8 @@ static void test_poor_machine(void)
 
 static void test_bad_strings(void)
 {
-	static const char *const bad[] = {"", "bogus:3", "numa:0 core:2", "core:0", "numa:4 core:", "numa:4 core", "numa:4"};
+	static const char *const bad[] = {"",      "bogus:3", "numa:0 core:2", "core:0", "numa:4 core:", "numa:4 core",
+					  "numa:4"};
 	mr_topo t;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

@@ -18,8 +18,9 @@ static void cost_reads_three_or_four(void)
 
 static void cost_refuses_the_rest(void)
 {
-	static const char *const bad[] = {"", "1", "1,2", "1,2,", "1,2,3,", "1,2,3,4,5", "1,2,3,4,", "0,0,0", "0,0,0,1", "-1,2,3",
-					  "1,nan,3", "1,inf,3", "1,2,2e9", "1,2,3x", "a,b,c", "1;2;3", ",1,2"};
+	static const char *const bad[] = {"",         "1",      "1,2",     "1,2,",   "1,2,3,",  "1,2,3,4,5",
+					  "1,2,3,4,", "0,0,0",  "0,0,0,1", "-1,2,3", "1,nan,3", "1,inf,3",
+					  "1,2,2e9",  "1,2,3x", "a,b,c",   "1;2;3",  ",1,2"};
 	mr_stage_cost c = {.f = 7};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

@@ -1,4 +1,5 @@
-/* The JSON form of a plan: files of other programs are read, plans come back, damage gives a sentence and never a crash. */
+/* The JSON form of a plan: files of other programs are read, plans come back, damage gives a sentence and never a
+ * crash. */
 #include "ir/plan_json.h"
 
 #include <string.h>
@@ -60,8 +61,9 @@ static void json_tiny_plan(void)
 
 static void json_without_pipes(void)
 {
-	mr_plan *plan = read_ok("{\"D\":2,\"T\":2,\"stages\":2,\"workers\":[[[\"F\",0,0,0],[\"F\",1,1,1],[\"B\",1,1,1],[\"B\",0,0,0]],"
-				"[[\"F\",1,0,1],[\"F\",0,1,0],[\"B\",0,1,0],[\"B\",1,0,1]]]}");
+	mr_plan *plan = read_ok(
+		"{\"D\":2,\"T\":2,\"stages\":2,\"workers\":[[[\"F\",0,0,0],[\"F\",1,1,1],[\"B\",1,1,1],[\"B\",0,0,0]],"
+		"[[\"F\",1,0,1],[\"F\",0,1,0],[\"B\",0,1,0],[\"B\",1,0,1]]]}");
 
 	CU_ASSERT_EQUAL(plan->n_pipes, 2);
 	CU_ASSERT_EQUAL(mr_plan_worker(plan, 0, 1), 1);
@@ -107,7 +109,8 @@ static void json_keeps_spans(void)
 /* A plan without flushes says so, and is then a finite list with a commit for each micro-batch. */
 static void json_contract(void)
 {
-	mr_plan *plan = read_ok(UNDER("\"flush\":\"none\",\"read\":\"latest\",\"sum\":\"ascending\",\"need\":1,\"staleness\":3"));
+	mr_plan *plan = read_ok(
+		UNDER("\"flush\":\"none\",\"read\":\"latest\",\"sum\":\"ascending\",\"need\":1,\"staleness\":3"));
 	mr_plan *again;
 	char *text;
 
@@ -126,10 +129,12 @@ static void json_contract(void)
 	mr_plan_destroy(again);
 	mr_plan_destroy(plan);
 	free(text);
-	plan = read_ok(UNDER("\"clip\":true,\"tied\":true,\"private_weights\":true,\"racing\":true,\"flush\":\"local\""));
+	plan = read_ok(
+		UNDER("\"clip\":true,\"tied\":true,\"private_weights\":true,\"racing\":true,\"flush\":\"local\""));
 	CU_ASSERT_EQUAL(plan->contract.flush, MR_FLUSH_LOCAL);
 	CU_ASSERT_EQUAL(plan->contract.need, 2);
-	CU_ASSERT_TRUE(plan->contract.clip && plan->contract.tied && plan->contract.private_weights && plan->contract.racing);
+	CU_ASSERT_TRUE(plan->contract.clip && plan->contract.tied && plan->contract.private_weights &&
+		       plan->contract.racing);
 	CU_ASSERT_EQUAL(mr_plan_list(plan, 0, MR_BODY)->n, 4);
 	mr_plan_destroy(plan);
 	plan = read_ok(UNDER("\"repeats\":false"));
@@ -173,19 +178,27 @@ static void json_errors(void)
 		{"{\"D\":2,\"T\":2,\"stages\":5000}", "stages must be from 1 to 4096, got 5000"},
 		{"{\"D\":2,\"T\":2,\"stages\":2}", "workers must be an array of D = 2 instruction lists, got nothing"},
 		{"{\"D\":2,\"T\":2,\"stages\":2,\"workers\":[[]]}", "got array with 1 entries"},
-		{"{\"D\":1,\"T\":2,\"stages\":2,\"workers\":[7]}", "worker 0 must be an array of instructions, got integer"},
+		{"{\"D\":1,\"T\":2,\"stages\":2,\"workers\":[7]}",
+		 "worker 0 must be an array of instructions, got integer"},
 		{PIPED("[]"), "pipes must be an array of 1 to 64 entries"},
 		{PIPED("{}"), "pipes must be an array"},
 		{PIPED("[3]"), "pipe 0: stage_to_worker must be an array of 2 workers, got nothing"},
 		{PIPED("[{\"stage_to_worker\":[0]}]"), "got array with 1 entries"},
-		{PIPED("[{\"stage_to_worker\":[0,2]}]"), "pipe 0: a worker in stage_to_worker must be from 0 to 1, got 2"},
+		{PIPED("[{\"stage_to_worker\":[0,2]}]"),
+		 "pipe 0: a worker in stage_to_worker must be from 0 to 1, got 2"},
 		{PIPED("[{\"stage_to_worker\":[0,1],\"microbatches\":[2]}]"), "must be from 0 to 1, got 2"},
-		{PIPED("[{\"stage_to_worker\":[0,1],\"microbatches\":[1,1]}]"), "micro-batch 1 already belongs to pipe 0"},
-		{"{\"D\":1,\"T\":2,\"stages\":1,\"pipes\":[{\"stage_to_worker\":[0],\"microbatches\":[1]}],\"workers\":[[[\"F\",0,0,0]]]}", "micro-batch 0 is none of the microbatches of pipe 0"},
-		{PIPED("[{\"stage_to_worker\":[0,1],\"microbatches\":7}]"), "microbatches must be an array, got integer"},
-		{TWO("[\"F\",0,0]", ""), "worker 0, instruction 0: expected [op, micro-batch, stage, pipe], and a span behind it or none, got array with 3 entries"},
+		{PIPED("[{\"stage_to_worker\":[0,1],\"microbatches\":[1,1]}]"),
+		 "micro-batch 1 already belongs to pipe 0"},
+		{"{\"D\":1,\"T\":2,\"stages\":1,\"pipes\":[{\"stage_to_worker\":[0],\"microbatches\":[1]}],\"workers\":"
+		 "[[[\"F\",0,0,0]]]}",
+		 "micro-batch 0 is none of the microbatches of pipe 0"},
+		{PIPED("[{\"stage_to_worker\":[0,1],\"microbatches\":7}]"),
+		 "microbatches must be an array, got integer"},
+		{TWO("[\"F\",0,0]", ""), "worker 0, instruction 0: expected [op, micro-batch, stage, pipe], and a span "
+					 "behind it or none, got array with 3 entries"},
 		{TWO("", "3"), "worker 1, instruction 0: expected [op"},
-		{TWO("[\"F\",0,0,0],[\"U\",0,0,0]", ""), "worker 0, instruction 1: the op must be \"F\", \"B\", \"I\", \"W\" or \"R\", got \"U\""},
+		{TWO("[\"F\",0,0,0],[\"U\",0,0,0]", ""),
+		 "worker 0, instruction 1: the op must be \"F\", \"B\", \"I\", \"W\" or \"R\", got \"U\""},
 		{TWO("[\"\",0,0,0]", ""), "got \"\""},
 		{TWO("[1,0,0,0]", ""), "got integer"},
 		{TWO("[\"F\",0,0,0,2]", ""), "worker 0, instruction 0: the span must be from 1 to 1, got 2"},
@@ -195,17 +208,21 @@ static void json_errors(void)
 		{TWO("[\"F\",0,0,64]", ""), "pipe 64: at most 64 pipes"},
 		{TWO("[\"F\",0,0,-1]", ""), "the pipe must be from 0 to 0, got -1"},
 		{TWO("[\"F\",0,0,0]", "[\"F\",1,0,0]"), "worker 1, instruction 0: stage 0 of pipe 0 lives on worker 0"},
-		{TWO("[\"F\",0,0,0],[\"F\",0,0,1]", ""), "worker 0, instruction 1: micro-batch 0 belongs to pipe 0, not to pipe 1"},
+		{TWO("[\"F\",0,0,0],[\"F\",0,0,1]", ""),
+		 "worker 0, instruction 1: micro-batch 0 belongs to pipe 0, not to pipe 1"},
 		{TWO("[\"F\",0,0,0]", ""), "stage 1 of pipe 0 has no instruction"},
-		{UNDER("\"flush\":\"never\""), "contract: flush must be one of \"barrier\", \"local\", \"validated\", \"none\", got \"never\""},
-		{UNDER("\"read\":7"), "contract: read must be one of \"batch\", \"latest\", \"tag\", \"aged\", \"first\", got integer"},
+		{UNDER("\"flush\":\"never\""),
+		 "contract: flush must be one of \"barrier\", \"local\", \"validated\", \"none\", got \"never\""},
+		{UNDER("\"read\":7"),
+		 "contract: read must be one of \"batch\", \"latest\", \"tag\", \"aged\", \"first\", got integer"},
 		{UNDER("\"need\":3"), "contract: need must be from 1 to 2, got 3"},
 		{UNDER("\"staleness\":-1"), "contract: staleness must be from 0 to 1000000, got -1"},
 		{UNDER("\"clip\":1"), "contract: clip must be true or false, got integer"},
 		{UNDER("\"flsh\":\"none\""), "contract: \"flsh\" is no part of a contract"},
 		{"{\"D\":1,\"T\":3,\"stages\":1,\"contract\":{\"need\":2},\"workers\":[[]]}",
 		 "contract: need: 3 micro-batches make no whole number of commits of 2"},
-		{"{\"D\":1,\"T\":1,\"stages\":1,\"contract\":3,\"workers\":[[]]}", "contract: must be an object, got integer"},
+		{"{\"D\":1,\"T\":1,\"stages\":1,\"contract\":3,\"workers\":[[]]}",
+		 "contract: must be an object, got integer"},
 		{"{\"D\":1,\"T\":1,\"stages\":4096,\"workers\":[[[\"F\",0,0,63]]]}", "too large"},
 	};
 	mr_plan *plan = NULL;
@@ -255,8 +272,9 @@ static uint32_t draw(uint32_t below)
 /* Half of the damage is put into values, so that the text often stays JSON and the reader of plans sees it. */
 static void json_survives_damage(void)
 {
-	static const char *const values[] = {"-1", "0", "1", "2", "3", "4096", "4097", "1000000", "9223372036854775807", "1.5",
-					     "null", "true", "[]", "{}", "\"F\"", "\"B\"", "[[]]", "[0,1]", "\"\""};
+	static const char *const values[] = {
+		"-1",   "0",  "1",  "2",     "3",     "4096", "4097",  "1000000", "9223372036854775807", "1.5", "null",
+		"true", "[]", "{}", "\"F\"", "\"B\"", "[[]]", "[0,1]", "\"\""};
 	unsigned read = 0, refused = 0;
 
 	for (uint64_t seed = 0; seed < 4000; seed++) {
@@ -274,7 +292,8 @@ static void json_survives_damage(void)
 				while (text[at] && !strchr("0123456789\"", text[at]))
 					at++;
 				snprintf(tail, sizeof(tail), "%s", text + at + (text[at] != 0));
-				snprintf(text + at, sizeof(text) - at, "%s%s", values[draw(sizeof(values) / sizeof(values[0]))], tail);
+				snprintf(text + at, sizeof(text) - at, "%s%s",
+					 values[draw(sizeof(values) / sizeof(values[0]))], tail);
 			} else {
 				text[at] = (char)draw(256);
 			}

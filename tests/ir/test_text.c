@@ -62,10 +62,11 @@ static void text_small_plan(void)
 static void text_spaces_comments_and_order(void)
 {
 	/* Workers may take turns, blanks and comments may stand anywhere, the last newline may be missing. */
-	mr_plan *plan = read_ok("# by hand\n\nplan x # name\r\n stages 1 workers 2 pipes 2 micro 1 commits 1\n"
-				"contract forward\tflush=none read=tag sum=listed need=1 staleness=3 clip tied private_weights racing\n"
-				"place p1 1\nplace p0 -\n[epilogue]\nw1 F m+0 s0 p1 v-2\nw0 F m+4 s0 p0\nw1 B m+0 s0 p1 x2\n"
-				"[prologue]\nw0 F m4 s0 p0 v-1");
+	mr_plan *plan = read_ok(
+		"# by hand\n\nplan x # name\r\n stages 1 workers 2 pipes 2 micro 1 commits 1\n"
+		"contract forward\tflush=none read=tag sum=listed need=1 staleness=3 clip tied private_weights racing\n"
+		"place p1 1\nplace p0 -\n[epilogue]\nw1 F m+0 s0 p1 v-2\nw0 F m+4 s0 p0\nw1 B m+0 s0 p1 x2\n"
+		"[prologue]\nw0 F m4 s0 p0 v-1");
 
 	CU_ASSERT_EQUAL(plan->worker_of[0], MR_WORKER_ANY);
 	CU_ASSERT_EQUAL(plan->worker_of[1], 1);
@@ -73,7 +74,8 @@ static void text_spaces_comments_and_order(void)
 	CU_ASSERT_EQUAL(mr_plan_list(plan, 1, MR_EPILOGUE)->at[0].read, -2);
 	CU_ASSERT_EQUAL(mr_plan_list(plan, 1, MR_EPILOGUE)->at[1].span, 2);
 	CU_ASSERT_EQUAL(mr_plan_list(plan, 0, MR_PROLOGUE)->at[0].read, -1);
-	CU_ASSERT_TRUE(plan->contract.clip && plan->contract.tied && plan->contract.private_weights && plan->contract.racing);
+	CU_ASSERT_TRUE(plan->contract.clip && plan->contract.tied && plan->contract.private_weights &&
+		       plan->contract.racing);
 	CU_ASSERT_FALSE(plan->contract.same_version_b);
 	CU_ASSERT_EQUAL(plan->contract.coverage, MR_COVER_FORWARD);
 	mr_plan_destroy(plan);
@@ -92,10 +94,27 @@ static mr_plan *random_plan(void)
 	p->commits = draw(10);
 	p->lowered = draw(2);
 	p->storage = p->lowered && draw(2) ? MR_MODULO : MR_STORED;
-	p->contract = (mr_contract){(mr_coverage)draw(2), (mr_flush)draw(4), (mr_read_rule)draw(3), (mr_sum_order)draw(3),
-				    draw(9), draw(2), draw(2), draw(2), draw(2), draw(2), draw(2), draw(2), draw(5), draw(3), (uint16_t)draw(3),
-				    (mr_predict)draw(3), draw(3), draw(3),
-				    draw(3), {(mr_average_rule)draw(3), draw(3), draw(9) / 7.0, draw(3) * 0.1, draw(9) * 0.1, draw(2)}};
+	p->contract = (mr_contract){
+		(mr_coverage)draw(2),
+		(mr_flush)draw(4),
+		(mr_read_rule)draw(3),
+		(mr_sum_order)draw(3),
+		draw(9),
+		draw(2),
+		draw(2),
+		draw(2),
+		draw(2),
+		draw(2),
+		draw(2),
+		draw(2),
+		draw(5),
+		draw(3),
+		(uint16_t)draw(3),
+		(mr_predict)draw(3),
+		draw(3),
+		draw(3),
+		draw(3),
+		{(mr_average_rule)draw(3), draw(3), draw(9) / 7.0, draw(3) * 0.1, draw(9) * 0.1, draw(2)}};
 	for (size_t i = 0; i < (size_t)pipes * stages; i++) {
 		p->worker_of[i] = draw(5) ? (uint16_t)draw(workers) : MR_WORKER_ANY;
 		if (!p->lowered)
@@ -106,8 +125,17 @@ static mr_plan *random_plan(void)
 		p->n_versions[i % stages] = (uint16_t)draw(9);
 	}
 	for (unsigned i = 0; i < 40; i++) {
-		mr_instr in = {(uint8_t)draw(MR_N_OPS), (uint8_t)draw(4), (uint8_t)draw(pipes), (uint8_t)(draw(4) ? 1 : draw(256)),
-			       (uint16_t)draw(stages), 0, draw(3) ? draw(20) : UINT32_MAX, 0, 0, 0, 0};
+		mr_instr in = {(uint8_t)draw(MR_N_OPS),
+			       (uint8_t)draw(4),
+			       (uint8_t)draw(pipes),
+			       (uint8_t)(draw(4) ? 1 : draw(256)),
+			       (uint16_t)draw(stages),
+			       0,
+			       draw(3) ? draw(20) : UINT32_MAX,
+			       0,
+			       0,
+			       0,
+			       0};
 
 		if (draw(2)) {
 			in.slot = (uint16_t)draw(65536);
@@ -146,7 +174,9 @@ static void text_random_plans_come_back(void)
 	}
 }
 
-#define HEAD "plan x\nstages 2 workers 2 pipes 1 micro 2 commits 1\ncontract train flush=local read=batch sum=listed need=2\nplace p0 0 1\n"
+#define HEAD \
+	"plan x\nstages 2 workers 2 pipes 1 micro 2 commits 1\ncontract train flush=local read=batch sum=listed " \
+	"need=2\nplace p0 0 1\n"
 
 static void text_errors(void)
 {
@@ -192,9 +222,12 @@ static void text_errors(void)
 		{HEAD "[prologue]\nw0 U m0 s0 p0 t1\n", "line 6: \"t1\" is not a word of the instruction U"},
 		{HEAD "[prologue]\nw0 F m0 s0 p0 x256\n", "line 6: \"x256\" is not a span"},
 		{HEAD "[prologue]\nw0 F m0 s0 p0 \001\n", "line 6: the byte 0x01"},
-		{HEAD "[prologue]\nw0 F m0 s0 p0 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n", "line 6: a word is longer"},
-		{"plan x\nstages 1 workers 1 pipes 2 micro 1 commits 1\n[prologue]\n", "line 3: the contract is missing"},
-		{"plan x\nstages 1 workers 1 pipes 2 micro 1 commits 1\ncontract train\nplace p1 0\n", "line \"place p0\" is missing"},
+		{HEAD "[prologue]\nw0 F m0 s0 p0 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
+		 "line 6: a word is longer"},
+		{"plan x\nstages 1 workers 1 pipes 2 micro 1 commits 1\n[prologue]\n",
+		 "line 3: the contract is missing"},
+		{"plan x\nstages 1 workers 1 pipes 2 micro 1 commits 1\ncontract train\nplace p1 0\n",
+		 "line \"place p0\" is missing"},
 	};
 	mr_plan *plan = NULL;
 

@@ -1,6 +1,6 @@
 /*
- * test_unit_time.c - timelines of unit time against recorded ones (tests/golden/rpd), closed forms against timelines, and
- * steps that read at an age.
+ * test_unit_time.c - timelines of unit time against recorded ones (tests/golden/rpd), closed forms against timelines,
+ * and steps that read at an age.
  */
 #include "ir/unit_time.h"
 
@@ -67,7 +67,8 @@ static void check_timeline(const char *name, mr_unit_time *u)
 
 		print_row(u, s, row);
 		if (strcmp(row, mr_json_string(mr_json_at(rows, s))) != 0)
-			fprintf(stderr, "\n%s, stage %u\nwant %s\ngot  %s\n", name, s, mr_json_string(mr_json_at(rows, s)), row);
+			fprintf(stderr, "\n%s, stage %u\nwant %s\ngot  %s\n", name, s,
+				mr_json_string(mr_json_at(rows, s)), row);
 		CU_ASSERT_STRING_EQUAL(row, mr_json_string(mr_json_at(rows, s)));
 	}
 	for (uint32_t i = 1; i < u->n; i++) /* in order */
@@ -114,7 +115,8 @@ static uint32_t recorded(const char *table, const char *key)
 
 static void recorded_lengths(void)
 {
-	static const uint32_t stages[] = {2, 4, 8, 16}, replicas[4][5] = {{1, 2, 4}, {1, 2, 4, 8}, {1, 2, 4, 8, 16}, {1, 2, 8, 16, 32}};
+	static const uint32_t stages[] = {2, 4, 8, 16},
+			      replicas[4][5] = {{1, 2, 4}, {1, 2, 4, 8}, {1, 2, 4, 8, 16}, {1, 2, 8, 16, 32}};
 	static const uint32_t locals[] = {1, 2, 5, 30}, checks[][3] = {{2, 1770}, {5, 1440}, {30, 1260}};
 	mr_unit_time u;
 	char key[64];
@@ -134,10 +136,11 @@ static void recorded_lengths(void)
 				uint32_t n = 2 * replicas[i][r] * locals[h];
 
 				snprintf(key, sizeof(key), "S%u_R%u_H%u_2rounds", stages[i], replicas[i][r], locals[h]);
-				MR_CHECK_OK(mr_unit_rounds((uint16_t)stages[i], n, (uint16_t)replicas[i][r], locals[h], &u));
+				MR_CHECK_OK(mr_unit_rounds((uint16_t)stages[i], n, (uint16_t)replicas[i][r], locals[h],
+							   &u));
 				CU_ASSERT_EQUAL(u.length, recorded("local_timeline_lengths_2_rounds", key));
 				CU_ASSERT_EQUAL(u.length, mr_unit_rounds_length((uint16_t)stages[i], n,
-										   (uint16_t)replicas[i][r], locals[h]));
+										(uint16_t)replicas[i][r], locals[h]));
 				mr_unit_time_fini(&u);
 			}
 	for (int i = 0; i < 3; i++) { /* with a last round that is not whole */
@@ -213,7 +216,8 @@ static void check_delays(uint16_t s, const mr_json *want)
 			if (mr_json_size(matrix) == 0) /* recorded for the smaller ones */
 				continue;
 			CU_ASSERT_EQUAL(d, (uint32_t)mr_json_int(mr_json_at(mr_json_at(matrix, i), b)));
-			CU_ASSERT_EQUAL(mr_unit_missed(s, i, b), (uint32_t)mr_json_int(mr_json_at(mr_json_at(missed, i), b)));
+			CU_ASSERT_EQUAL(mr_unit_missed(s, i, b),
+					(uint32_t)mr_json_int(mr_json_at(mr_json_at(missed, i), b)));
 		}
 	CU_ASSERT(mr_json_size(matrix) == s || s > 16);
 	CU_ASSERT_EQUAL(steady_most, mr_unit_delay_max(s));
@@ -277,7 +281,8 @@ static void sequences_are_read(void)
 	mr_strbuf text;
 	mr_aged *a;
 
-	MR_CHECK_OK(mr_aged_parse("s", "# stage batch delays\n1 0 0 0\n\n1 7\t1 5 # min(5, 1)\r\n0 2 0 1\n1 1 0 2", 2, 0, &a));
+	MR_CHECK_OK(mr_aged_parse("s", "# stage batch delays\n1 0 0 0\n\n1 7\t1 5 # min(5, 1)\r\n0 2 0 1\n1 1 0 2", 2,
+				  0, &a));
 	CU_ASSERT_EQUAL(a->n_steps, 4);
 	CU_ASSERT(a->stage[1] == 1 && a->batch[1] == 7 && mr_aged_delay(a, 1, 1) == 5 && a->stage[2] == 0);
 	CU_ASSERT(mr_aged_version(a, 1, 1) == 0 && mr_aged_latest(a, 1, 1) == 1);
@@ -286,18 +291,22 @@ static void sequences_are_read(void)
 	CU_ASSERT(mr_aged_cap(a, 0) == 1 && mr_aged_cap(a, 1) == 2);
 	mr_strbuf_init(&text);
 	mr_aged_print(a, &text);
-	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&text),
-			       "# stage, minibatch, delay at each of 2 stages, in updates\n1 0 0 0\n1 7 1 5\n0 2 0 1\n1 1 0 2\n");
+	CU_ASSERT_STRING_EQUAL(
+		mr_strbuf_text(&text),
+		"# stage, minibatch, delay at each of 2 stages, in updates\n1 0 0 0\n1 7 1 5\n0 2 0 1\n1 1 0 2\n");
 	mr_strbuf_fini(&text);
 	mr_aged_destroy(a);
 	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 0 0\n1 99 0 0\n", 2, 12, &a), MR_ECONFIG,
 		      "s:2: expected a minibatch below 12, as many as the data have, got 99");
 	MR_CHECK_OK(mr_aged_parse("s", "0 11 0 0\n1 2 0 0\n0 2 0 0\n1 3 0 0\n", 2, 3 * 4, &a));
 	mr_aged_destroy(a);
-	MR_CHECK_OK(mr_aged_parse("s", "0 0 0 0\n1 0 0 0\n0 1 0 0\n1 1 0 0\n0 2 0 0\n1 2 0 0\n", 2, 2, &a)); /* the second epoch */
+	/* the second epoch */
+	MR_CHECK_OK(mr_aged_parse("s", "0 0 0 0\n1 0 0 0\n0 1 0 0\n1 1 0 0\n0 2 0 0\n1 2 0 0\n", 2, 2, &a));
 	mr_aged_destroy(a);
-	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 0 0\n2 0 0 0\n", 2, 0, &a), MR_ECONFIG, "s:2: expected a stage below 2, got 2");
-	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 0\n", 2, 0, &a), MR_ECONFIG, "s:1: expected a stage, a minibatch and 2 delays, got 3");
+	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 0 0\n2 0 0 0\n", 2, 0, &a), MR_ECONFIG,
+		      "s:2: expected a stage below 2, got 2");
+	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 0\n", 2, 0, &a), MR_ECONFIG,
+		      "s:1: expected a stage, a minibatch and 2 delays, got 3");
 	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 0 0 0\n", 2, 0, &a), MR_ECONFIG, "s:1: more than");
 	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 -1 0\n", 2, 0, &a), MR_ECONFIG, "got 2 numbers");
 	MR_CHECK_FAIL(mr_aged_parse("s", "0 0 5000000000 0\n", 2, 0, &a), MR_ECONFIG, "got 2 numbers");

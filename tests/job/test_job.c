@@ -77,7 +77,8 @@ static void blames(void)
 	mr_job j;
 
 	fill(&j);
-	CU_ASSERT_EQUAL(mr_job_blame(&j, MR_JOB_MACHINE, "workers", mr_fail(MR_ECONFIG, "threads: too many")), MR_ECONFIG);
+	CU_ASSERT_EQUAL(mr_job_blame(&j, MR_JOB_MACHINE, "workers", mr_fail(MR_ECONFIG, "threads: too many")),
+			MR_ECONFIG);
 	CU_ASSERT_STRING_EQUAL(mr_error_text(), "machine.threads: too many");
 	CU_ASSERT_EQUAL(mr_job_blame(&j, MR_JOB_MODEL, "name", mr_fail(MR_ECONFIG, "hidden: too wide")), MR_ECONFIG);
 	CU_ASSERT_STRING_EQUAL(mr_error_text(), "model.hidden: too wide");

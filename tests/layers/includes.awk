@@ -27,7 +27,8 @@ function layer_of(path,    l, best)
 
 function check_inside(layer, name,    i, n, word, path, target)
 {
-	# Includes are relative to engine/, to engine/include/ for millrace/, and to the root for schedules/ and models/.
+	# Includes are relative to engine/, to engine/include/ for millrace/, and to the root for schedules/ and
+	# models/.
 	path = layer_of("engine/" name) != "" ? "engine/" name : index(name, "millrace/") == 1 ? "engine/include/" name : name
 	target = layer_of(path)
 	if (target == "")

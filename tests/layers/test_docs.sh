@@ -1,7 +1,8 @@
 #!/bin/sh
 # What the pages for developers name is there: files, links, functions and types, suites.   test_docs.sh SOURCE
-# A name in backquotes counts as a file where it ends like one, and may begin at the root, at engine/ or at its own folder; without
-# a folder any file of that name will do. Names with a capital NAME or with *, <, $ or blanks are patterns, and not looked for.
+# A name in backquotes counts as a file where it ends like one, and may begin at the root, at engine/ or at its own
+# folder; without a folder any file of that name will do. Names with a capital NAME or with *, <, $ or blanks are
+# patterns, and not looked for.
 set -u
 cd "$1" || exit 1
 bad=0
@@ -21,19 +22,22 @@ for page in CONTRIBUTING.md engine/README.md; do
 	[ -f "$page" ] || continue
 	grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//; s/#.*//' | grep -v '^https\?:' | sort -u >"$words"
 	while read -r link; do
-		[ -z "$link" ] || [ -e "$(dirname "$page")/$link" ] || complain "a link leads to $link, which is not there"
+		[ -z "$link" ] || [ -e "$(dirname "$page")/$link" ] ||
+			complain "a link leads to $link, which is not there"
 	done <"$words"
 	grep -o '`[^`]*`' "$page" | tr -d '`' | grep -v 'NAME\|[*<$ ]\|^mr_$\|^[.]' | sort -u >"$words"
 	while read -r word; do
 		case $word in
-		*/*.[ch] | */*.def | */*.inc | */*.md | */*.sh | */*.txt | */*.cfg | */*.py | */*.1 | */ | engine/* | tests/*)
+		*/*.[ch1] | */*.def | */*.inc | */*.md | */*.sh | */*.txt | */*.cfg | */*.py | */ | engine/* | tests/*)
 			is_there "$word" || complain "$word is not there"
 			;;
 		*.[ch] | *.def | *.inc | *.py)
-			[ -n "$(find engine schedules models tests -name "$word")" ] || complain "no file is called $word"
+			[ -n "$(find engine schedules models tests -name "$word")" ] ||
+				complain "no file is called $word"
 			;;
 		mr_* | MR_*)
-			grep -rqw --include='*.[ch]' "$word" engine schedules models tests || complain "the code has no $word"
+			grep -rqw --include='*.[ch]' "$word" engine schedules models tests ||
+				complain "the code has no $word"
 			;;
 		*[a-z].[a-z]*)
 			found=

@@ -10,7 +10,8 @@ failed=0
 # A tree that passes every rule.
 fresh() {
 	rm -rf "$tree/src"
-	mkdir -p "$tree/src/tests" "$tree/src/schedules" "$tree/src/models" "$tree/src/engine/base" "$tree/src/engine/ir" \
+	mkdir -p "$tree/src/tests" "$tree/src/schedules" "$tree/src/models" "$tree/src/engine/base" \
+		"$tree/src/engine/ir" \
 		"$tree/src/engine/nn/kernels/onednn" \
 		"$tree/src/engine/exec" "$tree/src/engine/planner" "$tree/src/engine/cli" "$tree/src/perf"
 	cp "$1/tests/layers.txt" "$tree/src/tests/"
@@ -89,7 +90,8 @@ lines 81 >>engine/ir/b.c
 expect size 'engine/ir/b.c:85: a function of 81 lines'
 plant size engine/ir/b.c 'static int f(int a) {' 'engine/ir/b.c:1: the "{" of a function stands in a line of its own'
 
-plant tags engine/ir/b.c 'typedef struct mr_a { int x; } mr_a; struct mr_a { int y; };' 'engine/ir/b.c:1: mr_a has a body in'
+plant tags engine/ir/b.c 'typedef struct mr_a { int x; } mr_a; struct mr_a { int y; };' \
+	'engine/ir/b.c:1: mr_a has a body in'
 plant tags tests/b.c 'enum mr_b { ONE }; union mr_b { int x; } b;' 'tests/b.c:1: mr_b has a body in'
 fresh "$source"
 printf 'struct mr_c;\nstruct mr_c *next;\nstruct mr_c\n{\n\tint x;\n};\n' >engine/ir/b.c

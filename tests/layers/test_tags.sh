@@ -1,6 +1,6 @@
 #!/bin/sh
-# One name, one thing: a struct, union or enum whose tag begins with mr_ has one body in the whole tree.   test_tags.sh SOURCE
-# Tags without the prefix belong to one source file, so several files may use the same word.
+# One name, one thing: a struct, union or enum whose tag begins with mr_ has one body in the whole tree.   test_tags.sh
+# SOURCE Tags without the prefix belong to one source file, so several files may use the same word.
 set -eu
 cd "$1"
 # Each backend gives the context that only its own functions see a body of its own (engine/nn/kernels.h).

@@ -111,7 +111,8 @@ static void release(brute *b, const mr_instr *in, int micro)
 /* The latest version by the list of @in: with turns, what its part has stepped to. */
 static int latest(brute *b, const mr_instr *in)
 {
-	return b->p->stage_replicas[in->stage] ? b->stage[in->stage].stepped[part_of(b->p, in)] : weights(b, in)->latest;
+	return b->p->stage_replicas[in->stage] ? b->stage[in->stage].stepped[part_of(b->p, in)]
+					       : weights(b, in)->latest;
 }
 
 /* Version @v lies in its buffer; @wanted is what the contract says. */
@@ -147,8 +148,9 @@ static int rule_f(brute *b, const mr_instr *in, int micro)
 		return 0;
 	if (c->read_f == MR_READ_BATCH)
 		return replicas(b) ? version_of(b, micro / (int)c->need)
-		     : in->stage < c->delayed ? (micro / (int)c->need > (int)c->delay ? micro / (int)c->need - (int)c->delay : 0)
-					      : micro / (int)c->need;
+		       : in->stage < c->delayed
+			       ? (micro / (int)c->need > (int)c->delay ? micro / (int)c->need - (int)c->delay : 0)
+			       : micro / (int)c->need;
 	if (c->read_f == MR_READ_AGED)
 		return in->read > 0 ? in->read : 0; /* whatever it says, as long as it is there and not too old */
 	if (c->read_f == MR_READ_FIRST && micro % (int)c->need)
@@ -301,7 +303,8 @@ static void do_w(brute *b, const mr_instr *in, int micro, int read, int part, bo
 		brute_wrong(b, in, "nothing saved, or another commit");
 	if (!x->i[micro] || x->w[micro])
 		brute_wrong(b, in, "weight gradient twice or too early");
-	if (part == 0 && in->stage + 1 < p->n_stages && number(p, micro, in->in, p->n_bwd[at + 1]) != x[1].bwd.at[micro])
+	if (part == 0 && in->stage + 1 < p->n_stages &&
+	    number(p, micro, in->in, p->n_bwd[at + 1]) != x[1].bwd.at[micro])
 		brute_wrong(b, in, "gradient buffer is another");
 	backward_version(b, in, micro, read);
 	x->w[micro] = true;
@@ -352,7 +355,8 @@ static void step_replica(brute *b, const mr_instr *in, int v)
 	s->latest = v;
 }
 
-/* One part of an average: with the first one nobody can read any replica of the stage, and with the last one everybody can. */
+/* One part of an average: with the first one nobody can read any replica of the stage, and with the last one everybody
+ * can. */
 static bool do_average(brute *b, const mr_instr *in, int v)
 {
 	brute_stage *marks = &b->stage[in->stage];
@@ -467,11 +471,18 @@ bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w)
 	int64_t commits = b->p->commits, read, target;
 	uint16_t home;
 
-	if (in->op > MR_OP_AVG || (in->op == MR_OP_AVG && !replicas(b)) || (in->op == MR_OP_V && b->p->contract.flush != MR_FLUSH_VALIDATED) || in->span < 1 || (in->span > 1 && in->op != MR_OP_W) || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes ||
-	    micro + in->span > MAX_MICRO || ((home = b->p->worker_of[in->pipe * b->p->n_stages + in->stage]) != w &&
-					     !(b->p->contract.steal && in->op == MR_OP_W && !(in->flags & MR_INSTR_ANY))))
+	if (in->op > MR_OP_AVG || (in->op == MR_OP_AVG && !replicas(b)) ||
+	    (in->op == MR_OP_V && b->p->contract.flush != MR_FLUSH_VALIDATED) || in->span < 1 ||
+	    (in->span > 1 && in->op != MR_OP_W) || in->stage >= b->p->n_stages || in->pipe >= b->p->n_pipes ||
+	    micro + in->span > MAX_MICRO ||
+	    ((home = b->p->worker_of[in->pipe * b->p->n_stages + in->stage]) != w &&
+	     !(b->p->contract.steal && in->op == MR_OP_W && !(in->flags & MR_INSTR_ANY))))
 		brute_wrong(b, in, "not an instruction of this worker");
-	if (in->flags & ~(in->op == MR_OP_F ? 4u : in->op == MR_OP_B && block ? 27u : in->op == MR_OP_B ? 3u : in->op == MR_OP_W ? 35u : 0u))
+	if (in->flags & ~(in->op == MR_OP_F            ? 4u
+			  : in->op == MR_OP_B && block ? 27u
+			  : in->op == MR_OP_B          ? 3u
+			  : in->op == MR_OP_W          ? 35u
+						       : 0u))
 		brute_wrong(b, in, "flags");
 	if (in->flags & MR_INSTR_ANY)
 		brute_tail_only(b, in, w);

@@ -41,8 +41,8 @@ static uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
 }
 
 /*
- * Whether the state of @s->b at @pc is met for the first time. Slots, buffers and messages are written in the order of one list or
- * under its eyes, so @pc says what is in them; only versions and sums are touched by several workers.
+ * Whether the state of @s->b at @pc is met for the first time. Slots, buffers and messages are written in the order of
+ * one list or under its eyes, so @pc says what is in them; only versions and sums are touched by several workers.
  */
 static bool is_new(brute_search *s, const uint32_t *pc)
 {

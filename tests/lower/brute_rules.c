@@ -1,7 +1,9 @@
-/* brute_rules.c - rules of the contract that look at an instruction and what has been done at its stage, and at nothing else. */
+/* brute_rules.c - rules of the contract that look at an instruction and what has been done at its stage, and at nothing
+ * else. */
 #include "lower/brute_state.h"
 
-/* Where W are taken from each other: has @in its turn, and if it is with another worker, is the stage done with all else? */
+/* Where W are taken from each other: has @in its turn, and if it is with another worker, is the stage done with all
+ * else? */
 bool brute_has_turn(brute *b, const mr_instr *in, int micro, bool away)
 {
 	int need = (int)b->p->contract.need, first = micro / need * need, m = first;
@@ -62,7 +64,8 @@ void brute_one_stage_a_step(brute *b, const mr_instr *in, uint64_t micro)
 		brute_wrong(b, in, "halves");
 	if (in->op != MR_OP_B)
 		return;
-	if (now == (MR_INSTR_KEEP | MR_INSTR_PASS) || (behind == MR_INSTR_KEEP ? now == MR_INSTR_PASS : now != MR_INSTR_PASS) ||
+	if (now == (MR_INSTR_KEEP | MR_INSTR_PASS) ||
+	    (behind == MR_INSTR_KEEP ? now == MR_INSTR_PASS : now != MR_INSTR_PASS) ||
 	    (in->stage == 0 && now == MR_INSTR_KEEP))
 		brute_wrong(b, in, "another stage than the one of its step");
 	x->leaves[micro] = (uint8_t)now;

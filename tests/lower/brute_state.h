@@ -1,5 +1,6 @@
 /*
- * brute_state.h - the inside of the brute-force execution, for brute.c (one interleaving) and brute_explore.c (all of them).
+ * brute_state.h - the inside of the brute-force execution, for brute.c (one interleaving) and brute_explore.c (all of
+ * them).
  */
 #ifndef MR_TESTS_IR_BRUTE_STATE_H
 #define MR_TESTS_IR_BRUTE_STATE_H
@@ -38,7 +39,8 @@ typedef struct brute_stage {
 	int buffer[MAX_CAP], latest;
 	int held; /* batch whose first forward's weights are held */
 	int validated; /* version that V has looked at last */
-	int reduced[MAX_PIPES], /* of replicas, pipe 0: AVG */ normed, stepped[MAX_PIPES]; /* versions for which AR, N and U have been done */
+	int reduced[MAX_PIPES], /* of replicas, pipe 0: AVG */ normed, stepped[MAX_PIPES]; /* versions for which AR, N
+	                           and U have been done */
 } brute_stage;
 
 typedef struct brute {
@@ -77,8 +79,8 @@ const mr_instr *brute_fetch(const brute *b, uint16_t w, uint32_t k, uint64_t *n)
 /* Carry out @in of worker @w; false, and nothing changed, while it has to wait. Jumps to b->out when it goes wrong. */
 bool brute_step(brute *b, const mr_instr *in, uint64_t n, uint16_t w);
 
-/* Nobody can go on, with worker w at its pc[w]-th instruction: all must be at their ends, and all be done that the contract
- * promises. Jumps to b->out otherwise. */
+/* Nobody can go on, with worker w at its pc[w]-th instruction: all must be at their ends, and all be done that the
+ * contract promises. Jumps to b->out otherwise. */
 void brute_judge(brute *b, const uint32_t *pc);
 
 #endif

@@ -239,7 +239,8 @@ static bool names_a_place(const char *text)
 		char op[4];
 
 		if (sscanf(at, "w%u %3[A-Z?] m%u", &a, op, &b) == 3 || sscanf(at, "m%u s%u", &a, &b) == 2 ||
-		    sscanf(at, "stage %u", &c) == 1 || sscanf(at, "boundary %u", &c) == 1 || sscanf(at, "worker %u", &c) == 1)
+		    sscanf(at, "stage %u", &c) == 1 || sscanf(at, "boundary %u", &c) == 1 ||
+		    sscanf(at, "worker %u", &c) == 1)
 			return true;
 	}
 	return false;
@@ -315,9 +316,9 @@ void mutation_print(const mutation_tally *tally)
 {
 	if (!getenv("MR_VERBOSE"))
 		return;
-	fprintf(stderr, "%-24s %7s %8s %7s %8s %8s %9s\n", "mutation", "mutants", "detected", "strict", "harmless", "explored",
-		"deadlocks");
+	fprintf(stderr, "%-24s %7s %8s %7s %8s %8s %9s\n", "mutation", "mutants", "detected", "strict", "harmless",
+		"explored", "deadlocks");
 	for (int k = 0; k < N_MUTATIONS; k++)
-		fprintf(stderr, "%-24s %7u %8u %7u %8u %8u %9u\n", names[k], tally[k].made, tally[k].detected, tally[k].strict,
-			tally[k].harmless, tally[k].explored, tally[k].deadlocks);
+		fprintf(stderr, "%-24s %7u %8u %7u %8u %8u %9u\n", names[k], tally[k].made, tally[k].detected,
+			tally[k].strict, tally[k].harmless, tally[k].explored, tally[k].deadlocks);
 }

@@ -1,6 +1,6 @@
 /*
- * mutate.h - lowered plans with one thing wrong, and what the checker and brute force say of them: for the mutation tests
- * of every layer that has plans.
+ * mutate.h - lowered plans with one thing wrong, and what the checker and brute force say of them: for the mutation
+ * tests of every layer that has plans.
  */
 #ifndef MR_TESTS_IR_MUTATE_H
 #define MR_TESTS_IR_MUTATE_H
@@ -11,9 +11,27 @@
 
 /* Each kind of mutation changes one thing; fields are nudged by one, up or down, or drawn anew from their range. */
 typedef enum mutation {
-	MUTATE_SWAP_NEXT, MUTATE_SWAP, MUTATE_MOVE, MUTATE_DROP, MUTATE_DUPLICATE, MUTATE_OTHER_WORKER,
-	MUTATE_OP, MUTATE_MICRO, MUTATE_STAGE, MUTATE_PIPE, MUTATE_SLOT, MUTATE_IN, MUTATE_OUT, MUTATE_READ, MUTATE_TARGET,
-	MUTATE_FLAGS, MUTATE_FEWER_SLOTS, MUTATE_FEWER_FWD, MUTATE_FEWER_BWD, MUTATE_FEWER_VERSIONS, MUTATE_PLACE,
+	MUTATE_SWAP_NEXT,
+	MUTATE_SWAP,
+	MUTATE_MOVE,
+	MUTATE_DROP,
+	MUTATE_DUPLICATE,
+	MUTATE_OTHER_WORKER,
+	MUTATE_OP,
+	MUTATE_MICRO,
+	MUTATE_STAGE,
+	MUTATE_PIPE,
+	MUTATE_SLOT,
+	MUTATE_IN,
+	MUTATE_OUT,
+	MUTATE_READ,
+	MUTATE_TARGET,
+	MUTATE_FLAGS,
+	MUTATE_FEWER_SLOTS,
+	MUTATE_FEWER_FWD,
+	MUTATE_FEWER_BWD,
+	MUTATE_FEWER_VERSIONS,
+	MUTATE_PLACE,
 	N_MUTATIONS
 } mutation;
 
@@ -35,7 +53,8 @@ bool brute_all(const mr_plan *plan, char why[80]);
 
 /**
  * Make @per_kind mutants of each kind from @good (lowered and checked, called @name), drawn from @seed, and count in
- * @tally [N_MUTATIONS]. Fails the test when one is accepted that brute force finds wrong, or when a sentence names no culprit.
+ * @tally [N_MUTATIONS]. Fails the test when one is accepted that brute force finds wrong, or when a sentence names no
+ * culprit.
  */
 void mutate_plan(const char *name, const mr_plan *good, uint32_t per_kind, uint32_t seed, mutation_tally *tally);
 

@@ -61,8 +61,9 @@ mr_plan *small_looped(uint16_t n_workers, uint16_t chunks, uint32_t n_micro)
 
 		p->worker_of[s] = (uint16_t)(s % n_workers);
 		for (uint32_t m = 0; m < n_micro; m++)
-			must(mr_plan_append(p, p->worker_of[s], MR_BODY,
-						   (mr_instr){.op = k < n_stages ? MR_OP_F : MR_OP_B, .span = 1, .stage = s, .micro = m}));
+			must(mr_plan_append(
+				p, p->worker_of[s], MR_BODY,
+				(mr_instr){.op = k < n_stages ? MR_OP_F : MR_OP_B, .span = 1, .stage = s, .micro = m}));
 	}
 	return p;
 }

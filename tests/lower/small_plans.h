@@ -25,7 +25,8 @@ mr_plan *small_pipedream_finite(uint16_t n_workers, uint32_t n_micro);
 mr_plan *small_accumulate(uint16_t n_workers, uint32_t need);
 /* The same order, reading @delay commits behind the batch at the first @delayed stages, forward and backward. */
 mr_plan *small_delayed(uint16_t n_workers, uint32_t need, uint32_t delay, uint16_t delayed);
-/* Endless, with @n_early versions made before the body begins: stage k has @extra more forwards before its first backward. */
+/* Endless, with @n_early versions made before the body begins: stage k has @extra more forwards before its first
+ * backward. */
 mr_plan *small_irregular(uint16_t n_workers, uint32_t n_early, uint32_t extra);
 /* F only. */
 mr_plan *small_forward(uint16_t n_workers, uint32_t n_micro);

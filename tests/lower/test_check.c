@@ -400,9 +400,11 @@ static void spans_stay_in_their_commit(void)
 	w1->at[4].span = 1;
 	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "W m1 s1: missing");
 	w1->at[4].span = 3;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 W m2 s1 p0: weight gradient for the second time, after w1 W m0 s1 p0");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG,
+		      "w1 W m2 s1 p0: weight gradient for the second time, after w1 W m0 s1 p0");
 	w1->at[4].span = 5;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 W m0 s1 p0: its 5 micro-batches belong to more than one commit");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG,
+		      "w1 W m0 s1 p0: its 5 micro-batches belong to more than one commit");
 	w1->at[4].span = 2;
 	swap(w1, 3, 4);
 	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "deadlock, each waits for the next: w1 I m1 s1 p0");

@@ -27,7 +27,8 @@ static void at_most_the_buffers(void)
 		live_of(plan, live);
 		for (uint16_t s = 0; s < plan->n_stages; s++) {
 			if (live[s] < 1 || live[s] > plan->n_versions[s])
-				fprintf(stderr, "\n%s: stage %u has %u live of %u\n", name, s, live[s], plan->n_versions[s]);
+				fprintf(stderr, "\n%s: stage %u has %u live of %u\n", name, s, live[s],
+					plan->n_versions[s]);
 			CU_ASSERT(live[s] >= 1 && live[s] <= plan->n_versions[s]);
 			if (plan->contract.flush == MR_FLUSH_BARRIER || plan->contract.flush == MR_FLUSH_LOCAL)
 				CU_ASSERT_EQUAL(live[s], 1);
@@ -37,7 +38,8 @@ static void at_most_the_buffers(void)
 	CU_ASSERT(i > 10);
 }
 
-/* Of @n micro-batches that read max(0, m - behind) and commit one by one: after v commits the latest, and what the rest has to read. */
+/* Of @n micro-batches that read max(0, m - behind) and commit one by one: after v commits the latest, and what the rest
+ * has to read. */
 static uint32_t of_a_list(uint32_t n, uint32_t behind)
 {
 	uint32_t most = 1;
@@ -59,14 +61,16 @@ static uint32_t of_a_list(uint32_t n, uint32_t behind)
 static void pipedream(void)
 {
 	for (uint16_t d = 1; d <= 6; d++) {
-		mr_plan *plan[3] = {small_pipedream(d, false, d % 2), small_pipedream(d, true, false), small_pipedream_finite(d, 7)};
+		mr_plan *plan[3] = {small_pipedream(d, false, d % 2), small_pipedream(d, true, false),
+				    small_pipedream_finite(d, 7)};
 
 		for (int i = 0; i < 3; i++) {
 			uint16_t live[MOST_STAGES];
 
 			live_of(plan[i], live);
 			for (uint16_t s = 0; s < d; s++)
-				CU_ASSERT_EQUAL(live[s], i == 2 ? of_a_list(7, d - s - 1u) : (unsigned)(i == 1 ? d : d - s));
+				CU_ASSERT_EQUAL(live[s],
+						i == 2 ? of_a_list(7, d - s - 1u) : (unsigned)(i == 1 ? d : d - s));
 			mr_plan_destroy(plan[i]);
 		}
 	}
@@ -74,7 +78,8 @@ static void pipedream(void)
 	CU_ASSERT_EQUAL(of_a_list(3, 2), 2);
 }
 
-/* As many more as the reads are commits behind their batch; one copy where they are not, and where all read the latest. */
+/* As many more as the reads are commits behind their batch; one copy where they are not, and where all read the latest.
+ */
 static void delayed(void)
 {
 	static const uint16_t want[3][3] = {{2, 2, 2}, {3, 3, 1}, {1, 1, 1}};
@@ -90,7 +95,8 @@ static void delayed(void)
 	}
 }
 
-/* A step that looks back at what its forwards read keeps it until then, whatever the backwards read; every buffer is needed for it. */
+/* A step that looks back at what its forwards read keeps it until then, whatever the backwards read; every buffer is
+ * needed for it. */
 static void looked_back_at(void)
 {
 	for (uint32_t need = 1; need <= 3; need++) {

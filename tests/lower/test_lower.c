@@ -447,15 +447,17 @@ static void work_grows_with_the_plan(void)
 {
 	double few = visits(small_1f1b(8, 64)), more = visits(small_1f1b(16, 128)), most = visits(small_1f1b(32, 512));
 	double gpipe = visits(small_gpipe(16, 256, true)), split = visits(small_split(16, 256));
-	double looped = visits(small_looped(4, 16, 64)), wide = visits(small_looped(4, 16, 256)), deep = visits(small_looped(4, 32, 128));
+	double looped = visits(small_looped(4, 16, 64)), wide = visits(small_looped(4, 16, 256)),
+	       deep = visits(small_looped(4, 32, 128));
 
 	CU_ASSERT(few < 200 && more < 1.5 * few && most < 1.5 * few);
 	CU_ASSERT(gpipe < 200 && visits(small_gpipe(32, 512, true)) < 1.5 * gpipe);
 	CU_ASSERT(split < 200 && visits(small_split(32, 512)) < 1.5 * split);
-	/* A boundary of the loop gets a buffer for each micro-batch, one by one: first because of a deadlock, then for speed. */
+	/* A boundary of the loop gets a buffer for each micro-batch, one by one: first because of a deadlock, then for
+	 * speed. */
 	CU_ASSERT(looped < 200 && wide < 1.5 * looped && deep < 1.5 * looped);
-	printf("visits an instruction: 1f1b %.1f %.1f %.1f, gpipe %.1f, split %.1f, looped %.1f %.1f %.1f\n", few, more, most, gpipe, split,
-	       looped, wide, deep);
+	printf("visits an instruction: 1f1b %.1f %.1f %.1f, gpipe %.1f, split %.1f, looped %.1f %.1f %.1f\n", few, more,
+	       most, gpipe, split, looped, wide, deep);
 }
 
 static void empty_pipe(void)

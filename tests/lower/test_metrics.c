@@ -28,10 +28,11 @@ static mr_metrics *metrics_of(const mr_plan *plan, uint32_t n_bodies)
 /* Two stages of pipedream, warm-up and body, as its file emits them. */
 static mr_plan *endless(void)
 {
-	static const char text[] = "plan pd\nstages 2 workers 2 pipes 1 micro 1 commits 1\n"
-				   "contract train flush=none read=latest sum=ascending need=1 staleness=1 same_version_b\n"
-				   "place p0 0 1\n[prologue]\nw0 F m0 s0 p0\n[body x N micro+1 ver+1]\n"
-				   "w0 F m+1 s0 p0\nw0 B m+0 s0 p0\nw1 F m+0 s1 p0\nw1 B m+0 s1 p0\n";
+	static const char text[] =
+		"plan pd\nstages 2 workers 2 pipes 1 micro 1 commits 1\n"
+		"contract train flush=none read=latest sum=ascending need=1 staleness=1 same_version_b\n"
+		"place p0 0 1\n[prologue]\nw0 F m0 s0 p0\n[body x N micro+1 ver+1]\n"
+		"w0 F m+1 s0 p0\nw0 B m+0 s0 p0\nw1 F m+0 s1 p0\nw1 B m+0 s1 p0\n";
 	mr_plan *plan = NULL;
 
 	MR_CHECK_OK(mr_text_read(text, sizeof(text) - 1, &plan));

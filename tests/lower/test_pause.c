@@ -46,11 +46,15 @@ static void stages_take_turns(void)
 	MR_CHECK_OK(mr_plan_create(2, 1, 1, &p));
 	p->worker_of[0] = p->worker_of[1] = 0;
 	p->n_micro = p->commits = 1;
-	p->contract = (mr_contract){
-		.need = 1, .flush = MR_FLUSH_NONE, .read_f = MR_READ_LATEST, .same_version_b = true, .max_staleness = 2};
+	p->contract = (mr_contract){.need = 1,
+				    .flush = MR_FLUSH_NONE,
+				    .read_f = MR_READ_LATEST,
+				    .same_version_b = true,
+				    .max_staleness = 2};
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		MR_CHECK_OK(mr_plan_append(p, 0, list[i].section,
-					   (mr_instr){.op = list[i].op, .span = 1, .stage = list[i].stage, .micro = list[i].micro}));
+		MR_CHECK_OK(mr_plan_append(
+			p, 0, list[i].section,
+			(mr_instr){.op = list[i].op, .span = 1, .stage = list[i].stage, .micro = list[i].micro}));
 	MR_CHECK_OK(mr_plan_lower(p, NULL));
 	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG,
 		      "w0 U m1 s1 p0: makes version 2 while another stage of worker 0 has yet to make 1");

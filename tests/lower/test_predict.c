@@ -1,4 +1,5 @@
-/* Reads that aim at another version than the one read: lowered, kept through text, unrolled, and refused where they make no sense. */
+/* Reads that aim at another version than the one read: lowered, kept through text, unrolled, and refused where they
+ * make no sense. */
 #include <string.h>
 
 #include "check.h"
@@ -70,19 +71,22 @@ static void refused(void)
 	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "memory of 0 millionths");
 	p->contract.ema_decay_ppm = 1;
 	p->contract.same_version_b = true;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "only weights that aim ahead of the latest can be those of F and B alike");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG,
+		      "only weights that aim ahead of the latest can be those of F and B alike");
 	mr_plan_destroy(p);
 	p = aiming(true);
 	MR_CHECK_OK(mr_plan_lower(p, NULL));
 	mr_plan_list(p, 0, MR_PROLOGUE)->at[1].target++;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 F m1 s0 p0: has horizon 3 where the others of its stage have 2");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG,
+		      "w0 F m1 s0 p0: has horizon 3 where the others of its stage have 2");
 	mr_plan_destroy(p);
 }
 
 static void put(mr_plan *p, uint16_t w, mr_section section, const char *ops, uint32_t f, uint32_t b)
 {
 	for (; *ops; ops++)
-		MR_CHECK_OK(mr_sched_emit(p, w, section, *ops == 'F' ? MR_OP_F : MR_OP_B, *ops == 'F' ? f++ : b++, w, 0));
+		MR_CHECK_OK(
+			mr_sched_emit(p, w, section, *ops == 'F' ? MR_OP_F : MR_OP_B, *ops == 'F' ? f++ : b++, w, 0));
 }
 
 /* Two stages, two synchronous commits; @stale: the second begins before the first has ended. */
@@ -93,8 +97,13 @@ static mr_plan *synced(bool stale)
 
 	MR_CHECK_OK(mr_plan_create(2, 2, 1, &p));
 	p->n_micro = p->commits = 1;
-	p->contract = (mr_contract){.flush = MR_FLUSH_NONE, .read_f = MR_READ_LATEST, .need = 1, .max_staleness = 1, .sync_steps = 2,
-				    .predict = MR_PREDICT_BACK, .ema_decay_ppm = 500000};
+	p->contract = (mr_contract){.flush = MR_FLUSH_NONE,
+				    .read_f = MR_READ_LATEST,
+				    .need = 1,
+				    .max_staleness = 1,
+				    .sync_steps = 2,
+				    .predict = MR_PREDICT_BACK,
+				    .ema_decay_ppm = 500000};
 	p->worker_of[0] = 0;
 	p->worker_of[1] = 1;
 	put(p, 0, MR_PROLOGUE, stale ? "FFBBF" : "FBFBF", 0, 0);
@@ -112,7 +121,9 @@ static void synchronous(void)
 	mr_plan *p = synced(true), *read = NULL;
 	mr_strbuf text;
 
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 F m1 s0 p0: reads version 0, but the first 2 commits are synchronous, and it belongs to version 1");
+	MR_CHECK_FAIL(
+		mr_plan_check(p), MR_ECONFIG,
+		"w0 F m1 s0 p0: reads version 0, but the first 2 commits are synchronous, and it belongs to version 1");
 	mr_plan_destroy(p);
 	p = synced(false);
 	MR_CHECK_OK(mr_plan_check(p));
@@ -125,14 +136,16 @@ static void synchronous(void)
 	mr_strbuf_fini(&text);
 	mr_plan_destroy(read);
 	mr_plan_list(p, 0, MR_PROLOGUE)->at[1].target--;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 B m0 s0 p0: aims at another version, but the first 2 commits are synchronous");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG,
+		      "w0 B m0 s0 p0: aims at another version, but the first 2 commits are synchronous");
 	mr_plan_list(p, 0, MR_PROLOGUE)->at[1].target++;
 	p->contract.sync_steps = 3; /* the third is not in the lists as often as the body promises */
 	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "missing");
 	p->contract.predict = MR_PREDICT_NONE;
 	p->contract.ema_decay_ppm = 0;
 	p->contract.read_f = MR_READ_TAG;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "a synchronous start is for plans that never flush and read the latest version");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG,
+		      "a synchronous start is for plans that never flush and read the latest version");
 	mr_plan_destroy(p);
 	p = small_gpipe(2, 4, false);
 	p->contract.sync_steps = 1;

@@ -1,6 +1,6 @@
 /*
- * test_steal.c - W that any worker may take: which ones the lowering places so, what the checker says of others, and the plans that
- * have them moved.
+ * test_steal.c - W that any worker may take: which ones the lowering places so, what the checker says of others, and
+ * the plans that have them moved.
  */
 #include "lower/steal.h"
 
@@ -12,7 +12,8 @@
 #include "ir/pause.h"
 #include "ir/walk.h"
 
-/* Two stages, two workers, three micro-batches: worker 1 is done with all but its W when worker 0 has its last I before it.
+/* Two stages, two workers, three micro-batches: worker 1 is done with all but its W when worker 0 has its last I before
+ * it.
  *	w0  F0 F1 F2 I0 W0 I1 W1 I2 W2
  *	w1  F0 I0 F1 I1 F2 I2 W0 W1 W2 */
 static mr_plan *small(mr_flush flush, bool steal)
@@ -20,8 +21,10 @@ static mr_plan *small(mr_flush flush, bool steal)
 	static const struct {
 		mr_op op;
 		uint32_t micro;
-	} w0[] = {{MR_OP_F, 0}, {MR_OP_F, 1}, {MR_OP_F, 2}, {MR_OP_I, 0}, {MR_OP_W, 0}, {MR_OP_I, 1}, {MR_OP_W, 1}, {MR_OP_I, 2}, {MR_OP_W, 2}},
-	  w1[] = {{MR_OP_F, 0}, {MR_OP_I, 0}, {MR_OP_F, 1}, {MR_OP_I, 1}, {MR_OP_F, 2}, {MR_OP_I, 2}, {MR_OP_W, 0}, {MR_OP_W, 1}, {MR_OP_W, 2}};
+	} w0[] = {{MR_OP_F, 0}, {MR_OP_F, 1}, {MR_OP_F, 2}, {MR_OP_I, 0}, {MR_OP_W, 0},
+		  {MR_OP_I, 1}, {MR_OP_W, 1}, {MR_OP_I, 2}, {MR_OP_W, 2}},
+	  w1[] = {{MR_OP_F, 0}, {MR_OP_I, 0}, {MR_OP_F, 1}, {MR_OP_I, 1}, {MR_OP_F, 2},
+		  {MR_OP_I, 2}, {MR_OP_W, 0}, {MR_OP_W, 1}, {MR_OP_W, 2}};
 	mr_plan *p;
 
 	MR_CHECK_OK(mr_plan_create(2, 2, 1, &p));
@@ -32,8 +35,11 @@ static mr_plan *small(mr_flush flush, bool steal)
 	p->worker_of[1] = 1;
 	p->worker_of[0] = 0;
 	for (size_t i = 0; i < 9; i++) {
-		MR_CHECK_OK(mr_plan_append(p, 0, MR_BODY, (mr_instr){.op = (uint8_t)w0[i].op, .span = 1, .micro = w0[i].micro}));
-		MR_CHECK_OK(mr_plan_append(p, 1, MR_BODY, (mr_instr){.op = (uint8_t)w1[i].op, .span = 1, .stage = 1, .micro = w1[i].micro}));
+		MR_CHECK_OK(mr_plan_append(p, 0, MR_BODY,
+					   (mr_instr){.op = (uint8_t)w0[i].op, .span = 1, .micro = w0[i].micro}));
+		MR_CHECK_OK(mr_plan_append(
+			p, 1, MR_BODY,
+			(mr_instr){.op = (uint8_t)w1[i].op, .span = 1, .stage = 1, .micro = w1[i].micro}));
 	}
 	return p;
 }
@@ -129,7 +135,8 @@ static void moved(void)
 	CU_ASSERT_EQUAL(k->peak_until_w[1], 3);
 	for (size_t i = k->first[0]; i < k->first[2]; i++)
 		if (k->at[i].in->op == MR_OP_W && k->at[i].in->stage == 1 && k->at[i].in->micro == 1)
-			CU_ASSERT_TRUE(k->at[i].end >= k->at[k->first[1] + 6].end); /* not before W0, which it follows */
+			/* not before W0, which it follows */
+			CU_ASSERT_TRUE(k->at[i].end >= k->at[k->first[1] + 6].end);
 	mr_walk_destroy(k);
 	mr_plan_destroy(m);
 	mr_plan_destroy(p);
@@ -137,8 +144,11 @@ static void moved(void)
 
 static void bad_moves(void)
 {
-	static const mr_steal none[][2] = {
-		{{0, 0, 1, 6, 10}, {0}}, {{1, 1, 0, 8, 10}, {0}}, {{0, 1, 0, 8, 11}, {0}}, {{0, 2, 0, 8, 9}, {0}}, {{0, 1, 0, 20, 9}, {0}}};
+	static const mr_steal none[][2] = {{{0, 0, 1, 6, 10}, {0}},
+					   {{1, 1, 0, 8, 10}, {0}},
+					   {{0, 1, 0, 8, 11}, {0}},
+					   {{0, 2, 0, 8, 9}, {0}},
+					   {{0, 1, 0, 20, 9}, {0}}};
 	const mr_steal twice[] = {{0, 1, 0, 8, 10}, {0, 1, 0, 8, 10}}, mixed[] = {{0, 1, 0, 8, 10}, {0, 1, 0, 7, 9}};
 	mr_plan *p = lowered(), *m = NULL;
 

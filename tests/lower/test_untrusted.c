@@ -1,6 +1,6 @@
 /*
- * Plan files from anywhere, all the way: damaged plans that can still be read go through lowering, checker and walk. None may
- * crash; what the checker accepts must walk to its end, and what it refuses must be refused with a sentence.
+ * Plan files from anywhere, all the way: damaged plans that can still be read go through lowering, checker and walk.
+ * None may crash; what the checker accepts must walk to its end, and what it refuses must be refused with a sentence.
  */
 #include <string.h>
 
@@ -63,7 +63,8 @@ static void damage_json(char *text, size_t len)
 
 static void untrusted_json(void)
 {
-	static const char *const names[] = {"1f1b_D2_T4.json", "gems_D2_T4.json", "zbv_hand_D2_T4_v2.json", "dualpipe_D2_T6.json"};
+	static const char *const names[] = {"1f1b_D2_T4.json", "gems_D2_T4.json", "zbv_hand_D2_T4_v2.json",
+					    "dualpipe_D2_T6.json"};
 	unsigned read = 0;
 
 	n_walked = n_refused = 0;
@@ -95,10 +96,11 @@ static void untrusted_json(void)
 /* A lowered plan as text with one number changed: slots, buffers, versions, counts, placement, anything. */
 static void untrusted_text(void)
 {
-	static const char async[] = "plan pd\nstages 3 workers 3 pipes 1 micro 1 commits 1\n"
-				    "contract train flush=none read=latest sum=ascending need=1 staleness=2 same_version_b\n"
-				    "place p0 0 1 2\n[prologue]\nw0 F m0 s0 p0\nw0 F m1 s0 p0\nw1 F m0 s1 p0\n[body x N micro+1 ver+1]\n"
-				    "w0 F m+2 s0 p0\nw0 B m+0 s0 p0\nw1 F m+1 s1 p0\nw1 B m+0 s1 p0\nw2 F m+0 s2 p0\nw2 B m+0 s2 p0\n";
+	static const char async[] =
+		"plan pd\nstages 3 workers 3 pipes 1 micro 1 commits 1\n"
+		"contract train flush=none read=latest sum=ascending need=1 staleness=2 same_version_b\n"
+		"place p0 0 1 2\n[prologue]\nw0 F m0 s0 p0\nw0 F m1 s0 p0\nw1 F m0 s1 p0\n[body x N micro+1 ver+1]\n"
+		"w0 F m+2 s0 p0\nw0 B m+0 s0 p0\nw1 F m+1 s1 p0\nw1 B m+0 s1 p0\nw2 F m+0 s2 p0\nw2 B m+0 s2 p0\n";
 	size_t json_len;
 	char *json = file_text("1f1b_D3_T5.json", &json_len);
 	unsigned accepted = 0, refused = 0;
@@ -107,7 +109,8 @@ static void untrusted_text(void)
 		mr_strbuf good;
 		mr_plan *plan = NULL;
 
-		MR_CHECK_OK(k ? mr_text_read(async, sizeof(async) - 1, &plan) : mr_plan_json_read_text(json, json_len, &plan));
+		MR_CHECK_OK(k ? mr_text_read(async, sizeof(async) - 1, &plan)
+			      : mr_plan_json_read_text(json, json_len, &plan));
 		MR_CHECK_OK(mr_plan_lower(plan, NULL));
 		mr_strbuf_init(&good);
 		MR_CHECK_OK(mr_text_print(plan, &good));

@@ -71,7 +71,8 @@ static void endless_pipeline(void)
 static void bottleneck(void)
 {
 	mr_plan *p = small_pipedream(3, false, false);
-	mr_stage_cost stage[] = {{.f = 1, .i = 1, .w = 1, .u = 0.25}, {.f = 2, .i = 2, .w = 1, .u = 0.5}, {.f = 1, .i = 1, .w = 1}};
+	mr_stage_cost stage[] = {
+		{.f = 1, .i = 1, .w = 1, .u = 0.25}, {.f = 2, .i = 2, .w = 1, .u = 0.5}, {.f = 1, .i = 1, .w = 1}};
 	mr_cost cost = {3, stage};
 	double period;
 
@@ -115,7 +116,8 @@ static const mr_walk_rec *find(const mr_walk *k, mr_op op, uint16_t stage, uint3
 static void times_by_hand(void)
 {
 	mr_plan *p = small_gpipe(2, 2, false);
-	mr_stage_cost stage[] = {{.f = 1, .i = 1, .w = 1, .u = 2, .c = 0.5}, {.f = 1, .i = 1, .w = 1, .u = 2, .c = 0.5}};
+	mr_stage_cost stage[] = {{.f = 1, .i = 1, .w = 1, .u = 2, .c = 0.5},
+				 {.f = 1, .i = 1, .w = 1, .u = 2, .c = 0.5}};
 	mr_walk *k;
 
 	p->contract.clip = true;

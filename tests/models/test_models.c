@@ -9,14 +9,17 @@
 #include "models/registry.h"
 #include "planner/partition.h"
 
-static const mr_model_data classes = {.input = {.rows = 1, .cols = 6}, .target = {.rows = 1, .cols = 1, .tokens = true}, .classes = 4};
+static const mr_model_data classes = {
+	.input = {.rows = 1, .cols = 6}, .target = {.rows = 1, .cols = 1, .tokens = true}, .classes = 4};
 static const mr_model_data numbers = {.input = {.rows = 1, .cols = 6}, .target = {.rows = 1, .cols = 3}};
 static const mr_model_data row = {.input = {.rows = 1, .cols = 14}, .target = {.rows = 1, .cols = 1}};
 static const mr_model_data one_number = {.input = {.rows = 1, .cols = 1}, .target = {.rows = 1, .cols = 1}};
 
 static mr_model_data text(int64_t context, int64_t vocab)
 {
-	return (mr_model_data){.input = {.rows = context, .cols = 1, .tokens = true}, .target = {.rows = context, .cols = 1, .tokens = true}, .classes = vocab};
+	return (mr_model_data){.input = {.rows = context, .cols = 1, .tokens = true},
+			       .target = {.rows = context, .cols = 1, .tokens = true},
+			       .classes = vocab};
 }
 
 /* Build @model with "key=value" settings (up to 6, NULL ends them). */
@@ -114,7 +117,8 @@ static void a_wrong_mlp_is_refused(void)
 	mr_model_data tokens = text(8, 4);
 	mr_graph *g;
 
-	MR_CHECK_FAIL(build("mlp", SETTINGS("hidden=[5]", "depth=2"), &classes, &g), MR_ECONFIG, "mlp: hidden: give either");
+	MR_CHECK_FAIL(build("mlp", SETTINGS("hidden=[5]", "depth=2"), &classes, &g), MR_ECONFIG,
+		      "mlp: hidden: give either");
 	MR_CHECK_FAIL(build("mlp", SETTINGS("hidden=[5.5]"), &classes, &g), MR_ECONFIG, "whole number, got 5.5");
 	MR_CHECK_FAIL(build("mlp", DEFAULTS, &tokens, &g), MR_ECONFIG, "mlp: takes numbers as input");
 	CU_ASSERT_PTR_NULL(g);
@@ -329,14 +333,18 @@ static void objectives_in_blocks(void)
 static void objectives_refuse(void)
 {
 	const mr_model_data two = {.input = {.rows = 1, .cols = 14}, .target = {.rows = 1, .cols = 2}};
-	const mr_model_data signs = {.input = {.rows = 1, .cols = 14}, .target = {.rows = 1, .cols = 1}, .target_low = -1, .target_high = 1};
+	const mr_model_data signs = {
+		.input = {.rows = 1, .cols = 14}, .target = {.rows = 1, .cols = 1}, .target_low = -1, .target_high = 1};
 	mr_graph *g;
 
 	MR_CHECK_FAIL(build("quadratic", SETTINGS("blocks=15"), &row, &g), MR_ECONFIG,
 		      "quadratic: blocks: the data has 14 coordinates, which do not make 15 blocks");
-	MR_CHECK_FAIL(build("quadratic", DEFAULTS, &two, &g), MR_ECONFIG, "one number a sample as target, the data has 1 x 2 numbers");
-	MR_CHECK_FAIL(build("logistic", DEFAULTS, &signs, &g), MR_ECONFIG, "takes targets from 0 to 1, those of the data go from -1 to 1");
-	MR_CHECK_FAIL(build("logistic", DEFAULTS, &classes, &g), MR_ECONFIG, "one number a sample as target, the data has 1 x 1 classes");
+	MR_CHECK_FAIL(build("quadratic", DEFAULTS, &two, &g), MR_ECONFIG,
+		      "one number a sample as target, the data has 1 x 2 numbers");
+	MR_CHECK_FAIL(build("logistic", DEFAULTS, &signs, &g), MR_ECONFIG,
+		      "takes targets from 0 to 1, those of the data go from -1 to 1");
+	MR_CHECK_FAIL(build("logistic", DEFAULTS, &classes, &g), MR_ECONFIG,
+		      "one number a sample as target, the data has 1 x 1 classes");
 }
 
 void mr_suite_models(void); /* the runner declares it too */

@@ -291,17 +291,24 @@ static void run_sumsq(const op_case *c)
 	free(x);
 }
 
-/* variant: the kind, 3 for an outer step without momentum; + 4: in place; + 8: three copies in place of two; + 16: five */
+/* variant: the kind, 3 for an outer step without momentum; + 4: in place; + 8: three copies in place of two; + 16: five
+ */
 static void run_mix(const op_case *c)
 {
-	static const mr_averaging_kind kinds[4] = {MR_AVERAGING_MEAN, MR_AVERAGING_OUTER, MR_AVERAGING_PULL, MR_AVERAGING_OUTER};
+	static const mr_averaging_kind kinds[4] = {MR_AVERAGING_MEAN, MR_AVERAGING_OUTER, MR_AVERAGING_PULL,
+						   MR_AVERAGING_OUTER};
 	int64_t n = c->dim[0] * c->dim[1];
 	const mr_kernels *k = c->k;
 	void *x[5], *y[5], *shared[3];
 	bool momentum = c->variant % 4 != 3, in_place = c->variant & 4;
 	uint32_t copies = c->variant & 16 ? 5 : c->variant & 8 ? 3 : 2;
-	mr_averaging m = {.kind = kinds[c->variant % 4], .n = copies, .src = (const void *const *)x, .dst = in_place ? x : y,
-		    .alpha = 0.3, .lr = 0.7, .mu = momentum ? 0.9 : 0};
+	mr_averaging m = {.kind = kinds[c->variant % 4],
+			  .n = copies,
+			  .src = (const void *const *)x,
+			  .dst = in_place ? x : y,
+			  .alpha = 0.3,
+			  .lr = 0.7,
+			  .mu = momentum ? 0.9 : 0};
 
 	for (uint32_t i = 0; i < 3; i++)
 		shared[i] = make_input(k, n, 7 + i, -1, 1);
@@ -372,14 +379,20 @@ static void put_sums(const op_case *c, const mr_gemm *g)
 	free(g->colsum_a), free(g->colsum_b);
 }
 
-/* dims m, n, k; variant: the step's + N_STEPS * (1 ta, 2 tb), in place where one of the two is set. @apart: gemm, then step. */
+/* dims m, n, k; variant: the step's + N_STEPS * (1 ta, 2 tb), in place where one of the two is set. @apart: gemm, then
+ * step. */
 static void gemm_then_step(const op_case *c, bool apart)
 {
 	int64_t n = c->dim[0] * c->dim[1];
 	const mr_kernels *k = c->k;
 	void *w = make_input(k, n, 1, -1, 1), *m = make_input(k, n, 3, -1, 1), *v = make_input(k, n, 4, 0, 1);
 	void *a = make_input(k, c->dim[0] * c->dim[2], 5, -1, 1), *b = make_input(k, c->dim[1] * c->dim[2], 6, -1, 1);
-	mr_gemm g = {.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = c->variant / N_STEPS & 1, .tb = c->variant / N_STEPS & 2, .add = c->add};
+	mr_gemm g = {.m = c->dim[0],
+		     .n = c->dim[1],
+		     .k = c->dim[2],
+		     .ta = c->variant / N_STEPS & 1,
+		     .tb = c->variant / N_STEPS & 2,
+		     .add = c->add};
 	void *sum = make_output(k, n), *other = make_output(k, n), *dst = g.ta != g.tb ? w : other;
 	mr_step s = step_variant(c->variant % N_STEPS, w, dst, m, v);
 
@@ -410,8 +423,8 @@ void run_gemm_then_step(const op_case *c)
 	gemm_then_step(c, true);
 }
 
-/* dims m, n, k of a piece; variant: no step, or one of the steps, + (N_STEPS + 1) for five pieces in place of two. @apart: one
- * product after the other. */
+/* dims m, n, k of a piece; variant: no step, or one of the steps, + (N_STEPS + 1) for five pieces in place of two.
+ * @apart: one product after the other. */
 static void sum_of_pieces(const op_case *c, bool apart)
 {
 	int64_t n = c->dim[0] * c->dim[1];
@@ -429,7 +442,8 @@ static void sum_of_pieces(const op_case *c, bool apart)
 	}
 	ask_sums(k, &g);
 	if (!apart)
-		MR_CHECK_OK(k->gemm_sum(c->kc, &g, pieces, (const void *const *)a, (const void *const *)b, sum, kind ? &s : NULL));
+		MR_CHECK_OK(k->gemm_sum(c->kc, &g, pieces, (const void *const *)a, (const void *const *)b, sum,
+					kind ? &s : NULL));
 	for (uint32_t j = 0; j < pieces; j++) {
 		g.add = c->add || j > 0;
 		if (apart) {
@@ -457,7 +471,8 @@ void run_gemms(const op_case *c)
 	sum_of_pieces(c, true);
 }
 
-/* dims m, n, k; variant: the step's. A third of the rows of the product besides, in no order. @apart: gemm, copies, step. */
+/* dims m, n, k; variant: the step's. A third of the rows of the product besides, in no order. @apart: gemm, copies,
+ * step. */
 static void step_and_rows(const op_case *c, bool apart)
 {
 	const mr_kernels *k = c->k;
@@ -508,14 +523,41 @@ void run_gemm_rows_step(const op_case *c)
  * when a row has 3 columns; softmax and exp carry 3e-7.
  */
 const op ops[] = {
-	{"gemm", run_gemm, 8, 4, true, 2e-6,
-	 {{1, 1, 1}, {3, 5, 7}, {17, 64, 33}, {100, 65, 64}, {130, 96, 100}, {300, 40, 24}}}, /* the last: by oneDNN with two threads */
+	{"gemm",
+	 run_gemm,
+	 8,
+	 4,
+	 true,
+	 2e-6,
+	 {{1, 1, 1},
+	  {3, 5, 7},
+	  {17, 64, 33},
+	  {100, 65, 64},
+	  {130, 96, 100},
+	  {300, 40, 24}}}, /* the last: by oneDNN with two threads */
 	{"colsum", run_colsum, 1, 1, false, 2e-6, {{1, 1}, {3, 17}, {64, 100}, {300, 300}}},
 	{"act_backward", run_act_backward, 6, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
-	{"norm", run_norm, 1, 1, false, 5e-6, {{1, 1}, {3, 17}, {5, 64}, {17, 100}, {301, 130}, {20, 1025}, {33, 1056}, {20, 1100}}},
-	{"attn", run_attn, 1, 0, false, 3e-6,
+	{"norm",
+	 run_norm,
+	 1,
+	 1,
+	 false,
+	 5e-6,
+	 {{1, 1}, {3, 17}, {5, 64}, {17, 100}, {301, 130}, {20, 1025}, {33, 1056}, {20, 1100}}},
+	{"attn",
+	 run_attn,
+	 1,
+	 0,
+	 false,
+	 3e-6,
 	 {{1, 1, 1, 1}, {2, 3, 2, 3}, {1, 17, 3, 17}, {2, 64, 2, 16}, {3, 100, 2, 32}, {1, 131, 3, 64}}},
-	{"embed", run_embed, 2, 2, false, 2e-6, {{1, 1, 1, 1}, {2, 3, 5, 7}, {3, 17, 64, 65}, {8, 64, 130, 20}, {1, 4200, 2, 4099}}},
+	{"embed",
+	 run_embed,
+	 2,
+	 2,
+	 false,
+	 2e-6,
+	 {{1, 1, 1, 1}, {2, 3, 5, 7}, {3, 17, 64, 65}, {8, 64, 130, 20}, {1, 4200, 2, 4099}}},
 	{"sum", run_sum, 2, 0, false, 1e-7, {{1, 1}, {3, 17}, {300, 101}}},
 	{"dropout", run_dropout, 2, 0, false, 1e-7, {{1, 1}, {3, 17}, {3, 64}, {5, 300}, {4, 20001}}},
 	{"xent", run_xent, 1, 0, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {100, 10}, {1500, 100}, {4200, 5}}},
@@ -524,10 +566,30 @@ const op ops[] = {
 	{"mix", run_mix, 24, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
 	{"step", run_step, 2 * N_STEPS, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
 	/* Adam divides the gradient by the root of its own square, which may be small */
-	{"gemm_sum", run_gemm_sum, 2 * (N_STEPS + 1), 2 * (N_STEPS + 1), true, 4e-5,
+	{"gemm_sum",
+	 run_gemm_sum,
+	 2 * (N_STEPS + 1),
+	 2 * (N_STEPS + 1),
+	 true,
+	 4e-5,
 	 {{1, 1, 1}, {33, 17, 64}, {70, 40, 300}}},
-	{"gemm_step_rows", run_gemm_step_rows, N_STEPS, 0, true, 2e-5,
-	 {{1, 1, 1}, {33, 17, 64}, {400, 65, 30}, {40, 70, 300}, {130, 128, 258}}}, /* the last two: by oneDNN, and of many rows */
-	{"gemm_step", run_gemm_step, 4 * N_STEPS, 4 * N_STEPS, true, 2e-5, {{1, 1, 1}, {3, 5, 7}, {17, 64, 33}, {65, 130, 100}}},
+	{"gemm_step_rows",
+	 run_gemm_step_rows,
+	 N_STEPS,
+	 0,
+	 true,
+	 2e-5,
+	 {{1, 1, 1},
+	  {33, 17, 64},
+	  {400, 65, 30},
+	  {40, 70, 300},
+	  {130, 128, 258}}}, /* the last two: by oneDNN, and of many rows */
+	{"gemm_step",
+	 run_gemm_step,
+	 4 * N_STEPS,
+	 4 * N_STEPS,
+	 true,
+	 2e-5,
+	 {{1, 1, 1}, {3, 5, 7}, {17, 64, 33}, {65, 130, 100}}},
 };
 const int n_ops = (int)(sizeof(ops) / sizeof(ops[0]));

@@ -37,7 +37,8 @@ typedef struct op {
 extern const op ops[];
 /* What norm_backward promises to give to the bit: its two halves. */
 void run_norm_halves(const op_case *c);
-/* What gemm_step promises to give to the bit: gemm, then step; here and below with sums of columns, and those by colsum. */
+/* What gemm_step promises to give to the bit: gemm, then step; here and below with sums of columns, and those by
+ * colsum. */
 void run_gemm_then_step(const op_case *c);
 /* What gemm_sum promises to give to the bit: one product after the other. */
 void run_gemms(const op_case *c);
@@ -45,7 +46,8 @@ void run_gemms(const op_case *c);
 void run_gemm_rows_step(const op_case *c);
 extern const int n_ops;
 
-/* What takes the place of one number of the inputs that are made from @stream (0: of none): at 0 the first, at 1 the last. */
+/* What takes the place of one number of the inputs that are made from @stream (0: of none): at 0 the first, at 1 the
+ * last. */
 typedef struct plant {
 	uint32_t stream;
 	double value, where;

@@ -1,7 +1,8 @@
 /*
- * test_attention.c - attention and the gradients of activations at sizes on both sides of their vectors, tiles and bands, in arrays
- * at the edge of memory (guarded.h): attention against the reference in f64, which test_kernels_exact.c holds to whole matrices,
- * and to the bit between numbers of threads; activations against their derivatives, and to the bit wherever an element lies.
+ * test_attention.c - attention and the gradients of activations at sizes on both sides of their vectors, tiles and
+ * bands, in arrays at the edge of memory (guarded.h): attention against the reference in f64, which
+ * test_kernels_exact.c holds to whole matrices, and to the bit between numbers of threads; activations against their
+ * derivatives, and to the bit wherever an element lies.
  */
 #include <math.h>
 #include <string.h>
@@ -54,13 +55,14 @@ static void check_attention(const mr_attn *a)
 		outputs more = attend(k, threads, a, threads == 3);
 
 		if (!same_bits(&one, &more))
-			fprintf(stderr, "\n%lld heads of %lld, T %lld: other bits by %u threads\n", (long long)a->heads, (long long)a->dim,
-				(long long)a->t, threads);
+			fprintf(stderr, "\n%lld heads of %lld, T %lld: other bits by %u threads\n", (long long)a->heads,
+				(long long)a->dim, (long long)a->t, threads);
 		CU_ASSERT(same_bits(&one, &more));
 		free(more.v);
 	}
 	if (!(d <= CLOSE))
-		fprintf(stderr, "\n%lld heads of %lld, T %lld: distance %.3g\n", (long long)a->heads, (long long)a->dim, (long long)a->t, d);
+		fprintf(stderr, "\n%lld heads of %lld, T %lld: distance %.3g\n", (long long)a->heads, (long long)a->dim,
+			(long long)a->t, d);
 	CU_ASSERT(d <= CLOSE);
 	free(want.v), free(one.v);
 }
@@ -92,9 +94,9 @@ static void every_width(void)
 /* On both sides of the ends of bands, in all widths of tiles. */
 static void long_ones(void)
 {
-	static const int64_t shape[][2] = {{95, 32}, {96, 64}, {97, 17}, {127, 64}, {128, 64}, {129, 64}, {128, 16}, {143, 48}, {145, 80},
-					  {191, 64}, {192, 32}, {193, 40}, {240, 64}, {255, 8}, {256, 64}, {257, 33},
-					  {70, 112}, {100, 119}};
+	static const int64_t shape[][2] = {{95, 32},  {96, 64},  {97, 17},  {127, 64}, {128, 64}, {129, 64},
+					   {128, 16}, {143, 48}, {145, 80}, {191, 64}, {192, 32}, {193, 40},
+					   {240, 64}, {255, 8},  {256, 64}, {257, 33}, {70, 112}, {100, 119}};
 
 	for (int i = 0; ready() && i < 18; i++)
 		check_attention(&(mr_attn){.samples = 1, .t = shape[i][0], .heads = 1 + i % 3, .dim = shape[i][1]});
@@ -103,8 +105,8 @@ static void long_ones(void)
 /* --- activations -------------------------------------------------------------------------------------------------- */
 
 /*
- * GELU(x) = x s with s = logistic(z): its derivative, and how far off it may be: some ulp of s, times x z' of up to 100 where s is about
- * 1, and where s is small those of z itself. Below 2^-100 s stays there.
+ * GELU(x) = x s with s = logistic(z): its derivative, and how far off it may be: some ulp of s, times x z' of up to 100
+ * where s is about 1, and where s is small those of z itself. Below 2^-100 s stays there.
  */
 static double gelu_slope(double x, double *room)
 {

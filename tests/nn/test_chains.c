@@ -1,11 +1,13 @@
 /*
- * test_chains.c - every product that is computed here (nn/kernels/fused/gemm.h) against what it is said to be: each element one chain
- * of fused multiply-adds over ascending k (dz W^T: one for each block of a long sum), begun at 0 or at what was there, then bias and
- * activation or the step; and each sum of a column one chain of additions for each piece of k. To the bit, by one, two and three threads, on either width of vectors: so whatever orders, tiles and copies there are, they must agree.
+ * test_chains.c - every product that is computed here (nn/kernels/fused/gemm.h) against what it is said to be: each
+ * element one chain of fused multiply-adds over ascending k (dz W^T: one for each block of a long sum), begun at 0 or
+ * at what was there, then bias and activation or the step; and each sum of a column one chain of additions for each
+ * piece of k. To the bit, by one, two and three threads, on either width of vectors: so whatever orders, tiles and
+ * copies there are, they must agree.
  *
- * Matrices lie at the edge of memory (guarded.h) and operands may not be written. Shapes end inside of and beside vectors, tiles, strips
- * and blocks, and lie on both sides of the numbers of rows at which the order of a product changes. What is left to oneDNN must be
- * close.
+ * Matrices lie at the edge of memory (guarded.h) and operands may not be written. Shapes end inside of and beside
+ * vectors, tiles, strips and blocks, and lie on both sides of the numbers of rows at which the order of a product
+ * changes. What is left to oneDNN must be close.
  */
 #include <math.h>
 #include <string.h>
@@ -50,7 +52,8 @@ static void chain(int64_t m, int64_t n, int64_t k, const float *restrict a, cons
 		}
 }
 
-/* The same where long sums go in blocks: each a chain, which is added to the one before; the first begins at what is in c. */
+/* The same where long sums go in blocks: each a chain, which is added to the one before; the first begins at what is in
+ * c. */
 static void chain_of_blocks(int64_t m, int64_t n, int64_t k, int64_t block, const float *a, const float *b, float *c)
 {
 	float *part = malloc((size_t)(m * block) * sizeof(float)), *sum = malloc((size_t)(m * n) * sizeof(float));
@@ -222,7 +225,8 @@ static bool agree(float got, float want, float room, bool bits)
 	return bits ? memcmp(&got, &want, sizeof(got)) == 0 : fabsf(got - want) <= room;
 }
 
-static void compare(const rig *r, const char *what, uint32_t threads, size_t n, const float *got, const float *want, bool bits)
+static void compare(const rig *r, const char *what, uint32_t threads, size_t n, const float *got, const float *want,
+		    bool bits)
 {
 	size_t at = 0;
 	float top = 0;
@@ -234,8 +238,10 @@ static void compare(const rig *r, const char *what, uint32_t threads, size_t n, 
 	while (at < n && agree(got[at], want[at], CLOSE * (1 + top), bits))
 		at++;
 	if (at < n)
-		fprintf(stderr, "\n%s of m=%lld n=%lld k=%lld x %u%s%s%s%s act %d, %u threads: [%lld, %lld] is %.9g, not %.9g\n", what,
-			(long long)r->g.m, (long long)r->g.n, (long long)r->g.k, r->pieces, r->g.ta ? " ta" : "",
+		fprintf(stderr,
+			"\n%s of m=%lld n=%lld k=%lld x %u%s%s%s%s act %d, %u threads: [%lld, %lld] is %.9g, not "
+			"%.9g\n",
+			what, (long long)r->g.m, (long long)r->g.n, (long long)r->g.k, r->pieces, r->g.ta ? " ta" : "",
 			r->g.tb ? " tb" : "", r->g.add ? " add" : "", r->g.bias ? " bias" : "", (int)r->g.act, threads,
 			(long long)at / r->g.n, (long long)at % r->g.n, (double)got[at], (double)want[at]);
 	CU_ASSERT(at == n);
@@ -251,7 +257,8 @@ static void compare_sums(const rig *r, uint32_t threads)
 
 /* --- without a step ----------------------------------------------------------------------------------------------- */
 
-/* GELU of an element is GELU alone: a product of one by one row. How good that is: gelu_is_accurate, gelu_has_its_slope. */
+/* GELU of an element is GELU alone: a product of one by one row. How good that is: gelu_is_accurate,
+ * gelu_has_its_slope. */
 static void gelu_of(rig *r, const float *x, float *y, float *slope)
 {
 	mr_gemm g = {.m = 1, .n = r->g.m * r->g.n, .k = 1, .act = MR_ACT_GELU};
@@ -289,8 +296,8 @@ static void check_product(rig *r, bool add, bool bias, mr_act act)
 				as[p] = r->a[p].p, bs[p] = r->b[p].p;
 			MR_CHECK_OK(kernels->gemm_sum(r->kc[t], &r->g, r->pieces, as, bs, r->c.p, NULL));
 		} else {
-			MR_CHECK_OK(kernels->gemm(r->kc[t], &r->g, r->a[0].p, r->b[0].p, bias ? r->bias.p : NULL, r->c.p,
-						  act == MR_ACT_GELU ? r->slope.p : NULL));
+			MR_CHECK_OK(kernels->gemm(r->kc[t], &r->g, r->a[0].p, r->b[0].p, bias ? r->bias.p : NULL,
+						  r->c.p, act == MR_ACT_GELU ? r->slope.p : NULL));
 		}
 		compare_sums(r, t);
 		compare(r, "product", t, r->c.n, r->c.p, r->want, bits);
@@ -343,7 +350,8 @@ static void check_step(rig *r, int variant)
 		free(want[i]);
 }
 
-/* --- the three products of a layer of @in by @out with @rows rows -------------------------------------------------- */
+/* --- the three products of a layer of @in by @out with @rows rows --------------------------------------------------
+ */
 
 static void forward(int64_t rows, int64_t in, int64_t out, bool tb)
 {
@@ -406,7 +414,8 @@ static bool ready(void)
 /* Rows, columns and sums on both sides of the vectors (8, 16), tiles (6, 14 rows; 16, 32 columns) and strips. */
 static void small_shapes(void)
 {
-	static const int64_t m[] = {1, 6, 7, 14, 15, 29, 33}, n[] = {1, 7, 16, 31, 32, 33, 65}, depth[] = {1, 15, 16, 33};
+	static const int64_t m[] = {1, 6, 7, 14, 15, 29, 33}, n[] = {1, 7, 16, 31, 32, 33, 65},
+			     depth[] = {1, 15, 16, 33};
 
 	for (int i = 0; ready() && i < 7 * 7 * 4; i++) {
 		forward(m[i % 7], depth[i / 49], n[i / 7 % 7], false);
@@ -428,20 +437,21 @@ static void every_number_of_rows(void)
 				layer(rows_of[i], shape[s][0], shape[s][1]);
 }
 
-/* Beyond 1024 columns, 64 and 256 of a sum, 128 rows of a strip's panels, 32 tiles of 6 rows, kept sums of a panel; many rows for
- * three threads. */
+/* Beyond 1024 columns, 64 and 256 of a sum, 128 rows of a strip's panels, 32 tiles of 6 rows, kept sums of a panel;
+ * many rows for three threads. */
 static void large_weights(void)
 {
-	static const int64_t shape[][3] = {{128, 520, 1030}, {128, 512, 1024}, {33, 1090, 300}, {192, 260, 513}, {127, 300, 1090},
-					  {256, 384, 256}, {512, 260, 256}, {31, 769, 1536}, {5, 2100, 70}, {64, 70, 2100},
-					  {37, 150, 1090}, {200, 1000, 33}, {1030, 40, 70}, {300, 33, 1090}, {140, 130, 710},
-					  {530, 50, 500}, {800, 48, 290}, {769, 530, 16}};
+	static const int64_t shape[][3] = {
+		{128, 520, 1030}, {128, 512, 1024}, {33, 1090, 300}, {192, 260, 513}, {127, 300, 1090}, {256, 384, 256},
+		{512, 260, 256},  {31, 769, 1536},  {5, 2100, 70},   {64, 70, 2100},  {37, 150, 1090},  {200, 1000, 33},
+		{1030, 40, 70},   {300, 33, 1090},  {140, 130, 710}, {530, 50, 500},  {800, 48, 290},   {769, 530, 16}};
 
 	for (int i = 0; ready() && i < 18; i++)
 		layer(shape[i][0], shape[i][1], shape[i][2]);
 }
 
-/* Rows and columns of weights at every distance from the end of a tile, whatever its size, in products large enough for any order. */
+/* Rows and columns of weights at every distance from the end of a tile, whatever its size, in products large enough for
+ * any order. */
 static void every_edge_of_weights(void)
 {
 	static const int64_t ends[] = {0, 1, 15, 16, 17, 31, 33, 47, 48, 63};
@@ -474,7 +484,8 @@ static void many_columns(void)
 /* Every step at sizes with and without edges, in groups and for many rows. */
 static void every_step(void)
 {
-	static const int64_t shape[][3] = {{33, 65, 129}, {128, 84, 128}, {257, 97, 257}, {640, 96, 256}, {51, 151, 1090}};
+	static const int64_t shape[][3] = {
+		{33, 65, 129}, {128, 84, 128}, {257, 97, 257}, {640, 96, 256}, {51, 151, 1090}};
 
 	for (int i = 0; ready() && i < 5; i++)
 		weight_gradient(shape[i][0], shape[i][1], shape[i][2], 1, N_STEP_VARIANTS);

@@ -75,7 +75,8 @@ static void windows_of_text(void)
 		moved[e % 2] += e && first[e] != first[e - 1];
 	}
 	CU_ASSERT(distinct > 5);
-	CU_ASSERT(moved[0] > 4 && moved[1] > 4); /* r_e changes from each epoch to the next; one in eight is the same by chance */
+	CU_ASSERT(moved[0] > 4 && moved[1] > 4); /* r_e changes from each epoch to the next; one in eight is the same by
+	                                            chance */
 	for (uint64_t i = 0; i < 2; i++) {
 		d->ops->valid(d, i, input, target);
 		CU_ASSERT_EQUAL(input[0], 180 + 8 * (int32_t)i);
@@ -217,7 +218,8 @@ static void given_alphabet(void)
 	CU_ASSERT(input[0] == 0 && target[0] == 1 && d->token_of(d, "x", &used) == 3);
 	mr_dataset_close(d);
 	want.alphabet = "6162";
-	MR_CHECK_FAIL(data_help_open("text", "path=t.txt", &want, &d), MR_EDATA, "byte 0x63 at offset 2 is not in the vocabulary");
+	MR_CHECK_FAIL(data_help_open("text", "path=t.txt", &want, &d), MR_EDATA,
+		      "byte 0x63 at offset 2 is not in the vocabulary");
 	want.alphabet = "000aff";
 	MR_CHECK_OK(mr_text_of_alphabet(&want, &d));
 	CU_ASSERT(d->classes == 3 && d->token_of(d, "\n", &used) == 1 && d->token_of(d, "a", &used) == -1);

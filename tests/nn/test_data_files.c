@@ -492,7 +492,9 @@ static const struct {
 	{"mnist", "images=i labels=l", "i", 0},
 	{"mnist", "images=i labels=l.gz validation_images=vi validation_labels=vl", "vi", 0},
 	{"arrays", "matrix=m targets=t rows=20 features=3000", "m", 0},
-	{"arrays", "matrix=m targets=t rows=18 features=3000 validation_matrix=vm validation_targets=vt validation_rows=2", "vm", 0},
+	{"arrays",
+	 "matrix=m targets=t rows=18 features=3000 validation_matrix=vm validation_targets=vt validation_rows=2", "vm",
+	 0},
 	{"arrays", "matrix=mf targets=tf rows=10 features=30 numbers=f32 validation=0.3", "mf", 0},
 };
 
@@ -538,7 +540,8 @@ static void samples_from_disk(void)
 
 	data_help_folder(dir);
 	for (size_t i = 0; i < N_ON_DISK; i++) {
-		const mr_data_want in_memory = {.dtype = MR_F32, .seed = 3, .context = on_disk[i].context, .base_dir = dir};
+		const mr_data_want in_memory = {
+			.dtype = MR_F32, .seed = 3, .context = on_disk[i].context, .base_dir = dir};
 		mr_data_want want = in_memory;
 		mr_dataset *d, *e;
 		size_t n;
@@ -563,7 +566,8 @@ static void samples_from_disk(void)
 	data_help_remove(dir);
 }
 
-/* A file that is cut short under the reader's hands: samples go on as zeros, and the check says which file, for good. */
+/* A file that is cut short under the reader's hands: samples go on as zeros, and the check says which file, for good.
+ */
 static void shortened_meanwhile(void)
 {
 	enum { ROOM = 8 << 20 };
@@ -580,7 +584,9 @@ static void shortened_meanwhile(void)
 		snprintf(path, sizeof(path), "%s/%s", dir, on_disk[i].longest);
 		CU_ASSERT_EQUAL(truncate(path, 100), 0);
 		all_samples(d, bytes, ROOM);
-		snprintf(sentence, sizeof(sentence), "%s: the file was shortened while it was in use: nothing is left at byte ", on_disk[i].longest);
+		snprintf(sentence, sizeof(sentence),
+			 "%s: the file was shortened while it was in use: nothing is left at byte ",
+			 on_disk[i].longest);
 		MR_CHECK_FAIL(mr_dataset_check(d), MR_EDATA, sentence);
 		write_long_files(20);
 		MR_CHECK_FAIL(mr_dataset_check(d), MR_EDATA, sentence);
@@ -604,7 +610,10 @@ static void changed_meanwhile(void)
 	data_help_folder(dir);
 	memset(junk, 0xff, sizeof(junk));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		mr_data_want want = {.dtype = MR_F32, .context = strcmp(cases[i][0], "mnist") ? 9 : 0, .base_dir = dir, .keep_bytes = 1};
+		mr_data_want want = {.dtype = MR_F32,
+				     .context = strcmp(cases[i][0], "mnist") ? 9 : 0,
+				     .base_dir = dir,
+				     .keep_bytes = 1};
 		int32_t *numbers = (int32_t *)(void *)bytes;
 		mr_dataset *d;
 

@@ -41,7 +41,8 @@ static void in_order_and_none_validates(void)
 	mr_dataset *d, *e;
 
 	MR_CHECK_OK(data_help_open("generated", "rows=20 features=7", &want, &d));
-	CU_ASSERT(d->n_train == 20 && d->n_valid == 20 && d->trains_only && d->classes == 0 && d->input.cols == 7 && d->target.cols == 1);
+	CU_ASSERT(d->n_train == 20 && d->n_valid == 20 && d->trains_only && d->classes == 0 && d->input.cols == 7 &&
+		  d->target.cols == 1);
 	CU_ASSERT_STRING_EQUAL(d->describe, "generated (random): 20 rows of 7 numbers, in order");
 	rows_of(d, x, y);
 	for (uint64_t g = 0; g < 60; g++) {
@@ -107,11 +108,12 @@ static void tridiagonal(void)
 	rows_of(d, x, y); /* eigenvalues 1 and 3 become 2 and 4 */
 	CU_ASSERT_DOUBLE_EQUAL(gram(d, x, 0, 0), 3, 1e-12);
 	mr_dataset_close(d);
-	MR_CHECK_FAIL(data_help_open("generated", "kind=tridiagonal rows=8 features=2 condition=4", &want, &d), MR_EDATA,
-		      "condition number of 4");
-	MR_CHECK_FAIL(data_help_open("generated", "kind=tridiagonal rows=8 features=2 condition=0.5", &want, &d), MR_ECONFIG,
-		      "above 1, got 0.5");
-	MR_CHECK_FAIL(data_help_open("generated", "kind=tridiagonal rows=8 features=9", &want, &d), MR_EDATA, "8 and 9");
+	MR_CHECK_FAIL(data_help_open("generated", "kind=tridiagonal rows=8 features=2 condition=4", &want, &d),
+		      MR_EDATA, "condition number of 4");
+	MR_CHECK_FAIL(data_help_open("generated", "kind=tridiagonal rows=8 features=2 condition=0.5", &want, &d),
+		      MR_ECONFIG, "above 1, got 0.5");
+	MR_CHECK_FAIL(data_help_open("generated", "kind=tridiagonal rows=8 features=9", &want, &d), MR_EDATA,
+		      "8 and 9");
 }
 
 /* Eigenvalues 1 .. r: the first three moments say so for a small matrix. */
@@ -170,7 +172,8 @@ static void classes(void)
 /* The first two rows and w* as they are recorded (tests/golden/rpd). */
 static void formula(void)
 {
-	static const double first[] = {-1.125, 0.5, -0.25, -1, 0.625, -0.125, -0.875, 0.75, 0, -0.75, 0.875, 0.125, -0.625};
+	static const double first[] = {-1.125, 0.5, -0.25, -1,    0.625, -0.125, -0.875,
+				       0.75,   0,   -0.75, 0.875, 0.125, -0.625};
 	static const double w[] = {-0.75, 0.5, 0, -0.5, 0.75, 0.25, -0.25};
 	mr_data_want want = numbers(MR_F64);
 	mr_dataset *d;
@@ -217,10 +220,12 @@ static void bare_arrays(void)
 	}
 	MR_CHECK_FAIL(data_help_open("arrays", "matrix=m targets=t rows=2 features=4", &want, &d), MR_EDATA,
 		      "has 48 bytes where 8 numbers of 8 bytes are 64");
-	MR_CHECK_FAIL(data_help_open("arrays", "matrix=m targets=m rows=2 features=3", &want, &d), MR_EDATA, "2 numbers");
-	MR_CHECK_FAIL(data_help_open("arrays", "matrix=mf targets=nan rows=2 features=3 numbers=f32", &want, &d), MR_EDATA,
-		      "nan: number 1 is not finite");
-	MR_CHECK_FAIL(data_help_open("arrays", "matrix=none targets=t rows=2 features=3", &want, &d), MR_EDATA, "none: ");
+	MR_CHECK_FAIL(data_help_open("arrays", "matrix=m targets=m rows=2 features=3", &want, &d), MR_EDATA,
+		      "2 numbers");
+	MR_CHECK_FAIL(data_help_open("arrays", "matrix=mf targets=nan rows=2 features=3 numbers=f32", &want, &d),
+		      MR_EDATA, "nan: number 1 is not finite");
+	MR_CHECK_FAIL(data_help_open("arrays", "matrix=none targets=t rows=2 features=3", &want, &d), MR_EDATA,
+		      "none: ");
 	data_help_remove(dir);
 }
 

@@ -1,7 +1,8 @@
 /*
- * test_gemm.c - which matrix products are computed here and which by oneDNN (nn/kernels/fused/gemm.h), on both sides of where that
- * changes: against the reference in f64; to the bit between numbers of threads, between a batch and its halves, and between a fused
- * step or sum and one afterwards. Results lie between margins that nobody may touch. test_chains.c has the shapes.
+ * test_gemm.c - which matrix products are computed here and which by oneDNN (nn/kernels/fused/gemm.h), on both sides of
+ * where that changes: against the reference in f64; to the bit between numbers of threads, between a batch and its
+ * halves, and between a fused step or sum and one afterwards. Results lie between margins that nobody may touch.
+ * test_chains.c has the shapes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,8 @@ static void tell(const char *what, const work *w, uint32_t threads, double d)
 
 	fprintf(stderr, "\n%s: m=%lld n=%lld k=%lld%s%s%s%s%s act %d step %d%s, %u threads: distance %.3g\n", what,
 		(long long)g->m, (long long)g->n, (long long)g->k, g->ta ? " ta" : "", g->tb ? " tb" : "",
-		g->add ? " add" : "", g->bias ? " bias" : "", w->adds ? " addend" : "", (int)g->act, w->step, w->in_place ? " in place" : "", threads, d);
+		g->add ? " add" : "", g->bias ? " bias" : "", w->adds ? " addend" : "", (int)g->act, w->step,
+		w->in_place ? " in place" : "", threads, d);
 }
 
 /* --- a product between margins ------------------------------------------------------------------------------------ */
@@ -123,9 +125,11 @@ static void carry_out(const mr_kernels *k, mr_kctx *kc, const work *w, way how, 
 	mr_gemm of_w = w->g, *g = &of_w;
 	int64_t n = g->m * g->n;
 	bool gelu = g->act == MR_ACT_GELU, steps = w->step >= 0;
-	void *a = operand(k, g->m * g->k, 1), *b = operand(k, g->k * g->n, 2), *bias = g->bias ? operand(k, g->n, 3) : NULL;
+	void *a = operand(k, g->m * g->k, 1), *b = operand(k, g->k * g->n, 2),
+	     *bias = g->bias ? operand(k, g->n, 3) : NULL;
 	void *front = w->fuse_act_backward != MR_ACT_NONE ? front_of(k, kc, w->fuse_act_backward, n) : NULL;
-	void *addend = w->adds ? operand(k, n, 10) : NULL, *c = fenced(k, n, 4, -1), *aux = gelu ? fenced(k, n, 5, -1) : NULL;
+	void *addend = w->adds ? operand(k, n, 10) : NULL, *c = fenced(k, n, 4, -1),
+	     *aux = gelu ? fenced(k, n, 5, -1) : NULL;
 	void *of[4] = {0}; /* the step's: src, dst, m, v */
 	mr_step s = {0};
 
@@ -214,7 +218,8 @@ static void compare(const mr_kernels *k, const work *w)
 static void compare_transposes(const mr_kernels *k, int64_t m, int64_t n, int64_t depth)
 {
 	for (int v = 0; v < 8; v++)
-		compare(k, &(work){.g = {.m = m, .n = n, .k = depth, .ta = v & 1, .tb = v & 2, .add = v & 4}, .step = -1});
+		compare(k,
+			&(work){.g = {.m = m, .n = n, .k = depth, .ta = v & 1, .tb = v & 2, .add = v & 4}, .step = -1});
 }
 
 static void compare_epilogues(const mr_kernels *k, int64_t m, int64_t n, int64_t depth)
@@ -222,15 +227,23 @@ static void compare_epilogues(const mr_kernels *k, int64_t m, int64_t n, int64_t
 	static const mr_act acts[3] = {MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU};
 
 	for (int v = 0; v < 16; v++)
-		compare(k, &(work){.g = {.m = m, .n = n, .k = depth, .tb = v & 1, .bias = !(v & 2), .act = acts[(v >> 2) % 3]},
-				   .step = -1, .adds = v >= 12});
+		compare(k, &(work){.g = {.m = m,
+					 .n = n,
+					 .k = depth,
+					 .tb = v & 1,
+					 .bias = !(v & 2),
+					 .act = acts[(v >> 2) % 3]},
+				   .step = -1,
+				   .adds = v >= 12});
 }
 
 /* dz W^T, through the activation in front. */
 static void compare_through(const mr_kernels *k, int64_t m, int64_t n, int64_t depth)
 {
 	for (int v = 0; v < 4; v++)
-		compare(k, &(work){.g = {.m = m, .n = n, .k = depth, .tb = v & 1}, .step = -1, .fuse_act_backward = v & 2 ? MR_ACT_RELU : MR_ACT_GELU});
+		compare(k, &(work){.g = {.m = m, .n = n, .k = depth, .tb = v & 1},
+				   .step = -1,
+				   .fuse_act_backward = v & 2 ? MR_ACT_RELU : MR_ACT_GELU});
 }
 
 static void compare_steps(const mr_kernels *k, int64_t m, int64_t n, int64_t depth)
@@ -281,30 +294,40 @@ static void many_blocks(void)
 	compare_steps(k, 35, 1090, MANY_ROWS + 9);
 }
 
-/* dz W^T by rows and by columns, in several blocks of 1536 of a sum, with 1 to 4 vectors to a panel, and panels of several widths. */
+/* dz W^T by rows and by columns, in several blocks of 1536 of a sum, with 1 to 4 vectors to a panel, and panels of
+ * several widths. */
 static void strips_of_many_blocks(void)
 {
-	static const int64_t dims[][3] = {{135, 150, 1700}, {232, 140, 3100}, {41, 150, 40}, {56, 140, 4200}, {86, 170, 1600},
-					 {130, 1045, 1600}, {200, 8200, 40}, {256, 8203, 16}};
+	static const int64_t dims[][3] = {{135, 150, 1700}, {232, 140, 3100},  {41, 150, 40},   {56, 140, 4200},
+					  {86, 170, 1600},  {130, 1045, 1600}, {200, 8200, 40}, {256, 8203, 16}};
 	const mr_kernels *k = dnnl();
 
 	for (int i = 0; k && i < 16; i++)
-		compare(k, &(work){.g = {.m = dims[i / 2][0], .n = dims[i / 2][1], .k = dims[i / 2][2], .tb = true, .add = i & 1},
+		compare(k, &(work){.g = {.m = dims[i / 2][0],
+					 .n = dims[i / 2][1],
+					 .k = dims[i / 2][2],
+					 .tb = true,
+					 .add = i & 1},
 				   .step = -1});
 }
 
-/* Tiles of four vectors: rows from where they begin to more than are taken at a time, whole and other panels, one block of k and more,
- * threads that take the rest from each other and threads that do not. */
+/* Tiles of four vectors: rows from where they begin to more than are taken at a time, whole and other panels, one block
+ * of k and more, threads that take the rest from each other and threads that do not. */
 static void wide_tiles(void)
 {
-	static const int64_t dims[][3] = {{47, 256, 40}, {48, 256, 129}, {61, 321, 272}, {100, 1090, 33}, {193, 330, 140}, {256, 270, 300}};
+	static const int64_t dims[][3] = {{47, 256, 40},   {48, 256, 129},  {61, 321, 272},
+					  {100, 1090, 33}, {193, 330, 140}, {256, 270, 300}};
 	const mr_kernels *k = dnnl();
 
 	for (int i = 0; k && i < 6; i++) {
 		compare_epilogues(k, dims[i][0], dims[i][1], dims[i][2]);
 		for (int v = 0; v < 4; v++)
-			compare(k, &(work){.g = {.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .tb = v & 1, .add = v & 2},
-					  .step = -1});
+			compare(k, &(work){.g = {.m = dims[i][0],
+						 .n = dims[i][1],
+						 .k = dims[i][2],
+						 .tb = v & 1,
+						 .add = v & 2},
+					   .step = -1});
 	}
 }
 
@@ -323,17 +346,20 @@ static void small_products_have_epilogues(void)
 /* A sum over micro-batches is the sum over the batch that they make up, to the bit. */
 static void halves_make_a_whole(void)
 {
-	const int64_t dims[][3] = {{37, 65, 50}, {70, 1090, MANY_ROWS}, {1, 33, 7}, {300, 20, 33}, {130, 130, 2 * MANY_ROWS + 6}};
+	const int64_t dims[][3] = {
+		{37, 65, 50}, {70, 1090, MANY_ROWS}, {1, 33, 7}, {300, 20, 33}, {130, 130, 2 * MANY_ROWS + 6}};
 	const mr_kernels *k = dnnl();
 
 	for (int i = 0; k && i < 5; i++)
 		for (int step = -1; step < N_STEPS; step++)
 			for (uint32_t threads = 1; threads <= 2; threads++) {
-				work w = {.g = {.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .ta = true}, .step = step};
+				work w = {.g = {.m = dims[i][0], .n = dims[i][1], .k = dims[i][2], .ta = true},
+					  .step = step};
 				outputs whole = result(k, threads, &w, WHOLE);
 
 				CU_ASSERT(mr_gemm_has_kernel(&w.g, threads, step >= 0));
-				same("two halves are not the whole", &w, threads, &whole, result(k, threads, &w, HALVES));
+				same("two halves are not the whole", &w, threads, &whole,
+				     result(k, threads, &w, HALVES));
 				free(whole.v);
 			}
 }
@@ -342,8 +368,9 @@ static void halves_make_a_whole(void)
 static void scratch_grows(void)
 {
 	static const mr_gemm products[] = {
-		{.m = 9, .n = 40, .k = 5, .tb = true}, {.m = 20, .n = 40, .k = 50}, {.m = 40, .n = 1100, .k = 50, .ta = true},
-		{.m = 40, .n = 33, .k = 3000, .tb = true}, {.m = 9, .n = 40, .k = 5, .tb = true}, {.m = 20, .n = 40, .k = 50}};
+		{.m = 9, .n = 40, .k = 5, .tb = true},     {.m = 20, .n = 40, .k = 50},
+		{.m = 40, .n = 1100, .k = 50, .ta = true}, {.m = 40, .n = 33, .k = 3000, .tb = true},
+		{.m = 9, .n = 40, .k = 5, .tb = true},     {.m = 20, .n = 40, .k = 50}};
 	const mr_kernels *k = dnnl();
 	size_t before = 0;
 
@@ -362,7 +389,8 @@ static void scratch_grows(void)
 				before = k->ctx_bytes(kc);
 		}
 		CU_ASSERT_EQUAL(k->ctx_bytes(kc), before);
-		CU_ASSERT(before > 40 * 1500 * sizeof(float)); /* what was written of it, by one thread at least: a block of k */
+		CU_ASSERT(before > 40 * 1500 * sizeof(float)); /* what was written of it, by one thread at least: a
+		                                                  block of k */
 		k->ctx_destroy(kc);
 	}
 }

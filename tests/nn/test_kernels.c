@@ -95,8 +95,8 @@ static void onednn_agrees_with_reference(void)
 		printf("(skipped: %s) ", mr_error_text());
 }
 
-/* What is done at once against what it stands for: the same bits, whatever the step, the transposes, the sum before and the
- * threads. */
+/* What is done at once against what it stands for: the same bits, whatever the step, the transposes, the sum before and
+ * the threads. */
 static void apart_pair(const op *o, const int64_t dim[4], int variant, bool add)
 {
 	const mr_kernels *all[4] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
@@ -119,7 +119,8 @@ static void apart_pair(const op *o, const int64_t dim[4], int variant, bool add)
 			outputs want = run_op(&apart, all[i], threads, dim, variant, add);
 
 			if (!same_bits(&got, &want))
-				tell("bits differ from those of its parts", o, dim, variant, add, distance(&got, &want));
+				tell("bits differ from those of its parts", o, dim, variant, add,
+				     distance(&got, &want));
 			CU_ASSERT(same_bits(&got, &want));
 			free(got.v), free(want.v);
 		}

@@ -197,7 +197,8 @@ static void check_exp(const mr_kernels *k, mr_kctx *kc)
 
 	for (int64_t i = 0; i < N; i++) {
 		set_number(k, x, 2 * i, 0);
-		set_number(k, x, 2 * i + 1, -78.0 * (double)i / N); /* the gradient is scaled by 1/N and must stay normal */
+		/* the gradient is scaled by 1/N and must stay normal */
+		set_number(k, x, 2 * i + 1, -78.0 * (double)i / N);
 		at[i] = number_at(k, x, 2 * i + 1);
 	}
 	(void)k->xent(kc, N, 2, x, target);
@@ -306,7 +307,8 @@ static void check_masks_differ(const mr_kernels *k, mr_kctx *kc)
 	}
 	for (uint32_t i = 0; i < MASKS; i++)
 		for (uint32_t j = 0; j < i; j++) {
-			bool same_key = i % 3 == j % 3 && i / 3 >= 40 && j / 3 < 40; /* a small power of two stands there twice */
+			/* a small power of two stands there twice */
+			bool same_key = i % 3 == j % 3 && i / 3 >= 40 && j / 3 < 40;
 
 			CU_ASSERT(same_key || mask[i] != mask[j]);
 		}
@@ -359,10 +361,12 @@ static void check_tails(const mr_kernels *k, mr_kctx *kc)
 	k->act_backward(kc, MR_ACT_GELU, N, aux, dy, whole);
 	for (size_t first = 0; first < 18; first++) {
 		for (size_t n = 1; n < 20; n++) {
-			void *part = make_output(k, N), *of = make_gelu_aux(k, kc, (int64_t)n, (char *)x + first * bytes);
+			void *part = make_output(k, N),
+			     *of = make_gelu_aux(k, kc, (int64_t)n, (char *)x + first * bytes);
 
 			CU_ASSERT(memcmp(of, (char *)aux + first * bytes, n * bytes) == 0);
-			k->act_backward(kc, MR_ACT_GELU, (int64_t)n, of, (char *)dy + first * bytes, (char *)part + bytes);
+			k->act_backward(kc, MR_ACT_GELU, (int64_t)n, of, (char *)dy + first * bytes,
+					(char *)part + bytes);
 			CU_ASSERT(memcmp((char *)part + bytes, (char *)whole + first * bytes, n * bytes) == 0);
 			CU_ASSERT_EQUAL(number_at(k, part, 0), 7);
 			CU_ASSERT_EQUAL(number_at(k, part, (int64_t)n + 1), 7);

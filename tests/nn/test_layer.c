@@ -507,7 +507,8 @@ static void dropout_masks_belong_to_samples(void)
 
 static void dropout_is_off_outside_training(void)
 {
-	const layer_case what = {.layer = "dropout", .cfg = {.rate = 0.5}, .in = {{.rows = 2, .cols = 50}}, .eval = true};
+	const layer_case what = {.layer = "dropout", .cfg = {.rate = 0.5}, .in = {{.rows = 2, .cols = 50}},
+				 .eval = true};
 	layer_rig r;
 
 	rig_init(&r, &what, reference(MR_F64), 1, 9);
@@ -518,8 +519,8 @@ static void dropout_is_off_outside_training(void)
 
 static void one_gradient(double noise, uint64_t first_sample, bool eval, double dw[1000])
 {
-	layer_case what = {.layer = "margin", .cfg = {.out = 1000, .first = true, .noise = noise}, .in = {{.rows = 1, .cols = 1000}},
-			   .eval = eval};
+	layer_case what = {.layer = "margin", .cfg = {.out = 1000, .first = true, .noise = noise},
+			   .in = {{.rows = 1, .cols = 1000}}, .eval = eval};
 	layer_rig r;
 
 	rig_init(&r, &what, reference(MR_F64), 2, 9);
@@ -632,7 +633,8 @@ static void shapes_that_do_not_fit_are_refused(void)
 		{"embedding", {.out = 3, .vocab = 5}, {{.rows = 4, .cols = 1}}, "numbers"},
 		{"embedding", {.out = 3, .vocab = 5}, {{.rows = 4, .cols = 2, .tokens = true}}, "2 columns"},
 		{"embedding", {.out = 3, .vocab = 0}, {{.rows = 4, .cols = 1, .tokens = true}}, "3 and 0"},
-		{"embedding", {.out = 3, .vocab = 5, .context = 3}, {{.rows = 4, .cols = 1, .tokens = true}}, "3 positions"},
+		{"embedding", {.out = 3, .vocab = 5, .context = 3}, {{.rows = 4, .cols = 1, .tokens = true}},
+		 "3 positions"},
 		{"layer_norm", {.eps = -1}, {{.rows = 4, .cols = 2}}, "-1"},
 		{"rms_norm", {.eps = -1}, {{.rows = 4, .cols = 2}}, "-1"},
 		{"rms_norm", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
@@ -663,10 +665,12 @@ static void targets_that_do_not_fit_are_refused(void)
 
 	MR_CHECK_OK(xent->target(&none, logits, (mr_shape){.rows = 4, .cols = 1, .tokens = true}));
 	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){.rows = 4, .cols = 9}), MR_ECONFIG, "36 numbers");
-	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){.rows = 1, .cols = 1, .tokens = true}), MR_ECONFIG, "needs 4 targets");
-	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){.rows = 4, .cols = 2, .tokens = true}), MR_ECONFIG, "4 x 2");
+	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){.rows = 1, .cols = 1, .tokens = true}), MR_ECONFIG,
+		      "needs 4 targets");
+	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){.rows = 4, .cols = 2, .tokens = true}), MR_ECONFIG,
+		      "4 x 2");
 	MR_CHECK_OK(mse->target(&none, logits, logits));
-	MR_CHECK_FAIL(mse->target(&none, logits, (mr_shape){.rows = 4, .cols = 1, .tokens = true}), MR_ECONFIG, "classes");
+	MR_CHECK_FAIL(mse->target(&none, logits, (mr_shape){.rows = 4, .cols = 1, .tokens = 1}), MR_ECONFIG, "classes");
 	MR_CHECK_FAIL(mse->target(&none, logits, (mr_shape){.rows = 4, .cols = 8}), MR_ECONFIG, "4 x 8");
 }
 

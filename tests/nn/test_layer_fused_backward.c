@@ -1,6 +1,6 @@
 /*
- * test_layer_through.c - layers whose I goes on through the activation of the layer in front (mr_layer_ops.produces_dz): the bits of
- * act_backward before and after a plain I, on every backend.
+ * test_layer_through.c - layers whose I goes on through the activation of the layer in front
+ * (mr_layer_ops.produces_dz): the bits of act_backward before and after a plain I, on every backend.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,13 +44,15 @@ static void check(layer_rig *r, mr_act front)
 
 static void gradients_may_come_through_the_activation_in_front(void)
 {
-	const mr_kernels *of[3] = {mr_kernels_find("reference", MR_F64), mr_kernels_find("reference", MR_F32), mr_kernels_find("dnnl", MR_F32)};
+	const mr_kernels *of[3] = {mr_kernels_find("reference", MR_F64), mr_kernels_find("reference", MR_F32),
+				   mr_kernels_find("dnnl", MR_F32)};
 	const layer_case *what;
 	uint32_t n = 0;
 
 	for (int i = 0; i < 3; i++)
 		for (size_t j = 0; of[i] && (what = layer_case_at(j)); j++)
-			for (int act = MR_ACT_RELU; act <= MR_ACT_GELU && mr_layer_find(what->layer)->produces_dz; act++, n++) {
+			for (int act = MR_ACT_RELU; act <= MR_ACT_GELU && mr_layer_find(what->layer)->produces_dz;
+			     act++, n++) {
 				layer_rig r;
 
 				rig_init(&r, what, of[i], 2, 5);

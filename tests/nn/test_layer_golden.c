@@ -152,7 +152,9 @@ static void check_loss(const char *name, const layer_case *what, int64_t samples
 
 static void losses(void)
 {
-	layer_case what = {.layer = "softmax_xent", .in = {{.rows = 3, .cols = 5}}, .target = {.rows = 3, .cols = 1, .tokens = true}};
+	layer_case what = {.layer = "softmax_xent",
+			   .in = {{.rows = 3, .cols = 5}},
+			   .target = {.rows = 3, .cols = 1, .tokens = true}};
 
 	check_loss("softmax_cross_entropy", &what, 2);
 	what = (layer_case){.layer = "mse", .in = {{.rows = 1, .cols = 3}}, .target = {.rows = 1, .cols = 3}};

@@ -47,10 +47,12 @@ static void narrow(const double *from, float *to)
 static void apply(const mr_mitigate *m, numbers *x, mr_dtype dtype, double gscale, uint64_t t, bool follow)
 {
 	float now[N], then[N], state[N], g[N], made[N];
-	mr_mitigate_call c = {.dtype = dtype, .n = N, .now = x->now, .then = x->then, .state = x->state, .gscale = gscale, .t = t};
+	mr_mitigate_call c = {
+		.dtype = dtype, .n = N, .now = x->now, .then = x->then, .state = x->state, .gscale = gscale, .t = t};
 
 	if (dtype == MR_F32) {
-		narrow(x->now, now), narrow(x->then, then), narrow(x->state, state), narrow(x->g, g), narrow(x->made, made);
+		narrow(x->now, now), narrow(x->then, then), narrow(x->state, state), narrow(x->g, g),
+			narrow(x->made, made);
 		c.now = now, c.then = then, c.state = state;
 	}
 	if (follow)
@@ -73,7 +75,10 @@ static void expect(const double *got, const double *want, mr_dtype dtype)
 }
 
 /* Mean gradients are half the sums. Element 2 has not moved. */
-static const numbers moved = {.now = {1.5, -0.25, 2}, .then = {1, 0.75, 2}, .state = {0.125, 0.5, 0.25}, .g = {4, -2, 8},
+static const numbers moved = {.now = {1.5, -0.25, 2},
+			      .then = {1, 0.75, 2},
+			      .state = {0.125, 0.5, 0.25},
+			      .g = {4, -2, 8},
 			      .made = {1.25, -0.125, 2.5}};
 
 static void compensated(void)
@@ -103,7 +108,8 @@ static void compensated_adaptive(void)
 	CU_ASSERT_TRUE(m.keeps_state);
 	for (int i = 0; i < N; i++) {
 		square[i] = 0.95 * moved.state[i] + 0.05 * (moved.g[i] / 2) * (moved.g[i] / 2);
-		want[i] = moved.g[i] + 2 / sqrt(square[i] + 1e-7) * (moved.g[i] / 2) * moved.g[i] * (moved.now[i] - moved.then[i]);
+		want[i] = moved.g[i] +
+			  2 / sqrt(square[i] + 1e-7) * (moved.g[i] / 2) * moved.g[i] * (moved.now[i] - moved.then[i]);
 	}
 	for (int t = MR_F32; t <= MR_F64; t++) {
 		numbers x = moved;
@@ -184,7 +190,8 @@ static void spiked(void)
 	static const struct {
 		double mu, a, b;
 		uint32_t tau;
-	} recorded[] = {{0.9, 1, 0, 0}, {0.9, 0.9, 1, 1}, {0.9, 0.729, 2.71, 3}, {0.5, 0.5, 1, 1}, {0.5, 0.125, 1.75, 3}, {0, 0, 1, 2}};
+	} recorded[] = {{0.9, 1, 0, 0},   {0.9, 0.9, 1, 1},      {0.9, 0.729, 2.71, 3},
+			{0.5, 0.5, 1, 1}, {0.5, 0.125, 1.75, 3}, {0, 0, 1, 2}};
 	mr_mitigate m = open_one("spike_compensation", NULL, NULL);
 
 	for (size_t i = 0; i < sizeof(recorded) / sizeof(recorded[0]); i++) {
@@ -210,7 +217,8 @@ static void spiked(void)
 static void by_threads(const mr_mitigate *m, const mr_kernels *k, uint32_t threads, float *out)
 {
 	float *now = calloc(3 * MANY, sizeof(*now)), *then = now + MANY, *made = then + MANY;
-	mr_mitigate_call c = {.dtype = MR_F32, .n = MANY, .now = now, .then = then, .state = out + MANY, .gscale = 0.25, .t = 9};
+	mr_mitigate_call c = {
+		.dtype = MR_F32, .n = MANY, .now = now, .then = then, .state = out + MANY, .gscale = 0.25, .t = 9};
 	mr_kctx *kc;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(now);
@@ -232,7 +240,8 @@ static void by_threads(const mr_mitigate *m, const mr_kernels *k, uint32_t threa
 /* The bits of one thread, whatever the number, and of one range. */
 static void threaded(void)
 {
-	static const char *const cases[][3] = {{"gap_aware", NULL, NULL}, {"dc_asgd", NULL, NULL}, {"dc_asgd", "adaptive", "true"}};
+	static const char *const cases[][3] = {
+		{"gap_aware", NULL, NULL}, {"dc_asgd", NULL, NULL}, {"dc_asgd", "adaptive", "true"}};
 	const mr_kernels *plain = mr_kernels_find("reference", MR_F32), *k = mr_kernels_find("dnnl", MR_F32);
 	float *want = malloc(2 * MANY * sizeof(*want)), *got = malloc(2 * MANY * sizeof(*got));
 

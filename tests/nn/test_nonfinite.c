@@ -1,10 +1,11 @@
 /*
- * NaN and infinity through every operation of the kernel table, so that a broken weight cannot hide behind a finite loss.
+ * NaN and infinity through every operation of the kernel table, so that a broken weight cannot hide behind a finite
+ * loss.
  *
- * One number of one input is replaced; an operation's inputs are numbered by the streams that they are made from. NaN must then be
- * in the same outputs in every backend, none lost and none in what does not depend on it (later tokens, other rows; but gradients
- * of attention may have more of it, where a hidden pair counts 0 times NaN). Of infinity less is asked: where the reference is not
- * finite, no backend is.
+ * One number of one input is replaced; an operation's inputs are numbered by the streams that they are made from. NaN
+ * must then be in the same outputs in every backend, none lost and none in what does not depend on it (later tokens,
+ * other rows; but gradients of attention may have more of it, where a hidden pair counts 0 times NaN). Of infinity less
+ * is asked: where the reference is not finite, no backend is.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -59,7 +60,8 @@ static void check_planted(const op *o, const int64_t dim[4], int variant, bool a
 	for (int i = 0; i < 3; i++) {
 		outputs want;
 
-		planted = (plant){.stream = stream, .value = values[i], .where = (double)((variant + 2 * stream) % 5) / 4};
+		planted = (plant){
+			.stream = stream, .value = values[i], .where = (double)((variant + 2 * stream) % 5) / 4};
 		want = run_op(o, mr_kernels_find("reference", MR_F64), 1, dim, variant, add);
 		for (int f = 0; all[f]; f++)
 			for (uint32_t threads = 1; threads <= (f ? 2u : 1u); threads++) {
@@ -67,7 +69,9 @@ static void check_planted(const op *o, const int64_t dim[4], int variant, bool a
 				bool good = as_wanted(&got, &want, exact, i == 0);
 
 				if (!good)
-					fprintf(stderr, "\n%s %s, %u threads: %lldx%lldx%lldx%lld variant %d%s: %g in input %u\n",
+					fprintf(stderr,
+						"\n%s %s, %u threads: %lldx%lldx%lldx%lld variant %d%s: %g in input "
+						"%u\n",
 						o->name, all[f]->name, threads, (long long)dim[0], (long long)dim[1],
 						(long long)dim[2], (long long)dim[3], variant, add ? " add" : "",
 						values[i], stream);
@@ -103,7 +107,8 @@ static void nan_and_infinity_reach_the_same_outputs(void)
 					check_op(&ops[i], ops[i].dims[s], v, v < ops[i].n_adding && v % 2);
 }
 
-/* --- products with ReLU, of every order that there is --------------------------------------------------------------- */
+/* --- products with ReLU, of every order that there is ---------------------------------------------------------------
+ */
 
 static void check_relu_shape(const mr_kernels *k, mr_kctx *kc, int64_t m, int64_t n, int64_t depth)
 {
@@ -125,8 +130,8 @@ static void check_relu_shape(const mr_kernels *k, mr_kctx *kc, int64_t m, int64_
 		zero += x == 0;
 	}
 	if (lost || spread)
-		fprintf(stderr, "\n%s, product %lld x %lld x %lld: NaN lost in %lld places, too much in %lld\n", k->name, (long long)m,
-			(long long)n, (long long)depth, (long long)lost, (long long)spread);
+		fprintf(stderr, "\n%s, product %lld x %lld x %lld: NaN lost in %lld places, too much in %lld\n",
+			k->name, (long long)m, (long long)n, (long long)depth, (long long)lost, (long long)spread);
 	CU_ASSERT(lost == 0 && spread == 0);
 	CU_ASSERT(negative == 0 && (zero > 0 || m * n < 20));
 	free(a), free(b), free(bias), free(y);
@@ -134,8 +139,10 @@ static void check_relu_shape(const mr_kernels *k, mr_kctx *kc, int64_t m, int64_
 
 static void check_relu(const mr_kernels *k, mr_kctx *kc)
 {
-	/* panels: a tile's edge, tiles, wide tiles and their edge; tall, and by the library where there are two threads */
-	static const int64_t shape[][3] = {{3, 5, 7}, {17, 40, 33}, {64, 256, 64}, {48, 203, 300}, {300, 72, 40}, {600, 130, 20}};
+	/* panels: a tile's edge, tiles, wide tiles and their edge; tall, and by the library where there are two threads
+	 */
+	static const int64_t shape[][3] = {{3, 5, 7},      {17, 40, 33},  {64, 256, 64},
+					   {48, 203, 300}, {300, 72, 40}, {600, 130, 20}};
 
 	for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++)
 		check_relu_shape(k, kc, shape[i][0], shape[i][1], shape[i][2]);
@@ -179,9 +186,11 @@ static void dropout_keeps_nan(void)
 	for_all_fillings(check_dropped);
 }
 
-/* --- GELU ------------------------------------------------------------------------------------------------------------ */
+/* --- GELU ------------------------------------------------------------------------------------------------------------
+ */
 
-/* The argument comes as a bias, so that the product adds nothing: epilogues of tiles, of wide tiles, and the pass after oneDNN's. */
+/* The argument comes as a bias, so that the product adds nothing: epilogues of tiles, of wide tiles, and the pass after
+ * oneDNN's. */
 static void check_gelu_ends(const mr_kernels *k, mr_kctx *kc)
 {
 	static const int64_t shape[][2] = {{3, 8}, {17, 40}, {64, 256}, {300, 72}, {600, 136}};
@@ -210,7 +219,8 @@ static void check_gelu_ends(const mr_kernels *k, mr_kctx *kc)
 				wrong += !(fabs(got) < 1e-27 && fabs(slope) < 1e-27);
 		}
 		if (wrong)
-			fprintf(stderr, "\n%s: GELU of %lld x %lld: %lld wrong\n", k->name, (long long)m, (long long)n, (long long)wrong);
+			fprintf(stderr, "\n%s: GELU of %lld x %lld: %lld wrong\n", k->name, (long long)m, (long long)n,
+				(long long)wrong);
 		CU_ASSERT_EQUAL(wrong, 0);
 		free(a), free(b), free(bias), free(y), free(aux), free(dz);
 	}

@@ -325,8 +325,9 @@ static void formulas_by_hand(void)
 	s[1] = 16;
 	want = 2 * (1 - 0.5 * 0.25) -
 	       0.5 * (0.75 / (1 - 1.0 / 64) * 2 + 0.25 / (1 - 1.0 / 256) * m) / (sqrt(v / (1 - 0.421875)) + 0.5);
-	CU_ASSERT_DOUBLE_EQUAL(one_step("nadamw", "beta1=0.5 beta2=0.75 psi=0 eps=0.5 weight_decay=0.25", 2, 4, s, 3, true),
-			       want, 1e-15);
+	CU_ASSERT_DOUBLE_EQUAL(
+		one_step("nadamw", "beta1=0.5 beta2=0.75 psi=0 eps=0.5 weight_decay=0.25", 2, 4, s, 3, true), want,
+		1e-15);
 	CU_ASSERT_EQUAL(s[0], m);
 	s[0] = 1; /* psi = 1: another mu at every t */
 	s[1] = 16;
@@ -335,12 +336,14 @@ static void formulas_by_hand(void)
 		mu[t] = 0.5 * (1 - 0.5 * pow(0.96, t));
 		mu[0] *= t < 4 ? mu[t] : 1;
 	}
-	want = 2 - 0.5 * ((1 - mu[3]) / (1 - mu[0]) * 2 + mu[4] / (1 - mu[0] * mu[4]) * m) / (sqrt(v / (1 - 0.421875)) + 0.5);
+	want = 2 - 0.5 * ((1 - mu[3]) / (1 - mu[0]) * 2 + mu[4] / (1 - mu[0] * mu[4]) * m) /
+			   (sqrt(v / (1 - 0.421875)) + 0.5);
 	CU_ASSERT_DOUBLE_EQUAL(one_step("nadam", "beta1=0.5 beta2=0.75 psi=1 eps=0.5", 2, 4, s, 3, true), want, 1e-15);
 	s[0] = 1; /* late: products of mu are gone, and 0.96^(t psi) with them */
 	s[1] = 16;
 	want = 2 - 0.5 * (0.5 * 2 + 0.5 * m) / (sqrt(v) + 0.5);
-	CU_ASSERT_DOUBLE_EQUAL(one_step("nadam", "beta1=0.5 beta2=0.75 psi=1 eps=0.5", 2, 4, s, 2000000, true), want, 1e-15);
+	CU_ASSERT_DOUBLE_EQUAL(one_step("nadam", "beta1=0.5 beta2=0.75 psi=1 eps=0.5", 2, 4, s, 2000000, true), want,
+			       1e-15);
 	CU_ASSERT_EQUAL(mr_optim_at(2)->n_states, 2);
 	CU_ASSERT_STRING_EQUAL(mr_optim_at(3)->state_names[1], "exp_avg_sq");
 }
@@ -349,7 +352,8 @@ static void formulas_by_hand(void)
 
 #define SIDE 24
 
-/* One step from weights 0 at rate 1: what comes out is minus the scaled direction. @state holds 0 before and the mean after. */
+/* One step from weights 0 at rate 1: what comes out is minus the scaled direction. @state holds 0 before and the mean
+ * after. */
 static void muon_step(mr_dtype dtype, mr_optim_matrix m, const void *g, void *out, void *state, const char *nesterov)
 {
 	const mr_kernels *k = mr_kernels_find("reference", dtype);
@@ -373,8 +377,8 @@ static void muon_step(mr_dtype dtype, mr_optim_matrix m, const void *g, void *ou
 	k->ctx_destroy(kc);
 }
 
-/* The source says that five rounds bring singular values of a matrix that is not too flat into about [0.7, 1.2]: so every
- * |X^T y| / |y| lies there, for rows y drawn at random and for the axes. */
+/* The source says that five rounds bring singular values of a matrix that is not too flat into about [0.7, 1.2]: so
+ * every |X^T y| / |y| lies there, for rows y drawn at random and for the axes. */
 static void muon_orthogonalises(void)
 {
 	double g[10 * SIDE], x[10 * SIDE], mean[10 * SIDE] = {0};

@@ -1,6 +1,7 @@
 /*
- * test_few.c - a head tied to a token embedding, stepped in two parts (nn/sparse_rows.h), against two gradients, their sum and a step: equal
- * to the bit over several micro-batches, for every step, in and out of place, with tokens that occur often, and all of them.
+ * test_few.c - a head tied to a token embedding, stepped in two parts (nn/sparse_rows.h), against two gradients, their
+ * sum and a step: equal to the bit over several micro-batches, for every step, in and out of place, with tokens that
+ * occur often, and all of them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +32,8 @@ typedef struct pair {
 	bool apart;                    /* weights are stepped from one buffer to another */
 	int64_t n[N_TENSORS];
 	void *w[N_TENSORS], *to[N_TENSORS], *m[N_TENSORS], *v[N_TENSORS], *dw[N_TENSORS];
-	void *x, *dlogits, *dy, *head; /* rows into the head, their gradients above it and above the embedding, the head's gradient */
+	void *x, *dlogits, *dy, *head; /* rows into the head, their gradients above it and above the embedding, the
+	                                  head's gradient */
 	int32_t *token;
 	mr_step step[N_TENSORS];
 } pair;
@@ -73,7 +75,8 @@ static void fill_steps(pair *p)
 static void weights(pair *p, const mr_sparse_rows *sparse_rows)
 {
 	const shape *s = &p->s;
-	mr_layer_cfg head = {.out = s->vocab, .transposed = true}, embed = {.out = s->cols, .vocab = s->vocab, .context = s->t};
+	mr_layer_cfg head = {.out = s->vocab, .transposed = true},
+		     embed = {.out = s->cols, .vocab = s->vocab, .context = s->t};
 	void *dw_head[2] = {p->head, p->dw[BIAS]}, *dw_embed[2] = {sparse_rows ? NULL : p->dw[TABLE], p->dw[PLACES]};
 	mr_step of_head[2] = {p->step[TABLE], p->step[BIAS]}, of_embed[2] = {p->step[TABLE], p->step[PLACES]};
 	mr_layer_call c = {.k = p->k, .kc = p->kc, .samples = s->samples, .sparse_rows = sparse_rows, .train = true};
@@ -128,9 +131,11 @@ static void check_same(const pair *got, const pair *want, const char *what, void
 		for (int64_t j = 0; same && j < want->n[i]; j++)
 			same = isfinite(number_at(want->k, b[i], j));
 		if (!same)
-			fprintf(stderr, "\n%s %zu bytes: %s of tensor %d differ, step %d, %lld tokens of %lld, %lld columns\n", got->k->name,
-				mr_dtype_bytes(got->k->dtype), what, i, got->kind, (long long)(got->s.samples * got->s.t),
-				(long long)got->s.vocab, (long long)got->s.cols);
+			fprintf(stderr,
+				"\n%s %zu bytes: %s of tensor %d differ, step %d, %lld tokens of %lld, %lld columns\n",
+				got->k->name, mr_dtype_bytes(got->k->dtype), what, i, got->kind,
+				(long long)(got->s.samples * got->s.t), (long long)got->s.vocab,
+				(long long)got->s.cols);
 		CU_ASSERT_FATAL(same);
 	}
 }
@@ -177,7 +182,8 @@ static void compare(const mr_kernels *k, uint32_t threads, const shape *s, int k
 
 static void parts_equal_two_gradients(void)
 {
-	/* sparse_rows and many tokens, each once or often; all tokens of a small vocabulary; more than 256 rows with a large and a small table */
+	/* sparse_rows and many tokens, each once or often; all tokens of a small vocabulary; more than 256 rows with a
+	 * large and a small table */
 	static const shape shapes[] = {{1, 1, 7, 5, 7},     {3, 5, 200, 33, 200}, {4, 16, 300, 64, 9},
 				       {2, 20, 6, 40, 6},   {5, 60, 130, 130, 50}, {6, 50, 40, 24, 40},
 				       {1, 200, 800, 17, 800}}; /* the last: more than a hundred rows occur */
@@ -200,7 +206,8 @@ static void finds_each_token_once(void)
 
 	mr_sparse_rows_find(&f, first, 6, 5);
 	CU_ASSERT(f.n == 3 && f.row[0] == 4 && f.row[1] == 2 && f.row[2] == 0);
-	CU_ASSERT(f.placed[0] == 0 && f.placed[1] == 1 && f.placed[2] == 0 && f.placed[3] == 0 && f.placed[4] == 2 && f.placed[5] == 1);
+	CU_ASSERT(f.placed[0] == 0 && f.placed[1] == 1 && f.placed[2] == 0 && f.placed[3] == 0 && f.placed[4] == 2 &&
+		  f.placed[5] == 1);
 	mr_sparse_rows_find(&f, second, 3, 5);
 	CU_ASSERT(f.n == 2 && f.row[0] == 1 && f.row[1] == 4);
 	CU_ASSERT(f.placed[0] == 0 && f.placed[1] == 0 && f.placed[2] == 1);

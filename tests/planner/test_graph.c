@@ -61,7 +61,8 @@ static void a_stage_begins_anywhere_but_at_the_loss(void)
 	mr_graph_destroy(g);
 }
 
-/* A layer of @act and the sum of its output and value 1, with a norm between them, or with another reader of the output behind them. */
+/* A layer of @act and the sum of its output and value 1, with a norm between them, or with another reader of the output
+ * behind them. */
 static mr_graph *sum_behind(const char *layer, mr_act act, bool turned, bool between, bool read)
 {
 	mr_layer_cfg cfg = {.out = 4, .act = act};
@@ -92,7 +93,8 @@ static void expect_addend(mr_graph *g, uint32_t node, uint16_t value)
 	mr_graph_destroy(g);
 }
 
-/* Two linear layers, the first one with @act; between them a norm, or behind them another reader of the first one's output. */
+/* Two linear layers, the first one with @act; between them a norm, or behind them another reader of the first one's
+ * output. */
 static bool second_goes_through(mr_act act, bool between, bool read)
 {
 	mr_graph *g;

@@ -183,8 +183,8 @@ static void a_stack_is_cut_evenly(void)
 	MR_CHECK_OK(mr_partition_auto(g, 1, NULL, 4, k, &p));
 	CU_ASSERT(p.first[0] == 0 && p.first[1] == 7);
 	mr_partition_fini(&p);
-	/* Of six pipes each of two workers has three of the first stage, each of three two of the last: two and three layers where the
-	 * middle has one. */
+	/* Of six pipes each of two workers has three of the first stage, each of three two of the last: two and three
+	 * layers where the middle has one. */
 	MR_CHECK_OK(mr_partition_auto(g, 3, (const uint32_t[]){3, 6, 2}, 4, k, &p));
 	CU_ASSERT(p.first[1] == 2 && p.first[2] == 3 && p.first[3] == 7);
 	mr_partition_fini(&p);
@@ -245,8 +245,10 @@ static void too_many_stages_are_refused(void)
 	mr_partition p;
 	const char *const names[] = {"1", "2", "3", "4", "5", "6", "7"};
 
-	MR_CHECK_FAIL(mr_partition_auto(g, 8, NULL, 1, mr_kernels_find("reference", MR_F64), &p), MR_ECONFIG, "at most 7");
-	MR_CHECK_FAIL(mr_partition_auto(g, 0, NULL, 1, mr_kernels_find("reference", MR_F64), &p), MR_ECONFIG, "at least 1");
+	MR_CHECK_FAIL(mr_partition_auto(g, 8, NULL, 1, mr_kernels_find("reference", MR_F64), &p), MR_ECONFIG,
+		      "at most 7");
+	MR_CHECK_FAIL(mr_partition_auto(g, 0, NULL, 1, mr_kernels_find("reference", MR_F64), &p), MR_ECONFIG,
+		      "at least 1");
 	MR_CHECK_FAIL(mr_partition_explicit(g, names, 7, &p), MR_ECONFIG, "at most 7");
 	mr_graph_destroy(g);
 }

@@ -13,8 +13,8 @@ typedef struct mr_test_screen {
 mr_test_screen mr_test_screen_open(unsigned short columns);
 /** Make it as wide as @columns, as a user who drags the window. */
 void mr_test_screen_resize(const mr_test_screen *s, unsigned short columns);
-/** What was written since the last call, without the carriage return that a terminal puts in front of a newline; the caller
- * frees it. */
+/** What was written since the last call, without the carriage return that a terminal puts in front of a newline; the
+ * caller frees it. */
 char *mr_test_screen_take(mr_test_screen *s);
 void mr_test_screen_close(mr_test_screen *s);
 

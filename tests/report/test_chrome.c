@@ -97,7 +97,8 @@ static void tracks_and_instructions(void)
 
 static void waits_by_cause(void)
 {
-	mr_trace_rec r[3] = {rec(MR_OP_F, 0, 0, 1000, 2000), rec(MR_OP_B, 0, 0, 5000, 6000), rec(MR_OP_F, 1, 0, 6100, 6200)};
+	mr_trace_rec r[3] = {rec(MR_OP_F, 0, 0, 1000, 2000), rec(MR_OP_B, 0, 0, 5000, 6000),
+			     rec(MR_OP_F, 1, 0, 6100, 6200)};
 	mr_chrome c = {r, 3, 1, NULL, "run"};
 	mr_json *root;
 
@@ -164,7 +165,10 @@ static void arrows_bind(void)
 static void a_number_that_returns(void)
 {
 	mr_trace_rec r[] = {
-		rec(MR_OP_F, 0, 0, 0, 10), rec(MR_OP_F, 0, 1, 10, 20), rec(MR_OP_F, 0, 0, 100, 110), rec(MR_OP_F, 0, 1, 110, 120),
+		rec(MR_OP_F, 0, 0, 0, 10),
+		rec(MR_OP_F, 0, 1, 10, 20),
+		rec(MR_OP_F, 0, 0, 100, 110),
+		rec(MR_OP_F, 0, 1, 110, 120),
 	};
 	mr_chrome c = {r, 4, 2, NULL, NULL};
 	mr_json *root = written(&c);

@@ -57,7 +57,8 @@ static void check_dots_are_whole(const char *text, int axis)
 	snprintf(clip, sizeof(clip), "<clipPath id=\"c%d\">", axis);
 	s = strstr(text, clip);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-	CU_ASSERT_EQUAL_FATAL(sscanf(s + strlen(clip), "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"", &x, &y, &w, &h), 4);
+	CU_ASSERT_EQUAL_FATAL(
+		sscanf(s + strlen(clip), "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"", &x, &y, &w, &h), 4);
 	snprintf(clip, sizeof(clip), "<g clip-path=\"url(#c%d)\">", axis);
 	for (s = strstr(text, clip); s; s = strstr(s + 1, clip)) {
 		const char *end = strstr(s, "</g>");
@@ -217,7 +218,8 @@ static void check_no_two_alike(const char *text)
 	char look[14][64];
 	size_t n = 0;
 
-	for (const char *s = strstr(text, "stroke-width=\"2.5\""); s && n < 14; s = strstr(s + 1, "stroke-width=\"2.5\""), n++) {
+	for (const char *s = strstr(text, "stroke-width=\"2.5\""); s && n < 14;
+	     s = strstr(s + 1, "stroke-width=\"2.5\""), n++) {
 		snprintf(look[n], sizeof(look[n]), "%.7s %.*s", s - 9, (int)strcspn(s, "/"), s);
 		for (size_t i = 0; i < n; i++)
 			CU_ASSERT_STRING_NOT_EQUAL(look[i], look[n]);
@@ -237,7 +239,8 @@ static void many_runs(void)
 	for (size_t i = 0; i < 14; i++)
 		curves[i] = (mr_curve){i % 2 ? "runs/pipedream" : "runs/1f1b", rows[i % 2], N};
 	text = drawn(curves, 14, NULL);
-	CU_ASSERT_EQUAL(sscanf(text, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"960\" height=\"%u\"", &height), 1);
+	CU_ASSERT_EQUAL(sscanf(text, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"960\" height=\"%u\"", &height),
+			1);
 	CU_ASSERT_EQUAL(count(text, "stroke-width=\"2.5\""), 14);
 	check_no_two_alike(text);
 	for (s = strtok_r(text, "\n", &rest); s; s = strtok_r(NULL, "\n", &rest)) {

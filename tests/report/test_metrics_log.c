@@ -69,7 +69,8 @@ static void lines(void)
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
 	MR_CHECK_OK(mr_metrics_log_flush(log, true));
 	check_text("{\"step\":0,\"val_loss\":4.5}\n"
-		   "{\"step\":1,\"loss\":2.25,\"lr\":0.001,\"samples\":16,\"tokens\":2048,\"seconds\":0.5,\"grad_norm\":0.75,"
+		   "{\"step\":1,\"loss\":2.25,\"lr\":0.001,\"samples\":16,\"tokens\":2048,\"seconds\":0.5,\"grad_"
+		   "norm\":0.75,"
 		   "\"stage_grad_norm\":0.25,\"rate\":4096.0,\"gflops\":12.5}\n");
 	row = mr_metrics_row_at(2);
 	row.val_loss = 0.5;
@@ -84,7 +85,8 @@ static void lines(void)
 	CU_ASSERT(rows[2].val_loss == 0.5 && rows[2].accuracy == 0.75 && rows[2].trains_only && !rows[3].trains_only);
 	CU_ASSERT(rows[3].val_loss == 0.5 && rows[3].accuracy == 0.75 && isnan(rows[1].accuracy));
 	free(rows);
-	check_tail("{\"step\":2,\"train_loss\":0.5,\"train_accuracy\":0.75}\n{\"step\":2,\"val_loss\":0.5,\"val_accuracy\":0.75}\n");
+	check_tail("{\"step\":2,\"train_loss\":0.5,\"train_accuracy\":0.75}\n{\"step\":2,\"val_loss\":0.5,\"val_"
+		   "accuracy\":0.75}\n");
 	MR_CHECK_OK(mr_metrics_log_open(path, &log));
 	row = mr_metrics_row_at(2);
 	row.loss = INFINITY;
@@ -121,8 +123,9 @@ static void append_and_read(void)
 
 static void cut_back(void)
 {
-	static const char text[] = "{\"step\":1,\"loss\":1.0}\n{\"step\":2,\"loss\":1.0}\n{\"step\":2,\"val_loss\":3.0}\n"
-				   "{\"step\":3,\"loss\":1.0}\n";
+	static const char text[] =
+		"{\"step\":1,\"loss\":1.0}\n{\"step\":2,\"loss\":1.0}\n{\"step\":2,\"val_loss\":3.0}\n"
+		"{\"step\":3,\"loss\":1.0}\n";
 
 	fresh_path();
 	write_text(text, strlen(text));
@@ -182,7 +185,8 @@ static void disk_full(void)
 
 	MR_CHECK_OK(mr_metrics_log_open("/dev/full", &log));
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
-	MR_CHECK_FAIL(mr_metrics_log_flush(log, false), MR_ERESOURCE, "/dev/full: cannot write: No space left on device");
+	MR_CHECK_FAIL(mr_metrics_log_flush(log, false), MR_ERESOURCE,
+		      "/dev/full: cannot write: No space left on device");
 	errno = 0; /* later calls tell the reason of the first */
 	MR_CHECK_FAIL(mr_metrics_log_put(log, &row), MR_ERESOURCE, "/dev/full: cannot write: No space left on device");
 	CU_ASSERT_EQUAL(mr_metrics_log_close(log), MR_ERESOURCE);

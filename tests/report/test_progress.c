@@ -28,8 +28,8 @@ static void words(void)
 	char line[512];
 
 	mr_progress_format(&s, "tok/s", false, 0, line);
-	CU_ASSERT_STRING_EQUAL(
-		line, "step 120/1000 loss 2.3412 lr 3.00e-04 norm 0.812 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23");
+	CU_ASSERT_STRING_EQUAL(line, "step 120/1000 loss 2.3412 lr 3.00e-04 norm 0.812 tok/s 12.3k gflop/s 45.1 peak "
+				     "62% bubble 3.1% eta 1:23");
 	s = mr_progress_state_at(0, 5);
 	mr_progress_format(&s, "tok/s", false, 0, line);
 	CU_ASSERT_STRING_EQUAL(line, "step 0/5");
@@ -50,8 +50,9 @@ static void losses(void)
 	static const struct {
 		double loss;
 		const char *text;
-	} cases[] = {{0, "0.0000"}, {2.34123, "2.3412"}, {0.00125, "0.0013"}, {-0.5, "-0.5000"}, {4.1e-7, "4.1000e-07"}, {999999, "999999.0000"},
-		     {2.7947e25, "2.7947e+25"}, {-1e-9, "-1.0000e-09"}, {INFINITY, "inf"}};
+	} cases[] = {{0, "0.0000"},          {2.34123, "2.3412"},     {0.00125, "0.0013"},       {-0.5, "-0.5000"},
+		     {4.1e-7, "4.1000e-07"}, {999999, "999999.0000"}, {2.7947e25, "2.7947e+25"}, {-1e-9, "-1.0000e-09"},
+		     {INFINITY, "inf"}};
 	char text[32];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -89,7 +90,8 @@ static void never_wider(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(line, "loss inf"));
 }
 
-/* Each redraw begins at the left edge, ends before the last column, and erases what it does not write over: no new lines. */
+/* Each redraw begins at the left edge, ends before the last column, and erases what it does not write over: no new
+ * lines. */
 static void narrowed_window(void)
 {
 	mr_test_screen screen = mr_test_screen_open(140);
@@ -202,7 +204,8 @@ static void terminal_redraws(void)
 {
 	char *text = drawn(true, 0, 0.9, 4);
 
-	CU_ASSERT_STRING_EQUAL(text, "\rstep 1/4 loss 10.0000\033[K\rstep 3/4 loss 9.0000\033[K\rstep 4/4 loss 9.0000\033[K\n");
+	CU_ASSERT_STRING_EQUAL(
+		text, "\rstep 1/4 loss 10.0000\033[K\rstep 3/4 loss 9.0000\033[K\rstep 4/4 loss 9.0000\033[K\n");
 	free(text);
 }
 

@@ -20,7 +20,8 @@ static const mr_trace_rec small[] = {
 
 static mr_schedule_picture small_picture(void)
 {
-	return (mr_schedule_picture){.rec = small, .n_rec = sizeof(small) / sizeof(small[0]), .n_workers = 2, .unit = 10};
+	return (mr_schedule_picture){
+		.rec = small, .n_rec = sizeof(small) / sizeof(small[0]), .n_workers = 2, .unit = 10};
 }
 
 static char *draw_text(const mr_schedule_picture *p, unsigned columns)
@@ -92,8 +93,10 @@ static void picture_text_folds_long_times(void)
 	char *text;
 
 	for (unsigned i = 0; i < 18; i++) /* F takes 1, B takes 2 */
-		rec[i] = (mr_trace_rec){.begin_ns = 10 * (i / 2 * 3 + i % 2), .end_ns = 10 * (i / 2 * 3 + i % 2 * 2 + 1),
-					.op = i & 1 ? MR_OP_B : MR_OP_F, .micro = i / 2 + 5};
+		rec[i] = (mr_trace_rec){.begin_ns = 10 * (i / 2 * 3 + i % 2),
+					.end_ns = 10 * (i / 2 * 3 + i % 2 * 2 + 1),
+					.op = i & 1 ? MR_OP_B : MR_OP_F,
+					.micro = i / 2 + 5};
 	text = draw_text(&p, 30);
 	CU_ASSERT_STRING_EQUAL(text, "w0 F5-B5----F6-B6----F7-B7----\n"
 				     "   0              5\n"
@@ -115,11 +118,18 @@ static void picture_text_folds_long_times(void)
 static void picture_text_fits_its_width(void)
 {
 	mr_trace_rec rec[1200];
-	mr_schedule_picture p = {.rec = rec, .n_rec = 1200, .n_workers = 12, .unit = 1000, .title = "a title that is longer than the narrowest picture"};
+	mr_schedule_picture p = {.rec = rec,
+				 .n_rec = 1200,
+				 .n_workers = 12,
+				 .unit = 1000,
+				 .title = "a title that is longer than the narrowest picture"};
 
 	for (unsigned i = 0; i < 1200; i++)
-		rec[i] = (mr_trace_rec){.begin_ns = i / 12 * 997 + i % 12 * 31, .end_ns = i / 12 * 997 + i % 12 * 31 + 601 + i % 7,
-					.op = (uint8_t)(i % 5), .micro = i, .worker = (uint16_t)(i % 12)};
+		rec[i] = (mr_trace_rec){.begin_ns = i / 12 * 997 + i % 12 * 31,
+					.end_ns = i / 12 * 997 + i % 12 * 31 + 601 + i % 7,
+					.op = (uint8_t)(i % 5),
+					.micro = i,
+					.worker = (uint16_t)(i % 12)};
 	for (unsigned columns = 20; columns <= 160; columns += 20) {
 		char *text = draw_text(&p, columns);
 
@@ -138,8 +148,13 @@ static void picture_tells_stages_apart(void)
 	char *text, *svg;
 
 	for (unsigned i = 0; i < 9; i++)
-		rec[i] = (mr_trace_rec){.begin_ns = 10 * i, .end_ns = 10 * i + 10, .op = i < 4 ? MR_OP_F : i < 8 ? MR_OP_I : MR_OP_U,
-					.micro = i % 2, .stage = (uint16_t)(i / 2 % 2 * 3)};
+		rec[i] = (mr_trace_rec){.begin_ns = 10 * i,
+					.end_ns = 10 * i + 10,
+					.op = i < 4   ? MR_OP_F
+					      : i < 8 ? MR_OP_I
+						      : MR_OP_U,
+					.micro = i % 2,
+					.stage = (uint16_t)(i / 2 % 2 * 3)};
 	text = draw_text(&p, 80);
 	svg = draw_svg(&p);
 	CU_ASSERT_STRING_EQUAL(text, "w0 F0F1f0f1\n   0\nsmall letters: a worker's second pipe or stage\n");
@@ -152,7 +167,8 @@ static void picture_tells_stages_apart(void)
 		rec[i].pipe = 1;
 	text = draw_text(&p, 80);
 	svg = draw_svg(&p);
-	CU_ASSERT_STRING_EQUAL(text, "w0 F0aF1aF0bF1bI0cI1cI0dI1dU--\n   0              5\na, b, c ...: a worker's first, second, third ... pipe or stage\n");
+	CU_ASSERT_STRING_EQUAL(text, "w0 F0aF1aF0bF1bI0cI1cI0dI1dU--\n   0              5\na, b, c ...: a worker's "
+				     "first, second, third ... pipe or stage\n");
 	CU_ASSERT_EQUAL(count(svg, ">1d<"), 1);
 	CU_ASSERT_EQUAL(count(svg, "fill-opacity=\"0.63\""), 2);
 	free(text);
@@ -194,7 +210,8 @@ static void picture_svg_parts(void)
 static void pictures_share_an_axis(void)
 {
 	mr_trace_rec a[] = {{.end_ns = 10, .op = MR_OP_F}, {.begin_ns = 10, .end_ns = 30, .op = MR_OP_B}};
-	mr_trace_rec b[] = {{.begin_ns = 10, .end_ns = 20, .op = MR_OP_W, .micro = 3}, {.begin_ns = 30, .end_ns = 40, .op = MR_OP_F, .worker = 1}};
+	mr_trace_rec b[] = {{.begin_ns = 10, .end_ns = 20, .op = MR_OP_W, .micro = 3},
+			    {.begin_ns = 30, .end_ns = 40, .op = MR_OP_F, .worker = 1}};
 	mr_schedule_picture p[] = {{.rec = a, .n_rec = 2, .n_workers = 1, .unit = 10, .title = "first"},
 				   {.rec = b, .n_rec = 2, .n_workers = 2, .unit = 10, .title = "second & last"}};
 	char *svg = NULL, *x, *y;
@@ -242,7 +259,8 @@ static void picture_svg_leaves_out_what_does_not_fit(void)
 static void picture_edge_cases(void)
 {
 	mr_trace_rec bad = {.worker = 2, .end_ns = 1};
-	mr_schedule_picture p = small_picture(), none = {.n_workers = 3, .unit = 1}, outside = {&bad, 1, 2, 1, NULL, NULL, NULL, false};
+	mr_schedule_picture p = small_picture(), none = {.n_workers = 3, .unit = 1},
+			    outside = {&bad, 1, 2, 1, NULL, NULL, NULL, false};
 	char *text = draw_text(&none, 80), *svg = draw_svg(&none);
 
 	CU_ASSERT_STRING_EQUAL(text, "(nothing that takes time)\n");

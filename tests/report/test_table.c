@@ -52,7 +52,8 @@ static void alignment(void)
 static void narrow_terminal(void)
 {
 	static const mr_report_stage_row rows[] = {
-		{0, 0, 0, 1, "embed .. h.1.mlp", 21, 412000, 1648000, 1648000, 1648000, 3296000, 4194304, 65536, 1024, "0", 0},
+		{0, 0, 0, 1, "embed .. h.1.mlp", 21, 412000, 1648000, 1648000, 1648000, 3296000, 4194304, 65536, 1024,
+		 "0", 0},
 		{1, 1, 0, 1, "h.2.ln_1 .. loss", 24, 400000, 1600000, 0, 1600000, 3200000, 2097152, 0, 1024, NULL, -1},
 	};
 
@@ -68,7 +69,8 @@ static void narrow_terminal(void)
 		if (columns == 60)
 			CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nstage    grads  optimizer   activ.  boundary  scratch\n"
 							   "    0  1.6 MiB    3.1 MiB  4.0 MiB    64 KiB  1.0 KiB\n"));
-		for (const char *const *head = (const char *const[]){"params", "grads", "activ.", "boundary", "total", "node", NULL};
+		for (const char *const *head =
+			     (const char *const[]){"params", "grads", "activ.", "boundary", "total", "node", NULL};
 		     *head; head++)
 			CU_ASSERT_PTR_NOT_NULL(strstr(text, *head));
 		free(text);
@@ -78,7 +80,8 @@ static void narrow_terminal(void)
 static void stages(void)
 {
 	static const mr_report_stage_row rows[] = {
-		{0, 0, 0, 1, "embed .. h.1.mlp", 21, 412000, 1648000, 1648000, 1648000, 3296000, 4194304, 65536, 1024, "0", 0},
+		{0, 0, 0, 1, "embed .. h.1.mlp", 21, 412000, 1648000, 1648000, 1648000, 3296000, 4194304, 65536, 1024,
+		 "0", 0},
 		{1, 1, 0, 1, "h.2.ln_1 .. loss", 24, 400000, 1600000, 0, 1600000, 3200000, 2097152, 0, 1024, NULL, -1},
 	};
 	char *text;
@@ -129,7 +132,8 @@ static void workers(void)
 			 "w2      2             0.00  90.0%      0.0%        0.0%    20.0%       0.0%  0.0%    0.0%\n");
 }
 
-/* Time that other programs had the cores is a cause of its own: waits for the core, and what was lost within instructions. */
+/* Time that other programs had the cores is a cause of its own: waits for the core, and what was lost within
+ * instructions. */
 static void descheduled(void)
 {
 	static const mr_report_worker_row rows[] = {
@@ -141,9 +145,12 @@ static void descheduled(void)
 
 	MR_CHECK_OK(mr_report_workers(rows, 2, f));
 	fclose(f);
-	check_text(text, "worker  stages  training s   busy  upstream  downstream  weights  optimizer   data  descheduled  engine\n"
-			 "w0      0             0.00  30.0%     10.0%        0.0%     0.0%       0.0%   0.0%        55.0%    5.0%\n"
-			 "w1      1             0.00  90.0%      0.0%        0.0%     0.0%       0.0%  10.0%         0.0%    0.0%\n");
+	check_text(text, "worker  stages  training s   busy  upstream  downstream  weights  optimizer   data  "
+			 "descheduled  engine\n"
+			 "w0      0             0.00  30.0%     10.0%        0.0%     0.0%       0.0%   0.0%        "
+			 "55.0%    5.0%\n"
+			 "w1      1             0.00  90.0%      0.0%        0.0%     0.0%       0.0%  10.0%         "
+			 "0.0%    0.0%\n");
 }
 
 static void staleness(void)

@@ -25,8 +25,9 @@ static bool same_lists(const mr_plan *a, const mr_plan *b)
 		if (x->n != y->n)
 			return false;
 		for (uint32_t i = 0; i < x->n; i++)
-			if (x->at[i].op != y->at[i].op || x->at[i].micro != y->at[i].micro || x->at[i].stage != y->at[i].stage ||
-			    x->at[i].pipe != y->at[i].pipe || x->at[i].span != y->at[i].span)
+			if (x->at[i].op != y->at[i].op || x->at[i].micro != y->at[i].micro ||
+			    x->at[i].stage != y->at[i].stage || x->at[i].pipe != y->at[i].pipe ||
+			    x->at[i].span != y->at[i].span)
 				return false;
 	}
 	return true;

@@ -7,7 +7,8 @@
 /** The plan in @file of tests/golden/sync. The caller destroys it. */
 mr_plan *golden_read(const char *file);
 
-/** @system with the options @sets ("name=value name=value", or NULL) for D, T and stages of @file emits the same lists. */
+/** @system with the options @sets ("name=value name=value", or NULL) for D, T and stages of @file emits the same lists.
+ */
 void golden_compare(const char *system, const char *sets, const char *file);
 
 #endif

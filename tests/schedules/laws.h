@@ -4,10 +4,12 @@
 
 #include "sched_help.h"
 
-/** @plan, emitted for @c and lowered, keeps what the system claims about time, memory and versions, and commits as it states. */
+/** @plan, emitted for @c and lowered, keeps what the system claims about time, memory and versions, and commits as it
+ * states. */
 void laws_of_plan(const sched_case *c, const mr_plan *plan);
 
-/** Every system with every value of every option, D of 1 to 9, T of 1 to 24 (or a selection of those), one to four stages a worker. */
+/** Every system with every value of every option, D of 1 to 9, T of 1 to 24 (or a selection of those), one to four
+ * stages a worker. */
 void laws_wide_grid(bool all);
 /** The same sizes with numbers for options, and several options at once. */
 void laws_wide_further(bool all);

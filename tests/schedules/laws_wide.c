@@ -1,7 +1,8 @@
 /*
- * laws_wide.c - the laws over the wide grid: every registered system with every value of every option, D of 1 to 9, T of 1 to 24, one to four
- * stages a worker, and the costs of sched_costs. Each case is either refused with a sentence, or it is complete (counted here, without the
- * checker's help), can be lowered, passes the checker and keeps its claims.
+ * laws_wide.c - the laws over the wide grid: every registered system with every value of every option, D of 1 to 9, T
+ * of 1 to 24, one to four stages a worker, and the costs of sched_costs. Each case is either refused with a sentence,
+ * or it is complete (counted here, without the checker's help), can be lowered, passes the checker and keeps its
+ * claims.
  */
 #include <string.h>
 
@@ -101,11 +102,17 @@ void laws_wide_grid(bool all)
 void laws_wide_further(bool all)
 {
 	static const char *const further[][2] = {
-		{"interleaved", "group=3"}, {"interleaved", "chunks=3 group=1000000"}, {"interleaved_zb", "chunks=3 group=7"},
-		{"hanayo", "waves=2"},      {"hanayo", "waves=3"},
-		{"zb_auto", "cap=1"},       {"zb_auto", "cap=2D"},
-		{"zb_auto", "cap=none"},    {"zb_auto", "cap=2.5 costs=5,6,4,1"},
-		{"zb_v", "order=greedy costs=2,3,1"}, {"search", "cap=1.5 tries=5 costs=2,3,1"},
+		{"interleaved", "group=3"},
+		{"interleaved", "chunks=3 group=1000000"},
+		{"interleaved_zb", "chunks=3 group=7"},
+		{"hanayo", "waves=2"},
+		{"hanayo", "waves=3"},
+		{"zb_auto", "cap=1"},
+		{"zb_auto", "cap=2D"},
+		{"zb_auto", "cap=none"},
+		{"zb_auto", "cap=2.5 costs=5,6,4,1"},
+		{"zb_v", "order=greedy costs=2,3,1"},
+		{"search", "cap=1.5 tries=5 costs=2,3,1"},
 	};
 
 	all_sizes = all;

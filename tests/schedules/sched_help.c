@@ -32,8 +32,12 @@ mr_values *sched_values(const sched_case *c)
 
 static mr_sched_args args_of(const sched_case *c, const mr_values *v)
 {
-	return (mr_sched_args){
-		.n_workers = c->n_workers, .chunks = c->chunks, .n_micro = c->n_micro, .n_commits = c->n_commits, .finite = c->finite, .options = v};
+	return (mr_sched_args){.n_workers = c->n_workers,
+			       .chunks = c->chunks,
+			       .n_micro = c->n_micro,
+			       .n_commits = c->n_commits,
+			       .finite = c->finite,
+			       .options = v};
 }
 
 static mr_status emit(const sched_case *c, mr_plan **out)
@@ -96,8 +100,8 @@ bool sched_blame(const sched_case *c, bool ok)
 {
 	if (!ok)
 		fprintf(stderr, "\n%s D=%u T=%u v=%u %s %s=%s %s\n", c->ops->name, c->n_workers, c->n_micro, c->chunks,
-			c->finite ? "finite" : "endless or one iteration", c->option ? c->option : "-", c->value ? c->value : "-",
-			c->sets ? c->sets : "");
+			c->finite ? "finite" : "endless or one iteration", c->option ? c->option : "-",
+			c->value ? c->value : "-", c->sets ? c->sets : "");
 	return ok;
 }
 

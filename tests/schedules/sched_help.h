@@ -21,8 +21,8 @@ typedef struct sched_case {
 /** Options of @c as values; NULL when the system has none. The caller destroys them. */
 mr_values *sched_values(const sched_case *c);
 mr_plan *sched_emit(const sched_case *c);
-/** As sched_emit, but NULL where the system refuses the case, which it must do with MR_ECONFIG and a sentence that begins with
- * its name. */
+/** As sched_emit, but NULL where the system refuses the case, which it must do with MR_ECONFIG and a sentence that
+ * begins with its name. */
 mr_plan *sched_try_emit(const sched_case *c);
 /** Emitted, lowered and checked. */
 mr_plan *sched_lowered(const sched_case *c);
@@ -32,8 +32,9 @@ mr_sched_claims sched_claims(const sched_case *c, double f, double i, double w);
 #define SCHED_COSTS 5
 extern const double sched_costs[SCHED_COSTS][3];
 
-/** Call @fn for every registered system with every value of every option and 1 to 4 chunks where its users choose, D of 1 to
- * @max_workers, T of 1 to @max_micro, finite and not where the system is asynchronous. Not every case suits every system. */
+/** Call @fn for every registered system with every value of every option and 1 to 4 chunks where its users choose, D of
+ * 1 to @max_workers, T of 1 to @max_micro, finite and not where the system is asynchronous. Not every case suits every
+ * system. */
 void sched_grid(uint16_t max_workers, uint32_t max_micro, void (*fn)(const sched_case *c));
 
 /** The same for the one system and the options of @c. */

@@ -20,7 +20,9 @@ search_figures search_walk(const mr_plan *plan, const mr_cost *share)
 		double part = (double)plan->n_workers / plan->n_stages;
 		const mr_stage_cost *c = &share->stage[0];
 
-		stage[s] = share->n_stages == 1 ? (mr_stage_cost){.f = c->f * part, .i = c->i * part, .w = c->w * part, .c = c->c} : share->stage[s];
+		stage[s] = share->n_stages == 1
+				   ? (mr_stage_cost){.f = c->f * part, .i = c->i * part, .w = c->w * part, .c = c->c}
+				   : share->stage[s];
 	}
 	MR_CHECK_OK(mr_plan_walk(plan, &cost, 1, &(mr_walk_opts){.unlimited = true}, &walk));
 	f = (search_figures){.makespan = walk->makespan, .period = walk->period};
@@ -39,10 +41,15 @@ mr_plan *search_plan_by(double (*now)(void), uint64_t *n_counted, uint16_t d, ui
 	mr_values *values = sched_values(&c);
 	mr_plan *plan = NULL;
 
-	MR_CHECK_OK(mr_schedule_emit(
-		c.ops,
-		&(mr_sched_args){.n_workers = d, .n_micro = t, .chunks = v, .options = values, .costs = costs, .now = now, .n_counted = n_counted},
-		&plan));
+	MR_CHECK_OK(mr_schedule_emit(c.ops,
+				     &(mr_sched_args){.n_workers = d,
+						      .n_micro = t,
+						      .chunks = v,
+						      .options = values,
+						      .costs = costs,
+						      .now = now,
+						      .n_counted = n_counted},
+				     &plan));
 	mr_values_destroy(values);
 	return plan;
 }
@@ -62,8 +69,8 @@ search_figures search_by_name(uint16_t d, uint32_t t, uint16_t v, double cap, co
 		search_figures f;
 
 		if (ops->asynchronous || !strcmp(ops->name, "search") ||
-		    mr_schedule_emit(ops, &(mr_sched_args){.n_workers = d, .n_micro = t, .chunks = v, .costs = costs}, &plan) !=
-			    MR_OK)
+		    mr_schedule_emit(ops, &(mr_sched_args){.n_workers = d, .n_micro = t, .chunks = v, .costs = costs},
+				     &plan) != MR_OK)
 			continue;
 		if (plan->n_pipes == 1 && plan->n_stages == d * v && plan->contract.flush != MR_FLUSH_NONE) {
 			f = search_walk(plan, costs);

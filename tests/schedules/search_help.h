@@ -1,4 +1,5 @@
-/* search_help.h - what the suites of the system `search` share: its plans, what they take, and what it competes with. */
+/* search_help.h - what the suites of the system `search` share: its plans, what they take, and what it competes with.
+ */
 #ifndef MR_TESTS_SCHEDULES_SEARCH_HELP_H
 #define MR_TESTS_SCHEDULES_SEARCH_HELP_H
 

@@ -1,6 +1,6 @@
 /*
- * The asynchronous systems against closed forms: the version that every F and B reads, how stale gradients are at most, how many
- * versions are kept, and that nothing idles in the steady state.
+ * The asynchronous systems against closed forms: the version that every F and B reads, how stale gradients are at most,
+ * how many versions are kept, and that nothing idles in the steady state.
  */
 #include <string.h>
 
@@ -59,7 +59,8 @@ static int64_t forward_reads(const form *f, const sched_case *c, uint32_t need, 
 	if (!strcmp(f->system, "wpipe"))
 		return stage < c->n_workers ? not_negative(batch - 1) : batch;
 	if (f->sets && strstr(f->sets, "t3_steps=")) {
-		int64_t sync = strtol(strstr(f->sets, "t3_steps=") + 9, NULL, 10), ahead = m - sync * need - (c->n_workers - 1 - stage);
+		int64_t sync = strtol(strstr(f->sets, "t3_steps=") + 9, NULL, 10),
+			ahead = m - sync * need - (c->n_workers - 1 - stage);
 
 		return batch < sync ? batch : sync + not_negative(ahead) / need;
 	}
@@ -99,9 +100,11 @@ static void check_bounds(const form *f, const sched_case *c, const mr_plan *plan
 			worst = age > worst ? age : worst;
 		}
 		CU_ASSERT_TRUE_FATAL(sched_blame(c, staleness[s] == worst));
-		/* One copy where B does not look back, or has what was made for its F; else what B reads, which is as old as what F
-		 * read, and the latest. */
-		CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->n_versions[s] == (f->same && plan->contract.predict == MR_PREDICT_NONE ? worst + 1 : 1)));
+		/* One copy where B does not look back, or has what was made for its F; else what B reads, which is as
+		 * old as what F read, and the latest. */
+		CU_ASSERT_TRUE_FATAL(
+			sched_blame(c, plan->n_versions[s] ==
+					       (f->same && plan->contract.predict == MR_PREDICT_NONE ? worst + 1 : 1)));
 		most = worst > most ? worst : most;
 	}
 	CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->contract.max_staleness == most));
@@ -111,8 +114,10 @@ static void versions_follow_the_papers(void)
 {
 	for (size_t i = 0; i < N_FORMS; i++)
 		for (uint16_t d = 1; d <= 6; d++) {
-			sched_case c = {
-				.ops = mr_schedule_find(forms[i].system), .n_workers = d, .finite = true, .sets = forms[i].sets};
+			sched_case c = {.ops = mr_schedule_find(forms[i].system),
+					.n_workers = d,
+					.finite = true,
+					.sets = forms[i].sets};
 			uint32_t least = c.ops->accumulates ? 1 : 30, end = c.ops->accumulates ? d + 3u : 30;
 
 			c.n_commits = 14;
@@ -154,7 +159,8 @@ static void nothing_idles(void)
 			sched_case c = {.ops = mr_schedule_find(systems[i]), .n_workers = d};
 			double seam = strcmp(systems[i], "wpipe") ? 0 : 2 * (d - 1) * 1.5;
 
-			for (c.n_micro = c.ops->accumulates ? d : 1u; c.n_micro <= (c.ops->accumulates ? 2u * d : 1u); c.n_micro++) {
+			for (c.n_micro = c.ops->accumulates ? d : 1u; c.n_micro <= (c.ops->accumulates ? 2u * d : 1u);
+			     c.n_micro++) {
 				mr_plan *plan = sched_lowered(&c);
 				double period = period_of(plan);
 
@@ -166,7 +172,8 @@ static void nothing_idles(void)
 		}
 }
 
-/* A racing plan is the static one with room for all that is under way before any stage but the last; it has no finite list. */
+/* A racing plan is the static one with room for all that is under way before any stage but the last; it has no finite
+ * list. */
 static void racing_has_room(void)
 {
 	for (uint16_t d = 1; d <= 5; d++)
@@ -194,7 +201,8 @@ static void racing_has_room(void)
 			mr_plan_destroy(race);
 			c.finite = true;
 			CU_ASSERT_PTR_NULL(sched_try_emit(&c));
-			CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "ampnet: order: which order a race takes shows when it is run"));
+			CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(),
+						      "ampnet: order: which order a race takes shows when it is run"));
 		}
 }
 
@@ -208,7 +216,8 @@ static void refusals(void)
 		{"pipedream", "vertical_sync=true stashing=false", "needs stashing = true", 1, 4},
 		{"pipedream", "order=greedy noam=7", "does not settle into one forward and one backward", 1, 8},
 		{"pipedream", "order=greedy costs=1,2", "costs", 1, 8},
-		{"pipedream", "costs=1,1,1", "costs: has no effect with order = static; it is for order = greedy", 1, 8},
+		{"pipedream", "costs=1,1,1", "costs: has no effect with order = static; it is for order = greedy", 1,
+		 8},
 		{"pipedream_2bw", NULL, "at least as many micro-batches a commit as workers: 4, got 3", 3, 4},
 		{"paci", NULL, "from 3 micro-batches a commit on, got 2", 2, 4},
 	};

@@ -1,7 +1,7 @@
 /*
- * test_damaged.c - what only plans of whole systems have, damaged: average and step in the wrong order, the norm in another pipe, a
- * backward that keeps or passes where it must not. The checker refuses each with its sentence. And tied weights in several pipes,
- * which no system asks for by itself, are lowered to plans that run.
+ * test_damaged.c - what only plans of whole systems have, damaged: average and step in the wrong order, the norm in
+ * another pipe, a backward that keeps or passes where it must not. The checker refuses each with its sentence. And tied
+ * weights in several pipes, which no system asks for by itself, are lowered to plans that run.
  */
 #include <string.h>
 
@@ -12,7 +12,11 @@
 
 static mr_plan *emitted(const char *system, uint16_t n_workers, uint32_t n_micro, bool finite, const char *sets)
 {
-	sched_case c = {.ops = mr_schedule_find(system), .n_workers = n_workers, .n_micro = n_micro, .finite = finite, .sets = sets};
+	sched_case c = {.ops = mr_schedule_find(system),
+			.n_workers = n_workers,
+			.n_micro = n_micro,
+			.finite = finite,
+			.sets = sets};
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(c.ops);
 	return sched_emit(&c);
@@ -42,7 +46,8 @@ static void commits_in_order(void)
 	was = *u;
 	*u = *average;
 	*average = was;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "deadlock, each waits for the next: w0 AVG m3 s0 p0 -> w0 U m3 s0 p0");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG,
+		      "deadlock, each waits for the next: w0 AVG m3 s0 p0 -> w0 U m3 s0 p0");
 	mr_plan_destroy(p);
 }
 
@@ -94,7 +99,8 @@ static void one_stage_a_step(void)
 				continue;
 			l->at[i].flags = (uint8_t)((was & ~mine) | other);
 			MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "");
-			n += strstr(mr_error_text(), "a B passes before the stage that its step updates, and keeps behind it") != NULL;
+			n += strstr(mr_error_text(),
+				    "a B passes before the stage that its step updates, and keeps behind it") != NULL;
 			l->at[i].flags = was;
 		}
 	}
@@ -103,7 +109,8 @@ static void one_stage_a_step(void)
 	mr_plan_destroy(p);
 }
 
-/* The gradient of a tied weight is whole when its other use has been summed in every pipe: AR of the first stage waits for the last. */
+/* The gradient of a tied weight is whole when its other use has been summed in every pipe: AR of the first stage waits
+ * for the last. */
 static void tied_in_several_pipes(void)
 {
 	uint32_t n = 0;
@@ -114,7 +121,8 @@ static void tied_in_several_pipes(void)
 				sched_case c = {.ops = mr_schedule_at(i), .n_workers = d, .n_micro = t};
 				mr_plan *p;
 
-				if (c.ops->asynchronous || c.ops->replicates || c.ops->ends || !(p = sched_try_emit(&c)))
+				if (c.ops->asynchronous || c.ops->replicates || c.ops->ends ||
+				    !(p = sched_try_emit(&c)))
 					continue;
 				if (p->n_pipes > 1 && p->n_stages > 1) {
 					p->contract.tied = true;

@@ -71,7 +71,8 @@ static void dapple_time_for_memory(void)
 			const double *cost = sched_costs[k];
 
 			CU_ASSERT_EQUAL(makespan(d, 12, "policy=pb", cost, 0), makespan(d, 12, "policy=pa", cost, 0));
-			CU_ASSERT_TRUE(makespan(d, 12, "policy=pb", cost, cost[0]) < makespan(d, 12, "policy=pa", cost, cost[0]));
+			CU_ASSERT_TRUE(makespan(d, 12, "policy=pb", cost, cost[0]) <
+				       makespan(d, 12, "policy=pa", cost, cost[0]));
 		}
 }
 
@@ -81,7 +82,8 @@ static void dapple_replicas_alike(void)
 	static const struct {
 		const char *sets;
 		uint16_t n_stages, r;
-	} wide[] = {{"replicas=[3]", 1, 3}, {"replicas=[2,2]", 2, 2}, {"replicas=[2,2,2]", 3, 2}, {"replicas=[3,3]", 2, 3}};
+	} wide[] = {
+		{"replicas=[3]", 1, 3}, {"replicas=[2,2]", 2, 2}, {"replicas=[2,2,2]", 3, 2}, {"replicas=[3,3]", 2, 3}};
 
 	for (size_t k = 0; k < sizeof(wide) / sizeof(*wide); k++)
 		for (uint32_t t = 1; t <= 6; t++)
@@ -90,14 +92,16 @@ static void dapple_replicas_alike(void)
 				double r = wide[k].r, narrow = makespan(wide[k].n_stages, t, NULL, cost, 0);
 				uint16_t d = wide[k].n_stages * wide[k].r;
 
-				CU_ASSERT_DOUBLE_EQUAL(makespan(d, t * wide[k].r, wide[k].sets, cost, 0), r * narrow, 1e-9);
+				CU_ASSERT_DOUBLE_EQUAL(makespan(d, t * wide[k].r, wide[k].sets, cost, 0), r * narrow,
+						       1e-9);
 			}
 }
 
 /* Unlike replicas: the narrow stage takes the slices of a micro-batch in a row, each wide worker its own. */
 static void dapple_replicas_unlike(void)
 {
-	sched_case c = {.ops = mr_schedule_find("dapple"), .n_workers = 4, .n_micro = 5, .sets = "replicas=[1,2,1] memory=1"};
+	sched_case c = {
+		.ops = mr_schedule_find("dapple"), .n_workers = 4, .n_micro = 5, .sets = "replicas=[1,2,1] memory=1"};
 	static const struct {
 		uint8_t op;
 		uint32_t micro;

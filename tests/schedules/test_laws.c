@@ -1,6 +1,7 @@
 /*
- * What every registered system must keep over a grid of workers, micro-batches and options: it can be lowered and passes the
- * checker, and its claims about time, memory and staleness are true. A new line in schedules.def is tested here by itself.
+ * What every registered system must keep over a grid of workers, micro-batches and options: it can be lowered and
+ * passes the checker, and its claims about time, memory and staleness are true. A new line in schedules.def is tested
+ * here by itself.
  */
 #include <math.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 #include "ir/text.h"
 #include "laws.h"
 
-/* The address sanitizer takes four times as long, and there are no other lines to reach beyond twice as many micro-batches as workers. */
+/* The address sanitizer takes four times as long, and there are no other lines to reach beyond twice as many
+ * micro-batches as workers. */
 #ifdef __SANITIZE_ADDRESS__
 #define MOST_MICRO 6
 #else
@@ -76,7 +78,8 @@ static void keeps_its_storage(const sched_case *c, const mr_plan *plan)
 	unsigned last = plan->n_stages - 1u;
 
 	if (claims.peak_first >= 0)
-		CU_ASSERT_TRUE_FATAL(near(c, "peak of worker 0", sched_costs[0], m->peak_until_w[0], claims.peak_first));
+		CU_ASSERT_TRUE_FATAL(
+			near(c, "peak of worker 0", sched_costs[0], m->peak_until_w[0], claims.peak_first));
 	if (claims.peak_last >= 0)
 		CU_ASSERT_TRUE_FATAL(near(c, "peak of the last worker", sched_costs[0],
 					  m->peak_until_w[plan->n_workers - 1], claims.peak_last));
@@ -94,14 +97,16 @@ static void keeps_its_storage(const sched_case *c, const mr_plan *plan)
 }
 
 /*
- * Each stage commits as often as the header says, `need` micro-batches a time; each pipe has its range of every step, or where pipes
- * are replicas steps of its own and its range of every average. Turns: each part of a stage its range of that stage's steps.
+ * Each stage commits as often as the header says, `need` micro-batches a time; each pipe has its range of every step,
+ * or where pipes are replicas steps of its own and its range of every average. Turns: each part of a stage its range of
+ * that stage's steps.
  */
 static void commits_as_stated(const sched_case *c, const mr_plan *plan)
 {
 	mr_section section = c->finite ? MR_PROLOGUE : MR_BODY;
 	size_t places = (size_t)plan->n_pipes * plan->n_stages;
-	uint32_t *updates = calloc(2 * places, sizeof(*updates)), *averages = updates + places, steps = mr_plan_steps(plan);
+	uint32_t *updates = calloc(2 * places, sizeof(*updates)), *averages = updates + places,
+		 steps = mr_plan_steps(plan);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(updates);
 	for (uint16_t w = 0; w < plan->n_workers; w++) {
@@ -116,7 +121,11 @@ static void commits_as_stated(const sched_case *c, const mr_plan *plan)
 		uint16_t stage = (uint16_t)(at % plan->n_stages);
 		bool has = at / plan->n_stages < mr_plan_partial_sums(plan, stage);
 
-		CU_ASSERT_TRUE_FATAL(sched_blame(c, updates[at] == (!has ? 0 : mr_plan_has_stage_replicas(plan) ? plan->n_micro / plan->stage_replicas[stage] : steps)));
+		CU_ASSERT_TRUE_FATAL(
+			sched_blame(c, updates[at] == (!has ? 0
+						       : mr_plan_has_stage_replicas(plan)
+							       ? plan->n_micro / plan->stage_replicas[stage]
+							       : steps)));
 		CU_ASSERT_TRUE_FATAL(sched_blame(c, averages[at] == plan->commits - steps));
 	}
 	CU_ASSERT_TRUE_FATAL(sched_blame(c, plan->n_micro == steps * plan->contract.need));
@@ -170,7 +179,8 @@ static void comes_back_from_text(const sched_case *c, const mr_plan *plan)
 	mr_plan_destroy(read);
 }
 
-/* JSON keeps order and contract; lowered again, the plan is the same. Only a warm-up with a repeating body has no such form. */
+/* JSON keeps order and contract; lowered again, the plan is the same. Only a warm-up with a repeating body has no such
+ * form. */
 static void comes_back_from_json(const sched_case *c, const mr_plan *plan)
 {
 	char *text = NULL;
@@ -285,7 +295,8 @@ static void laws_ordinary_sizes_are_taken(void)
 static void laws_same_plan_each_time(void)
 {
 	for (size_t i = 0; mr_schedule_at(i); i++) {
-		sched_case c = {.ops = mr_schedule_at(i), .n_workers = 4, .n_micro = 8, .finite = mr_schedule_at(i)->ends};
+		sched_case c = {
+			.ops = mr_schedule_at(i), .n_workers = 4, .n_micro = 8, .finite = mr_schedule_at(i)->ends};
 		mr_plan *a = sched_lowered(&c), *b = sched_lowered(&c);
 
 		CU_ASSERT_TRUE(sched_blame(&c, mr_plan_hash(a) == mr_plan_hash(b)));
@@ -313,8 +324,9 @@ static void compare_unrolled(const sched_case *c, uint32_t n_bodies)
 		CU_ASSERT_TRUE_FATAL(sched_blame(c, x->n <= y->n && x->n > n_bodies));
 		for (uint32_t i = 0; i < x->n; i++) {
 			const mr_instr *p = &x->at[i], *q = &y->at[i];
-			bool same = p->op == q->op && p->micro == q->micro && p->stage == q->stage && p->pipe == q->pipe &&
-				    p->flags == q->flags && p->span == q->span && p->read == q->read && p->target == q->target;
+			bool same = p->op == q->op && p->micro == q->micro && p->stage == q->stage &&
+				    p->pipe == q->pipe && p->flags == q->flags && p->span == q->span &&
+				    p->read == q->read && p->target == q->target;
 
 			CU_ASSERT_TRUE_FATAL(sched_blame(c, same));
 		}
@@ -329,23 +341,36 @@ static void laws_bodies_equal_the_flat_list(void)
 	static const struct {
 		const char *system, *sets;
 	} cases[] = {
-		{"pipedream", NULL},		 {"pipedream", "vertical_sync=true"}, {"pipedream", "stashing=false"},
-		{"pipedream", "noam=2"},	 {"pipedream", "noam=7"},	      {"pipedream_2bw", NULL},
+		{"pipedream", NULL},
+		{"pipedream", "vertical_sync=true"},
+		{"pipedream", "stashing=false"},
+		{"pipedream", "noam=2"},
+		{"pipedream", "noam=7"},
+		{"pipedream_2bw", NULL},
 		{"pipedream_2bw", "recompute=always"},
-		{"xpipe", NULL},		 {"spectrain", "variant=v2"},	      {"pipemare", NULL},
-		{"pipemare", "t3_steps=3"},	 {"pipemare", "t3_steps=2 recompute=always"},
-		{"ampnet", NULL},		 {"ampnet", "in_flight=3"},	      {"paci", NULL},
-		{"wpipe", NULL},		 {"pipedream", "order=greedy"},	      {"pipedream", "order=greedy costs=1,0.5,0.5"},
+		{"xpipe", NULL},
+		{"spectrain", "variant=v2"},
+		{"pipemare", NULL},
+		{"pipemare", "t3_steps=3"},
+		{"pipemare", "t3_steps=2 recompute=always"},
+		{"ampnet", NULL},
+		{"ampnet", "in_flight=3"},
+		{"paci", NULL},
+		{"wpipe", NULL},
+		{"pipedream", "order=greedy"},
+		{"pipedream", "order=greedy costs=1,0.5,0.5"},
 		{"pipedream", "order=greedy noam=9 vertical_sync=true"},
 		{"pipedream", "order=greedy stashing=false costs=3,1,1,0.5"},
 	};
 
 	for (uint16_t d = 1; d <= 8; d++)
 		for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-			sched_case c = {.ops = mr_schedule_find(cases[k].system), .n_workers = d, .sets = cases[k].sets};
+			sched_case c = {
+				.ops = mr_schedule_find(cases[k].system), .n_workers = d, .sets = cases[k].sets};
 
 			CU_ASSERT_PTR_NOT_NULL_FATAL(c.ops);
-			for (c.n_micro = c.ops->default_micro(d); c.n_micro <= (c.ops->accumulates ? d + 2u : 1u); c.n_micro++) {
+			for (c.n_micro = c.ops->default_micro(d); c.n_micro <= (c.ops->accumulates ? d + 2u : 1u);
+			     c.n_micro++) {
 				compare_unrolled(&c, 3);
 				compare_unrolled(&c, 2u * d + 3);
 			}

@@ -1,4 +1,5 @@
-/* The greedy list scheduler: complete and legal orders for any placement, limits kept, never locked up, the same each time. */
+/* The greedy list scheduler: complete and legal orders for any placement, limits kept, never locked up, the same each
+ * time. */
 #include "schedules/common/list_schedule.h"
 
 #include <math.h>
@@ -58,7 +59,9 @@ static void random_job(uint64_t seed, owned_job *o)
 	for (uint32_t m = 0; m < j->n_micro; m++)
 		o->pipe_of[m] = (uint8_t)below(seed, &at, j->n_pipes);
 	for (uint16_t s = 0; s < j->n_stages; s++)
-		o->cost[s] = (mr_stage_cost){.f = below(seed, &at, 4), .i = below(seed, &at, 4), .w = below(seed, &at, 4),
+		o->cost[s] = (mr_stage_cost){.f = below(seed, &at, 4),
+					     .i = below(seed, &at, 4),
+					     .w = below(seed, &at, 4),
 					     .c = below(seed, &at, 3) / 2.0};
 	for (uint16_t w = 0; w < j->n_workers; w++)
 		o->cap[w] = mr_list_job_floor(j, w) + below(seed, &at, 3);
@@ -100,7 +103,8 @@ static mr_plan *plan_of(const mr_list_job *j, const mr_list_order *o)
 	return plan;
 }
 
-/* The checker counts what is there and refuses what is out of order; a walk can only be faster than the order's own times. */
+/* The checker counts what is there and refuses what is out of order; a walk can only be faster than the order's own
+ * times. */
 static void random_jobs_are_done(void)
 {
 	static owned_job o;
@@ -137,8 +141,14 @@ static void known_orders_come_out(void)
 	sched_case c = {.ops = mr_schedule_find("1f1b"), .n_workers = D, .n_micro = T};
 	mr_plan *want = sched_emit(&c);
 
-	o.job = (mr_list_job){.n_workers = D, .n_stages = D, .n_pipes = 1, .n_micro = T, .worker_of = o.worker_of, .cost = o.cost,
-			      .cap = o.cap, .rank = o.rank};
+	o.job = (mr_list_job){.n_workers = D,
+			      .n_stages = D,
+			      .n_pipes = 1,
+			      .n_micro = T,
+			      .worker_of = o.worker_of,
+			      .cost = o.cost,
+			      .cap = o.cap,
+			      .rank = o.rank};
 	for (uint16_t s = 0; s < D; s++) {
 		o.worker_of[s] = s;
 		o.cost[s] = (mr_stage_cost){.f = 1, .i = 1, .w = 1};
@@ -167,7 +177,12 @@ static void patience_waits(void)
 {
 	uint16_t worker_of[] = {0, 1};
 	mr_stage_cost cost[] = {{.f = 1, .i = 3, .w = 9}, {.f = 2, .i = 2, .w = 1}};
-	mr_list_job job = {.n_workers = 2, .n_stages = 2, .n_pipes = 1, .n_micro = 2, .worker_of = worker_of, .cost = cost,
+	mr_list_job job = {.n_workers = 2,
+			   .n_stages = 2,
+			   .n_pipes = 1,
+			   .n_micro = 2,
+			   .worker_of = worker_of,
+			   .cost = cost,
 			   .split = true};
 	mr_list_order *order;
 
@@ -186,7 +201,8 @@ static void bad_jobs_are_refused(void)
 	uint8_t pipe_of[] = {0, 1};
 	mr_stage_cost cost[] = {{.f = 1}, {.f = 1}, {.f = 1}, {.f = 1}};
 	uint32_t cap[] = {1, 2};
-	mr_list_job job = {.n_workers = 2, .n_stages = 4, .n_pipes = 1, .n_micro = 2, .worker_of = worker_of, .cost = cost};
+	mr_list_job job = {
+		.n_workers = 2, .n_stages = 4, .n_pipes = 1, .n_micro = 2, .worker_of = worker_of, .cost = cost};
 	mr_list_order *order = NULL;
 
 	job.cap = cap;

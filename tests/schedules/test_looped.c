@@ -98,7 +98,8 @@ static void looped_tables_are_complete(void)
 	mr_plan_destroy(plan);
 }
 
-/* At most D micro-batches a worker, and the formula where f = b: with one wave from T = D on, with more for multiples of D. */
+/* At most D micro-batches a worker, and the formula where f = b: with one wave from T = D on, with more for multiples
+ * of D. */
 static void hanayo_keeps_d_and_follows_costs(void)
 {
 	static const mr_stage_cost even = {.f = 2, .i = 1, .w = 1};
@@ -122,8 +123,10 @@ static void hanayo_keeps_d_and_follows_costs(void)
 				MR_CHECK_OK(mr_plan_walk(plan, &cost, 1, NULL, &walk));
 				for (uint16_t w = 0; w < d; w++)
 					CU_ASSERT_FATAL(walk->peak_until_w[w] <= d + 1e-9);
-				MR_CHECK_OK(mr_schedule_claims(mr_schedule_find("hanayo"), &args, even.f, even.i, even.w, &claims));
-				CU_ASSERT_EQUAL(claims.bubble_time >= 0, t == 1 || t % d == 0 || (waves == 1 && t >= d));
+				MR_CHECK_OK(mr_schedule_claims(mr_schedule_find("hanayo"), &args, even.f, even.i,
+							       even.w, &claims));
+				CU_ASSERT_EQUAL(claims.bubble_time >= 0,
+						t == 1 || t % d == 0 || (waves == 1 && t >= d));
 				if (claims.bubble_time >= 0)
 					CU_ASSERT_DOUBLE_EQUAL_FATAL(walk->makespan - 4 * t, claims.bubble_time, 1e-9);
 				mr_walk_destroy(walk);
@@ -139,12 +142,15 @@ static void looped_refusals(void)
 
 	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("interleaved"), &args, &plan), MR_ECONFIG,
 		      "interleaved: 65536 stages are more than a plan may have");
-	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("looped_bfs"), &args, &plan), MR_ECONFIG, "looped_bfs: 65536 stages");
+	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("looped_bfs"), &args, &plan), MR_ECONFIG,
+		      "looped_bfs: 65536 stages");
 	args = (mr_sched_args){.n_workers = 4, .chunks = 2, .n_micro = 1u << 22};
-	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("interleaved_zb"), &args, &plan), MR_ECONFIG, "4194304 micro-batches on 4 workers");
+	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("interleaved_zb"), &args, &plan), MR_ECONFIG,
+		      "4194304 micro-batches on 4 workers");
 	args = (mr_sched_args){.n_workers = 4, .chunks = 3, .n_micro = 8};
 	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("hanayo"), &args, &plan), MR_ECONFIG,
-		      "hanayo: a worker hosts exactly 2 stages in this system with these options, so chunks must be 2, got 3");
+		      "hanayo: a worker hosts exactly 2 stages in this system with these options, so chunks must be 2, "
+		      "got 3");
 	CU_ASSERT_PTR_NULL(plan);
 	args.chunks = 2;
 	MR_CHECK_OK(mr_schedule_emit(mr_schedule_find("hanayo"), &args, &plan));

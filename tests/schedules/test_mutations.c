@@ -1,6 +1,6 @@
 /*
- * The checker against mutants of every registered system's plans (tests/lower/mutate.h): a new line in schedules.def is tested here
- * by itself.
+ * The checker against mutants of every registered system's plans (tests/lower/mutate.h): a new line in schedules.def is
+ * tested here by itself.
  */
 #include "check.h"
 #include "lower/check.h"
@@ -76,14 +76,19 @@ static void of_turns(void)
 		const char *sets;
 		uint16_t n_workers;
 		uint32_t n_micro;
-	} cases[] = {{"replicas=[2,1]", 3, 4}, {"replicas=[1,2]", 3, 6}, {"replicas=[2,2]", 4, 4}, {"replicas=[1,2,1]", 4, 4}, {"replicas=[3,1]", 4, 6},
-		     {"replicas=[2,1] stashing=false", 3, 6}, {"replicas=[2,1] drain=4", 3, 8}, {"drain=3", 2, 6}, {"drain=2 vertical_sync=true", 3, 4}};
+	} cases[] = {
+		{"replicas=[2,1]", 3, 4},         {"replicas=[1,2]", 3, 6}, {"replicas=[2,2]", 4, 4},
+		{"replicas=[1,2,1]", 4, 4},       {"replicas=[3,1]", 4, 6}, {"replicas=[2,1] stashing=false", 3, 6},
+		{"replicas=[2,1] drain=4", 3, 8}, {"drain=3", 2, 6},        {"drain=2 vertical_sync=true", 3, 4}};
 	mutation_tally of[N_MUTATIONS] = {{0}}, sum = {0};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (int finite = 0; finite < 2; finite++) {
-			sched_case c = {.ops = mr_schedule_find("pipedream"), .n_workers = cases[i].n_workers, .n_micro = cases[i].n_micro,
-					.finite = finite, .sets = cases[i].sets};
+			sched_case c = {.ops = mr_schedule_find("pipedream"),
+					.n_workers = cases[i].n_workers,
+					.n_micro = cases[i].n_micro,
+					.finite = finite,
+					.sets = cases[i].sets};
 			mr_plan *plan = sched_lowered(&c);
 			char why[80];
 
@@ -105,12 +110,16 @@ static void of_turns(void)
 }
 
 /*
- * One copy of the weights, and a part whose next forward reads it before its own step. Until it has reduced its range of the sum
- * nobody steps; behind that another part may have stepped, in place.
+ * One copy of the weights, and a part whose next forward reads it before its own step. Until it has reduced its range
+ * of the sum nobody steps; behind that another part may have stepped, in place.
  */
 static void a_forward_before_the_own_step(void)
 {
-	sched_case c = {.ops = mr_schedule_find("pipedream"), .n_workers = 3, .n_micro = 4, .finite = true, .sets = "replicas=[1,2] stashing=false"};
+	sched_case c = {.ops = mr_schedule_find("pipedream"),
+			.n_workers = 3,
+			.n_micro = 4,
+			.finite = true,
+			.sets = "replicas=[1,2] stashing=false"};
 	mr_plan *plan = sched_lowered(&c);
 	mr_list *l = mr_plan_list(plan, 1, MR_PROLOGUE); /* F0 B0 AR U F2 B2 AR U */
 	mr_instr f = l->at[4];
@@ -139,7 +148,11 @@ static void of_moved_weights(void)
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
 		for (uint16_t d = 2; d <= 3; d++) {
-			sched_case c = {.ops = mr_schedule_find(systems[i]), .n_workers = d, .n_micro = 4, .option = "steal", .value = "true"};
+			sched_case c = {.ops = mr_schedule_find(systems[i]),
+					.n_workers = d,
+					.n_micro = 4,
+					.option = "steal",
+					.value = "true"};
 			mr_plan *plan = sched_lowered(&c), *after;
 			mr_steal move[64];
 			size_t n = some_moves(plan, move);

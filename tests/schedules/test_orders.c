@@ -1,4 +1,5 @@
-/* The orders that the systems emit equal the recorded orders of the published implementations, instruction by instruction. */
+/* The orders that the systems emit equal the recorded orders of the published implementations, instruction by
+ * instruction. */
 #include "check.h"
 #include "golden.h"
 

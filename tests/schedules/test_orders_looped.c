@@ -9,7 +9,8 @@ static void orders_of_interleaved(void)
 	golden_compare("interleaved", NULL, "interleaved1f1b_D4_T8_v4.json");
 }
 
-/* Neither 10 nor 9 micro-batches come out even in groups of 4, nor 5 in groups of 2: the nearest group that does is taken. */
+/* Neither 10 nor 9 micro-batches come out even in groups of 4, nor 5 in groups of 2: the nearest group that does is
+ * taken. */
 static void orders_of_interleaved_in_other_groups(void)
 {
 	golden_compare("interleaved", "group=5", "interleaved1f1b_flex_D4_T10_v2_G5.json");

@@ -1,4 +1,5 @@
-/* The zero-bubble family that is searched for or built from a pattern emits the orders of the published implementations. */
+/* The zero-bubble family that is searched for or built from a pattern emits the orders of the published
+ * implementations. */
 #include "check.h"
 #include "golden.h"
 

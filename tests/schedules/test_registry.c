@@ -40,7 +40,8 @@ static void registry_unknown_names(void)
 	CU_ASSERT_STRING_EQUAL(ops->name, "1f1b");
 	MR_CHECK_OK(mr_schedule_get("pipedream_flush", &ops));
 	CU_ASSERT_STRING_EQUAL(ops->name, "1f1b");
-	MR_CHECK_FAIL(mr_schedule_get("1f1d", &ops), MR_ECONFIG, "no system is called \"1f1d\"; did you mean \"1f1b\"?");
+	MR_CHECK_FAIL(mr_schedule_get("1f1d", &ops), MR_ECONFIG,
+		      "no system is called \"1f1d\"; did you mean \"1f1b\"?");
 	MR_CHECK_FAIL(mr_schedule_get("zeppelin", &ops), MR_ECONFIG, known);
 }
 
@@ -66,14 +67,15 @@ static void registry_odd_requests(void)
 			CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), ops->name));
 		}
 	CU_ASSERT_PTR_NULL(plan);
-	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("gpipe"), &(mr_sched_args){.n_workers = 2, .chunks = 2, .n_micro = 4},
-				       &plan),
+	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("gpipe"),
+				       &(mr_sched_args){.n_workers = 2, .chunks = 2, .n_micro = 4}, &plan),
 		      MR_ECONFIG, "gpipe: a worker hosts exactly 1 stage in this system, so chunks must be 1, got 2");
 	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("gpipe"),
 				       &(mr_sched_args){.n_workers = 65535, .n_micro = 65535}, &plan),
 		      MR_ECONFIG, "65535 micro-batches on 65535 workers are more than a plan may hold");
-	MR_CHECK_FAIL(mr_schedule_emit(mr_schedule_find("1f1b"), &(mr_sched_args){.n_workers = 2, .n_micro = 1000000}, &plan),
-		      MR_ECONFIG, "more than a plan may hold (4194304 instructions)");
+	MR_CHECK_FAIL(
+		mr_schedule_emit(mr_schedule_find("1f1b"), &(mr_sched_args){.n_workers = 2, .n_micro = 1000000}, &plan),
+		MR_ECONFIG, "more than a plan may hold (4194304 instructions)");
 }
 
 static void registry_options(void)
@@ -121,7 +123,8 @@ static void registry_keys_without_effect(void)
 
 	for (size_t i = 0; mr_schedule_at(i); i++)
 		for (const mr_option_need *need = mr_schedule_at(i)->needs; need && need->key; need++, n++)
-			CU_ASSERT_TRUE(mr_option_find(mr_schedule_at(i)->options, need->key) && mr_option_find(mr_schedule_at(i)->options, need->other));
+			CU_ASSERT_TRUE(mr_option_find(mr_schedule_at(i)->options, need->key) &&
+				       mr_option_find(mr_schedule_at(i)->options, need->other));
 	CU_ASSERT_TRUE(n >= 13);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const mr_sched_ops *ops = mr_schedule_find(cases[i].system);
@@ -129,7 +132,8 @@ static void registry_keys_without_effect(void)
 		char text[96];
 		mr_values *v;
 
-		snprintf(text, sizeof(text), "%s: %s: has no effect with %s = ", ops->name, cases[i].key, cases[i].other);
+		snprintf(text, sizeof(text), "%s: %s: has no effect with %s = ", ops->name, cases[i].key,
+			 cases[i].other);
 		MR_CHECK_OK(mr_values_create(ops->options, &v));
 		args.options = v;
 		set(v, cases[i].key, cases[i].value);

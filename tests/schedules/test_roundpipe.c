@@ -99,14 +99,16 @@ static void time_is_bounded(void)
 				for (uint16_t w = 0; w < d; w++)
 					busiest = fmax(busiest, m->busy[w]);
 				if (m->makespan - busiest > (d - 1) * (2 * c[0] + b) * share + 1e-9)
-					fprintf(stderr, "D %u S %u f %g b %g: %g over %g\n", d, s, c[0], b, m->makespan - busiest, busiest);
+					fprintf(stderr, "D %u S %u f %g b %g: %g over %g\n", d, s, c[0], b,
+						m->makespan - busiest, busiest);
 				CU_ASSERT_TRUE(m->makespan - busiest <= (d - 1) * (2 * c[0] + b) * share + 1e-9);
 				mr_metrics_destroy(m);
 				mr_plan_destroy(plan);
 			}
 }
 
-/* Nothing of an iteration can begin before the one in front has ended: so it does not matter with whom the deal goes on. */
+/* Nothing of an iteration can begin before the one in front has ended: so it does not matter with whom the deal goes
+ * on. */
 static void iterations_do_not_overlap(void)
 {
 	for (uint16_t d = 1; d <= 5; d++)
@@ -121,7 +123,8 @@ static void iterations_do_not_overlap(void)
 				plan = lowered(d, 2u * d, sets);
 				m = figures(plan, c);
 				if (fabs(m->period - m->makespan) > 1e-9 * m->makespan)
-					fprintf(stderr, "\nD %u S %u f %g b %g: period %g, makespan %g\n", d, s, c[0], c[1] + c[2], m->period, m->makespan);
+					fprintf(stderr, "\nD %u S %u f %g b %g: period %g, makespan %g\n", d, s, c[0],
+						c[1] + c[2], m->period, m->makespan);
 				CU_ASSERT_DOUBLE_EQUAL(m->period, m->makespan, 1e-9 * m->makespan);
 				mr_metrics_destroy(m);
 				mr_plan_destroy(plan);
@@ -138,7 +141,8 @@ static void one_step_behind(void)
 			CU_ASSERT_EQUAL(plan->n_stages, 2 * d);
 			CU_ASSERT_EQUAL(plan->contract.flush, MR_FLUSH_NONE);
 			for (uint16_t w = 0; w < d; w++) {
-				const mr_list *once = mr_plan_list(plan, w, MR_PROLOGUE), *body = mr_plan_list(plan, w, MR_BODY);
+				const mr_list *once = mr_plan_list(plan, w, MR_PROLOGUE),
+					      *body = mr_plan_list(plan, w, MR_BODY);
 
 				for (uint32_t i = 0; i < once->n; i++)
 					CU_ASSERT_EQUAL(once->at[i].read, 0);

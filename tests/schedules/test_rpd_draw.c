@@ -1,4 +1,5 @@
-/* test_rpd_draw.c - drawn steps: their ranges, their distribution, what the timeline gives, and that a seed fixes them. */
+/* test_rpd_draw.c - drawn steps: their ranges, their distribution, what the timeline gives, and that a seed fixes them.
+ */
 #include "schedules/common/rpd_draw.h"
 
 #include <string.h>
@@ -72,7 +73,11 @@ static void fixed_steps(void)
 /* Not a whole number of micro-batches either. */
 static void steps_of_the_timeline(void)
 {
-	mr_rpd_params p = {.n_stages = 4, .n_steps = 30, .n_batches = 3, .stage = MR_RPD_TIMELINE, .batch = MR_RPD_TIMELINE,
+	mr_rpd_params p = {.n_stages = 4,
+			   .n_steps = 30,
+			   .n_batches = 3,
+			   .stage = MR_RPD_TIMELINE,
+			   .batch = MR_RPD_TIMELINE,
 			   .delays = MR_RPD_DELAY_EXACT};
 	mr_aged *a = draw(p), *t;
 	mr_unit_time u;

@@ -15,8 +15,10 @@ static mr_cost uneven(uint16_t n, uint32_t *x, mr_stage_cost *stage)
 {
 	for (uint16_t s = 0; s < n; s++) {
 		*x = *x * 1664525 + 1013904223;
-		stage[s] = (mr_stage_cost){
-			.f = 2 + (*x >> 24) % 5, .i = 2 + (*x >> 16) % 5, .w = 1 + (*x >> 28) % 5, .c = (*x >> 30) * 0.5};
+		stage[s] = (mr_stage_cost){.f = 2 + (*x >> 24) % 5,
+					   .i = 2 + (*x >> 16) % 5,
+					   .w = 1 + (*x >> 28) % 5,
+					   .c = (*x >> 30) * 0.5};
 	}
 	return (mr_cost){n, stage};
 }
@@ -34,11 +36,13 @@ static void one_case(uint16_t d, uint32_t t, uint16_t v, const mr_cost *costs, u
 			mr_plan *plan;
 			search_figures f;
 
-			snprintf(sets, sizeof(sets), "cap=%s objective=%s tries=40", caps[k], period ? "period" : "makespan");
+			snprintf(sets, sizeof(sets), "cap=%s objective=%s tries=40", caps[k],
+				 period ? "period" : "makespan");
 			plan = search_plan(d, t, v, sets, costs);
 			f = search_walk(plan, costs);
 			CU_ASSERT(f.peak <= cap + 1e-9);
-			CU_ASSERT(period ? f.period <= named.period * (1 + 1e-9) : f.makespan <= named.makespan * (1 + 1e-9));
+			CU_ASSERT(period ? f.period <= named.period * (1 + 1e-9)
+					 : f.makespan <= named.makespan * (1 + 1e-9));
 			*better += k == 0 && !period && f.makespan < named.makespan * (1 - 1e-9);
 			CU_ASSERT(!strncmp(plan->system, "search", 6));
 			MR_CHECK_OK(mr_plan_lower(plan, NULL));
@@ -58,7 +62,8 @@ static void search_is_never_worse_than_a_name(void)
 		for (uint32_t t = 1; t <= 6; t += 5)
 			for (uint16_t v = 1; v <= 4; v = (uint16_t)(2 * v))
 				for (unsigned k = 0; k < 3; k++, cases++) {
-					mr_cost costs = k < 2 ? (mr_cost){1, &shares[k]} : uneven((uint16_t)(d * v), &x, stage);
+					mr_cost costs =
+						k < 2 ? (mr_cost){1, &shares[k]} : uneven((uint16_t)(d * v), &x, stage);
 
 					one_case(d, t, v, &costs, &better);
 				}
@@ -129,7 +134,8 @@ static void search_keeps_to_its_time(void)
 	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
 		uint64_t n = 0;
 		mr_plan *a = search_plan_by(a_second_later, &n, 3, 6, 4, cases[k].sets, &costs);
-		mr_plan *b = search_plan(3, 6, 4, cases[k].again, &costs), *c = search_plan(3, 6, 4, cases[k].sets, &costs);
+		mr_plan *b = search_plan(3, 6, 4, cases[k].again, &costs),
+			*c = search_plan(3, 6, 4, cases[k].sets, &costs);
 
 		CU_ASSERT_EQUAL(n, cases[k].n);
 		CU_ASSERT_EQUAL(mr_plan_hash(a), mr_plan_hash(b));
@@ -145,8 +151,8 @@ static void search_refuses(void)
 	static const char *const bad[][2] = {
 		{"cap", "0.9"}, {"cap", "many"}, {"costs", "1"},
 	};
-	static const char *const why[] = {"search: cap: expected D, 2D, none or a number from 1, got \"0.9\"", "got \"many\"",
-					  "search: costs: expected f,i,w"};
+	static const char *const why[] = {"search: cap: expected D, 2D, none or a number from 1, got \"0.9\"",
+					  "got \"many\"", "search: costs: expected f,i,w"};
 	const mr_sched_ops *ops = mr_schedule_find("search");
 	mr_stage_cost stage[3] = {{.f = 1}, {.f = 1}, {.f = 1}};
 	mr_plan *plan = NULL;
@@ -155,11 +161,14 @@ static void search_refuses(void)
 	for (unsigned k = 0; k < 3; k++) {
 		MR_CHECK_OK(mr_values_create(ops->options, &v));
 		MR_CHECK_OK(mr_values_set_text(v, bad[k][0], bad[k][1]));
-		MR_CHECK_FAIL(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = 2, .n_micro = 4, .options = v}, &plan), MR_ECONFIG,
-			      why[k]);
+		MR_CHECK_FAIL(
+			mr_schedule_emit(ops, &(mr_sched_args){.n_workers = 2, .n_micro = 4, .options = v}, &plan),
+			MR_ECONFIG, why[k]);
 		mr_values_destroy(v);
 	}
-	MR_CHECK_FAIL(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = 2, .n_micro = 4, .costs = &(mr_cost){3, stage}}, &plan),
+	MR_CHECK_FAIL(mr_schedule_emit(ops,
+				       &(mr_sched_args){.n_workers = 2, .n_micro = 4, .costs = &(mr_cost){3, stage}},
+				       &plan),
 		      MR_ECONFIG, "search: the cost table has 3 stages, the plan 2");
 }
 

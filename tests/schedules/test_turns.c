@@ -56,7 +56,8 @@ static void check_list(const layout *l, const mr_plan *plan, uint16_t w)
 			continue;
 		CU_ASSERT_EQUAL(in->read, round > h ? (int32_t)(round - h) : 0);
 		/* A round robin that is fixed: micro-batch m on the same replica forward and backward. */
-		CU_ASSERT_EQUAL(mr_plan_worker(plan, in->pipe, in->stage), mr_plan_worker(plan, 0, in->stage) + in->micro % r);
+		CU_ASSERT_EQUAL(mr_plan_worker(plan, in->pipe, in->stage),
+				mr_plan_worker(plan, 0, in->stage) + in->micro % r);
 	}
 }
 
@@ -126,7 +127,11 @@ static void parts_wait_for_each_other(void)
 /* Drained after E micro-batches, each stretch is the first one again, at later versions. */
 static void drains_start_anew(void)
 {
-	sched_case c = {.ops = mr_schedule_find("pipedream"), .n_workers = 3, .n_micro = 12, .finite = true, .sets = "replicas=[2,1] drain=6"};
+	sched_case c = {.ops = mr_schedule_find("pipedream"),
+			.n_workers = 3,
+			.n_micro = 12,
+			.finite = true,
+			.sets = "replicas=[2,1] drain=6"};
 	mr_plan *plan = sched_lowered(&c);
 
 	for (uint16_t w = 0; w < 3; w++) {
@@ -138,7 +143,8 @@ static void drains_start_anew(void)
 			int32_t versions = 6 / plan->stage_replicas[a->stage];
 
 			CU_ASSERT_TRUE(a->op == b->op && a->micro + 6 == b->micro);
-			CU_ASSERT_TRUE(a->op > MR_OP_B ? a->target + versions == b->target : a->read + versions == b->read);
+			CU_ASSERT_TRUE(a->op > MR_OP_B ? a->target + versions == b->target
+						       : a->read + versions == b->read);
 		}
 	}
 	mr_plan_destroy(plan);

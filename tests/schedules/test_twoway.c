@@ -63,7 +63,8 @@ static void twoway_refusals_say_what_to_do(void)
 	refuse("data_parallel", 256, 256, NULL, "256 pipes are more than a plan may have (255)");
 	refuse("dapple", 4, 8, "replicas=[2,1]", "replicas: 2 stages on 3 workers in all, but there are 4 workers");
 	refuse("dapple", 4, 8, "replicas=[1.5,2.5]", "stage 0 cannot be on 1.5 workers");
-	refuse("dapple", 41, 8, "replicas=[7,11,13,10]", "the turns of stages 0 to 2 come round only every 1001 micro-batches; at most 255");
+	refuse("dapple", 41, 8, "replicas=[7,11,13,10]",
+	       "the turns of stages 0 to 2 come round only every 1001 micro-batches; at most 255");
 }
 
 /* A unit that is not full: shared evenly it takes 25 and 57, as in the reference 28 and 62 (all costs 1). */
@@ -229,7 +230,8 @@ static void twoway_steps_in_gaps(void)
 
 				for (int n = 0; n < 3 * SCHED_COSTS; n++) {
 					const double *cost = sched_costs[n / 3];
-					double x = with_steps(plan, cost, steps[n % 3]), y = with_steps(late, cost, steps[n % 3]);
+					double x = with_steps(plan, cost, steps[n % 3]),
+					       y = with_steps(late, cost, steps[n % 3]);
 
 					CU_ASSERT_TRUE_FATAL(sched_blame(&c, x <= y + 1e-9));
 					shorter[k] += x < y - 1e-9;

@@ -24,7 +24,8 @@ static void compare_instr(const mr_plan *plan, const mr_list *list, uint32_t i, 
 	if (in->op == MR_OP_B) {
 		CU_ASSERT_EQUAL(in->read, at(system, "B_ver", in->stage, in->micro));
 		/* need is 1, so the commit follows at once: its version counts the commits before it. */
-		CU_ASSERT_TRUE_FATAL(i + 1 < list->n && list->at[i + 1].op == MR_OP_U && list->at[i + 1].micro == in->micro);
+		CU_ASSERT_TRUE_FATAL(i + 1 < list->n && list->at[i + 1].op == MR_OP_U &&
+				     list->at[i + 1].micro == in->micro);
 		CU_ASSERT_EQUAL(list->at[i + 1].target - 1, at(system, "applied_on", in->stage, in->micro));
 		CU_ASSERT_EQUAL(list->at[i + 1].target - 1 - in->read, at(system, "staleness", in->stage, in->micro));
 	}
@@ -69,12 +70,14 @@ static void versions_of_every_recorded_run(void)
 		systems = mr_json_get(mr_json_get(sets, set), "systems");
 		name = NULL;
 		while ((name = mr_json_next_key(systems, name))) {
-			bool is_stash = !strncmp(name, "pipedream_stash_", 16), is_vsync = !strncmp(name, "pipedream_vsync_", 16);
+			bool is_stash = !strncmp(name, "pipedream_stash_", 16),
+			     is_vsync = !strncmp(name, "pipedream_vsync_", 16);
 
 			stash += is_stash;
 			vsync += is_vsync;
 			if (is_stash || is_vsync)
-				compare_system(mr_json_get(mr_json_get(sets, set), "inputs"), mr_json_get(systems, name), is_vsync);
+				compare_system(mr_json_get(mr_json_get(sets, set), "inputs"),
+					       mr_json_get(systems, name), is_vsync);
 		}
 	}
 	CU_ASSERT(stash >= 3 && vsync >= 1);

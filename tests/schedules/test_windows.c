@@ -1,6 +1,7 @@
 /*
- * test_windows.c - plans without end: their windows one behind the other are the finite list of as many steps, which the checker of whole
- * plans proves; what is wrong with a window is found by its own proof exactly when it is found in the whole.
+ * test_windows.c - plans without end: their windows one behind the other are the finite list of as many steps, which
+ * the checker of whole plans proves; what is wrong with a window is found by its own proof exactly when it is found in
+ * the whole.
  */
 #include <string.h>
 
@@ -75,7 +76,8 @@ static mr_status prove(const mr_plan *p, uint64_t n_windows)
 
 static void compare(const char *sets, uint16_t workers, uint32_t length, uint32_t n_steps, bool inside)
 {
-	mr_plan *p = emitted(sets, workers, false, length, inside), *whole, *list = emitted(sets, workers, true, n_steps, inside);
+	mr_plan *p = emitted(sets, workers, false, length, inside), *whole,
+		*list = emitted(sets, workers, true, n_steps, inside);
 
 	MR_CHECK_OK(mr_endless_unroll(p, n_steps, &whole));
 	same_lists(whole, list);
@@ -88,7 +90,12 @@ static void compare(const char *sets, uint16_t workers, uint32_t length, uint32_
 
 static void windows_are_the_list(void)
 {
-	static const char *const sets[] = {"", "delta=0", "delta=1", "delta=30 seed=4", "delays=max delta=3 batch=cyclic", "delays=zero",
+	static const char *const sets[] = {"",
+					   "delta=0",
+					   "delta=1",
+					   "delta=30 seed=4",
+					   "delays=max delta=3 batch=cyclic",
+					   "delays=zero",
 					   "delta=9 ringmaster=5"};
 
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
@@ -188,8 +195,8 @@ static bool agree(const mr_plan *p, uint32_t *refused)
 	mr_plan_destroy(whole);
 	*refused += one != MR_OK;
 	if ((one == MR_OK) != (all == MR_OK))
-		fprintf(stderr, "\nmutation %d of w%u, place %u: the window is %s, the whole %s\n", wrong.what, wrong.worker, wrong.at, text,
-			all == MR_OK ? "right" : mr_error_text());
+		fprintf(stderr, "\nmutation %d of w%u, place %u: the window is %s, the whole %s\n", wrong.what,
+			wrong.worker, wrong.at, text, all == MR_OK ? "right" : mr_error_text());
 	return (one == MR_OK) == (all == MR_OK);
 }
 

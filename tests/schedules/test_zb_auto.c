@@ -14,7 +14,8 @@ static mr_plan *ordered(uint16_t d, uint32_t t, const char *cap, const mr_cost *
 
 	MR_CHECK_OK(mr_values_create(ops->options, &v));
 	MR_CHECK_OK(mr_values_set_text(v, "cap", cap));
-	MR_CHECK_OK(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = d, .n_micro = t, .options = v, .costs = costs}, &plan));
+	MR_CHECK_OK(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = d, .n_micro = t, .options = v, .costs = costs},
+				     &plan));
 	mr_values_destroy(v);
 	return plan;
 }
@@ -80,8 +81,10 @@ static void zb_auto_keeps_any_cap(void)
 
 				for (unsigned s = 0; s < 6; s++) {
 					x = x * 1664525 + 1013904223;
-					stage[s] = (mr_stage_cost){
-						.f = 1 + (x >> 28), .i = 1 + (x >> 24) % 16, .w = (x >> 20) % 8, .c = (x >> 16) % 3};
+					stage[s] = (mr_stage_cost){.f = 1 + (x >> 28),
+								   .i = 1 + (x >> 24) % 16,
+								   .w = (x >> 20) % 8,
+								   .c = (x >> 16) % 3};
 				}
 				plan = ordered(d, t, caps[k], &(mr_cost){d, stage});
 				CU_ASSERT(most_held(plan) <= cap);
@@ -94,9 +97,11 @@ static void zb_auto_keeps_any_cap(void)
 /* One row is a worker's share; the option wins over what the caller measured. */
 static void zb_auto_takes_costs_from_both(void)
 {
-	sched_case option = {.ops = mr_schedule_find("zb_auto"), .n_workers = 4, .n_micro = 8, .option = "costs", .value = "3,4,2"};
+	sched_case option = {
+		.ops = mr_schedule_find("zb_auto"), .n_workers = 4, .n_micro = 8, .option = "costs", .value = "3,4,2"};
 	mr_stage_cost one = {.f = 3, .i = 4, .w = 2}, four[4] = {one, one, one, one};
-	mr_plan *a = sched_emit(&option), *b = ordered(4, 8, "D", &(mr_cost){1, &one}), *c = ordered(4, 8, "D", &(mr_cost){4, four});
+	mr_plan *a = sched_emit(&option), *b = ordered(4, 8, "D", &(mr_cost){1, &one}),
+		*c = ordered(4, 8, "D", &(mr_cost){4, four});
 
 	CU_ASSERT_TRUE(same_order(a, b));
 	CU_ASSERT_TRUE(same_order(a, c));
@@ -128,11 +133,14 @@ static void zb_auto_refuses(void)
 	for (unsigned k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
 		MR_CHECK_OK(mr_values_create(ops->options, &v));
 		MR_CHECK_OK(mr_values_set_string(v, bad[k][0], bad[k][1]));
-		MR_CHECK_FAIL(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = 2, .n_micro = 4, .options = v}, &plan), MR_ECONFIG,
-			      bad[k][2]);
+		MR_CHECK_FAIL(
+			mr_schedule_emit(ops, &(mr_sched_args){.n_workers = 2, .n_micro = 4, .options = v}, &plan),
+			MR_ECONFIG, bad[k][2]);
 		mr_values_destroy(v);
 	}
-	MR_CHECK_FAIL(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = 2, .n_micro = 4, .costs = &(mr_cost){3, stage}}, &plan),
+	MR_CHECK_FAIL(mr_schedule_emit(ops,
+				       &(mr_sched_args){.n_workers = 2, .n_micro = 4, .costs = &(mr_cost){3, stage}},
+				       &plan),
 		      MR_ECONFIG, "the cost table has 3 stages, the plan 2");
 }
 

@@ -126,7 +126,8 @@ static counts judge(const char *text, const point *p)
 	for (at = section(text, "\nBounds\n"); read_row(&at, p, &r); c.bounds++)
 		c.broken += !holds(&r);
 	if (strstr(text, "\nBinaries\n"))
-		for (at = section(text, "\nBinaries\n"); sscanf(at, " %63s%n", word, &len) == 1 && *word == 'p'; at += len) {
+		for (at = section(text, "\nBinaries\n"); sscanf(at, " %63s%n", word, &len) == 1 && *word == 'p';
+		     at += len) {
 			(void)value(p, word);
 			c.binaries++;
 		}
@@ -157,7 +158,8 @@ static bool keeps(const mr_list *list, double cap)
 	return most <= cap;
 }
 
-/* The last worker's order with one W later: the program takes it where it is as short and keeps the memory, and only there. */
+/* The last worker's order with one W later: the program takes it where it is as short and keeps the memory, and only
+ * there. */
 static void judge_changed(const char *text, mr_plan *plan, const mr_cost *cost, double span, double cap)
 {
 	mr_list *list = mr_plan_list(plan, (uint16_t)(plan->n_workers - 1), MR_BODY);
@@ -201,7 +203,8 @@ static void one_case(uint16_t d, uint32_t t, const char *cap, double cap_is, con
 
 	c = judge(text.data, &(point){.plan = plan, .walk = walk, .r = walk->span});
 	CU_ASSERT_EQUAL(c.broken, 0);
-	CU_ASSERT_EQUAL(c.rows, 3 * d * (t - 1) + 2 * d * t + 2 * (d - 1) * t + 3 * d * t * (t - 1) + d * holding + 3 * d * t);
+	CU_ASSERT_EQUAL(c.rows,
+			3 * d * (t - 1) + 2 * d * t + 2 * (d - 1) * t + 3 * d * t * (t - 1) + d * holding + 3 * d * t);
 	CU_ASSERT_EQUAL(c.hold, d * holding);
 	CU_ASSERT_EQUAL(c.binaries, 3 * d * t * (t - 1) / 2);
 	CU_ASSERT_EQUAL(c.bounds, 2);
@@ -227,10 +230,17 @@ static void lp_fits_the_search(void)
 
 				for (unsigned s = 0; s < 4; s++) {
 					x = x * 1664525 + 1013904223;
-					stage[s] = (mr_stage_cost){
-						.f = 1 + (x >> 29), .i = 1 + (x >> 24) % 8, .w = (x >> 20) % 4, .c = (x >> 16) % 3 * 0.25};
+					stage[s] = (mr_stage_cost){.f = 1 + (x >> 29),
+								   .i = 1 + (x >> 24) % 8,
+								   .w = (x >> 20) % 4,
+								   .c = (x >> 16) % 3 * 0.25};
 				}
-				one_case(d, t, caps[k], k == 0 ? 1 : k == 1 ? 2.5 : k == 2 ? d : INFINITY, &(mr_cost){d, stage});
+				one_case(d, t, caps[k],
+					 k == 0   ? 1
+					 : k == 1 ? 2.5
+					 : k == 2 ? d
+						  : INFINITY,
+					 &(mr_cost){d, stage});
 			}
 }
 
@@ -261,10 +271,13 @@ static void lp_refuses(void)
 	mr_strbuf text;
 
 	mr_strbuf_init(&text);
-	MR_CHECK_FAIL(mr_schedule_export_lp(mr_schedule_find("gpipe"), &(mr_sched_args){.n_workers = 2, .n_micro = 4}, &text),
-		      MR_ECONFIG, "gpipe solves no linear program; these do: zb_auto");
-	MR_CHECK_FAIL(mr_schedule_export_lp(mr_schedule_find("zb_auto"), &(mr_sched_args){.n_workers = 8, .n_micro = 100}, &text),
-		      MR_ECONFIG, "zb_auto: a linear program for 8 workers and 100 micro-batches has 118800 binary variables");
+	MR_CHECK_FAIL(
+		mr_schedule_export_lp(mr_schedule_find("gpipe"), &(mr_sched_args){.n_workers = 2, .n_micro = 4}, &text),
+		MR_ECONFIG, "gpipe solves no linear program; these do: zb_auto");
+	MR_CHECK_FAIL(mr_schedule_export_lp(mr_schedule_find("zb_auto"),
+					    &(mr_sched_args){.n_workers = 8, .n_micro = 100}, &text),
+		      MR_ECONFIG,
+		      "zb_auto: a linear program for 8 workers and 100 micro-batches has 118800 binary variables");
 	CU_ASSERT_EQUAL(text.len, 0);
 	mr_strbuf_fini(&text);
 }

@@ -12,7 +12,8 @@ static uint64_t order_for(const mr_cost *costs)
 
 	MR_CHECK_OK(mr_values_create(ops->options, &v));
 	MR_CHECK_OK(mr_values_set_text(v, "order", "greedy"));
-	MR_CHECK_OK(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = 2, .n_micro = 8, .options = v, .costs = costs}, &plan));
+	MR_CHECK_OK(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = 2, .n_micro = 8, .options = v, .costs = costs},
+				     &plan));
 	hash = mr_plan_hash(plan);
 	mr_plan_destroy(plan);
 	mr_values_destroy(v);
@@ -40,15 +41,19 @@ static void zb_v_refuses(void)
 	mr_values *v = NULL;
 
 	CU_ASSERT_PTR_NULL(sched_try_emit(&costs_by_hand));
-	CU_ASSERT_STRING_EQUAL(mr_error_text(), "zb_v: costs: has no effect with order = hand; it is for order = greedy");
-	MR_CHECK_FAIL(mr_schedule_emit(costs_by_hand.ops, &(mr_sched_args){.n_workers = 2, .n_micro = 4, .chunks = 4}, &plan),
-		      MR_ECONFIG, "chunks must be 2, got 4");
+	CU_ASSERT_STRING_EQUAL(mr_error_text(),
+			       "zb_v: costs: has no effect with order = hand; it is for order = greedy");
+	MR_CHECK_FAIL(
+		mr_schedule_emit(costs_by_hand.ops, &(mr_sched_args){.n_workers = 2, .n_micro = 4, .chunks = 4}, &plan),
+		MR_ECONFIG, "chunks must be 2, got 4");
 	MR_CHECK_OK(mr_values_create(costs_by_hand.ops->options, &v));
 	MR_CHECK_OK(mr_values_set_text(v, "order", "greedy"));
-	MR_CHECK_FAIL(mr_schedule_emit(costs_by_hand.ops,
-				       &(mr_sched_args){.n_workers = 2, .n_micro = 4, .options = v, .costs = &(mr_cost){3, stage}},
-				       &plan),
-		      MR_ECONFIG, "zb_v: the cost table has 3 stages, the plan 4");
+	MR_CHECK_FAIL(
+		mr_schedule_emit(
+			costs_by_hand.ops,
+			&(mr_sched_args){.n_workers = 2, .n_micro = 4, .options = v, .costs = &(mr_cost){3, stage}},
+			&plan),
+		MR_ECONFIG, "zb_v: the cost table has 3 stages, the plan 4");
 	mr_values_destroy(v);
 }
 

@@ -43,7 +43,8 @@ static void begin(void)
 
 static void end(void)
 {
-	static const char *const files[] = {"model.safetensors", "optimizer.safetensors", "inflight.safetensors", "MANIFEST.json"};
+	static const char *const files[] = {"model.safetensors", "optimizer.safetensors", "inflight.safetensors",
+					    "MANIFEST.json"};
 	char path[200];
 
 	for (int step = 2; step <= 3; step++) {
@@ -86,7 +87,8 @@ static void save(uint64_t steps)
 /* The same as step 3 of a build that noted neither options nor slots, and had these hashes. */
 static void save_as_old(const char *plan, const char *run)
 {
-	mr_checkpoint_shard parts[3] = {{.name = "model.safetensors"}, {.name = "optimizer.safetensors"}, {.name = "inflight.safetensors"}};
+	mr_checkpoint_shard parts[3] = {
+		{.name = "model.safetensors"}, {.name = "optimizer.safetensors"}, {.name = "inflight.safetensors"}};
 	mr_checkpoint_content c = {.step = 3, .parts = parts, .n_parts = 2, .keep = 9};
 	mr_saved_text facts[32];
 	mr_checkpoint *ck;
@@ -160,14 +162,16 @@ static void another_plan_is_another_builds(void)
 	save(2);
 	save_as_old("0123456789abcdef", NULL);
 	snprintf(plan, sizeof(plan), "%016" PRIx64, session.plan_hash);
-	snprintf(sentence, sizeof(sentence), "it was made with another build's plan 0123456789abcdef and cannot be resumed with %s", plan);
+	snprintf(sentence, sizeof(sentence),
+		 "it was made with another build's plan 0123456789abcdef and cannot be resumed with %s", plan);
 	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT, sentence);
 	CU_ASSERT_PTR_NULL(strstr(mr_error_text(), "options"));
 	end();
 	begin(); /* the plan is the same, something else is not */
 	save(2);
 	save_as_old(plan, "0123456789abcdef");
-	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT, "other options of the model, the optimizer");
+	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT,
+		      "other options of the model, the optimizer");
 	end();
 }
 
@@ -182,7 +186,8 @@ static void slots_of_other_builds_are_refused(void)
 	MR_CHECK_OK(mr_checkpoints_resume(&session, dir, "", &step, &best));
 	CU_ASSERT_EQUAL(step, 2);
 	save_as_old(NULL, NULL);
-	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT, "as another build saves them (slots of no number, ");
+	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT,
+		      "as another build saves them (slots of no number, ");
 	end();
 }
 

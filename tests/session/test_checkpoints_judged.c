@@ -1,6 +1,6 @@
 /*
- * test_saves_judged.c - what is not saved: weights that are of no use, as far as losses tell, whether these are numbers or not; and
- * for how many checkpoints a run wants room before it begins. The disk says what the test wants.
+ * test_saves_judged.c - what is not saved: weights that are of no use, as far as losses tell, whether these are numbers
+ * or not; and for how many checkpoints a run wants room before it begins. The disk says what the test wants.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -77,7 +77,8 @@ static void scale_weights(double by)
 	mr_state_fini(&st);
 }
 
-static mr_status put(mr_checkpoints_guard *g, uint64_t step, double loss, double val, double best, bool can_wait, bool *saved)
+static mr_status put(mr_checkpoints_guard *g, uint64_t step, double loss, double val, double best, bool can_wait,
+		     bool *saved)
 {
 	return mr_checkpoints_put(&session, dir, &(mr_checkpoints_case){step, loss, val, best, can_wait}, g, saved);
 }
@@ -110,7 +111,8 @@ static void a_loss_that_is_no_number(void)
 	saves(&g, 2, NAN);
 	CU_ASSERT_EQUAL(g.loss, 2);
 	scale_weights(1e6);
-	MR_CHECK_FAIL(put(&g, 3, 2.5, NAN, NAN, true, &saved), MR_EDIVERGED, "the loss rose from 2 to 2.5, so they are not saved");
+	MR_CHECK_FAIL(put(&g, 3, 2.5, NAN, NAN, true, &saved), MR_EDIVERGED,
+		      "the loss rose from 2 to 2.5, so they are not saved");
 	CU_ASSERT_FALSE(saved);
 	end();
 }
@@ -133,7 +135,8 @@ static void an_infinite_loss(void)
 	end();
 }
 
-/* Put off until a step has read them: then they are saved, and what comes is compared with them, or they are refused. */
+/* Put off until a step has read them: then they are saved, and what comes is compared with them, or they are refused.
+ */
 static void put_off(void)
 {
 	for (int good = 0; good < 2; good++) {
@@ -172,7 +175,8 @@ static void evaluated(void)
 
 		saves(&g, 1, 2);
 		scale_weights(1e6);
-		CU_ASSERT_EQUAL(put(&g, 2, 9, cases[i].val, cases[i].best, true, &saved), cases[i].saved ? MR_OK : MR_EDIVERGED);
+		CU_ASSERT_EQUAL(put(&g, 2, 9, cases[i].val, cases[i].best, true, &saved),
+				cases[i].saved ? MR_OK : MR_EDIVERGED);
 		CU_ASSERT_EQUAL(saved, cases[i].saved);
 		end();
 	}
@@ -228,7 +232,8 @@ static void as_many_as_lie_there_at_once(void)
 /* What will be under way is counted before anything is, and is no less than what is then saved of it. */
 static void what_is_under_way(void)
 {
-	static const char *const sets[] = {"system.name=pipedream", "train.microbatches=1"}, *const flushing[] = {"system.name=gpipe"};
+	static const char *const sets[] = {"system.name=pipedream", "train.microbatches=1"},
+				 *const flushing[] = {"system.name=gpipe"};
 	uint64_t at_first, later, none, reached;
 
 	begin(flushing, 1);

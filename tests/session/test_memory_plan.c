@@ -1,4 +1,5 @@
-/* The memory of the whole process is judged before samples are read: against machine.memory_limit and what the machine allows. */
+/* The memory of the whole process is judged before samples are read: against machine.memory_limit and what the machine
+ * allows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +67,8 @@ static void set_limit(void)
 	mr_config *config = load("machine.memory_limit=100000000");
 	mr_session s;
 
-	MR_CHECK_FAIL(mr_session_open(mr_config_job(config), &s), MR_ERESOURCE, "95 MiB is the limit (machine.memory_limit):\n");
+	MR_CHECK_FAIL(mr_session_open(mr_config_job(config), &s), MR_ERESOURCE,
+		      "95 MiB is the limit (machine.memory_limit):\n");
 	CU_ASSERT(mr_memory_peak_bytes() < 300 * MIB);
 	mr_config_destroy(config);
 }

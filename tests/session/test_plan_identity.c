@@ -1,5 +1,6 @@
 /*
- * test_plan_identity.c - one system, one hash: however a plan of it was lowered, for every system, with and without clipping.
+ * test_plan_identity.c - one system, one hash: however a plan of it was lowered, for every system, with and without
+ * clipping.
  */
 #include <stdlib.h>
 
@@ -37,7 +38,8 @@ static mr_plan *lowered(const shape *c, mr_flush flush, const mr_lower_opts *opt
 						      .finite = c->finite, .options = values},
 				     &p));
 	mr_values_destroy(values);
-	if (!mr_contract_replicates(&p->contract) && (p->contract.flush == MR_FLUSH_BARRIER || p->contract.flush == MR_FLUSH_LOCAL)) {
+	if (!mr_contract_replicates(&p->contract) &&
+	    (p->contract.flush == MR_FLUSH_BARRIER || p->contract.flush == MR_FLUSH_LOCAL)) {
 		p->contract.clip = c->clip;
 		p->contract.flush = flush;
 	}
@@ -77,7 +79,8 @@ static bool keeps_its_flush(const shape *c)
 /* Returns the identity, which all ways of lowering must agree on. */
 static uint64_t one_shape(const shape *c)
 {
-	static const mr_lower_opts ways[] = {{0}, {.update_inside = true}, {.update_inside = true, .handoff_first = true}};
+	static const mr_lower_opts ways[] = {
+		{0}, {.update_inside = true}, {.update_inside = true, .handoff_first = true}};
 	mr_flush flush = c->clip ? MR_FLUSH_BARRIER : MR_FLUSH_LOCAL;
 	mr_plan *plain = lowered(c, flush, NULL), *p, *read;
 	uint64_t want = mr_plan_hash(plain);

@@ -28,11 +28,30 @@
 static const struct {
 	const char *name, *options;
 } named[] = {
-	{"naive", ""}, {"gpipe", ""}, {"1f1b", ""}, {"dapple", ""}, {"zb_h1", ""}, {"zb_h2", ""}, {"zb_auto", ""},
-	{"zb_v", ""}, {"1f1b_v", ""}, {"v_half", ""}, {"v_min", ""}, {"dualpipe_v", ""}, {"hanayo", ""},
-	{"interleaved", "chunks = 1;"}, {"interleaved", "chunks = 2;"}, {"interleaved", "chunks = 3;"}, {"interleaved", "chunks = 4;"},
-	{"looped_bfs", "chunks = 1;"}, {"looped_bfs", "chunks = 2;"}, {"looped_bfs", "chunks = 3;"}, {"looped_bfs", "chunks = 4;"},
-	{"interleaved_zb", "chunks = 1;"}, {"interleaved_zb", "chunks = 2;"}, {"interleaved_zb", "chunks = 3;"},
+	{"naive", ""},
+	{"gpipe", ""},
+	{"1f1b", ""},
+	{"dapple", ""},
+	{"zb_h1", ""},
+	{"zb_h2", ""},
+	{"zb_auto", ""},
+	{"zb_v", ""},
+	{"1f1b_v", ""},
+	{"v_half", ""},
+	{"v_min", ""},
+	{"dualpipe_v", ""},
+	{"hanayo", ""},
+	{"interleaved", "chunks = 1;"},
+	{"interleaved", "chunks = 2;"},
+	{"interleaved", "chunks = 3;"},
+	{"interleaved", "chunks = 4;"},
+	{"looped_bfs", "chunks = 1;"},
+	{"looped_bfs", "chunks = 2;"},
+	{"looped_bfs", "chunks = 3;"},
+	{"looped_bfs", "chunks = 4;"},
+	{"interleaved_zb", "chunks = 1;"},
+	{"interleaved_zb", "chunks = 2;"},
+	{"interleaved_zb", "chunks = 3;"},
 	{"interleaved_zb", "chunks = 4;"},
 };
 
@@ -58,8 +77,8 @@ static mr_config *load(const one_case *c, const char *system, const char *option
 	mr_config *config = NULL;
 	mr_strbuf report;
 
-	snprintf(text, sizeof(text), MODEL, system, options, c->n_micro, c->clip, c->n_workers, (unsigned long long)limit,
-		 c->costs);
+	snprintf(text, sizeof(text), MODEL, system, options, c->n_micro, c->clip, c->n_workers,
+		 (unsigned long long)limit, c->costs);
 	mr_strbuf_init(&report);
 	if (mr_test_load(text, strlen(text), NULL, 0, &report, &config) != MR_OK)
 		config = NULL;
@@ -117,8 +136,10 @@ static void write_costs(unsigned k, one_case *c)
 	for (uint32_t i = 0; i < s.graph->n_nodes; i++) {
 		mr_layer_cost *l = &costs.layer[i];
 
-		*l = (mr_layer_cost){.f = dear[0] * draw(k, 4 * i, 1e-6, 2e-5), .i = dear[1] * draw(k, 4 * i + 1, 1e-6, 2e-5),
-				     .w = dear[2] * draw(k, 4 * i + 2, 1e-6, 2e-5), .u = dear[3] * draw(k, 4 * i + 3, 1e-7, 1e-5)};
+		*l = (mr_layer_cost){.f = dear[0] * draw(k, 4 * i, 1e-6, 2e-5),
+				     .i = dear[1] * draw(k, 4 * i + 1, 1e-6, 2e-5),
+				     .w = dear[2] * draw(k, 4 * i + 2, 1e-6, 2e-5),
+				     .u = dear[3] * draw(k, 4 * i + 3, 1e-7, 1e-5)};
 		l->g = k % 5 < 2 ? l->w * mr_rng_uniform(7, MR_RNG_TEST, k, 3000 + i, 0) : 0;
 	}
 	costs.hop_s = k % 3 ? 0 : draw(k, 1000, 1e-7, 2e-5);
@@ -168,10 +189,12 @@ static unsigned needs_of(const figures *at, bool process, uint64_t *need)
 	return kept;
 }
 
-/* Is search as good as the best of @at that fits into @limit bytes (0: none) of the process or of the workers? Better: true. */
+/* Is search as good as the best of @at that fits into @limit bytes (0: none) of the process or of the workers? Better:
+ * true. */
 static bool keeps(unsigned k, one_case *c, const figures *at, bool process, uint64_t limit)
 {
-	double search = look(c, "search", "tries = 20;", process ? limit : 0, process ? 0 : limit).step, best = INFINITY;
+	double search = look(c, "search", "tries = 20;", process ? limit : 0, process ? 0 : limit).step,
+	       best = INFINITY;
 	const char *name = "";
 
 	for (size_t i = 0; i < N_NAMED; i++)
@@ -216,12 +239,12 @@ static void search_keeps_its_promise(void)
 /* Figures of @system in a process of at most @limit bytes (0: any number), which opens. */
 static figures open_in(const char *system, uint64_t limit)
 {
-	static const char text[] =
-		"model = { name = \"mlp\"; hidden = [256, 256, 256, 256, 256, 256, 256]; };\n"
-		"data = { name = \"synthetic\"; features = 16; classes = 4; samples = 1100; };\n"
-		"optimizer = { name = \"sgd\"; }; system = { name = \"%s\"; };\n"
-		"train = { steps = 2; batch = 1024; microbatches = 8; lr = 0.01; };\n"
-		"machine = { workers = 2; threads = 1; memory_limit = %llu; }; backend = \"reference\"; dtype = \"f64\";\n";
+	static const char text[] = "model = { name = \"mlp\"; hidden = [256, 256, 256, 256, 256, 256, 256]; };\n"
+				   "data = { name = \"synthetic\"; features = 16; classes = 4; samples = 1100; };\n"
+				   "optimizer = { name = \"sgd\"; }; system = { name = \"%s\"; };\n"
+				   "train = { steps = 2; batch = 1024; microbatches = 8; lr = 0.01; };\n"
+				   "machine = { workers = 2; threads = 1; memory_limit = %llu; }; backend = "
+				   "\"reference\"; dtype = \"f64\";\n";
 	mr_config *config = NULL;
 	char filled[1200];
 	mr_strbuf report;
@@ -247,8 +270,8 @@ static figures open_in(const char *system, uint64_t limit)
 }
 
 /*
- * The limit is that of the process, which has more than its workers: search must leave room for the rest, or the session
- * that it searches for is refused.
+ * The limit is that of the process, which has more than its workers: search must leave room for the rest, or the
+ * session that it searches for is refused.
  */
 static void leaves_room_for_the_process(void)
 {
@@ -256,7 +279,8 @@ static void leaves_room_for_the_process(void)
 	return; /* the sanitizer's own memory is many times that of the program, and comes and goes */
 #endif
 	figures any = open_in("search", 0), small = open_in("1f1b", 0), limited;
-	uint64_t limit = any.total - (any.bytes - small.bytes) / 4; /* less than the best needs; the workers alone would fit */
+	/* less than the best needs; the workers alone would fit */
+	uint64_t limit = any.total - (any.bytes - small.bytes) / 4;
 
 	CU_ASSERT(any.step < small.step);
 	CU_ASSERT_FATAL(any.bytes > small.bytes + ((uint64_t)8 << 20) && any.bytes < limit);

@@ -39,7 +39,8 @@ static void refusals(void)
 		{"stage,f,i,w\n0,1,-1,1\n", "line 2: times are numbers from 0 to 1e+09, got -1"},
 		{"stage,f,i,w\n0,1,nan,1\n", "got nan"},
 		{"stage,f,i,w\n0,1,1e10,1\n", "got 1e10"},
-		{"stage,f,i,w,u,c,r,n,s\n0,1,1,1,1,0,0,0,1.5\n", "line 2: a step inside a B or W takes at most u = 1 less than one alone, got s = 1.5"},
+		{"stage,f,i,w,u,c,r,n,s\n0,1,1,1,1,0,0,0,1.5\n",
+		 "line 2: a step inside a B or W takes at most u = 1 less than one alone, got s = 1.5"},
 		{"stage,f,i,w,u\n0,0,0,0,1\n", "all times of f, i and w are 0"},
 	};
 	mr_stage_cost *c;

@@ -34,7 +34,8 @@ static mr_walk *sim(const mr_plan *p, const mr_cost *cost, mr_sim_params params)
 static bool same_times(const mr_walk *a, const mr_walk *b)
 {
 	for (size_t i = 0; i < a->first[a->n_workers]; i++)
-		if (a->at[i].begin != b->at[i].begin || a->at[i].end != b->at[i].end || a->at[i].cause != b->at[i].cause)
+		if (a->at[i].begin != b->at[i].begin || a->at[i].end != b->at[i].end ||
+		    a->at[i].cause != b->at[i].cause)
 			return false;
 	return a->makespan == b->makespan && a->period == b->period;
 }
@@ -109,7 +110,8 @@ static mr_plan *all_f_all_b(uint16_t n_workers, uint32_t n_micro)
 static const mr_walk_rec *find(const mr_walk *k, mr_op op, uint16_t stage, uint32_t micro)
 {
 	for (size_t i = 0; i < k->first[k->n_workers]; i++)
-		if (k->at[i].in->op == op && k->at[i].in->stage == stage && k->at[i].in->micro == micro && k->at[i].n == 0)
+		if (k->at[i].in->op == op && k->at[i].in->stage == stage && k->at[i].in->micro == micro &&
+		    k->at[i].n == 0)
 			return &k->at[i];
 	CU_FAIL_FATAL("no such instruction");
 	return NULL;
@@ -139,8 +141,9 @@ static void slow_for_good(void)
 	mr_plan_destroy(p);
 }
 
-/* One worker, F of 1 each, three times as slow from 0.5 to 2: half of F0 is done when it begins, its other half takes 1.5 and
- * ends with it; F1 is as fast as ever. Two overlapping stretches multiply; a stretch inside one instruction ends inside it. */
+/* One worker, F of 1 each, three times as slow from 0.5 to 2: half of F0 is done when it begins, its other half takes
+ * 1.5 and ends with it; F1 is as fast as ever. Two overlapping stretches multiply; a stretch inside one instruction
+ * ends inside it. */
 static void slow_for_a_while(void)
 {
 	mr_plan *p = all_f_all_b(1, 4);
@@ -151,7 +154,8 @@ static void slow_for_a_while(void)
 	CU_ASSERT_DOUBLE_EQUAL(find(k, MR_OP_F, 0, 1)->end, 3, 1e-12);
 	CU_ASSERT_DOUBLE_EQUAL(k->makespan, 4 * 3 + 1, 1e-12); /* 1.5 of time for 0.5 of work */
 	mr_walk_destroy(k);
-	/* From 1 to 2 half speed: F1 is half done; from 2 to 3 an eighth: 5/8; from 3 to 4 a quarter: 7/8; then the rest. */
+	/* From 1 to 2 half speed: F1 is half done; from 2 to 3 an eighth: 5/8; from 3 to 4 a quarter: 7/8; then the
+	 * rest. */
 	k = sim(p, &(mr_cost){1, ones}, (mr_sim_params){.straggler = two, .n_stragglers = 2});
 	CU_ASSERT_DOUBLE_EQUAL(find(k, MR_OP_F, 0, 0)->end, 1, 1e-12);
 	CU_ASSERT_DOUBLE_EQUAL(find(k, MR_OP_F, 0, 1)->end, 4.125, 1e-12);
@@ -163,7 +167,8 @@ static void slow_for_a_while(void)
 	mr_plan_destroy(p);
 }
 
-/* Who is slow from some time on has no period but a mean, of so many iterations that both kinds are in it: 12 before, 36 behind. */
+/* Who is slow from some time on has no period but a mean, of so many iterations that both kinds are in it: 12 before,
+ * 36 behind. */
 static void slow_later_on(void)
 {
 	mr_plan *p = all_f_all_b(1, 4);
@@ -238,13 +243,15 @@ static void spread_of_jitter(void)
 	static const struct {
 		mr_jitter kind;
 		double amount, sd;
-	} cases[] = {{MR_JITTER_LOGNORMAL, 0.2, 0.202}, {MR_JITTER_UNIFORM, 0.5, 0.2887}, {MR_JITTER_UNIFORM, 1, 0.5774}};
+	} cases[] = {
+		{MR_JITTER_LOGNORMAL, 0.2, 0.202}, {MR_JITTER_UNIFORM, 0.5, 0.2887}, {MR_JITTER_UNIFORM, 1, 0.5774}};
 	const uint32_t n = 10000;
 	mr_plan *p = all_f_all_b(1, n);
 
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-		mr_walk *k = sim(p, &(mr_cost){1, ones},
-				 (mr_sim_params){.jitter = cases[c].kind, .amount = cases[c].amount, .no_period = true});
+		mr_walk *k =
+			sim(p, &(mr_cost){1, ones},
+			    (mr_sim_params){.jitter = cases[c].kind, .amount = cases[c].amount, .no_period = true});
 		double sum = 0, squares = 0, least = 1;
 
 		for (uint32_t i = 0; i < 2 * n; i++) {
@@ -291,7 +298,8 @@ static void refusals(void)
 		      MR_EINVAL, "between nodes");
 	MR_CHECK_FAIL(mr_sim_run(p, &(mr_cost){3, ones}, &(mr_sim_params){.n_bodies = 1}, &k), MR_EINVAL,
 		      "3 stages for a plan of 2");
-	MR_CHECK_FAIL(mr_sim_run(p, &(mr_cost){2, bad}, &(mr_sim_params){.n_bodies = 1}, &k), MR_EINVAL, "stage 1: costs");
+	MR_CHECK_FAIL(mr_sim_run(p, &(mr_cost){2, bad}, &(mr_sim_params){.n_bodies = 1}, &k), MR_EINVAL,
+		      "stage 1: costs");
 	mr_plan_destroy(p);
 }
 

@@ -25,7 +25,9 @@ typedef struct done {
 
 static done done_init(const mr_plan *p, uint32_t bodies)
 {
-	done d = {.plan = p, .n_micro = (uint64_t)p->n_micro * (bodies + 16), .n_versions = (uint64_t)p->commits * (bodies + 16)};
+	done d = {.plan = p,
+		  .n_micro = (uint64_t)p->n_micro * (bodies + 16),
+		  .n_versions = (uint64_t)p->commits * (bodies + 16)};
 	size_t cells = p->n_stages * (2 * d.n_micro + d.n_versions);
 
 	d.f = malloc(cells * sizeof(*d.f));
@@ -91,7 +93,8 @@ static void compare(const mr_plan *p, const mr_cost *cost, mr_sim_params params,
 			if (!more)
 				break;
 			r = &k->at[k->first[e.worker] + next[e.worker]++];
-			EXPECT(r->in == e.in && r->n == e.n && r->begin == e.begin && r->end == e.end && r->cause == e.cause);
+			EXPECT(r->in == e.in && r->n == e.n && r->begin == e.begin && r->end == e.end &&
+			       r->cause == e.cause);
 			EXPECT(e.begin >= last || step < bodies);
 			last = e.begin;
 			take(&d, &e);
@@ -236,7 +239,8 @@ static void refusals(void)
 	mr_plan *p;
 
 	MR_CHECK_OK(mr_plan_create(2, 2, 1, &p));
-	MR_CHECK_FAIL(mr_sim_stream_create(p, &(mr_cost){2, stage}, &(mr_sim_params){0}, &s), MR_EINVAL, "only a lowered plan");
+	MR_CHECK_FAIL(mr_sim_stream_create(p, &(mr_cost){2, stage}, &(mr_sim_params){0}, &s), MR_EINVAL,
+		      "only a lowered plan");
 	CU_ASSERT_PTR_NULL(s);
 	MR_CHECK_FAIL(mr_sim_stream_create(p, &(mr_cost){1, stage}, &(mr_sim_params){0}, &s), MR_EINVAL, "plan of 2");
 	mr_plan_destroy(p);

@@ -250,7 +250,8 @@ static void every_mib_is_verified(void)
 		unsigned char wrong = bytes[at[i]] ^ 16;
 
 		CU_ASSERT_EQUAL(pwrite(fd, &wrong, 1, (off_t)at[i]), 1);
-		MR_CHECK_FAIL(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs), MR_ECKPT, "damaged between bytes");
+		MR_CHECK_FAIL(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs), MR_ECKPT,
+			      "damaged between bytes");
 		CU_ASSERT_EQUAL(pwrite(fd, &bytes[at[i]], 1, (off_t)at[i]), 1);
 	}
 	MR_CHECK_OK(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs));
@@ -322,7 +323,8 @@ static void forged_manifests(void)
 		{HEAD "[{\"name\":\"x\",\"bytes\":2,\"crc32c_per_mib\":[1]}]", "x: 1 bytes, expected 2"},
 		{HEAD "[{\"name\":\"x\",\"bytes\":1,\"crc32c_per_mib\":[1]}]", "expected 00000001"},
 		{HEAD "[]", "lists no file, expected at least one"},
-		{"{\"format\":\"millrace-checkpoint\",\"version\":1,\"step\":9223372036854775807,\"facts\":{},\"files\":[" FILE_OF("x") "]",
+		{"{\"format\":\"millrace-checkpoint\",\"version\":1,\"step\":9223372036854775807,\"facts\":{},"
+		 "\"files\":[" FILE_OF("x") "]",
 		 "step 9223372036854775807, expected at most 1000000000000000"},
 		{HEAD "[7]", "a file is called \"\""},
 		{HEAD "{}", "no step or no list of files"},
@@ -374,7 +376,8 @@ static void renamed_folder(void)
 	snprintf(from, sizeof(from), "%s/step-00000007", dir);
 	snprintf(to, sizeof(to), "%s/step-00000070", dir);
 	CU_ASSERT_EQUAL_FATAL(rename(from, to), 0);
-	MR_CHECK_FAIL(mr_checkpoint_check(dir, "step-00000070"), MR_ECKPT, "says step 7, which does not suit the folder's name");
+	MR_CHECK_FAIL(mr_checkpoint_check(dir, "step-00000070"), MR_ECKPT,
+		      "says step 7, which does not suit the folder's name");
 	ckpt_help_quiet(true);
 	MR_CHECK_OK(mr_checkpoint_latest(dir, &path));
 	ckpt_help_quiet(false);
@@ -422,7 +425,8 @@ static void checkpoints_that_are_there_count(void)
 	MR_CHECK_OK(mr_checkpoint_preflight(dir, most, 2));
 	MR_CHECK_FAIL(mr_checkpoint_preflight(dir, most, 3), MR_ERESOURCE, "2 checkpoints");
 	MR_CHECK_FAIL(mr_checkpoint_preflight(dir, 2 * most, 1), MR_ERESOURCE, "a checkpoint needs");
-	MR_CHECK_FAIL(mr_checkpoint_preflight(dir, most, UINT64_MAX), MR_ERESOURCE, "checkpoints that are there at once need");
+	MR_CHECK_FAIL(mr_checkpoint_preflight(dir, most, UINT64_MAX), MR_ERESOURCE,
+		      "checkpoints that are there at once need");
 	ckpt_help_remove(dir);
 }
 

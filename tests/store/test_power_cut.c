@@ -1,10 +1,11 @@
 /*
  * The power fails at any instant of a save. What is on the disk then is whatever was fsynced, and of the rest any part.
  *
- * The calls that make things durable or move names are caught on their way to the kernel (this program's own definitions win
- * over the C library's). In front of each one, and at the end, images of the folder are made of what a disk may hold by then:
- * of a folder the names of its last fsync, with any of the later changes; of a file the contents of its last fsync, or without
- * one nothing, half, zeros or all. Of each image the checkpoint that was announced last must load.
+ * The calls that make things durable or move names are caught on their way to the kernel (this program's own
+ * definitions win over the C library's). In front of each one, and at the end, images of the folder are made of what a
+ * disk may hold by then: of a folder the names of its last fsync, with any of the later changes; of a file the contents
+ * of its last fsync, or without one nothing, half, zeros or all. Of each image the checkpoint that was announced last
+ * must load.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +23,8 @@
 
 #define MAX_FILES 64
 #define MAX_NAMES 32
-#define IMAGES 64 /* an instant; the first has nothing that was not fsynced, the second all names and no such contents */
+/* An instant; the first has nothing that was not fsynced, the second all names and no such contents. */
+#define IMAGES 64
 
 typedef struct entry {
 	char name[MR_CKPT_NAME];
@@ -34,7 +36,8 @@ typedef struct names {
 	size_t n;
 } names;
 
-/* What an fsync has made durable: of a file its bytes, of a folder its names. @fd keeps the number from being given away. */
+/* What an fsync has made durable: of a file its bytes, of a folder its names. @fd keeps the number from being given
+ * away. */
 typedef struct durable {
 	ino_t ino;
 	int fd;
@@ -74,7 +77,8 @@ static void list(int fd, names *out)
 	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
 		struct stat st;
 
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW))
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
 		if (out->n == MAX_NAMES || strlen(e->d_name) >= MR_CKPT_NAME)
 			abort();
@@ -251,8 +255,8 @@ static void check_image(unsigned k)
 	mr_checkpoint_sweep(image);
 	got = ckpt_help_latest(image);
 	if (got < must)
-		printf("\n    image %u behind call %llu: found step %lld, announced was %lld\n", k, (unsigned long long)n_fsyncs,
-		       (long long)got, (long long)must);
+		printf("\n    image %u behind call %llu: found step %lld, announced was %lld\n", k,
+		       (unsigned long long)n_fsyncs, (long long)got, (long long)must);
 	CU_ASSERT(got >= must);
 	best[n > 0 ? n - 1 : 0] = '\0';
 	snprintf(path, sizeof(path), "%s/%s", image, best);
@@ -315,7 +319,8 @@ int unlinkat(int at, const char *name, int flags)
 int close(int fd)
 {
 	struct stat st;
-	bool fails = tells_late && !fstat(fd, &st) && S_ISREG(st.st_mode) && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
+	bool fails =
+		tells_late && !fstat(fd, &st) && S_ISREG(st.st_mode) && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
 	int result = (int)syscall(SYS_close, fd);
 
 	if (!fails)
@@ -367,7 +372,8 @@ static void cut_everywhere(uint64_t step)
 	cut();
 	announced = 0;
 	CU_ASSERT(n_images > 20 * IMAGES);
-	CU_ASSERT_EQUAL(n_fsyncs, 9); /* three files, their folder, the folder above; LATEST, BEST and the folder, each */
+	CU_ASSERT_EQUAL(n_fsyncs, 9); /* three files, their folder, the folder above; LATEST, BEST and the folder, each
+	                                 */
 	forget_all();
 	ckpt_help_remove(dir);
 }

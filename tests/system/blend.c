@@ -12,7 +12,8 @@ static mr_status blend_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_sha
 static uint32_t blend_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS])
 {
 	(void)cfg;
-	spec[0] = (mr_param_spec){.suffix = "p", .rank = mr_shape_dims(in[0]), .init = MR_INIT_NORMAL, .std = 0.5, .decay = true};
+	spec[0] = (mr_param_spec){
+		.suffix = "p", .rank = mr_shape_dims(in[0]), .init = MR_INIT_NORMAL, .std = 0.5, .decay = true};
 	for (uint32_t i = 0; i < spec[0].rank; i++)
 		spec[0].dim[i] = mr_shape_dim(in[0], i);
 	spec[1] = (mr_param_spec){
@@ -23,7 +24,8 @@ static uint32_t blend_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_par
 	return 4;
 }
 
-static void blend_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k, mr_layer_needs *out)
+static void blend_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
+			mr_layer_needs *out)
 {
 	double flops = 2.0 * (double)(samples * in->rows * in->cols * in->cols);
 

@@ -73,10 +73,13 @@ const golden_case golden_turns[] = {
 
 const golden_case golden_replicas[] = {
 	{"localsgd_sgd", LOCAL "6 system.replicas=2 system.every=2 train.batch=2 train.microbatches=2", 6},
-	{"localsgd_sgd", LOCAL "6 system.replicas=2 system.every=2 system.placement=rotated train.batch=2 train.microbatches=2", 6},
-	{"localsgd_momentum_localstate", LOCAL "4 system.replicas=3 system.every=1 train.batch=3 train.microbatches=3" MOMENTUM, 4},
+	{"localsgd_sgd",
+	 LOCAL "6 system.replicas=2 system.every=2 system.placement=rotated train.batch=2 train.microbatches=2", 6},
+	{"localsgd_momentum_localstate",
+	 LOCAL "4 system.replicas=3 system.every=1 train.batch=3 train.microbatches=3" MOMENTUM, 4},
 	{"avgpipe_sgd", ELASTIC "3 system.replicas=2 train.batch=4 train.microbatches=4", 3},
-	{"avgpipe_alpha01", ELASTIC "4 system.replicas=3 system.alpha=0.1 system.advance=1 train.batch=3 train.microbatches=3", 4},
+	{"avgpipe_alpha01",
+	 ELASTIC "4 system.replicas=3 system.alpha=0.1 system.advance=1 train.batch=3 train.microbatches=3", 4},
 	{0},
 };
 

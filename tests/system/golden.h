@@ -1,7 +1,8 @@
 /*
  * golden.h - the recorded systems of tests/golden/async/chain.json, opened, and which case holds which of them.
  *
- * The suites run over these lists; test_golden.c sees to it that each recorded system is in one of them, and each name in the file.
+ * The suites run over these lists; test_golden.c sees to it that each recorded system is in one of them, and each name
+ * in the file.
  */
 #ifndef MR_TESTS_SYSTEM_GOLDEN_H
 #define MR_TESTS_SYSTEM_GOLDEN_H
@@ -19,9 +20,11 @@ typedef struct golden_case {
 } golden_case;
 
 /* Each ends with a case without a name. */
-extern const golden_case golden_pipelines[]; /* test_chain.c: versions read, weights of every version, live versions, losses */
+extern const golden_case golden_pipelines[]; /* test_chain.c: versions read, weights of every version, live versions,
+                                                losses */
 extern const golden_case golden_turns[];     /* test_turns.c: the same of stages whose replicas take turns */
-extern const golden_case golden_replicas[];  /* test_replicas.c: every model before and after each average, and the reference */
+extern const golden_case golden_replicas[];  /* test_replicas.c: every model before and after each average, and the
+                                                reference */
 extern const golden_case golden_steps[];     /* test_golden.c: steps of one stage each; the model after every step */
 
 typedef struct golden {

@@ -148,5 +148,6 @@ void races_mlp(uint32_t runs)
 void races_gpt(uint32_t runs)
 {
 	for (unsigned d = 2; d <= 4; d++)
-		check(true, "dtype=f32 model.dropout=0.1 system.in_flight=4 train.microbatches=3 train.batch=3", d, runs);
+		check(true, "dtype=f32 model.dropout=0.1 system.in_flight=4 train.microbatches=3 train.batch=3", d,
+		      runs);
 }

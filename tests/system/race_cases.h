@@ -1,6 +1,7 @@
 /*
- * race_cases.h - a racing run, whose order depends on timing, against the record that it leaves: the record is a plan that the
- * checker accepts, and carrying it out again, on one thread or many, gives the weights and losses of the race to the bit.
+ * race_cases.h - a racing run, whose order depends on timing, against the record that it leaves: the record is a plan
+ * that the checker accepts, and carrying it out again, on one thread or many, gives the weights and losses of the race
+ * to the bit.
  */
 #ifndef MR_TESTS_SYSTEM_RACE_CASES_H
 #define MR_TESTS_SYSTEM_RACE_CASES_H

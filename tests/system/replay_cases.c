@@ -155,7 +155,10 @@ void replay_flushing(uint32_t runs)
 void replay_aiming(uint32_t runs)
 {
 	at_each_size(false, BLOCKS ASYNC " system.name=pipemare system.t1_steps=9", runs);
-	at_each_size(false, BLOCKS " system.name=pipemare system.t3_steps=2 system.recompute=always train.microbatches=2 optimizer.name=momentum", runs);
+	at_each_size(false,
+		     BLOCKS " system.name=pipemare system.t3_steps=2 system.recompute=always train.microbatches=2 "
+			    "optimizer.name=momentum",
+		     runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=spectrain optimizer.name=momentum train.clip=0.2", runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=spectrain system.variant=v2 optimizer.name=ema", runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=pipeoptim", runs);
@@ -166,27 +169,46 @@ void replay_mitigated(uint32_t runs)
 {
 	at_each_size(false, BLOCKS ASYNC " mitigation.name=staleness_aware", runs);
 	at_each_size(false, BLOCKS ASYNC " mitigation.name=gap_aware train.clip=0.2", runs);
-	at_each_size(false, BLOCKS ASYNC " system.stashing=false mitigation.name=dc_asgd mitigation.adaptive=true", runs);
+	at_each_size(false, BLOCKS ASYNC " system.stashing=false mitigation.name=dc_asgd mitigation.adaptive=true",
+		     runs);
 	at_each_size(false, BLOCKS " system.name=paci train.microbatches=4 mitigation.name=gap_aware", runs);
 	at_each_size(false, BLOCKS " system.name=pipedream_2bw train.microbatches=4 mitigation.name=dc_asgd", runs);
-	at_each_size(false, BLOCKS ASYNC " optimizer.name=nadamw mitigation.name=delayed_nesterov mitigation.t1_steps=9", runs);
+	at_each_size(false,
+		     BLOCKS ASYNC " optimizer.name=nadamw mitigation.name=delayed_nesterov mitigation.t1_steps=9",
+		     runs);
 	at_each_size(false, BLOCKS ASYNC " optimizer.name=lion", runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=pipeoptim mitigation.name=staleness_aware", runs);
 	at_each_size(false, BLOCKS ASYNC " optimizer.name=momentum mitigation.name=spike_compensation", runs);
 	at_each_size(false, BLOCKS ASYNC " mitigation.name=weight_prediction train.clip=0.2", runs);
-	at_each_size(false, BLOCKS " system.name=paci train.microbatches=4 optimizer.name=ema mitigation.name=weight_prediction", runs);
+	at_each_size(false,
+		     BLOCKS
+		     " system.name=paci train.microbatches=4 optimizer.name=ema mitigation.name=weight_prediction",
+		     runs);
 	at_each_size(false, BLOCKS " system.name=xpipe train.microbatches=4 mitigation.name=gap_aware", runs);
 }
 
 void replay_replicas(uint32_t runs)
 {
-	at_each_size(false, BLOCKS " system.name=local_sgd system.replicas=2 system.every=4 train.microbatches=2", runs);
-	at_each_size(false, BLOCKS " system.name=local_sgd system.replicas=4 system.every=3 train.steps=1200 system.placement=rotated system.outer=nesterov "
-				   "system.state=averaged optimizer.name=adam train.microbatches=4", runs);
-	at_each_size(false, BLOCKS " system.name=local_sgd system.replicas=3 system.every=2 train.batch=6 train.microbatches=6 train.clip=0.1", runs);
+	at_each_size(false, BLOCKS " system.name=local_sgd system.replicas=2 system.every=4 train.microbatches=2",
+		     runs);
+	at_each_size(false,
+		     BLOCKS " system.name=local_sgd system.replicas=4 system.every=3 train.steps=1200 "
+			    "system.placement=rotated system.outer=nesterov "
+			    "system.state=averaged optimizer.name=adam train.microbatches=4",
+		     runs);
+	at_each_size(false,
+		     BLOCKS " system.name=local_sgd system.replicas=3 system.every=2 train.batch=6 "
+			    "train.microbatches=6 train.clip=0.1",
+		     runs);
 	at_each_size(false, BLOCKS " system.name=avgpipe train.microbatches=4", runs);
-	at_each_size(false, BLOCKS " system.name=avgpipe system.replicas=3 system.alpha=0.1 system.advance=2 train.batch=6 train.microbatches=6", runs);
-	at_each_size(true, "dtype=f32 model.dropout=0.1 system.name=avgpipe train.batch=4 train.microbatches=4 train.clip=0.5", runs);
+	at_each_size(false,
+		     BLOCKS " system.name=avgpipe system.replicas=3 system.alpha=0.1 system.advance=2 train.batch=6 "
+			    "train.microbatches=6",
+		     runs);
+	at_each_size(
+		true,
+		"dtype=f32 model.dropout=0.1 system.name=avgpipe train.batch=4 train.microbatches=4 train.clip=0.5",
+		runs);
 }
 
 void replay_turns(uint32_t runs)
@@ -206,7 +228,8 @@ void replay_turns(uint32_t runs)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (int gpt = 0; gpt < 2; gpt++) {
-			snprintf(sets, sizeof(sets), "%s" ASYNC " train.microbatches=2%s", gpt ? "dtype=f32 model.dropout=0.1" : BLOCKS, cases[i].sets);
+			snprintf(sets, sizeof(sets), "%s" ASYNC " train.microbatches=2%s",
+				 gpt ? "dtype=f32 model.dropout=0.1" : BLOCKS, cases[i].sets);
 			check(gpt, sets, cases[i].workers, runs);
 		}
 	at_each_size(false, BLOCKS ASYNC " system.drain=6 train.steps=1200", runs);
@@ -222,10 +245,15 @@ void replay_drawn(uint32_t runs)
 	at_each_size(false, BLOCKS ASYNC " system.name=rpd train.steps=24", runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=rpd train.steps=24 system.delta=20 system.seed=5", runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=rpd train.steps=24 system.delays=max system.delta=2", runs);
-	at_each_size(false, BLOCKS ASYNC " system.name=rpd system.delays=exact system.stage=timeline system.batch=timeline", runs);
+	at_each_size(false,
+		     BLOCKS ASYNC " system.name=rpd system.delays=exact system.stage=timeline system.batch=timeline",
+		     runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=rpd system.delta=12 system.ringmaster=9", runs);
 	at_each_size(true, "dtype=f32 model.dropout=0.1" ASYNC " system.name=rpd train.steps=24", runs);
-	at_each_size(true, "dtype=f32 model.dropout=0.1" ASYNC " system.name=rpd system.delta=3 optimizer.name=muon train.lr=0.01", runs);
+	at_each_size(true,
+		     "dtype=f32 model.dropout=0.1" ASYNC
+		     " system.name=rpd system.delta=3 optimizer.name=muon train.lr=0.01",
+		     runs);
 }
 
 void replay_dnnl(uint32_t runs)

@@ -32,6 +32,8 @@ void replay_dnnl(uint32_t runs);
 
 /* All of them, for a suite that calls X(name) on each. */
 #define REPLAY_CASES(X) \
-	X(pipedream) X(vertical_sync) X(no_stash) X(accumulating) X(aiming) X(mitigated) X(replicas) X(turns) X(flushing) X(gpt) X(drawn) X(dnnl)
+	X(pipedream) \
+	X(vertical_sync) X(no_stash) X(accumulating) X(aiming) X(mitigated) X(replicas) X(turns) X(flushing) X(gpt) \
+		X(drawn) X(dnnl)
 
 #endif

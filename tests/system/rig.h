@@ -22,8 +22,8 @@
 #define RIG_SETS 48
 
 /*
- * The thread sanitizer looks at what threads do beside each other, and takes ten times as long. So there everything is done once, and
- * what one thread does alone is left to the other builds.
+ * The thread sanitizer looks at what threads do beside each other, and takes ten times as long. So there everything is
+ * done once, and what one thread does alone is left to the other builds.
  */
 #ifdef __SANITIZE_THREAD__
 #define RIG_TSAN 1
@@ -64,7 +64,8 @@ void rig_open(rig *r);
 mr_status rig_try_open(rig *r);
 void rig_fini(rig *r);
 
-/** Bytes of what sequential training has beside weights and gradients, and of the slot and the scratch of one stage of all layers. */
+/** Bytes of what sequential training has beside weights and gradients, and of the slot and the scratch of one stage of
+ * all layers. */
 void rig_memory(const rig *r, bool split, uint64_t bytes[3]);
 
 /* --- running --- */

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The benchmark beside other programs: one that answers, and those that fail in every way.   slow_bench_peers.sh SOURCE BUILD
+# The benchmark beside other programs: one that answers, and those that fail in every way.   slow_bench_peers.sh SOURCE
+# BUILD
 . "$(dirname "$0")/train_lib.sh"
 
 steps=$(dirname "$millrace")/perf_steps

@@ -6,7 +6,8 @@
 
 # has MODE SYSTEM ROWS CELLS: MODE gives SYSTEM so many rows, and their cells after the name match.
 has() {
-	"$source/perf/systems.sh" "$millrace" --rounds 1 --steps 52 --rates '2e-3 4e-3' "$1" "$2" >rows 2>err || fail "$1 $2: exit code $?"
+	"$source/perf/systems.sh" "$millrace" --rounds 1 --steps 52 --rates '2e-3 4e-3' "$1" "$2" >rows 2>err ||
+		fail "$1 $2: exit code $?"
 	[ "$(grep -c "^| \`$2\`" rows)" = "$3" ] || fail "$1 $2: $(cat rows)"
 	[ "$(grep -cE "^\| \`$2\`[^|]* \| $4, [0-9.]+ MiB \|\$" rows)" = "$3" ] || fail "$1 $2: $(cat rows)"
 }
@@ -15,13 +16,16 @@ has async ampnet 2 '[0-9.]+ \| not reached, [0-9e.-]+ \| [0-9.]+ \| [0-9.]+ MiB'
 has flush pipedream 0 '-'
 "$source/perf/systems.sh" "$millrace" --steps 16 memory pipedream zb_h1 >rows 2>err || fail "memory: exit code $?"
 bytes='[0-9.]+ MiB \| [0-9.]+ MiB \| [0-9.]+ MiB'
-for row in '`pipedream` | 2, 1' '`pipedream`, vertical_sync=true | 2, 2' '`pipedream`, stashing=false | 1, 1' '`zb_h1` | 1, 1'; do
+for row in '`pipedream` | 2, 1' '`pipedream`, vertical_sync=true | 2, 2' '`pipedream`, stashing=false | 1, 1' \
+	'`zb_h1` | 1, 1'; do
 	grep -F "| $row | " rows | grep -qE " \| $bytes \| as predicted \|\$" || fail "memory, $row: $(cat rows)"
 done
 # The picture of the README, of a few steps.
 "$source/perf/shakespeare.sh" "$millrace" text.txt 8 picture.svg >rows 2>err || fail "shakespeare: exit code $?"
-[ "$(grep -cE '^\| `(sequential|1f1b|pipedream)` \| [0-9.]+ \| - \| [0-9]\.[0-9]{3} \|$' rows)" = 3 ] || fail "shakespeare: $(cat rows)"
-grep -q '>1f1b (validation [0-9.]*; on sequential)<' picture.svg || fail "no picture, or 1f1b does not lie on sequential"
+[ "$(grep -cE '^\| `(sequential|1f1b|pipedream)` \| [0-9.]+ \| - \| [0-9]\.[0-9]{3} \|$' rows)" = 3 ] ||
+	fail "shakespeare: $(cat rows)"
+grep -q '>1f1b (validation [0-9.]*; on sequential)<' picture.svg ||
+	fail "no picture, or 1f1b does not lie on sequential"
 code=0
 "$source/perf/systems.sh" "$millrace" nonsense >out 2>err || code=$?
 expect 2 nonsense '^usage: systems.sh MILLRACE'

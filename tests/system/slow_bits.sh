@@ -1,13 +1,14 @@
 #!/bin/sh
 # The weights that every system ends with, as hashes, for three models.   slow_bits.sh SOURCE BUILD [f64|f32...]
 #
-# The reference backend's are compared with the list tests/golden/bits/reference.txt, which any change of code must leave as it is.
-# With a third argument the hashes are only printed: of two builds on one machine they must be the same, for any backend
-# (f32 is the default one, f64 the reference).
+# The reference backend's are compared with the list tests/golden/bits/reference.txt, which any change of code must
+# leave as it is. With a third argument the hashes are only printed: of two builds on one machine they must be the same,
+# for any backend (f32 is the default one, f64 the reference).
 . "$(dirname "$0")/train_lib.sh"
 shift 2
 
-# Configurations of their own, with every key that could change the weights: the list must not depend on a default elsewhere.
+# Configurations of their own, with every key that could change the weights: the list must not depend on a default
+# elsewhere.
 cat >m.cfg <<'END'
 model = { name = "mlp"; hidden = [12, 12, 12, 12, 12, 12, 12]; activation = "gelu"; };
 data = { name = "synthetic"; features = 6; classes = 3; samples = 600; };
@@ -44,10 +45,12 @@ list_of() {
 			for workers in 2 4; do
 				for micro in 4 1; do
 					rm -rf run
-					train $model.cfg $(sets_of "$1") --set system.name=$system --set machine.workers=$workers \
+					train $model.cfg $(sets_of "$1") --set system.name=$system \
+						--set machine.workers=$workers \
 						--set train.microbatches=$micro --set run.dir=run
 					if [ "$code" -eq 0 ]; then
-						printf '%s %s %s %s %s %s\n' "$1" $system $model $workers $micro "$(hash_of run)"
+						printf '%s %s %s %s %s %s\n' "$1" $system $model $workers $micro \
+							"$(hash_of run)"
 						break
 					fi
 				done

@@ -16,15 +16,21 @@
 static void models(const char *backend, size_t first, size_t every)
 {
 	const sync_case cases[] = {
-		{backend, false, MLP "model.activation=relu optimizer.name=adamw train.microbatches=8", 4, ALL_WORKERS, false},
-		{backend, false, MLP "model.activation=gelu optimizer.name=sgd train.clip=0.05 train.batch=9 train.microbatches=3",
-		 4, SOME_WORKERS, true},
-		{backend, false, MLP "optimizer.name=momentum train.batch=11 train.microbatches=11", 3, SOME_WORKERS, false},
-		{backend, true, GPT "model.tied=false optimizer.name=momentum train.microbatches=8", 3, SOME_WORKERS, false},
+		{backend, false, MLP "model.activation=relu optimizer.name=adamw train.microbatches=8", 4, ALL_WORKERS,
+		 false},
+		{backend, false,
+		 MLP "model.activation=gelu optimizer.name=sgd train.clip=0.05 train.batch=9 train.microbatches=3", 4,
+		 SOME_WORKERS, true},
+		{backend, false, MLP "optimizer.name=momentum train.batch=11 train.microbatches=11", 3, SOME_WORKERS,
+		 false},
+		{backend, true, GPT "model.tied=false optimizer.name=momentum train.microbatches=8", 3, SOME_WORKERS,
+		 false},
 		{backend, true,
-		 GPT "model.tied=true model.dropout=0.2 train.clip=0.05 train.schedule=cosine train.warmup=2 train.microbatches=8",
+		 GPT "model.tied=true model.dropout=0.2 train.clip=0.05 train.schedule=cosine train.warmup=2 "
+		     "train.microbatches=8",
 		 3, SOME_WORKERS, false},
-		{backend, true, GPT "model.tied=true model.dropout=0.1 train.batch=5 train.microbatches=5", 3, SOME_WORKERS, true},
+		{backend, true, GPT "model.tied=true model.dropout=0.1 train.batch=5 train.microbatches=5", 3,
+		 SOME_WORKERS, true},
 	};
 
 	for (size_t i = first; backend && i < sizeof(cases) / sizeof(cases[0]); i += every)
@@ -39,7 +45,8 @@ static void odd_sizes(void)
 	for (size_t i = 0; i < sizeof(micro) / sizeof(micro[0]); i++) {
 		char sets[200];
 
-		snprintf(sets, sizeof(sets), "model.depth=24 model.width=4 train.clip=%s train.batch=%u train.microbatches=%u",
+		snprintf(sets, sizeof(sets),
+			 "model.depth=24 model.width=4 train.clip=%s train.batch=%u train.microbatches=%u",
 			 i % 2 ? "0.1" : "0.0", micro[i], micro[i]);
 		sync_case_check(&(sync_case){"backend=reference dtype=f32", false, sets, 3, 0xfe, true});
 	}

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What ends a training against its will: the code, the sentence, and the checkpoint that is left.   slow_failures.sh SOURCE BUILD
+# What ends a training against its will: the code, the sentence, and the checkpoint that is left.   slow_failures.sh
+# SOURCE BUILD
 . "$(dirname "$0")/train_lib.sh"
 
 set -- mlp.cfg $(sets_of f64) --set train.eval_every=0 --set data.validation=0.0 --set optimizer.name=sgd
@@ -40,9 +41,11 @@ for system in sequential gpipe 1f1b pipedream; do
 done
 # A gradient of 8e32 times a rate of 1e6 is beyond f32, a loss of 2e37 is not.
 rm -rf r
-train chain.cfg --set backend=reference --set dtype=f32 --set optimizer.name=sgd --set "model.init=[5e4]" --set train.batch=1 \
+train chain.cfg --set backend=reference --set dtype=f32 --set optimizer.name=sgd --set "model.init=[5e4]" \
+	--set train.batch=1 \
 	--set train.lr=1e6 --set checkpoint.every=1 --set run.dir=r
-expect 7 "infinite weights" "step 1 left weights that are not finite in w.*, and is not saved; no checkpoint had been saved before"
+expect 7 "infinite weights" \
+	"step 1 left weights that are not finite in w.*, and is not saved; no checkpoint had been saved before"
 [ "$(latest r)" = none ] || fail "infinite weights: $(latest r) was saved"
 rm -rf r
 train "$@" --set run.dir=r --set train.lr=1e6

@@ -3,11 +3,11 @@
 #
 #	slow_kill_points.sh SOURCE BUILD [SYSTEM...]
 #
-# Without systems, one that has everything to save, and only the points before a call: the point after a call and the one
-# before the next find the same on the disk. With systems, every point.
+# Without systems, one that has everything to save, and only the points before a call: the point after a call and the
+# one before the next find the same on the disk. With systems, every point.
 #
-# The writer names its points; a run lists those that it passes, and the n-th pass of each is then where one run is killed.
-# What LATEST named before, or something newer, must be what the resumption finds.
+# The writer names its points; a run lists those that it passes, and the n-th pass of each is then where one run is
+# killed. What LATEST named before, or something newer, must be what the resumption finds.
 . "$(dirname "$0")/train_lib.sh"
 shift 2
 only=.
@@ -43,7 +43,8 @@ one() {
 	case $before in
 	step-*)
 		stood=$(echo "$before" | sed -e 's/^step-0*//' -e 's/\..*//')
-		[ "${at:-0}" -ge "$stood" ] || fail "killed at $point $nth: LATEST named $before, and the run resumed at ${at:-0}"
+		[ "${at:-0}" -ge "$stood" ] || fail \
+			"killed at $point $nth: LATEST named $before, and the run resumed at ${at:-0}"
 		;;
 	esac
 	for f in model optimizer inflight; do
@@ -57,7 +58,8 @@ one() {
 }
 
 for system in $systems; do
-	set -- mlp.cfg $(sets_of f64) --set system.name="$system" --set train.steps=4 --set checkpoint.every=2 --set checkpoint.keep=1 \
+	set -- mlp.cfg $(sets_of f64) --set system.name="$system" --set train.steps=4 --set checkpoint.every=2 \
+		--set checkpoint.keep=1 \
 		--set train.eval_every=2
 	rm -rf a points
 	faults=MR_KILL_LIST=points

@@ -14,7 +14,8 @@ number() {
 }
 
 # Random instants of 30 to 330 ms, one a line.
-awk -v seed="$seed" -v n="$n_kills" 'BEGIN { srand(seed); for (i = 0; i < n; i++) printf "%.3f\n", 0.03 + 0.3 * rand() }' >instants
+awk -v seed="$seed" -v n="$n_kills" \
+	'BEGIN { srand(seed); for (i = 0; i < n; i++) printf "%.3f\n", 0.03 + 0.3 * rand() }' >instants
 
 kills=0
 landed=0

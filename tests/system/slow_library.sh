@@ -54,7 +54,8 @@ learns() {
 }
 gcc $example -o by_gcc $(pkg-config --cflags --libs millrace) && learns ./by_gcc || fail "gcc and pkg-config"
 if command -v clang >/dev/null; then
-	clang $example -o by_clang $(pkg-config --cflags --libs millrace) && learns ./by_clang || fail "clang and pkg-config"
+	clang $example -o by_clang $(pkg-config --cflags --libs millrace) &&
+		learns ./by_clang || fail "clang and pkg-config"
 fi
 gcc $example -o by_static $(pkg-config --cflags millrace) "$lib/libmillrace.a" \
 	$(pkg-config --static --libs millrace | sed 's/-lmillrace//') && learns ./by_static || fail "the static library"
@@ -94,5 +95,6 @@ sed 's/"pipedream"/"pipedrem"/' $example >wrong.c
 gcc wrong.c -o wrong $(pkg-config --cflags --libs millrace)
 code=0
 ./wrong >out 2>err || code=$?
-[ "$code" -eq 3 ] && grep -q '^system.name: .*did you mean "pipedream"' err || fail "a wrong name: exit code $code, $(cat err)"
+[ "$code" -eq 3 ] && grep -q '^system.name: .*did you mean "pipedream"' err ||
+	fail "a wrong name: exit code $code, $(cat err)"
 exit $failed

@@ -6,7 +6,8 @@ if grep -q __asan_init "$millrace" || grep -q __tsan_init "$millrace"; then
 	skip "a sanitizer has memory of its own"
 fi
 
-# Within 5 % or 16 MiB, whichever is more (DECISIONS 40). The figures have two or three digits; the error is given in percent.
+# Within 5 % or 16 MiB, whichever is more (DECISIONS 40). The figures have two or three digits; the error is given in
+# percent.
 verdict() {
 	awk -v name="$1" -v least="$2" '
 	function mib(x, unit) { return unit == "GiB" ? 1024 * x : unit == "MiB" ? x : unit == "KiB" ? x / 1024 : x / 1048576 }
@@ -42,14 +43,17 @@ for system in sequential gpipe 1f1b pipedream; do
 	done
 done
 # Several stages on a worker, several pipes over the workers, copies of the weights for each of them.
-for system in interleaved zb_v chimera "data_parallel --set system.weights=shared" "data_parallel --set system.weights=private"; do
+for system in interleaved zb_v chimera "data_parallel --set system.weights=shared" \
+	"data_parallel --set system.weights=private"; do
 	for type in $backends; do
-		peak 0 mlp.cfg $(sets_of "$type") --set system.name=$system --set "model.hidden=[1024, 1024, 1024, 1024]" \
+		peak 0 mlp.cfg $(sets_of "$type") --set system.name=$system \
+			--set "model.hidden=[1024, 1024, 1024, 1024]" \
 			--set train.batch=64 --set train.microbatches=4
 	done
 done
 peak 0 chain.cfg $(sets_of f64) --set system.name=1f1b
-peak 0 chain.cfg $(sets_of f64) --set system.name=pipedream --set model.depth=400 --set "model.init=[0.99]" --set train.batch=1
+peak 0 chain.cfg $(sets_of f64) --set system.name=pipedream --set model.depth=400 --set "model.init=[0.99]" \
+	--set train.batch=1
 # Many workers: a stack and a context each, and lists that grow with their square while they are made.
 for type in $backends; do
 	peak 0 chain.cfg $(sets_of "$type") --set system.name=1f1b --set model.depth=256 --set machine.workers=256 \
@@ -60,7 +64,8 @@ done
 peak 0 chain.cfg $(sets_of f64) --set system.name=1f1b --set model.depth=768 --set machine.workers=768 \
 	--set "model.init=[0.99]" --set train.microbatches=4
 peak 0 mlp.cfg $(sets_of f64) --set data.samples=400000 --set data.features=64 --set system.name=1f1b
-train mlp.cfg $(sets_of f64) --set data.samples=400000 --set data.features=64 --set run.dir=r --resume --set train.steps=4 \
+train mlp.cfg $(sets_of f64) --set data.samples=400000 --set data.features=64 --set run.dir=r --resume \
+	--set train.steps=4 \
 	--set system.name=1f1b
 expect 0 resumed
 verdict "the same, resumed" 0
@@ -73,7 +78,8 @@ for type in $backends; do
 done
 # A head tied to the embedding, most of whose rows have a gradient that is never written: 64 tokens of 256.
 for type in $backends; do
-	peak 0 gpt.cfg $(sets_of "$type") --set system.name=sequential --set model.tied=true --set data.vocab=byte --set train.clip=0.0 \
+	peak 0 gpt.cfg $(sets_of "$type") --set system.name=sequential --set model.tied=true --set data.vocab=byte \
+		--set train.clip=0.0 \
 		--set train.microbatches=1 --set model.width=512 --set model.layers=1 --set model.context=16
 done
 # One above 1 GiB: activations of long contexts, which cost little arithmetic.
@@ -81,7 +87,8 @@ last_type=${backends##* }
 batch=32
 [ "$last_type" = f32 ] || batch=16
 if [ "$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)" -ge 3000 ]; then
-	peak 1024 gpt.cfg $(sets_of "$last_type") --set system.name=pipedream --set model.width=128 --set model.heads=8 \
+	peak 1024 gpt.cfg $(sets_of "$last_type") --set system.name=pipedream --set model.width=128 \
+		--set model.heads=8 \
 		--set model.context=256 --set train.batch=$batch --set model.layers=6
 fi
 finish

@@ -3,13 +3,14 @@
  * the gradients are those of sequential, where every tensor has a buffer of its own, to the bit.
  *
  * A model is a row of segments. Inside one, layers read any value of the segment, unread ones first; at its end
- * everything that nobody has read is added up. Residuals thus join branches of any age, one value has many readers, and sums
- * stand in sums. A stage begins anywhere, so several values cross a boundary, also the model's input, and some pass through
- * stages that do not read them. Values have four dimensions; one kind of layer has three inputs and four parameters. One model in four ties two weights.
+ * everything that nobody has read is added up. Residuals thus join branches of any age, one value has many readers, and
+ * sums stand in sums. A stage begins anywhere, so several values cross a boundary, also the model's input, and some
+ * pass through stages that do not read them. Values have four dimensions; one kind of layer has three inputs and four
+ * parameters. One model in four ties two weights.
  *
- * That is about whole gradients, which a clip that nothing reaches keeps. Without one, steps lie inside the backward pass and
- * gradients may share one place, in sequential as in an engine; some of the models are trained so by both and by the replay,
- * through plans with B and with I and W apart, and the weights must be equal to the bit.
+ * That is about whole gradients, which a clip that nothing reaches keeps. Without one, steps lie inside the backward
+ * pass and gradients may share one place, in sequential as in an engine; some of the models are trained so by both and
+ * by the replay, through plans with B and with I and W apart, and the weights must be equal to the bit.
  */
 #include <string.h>
 
@@ -119,8 +120,8 @@ static void put(builder *b, uint16_t v)
 
 static void random_layer(builder *b)
 {
-	static const char *const layers[] = {"linear", "linear", "residual", "residual", "residual", "layer_norm", "rms_norm", "dropout",
-					     "blend"};
+	static const char *const layers[] = {"linear",     "linear",   "residual", "residual", "residual",
+					     "layer_norm", "rms_norm", "dropout",  "blend"};
 	const char *layer = layers[below(sizeof(layers) / sizeof(layers[0]))];
 	mr_layer_cfg cfg = {.out = WIDTH, .rate = 0.25};
 	uint16_t in[3] = {pick(b)};
@@ -607,8 +608,8 @@ static void train(const chain *where, trainee *t, const char *system, uint32_t n
 	bool flushes = plan->contract.flush != MR_FLUSH_NONE, same;
 	char what[100];
 
-	snprintf(what, sizeof(what), "model %llu, %s, %u stages, %u micro-batches%s, %s", (unsigned long long)model, system,
-		 where->n, n_micro, split ? ", halves apart" : "", where->k->name);
+	snprintf(what, sizeof(what), "model %llu, %s, %u stages, %u micro-batches%s, %s", (unsigned long long)model,
+		 system, where->n, n_micro, split ? ", halves apart" : "", where->k->name);
 	t->c.plan = plan;
 	by_engine(&t->c, &engine);
 	by_replay(&t->c, &replay);

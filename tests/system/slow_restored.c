@@ -34,7 +34,8 @@ static void save_at(bool gpt, const char *sets, uint64_t k, uint64_t end, rig_re
 	rig_fini(&r);
 }
 
-static void resume(bool gpt, const char *sets, uint64_t k, uint64_t end, uint64_t every, const rig_result *saved, rig_result *got)
+static void resume(bool gpt, const char *sets, uint64_t k, uint64_t end, uint64_t every, const rig_result *saved,
+		   rig_result *got)
 {
 	mr_state st;
 	rig r;
@@ -108,28 +109,34 @@ static void one_copy(void)
 {
 	check(false, ASYNC "system.stashing=false machine.workers=3");
 	check(false, "system.name=ampnet system.in_flight=6 train.batch=4 train.microbatches=2 machine.workers=3");
-	check(true, "system.name=paci train.batch=4 train.microbatches=2 machine.workers=3 model.dropout=0.1 dtype=f32");
+	check(true,
+	      "system.name=paci train.batch=4 train.microbatches=2 machine.workers=3 model.dropout=0.1 dtype=f32");
 }
 
 static void double_buffered(void)
 {
 	check(false, "system.name=pipedream_2bw train.batch=6 train.microbatches=3 machine.workers=2");
-	check(false, "system.name=pipedream_2bw system.recompute=always train.batch=6 train.microbatches=3 machine.workers=3");
+	check(false,
+	      "system.name=pipedream_2bw system.recompute=always train.batch=6 train.microbatches=3 machine.workers=3");
 	check(true, "system.name=pipedream_2bw train.batch=4 train.microbatches=4 machine.workers=4 train.clip=0.3");
 	check(false, "system.name=wpipe train.batch=6 train.microbatches=3 machine.workers=2");
-	check(false, "system.name=roundpipe system.optimizer=async system.stages=5 train.batch=6 train.microbatches=3 machine.workers=3");
+	check(false, "system.name=roundpipe system.optimizer=async system.stages=5 train.batch=6 train.microbatches=3 "
+		     "machine.workers=3");
 }
 
 static void aiming(void)
 {
 	check(false, ASYNC "system.name=pipemare system.t1_steps=6 machine.workers=3");
-	check(false, "system.name=pipemare system.t1_steps=9 system.t3_steps=5 train.batch=4 train.microbatches=2 machine.workers=3");
-	check(true, "system.name=pipemare system.t3_steps=4 system.recompute=always train.batch=4 train.microbatches=2 machine.workers=4 "
+	check(false, "system.name=pipemare system.t1_steps=9 system.t3_steps=5 train.batch=4 train.microbatches=2 "
+		     "machine.workers=3");
+	check(true, "system.name=pipemare system.t3_steps=4 system.recompute=always train.batch=4 train.microbatches=2 "
+		    "machine.workers=4 "
 		    "model.dropout=0.1 dtype=f32");
 	check(true, ASYNC "system.name=spectrain machine.workers=4 model.dropout=0.1 dtype=f32");
 	check(false, ASYNC "system.name=spectrain system.variant=v2 machine.workers=3");
 	check(false, "system.name=xpipe train.batch=6 train.microbatches=3 machine.workers=3");
-	check(true, "system.name=xpipe train.batch=2 train.microbatches=2 machine.workers=4 model.dropout=0.1 dtype=f32");
+	check(true,
+	      "system.name=xpipe train.batch=2 train.microbatches=2 machine.workers=4 model.dropout=0.1 dtype=f32");
 	check(false, ASYNC "system.name=pipeoptim optimizer.name=ema machine.workers=3");
 }
 
@@ -144,7 +151,8 @@ static void drawn(void)
 		DRAWN "train.steps=600 machine.workers=2 system.delta=1",
 		DRAWN "train.steps=600 machine.workers=2 system.delta=20 system.seed=3",
 		DRAWN "train.steps=600 machine.workers=2 system.delays=max system.delta=5",
-		DRAWN "train.steps=600 machine.workers=3 system.delays=exact system.stage=timeline system.batch=timeline",
+		DRAWN
+		"train.steps=600 machine.workers=3 system.delays=exact system.stage=timeline system.batch=timeline",
 		DRAWN "train.steps=600 machine.workers=4 system.delta=9 system.ringmaster=8",
 	};
 	static const uint64_t at[] = {1, 64, 350, 500, 599};
@@ -160,31 +168,51 @@ static void drawn(void)
 
 static void mitigated(void)
 {
-	check(false, ASYNC "optimizer.name=momentum mitigation.name=spike_compensation mitigation.predict=true machine.workers=3");
+	check(false, ASYNC
+	      "optimizer.name=momentum mitigation.name=spike_compensation mitigation.predict=true machine.workers=3");
 	check(false, ASYNC "mitigation.name=gap_aware machine.workers=3");
-	check(false, ASYNC "system.stashing=false mitigation.name=dc_asgd mitigation.adaptive=true machine.workers=3 train.clip=0.3");
-	check(false, "system.name=paci train.batch=4 train.microbatches=2 mitigation.name=staleness_aware machine.workers=3");
-	check(false, ASYNC "optimizer.name=nadam mitigation.name=delayed_nesterov mitigation.t1_steps=6 machine.workers=2");
+	check(false, ASYNC "system.stashing=false mitigation.name=dc_asgd mitigation.adaptive=true machine.workers=3 "
+			   "train.clip=0.3");
+	check(false,
+	      "system.name=paci train.batch=4 train.microbatches=2 mitigation.name=staleness_aware machine.workers=3");
+	check(false,
+	      ASYNC "optimizer.name=nadam mitigation.name=delayed_nesterov mitigation.t1_steps=6 machine.workers=2");
 }
 
 static void replicas(void)
 {
-	check_every(false, "system.name=local_sgd system.replicas=2 system.every=3 train.steps=42 train.batch=4 train.microbatches=2 machine.workers=3", 3);
-	check_every(false, "system.name=local_sgd system.every=2 system.placement=rotated system.outer=nesterov optimizer.name=adam "
-			   "train.batch=6 train.microbatches=3 machine.workers=3", 2);
-	check_every(true, "system.name=local_sgd system.replicas=2 system.every=2 system.state=averaged optimizer.name=adamw train.batch=2 "
-			  "train.microbatches=2 machine.workers=2 model.dropout=0.1 dtype=f32", 2);
+	check_every(false,
+		    "system.name=local_sgd system.replicas=2 system.every=3 train.steps=42 train.batch=4 "
+		    "train.microbatches=2 machine.workers=3",
+		    3);
+	check_every(false,
+		    "system.name=local_sgd system.every=2 system.placement=rotated system.outer=nesterov "
+		    "optimizer.name=adam "
+		    "train.batch=6 train.microbatches=3 machine.workers=3",
+		    2);
+	check_every(true,
+		    "system.name=local_sgd system.replicas=2 system.every=2 system.state=averaged optimizer.name=adamw "
+		    "train.batch=2 "
+		    "train.microbatches=2 machine.workers=2 model.dropout=0.1 dtype=f32",
+		    2);
 	check(false, "system.name=avgpipe train.batch=8 train.microbatches=4 machine.workers=3");
-	check(true, "system.name=avgpipe system.replicas=3 system.alpha=0.2 train.batch=6 train.microbatches=6 machine.workers=4 dtype=f32");
+	check(true, "system.name=avgpipe system.replicas=3 system.alpha=0.2 train.batch=6 train.microbatches=6 "
+		    "machine.workers=4 dtype=f32");
 }
 
 static void turns(void)
 {
-	check(false, "system.name=pipedream system.replicas=[2,1] train.batch=4 train.microbatches=2 machine.workers=3 train.clip=0.3");
-	check(true, "system.name=pipedream system.replicas=[1,2,1] system.noam=6 train.batch=4 train.microbatches=2 machine.workers=4 "
+	check(false, "system.name=pipedream system.replicas=[2,1] train.batch=4 train.microbatches=2 machine.workers=3 "
+		     "train.clip=0.3");
+	check(true, "system.name=pipedream system.replicas=[1,2,1] system.noam=6 train.batch=4 train.microbatches=2 "
+		    "machine.workers=4 "
 		    "model.dropout=0.1 dtype=f32");
-	check(false, "system.name=pipedream system.replicas=[1,3] system.stashing=false train.batch=6 train.microbatches=3 machine.workers=4");
-	check_every(false, "system.name=pipedream system.replicas=[2,1] system.drain=8 train.steps=56 train.batch=4 train.microbatches=2 machine.workers=3", 4);
+	check(false, "system.name=pipedream system.replicas=[1,3] system.stashing=false train.batch=6 "
+		     "train.microbatches=3 machine.workers=4");
+	check_every(false,
+		    "system.name=pipedream system.replicas=[2,1] system.drain=8 train.steps=56 train.batch=4 "
+		    "train.microbatches=2 machine.workers=3",
+		    4);
 	check_every(true, ASYNC "system.drain=3 train.steps=42 machine.workers=3", 3);
 }
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # A run that was stopped and resumed equals one that was not, to the bit.   slow_resume.sh SOURCE BUILD
 #
-# Stopped by the end of its steps, early and in the middle, and by SIGTERM wherever that finds it. A session that ends by itself
-# evaluates, which the whole run does not do at that step.
+# Stopped by the end of its steps, early and in the middle, and by SIGTERM wherever that finds it. A session that ends
+# by itself evaluates, which the whole run does not do at that step.
 . "$(dirname "$0")/train_lib.sh"
 
 systems='sequential

@@ -1,9 +1,10 @@
 #!/bin/sh
-# What a user can do to a training from outside: signals, a closed pipe, a second process.   slow_signals.sh SOURCE BUILD
+# What a user can do to a training from outside: signals, a closed pipe, a second process.   slow_signals.sh SOURCE
+# BUILD
 . "$(dirname "$0")/train_lib.sh"
 
-# Long enough to be hit, short in steps: every instruction waits 2 ms on average, where this build can. The oracle is the same
-# number of steps in one piece.
+# Long enough to be hit, short in steps: every instruction waits 2 ms on average, where this build can. The oracle is
+# the same number of steps in one piece.
 set -- mlp.cfg $(sets_of f64) --set system.name=pipedream --set train.eval_every=0 --set data.validation=0.0
 long="--set train.steps=100000"
 slow=4000:1:3
@@ -19,7 +20,8 @@ step_of() {
 	latest "$1" | sed -e 's/^step-0*//' -e 's/\..*//'
 }
 
-# The signals of list $1, one after the other at once, end a run with code $2 after a save, and the rest of the run is as if nothing had been.
+# The signals of list $1, one after the other at once, end a run with code $2 after a save, and the rest of the run is
+# as if nothing had been.
 ends() {
 	sig=$1 want=$2
 	shift 2
@@ -133,10 +135,12 @@ if has_faults; then
 	ended
 	expect 130 "SIGINT while evaluating"
 	[ "$(step_of r)" = 3 ] || fail "SIGINT while evaluating: it stands at step $(step_of r)"
-	! grep -q val_loss r/metrics.jsonl || fail "SIGINT while evaluating: the evaluation of a part of the data was recorded"
+	! grep -q val_loss r/metrics.jsonl || fail \
+		"SIGINT while evaluating: the evaluation of a part of the data was recorded"
 	train "$@" $long_eval --resume --set run.dir=r --set train.steps=7
 	expect 0 "resumed after SIGINT while evaluating"
-	"$millrace" train "$@" $long_eval --resume --set run.dir=r --set train.steps=7 >again || fail "resumed at the end"
+	"$millrace" train "$@" $long_eval --resume --set run.dir=r --set train.steps=7 >again ||
+		fail "resumed at the end"
 	! grep -q "validation loss" again || fail "what was evaluated at the end is evaluated again"
 	oracle "$@" $long_eval --set train.steps=7
 	same "broken off while evaluating" r whole

@@ -26,9 +26,11 @@ for system in $("$millrace" list systems | sed -n 's/^\([a-z0-9][a-z0-9_]*\) .*/
 	! grep -q '^ *steal' keys || more="$more system.steal=true"
 	for option in $more; do
 		for clip in 1000 0.3 0.001; do
-			set -- $(sets_of f64) --set system.name=$system --set train.clip=$clip --set train.microbatches=4
+			set -- $(sets_of f64) --set system.name=$system --set train.clip=$clip \
+				--set train.microbatches=4
 			[ "$option" = - ] || set -- "$@" --set $option
-			equal mlp "$@" --set 'model.hidden=[12,12,12,12,12,12,12]' --set train.steps=12 --set machine.workers=2
+			equal mlp "$@" --set 'model.hidden=[12,12,12,12,12,12,12]' --set train.steps=12 \
+				--set machine.workers=2
 			[ "$want" -ne 0 ] || n=$((n + 1))
 		done
 	done

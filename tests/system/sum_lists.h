@@ -1,6 +1,6 @@
 /*
- * sum_lists.h - in which order and grouping a system sums gradients, read off what its schedule emits: the oracle's order is
- * data from the source, not from the lowering that it judges.
+ * sum_lists.h - in which order and grouping a system sums gradients, read off what its schedule emits: the oracle's
+ * order is data from the source, not from the lowering that it judges.
  */
 #ifndef MR_TESTS_SYSTEM_SUM_LISTS_H
 #define MR_TESTS_SYSTEM_SUM_LISTS_H

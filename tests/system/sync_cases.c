@@ -52,7 +52,9 @@ const char *sync_system(uint32_t i)
 
 	for (size_t k = 0; mr_schedule_at(k); k++) {
 		const mr_sched_ops *ops = mr_schedule_at(k);
-		uint32_t n = ops->asynchronous || ops->replicates ? 0 : ops->options && mr_option_find(ops->options, "weights") ? 2 : 1;
+		uint32_t n = ops->asynchronous || ops->replicates                      ? 0
+			     : ops->options && mr_option_find(ops->options, "weights") ? 2
+										       : 1;
 
 		if (i < n) {
 			snprintf(text, sizeof(text), "system.name=%s%s", ops->name, i ? " system.weights=private" : "");
@@ -75,8 +77,8 @@ static void set_case(rig *r, const sync_case *c, const char *system, unsigned wo
 }
 
 /*
- * The order of sums in what the system's schedule emits for the open rig. A system that chooses among plans has chosen when it is
- * open: its lists say the same once they are lowered.
+ * The order of sums in what the system's schedule emits for the open rig. A system that chooses among plans has chosen
+ * when it is open: its lists say the same once they are lowered.
  */
 static void sums_of(const rig *r, sum_lists *out)
 {
@@ -114,7 +116,8 @@ static void sequential(const sync_case *c, const sum_lists *l, rig_result *out)
 	rig_run(&r, c->steps, out);
 	rig_collect(&r, true, out);
 	rig_fini(&r);
-	CU_ASSERT_FATAL(out->n_steps == c->steps && out->step[0].loss != out->step[c->steps - 1].loss); /* it does train */
+	/* it does train */
+	CU_ASSERT_FATAL(out->n_steps == c->steps && out->step[0].loss != out->step[c->steps - 1].loss);
 }
 
 /* The result in the order of @l, which this takes. */

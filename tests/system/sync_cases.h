@@ -19,8 +19,8 @@ typedef struct sync_case {
 	bool few;            /* too few micro-batches for some systems, which may refuse every number of workers */
 } sync_case;
 
-/** Every system with every asked number of workers that it takes: weights, state, losses, norms, evaluation. A system may
- * refuse a number of workers, but (unless few) not all of them. */
+/** Every system with every asked number of workers that it takes: weights, state, losses, norms, evaluation. A system
+ * may refuse a number of workers, but (unless few) not all of them. */
 void sync_case_check(const sync_case *c);
 
 /** One system, @system as sync_system gives it, with so many workers, which it has to take. */

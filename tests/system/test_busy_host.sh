@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_busy_host.sh SOURCE BUILD - beside programs that want the same cores: what they take is no busy time but a cause of its own, and
-# the times at the end of a training add up.
+# test_busy_host.sh SOURCE BUILD - beside programs that want the same cores: what they take is no busy time but a cause
+# of its own, and the times at the end of a training add up.
 . "$(dirname "$0")/train_lib.sh"
 
 taskset -c 0,1 true 2>/dev/null || skip "CPUs 0 and 1 are not both usable"
@@ -23,7 +23,8 @@ for how in "sequential --set machine.workers=1" "1f1b --set machine.workers=2"; 
 	rm -rf r
 	code=0
 	# shellcheck disable=SC2086
-	taskset -c 0,1 "$millrace" train "$source/conf/mlp.cfg" --set machine.peak_gflops=100 --set run.dir=r --set train.steps=30 \
+	taskset -c 0,1 "$millrace" train "$source/conf/mlp.cfg" --set machine.peak_gflops=100 --set run.dir=r \
+		--set train.steps=30 \
 		--set train.eval_every=15 --set system.name=$how >out 2>err || code=$?
 	expect 0 "$how"
 	if [ ! -e /proc/self/schedstat ]; then
@@ -34,9 +35,11 @@ for how in "sequential --set machine.workers=1" "1f1b --set machine.workers=2"; 
 	busy=$(column busy)
 	awk -v l="$lost" -v b="$busy" 'BEGIN { exit !(l > 20 && b < 60) }' ||
 		fail "$how: $lost % descheduled and $busy % busy beside two busy loops on each core"
-	# "in A s (training B s, evaluations C s, checkpoints D s)": A is the clock of metrics.jsonl, and no less than the others together.
+	# "in A s (training B s, evaluations C s, checkpoints D s)": A is the clock of metrics.jsonl, and no less than
+	# the others together.
 	sed -n 's/^done: .* in \([0-9.]*\) s (training \([0-9.]*\) s, evaluations \([0-9.]*\) s, checkpoints \([0-9.]*\) s).*/\1 \2 \3 \4/p' out >times
-	grep -q "^done: .* in .* (training .*, evaluations .*, checkpoints .*)" out || fail "$how: the times have no names: $(grep ^done: out)"
+	grep -q "^done: .* in .* (training .*, evaluations .*, checkpoints .*)" out ||
+		fail "$how: the times have no names: $(grep ^done: out)"
 	[ -s times ] || continue # ten seconds and more are written as minutes
 	seconds=$(sed -n 's/.*"step":30,"seconds":\([0-9.]*\),"val_loss".*/\1/p' r/metrics.jsonl)
 	awk -v m="$seconds" '{ sum = $2 + $3 + $4; exit !(sum <= $1 + 0.03 && sum >= 0.8 * $1 && m <= $1 + 0.01 && m >= $2 + $3 - 0.03) }' times ||

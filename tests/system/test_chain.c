@@ -15,7 +15,8 @@ static void open_chain(rig *r, const golden *g, const mr_json *sys, const char *
 {
 	const char *kind = mr_json_string(mr_json_get(mr_json_get(sys, "opt"), "kind"));
 	const mr_json *decay = mr_json_get(mr_json_get(sys, "opt"), "wd");
-	const mr_json *params = mr_json_get(sys, "params"), *m = mr_json_get(params, "M"), *u = mr_json_get(params, mr_json_get(params, "T") ? "T" : "accum");
+	const mr_json *params = mr_json_get(sys, "params"), *m = mr_json_get(params, "M"),
+		      *u = mr_json_get(params, mr_json_get(params, "T") ? "T" : "accum");
 	long long need = m || u ? (long long)mr_json_int(m ? m : u) : 1;
 
 	golden_rig(r, g);
@@ -142,7 +143,8 @@ static void check_made(const mr_json *sys, const mr_run *run, uint16_t s)
 	CU_ASSERT_TRUE(live == 1 || live == copies);
 }
 
-/* What the engine counts as staleness, and as versions live at once, must be what the recorded run has, over the steps that it made. */
+/* What the engine counts as staleness, and as versions live at once, must be what the recorded run has, over the steps
+ * that it made. */
 static void check_staleness(const mr_json *sys, const mr_run *run)
 {
 	for (uint16_t s = 0; s < run->n_stages; s++) {
@@ -153,7 +155,8 @@ static void check_staleness(const mr_json *sys, const mr_run *run)
 			want[m / run->c.plan->contract.need - (uint64_t)mr_json_int(mr_json_at(read, m))]++;
 		for (int i = 0; i < MR_STALENESS_BINS; i++)
 			CU_ASSERT_EQUAL(run->weights[s].shard[0].staleness[i], want[i]);
-		/* A buffer for each version from the oldest that a backward reads to the latest, or for what is made of it. */
+		/* A buffer for each version from the oldest that a backward reads to the latest, or for what is made of
+		 * it. */
 		if (holds_made(run->c.plan)) {
 			check_made(sys, run, s);
 			continue;

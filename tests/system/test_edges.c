@@ -1,10 +1,11 @@
 /*
- * test_edges.c - what the engine does obeys the plan, in time: every worker goes through its list, with the versions that stand
- * there, and nothing begins before what it has to wait for has begun.
+ * test_edges.c - what the engine does obeys the plan, in time: every worker goes through its list, with the versions
+ * that stand there, and nothing begins before what it has to wait for has begun.
  *
- * Bits cannot show all of it: a barrier that nobody keeps to changes no number, only when it is made. So runs are traced under
- * random delays, and held against the unrolled plan. (A source may be seen to end late: it tells the others before it looks at the
- * clock.) Not here: orders that are made while running, which are held to their records, and steps that are taken back.
+ * Bits cannot show all of it: a barrier that nobody keeps to changes no number, only when it is made. So runs are
+ * traced under random delays, and held against the unrolled plan. (A source may be seen to end late: it tells the
+ * others before it looks at the clock.) Not here: orders that are made while running, which are held to their records,
+ * and steps that are taken back.
  */
 #include <string.h>
 
@@ -40,7 +41,8 @@ static bool is_recorded_as(const mr_unroll *g, uint32_t node, const mr_trace_rec
 {
 	const mr_instr *in = g->at[node].in;
 
-	return r->op == in->op && r->stage == in->stage && r->pipe == in->pipe && r->micro == mr_unroll_micro(g, node) &&
+	return r->op == in->op && r->stage == in->stage && r->pipe == in->pipe &&
+	       r->micro == mr_unroll_micro(g, node) &&
 	       r->version == (is_made_by(in->op) ? mr_unroll_target(g, node) : mr_unroll_read(g, node));
 }
 
@@ -51,7 +53,9 @@ static void blame(course *c, uint32_t node, uint32_t from)
 	if (c->n_bad++ < 3)
 		printf("\n    %s: %s%s%s", c->what, mr_unroll_name(c->g, node, a),
 		       from == MR_NO_NODE ? " is not what was done" : " began before ",
-		       from == MR_NO_NODE ? "" : from < c->g->n_nodes ? mr_unroll_name(c->g, from, b) : "all that it needs of the other stages");
+		       from == MR_NO_NODE     ? ""
+		       : from < c->g->n_nodes ? mr_unroll_name(c->g, from, b)
+					      : "all that it needs of the other stages");
 }
 
 /* The sums that a run reports are those of its records. */
@@ -81,7 +85,8 @@ static void read_traces(course *c)
 	for (uint16_t w = 0; w < c->run->n_workers; w++) {
 		const mr_worker *wk = &c->run->worker[w];
 
-		CU_ASSERT_FATAL(wk->n_trace > 0 && wk->n_trace < MR_TRACE_RING && wk->n_trace <= c->g->first[w + 1] - c->g->first[w]);
+		CU_ASSERT_FATAL(wk->n_trace > 0 && wk->n_trace < MR_TRACE_RING &&
+				wk->n_trace <= c->g->first[w + 1] - c->g->first[w]);
 		for (uint32_t i = 0; i < wk->n_trace; i++) {
 			uint32_t node = c->g->first[w] + i;
 
@@ -100,7 +105,8 @@ static void wait_for(course *c, uint32_t node, uint32_t from)
 {
 	c->n_edges++;
 	if (node >= c->g->n_nodes)
-		c->begin[node] = c->begin[node] == NEVER || c->begin[from] > c->begin[node] ? c->begin[from] : c->begin[node];
+		c->begin[node] =
+			c->begin[node] == NEVER || c->begin[from] > c->begin[node] ? c->begin[from] : c->begin[node];
 	else if (c->begin[node] != NEVER && c->begin[from] > c->begin[node])
 		blame(c, node, from);
 }
@@ -183,7 +189,9 @@ static void every_system(void)
 
 		for (unsigned workers = 3; workers <= 4 && !taken; workers++) {
 			snprintf(sets, sizeof(sets), MLP " system.name=%s%s%s", ops->name,
-				 ops->asynchronous && !ops->accumulates ? " train.microbatches=1" : " train.microbatches=4", i % 2 ? " train.clip=0.1" : "");
+				 ops->asynchronous && !ops->accumulates ? " train.microbatches=1"
+									: " train.microbatches=4",
+				 i % 2 ? " train.clip=0.1" : "");
 			taken = obeys(false, sets, workers, 3);
 		}
 		if (!taken)
@@ -198,14 +206,16 @@ static void barriers(void)
 {
 	CU_ASSERT(obeys(false, MLP " system.name=gpipe train.microbatches=2 train.clip=0.1", 4, 8));
 	CU_ASSERT(obeys(false, MLP " system.name=1f1b train.microbatches=2", 4, 8));
-	CU_ASSERT(obeys(true, "model.tied=true train.batch=4 train.microbatches=2 system.name=1f1b train.clip=0.1", 2, 6));
+	CU_ASSERT(obeys(true, "model.tied=true train.batch=4 train.microbatches=2 system.name=1f1b train.clip=0.1", 2,
+			6));
 }
 
 static void pipedream(void)
 {
 	CU_ASSERT(obeys(false, MLP " system.name=pipedream train.microbatches=1", 4, 24));
 	CU_ASSERT(obeys(false, MLP " system.name=pipedream system.vertical_sync=true train.microbatches=1", 3, 24));
-	CU_ASSERT(obeys(false, MLP " system.name=pipedream system.replicas=[2,1] train.microbatches=2 train.clip=0.1", 3, 12));
+	CU_ASSERT(obeys(false, MLP " system.name=pipedream system.replicas=[2,1] train.microbatches=2 train.clip=0.1",
+			3, 12));
 }
 
 void mr_suite_edges(void); /* the runner declares it too */

@@ -18,8 +18,8 @@ static void mlp(void)
 /* An optimizer of whole matrices, which never steps inside a backward pass. */
 static void mlp_muon(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f64", false, MLP "optimizer.name=muon optimizer.weight_decay=0.1", 2,
-				     1 << 2, false});
+	sync_case_check(&(sync_case){"backend=reference dtype=f64", false,
+				     MLP "optimizer.name=muon optimizer.weight_decay=0.1", 2, 1 << 2, false});
 }
 
 static void mlp_clipped(void)
@@ -30,7 +30,8 @@ static void mlp_clipped(void)
 static void gpt_tied(void)
 {
 	sync_case_check(&(sync_case){"backend=reference dtype=f32", true,
-				     GPT "model.tied=true model.dropout=0.2 train.clip=0.5", 2, 1 << 1 | 1 << 2 | 1 << 3, false});
+				     GPT "model.tied=true model.dropout=0.2 train.clip=0.5", 2,
+				     1 << 1 | 1 << 2 | 1 << 3, false});
 }
 
 static void gpt_dnnl(void)
@@ -40,14 +41,14 @@ static void gpt_dnnl(void)
 }
 
 /*
- * Cut inside blocks: between attention and its residual, in front of a sum (which the layer before it otherwise makes), and
- * inside the branch of a feed-forward network, so that two values cross each boundary.
+ * Cut inside blocks: between attention and its residual, in front of a sum (which the layer before it otherwise makes),
+ * and inside the branch of a feed-forward network, so that two values cross each boundary.
  */
 static void gpt_cut_inside_blocks(void)
 {
 	static const char *const systems[] = {
-		"system.name=gpipe", "system.name=gpipe system.recompute=always", "system.name=1f1b", "system.name=zb_h1",
-		"system.name=1f1b system.merge_w=2", "system.name=zb_h2 system.steal=true",
+		"system.name=gpipe", "system.name=gpipe system.recompute=always", "system.name=1f1b",
+		"system.name=zb_h1", "system.name=1f1b system.merge_w=2",         "system.name=zb_h2 system.steal=true",
 	};
 	const sync_case c = {"backend=reference dtype=f32", true,
 			     "model.layers=3 model.width=8 model.heads=1 model.context=4 model.tied=true "
@@ -56,7 +57,8 @@ static void gpt_cut_inside_blocks(void)
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
 		char system[200];
 
-		snprintf(system, sizeof(system), "%s partition=h.0.attn.c_proj,h.1.attn.add,h.2.mlp.c_proj", systems[i]);
+		snprintf(system, sizeof(system), "%s partition=h.0.attn.c_proj,h.1.attn.add,h.2.mlp.c_proj",
+			 systems[i]);
 		sync_case_system(&c, system, 4);
 	}
 }
@@ -65,9 +67,11 @@ static void gpt_cut_inside_blocks(void)
 static void gpt_cut_into_many(void)
 {
 	if (sync_dnnl())
-		sync_case_check(&(sync_case){sync_dnnl(), true,
-					     "model.layers=1 model.width=16 model.heads=1 model.context=4 train.batch=8 "
-					     "train.microbatches=8 ", 2, 1 << 4, true});
+		sync_case_check(
+			&(sync_case){sync_dnnl(), true,
+				     "model.layers=1 model.width=16 model.heads=1 model.context=4 train.batch=8 "
+				     "train.microbatches=8 ",
+				     2, 1 << 4, true});
 }
 
 /* Sequential training for @steps with @lists. */
@@ -166,8 +170,8 @@ static double first_loss(const char *system, uint32_t n_micro)
 /* The mean over the batch does not depend on how many micro-batches it is cut into, but for rounding. */
 static void loss_of_many_micro_batches(void)
 {
-	static const char *const systems[] = {"system.name=sequential", "system.name=gpipe", "system.name=1f1b", "system.name=chimera",
-					      "system.name=data_parallel"};
+	static const char *const systems[] = {"system.name=sequential", "system.name=gpipe", "system.name=1f1b",
+					      "system.name=chimera", "system.name=data_parallel"};
 	static const uint32_t n_micro[] = {8, 12, 24};
 	double want = first_loss("system.name=sequential", 1);
 

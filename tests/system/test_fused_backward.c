@@ -1,6 +1,6 @@
 /*
- * test_through.c - layers that hand the layer in front its dz (planner/graph.h): training with them and without gives the same bits,
- * and takes no more memory.
+ * test_through.c - layers that hand the layer in front its dz (planner/graph.h): training with them and without gives
+ * the same bits, and takes no more memory.
  */
 #include "check.h"
 #include "rig.h"
@@ -38,10 +38,12 @@ static void train(const char *sets, uint32_t apart, rig_result *out)
 /* The stages of more than one worker begin between two linear layers here and there: those are apart in any case. */
 static void the_bits_are_those_of_activations_apart(void)
 {
-	static const char *const systems[] = {
-		"system.name=sequential", "system.name=1f1b machine.workers=3", "system.name=gpipe machine.workers=2 system.recompute=always",
-		"system.name=pipedream train.microbatches=1 machine.workers=2", "system.name=zb_h1 machine.workers=2"};
-	static const char *const backends[] = {"backend=dnnl dtype=f32", "backend=reference dtype=f32", "backend=reference dtype=f64"};
+	static const char *const systems[] = {"system.name=sequential", "system.name=1f1b machine.workers=3",
+					      "system.name=gpipe machine.workers=2 system.recompute=always",
+					      "system.name=pipedream train.microbatches=1 machine.workers=2",
+					      "system.name=zb_h1 machine.workers=2"};
+	static const char *const backends[] = {"backend=dnnl dtype=f32", "backend=reference dtype=f32",
+					       "backend=reference dtype=f64"};
 	char sets[200];
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
@@ -50,7 +52,8 @@ static void the_bits_are_those_of_activations_apart(void)
 
 			if (j % 3 == 0 && !mr_kernels_find("dnnl", MR_F32))
 				continue;
-			snprintf(sets, sizeof(sets), "model.depth=5 model.activation=%s %s %s", j < 3 ? "relu" : "gelu", systems[i], backends[j % 3]);
+			snprintf(sets, sizeof(sets), "model.depth=5 model.activation=%s %s %s", j < 3 ? "relu" : "gelu",
+				 systems[i], backends[j % 3]);
 			train(sets, 0, &together);
 			train(sets, 5, &apart);
 			CU_ASSERT(rig_equal(&together, &apart, true, sets));

@@ -1,6 +1,6 @@
 /*
- * test_golden.c - every recorded system of the scalar chain is held by a case, and the steps that update one stage each: by the
- * definition, by the engine and by the replay.
+ * test_golden.c - every recorded system of the scalar chain is held by a case, and the steps that update one stage
+ * each: by the definition, by the engine and by the replay.
  */
 #include <string.h>
 
@@ -36,7 +36,8 @@ static void every_system_is_held(void)
 	while ((name = mr_json_next_key(golden_systems(&g), name))) {
 		n++;
 		if (!is_held(name))
-			fprintf(stderr, "\n%s is recorded, and no list of tests/system/golden.c names a case for it\n", name);
+			fprintf(stderr, "\n%s is recorded, and no list of tests/system/golden.c names a case for it\n",
+				name);
 		CU_ASSERT_TRUE(is_held(name));
 	}
 	CU_ASSERT_EQUAL(n, N_RECORDED);
@@ -79,7 +80,8 @@ static mr_aged *steps_of(const golden *g, const mr_json *sys)
 
 typedef struct story {
 	const char *name;
-	const mr_json *sys, *pipeline; /* pipeline: what the steps are those of, where they are recorded as such; else NULL */
+	const mr_json *sys, *pipeline; /* pipeline: what the steps are those of, where they are recorded as such; else
+	                                  NULL */
 	const mr_aged *steps;
 	uint32_t updates[MOST_STAGES]; /* of each stage so far */
 } story;

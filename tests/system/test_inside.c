@@ -1,6 +1,7 @@
 /*
- * test_inside.c - optimizer steps inside the backward pass: which plans have them, that they give the bits of steps after it,
- * and what they save. A clip that no gradient reaches (BIG) makes the steps come after, and changes no number.
+ * test_inside.c - optimizer steps inside the backward pass: which plans have them, that they give the bits of steps
+ * after it, and what they save. A clip that no gradient reaches (BIG) makes the steps come after, and changes no
+ * number.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,9 @@ static void check_commits(const char *sets, bool gpt, unsigned after, unsigned i
 
 static void plans_without_clipping_step_inside(void)
 {
-	static const char *const systems[] = {"system.name=gpipe system.backward=fifo", "system.name=gpipe system.backward=lifo",
-					      "system.name=1f1b", "system.name=pipedream train.microbatches=1"};
+	static const char *const systems[] = {"system.name=gpipe system.backward=fifo",
+					      "system.name=gpipe system.backward=lifo", "system.name=1f1b",
+					      "system.name=pipedream train.microbatches=1"};
 	char sets[200];
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
@@ -152,7 +154,8 @@ static void tied_inside_equals_after(void)
 		"optimizer.name=sgd optimizer.weight_decay=0.1", "optimizer.name=momentum optimizer.weight_decay=0.1",
 		"optimizer.name=momentum optimizer.nesterov=true", "optimizer.name=adamw optimizer.weight_decay=0.1",
 		"optimizer.name=nadam", "optimizer.name=ema"};
-	static const char *const systems[] = {FEW_64, FEW_8, "system.name=sequential model.tied=true train.microbatches=1",
+	static const char *const systems[] = {FEW_64, FEW_8,
+					      "system.name=sequential model.tied=true train.microbatches=1",
 					      "system.name=sequential model.tied=true train.microbatches=2"};
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
@@ -163,7 +166,8 @@ static void tied_inside_equals_after(void)
 		}
 }
 
-/* Against the engine, where the two uses have a gradient each; with an evaluation at the end, and a team of two threads. */
+/* Against the engine, where the two uses have a gradient each; with an evaluation at the end, and a team of two
+ * threads. */
 static void few_equal_the_engine(const char *backend, const char *engine)
 {
 	rig_result few = {0}, both = {0};
@@ -184,13 +188,15 @@ static void few_equal_the_engine(const char *backend, const char *engine)
 
 static void few_equal_two_gradients(void)
 {
-	static const char *const engines[] = {"system.name=1f1b machine.workers=1", "system.name=gpipe machine.workers=2",
+	static const char *const engines[] = {"system.name=1f1b machine.workers=1",
+					      "system.name=gpipe machine.workers=2",
 					      "system.name=pipedream machine.workers=1"};
 
 	for (int i = 0; i < 3; i++) {
 		few_equal_the_engine("dtype=f64", engines[i]);
 		if (mr_kernels_find("dnnl", MR_F32))
-			few_equal_the_engine("backend=dnnl dtype=f32 optimizer.name=adamw model.dropout=0.1", engines[i]);
+			few_equal_the_engine("backend=dnnl dtype=f32 optimizer.name=adamw model.dropout=0.1",
+					     engines[i]);
 	}
 }
 
@@ -264,7 +270,8 @@ static void what_needs_whole_gradients_is_refused(void)
 {
 	refuse("system.name=pipedream train.microbatches=1", false, 0.5, "clipping");
 	refuse("system.name=1f1b train.microbatches=1 machine.workers=1 model.tied=true", true, 0, "tied");
-	refuse("system.name=pipedream train.microbatches=1 optimizer.name=muon", false, 0, "muon needs whole gradients");
+	refuse("system.name=pipedream train.microbatches=1 optimizer.name=muon", false, 0,
+	       "muon needs whole gradients");
 }
 
 void mr_suite_inside(void);

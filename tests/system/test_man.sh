@@ -8,14 +8,16 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 "$millrace" --help | awk '/^usage:/ { next } /^  [a-z]+ / { print $1 }' | sort >"$scratch/commands"
-awk '/^\.SH/ { inside = $2 == "COMMANDS" } inside && /^\.BI [a-z]+/ { print $2 }' "$page" | sort >"$scratch/commands.man"
+awk '/^\.SH/ { inside = $2 == "COMMANDS" } inside && /^\.BI [a-z]+/ { print $2 }' "$page" |
+	sort >"$scratch/commands.man"
 {
 	echo --version
 	while read -r command; do
 		"$millrace" "$command" --help | awk '/^  --/ { print $1 }'
 	done <"$scratch/commands"
 } | sort -u >"$scratch/options"
-awk '/^\.SH/ { inside = $2 == "OPTIONS" } inside && /^\.BI? \\-\\-|^\.BR \\-\\-/ { gsub(/\\/, "", $2); print $2 }' "$page" |
+awk '/^\.SH/ { inside = $2 == "OPTIONS" } inside && /^\.BI? \\-\\-|^\.BR \\-\\-/ { gsub(/\\/, "", $2); print $2 }' \
+	"$page" |
 	sort -u >"$scratch/options.man"
 [ -s "$scratch/commands" ]
 diff "$scratch/commands" "$scratch/commands.man"

@@ -1,6 +1,6 @@
 /*
- * test_mitigated.c - mitigations of stale gradients in whole runs: the scalar chain against a few lines that simulate it, by
- * engine and by replay; runs without staleness, which they must leave alone to the bit; and what is refused.
+ * test_mitigated.c - mitigations of stale gradients in whole runs: the scalar chain against a few lines that simulate
+ * it, by engine and by replay; runs without staleness, which they must leave alone to the bit; and what is refused.
  */
 #include <math.h>
 #include <string.h>
@@ -119,7 +119,8 @@ static void check_weights(const sim *x, const mr_trajectory *t)
 			double want = x->w[k][v], got = t->stage[k].weights[v];
 
 			if (!(fabs(got - want) <= TOLERANCE * fabs(want)))
-				fprintf(stderr, "\n%s: version %d of stage %u is %.17g, expected %.17g\n", x->name, v, k, got, want);
+				fprintf(stderr, "\n%s: version %d of stage %u is %.17g, expected %.17g\n", x->name, v,
+					k, got, want);
 			CU_ASSERT_FATAL(fabs(got - want) <= TOLERANCE * fabs(want));
 		}
 }
@@ -189,7 +190,8 @@ static void delayed_nesterov(void)
 	by_both("delayed_nesterov", false, "mitigation.t1_steps=6");
 }
 
-/* What F read is kept where it would not be: with one copy, stage k of D then has D - k; where stashes hold it anyhow, nothing more. */
+/* What F read is kept where it would not be: with one copy, stage k of D then has D - k; where stashes hold it anyhow,
+ * nothing more. */
 static void kept(void)
 {
 	for (int stash = 0; stash < 2; stash++)
@@ -258,7 +260,8 @@ static void fresh(void)
 			for (uint64_t k = 0; k < want.n_steps; k++)
 				CU_ASSERT_EQUAL(got.step[k].loss, want.step[k].loss);
 			for (size_t k = 0; k < want.model.n; k++)
-				CU_ASSERT_EQUAL(memcmp(got.model.at[k].data, want.model.at[k].data, want.model.at[k].bytes), 0);
+				CU_ASSERT_EQUAL(
+					memcmp(got.model.at[k].data, want.model.at[k].data, want.model.at[k].bytes), 0);
 			rig_result_fini(&got);
 			rig_result_fini(&want);
 		}
@@ -309,14 +312,16 @@ static void refused(void)
 
 	rig_init(&r);
 	rig_sets(&r, "optimizer.name=adam mitigation.name=delayed_nesterov");
-	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "mitigation.name: delayed_nesterov needs an optimizer that looks ahead");
+	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG,
+		      "mitigation.name: delayed_nesterov needs an optimizer that looks ahead");
 	rig_fini(&r);
 	rig_init(&r);
 	rig_sets(&r, "mitigation.name=gap");
 	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "no mitigation is called \"gap\" (known: none, ");
 	rig_fini(&r);
 	rig_init(&r);
-	rig_sets(&r, "system.name=pipeoptim train.microbatches=1 optimizer.name=adam mitigation.name=weight_prediction");
+	rig_sets(&r,
+		 "system.name=pipeoptim train.microbatches=1 optimizer.name=adam mitigation.name=weight_prediction");
 	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG,
 		      "mitigation.name: weight_prediction predicts what pipeoptim must not: its forward works on "
 		      "weights predicted that far already");

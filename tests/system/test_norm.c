@@ -1,6 +1,6 @@
 /*
- * test_norm.c - gradient norms on the record without clipping: no bit of a weight follows from asking, and what is written is what a
- * clip that no gradient reaches (BIG) writes, in every executor.
+ * test_norm.c - gradient norms on the record without clipping: no bit of a weight follows from asking, and what is
+ * written is what a clip that no gradient reaches (BIG) writes, in every executor.
  */
 #include <string.h>
 
@@ -86,8 +86,8 @@ static void check_norms(const rig_result *got, uint64_t every, const rig_result 
 		double want = asked ? all->step[i].norm : -1;
 
 		if (got->step[i].norm != want)
-			fprintf(stderr, "\n%s: norm of step %llu: %.17g, expected %.17g\n", what, (unsigned long long)(i + 1), got->step[i].norm,
-				want);
+			fprintf(stderr, "\n%s: norm of step %llu: %.17g, expected %.17g\n", what,
+				(unsigned long long)(i + 1), got->step[i].norm, want);
 		CU_ASSERT_FATAL(got->step[i].norm == want);
 		CU_ASSERT_FATAL(got->step[i].loss == all->step[i].loss);
 		CU_ASSERT_FATAL(all->step[i].norm >= 0); /* rpd has no gradient at the last stage in most steps */
@@ -143,13 +143,15 @@ static void a_tied_head_has_a_place_of_its_own(void)
 	q = *mr_sequential_config_of(r.s.executor.sequential);
 	MR_CHECK_OK(mr_sequential_size(&q, &with));
 	MR_CHECK_OK(q.kernels->ctx_create(1, &kc));
-	CU_ASSERT_EQUAL(with.weights + with.grads + with.optimizer + with.activations + with.boundaries + with.scratch + q.kernels->ctx_bytes(kc),
+	CU_ASSERT_EQUAL(with.weights + with.grads + with.optimizer + with.activations + with.boundaries + with.scratch +
+				q.kernels->ctx_bytes(kc),
 			mr_sequential_bytes(r.s.executor.sequential));
 	q.kernels->ctx_destroy(kc);
 	q.norm_every = 0;
 	MR_CHECK_OK(mr_sequential_size(&q, &without));
 	CU_ASSERT(with.grads > without.grads);
-	CU_ASSERT(with.grads < without.grads + 8 * 256 * 16); /* and what is still shared is as large as another layer */
+	CU_ASSERT(with.grads < without.grads + 8 * 256 * 16); /* and what is still shared is as large as another layer
+	                                                         */
 	rig_fini(&r);
 }
 

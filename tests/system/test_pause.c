@@ -68,8 +68,8 @@ static bool not_wanted(void *arg)
 	return false;
 }
 
-/* An evaluation that is not wanted any more ends early, in every executor; what was trained before and is trained after it is the
- * same as without it, and so is the next whole one. */
+/* An evaluation that is not wanted any more ends early, in every executor; what was trained before and is trained after
+ * it is the same as without it, and so is the next whole one. */
 static void cut_short(void)
 {
 	static const char *const systems[] = {"system.name=1f1b", "system.name=pipedream train.microbatches=1",

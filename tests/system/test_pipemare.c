@@ -1,7 +1,7 @@
 /*
- * test_pipemare.c - one copy of the weights with all that corrects it, on the scalar chain cut into stages of two weights: several
- * micro-batches a commit, a slow start, the correction of B, a synchronous start, recomputation. Against a few lines that simulate it,
- * by engine and by replay.
+ * test_pipemare.c - one copy of the weights with all that corrects it, on the scalar chain cut into stages of two
+ * weights: several micro-batches a commit, a slow start, the correction of B, a synchronous start, recomputation.
+ * Against a few lines that simulate it, by engine and by replay.
  */
 #include <math.h>
 #include <string.h>
@@ -83,7 +83,8 @@ static void simulate(sim *x)
 		d = a[D * Q] - ys[i % 12];
 		x->loss[i] = d * d / 2;
 		for (int j = D * Q - 1; j >= 0; j--) {
-			/* What lies inside a stage is made again from its input; the last stage, where B follows F, keeps it. */
+			/* What lies inside a stage is made again from its input; the last stage, where B follows F,
+			 * keeps it. */
 			bool again = x->recompute && j / Q < D - 1 && j % Q > 0;
 
 			x->g[j] += d * (again ? a[j - 1] * back(x, j - 1, v) : a[j]);
@@ -130,8 +131,8 @@ static void open_chain(rig *r, const sim *x)
 static void near(const sim *x, const char *what, int i, double got, double want)
 {
 	if (!(fabs(got - want) <= TOLERANCE * fabs(want)))
-		fprintf(stderr, "\nM %d, T1 %d, T2 %g, T3 %d, recompute %d: %s %d is %.17g, expected %.17g\n", x->m, x->slow, x->memory, x->sync,
-			x->recompute, what, i, got, want);
+		fprintf(stderr, "\nM %d, T1 %d, T2 %g, T3 %d, recompute %d: %s %d is %.17g, expected %.17g\n", x->m,
+			x->slow, x->memory, x->sync, x->recompute, what, i, got, want);
 	CU_ASSERT_FATAL(fabs(got - want) <= TOLERANCE * fabs(want));
 }
 
@@ -232,11 +233,13 @@ static void recomputed(void)
 	}
 }
 
-/* On a network with activations between its layers: the commits of the synchronous start are those of 1f1b, to the bit. */
+/* On a network with activations between its layers: the commits of the synchronous start are those of 1f1b, to the bit.
+ */
 static void starts_as_1f1b(void)
 {
-	static const char *const systems[] = {"system.name=1f1b", "system.name=pipemare system.t2=false system.t3_steps=7",
-					      "system.name=pipemare system.t2=false system.t3_steps=6 system.recompute=always"};
+	static const char *const systems[] = {
+		"system.name=1f1b", "system.name=pipemare system.t2=false system.t3_steps=7",
+		"system.name=pipemare system.t2=false system.t3_steps=6 system.recompute=always"};
 	rig_result want = {0};
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
@@ -244,7 +247,8 @@ static void starts_as_1f1b(void)
 		rig r;
 
 		rig_init(&r);
-		rig_sets(&r, "model.depth=7 model.activation=gelu train.batch=8 train.microbatches=4 machine.workers=3");
+		rig_sets(&r,
+			 "model.depth=7 model.activation=gelu train.batch=8 train.microbatches=4 machine.workers=3");
 		rig_sets(&r, systems[i]);
 		rig_open(&r);
 		rig_train(&r, 6, true, i ? &got : &want);
@@ -278,12 +282,14 @@ static void refused(void)
 	rig r;
 
 	rig_init(&r);
-	rig_sets(&r, "system.name=pipemare train.microbatches=2 train.batch=2 model.depth=6 machine.workers=2 system.t3_steps=1000000 "
+	rig_sets(&r, "system.name=pipemare train.microbatches=2 train.batch=2 model.depth=6 machine.workers=2 "
+		     "system.t3_steps=1000000 "
 		     "train.microbatches=1000 train.batch=1000");
 	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "more than a plan may hold");
 	rig_fini(&r);
 	rig_init(&r);
-	rig_sets(&r, "system.name=pipemare train.microbatches=1 optimizer.name=momentum mitigation.name=weight_prediction");
+	rig_sets(&r,
+		 "system.name=pipemare train.microbatches=1 optimizer.name=momentum mitigation.name=weight_prediction");
 	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG,
 		      "F on predictions would leave none, so the correction would go too far");
 	rig_fini(&r);

@@ -1,6 +1,6 @@
 /*
- * test_race.c - races against their records, a few; and where races stop: at one step, with an empty pipeline, from where they can
- * go on.
+ * test_race.c - races against their records, a few; and where races stop: at one step, with an empty pipeline, from
+ * where they can go on.
  */
 #include <math.h>
 
@@ -29,7 +29,8 @@ static bool any_pause(void *arg, const mr_step_rec *rec)
 	return rec != NULL;
 }
 
-/* Asked to pause anywhere, all workers stop at one step with an empty pipeline, no step is lost, and the record holds. */
+/* Asked to pause anywhere, all workers stop at one step with an empty pipeline, no step is lost, and the record holds.
+ */
 static void asked_for(void)
 {
 	rig_result got = {0}, again = {0};

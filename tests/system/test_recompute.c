@@ -11,7 +11,8 @@
 
 #define STEPS 3
 
-/* All forwards, then R and backward of each; @split: R, then I and W apart; @kept: a micro-batch that is not recomputed. */
+/* All forwards, then R and backward of each; @split: R, then I and W apart; @kept: a micro-batch that is not
+ * recomputed. */
 static mr_plan *recomputing(const mr_plan *like, bool split, uint32_t kept)
 {
 	mr_plan *p;
@@ -135,7 +136,8 @@ static void without_a_flush_not_everywhere(void)
 	MR_CHECK_OK(mr_plan_lower(p, NULL));
 	MR_CHECK_OK(mr_plan_check(p));
 	c.plan = p;
-	MR_CHECK_FAIL(mr_replay_create(&c, &replay), MR_ECONFIG, "without a flush the engine recomputes right before B, and not at the last stage");
+	MR_CHECK_FAIL(mr_replay_create(&c, &replay), MR_ECONFIG,
+		      "without a flush the engine recomputes right before B, and not at the last stage");
 	mr_plan_destroy(p);
 	rig_fini(&r);
 }

@@ -1,8 +1,10 @@
 #!/bin/sh
-# The order of a race as a file: written, checked, followed, and refused where it does not fit.   test_record.sh SOURCE BUILD
+# The order of a race as a file: written, checked, followed, and refused where it does not fit.   test_record.sh SOURCE
+# BUILD
 . "$(dirname "$0")/train_lib.sh"
 
-set -- mlp.cfg $(sets_of f64) --set system.name=ampnet --set train.microbatches=2 --set train.steps=12 --set train.eval_every=5 \
+set -- mlp.cfg $(sets_of f64) --set system.name=ampnet --set train.microbatches=2 --set train.steps=12 \
+	--set train.eval_every=5 \
 	--set data.validation=0.1
 train "$@" --set system.order=racing --set run.dir=raced --record order.plan
 expect 0 "a race that is recorded"
@@ -27,42 +29,52 @@ done
 for m in "gap_aware" "delayed_nesterov --set optimizer.name=nadamw --set optimizer.beta1=0.9" "weight_prediction" \
 	"weight_prediction --set optimizer.name=muon"; do
 	d=$(echo "$m" | tr -dc a-z)
-	train "$@" --set mitigation.name=$m --set system.order=racing --set system.in_flight=4 --set run.dir=raced-$d --record $d.plan
+	train "$@" --set mitigation.name=$m --set system.order=racing --set system.in_flight=4 --set run.dir=raced-$d \
+		--record $d.plan
 	expect 0 "a race with $m"
 	train "$@" --set mitigation.name=$m --set system.in_flight=4 --set run.dir=again-$d --replay $d.plan
 	expect 0 "following the record of a race with $m"
 	for f in model optimizer; do
-		cmp raced-$d/checkpoints/step-00000012/$f.safetensors again-$d/checkpoints/step-00000012/$f.safetensors ||
+		cmp raced-$d/checkpoints/step-00000012/$f.safetensors \
+			again-$d/checkpoints/step-00000012/$f.safetensors ||
 			fail "$m: the $f of the race and of its record differ"
 	done
 done
 train "$@" --set mitigation.name=weight_prediction --set run.dir=x --replay order.plan
-expect 3 "predictions on a record without" "order.plan: the plan was recorded without predictions, and weight_prediction makes some"
+expect 3 "predictions on a record without" \
+	"order.plan: the plan was recorded without predictions, and weight_prediction makes some"
 
 # --- who took which weight gradient: the weights are the same whoever did, and the record says who
-set -- mlp.cfg $(sets_of f64) --set system.name=zb_h2 --set train.microbatches=8 --set train.steps=6 --set machine.workers=3 \
+set -- mlp.cfg $(sets_of f64) --set system.name=zb_h2 --set train.microbatches=8 --set train.steps=6 \
+	--set machine.workers=3 \
 	--set train.clip=0.5
 train "$@" --set run.dir=home
 expect 0 "zb_h2 without steals"
 train "$@" --set system.steal=true --set run.dir=stolen --record steal.plan
 expect 0 "steals that are recorded"
-grep -q "^stolen: [0-9]* weight gradients* w.* over from another worker, of [1-9]" out || fail "how many were taken over was not said"
+grep -q "^stolen: [0-9]* weight gradients* w.* over from another worker, of [1-9]" out ||
+	fail "how many were taken over was not said"
 "$millrace" check steal.plan >out 2>err || fail "the record is no sound plan: $(cat err)"
 train "$@" --set system.steal=true --set run.dir=again --replay steal.plan
 expect 0 "following the record of steals"
-"$millrace" simulate "$@" --set system.steal=true --set run.dir=virtual >out 2>err || fail "steals were not simulated: $(cat err)"
+"$millrace" simulate "$@" --set system.steal=true --set run.dir=virtual >out 2>err ||
+	fail "steals were not simulated: $(cat err)"
 grep -q "^stolen: [1-9]" out || fail "in virtual time nothing was taken over"
 for d in stolen again virtual; do
 	cmp home/checkpoints/step-00000006/model.safetensors $d/checkpoints/step-00000006/model.safetensors ||
 		fail "the weights with steals differ from those without: $d"
 done
 "$millrace" schedule zb_h2 --workers 8 --microbatches 16 --set steal=true >out 2>err || fail "a schedule with steals"
-grep -q "^makespan 52," out && grep -q "^[1-9][0-9]* weight gradients are taken over" out || fail "zb_h2 with steals takes 52: $(cat out)"
-"$millrace" schedule zb_h1 --workers 2 --microbatches 4 --set steal=true --set optimizer=validated >out 2>err && fail "steals without a barrier"
+grep -q "^makespan 52," out && grep -q "^[1-9][0-9]* weight gradients are taken over" out ||
+	fail "zb_h2 with steals takes 52: $(cat out)"
+"$millrace" schedule zb_h1 --workers 2 --microbatches 4 --set steal=true --set optimizer=validated >out 2>err &&
+	fail "steals without a barrier"
 grep -q "zb_h1: steal: .* optimizer = validated has none" err || fail "why there are no steals was not said"
-"$millrace" schedule 1f1b --workers 2 --microbatches 4 --set steal=true >out 2>err && fail "steals without weight gradients apart"
+"$millrace" schedule 1f1b --workers 2 --microbatches 4 --set steal=true >out 2>err &&
+	fail "steals without weight gradients apart"
 grep -q "1f1b: steal: .* none to take" err || fail "why there is nothing to take was not said"
-set -- mlp.cfg $(sets_of f64) --set system.name=ampnet --set train.microbatches=2 --set train.steps=12 --set train.eval_every=5 \
+set -- mlp.cfg $(sets_of f64) --set system.name=ampnet --set train.microbatches=2 --set train.steps=12 \
+	--set train.eval_every=5 \
 	--set data.validation=0.1
 
 # --- what cannot be

@@ -1,6 +1,7 @@
 /*
- * test_replicas.c - models that diverge and are averaged, on the scalar chain: against recorded ones (tests/golden/async), against a few lines
- * of arithmetic that share nothing with the engine, and what a run with them refuses, counts and saves.
+ * test_replicas.c - models that diverge and are averaged, on the scalar chain: against recorded ones
+ * (tests/golden/async), against a few lines of arithmetic that share nothing with the engine, and what a run with them
+ * refuses, counts and saves.
  */
 #include <math.h>
 #include <string.h>
@@ -79,7 +80,8 @@ static double mean_of(const models *x, const double rows[MAX_R][D], int k)
 static void average_models(models *x, const mr_average *a, const double moved[MAX_R][D])
 {
 	for (int k = 0; k < D; k++) {
-		double mean = mean_of(x, (const double(*)[D])x->w, k), old = x->reference[k], delta = old - mean, next = mean;
+		double mean = mean_of(x, (const double(*)[D])x->w, k), old = x->reference[k], delta = old - mean,
+		       next = mean;
 
 		if (a->outer_lr > 0) {
 			x->velocity[k] = a->outer_mu * x->velocity[k] + delta;
@@ -117,7 +119,8 @@ static void set_list(rig *r, const char *key, const double *list, size_t n)
 static void set_chain(rig *r, const char *sets)
 {
 	rig_init(r);
-	rig_sets(r, "model.name=chain model.depth=4 data.name=numbers optimizer.name=sgd train.lr=0.05 machine.workers=4");
+	rig_sets(r,
+		 "model.name=chain model.depth=4 data.name=numbers optimizer.name=sgd train.lr=0.05 machine.workers=4");
 	set_list(r, "model.init", w0, D);
 	set_list(r, "data.x", xs, 12);
 	set_list(r, "data.y", ys, 12);
@@ -153,7 +156,8 @@ static void check_all(const char *what, const mr_trajectory *t, const mr_plan *p
 	CU_ASSERT_EQUAL(v, t->n_versions);
 }
 
-/* Every micro-batch reads what its own model had committed last, forward and backward, and one version lives at a time. */
+/* Every micro-batch reads what its own model had committed last, forward and backward, and one version lives at a time.
+ */
 static void check_reads(const mr_trajectory *t, const mr_plan *plan)
 {
 	for (uint32_t row = 0; row < (uint32_t)t->n_rows * D; row++)
@@ -238,7 +242,8 @@ static void recorded(const mr_trajectory *t, const mr_plan *plan, void *arg)
 
 	CU_ASSERT_EQUAL_FATAL(mr_json_size(trace) * plan->contract.average.every, t->n_steps);
 	for (size_t i = 0; i < mr_json_size(trace); i++) {
-		const mr_json *at = mr_json_at(trace, i), *mean = mr_json_get(at, "averaged"), *ref = mr_json_get(at, "reference");
+		const mr_json *at = mr_json_at(trace, i), *mean = mr_json_get(at, "averaged"),
+			      *ref = mr_json_get(at, "reference");
 
 		if (mean)
 			same_models("before the average", t, mr_json_get(at, "before"), (i + 1) * each - 1);
@@ -267,16 +272,21 @@ static void golden_trajectories(void)
 
 static void arithmetic_by_hand(void)
 {
-	by_both(LOCAL MOMENTUM "system.replicas=3 system.every=2 train.batch=6 train.microbatches=6 train.steps=8", 8, by_hand,
-		&(hand){"several micro-batches a step", false, MU});
-	by_both(LOCAL MOMENTUM "system.replicas=4 system.every=3 system.state=averaged system.placement=rotated train.batch=4 "
-			       "train.microbatches=4 train.steps=9", 9, by_hand, &(hand){"averaged state", false, MU});
-	by_both(LOCAL "system.replicas=4 system.every=2 system.outer=nesterov train.batch=4 train.microbatches=4 train.steps=8", 8, by_hand,
-		&(hand){"outer step", false, 0});
-	by_both(LOCAL MOMENTUM "system.replicas=2 system.every=2 system.outer=nesterov system.outer_lr=0.5 system.outer_momentum=0 "
-			       "train.batch=2 train.microbatches=2 train.steps=8", 8, by_hand, &(hand){"outer step without momentum", false, MU});
-	by_both("system.name=avgpipe " MOMENTUM "system.replicas=3 train.batch=6 train.microbatches=6 train.steps=6", 6, by_hand,
-		&(hand){"elastic, alpha 1/R", true, MU});
+	by_both(LOCAL MOMENTUM "system.replicas=3 system.every=2 train.batch=6 train.microbatches=6 train.steps=8", 8,
+		by_hand, &(hand){"several micro-batches a step", false, MU});
+	by_both(LOCAL MOMENTUM
+		"system.replicas=4 system.every=3 system.state=averaged system.placement=rotated train.batch=4 "
+		"train.microbatches=4 train.steps=9",
+		9, by_hand, &(hand){"averaged state", false, MU});
+	by_both(LOCAL "system.replicas=4 system.every=2 system.outer=nesterov train.batch=4 train.microbatches=4 "
+		      "train.steps=8",
+		8, by_hand, &(hand){"outer step", false, 0});
+	by_both(LOCAL MOMENTUM
+		"system.replicas=2 system.every=2 system.outer=nesterov system.outer_lr=0.5 system.outer_momentum=0 "
+		"train.batch=2 train.microbatches=2 train.steps=8",
+		8, by_hand, &(hand){"outer step without momentum", false, MU});
+	by_both("system.name=avgpipe " MOMENTUM "system.replicas=3 train.batch=6 train.microbatches=6 train.steps=6", 6,
+		by_hand, &(hand){"elastic, alpha 1/R", true, MU});
 }
 
 /* --- what is evaluated, saved and counted --- */
@@ -284,9 +294,10 @@ static void arithmetic_by_hand(void)
 /* The model that is saved is the reference of elastic averages, the common one of others. */
 static void saves_the_model(void)
 {
-	static const char *const sets[] = {
-		LOCAL "system.replicas=2 system.every=2 system.outer=nesterov train.batch=2 train.microbatches=2 train.steps=4",
-		"system.name=avgpipe " MOMENTUM "system.replicas=2 train.batch=4 train.microbatches=4 train.steps=4"};
+	static const char *const sets[] = {LOCAL "system.replicas=2 system.every=2 system.outer=nesterov train.batch=2 "
+						 "train.microbatches=2 train.steps=4",
+					   "system.name=avgpipe " MOMENTUM
+					   "system.replicas=2 train.batch=4 train.microbatches=4 train.steps=4"};
 
 	for (int i = 0; i < 2; i++) {
 		double moved[MAX_R][D] = {{0}};
@@ -317,7 +328,8 @@ static void saves_the_model(void)
 	}
 }
 
-/* Weights and state of every replica, and what they share, as the table at the start says; all of it within what is mapped. */
+/* Weights and state of every replica, and what they share, as the table at the start says; all of it within what is
+ * mapped. */
 static void counts_its_memory(void)
 {
 	static const struct {
@@ -325,9 +337,14 @@ static void counts_its_memory(void)
 		uint32_t r, shared, states;
 	} cases[] = {
 		{LOCAL "system.replicas=3 train.batch=3 train.microbatches=3 train.steps=4", 3, 0, 0},
-		{LOCAL MOMENTUM "system.replicas=3 system.outer=nesterov train.batch=3 train.microbatches=3 train.steps=4", 3, 2, 1},
-		{LOCAL "system.replicas=2 system.outer=nesterov system.outer_momentum=0 train.batch=2 train.microbatches=2 train.steps=4", 2, 1, 0},
-		{"system.name=avgpipe " MOMENTUM "system.replicas=4 train.batch=4 train.microbatches=4 train.steps=4", 4, 2, 1},
+		{LOCAL MOMENTUM
+		 "system.replicas=3 system.outer=nesterov train.batch=3 train.microbatches=3 train.steps=4",
+		 3, 2, 1},
+		{LOCAL "system.replicas=2 system.outer=nesterov system.outer_momentum=0 train.batch=2 "
+		       "train.microbatches=2 train.steps=4",
+		 2, 1, 0},
+		{"system.name=avgpipe " MOMENTUM "system.replicas=4 train.batch=4 train.microbatches=4 train.steps=4",
+		 4, 2, 1},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -346,7 +363,8 @@ static void counts_its_memory(void)
 				sum.weights += m.weights;
 				sum.stashes += m.stashes;
 				sum.optimizer += m.optimizer;
-				bytes += m.weights + m.stashes + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
+				bytes += m.weights + m.stashes + m.grads + m.optimizer + m.activations + m.boundaries +
+					 m.scratch;
 			}
 		CU_ASSERT_EQUAL(sum.weights, 64u * D * cases[i].r); /* a scalar has a cache line of its own */
 		CU_ASSERT_EQUAL(sum.stashes, 64u * D * cases[i].shared);
@@ -375,7 +393,8 @@ static void written(void)
 	MR_CHECK_OK(mr_trajectory_write(t, path));
 	MR_CHECK_OK(mr_json_read_file(path, 1 << 20, &file));
 	CU_ASSERT_EQUAL(mr_json_size(mr_json_get(file, "weights")), 3);
-	CU_ASSERT_EQUAL(mr_json_size(mr_json_at(mr_json_at(mr_json_get(file, "weights"), 2), 0)), 9); /* 4 steps, 4 averages */
+	/* 4 steps, 4 averages */
+	CU_ASSERT_EQUAL(mr_json_size(mr_json_at(mr_json_at(mr_json_get(file, "weights"), 2), 0)), 9);
 	CU_ASSERT_EQUAL(mr_json_size(mr_json_at(mr_json_get(file, "reference"), 3)), 5);
 	CU_ASSERT_EQUAL(mr_json_int(mr_json_get(file, "every")), 1);
 	CU_ASSERT_EQUAL(mr_json_double(mr_json_at(mr_json_get(file, "final"), 1)), t->stage[1].reference[4]);
@@ -415,13 +434,17 @@ static void refused(void)
 {
 	not_started_with(LOCAL "system.every=4 train.batch=4 train.microbatches=4 train.steps=10",
 			 "a run stops only there: train.steps must be a multiple of 4, got 10");
-	not_started_with(LOCAL "system.every=4 train.batch=4 train.microbatches=4 train.steps=8 train.eval_every=6", "train.eval_every");
-	not_started_with(LOCAL "system.every=4 train.batch=4 train.microbatches=4 train.steps=8 checkpoint.every=2", "checkpoint.every");
-	refused_with(LOCAL "system.replicas=3 train.batch=4 train.microbatches=4 train.steps=8", "give a multiple of 3");
+	not_started_with(LOCAL "system.every=4 train.batch=4 train.microbatches=4 train.steps=8 train.eval_every=6",
+			 "train.eval_every");
+	not_started_with(LOCAL "system.every=4 train.batch=4 train.microbatches=4 train.steps=8 checkpoint.every=2",
+			 "checkpoint.every");
+	refused_with(LOCAL "system.replicas=3 train.batch=4 train.microbatches=4 train.steps=8",
+		     "give a multiple of 3");
 	refused_with(LOCAL "system.state=averaged optimizer.name=sgd train.batch=4 train.microbatches=4 train.steps=8",
 		     "system.state: sgd keeps none that could be averaged");
 	refused_with(LOCAL "system.replicas=1 train.batch=4 train.microbatches=4 train.steps=8", "at least 2 replicas");
-	refused_with(LOCAL "system.outer=nesterov system.outer_lr=0 train.batch=4 train.microbatches=4 train.steps=8", "outer_lr must be above 0");
+	refused_with(LOCAL "system.outer=nesterov system.outer_lr=0 train.batch=4 train.microbatches=4 train.steps=8",
+		     "outer_lr must be above 0");
 }
 
 void mr_suite_replicas(void);

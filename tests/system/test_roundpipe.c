@@ -1,6 +1,6 @@
 /*
- * test_roundpipe.c - with its optimizer one step behind, roundpipe's weights are those of pipedream_2bw, whatever the number of
- * workers and of stages: both read version t - 1 for batch t, and no number depends on the cut.
+ * test_roundpipe.c - with its optimizer one step behind, roundpipe's weights are those of pipedream_2bw, whatever the
+ * number of workers and of stages: both read version t - 1 for batch t, and no number depends on the cut.
  */
 #include "check.h"
 #include "rig.h"
@@ -17,7 +17,8 @@ static void train(bool gpt, const char *sets, const char *system, unsigned worke
 	rig_sets(&r, sets);
 	rig_sets(&r, system);
 	rig_set(&r, "machine.workers=%u", workers);
-	rig_set(&r, "train.norm_every=0"); /* the norm on the record is the last stage's, and the two have other stages */
+	rig_set(&r, "train.norm_every=0"); /* the norm on the record is the last stage's, and the two have other stages
+	                                      */
 	rig_open(&r);
 	rig_train(&r, STEPS, true, out);
 	rig_fini(&r);

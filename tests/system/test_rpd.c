@@ -1,6 +1,6 @@
 /*
- * test_rpd.c - one definition of steps that update one stage each, carried out in three ways: one after the other, by the replay in
- * any order, and by the engine in parallel under random delays. The same weights, to the bit.
+ * test_rpd.c - one definition of steps that update one stage each, carried out in three ways: one after the other, by
+ * the replay in any order, and by the engine in parallel under random delays. The same weights, to the bit.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -64,9 +64,16 @@ static weights one_by_one(const mr_session *s, mr_rpd_params p, uint32_t limit, 
 		steps->n_steps = n_steps;
 		MR_CHECK_OK(mr_aged_index(steps));
 	}
-	MR_CHECK_OK(mr_aged_run(&(mr_aged_config){.graph = s->graph, .partition = &s->partition, .kernels = s->kernels,
-						  .data = s->data, .optim = &s->optim, .lr = &s->lr,
-						  .place = &s->place.worker[0], .samples = s->samples, .seed = 1, .steps = steps},
+	MR_CHECK_OK(mr_aged_run(&(mr_aged_config){.graph = s->graph,
+						  .partition = &s->partition,
+						  .kernels = s->kernels,
+						  .data = s->data,
+						  .optim = &s->optim,
+						  .lr = &s->lr,
+						  .place = &s->place.worker[0],
+						  .samples = s->samples,
+						  .seed = 1,
+						  .steps = steps},
 				final));
 	mr_aged_destroy(steps);
 	return w;
@@ -128,13 +135,15 @@ static void set_network(rig *r, network n)
 		rig_gpt(r);
 		return;
 	}
-	r->model = n == LOGISTIC ? "name = \"logistic\"; l2 = 0.01; noise = 0.1;" : "name = \"quadratic\"; noise = 0.1;";
+	r->model =
+		n == LOGISTIC ? "name = \"logistic\"; l2 = 0.01; noise = 0.1;" : "name = \"quadratic\"; noise = 0.1;";
 	rig_sets(r, "data.name=formula data.features=13 optimizer.name=sgd train.lr=0.1");
 	if (n == LOGISTIC)
 		rig_set(r, "data.target=classes");
 }
 
-static void check_for(const char *sets, network n, unsigned workers, const char *system, mr_rpd_params p, uint32_t n_steps)
+static void check_for(const char *sets, network n, unsigned workers, const char *system, mr_rpd_params p,
+		      uint32_t n_steps)
 {
 	weights want;
 	rig r;
@@ -163,7 +172,8 @@ static void drawn_delays(void)
 {
 	for (unsigned d = 1; d <= 4; d++) {
 		check("", MLP, d, "system.delta=7 system.seed=5", (mr_rpd_params){.delta = 7, .seed = 5});
-		check("optimizer.name=momentum train.schedule=cosine", MLP, d, "system.delta=20", (mr_rpd_params){.delta = 20});
+		check("optimizer.name=momentum train.schedule=cosine", MLP, d, "system.delta=20",
+		      (mr_rpd_params){.delta = 20});
 	}
 	check("dtype=f32", MLP, 3, "", (mr_rpd_params){.delta = 7}); /* S^2 - S/2 = 7.5 */
 }
@@ -174,7 +184,8 @@ static void other_orders(void)
 	      (mr_rpd_params){.delays = MR_RPD_DELAY_MAX, .delta = 4, .batch = MR_RPD_CYCLIC});
 	check("", MLP, 3, "system.delays=zero", (mr_rpd_params){.delays = MR_RPD_DELAY_ZERO});
 	check("", MLP, 2, "system.delta=6 system.ringmaster=4", (mr_rpd_params){.delta = 6});
-	check("", MLP, 1, "system.delta=6 system.ringmaster=4", (mr_rpd_params){.delta = 6}); /* whole models: replicas */
+	/* whole models: replicas */
+	check("", MLP, 1, "system.delta=6 system.ringmaster=4", (mr_rpd_params){.delta = 6});
 	check("", MLP, 3, "system.delays=exact system.stage=timeline system.batch=timeline",
 	      (mr_rpd_params){.delays = MR_RPD_DELAY_EXACT, .stage = MR_RPD_TIMELINE, .batch = MR_RPD_TIMELINE});
 }
@@ -266,7 +277,8 @@ static void nothing_measured(void)
 	static const char *const cases[][2] = {
 		{"system.name=pipedream train.microbatches=1", "worker 0 has kept no trace"},
 		{"system.name=gpipe", "gpipe does not commit after each micro-batch"},
-		{"system.name=pipedream system.stashing=false train.microbatches=1", "does not commit after each micro-batch"},
+		{"system.name=pipedream system.stashing=false train.microbatches=1",
+		 "does not commit after each micro-batch"},
 	};
 
 	for (int i = 0; i < 3; i++) {
@@ -287,10 +299,12 @@ static void nothing_measured(void)
 static void over_seams(void)
 {
 	check_for("", MLP, 3, "", (mr_rpd_params){.delta = 7}, SEAMS);
-	check_for("optimizer.name=momentum", MLP, 4, "system.delta=40 system.seed=9", (mr_rpd_params){.delta = 40, .seed = 9}, SEAMS);
+	check_for("optimizer.name=momentum", MLP, 4, "system.delta=40 system.seed=9",
+		  (mr_rpd_params){.delta = 40, .seed = 9}, SEAMS);
 	check_for("", MLP, 2, "system.delta=6 system.ringmaster=4", (mr_rpd_params){.delta = 6}, SEAMS);
 	check_for("", MLP, 3, "system.delays=exact system.stage=timeline system.batch=timeline",
-		  (mr_rpd_params){.delays = MR_RPD_DELAY_EXACT, .stage = MR_RPD_TIMELINE, .batch = MR_RPD_TIMELINE}, SEAMS);
+		  (mr_rpd_params){.delays = MR_RPD_DELAY_EXACT, .stage = MR_RPD_TIMELINE, .batch = MR_RPD_TIMELINE},
+		  SEAMS);
 }
 
 /* However long the run is to be, it begins at once, and no memory grows with it. */
@@ -302,7 +316,8 @@ static void any_length(void)
 	rig r;
 
 	rig_init(&r);
-	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=1000000000000 machine.workers=2 model.depth=2 model.width=2");
+	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=1000000000000 machine.workers=2 "
+		     "model.depth=2 model.width=2");
 	rig_open(&r);
 	for (uint16_t w = 0; w < 2; w++)
 		CU_ASSERT(mr_plan_list(r.s.plan, w, MR_PROLOGUE)->n <= 4096);
@@ -321,7 +336,8 @@ static void short_and_old(void)
 	rig r;
 
 	rig_init(&r);
-	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10 machine.workers=2 system.delta=60000");
+	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10 machine.workers=2 "
+		     "system.delta=60000");
 	rig_open(&r);
 	CU_ASSERT_EQUAL(r.s.plan->n_versions[0], 13);
 	rig_fini(&r);
@@ -351,8 +367,9 @@ static void the_list_ends(void)
 	CU_ASSERT_EQUAL(reached, 10);
 	rig_fini(&r);
 	rig_init(&r);
-	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10 system.delays=max system.delta=9 "
-		     "system.ringmaster=2");
+	rig_sets(&r,
+		 "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10 system.delays=max system.delta=9 "
+		 "system.ringmaster=2");
 	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "ringmaster: of "));
 	rig_fini(&r);
@@ -371,7 +388,8 @@ static void the_list_ends(void)
 	MR_CHECK_OK(mr_file_replace(path, "0 0 0 0\n1 99 0 1\n", 17));
 	rig_set(&r, "train.steps=2");
 	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
-	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "short.txt:2: expected a minibatch below 22, as many as the data have, got 99"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(),
+				      "short.txt:2: expected a minibatch below 22, as many as the data have, got 99"));
 	rig_fini(&r);
 }
 

@@ -2,10 +2,12 @@
 # Folders that cannot be used, resumptions that do not fit, and damaged checkpoints.   test_run_folder.sh SOURCE BUILD
 . "$(dirname "$0")/train_lib.sh"
 
-set -- mlp.cfg $(sets_of f64) --set system.name=pipedream --set train.steps=6 --set train.eval_every=0 --set data.validation=0.0
+set -- mlp.cfg $(sets_of f64) --set system.name=pipedream --set train.steps=6 --set train.eval_every=0 \
+	--set data.validation=0.0
 train "$@" --set run.dir=r --set checkpoint.every=2
 expect 0 "a run"
-tr -d ' \t\n' <r/memory.json | grep -q '^{"step":6,"stages":\[{"stage":0,"pipe":0,"versions":{"measured":2,"predicted":2},' ||
+tr -d ' \t\n' <r/memory.json | grep -q \
+	'^{"step":6,"stages":\[{"stage":0,"pipe":0,"versions":{"measured":2,"predicted":2},' ||
 	fail "memory.json does not say that two versions are live at the first of two stages"
 
 # --- nothing to do: no tables of nothing, and what is known of the steps stays
@@ -13,14 +15,17 @@ cp r/memory.json .
 for steps in 6 3; do
 	train "$@" --set run.dir=r --resume --set train.steps=$steps
 	expect 0 "resuming at the end"
-	grep -q "^nothing to do: the run is at step 6, and train.steps asks for $steps$" out || fail "$steps steps: not told that there is nothing to do"
-	! grep -q -e "^worker" -e "^stage  versions" -e "^written" out || fail "$steps steps: tables of what was not done"
+	grep -q "^nothing to do: the run is at step 6, and train.steps asks for $steps$" out ||
+		fail "$steps steps: not told that there is nothing to do"
+	! grep -q -e "^worker" -e "^stage  versions" -e "^written" out ||
+		fail "$steps steps: tables of what was not done"
 	cmp -s r/memory.json memory.json || fail "$steps steps: memory.json was written over"
 done
 
 # --- folders
 train "$@" --set run.dir=r
-expect 2 "a folder with a run" "r already holds a run: continue it with train --resume, or choose another folder with --set run.dir"
+expect 2 "a folder with a run" \
+	"r already holds a run: continue it with train --resume, or choose another folder with --set run.dir"
 mkdir unborn
 cp r/resolved.cfg unborn
 train "$@" --set run.dir=unborn
@@ -52,15 +57,18 @@ expect 0 "a folder with parents"
 mkdir empty
 for dir in new new/of/several/ empty; do
 	refused 6 "too little memory for $dir" "$@" --set run.dir=$dir --set machine.memory_limit=1000
-	refused 3 "a plan that does not suit $dir" "$@" --set run.dir=$dir --set system.name=wpipe --set train.microbatches=3
-	refused 3 "a trajectory that cannot be for $dir" "$@" --set run.dir=$dir --trajectory nowhere.json --set 'model.hidden=[200, 200, 200]'
+	refused 3 "a plan that does not suit $dir" "$@" --set run.dir=$dir --set system.name=wpipe \
+		--set train.microbatches=3
+	refused 3 "a trajectory that cannot be for $dir" "$@" --set run.dir=$dir --trajectory nowhere.json \
+		--set 'model.hidden=[200, 200, 200]'
 	refused 1 "a trajectory in no folder for $dir" "$@" --set run.dir=$dir --trajectory no/where.json
 done
 rm -f r/LOCK
 refused 2 "a folder with a run" "$@" --set run.dir=r
 refused 5 "another model" "$@" --set run.dir=r --resume --set train.seed=9
 cp r/metrics.jsonl metrics.before
-refused 6 "resuming with too little memory" "$@" --set run.dir=r --resume --from step-00000004 --set machine.memory_limit=1000
+refused 6 "resuming with too little memory" "$@" --set run.dir=r --resume --from step-00000004 \
+	--set machine.memory_limit=1000
 cmp -s r/metrics.jsonl metrics.before || fail "a refused resumption changed the metrics"
 
 # --- a folder that is taken away while the run goes on: nothing is said to be left that is not
@@ -101,8 +109,8 @@ misfit optimizer.name=sgd "optimizer adamw and cannot be resumed with sgd" "$@"
 misfit data.noise=0.25 "other data" "$@"
 misfit dtype=f32 "dtype f64 and cannot be resumed with f32" "$@"
 
-# --- no room for the metrics (a limit in blocks of 512 bytes, which the other files keep to). The thread sanitizer keeps its
-# own memory in a file and breaks down under the limit: then there is nothing to see.
+# --- no room for the metrics (a limit in blocks of 512 bytes, which the other files keep to). The thread sanitizer
+# keeps its own memory in a file and breaks down under the limit: then there is nothing to see.
 no_room() {
 	code=0
 	(
@@ -113,7 +121,8 @@ no_room() {
 }
 
 if no_room "$@" --set run.dir=room --set train.steps=2000; then
-	expect 6 "no room for metrics" "room/metrics.jsonl: cannot write: File too large; no checkpoint had been saved before"
+	expect 6 "no room for metrics" \
+		"room/metrics.jsonl: cannot write: File too large; no checkpoint had been saved before"
 fi
 if no_room "$@" --set run.dir=room2 --set train.steps=60 --set trace.steps=1-60; then
 	expect 6 "no room for a trace" "room2/trace.json: cannot write: File too large"
@@ -124,15 +133,19 @@ useless="left weights of .* (root of the mean square; 0[.0-9]* at step [0-9]*) a
 for optimizer in sgd adamw; do
 	rm -rf wild
 	train "$@" --set run.dir=wild --set optimizer.name=$optimizer
-	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume --set train.steps=40 --set train.lr=1e6 --set checkpoint.every=1
+	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume --set train.steps=40 --set train.lr=1e6 \
+		--set checkpoint.every=1
 	expect 7 "$optimizer: useless weights" "step 7 $useless; the checkpoint of step 6 is"
-	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume --set train.steps=40 --set checkpoint.every=1
+	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume --set train.steps=40 \
+		--set checkpoint.every=1
 	expect 0 "$optimizer: a smaller rate after useless weights"
 done
 # That they were the first to be evaluated makes them no better.
 for steps in 1 3; do
-	train "$@" --set run.dir=first$steps --set optimizer.name=adamw --set data.validation=0.1 --set train.steps=$steps --set train.lr=1e6
-	expect 7 "useless weights after $steps steps, evaluated" "step $steps $useless; no checkpoint had been saved before"
+	train "$@" --set run.dir=first$steps --set optimizer.name=adamw --set data.validation=0.1 \
+		--set train.steps=$steps --set train.lr=1e6
+	expect 7 "useless weights after $steps steps, evaluated" \
+		"step $steps $useless; no checkpoint had been saved before"
 	[ "$(latest first$steps)" = none ] || fail "useless weights, evaluated: $(latest first$steps) was saved"
 done
 
@@ -145,7 +158,8 @@ system = { name = "sequential"; };
 train = { steps = 100; batch = 1; lr = 0.2; };
 END
 n=0
-for far in "" checkpoint.every=1 "checkpoint.every=1 train.lr=1.0" "train.steps=1 train.lr=1.0" "train.steps=2 train.lr=1.0" \
+for far in "" checkpoint.every=1 "checkpoint.every=1 train.lr=1.0" "train.steps=1 train.lr=1.0" \
+	"train.steps=2 train.lr=1.0" \
 	"system.name=pipedream machine.workers=1 checkpoint.every=1 train.lr=1.0"; do
 	n=$((n + 1))
 	sets=$(for set in $far; do echo "--set $set"; done)
@@ -155,16 +169,19 @@ done
 [ "$(latest far4)" = step-00000001 ] || fail "the only step is not saved, but $(latest far4)"
 # Its first save waits for the loss that shows what the weight is worth, and no longer.
 train far.cfg $(sets_of f64) --set run.dir=waits --set train.steps=2 --set checkpoint.every=1 --set checkpoint.keep=9
-[ "$(cd waits/checkpoints && echo step-*)" = step-00000002 ] || fail "saved while nobody knew: $(cd waits/checkpoints && echo step-*)"
+[ "$(cd waits/checkpoints && echo step-*)" = step-00000002 ] ||
+	fail "saved while nobody knew: $(cd waits/checkpoints && echo step-*)"
 train far.cfg $(sets_of f64) --set run.dir=waits3 --set train.steps=3 --set checkpoint.every=1 --set checkpoint.keep=9
-[ "$(cd waits3/checkpoints && echo step-*)" = "step-00000002 step-00000003" ] || fail "saved after waiting: $(cd waits3/checkpoints && echo step-*)"
+[ "$(cd waits3/checkpoints && echo step-*)" = "step-00000002 step-00000003" ] ||
+	fail "saved after waiting: $(cd waits3/checkpoints && echo step-*)"
 
 # --- without the metrics of before
 cp -r r cut
 rm cut/metrics.jsonl
 train "$@" --set run.dir=cut --resume --set train.steps=8
 expect 0 "resuming without metrics"
-[ "$(grep -c '"loss"' cut/metrics.jsonl)" = 2 ] || fail "resuming without metrics: not the two new steps in metrics.jsonl"
+[ "$(grep -c '"loss"' cut/metrics.jsonl)" = 2 ] || fail \
+	"resuming without metrics: not the two new steps in metrics.jsonl"
 
 # --- going on from another checkpoint than the newest
 valid="--set data.validation=0.1 --set train.eval_every=2"
@@ -180,11 +197,14 @@ expect 0 "from the best"
 at=$(sed 's/step-0*//; s/\..*//' from/checkpoints/BEST)
 grep -q "^run .*, resumed at step $at$" out || fail "--from best does not begin at step $at"
 # A loss that rises again: the best stays marked.
-train "$@" $valid --set run.dir=rises --set checkpoint.every=2 --set train.steps=8 --set optimizer.name=sgd --set train.lr=1.0
+train "$@" $valid --set run.dir=rises --set checkpoint.every=2 --set train.steps=8 --set optimizer.name=sgd \
+	--set train.lr=1.0
 expect 0 "a loss that rises again"
-at=$(sed -n 's/.*"step":\([0-9]*\),.*"val_loss":\([0-9.e+-]*\).*/\2 \1/p' rises/metrics.jsonl | sort -g | sed -n '1s/.* //p')
+at=$(sed -n 's/.*"step":\([0-9]*\),.*"val_loss":\([0-9.e+-]*\).*/\2 \1/p' rises/metrics.jsonl | sort -g |
+	sed -n '1s/.* //p')
 [ "$at" -lt 8 ] || fail "the loss was to rise again"
-[ "$(cat rises/checkpoints/BEST)" = step-0000000$at ] || fail "step $at was the best, and BEST says $(cat rises/checkpoints/BEST)"
+[ "$(cat rises/checkpoints/BEST)" = step-0000000$at ] || fail \
+	"step $at was the best, and BEST says $(cat rises/checkpoints/BEST)"
 train "$@" $valid --set run.dir=from --resume --from step-00000005
 expect 5 "from a name that is not there" "step-00000005"
 train "$@" $valid --set run.dir=from --resume --from ../x
@@ -228,7 +248,8 @@ for f in model optimizer inflight; do
 done
 story r >story.a
 story damaged >story.b
-cmp -s story.a story.b || fail "the metrics differ after the older checkpoint took over: $(diff story.a story.b | head -4)"
+cmp -s story.a story.b || fail \
+	"the metrics differ after the older checkpoint took over: $(diff story.a story.b | head -4)"
 rm -rf damaged
 cp -R r damaged
 for f in damaged/checkpoints/step-*/MANIFEST.json; do

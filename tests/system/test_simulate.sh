@@ -1,5 +1,6 @@
 #!/bin/sh
-# Training in virtual time gives the bits of training, with times that follow from the costs.   test_simulate.sh SOURCE BUILD
+# Training in virtual time gives the bits of training, with times that follow from the costs.   test_simulate.sh SOURCE
+# BUILD
 . "$(dirname "$0")/train_lib.sh"
 . "$(dirname "$0")/simulate_lib.sh"
 
@@ -13,7 +14,8 @@ equal mlp $(sets_of f64) --set system.name=rpd --set train.steps=1100 --set mach
 
 # Mitigations that look at old weights, beside parts that step and on predictions.
 for m in gap_aware weight_prediction; do
-	equal mlp $(sets_of f64) --set system.name=pipedream --set 'system.replicas=[2,1]' --set machine.workers=3 --set train.microbatches=2 \
+	equal mlp $(sets_of f64) --set system.name=pipedream --set 'system.replicas=[2,1]' --set machine.workers=3 \
+		--set train.microbatches=2 \
 		--set mitigation.name=$m
 	[ "$want" -eq 0 ] || fail "replicated stages with $m: exit $want"
 done
@@ -37,7 +39,8 @@ awk "BEGIN { exit !($(seconds_of often/metrics.jsonl) < $(seconds_of virtual/met
 same "validated, saved often" virtual often
 
 # A racing order comes from the virtual times: the same order each time, with jitter another one.
-set -- mlp.cfg $(sets_of f64) --set system.name=ampnet --set 'system.order="racing"' --set train.microbatches=4 --set machine.workers=3
+set -- mlp.cfg $(sets_of f64) --set system.name=ampnet --set 'system.order="racing"' --set train.microbatches=4 \
+	--set machine.workers=3
 for run in race again; do
 	simulate "$@" --set run.dir=$run
 	expect 0 "racing, $run"

@@ -70,7 +70,8 @@ static void put_boundary(const mr_session *s, char *p, uint32_t node, bool gradi
 		size_t at = gradients ? b.part[i].grad_at : b.part[i].at;
 
 		if (at != MR_NO_GRAD)
-			put_random(s, p + at, s->graph->values[b.part[i].value].shape, what + 1000 * i, s->data->classes);
+			put_random(s, p + at, s->graph->values[b.part[i].value].shape, what + 1000 * i,
+				   s->data->classes);
 	}
 	mr_boundary_fini(&b);
 }

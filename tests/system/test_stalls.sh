@@ -1,13 +1,14 @@
 #!/bin/sh
-# test_stalls.sh SOURCE BUILD - a training that stands ends with exit code 8, names the thread that stands and shows where: pipelines,
-# and sequential training on one thread, which has nobody beside it to notice.
+# test_stalls.sh SOURCE BUILD - a training that stands ends with exit code 8, names the thread that stands and shows
+# where: pipelines, and sequential training on one thread, which has nobody beside it to notice.
 . "$(dirname "$0")/train_lib.sh"
 
 has_faults || skip "this build has no fault points"
 for how in "1f1b --set machine.workers=2" "sequential --set machine.workers=1"; do
 	faults=MR_DELAY=100000000:1:1
 	# shellcheck disable=SC2086
-	train mlp.cfg --set run.dir=r --set train.steps=10 --set machine.threads=1 --set machine.watchdog=0.5 --set system.name=$how
+	train mlp.cfg --set run.dir=r --set train.steps=10 --set machine.threads=1 --set machine.watchdog=0.5 \
+		--set system.name=$how
 	faults=
 	expect 8 "$how" "for 0\.[5-9] seconds.*w[01] stands"
 	grep -q "watchdog: warning: mr-w[01] (thread [0-9]*) " err || fail "$how: no line about the thread"

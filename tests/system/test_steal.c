@@ -1,6 +1,7 @@
 /*
- * test_steal.c - W that any worker may take: whoever does, under random delays, weights and losses are to the bit those of the same
- * system with every W at home, and of sequential; and the record of who took what is a plan that gives them again.
+ * test_steal.c - W that any worker may take: whoever does, under random delays, weights and losses are to the bit those
+ * of the same system with every W at home, and of sequential; and the record of who took what is a plan that gives them
+ * again.
  */
 #include "check.h"
 #include "lower/check.h"
@@ -103,8 +104,8 @@ static void check(bool gpt, const char *sets, const char *system, unsigned worke
 }
 
 /*
- * Of this many runs with delays some must have seen steals, or nothing is shown. How many is a matter of timing; that steals change
- * nothing whatever was taken, chosen() shows without it.
+ * Of this many runs with delays some must have seen steals, or nothing is shown. How many is a matter of timing; that
+ * steals change nothing whatever was taken, chosen() shows without it.
  */
 static void some_were_stolen(void)
 {
@@ -235,7 +236,8 @@ static void no_record(void)
 
 	open_case(&r, false, "model.depth=5", "system.name=zb_h1 system.steal=true", 2);
 	rig_start(&r);
-	MR_CHECK_FAIL(mr_record_plan(mr_executor_run_of(&r.s.executor), &record), MR_EINVAL, "only when that is asked for");
+	MR_CHECK_FAIL(mr_record_plan(mr_executor_run_of(&r.s.executor), &record), MR_EINVAL,
+		      "only when that is asked for");
 	rig_fini(&r);
 	open_case(&r, false, "model.depth=5", "system.name=zb_h1 system.steal=true", 2);
 	MR_CHECK_OK(mr_session_start(&r.s, &(mr_session_opts){.record_micro = 2 * MICRO}));

@@ -1,6 +1,6 @@
 /*
- * test_steal_sim.c - W that any worker may take, in virtual time: the figures of the study that the rule comes from, never slower than
- * without, and what was taken is a plan that passes the checker.
+ * test_steal_sim.c - W that any worker may take, in virtual time: the figures of the study that the rule comes from,
+ * never slower than without, and what was taken is a plan that passes the checker.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,8 @@ typedef struct outcome {
 	size_t stolen;
 } outcome;
 
-static mr_plan *lowered(const char *system, const char *sets, bool steal, uint16_t workers, uint32_t micro, const mr_cost *costs)
+static mr_plan *lowered(const char *system, const char *sets, bool steal, uint16_t workers, uint32_t micro,
+			const mr_cost *costs)
 {
 	const mr_sched_ops *ops = mr_schedule_find(system);
 	mr_sched_args a = {.n_workers = workers, .n_micro = micro, .costs = costs};
@@ -65,11 +66,13 @@ static outcome simulate(const mr_plan *p, const double *f, const mr_sim_params *
 }
 
 /* Both ways, one iteration. */
-static void both(const char *system, const char *sets, uint16_t workers, uint32_t micro, const double *f, outcome *without, outcome *with)
+static void both(const char *system, const char *sets, uint16_t workers, uint32_t micro, const double *f,
+		 outcome *without, outcome *with)
 {
 	mr_stage_cost share = {.f = f[0], .i = f[1], .w = f[2]};
 	mr_cost costs = {1, &share};
-	mr_plan *home = lowered(system, sets, false, workers, micro, &costs), *any = lowered(system, sets, true, workers, micro, &costs);
+	mr_plan *home = lowered(system, sets, false, workers, micro, &costs),
+		*any = lowered(system, sets, true, workers, micro, &costs);
 	mr_sim_params params = {.n_bodies = 1, .no_period = true};
 
 	*without = simulate(home, f, &params);
@@ -102,7 +105,8 @@ static void published_figures(void)
 
 static void never_slower(void)
 {
-	static const char *const systems[] = {"zb_h1", "zb_h2", "zb_v", "zb_auto", "interleaved_zb", "v_half", "v_min", "1f1b"};
+	static const char *const systems[] = {"zb_h1",          "zb_h2",  "zb_v",  "zb_auto",
+					      "interleaved_zb", "v_half", "v_min", "1f1b"};
 	static const double costs[][3] = {{1, 1, 1}, {2, 1, 2}, {2, 3, 1}, {5, 6, 4}, {1, 2, 3}};
 	uint32_t faster = 0, cases = 0;
 
@@ -112,12 +116,14 @@ static void never_slower(void)
 				for (size_t c = 0; c < sizeof(costs) / sizeof(costs[0]); c++) {
 					outcome without, with;
 
-					both(systems[i], strcmp(systems[i], "1f1b") ? NULL : "2", d, t, costs[c], &without, &with);
+					both(systems[i], strcmp(systems[i], "1f1b") ? NULL : "2", d, t, costs[c],
+					     &without, &with);
 					cases++;
 					faster += with.makespan < without.makespan - 1e-9;
 					if (with.makespan > without.makespan + 1e-9)
-						fprintf(stderr, "\n%s D=%u T=%u %g,%g,%g: %g became %g\n", systems[i], d, t, costs[c][0], costs[c][1],
-							costs[c][2], without.makespan, with.makespan);
+						fprintf(stderr, "\n%s D=%u T=%u %g,%g,%g: %g became %g\n", systems[i],
+							d, t, costs[c][0], costs[c][1], costs[c][2], without.makespan,
+							with.makespan);
 					CU_ASSERT_TRUE_FATAL(with.makespan <= without.makespan + 1e-9);
 					CU_ASSERT_TRUE(d > 1 || with.stolen == 0);
 				}
@@ -130,9 +136,11 @@ static void bent(void)
 {
 	const double ones[] = {1, 1, 1};
 	mr_straggler slow = {.worker = 1, .factor = 2, .from = 0, .to = INFINITY};
-	mr_sim_params params = {.n_bodies = 6, .no_period = true, .jitter = MR_JITTER_LOGNORMAL, .amount = 0.3, .seed = 4};
+	mr_sim_params params = {
+		.n_bodies = 6, .no_period = true, .jitter = MR_JITTER_LOGNORMAL, .amount = 0.3, .seed = 4};
 	mr_plan *home = lowered("zb_h1", NULL, false, 4, 8, NULL), *any = lowered("zb_h1", NULL, true, 4, 8, NULL);
-	outcome without = simulate(home, ones, &params), with = simulate(any, ones, &params), again = simulate(any, ones, &params);
+	outcome without = simulate(home, ones, &params), with = simulate(any, ones, &params),
+		again = simulate(any, ones, &params);
 
 	CU_ASSERT_TRUE(with.stolen > 0);
 	CU_ASSERT_TRUE(with.makespan < without.makespan);
@@ -146,7 +154,8 @@ static void bent(void)
 	mr_plan_destroy(any);
 }
 
-/* Stealing takes a barrier, so the period has it too: it is what one iteration more takes, and never below the makespan. */
+/* Stealing takes a barrier, so the period has it too: it is what one iteration more takes, and never below the
+ * makespan. */
 static void period(void)
 {
 	static const char *const systems[] = {"zb_h1", "zb_h2", "zb_v", "interleaved_zb", "v_half"};

@@ -37,7 +37,8 @@ static void compare(const mr_plan *p, const mr_sim_params *params)
 	for (uint16_t w = 0; w < p->n_workers; w++)
 		n += mr_plan_list(p, w, MR_EPILOGUE)->n;
 	if (!same || n != k->first[p->n_workers])
-		fprintf(stderr, "\n%s, %u workers, %u micro-batches: differs at instruction %zu\n", p->system, p->n_workers, p->n_micro, n);
+		fprintf(stderr, "\n%s, %u workers, %u micro-batches: differs at instruction %zu\n", p->system,
+			p->n_workers, p->n_micro, n);
 	CU_ASSERT_TRUE(same);
 	CU_ASSERT_EQUAL(n, k->first[p->n_workers]);
 	mr_sim_stream_destroy(s);
@@ -49,7 +50,8 @@ static void compare(const mr_plan *p, const mr_sim_params *params)
 static uint32_t try_system(const mr_sched_ops *ops, uint16_t workers, uint32_t micro, bool local)
 {
 	mr_sched_args a = {.n_workers = workers, .n_micro = micro};
-	mr_sim_params params = {.n_bodies = BODIES, .window = 1, .no_period = true, .jitter = MR_JITTER_LOGNORMAL, .amount = 0.4};
+	mr_sim_params params = {
+		.n_bodies = BODIES, .window = 1, .no_period = true, .jitter = MR_JITTER_LOGNORMAL, .amount = 0.4};
 	mr_plan *p;
 
 	if (mr_schedule_emit(ops, &a, &p) != MR_OK)

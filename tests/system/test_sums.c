@@ -1,6 +1,6 @@
 /*
- * test_sums.c - sums that the layer in front computes (planner/graph.h): training with them and without gives the same bits, and
- * takes no more memory.
+ * test_sums.c - sums that the layer in front computes (planner/graph.h): training with them and without gives the same
+ * bits, and takes no more memory.
  */
 #include "check.h"
 #include "rig.h"
@@ -57,7 +57,8 @@ static void the_bits_are_those_of_sums_apart(void)
 		"system.name=sequential", "system.name=sequential train.microbatches=1 model.tied=true",
 		"system.name=1f1b machine.workers=3", "system.name=gpipe machine.workers=2",
 		"system.name=pipedream train.microbatches=1 machine.workers=2", "system.name=zb_h1 machine.workers=2"};
-	static const char *const backends[] = {"backend=dnnl dtype=f32", "backend=reference dtype=f32", "backend=reference dtype=f64"};
+	static const char *const backends[] = {"backend=dnnl dtype=f32", "backend=reference dtype=f32",
+					       "backend=reference dtype=f64"};
 	char sets[200];
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
@@ -78,7 +79,8 @@ static void nothing_is_added_through_dropout(void)
 	rig_fini(&r);
 }
 
-/* The output of the layer in front is nowhere, and the sum, which is there a layer sooner, costs nothing beyond that. */
+/* The output of the layer in front is nowhere, and the sum, which is there a layer sooner, costs nothing beyond that.
+ */
 static void memory_does_not_grow(void)
 {
 	uint64_t together[3], apart[3];
@@ -90,7 +92,8 @@ static void memory_does_not_grow(void)
 	c = mr_session_sequential_config(&r.s);
 	MR_CHECK_OK(mr_sequential_layout_make(&c, &l));
 	for (uint32_t i = 0; i + 1 < r.s.graph->n_nodes; i++)
-		CU_ASSERT_EQUAL(l.value[r.s.graph->nodes[i].out] == MR_SEQUENTIAL_NOWHERE, r.s.graph->nodes[i + 1].added);
+		CU_ASSERT_EQUAL(l.value[r.s.graph->nodes[i].out] == MR_SEQUENTIAL_NOWHERE,
+				r.s.graph->nodes[i + 1].added);
 	mr_sequential_layout_fini(&l);
 	rig_memory(&r, false, together);
 	CU_ASSERT_EQUAL(take_apart(r.s.graph), 6);

@@ -1,6 +1,7 @@
 /*
- * test_theory.c - PipeDream, LocalSGD and Randomized PipeDream in unit time on the recorded problems (tests/golden/rpd): every
- * value of the objective after every update and in every time step, final weights, gradient norms, the bound's ingredients.
+ * test_theory.c - PipeDream, LocalSGD and Randomized PipeDream in unit time on the recorded problems
+ * (tests/golden/rpd): every value of the objective after every update and in every time step, final weights, gradient
+ * norms, the bound's ingredients.
  */
 #include "theory.h"
 
@@ -75,7 +76,8 @@ static bool on_aged(void *arg, const mr_aged_event *e)
 			sum += (now[i] - then[i]) * (now[i] - then[i]);
 	}
 	c->distance[c->n_update] = sqrt(sum);
-	c->largest = fmax(c->largest, norm(e->stage == 0 ? 4 : 3, (const double *)(const void *)e->model->at[e->stage].grads));
+	c->largest = fmax(c->largest,
+			  norm(e->stage == 0 ? 4 : 3, (const double *)(const void *)e->model->at[e->stage].grads));
 	c->update[c->n_update++] = mr_objective_value(c->t->f);
 	return true;
 }
@@ -149,7 +151,8 @@ static void known_quantities(void)
 	constants(true);
 }
 
-/* --- PipeDream, and the same as steps of one block each ------------------------------------------------------------ */
+/* --- PipeDream, and the same as steps of one block each ------------------------------------------------------------
+ */
 
 static void check_pipedream(bool logistic)
 {
@@ -248,7 +251,8 @@ static void check_drawn(theory *t, uint32_t delta)
 	MR_CHECK_OK(mr_objective_minimum(t->f, &f_star));
 	g2 = c.largest * c.largest;
 	k = c.n_update + 1;
-	bound = 2 * THEORY_STAGES * (f0 - f_star) / (0.25 * k) + 0.25 * THEORY_STAGES * l * g2 + 0.25 * 0.25 * l * l * d * d * g2;
+	bound = 2 * THEORY_STAGES * (f0 - f_star) / (0.25 * k) + 0.25 * THEORY_STAGES * l * g2 +
+		0.25 * 0.25 * l * l * d * d * g2;
 	theory_number("bound", 0, mr_json_get(want, "theory_bound_last"), bound);
 	mr_aged_destroy(a);
 }
@@ -293,7 +297,8 @@ static void recorded_steps(void)
 	theory_close(&t);
 }
 
-/* Recorded noise is used up in the order of the backward operations: one micro-batch, from the last block to the first. */
+/* Recorded noise is used up in the order of the backward operations: one micro-batch, from the last block to the first.
+ */
 static void recorded_noise(void)
 {
 	mr_unit_config config;
@@ -314,7 +319,8 @@ static void recorded_noise(void)
 	config.noise = noise;
 	config.n_noise = THEORY_D;
 	MR_CHECK_OK(mr_unit_run(&config));
-	for (int i = 0; i < THEORY_D; i++) { /* blocks of 4, 3, 3, 3 coordinates: where block b's noise begins is 13 less its end */
+	for (int i = 0; i < THEORY_D; i++) { /* blocks of 4, 3, 3, 3 coordinates: where block b's noise begins is 13
+	                                        less its end */
 		int end = i < 4 ? 4 : i < 7 ? 7 : i < 10 ? 10 : 13, first = end == 4 ? 0 : end - 3;
 
 		CU_ASSERT_DOUBLE_EQUAL(c.w[i], quiet.w[i] - 0.25 * noise[THEORY_D - end + i - first], 1e-15);
@@ -326,9 +332,11 @@ static void recorded_noise(void)
 	theory_close(&t);
 }
 
-/* --- the same in parallel ------------------------------------------------------------------------------------------ */
+/* --- the same in parallel ------------------------------------------------------------------------------------------
+ */
 
-/* @steps on the engine, held up at random; then the weights are the recorded ones of @want, and G where that is recorded. */
+/* @steps on the engine, held up at random; then the weights are the recorded ones of @want, and G where that is
+ * recorded. */
 static void check_parallel(theory *t, const char *what, uint64_t steps)
 {
 	const mr_json *want = mr_json_get(t->want, what), *w = mr_json_get(want, "final_w");
@@ -384,7 +392,9 @@ static void in_parallel(void)
 		theory_open_with(&t, kind, "system.order=greedy system.costs=1,0.5,0.5"); /* B as long as F */
 		check_parallel(&t, "PD", 16);
 		theory_close(&t);
-		theory_open_with(&t, kind, "system.name=local_sgd system.replicas=4 system.every=2 train.microbatches=4 train.batch=16");
+		theory_open_with(
+			&t, kind,
+			"system.name=local_sgd system.replicas=4 system.every=2 train.microbatches=4 train.batch=16");
 		check_parallel(&t, "LocalSGD_R4_H2", 4);
 		theory_close(&t);
 	}

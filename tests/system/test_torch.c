@@ -257,7 +257,8 @@ static void one(const model *m, const char *run_name, const char *backend, const
 
 static void everywhere(const model *m, const char *run, double lr)
 {
-	/* No gradient is as long as the last three allow, but it has to be whole for its norm: the step comes after it. */
+	/* No gradient is as long as the last three allow, but it has to be whole for its norm: the step comes after it.
+	 */
 	static const char *const how[] = {"system.name=1f1b machine.workers=1 train.microbatches=1",
 					  "system.name=sequential train.microbatches=1",
 					  "system.name=gpipe machine.workers=3 train.microbatches=3",

@@ -1,6 +1,6 @@
 /*
- * test_turns.c - stages whose replicas take micro-batches in turn (1F1B-RR): recorded trajectories of the scalar chain, by the engine,
- * by the replay and in virtual time; what a user asks for and what is refused.
+ * test_turns.c - stages whose replicas take micro-batches in turn (1F1B-RR): recorded trajectories of the scalar chain,
+ * by the engine, by the replay and in virtual time; what a user asks for and what is refused.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -31,7 +31,8 @@ static void open_chain(rig *r, recorded_run *rec, const golden_case *c)
 		long long n = (long long)mr_json_int(mr_json_at(reps, s));
 
 		a += (size_t)snprintf(replicas + a, sizeof(replicas) - a, "%s%lld", s ? ", " : "", n);
-		b += (size_t)snprintf(init + b, sizeof(init) - b, "%s%.17g", s ? ", " : "", mr_json_double(mr_json_at(w0, s)));
+		b += (size_t)snprintf(init + b, sizeof(init) - b, "%s%.17g", s ? ", " : "",
+				      mr_json_double(mr_json_at(w0, s)));
 		workers += n;
 	}
 	golden_rig(r, &rec->g);
@@ -50,7 +51,8 @@ static void open_chain(rig *r, recorded_run *rec, const golden_case *c)
 static void check_stage(const recorded_run *rec, uint16_t s, const mr_trajectory *t)
 {
 	const mr_trajectory_stage *row = &t->stage[s];
-	const mr_json *f = mr_json_at(mr_json_get(rec->sys, "F_ver"), s), *b = mr_json_at(mr_json_get(rec->sys, "B_ver"), s);
+	const mr_json *f = mr_json_at(mr_json_get(rec->sys, "F_ver"), s),
+		      *b = mr_json_at(mr_json_get(rec->sys, "B_ver"), s);
 	const mr_json *w = mr_json_at(mr_json_get(rec->sys, "weights"), s);
 	uint64_t turns = (uint64_t)mr_json_int(mr_json_at(mr_json_get(rec->sys, "reps"), s));
 
@@ -63,7 +65,8 @@ static void check_stage(const recorded_run *rec, uint16_t s, const mr_trajectory
 	for (uint64_t v = 0; v <= t->n_micro / turns; v++)
 		golden_number("weights", mr_json_at(w, v), row->weights[v]);
 	/* H + 1 versions, all of them alive at once, however many replicas read them. */
-	CU_ASSERT_EQUAL(mr_trajectory_peak_live(t, s), (uint32_t)mr_json_int(mr_json_at(mr_json_get(rec->sys, "warmup"), s)) + 1);
+	CU_ASSERT_EQUAL(mr_trajectory_peak_live(t, s),
+			(uint32_t)mr_json_int(mr_json_at(mr_json_get(rec->sys, "warmup"), s)) + 1);
 }
 
 static void check_run(const recorded_run *rec, const mr_trajectory *t, const mr_run *run)
@@ -98,8 +101,10 @@ static void by_all(const golden_case *gc)
 
 	open_chain(&r, &rec, gc);
 	/* NOAM in flight at a replica of stage 0, over all its pipes. */
-	CU_ASSERT_EQUAL(r.s.plan->n_slots[0] * r.s.plan->n_pipes / r.s.plan->stage_replicas[0], (uint32_t)mr_json_int(mr_json_get(rec.sys, "noam")));
-	MR_CHECK_OK(mr_trajectory_create_for(r.s.graph, &r.s.partition, r.s.plan, (uint64_t)mr_json_int(mr_json_get(rec.g.in, "N")) / 2, &t));
+	CU_ASSERT_EQUAL(r.s.plan->n_slots[0] * r.s.plan->n_pipes / r.s.plan->stage_replicas[0],
+			(uint32_t)mr_json_int(mr_json_get(rec.sys, "noam")));
+	MR_CHECK_OK(mr_trajectory_create_for(r.s.graph, &r.s.partition, r.s.plan,
+					     (uint64_t)mr_json_int(mr_json_get(rec.g.in, "N")) / 2, &t));
 	opts.observer_arg = t;
 	MR_CHECK_OK(mr_session_start(&r.s, &opts));
 	for (int again = 0; again < 2; again++) { /* the second time on the same memory */
@@ -160,7 +165,8 @@ static void written(void)
 /* What an observer has seen of versions being made. */
 typedef struct watch {
 	_Atomic uint64_t making[2];               /* newest version of the stage whose observer has been called */
-	_Atomic uint32_t n_made, n_early, n_left; /* made; told to others before; parts whose worker left while it was looked at */
+	_Atomic uint32_t n_made, n_early, n_left; /* made; told to others before; parts whose worker left while it was
+	                                             looked at */
 } watch;
 
 static void sleep_ms(long ms)
@@ -168,11 +174,14 @@ static void sleep_ms(long ms)
 	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-/* The worker that has made a version dawdles over it, and those that made other parts leave meanwhile: the moment at which one of
- * these could tell the others too early. */
+/* The worker that has made a version dawdles over it, and those that made other parts leave meanwhile: the moment at
+ * which one of these could tell the others too early. */
 static void look_first(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
-	bool step = in->op == MR_OP_U, made = step ? !run->has_stage_replicas || run->worker[mr_plan_worker(run->c.plan, in->pipe, in->stage)].made : in->flags & MR_INSTR_UPDATE;
+	bool step = in->op == MR_OP_U,
+	     made = step ? !run->has_stage_replicas ||
+				    run->worker[mr_plan_worker(run->c.plan, in->pipe, in->stage)].made
+			 : in->flags & MR_INSTR_UPDATE;
 	const mr_stage_weights *b = mr_run_weights(run, in->pipe, in->stage);
 	watch *seen = arg;
 
@@ -214,7 +223,8 @@ static void observers_come_first(void)
 {
 	is_first("system.name=pipedream machine.workers=3 system.replicas=[2,1] train.microbatches=2", 4 + 8, true);
 	is_first("system.name=pipedream machine.workers=3 system.replicas=[1,2] train.microbatches=2", 8 + 4, true);
-	is_first("system.name=local_sgd machine.workers=2 system.replicas=2 system.every=2 train.microbatches=2", 4 * 2 * 2, false);
+	is_first("system.name=local_sgd machine.workers=2 system.replicas=2 system.every=2 train.microbatches=2",
+		 4 * 2 * 2, false);
 }
 
 /* Where the second stage begins. */
@@ -233,17 +243,25 @@ static uint32_t second_stage(const char *sets)
 	return first;
 }
 
-/* Stages are cut by what one worker of each has to do, with a flush or without; where all have as many workers, evenly. */
+/* Stages are cut by what one worker of each has to do, with a flush or without; where all have as many workers, evenly.
+ */
 static void workers_share_a_stage(void)
 {
 	uint32_t even = second_stage("system.name=1f1b machine.workers=2 train.microbatches=2");
-	uint32_t dapple = second_stage("system.name=dapple system.replicas=[2,1] machine.workers=3 train.microbatches=2");
+	uint32_t dapple =
+		second_stage("system.name=dapple system.replicas=[2,1] machine.workers=3 train.microbatches=2");
 
-	CU_ASSERT_EQUAL(dapple, second_stage("system.name=pipedream system.replicas=[2,1] machine.workers=3 train.microbatches=2"));
+	CU_ASSERT_EQUAL(
+		dapple,
+		second_stage("system.name=pipedream system.replicas=[2,1] machine.workers=3 train.microbatches=2"));
 	CU_ASSERT_TRUE(dapple > even);
-	CU_ASSERT_TRUE(second_stage("system.name=dapple system.replicas=[1,2] machine.workers=3 train.microbatches=2") < even);
-	CU_ASSERT_EQUAL(second_stage("system.name=dapple system.replicas=[2,2] machine.workers=4 train.microbatches=2"), even);
-	CU_ASSERT_EQUAL(second_stage("system.name=pipedream system.replicas=[2,2] machine.workers=4 train.microbatches=2"), even);
+	CU_ASSERT_TRUE(second_stage("system.name=dapple system.replicas=[1,2] machine.workers=3 train.microbatches=2") <
+		       even);
+	CU_ASSERT_EQUAL(second_stage("system.name=dapple system.replicas=[2,2] machine.workers=4 train.microbatches=2"),
+			even);
+	CU_ASSERT_EQUAL(
+		second_stage("system.name=pipedream system.replicas=[2,2] machine.workers=4 train.microbatches=2"),
+		even);
 }
 
 static void refuse(const char *sets, const char *sentence)
@@ -263,21 +281,28 @@ static void refused(void)
 
 	refuse("system.replicas=[2,1] train.microbatches=4", "with its replicas pipedream takes 2 a step, got 4");
 	refuse("system.replicas=[2,1] train.microbatches=1", "with its replicas pipedream takes 2 a step, got 1");
-	refuse("system.replicas=[2,1] train.batch=3 train.microbatches=0", "3 samples cannot be cut into 2 equal micro-batches");
+	refuse("system.replicas=[2,1] train.batch=3 train.microbatches=0",
+	       "3 samples cannot be cut into 2 equal micro-batches");
 	refuse("system.replicas=[2,2] train.microbatches=2", "2 stages on 4 workers in all, but there are 3 workers");
-	refuse("system.replicas=[2,1] train.microbatches=2 system.vertical_sync=true", "vertical_sync reads one version at all stages");
-	refuse("system.replicas=[2,1] train.microbatches=2 system.order=greedy", "order = greedy is for stages of one worker that never drain");
-	refuse("system.drain=3 train.microbatches=1 system.order=greedy", "order = greedy is for stages of one worker that never drain");
-	refuse("system.replicas=[2,1] train.microbatches=2 system.drain=3", "drain: 3 micro-batches are no whole number of rounds of 2");
+	refuse("system.replicas=[2,1] train.microbatches=2 system.vertical_sync=true",
+	       "vertical_sync reads one version at all stages");
+	refuse("system.replicas=[2,1] train.microbatches=2 system.order=greedy",
+	       "order = greedy is for stages of one worker that never drain");
+	refuse("system.drain=3 train.microbatches=1 system.order=greedy",
+	       "order = greedy is for stages of one worker that never drain");
+	refuse("system.replicas=[2,1] train.microbatches=2 system.drain=3",
+	       "drain: 3 micro-batches are no whole number of rounds of 2");
 	rig_init(&r);
 	rig_sets(&r, "system.name=pipedream train.microbatches=1 system.drain=3 train.steps=7");
 	rig_open(&r);
 	MR_CHECK_FAIL(mr_session_start(&r.s, NULL), MR_ECONFIG,
-		      "pipedream drains every 3 steps, and a run stops only there: train.steps must be a multiple of 3, got 7");
+		      "pipedream drains every 3 steps, and a run stops only there: train.steps must be a multiple of "
+		      "3, got 7");
 	rig_fini(&r);
 }
 
-/* A step that is left out copies the weights to the next version: each part its own range, since others copy theirs meanwhile. */
+/* A step that is left out copies the weights to the next version: each part its own range, since others copy theirs
+ * meanwhile. */
 static void parts_skip_their_ranges(void)
 {
 	rig r;

@@ -1,6 +1,7 @@
 /*
- * test_usage.c - weight versions live and bytes in use at each stage, counted while training, are those that the plan predicts: for
- * every system that there is, so that a new one is held to it too. And optimizer state lies with the worker that steps it.
+ * test_usage.c - weight versions live and bytes in use at each stage, counted while training, are those that the plan
+ * predicts: for every system that there is, so that a new one is held to it too. And optimizer state lies with the
+ * worker that steps it.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -24,8 +25,9 @@ static bool same(const mr_usage *got, mr_usage *want, const mr_plan *plan)
 		want->versions = got->versions;
 	if (plan->contract.racing) /* how many gather depends on timing; there is room for the worst */
 		slots = got->slots <= want->slots && got->activation_bytes <= want->activation_bytes;
-	return slots && got->versions == want->versions && got->buffers == want->buffers && got->boundaries == want->boundaries &&
-	       got->weight_bytes == want->weight_bytes && got->boundary_bytes == want->boundary_bytes;
+	return slots && got->versions == want->versions && got->buffers == want->buffers &&
+	       got->boundaries == want->boundaries && got->weight_bytes == want->weight_bytes &&
+	       got->boundary_bytes == want->boundary_bytes;
 }
 
 static void compare(const mr_run *run, const char *what)
@@ -41,9 +43,11 @@ static void compare(const mr_run *run, const char *what)
 
 		if (!ok)
 			fprintf(stderr,
-				"\n%s: stage %u pipe %u: %u versions live (predicted %u), %u weight buffers (%u), %u slots (%u), %u boundary buffers (%u)\n",
-				what, i % run->n_stages, i / run->n_stages, got[i].versions, want[i].versions, got[i].buffers, want[i].buffers,
-				got[i].slots, want[i].slots, got[i].boundaries, want[i].boundaries);
+				"\n%s: stage %u pipe %u: %u versions live (predicted %u), %u weight buffers (%u), %u "
+				"slots (%u), %u boundary buffers (%u)\n",
+				what, i % run->n_stages, i / run->n_stages, got[i].versions, want[i].versions,
+				got[i].buffers, want[i].buffers, got[i].slots, want[i].slots, got[i].boundaries,
+				want[i].boundaries);
 		CU_ASSERT(ok);
 		CU_ASSERT(want[i].versions >= 1 && (want[i].slots >= 1 || i / run->n_stages >= run->c.plan->n_micro));
 	}
@@ -51,7 +55,8 @@ static void compare(const mr_run *run, const char *what)
 	free(got);
 }
 
-/* Every version buffer holds a version that is yet to be read at some moment; but where versions are drawn, some never are. */
+/* Every version buffer holds a version that is yet to be read at some moment; but where versions are drawn, some never
+ * are. */
 static void no_spare_buffer(const mr_plan *plan, const char *what)
 {
 	uint16_t *live = calloc(plan->n_stages, sizeof(*live));
@@ -59,10 +64,12 @@ static void no_spare_buffer(const mr_plan *plan, const char *what)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(live);
 	MR_CHECK_OK(mr_plan_liveness(plan, live));
 	for (uint16_t s = 0; s < plan->n_stages; s++) {
-		bool ok = plan->contract.read_f == MR_READ_AGED ? live[s] <= plan->n_versions[s] : live[s] == plan->n_versions[s];
+		bool ok = plan->contract.read_f == MR_READ_AGED ? live[s] <= plan->n_versions[s]
+								: live[s] == plan->n_versions[s];
 
 		if (!ok)
-			fprintf(stderr, "\n%s: stage %u has %u version buffers, and %u versions are live\n", what, s, plan->n_versions[s], live[s]);
+			fprintf(stderr, "\n%s: stage %u has %u version buffers, and %u versions are live\n", what, s,
+				plan->n_versions[s], live[s]);
 		CU_ASSERT(ok);
 	}
 	free(live);
@@ -154,7 +161,8 @@ static void variants_too(void)
 	}
 }
 
-/* Counting begins anew where a run is resumed, with older versions and activations under way; the figures are the same. */
+/* Counting begins anew where a run is resumed, with older versions and activations under way; the figures are the same.
+ */
 static void resumed(const char *system)
 {
 	rig_result saved = {0};
@@ -198,8 +206,8 @@ static int policy_at(const void *p)
 }
 
 /*
- * Of two pipes that share their steps, each range of the optimizer's state is bound where it is stepped. One node is enough to see it:
- * worker 0 is told to bind nothing, so what is bound in its memory is worker 1's.
+ * Of two pipes that share their steps, each range of the optimizer's state is bound where it is stepped. One node is
+ * enough to see it: worker 0 is told to bind nothing, so what is bound in its memory is worker 1's.
  */
 static void states_lie_where_they_are_stepped(void)
 {

@@ -1,7 +1,7 @@
 /*
- * test_validated.c - steps taken on trust and taken back where they were wrong end in the bits of the version with a barrier:
- * weights, optimizer state, losses, norms, evaluation; with clipping that bites always, sometimes and never, with gradients that
- * are not numbers, with delays at random and pauses in between, on the engine and on the replay.
+ * test_validated.c - steps taken on trust and taken back where they were wrong end in the bits of the version with a
+ * barrier: weights, optimizer state, losses, norms, evaluation; with clipping that bites always, sometimes and never,
+ * with gradients that are not numbers, with delays at random and pauses in between, on the engine and on the replay.
  */
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 
 #define STEPS 8
 
-/* Of the engine a case: the first as it comes, the others delayed. The thread sanitizer needs a tenth of them to see an edge. */
+/* Of the engine a case: the first as it comes, the others delayed. The thread sanitizer needs a tenth of them to see an
+ * edge. */
 #ifdef __SANITIZE_THREAD__
 #define RUNS 3
 #else
@@ -71,7 +72,8 @@ static uint64_t taken_back(const mr_run *run)
 	return sum;
 }
 
-/* Steps that a barrier would have clipped or left out: each is an iteration whose forwards were repeated, but the last one's. */
+/* Steps that a barrier would have clipped or left out: each is an iteration whose forwards were repeated, but the last
+ * one's. */
 static uint32_t wrong_steps(const rig_result *r, double clip, uint64_t steps)
 {
 	uint32_t n = 0;
@@ -101,7 +103,8 @@ static void on_replay(rig *r, poison *p, const rig_result *want, double clip)
 		got.eval = want->eval;
 		CU_ASSERT_FATAL(rig_equal(&got, want, true, "replay of the validated plan"));
 		CU_ASSERT_EQUAL(mr_replay_run_of(replay)->worker[0].n_redo, wrong_steps(want, clip, STEPS - 1));
-		n_taken_back += taken_back(mr_replay_run_of(replay)); /* where a worker stepped before it heard of the others */
+		/* where a worker stepped before it heard of the others */
+		n_taken_back += taken_back(mr_replay_run_of(replay));
 		mr_replay_destroy(replay);
 	}
 	rig_result_fini(&got);
@@ -133,14 +136,16 @@ static void on_engine(rig *r, poison *p, const rig_result *want, uint32_t runs)
 	rig_result_fini(&got);
 }
 
-/* @system without its optimizer option, e.g. "system.name=zb_h2"; @clip 0: of no account, everything is far below it. */
+/* @system without its optimizer option, e.g. "system.name=zb_h2"; @clip 0: of no account, everything is far below it.
+ */
 static void check(bool gpt, const char *sets, const char *system, unsigned workers, double clip, poison *p)
 {
 	rig_result want = {0};
 	char all[300];
 	rig r;
 
-	snprintf(all, sizeof(all), "%s train.clip=%.17g%s", sets, clip > 0 ? clip : 1e6, p ? " train.nonfinite=skip" : "");
+	snprintf(all, sizeof(all), "%s train.clip=%.17g%s", sets, clip > 0 ? clip : 1e6,
+		 p ? " train.nonfinite=skip" : "");
 	open_case(&r, gpt, all, system, workers);
 	CU_ASSERT_EQUAL(r.s.plan->contract.flush, MR_FLUSH_BARRIER);
 	start(&r, p);
@@ -187,11 +192,14 @@ static void clipping(void)
 	check(false, MLP, "system.name=zb_h2", 3, 0.01, NULL);
 	check(false, MLP, "system.name=zb_h2", 3, 0, NULL);
 	check(false, MLP, "system.name=zb_h2", 3, middle_norm(MLP, "system.name=zb_h2", 3), NULL);
-	check(false, MLP " dtype=f32", "system.name=zb_h1", 2, middle_norm(MLP " dtype=f32", "system.name=zb_h1", 2), NULL);
+	check(false, MLP " dtype=f32", "system.name=zb_h1", 2, middle_norm(MLP " dtype=f32", "system.name=zb_h1", 2),
+	      NULL);
 	check(false, MLP " optimizer.name=sgd", "system.name=zb_h1", 1, 0.01, NULL);
 	check(false, "train.microbatches=2", "system.name=zb_h2", 4, 0.01, NULL); /* every forward comes before V */
-	/* Then the last worker may be done with a step, norms and all, before the first has looked at those of the step before. */
-	check(false, "train.microbatches=2", "system.name=zb_h2", 4, middle_norm("train.microbatches=2", "system.name=zb_h2", 4), NULL);
+	/* Then the last worker may be done with a step, norms and all, before the first has looked at those of the step
+	 * before. */
+	check(false, "train.microbatches=2", "system.name=zb_h2", 4,
+	      middle_norm("train.microbatches=2", "system.name=zb_h2", 4), NULL);
 	CU_ASSERT(n_taken_back > 0);
 }
 
@@ -209,14 +217,17 @@ static void gpt(void)
 	n_taken_back = 0;
 	check(true, "model.dropout=0.1 train.microbatches=8 dtype=f32", "system.name=zb_h2", 2, 0.3, NULL);
 	if (sync_dnnl())
-		check(true, "backend=dnnl dtype=f32 train.microbatches=4", "system.name=zb_h2", 2, 0.3, &(poison){0, {3, 5, 8}});
+		check(true, "backend=dnnl dtype=f32 train.microbatches=4", "system.name=zb_h2", 2, 0.3,
+		      &(poison){0, {3, 5, 8}});
 	CU_ASSERT(n_taken_back > 0);
 }
 
-/* A run that stands at a step goes on from there as the one that never stopped: nothing at a pause is taken on trust. */
+/* A run that stands at a step goes on from there as the one that never stopped: nothing at a pause is taken on trust.
+ */
 static void resumes(void)
 {
-	static const char sets[] = MLP " train.clip=0.5 dtype=f32", system[] = "system.name=zb_h2 system.optimizer=validated";
+	static const char sets[] = MLP " train.clip=0.5 dtype=f32",
+			  system[] = "system.name=zb_h2 system.optimizer=validated";
 	rig_result whole = {0}, saved = {0}, rest = {0};
 	mr_state st;
 	rig r;
@@ -250,7 +261,8 @@ static void stops_where_it_is_told_to(void)
 		uint64_t reached;
 		rig r;
 
-		open_case(&r, false, MLP " train.clip=1.0", validated ? "system.name=zb_h2 system.optimizer=validated" : "system.name=zb_h2", 2);
+		open_case(&r, false, MLP " train.clip=1.0",
+			  validated ? "system.name=zb_h2 system.optimizer=validated" : "system.name=zb_h2", 2);
 		start(&r, &p);
 		MR_CHECK_FAIL(mr_executor_run(&r.s.executor, STEPS, NULL, NULL, &reached), MR_EDIVERGED,
 			      "the gradient norm of step 3 is not finite");
@@ -261,13 +273,15 @@ static void stops_where_it_is_told_to(void)
 /* Sequential training leaves the same steps out: a learning rate that makes numbers overflow. */
 static void skipping_equals_sequential(void)
 {
-	static const char *const systems[] = {"system.name=sequential", "system.name=gpipe", "system.name=zb_h2 system.optimizer=validated"};
+	static const char *const systems[] = {"system.name=sequential", "system.name=gpipe",
+					      "system.name=zb_h2 system.optimizer=validated"};
 	rig_result got[3] = {0};
 
 	for (int i = 0; i < 3; i++) {
 		rig r;
 
-		open_case(&r, false, "dtype=f32 optimizer.name=sgd train.lr=1e6 train.clip=1e30 train.nonfinite=skip", systems[i], i ? 2 : 1);
+		open_case(&r, false, "dtype=f32 optimizer.name=sgd train.lr=1e6 train.clip=1e30 train.nonfinite=skip",
+			  systems[i], i ? 2 : 1);
 		rig_train(&r, 4, false, &got[i]);
 		rig_fini(&r);
 	}
@@ -288,7 +302,9 @@ static void skipping_needs_the_norm(void)
 	rig_fini(&r);
 	rig_init(&r);
 	rig_sets(&r, "system.name=zb_h2 system.optimizer=validated");
-	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "--set: system.optimizer: what is validated is the norm of clipped gradients, and none are clipped");
+	MR_CHECK_FAIL(
+		rig_try_open(&r), MR_ECONFIG,
+		"--set: system.optimizer: what is validated is the norm of clipped gradients, and none are clipped");
 	rig_fini(&r);
 }
 

@@ -1,7 +1,8 @@
 /*
- * test_version_table.c - what holds of every weight version while it lives, seen from outside while the engine runs: the bytes that a
- * micro-batch reads do not change between its forward and its backward, nobody reads a buffer that is given up, nothing is under way
- * where a pipeline has run empty, memory for versions is what the papers' formulas say, and without staleness all is plain SGD.
+ * test_version_table.c - what holds of every weight version while it lives, seen from outside while the engine runs:
+ * the bytes that a micro-batch reads do not change between its forward and its backward, nobody reads a buffer that is
+ * given up, nothing is under way where a pipeline has run empty, memory for versions is what the papers' formulas say,
+ * and without staleness all is plain SGD.
  */
 #include <string.h>
 
@@ -12,7 +13,8 @@
 #define STEPS 30
 #define MOST_STAGES 8
 #define MOST_MICRO 256
-/* Clipping that never clips keeps the optimizer's step out of the backward pass, so that an observer comes between them. */
+/* Clipping that never clips keeps the optimizer's step out of the backward pass, so that an observer comes between
+ * them. */
 #define APART " train.clip=1e30"
 #define MLP "model.depth=7 model.width=6 dtype=f64 train.batch=6 train.steps=30"
 
@@ -32,7 +34,8 @@ static void watch_bytes(void *arg, const mr_run *run, const mr_instr *in, uint64
 
 	if ((in->op != MR_OP_F && in->op != MR_OP_B) || micro >= MOST_MICRO)
 		return;
-	h = mr_hash64(0, mr_weights_at(b, mr_run_shard(run, in->pipe, in->stage), version), mr_stage_size(b->stage)->weight_bytes);
+	h = mr_hash64(0, mr_weights_at(b, mr_run_shard(run, in->pipe, in->stage), version),
+		      mr_stage_size(b->stage)->weight_bytes);
 	if (in->op == MR_OP_F) {
 		w->hash[in->stage][micro] = h;
 		return;
@@ -103,7 +106,8 @@ static bool is_pinned(const poisoner *p, uint16_t s, uint64_t v)
 	return false;
 }
 
-/* What is neither the latest nor read by a micro-batch under way turns into NaN: whoever reads it has a loss that is none. */
+/* What is neither the latest nor read by a micro-batch under way turns into NaN: whoever reads it has a loss that is
+ * none. */
 static void poison(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
 	poisoner *p = arg;
@@ -205,7 +209,8 @@ static void nothing_is_under_way_behind_a_drain(void)
 	empty_after("system.name=1f1b machine.workers=3 train.microbatches=3");
 	empty_after("system.name=chimera machine.workers=2 train.microbatches=2");
 	empty_after("system.name=pipedream machine.workers=3 system.drain=5 train.microbatches=1");
-	empty_after("system.name=pipedream machine.workers=3 system.replicas=[2,1] system.drain=6 train.microbatches=2");
+	empty_after(
+		"system.name=pipedream machine.workers=3 system.replicas=[2,1] system.drain=6 train.microbatches=2");
 }
 
 /* --- memory --- */
@@ -266,7 +271,8 @@ static void check_memory(const char *sets, uint32_t workers, extra *formula)
 			mr_run_memory m;
 
 			mr_run_memory_of_stage(run, (uint8_t)p, s, &m);
-			parts += m.weights + m.stashes + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
+			parts += m.weights + m.stashes + m.grads + m.optimizer + m.activations + m.boundaries +
+				 m.scratch;
 			CU_ASSERT_EQUAL(m.weights, p ? 0 : z->weight_bytes);
 			CU_ASSERT_EQUAL(m.stashes, p ? 0 : formula(workers, s) * z->weight_bytes);
 			CU_ASSERT_EQUAL(m.grads, p < mr_plan_partial_sums(run->c.plan, s) ? z->grad_bytes : 0);
@@ -319,10 +325,18 @@ static void plain(const char *sets, const char *optimizer)
 static void one_worker_is_plain_sgd(void)
 {
 	static const char *const all[] = {
-		"system.name=pipedream", "system.name=pipedream system.vertical_sync=true", "system.name=pipedream system.stashing=false",
-		"system.name=pipedream system.drain=3", "system.name=ampnet system.in_flight=1", "system.name=paci", "system.name=pipemare",
-		"system.name=spectrain", "system.name=pipeoptim", "system.name=xpipe",
-		"system.name=pipedream mitigation.name=staleness_aware", "system.name=pipedream mitigation.name=dc_asgd",
+		"system.name=pipedream",
+		"system.name=pipedream system.vertical_sync=true",
+		"system.name=pipedream system.stashing=false",
+		"system.name=pipedream system.drain=3",
+		"system.name=ampnet system.in_flight=1",
+		"system.name=paci",
+		"system.name=pipemare",
+		"system.name=spectrain",
+		"system.name=pipeoptim",
+		"system.name=xpipe",
+		"system.name=pipedream mitigation.name=staleness_aware",
+		"system.name=pipedream mitigation.name=dc_asgd",
 		"system.name=pipedream mitigation.name=weight_prediction",
 		"system.name=pipedream mitigation.name=spike_compensation",
 	};

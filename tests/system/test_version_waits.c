@@ -1,6 +1,7 @@
 /*
- * test_version_waits.c - what holds versions together where several workers or micro-batches share one, each against a run
- * that does not share: copies after a restoration, a part that is late with its step, the norm of a sum, the age of one.
+ * test_version_waits.c - what holds versions together where several workers or micro-batches share one, each against a
+ * run that does not share: copies after a restoration, a part that is late with its step, the norm of a sum, the age of
+ * one.
  */
 #include <string.h>
 #include <time.h>
@@ -30,7 +31,8 @@ static void copies_are_restored(void)
 {
 	static const char *const cases[] = {
 		"system.name=chimera system.weights=private machine.workers=2",
-		"system.name=data_parallel system.weights=private machine.workers=3 train.batch=12 train.microbatches=6",
+		"system.name=data_parallel system.weights=private machine.workers=3 train.batch=12 "
+		"train.microbatches=6",
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -71,8 +73,9 @@ static void dawdle(void *arg, const mr_run *run, const mr_instr *in, uint64_t mi
 /* While the pipeline drains one B follows the other: it must not sum over what another part has yet to step with. */
 static void parts_wait_for_each_other(void)
 {
-	static const char sets[] = "system.name=pipedream system.replicas=[2,1] system.drain=8 machine.workers=3 train.microbatches=2 "
-				   "train.steps=40";
+	static const char sets[] =
+		"system.name=pipedream system.replicas=[2,1] system.drain=8 machine.workers=3 train.microbatches=2 "
+		"train.steps=40";
 
 	for (uint8_t slow = 0; slow < 2; slow++) {
 		mr_session_opts opts = {.observer = dawdle, .observer_arg = &slow};

@@ -83,14 +83,17 @@ static void draw_system(draw *d)
 static const char *draw_mitigation(draw *d)
 {
 	static const char *const any[] = {" mitigation.name=staleness_aware", " mitigation.name=gap_aware",
-					  " mitigation.name=gap_aware mitigation.memory=0.5", " mitigation.name=dc_asgd",
+					  " mitigation.name=gap_aware mitigation.memory=0.5",
+					  " mitigation.name=dc_asgd",
 					  " mitigation.name=dc_asgd mitigation.adaptive=true"};
-	static const char *const choosy[] = {" mitigation.name=delayed_nesterov mitigation.t1_steps=5 optimizer.name=nadamw",
-					     " mitigation.name=delayed_nesterov optimizer.name=momentum optimizer.nesterov=true",
-					     " mitigation.name=spike_compensation optimizer.name=momentum"};
-	static const char *const predicting[] = {" mitigation.name=weight_prediction optimizer.name=ema",
-						 " mitigation.name=weight_prediction optimizer.name=adamw",
-						 " mitigation.name=spike_compensation mitigation.predict=true optimizer.name=momentum"};
+	static const char *const choosy[] = {
+		" mitigation.name=delayed_nesterov mitigation.t1_steps=5 optimizer.name=nadamw",
+		" mitigation.name=delayed_nesterov optimizer.name=momentum optimizer.nesterov=true",
+		" mitigation.name=spike_compensation optimizer.name=momentum"};
+	static const char *const predicting[] = {
+		" mitigation.name=weight_prediction optimizer.name=ema",
+		" mitigation.name=weight_prediction optimizer.name=adamw",
+		" mitigation.name=spike_compensation mitigation.predict=true optimizer.name=momentum"};
 	uint32_t kind = below(d, d->latest ? 3 : d->predicts ? 1 : 2);
 
 	d->mitigated = d->asynchronous && one_in(d, 2);
@@ -119,8 +122,8 @@ static void draw_training(draw *d)
 	n = snprintf(d->sets, sizeof(d->sets),
 		     "%s%s%s%s train.batch=%u train.microbatches=%u train.lr=0.01 train.schedule=%s "
 		     "train.warmup=%u train.seed=%u machine.spin_us=%d",
-		     backend, own ? "" : " optimizer.name=", own ? "" : optimizer, mitigation, micro * samples, micro, schedules[below(d, 3)], below(d, 4),
-		     below(d, 1000), (int)below(d, 4) - 1);
+		     backend, own ? "" : " optimizer.name=", own ? "" : optimizer, mitigation, micro * samples, micro,
+		     schedules[below(d, 3)], below(d, 4), below(d, 1000), (int)below(d, 4) - 1);
 	if (d->clipped)
 		snprintf(d->sets + n, sizeof(d->sets) - (size_t)n, " train.clip=0.2");
 }

@@ -1,4 +1,5 @@
-# train_lib.sh - what the tests of whole trainings share. Source it with the paths of the source tree and the build tree:
+# train_lib.sh - what the tests of whole trainings share. Source it with the paths of the source tree and the build
+# tree:
 #
 #	. "$(dirname "$0")/train_lib.sh"
 #
@@ -16,8 +17,8 @@
 #	fail TEXT                note a failure and go on
 #	finish                   the test's verdict
 #
-# and with tiny configurations mlp.cfg, gpt.cfg and chain.cfg for pipelines of two workers. They give the machine's peak, since
-# measuring it would be most of such a run.
+# and with tiny configurations mlp.cfg, gpt.cfg and chain.cfg for pipelines of two workers. They give the machine's
+# peak, since measuring it would be most of such a run.
 
 set -eu
 source=$(cd "$1" && pwd)
@@ -116,7 +117,8 @@ refused() {
 
 # Metrics without what depends on the clock, and without the lines that the sed command $forget deletes.
 story() {
-	sed -e 's/,"seconds":[^,}]*//' -e 's/,"rate":[^,}]*//' -e 's/,"gflops":[^,}]*//' -e "${forget:-}" "$1/metrics.jsonl"
+	sed -e 's/,"seconds":[^,}]*//' -e 's/,"rate":[^,}]*//' -e 's/,"gflops":[^,}]*//' -e "${forget:-}" \
+		"$1/metrics.jsonl"
 }
 
 latest() {

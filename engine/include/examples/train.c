@@ -1,5 +1,6 @@
 /*
- * train.c - define a job, train it on two pipeline workers, evaluate it and look at its weights, without the command line.
+ * train.c - define a job, train it on two pipeline workers, evaluate it and look at its weights, without the command
+ * line.
  *
  *	cc train.c -o train $(pkg-config --cflags --libs millrace) && ./train
  */

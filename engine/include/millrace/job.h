@@ -1,8 +1,9 @@
 /*
  * millrace/job.h - what to train, as a plain struct.
  *
- * A job names a model, data, an optimizer, a mitigation and a system, each a plug-in with the values of its own table of options,
- * and holds everything else as typed fields. `millrace list KIND NAME` and conf/reference.cfg describe each under the same name.
+ * A job names a model, data, an optimizer, a mitigation and a system, each a plug-in with the values of its own table
+ * of options, and holds everything else as typed fields. `millrace list KIND NAME` and conf/reference.cfg describe each
+ * under the same name.
  *
  *	mr_job job;
  *
@@ -15,8 +16,8 @@
  *	...
  *	mr_job_fini(&job);
  *
- * Strings that are assigned to fields are borrowed: they must stay until mr_job_fini. Values of plug-ins belong to the job. One
- * thread fills and checks a job; after that any thread may read it.
+ * Strings that are assigned to fields are borrowed: they must stay until mr_job_fini. Values of plug-ins belong to the
+ * job. One thread fills and checks a job; after that any thread may read it.
  */
 #ifndef MILLRACE_JOB_H
 #define MILLRACE_JOB_H
@@ -104,7 +105,8 @@ typedef struct mr_job_sample {
 
 /* Who can say where a value of a job was written; for readers of configurations. */
 typedef struct mr_job_source {
-	/** Put the place of @key of @group in front of this thread's error text, and return @st, which is MR_ECONFIG. */
+	/** Put the place of @key of @group in front of this thread's error text, and return @st, which is MR_ECONFIG.
+	 */
 	mr_status (*blame)(const void *arg, mr_job_group group, const char *key, mr_status st);
 	const void *arg;
 } mr_job_source;
@@ -136,22 +138,23 @@ typedef struct mr_job {
 MR_API mr_status mr_job_init(mr_job *j) MR_MUST_USE;
 MR_API void mr_job_fini(mr_job *j);
 
-/** Choose the plug-in @name for @group, with the defaults of its table, in place of any before. Errors: MR_ECONFIG with a
- * sentence that names the nearest and lists all; MR_ERESOURCE. */
+/** Choose the plug-in @name for @group, with the defaults of its table, in place of any before. Errors: MR_ECONFIG with
+ * a sentence that names the nearest and lists all; MR_ERESOURCE. */
 MR_API mr_status mr_job_choose(mr_job *j, mr_job_group group, const char *name) MR_MUST_USE;
 
-/** A copy that may be changed by itself and is to be checked then: what mr_job_check chose for @from is open again. Borrows the
- * strings of @from. Errors: MR_ERESOURCE. */
+/** A copy that may be changed by itself and is to be checked then: what mr_job_check chose for @from is open again.
+ * Borrows the strings of @from. Errors: MR_ERESOURCE. */
 MR_API mr_status mr_job_copy(const mr_job *from, mr_job *to) MR_MUST_USE;
 
-/** The value of @key ("train.steps", "model.hidden", "model.name", "backend") from its text, as --set of the program takes it. What
- * it makes of a string belongs to the job. Errors: MR_ECONFIG with a sentence that begins with @key; MR_ERESOURCE. */
+/** The value of @key ("train.steps", "model.hidden", "model.name", "backend") from its text, as --set of the program
+ * takes it. What it makes of a string belongs to the job. Errors: MR_ECONFIG with a sentence that begins with @key;
+ * MR_ERESOURCE. */
 MR_API mr_status mr_job_set(mr_job *j, const char *key, const char *text) MR_MUST_USE;
 
 /**
- * Judge the job as far as it goes without the data: fields against their tables, what must suit each other, the model built on
- * made-up data, the machine. Settles what follows from other fields: workers, microbatches, run_dir, paths, cut, trace. Errors:
- * MR_ECONFIG with all mistakes at once, a line each, "group.key: sentence"; MR_ERESOURCE.
+ * Judge the job as far as it goes without the data: fields against their tables, what must suit each other, the model
+ * built on made-up data, the machine. Settles what follows from other fields: workers, microbatches, run_dir, paths,
+ * cut, trace. Errors: MR_ECONFIG with all mistakes at once, a line each, "group.key: sentence"; MR_ERESOURCE.
  */
 MR_API mr_status mr_job_check(mr_job *j) MR_MUST_USE;
 

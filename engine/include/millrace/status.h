@@ -1,9 +1,9 @@
 /*
  * millrace/status.h - how functions of libmillrace say that something went wrong.
  *
- * A function that can fail returns mr_status; its results leave through out-parameters, last. mr_error_text() is a sentence: which
- * value was wrong and what was expected. It belongs to the thread that failed, until that thread's next failure. The library
- * never prints and never exits.
+ * A function that can fail returns mr_status; its results leave through out-parameters, last. mr_error_text() is a
+ * sentence: which value was wrong and what was expected. It belongs to the thread that failed, until that thread's next
+ * failure. The library never prints and never exits.
  */
 #ifndef MILLRACE_STATUS_H
 #define MILLRACE_STATUS_H

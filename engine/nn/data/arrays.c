@@ -1,7 +1,8 @@
 /*
- * arrays.c - a matrix and its targets from files of bare numbers: little-endian, row by row, no header (as numpy's tofile
- * writes them). The shape stands in the configuration, and the files must have exactly its size. Numbers become those of the run's
- * dtype when a sample asks for them. The rows that validate are the last ones, or those of two files of their own.
+ * arrays.c - a matrix and its targets from files of bare numbers: little-endian, row by row, no header (as numpy's
+ * tofile writes them). The shape stands in the configuration, and the files must have exactly its size. Numbers become
+ * those of the run's dtype when a sample asks for them. The rows that validate are the last ones, or those of two files
+ * of their own.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -110,8 +111,9 @@ static mr_status open_file(arrays *a, const mr_data_want *want, const char *key_
 	st = mr_contents_open(path, &f->in);
 	len = st == MR_OK ? mr_contents_bytes(f->in) : 0;
 	if (st == MR_OK && len != count * size)
-		st = mr_fail(MR_EDATA, "%s: has %llu bytes where %llu numbers of %llu bytes are %llu", path, (unsigned long long)len,
-			     (unsigned long long)count, (unsigned long long)size, (unsigned long long)(count * size));
+		st = mr_fail(MR_EDATA, "%s: has %llu bytes where %llu numbers of %llu bytes are %llu", path,
+			     (unsigned long long)len, (unsigned long long)count, (unsigned long long)size,
+			     (unsigned long long)(count * size));
 	if (st == MR_OK)
 		f->keeps = mr_data_will_keep(&a->rows.base, f->in, want);
 	free(path);
@@ -133,7 +135,8 @@ static mr_status look_through(const arrays *a, const numbers *f, double *low, do
 			double v = number(from, i, a->wide);
 
 			if (!isfinite(v))
-				return mr_fail(MR_EDATA, "%s: number %llu is not finite", mr_contents_path(f->in), (unsigned long long)(at + i));
+				return mr_fail(MR_EDATA, "%s: number %llu is not finite", mr_contents_path(f->in),
+					       (unsigned long long)(at + i));
 			*low = fmin(*low, v);
 			*high = fmax(*high, v);
 		}
@@ -165,12 +168,15 @@ static mr_status open_files(arrays *a, const mr_values *values, const mr_data_wa
 /* How many rows there are, and train. */
 static mr_status count_rows(arrays *a, const mr_values *values, uint64_t *n, uint64_t *n_train)
 {
-	bool matrix = *mr_values_string(values, "validation_matrix"), targets = *mr_values_string(values, "validation_targets");
+	bool matrix = *mr_values_string(values, "validation_matrix"),
+	     targets = *mr_values_string(values, "validation_targets");
 	int64_t more = mr_values_int(values, "validation_rows");
 
 	*n = *n_train = a->n_first = (uint64_t)mr_values_int(values, "rows");
 	if (matrix != targets || matrix != (more > 0))
-		return mr_fail(MR_ECONFIG, "data \"arrays\": validation_matrix, validation_targets and validation_rows belong together");
+		return mr_fail(
+			MR_ECONFIG,
+			"data \"arrays\": validation_matrix, validation_targets and validation_rows belong together");
 	if (matrix && mr_values_is_set(values, "validation"))
 		return mr_fail(MR_ECONFIG, "data \"arrays\": give validation_matrix or validation, not both");
 	if (!matrix)
@@ -185,7 +191,8 @@ static mr_status prepare(arrays *a, const mr_values *values, const mr_data_want 
 
 	a->wide = !strcmp(mr_values_string(values, "numbers"), "f64");
 	MR_TRY(count_rows(a, values, &n, &n_train));
-	MR_TRY(mr_rows_init(&a->rows, "arrays", "arrays", n, n_train, (uint64_t)mr_values_int(values, "features"), 0, want));
+	MR_TRY(mr_rows_init(&a->rows, "arrays", "arrays", n, n_train, (uint64_t)mr_values_int(values, "features"), 0,
+			    want));
 	return open_files(a, values, want);
 }
 
@@ -251,7 +258,8 @@ static const mr_option options[] = {
 	{"targets", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "file of rows numbers"},
 	{"rows", MR_OPT_INT, NULL, 1, 1 << 26, NULL, NULL, "samples"},
 	{"features", MR_OPT_INT, NULL, 1, 1 << 20, NULL, NULL, "numbers in a sample"},
-	{"validation_matrix", MR_OPT_STRING, "", 0, 0, NULL, NULL, "rows that only validate, in a file of their own; empty: split off the last ones"},
+	{"validation_matrix", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "rows that only validate, in a file of their own; empty: split off the last ones"},
 	{"validation_targets", MR_OPT_STRING, "", 0, 0, NULL, NULL, "their targets"},
 	{"validation_rows", MR_OPT_INT, "0", 0, 1 << 26, NULL, NULL, "how many they are"},
 	MR_DATA_NO_VALIDATION,

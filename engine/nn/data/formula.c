@@ -55,7 +55,8 @@ static mr_status open_formula(const mr_values *values, const mr_data_want *want,
 	if (!f)
 		return mr_data_no_memory(sizeof(*f));
 	f->classes = !strcmp(mr_values_string(values, "target"), "classes");
-	st = mr_rows_init(&f->rows, "formula", "integer formula", n, n_train, (uint64_t)mr_values_int(values, "features"), 0, want);
+	st = mr_rows_init(&f->rows, "formula", "integer formula", n, n_train,
+			  (uint64_t)mr_values_int(values, "features"), 0, want);
 	if (st != MR_OK) {
 		mr_rows_close(&f->rows.base);
 		return st;

@@ -3,15 +3,17 @@
  *
  *	random       X normal, w* normal, y = X w*: least squares with minimum 0
  *	tridiagonal  X^T X / n = tridiag(-1, 2, -1) + shift I exactly, the quadratic of Nesterov's lower bound: with the
- *	             Cholesky factor A = C C^T and orthonormal columns Q (of a normal matrix), X = sqrt(n) Q C^T. y = X w*
+ *	             Cholesky factor A = C C^T and orthonormal columns Q (of a normal matrix), X = sqrt(n) Q C^T. y = X
+ *	             w*
  *	simple       X^T X / n has the eigenvalues 1, 2, .., r = min(n, d) in random directions. y = X w*
  *	classes      X normal, w* normal, y = 1 with probability sigma(x w*), else 0: for logistic regression
  *
- * All of it is a pure function of the source's own seed, not of train.seed, so that several runs may share one problem. A wanted
- * condition number K gives the shift (max - K min) / (K - 1) from the eigenvalues 2 - 2 cos(k pi / (d + 1)).
+ * All of it is a pure function of the source's own seed, not of train.seed, so that several runs may share one problem.
+ * A wanted condition number K gives the shift (max - K min) / (K - 1) from the eigenvalues 2 - 2 cos(k pi / (d + 1)).
  *
- * Source: Y. Nesterov, Introductory lectures on convex optimization, 2004, section 2.1.2; the families are those of the published
- * experiments on Randomized PipeDream (github.com/vectozavr/randomized-pipedream), with random numbers of our own.
+ * Source: Y. Nesterov, Introductory lectures on convex optimization, 2004, section 2.1.2; the families are those of the
+ * published experiments on Randomized PipeDream (github.com/vectozavr/randomized-pipedream), with random numbers of our
+ * own.
  */
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +44,8 @@ static double dot(uint64_t n, const double *a, const double *b)
 	return s;
 }
 
-/* @q [k][n], normal numbers, become k orthonormal vectors: Gram-Schmidt, twice, which is enough (Giraud et al., 2005). */
+/* @q [k][n], normal numbers, become k orthonormal vectors: Gram-Schmidt, twice, which is enough (Giraud et al., 2005).
+ */
 static void orthonormalise(uint64_t k, uint64_t n, double *q)
 {
 	for (uint64_t j = 0; j < k; j++) {
@@ -96,10 +99,14 @@ static mr_status take_shift(const mr_values *values, uint64_t n, uint64_t d, dou
 
 	*shift = k > 0 ? (high - k * low) / (k - 1) : mr_values_float(values, "shift");
 	if (n < d)
-		return mr_fail(MR_EDATA, "data \"generated\": tridiagonal needs at least as many rows as features, got %llu and %llu",
-			       (unsigned long long)n, (unsigned long long)d);
+		return mr_fail(
+			MR_EDATA,
+			"data \"generated\": tridiagonal needs at least as many rows as features, got %llu and %llu",
+			(unsigned long long)n, (unsigned long long)d);
 	if (*shift < 0)
-		return mr_fail(MR_EDATA, "data \"generated\": a condition number of %g is above that of the unshifted matrix of %llu features",
+		return mr_fail(MR_EDATA,
+			       "data \"generated\": a condition number of %g is above that of the unshifted matrix of "
+			       "%llu features",
 			       k, (unsigned long long)d);
 	return MR_OK;
 }
@@ -115,7 +122,8 @@ static mr_status fill_tridiagonal(mr_rows *r, double shift, uint64_t seed)
 		double below = j ? -1 / before : 0, diagonal = sqrt(2 + shift - below * below); /* row j of C */
 
 		for (uint64_t i = 0; i < r->n; i++)
-			mr_rows_put(r, i, j, root * (diagonal * q[j * r->n + i] + (j ? below * q[(j - 1) * r->n + i] : 0)));
+			mr_rows_put(r, i, j,
+				    root * (diagonal * q[j * r->n + i] + (j ? below * q[(j - 1) * r->n + i] : 0)));
 		before = diagonal;
 	}
 	free(q);
@@ -153,7 +161,8 @@ static void fill_targets(mr_rows *r, uint64_t seed, bool classes)
 
 		for (uint64_t j = 0; j < r->d; j++) {
 			uint64_t at = i * r->d + j;
-			double x = r->dtype == MR_F64 ? ((double *)(void *)r->x)[at] : (double)((float *)(void *)r->x)[at];
+			double x =
+				r->dtype == MR_F64 ? ((double *)(void *)r->x)[at] : (double)((float *)(void *)r->x)[at];
 
 			m += x * normal(seed, DRAW_W, 0, j);
 		}
@@ -193,7 +202,10 @@ static kind kind_of(const mr_values *values)
 {
 	const char *name = mr_values_string(values, "kind");
 
-	return !strcmp(name, "tridiagonal") ? TRIDIAGONAL : !strcmp(name, "simple") ? SIMPLE : !strcmp(name, "classes") ? CLASSES : RANDOM;
+	return !strcmp(name, "tridiagonal") ? TRIDIAGONAL
+	       : !strcmp(name, "simple")    ? SIMPLE
+	       : !strcmp(name, "classes")   ? CLASSES
+					    : RANDOM;
 }
 
 static mr_status prepare(generated *g, const mr_values *values, const mr_data_want *want)
@@ -224,7 +236,8 @@ static mr_status open_generated(const mr_values *values, const mr_data_want *wan
 	mr_status st;
 
 	if (mr_values_float(values, "condition") != 0 && mr_values_float(values, "condition") <= 1)
-		return mr_fail(MR_ECONFIG, "data \"generated\": condition: expected 0 (none wanted) or a number above 1, got %g",
+		return mr_fail(MR_ECONFIG,
+			       "data \"generated\": condition: expected 0 (none wanted) or a number above 1, got %g",
 			       mr_values_float(values, "condition"));
 	g = calloc(1, sizeof(*g));
 	if (!g)

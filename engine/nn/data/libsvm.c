@@ -1,7 +1,7 @@
 /*
- * libsvm.c - a LIBSVM file: a line `label index:value index:value ...` a sample, indices from 1 and rising, `#` begins a
- * comment. Stored dense. Two labels become 0 and 1 (the lower one is 0) when asked to; or all labels, which must be whole numbers,
- * become classes in ascending order. A file is read twice, line by line: open counts, load fills in.
+ * libsvm.c - a LIBSVM file: a line `label index:value index:value ...` a sample, indices from 1 and rising, `#` begins
+ * a comment. Stored dense. Two labels become 0 and 1 (the lower one is 0) when asked to; or all labels, which must be
+ * whole numbers, become classes in ascending order. A file is read twice, line by line: open counts, load fills in.
  */
 #include <errno.h>
 #include <math.h>
@@ -85,10 +85,11 @@ static mr_status add_label(reader *r, double label)
 	if (at < l->n && l->at[at] == label)
 		return MR_OK;
 	if (r->given)
-		return mr_fail(MR_EDATA, "%s:%llu: label %g is none of the training file's", r->path, (unsigned long long)r->line, label);
+		return mr_fail(MR_EDATA, "%s:%llu: label %g is none of the training file's", r->path,
+			       (unsigned long long)r->line, label);
 	if (r->l->targets == CLASSES && l->n == MAX_CLASSES)
-		return mr_fail(MR_EDATA, "%s:%llu: more than %u different labels: these are no classes", r->path, (unsigned long long)r->line,
-			       MAX_CLASSES);
+		return mr_fail(MR_EDATA, "%s:%llu: more than %u different labels: these are no classes", r->path,
+			       (unsigned long long)r->line, MAX_CLASSES);
 	if (l->n == l->room) {
 		size_t room = l->room ? 2 * l->room : 16;
 		double *grown = realloc(l->at, room * sizeof(*grown));
@@ -158,7 +159,8 @@ static mr_status sample(reader *r)
 	if (!r->fills)
 		MR_TRY(note_label(r, label));
 	else if (r->n < r->l->rows.n)
-		mr_rows_put_target(&r->l->rows, r->n, r->l->targets == NUMBERS ? label : (double)place_of(&r->l->labels, label));
+		mr_rows_put_target(&r->l->rows, r->n,
+				   r->l->targets == NUMBERS ? label : (double)place_of(&r->l->labels, label));
 	r->n++;
 	return MR_OK;
 }
@@ -184,7 +186,8 @@ static mr_status scan(reader *r, const char *path)
 
 		r->line++;
 		if (text != (size_t)len)
-			st = mr_fail(MR_EDATA, "%s: byte %llu is a NUL: not a LIBSVM file", path, (unsigned long long)(offset + text));
+			st = mr_fail(MR_EDATA, "%s: byte %llu is a NUL: not a LIBSVM file", path,
+				     (unsigned long long)(offset + text));
 		line[strcspn(line, "\n")] = 0;
 		r->at = line;
 		if (st == MR_OK && r->fills && r->n == r->l->rows.n && *line)
@@ -206,7 +209,9 @@ static mr_status check_labels(const libsvm *l)
 		return mr_fail(MR_EDATA, "%s: labels = \"two\" needs exactly two labels, the file has %s", l->path[0],
 			       l->labels.n > 2 ? "more" : "one");
 	if (l->targets == CLASSES && l->labels.n < 2)
-		return mr_fail(MR_EDATA, "%s: labels = \"classes\" needs at least two different labels, the file has one", l->path[0]);
+		return mr_fail(MR_EDATA,
+			       "%s: labels = \"classes\" needs at least two different labels, the file has one",
+			       l->path[0]);
 	return MR_OK;
 }
 

@@ -4,8 +4,8 @@
  *	images  big-endian int32: magic 2051, count, rows, columns; then count * rows * columns bytes
  *	labels  big-endian int32: magic 2049, count; then count bytes
  *
- * A file must have exactly the size that its header says. A pixel p becomes (p / 255 - mean) / std. A compressed file is unpacked into
- * memory, whatever its size, since a sample of it cannot be read alone; zlib checks its CRC.
+ * A file must have exactly the size that its header says. A pixel p becomes (p / 255 - mean) / std. A compressed file
+ * is unpacked into memory, whatever its size, since a sample of it cannot be read alone; zlib checks its CRC.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,10 +104,13 @@ static mr_status take_header(idx *x, gzFile f, uint32_t magic)
 /* Can a file of @file_bytes be what its header says? */
 static mr_status check_size(const idx *x, uint64_t file_bytes)
 {
-	uint64_t most = !x->packed ? file_bytes : file_bytes > UINT64_MAX / MAX_RATIO ? UINT64_MAX : file_bytes * MAX_RATIO;
+	uint64_t most = !x->packed                            ? file_bytes
+			: file_bytes > UINT64_MAX / MAX_RATIO ? UINT64_MAX
+							      : file_bytes * MAX_RATIO;
 	size_t bytes;
 
-	if (mr_size_mul(sample_bytes(x), x->n, &bytes) && bytes <= most - x->header && (x->packed || x->header + bytes == file_bytes))
+	if (mr_size_mul(sample_bytes(x), x->n, &bytes) && bytes <= most - x->header &&
+	    (x->packed || x->header + bytes == file_bytes))
 		return MR_OK;
 	return mr_fail(MR_EDATA, "%s: a file of %llu bytes cannot be %u samples of %ux%u, as its header says", x->path,
 		       (unsigned long long)file_bytes, x->n, x->rows, x->cols);
@@ -190,7 +193,8 @@ static mr_status check_pair(const idx *images, const idx *labels)
 	return MR_OK;
 }
 
-/* Go through all samples of @x: hash them on behind *@hash, and refuse a label that is not below @classes (0: no labels). */
+/* Go through all samples of @x: hash them on behind *@hash, and refuse a label that is not below @classes (0: no
+ * labels). */
 static mr_status look_through(const idx *x, int64_t classes, uint64_t *hash)
 {
 	uint8_t room[MR_CONTENTS_PIECE];
@@ -206,8 +210,11 @@ static mr_status look_through(const idx *x, int64_t classes, uint64_t *hash)
 		mr_hasher_add(&h, piece, len);
 		for (uint64_t i = 0; classes && i < len; i++)
 			if (piece[i] >= classes)
-				return mr_fail(MR_EDATA, "%s: label %u of sample %llu, at byte %llu of the contents, is not below %lld", x->path,
-					       piece[i], (unsigned long long)(at + i), (unsigned long long)(at + i + x->header), (long long)classes);
+				return mr_fail(
+					MR_EDATA,
+					"%s: label %u of sample %llu, at byte %llu of the contents, is not below %lld",
+					x->path, piece[i], (unsigned long long)(at + i),
+					(unsigned long long)(at + i + x->header), (long long)classes);
 	}
 	*hash = mr_hasher_end(&h);
 	return mr_contents_check(x->in);

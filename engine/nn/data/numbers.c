@@ -113,7 +113,8 @@ static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
 static const mr_option options[] = {
 	{"x", MR_OPT_FLOATS, NULL, 0, 0, NULL, NULL, "inputs, used in the order listed and then again"},
 	{"y", MR_OPT_FLOATS, NULL, 0, 0, NULL, NULL, "their targets"},
-	{"validation", MR_OPT_FLOAT, "0", 0, 0.99, NULL, NULL, "part of the pairs, taken from their end, that only validates"},
+	{"validation", MR_OPT_FLOAT, "0", 0, 0.99, NULL, NULL,
+	 "part of the pairs, taken from their end, that only validates"},
 	{NULL},
 };
 

@@ -46,8 +46,9 @@ mr_status mr_data_split(const char *name, const mr_values *values, uint64_t n, u
 	double fraction = mr_values_float(values, "validation");
 
 	*n_train = mr_data_train_part(n, fraction);
-	return *n_train ? MR_OK : mr_fail(MR_EDATA, "%s: validation = %g leaves none of %llu sample%s for training", name, fraction,
-					  (unsigned long long)n, n == 1 ? "" : "s");
+	return *n_train ? MR_OK
+			: mr_fail(MR_EDATA, "%s: validation = %g leaves none of %llu sample%s for training", name,
+				  fraction, (unsigned long long)n, n == 1 ? "" : "s");
 }
 
 mr_status mr_data_refuse_context(const char *source, const mr_data_want *want)

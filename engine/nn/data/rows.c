@@ -63,8 +63,8 @@ static char *describe(const mr_rows *r, const char *what)
 	return mr_strbuf_take(&b);
 }
 
-mr_status mr_rows_init(mr_rows *r, const char *source, const char *what, uint64_t n, uint64_t n_train, uint64_t d, int64_t classes,
-		       const mr_data_want *want)
+mr_status mr_rows_init(mr_rows *r, const char *source, const char *what, uint64_t n, uint64_t n_train, uint64_t d,
+		       int64_t classes, const mr_data_want *want)
 {
 	size_t cells, bytes, targets;
 	mr_dataset *b = &r->base;

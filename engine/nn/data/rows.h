@@ -1,9 +1,10 @@
 /*
  * rows.h - what the data of the theory's objectives share: a matrix of numbers and one target a row, in order.
  *
- * Training sample g is row g mod n: minibatch k is rows k b .. k b + b - 1, again and again, never permuted, as the theory and
- * the published experiments have it. The rows behind the n training rows validate. Where there are none an evaluation is of the
- * training rows: its loss is the objective itself, and mr_dataset.trains_only says so. A target is a number, or the number of a class.
+ * Training sample g is row g mod n: minibatch k is rows k b .. k b + b - 1, again and again, never permuted, as the
+ * theory and the published experiments have it. The rows behind the n training rows validate. Where there are none an
+ * evaluation is of the training rows: its loss is the objective itself, and mr_dataset.trains_only says so. A target is
+ * a number, or the number of a class.
  */
 #ifndef MR_DATA_ROWS_H
 #define MR_DATA_ROWS_H
@@ -20,11 +21,12 @@ typedef struct mr_rows {
 } mr_rows;
 
 /**
- * @n rows of @d numbers, the first @n_train of which train, with @classes (0: the targets are numbers, of unknown size): shapes, counts
- * and bytes of a zeroed @r, and the description "@what: N rows of D numbers". @source is the data's name, for messages.
+ * @n rows of @d numbers, the first @n_train of which train, with @classes (0: the targets are numbers, of unknown
+ * size): shapes, counts and bytes of a zeroed @r, and the description "@what: N rows of D numbers". @source is the
+ * data's name, for messages.
  */
-mr_status mr_rows_init(mr_rows *r, const char *source, const char *what, uint64_t n, uint64_t n_train, uint64_t d, int64_t classes,
-		       const mr_data_want *want) MR_MUST_USE;
+mr_status mr_rows_init(mr_rows *r, const char *source, const char *what, uint64_t n, uint64_t n_train, uint64_t d,
+		       int64_t classes, const mr_data_want *want) MR_MUST_USE;
 
 /** Room for all rows, zeros. */
 mr_status mr_rows_take(mr_rows *r) MR_MUST_USE;

@@ -90,7 +90,8 @@ static mr_status load_synthetic(mr_dataset *d)
 	if (!s->x)
 		return mr_data_no_memory(d->bytes.kept);
 	make(s);
-	d->fingerprint = mr_data_fold(mr_data_fold(mr_hash64(0, s->x, d->bytes.kept), d->n_train), (uint64_t)d->classes);
+	d->fingerprint =
+		mr_data_fold(mr_data_fold(mr_hash64(0, s->x, d->bytes.kept), d->n_train), (uint64_t)d->classes);
 	return MR_OK;
 }
 

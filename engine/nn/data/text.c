@@ -57,8 +57,10 @@ static mr_status take_alphabet(text *t, const char *hex)
 		bool read = strspn(hex + i, "0123456789abcdef") >= 2 && sscanf(hex + i, "%2x", &byte) == 1;
 
 		if (!read || n > 2 * 256 || t->token[byte] >= 0)
-			return mr_fail(MR_EDATA, "\"%.20s%s\" is no vocabulary: expected different bytes of two hexadecimal digits each", hex,
-				       n > 20 ? "..." : "");
+			return mr_fail(
+				MR_EDATA,
+				"\"%.20s%s\" is no vocabulary: expected different bytes of two hexadecimal digits each",
+				hex, n > 20 ? "..." : "");
 		add_character(t, (uint8_t)byte);
 	}
 	return n ? MR_OK : mr_fail(MR_EDATA, "the vocabulary is empty");
@@ -85,8 +87,10 @@ static mr_status find_stranger(const text *t)
 		piece = mr_contents_at(t->in, at, len, room);
 		for (uint64_t i = 0; i < len; i++)
 			if (t->token[piece[i]] < 0)
-				return mr_fail(MR_EDATA, "%s: byte 0x%02x at offset %llu is not in the vocabulary of the trained model",
-					       mr_contents_path(t->in), piece[i], (unsigned long long)(at + i));
+				return mr_fail(
+					MR_EDATA,
+					"%s: byte 0x%02x at offset %llu is not in the vocabulary of the trained model",
+					mr_contents_path(t->in), piece[i], (unsigned long long)(at + i));
 	}
 	return MR_OK;
 }
@@ -146,14 +150,15 @@ static mr_status describe(text *t, const char *name, uint64_t n, bool all)
 	mr_strbuf b;
 
 	mr_strbuf_init(&b);
-	mr_strbuf_printf(&b, "%s: %llu bytes, %lld %s, %llu training and %llu validation windows of %lld", name, (unsigned long long)n,
-			 (long long)d->classes, all ? "byte values" : "distinct characters",
+	mr_strbuf_printf(&b, "%s: %llu bytes, %lld %s, %llu training and %llu validation windows of %lld", name,
+			 (unsigned long long)n, (long long)d->classes, all ? "byte values" : "distinct characters",
 			 (unsigned long long)d->n_train, (unsigned long long)d->n_valid, (long long)d->input.rows);
 	t->w.base.describe = mr_strbuf_take(&b);
 	return d->describe ? MR_OK : mr_data_no_memory(n);
 }
 
-mr_status mr_text_create(const char *name, mr_contents *in, const mr_values *values, const mr_data_want *want, mr_dataset **out)
+mr_status mr_text_create(const char *name, mr_contents *in, const mr_values *values, const mr_data_want *want,
+			 mr_dataset **out)
 {
 	bool all = !strcmp(mr_values_string(values, "vocab"), "byte");
 	double fraction = mr_values_float(values, "validation");
@@ -170,7 +175,8 @@ mr_status mr_text_create(const char *name, mr_contents *in, const mr_values *val
 	t->w.train = (mr_token_range){in, 0, n_train, t->token};
 	t->w.valid = (mr_token_range){in, n_train, n - n_train, t->token};
 	if (st == MR_OK)
-		st = mr_token_windows_init(&t->w, name, fraction > 0 && mr_values_is_set(values, "validation") ? name : NULL, want);
+		st = mr_token_windows_init(&t->w, name,
+					   fraction > 0 && mr_values_is_set(values, "validation") ? name : NULL, want);
 	if (st == MR_OK)
 		st = describe(t, name, n, all);
 	if (st != MR_OK) {

@@ -56,15 +56,15 @@ static mr_status check_llmc(shard *s, uint64_t len)
 		return mr_fail(MR_EDATA, "%s: not an llm.c token file: magic %d at offset 0, expected %d", s->path,
 			       magic, MAGIC);
 	if (len < HEADER_BYTES)
-		return mr_fail(MR_EDATA, "%s: %llu bytes, but the header of an llm.c token file has %u", s->path, (unsigned long long)len,
-			       HEADER_BYTES);
+		return mr_fail(MR_EDATA, "%s: %llu bytes, but the header of an llm.c token file has %u", s->path,
+			       (unsigned long long)len, HEADER_BYTES);
 	if (version != 1)
 		return mr_fail(MR_EDATA, "%s: version %d at offset 4, expected 1", s->path, version);
 	if (n < 1)
 		return mr_fail(MR_EDATA, "%s: %d tokens by the header at offset 8, expected at least 1", s->path, n);
 	if (len != HEADER_BYTES + 2 * (uint64_t)n)
-		return mr_fail(MR_EDATA, "%s: %llu bytes, but %d tokens by its header make %llu", s->path, (unsigned long long)len, n,
-			       (unsigned long long)(HEADER_BYTES + 2 * (uint64_t)n));
+		return mr_fail(MR_EDATA, "%s: %llu bytes, but %d tokens by its header make %llu", s->path,
+			       (unsigned long long)len, n, (unsigned long long)(HEADER_BYTES + 2 * (uint64_t)n));
 	s->offset = HEADER_BYTES;
 	s->n = (uint64_t)n;
 	return MR_OK;
@@ -73,7 +73,8 @@ static mr_status check_llmc(shard *s, uint64_t len)
 static mr_status check_nanogpt(shard *s, uint64_t len)
 {
 	if (len % 2)
-		return mr_fail(MR_EDATA, "%s: %llu bytes are not a whole number of 16-bit tokens", s->path, (unsigned long long)len);
+		return mr_fail(MR_EDATA, "%s: %llu bytes are not a whole number of 16-bit tokens", s->path,
+			       (unsigned long long)len);
 	s->offset = 0;
 	s->n = len / 2;
 	return MR_OK;
@@ -96,7 +97,8 @@ static mr_status load(shard *s, const char *option, const mr_values *values, con
 	return check_nanogpt(s, len);
 }
 
-/* Refuse the first token that is not below @vocab; @vocab 0: raise *@classes to hold all of them. Hashes all on behind *@hash. */
+/* Refuse the first token that is not below @vocab; @vocab 0: raise *@classes to hold all of them. Hashes all on behind
+ * *@hash. */
 static mr_status check_range(const shard *s, int64_t vocab, int64_t *classes, uint64_t *hash)
 {
 	uint16_t room[MR_CONTENTS_PIECE / 2], most = 0;
@@ -111,8 +113,10 @@ static mr_status check_range(const shard *s, int64_t vocab, int64_t *classes, ui
 		mr_hasher_add(&h, t, 2 * len);
 		for (uint64_t i = 0; i < len; i++) {
 			if (vocab && t[i] >= vocab)
-				return mr_fail(MR_EDATA, "%s: token %u at byte offset %llu is not below the vocabulary of %lld", s->path,
-					       t[i], (unsigned long long)(s->offset + 2 * (at + i)), (long long)vocab);
+				return mr_fail(MR_EDATA,
+					       "%s: token %u at byte offset %llu is not below the vocabulary of %lld",
+					       s->path, t[i], (unsigned long long)(s->offset + 2 * (at + i)),
+					       (long long)vocab);
 			most = t[i] > most ? t[i] : most;
 		}
 	}
@@ -145,7 +149,8 @@ static mr_status open_shards(tokens *t, const mr_values *values, const mr_data_w
 		t->valid.keeps = mr_data_will_keep(d, t->valid.in, want);
 	} else {
 		t->w.train.n = mr_data_train_part(t->train.n, fraction);
-		t->w.valid = (mr_token_range){t->train.in, t->train.offset + 2 * t->w.train.n, t->train.n - t->w.train.n, NULL};
+		t->w.valid = (mr_token_range){t->train.in, t->train.offset + 2 * t->w.train.n,
+					      t->train.n - t->w.train.n, NULL};
 	}
 	d->fingerprint = mr_data_fold(mr_data_fold(d->fingerprint, t->w.train.n), (uint64_t)d->classes);
 	if (fraction > 0 && mr_values_is_set(values, "validation"))

@@ -35,7 +35,8 @@ static void layer_norm_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_
 {
 	(void)cfg;
 	*out = (mr_layer_needs){
-		.aux_w = 2 * mr_layer_align(mr_layer_bytes(k, samples * in->rows)), /* I reads it too, and comes first */
+		.aux_w =
+			2 * mr_layer_align(mr_layer_bytes(k, samples * in->rows)), /* I reads it too, and comes first */
 		.x_i = true,
 		.x_w = true,
 		.dy_w = true,
@@ -74,8 +75,8 @@ static mr_status layer_norm_backward(const mr_layer_call *c)
 {
 	if (!c->dx[0])
 		return layer_norm_backward_weight(c);
-	c->k->norm_backward(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->w[0], c->aux_w, rstd_of(c), c->dy, c->dx[0], c->dx_add[0],
-			    c->dw[0], c->dw[1], c->dw_add);
+	c->k->norm_backward(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->w[0], c->aux_w, rstd_of(c), c->dy,
+			    c->dx[0], c->dx_add[0], c->dw[0], c->dw[1], c->dw_add);
 	return MR_OK;
 }
 

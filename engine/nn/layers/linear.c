@@ -5,8 +5,9 @@
  *	I: dz = dy * act'(z), dx = dz W^T        W: dW = x^T dz, db = sum over rows of dz
  *
  * With an activation, I writes dz to `kept` for W; without one dz is dy itself and W reads that. ReLU finds its
- * derivative in y, GELU in what F keeps in aux_i: z, or act'(z) itself, as the kernels like. Where the layer behind is a linear one
- * that alone reads y, it may multiply by act' in the product that gives it dy, which then is dz (produces_dz).
+ * derivative in y, GELU in what F keeps in aux_i: z, or act'(z) itself, as the kernels like. Where the layer behind is
+ * a linear one that alone reads y, it may multiply by act' in the product that gives it dy, which then is dz
+ * (produces_dz).
  *
  * Initial weights: normal with cfg.std; by default sqrt(2 / in) in front of ReLU and GELU (He, Zhang, Ren, Sun:
  * "Delving deep into rectifiers", ICCV 2015, eq. 10) and sqrt(1 / in) without an activation, so that the variance of
@@ -157,7 +158,9 @@ static mr_status linear_backward_weight(const mr_layer_call *c)
 	bool swap = c->cfg->transposed;
 	mr_gemm g = weight_gemm(c);
 
-	return c->sparse_rows && !c->sparse_rows->whole ? mr_sparse_rows_product(c->sparse_rows, c->k, c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
+	return c->sparse_rows && !c->sparse_rows->whole
+		       ? mr_sparse_rows_product(c->sparse_rows, c->k, c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0],
+						step)
 	       : step ? c->k->gemm_step(c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
 		      : c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL);
 }

@@ -1,11 +1,12 @@
 /*
  * logistic.c - the loss of two classes, and of a penalty that arrives beside the margin.
  *
- *	a [n, margin, (penalty)]   target [n, 1]: 0 or 1      loss = mean of log(1 + e^a) - target a, plus the mean penalty
+ *	a [n, margin, (penalty)]   target [n, 1]: 0 or 1      loss = mean of log(1 + e^a) - target a, plus the mean
+ *	                           penalty
  *	F overwrites the margin by (sigma(a) - target) / n and the penalty by 1 / n
  *
- * log(1 + e^a) is computed as max(a, 0) + log(1 + e^-|a|), which neither overflows nor loses small margins. The sum over rows
- * is f64, in ascending order. I has nothing left to do. Reads nothing of the configuration.
+ * log(1 + e^a) is computed as max(a, 0) + log(1 + e^-|a|), which neither overflows nor loses small margins. The sum
+ * over rows is f64, in ascending order. I has nothing left to do. Reads nothing of the configuration.
  */
 #include <math.h>
 
@@ -27,7 +28,8 @@ static mr_status logistic_target(const mr_layer_cfg *cfg, mr_shape in, mr_shape 
 	(void)cfg;
 	(void)in;
 	if (target.tokens || target.rows != 1 || target.cols != 1)
-		return mr_fail(MR_ECONFIG, "logistic needs one number a sample as target, 0 or 1; the data has %lld x %lld %s",
+		return mr_fail(MR_ECONFIG,
+			       "logistic needs one number a sample as target, 0 or 1; the data has %lld x %lld %s",
 			       (long long)target.rows, (long long)target.cols, target.tokens ? "classes" : "numbers");
 	return MR_OK;
 }

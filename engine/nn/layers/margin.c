@@ -3,15 +3,16 @@
  *
  *	in  [n, (sum, (penalty)), x_b, x_rest]      out [n, sum + x_b w, (penalty + l2/2 |w|^2), x_rest]
  *
- * The objectives of the theory are functions of the margins X w alone (and of |w|^2), so a pipeline of blocks passes on the
- * sum so far and those columns of the data that the blocks behind still need. The first block finds data only. With l2 the
- * penalty travels beside the sum, in every row alike, and the loss at the end adds its mean; so a block's gradient
+ * The objectives of the theory are functions of the margins X w alone (and of |w|^2), so a pipeline of blocks passes on
+ * the sum so far and those columns of the data that the blocks behind still need. The first block finds data only. With
+ * l2 the penalty travels beside the sum, in every row alike, and the loss at the end adds its mean; so a block's
+ * gradient
  *
  *	dw = x_b^T dsum + l2 w (sum over rows of dpenalty)
  *
- * comes back through the pipeline as any layer's does, and uses the weights that this micro-batch read. With noise, every
- * gradient of a micro-batch has a normal deviate added to each coordinate: a pure function of the run's seed, the micro-batch's
- * first sample and the layer.
+ * comes back through the pipeline as any layer's does, and uses the weights that this micro-batch read. With noise,
+ * every gradient of a micro-batch has a normal deviate added to each coordinate: a pure function of the run's seed, the
+ * micro-batch's first sample and the layer.
  *
  * Reads of the configuration: out (coordinates of the block), first, l2, noise. Weights start at 0.
  */
@@ -53,8 +54,8 @@ static mr_status margin_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_sh
 
 	MR_TRY(mr_layer_check_numbers("margin", in[0]));
 	if (cfg->out < 1 || p.rest < 0)
-		return mr_fail(MR_ECONFIG, "margin needs 1 to %lld coordinates, got %lld", (long long)(in[0].cols - p.head),
-			       (long long)cfg->out);
+		return mr_fail(MR_ECONFIG, "margin needs 1 to %lld coordinates, got %lld",
+			       (long long)(in[0].cols - p.head), (long long)cfg->out);
 	*out = (mr_shape){.rows = in[0].rows, .cols = p.out};
 	return MR_OK;
 }
@@ -66,7 +67,8 @@ static uint32_t margin_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_pa
 	return 1;
 }
 
-static void margin_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k, mr_layer_needs *out)
+static void margin_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
+			 mr_layer_needs *out)
 {
 	double flops = 2.0 * (double)(samples * in->rows) * (double)cfg->out;
 

@@ -1,7 +1,8 @@
 /*
  * margin_loops.h - the arithmetic of margin.c for one element type: REAL and NAME(x) are defined by who includes it.
  *
- * A sum over coordinates runs in four partial sums, whose total is (0 + 1) + (2 + 3), and then the remainder: one fixed order.
+ * A sum over coordinates runs in four partial sums, whose total is (0 + 1) + (2 + 3), and then the remainder: one fixed
+ * order.
  */
 static REAL NAME(dot)(int64_t n, const REAL *x, const REAL *w)
 {
@@ -73,6 +74,6 @@ static void NAME(weight)(const mr_layer_call *c, const parts *p)
 	for (int64_t j = 0; j < p->block && p->reg; j++)
 		dw[j] += kept[j];
 	for (int64_t j = 0; j < p->block && c->cfg->noise > 0 && c->train; j++)
-		dw[j] += (REAL)(c->cfg->noise *
-				mr_rng_normal(c->mask.seed, MR_RNG_NOISE, c->mask.first_sample, c->mask.layer, (uint64_t)j));
+		dw[j] += (REAL)(c->cfg->noise * mr_rng_normal(c->mask.seed, MR_RNG_NOISE, c->mask.first_sample,
+							      c->mask.layer, (uint64_t)j));
 }

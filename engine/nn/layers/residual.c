@@ -1,9 +1,9 @@
 /*
  * residual.c - y = a + b: a branch joins the stream it left.
  *
- * The gradient of both inputs is dy itself (identity_backward), so a caller that lets the three gradients share a buffer has
- * nothing to compute; backward_input is for the one that does not. And where b is made by a layer that can add a to it (is_sum),
- * forward has nothing to do either. Reads nothing of the configuration.
+ * The gradient of both inputs is dy itself (identity_backward), so a caller that lets the three gradients share a
+ * buffer has nothing to compute; backward_input is for the one that does not. And where b is made by a layer that can
+ * add a to it (is_sum), forward has nothing to do either. Reads nothing of the configuration.
  */
 #include "nn/layers/shared.h"
 

@@ -6,8 +6,8 @@
  *	I: dx = r * (g - xh * mean(g * xh)) with g = dy * gain
  *	W: dgain = sum over rows of dy * xh
  *
- * Zhang, Sennrich: "Root mean square layer normalization", NeurIPS 2019. r of every row is saved for both halves. The gain starts
- * at 1 and does not decay. Reads of the configuration: eps (0: 1e-5, as Llama).
+ * Zhang, Sennrich: "Root mean square layer normalization", NeurIPS 2019. r of every row is saved for both halves. The
+ * gain starts at 1 and does not decay. Reads of the configuration: eps (0: 1e-5, as Llama).
  */
 #include "nn/layers/shared.h"
 
@@ -29,7 +29,8 @@ static uint32_t rms_norm_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_
 	return 1;
 }
 
-static void rms_norm_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k, mr_layer_needs *out)
+static void rms_norm_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
+			   mr_layer_needs *out)
 {
 	(void)cfg;
 	*out = (mr_layer_needs){
@@ -51,14 +52,15 @@ static mr_status rms_norm_forward(const mr_layer_call *c)
 static mr_status rms_norm_backward_input(const mr_layer_call *c)
 {
 	if (c->dx[0])
-		c->k->norm_backward_input(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->w[0], NULL, c->aux_w, c->dy, c->dx[0],
-					  c->dx_add[0]);
+		c->k->norm_backward_input(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->w[0], NULL, c->aux_w, c->dy,
+					  c->dx[0], c->dx_add[0]);
 	return MR_OK;
 }
 
 static mr_status rms_norm_backward_weight(const mr_layer_call *c)
 {
-	c->k->norm_backward_weight(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], NULL, c->aux_w, c->dy, c->dw[0], NULL, c->dw_add);
+	c->k->norm_backward_weight(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], NULL, c->aux_w, c->dy, c->dw[0], NULL,
+				   c->dw_add);
 	return MR_OK;
 }
 
@@ -66,8 +68,8 @@ static mr_status rms_norm_backward(const mr_layer_call *c)
 {
 	if (!c->dx[0])
 		return rms_norm_backward_weight(c);
-	c->k->norm_backward(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->w[0], NULL, c->aux_w, c->dy, c->dx[0], c->dx_add[0],
-			    c->dw[0], NULL, c->dw_add);
+	c->k->norm_backward(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->w[0], NULL, c->aux_w, c->dy, c->dx[0],
+			    c->dx_add[0], c->dw[0], NULL, c->dw_add);
 	return MR_OK;
 }
 

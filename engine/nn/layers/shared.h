@@ -37,8 +37,8 @@ static inline size_t mr_layer_align(size_t bytes)
 }
 
 /* needs() of a layer that saves nothing and multiplies no matrices. */
-static inline void mr_layer_needs_nothing(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
-					  mr_layer_needs *out)
+static inline void mr_layer_needs_nothing(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples,
+					  const mr_kernels *k, mr_layer_needs *out)
 {
 	(void)cfg;
 	(void)in;

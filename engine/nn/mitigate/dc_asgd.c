@@ -3,15 +3,16 @@
  *
  *	g = g + lambda g g (w_now - w_then)       element by element
  *
- * Problem: g belongs to w_then and is wanted at w_now. Idea: a first-order Taylor expansion of the gradient along the way between,
- * with the diagonal of the outer product g g^T in place of the Hessian, which costs nothing more than the weights of then.
+ * Problem: g belongs to w_then and is wanted at w_now. Idea: a first-order Taylor expansion of the gradient along the
+ * way between, with the diagonal of the outer product g g^T in place of the Hessian, which costs nothing more than the
+ * weights of then.
  *
- * adaptive: lambda is divided, element by element, by the root of a running mean of g g (plus 1e-7), so that it does not depend on
- * the size of the gradients: then it should be larger.
+ * adaptive: lambda is divided, element by element, by the root of a running mean of g g (plus 1e-7), so that it does
+ * not depend on the size of the gradients: then it should be larger.
  *
- * Source: Zheng et al., "Asynchronous stochastic gradient descent with delay compensation", ICML 2017: algorithm 2, DC-ASGD-c and
- * DC-ASGD-a. Published implementations have lambda 0.04 for the former (Apache MXNet's optimizer dcasgd) and 2 with a memory of 0.95 for
- * the latter; these are what is taken where no lambda is given.
+ * Source: Zheng et al., "Asynchronous stochastic gradient descent with delay compensation", ICML 2017: algorithm 2,
+ * DC-ASGD-c and DC-ASGD-a. Published implementations have lambda 0.04 for the former (Apache MXNet's optimizer dcasgd)
+ * and 2 with a memory of 0.95 for the latter; these are what is taken where no lambda is given.
  */
 #include "nn/mitigate/part.h"
 
@@ -22,8 +23,10 @@
 #define LAMBDA_ADAPTIVE 2
 
 static const mr_option options[] = {
-	{"lambda", MR_OPT_FLOAT, "-1.0", -1, 1000, NULL, NULL, "strength of the correction; less than 0: the published one, 0.04, or 2 where adaptive"},
-	{"adaptive", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "divide lambda by the root of the running mean of squared gradients"},
+	{"lambda", MR_OPT_FLOAT, "-1.0", -1, 1000, NULL, NULL,
+	 "strength of the correction; less than 0: the published one, 0.04, or 2 where adaptive"},
+	{"adaptive", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "divide lambda by the root of the running mean of squared gradients"},
 	{"memory", MR_OPT_FLOAT, "0.95", 0, 0.999999, NULL, NULL, "adaptive: of that mean"},
 	{0},
 };
@@ -50,10 +53,12 @@ static inline double strength_at(mr_dtype t, const mr_mitigate *m, const mr_miti
 	return m->strength / sqrt(square + EPS);
 }
 
-static inline void correct_as(mr_dtype t, const mr_mitigate *m, const mr_mitigate_call *c, void *g, int64_t lo, int64_t hi)
+static inline void correct_as(mr_dtype t, const mr_mitigate *m, const mr_mitigate_call *c, void *g, int64_t lo,
+			      int64_t hi)
 {
 	for (int64_t i = lo; i < hi; i++) {
-		double sum = mr_mitigate_get(t, g, i), mean_g = sum * c->gscale, strength = strength_at(t, m, c, i, mean_g);
+		double sum = mr_mitigate_get(t, g, i), mean_g = sum * c->gscale,
+		       strength = strength_at(t, m, c, i, mean_g);
 		double way = mr_mitigate_get(t, c->now, i) - mr_mitigate_get(t, c->then, i);
 
 		if (way != 0)

@@ -4,9 +4,9 @@
  *	mu_k = mu + tau_k (limit - mu) / D        D stages, tau_k commits of delay at stage k
  *
  * Problem: a step along the momentum as it was tau commits ago overshoots. Idea: Nesterov's look-ahead already goes
- * where the momentum will have led; with a memory close to 1 the look-ahead covers the delay, since gradients then count
- * little one by one. So stages with more delay get more memory. t1_steps also starts them slowly, as pipemare's T1 does:
- * lr / tau^(1 - t / K).
+ * where the momentum will have led; with a memory close to 1 the look-ahead covers the delay, since gradients then
+ * count little one by one. So stages with more delay get more memory. t1_steps also starts them slowly, as pipemare's
+ * T1 does: lr / tau^(1 - t / K).
  *
  * Source: Ajanthan et al., "Nesterov method for asynchronous pipeline parallel optimization", ICML 2025, with its
  * stage-dependent momentum, from 0.9 at the last stage to 0.99; nadamw with its default beta1 of 0.99 is the uniform
@@ -15,7 +15,8 @@
 #include "nn/mitigate.h"
 
 static const mr_option options[] = {
-	{"limit", MR_OPT_FLOAT, "0.99", 0, 0.9999, NULL, NULL, "momentum that a stage of as much delay as there are stages would have"},
+	{"limit", MR_OPT_FLOAT, "0.99", 0, 0.9999, NULL, NULL,
+	 "momentum that a stage of as much delay as there are stages would have"},
 	{"t1_steps", MR_OPT_INT, "0", 0, 2147483647, NULL, "steps",
 	 "commits over which a stage's learning rate rises from lr / staleness to lr; 0: it is lr from the start"},
 	{0},
@@ -45,7 +46,8 @@ static mr_status check(const mr_mitigate *m, const mr_optim *o)
 		return MR_OK;
 	return mr_fail(MR_ECONFIG,
 		       "delayed_nesterov raises %s of a stale stage towards limit = %g, and %s of %s is %g already, so "
-		       "every stage would have as much: set optimizer.%s = 0.9, from which it was published, or a larger limit",
+		       "every stage would have as much: set optimizer.%s = 0.9, from which it was published, or a "
+		       "larger limit",
 		       key, m->limit, key, o->ops->name, memory_of(o), key);
 }
 

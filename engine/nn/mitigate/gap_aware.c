@@ -3,16 +3,16 @@
  *
  *	g = g / (1 + |w_now - w_then| / C)        C = root of the running mean of squared steps, per element
  *
- * Problem: an age in commits says little, since late commits move the weights much less than early ones. Idea: measure what the
- * age did, the gap between the weights that made the gradient and those that it will be added to, in steps of the usual size.
- * An element that has stood still keeps its gradient, however old. As long as C is 0 nothing has moved.
+ * Problem: an age in commits says little, since late commits move the weights much less than early ones. Idea: measure
+ * what the age did, the gap between the weights that made the gradient and those that it will be added to, in steps of
+ * the usual size. An element that has stood still keeps its gradient, however old. As long as C is 0 nothing has moved.
  *
  * The mean is corrected for its start from 0, as Adam's are.
  *
- * Source: Barkai, Hakimi and Schuster, "Gap-aware mitigation of gradient staleness", ICLR 2020; per parameter. C and its memory of
- * 0.999 as in the code of the authors' group for pipelines, github.com/saareliad/FTPipe.
- * NOTE 1: for SGD that code takes C of the directions, times the largest learning rate so far; for Adam, of the steps themselves. Here
- * they are the steps themselves for every optimizer, so that C follows a rate that falls.
+ * Source: Barkai, Hakimi and Schuster, "Gap-aware mitigation of gradient staleness", ICLR 2020; per parameter. C and
+ * its memory of 0.999 as in the code of the authors' group for pipelines, github.com/saareliad/FTPipe.
+ * NOTE 1: for SGD that code takes C of the directions, times the largest learning rate so far; for Adam, of the steps
+ * themselves. Here they are the steps themselves for every optimizer, so that C follows a rate that falls.
  * NOTE 2: f32 is worked on in f32 throughout.
  * NOTE 3: it also divides weight decay; here decay is no part of the gradient.
  */
@@ -46,7 +46,8 @@ static void correct_f64(const mr_mitigate_call *c, double full, double *g, int64
 
 /*
  * The same in f32, as C / (C + gap), which is one division and 1 where there is no gap. No branch, no call: compilers
- * make vectors of it, and each operation is rounded by itself, so however many elements they take at once the bits are the same.
+ * make vectors of it, and each operation is rounded by itself, so however many elements they take at once the bits are
+ * the same.
  */
 static void correct_f32(const mr_mitigate_call *c, double full, float *restrict g, int64_t lo, int64_t hi)
 {

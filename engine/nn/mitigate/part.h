@@ -1,8 +1,9 @@
 /*
  * part.h - what the mitigations of this folder share: elements of a tensor in either dtype.
  *
- * Arithmetic is in f64 in both, as that of scalars is in optimizers; what an element becomes is rounded once, when it is stored. Who
- * loops over elements does so in an inline function with the dtype as an argument, called once for each: the compiler makes two loops.
+ * Arithmetic is in f64 in both, as that of scalars is in optimizers; what an element becomes is rounded once, when it
+ * is stored. Who loops over elements does so in an inline function with the dtype as an argument, called once for each:
+ * the compiler makes two loops.
  */
 #ifndef MR_MITIGATE_PART_H
 #define MR_MITIGATE_PART_H

@@ -3,22 +3,24 @@
  *
  *	buf = mu buf + g;  w -= lr (a buf + b g)      a = mu^tau,  b = (1 - mu^tau) / (1 - mu)
  *
- * Problem: without delay a gradient would have moved the weights by lr g (1 + mu + mu^2 + ...), a step at each commit. tau commits
- * late, the first tau of these never happened. Idea: take them all at once when the gradient arrives, b g, and from then on go on
- * as the momentum would have: a buf. The sum is the same, only later.
+ * Problem: without delay a gradient would have moved the weights by lr g (1 + mu + mu^2 + ...), a step at each commit.
+ * tau commits late, the first tau of these never happened. Idea: take them all at once when the gradient arrives, b g,
+ * and from then on go on as the momentum would have: a buf. The sum is the same, only later.
  *
  * ema counts a gradient 1 - mu, which both sides have as a factor.
  *
  * With tau = 0: a = 1, b = 0, momentum as it is.
  *
- * Source: Kosson et al., "Pipelined backpropagation at scale: training large models without batches", MLSys 2021, section 3.
+ * Source: Kosson et al., "Pipelined backpropagation at scale: training large models without batches", MLSys 2021,
+ * section 3.
  */
 #include "nn/mitigate.h"
 
 #include <math.h>
 
 static const mr_option options[] = {
-	{"predict", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "move the weights of F on by as many steps, as weight_prediction does"},
+	{"predict", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "move the weights of F on by as many steps, as weight_prediction does"},
 	{0},
 };
 

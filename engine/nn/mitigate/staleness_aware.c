@@ -1,8 +1,8 @@
 /*
  * staleness_aware.c - a gradient that is d commits old steps with lr / (d + 1).
  *
- * Source: Zhang et al., "Staleness-aware async-SGD for distributed deep learning", IJCAI 2016, which divides by d itself and
- * leaves d = 0 alone; with d + 1 the rate falls from the first stale commit on.
+ * Source: Zhang et al., "Staleness-aware async-SGD for distributed deep learning", IJCAI 2016, which divides by d
+ * itself and leaves d = 0 alone; with d + 1 the rate falls from the first stale commit on.
  */
 #include "nn/mitigate.h"
 

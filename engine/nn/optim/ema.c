@@ -4,14 +4,15 @@ MR_OPTIM(ema)
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
-	MR_OPTIM_MOMENTUM("memory of the running mean: buf = mu buf + (1 - mu) g", "step along (1 - mu) g + mu buf instead of buf"),
+	MR_OPTIM_MOMENTUM("memory of the running mean: buf = mu buf + (1 - mu) g",
+			  "step along (1 - mu) g + mu buf instead of buf"),
 	{NULL},
 };
 
 /*
- * Momentum of a gradient that counts 1 - mu. With nesterov the weights are those of the look-ahead, y = w + mu (w - w_prev): then
- * y - lr (1 - mu) g is the next w, and its look-ahead is y - lr ((1 - mu) g + mu buf). On stale gradients this is the method of
- * Ajanthan et al., ICML 2025 (see nadam.c).
+ * Momentum of a gradient that counts 1 - mu. With nesterov the weights are those of the look-ahead, y = w + mu (w -
+ * w_prev): then y - lr (1 - mu) g is the next w, and its look-ahead is y - lr ((1 - mu) g + mu buf). On stale gradients
+ * this is the method of Ajanthan et al., ICML 2025 (see nadam.c).
  */
 static void fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)
 {

@@ -1,18 +1,20 @@
 /*
- * muon.c - momentum, orthogonalised by Newton-Schulz: hidden matrices step along the nearest matrix with singular values 1.
+ * muon.c - momentum, orthogonalised by Newton-Schulz: hidden matrices step along the nearest matrix with singular
+ * values 1.
  *
  *	m = mu m + (1 - mu) g        u = (1 - mu) g + mu m   (Nesterov; else u = m)
- *	X = u / |u|                  5 times: A = X X^T,  X = a X + (b A + c A A) X      (a, b, c) = (3.4445, -4.7750, 2.0315)
+ *	X = u / |u|                  5 times: A = X X^T,  X = a X + (b A + c A A) X      (a, b, c) = (3.4445, -4.7750,
+ *	                             2.0315)
  *	w = w (1 - lr wd) - lr sqrt(max(1, outputs / inputs)) X
  *
- * The polynomial drives every singular value of X to somewhere near 1 without computing any. Tall matrices go through their
- * transpose (A = X^T X, X = a X + X (b A + c A A)), which is the same and needs the smaller A.
+ * The polynomial drives every singular value of X to somewhere near 1 without computing any. Tall matrices go through
+ * their transpose (A = X^T X, X = a X + X (b A + c A A)), which is the same and needs the smaller A.
  *
- * Which tensors: weights of layers that are neither the embedding nor the last one before the loss; everything else (biases,
- * gains, embeddings, the head) gets AdamW, at its own rate.
+ * Which tensors: weights of layers that are neither the embedding nor the last one before the loss; everything else
+ * (biases, gains, embeddings, the head) gets AdamW, at its own rate.
  *
- * Source: Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024 (kellerjordan.github.io/posts/muon),
- * and the repository KellerJordan/Muon, whose defaults these are.
+ * Source: Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024
+ * (kellerjordan.github.io/posts/muon), and the repository KellerJordan/Muon, whose defaults these are.
  * NOTE 1: in the run's dtype; the source iterates in bf16.
  * NOTE 2: a joint projection of queries, keys and values is one matrix here; the source advises three.
  */
@@ -37,9 +39,12 @@ static const mr_option options[] = {
 	{"ns_steps", MR_OPT_INT, "5", 1, 20, NULL, NULL, "rounds of Newton-Schulz"},
 	{"adamw_rate", MR_OPT_FLOAT, "0.015", 0, 1000, NULL, NULL,
 	 "learning rate of everything that is no hidden matrix, as a multiple of train.lr"},
-	{"beta1", MR_OPT_FLOAT, "0.9", 0, 0.999999, NULL, NULL, "of AdamW for the rest: memory of the mean of gradients"},
-	{"beta2", MR_OPT_FLOAT, "0.95", 0, 0.99999999, NULL, NULL, "of AdamW for the rest: memory of the mean of squares"},
-	{"eps", MR_OPT_FLOAT, "1e-10", 1e-30, 1, NULL, NULL, "of AdamW for the rest: added to the root of the mean of squares"},
+	{"beta1", MR_OPT_FLOAT, "0.9", 0, 0.999999, NULL, NULL,
+	 "of AdamW for the rest: memory of the mean of gradients"},
+	{"beta2", MR_OPT_FLOAT, "0.95", 0, 0.99999999, NULL, NULL,
+	 "of AdamW for the rest: memory of the mean of squares"},
+	{"eps", MR_OPT_FLOAT, "1e-10", 1e-30, 1, NULL, NULL,
+	 "of AdamW for the rest: added to the root of the mean of squares"},
 	MR_OPTIM_DECAY("0"),
 	{NULL},
 };

@@ -1,11 +1,12 @@
 /*
- * Dozat, "Incorporating Nesterov momentum into Adam", ICLR 2016 workshop, with the momentum schedule of PyTorch's NAdam:
+ * Dozat, "Incorporating Nesterov momentum into Adam", ICLR 2016 workshop, with the momentum schedule of PyTorch's
+ * NAdam:
  *
  *	mu_t = b1 (1 - 0.96^(t psi) / 2)     P_t = mu_1 ... mu_t
  *	w -= lr ((1 - mu_t) / (1 - P_t) g + mu_{t+1} / (1 - P_t mu_{t+1}) m) / (sqrt(v / (1 - b2^t)) + eps)
  *
- * b1 = 0.99 by default, not PyTorch's 0.9: with that much memory the look-ahead makes up for stale gradients (Ajanthan et
- * al., "Nesterov method for asynchronous pipeline parallel optimization", ICML 2025).
+ * b1 = 0.99 by default, not PyTorch's 0.9: with that much memory the look-ahead makes up for stale gradients (Ajanthan
+ * et al., "Nesterov method for asynchronous pipeline parallel optimization", ICML 2025).
  */
 #if defined(MR_OPTIM_LIST)
 MR_OPTIM(nadam)
@@ -34,8 +35,9 @@ void mr_optim_nadam_init(mr_optim *o, const mr_values *values)
 	o->psi = mr_values_float(values, "psi");
 }
 
-/* mu_{t+1} and the product of mu_1 .. mu_t: from the commit number, so that a resumed run needs no further state. Once the
- * product no longer shows in 1 - P, its exact value does not matter; that is at most a few hundred thousand terms away. */
+/* mu_{t+1} and the product of mu_1 .. mu_t: from the commit number, so that a resumed run needs no further state. Once
+ * the product no longer shows in 1 - P, its exact value does not matter; that is at most a few hundred thousand terms
+ * away. */
 static double momentum_at(const mr_optim *o, uint64_t t)
 {
 	return o->b1 * (1 - 0.5 * pow(0.96, (double)t * o->psi));

@@ -80,7 +80,8 @@ static mr_status ctx_create(uint32_t n_threads, mr_kctx **out)
 
 static size_t ctx_bytes(const mr_kctx *kc)
 {
-	size_t attn = kc->n_threads * kc->attn_floats * sizeof(float), gemm = kc->n_threads * kc->gemm.floats * sizeof(float);
+	size_t attn = kc->n_threads * kc->attn_floats * sizeof(float),
+	       gemm = kc->n_threads * kc->gemm.floats * sizeof(float);
 
 	return sizeof(*kc) + mr_onednn_bytes(kc->onednn) + mr_touched_bytes(kc->attn_scratch, attn) +
 	       mr_touched_bytes(kc->gemm.data, gemm) + (kc->n_ones + kc->room_floats) * sizeof(float);
@@ -103,7 +104,8 @@ static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, co
 }
 
 /* By oneDNN, with GELU and the sums of columns behind it. */
-static mr_status library_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
+static mr_status library_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
+			      void *aux)
 {
 	mr_vec_act act = {.act = g->act, .in = c, .out = c, .slope = aux};
 
@@ -166,11 +168,12 @@ static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const 
 }
 
 /*
- * An element of dgain is one chain over all rows: the thread that has the first of them begins it while it has them in hand, and it is
- * gone on with by columns, for the rows of the others.
+ * An element of dgain is one chain over all rows: the thread that has the first of them begins it while it has them in
+ * hand, and it is gone on with by columns, for the rows of the others.
  */
-static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean, const void *rstd,
-			  const void *dy, void *dx, bool add, void *dgain, void *dshift, bool add_weight)
+static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
+			  const void *rstd, const void *dy, void *dx, bool add, void *dgain, void *dshift,
+			  bool add_weight)
 {
 	float sums[2 * NORM_COLS] = {0};
 	int64_t pieces = mr_team_pieces(kc->n_threads, rows, 1, cols);
@@ -346,8 +349,15 @@ static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 
 static void mix(mr_kctx *kc, int64_t n, const mr_averaging *m)
 {
-	mr_vec_mix a = {.n = m->n, .src = (const float *const *)m->src, .dst = (float *const *)m->dst, .reference = m->reference,
-			.velocity = m->velocity, .mean = m->mean, .alpha = m->alpha, .lr = m->lr, .mu = m->mu};
+	mr_vec_mix a = {.n = m->n,
+			.src = (const float *const *)m->src,
+			.dst = (float *const *)m->dst,
+			.reference = m->reference,
+			.velocity = m->velocity,
+			.mean = m->mean,
+			.alpha = m->alpha,
+			.lr = m->lr,
+			.mu = m->mu};
 	mr_vec_fn *fn = m->kind == MR_AVERAGING_MEAN	  ? kc->vec->mix_mean
 			: m->kind == MR_AVERAGING_OUTER ? kc->vec->mix_outer
 						  : kc->vec->mix_pull;
@@ -386,8 +396,8 @@ static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const v
 	return MR_OK;
 }
 
-static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b, void *c,
-			  const mr_step *s)
+static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
+			  void *c, const mr_step *s)
 {
 	mr_gemm part = *g;
 	mr_vec_step fused;
@@ -395,11 +405,12 @@ static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void 
 	if (mr_gemm_has_kernel(g, kc->n_threads, s != NULL)) {
 		if (s)
 			fused = vec_step(s, NULL);
-		return mr_gemm_run_sum(kc->vec, kc->n_threads, &kc->gemm, g, n, (const float *const *)a, (const float *const *)b, c,
-				       s ? &fused : NULL);
+		return mr_gemm_run_sum(kc->vec, kc->n_threads, &kc->gemm, g, n, (const float *const *)a,
+				       (const float *const *)b, c, s ? &fused : NULL);
 	}
 	for (uint32_t j = 0; j < n; j++) {
-		MR_TRY(s && j + 1 == n ? gemm_step(kc, &part, a[j], b[j], c, s) : gemm(kc, &part, a[j], b[j], NULL, c, NULL));
+		MR_TRY(s && j + 1 == n ? gemm_step(kc, &part, a[j], b[j], c, s)
+				       : gemm(kc, &part, a[j], b[j], NULL, c, NULL));
 		part.add = true;
 	}
 	return MR_OK;
@@ -423,8 +434,8 @@ static void pick(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 			*to++ = p->a[l * p->m + p->r->row[i]];
 }
 
-/* What is computed here never writes C, but gives an element the same bits among however many rows: those that are wanted are made
- * once more. oneDNN may sum in another order where there are fewer of them, but then C is there. */
+/* What is computed here never writes C, but gives an element the same bits among however many rows: those that are
+ * wanted are made once more. oneDNN may sum in another order where there are fewer of them, but then C is there. */
 static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
 				const mr_gemm_rows *r)
 {

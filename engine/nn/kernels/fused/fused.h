@@ -1,6 +1,6 @@
 /*
- * fused.h - the context of the backend `fused` and its operations, for the backend `onednn`, which has the same context and takes
- * from here what oneDNN has no primitive for.
+ * fused.h - the context of the backend `fused` and its operations, for the backend `onednn`, which has the same context
+ * and takes from here what oneDNN has no primitive for.
  */
 #ifndef MR_KERNELS_FUSED_H
 #define MR_KERNELS_FUSED_H
@@ -20,7 +20,8 @@ struct mr_kctx {
 	size_t n_ones;
 	float *room;               /* [room_floats] of results that are then added */
 	size_t room_floats;
-	mr_status failed;          /* of a call that returns nothing; the next call that returns a status fails with it */
+	mr_status failed;          /* of a call that returns nothing; the next call that returns a status fails with it
+	                              */
 	char why[160];
 };
 

@@ -7,21 +7,22 @@
 /* Rows of a batch beyond which oneDNN is as good (measured at 128 to 1024 columns: level at 512). */
 #define MOST_ROWS 256
 
-/* Rows of dz a thread, beyond which dz W^T is shared out by rows. By rows each thread turns less and reads all of W (1024 x 1024, two
- * threads, alone: 64 rows take 352 us by rows and 329 by columns, 128 rows 632 and 656; but whole steps of six such layers at
- * 128 rows reach 76.6 % of the peak by rows and 77.9 % by columns, means of eight medians). */
+/* Rows of dz a thread, beyond which dz W^T is shared out by rows. By rows each thread turns less and reads all of W
+ * (1024 x 1024, two threads, alone: 64 rows take 352 us by rows and 329 by columns, 128 rows 632 and 656; but whole
+ * steps of six such layers at 128 rows reach 76.6 % of the peak by rows and 77.9 % by columns, means of eight medians).
+ */
 #define STRIP_ROWS 64
-/* But where W comes from memory it should come once (256 rows, 768 x 50257: 409 GFLOP/s by rows, 413 by columns), for which the
- * turned dz must be small. */
+/* But where W comes from memory it should come once (256 rows, 768 x 50257: 409 GFLOP/s by rows, 413 by columns), for
+ * which the turned dz must be small. */
 #define STRIP_MANY_COLS 8192
 #define STRIP_FEW_K 1024
 
-/* Rows of a batch beyond which the threads do not pass each other the rest of x W: in its small units a panel is packed for too few
- * rows at a time (measured at 256: 768 x 768 columns took 5 % longer, 768 x 50257 20 %). */
+/* Rows of a batch beyond which the threads do not pass each other the rest of x W: in its small units a panel is packed
+ * for too few rows at a time (measured at 256: 768 x 768 columns took 5 % longer, 768 x 50257 20 %). */
 #define MOST_SHARED_ROWS 192
 
-/* From so many rows a thread, or elements of dW, larger batches are computed here too (measured inside a step: 1024 rows and 128 to
- * 1024 columns, two threads); with fewer, what each thread packs for itself is too much of the work. */
+/* From so many rows a thread, or elements of dW, larger batches are computed here too (measured inside a step: 1024
+ * rows and 128 to 1024 columns, two threads); with fewer, what each thread packs for itself is too much of the work. */
 #define TALL_ROWS 256
 #define TALL_ELEMENTS 8192
 
@@ -53,10 +54,12 @@ bool mr_gemm_adds(const mr_gemm *g, uint32_t n_threads)
 
 bool mr_gemm_fuses_act_backward(const mr_gemm *g, uint32_t n_threads)
 {
-	return g->fuse_act_backward == MR_ACT_GELU && mr_gemm_has_kernel(g, n_threads, false) && order_of(g) == MR_GEMM_TALL;
+	return g->fuse_act_backward == MR_ACT_GELU && mr_gemm_has_kernel(g, n_threads, false) &&
+	       order_of(g) == MR_GEMM_TALL;
 }
 
-void mr_gemm_colsum(const mr_vec *vec, uint32_t n_threads, int64_t rows, int64_t cols, const float *x, float *y, bool add)
+void mr_gemm_colsum(const mr_vec *vec, uint32_t n_threads, int64_t rows, int64_t cols, const float *x, float *y,
+		    bool add)
 {
 	mr_vec_colsum a = {.rows = rows, .cols = cols, .x = x, .y = y, .add = add};
 
@@ -104,11 +107,12 @@ static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, 
 		v->sums = NULL;
 	v->scratch = s->data;
 	v->scratch_floats = s->floats;
-	/* Along the longer side, so that what every thread packs for itself is the shorter one; where a batch is large along its
-	 * rows, in which threads meet from layer to layer. A million multiply-adds is where
+	/* Along the longer side, so that what every thread packs for itself is the shorter one; where a batch is large
+	 * along its rows, in which threads meet from layer to layer. A million multiply-adds is where
 	 * two threads begin to pay: below, what they pass each other costs more (measured at 128 and 256 columns). */
 	v->by_rows = v->ta ? v->m >= v->n
-			   : order == MR_GEMM_TALL || v->m > v->n || (order == MR_GEMM_STRIPS && strips_by_rows(v, n_threads));
+			   : order == MR_GEMM_TALL || v->m > v->n ||
+				     (order == MR_GEMM_STRIPS && strips_by_rows(v, n_threads));
 	n = v->by_rows ? v->m : v->n;
 	pieces = mr_team_pieces(n_threads, n, step, v->m * v->n * v->k / n / 64);
 	v->n_share = (uint32_t)pieces;
@@ -126,10 +130,22 @@ static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, 
 mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, const float *a,
 		      const float *b, const float *bias, float *c, float *slope, const mr_vec_step *step)
 {
-	mr_vec_gemm v = {.m = g->m, .n = g->n, .k = g->k, .ta = g->ta, .tb = g->tb, .add = g->add, .act = g->act,
-			 .a = a, .b = b, .bias = g->bias ? bias : NULL, .addend = g->addend,
-			 .factor = g->fuse_act_backward == MR_ACT_GELU ? g->fuse_act_backward_aux : NULL, .c = c, .slope = slope,
-			 .step = step, .sums = g->colsum_b};
+	mr_vec_gemm v = {.m = g->m,
+			 .n = g->n,
+			 .k = g->k,
+			 .ta = g->ta,
+			 .tb = g->tb,
+			 .add = g->add,
+			 .act = g->act,
+			 .a = a,
+			 .b = b,
+			 .bias = g->bias ? bias : NULL,
+			 .addend = g->addend,
+			 .factor = g->fuse_act_backward == MR_ACT_GELU ? g->fuse_act_backward_aux : NULL,
+			 .c = c,
+			 .slope = slope,
+			 .step = step,
+			 .sums = g->colsum_b};
 	mr_gemm apart = *g;
 
 	MR_TRY(run(vec, n_threads, s, order_of(g), &v));

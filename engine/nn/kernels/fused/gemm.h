@@ -1,10 +1,11 @@
 /*
  * gemm.h - the products that the backend `fused` computes itself, by the vector kernels of vec_gemm.inc.
  *
- * oneDNN has no product whose result an optimizer step consumes, and at the batch sizes of a pipeline (some dozens to hundreds
- * of rows) it waits for weights: measured on two AVX-512 cores with 2 MiB of L2 each, 1024 x 1024 weights and 32 rows, it runs
- * at 51-57 % of the peak of one core where these reach 61-90 % with the step included. What is chosen depends on shape and number of threads alone,
- * and what is computed here has the same bits whatever the number of threads (oneDNN promises that for one number only).
+ * oneDNN has no product whose result an optimizer step consumes, and at the batch sizes of a pipeline (some dozens to
+ * hundreds of rows) it waits for weights: measured on two AVX-512 cores with 2 MiB of L2 each, 1024 x 1024 weights and
+ * 32 rows, it runs at 51-57 % of the peak of one core where these reach 61-90 % with the step included. What is chosen
+ * depends on shape and number of threads alone, and what is computed here has the same bits whatever the number of
+ * threads (oneDNN promises that for one number only).
  *
  * A mr_gemm_scratch belongs to one context.
  */
@@ -20,7 +21,8 @@ typedef struct mr_gemm_scratch {
 } mr_gemm_scratch;
 
 /** y[cols] (+)= the column sums of x[rows, cols]: see mr_kernels.colsum. */
-void mr_gemm_colsum(const mr_vec *vec, uint32_t n_threads, int64_t rows, int64_t cols, const float *x, float *y, bool add);
+void mr_gemm_colsum(const mr_vec *vec, uint32_t n_threads, int64_t rows, int64_t cols, const float *x, float *y,
+		    bool add);
 
 /** The sums of columns that @g asks for, apart from its product. */
 void mr_gemm_sums(const mr_vec *vec, uint32_t n_threads, const mr_gemm *g, const float *a, const float *b);
@@ -35,16 +37,18 @@ bool mr_gemm_adds(const mr_gemm *g, uint32_t n_threads);
 bool mr_gemm_fuses_act_backward(const mr_gemm *g, uint32_t n_threads);
 
 /**
- * The sum of @n such products of equal shape (g->k: of one), g->ta only, as one product over all their rows: each element is one
- * chain, begun at 0 or at C, so that it has the bits of @n products that add to each other. Errors: MR_ERESOURCE, as below.
+ * The sum of @n such products of equal shape (g->k: of one), g->ta only, as one product over all their rows: each
+ * element is one chain, begun at 0 or at C, so that it has the bits of @n products that add to each other. Errors:
+ * MR_ERESOURCE, as below.
  */
 mr_status mr_gemm_run_sum(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, uint32_t n,
-			  const float *const *as, const float *const *bs, float *c, const mr_vec_step *step) MR_MUST_USE;
+			  const float *const *as, const float *const *bs, float *c,
+			  const mr_vec_step *step) MR_MUST_USE;
 
 /**
  * The product, for which mr_gemm_has_kernel() said yes, or with an addend mr_gemm_adds(), through an activation
- * mr_gemm_fuses_act_backward(), and the sums that it asks for. @slope: of GELU, as C is shaped; @step may be NULL. Allocates on the
- * first call that needs more scratch. Errors: MR_ERESOURCE, and then nothing was computed.
+ * mr_gemm_fuses_act_backward(), and the sums that it asks for. @slope: of GELU, as C is shaped; @step may be NULL.
+ * Allocates on the first call that needs more scratch. Errors: MR_ERESOURCE, and then nothing was computed.
  */
 mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, const float *a,
 		      const float *b, const float *bias, float *c, float *slope, const mr_vec_step *step) MR_MUST_USE;

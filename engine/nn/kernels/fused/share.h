@@ -1,19 +1,21 @@
 /*
  * share.h - units of work that the threads of one call take as they come.
  *
- * With halves that are fixed beforehand the faster thread waits for the slower one, and a host with other guests slows now one core,
- * now another: of a training step in products of 128 rows 6 to 7 % were such waiting. So each thread has a part of its own, taken
- * in ascending order (what it fetched ahead is what it reads next), and whoever is through with his part takes, ascending too, what
- * another has not begun.
+ * With halves that are fixed beforehand the faster thread waits for the slower one, and a host with other guests slows
+ * now one core, now another: of a training step in products of 128 rows 6 to 7 % were such waiting. So each thread has
+ * a part of its own, taken in ascending order (what it fetched ahead is what it reads next), and whoever is through
+ * with his part takes, ascending too, what another has not begun.
  *
- * Only for results that do not depend on who computes what. One shared word a thread, raised by all in one atomic read and write,
- * which gives each number once; nothing else is published through it (the fork before and the join after the call order all data),
- * so OpenMP's default, relaxed order, is enough. Who wants to read what another thread made in the same call looks at its `open`:
+ * Only for results that do not depend on who computes what. One shared word a thread, raised by all in one atomic read
+ * and write, which gives each number once; nothing else is published through it (the fork before and the join after the
+ * call order all data), so OpenMP's default, relaxed order, is enough. Who wants to read what another thread made in
+ * the same call looks at its `open`:
  *
  *	W0  mr_share_open      by the thread whose part it is     all that it wrote before becomes visible
  *	R0  mr_share_is_open   by the others                      to who sees true
  *
- * Nobody waits for it: a team may have fewer threads than there are parts, and then one thread has several, one after the other.
+ * Nobody waits for it: a team may have fewer threads than there are parts, and then one thread has several, one after
+ * the other.
  */
 #ifndef MR_KERNELS_SHARE_H
 #define MR_KERNELS_SHARE_H
@@ -97,7 +99,8 @@ static inline int64_t mr_share_take_part(mr_share *s, int64_t leave)
 	return at < s->end ? at : -1;
 }
 
-/** The next unit for @thread, or -1: all are taken. Of its own part it takes @own units, up to *@end; of another's one. */
+/** The next unit for @thread, or -1: all are taken. Of its own part it takes @own units, up to *@end; of another's one.
+ */
 static inline int64_t mr_share_take(mr_share *share, uint32_t threads, uint32_t thread, int64_t own, int64_t *end)
 {
 	for (uint32_t i = 0; i < threads; i++, own = 1) {

@@ -1,7 +1,8 @@
 /*
  * team.h - how a kernel's range is shared out to the threads of a context.
  *
- * Header only, for the files of the backend `fused`. A context with one thread, and work too small to share, never enters OpenMP.
+ * Header only, for the files of the backend `fused`. A context with one thread, and work too small to share, never
+ * enters OpenMP.
  */
 #ifndef MR_KERNELS_TEAM_H
 #define MR_KERNELS_TEAM_H
@@ -11,7 +12,8 @@
 /* Work below this many elements a thread is not worth waking it (a fork and join costs some microseconds). */
 #define MR_TEAM_GRAIN 8192
 
-/** In how many pieces @n units of @weight elements of work each are done by @n_threads, if bounds are multiples of @step. */
+/** In how many pieces @n units of @weight elements of work each are done by @n_threads, if bounds are multiples of
+ * @step. */
 static inline int64_t mr_team_pieces(uint32_t n_threads, int64_t n, int64_t step, int64_t weight)
 {
 #ifdef MR_OPENMP
@@ -29,8 +31,8 @@ static inline int64_t mr_team_pieces(uint32_t n_threads, int64_t n, int64_t step
 }
 
 /**
- * Runs @fn over [0, @n), in @pieces whose bounds are multiples of @step, one a thread. To be called by the leader of a team of at
- * least as many threads, outside any parallel region.
+ * Runs @fn over [0, @n), in @pieces whose bounds are multiples of @step, one a thread. To be called by the leader of a
+ * team of at least as many threads, outside any parallel region.
  */
 static inline void mr_team_run_pieces(int64_t pieces, mr_vec_fn *fn, const void *args, int64_t n, int64_t step)
 {

@@ -1,6 +1,6 @@
 /*
- * vec.h - the kernels of the backend `fused`, in f32, for AVX-512 and for AVX2: everything but the matrix products that are
- * left to oneDNN (gemm.h says which).
+ * vec.h - the kernels of the backend `fused`, in f32, for AVX-512 and for AVX2: everything but the matrix products that
+ * are left to oneDNN (gemm.h says which).
  *
  * oneDNN's elementwise, norm and softmax primitives take two to four times the time of a plain fused loop, so these are
  * ours. Each kernel is written once, in a file vec_<noun>.inc, against the vector operations of vec_lanes_*.inc, and
@@ -43,8 +43,8 @@ typedef struct mr_vec_norm {
 	const float *saved_mean, *saved_rstd;
 	float *dx, *dgain, *dshift;
 	bool add, add_weight;  /* to dx; to dgain and dshift */
-	/* Where both halves are one call: the share of the first so many rows, in one range, in dgain and dshift, which begins at 0 and
-	 * is made with their dx. */
+	/* Where both halves are one call: the share of the first so many rows, in one range, in dgain and dshift, which
+	 * begins at 0 and is made with their dx. */
 	int64_t first;
 	float *sums;           /* [2, cols] */
 } mr_vec_norm;
@@ -105,8 +105,8 @@ typedef struct mr_vec_mix {
 	double alpha, lr, mu;
 } mr_vec_mix;
 
-/* A product as in mr_gemm, and optionally the step that consumes it (mr_kernels.gemm_step). Which shapes each order takes, and
- * what it needs: nn/kernels/fused/gemm.c. */
+/* A product as in mr_gemm, and optionally the step that consumes it (mr_kernels.gemm_step). Which shapes each order
+ * takes, and what it needs: nn/kernels/fused/gemm.c. */
 typedef struct mr_vec_gemm {
 	int64_t m, n, k;
 	bool ta, tb, add;
@@ -116,7 +116,8 @@ typedef struct mr_vec_gemm {
 	mr_act act;
 	const float *a, *b, *bias, *addend;
 	const float *factor;      /* tall: of each element of C, last of all; NULL: 1 */
-	const float *const *as, *const *bs; /* groups: k in pieces of @piece rows each, one behind the other; NULL: a and b alone */
+	const float *const *as, *const *bs; /* groups: k in pieces of @piece rows each, one behind the other; NULL: a
+	                                       and b alone */
 	int64_t piece;
 	float *c, *slope;         /* slope: with GELU */
 	const mr_vec_step *step;  /* or NULL; its g is not read */
@@ -125,8 +126,8 @@ typedef struct mr_vec_gemm {
 	size_t scratch_floats;
 } mr_vec_gemm;
 
-/** What of a sum of @k products MR_GEMM_STRIPS takes in one chain: as few equal blocks (but for the last) as there may be. A
- * single chain over the 50257 columns of a head would lose digits. */
+/** What of a sum of @k products MR_GEMM_STRIPS takes in one chain: as few equal blocks (but for the last) as there may
+ * be. A single chain over the 50257 columns of a head would lose digits. */
 static inline int64_t mr_gemm_sum_block(int64_t k)
 {
 	int64_t most = 1536, blocks = (k + most - 1) / most; /* panels of 128 rows stay in L2 */
@@ -134,11 +135,18 @@ static inline int64_t mr_gemm_sum_block(int64_t k)
 	return ((k + blocks - 1) / blocks + 15) / 16 * 16;
 }
 
-typedef enum mr_gemm_order { MR_GEMM_PANELS, MR_GEMM_GROUPS, MR_GEMM_STRIPS, MR_GEMM_TALL, MR_N_GEMM_ORDERS } mr_gemm_order;
+typedef enum mr_gemm_order {
+	MR_GEMM_PANELS,
+	MR_GEMM_GROUPS,
+	MR_GEMM_STRIPS,
+	MR_GEMM_TALL,
+	MR_N_GEMM_ORDERS
+} mr_gemm_order;
 
 typedef struct mr_vec_order {
 	mr_vec_fn *run;                          /* rows or columns of C */
-	/* Units that threads may take as they come, each of work for some 20 us at most; 0: the shape has none, and ranges are fixed. */
+	/* Units that threads may take as they come, each of work for some 20 us at most; 0: the shape has none, and
+	 * ranges are fixed. */
 	int64_t (*units)(const mr_vec_gemm *g);
 	size_t (*scratch_floats)(int64_t k);     /* of one worker */
 	bool (*sums)(const mr_vec_gemm *g);      /* can it give g->sums in passing? NULL: never */

@@ -1,14 +1,15 @@
 /*
- * onednn.c - the backend `onednn`: every operation for which oneDNN has a primitive by that primitive, the rest by the functions
- * of `fused`. The column `onednn` of nn/kernels.def says which.
+ * onednn.c - the backend `onednn`: every operation for which oneDNN has a primitive by that primitive, the rest by the
+ * functions of `fused`. The column `onednn` of nn/kernels.def says which.
  *
- *	products        matmul with bias and sum; GELU by eltwise, addends by binary. ReLU is ours: the library's makes 0 of NaN
+ *	products        matmul with bias and sum; GELU by eltwise, addends by binary. ReLU is ours: the library's makes
+ *	                0 of NaN
  *	column sums     matmul with a row of ones: the library's reduction over rows takes some hundred times as long
  *	layer norm      layer_normalization; there is none without a mean in oneDNN 2.6, so RMS norm is ours
  *	attention       ours: of whole score matrices hidden pairs would count 0 times NaN
  *
- * GELU of numbers beyond 1e19 is NaN: the library squares them. Bits depend on the number of threads. What an operation that returns
- * nothing could not do is reported by the next one that returns a status.
+ * GELU of numbers beyond 1e19 is NaN: the library squares them. Bits depend on the number of threads. What an operation
+ * that returns nothing could not do is reported by the next one that returns a status.
  */
 #include <math.h>
 #include <stdio.h>
@@ -118,8 +119,8 @@ static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const v
 	return MR_OK;
 }
 
-static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b, void *c,
-			  const mr_step *s)
+static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
+			  void *c, const mr_step *s)
 {
 	mr_gemm part = *g;
 
@@ -144,8 +145,8 @@ static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, co
 
 /* --- layer norm --------------------------------------------------------------------------------------------------- */
 
-static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain, const void *shift, void *y,
-		 void *mean, void *rstd_)
+static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain,
+		 const void *shift, void *y, void *mean, void *rstd_)
 {
 	float *rstd = rstd_;
 
@@ -158,10 +159,11 @@ static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void
 		rstd[i] = 1 / sqrtf(rstd[i] + (float)eps);
 }
 
-/* To @dx, and with @dgain to dgain and dshift; dx or dgain may be NULL; each is added to what is there if it says so. One
- * primitive computes both halves, so that each half has the bits of both at once. */
-static mr_status norm_gradients(mr_kctx *kc, int64_t rows, int64_t cols, const float *x, const float *gain, const float *mean,
-				const float *rstd, const float *dy, float *dx, bool add, float *dgain, float *dshift, bool add_weight)
+/* To @dx, and with @dgain to dgain and dshift; dx or dgain may be NULL; each is added to what is there if it says so.
+ * One primitive computes both halves, so that each half has the bits of both at once. */
+static mr_status norm_gradients(mr_kctx *kc, int64_t rows, int64_t cols, const float *x, const float *gain,
+				const float *mean, const float *rstd, const float *dy, float *dx, bool add,
+				float *dgain, float *dshift, bool add_weight)
 {
 	float *variance, *input, *weight;
 
@@ -173,8 +175,9 @@ static mr_status norm_gradients(mr_kctx *kc, int64_t rows, int64_t cols, const f
 		variance[i] = 1 / (rstd[i] * rstd[i]);
 	for (int64_t j = 0; !gain && j < cols; j++)
 		weight[2 * cols + j] = 1;
-	MR_TRY(mr_onednn_norm_backward(kc->onednn, rows, cols, x, gain ? gain : weight + 2 * cols, mean, variance, dy, input,
-				       dgain && !add_weight ? dgain : weight, dgain && !add_weight ? dshift : weight + cols));
+	MR_TRY(mr_onednn_norm_backward(kc->onednn, rows, cols, x, gain ? gain : weight + 2 * cols, mean, variance, dy,
+				       input, dgain && !add_weight ? dgain : weight,
+				       dgain && !add_weight ? dshift : weight + cols));
 	if (dx && add)
 		MR_TRY(mr_onednn_sum(kc->onednn, rows * cols, dx, input, dx));
 	if (dgain && add_weight) {
@@ -184,8 +187,8 @@ static mr_status norm_gradients(mr_kctx *kc, int64_t rows, int64_t cols, const f
 	return MR_OK;
 }
 
-static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
-				const void *rstd, const void *dy, void *dx, bool add)
+static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,
+				const void *mean, const void *rstd, const void *dy, void *dx, bool add)
 {
 	if (!mean)
 		mr_fused_norm_backward_input(kc, rows, cols, x, gain, mean, rstd, dy, dx, add);
@@ -193,8 +196,8 @@ static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const v
 		note(kc, norm_gradients(kc, rows, cols, x, gain, mean, rstd, dy, dx, add, NULL, NULL, false));
 }
 
-static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean, const void *rstd,
-				 const void *dy, void *dgain, void *dshift, bool add)
+static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean,
+				 const void *rstd, const void *dy, void *dgain, void *dshift, bool add)
 {
 	if (!mean)
 		mr_fused_norm_backward_weight(kc, rows, cols, x, mean, rstd, dy, dgain, dshift, add);
@@ -203,7 +206,8 @@ static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const 
 }
 
 static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
-			  const void *rstd, const void *dy, void *dx, bool add, void *dgain, void *dshift, bool add_weight)
+			  const void *rstd, const void *dy, void *dx, bool add, void *dgain, void *dshift,
+			  bool add_weight)
 {
 	if (!mean)
 		mr_fused_norm_backward(kc, rows, cols, x, gain, mean, rstd, dy, dx, add, dgain, dshift, add_weight);

@@ -130,7 +130,8 @@ static mr_status add_arg(mr_onednn *d, onednn_primitive *p, onednn_arg a)
 	return MR_OK;
 }
 
-mr_status mr_onednn_finish(mr_onednn *d, onednn_primitive *p, dnnl_primitive_desc_t pd, const onednn_arg *arg, uint32_t n)
+mr_status mr_onednn_finish(mr_onednn *d, onednn_primitive *p, dnnl_primitive_desc_t pd, const onednn_arg *arg,
+			   uint32_t n)
 {
 	md_arg scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
 
@@ -228,7 +229,8 @@ mr_status mr_onednn_create(uint32_t n_threads, mr_onednn **out)
 	set_threads(d);
 	st = mr_onednn_check(dnnl_engine_create(&d->engine, dnnl_cpu, 0), "engine_create");
 	if (st == MR_OK)
-		st = mr_onednn_check(dnnl_stream_create(&d->stream, d->engine, dnnl_stream_default_flags), "stream_create");
+		st = mr_onednn_check(dnnl_stream_create(&d->stream, d->engine, dnnl_stream_default_flags),
+				     "stream_create");
 	if (st == MR_OK)
 		st = grow(d);
 	if (st == MR_OK)

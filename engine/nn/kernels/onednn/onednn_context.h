@@ -1,9 +1,10 @@
 /*
- * onednn_context.h - what the files that call oneDNN share: a context with its primitives, and the differences between the library's
- * C interfaces 2.6 and 3.x.
+ * onednn_context.h - what the files that call oneDNN share: a context with its primitives, and the differences between
+ * the library's C interfaces 2.6 and 3.x.
  *
- * A primitive is found by (m, n, k, flags) in an open-addressing table; engine, threads and ISA are fixed for a context. Its memory
- * objects live as long as it does and get this call's addresses, so a hit neither allocates nor locks in our code.
+ * A primitive is found by (m, n, k, flags) in an open-addressing table; engine, threads and ISA are fixed for a
+ * context. Its memory objects live as long as it does and get this call's addresses, so a hit neither allocates nor
+ * locks in our code.
  */
 #ifndef MR_KERNELS_ONEDNN_CONTEXT_H
 #define MR_KERNELS_ONEDNN_CONTEXT_H
@@ -34,7 +35,8 @@ struct mr_onednn {
 	dnnl_stream_t stream;
 	int n_threads;
 #ifndef MR_OPENMP
-	void (*set_num_threads)(int); /* of the runtime that the library is linked with, though we are not; NULL: none */
+	void (*set_num_threads)(int); /* of the runtime that the library is linked with, though we are not; NULL: none
+	                                 */
 #endif
 	uint32_t n_used, n_places;    /* n_places: a power of two */
 	onednn_primitive *table;
@@ -76,7 +78,9 @@ mr_status mr_onednn_finish(mr_onednn *d, onednn_primitive *p, dnnl_primitive_des
 /** Fills @p, whose key is set, by mr_onednn_finish. */
 typedef mr_status onednn_build_fn(mr_onednn *d, onednn_primitive *p);
 
-/** Executes the primitive with the key of @key, which @build makes on the first call, on @data, in the order of its arguments. */
-mr_status mr_onednn_run(mr_onednn *d, const onednn_primitive *key, onednn_build_fn *build, const void *const *data) MR_MUST_USE;
+/** Executes the primitive with the key of @key, which @build makes on the first call, on @data, in the order of its
+ * arguments. */
+mr_status mr_onednn_run(mr_onednn *d, const onednn_primitive *key, onednn_build_fn *build,
+			const void *const *data) MR_MUST_USE;
 
 #endif

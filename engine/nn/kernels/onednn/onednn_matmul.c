@@ -1,8 +1,8 @@
 /*
  * onednn_matmul.c - matrix products by the matmul primitive.
  *
- * All matrices are plain row-major; a transpose is a pair of strides. Bias is fused, `add` is a sum post-op. Activations are the
- * caller's: the library's ReLU makes 0 of NaN.
+ * All matrices are plain row-major; a transpose is a pair of strides. Bias is fused, `add` is a sum post-op.
+ * Activations are the caller's: the library's ReLU makes 0 of NaN.
  */
 #include "nn/kernels/onednn/onednn_context.h"
 
@@ -10,8 +10,8 @@
 
 enum { TA = 1, TB = 2, ADD = 4, BIAS = 8 };
 
-static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg a, md_arg b, md_arg bias, md_arg c,
-			       dnnl_primitive_attr_t attr)
+static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg a, md_arg b, md_arg bias,
+			       md_arg c, dnnl_primitive_attr_t attr)
 {
 #if DNNL_VERSION_MAJOR >= 3
 	return dnnl_matmul_primitive_desc_create(pd, engine, a, b, bias, c, attr);
@@ -56,7 +56,9 @@ static mr_status matmul_build(mr_onednn *d, onednn_primitive *p)
 		(void)dnnl_primitive_desc_destroy(pd);
 	if (attr)
 		(void)dnnl_primitive_attr_destroy(attr);
-	return st == MR_OK ? st : mr_fail_in(st, "gemm m=%lld n=%lld k=%lld", (long long)p->m, (long long)p->n, (long long)p->k);
+	return st == MR_OK
+		       ? st
+		       : mr_fail_in(st, "gemm m=%lld n=%lld k=%lld", (long long)p->m, (long long)p->n, (long long)p->k);
 }
 
 mr_status mr_onednn_gemm(mr_onednn *d, const mr_gemm *g, const float *a, const float *b, const float *bias, float *c)

@@ -1,12 +1,13 @@
 /*
  * onednn_primitives.h - what oneDNN executes, as plain calls.
  *
- * Only nn/kernels/onednn/onednn_*.c include the library's header and know its two C interfaces (2.6 and 3.x). A mr_onednn holds
- * one engine, one stream, one scratchpad and the primitives that its thread has needed so far; it is used by one thread. Two
- * threads may not share a primitive's scratchpad (results are silently wrong), so nothing is shared.
+ * Only nn/kernels/onednn/onednn_*.c include the library's header and know its two C interfaces (2.6 and 3.x). A
+ * mr_onednn holds one engine, one stream, one scratchpad and the primitives that its thread has needed so far; it is
+ * used by one thread. Two threads may not share a primitive's scratchpad (results are silently wrong), so nothing is
+ * shared.
  *
- * A call allocates when its shape is new; the library itself makes about six small allocations a call. Errors of all: MR_EDNN,
- * MR_ERESOURCE.
+ * A call allocates when its shape is new; the library itself makes about six small allocations a call. Errors of all:
+ * MR_EDNN, MR_ERESOURCE.
  */
 #ifndef MR_KERNELS_ONEDNN_PRIMITIVES_H
 #define MR_KERNELS_ONEDNN_PRIMITIVES_H
@@ -40,8 +41,9 @@ mr_status mr_onednn_gelu_backward(mr_onednn *d, int64_t n, const float *z, const
 mr_status mr_onednn_norm(mr_onednn *d, int64_t rows, int64_t cols, float eps, const float *x, const float *gain,
 			 const float *shift, float *y, float *mean, float *variance) MR_MUST_USE;
 /** Overwrites dx, dgain and dshift. @variance has eps in it. */
-mr_status mr_onednn_norm_backward(mr_onednn *d, int64_t rows, int64_t cols, const float *x, const float *gain, const float *mean,
-				  const float *variance, const float *dy, float *dx, float *dgain, float *dshift) MR_MUST_USE;
+mr_status mr_onednn_norm_backward(mr_onednn *d, int64_t rows, int64_t cols, const float *x, const float *gain,
+				  const float *mean, const float *variance, const float *dy, float *dx, float *dgain,
+				  float *dshift) MR_MUST_USE;
 
 /** True when the library uses AVX-512 (the CPU has it and ONEDNN_MAX_CPU_ISA allows it). */
 bool mr_onednn_avx512(void);

@@ -19,23 +19,24 @@ static dnnl_status_t sum_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_
 static dnnl_status_t gelu_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg row, dnnl_primitive_desc_t hint,
 			     dnnl_primitive_attr_t attr)
 {
-	return hint ? dnnl_eltwise_backward_primitive_desc_create(pd, engine, dnnl_eltwise_gelu_tanh, row, row, row, 0, 0, hint, attr)
-		    : dnnl_eltwise_forward_primitive_desc_create(pd, engine, dnnl_forward_training, dnnl_eltwise_gelu_tanh, row, row,
-								 0, 0, attr);
+	return hint ? dnnl_eltwise_backward_primitive_desc_create(pd, engine, dnnl_eltwise_gelu_tanh, row, row, row, 0,
+								  0, hint, attr)
+		    : dnnl_eltwise_forward_primitive_desc_create(pd, engine, dnnl_forward_training,
+								 dnnl_eltwise_gelu_tanh, row, row, 0, 0, attr);
 }
 
 static dnnl_status_t norm_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg x, md_arg stat, float eps,
 			     dnnl_primitive_attr_t attr)
 {
-	return dnnl_layer_normalization_forward_primitive_desc_create(pd, engine, dnnl_forward_training, x, x, stat, eps,
-								      dnnl_use_scale | dnnl_use_shift, attr);
+	return dnnl_layer_normalization_forward_primitive_desc_create(pd, engine, dnnl_forward_training, x, x, stat,
+								      eps, dnnl_use_scale | dnnl_use_shift, attr);
 }
 
 static dnnl_status_t norm_backward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg x, md_arg stat,
 				      dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr)
 {
-	return dnnl_layer_normalization_backward_primitive_desc_create(pd, engine, dnnl_backward, x, x, x,
-								       stat, 0, dnnl_use_scale | dnnl_use_shift, hint, attr);
+	return dnnl_layer_normalization_backward_primitive_desc_create(pd, engine, dnnl_backward, x, x, x, stat, 0,
+								       dnnl_use_scale | dnnl_use_shift, hint, attr);
 }
 
 #else
@@ -52,8 +53,9 @@ static dnnl_status_t gelu_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md
 			     dnnl_primitive_attr_t attr)
 {
 	dnnl_eltwise_desc_t desc;
-	dnnl_status_t st = hint ? dnnl_eltwise_backward_desc_init(&desc, dnnl_eltwise_gelu_tanh, row, row, 0, 0)
-				: dnnl_eltwise_forward_desc_init(&desc, dnnl_forward_training, dnnl_eltwise_gelu_tanh, row, 0, 0);
+	dnnl_status_t st =
+		hint ? dnnl_eltwise_backward_desc_init(&desc, dnnl_eltwise_gelu_tanh, row, row, 0, 0)
+		     : dnnl_eltwise_forward_desc_init(&desc, dnnl_forward_training, dnnl_eltwise_gelu_tanh, row, 0, 0);
 
 	return st == dnnl_success ? dnnl_primitive_desc_create(pd, &desc, attr, engine, hint) : st;
 }
@@ -82,7 +84,8 @@ static dnnl_status_t norm_backward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t e
 
 /* --- sum and GELU ------------------------------------------------------------------------------------------------- */
 
-static mr_status sum_of(mr_onednn *d, onednn_primitive *p, md_arg row, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
+static mr_status sum_of(mr_onednn *d, onednn_primitive *p, md_arg row, dnnl_primitive_attr_t attr,
+			dnnl_primitive_desc_t *pd)
 {
 	const onednn_arg arg[] = {{DNNL_ARG_SRC_0, row}, {DNNL_ARG_SRC_1, row}, {DNNL_ARG_DST, row}};
 
@@ -90,7 +93,8 @@ static mr_status sum_of(mr_onednn *d, onednn_primitive *p, md_arg row, dnnl_prim
 	return mr_onednn_finish(d, p, *pd, arg, 3);
 }
 
-static mr_status gelu_of(mr_onednn *d, onednn_primitive *p, md_arg row, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
+static mr_status gelu_of(mr_onednn *d, onednn_primitive *p, md_arg row, dnnl_primitive_attr_t attr,
+			 dnnl_primitive_desc_t *pd)
 {
 	const onednn_arg forward[] = {{DNNL_ARG_SRC, row}, {DNNL_ARG_DST, row}};
 	const onednn_arg backward[] = {{DNNL_ARG_SRC, row}, {DNNL_ARG_DIFF_DST, row}, {DNNL_ARG_DIFF_SRC, row}};
@@ -133,7 +137,8 @@ static mr_status elements_build(mr_onednn *d, onednn_primitive *p)
 mr_status mr_onednn_sum(mr_onednn *d, int64_t n, const float *a, const float *b, float *y)
 {
 	onednn_primitive key = {.n = n, .flags = ONEDNN_SUM};
-	const void *data[] = {y == b ? b : a, y == b ? a : b, y}; /* the library works in place of its first source only */
+	/* the library works in place of its first source only */
+	const void *data[] = {y == b ? b : a, y == b ? a : b, y};
 
 	return mr_onednn_run(d, &key, elements_build, data);
 }
@@ -165,11 +170,11 @@ static float eps_of(const onednn_primitive *p)
 	return eps;
 }
 
-static mr_status norm_of(mr_onednn *d, onednn_primitive *p, md_arg x, md_arg stat, md_arg row, dnnl_primitive_attr_t attr,
-			 dnnl_primitive_desc_t *pd)
+static mr_status norm_of(mr_onednn *d, onednn_primitive *p, md_arg x, md_arg stat, md_arg row,
+			 dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
 {
-	const onednn_arg forward[] = {{DNNL_ARG_SRC, x},      {DNNL_ARG_SCALE, row}, {DNNL_ARG_SHIFT, row}, {DNNL_ARG_DST, x},
-				      {DNNL_ARG_MEAN, stat}, {DNNL_ARG_VARIANCE, stat}};
+	const onednn_arg forward[] = {{DNNL_ARG_SRC, x}, {DNNL_ARG_SCALE, row}, {DNNL_ARG_SHIFT, row},
+				      {DNNL_ARG_DST, x}, {DNNL_ARG_MEAN, stat}, {DNNL_ARG_VARIANCE, stat}};
 	const onednn_arg backward[] = {
 		{DNNL_ARG_SRC, x},	     {DNNL_ARG_SCALE, row}, {DNNL_ARG_MEAN, stat},    {DNNL_ARG_VARIANCE, stat},
 		{DNNL_ARG_DIFF_DST, x},	     {DNNL_ARG_DIFF_SRC, x},
@@ -218,8 +223,8 @@ static mr_status norm_build(mr_onednn *d, onednn_primitive *p)
 	return st == MR_OK ? st : mr_fail_in(st, "norm of %lld rows of %lld", (long long)p->m, (long long)p->n);
 }
 
-mr_status mr_onednn_norm(mr_onednn *d, int64_t rows, int64_t cols, float eps, const float *x, const float *gain, const float *shift,
-			 float *y, float *mean, float *variance)
+mr_status mr_onednn_norm(mr_onednn *d, int64_t rows, int64_t cols, float eps, const float *x, const float *gain,
+			 const float *shift, float *y, float *mean, float *variance)
 {
 	onednn_primitive key = {.m = rows, .n = cols, .flags = ONEDNN_NORM};
 	const void *data[] = {x, gain, shift, y, mean, variance};
@@ -230,8 +235,9 @@ mr_status mr_onednn_norm(mr_onednn *d, int64_t rows, int64_t cols, float eps, co
 	return mr_onednn_run(d, &key, norm_build, data);
 }
 
-mr_status mr_onednn_norm_backward(mr_onednn *d, int64_t rows, int64_t cols, const float *x, const float *gain, const float *mean,
-				  const float *variance, const float *dy, float *dx, float *dgain, float *dshift)
+mr_status mr_onednn_norm_backward(mr_onednn *d, int64_t rows, int64_t cols, const float *x, const float *gain,
+				  const float *mean, const float *variance, const float *dy, float *dx, float *dgain,
+				  float *dshift)
 {
 	onednn_primitive key = {.m = rows, .n = cols, .flags = ONEDNN_NORM | BACKWARD};
 	const void *data[] = {x, gain, mean, variance, dy, dx,
