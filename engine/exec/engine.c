@@ -52,15 +52,15 @@ struct mr_engine {
 /* --- a worker's thread --- */
 
 /* What was lost in a pause is nobody's loss, and that of an evaluation not the training's. */
-static mr_status run_lane(mr_engine *e, uint16_t id, mr_lane *lane)
+static mr_status run_links(mr_engine *e, uint16_t id, mr_links *links)
 {
 	mr_worker *w = &e->run->worker[id];
 	uint64_t before = w->stats.lost_before_ns;
 	mr_status st;
 
 	mr_team_delay_look(&w->delay, mr_clock_ns());
-	st = mr_exec_run(w, lane, &e->limit);
-	if (!lane->train)
+	st = mr_exec_run(w, links, &e->limit);
+	if (!links->train)
 		w->stats.lost_before_ns = before;
 	return st;
 }
@@ -73,11 +73,11 @@ static mr_status obey(mr_engine *e, uint16_t id, command cmd)
 	case CMD_WARM_UP:
 		return mr_run_warm_up(e->run, id);
 	case CMD_TRAIN:
-		return run_lane(e, id, &e->run->train);
+		return run_links(e, id, &e->run->train);
 	case CMD_SETTLE:
 		return mr_exec_settle(&e->run->worker[id]);
 	case CMD_EVAL:
-		return run_lane(e, id, &e->run->eval);
+		return run_links(e, id, &e->run->eval);
 	default:
 		mr_run_finish_worker(e->run, id);
 		return MR_OK;

@@ -9,16 +9,16 @@
 
 /* --- where a worker stands --- */
 
-static mr_cursor *cursor_of(mr_worker *w, const mr_lane *lane)
+static mr_cursor *cursor_of(mr_worker *w, const mr_links *links)
 {
-	return lane->train ? &w->train : &w->eval;
+	return links->train ? &w->train : &w->eval;
 }
 
 /* The list in which @c stands; NULL: it could not be made. */
-static const mr_list *list_at(const mr_worker *w, const mr_lane *lane, const mr_cursor *c)
+static const mr_list *list_at(const mr_worker *w, const mr_links *links, const mr_cursor *c)
 {
-	if (!lane->train || !w->run->windows)
-		return mr_plan_list(lane->plan, w->id, (mr_section)c->section);
+	if (!links->train || !w->run->windows)
+		return mr_plan_list(links->plan, w->id, (mr_section)c->section);
 	return w->window ? mr_plan_list(w->window, w->id, MR_BODY) : NULL;
 }
 
@@ -37,54 +37,54 @@ static void skip_window(mr_worker *w, mr_cursor *c)
 		mr_run_fail(w->run, st);
 }
 
-static void skip_ends(mr_worker *w, const mr_lane *lane, mr_cursor *c)
+static void skip_ends(mr_worker *w, const mr_links *links, mr_cursor *c)
 {
-	const mr_plan *p = lane->plan;
+	const mr_plan *p = links->plan;
 
-	if (lane->train && w->run->windows) {
+	if (links->train && w->run->windows) {
 		skip_window(w, c);
 		return;
 	}
 	if (c->section == MR_PROLOGUE && c->at == mr_plan_list(p, w->id, MR_PROLOGUE)->n)
 		*c = (mr_cursor){.section = MR_BODY, .step = c->step};
 	if (c->section == MR_BODY && c->at && c->at == mr_plan_list(p, w->id, MR_BODY)->n)
-		*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step + lane->stride};
+		*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step + links->stride};
 }
 
 /* Evaluation lets early stages run ahead, in the end beyond the data (eval_plan.h). */
-static void skip_beyond(mr_worker *w, mr_lane *lane, uint64_t until)
+static void skip_beyond(mr_worker *w, mr_links *links, uint64_t until)
 {
-	const mr_plan *p = lane->plan;
+	const mr_plan *p = links->plan;
 
 	while (w->eval.step < until && mr_plan_list(p, w->id, MR_BODY)->n > 0 &&
 	       mr_instr_micro(p, &mr_plan_list(p, w->id, w->eval.section)->at[w->eval.at], w->eval.n) *
-			       (uint64_t)lane->samples >= lane->n_samples)
-		mr_exec_advance(w, lane);
+			       (uint64_t)links->samples >= links->n_samples)
+		mr_exec_advance(w, links);
 }
 
 /* Instructions whose version is the one that they make. */
 enum { COMMITTING = 1 << MR_OP_N | 1 << MR_OP_AR | 1 << MR_OP_U | 1 << MR_OP_V | 1 << MR_OP_AVG };
 
-bool mr_exec_next(mr_worker *w, mr_lane *lane, uint64_t until, mr_task *out)
+bool mr_exec_next(mr_worker *w, mr_links *links, uint64_t until, mr_task *out)
 {
-	const mr_plan *p = lane->plan;
+	const mr_plan *p = links->plan;
 	const mr_list *l;
 	mr_cursor c;
 
-	if (!lane->train)
-		skip_beyond(w, lane, until);
-	c = *cursor_of(w, lane);
-	l = list_at(w, lane, &c);
+	if (!links->train)
+		skip_beyond(w, links, until);
+	c = *cursor_of(w, links);
+	l = list_at(w, links, &c);
 
 	if (c.step >= until || !l || (c.section == MR_BODY && l->n == 0))
-		return false; /* at the pause point; or without a part in this lane */
-	*out = (mr_task){.lane = lane, .in = &l->at[c.at], .n = c.n};
-	out->st = mr_lane_at(lane, out->in->pipe, out->in->stage);
+		return false; /* at the pause point; or without a part in these */
+	*out = (mr_task){.links = links, .in = &l->at[c.at], .n = c.n};
+	out->st = mr_links_at(links, out->in->pipe, out->in->stage);
 	out->micro = mr_instr_micro(p, out->in, c.n);
 	if (1u << out->in->op & COMMITTING)
 		out->version = mr_instr_target(p, out->in, c.n);
 	else
-		out->version = lane->train ? mr_instr_read(p, out->in, c.n) : w->run->weights[out->in->stage].latest;
+		out->version = links->train ? mr_instr_read(p, out->in, c.n) : w->run->weights[out->in->stage].latest;
 	return true;
 }
 
@@ -97,25 +97,25 @@ void mr_exec_drop(mr_worker *w)
 	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
 }
 
-void mr_exec_advance(mr_worker *w, mr_lane *lane)
+void mr_exec_advance(mr_worker *w, mr_links *links)
 {
-	mr_cursor *c = cursor_of(w, lane);
+	mr_cursor *c = cursor_of(w, links);
 
-	if (lane->train && w->rewind) {
+	if (links->train && w->rewind) {
 		w->rewind = false;
 		c->at = 0;
 		return;
 	}
-	if (lane->train && w->window) {
+	if (links->train && w->window) {
 		const mr_instr *in = &mr_plan_list(w->window, w->id, MR_BODY)->at[c->at];
 
 		c->step += mr_window_pauses(in);
 		w->n_begun += in->op == MR_OP_F;
 	}
 	c->at++;
-	if (lane->train && c->section == MR_PROLOGUE && c->step < w->n_pauses && c->at == w->pause_at[c->step])
+	if (links->train && c->section == MR_PROLOGUE && c->step < w->n_pauses && c->at == w->pause_at[c->step])
 		c->step++;
-	skip_ends(w, lane, c);
+	skip_ends(w, links, c);
 }
 
 /* --- waiting --- */
@@ -166,9 +166,9 @@ void mr_exec_waited(mr_worker *w, mr_wait_cause cause, uint64_t since)
 	w->ready_ns = cause == MR_WAIT_NONE ? since : 0;
 }
 
-static bool steals(const mr_lane *lane)
+static bool steals(const mr_links *links)
 {
-	return lane->train && lane->plan->contract.steal;
+	return links->train && links->plan->contract.steal;
 }
 
 mr_status mr_exec_wait(mr_worker *w, const mr_task *t)
@@ -183,7 +183,7 @@ mr_status mr_exec_wait(mr_worker *w, const mr_task *t)
 	while (cause != MR_WAIT_NONE && st == MR_OK) {
 		mr_wait_cause before = cause;
 
-		if (t->in->op != MR_OP_W && steals(t->lane) && mr_exec_help(w, t->lane, cause, since, &st)) {
+		if (t->in->op != MR_OP_W && steals(t->links) && mr_exec_help(w, t->links, cause, since, &st)) {
 			since = mr_clock_ns();
 			cause = st == MR_OK ? mr_exec_acquire(w, t, &st) : cause;
 			continue;
@@ -316,14 +316,14 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 		atomic_store_explicit(&w->longest_ns, end - begin, memory_order_relaxed);
 	atomic_store_explicit(&w->busy_ns, atomic_load_explicit(&w->busy_ns, memory_order_relaxed) + end - begin - lost,
 			      memory_order_relaxed);
-	if (t->lane->train)
+	if (t->links->train)
 		keep_stats(w, t, begin, end, lost, count_commit(w, t, n_commits));
 	if (w->waited)
 		memset(w->wait_ns, 0, sizeof(w->wait_ns));
 	w->waited = false;
 	w->got = 0;
 	atomic_store_explicit(&w->beat, ++w->n_done, memory_order_relaxed);
-	if (w->run->c.observer && t->lane->train) {
+	if (w->run->c.observer && t->links->train) {
 		w->run->c.observer(w->run->c.observer_arg, w->run, t->in, t->micro, t->version);
 		mr_exec_observed(w->run, t);
 	}
@@ -331,28 +331,28 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 }
 
 /* The pause point to keep to: looked up again at every one that is passed. */
-static uint64_t look_up_limit(mr_worker *w, const mr_lane *lane, const _Atomic uint64_t *limit)
+static uint64_t look_up_limit(mr_worker *w, const mr_links *links, const _Atomic uint64_t *limit)
 {
-	const mr_cursor *c = cursor_of(w, lane);
+	const mr_cursor *c = cursor_of(w, links);
 
-	if (lane->train)
+	if (links->train)
 		atomic_store_explicit(&w->begun, c->step, memory_order_relaxed);
 	return atomic_load_explicit(limit, memory_order_relaxed);
 }
 
-mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit)
+mr_status mr_exec_run(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit)
 {
 	mr_status st = MR_OK;
 	uint64_t until, at;
 	mr_task t;
 
-	if (lane->train && lane->plan->contract.racing)
-		return mr_exec_race(w, lane, limit);
-	until = look_up_limit(w, lane, limit);
-	at = cursor_of(w, lane)->step;
-	while (mr_exec_next(w, lane, until, &t)) {
+	if (links->train && links->plan->contract.racing)
+		return mr_exec_race(w, links, limit);
+	until = look_up_limit(w, links, limit);
+	at = cursor_of(w, links)->step;
+	while (mr_exec_next(w, links, until, &t)) {
 		if (t.in->flags & MR_INSTR_ANY && !mr_exec_claim(w, &t)) {
-			mr_exec_advance(w, lane);
+			mr_exec_advance(w, links);
 			continue;
 		}
 		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->pipe, t.in->stage, t.micro),
@@ -360,13 +360,13 @@ mr_status mr_exec_run(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit
 		mr_fault_delay(w->id, w->n_done);
 		MR_TRY(mr_exec_wait(w, &t));
 		MR_TRY(mr_exec_do(w, &t));
-		mr_exec_advance(w, lane);
-		if (cursor_of(w, lane)->step != at)
-			until = look_up_limit(w, lane, limit);
-		at = cursor_of(w, lane)->step;
+		mr_exec_advance(w, links);
+		if (cursor_of(w, links)->step != at)
+			until = look_up_limit(w, links, limit);
+		at = cursor_of(w, links)->step;
 	}
 	/* not idle before the others are */
-	while (steals(lane) && mr_exec_help(w, lane, MR_WAIT_NONE, mr_clock_ns(), &st))
+	while (steals(links) && mr_exec_help(w, links, MR_WAIT_NONE, mr_clock_ns(), &st))
 		MR_TRY(st);
 	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
 	mr_fault_delay(w->id, w->n_done); /* a look may come between the last instruction and the report */

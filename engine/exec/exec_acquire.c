@@ -11,9 +11,9 @@ static bool reached_all(mr_run *run, uint64_t version, bool norms)
 }
 
 /* The message that buffer @want is full; any number will do at the model's input and target. */
-static bool pop_full(mr_worker *w, mr_hop *h, uint32_t *got, int64_t want, mr_status *status)
+static bool pop_full(mr_worker *w, mr_link *h, uint32_t *got, int64_t want, mr_status *status)
 {
-	if (!mr_hop_get(h, (uint32_t)want, got))
+	if (!mr_link_get(h, (uint32_t)want, got))
 		return false;
 	if (want >= 0 && *got != (uint32_t)want)
 		*status = mr_fail(MR_EINVAL, "worker %u took buffer %u where the plan says %lld", w->id, *got,
@@ -24,9 +24,9 @@ static bool pop_full(mr_worker *w, mr_hop *h, uint32_t *got, int64_t want, mr_st
 static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status)
 {
 	mr_run *run = w->run;
-	mr_lane *l = t->lane;
+	mr_links *l = t->links;
 	uint16_t s = t->in->stage, last = (uint16_t)(run->n_stages - 1);
-	mr_lane_stage *st = t->st;
+	mr_links_stage *st = t->st;
 	const mr_contract *k = &l->plan->contract;
 
 	if (l->train && k->flush == MR_FLUSH_BARRIER && !reached_all(run, t->version, false))
@@ -52,7 +52,7 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 	}
 	if (s < last && !(w->got & GOT_OUT)) {
 		w->out = mr_instr_out(l->plan, t->in, t->n);
-		if (!mr_hop_take(&st[1].in, w->out))
+		if (!mr_link_take(&st[1].in, w->out))
 			return MR_WAIT_DOWNSTREAM;
 		w->got |= GOT_OUT;
 	}
@@ -61,9 +61,9 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 
 static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status)
 {
-	mr_lane *l = t->lane;
+	mr_links *l = t->links;
 	uint16_t s = t->in->stage;
-	mr_lane_stage *st = t->st;
+	mr_links_stage *st = t->st;
 
 	if (w->run->has_stage_replicas &&
 	    !mr_event_reached(&w->run->weights[s].published, (uint32_t)mr_plan_applied_on(l->plan, s, t->micro)))
@@ -75,7 +75,7 @@ static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status
 	}
 	if (s > 0 && !(w->got & GOT_OUT)) {
 		w->out = mr_instr_out(l->plan, t->in, t->n);
-		if (!mr_hop_take(&st[-1].grad, w->out))
+		if (!mr_link_take(&st[-1].grad, w->out))
 			return MR_WAIT_DOWNSTREAM;
 		w->got |= GOT_OUT;
 	}
@@ -90,7 +90,7 @@ static mr_wait_cause acquire_ar(mr_worker *w, const mr_task *t)
 
 	if (run->shares && !mr_event_reached(&run->weights[s].finished, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
-	if (t->lane->plan->contract.tied && s == 0 &&
+	if (t->links->plan->contract.tied && s == 0 &&
 	    !mr_event_reached(&run->weights[run->n_stages - 1].finished, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
 	return MR_WAIT_NONE;
@@ -100,9 +100,9 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 {
 	mr_run *run = w->run;
 
-	if (w->redo && t->lane->train)
+	if (w->redo && t->links->train)
 		return mr_exec_acquire_again(w, t);
-	if (t->in->op >= MR_OP_N && t->lane->plan->contract.steal &&
+	if (t->in->op >= MR_OP_N && t->links->plan->contract.steal &&
 	    !mr_event_reached(&run->weights[t->in->stage].finished, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
 	switch (t->in->op) {
@@ -112,7 +112,7 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 	case MR_OP_I:
 		return acquire_b(w, t, status);
 	case MR_OP_W:
-		return t->lane->plan->contract.steal && !mr_exec_has_turn(w, t) ? MR_WAIT_UPSTREAM : MR_WAIT_NONE;
+		return t->links->plan->contract.steal && !mr_exec_has_turn(w, t) ? MR_WAIT_UPSTREAM : MR_WAIT_NONE;
 	case MR_OP_V:
 		return t->version <= run->weights[t->in->stage].settled || mr_exec_norms_known(run, t->version)
 			       ? MR_WAIT_NONE
@@ -124,7 +124,7 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 				       : MR_WAIT_WEIGHTS;
 		if (run->validates)
 			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
-		return t->lane->plan->contract.clip && !reached_all(run, t->version, true) ? MR_WAIT_OPTIMIZER
+		return t->links->plan->contract.clip && !reached_all(run, t->version, true) ? MR_WAIT_OPTIMIZER
 											   : MR_WAIT_NONE;
 	case MR_OP_AVG:
 		return mr_replicas_made(&run->replicas[t->in->stage], t->version - 1) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;

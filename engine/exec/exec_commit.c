@@ -113,7 +113,7 @@ void mr_exec_observed(mr_run *run, const mr_task *t)
 /* Where there is no AR, the uses of one parameter within a stage are added by whoever looks at the gradient first. */
 static void sum_tied(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
-	if (mr_stage_has_ar(t->lane->plan, t->in->stage))
+	if (mr_stage_has_ar(t->links->plan, t->in->stage))
 		return;
 	if (!b->tied_summed)
 		mr_stage_sum_tied(b->stage, w->kc, b->shard[0].grads);
@@ -157,11 +157,11 @@ mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t
 /* The norm by which a step is clipped, or that is asked for: the global one, the stage's own, or none. */
 static double norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
-	bool reduced = mr_stage_has_ar(t->lane->plan, t->in->stage); /* then that has left them: each part needs them */
+	bool reduced = mr_stage_has_ar(t->links->plan, t->in->stage); /* then that has left them for all parts */
 
 	if (w->run->c.clip <= 0 && !mr_exec_asks_norm(w->run, b, t->version))
 		return NAN;
-	if (t->lane->plan->contract.clip)
+	if (t->links->plan->contract.clip)
 		return b->unchanged ? 0 : mr_exec_norm(w->run, t->version);
 	if (!reduced && !b->unchanged)
 		mr_weights_norms(b, w->kc, t->version);
@@ -176,7 +176,7 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	double norm;
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
-	if (t->lane->plan->contract.steal)
+	if (t->links->plan->contract.steal)
 		mr_exec_release_rest(run, t);
 	sum_tied(w, t, b);
 	if (run->c.measures && shard == 0 && !b->unchanged)
@@ -228,7 +228,7 @@ void mr_exec_reduce(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_stage_weights *b = &run->weights[t->in->stage];
-	bool tied = t->lane->plan->contract.tied && t->in->stage == 0, asked = mr_exec_asks_norm(run, b, t->version);
+	bool tied = t->links->plan->contract.tied && t->in->stage == 0, asked = mr_exec_asks_norm(run, b, t->version);
 
 	mr_weights_reduce(b, t->in->pipe, w->kc, tied ? &run->weights[run->n_stages - 1] : NULL);
 	if (b->n_shards > 1)

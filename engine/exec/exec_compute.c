@@ -11,16 +11,16 @@
 static const void *aimed(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint32_t slot)
 {
 	const mr_run *run = w->run;
-	int32_t horizon = mr_instr_horizon(t->lane->plan, t->in);
+	int32_t horizon = mr_instr_horizon(t->links->plan, t->in);
 	double lr;
 
-	if (mr_instr_takes_made(t->lane->plan, t->in))
+	if (mr_instr_takes_made(t->links->plan, t->in))
 		return mr_predict_kept(b, t->in->pipe, slot);
-	if (horizon && t->lane->plan->contract.predict == MR_PREDICT_STEPS)
+	if (horizon && t->links->plan->contract.predict == MR_PREDICT_STEPS)
 		return mr_predict_steps(b, t->in->pipe, w->kc, t->version, horizon, slot);
 	/* One pipe from here on: latest is the owner's to read. */
 	lr = mr_mitigated_lr_ahead(b, run->c.lr, b->latest + 1);
-	if (horizon && t->lane->plan->contract.same_version_b)
+	if (horizon && t->links->plan->contract.same_version_b)
 		return mr_predict_keep(b, w->kc, &b->optim, lr, horizon, slot);
 	if (b->holds && t->in->op == MR_OP_F)
 		return mr_predict_held(b, w->kc, &b->optim, lr, horizon, t->version);
@@ -31,35 +31,36 @@ static const void *aimed(mr_worker *w, const mr_task *t, mr_stage_weights *b, ui
  */
 static void count_read(const mr_task *t, mr_stage_weights *b)
 {
-	bool made = mr_instr_takes_made(t->lane->plan, t->in) ||
+	bool made = mr_instr_takes_made(t->links->plan, t->in) ||
 		    (b->holds && t->in->op == MR_OP_F && b->held_version == t->version);
 
 	/* With turns the first part counts for all: each has the same lives in its list. */
-	if (!t->lane->train || made ||
-	    (t->lane->plan->stage_replicas[t->in->stage] && t->in->pipe % t->lane->plan->stage_replicas[t->in->stage]))
+	if (!t->links->train || made ||
+	    (t->links->plan->stage_replicas[t->in->stage] &&
+	     t->in->pipe % t->links->plan->stage_replicas[t->in->stage]))
 		return;
 	mr_version_count_read(&b->version_count, t->version);
-	if (mr_instr_takes_two(t->lane->plan, t->in, t->version))
+	if (mr_instr_takes_two(t->links->plan, t->in, t->version))
 		mr_version_count_read(&b->version_count, t->version - 1);
 }
 
 static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 {
 	mr_run *run = w->run;
-	mr_lane *l = t->lane;
+	mr_links *l = t->links;
 	uint16_t s = t->in->stage;
 	uint8_t pipe = t->in->pipe;
 	mr_stage_weights *b = mr_run_weights(run, pipe, s);
 	mr_stage_io io = {
 		.kc = w->kc,
-		.in = mr_hop_buffer(&t->st->in, slot->in),
+		.in = mr_link_buffer(&t->st->in, slot->in),
 		.slot = slot->memory,
 		.scratch = w->scratch,
 		.weights = run->replicas && !l->train ? mr_replicas_model(&run->replicas[s])
 						      : mr_weights_at(b, mr_run_shard(run, pipe, s), t->version),
 		.grads = b->shard[mr_run_shard(run, pipe, s)].grads,
 		.add_grads = !(t->in->flags & MR_INSTR_FIRST_SUM),
-		.samples = mr_lane_samples(l, t->micro),
+		.samples = mr_links_samples(l, t->micro),
 		.train = l->train,
 		.seed = run->c.seed,
 		.first_sample = t->micro * (uint64_t)l->samples,
@@ -89,10 +90,10 @@ mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version)
  */
 static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 {
-	if (!isfinite(loss) && !(t->lane->train && (run->validates || run->c.skip_nonfinite)))
-		return bad_loss(t->lane->train || run->c.data->trains_only ? "loss" : "validation loss", t->micro, loss,
-				t->version);
-	if (t->lane->train)
+	if (!isfinite(loss) && !(t->links->train && (run->validates || run->c.skip_nonfinite)))
+		return bad_loss(t->links->train || run->c.data->trains_only ? "loss" : "validation loss", t->micro,
+				loss, t->version);
+	if (t->links->train)
 		run->losses[t->micro % run->n_losses] = loss;
 	else
 		run->eval_loss[t->micro] = loss;
@@ -102,14 +103,14 @@ static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 /* The slot of @t, now its micro-batch's, with @in as the buffer of its input. */
 static mr_status take_slot(const mr_task *t, uint32_t in, mr_slot **out)
 {
-	mr_lane_stage *st = t->st;
-	mr_slot *slot = &st->slot[mr_instr_slot(t->lane->plan, t->in, t->n)];
+	mr_links_stage *st = t->st;
+	mr_slot *slot = &st->slot[mr_instr_slot(t->links->plan, t->in, t->n)];
 
 	if (slot->taken)
 		return mr_fail(MR_EINVAL, "stage %u: the slot of micro-batch %llu still belongs to %llu", t->in->stage,
 			       (unsigned long long)t->micro, (unsigned long long)slot->micro);
 	*slot = (mr_slot){.memory = slot->memory, .micro = t->micro, .version = t->version, .in = in};
-	mr_lane_hold(st, slot);
+	mr_links_hold(st, slot);
 	*out = slot;
 	return MR_OK;
 }
@@ -117,7 +118,7 @@ static mr_status take_slot(const mr_task *t, uint32_t in, mr_slot **out)
 /* May F have to be repeated? */
 static bool is_early(const mr_run *run, const mr_task *t)
 {
-	return run->validates && t->lane->train &&
+	return run->validates && t->links->train &&
 	       run->early[(size_t)t->in->stage * run->c.plan->n_micro + t->in->micro];
 }
 
@@ -127,7 +128,7 @@ static bool is_early(const mr_run *run, const mr_task *t)
  */
 static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 {
-	mr_lane_stage *st = t->st;
+	mr_links_stage *st = t->st;
 	bool drops = t->in->flags & MR_INSTR_DROP;
 
 	if (!drops && !is_early(w->run, t))
@@ -136,7 +137,7 @@ static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 	st->kept_target[t->micro % st->n_kept] = w->target;
 	st->kept_version[t->micro % st->n_kept] = slot->version;
 	if (drops)
-		mr_lane_free(st, slot);
+		mr_links_free(st, slot);
 	return true;
 }
 
@@ -144,9 +145,9 @@ static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 static mr_status repeat(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
-	mr_lane_stage *st = t->st;
+	mr_links_stage *st = t->st;
 	uint64_t at = t->micro % st->n_kept;
-	mr_slot slot = st->slot[mr_instr_slot(t->lane->plan, t->in, t->n)];
+	mr_slot slot = st->slot[mr_instr_slot(t->links->plan, t->in, t->n)];
 	bool last = t->in->stage + 1 == run->n_stages;
 	mr_stage_io io;
 	double loss = 0;
@@ -155,9 +156,9 @@ static mr_status repeat(mr_worker *w, const mr_task *t)
 	io = make_io(w, t, &slot);
 	io.loss = &loss;
 	if (last)
-		io.target = mr_hop_buffer(&st->target, st->kept_target[at]);
+		io.target = mr_link_buffer(&st->target, st->kept_target[at]);
 	else
-		io.out = mr_hop_buffer(&st[1].in, mr_instr_out(t->lane->plan, t->in, t->n));
+		io.out = mr_link_buffer(&st[1].in, mr_instr_out(t->links->plan, t->in, t->n));
 	MR_TRY(mr_stage_forward(run->stage[t->in->stage], &io));
 	mr_exec_redone(w, t);
 	return last ? book_loss(run, t, loss) : MR_OK;
@@ -166,8 +167,8 @@ static mr_status repeat(mr_worker *w, const mr_task *t)
 mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
-	mr_lane *l = t->lane;
-	mr_lane_stage *st = t->st;
+	mr_links *l = t->links;
+	mr_links_stage *st = t->st;
 	mr_slot *slot;
 	mr_stage_io io;
 	uint64_t right = 0;
@@ -182,23 +183,23 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	if (!l->train && run->eval_right)
 		io.right = &right;
 	if (w->got & GOT_OUT)
-		io.out = mr_hop_buffer(&st[1].in, w->out);
+		io.out = mr_link_buffer(&st[1].in, w->out);
 	if (w->got & GOT_TARGET)
-		io.target = mr_hop_buffer(&st->target, w->target);
+		io.target = mr_link_buffer(&st->target, w->target);
 	MR_TRY(mr_stage_forward(run->stage[t->in->stage], &io));
 	if (w->got & GOT_OUT)
-		mr_hop_put(&st[1].in, w->out);
+		mr_link_put(&st[1].in, w->out);
 	kept = keep(w, t, slot);
 	if (w->got & GOT_TARGET) {
 		if (!kept)
-			mr_hop_give_back(&st->target, w->target);
+			mr_link_give_back(&st->target, w->target);
 		MR_TRY(book_loss(run, t, loss));
 		if (io.right)
 			run->eval_right[t->micro] = right;
 	}
 	if (l->plan->contract.coverage == MR_COVER_FORWARD) {
-		mr_hop_give_back(&st->in, slot->in);
-		mr_lane_free(st, slot);
+		mr_link_give_back(&st->in, slot->in);
+		mr_links_free(st, slot);
 	}
 	return MR_OK;
 }
@@ -207,7 +208,7 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
-	mr_lane_stage *st = t->st;
+	mr_links_stage *st = t->st;
 	uint64_t at = t->micro % st->n_kept;
 	bool last = s + 1 == run->n_stages;
 	mr_slot *slot;
@@ -220,10 +221,10 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
 	io.loss = &loss; /* F has booked it */
 	io.out = w->scratch + mr_stage_size(run->stage[s])->scratch_bytes;
 	if (last)
-		io.target = mr_hop_buffer(&st->target, st->kept_target[at]);
+		io.target = mr_link_buffer(&st->target, st->kept_target[at]);
 	MR_TRY(mr_stage_recompute(run->stage[s], &io));
 	if (last)
-		mr_hop_give_back(&st->target, st->kept_target[at]);
+		mr_link_give_back(&st->target, st->kept_target[at]);
 	return MR_OK;
 }
 
@@ -238,12 +239,12 @@ static void count_staleness(mr_stage_weights *b, uint8_t pipe, uint64_t read)
 static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
 {
 	uint16_t s = t->in->stage;
-	mr_lane_stage *st = t->st;
+	mr_links_stage *st = t->st;
 
-	mr_hop_give_back(&st->in, slot->in);
+	mr_link_give_back(&st->in, slot->in);
 	if (s + 1 < run->n_stages)
-		mr_hop_give_back(&st->grad, slot->grad);
-	mr_lane_free(st, slot);
+		mr_link_give_back(&st->grad, slot->grad);
+	mr_links_free(st, slot);
 	count_staleness(mr_run_weights(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version);
 }
 
@@ -272,7 +273,7 @@ void mr_exec_release_rest(mr_run *run, const mr_task *t)
 static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 {
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
-	uint64_t version = mr_instr_target(t->lane->plan, t->in, t->n);
+	uint64_t version = mr_instr_target(t->links->plan, t->in, t->n);
 
 	MR_TRY(mr_exec_check_next(b, t, version));
 	io->sumsq = mr_exec_asks_norm(run, b, version) ? mr_weights_sumsq(b, version) : NULL;
@@ -287,7 +288,7 @@ static void count_sum(mr_run *run, const mr_task *t)
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 	mr_shard *shard = &b->shard[mr_run_shard(run, t->in->pipe, t->in->stage)];
 
-	if (t->lane->plan->contract.steal)
+	if (t->links->plan->contract.steal)
 		return; /* mr_exec_turn_end has */
 	shard->n_summed = (t->in->flags & MR_INSTR_FIRST_SUM ? 0 : shard->n_summed) + t->in->span;
 	if (shard->n_summed == shard->need && mr_weights_last_of(&b->n_finished, b->n_parts))
@@ -297,7 +298,7 @@ static void count_sum(mr_run *run, const mr_task *t)
 static mr_status check_saved(const mr_task *t, const mr_slot *slot, uint64_t micro)
 {
 	if (slot->taken && slot->micro == micro &&
-	    (!t->lane->plan->contract.same_version_b || slot->version == t->version))
+	    (!t->links->plan->contract.same_version_b || slot->version == t->version))
 		return MR_OK;
 	return mr_fail(MR_EINVAL,
 		       "stage %u: backward of micro-batch %llu with version %llu found the activations of %llu with "
@@ -323,7 +324,7 @@ static mr_status commit_inside(mr_worker *w, const mr_task *t)
 }
 
 /* Where micro-batch @micro is saved: behind the first of a span the plan does not say, but F or R did. */
-static mr_slot *find_saved(const mr_lane_stage *st, uint64_t micro)
+static mr_slot *find_saved(const mr_links_stage *st, uint64_t micro)
 {
 	uint32_t i = 0;
 
@@ -336,7 +337,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
-	mr_lane_stage *st = t->st;
+	mr_links_stage *st = t->st;
 	uint32_t n = t->in->span;
 	mr_exec_turn turn;
 
@@ -347,7 +348,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 		mr_mitigated_note(&run->weights[s], 0, slot->version, j == 0 && t->in->flags & MR_INSTR_FIRST_SUM);
 		w->span_io[j] = make_io(w, t, slot);
 		if (s + 1 < run->n_stages)
-			w->span_io[j].grad_out = mr_hop_buffer(&st->grad, slot->grad);
+			w->span_io[j].grad_out = mr_link_buffer(&st->grad, slot->grad);
 	}
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(prepare_steps(run, t, &w->span_io[n - 1]));
@@ -380,9 +381,9 @@ static mr_status whole_backward(mr_run *run, const mr_task *t, const mr_stage_io
 mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
-	mr_lane *l = t->lane;
+	mr_links *l = t->links;
 	uint16_t s = t->in->stage;
-	mr_lane_stage *st = t->st;
+	mr_links_stage *st = t->st;
 	mr_slot *slot = &st->slot[mr_instr_slot(l->plan, t->in, t->n)];
 	mr_stage_io io;
 	mr_exec_turn turn;
@@ -395,9 +396,9 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 		slot->grad = w->in;
 	io = make_io(w, t, slot);
 	if (s + 1 < run->n_stages)
-		io.grad_out = mr_hop_buffer(&st->grad, slot->grad);
+		io.grad_out = mr_link_buffer(&st->grad, slot->grad);
 	if (w->got & GOT_OUT)
-		io.grad_in = mr_hop_buffer(&st[-1].grad, w->out);
+		io.grad_in = mr_link_buffer(&st[-1].grad, w->out);
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(prepare_steps(run, t, &io));
 	switch (t->in->op) {
@@ -413,7 +414,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 		mr_exec_turn_end(&turn);
 	}
 	if (w->got & GOT_OUT)
-		mr_hop_put(&st[-1].grad, w->out);
+		mr_link_put(&st[-1].grad, w->out);
 	if (t->in->op == MR_OP_I) {
 		mr_exec_open(run, t);
 		return MR_OK;

@@ -16,24 +16,24 @@ void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns);
 void mr_exec_waited(mr_worker *w, mr_wait_cause cause, uint64_t since);
 
 /** As mr_exec_run, of a racing plan (exec_race.c). */
-mr_status mr_exec_race(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit) MR_MUST_USE;
+mr_status mr_exec_race(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit) MR_MUST_USE;
 
 /** What worker @w of a racing plan does next before pause point *@limit, in *@t: MR_WAIT_NONE, it is ready; else why
  * nothing is. *@more: false, nothing is left to do. */
-mr_wait_cause mr_exec_race_look(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit, mr_task *t, bool *more,
+mr_wait_cause mr_exec_race_look(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit, mr_task *t, bool *more,
 				mr_status *st);
 /** @t, which mr_exec_race_look showed, is carried out. */
 void mr_exec_race_done(mr_worker *w, const mr_task *t);
 /** Forwards that @w has begun, as far as its neighbours can see. */
 uint64_t mr_exec_race_begun(const mr_worker *w);
 /** @w stands at a pause point. */
-void mr_exec_race_paused(mr_worker *w, const mr_lane *lane);
+void mr_exec_race_paused(mr_worker *w, const mr_links *links);
 
 /** Plans whose W are placed on any worker (exec_steal.c). May @w do @t, which is in its list, or has somebody taken it?
  */
 bool mr_exec_claim(mr_worker *w, const mr_task *t);
 /** @w would wait since @since, for @cause: it takes and carries out a W that is left, if there is one, and says so. */
-bool mr_exec_help(mr_worker *w, mr_lane *lane, mr_wait_cause cause, uint64_t since, mr_status *status);
+bool mr_exec_help(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t since, mr_status *status);
 /** May W @t begin: is it at its turn, and if it is another worker's, is that worker done with all else? */
 bool mr_exec_has_turn(const mr_worker *w, const mr_task *t);
 /** The turns of @t while it is carried out; *@arg lives as long. */

@@ -25,12 +25,12 @@
 enum { FORWARD, BACK };
 
 /* F of the next micro-batch: the prologue's in their order, then the body's again and again. */
-static mr_task next_forward(const mr_worker *w, mr_lane *lane)
+static mr_task next_forward(const mr_worker *w, mr_links *links)
 {
-	const mr_plan *p = lane->plan;
+	const mr_plan *p = links->plan;
 	const mr_list *once = mr_plan_list(p, w->id, MR_PROLOGUE), *body = mr_plan_list(p, w->id, MR_BODY);
 	uint64_t m = w->race.n_f;
-	mr_task t = {.lane = lane, .st = mr_lane_at(lane, 0, body->at[0].stage), .micro = m};
+	mr_task t = {.links = links, .st = mr_links_at(links, 0, body->at[0].stage), .micro = m};
 	uint32_t i = 0, left;
 
 	if (m < once->n) {
@@ -46,13 +46,13 @@ static mr_task next_forward(const mr_worker *w, mr_lane *lane)
 }
 
 /* The next B, or the U behind it. */
-static mr_task next_back(const mr_worker *w, mr_lane *lane)
+static mr_task next_back(const mr_worker *w, mr_links *links)
 {
-	const mr_plan *p = lane->plan;
+	const mr_plan *p = links->plan;
 	const mr_list *body = mr_plan_list(p, w->id, MR_BODY);
-	mr_task t = {.lane = lane, .in = &body->at[w->race.back]};
+	mr_task t = {.links = links, .in = &body->at[w->race.back]};
 
-	t.st = mr_lane_at(lane, 0, t.in->stage);
+	t.st = mr_links_at(links, 0, t.in->stage);
 	t.n = t.in->op == MR_OP_U ? (w->race.n_b - 1) / p->contract.need : w->race.n_b / p->contract.need;
 	t.micro = mr_instr_micro(p, t.in, t.n);
 	if (t.in->op == MR_OP_U)
@@ -87,13 +87,13 @@ static mr_wait_cause try(mr_worker *w, const mr_task *t, mr_status *st)
 }
 
 /* May the next F begin, as far as slots and the pause point go? */
-static bool may_admit(mr_worker *w, const mr_lane *lane, const _Atomic uint64_t *limit)
+static bool may_admit(mr_worker *w, const mr_links *links, const _Atomic uint64_t *limit)
 {
-	uint32_t need = lane->plan->contract.need;
-	uint16_t stage = mr_plan_list(lane->plan, w->id, MR_BODY)->at[0].stage;
+	uint32_t need = links->plan->contract.need;
+	uint16_t stage = mr_plan_list(links->plan, w->id, MR_BODY)->at[0].stage;
 	uint64_t m = w->race.n_f;
 
-	if (m - w->race.n_b >= lane->plan->n_slots[stage])
+	if (m - w->race.n_b >= links->plan->n_slots[stage])
 		return false;
 	if (w->race.held[FORWARD].got) /* begun, as far as the neighbours can see */
 		return true;
@@ -103,13 +103,13 @@ static bool may_admit(mr_worker *w, const mr_lane *lane, const _Atomic uint64_t 
 	return true;
 }
 
-mr_wait_cause mr_exec_race_look(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit, mr_task *t, bool *more,
+mr_wait_cause mr_exec_race_look(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit, mr_task *t, bool *more,
 				mr_status *st)
 {
 	mr_wait_cause cause = MR_WAIT_NONE;
 
-	skip_forwards(w, lane->plan);
-	*t = next_back(w, lane);
+	skip_forwards(w, links->plan);
+	*t = next_back(w, links);
 	*more = t->in->op == MR_OP_U || w->race.n_b < w->race.n_f;
 	if (*more) {
 		if (t->in->op != MR_OP_U)
@@ -118,18 +118,18 @@ mr_wait_cause mr_exec_race_look(mr_worker *w, mr_lane *lane, const _Atomic uint6
 		if (cause == MR_WAIT_NONE || *st != MR_OK)
 			return cause;
 	}
-	if (!may_admit(w, lane, limit))
+	if (!may_admit(w, links, limit))
 		return cause;
 	*more = true;
-	*t = next_forward(w, lane);
+	*t = next_forward(w, links);
 	t->version = w->run->weights[t->in->stage].latest;
 	return try(w, t, st);
 }
 
-static mr_status choose(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit, mr_task *t, bool *more)
+static mr_status choose(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit, mr_task *t, bool *more)
 {
 	mr_status st = MR_OK;
-	mr_wait_cause cause = mr_exec_race_look(w, lane, limit, t, more, &st);
+	mr_wait_cause cause = mr_exec_race_look(w, links, limit, t, more, &st);
 	uint64_t since;
 
 	if (cause == MR_WAIT_NONE || st != MR_OK)
@@ -144,7 +144,7 @@ static mr_status choose(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *lim
 		st = mr_waiter_step(&w->waiter);
 		if (st != MR_OK)
 			break;
-		cause = mr_exec_race_look(w, lane, limit, t, more, &st);
+		cause = mr_exec_race_look(w, links, limit, t, more, &st);
 		if (cause != before) {
 			uint64_t now = mr_clock_ns();
 
@@ -177,7 +177,7 @@ static void advance(mr_worker *w, const mr_task *t)
 		return;
 	}
 	r->n_b += t->in->op == MR_OP_B;
-	r->back = (r->back + 1) % mr_plan_list(t->lane->plan, w->id, MR_BODY)->n;
+	r->back = (r->back + 1) % mr_plan_list(t->links->plan, w->id, MR_BODY)->n;
 }
 
 void mr_exec_race_done(mr_worker *w, const mr_task *t)
@@ -191,20 +191,20 @@ uint64_t mr_exec_race_begun(const mr_worker *w)
 	return w->race.n_f + (w->race.held[FORWARD].got != 0);
 }
 
-void mr_exec_race_paused(mr_worker *w, const mr_lane *lane)
+void mr_exec_race_paused(mr_worker *w, const mr_links *links)
 {
-	w->train.step = w->race.n_b / lane->plan->contract.need;
+	w->train.step = w->race.n_b / links->plan->contract.need;
 	atomic_store_explicit(&w->begun, w->train.step, memory_order_relaxed);
 }
 
-mr_status mr_exec_race(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limit)
+mr_status mr_exec_race(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit)
 {
 	bool more;
 	mr_task t;
 
 	for (;;) {
 		mr_fault_delay(w->id, w->n_done);
-		MR_TRY(choose(w, lane, limit, &t, &more));
+		MR_TRY(choose(w, links, limit, &t, &more));
 		if (!more) {
 			w->ready_ns = 0; /* what it waited for was the end */
 			break;
@@ -214,7 +214,7 @@ mr_status mr_exec_race(mr_worker *w, mr_lane *lane, const _Atomic uint64_t *limi
 		MR_TRY(mr_exec_do(w, &t));
 		mr_exec_race_done(w, &t);
 	}
-	mr_exec_race_paused(w, lane);
+	mr_exec_race_paused(w, links);
 	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
 	return MR_OK;
 }

@@ -69,7 +69,7 @@ const mr_sum_order_hook *mr_exec_turn_begin(mr_worker *w, const mr_task *t, mr_e
 	mr_stage_weights *b = &w->run->weights[t->in->stage];
 
 	*out = (mr_exec_turn){.w = w, .turn = {.before = before_layer, .after = after_layer, .arg = out}};
-	if (!t->lane->plan->contract.steal)
+	if (!t->links->plan->contract.steal)
 		return NULL;
 	out->b = b;
 	out->away = is_away(w, t);
@@ -107,7 +107,7 @@ void mr_exec_open(mr_run *run, const mr_task *t)
 {
 	mr_stage_weights *b = &run->weights[t->in->stage];
 
-	if (!t->lane->plan->contract.steal || ++b->n_grads < need_of(run))
+	if (!t->links->plan->contract.steal || ++b->n_grads < need_of(run))
 		return;
 	b->n_grads = 0;
 	mr_event_publish(&b->opened, (uint32_t)(t->version + 1));
@@ -115,7 +115,7 @@ void mr_exec_open(mr_run *run, const mr_task *t)
 
 bool mr_exec_leaves_slot(const mr_worker *w, const mr_task *t)
 {
-	if (!t->lane->plan->contract.steal)
+	if (!t->links->plan->contract.steal)
 		return false;
 	return is_away(w, t) || mr_event_reached(&w->run->weights[t->in->stage].opened, (uint32_t)(t->version + 1));
 }
@@ -124,7 +124,7 @@ bool mr_exec_leaves_slot(const mr_worker *w, const mr_task *t)
 
 bool mr_exec_claim(mr_worker *w, const mr_task *t)
 {
-	const mr_instr *body = mr_plan_list(t->lane->plan, w->id, MR_BODY)->at;
+	const mr_instr *body = mr_plan_list(t->links->plan, w->id, MR_BODY)->at;
 	_Atomic uint64_t *taken = &w->steal_queue.taken;
 	uint64_t now;
 	uint32_t k = 0;
@@ -214,10 +214,10 @@ static mr_status carry_out(mr_worker *w, const mr_task *t)
 	return st;
 }
 
-bool mr_exec_help(mr_worker *w, mr_lane *lane, mr_wait_cause cause, uint64_t since, mr_status *status)
+bool mr_exec_help(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t since, mr_status *status)
 {
-	const mr_plan *p = lane->plan;
-	mr_task t = {.lane = lane};
+	const mr_plan *p = links->plan;
+	mr_task t = {.links = links};
 	uint16_t owner;
 	uint32_t k, to, from;
 
@@ -229,7 +229,7 @@ bool mr_exec_help(mr_worker *w, mr_lane *lane, mr_wait_cause cause, uint64_t sin
 		mr_exec_book(w, cause, mr_clock_ns() - since);
 	from = w->run->worker[owner].steal_queue.any[k];
 	t.in = &mr_plan_list(p, owner, MR_BODY)->at[from];
-	t.st = mr_lane_at(lane, t.in->pipe, t.in->stage);
+	t.st = mr_links_at(links, t.in->pipe, t.in->stage);
 	t.micro = mr_instr_micro(p, t.in, t.n);
 	t.version = mr_instr_read(p, t.in, t.n);
 	*status = carry_out(w, &t);

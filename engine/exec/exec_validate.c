@@ -116,12 +116,12 @@ mr_status mr_exec_settle(mr_worker *w)
 /* Targets that were kept for a repetition; those of micro-batches that are recomputed are kept on. */
 static void give_targets_back(mr_run *run, const mr_task *t, uint16_t worker)
 {
-	mr_lane_stage *st = mr_lane_at(t->lane, 0, (uint16_t)(run->n_stages - 1));
+	mr_links_stage *st = mr_links_at(t->links, 0, (uint16_t)(run->n_stages - 1));
 	const mr_list *l = mr_plan_list(run->c.plan, worker, MR_BODY);
 
 	for (uint32_t i = 0; l->at[i].op != MR_OP_V; i++)
 		if (l->at[i].stage + 1u == run->n_stages && !(l->at[i].flags & MR_INSTR_DROP))
-			mr_hop_give_back(&st->target,
+			mr_link_give_back(&st->target,
 					 st->kept_target[mr_instr_micro(run->c.plan, &l->at[i], t->n) % st->n_kept]);
 }
 

@@ -10,7 +10,7 @@
 
 /* One ring: what goes into it is the F of one stage in one pipe, in the order of its list. */
 typedef struct feed {
-	mr_hop *hop;
+	mr_link *link;
 	bool is_input;          /* else targets */
 	uint32_t *micro;        /* [n_once + n_body] of the prologue, then of the body as offsets */
 	uint32_t n_once, n_body;
@@ -22,7 +22,7 @@ typedef struct feed {
 
 struct mr_loader {
 	mr_run *run;
-	mr_lane *lane;
+	mr_links *links;
 	feed *feed;             /* [n_feeds] two a pipe */
 	uint32_t n_feeds;
 	uint64_t end;           /* micro-batches from here on are not fed */
@@ -53,11 +53,11 @@ static uint32_t list_micro(const mr_plan *p, mr_section section, uint8_t pipe, u
 
 static mr_status open_feed(mr_loader *l, uint8_t pipe, bool is_input, feed *f)
 {
-	const mr_plan *p = l->lane->plan;
+	const mr_plan *p = l->links->plan;
 	uint16_t stage = is_input ? 0 : (uint16_t)(p->n_stages - 1);
-	mr_lane_stage *st = mr_lane_at(l->lane, pipe, stage);
+	mr_links_stage *st = mr_links_at(l->links, pipe, stage);
 
-	f->hop = is_input ? &st->in : &st->target;
+	f->link = is_input ? &st->in : &st->target;
 	f->is_input = is_input;
 	f->n_once = list_micro(p, MR_PROLOGUE, pipe, stage, NULL);
 	f->n_body = list_micro(p, MR_BODY, pipe, stage, NULL);
@@ -74,7 +74,7 @@ static mr_status create(mr_loader *l)
 	const mr_dataset *d = l->run->c.data;
 	mr_dtype t = l->run->c.kernels->types.activations;
 
-	l->n_feeds = 2u * l->lane->plan->n_pipes;
+	l->n_feeds = 2u * l->links->plan->n_pipes;
 	l->feed = calloc(l->n_feeds, sizeof(*l->feed));
 	l->spare_input = calloc(1, mr_shape_bytes(d->input, t));
 	l->spare_target = calloc(1, mr_shape_bytes(d->target, t));
@@ -85,14 +85,14 @@ static mr_status create(mr_loader *l)
 	return MR_OK;
 }
 
-mr_status mr_loader_create(mr_run *run, mr_lane *lane, mr_loader **out)
+mr_status mr_loader_create(mr_run *run, mr_links *links, mr_loader **out)
 {
 	mr_loader *l = calloc(1, sizeof(*l));
 	mr_status st;
 
 	if (!l)
 		return mr_fail(MR_ERESOURCE, "no memory for the loader");
-	*l = (mr_loader){.run = run, .lane = lane, .end = UINT64_MAX};
+	*l = (mr_loader){.run = run, .links = links, .end = UINT64_MAX};
 	st = create(l);
 	if (st != MR_OK) {
 		mr_loader_destroy(l);
@@ -158,7 +158,7 @@ static bool next_step(mr_loader *l, feed *f, uint64_t *micro)
 {
 	mr_status st;
 
-	if (f->next >= l->lane->plan->endless->n_steps)
+	if (f->next >= l->links->plan->endless->n_steps)
 		return false;
 	st = find_step(l, f, micro);
 	if (st != MR_OK)
@@ -171,12 +171,12 @@ static bool next_micro(mr_loader *l, feed *f, uint64_t *micro)
 {
 	uint64_t k = f->next - f->n_once;
 
-	if (l->lane->train && l->run->windows)
+	if (l->links->train && l->run->windows)
 		return next_step(l, f, micro);
 	if (f->next >= f->n_once && !f->n_body)
 		return false;
 	*micro = f->next < f->n_once ? f->micro[f->next]
-				     : f->micro[f->n_once + k % f->n_body] + k / f->n_body * l->lane->plan->n_micro;
+				     : f->micro[f->n_once + k % f->n_body] + k / f->n_body * l->links->plan->n_micro;
 	return *micro < l->end; /* a list is ascending where there is an end */
 }
 
@@ -184,24 +184,24 @@ static void decode(mr_loader *l, uint64_t m, uint8_t *input, uint8_t *target)
 {
 	const mr_dataset *d = l->run->c.data;
 	mr_dtype t = l->run->c.kernels->types.activations;
-	uint64_t first = m * (uint64_t)l->lane->samples;
-	int64_t n = mr_lane_samples(l->lane, m);
+	uint64_t first = m * (uint64_t)l->links->samples;
+	int64_t n = mr_links_samples(l->links, m);
 
 	for (int64_t i = 0; i < n; i++) {
 		void *in = input ? input + (size_t)i * mr_shape_bytes(d->input, t) : l->spare_input;
 		void *tg = target ? target + (size_t)i * mr_shape_bytes(d->target, t) : l->spare_target;
 
-		if (l->lane->train)
+		if (l->links->train)
 			d->ops->train(d, first + (uint64_t)i, in, tg);
 		else
 			d->ops->valid(d, first + (uint64_t)i, in, tg);
 	}
 }
 
-static bool take_any(mr_hop *h, uint32_t *buffer)
+static bool take_any(mr_link *h, uint32_t *buffer)
 {
 	for (uint32_t i = 0; i < h->n; i++)
-		if (mr_hop_take(h, i)) {
+		if (mr_link_take(h, i)) {
 			*buffer = i;
 			return true;
 		}
@@ -214,13 +214,13 @@ static bool pump(mr_loader *l, feed *f)
 	uint64_t micro;
 	void *to;
 
-	if (!next_micro(l, f, &micro) || !take_any(f->hop, &buffer))
+	if (!next_micro(l, f, &micro) || !take_any(f->link, &buffer))
 		return false;
-	to = mr_hop_buffer(f->hop, buffer);
+	to = mr_link_buffer(f->link, buffer);
 	decode(l, micro, f->is_input ? to : NULL, f->is_input ? NULL : to);
 	if (mr_dataset_check(l->run->c.data) != MR_OK)
 		mr_run_fail(l->run, MR_EDATA);
-	mr_hop_put(f->hop, buffer);
+	mr_link_put(f->link, buffer);
 	f->next++;
 	return true;
 }
@@ -266,7 +266,7 @@ mr_status mr_loader_start(mr_loader *l)
 	sigset_t all, before;
 	int err;
 
-	mr_waiter_init(&l->waiter, &l->run->loader_parker[l->lane->train ? 0 : 1], &l->run->stop, 0);
+	mr_waiter_init(&l->waiter, &l->run->loader_parker[l->links->train ? 0 : 1], &l->run->stop, 0);
 	sigfillset(&all);
 	sigdelset(&all, MR_BACKTRACE_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -1,5 +1,5 @@
 /*
- * loader.h - feeds a lane: inputs to the first stage of each pipe, targets straight to its last.
+ * loader.h - feeds the links of one plan: inputs to the first stage of each pipe, targets straight to its last.
  *
  * Which sample is where is a pure function of the micro-batch number, whatever pipe it goes through (nn/dataset.h), so
  * the loader has no state worth saving: it can begin anywhere. Each ring gets the micro-batches of the F that take from
@@ -17,7 +17,7 @@
 typedef struct mr_loader mr_loader;
 
 /** For run->train or run->eval. Borrows both. Errors: MR_ERESOURCE. */
-mr_status mr_loader_create(mr_run *run, mr_lane *lane, mr_loader **out) MR_MUST_USE;
+mr_status mr_loader_create(mr_run *run, mr_links *links, mr_loader **out) MR_MUST_USE;
 void mr_loader_destroy(mr_loader *l);
 
 /** Feed from where pause point @step stands, micro-batches below number @end (UINT64_MAX: no end). While its thread

@@ -13,10 +13,10 @@ static bool step(mr_replay *r, uint16_t id, mr_status *st)
 	mr_worker *w = &r->run->worker[id];
 	mr_task t;
 
-	if (!mr_exec_next(w, r->lane, r->until, &t) || mr_exec_acquire(w, &t, st) != MR_WAIT_NONE || *st != MR_OK)
+	if (!mr_exec_next(w, r->links, r->until, &t) || mr_exec_acquire(w, &t, st) != MR_WAIT_NONE || *st != MR_OK)
 		return false;
 	*st = mr_exec_do(w, &t);
-	mr_exec_advance(w, r->lane);
+	mr_exec_advance(w, r->links);
 	return true;
 }
 
@@ -37,7 +37,7 @@ bool mr_replay_finished(const mr_replay *r)
 	mr_task t;
 
 	for (uint16_t w = 0; w < r->run->n_workers; w++)
-		if (mr_exec_next(&r->run->worker[w], r->lane, r->until, &t))
+		if (mr_exec_next(&r->run->worker[w], r->links, r->until, &t))
 			return false;
 	return true;
 }
@@ -77,7 +77,7 @@ static mr_status take_turn(mr_replay *r, const mr_replay_turn *turn)
 	mr_status st = MR_OK;
 	mr_task t;
 
-	if (!mr_exec_next(w, r->lane, r->until, &t))
+	if (!mr_exec_next(w, r->links, r->until, &t))
 		return mr_fail(MR_EINVAL, "worker %u has a turn, but stands at step %llu already", w->id,
 			       (unsigned long long)r->until);
 	do
@@ -90,7 +90,7 @@ static mr_status take_turn(mr_replay *r, const mr_replay_turn *turn)
 	r->run->stamp = &turn->stamp;
 	st = mr_exec_do(w, &t);
 	r->run->stamp = NULL;
-	mr_exec_advance(w, r->lane);
+	mr_exec_advance(w, r->links);
 	r->stands_ns = turn->stamp.end_ns > r->stands_ns ? turn->stamp.end_ns : r->stands_ns;
 	return st;
 }
@@ -151,12 +151,12 @@ static mr_status evaluate(mr_replay *r)
 {
 	mr_status st;
 
-	r->lane = &r->run->eval;
+	r->links = &r->run->eval;
 	r->feeds = r->eval_loader;
 	st = go(r);
 	for (uint16_t w = 0; st == MR_ESTOPPED && w < r->run->n_workers; w++)
 		mr_exec_drop(&r->run->worker[w]);
-	r->lane = &r->run->train;
+	r->links = &r->run->train;
 	r->feeds = r->loader;
 	return st;
 }
@@ -250,7 +250,7 @@ mr_status mr_replay_create(const mr_run_config *c, mr_replay **out)
 	if (st == MR_OK)
 		st = mr_loader_create(r->run, &r->run->eval, &r->eval_loader);
 	if (st == MR_OK) {
-		r->lane = &r->run->train;
+		r->links = &r->run->train;
 		r->feeds = r->loader;
 		st = run_duty(r, SET_UP);
 	}

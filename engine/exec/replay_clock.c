@@ -108,9 +108,9 @@ static mr_wait_cause look(mr_replay *r, mr_worker *w, mr_task *t, bool *more, mr
 
 	if (races(r)) {
 		atomic_init(&limit, r->until);
-		return mr_exec_race_look(w, r->lane, &limit, t, more, st);
+		return mr_exec_race_look(w, r->links, &limit, t, more, st);
 	}
-	*more = mr_exec_next(w, r->lane, r->until, t);
+	*more = mr_exec_next(w, r->links, r->until, t);
 	return *more ? mr_exec_acquire(w, t, st) : MR_WAIT_NONE;
 }
 
@@ -188,7 +188,7 @@ static mr_status end_one(mr_replay *r, uint16_t id)
 	if (races(r))
 		mr_exec_race_done(w, &l->task);
 	else
-		mr_exec_advance(w, r->lane);
+		mr_exec_advance(w, r->links);
 	r->stands_ns = stamp.end_ns > r->stands_ns ? stamp.end_ns : r->stands_ns;
 	l->free_at = l->end;
 	l->cause = MR_WAIT_NONE;
@@ -263,7 +263,7 @@ mr_status mr_replay_go_by_clock(mr_replay *r)
 		r->times.at[w].asleep = true;
 	MR_TRY(go(r));
 	for (uint16_t w = 0; races(r) && w < r->run->n_workers; w++)
-		mr_exec_race_paused(&r->run->worker[w], r->lane);
+		mr_exec_race_paused(&r->run->worker[w], r->links);
 	if (!mr_replay_finished(r))
 		return mr_fail(MR_ECONFIG, "the plan is stuck: no worker can go on");
 	MR_TRY(mr_replay_settle(r));

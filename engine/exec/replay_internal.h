@@ -32,8 +32,8 @@ typedef struct mr_replay_times {
 struct mr_replay {
 	mr_run *run;
 	mr_loader *loader, *eval_loader;
-	mr_lane *lane;     /* in use: training or evaluation */
-	mr_loader *feeds;  /* the loader of that lane */
+	mr_links *links;     /* in use: training or evaluation */
+	mr_loader *feeds;  /* the loader of these links */
 	duty duty;
 	/* of the run under way */
 	uint64_t until, seed, n_drawn;

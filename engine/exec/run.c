@@ -100,12 +100,12 @@ static void layout_span(mr_worker *w, uint32_t span, mr_arena *a)
 	w->span_slot = mr_arena_take(a, span * sizeof(*w->span_slot), MR_CACHE_LINE);
 }
 
-/* Scratch of stage @s, whose lane is laid out, and behind it what a recomputation writes in place of its output. */
+/* Scratch of stage @s, whose links are laid out, and behind it what a recomputation writes in place of its output. */
 static size_t scratch_bytes(const mr_run *run, uint8_t pipe, uint16_t s)
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
 
-	return z->scratch_bytes + (mr_lane_at(&run->train, pipe, s)->n_kept ? z->spare_bytes : 0);
+	return z->scratch_bytes + (mr_links_at(&run->train, pipe, s)->n_kept ? z->spare_bytes : 0);
 }
 
 /* Measure or take the memory of stage @s in @pipe; returns the scratch that it wants of its worker. */
@@ -115,9 +115,9 @@ static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 		mr_weights_layout(mr_run_weights(run, pipe, s), a, mr_run_shard(run, pipe, s), run->c.optim);
 	if (run->replicas && pipe == 0)
 		mr_replicas_layout(&run->replicas[s], a);
-	mr_lane_layout(&run->train, pipe, s, run->stage[s], a);
+	mr_links_layout(&run->train, pipe, s, run->stage[s], a);
 	if (pipe < run->eval_plan->n_pipes)
-		mr_lane_layout(&run->eval, pipe, s, run->stage[s], a);
+		mr_links_layout(&run->eval, pipe, s, run->stage[s], a);
 	return scratch_bytes(run, pipe, s);
 }
 
@@ -253,10 +253,10 @@ static mr_status build(mr_run *run)
 		                                     averages */
 	run->losses = calloc(run->n_losses, sizeof(double));
 	run->train =
-		(mr_lane){.plan = c->plan, .train = true, .stride = mr_plan_stride(c->plan), .samples = c->samples};
-	run->eval = (mr_lane){.plan = run->eval_plan, .stride = mr_plan_stride(run->eval_plan), .samples = c->samples};
-	run->train.st = zeroed((size_t)run->n_pipes * run->n_stages * sizeof(mr_lane_stage));
-	run->eval.st = zeroed((size_t)run->eval_plan->n_pipes * run->n_stages * sizeof(mr_lane_stage));
+		(mr_links){.plan = c->plan, .train = true, .stride = mr_plan_stride(c->plan), .samples = c->samples};
+	run->eval = (mr_links){.plan = run->eval_plan, .stride = mr_plan_stride(run->eval_plan), .samples = c->samples};
+	run->train.st = zeroed((size_t)run->n_pipes * run->n_stages * sizeof(mr_links_stage));
+	run->eval.st = zeroed((size_t)run->eval_plan->n_pipes * run->n_stages * sizeof(mr_links_stage));
 	run->n_eval = (c->data->n_valid + (uint64_t)c->samples - 1) / (uint64_t)c->samples;
 	run->eval_loss = calloc(run->n_eval + 1, sizeof(double));
 	if (mr_graph_judges(c->graph) && !(run->eval_right = calloc(run->n_eval + 1, sizeof(*run->eval_right))))
@@ -406,12 +406,12 @@ static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stag
 /* W alone, of a stage that lives elsewhere: as a worker meets it that takes W from others. */
 static mr_status warm_up_weights(mr_run *run, uint16_t id, uint16_t s)
 {
-	mr_lane_stage *st = mr_lane_at(&run->train, 0, s);
+	mr_links_stage *st = mr_links_at(&run->train, 0, s);
 	bool last = s + 1 == run->n_stages;
 	mr_stage_io io = {
 		.kc = run->worker[id].kc,
-		.in = mr_hop_buffer(&st->in, 0),
-		.grad_out = last ? NULL : mr_hop_buffer(&st->grad, 0),
+		.in = mr_link_buffer(&st->in, 0),
+		.grad_out = last ? NULL : mr_link_buffer(&st->grad, 0),
 		.slot = st->slot[0].memory,
 		.scratch = run->worker[id].scratch,
 		.weights = mr_weights_at(&run->weights[s], 0, 0),
@@ -431,21 +431,21 @@ static mr_status warm_up_weights(mr_run *run, uint16_t id, uint16_t s)
 /* A pipe without micro-batches has nothing to train with, but evaluates. */
 static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t s)
 {
-	bool idle = !mr_lane_at(&run->train, pipe, s)->n_slots, last = s + 1 == run->n_stages;
-	mr_lane_stage *st = mr_lane_at(idle ? &run->eval : &run->train, pipe, s);
+	bool idle = !mr_links_at(&run->train, pipe, s)->n_slots, last = s + 1 == run->n_stages;
+	mr_links_stage *st = mr_links_at(idle ? &run->eval : &run->train, pipe, s);
 	double loss;
 	mr_stage_io io = {
 		.kc = run->worker[id].kc,
-		.in = mr_hop_buffer(&st->in, 0),
-		.out = last ? NULL : mr_hop_buffer(&st[1].in, 0),
-		.grad_out = last ? NULL : mr_hop_buffer(&st->grad, 0),
-		.grad_in = s ? mr_hop_buffer(&st[-1].grad, 0) : NULL,
+		.in = mr_link_buffer(&st->in, 0),
+		.out = last ? NULL : mr_link_buffer(&st[1].in, 0),
+		.grad_out = last ? NULL : mr_link_buffer(&st->grad, 0),
+		.grad_in = s ? mr_link_buffer(&st[-1].grad, 0) : NULL,
 		.slot = st->slot[0].memory,
 		.scratch = run->worker[id].scratch,
 		.weights = mr_weights_at(mr_run_weights(run, pipe, s), mr_run_shard(run, pipe, s), 0),
 		.tied_weights = mr_weights_at(mr_run_weights(run, pipe, 0), mr_run_shard(run, pipe, 0), 0),
 		.grads = mr_run_weights(run, pipe, s)->shard[mr_run_shard(run, pipe, s)].grads,
-		.target = last ? mr_hop_buffer(&st->target, 0) : NULL,
+		.target = last ? mr_link_buffer(&st->target, 0) : NULL,
 		.loss = &loss,
 		.samples = run->c.samples,
 		.train = true,
@@ -461,7 +461,7 @@ mr_status mr_run_warm_up(mr_run *run, uint16_t id)
 	for (unsigned p = 0; p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++)
 			if (worker_of(run, (uint8_t)p, s) == id &&
-			    (mr_lane_at(&run->train, (uint8_t)p, s)->n_slots || p < run->eval_plan->n_pipes))
+			    (mr_links_at(&run->train, (uint8_t)p, s)->n_slots || p < run->eval_plan->n_pipes))
 				MR_TRY(warm_up_stage(run, id, (uint8_t)p, s));
 			else if (run->c.plan->contract.steal)
 				MR_TRY(warm_up_weights(run, id, s));
@@ -473,22 +473,22 @@ static mr_parker *parker_of(mr_run *run, uint8_t pipe, uint16_t s)
 	return &run->worker[worker_of(run, pipe, s)].parker;
 }
 
-static mr_status reset_stage(mr_run *run, mr_lane *l, uint8_t pipe, uint16_t s)
+static mr_status reset_stage(mr_run *run, mr_links *l, uint8_t pipe, uint16_t s)
 {
 	mr_parker *loader = &run->loader_parker[l->train ? 0 : 1], *self = parker_of(run, pipe, s);
-	mr_lane_stage *st = mr_lane_at(l, pipe, s);
+	mr_links_stage *st = mr_links_at(l, pipe, s);
 
-	MR_TRY(mr_hop_reset(&st->in, s ? parker_of(run, pipe, (uint16_t)(s - 1)) : loader, self));
+	MR_TRY(mr_link_reset(&st->in, s ? parker_of(run, pipe, (uint16_t)(s - 1)) : loader, self));
 	if (s + 1 < run->n_stages)
-		MR_TRY(mr_hop_reset(&st->grad, parker_of(run, pipe, (uint16_t)(s + 1)), self));
-	MR_TRY(mr_hop_reset(&st->target, loader, self));
+		MR_TRY(mr_link_reset(&st->grad, parker_of(run, pipe, (uint16_t)(s + 1)), self));
+	MR_TRY(mr_link_reset(&st->target, loader, self));
 	for (uint32_t i = 0; i < st->n_slots; i++)
 		st->slot[i].taken = false;
 	st->n_taken = st->most_taken = 0;
 	return MR_OK;
 }
 
-static mr_status reset_lane(mr_run *run, mr_lane *l)
+static mr_status reset_links(mr_run *run, mr_links *l)
 {
 	for (unsigned p = 0; p < l->plan->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++)
@@ -569,7 +569,7 @@ mr_status mr_run_reset(mr_run *run)
 	atomic_store_explicit(&run->n_normed, 0, memory_order_relaxed);
 	atomic_store_explicit(&run->normed, 0, memory_order_relaxed);
 	atomic_store_explicit(&run->n_commits, 0, memory_order_relaxed);
-	MR_TRY(reset_lane(run, &run->train));
+	MR_TRY(reset_links(run, &run->train));
 	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
 		reset_block(run, &run->weights[i], (uint16_t)(i % run->n_stages));
 	for (uint16_t s = 0; run->replicas && s < run->n_stages; s++)
@@ -612,7 +612,7 @@ mr_status mr_run_begin_eval(mr_run *run, uint64_t *until)
 	run->eval.n_samples = run->c.data->n_valid;
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		first_cursor(run->eval_plan, w, &run->worker[w].eval);
-	return reset_lane(run, &run->eval);
+	return reset_links(run, &run->eval);
 }
 
 double mr_run_eval_loss(const mr_run *run)
@@ -620,7 +620,7 @@ double mr_run_eval_loss(const mr_run *run)
 	double sum = 0;
 
 	for (uint64_t m = 0; m < run->n_eval; m++)
-		sum += run->eval_loss[m] * (double)mr_lane_samples(&run->eval, m);
+		sum += run->eval_loss[m] * (double)mr_links_samples(&run->eval, m);
 	return sum / (double)run->c.data->n_valid;
 }
 

@@ -1,5 +1,5 @@
 /*
- * run.h - one training run in memory: blocks, lanes, workers. Shared by the parallel engine and the single-thread
+ * run.h - one training run in memory: blocks, links, workers. Shared by the parallel engine and the single-thread
  * replay, which differ only in who calls mr_exec_* (exec.h) and when.
  *
  * Worker w owns the stages that the plan places on it, in one pipe or several: their blocks (or its pipe's shard of
@@ -23,7 +23,7 @@
 #include "planner/graph.h"
 #include "planner/partition.h"
 #include "exec/stage_weights.h"
-#include "exec/lane.h"
+#include "exec/links.h"
 #include "exec/replicas.h"
 #include "exec/steal_queue.h"
 #include "exec/windows.h"
@@ -133,7 +133,7 @@ typedef struct mr_worker {
 	mr_region region;
 	uint8_t *scratch;
 	size_t scratch_bytes;      /* with what its merged W need */
-	mr_cursor train, eval;     /* where it stands in each lane; racing: in training, its pause point alone */
+	mr_cursor train, eval;     /* where it stands in each; racing: in training, its pause point alone */
 	const mr_plan *window;     /* of an endless plan: the one that train stands in, taken of run->windows; NULL:
 	                              there is none, for an error */
 	uint64_t n_begun;          /* likewise: F done in training */
@@ -182,7 +182,7 @@ struct mr_run {
 	mr_worker *worker;           /* [n_workers] */
 	mr_parker **parkers;         /* [n_workers + 2]: the workers', the two loaders' */
 	mr_parker loader_parker[2];  /* train, eval */
-	mr_lane train, eval;
+	mr_links train, eval;
 	mr_windows *windows;         /* of an endless plan; NULL: its lists say all */
 	mr_plan *eval_plan;          /* owned */
 	mr_stop stop;
@@ -269,8 +269,8 @@ void mr_run_spread(mr_run *run);
 bool mr_run_next_step(mr_run *run, mr_step_rec *out);
 
 /**
- * Prepare the evaluation lane for all validation data at the present version. Workers idle. *@until: iterations of its
- * body that do it. Errors: MR_EDATA there is none.
+ * Prepare the links of the evaluation for all validation data at the present version. Workers idle. *@until:
+ * iterations of its body that do it. Errors: MR_EDATA there is none.
  */
 mr_status mr_run_begin_eval(mr_run *run, uint64_t *until) MR_MUST_USE;
 

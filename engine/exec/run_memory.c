@@ -1,7 +1,7 @@
 /* run_memory.c - what the memory of a run is for. */
 #include "exec/run.h"
 
-static uint64_t hop_bytes(const mr_hop *h)
+static uint64_t link_bytes(const mr_link *h)
 {
 	return (uint64_t)h->n * h->bytes;
 }
@@ -25,7 +25,7 @@ static uint64_t shared_copies(const mr_run *run)
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
-	const mr_lane *lanes[2] = {&run->train, &run->eval};
+	const mr_links *both[2] = {&run->train, &run->eval};
 	const mr_stage_weights *b = mr_run_weights(run, pipe, s);
 	bool leads = mr_run_leads(run, pipe, s);
 	bool whole = leads && mr_run_shard(run, pipe, s) == 0; /* what all pipes of a block share counts in the first */
@@ -46,10 +46,10 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 			(is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),
 	};
 	for (int i = 0; i < (pipe < run->eval_plan->n_pipes ? 2 : 1); i++) {
-		const mr_lane_stage *st = mr_lane_at(lanes[i], pipe, s);
+		const mr_links_stage *st = mr_links_at(both[i], pipe, s);
 
 		out->activations += (uint64_t)st->n_slots * st->slot_bytes;
-		out->boundaries += hop_bytes(&st->in) + hop_bytes(&st->grad) + hop_bytes(&st->target);
+		out->boundaries += link_bytes(&st->in) + link_bytes(&st->grad) + link_bytes(&st->target);
 	}
 }
 

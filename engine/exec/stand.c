@@ -98,10 +98,10 @@ static mr_status look_up(const mr_run *run, uint8_t pipe, uint16_t s, uint64_t m
 	return MR_OK;
 }
 
-static void put_message(mr_hop *h, uint32_t buffer)
+static void put_message(mr_link *h, uint32_t buffer)
 {
-	mr_hop_hold(h, buffer);
-	mr_hop_put(h, buffer);
+	mr_link_hold(h, buffer);
+	mr_link_put(h, buffer);
 }
 
 /*
@@ -111,7 +111,7 @@ static void put_message(mr_hop *h, uint32_t buffer)
 static mr_status take_slots(mr_run *run, uint8_t pipe, uint16_t s, uint64_t f, uint64_t b)
 {
 	const mr_plan *p = run->c.plan;
-	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	mr_links_stage *st = mr_links_at(&run->train, pipe, s);
 	size_t at = mr_plan_at(p, pipe, s);
 
 	for (uint64_t k = b; k < f; k++) {
@@ -121,13 +121,13 @@ static mr_status take_slots(mr_run *run, uint8_t pipe, uint16_t s, uint64_t f, u
 		bool drops;
 
 		MR_TRY(look_up(run, pipe, s, m, &read, &drops));
-		mr_hop_hold(&st->in, buffer);
+		mr_link_hold(&st->in, buffer);
 		if (drops) {
 			st->kept_in[m % st->n_kept] = buffer;
 			st->kept_version[m % st->n_kept] = read;
 			continue;
 		}
-		mr_lane_hold(st, slot);
+		mr_links_hold(st, slot);
 		slot->micro = m;
 		slot->version = read;
 		slot->in = buffer;
@@ -139,7 +139,7 @@ static mr_status take_slots(mr_run *run, uint8_t pipe, uint16_t s, uint64_t f, u
 static mr_status take_flow(mr_run *run, uint8_t pipe, uint16_t s)
 {
 	const mr_plan *p = run->c.plan;
-	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	mr_links_stage *st = mr_links_at(&run->train, pipe, s);
 	uint64_t f = mr_run_done(run, pipe, s, true), b = mr_run_done(run, pipe, s, false), at = 0;
 	size_t place = mr_plan_at(p, pipe, s);
 

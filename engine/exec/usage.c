@@ -13,7 +13,7 @@ typedef struct numbers {
 static mr_usage usage_of(const mr_run *run, uint8_t pipe, uint16_t s, const numbers *n)
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
-	const mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	const mr_links_stage *st = mr_links_at(&run->train, pipe, s);
 	bool has_weights = (mr_run_leads(run, pipe, s) && mr_run_shard(run, pipe, s) == 0) ||
 			   mr_run_weights(run, pipe, s)->private_weights;
 	uint32_t shared = run->replicas && pipe == 0 ? mr_average_copies(&run->c.plan->contract.average) : 0;
@@ -37,7 +37,7 @@ mr_status mr_usage_predict(const mr_run *run, mr_usage *out)
 
 	for (unsigned p = 0; st == MR_OK && p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++) {
-			const mr_lane_stage *ls = mr_lane_at(&run->train, (uint8_t)p, s);
+			const mr_links_stage *ls = mr_links_at(&run->train, (uint8_t)p, s);
 			const mr_stage_weights *b = mr_run_weights(run, (uint8_t)p, s);
 			numbers n = {
 				.versions = run->windows ? b->cap
@@ -58,7 +58,7 @@ void mr_usage_count(const mr_run *run, mr_usage *out)
 {
 	for (unsigned p = 0; p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++) {
-			const mr_lane_stage *ls = mr_lane_at(&run->train, (uint8_t)p, s);
+			const mr_links_stage *ls = mr_links_at(&run->train, (uint8_t)p, s);
 			const mr_stage_weights *b = mr_run_weights(run, (uint8_t)p, s);
 			numbers n = {
 				.versions = b->version_count.live,

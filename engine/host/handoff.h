@@ -1,7 +1,7 @@
 /*
  * handoff.h - what it costs that another core wrote what this one reads.
  *
- * A boundary buffer is written by one worker and read in place by another (exec/lane.h). Its cache lines then lie in
+ * A boundary buffer is written by one worker and read in place by another (exec/links.h). Its cache lines then lie in
  * the writer's cache, and before the next micro-batch in the reader's: the reader fetches every line from the other
  * core, and the writer takes every line back. No layer measured alone knows of it.
  *

@@ -136,10 +136,10 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 }
 
 /* @pipe: "", or "p1." where there are several. */
-static mr_status add_messages(mr_hop *h, const char *pipe, const char *kind, uint16_t s, mr_state *out)
+static mr_status add_messages(mr_link *h, const char *pipe, const char *kind, uint16_t s, mr_state *out)
 {
 	for (uint32_t i = 0; i < h->n; i++) {
-		mr_saved_tensor t = of_bytes(mr_hop_buffer(h, i), h->bytes);
+		mr_saved_tensor t = of_bytes(mr_link_buffer(h, i), h->bytes);
 
 		if (h->state[i] != MR_BUFFER_IDLE)
 			MR_TRY(add(&out->inflight, &t, "%s%s.s%u.b%u", pipe, kind, s, i));
@@ -149,7 +149,7 @@ static mr_status add_messages(mr_hop *h, const char *pipe, const char *kind, uin
 
 /* Buffers that came back since the producer last looked are idle too: take them in, so that only live ones are saved.
  */
-static void collect_idle(mr_hop *h)
+static void collect_idle(mr_link *h)
 {
 	uint32_t back;
 
@@ -160,7 +160,7 @@ static void collect_idle(mr_hop *h)
 static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state *out)
 {
 	const mr_stage_weights *b = &run->weights[s];
-	mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	mr_links_stage *st = mr_links_at(&run->train, pipe, s);
 	char prefix[8] = "";
 
 	for (uint32_t i = 0; i < st->n_slots && b->n_aimed && run->c.plan->contract.same_version_b; i++)
@@ -181,7 +181,7 @@ static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state 
 	collect_idle(&st->grad);
 	/* The loader's ring also holds inputs that nobody has begun with; only those of live slots count. */
 	for (uint32_t i = 0; s == 0 && i < st->n_slots; i++) {
-		mr_saved_tensor t = of_bytes(mr_hop_buffer(&st->in, st->slot[i].in), st->in.bytes);
+		mr_saved_tensor t = of_bytes(mr_link_buffer(&st->in, st->slot[i].in), st->in.bytes);
 
 		if (st->slot[i].taken)
 			MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)st->slot[i].micro));
@@ -194,7 +194,7 @@ static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state 
 	/* Those of what will be recomputed have no slot. */
 	for (uint64_t m = mr_run_done(run, pipe, 0, false); s == 0 && st->n_kept && m < mr_run_done(run, pipe, 0, true);
 	     m++) {
-		mr_saved_tensor t = of_bytes(mr_hop_buffer(&st->in, st->kept_in[m % st->n_kept]), st->in.bytes);
+		mr_saved_tensor t = of_bytes(mr_link_buffer(&st->in, st->kept_in[m % st->n_kept]), st->in.bytes);
 
 		MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)m));
 	}

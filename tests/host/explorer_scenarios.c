@@ -152,7 +152,7 @@ static void pair_init(void)
 	make_ring(1, 1, 0, true);
 	if (the->every) {
 		mr_ring_wake_every(&ring[1], the->every);
-		ring[0].producer = NULL; /* as in exec/lane.h: it never waits for room, so nothing else wakes it */
+		ring[0].producer = NULL; /* as in exec/links.h: it never waits for room, so nothing else wakes it */
 	}
 	make_payloads(the->capacity);
 }

@@ -87,7 +87,7 @@ static void check(bool gpt, const char *sets, unsigned workers, bool split, uint
 	got.n_steps = 0;
 	rig_train(&r, STEPS, true, &got);
 	CU_ASSERT_FATAL(rig_equal(&got, &want, true, "engine with a plan that recomputes"));
-	if (kept >= p->n_micro && !split) /* the eval lane's slots stay */
+	if (kept >= p->n_micro && !split) /* the evaluation's slots stay */
 		CU_ASSERT(activation_bytes(&r) < bytes);
 	rig_result_fini(&got);
 	rig_result_fini(&want);

@@ -166,7 +166,7 @@ static void what_is_given_up_is_read_by_nobody(void)
 
 static void check_idle(const mr_run *run, uint8_t pipe, uint16_t s)
 {
-	const mr_lane_stage *st = mr_lane_at(&run->train, pipe, s);
+	const mr_links_stage *st = mr_links_at(&run->train, pipe, s);
 
 	for (uint32_t i = 0; i < st->n_slots; i++)
 		CU_ASSERT_FALSE(st->slot[i].taken);

@@ -1,4 +1,4 @@
-#include "exec/lane.h"
+#include "exec/links.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ static uint32_t ahead(size_t bytes)
 	return n;
 }
 
-static void layout_hop(mr_hop *h, uint32_t n, size_t bytes, mr_arena *a)
+static void layout_link(mr_link *h, uint32_t n, size_t bytes, mr_arena *a)
 {
 	h->n = n;
 	h->every = 1;
@@ -29,20 +29,20 @@ static void layout_hop(mr_hop *h, uint32_t n, size_t bytes, mr_arena *a)
 }
 
 /* The boundary before @s, or of the gradients that @s hands back: between two stages. */
-static void layout_boundary(mr_hop *h, const mr_plan *p, uint8_t pipe, uint16_t s, bool forward, size_t bytes,
+static void layout_boundary(mr_link *h, const mr_plan *p, uint8_t pipe, uint16_t s, bool forward, size_t bytes,
 			    mr_arena *a)
 {
 	uint32_t n = (forward ? p->n_fwd : p->n_bwd)[mr_plan_at(p, pipe, s)];
 
-	layout_hop(h, n, bytes, a);
+	layout_link(h, n, bytes, a);
 	h->arrived = mr_boundary_is_fifo(p, pipe, s, forward) ? NULL : mr_arena_take(a, n, MR_CACHE_LINE);
 }
 
 /* One that the loader fills, of which the stage uses @n_used at once. Half of the others may lie with a sleeping
  * loader. */
-static void layout_feed(mr_hop *h, uint32_t n_used, size_t bytes, mr_arena *a)
+static void layout_feed(mr_link *h, uint32_t n_used, size_t bytes, mr_arena *a)
 {
-	layout_hop(h, n_used + ahead(bytes), bytes, a);
+	layout_link(h, n_used + ahead(bytes), bytes, a);
 	h->every = ahead(bytes) / 2;
 }
 
@@ -93,11 +93,11 @@ static uint32_t run_ahead(const mr_plan *p, uint16_t w)
 	return over < n ? n - (uint32_t)over : 0;
 }
 
-void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a)
+void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(stage);
 	const mr_plan *p = l->plan;
-	mr_lane_stage *st = mr_lane_at(l, pipe, s);
+	mr_links_stage *st = mr_links_at(l, pipe, s);
 	uint32_t targets = most_held(p, pipe, s, true) + before_validation(p, s);
 	size_t at = mr_plan_at(p, pipe, s);
 
@@ -126,7 +126,7 @@ void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage,
 		layout_feed(&st->target, targets ? targets : 1, z->target_bytes, a);
 }
 
-mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer)
+mr_status mr_link_reset(mr_link *h, mr_parker *producer, mr_parker *consumer)
 {
 	if (h->n == 0)
 		return MR_OK;
@@ -144,7 +144,7 @@ mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer)
 	return MR_OK;
 }
 
-bool mr_hop_find(mr_hop *h, uint32_t want)
+bool mr_link_find(mr_link *h, uint32_t want)
 {
 	uint32_t full;
 
@@ -156,7 +156,7 @@ bool mr_hop_find(mr_hop *h, uint32_t want)
 	return true;
 }
 
-bool mr_hop_take(mr_hop *h, uint32_t i)
+bool mr_link_take(mr_link *h, uint32_t i)
 {
 	uint32_t back;
 
@@ -164,11 +164,11 @@ bool mr_hop_take(mr_hop *h, uint32_t i)
 		h->state[back] = MR_BUFFER_IDLE;
 	if (h->state[i] != MR_BUFFER_IDLE)
 		return false;
-	mr_hop_hold(h, i);
+	mr_link_hold(h, i);
 	return true;
 }
 
-int64_t mr_lane_samples(const mr_lane *l, uint64_t m)
+int64_t mr_links_samples(const mr_links *l, uint64_t m)
 {
 	uint64_t begin = m * (uint64_t)l->samples;
 

@@ -1,7 +1,7 @@
 /*
- * lane.h - what flows: the slots, boundary buffers and rings that one plan needs.
+ * links.h - what flows: the slots, boundary buffers and rings that one plan needs.
  *
- * A run has two lanes over the same weights: one for its training plan, one for the forward-only plan of evaluation.
+ * A run has two sets over the same weights: one for its training plan, one for the forward-only plan of evaluation.
  *
  *	stage s-1 --[in.full]--> stage s        the number of a buffer that holds the activation entering s
  *	          <-[in.empty]--                the number comes back after the consumer's last use
@@ -24,8 +24,8 @@
  * Between two stages of one worker there is nothing to send: whoever comes later in the worker's list finds the buffer
  * in the state in which the earlier one left it. The plan may use such a boundary in any order.
  */
-#ifndef MR_EXEC_LANE_H
-#define MR_EXEC_LANE_H
+#ifndef MR_EXEC_LINKS_H
+#define MR_EXEC_LINKS_H
 
 #include "base/arena.h"
 #include "host/ring.h"
@@ -35,7 +35,7 @@
 /* Of a boundary buffer. Between workers the producer sees no more than IDLE and TAKEN: FULL is in the ring. */
 typedef enum mr_buffer_state { MR_BUFFER_TAKEN, MR_BUFFER_IDLE, MR_BUFFER_FULL } mr_buffer_state;
 
-typedef struct mr_hop {
+typedef struct mr_link {
 	mr_ring full, empty;
 	uint32_t n;      /* buffers */
 	uint32_t n_used; /* of them that have been written since the reset: the highest number, plus 1; the producer's
@@ -43,12 +43,12 @@ typedef struct mr_hop {
 	size_t bytes;    /* of each */
 	uint32_t every;  /* of the buffers that come back, so many at once wake the producer */
 	uint8_t *buffer; /* [n][bytes], in the consumer's memory */
-	uint8_t *state;  /* [n] mr_buffer_state, the producer's; of a local hop the worker's */
+	uint8_t *state;  /* [n] mr_buffer_state, the producer's; of a local link the worker's */
 	uint32_t *slots; /* the two rings' messages */
 	uint8_t *arrived; /* [n] the consumer's: full buffers that it has been told of and has yet to take;
 	                     NULL: it takes them in the order in which they are sent */
 	bool local;      /* both ends are one worker: no rings, the states say all */
-} mr_hop;
+} mr_link;
 
 typedef struct mr_slot {
 	uint8_t *memory;
@@ -57,8 +57,8 @@ typedef struct mr_slot {
 	bool taken;
 } mr_slot;
 
-typedef struct mr_lane_stage {
-	mr_hop in, grad, target; /* entering this stage; target only at the last one, grad only before it */
+typedef struct mr_links_stage {
+	mr_link in, grad, target; /* entering this stage; target only at the last one, grad only before it */
 	mr_slot *slot;
 	uint32_t n_slots;
 	uint32_t n_taken, most_taken; /* slots taken; most at once since the reset */
@@ -66,40 +66,40 @@ typedef struct mr_lane_stage {
 	uint32_t *kept_in, *kept_target; /* [n_kept], by micro-batch modulo n_kept: buffers of dropped micro-batches */
 	uint64_t *kept_version;          /* likewise: what its F read */
 	uint32_t n_kept;                 /* 0: the stage drops none */
-} mr_lane_stage;
+} mr_links_stage;
 
-typedef struct mr_lane {
+typedef struct mr_links {
 	const mr_plan *plan;
-	mr_lane_stage *st;       /* [n_pipes][n_stages] */
+	mr_links_stage *st;       /* [n_pipes][n_stages] */
 	bool train;
 	uint32_t stride;         /* mr_plan_stride */
 	uint64_t n_samples;      /* evaluation: samples in all, the last micro-batch may be partial; training: 0 = no
 	                            end */
 	int64_t samples;         /* of a full micro-batch */
-} mr_lane;
+} mr_links;
 
 /* What stage @s has in @pipe; the stages before and behind it in the same pipe are its neighbours. */
-static inline mr_lane_stage *mr_lane_at(const mr_lane *l, uint8_t pipe, uint16_t s)
+static inline mr_links_stage *mr_links_at(const mr_links *l, uint8_t pipe, uint16_t s)
 {
 	return &l->st[mr_plan_at(l->plan, pipe, s)];
 }
 
 /** Take (or measure) the memory of stage @s in @pipe: what it consumes and what it saves. */
-void mr_lane_layout(mr_lane *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a);
+void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a);
 
 /**
- * Prepare the rings of hop @h between these threads' parkers: all buffers idle, nothing under way.
- * Also puts a used lane back to its beginning.
+ * Prepare the rings of link @h between these threads' parkers: all buffers idle, nothing under way.
+ * Also puts a used link back to its beginning.
  */
-mr_status mr_hop_reset(mr_hop *h, mr_parker *producer, mr_parker *consumer) MR_MUST_USE;
+mr_status mr_link_reset(mr_link *h, mr_parker *producer, mr_parker *consumer) MR_MUST_USE;
 
-static inline void *mr_hop_buffer(const mr_hop *h, uint32_t i)
+static inline void *mr_link_buffer(const mr_link *h, uint32_t i)
 {
 	return h->buffer + (size_t)i * h->bytes;
 }
 
 /* Producer: buffer @i, which is idle, is taken. */
-static inline void mr_hop_hold(mr_hop *h, uint32_t i)
+static inline void mr_link_hold(mr_link *h, uint32_t i)
 {
 	h->state[i] = MR_BUFFER_TAKEN;
 	if (i >= h->n_used)
@@ -107,10 +107,10 @@ static inline void mr_hop_hold(mr_hop *h, uint32_t i)
 }
 
 /** Producer: is buffer @i idle (after looking at what came back)? Then it is taken. */
-bool mr_hop_take(mr_hop *h, uint32_t i);
+bool mr_link_take(mr_link *h, uint32_t i);
 
 /** Producer: buffer @i is full. */
-static inline void mr_hop_put(mr_hop *h, uint32_t i)
+static inline void mr_link_put(mr_link *h, uint32_t i)
 {
 	bool room = true;
 
@@ -122,15 +122,15 @@ static inline void mr_hop_put(mr_hop *h, uint32_t i)
 }
 
 /** Consumer: buffer @want of a boundary whose ends have orders of their own. False: it is not full yet. */
-bool mr_hop_find(mr_hop *h, uint32_t want);
+bool mr_link_find(mr_link *h, uint32_t want);
 
-/** Consumer: the next full buffer; of a local hop, or one without an order, buffer @want. False: it is not there yet.
+/** Consumer: the next full buffer; of a local link, or one without an order, buffer @want. False: it is not there yet.
  */
-static inline bool mr_hop_get(mr_hop *h, uint32_t want, uint32_t *got)
+static inline bool mr_link_get(mr_link *h, uint32_t want, uint32_t *got)
 {
 	if (!h->local && h->arrived) {
 		*got = want;
-		return mr_hop_find(h, want);
+		return mr_link_find(h, want);
 	}
 	if (!h->local)
 		return mr_ring_try_pop(&h->full, got);
@@ -142,7 +142,7 @@ static inline bool mr_hop_get(mr_hop *h, uint32_t want, uint32_t *got)
 }
 
 /** Consumer: done with buffer @i for good. */
-static inline void mr_hop_give_back(mr_hop *h, uint32_t i)
+static inline void mr_link_give_back(mr_link *h, uint32_t i)
 {
 	bool room = true;
 
@@ -154,20 +154,20 @@ static inline void mr_hop_give_back(mr_hop *h, uint32_t i)
 }
 
 /* The stage's worker: @slot, which is free, is taken; it is free again. */
-static inline void mr_lane_hold(mr_lane_stage *st, mr_slot *slot)
+static inline void mr_links_hold(mr_links_stage *st, mr_slot *slot)
 {
 	slot->taken = true;
 	st->n_taken++;
 	st->most_taken = st->n_taken > st->most_taken ? st->n_taken : st->most_taken;
 }
 
-static inline void mr_lane_free(mr_lane_stage *st, mr_slot *slot)
+static inline void mr_links_free(mr_links_stage *st, mr_slot *slot)
 {
 	slot->taken = false;
 	st->n_taken--;
 }
 
-/** Samples of micro-batch @m: all but an evaluation's last have lane->samples. */
-int64_t mr_lane_samples(const mr_lane *l, uint64_t m);
+/** Samples of micro-batch @m: all but an evaluation's last have links->samples. */
+int64_t mr_links_samples(const mr_links *l, uint64_t m);
 
 #endif
