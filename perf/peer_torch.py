@@ -1,10 +1,12 @@
-"""The cases of perf/steps/cases.c in PyTorch, as a yardstick that takes turns with ours: python3 peer_torch.py CASE [THREADS]
+"""The cases of perf/steps/cases.c in PyTorch, as a yardstick that takes turns with ours: python3 peer_torch.py CASE
+[THREADS]
 
-Tuned as PyTorch's CPU users would: one GEMM thread pool (run it with OpenBLAS's OpenMP build or MKL), a malloc that keeps its
-memory (perf/steps/peer.c sets MALLOC_MMAP_THRESHOLD_ and friends), fused optimizers where the version has them, eager.
+Tuned as PyTorch's CPU users would: one GEMM thread pool (run it with OpenBLAS's OpenMP build or MKL), a malloc that
+keeps its memory (perf/steps/peer.c sets MALLOC_MMAP_THRESHOLD_ and friends), fused optimizers where the version has
+them, eager.
 
-Says "ready PyTorch VERSION" when the model is built. Then, for each line "go N" on standard input, runs N steps and answers
-"ms X", the time of one; ends with its input. By hand: echo go 20 | python3 perf/peer_torch.py mlp1024-b32
+Says "ready PyTorch VERSION" when the model is built. Then, for each line "go N" on standard input, runs N steps and
+answers "ms X", the time of one; ends with its input. By hand: echo go 20 | python3 perf/peer_torch.py mlp1024-b32
 """
 import sys
 import time

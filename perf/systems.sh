@@ -126,14 +126,16 @@ memory() {
 # milliseconds <tab> percent waited <tab> memory, of the run that is over.
 take() {
 	story | awk -F '\t' 'NR > 20 { printf "%.6f\n", ($2 - last) * 1000 } { last = $2 }' >ms
-	waited=$(awk '/^w[0-9]+ .*%/ { for (i = 2; i <= NF; i++) if ($i ~ /%$/) { sum += $i; n++; break } } END { print 100 - sum / n }' out)
+	waited=$(awk '/^w[0-9]+ .*%/ { for (i = 2; i <= NF; i++) if ($i ~ /%$/) { sum += $i; n++; break } } END {
+		print 100 - sum / n }' out)
 	printf '%s\t%s\t%s\n' "$(median ms 1)" "$waited" "$(memory)"
 }
 
 # mlp.cfg, for so many steps.
 mlp() {
 	cat >mlp.cfg <<-END
-		model = { name = "mlp"; hidden = [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512]; };
+		model = { name = "mlp";
+			hidden = [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512]; };
 		data = { name = "synthetic"; features = 512; classes = 10; samples = 8192; validation = 0.0; };
 		optimizer = { name = "momentum"; };
 		system = { name = "gpipe"; };
@@ -192,12 +194,14 @@ learn() {
 				continue
 			fi
 			this=$(learnt)
-			if [ -z "$rate" ] || echo "$this $best" | awk '{ exit !($2 != "inf" && ($5 == "inf" || $2 + 0 < $5 + 0) ||
+			if [ -z "$rate" ] || echo "$this $best" | awk '{ exit !($2 != "inf" && ($5 == "inf" ||
+				$2 + 0 < $5 + 0) ||
 					$2 == "inf" && $5 == "inf" && $3 < $6) }'; then
 				best=$this rate=$r need=$(memory)
 			fi
 		done
-		[ -z "$rate" ] || echo "$best" | awk -v name="$name" -v option="$option" -v rate="$rate" -v need="$need" '{
+		[ -z "$rate" ] || echo "$best" | awk -v name="$name" -v option="$option" -v rate="$rate" \
+			-v need="$need" '{
 			printf "| `%s`%s | %s | %s, %s | %s | %s |\n", name, option ? ", " option : "", $1,
 				$2 == "inf" ? "not reached" : sprintf("%.1f s", $2), rate, $3, need
 		}'
@@ -206,11 +210,13 @@ learn() {
 
 async() {
 	cat >gpt.cfg <<-END
-		model = { name = "gpt"; layers = 4; width = 64; heads = 2; context = 64; dropout = 0.0; init_std = 0.06; };
+		model = { name = "gpt"; layers = 4; width = 64; heads = 2; context = 64; dropout = 0.0;
+			init_std = 0.06; };
 		data = { name = "text"; path = "$text"; validation = 0.1; };
 		optimizer = { name = "adamw"; beta2 = 0.95; weight_decay = 0.1; };
 		system = { name = "pipedream"; };
-		train = { steps = ${steps:-600}; batch = 16; lr = 2e-3; schedule = "constant"; warmup = 50; eval_every = 0; };
+		train = { steps = ${steps:-600}; batch = 16; lr = 2e-3; schedule = "constant"; warmup = 50;
+			eval_every = 0; };
 		machine = { workers = 2; };
 	END
 	echo '| system | ms a step | to 2.3, at rate | loss in the end | memory planned, measured |'
@@ -231,7 +237,8 @@ in_use() {
 	$2 == "stage" { stage = $3 }
 	$2 == "pipe" { pipe = $3 }
 	$3 == "{" { what = $2 }
-	$2 == "measured" { got[what] += $3; if (what == "versions" && pipe == 0) live = live (live == "" ? "" : ", ") $3 }
+	$2 == "measured" { got[what] += $3; if (what == "versions" &&
+		pipe == 0) live = live (live == "" ? "" : ", ") $3 }
 	$2 == "predicted" { want[what] += $3 }
 	function mib(x) { return sprintf("%.2f MiB", x / 1048576) }
 	END {
@@ -239,7 +246,8 @@ in_use() {
 		for (what in got)
 			if (got[what] != want[what])
 				same = what " predicted: " want[what] " in all"
-		printf "%s | %s | %s | %s | %s |\n", live, mib(got["weight_bytes"]), mib(got["activation_bytes"]), mib(got["boundary_bytes"]), same
+		printf "%s | %s | %s | %s | %s |\n", live, mib(got["weight_bytes"]), mib(got["activation_bytes"]),
+			mib(got["boundary_bytes"]), same
 	}' run/memory.json
 }
 

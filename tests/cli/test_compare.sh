@@ -36,7 +36,8 @@ awk '/^system /{ in_table = 1; next } !in_table || !/ yes$/ { next }
 				if (step[i] * (101 - less[i]) > step[k] * (99 + more[k]) * 1.03) far++
 				if (step[k] * (101 - less[k]) > step[i] * (99 + more[i]) * 1.03) far++ }
 			split(alike[i] == "-" ? "0 0" : substr(alike[i], 2), x, /[+ ]/)
-			if (x[1] + x[2] > n - 1 - far || x[1] > i - 1 || x[2] > n - i) { print name[i] ": " alike[i] ", far from " far; wrong = 1 } }
+			if (x[1] + x[2] > n - 1 - far || x[1] > i - 1 || x[2] > n - i) {
+				print name[i] ": " alike[i] ", far from " far; wrong = 1 } }
 		exit wrong || !n }' out || complain "rows are alike that are not"
 awk '$1 == "data_parallel" && $(NF - 2) != "-2+12%" { exit 1 }' out ||
 	complain "the error of systems whose workers share stages is not in their margin"
@@ -53,19 +54,22 @@ grep -q "^interleaved, chunks 4 " out || complain "no row with as many chunks as
 
 # search takes no longer than any system with one pipe that flushes and runs, whatever their chunks. $1: the caps
 search_is_best() {
-	awk -v names=" naive gpipe 1f1b dapple interleaved looped_bfs hanayo zb_h1 zb_h2 zb_auto zb_v interleaved_zb 1f1b_v v_half v_min dualpipe_v " '
+	awk -v names=" naive gpipe 1f1b dapple interleaved looped_bfs hanayo zb_h1 zb_h2 zb_auto zb_v interleaved_zb \
+1f1b_v v_half v_min dualpipe_v " '
 		/^system /{ in_table = 1; next }
 		!in_table || !/ yes$/ { next }
 		{ name = $1; sub(/,$/, "", name); sub(/, chunks [0-9]+/, ""); step = $3 }
 		name == "search" && !/chunks/ && !found { search = step; found = 1 }
 		index(names, " " name " ") && (!best || step < best) { best = step }
-		END { if (best && !(found && search <= best)) { print "search " search ", by name " best; exit 1 } }' out ||
+		END { if (best && !(found && search <= best)) { print "search " search ", by name " best;
+			exit 1 } }' out ||
 		complain "search is worse than a system with one pipe: $1"
 }
 search_is_best "nominal costs"
 
 # Sorted by time, those that cannot run behind.
-awk '/^system /{ in_table = 1; next } in_table && / yes/ { sub(/, chunks [0-9]+/, ""); if ($3 + 0 < last) exit 1; last = $3 + 0; if (no) exit 1 }
+awk '/^system /{ in_table = 1; next } in_table && / yes/ { sub(/, chunks [0-9]+/, ""); if ($3 + 0 < last) exit 1;
+	last = $3 + 0; if (no) exit 1 }
 	in_table && !/ yes/ { no = 1 }' out || complain "the rows are not in order"
 
 # A row says what plan says of that system alone.
@@ -132,7 +136,8 @@ layers() {
 		print "layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s,g_s,spread"
 		for (k = 0; k < 7; k++) {
 			x = 1 + more * k / 10
-			printf "fc.%d,linear,%d,16,%d,%ge-6,%ge-6,%ge-6,%ge-6,%ge-6,0\n", k, k ? 16 : 8, k ? 272 : 144, f * x, i * x, w, u * x, g }
+			printf "fc.%d,linear,%d,16,%d,%ge-6,%ge-6,%ge-6,%ge-6,%ge-6,0\n", k, k ? 16 : 8,
+				k ? 272 : 144, f * x, i * x, w, u * x, g }
 		print "fc.7,linear,16,4,68,0.26e-6,0.28e-6,0.28e-6,0.09e-6,0,0"
 		print "loss,softmax_xent,4,0,0,0.35e-6,0,0,0,0,0" }' >$1
 }

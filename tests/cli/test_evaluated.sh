@@ -5,7 +5,8 @@
 # Pure noise: targets that no input explains. 20 rows train 16 weights, which learn them; the other 60 rows show that
 # nothing was learned.
 awk 'function normal() { return sqrt(-2 * log(1 - rand())) * cos(6.283185307 * rand()) }
-	BEGIN { srand(7); for (i = 0; i < 80; i++) { printf "%.6f", normal(); for (j = 1; j <= 16; j++) printf " %d:%.6f", j, normal(); print "" } }' >noise
+	BEGIN { srand(7); for (i = 0; i < 80; i++) { printf "%.6f", normal(); for (j = 1; j <= 16;
+		j++) printf " %d:%.6f", j, normal(); print "" } }' >noise
 head -n 20 noise >first
 tail -n 60 noise >rest
 cat >noise.cfg <<'END'
@@ -67,7 +68,8 @@ expect 0 "validation loss" train noise.cfg --set data.validation=0.5 --set syste
 
 # Labels as classes, with the part of them that is predicted right; three clouds that a small mlp tells apart.
 awk 'BEGIN { srand(3); for (i = 0; i < 120; i++) { c = i % 3; printf "%d", c == 0 ? -1 : c == 1 ? 1 : 5
-	for (j = 1; j <= 4; j++) printf " %d:%.4f", j, (j == c + 1 ? 2 : 0) + 0.4 * (rand() - 0.5); print "" } }' >clouds
+	for (j = 1; j <= 4; j++) printf " %d:%.4f", j, (j == c + 1 ? 2 : 0) + 0.4 * (rand() - 0.5);
+		print "" } }' >clouds
 cat >clouds.cfg <<'END'
 model = { name = "mlp"; hidden = [8]; };
 data = { name = "libsvm"; path = "clouds"; labels = "classes"; validation = 0.25; };

@@ -25,7 +25,8 @@ has "memory of the process"
 expect 0 "  data                        610 MiB" plan big.cfg
 expect 6 "the limit" profile big.cfg --set machine.memory_limit=100000000
 if grep -q '^MILLRACE_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
-	exit $failed # from here on limits are near to what the program itself needs, of which a sanitizer takes many times as much
+	exit $failed
+	# from here on limits are near to what the program itself needs, of which a sanitizer takes many times as much
 fi
 if (ulimit -v 600000) 2>/dev/null; then
 	(ulimit -v 600000; expect 6 "586 MiB is the limit (RLIMIT_AS)" train big.cfg; exit $failed) || failed=1
@@ -37,7 +38,8 @@ peak=$(sed -n 's/^peak memory .*measured \([0-9]*\).* MiB.*/\1/p' out)
 [ "${peak:-999}" -lt 57 ] || complain "measured $peak MiB with a limit of 57"
 
 # A text that is not kept: the same weights, and the file counts as no memory.
-awk 'BEGIN { srand(5); for (i = 0; i < 60000; i++) { s = ""; for (j = 0; j < 50; j++) s = s sprintf("%c", 97 + int(rand() * 9)); print s } }' >text.txt
+awk 'BEGIN { srand(5); for (i = 0; i < 60000; i++) { s = ""; for (j = 0; j < 50; j++) s = s sprintf("%c",
+	97 + int(rand() * 9)); print s } }' >text.txt
 cat >gpt.cfg <<'END'
 model = { name = "gpt"; layers = 1; width = 16; heads = 2; context = 16; };
 data = { name = "text"; path = "text.txt"; validation = 0.01; };

@@ -172,7 +172,8 @@ merged="--set system.name=1f1b --set system.merge_w=2"
 expect 0 "layers   micro-batches of 4 samples" profile mlp.cfg --seconds 0 $merged -o merged.csv
 grep -q '^layer,.*,w_s,u_s,g_s,spread$' merged.csv || complain "no times of a merged W in merged.csv"
 for g in 0 1e-3; do
-	awk -F, -v OFS=, -v g=$g 'NR == 1 { sub(/; reads=.*/, "") } NR < 3 { print; next } { $6 = $7 = $8 = $9 = $10 = 0 }
+	awk -F, -v OFS=, -v g=$g 'NR == 1 { sub(/; reads=.*/, "") } NR < 3 { print; next } {
+		$6 = $7 = $8 = $9 = $10 = 0 }
 		NR == 3 || NR == 5 { $6 = $7 = "1e-3"; $8 = "2e-3"; $10 = g } { print }' merged.csv >gained.csv
 	expect 0 "measured, $(pwd -P)/gained.csv" plan mlp.cfg $merged --set 'partition=["fc.2"]' --costs gained.csv
 	sed -n 's/^predicted  step \([0-9.]*\) ms.*/\1/p' out
@@ -181,7 +182,8 @@ printf '10\n9\n' | cmp -s - steps || complain \
 	"steps with a merged W of 4 ms and of 3 ms took $(tr '\n' ' ' <steps), expected 10 and 9"
 
 # Costs that the configuration or --costs names order the plan, and predict. Paths start at the file's folder.
-awk -F, -v OFS=, 'NR == 1 { sub(/; reads=.*/, "") } NR < 3 { print; next } { $6 = $7 = $8 = "1e-4"; $9 = "1e-6" } NR == 3 { $6 = "4e-4"; $8 = "3e-4" } { print }' \
+awk -F, -v OFS=, 'NR == 1 { sub(/; reads=.*/, "") } NR < 3 { print; next } { $6 = $7 = $8 = "1e-4";
+	$9 = "1e-6" } NR == 3 { $6 = "4e-4"; $8 = "3e-4" } { print }' \
 	costs.csv >uneven.csv
 sed '3s/4e-4/2e-4/' uneven.csv >other.csv
 mkdir sub

@@ -225,7 +225,8 @@ dtype = "f64"; backend = "reference";
 train = { steps = 40; batch = 4; microbatches = 1; lr = 0.25; };
 machine = { workers = 4; threads = 1; };
 END
-line="f(w)     f(0) 0.5004882812, minimum f\* .*, smoothness L 1.126280344, gradient of a block at w = 0 at most 1.07316$"
+line="f(w)     f(0) 0.5004882812, minimum f\* .*, smoothness L 1.126280344, gradient of a block at w = 0 at most \
+1.07316$"
 expect 0 "predicted" plan quad.cfg
 grep -q "^$line" out || complain "plan does not say L and f*"
 expect 0 "done: 40 of 40 steps" train quad.cfg

@@ -29,7 +29,9 @@ function check_inside(layer, name,    i, n, word, path, target)
 {
 	# Includes are relative to engine/, to engine/include/ for millrace/, and to the root for schedules/ and
 	# models/.
-	path = layer_of("engine/" name) != "" ? "engine/" name : index(name, "millrace/") == 1 ? "engine/include/" name : name
+	path = index(name, "millrace/") == 1 ? "engine/include/" name : name
+	if (layer_of("engine/" name) != "")
+		path = "engine/" name
 	target = layer_of(path)
 	if (target == "")
 		complain("\"" name "\" names no layer; includes are relative to engine/ or to the root")
@@ -66,6 +68,17 @@ FNR == 1 {
 		if (layer == "")
 			complain("this folder is not in the table of layers")
 	}
+}
+
+# A line of the table may go on in the next one.
+n_files == 1 && /\\$/ {
+	held = held substr($0, 1, length($0) - 1)
+	next
+}
+
+n_files == 1 && held != "" {
+	$0 = held $0
+	held = ""
 }
 
 n_files == 1 && /^headers / {

@@ -46,7 +46,7 @@ plant() {
 
 source=$(cd "$1" && pwd) || exit 1
 fresh "$source"
-for rule in docs includes size tags words; do
+for rule in docs includes size tags width words; do
 	if ! sh "$rules/test_$rule.sh" "$tree/src"; then
 		echo "test_$rule.sh finds fault with a tree that has none"
 		failed=1
@@ -89,6 +89,9 @@ lines 80 >engine/ir/b.c
 lines 81 >>engine/ir/b.c
 expect size 'engine/ir/b.c:85: a function of 81 lines'
 plant size engine/ir/b.c 'static int f(int a) {' 'engine/ir/b.c:1: the "{" of a function stands in a line of its own'
+
+plant width engine/ir/b.c "$(printf '\t%0113d' 0)" 'engine/ir/b.c:1: 121 columns'
+plant width notes.md "$(printf '%0121d' 0)" 'notes.md:1: 121 columns'
 
 plant tags engine/ir/b.c 'typedef struct mr_a { int x; } mr_a; struct mr_a { int y; };' \
 	'engine/ir/b.c:1: mr_a has a body in'

@@ -5,7 +5,8 @@ set -eu
 cd "$1"
 # Each backend gives the context that only its own functions see a body of its own (engine/nn/kernels.h).
 opaque=mr_kctx
-find engine schedules models tests perf -name '*.[ch]' -o -name '*.inc' | LC_ALL=C sort | xargs awk -v opaque="$opaque" '
+find engine schedules models tests perf -name '*.[ch]' -o -name '*.inc' | LC_ALL=C sort | xargs \
+	awk -v opaque="$opaque" '
 # The body of a tag begins on its line or on the next one.
 function defined(tag, at)
 {

@@ -48,7 +48,8 @@ BEGIN {
 	unfinished = "(^|[^A-Za-z0-9_])([T]ODO|[F]IXME|[X]XX|[H]ACK)([^A-Za-z0-9_]|$)|[n]ot implemented"
 	machine = "/[w]ork/|/[t]mp/b-|/[h]ome/[a-z]"
 	systems = "[g]pipe|[1]f1b|[p]ipedream|[c]himera|[d]ualpipe|[x]pipe|[p]ipemare|[s]pectrain|[p]ipeoptim|[a]mpnet"
-	systems = systems "|[h]anayo|[t]erapipe|[d]apple|[z]b_?h[12]|[z]b_?v|[z]b_auto|[z]ero_?bubble|[m]egatron|[d]eepspeed"
+	systems = systems "|[h]anayo|[t]erapipe|[d]apple|[z]b_?h[12]|[z]b_?v|[z]b_auto|[z]ero_?bubble|[m]egatron"
+	systems = systems "|[d]eepspeed"
 	systems = "(^|[^a-z])(" systems "|[g]ems([^a-z]|$))"
 }
 

@@ -10,7 +10,8 @@ fi
 # percent.
 verdict() {
 	awk -v name="$1" -v least="$2" '
-	function mib(x, unit) { return unit == "GiB" ? 1024 * x : unit == "MiB" ? x : unit == "KiB" ? x / 1024 : x / 1048576 }
+	function mib(x, unit) {
+		return unit == "GiB" ? 1024 * x : unit == "MiB" ? x : unit == "KiB" ? x / 1024 : x / 1048576 }
 	/^peak memory/ {
 		seen = 1
 		predicted = mib($4, $5)

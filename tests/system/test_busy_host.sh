@@ -16,7 +16,8 @@ trap 'kill $hogs 2>/dev/null || :; cleanup' EXIT
 # The column NAME of the first worker's row in out.
 column()
 {
-	awk -v name="$1" '/^worker +stages/ { for (i = 1; i <= NF; i++) if ($i == name) at = NF - i } /^w0 / { v = $(NF - at); sub("%", "", v); print v; exit }' out
+	awk -v name="$1" '/^worker +stages/ { for (i = 1; i <= NF; i++) if ($i == name) at = NF - i } /^w0 / {
+		v = $(NF - at); sub("%", "", v); print v; exit }' out
 }
 
 for how in "sequential --set machine.workers=1" "1f1b --set machine.workers=2"; do
@@ -37,12 +38,15 @@ for how in "sequential --set machine.workers=1" "1f1b --set machine.workers=2"; 
 		fail "$how: $lost % descheduled and $busy % busy beside two busy loops on each core"
 	# "in A s (training B s, evaluations C s, checkpoints D s)": A is the clock of metrics.jsonl, and no less than
 	# the others together.
-	sed -n 's/^done: .* in \([0-9.]*\) s (training \([0-9.]*\) s, evaluations \([0-9.]*\) s, checkpoints \([0-9.]*\) s).*/\1 \2 \3 \4/p' out >times
+	n='([0-9.]+) s'
+	sed -nE "s/^done: .* in $n \(training $n, evaluations $n, checkpoints $n\).*/\1 \2 \3 \4/p" \
+		out >times
 	grep -q "^done: .* in .* (training .*, evaluations .*, checkpoints .*)" out ||
 		fail "$how: the times have no names: $(grep ^done: out)"
 	[ -s times ] || continue # ten seconds and more are written as minutes
 	seconds=$(sed -n 's/.*"step":30,"seconds":\([0-9.]*\),"val_loss".*/\1/p' r/metrics.jsonl)
-	awk -v m="$seconds" '{ sum = $2 + $3 + $4; exit !(sum <= $1 + 0.03 && sum >= 0.8 * $1 && m <= $1 + 0.01 && m >= $2 + $3 - 0.03) }' times ||
+	awk -v m="$seconds" '{ sum = $2 + $3 + $4; exit !(sum <= $1 + 0.03 && sum >= 0.8 * $1 && m <= $1 + 0.01 &&
+		m >= $2 + $3 - 0.03) }' times ||
 		fail "$how: $(cat times), and $seconds s in metrics.jsonl"
 done
 finish

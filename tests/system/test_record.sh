@@ -16,7 +16,8 @@ for how in static racing; do # the configuration's own order does not matter
 	expect 0 "following the record, order=$how"
 	cmp raced/checkpoints/step-00000012/model.safetensors $how/checkpoints/step-00000012/model.safetensors ||
 		fail "the weights of the race and of its record differ"
-	cmp raced/checkpoints/step-00000012/optimizer.safetensors $how/checkpoints/step-00000012/optimizer.safetensors ||
+	cmp raced/checkpoints/step-00000012/optimizer.safetensors \
+		$how/checkpoints/step-00000012/optimizer.safetensors ||
 		fail "the optimizers of the race and of its record differ"
 	for f in raced $how; do
 		sed -n 's/.*"step": *\([0-9]*\).*"loss": *\([^,}]*\).*/\1 \2/p' $f/metrics.jsonl >$f.losses

@@ -81,7 +81,8 @@ done
 mv gone taken
 ended
 [ "$code" != 5 ] || code=1 # it went while a checkpoint was read back
-expect 1 "a folder that is gone" "; and the checkpoint of step [0-9]*, saved before, cannot be used: gone/checkpoints: there is no checkpoint: No such file"
+expect 1 "a folder that is gone" "; and the checkpoint of step [0-9]*, saved before, cannot be used: gone/checkpoints: \
+there is no checkpoint: No such file"
 ! grep -q "is intact" err || fail "a checkpoint that is gone is said to be intact"
 rm -rf taken
 
@@ -129,7 +130,8 @@ if no_room "$@" --set run.dir=room2 --set train.steps=60 --set trace.steps=1-60;
 fi
 
 # --- weights that are finite, but of no use: not saved, so that what was good stays and goes on
-useless="left weights of .* (root of the mean square; 0[.0-9]* at step [0-9]*) and the loss rose from [0-9].* to [0-9].*, so they are not saved"
+useless="left weights of .* (root of the mean square; 0[.0-9]* at step [0-9]*) and the loss rose from [0-9].* to \
+[0-9].*, so they are not saved"
 for optimizer in sgd adamw; do
 	rm -rf wild
 	train "$@" --set run.dir=wild --set optimizer.name=$optimizer
@@ -223,7 +225,8 @@ if grep -q "learning rate" err; then
 fi
 train "$@" --set run.dir=rate $cosine --resume --set train.steps=8
 expect 0 "more steps under cosine" \
-	"learning rate from here on: cosine 0.01 to 0.001 over 8 steps; until step 6 it was: cosine 0.01 to 0.001 over 6 steps"
+	"learning rate from here on: cosine 0.01 to 0.001 over 8 steps; until step 6 it was: cosine 0.01 to 0.001 over \
+6 steps"
 [ "$(grep -c "learning rate" err)" = 1 ] || fail "the learning rate is told more than once"
 cp -R r other
 train "$@" --set run.dir=other --resume --set train.steps=7 --set train.lr=0.5 --set train.warmup=3

@@ -29,7 +29,8 @@ seconds_of() {
 	sed -n 's/^{"step":40,.*"seconds":\([^,}]*\).*/\1/p' "$1" | tail -1
 }
 awk "BEGIN { exit !($(seconds_of virtual/metrics.jsonl) > 1.1 * $(seconds_of trusted.jsonl)) }" ||
-	fail "repeated forwards take no time: $(seconds_of virtual/metrics.jsonl) s, without $(seconds_of trusted.jsonl) s"
+	fail "repeated forwards take no time: $(seconds_of virtual/metrics.jsonl) s, without" \
+		"$(seconds_of trusted.jsonl) s"
 # A pause makes the steps before it certain, so a run that saves at every step has nothing to repeat.
 shift
 simulate mlp.cfg "$@" --set train.clip=1e-3 --set run.dir=often --set checkpoint.every=1 --set checkpoint.keep=40
@@ -60,7 +61,8 @@ for system in 1f1b gpipe zb_v zb_h2; do
 	simulate "$@" --set train.steps=1 --set train.eval_every=0 --set run.dir=one-$system
 	expect 0 "one step of $system"
 	seconds=$(sed -n 's/^done: 1 of 1 steps in \([^ ]*\) s of simulated.*/\1/p' out)
-	awk -v plan="$alone" -v s="$seconds" 'BEGIN { split(plan, p, " "); unit = p[2] == "us" ? 1e-6 : p[2] == "ms" ? 1e-3 : 1
+	awk -v plan="$alone" -v s="$seconds" 'BEGIN { split(plan, p, " ");
+		unit = p[2] == "us" ? 1e-6 : p[2] == "ms" ? 1e-3 : 1
 		d = s / (p[1] * unit) - 1; exit !(d < 0.006 && d > -0.006) }' ||
 		fail "$system: one step takes $seconds s, plan says $alone"
 	simulate "$@" --set train.steps=20 --set train.eval_every=0 --set run.dir=rows-$system
@@ -92,7 +94,8 @@ row=$(sed -n 's/^{"step":9,.*"seconds":\([^,}]*\).*/\1/p' saved/metrics.jsonl)
 grep -q '"name":"F m35"' saved/trace.json || fail "no F of the last micro-batch in the trace"
 sed -n 's/.*"cat":"[BU]","ts":\([0-9.]*\),"dur":\([0-9.]*\),.*/\1 \2/p' saved/trace.json |
 	awk -v row="$row" '{ if ($1 + $2 > last) last = $1 + $2 }
-		END { if (last < row * 1e6 - 0.01) { print "the trace ends at " last " us, step 9 at " row " s"; exit 1 } }' ||
+		END { if (last < row * 1e6 - 0.01) { print "the trace ends at " last " us, step 9 at " row " s";
+			exit 1 } }' ||
 	fail "the trace has other times"
 
 # Twenty workers on two cores, on a machine that there is not.
