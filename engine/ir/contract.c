@@ -1,15 +1,28 @@
 #include "ir/contract.h"
 
+#include "ir/contract_field.h"
+
+static mr_status check_words(const mr_contract *c)
+{
+	for (unsigned i = 0; i < MR_N_FIELDS; i++) {
+		const mr_contract_field *f = &mr_contract_fields[i];
+
+		if (f->kind == MR_FIELD_WORD && mr_contract_get(c, f) >= f->n_words)
+			return mr_fail(MR_ECONFIG, "contract: %s is %llu, and the values are 0 (%s) to %u (%s)", f->key,
+				       (unsigned long long)mr_contract_get(c, f), f->words[0], f->n_words - 1,
+				       f->words[f->n_words - 1]);
+	}
+	return MR_OK;
+}
+
 static mr_status check_header(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
 
-	if ((unsigned)c->coverage > MR_COVER_BLOCK || (unsigned)c->flush > MR_FLUSH_NONE ||
-	    (unsigned)c->read_f > MR_READ_FIRST || (unsigned)c->sum > MR_SUM_LISTED || (unsigned)p->storage > MR_MODULO)
-		return mr_fail(
-			MR_ECONFIG,
-			"the contract holds a number that names nothing (coverage %d, flush %d, read %d, sum %d)",
-			(int)c->coverage, (int)c->flush, (int)c->read_f, (int)c->sum);
+	MR_TRY(check_words(c));
+	if ((unsigned)p->storage > MR_MODULO)
+		return mr_fail(MR_ECONFIG, "storage rule %d: there are %d and %d", (int)p->storage, MR_STORED,
+			       MR_MODULO);
 	if (!p->n_micro || !c->need)
 		return mr_fail(MR_ECONFIG, "an iteration of %u micro-batches with %u a commit: both must be at least 1",
 			       p->n_micro, c->need);
@@ -28,7 +41,9 @@ static mr_status check_delay(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
 
-	if (!c->delay != !c->delayed || c->delayed > p->n_stages || c->delay > INT32_MAX)
+	if (c->delay > INT32_MAX)
+		return mr_fail(MR_ECONFIG, "reads delayed by %u commits: at most %d", c->delay, INT32_MAX);
+	if (!c->delay != !c->delayed || c->delayed > p->n_stages)
 		return mr_fail(MR_ECONFIG,
 			       "reads delayed by %u at the first %u stages: the plan has %u, and neither or both are 0",
 			       c->delay, c->delayed, p->n_stages);
@@ -59,7 +74,7 @@ static mr_status check_average_numbers(const mr_average *a)
 {
 	bool mean = a->rule == MR_AVERAGE_MEAN, elastic = a->rule == MR_AVERAGE_ELASTIC;
 
-	if ((unsigned)a->rule > MR_AVERAGE_ELASTIC || (a->rule == MR_AVERAGE_NONE) != (a->every == 0))
+	if ((a->rule == MR_AVERAGE_NONE) != (a->every == 0))
 		return mr_fail(MR_ECONFIG, "averages by rule %d every %u rounds: neither, or both", (int)a->rule,
 			       a->every);
 	if (elastic ? !(a->alpha > 0 && a->alpha <= 1) : a->alpha != 0)
@@ -130,8 +145,7 @@ static mr_status check_aim(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
 
-	if ((unsigned)c->predict > MR_PREDICT_STEPS || (c->predict == MR_PREDICT_BACK) != (c->ema_decay_ppm > 0) ||
-	    c->ema_decay_ppm >= 1000000)
+	if ((c->predict == MR_PREDICT_BACK) != (c->ema_decay_ppm > 0) || c->ema_decay_ppm >= 1000000)
 		return mr_fail(MR_ECONFIG,
 			       "aim %d with a memory of %u millionths: there are none, ahead, steps, and back with 1 "
 			       "to 999999",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/contract_field.h"
 #include "ir/endless.h"
 
 /* One plan may hold this many (pipe, stage) pairs; far above any machine, small enough that no table size overflows. */
@@ -257,34 +258,28 @@ static void mix_table(uint64_t *h, const uint16_t *table, size_t n)
 		mix(h, table[i]);
 }
 
-static void mix_double(uint64_t *h, double x)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &x, sizeof(bits));
-	mix(h, bits);
-}
-
+/* A field without a place in the words is mixed with its key, where it is not 0. */
 static void mix_contract(uint64_t *h, const mr_contract *c)
 {
-	mix(h, (uint64_t)c->coverage);
-	mix(h, (uint64_t)c->flush);
-	mix(h, (uint64_t)c->read_f);
-	mix(h, (uint64_t)c->sum);
-	mix(h, c->need);
-	mix(h, (uint64_t)c->same_version_b | (uint64_t)c->clip << 1 | (uint64_t)c->tied << 2 |
-		       (uint64_t)c->private_weights << 3 | (uint64_t)c->racing << 4 | (uint64_t)c->keep_read << 5 |
-		       (uint64_t)c->steal << 6);
-	mix(h, c->max_staleness);
-	mix(h, c->delay | (uint64_t)c->delayed << 32);
-	if (mr_contract_replicates(c)) {
-		mix(h, (uint64_t)c->average.rule | (uint64_t)c->average.state << 8 | (uint64_t)c->average.every << 32);
-		mix_double(h, c->average.alpha);
-		mix_double(h, c->average.outer_lr);
-		mix_double(h, c->average.outer_mu);
+	uint64_t word[MR_HASH_WORDS + 1] = {0};
+
+	for (unsigned i = 0; i < MR_N_FIELDS; i++) {
+		const mr_contract_field *f = &mr_contract_fields[i];
+
+		word[f->hash] |= mr_contract_get(c, f) << f->bit;
 	}
-	mix(h, (uint64_t)c->predict | (uint64_t)c->ema_decay_ppm << 8);
-	mix(h, c->slow_start | (uint64_t)c->sync_steps << 32);
+	for (unsigned i = 1; i <= MR_HASH_WORDS; i++)
+		if (i < MR_HASH_AVERAGE_FIRST || i > MR_HASH_AVERAGE_LAST || mr_contract_replicates(c))
+			mix(h, word[i]);
+	for (unsigned i = 0; i < MR_N_FIELDS; i++) {
+		const mr_contract_field *f = &mr_contract_fields[i];
+
+		if (f->hash || !mr_contract_get(c, f))
+			continue;
+		for (const char *k = f->key; *k; k++)
+			mix(h, (unsigned char)*k);
+		mix(h, mr_contract_get(c, f));
+	}
 }
 
 static void mix_instr(uint64_t *h, const mr_instr *in)

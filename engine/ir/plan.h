@@ -211,45 +211,17 @@ typedef enum mr_average_rule {
  *	ELASTIC          x_r -= alpha * (x_r - ref), ref += the mean of what the replicas have moved since the last
  *	                 average */
 typedef struct mr_average {
-	mr_average_rule rule;
-	uint32_t every;  /* rounds between two averages; 0 with NONE */
-	double alpha;    /* ELASTIC */
-	double outer_lr; /* MEAN; 0: no outer step, and no reference */
-	double outer_mu;
-	bool state;      /* MEAN: optimizer state is averaged too; otherwise each replica keeps its own */
+#define MR_AVERAGE(type, member, ...) type member;
+#include "ir/contract.def"
 } mr_average;
 
 typedef enum mr_storage { MR_STORED, MR_MODULO } mr_storage;
 
+/* What a plan promises. contract.def says what each member means. */
 typedef struct mr_contract {
-	mr_coverage coverage;
-	mr_flush flush;
-	mr_read_rule read_f;
-	mr_sum_order sum;
-	uint32_t need;         /* micro-batches a commit sums, per block (T for synchronous systems, 1 for PipeDream) */
-	bool same_version_b;   /* B reads the version its F read (weight stashing) */
-	bool clip;             /* N before every U, and every U after every N: global-norm clipping */
-	bool tied;             /* stage S-1 also uses a parameter block owned by stage 0 (tied embeddings over stages)
-	                          */
-	bool private_weights;  /* each pipe has a weight copy of its own, where its stages live; otherwise all read one
-	                          */
-	bool racing;           /* the body's order is one of many: see "Racing" above */
-	bool steal;            /* W may stand in the list of another worker than its stage's, or be taken by it: see
-	                          "Stealing" above */
-	bool keep_read;        /* the version that F of a micro-batch read is kept until its gradient is applied */
-	uint32_t max_staleness; /* claim: commits between the version read and the version the gradient is applied to */
-	uint32_t delay;        /* BATCH: F of batch t reads version max(0, t - delay) at stages 0 .. delayed-1, */
-	uint16_t delayed;      /* and version t at the others (both 0 where nothing is delayed) */
-	mr_predict predict;
-	uint32_t ema_decay_ppm;   /* BACK, tau = -horizon / need: delta = g delta + (1 - g)(w_new - w_old), g =
-	                             (memory_ppm / 1e6)^(1 / tau) */
-	uint32_t slow_start;   /* K: a stage of delay tau (mr_plan_delay) > 1 steps with lr / tau^(1 - t / K) at commits
-	                          t < K; 0: none */
-	uint32_t sync_steps;   /* FLUSH_NONE: the first so many commits are made as if it flushed: their F read what
-	                          their gradients are applied to, and nothing aims. t of a slow start and delta begin
-	                          behind them */
-	mr_average average;    /* replicas: whether each pipe has weights and commits of its own, and what AVG does with
-	                          them */
+#define MR_CONTRACT(type, member, ...) type member;
+#include "ir/contract.def"
+	mr_average average; /* whether each pipe has weights and commits of its own, and what AVG does with them */
 } mr_contract;
 
 /* Copies of a stage's weights that its averages need beside the replicas: reference; velocity; mean of the replicas at

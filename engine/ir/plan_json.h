@@ -21,12 +21,10 @@
  * The contract holds the words of the text form (ir/text.h), and "repeats": whether the lists are a body, carried out
  * again and again, or the whole of a finite plan. A member that is left out, or all of them, means: one training
  * iteration with a flush, TRAIN, BARRIER, BATCH, need T (a stage's gradient sums the micro-batches of all its pipes),
- * sum order as listed, staleness 0, same_version_b; it repeats unless "flush" is "none". "delay" and "delayed" (absent:
- * no delay; "delay" alone: at every stage) say by how many commits reads by batch lag, and at how many stages from the
- * first. "steal" (absent: false), "aim", "memory_ppm", "slow_start", "sync_steps"
- * and "horizons" (of F and of B, a number a stage) are those of mr_contract, "turns" (a number a stage) those of
- * mr_plan; absent: none. Replicas have "average" ("mean", "elastic") and "every", and "alpha", "outer_lr", "outer_mu",
- * "average_state" (absent: 0, false). A word or a member that nobody knows is refused.
+ * sum order as listed, staleness 0, same_version_b; it repeats unless "flush" is "none"; "delay" alone means at every
+ * stage. Its members are the keys of ir/contract.def, which also says what each means, and "horizons" (how far F and B
+ * aim, a number a stage each) and "turns" (the stage_replicas of mr_plan, a number a stage); absent: none. Other words
+ * and members are refused.
  *
  * The plan read is compute only. It is not judged: lower and check it next. A plan file is untrusted: counts are capped
  * (below), every number is checked before it is an index, and every refusal is one sentence that names the place

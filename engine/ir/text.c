@@ -1,17 +1,12 @@
 #include "ir/text.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
+#include "ir/contract_field.h"
 #include "ir/op.h"
 #include "ir/text_words.h"
-
-static const char *word(const char *const *words, size_t n, unsigned i)
-{
-	return i < n ? words[i] : "?";
-}
-
-#define WORD(words, i) word(words, MR_TEXT_COUNT(words), (unsigned)(i))
 
 static void print_system(const mr_plan *plan, mr_strbuf *out)
 {
@@ -27,44 +22,27 @@ static void print_system(const mr_plan *plan, mr_strbuf *out)
 	mr_strbuf_printf(out, "plan %s\n", n ? name : "_");
 }
 
-static void print_double(const char *key, double x, mr_strbuf *out)
+static void print_field(const mr_contract *c, const mr_contract_field *f, mr_strbuf *out)
 {
+	const char *key = mr_contract_text_key(f);
 	char text[32];
 
-	if (x != 0)
-		mr_strbuf_printf(out, " %s=%s", key, mr_double_text(x, text));
-}
-
-static void print_average(const mr_average *a, mr_strbuf *out)
-{
-	if (a->rule == MR_AVERAGE_NONE)
+	if (!f->in_text && !mr_contract_get(c, f))
 		return;
-	mr_strbuf_printf(out, " average=%s every=%u%s", WORD(mr_text_average, a->rule), a->every,
-			 a->state ? " average_state" : "");
-	print_double("alpha", a->alpha, out);
-	print_double("outer_lr", a->outer_lr, out);
-	print_double("outer_mu", a->outer_mu, out);
+	mr_strbuf_printf(out, *key && f->kind != MR_FIELD_FLAG ? " %s=" : " %s", key);
+	if (f->kind == MR_FIELD_COUNT)
+		mr_strbuf_printf(out, "%" PRIu64, mr_contract_get(c, f));
+	else if (f->kind == MR_FIELD_REAL)
+		mr_strbuf_append(out, mr_double_text(mr_contract_get_real(c, f), text));
+	else if (f->kind == MR_FIELD_WORD)
+		mr_strbuf_append(out, mr_contract_word(c, f));
 }
 
 static void print_contract(const mr_contract *c, mr_strbuf *out)
 {
-	mr_strbuf_printf(out, "contract %s flush=%s read=%s sum=%s need=%u staleness=%u%s%s%s%s%s%s%s",
-			 WORD(mr_text_coverage, c->coverage), WORD(mr_text_flush, c->flush),
-			 WORD(mr_text_read_rule, c->read_f), WORD(mr_text_sum, c->sum), c->need, c->max_staleness,
-			 c->same_version_b ? " same_version_b" : "", c->clip ? " clip" : "", c->tied ? " tied" : "",
-			 c->private_weights ? " private_weights" : "", c->racing ? " racing" : "",
-			 c->keep_read ? " keep_read" : "", c->steal ? " steal" : "");
-	if (c->delay || c->delayed)
-		mr_strbuf_printf(out, " delay=%u delayed=%u", c->delay, c->delayed);
-	if (c->predict != MR_PREDICT_NONE)
-		mr_strbuf_printf(out, " aim=%s", WORD(mr_text_predict, c->predict));
-	if (c->ema_decay_ppm)
-		mr_strbuf_printf(out, " memory=%u", c->ema_decay_ppm);
-	if (c->slow_start)
-		mr_strbuf_printf(out, " slow_start=%u", c->slow_start);
-	if (c->sync_steps)
-		mr_strbuf_printf(out, " sync_steps=%u", c->sync_steps);
-	print_average(&c->average, out);
+	mr_strbuf_append(out, "contract");
+	for (unsigned i = 0; i < MR_N_FIELDS; i++)
+		print_field(c, &mr_contract_fields[i], out);
 	mr_strbuf_append(out, "\n");
 }
 
@@ -84,7 +62,9 @@ static void print_place(const mr_plan *plan, uint8_t pipe, mr_strbuf *out)
 
 static void print_storage(const mr_plan *plan, mr_strbuf *out)
 {
-	mr_strbuf_printf(out, "storage %s\n", WORD(mr_text_storage, plan->storage));
+	bool has_word = (unsigned)plan->storage < MR_TEXT_COUNT(mr_text_storage);
+
+	mr_strbuf_printf(out, "storage %s\n", has_word ? mr_text_storage[plan->storage] : "?");
 	for (unsigned p = 0; p < plan->n_pipes; p++) {
 		mr_strbuf_printf(out, "slots p%u", p);
 		for (uint16_t s = 0; s < plan->n_stages; s++)

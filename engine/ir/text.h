@@ -21,13 +21,11 @@
  * optimizer step itself; `drop` = gives up what it saves, an R follows; `any` = whichever worker is free takes it.
  * Three words stand only where they say something: xN = span, when it is not 1; tN = version committed by an op that
  * has a version read in v; rN = version read by an op that has a version committed in v. In the body and the epilogue
- * m, v, t and r are offsets and carry their sign (m+3, v-2); in the prologue they are numbers (m3, v2). Contract flags:
- * same_version_b, clip, tied, private_weights, racing, keep_read, steal; where reads by batch are delayed, delay=1
- * delayed=2 (by one commit at the first two stages); where F and B aim at other versions, aim=ahead, aim=steps or
- * aim=back memory=135000, and slow_start=100 sync_steps=50 (see mr_contract); of replicas average=mean|elastic every=2
- * average_state alpha=0.5 outer_lr=0.7 outer_mu=0.9; tN of an F or B is then what it aims at. "-" is a stage that any
- * worker may run. Where workers take micro-batches in turn (ir/plan.h) a line "turns 2 1", how many at each stage,
- * stands behind the contract. Empty sections are left out. A "#" begins a comment that ends with its line.
+ * m, v, t and r are offsets and carry their sign (m+3, v-2); in the prologue they are numbers (m3, v2). Where F and B
+ * aim at other versions, their tN is the version aimed at. The words of a contract and their meaning stand in
+ * ir/contract.def; from `same_version_b` on only those are printed that are not 0. "-" is a stage that any worker may
+ * run. Where workers take micro-batches in turn (ir/plan.h) a line "turns 2 1", how many at each stage, stands behind
+ * the contract. Empty sections are left out. A "#" begins a comment that ends with its line.
  *
  * Print, read, print gives the same text, and the plan read has the hash of the plan printed. The reader takes no word
  * on trust: every number is checked against the header before it is used as an index; it does not judge whether the

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/contract_field.h"
 #include "ir/op.h"
 #include "ir/text.h"
 #include "ir/text_words.h"
@@ -176,99 +177,55 @@ static mr_status read_counts(mr_text_reader *r)
 	return MR_OK;
 }
 
-static mr_status read_contract_word(mr_text_reader *r, mr_contract *c)
+/* The field of the contract whose key is the first @n letters of the current word, or NULL. */
+static const mr_contract_field *field_of(const mr_text_reader *r, size_t n)
 {
-	static const struct {
-		const char *prefix;
-		const char *const *words;
-		size_t n;
-	} choices[] = {
-		{"flush=", mr_text_flush, MR_TEXT_COUNT(mr_text_flush)},
-		{"read=", mr_text_read_rule, MR_TEXT_COUNT(mr_text_read_rule)},
-		{"sum=", mr_text_sum, MR_TEXT_COUNT(mr_text_sum)},
-		{"aim=", mr_text_predict, MR_TEXT_COUNT(mr_text_predict)},
-		{"average=", mr_text_average, MR_TEXT_COUNT(mr_text_average)},
-	};
-	unsigned i = 0;
-	uint64_t x;
+	for (unsigned i = 0; n > 0 && i < MR_N_FIELDS; i++) {
+		const char *key = mr_contract_text_key(&mr_contract_fields[i]);
 
-	for (unsigned k = 0; k < MR_TEXT_COUNT(choices); k++) {
-		size_t skip = strlen(choices[k].prefix);
+		if (strlen(key) == n && !memcmp(r->word, key, n))
+			return &mr_contract_fields[i];
+	}
+	return NULL;
+}
 
-		if (strncmp(r->word, choices[k].prefix, skip))
-			continue;
-		MR_TRY(one_of(r, r->word + skip, choices[k].words, choices[k].n, &i));
-		switch (k) {
-		case 0: c->flush = (mr_flush)i; break;
-		case 1: c->read_f = (mr_read_rule)i; break;
-		case 2: c->sum = (mr_sum_order)i; break;
-		case 3: c->predict = (mr_predict)i; break;
-		default: c->average.rule = (mr_average_rule)i; break;
-		}
+/* The value of @f behind the first @skip letters of the current word. */
+static mr_status read_field(mr_text_reader *r, size_t skip, const mr_contract_field *f, mr_contract *c)
+{
+	unsigned word = 0;
+	uint64_t x = 1;
+	double real_x;
+
+	if (f->kind == MR_FIELD_REAL) {
+		MR_TRY(real(r, skip, &real_x));
+		mr_contract_set_real(c, f, real_x);
 		return MR_OK;
 	}
-	if (!strncmp(r->word, "need=", 5)) {
-		MR_TRY(number(r, 5, "need", UINT32_MAX, &x));
-		c->need = (uint32_t)x;
-	} else if (!strncmp(r->word, "staleness=", 10)) {
-		MR_TRY(number(r, 10, "staleness", UINT32_MAX, &x));
-		c->max_staleness = (uint32_t)x;
-	} else if (!strncmp(r->word, "memory=", 7)) {
-		MR_TRY(number(r, 7, "memory in millionths", UINT32_MAX, &x));
-		c->ema_decay_ppm = (uint32_t)x;
-	} else if (!strncmp(r->word, "slow_start=", 11)) {
-		MR_TRY(number(r, 11, "slow start", UINT32_MAX, &x));
-		c->slow_start = (uint32_t)x;
-	} else if (!strncmp(r->word, "sync_steps=", 11)) {
-		MR_TRY(number(r, 11, "number of synchronous steps", UINT32_MAX, &x));
-		c->sync_steps = (uint32_t)x;
-	} else if (!strncmp(r->word, "delay=", 6)) {
-		MR_TRY(number(r, 6, "delay", INT32_MAX, &x));
-		c->delay = (uint32_t)x;
-	} else if (!strncmp(r->word, "delayed=", 8)) {
-		MR_TRY(number(r, 8, "number of delayed stages", UINT16_MAX, &x));
-		c->delayed = (uint16_t)x;
-	} else if (!strncmp(r->word, "every=", 6)) {
-		MR_TRY(number(r, 6, "number of rounds", UINT32_MAX, &x));
-		c->average.every = (uint32_t)x;
-	} else if (!strncmp(r->word, "alpha=", 6)) {
-		MR_TRY(real(r, 6, &c->average.alpha));
-	} else if (!strncmp(r->word, "outer_lr=", 9)) {
-		MR_TRY(real(r, 9, &c->average.outer_lr));
-	} else if (!strncmp(r->word, "outer_mu=", 9)) {
-		MR_TRY(real(r, 9, &c->average.outer_mu));
-	} else if (!strcmp(r->word, "average_state")) {
-		c->average.state = true;
-	} else if (!strcmp(r->word, "same_version_b")) {
-		c->same_version_b = true;
-	} else if (!strcmp(r->word, "clip")) {
-		c->clip = true;
-	} else if (!strcmp(r->word, "tied")) {
-		c->tied = true;
-	} else if (!strcmp(r->word, "private_weights")) {
-		c->private_weights = true;
-	} else if (!strcmp(r->word, "racing")) {
-		c->racing = true;
-	} else if (!strcmp(r->word, "keep_read")) {
-		c->keep_read = true;
-	} else if (!strcmp(r->word, "steal")) {
-		c->steal = true;
-	} else {
-		return REFUSE(r, "\"%s\" is no part of a contract", r->word);
+	if (f->kind == MR_FIELD_WORD) {
+		MR_TRY(one_of(r, r->word + skip, f->words, f->n_words, &word));
+		x = word;
+	} else if (f->kind == MR_FIELD_COUNT) {
+		MR_TRY(number(r, skip, f->key, mr_contract_most(f), &x));
 	}
+	mr_contract_set(c, f, x);
 	return MR_OK;
 }
 
 static mr_status read_contract(mr_text_reader *r)
 {
-	unsigned i = 0;
+	mr_contract *c = &r->plan->contract;
 
+	*c = (mr_contract){0};
 	MR_TRY(next(r));
-	MR_TRY(one_of(r, r->word, mr_text_coverage, MR_TEXT_COUNT(mr_text_coverage), &i));
-	r->plan->contract = (mr_contract){.coverage = (mr_coverage)i};
+	MR_TRY(read_field(r, 0, &mr_contract_fields[MR_FIELD_coverage], c));
 	MR_TRY(next(r));
 	while (r->word[0]) {
-		MR_TRY(read_contract_word(r, &r->plan->contract));
+		size_t n = strcspn(r->word, "=");
+		const mr_contract_field *f = field_of(r, n);
+
+		if (!f || (f->kind == MR_FIELD_FLAG) != (r->word[n] == 0))
+			return REFUSE(r, "\"%s\" is no part of a contract", r->word);
+		MR_TRY(read_field(r, n + 1, f, c));
 		MR_TRY(next(r));
 	}
 	r->contracted = true;

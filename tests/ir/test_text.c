@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "check.h"
+#include "ir/contract_field.h"
 
 static uint64_t seed_state;
 
@@ -94,27 +95,15 @@ static mr_plan *random_plan(void)
 	p->commits = draw(10);
 	p->lowered = draw(2);
 	p->storage = p->lowered && draw(2) ? MR_MODULO : MR_STORED;
-	p->contract = (mr_contract){
-		(mr_coverage)draw(2),
-		(mr_flush)draw(4),
-		(mr_read_rule)draw(3),
-		(mr_sum_order)draw(3),
-		draw(9),
-		draw(2),
-		draw(2),
-		draw(2),
-		draw(2),
-		draw(2),
-		draw(2),
-		draw(2),
-		draw(5),
-		draw(3),
-		(uint16_t)draw(3),
-		(mr_predict)draw(3),
-		draw(3),
-		draw(3),
-		draw(3),
-		{(mr_average_rule)draw(3), draw(3), draw(9) / 7.0, draw(3) * 0.1, draw(9) * 0.1, draw(2)}};
+	for (unsigned i = 0; i < MR_N_FIELDS; i++) {
+		const mr_contract_field *f = &mr_contract_fields[i];
+
+		if (f->kind == MR_FIELD_REAL)
+			mr_contract_set_real(&p->contract, f, draw(9) / 7.0);
+		else
+			mr_contract_set(&p->contract, f,
+					draw(f->kind == MR_FIELD_FLAG ? 2 : f->kind == MR_FIELD_WORD ? f->n_words : 9));
+	}
 	for (size_t i = 0; i < (size_t)pipes * stages; i++) {
 		p->worker_of[i] = draw(5) ? (uint16_t)draw(workers) : MR_WORKER_ANY;
 		if (!p->lowered)
