@@ -1,7 +1,6 @@
 #include "exec/record.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "lower/check.h"
 #include "lower/lower.h"
@@ -79,9 +78,6 @@ static mr_status fill(const mr_run *run, mr_plan *to)
 	const mr_plan *p = run->c.plan;
 	mr_lower_opts opts = {.update_inside = mr_run_steps_inside(p, 0), .room = p};
 
-	memcpy(to->system, p->system, sizeof(to->system));
-	memcpy(to->worker_of, p->worker_of, p->n_stages * sizeof(*to->worker_of));
-	to->contract = p->contract;
 	to->contract.racing = false;
 	to->n_micro = (uint32_t)run->worker[0].race.n_b;
 	to->commits = to->n_micro / p->contract.need;
@@ -145,7 +141,7 @@ mr_status mr_record_plan(const mr_run *run, mr_plan **out)
 	if (p->contract.steal)
 		return record_moves(run, out);
 	MR_TRY(check_log(run));
-	MR_TRY(mr_plan_create(p->n_stages, p->n_workers, 1, &plan));
+	MR_TRY(mr_plan_create_like(p, false, &plan));
 	st = fill(run, plan);
 	if (st != MR_OK) {
 		mr_plan_destroy(plan);

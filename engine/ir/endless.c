@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 void mr_endless_destroy(mr_endless *e)
 {
@@ -32,26 +31,6 @@ mr_status mr_endless_storage(mr_plan *plan)
 	}
 	plan->storage = MR_MODULO;
 	plan->lowered = true;
-	return MR_OK;
-}
-
-/* An empty plan with the header of @plan, lowered. */
-static mr_status create_like(const mr_plan *plan, mr_plan **out)
-{
-	size_t places = (size_t)plan->n_pipes * plan->n_stages;
-
-	MR_TRY(mr_plan_create(plan->n_stages, plan->n_workers, plan->n_pipes, out));
-	memcpy((*out)->system, plan->system, sizeof(plan->system));
-	(*out)->n_micro = plan->n_micro;
-	(*out)->commits = plan->commits;
-	(*out)->contract = plan->contract;
-	memcpy((*out)->worker_of, plan->worker_of, places * sizeof(*plan->worker_of));
-	memcpy((*out)->n_slots, plan->n_slots, places * sizeof(*plan->n_slots));
-	memcpy((*out)->n_fwd, plan->n_fwd, places * sizeof(*plan->n_fwd));
-	memcpy((*out)->n_bwd, plan->n_bwd, places * sizeof(*plan->n_bwd));
-	memcpy((*out)->n_versions, plan->n_versions, plan->n_stages * sizeof(*plan->n_versions));
-	(*out)->storage = plan->storage;
-	(*out)->lowered = true;
 	return MR_OK;
 }
 
@@ -95,10 +74,10 @@ mr_status mr_window_create(const mr_plan *plan, uint64_t n, mr_plan **out)
 	mr_status st;
 
 	*out = NULL;
-	MR_TRY(create_like(plan, &plain));
+	MR_TRY(mr_plan_create_like(plan, true, &plain));
 	st = plan->endless->window(plan->endless->arg, n, plain);
 	if (st == MR_OK)
-		st = create_like(plan, &window);
+		st = mr_plan_create_like(plan, true, &window);
 	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
 		st = lower_list(plan, plain, w, window);
 	mr_plan_destroy(plain);
@@ -142,7 +121,7 @@ mr_status mr_endless_unroll(const mr_plan *plan, uint64_t n_steps, mr_plan **out
 	if (n_steps > INT32_MAX)
 		return mr_fail(MR_ECONFIG, "%" PRIu64 " steps are more than one list may have (%d)", n_steps,
 			       INT32_MAX);
-	MR_TRY(create_like(plan, &p));
+	MR_TRY(mr_plan_create_like(plan, true, &p));
 	p->n_micro = p->commits = (uint32_t)n_steps;
 	for (uint64_t n = 0; st == MR_OK && n * plan->n_micro < n_steps; n++) {
 		mr_plan *window;

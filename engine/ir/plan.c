@@ -15,10 +15,49 @@ static const char *const op_names[MR_N_OPS] = {
 	[MR_OP_N] = "N", [MR_OP_AR] = "AR", [MR_OP_U] = "U", [MR_OP_V] = "V", [MR_OP_AVG] = "AVG",
 };
 
+/* The tables of a plan: each is made, copied and freed by this list. */
+typedef struct plan_table {
+	size_t offset; /* of its pointer, in mr_plan */
+	size_t size;   /* of an entry */
+	bool by_place; /* [P][S]; otherwise [S] */
+	bool lowered;  /* the lowering fills it */
+} plan_table;
+
+#define TABLE(member) offsetof(mr_plan, member), sizeof(*((mr_plan *)0)->member)
+
+static const plan_table tables[] = {
+	{TABLE(stage_replicas), false, false}, {TABLE(worker_of), true, false}, {TABLE(n_slots), true, true},
+	{TABLE(n_fwd), true, true},            {TABLE(n_bwd), true, true},      {TABLE(n_versions), false, true},
+};
+
+#define N_TABLES (sizeof(tables) / sizeof(tables[0]))
+
+static void *table_in(const mr_plan *plan, const plan_table *t)
+{
+	void *table;
+
+	memcpy(&table, (const unsigned char *)plan + t->offset, sizeof(table));
+	return table;
+}
+
+static size_t n_entries(const mr_plan *plan, const plan_table *t)
+{
+	return plan->n_stages * (t->by_place ? (size_t)plan->n_pipes : 1);
+}
+
+static bool make_table(mr_plan *plan, const plan_table *t)
+{
+	void *table = calloc(n_entries(plan, t), t->size);
+
+	memcpy((unsigned char *)plan + t->offset, &table, sizeof(table));
+	return table != NULL;
+}
+
 mr_status mr_plan_create(uint16_t n_stages, uint16_t n_workers, uint8_t n_pipes, mr_plan **out)
 {
 	size_t places = (size_t)n_pipes * n_stages;
 	mr_plan *p;
+	bool made;
 
 	*out = NULL;
 	if (!n_stages || !n_workers || !n_pipes)
@@ -33,15 +72,11 @@ mr_status mr_plan_create(uint16_t n_stages, uint16_t n_workers, uint8_t n_pipes,
 	p->n_stages = n_stages;
 	p->n_workers = n_workers;
 	p->n_pipes = n_pipes;
-	p->worker_of = malloc(places * sizeof(*p->worker_of));
 	p->lists = calloc((size_t)n_workers * MR_N_SECTIONS, sizeof(*p->lists));
-	p->n_slots = calloc(places, sizeof(*p->n_slots));
-	p->n_fwd = calloc(places, sizeof(*p->n_fwd));
-	p->n_bwd = calloc(places, sizeof(*p->n_bwd));
-	p->n_versions = calloc(n_stages, sizeof(*p->n_versions));
-	p->stage_replicas = calloc(n_stages, sizeof(*p->stage_replicas));
-	if (!p->stage_replicas || !p->worker_of || !p->lists || !p->n_slots || !p->n_fwd || !p->n_bwd ||
-	    !p->n_versions) {
+	made = p->lists != NULL;
+	for (unsigned i = 0; i < N_TABLES; i++)
+		made &= make_table(p, &tables[i]);
+	if (!made) {
 		mr_plan_destroy(p);
 		return mr_fail(MR_ERESOURCE, "no memory for the tables of a plan of %zu places", places);
 	}
@@ -59,12 +94,8 @@ void mr_plan_destroy(mr_plan *plan)
 		for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
 			free(plan->lists[i].at);
 	free(plan->lists);
-	free(plan->worker_of);
-	free(plan->n_slots);
-	free(plan->n_fwd);
-	free(plan->n_bwd);
-	free(plan->n_versions);
-	free(plan->stage_replicas);
+	for (unsigned i = 0; i < N_TABLES; i++)
+		free(table_in(plan, &tables[i]));
 	mr_endless_destroy(plan->endless);
 	free(plan);
 }
@@ -122,6 +153,27 @@ static void mix(uint64_t *h, uint64_t value)
 	}
 }
 
+mr_status mr_plan_create_like(const mr_plan *plan, bool lowered, mr_plan **out)
+{
+	mr_plan *p;
+
+	MR_TRY(mr_plan_create(plan->n_stages, plan->n_workers, plan->n_pipes, &p));
+	memcpy(p->system, plan->system, sizeof(p->system));
+	p->n_micro = plan->n_micro;
+	p->commits = plan->commits;
+	p->contract = plan->contract;
+	for (unsigned i = 0; i < N_TABLES; i++)
+		if (lowered || !tables[i].lowered)
+			memcpy(table_in(p, &tables[i]), table_in(plan, &tables[i]),
+			       n_entries(plan, &tables[i]) * tables[i].size);
+	if (lowered) {
+		p->lowered = plan->lowered;
+		p->storage = plan->storage;
+	}
+	*out = p;
+	return MR_OK;
+}
+
 mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out)
 {
 	size_t n_lists = (size_t)plan->n_workers * MR_N_SECTIONS;
@@ -129,13 +181,7 @@ mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out)
 	mr_status st;
 
 	assert(!plan->lowered);
-	MR_TRY(mr_plan_create(plan->n_stages, plan->n_workers, plan->n_pipes, &p));
-	memcpy(p->system, plan->system, sizeof(p->system));
-	p->n_micro = plan->n_micro;
-	p->commits = plan->commits;
-	p->contract = plan->contract;
-	memcpy(p->stage_replicas, plan->stage_replicas, plan->n_stages * sizeof(*p->stage_replicas));
-	memcpy(p->worker_of, plan->worker_of, (size_t)plan->n_pipes * plan->n_stages * sizeof(*p->worker_of));
+	MR_TRY(mr_plan_create_like(plan, false, &p));
 	st = MR_OK;
 	for (size_t i = 0; st == MR_OK && i < n_lists; i++)
 		for (uint32_t k = 0; st == MR_OK && k < plan->lists[i].n; k++)

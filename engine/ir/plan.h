@@ -305,6 +305,12 @@ void mr_plan_destroy(mr_plan *plan);
 /** Bytes of the instruction lists. */
 uint64_t mr_plan_bytes(const mr_plan *plan);
 
+/**
+ * An empty plan with the header, contract, placement and stage_replicas of @plan; with @lowered also with what the
+ * lowering has filled in. Errors: MR_ERESOURCE.
+ */
+mr_status mr_plan_create_like(const mr_plan *plan, bool lowered, mr_plan **out) MR_MUST_USE;
+
 /** Another plan like @plan, which is not lowered; of one with windows, what its lists say. Errors: MR_ERESOURCE. */
 mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out) MR_MUST_USE;
 

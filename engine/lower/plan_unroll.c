@@ -1,7 +1,5 @@
 #include "lower/check.h"
 
-#include <string.h>
-
 #include "ir/op.h"
 #include "ir/unroll.h"
 
@@ -37,23 +35,13 @@ static mr_status copy_nodes(const mr_unroll *g, mr_plan *to)
 static mr_status unroll(const mr_unroll *g, mr_plan *to)
 {
 	const mr_plan *p = g->plan;
-	size_t places = (size_t)p->n_pipes * p->n_stages;
 
-	memcpy(to->system, p->system, sizeof(to->system));
-	to->contract = p->contract;
 	to->contract.racing = false; /* this is one order */
 	if (g->n_micro > INT32_MAX)
 		return mr_fail(MR_ECONFIG, "%u iterations have more micro-batches than a plan can number", g->n_bodies);
 	to->n_micro = (uint32_t)g->n_micro;
 	to->commits = mr_plan_has_stage_replicas(p) ? to->n_micro / p->contract.need : (uint32_t)(g->n_versions - 1);
-	memcpy(to->stage_replicas, p->stage_replicas, p->n_stages * sizeof(*p->stage_replicas));
-	memcpy(to->worker_of, p->worker_of, places * sizeof(*p->worker_of));
-	memcpy(to->n_slots, p->n_slots, places * sizeof(*p->n_slots));
-	memcpy(to->n_fwd, p->n_fwd, places * sizeof(*p->n_fwd));
-	memcpy(to->n_bwd, p->n_bwd, places * sizeof(*p->n_bwd));
-	memcpy(to->n_versions, p->n_versions, p->n_stages * sizeof(*p->n_versions));
 	to->storage = MR_STORED;
-	to->lowered = true;
 	return copy_nodes(g, to);
 }
 
@@ -67,7 +55,7 @@ mr_status mr_plan_unroll(const mr_plan *plan, uint32_t n_bodies, mr_plan **out)
 	if (!plan->lowered)
 		return mr_fail(MR_EINVAL, "only a lowered plan can be unrolled");
 	MR_TRY(mr_unroll_create(plan, n_bodies, &(mr_unroll_opts){.no_storage = true}, &g));
-	st = mr_plan_create(plan->n_stages, plan->n_workers, plan->n_pipes, &to);
+	st = mr_plan_create_like(plan, true, &to);
 	if (st == MR_OK)
 		st = unroll(g, to);
 	mr_unroll_destroy(g);

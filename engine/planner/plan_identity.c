@@ -1,7 +1,5 @@
 #include "planner/plan_identity.h"
 
-#include <string.h>
-
 #include "lower/lower.h"
 #include "ir/op.h"
 
@@ -23,13 +21,7 @@ mr_status mr_plan_emitted(const mr_plan *plan, mr_plan **out)
 	mr_plan *p;
 	mr_status st = MR_OK;
 
-	MR_TRY(mr_plan_create(plan->n_stages, plan->n_workers, plan->n_pipes, &p));
-	memcpy(p->system, plan->system, sizeof(p->system));
-	memcpy(p->stage_replicas, plan->stage_replicas, plan->n_stages * sizeof(*p->stage_replicas));
-	memcpy(p->worker_of, plan->worker_of, (size_t)plan->n_pipes * plan->n_stages * sizeof(*p->worker_of));
-	p->n_micro = plan->n_micro;
-	p->commits = plan->commits;
-	p->contract = plan->contract;
+	MR_TRY(mr_plan_create_like(plan, false, &p));
 	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
 		for (uint32_t k = 0; st == MR_OK && k < plan->lists[i].n; k++)
 			if (mr_op_is_compute(plan->lists[i].at[k].op))

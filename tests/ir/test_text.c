@@ -163,6 +163,33 @@ static void text_random_plans_come_back(void)
 	}
 }
 
+/* mr_plan_create_like: everything but the lists; what the lowering fills in only where that is asked for. */
+static void text_header_of_a_like_plan(void)
+{
+	for (seed_state = 0; seed_state < 1000;) {
+		mr_plan *p = random_plan(), *q = NULL, *emitted = NULL;
+		mr_strbuf one, two;
+
+		mr_strbuf_init(&one);
+		mr_strbuf_init(&two);
+		MR_CHECK_OK(mr_plan_create_like(p, true, &q));
+		MR_CHECK_OK(mr_plan_create_like(p, false, &emitted));
+		for (size_t i = 0; i < (size_t)p->n_workers * MR_N_SECTIONS; i++)
+			p->lists[i].n = 0;
+		MR_CHECK_OK(mr_text_print(p, &one));
+		MR_CHECK_OK(mr_text_print(q, &two));
+		CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&one), mr_strbuf_text(&two));
+		CU_ASSERT_EQUAL(mr_plan_hash(p), mr_plan_hash(q));
+		CU_ASSERT(!emitted->lowered && emitted->n_slots[0] == 0 && emitted->n_versions[0] == 0);
+		CU_ASSERT_EQUAL(emitted->worker_of[0], p->worker_of[0]);
+		mr_strbuf_fini(&one);
+		mr_strbuf_fini(&two);
+		mr_plan_destroy(p);
+		mr_plan_destroy(q);
+		mr_plan_destroy(emitted);
+	}
+}
+
 #define HEAD \
 	"plan x\nstages 2 workers 2 pipes 1 micro 2 commits 1\ncontract train flush=local read=batch sum=listed " \
 	"need=2\nplace p0 0 1\n"
@@ -277,6 +304,7 @@ void mr_suite_text(void)
 	MR_TEST(text_small_plan);
 	MR_TEST(text_spaces_comments_and_order);
 	MR_TEST(text_random_plans_come_back);
+	MR_TEST(text_header_of_a_like_plan);
 	MR_TEST(text_errors);
 	MR_TEST(text_no_word_for_it);
 	MR_TEST(text_survives_damage);

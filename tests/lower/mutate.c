@@ -36,22 +36,9 @@ static uint32_t draw(mutator *m, uint32_t below)
 
 mr_plan *plan_copy(const mr_plan *from)
 {
-	size_t places = (size_t)from->n_pipes * from->n_stages;
 	mr_plan *p;
 
-	MR_CHECK_OK(mr_plan_create(from->n_stages, from->n_workers, from->n_pipes, &p));
-	memcpy(p->system, from->system, sizeof(p->system));
-	p->n_micro = from->n_micro;
-	p->commits = from->commits;
-	p->contract = from->contract;
-	p->lowered = from->lowered;
-	p->storage = from->storage;
-	memcpy(p->stage_replicas, from->stage_replicas, from->n_stages * sizeof(*p->stage_replicas));
-	memcpy(p->worker_of, from->worker_of, places * sizeof(*p->worker_of));
-	memcpy(p->n_slots, from->n_slots, places * sizeof(*p->n_slots));
-	memcpy(p->n_fwd, from->n_fwd, places * sizeof(*p->n_fwd));
-	memcpy(p->n_bwd, from->n_bwd, places * sizeof(*p->n_bwd));
-	memcpy(p->n_versions, from->n_versions, from->n_stages * sizeof(*p->n_versions));
+	MR_CHECK_OK(mr_plan_create_like(from, true, &p));
 	for (uint32_t i = 0; i < from->n_workers * (uint32_t)MR_N_SECTIONS; i++)
 		for (uint32_t k = 0; k < from->lists[i].n; k++)
 			MR_CHECK_OK(mr_plan_append(p, (uint16_t)(i / MR_N_SECTIONS), (mr_section)(i % MR_N_SECTIONS),

@@ -182,11 +182,7 @@ static mr_plan *steps_at_the_end(const mr_plan *plan)
 {
 	mr_plan *p = NULL;
 
-	MR_CHECK_OK(mr_plan_create(plan->n_stages, plan->n_workers, plan->n_pipes, &p));
-	memcpy(p->worker_of, plan->worker_of, (size_t)plan->n_pipes * plan->n_stages * sizeof(*p->worker_of));
-	p->contract = plan->contract;
-	p->n_micro = plan->n_micro;
-	p->commits = plan->commits;
+	MR_CHECK_OK(mr_plan_create_like(plan, false, &p));
 	for (uint16_t w = 0; w < plan->n_workers; w++) {
 		const mr_list *l = mr_plan_list(plan, w, MR_BODY);
 

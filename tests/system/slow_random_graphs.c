@@ -495,11 +495,7 @@ static mr_plan *split_plan(mr_plan *from)
 {
 	mr_plan *to;
 
-	MR_CHECK_OK(mr_plan_create(from->n_stages, from->n_workers, 1, &to));
-	memcpy(to->worker_of, from->worker_of, from->n_stages * sizeof(*to->worker_of));
-	to->contract = from->contract;
-	to->n_micro = from->n_micro;
-	to->commits = from->commits;
+	MR_CHECK_OK(mr_plan_create_like(from, false, &to));
 	for (uint16_t w = 0; w < from->n_workers; w++) {
 		const mr_list *l = mr_plan_list(from, w, MR_BODY);
 		mr_instr waiting[MICROS];
