@@ -364,6 +364,7 @@ static void make_buffers(bench *b)
 {
 	int64_t n = b->rows * b->c;
 	mr_attn a = attn_of(b);
+	mr_saved saved = {0};
 
 	b->params = LAYERS * (12 * b->c * b->c + 13 * b->c) + (VOCAB + CONTEXT) * b->c;
 	b->x = numbers(n), b->y = numbers(n), b->z = numbers(n > b->rows * VOCAB ? n : b->rows * VOCAB);
@@ -373,7 +374,8 @@ static void make_buffers(bench *b)
 	for (int64_t i = 0; i < b->params; i++)
 		b->v[i] = fabsf(b->v[i]);
 	b->tokens = malloc((size_t)b->rows * sizeof(int32_t));
-	b->saved = malloc(b->k->attn_saved_bytes(&a));
+	b->k->attn_saved(&a, &saved);
+	b->saved = malloc(saved.bytes);
 	b->scratch = malloc(b->k->attn_scratch_bytes(&a) + 1);
 	if (!b->tokens || !b->saved || !b->scratch)
 		exit(1);

@@ -20,6 +20,7 @@
 #define MR_NN_KERNELS_H
 
 #include "base/status.h"
+#include "nn/saved.h"
 #include "nn/tensor.h"
 
 typedef enum mr_act { MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU /* tanh form */ } mr_act;
@@ -133,6 +134,7 @@ typedef struct mr_kernels {
 	const char *name; /* of the backend: "reference", "fused", "onednn" */
 	mr_dtype dtype;   /* what a configuration calls the run's types */
 	mr_types types;
+	const char *gelu_aux; /* what gemm leaves in @aux with GELU, for mr_saved_add */
 #define MR_KERNEL_PART(type, id, args) type (*id) args;
 #define MR_KERNEL(type, id, args, fused, onednn, what) type (*id) args;
 #include "nn/kernels.def"

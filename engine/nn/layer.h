@@ -58,7 +58,8 @@ static inline int64_t mr_param_count(const mr_param_spec *p)
 }
 
 typedef struct mr_layer_needs {
-	size_t aux_i, aux_w, kept, scratch;        /* bytes for one micro-batch */
+	mr_saved aux_i, aux_w, kept;   /* for one micro-batch */
+	size_t scratch;                /* bytes */
 	bool x_i, x_w, y_i, y_w, dy_w;             /* forward input / output read by I / W; upstream gradient read by W
 	                                              */
 	bool kept_is_dy;                           /* kept may lie in dy's place: it is as large, and W does not read dy

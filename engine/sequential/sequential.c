@@ -79,10 +79,10 @@ static void layout_values(mr_sequential *q, const mr_sequential_layout *l, mr_ar
 		mr_layer_needs z = {0};
 
 		nd->ops->needs(&nd->cfg, nd->in_shape, q->c.samples, q->c.kernels, &z);
-		q->node[i].aux_i = take(a, z.aux_i);
-		q->node[i].aux_w = take(a, z.aux_w);
+		q->node[i].aux_i = take(a, z.aux_i.bytes);
+		q->node[i].aux_w = take(a, z.aux_w.bytes);
 		q->node[i].act_aux =
-			z.aux_i || nd->out == MR_GRAPH_NO_VALUE ? q->node[i].aux_i : q->value[nd->out].value;
+			z.aux_i.bytes || nd->out == MR_GRAPH_NO_VALUE ? q->node[i].aux_i : q->value[nd->out].value;
 		q->node[i].kept = passes(passing, l->kept[i], logits);
 	}
 	q->scratch = take(a, l->scratch);

@@ -150,7 +150,7 @@ static mr_status place_backward(notes *n, mr_sequential_layout *l)
 		if (z.kept_is_dy && n->dies[n->class_of[nd->out]] == back(n, i))
 			l->kept[i] = l->grad[nd->out];
 		else
-			MR_TRY(mr_lifetime_add(&l->passing, back(n, i), back(n, i), z.kept, &l->kept[i]));
+			MR_TRY(mr_lifetime_add(&l->passing, back(n, i), back(n, i), z.kept.bytes, &l->kept[i]));
 		for (uint32_t j = 0; j < nd->n_in; j++)
 			if (mr_graph_wants_dx(n->g, i, j))
 				MR_TRY(place_class(n, n->class_of[nd->in[j]], l));

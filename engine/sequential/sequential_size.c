@@ -174,7 +174,7 @@ mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 		mr_layer_needs z = {0};
 
 		nd->ops->needs(&nd->cfg, nd->in_shape, c->samples, k, &z);
-		out->activations += rounded(z.aux_i) + rounded(z.aux_w);
+		out->activations += rounded(z.aux_i.bytes) + rounded(z.aux_w.bytes);
 	}
 	out->grads = grad_bytes(c);
 	for (uint32_t p = 0; p < g->n_params; p++) {

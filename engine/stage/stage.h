@@ -42,6 +42,7 @@ typedef struct mr_stage_sizes {
 	size_t in_bytes, out_bytes;       /* boundary activations of one micro-batch; out 0 at the last stage */
 	size_t grad_in_bytes, grad_out_bytes; /* of their gradients: 0 at the model's input and at the last stage */
 	size_t slot_bytes, scratch_bytes;
+	uint64_t slot_hash;               /* of what the slot holds, piece by piece (nn/saved.h) */
 	size_t spare_bytes;               /* a recomputation's `out`; 0: it has none */
 	size_t target_bytes;              /* 0 unless this is the last stage */
 	size_t weight_bytes, grad_bytes;

@@ -20,15 +20,26 @@ typedef struct notes {
 	uint32_t *grad_born, *grad_dies; /* per class, in backward time */
 	bool *grad_live;
 	size_t slot;         /* bytes taken in the slot so far */
+	uint64_t slot_hash;  /* of what they are for */
 	mr_lifetime fwd, bwd;
 } notes;
 
-static mr_ref take_slot(notes *n, size_t bytes)
+/* The one place where anything gets into the slot. */
+static mr_ref take_slot(notes *n, const mr_saved *what)
 {
 	mr_ref r = {MR_AT_SLOT, n->slot};
 
-	n->slot += mr_align_up(bytes, MR_CACHE_LINE);
+	n->slot += mr_align_up(what->bytes, MR_CACHE_LINE);
+	n->slot_hash = mr_saved_hash(what, n->slot_hash);
 	return r;
+}
+
+static mr_ref take_value(notes *n, const char *what, size_t bytes)
+{
+	mr_saved one = {0};
+
+	mr_saved_add(&one, what, bytes);
+	return take_slot(n, &one);
 }
 
 static size_t value_bytes(const mr_stage *s, uint16_t v)
@@ -108,8 +119,8 @@ static mr_status place_values(mr_stage *s, notes *n)
 			st->x[j] = n->value[st->node->in[j]];
 		MR_TRY(mr_lifetime_add(&n->fwd, i, i, st->needs.scratch, &st->scratch_f.offset));
 		st->scratch_f.where = MR_AT_SCRATCH;
-		st->aux_i = take_slot(n, st->needs.aux_i);
-		st->aux_w = take_slot(n, st->needs.aux_w);
+		st->aux_i = take_slot(n, &st->needs.aux_i);
+		st->aux_w = take_slot(n, &st->needs.aux_w);
 		if (v == MR_GRAPH_NO_VALUE)
 			continue;
 		if (st->quiet_f) {
@@ -117,7 +128,7 @@ static mr_status place_values(mr_stage *s, notes *n)
 			continue;
 		}
 		if (n->saved[v]) {
-			st->y = take_slot(n, value_bytes(s, v));
+			st->y = take_value(n, "output", value_bytes(s, v));
 		} else if (leaves) {
 			st->y = (mr_ref){MR_AT_OUT, leaves->at};
 		} else {
@@ -137,7 +148,7 @@ static void end_saves(mr_stage *s, const notes *n)
 		const mr_stage_step *st = &s->step[i];
 		uint16_t v = st->node->out;
 
-		if (st->needs.aux_i || st->needs.aux_w || st->node->ops->loss ||
+		if (st->needs.aux_i.bytes || st->needs.aux_w.bytes || st->node->ops->loss ||
 		    (v != MR_GRAPH_NO_VALUE && n->saved[v]))
 			s->saves_end = i + 1;
 	}
@@ -275,7 +286,7 @@ static void go_through(mr_stage *s)
 		if (!st->node->fuse_act_backward)
 			continue;
 		st->fuse_act_backward = front->node->cfg.act;
-		st->fuse_act_backward_aux = front->needs.aux_i ? front->aux_i : front->y;
+		st->fuse_act_backward_aux = front->needs.aux_i.bytes ? front->aux_i : front->y;
 		front->dy_is_pre_activation = true;
 	}
 }
@@ -293,7 +304,7 @@ static mr_status place_grads(mr_stage *s, notes *n)
 			if (!mr_graph_has_grad(s->g, v) || n->grad[c].where != MR_AT_NOWHERE)
 				continue;
 			if (kept_for_w(s, v)) {
-				n->grad[c] = take_slot(n, value_bytes(s, v));
+				n->grad[c] = take_value(n, "gradient", value_bytes(s, v));
 				continue;
 			}
 			n->grad[c].where = MR_AT_SCRATCH;
@@ -303,10 +314,10 @@ static mr_status place_grads(mr_stage *s, notes *n)
 		if (st->dy_is_pre_activation) {
 			st->kept = n->grad[n->class_of[st->node->out]];
 		} else if (s->split) {
-			st->kept = take_slot(n, st->needs.kept);
+			st->kept = take_slot(n, &st->needs.kept);
 		} else {
 			st->kept.where = MR_AT_SCRATCH;
-			MR_TRY(mr_lifetime_add(&n->bwd, back(s, i), back(s, i), st->needs.kept, &st->kept.offset));
+			MR_TRY(mr_lifetime_add(&n->bwd, back(s, i), back(s, i), st->needs.kept.bytes, &st->kept.offset));
 		}
 		st->scratch_b.where = MR_AT_SCRATCH;
 		MR_TRY(mr_lifetime_add(&n->bwd, back(s, i), back(s, i), st->needs.scratch, &st->scratch_b.offset));
@@ -344,7 +355,7 @@ static void wire_grads(mr_stage *s, notes *n)
 			has[v] = true;
 		}
 		/* linear computes in its input half what its weight half needs, wanted dx or not */
-		if (st->needs.kept && nd->ops->backward_input)
+		if (st->needs.kept.bytes && nd->ops->backward_input)
 			st->quiet_i = false;
 	}
 }
@@ -423,6 +434,7 @@ static void sum_sizes(mr_stage *s, const notes *n)
 	if (s->out.n == 0)
 		z->target_bytes = (size_t)s->samples * mr_shape_bytes(s->g->target, s->k->types.activations);
 	z->slot_bytes = n->slot;
+	z->slot_hash = n->slot_hash;
 	z->scratch_bytes = n->fwd.bytes > n->bwd.bytes ? n->fwd.bytes : n->bwd.bytes;
 }
 

@@ -79,9 +79,9 @@ void graph_run_init(graph_run *r, const mr_graph *g, const mr_kernels *k, int64_
 		const mr_node *node = &g->nodes[i];
 
 		node->ops->needs(&node->cfg, node->in_shape, samples, k, &n->needs);
-		n->aux_i = take(n->needs.aux_i);
-		n->aux_w = take(n->needs.aux_w);
-		n->kept = take(n->needs.kept);
+		n->aux_i = take(n->needs.aux_i.bytes);
+		n->aux_w = take(n->needs.aux_w.bytes);
+		n->kept = take(n->needs.kept.bytes);
 		n->scratch = take(n->needs.scratch);
 	}
 }

@@ -201,6 +201,14 @@ void run_norm_halves(const op_case *c)
 	norm_and_back(c, true);
 }
 
+size_t saved_bytes(const mr_kernels *k, const mr_attn *a)
+{
+	mr_saved saved = {0};
+
+	k->attn_saved(a, &saved);
+	return saved.bytes;
+}
+
 /* dims samples, t, heads, dim */
 static void run_attn(const op_case *c)
 {
@@ -209,7 +217,7 @@ static void run_attn(const op_case *c)
 	const mr_kernels *k = c->k;
 	void *qkv = make_input(k, rows * 3 * width, 1, -2, 2), *dy = make_input(k, rows * width, 2, -1, 1);
 	void *y = make_output(k, rows * width), *dqkv = make_output(k, rows * 3 * width);
-	void *saved = malloc(k->attn_saved_bytes(&a)), *scratch = malloc(k->attn_scratch_bytes(&a) + 1);
+	void *saved = malloc(saved_bytes(k, &a)), *scratch = malloc(k->attn_scratch_bytes(&a) + 1);
 
 	MR_CHECK_OK(k->attn(c->kc, &a, qkv, y, saved, scratch));
 	MR_CHECK_OK(k->attn_backward(c->kc, &a, qkv, saved, dy, dqkv, scratch));

@@ -64,6 +64,9 @@ int32_t *make_tokens(int64_t n, int64_t vocab, uint32_t stream);
 /* What act_backward wants of GELU of @z[n], from the 1 x n product 1 z. To be freed. */
 void *make_gelu_aux(const mr_kernels *k, mr_kctx *kc, int64_t n, const void *z);
 
+/* Of what attention saves. */
+size_t saved_bytes(const mr_kernels *k, const mr_attn *a);
+
 /* Room for @n numbers of the backend's type, every one 7: what `add` must add to, and what must be overwritten. */
 void *make_output(const mr_kernels *k, int64_t n);
 

@@ -130,9 +130,9 @@ void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t
 		.dx = {r->dx[0], r->dx[1]},
 		.w = (const void *const *)r->w,
 		.dw = r->dw,
-		.aux_i = take_raw(r->needs.aux_i),
-		.aux_w = take_raw(r->needs.aux_w),
-		.kept = take_raw(r->needs.kept),
+		.aux_i = take_raw(r->needs.aux_i.bytes),
+		.aux_w = take_raw(r->needs.aux_w.bytes),
+		.kept = take_raw(r->needs.kept.bytes),
 		.scratch = take_raw(r->needs.scratch),
 		.target = r->target,
 		.loss = &r->loss,
@@ -188,7 +188,7 @@ void rig_input(layer_rig *r)
 	if (r->ops->loss)
 		return;
 	spoil_bytes(r->call.scratch, r->needs.scratch);
-	spoil_bytes(r->call.kept, r->needs.kept);
+	spoil_bytes(r->call.kept, r->needs.kept.bytes);
 	for (int i = 0; i < r->ops->n_in; i++)
 		if (!r->call.dx_add[i])
 			rig_poison(r, r->call.dx[i], rig_n_x(r, i));
@@ -211,7 +211,7 @@ void rig_backward(layer_rig *r)
 	if (r->ops->loss)
 		return;
 	spoil_bytes(r->call.scratch, r->needs.scratch);
-	spoil_bytes(r->call.kept, r->needs.kept);
+	spoil_bytes(r->call.kept, r->needs.kept.bytes);
 	for (int i = 0; i < r->ops->n_in; i++)
 		rig_poison(r, r->call.dx[i], rig_n_x(r, i));
 	for (uint32_t i = 0; i < r->n_params; i++)
@@ -239,7 +239,7 @@ void rig_spoil_after_forward(layer_rig *r)
 
 void rig_spoil_after_input(layer_rig *r)
 {
-	spoil_bytes(r->call.aux_i, r->needs.aux_i);
+	spoil_bytes(r->call.aux_i, r->needs.aux_i.bytes);
 	if (!r->needs.x_w)
 		spoil_x(r);
 	if (!r->needs.y_w)

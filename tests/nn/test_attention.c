@@ -21,7 +21,7 @@ static outputs attend(const mr_kernels *k, uint32_t threads, const mr_attn *a, b
 	int64_t n = a->samples * a->t * a->heads * a->dim, floats = (int64_t)mr_dtype_bytes(k->dtype) / 4;
 	guarded qkv = guarded_make(3 * n * floats, at_end), dy = guarded_make(n * floats, at_end);
 	guarded y = guarded_make(n * floats, at_end), dqkv = guarded_make(3 * n * floats, at_end);
-	guarded saved = guarded_make((int64_t)k->attn_saved_bytes(a) / 4, at_end);
+	guarded saved = guarded_make((int64_t)saved_bytes(k, a) / 4, at_end);
 	guarded scratch = guarded_make((int64_t)k->attn_scratch_bytes(a) / 4, at_end);
 	guarded *all[] = {&qkv, &dy, &y, &dqkv, &saved, &scratch};
 	void *from[2] = {make_input(k, 3 * n, 1, -2, 2), make_input(k, n, 2, -1, 1)};

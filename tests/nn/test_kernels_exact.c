@@ -102,7 +102,7 @@ static void check_attention(const mr_kernels *k, mr_kctx *kc)
 	void *qkv = make_input(k, SAMPLES * T * 3 * WIDTH, 1, -1, 1);
 	void *dy = make_input(k, SAMPLES * T * WIDTH, 2, -1, 1);
 	void *y = make_output(k, SAMPLES * T * WIDTH), *dqkv = make_output(k, SAMPLES * T * 3 * WIDTH);
-	void *saved = malloc(k->attn_saved_bytes(&a)), *scratch = malloc(k->attn_scratch_bytes(&a) + 1);
+	void *saved = malloc(saved_bytes(k, &a)), *scratch = malloc(k->attn_scratch_bytes(&a) + 1);
 
 	MR_CHECK_OK(k->attn(kc, &a, qkv, y, saved, scratch));
 	MR_CHECK_OK(k->attn_backward(kc, &a, qkv, saved, dy, dqkv, scratch));
@@ -135,7 +135,7 @@ static void check_causal(const mr_kernels *k, mr_kctx *kc)
 {
 	mr_attn a = {1, 64, 1, 16};
 	void *qkv = make_input(k, 64 * 48, 1, -1, 1), *y1 = make_output(k, 64 * 16), *y2 = make_output(k, 64 * 16);
-	void *saved = malloc(k->attn_saved_bytes(&a)), *scratch = malloc(k->attn_scratch_bytes(&a) + 1);
+	void *saved = malloc(saved_bytes(k, &a)), *scratch = malloc(k->attn_scratch_bytes(&a) + 1);
 
 	MR_CHECK_OK(k->attn(kc, &a, qkv, y1, saved, scratch));
 	for (int64_t i = 50 * 48; i < 64 * 48; i++)

@@ -40,7 +40,7 @@ static void attention_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t
 
 	*out = (mr_layer_needs){.x_i = true, .flops_f = 4 * square, .flops_i = 8 * square};
 	if (k) {
-		out->aux_i = k->attn_saved_bytes(&a);
+		k->attn_saved(&a, &out->aux_i);
 		out->scratch = mr_layer_align(k->attn_scratch_bytes(&a)) + dqkv;
 	}
 }

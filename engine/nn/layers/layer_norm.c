@@ -33,14 +33,12 @@ static uint32_t layer_norm_params(const mr_layer_cfg *cfg, const mr_shape *in, m
 static void layer_norm_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			     mr_layer_needs *out)
 {
+	size_t bytes = mr_layer_align(mr_layer_bytes(k, samples * in->rows));
+
 	(void)cfg;
-	*out = (mr_layer_needs){
-		.aux_w =
-			2 * mr_layer_align(mr_layer_bytes(k, samples * in->rows)), /* I reads it too, and comes first */
-		.x_i = true,
-		.x_w = true,
-		.dy_w = true,
-	};
+	*out = (mr_layer_needs){.x_i = true, .x_w = true, .dy_w = true};
+	mr_saved_add(&out->aux_w, "mean of each row", bytes); /* I reads both too, and comes first */
+	mr_saved_add(&out->aux_w, "1 / deviation of each row", bytes);
 }
 
 static void *rstd_of(const mr_layer_call *c)

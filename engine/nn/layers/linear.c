@@ -53,8 +53,6 @@ static void linear_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sa
 	size_t bytes = mr_layer_bytes(k, samples * in->rows * cfg->out);
 
 	*out = (mr_layer_needs){
-		.aux_i = cfg->act == MR_ACT_GELU ? bytes : 0,
-		.kept = cfg->act != MR_ACT_NONE ? bytes : 0,
 		.kept_is_dy = cfg->act != MR_ACT_NONE,
 		.x_w = true,
 		.y_i = cfg->act == MR_ACT_RELU,
@@ -63,6 +61,10 @@ static void linear_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sa
 		.flops_i = flops,
 		.flops_w = flops,
 	};
+	if (cfg->act == MR_ACT_GELU)
+		mr_saved_add(&out->aux_i, k ? k->gelu_aux : "", bytes);
+	if (cfg->act != MR_ACT_NONE)
+		mr_saved_add(&out->kept, "dz", bytes);
 }
 
 static mr_status linear_forward(const mr_layer_call *c)

@@ -73,13 +73,14 @@ static void margin_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sa
 	double flops = 2.0 * (double)(samples * in->rows) * (double)cfg->out;
 
 	*out = (mr_layer_needs){
-		.kept = cfg->l2 > 0 ? mr_layer_bytes(k, cfg->out) : 0,
 		.x_w = true,
 		.dy_w = true,
 		.flops_f = flops,
 		.flops_i = flops,
 		.flops_w = flops,
 	};
+	if (cfg->l2 > 0)
+		mr_saved_add(&out->kept, "gradient of the penalty", mr_layer_bytes(k, cfg->out));
 }
 
 static mr_status margin_forward(const mr_layer_call *c)

@@ -187,9 +187,10 @@ static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x
 
 /* --- attention ---------------------------------------------------------------------------------------------------- */
 
-static size_t attn_saved_bytes(const mr_attn *a)
+static void attn_saved(const mr_attn *a, mr_saved *out)
 {
-	return (size_t)(a->samples * a->heads * a->t * 2) * sizeof(float);
+	mr_saved_add(out, "largest scaled scores and 1 / sums of exponentials, a row of each for every head",
+		     (size_t)(a->samples * a->heads * a->t * 2) * sizeof(float));
 }
 
 /* None from the caller: a worker's scratch belongs to the context, because its size depends on the team. */
@@ -461,6 +462,7 @@ const mr_kernels mr_kernels_fused_f32 = {
 	.name = "fused",
 	.dtype = MR_F32,
 	.types = MR_TYPES_ALL(MR_F32),
+	.gelu_aux = "slope of GELU",
 #define MR_KERNEL_PART(type, id, args) .id = id,
 #define MR_KERNEL(type, id, args, fused, onednn, what) .id = id,
 #include "nn/kernels.def"

@@ -225,6 +225,7 @@ const mr_kernels mr_kernels_onednn_f32 = {
 	.name = "onednn",
 	.dtype = MR_F32,
 	.types = MR_TYPES_ALL(MR_F32),
+	.gelu_aux = "argument of GELU",
 #define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
 #define MR_KERNEL(type, id, args, fused, onednn, what) .id = BY_##onednn(id),
 #include "nn/kernels.def"
