@@ -39,7 +39,8 @@ typedef enum mr_option_type {
 typedef struct mr_option {
 	const char *name;    /* NULL ends a table */
 	mr_option_type type;
-	const char *def;     /* the default as text, as in mr_values_set_text; NULL: the option is required */
+	const char *def;     /* the default as text, as in mr_values_set_text; NULL: the option is required. It is what
+	                        runs did before there was the option: it changes none of them, and never changes */
 	double min, max;     /* numbers, ends included; both 0: unbounded; one side open: -INFINITY or INFINITY */
 	const char *choices; /* ENUM: "fifo|lifo"; others NULL */
 	const char *unit;    /* such as "bytes"; NULL: none */
@@ -95,6 +96,18 @@ bool mr_values_bool(const mr_values *v, const char *name);
 const char *mr_values_string(const mr_values *v, const char *name);
 /** Never NULL; *@n may be 0. */
 const double *mr_values_floats(const mr_values *v, const char *name, size_t *n);
+
+/** The value as mr_values_print writes it, on the heap; NULL without memory. */
+char *mr_values_text(const mr_values *v, const char *name);
+
+typedef mr_status mr_option_fn(void *arg, const mr_option *o, const char *text);
+
+/**
+ * Call @each for every option of @v whose value is not its default, in the table's order, with the value as
+ * mr_values_print writes it; a required one never is its default. Ends where @each fails, and returns that. Errors:
+ * also MR_ERESOURCE.
+ */
+MR_MUST_USE mr_status mr_values_each_changed(const mr_values *v, mr_option_fn *each, void *arg);
 
 /** Has the option a value: a default, or one that was given? */
 bool mr_values_has(const mr_values *v, const char *name);

@@ -304,6 +304,36 @@ int mr_values_print(const mr_values *v, const char *name, char *buf, size_t size
 	return (int)s.at;
 }
 
+char *mr_values_text(const mr_values *v, const char *name)
+{
+	int len = mr_values_print(v, name, NULL, 0);
+	char *text = malloc((size_t)len + 1);
+
+	if (text)
+		mr_values_print(v, name, text, (size_t)len + 1);
+	return text;
+}
+
+mr_status mr_values_each_changed(const mr_values *v, mr_option_fn *each, void *arg)
+{
+	mr_status st = MR_OK;
+	mr_values *usual;
+
+	MR_TRY(mr_values_create(v->table, &usual));
+	for (const mr_option *o = v->table; st == MR_OK && o->name; o++) {
+		char *now = mr_values_text(v, o->name), *def = mr_values_text(usual, o->name);
+
+		if (!now || !def)
+			st = mr_fail(MR_ERESOURCE, "no memory for the value of %s", o->name);
+		else if (strcmp(now, def) != 0)
+			st = each(arg, o, now);
+		free(now);
+		free(def);
+	}
+	mr_values_destroy(usual);
+	return st;
+}
+
 /* Is @word one of @words? */
 static bool is_among(const char *word, const char *words)
 {

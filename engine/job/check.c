@@ -321,15 +321,9 @@ static mr_status settle_dir(mr_job *j)
 
 /* --- keys that mean something only beside others --- */
 
-/* The caller frees it; NULL without memory. */
-static char *value_text(const mr_values *values, const char *key)
+static mr_status set_anew(void *fresh, const mr_option *o, const char *text)
 {
-	int len = mr_values_print(values, key, NULL, 0);
-	char *text = malloc((size_t)len + 1);
-
-	if (text)
-		mr_values_print(values, key, text, (size_t)len + 1);
-	return text;
+	return mr_values_set_text(fresh, o->name, text);
 }
 
 /*
@@ -338,22 +332,11 @@ static char *value_text(const mr_values *values, const char *key)
  */
 static mr_status forget_defaults(mr_choice *choice)
 {
-	const mr_option *table = mr_values_table(choice->values);
 	mr_values *fresh;
 	mr_status st;
 
-	MR_TRY(mr_values_create(table, &fresh));
-	st = MR_OK;
-	for (size_t i = 0; st == MR_OK && table[i].name; i++) {
-		char *now = value_text(choice->values, table[i].name), *def = value_text(fresh, table[i].name);
-
-		if (!now || !def)
-			st = mr_fail(MR_ERESOURCE, "no memory for the value of %s", table[i].name);
-		else if (strcmp(now, def) != 0)
-			st = mr_values_set_text(fresh, table[i].name, now);
-		free(now);
-		free(def);
-	}
+	MR_TRY(mr_values_create(mr_values_table(choice->values), &fresh));
+	st = mr_values_each_changed(choice->values, set_anew, fresh);
 	if (st != MR_OK) {
 		mr_values_destroy(fresh);
 		return st;

@@ -12,6 +12,10 @@ static const mr_layer_ops *const layers[] = {
 #undef MR_LAYER
 };
 
+#define ENTRY(type, name) MR_FIELD_ENTRY(mr_layer_cfg, name)
+const mr_field mr_layer_cfg_fields[] = {MR_LAYER_CFG(ENTRY) {0}};
+#undef ENTRY
+
 #define N_LAYERS (sizeof(layers) / sizeof(layers[0]))
 
 const mr_layer_ops *mr_layer_at(uint32_t i)

@@ -12,6 +12,7 @@
 #ifndef MR_NN_LAYER_H
 #define MR_NN_LAYER_H
 
+#include "base/fields.h"
 #include "nn/sparse_rows.h"
 #include "nn/kernels.h"
 
@@ -19,22 +20,33 @@
 #define MR_LAYER_PARAMS 16
 #define MR_LAYER_SPAN 255 /* micro-batches whose W may be one call */
 
-/* One plain configuration for all layers; each layer's file says which fields it reads. */
+/*
+ * One plain configuration for all layers; each layer's file says which fields it reads. A field that is 0 is as good as
+ * not there, so whoever adds one lets 0 mean what was before: a run's identity (session/identity.h) holds every field
+ * of this list that is not 0.
+ */
+#define MR_LAYER_CFG(X) \
+	X(int64_t, out)         /* linear: columns of the output; margin: coordinates */ \
+	X(int64_t, vocab)       /* embedding */ \
+	X(int64_t, context)     /* embedding: rows of the position table */ \
+	X(int64_t, heads)       /* attention */ \
+	X(mr_act, act)          /* linear */ \
+	X(bool, no_bias)        /* linear */ \
+	X(bool, transposed)     /* linear: weight stored [out, in] (a head tied to the token embedding) */ \
+	X(double, eps)          /* layer norm, RMS norm */ \
+	X(double, rate)         /* dropout */ \
+	X(double, std)          /* initial standard deviation of the weights; 0: the layer's default */ \
+	X(double, value)        /* linear, when std < 0: every weight starts at this value (chain) */ \
+	X(bool, first)          /* margin: no sum arrives */ \
+	X(double, l2)           /* margin */ \
+	X(double, noise)        /* margin */
+
 typedef struct mr_layer_cfg {
-	int64_t out;       /* linear: columns of the output; margin: coordinates */
-	int64_t vocab;     /* embedding */
-	int64_t context;   /* embedding: rows of the position table */
-	int64_t heads;     /* attention */
-	mr_act act;        /* linear */
-	bool no_bias;      /* linear */
-	bool transposed;   /* linear: weight stored [out, in] (a head tied to the token embedding) */
-	double eps;        /* layer norm */
-	double rate;       /* dropout */
-	double std;        /* initial standard deviation of the weights; 0: the layer's default */
-	double value;      /* linear, when std < 0: every weight starts at this value (chain) */
-	bool first;        /* margin: no sum arrives */
-	double l2, noise;  /* margin */
+	MR_LAYER_CFG(MR_FIELD_MEMBER)
 } mr_layer_cfg;
+
+/** The fields of mr_layer_cfg, in the order of its list. */
+extern const mr_field mr_layer_cfg_fields[];
 
 typedef enum mr_init { MR_INIT_ZERO, MR_INIT_ONE, MR_INIT_NORMAL, MR_INIT_VALUE } mr_init;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "session/identity.h"
 #include "session/run_manifest.h"
 #include "session/objective_report.h"
 #include "store/checkpoint_io.h"
@@ -163,8 +164,8 @@ mr_status mr_checkpoints_put(mr_session *s, const char *dir, const mr_checkpoint
 	mr_run_manifest f;
 
 	*saved = false;
+	MR_TRY(mr_run_manifest_collect(s, best ? c->val_loss : c->best_loss, &f));
 	MR_TRY(mr_executor_state(&s->executor, &st));
-	mr_run_manifest_collect(s, best ? c->val_loss : c->best_loss, &f);
 	make_content(&st, &f, c->step, best, keep_of(s), parts, &content);
 	err = measure(&st.model, c->step, &now);
 	if (err == MR_OK)
@@ -217,8 +218,8 @@ mr_status mr_checkpoints_preflight(mr_session *s, const char *dir, uint64_t step
 	mr_status err;
 	mr_run_manifest f;
 
+	MR_TRY(mr_run_manifest_collect(s, NAN, &f));
 	MR_TRY(mr_executor_state(&s->executor, &st));
-	mr_run_manifest_collect(s, NAN, &f);
 	make_content(&st, &f, 0, false, keep_of(s), parts, &c);
 	bytes = mr_checkpoint_bytes(&c) + (st.inflight.n ? 0 : inflight_bytes(s));
 	err = mr_checkpoint_preflight(dir, bytes, most_at_once(s, step));
@@ -243,19 +244,23 @@ static mr_status load_list(const mr_checkpoint *ck, const char *file, const mr_s
 }
 
 /* May what is in the slots of @inflight come from @ck? */
-static mr_status slots_fit(const mr_checkpoint *ck, const mr_state_list *inflight)
+static mr_status slots_fit(const mr_session *s, const mr_checkpoint *ck, const mr_state_list *inflight)
 {
 	const char *then = mr_checkpoint_fact(ck, "slots");
 	bool any = false;
+	char now[20];
 
 	for (size_t i = 0; i < inflight->n; i++)
 		any = any || !strncmp(inflight->at[i].name, "slot.", 5);
-	if (!any || (then && !strcmp(then, MR_RUN_MANIFEST_SLOTS)))
+	snprintf(now, sizeof(now), "%016" PRIx64, mr_identity_slots(s));
+	if (!any || (then && !strcmp(then, now)))
+		return MR_OK;
+	if (then && !strcmp(then, MR_RUN_MANIFEST_FORMER_SLOTS) && mr_identity_former_slots(s))
 		return MR_OK;
 	return mr_fail(MR_ECKPT,
 		       "it holds micro-batches under way as another build saves them (slots %s, here %s) and cannot be "
 		       "resumed",
-		       then ? then : "of no number", MR_RUN_MANIFEST_SLOTS);
+		       then ? then : "of no number", now);
 }
 
 static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
@@ -265,7 +270,7 @@ static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
 
 	MR_TRY(mr_executor_stand_at(&s->executor, mr_checkpoint_step(ck)));
 	MR_TRY(mr_executor_state(&s->executor, &st));
-	err = slots_fit(ck, &st.inflight);
+	err = slots_fit(s, ck, &st.inflight);
 	if (err == MR_OK)
 		err = load_list(ck, "model.safetensors", &st.model);
 	if (err == MR_OK)

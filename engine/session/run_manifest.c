@@ -9,6 +9,7 @@
 
 #include "ir/endless.h"
 #include "session/costs.h"
+#include "session/identity.h"
 #include "session/objective_report.h"
 
 #define OPTION_ROOM 128 /* of one system option's value as text */
@@ -66,10 +67,12 @@ static const char *options_text(const mr_session *s, char *text, size_t size)
 	return text;
 }
 
-void mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manifest *f)
+mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manifest *f)
 {
 	char rate[96], options[sizeof(f->text[0])];
+	uint64_t identity;
 
+	MR_TRY(mr_identity(s, &identity));
 	f->n = 0;
 	put(f, MR_FACT_millrace, "%s", MR_VERSION);
 	put(f, MR_FACT_model, "%s", s->job->model.name);
@@ -79,7 +82,7 @@ void mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manife
 	put(f, MR_FACT_dtype, "%s", mr_dtype_name(s->kernels->dtype));
 	put(f, MR_FACT_backend, "%s", s->kernels->name);
 	put(f, MR_FACT_kernels, "%s", mr_kernels_library());
-	put(f, MR_FACT_slots, MR_RUN_MANIFEST_SLOTS);
+	put(f, MR_FACT_slots, "%016" PRIx64, mr_identity_slots(s));
 	put(f, MR_FACT_stages, "%u", s->partition.n_stages);
 	put(f, MR_FACT_workers, "%u", s->place.n_workers);
 	put(f, MR_FACT_threads, "%u", s->place.worker[0].n_threads);
@@ -97,7 +100,7 @@ void mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manife
 	else
 		put(f, MR_FACT_costs, "none");
 	put(f, MR_FACT_plan, "%016" PRIx64, s->plan_hash);
-	put(f, MR_FACT_run_hash, "%016" PRIx64, mr_session_hash(s));
+	put(f, MR_FACT_identity, "%016" PRIx64, identity);
 	put(f, MR_FACT_data, "%016" PRIx64, s->data->fingerprint);
 	put(f, MR_FACT_vocabulary, "%s", s->data->alphabet ? s->data->alphabet : MR_NO_VOCABULARY);
 	if (s->known && s->known->f) {
@@ -108,9 +111,12 @@ void mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manife
 		put(f, MR_FACT_gradient, "%.17g at most, of one block (G)", mr_objective_report_largest(s));
 	if (isfinite(val_loss))
 		put(f, s->data->trains_only ? MR_FACT_best_train_loss : MR_FACT_best_val_loss, "%.17g", val_loss);
+	return MR_OK;
 }
 
 /* --- comparing --- */
+
+#define OTHER_IDENTITY "other options of the model, the optimizer or the mitigation, or another cut into stages"
 
 /* What a checkpoint and its resumption must have in common; the first difference is told, so causes stand before
  * effects. */
@@ -136,7 +142,7 @@ static const struct {
 	{"options", NULL, NULL}, /* compared one by one */
 	{"steps", NULL, "train.steps"}, /* of a plan whose last steps would be others if there were more */
 	{"plan", NULL, NULL}, /* see plan_fits */
-	{"run_hash", "other options of the model, the optimizer or the mitigation, or another cut into stages", NULL},
+	{"identity", OTHER_IDENTITY, NULL},
 };
 
 static const char *fact_now(const mr_run_manifest *f, const char *key)
@@ -208,11 +214,26 @@ static mr_status plan_fits(const mr_checkpoint *ck, const mr_run_manifest *now)
 		       fact_now(now, "plan"));
 }
 
+/* A manifest without identity. */
+static mr_status former_fits(const mr_session *s, const mr_checkpoint *ck)
+{
+	const char *then = mr_checkpoint_fact(ck, MR_RUN_MANIFEST_FORMER);
+	char now[20];
+
+	if (!then)
+		return mr_fail(MR_ECKPT, "its manifest does not say identity");
+	snprintf(now, sizeof(now), "%016" PRIx64, mr_identity_former(s));
+	if (strcmp(then, now) != 0)
+		return mr_fail(MR_ECKPT, "it was made with " OTHER_IDENTITY
+					 " and cannot be resumed with this configuration");
+	return mr_identity_former_has_all(s);
+}
+
 mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
 {
 	mr_run_manifest f;
 
-	mr_run_manifest_collect(s, NAN, &f);
+	MR_TRY(mr_run_manifest_collect(s, NAN, &f));
 	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
 		const char *then = mr_checkpoint_fact(ck, common[i].fact), *now = fact_now(&f, common[i].fact);
 
@@ -222,6 +243,10 @@ mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
 		}
 		if (!strcmp(common[i].fact, "plan")) {
 			MR_TRY(plan_fits(ck, &f));
+			continue;
+		}
+		if (!then && !strcmp(common[i].fact, "identity")) {
+			MR_TRY(former_fits(s, ck));
 			continue;
 		}
 		if (!then && !strcmp(common[i].fact, "mitigation")) /* of a build that had none */

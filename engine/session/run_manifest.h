@@ -13,7 +13,7 @@
 	X(millrace) \
 	X(model) X(system) X(optimizer) X(mitigation) X(dtype) X(backend) X(kernels) X(slots) X(stages) X(workers) \
 		X(threads) X(seed) X(batch) X(microbatches) X(parameters) X(steps) X(clip) X(learning_rate) X(options) \
-			X(costs) X(plan) X(run_hash) X(data) X(vocabulary) X(smoothness) X(minimum) X(gradient) \
+			X(costs) X(plan) X(identity) X(data) X(vocabulary) X(smoothness) X(minimum) X(gradient) \
 				X(best_val_loss) X(best_train_loss)
 
 typedef enum mr_fact {
@@ -23,10 +23,11 @@ typedef enum mr_fact {
 	MR_RUN_MANIFEST_MOST
 } mr_fact;
 
-/* The fact "slots": what layers and kernels leave there from F to B, which a checkpoint of a plan that never drains
- * holds as bytes. Another number whenever that changes. Builds that noted none left GELU's argument, and two numbers of
- * each query side by side. */
-#define MR_RUN_MANIFEST_SLOTS "2"
+/* The facts "identity" and "slots": session/identity.h. Older builds noted "run_hash" in place of the one, and for the
+ * other this number, which stood for what layers and kernels saved then. Still older ones noted no slots, and left
+ * GELU's argument, and two numbers of each query side by side. */
+#define MR_RUN_MANIFEST_FORMER "run_hash"
+#define MR_RUN_MANIFEST_FORMER_SLOTS "2"
 
 /* The fact "vocabulary" of data that are no text; of text it is mr_dataset.alphabet. Older builds noted none.
  * best_train_loss: the lowest loss of an evaluation of all training samples, where there are no others. */
@@ -38,8 +39,9 @@ typedef struct mr_run_manifest {
 	size_t n;
 } mr_run_manifest;
 
-/** The facts of @s as it is configured now; @val_loss of its best checkpoint, NAN: none yet. */
-void mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manifest *f);
+/** The facts of @s, which is started, as it is configured now; @val_loss of its best checkpoint, NAN: none yet. Errors:
+ * MR_ERESOURCE. */
+mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manifest *f) MR_MUST_USE;
 
 /** "cosine 0.003 to 0.0003 over 1000 steps, warm-up 10", into @text, which is returned. */
 const char *mr_run_manifest_rate(const mr_lr *lr, char *text, size_t size);

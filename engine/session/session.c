@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stats.h"
 #include "base/str.h"
 #include "session/costs.h"
 #include "session/objective_report.h"
@@ -297,52 +296,4 @@ uint64_t mr_session_predicted_bytes(const mr_session *s)
 int64_t mr_session_tokens_per_sample(const mr_session *s)
 {
 	return s->data->input.tokens ? s->data->input.rows : 0;
-}
-
-uint64_t mr_session_hash(const mr_session *s)
-{
-	/* its name in older checkpoints */
-	const char *name = s->kernels->name, *backend = strcmp(name, "fused") ? name : "dnnl";
-	const mr_job_train *train = &s->job->train;
-	uint64_t facts[] = {
-		s->data->fingerprint,
-		(uint64_t)train->seed,
-		(uint64_t)s->samples,
-		s->n_micro,
-		s->sum,
-		s->kernels->dtype,
-		s->plan_hash,
-	};
-	const mr_optim *o = &s->optim;
-	double rates[] = {o->mu,           o->b1,       o->b2,     o->eps,       o->psi,
-			  o->weight_decay, o->nesterov, o->rounds, o->rest_rate, train->clip};
-	uint64_t h = mr_hash64(mr_hash64(0, facts, sizeof(facts)), rates, sizeof(rates));
-
-	h = mr_hash64(h, backend, strlen(backend));
-	h = mr_hash64(h, s->optim.ops->name, strlen(s->optim.ops->name));
-	if (mr_session_is_mitigated(s)) {
-		const mr_mitigate *m = &s->mitigate;
-		double set[] = {m->strength, m->memory, m->limit, m->adaptive, m->slow_start, m->predicts};
-
-		h = mr_hash64(mr_hash64(h, m->ops->name, strlen(m->ops->name)), set, sizeof(set));
-	}
-	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
-		const mr_node *n = &s->graph->nodes[i];
-
-		h = mr_hash64(h, n->name, strlen(n->name));
-		h = mr_hash64(h, n->ops->name, strlen(n->ops->name));
-		h = mr_hash64(h, &n->cfg.act, sizeof(n->cfg.act));
-		h = mr_hash64(h, &n->cfg.heads, sizeof(n->cfg.heads));
-		h = mr_hash64(h, &n->cfg.rate, sizeof(n->cfg.rate));
-		h = mr_hash64(h, &n->cfg.eps, sizeof(n->cfg.eps));
-		h = mr_hash64(h, &n->cfg.l2, sizeof(n->cfg.l2));
-		h = mr_hash64(h, &n->cfg.noise, sizeof(n->cfg.noise));
-	}
-	for (uint32_t i = 0; i < s->graph->n_params; i++) { /* two dimensions where there are no more, as older builds
-	                                                       have it */
-		const int64_t *dim = s->graph->params[i].dim;
-
-		h = mr_hash64(h, dim, (s->graph->params[i].rank > 2 ? MR_MAX_DIMS : 2) * sizeof(*dim));
-	}
-	return mr_hash64(h, s->partition.first, (s->partition.n_stages + 1u) * sizeof(*s->partition.first));
 }

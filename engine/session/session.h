@@ -121,8 +121,4 @@ uint64_t mr_session_predicted_bytes(const mr_session *s);
 /** Tokens a sample has (context length), or 0 when samples are not text. */
 int64_t mr_session_tokens_per_sample(const mr_session *s);
 
-/** A hash of what must not change between a checkpoint and its resumption: all that a step depends on but its learning
- * rate (so a run may be given more steps). */
-uint64_t mr_session_hash(const mr_session *s);
-
 #endif

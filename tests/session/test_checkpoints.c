@@ -7,38 +7,33 @@
 
 #include "check.h"
 #include "session/checkpoints.h"
-#include "config/config_help.h"
+#include "session/identity.h"
+#include "job/job_help.h"
 #include "lower/lower.h"
 #include "store/checkpoint_io.h"
 
-#define CONF                                                                                                           \
-	"model = { name = \"mlp\"; hidden = [12, 12]; };\n"                                                            \
-	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
-	"optimizer = { name = \"momentum\"; }; system = { name = \"1f1b\"; };\n"                                       \
-	"train = { steps = 2; batch = 6; microbatches = 2; lr = 0.01; };\n"                                            \
-	"machine = { workers = 2; threads = 1; }; backend = \"reference\";\n"
+#define BASE                                                                                                           \
+	"model.name=mlp model.hidden=[12,12] data.name=synthetic data.features=8 data.classes=4 data.samples=100 "     \
+	"optimizer.name=momentum system.name=1f1b train.steps=8 train.batch=6 train.microbatches=2 train.lr=0.01 "     \
+	"machine.workers=2 machine.threads=1 backend=reference"
 
-static mr_config *config;
+static mr_job job;
 static mr_session session;
 static char dir[64];
 
-/* @system: in place of CONF's, or NULL. */
+/* @system: in place of BASE's. */
 static void begin_with(const char *system)
 {
-	mr_strbuf report;
-
 	snprintf(dir, sizeof(dir), "/tmp/mr-saves-XXXXXX");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
-	mr_strbuf_init(&report);
-	MR_CHECK_OK(mr_test_load(CONF, strlen(CONF), &system, system ? 1 : 0, &report, &config));
-	mr_strbuf_fini(&report);
-	MR_CHECK_OK(mr_session_open(mr_config_job(config), &session));
+	mr_test_job_of(&job, BASE, system);
+	MR_CHECK_OK(mr_session_open(&job, &session));
 	MR_CHECK_OK(mr_session_start(&session, NULL));
 }
 
 static void begin(void)
 {
-	begin_with(NULL);
+	begin_with("");
 }
 
 static void end(void)
@@ -59,8 +54,7 @@ static void end(void)
 	unlink(path);
 	CU_ASSERT_EQUAL(rmdir(dir), 0);
 	mr_session_close(&session);
-	mr_config_destroy(config);
-	mr_test_files_remove();
+	mr_job_fini(&job);
 }
 
 static bool on_step(void *arg, const mr_step_rec *rec)
@@ -84,29 +78,33 @@ static void save(uint64_t steps)
 	CU_ASSERT_TRUE_FATAL(saved);
 }
 
-/* The same as step 3 of a build that noted neither options nor slots, and had these hashes. */
-static void save_as_old(const char *plan, const char *run)
+/* The same as step 3 of a build that noted no options, run_hash in place of an identity, and @slots, or none; with
+ * these hashes, or for NULL its own. */
+static void save_as_old(const char *plan, const char *run, const char *slots)
 {
 	mr_checkpoint_shard parts[3] = {
 		{.name = "model.safetensors"}, {.name = "optimizer.safetensors"}, {.name = "inflight.safetensors"}};
 	mr_checkpoint_content c = {.step = 3, .parts = parts, .n_parts = 2, .keep = 9};
 	mr_saved_text facts[32];
 	mr_checkpoint *ck;
-	char path[100];
+	char path[100], former[20];
 	mr_state st;
 
+	snprintf(former, sizeof(former), "%016" PRIx64, mr_identity_former(&session));
 	snprintf(path, sizeof(path), "%s/step-00000002", dir);
 	MR_CHECK_OK(mr_checkpoint_open(path, &ck));
 	for (size_t i = 0; mr_checkpoint_fact_at(ck, i).key; i++) {
 		mr_saved_text f = mr_checkpoint_fact_at(ck, i);
 
 		CU_ASSERT_FATAL(i < 32);
-		if (!strcmp(f.key, "options") || !strcmp(f.key, "slots"))
+		if (!strcmp(f.key, "options") || (!strcmp(f.key, "slots") && !slots))
 			continue;
+		if (!strcmp(f.key, "slots"))
+			f.value = slots;
 		if (!strcmp(f.key, "plan") && plan)
 			f.value = plan;
-		if (!strcmp(f.key, "run_hash") && run)
-			f.value = run;
+		if (!strcmp(f.key, "identity"))
+			f = (mr_saved_text){"run_hash", run ? run : former};
 		facts[c.n_facts++] = f;
 	}
 	c.facts = facts;
@@ -129,7 +127,7 @@ static void old_hash(char text[20])
 	mr_sched_args a = {.n_workers = 2, .n_micro = 2};
 	mr_plan *p;
 
-	MR_CHECK_OK(mr_schedule_emit(mr_job_system(mr_config_job(config)), &a, &p));
+	MR_CHECK_OK(mr_schedule_emit(mr_job_system(&job), &a, &p));
 	p->contract.flush = MR_FLUSH_LOCAL;
 	MR_CHECK_OK(mr_plan_lower(p, NULL));
 	snprintf(text, 20, "%016" PRIx64, mr_plan_hash(p));
@@ -146,7 +144,7 @@ static void checkpoints_from_before_steps_moved_inside_go_on(void)
 	save(2);
 	CU_ASSERT_EQUAL_FATAL(session.plan->contract.clip, false);
 	old_hash(plan);
-	save_as_old(plan, NULL);
+	save_as_old(plan, NULL, NULL);
 	MR_CHECK_OK(mr_checkpoints_resume(&session, dir, "", &step, &best));
 	CU_ASSERT_EQUAL(step, 3);
 	end();
@@ -160,7 +158,7 @@ static void another_plan_is_another_builds(void)
 
 	begin();
 	save(2);
-	save_as_old("0123456789abcdef", NULL);
+	save_as_old("0123456789abcdef", NULL, NULL);
 	snprintf(plan, sizeof(plan), "%016" PRIx64, session.plan_hash);
 	snprintf(sentence, sizeof(sentence),
 		 "it was made with another build's plan 0123456789abcdef and cannot be resumed with %s", plan);
@@ -169,13 +167,13 @@ static void another_plan_is_another_builds(void)
 	end();
 	begin(); /* the plan is the same, something else is not */
 	save(2);
-	save_as_old(plan, "0123456789abcdef");
+	save_as_old(plan, "0123456789abcdef", NULL);
 	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT,
 		      "other options of the model, the optimizer");
 	end();
 }
 
-/* Activations under way mean something to the build alone that saved them. */
+/* Activations under way mean something to builds alone that save the same. */
 static void slots_of_other_builds_are_refused(void)
 {
 	double best;
@@ -185,9 +183,33 @@ static void slots_of_other_builds_are_refused(void)
 	save(2);
 	MR_CHECK_OK(mr_checkpoints_resume(&session, dir, "", &step, &best));
 	CU_ASSERT_EQUAL(step, 2);
-	save_as_old(NULL, NULL);
+	MR_CHECK_OK(mr_executor_run(&session.executor, 3, on_step, NULL, &step));
+	save_as_old(NULL, NULL, "2"); /* what layers saved when they were numbered they still save */
+	MR_CHECK_OK(mr_checkpoints_resume(&session, dir, "", &step, &best));
+	CU_ASSERT_EQUAL(step, 3);
+	save_as_old(NULL, NULL, "0123456789abcdef");
+	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT,
+		      "as another build saves them (slots 0123456789abcdef, ");
+	save_as_old(NULL, NULL, NULL);
 	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT,
 		      "as another build saves them (slots of no number, ");
+	end();
+}
+
+/* A manifest of this build is held to its identity. */
+static void another_option_is_another_run(void)
+{
+	mr_values *values;
+	double best;
+	uint64_t step;
+
+	begin();
+	save(2);
+	MR_CHECK_OK(mr_checkpoints_resume(&session, dir, "", &step, &best));
+	values = session.job->optimizer.values;
+	MR_CHECK_OK(mr_values_set_text(values, "mu", "0.5"));
+	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT,
+		      "other options of the model, the optimizer");
 	end();
 }
 
@@ -199,4 +221,5 @@ void mr_suite_checkpoints(void)
 	MR_TEST(checkpoints_from_before_steps_moved_inside_go_on);
 	MR_TEST(another_plan_is_another_builds);
 	MR_TEST(slots_of_other_builds_are_refused);
+	MR_TEST(another_option_is_another_run);
 }

@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "job/job_help.h"
-#include "session/session.h"
+#include "session/identity.h"
 
 #define BASE                                                                                                           \
 	"model.name=mlp model.hidden=[12,12] data.name=synthetic data.features=8 data.classes=4 data.samples=100 "     \
@@ -79,12 +79,14 @@ static const struct {
 	{STALE "mitigation.name=weight_prediction", 0x27f44acad3593ddc},
 	{"system.name=interleaved system.chunks=2 model.depth=5 model.width=9 model.hidden=[]", 0xba69f8c73e165c46},
 	{"system.name=pipemare", 0x2ef4af70284989c8},
-	{"model.name=chain model.depth=4 data.name=numbers data.x=[1,2] data.y=[2,1] optimizer.name=sgd", 0xbbc0beb1bb10c4db},
+	{"model.name=chain model.depth=4 data.name=numbers data.x=[1,2] data.y=[2,1] optimizer.name=sgd",
+	 0xbbc0beb1bb10c4db},
 	{"model.name=quadratic data.name=formula optimizer.name=sgd", 0x5a1a0221d5a1ecd3},
-	{"model.name=logistic model.l2=0.01 data.name=formula data.target=classes optimizer.name=sgd", 0x718234de2197b99b},
+	{"model.name=logistic model.l2=0.01 data.name=formula data.target=classes optimizer.name=sgd",
+	 0x718234de2197b99b},
 };
 
-static void recorded_numbers_stand(void)
+static void former_numbers_stand(void)
 {
 	write_text();
 	for (size_t i = 0; i < sizeof(recorded) / sizeof(recorded[0]); i++) {
@@ -93,7 +95,7 @@ static void recorded_numbers_stand(void)
 		mr_job j;
 
 		survey(&j, &s, recorded[i].sets);
-		got = mr_session_hash(&s);
+		got = mr_identity_former(&s);
 		if (got != recorded[i].run_hash)
 			fprintf(stderr, "\n%s: 0x%016" PRIx64 "\n", recorded[i].sets, got);
 		CU_ASSERT_EQUAL(got, recorded[i].run_hash);
@@ -102,9 +104,208 @@ static void recorded_numbers_stand(void)
 	unlink(text_path);
 }
 
+/* --- what changes the identity --- */
+
+static uint64_t identity(const mr_session *s)
+{
+	uint64_t h;
+
+	MR_CHECK_OK(mr_identity(s, &h));
+	return h;
+}
+
+/* The table of @group's plug-in with the option @more behind its own, and all its values. */
+static mr_values *with_one_more(const mr_job *j, mr_job_group group, const mr_option *more, mr_option table[64])
+{
+	const mr_values *v = mr_job_choice_of(j, group)->values;
+	const mr_option *o = mr_values_table(v);
+	mr_values *wider;
+	size_t n = 0;
+
+	for (; o[n].name; n++)
+		table[n] = o[n];
+	CU_ASSERT_FATAL(n < 62);
+	table[n] = *more;
+	table[n + 1] = (mr_option){0};
+	MR_CHECK_OK(mr_values_create(table, &wider));
+	for (o = mr_values_table(v); o->name; o++) {
+		char *text = mr_values_text(v, o->name);
+
+		if (mr_values_has(v, o->name))
+			MR_CHECK_OK(mr_values_set_text(wider, o->name, text));
+		free(text);
+	}
+	return wider;
+}
+
+/* A plug-in of any kind gets an option: at its default checkpoints go on, else they do not. Nothing here or in the
+ * session says anything about that option. */
+static void an_option_more_of_any_plugin_counts(void)
+{
+	static const mr_option more = {"leap", MR_OPT_FLOAT, "0", 0, 1, NULL, NULL, "an option that came later"};
+	static const mr_job_group groups[] = {MR_JOB_MODEL, MR_JOB_DATA, MR_JOB_OPTIMIZER, MR_JOB_MITIGATION,
+					      MR_JOB_SYSTEM};
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		mr_option table[64];
+		mr_values *own, *wider;
+		mr_choice *c;
+		uint64_t before;
+		mr_session s;
+		mr_job j;
+
+		survey(&j, &s, STALE "mitigation.name=gap_aware");
+		before = identity(&s);
+		c = mr_job_choice(&j, groups[i]);
+		own = c->values;
+		c->values = wider = with_one_more(&j, groups[i], &more, table);
+		CU_ASSERT_EQUAL(identity(&s), before);
+		MR_CHECK_OK(mr_identity_former_has_all(&s));
+		MR_CHECK_OK(mr_values_set_text(wider, "leap", "0.5"));
+		CU_ASSERT_NOT_EQUAL(identity(&s), before);
+		if (groups[i] != MR_JOB_SYSTEM) /* whose options a manifest names */
+			MR_CHECK_FAIL(mr_identity_former_has_all(&s), MR_ECKPT,
+				      "had the option leap and cannot be resumed with leap = 0.5");
+		c->values = own;
+		mr_values_destroy(wider);
+		end(&j, &s);
+	}
+}
+
+/* Of files the contents count. */
+static void files_may_move(void)
+{
+	uint64_t before;
+	mr_session s;
+	mr_job j;
+
+	write_text();
+	survey(&j, &s, GPT);
+	before = identity(&s);
+	MR_CHECK_OK(mr_values_set_text(j.data.values, "path", "/elsewhere"));
+	CU_ASSERT_EQUAL(identity(&s), before);
+	s.data->fingerprint++;
+	CU_ASSERT_NOT_EQUAL(identity(&s), before);
+	end(&j, &s);
+	unlink(text_path);
+}
+
+/* Options of a mitigation that has nothing to do change nothing. */
+static void idle_mitigations_do_not_count(void)
+{
+	uint64_t before;
+	mr_session s;
+	mr_job j;
+
+	survey(&j, &s, "mitigation.name=gap_aware");
+	before = identity(&s);
+	MR_CHECK_OK(mr_values_set_text(j.mitigation.values, "memory", "0.5"));
+	CU_ASSERT_EQUAL(identity(&s), before);
+	end(&j, &s);
+}
+
+static void every_field_of_a_layer_counts(void)
+{
+	uint64_t before;
+	mr_session s;
+	mr_job j;
+
+	survey(&j, &s, "");
+	before = identity(&s);
+	for (const mr_field *f = mr_layer_cfg_fields; f->name; f++) {
+		mr_node *n = &s.graph->nodes[1];
+		mr_layer_cfg cfg = n->cfg;
+
+		((char *)&n->cfg)[f->at] ^= 1;
+		CU_ASSERT_NOT_EQUAL(identity(&s), before);
+		n->cfg = cfg;
+	}
+	CU_ASSERT_EQUAL(identity(&s), before);
+	end(&j, &s);
+}
+
+/* mr_layer_cfg with a field more, as a line more in its list makes it. */
+#define WIDER(X) MR_LAYER_CFG(X) X(double, slope)
+
+typedef struct wider_cfg {
+	WIDER(MR_FIELD_MEMBER)
+} wider_cfg;
+
+#define ENTRY(type, name) MR_FIELD_ENTRY(wider_cfg, name)
+static const mr_field wider_fields[] = {WIDER(ENTRY) {0}};
+
+static void a_field_more_of_a_layer_counts(void)
+{
+	mr_layer_cfg cfg = {.out = 12, .act = MR_ACT_GELU, .std = 0.5};
+	wider_cfg wider = {.out = 12, .act = MR_ACT_GELU, .std = 0.5};
+	uint64_t before = mr_fields_hash(mr_layer_cfg_fields, &cfg, 1);
+
+	CU_ASSERT_EQUAL(mr_fields_hash(wider_fields, &wider, 1), before);
+	wider.slope = 0.1;
+	CU_ASSERT_NOT_EQUAL(mr_fields_hash(wider_fields, &wider, 1), before);
+}
+
+/* --- what changes the slots --- */
+
+static const mr_kernels *usual;
+static const char *second_piece;
+
+static void attn_saved_more(const mr_attn *a, mr_saved *out)
+{
+	usual->attn_saved(a, out);
+	mr_saved_add(out, second_piece, (size_t)(a->samples * a->heads * a->t) * sizeof(float));
+}
+
+/* The slots of a session whose attention saves @more too, or whose GELU leaves @gelu; NULL: as it does. @known: by
+ * builds that numbered slots. */
+static uint64_t slots(const char *more, const char *gelu, bool *known)
+{
+	mr_kernels k;
+	uint64_t h;
+	mr_session s;
+	mr_job j;
+
+	write_text();
+	survey(&j, &s, GPT "system.name=paci backend=reference");
+	MR_CHECK_OK(mr_session_load(&s));
+	usual = s.kernels;
+	second_piece = more;
+	k = *s.kernels;
+	k.attn_saved = more ? attn_saved_more : k.attn_saved;
+	k.gelu_aux = gelu ? gelu : k.gelu_aux;
+	s.kernels = &k;
+	MR_CHECK_OK(mr_session_start(&s, NULL));
+	h = mr_identity_slots(&s);
+	*known = mr_identity_former_slots(&s);
+	end(&j, &s);
+	unlink(text_path);
+	return h;
+}
+
+static void what_kernels_save_counts(void)
+{
+	uint64_t seen[4];
+	bool known[4];
+
+	seen[0] = slots(NULL, NULL, &known[0]);
+	seen[1] = slots("sums of rows", NULL, &known[1]);
+	seen[2] = slots("roots of sums of rows", NULL, &known[2]);
+	seen[3] = slots(NULL, "GELU itself", &known[3]);
+	CU_ASSERT(known[0] && !known[1] && !known[2] && !known[3]);
+	for (int i = 0; i < 4; i++)
+		for (int k = 0; k < i; k++)
+			CU_ASSERT_NOT_EQUAL(seen[i], seen[k]);
+}
+
 void mr_suite_identity(void);
 void mr_suite_identity(void)
 {
 	MR_SUITE("identity");
-	MR_TEST(recorded_numbers_stand);
+	MR_TEST(former_numbers_stand);
+	MR_TEST(an_option_more_of_any_plugin_counts);
+	MR_TEST(files_may_move);
+	MR_TEST(idle_mitigations_do_not_count);
+	MR_TEST(every_field_of_a_layer_counts);
+	MR_TEST(a_field_more_of_a_layer_counts);
+	MR_TEST(what_kernels_save_counts);
 }

@@ -1,0 +1,101 @@
+#include "session/identity.h"
+
+#include <string.h>
+
+#include "base/stats.h"
+
+static uint64_t fold_text(uint64_t h, const char *text)
+{
+	return mr_hash64(h, text, strlen(text));
+}
+
+static uint64_t fold_run(const mr_session *s)
+{
+	const mr_job_train *train = &s->job->train;
+	uint64_t numbers[] = {s->data->fingerprint, (uint64_t)train->seed, (uint64_t)s->samples, s->n_micro, s->sum,
+			      s->kernels->dtype, s->plan_hash};
+	uint64_t h = mr_hash64(mr_hash64(0, numbers, sizeof(numbers)), &train->clip, sizeof(train->clip));
+
+	return fold_text(h, s->kernels->name);
+}
+
+/* --- plug-ins --- */
+
+typedef struct folder {
+	uint64_t h;
+	bool files; /* texts are names of files: their contents are in the fingerprint, and they may move */
+} folder;
+
+static mr_status fold_option(void *arg, const mr_option *o, const char *text)
+{
+	folder *f = arg;
+
+	if (!f->files || o->type != MR_OPT_STRING)
+		f->h = fold_text(fold_text(f->h, o->name), text);
+	return MR_OK;
+}
+
+static mr_status fold_choices(const mr_session *s, uint64_t *h)
+{
+	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
+		const mr_choice *c = mr_job_choice_of(s->job, (mr_job_group)g);
+		folder f = {*h, g == MR_JOB_DATA};
+
+		if (!c || (g == MR_JOB_MITIGATION && !mr_session_is_mitigated(s)))
+			continue;
+		f.h = fold_text(fold_text(f.h, mr_job_group_of((mr_job_group)g)->name), c->name);
+		MR_TRY(mr_values_each_changed(c->values, fold_option, &f));
+		*h = f.h;
+	}
+	return MR_OK;
+}
+
+/* --- the model --- */
+
+static uint64_t fold_node(const mr_node *n, uint64_t h)
+{
+	h = fold_text(fold_text(h, n->name), n->ops->name);
+	h = mr_hash64(h, n->in, n->n_in * sizeof(*n->in));
+	return mr_fields_hash(mr_layer_cfg_fields, &n->cfg, h);
+}
+
+static uint64_t fold_param(const mr_param *p, uint64_t h)
+{
+	int64_t numbers[] = {p->rank, p->init, p->decay, p->tied_to};
+
+	h = mr_hash64(fold_text(h, p->name), numbers, sizeof(numbers));
+	h = mr_hash64(h, p->dim, p->rank * sizeof(*p->dim));
+	return mr_hash64(h, &p->std, sizeof(p->std));
+}
+
+static uint64_t fold_graph(const mr_graph *g, uint64_t h)
+{
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		h = fold_node(&g->nodes[i], h);
+	for (uint32_t i = 0; i < g->n_params; i++)
+		h = fold_param(&g->params[i], h);
+	return h;
+}
+
+mr_status mr_identity(const mr_session *s, uint64_t *out)
+{
+	uint64_t h = fold_run(s);
+
+	MR_TRY(fold_choices(s, &h));
+	h = fold_graph(s->graph, h);
+	*out = mr_hash64(h, s->partition.first, (s->partition.n_stages + 1u) * sizeof(*s->partition.first));
+	return MR_OK;
+}
+
+uint64_t mr_identity_slots(const mr_session *s)
+{
+	const mr_run *run = mr_executor_run_of(&s->executor);
+	uint64_t h = 0;
+
+	for (uint16_t i = 0; run && i < run->n_stages; i++) {
+		uint64_t stage = mr_stage_size(run->weights[i].stage)->slot_hash;
+
+		h = mr_hash64(h, &stage, sizeof(stage));
+	}
+	return h;
+}
