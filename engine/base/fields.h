@@ -28,8 +28,8 @@ typedef struct mr_field {
 /** Is this field of @object all 0? */
 bool mr_field_is_zero(const mr_field *f, const void *object);
 
-/** Name and bytes of every field that is not 0, continuing the hash @h (base/stats.h): a field that is added and left at
- * 0 changes nothing. */
+/** Name and bytes of every field that is not 0, continuing the hash @h (base/stats.h): a field that is added and left
+ * at 0 changes nothing. */
 uint64_t mr_fields_hash(const mr_field *table, const void *object, uint64_t h);
 
 #endif

@@ -28,7 +28,7 @@ uint64_t mr_identity_former(const mr_session *s);
  * it. Errors: also MR_ERESOURCE. */
 mr_status mr_identity_former_has_all(const mr_session *s) MR_MUST_USE;
 
-/** Do slots hold what they held when manifests said "slots 2": is every piece that layers save here one of that time? */
+/** Do slots hold what they held when manifests said "slots 2": is every piece that layers save one of that time? */
 bool mr_identity_former_slots(const mr_session *s);
 
 #endif
