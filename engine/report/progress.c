@@ -30,12 +30,12 @@ mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps)
 }
 
 /* One "key value" of the line, and when it has to go where the line is too narrow for all. */
-typedef struct mr_field {
+typedef struct mr_progress_field {
 	const char *key; /* borrowed */
 	char value[48];
 	unsigned rank;   /* fields leave in the order of their ranks, the lowest first */
 	bool left_out;
-} mr_field;
+} mr_progress_field;
 
 /* What is looked at most stays longest: where it is, how long it will take, and the loss. */
 enum {
@@ -54,17 +54,17 @@ enum {
 };
 
 typedef struct mr_line {
-	mr_field field[N_RANKS]; /* [n] in the order of the line */
+	mr_progress_field field[N_RANKS]; /* [n] in the order of the line */
 	unsigned n;
 } mr_line;
 
 static void put(mr_line *l, unsigned rank, const char *key, const char *fmt, ...) MR_PRINTF(4, 5);
 static void put(mr_line *l, unsigned rank, const char *key, const char *fmt, ...)
 {
-	mr_field *f = &l->field[l->n++];
+	mr_progress_field *f = &l->field[l->n++];
 	va_list ap;
 
-	*f = (mr_field){.key = key, .rank = rank};
+	*f = (mr_progress_field){.key = key, .rank = rank};
 	va_start(ap, fmt);
 	vsnprintf(f->value, sizeof(f->value), fmt, ap);
 	va_end(ap);

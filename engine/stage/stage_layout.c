@@ -317,7 +317,8 @@ static mr_status place_grads(mr_stage *s, notes *n)
 			st->kept = take_slot(n, &st->needs.kept);
 		} else {
 			st->kept.where = MR_AT_SCRATCH;
-			MR_TRY(mr_lifetime_add(&n->bwd, back(s, i), back(s, i), st->needs.kept.bytes, &st->kept.offset));
+			MR_TRY(mr_lifetime_add(&n->bwd, back(s, i), back(s, i), st->needs.kept.bytes,
+					       &st->kept.offset));
 		}
 		st->scratch_b.where = MR_AT_SCRATCH;
 		MR_TRY(mr_lifetime_add(&n->bwd, back(s, i), back(s, i), st->needs.scratch, &st->scratch_b.offset));
