@@ -58,7 +58,7 @@ static const mr_profile_method methods[N_KINDS] = {MR_PROFILE_ALONE, MR_PROFILE_
 typedef struct contender {
 	const char *name;
 	const mr_sched_ops *ops;
-	mr_config *config;
+	mr_job job;
 	mr_session s;
 	uint64_t steps, burst;
 	double ms[N_PLACES][MAX_ROUNDS];
@@ -97,34 +97,35 @@ static void check(mr_status st, const char *what)
 
 /* --- building --- */
 
-/* A system that commits after each micro-batch has one a step, as large as the others' are. */
-static mr_status load(const bench *b, const mr_sched_ops *system, mr_config **config)
+static mr_status load(const bench *b, mr_config **config)
 {
-	const char *sets[MAX_SETS + 6];
-	char name[64], batch[64];
-	uint32_t n = 0;
+	const char *sets[MAX_SETS + 2];
 	mr_strbuf mistakes;
 	mr_status st;
 
-	for (; n < b->n_sets; n++)
-		sets[n] = b->set[n];
-	sets[n++] = b->workers;
-	sets[n++] = "machine.threads=1";
-	if (system) {
-		snprintf(name, sizeof(name), "system.name=%s", system->name);
-		sets[n++] = name;
-	}
-	if (system && system->asynchronous && !system->accumulates) {
-		snprintf(batch, sizeof(batch), "train.batch=%lld", (long long)b->base.samples);
-		sets[n++] = batch;
-		sets[n++] = "train.microbatches=1";
-	}
+	memcpy(sets, b->set, b->n_sets * sizeof(*sets));
+	sets[b->n_sets] = b->workers;
+	sets[b->n_sets + 1] = "machine.threads=1";
 	mr_strbuf_init(&mistakes);
-	st = mr_config_load(b->conf, sets, n, &mistakes, config);
+	st = mr_config_load(b->conf, sets, b->n_sets + 2, &mistakes, config);
 	if (st != MR_OK && *mr_strbuf_text(&mistakes))
 		mr_error_set("%.*s", (int)strcspn(mr_strbuf_text(&mistakes), "\n"), mr_strbuf_text(&mistakes));
 	mr_strbuf_fini(&mistakes);
 	return st;
+}
+
+/* The user's job with @system in place of its own. One that commits after each micro-batch has one a step, as large as
+ * the others' are. */
+static mr_status change_job(const bench *b, const mr_sched_ops *system, mr_job *job)
+{
+	if (strcmp(system->name, job->system.name) != 0)
+		MR_TRY(mr_job_choose(job, MR_JOB_SYSTEM, system->name));
+	if (system->asynchronous && !system->accumulates) {
+		job->train.batch = b->base.samples;
+		job->train.microbatches = 1;
+	}
+	job->source = (mr_job_source){0}; /* it is not what the user wrote */
+	return mr_job_check(job);
 }
 
 /* A step is as long as a burst of a few says. */
@@ -144,15 +145,17 @@ static mr_status open_one(const bench *b, contender *x)
 {
 	mr_status st;
 
-	MR_TRY(load(b, x->ops, &x->config));
-	st = mr_session_open_beside(mr_config_job(x->config), &b->base, &x->s);
+	MR_TRY(mr_job_copy(mr_config_job(b->config), &x->job));
+	st = change_job(b, x->ops, &x->job);
+	if (st == MR_OK)
+		st = mr_session_open_beside(&x->job, &b->base, &x->s);
 	if (st == MR_OK)
 		st = mr_session_start(&x->s, NULL);
 	if (st == MR_OK)
 		st = warm_up(b, x);
 	if (st != MR_OK) {
 		mr_session_close(&x->s);
-		mr_config_destroy(x->config);
+		mr_job_fini(&x->job);
 	}
 	return st;
 }
@@ -169,7 +172,7 @@ static bool is_wanted(const bench *b, const mr_sched_ops *ops)
 
 static void open_all(bench *b)
 {
-	check(load(b, NULL, &b->config), b->conf);
+	check(load(b, &b->config), b->conf);
 	check(mr_session_open(mr_config_job(b->config), &b->base), b->conf);
 	if (!b->base.plan || b->base.plan->contract.flush == MR_FLUSH_NONE) {
 		fprintf(stderr, "predict: %s: the system of the configuration must flush\n", b->conf);
@@ -184,7 +187,7 @@ static void open_all(bench *b)
 		if (open_one(b, x) == MR_OK)
 			b->n++;
 		else
-			printf("%-16s left out: %s\n", x->name, mr_error_text());
+			printf("%-16s left out: %.*s\n", x->name, (int)strcspn(mr_error_text(), "\n"), mr_error_text());
 	}
 }
 
@@ -570,7 +573,7 @@ int main(int argc, char **argv)
 	report(b);
 	for (size_t i = 0; i < b->n; i++) {
 		mr_session_close(&b->all[i].s);
-		mr_config_destroy(b->all[i].config);
+		mr_job_fini(&b->all[i].job);
 	}
 	for (int k = 0; k < N_KINDS * N_PLACES; k++)
 		for (size_t i = 0; i < b->n_costs[k / N_PLACES][k % N_PLACES]; i++)

@@ -110,7 +110,7 @@ static size_t line_up(bench *b, const mr_case *c, mr_contender *all)
 
 static void open_all(const mr_case *c, mr_contender *all, size_t n)
 {
-	if (!c->data)
+	if (c->vocab)
 		check(mr_case_tokens(c, tokens), c->name);
 	for (size_t i = 0; i < n; i++)
 		if (!all[i].peer)

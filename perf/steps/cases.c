@@ -7,26 +7,28 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "base/str.h"
+#include "job/job.h"
 
-#define MLP(hidden) "name = \"mlp\"; hidden = " hidden ";"
-#define DATA(features) "name = \"synthetic\"; features = " features "; classes = 10; samples = 4096;"
-#define GPT(layers, width, heads, context) \
-	"name = \"gpt\"; layers = " layers "; width = " width "; heads = " heads "; context = " context ";"
+#define MLP(hidden) {"model.name", "mlp"}, {"model.hidden", hidden}
+#define DATA(features)                                                                                           \
+	{"data.name", "synthetic"}, {"data.features", features}, {"data.classes", "10"}, {"data.samples", "4096"}
+#define GPT(layers, width, heads, context)                                                                       \
+	{"model.name", "gpt"}, {"model.layers", layers}, {"model.width", width}, {"model.heads", heads},         \
+		{"model.context", context}
 #define X6(w) "[" w "," w "," w "," w "," w "," w "]"
 #define X16(w) "[" w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "]"
-#define SOURCES "name = \"sources\"; root = "
-#define MOMENTUM "name = \"momentum\";"
-#define ADAMW "name = \"adamw\";"
+#define SOURCES {"data.name", "sources"} /* of the current folder */
+#define MOMENTUM {"optimizer.name", "momentum"}
+#define ADAMW {"optimizer.name", "adamw"}
 #define BIT(system) (1u << (system))
 
 #define N_TOKENS 200000
 
-#define MLP1024 "mlp 784-1024x6-10", MLP(X6("1024")), DATA("784"), MOMENTUM, "dnnl"
-#define MLP128 "mlp 128-128x16-10 (small operators)", MLP(X16("128")), DATA("128"), MOMENTUM, "dnnl"
-#define MLP256 "mlp 256-256x16-10 (small operators)", MLP(X16("256")), DATA("256"), MOMENTUM, "dnnl"
-#define GPT2 GPT("12", "768", "12", "64")
-#define GPT2_RUN .optimizer = ADAMW, .backend = "dnnl", .vocab = 50257, .batch = 4, .micro = 4, .burst = 1, .big = true
+#define MLP1024 "mlp 784-1024x6-10", {MLP(X6("1024")), DATA("784"), MOMENTUM}
+#define MLP128 "mlp 128-128x16-10 (small operators)", {MLP(X16("128")), DATA("128"), MOMENTUM}
+#define MLP256 "mlp 256-256x16-10 (small operators)", {MLP(X16("256")), DATA("256"), MOMENTUM}
+#define GPT2 GPT("12", "768", "12", "64"), ADAMW
+#define GPT2_RUN .vocab = 50257, .batch = 4, .micro = 4, .burst = 1, .big = true
 
 const mr_case mr_cases[] = {
 	{"mlp1024-b32", MLP1024, .batch = 32, .micro = 2, .burst = 20},
@@ -35,19 +37,19 @@ const mr_case mr_cases[] = {
 	{"mlp128-b16", MLP128, .batch = 16, .micro = 2, .burst = 400},
 	{"mlp128-b32", MLP128, .batch = 32, .micro = 2, .burst = 300},
 	{"mlp256-b16", MLP256, .batch = 16, .micro = 2, .burst = 150},
-	{"gpt128-b16", "gpt 4 layers, 128 wide, context 128", GPT("4", "128", "4", "128"), SOURCES, ADAMW, "dnnl",
+	{"gpt128-b16", "gpt 4 layers, 128 wide, context 128", {GPT("4", "128", "4", "128"), SOURCES, ADAMW},
 	 .batch = 16, .micro = 4, .burst = 4},
-	{"gpt256-b8", "gpt 4 layers, 256 wide, context 128, vocabulary 512", GPT("4", "256", "4", "128"), NULL, ADAMW,
-	 "dnnl", .vocab = 512, .batch = 8, .micro = 4, .burst = 3},
-	{"gpt2-124m", "GPT-2 124M, context 64, tied head", GPT2 " tied = true;", GPT2_RUN, .rounds = 5,
+	{"gpt256-b8", "gpt 4 layers, 256 wide, context 128, vocabulary 512", {GPT("4", "256", "4", "128"), ADAMW},
+	 .vocab = 512, .batch = 8, .micro = 4, .burst = 3},
+	{"gpt2-124m", "GPT-2 124M, context 64, tied head", {GPT2, {"model.tied", "true"}}, GPT2_RUN, .rounds = 5,
 	 .systems = BIT(MR_ONE_THREAD) | BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_GPIPE) | BIT(MR_1F1B)},
-	{"gpt2-untied", "GPT-2 with a head of its own (163M), context 64", GPT2, GPT2_RUN, .rounds = 5,
+	{"gpt2-untied", "GPT-2 with a head of its own (163M), context 64", {GPT2}, GPT2_RUN, .rounds = 5,
 	 .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_PIPEDREAM) | BIT(MR_VERTICAL)},
 	{0},
 };
 
-const mr_case mr_case_tiny = {"tiny", "mlp 8-16x4-10", MLP("[16, 16, 16, 16]"), DATA("8"), MOMENTUM, "reference",
-			      .batch = 8, .micro = 2, .burst = 3};
+const mr_case mr_case_tiny = {"tiny", "mlp 8-16x4-10", {MLP("[16, 16, 16, 16]"), DATA("8"), MOMENTUM},
+			      .backend = "reference", .batch = 8, .micro = 2, .burst = 3};
 
 const mr_system mr_line_up[MR_N_SYSTEMS] = {
 	[MR_ONE_THREAD] = {.label = "1 thread", .system = "sequential", .workers = 1, .threads = 1},
@@ -55,9 +57,10 @@ const mr_system mr_line_up[MR_N_SYSTEMS] = {
 	[MR_A_AGAIN] = {.label = "A again", .system = "sequential", .workers = 1, .threads = 2},
 	[MR_GPIPE] = {.label = "gpipe", .system = "gpipe", .workers = 2, .threads = 1, .micro = true},
 	[MR_1F1B] = {.label = "1f1b", .system = "1f1b", .workers = 2, .threads = 1, .micro = true},
-	[MR_MERGED] = {"1f1b, merged W", "1f1b", "merge_w = 4;", .workers = 2, .threads = 1, .micro = true},
+	[MR_MERGED] = {"1f1b, merged W", "1f1b", {"system.merge_w", "4"}, .workers = 2, .threads = 1, .micro = true},
 	[MR_PIPEDREAM] = {.label = "pipedream", .system = "pipedream", .workers = 2, .threads = 1},
-	[MR_VERTICAL] = {"pipedream, vertical sync", "pipedream", "vertical_sync = true;", .workers = 2, .threads = 1},
+	[MR_VERTICAL] = {"pipedream, vertical sync", "pipedream", {"system.vertical_sync", "true"}, .workers = 2,
+			 .threads = 1},
 };
 
 bool mr_case_has(const mr_case *c, int system)
@@ -93,31 +96,42 @@ mr_status mr_case_tokens(const mr_case *c, char path[64])
 	return finish(f, path);
 }
 
-mr_status mr_case_config(const mr_case *c, const mr_system *s, int threads, const char *tokens, mr_config **out)
+static mr_status set_data(mr_job *j, const mr_case *c, const char *tokens)
 {
-	char path[64], cwd[4000] = "";
-	mr_strbuf mistakes;
-	mr_status st;
-	FILE *f;
+	if (!c->vocab)
+		return MR_OK;
+	MR_TRY(mr_job_choose(j, MR_JOB_DATA, "tokens"));
+	MR_TRY(mr_values_set_string(j->data.values, "format", "nanogpt"));
+	MR_TRY(mr_values_set_int(j->data.values, "vocab", c->vocab));
+	return mr_values_set_string(j->data.values, "path", tokens);
+}
 
-	if (c->data && !strcmp(c->data, SOURCES) && !getcwd(cwd, sizeof(cwd)))
-		return mr_fail(MR_EIO, "the current folder has no name: %s", strerror(errno));
-	MR_TRY(temporary(path, &f));
-	fprintf(f, "backend = \"%s\";\nmodel = { %s };\noptimizer = { %s };\n", c->backend, c->model, c->optimizer);
-	if (c->data)
-		fprintf(f, "data = { %s %s%s%s };\n", c->data, *cwd ? "\"" : "", cwd, *cwd ? "\";" : "");
-	else
-		fprintf(f, "data = { name = \"tokens\"; format = \"nanogpt\"; vocab = %d; path = \"%s\"; };\n",
-			c->vocab, tokens);
-	fprintf(f, "system = { name = \"%s\"; %s };\n", s->system, s->extra ? s->extra : "");
-	fprintf(f, "train = { steps = 1000000; batch = %d; microbatches = %d; lr = 1e-4; };\n", c->batch,
-		s->micro ? c->micro : 1);
-	fprintf(f, "machine = { workers = %d; threads = %d; };\n", s->workers, threads);
-	st = finish(f, path);
-	mr_strbuf_init(&mistakes);
-	if (st == MR_OK && mr_config_load(path, NULL, 0, &mistakes, out) != MR_OK)
-		st = mr_fail(MR_ECONFIG, "%s: %s", s->label, mr_strbuf_text(&mistakes));
-	mr_strbuf_fini(&mistakes);
-	unlink(path);
-	return st;
+static mr_status fill(mr_job *j, const mr_case *c, const mr_system *s, int threads, const char *tokens)
+{
+	for (const mr_setting *set = c->set; set->key; set++)
+		MR_TRY(mr_job_set(j, set->key, set->value));
+	MR_TRY(set_data(j, c, tokens));
+	MR_TRY(mr_job_choose(j, MR_JOB_SYSTEM, s->system));
+	if (s->extra.key)
+		MR_TRY(mr_job_set(j, s->extra.key, s->extra.value));
+	j->name = c->name;
+	j->backend = c->backend ? c->backend : "auto";
+	j->train.steps = 1000000;
+	j->train.batch = c->batch;
+	j->train.microbatches = s->micro ? c->micro : 1;
+	j->train.lr = 1e-4;
+	j->machine.workers = s->workers;
+	j->machine.threads = threads;
+	return mr_job_check(j);
+}
+
+mr_status mr_case_job(const mr_case *c, const mr_system *s, int threads, const char *tokens, mr_job *out)
+{
+	mr_status st;
+
+	MR_TRY(mr_job_init(out));
+	st = fill(out, c, s, threads, tokens);
+	if (st != MR_OK)
+		mr_job_fini(out);
+	return st == MR_OK ? st : mr_fail_in(st, "%s", s->label);
 }

@@ -13,14 +13,20 @@
 #ifndef PERF_STEPS_CASES_H
 #define PERF_STEPS_CASES_H
 
-#include "config/config.h"
+#include "millrace/job.h"
 
 enum { MR_ONE_THREAD, MR_A, MR_A_AGAIN, MR_GPIPE, MR_1F1B, MR_MERGED, MR_PIPEDREAM, MR_VERTICAL, MR_N_SYSTEMS };
 
+/* For mr_job_set. */
+typedef struct mr_setting {
+	const char *key, *value;
+} mr_setting;
+
 typedef struct mr_case {
 	const char *name, *what;
-	const char *model, *data, *optimizer, *backend; /* data NULL: random tokens below vocab */
-	int vocab;
+	mr_setting set[12];  /* ends with a keyless one */
+	const char *backend; /* NULL: auto */
+	int vocab;           /* the data are random tokens below this; 0: set names others */
 	int batch, micro; /* micro: of the synchronous pipelines */
 	int burst;        /* steps timed at once */
 	unsigned systems; /* a bit for each of the line-up; 0: all */
@@ -29,9 +35,10 @@ typedef struct mr_case {
 } mr_case;
 
 typedef struct mr_system {
-	const char *label, *system, *extra; /* extra: keys of the system group */
+	const char *label, *system;
+	mr_setting extra; /* of the system's keys; keyless: none */
 	int workers, threads;
-	bool micro;                         /* takes the case's micro-batches */
+	bool micro;       /* takes the case's micro-batches */
 } mr_system;
 
 extern const mr_case mr_cases[];   /* ends with a nameless one */
@@ -41,12 +48,10 @@ extern const mr_system mr_line_up[MR_N_SYSTEMS];
 bool mr_case_has(const mr_case *c, int system);
 
 /**
- * The configuration of @s on @c with @threads a worker, as `millrace train` would read it. @tokens: a file of random
- * tokens below c->vocab, where the case has no data of its own. The caller destroys *@out. Errors: MR_EIO,
- * MR_ECONFIG.
+ * The job of @s on @c with @threads a worker, checked. @tokens: a file of random tokens below c->vocab, where there is
+ * one. The caller ends *@out with mr_job_fini. Errors: MR_ECONFIG, MR_ERESOURCE.
  */
-mr_status mr_case_config(const mr_case *c, const mr_system *s, int threads, const char *tokens,
-			 mr_config **out) MR_MUST_USE;
+mr_status mr_case_job(const mr_case *c, const mr_system *s, int threads, const char *tokens, mr_job *out) MR_MUST_USE;
 
 /** Write such a file to a new temporary @path, which the caller unlinks. Errors: MR_EIO. */
 mr_status mr_case_tokens(const mr_case *c, char path[64]) MR_MUST_USE;

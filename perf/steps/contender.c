@@ -23,8 +23,8 @@ static mr_status run_steps(mr_contender *x, uint64_t n)
 
 static mr_status open_session(mr_contender *x, const mr_case *c, const char *tokens)
 {
-	MR_TRY(mr_case_config(c, x->system, x->threads, tokens, &x->config));
-	MR_TRY(mr_session_open(mr_config_job(x->config), &x->s));
+	MR_TRY(mr_case_job(c, x->system, x->threads, tokens, &x->job));
+	MR_TRY(mr_session_open(&x->job, &x->s));
 	/* The trace is for allowed.h; a record an instruction is part of every traced training run. */
 	MR_TRY(mr_session_start(&x->s, &(mr_session_opts){.trace = true}));
 	return run_steps(x, (uint64_t)c->burst);
@@ -248,6 +248,5 @@ void mr_contender_close(mr_contender *x)
 	if (x->peer)
 		mr_peer_stop(x->peer);
 	mr_session_close(&x->s);
-	mr_config_destroy(x->config);
-	x->config = NULL;
+	mr_job_fini(&x->job);
 }

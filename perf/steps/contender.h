@@ -32,7 +32,7 @@ typedef struct mr_contender {
 	int workers, threads;
 	bool out;                   /* takes no part (any more) */
 	char why[512];              /* why ours does not */
-	mr_config *config;
+	mr_job job;
 	mr_session s;
 	uint64_t steps;             /* done so far */
 	mr_samples at[2];           /* by placement: NEAR, FAR */

@@ -1,6 +1,6 @@
 /*
- * test_saves_judged.c - what is not saved: weights that are of no use, as far as losses tell, whether these are numbers
- * or not; and for how many checkpoints a run wants room before it begins. The disk says what the test wants.
+ * test_checkpoints_judged.c - what is not saved: weights that are of no use, as far as losses tell, whether these are
+ * numbers or not; and for how many checkpoints a run wants room before it begins. The disk says what the test wants.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -12,17 +12,14 @@
 
 #include "check.h"
 #include "session/checkpoints.h"
-#include "config/config_help.h"
+#include "job/job_help.h"
 
-#define CONF                                                                                              \
-	"model = { name = \"mlp\"; hidden = [12, 12]; };\n"                                               \
-	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                   \
-	"optimizer = { name = \"momentum\"; }; system = { name = \"gpipe\"; };\n"                         \
-	"train = { steps = 10; batch = 6; microbatches = 2; lr = 0.01; };\n"                              \
-	"checkpoint = { every = 2; keep = 2; };\n"                                                        \
-	"machine = { workers = 2; threads = 1; }; backend = \"reference\";\n"
+#define BASE                                                                                                           \
+	"model.name=mlp model.hidden=[12,12] data.name=synthetic data.features=8 data.classes=4 data.samples=100 "     \
+	"optimizer.name=momentum system.name=gpipe train.steps=10 train.batch=6 train.microbatches=2 train.lr=0.01 "   \
+	"checkpoint.every=2 checkpoint.keep=2 machine.workers=2 machine.threads=1 backend=reference"
 
-static mr_config *config;
+static mr_job job;
 static mr_session session;
 static char dir[64];
 static uint64_t room; /* bytes that are free on any disk; 0: as it is */
@@ -40,16 +37,12 @@ int statvfs(const char *path, struct statvfs *out)
 	return 0;
 }
 
-static void begin(const char *const *sets, size_t n)
+static void begin(const char *sets)
 {
-	mr_strbuf report;
-
 	snprintf(dir, sizeof(dir), "/tmp/mr-judged-XXXXXX");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
-	mr_strbuf_init(&report);
-	MR_CHECK_OK(mr_test_load(CONF, strlen(CONF), sets, n, &report, &config));
-	mr_strbuf_fini(&report);
-	MR_CHECK_OK(mr_session_open(mr_config_job(config), &session));
+	mr_test_job_of(&job, BASE, sets);
+	MR_CHECK_OK(mr_session_open(&job, &session));
 	MR_CHECK_OK(mr_session_start(&session, NULL));
 }
 
@@ -58,8 +51,7 @@ static void end(void)
 	char command[100];
 
 	mr_session_close(&session);
-	mr_config_destroy(config);
-	mr_test_files_remove();
+	mr_job_fini(&job);
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	CU_ASSERT_EQUAL(system(command), 0);
 }
@@ -93,10 +85,9 @@ static void saves(mr_checkpoints_guard *g, uint64_t step, double loss)
 
 static mr_checkpoints_guard fresh(void)
 {
-	static const char *const sets[] = {"dtype=f32"};
 	mr_checkpoints_guard g;
 
-	begin(sets, 1);
+	begin("dtype=f32");
 	MR_CHECK_OK(mr_checkpoints_guard_init(&session, 0, &g));
 	return g;
 }
@@ -205,13 +196,12 @@ static unsigned wanted(uint64_t step, uint64_t *bytes)
 	return n;
 }
 
-static unsigned wanted_with(const char *a, const char *b, uint64_t step)
+static unsigned wanted_with(const char *sets, uint64_t step)
 {
-	const char *sets[] = {a, b};
 	uint64_t bytes;
 	unsigned n;
 
-	begin(sets, 2);
+	begin(sets);
 	n = wanted(step, &bytes);
 	end();
 	return n;
@@ -220,26 +210,24 @@ static unsigned wanted_with(const char *a, const char *b, uint64_t step)
 /* Those that are kept, as far as there will be so many, the best one, and one that is being written. */
 static void as_many_as_lie_there_at_once(void)
 {
-	CU_ASSERT_EQUAL(wanted_with("checkpoint.keep=2", "data.validation=0.2", 0), 4);
-	CU_ASSERT_EQUAL(wanted_with("checkpoint.keep=2", "data.validation=0.0", 0), 3);
-	CU_ASSERT_EQUAL(wanted_with("checkpoint.keep=3", "data.validation=0.0", 0), 4);
-	CU_ASSERT_EQUAL(wanted_with("checkpoint.keep=9", "data.validation=0.2", 0), 7); /* steps 2, 4, 6, 8, 10 */
-	CU_ASSERT_EQUAL(wanted_with("checkpoint.keep=9", "data.validation=0.2", 3), 6);
-	CU_ASSERT_EQUAL(wanted_with("checkpoint.keep=9", "data.validation=0.2", 8), 2); /* that one is the best, too */
-	CU_ASSERT_EQUAL(wanted_with("checkpoint.every=0", "data.validation=0.2", 0), 2);
+	CU_ASSERT_EQUAL(wanted_with("checkpoint.keep=2 data.validation=0.2", 0), 4);
+	CU_ASSERT_EQUAL(wanted_with("checkpoint.keep=2 data.validation=0.0", 0), 3);
+	CU_ASSERT_EQUAL(wanted_with("checkpoint.keep=3 data.validation=0.0", 0), 4);
+	CU_ASSERT_EQUAL(wanted_with("checkpoint.keep=9 data.validation=0.2", 0), 7); /* steps 2, 4, 6, 8, 10 */
+	CU_ASSERT_EQUAL(wanted_with("checkpoint.keep=9 data.validation=0.2", 3), 6);
+	CU_ASSERT_EQUAL(wanted_with("checkpoint.keep=9 data.validation=0.2", 8), 2); /* that one is the best, too */
+	CU_ASSERT_EQUAL(wanted_with("checkpoint.every=0 data.validation=0.2", 0), 2);
 }
 
 /* What will be under way is counted before anything is, and is no less than what is then saved of it. */
 static void what_is_under_way(void)
 {
-	static const char *const sets[] = {"system.name=pipedream", "train.microbatches=1"},
-				 *const flushing[] = {"system.name=gpipe"};
 	uint64_t at_first, later, none, reached;
 
-	begin(flushing, 1);
+	begin("system.name=gpipe");
 	(void)wanted(8, &none);
 	end();
-	begin(sets, 2);
+	begin("system.name=pipedream train.microbatches=1");
 	(void)wanted(8, &at_first);
 	MR_CHECK_OK(mr_executor_run(&session.executor, 4, NULL, NULL, &reached));
 	(void)wanted(8, &later);

@@ -4,40 +4,27 @@
 #include <string.h>
 
 #include "check.h"
-#include "config/config_help.h"
+#include "job/job_help.h"
 #include "host/memory.h"
 #include "session/memory_plan.h"
 
 #define MIB ((uint64_t)1 << 20)
 
-#define CONF                                                                                                           \
-	"model = { name = \"mlp\"; hidden = [12, 12]; };\n"                                                            \
-	"data = { name = \"synthetic\"; features = 1024; classes = 4; samples = 81920; };\n"                           \
-	"optimizer = { name = \"momentum\"; }; system = { name = \"1f1b\"; };\n"                                       \
-	"train = { steps = 2; batch = 6; microbatches = 2; lr = 0.01; };\n"                                            \
-	"machine = { workers = 2; threads = 1; }; backend = \"reference\";\n"
-
-static mr_config *load(const char *set)
-{
-	mr_config *config = NULL;
-	mr_strbuf report;
-
-	mr_strbuf_init(&report);
-	MR_CHECK_OK(mr_test_load(CONF, strlen(CONF), &set, set ? 1 : 0, &report, &config));
-	mr_strbuf_fini(&report);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(config);
-	return config;
-}
+#define BASE                                                                                                           \
+	"model.name=mlp model.hidden=[12,12] data.name=synthetic data.features=1024 data.classes=4 "                   \
+	"data.samples=81920 optimizer.name=momentum system.name=1f1b train.steps=2 train.batch=6 "                     \
+	"train.microbatches=2 train.lr=0.01 machine.workers=2 machine.threads=1 backend=reference"
 
 /* 320 MiB of data are in the sum, and nothing of them in memory. */
 static void counts_everything(void)
 {
-	mr_config *config = load(NULL);
+	mr_job job;
 	uint64_t before = mr_memory_resident_bytes(), sum = 0;
 	mr_memory_plan m;
 	mr_session s;
 
-	MR_CHECK_OK(mr_session_survey(mr_config_job(config), &s));
+	mr_test_job_of(&job, BASE, "");
+	MR_CHECK_OK(mr_session_survey(&job, &s));
 	MR_CHECK_OK(mr_memory_plan_of(&s, 0, &m));
 	CU_ASSERT_EQUAL(m.bytes[MR_MEMORY_DATA], 320 * MIB);
 	CU_ASSERT(m.bytes[MR_MEMORY_PROGRAM] > MIB && m.bytes[MR_MEMORY_PLAN] > 0 && m.bytes[MR_MEMORY_WORKERS] > 0);
@@ -58,35 +45,37 @@ static void counts_everything(void)
 	s.topo.memory_bytes--;
 	MR_CHECK_FAIL(mr_memory_plan_fits(&m, &s), MR_ERESOURCE, "(cgroup memory.max)");
 	mr_session_close(&s);
-	mr_config_destroy(config);
+	mr_job_fini(&job);
 }
 
 /* The whole of it, and not the workers alone, for every executor; nothing is read before. */
 static void set_limit(void)
 {
-	mr_config *config = load("machine.memory_limit=100000000");
+	mr_job job;
 	mr_session s;
 
-	MR_CHECK_FAIL(mr_session_open(mr_config_job(config), &s), MR_ERESOURCE,
+	mr_test_job_of(&job, BASE, "machine.memory_limit=100000000");
+	MR_CHECK_FAIL(mr_session_open(&job, &s), MR_ERESOURCE,
 		      "95 MiB is the limit (machine.memory_limit):\n");
 	CU_ASSERT(mr_memory_peak_bytes() < 300 * MIB);
-	mr_config_destroy(config);
+	mr_job_fini(&job);
 }
 
 /* What data take only while they are made is no sum with what the workers take afterwards. */
 static void passing_bytes(void)
 {
-	mr_config *config = load(NULL);
+	mr_job job;
 	mr_memory_plan m;
 	mr_session s;
 
-	MR_CHECK_OK(mr_session_survey(mr_config_job(config), &s));
+	mr_test_job_of(&job, BASE, "");
+	MR_CHECK_OK(mr_session_survey(&job, &s));
 	s.data->bytes = (mr_data_bytes){.kept = 10 * MIB, .passing = 500 * MIB, .on_disk = 7};
 	MR_CHECK_OK(mr_memory_plan_of(&s, MIB, &m));
 	CU_ASSERT_EQUAL(m.total, m.bytes[MR_MEMORY_PROGRAM] + m.bytes[MR_MEMORY_PLAN] + 510 * MIB);
 	CU_ASSERT_EQUAL(m.on_disk, 7);
 	mr_session_close(&s);
-	mr_config_destroy(config);
+	mr_job_fini(&job);
 }
 
 void mr_suite_memory_plan(void);

@@ -7,22 +7,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "check.h"
-#include "config/config_help.h"
+#include "job/job_help.h"
 #include "session/forecast.h"
 #include "session/memory_plan.h"
 
 #define N_CASES 32
 #define MOST_LIMITS 4u
-#define MODEL \
-	"model = { name = \"mlp\"; hidden = [12, 8, 16, 8, 12, 8, 16]; };\n" \
-	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n" \
-	"optimizer = { name = \"momentum\"; }; system = { name = \"%s\"; %s };\n" \
-	"train = { steps = 2; batch = 24; microbatches = %u; lr = 0.01; clip = %g; };\n" \
-	"machine = { workers = %u; threads = 1; topology = \"core:4 pu:1\"; memory_limit = %llu; };\n" \
-	"costs = \"%s\"; backend = \"reference\"; dtype = \"f64\";\n"
+#define MODEL                                                                                                    \
+	"model.name=mlp model.hidden=[12,8,16,8,12,8,16] data.name=synthetic data.features=8 data.classes=4 "    \
+	"data.samples=100 optimizer.name=momentum system.name=%s %s train.steps=2 train.batch=24 "               \
+	"train.microbatches=%u train.lr=0.01 train.clip=%g machine.workers=%u machine.threads=1 "                \
+	"machine.memory_limit=%llu costs=%s backend=reference dtype=f64"
 
 /* Systems with one pipe that flush, at any number of chunks. */
 static const struct {
@@ -41,18 +40,18 @@ static const struct {
 	{"v_min", ""},
 	{"dualpipe_v", ""},
 	{"hanayo", ""},
-	{"interleaved", "chunks = 1;"},
-	{"interleaved", "chunks = 2;"},
-	{"interleaved", "chunks = 3;"},
-	{"interleaved", "chunks = 4;"},
-	{"looped_bfs", "chunks = 1;"},
-	{"looped_bfs", "chunks = 2;"},
-	{"looped_bfs", "chunks = 3;"},
-	{"looped_bfs", "chunks = 4;"},
-	{"interleaved_zb", "chunks = 1;"},
-	{"interleaved_zb", "chunks = 2;"},
-	{"interleaved_zb", "chunks = 3;"},
-	{"interleaved_zb", "chunks = 4;"},
+	{"interleaved", "system.chunks=1"},
+	{"interleaved", "system.chunks=2"},
+	{"interleaved", "system.chunks=3"},
+	{"interleaved", "system.chunks=4"},
+	{"looped_bfs", "system.chunks=1"},
+	{"looped_bfs", "system.chunks=2"},
+	{"looped_bfs", "system.chunks=3"},
+	{"looped_bfs", "system.chunks=4"},
+	{"interleaved_zb", "system.chunks=1"},
+	{"interleaved_zb", "system.chunks=2"},
+	{"interleaved_zb", "system.chunks=3"},
+	{"interleaved_zb", "system.chunks=4"},
 };
 
 #define N_NAMED (sizeof(named) / sizeof(named[0]))
@@ -61,7 +60,7 @@ typedef struct one_case {
 	char costs[300];
 	uint32_t n_micro, n_workers;
 	double clip;
-	mr_config *config;
+	mr_job job;
 	mr_session base; /* of 1f1b: the others are opened beside it */
 } one_case;
 
@@ -71,32 +70,29 @@ typedef struct figures {
 	uint64_t bytes, total; /* of the workers and of the process */
 } figures;
 
-static mr_config *load(const one_case *c, const char *system, const char *options, uint64_t limit)
+static mr_status load(const one_case *c, const char *system, const char *options, uint64_t limit, mr_job *out)
 {
+	static const char *const machine[] = {"machine.topology=core:4 pu:1"};
 	char text[1600];
-	mr_config *config = NULL;
-	mr_strbuf report;
 
 	snprintf(text, sizeof(text), MODEL, system, options, c->n_micro, c->clip, c->n_workers,
 		 (unsigned long long)limit, c->costs);
-	mr_strbuf_init(&report);
-	if (mr_test_load(text, strlen(text), NULL, 0, &report, &config) != MR_OK)
-		config = NULL;
-	mr_strbuf_fini(&report);
-	return config;
+	return mr_test_job(out, text, machine, 1);
 }
 
 /* With at most @limit bytes of the process and @workers_limit of the workers; 0: none. What does not fit cannot run. */
 static figures look(one_case *c, const char *system, const char *options, uint64_t limit, uint64_t workers_limit)
 {
-	mr_config *config = load(c, system, options, limit);
 	figures out = {.step = INFINITY};
 	mr_memory_plan m;
 	mr_session s;
 	mr_forecast f;
+	mr_job job;
 
 	c->base.workers_limit = workers_limit;
-	if (config && mr_session_open_beside(mr_config_job(config), &c->base, &s) == MR_OK) {
+	if (load(c, system, options, limit, &job) != MR_OK)
+		return out;
+	if (mr_session_open_beside(&job, &c->base, &s) == MR_OK) {
 		MR_CHECK_OK(mr_forecast_init(&f, &s));
 		MR_CHECK_OK(mr_memory_plan_of(&s, 0, &m));
 		CU_ASSERT_EQUAL(m.bytes[MR_MEMORY_WORKERS], f.bytes);
@@ -108,7 +104,7 @@ static figures look(one_case *c, const char *system, const char *options, uint64
 		mr_forecast_fini(&f);
 		mr_session_close(&s);
 	}
-	mr_config_destroy(config);
+	mr_job_fini(&job);
 	return out;
 }
 
@@ -121,15 +117,14 @@ static double draw(unsigned k, unsigned what, double least, double most)
  * others, W that cost less together, and now and then a dear hand-over or memory far away. */
 static void write_costs(unsigned k, one_case *c)
 {
-	mr_config *config;
 	mr_session s;
 	mr_costs costs;
+	mr_job job;
 	double dear[4];
 
 	c->costs[0] = 0;
-	config = load(c, "1f1b", "", 0);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(config);
-	MR_CHECK_OK(mr_session_survey(mr_config_job(config), &s));
+	MR_CHECK_OK(load(c, "1f1b", "", 0, &job));
+	MR_CHECK_OK(mr_session_survey(&job, &s));
 	MR_CHECK_OK(mr_costs_alloc(&s, &costs));
 	for (unsigned i = 0; i < 4; i++)
 		dear[i] = k % 2 ? draw(k, 2000 + i, 0.1, 10) : 1;
@@ -144,27 +139,27 @@ static void write_costs(unsigned k, one_case *c)
 	}
 	costs.hop_s = k % 3 ? 0 : draw(k, 1000, 1e-7, 2e-5);
 	costs.remote.read_s = k % 4 ? 0 : 1e-8;
-	snprintf(c->costs, sizeof(c->costs), "%s", mr_test_file("costs.csv", "", 0));
+	snprintf(c->costs, sizeof(c->costs), "/tmp/mr-promise-%d.csv", (int)getpid());
 	MR_CHECK_OK(mr_costs_write(c->costs, &s, &costs));
 	mr_costs_fini(&costs);
 	mr_session_close(&s);
-	mr_config_destroy(config);
+	mr_job_fini(&job);
 }
 
 static void open_case(unsigned k, one_case *c)
 {
 	*c = (one_case){.n_micro = k % 2 ? 8 : 4, .n_workers = 2 + k % 3, .clip = k % 5 ? 0 : 1};
 	write_costs(k, c);
-	c->config = load(c, "1f1b", "", 0);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(c->config);
-	MR_CHECK_OK(mr_session_survey(mr_config_job(c->config), &c->base));
+	MR_CHECK_OK(load(c, "1f1b", "", 0, &c->job));
+	MR_CHECK_OK(mr_session_survey(&c->job, &c->base));
 	c->base.program_bytes = (uint64_t)9 << 20; /* any: what is resident grows with the test */
 }
 
 static void close_case(one_case *c)
 {
 	mr_session_close(&c->base);
-	mr_config_destroy(c->config);
+	mr_job_fini(&c->job);
+	unlink(c->costs);
 }
 
 static int by_number(const void *x, const void *y)
@@ -193,7 +188,7 @@ static unsigned needs_of(const figures *at, bool process, uint64_t *need)
  * true. */
 static bool keeps(unsigned k, one_case *c, const figures *at, bool process, uint64_t limit)
 {
-	double search = look(c, "search", "tries = 20;", process ? limit : 0, process ? 0 : limit).step,
+	double search = look(c, "search", "system.tries=20", process ? limit : 0, process ? 0 : limit).step,
 	       best = INFINITY;
 	const char *name = "";
 
@@ -233,39 +228,33 @@ static void search_keeps_its_promise(void)
 	}
 	CU_ASSERT(better >= N_CASES / 4);
 	CU_ASSERT(limited >= 3 * N_CASES);
-	mr_test_files_remove();
 }
 
 /* Figures of @system in a process of at most @limit bytes (0: any number), which opens. */
 static figures open_in(const char *system, uint64_t limit)
 {
-	static const char text[] = "model = { name = \"mlp\"; hidden = [256, 256, 256, 256, 256, 256, 256]; };\n"
-				   "data = { name = \"synthetic\"; features = 16; classes = 4; samples = 1100; };\n"
-				   "optimizer = { name = \"sgd\"; }; system = { name = \"%s\"; };\n"
-				   "train = { steps = 2; batch = 1024; microbatches = 8; lr = 0.01; };\n"
-				   "machine = { workers = 2; threads = 1; memory_limit = %llu; }; backend = "
-				   "\"reference\"; dtype = \"f64\";\n";
-	mr_config *config = NULL;
-	char filled[1200];
-	mr_strbuf report;
+	static const char base[] = "model.name=mlp model.hidden=[256,256,256,256,256,256,256] data.name=synthetic "
+				   "data.features=16 data.classes=4 data.samples=1100 optimizer.name=sgd "
+				   "train.steps=2 train.batch=1024 train.microbatches=8 train.lr=0.01 "
+				   "machine.workers=2 machine.threads=1 backend=reference dtype=f64";
+	char sets[200];
 	mr_memory_plan m;
 	mr_forecast f;
 	mr_session s;
 	figures out;
+	mr_job job;
 
-	snprintf(filled, sizeof(filled), text, system, (unsigned long long)limit);
-	mr_strbuf_init(&report);
-	MR_CHECK_OK(mr_test_load(filled, strlen(filled), NULL, 0, &report, &config));
-	mr_strbuf_fini(&report);
-	MR_CHECK_OK(mr_session_survey(mr_config_job(config), &s));
+	snprintf(sets, sizeof(sets), "system.name=%s machine.memory_limit=%llu", system, (unsigned long long)limit);
+	mr_test_job_of(&job, base, sets);
+	MR_CHECK_OK(mr_session_survey(&job, &s));
 	MR_CHECK_OK(mr_memory_plan_of(&s, 0, &m));
 	MR_CHECK_OK(mr_forecast_init(&f, &s));
 	out = (figures){.step = f.step_s, .bytes = f.bytes, .total = m.total};
 	mr_forecast_fini(&f);
 	mr_session_close(&s);
-	MR_CHECK_OK(mr_session_open(mr_config_job(config), &s));
+	MR_CHECK_OK(mr_session_open(&job, &s));
 	mr_session_close(&s);
-	mr_config_destroy(config);
+	mr_job_fini(&job);
 	return out;
 }
 

@@ -7,42 +7,27 @@
 
 #include "base/fault.h"
 #include "check.h"
+#include "job/job_help.h"
 #include "sequential/sequential_size.h"
 #include "stage/stage.h"
 
-#define BASE_CONFIG \
-	"backend = \"reference\";\n" \
-	"dtype = \"f64\";\n" \
-	"model = { %s };\n" \
-	"data = { name = \"synthetic\"; features = 10; classes = 3; samples = 50; };\n" \
-	"optimizer = { name = \"adamw\"; };\n" \
-	"system = { name = \"gpipe\"; };\n" \
-	"train = { steps = 1000; batch = 8; microbatches = 4; lr = 0.02; norm_every = 3; };\n" \
-	"machine = { workers = 2; threads = 1; watchdog = 60.0; };\n"
+#define BASE \
+	"backend=reference dtype=f64 data.name=synthetic data.features=10 data.classes=3 data.samples=50 " \
+	"optimizer.name=adamw system.name=gpipe train.steps=1000 train.batch=8 train.microbatches=4 train.lr=0.02 " \
+	"train.norm_every=3 machine.workers=2 machine.threads=1 machine.watchdog=60 "
 
 static const char text[] =
 	"a pipeline moves a line of work; the line holds no more than a stage can hold, and each stage "
 	"waits for the one before it. weights of many versions live at once, but none is read twice "
 	"at two ages by one micro-batch, unless the system says so.\n";
 
-static void write_file(const rig *r, const char *name, const char *what)
-{
-	char path[128];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", r->dir, name);
-	f = fopen(path, "w");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	fputs(what, f);
-	CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
-}
-
 void rig_init(rig *r)
 {
-	*r = (rig){0};
+	*r = (rig){.job = calloc(1, sizeof(*r->job))};
+	CU_ASSERT_PTR_NOT_NULL_FATAL(r->job);
 	snprintf(r->dir, sizeof(r->dir), "/tmp/mr-system-XXXXXX");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(r->dir));
-	r->model = "name = \"mlp\"; width = 16; depth = 4;";
+	r->model = "model.name=mlp model.width=16 model.depth=4";
 }
 
 void rig_set(rig *r, const char *fmt, ...)
@@ -68,39 +53,27 @@ void rig_sets(rig *r, const char *sets)
 
 void rig_gpt(rig *r)
 {
-	write_file(r, "text.txt", text);
-	rig_set(r, "model.name=gpt");
-	rig_set(r, "model.layers=4");
-	rig_set(r, "model.width=16");
-	rig_set(r, "model.heads=2");
-	rig_set(r, "model.context=8");
-	rig_set(r, "data.name=text");
-	rig_set(r, "data.path=%s/text.txt", r->dir);
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/text.txt", r->dir);
+	f = fopen(path, "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs(text, f);
+	CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
+	rig_sets(r, "model.name=gpt model.layers=4 model.width=16 model.heads=2 model.context=8 data.name=text");
+	rig_set(r, "data.path=%s", path);
 }
 
 mr_status rig_try_open(rig *r)
 {
-	char path[128], config[1024];
-	mr_strbuf mistakes;
-	mr_status st;
+	char base[1024];
 
-	snprintf(config, sizeof(config), BASE_CONFIG, r->model);
-	write_file(r, "test.cfg", config);
-	snprintf(path, sizeof(path), "%s/test.cfg", r->dir);
-	mr_strbuf_init(&mistakes);
+	snprintf(base, sizeof(base), "%s%s", BASE, r->model);
 	mr_session_close(&r->s); /* of an attempt that was refused */
-	mr_config_destroy(r->config);
-	r->config = NULL;
-	st = mr_config_load(path, (const char *const *)r->set, r->n_sets, &mistakes, &r->config);
-	if (st != MR_OK) {
-		char *lines = mr_strbuf_take(&mistakes);
-
-		st = mr_fail(st, "%s", lines ? lines : "");
-		free(lines);
-		return st;
-	}
-	mr_strbuf_fini(&mistakes);
-	return mr_session_open(mr_config_job(r->config), &r->s);
+	mr_job_fini(r->job);
+	MR_TRY(mr_test_job(r->job, base, (const char *const *)r->set, r->n_sets));
+	return mr_session_open(r->job, &r->s);
 }
 
 void rig_open(rig *r)
@@ -113,11 +86,10 @@ void rig_fini(rig *r)
 	char path[128];
 
 	mr_session_close(&r->s);
-	mr_config_destroy(r->config);
+	mr_job_fini(r->job);
+	free(r->job);
 	for (size_t i = 0; i < r->n_sets; i++)
 		free(r->set[i]);
-	snprintf(path, sizeof(path), "%s/test.cfg", r->dir);
-	unlink(path);
 	snprintf(path, sizeof(path), "%s/text.txt", r->dir);
 	unlink(path);
 	rmdir(r->dir);

@@ -1,11 +1,10 @@
 /*
- * rig.h - a session for tests: a small base configuration, changed by --set, with files of its own in a temporary
- * folder.
+ * rig.h - a session for tests: a small job, changed by words key=value, with a temporary folder for files.
  *
  *	rig r;
  *	rig_init(&r);                          // mlp, synthetic data, reference f64, gpipe on two workers
- *	rig_set(&r, "system.name=%s", name);   // any number, as on the command line; the last wins
- *	rig_open(&r);                          // config, data, graph, cut, plan, place: r.s
+ *	rig_set(&r, "system.name=%s", name);   // any number, as for --set; the last wins
+ *	rig_open(&r);                          // job, data, graph, cut, plan, place: r.s
  *	...
  *	rig_fini(&r);
  *
@@ -14,9 +13,9 @@
 #ifndef MR_TESTS_SYSTEM_RIG_H
 #define MR_TESTS_SYSTEM_RIG_H
 
-#include "config/config.h"
-#include "session/session.h"
 #include "exec/replay.h"
+#include "job/job.h"
+#include "session/session.h"
 #include "session/state.h"
 
 #define RIG_SETS 48
@@ -33,10 +32,10 @@
 
 typedef struct rig {
 	char dir[64];
-	const char *model; /* the model group's text, where keys must be absent that the usual one has */
+	const char *model; /* the base's words of the model, where keys must be absent that the usual ones have */
 	char *set[RIG_SETS];
 	size_t n_sets;
-	mr_config *config;
+	mr_job *job;
 	mr_session s;
 } rig;
 
@@ -60,7 +59,7 @@ void rig_sets(rig *r, const char *text);
 /** A gpt on a text of its own in place of the mlp. */
 void rig_gpt(rig *r);
 void rig_open(rig *r);
-/** As rig_open, but the failure is the caller's; its text is all mistakes of the configuration. */
+/** As rig_open, but the failure is the caller's; its text is all mistakes of the job. */
 mr_status rig_try_open(rig *r);
 void rig_fini(rig *r);
 

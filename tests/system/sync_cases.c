@@ -82,11 +82,11 @@ static void set_case(rig *r, const sync_case *c, const char *system, unsigned wo
  */
 static void sums_of(const rig *r, sum_lists *out)
 {
-	const mr_sched_ops *ops = mr_job_system(mr_config_job(r->config));
+	const mr_sched_ops *ops = mr_job_system(r->job);
 	mr_sched_args a = {
-		.n_workers = mr_job_workers(mr_config_job(r->config)),
+		.n_workers = mr_job_workers(r->job),
 		.n_micro = r->s.n_micro,
-		.options = ops->options ? mr_config_job(r->config)->system.values : NULL,
+		.options = ops->options ? r->job->system.values : NULL,
 	};
 	mr_plan *p = NULL;
 

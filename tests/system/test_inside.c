@@ -225,7 +225,7 @@ static void grads(const char *sets, uint64_t of[2])
 static void gradients_share_one_place(void)
 {
 	const uint64_t layer = 8 * (64 * 64 + 64), ends[2] = {8 * (10 * 64 + 64), 8 * (64 * 3) + 64};
-	const char *common = "model.width=64 model.depth=3 partition=[\"fc.2\"] optimizer.name=sgd ";
+	const char *common = "model.width=64 model.depth=3 partition=fc.2 optimizer.name=sgd ";
 	char sets[300];
 	uint64_t of[2];
 

@@ -135,8 +135,8 @@ static void set_network(rig *r, network n)
 		rig_gpt(r);
 		return;
 	}
-	r->model =
-		n == LOGISTIC ? "name = \"logistic\"; l2 = 0.01; noise = 0.1;" : "name = \"quadratic\"; noise = 0.1;";
+	rig_sets(r, n == LOGISTIC ? "model.name=logistic model.l2=0.01" : "model.name=quadratic");
+	rig_set(r, "model.noise=0.1");
 	rig_sets(r, "data.name=formula data.features=13 optimizer.name=sgd train.lr=0.1");
 	if (n == LOGISTIC)
 		rig_set(r, "data.target=classes");

@@ -192,7 +192,7 @@ static void steps(rig *r, const char *what, const mr_json *root, const mr_json *
 	rig_start(r);
 	load_params(r, mr_json_get(root, "params"));
 	rig_run(r, 1, &got);
-	if (mr_config_job(r->config)->train.clip > 0)
+	if (r->job->train.clip > 0)
 		check_gradients(r, what, root, tol->values); /* else they were used up, layer by layer */
 	check_params(r, what, mr_json_get(run, "params_1"), tol);
 	rig_run(r, 5, &got);
@@ -241,7 +241,7 @@ static void one(const model *m, const char *run_name, const char *backend, const
 	}
 	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "torch/%s", m->file), 1 << 24, &first));
 	if (!m->gpt)
-		r.model = "name = \"mlp\"; hidden = [9, 8];";
+		r.model = "model.name=mlp model.hidden=[9,8]";
 	rig_sets(&r, m->sets);
 	rig_sets(&r, backend);
 	rig_set(&r, "train.batch=%d", m->batch);

@@ -304,7 +304,7 @@ static void skipping_needs_the_norm(void)
 	rig_sets(&r, "system.name=zb_h2 system.optimizer=validated");
 	MR_CHECK_FAIL(
 		rig_try_open(&r), MR_ECONFIG,
-		"--set: system.optimizer: what is validated is the norm of clipped gradients, and none are clipped");
+		"system.optimizer: what is validated is the norm of clipped gradients, and none are clipped");
 	rig_fini(&r);
 }
 

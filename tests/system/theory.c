@@ -23,7 +23,7 @@ void theory_open_with(theory *t, bool logistic, const char *sets)
 	t->want = mr_json_get(mr_json_get(t->root, "deterministic"), logistic ? "logistic" : "quadratic");
 	CU_ASSERT_FATAL(mr_json_is_object(t->want));
 	rig_init(&t->r);
-	t->r.model = logistic ? "name = \"logistic\"; l2 = 0.01;" : "name = \"quadratic\";";
+	rig_sets(&t->r, logistic ? "model.name=logistic model.l2=0.01" : "model.name=quadratic");
 	rig_set(&t->r, "data.name=formula");
 	rig_set(&t->r, "data.features=%d", THEORY_D);
 	if (logistic)
