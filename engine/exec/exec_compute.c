@@ -158,7 +158,7 @@ static mr_status repeat(mr_worker *w, const mr_task *t)
 	if (last)
 		io.target = mr_link_buffer(&st->target, st->kept_target[at]);
 	else
-		io.out = mr_link_buffer(&st[1].in, mr_instr_out(t->links->plan, t->in, t->n));
+		io.out = mr_link_out(&st[1].in, mr_instr_out(t->links->plan, t->in, t->n));
 	MR_TRY(mr_stage_forward(run->stage[t->in->stage], &io));
 	mr_exec_redone(w, t);
 	return last ? book_loss(run, t, loss) : MR_OK;
@@ -183,7 +183,7 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	if (!l->train && run->eval_right)
 		io.right = &right;
 	if (w->got & GOT_OUT)
-		io.out = mr_link_buffer(&st[1].in, w->out);
+		io.out = mr_link_out(&st[1].in, w->out);
 	if (w->got & GOT_TARGET)
 		io.target = mr_link_buffer(&st->target, w->target);
 	MR_TRY(mr_stage_forward(run->stage[t->in->stage], &io));
@@ -398,7 +398,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	if (s + 1 < run->n_stages)
 		io.grad_out = mr_link_buffer(&st->grad, slot->grad);
 	if (w->got & GOT_OUT)
-		io.grad_in = mr_link_buffer(&st[-1].grad, w->out);
+		io.grad_in = mr_link_out(&st[-1].grad, w->out);
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(prepare_steps(run, t, &io));
 	switch (t->in->op) {

@@ -1,7 +1,5 @@
 #include "exec/links.h"
 
-#include <string.h>
-
 #include "base/size.h"
 #include "ir/fifo.h"
 
@@ -35,7 +33,8 @@ static void layout_boundary(mr_link *h, const mr_plan *p, uint8_t pipe, uint16_t
 	uint32_t n = (forward ? p->n_fwd : p->n_bwd)[mr_plan_at(p, pipe, s)];
 
 	layout_link(h, n, bytes, a);
-	h->arrived = mr_boundary_is_fifo(p, pipe, s, forward) ? NULL : mr_arena_take(a, n, MR_CACHE_LINE);
+	if (!mr_boundary_is_fifo(p, pipe, s, forward) || (h->kind && !mr_link_kind_shares(h->kind)))
+		h->arrived = mr_arena_take(a, n, MR_CACHE_LINE);
 }
 
 /* One that the loader fills, of which the stage uses @n_used at once. Half of the others may lie with a sleeping
@@ -126,46 +125,68 @@ void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stag
 		layout_feed(&st->target, targets ? targets : 1, z->target_bytes, a);
 }
 
-mr_status mr_link_reset(mr_link *h, mr_parker *producer, mr_parker *consumer)
+/* --- kinds --- */
+
+/* The edge by which activations enter stage @s of @pipe, or gradients come back to it. */
+static mr_edge edge_into(const mr_plan *p, uint8_t pipe, uint16_t s, bool forward)
 {
-	if (h->n == 0)
-		return MR_OK;
-	h->local = producer == consumer;
-	h->n_used = 0;
-	for (uint32_t i = 0; i < h->n; i++)
-		h->state[i] = MR_BUFFER_IDLE;
-	if (h->arrived)
-		memset(h->arrived, 0, h->n);
-	/* No ring is ever full, so nobody waits for room: a pop need not look for a sleeper, nor wake one for nothing.
-	 */
-	MR_TRY(mr_ring_init(&h->full, h->n, h->slots, NULL, consumer));
-	MR_TRY(mr_ring_init(&h->empty, h->n, h->slots + mr_ring_slots(h->n), NULL, producer));
-	mr_ring_wake_every(&h->empty, h->every);
+	return (mr_edge){
+		.kind = forward ? MR_EDGE_FORWARD : MR_EDGE_BACKWARD,
+		.from = mr_plan_worker(p, pipe, (uint16_t)(forward ? s - 1 : s + 1)),
+		.to = mr_plan_worker(p, pipe, s),
+		.stage = s,
+		.pipe = pipe,
+	};
+}
+
+static mr_status choose(mr_link *h, mr_edge e, const mr_link_kind *const *kinds)
+{
+	return e.from == e.to ? MR_OK : mr_link_kind_of(kinds, &e, &h->kind);
+}
+
+mr_status mr_links_choose(mr_links *l, const mr_link_kind *const *kinds)
+{
+	const mr_plan *p = l->plan;
+
+	for (unsigned pipe = 0; pipe < p->n_pipes; pipe++)
+		for (uint16_t s = 0; s < p->n_stages; s++) {
+			mr_links_stage *st = mr_links_at(l, (uint8_t)pipe, s);
+
+			if (s)
+				MR_TRY(choose(&st->in, edge_into(p, (uint8_t)pipe, s, true), kinds));
+			if (s + 1 < p->n_stages && l->train)
+				MR_TRY(choose(&st->grad, edge_into(p, (uint8_t)pipe, s, false), kinds));
+		}
 	return MR_OK;
 }
 
-bool mr_link_find(mr_link *h, uint32_t want)
+mr_status mr_links_open(mr_links *l)
 {
-	uint32_t full;
+	const mr_plan *p = l->plan;
 
-	while (!h->arrived[want] && mr_ring_try_pop(&h->full, &full))
-		h->arrived[full] = 1;
-	if (!h->arrived[want])
-		return false;
-	h->arrived[want] = 0;
-	return true;
+	for (unsigned pipe = 0; pipe < p->n_pipes; pipe++)
+		for (uint16_t s = 0; s < p->n_stages; s++) {
+			mr_links_stage *st = mr_links_at(l, (uint8_t)pipe, s);
+			mr_edge e;
+
+			if (s) {
+				e = edge_into(p, (uint8_t)pipe, s, true);
+				MR_TRY(mr_link_open(&st->in, &e));
+			}
+			if (s + 1 < p->n_stages && l->train) {
+				e = edge_into(p, (uint8_t)pipe, s, false);
+				MR_TRY(mr_link_open(&st->grad, &e));
+			}
+		}
+	return MR_OK;
 }
 
-bool mr_link_take(mr_link *h, uint32_t i)
+void mr_links_close(mr_links *l)
 {
-	uint32_t back;
-
-	while (h->state[i] != MR_BUFFER_IDLE && !h->local && mr_ring_try_pop(&h->empty, &back))
-		h->state[back] = MR_BUFFER_IDLE;
-	if (h->state[i] != MR_BUFFER_IDLE)
-		return false;
-	mr_link_hold(h, i);
-	return true;
+	for (size_t i = 0; l->st && i < (size_t)l->plan->n_pipes * l->plan->n_stages; i++) {
+		mr_link_close(&l->st[i].in);
+		mr_link_close(&l->st[i].grad);
+	}
 }
 
 int64_t mr_links_samples(const mr_links *l, uint64_t m)

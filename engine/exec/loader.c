@@ -216,7 +216,7 @@ static bool pump(mr_loader *l, feed *f)
 
 	if (!next_micro(l, f, &micro) || !take_any(f->link, &buffer))
 		return false;
-	to = mr_link_buffer(f->link, buffer);
+	to = mr_link_out(f->link, buffer);
 	decode(l, micro, f->is_input ? to : NULL, f->is_input ? NULL : to);
 	if (mr_dataset_check(l->run->c.data) != MR_OK)
 		mr_run_fail(l->run, MR_EDATA);

@@ -271,12 +271,16 @@ static mr_status build(mr_run *run)
 	mr_stop_init(&run->stop, run->parkers, run->n_workers + 2u);
 	mr_spin_init(&run->spin);
 	MR_TRY(create_stages(run));
+	MR_TRY(mr_links_choose(&run->train, c->links));
+	MR_TRY(mr_links_choose(&run->eval, c->links));
 	run->base_bytes = mr_memory_resident_bytes();
 	run->before_bytes = mr_memory_peak_bytes();
 	if (c->plan->endless)
 		MR_TRY(mr_windows_create(c->plan, &run->windows));
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		MR_TRY(create_worker(run, w));
+	MR_TRY(mr_links_open(&run->train));
+	MR_TRY(mr_links_open(&run->eval));
 	mr_run_spread_states(run);
 	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
 		mr_weights_join(&run->weights[i]);
@@ -316,6 +320,8 @@ void mr_run_destroy(mr_run *run)
 		mr_stage_destroy(run->stage[s]);
 	for (uint16_t s = 0; run->weights && s < run->n_stages; s++)
 		mr_steal_queue_close_sum(&run->weights[s]);
+	mr_links_close(&run->train);
+	mr_links_close(&run->eval);
 	mr_plan_destroy(run->eval_plan);
 	mr_windows_destroy(run->windows);
 	free(run->stage);
@@ -437,9 +443,9 @@ static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t 
 	mr_stage_io io = {
 		.kc = run->worker[id].kc,
 		.in = mr_link_buffer(&st->in, 0),
-		.out = last ? NULL : mr_link_buffer(&st[1].in, 0),
+		.out = last ? NULL : mr_link_out(&st[1].in, 0),
 		.grad_out = last ? NULL : mr_link_buffer(&st->grad, 0),
-		.grad_in = s ? mr_link_buffer(&st[-1].grad, 0) : NULL,
+		.grad_in = s ? mr_link_out(&st[-1].grad, 0) : NULL,
 		.slot = st->slot[0].memory,
 		.scratch = run->worker[id].scratch,
 		.weights = mr_weights_at(mr_run_weights(run, pipe, s), mr_run_shard(run, pipe, s), 0),

@@ -76,6 +76,8 @@ typedef struct mr_run_config {
 	                                */
 	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of so many micro-batches from
 	                                the start (exec/record.h); 0: none */
+	const mr_link_kind *const *links; /* kinds of link to choose from, NULL behind the last (channel.h); NULL: those
+					     of link_kinds.def */
 	mr_run_observer *observer;
 	void *observer_arg;
 } mr_run_config;

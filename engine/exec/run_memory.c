@@ -1,11 +1,6 @@
 /* run_memory.c - what the memory of a run is for. */
 #include "exec/run.h"
 
-static uint64_t link_bytes(const mr_link *h)
-{
-	return (uint64_t)h->n * h->bytes;
-}
-
 /* Is stage @s of @pipe the first that its worker has? What the worker has for all of them counts there. */
 static bool is_first(const mr_run *run, uint8_t pipe, uint16_t s)
 {
@@ -49,7 +44,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 		const mr_links_stage *st = mr_links_at(both[i], pipe, s);
 
 		out->activations += (uint64_t)st->n_slots * st->slot_bytes;
-		out->boundaries += link_bytes(&st->in) + link_bytes(&st->grad) + link_bytes(&st->target);
+		out->boundaries += mr_link_bytes(&st->in) + mr_link_bytes(&st->grad) + mr_link_bytes(&st->target);
 	}
 }
 

@@ -98,12 +98,6 @@ static mr_status look_up(const mr_run *run, uint8_t pipe, uint16_t s, uint64_t m
 	return MR_OK;
 }
 
-static void put_message(mr_link *h, uint32_t buffer)
-{
-	mr_link_hold(h, buffer);
-	mr_link_put(h, buffer);
-}
-
 /*
  * Slots of stage @s in @pipe, and the buffers that they hold; of what is recomputed later, the input alone. @f and @b
  * count the pipe's own micro-batches, as its places are numbered (plan.h).
@@ -150,9 +144,9 @@ static mr_status take_flow(mr_run *run, uint8_t pipe, uint16_t s)
 		run->weights[s].held_version = mr_instr_read(p, in, at);
 	}
 	for (uint64_t k = f; s > 0 && k < mr_run_done(run, pipe, (uint16_t)(s - 1), true); k++)
-		put_message(&st->in, (uint32_t)(k % p->n_fwd[place]));
+		mr_link_restore(&st->in, (uint32_t)(k % p->n_fwd[place]));
 	for (uint64_t k = b; s + 1 < run->n_stages && k < mr_run_done(run, pipe, (uint16_t)(s + 1), false); k++)
-		put_message(&st->grad, (uint32_t)(k % p->n_bwd[place + 1]));
+		mr_link_restore(&st->grad, (uint32_t)(k % p->n_bwd[place + 1]));
 	return MR_OK;
 }
 

@@ -147,16 +147,6 @@ static mr_status add_messages(mr_link *h, const char *pipe, const char *kind, ui
 	return MR_OK;
 }
 
-/* Buffers that came back since the producer last looked are idle too: take them in, so that only live ones are saved.
- */
-static void collect_idle(mr_link *h)
-{
-	uint32_t back;
-
-	while (h->n && !h->local && mr_ring_try_pop(&h->empty, &back))
-		h->state[back] = MR_BUFFER_IDLE;
-}
-
 static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state *out)
 {
 	const mr_stage_weights *b = &run->weights[s];
@@ -176,9 +166,10 @@ static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state 
 		if (st->slot[i].taken && t.bytes)
 			MR_TRY(add(&out->inflight, &t, "slot.s%u.m%llu", s, (unsigned long long)st->slot[i].micro));
 	}
+	/* Buffers that came back since the producer last looked are idle: only live ones are saved. */
 	if (s > 0)
-		collect_idle(&st->in);
-	collect_idle(&st->grad);
+		mr_link_settle(&st->in);
+	mr_link_settle(&st->grad);
 	/* The loader's ring also holds inputs that nobody has begun with; only those of live slots count. */
 	for (uint32_t i = 0; s == 0 && i < st->n_slots; i++) {
 		mr_saved_tensor t = of_bytes(mr_link_buffer(&st->in, st->slot[i].in), st->in.bytes);

@@ -1,0 +1,63 @@
+#include "exec/channel.h"
+
+#define MR_LINK_KIND(id) extern const mr_link_kind mr_link_##id;
+#include "exec/link_kinds.def"
+#undef MR_LINK_KIND
+
+static const mr_link_kind *const registered[] = {
+#define MR_LINK_KIND(id) &mr_link_##id,
+#include "exec/link_kinds.def"
+#undef MR_LINK_KIND
+	NULL,
+};
+
+static const char *const edge_names[MR_N_EDGE_KINDS] = {
+	[MR_EDGE_FORWARD] = "activations", [MR_EDGE_BACKWARD] = "gradients of activations",
+	[MR_EDGE_GRADIENTS] = "gradients", [MR_EDGE_WEIGHTS] = "weights",
+	[MR_EDGE_EVENT] = "events",
+};
+
+const mr_link_kind *mr_link_kind_at(uint32_t i)
+{
+	return i < sizeof(registered) / sizeof(registered[0]) ? registered[i] : NULL;
+}
+
+mr_status mr_link_kind_of(const mr_link_kind *const *kinds, const mr_edge *e, const mr_link_kind **out)
+{
+	for (kinds = kinds ? kinds : registered; *kinds; kinds++)
+		if ((*kinds)->carries(e)) {
+			*out = *kinds;
+			return MR_OK;
+		}
+	return mr_fail(MR_ECONFIG, "no kind of link carries the %s of stage %u from worker %u to worker %u",
+		       edge_names[e->kind], e->stage, e->from, e->to);
+}
+
+mr_status mr_channel_open(mr_channel *c)
+{
+	c->n_posted = c->n_polled = 0;
+	return c->kind->open(c);
+}
+
+void mr_channel_reset(mr_channel *c, mr_parker *consumer)
+{
+	c->n_posted = c->n_polled = 0;
+	c->consumer = consumer;
+	c->kind->reset(c);
+}
+
+void mr_channel_close(mr_channel *c)
+{
+	if (c->kind)
+		c->kind->close(c);
+}
+
+/* --- the ring: both ends are threads of this process --- */
+
+static bool carries_all(const mr_edge *e)
+{
+	(void)e;
+	return true;
+}
+
+const mr_link_kind mr_link_ring = {.name = "ring", .carries = carries_all};

@@ -1,0 +1,132 @@
+/*
+ * channel.h - one direction between two workers that share no memory, and the kinds of link that there are.
+ *
+ * What passes between two workers belongs to an edge of the plan. A kind of link carries it; one line in link_kinds.def
+ * registers a kind. When a run is built, mr_link_kind_of takes for each edge the first kind that carries it.
+ *
+ *	edge       number     its bytes                          from                       to
+ *	FORWARD    a buffer   the activation                     stage s - 1                stage s
+ *	BACKWARD   a buffer   the gradient of stage s's output   stage s + 1                stage s
+ *	GRADIENTS  a commit   a shard's sum, in a range          each shard of a stage      the range's owner
+ *	WEIGHTS    a version  the range that its owner stepped   the range's owner          each shard
+ *	EVENT      a count    none                               the worker that raises it  one that waits for it
+ *
+ * FORWARD and BACKWARD have a second channel the other way, without bytes: the buffers that are free again (link.h).
+ *
+ * Two sorts of kinds. Where the ends share memory (the ring: `open` is NULL) nothing is copied: a boundary is two rings
+ * of numbers (host/ring.h), a count is an event (host/event.h), a range is read and written where it lies, and there
+ * are no channels. Any other kind fills all functions below. Its channel moves `bytes` bytes at a time from the
+ * producer's memory into the consumer's:
+ *
+ *	number i lies at from + i % n * stride and arrives at to + i % n * stride
+ *
+ * The plan proves that the consumer is done with what lay at `to` before a message of the same i % n is posted, so a
+ * kind needs room for `n` messages, and posting never waits. Messages arrive in the order in which they are posted, but
+ * for a number that replaces one still under way with the same i % n: only a channel of counts, versions or commits
+ * does that, and its consumer wants the highest.
+ *
+ * Thread: `post` is called by the producer, `poll` by the consumer, at any time and at once; the other functions while
+ * neither is running. No function may wait. The kind wakes `consumer` when there may be something to poll: a consumer
+ * that has raised its parker and then polls in vain must be woken by a later post (host/pause.h).
+ */
+#ifndef MR_EXEC_CHANNEL_H
+#define MR_EXEC_CHANNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "host/pause.h"
+
+typedef enum mr_edge_kind {
+	MR_EDGE_FORWARD,
+	MR_EDGE_BACKWARD,
+	MR_EDGE_GRADIENTS,
+	MR_EDGE_WEIGHTS,
+	MR_EDGE_EVENT,
+	MR_N_EDGE_KINDS
+} mr_edge_kind;
+
+typedef struct mr_edge {
+	mr_edge_kind kind;
+	uint16_t from, to; /* workers; never the same */
+	uint16_t stage;    /* the stage that a boundary enters, or whose weights a range or an event is about */
+	uint8_t pipe;      /* of a boundary; else 0 */
+} mr_edge;
+
+typedef struct mr_channel mr_channel;
+
+typedef struct mr_link_kind {
+	const char *name;
+	/** Whether this kind can carry @e. */
+	bool (*carries)(const mr_edge *e);
+	/**
+	 * Make @c->state, with nothing under way; all other members of @c are set. NULL: the ends share memory, and the
+	 * kind has none of the functions below. Errors: MR_ERESOURCE.
+	 */
+	mr_status (*open)(mr_channel *c) MR_MUST_USE;
+	/** Free @c->state, which may be NULL. */
+	void (*close)(mr_channel *c);
+	/** Back to the beginning: what was under way is gone. */
+	void (*reset)(mr_channel *c);
+	/** Send @number and its bytes. They may be overwritten when this returns. */
+	void (*post)(mr_channel *c, uint64_t number);
+	/** The next number that has arrived, with its bytes in place. False: there is none yet. */
+	bool (*poll)(mr_channel *c, uint64_t *number);
+} mr_link_kind;
+
+struct mr_channel {
+	const mr_link_kind *kind;
+	void *state;          /* the kind's own */
+	mr_edge edge;
+	uint32_t n;           /* messages under way at most, of numbers that differ modulo n */
+	size_t bytes, stride; /* of one message; from one to the next */
+	const uint8_t *from;  /* [n] in the producer's memory; NULL where bytes is 0 */
+	uint8_t *to;          /* [n] in the consumer's memory; likewise */
+	mr_parker *consumer;  /* NULL: it never sleeps */
+	uint64_t n_posted;    /* messages since the reset; the producer's */
+	uint64_t n_polled;    /* the consumer's */
+};
+
+/** The kinds of link of link_kinds.def, in its order; NULL behind the last. */
+const mr_link_kind *mr_link_kind_at(uint32_t i);
+
+/**
+ * The kind that carries @e: the first of @kinds (NULL behind the last) that can, or of link_kinds.def where @kinds is
+ * NULL. Errors: MR_ECONFIG: none can.
+ */
+mr_status mr_link_kind_of(const mr_link_kind *const *kinds, const mr_edge *e, const mr_link_kind **out) MR_MUST_USE;
+
+/* Whether both ends of a link of this kind use the same memory. */
+static inline bool mr_link_kind_shares(const mr_link_kind *k)
+{
+	return !k->open;
+}
+
+/** Producer: send @number and its bytes. */
+static inline void mr_channel_post(mr_channel *c, uint64_t number)
+{
+	c->n_posted++;
+	c->kind->post(c, number);
+}
+
+/** Consumer: as the kind's poll. */
+static inline bool mr_channel_poll(mr_channel *c, uint64_t *number)
+{
+	if (!c->kind->poll(c, number))
+		return false;
+	c->n_polled++;
+	return true;
+}
+
+/** Open @c, whose members but state and counters are set. Errors: as the kind's. */
+mr_status mr_channel_open(mr_channel *c) MR_MUST_USE;
+
+/** Back to the beginning, waking @consumer from now on. Workers idle. */
+void mr_channel_reset(mr_channel *c, mr_parker *consumer);
+
+/** Free what open made. One that was never opened is fine. */
+void mr_channel_close(mr_channel *c);
+
+#endif
