@@ -8,6 +8,7 @@
 #include "cli/args.h"
 #include "cli/output.h"
 #include "cli/weights.h"
+#include "nn/bf16.h"
 #include "report/table.h"
 #include "store/checkpoint_io.h"
 
@@ -111,6 +112,8 @@ static double element(const mr_saved_tensor *t, const void *data, uint64_t i)
 	case MR_SAVED_I32: return ((const int32_t *)data)[i];
 	case MR_SAVED_I64: return (double)((const int64_t *)data)[i];
 	case MR_SAVED_U8: return ((const uint8_t *)data)[i];
+	case MR_SAVED_BF16: return (double)mr_bf16_widen(((const uint16_t *)data)[i]);
+	case MR_SAVED_I16: return ((const int16_t *)data)[i];
 	case MR_SAVED_N_DTYPES: break;
 	}
 	return NAN;

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "cli/signals.h"
+#include "nn/element.h"
 
 typedef struct writer {
 	const mr_session *s;
@@ -22,10 +23,7 @@ typedef struct writer {
 
 static double logit(const writer *w, int64_t row, int64_t i)
 {
-	int64_t at = row * w->vocab + i;
-
-	return w->s->kernels->types.activations == MR_F64 ? ((const double *)(const void *)w->logits)[at]
-					      : (double)((const float *)(const void *)w->logits)[at];
+	return mr_element(w->s->kernels->types.activations, w->logits, row * w->vocab + i);
 }
 
 static const double *sort_key; /* qsort takes no context; sampling is single-threaded */

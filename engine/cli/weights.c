@@ -131,7 +131,7 @@ mr_status mr_weights_list(const mr_session *s, mr_state_list *out)
 			continue;
 		*t = (mr_saved_tensor){
 			.name = param->name,
-			.dtype = dtype == MR_F64 ? MR_SAVED_F64 : MR_SAVED_F32,
+			.dtype = mr_state_dtype(dtype),
 			.n_dims = param->rank,
 			.bytes = (uint64_t)param->n * mr_dtype_bytes(dtype),
 		};

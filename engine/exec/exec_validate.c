@@ -29,7 +29,6 @@
 #include "exec/exec_internal.h"
 
 #include <math.h>
-#include <string.h>
 
 bool mr_exec_norms_known(mr_run *run, uint64_t version)
 {
@@ -67,8 +66,7 @@ mr_status mr_exec_step_early(mr_worker *w, mr_stage_weights *b, uint64_t version
 {
 	mr_run *run = w->run;
 
-	for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
-		memcpy(b->backup[i], b->state[i], mr_stage_size(b->stage)->state_bytes);
+	mr_weights_back_up(b, run->c.optim, false);
 	MR_TRY(mr_weights_step(b, 0, w->kc, run->c.optim, mr_lr_at(run->c.lr, version),
 			       1 / (double)run->c.plan->contract.need));
 	mr_weights_committed(b);
@@ -87,8 +85,7 @@ static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
 	if (!mr_exec_is_right(run, norm)) {
 		b->latest = version - 1;
 		b->n_taken_back++;
-		for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
-			memcpy(b->state[i], b->backup[i], mr_stage_size(b->stage)->state_bytes);
+		mr_weights_back_up(b, run->c.optim, true);
 		MR_TRY(mr_exec_step(w, b, 0, version, norm));
 		mr_weights_committed(b);
 	}

@@ -72,12 +72,12 @@ static mr_status open_feed(mr_loader *l, uint8_t pipe, bool is_input, feed *f)
 static mr_status create(mr_loader *l)
 {
 	const mr_dataset *d = l->run->c.data;
-	mr_dtype t = l->run->c.kernels->types.activations;
+	mr_dtype t = l->run->c.kernels->types.activations, target_type = l->run->c.kernels->types.compute;
 
 	l->n_feeds = 2u * l->links->plan->n_pipes;
 	l->feed = calloc(l->n_feeds, sizeof(*l->feed));
 	l->spare_input = calloc(1, mr_shape_bytes(d->input, t));
-	l->spare_target = calloc(1, mr_shape_bytes(d->target, t));
+	l->spare_target = calloc(1, mr_shape_bytes(d->target, target_type));
 	if (!l->feed || !l->spare_input || !l->spare_target)
 		return mr_fail(MR_ERESOURCE, "no memory for the loader");
 	for (uint32_t i = 0; i < l->n_feeds; i++)
@@ -184,12 +184,13 @@ static void decode(mr_loader *l, uint64_t m, uint8_t *input, uint8_t *target)
 {
 	const mr_dataset *d = l->run->c.data;
 	mr_dtype t = l->run->c.kernels->types.activations;
+	size_t each = mr_shape_bytes(d->target, l->run->c.kernels->types.compute);
 	uint64_t first = m * (uint64_t)l->links->samples;
 	int64_t n = mr_links_samples(l->links, m);
 
 	for (int64_t i = 0; i < n; i++) {
 		void *in = input ? input + (size_t)i * mr_shape_bytes(d->input, t) : l->spare_input;
-		void *tg = target ? target + (size_t)i * mr_shape_bytes(d->target, t) : l->spare_target;
+		void *tg = target ? target + (size_t)i * each : l->spare_target;
 
 		if (l->links->train)
 			d->ops->train(d, first + (uint64_t)i, in, tg);

@@ -76,7 +76,8 @@ static mr_mitigate_call call_of(const mr_stage_weights *b, uint32_t p, int64_t f
 
 	assert(b->latest - then < b->cap);
 	return (mr_mitigate_call){
-		.dtype = b->k->types.weights,
+		.dtype = b->k->types.gradients,
+		.weights = b->k->types.weights,
 		.n = n,
 		.now = (const uint8_t *)mr_weights_at(b, 0, b->latest) + at,
 		.then = (const uint8_t *)mr_weights_at(b, 0, then) + at,
@@ -149,6 +150,8 @@ static mr_step shifted(const mr_step *step, const mr_types *t, int64_t n)
 	size_t bytes = (size_t)n * mr_dtype_bytes(t->weights), state = (size_t)n * mr_dtype_bytes(t->state);
 	mr_step s = *step;
 
+	s.src_rest = s.src_rest ? s.src_rest + n : NULL;
+	s.dst_rest = s.dst_rest ? s.dst_rest + n : NULL;
 	s.src = (const uint8_t *)s.src + bytes;
 	s.dst = (uint8_t *)s.dst + bytes;
 	s.m = s.m ? (uint8_t *)s.m + state : NULL;

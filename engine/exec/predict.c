@@ -44,11 +44,13 @@ void mr_predict_layout(mr_stage_weights *b, mr_arena *a)
 	b->delta = b->delta_keep > 0 ? mr_arena_take(a, state, MR_CACHE_LINE) : NULL;
 }
 
-/* dst = src - lr * m for one parameter. */
-static void move_along(const mr_stage_weights *b, mr_kctx *kc, int64_t n, const uint8_t *src, uint8_t *dst,
-		       const uint8_t *m, double lr)
+/* dst = src - lr * m for one parameter, whose masters have @rest. */
+static void move_along(const mr_stage_weights *b, mr_kctx *kc, int64_t n, const uint8_t *src, const int16_t *rest,
+		       uint8_t *dst, const uint8_t *m, double lr)
 {
-	b->k->step(kc, n, &(mr_step){.kind = MR_STEP_SGD, .src = src, .dst = dst, .gscale = 1, .lr = lr}, m);
+	mr_step s = {.kind = MR_STEP_SGD, .src = src, .dst = dst, .src_rest = rest, .gscale = 1, .lr = lr};
+
+	b->k->step(kc, n, &s, m);
 }
 
 /* One parameter at byte @at of the weights, into @to. */
@@ -56,16 +58,18 @@ static void move_ahead(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, uint
 		       uint8_t *to)
 {
 	const uint8_t *src = (const uint8_t *)mr_weights_at(b, 0, b->latest) + at;
+	const int16_t *rest = mr_weights_rest(b, at);
 	int64_t n = mr_stage_graph(b->stage)->params[p].n;
-	mr_optim_call c = {.src = src, .dst = to + at, .lr = lr, .t = b->latest};
+	mr_optim_call c = {.src = src, .dst = to + at, .src_rest = rest, .lr = lr, .t = b->latest};
+	size_t state = mr_stage_state_at(b->stage, p);
 	mr_step s;
 
 	if (o->ops->along == MR_ALONG_MOMENTUM) {
-		move_along(b, kc, n, src, to + at, b->state[0] + at, lr);
+		move_along(b, kc, n, src, rest, to + at, b->state[0] + state, lr);
 		return;
 	}
 	for (uint32_t i = 0; i < o->ops->n_states; i++)
-		c.state[i] = b->state[i] + at;
+		c.state[i] = b->state[i] + state;
 	o->ops->fill(o, &c, &s);
 	s.b1 = s.b2 = 1;
 	b->k->step(kc, n, &s, b->shard[0].grads + mr_stage_grad_at(b->stage, p));
@@ -85,8 +89,8 @@ static void aim_into(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double
 		if (horizon > 0)
 			move_ahead(b, kc, o, p, at, lr * horizon, to);
 		else
-			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, to + at,
-				   b->delta + mr_stage_state_at(b->stage, p), b->back);
+			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, mr_weights_rest(b, at),
+				   to + at, b->delta + mr_stage_state_at(b->stage, p), b->back);
 	}
 }
 
@@ -140,7 +144,8 @@ const void *mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uin
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
 		size_t at = mr_stage_weight_at(b->stage, p);
-		mr_step s = {.kind = MR_STEP_SGD, .gscale = 1, .lr = horizon, .decay = -horizon};
+		mr_step s = {
+			.kind = MR_STEP_SGD, .along_weights = true, .gscale = 1, .lr = horizon, .decay = -horizon};
 
 		if (at == SIZE_MAX)
 			continue;
@@ -188,13 +193,18 @@ void mr_predict_after_step(mr_stage_weights *b, mr_kctx *kc)
 	for (uint32_t p = first; p < end && follows(b); p++) {
 		size_t at = mr_stage_weight_at(b->stage, p);
 		int64_t n = mr_stage_graph(b->stage)->params[p].n;
-		mr_step follow = {.kind = MR_STEP_MOMENTUM, .mu = b->delta_keep, .gscale = b->delta_keep - 1};
+		mr_step follow = {.kind = MR_STEP_MOMENTUM,
+				  .along_weights = true,
+				  .mu = b->delta_keep,
+				  .gscale = b->delta_keep - 1};
+		mr_step turn = {.kind = MR_STEP_SGD, .along_weights = true, .gscale = 1, .lr = 1};
 
 		if (at == SIZE_MAX)
 			continue;
 		/* The old weights become old - new; delta takes 1 - keep of minus that, and w - 0 delta stays what it
 		 * is. */
-		move_along(b, kc, n, b->aimed + at, b->aimed + at, w + at, 1);
+		turn.src = turn.dst = b->aimed + at;
+		b->k->step(kc, n, &turn, w + at);
 		follow.src = w + at;
 		follow.dst = w + at;
 		follow.m = b->delta + mr_stage_state_at(b->stage, p);

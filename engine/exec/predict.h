@@ -10,6 +10,8 @@
  * a version. To know a step when it has overwritten its source, the old weights are kept in the buffer of the aimed
  * ones, which nobody needs between the last B of a commit and the first of the next.
  *
+ * BACK and STEPS go by versions, not by masters (nn/tensor.h): by what steps do to the weights that stages read.
+ *
  * STEPS: version v moved on by the difference to version v - 1, times the horizon. It needs no optimizer state: so it
  * is what predicts for optimizers that keep no direction, from other versions than the latest, and beside parts that
  * step (ir/plan.h, "Turns").

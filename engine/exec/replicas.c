@@ -3,31 +3,48 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "nn/element.h"
 
 void mr_replicas_layout(mr_replicas *g, mr_arena *a)
 {
 	bool elastic = g->average->rule == MR_AVERAGE_ELASTIC, outer = g->average->outer_lr > 0;
-	size_t bytes = mr_stage_size(g->first->stage)->weight_bytes;
+	const mr_stage_sizes *z = mr_stage_size(g->first->stage);
 
 	if (elastic || outer)
-		g->reference = mr_arena_take(a, bytes, MR_CACHE_LINE);
+		g->reference = mr_arena_take(a, z->weight_bytes, MR_CACHE_LINE);
+	if ((elastic || outer) && z->rest_bytes)
+		g->rest = mr_arena_take(a, z->rest_bytes, MR_CACHE_LINE);
 	if (g->average->outer_mu > 0)
-		g->velocity = mr_arena_take(a, bytes, MR_CACHE_LINE);
+		g->velocity = mr_arena_take(a, z->state_bytes, MR_CACHE_LINE);
 	if (elastic)
-		g->mean = mr_arena_take(a, bytes, MR_CACHE_LINE);
+		g->mean = mr_arena_take(a, z->state_bytes, MR_CACHE_LINE);
+}
+
+uint64_t mr_replicas_bytes(const mr_replicas *g)
+{
+	mr_replicas counted = *g;
+	mr_arena a;
+
+	mr_arena_init(&a, NULL, 0);
+	mr_replicas_layout(&counted, &a);
+	return a.used;
 }
 
 void mr_replicas_init(mr_replicas *g)
 {
+	const mr_stage_sizes *z = mr_stage_size(g->first->stage);
+	const mr_types *t = &g->first->k->types;
 	const void *weights = mr_weights_at(g->first, 0, 0);
-	size_t bytes = mr_stage_size(g->first->stage)->weight_bytes;
+	int64_t n = (int64_t)(z->weight_bytes / mr_dtype_bytes(t->weights));
 
 	if (g->reference)
-		memcpy(g->reference, weights, bytes);
+		memcpy(g->reference, weights, z->weight_bytes);
+	if (g->rest)
+		memcpy(g->rest, g->first->rest, z->rest_bytes);
 	if (g->velocity)
-		memset(g->velocity, 0, bytes);
-	if (g->mean)
-		memcpy(g->mean, weights, bytes);
+		memset(g->velocity, 0, z->state_bytes);
+	for (int64_t i = 0; g->mean && i < n; i++)
+		mr_element_put(t->state, g->mean, i, mr_element_master(t->weights, weights, g->first->rest, i));
 }
 
 bool mr_replicas_made(mr_replicas *g, uint64_t v)
@@ -51,18 +68,23 @@ void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc)
 	const mr_average *a = g->average;
 	size_t lines = mr_stage_size(b->stage)->weight_bytes / MR_CACHE_LINE;
 	size_t begin = lines * part / g->n * MR_CACHE_LINE, end = lines * (part + 1) / g->n * MR_CACHE_LINE;
-	int64_t n = (int64_t)((end - begin) / mr_dtype_bytes(b->k->types.weights));
+	size_t each = mr_dtype_bytes(b->k->types.weights), state = begin / each * mr_dtype_bytes(b->k->types.state);
+	int64_t n = (int64_t)((end - begin) / each);
 	const void *src[MR_REPLICAS_MOST];
 	void *dst[MR_REPLICAS_MOST];
+	int16_t *rest[MR_REPLICAS_MOST];
 	mr_averaging m = {.kind = a->rule == MR_AVERAGE_ELASTIC ? MR_AVERAGING_PULL
 				  : g->reference                ? MR_AVERAGING_OUTER
 								: MR_AVERAGING_MEAN,
+			  .weights = true,
 			  .n = g->n,
 			  .src = src,
 			  .dst = dst,
 			  .reference = at(g->reference, begin),
-			  .velocity = at(g->velocity, begin),
-			  .mean = at(g->mean, begin),
+			  .velocity = at(g->velocity, state),
+			  .mean = at(g->mean, state),
+			  .rest = b->rest ? rest : NULL,
+			  .reference_rest = at(g->rest, begin),
 			  .alpha = a->alpha,
 			  .lr = a->outer_lr,
 			  .mu = a->outer_mu};
@@ -70,12 +92,14 @@ void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc)
 	for (uint32_t r = 0; r < g->n; r++) {
 		src[r] = at(mr_weights_at(mr_replicas_block(g, r), 0, v - 1), begin);
 		dst[r] = at(mr_weights_at(mr_replicas_block(g, r), 0, v), begin);
+		rest[r] = mr_weights_rest(mr_replicas_block(g, r), begin);
 	}
 	b->k->mix(kc, n, &m);
 	m.kind = MR_AVERAGING_MEAN;
+	m.weights = false;
 	for (uint32_t k = 0; a->state && k < g->optim->ops->n_states; k++) {
 		for (uint32_t r = 0; r < g->n; r++)
-			src[r] = dst[r] = at(mr_replicas_block(g, r)->state[k], begin);
+			src[r] = dst[r] = at(mr_replicas_block(g, r)->state[k], state);
 		b->k->mix(kc, n, &m);
 	}
 }
@@ -97,9 +121,15 @@ void *mr_replicas_model(const mr_replicas *g)
 	return g->reference ? g->reference : mr_weights_at(g->first, 0, g->first->latest);
 }
 
+int16_t *mr_replicas_rest(const mr_replicas *g)
+{
+	return g->reference ? g->rest : g->first->rest;
+}
+
 void mr_replicas_spread(mr_replicas *g)
 {
 	const void *model = mr_replicas_model(g);
+	const int16_t *rest = mr_replicas_rest(g);
 
 	for (uint32_t r = 0; g->average->rule == MR_AVERAGE_MEAN && r < g->n; r++) {
 		mr_stage_weights *b = mr_replicas_block(g, r);
@@ -107,5 +137,7 @@ void mr_replicas_spread(mr_replicas *g)
 
 		if (to != model)
 			memcpy(to, model, mr_stage_size(b->stage)->weight_bytes);
+		if (b->rest != rest)
+			memcpy(b->rest, rest, mr_stage_size(b->stage)->rest_bytes);
 	}
 }

@@ -20,7 +20,7 @@
 #include "ir/plan.h"
 #include "exec/stage_weights.h"
 
-#define MR_REPLICAS_MOST 255 /* of one stage: a pipe each */
+#define MR_REPLICAS_MOST MR_AVERAGING_MOST /* of one stage: a pipe each */
 
 typedef struct mr_replicas {
 	_Alignas(64) _Atomic uint32_t n_done; /* parts of the average in hand */
@@ -28,7 +28,9 @@ typedef struct mr_replicas {
 	const mr_optim *optim;
 	mr_stage_weights *first;                      /* of replica 0; replica r is first[r * stride] */
 	uint32_t n, stride;
-	uint8_t *reference, *velocity, *mean; /* like one version each; NULL: not wanted */
+	uint8_t *reference;                   /* like one version; NULL: not wanted */
+	int16_t *rest;                        /* of its masters; NULL: it is its own */
+	uint8_t *velocity, *mean;             /* like one state each; NULL: not wanted */
 } mr_replicas;
 
 static inline mr_stage_weights *mr_replicas_block(const mr_replicas *g, uint32_t r)
@@ -38,6 +40,9 @@ static inline mr_stage_weights *mr_replicas_block(const mr_replicas *g, uint32_t
 
 /** Take (or measure) the memory of what the replicas share. */
 void mr_replicas_layout(mr_replicas *g, mr_arena *a);
+
+/** Bytes of it. */
+uint64_t mr_replicas_bytes(const mr_replicas *g);
 
 /** What they share at version 0. Replica 0 has its initial weights, as all have. */
 void mr_replicas_init(mr_replicas *g);
@@ -52,8 +57,9 @@ void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc)
  * goes by. */
 uint32_t mr_replicas_passes(const mr_average *a, uint32_t n, uint32_t n_states);
 
-/** The weights to evaluate and to save. While paused. */
+/** The weights to evaluate and to save, and the rest of their masters (NULL: they are their own). While paused. */
 void *mr_replicas_model(const mr_replicas *g);
+int16_t *mr_replicas_rest(const mr_replicas *g);
 
 /** The model was restored: replicas that continue from it get it. While nobody runs. */
 void mr_replicas_spread(mr_replicas *g);

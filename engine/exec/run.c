@@ -359,7 +359,7 @@ static void init_block(mr_run *run, uint8_t pipe, uint16_t s)
 	if (shard == 0)
 		b->latest = 0;
 	if (shard == 0 || b->private_weights)
-		mr_stage_init_weights(b->stage, run->c.seed, mr_weights_at(b, shard, 0));
+		mr_stage_init_weights(b->stage, run->c.seed, mr_weights_at(b, shard, 0), shard == 0 ? b->rest : NULL);
 	if (run->replicas && pipe == 0)
 		mr_replicas_init(&run->replicas[s]);
 }

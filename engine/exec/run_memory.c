@@ -12,11 +12,6 @@ static bool is_first(const mr_run *run, uint8_t pipe, uint16_t s)
 	return true;
 }
 
-static uint64_t shared_copies(const mr_run *run)
-{
-	return mr_average_copies(&run->c.plan->contract.average);
-}
-
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
@@ -25,16 +20,18 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	bool leads = mr_run_leads(run, pipe, s);
 	bool whole = leads && mr_run_shard(run, pipe, s) == 0; /* what all pipes of a block share counts in the first */
 	uint64_t weights = whole || b->private_weights ? z->weight_bytes : 0;
+	uint64_t copies = b->takes_back ? 2 : 1; /* of what a step changes in place */
 
 	*out = (mr_run_memory){
 		.weights = weights,
 		.stashes = (uint64_t)(b->cap - 1 + b->n_aimed + b->holds) * weights +
-			   (run->replicas && pipe == 0 ? shared_copies(run) * z->weight_bytes : 0),
+			   (run->replicas && pipe == 0 ? mr_replicas_bytes(&run->replicas[s]) : 0),
 		.grads = leads ? z->grad_bytes : 0,
-		.optimizer = whole ? ((b->takes_back ? 2u : 1u) * (uint64_t)run->c.optim->ops->n_states +
-				      (b->delta != NULL) + (b->softened != NULL)) *
-					     z->state_bytes
-				   : 0,
+		.optimizer =
+			whole ? (copies * run->c.optim->ops->n_states + (b->delta != NULL) + (b->softened != NULL)) *
+						z->state_bytes +
+					copies * z->rest_bytes
+			      : 0,
 		.scratch =
 			(leads ? mr_weights_work_bytes(run->stage[s], run->c.optim, run->c.kernels->types.compute)
 			       : 0) +
@@ -61,14 +58,17 @@ void mr_run_spread_states(mr_run *run)
 			const mr_place_worker *w = &run->c.place->worker[mr_plan_worker(run->c.plan, (uint8_t)p, s)];
 			const mr_stage_weights *b = &run->weights[s];
 			mr_region *r = &run->worker[owner].region;
-			uint64_t bytes = b->shard[p].end - b->shard[p].begin;
+			const mr_types *t = &run->c.kernels->types;
+			size_t each = mr_dtype_bytes(t->weights), state = mr_dtype_bytes(t->state);
+			uint64_t begin = b->shard[p].begin / each * state;
+			uint64_t bytes = b->shard[p].end / each * state - begin;
 
 			for (uint32_t i = 0;
 			     mr_run_leads(run, (uint8_t)p, s) && elsewhere(w, &run->c.place->worker[owner]) &&
 			     i < run->c.optim->ops->n_states;
 			     i++)
-				mr_region_bind_part(r, (uint64_t)(b->state[i] - (uint8_t *)r->base) + b->shard[p].begin,
-						    bytes, w->node_os);
+				mr_region_bind_part(r, (uint64_t)(b->state[i] - (uint8_t *)r->base) + begin, bytes,
+						    w->node_os);
 		}
 }
 

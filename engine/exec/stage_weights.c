@@ -48,6 +48,10 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 	s->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
 	for (uint32_t i = 0; pipe == 0 && i < o->ops->n_states; i++)
 		b->state[i] = mr_arena_take(a, mr_stagger(z->state_bytes), MR_CACHE_LINE);
+	if (pipe == 0 && z->rest_bytes)
+		b->rest = mr_arena_take(a, mr_stagger(z->rest_bytes), MR_CACHE_LINE);
+	if (b->takes_back && z->rest_bytes)
+		b->backup_rest = mr_arena_take(a, z->rest_bytes, MR_CACHE_LINE);
 	for (uint32_t i = 0; b->takes_back && i < o->ops->n_states; i++)
 		b->backup[i] = mr_arena_take(a, z->state_bytes, MR_CACHE_LINE);
 	s->work = mr_arena_take(a, mr_weights_work_bytes(b->stage, o, b->k->types.compute), MR_CACHE_LINE);
@@ -60,6 +64,16 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 		mr_predict_layout(b, a);
 		mr_mitigated_layout(b, a);
 	}
+}
+
+void mr_weights_back_up(mr_stage_weights *b, const mr_optim *o, bool restore)
+{
+	const mr_stage_sizes *z = mr_stage_size(b->stage);
+
+	for (uint32_t i = 0; i < o->ops->n_states; i++)
+		memcpy(restore ? b->state[i] : b->backup[i], restore ? b->backup[i] : b->state[i], z->state_bytes);
+	if (z->rest_bytes)
+		memcpy(restore ? b->rest : b->backup_rest, restore ? b->backup_rest : b->rest, z->rest_bytes);
 }
 
 void mr_weights_join(mr_stage_weights *b)
@@ -114,7 +128,7 @@ static void sum_pipes(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n)
 
 	for (uint32_t i = first + 1; i < b->n_shards; i++)
 		if (b->shard[i].need)
-			b->k->sum(kc, n, to, b->shard[i].grads + at, to);
+			b->k->sum_gradients(kc, n, to, b->shard[i].grads + at, to);
 }
 
 /* The uses in @user's stage of parameter @p of @b, elements @first to @first + @n. */
@@ -133,7 +147,7 @@ static void sum_uses(mr_stage_weights *b, mr_kctx *kc, uint32_t p, int64_t first
 			continue;
 		at = mr_stage_grad_at(user->stage, u) + off;
 		sum_pipes(user, kc, at, n);
-		b->k->sum(kc, n, to, (uint8_t *)mr_weights_total(user) + at, to);
+		b->k->sum_gradients(kc, n, to, (uint8_t *)mr_weights_total(user) + at, to);
 	}
 }
 
@@ -238,6 +252,7 @@ static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, const mr_o
 		.work = b->shard[pipe].work,
 	};
 
+	c.src_rest = c.dst_rest = mr_weights_rest(b, at);
 	for (uint32_t i = 0; i < o->ops->n_states; i++)
 		c.state[i] = b->state[i] + state;
 	if (!mr_optim_elementwise(o))

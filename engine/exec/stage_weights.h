@@ -78,6 +78,9 @@ typedef struct mr_stage_weights {
 	bool private_weights;        /* each shard has its own copy */
 	bool whole;                  /* the optimizer takes whole tensors: each is of the range in which it begins */
 	uint8_t *state[MR_OPTIM_STATES]; /* like one version each */
+	int16_t *rest; /* of the latest version's masters, like one version; NULL: the weights are their masters
+			*/
+	int16_t *backup_rest;        /* of @rest, as @backup is of @state */
 	uint8_t *backup[MR_OPTIM_STATES]; /* validated plans: the state before a step that may be taken back; else NULL
 	                                     */
 	uint64_t validated, settled; /* the same: version whose step is certain; the one at the last pause, before which
@@ -132,6 +135,15 @@ static inline void *mr_weights_at(const mr_stage_weights *b, uint8_t pipe, uint6
 {
 	return b->shard[pipe].version + (v % b->cap) * mr_stage_size(b->stage)->weight_bytes;
 }
+
+/** The rest of the masters from byte @at of the latest weights on; NULL: these are their masters. */
+static inline int16_t *mr_weights_rest(const mr_stage_weights *b, size_t at)
+{
+	return b->rest ? b->rest + at / sizeof(*b->rest) : NULL;
+}
+
+/** takes_back: what a step that may be taken back changes in place is put aside, or (@restore) comes back. */
+void mr_weights_back_up(mr_stage_weights *b, const mr_optim *o, bool restore);
 
 /** The buffer that holds the sum over all pipes after AR; with one pipe its only one. */
 void *mr_weights_total(const mr_stage_weights *b);

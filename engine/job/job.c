@@ -194,9 +194,23 @@ const mr_sched_ops *mr_job_system(const mr_job *j)
 	return mr_schedule_find(j->system.name);
 }
 
+mr_dtype mr_job_numbers(const mr_job *j)
+{
+	switch (j->precision) {
+	case MR_PRECISION_F32:
+		return MR_F32;
+	case MR_PRECISION_F64:
+		return MR_F64;
+	case MR_PRECISION_BF16:
+		return MR_BF16;
+	default:
+		return j->dtype == MR_JOB_F64 ? MR_F64 : MR_F32;
+	}
+}
+
 const mr_kernels *mr_job_kernels(const mr_job *j)
 {
-	return mr_kernels_find(j->backend, (mr_dtype)j->dtype);
+	return mr_kernels_find(j->backend, mr_job_numbers(j));
 }
 
 uint16_t mr_job_workers(const mr_job *j)

@@ -64,7 +64,9 @@ const mr_optim_ops *mr_job_optimizer(const mr_job *j);
 const mr_mitigate_ops *mr_job_mitigation(const mr_job *j);
 /** NULL for "sequential". */
 const mr_sched_ops *mr_job_system(const mr_job *j);
-/** NULL with a sentence when there is no such backend, or not for the job's dtype. */
+/** What a backend is asked for: the type of activations. */
+mr_dtype mr_job_numbers(const mr_job *j);
+/** NULL with a sentence when there is no such backend, or not for the job's numbers. */
 const mr_kernels *mr_job_kernels(const mr_job *j);
 
 /** Workers D; 1 for "sequential" whatever machine.workers says. */

@@ -16,19 +16,19 @@
 
 typedef struct backend {
 	const char *name, *old_name, *summary;
-	const mr_kernels *f32, *f64;   /* NULL: none in this build */
+	const mr_kernels *f32, *f64, *bf16; /* NULL: none in this build */
 	const char *(*refusal)(void);  /* why this CPU cannot use it, or NULL */
 } backend;
 
 static const backend backends[] = {
-	{"auto", "dnnl", "what was measured to be fastest: today fused for every operation", FUSED_F32, NULL,
+	{"auto", "dnnl", "what was measured to be fastest: today fused for every operation", FUSED_F32, NULL, NULL,
 	 FUSED_REFUSAL},
 	{"fused", NULL, "our AVX2 and AVX-512 kernels; oneDNN executes the products that they leave out", FUSED_F32,
-	 NULL, FUSED_REFUSAL},
+	 NULL, NULL, FUSED_REFUSAL},
 	{"onednn", NULL, "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest", ONEDNN_F32,
-	 NULL, FUSED_REFUSAL},
-	{"reference", NULL, "portable C, one thread, sums in textbook order; f32 and f64", &mr_kernels_reference_f32,
-	 &mr_kernels_reference_f64, NULL},
+	 NULL, NULL, FUSED_REFUSAL},
+	{"reference", NULL, "portable C, one thread, sums in textbook order; f32, f64 and bf16",
+	 &mr_kernels_reference_f32, &mr_kernels_reference_f64, &mr_kernels_reference_bf16, NULL},
 };
 
 enum { N_BACKENDS = sizeof(backends) / sizeof(backends[0]) };
@@ -44,21 +44,22 @@ static const backend *backend_of(const char *name)
 const mr_kernels *mr_kernels_find(const char *name, mr_dtype dtype)
 {
 	const backend *b = backend_of(name);
-	const mr_kernels *k = !b ? NULL : dtype == MR_F32 ? b->f32 : dtype == MR_F64 ? b->f64 : NULL;
+	const mr_kernels *k = !b		 ? NULL
+			      : dtype == MR_BF16 ? b->bf16
+			      : dtype == MR_F64	 ? b->f64
+			      : dtype == MR_F32	 ? b->f32
+						 : NULL;
 	const char *why = k && b->refusal ? b->refusal() : NULL;
 
 	if (k && !why)
 		return k;
 	if (!b)
 		(void)mr_fail(MR_ECONFIG, "unknown backend \"%s\"; expected auto, fused, onednn or reference", name);
-	else if (b->f64)
-		(void)mr_fail(MR_ECONFIG, "backend %s computes in f32 or f64, not in %s", name, mr_dtype_name(dtype));
 	else if (!b->f32)
-		(void)mr_fail(MR_ECONFIG,
-			      "backend %s with dtype %s: this program was built without oneDNN; use backend reference",
-			      name, mr_dtype_name(dtype));
+		(void)mr_fail(MR_ECONFIG, "backend %s: this program was built without oneDNN; use backend reference",
+			      name);
 	else
-		(void)mr_fail(MR_ECONFIG, "backend %s cannot be used with dtype %s: %s", name, mr_dtype_name(dtype),
+		(void)mr_fail(MR_ECONFIG, "backend %s cannot be used with %s: %s", name, mr_dtype_name(dtype),
 			      why ? why : "it computes in f32 only; use backend reference");
 	return NULL;
 }

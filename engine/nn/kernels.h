@@ -1,7 +1,8 @@
 /*
  * kernels.h - the arithmetic that layers and optimizers are written against: one table, which each backend fills.
  *
- *	reference   f32 and f64: portable C, single-threaded, the textbook order of every sum (nn/kernels/reference)
+ *	reference   f32, f64 and bf16: portable C, single-threaded, the textbook order of every sum
+ *	            (nn/kernels/reference)
  *	fused       f32: our kernels for AVX2 and AVX-512, and oneDNN for the products that they leave out
  *	            (nn/kernels/fused)
  *	onednn      f32: oneDNN's primitives wherever it has one, and fused for the rest (nn/kernels/onednn)
@@ -15,6 +16,11 @@
  *
  * "add": false writes the result, true adds it to what is there: dst + result with one rounding, or, for products, the
  * chain of multiply-adds begun at dst. Which of the two depends on the shape alone.
+ *
+ * A tensor has the type of its class in mr_kernels.types. What layers hand over are activations, but for weights (of
+ * products, gains, shifts, tables), gradients (colsum's result, dgain, dshift, dwte, dwpe, colsum_a, colsum_b), and
+ *mean and rstd of norms and the numbers of mse's target, which are of the type that is computed in. An operation
+ *computes in that type and rounds each element of its result once.
  */
 #ifndef MR_NN_KERNELS_H
 #define MR_NN_KERNELS_H
@@ -27,10 +33,18 @@ typedef enum mr_act { MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU /* tanh form */ } mr
 
 typedef struct mr_kctx mr_kctx; /* each backend has its own body */
 
+/* Of which classes A, B and C are. Bias, aux and addend are weights, activations and activations. */
+typedef enum mr_gemm_of {
+	MR_GEMM_ACTIVATIONS, /* activations, weights, activations */
+	MR_GEMM_GRADIENTS,   /* activations, activations, gradients: of a product with ta */
+	MR_GEMM_STATE,       /* all of the state's type: an optimizer's own products */
+} mr_gemm_of;
+
 /* C[m,n] (+)= op(A)[m,k] * op(B)[k,n], then + bias[n], then act or + addend. op transposes when ta (A stored [k,m]) or
  * tb (B stored [n,k]). Leading dimensions are the stored row lengths; all matrices dense (lda = k or m, ldb = n or k,
  * ldc = n). */
 typedef struct mr_gemm {
+	mr_gemm_of of;
 	int64_t m, n, k;
 	bool ta, tb;
 	bool add;    /* beta = 1; excludes bias and act; holds for the sums as well */
@@ -85,13 +99,16 @@ typedef enum mr_step_kind {
  *	lion      w = w (1 - decay) - lr sign(b1 m + (1-b1) g');  m = b2 m + (1-b2) g'
  *
  * Scalars in f64; fields that the kind does not name are not read. decay = lr * weight_decay (0: none); c1, c2: bias
- * corrections.
+ * corrections. w is the master where it is wider than a weight.
  */
 typedef struct mr_step {
 	mr_step_kind kind;
 	bool nesterov;
+	bool along_weights; /* g is a tensor of weights, in place of a gradient */
 	const void *src;
 	void *dst, *m, *v;
+	const int16_t *src_rest; /* of the masters at @src; NULL: the weights are what they are */
+	int16_t *dst_rest;       /* where that of the result goes (may be src_rest); NULL: it is lost */
 	double gscale, lr, decay, mu, b1, b2, eps, c1, c2, cg, cm;
 } mr_step;
 
@@ -116,13 +133,22 @@ typedef enum mr_averaging_kind { MR_AVERAGING_MEAN, MR_AVERAGING_OUTER, MR_AVERA
  *
  * with a velocity of 0 where there is none (NULL), and the x_r of the last mean as they were stored. Fields that the
  * kind does not name are not read. Every backend gives the same bits.
+ *
+ * With @weights, x_r and reference are weights, and what is brought together are their masters; else they are of the
+ *state's type, as velocity and mean always are.
  */
+#define MR_AVERAGING_MOST 255 /* copies */
+
 typedef struct mr_averaging {
 	mr_averaging_kind kind;
+	bool weights;
 	uint32_t n;
 	const void *const *src;
 	void *const *dst;
 	void *reference, *velocity, *mean;
+	int16_t *const *rest; /* [n] of the masters, both of src[r] and of dst[r]; NULL: the weights are their masters
+			       */
+	int16_t *reference_rest; /* the same of the reference */
 	double alpha, lr, mu;
 } mr_averaging;
 

@@ -21,9 +21,10 @@
 
 typedef struct mr_mitigate mr_mitigate;
 
-/* One parameter at a commit. All tensors have @n elements of @dtype. */
+/* One parameter at a commit, of @n elements. Weights are versions: of a master only what stages read of it. */
 typedef struct mr_mitigate_call {
-	mr_dtype dtype;
+	mr_dtype dtype;   /* of gradients and state */
+	mr_dtype weights;
 	int64_t n;
 	const void *now;  /* weights that the step starts from */
 	const void *then; /* weights of the oldest version that F of its micro-batches read; may be @now */

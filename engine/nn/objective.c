@@ -5,11 +5,7 @@
 #include <string.h>
 
 #include "base/size.h"
-
-static double number(mr_dtype t, const void *p, uint64_t i)
-{
-	return t == MR_F64 ? ((const double *)p)[i] : (double)((const float *)p)[i];
-}
+#include "nn/element.h"
 
 static mr_status check(const mr_objective_spec *spec, const mr_dataset *data)
 {
@@ -55,8 +51,8 @@ static mr_status load(mr_objective *o, const mr_dataset *data, mr_dtype dtype)
 	for (uint64_t i = 0; i < o->n; i++) {
 		data->ops->train(data, i, row, &target);
 		for (uint64_t j = 0; j < o->d; j++)
-			o->x[i * o->d + j] = number(dtype, row, j);
-		o->y[i] = number(dtype, &target, 0);
+			o->x[i * o->d + j] = mr_element(dtype, row, (int64_t)j);
+		o->y[i] = mr_element(dtype, &target, 0);
 	}
 	free(row);
 	return mr_dataset_check(data);
@@ -167,7 +163,7 @@ void mr_objective_set(mr_objective *o, uint32_t b, const void *w, mr_dtype dtype
 	uint64_t first = o->first[b], n = o->first[b + 1] - first;
 
 	for (uint64_t j = 0; j < n; j++)
-		o->w[first + j] = number(dtype, w, j);
+		o->w[first + j] = mr_element(dtype, w, (int64_t)j);
 	for (uint64_t i = 0; i < o->n; i++)
 		o->share[b * o->n + i] = dot(n, o->x + i * o->d + first, o->w + first);
 }

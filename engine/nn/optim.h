@@ -25,6 +25,8 @@ typedef struct mr_optim_matrix {
 typedef struct mr_optim_call {
 	const void *src;
 	void *dst;
+	const int16_t *src_rest; /* as mr_step has them */
+	int16_t *dst_rest;
 	void *state[MR_OPTIM_STATES];
 	double lr;
 	uint64_t t;      /* number of this commit, from 1 */

@@ -18,22 +18,23 @@ static void *take(mr_arena *a, int64_t n, size_t each)
 	return mr_arena_take(a, (size_t)n * each, MR_CACHE_LINE);
 }
 
-void mr_sparse_rows_layout(mr_sparse_rows *f, mr_arena *a, mr_dtype dtype, int64_t tokens, int64_t rows, int64_t cols,
-			   int64_t batch)
+void mr_sparse_rows_layout(mr_sparse_rows *f, mr_arena *a, const mr_types *t, int64_t tokens, int64_t rows,
+			   int64_t cols, int64_t batch)
 {
-	size_t each = mr_dtype_bytes(dtype);
+	size_t state = mr_dtype_bytes(t->state), gradient = mr_dtype_bytes(t->gradients), rest = mr_types_rest_bytes(t);
 
 	*f = (mr_sparse_rows){
 		.cols = cols,
 		.row = take(a, tokens, sizeof(int32_t)),
 		.placed = take(a, tokens, sizeof(int32_t)),
 		.place = take(a, rows, sizeof(int32_t)),
-		.w = take(a, tokens * cols, each),
-		.m = take(a, tokens * cols, each),
-		.v = take(a, tokens * cols, each),
-		.first = take(a, tokens * cols, each),
-		.last = take(a, tokens * cols, each),
-		.room = take(a, tokens * batch, each),
+		.w = take(a, tokens * cols, mr_dtype_bytes(t->weights)),
+		.m = take(a, tokens * cols, state),
+		.v = take(a, tokens * cols, state),
+		.rest = rest ? take(a, tokens * cols, rest) : NULL,
+		.first = take(a, tokens * cols, gradient),
+		.last = take(a, tokens * cols, gradient),
+		.room = take(a, tokens * batch, mr_dtype_bytes(t->activations)),
 	};
 }
 
@@ -56,11 +57,21 @@ void mr_sparse_rows_find(mr_sparse_rows *f, const int32_t *token, int64_t tokens
  * number lies. */
 typedef struct moving {
 	const mr_sparse_rows *f;
-	const char *from[3]; /* NULL: there is none */
-	char *to[3];
+	const void *from[4]; /* NULL: there is none */
+	void *to[4];
+	size_t bytes[4];     /* of a row */
 	bool back;           /* @from is what was put aside */
-	size_t bytes;        /* of a row */
 } moving;
+
+/* A step's weights, state and rest. */
+static moving of_step(const mr_sparse_rows *f, const mr_kernels *k)
+{
+	size_t cols = (size_t)f->cols, state = cols * mr_dtype_bytes(k->types.state);
+
+	return (moving){.f = f,
+			.bytes = {cols * mr_dtype_bytes(k->types.weights), state, state,
+				  cols * mr_types_rest_bytes(&k->types)}};
+}
 
 static void move_rows(const void *args, int64_t lo, int64_t hi)
 {
@@ -68,49 +79,54 @@ static void move_rows(const void *args, int64_t lo, int64_t hi)
 	int64_t cols = m->f->cols;
 
 	for (int64_t i = (lo + cols - 1) / cols; i * cols < hi; i++) {
-		size_t aside = (size_t)i * m->bytes, home = (size_t)m->f->row[i] * m->bytes;
+		for (int t = 0; t < 4; t++) {
+			size_t aside = (size_t)i * m->bytes[t], home = (size_t)m->f->row[i] * m->bytes[t];
 
-		for (int t = 0; t < 3; t++)
 			if (m->from[t])
-				memcpy(m->to[t] + (m->back ? home : aside), m->from[t] + (m->back ? aside : home),
-				       m->bytes);
+				memcpy((char *)m->to[t] + (m->back ? home : aside),
+				       (const char *)m->from[t] + (m->back ? aside : home), m->bytes[t]);
+		}
 	}
 }
 
 mr_status mr_sparse_rows_product(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc, const mr_gemm *g,
 				 const void *a, const void *b, void *c, const mr_step *s)
 {
-	moving m = {.f = f,
-		    .from = {s->src, s->m, s->v},
-		    .to = {f->w, f->m, f->v},
-		    .bytes = (size_t)f->cols * mr_dtype_bytes(k->dtype)};
 	mr_gemm_rows r = {.n = f->n, .row = f->row, .out = f->first, .room = f->room};
+	const void *from[4] = {s->src, s->m, s->v, s->src_rest};
+	void *to[4] = {f->w, f->m, f->v, f->rest};
+	moving m = of_step(f, k);
 
+	memcpy(m.from, from, sizeof(from));
+	memcpy(m.to, to, sizeof(to));
 	k->ranges(kc, f->n * f->cols, move_rows, &m);
 	return k->gemm_step_rows(kc, g, a, b, c, s, &r);
 }
 
 void mr_sparse_rows_add(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc)
 {
-	moving out = {
-		.f = f, .from = {f->whole}, .to = {f->first}, .bytes = (size_t)f->cols * mr_dtype_bytes(k->dtype)};
-	moving back = {.f = f, .from = {f->last}, .to = {f->whole}, .back = true, .bytes = out.bytes};
+	size_t bytes = (size_t)f->cols * mr_dtype_bytes(k->types.gradients);
+	moving out = {.f = f, .from = {f->whole}, .to = {f->first}, .bytes = {bytes}};
+	moving back = {.f = f, .from = {f->last}, .to = {f->whole}, .back = true, .bytes = {bytes}};
 
 	k->ranges(kc, f->n * f->cols, move_rows, &out);
-	k->sum(kc, f->n * f->cols, f->first, f->last, f->last);
+	k->sum_gradients(kc, f->n * f->cols, f->first, f->last, f->last);
 	k->ranges(kc, f->n * f->cols, move_rows, &back);
 }
 
 void mr_sparse_rows_step(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc, const mr_step *s)
 {
 	mr_step aside = *s;
-	moving m = {
-		.f = f, .to = {s->dst, s->m, s->v}, .back = true, .bytes = (size_t)f->cols * mr_dtype_bytes(k->dtype)};
+	void *to[4] = {s->dst, s->m, s->v, s->dst_rest};
+	moving m = of_step(f, k);
 
+	memcpy(m.to, to, sizeof(to));
+	m.back = true;
 	m.from[0] = aside.src = aside.dst = f->w;
 	m.from[1] = aside.m = s->m ? f->m : NULL;
 	m.from[2] = aside.v = s->v ? f->v : NULL;
-	k->sum(kc, f->n * f->cols, f->last, f->first, f->last);
+	m.from[3] = aside.src_rest = aside.dst_rest = s->dst_rest ? f->rest : NULL;
+	k->sum_gradients(kc, f->n * f->cols, f->last, f->first, f->last);
 	k->step(kc, f->n * f->cols, &aside, f->last);
 	k->ranges(kc, f->n * f->cols, move_rows, &m);
 }

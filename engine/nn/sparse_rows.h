@@ -31,6 +31,7 @@ typedef struct mr_sparse_rows {
 	int32_t *placed;        /* [tokens] where in @row each token stands */
 	int32_t *place;         /* [rows of the parameter] 1 + where in @row; 0: it does not occur */
 	void *w, *m, *v;        /* [n, cols] put aside */
+	int16_t *rest;          /* [n, cols] the same of the masters; NULL: a weight is its own */
 	void *first, *last;     /* [n, cols] their gradients: the head's, and the embedding's */
 	void *room;             /* [batch, n] of the head's product */
 	void *whole;            /* [rows, cols] where the head's W leaves its gradient and the embedding's adds its own:
@@ -49,8 +50,8 @@ bool mr_sparse_rows_pays(int64_t tokens, int64_t rows);
 
 /** Take the memory of @f from @a (which may only count): for micro-batches of @tokens and a head that sees @batch rows.
  */
-void mr_sparse_rows_layout(mr_sparse_rows *f, mr_arena *a, mr_dtype dtype, int64_t tokens, int64_t rows, int64_t cols,
-			   int64_t batch);
+void mr_sparse_rows_layout(mr_sparse_rows *f, mr_arena *a, const mr_types *t, int64_t tokens, int64_t rows,
+			   int64_t cols, int64_t batch);
 
 /** Begin a micro-batch: find the rows that occur among @token [@tokens], each of which is below @rows. */
 void mr_sparse_rows_find(mr_sparse_rows *f, const int32_t *token, int64_t tokens, int64_t rows);

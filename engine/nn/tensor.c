@@ -11,6 +11,8 @@ const char *mr_dtype_name(mr_dtype t)
 		return "f64";
 	case MR_I32:
 		return "i32";
+	case MR_BF16:
+		return "bf16";
 	}
 	return "?";
 }

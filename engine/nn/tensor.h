@@ -12,31 +12,56 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum mr_dtype { MR_F32, MR_F64, MR_I32 } mr_dtype;
+typedef enum mr_dtype { MR_F32, MR_F64, MR_I32, MR_BF16 /* nn/bf16.h */ } mr_dtype;
 
 static inline size_t mr_dtype_bytes(mr_dtype t)
 {
-	return t == MR_F64 ? 8 : 4;
+	return t == MR_F64 ? 8 : t == MR_BF16 ? 2 : 4;
 }
 
 /*
  * The types of a run by class of tensor. Gradients are those of parameters, single and summed; the gradient of an
  * activation is stored as activations are. The state is the optimizer's, and what corrections and predictions of steps
- * keep. Inputs and targets that are numbers are activations.
+ * keep. Inputs that are numbers are activations; targets that are numbers are what the loss computes in.
+ *
+ * The master is what the optimizer steps. Where it is wider than a weight, a weight is the number nearest to it, and
+ * the optimizer keeps the rest beside its state: 16 bits that restore the master exactly (nn/bf16.h).
  */
 typedef struct mr_types {
 	mr_dtype weights, activations, gradients, state; /* stored */
-	mr_dtype compute;                                /* what products and functions of elements are computed in */
-	mr_dtype accumulate;                             /* what sums of them are */
+	mr_dtype master;                                 /* what a weight is to its optimizer */
+	mr_dtype compute; /* what products, sums and functions of elements are computed in */
 } mr_types;
 
 /* One type for everything. */
 #define MR_TYPES_ALL(t) \
 	{ \
-		.weights = (t), .activations = (t), .gradients = (t), .state = (t), .compute = (t), .accumulate = (t) \
+		.weights = (t), .activations = (t), .gradients = (t), .state = (t), .master = (t), .compute = (t) \
 	}
 
-/** "f32", "f64" or "i32". */
+/* Weights and activations in bf16, the rest in f32. */
+#define MR_TYPES_BF16 \
+	{ \
+		.weights = MR_BF16, .activations = MR_BF16, .gradients = MR_F32, .state = MR_F32, .master = MR_F32, \
+		.compute = MR_F32 \
+	}
+
+/* Bytes that the rest of a master takes, for each element of the weights; 0: a weight is its master. */
+static inline size_t mr_types_rest_bytes(const mr_types *t)
+{
+	return t->master == t->weights ? 0 : sizeof(int16_t);
+}
+
+/* The narrowest number that is stored. */
+static inline size_t mr_types_least_bytes(const mr_types *t)
+{
+	size_t w = mr_dtype_bytes(t->weights), g = mr_dtype_bytes(t->gradients), s = mr_dtype_bytes(t->state);
+	size_t least = w < g ? w : g;
+
+	return s < least ? s : least;
+}
+
+/** "f32", "f64", "i32" or "bf16". */
 const char *mr_dtype_name(mr_dtype t);
 
 #define MR_MAX_DIMS 4

@@ -191,9 +191,11 @@ double mr_graph_flops_train(const mr_graph *g);
 
 /**
  * Write the initial value of @param (its owner's, where it is tied) to @dst, @n elements of @dtype (f32 values are the
- * rounded f64 ones). Random values come from base/rng.h, MR_RNG_INIT, addressed by the layer's number (layer), the
- * parameter's index in it (sample) and the element: they do not depend on how the model is cut. Thread: any.
+ * rounded f64 ones), and to @rest what the master, an f32, has beyond a weight in bf16 (NULL: it is no master). Random
+ * values come from base/rng.h, MR_RNG_INIT, addressed by the layer's number (layer), the parameter's index in it
+ * (sample) and the element: they do not depend on how the model is cut. Thread: any.
  */
-void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dtype dtype, void *dst);
+void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dtype dtype, void *dst,
+			 int16_t *rest);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "nn/element.h"
 
 uint32_t mr_graph_find_node(const mr_graph *g, const char *name)
 {
@@ -172,15 +173,7 @@ double mr_graph_flops_train(const mr_graph *g)
 	return sum;
 }
 
-static void store(mr_dtype dtype, void *dst, int64_t i, double x)
-{
-	if (dtype == MR_F64)
-		((double *)dst)[i] = x;
-	else
-		((float *)dst)[i] = (float)x;
-}
-
-void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dtype dtype, void *dst)
+void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dtype dtype, void *dst, int16_t *rest)
 {
 	const mr_param *p = &g->params[param];
 
@@ -190,7 +183,7 @@ void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dt
 		double x = p->init == MR_INIT_ONE ? 1 : p->init == MR_INIT_VALUE ? p->std : 0;
 
 		for (int64_t i = 0; i < p->n; i++)
-			store(dtype, dst, i, x);
+			mr_element_put_master(dtype, dst, rest, i, x);
 		return;
 	}
 	for (int64_t block = 0; 4 * block < p->n; block++) {
@@ -198,6 +191,6 @@ void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dt
 
 		mr_rng_normal4(seed, MR_RNG_INIT, p->index, g->nodes[p->node].number, (uint64_t)block, x);
 		for (int64_t i = 4 * block; i < p->n && i < 4 * block + 4; i++)
-			store(dtype, dst, i, p->std * x[i & 3]);
+			mr_element_put_master(dtype, dst, rest, i, p->std * x[i & 3]);
 	}
 }

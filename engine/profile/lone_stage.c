@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "base/size.h"
 #include "base/str.h"
+#include "nn/element.h"
 #include "stage/stage_layout.h"
 
 #define GRADIENT 1e-3 /* size of the made-up gradient that enters a stage */
@@ -101,26 +102,21 @@ static uint32_t largest_span(const mr_lone_stage *x)
 	return most;
 }
 
-/* Normal numbers of the run's dtype. */
+/* Normal numbers as activations. */
 static void fill_normal(const mr_lone_stage *x, void *to, size_t bytes, double scale, uint32_t what)
 {
-	bool wide = x->c->kernels->types.activations == MR_F64;
+	mr_dtype t = x->c->kernels->types.activations;
+	int64_t n = (int64_t)(bytes / mr_dtype_bytes(t));
 
-	for (size_t i = 0; i < bytes / (wide ? 8 : 4); i++) {
-		double r = scale * mr_rng_normal(x->c->seed, MR_RNG_TEST, x->stage, what, i);
-
-		if (wide)
-			((double *)to)[i] = r;
-		else
-			((float *)to)[i] = (float)r;
-	}
+	for (int64_t i = 0; i < n; i++)
+		mr_element_put(t, to, i, scale * mr_rng_normal(x->c->seed, MR_RNG_TEST, x->stage, what, (uint64_t)i));
 }
 
 static void fill_data(const mr_lone_stage *x)
 {
 	const mr_dataset *d = x->c->data;
 	size_t in = mr_shape_bytes(d->input, x->c->kernels->types.activations),
-	       target = mr_shape_bytes(d->target, x->c->kernels->types.activations);
+	       target = mr_shape_bytes(d->target, x->c->kernels->types.compute);
 	void *spare = malloc(in > target ? in : target);
 	bool begins = x->s->in.part[0].value == 0, ends = x->s->end == x->c->graph->n_nodes;
 
@@ -149,9 +145,9 @@ static mr_status make_memory(mr_lone_stage *x, const mr_place_worker *place)
 
 static void fill(mr_lone_stage *x)
 {
-	mr_stage_init_weights(x->s, x->c->seed, mr_weights_at(&x->block, 0, 0));
+	mr_stage_init_weights(x->s, x->c->seed, mr_weights_at(&x->block, 0, 0), x->block.rest);
 	if (x->owner)
-		mr_stage_init_weights(x->owner, x->c->seed, x->tied);
+		mr_stage_init_weights(x->owner, x->c->seed, x->tied, NULL);
 	if (x->s->first > 0)
 		fill_normal(x, (void *)x->io.in, mr_stage_size(x->s)->in_bytes, 1, 0);
 	fill_normal(x, x->grad_clean, x->grad_out_bytes, GRADIENT, 1);

@@ -78,9 +78,14 @@ static int64_t n_elements(const yard *y)
 /* As micro-batches leave the caches: the weights read, a gradient written. */
 static void work(const party *p, mr_stage_weights *b)
 {
+	const mr_types *t = &p->y->c->kernels->types;
 	const void *weights = mr_weights_at(b, 0, b->latest);
+	size_t bytes = mr_stage_size(b->stage)->weight_bytes, all = mr_stage_size(b->stage)->grad_bytes;
+	int64_t n = (int64_t)(bytes / mr_dtype_bytes(t->gradients));
 
-	p->y->c->kernels->sum(p->kc, n_elements(p->y), weights, weights, b->shard[0].grads);
+	for (size_t at = 0; bytes && at + bytes <= all; at += bytes) /* narrower weights fill a part of the gradient
+									each time */
+		p->y->c->kernels->sum_gradients(p->kc, n, weights, weights, b->shard[0].grads + at);
 }
 
 static mr_status average_together(party *p, double *seconds)
@@ -143,7 +148,7 @@ static mr_status set_up(party *p)
 
 	mr_region_prefault(&p->region, 0, p->region.bytes);
 	MR_TRY(y->c->kernels->ctx_create(y->c->place->worker[p->id].n_threads, &p->kc));
-	mr_stage_init_weights(y->stage, y->c->seed, mr_weights_at(own, 0, 0));
+	mr_stage_init_weights(y->stage, y->c->seed, mr_weights_at(own, 0, 0), own->rest);
 	return MR_OK;
 }
 

@@ -99,12 +99,14 @@ static void layout(mr_sequential *q, const mr_sequential_layout *l, mr_arena *a)
 		if (g->params[p].tied_to >= 0)
 			continue;
 		q->weight[p] = take(a, mr_stagger(param_bytes(q, p, q->c.kernels->types.weights)));
+		if (mr_types_rest_bytes(&q->c.kernels->types))
+			q->rest[p] = take(a, mr_stagger((size_t)g->params[p].n * sizeof(*q->rest[p])));
 		for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
 			q->state[i][p] = take(a, mr_stagger(param_bytes(q, p, q->c.kernels->types.state)));
 	}
 	if (!mr_optim_elementwise(q->c.optim))
 		q->work = take(a, mr_sequential_work_bytes(&q->c));
-	q->target = take(a, (size_t)q->c.samples * mr_shape_bytes(g->target, q->c.kernels->types.activations));
+	q->target = take(a, (size_t)q->c.samples * mr_shape_bytes(g->target, q->c.kernels->types.compute));
 }
 
 static mr_status map_layout(mr_sequential *q, const mr_sequential_layout *l)
@@ -127,6 +129,7 @@ static mr_status allocate_tables(mr_sequential *q)
 	q->value = calloc(g->n_values, sizeof(*q->value));
 	q->node = calloc(g->n_nodes, sizeof(*q->node));
 	q->weight = calloc(g->n_params + 1, sizeof(void *));
+	q->rest = calloc(g->n_params + 1, sizeof(*q->rest));
 	q->grad = calloc(g->n_params + 1, sizeof(void *));
 	q->steps = calloc(g->n_params + 1, sizeof(mr_step));
 	q->sumsq = calloc(g->n_params + 1, sizeof(*q->sumsq));
@@ -137,8 +140,8 @@ static mr_status allocate_tables(mr_sequential *q)
 	q->active = calloc(g->n_nodes, sizeof(bool));
 	q->has_grad = calloc(g->n_values, sizeof(bool));
 	q->loss = calloc(q->c.n_micro, sizeof(double));
-	if (!q->value || !q->node || !q->weight || !q->grad || !q->part || !q->late || !q->active || !q->steps ||
-	    !q->sumsq || !q->state[0] || !q->state[1] || !q->has_grad || !q->loss)
+	if (!q->value || !q->node || !q->weight || !q->rest || !q->grad || !q->part || !q->late || !q->active ||
+	    !q->steps || !q->sumsq || !q->state[0] || !q->state[1] || !q->has_grad || !q->loss)
 		return mr_fail(MR_ERESOURCE, "no memory for a model of %u layers", g->n_nodes);
 	return MR_OK;
 }
@@ -160,7 +163,7 @@ static void init_weights(mr_sequential *q)
 	mr_region_prefault(&q->region, 0, q->region.bytes);
 	for (uint32_t p = 0; p < q->g->n_params; p++)
 		if (q->weight[p])
-			mr_graph_init_param(q->g, p, q->c.seed, q->c.kernels->types.weights, q->weight[p]);
+			mr_graph_init_param(q->g, p, q->c.seed, q->c.kernels->types.weights, q->weight[p], q->rest[p]);
 }
 
 const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q)
@@ -171,6 +174,11 @@ const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q)
 void *mr_sequential_weights(mr_sequential *q, uint32_t p)
 {
 	return q->g->params[p].tied_to >= 0 ? q->weight[q->g->params[p].tied_to] : q->weight[p];
+}
+
+int16_t *mr_sequential_rest(mr_sequential *q, uint32_t p)
+{
+	return q->rest[p];
 }
 
 void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i)
@@ -282,6 +290,7 @@ void mr_sequential_destroy(mr_sequential *q)
 	free(q->value);
 	free(q->node);
 	free(q->weight);
+	free(q->rest);
 	free(q->grad);
 	free(q->part);
 	free(q->late);

@@ -28,6 +28,7 @@ struct mr_sequential {
 	mr_sequential_tensor *value;         /* [n_values] */
 	mr_sequential_node *node;    /* [n_nodes] */
 	void **weight, **grad; /* [n_params]; weight NULL when tied */
+	int16_t **rest;        /* [n_params] of the masters; NULL when tied, and where the weights are their masters */
 	void **state[MR_OPTIM_STATES];
 	bool inside;           /* the last backward of a step carries out the optimizer steps, layer by layer */
 	bool *late;            /* [n_params] of tied ones, when inside: the step comes behind all the same */

@@ -73,7 +73,7 @@ void mr_sequential_layout_few(const mr_sequential_config *c, mr_sparse_rows *f, 
 	if (p == UINT32_MAX)
 		return;
 	owner = &g->params[p];
-	mr_sparse_rows_layout(f, a, c->kernels->types.compute, rows_into(c, owner->node), owner->dim[0], owner->dim[1],
+	mr_sparse_rows_layout(f, a, &c->kernels->types, rows_into(c, owner->node), owner->dim[0], owner->dim[1],
 		      rows_into(c, g->params[mr_sequential_tied_user(g, p)].node));
 }
 
@@ -167,7 +167,7 @@ mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 	const mr_kernels *k = c->kernels;
 
 	*out = (mr_run_memory){
-		.boundaries = rounded((uint64_t)c->samples * mr_shape_bytes(g->target, k->types.activations))};
+		.boundaries = rounded((uint64_t)c->samples * mr_shape_bytes(g->target, k->types.compute))};
 	MR_TRY(passing_bytes(c, out));
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		const mr_node *nd = &g->nodes[i];
@@ -183,6 +183,8 @@ mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 		if (g->params[p].tied_to >= 0)
 			continue;
 		out->weights += rounded(mr_stagger(n * mr_dtype_bytes(k->types.weights)));
+		if (mr_types_rest_bytes(&k->types))
+			out->optimizer += rounded(mr_stagger(n * mr_types_rest_bytes(&k->types)));
 		out->optimizer += c->optim->ops->n_states * rounded(mr_stagger(n * mr_dtype_bytes(k->types.state)));
 	}
 	if (!mr_optim_elementwise(c->optim))

@@ -87,7 +87,7 @@ static void load_range(const void *args, int64_t lo, int64_t hi)
 
 	for (int64_t i = (lo + l->each - 1) / l->each; i * l->each < hi; i++) {
 		void *in = (char *)l->q->value[0].value + (size_t)i * mr_shape_bytes(d->input, dt);
-		void *tg = (char *)l->q->target + (size_t)i * mr_shape_bytes(d->target, dt);
+		void *tg = (char *)l->q->target + (size_t)i * mr_shape_bytes(d->target, l->q->c.kernels->types.compute);
 
 		if (l->ps->train)
 			d->ops->train(d, l->ps->first_sample + (uint64_t)i, in, tg);
@@ -158,7 +158,7 @@ static void sum_tied(mr_sequential *q)
 		int32_t o = q->g->params[p].tied_to;
 
 		if (o >= 0 && (uint32_t)o != q->few_owner)
-			q->c.kernels->sum(q->kc, q->g->params[p].n, q->grad[o], q->grad[p], q->grad[o]);
+			q->c.kernels->sum_gradients(q->kc, q->g->params[p].n, q->grad[o], q->grad[p], q->grad[o]);
 	}
 }
 
@@ -185,6 +185,8 @@ static mr_optim_call step_call(mr_sequential *q, uint32_t p, double lr, double s
 	mr_optim_call c = {
 		.src = q->weight[p],
 		.dst = q->weight[p],
+		.src_rest = q->rest[p],
+		.dst_rest = q->rest[p],
 		.lr = lr,
 		.t = q->step + 1,
 		.gscale = scale,
@@ -341,7 +343,7 @@ static void add_part(mr_sequential *q)
 	for (uint32_t i = 0; i < q->g->n_nodes; i++)
 		for (uint32_t p = q->g->nodes[i].first_param;
 		     q->active[i] && p < q->g->nodes[i].first_param + q->g->nodes[i].n_params; p++)
-			q->c.kernels->sum(q->kc, q->g->params[p].n, q->grad[p], q->part[p], q->grad[p]);
+			q->c.kernels->sum_gradients(q->kc, q->g->params[p].n, q->grad[p], q->part[p], q->grad[p]);
 }
 
 /* Once over all micro-batches as @part sums them, for all active nodes. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "nn/element.h"
 #include "session/identity.h"
 #include "session/run_manifest.h"
 #include "session/objective_report.h"
@@ -47,21 +48,15 @@ static uint32_t keep_of(const mr_session *s)
 static bool is_finite(const mr_saved_tensor *t, double *squares)
 {
 	double sum = 0;
+	mr_dtype type = t->dtype == MR_SAVED_F64 ? MR_F64 : t->dtype == MR_SAVED_BF16 ? MR_BF16 : MR_F32;
+	int64_t n = (int64_t)(t->bytes / mr_dtype_bytes(type));
 
-	if (t->dtype == MR_SAVED_F64)
-		for (uint64_t i = 0; i < t->bytes / sizeof(double); i++) {
-			double x = ((const double *)t->data)[i];
+	for (int64_t i = 0; i < n; i++) {
+		double x = mr_element(type, t->data, i);
 
-			sum += x - x;
-			*squares += x * x;
-		}
-	else
-		for (uint64_t i = 0; i < t->bytes / sizeof(float); i++) {
-			double x = (double)((const float *)t->data)[i];
-
-			sum += x - x;
-			*squares += x * x;
-		}
+		sum += x - x;
+		*squares += x * x;
+	}
 	return sum == 0;
 }
 
@@ -77,7 +72,7 @@ static mr_status measure(const mr_state_list *model, uint64_t step, mr_checkpoin
 			return mr_fail(MR_EDIVERGED,
 				       "step %" PRIu64 " left weights that are not finite in %s, and is not saved",
 				       step, t->name);
-		n += (double)(t->bytes / (t->dtype == MR_SAVED_F64 ? sizeof(double) : sizeof(float)));
+		n += (double)(t->bytes / mr_saved_dtype_bytes(t->dtype));
 	}
 	*out = (mr_checkpoints_scale){.size = n > 0 ? sqrt(squares / n) : 0, .step = step};
 	return MR_OK;

@@ -40,7 +40,7 @@ static mr_status open_data(mr_session *s)
 	const mr_model_ops *model = mr_job_model(s->job);
 	const mr_values *mv = s->job->model.values;
 	mr_data_want want = {
-		.dtype = (mr_dtype)s->job->dtype,
+		.dtype = mr_job_numbers(s->job),
 		.seed = (uint64_t)s->job->train.seed,
 		.context = model->context ? model->context(mv) : 0,
 		.base_dir = s->job->base_dir,
@@ -77,6 +77,17 @@ bool mr_session_is_mitigated(const mr_session *s)
 	return s->plan && s->plan->contract.flush == MR_FLUSH_NONE && !mr_mitigate_is_none(s->mitigate.ops);
 }
 
+/* Some layers compute by themselves, in one type. */
+static mr_status check_types(const mr_session *s)
+{
+	for (uint32_t i = 0; s->kernels->types.master != s->kernels->types.weights && i < s->graph->n_nodes; i++)
+		if (s->graph->nodes[i].ops->one_type)
+			return mr_fail(MR_ECONFIG, "layer %s (%s) computes in f32 or f64 only, not in %s",
+				       s->graph->nodes[i].name, s->graph->nodes[i].ops->name,
+				       mr_dtype_name(s->kernels->dtype));
+	return MR_OK;
+}
+
 static mr_status open_all(mr_session *s)
 {
 	s->kernels = mr_job_kernels(s->job);
@@ -87,6 +98,7 @@ static mr_status open_all(mr_session *s)
 	mr_mitigate_init(&s->mitigate, mr_job_mitigation(s->job), s->job->mitigation.values);
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MITIGATION, "name", check_suits(s)));
 	MR_TRY(open_data(s));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_TOP, "precision", check_types(s)));
 	return mr_session_make_plan(s);
 }
 

@@ -8,9 +8,9 @@
 #include "base/stats.h"
 #include "exec/predict.h"
 
-static mr_saved_dtype saved_dtype(mr_dtype t)
+mr_saved_dtype mr_state_dtype(mr_dtype t)
 {
-	return t == MR_F64 ? MR_SAVED_F64 : MR_SAVED_F32;
+	return t == MR_F64 ? MR_SAVED_F64 : t == MR_BF16 ? MR_SAVED_BF16 : MR_SAVED_F32;
 }
 
 static mr_status add(mr_state_list *l, const mr_saved_tensor *t, const char *fmt, ...) MR_PRINTF(3, 4);
@@ -43,7 +43,7 @@ static mr_status add(mr_state_list *l, const mr_saved_tensor *t, const char *fmt
 static mr_saved_tensor of_param(const mr_param *p, mr_dtype dtype, void *data)
 {
 	mr_saved_tensor t = {
-		.dtype = saved_dtype(dtype),
+		.dtype = mr_state_dtype(dtype),
 		.n_dims = p->rank,
 		.data = data,
 		.bytes = (uint64_t)p->n * mr_dtype_bytes(dtype),
@@ -51,6 +51,15 @@ static mr_saved_tensor of_param(const mr_param *p, mr_dtype dtype, void *data)
 
 	for (uint32_t i = 0; i < p->rank; i++)
 		t.shape[i] = p->dim[i];
+	return t;
+}
+
+/* The rest of the masters of @p (see state.h). */
+static mr_saved_tensor of_rest(const mr_param *p, int16_t *rest)
+{
+	mr_saved_tensor t = of_param(p, MR_BF16, rest); /* as large as the weights */
+
+	t.dtype = MR_SAVED_I16;
 	return t;
 }
 
@@ -62,13 +71,16 @@ static mr_saved_tensor of_bytes(void *data, size_t bytes)
 
 /* --- a pipeline run --- */
 
-/* What the replicas of stage @s have of parameter @name, at byte @at of the weights and @state_at of the states,
- * described by @t and @of_state: all weights where they differ at a pause, their states, what they share. */
-static mr_status add_replicas(const mr_run *run, uint16_t s, mr_saved_tensor t, mr_saved_tensor of_state,
-			      const char *name, size_t at, size_t state_at, mr_state *out)
+/* What the replicas of stage @s have of @param, at byte @at of the weights and @state_at of the states: all weights
+ * where they differ at a pause, their states, what they share. */
+static mr_status add_replicas(const mr_run *run, uint16_t s, const mr_param *param, size_t at, size_t state_at,
+			      mr_state *out)
 {
 	const mr_replicas *g = &run->replicas[s];
 	const mr_optim_ops *o = run->c.optim->ops;
+	mr_saved_tensor t = of_param(param, run->c.kernels->types.weights, NULL);
+	mr_saved_tensor of_state = of_param(param, run->c.kernels->types.state, NULL);
+	const char *name = param->name;
 
 	for (uint32_t r = 0; r < g->n; r++) {
 		const mr_stage_weights *b = mr_replicas_block(g, r);
@@ -80,15 +92,19 @@ static mr_status add_replicas(const mr_run *run, uint16_t s, mr_saved_tensor t, 
 		t.data = (char *)mr_weights_at(b, 0, b->latest) + at;
 		if (g->mean)
 			MR_TRY(add(&out->inflight, &t, "r%u.%s", r, name));
+		t = of_rest(param, mr_weights_rest(b, at));
+		if (g->mean && t.data)
+			MR_TRY(add(&out->inflight, &t, "r%u.%s.rest", r, name));
+		t = of_param(param, run->c.kernels->types.weights, NULL);
 	}
 	if (g->velocity) {
-		t.data = g->velocity + at; /* as the weights that it moves */
-		MR_TRY(add(&out->optimizer, &t, "%s.velocity", name));
+		of_state.data = g->velocity + state_at;
+		MR_TRY(add(&out->optimizer, &of_state, "%s.velocity", name));
 	}
 	if (!g->mean)
 		return MR_OK;
-	t.data = g->mean + at;
-	return add(&out->inflight, &t, "mean.%s", name);
+	of_state.data = g->mean + state_at;
+	return add(&out->inflight, &of_state, "mean.%s", name);
 }
 
 static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
@@ -102,6 +118,7 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 	for (uint32_t p = first; p < end; p++) {
 		const mr_param *param = &run->c.graph->params[p];
 		size_t at = mr_stage_weight_at(b->stage, p), state_at = mr_stage_state_at(b->stage, p);
+		const int16_t *rest = run->replicas ? mr_replicas_rest(&run->replicas[s]) : b->rest;
 		mr_saved_tensor t, of_state;
 
 		if (at == SIZE_MAX)
@@ -110,8 +127,13 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 		t = of_param(param, types.weights, (run->replicas ? (char *)mr_replicas_model(&run->replicas[s])
 							: (char *)mr_weights_at(b, 0, b->latest)) + at);
 		MR_TRY(add(&out->model, &t, "%s", param->name));
+		if (rest) {
+			mr_saved_tensor r = of_rest(param, (int16_t *)rest + at / sizeof(*rest));
+
+			MR_TRY(add(&out->optimizer, &r, "%s.rest", param->name));
+		}
 		if (run->replicas) {
-			MR_TRY(add_replicas(run, s, t, of_state, param->name, at, state_at, out));
+			MR_TRY(add_replicas(run, s, param, at, state_at, out));
 			continue;
 		}
 		for (uint32_t i = 0; i < o->n_states; i++) {
@@ -237,6 +259,9 @@ mr_status mr_state_of_sequential(mr_sequential *q, mr_state *out)
 		if (g->params[p].tied_to >= 0)
 			continue;
 		st = add(&out->model, &t, "%s", g->params[p].name);
+		t = of_rest(&g->params[p], mr_sequential_rest(q, p));
+		if (st == MR_OK && t.data)
+			st = add(&out->optimizer, &t, "%s.rest", g->params[p].name);
 		for (uint32_t i = 0; i < o->ops->n_states && st == MR_OK; i++) {
 			of_state.data = mr_sequential_state(q, p, i);
 			st = add(&out->optimizer, &of_state, "%s.%s", g->params[p].name, o->ops->state_names[i]);
@@ -268,5 +293,8 @@ uint64_t mr_state_hash(const mr_state *s)
 
 	for (size_t i = 0; i < s->model.n; i++)
 		h = mr_hash64(h, s->model.at[i].data, s->model.at[i].bytes);
+	for (size_t i = 0; i < s->optimizer.n; i++) /* of masters: no state is of this type */
+		if (s->optimizer.at[i].dtype == MR_SAVED_I16)
+			h = mr_hash64(h, s->optimizer.at[i].data, s->optimizer.at[i].bytes);
 	return h;
 }

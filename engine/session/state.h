@@ -5,14 +5,15 @@
  *
  *	model       the latest weights, one tensor a parameter, under the parameter's name (tied ones once)
  *	optimizer   their optimizer state, "<parameter>.<state>", of replicas "r1.<parameter>.<state>" each; an outer
- *	            step's "<parameter>.velocity"; "<parameter>.delta" where B is corrected (exec/predict.h), and that
- *	            of the mitigation
+ *	            step's "<parameter>.velocity"; "<parameter>.rest", what its master has beyond the weight
+ *	            (nn/tensor.h); "<parameter>.delta" where B is corrected (exec/predict.h), and that of the mitigation
  *	inflight    what a plan that never drains has under way at a pause point: older versions that backward passes
  *	            will still read ("v12.<parameter>"), saved activations ("slot.s0.m7"), the weights that were made
  *	            for them and that B will take ("aimed.s0.m7"), and boundary buffers ("in.s1.m7", "grad.s0.m7"),
  *	            all but the first as bytes, losses that no step has reported yet ("loss.m7"), and weights
  *	            held for the rest of a commit's forwards ("held.s0"). Of replicas that differ at
- *	            a pause, while the model is their reference: "r1.<parameter>", and "mean.<parameter>". Empty for
+ *	            a pause, while the model is their reference: "r1.<parameter>", "r1.<parameter>.rest", and
+ *	            "mean.<parameter>". Empty for
  *	            other systems that flush.
  *
  * Random numbers and the data order need nothing: they are functions of step and sample numbers. Which slots and
@@ -39,7 +40,11 @@ mr_status mr_state_of_run(const mr_run *run, mr_state *out) MR_MUST_USE;
 mr_status mr_state_of_sequential(mr_sequential *q, mr_state *out) MR_MUST_USE;
 void mr_state_fini(mr_state *s);
 
-/** A hash of the latest weights: equal for equal weights, whatever the cut, the versions and the padding. */
+/** What a tensor of numbers of this type is called in a file. */
+mr_saved_dtype mr_state_dtype(mr_dtype t);
+
+/** A hash of the latest weights, or of their masters: equal for equal ones, whatever the cut, the versions and the
+ * padding. */
 uint64_t mr_state_hash(const mr_state *s);
 
 #endif

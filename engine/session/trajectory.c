@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "nn/element.h"
 
 /* --- memory --- */
 
@@ -165,7 +166,7 @@ void mr_trajectory_destroy(mr_trajectory *t)
 static void put_weights(double *to, mr_dtype dtype, const void *from, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++)
-		to[i] = dtype == MR_F64 ? ((const double *)from)[i] : (double)((const float *)from)[i];
+		to[i] = mr_element(dtype, from, i);
 }
 
 /* The parameters of stage @s to @to, from @weights of a run or from sequential training. */
@@ -174,13 +175,13 @@ static void put_params(const mr_trajectory *t, uint16_t s, double *to, const voi
 {
 	for (uint32_t p = t->first[s]; p < t->first[s + 1]; p++) {
 		const mr_param *param = &t->graph->params[p];
-		mr_dtype dtype = run ? run->c.kernels->dtype : mr_sequential_config_of(q)->kernels->dtype;
+		const mr_kernels *k = run ? run->c.kernels : mr_sequential_config_of(q)->kernels;
 		const void *from;
 
 		if (param->tied_to >= 0)
 			continue;
 		from = run ? (const char *)weights + mr_stage_weight_at(run->stage[s], p) : mr_sequential_weights(q, p);
-		put_weights(to, dtype, from, param->n);
+		put_weights(to, k->types.weights, from, param->n);
 		to += param->n;
 	}
 }

@@ -250,12 +250,15 @@ mr_status mr_stage_backward_weights(const mr_stage *s, mr_stage_io *io, uint32_t
 	return MR_OK;
 }
 
-void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights)
+void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights, int16_t *rest)
 {
-	for (uint32_t p = s->first_param; p < s->end_param; p++)
-		if (mr_stage_weight_at(s, p) != SIZE_MAX)
-			mr_graph_init_param(s->g, p, seed, s->k->types.weights,
-					    (char *)weights + mr_stage_weight_at(s, p));
+	for (uint32_t p = s->first_param; p < s->end_param; p++) {
+		size_t at = mr_stage_weight_at(s, p);
+
+		if (at != SIZE_MAX)
+			mr_graph_init_param(s->g, p, seed, s->k->types.weights, (char *)weights + at,
+					    rest ? rest + at / sizeof(*rest) : NULL);
+	}
 }
 
 void mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, const mr_stage *user, const void *user_grads)
@@ -267,7 +270,8 @@ void mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, const m
 		if (o < (int32_t)s->first_param || o >= (int32_t)s->end_param)
 			continue;
 		sum = (char *)grads + mr_stage_grad_at(s, (uint32_t)o);
-		s->k->sum(kc, s->g->params[p].n, sum, (const char *)user_grads + mr_stage_grad_at(user, p), sum);
+		s->k->sum_gradients(kc, s->g->params[p].n, sum, (const char *)user_grads + mr_stage_grad_at(user, p),
+				    sum);
 	}
 }
 

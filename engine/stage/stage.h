@@ -47,6 +47,7 @@ typedef struct mr_stage_sizes {
 	size_t target_bytes;              /* 0 unless this is the last stage */
 	size_t weight_bytes, grad_bytes;
 	size_t state_bytes;               /* of one number of state for each element of the weights */
+	size_t rest_bytes; /* of the masters' rests, which lie as the weights do; 0: weights are their masters */
 	int64_t n_elements;               /* of the parameters stored here */
 } mr_stage_sizes;
 
@@ -130,8 +131,9 @@ mr_status mr_stage_backward_weight(const mr_stage *s, const mr_stage_io *io) MR_
 /** Layers with parameters: so many turns has a W (mr_sum_order_hook). */
 uint32_t mr_stage_replicas(const mr_stage *s);
 
-/** Write the initial parameters to @weights. */
-void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights);
+/** Write the initial parameters to @weights, and the rests of their masters to @rest (NULL: there are none, or they are
+ * not wanted). */
+void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights, int16_t *rest);
 
 /** grads of each tied use stored in this stage are added to their owner's, in model order, when the owner is here too.
  */

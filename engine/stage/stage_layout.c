@@ -361,12 +361,14 @@ static void wire_grads(mr_stage *s, notes *n)
 	}
 }
 
-/* The next place in *@bytes for one tensor like @p. */
-static size_t take_param(size_t *bytes, const mr_param *p, mr_dtype type)
+/* The next place in *@bytes for one tensor like @p, of @type. It begins on a cache line, and at the same element in
+ * tensors of weights, gradients and state, whatever their types are. */
+static size_t take_param(const mr_stage *s, size_t *bytes, const mr_param *p, mr_dtype type)
 {
+	size_t line = MR_CACHE_LINE / mr_types_least_bytes(&s->k->types);
 	size_t at = *bytes;
 
-	*bytes += mr_align_up((size_t)p->n * mr_dtype_bytes(type), MR_CACHE_LINE);
+	*bytes += mr_align_up((size_t)p->n, line) * mr_dtype_bytes(type);
 	return at;
 }
 
@@ -381,15 +383,16 @@ static mr_status place_params(mr_stage *s)
 		s->weight_at[i] = s->state_at[i] = SIZE_MAX;
 		if (g->params[p].tied_to >= 0)
 			continue;
-		s->weight_at[i] = take_param(&z->weight_bytes, &g->params[p], s->k->types.weights);
-		s->state_at[i] = take_param(&z->state_bytes, &g->params[p], s->k->types.state);
-		s->grad_at[i] = take_param(&z->grad_bytes, &g->params[p], s->k->types.gradients);
+		s->weight_at[i] = take_param(s, &z->weight_bytes, &g->params[p], s->k->types.weights);
+		s->state_at[i] = take_param(s, &z->state_bytes, &g->params[p], s->k->types.state);
+		s->grad_at[i] = take_param(s, &z->grad_bytes, &g->params[p], s->k->types.gradients);
 		z->n_elements += g->params[p].n;
 	}
+	z->rest_bytes = mr_types_rest_bytes(&s->k->types) ? z->weight_bytes : 0;
 	for (uint32_t p = s->first_param; p < s->end_param; p++)
 		if (g->params[p].tied_to >= 0)
 			s->grad_at[p - s->first_param] =
-				take_param(&z->grad_bytes, &g->params[p], s->k->types.gradients);
+				take_param(s, &z->grad_bytes, &g->params[p], s->k->types.gradients);
 	for (uint32_t i = 0; i < n_steps(s); i++)
 		for (uint32_t j = 0; j < s->step[i].node->n_params; j++) {
 			uint32_t p = s->step[i].node->first_param + j;
@@ -418,7 +421,7 @@ void mr_stage_share_grads(mr_stage *s)
 
 			assert(s->g->params[p].tied_to < 0);
 			st->grad_at[j] = s->grad_at[p - s->first_param] =
-				take_param(&at, &s->g->params[p], s->k->types.gradients);
+				take_param(s, &at, &s->g->params[p], s->k->types.gradients);
 		}
 		s->size.grad_bytes = at > s->size.grad_bytes ? at : s->size.grad_bytes;
 	}
@@ -433,7 +436,7 @@ static void sum_sizes(mr_stage *s, const notes *n)
 	z->out_bytes = s->out.bytes;
 	z->grad_out_bytes = s->out.grad_bytes;
 	if (s->out.n == 0)
-		z->target_bytes = (size_t)s->samples * mr_shape_bytes(s->g->target, s->k->types.activations);
+		z->target_bytes = (size_t)s->samples * mr_shape_bytes(s->g->target, s->k->types.compute);
 	z->slot_bytes = n->slot;
 	z->slot_hash = n->slot_hash;
 	z->scratch_bytes = n->fwd.bytes > n->bwd.bytes ? n->fwd.bytes : n->bwd.bytes;

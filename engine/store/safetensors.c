@@ -98,8 +98,8 @@ static mr_status read_dtype(const mr_safetensors *s, mr_saved_tensor *t, const c
 			t->dtype = (mr_saved_dtype)d;
 			return MR_OK;
 		}
-	return mr_fail(MR_ECKPT, "%s: tensor \"%s\" has dtype %s, expected F32, F64, I32, I64 or U8", s->label, t->name,
-		       name ? name : "nothing");
+	return mr_fail(MR_ECKPT, "%s: tensor \"%s\" has dtype %s, expected F32, F64, I32, I64, U8, BF16 or I16",
+		       s->label, t->name, name ? name : "nothing");
 }
 
 static mr_status read_shape(const mr_safetensors *s, mr_saved_tensor *t, const mr_json *shape)

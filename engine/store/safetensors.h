@@ -28,6 +28,8 @@ typedef enum mr_saved_dtype {
 	MR_SAVED_I32,
 	MR_SAVED_I64,
 	MR_SAVED_U8,
+	MR_SAVED_BF16,
+	MR_SAVED_I16,
 	MR_SAVED_N_DTYPES
 } mr_saved_dtype;
 
@@ -46,7 +48,7 @@ typedef struct mr_saved_text {
 	const char *key, *value;
 } mr_saved_text;
 
-/** "F32", "F64", "I32", "I64", "U8". */
+/** "F32", "F64", "I32", "I64", "U8", "BF16", "I16". */
 const char *mr_saved_dtype_name(mr_saved_dtype t);
 uint64_t mr_saved_dtype_bytes(mr_saved_dtype t);
 

@@ -13,7 +13,8 @@ static const struct {
 	uint64_t bytes;
 } dtypes[MR_SAVED_N_DTYPES] = {
 	[MR_SAVED_F32] = {"F32", 4}, [MR_SAVED_F64] = {"F64", 8}, [MR_SAVED_I32] = {"I32", 4},
-	[MR_SAVED_I64] = {"I64", 8}, [MR_SAVED_U8] = {"U8", 1},
+	[MR_SAVED_I64] = {"I64", 8}, [MR_SAVED_U8] = {"U8", 1},   [MR_SAVED_BF16] = {"BF16", 2},
+	[MR_SAVED_I16] = {"I16", 2},
 };
 
 const char *mr_saved_dtype_name(mr_saved_dtype t)

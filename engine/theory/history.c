@@ -64,7 +64,7 @@ mr_status mr_histories_create(mr_stage *const *stage, uint16_t n, const uint32_t
 	layout(out, &a, o, k->dtype);
 	memset(out->region.base, 0, a.used);
 	for (uint16_t s = 0; s < n; s++)
-		mr_stage_init_weights(stage[s], seed, mr_history_weights(&out->at[s], 0));
+		mr_stage_init_weights(stage[s], seed, mr_history_weights(&out->at[s], 0), NULL);
 	return MR_OK;
 }
 

@@ -215,6 +215,27 @@ cp runs/mlp/checkpoints/step-00000006/optimizer.safetensors $hurt/
 sed 's/adamw/adamx/' runs/mlp/checkpoints/step-00000006/MANIFEST.json >$hurt/MANIFEST.json
 expect 5 "MANIFEST.json: damaged or cut" inspect $hurt
 
+# bf16: what stages read is saved in bf16, and beside the optimizer's state what the master weights are beyond it.
+bf16="--set backend=reference --set precision=bf16"
+for conf in mlp gpt; do
+	expect 0 "done" train $conf.cfg $bf16 --set run.dir=bf16
+	has "reference, bf16"
+	expect 0 "BF16" inspect bf16
+	has "I16"
+	expect 0 "validation" eval $conf.cfg $bf16 --set run.dir=bf16
+	expect 0 "done" train $conf.cfg $bf16 --set run.dir=parts --set train.steps=2
+	expect 0 "done" train $conf.cfg $bf16 --set run.dir=parts --resume
+	for part in model optimizer; do
+		cmp -s bf16/checkpoints/step-0000000[56]/$part.safetensors \
+			parts/checkpoints/step-0000000[56]/$part.safetensors ||
+			complain "$conf in bf16: a resumed run differs"
+	done
+	expect 5 "dtype" train $conf.cfg --set backend=reference --set run.dir=bf16 --set train.steps=9 --resume
+	rm -rf bf16 parts
+done
+expect 3 "precision: backend fused cannot be used with bf16" plan mlp.cfg --set backend=fused --set precision=bf16
+expect 3 "precision: expected f64 or auto beside dtype" plan mlp.cfg $bf16 --set dtype=f64
+
 # What the theory knows of a linear objective: before, after, and in the checkpoint, whose G a resumed run goes on with.
 cat >quad.cfg <<'END'
 model = { name = "quadratic"; blocks = 4; };
@@ -229,6 +250,7 @@ line="f(w)     f(0) 0.5004882812, minimum f\* .*, smoothness L 1.126280344, grad
 1.07316$"
 expect 0 "predicted" plan quad.cfg
 grep -q "^$line" out || complain "plan does not say L and f*"
+expect 3 "(margin) computes in f32 or f64 only, not in bf16" plan quad.cfg --set dtype=f32 --set precision=bf16
 expect 0 "done: 40 of 40 steps" train quad.cfg
 grep -q "^$line" out || complain "train does not say L and f*"
 ending=$(sed -n 's/^f(w)     \(f - f\*.*\)/\1/p' out)

@@ -59,7 +59,7 @@ static void take_tensors(graph_run *r, uint64_t seed)
 			continue;
 		}
 		r->w[p] = take((size_t)g->params[p].n * size);
-		mr_graph_init_param(g, p, seed, r->k->dtype, r->w[p]);
+		mr_graph_init_param(g, p, seed, r->k->dtype, r->w[p], NULL);
 	}
 }
 

@@ -138,7 +138,7 @@ static void a_chain_is_one_weight_a_stage(void)
 	for (uint32_t s = 0; s < 5; s++) {
 		CU_ASSERT_EQUAL(p.first[s], s);
 		CU_ASSERT(g->nodes[s].first_param == s && g->nodes[s].n_params == 1);
-		mr_graph_init_param(g, s, 1, MR_F64, &w);
+		mr_graph_init_param(g, s, 1, MR_F64, &w, NULL);
 		CU_ASSERT_EQUAL(w, 0.5 * (s + 1));
 	}
 	mr_partition_fini(&p);

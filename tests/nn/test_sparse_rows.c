@@ -115,11 +115,11 @@ static void *few_make(mr_sparse_rows *f, const pair *p)
 	void *mem;
 
 	mr_arena_init(&a, NULL, 0);
-	mr_sparse_rows_layout(f, &a, p->k->dtype, s->samples * s->t, s->vocab, s->cols, s->samples * s->t);
+	mr_sparse_rows_layout(f, &a, &p->k->types, s->samples * s->t, s->vocab, s->cols, s->samples * s->t);
 	mem = aligned_alloc(64, (a.used + 63) & ~(size_t)63);
 	memset(mem, 0xFF, a.used);
 	mr_arena_init(&a, mem, a.used);
-	mr_sparse_rows_layout(f, &a, p->k->dtype, s->samples * s->t, s->vocab, s->cols, s->samples * s->t);
+	mr_sparse_rows_layout(f, &a, &p->k->types, s->samples * s->t, s->vocab, s->cols, s->samples * s->t);
 	return mem;
 }
 

@@ -249,8 +249,8 @@ static void tied_parameters_share_storage(void)
 	MR_CHECK_OK(mr_graph_finish(g));
 	CU_ASSERT(g->params[1].tied_to == 0 && g->params[0].tied_to == -1);
 	CU_ASSERT_EQUAL(mr_graph_n_params(g), 35);
-	mr_graph_init_param(g, 0, 3, MR_F64, owner);
-	mr_graph_init_param(g, 1, 3, MR_F64, tied);
+	mr_graph_init_param(g, 0, 3, MR_F64, owner, NULL);
+	mr_graph_init_param(g, 1, 3, MR_F64, tied, NULL);
 	CU_ASSERT(!memcmp(owner, tied, sizeof(owner)));
 	mr_graph_destroy(g);
 }
@@ -374,8 +374,8 @@ static void initial_values_have_their_moments(void)
 	x = add(g, "layer_norm", "ln", (mr_layer_cfg){0}, x, 0);
 	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
 	MR_CHECK_OK(mr_graph_finish(g));
-	mr_graph_init_param(g, 0, 11, MR_F64, w);
-	mr_graph_init_param(g, 0, 11, MR_F32, f);
+	mr_graph_init_param(g, 0, 11, MR_F64, w, NULL);
+	mr_graph_init_param(g, 0, 11, MR_F32, f, NULL);
 	for (int i = 0; i < 60000; i++) {
 		sum += w[i];
 		squares += w[i] * w[i];
@@ -384,9 +384,9 @@ static void initial_values_have_their_moments(void)
 	/* He: variance 2 / 200; the standard deviations of mean and variance are 4e-4 and 5.8e-5 */
 	CU_ASSERT(fabs(sum / 60000) < 2e-3);
 	CU_ASSERT(fabs(squares / 60000 - 0.01) < 3e-4);
-	mr_graph_init_param(g, 1, 11, MR_F64, b);
+	mr_graph_init_param(g, 1, 11, MR_F64, b, NULL);
 	CU_ASSERT(b[0] == 0 && b[299] == 0);
-	mr_graph_init_param(g, 2, 11, MR_F64, b);
+	mr_graph_init_param(g, 2, 11, MR_F64, b, NULL);
 	CU_ASSERT(b[0] == 1 && b[299] == 1);
 	free(w);
 	free(f);
@@ -399,19 +399,19 @@ static void initial_values_are_addressed(void)
 	double a[36], b[36];
 
 	MR_CHECK_OK(mr_graph_finish(g));
-	mr_graph_init_param(g, 0, 5, MR_F64, a);
+	mr_graph_init_param(g, 0, 5, MR_F64, a, NULL);
 	for (uint64_t i = 0; i < 24; i++)
 		CU_ASSERT_EQUAL(a[i], g->params[0].std * mr_rng_normal(5, MR_RNG_INIT, 0, 0, i));
-	mr_graph_init_param(g, 4, 5, MR_F64, a); /* fc.1: its layer number is 2 */
+	mr_graph_init_param(g, 4, 5, MR_F64, a, NULL); /* fc.1: its layer number is 2 */
 	for (uint64_t i = 0; i < 36; i++)
 		CU_ASSERT_EQUAL(a[i], g->params[4].std * mr_rng_normal(5, MR_RNG_INIT, 0, 2, i));
-	mr_graph_init_param(g, 4, 6, MR_F64, b);
+	mr_graph_init_param(g, 4, 6, MR_F64, b, NULL);
 	CU_ASSERT(memcmp(a, b, sizeof(a)) != 0);
 	mr_graph_destroy(g);
 
 	g = begin(token_rows, token_rows);
 	add(g, "embedding", "embed", (mr_layer_cfg){.out = 5, .vocab = 7, .context = 7}, 0, 0);
-	mr_graph_init_param(g, 1, 5, MR_F64, a); /* the second parameter of its layer */
+	mr_graph_init_param(g, 1, 5, MR_F64, a, NULL); /* the second parameter of its layer */
 	for (uint64_t i = 0; i < 35; i++)
 		CU_ASSERT_EQUAL(a[i], 0.02 * mr_rng_normal(5, MR_RNG_INIT, 1, 0, i));
 	mr_graph_destroy(g);

@@ -216,7 +216,7 @@ static const struct {
 	{"{" V(0, 9223372036854775807) "}", 4, "no data_offsets"},
 	{"{" V(0, 9223372036854775808) "}", 4, "raw: header"},
 	{"{" V(0.0, 4.0) "}", 4, "no data_offsets"},
-	{"{\"w\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4, "dtype BF16, expected F32"},
+	{"{\"w\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4, "dtype F16, expected F32"},
 	{"{\"w\":{\"dtype\":7,\"shape\":[2],\"data_offsets\":[0,4]}}", 4, "has dtype nothing"},
 	{"{\"w\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "has dtype nothing"},
 	{"{\"w\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, "no shape"},

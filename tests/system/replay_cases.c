@@ -35,12 +35,16 @@ static void run_once(rig *r, uint32_t i, rig_result *out)
 	rig_collect(r, false, out);
 }
 
+static bool bf16; /* all cases are to be in it, at one number of workers */
+
 static void open_case(rig *r, bool gpt, const char *sets, unsigned workers)
 {
 	rig_init(r);
 	if (gpt)
 		rig_gpt(r);
 	rig_sets(r, sets);
+	if (bf16)
+		rig_sets(r, "dtype=f32 precision=bf16");
 	rig_set(r, "machine.workers=%u", workers);
 	rig_open(r);
 }
@@ -74,7 +78,7 @@ static void check(bool gpt, const char *sets, unsigned workers, uint32_t runs)
 	open_case(&r, gpt, sets, workers);
 	rig_replay(&r, steps_of(&r), MR_REPLAY_ROUND_ROBIN, 0, &want);
 	CU_ASSERT_EQUAL_FATAL(want.n_steps, steps_of(&r));
-	for (uint64_t seed = 0; seed <= 3 && !RIG_TSAN; seed++) {
+	for (uint64_t seed = 0; seed <= (bf16 ? 1 : 3) && !RIG_TSAN; seed++) {
 		rig_replay(&r, steps_of(&r), seed ? MR_REPLAY_RANDOM : MR_REPLAY_LAST_FIRST, seed, &other);
 		CU_ASSERT_FATAL(rig_equal(&other, &want, true, what));
 	}
@@ -88,7 +92,9 @@ static void check(bool gpt, const char *sets, unsigned workers, uint32_t runs)
 
 static void at_each_size(bool gpt, const char *sets, uint32_t runs)
 {
-	for (unsigned d = RIG_TSAN ? 3 : 2; d <= (RIG_TSAN ? 3 : 4); d++)
+	bool one = RIG_TSAN || bf16;
+
+	for (unsigned d = one ? 3 : 2; d <= (one ? 3 : 4); d++)
 		check(gpt, sets, d, runs);
 }
 
@@ -139,7 +145,7 @@ void replay_flushing(uint32_t runs)
 	const char *system;
 
 	for (uint32_t i = 0; (system = sync_system(i)); i++)
-		for (unsigned d = 4, done = 0; d >= 2 && !(RIG_TSAN && done); d--) {
+		for (unsigned d = 4, done = 0; d >= 2 && !((RIG_TSAN || bf16) && done); d--) {
 			char sets[300];
 
 			/* Clipped and not by turns: then with a barrier, or local. */
@@ -264,4 +270,22 @@ void replay_dnnl(uint32_t runs)
 		check(true, "dtype=f32 backend=onednn model.dropout=0.1" ASYNC, 2, runs);
 		check(true, "dtype=f32 backend=onednn system.name=1f1b train.microbatches=4", 2, runs);
 	}
+}
+
+void replay_bf16(uint32_t runs)
+{
+	(void)runs;
+	bf16 = true;
+	replay_pipedream(1);
+	replay_vertical_sync(1);
+	replay_no_stash(1);
+	replay_accumulating(1);
+	replay_aiming(1);
+	replay_mitigated(1);
+	replay_replicas(1);
+	replay_turns(1);
+	replay_flushing(1);
+	replay_gpt(1);
+	replay_drawn(1);
+	bf16 = false;
 }

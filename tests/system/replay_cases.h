@@ -30,10 +30,13 @@ void replay_drawn(uint32_t runs);
 /** pipedream on oneDNN, where there is one. */
 void replay_dnnl(uint32_t runs);
 
+/** All of these in bf16 on the reference backend, once each. */
+void replay_bf16(uint32_t runs);
+
 /* All of them, for a suite that calls X(name) on each. */
 #define REPLAY_CASES(X) \
 	X(pipedream) \
 	X(vertical_sync) X(no_stash) X(accumulating) X(aiming) X(mitigated) X(replicas) X(turns) X(flushing) X(gpt) \
-		X(drawn) X(dnnl)
+		X(drawn) X(dnnl) X(bf16)
 
 #endif

@@ -252,7 +252,7 @@ static void make_chain(chain *c)
 		c->weights[s] = room(z->weight_bytes);
 		c->grads[s] = room(z->grad_bytes);
 		c->scratch[s] = room(z->scratch_bytes);
-		mr_stage_init_weights(c->stage[s], SEED, c->weights[s]);
+		mr_stage_init_weights(c->stage[s], SEED, c->weights[s], NULL);
 		for (uint32_t m = 0; m < MICROS; m++) {
 			c->in[m][s] = room(z->in_bytes);
 			c->grad[m][s] = room(z->grad_in_bytes);

@@ -228,6 +228,25 @@ static void sequential(void)
 	check(true, "system.name=sequential model.dropout=0.1");
 }
 
+#define BF16 "dtype=f32 precision=bf16 "
+
+/* Versions in bf16 and what the masters have beyond them. */
+static void bf16(void)
+{
+	check(false, BF16 "system.name=sequential");
+	check(true, BF16 "system.name=1f1b machine.workers=2 model.tied=true train.clip=0.1");
+	check(true, BF16 ASYNC "machine.workers=3 model.dropout=0.1");
+	check(false, BF16 "system.name=pipemare system.t1_steps=9 system.t3_steps=5 train.batch=4 train.microbatches=2 "
+			  "machine.workers=3");
+	check(false, BF16 "system.name=xpipe train.batch=6 train.microbatches=3 machine.workers=3");
+	check(false, BF16 ASYNC "mitigation.name=gap_aware machine.workers=3");
+	check_every(false,
+		    BF16 "system.name=local_sgd system.every=2 system.placement=rotated system.outer=nesterov "
+			 "optimizer.name=adam train.batch=6 train.microbatches=3 machine.workers=3",
+		    2);
+	check(false, BF16 "system.name=avgpipe train.batch=8 train.microbatches=4 machine.workers=3");
+}
+
 void mr_suite_restored(void)
 {
 	MR_SUITE("restored");
@@ -243,4 +262,5 @@ void mr_suite_restored(void)
 	MR_TEST(turns);
 	MR_TEST(synchronous);
 	MR_TEST(sequential);
+	MR_TEST(bf16);
 }

@@ -34,6 +34,25 @@ static void gpt_tied(void)
 				     1 << 1 | 1 << 2 | 1 << 3, false});
 }
 
+/* Versions in bf16, masters in f32: the state that is compared has what the masters are beyond the versions. */
+static void mlp_bf16(void)
+{
+	sync_case_check(&(sync_case){"backend=reference dtype=f32 precision=bf16", false,
+				     MLP "optimizer.name=adamw optimizer.weight_decay=0.1", 4, 1 << 2 | 1 << 3, false});
+}
+
+static void gpt_tied_bf16(void)
+{
+	sync_case_check(&(sync_case){"backend=reference dtype=f32 precision=bf16", true,
+				     GPT "model.tied=true model.dropout=0.2 train.clip=0.5", 2, 1 << 2, false});
+}
+
+static void mlp_muon_bf16(void)
+{
+	sync_case_check(&(sync_case){"backend=reference dtype=f32 precision=bf16", false,
+				     MLP "optimizer.name=muon optimizer.weight_decay=0.1", 2, 1 << 4, false});
+}
+
 static void gpt_dnnl(void)
 {
 	if (sync_dnnl())
@@ -189,6 +208,9 @@ void mr_suite_equal_sync(void)
 	MR_TEST(mlp_muon);
 	MR_TEST(mlp_clipped);
 	MR_TEST(gpt_tied);
+	MR_TEST(mlp_bf16);
+	MR_TEST(gpt_tied_bf16);
+	MR_TEST(mlp_muon_bf16);
 	MR_TEST(gpt_dnnl);
 	MR_TEST(gpt_cut_inside_blocks);
 	MR_TEST(gpt_cut_into_many);

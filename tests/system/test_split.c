@@ -92,8 +92,8 @@ static void make_side(const mr_session *s, uint16_t at, bool split, side *d)
 	d->weights = room(z->weight_bytes);
 	d->grads = room(z->grad_bytes);
 	d->scratch = room(z->scratch_bytes);
-	mr_stage_init_weights(d->owner, 3, d->owner_weights);
-	mr_stage_init_weights(d->stage, 3, d->weights);
+	mr_stage_init_weights(d->owner, 3, d->owner_weights, NULL);
+	mr_stage_init_weights(d->stage, 3, d->weights, NULL);
 	for (int m = 0; m < MICROS; m++) {
 		flow *f = &d->f[m];
 

@@ -30,7 +30,18 @@
 
 typedef struct mr_values mr_values; /* one value for each entry of a plug-in's table */
 
-typedef enum mr_job_dtype { MR_JOB_F32, MR_JOB_F64 } mr_job_dtype;
+typedef enum mr_job_dtype {
+	MR_JOB_F32,
+	MR_JOB_F64,
+	MR_JOB_BF16 /* of a tensor; a job has it as its precision */
+} mr_job_dtype;
+
+typedef enum mr_job_precision {
+	MR_PRECISION_AUTO, /* as mr_job.dtype says */
+	MR_PRECISION_F32,
+	MR_PRECISION_F64,
+	MR_PRECISION_BF16 /* weights and activations in bf16; gradients, optimizer state and masters in f32 */
+} mr_job_precision;
 typedef enum mr_job_schedule { MR_JOB_CONSTANT, MR_JOB_COSINE, MR_JOB_LINEAR } mr_job_schedule;
 
 typedef enum mr_job_group {
@@ -115,7 +126,8 @@ typedef struct mr_job {
 	const char *name;      /* of the run; names the folder runs/NAME */
 	const char *base_dir;  /* where relative paths of data and costs start; NULL: the current folder */
 	const char *backend;
-	int64_t dtype;         /* mr_job_dtype */
+	int64_t dtype;         /* mr_job_dtype: F32 or F64 */
+	int64_t precision;     /* mr_job_precision */
 	const char *costs;     /* file of measured times; "": none */
 	const char *partition; /* "auto", or names of layers with commas between */
 	mr_choice model, data, optimizer, mitigation, system;

@@ -51,10 +51,9 @@ static const void *piece(const arrays *a, const numbers *f, uint64_t at, size_t 
 	return mr_contents_at(f->in, at * size, n * size, room);
 }
 
-/* The same, as numbers of the run's dtype at @to. */
-static void take(const arrays *a, const numbers *f, uint64_t at, uint64_t n, char *to)
+/* The same, as numbers of @dtype at @to. */
+static void take(const arrays *a, const numbers *f, uint64_t at, uint64_t n, mr_dtype dtype, char *to)
 {
-	mr_dtype dtype = a->rows.dtype;
 	double room[PIECE];
 
 	for (uint64_t done = 0, len; done < n; done += len) {
@@ -62,11 +61,11 @@ static void take(const arrays *a, const numbers *f, uint64_t at, uint64_t n, cha
 
 		len = n - done < PIECE ? n - done : PIECE;
 		from = piece(a, f, at + done, len, room);
-		if (a->wide == (dtype == MR_F64))
+		if (dtype == (a->wide ? MR_F64 : MR_F32))
 			memcpy(to + done * mr_dtype_bytes(dtype), from, len * mr_dtype_bytes(dtype));
 		else
 			for (uint64_t i = 0; i < len; i++)
-				mr_data_put(dtype, to, done + i, number(from, i, a->wide));
+				mr_element_put(dtype, to, (int64_t)(done + i), number(from, i, a->wide));
 	}
 }
 
@@ -75,8 +74,8 @@ static void get(const arrays *a, uint64_t i, void *input, void *target)
 	int second = i >= a->n_first;
 	uint64_t at = second ? i - a->n_first : i, d = a->rows.d;
 
-	take(a, &a->matrix[second], at * d, d, input);
-	take(a, &a->targets[second], at, 1, target);
+	take(a, &a->matrix[second], at * d, d, a->rows.dtype, input);
+	take(a, &a->targets[second], at, 1, mr_data_target_type(a->rows.dtype), target);
 }
 
 static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
@@ -212,10 +211,10 @@ static mr_status open_arrays(const mr_values *values, const mr_data_want *want, 
 	return MR_OK;
 }
 
-/* On with the hash @h of all numbers of the pair of files, as the run has them. */
-static void hash_files(const arrays *a, const numbers f[2], mr_hasher *h)
+/* On with the hash @h of all numbers of the pair of files, as the run has them: of @dtype. */
+static void hash_files(const arrays *a, const numbers f[2], mr_dtype dtype, mr_hasher *h)
 {
-	size_t each = mr_dtype_bytes(a->rows.dtype);
+	size_t each = mr_dtype_bytes(dtype);
 	double room[PIECE];
 
 	for (int k = 0; k < 2 && f[k].in; k++) {
@@ -223,7 +222,7 @@ static void hash_files(const arrays *a, const numbers f[2], mr_hasher *h)
 
 		for (uint64_t at = 0, len; at < n; at += len) {
 			len = n - at < PIECE ? n - at : PIECE;
-			take(a, &f[k], at, len, (char *)room);
+			take(a, &f[k], at, len, dtype, (char *)room);
 			mr_hasher_add(h, room, len * each);
 		}
 	}
@@ -232,7 +231,7 @@ static void hash_files(const arrays *a, const numbers f[2], mr_hasher *h)
 static mr_status load_arrays(mr_dataset *d)
 {
 	arrays *a = (arrays *)d;
-	uint64_t each = mr_dtype_bytes(a->rows.dtype);
+	mr_dtype dtype = a->rows.dtype, target = mr_data_target_type(dtype);
 	double low = 0, high = 0;
 	mr_hasher h;
 
@@ -244,11 +243,11 @@ static mr_status load_arrays(mr_dataset *d)
 		if (a->matrix[i].in)
 			MR_TRY(look_through(a, &a->matrix[i], &low, &high));
 	}
-	mr_hasher_init(&h, 0, a->rows.n * a->rows.d * each);
-	hash_files(a, a->matrix, &h);
+	mr_hasher_init(&h, 0, a->rows.n * a->rows.d * mr_dtype_bytes(dtype));
+	hash_files(a, a->matrix, dtype, &h);
 	d->fingerprint = mr_hasher_end(&h);
-	mr_hasher_init(&h, d->fingerprint, a->rows.n * each);
-	hash_files(a, a->targets, &h);
+	mr_hasher_init(&h, d->fingerprint, a->rows.n * mr_dtype_bytes(target));
+	hash_files(a, a->targets, target, &h);
 	d->fingerprint = mr_rows_fingerprint(&a->rows, mr_hasher_end(&h));
 	return check(d);
 }

@@ -160,11 +160,7 @@ static void fill_targets(mr_rows *r, uint64_t seed, bool classes)
 		double m = 0;
 
 		for (uint64_t j = 0; j < r->d; j++) {
-			uint64_t at = i * r->d + j;
-			double x =
-				r->dtype == MR_F64 ? ((double *)(void *)r->x)[at] : (double)((float *)(void *)r->x)[at];
-
-			m += x * normal(seed, DRAW_W, 0, j);
+			m += mr_element(r->dtype, r->x, (int64_t)(i * r->d + j)) * normal(seed, DRAW_W, 0, j);
 		}
 		if (classes)
 			m = mr_rng_uniform(seed, MR_RNG_SYNTHETIC, i, DRAW_Y, 0) < 1 / (1 + exp(-m));

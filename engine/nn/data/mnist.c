@@ -356,7 +356,7 @@ static void decode(const mnist *m, const idx *images, const idx *labels, uint64_
 		len = n - at < PIECE ? n - at : PIECE;
 		pixels = mr_contents_at(images->in, first + at, len, room);
 		for (uint64_t j = 0; j < len; j++)
-			mr_data_put(m->dtype, input, at + j, m->value[pixels[j]]);
+			mr_element_put(m->dtype, input, at + j, m->value[pixels[j]]);
 	}
 	label = *(const uint8_t *)mr_contents_at(labels->in, labels->header + i, 1, &label);
 	if (label >= m->base.classes) {

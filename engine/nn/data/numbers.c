@@ -32,7 +32,7 @@ static mr_status check(const double *x, size_t n_x, const double *y, size_t n_y,
 		return mr_fail(MR_EDATA,
 			       "data \"numbers\": x has %zu and y has %zu numbers; both need as many, at least 1",
 			       n_x, n_y);
-	for (size_t i = 0; i < n_x && dtype == MR_F32; i++)
+	for (size_t i = 0; i < n_x && dtype != MR_F64; i++)
 		if (x[i] > 3.4028235e38 || x[i] < -3.4028235e38 || y[i] > 3.4028235e38 || y[i] < -3.4028235e38)
 			return mr_fail(MR_EDATA, "data \"numbers\": pair %zu (%g, %g) does not fit into f32", i, x[i],
 				       y[i]);
@@ -96,8 +96,8 @@ static mr_status open_numbers(const mr_values *values, const mr_data_want *want,
 
 static void get(const numbers *s, uint64_t i, void *input, void *target)
 {
-	mr_data_put(s->dtype, input, 0, s->x[i]);
-	mr_data_put(s->dtype, target, 0, s->y[i]);
+	mr_element_put(s->dtype, input, 0, s->x[i]);
+	mr_element_put(mr_data_target_type(s->dtype), target, 0, s->y[i]);
 }
 
 static void train(const mr_dataset *d, uint64_t g, void *input, void *target)

@@ -6,6 +6,7 @@
 
 #include "base/contents.h"
 #include "nn/dataset.h"
+#include "nn/element.h"
 
 /* The option "validation" of sources that can split off their last part. */
 #define MR_DATA_VALIDATION                                                           \
@@ -46,13 +47,10 @@ mr_status mr_data_refuse_context(const char *source, const mr_data_want *want) M
 /** Fold figures that are not in the files (splits, vocabularies) into a fingerprint. */
 uint64_t mr_data_fold(uint64_t fingerprint, uint64_t figure);
 
-/** Store @value as element @i of an array of @dtype. */
-static inline void mr_data_put(mr_dtype dtype, void *array, uint64_t i, double value)
+/* The type of targets that are numbers, beside inputs of @dtype: what a loss computes in. */
+static inline mr_dtype mr_data_target_type(mr_dtype dtype)
 {
-	if (dtype == MR_F64)
-		((double *)array)[i] = value;
-	else
-		((float *)array)[i] = (float)value;
+	return dtype == MR_BF16 ? MR_F32 : dtype;
 }
 
 /** Which sample stands at place @g mod @n of epoch @g / @n. */

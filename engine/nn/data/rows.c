@@ -25,7 +25,7 @@ void mr_rows_close(mr_dataset *d)
 
 size_t mr_rows_target_bytes(const mr_rows *r)
 {
-	return r->base.classes ? sizeof(int32_t) : mr_dtype_bytes(r->dtype);
+	return r->base.classes ? sizeof(int32_t) : mr_dtype_bytes(mr_data_target_type(r->dtype));
 }
 
 static void get(const mr_rows *r, uint64_t i, void *input, void *target)

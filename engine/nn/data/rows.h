@@ -42,7 +42,7 @@ size_t mr_rows_target_bytes(const mr_rows *r);
 
 static inline void mr_rows_put(mr_rows *r, uint64_t i, uint64_t j, double value)
 {
-	mr_data_put(r->dtype, r->x, i * r->d + j, value);
+	mr_element_put(r->dtype, r->x, (int64_t)(i * r->d + j), value);
 }
 
 /* A class is a whole number. */
@@ -51,7 +51,7 @@ static inline void mr_rows_put_target(mr_rows *r, uint64_t i, double value)
 	if (r->base.classes)
 		((int32_t *)(void *)r->y)[i] = (int32_t)value;
 	else
-		mr_data_put(r->dtype, r->y, i, value);
+		mr_element_put(mr_data_target_type(r->dtype), r->y, (int64_t)i, value);
 }
 
 /** The row of evaluation sample @i. */

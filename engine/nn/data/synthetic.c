@@ -47,7 +47,7 @@ static void make(synthetic *s)
 			mr_rng_normal4(s->seed, MR_RNG_SYNTHETIC, class, 0, f / 4, centre);
 			mr_rng_normal4(s->seed, MR_RNG_SYNTHETIC, i, 1, f / 4, e);
 			for (uint64_t j = 0; j < 4 && f + j < features; j++)
-				mr_data_put(s->dtype, x, f + j, centre[j] + s->noise * e[j]);
+				mr_element_put(s->dtype, x, f + j, centre[j] + s->noise * e[j]);
 		}
 	}
 }

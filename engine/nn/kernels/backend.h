@@ -8,6 +8,7 @@
 
 extern const mr_kernels mr_kernels_reference_f32;
 extern const mr_kernels mr_kernels_reference_f64;
+extern const mr_kernels mr_kernels_reference_bf16;
 
 #ifdef MR_DNNL
 extern const mr_kernels mr_kernels_fused_f32;

@@ -67,6 +67,7 @@ static mr_status embedding_forward(const mr_layer_call *c)
 static mr_status embedding_backward_weight(const mr_layer_call *c)
 {
 	int64_t t = c->in->rows, cols = c->out.cols, spare = c->cfg->context - t;
+	size_t each = mr_dtype_bytes(c->k->types.gradients);
 	void *dwpe = c->cfg->context ? c->dw[1] : NULL;
 	const mr_sparse_rows *f = c->sparse_rows; /* then the table has but the tokens that occur */
 
@@ -77,7 +78,7 @@ static mr_status embedding_backward_weight(const mr_layer_call *c)
 	else if (f)
 		mr_sparse_rows_step(f, c->k, c->kc, &c->step[0]);
 	if (dwpe && spare > 0 && !c->dw_add) /* positions that this run never uses; the kernel knows t rows only */
-		memset((char *)dwpe + mr_layer_bytes(c->k, t * cols), 0, mr_layer_bytes(c->k, spare * cols));
+		memset((char *)dwpe + (size_t)(t * cols) * each, 0, (size_t)(spare * cols) * each);
 	return MR_OK;
 }
 

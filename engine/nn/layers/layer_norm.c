@@ -33,7 +33,7 @@ static uint32_t layer_norm_params(const mr_layer_cfg *cfg, const mr_shape *in, m
 static void layer_norm_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			     mr_layer_needs *out)
 {
-	size_t bytes = mr_layer_align(mr_layer_bytes(k, samples * in->rows));
+	size_t bytes = mr_layer_align(mr_layer_compute_bytes(k, samples * in->rows));
 
 	(void)cfg;
 	*out = (mr_layer_needs){.x_i = true, .x_w = true, .dy_w = true};
@@ -43,7 +43,7 @@ static void layer_norm_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_
 
 static void *rstd_of(const mr_layer_call *c)
 {
-	return (char *)c->aux_w + mr_layer_align(mr_layer_bytes(c->k, mr_layer_rows(c)));
+	return (char *)c->aux_w + mr_layer_align(mr_layer_compute_bytes(c->k, mr_layer_rows(c)));
 }
 
 static mr_status layer_norm_forward(const mr_layer_call *c)

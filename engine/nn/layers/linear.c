@@ -123,6 +123,7 @@ static mr_gemm weight_gemm(const mr_layer_call *c)
 	void *db = c->cfg->no_bias ? NULL : c->dw[1];
 
 	return (mr_gemm){
+		.of = MR_GEMM_GRADIENTS,
 		.m = swap ? c->out.cols : c->in->cols,
 		.n = swap ? c->in->cols : c->out.cols,
 		.k = mr_layer_rows(c),

@@ -10,6 +10,7 @@
  */
 #include <math.h>
 
+#include "nn/element.h"
 #include "nn/layers/shared.h"
 
 static mr_status logistic_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
@@ -34,19 +35,6 @@ static mr_status logistic_target(const mr_layer_cfg *cfg, mr_shape in, mr_shape 
 	return MR_OK;
 }
 
-static double number(mr_dtype t, const void *p, int64_t i)
-{
-	return t == MR_F64 ? ((const double *)p)[i] : (double)((const float *)p)[i];
-}
-
-static void put(mr_dtype t, void *p, int64_t i, double x)
-{
-	if (t == MR_F64)
-		((double *)p)[i] = x;
-	else
-		((float *)p)[i] = (float)x;
-}
-
 static mr_status logistic_forward(const mr_layer_call *c)
 {
 	mr_dtype t = c->k->dtype;
@@ -55,16 +43,16 @@ static mr_status logistic_forward(const mr_layer_call *c)
 	double sum = 0;
 
 	for (int64_t i = 0; i < n; i++) {
-		double m = number(t, a, i * cols), y = number(t, c->target, i), e = exp(-fabs(m));
+		double m = mr_element(t, a, i * cols), y = mr_element(t, c->target, i), e = exp(-fabs(m));
 
 		if (c->right)
 			*c->right += (m > 0) == (y > 0.5);
 		sum += fmax(m, 0) - m * y + log1p(e);
-		put(t, a, i * cols, ((m >= 0 ? 1 / (1 + e) : e / (1 + e)) - y) / (double)n);
+		mr_element_put(t, a, i * cols, ((m >= 0 ? 1 / (1 + e) : e / (1 + e)) - y) / (double)n);
 		if (cols < 2)
 			continue;
-		sum += number(t, a, i * cols + 1);
-		put(t, a, i * cols + 1, 1 / (double)n);
+		sum += mr_element(t, a, i * cols + 1);
+		mr_element_put(t, a, i * cols + 1, 1 / (double)n);
 	}
 	*c->loss = sum / (double)n;
 	return MR_OK;
@@ -74,6 +62,7 @@ const mr_layer_ops mr_layer_logistic = {
 	.name = "logistic",
 	.summary = "loss: logistic regression against 0 or 1",
 	.n_in = 1,
+	.one_type = true,
 	.loss = true,
 	.judges = true,
 	.shape = logistic_shape,

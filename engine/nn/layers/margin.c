@@ -114,6 +114,7 @@ const mr_layer_ops mr_layer_margin = {
 	.name = "margin",
 	.summary = "one block of coordinates of a linear objective",
 	.n_in = 1,
+	.one_type = true,
 	.shape = margin_shape,
 	.params = margin_params,
 	.needs = margin_needs,

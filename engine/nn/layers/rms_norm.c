@@ -35,7 +35,7 @@ static void rms_norm_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t 
 	(void)cfg;
 	*out = (mr_layer_needs){.x_i = true, .x_w = true, .dy_w = true};
 	mr_saved_add(&out->aux_w, "1 / root of the mean square of each row", /* I reads it too, and comes first */
-		     mr_layer_align(mr_layer_bytes(k, samples * in->rows)));
+		     mr_layer_align(mr_layer_compute_bytes(k, samples * in->rows)));
 }
 
 static mr_status rms_norm_forward(const mr_layer_call *c)

@@ -30,6 +30,12 @@ static inline size_t mr_layer_bytes(const mr_kernels *k, int64_t n)
 	return k ? (size_t)n * mr_dtype_bytes(k->types.activations) : 0;
 }
 
+/* The same of what is kept in the type that is computed in. */
+static inline size_t mr_layer_compute_bytes(const mr_kernels *k, int64_t n)
+{
+	return k ? (size_t)n * mr_dtype_bytes(k->types.compute) : 0;
+}
+
 /* A start within scratch, or the next part of it: parts begin on cache lines. */
 static inline size_t mr_layer_align(size_t bytes)
 {

@@ -8,6 +8,7 @@
  * The mean is over all rows of the micro-batch (samples, or tokens of a gpt), summed in f64. I has
  * nothing left to do. Reads nothing of the configuration; the classes are the input's columns.
  */
+#include "nn/bf16.h"
 #include "nn/layers/shared.h"
 
 static mr_status softmax_xent_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
@@ -31,20 +32,34 @@ static mr_status softmax_xent_target(const mr_layer_cfg *cfg, mr_shape in, mr_sh
 }
 
 /* Is class @target the largest of @n scores, and the first of them that is? */
-#define IS_RIGHT(NAME, T)                                       \
+#define IS_RIGHT(NAME, T, REAL, NUMBER)                         \
 	static bool NAME(const T *x, int64_t n, int32_t target) \
 	{                                                       \
-		T most = x[target];                             \
+		REAL most = NUMBER(x[target]);                  \
 		int64_t above = 0;                              \
                                                                 \
 		for (int64_t j = 0; j < n; j++)                 \
-			above += x[j] > most;                   \
+			above += NUMBER(x[j]) > most;           \
 		for (int64_t j = 0; j < target; j++)            \
-			above += x[j] >= most;                  \
+			above += NUMBER(x[j]) >= most;          \
 		return above == 0;                              \
 	}
-IS_RIGHT(is_right_f32, float)
-IS_RIGHT(is_right_f64, double)
+#define ITSELF(x) (x)
+IS_RIGHT(is_right_f32, float, float, ITSELF)
+IS_RIGHT(is_right_f64, double, double, ITSELF)
+IS_RIGHT(is_right_bf16, uint16_t, float, mr_bf16_widen)
+
+static bool is_right(mr_dtype t, const void *scores, int64_t row, int64_t n, int32_t target)
+{
+	switch (t) {
+	case MR_F64:
+		return is_right_f64((const double *)scores + row * n, n, target);
+	case MR_BF16:
+		return is_right_bf16((const uint16_t *)scores + row * n, n, target);
+	default:
+		return is_right_f32((const float *)scores + row * n, n, target);
+	}
+}
 
 /* Before the scores are overwritten. */
 static void count_right(const mr_layer_call *c)
@@ -53,8 +68,7 @@ static void count_right(const mr_layer_call *c)
 	const int32_t *target = c->target;
 
 	for (int64_t i = 0; i < rows; i++)
-		*c->right += c->k->dtype == MR_F64 ? is_right_f64((const double *)c->x[0] + i * cols, cols, target[i])
-						   : is_right_f32((const float *)c->x[0] + i * cols, cols, target[i]);
+		*c->right += is_right(c->k->types.activations, c->x[0], i, cols, target[i]);
 }
 
 static mr_status softmax_xent_forward(const mr_layer_call *c)

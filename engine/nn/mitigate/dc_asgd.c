@@ -14,9 +14,11 @@
  * DC-ASGD-c and DC-ASGD-a. Published implementations have lambda 0.04 for the former (Apache MXNet's optimizer dcasgd)
  * and 2 with a memory of 0.95 for the latter; these are what is taken where no lambda is given.
  */
-#include "nn/mitigate/part.h"
+#include "nn/mitigate.h"
 
 #include <math.h>
+
+#include "nn/element.h"
 
 #define EPS 1e-7
 #define LAMBDA 0.04
@@ -48,30 +50,33 @@ static inline double strength_at(mr_dtype t, const mr_mitigate *m, const mr_miti
 
 	if (!m->adaptive)
 		return m->strength;
-	square = m->memory * mr_mitigate_get(t, c->state, i) + (1 - m->memory) * mean_g * mean_g;
-	mr_mitigate_put(t, c->state, i, square);
+	square = m->memory * mr_element(t, c->state, i) + (1 - m->memory) * mean_g * mean_g;
+	mr_element_put(t, c->state, i, square);
 	return m->strength / sqrt(square + EPS);
 }
 
-static inline void correct_as(mr_dtype t, const mr_mitigate *m, const mr_mitigate_call *c, void *g, int64_t lo,
-			      int64_t hi)
+/* Arithmetic is in f64 in all types. Called with types that are constants: the compiler makes a loop of each. */
+static inline void correct_as(mr_dtype t, mr_dtype weights, const mr_mitigate *m, const mr_mitigate_call *c, void *g,
+			      int64_t lo, int64_t hi)
 {
 	for (int64_t i = lo; i < hi; i++) {
-		double sum = mr_mitigate_get(t, g, i), mean_g = sum * c->gscale,
+		double sum = mr_element(t, g, i), mean_g = sum * c->gscale,
 		       strength = strength_at(t, m, c, i, mean_g);
-		double way = mr_mitigate_get(t, c->now, i) - mr_mitigate_get(t, c->then, i);
+		double way = mr_element(weights, c->now, i) - mr_element(weights, c->then, i);
 
 		if (way != 0)
-			mr_mitigate_put(t, g, i, sum + strength * mean_g * sum * way);
+			mr_element_put(t, g, i, sum + strength * mean_g * sum * way);
 	}
 }
 
 static void correct(const mr_mitigate *m, const mr_mitigate_call *c, void *g, int64_t lo, int64_t hi)
 {
 	if (c->dtype == MR_F64)
-		correct_as(MR_F64, m, c, g, lo, hi);
+		correct_as(MR_F64, MR_F64, m, c, g, lo, hi);
+	else if (c->weights == MR_BF16)
+		correct_as(MR_F32, MR_BF16, m, c, g, lo, hi);
 	else
-		correct_as(MR_F32, m, c, g, lo, hi);
+		correct_as(MR_F32, MR_F32, m, c, g, lo, hi);
 }
 
 extern const mr_mitigate_ops mr_mitigate_dc_asgd;

@@ -20,6 +20,8 @@
 
 #include <math.h>
 
+#include "nn/bf16.h"
+
 static const mr_option options[] = {
 	{"memory", MR_OPT_FLOAT, "0.999", 0, 0.999999, NULL, NULL, "of the running mean of an element's squared steps"},
 	{0},
@@ -61,6 +63,30 @@ static void correct_f32(const mr_mitigate_call *c, double full, float *restrict 
 	}
 }
 
+/* Weights that are widened at a time. */
+enum { PIECE = 256 };
+
+static const float *widened(const uint16_t *from, int64_t n, float *to)
+{
+	for (int64_t i = 0; i < n; i++)
+		to[i] = mr_bf16_widen(from[i]);
+	return to;
+}
+
+static void correct_bf16(const mr_mitigate_call *c, double full, float *g, int64_t lo, int64_t hi)
+{
+	for (int64_t i = lo; i < hi; i += PIECE) {
+		int64_t n = hi - i < PIECE ? hi - i : PIECE;
+		float now[PIECE], then[PIECE];
+		mr_mitigate_call piece = *c;
+
+		piece.now = widened((const uint16_t *)c->now + i, n, now);
+		piece.then = widened((const uint16_t *)c->then + i, n, then);
+		piece.state = (float *)c->state + i;
+		correct_f32(&piece, full, g + i, 0, n);
+	}
+}
+
 static void correct(const mr_mitigate *m, const mr_mitigate_call *c, void *g, int64_t lo, int64_t hi)
 {
 	double full = 1 - pow(m->memory, (double)(c->t - 1)); /* of the t - 1 steps so far */
@@ -69,6 +95,8 @@ static void correct(const mr_mitigate *m, const mr_mitigate_call *c, void *g, in
 		return;
 	if (c->dtype == MR_F64)
 		correct_f64(c, full, g, lo, hi);
+	else if (c->weights == MR_BF16)
+		correct_bf16(c, full, g, lo, hi);
 	else
 		correct_f32(c, full, g, lo, hi);
 }
@@ -98,10 +126,25 @@ static void follow_f32(double memory, const mr_mitigate_call *c, const float *re
 	}
 }
 
+static void follow_bf16(double memory, const mr_mitigate_call *c, const uint16_t *made, int64_t lo, int64_t hi)
+{
+	for (int64_t i = lo; i < hi; i += PIECE) {
+		int64_t n = hi - i < PIECE ? hi - i : PIECE;
+		float now[PIECE], then[PIECE];
+		mr_mitigate_call piece = *c;
+
+		piece.now = widened((const uint16_t *)c->now + i, n, now);
+		piece.state = (float *)c->state + i;
+		follow_f32(memory, &piece, widened(made + i, n, then), 0, n);
+	}
+}
+
 static void follow(const mr_mitigate *m, const mr_mitigate_call *c, const void *made, int64_t lo, int64_t hi)
 {
 	if (c->dtype == MR_F64)
 		follow_f64(m->memory, c, made, lo, hi);
+	else if (c->weights == MR_BF16)
+		follow_bf16(m->memory, c, made, lo, hi);
 	else
 		follow_f32(m->memory, c, made, lo, hi);
 }

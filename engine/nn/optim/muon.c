@@ -15,7 +15,7 @@
  *
  * Source: Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024
  * (kellerjordan.github.io/posts/muon), and the repository KellerJordan/Muon, whose defaults these are.
- * NOTE 1: in the run's dtype; the source iterates in bf16.
+ * NOTE 1: in the type of the run's states; the source iterates in bf16.
  * NOTE 2: a joint projection of queries, keys and values is one matrix here; the source advises three.
  */
 #if defined(MR_OPTIM_LIST)
@@ -27,6 +27,7 @@ MR_OPTIM(muon)
 #include <string.h>
 
 #include "base/size.h"
+#include "nn/element.h"
 
 #define NS_A 3.4445
 #define NS_B (-4.7750)
@@ -107,20 +108,33 @@ static void mix(mr_dtype t, int64_t n, double a, const void *x, double b, const 
 	}
 }
 
+/* The weights become a times what they were plus b @y. */
+static void step_masters(const mr_types *t, int64_t n, double a, double b, const void *y, const mr_optim_call *c)
+{
+	if (t->weights == t->state) {
+		mix(t->state, n, a, c->src, b, y, c->dst);
+		return;
+	}
+	for (int64_t i = 0; i < n; i++)
+		mr_element_put_master(t->weights, c->dst, c->dst_rest, i,
+				      a * mr_element_master(t->weights, c->src, c->src_rest, i) +
+					      b * mr_element(t->state, y, i));
+}
+
 /* next = (polynomial of w->x) */
 static mr_status round_of(const mr_kernels *k, mr_kctx *kc, const mr_optim_matrix *m, work *w)
 {
 	bool wide = m->rows <= m->cols;
 	int64_t small = wide ? m->rows : m->cols, large = wide ? m->cols : m->rows;
-	mr_gemm square = {.m = small, .n = small, .k = large, .ta = !wide, .tb = wide};
-	mr_gemm power = {.m = small, .n = small, .k = small};
-	mr_gemm step = {.m = m->rows, .n = m->cols, .k = small, .add = true};
+	mr_gemm square = {.of = MR_GEMM_STATE, .m = small, .n = small, .k = large, .ta = !wide, .tb = wide};
+	mr_gemm power = {.of = MR_GEMM_STATE, .m = small, .n = small, .k = small};
+	mr_gemm step = {.of = MR_GEMM_STATE, .m = m->rows, .n = m->cols, .k = small, .add = true};
 	void *x = w->x;
 
 	MR_TRY(k->gemm(kc, &square, x, x, NULL, w->a, NULL));
 	MR_TRY(k->gemm(kc, &power, w->a, w->a, NULL, w->p, NULL));
-	mix(k->dtype, small * small, NS_B, w->a, NS_C, w->p, w->p);
-	mix(k->dtype, m->rows * m->cols, NS_A, x, 0, NULL, w->next);
+	mix(k->types.state, small * small, NS_B, w->a, NS_C, w->p, w->p);
+	mix(k->types.state, m->rows * m->cols, NS_A, x, 0, NULL, w->next);
 	MR_TRY(k->gemm(kc, &step, wide ? w->p : x, wide ? x : w->p, NULL, w->next, NULL));
 	w->x = w->next;
 	w->next = x;
@@ -134,18 +148,18 @@ static mr_status step_matrix(const mr_optim *o, const mr_optim_call *c, const mr
 	double scale = outputs > inputs ? sqrt((double)outputs / (double)inputs) : 1;
 	void *mean = c->state[0];
 	char *at = c->work;
-	size_t whole = whole_bytes(m, k->dtype), square = square_bytes(m, k->dtype);
+	size_t whole = whole_bytes(m, k->types.state), square = square_bytes(m, k->types.state);
 	work w = {at, at + whole, at + 2 * whole, at + 2 * whole + square};
 
-	mix(k->dtype, n, o->mu, mean, (1 - o->mu) * c->gscale, g, mean);
+	mix(k->types.state, n, o->mu, mean, (1 - o->mu) * c->gscale, g, mean);
 	if (o->nesterov)
-		mix(k->dtype, n, o->mu, mean, (1 - o->mu) * c->gscale, g, w.x);
+		mix(k->types.state, n, o->mu, mean, (1 - o->mu) * c->gscale, g, w.x);
 	else
-		memcpy(w.x, mean, (size_t)n * mr_dtype_bytes(k->dtype));
-	mix(k->dtype, n, 1 / (sqrt(k->sumsq(kc, n, w.x)) + NS_EPS), w.x, 0, NULL, w.x);
+		memcpy(w.x, mean, (size_t)n * mr_dtype_bytes(k->types.state));
+	mix(k->types.state, n, 1 / (sqrt(k->sumsq(kc, n, w.x)) + NS_EPS), w.x, 0, NULL, w.x);
 	for (uint32_t i = 0; i < o->rounds; i++)
 		MR_TRY(round_of(k, kc, m, &w));
-	mix(k->dtype, n, 1 - (c->decay ? c->lr * o->weight_decay : 0), c->src, -c->lr * scale, w.x, c->dst);
+	step_masters(&k->types, n, 1 - (c->decay ? c->lr * o->weight_decay : 0), -c->lr * scale, w.x, c);
 	return MR_OK;
 }
 

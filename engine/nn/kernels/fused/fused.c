@@ -96,6 +96,11 @@ static void sum(mr_kctx *kc, int64_t n, const void *x, const void *x2, void *y)
 	team(kc, kc->vec->sum, &a, n, 64, 1);
 }
 
+static void sum_gradients(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+{
+	sum(kc, n, a, b, y);
+}
+
 static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
 {
 	mr_vec_act a = {.act = act, .in = aux, .dy = dy, .out = dz};

@@ -1,0 +1,53 @@
+/* element.h - single elements of an array of numbers of any type: for loops that are no kernels. */
+#ifndef MR_NN_ELEMENT_H
+#define MR_NN_ELEMENT_H
+
+#include "nn/bf16.h"
+#include "nn/tensor.h"
+
+/* Element @i of @x, of type @t. */
+static inline double mr_element(mr_dtype t, const void *x, int64_t i)
+{
+	switch (t) {
+	case MR_F64:
+		return ((const double *)x)[i];
+	case MR_BF16:
+		return (double)mr_bf16_widen(((const uint16_t *)x)[i]);
+	default:
+		return (double)((const float *)x)[i];
+	}
+}
+
+/* Element @i of @x becomes @value, rounded. */
+static inline void mr_element_put(mr_dtype t, void *x, int64_t i, double value)
+{
+	switch (t) {
+	case MR_F64:
+		((double *)x)[i] = value;
+		break;
+	case MR_BF16:
+		((uint16_t *)x)[i] = mr_bf16_round((float)value);
+		break;
+	default:
+		((float *)x)[i] = (float)value;
+	}
+}
+
+/* Element @i of weights @w of type @t, with the rest @rest of their masters (NULL: there is none). */
+static inline double mr_element_master(mr_dtype t, const void *w, const int16_t *rest, int64_t i)
+{
+	return rest ? (double)mr_master_join(((const uint16_t *)w)[i], rest[i]) : mr_element(t, w, i);
+}
+
+/* Element @i of weights @w of type @t becomes @master; what is beyond it goes to @rest[i] (NULL: it is lost). */
+static inline void mr_element_put_master(mr_dtype t, void *w, int16_t *rest, int64_t i, double master)
+{
+	int16_t lost;
+
+	if (t == MR_BF16)
+		((uint16_t *)w)[i] = mr_master_split((float)master, rest ? &rest[i] : &lost);
+	else
+		mr_element_put(t, w, i, master);
+}
+
+#endif

@@ -1,0 +1,261 @@
+/* test_bf16.c - numbers of 16 bits, masters of 16 and 16, and the reference kernels on them. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "check.h"
+#include "nn/bf16.h"
+#include "nn/kernels.h"
+
+#define N 40000 /* more than a kernel steps at a time */
+
+static const mr_kernels *narrow, *wide;
+static mr_kctx *narrow_kc, *wide_kc;
+
+static int set_up(void)
+{
+	narrow = mr_kernels_find("reference", MR_BF16);
+	wide = mr_kernels_find("reference", MR_F32);
+	return !narrow || !wide || narrow->ctx_create(1, &narrow_kc) != MR_OK || wide->ctx_create(1, &wide_kc) != MR_OK;
+}
+
+static int tear_down(void)
+{
+	narrow->ctx_destroy(narrow_kc);
+	wide->ctx_destroy(wide_kc);
+	return 0;
+}
+
+static void rounds(void)
+{
+	static const struct {
+		float from, to;
+	} cases[] = {
+		{1.00390625f, 1.0f},          /* half way between 1 and 1 + 2^-7: to the even one */
+		{1.01171875f, 1.015625f},     /* half way above 1 + 2^-7 */
+		{1.00390637f, 1.0078125f},    /* just above the half */
+		{-1.00390625f, -1.0f},
+		{FLT_MAX, INFINITY},
+		{-INFINITY, -INFINITY},
+		{FLT_MIN, FLT_MIN},
+		{FLT_MIN / 2, 0},             /* denormal */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CU_ASSERT_EQUAL(mr_bf16_widen(mr_bf16_round(cases[i].from)), cases[i].to);
+	CU_ASSERT_EQUAL(mr_bf16_round(-FLT_MIN / 2), 0x8000);
+	CU_ASSERT(isnan(mr_bf16_widen(mr_bf16_round(mr_f32_of_bits(0x7f800001)))));
+	CU_ASSERT(isnan(mr_bf16_widen(mr_bf16_round(mr_f32_of_bits(0xffffffff)))));
+	for (uint32_t x = 0; x < 1 << 16; x++)
+		if ((x & 0x7fff) <= 0x7f80 && ((x & 0x7f80) || !(x & 0x7f)))
+			CU_ASSERT_EQUAL_FATAL(mr_bf16_round(mr_bf16_widen((uint16_t)x)), x);
+}
+
+/* Is the weight of @bits the nearest, and does it come back? */
+static void check_master(uint32_t bits)
+{
+	int16_t rest;
+	float x = mr_f32_of_bits(bits);
+	uint16_t w = mr_master_split(x, &rest);
+	double off = fabs((double)mr_bf16_widen(w) - (double)x);
+
+	if (isnan(x)) {
+		CU_ASSERT_FATAL(isnan(mr_bf16_widen(w)) && isnan(mr_master_join(w, rest)));
+		CU_ASSERT_EQUAL_FATAL(w >> 15, bits >> 31);
+		return;
+	}
+	CU_ASSERT_EQUAL_FATAL(mr_bits_of_f32(mr_master_join(w, rest)), bits);
+	if ((w & 0x7f80) == 0x7f80 || (w & 0x7fff) == 0)
+		return;
+	CU_ASSERT_FATAL(off <= fabs((double)mr_bf16_widen((uint16_t)(w + 1)) - (double)x));
+	CU_ASSERT_FATAL(off <= fabs((double)mr_bf16_widen((uint16_t)(w - 1)) - (double)x));
+}
+
+static void masters_come_back(void)
+{
+	static const uint32_t edges[] = {0, 1, 0x7fff, 0x8000, 0x7f7fffff, 0x7f800000, 0x7f800001, 0x7fffffff};
+	uint32_t x[4];
+
+	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+		check_master(edges[i]);
+		check_master(edges[i] | 0x80000000);
+	}
+	for (uint64_t i = 0; i < 50000; i++) {
+		mr_rng_block(1, MR_RNG_TEST, i, 0, 0, x);
+		for (int k = 0; k < 4; k++)
+			check_master(x[k]);
+	}
+}
+
+/* --- kernels --- */
+
+static float number(uint64_t what, uint64_t i)
+{
+	return (float)mr_rng_normal(7, MR_RNG_TEST, what, 1, i);
+}
+
+static void fill(uint64_t what, int64_t n, uint16_t *to, float *wider)
+{
+	for (int64_t i = 0; i < n; i++) {
+		to[i] = mr_bf16_round(number(what, (uint64_t)i));
+		wider[i] = mr_bf16_widen(to[i]);
+	}
+}
+
+/* A step of masters is the step of an f32 tensor, to the bit, out of place as in place. */
+static void steps_masters(void)
+{
+	static float w[N], g[N], m[2][N], v[2][N];
+	static uint16_t low[2][N];
+	static int16_t rest[N];
+
+	for (int kind = 0; kind < MR_N_STEPS; kind++) {
+		mr_step s = {.kind = (mr_step_kind)kind, .nesterov = kind & 1, .gscale = 0.5, .lr = 1e-4, .decay = 1e-5,
+			     .mu = 0.9, .b1 = 0.9, .b2 = 0.99, .eps = 1e-8, .c1 = 0.3, .c2 = 0.2, .cg = 0.4, .cm = 0.6};
+
+		for (uint64_t i = 0; i < N; i++) {
+			w[i] = number(1, i);
+			g[i] = number(2, i);
+			m[0][i] = m[1][i] = number(3, i);
+			v[0][i] = v[1][i] = fabsf(number(4, i));
+			low[0][i] = mr_master_split(w[i], &rest[i]);
+		}
+		for (int t = 0; t < 3; t++) { /* to the other buffer, in place, and back */
+			s.src = s.dst = w;
+			s.m = m[0];
+			s.v = v[0];
+			s.src_rest = s.dst_rest = NULL;
+			wide->step(wide_kc, N, &s, g);
+			s.src = low[t > 0];
+			s.dst = low[t < 2];
+			s.m = m[1];
+			s.v = v[1];
+			s.src_rest = s.dst_rest = rest;
+			narrow->step(narrow_kc, N, &s, g);
+		}
+		for (int64_t i = 0; i < N; i++)
+			CU_ASSERT_EQUAL_FATAL(mr_bits_of_f32(mr_master_join(low[0][i], rest[i])), mr_bits_of_f32(w[i]));
+		CU_ASSERT(!memcmp(m[0], m[1], sizeof(m[0])) && !memcmp(v[0], v[1], sizeof(v[0])));
+	}
+}
+
+/* Copies of weights brought together: what f32 makes of the masters. */
+static void averages_masters(void)
+{
+	enum { COPIES = 3, ROW = 9000 };
+	static float x[COPIES][ROW], reference[ROW], velocity[2][ROW], mean[2][ROW];
+	static uint16_t low[COPIES][ROW], low_reference[ROW];
+	static int16_t rest[COPIES][ROW], rest_reference[ROW];
+	const void *src[2][COPIES];
+	void *dst[2][COPIES];
+	int16_t *rests[COPIES];
+
+	for (int kind = MR_AVERAGING_MEAN; kind <= MR_AVERAGING_PULL; kind++) {
+		mr_averaging a = {.kind = (mr_averaging_kind)kind,
+				  .weights = true,
+				  .n = COPIES,
+				  .alpha = 0.3,
+				  .lr = 0.7,
+				  .mu = 0.9};
+
+		for (uint64_t i = 0; i < ROW; i++) {
+			for (int r = 0; r < COPIES; r++) {
+				x[r][i] = number((uint64_t)r, i);
+				low[r][i] = mr_master_split(x[r][i], &rest[r][i]);
+			}
+			reference[i] = number(5, i);
+			low_reference[i] = mr_master_split(reference[i], &rest_reference[i]);
+			velocity[0][i] = velocity[1][i] = number(6, i);
+			mean[0][i] = mean[1][i] = number(7, i);
+		}
+		for (int r = 0; r < COPIES; r++) {
+			src[0][r] = dst[0][r] = x[r];
+			src[1][r] = dst[1][r] = low[r];
+			rests[r] = rest[r];
+		}
+		a.src = src[0];
+		a.dst = dst[0];
+		a.reference = reference;
+		a.velocity = velocity[0];
+		a.mean = mean[0];
+		wide->mix(wide_kc, ROW, &a);
+		a.src = src[1];
+		a.dst = dst[1];
+		a.reference = low_reference;
+		a.velocity = velocity[1];
+		a.mean = mean[1];
+		a.rest = rests;
+		a.reference_rest = rest_reference;
+		narrow->mix(narrow_kc, ROW, &a);
+		for (int64_t i = 0; i < ROW; i++) {
+			for (int r = 0; r < COPIES; r++)
+				CU_ASSERT_EQUAL_FATAL(mr_master_join(low[r][i], rest[r][i]), x[r][i]);
+			CU_ASSERT_EQUAL_FATAL(mr_master_join(low_reference[i], rest_reference[i]), reference[i]);
+		}
+		CU_ASSERT(!memcmp(velocity[0], velocity[1], sizeof(mean[0])) &&
+			  !memcmp(mean[0], mean[1], sizeof(mean[0])));
+	}
+}
+
+/* A product is f32's on the widened operands, rounded once; an addend rounds by itself; a gradient is not rounded. */
+static void products_round_once(void)
+{
+	enum { M = 7, K = 33, COLS = 9 };
+	uint16_t a[M * K], b[K * COLS], bias[COLS], add[M * COLS], c[M * COLS], aux[M * COLS];
+	float fa[M * K], fb[K * COLS], fbias[COLS], fadd[M * COLS], fc[M * COLS], faux[M * COLS], dw[K * COLS],
+		want[K * COLS];
+	mr_gemm g = {.m = M, .n = COLS, .k = K, .bias = true, .act = MR_ACT_GELU};
+
+	fill(1, M * K, a, fa);
+	fill(2, K * COLS, b, fb);
+	fill(3, COLS, bias, fbias);
+	fill(4, M * COLS, add, fadd);
+	MR_CHECK_OK(wide->gemm(wide_kc, &g, fa, fb, fbias, fc, faux));
+	MR_CHECK_OK(narrow->gemm(narrow_kc, &g, a, b, bias, c, aux));
+	for (int i = 0; i < M * COLS; i++)
+		CU_ASSERT(c[i] == mr_bf16_round(fc[i]) && aux[i] == mr_bf16_round(faux[i]));
+	g.act = MR_ACT_NONE;
+	MR_CHECK_OK(wide->gemm(wide_kc, &g, fa, fb, fbias, fc, NULL));
+	g.addend = add;
+	MR_CHECK_OK(narrow->gemm(narrow_kc, &g, a, b, bias, c, NULL));
+	for (int i = 0; i < M * COLS; i++)
+		CU_ASSERT_EQUAL(c[i], mr_bf16_round(mr_bf16_widen(mr_bf16_round(fc[i])) + fadd[i]));
+	g = (mr_gemm){.of = MR_GEMM_GRADIENTS, .m = K, .n = COLS, .k = M, .ta = true};
+	MR_CHECK_OK(wide->gemm(wide_kc, &g, fa, fadd, NULL, want, NULL));
+	MR_CHECK_OK(narrow->gemm(narrow_kc, &g, a, add, NULL, dw, NULL));
+	CU_ASSERT(!memcmp(dw, want, sizeof(dw)));
+}
+
+/* What is no number stays none through products, sums and steps. */
+static void keeps_nan(void)
+{
+	uint16_t a[4] = {0x3f80, 0x7fc0, 0x7f80, 0}, b[4] = {0x3f80, 0, 0, 0x3f80}, c[4];
+	mr_gemm g = {.m = 2, .n = 2, .k = 2};
+	int16_t rest[4] = {0};
+	float grad[4] = {0, NAN, INFINITY, 1};
+	mr_step s = {.kind = MR_STEP_SGD, .src = b, .dst = c, .src_rest = rest, .dst_rest = rest, .gscale = 1, .lr = 1};
+
+	MR_CHECK_OK(narrow->gemm(narrow_kc, &g, a, b, NULL, c, NULL));
+	CU_ASSERT(isnan(mr_bf16_widen(c[0])) && isnan(mr_bf16_widen(c[1])));
+	CU_ASSERT_EQUAL(c[2], 0x7f80);
+	narrow->sum(narrow_kc, 4, a, b, c);
+	CU_ASSERT(isnan(mr_bf16_widen(c[1])) && c[2] == 0x7f80);
+	narrow->step(narrow_kc, 4, &s, grad);
+	CU_ASSERT(isnan(mr_bf16_widen(c[1])) && isnan(mr_master_join(c[1], rest[1])));
+	CU_ASSERT_EQUAL(mr_master_join(c[2], rest[2]), -INFINITY);
+	CU_ASSERT_EQUAL(mr_master_join(c[3], rest[3]), 0);
+}
+
+void mr_suite_bf16(void)
+{
+	CU_pSuite mr_suite_ = CU_add_suite("bf16", set_up, tear_down);
+
+	MR_TEST(rounds);
+	MR_TEST(masters_come_back);
+	MR_TEST(steps_masters);
+	MR_TEST(averages_masters);
+	MR_TEST(products_round_once);
+	MR_TEST(keeps_nan);
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# What bf16 costs a training: the validation loss of an mlp and a gpt, over three seeds, against that of f32.
+#   slow_precision.sh SOURCE BUILD
+. "$(dirname "$0")/train_lib.sh"
+
+cat >class.cfg <<'END'
+model = { name = "mlp"; hidden = [48, 48]; };
+data = { name = "synthetic"; features = 16; classes = 10; samples = 2000; noise = 2.0; };
+optimizer = { name = "adamw"; };
+system = { name = "pipedream_2bw"; };
+train = { steps = 200; batch = 32; microbatches = 4; lr = 0.002; schedule = "cosine"; };
+machine = { workers = 2; threads = 1; peak_gflops = 10.0; };
+END
+cat >chars.cfg <<'END'
+model = { name = "gpt"; layers = 2; width = 32; heads = 4; context = 32; tied = true; };
+data = { name = "text"; path = "text.txt"; };
+optimizer = { name = "adamw"; };
+system = { name = "1f1b"; };
+train = { steps = 150; batch = 16; microbatches = 4; lr = 0.005; warmup = 10; schedule = "cosine"; clip = 1.0; };
+machine = { workers = 2; threads = 1; peak_gflops = 10.0; };
+END
+head -c 60000 "$source/README.md" >text.txt
+
+# Validation losses of the seeds, on one line.
+losses() {
+	for seed in 1 2 3; do
+		rm -rf r
+		train "$1.cfg" --set backend=reference --set precision="$2" --set train.seed=$seed --set run.dir=r
+		expect 0 "$1 in $2, seed $seed"
+		sed -n 's/^done: .*validation loss \([0-9.]*\).*/\1/p' out
+	done | tr '\n' ' '
+}
+
+for conf in class chars; do
+	echo "$(losses $conf f32) $(losses $conf bf16)" | awk -v name=$conf '
+		NF != 6 { print name ": losses are missing: " $0; exit 1 }
+		{
+			f32 = ($1 + $2 + $3) / 3
+			bf16 = ($4 + $5 + $6) / 3
+			print name ": f32 " f32 ", bf16 " bf16 " (" $0 ")"
+			if (!(bf16 - f32 < 0.01 && f32 - bf16 < 0.01)) exit 1
+		}' || fail "$conf: bf16 does not end where f32 does"
+done
+finish
