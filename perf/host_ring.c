@@ -55,6 +55,25 @@ static void be_late(uint64_t ns)
 		continue;
 }
 
+/* Push @value, waiting for room; false: stopped. */
+static bool push(mr_ring *r, uint32_t value, mr_waiter *w)
+{
+	while (!mr_ring_try_push(r, value))
+		if (mr_waiter_step(w) != MR_OK)
+			return false;
+	mr_waiter_done(w);
+	return true;
+}
+
+static bool pop(mr_ring *r, mr_waiter *w, uint32_t *value)
+{
+	while (!mr_ring_try_pop(r, value))
+		if (mr_waiter_step(w) != MR_OK)
+			return false;
+	mr_waiter_done(w);
+	return true;
+}
+
 static void serve(void *arg)
 {
 	duel *d = arg;
@@ -65,8 +84,7 @@ static void serve(void *arg)
 
 		for (uint32_t i = 0; i < d->rounds; i++) {
 			be_late(d->late);
-			if (mr_ring_push(&d->ring[0], i, &d->waiter[0]) ||
-			    mr_ring_pop(&d->ring[1], &d->waiter[0], &got))
+			if (!push(&d->ring[0], i, &d->waiter[0]) || !pop(&d->ring[1], &d->waiter[0], &got))
 				return;
 		}
 		d->ns[batch] = (double)(mr_clock_ns() - begin) / (2.0 * d->rounds) - (double)d->late;
@@ -79,10 +97,10 @@ static void answer(void *arg)
 	uint32_t got;
 
 	for (uint32_t i = 0; i < d->rounds * N_BATCHES; i++) {
-		if (mr_ring_pop(&d->ring[0], &d->waiter[1], &got))
+		if (!pop(&d->ring[0], &d->waiter[1], &got))
 			return;
 		be_late(d->late);
-		if (mr_ring_push(&d->ring[1], got, &d->waiter[1]))
+		if (!push(&d->ring[1], got, &d->waiter[1]))
 			return;
 	}
 }

@@ -1,7 +1,6 @@
 #include "base/log.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +9,6 @@
 
 #define LINE_BYTES 1000
 #define UNREAD (-1)
-
-/* Relaxed throughout: a level guards no other data, and two threads that read the environment at once agree. */
-static _Atomic int wanted = UNREAD;
 
 static const char *const words[] = {[MR_LOG_WARN] = "warn", [MR_LOG_INFO] = "info", [MR_LOG_DEBUG] = "debug"};
 
@@ -42,18 +38,7 @@ void mr_log_warn_unknown(void)
 
 bool mr_log_wants(mr_log_level level)
 {
-	int now = atomic_load_explicit(&wanted, memory_order_relaxed);
-
-	if (now == UNREAD) {
-		now = level_from_environment();
-		atomic_store_explicit(&wanted, now, memory_order_relaxed);
-	}
-	return (int)level <= now;
-}
-
-void mr_log_set_level(mr_log_level level)
-{
-	atomic_store_explicit(&wanted, (int)level, memory_order_relaxed);
+	return (int)level <= level_from_environment();
 }
 
 void mr_log(mr_log_level level, const char *module, const char *fmt, ...)

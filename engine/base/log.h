@@ -23,7 +23,4 @@ bool mr_log_wants(mr_log_level level);
 /** Warn when MR_LOG says what is no level: then it is warn. */
 void mr_log_warn_unknown(void);
 
-/** Override MR_LOG. */
-void mr_log_set_level(mr_log_level level);
-
 #endif

@@ -14,11 +14,6 @@ void mr_event_init(mr_event *e, uint32_t count, mr_parker *const *waiter, uint32
 	e->n_waiters = n_waiters;
 }
 
-void mr_event_reset(mr_event *e, uint32_t count)
-{
-	atomic_store_explicit(&e->count, count, memory_order_relaxed);
-}
-
 void mr_event_publish(mr_event *e, uint32_t n)
 {
 	assert(!before(n, atomic_load_explicit(&e->count, memory_order_relaxed)));

@@ -31,9 +31,6 @@ typedef struct mr_event {
  */
 void mr_event_init(mr_event *e, uint32_t count, mr_parker *const *waiter, uint32_t n_waiters);
 
-/** Set the count back (restart in place). Only while nobody publishes or waits. */
-void mr_event_reset(mr_event *e, uint32_t count);
-
 /** Publish @n, not before the present count, and wake the waiters. Thread: the one publisher. */
 void mr_event_publish(mr_event *e, uint32_t n);
 

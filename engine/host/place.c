@@ -301,27 +301,6 @@ static void append(char *text, size_t size, const char *fmt, ...)
 	va_end(ap);
 }
 
-const char *mr_place_print_worker(const mr_place *place, uint32_t w, char *text, size_t size)
-{
-	const mr_place_worker *worker = &place->worker[w];
-
-	snprintf(text, size, "w%-3u node %u  %u thread%s  cpu%s ", w, worker->node_os, worker->n_threads,
-		 worker->n_threads == 1 ? " " : "s", worker->n_threads == 1 ? " " : "s");
-	for (uint32_t i = 0; i < worker->n_threads;) {
-		uint32_t step = i + 1 < worker->n_threads ? worker->cpu[i + 1] - worker->cpu[i] : 0, j = i;
-
-		/* Runs of neighbours, also of every second CPU as where threads of a core are numbered together. */
-		while (step && step <= 2 && j + 1 < worker->n_threads && worker->cpu[j + 1] - worker->cpu[j] == step)
-			j++;
-		append(text, size, i ? ",%u" : "%u", worker->cpu[i]);
-		if (j > i)
-			append(text, size, step == 1 ? "-%u" : "-%u:2", worker->cpu[j]);
-		i = j + 1;
-	}
-	append(text, size, "%s%s", worker->straddles ? "  straddles nodes" : "", worker->shared ? "  shared" : "");
-	return text;
-}
-
 const char *mr_place_print_notes(const mr_place *place, char *text, size_t size)
 {
 	uint32_t straddling = 0;

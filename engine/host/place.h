@@ -65,9 +65,6 @@ mr_status mr_place_init(mr_place *place, const mr_topo *t, const mr_place_params
 
 void mr_place_fini(mr_place *place);
 
-/** "w3  node 1  4 threads  cpus 12-15" for one worker into @text (cut to @size, terminated); returns @text. */
-const char *mr_place_print_worker(const mr_place *place, uint32_t w, char *text, size_t size);
-
 /** A line that says what is special: shared, idle cores, straddling, not bound; "" when nothing is. Returns @text. */
 const char *mr_place_print_notes(const mr_place *place, char *text, size_t size);
 

@@ -48,14 +48,6 @@ void mr_ring_wake_every(mr_ring *r, uint32_t every)
 	r->hush = every - 1;
 }
 
-void mr_ring_reset(mr_ring *r)
-{
-	atomic_store_explicit(&r->tail, 0, memory_order_relaxed);
-	atomic_store_explicit(&r->head, 0, memory_order_relaxed);
-	r->head_seen = 0;
-	r->tail_seen = 0;
-}
-
 bool mr_ring_try_push(mr_ring *r, uint32_t value)
 {
 	uint32_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
@@ -94,29 +86,4 @@ bool mr_ring_try_pop(mr_ring *r, uint32_t *value)
 	atomic_store_explicit(&r->head, head + 1, memory_order_seq_cst);
 	mr_parker_wake(r->producer);
 	return true;
-}
-
-mr_status mr_ring_push(mr_ring *r, uint32_t value, mr_waiter *w)
-{
-	while (!mr_ring_try_push(r, value))
-		MR_TRY(mr_waiter_step(w));
-	mr_waiter_done(w);
-	return MR_OK;
-}
-
-mr_status mr_ring_pop(mr_ring *r, mr_waiter *w, uint32_t *value)
-{
-	while (!mr_ring_try_pop(r, value))
-		MR_TRY(mr_waiter_step(w));
-	mr_waiter_done(w);
-	return MR_OK;
-}
-
-uint32_t mr_ring_count(const mr_ring *r)
-{
-	/* R1 from the side: the head first and a tail not older than it, so that the difference is not negative. */
-	uint32_t head = atomic_load_explicit(&r->head, memory_order_acquire);
-	uint32_t n = atomic_load_explicit(&r->tail, memory_order_relaxed) - head;
-
-	return n < r->capacity ? n : r->capacity;
 }

@@ -81,24 +81,10 @@ mr_status mr_ring_init(mr_ring *r, uint32_t capacity, uint32_t *slot, mr_parker 
  */
 void mr_ring_wake_every(mr_ring *r, uint32_t every);
 
-/** Make it empty again; capacity, memory and parkers stay. Only while neither side uses it. */
-void mr_ring_reset(mr_ring *r);
-
 /** Push @value and wake the consumer (see mr_ring_wake_every); false when full. Thread: the producer. */
 bool mr_ring_try_push(mr_ring *r, uint32_t value);
 
 /** Pop the oldest message into *@value and wake the producer; false when empty. Thread: the consumer. */
 bool mr_ring_try_pop(mr_ring *r, uint32_t *value);
-
-/** Like try_push, but wait for room with @w. MR_ESTOPPED: the stop flag rose while it waited; nothing was pushed. */
-mr_status mr_ring_push(mr_ring *r, uint32_t value, mr_waiter *w) MR_MUST_USE;
-
-/**
- * Like try_pop, but wait for a message with @w. MR_ESTOPPED: the stop flag rose while it waited; nothing was popped.
- */
-mr_status mr_ring_pop(mr_ring *r, mr_waiter *w, uint32_t *value) MR_MUST_USE;
-
-/** Messages inside at some recent moment, for a watchdog or a status dump. Thread: any. */
-uint32_t mr_ring_count(const mr_ring *r);
 
 #endif

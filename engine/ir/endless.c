@@ -1,6 +1,5 @@
 #include "ir/endless.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 void mr_endless_destroy(mr_endless *e)
@@ -85,55 +84,5 @@ mr_status mr_window_create(const mr_plan *plan, uint64_t n, mr_plan **out)
 		*out = window;
 	else
 		mr_plan_destroy(window);
-	return st;
-}
-
-/* What of @window, number @n, is of steps before @n_steps, with numbers that count from the start. */
-static mr_status append_window(const mr_plan *window, uint64_t n, uint64_t n_steps, mr_plan *to)
-{
-	for (uint16_t w = 0; w < window->n_workers; w++) {
-		const mr_list *l = mr_plan_list(window, w, MR_BODY);
-
-		for (uint32_t i = 0; i < l->n; i++) {
-			mr_instr in = l->at[i];
-			uint64_t micro = mr_instr_micro(window, &in, n);
-
-			if (micro >= n_steps)
-				continue;
-			in.micro = (uint32_t)micro;
-			if (in.op != MR_OP_U)
-				in.read = (int32_t)mr_instr_read(window, &in, n);
-			if (in.op != MR_OP_F && mr_window_pauses(&in))
-				in.target = (int32_t)mr_instr_target(window, &in, n);
-			MR_TRY(mr_plan_append(to, w, MR_PROLOGUE, in));
-		}
-	}
-	return MR_OK;
-}
-
-mr_status mr_endless_unroll(const mr_plan *plan, uint64_t n_steps, mr_plan **out)
-{
-	mr_status st = MR_OK;
-	mr_plan *p;
-
-	*out = NULL;
-	n_steps = n_steps < plan->endless->n_steps ? n_steps : plan->endless->n_steps;
-	if (n_steps > INT32_MAX)
-		return mr_fail(MR_ECONFIG, "%" PRIu64 " steps are more than one list may have (%d)", n_steps,
-			       INT32_MAX);
-	MR_TRY(mr_plan_create_like(plan, true, &p));
-	p->n_micro = p->commits = (uint32_t)n_steps;
-	for (uint64_t n = 0; st == MR_OK && n * plan->n_micro < n_steps; n++) {
-		mr_plan *window;
-
-		st = mr_window_create(plan, n, &window);
-		if (st == MR_OK)
-			st = append_window(window, n, n_steps, p);
-		mr_plan_destroy(window);
-	}
-	if (st == MR_OK)
-		*out = p;
-	else
-		mr_plan_destroy(p);
 	return st;
 }

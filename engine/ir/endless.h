@@ -44,10 +44,6 @@ mr_status mr_endless_storage(mr_plan *plan) MR_MUST_USE;
 /** Window @n of @plan, lowered as its lists are. The caller destroys it. Errors: what the system says, MR_ERESOURCE. */
 mr_status mr_window_create(const mr_plan *plan, uint64_t n, mr_plan **out) MR_MUST_USE;
 
-/** The first @n_steps steps of @plan as a finite list, lowered, its end drained; fewer where it has fewer. Errors: as
- * mr_window_create. */
-mr_status mr_endless_unroll(const mr_plan *plan, uint64_t n_steps, mr_plan **out) MR_MUST_USE;
-
 /* Does @in, of a window, end in a commit, and so at a pause point? */
 static inline bool mr_window_pauses(const mr_instr *in)
 {

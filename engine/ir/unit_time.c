@@ -203,11 +203,6 @@ uint32_t mr_unit_delay(uint16_t n_stages, uint16_t active, uint16_t read)
 	return d;
 }
 
-uint32_t mr_unit_missed(uint16_t n_stages, uint16_t active, uint16_t read)
-{
-	return (2u * n_stages - 1 - active - read) / 2 + (read < active && (active + read) % 2 == 0);
-}
-
 uint32_t mr_unit_delay_max(uint16_t n_stages)
 {
 	return (uint32_t)(2 * (uint64_t)n_stages * n_stages - n_stages) / 2;

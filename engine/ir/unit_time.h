@@ -73,8 +73,6 @@ uint64_t mr_unit_rounds_length(uint16_t n_stages, uint32_t n_micro, uint16_t rep
 
 /** Steady state of @n_stages stages: reads of block @read by the update of stage @active. */
 uint32_t mr_unit_delay(uint16_t n_stages, uint16_t active, uint16_t read);
-/** Updates of block @read itself that such a read misses. */
-uint32_t mr_unit_missed(uint16_t n_stages, uint16_t active, uint16_t read);
 /** The largest of mr_unit_delay, floor(S^2 - S/2); their mean is (S^2 - 1) / 2. */
 uint32_t mr_unit_delay_max(uint16_t n_stages);
 /** The largest over the whole run, which the first micro-batches reach: floor(5 S^2 / 4 - S), for S >= 2. */

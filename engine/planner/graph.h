@@ -186,7 +186,6 @@ int64_t mr_graph_n_params(const mr_graph *g);
  * that reads the model's input (nobody computes it), and without recomputation. So an mlp gives 6 * weights - 2 *
  * (weights of the first layer), a gpt 6 * T * (weights of linear layers) + 12 * T^2 * C * layers.
  */
-double mr_graph_flops_forward(const mr_graph *g);
 double mr_graph_flops_train(const mr_graph *g);
 
 /**

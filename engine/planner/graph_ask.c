@@ -150,15 +150,6 @@ static mr_layer_needs needs_of(const mr_graph *g, uint32_t i)
 	return needs;
 }
 
-double mr_graph_flops_forward(const mr_graph *g)
-{
-	double sum = 0;
-
-	for (uint32_t i = 0; i < g->n_nodes; i++)
-		sum += needs_of(g, i).flops_f;
-	return sum;
-}
-
 double mr_graph_flops_train(const mr_graph *g)
 {
 	double sum = 0;

@@ -263,11 +263,6 @@ const mr_saved_tensor *mr_safetensors_find(const mr_safetensors *s, const char *
 	return found ? *found : NULL;
 }
 
-const char *mr_safetensors_metadata(const mr_safetensors *s, const char *key)
-{
-	return mr_json_string(mr_json_get(mr_json_get(s->root, METADATA), key));
-}
-
 mr_status mr_safetensors_read(const mr_safetensors *s, const mr_saved_tensor *t, void *to)
 {
 	mr_status st = read_at(s, to, t->bytes, t->offset);

@@ -80,8 +80,6 @@ size_t mr_safetensors_count(const mr_safetensors *s);
 const mr_saved_tensor *mr_safetensors_at(const mr_safetensors *s, size_t i);
 /** NULL: no such tensor. */
 const mr_saved_tensor *mr_safetensors_find(const mr_safetensors *s, const char *name);
-/** NULL: no such key. */
-const char *mr_safetensors_metadata(const mr_safetensors *s, const char *key);
 
 /** Read the whole tensor @t of @s to @to, which holds @t->bytes bytes. MR_ECKPT when the file became shorter,
  * MR_EIO. */

@@ -41,20 +41,20 @@ static void test_levels(void)
 {
 	char buf[4096];
 
-	mr_log_set_level(MR_LOG_WARN);
+	setenv("MR_LOG", "warn", 1);
 	capture(say_all, buf, sizeof(buf));
 	CU_ASSERT_PTR_NOT_NULL(strstr(buf, " base: warning: first 1\n"));
 	CU_ASSERT_PTR_NULL(strstr(buf, "second"));
 	CU_ASSERT_FALSE(mr_log_wants(MR_LOG_INFO));
-	mr_log_set_level(MR_LOG_INFO);
+	setenv("MR_LOG", "info", 1);
 	capture(say_all, buf, sizeof(buf));
 	CU_ASSERT_PTR_NOT_NULL(strstr(buf, " base: second line\n"));
 	CU_ASSERT_PTR_NULL(strstr(buf, "third"));
-	mr_log_set_level(MR_LOG_DEBUG);
+	setenv("MR_LOG", "debug", 1);
 	capture(say_all, buf, sizeof(buf));
 	CU_ASSERT_PTR_NOT_NULL(strstr(buf, " base: third\n"));
 	CU_ASSERT_TRUE(buf[2] == ':' && buf[5] == ':' && buf[8] == '.' && buf[12] == ' '); /* 12:34:56.789 */
-	mr_log_set_level(MR_LOG_WARN);
+	unsetenv("MR_LOG");
 }
 
 static void say_long(void)

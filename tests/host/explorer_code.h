@@ -20,14 +20,9 @@
 #define mr_ring_slots exc_ring_slots
 #define mr_ring_init exc_ring_init
 #define mr_ring_wake_every exc_ring_wake_every
-#define mr_ring_reset exc_ring_reset
 #define mr_ring_try_push exc_ring_try_push
 #define mr_ring_try_pop exc_ring_try_pop
-#define mr_ring_push exc_ring_push
-#define mr_ring_pop exc_ring_pop
-#define mr_ring_count exc_ring_count
 #define mr_event_init exc_event_init
-#define mr_event_reset exc_event_reset
 #define mr_event_publish exc_event_publish
 #define mr_event_count exc_event_count
 #define mr_event_reached exc_event_reached

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host/explorer_code.h"
+#include "host/ring_wait.h"
 
 enum { N_PAYLOADS = 6, FIRST_ERROR = 77, MARK = 100 };
 
@@ -68,12 +69,12 @@ static outcome came_to(mr_status status)
 
 static outcome push(mr_ring *r, uint32_t value, mr_waiter *w)
 {
-	return the->turns ? turn(mr_ring_try_push(r, value), w) : came_to(mr_ring_push(r, value, w));
+	return the->turns ? turn(mr_ring_try_push(r, value), w) : came_to(ring_push(r, value, w));
 }
 
 static outcome pop(mr_ring *r, uint32_t *value, mr_waiter *w)
 {
-	return the->turns ? turn(mr_ring_try_pop(r, value), w) : came_to(mr_ring_pop(r, w, value));
+	return the->turns ? turn(mr_ring_try_pop(r, value), w) : came_to(ring_pop(r, w, value));
 }
 
 static outcome reach(mr_event *e, uint32_t n, mr_waiter *w)
@@ -333,28 +334,6 @@ static ex_result poll_op(uint32_t t, uint32_t k)
 	return EX_DONE;
 }
 
-/* ---- EXS_COUNT ---- */
-
-static void count_init(void)
-{
-	make_ring(0, 0, 1, false);
-}
-
-static ex_result count_op(uint32_t t, uint32_t k)
-{
-	uint32_t got;
-
-	if (t == 2) {
-		EX_CHECK(mr_ring_count(&ring[0]) <= the->items);
-		return EX_DONE;
-	}
-	if (k == the->items)
-		return EX_DONE;
-	if (t == 0)
-		return mr_ring_try_push(&ring[0], k) ? EX_NEXT : EX_AGAIN;
-	return mr_ring_try_pop(&ring[0], &got) ? EX_NEXT : EX_AGAIN;
-}
-
 static const ex_scenario scenarios[] = {
 	[EXS_TRY] = {"try", 2, ring_init, try_op, NULL},
 	[EXS_RING] = {"ring", 2, ring_init, ring_op, NULL},
@@ -365,7 +344,6 @@ static const ex_scenario scenarios[] = {
 	[EXS_STOP_POP] = {"stop pop", 2, stop_pop_init, stop_pop_op, NULL},
 	[EXS_STOP_ALL] = {"stop all", 3, stop_all_init, stop_all_op, NULL},
 	[EXS_POLL_STOP] = {"poll stop", 2, poll_init, poll_op, NULL},
-	[EXS_COUNT] = {"count", 3, count_init, count_op, NULL},
 };
 
 void exs_run(const exs_case *c, ex_report *report)

@@ -16,13 +16,12 @@ typedef enum exs_program {
 	EXS_STOP_POP,  /* a producer pushes some, records an error and raises the stop flag; a consumer wants more */
 	EXS_STOP_ALL,  /* a third thread stops one that waits for room and one that waits for an event */
 	EXS_POLL_STOP, /* mr_stop_raised without waiting */
-	EXS_COUNT,     /* mr_ring_count beside a push and a pop */
 } exs_program;
 
 /*
  * One case: the program, capacity of its rings, number of items (or counts), pauses before sleeping.
  *
- * In `turns` the three-line loops of mr_ring_push, mr_ring_pop and mr_event_wait are written out in the scenario, one
+ * In `turns` the three-line loops of ring_push, ring_pop and mr_event_wait are written out in the scenario, one
  * turn an operation. That forgets how often a wait went around (it does not matter: everything that survives a turn
  * is in the waiter and the ring), which leaves far fewer states; the loops themselves are explored on the smaller
  * cases.

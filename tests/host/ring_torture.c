@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "host/ring.h"
+#include "host/ring_wait.h"
 
 typedef struct torture {
 	mr_ring ring;
@@ -65,7 +65,7 @@ static void *produce(void *arg)
 
 		t->payload[i % t->n_buffers] = mix(i) ^ t->seed;
 		delay(mix(i ^ 0xabcdef));
-		t->status[0] = mr_ring_push(&t->ring, message, &t->waiter[0]);
+		t->status[0] = ring_push(&t->ring, message, &t->waiter[0]);
 		if (t->status[0] != MR_OK)
 			break;
 		hash = mix(hash ^ message);
@@ -83,7 +83,7 @@ static void *consume(void *arg)
 	if (t->apart)
 		pin(1);
 	for (i = 0; i < t->n; i++) {
-		t->status[1] = mr_ring_pop(&t->ring, &t->waiter[1], &message);
+		t->status[1] = ring_pop(&t->ring, &t->waiter[1], &message);
 		if (t->status[1] != MR_OK)
 			break;
 		n_bad += message != (uint32_t)mix(t->seed ^ i);

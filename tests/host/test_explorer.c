@@ -253,7 +253,7 @@ static void test_futex(void)
 static void test_smallest_cases(void)
 {
 	static const exs_case cases[] = {
-		{EXS_POLL_STOP, 1, 1, 0, false, 0}, {EXS_COUNT, 2, 1, 0, false, 0},    {EXS_TRY, 1, 3, 0, false, 0},
+		{EXS_POLL_STOP, 1, 1, 0, false, 0}, {EXS_TRY, 1, 3, 0, false, 0},
 		{EXS_TRY, 2, 5, 0, false, 0},       {EXS_EVENT, 1, 2, 0, false, 0},    {EXS_RING, 1, 2, 0, false, 0},
 		{EXS_STOP_POP, 1, 1, 0, false, 0},  {EXS_STOP_ALL, 1, 0, 0, false, 0}, {EXS_PAIR, 1, 2, 0, false, 0},
 		{EXS_TWO, 1, 1, 0, false, 0},       {EXS_RING, 1, 3, 0, false, 0},

@@ -7,7 +7,7 @@
 #include "check.h"
 #include "host/clock.h"
 #include "host/event.h"
-#include "host/ring.h"
+#include "host/ring_wait.h"
 
 enum { N_WAITERS = 3, N_COUNTS = 20000, FIRST_ERROR = 4711 };
 
@@ -133,12 +133,12 @@ static void test_stopped_ring_still_delivers(void)
 
 	mr_waiter_init(&waiter, &w->parker[0], &w->stop, w->spin);
 	MR_CHECK_OK(mr_ring_init(&r, 1, slot, NULL, NULL));
-	MR_CHECK_OK(mr_ring_push(&r, 5, &waiter));
+	MR_CHECK_OK(ring_push(&r, 5, &waiter));
 	mr_stop_raise(&w->stop);
-	MR_CHECK_FAIL(mr_ring_push(&r, 6, &waiter), MR_ESTOPPED, "stopped");
-	MR_CHECK_OK(mr_ring_pop(&r, &waiter, &got));
+	MR_CHECK_FAIL(ring_push(&r, 6, &waiter), MR_ESTOPPED, "stopped");
+	MR_CHECK_OK(ring_pop(&r, &waiter, &got));
 	CU_ASSERT_EQUAL(got, 5);
-	MR_CHECK_FAIL(mr_ring_pop(&r, &waiter, &got), MR_ESTOPPED, "stopped");
+	MR_CHECK_FAIL(ring_pop(&r, &waiter, &got), MR_ESTOPPED, "stopped");
 	CU_ASSERT_EQUAL(waiter.n_sleeps, 0);
 }
 
@@ -197,8 +197,6 @@ static void test_event_wraps(void)
 	CU_ASSERT_TRUE(mr_event_reached(&e, UINT32_MAX));
 	CU_ASSERT_TRUE(mr_event_reached(&e, 2));
 	CU_ASSERT_FALSE(mr_event_reached(&e, 3));
-	mr_event_reset(&e, 9);
-	CU_ASSERT_EQUAL(mr_event_count(&e), 9);
 }
 
 static void test_spins(void)

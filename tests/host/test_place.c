@@ -4,10 +4,31 @@
 
 #include "check.h"
 
+static void append(char *text, size_t size, const char *before, unsigned number, const char *behind)
+{
+	size_t used = strlen(text);
+
+	snprintf(text + used, size - used, "%s%u%s", before, number, behind);
+}
+
+/* "0-3,8", and "0-6:2" of every second one. */
+static void append_cpus(const mr_place_worker *w, const char *before, char *text, size_t size)
+{
+	for (uint32_t i = 0; i < w->n_threads;) {
+		uint32_t step = i + 1 < w->n_threads ? w->cpu[i + 1] - w->cpu[i] : 0, j = i;
+
+		while (step && step <= 2 && j + 1 < w->n_threads && w->cpu[j + 1] - w->cpu[j] == step)
+			j++;
+		append(text, size, i ? "," : before, w->cpu[i], "");
+		if (j > i)
+			append(text, size, "-", w->cpu[j], step == 1 ? "" : ":2");
+		i = j + 1;
+	}
+}
+
 /* The placement of @n workers on @machine as text: "0-3 4-7", one list a worker. NULL params = equal groups. */
 static const char *place(const char *machine, const mr_place_params *p, char *text, size_t size)
 {
-	char line[256];
 	mr_place place;
 	mr_topo t;
 
@@ -15,12 +36,7 @@ static const char *place(const char *machine, const mr_place_params *p, char *te
 	MR_CHECK_OK(mr_place_init(&place, &t, p));
 	text[0] = '\0';
 	for (uint32_t w = 0; w < place.n_workers; w++) {
-		const char *list;
-
-		mr_place_print_worker(&place, w, line, sizeof(line));
-		list = strstr(line, "cpu") + 5;
-		snprintf(text + strlen(text), size - strlen(text), "%s%.*s", w ? " " : "", (int)strcspn(list, " "),
-			 list);
+		append_cpus(&place.worker[w], w ? " " : "", text, size);
 	}
 	mr_place_fini(&place);
 	mr_topo_fini(&t);

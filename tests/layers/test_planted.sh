@@ -46,13 +46,14 @@ plant() {
 
 source=$(cd "$1" && pwd) || exit 1
 fresh "$source"
-for rule in docs includes size tags width words; do
+for rule in docs includes size tags used width words; do
 	if ! sh "$rules/test_$rule.sh" "$tree/src"; then
 		echo "test_$rule.sh finds fault with a tree that has none"
 		failed=1
 	fi
 done
 
+plant used engine/base/b.h 'void mr_b_idle(void);' 'mr_b_idle: nothing but tests uses it'
 plant includes engine/base/a.h '#include "ir/plan.h"' 'engine/base may not include "ir/plan.h" of engine/ir'
 plant includes engine/ir/a.c '#include "host/ring.h"' 'engine/ir may not include "host/ring.h" of engine/host'
 plant includes engine/nn/b.c '  #  include "ir/plan.h"' 'engine/nn may not include'

@@ -188,7 +188,6 @@ static void gpt2_small_has_its_size(void)
 	MR_CHECK_OK(build("gpt", SETTINGS("layers=12", "width=768", "heads=12", "context=1024", "tied=true"), &data,
 			  &g));
 	CU_ASSERT_EQUAL(mr_graph_n_params(g), 124439808); /* as published */
-	CU_ASSERT_EQUAL(mr_graph_flops_forward(g), 64 * 2 * (12 * block + head) + 12 * 4 * 64.0 * 64 * 768);
 	CU_ASSERT_EQUAL(mr_graph_flops_train(g), 64 * 6 * (12 * block + head) + 12 * 12 * 64.0 * 64 * 768);
 	head_weight = mr_graph_find_param(g, "lm_head.weight");
 	CU_ASSERT_EQUAL(g->params[head_weight].tied_to, (int32_t)mr_graph_find_param(g, "wte.weight"));

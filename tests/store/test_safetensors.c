@@ -80,12 +80,11 @@ static void every_dtype_round_trips(void)
 	CU_ASSERT_EQUAL(bytes[8 + n - 1], ' ');
 	CU_ASSERT(memcmp(bytes + 8 + n, a, sizeof(a)) == 0);
 	CU_ASSERT_PTR_NULL(memchr(bytes + 8, '\n', n));
+	CU_ASSERT_PTR_NOT_NULL(memmem(bytes + 8, n, "\"step\":\"12\"", 11));
 	free(bytes);
 
 	MR_CHECK_OK(open_file("x", &s));
 	CU_ASSERT_EQUAL(mr_safetensors_count(s), 6);
-	CU_ASSERT_STRING_EQUAL(mr_safetensors_metadata(s, "step"), "12");
-	CU_ASSERT_PTR_NULL(mr_safetensors_metadata(s, "nothing"));
 	CU_ASSERT_PTR_NULL(mr_safetensors_find(s, "__metadata__"));
 	CU_ASSERT_PTR_NULL(mr_safetensors_at(s, 6));
 	for (size_t i = 0; i < 6; i++) {
