@@ -42,7 +42,7 @@ mr_status mr_schedule_lanes_init(mr_schedule_lanes *lanes, const mr_schedule_pic
 	if (!lanes->key)
 		return mr_fail(MR_ERESOURCE, "no memory to draw %zu records", p->n_rec);
 	for (size_t i = 0; i < p->n_rec; i++)
-		if (mr_op_is_compute(p->rec[i].op))
+		if (mr_op_is_compute(p->rec[i].op) && (!n || lanes->key[n - 1] != key_of(&p->rec[i])))
 			lanes->key[n++] = key_of(&p->rec[i]);
 	qsort(lanes->key, n, sizeof(*lanes->key), by_key);
 	for (size_t i = 0; i < n; i++) {

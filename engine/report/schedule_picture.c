@@ -61,6 +61,7 @@ typedef struct mr_text_grid {
 	mr_schedule_lanes lanes;
 	unsigned n_cols, label; /* columns of the drawing, and of the worker's name before it */
 	unsigned band;          /* columns of one line; the drawing is folded there */
+	size_t *first, *of;     /* [n_workers + 1], [n_rec] the records by worker: of[first[w]] .. of[first[w + 1] - 1] */
 	size_t *owner;          /* [n_cols] record that took most of the column, NOBODY while none; for one worker at a
 	                           time */
 	double *most, *busy;    /* [n_cols] share of the column that the owner took, and that all took */
@@ -98,6 +99,26 @@ static void choose_columns(mr_text_grid *g, unsigned room)
 	} else {
 		g->n_cols = g->band = cells > room ? room : (unsigned)(cells * (room / cells));
 	}
+}
+
+/* The records that take time, by worker, and of each in their order. */
+static mr_status sort_by_worker(mr_text_grid *g)
+{
+	const mr_schedule_picture *p = g->p;
+	size_t *first = calloc(p->n_workers + 2u, sizeof(*first)), *of = malloc((p->n_rec + 1) * sizeof(*of));
+
+	g->first = first;
+	g->of = of;
+	if (!first || !of)
+		return mr_fail(MR_ERESOURCE, "no memory to draw %zu records", p->n_rec);
+	for (size_t i = 0; i < p->n_rec; i++)
+		first[p->rec[i].worker + 2u] += p->rec[i].end_ns > p->rec[i].begin_ns;
+	for (unsigned w = 2; w < p->n_workers + 2u; w++)
+		first[w] += first[w - 1]; /* first[w + 1] is where worker w begins, and moves on as it is filled */
+	for (size_t i = 0; i < p->n_rec; i++)
+		if (p->rec[i].end_ns > p->rec[i].begin_ns)
+			of[first[p->rec[i].worker + 1u]++] = i;
+	return MR_OK;
 }
 
 static double column_of(const mr_text_grid *g, uint64_t t)
@@ -145,9 +166,8 @@ static void print_row(mr_text_grid *g, uint16_t worker, unsigned from, unsigned 
 		g->owner[c] = NOBODY;
 		g->most[c] = g->busy[c] = 0;
 	}
-	for (size_t i = 0; i < g->p->n_rec; i++)
-		if (g->p->rec[i].worker == worker && g->p->rec[i].end_ns > g->p->rec[i].begin_ns)
-			take_record(g, i);
+	for (size_t k = g->first[worker]; k < g->first[worker + 1u]; k++)
+		take_record(g, g->of[k]);
 	for (unsigned c = 0; c < g->n_cols; c++)
 		if (g->busy[c] < 0.499)
 			g->owner[c] = NOBODY;
@@ -223,18 +243,21 @@ mr_status mr_schedule_picture_text(const mr_schedule_picture *p, unsigned column
 	g.label = (unsigned)snprintf(NULL, 0, "w%u ", p->n_workers - 1u);
 	MR_TRY(mr_schedule_lanes_init(&g.lanes, p));
 	choose_columns(&g, columns - g.label);
+	st = sort_by_worker(&g);
 	g.owner = malloc(g.n_cols * sizeof(*g.owner));
 	g.most = malloc(g.n_cols * sizeof(*g.most));
 	g.busy = malloc(g.n_cols * sizeof(*g.busy));
 	mr_strbuf_init(&text);
-	if (g.owner && g.most && g.busy)
+	if (st == MR_OK && g.owner && g.most && g.busy)
 		print_grid(&g, columns, &text);
-	if (!g.owner || !g.most || !g.busy || text.failed)
+	if (st == MR_OK && (!g.owner || !g.most || !g.busy || text.failed))
 		st = mr_fail(MR_ERESOURCE, "no memory to draw %u columns", columns);
-	else if (fwrite(mr_strbuf_text(&text), 1, text.len, out) != text.len)
+	else if (st == MR_OK && fwrite(mr_strbuf_text(&text), 1, text.len, out) != text.len)
 		st = mr_fail(MR_EIO, "the picture could not be written");
 	mr_strbuf_fini(&text);
 	mr_schedule_lanes_fini(&g.lanes);
+	free(g.first);
+	free(g.of);
 	free(g.owner);
 	free(g.most);
 	free(g.busy);
