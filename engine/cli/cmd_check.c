@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "cli/args.h"
+#include "host/memory.h"
 #include "session/plan_file.h"
 #include "lower/check.h"
 #include "lower/lower.h"
@@ -50,6 +51,7 @@ static mr_status run(mr_args *args)
 	mr_plan *plan;
 	mr_status st;
 
+	mr_memory_keep_freed();
 	MR_TRY(mr_plan_file_read(path, &plan));
 	st = plan->lowered ? MR_OK : mr_plan_lower(plan, NULL);
 	if (st == MR_OK)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host/clock.h"
+#include "host/memory.h"
 #include "base/file.h"
 #include "cli/args.h"
 #include "cli/search_limit.h"
@@ -267,6 +268,7 @@ static mr_status run(mr_args *args)
 	uint16_t *node = NULL;
 	mr_status st;
 
+	mr_memory_keep_freed();
 	if (!strcmp(name, MR_SEQUENTIAL))
 		return mr_fail(MR_EUSAGE, "sequential has no schedule: it is one worker that runs layer after layer");
 	if (mr_schedule_get(name, &ops) != MR_OK)

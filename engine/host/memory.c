@@ -1,6 +1,7 @@
 #include "host/memory.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -149,6 +150,13 @@ uint64_t mr_memory_peak_bytes(void)
 uint64_t mr_memory_resident_bytes(void)
 {
 	return status_bytes("VmRSS");
+}
+
+void mr_memory_keep_freed(void)
+{
+	mallopt(M_MMAP_MAX, 0);
+	mallopt(M_TRIM_THRESHOLD, INT_MAX);
+	mallopt(M_TOP_PAD, 64 << 20);
 }
 
 void mr_memory_give_back(void)

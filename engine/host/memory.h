@@ -61,4 +61,8 @@ uint64_t mr_memory_resident_bytes(void);
 /** Give what was freed but is still resident back to the system. */
 void mr_memory_give_back(void);
 
+/** From now on keep what the process frees, for what it allocates next: for a command that makes one large table after
+ * the other and ends. Each new page costs a fault. */
+void mr_memory_keep_freed(void);
+
 #endif

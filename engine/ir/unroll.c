@@ -116,7 +116,7 @@ static mr_status unroll(mr_unroll *g)
 
 			for (uint32_t n = from; n < to; n++)
 				for (uint32_t i = 0; i < l->n; i++)
-					g->at[k++] = (mr_unroll_node){&l->at[i], n, w};
+					g->at[k++] = (mr_unroll_node){&l->at[i], n, w, l->at[i].op};
 		}
 	}
 	g->first[p->n_workers] = k;
@@ -349,7 +349,7 @@ static mr_status edge_from_micro(mr_unroll_build *b, uint32_t node, const mr_dep
 
 	if (from == MR_NO_NODE)
 		return nobody(g, node, what, dep);
-	if (g->at[from].in->pipe != dep->pipe)
+	if (g->plan->n_pipes > 1 && g->at[from].in->pipe != dep->pipe)
 		return mr_fail(MR_ECONFIG, "%s and %s are of one micro-batch in two pipes", mr_unroll_name(g, node, x),
 			       mr_unroll_name(g, from, y));
 	return add_edge(b, from);

@@ -27,6 +27,7 @@ typedef struct mr_unroll_node {
 	const mr_instr *in; /* NULL for a join */
 	uint32_t n;         /* iteration */
 	uint16_t worker;
+	uint8_t op; /* of @in: what looks at the sources of a node must not follow the pointer of each */
 } mr_unroll_node;
 
 typedef struct mr_unroll {
@@ -107,6 +108,13 @@ typedef struct mr_time_hooks {
  */
 void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, const uint32_t *order,
 		     double *begin, double *end, uint32_t *binding);
+
+/**
+ * The same without an order at hand, in one of its own; without what each waited for. *@complete is false where a cycle
+ * leaves nodes without times. Errors: MR_ERESOURCE.
+ */
+mr_status mr_unroll_times_swept(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, double *begin,
+				double *end, bool *complete) MR_MUST_USE;
 
 /** Whether the edge from @from to @to hands an activation or a gradient to another worker. */
 bool mr_unroll_hands_over(const mr_unroll *g, uint32_t from, uint32_t to);

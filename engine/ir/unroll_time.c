@@ -1,3 +1,4 @@
+#include "ir/sweep.h"
 #include "ir/unroll.h"
 #include "ir/walk.h"
 
@@ -34,19 +35,19 @@ double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cos
 /* What is known of @to comes first: @from lies elsewhere in memory. */
 bool mr_unroll_hands_over(const mr_unroll *g, uint32_t from, uint32_t to)
 {
-	uint8_t a, b = to < g->n_nodes ? g->at[to].in->op : MR_N_OPS;
+	uint8_t a, b = to < g->n_nodes ? g->at[to].op : MR_N_OPS;
 
 	if ((b != MR_OP_F && b != MR_OP_B && b != MR_OP_I) || from >= g->n_nodes ||
 	    g->at[from].worker == g->at[to].worker)
 		return false;
-	a = g->at[from].in->op;
+	a = g->at[from].op;
 	return b == MR_OP_F ? a == MR_OP_F : a == MR_OP_B || a == MR_OP_I;
 }
 
 /* A W that has its turn behind another follows it layer by layer: as if there were very many layers. */
 static bool follows(const mr_unroll *g, uint32_t from, uint32_t to)
 {
-	return to < g->n_nodes && from < g->n_nodes && g->at[to].in->op == MR_OP_W && g->at[from].in->op == MR_OP_W;
+	return to < g->n_nodes && from < g->n_nodes && g->at[to].op == MR_OP_W && g->at[from].op == MR_OP_W;
 }
 
 /* When what @from makes is there for @to. */
@@ -63,6 +64,39 @@ static double arrival(const mr_unroll *g, const mr_cost *cost, const mr_time_hoo
 
 static const mr_time_hooks no_hooks;
 
+/* Is an edge nothing but the end of its source: does no hand-over take time, and no W follow another? */
+static bool is_plain(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks)
+{
+	bool plain = !(hooks && hooks->handoff) && !g->plan->contract.steal;
+
+	for (uint16_t s = 0; plain && s < g->plan->n_stages; s++)
+		plain = cost->stage[s].c == 0;
+	return plain;
+}
+
+static mr_ready after(mr_ready r, uint32_t from, double t)
+{
+	if (t > r.at) {
+		r.at = t;
+		r.last = from;
+	}
+	return r;
+}
+
+static mr_ready after_storage(const mr_unroll *g, uint32_t node, const double *end, mr_ready r)
+{
+	if (node < g->n_nodes && g->storage[node] != MR_NO_NODE)
+		r = after(r, g->storage[node], end[g->storage[node]]);
+	return r;
+}
+
+static mr_ready ready_plain(const mr_unroll *g, uint32_t node, const double *end, mr_ready r)
+{
+	for (uint32_t e = g->edge_first[node]; e < g->edge_first[node + 1]; e++)
+		r = after(r, g->edge[e], end[g->edge[e]]);
+	return after_storage(g, node, end, r);
+}
+
 mr_ready mr_unroll_ready(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node,
 			 const double *begin, const double *end, mr_ready r)
 {
@@ -74,16 +108,9 @@ mr_ready mr_unroll_ready(const mr_unroll *g, const mr_cost *cost, const mr_time_
 		double t = turn ? begin[from] : arrival(g, cost, h, from, node, end[from]);
 
 		r.behind = turn ? end[from] : r.behind;
-		if (t > r.at) {
-			r.at = t;
-			r.last = from;
-		}
+		r = after(r, from, t);
 	}
-	if (node < g->n_nodes && g->storage[node] != MR_NO_NODE && end[g->storage[node]] > r.at) {
-		r.last = g->storage[node];
-		r.at = end[r.last];
-	}
-	return r;
+	return after_storage(g, node, end, r);
 }
 
 double mr_unroll_finish(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node,
@@ -97,27 +124,46 @@ double mr_unroll_finish(const mr_unroll *g, const mr_cost *cost, const mr_time_h
 	return r->behind > end ? r->behind : end;
 }
 
+static void time_node(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node,
+		      bool plain, double *begin, double *end, uint32_t *binding)
+{
+	mr_ready r = {.last = MR_NO_NODE};
+
+	if (hooks && hooks->known && node < g->n_nodes && node < hooks->known[g->at[node].worker])
+		return;
+	if (node < g->n_nodes && node > g->first[g->at[node].worker]) {
+		r.last = node - 1;
+		r.at = end[r.last];
+	}
+	r = plain ? ready_plain(g, node, end, r) : mr_unroll_ready(g, cost, hooks, node, begin, end, r);
+	begin[node] = r.at;
+	end[node] = mr_unroll_finish(g, cost, hooks, node, &r);
+	if (binding)
+		binding[node] = r.last;
+}
+
 void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, const uint32_t *order,
 		     double *begin, double *end, uint32_t *binding)
 {
-	const uint32_t *known = hooks ? hooks->known : NULL;
+	bool plain = is_plain(g, cost, hooks);
 
-	for (uint32_t k = 0; k < g->n_all; k++) {
-		uint32_t node = order[k];
-		mr_ready r = {.last = MR_NO_NODE};
+	for (uint32_t k = 0; k < g->n_all; k++)
+		time_node(g, cost, hooks, order[k], plain, begin, end, binding);
+}
 
-		if (known && node < g->n_nodes && node < known[g->at[node].worker])
-			continue;
-		if (node < g->n_nodes && node > g->first[g->at[node].worker]) {
-			r.last = node - 1;
-			r.at = end[r.last];
-		}
-		r = mr_unroll_ready(g, cost, hooks, node, begin, end, r);
-		begin[node] = r.at;
-		end[node] = mr_unroll_finish(g, cost, hooks, node, &r);
-		if (binding)
-			binding[node] = r.last;
-	}
+mr_status mr_unroll_times_swept(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, double *begin,
+				double *end, bool *complete)
+{
+	bool plain = is_plain(g, cost, hooks);
+	mr_sweep s;
+	uint32_t node;
+
+	MR_TRY(mr_sweep_init(&s, g));
+	while ((node = mr_sweep_next(&s)) != MR_NO_NODE)
+		time_node(g, cost, hooks, node, plain, begin, end, NULL);
+	*complete = s.n_done == g->n_all;
+	mr_sweep_fini(&s);
+	return MR_OK;
 }
 
 uint8_t mr_unroll_cause(const mr_unroll *g, uint32_t node, uint32_t from)

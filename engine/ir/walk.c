@@ -33,7 +33,29 @@ static void timed_fini(mr_timed *t)
 	free(t->order);
 }
 
-/* @why: with what each waited for last. */
+/* With an order and what each waited for last; else with times alone. */
+static mr_status fill(mr_timed *t, const mr_cost *cost, const mr_time_hooks *hooks, bool why)
+{
+	size_t n = t->g->n_all;
+	bool complete = false;
+
+	t->begin = malloc(2 * n * sizeof(*t->begin));
+	if (!t->begin)
+		return mr_fail(MR_ERESOURCE, "no memory to walk %zu instructions", n);
+	t->end = t->begin + n;
+	if (!why)
+		MR_TRY(mr_unroll_times_swept(t->g, cost, hooks, t->begin, t->end, &complete));
+	if (complete)
+		return MR_OK;
+	t->order = malloc(2 * n * sizeof(*t->order));
+	if (!t->order)
+		return mr_fail(MR_ERESOURCE, "no memory to walk %zu instructions", n);
+	t->binding = t->order + n;
+	MR_TRY(mr_unroll_order(t->g, t->order));
+	mr_unroll_times(t->g, cost, hooks, t->order, t->begin, t->end, t->binding);
+	return MR_OK;
+}
+
 static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cost, const mr_time_hooks *hooks,
 			    uint32_t n_bodies, mr_unroll_opts opts, bool why)
 {
@@ -41,21 +63,10 @@ static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cos
 
 	*t = (mr_timed){0};
 	MR_TRY(mr_unroll_create(plan, n_bodies, &opts, &t->g));
-	t->begin = malloc(2 * (size_t)t->g->n_all * sizeof(*t->begin));
-	t->order = malloc((why ? 2 : 1) * (size_t)t->g->n_all * sizeof(*t->order));
-	if (!t->begin || !t->order) {
+	st = fill(t, cost, hooks, why);
+	if (st != MR_OK)
 		timed_fini(t);
-		return mr_fail(MR_ERESOURCE, "no memory to walk %u instructions", t->g->n_all);
-	}
-	t->end = t->begin + t->g->n_all;
-	t->binding = why ? t->order + t->g->n_all : NULL;
-	st = mr_unroll_order(t->g, t->order);
-	if (st != MR_OK) {
-		timed_fini(t);
-		return st;
-	}
-	mr_unroll_times(t->g, cost, hooks, t->order, t->begin, t->end, t->binding);
-	return MR_OK;
+	return st;
 }
 
 /* --- period --- */

@@ -220,9 +220,10 @@ static mr_status play(mr_raise *r)
 /* Play one scene of @n_bodies iterations. */
 static mr_status scene(mr_raise *r, uint32_t n_bodies, bool no_barrier)
 {
+	mr_unroll *shared = !no_barrier && r->once->n_bodies == n_bodies ? r->once : NULL;
 	mr_status st;
 
-	MR_TRY(mr_scene_init(&r->scene, r->plan, n_bodies, no_barrier));
+	MR_TRY(mr_scene_init(&r->scene, r->plan, n_bodies, no_barrier, shared));
 	st = play(r);
 	r->visits += r->scene.visits;
 	mr_scene_fini(&r->scene);

@@ -4,13 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/sweep.h"
 #include "ir/walk.h"
 
-mr_status mr_scene_init(mr_scene *s, const mr_plan *plan, uint32_t n_bodies, bool no_barrier)
+mr_status mr_scene_init(mr_scene *s, const mr_plan *plan, uint32_t n_bodies, bool no_barrier, mr_unroll *shared)
 {
-	*s = (mr_scene){0};
-	MR_TRY(mr_unroll_create(plan, n_bodies, &(mr_unroll_opts){.no_barrier = no_barrier, .no_storage = true},
-				&s->g));
+	*s = (mr_scene){.g = shared, .shares = shared != NULL};
+	if (shared)
+		memset(shared->storage, 0xff, (size_t)shared->n_nodes * sizeof(*shared->storage));
+	else
+		MR_TRY(mr_unroll_create(plan, n_bodies,
+					&(mr_unroll_opts){.no_barrier = no_barrier, .no_storage = true}, &s->g));
 	s->order = malloc(3 * ((size_t)s->g->n_all + 1) * sizeof(*s->order));
 	s->begin = malloc(2 * ((size_t)s->g->n_all + 1) * sizeof(*s->begin));
 	if (!s->order || !s->begin) {
@@ -28,7 +32,8 @@ mr_status mr_scene_init(mr_scene *s, const mr_plan *plan, uint32_t n_bodies, boo
 void mr_scene_fini(mr_scene *s)
 {
 	mr_order_destroy(s->search);
-	mr_unroll_destroy(s->g);
+	if (!s->shares)
+		mr_unroll_destroy(s->g);
 	free(s->order);
 	free(s->begin);
 	free(s->change.storage);
@@ -49,7 +54,11 @@ static void number(mr_scene *s)
 
 static mr_status order(mr_scene *s, const mr_unroll *g)
 {
-	MR_TRY(mr_unroll_order(g, s->order));
+	bool complete;
+
+	MR_TRY(mr_sweep_order(g, s->order, &complete));
+	if (!complete)
+		MR_TRY(mr_unroll_order(g, s->order)); /* which names the cycle */
 	number(s);
 	s->visits += g->n_all;
 	return MR_OK;
@@ -58,10 +67,18 @@ static mr_status order(mr_scene *s, const mr_unroll *g)
 /* A search that ends in a cycle is kept until the storage edges leave an order. */
 static mr_status order_or_stop(mr_scene *s, uint32_t *on_cycle)
 {
+	bool complete = false;
 	mr_status st;
 
-	if (!s->search)
+	if (!s->search) {
+		MR_TRY(mr_sweep_order(s->g, s->order, &complete));
+		if (complete) {
+			number(s);
+			s->visits += s->g->n_all;
+			return MR_OK;
+		}
 		MR_TRY(mr_order_create(s->g, s->order, &s->search));
+	}
 	st = mr_order_search(s->search, on_cycle, &s->visits);
 	if (st != MR_OK)
 		return st;
@@ -110,6 +127,9 @@ mr_status mr_scene_order_plain(mr_scene *s)
 /* Ops that carry MR_INSTR_UPDATE cost more: each op has two rows of a stage. */
 #define ROWS (2u * MR_N_OPS)
 
+/* Tables that there are without costs of the caller's: loops over them are unrolled. */
+#define USUAL_COSTS 5u
+
 typedef struct mr_pass {
 	const mr_unroll *g;
 	const mr_cost *costs;
@@ -135,37 +155,39 @@ static void fill_durations(mr_pass *p)
 			}
 }
 
-static void wait_for(const mr_pass *p, double *end, uint32_t from, uint32_t to)
+static inline void wait_for(const mr_pass *p, uint32_t n, double *end, uint32_t from, uint32_t to)
 {
 	const mr_unroll *g = p->g;
-	bool hop = p->hops && mr_unroll_hands_over(g, from, to);
+	const double *before = &p->end[(size_t)from * n];
 
-	for (uint32_t c = 0; c < p->n; c++) {
-		double t = p->end[(size_t)from * p->n + c] + (hop ? p->costs[c].stage[g->at[from].in->stage].c : 0);
-
-		end[c] = t > end[c] ? t : end[c];
-	}
+	if (p->hops && mr_unroll_hands_over(g, from, to))
+		for (uint32_t c = 0; c < n; c++)
+			end[c] = fmax(end[c], before[c] + p->costs[c].stage[g->at[from].in->stage].c);
+	else
+		for (uint32_t c = 0; c < n; c++)
+			end[c] = before[c] > end[c] ? before[c] : end[c];
 }
 
-static void time_node(const mr_pass *p, uint32_t node)
+/* @n is p->n, which the compiler may know. */
+static inline void time_node(const mr_pass *p, uint32_t n, uint32_t node)
 {
 	const mr_unroll *g = p->g;
-	double *end = &p->end[(size_t)node * p->n];
+	double *end = &p->end[(size_t)node * n];
 	const mr_instr *in = node < g->n_nodes ? g->at[node].in : NULL;
 	const double *d;
 
 	if (in && node > g->first[g->at[node].worker])
-		memcpy(end, end - p->n, p->n * sizeof(*end));
+		memcpy(end, end - n, n * sizeof(*end));
 	else
-		memset(end, 0, p->n * sizeof(*end));
+		memset(end, 0, n * sizeof(*end));
 	for (uint32_t e = g->edge_first[node]; e < g->edge_first[node + 1]; e++)
-		wait_for(p, end, g->edge[e], node);
+		wait_for(p, n, end, g->edge[e], node);
 	if (!in)
 		return;
 	if (p->storage && g->storage[node] != MR_NO_NODE)
-		wait_for(p, end, g->storage[node], node);
-	d = &p->duration[((size_t)in->stage * ROWS + 2u * in->op + !!(in->flags & MR_INSTR_UPDATE)) * p->n];
-	for (uint32_t c = 0; c < p->n; c++)
+		wait_for(p, n, end, g->storage[node], node);
+	d = &p->duration[((size_t)in->stage * ROWS + 2u * in->op + !!(in->flags & MR_INSTR_UPDATE)) * n];
+	for (uint32_t c = 0; c < n; c++)
 		end[c] += in->span > 1 ? mr_instr_cost(g->plan, in, &p->costs[c]) : d[c];
 }
 
@@ -223,8 +245,10 @@ mr_status mr_scene_time_all(mr_scene *s, const mr_cost *costs, uint32_t n, uint3
 	p.end = malloc(((size_t)s->g->n_all + 1) * n * sizeof(*p.end));
 	if (p.duration && p.end) {
 		fill_durations(&p);
-		for (uint32_t k = 0; k < s->g->n_all; k++)
-			time_node(&p, s->order[k]);
+		for (uint32_t k = 0; k < s->g->n_all && n != USUAL_COSTS; k++)
+			time_node(&p, n, s->order[k]);
+		for (uint32_t k = 0; k < s->g->n_all && n == USUAL_COSTS; k++)
+			time_node(&p, USUAL_COSTS, s->order[k]);
 		for (uint32_t c = 0; c < n; c++) {
 			finish[c] = finish_of(s->g, p.end + c, n);
 			advance[c] = advance_of(s->g, p.end + c, n, span);

@@ -26,6 +26,7 @@ typedef struct mr_scene_change {
 
 typedef struct mr_scene {
 	mr_unroll *g;
+	bool shares; /* g is the caller's */
 	uint32_t *order, *at; /* [n_all] a topological order; the place of each node in it */
 	mr_order *search;     /* for one; NULL: none is under way */
 	bool ordered;         /* order is one with the storage edges as they are */
@@ -37,7 +38,9 @@ typedef struct mr_scene {
 	uint64_t visits;      /* instructions ordered or timed so far */
 } mr_scene;
 
-mr_status mr_scene_init(mr_scene *s, const mr_plan *plan, uint32_t n_bodies, bool no_barrier) MR_MUST_USE;
+/** @shared: the graph that would be made, whose storage edges the scene takes for its own; or NULL. */
+mr_status mr_scene_init(mr_scene *s, const mr_plan *plan, uint32_t n_bodies, bool no_barrier,
+			mr_unroll *shared) MR_MUST_USE;
 void mr_scene_fini(mr_scene *s);
 
 /**

@@ -61,7 +61,8 @@ typedef struct mr_text_grid {
 	mr_schedule_lanes lanes;
 	unsigned n_cols, label; /* columns of the drawing, and of the worker's name before it */
 	unsigned band;          /* columns of one line; the drawing is folded there */
-	size_t *first, *of;     /* [n_workers + 1], [n_rec] the records by worker: of[first[w]] .. of[first[w + 1] - 1] */
+	size_t *first, *of;     /* [n_workers + 1], [n_rec] the records by worker: those of w are of[first[w]] up to
+	                           of[first[w + 1] - 1] */
 	size_t *owner;          /* [n_cols] record that took most of the column, NOBODY while none; for one worker at a
 	                           time */
 	double *most, *busy;    /* [n_cols] share of the column that the owner took, and that all took */

@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "ir/deps.h"
+#include "ir/sweep.h"
 #include "lower/lower.h"
 #include "small_plans.h"
 
@@ -230,6 +231,79 @@ static void dependencies(void)
 }
 
 void mr_suite_walk(void);
+/* Every node once and behind its sources, and the times that the other order gives. */
+static void check_sweep(mr_plan *p, uint32_t n_bodies)
+{
+	mr_stage_cost stages[8];
+	mr_cost cost;
+	mr_unroll *g;
+	uint32_t *order, *swept, *place;
+	double *t;
+	bool complete = false;
+
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	MR_CHECK_OK(mr_unroll_create(p, n_bodies, NULL, &g));
+	mr_cost_share(p, 1, 2, 3, stages, &cost);
+	for (uint16_t s = 0; s < p->n_stages; s++)
+		stages[s].c = s % 3 * 0.25;
+	order = calloc(3 * (size_t)g->n_all, sizeof(*order));
+	t = calloc(4 * (size_t)g->n_all, sizeof(*t));
+	CU_ASSERT_FATAL(order && t);
+	swept = order + g->n_all;
+	place = swept + g->n_all;
+	MR_CHECK_OK(mr_unroll_order(g, order));
+	MR_CHECK_OK(mr_sweep_order(g, swept, &complete));
+	CU_ASSERT_TRUE_FATAL(complete);
+	for (uint32_t k = 0; k < g->n_all; k++)
+		place[swept[k]] += k + 1;
+	for (uint32_t k = 0; k < g->n_all; k++) {
+		CU_ASSERT_EQUAL_FATAL(swept[place[k] - 1], k);
+		for (uint32_t e = g->edge_first[k]; e < g->edge_first[k + 1]; e++)
+			CU_ASSERT(place[g->edge[e]] < place[k]);
+		if (k < g->n_nodes && g->storage[k] != MR_NO_NODE)
+			CU_ASSERT(place[g->storage[k]] < place[k]);
+		if (k < g->n_nodes && k > g->first[g->at[k].worker])
+			CU_ASSERT(place[k - 1] < place[k]);
+	}
+	for (int plain = 0; plain < 2; plain++) {
+		mr_unroll_times(g, &cost, NULL, order, t, t + g->n_all, NULL);
+		MR_CHECK_OK(mr_unroll_times_swept(g, &cost, NULL, t + 2 * g->n_all, t + 3 * g->n_all, &complete));
+		CU_ASSERT(complete && !memcmp(t, t + 2 * g->n_all, 2 * g->n_all * sizeof(*t)));
+		for (uint16_t s = 0; s < p->n_stages; s++)
+			stages[s].c = 0;
+	}
+	free(order);
+	free(t);
+	mr_unroll_destroy(g);
+	mr_plan_destroy(p);
+}
+
+static void swept_orders(void)
+{
+	mr_plan *p = small_gpipe(2, 1, false);
+	mr_list *l = mr_plan_list(p, 1, MR_BODY);
+	mr_instr f = l->at[0];
+	uint32_t order[16], n;
+	bool complete = true;
+	mr_unroll *g;
+
+	for (uint32_t bodies = 1; bodies < 4; bodies++) {
+		check_sweep(small_gpipe(3, 4, bodies == 2), bodies);
+		check_sweep(small_1f1b(4, 6), bodies);
+		check_sweep(small_looped(2, 3, 4), bodies);
+	}
+	l->at[0] = l->at[1];
+	l->at[1] = f; /* B before its F */
+	MR_CHECK_OK(mr_unroll_create(p, 1, NULL, &g));
+	n = g->n_all;
+	CU_ASSERT_FATAL(n <= 16);
+	MR_CHECK_OK(mr_sweep_order(g, order, &complete));
+	CU_ASSERT_FALSE(complete);
+	MR_CHECK_FAIL(mr_unroll_order(g, order), MR_ECONFIG, "deadlock");
+	mr_unroll_destroy(g);
+	mr_plan_destroy(p);
+}
+
 void mr_suite_walk(void)
 {
 	MR_SUITE("walk");
@@ -241,4 +315,5 @@ void mr_suite_walk(void)
 	MR_TEST(waits_for_buffers);
 	MR_TEST(refusals);
 	MR_TEST(dependencies);
+	MR_TEST(swept_orders);
 }
