@@ -178,12 +178,12 @@ static void print_stolen(const mr_train *t)
 	const mr_plan *p = run->c.plan;
 	uint64_t stolen = 0, all = 0;
 
-	for (uint16_t w = 0; w < run->n_workers; w++) {
-		stolen += run->worker[w].steal_queue.n_stolen;
-		all += run->worker[w].train.n * mr_steal_count(p, w);
-	}
 	if (!p->contract.steal)
 		return;
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		stolen += run->worker[w].steal_queue->n_stolen;
+		all += run->worker[w].train.n * mr_steal_count(p, w);
+	}
 	printf("stolen: %llu weight gradient%s taken over from another worker", (unsigned long long)stolen,
 	       stolen == 1 ? " was" : "s were");
 	if (all)

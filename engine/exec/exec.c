@@ -101,8 +101,8 @@ void mr_exec_advance(mr_worker *w, mr_links *links)
 {
 	mr_cursor *c = cursor_of(w, links);
 
-	if (links->train && w->rewind) {
-		w->rewind = false;
+	if (links->train && w->validation && w->validation->rewind) {
+		w->validation->rewind = false;
 		c->at = 0;
 		return;
 	}

@@ -1,13 +1,27 @@
 /* exec_acquire.c - what an instruction needs before it may begin: messages, buffers, versions. Nothing here blocks. */
 #include "ir/deps.h"
 #include "exec/exec_internal.h"
+#include "exec/reduction.h"
 
 static bool reached_all(mr_run *run, uint64_t version, bool norms)
 {
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (!mr_event_reached(norms ? &run->weights[s].normed : &run->weights[s].published, (uint32_t)version))
+		if (!mr_event_reached(norms ? &run->weights[s].norms->known : &run->weights[s].published,
+				      (uint32_t)version))
 			return false;
 	return true;
+}
+
+/* Are all gradients of @version of stage @s in their sums? */
+static bool is_finished(const mr_run *run, uint16_t s, uint64_t version)
+{
+	return mr_event_reached(&run->weights[s].reduction->finished, (uint32_t)version);
+}
+
+/* Are their sums added up? */
+static bool is_reduced(const mr_run *run, uint16_t s, uint64_t version)
+{
+	return mr_event_reached(&run->weights[s].reduction->reduced, (uint32_t)version);
 }
 
 /* The message that buffer @want is full; any number will do at the model's input and target. */
@@ -43,7 +57,7 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 			return s ? MR_WAIT_UPSTREAM : MR_WAIT_DATA;
 		w->got |= GOT_IN;
 	}
-	if (run->validates && l->train && !mr_exec_input_is_redone(w, t))
+	if (run->validation && l->train && !mr_exec_input_is_redone(w, t))
 		return MR_WAIT_UPSTREAM;
 	if (s == last && !(w->got & GOT_TARGET)) {
 		if (!pop_full(w, &st->target, &w->target, -1, status))
@@ -88,10 +102,10 @@ static mr_wait_cause acquire_ar(mr_worker *w, const mr_task *t)
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
 
-	if (run->shares && !mr_event_reached(&run->weights[s].finished, (uint32_t)t->version))
+	if (run->shares && !is_finished(run, s, t->version))
 		return MR_WAIT_WEIGHTS;
 	if (t->links->plan->contract.tied && s == 0 &&
-	    !mr_event_reached(&run->weights[run->n_stages - 1].finished, (uint32_t)t->version))
+	    !is_finished(run, (uint16_t)(run->n_stages - 1), t->version))
 		return MR_WAIT_WEIGHTS;
 	return MR_WAIT_NONE;
 }
@@ -100,10 +114,10 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 {
 	mr_run *run = w->run;
 
-	if (w->redo && t->links->train)
+	if (w->validation && w->validation->redo && t->links->train)
 		return mr_exec_acquire_again(w, t);
 	if (t->in->op >= MR_OP_N && t->links->plan->contract.steal &&
-	    !mr_event_reached(&run->weights[t->in->stage].finished, (uint32_t)t->version))
+	    !is_finished(run, t->in->stage, t->version))
 		return MR_WAIT_WEIGHTS;
 	switch (t->in->op) {
 	case MR_OP_F:
@@ -114,15 +128,13 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 	case MR_OP_W:
 		return t->links->plan->contract.steal && !mr_exec_has_turn(w, t) ? MR_WAIT_UPSTREAM : MR_WAIT_NONE;
 	case MR_OP_V:
-		return t->version <= run->weights[t->in->stage].settled || mr_exec_norms_known(run, t->version)
-			       ? MR_WAIT_NONE
-			       : MR_WAIT_OPTIMIZER;
+		if (t->version <= run->weights[t->in->stage].validation->settled)
+			return MR_WAIT_NONE;
+		return mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
 	case MR_OP_U:
 		if (run->has_stage_replicas && run->weights[t->in->stage].n_shards > 1)
-			return mr_event_reached(&run->weights[t->in->stage].reduced, (uint32_t)t->version)
-				       ? MR_WAIT_NONE
-				       : MR_WAIT_WEIGHTS;
-		if (run->validates)
+			return is_reduced(run, t->in->stage, t->version) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
+		if (run->validation)
 			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
 		return t->links->plan->contract.clip && !reached_all(run, t->version, true) ? MR_WAIT_OPTIMIZER
 											   : MR_WAIT_NONE;
@@ -131,7 +143,7 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 	case MR_OP_AR:
 		return acquire_ar(w, t);
 	case MR_OP_N:
-		return run->shares && !mr_event_reached(&run->weights[t->in->stage].reduced, (uint32_t)t->version)
+		return run->shares && !is_reduced(run, t->in->stage, t->version)
 			       ? MR_WAIT_WEIGHTS
 			       : MR_WAIT_NONE;
 	default:

@@ -5,16 +5,21 @@
 
 #include "host/clock.h"
 #include "ir/deps.h"
-#include "exec/predict.h"
 #include "exec/mitigated.h"
+#include "exec/predict.h"
+#include "exec/reduction.h"
+#include "exec/tied_sum.h"
 
 bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t version)
 {
-	uint64_t step = mr_weights_step_of(b, version);
+	uint64_t step;
 
-	if (!run->norm_every || step % b->in_step || step / b->in_step % run->norm_every)
+	if (!run->norms || !run->norms->every)
 		return false;
-	return run->global_norm || b == mr_run_weights(run, 0, (uint16_t)(run->n_stages - 1));
+	step = mr_weights_step_of(b, version);
+	if (step % b->in_step || step / b->in_step % run->norms->every)
+		return false;
+	return run->norms->global || b == mr_run_weights(run, 0, (uint16_t)(run->n_stages - 1));
 }
 
 /*
@@ -23,14 +28,16 @@ bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t ve
  */
 double mr_exec_take_norm(mr_run *run, mr_stage_weights *b, uint64_t version)
 {
+	mr_run_norms *x = run->norms;
+
 	if (b->unchanged)
-		mr_weights_no_norms(b, version);
-	if (!run->global_norm)
-		return mr_weights_norm_all(b, 1, version) / b->sum;
-	if (mr_weights_last_of(&run->n_normed, run->n_stages)) {
-		run->norm[version % run->n_norms] = mr_exec_norm(run, version);
-		/* pairs with the acquire load in mr_run_next_step */
-		atomic_store_explicit(&run->normed, version, memory_order_release);
+		mr_norms_clear(b, version);
+	if (!x->global)
+		return mr_norms_all(b, 1, version) / b->sum;
+	if (mr_weights_last_of(&x->n_stages, run->n_stages)) {
+		x->at[version % x->n] = mr_exec_norm(run, version);
+		/* W4; pairs with the acquire load in mr_run_next_step */
+		atomic_store_explicit(&x->last, version, memory_order_release);
 	}
 	return NAN;
 }
@@ -71,28 +78,29 @@ mr_status mr_exec_check_next(const mr_stage_weights *b, const mr_task *t, uint64
 		       (unsigned long long)b->latest);
 }
 
-/*
- * Has every replica made @step? Each counts once a step, in order, and writes the record if it is the last before it
- * counts for the next: so records follow each other. A counter comes round only behind an average, which waits for all.
- */
-static bool is_ready(mr_run *run, uint64_t step)
+/* The last stage, in @b, has made @step; of replicas the last to make it writes the record. */
+static mr_status finish_step(mr_run *run, mr_stage_weights *b, uint64_t step, double lr, double norm)
 {
-	return !run->replicas || mr_weights_last_of(&run->n_ready[step % mr_plan_steps(run->c.plan)], run->n_pipes);
+	mr_run_norms *x = run->norms;
+	mr_replicas *g = run->replicas ? &run->replicas[run->n_stages - 1] : NULL;
+
+	if (step % b->in_step)
+		return MR_OK;
+	/* Timing decides which replica writes the record, so the norm is that of the first one: another is ahead of it
+	 * by less than x->n steps. */
+	if (g && x && b == mr_replicas_block(g, 0))
+		x->at[step % x->n] = norm;
+	if (g && !mr_replicas_ready(g, step))
+		return MR_OK;
+	return record_step(run, step / b->in_step, lr / b->rate, g && x ? x->at[step % x->n] : norm);
 }
 
 mr_status mr_exec_publish(mr_run *run, mr_stage_weights *b, uint16_t stage, uint64_t version, double lr, double norm)
 {
-	uint64_t step = mr_weights_step_of(b, version);
-
-	/* Which replica writes the record is left to timing: its norm is that of the first. Another may be ahead of it
-	 * by less than @norm. */
-	if (run->replicas && b == mr_run_weights(run, 0, stage) && stage + 1 == run->n_stages)
-		run->norm[step % run->n_norms] = norm;
 	/* The record first: with several pipes the next one may be another worker's to write. */
-	if (stage + 1 == run->n_stages && step % b->in_step == 0 && is_ready(run, step / b->in_step))
-		MR_TRY(record_step(run, step / b->in_step, lr / b->rate,
-				   run->replicas ? run->norm[step % run->n_norms] : norm));
-	/* Of replicas others may overwrite it from then on, in place, with their parts of an average: an observer comes
+	if (stage + 1 == run->n_stages)
+		MR_TRY(finish_step(run, b, mr_weights_step_of(b, version), lr, norm));
+	/* Other replicas may overwrite it from then on, in place, with their parts of an average: an observer comes
 	 * before. */
 	if (!((run->replicas || run->has_stage_replicas) && run->c.observer))
 		mr_event_publish(&b->published, (uint32_t)version);
@@ -110,19 +118,16 @@ void mr_exec_observed(mr_run *run, const mr_task *t)
 		mr_event_publish(&b->published, (uint32_t)b->latest);
 }
 
-/* Where there is no AR, the uses of one parameter within a stage are added by whoever looks at the gradient first. */
+/* Where there is no AR, the first reader of the gradient adds up the uses of one parameter within a stage. */
 static void sum_tied(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
-	if (mr_stage_has_ar(t->links->plan, t->in->stage))
-		return;
-	if (!b->tied_summed)
-		mr_stage_sum_tied(b->stage, w->kc, b->shard[0].grads);
-	b->tied_summed = true;
+	if (b->tied && !mr_stage_has_ar(t->links->plan, t->in->stage))
+		mr_tied_sum_within(b, w->kc);
 }
 
 double mr_exec_norm(const mr_run *run, uint64_t version)
 {
-	return mr_weights_norm_all(run->weights, run->n_stages, version) / run->c.plan->contract.need;
+	return mr_norms_all(run->weights, run->n_stages, version) / run->c.plan->contract.need;
 }
 
 /* Are correction and step one pass? */
@@ -145,12 +150,14 @@ mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t
 	}
 	if (run->c.clip > 0)
 		scale = mr_clip_factor(norm, run->c.clip) / b->sum;
-	mr_predict_before_step(b);
+	if (b->prediction)
+		mr_predict_before_step(b);
 	if (in_one_pass(run, b, version))
 		mr_mitigated_step(b, w->kc, run->c.place->worker[w->id].n_threads, lr, scale);
 	else
 		MR_TRY(mr_weights_step(b, pipe, w->kc, &b->optim, lr, scale));
-	mr_predict_after_step(b, w->kc);
+	if (b->prediction)
+		mr_predict_after_step(b, w->kc);
 	return MR_OK;
 }
 
@@ -164,8 +171,8 @@ static double norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 	if (t->links->plan->contract.clip)
 		return b->unchanged ? 0 : mr_exec_norm(w->run, t->version);
 	if (!reduced && !b->unchanged)
-		mr_weights_norms(b, w->kc, t->version);
-	return reduced && w->run->global_norm ? (double)NAN : mr_exec_take_norm(w->run, b, t->version);
+		mr_norms_compute(b, w->kc, t->version);
+	return reduced && w->run->norms->global ? (double)NAN : mr_exec_take_norm(w->run, b, t->version);
 }
 
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
@@ -180,8 +187,8 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		mr_exec_release_rest(run, t);
 	sum_tied(w, t, b);
 	if (run->c.measures && shard == 0 && !b->unchanged)
-		mr_weights_measure(b, w->kc, b->sum);
-	if (run->validates && !mr_exec_norms_known(run, t->version))
+		mr_norms_measure(b, w->kc, b->sum);
+	if (run->validation && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
 	/* of several parts the reduction has */
 	if (!b->unchanged && b->n_shards == 1 && !in_one_pass(run, b, t->version))
@@ -197,7 +204,8 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	if (!w->made)
 		return MR_OK;
 	mr_weights_committed(b);
-	b->validated = t->version;
+	if (b->validation)
+		b->validation->validated = t->version;
 	return mr_exec_publish(run, b, t->in->stage, t->version,
 			       mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, t->version)), norm);
 }
@@ -220,24 +228,24 @@ void mr_exec_norms(mr_worker *w, const mr_task *t)
 	mr_stage_weights *b = &w->run->weights[t->in->stage];
 
 	sum_tied(w, t, b);
-	mr_weights_norms(b, w->kc, t->version);
-	mr_event_publish(&b->normed, (uint32_t)t->version);
+	mr_norms_compute(b, w->kc, t->version);
+	mr_event_publish(&b->norms->known, (uint32_t)t->version);
 }
 
 void mr_exec_reduce(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_stage_weights *b = &run->weights[t->in->stage];
-	bool tied = t->links->plan->contract.tied && t->in->stage == 0, asked = mr_exec_asks_norm(run, b, t->version);
+	bool asked = mr_exec_asks_norm(run, b, t->version);
 
-	mr_weights_reduce(b, t->in->pipe, w->kc, tied ? &run->weights[run->n_stages - 1] : NULL);
+	mr_reduction_range(b, t->in->pipe, w->kc);
 	if (b->n_shards > 1)
 		mr_mitigated_correct(b, mr_run_shard(run, t->in->pipe, t->in->stage), w->kc);
-	if (!mr_weights_last_of(&b->n_reduced, b->n_shards))
+	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_shards))
 		return;
 	if (asked || (run->has_stage_replicas && run->c.clip > 0))
-		mr_weights_norms(b, w->kc, t->version);
-	if (asked && run->global_norm)
+		mr_norms_compute(b, w->kc, t->version);
+	if (asked && run->norms->global)
 		mr_exec_take_norm(run, b, t->version);
-	mr_event_publish(&b->reduced, (uint32_t)t->version);
+	mr_event_publish(&b->reduction->reduced, (uint32_t)t->version);
 }

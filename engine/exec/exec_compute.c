@@ -4,11 +4,12 @@
 #include <math.h>
 
 #include "ir/deps.h"
-#include "exec/predict.h"
 #include "exec/mitigated.h"
+#include "exec/predict.h"
+#include "exec/reduction.h"
 
-/* The weights of an instruction that aims at another version than it reads (exec/predict.h). */
-static const void *aimed(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint32_t slot)
+/* The weights of an instruction that works on predicted ones (exec/predict.h). */
+static const void *predicted(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint32_t slot)
 {
 	const mr_run *run = w->run;
 	int32_t horizon = mr_instr_horizon(t->links->plan, t->in);
@@ -22,7 +23,7 @@ static const void *aimed(mr_worker *w, const mr_task *t, mr_stage_weights *b, ui
 	lr = mr_mitigated_lr_ahead(b, run->c.lr, b->latest + 1);
 	if (horizon && t->links->plan->contract.same_version_b)
 		return mr_predict_keep(b, w->kc, &b->optim, lr, horizon, slot);
-	if (b->holds && t->in->op == MR_OP_F)
+	if (b->prediction->holds && t->in->op == MR_OP_F)
 		return mr_predict_held(b, w->kc, &b->optim, lr, horizon, t->version);
 	return horizon ? mr_predict_weights(b, w->kc, &b->optim, lr, horizon) : mr_weights_at(b, 0, t->version);
 }
@@ -31,10 +32,11 @@ static const void *aimed(mr_worker *w, const mr_task *t, mr_stage_weights *b, ui
  */
 static void count_read(const mr_task *t, mr_stage_weights *b)
 {
-	bool made = mr_instr_takes_made(t->links->plan, t->in) ||
-		    (b->holds && t->in->op == MR_OP_F && b->held_version == t->version);
+	const mr_prediction *x = b->prediction;
+	bool made = x && (mr_instr_takes_made(t->links->plan, t->in) ||
+			  (x->holds && t->in->op == MR_OP_F && x->held_version == t->version));
 
-	/* With turns the first part counts for all: each has the same lives in its list. */
+	/* With stage replicas the first part counts for all: each has the same versions in its list. */
 	if (!t->links->train || made ||
 	    (t->links->plan->stage_replicas[t->in->stage] &&
 	     t->in->pipe % t->links->plan->stage_replicas[t->in->stage]))
@@ -67,8 +69,8 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 	};
 
 	count_read(t, b);
-	if (l->train && (b->holds || mr_instr_horizon(l->plan, t->in)))
-		io.weights = aimed(w, t, b, (uint32_t)(slot - t->st->slot));
+	if (l->train && b->prediction && (b->prediction->holds || mr_instr_horizon(l->plan, t->in)))
+		io.weights = predicted(w, t, b, (uint32_t)(slot - t->st->slot));
 	if (l->plan->contract.tied && s + 1 == run->n_stages)
 		io.tied_weights = mr_weights_at(&run->weights[0], pipe, t->version);
 	return io;
@@ -90,7 +92,7 @@ mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version)
  */
 static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 {
-	if (!isfinite(loss) && !(t->links->train && (run->validates || run->c.skip_nonfinite)))
+	if (!isfinite(loss) && !(t->links->train && (run->validation || run->c.skip_nonfinite)))
 		return bad_loss(t->links->train || run->c.data->trains_only ? "loss" : "validation loss", t->micro,
 				loss, t->version);
 	if (t->links->train)
@@ -118,8 +120,7 @@ static mr_status take_slot(const mr_task *t, uint32_t in, mr_slot **out)
 /* May F have to be repeated? */
 static bool is_early(const mr_run *run, const mr_task *t)
 {
-	return run->validates && t->links->train &&
-	       run->early[(size_t)t->in->stage * run->c.plan->n_micro + t->in->micro];
+	return run->validation && t->links->train && mr_validation_place(run->validation, t->in->stage, t->in->micro);
 }
 
 /*
@@ -175,7 +176,7 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	double loss = 0;
 	bool kept;
 
-	if (w->redo && l->train)
+	if (w->validation && w->validation->redo && l->train)
 		return repeat(w, t);
 	MR_TRY(take_slot(t, w->in, &slot));
 	io = make_io(w, t, slot);
@@ -276,7 +277,7 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 	uint64_t version = mr_instr_target(t->links->plan, t->in, t->n);
 
 	MR_TRY(mr_exec_check_next(b, t, version));
-	io->sumsq = mr_exec_asks_norm(run, b, version) ? mr_weights_sumsq(b, version) : NULL;
+	io->sumsq = mr_exec_asks_norm(run, b, version) ? mr_norms_sumsq(b, version) : NULL;
 	io->step = mr_weights_steps(b, 0, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, version)),
 				    1 / (double)b->sum);
 	return MR_OK;
@@ -288,11 +289,11 @@ static void count_sum(mr_run *run, const mr_task *t)
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 	mr_shard *shard = &b->shard[mr_run_shard(run, t->in->pipe, t->in->stage)];
 
-	if (t->links->plan->contract.steal)
-		return; /* mr_exec_turn_end has */
+	if (!b->reduction || t->links->plan->contract.steal)
+		return; /* nothing waits for the sum; or mr_exec_turn_end counts */
 	shard->n_summed = (t->in->flags & MR_INSTR_FIRST_SUM ? 0 : shard->n_summed) + t->in->span;
-	if (shard->n_summed == shard->need && mr_weights_last_of(&b->n_finished, b->n_parts))
-		mr_event_publish(&b->finished, (uint32_t)(b->latest + 1));
+	if (shard->n_summed == shard->need)
+		mr_reduction_finish(b);
 }
 
 static mr_status check_saved(const mr_task *t, const mr_slot *slot, uint64_t micro)
@@ -315,7 +316,7 @@ static mr_status commit_inside(mr_worker *w, const mr_task *t)
 	double norm = NAN;
 
 	if (run->c.measures && !b->unchanged)
-		mr_weights_measure(b, w->kc, b->sum);
+		mr_norms_measure(b, w->kc, b->sum);
 	if (mr_exec_asks_norm(run, b, b->latest + 1))
 		norm = mr_exec_take_norm(run, b, b->latest + 1);
 	mr_weights_committed(b);
@@ -333,6 +334,13 @@ static mr_slot *find_saved(const mr_links_stage *st, uint64_t micro)
 	return &st->slot[i];
 }
 
+/* A gradient whose F has read @version enters the sum of @shard; @first of the micro-batches of @t. */
+static void note_read(const mr_task *t, mr_stage_weights *b, uint8_t shard, uint64_t version, bool first)
+{
+	if (b->mitigation)
+		mr_mitigated_note(b, shard, version, first && t->in->flags & MR_INSTR_FIRST_SUM);
+}
+
 mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
@@ -345,7 +353,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 		mr_slot *slot = w->span_slot[j] = find_saved(st, t->micro + j);
 
 		MR_TRY(check_saved(t, slot, t->micro + j));
-		mr_mitigated_note(&run->weights[s], 0, slot->version, j == 0 && t->in->flags & MR_INSTR_FIRST_SUM);
+		note_read(t, &run->weights[s], 0, slot->version, j == 0);
 		w->span_io[j] = make_io(w, t, slot);
 		if (s + 1 < run->n_stages)
 			w->span_io[j].grad_out = mr_link_buffer(&st->grad, slot->grad);
@@ -390,8 +398,8 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 
 	MR_TRY(check_saved(t, slot, t->micro));
 	if (t->in->op != MR_OP_I)
-		mr_mitigated_note(mr_run_weights(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version,
-				  t->in->flags & MR_INSTR_FIRST_SUM);
+		note_read(t, mr_run_weights(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version,
+			  true);
 	if (w->got & GOT_IN)
 		slot->grad = w->in;
 	io = make_io(w, t, slot);

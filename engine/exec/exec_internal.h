@@ -34,14 +34,15 @@ void mr_exec_race_paused(mr_worker *w, const mr_links *links);
 bool mr_exec_claim(mr_worker *w, const mr_task *t);
 /** @w would wait since @since, for @cause: it takes and carries out a W that is left, if there is one, and says so. */
 bool mr_exec_help(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t since, mr_status *status);
-/** May W @t begin: is it at its turn, and if it is another worker's, is that worker done with all else? */
+/** May W @t begin: has the W before it begun to add, and if it is another worker's, are all I of its count done? */
 bool mr_exec_has_turn(const mr_worker *w, const mr_task *t);
-/** The turns of @t while it is carried out; *@arg lives as long. */
+/** The place of @t in the order of its sum while it is carried out; *@arg lives as long. */
 typedef struct mr_exec_turn {
 	mr_worker *w;
-	mr_stage_weights *b;
-	uint32_t at, last; /* places in its count, of its first and of its last micro-batch */
-	uint32_t base;     /* turns of the counts before */
+	mr_stage_weights *b; /* NULL: the plan does not steal */
+	mr_steal_sum *sum;   /* of b */
+	uint32_t at, last;   /* places in its count, of its first and of its last micro-batch */
+	uint32_t base;       /* layers of the counts before */
 	uint64_t micro, version;
 	bool away;         /* of a stage of another worker */
 	mr_sum_order_hook turn;

@@ -29,7 +29,7 @@ static mr_task next_forward(const mr_worker *w, mr_links *links)
 {
 	const mr_plan *p = links->plan;
 	const mr_list *once = mr_plan_list(p, w->id, MR_PROLOGUE), *body = mr_plan_list(p, w->id, MR_BODY);
-	uint64_t m = w->race.n_f;
+	uint64_t m = w->race->n_f;
 	mr_task t = {.links = links, .st = mr_links_at(links, 0, body->at[0].stage), .micro = m};
 	uint32_t i = 0, left;
 
@@ -50,10 +50,10 @@ static mr_task next_back(const mr_worker *w, mr_links *links)
 {
 	const mr_plan *p = links->plan;
 	const mr_list *body = mr_plan_list(p, w->id, MR_BODY);
-	mr_task t = {.links = links, .in = &body->at[w->race.back]};
+	mr_task t = {.links = links, .in = &body->at[w->race->back]};
 
 	t.st = mr_links_at(links, 0, t.in->stage);
-	t.n = t.in->op == MR_OP_U ? (w->race.n_b - 1) / p->contract.need : w->race.n_b / p->contract.need;
+	t.n = t.in->op == MR_OP_U ? (w->race->n_b - 1) / p->contract.need : w->race->n_b / p->contract.need;
 	t.micro = mr_instr_micro(p, t.in, t.n);
 	if (t.in->op == MR_OP_U)
 		t.version = mr_instr_target(p, t.in, t.n);
@@ -65,8 +65,8 @@ static void skip_forwards(mr_worker *w, const mr_plan *p)
 {
 	const mr_list *body = mr_plan_list(p, w->id, MR_BODY);
 
-	while (body->at[w->race.back].op == MR_OP_F)
-		w->race.back = (w->race.back + 1) % body->n;
+	while (body->at[w->race->back].op == MR_OP_F)
+		w->race->back = (w->race->back + 1) % body->n;
 }
 
 static mr_wait_cause try(mr_worker *w, const mr_task *t, mr_status *st)
@@ -74,15 +74,15 @@ static mr_wait_cause try(mr_worker *w, const mr_task *t, mr_status *st)
 	int which = t->in->op == MR_OP_F ? FORWARD : BACK;
 	mr_wait_cause cause;
 
-	w->got = w->race.held[which].got;
-	w->in = w->race.held[which].in;
-	w->out = w->race.held[which].out;
-	w->target = w->race.held[which].target;
+	w->got = w->race->held[which].got;
+	w->in = w->race->held[which].in;
+	w->out = w->race->held[which].out;
+	w->target = w->race->held[which].target;
 	cause = mr_exec_acquire(w, t, st);
-	w->race.held[which].got = w->got;
-	w->race.held[which].in = w->in;
-	w->race.held[which].out = w->out;
-	w->race.held[which].target = w->target;
+	w->race->held[which].got = w->got;
+	w->race->held[which].in = w->in;
+	w->race->held[which].out = w->out;
+	w->race->held[which].target = w->target;
 	return cause;
 }
 
@@ -91,11 +91,11 @@ static bool may_admit(mr_worker *w, const mr_links *links, const _Atomic uint64_
 {
 	uint32_t need = links->plan->contract.need;
 	uint16_t stage = mr_plan_list(links->plan, w->id, MR_BODY)->at[0].stage;
-	uint64_t m = w->race.n_f;
+	uint64_t m = w->race->n_f;
 
-	if (m - w->race.n_b >= links->plan->n_slots[stage])
+	if (m - w->race->n_b >= links->plan->n_slots[stage])
 		return false;
-	if (w->race.held[FORWARD].got) /* begun, as far as the neighbours can see */
+	if (w->race->held[FORWARD].got) /* begun, as far as the neighbours can see */
 		return true;
 	if (m % need == 0 && m / need >= atomic_load_explicit(limit, memory_order_relaxed))
 		return false;
@@ -110,7 +110,7 @@ mr_wait_cause mr_exec_race_look(mr_worker *w, mr_links *links, const _Atomic uin
 
 	skip_forwards(w, links->plan);
 	*t = next_back(w, links);
-	*more = t->in->op == MR_OP_U || w->race.n_b < w->race.n_f;
+	*more = t->in->op == MR_OP_U || w->race->n_b < w->race->n_f;
 	if (*more) {
 		if (t->in->op != MR_OP_U)
 			t->version = w->run->weights[t->in->stage].latest;
@@ -158,17 +158,9 @@ static mr_status choose(mr_worker *w, mr_links *links, const _Atomic uint64_t *l
 	return st;
 }
 
-static void note(mr_worker *w, const mr_task *t)
-{
-	mr_race *r = &w->race;
-
-	if (r->log && t->in->op != MR_OP_U && r->n_log < 2 * w->run->c.record_micro)
-		r->log[r->n_log++] = (mr_race_rec){.op = t->in->op, .read = (uint32_t)t->version};
-}
-
 static void advance(mr_worker *w, const mr_task *t)
 {
-	mr_race *r = &w->race;
+	mr_race *r = w->race;
 	int which = t->in->op == MR_OP_F ? FORWARD : BACK;
 
 	r->held[which].got = 0;
@@ -182,18 +174,19 @@ static void advance(mr_worker *w, const mr_task *t)
 
 void mr_exec_race_done(mr_worker *w, const mr_task *t)
 {
-	note(w, t);
+	if (t->in->op != MR_OP_U)
+		mr_race_note(w->race, t->in->op, t->version);
 	advance(w, t);
 }
 
 uint64_t mr_exec_race_begun(const mr_worker *w)
 {
-	return w->race.n_f + (w->race.held[FORWARD].got != 0);
+	return w->race->n_f + (w->race->held[FORWARD].got != 0);
 }
 
 void mr_exec_race_paused(mr_worker *w, const mr_links *links)
 {
-	w->train.step = w->race.n_b / links->plan->contract.need;
+	w->train.step = w->race->n_b / links->plan->contract.need;
 	atomic_store_explicit(&w->begun, w->train.step, memory_order_relaxed);
 }
 

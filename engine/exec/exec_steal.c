@@ -14,7 +14,7 @@
  *	                                                           carries it on
  * seq_cst for the store and the look, as in event.h: the look may be the last one before sleeping.
  *
- * Adding up. A W that was taken follows the one before it in its stage's sum layer by layer (stage_weights.h, turn).
+ * Adding up. A W that was taken follows the one before it in its stage's sum layer by layer (steal_queue.h, turn).
  * Its turn comes, because whoever took the one before it does it at once and waits for nothing but the W before that: a
  * worker takes a second one only when it has done the first, and one that waits for its turn takes nothing.
  *
@@ -25,6 +25,7 @@
 #include "base/fault.h"
 #include "host/clock.h"
 #include "exec/exec_internal.h"
+#include "exec/reduction.h"
 
 static uint64_t pack(uint64_t n, uint32_t taken)
 {
@@ -49,10 +50,10 @@ static mr_status before_layer(void *arg, uint32_t k)
 	mr_exec_turn *t = arg;
 	mr_waiter *waiter = &t->w->waiter;
 
-	if (!t->at || mr_event_reached(&t->b->turn[t->at - 1], t->base + k + 1))
+	if (!t->at || mr_event_reached(&t->sum->turn[t->at - 1], t->base + k + 1))
 		return MR_OK;
 	mr_waiter_note(waiter, MR_WAIT_UPSTREAM, (uint32_t)t->micro);
-	MR_TRY(mr_event_wait(&t->b->turn[t->at - 1], t->base + k + 1, waiter));
+	MR_TRY(mr_event_wait(&t->sum->turn[t->at - 1], t->base + k + 1, waiter));
 	mr_waiter_note(waiter, MR_WAIT_NONE, 0);
 	return MR_OK;
 }
@@ -61,7 +62,7 @@ static void after_layer(void *arg, uint32_t k)
 {
 	mr_exec_turn *t = arg;
 
-	mr_event_publish(&t->b->turn[t->last], t->base + k + 1);
+	mr_event_publish(&t->sum->turn[t->last], t->base + k + 1);
 }
 
 const mr_sum_order_hook *mr_exec_turn_begin(mr_worker *w, const mr_task *t, mr_exec_turn *out)
@@ -72,10 +73,11 @@ const mr_sum_order_hook *mr_exec_turn_begin(mr_worker *w, const mr_task *t, mr_e
 	if (!t->links->plan->contract.steal)
 		return NULL;
 	out->b = b;
+	out->sum = b->steal_sum;
 	out->away = is_away(w, t);
 	out->at = (uint32_t)(t->micro % need_of(w->run));
 	out->last = out->at + t->in->span - 1u;
-	out->base = (uint32_t)(t->version * b->n_turns);
+	out->base = (uint32_t)(t->version * b->steal_sum->n_layers);
 	out->micro = t->micro;
 	out->version = t->version;
 	return &out->turn;
@@ -85,39 +87,41 @@ void mr_exec_turn_end(mr_exec_turn *t)
 {
 	if (!t->b)
 		return;
-	mr_event_publish(&t->b->turn[t->last], t->base + t->b->n_turns); /* for stages without parameters too */
+	mr_event_publish(&t->sum->turn[t->last], t->base + t->sum->n_layers); /* for stages without parameters too */
 	if (t->last + 1 == need_of(t->w->run))
-		mr_event_publish(&t->b->finished, (uint32_t)(t->version + 1));
-	t->w->steal_queue.n_stolen += t->away;
+		mr_event_publish(&t->b->reduction->finished, (uint32_t)(t->version + 1));
+	t->w->steal_queue->n_stolen += t->away;
 }
 
 bool mr_exec_has_turn(const mr_worker *w, const mr_task *t)
 {
-	const mr_stage_weights *b = &w->run->weights[t->in->stage];
+	const mr_steal_sum *x = w->run->weights[t->in->stage].steal_sum;
 	uint32_t at = (uint32_t)(t->micro % need_of(w->run));
 
-	if (is_away(w, t) && !mr_event_reached(&b->opened, (uint32_t)(t->version + 1)))
+	if (is_away(w, t) && !mr_event_reached(&x->opened, (uint32_t)(t->version + 1)))
 		return false;
-	return !at || mr_event_reached(&b->turn[at - 1], (uint32_t)(t->version * b->n_turns) + 1);
+	return !at || mr_event_reached(&x->turn[at - 1], (uint32_t)(t->version * x->n_layers) + 1);
 }
 
 /* --- what is left behind --- */
 
 void mr_exec_open(mr_run *run, const mr_task *t)
 {
-	mr_stage_weights *b = &run->weights[t->in->stage];
+	mr_steal_sum *x = run->weights[t->in->stage].steal_sum;
 
-	if (!t->links->plan->contract.steal || ++b->n_grads < need_of(run))
+	if (!x || ++x->n_grads < need_of(run))
 		return;
-	b->n_grads = 0;
-	mr_event_publish(&b->opened, (uint32_t)(t->version + 1));
+	x->n_grads = 0;
+	mr_event_publish(&x->opened, (uint32_t)(t->version + 1));
 }
 
 bool mr_exec_leaves_slot(const mr_worker *w, const mr_task *t)
 {
-	if (!t->links->plan->contract.steal)
+	const mr_steal_sum *x = w->run->weights[t->in->stage].steal_sum;
+
+	if (!x)
 		return false;
-	return is_away(w, t) || mr_event_reached(&w->run->weights[t->in->stage].opened, (uint32_t)(t->version + 1));
+	return is_away(w, t) || mr_event_reached(&x->opened, (uint32_t)(t->version + 1));
 }
 
 /* --- taking --- */
@@ -125,11 +129,11 @@ bool mr_exec_leaves_slot(const mr_worker *w, const mr_task *t)
 bool mr_exec_claim(mr_worker *w, const mr_task *t)
 {
 	const mr_instr *body = mr_plan_list(t->links->plan, w->id, MR_BODY)->at;
-	_Atomic uint64_t *taken = &w->steal_queue.taken;
+	_Atomic uint64_t *taken = &w->steal_queue->taken;
 	uint64_t now;
 	uint32_t k = 0;
 
-	while (&body[w->steal_queue.any[k]] != t->in)
+	while (&body[w->steal_queue->any[k]] != t->in)
 		k++;
 	if (k == 0) {
 		atomic_store_explicit(taken, pack(t->n, 1), memory_order_seq_cst); /* W5 */
@@ -149,7 +153,7 @@ static bool stands_at_end(const mr_worker *w, const mr_plan *p, uint64_t *n, uin
 {
 	const mr_cursor *c = &w->train;
 
-	if (c->section != MR_BODY || (c->at == 0 && c->n == 0) || (c->at > 0 && c->at < w->steal_queue.from))
+	if (c->section != MR_BODY || (c->at == 0 && c->n == 0) || (c->at > 0 && c->at < w->steal_queue->from))
 		return false;
 	*n = c->at ? c->n : c->n - 1;
 	*to = c->at ? c->at : mr_plan_list(p, w->id, MR_BODY)->n;
@@ -165,8 +169,8 @@ static bool take(mr_run *run, uint64_t n, uint16_t *owner, uint32_t *k)
 
 		for (uint16_t i = 0; i < run->n_workers; i++) {
 			/* R5, and the last look before sleeping */
-			uint64_t now = atomic_load_explicit(&run->worker[i].steal_queue.taken, memory_order_seq_cst);
-			uint32_t left = now >> 32 == n + 1 ? run->worker[i].steal_queue.n_any - (uint32_t)now : 0;
+			uint64_t now = atomic_load_explicit(&run->worker[i].steal_queue->taken, memory_order_seq_cst);
+			uint32_t left = now >> 32 == n + 1 ? run->worker[i].steal_queue->n_any - (uint32_t)now : 0;
 
 			if (left <= most)
 				continue;
@@ -178,19 +182,10 @@ static bool take(mr_run *run, uint64_t n, uint16_t *owner, uint32_t *k)
 			return false;
 		*k = (uint32_t)seen;
 		/* R5; W5: carried on to whoever takes the next */
-		if (atomic_compare_exchange_strong_explicit(&run->worker[*owner].steal_queue.taken, &seen, seen + 1,
+		if (atomic_compare_exchange_strong_explicit(&run->worker[*owner].steal_queue->taken, &seen, seen + 1,
 							    memory_order_acq_rel, memory_order_relaxed))
 			return true;
 	}
-}
-
-static void note(mr_worker *w, uint64_t n, uint16_t owner, uint32_t from, uint32_t to)
-{
-	mr_steal_queue *t = &w->steal_queue;
-
-	if (t->log && t->n_log < t->room)
-		t->log[t->n_log] = (mr_steal){.n = (uint32_t)n, .owner = owner, .thief = w->id, .from = from, .to = to};
-	t->n_log += t->log != NULL;
 }
 
 /* At once, whatever @w has acquired of the instruction that it would wait for. */
@@ -227,12 +222,13 @@ bool mr_exec_help(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t s
 	mr_waiter_done(&w->waiter);
 	if (cause != MR_WAIT_NONE)
 		mr_exec_book(w, cause, mr_clock_ns() - since);
-	from = w->run->worker[owner].steal_queue.any[k];
+	from = w->run->worker[owner].steal_queue->any[k];
 	t.in = &mr_plan_list(p, owner, MR_BODY)->at[from];
 	t.st = mr_links_at(links, t.in->pipe, t.in->stage);
 	t.micro = mr_instr_micro(p, t.in, t.n);
 	t.version = mr_instr_read(p, t.in, t.n);
 	*status = carry_out(w, &t);
-	note(w, t.n, owner, from, to);
+	mr_steal_queue_note(w->steal_queue,
+			    &(mr_steal){.n = (uint32_t)t.n, .owner = owner, .thief = w->id, .from = from, .to = to});
 	return true;
 }

@@ -33,7 +33,7 @@
 bool mr_exec_norms_known(mr_run *run, uint64_t version)
 {
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (!mr_event_reached(&run->weights[s].normed, (uint32_t)version))
+		if (!mr_event_reached(&run->weights[s].norms->known, (uint32_t)version))
 			return false;
 	return true;
 }
@@ -44,8 +44,8 @@ static bool is_foreseen(mr_run *run, uint64_t version)
 	double sum = 0;
 
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (mr_event_reached(&run->weights[s].normed, (uint32_t)version)) {
-			double norm = mr_weights_norm_all(&run->weights[s], 1, version);
+		if (mr_event_reached(&run->weights[s].norms->known, (uint32_t)version)) {
+			double norm = mr_norms_all(&run->weights[s], 1, version);
 
 			sum += norm * norm;
 		}
@@ -66,7 +66,7 @@ mr_status mr_exec_step_early(mr_worker *w, mr_stage_weights *b, uint64_t version
 {
 	mr_run *run = w->run;
 
-	mr_weights_back_up(b, run->c.optim, false);
+	mr_validation_back_up(b, run->c.optim, false);
 	MR_TRY(mr_weights_step(b, 0, w->kc, run->c.optim, mr_lr_at(run->c.lr, version),
 			       1 / (double)run->c.plan->contract.need));
 	mr_weights_committed(b);
@@ -80,16 +80,16 @@ static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
 	mr_stage_weights *b = &run->weights[s];
 	double norm = mr_exec_norm(run, version);
 
-	if (b->validated >= version)
+	if (b->validation->validated >= version)
 		return MR_OK;
 	if (!mr_exec_is_right(run, norm)) {
 		b->latest = version - 1;
-		b->n_taken_back++;
-		mr_weights_back_up(b, run->c.optim, true);
+		b->validation->n_taken_back++;
+		mr_validation_back_up(b, run->c.optim, true);
 		MR_TRY(mr_exec_step(w, b, 0, version, norm));
 		mr_weights_committed(b);
 	}
-	b->validated = version;
+	b->validation->validated = version;
 	return mr_exec_publish(run, b, s, version, mr_lr_at(run->c.lr, version), norm);
 }
 
@@ -97,13 +97,13 @@ mr_status mr_exec_settle(mr_worker *w)
 {
 	mr_run *run = w->run;
 
-	for (uint16_t s = 0; run->validates && s < run->n_stages; s++) {
+	for (uint16_t s = 0; run->validation && s < run->n_stages; s++) {
 		mr_stage_weights *b = &run->weights[s];
 
 		if (mr_plan_worker(run->c.plan, 0, s) != w->id)
 			continue;
 		MR_TRY(finish_step(w, s, b->latest));
-		b->settled = b->latest;
+		b->validation->settled = b->latest;
 	}
 	return MR_OK;
 }
@@ -124,54 +124,66 @@ static void give_targets_back(mr_run *run, const mr_task *t, uint16_t worker)
 
 static void begin_redo(mr_worker *w, const mr_task *t)
 {
+	mr_worker_validation *x = w->validation;
 	mr_run *run = w->run;
 
-	w->wrong = false;
-	w->redo = w->rewind = true;
-	w->redo_n = t->n;
-	w->n_redo++;
+	x->wrong = false;
+	x->redo = x->rewind = true;
+	x->at = t->n;
+	x->n++;
 	for (uint16_t s = 0; s < run->n_stages; s++)
 		if (mr_plan_worker(run->c.plan, 0, s) == w->id)
-			mr_event_publish(&run->weights[s].arrived, w->n_redo);
+			mr_event_publish(&run->weights[s].validation->arrived, x->n);
 }
 
 mr_status mr_exec_validate(mr_worker *w, const mr_task *t)
 {
+	mr_worker_validation *x = w->validation;
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
 	bool last = t->in[1].op != MR_OP_V; /* something follows: a gradient, at least */
 
 	if (t->version)
 		mr_version_count_read(&run->weights[s].version_count, t->version - 1); /* kept until here */
-	if (!w->redo && t->version > run->weights[s].settled) {
+	if (!x->redo && t->version > run->weights[s].validation->settled) {
 		MR_TRY(finish_step(w, s, t->version));
-		w->wrong = !mr_exec_is_right(run, mr_exec_norm(run, t->version));
+		x->wrong = !mr_exec_is_right(run, mr_exec_norm(run, t->version));
 	}
 	if (!last)
 		return MR_OK;
-	if (w->wrong) {
+	if (x->wrong) {
 		begin_redo(w, t);
 		return MR_OK;
 	}
-	w->redo = false;
+	x->redo = false;
 	give_targets_back(run, t, w->id);
 	return MR_OK;
 }
 
 /* --- repeating --- */
 
+/* The forwards that stage @s has repeated over the whole run, once that of @t's micro-batch is done. */
+static uint32_t count_redone(const mr_worker *w, const mr_task *t, uint16_t s)
+{
+	const mr_validation *v = w->run->validation;
+
+	return (w->validation->n - 1) * v->n_early[s] + mr_validation_place(v, s, t->in->micro);
+}
+
 /* Has stage @s repeated its forward of @t's micro-batch, if it was to? */
 static bool is_redone(const mr_worker *w, const mr_task *t, uint16_t s)
 {
 	const mr_run *run = w->run;
-	uint32_t place = run->early[(size_t)s * run->c.plan->n_micro + t->in->micro];
 
-	return !place || mr_event_reached(&run->weights[s].redone, (w->n_redo - 1) * run->n_early[s] + place);
+	return !mr_validation_place(run->validation, s, t->in->micro) ||
+	       mr_event_reached(&run->weights[s].validation->redone, count_redone(w, t, s));
 }
 
 bool mr_exec_input_is_redone(const mr_worker *w, const mr_task *t)
 {
-	return !w->n_redo || w->redo_n != t->n || t->in->stage == 0 || is_redone(w, t, (uint16_t)(t->in->stage - 1));
+	const mr_worker_validation *x = w->validation;
+
+	return !x->n || x->at != t->n || t->in->stage == 0 || is_redone(w, t, (uint16_t)(t->in->stage - 1));
 }
 
 mr_wait_cause mr_exec_acquire_again(const mr_worker *w, const mr_task *t)
@@ -183,7 +195,7 @@ mr_wait_cause mr_exec_acquire_again(const mr_worker *w, const mr_task *t)
 		return MR_WAIT_NONE; /* V */
 	if (!mr_exec_input_is_redone(w, t))
 		return MR_WAIT_UPSTREAM;
-	if (s + 1 < run->n_stages && !mr_event_reached(&run->weights[s + 1].arrived, w->n_redo))
+	if (s + 1 < run->n_stages && !mr_event_reached(&run->weights[s + 1].validation->arrived, w->validation->n))
 		return MR_WAIT_DOWNSTREAM;
 	return MR_WAIT_NONE;
 }
@@ -193,6 +205,5 @@ void mr_exec_redone(mr_worker *w, const mr_task *t)
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
 
-	mr_event_publish(&run->weights[s].redone, (w->n_redo - 1) * run->n_early[s] +
-							run->early[(size_t)s * run->c.plan->n_micro + t->in->micro]);
+	mr_event_publish(&run->weights[s].validation->redone, count_redone(w, t, s));
 }

@@ -2,72 +2,85 @@
 
 #include <assert.h>
 
-#include "base/size.h"
-#include "exec/predict.h"
+#include "base/zeroed.h"
 
-void mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, const mr_optim *optim, const mr_plan *plan)
+mr_status mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, uint32_t age, const mr_plan *plan)
 {
-	b->optim = *optim;
-	b->mitigate = plan->contract.flush == MR_FLUSH_NONE ? m : NULL;
-	if (!b->mitigate)
-		return;
-	if (m->ops->settle && b->age)
-		m->ops->settle(m, b->age, plan->n_stages, &b->optim);
-	if (m->slow_start)
-		b->slow_start = m->slow_start;
+	mr_mitigation *x;
+
+	if (!m || plan->contract.flush != MR_FLUSH_NONE)
+		return MR_OK;
+	x = b->mitigation = mr_zeroed(sizeof(*x) + b->n_shards * sizeof(x->oldest[0]));
+	if (!x)
+		return mr_fail(MR_ERESOURCE, "no memory for the mitigation of a stage");
+	x->mitigate = m;
+	x->age = age;
+	if (m->ops->settle && age)
+		m->ops->settle(m, age, plan->n_stages, &b->optim);
 	assert(!mr_mitigate_corrects(m) || plan->contract.keep_read);
+	return MR_OK;
 }
 
-static bool has_state(const mr_stage_weights *b)
+void mr_mitigated_close(mr_stage_weights *b)
 {
-	return b->mitigate && b->mitigate->keeps_state;
+	free(b->mitigation);
+	b->mitigation = NULL;
 }
 
 void mr_mitigated_layout(mr_stage_weights *b, mr_arena *a)
 {
-	b->softened = has_state(b) ? mr_arena_take(a, mr_stage_size(b->stage)->state_bytes, MR_CACHE_LINE) : NULL;
+	mr_mitigation *x = b->mitigation;
+
+	if (x->mitigate->keeps_state)
+		x->state = mr_arena_take(a, mr_stage_size(b->stage)->state_bytes, MR_CACHE_LINE);
+}
+
+void mr_mitigated_init(mr_stage_weights *b)
+{
+	if (b->mitigation->state)
+		memset(b->mitigation->state, 0, mr_stage_size(b->stage)->state_bytes);
 }
 
 void mr_mitigated_note(mr_stage_weights *b, uint8_t shard, uint64_t version, bool first)
 {
-	mr_shard *s = &b->shard[shard];
+	mr_oldest_read *o = &b->mitigation->oldest[shard];
 
-	if (b->mitigate && (first || version < s->oldest))
-		s->oldest = version;
+	if (first || version < o->version)
+		o->version = version;
 }
 
-/* Of the count in hand, over all who sum for it. */
+/* The oldest version read for the count in hand, over all shards with micro-batches. */
 static uint64_t oldest_of(const mr_stage_weights *b)
 {
 	uint64_t oldest = UINT64_MAX;
 
 	for (uint32_t i = 0; i < b->n_shards; i++)
-		if (b->shard[i].need && b->shard[i].oldest < oldest)
-			oldest = b->shard[i].oldest;
+		if (b->shard[i].need && b->mitigation->oldest[i].version < oldest)
+			oldest = b->mitigation->oldest[i].version;
 	return oldest;
 }
 
 static double rate(const mr_stage_weights *b, uint64_t age)
 {
-	return b->mitigate->ops->rate(b->mitigate, age);
+	return b->mitigation->mitigate->ops->rate(b->mitigation->mitigate, age);
 }
 
 static bool has_rate(const mr_stage_weights *b)
 {
-	return b->mitigate && b->mitigate->ops->rate;
+	return b->mitigation && b->mitigation->mitigate->ops->rate;
 }
 
 double mr_mitigated_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t version)
 {
-	return mr_predict_lr(b, lr, version) * (has_rate(b) ? rate(b, version - 1 - oldest_of(b)) : 1);
+	return mr_weights_lr(b, lr, version) * (has_rate(b) ? rate(b, version - 1 - oldest_of(b)) : 1);
 }
 
 double mr_mitigated_lr_ahead(const mr_stage_weights *b, const mr_lr *lr, uint64_t version)
 {
-	return mr_predict_lr(b, lr, version) * (has_rate(b) ? rate(b, b->age) : 1);
+	return mr_weights_lr(b, lr, version) * (has_rate(b) ? rate(b, b->mitigation->age) : 1);
 }
 
-/* What the commit in hand knows of elements [@from, @from + @n) of parameter @p; @then: the version that their F read.
+/* The mitigation of elements [@from, @from + @n) of parameter @p; @then: the version that their F read.
  */
 static mr_mitigate_call call_of(const mr_stage_weights *b, uint32_t p, int64_t from, int64_t n, uint64_t then)
 {
@@ -81,7 +94,7 @@ static mr_mitigate_call call_of(const mr_stage_weights *b, uint32_t p, int64_t f
 		.n = n,
 		.now = (const uint8_t *)mr_weights_at(b, 0, b->latest) + at,
 		.then = (const uint8_t *)mr_weights_at(b, 0, then) + at,
-		.state = b->softened ? b->softened + state : NULL,
+		.state = b->mitigation->state ? b->mitigation->state + state : NULL,
 		.gscale = 1 / (double)b->sum,
 		.t = b->latest + 1,
 	};
@@ -94,7 +107,7 @@ void mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 	uint64_t then;
 	int64_t from, n;
 
-	if (!b->mitigate || !b->mitigate->ops->correct)
+	if (!b->mitigation || !b->mitigation->mitigate->ops->correct)
 		return;
 	then = oldest_of(b);
 	if (shard == 0)
@@ -106,7 +119,7 @@ void mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 		if (!mr_weights_part(b, shard, p, &from, &n))
 			continue;
 		c = call_of(b, p, from, n, then);
-		mr_mitigate_correct(b->mitigate, &c, b->k, kc,
+		mr_mitigate_correct(b->mitigation->mitigate, &c, b->k, kc,
 				    (uint8_t *)mr_weights_total(b) + mr_stage_grad_at(b->stage, p) +
 					    (size_t)from * bytes);
 	}
@@ -119,7 +132,7 @@ void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 	int64_t from, n;
 
 	/* With one buffer the step has overwritten what it started from; nothing there is ever stale. */
-	if (!b->mitigate || !b->mitigate->ops->follow || b->cap == 1)
+	if (!b->mitigation || !b->mitigation->mitigate->ops->follow || b->cap == 1)
 		return;
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
@@ -130,7 +143,8 @@ void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 			continue;
 		at = mr_stage_weight_at(b->stage, p) + (size_t)from * bytes;
 		c = call_of(b, p, from, n, b->latest);
-		mr_mitigate_follow(b->mitigate, &c, b->k, kc, (const uint8_t *)mr_weights_at(b, 0, b->latest + 1) + at);
+		mr_mitigate_follow(b->mitigation->mitigate, &c, b->k, kc,
+				   (const uint8_t *)mr_weights_at(b, 0, b->latest + 1) + at);
 	}
 }
 
@@ -141,7 +155,8 @@ enum { PIECE = 8192 };
 
 bool mr_mitigated_steps(const mr_stage_weights *b)
 {
-	return b->mitigate && mr_mitigate_corrects(b->mitigate) && b->n_shards == 1 && mr_optim_elementwise(&b->optim);
+	return b->mitigation && mr_mitigate_corrects(b->mitigation->mitigate) && b->n_shards == 1 &&
+	       mr_optim_elementwise(&b->optim);
 }
 
 /* @step of one parameter, @n elements further on. */
@@ -167,12 +182,12 @@ static void step_piece(mr_stage_weights *b, mr_kctx *kc, const mr_step *step, ui
 	mr_mitigate_call c = call_of(b, p, from, n, then);
 	mr_step s = shifted(step, &b->k->types, from);
 
-	mr_mitigate_correct(b->mitigate, &c, b->k, kc, g + off);
+	mr_mitigate_correct(b->mitigation->mitigate, &c, b->k, kc, g + off);
 	b->k->step(kc, n, &s, g + off);
-	if (!b->mitigate->ops->follow || b->cap == 1)
+	if (!b->mitigation->mitigate->ops->follow || b->cap == 1)
 		return;
 	c.then = c.now;
-	mr_mitigate_follow(b->mitigate, &c, b->k, kc, s.dst);
+	mr_mitigate_follow(b->mitigation->mitigate, &c, b->k, kc, s.dst);
 }
 
 void mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale)

@@ -1,12 +1,12 @@
 /*
- * mitigated.h - a block whose stale gradients are dealt with (nn/mitigate.h): who was read, which rate, what is
- * changed.
+ * mitigated.h - corrections of a stage's stale gradients and weights (nn/mitigate.h): the versions read, the rate, and
+ * what is changed.
  *
  * Only plans that never flush have stale gradients. Where the mitigation looks at the weights that F read, the plan
  * keeps that version until the commit (plan.h, keep_read). Of several micro-batches in a count the oldest version
  * counts.
  *
- * All of this is the owner's, and its team's. With turns (ir/plan.h) each part corrects the range that it has reduced,
+ * Thread: the owner and its team. With stage replicas (ir/plan.h) each part corrects the range that it has reduced,
  * before the norm of the sum is known to anybody, and follows the range that it steps: what it changes is elementwise,
  * and nobody else's. What the other parts have noted it sees behind `finished`, and they note again only behind
  * `published`.
@@ -18,15 +18,35 @@
 #ifndef MR_EXEC_MITIGATED_H
 #define MR_EXEC_MITIGATED_H
 
+#include "base/size.h"
 #include "ir/plan.h"
+#include "nn/mitigate.h"
 #include "exec/stage_weights.h"
 
-/** What @m (NULL: nothing) makes of a stage of @plan, behind mr_predict_open and before mr_weights_layout; @optim: the
- * run's, is copied. */
-void mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, const mr_optim *optim, const mr_plan *plan);
+/* The oldest version that F read for the micro-batches in the sum of a shard; the shard's worker writes it. */
+typedef struct mr_oldest_read {
+	_Alignas(MR_CACHE_LINE) uint64_t version;
+} mr_oldest_read;
 
-/** Take the block's state of the mitigation (or measure it). */
+struct mr_mitigation {
+	const mr_mitigate *mitigate;
+	uint32_t age;            /* the stage's steady age */
+	uint8_t *state;          /* of the mitigation, like one state of the optimizer; NULL: it keeps none */
+	mr_oldest_read oldest[]; /* [n_shards of the stage] */
+};
+
+/**
+ * Give @b the mitigation @m (NULL: none), if @plan never flushes; @age: the stage's. b->n_shards and b->optim are set;
+ * m may change b->optim. Before mr_weights_layout. Errors: MR_ERESOURCE.
+ */
+mr_status mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, uint32_t age, const mr_plan *plan) MR_MUST_USE;
+void mr_mitigated_close(mr_stage_weights *b);
+
+/** Take the memory of the mitigation's state (or measure it). */
 void mr_mitigated_layout(mr_stage_weights *b, mr_arena *a);
+
+/** Version 0: the state is 0. */
+void mr_mitigated_init(mr_stage_weights *b);
 
 /** A gradient enters the sum of @shard; its F has read @version. @first: it begins the sum. */
 void mr_mitigated_note(mr_stage_weights *b, uint8_t shard, uint64_t version, bool first);

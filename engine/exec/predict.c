@@ -1,6 +1,7 @@
 #include "exec/predict.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/size.h"
@@ -18,30 +19,73 @@ static uint32_t most_slots(const mr_plan *plan, uint16_t s)
 	return most;
 }
 
-void mr_predict_open(mr_stage_weights *b, const mr_plan *plan, const mr_plan *steady, uint16_t s)
+mr_status mr_predict_open(mr_stage_weights *b, const mr_plan *plan, uint16_t s)
 {
 	int32_t forward = mr_plan_horizon(plan, s, true), backward = mr_plan_horizon(plan, s, false);
+	bool holds = plan->contract.read_f == MR_READ_FIRST;
+	mr_prediction *x;
 
-	b->back = plan->contract.predict == MR_PREDICT_BACK ? -(double)backward / plan->contract.need : 0;
-	b->aims = forward || backward;
-	b->n_aimed_each = plan->contract.same_version_b ? most_slots(plan, s) : 1;
-	b->n_aimed = b->aims ? plan->n_pipes * b->n_aimed_each : 0;
-	b->delta_keep = b->back > 0 ? pow(plan->contract.ema_decay_ppm / 1e6, 1.0 / b->back) : 0;
-	b->holds = plan->contract.read_f == MR_READ_FIRST;
-	b->held_version = b->moved_back = MR_PREDICT_HOLDS_NONE;
-	b->slow_start = plan->contract.slow_start;
-	b->sync_steps = plan->contract.sync_steps;
-	b->age = mr_plan_staleness(steady, s);
-	b->delay = mr_plan_delay(steady, s);
+	if (!forward && !backward && !holds)
+		return MR_OK;
+	x = b->prediction = calloc(1, sizeof(*x));
+	if (!x)
+		return mr_fail(MR_ERESOURCE, "no memory for the weight prediction of stage %u", s);
+	x->n_each = plan->contract.same_version_b ? most_slots(plan, s) : 1;
+	x->n_buffers = forward || backward ? plan->n_pipes * x->n_each : 0;
+	x->holds = holds;
+	x->back = plan->contract.predict == MR_PREDICT_BACK ? -(double)backward / plan->contract.need : 0;
+	x->delta_keep = x->back > 0 ? pow(plan->contract.ema_decay_ppm / 1e6, 1.0 / x->back) : 0;
+	x->sync_steps = plan->contract.sync_steps;
+	mr_predict_reset(b);
+	return MR_OK;
+}
+
+void mr_predict_close(mr_stage_weights *b)
+{
+	free(b->prediction);
+	b->prediction = NULL;
 }
 
 void mr_predict_layout(mr_stage_weights *b, mr_arena *a)
 {
 	size_t bytes = mr_stage_size(b->stage)->weight_bytes, state = mr_stage_size(b->stage)->state_bytes;
+	mr_prediction *x = b->prediction;
 
-	b->aimed = b->aims ? mr_arena_take(a, bytes * b->n_aimed, MR_CACHE_LINE) : NULL;
-	b->held = b->holds ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
-	b->delta = b->delta_keep > 0 ? mr_arena_take(a, state, MR_CACHE_LINE) : NULL;
+	x->weights = x->n_buffers ? mr_arena_take(a, bytes * x->n_buffers, MR_CACHE_LINE) : NULL;
+	x->held = x->holds ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
+	x->delta = x->delta_keep > 0 ? mr_arena_take(a, state, MR_CACHE_LINE) : NULL;
+}
+
+void mr_predict_init(mr_stage_weights *b)
+{
+	if (b->prediction->delta)
+		memset(b->prediction->delta, 0, mr_stage_size(b->stage)->state_bytes);
+}
+
+void mr_predict_reset(mr_stage_weights *b)
+{
+	b->prediction->held_version = b->prediction->moved_back = MR_PREDICT_NO_VERSION;
+	atomic_store_explicit(&b->prediction->n_used, 0, memory_order_relaxed);
+}
+
+uint32_t mr_predict_buffers_used(const mr_stage_weights *b)
+{
+	const mr_prediction *x = b->prediction;
+
+	if (!x)
+		return 0;
+	return atomic_load_explicit(&x->n_used, memory_order_relaxed) +
+	       (x->holds && x->held_version != MR_PREDICT_NO_VERSION);
+}
+
+/* Buffer @i is written. */
+static void count_buffer(mr_prediction *x, uint32_t i)
+{
+	uint32_t n = atomic_load_explicit(&x->n_used, memory_order_relaxed);
+
+	while (i >= n && !atomic_compare_exchange_weak_explicit(&x->n_used, &n, i + 1, memory_order_relaxed,
+								memory_order_relaxed))
+		;
 }
 
 /* dst = src - lr * m for one parameter, whose masters have @rest. */
@@ -75,7 +119,7 @@ static void move_ahead(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, uint
 	b->k->step(kc, n, &s, b->shard[0].grads + mr_stage_grad_at(b->stage, p));
 }
 
-static void aim_into(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint8_t *to)
+static void predict_into(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint8_t *to)
 {
 	const uint8_t *src = mr_weights_at(b, 0, b->latest);
 	uint32_t first, end;
@@ -90,31 +134,33 @@ static void aim_into(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double
 			move_ahead(b, kc, o, p, at, lr * horizon, to);
 		else
 			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, mr_weights_rest(b, at),
-				   to + at, b->delta + mr_stage_state_at(b->stage, p), b->back);
+				   to + at, b->prediction->delta + mr_stage_state_at(b->stage, p), b->prediction->back);
 	}
 }
 
 /* Which of the buffers: of @slot of @pipe, or the only one of @pipe. */
-static uint32_t aimed_at(const mr_stage_weights *b, uint8_t pipe, uint32_t slot)
+static uint32_t buffer_of(const mr_stage_weights *b, uint8_t pipe, uint32_t slot)
 {
-	return pipe * b->n_aimed_each + (b->n_aimed_each > 1 ? slot : 0);
+	return pipe * b->prediction->n_each + (b->prediction->n_each > 1 ? slot : 0);
 }
 
 const void *mr_predict_weights(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon)
 {
+	mr_prediction *x = b->prediction;
+
 	if (b->latest == 0)
 		return mr_weights_at(b, 0, 0);
-	mr_version_count_aimed(&b->version_count, 0);
-	if (b->moved_back != b->latest)
-		aim_into(b, kc, o, lr, horizon, b->aimed);
+	count_buffer(x, 0);
+	if (x->moved_back != b->latest)
+		predict_into(b, kc, o, lr, horizon, x->weights);
 	if (horizon < 0)
-		b->moved_back = b->latest; /* nothing that it is made of changes before the next step */
-	return b->aimed;
+		x->moved_back = b->latest; /* nothing that it is made of changes before the next step */
+	return x->weights;
 }
 
 void *mr_predict_kept(const mr_stage_weights *b, uint8_t pipe, uint32_t slot)
 {
-	return b->aimed + (size_t)aimed_at(b, pipe, slot) * mr_stage_size(b->stage)->weight_bytes;
+	return b->prediction->weights + (size_t)buffer_of(b, pipe, slot) * mr_stage_size(b->stage)->weight_bytes;
 }
 
 const void *mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
@@ -122,11 +168,11 @@ const void *mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o,
 {
 	uint8_t *to = mr_predict_kept(b, 0, slot);
 
-	mr_version_count_aimed(&b->version_count, aimed_at(b, 0, slot));
+	count_buffer(b->prediction, buffer_of(b, 0, slot));
 	if (b->latest == 0)
 		memcpy(to, mr_weights_at(b, 0, 0), mr_stage_size(b->stage)->weight_bytes);
 	else
-		aim_into(b, kc, o, lr, horizon, to);
+		predict_into(b, kc, o, lr, horizon, to);
 	return to;
 }
 
@@ -137,7 +183,7 @@ const void *mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uin
 	uint8_t *to = mr_predict_kept(b, pipe, slot);
 	uint32_t first, end;
 
-	mr_version_count_aimed(&b->version_count, aimed_at(b, pipe, slot));
+	count_buffer(b->prediction, buffer_of(b, pipe, slot));
 	if (version == 0)
 		return memcpy(to, now, mr_stage_size(b->stage)->weight_bytes);
 	before = mr_weights_at(b, 0, version - 1);
@@ -159,33 +205,38 @@ const void *mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uin
 const void *mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
 			    uint64_t version)
 {
-	if (b->held_version == version)
-		return b->held;
+	mr_prediction *x = b->prediction;
+
+	if (x->held_version == version)
+		return x->held;
 	if (b->latest == 0 || horizon == 0)
-		memcpy(b->held, mr_weights_at(b, 0, b->latest), mr_stage_size(b->stage)->weight_bytes);
+		memcpy(x->held, mr_weights_at(b, 0, b->latest), mr_stage_size(b->stage)->weight_bytes);
 	else
-		aim_into(b, kc, o, lr, horizon, b->held);
-	b->held_version = version;
-	return b->held;
+		predict_into(b, kc, o, lr, horizon, x->held);
+	x->held_version = version;
+	return x->held;
 }
 
 /* Is the step in hand one that delta follows? */
 static bool follows(const mr_stage_weights *b)
 {
-	return b->delta && b->latest >= b->sync_steps;
+	return b->prediction->delta && b->latest >= b->prediction->sync_steps;
 }
 
 void mr_predict_before_step(mr_stage_weights *b)
 {
+	mr_prediction *x = b->prediction;
+
 	if (!follows(b))
 		return;
-	mr_version_count_aimed(&b->version_count, 0);
-	memcpy(b->aimed, mr_weights_at(b, 0, b->latest), mr_stage_size(b->stage)->weight_bytes);
-	b->moved_back = MR_PREDICT_HOLDS_NONE;
+	count_buffer(x, 0);
+	memcpy(x->weights, mr_weights_at(b, 0, b->latest), mr_stage_size(b->stage)->weight_bytes);
+	x->moved_back = MR_PREDICT_NO_VERSION;
 }
 
 void mr_predict_after_step(mr_stage_weights *b, mr_kctx *kc)
 {
+	mr_prediction *x = b->prediction;
 	uint8_t *w = mr_weights_at(b, 0, b->latest + 1);
 	uint32_t first, end;
 
@@ -195,29 +246,19 @@ void mr_predict_after_step(mr_stage_weights *b, mr_kctx *kc)
 		int64_t n = mr_stage_graph(b->stage)->params[p].n;
 		mr_step follow = {.kind = MR_STEP_MOMENTUM,
 				  .along_weights = true,
-				  .mu = b->delta_keep,
-				  .gscale = b->delta_keep - 1};
+				  .mu = x->delta_keep,
+				  .gscale = x->delta_keep - 1};
 		mr_step turn = {.kind = MR_STEP_SGD, .along_weights = true, .gscale = 1, .lr = 1};
 
 		if (at == SIZE_MAX)
 			continue;
 		/* The old weights become old - new; delta takes 1 - keep of minus that, and w - 0 delta stays what it
 		 * is. */
-		turn.src = turn.dst = b->aimed + at;
+		turn.src = turn.dst = x->weights + at;
 		b->k->step(kc, n, &turn, w + at);
 		follow.src = w + at;
 		follow.dst = w + at;
-		follow.m = b->delta + mr_stage_state_at(b->stage, p);
-		b->k->step(kc, n, &follow, b->aimed + at);
+		follow.m = x->delta + mr_stage_state_at(b->stage, p);
+		b->k->step(kc, n, &follow, x->weights + at);
 	}
-}
-
-double mr_predict_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t version)
-{
-	double full = mr_lr_at(lr, (version + b->in_step - 1) / b->in_step) * b->rate;
-	uint64_t before = version - 1 - b->sync_steps; /* commits made by then, behind a synchronous start */
-
-	if (version <= b->sync_steps || before >= b->slow_start || b->delay <= 1)
-		return full;
-	return full / pow(b->delay, 1 - (double)before / b->slow_start);
 }

@@ -1,26 +1,24 @@
 /*
- * predict.h - weights that aim at another version than the one they are made from, and learning rates that know their
- * stage's age.
+ * predict.h - weights made from one version to stand for another, whose F or B works on them in its place.
  *
  * AHEAD (plan.h, mr_predict): the latest weights, moved along the direction of the optimizer's last step by the rate of
  * the next one times the horizon. Optimizer state is zero before the first commit, so there is nothing to move along
  * then.
  *
  * BACK: a stage keeps delta, the running mean of its steps; R and B work on the weights less tau times that, made once
- * a version. To know a step when it has overwritten its source, the old weights are kept in the buffer of the aimed
- * ones, which nobody needs between the last B of a commit and the first of the next.
+ * a version. A step may overwrite its source, so the old weights are kept in the buffer of the predicted ones, which
+ * nothing reads between the last B of a commit and the first of the next.
  *
  * BACK and STEPS go by versions, not by masters (nn/tensor.h): by what steps do to the weights that stages read.
  *
  * STEPS: version v moved on by the difference to version v - 1, times the horizon. It needs no optimizer state: so it
- * is what predicts for optimizers that keep no direction, from other versions than the latest, and beside parts that
- * step (ir/plan.h, "Turns").
+ * serves optimizers that keep no direction, versions other than the latest, and stage replicas (ir/plan.h).
  *
- * No arithmetic of its own: w - h lr m is a step of sgd along m, and Adam's w - h lr (m / c1) / (sqrt(v / c2) + eps) is
- * a step of Adam that remembers all (b1 = b2 = 1) of a gradient times 0, which leaves its state as it is. So all
- * kernels have it already.
+ * All arithmetic is the kernels' optimizer steps: w - h lr m is a step of sgd along m, and Adam's
+ * w - h lr (m / c1) / (sqrt(v / c2) + eps) is a step of Adam with b1 = b2 = 1 and a gradient times 0, which leaves its
+ * state as it is.
  *
- * Thread: the owner of the block.
+ * Thread: the owner of the stage, where no other is named.
  */
 #ifndef MR_EXEC_PREDICT_H
 #define MR_EXEC_PREDICT_H
@@ -28,11 +26,43 @@
 #include "ir/plan.h"
 #include "exec/stage_weights.h"
 
-/** What the plan says of stage @s, before mr_weights_layout; its ages are those of @steady. */
-void mr_predict_open(mr_stage_weights *b, const mr_plan *plan, const mr_plan *steady, uint16_t s);
+#define MR_PREDICT_NO_VERSION UINT64_MAX
 
-/** Take the block's aimed weights and delta (or measure them). */
+struct mr_prediction {
+	uint32_t n_buffers; /* of predicted weights, over all pipes; 0: F and B work on what they read or on `held` */
+	uint32_t n_each;         /* buffers of a pipe: one a slot where B takes the weights of its F, else 1 */
+	uint8_t *weights;        /* [n_buffers] like one version each; NULL where there are none */
+	_Atomic uint32_t n_used; /* buffers written since the reset: the highest number, plus 1; any part writes it */
+	bool holds;              /* F works on the same weights for all micro-batches of a commit */
+	uint8_t *held;           /* those weights, like one version */
+	uint64_t held_version;   /* the version that they are made from, or MR_PREDICT_NO_VERSION */
+	uint8_t *delta;          /* running mean of the steps, like one state; NULL: none */
+	double delta_keep;       /* what delta keeps of itself a commit */
+	double back;             /* commits that R and B move back (tau); 0: none */
+	uint64_t moved_back;     /* the version of which `weights` holds what is moved back, or MR_PREDICT_NO_VERSION */
+	uint32_t sync_steps;     /* synchronous commits at the start, which delta does not follow */
+};
+
+/** Give @b its prediction, where stage @s of @plan has one. Before mr_weights_layout. Errors: MR_ERESOURCE. */
+mr_status mr_predict_open(mr_stage_weights *b, const mr_plan *plan, uint16_t s) MR_MUST_USE;
+void mr_predict_close(mr_stage_weights *b);
+
+/** Take the memory of the predicted weights and of delta (or measure it). */
 void mr_predict_layout(mr_stage_weights *b, mr_arena *a);
+
+/** Version 0: no step has been made. */
+void mr_predict_init(mr_stage_weights *b);
+
+/** Nothing is predicted or held. While nobody runs. */
+void mr_predict_reset(mr_stage_weights *b);
+
+/** Buffers like one version each that the stage has for predictions; those of them written since the reset. */
+static inline uint32_t mr_predict_buffers(const mr_stage_weights *b)
+{
+	return b->prediction ? b->prediction->n_buffers + b->prediction->holds : 0;
+}
+
+uint32_t mr_predict_buffers_used(const mr_stage_weights *b);
 
 /**
  * The weights of @b's latest version, moved @horizon commits ahead, or (@horizon < 0) as far back as the stage's
@@ -54,8 +84,6 @@ void *mr_predict_kept(const mr_stage_weights *b, uint8_t pipe, uint32_t slot);
 const void *mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uint64_t version, int32_t horizon,
 			     uint32_t slot);
 
-#define MR_PREDICT_HOLDS_NONE UINT64_MAX
-
 /** The same for an F whose weights are held (MR_READ_FIRST), from @version: made when it is met for the first time. */
 const void *mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
 			    uint64_t version);
@@ -63,9 +91,5 @@ const void *mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o,
 /** Around a commit, before mr_weights_step and after it: let delta follow. Nothing where there is none. */
 void mr_predict_before_step(mr_stage_weights *b);
 void mr_predict_after_step(mr_stage_weights *b, mr_kctx *kc);
-
-/** The learning rate of commit @version (from 1) at @b's stage: @lr, lower during a slow start, which begins behind a
- * synchronous one. */
-double mr_predict_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t version);
 
 #endif

@@ -22,7 +22,7 @@ static mr_status check_log(const mr_run *run)
 	if (!p->contract.racing || !run->c.record_micro)
 		return not_asked();
 	for (uint16_t w = 0; w < run->n_workers; w++) {
-		const mr_race *r = &run->worker[w].race;
+		const mr_race *r = run->worker[w].race;
 
 		if (r->n_log != r->n_f + r->n_b)
 			return mr_fail(MR_EINVAL,
@@ -37,7 +37,7 @@ static mr_status check_log(const mr_run *run)
 /* The instructions of @w, in the order of its log. */
 static mr_status write_list(const mr_run *run, uint16_t w, mr_plan *to)
 {
-	const mr_race *r = &run->worker[w].race;
+	const mr_race *r = run->worker[w].race;
 	uint16_t stage = mr_plan_list(run->c.plan, w, MR_BODY)->at[0].stage;
 	int32_t ahead[2] = {mr_plan_horizon(run->c.plan, stage, false), mr_plan_horizon(run->c.plan, stage, true)};
 	uint32_t next[MR_N_OPS] = {0};
@@ -56,7 +56,7 @@ static mr_status write_list(const mr_run *run, uint16_t w, mr_plan *to)
 static mr_status compare(const mr_run *run, uint16_t w, const mr_plan *plan)
 {
 	const mr_list *l = mr_plan_list(plan, w, MR_PROLOGUE);
-	const mr_race_rec *rec = run->worker[w].race.log;
+	const mr_race_rec *rec = run->worker[w].race->log;
 
 	for (uint32_t i = 0; i < l->n; i++) {
 		const mr_instr *in = &l->at[i];
@@ -79,7 +79,7 @@ static mr_status fill(const mr_run *run, mr_plan *to)
 	mr_lower_opts opts = {.update_inside = mr_run_steps_inside(p, 0), .room = p};
 
 	to->contract.racing = false;
-	to->n_micro = (uint32_t)run->worker[0].race.n_b;
+	to->n_micro = (uint32_t)run->worker[0].race->n_b;
 	to->commits = to->n_micro / p->contract.need;
 	for (uint16_t w = 0; w < p->n_workers; w++)
 		MR_TRY(write_list(run, w, to));
@@ -101,7 +101,7 @@ static mr_status check_moves(const mr_run *run, size_t *n)
 	if (!run->c.record_micro || !mr_plan_list(p, 0, MR_BODY)->n)
 		return not_asked();
 	for (uint16_t w = 0; w < run->n_workers; w++)
-		*n += (size_t)run->worker[w].steal_queue.n_log;
+		*n += (size_t)run->worker[w].steal_queue->n_log;
 	if (done > run->c.record_micro || run->resumed)
 		return mr_fail(MR_EINVAL, "%llu micro-batches were to be recorded from the start: %llu are done%s",
 			       (unsigned long long)run->c.record_micro, (unsigned long long)done,
@@ -120,7 +120,7 @@ static mr_status record_moves(const mr_run *run, mr_plan **out)
 	if (!all)
 		return mr_fail(MR_ERESOURCE, "no memory for %zu moves", n);
 	for (uint16_t w = 0; w < run->n_workers; w++) {
-		const mr_steal_queue *t = &run->worker[w].steal_queue;
+		const mr_steal_queue *t = run->worker[w].steal_queue;
 
 		for (uint64_t i = 0; i < t->n_log; i++)
 			all[k++] = t->log[i];

@@ -1,9 +1,54 @@
 #include "exec/replicas.h"
 
-#include <string.h>
-
-#include "base/size.h"
+#include "base/zeroed.h"
 #include "nn/element.h"
+
+mr_status mr_replicas_create(const mr_plan *p, const mr_optim *optim, mr_stage_weights *weights, mr_replicas **out)
+{
+	mr_replicas *of = mr_zeroed(p->n_stages * sizeof(*of));
+	uint32_t n_steps = mr_plan_steps(p);
+
+	if (!of)
+		return mr_fail(MR_ERESOURCE, "no memory for the replicas of %u stages", p->n_stages);
+	for (uint16_t s = 0; s < p->n_stages; s++) {
+		mr_replicas *g = &of[s];
+
+		g->average = &p->contract.average;
+		g->optim = optim;
+		g->first = &weights[s];
+		g->n = p->n_pipes;
+		g->stride = p->n_stages;
+		g->n_steps = n_steps;
+		for (uint32_t r = 0; r < g->n; r++)
+			mr_replicas_block(g, r)->replicas = g;
+	}
+	of[p->n_stages - 1].n_ready = calloc(n_steps, sizeof(*of->n_ready));
+	if (!of[p->n_stages - 1].n_ready) {
+		mr_replicas_destroy(of, p->n_stages);
+		return mr_fail(MR_ERESOURCE, "no memory for %u steps of replicas", n_steps);
+	}
+	*out = of;
+	return MR_OK;
+}
+
+void mr_replicas_destroy(mr_replicas *of, uint16_t n_stages)
+{
+	if (of)
+		free(of[n_stages - 1].n_ready);
+	free(of);
+}
+
+void mr_replicas_reset(mr_replicas *g)
+{
+	atomic_store_explicit(&g->n_done, 0, memory_order_relaxed);
+	for (uint32_t i = 0; g->n_ready && i < g->n_steps; i++)
+		atomic_store_explicit(&g->n_ready[i], 0, memory_order_relaxed);
+}
+
+bool mr_replicas_ready(mr_replicas *g, uint64_t step)
+{
+	return mr_weights_last_of(&g->n_ready[step % g->n_steps], g->n);
+}
 
 void mr_replicas_layout(mr_replicas *g, mr_arena *a)
 {

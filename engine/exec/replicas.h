@@ -1,10 +1,10 @@
 /*
- * replicas.h - the blocks of one stage whose weights diverge, and what brings them together (ir/plan.h, "Replicas").
+ * replicas.h - replicas of one stage whose weights diverge, and their averages (ir/plan.h, "Replicas").
  *
- * A replica is a block of its own with one share: versions, gradient sum, optimizer state. An average is cut into as
- * many ranges of cache lines as there are replicas, a pure function of the stage's size; AVG of pipe p carries out
- * range p, in all replicas, on pipe p's worker. Replicas are added in ascending order and in f64 whatever the dtype is,
- * so no number depends on who does which part, or when.
+ * A replica has mr_stage_weights of its own with one shard: versions, gradient sum, optimizer state. An average is cut
+ * into as many ranges of cache lines as there are replicas, a pure function of the stage's size; AVG of pipe p carries
+ * out range p, in all replicas, on pipe p's worker. Replicas are added in ascending order and in f64 whatever the
+ * dtype is, so no number depends on who does which part, or when.
  *
  * reference (ELASTIC, and MEAN with an outer step) is what is evaluated and saved; where there is none all replicas are
  * equal at every pause, and any of them is. velocity is the outer step's momentum. mean (ELASTIC) is the mean of the
@@ -22,21 +22,47 @@
 
 #define MR_REPLICAS_MOST MR_AVERAGING_MOST /* of one stage: a pipe each */
 
-typedef struct mr_replicas {
+struct mr_replicas {
 	_Alignas(64) _Atomic uint32_t n_done; /* parts of the average in hand */
 	const mr_average *average;            /* the plan's */
 	const mr_optim *optim;
-	mr_stage_weights *first;                      /* of replica 0; replica r is first[r * stride] */
+	mr_stage_weights *first; /* of replica 0; replica r is first[r * stride] */
 	uint32_t n, stride;
-	uint8_t *reference;                   /* like one version; NULL: not wanted */
-	int16_t *rest;                        /* of its masters; NULL: it is its own */
-	uint8_t *velocity, *mean;             /* like one state each; NULL: not wanted */
-} mr_replicas;
+	uint8_t *reference;        /* like one version; NULL: not wanted */
+	int16_t *rest;             /* of its masters; NULL: it is its own */
+	uint8_t *velocity, *mean;  /* like one state each; NULL: not wanted */
+	uint32_t n_steps;          /* steps between averages */
+	_Atomic uint32_t *n_ready; /* [n_steps] replicas that have made a step, by step modulo; NULL but at the last
+				      stage */
+};
 
 static inline mr_stage_weights *mr_replicas_block(const mr_replicas *g, uint32_t r)
 {
 	return &g->first[(size_t)r * g->stride];
 }
+
+/**
+ * For all stages of @plan, whose pipes are replicas; @weights: [n_pipes][n_stages], which borrow them. Errors:
+ * MR_ERESOURCE.
+ */
+mr_status mr_replicas_create(const mr_plan *plan, const mr_optim *optim, mr_stage_weights *weights,
+			     mr_replicas **out) MR_MUST_USE;
+void mr_replicas_destroy(mr_replicas *of, uint16_t n_stages); /* accepts NULL */
+
+/** No average is under way. While nobody runs. */
+void mr_replicas_reset(mr_replicas *g);
+
+/** The optimizer step that makes version @v, from 1: averages are none. */
+static inline uint64_t mr_replicas_step_of(const mr_replicas *g, uint64_t v)
+{
+	return v - v / (g->average->every + (uint64_t)1);
+}
+
+/**
+ * A replica of the last stage has made @step; true: all have, and the caller writes the record of it. Each counts once
+ * a step, in order, so records follow each other. A counter comes round only behind an average, which waits for all.
+ */
+bool mr_replicas_ready(mr_replicas *g, uint64_t step);
 
 /** Take (or measure) the memory of what the replicas share. */
 void mr_replicas_layout(mr_replicas *g, mr_arena *a);

@@ -4,15 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/size.h"
 #include "base/str.h"
+#include "base/zeroed.h"
 #include "host/clock.h"
+#include "ir/deps.h"
 #include "ir/pause.h"
-#include "exec/predict.h"
 #include "exec/eval_plan.h"
 #include "exec/exec.h"
 #include "exec/mitigated.h"
+#include "exec/predict.h"
+#include "exec/reduction.h"
 #include "exec/run_plan.h"
+#include "exec/slow_start.h"
+#include "exec/tied_sum.h"
 
 /* --- building --- */
 
@@ -21,20 +25,40 @@ static uint16_t worker_of(const mr_run *run, uint8_t pipe, uint16_t stage)
 	return mr_plan_worker(run->c.plan, pipe, stage);
 }
 
-/* The block of stage @s that begins with @pipe: of all pipes, or of one replica. */
-static void create_block(mr_run *run, uint8_t pipe, uint16_t s)
+/* What the plan and the configuration want of the features of @b, stage @s. */
+static mr_status open_features(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	const mr_run_config *c = &run->c;
+	const mr_plan *steady = c->steady ? c->steady : c->plan;
+	const mr_contract *k = &c->plan->contract;
+	const mr_mitigate *m = k->flush == MR_FLUSH_NONE ? c->mitigate : NULL;
+	bool uses_tied = k->tied && s + 1 == run->n_stages; /* the parameters of stage 0 */
+
+	if (run->shares || k->steal || uses_tied || mr_stage_has_ar(c->plan, s))
+		MR_TRY(mr_reduction_open(b));
+	if (k->steal)
+		MR_TRY(mr_steal_queue_open_sum(b, k->need));
+	MR_TRY(mr_tied_sum_open(b, k->tied && s == 0 ? &run->weights[run->n_stages - 1] : NULL));
+	if (run->norms)
+		MR_TRY(mr_norms_open(b));
+	if (run->validation)
+		MR_TRY(mr_validation_open(b));
+	MR_TRY(mr_predict_open(b, c->plan, s));
+	MR_TRY(mr_slow_start_open(b, m && m->slow_start ? m->slow_start : k->slow_start, c->plan, steady, s));
+	return mr_mitigated_open(b, m, mr_plan_staleness(steady, s), c->plan);
+}
+
+/* The weights of stage @s that begin with @pipe: of all pipes, or of one replica. */
+static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 {
 	const mr_run_config *c = &run->c;
 	mr_stage_weights *b = mr_run_weights(run, pipe, s);
 
 	b->stage = run->stage[s];
 	b->k = c->kernels;
+	b->optim = *c->optim;
 	b->cap = c->plan->n_versions[s];
-	mr_predict_open(b, c->plan, c->steady ? c->steady : c->plan, s);
-	mr_mitigated_open(b, c->mitigate, c->optim, c->plan);
 	b->private_weights = c->plan->contract.private_weights;
-	b->takes_back = c->plan->contract.flush == MR_FLUSH_VALIDATED;
-	b->every = c->plan->contract.average.every;
 	b->n_shards = run->replicas ? 1 : mr_plan_partial_sums(c->plan, s);
 	b->sum = mr_plan_sum(c->plan, s);
 	b->in_step = run->has_stage_replicas ? c->plan->contract.need / c->plan->stage_replicas[s] : 1;
@@ -43,20 +67,7 @@ static void create_block(mr_run *run, uint8_t pipe, uint16_t s)
 	for (uint32_t p = 0; p < b->n_shards; p++)
 		b->shard[p].need = mr_run_sums_of(c->plan, (uint8_t)(pipe + p), s);
 	mr_weights_cut(b, c->optim);
-}
-
-static void create_blocks(mr_run *run, uint16_t s)
-{
-	for (unsigned p = 0; p < (run->replicas ? run->n_pipes : 1u); p++)
-		create_block(run, (uint8_t)p, s);
-	if (run->replicas)
-		run->replicas[s] = (mr_replicas){
-			.average = &run->c.plan->contract.average,
-			.optim = run->c.optim,
-			.first = mr_run_weights(run, 0, s),
-			.n = run->n_pipes,
-			.stride = run->n_stages,
-		};
+	return open_features(run, b, s);
 }
 
 static mr_status create_stages(mr_run *run)
@@ -72,9 +83,8 @@ static mr_status create_stages(mr_run *run)
 		if (mr_plan_need(c->plan, s) == 1 && mr_plan_partial_sums(c->plan, s) == 1 &&
 		    mr_run_steps_inside(c->plan, s))
 			mr_stage_share_grads(run->stage[s]);
-		create_blocks(run, s);
-		if (c->plan->contract.steal)
-			MR_TRY(mr_steal_queue_open_sum(&run->weights[s], c->plan->contract.need));
+		for (unsigned p = 0; p < (run->replicas ? run->n_pipes : 1u); p++)
+			MR_TRY(open_weights(run, (uint8_t)p, s));
 	}
 	return MR_OK;
 }
@@ -171,12 +181,12 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 	mr_pauses_of(run->c.plan, id, w->pause_at, w->n_pauses);
 	if (run->c.trace && !(w->trace = malloc(MR_TRACE_BYTES)))
 		return mr_fail(MR_ERESOURCE, "no memory for %u trace records", MR_TRACE_RING);
-	if (run->c.record_micro && run->c.plan->contract.racing &&
-	    !(w->race.log = calloc(2 * run->c.record_micro, sizeof(*w->race.log))))
-		return mr_fail(MR_ERESOURCE, "no memory to record the order of %llu micro-batches",
-			       (unsigned long long)run->c.record_micro);
+	if (run->c.plan->contract.racing)
+		MR_TRY(mr_race_create(run->c.record_micro, &w->race));
 	if (run->c.plan->contract.steal)
 		MR_TRY(mr_steal_queue_create(run->c.plan, id, run->c.record_micro, &w->steal_queue));
+	if (run->validation && !(w->validation = calloc(1, sizeof(*w->validation))))
+		return mr_fail(MR_ERESOURCE, "no memory for the repetitions of worker %u", id);
 	mr_arena_init(&a, NULL, 0);
 	layout_worker(run, w, &a);
 	MR_TRY(mr_region_map(&w->region, a.used ? a.used : 1, pl->bindable ? pl->node_os : MR_REGION_ANY_NODE));
@@ -185,38 +195,43 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 	return MR_OK;
 }
 
-/* As calloc, on cache lines of its own: mr_run_destroy finds zeros wherever building has not come to. */
-static void *zeroed(size_t bytes)
+/* Structs of the features of @run as a whole; its weights are there. */
+static mr_status create_features(mr_run *run)
 {
-	size_t n = mr_align_up(bytes, MR_CACHE_LINE);
-	void *p = aligned_alloc(MR_CACHE_LINE, n);
+	const mr_run_config *c = &run->c;
+	const mr_contract *k = &c->plan->contract;
+	uint32_t steps = mr_plan_steps(c->plan);
+	uint64_t every = c->clip > 0 ? 0 : c->norm_every; /* a run that clips has each norm */
+	bool validates = k->flush == MR_FLUSH_VALIDATED;
 
-	return p ? memset(p, 0, n) : NULL;
+	if (mr_contract_replicates(k))
+		MR_TRY(mr_replicas_create(c->plan, c->optim, run->weights, &run->replicas));
+	if (validates)
+		MR_TRY(mr_validation_create(c->plan, &run->validation));
+	if (every || c->clip > 0 || c->measures || k->clip || validates)
+		MR_TRY(mr_run_norms_create(every, every && k->flush != MR_FLUSH_NONE && !run->replicas,
+					   steps > MR_STEP_RING ? steps : MR_STEP_RING, &run->norms));
+	return MR_OK;
 }
 
-/* Forwards before V, stage by stage in the order of the lists. */
-static mr_status find_early(mr_run *run)
+/* Losses that a run keeps: what a step sums, and what F has done ahead of its commit. */
+static uint32_t count_losses(const mr_run *run)
 {
 	const mr_plan *p = run->c.plan;
-	size_t cells = (size_t)run->n_stages * p->n_micro;
 
-	run->early = calloc(cells + run->n_stages, sizeof(*run->early));
-	if (!run->early)
-		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
-	run->n_early = run->early + cells;
-	for (uint16_t w = 0; w < p->n_workers; w++) {
-		const mr_list *l = mr_plan_list(p, w, MR_BODY);
-
-		for (uint32_t i = 0; i < l->n && l->at[i].op != MR_OP_V; i++)
-			run->early[(size_t)l->at[i].stage * p->n_micro + l->at[i].micro] =
-				++run->n_early[l->at[i].stage];
-	}
-	return MR_OK;
+	if (run->replicas)
+		return p->n_micro; /* a replica may be as many steps ahead of another as lie between averages */
+	if (run->has_stage_replicas)
+		return p->contract.need + run->n_pipes * p->n_slots[run->n_stages - 1];
+	if (run->validation)
+		return 2 * p->contract.need; /* V books a step, behind forwards of the next */
+	return p->contract.need + p->n_slots[run->n_stages - 1];
 }
 
 static mr_status build(mr_run *run)
 {
 	const mr_run_config *c = &run->c;
+	size_t n_weights = c->plan->n_stages * (mr_contract_replicates(&c->plan->contract) ? c->plan->n_pipes : 1u);
 
 	MR_TRY(mr_run_refuse(c));
 	MR_TRY(mr_eval_plan_create(c->plan, &run->eval_plan));
@@ -225,44 +240,26 @@ static mr_status build(mr_run *run)
 	run->n_pipes = c->plan->n_pipes;
 	run->has_stage_replicas = mr_plan_has_stage_replicas(c->plan);
 	run->shares = run->n_pipes > 1 && !mr_contract_replicates(&c->plan->contract);
-	if (mr_contract_replicates(&c->plan->contract)) {
-		run->replicas = zeroed(run->n_stages * sizeof(mr_replicas));
-		run->n_ready = calloc(mr_plan_steps(c->plan), sizeof(*run->n_ready));
-		if (!run->replicas || !run->n_ready)
-			return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
-	}
 	run->stage = calloc(run->n_stages, sizeof(mr_stage *));
-	run->weights = zeroed(mr_run_blocks(run) * sizeof(mr_stage_weights));
-	run->shard = zeroed((size_t)run->n_stages * run->n_pipes * sizeof(mr_shard));
-	run->worker = zeroed(run->n_workers * sizeof(mr_worker));
+	run->weights = mr_zeroed(n_weights * sizeof(mr_stage_weights));
+	run->shard = mr_zeroed((size_t)run->n_stages * run->n_pipes * sizeof(mr_shard));
+	run->worker = mr_zeroed(run->n_workers * sizeof(mr_worker));
 	run->parkers = calloc(run->n_workers + 2u, sizeof(mr_parker *));
-	run->norm_every = c->clip > 0 ? 0 : c->norm_every;
-	run->global_norm = run->norm_every && c->plan->contract.flush != MR_FLUSH_NONE && !run->replicas;
-	run->n_norms = mr_plan_steps(c->plan) > MR_STEP_RING ? mr_plan_steps(c->plan) : MR_STEP_RING;
-	run->norm = calloc(run->n_norms, sizeof(*run->norm));
-	run->n_losses = c->plan->contract.need + c->plan->n_slots[run->n_stages - 1];
-	run->validates = c->plan->contract.flush == MR_FLUSH_VALIDATED;
-	if (run->validates) {
-		run->n_losses = 2 * c->plan->contract.need; /* a step is booked at V, behind forwards of the next */
-		MR_TRY(find_early(run));
-	}
-	if (run->has_stage_replicas)
-		run->n_losses = c->plan->contract.need + run->n_pipes * c->plan->n_slots[run->n_stages - 1];
-	if (run->replicas)
-		run->n_losses = c->plan->n_micro; /* a replica may be as many steps ahead of another as lie between
-		                                     averages */
+	if (!run->stage || !run->weights || !run->shard || !run->worker || !run->parkers)
+		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
+	MR_TRY(create_features(run));
+	run->n_losses = count_losses(run);
 	run->losses = calloc(run->n_losses, sizeof(double));
 	run->train =
 		(mr_links){.plan = c->plan, .train = true, .stride = mr_plan_stride(c->plan), .samples = c->samples};
 	run->eval = (mr_links){.plan = run->eval_plan, .stride = mr_plan_stride(run->eval_plan), .samples = c->samples};
-	run->train.st = zeroed((size_t)run->n_pipes * run->n_stages * sizeof(mr_links_stage));
-	run->eval.st = zeroed((size_t)run->eval_plan->n_pipes * run->n_stages * sizeof(mr_links_stage));
+	run->train.st = mr_zeroed((size_t)run->n_pipes * run->n_stages * sizeof(mr_links_stage));
+	run->eval.st = mr_zeroed((size_t)run->eval_plan->n_pipes * run->n_stages * sizeof(mr_links_stage));
 	run->n_eval = (c->data->n_valid + (uint64_t)c->samples - 1) / (uint64_t)c->samples;
 	run->eval_loss = calloc(run->n_eval + 1, sizeof(double));
 	if (mr_graph_judges(c->graph) && !(run->eval_right = calloc(run->n_eval + 1, sizeof(*run->eval_right))))
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
-	if (!run->stage || !run->weights || !run->shard || !run->worker || !run->parkers || !run->norm ||
-	    !run->losses || !run->eval_loss || !run->train.st || !run->eval.st)
+	if (!run->losses || !run->eval_loss || !run->train.st || !run->eval.st)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	for (int i = 0; i < 2; i++) {
 		mr_parker_init(&run->loader_parker[i]);
@@ -289,7 +286,7 @@ static mr_status build(mr_run *run)
 
 mr_status mr_run_create(const mr_run_config *c, mr_run **out)
 {
-	mr_run *run = zeroed(sizeof(*run));
+	mr_run *run = mr_zeroed(sizeof(*run));
 	mr_status st;
 
 	if (!run)
@@ -312,14 +309,15 @@ void mr_run_destroy(mr_run *run)
 	for (uint16_t w = 0; run->worker && w < run->n_workers; w++) {
 		mr_region_unmap(&run->worker[w].region);
 		free(run->worker[w].trace);
-		free(run->worker[w].race.log);
-		mr_steal_queue_fini(&run->worker[w].steal_queue);
+		mr_race_destroy(run->worker[w].race);
+		mr_steal_queue_destroy(run->worker[w].steal_queue);
+		free(run->worker[w].validation);
 		free(run->worker[w].pause_at);
 	}
 	for (uint16_t s = 0; run->stage && s < run->n_stages; s++)
 		mr_stage_destroy(run->stage[s]);
-	for (uint16_t s = 0; run->weights && s < run->n_stages; s++)
-		mr_steal_queue_close_sum(&run->weights[s]);
+	for (uint32_t i = 0; run->weights && i < mr_run_blocks(run); i++)
+		mr_weights_fini(&run->weights[i]);
 	mr_links_close(&run->train);
 	mr_links_close(&run->eval);
 	mr_plan_destroy(run->eval_plan);
@@ -327,13 +325,12 @@ void mr_run_destroy(mr_run *run)
 	free(run->stage);
 	free(run->weights);
 	free(run->shard);
-	free(run->replicas);
-	free(run->n_ready);
+	mr_replicas_destroy(run->replicas, run->n_stages);
+	mr_validation_destroy(run->validation);
+	mr_run_norms_destroy(run->norms);
 	free(run->worker);
 	free(run->parkers);
-	free(run->norm);
 	free(run->losses);
-	free(run->early);
 	free(run->train.st);
 	free(run->eval.st);
 	free(run->eval_loss);
@@ -345,17 +342,17 @@ void mr_run_destroy(mr_run *run)
 /* --- starting --- */
 
 /* What lies in the memory of @pipe's worker. */
-static void init_block(mr_run *run, uint8_t pipe, uint16_t s)
+static void init_weights(mr_run *run, uint8_t pipe, uint16_t s)
 {
 	mr_stage_weights *b = mr_run_weights(run, pipe, s);
 	uint8_t shard = mr_run_shard(run, pipe, s);
 
 	for (uint32_t i = 0; shard == 0 && i < run->c.optim->ops->n_states; i++)
 		memset(b->state[i], 0, mr_stage_size(b->stage)->state_bytes);
-	if (shard == 0 && b->delta)
-		memset(b->delta, 0, mr_stage_size(b->stage)->state_bytes);
-	if (shard == 0 && b->softened)
-		memset(b->softened, 0, mr_stage_size(b->stage)->state_bytes);
+	if (shard == 0 && b->prediction)
+		mr_predict_init(b);
+	if (shard == 0 && b->mitigation)
+		mr_mitigated_init(b);
 	if (shard == 0)
 		b->latest = 0;
 	if (shard == 0 || b->private_weights)
@@ -376,7 +373,7 @@ mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
 	for (unsigned p = 0; p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++)
 			if (worker_of(run, (uint8_t)p, s) == id && mr_run_leads(run, (uint8_t)p, s))
-				init_block(run, (uint8_t)p, s);
+				init_weights(run, (uint8_t)p, s);
 	return MR_OK;
 }
 
@@ -502,41 +499,45 @@ static mr_status reset_links(mr_run *run, mr_links *l)
 	return MR_OK;
 }
 
-/* An event wakes those whom the contract lets wait for it (exec_acquire.c), and nobody who sleeps for another reason.
- */
+/* The parker of the worker that has stage @s in pipe 0. */
+static mr_parker *const *entry_of(const mr_run *run, uint16_t s)
+{
+	return &run->parkers[worker_of(run, 0, s)];
+}
+
+/* An event wakes the workers that the contract lets wait for it (exec_acquire.c), and no others. */
 static void reset_events(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
 	const mr_contract *k = &run->c.plan->contract;
+	const mr_waiters all = {run->parkers, run->n_workers};
 	uint16_t last = (uint16_t)(run->n_stages - 1);
-	bool all = k->flush == MR_FLUSH_BARRIER || run->shares || run->replicas;
-	bool shared = run->shares || k->steal;
-	uint32_t v = (uint32_t)b->latest;
+	bool barrier = k->flush == MR_FLUSH_BARRIER || run->shares || run->replicas;
+	mr_waiters published = barrier ? all : (mr_waiters){entry_of(run, last), k->tied && s == 0};
+	mr_waiters finished =
+		run->shares || k->steal ? all : (mr_waiters){entry_of(run, 0), k->tied && s == last};
+	mr_waiters reduced =
+		run->has_stage_replicas ? all : (mr_waiters){entry_of(run, s), k->clip && run->shares};
 
-	mr_event_init(&b->published, v, all ? run->parkers : &run->parkers[worker_of(run, 0, last)],
-		      all ? run->n_workers : k->tied && s == 0);
-	mr_event_init(&b->normed, v, run->parkers, k->clip ? run->n_workers : 0);
-	mr_event_init(&b->finished, v, shared ? run->parkers : &run->parkers[worker_of(run, 0, 0)],
-		      shared ? run->n_workers : k->tied && s == last);
-	mr_steal_queue_reset_sum(b, k->steal ? k->need : 0, run->parkers, run->n_workers);
-	b->validated = b->settled = b->latest;
-	b->n_taken_back = 0;
-	mr_event_init(&b->arrived, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s ? s - 1 : 0))],
-		      run->validates && s > 0);
-	mr_event_init(&b->redone, 0, &run->parkers[worker_of(run, 0, (uint16_t)(s < last ? s + 1 : s))],
-		      run->validates && s < last);
-	mr_event_init(&b->reduced, v, run->has_stage_replicas ? run->parkers : &run->parkers[worker_of(run, 0, s)],
-		      run->has_stage_replicas ? run->n_workers : k->clip && run->shares);
+	mr_event_init(&b->published, (uint32_t)b->latest, published.parker, published.n);
+	if (b->norms)
+		mr_norms_reset(b, run->parkers, k->clip ? run->n_workers : 0);
+	if (b->steal_sum)
+		mr_steal_queue_reset_sum(b, run->parkers, run->n_workers);
+	if (b->validation)
+		mr_validation_reset(b, s > 0 ? entry_of(run, (uint16_t)(s - 1)) : NULL,
+				    s < last ? entry_of(run, (uint16_t)(s + 1)) : NULL);
+	if (b->reduction)
+		mr_reduction_reset(b, finished, reduced);
 }
 
-static void reset_block(mr_run *run, mr_stage_weights *b, uint16_t s)
+static void reset_weights(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
-	b->held_version = b->moved_back = MR_PREDICT_HOLDS_NONE;
 	mr_version_count_begin(&b->version_count, b->latest);
 	reset_events(run, b, s);
-	b->tied_summed = false;
-	b->largest = 0;
-	atomic_store_explicit(&b->n_finished, 0, memory_order_relaxed);
-	atomic_store_explicit(&b->n_reduced, 0, memory_order_relaxed);
+	if (b->prediction)
+		mr_predict_reset(b);
+	if (b->tied)
+		b->tied->summed = false;
 	atomic_store_explicit(&b->n_stepped, 0, memory_order_relaxed);
 	for (uint32_t i = 0; i < b->n_shards; i++) {
 		memset(b->shard[i].staleness, 0, sizeof(b->shard[i].staleness));
@@ -549,12 +550,13 @@ bool mr_run_next_step(mr_run *run, mr_step_rec *out)
 	/* pairs with the release store in record_step */
 	uint64_t n = atomic_load_explicit(&run->n_steps, memory_order_acquire);
 	mr_step_rec *rec = &run->step[run->n_steps_read % MR_STEP_RING];
-	bool asked = run->global_norm && run->n_steps_read < n && rec->step % run->norm_every == 0;
+	const mr_run_norms *x = run->norms;
+	bool asked = x && x->global && run->n_steps_read < n && rec->step % x->every == 0;
 
-	if (run->n_steps_read == n || (asked && atomic_load_explicit(&run->normed, memory_order_acquire) < rec->step))
+	if (run->n_steps_read == n || (asked && atomic_load_explicit(&x->last, memory_order_acquire) < rec->step))
 		return false;
 	if (asked)
-		rec->norm = run->norm[rec->step % run->n_norms];
+		rec->norm = x->at[rec->step % x->n];
 	*out = *rec;
 	run->n_steps_read++;
 	return true;
@@ -565,6 +567,21 @@ static void first_cursor(const mr_plan *p, uint16_t w, mr_cursor *c)
 	*c = (mr_cursor){.section = mr_plan_list(p, w, MR_PROLOGUE)->n ? MR_PROLOGUE : MR_BODY};
 }
 
+static mr_status reset_worker(mr_run *run, mr_worker *w)
+{
+	memset(&w->stats, 0, sizeof(w->stats));
+	mr_exec_drop(w);
+	w->n_done = w->n_trace = 0;
+	if (w->validation)
+		*w->validation = (mr_worker_validation){0};
+	if (w->race)
+		mr_race_reset(w->race, 0);
+	if (w->steal_queue)
+		mr_steal_queue_reset(w->steal_queue);
+	first_cursor(run->c.plan, w->id, &w->train);
+	return run->windows ? mr_run_seek_window(run, w, 0) : MR_OK;
+}
+
 mr_status mr_run_reset(mr_run *run)
 {
 	mr_stop_clear(&run->stop);
@@ -572,30 +589,16 @@ mr_status mr_run_reset(mr_run *run)
 	run->start_ns = mr_clock_ns();
 	atomic_store_explicit(&run->n_steps, 0, memory_order_relaxed);
 	run->n_steps_read = 0;
-	atomic_store_explicit(&run->n_normed, 0, memory_order_relaxed);
-	atomic_store_explicit(&run->normed, 0, memory_order_relaxed);
+	if (run->norms)
+		mr_run_norms_reset(run->norms);
 	atomic_store_explicit(&run->n_commits, 0, memory_order_relaxed);
 	MR_TRY(reset_links(run, &run->train));
 	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
-		reset_block(run, &run->weights[i], (uint16_t)(i % run->n_stages));
+		reset_weights(run, &run->weights[i], (uint16_t)(i % run->n_stages));
 	for (uint16_t s = 0; run->replicas && s < run->n_stages; s++)
-		atomic_store_explicit(&run->replicas[s].n_done, 0, memory_order_relaxed);
-	for (uint32_t i = 0; run->replicas && i < mr_plan_steps(run->c.plan); i++)
-		atomic_store_explicit(&run->n_ready[i], 0, memory_order_relaxed);
-	for (uint16_t w = 0; w < run->n_workers; w++) {
-		mr_worker *wk = &run->worker[w];
-
-		wk->wrong = wk->redo = wk->rewind = false;
-		wk->n_redo = 0;
-		memset(&wk->stats, 0, sizeof(wk->stats));
-		mr_exec_drop(wk);
-		wk->n_done = wk->n_trace = 0;
-		wk->race = (mr_race){.log = wk->race.log};
-		mr_steal_queue_reset(&wk->steal_queue);
-		first_cursor(run->c.plan, w, &wk->train);
-		if (run->windows)
-			MR_TRY(mr_run_seek_window(run, wk, 0));
-	}
+		mr_replicas_reset(&run->replicas[s]);
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		MR_TRY(reset_worker(run, &run->worker[w]));
 	return MR_OK;
 }
 
@@ -645,7 +648,7 @@ double mr_run_largest_gradient(const mr_run *run)
 	double most = 0;
 
 	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
-		most = fmax(most, run->weights[i].largest);
+		most = run->c.measures ? fmax(most, run->weights[i].norms->largest) : 0;
 	return most;
 }
 

@@ -1,8 +1,8 @@
 /*
- * run.h - one training run in memory: blocks, links, workers. Shared by the parallel engine and the single-thread
+ * run.h - one training run in memory: weights, links, workers. Shared by the parallel engine and the single-thread
  * replay, which differ only in who calls mr_exec_* (exec.h) and when.
  *
- * Worker w owns the stages that the plan places on it, in one pipe or several: their blocks (or its pipe's shard of
+ * Worker w owns the stages that the plan places on it, in one pipe or several: their weights (or its pipe's shard of
  * them), the slots and boundary buffers they consume, and a scratch area. All of that lies in one region of memory per
  * worker, on its node, laid out before the first step.
  */
@@ -19,13 +19,17 @@
 #include "ir/plan.h"
 #include "ir/trace.h"
 #include "nn/dataset.h"
+#include "nn/mitigate.h"
 #include "nn/optim.h"
 #include "planner/graph.h"
 #include "planner/partition.h"
 #include "exec/stage_weights.h"
 #include "exec/links.h"
+#include "exec/norms.h"
+#include "exec/race.h"
 #include "exec/replicas.h"
 #include "exec/steal_queue.h"
+#include "exec/validation.h"
 #include "exec/windows.h"
 
 #define MR_STEP_RING 4096       /* step records that the caller may be behind */
@@ -98,23 +102,6 @@ typedef struct mr_stamp {
 	uint32_t wait_ns[MR_N_WAITS];
 } mr_stamp;
 
-/* One instruction that a worker of a racing plan has carried out: the next F or the next B, and the version it read. */
-typedef struct mr_race_rec {
-	uint32_t op, read;
-} mr_race_rec;
-
-/* Where a worker of a racing plan stands (exec_race.c). */
-typedef struct mr_race {
-	uint64_t n_f, n_b;  /* F and B done */
-	uint32_t back;      /* place in the body of the next instruction that is no F */
-	struct {
-		unsigned got;
-		uint32_t in, out, target;
-	} held[2];          /* what the next F and the next of the others have acquired so far */
-	mr_race_rec *log;   /* [run's c.record_micro * 2] what was done in which order, or NULL; the worker's own */
-	uint64_t n_log;
-} mr_race;
-
 /* A place in a worker's lists: the next instruction. */
 typedef struct mr_cursor {
 	uint8_t section; /* mr_section */
@@ -139,8 +126,6 @@ typedef struct mr_worker {
 	const mr_plan *window;     /* of an endless plan: the one that train stands in, taken of run->windows; NULL:
 	                              there is none, for an error */
 	uint64_t n_begun;          /* likewise: F done in training */
-	mr_race race;
-	mr_steal_queue steal_queue;
 	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training behind which a pause point lies */
 	uint32_t n_pauses;
 	uint64_t n_done;           /* instructions so far (delays, watchdog) */
@@ -156,11 +141,11 @@ typedef struct mr_worker {
 	mr_stage_io *span_io;
 	mr_layer_call *span_call;
 	mr_slot **span_slot;
-	/* Plans that validate: forwards before V that are being repeated (exec_validate.c). */
 	bool made;                 /* the U in hand was the last part of its commit */
-	bool wrong, redo, rewind;  /* V has found a wrong step; repeating; the cursor is to go back */
-	uint32_t n_redo;           /* how often so far, */
-	uint64_t redo_n;           /* and last in which iteration */
+	/* Features; NULL: the run goes without. */
+	mr_race *race;                    /* racing plans */
+	mr_steal_queue *steal_queue;      /* plans whose W any worker may take */
+	mr_worker_validation *validation; /* plans with V */
 	/* What the instruction in hand has acquired so far (exec_internal.h). */
 	unsigned got;
 	uint32_t in, out, target;
@@ -174,27 +159,25 @@ struct mr_run {
 	uint16_t n_stages, n_workers;
 	uint8_t n_pipes;
 	bool shares;                 /* several pipes: a commit of a stage has parts on several workers */
-	bool has_stage_replicas;                  /* these take the micro-batches in turn (ir/plan.h) */
+	bool has_stage_replicas;     /* these take the micro-batches in turn (ir/plan.h) */
 	mr_stage **stage;            /* [n_stages] owned */
-	mr_stage_weights *weights;             /* [n_stages]; replicas: [n_pipes][n_stages] */
-	mr_shard *shard;             /* [n_stages][n_pipes] the blocks', a part each */
-	mr_replicas *replicas;       /* [n_stages]; NULL: all pipes read the same weights */
-	_Atomic uint32_t *n_ready;   /* replicas: [steps between averages] how many have made a step of the last stage,
-	                                by step modulo */
+	mr_stage_weights *weights;   /* [n_stages]; replicas: [n_pipes][n_stages] */
+	mr_shard *shard;             /* [n_stages][n_pipes] those of the weights */
 	mr_worker *worker;           /* [n_workers] */
+	/* Features; NULL: the run goes without. */
+	mr_replicas *replicas;       /* [n_stages] of stages whose weights diverge; NULL: all pipes read the same */
+	mr_validation *validation;   /* of a plan with V */
+	mr_run_norms *norms;         /* gradient norms, by which the run clips or which are asked for */
+	mr_windows *windows;         /* of an endless plan; NULL: its lists say all */
 	mr_parker **parkers;         /* [n_workers + 2]: the workers', the two loaders' */
 	mr_parker loader_parker[2];  /* train, eval */
 	mr_links train, eval;
-	mr_windows *windows;         /* of an endless plan; NULL: its lists say all */
 	mr_plan *eval_plan;          /* owned */
 	mr_stop stop;
 	pthread_mutex_t error_lock;  /* first error wins; never taken on the step path */
 	mr_status error;
 	char error_text[1024];
-	bool validates;              /* the plan has V */
 	bool resumed;                /* it stood at a later point than the start before its first step */
-	uint32_t *early, *n_early;   /* then: [n_stages][n_micro] place, from 1, of F among those before V, 0: behind
-	                                it; [n_stages] */
 	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's
 	                                */
 	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of
@@ -206,14 +189,6 @@ struct mr_run {
 	                                */
 	uint64_t n_eval;             /* micro-batches of the whole validation data, the last one maybe partial */
 	mr_step_rec step[MR_STEP_RING]; /* written by whoever commits the last stage, one at a time */
-	uint64_t norm_every;         /* as c has it; 0 where the run clips, which knows each norm */
-	bool global_norm;            /* then: the norm is of all stages together, and in @norm when the last of them has
-	                                its part */
-	double *norm;                /* [n_norms] by step modulo: global ones, and replicas' of the first one's last
-	                                stage */
-	uint32_t n_norms;
-	_Alignas(64) _Atomic uint32_t n_normed; /* stages that have their part of the norm in hand */
-	_Atomic uint64_t normed;     /* last step whose global norm is known */
 	_Alignas(64) _Atomic uint64_t n_steps; /* step records written: on a line that workers do not read at each
 	                                          instruction, */
 	_Alignas(64) uint64_t n_steps_read;    /* the caller's likewise */
@@ -245,7 +220,7 @@ mr_status mr_run_warm_up(mr_run *run, uint16_t w) MR_MUST_USE;
 /** Undo mr_run_setup_worker on the same thread. */
 void mr_run_finish_worker(mr_run *run, uint16_t w);
 
-/** Put rings, cursors, events and counters to the beginning (version 0, or what the blocks say after a restore). */
+/** Put rings, cursors, events and counters to the beginning (version 0, or what the weights say after a restore). */
 mr_status mr_run_reset(mr_run *run) MR_MUST_USE;
 
 /**
@@ -282,7 +257,7 @@ double mr_run_eval_loss(const mr_run *run);
 /** The part of its targets that were predicted; NAN where the loss is over no classes. */
 double mr_run_eval_accuracy(const mr_run *run);
 
-/* The block whose weights @stage of @pipe reads and steps; and the pipe's shard of it. */
+/* The weights that @stage of @pipe reads and steps; and the pipe's shard of them. */
 static inline mr_stage_weights *mr_run_weights(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
 	return &run->weights[run->replicas ? mr_plan_at(run->c.plan, pipe, stage) : stage];

@@ -1,4 +1,6 @@
 /* run_memory.c - what the memory of a run is for. */
+#include "exec/mitigated.h"
+#include "exec/predict.h"
 #include "exec/run.h"
 
 /* Is stage @s of @pipe the first that its worker has? What the worker has for all of them counts there. */
@@ -12,6 +14,17 @@ static bool is_first(const mr_run *run, uint8_t pipe, uint16_t s)
 	return true;
 }
 
+/* Bytes of the optimizer's states that @b has, and of what else is like them. */
+static uint64_t state_bytes(const mr_run *run, const mr_stage_weights *b)
+{
+	const mr_stage_sizes *z = mr_stage_size(b->stage);
+	uint64_t copies = b->validation ? 2 : 1;
+	uint64_t n = copies * run->c.optim->ops->n_states + (b->prediction && b->prediction->delta) +
+		     (b->mitigation && b->mitigation->state);
+
+	return n * z->state_bytes + copies * z->rest_bytes;
+}
+
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
@@ -20,18 +33,13 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	bool leads = mr_run_leads(run, pipe, s);
 	bool whole = leads && mr_run_shard(run, pipe, s) == 0; /* what all pipes of a block share counts in the first */
 	uint64_t weights = whole || b->private_weights ? z->weight_bytes : 0;
-	uint64_t copies = b->takes_back ? 2 : 1; /* of what a step changes in place */
 
 	*out = (mr_run_memory){
 		.weights = weights,
-		.stashes = (uint64_t)(b->cap - 1 + b->n_aimed + b->holds) * weights +
+		.stashes = (uint64_t)(b->cap - 1 + mr_predict_buffers(b)) * weights +
 			   (run->replicas && pipe == 0 ? mr_replicas_bytes(&run->replicas[s]) : 0),
 		.grads = leads ? z->grad_bytes : 0,
-		.optimizer =
-			whole ? (copies * run->c.optim->ops->n_states + (b->delta != NULL) + (b->softened != NULL)) *
-						z->state_bytes +
-					copies * z->rest_bytes
-			      : 0,
+		.optimizer = whole ? state_bytes(run, b) : 0,
 		.scratch =
 			(leads ? mr_weights_work_bytes(run->stage[s], run->c.optim, run->c.kernels->types.compute)
 			       : 0) +

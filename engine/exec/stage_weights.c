@@ -1,12 +1,18 @@
 #include "exec/stage_weights.h"
 
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/size.h"
-#include "exec/predict.h"
 #include "exec/mitigated.h"
+#include "exec/norms.h"
+#include "exec/predict.h"
+#include "exec/reduction.h"
+#include "exec/replicas.h"
+#include "exec/slow_start.h"
+#include "exec/steal_queue.h"
+#include "exec/tied_sum.h"
+#include "exec/validation.h"
 
 size_t mr_weights_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t)
 {
@@ -36,6 +42,15 @@ void mr_weights_cut(mr_stage_weights *b, const mr_optim *o)
 	}
 }
 
+/* What all shards share. */
+static void layout_features(mr_stage_weights *b, mr_arena *a)
+{
+	if (b->prediction)
+		mr_predict_layout(b, a);
+	if (b->mitigation)
+		mr_mitigated_layout(b, a);
+}
+
 void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_optim *o)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->stage);
@@ -50,30 +65,28 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 		b->state[i] = mr_arena_take(a, mr_stagger(z->state_bytes), MR_CACHE_LINE);
 	if (pipe == 0 && z->rest_bytes)
 		b->rest = mr_arena_take(a, mr_stagger(z->rest_bytes), MR_CACHE_LINE);
-	if (b->takes_back && z->rest_bytes)
-		b->backup_rest = mr_arena_take(a, z->rest_bytes, MR_CACHE_LINE);
-	for (uint32_t i = 0; b->takes_back && i < o->ops->n_states; i++)
-		b->backup[i] = mr_arena_take(a, z->state_bytes, MR_CACHE_LINE);
+	if (b->validation)
+		mr_validation_layout(b, a, o->ops->n_states);
 	s->work = mr_arena_take(a, mr_weights_work_bytes(b->stage, o, b->k->types.compute), MR_CACHE_LINE);
 	if (pipe == 0)
 		mr_version_count_layout(&b->version_count, a, b->cap);
-	if (pipe == 0)
-		b->sumsq = mr_arena_take(a, 2 * (end - first) * sizeof(double), MR_CACHE_LINE);
+	if (pipe == 0 && b->norms)
+		mr_norms_layout(b, a);
 	s->step = mr_arena_take(a, (end - first) * sizeof(mr_step), MR_CACHE_LINE);
-	if (pipe == 0) {
-		mr_predict_layout(b, a);
-		mr_mitigated_layout(b, a);
-	}
+	if (pipe == 0)
+		layout_features(b, a);
 }
 
-void mr_weights_back_up(mr_stage_weights *b, const mr_optim *o, bool restore)
+void mr_weights_fini(mr_stage_weights *b)
 {
-	const mr_stage_sizes *z = mr_stage_size(b->stage);
-
-	for (uint32_t i = 0; i < o->ops->n_states; i++)
-		memcpy(restore ? b->state[i] : b->backup[i], restore ? b->backup[i] : b->state[i], z->state_bytes);
-	if (z->rest_bytes)
-		memcpy(restore ? b->rest : b->backup_rest, restore ? b->backup_rest : b->rest, z->rest_bytes);
+	mr_reduction_close(b);
+	mr_steal_queue_close_sum(b);
+	mr_tied_sum_close(b);
+	mr_norms_close(b);
+	mr_validation_close(b);
+	mr_predict_close(b);
+	mr_slow_start_close(b);
+	mr_mitigated_close(b);
 }
 
 void mr_weights_join(mr_stage_weights *b)
@@ -118,119 +131,6 @@ bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_
 	*first = (int64_t)((from - at) / bytes);
 	*n = (int64_t)((end - from) / bytes);
 	return true;
-}
-
-/* @n elements from byte @at of the gradients: all pipes into the total. */
-static void sum_pipes(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n)
-{
-	uint32_t first = first_part(b);
-	uint8_t *to = b->shard[first].grads + at;
-
-	for (uint32_t i = first + 1; i < b->n_shards; i++)
-		if (b->shard[i].need)
-			b->k->sum_gradients(kc, n, to, b->shard[i].grads + at, to);
-}
-
-/* The uses in @user's stage of parameter @p of @b, elements @first to @first + @n. */
-static void sum_uses(mr_stage_weights *b, mr_kctx *kc, uint32_t p, int64_t first, int64_t n, mr_stage_weights *user)
-{
-	const mr_graph *g = mr_stage_graph(b->stage);
-	size_t off = (size_t)first * mr_dtype_bytes(b->k->types.gradients);
-	uint8_t *to = (uint8_t *)mr_weights_total(b) + mr_stage_grad_at(b->stage, p) + off;
-	uint32_t begin, end;
-
-	mr_stage_params(user->stage, &begin, &end);
-	for (uint32_t u = begin; u < end; u++) {
-		size_t at;
-
-		if (g->params[u].tied_to != (int32_t)p)
-			continue;
-		at = mr_stage_grad_at(user->stage, u) + off;
-		sum_pipes(user, kc, at, n);
-		b->k->sum_gradients(kc, n, to, (uint8_t *)mr_weights_total(user) + at, to);
-	}
-}
-
-void mr_weights_reduce(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, mr_stage_weights *user)
-{
-	uint32_t begin, end;
-	int64_t first, n;
-
-	mr_stage_params(b->stage, &begin, &end);
-	for (uint32_t p = begin; p < end; p++) {
-		if (!mr_weights_part(b, pipe, p, &first, &n))
-			continue;
-		sum_pipes(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->types.gradients),
-			  n);
-		sum_uses(b, kc, p, first, n, b);
-		if (user)
-			sum_uses(b, kc, p, first, n, user);
-	}
-}
-
-double *mr_weights_sumsq(const mr_stage_weights *b, uint64_t version)
-{
-	uint32_t first, end;
-
-	mr_stage_params(b->stage, &first, &end);
-	return b->sumsq + (version & 1) * (end - first);
-}
-
-void mr_weights_norms(mr_stage_weights *b, mr_kctx *kc, uint64_t version)
-{
-	double *sumsq = mr_weights_sumsq(b, version);
-	const mr_graph *g = mr_stage_graph(b->stage);
-	const uint8_t *total = mr_weights_total(b);
-	uint32_t first, end;
-
-	mr_stage_params(b->stage, &first, &end);
-	for (uint32_t p = first; p < end; p++)
-		sumsq[p - first] = mr_stage_weight_at(b->stage, p) == SIZE_MAX
-					   ? 0
-					   : b->k->sumsq(kc, g->params[p].n, total + mr_stage_grad_at(b->stage, p));
-}
-
-void mr_weights_no_norms(mr_stage_weights *b, uint64_t version)
-{
-	uint32_t first, end;
-
-	mr_stage_params(b->stage, &first, &end);
-	memset(mr_weights_sumsq(b, version), 0, (end - first) * sizeof(double));
-}
-
-void mr_weights_measure(mr_stage_weights *b, mr_kctx *kc, double count)
-{
-	const mr_graph *g = mr_stage_graph(b->stage);
-	const uint8_t *total = mr_weights_total(b);
-	uint32_t first, end;
-
-	mr_stage_params(b->stage, &first, &end);
-	for (uint32_t p = first; p < end; p++)
-		if (mr_stage_weight_at(b->stage, p) != SIZE_MAX)
-			b->largest = fmax(b->largest,
-					  sqrt(b->k->sumsq(kc, g->params[p].n, total + mr_stage_grad_at(b->stage, p))) /
-						  count);
-}
-
-double mr_weights_norm_all(const mr_stage_weights *b, uint32_t n, uint64_t version)
-{
-	double sum = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t first, end;
-
-		mr_stage_params(b[i].stage, &first, &end);
-		for (uint32_t p = first; p < end; p++)
-			sum += mr_weights_sumsq(&b[i], version)[p - first];
-	}
-	return sqrt(sum);
-}
-
-double mr_clip_factor(double norm, double max_norm)
-{
-	double factor = max_norm / (norm + 1e-6);
-
-	return max_norm > 0 && factor < 1 ? factor : 1;
 }
 
 /* --- steps --- */
@@ -279,8 +179,8 @@ const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, const mr_opti
 	return step;
 }
 
-/* Private: what @pipe has made of @bytes bytes at @at goes to all other copies. */
-static void send_round(mr_stage_weights *b, uint8_t pipe, size_t at, size_t bytes)
+/* Private copies: copy the @bytes bytes at @at that @pipe has made to all other copies. */
+static void copy_to_others(mr_stage_weights *b, uint8_t pipe, size_t at, size_t bytes)
 {
 	const uint8_t *made = (const uint8_t *)mr_weights_at(b, pipe, b->latest + 1) + at;
 
@@ -305,7 +205,8 @@ mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const 
 		c = call_of(b, pipe, o, p, first, lr, gscale);
 		MR_TRY(mr_optim_step(o, &c, b->k, kc, n, total + mr_stage_grad_at(b->stage, p) + (size_t)first * each));
 		if (b->private_weights)
-			send_round(b, pipe, mr_stage_weight_at(b->stage, p) + (size_t)first * bytes, (size_t)n * bytes);
+			copy_to_others(b, pipe, mr_stage_weight_at(b->stage, p) + (size_t)first * bytes,
+				       (size_t)n * bytes);
 	}
 	return MR_OK;
 }
@@ -333,6 +234,27 @@ void mr_weights_skip(mr_stage_weights *b, uint8_t pipe)
 			memcpy((uint8_t *)mr_weights_at(b, pipe, b->latest + 1) + at,
 			       (const uint8_t *)mr_weights_at(b, pipe, b->latest) + at, (size_t)n * bytes);
 	}
+}
+
+uint64_t mr_weights_step_of(const mr_stage_weights *b, uint64_t v)
+{
+	return b->replicas ? mr_replicas_step_of(b->replicas, v) : v;
+}
+
+double mr_weights_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t v)
+{
+	double full = mr_lr_at(lr, (v + b->in_step - 1) / b->in_step) * b->rate;
+
+	return b->slow_start ? mr_slow_start_rate(b->slow_start, full, v) : full;
+}
+
+void mr_weights_committed(mr_stage_weights *b)
+{
+	b->latest++;
+	mr_version_count_made(&b->version_count, b->latest);
+	if (b->tied)
+		b->tied->summed = false;
+	b->unchanged = false;
 }
 
 void mr_weights_spread(mr_stage_weights *b)

@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 
+#include "exec/predict.h"
 #include "exec/run.h"
 
 /* Where worker @w stands at pause point @step > 0. */
@@ -138,10 +139,10 @@ static mr_status take_flow(mr_run *run, uint8_t pipe, uint16_t s)
 	size_t place = mr_plan_at(p, pipe, s);
 
 	MR_TRY(take_slots(run, pipe, s, f, b));
-	if (run->weights[s].holds && f) {
+	if (run->weights[s].prediction && run->weights[s].prediction->holds && f) {
 		const mr_instr *in = forward_of(p, pipe, s, f - 1, &at);
 
-		run->weights[s].held_version = mr_instr_read(p, in, at);
+		run->weights[s].prediction->held_version = mr_instr_read(p, in, at);
 	}
 	for (uint64_t k = f; s > 0 && k < mr_run_done(run, pipe, (uint16_t)(s - 1), true); k++)
 		mr_link_restore(&st->in, (uint32_t)(k % p->n_fwd[place]));
@@ -161,7 +162,7 @@ mr_status mr_run_stand_at(mr_run *run, uint64_t n)
 		else if (n > 0)
 			run->worker[w].train = cursor_at(run, w, n);
 		if (p->contract.racing)
-			run->worker[w].race.n_f = run->worker[w].race.n_b = n * p->contract.need;
+			mr_race_reset(run->worker[w].race, n * p->contract.need);
 		atomic_store_explicit(&run->worker[w].begun, n, memory_order_relaxed);
 	}
 	for (unsigned pipe = 0; p->contract.flush == MR_FLUSH_NONE && pipe < run->n_pipes; pipe++)

@@ -42,7 +42,7 @@ mr_status mr_usage_predict(const mr_run *run, mr_usage *out)
 			numbers n = {
 				.versions = run->windows ? b->cap
 							 : live[s], /* a window does not say what all of them have */
-				.buffers = b->cap + b->n_aimed + b->holds,
+				.buffers = b->cap + mr_predict_buffers(b),
 				.slots = ls->n_slots,
 				.in = s ? ls->in.n : 0,
 				.grad = ls->grad.n,
@@ -62,8 +62,7 @@ void mr_usage_count(const mr_run *run, mr_usage *out)
 			const mr_stage_weights *b = mr_run_weights(run, (uint8_t)p, s);
 			numbers n = {
 				.versions = b->version_count.live,
-				.buffers = b->version_count.n_buffers + b->version_count.n_aimed +
-					   (b->holds && b->held_version != MR_PREDICT_HOLDS_NONE),
+				.buffers = b->version_count.n_buffers + mr_predict_buffers_used(b),
 				.slots = ls->most_taken,
 				.in = s ? ls->in.n_used : 0,
 				.grad = ls->grad.n_used,

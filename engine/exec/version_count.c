@@ -24,7 +24,7 @@ static void put(mr_version_count *t, uint64_t v)
 void mr_version_count_begin(mr_version_count *t, uint64_t latest)
 {
 	t->live = 1;
-	t->n_buffers = t->n_aimed = 0;
+	t->n_buffers = 0;
 	for (uint64_t v = latest >= t->cap ? latest - t->cap + 1 : 0; v <= latest; v++)
 		put(t, v);
 	t->latest = latest;

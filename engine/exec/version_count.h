@@ -1,5 +1,5 @@
 /*
- * version_count.h - which weight versions of a block are live, counted while the run goes on: to be held against what
+ * version_count.h - which weight versions of a stage are live, counted while the run goes on: to be compared with what
  * the plan predicts.
  *
  * Two events say all: a version is made, and a version is read. That an old version was live at some moment shows only
@@ -9,18 +9,17 @@
  * where one is made, so the largest `with` is the most at once. Each pair (u, v) is counted once: a commit costs as
  * many additions in all as there are older versions live.
  *
- * A step reads the version that it steps from, which is the latest; it may overwrite it, so that is no event. What aims
- * at another version (exec/predict.h) reads when it is made and not when it is used. Only training is counted.
+ * A step reads the version that it steps from, which is the latest; it may overwrite it, so that is no event. Predicted
+ * weights (exec/predict.h) read when they are made and not when they are used. Only training is counted.
  *
- * Thread: whoever makes versions and reads old ones: the block's owner. Other workers read the latest alone
- * (stage_weights.h, check_versions.c), behind its commit and before the next, which changes nothing here. With turns
- * (ir/plan.h) the first part's reads count for all, and whoever steps last makes the version: the first part reads
- * behind that, and the next version waits for its gradients.
+ * Thread: the owner of the stage, which makes versions and reads old ones. Other workers read the latest alone
+ * (stage_weights.h, check_versions.c), behind its commit and before the next, which changes nothing here. With stage
+ * replicas (ir/plan.h) the reads of the first part count for all, and the last part to step makes the version: the
+ * first part reads behind that, and the next version waits for its gradients.
  */
 #ifndef MR_EXEC_VERSION_COUNT_H
 #define MR_EXEC_VERSION_COUNT_H
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -32,10 +31,9 @@ typedef struct mr_version_count {
 	uint64_t latest;
 	uint32_t live;     /* most versions live at once so far */
 	uint32_t n_buffers; /* version buffers that have been written: the highest number, plus 1 */
-	_Atomic uint32_t n_aimed; /* buffers of aimed weights that have been written, likewise; by any part */
 } mr_version_count;
 
-/** Take (or measure) the memory of a tally over @cap buffers. */
+/** Take (or measure) the memory to count over @cap buffers. */
 void mr_version_count_layout(mr_version_count *t, mr_arena *a, uint32_t cap);
 
 /** Begin, or begin again, where @latest is the latest version; older ones may yet be read. */
@@ -52,16 +50,6 @@ static inline void mr_version_count_read(mr_version_count *t, uint64_t v)
 {
 	if (v != t->latest)
 		mr_version_count_old(t, v);
-}
-
-/* Aimed weights are written to buffer @i. */
-static inline void mr_version_count_aimed(mr_version_count *t, uint32_t i)
-{
-	uint32_t n = atomic_load_explicit(&t->n_aimed, memory_order_relaxed);
-
-	while (i >= n && !atomic_compare_exchange_weak_explicit(&t->n_aimed, &n, i + 1, memory_order_relaxed,
-								memory_order_relaxed))
-		;
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/size.h"
+#include "base/zeroed.h"
 #include "base/stats.h"
 #include "base/str.h"
 #include "host/clock.h"
@@ -191,20 +191,13 @@ static void open_block(const yard *y, uint32_t i)
 	mr_weights_cut(b, y->c->optim);
 }
 
-static void *zeroed(size_t n, size_t size)
-{
-	void *p = aligned_alloc(MR_CACHE_LINE, mr_align_up(n * size, MR_CACHE_LINE));
-
-	return p ? memset(p, 0, n * size) : NULL;
-}
-
 static mr_status open_yard(yard *y, uint32_t first, uint32_t end)
 {
 	const mr_run_config *c = y->c;
 
 	MR_TRY(mr_stage_create(c->graph, first, end, c->samples, c->kernels, false, NULL, &y->stage));
-	y->own = zeroed(y->n, sizeof(*y->own));
-	y->shard = zeroed(y->n, sizeof(*y->shard));
+	y->own = mr_zeroed(y->n * sizeof(*y->own));
+	y->shard = mr_zeroed(y->n * sizeof(*y->shard));
 	if (!y->own || !y->shard)
 		return mr_fail(MR_ERESOURCE, "no memory for averages of %u workers", y->n);
 	for (uint32_t i = 0; i < y->n; i++)

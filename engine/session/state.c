@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "exec/mitigated.h"
 #include "exec/predict.h"
 
 mr_saved_dtype mr_state_dtype(mr_dtype t)
@@ -140,12 +141,13 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 			of_state.data = b->state[i] + state_at;
 			MR_TRY(add(&out->optimizer, &of_state, "%s.%s", param->name, o->state_names[i]));
 		}
-		of_state.data = b->delta ? b->delta + state_at : NULL;
-		if (b->delta)
+		of_state.data = b->prediction && b->prediction->delta ? b->prediction->delta + state_at : NULL;
+		if (of_state.data)
 			MR_TRY(add(&out->optimizer, &of_state, "%s.delta", param->name));
-		of_state.data = b->softened ? b->softened + state_at : NULL;
-		if (b->softened)
-			MR_TRY(add(&out->optimizer, &of_state, "%s.%s", param->name, b->mitigate->ops->state_name));
+		of_state.data = b->mitigation && b->mitigation->state ? b->mitigation->state + state_at : NULL;
+		if (of_state.data)
+			MR_TRY(add(&out->optimizer, &of_state, "%s.%s", param->name,
+				   b->mitigation->mitigate->ops->state_name));
 		if (run->c.plan->contract.flush != MR_FLUSH_NONE)
 			continue; /* nobody reads an older version: it was kept to take a step back, and now the step
 			             stands */
@@ -172,10 +174,11 @@ static mr_status add_messages(mr_link *h, const char *pipe, const char *kind, ui
 static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state *out)
 {
 	const mr_stage_weights *b = &run->weights[s];
+	const mr_prediction *x = b->prediction;
 	mr_links_stage *st = mr_links_at(&run->train, pipe, s);
 	char prefix[8] = "";
 
-	for (uint32_t i = 0; i < st->n_slots && b->n_aimed && run->c.plan->contract.same_version_b; i++)
+	for (uint32_t i = 0; i < st->n_slots && x && x->n_buffers && run->c.plan->contract.same_version_b; i++)
 		if (st->slot[i].taken) {
 			mr_saved_tensor t =
 				of_bytes(mr_predict_kept(b, pipe, i), mr_stage_size(b->stage)->weight_bytes);
@@ -199,8 +202,8 @@ static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state 
 		if (st->slot[i].taken)
 			MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)st->slot[i].micro));
 	}
-	if (run->weights[s].holds && run->weights[s].held_version != MR_PREDICT_HOLDS_NONE) {
-		mr_saved_tensor t = of_bytes(run->weights[s].held, mr_stage_size(run->weights[s].stage)->weight_bytes);
+	if (x && x->holds && x->held_version != MR_PREDICT_NO_VERSION) {
+		mr_saved_tensor t = of_bytes(x->held, mr_stage_size(b->stage)->weight_bytes);
 
 		MR_TRY(add(&out->inflight, &t, "held.s%u", s));
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "exec/predict.h"
 #include "nn/element.h"
 
 /* --- memory --- */
@@ -311,6 +312,12 @@ static void observe_turn(mr_trajectory *t, const mr_run *run, const mr_instr *in
 	put_version(t, 0, in->stage, version, run, NULL);
 }
 
+/* Does F at stage @s work on weights that are held? */
+static bool holds(const mr_run *run, uint16_t s)
+{
+	return run->weights[s].prediction && run->weights[s].prediction->holds;
+}
+
 void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
 	mr_trajectory *t = arg;
@@ -334,7 +341,7 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 	switch (in->op) {
 	case MR_OP_F:
 		row->f_version[micro] = version;
-		if (run->weights[in->stage].holds && micro % t->need) /* made from that version, not reading it */
+		if (holds(run, in->stage) && micro % t->need) /* made from that version, not reading it */
 			row->n_events++;
 		else
 			note_read(t, row, version);

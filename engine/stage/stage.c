@@ -149,7 +149,7 @@ mr_status mr_stage_recompute(const mr_stage *s, const mr_stage_io *io)
 
 typedef enum half { HALF_I = 1, HALF_W = 2 } half;
 
-uint32_t mr_stage_replicas(const mr_stage *s)
+uint32_t mr_stage_weight_layers(const mr_stage *s)
 {
 	uint32_t n = 0;
 

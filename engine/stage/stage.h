@@ -128,8 +128,8 @@ mr_status mr_stage_backward_through(const mr_stage *s, const mr_stage_io *io) MR
 mr_status mr_stage_backward_input(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 mr_status mr_stage_backward_weight(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 
-/** Layers with parameters: so many turns has a W (mr_sum_order_hook). */
-uint32_t mr_stage_replicas(const mr_stage *s);
+/** Layers with parameters: those that a W adds to in turn (mr_sum_order_hook). */
+uint32_t mr_stage_weight_layers(const mr_stage *s);
 
 /** Write the initial parameters to @weights, and the rests of their masters to @rest (NULL: there are none, or they are
  * not wanted). */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "exec/predict.h"
 #include "golden.h"
 #include "session/trajectory.h"
 
@@ -136,10 +137,11 @@ static uint32_t oldest_read(const mr_json *sys, uint16_t s, uint32_t need)
 /* As many copies as micro-batches under way; some records keep versions in their place, and count them as live. */
 static void check_made(const mr_json *sys, const mr_run *run, uint16_t s)
 {
-	uint32_t copies = run->weights[s].n_aimed, live = peak_live(sys, s);
+	const mr_prediction *x = run->weights[s].prediction;
+		uint32_t copies = x ? x->n_buffers : 0, live = peak_live(sys, s);
 
 	CU_ASSERT_EQUAL(run->weights[s].cap, 1);
-	CU_ASSERT_EQUAL(copies, run->weights[s].aims ? run->n_stages - (uint32_t)s : 0);
+	CU_ASSERT_EQUAL(copies, x ? run->n_stages - (uint32_t)s : 0);
 	CU_ASSERT_TRUE(live == 1 || live == copies);
 }
 

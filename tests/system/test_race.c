@@ -45,8 +45,8 @@ static void asked_for(void)
 
 		MR_CHECK_OK(mr_executor_run(&r.s.executor, LONG, any_pause, &got, &at));
 		for (uint16_t w = 0; w < 3; w++) {
-			CU_ASSERT_EQUAL(run->worker[w].race.n_f, at);
-			CU_ASSERT_EQUAL(run->worker[w].race.n_b, at);
+			CU_ASSERT_EQUAL(run->worker[w].race->n_f, at);
+			CU_ASSERT_EQUAL(run->worker[w].race->n_b, at);
 			CU_ASSERT_EQUAL(run->weights[w].latest, at);
 		}
 	}

@@ -58,8 +58,8 @@ static mr_plan *steal(rig *r, uint32_t i, rig_result *out)
 	rig_delays(0, 0);
 	rig_collect(r, false, out);
 	for (uint16_t w = 0; w < run->n_workers; w++) {
-		n_stolen += run->worker[w].steal_queue.n_stolen;
-		n_moved += run->worker[w].steal_queue.n_log;
+		n_stolen += run->worker[w].steal_queue->n_stolen;
+		n_moved += run->worker[w].steal_queue->n_log;
 	}
 	MR_CHECK_OK(mr_record_plan(run, &record));
 	CU_ASSERT_EQUAL(record->commits, STEPS);

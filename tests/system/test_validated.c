@@ -68,7 +68,7 @@ static uint64_t taken_back(const mr_run *run)
 	uint64_t sum = 0;
 
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		sum += run->weights[s].n_taken_back;
+		sum += run->weights[s].validation->n_taken_back;
 	return sum;
 }
 
@@ -102,7 +102,7 @@ static void on_replay(rig *r, poison *p, const rig_result *want, double clip)
 		rig_collect_run(mr_replay_run_of(replay), &got);
 		got.eval = want->eval;
 		CU_ASSERT_FATAL(rig_equal(&got, want, true, "replay of the validated plan"));
-		CU_ASSERT_EQUAL(mr_replay_run_of(replay)->worker[0].n_redo, wrong_steps(want, clip, STEPS - 1));
+		CU_ASSERT_EQUAL(mr_replay_run_of(replay)->worker[0].validation->n, wrong_steps(want, clip, STEPS - 1));
 		/* where a worker stepped before it heard of the others */
 		n_taken_back += taken_back(mr_replay_run_of(replay));
 		mr_replay_destroy(replay);

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "check.h"
-#include "exec/mitigated.h"
 #include "rig.h"
 
 static void open_case(rig *r, const char *sets)
@@ -106,26 +105,6 @@ static void norms_are_of_the_mean(void)
 	rig_result_fini(&got);
 }
 
-/* A sum is as old as the oldest of its gradients, in whichever part. */
-static void sums_are_as_old_as_their_oldest(void)
-{
-	const mr_mitigate m = {.ops = mr_mitigate_find("staleness_aware")};
-	const mr_lr lr = {.kind = MR_LR_CONSTANT, .base = 1};
-	mr_shard shard[3] = {{.need = 2}, {.need = 2}, {.need = 0}};
-	mr_stage_weights b = {.shard = shard, .n_shards = 3, .mitigate = &m, .in_step = 1, .rate = 1};
-
-	mr_mitigated_note(&b, 0, 7, true);
-	mr_mitigated_note(&b, 0, 8, false);
-	mr_mitigated_note(&b, 1, 8, true);
-	mr_mitigated_note(&b, 1, 6, false);
-	CU_ASSERT_EQUAL(mr_mitigated_lr(&b, &lr, 10), 0.25); /* made from 9, which is 3 behind 6 */
-	mr_mitigated_note(&b, 1, 9, true);
-	mr_mitigated_note(&b, 1, 9, false);
-	CU_ASSERT_EQUAL(mr_mitigated_lr(&b, &lr, 10), 1.0 / 3);
-	mr_mitigated_note(&b, 0, 9, true);
-	CU_ASSERT_EQUAL(mr_mitigated_lr(&b, &lr, 10), 1);
-}
-
 void mr_suite_version_waits(void);
 void mr_suite_version_waits(void)
 {
@@ -133,5 +112,4 @@ void mr_suite_version_waits(void)
 	MR_TEST(copies_are_restored);
 	MR_TEST(parts_wait_for_each_other);
 	MR_TEST(norms_are_of_the_mean);
-	MR_TEST(sums_are_as_old_as_their_oldest);
 }

@@ -1,0 +1,57 @@
+#include "exec/reduction.h"
+
+#include "base/zeroed.h"
+#include "exec/tied_sum.h"
+
+mr_status mr_reduction_open(mr_stage_weights *b)
+{
+	b->reduction = mr_zeroed(sizeof(*b->reduction));
+	return b->reduction ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the reduction of a stage");
+}
+
+void mr_reduction_close(mr_stage_weights *b)
+{
+	free(b->reduction);
+	b->reduction = NULL;
+}
+
+void mr_reduction_reset(mr_stage_weights *b, mr_waiters finished, mr_waiters reduced)
+{
+	mr_reduction *r = b->reduction;
+
+	mr_event_init(&r->finished, (uint32_t)b->latest, finished.parker, finished.n);
+	mr_event_init(&r->reduced, (uint32_t)b->latest, reduced.parker, reduced.n);
+	atomic_store_explicit(&r->n_finished, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->n_reduced, 0, memory_order_relaxed);
+}
+
+void mr_reduction_finish(mr_stage_weights *b)
+{
+	if (mr_weights_last_of(&b->reduction->n_finished, b->n_parts))
+		mr_event_publish(&b->reduction->finished, (uint32_t)(b->latest + 1));
+}
+
+void mr_reduction_shards(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n)
+{
+	uint8_t *total = mr_weights_total(b);
+
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		if (b->shard[i].need && b->shard[i].grads != total)
+			b->k->sum_gradients(kc, n, total + at, b->shard[i].grads + at, total + at);
+}
+
+void mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc)
+{
+	size_t bytes = mr_dtype_bytes(b->k->types.gradients);
+	uint32_t begin, end;
+	int64_t first, n;
+
+	mr_stage_params(b->stage, &begin, &end);
+	for (uint32_t p = begin; p < end; p++) {
+		if (!mr_weights_part(b, pipe, p, &first, &n))
+			continue;
+		mr_reduction_shards(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n);
+		if (b->tied)
+			mr_tied_sum_range(b, kc, p, first, n);
+	}
+}
