@@ -114,7 +114,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		st = merged(args) ? emit_merged(plan, w, args)
 				  : mr_straight_emit_1f1b(plan, w, MR_BODY, plan->n_workers - 1u - w, 0, args->n_micro,
 							  recomputes(args));
-	return mr_sched_finish(plan, st, out);
+	return mr_sched_finish_steal(args, plan, st, out);
 }
 
 static uint32_t least(uint32_t a, uint32_t b)

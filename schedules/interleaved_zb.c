@@ -41,7 +41,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	mr_looped_name_group(plan, args);
 	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
 		st = mr_looped_emit_split(plan, w, group, plan->n_workers - w + (args->chunks - 1ull) * group, w);
-	return mr_sched_finish(plan, st, out);
+	return mr_sched_finish_steal(args, plan, st, out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)

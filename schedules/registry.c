@@ -95,37 +95,10 @@ static mr_status complete(const mr_sched_ops *ops, const mr_sched_args *args, mr
 	return complete_chunks(ops, full);
 }
 
-static bool has_weights(const mr_plan *plan)
-{
-	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
-		for (uint32_t k = 0; k < plan->lists[i].n; k++)
-			if (plan->lists[i].at[k].op == MR_OP_W)
-				return true;
-	return false;
-}
-
 /* MR_SCHED_STEAL. */
 static bool steals(const mr_sched_ops *ops, const mr_sched_args *full)
 {
 	return ops->options && mr_option_find(ops->options, "steal") && mr_values_bool(full->options, "steal");
-}
-
-static mr_status let_steal(const mr_sched_ops *ops, const mr_sched_args *full, mr_plan *plan)
-{
-	size_t n = strlen(plan->system);
-
-	if (!steals(ops, full))
-		return MR_OK;
-	if (plan->contract.flush == MR_FLUSH_VALIDATED)
-		return mr_fail(MR_ECONFIG, "steal: a worker has time for others where it waits at a barrier, and "
-					   "optimizer = validated has none");
-	if (!has_weights(plan))
-		return mr_fail(MR_ECONFIG, "steal: with these options no weight gradient is apart from its backward, "
-					   "so there is none to take");
-	plan->contract.steal = true;
-	plan->contract.flush = MR_FLUSH_BARRIER;
-	snprintf(plan->system + n, sizeof(plan->system) - n, "+steal");
-	return MR_OK;
 }
 
 mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, mr_plan **out)
@@ -140,10 +113,6 @@ mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, m
 	st = complete(ops, args, &full, &defaults);
 	if (st == MR_OK)
 		st = ops->emit(&full, out);
-	if (st == MR_OK && (st = let_steal(ops, &full, *out)) != MR_OK) {
-		mr_plan_destroy(*out);
-		*out = NULL;
-	}
 	mr_values_destroy(defaults);
 	if (st == MR_OK)
 		return MR_OK;
@@ -195,6 +164,16 @@ uint32_t mr_schedule_stages(const mr_sched_ops *ops, const mr_sched_args *args)
 		n = ops->stages ? ops->stages(&full) : (uint32_t)full.chunks * full.n_workers;
 	mr_values_destroy(defaults);
 	return n;
+}
+
+bool mr_schedule_orders_by_costs(const mr_sched_ops *ops, const mr_sched_args *args)
+{
+	mr_sched_args full;
+	mr_values *defaults;
+	bool yes = complete(ops, args, &full, &defaults) == MR_OK && ops->by_costs && ops->by_costs(full.options);
+
+	mr_values_destroy(defaults);
+	return yes;
 }
 
 mr_status mr_schedule_claims(const mr_sched_ops *ops, const mr_sched_args *args, double f, double i, double w,

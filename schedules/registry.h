@@ -43,6 +43,9 @@ uint32_t mr_schedule_step_micro(const mr_sched_ops *ops, const mr_values *values
 /** Stages that mr_schedule_emit would make for @args; 0: it cannot be told before (or @args suit nobody). */
 uint32_t mr_schedule_stages(const mr_sched_ops *ops, const mr_sched_args *args);
 
+/** Does the order of @ops follow from costs, with the options of @args? What costs they name does not matter. */
+bool mr_schedule_orders_by_costs(const mr_sched_ops *ops, const mr_sched_args *args);
+
 /**
  * The claims of @ops over @args, completed as for mr_schedule_emit, for costs @f, @i, @w of a worker's whole share;
  * all "no claim" where it makes none.

@@ -85,7 +85,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		st = fill(plan, &order);
 	free(order.op);
 	free(cost);
-	return mr_sched_finish(plan, st, out);
+	return mr_sched_finish_steal(args, plan, st, out);
 }
 
 static mr_status export_lp(const mr_sched_args *args, mr_strbuf *out)

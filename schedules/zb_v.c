@@ -155,7 +155,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		st = fill_by_search(args, plan);
 	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers && !by_search(args->options); w++)
 		st = fill_by_hand(plan, w);
-	return mr_sched_finish(plan, st, out);
+	return mr_sched_finish_steal(args, plan, st, out);
 }
 
 /* Exact where all costs are equal and the pipeline fills. */

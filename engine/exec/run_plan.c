@@ -92,15 +92,6 @@ static mr_status refuse_sums(const mr_plan *p, uint16_t w)
 	return MR_OK;
 }
 
-static bool repeats(const mr_plan *p)
-{
-	bool body = false;
-
-	for (uint16_t w = 0; w < p->n_workers; w++)
-		body = body || mr_plan_list(p, w, MR_BODY)->n;
-	return body;
-}
-
 /* oneDNN promises the same bits for one number of threads only. */
 static mr_status refuse_teams(const mr_run_config *c)
 {
@@ -130,7 +121,7 @@ mr_status mr_run_refuse(const mr_run_config *c)
 		return mr_fail(MR_ECONFIG, "the plan does not train");
 	for (uint16_t w = 0; w < p->n_workers; w++) {
 		if (mr_plan_list(p, w, MR_BODY)->n == 0 && !block &&
-		    ((p->contract.flush != MR_FLUSH_NONE && !p->contract.steal) || repeats(p)))
+		    ((p->contract.flush != MR_FLUSH_NONE && !p->contract.steal) || mr_plan_repeats(p)))
 			return mr_fail(MR_ECONFIG, "the plan does not repeat: worker %u has no body", w);
 		if (p->contract.flush == MR_FLUSH_NONE) /* where there is a flush, a sum ends before the point */
 			MR_TRY(refuse_sums(p, w));
@@ -149,9 +140,9 @@ mr_status mr_run_refuse(const mr_run_config *c)
 		return mr_fail(MR_ECONFIG,
 			       "%s looks at the weights that F read, and the plan does not keep them until the commit",
 			       c->mitigate->ops->name);
-	if (!repeats(p) && mr_plan_has_stage_replicas(p))
+	if (!mr_plan_repeats(p) && mr_plan_has_stage_replicas(p))
 		return mr_fail(MR_ECONFIG, "the engine carries out turns only in plans that repeat");
-	if (!block && !repeats(p))
+	if (!block && !mr_plan_repeats(p))
 		MR_TRY(mr_plan_check_pauses(p));
 	else if (!block && p->commits != 1 && !mr_contract_replicates(&p->contract) && !mr_plan_drains(p))
 		return mr_fail(MR_ECONFIG, "an iteration of the plan commits %u versions; a step of the engine is one",

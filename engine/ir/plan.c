@@ -298,6 +298,14 @@ bool mr_plan_drains(const mr_plan *plan)
 	return body && !once;
 }
 
+bool mr_plan_repeats(const mr_plan *plan)
+{
+	for (uint16_t w = 0; w < plan->n_workers; w++)
+		if (mr_plan_list(plan, w, MR_BODY)->n)
+			return true;
+	return false;
+}
+
 static void mix_table(uint64_t *h, const uint16_t *table, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

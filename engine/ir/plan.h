@@ -314,6 +314,9 @@ mr_status mr_plan_create_like(const mr_plan *plan, bool lowered, mr_plan **out) 
 /** Another plan like @plan, which is not lowered; of one with windows, what its lists say. Errors: MR_ERESOURCE. */
 mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out) MR_MUST_USE;
 
+/** Has any worker a body? The record of a run has none, nor has a finite list. */
+bool mr_plan_repeats(const mr_plan *plan);
+
 /** Append @in to the list of @worker in @section. */
 mr_status mr_plan_append(mr_plan *plan, uint16_t worker, mr_section section, mr_instr in) MR_MUST_USE;
 

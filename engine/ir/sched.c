@@ -1,6 +1,7 @@
 #include "ir/sched.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "ir/op.h"
 
@@ -87,6 +88,38 @@ mr_status mr_sched_finish(mr_plan *plan, mr_status filled, mr_plan **out)
 	else
 		mr_plan_destroy(plan);
 	return filled;
+}
+
+static bool has_weights(const mr_plan *plan)
+{
+	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
+		for (uint32_t k = 0; k < plan->lists[i].n; k++)
+			if (plan->lists[i].at[k].op == MR_OP_W)
+				return true;
+	return false;
+}
+
+static mr_status let_steal(mr_plan *plan)
+{
+	size_t n = strlen(plan->system);
+
+	if (plan->contract.flush == MR_FLUSH_VALIDATED)
+		return mr_fail(MR_ECONFIG, "steal: a worker has time for others where it waits at a barrier, and "
+					   "optimizer = validated has none");
+	if (!has_weights(plan))
+		return mr_fail(MR_ECONFIG, "steal: with these options no weight gradient is apart from its backward, "
+					   "so there is none to take");
+	plan->contract.steal = true;
+	plan->contract.flush = MR_FLUSH_BARRIER;
+	snprintf(plan->system + n, sizeof(plan->system) - n, "+steal");
+	return MR_OK;
+}
+
+mr_status mr_sched_finish_steal(const mr_sched_args *args, mr_plan *plan, mr_status filled, mr_plan **out)
+{
+	if (filled == MR_OK && mr_values_bool(args->options, "steal"))
+		filled = let_steal(plan);
+	return mr_sched_finish(plan, filled, out);
 }
 
 mr_status mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_cost *out)

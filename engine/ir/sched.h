@@ -126,8 +126,8 @@ uint32_t mr_sched_two_a_worker(uint16_t n_workers);
 #define MR_SCHED_CHUNKS(def) \
 	{"chunks", MR_OPT_INT, def, 1, 1024, NULL, NULL, "stages that a worker hosts"}
 
-/* The row of a system's option table that lets its users place the W of each worker's tail on any worker: what it means
- * is up to the registry, for the system emits the same lists. */
+/* The row of a system's option table that lets its users place the W of each worker's tail on any worker. The lists stay
+ * the same: such a system ends its emit() with mr_sched_finish_steal, which states what the option means. */
 #define MR_SCHED_STEAL \
 	{ \
 		"steal", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, \
@@ -157,6 +157,10 @@ mr_status mr_sched_replicates(mr_plan *plan, uint32_t n_micro, const mr_average 
 /** The end of emit(): gives @plan away as *@out when it was @filled without error, else destroys it; returns @filled.
  */
 mr_status mr_sched_finish(mr_plan *plan, mr_status filled, mr_plan **out) MR_MUST_USE;
+
+/** The same for a system that has MR_SCHED_STEAL. Where @args ask for it the contract of @plan says so, with a barrier.
+ * Errors: also MR_ECONFIG for steps that are validated, and where no W is apart from its backward. */
+mr_status mr_sched_finish_steal(const mr_sched_args *args, mr_plan *plan, mr_status filled, mr_plan **out) MR_MUST_USE;
 
 /**
  * Fill @out [@n_stages] with the costs of each stage that @args names, its workers hosting @n_stages / D stages each (a

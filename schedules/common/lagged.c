@@ -16,7 +16,7 @@ mr_status mr_lagged_emit(const mr_sched_args *args, const char *name, uint32_t r
 	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
 		st = mr_looped_emit_split(plan, w, args->n_micro, reach * (plan->n_workers - w) - (reach - 1),
 					  reach * w);
-	return mr_sched_finish(plan, st, out);
+	return mr_sched_finish_steal(args, plan, st, out);
 }
 
 void mr_lagged_claims(const mr_sched_args *args, uint32_t reach, double f, double i, double w, mr_sched_claims *out)

@@ -253,5 +253,5 @@ mr_status mr_v_squeeze(const mr_sched_args *args, const char *name, mr_board_sta
 	if (st == MR_OK)
 		st = mr_board_emit(&board, plan, false);
 	mr_board_fini(&board);
-	return mr_sched_finish(plan, st, out);
+	return mr_sched_finish_steal(args, plan, st, out);
 }
