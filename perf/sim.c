@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "host/clock.h"
-#include "lower/lower.h"
+#include "planner/make_plan.h"
 #include "schedules/registry.h"
 #include "sim/stream.h"
 
@@ -70,7 +70,12 @@ static double time_stream(const mr_plan *plan, const mr_cost *cost, const mr_sim
 
 static void measure(const mr_sched_ops *ops, uint32_t wanted, int rounds)
 {
-	mr_sched_args a = {.n_workers = WORKERS, .n_micro = ops->asynchronous ? ops->default_micro(WORKERS) : MICRO};
+	mr_plan_question q = {
+		.system = ops,
+		.args = {.n_workers = WORKERS,
+			 .n_micro = ops->asynchronous ? ops->default_micro(WORKERS) : MICRO,
+			 .costs = &mr_plan_equal_costs},
+	};
 	mr_straggler slow = {3, 1.5, 0, INFINITY};
 	mr_sim_params plain = {.no_period = true}, bent;
 	mr_stage_cost *stage;
@@ -80,11 +85,10 @@ static void measure(const mr_sched_ops *ops, uint32_t wanted, int rounds)
 	mr_plan *plan;
 	size_t n;
 
-	if (mr_schedule_emit(ops, &a, &plan) != MR_OK) {
+	if (mr_plan_make(&q, &plan, NULL) != MR_OK) {
 		printf("%-20s %s\n", ops->name, mr_error_text());
 		return;
 	}
-	check(mr_plan_lower(plan, NULL));
 	stage = calloc(plan->n_stages, sizeof(*stage));
 	if (!stage)
 		exit(6);

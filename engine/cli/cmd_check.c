@@ -5,10 +5,8 @@
 #include "cli/args.h"
 #include "host/memory.h"
 #include "session/plan_file.h"
-#include "lower/check.h"
-#include "lower/lower.h"
 #include "ir/metrics.h"
-#include "planner/plan_identity.h"
+#include "planner/make_plan.h"
 
 static double largest(const double *x, size_t n)
 {
@@ -19,22 +17,17 @@ static double largest(const double *x, size_t n)
 	return most;
 }
 
-static mr_status print_summary(const mr_plan *plan)
+static mr_status print_summary(const mr_plan *plan, uint64_t identity)
 {
-	bool repeats = false;
 	mr_metrics *m;
 	mr_walk *walk;
 	mr_status st;
-	uint64_t hash;
 
-	MR_TRY(mr_plan_identity(plan, &hash));
-	for (uint16_t w = 0; w < plan->n_workers; w++)
-		repeats = repeats || mr_plan_list(plan, w, MR_BODY)->n > 0;
-	MR_TRY(mr_metrics_walk(plan, 1, 1, 1, 0, repeats, &walk));
+	MR_TRY(mr_metrics_walk(plan, 1, 1, 1, 0, mr_plan_repeats(plan), &walk));
 	st = mr_metrics_create(plan, walk, &m);
 	mr_walk_destroy(walk);
 	MR_TRY(st);
-	printf("ok  plan %016" PRIx64 "  S %u  D %u  T %u  makespan %g  period ", hash, plan->n_stages,
+	printf("ok  plan %016" PRIx64 "  S %u  D %u  T %u  makespan %g  period ", identity, plan->n_stages,
 	       plan->n_workers, plan->n_micro, m->makespan);
 	if (isnan(m->period))
 		printf("-");
@@ -48,16 +41,15 @@ static mr_status print_summary(const mr_plan *plan)
 static mr_status run(mr_args *args)
 {
 	const char *path = args->operand[0];
+	uint64_t identity;
 	mr_plan *plan;
 	mr_status st;
 
 	mr_memory_keep_freed();
 	MR_TRY(mr_plan_file_read(path, &plan));
-	st = plan->lowered ? MR_OK : mr_plan_lower(plan, NULL);
+	st = mr_plan_finish(&(mr_plan_question){0}, &plan, &identity);
 	if (st == MR_OK)
-		st = mr_plan_check(plan);
-	if (st == MR_OK)
-		st = print_summary(plan);
+		st = print_summary(plan, identity);
 	mr_plan_destroy(plan);
 	/* whatever a plan file makes fail here is the file's fault */
 	if (st == MR_EINVAL)

@@ -1,4 +1,4 @@
-/* millrace schedule: generate, lower, check and simulate the plan of one system, without a model. */
+/* millrace schedule: the plan of one system without a model, or that of a configuration, in virtual time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,27 +7,30 @@
 #include "host/memory.h"
 #include "base/file.h"
 #include "cli/args.h"
+#include "cli/open_config.h"
 #include "cli/search_limit.h"
 #include "cli/output.h"
 #include "job/plugins.h"
 #include "cli/schedule_report.h"
-#include "lower/check.h"
-#include "lower/lower.h"
+#include "planner/make_plan.h"
 #include "schedules/registry.h"
+#include "session/forecast.h"
 #include "sim/cost_csv.h"
 
 #define MAX_COSTS ((size_t)4 << 20) /* bytes of a file of costs */
 
 static const mr_option options[] = {
-	{"workers", MR_OPT_INT, NULL, 1, 4096, NULL, NULL, "pipeline workers D"},
+	{"config", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "show the very plan that this configuration trains, in place of a SYSTEM by itself; with --set of its keys"},
+	{"workers", MR_OPT_INT, "0", 0, 4096, NULL, NULL, "pipeline workers D; needed without --config"},
 	{"microbatches", MR_OPT_INT, "0", 0, 1000000, NULL, NULL,
 	 "micro-batches T an iteration; of a system that never flushes T a commit, of which four are shown, or of the "
 	 "whole run where each one commits; 0: the system's default"},
 	{"chunks", MR_OPT_INT, "0", 0, 1024, NULL, NULL,
 	 "stages v a worker hosts, for systems that take several; 0: the system's default"},
-	{"costs", MR_OPT_STRING, "1,1,1", 0, 0, NULL, NULL,
+	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "f,i,w[,c]: time of a worker's forward, input gradient and weight gradient, and of a hand-over; or a CSV file "
-	 "with a row a stage"},
+	 "with a row a stage; empty: 1,1,1. With --config: as of plan"},
 	MR_SIM_OPTIONS,
 	{"iterations", MR_OPT_INT, "1", 1, 100000, NULL, NULL, "iterations to simulate"},
 	{"nodes", MR_OPT_INT, "1", 1, 4096, NULL, NULL,
@@ -83,45 +86,6 @@ static mr_status put_lp(const mr_args *args, const mr_sched_ops *ops, const mr_s
 	return st;
 }
 
-/* What the system emits; *@out is the caller's, also after an error. */
-static mr_status make_plan(const mr_args *args, const mr_sched_ops *ops, const mr_cost *cost, mr_plan **out)
-{
-	uint16_t workers = (uint16_t)mr_values_int(args->values, "workers");
-	uint32_t micro = (uint32_t)mr_values_int(args->values, "microbatches");
-	mr_values *values = NULL;
-	uint64_t n_counted = 0;
-	mr_sched_args a;
-	mr_status st = MR_OK;
-
-	if (ops->options)
-		MR_TRY(mr_values_create(ops->options, &values));
-	st = read_sets(args, ops, values);
-	if (st == MR_OK && !micro) {
-		uint32_t step = mr_schedule_step_micro(ops, values);
-
-		micro = ops->asynchronous && !ops->accumulates ? (4u * workers + step - 1) / step * step
-							       : ops->default_micro(workers);
-	}
-	a = (mr_sched_args){
-		.n_workers = workers,
-		.chunks = (uint16_t)mr_values_int(args->values, "chunks"),
-		.n_micro = micro,
-		.finite = ops->asynchronous,
-		.options = values,
-		.costs = cost,
-		.now = mr_clock_s,
-		.n_counted = &n_counted,
-	};
-	if (st == MR_OK)
-		st = mr_schedule_emit(ops, &a, out);
-	if (st == MR_OK && n_counted)
-		mr_search_limit_print(ops, mr_values_float(values, ops->timed), n_counted, stderr);
-	if (st == MR_OK)
-		st = put_lp(args, ops, &a);
-	mr_values_destroy(values);
-	return st;
-}
-
 /* --- costs --- */
 
 /* What --costs says: one row, the share of a worker, or a row a stage of a file. */
@@ -152,36 +116,34 @@ static mr_status read_costs(const char *text, costs *out)
 }
 
 /* A row for each of @plan's stages. */
-static mr_status settle_costs(const mr_plan *plan, costs *c)
+static mr_status costs_of(void *arg, const mr_plan *plan, mr_stage_cost *out)
 {
+	const costs *c = arg;
 	mr_cost share;
 
 	if (c->row && c->n != plan->n_stages)
 		return mr_fail(MR_ECONFIG, "%s: costs of %u stage%s, and the plan has %u", c->path, c->n,
 			       c->n == 1 ? "" : "s", plan->n_stages);
-	if (c->row)
+	if (c->row) {
+		memcpy(out, c->row, c->n * sizeof(*out));
 		return MR_OK;
-	c->row = calloc(plan->n_stages, sizeof(*c->row));
-	if (!c->row)
-		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", plan->n_stages);
-	c->n = plan->n_stages;
-	mr_cost_share(plan, c->share.f, c->share.i, c->share.w, c->row, &share);
-	for (uint16_t s = 0; s < c->n; s++)
-		c->row[s].c = c->share.c;
+	}
+	mr_cost_share(plan, c->share.f, c->share.i, c->share.w, out, &share);
+	for (uint16_t s = 0; s < plan->n_stages; s++)
+		out[s].c = c->share.c;
 	return MR_OK;
 }
 
 /* --- nodes --- */
 
 /* The node of each worker where hand-overs between two of them take a time of their own, else NULL; the caller's. */
-static mr_status settle_nodes(const mr_args *args, const mr_plan *plan, uint16_t **out)
+static mr_status settle_nodes(const mr_args *args, uint16_t workers, uint16_t **out)
 {
 	uint16_t nodes = (uint16_t)mr_values_int(args->values, "nodes");
 
 	*out = NULL;
-	if (nodes > plan->n_workers)
-		return mr_fail(MR_EUSAGE, "--nodes: %u nodes for %u worker%s", nodes, plan->n_workers,
-			       plan->n_workers == 1 ? "" : "s");
+	if (nodes > workers)
+		return mr_fail(MR_EUSAGE, "--nodes: %u nodes for %u worker%s", nodes, workers, workers == 1 ? "" : "s");
 	if (mr_values_float(args->values, "far") < 0) {
 		if (nodes > 1)
 			return mr_fail(MR_EUSAGE,
@@ -194,39 +156,11 @@ static mr_status settle_nodes(const mr_args *args, const mr_plan *plan, uint16_t
 		return mr_fail(
 			MR_EUSAGE,
 			"--far: all workers are on one node, and no hand-over goes to another; --nodes spreads them");
-	*out = calloc(plan->n_workers, sizeof(**out));
+	*out = calloc(workers, sizeof(**out));
 	if (!*out)
-		return mr_fail(MR_ERESOURCE, "no memory to place %u workers", plan->n_workers);
-	mr_sim_spread(plan->n_workers, nodes, *out);
+		return mr_fail(MR_ERESOURCE, "no memory to place %u workers", workers);
+	mr_sim_spread(workers, nodes, *out);
 	return MR_OK;
-}
-
-/* @row: [n_stages] the costs, which get the time of a hand-over between nodes where a stage takes part in one. */
-static void lengthen(const mr_plan *plan, const uint16_t *node, double far, mr_stage_cost *row)
-{
-	for (unsigned p = 0; p < plan->n_pipes; p++)
-		for (uint16_t s = 1; s < plan->n_stages; s++)
-			if (node[mr_plan_worker(plan, (uint8_t)p, s)] !=
-			    node[mr_plan_worker(plan, (uint8_t)p, (uint16_t)(s - 1))])
-				row[s - 1].c = row[s].c = far;
-}
-
-/* An order made for these costs must not be slowed by boundary buffers that suffice for others. @node may be NULL. */
-static mr_status lower(mr_plan *plan, const costs *c, const uint16_t *node, double far)
-{
-	mr_stage_cost *row = node ? malloc(c->n * sizeof(*row)) : NULL;
-	mr_cost cost[2] = {{c->n, c->row}, {c->n, row}};
-	mr_status st;
-
-	if (node && !row)
-		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", c->n);
-	if (row) {
-		memcpy(row, c->row, c->n * sizeof(*row));
-		lengthen(plan, node, far, row);
-	}
-	st = mr_plan_lower(plan, &(mr_lower_opts){.costs = cost, .n_costs = row ? 2 : 1});
-	free(row);
-	return st == MR_OK ? mr_plan_check(plan) : st;
 }
 
 /* --- the report --- */
@@ -242,30 +176,107 @@ static mr_status put_output(const mr_args *args, const mr_schedule_job *job)
 	return mr_output_close(path, out, st);
 }
 
-static mr_status simulate(const mr_args *args, const mr_plan *plan, const costs *c, const uint16_t *node,
-			  const mr_sim_options *bent)
+/* @job but what --iterations says and the output of it; @bodies: where --iterations says nothing. */
+static mr_status report(const mr_args *args, mr_schedule_job *job, uint32_t bodies)
 {
-	const mr_values *v = args->values;
-	bool repeats = mr_plan_list(plan, 0, MR_BODY)->n > 0;
-	mr_schedule_job job = {.plan = plan, .cost = {c->n, c->row}, .options = bent, .params = bent->params};
+	bool repeats = mr_plan_repeats(job->plan), asked = mr_values_is_set(args->values, "iterations");
 
-	job.params.n_bodies = repeats ? (uint32_t)mr_values_int(v, "iterations") : 0;
-	if (!repeats && mr_values_int(v, "iterations") > 1)
+	if (!repeats && mr_values_int(args->values, "iterations") > 1)
 		return mr_fail(MR_EUSAGE, "--iterations: %s never flushes, so its list is one run that does not repeat",
-			       plan->system);
-	job.params.node = node;
-	job.params.far = node ? mr_values_float(v, "far") : 0;
-	return put_output(args, &job);
+			       job->plan->system);
+	if (asked || !bodies)
+		bodies = (uint32_t)mr_values_int(args->values, "iterations");
+	job->params.n_bodies = repeats ? bodies : 0;
+	return put_output(args, job);
 }
 
-static mr_status run(mr_args *args)
+/* --- a system by itself --- */
+
+/* The values of the question, which are made anew. */
+static mr_status read_options(const mr_args *args, const mr_sched_ops *ops, mr_values **values, mr_sched_args *a)
 {
-	const char *name = args->operand[0];
-	const mr_sched_ops *ops;
-	mr_sim_options bent = {0};
-	costs c = {0};
-	mr_plan *plan = NULL;
+	uint32_t step;
+
+	if (ops->options)
+		MR_TRY(mr_values_create(ops->options, values));
+	MR_TRY(read_sets(args, ops, *values));
+	a->options = *values;
+	a->n_workers = (uint16_t)mr_values_int(args->values, "workers");
+	a->chunks = (uint16_t)mr_values_int(args->values, "chunks");
+	a->n_micro = (uint32_t)mr_values_int(args->values, "microbatches");
+	a->finite = ops->asynchronous;
+	if (a->n_micro)
+		return MR_OK;
+	step = mr_schedule_step_micro(ops, *values);
+	a->n_micro = ops->asynchronous && !ops->accumulates ? (4u * a->n_workers + step - 1) / step * step
+							    : ops->default_micro(a->n_workers);
+	return MR_OK;
+}
+
+/* The system's order; *@plan is the caller's, also after an error. */
+static mr_status draft(const mr_args *args, const mr_plan_question *q, mr_plan **plan)
+{
+	const mr_sched_ops *ops = q->system;
+
+	MR_TRY(mr_plan_draft(q, plan));
+	if (*q->args.n_counted)
+		mr_search_limit_print(ops, mr_values_float(q->args.options, ops->timed), *q->args.n_counted, stderr);
+	return put_lp(args, ops, &q->args);
+}
+
+static mr_status put_plan(const mr_args *args, const mr_plan_question *q, const mr_plan *plan,
+			  const mr_sim_options *bent)
+{
+	mr_stage_cost *row = calloc(plan->n_stages, sizeof(*row));
+	mr_schedule_job job = {.plan = plan, .cost = {plan->n_stages, row}, .options = bent, .params = bent->params};
+	mr_status st = row ? q->costs.of(q->costs.arg, plan, row)
+			   : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", plan->n_stages);
+
+	if (mr_schedule_orders_by_costs(q->system, &q->args) && !mr_values_is_set(args->values, "costs"))
+		job.ordered_for = "equal costs; --costs has others";
+	job.params.node = q->costs.node;
+	job.params.far = q->costs.far;
+	if (st == MR_OK)
+		st = report(args, &job, 0);
+	free(row);
+	return st;
+}
+
+static mr_status of_system(const mr_args *args, const mr_sched_ops *ops, costs *c, const mr_sim_options *bent)
+{
+	mr_cost cost = {c->row ? c->n : 1, c->row ? c->row : &c->share};
+	uint64_t n_counted = 0;
+	mr_plan_question q = {
+		.system = ops,
+		.args = {.costs = &cost, .now = mr_clock_s, .n_counted = &n_counted},
+		.costs = {.of = costs_of, .arg = c},
+	};
+	mr_values *values = NULL;
 	uint16_t *node = NULL;
+	mr_plan *plan = NULL;
+	mr_status st = read_options(args, ops, &values, &q.args);
+
+	if (st == MR_OK)
+		st = draft(args, &q, &plan);
+	if (st == MR_OK)
+		st = settle_nodes(args, q.args.n_workers, &node);
+	q.costs.node = node;
+	q.costs.far = node ? mr_values_float(args->values, "far") : 0;
+	if (st == MR_OK)
+		st = mr_plan_finish(&q, &plan, NULL);
+	if (st == MR_OK)
+		st = put_plan(args, &q, plan, bent);
+	mr_plan_destroy(plan);
+	free(node);
+	mr_values_destroy(values);
+	return st;
+}
+
+static mr_status run_system(const mr_args *args, const mr_sim_options *bent)
+{
+	const char *name = args->operand[0], *given = mr_values_string(args->values, "costs");
+	const mr_sched_ops *ops;
+	costs c = {0};
 	mr_status st;
 
 	mr_memory_keep_freed();
@@ -273,33 +284,133 @@ static mr_status run(mr_args *args)
 		return mr_fail(MR_EUSAGE, "sequential has no schedule: it is one worker that runs layer after layer");
 	if (mr_schedule_get(name, &ops) != MR_OK)
 		return mr_fail(MR_EUSAGE, "%s", mr_error_text());
-	st = read_costs(mr_values_string(args->values, "costs"), &c);
+	if (!mr_values_is_set(args->values, "workers"))
+		return mr_fail(MR_EUSAGE, "schedule needs --workers");
+	if (!mr_values_int(args->values, "workers"))
+		return mr_fail(MR_EUSAGE, "--workers: expected an integer from 1 to 4096, got 0");
+	st = read_costs(*given ? given : "1,1,1", &c);
+	if (st == MR_OK)
+		st = of_system(args, ops, &c, bent);
+	free(c.row);
+	return st;
+}
+
+/* --- what a configuration trains --- */
+
+static mr_status check_config_options(const mr_args *args)
+{
+	static const char *const others[] = {"workers", "microbatches", "chunks", "nodes", "far", "export-lp"};
+
+	if (args->n_operands)
+		return mr_fail(MR_EUSAGE, "--config names the system too: give %s as --set system.name=%s",
+			       args->operand[0], args->operand[0]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (mr_values_is_set(args->values, others[i]))
+			return mr_fail(MR_EUSAGE,
+				       "--%s is for a system by itself: with --config the configuration says what is "
+				       "trained",
+				       others[i]);
+	return MR_OK;
+}
+
+/* Some forms have no room for some plans. */
+static mr_status check_form(const mr_args *args, const mr_plan *plan)
+{
+	const char *format = mr_values_string(args->values, "format");
+	bool json = !strcmp(format, "json"), before = false;
+
+	for (uint16_t w = 0; w < plan->n_workers; w++)
+		before |= mr_plan_list(plan, w, MR_PROLOGUE)->n > 0;
+	if (plan->endless && (json || !strcmp(format, "text")))
+		return mr_fail(MR_EUSAGE, "--format %s: the lists of %s are made while it runs, window by window; a "
+					  "picture shows the first", format, plan->system);
+	if (json && before && mr_plan_repeats(plan))
+		return mr_fail(MR_EUSAGE,
+			       "--format json holds lists that repeat from their beginning, and those of %s do not: "
+			       "take --format text",
+			       plan->system);
+	return MR_OK;
+}
+
+static mr_status put_session(const mr_args *args, const mr_session *s, const mr_sim_options *bent)
+{
+	const mr_sched_ops *ops = mr_job_system(s->job);
+	mr_stage_cost *row;
+	mr_costs c;
+	mr_status st;
+
+	if (!s->plan)
+		return mr_fail(MR_EUSAGE, "sequential has no schedule: it is one worker that runs layer after layer");
+	if (s->n_counted)
+		mr_search_limit_print(ops, mr_values_float(s->job->system.values, ops->timed), s->n_counted, stderr);
+	MR_TRY(check_form(args, s->plan));
+	MR_TRY(mr_costs_at_hand(s, &c));
+	row = calloc(s->plan->n_stages, sizeof(*row));
+	st = row ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", s->plan->n_stages);
+	if (st == MR_OK) {
+		mr_schedule_job job = {.plan = s->plan,
+				       .cost = {s->plan->n_stages, row},
+				       .options = bent,
+				       .params = bent->params,
+				       .identity = s->plan_hash};
+
+		mr_costs_of_stages(s, &c, row);
+		if (s->costs || mr_schedule_orders_by_costs(ops, &(mr_sched_args){.options = s->job->system.values}))
+			job.ordered_for = c.source;
+		st = report(args, &job, mr_forecast_bodies(s->plan));
+	}
+	free(row);
+	mr_costs_fini(&c);
+	return st;
+}
+
+static mr_status run_config(mr_args *args, const mr_sim_options *bent)
+{
+	const char *path = mr_values_string(args->values, "config");
+	mr_config *config;
+	mr_session s;
+	mr_status st;
+
+	MR_TRY(check_config_options(args));
+	MR_TRY(mr_args_set_key(args, "costs", "costs"));
+	MR_TRY(mr_open_config_file(args, path, &config));
+	st = mr_session_survey(mr_config_job(config), &s);
+	if (st == MR_OK) {
+		st = put_session(args, &s, bent);
+		mr_session_close(&s);
+	}
+	mr_config_destroy(config);
+	return st;
+}
+
+static mr_status run(mr_args *args)
+{
+	bool config = *mr_values_string(args->values, "config");
+	mr_sim_options bent = {0};
+	mr_status st = MR_OK;
+
+	if (!config && !args->n_operands)
+		st = mr_fail(MR_EUSAGE, "schedule needs a SYSTEM, or --config FILE; see millrace schedule --help");
 	if (st == MR_OK)
 		st = mr_sim_options_read(args->values, &bent);
 	if (st == MR_OK)
-		st = make_plan(args, ops, &(mr_cost){c.row ? c.n : 1, c.row ? c.row : &c.share}, &plan);
-	if (st == MR_OK)
-		st = settle_costs(plan, &c);
-	if (st == MR_OK)
-		st = settle_nodes(args, plan, &node);
-	if (st == MR_OK)
-		st = lower(plan, &c, node, mr_values_float(args->values, "far"));
-	if (st == MR_OK)
-		st = simulate(args, plan, &c, node, &bent);
-	free(node);
-	mr_plan_destroy(plan);
+		st = config ? run_config(args, &bent) : run_system(args, &bent);
 	mr_sim_options_fini(&bent);
-	free(c.row);
 	return st;
 }
 
 const mr_command mr_command_schedule = {
 	.name = "schedule",
-	.operands = "SYSTEM",
-	.min_operands = 1,
+	.operands = "[SYSTEM]",
+	.min_operands = 0,
 	.max_operands = 1,
-	.summary = "generate, check and simulate the schedule of a system, without a model",
+	.summary = "generate, check and simulate the schedule of a system or of a configuration",
 	.help = "millrace list systems names the systems, millrace list systems NAME their options.\n"
+		"With --config it is the plan that train, simulate and plan make of this configuration, with the same "
+		"hash.\n"
+		"An order that follows from costs is made for those of --costs; without them it says that it is for "
+		"equal ones.\n"
+		"With --config costs are those of the configuration, or else nominal ones of its model.\n"
 		"A file of costs has the head stage,f,i,w,u,c,r,n,s,a,v and a row a stage, from stage 0: forward, "
 		"input gradient\n"
 		"and weight gradient of a micro-batch, optimizer step, hand-over to the next worker, reduction of the\n"
@@ -308,6 +419,7 @@ const mr_command mr_command_schedule = {
 		"average of replicas, validation of a step. The head may end behind w or any later column.\n",
 	.options = options,
 	.sets = true,
-	.sets_help = "give the system this option, such as backward=lifo (list systems NAME shows them)",
+	.sets_help = "give the system this option, such as backward=lifo (list systems NAME shows them); "
+		     "with --config: a key of the configuration",
 	.run = run,
 };

@@ -8,11 +8,16 @@
 
 mr_status mr_open_config(const mr_args *args, mr_config **out)
 {
+	return mr_open_config_file(args, args->operand[0], out);
+}
+
+mr_status mr_open_config_file(const mr_args *args, const char *path, mr_config **out)
+{
 	mr_strbuf mistakes;
 	mr_status st;
 
 	mr_strbuf_init(&mistakes);
-	st = mr_config_load(args->operand[0], args->set, args->n_sets, &mistakes, out);
+	st = mr_config_load(path, args->set, args->n_sets, &mistakes, out);
 	if (st != MR_OK)
 		fputs(mr_strbuf_text(&mistakes), stderr);
 	mr_strbuf_fini(&mistakes);

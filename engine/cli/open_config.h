@@ -9,6 +9,8 @@
 /** Operand 0 and --set of @args. Mistakes go to standard error, a line each; the sentence counts them. Errors:
  * MR_ECONFIG. */
 mr_status mr_open_config(const mr_args *args, mr_config **out) MR_MUST_USE;
+/** The same with the file @path in place of operand 0. */
+mr_status mr_open_config_file(const mr_args *args, const char *path, mr_config **out) MR_MUST_USE;
 
 
 /**

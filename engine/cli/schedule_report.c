@@ -1,5 +1,6 @@
 #include "cli/schedule_report.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +13,49 @@
 #include "report/schedule_picture.h"
 #include "report/table.h"
 
+#define MAX_NOTE 600
 #define STEPS 1000.0     /* trace times are integers: the shortest instruction has at least so many of them, */
 #define MOST_TIME 1e15   /* unless the whole then had more than so many */
 
+/* Which plan it is, and what its order was made for: for people, "" where there is nothing to say. */
+static const char *note_of(const mr_schedule_job *job, char *text, size_t size)
+{
+	int n = 0;
+
+	*text = 0;
+	if (job->identity)
+		n = snprintf(text, size, "plan %016" PRIx64, job->identity);
+	if (job->ordered_for)
+		snprintf(text + n, size - (size_t)n, "%sordered for %s", n ? ", " : "", job->ordered_for);
+	return text;
+}
+
+static mr_status put_text(const mr_schedule_job *job, FILE *out)
+{
+	char note[MAX_NOTE];
+
+	if (*note_of(job, note, sizeof(note)))
+		fprintf(out, "# %s\n", note);
+	return mr_text_write(job->plan, out);
+}
+
 static mr_status put_json(const mr_schedule_job *job, const mr_metrics *m, FILE *out)
 {
+	char identity[20];
 	mr_json_writer w;
 
+	snprintf(identity, sizeof(identity), "%016" PRIx64, job->identity);
 	mr_json_init(&w, out, true);
 	mr_json_begin_object(&w);
 	MR_TRY(mr_plan_json_put(&w, job->plan));
+	if (job->identity) {
+		mr_json_key(&w, "identity");
+		mr_json_put_string(&w, identity);
+	}
+	if (job->ordered_for) {
+		mr_json_key(&w, "ordered_for");
+		mr_json_put_string(&w, job->ordered_for);
+	}
 	mr_json_key(&w, "simulation");
 	mr_sim_options_put(job->options, &w);
 	mr_json_key(&w, "metrics");
@@ -85,7 +119,7 @@ static mr_status put_figures(const mr_schedule_job *job, const mr_metrics *m, FI
 	static const mr_table_column columns[] = {
 		{"worker", false}, {"busy", true}, {"idle", true}, {"activations until W", true}, {"until I", true},
 	};
-	char bent[400];
+	char bent[400], note[MAX_NOTE];
 	mr_table *t;
 	mr_status st;
 
@@ -97,6 +131,8 @@ static mr_status put_figures(const mr_schedule_job *job, const mr_metrics *m, FI
 			m->n_stolen == 1 ? " is" : "s are");
 	if (*mr_sim_options_text(job->options, bent, sizeof(bent)))
 		fprintf(out, "%s\n", bent);
+	if (*note_of(job, note, sizeof(note)))
+		fprintf(out, "%s\n", note);
 	fputc('\n', out);
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (unsigned w = 0; w < m->n_workers; w++) {
@@ -113,7 +149,7 @@ static mr_status put_figures(const mr_schedule_job *job, const mr_metrics *m, FI
 
 static mr_status put_picture(const mr_schedule_job *job, const mr_walk *walk, const mr_metrics *m, bool svg, FILE *out)
 {
-	char title[160], subtitle[600], bent[400];
+	char title[160], subtitle[600 + MAX_NOTE], bent[400], note[MAX_NOTE];
 	double scale = scale_of(walk);
 	mr_schedule_picture p = {
 		.n_workers = job->plan->n_workers,
@@ -132,6 +168,8 @@ static mr_status put_picture(const mr_schedule_job *job, const mr_walk *walk, co
 	if (svg) {
 		if (*mr_sim_options_text(job->options, bent, sizeof(bent)))
 			snprintf(subtitle + strlen(subtitle), sizeof(subtitle) - strlen(subtitle), "; %s", bent);
+		if (*note_of(job, note, sizeof(note)))
+			snprintf(subtitle + strlen(subtitle), sizeof(subtitle) - strlen(subtitle), "; %s", note);
 		st = mr_schedule_picture_svg(&p, out);
 	} else {
 		st = mr_schedule_picture_text(&p, mr_output_columns(out), out);
@@ -150,7 +188,7 @@ mr_status mr_schedule_report(const mr_schedule_job *job, const char *format, FIL
 	mr_status st;
 
 	if (!strcmp(format, "text"))
-		return mr_text_write(job->plan, out);
+		return put_text(job, out);
 	st = mr_sim_run(job->plan, &job->cost, &job->params, &walk);
 	if (st == MR_EINVAL) /* what breaks its contract was asked for on the command line */
 		st = mr_fail(MR_EUSAGE, "%s", mr_error_text());

@@ -13,7 +13,8 @@ typedef struct mr_schedule_job {
 	mr_cost cost;                  /* of its stages */
 	const mr_sim_options *options;
 	mr_sim_params params;          /* complete */
-	uint16_t n_nodes;
+	uint64_t identity;             /* mr_plan_identity, to be shown; 0: not asked for */
+	const char *ordered_for;       /* the costs that the order was made for; NULL: it follows from none. Borrowed */
 } mr_schedule_job;
 
 /** Write @job to @out in @format: text, json, ascii or svg. Errors: of the simulation; MR_EUSAGE when --straggler names

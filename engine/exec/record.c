@@ -2,11 +2,10 @@
 
 #include <stdlib.h>
 
-#include "lower/check.h"
-#include "lower/lower.h"
+#include "exec/run_plan.h"
 #include "ir/op.h"
 #include "lower/steal.h"
-#include "exec/run_plan.h"
+#include "planner/make_plan.h"
 
 static mr_status not_asked(void)
 {
@@ -76,15 +75,14 @@ static mr_status compare(const mr_run *run, uint16_t w, const mr_plan *plan)
 static mr_status fill(const mr_run *run, mr_plan *to)
 {
 	const mr_plan *p = run->c.plan;
-	mr_lower_opts opts = {.update_inside = mr_run_steps_inside(p, 0), .room = p};
+	mr_plan_question q = {.steps_inside = mr_run_steps_inside(p, 0), .room = p};
 
 	to->contract.racing = false;
 	to->n_micro = (uint32_t)run->worker[0].race->n_b;
 	to->commits = to->n_micro / p->contract.need;
 	for (uint16_t w = 0; w < p->n_workers; w++)
 		MR_TRY(write_list(run, w, to));
-	MR_TRY(mr_plan_lower(to, &opts));
-	MR_TRY(mr_plan_check(to));
+	MR_TRY(mr_plan_finish(&q, &to, NULL));
 	for (uint16_t w = 0; w < p->n_workers; w++)
 		MR_TRY(compare(run, w, to));
 	return MR_OK;
@@ -127,7 +125,7 @@ static mr_status record_moves(const mr_run *run, mr_plan **out)
 	}
 	st = mr_steal_plan(run->c.plan, (uint32_t)run->worker[0].train.n, all, n, out);
 	free(all);
-	if (st == MR_OK && (st = mr_plan_check(*out)) != MR_OK)
+	if (st == MR_OK && (st = mr_plan_finish(&(mr_plan_question){0}, out, NULL)) != MR_OK)
 		mr_plan_destroy(*out);
 	return st;
 }

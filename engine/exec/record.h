@@ -19,7 +19,7 @@
 /**
  * What @run has done from its start to the pause point where it stands, as a lowered and checked plan; the caller
  * destroys it. Paused. Errors: MR_EINVAL nothing is recorded, more was done than was to be recorded, or what was read
- * is not what the plan says; as mr_plan_lower and mr_plan_check.
+ * is not what the plan says; as mr_plan_finish.
  */
 mr_status mr_record_plan(const mr_run *run, mr_plan **out) MR_MUST_USE;
 

@@ -126,8 +126,8 @@ uint32_t mr_sched_two_a_worker(uint16_t n_workers);
 #define MR_SCHED_CHUNKS(def) \
 	{"chunks", MR_OPT_INT, def, 1, 1024, NULL, NULL, "stages that a worker hosts"}
 
-/* The row of a system's option table that lets its users place the W of each worker's tail on any worker. The lists stay
- * the same: such a system ends its emit() with mr_sched_finish_steal, which states what the option means. */
+/* The row of a system's option table that lets its users place the W of each worker's tail on any worker. The lists
+ * stay the same: such a system ends its emit() with mr_sched_finish_steal, which states what the option means. */
 #define MR_SCHED_STEAL \
 	{ \
 		"steal", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, \

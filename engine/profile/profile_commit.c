@@ -11,9 +11,7 @@
 #include "base/str.h"
 #include "host/clock.h"
 #include "host/group.h"
-#include "lower/check.h"
-#include "lower/lower.h"
-#include "ir/sched.h"
+#include "planner/make_plan.h"
 #include "profile/profile_live.h"
 #include "exec/replicas.h"
 
@@ -319,6 +317,7 @@ static mr_status make_plan(const mr_run_config *c, mr_plan **out)
 {
 	uint16_t d = c->plan->n_workers, n = c->partition->n_stages;
 	mr_sched_args a = {.n_workers = d, .chunks = n, .n_micro = (uint32_t)EACH * d};
+	mr_plan_question q = {.trains = true, .terms = {.tied = c->plan->contract.tied}};
 	mr_plan *plan;
 	mr_status st;
 
@@ -327,12 +326,8 @@ static mr_status make_plan(const mr_run_config *c, mr_plan **out)
 		for (uint16_t s = 0; s < n; s++)
 			plan->worker_of[mr_plan_at(plan, (uint8_t)p, s)] = p;
 	mr_sched_flushes(plan, a.n_micro, MR_SUM_ASCENDING);
-	plan->contract.flush = MR_FLUSH_LOCAL;
-	plan->contract.tied = c->plan->contract.tied;
 	MR_TRY(mr_sched_finish(plan, fill(plan), out));
-	st = mr_plan_lower(*out, NULL);
-	if (st == MR_OK)
-		st = mr_plan_check(*out);
+	st = mr_plan_finish(&q, out, NULL);
 	if (st != MR_OK)
 		mr_plan_destroy(*out);
 	return st;

@@ -38,6 +38,11 @@ static bool ends(const mr_plan *p)
 	return !mr_plan_list(p, 0, MR_BODY)->n;
 }
 
+uint32_t mr_forecast_bodies(const mr_plan *p)
+{
+	return p->contract.flush == MR_FLUSH_NONE && !ends(p) ? 2u * p->n_workers + 2 : 1;
+}
+
 double mr_forecast_steps(const mr_plan *p)
 {
 	return ends(p) ? mr_pauses_of(p, 0, NULL, 0) : mr_plan_steps(p);
@@ -63,7 +68,6 @@ mr_status mr_forecast_time(mr_forecast *f)
 {
 	const mr_plan *plan = f->s->plan;
 	mr_cost cost = {f->s->partition.n_stages, f->stage};
-	uint32_t bodies;
 
 	f->stage = calloc(f->s->partition.n_stages, sizeof(*f->stage));
 	if (!f->stage)
@@ -79,9 +83,7 @@ mr_status mr_forecast_time(mr_forecast *f)
 	f->step_s = f->busy_s;
 	if (!plan)
 		return MR_OK;
-	/* Of a plan that never drains, enough to see it settle. */
-	bodies = plan->contract.flush == MR_FLUSH_NONE && !ends(plan) ? 2u * plan->n_workers + 2 : 1;
-	MR_TRY(mr_sim_run(plan, &cost, &(mr_sim_params){.n_bodies = bodies}, &f->walk));
+	MR_TRY(mr_sim_run(plan, &cost, &(mr_sim_params){.n_bodies = mr_forecast_bodies(plan)}, &f->walk));
 	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER || ends(plan) ? f->walk->makespan : f->walk->period) /
 		    mr_forecast_steps(plan);
 	return MR_OK;

@@ -33,6 +33,9 @@ void mr_forecast_fini(mr_forecast *f);
 mr_status mr_forecast_time(mr_forecast *f) MR_MUST_USE;
 mr_status mr_forecast_memory(mr_forecast *f) MR_MUST_USE;
 
+/** Bodies of @p that show how it goes on: one, or of a plan that never drains enough to see it settle. */
+uint32_t mr_forecast_bodies(const mr_plan *p);
+
 /** Steps of a body of @p, or of its list where that ends. */
 double mr_forecast_steps(const mr_plan *p);
 

@@ -11,9 +11,8 @@ mr_status mr_session_make_plan(mr_session *s) MR_MUST_USE;
 /** Cut the model of @s into @stages as its configuration says. Errors: MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_session_cut(mr_session *s, uint16_t stages) MR_MUST_USE;
 
-/** Settle the contract of @s's plan, lower and check it. @costs: NULL, or those of its stages, which boundary buffers
- * must not slow down. Errors: MR_ECONFIG, MR_ERESOURCE. */
-mr_status mr_session_finish_plan(mr_session *s, const mr_cost *costs) MR_MUST_USE;
+/** Make @s's plan of the draft that it has, for its cut and its costs. Errors: MR_ECONFIG, MR_ERESOURCE. */
+mr_status mr_session_finish_plan(mr_session *s) MR_MUST_USE;
 
 /* --- session_judge.c --- */
 

@@ -119,22 +119,17 @@ static mr_status forecast(const mr_session *t, mr_sched_verdict *out)
 static mr_status look(void *arg, const mr_plan *plan, mr_sched_verdict *out)
 {
 	mr_session_judge *j = arg;
-	mr_stage_cost *stage = malloc(plan->n_stages * sizeof(*stage));
 	mr_session t = {0};
-	mr_plan *copy = NULL;
-	mr_status st = stage ? mr_plan_copy(plan, &copy)
-			     : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", plan->n_stages);
+	mr_plan *copy;
+	mr_status st;
 
+	MR_TRY(mr_plan_copy(plan, &copy));
+	st = stand_in(j, copy, &t);
 	if (st == MR_OK)
-		st = stand_in(j, copy, &t);
-	if (st == MR_OK)
-		st = costs_of(j, copy, stage);
-	if (st == MR_OK)
-		st = mr_session_finish_plan(&t, &(mr_cost){plan->n_stages, stage});
+		st = mr_session_finish_plan(&t);
 	if (st == MR_OK)
 		st = forecast(&t, out);
 	mr_plan_destroy(copy);
-	free(stage);
 	return st;
 }
 

@@ -7,10 +7,8 @@
 #include "job/machine.h"
 #include "session/plan_file.h"
 #include "session/session_internal.h"
-#include "lower/check.h"
-#include "lower/lower.h"
-#include "planner/plan_identity.h"
 #include "exec/run_plan.h"
+#include "planner/make_plan.h"
 
 /* Does the last stage use a parameter that an earlier one stores? Only the first stage may be its owner. */
 static mr_status find_tied(const mr_session *s, bool *tied)
@@ -69,46 +67,6 @@ static mr_status check_record(const mr_plan *p)
 	return MR_OK;
 }
 
-/* Does @plan repeat? A record does not. */
-static bool repeats(const mr_plan *plan)
-{
-	for (uint16_t w = 0; w < plan->n_workers; w++)
-		if (mr_plan_list(plan, w, MR_BODY)->n)
-			return true;
-	return false;
-}
-
-/* The one iteration of a flushing plan without a body is what a run repeats. */
-static mr_status let_repeat(mr_plan *p)
-{
-	if (p->contract.flush == MR_FLUSH_NONE || repeats(p))
-		return MR_OK;
-	if (mr_plan_steps(p) != (mr_contract_replicates(&p->contract) ? p->contract.average.every : 1))
-		return mr_fail(MR_ECONFIG,
-			       "the lists hold %u steps, and a plan that flushes is trained by repeating one: give "
-			       "that one alone",
-			       mr_plan_steps(p));
-	for (uint16_t w = 0; w < p->n_workers; w++) {
-		mr_list *once = mr_plan_list(p, w, MR_PROLOGUE), *body = mr_plan_list(p, w, MR_BODY), empty = *body;
-
-		*body = *once;
-		*once = empty;
-	}
-	return MR_OK;
-}
-
-/* As a system would have emitted it: what the lowering adds depends on the configuration. */
-static mr_status take_order(mr_session *s)
-{
-	mr_plan *given = s->plan;
-
-	if (given->lowered) {
-		MR_TRY(mr_plan_emitted(given, &s->plan));
-		mr_plan_destroy(given);
-	}
-	return let_repeat(s->plan);
-}
-
 static mr_status read_plan(mr_session *s)
 {
 	mr_status st;
@@ -116,30 +74,47 @@ static mr_status read_plan(mr_session *s)
 	MR_TRY(mr_plan_file_read(s->plan_path, &s->plan));
 	st = fits(s);
 	if (st == MR_OK)
-		st = s->is_record ? check_record(s->plan) : take_order(s);
+		st = s->is_record ? check_record(s->plan) : mr_plan_draft_of(&s->plan);
 	return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 }
 
-/* The plan before its lowering; the model is cut into as many stages as it has. @costs: NULL, or those of its stages;
- * @judge: NULL, or of a system that chooses. */
-static mr_status emit_plan(mr_session *s, const mr_cost *costs, const mr_sched_judge *judge, mr_plan **out)
+static mr_status costs_of(void *arg, const mr_plan *plan, mr_stage_cost *out)
+{
+	const mr_session *s = arg; /* whose plan is @plan */
+	mr_costs c;
+
+	(void)plan;
+	MR_TRY(mr_costs_at_hand(s, &c));
+	mr_costs_of_stages(s, &c, out);
+	mr_costs_fini(&c);
+	return MR_OK;
+}
+
+/* What the session asks for a plan: the system of its job (none where the order comes from a file), and what its
+ * training adds. The cut is not asked for, so `tied` is not said. */
+static mr_plan_question question_of(mr_session *s)
 {
 	const mr_sched_ops *ops = mr_job_system(s->job);
-	mr_sched_args a = {
-		.n_workers = mr_job_workers(s->job),
-		.n_micro = s->n_micro,
-		.options = ops->options ? s->job->system.values : NULL,
-		.costs = costs,
-		.judge = judge,
-		.now = mr_clock_s,
-		.n_counted = &s->n_counted,
-	};
-	int64_t steps = s->job->train.steps;
 	uint64_t batches = s->data->n_train / (uint64_t)s->samples;
+	bool clips = s->job->train.clip > 0;
 
-	a.n_steps = ops->ends ? (uint64_t)steps : 0;
-	a.n_batches = batches < UINT32_MAX ? (uint32_t)batches : UINT32_MAX;
-	return mr_schedule_emit(ops, &a, out);
+	return (mr_plan_question){
+		.system = s->plan_path ? NULL : ops,
+		.args = {.n_workers = mr_job_workers(s->job),
+			 .n_micro = s->n_micro,
+			 .options = ops->options ? s->job->system.values : NULL,
+			 .n_steps = ops->ends ? (uint64_t)s->job->train.steps : 0,
+			 .n_batches = batches < UINT32_MAX ? (uint32_t)batches : UINT32_MAX,
+			 .now = mr_clock_s,
+			 .n_counted = &s->n_counted},
+		.costs = {.of = costs_of, .arg = s, .nominal = !s->costs},
+		.trains = true,
+		.terms = {.clips = clips,
+			  .predicts = s->mitigate.predicts,
+			  .along = s->optim.ops->along != MR_ALONG_NOTHING,
+			  .corrects = mr_mitigate_corrects(&s->mitigate)},
+		.steps_inside = !clips && !mr_graph_ties(s->graph) && mr_optim_elementwise(&s->optim),
+	};
 }
 
 /* The workers of a stage share what it costs, where some stages have more of them than others. */
@@ -231,164 +206,49 @@ static mr_status check_mitigation(const mr_session *s)
  */
 static mr_status find_steady(mr_session *s)
 {
-	mr_plan *own = NULL;
+	mr_plan_question q;
 
 	if (!s->plan_path || s->plan->contract.flush != MR_FLUSH_NONE || mr_mitigate_is_none(s->mitigate.ops) ||
-	    repeats(s->plan))
+	    mr_plan_repeats(s->plan))
 		return MR_OK;
-	MR_TRY(emit_plan(s, NULL, NULL, &own));
-	s->steady = own;
-	return own->n_stages == s->plan->n_stages
-		       ? mr_plan_lower(own, NULL)
-		       : mr_fail(MR_ECONFIG, "the plan has %u stages, and %s makes %u of %u workers", s->plan->n_stages,
-				 own->system, own->n_stages, own->n_workers);
+	q = question_of(s);
+	q.system = mr_job_system(s->job);
+	q.trains = q.steps_inside = false; /* as the system has it */
+	q.args.costs = &mr_plan_equal_costs; /* which say nothing of ages */
+	q.costs.of = NULL;
+	MR_TRY(mr_plan_make(&q, &s->steady, NULL));
+	if (s->steady->n_stages == s->plan->n_stages)
+		return MR_OK;
+	return mr_fail(MR_ECONFIG, "the plan has %u stages, and %s makes %u of %u workers", s->plan->n_stages,
+		       s->steady->system, s->steady->n_stages, s->steady->n_workers);
 }
 
-/* How late gradients are shows when a plan is lowered: a copy is. */
-static mr_status find_ages(const mr_plan *plan, int32_t *age)
+/* What the system asks of the rest of the configuration. */
+static mr_status check_system(const mr_session *s)
 {
-	mr_plan *copy;
-	mr_status st;
+	const mr_contract *k = &s->plan->contract;
 
-	MR_TRY(mr_plan_copy(plan, &copy));
-	st = mr_plan_lower(copy, NULL);
-	for (uint16_t k = 0; st == MR_OK && k < plan->n_stages; k++)
-		age[k] = (int32_t)mr_plan_staleness(copy, k);
-	mr_plan_destroy(copy);
-	return st;
-}
-
-/*
- * F aims at the version that its gradient will be added to, and B with it where it reads the same: along the
- * optimizer's direction from the latest version where it has one, which follows a changing rate; else by steps like the
- * last.
- */
-static mr_status aim_ahead(mr_session *s)
-{
-	mr_plan *plan = s->plan;
-	mr_contract *k = &plan->contract;
-	int32_t *age = calloc(2 * (size_t)plan->n_stages, sizeof(*age)); /* of F, and zeros */
-	mr_status st = age ? find_ages(plan, age)
-			   : mr_fail(MR_ERESOURCE, "no memory for the ages of %u stages", plan->n_stages);
-
-	if (st == MR_OK) {
-		bool along = k->read_f == MR_READ_LATEST && !mr_plan_has_stage_replicas(plan) &&
-			     s->optim.ops->along != MR_ALONG_NOTHING;
-
-		k->predict = along ? MR_PREDICT_AHEAD : MR_PREDICT_STEPS;
-		mr_sched_aim(plan, age, k->same_version_b ? age : age + plan->n_stages);
-	}
-	free(age);
-	return st;
-}
-
-/* A record aims as its race did, and the run that follows it must have been configured alike. */
-static mr_status set_aim(mr_session *s)
-{
-	bool predicts = s->mitigate.predicts && s->plan->contract.flush == MR_FLUSH_NONE;
-
-	if (predicts && s->plan->lowered && s->plan->contract.predict == MR_PREDICT_NONE)
-		return mr_fail(MR_ECONFIG, "the plan was recorded without predictions, and %s makes some",
-			       s->mitigate.ops->name);
-	return predicts && !s->plan->lowered ? aim_ahead(s) : MR_OK;
-}
-
-mr_status mr_session_finish_plan(mr_session *s, const mr_cost *costs)
-{
-	double clip = s->job->train.clip;
-	mr_contract *k = &s->plan->contract;
-
-	MR_TRY(find_tied(s, &k->tied));
-	if (k->tied && k->flush == MR_FLUSH_NONE)
-		return mr_fail(MR_ECONFIG,
-			       "%s never flushes, so the first and the last stage cannot share a tied embedding: set "
-			       "model.tied = false, or use one stage or a system that flushes",
-			       s->plan->system);
-	if (k->tied && mr_contract_replicates(k))
-		return mr_fail(MR_ECONFIG,
-			       "%s reduces nothing between stages, so the first and the last stage cannot share a tied "
-			       "embedding: set model.tied = false, or use one stage or another system",
-			       s->plan->system);
-	if (!s->plan_path && k->flush == MR_FLUSH_VALIDATED && !(clip > 0))
+	if (!s->plan_path && k->flush == MR_FLUSH_VALIDATED && !(s->job->train.clip > 0))
 		return mr_fail(MR_ECONFIG, "optimizer: what is validated is the norm of clipped gradients, and none "
 					   "are clipped: set train.clip too");
 	if (!s->plan_path && k->average.state && !s->optim.ops->n_states)
 		return mr_fail(MR_ECONFIG, "state: %s keeps none that could be averaged", s->optim.ops->name);
-	/* Replicas clip per stage, as systems that never flush do: each has a norm of its own. */
-	if (k->flush != MR_FLUSH_NONE && !mr_contract_replicates(k)) {
-		/* Clipping by the global norm needs a barrier or validation, and so do workers that take over what
-		 * others have left; nothing else does: the weights are the same. */
-		k->clip = clip > 0;
-		k->flush = !k->clip && !k->steal            ? MR_FLUSH_LOCAL
-			   : k->flush == MR_FLUSH_VALIDATED ? k->flush
-							    : MR_FLUSH_BARRIER;
-	}
-	MR_TRY(set_aim(s));
-	k->keep_read = k->flush == MR_FLUSH_NONE && mr_mitigate_corrects(&s->mitigate);
-	/* Where nobody has to see the whole gradient before it is used, each layer's step goes right behind its
-	 * gradient. */
-	if (!s->plan->lowered)
-		MR_TRY(mr_plan_lower(s->plan,
-				     &(mr_lower_opts){.update_inside = !(clip > 0) && !mr_graph_ties(s->graph) &&
-								       mr_optim_elementwise(&s->optim) && !k->keep_read,
-						      .handoff_first = true,
-						      .costs = costs,
-						      .n_costs = costs ? 1 : 0}));
-	MR_TRY(mr_plan_check(s->plan));
-	MR_TRY(mr_plan_identity(s->plan, &s->plan_hash));
-	s->sum = k->sum;
+	/* A record predicts as its race did, and the run that follows it must have been configured alike. */
+	if (s->plan->lowered && k->flush == MR_FLUSH_NONE && k->predict == MR_PREDICT_NONE && s->mitigate.predicts)
+		return mr_fail(MR_ECONFIG, "the plan was recorded without predictions, and %s makes some",
+			       s->mitigate.ops->name);
 	return MR_OK;
 }
 
-/* Does the order follow from the costs, also from nominal ones where none were measured? */
-static bool is_by_costs(const mr_session *s)
+mr_status mr_session_finish_plan(mr_session *s)
 {
-	const mr_sched_ops *ops = mr_job_system(s->job);
+	mr_plan_question q = question_of(s);
 
-	return ops && !s->plan_path && ops->by_costs && ops->by_costs(s->job->system.values);
-}
-
-static mr_status find_costs(const mr_session *s, mr_stage_cost *stage)
-{
-	mr_costs c;
-
-	MR_TRY(mr_costs_at_hand(s, &c));
-	mr_costs_of_stages(s, &c, stage);
-	mr_costs_fini(&c);
+	MR_TRY(find_tied(s, &q.terms.tied));
+	MR_TRY(check_system(s));
+	MR_TRY(mr_plan_finish(&q, &s->plan, &s->plan_hash));
+	s->sum = s->plan->contract.sum;
 	return MR_OK;
-}
-
-/* Once more, in an order for the costs that the cut gives each stage. */
-static mr_status order_by(mr_session *s, mr_stage_cost *stage)
-{
-	uint16_t n = s->plan->n_stages;
-
-	MR_TRY(find_costs(s, stage));
-	if (s->plan_path || mr_job_system(s->job)->judged)
-		return MR_OK;
-	mr_plan_destroy(s->plan);
-	s->plan = NULL;
-	MR_TRY(emit_plan(s, &(mr_cost){n, stage}, NULL, &s->plan));
-	if (s->plan->n_stages != n)
-		return mr_fail(MR_ECONFIG, "%s makes %u stages for the costs of %u", s->plan->system, s->plan->n_stages,
-			       n);
-	return find_costs(s, stage); /* it may place the stages otherwise, and boundaries cost between workers only */
-}
-
-static mr_status order_plan(mr_session *s)
-{
-	mr_stage_cost *stage;
-	mr_status st;
-
-	if (!s->costs && !is_by_costs(s))
-		return mr_session_finish_plan(s, NULL);
-	stage = calloc(s->partition.n_stages, sizeof(*stage));
-	st = stage ? order_by(s, stage)
-		   : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", s->partition.n_stages);
-	if (st == MR_OK)
-		st = mr_session_finish_plan(s, &(mr_cost){s->partition.n_stages, stage});
-	free(stage);
-	return st;
 }
 
 static mr_status take_costs(mr_session *s)
@@ -420,14 +280,25 @@ static mr_status make_place(mr_session *s)
 	return st == MR_ECONFIG ? mr_job_blame(s->job, MR_JOB_MACHINE, key, st) : mr_fail_in(st, "machine.%s", key);
 }
 
+/* The order by itself; the model is cut into as many stages as it has. */
+static mr_status draft_plan(mr_session *s)
+{
+	mr_plan_question q = question_of(s);
+
+	return mr_plan_draft(&q, &s->plan);
+}
+
 /* A system that chooses among plans asks what each would be, and the number of stages follows from its choice. */
 static mr_status choose_plan(mr_session *s)
 {
+	mr_plan_question q = question_of(s);
 	mr_session_judge *judge = NULL;
 	mr_status st = mr_session_judge_create(s, &judge);
 
-	if (st == MR_OK)
-		st = emit_plan(s, NULL, mr_session_judge_face(judge), &s->plan);
+	if (st == MR_OK) {
+		q.args.judge = mr_session_judge_face(judge);
+		st = mr_plan_draft(&q, &s->plan);
+	}
 	mr_session_judge_destroy(judge);
 	return st;
 }
@@ -451,7 +322,7 @@ mr_status mr_session_make_plan(mr_session *s)
 		MR_TRY(take_costs(s));
 		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", choose_plan(s)));
 	} else if (system && !s->plan_path) {
-		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", emit_plan(s, NULL, NULL, &s->plan)));
+		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", draft_plan(s)));
 	}
 	MR_TRY(mr_job_blame(s->job, MR_JOB_OPTIMIZER, "name", check_direction(s)));
 	MR_TRY(find_steady(s));
@@ -462,9 +333,9 @@ mr_status mr_session_make_plan(mr_session *s)
 		MR_TRY(take_costs(s));
 	}
 	if (s->plan_path) {
-		mr_status st = order_plan(s);
+		mr_status st = mr_session_finish_plan(s);
 
 		return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 	}
-	return system ? mr_job_blame(s->job, MR_JOB_SYSTEM, "name", order_plan(s)) : MR_OK;
+	return system ? mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_session_finish_plan(s)) : MR_OK;
 }

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lower/check.h"
+#include "lower/steal.h"
+#include "planner/make_plan.h"
 #include "sim/duration.h"
 #include "sim/stream.h"
 
@@ -66,7 +67,7 @@ static mr_status let_steal(const mr_virtual *v, mr_session *s)
 	st = mr_steal_plan(s->plan, params.n_bodies, steal, n, &moved);
 	free(steal);
 	if (st == MR_OK)
-		st = mr_plan_check(moved);
+		st = mr_plan_finish(&(mr_plan_question){0}, &moved, NULL);
 	if (st != MR_OK) {
 		mr_plan_destroy(moved);
 		return st;

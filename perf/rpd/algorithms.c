@@ -15,15 +15,12 @@
 
 #include "host/clock.h"
 #include "host/topo.h"
-#include "lower/check.h"
-#include "lower/lower.h"
 #include "perf/rpd/experiments.h"
 #include "perf/rpd/lm_model.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
 #include "exec/engine.h"
 #include "exec/replay.h"
-#include "schedules/registry.h"
 
 #define WORKERS 2
 #define N_DELTAS 7
@@ -48,26 +45,12 @@ typedef struct row {
 
 static mr_plan *plan_of(const task *t, uint32_t delta, uint32_t n_batches)
 {
-	const mr_sched_ops *ops;
 	char number[16];
-	mr_values *v;
-	mr_plan *plan;
 
 	snprintf(number, sizeof(number), "%u", delta);
-	die_unless(mr_schedule_get("rpd", &ops), "rpd");
-	v = lm_values(ops->options, (const char *const[][2]){{"delta", number}, {NULL, NULL}});
-	die_unless(mr_schedule_emit(ops,
-				    &(mr_sched_args){.n_workers = WORKERS,
-						     .n_micro = 1,
-						     .n_steps = t->steps,
-						     .n_batches = n_batches,
-						     .options = v},
-				    &plan),
-		   "rpd");
-	die_unless(mr_plan_lower(plan, &(mr_lower_opts){.update_inside = true, .handoff_first = true}), "rpd");
-	die_unless(mr_plan_check(plan), "rpd");
-	mr_values_destroy(v);
-	return plan;
+	return lm_plan("rpd", (const char *const[][2]){{"delta", number}, {NULL, NULL}},
+		       (mr_sched_args){
+			       .n_workers = WORKERS, .n_micro = 1, .n_steps = t->steps, .n_batches = n_batches});
 }
 
 /* --- step by step ------------------------------------------------------------------------------------------------- */

@@ -16,13 +16,10 @@
 
 #include "exec/engine.h"
 #include "host/topo.h"
-#include "lower/check.h"
-#include "lower/lower.h"
 #include "perf/rpd/experiments.h"
 #include "perf/rpd/lm_model.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
-#include "schedules/registry.h"
 
 #define MINIBATCHES 8
 #define SMOOTH 32
@@ -76,25 +73,12 @@ static bool on_progress(void *arg, const mr_step_rec *r)
 
 static mr_plan *plan_of(const task *t)
 {
-	const mr_sched_ops *ops;
-	mr_values *v;
-	mr_plan *plan;
-
-	die_unless(mr_schedule_get(t->way->system, &ops), t->way->name);
-	v = lm_values(ops->options, t->way->sets);
 	/* A micro-batch is a minibatch of the data counted on over epochs, as in unit time. */
-	die_unless(mr_schedule_emit(ops,
-				    &(mr_sched_args){.n_workers = t->way->stages,
-						     .n_micro = 1,
-						     .n_steps = t->n_steps,
-						     .n_batches = t->n_micro,
-						     .options = v},
-				    &plan),
-		   t->way->name);
-	die_unless(mr_plan_lower(plan, &(mr_lower_opts){.update_inside = true, .handoff_first = true}), t->way->name);
-	die_unless(mr_plan_check(plan), t->way->name);
-	mr_values_destroy(v);
-	return plan;
+	return lm_plan(t->way->system, t->way->sets,
+		       (mr_sched_args){.n_workers = t->way->stages,
+				       .n_micro = 1,
+				       .n_steps = t->n_steps,
+				       .n_batches = t->n_micro});
 }
 
 /* --- PipeDream in unit time, to compare weights with --- */

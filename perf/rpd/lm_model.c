@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "models/registry.h"
 #include "perf/rpd/problem.h"
+#include "schedules/registry.h"
 
 mr_values *lm_values(const mr_option *table, const char *const (*sets)[2])
 {
@@ -15,6 +16,21 @@ mr_values *lm_values(const mr_option *table, const char *const (*sets)[2])
 	for (; (*sets)[0]; sets++)
 		die_unless(mr_values_set_text(v, (*sets)[0], (*sets)[1]), (*sets)[0]);
 	return v;
+}
+
+mr_plan *lm_plan(const char *system, const char *const (*sets)[2], mr_sched_args args)
+{
+	mr_plan_question q = {.args = args, .steps_inside = true};
+	mr_values *v = NULL;
+	mr_plan *plan;
+
+	die_unless(mr_schedule_get(system, &q.system), system);
+	if (sets)
+		v = lm_values(q.system->options, sets);
+	q.args.options = v;
+	die_unless(mr_plan_make(&q, &plan, NULL), system);
+	mr_values_destroy(v);
+	return plan;
 }
 
 static void cut(lm_model *m, const lm_size *z)

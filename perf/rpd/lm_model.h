@@ -6,6 +6,7 @@
 #include "nn/dataset.h"
 #include "perf/rpd/experiments.h"
 #include "planner/graph.h"
+#include "planner/make_plan.h"
 #include "planner/partition.h"
 
 typedef struct lm_size {
@@ -37,5 +38,9 @@ const char *lm_beginning(const settings *s, size_t n);
 /** @table's options with the values @sets, pairs of key and text behind which {NULL, NULL} stands. The caller destroys
  * them. */
 mr_values *lm_values(const mr_option *table, const char *const (*sets)[2]);
+
+/** The plan of @system for @args but the options, which are @sets as above (NULL: the defaults), with steps inside the
+ * backward passes. The caller destroys it. */
+mr_plan *lm_plan(const char *system, const char *const (*sets)[2], mr_sched_args args);
 
 #endif

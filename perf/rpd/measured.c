@@ -18,15 +18,13 @@
 
 #include "base/file.h"
 #include "host/topo.h"
-#include "lower/check.h"
-#include "lower/lower.h"
 #include "perf/rpd/experiments.h"
 #include "perf/rpd/fit.h"
+#include "perf/rpd/lm_model.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
 #include "theory/ages.h"
 #include "exec/engine.h"
-#include "schedules/registry.h"
 
 #define MOST_PAIRED 8
 #define MOST_ROWS 11
@@ -35,18 +33,6 @@ typedef struct row {
 	uint32_t stages, updates, max, p10, p50, p90, run_max;
 	double mean, run_mean;
 } row;
-
-static mr_plan *plan_of(uint16_t stages)
-{
-	const mr_sched_ops *ops;
-	mr_plan *plan;
-
-	die_unless(mr_schedule_get("pipedream", &ops), "the system");
-	die_unless(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = stages, .n_micro = 1}, &plan), "the schedule");
-	die_unless(mr_plan_lower(plan, &(mr_lower_opts){.update_inside = true}), "lowering");
-	die_unless(mr_plan_check(plan), "the plan");
-	return plan;
-}
 
 static int by_value(const void *a, const void *b)
 {
@@ -134,7 +120,7 @@ static row measure(const settings *s, uint16_t stages, FILE *paired)
 	problem p =
 		problem_open("quadratic", "", "generated", s->tiny ? "rows=64 features=64" : "rows=640 features=2048",
 			     stages, s->tiny ? 8 : 64, false);
-	mr_plan *plan = plan_of(stages);
+	mr_plan *plan = lm_plan("pipedream", NULL, (mr_sched_args){.n_workers = stages, .n_micro = 1});
 	mr_lr lr = {.kind = MR_LR_CONSTANT, .base = 1e-5};
 	mr_optim o = {.ops = mr_optim_find("sgd")};
 	mr_place_params params;

@@ -17,14 +17,11 @@
 
 #include "host/clock.h"
 #include "host/topo.h"
-#include "lower/check.h"
-#include "lower/lower.h"
 #include "perf/rpd/experiments.h"
 #include "perf/rpd/lm_model.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
 #include "exec/engine.h"
-#include "schedules/registry.h"
 
 #define WORKERS 2
 #define PART 128 /* minibatches; a multiple of every H times the replicas */
@@ -55,22 +52,9 @@ typedef struct result {
 
 static mr_plan *plan_of(const method *m)
 {
-	const mr_sched_ops *ops;
-	mr_values *v;
-	mr_plan *plan;
+	const char *const all[][2] = {{"every", m->every}, {"placement", m->placement}, {NULL, NULL}};
 
-	die_unless(mr_schedule_get(m->system, &ops), m->name);
-	v = lm_values(ops->options,
-		      m->every
-			      ? (const char *const[][2]){{"every", m->every}, {"placement", m->placement}, {NULL, NULL}}
-			      : (const char *const[][2]){{NULL, NULL}});
-	die_unless(mr_schedule_emit(ops, &(mr_sched_args){.n_workers = WORKERS, .n_micro = m->n_micro, .options = v},
-				    &plan),
-		   m->name);
-	die_unless(mr_plan_lower(plan, &(mr_lower_opts){.update_inside = true, .handoff_first = true}), m->name);
-	die_unless(mr_plan_check(plan), m->name);
-	mr_values_destroy(v);
-	return plan;
+	return lm_plan(m->system, m->every ? all : NULL, (mr_sched_args){.n_workers = WORKERS, .n_micro = m->n_micro});
 }
 
 /* Where the time of @run's workers went, @seconds of each. */

@@ -7,7 +7,7 @@ function complain(text)
 	bad = 1
 }
 
-# "a*b.c" as a regular expression; nothing else is special in the patterns of the table.
+# "a*b.[ch]" as a regular expression; a dot is itself.
 function pattern(glob)
 {
 	gsub(/[.]/, "[.]", glob)
@@ -25,8 +25,21 @@ function layer_of(path,    l, best)
 	return best
 }
 
+# May this file include @name, as far as the table says that only some may? Shown as @quoted.
+function check_only(name, quoted,    i, n, word)
+{
+	if (!(name in only))
+		return
+	n = split(only[name], word, " ")
+	for (i = 1; i <= n; i++)
+		if (FILENAME ~ pattern(word[i]))
+			return
+	complain(quoted " belongs to " only[name])
+}
+
 function check_inside(layer, name,    i, n, word, path, target)
 {
+	check_only(name, "\"" name "\"")
 	# Includes are relative to engine/, to engine/include/ for millrace/, and to the root for schedules/ and
 	# models/.
 	path = index(name, "millrace/") == 1 ? "engine/include/" name : name
@@ -46,14 +59,7 @@ function check_inside(layer, name,    i, n, word, path, target)
 
 function check_outside(layer, name,    i, n, word)
 {
-	if (name in only) {
-		n = split(only[name], word, " ")
-		for (i = 1; i <= n; i++)
-			if (FILENAME ~ pattern(word[i]))
-				break
-		if (i > n)
-			complain("<" name "> belongs to " only[name])
-	}
+	check_only(name, "<" name ">")
 	n = split(outside[layer], word, " ")
 	for (i = 1; i <= n; i++)
 		if (word[i] == name || ((word[i], name) in set))

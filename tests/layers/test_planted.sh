@@ -61,6 +61,8 @@ plant includes schedules/a.c '#include "planner/graph.h"' 'schedules may not inc
 plant includes models/a.c '#include "planner/build.h"' 'models may not include "planner/build.h"'
 plant includes engine/exec/a.c '#include "schedules/registry.h"' 'engine/exec may not include'
 plant includes engine/exec/a.c '#include "a.h"' 'names no layer'
+plant includes engine/cli/a.c '#include "lower/lower.h"' '"lower/lower.h" belongs to engine/lower/'
+plant includes engine/exec/a.c '#include "lower/check.h"' '"lower/check.h" belongs to engine/lower/'
 plant includes engine/ir/a.c '#include <pthread.h>' 'engine/ir may not include <pthread.h>'
 plant includes engine/planner/a.c '#include <time.h>' 'engine/planner may not include <time.h>'
 plant includes engine/nn/layers/a.c '#include <dnnl.h>' '<dnnl.h> belongs to'

@@ -1,0 +1,86 @@
+#include "planner/plan_terms.h"
+
+#include <stdlib.h>
+
+#include "ir/sched.h"
+#include "lower/lower.h"
+
+/* How late gradients are shows when a plan is lowered: a copy is. */
+static mr_status find_ages(const mr_plan *plan, int32_t *age)
+{
+	mr_plan *copy;
+	mr_status st;
+
+	MR_TRY(mr_plan_copy(plan, &copy));
+	st = mr_plan_lower(copy, NULL);
+	for (uint16_t k = 0; st == MR_OK && k < plan->n_stages; k++)
+		age[k] = (int32_t)mr_plan_staleness(copy, k);
+	mr_plan_destroy(copy);
+	return st;
+}
+
+/*
+ * F aims at the version that its gradient will be added to, and B with it where it reads the same: along the
+ * optimizer's direction from the latest version where it has one, which follows a changing rate; else by steps like the
+ * last.
+ */
+static mr_status aim_ahead(mr_plan *plan, bool along)
+{
+	mr_contract *k = &plan->contract;
+	int32_t *age = calloc(2 * (size_t)plan->n_stages, sizeof(*age)); /* of F, and zeros */
+	mr_status st = age ? find_ages(plan, age)
+			   : mr_fail(MR_ERESOURCE, "no memory for the ages of %u stages", plan->n_stages);
+
+	if (st == MR_OK) {
+		along = along && k->read_f == MR_READ_LATEST && !mr_plan_has_stage_replicas(plan);
+		k->predict = along ? MR_PREDICT_AHEAD : MR_PREDICT_STEPS;
+		mr_sched_aim(plan, age, k->same_version_b ? age : age + plan->n_stages);
+	}
+	free(age);
+	return st;
+}
+
+static mr_status check_tied(const mr_plan *plan)
+{
+	const mr_contract *k = &plan->contract;
+
+	if (k->tied && k->flush == MR_FLUSH_NONE)
+		return mr_fail(MR_ECONFIG,
+			       "%s never flushes, so the first and the last stage cannot share a tied embedding: set "
+			       "model.tied = false, or use one stage or a system that flushes",
+			       plan->system);
+	if (k->tied && mr_contract_replicates(k))
+		return mr_fail(MR_ECONFIG,
+			       "%s reduces nothing between stages, so the first and the last stage cannot share a tied "
+			       "embedding: set model.tied = false, or use one stage or another system",
+			       plan->system);
+	return MR_OK;
+}
+
+/*
+ * Clipping by the global norm needs a barrier or validation, and so do workers that take over what others have left;
+ * nothing else does. Replicas clip per stage, as systems that never flush do: each has a norm of its own.
+ */
+static void set_flush(mr_contract *k, bool clips)
+{
+	if (k->flush == MR_FLUSH_NONE || mr_contract_replicates(k))
+		return;
+	k->clip = clips;
+	if (!clips && !k->steal)
+		k->flush = MR_FLUSH_LOCAL;
+	else if (k->flush != MR_FLUSH_VALIDATED)
+		k->flush = MR_FLUSH_BARRIER;
+}
+
+mr_status mr_plan_take_terms(mr_plan *plan, const mr_plan_terms *terms)
+{
+	mr_contract *k = &plan->contract;
+
+	k->tied = terms->tied;
+	MR_TRY(check_tied(plan));
+	set_flush(k, terms->clips);
+	if (k->flush == MR_FLUSH_NONE && terms->predicts && !plan->lowered)
+		MR_TRY(aim_ahead(plan, terms->along));
+	k->keep_read = k->flush == MR_FLUSH_NONE && terms->corrects;
+	return MR_OK;
+}
