@@ -55,9 +55,9 @@ static void put_layer(mr_table *t, const view *v, uint32_t node)
 
 	for (uint32_t i = nd->first_param; i < nd->first_param + nd->n_params; i++)
 		weights += (uint64_t)g->params[i].n * mr_dtype_bytes(v->s->kernels->types.weights);
-	if (nd->out != MR_GRAPH_NO_VALUE)
-		output = (uint64_t)v->s->samples *
-			 mr_shape_bytes(g->values[nd->out].shape, v->s->kernels->types.activations);
+	for (uint32_t i = 0; i < nd->n_out; i++)
+		output += (uint64_t)v->s->samples *
+			  mr_shape_bytes(nd->out_shape[i], v->s->kernels->types.activations);
 	mr_table_put(t, "%s", nd->name);
 	mr_table_put(t, "%s", nd->ops->name);
 	put_ms(t, p->f);

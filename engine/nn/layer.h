@@ -16,7 +16,9 @@
 #include "nn/sparse_rows.h"
 #include "nn/kernels.h"
 
-#define MR_LAYER_INPUTS 8  /* a layer has at most so many; how many it has its ops say */
+/* The most that a layer may have; how many it has its ops say. */
+#define MR_LAYER_INPUTS 8
+#define MR_LAYER_OUTPUTS 8
 #define MR_LAYER_PARAMS 16
 #define MR_LAYER_SPAN 255 /* micro-batches whose W may be one call */
 
@@ -30,6 +32,7 @@
 	X(int64_t, vocab)       /* embedding */ \
 	X(int64_t, context)     /* embedding: rows of the position table */ \
 	X(int64_t, heads)       /* attention */ \
+	X(int64_t, parts)       /* split */ \
 	X(mr_act, act)          /* linear */ \
 	X(bool, no_bias)        /* linear */ \
 	X(bool, transposed)     /* linear: weight stored [out, in] (a head tied to the token embedding) */ \
@@ -74,8 +77,8 @@ typedef struct mr_layer_needs {
 	size_t scratch;                /* bytes */
 	bool x_i, x_w, y_i, y_w, dy_w;             /* forward input / output read by I / W; upstream gradient read by W
 	                                              */
-	bool kept_is_dy;                           /* kept may lie in dy's place: it is as large, and W does not read dy
-	                                              */
+	bool kept_is_dy;                           /* one output: kept may lie in dy's place, since it is as large and W
+	                                              does not read dy */
 	double flops_f, flops_i, flops_w;          /* floating-point operations, multiply-add = 2 */
 } mr_layer_needs;
 
@@ -84,13 +87,13 @@ typedef struct mr_layer_call {
 	mr_kctx *kc;
 	const mr_layer_cfg *cfg;
 	const mr_shape *in;        /* [n_in] of the inputs */
-	mr_shape out;
+	const mr_shape *out;       /* [outputs] of the outputs; of a loss that of input 0 */
 	int64_t samples;
 	const void *x[MR_LAYER_INPUTS];
-	const void *addend;        /* as large as y, not y: F of a layer that adds() writes its output plus this. NULL:
-	                              its output */
-	void *y;                   /* F writes; a loss layer has none */
-	const void *dy;            /* gradient of y; a loss layer has none */
+	const void *addend;        /* as large as y[0], not y[0]: F of a layer that adds() writes its output plus this.
+	                              NULL: its output */
+	void *y[MR_LAYER_OUTPUTS];        /* F writes; a loss has none */
+	const void *dy[MR_LAYER_OUTPUTS]; /* gradients of y */
 	void *dx[MR_LAYER_INPUTS]; /* NULL: not wanted (the model's input) */
 	bool dx_add[MR_LAYER_INPUTS];
 	mr_act fuse_act_backward;            /* I of a layer whose ops->produces_dz: dx[0] is to be the dz of the layer
@@ -128,14 +131,17 @@ typedef struct mr_layer_ops {
 	bool loss;           /* ends a model: overwrites x[0] by its gradient in F and has no output */
 	bool judges;         /* a loss over classes, which also counts the rows that it finds right
 	                        (mr_layer_call.right) */
-	bool identity_backward;      /* the gradient of every input is dy itself (residual): the caller may alias the
+	bool identity_backward;      /* the gradient of every input is dy[0] itself (residual): the caller may alias the
 	                                buffers, and then does not call backward_input */
 	bool one_type;       /* it computes by itself: only for runs whose tensors are all of one type */
-	bool is_sum;         /* y = x[0] + x[1], which a layer that adds() may have done before */
+	bool is_sum;         /* y[0] = x[0] + x[1], which a layer that adds() may have done before */
 	bool produces_dz;       /* linear: I knows mr_layer_call.fuse_act_backward and, where cfg.act is an activation,
 	                           dy_is_pre_activation. The bits are the same */
-	/** Shape of the output for these inputs, or MR_ECONFIG with a sentence. Loss layers check and leave @out as
-	 * input 0. */
+	/** How many outputs this configuration has, once shape() has accepted it: 1 to MR_LAYER_OUTPUTS. NULL: one, or
+	 * none for a loss. */
+	uint32_t (*outputs)(const mr_layer_cfg *cfg);
+	/** Shapes of the outputs for these inputs to @out, which has room for MR_LAYER_OUTPUTS, or MR_ECONFIG with a
+	 * sentence. Loss layers check and leave out[0] as input 0. */
 	mr_status (*shape)(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out);
 	/** Loss layers: does a target of this shape fit input 0 of shape @in? Else MR_ECONFIG. Others: NULL. */
 	mr_status (*target)(const mr_layer_cfg *cfg, mr_shape in, mr_shape target);
@@ -164,6 +170,12 @@ typedef struct mr_layer_ops {
 	                        itself, which is of any use where the gradient can go into it without being written */
 	mr_sparse_rows_role sparse_rows;     /* its part when backward_weight is given mr_layer_call.sparse_rows */
 } mr_layer_ops;
+
+/** How many outputs @layer has with this configuration: a loss has none. */
+static inline uint32_t mr_layer_outputs(const mr_layer_ops *layer, const mr_layer_cfg *cfg)
+{
+	return layer->loss ? 0 : layer->outputs ? layer->outputs(cfg) : 1;
+}
 
 /** backward_weight, if there is one, and then the steps of c->step that it leaves to its caller: of a gradient that is
  * still in the cache. Whoever goes backward calls this. */

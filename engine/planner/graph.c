@@ -37,7 +37,7 @@ void mr_graph_destroy(mr_graph *g)
 	free(g->nodes);
 	free(g->values);
 	free(g->params);
-	free(g->in_shapes);
+	free(g->shapes);
 	free(g->n_live);
 	mr_names_fini(&g->node_names);
 	mr_names_fini(&g->param_names);
@@ -141,7 +141,7 @@ static mr_status add_params(mr_graph *g, mr_node *node, const mr_shape *in, uint
 }
 
 /* Everything about the new node but its place in the graph. */
-static mr_status fill_node(mr_graph *g, mr_node *node, mr_shape *shape)
+static mr_status fill_node(mr_graph *g, mr_node *node, mr_shape shape[MR_LAYER_OUTPUTS])
 {
 	mr_shape in[MR_LAYER_INPUTS];
 
@@ -155,16 +155,35 @@ static mr_status fill_node(mr_graph *g, mr_node *node, mr_shape *shape)
 		MR_TRY(check_shape("its input", in[i]));
 	}
 	MR_TRY(node->ops->shape(&node->cfg, in, shape));
-	if (!node->ops->loss)
-		MR_TRY(check_shape("its output", *shape));
+	node->n_out = (uint8_t)mr_layer_outputs(node->ops, &node->cfg);
+	for (uint32_t i = 0; i < node->n_out; i++)
+		MR_TRY(check_shape("its output", shape[i]));
 	return add_params(g, node, in, node->number);
+}
+
+/* The values that @node, the next one of the graph, writes. */
+static mr_status add_values(mr_graph *g, mr_node *node, const mr_shape *shape)
+{
+	if (g->n_values + node->n_out > MR_GRAPH_MAX_VALUES)
+		return mr_fail(MR_ECONFIG, "%s: the layers of a model write at most %u values", node->name,
+			       MR_GRAPH_MAX_VALUES);
+	MR_TRY(grow(&g->values, &g->cap_values, g->n_values + node->n_out, sizeof(*g->values)));
+	if (node->n_out)
+		node->out = (uint16_t)g->n_values;
+	for (uint32_t i = 0; i < node->n_out; i++)
+		g->values[g->n_values++] = (mr_value){
+			.shape = shape[i],
+			.producer = g->n_nodes,
+			.first_use = MR_GRAPH_NO_NODE,
+		};
+	return MR_OK;
 }
 
 mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, const mr_layer_cfg *cfg,
 		       const uint16_t *in, uint32_t n_in, uint16_t *out)
 {
 	mr_node node = {.ops = ops, .cfg = *cfg, .out = MR_GRAPH_NO_VALUE, .number = g->n_nodes};
-	mr_shape shape;
+	mr_shape shape[MR_LAYER_OUTPUTS];
 	mr_status st;
 
 	assert(!g->n_live && n_in <= MR_LAYER_INPUTS);
@@ -178,18 +197,10 @@ mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, c
 	node.n_in = (uint8_t)n_in;
 	memcpy(node.in, in, n_in * sizeof(*in));
 	MR_TRY(grow(&g->nodes, &g->cap_nodes, g->n_nodes + 1, sizeof(*g->nodes)));
-	MR_TRY(grow(&g->values, &g->cap_values, g->n_values + 1, sizeof(*g->values)));
-	st = fill_node(g, &node, &shape);
+	st = fill_node(g, &node, shape);
 	if (st != MR_OK)
 		return mr_fail_in(st, "%s", name);
-	if (!ops->loss) {
-		node.out = (uint16_t)g->n_values;
-		g->values[g->n_values++] = (mr_value){
-			.shape = shape,
-			.producer = g->n_nodes,
-			.first_use = MR_GRAPH_NO_NODE,
-		};
-	}
+	MR_TRY(add_values(g, &node, shape));
 	for (uint32_t i = 0; i < node.n_params; i++)
 		MR_TRY(mr_names_add(&g->param_names, g->n_params++, mr_graph_param_name, g));
 	g->nodes[g->n_nodes] = node;
@@ -233,33 +244,47 @@ static mr_status note_shapes(mr_graph *g)
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < g->n_nodes; i++)
-		n += g->nodes[i].n_in;
-	g->in_shapes = calloc(n + 1, sizeof(*g->in_shapes));
-	if (!g->in_shapes)
+		n += g->nodes[i].n_in + g->nodes[i].n_out;
+	g->shapes = calloc(n + 1, sizeof(*g->shapes));
+	if (!g->shapes)
 		return mr_fail(MR_ERESOURCE, "no memory for the model's graph");
 	n = 0;
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		mr_node *node = &g->nodes[i];
 
-		node->in_shape = g->in_shapes + n;
+		node->in_shape = g->shapes + n;
 		for (uint32_t j = 0; j < node->n_in; j++)
-			g->in_shapes[n++] = g->values[node->in[j]].shape;
+			g->shapes[n++] = g->values[node->in[j]].shape;
+		node->out_shape = node->n_out ? g->shapes + n : node->in_shape;
+		for (uint32_t j = 0; j < node->n_out; j++)
+			g->shapes[n++] = g->values[node->out + j].shape;
 	}
 	return MR_OK;
+}
+
+static mr_status nobody_reads(const mr_graph *g, uint32_t v)
+{
+	const mr_node *of;
+
+	if (v == 0)
+		return mr_fail(MR_ECONFIG, "nothing reads the model's input");
+	of = &g->nodes[g->values[v].producer];
+	if (of->n_out == 1)
+		return mr_fail(MR_ECONFIG, "nothing reads the output of %s", of->name);
+	return mr_fail(MR_ECONFIG, "nothing reads output %u of the %u of %s", v - of->out + 1, of->n_out, of->name);
 }
 
 static mr_status check_values(const mr_graph *g)
 {
 	for (uint32_t v = 0; v < g->n_values; v++) {
 		const mr_value *value = &g->values[v];
-		const char *of = v ? g->nodes[value->producer].name : "the model's input";
 
 		if (value->n_uses == 0)
-			return mr_fail(MR_ECONFIG, "nothing reads %s%s", v ? "the output of " : "", of);
+			return nobody_reads(g, v);
 		if (v && value->shape.tokens)
 			return mr_fail(MR_ECONFIG,
 				       "%s gives tokens, which have no gradient: only the model's input may be tokens",
-				       of);
+				       g->nodes[value->producer].name);
 	}
 	return MR_OK;
 }
@@ -320,7 +345,7 @@ static void count_live(mr_graph *g)
 		g->n_live[i] = n_live;
 		for (uint32_t j = 0; j < node->n_in; j++)
 			n_live = (uint16_t)(n_live - (g->values[node->in[j]].last_use == i && first_of(node, j)));
-		n_live = (uint16_t)(n_live + !node->ops->loss);
+		n_live = (uint16_t)(n_live + node->n_out);
 	}
 }
 
@@ -329,8 +354,8 @@ static uint16_t addend_of(const mr_graph *g, uint32_t node)
 {
 	const mr_node *nd = &g->nodes[node], *next = nd + 1;
 
-	if (node + 1 == g->n_nodes || !next->ops->is_sum || !nd->ops->adds || !nd->ops->adds(&nd->cfg) ||
-	    g->values[nd->out].n_uses > 1)
+	if (node + 1 == g->n_nodes || nd->n_out != 1 || !next->ops->is_sum || !nd->ops->adds ||
+	    !nd->ops->adds(&nd->cfg) || g->values[nd->out].n_uses > 1)
 		return MR_GRAPH_NO_VALUE;
 	return next->in[0] == nd->out ? next->in[1] : next->in[1] == nd->out ? next->in[0] : MR_GRAPH_NO_VALUE;
 }

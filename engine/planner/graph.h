@@ -2,9 +2,10 @@
  * graph.h - a model as data: its layers in order, the values that flow between them, its parameters.
  *
  * A graph is a list of nodes in topological order. Every node is one layer (nn/layer.h): it reads one or more values
- * and writes one; the last node is the loss, which writes none. A value may be read by several later nodes (a residual
- * branch), and its gradient is then the sum of what they hand back, the last reader first. Value 0 is the model's input
- * and has no gradient. Parameters stand in node order, so a stage (a range of nodes) owns a range of parameters.
+ * and writes one or more, whose numbers follow each other; the last node is the loss, which writes none. A value may be
+ * read by several later nodes (a residual branch), and its gradient is then the sum of what they hand back, the last
+ * reader first. Value 0 is the model's input and has no gradient. Parameters stand in node order, so a stage (a range
+ * of nodes) owns a range of parameters.
  *
  *	values      0        1          2         3       4
  *	nodes     --> fc.0 ---> ln_1 ---> fc.1 ---> add ---> loss        add reads 3 and 1
@@ -39,6 +40,7 @@
 #include "planner/names.h"
 
 #define MR_GRAPH_MAX_NODES 65000 /* node, value and stage numbers fit uint16_t */
+#define MR_GRAPH_MAX_VALUES 65500
 #define MR_GRAPH_NO_VALUE UINT16_MAX
 #define MR_GRAPH_NO_NODE UINT32_MAX
 
@@ -70,7 +72,9 @@ typedef struct mr_node {
 	uint8_t n_in;
 	uint16_t in[MR_LAYER_INPUTS];
 	const mr_shape *in_shape; /* [n_in] after mr_graph_finish */
-	uint16_t out;        /* MR_GRAPH_NO_VALUE for the loss */
+	uint8_t n_out;       /* 0 for the loss */
+	uint16_t out;        /* the first of its values; MR_GRAPH_NO_VALUE for the loss */
+	const mr_shape *out_shape; /* [n_out] after mr_graph_finish; of the loss that of its input */
 	uint32_t first_param, n_params;
 	uint32_t number;     /* layer number in the model, for random numbers: the node's index */
 	uint16_t addend;     /* after mr_graph_finish: the value that this node may add to its output, or
@@ -86,7 +90,7 @@ typedef struct mr_graph {
 	mr_param *params;
 	uint32_t n_nodes, n_values, n_params;
 	mr_shape input, target; /* of one sample */
-	mr_shape *in_shapes; /* of all inputs of all nodes: what mr_node.in_shape points into */
+	mr_shape *shapes;    /* of all inputs and outputs of all nodes, for in_shape and out_shape */
 	uint16_t *n_live;    /* [n_nodes]: how many values are live in front of it; NULL until mr_graph_finish */
 	uint32_t cap_nodes, cap_values, cap_params; /* room in the arrays: the graph's own business, as are the next two
 	                                               */
@@ -111,10 +115,11 @@ mr_status mr_graph_create(mr_shape input, mr_shape target, mr_graph **out) MR_MU
 void mr_graph_destroy(mr_graph *g); /* accepts NULL */
 
 /**
- * Append a node that reads values @in[0 .. @n_in). *@out (may be NULL) is the number of the value that it writes,
- * MR_GRAPH_NO_VALUE for a loss. Its parameters are called "<name>.<suffix>"; a suffix that itself holds a dot takes the
- * place of the name's last component (node "embed", suffix "wte.weight": "wte.weight"). Errors: MR_ECONFIG with a
- * sentence that names the node (shapes that do not fit, a name used twice or too long), MR_ERESOURCE.
+ * Append a node that reads values @in[0 .. @n_in). *@out (may be NULL) is the number of the first value that it writes,
+ * MR_GRAPH_NO_VALUE for a loss; its further outputs are the numbers behind it. Its parameters are called
+ * "<name>.<suffix>"; a suffix that itself holds a dot takes the place of the name's last component (node "embed",
+ * suffix "wte.weight": "wte.weight"). Errors: MR_ECONFIG with a sentence that names the node (shapes that do not fit, a
+ * name used twice or too long), MR_ERESOURCE.
  */
 mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, const mr_layer_cfg *cfg,
 		       const uint16_t *in, uint32_t n_in, uint16_t *out) MR_MUST_USE;

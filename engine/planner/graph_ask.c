@@ -113,8 +113,8 @@ mr_optim_matrix mr_graph_matrix(const mr_graph *g, uint32_t param)
 	const mr_param *p = &g->params[param];
 	const mr_node *nd = &g->nodes[p->node];
 
-	if (p->rank != 2 || g->values[nd->in[0]].shape.tokens || nd->out == MR_GRAPH_NO_VALUE ||
-	    mr_graph_tied(g, param) || g->values[nd->out].last_use == g->n_nodes - 1)
+	if (p->rank != 2 || g->values[nd->in[0]].shape.tokens || nd->ops->loss || mr_graph_tied(g, param) ||
+	    g->values[g->nodes[g->n_nodes - 1].in[0]].producer == p->node)
 		return (mr_optim_matrix){0};
 	return (mr_optim_matrix){.rows = p->dim[0], .cols = p->dim[1], .out_first = nd->cfg.transposed};
 }

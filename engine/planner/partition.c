@@ -57,8 +57,8 @@ double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, cons
 
 		bytes += mr_graph_wants_dx(g, node, i) ? 2 * once : once;
 	}
-	if (n->out != MR_GRAPH_NO_VALUE)
-		bytes += 2 * shape_bytes(g->values[n->out].shape, samples, k->types.activations);
+	for (uint32_t i = 0; i < n->n_out; i++)
+		bytes += 2 * shape_bytes(n->out_shape[i], samples, k->types.activations);
 	for (uint32_t i = n->first_param; i < n->first_param + n->n_params; i++)
 		bytes += (double)g->params[i].n * bytes_per_weight(k, needs.flops_f > 0, g->params[i].tied_to < 0);
 	return flops / MR_PARTITION_FLOPS + bytes / MR_PARTITION_BYTES;

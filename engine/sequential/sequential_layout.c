@@ -43,8 +43,8 @@ static void find_saved(notes *n)
 
 		for (uint32_t j = 0; j < nd->n_in; j++)
 			n->saved[nd->in[j]] = n->saved[nd->in[j]] || z.x_i || z.x_w || nd->ops->loss;
-		if (nd->out != MR_GRAPH_NO_VALUE)
-			n->saved[nd->out] = n->saved[nd->out] || z.y_i || z.y_w;
+		for (uint32_t j = 0; j < nd->n_out; j++)
+			n->saved[nd->out + j] = n->saved[nd->out + j] || z.y_i || z.y_w;
 	}
 }
 

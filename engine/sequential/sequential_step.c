@@ -26,23 +26,21 @@ typedef struct pass {
 static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 {
 	const mr_node *nd = &q->g->nodes[i];
-	bool ends = nd->out == MR_GRAPH_NO_VALUE, adds = nd->addend != MR_GRAPH_NO_VALUE;
+	bool adds = nd->addend != MR_GRAPH_NO_VALUE;
 	mr_layer_call c = {
 		.k = q->c.kernels,
 		.kc = q->kc,
 		.cfg = &nd->cfg,
 		.in = nd->in_shape,
-		.out = ends ? nd->in_shape[0] : q->g->values[nd->out].shape,
+		.out = nd->out_shape,
 		.samples = ps->samples,
 		.addend = adds ? q->value[nd->addend].value : NULL,
-		.y = ends ? NULL : q->value[adds ? nd[1].out : nd->out].value,
-		.dy = ends ? NULL : q->value[nd->out].grad,
 		.w = ps->w,
 		.dw = ps->dw,
 		.dw_add = ps->add,
 		.step = ps->steps ? ps->steps + nd->first_param : NULL,
 		.sumsq = ps->sumsq ? ps->sumsq + nd->first_param : NULL,
-		.dy_is_pre_activation = !ends && nd[1].fuse_act_backward,
+		.dy_is_pre_activation = nd->n_out && nd[1].fuse_act_backward,
 		.aux_i = q->node[i].aux_i,
 		.aux_w = q->node[i].aux_w,
 		.kept = q->node[i].kept,
@@ -60,6 +58,10 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 	}
 	for (uint32_t j = 0; j < nd->n_in; j++)
 		c.x[j] = q->value[nd->in[j]].value;
+	for (uint32_t j = 0; j < nd->n_out; j++) {
+		c.y[j] = q->value[(adds ? nd[1].out : nd->out) + j].value;
+		c.dy[j] = q->value[nd->out + j].grad;
+	}
 	for (uint32_t j = 0; j < nd->n_params; j++) {
 		uint32_t p = nd->first_param + j;
 

@@ -23,11 +23,11 @@ typedef struct shape {
 static shape shape_of(const mr_graph *g, uint32_t node)
 {
 	const mr_node *nd = &g->nodes[node];
-	mr_shape in = g->values[nd->in[0]].shape, out = {0};
+	shape s = {.inputs = mr_shape_count(nd->in_shape[0]), .params = mr_costs_params(g, node)};
 
-	if (nd->out != MR_GRAPH_NO_VALUE)
-		out = g->values[nd->out].shape;
-	return (shape){in.rows * in.cols, out.rows * out.cols, mr_costs_params(g, node)};
+	for (uint32_t i = 0; i < nd->n_out; i++)
+		s.outputs += mr_shape_count(nd->out_shape[i]);
+	return s;
 }
 
 static void machine_text(const mr_session *s, char *text, size_t size)

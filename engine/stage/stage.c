@@ -76,11 +76,9 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		.kc = io->kc,
 		.cfg = &nd->cfg,
 		.in = nd->in_shape,
-		.out = nd->out == MR_GRAPH_NO_VALUE ? nd->in_shape[0] : s->g->values[nd->out].shape,
+		.out = nd->out_shape,
 		.samples = io->samples,
 		.addend = resolve(io, st->addend),
-		.y = resolve(io, st->y),
-		.dy = resolve(io, st->dy),
 		.w = w,
 		.dw = dw,
 		.dw_add = io->add_grads,
@@ -103,6 +101,10 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		c.x[j] = resolve(io, st->x[j]);
 		c.dx[j] = resolve(io, st->dx[j]);
 		c.dx_add[j] = st->dx_add[j];
+	}
+	for (uint32_t j = 0; j < nd->n_out; j++) {
+		c.y[j] = resolve(io, st->y[j]);
+		c.dy[j] = resolve(io, st->dy[j]);
 	}
 	for (uint32_t j = 0; j < nd->n_params; j++) {
 		w[j] = (const char *)(st->weight_tied[j] ? io->tied_weights : io->weights) + st->weight_at[j];

@@ -67,8 +67,8 @@ static mr_status ask_needs(mr_stage *s, notes *n)
 		for (uint32_t j = 0; j < nd->n_in; j++)
 			if (st->needs.x_i || st->needs.x_w || nd->ops->loss)
 				n->saved[nd->in[j]] = true;
-		if (nd->out != MR_GRAPH_NO_VALUE && (st->needs.y_i || st->needs.y_w))
-			n->saved[nd->out] = true;
+		for (uint32_t j = 0; j < nd->n_out; j++)
+			n->saved[nd->out + j] = n->saved[nd->out + j] || st->needs.y_i || st->needs.y_w;
 	}
 	return MR_OK;
 }
@@ -81,7 +81,7 @@ static uint32_t last_read(const mr_stage *s, uint16_t v)
 	return (last < s->end ? last : s->end - 1) - s->first;
 }
 
-/* The value that step @i writes: with an addend, which it then has, that of the sum behind it, if that is in this
+/* The first value that step @i writes: with an addend, which it then has, that of the sum behind it, if that is in this
  * stage. */
 static uint16_t written_by(mr_stage *s, const notes *n, uint32_t i)
 {
@@ -106,6 +106,23 @@ static void copy_values(mr_stage *s, const notes *n)
 	}
 }
 
+/* Value @v, which step @i writes. */
+static mr_status place_output(const mr_stage *s, notes *n, uint32_t i, uint16_t v)
+{
+	const mr_boundary_part *leaves = mr_boundary_find(&s->out, v);
+
+	if (n->saved[v]) {
+		n->value[v] = take_value(n, "output", value_bytes(s, v));
+		return MR_OK;
+	}
+	if (leaves) {
+		n->value[v] = (mr_ref){MR_AT_OUT, leaves->at};
+		return MR_OK;
+	}
+	n->value[v].where = MR_AT_SCRATCH;
+	return mr_lifetime_add(&n->fwd, i, last_read(s, v), value_bytes(s, v), &n->value[v].offset);
+}
+
 static mr_status place_values(mr_stage *s, notes *n)
 {
 	for (uint32_t i = 0; i < s->in.n; i++)
@@ -113,7 +130,6 @@ static mr_status place_values(mr_stage *s, notes *n)
 	for (uint32_t i = 0; i < n_steps(s); i++) {
 		mr_stage_step *st = &s->step[i];
 		uint16_t v = written_by(s, n, i);
-		const mr_boundary_part *leaves = mr_boundary_find(&s->out, v);
 
 		for (uint32_t j = 0; j < st->node->n_in; j++)
 			st->x[j] = n->value[st->node->in[j]];
@@ -121,21 +137,11 @@ static mr_status place_values(mr_stage *s, notes *n)
 		st->scratch_f.where = MR_AT_SCRATCH;
 		st->aux_i = take_slot(n, &st->needs.aux_i);
 		st->aux_w = take_slot(n, &st->needs.aux_w);
-		if (v == MR_GRAPH_NO_VALUE)
-			continue;
-		if (st->quiet_f) {
-			st->y = n->value[v];
-			continue;
+		for (uint32_t j = 0; j < st->node->n_out; j++) {
+			if (!st->quiet_f)
+				MR_TRY(place_output(s, n, i, (uint16_t)(v + j)));
+			st->y[j] = n->value[v + j];
 		}
-		if (n->saved[v]) {
-			st->y = take_value(n, "output", value_bytes(s, v));
-		} else if (leaves) {
-			st->y = (mr_ref){MR_AT_OUT, leaves->at};
-		} else {
-			st->y.where = MR_AT_SCRATCH;
-			MR_TRY(mr_lifetime_add(&n->fwd, i, last_read(s, v), value_bytes(s, v), &st->y.offset));
-		}
-		n->value[v] = st->y;
 	}
 	copy_values(s, n);
 	return MR_OK;
@@ -146,15 +152,17 @@ static void end_saves(mr_stage *s, const notes *n)
 {
 	for (uint32_t i = 0; i < n_steps(s); i++) {
 		const mr_stage_step *st = &s->step[i];
-		uint16_t v = st->node->out;
+		bool saves = st->needs.aux_i.bytes || st->needs.aux_w.bytes || st->node->ops->loss;
 
-		if (st->needs.aux_i.bytes || st->needs.aux_w.bytes || st->node->ops->loss ||
-		    (v != MR_GRAPH_NO_VALUE && n->saved[v]))
+		for (uint32_t j = 0; j < st->node->n_out; j++)
+			saves = saves || n->saved[st->node->out + j];
+		if (saves)
 			s->saves_end = i + 1;
 	}
 	for (uint32_t i = 0; i < s->saves_end; i++)
-		if (s->step[i].y.where == MR_AT_OUT)
-			s->size.spare_bytes = mr_align_up(s->out.bytes, MR_CACHE_LINE);
+		for (uint32_t j = 0; j < s->step[i].node->n_out; j++)
+			if (s->step[i].y[j].where == MR_AT_OUT)
+				s->size.spare_bytes = mr_align_up(s->out.bytes, MR_CACHE_LINE);
 }
 
 /* The last node before @node that also reads @v, or -1 before the stage. */
@@ -242,8 +250,8 @@ static void class_grads(mr_stage *s, notes *n)
 	for (uint32_t i = 0; i < n_steps(s); i++) {
 		const mr_node *nd = s->step[i].node;
 
-		if (nd->out != MR_GRAPH_NO_VALUE)
-			live_at(n, nd->out, back(s, i));
+		for (uint32_t j = 0; j < nd->n_out; j++)
+			live_at(n, (uint16_t)(nd->out + j), back(s, i));
 		for (uint32_t j = 0; j < nd->n_in; j++)
 			if (mr_graph_has_grad(s->g, nd->in[j]))
 				live_at(n, nd->in[j], back(s, i));
@@ -286,7 +294,7 @@ static void go_through(mr_stage *s)
 		if (!st->node->fuse_act_backward)
 			continue;
 		st->fuse_act_backward = front->node->cfg.act;
-		st->fuse_act_backward_aux = front->needs.aux_i.bytes ? front->aux_i : front->y;
+		st->fuse_act_backward_aux = front->needs.aux_i.bytes ? front->aux_i : front->y[0];
 		front->dy_is_pre_activation = true;
 	}
 }
@@ -342,7 +350,8 @@ static void wire_grads(mr_stage *s, notes *n)
 		st->quiet_i = true;
 		if (nd->ops->loss)
 			continue;
-		st->dy = n->grad[n->class_of[nd->out]];
+		for (uint32_t j = 0; j < nd->n_out; j++)
+			st->dy[j] = n->grad[n->class_of[nd->out + j]];
 		for (uint32_t j = 0; j < nd->n_in; j++) {
 			uint16_t v = nd->in[j];
 

@@ -22,10 +22,11 @@ typedef struct mr_ref {
 
 typedef struct mr_stage_step {
 	const mr_node *node;
-	mr_ref x[MR_LAYER_INPUTS], y;   /* y with an addend: of the sum behind this node */
+	mr_ref x[MR_LAYER_INPUTS];
+	mr_ref y[MR_LAYER_OUTPUTS];     /* y[0] with an addend: of the sum behind this node */
 	mr_ref addend;                  /* nowhere: none */
 	bool quiet_f;                   /* no F to call: the node in front does it */
-	mr_ref dy, dx[MR_LAYER_INPUTS]; /* dx nowhere: not wanted, or the same buffer as dy */
+	mr_ref dy[MR_LAYER_OUTPUTS], dx[MR_LAYER_INPUTS]; /* dx nowhere: not wanted, or the same buffer as dy */
 	bool dx_add[MR_LAYER_INPUTS];
 	mr_act fuse_act_backward;                 /* of the step in front, if this one's I is to do its act_backward,
 	                                             and what that reads */

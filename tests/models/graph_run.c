@@ -120,6 +120,7 @@ static mr_layer_call call_of(const graph_run *r, uint32_t i)
 		.kc = r->kc,
 		.cfg = &node->cfg,
 		.in = node->in_shape,
+		.out = node->out_shape,
 		.samples = r->samples,
 		.w = (const void *const *)(r->w + node->first_param),
 		.dw = r->dw + node->first_param,
@@ -133,10 +134,9 @@ static mr_layer_call call_of(const graph_run *r, uint32_t i)
 
 	for (uint32_t j = 0; j < node->n_in; j++)
 		c.x[j] = r->value[node->in[j]];
-	if (!node->ops->loss) {
-		c.out = r->g->values[node->out].shape;
-		c.y = r->value[node->out];
-		c.dy = r->gradient[node->out];
+	for (uint32_t j = 0; j < node->n_out; j++) {
+		c.y[j] = r->value[node->out + j];
+		c.dy[j] = r->gradient[node->out + j];
 	}
 	return c;
 }

@@ -13,9 +13,9 @@ int64_t rig_n_x(const layer_rig *r, int i)
 	return r->samples * r->what->in[i].rows * r->what->in[i].cols;
 }
 
-int64_t rig_n_y(const layer_rig *r)
+int64_t rig_n_y(const layer_rig *r, uint32_t i)
 {
-	return r->ops->loss ? 0 : r->samples * r->out.rows * r->out.cols;
+	return i < r->n_out ? r->samples * mr_shape_count(r->out[i]) : 0;
 }
 
 int64_t rig_n_w(const layer_rig *r, uint32_t i)
@@ -93,8 +93,12 @@ static void take_ends(layer_rig *r, uint64_t seed)
 						: take_numbers(r, n, seed, 2 + (uint32_t)i);
 		r->dx[i] = rig_has_dx(r, i) ? take_numbers(r, n, seed, 4 + (uint32_t)i) : NULL;
 	}
-	r->y = take_numbers(r, rig_n_y(r), seed, 6);
-	r->dy = take_numbers(r, rig_n_y(r), seed, 7);
+	for (uint32_t i = 0; i < r->n_out; i++) { /* streams behind those of the parameters, but for the first */
+		uint32_t what = i ? 9 + 2 * MR_LAYER_PARAMS + 2 * i : 6;
+
+		r->y[i] = take_numbers(r, rig_n_y(r, i), seed, what);
+		r->dy[i] = take_numbers(r, rig_n_y(r, i), seed, what + 1);
+	}
 	if (r->what->target.rows) {
 		int64_t n = r->samples * r->what->target.rows * r->what->target.cols;
 
@@ -112,7 +116,8 @@ void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t
 	*r = (layer_rig){.what = what, .k = k, .samples = samples, .ops = mr_layer_find(what->layer)};
 	CU_ASSERT_PTR_NOT_NULL_FATAL(r->ops);
 	MR_CHECK_OK(k->ctx_create(1, &r->kc));
-	MR_CHECK_OK(r->ops->shape(&what->cfg, what->in, &r->out));
+	MR_CHECK_OK(r->ops->shape(&what->cfg, what->in, r->out));
+	r->n_out = mr_layer_outputs(r->ops, &what->cfg);
 	if (r->ops->params)
 		r->n_params = r->ops->params(&what->cfg, what->in, r->spec);
 	r->ops->needs(&what->cfg, what->in, samples, k, &r->needs);
@@ -125,8 +130,6 @@ void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t
 		.out = r->out,
 		.samples = samples,
 		.x = {r->x[0], r->x[1]},
-		.y = r->y,
-		.dy = r->dy,
 		.dx = {r->dx[0], r->dx[1]},
 		.w = (const void *const *)r->w,
 		.dw = r->dw,
@@ -139,6 +142,10 @@ void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t
 		.train = !what->eval,
 		.mask = {.seed = seed, .first_sample = 1000, .layer = 5},
 	};
+	for (uint32_t i = 0; i < r->n_out; i++) {
+		r->call.y[i] = r->y[i];
+		r->call.dy[i] = r->dy[i];
+	}
 }
 
 void rig_fini(layer_rig *r)
@@ -151,8 +158,10 @@ void rig_fini(layer_rig *r)
 		free(r->w[i]);
 		free(r->dw[i]);
 	}
-	free(r->y);
-	free(r->dy);
+	for (uint32_t i = 0; i < r->n_out; i++) {
+		free(r->y[i]);
+		free(r->dy[i]);
+	}
 	free(r->target);
 	free(r->call.aux_i);
 	free(r->call.aux_w);
@@ -167,11 +176,17 @@ static void spoil_bytes(void *p, size_t bytes)
 		memset(p, 0xff, bytes);
 }
 
+static void spoil_y(layer_rig *r)
+{
+	for (uint32_t i = 0; i < r->n_out; i++)
+		rig_poison(r, r->y[i], rig_n_y(r, i));
+}
+
 void rig_forward(layer_rig *r)
 {
 	size_t bytes = (size_t)rig_n_x(r, 0) * mr_dtype_bytes(r->k->dtype);
 
-	rig_poison(r, r->y, rig_n_y(r));
+	spoil_y(r);
 	spoil_bytes(r->call.scratch, r->needs.scratch);
 	if (r->ops->loss) {
 		memcpy(r->dx[0], r->x[0], bytes);
@@ -234,7 +249,7 @@ void rig_spoil_after_forward(layer_rig *r)
 	if (!r->needs.x_i && !r->needs.x_w)
 		spoil_x(r);
 	if (!r->needs.y_i && !r->needs.y_w)
-		rig_poison(r, r->y, rig_n_y(r));
+		spoil_y(r);
 }
 
 void rig_spoil_after_input(layer_rig *r)
@@ -243,9 +258,9 @@ void rig_spoil_after_input(layer_rig *r)
 	if (!r->needs.x_w)
 		spoil_x(r);
 	if (!r->needs.y_w)
-		rig_poison(r, r->y, rig_n_y(r));
-	if (!r->needs.dy_w)
-		rig_poison(r, r->dy, rig_n_y(r));
+		spoil_y(r);
+	for (uint32_t i = 0; i < r->n_out && !r->needs.dy_w; i++)
+		rig_poison(r, r->dy[i], rig_n_y(r, i));
 }
 
 double rig_objective(layer_rig *r)
@@ -255,7 +270,8 @@ double rig_objective(layer_rig *r)
 	rig_forward(r);
 	if (r->ops->loss)
 		return r->loss;
-	for (int64_t i = 0; i < rig_n_y(r); i++)
-		sum += rig_get(r, r->dy, i) * rig_get(r, r->y, i);
+	for (uint32_t k = 0; k < r->n_out; k++)
+		for (int64_t i = 0; i < rig_n_y(r, k); i++)
+			sum += rig_get(r, r->dy[k], i) * rig_get(r, r->y[k], i);
 	return sum;
 }

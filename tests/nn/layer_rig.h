@@ -28,13 +28,15 @@ typedef struct layer_rig {
 	const layer_case *what;
 	const mr_kernels *k;
 	mr_kctx *kc;
-	mr_shape out;
+	mr_shape out[MR_LAYER_OUTPUTS];
+	uint32_t n_out;
 	int64_t samples;
 	uint32_t n_params;
 	mr_param_spec spec[MR_LAYER_PARAMS];
 	mr_layer_needs needs;
 	mr_layer_call call;                 /* ready to use; x, y, ... below are its buffers */
-	void *x[MR_LAYER_INPUTS], *y, *dy, *dx[MR_LAYER_INPUTS];
+	void *x[MR_LAYER_INPUTS], *dx[MR_LAYER_INPUTS];
+	void *y[MR_LAYER_OUTPUTS], *dy[MR_LAYER_OUTPUTS];
 	void *w[MR_LAYER_PARAMS], *dw[MR_LAYER_PARAMS];
 	void *target;
 	double loss;
@@ -44,9 +46,9 @@ typedef struct layer_rig {
 void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t samples, uint64_t seed);
 void rig_fini(layer_rig *r);
 
-/** Elements of input @i, of the output, of parameter @i. */
+/** Elements of input @i, of output @i (0 of a loss), of parameter @i. */
 int64_t rig_n_x(const layer_rig *r, int i);
-int64_t rig_n_y(const layer_rig *r);
+int64_t rig_n_y(const layer_rig *r, uint32_t i);
 int64_t rig_n_w(const layer_rig *r, uint32_t i);
 /** Does input @i have a gradient? */
 bool rig_has_dx(const layer_rig *r, int i);
@@ -70,7 +72,7 @@ void rig_backward(layer_rig *r);
 void rig_spoil_after_forward(layer_rig *r);
 void rig_spoil_after_input(layer_rig *r);
 
-/** What the gradients are of: the loss, or the sum of dy * y. Runs F. */
+/** What the gradients are of: the loss, or the sum of dy * y over all outputs. Runs F. */
 double rig_objective(layer_rig *r);
 
 #endif

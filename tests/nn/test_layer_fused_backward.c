@@ -33,7 +33,7 @@ static void check(layer_rig *r, mr_act front)
 	same(r, r->dx[0], plain, n);
 	if (r->what->cfg.act != MR_ACT_NONE) { /* and somebody behind does the same for this one */
 		call = r->call;
-		call.dy = call.kept;
+		call.dy[0] = call.kept;
 		call.dy_is_pre_activation = true;
 		rig_poison(r, r->dx[0], n);
 		MR_CHECK_OK(r->ops->backward_input(&call));

@@ -69,11 +69,11 @@ static void check_layer(const char *name, const layer_case *what, int64_t sample
 	}
 	for (uint32_t i = 0; i < r.n_params; i++)
 		fill(one, params[i], r.w[i], rig_n_w(&r, i));
-	fill(one, "dy", r.dy, rig_n_y(&r));
+	fill(one, "dy", r.dy[0], rig_n_y(&r, 0));
 	rig_forward(&r);
 	rig_input(&r);
 	rig_weight(&r);
-	compare(name, one, "y", r.y, rig_n_y(&r));
+	compare(name, one, "y", r.y[0], rig_n_y(&r, 0));
 	if (!what->in[0].tokens)
 		compare(name, one, "dx", r.dx[0], rig_n_x(&r, 0));
 	for (uint32_t i = 0; i < r.n_params; i++) {

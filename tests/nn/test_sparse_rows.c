@@ -83,17 +83,17 @@ static void weights(pair *p, const mr_sparse_rows *sparse_rows)
 
 	c.cfg = &head;
 	c.in = &(mr_shape){.rows = s->t, .cols = s->cols};
-	c.out = (mr_shape){.rows = s->t, .cols = s->vocab};
+	c.out = &(mr_shape){.rows = s->t, .cols = s->vocab};
 	c.x[0] = p->x;
-	c.dy = p->dlogits;
+	c.dy[0] = p->dlogits;
 	c.dw = dw_head;
 	c.step = sparse_rows ? of_head : NULL;
 	MR_CHECK_OK(mr_layer_weight(mr_layer_find("linear"), &c));
 	c.cfg = &embed;
 	c.in = &(mr_shape){.rows = s->t, .cols = 1, .tokens = true};
-	c.out = (mr_shape){.rows = s->t, .cols = s->cols};
+	c.out = &(mr_shape){.rows = s->t, .cols = s->cols};
 	c.x[0] = p->token;
-	c.dy = p->dy;
+	c.dy[0] = p->dy;
 	c.dw = dw_embed;
 	c.step = sparse_rows ? of_embed : NULL;
 	MR_CHECK_OK(mr_layer_weight(mr_layer_find("embedding"), &c));

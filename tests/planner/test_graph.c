@@ -416,6 +416,53 @@ static void initial_values_are_addressed(void)
 	mr_graph_destroy(g);
 }
 
+/* Three parts of a row: the first one read twice, the last one by the sum that ends all. */
+static mr_graph *in_parts(bool reads_all)
+{
+	mr_graph *g;
+	uint16_t x, a, b;
+
+	MR_CHECK_OK(mr_graph_create(numbers, (mr_shape){.rows = 1, .cols = 2}, &g));
+	x = add(g, "linear", "fc", (mr_layer_cfg){.out = 6}, 0, 0);
+	x = add(g, "split", "parts", (mr_layer_cfg){.parts = 3}, x, 0);
+	CU_ASSERT_EQUAL(x, 2);
+	a = add(g, "residual", "sum.0", (mr_layer_cfg){0}, x, (uint16_t)(x + 1));
+	CU_ASSERT_EQUAL(a, 5);
+	b = add(g, "residual", "sum.1", (mr_layer_cfg){0}, a, x);
+	if (reads_all)
+		b = add(g, "residual", "sum.2", (mr_layer_cfg){0}, b, (uint16_t)(x + 2));
+	add(g, "mse", "loss", (mr_layer_cfg){0}, b, 0);
+	return g;
+}
+
+static void a_layer_may_write_several_values(void)
+{
+	/* in front of each node */
+	static const uint16_t want[6][4] = {{0}, {1}, {2, 3, 4}, {2, 4, 5}, {4, 6}, {7}};
+	static const uint32_t n[] = {1, 1, 3, 3, 2, 1};
+	mr_graph *g = in_parts(true);
+
+	MR_CHECK_OK(mr_graph_finish(g));
+	CU_ASSERT(g->n_values == 8 && g->nodes[1].out == 2 && g->nodes[1].n_out == 3 && g->nodes[5].n_out == 0);
+	for (uint16_t v = 0; v < g->n_values; v++) {
+		CU_ASSERT_EQUAL(mr_shape_count(g->values[v].shape), v == 0 ? 4 : v == 1 ? 6 : 2);
+		CU_ASSERT_EQUAL(g->values[v].producer, v == 0 ? MR_GRAPH_NO_NODE : v < 2 ? 0u : v < 5 ? 1u : v - 3u);
+	}
+	for (uint32_t i = 0; i < 6; i++) {
+		uint16_t live[8];
+
+		CU_ASSERT_EQUAL_FATAL(mr_graph_live(g, i, live), n[i]);
+		CU_ASSERT_EQUAL(g->n_live[i], n[i]);
+		CU_ASSERT_EQUAL(memcmp(live, want[i], n[i] * sizeof(*live)), 0);
+		for (uint32_t j = 0; j < g->nodes[i].n_out; j++)
+			CU_ASSERT(mr_shape_same(g->nodes[i].out_shape[j], g->values[g->nodes[i].out + j].shape));
+	}
+	mr_graph_destroy(g);
+	g = in_parts(false);
+	MR_CHECK_FAIL(mr_graph_finish(g), MR_ECONFIG, "nothing reads output 3 of the 3 of parts");
+	mr_graph_destroy(g);
+}
+
 void mr_suite_graph(void); /* the runner declares it too */
 
 void mr_suite_graph(void)
@@ -424,6 +471,7 @@ void mr_suite_graph(void)
 	MR_TEST(a_stage_begins_anywhere_but_at_the_loss);
 	MR_TEST(a_layer_may_add_for_the_sum_behind_it);
 	MR_TEST(a_gradient_may_go_through_the_activation_in_front);
+	MR_TEST(a_layer_may_write_several_values);
 	MR_TEST(hidden_matrices);
 	MR_TEST(values_know_their_life);
 	MR_TEST(a_layer_may_read_a_value_twice);

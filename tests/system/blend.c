@@ -60,7 +60,7 @@ static mr_status blend_forward(const mr_layer_call *c)
 			sum += at(c, c->x[x], i) * at(c, c->w[x], i % one);
 		for (int64_t j = 0; j < cols; j++)
 			sum += at(c, c->x[2], row + j) * at(c, c->w[2], j * cols + e);
-		keep(c, c->y, i, sum, false);
+		keep(c, c->y[0], i, sum, false);
 	}
 	return MR_OK;
 }
@@ -72,10 +72,10 @@ static mr_status blend_backward_input(const mr_layer_call *c)
 	for (uint32_t x = 0; x < 3; x++)
 		for (int64_t i = 0; c->dx[x] && i < c->samples * one; i++) {
 			int64_t row = i / cols * cols, e = i % cols;
-			double sum = x < 2 ? at(c, c->dy, i) * at(c, c->w[x], i % one) : 0;
+			double sum = x < 2 ? at(c, c->dy[0], i) * at(c, c->w[x], i % one) : 0;
 
 			for (int64_t j = 0; x == 2 && j < cols; j++)
-				sum += at(c, c->dy, row + j) * at(c, c->w[2], e * cols + j);
+				sum += at(c, c->dy[0], row + j) * at(c, c->w[2], e * cols + j);
 			keep(c, c->dx[x], i, sum, c->dx_add[x]);
 		}
 	return MR_OK;
@@ -87,7 +87,7 @@ static mr_status blend_backward_weight(const mr_layer_call *c)
 
 	for (int64_t i = 0; i < c->samples * one; i++) {
 		int64_t row = i / cols * cols, e = i % cols;
-		double dy = at(c, c->dy, i);
+		double dy = at(c, c->dy[0], i);
 
 		for (int x = 0; x < 2; x++)
 			keep(c, c->dw[x], i % one, dy * at(c, c->x[x], i), c->dw_add || i >= one);

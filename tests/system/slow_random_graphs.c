@@ -2,11 +2,9 @@
  * slow_random_graphs.c - random models, cut at random points: with a stage's planned memory and shared gradient buffers
  * the gradients are those of sequential, where every tensor has a buffer of its own, to the bit.
  *
- * A model is a row of segments. Inside one, layers read any value of the segment, unread ones first; at its end
- * everything that nobody has read is added up. Residuals thus join branches of any age, one value has many readers, and
- * sums stand in sums. A stage begins anywhere, so several values cross a boundary, also the model's input, and some
- * pass through stages that do not read them. Values have four dimensions; one kind of layer has three inputs and four
- * parameters. One model in four ties two weights.
+ * The models are those of random_model.h. A stage begins anywhere, so several values cross a boundary, also the model's
+ * input and some of the outputs of one layer, and some pass through stages that do not read them. Values have four
+ * dimensions.
  *
  * That is about whole gradients, which a clip that nothing reaches keeps. Without one, steps lie inside the backward
  * pass and gradients may share one place, in sequential as in an engine; some of the models are trained so by both and
@@ -16,11 +14,11 @@
 
 #include "base/rng.h"
 #include "base/size.h"
-#include "blend.h"
 #include "check.h"
 #include "host/group.h"
 #include "lower/check.h"
 #include "lower/lower.h"
+#include "random_model.h"
 #include "rig.h"
 #include "sequential/sequential_internal.h"
 #include "schedules/registry.h"
@@ -29,21 +27,16 @@
 #define MODELS 5000
 #define TRAINED 200 /* of them, for STEPS steps */
 #define STEPS 3
-#define WIDTH 4
+#define WIDTH RANDOM_WIDTH
 #define ROWS 2
 #define SAMPLES 2
 #define MICROS 3
 #define STAGES 8
 #define SEED 11
 
-static uint64_t model; /* number of the model in hand: the random numbers' first coordinate */
-static uint64_t drawn;
+static uint64_t model; /* number of the model in hand */
 static uint32_t most_live; /* values that cross a boundary */
-
-static uint32_t below(uint32_t n)
-{
-	return mr_rng_u32(SEED, MR_RNG_TEST, model, 0, drawn++) % n;
-}
+static uint32_t together, apart; /* boundaries that all outputs of a layer with several cross, and only some of them */
 
 static void *room(size_t bytes)
 {
@@ -81,116 +74,9 @@ static const mr_dataset_ops data_ops = {.name = "random", .train = sample, .vali
 static const mr_dataset_ops data_ops_f32 = {.name = "random", .train = sample_f32, .valid = sample_f32};
 static const mr_shape shape = {.rows = ROWS, .cols = WIDTH, .n_dims = 4, .dim = {1, 1, ROWS, WIDTH}};
 
-/* --- models --- */
-
-typedef struct builder {
-	mr_graph *g;
-	uint16_t value[32]; /* of the segment in hand */
-	bool read[32];
-	uint32_t n;
-} builder;
-
-static uint16_t add(builder *b, const char *layer, const mr_layer_cfg *cfg, const uint16_t *in)
+static mr_graph *next_model(void)
 {
-	const mr_layer_ops *ops = strcmp(layer, blend.name) ? mr_layer_find(layer) : &blend;
-	char name[32];
-	uint16_t out;
-
-	snprintf(name, sizeof(name), "n%u", b->g->n_nodes);
-	MR_CHECK_OK(mr_graph_add(b->g, ops, name, cfg, in, ops->n_in, &out));
-	return out;
-}
-
-/* A value of the segment, more often than not one that nobody has read yet. */
-static uint16_t pick(builder *b)
-{
-	uint32_t i = below(b->n);
-
-	for (uint32_t tries = below(4); b->read[i] && tries > 0; tries--)
-		i = below(b->n);
-	b->read[i] = true;
-	return b->value[i];
-}
-
-static void put(builder *b, uint16_t v)
-{
-	b->read[b->n] = false;
-	b->value[b->n++] = v;
-}
-
-static void random_layer(builder *b)
-{
-	static const char *const layers[] = {"linear",     "linear",   "residual", "residual", "residual",
-					     "layer_norm", "rms_norm", "dropout",  "blend"};
-	const char *layer = layers[below(sizeof(layers) / sizeof(layers[0]))];
-	mr_layer_cfg cfg = {.out = WIDTH, .rate = 0.25};
-	uint16_t in[3] = {pick(b)};
-
-	cfg.act = (mr_act[]){MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU}[below(3)];
-	if (!strcmp(layer, "residual") || !strcmp(layer, blend.name))
-		in[1] = pick(b);
-	if (!strcmp(layer, blend.name))
-		in[2] = pick(b);
-	put(b, add(b, layer, &cfg, in));
-}
-
-/* Add up what nobody has read, in random order, until one value is left. */
-static void close_segment(builder *b)
-{
-	mr_layer_cfg none = {0};
-
-	for (;;) {
-		uint32_t at[32], n = 0, i, j;
-
-		for (uint32_t k = 0; k < b->n; k++)
-			if (!b->read[k])
-				at[n++] = k;
-		if (n == 1) {
-			b->value[0] = b->value[at[0]];
-			break;
-		}
-		i = below(n);
-		j = (i + 1 + below(n - 1)) % n;
-		b->read[at[i]] = b->read[at[j]] = true;
-		put(b, add(b, "residual", &none, (uint16_t[]){b->value[at[i]], b->value[at[j]]}));
-	}
-	b->read[0] = false;
-	b->n = 1;
-}
-
-static void tie(mr_graph *g)
-{
-	uint32_t owner = UINT32_MAX;
-
-	for (uint32_t p = 0; p < g->n_params; p++) {
-		if (g->params[p].rank != 2)
-			continue;
-		if (owner == UINT32_MAX) {
-			owner = p;
-		} else if (below(3) == 0) {
-			MR_CHECK_OK(mr_graph_tie(g, p, owner));
-			return;
-		}
-	}
-}
-
-static mr_graph *random_model(void)
-{
-	builder b = {.n = 1};
-	uint32_t segments = 1 + below(4);
-
-	MR_CHECK_OK(mr_graph_create(shape, shape, &b.g));
-	for (uint32_t s = 0; s < segments; s++) {
-		for (uint32_t left = 1 + below(segments == 1 ? 13 : 7); left > 0; left--)
-			random_layer(&b);
-		close_segment(&b);
-	}
-	b.value[0] = add(&b, "linear", &(mr_layer_cfg){.out = WIDTH}, b.value);
-	add(&b, "mse", &(mr_layer_cfg){0}, b.value);
-	if (below(4) == 0)
-		tie(b.g);
-	MR_CHECK_OK(mr_graph_finish(b.g));
-	return b.g;
+	return random_model(model, shape);
 }
 
 /* --- stages --- */
@@ -209,16 +95,30 @@ typedef struct chain {
 	char text[256];
 } chain;
 
+static void look_at(const mr_graph *g, uint32_t boundary)
+{
+	uint32_t live = mr_graph_live(g, boundary, NULL);
+
+	most_live = live > most_live ? live : most_live;
+	for (uint32_t i = 0; i < boundary; i++) {
+		const mr_node *nd = &g->nodes[i];
+		uint32_t crossing = 0;
+
+		for (uint32_t j = 0; j < nd->n_out; j++)
+			crossing += g->values[nd->out + j].last_use >= boundary;
+		together += nd->n_out > 1 && crossing == nd->n_out;
+		apart += crossing > 0 && crossing < nd->n_out;
+	}
+}
+
 static void cut(chain *c)
 {
-	uint32_t one_in = 1 + below(5);
+	uint32_t one_in = 1 + random_below(5);
 
 	c->n = 1;
 	for (uint32_t i = 1; i < c->g->n_nodes && c->n < STAGES; i++)
-		if (mr_graph_cut_ok(c->g, i) && below(one_in) == 0) {
-			uint32_t live = mr_graph_live(c->g, i, NULL);
-
-			most_live = live > most_live ? live : most_live;
+		if (mr_graph_cut_ok(c->g, i) && random_below(one_in) == 0) {
+			look_at(c->g, i);
 			c->first[c->n++] = i;
 		}
 	c->first[c->n] = c->g->n_nodes;
@@ -361,7 +261,7 @@ static void print_model(const chain *c)
 		fprintf(stderr, "  %s %s(%u", nd->name, nd->ops->name, nd->in[0]);
 		for (uint32_t j = 1; j < nd->n_in; j++)
 			fprintf(stderr, ", %u", nd->in[j]);
-		fprintf(stderr, ") -> %u\n", nd->out);
+		fprintf(stderr, ") -> %u and %u behind it\n", nd->out, nd->n_out ? nd->n_out - 1u : 0);
 	}
 }
 
@@ -433,8 +333,7 @@ static void random_graphs(void)
 		mr_graph *g;
 		uint64_t reached;
 
-		drawn = 0;
-		sc.graph = c.g = g = random_model();
+		sc.graph = c.g = g = next_model();
 		cut(&c);
 		most_stages = c.n > most_stages ? c.n : most_stages;
 		MR_CHECK_OK(mr_sequential_create(&sc, &q));
@@ -445,6 +344,7 @@ static void random_graphs(void)
 		mr_graph_destroy(g);
 	}
 	CU_ASSERT(most_stages == STAGES && most_live > 6);
+	CU_ASSERT(together > 50 && apart > 50);
 }
 
 /* --- training --- */
@@ -468,8 +368,8 @@ static void make_trainee(trainee *t, chain *where)
 
 	*t = (trainee){
 		.data = {.ops = wide ? &data_ops : &data_ops_f32, .input = shape, .target = shape, .n_train = 100},
-		.optim = {.ops = mr_optim_find(optimizers[below(3)]), .mu = 0.9, .b1 = 0.9, .b2 = 0.99, .eps = 1e-8,
-			  .weight_decay = 0.01},
+		.optim = {.ops = mr_optim_find(optimizers[random_below(3)]), .mu = 0.9, .b1 = 0.9, .b2 = 0.99,
+			  .eps = 1e-8, .weight_decay = 0.01},
 		.lr = {.kind = MR_LR_CONSTANT, .base = 1e-6}, /* sums of sums can be steep */
 		.place = {.n_workers = where->n, .worker = t->worker, .shared = true},
 		.partition = {.n_stages = (uint16_t)where->n, .first = where->first},
@@ -510,7 +410,7 @@ static mr_plan *split_plan(mr_plan *from)
 				in.op = MR_OP_I;
 			}
 			MR_CHECK_OK(mr_plan_append(to, w, MR_BODY, in));
-			if (i + 1 < l->n && below(2))
+			if (i + 1 < l->n && random_below(2))
 				continue;
 			for (uint32_t k = 0; k < n; k++)
 				MR_CHECK_OK(mr_plan_append(to, w, MR_BODY, waiting[k]));
@@ -633,8 +533,7 @@ static void steps_inside_on(const mr_kernels *k)
 		trainee t;
 		mr_graph *g;
 
-		drawn = 0;
-		c.g = g = random_model();
+		c.g = g = next_model();
 		cut(&c);
 		if (!mr_graph_ties(g)) { /* else steps are not inside */
 			make_trainee(&t, &c);
@@ -650,6 +549,7 @@ static void steps_inside_on(const mr_kernels *k)
 		mr_graph_destroy(g);
 	}
 	CU_ASSERT(most_stages == STAGES && most_live > 6);
+	CU_ASSERT(together > 50 && apart > 50);
 }
 
 static void steps_inside_equal_sequential(void)

@@ -38,7 +38,7 @@ static void apply(const mr_layer_call *c, const void *from, void *to)
 
 static mr_status dropout_forward(const mr_layer_call *c)
 {
-	apply(c, c->x[0], c->y);
+	apply(c, c->x[0], c->y[0]);
 	return MR_OK;
 }
 
@@ -46,7 +46,7 @@ static mr_status dropout_backward_input(const mr_layer_call *c)
 {
 	if (!c->dx[0])
 		return MR_OK;
-	apply(c, c->dy, c->dx_add[0] ? c->scratch : c->dx[0]);
+	apply(c, c->dy[0], c->dx_add[0] ? c->scratch : c->dx[0]);
 	if (c->dx_add[0])
 		c->k->sum(c->kc, mr_layer_count(c->in[0], c->samples), c->dx[0], c->scratch, c->dx[0]);
 	return MR_OK;

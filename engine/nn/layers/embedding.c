@@ -59,20 +59,20 @@ static void embedding_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t
 
 static mr_status embedding_forward(const mr_layer_call *c)
 {
-	c->k->embed(c->kc, mr_layer_rows(c), c->in->rows, c->out.cols, c->x[0], c->w[0],
-		    c->cfg->context ? c->w[1] : NULL, c->y);
+	c->k->embed(c->kc, mr_layer_rows(c), c->in->rows, c->out->cols, c->x[0], c->w[0],
+		    c->cfg->context ? c->w[1] : NULL, c->y[0]);
 	return MR_OK;
 }
 
 static mr_status embedding_backward_weight(const mr_layer_call *c)
 {
-	int64_t t = c->in->rows, cols = c->out.cols, spare = c->cfg->context - t;
+	int64_t t = c->in->rows, cols = c->out->cols, spare = c->cfg->context - t;
 	size_t each = mr_dtype_bytes(c->k->types.gradients);
 	void *dwpe = c->cfg->context ? c->dw[1] : NULL;
 	const mr_sparse_rows *f = c->sparse_rows; /* then the table has but the tokens that occur */
 
-	c->k->embed_backward(c->kc, mr_layer_rows(c), t, cols, f ? f->n : c->cfg->vocab, f ? f->placed : c->x[0], c->dy,
-			     f ? f->last : c->dw[0], dwpe, c->dw_add);
+	c->k->embed_backward(c->kc, mr_layer_rows(c), t, cols, f ? f->n : c->cfg->vocab, f ? f->placed : c->x[0],
+			     c->dy[0], f ? f->last : c->dw[0], dwpe, c->dw_add);
 	if (f && f->whole)
 		mr_sparse_rows_add(f, c->k, c->kc);
 	else if (f)

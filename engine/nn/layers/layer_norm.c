@@ -50,7 +50,7 @@ static mr_status layer_norm_forward(const mr_layer_call *c)
 {
 	double eps = c->cfg->eps > 0 ? c->cfg->eps : DEFAULT_EPS;
 
-	c->k->norm(c->kc, mr_layer_rows(c), c->in->cols, eps, c->x[0], c->w[0], c->w[1], c->y, c->aux_w, rstd_of(c));
+	c->k->norm(c->kc, mr_layer_rows(c), c->in->cols, eps, c->x[0], c->w[0], c->w[1], c->y[0], c->aux_w, rstd_of(c));
 	return MR_OK;
 }
 
@@ -58,14 +58,14 @@ static mr_status layer_norm_backward_input(const mr_layer_call *c)
 {
 	if (c->dx[0])
 		c->k->norm_backward_input(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->w[0], c->aux_w, rstd_of(c),
-					  c->dy, c->dx[0], c->dx_add[0]);
+					  c->dy[0], c->dx[0], c->dx_add[0]);
 	return MR_OK;
 }
 
 static mr_status layer_norm_backward_weight(const mr_layer_call *c)
 {
-	c->k->norm_backward_weight(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->aux_w, rstd_of(c), c->dy, c->dw[0],
-				   c->dw[1], c->dw_add);
+	c->k->norm_backward_weight(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->aux_w, rstd_of(c), c->dy[0],
+				   c->dw[0], c->dw[1], c->dw_add);
 	return MR_OK;
 }
 
@@ -73,7 +73,7 @@ static mr_status layer_norm_backward(const mr_layer_call *c)
 {
 	if (!c->dx[0])
 		return layer_norm_backward_weight(c);
-	c->k->norm_backward(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->w[0], c->aux_w, rstd_of(c), c->dy,
+	c->k->norm_backward(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->w[0], c->aux_w, rstd_of(c), c->dy[0],
 			    c->dx[0], c->dx_add[0], c->dw[0], c->dw[1], c->dw_add);
 	return MR_OK;
 }

@@ -71,7 +71,7 @@ static mr_status linear_forward(const mr_layer_call *c)
 {
 	mr_gemm g = {
 		.m = mr_layer_rows(c),
-		.n = c->out.cols,
+		.n = c->out->cols,
 		.k = c->in->cols,
 		.tb = c->cfg->transposed,
 		.bias = !c->cfg->no_bias,
@@ -79,7 +79,7 @@ static mr_status linear_forward(const mr_layer_call *c)
 		.addend = c->addend,
 	};
 
-	return c->k->gemm(c->kc, &g, c->x[0], c->w[0], g.bias ? c->w[1] : NULL, c->y,
+	return c->k->gemm(c->kc, &g, c->x[0], c->w[0], g.bias ? c->w[1] : NULL, c->y[0],
 			  g.act == MR_ACT_GELU ? c->aux_i : NULL);
 }
 
@@ -91,11 +91,11 @@ static bool linear_adds(const mr_layer_cfg *cfg)
 static mr_status linear_backward_input(const mr_layer_call *c)
 {
 	mr_act act = c->cfg->act;
-	const void *dz = c->dy;
+	const void *dz = c->dy[0];
 	mr_gemm g = {
 		.m = mr_layer_rows(c),
 		.n = c->in->cols,
-		.k = c->out.cols,
+		.k = c->out->cols,
 		.tb = !c->cfg->transposed,
 		.add = c->dx_add[0],
 		.fuse_act_backward = c->fuse_act_backward,
@@ -103,9 +103,9 @@ static mr_status linear_backward_input(const mr_layer_call *c)
 	};
 
 	if (c->dy_is_pre_activation) {
-		assert(c->kept == c->dy);
+		assert(c->kept == c->dy[0]);
 	} else if (act != MR_ACT_NONE) {
-		c->k->act_backward(c->kc, act, g.m * g.k, act == MR_ACT_GELU ? c->aux_i : c->y, c->dy, c->kept);
+		c->k->act_backward(c->kc, act, g.m * g.k, act == MR_ACT_GELU ? c->aux_i : c->y[0], c->dy[0], c->kept);
 		dz = c->kept;
 	}
 	return c->dx[0] ? c->k->gemm(c->kc, &g, dz, c->w[0], NULL, c->dx[0], NULL) : MR_OK;
@@ -113,7 +113,7 @@ static mr_status linear_backward_input(const mr_layer_call *c)
 
 static const void *dz_of(const mr_layer_call *c)
 {
-	return c->cfg->act != MR_ACT_NONE ? c->kept : c->dy;
+	return c->cfg->act != MR_ACT_NONE ? c->kept : c->dy[0];
 }
 
 /* dW = x^T dz, or dz^T x where the weight is stored transposed, and db. */
@@ -124,8 +124,8 @@ static mr_gemm weight_gemm(const mr_layer_call *c)
 
 	return (mr_gemm){
 		.of = MR_GEMM_GRADIENTS,
-		.m = swap ? c->out.cols : c->in->cols,
-		.n = swap ? c->in->cols : c->out.cols,
+		.m = swap ? c->out->cols : c->in->cols,
+		.n = swap ? c->in->cols : c->out->cols,
 		.k = mr_layer_rows(c),
 		.ta = true,
 		.add = c->dw_add,

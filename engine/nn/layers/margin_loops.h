@@ -21,7 +21,7 @@ static REAL NAME(dot)(int64_t n, const REAL *x, const REAL *w)
 static void NAME(forward)(const mr_layer_call *c, const parts *p)
 {
 	const REAL *x = c->x[0], *w = c->w[0];
-	REAL *y = c->y, reg = 0;
+	REAL *y = c->y[0], reg = 0;
 
 	if (p->reg)
 		reg = (REAL)(c->cfg->l2 / 2) * NAME(dot)(p->block, w, w);
@@ -36,7 +36,7 @@ static void NAME(forward)(const mr_layer_call *c, const parts *p)
 /* Gradients of the columns that arrived; of the block's own coordinates too, which nobody but a test asks for. */
 static void NAME(input)(const mr_layer_call *c, const parts *p)
 {
-	const REAL *dy = c->dy, *w = c->w[0];
+	const REAL *dy = c->dy[0], *w = c->w[0];
 	REAL *dx = c->dx[0], keep = c->dx_add[0] ? 1 : 0;
 
 	for (int64_t i = 0; i < p->rows; i++, dx += p->in, dy += p->out) {
@@ -52,7 +52,7 @@ static void NAME(input)(const mr_layer_call *c, const parts *p)
 /* l2 w times the summed gradient of the penalty column, for W, which may read no weight. */
 static void NAME(penalty)(const mr_layer_call *c, const parts *p)
 {
-	const REAL *dy = c->dy, *w = c->w[0];
+	const REAL *dy = c->dy[0], *w = c->w[0];
 	REAL *kept = c->kept, sum = 0;
 
 	for (int64_t i = 0; i < p->rows; i++)
@@ -63,7 +63,7 @@ static void NAME(penalty)(const mr_layer_call *c, const parts *p)
 
 static void NAME(weight)(const mr_layer_call *c, const parts *p)
 {
-	const REAL *x = (const REAL *)c->x[0] + p->head, *dy = c->dy, *kept = c->kept;
+	const REAL *x = (const REAL *)c->x[0] + p->head, *dy = c->dy[0], *kept = c->kept;
 	REAL *dw = c->dw[0];
 
 	if (!c->dw_add)

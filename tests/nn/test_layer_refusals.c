@@ -1,0 +1,72 @@
+/* test_layer_refusals.c - configurations, shapes and targets that do not fit a layer, and the sentence that says so. */
+#include <math.h>
+
+#include "check.h"
+#include "nn/layer.h"
+
+static void shapes_that_do_not_fit_are_refused(void)
+{
+	static const struct {
+		const char *layer;
+		mr_layer_cfg cfg;
+		mr_shape in[2];
+		const char *part;
+	} bad[] = {
+		{"linear", {.out = 3}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
+		{"linear", {.out = 0}, {{.rows = 1, .cols = 4}}, "got 0"},
+		{"embedding", {.out = 3, .vocab = 5}, {{.rows = 4, .cols = 1}}, "numbers"},
+		{"embedding", {.out = 3, .vocab = 5}, {{.rows = 4, .cols = 2, .tokens = true}}, "2 columns"},
+		{"embedding", {.out = 3, .vocab = 0}, {{.rows = 4, .cols = 1, .tokens = true}}, "3 and 0"},
+		{"embedding", {.out = 3, .vocab = 5, .context = 3}, {{.rows = 4, .cols = 1, .tokens = true}},
+		 "3 positions"},
+		{"layer_norm", {.eps = -1}, {{.rows = 4, .cols = 2}}, "-1"},
+		{"rms_norm", {.eps = -1}, {{.rows = 4, .cols = 2}}, "-1"},
+		{"rms_norm", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
+		{"layer_norm", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
+		{"attention", {.heads = 0}, {{.rows = 4, .cols = 6}}, "got 0"},
+		{"attention", {.heads = 1}, {{.rows = 4, .cols = 7}}, "7 columns"},
+		{"attention", {.heads = 4}, {{.rows = 4, .cols = 18}}, "6 among 4 heads"},
+		{"residual", {0}, {{.rows = 4, .cols = 6}, {.rows = 4, .cols = 7}}, "4 x 6 and 4 x 7"},
+		{"split", {.parts = 2}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
+		{"split", {.parts = 1}, {{.rows = 4, .cols = 6}}, "got 1"},
+		{"split", {.parts = 9}, {{.rows = 4, .cols = 9}}, "2 to 8 parts, got 9"},
+		{"split", {.parts = 4}, {{.rows = 4, .cols = 6}}, "4 equal parts of 6 columns"},
+		{"dropout", {.rate = 1}, {{.rows = 4, .cols = 6}}, "got 1"},
+		{"dropout", {.rate = NAN}, {{.rows = 4, .cols = 6}}, "got nan"},
+		{"softmax_xent", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
+		{"mse", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		const mr_layer_ops *ops = mr_layer_find(bad[i].layer);
+		mr_shape out[MR_LAYER_OUTPUTS];
+
+		MR_CHECK_FAIL(ops->shape(&bad[i].cfg, bad[i].in, out), MR_ECONFIG, bad[i].part);
+	}
+}
+
+static void targets_that_do_not_fit_are_refused(void)
+{
+	const mr_layer_ops *xent = mr_layer_find("softmax_xent"), *mse = mr_layer_find("mse");
+	mr_layer_cfg none = {0};
+	mr_shape logits = {.rows = 4, .cols = 9};
+
+	MR_CHECK_OK(xent->target(&none, logits, (mr_shape){.rows = 4, .cols = 1, .tokens = true}));
+	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){.rows = 4, .cols = 9}), MR_ECONFIG, "36 numbers");
+	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){.rows = 1, .cols = 1, .tokens = true}), MR_ECONFIG,
+		      "needs 4 targets");
+	MR_CHECK_FAIL(xent->target(&none, logits, (mr_shape){.rows = 4, .cols = 2, .tokens = true}), MR_ECONFIG,
+		      "4 x 2");
+	MR_CHECK_OK(mse->target(&none, logits, logits));
+	MR_CHECK_FAIL(mse->target(&none, logits, (mr_shape){.rows = 4, .cols = 1, .tokens = 1}), MR_ECONFIG, "classes");
+	MR_CHECK_FAIL(mse->target(&none, logits, (mr_shape){.rows = 4, .cols = 8}), MR_ECONFIG, "4 x 8");
+}
+
+void mr_suite_layer_refusals(void); /* the runner declares it too */
+
+void mr_suite_layer_refusals(void)
+{
+	MR_SUITE("layer_refusals");
+	MR_TEST(shapes_that_do_not_fit_are_refused);
+	MR_TEST(targets_that_do_not_fit_are_refused);
+}
