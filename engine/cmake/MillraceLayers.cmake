@@ -17,7 +17,10 @@ function(mr_options target)
     $<$<BOOL:${MILLRACE_WERROR}>:-Werror -Wno-error=stringop-overflow -Wno-error=stringop-overread
       -Wno-error=array-bounds -Wno-error=format-truncation -Wno-error=maybe-uninitialized>)
   if(MILLRACE_SANITIZE)
-    target_compile_options(${target} PUBLIC -fsanitize=${MILLRACE_SANITIZE} -fno-sanitize-recover=all -g)
+    # Reports need functions and lines alone. Where variables are for optimized code takes the compiler minutes in
+    # the products; a build for a debugger (Debug) has its own -g.
+    target_compile_options(${target} PUBLIC -fsanitize=${MILLRACE_SANITIZE} -fno-sanitize-recover=all
+      $<$<NOT:$<CONFIG:Debug>>:-g1>)
     target_link_options(${target} PUBLIC -fsanitize=${MILLRACE_SANITIZE})
   endif()
 endfunction()

@@ -20,6 +20,8 @@ endif()
 # These measure, or wait for seconds that must not become many: each alone.
 set(MR_SERIAL_LAYERS host exec perf)
 set(MR_SERIAL_SUITES system.bench_peers system.bench_systems system.failures system.signals)
+# Of these folders, but one thread that looks at no clock.
+set(MR_BESIDE_SUITES host.explorer host.explorer_rings host.topo host.place host.env host.limits)
 # Two runs of workers at once would wait for each other's cores: one of these at a time, beside tests of one thread.
 set(MR_LOCKED_LAYERS system)
 
@@ -64,11 +66,20 @@ function(mr_add_test layer kind suite)
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} ENVIRONMENT
     "MR_GOLDEN=${CMAKE_SOURCE_DIR}/tests/golden;MR_SOURCE=${CMAKE_SOURCE_DIR};MR_BUILD=${CMAKE_BINARY_DIR};\
 ASAN_OPTIONS=detect_stack_use_after_return=0:allocator_may_return_null=1${more}")
-  if(layer IN_LIST MR_SERIAL_LAYERS OR "${layer}.${suite}" IN_LIST MR_SERIAL_SUITES)
+  # Begun first: those that wait for each other, and of the others the long ones, so that no core is idle at the end.
+  set(cost 0)
+  if(kind STREQUAL "slow")
+    set(cost 100)
+  endif()
+  if("${layer}.${suite}" IN_LIST MR_BESIDE_SUITES)
+    math(EXPR cost "${cost} + 1")
+  elseif(layer IN_LIST MR_SERIAL_LAYERS OR "${layer}.${suite}" IN_LIST MR_SERIAL_SUITES)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   elseif(layer IN_LIST MR_LOCKED_LAYERS)
     set_tests_properties(${name} PROPERTIES RESOURCE_LOCK workers)
+    math(EXPR cost "${cost} + 50")
   endif()
+  set_tests_properties(${name} PROPERTIES COST ${cost})
 endfunction()
 
 # Sets kind and suite of tests/<layer>/<kind>_<suite>.<c or sh> in the caller.
@@ -116,6 +127,7 @@ function(mr_tests layer)
       $<$<C_COMPILER_ID:GNU>:-Wno-clobbered>)
     target_include_directories(test_${layer} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CUNIT_INCLUDE_DIR})
     target_link_libraries(test_${layer} PRIVATE ${library} ${CUNIT_LIBRARY})
+    add_dependencies(tests test_${layer})
   endif()
   file(GLOB scripts CONFIGURE_DEPENDS ${dir}/test_*.sh ${dir}/slow_*.sh ${dir}/long_*.sh)
   foreach(s ${scripts})
@@ -129,6 +141,11 @@ get_property(archives GLOBAL PROPERTY MR_ARCHIVES)
 list(JOIN archives "\n" archives)
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/archives.txt CONTENT "${archives}\n")
 
+# Everything that the tests of these folders run; the program, for scripts.
+add_custom_target(tests)
+if(TARGET millrace)
+  add_dependencies(tests millrace)
+endif()
 foreach(layer ${MR_TEST_FOLDERS})
   if(layer STREQUAL "perf")
     # A benchmark that is never run rots: those with a tiny size run it.
@@ -138,6 +155,7 @@ foreach(layer ${MR_TEST_FOLDERS})
       file(STRINGS ${p} tiny REGEX "\"--tiny\"" LIMIT_COUNT 1)
       if(tiny)
         mr_add_test(perf slow ${name} perf_${name} --tiny)
+        add_dependencies(tests perf_${name})
       endif()
     endforeach()
   else()

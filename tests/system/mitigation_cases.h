@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/** All that are refused, and one in @every of the others. */
+/** All that are refused; of the others one optimizer in @every for each system and mitigation, but one at least. */
 void mitigation_matrix(uint32_t every);
 
 /** One in @every of what a race takes, against its record. */

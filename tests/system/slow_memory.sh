@@ -1,5 +1,6 @@
 #!/bin/sh
-# The peak of memory that is predicted against the one that the kernel measured.   slow_memory.sh SOURCE BUILD
+# The peak of memory that is predicted against the one that the kernel measured.   slow_memory.sh SOURCE BUILD [all]
+every=${3:-}
 . "$(dirname "$0")/train_lib.sh"
 
 if grep -q __asan_init "$millrace" || grep -q __tsan_init "$millrace"; then
@@ -36,12 +37,26 @@ peak() {
 	verdict "$name" "$least"
 }
 
+# Each case with one type, by turns, and each loop with both; or with all of them.
+turn=0
+next_types() {
+	turn=$((turn + 1))
+	types=$backends
+	[ "$every" = all ] || types=$(echo "$backends" | awk -v turn=$turn '{ print $(turn % NF + 1) }')
+}
+
+deep=0
 for system in sequential gpipe 1f1b pipedream; do
-	for type in $backends; do
+	next_types
+	for type in $types; do
 		peak 0 mlp.cfg $(sets_of "$type") --set system.name=$system
+	done
+	[ $deep = 1 ] || next_types
+	for type in $types; do
 		peak 0 mlp.cfg $(sets_of "$type") --set system.name=$system --set "model.hidden=[1024, 1024, 1024]" \
 			--set train.batch=64
 	done
+	deep=$((1 - deep))
 done
 # Half of the weights and activations, and 2 bytes a parameter beside the optimizer's state.
 for system in sequential 1f1b pipedream; do
@@ -51,19 +66,23 @@ done
 # Several stages on a worker, several pipes over the workers, copies of the weights for each of them.
 for system in interleaved zb_v chimera "data_parallel --set system.weights=shared" \
 	"data_parallel --set system.weights=private"; do
-	for type in $backends; do
+	next_types
+	for type in $types; do
 		peak 0 mlp.cfg $(sets_of "$type") --set system.name=$system \
-			--set "model.hidden=[1024, 1024, 1024, 1024]" \
-			--set train.batch=64 --set train.microbatches=4
+			--set "model.hidden=[1024, 1024, 1024, 1024]" --set train.batch=64 --set train.microbatches=4
 	done
 done
 peak 0 chain.cfg $(sets_of f64) --set system.name=1f1b
 peak 0 chain.cfg $(sets_of f64) --set system.name=pipedream --set model.depth=400 --set "model.init=[0.99]" \
 	--set train.batch=1
 # Many workers: a stack and a context each, and lists that grow with their square while they are made.
-for type in $backends; do
+next_types
+for type in $types; do
 	peak 0 chain.cfg $(sets_of "$type") --set system.name=1f1b --set model.depth=256 --set machine.workers=256 \
 		--set "model.init=[0.99]" --set train.microbatches=4
+done
+next_types
+for type in $types; do
 	peak 0 gpt.cfg $(sets_of "$type") --set system.name=1f1b --set model.layers=24 --set machine.workers=24 \
 		--set train.microbatches=4 --set trace.steps=1-2
 done
@@ -71,14 +90,17 @@ peak 0 chain.cfg $(sets_of f64) --set system.name=1f1b --set model.depth=768 --s
 	--set "model.init=[0.99]" --set train.microbatches=4
 peak 0 mlp.cfg $(sets_of f64) --set data.samples=400000 --set data.features=64 --set system.name=1f1b
 train mlp.cfg $(sets_of f64) --set data.samples=400000 --set data.features=64 --set run.dir=r --resume \
-	--set train.steps=4 \
-	--set system.name=1f1b
+	--set train.steps=4 --set system.name=1f1b
 expect 0 resumed
 verdict "the same, resumed" 0
-for type in $backends; do
-	for system in sequential pipedream; do
+for system in sequential pipedream; do
+	next_types
+	for type in $types; do
 		peak 0 gpt.cfg $(sets_of "$type") --set system.name=$system --set model.width=128 --set model.context=64
 	done
+done
+next_types
+for type in $types; do
 	peak 0 gpt.cfg $(sets_of "$type") --set system.name=1f1b --set model.width=128 --set model.context=64 \
 		--set train.microbatches=4 --set trace.steps=1-2
 done

@@ -1,5 +1,5 @@
-/* Mitigations with every system and optimizer, a fifth of the combinations: train and equal their replay, or are
- * refused for a listed reason. */
+/* Every mitigation with every system, and each with a fifth of the optimizers but at least one: train and equal their
+ * replay, or are refused for a listed reason. long_mitigation_laws_long.c has all combinations. */
 #include "check.h"
 #include "mitigation_cases.h"
 

@@ -1,5 +1,5 @@
 /*
- * slow_random_graphs.c - random models, cut at random points: with a stage's planned memory and shared gradient buffers
+ * test_random_graphs.c - random models, cut at random points: with a stage's planned memory and shared gradient buffers
  * the gradients are those of sequential, where every tensor has a buffer of its own, to the bit.
  *
  * The models are those of random_model.h. A stage begins anywhere, so several values cross a boundary, also the model's
@@ -24,8 +24,8 @@
 #include "schedules/registry.h"
 #include "stage/stage.h"
 
-#define MODELS 5000
-#define TRAINED 200 /* of them, for STEPS steps */
+#define MODELS 2000
+#define TRAINED 100 /* of them, for STEPS steps */
 #define STEPS 3
 #define WIDTH RANDOM_WIDTH
 #define ROWS 2

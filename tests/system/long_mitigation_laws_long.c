@@ -13,10 +13,10 @@ static void races(void)
 	mitigation_races(1);
 }
 
-void mr_suite_mitigation_laws_all(void);
-void mr_suite_mitigation_laws_all(void)
+void mr_suite_mitigation_laws_long(void);
+void mr_suite_mitigation_laws_long(void)
 {
-	MR_SUITE("mitigation_laws_all");
+	MR_SUITE("mitigation_laws_long");
 	MR_TEST(matrix);
 	MR_TEST(races);
 }
