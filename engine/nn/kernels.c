@@ -7,28 +7,33 @@
 #ifdef MR_DNNL
 #define FUSED_F32 &mr_kernels_fused_f32
 #define ONEDNN_F32 &mr_kernels_onednn_f32
+#define ONEDNN_BF16 &mr_kernels_onednn_bf16
 #define FUSED_REFUSAL mr_kernels_fused_refusal
+#define BF16_REFUSAL mr_kernels_onednn_bf16_refusal
 #else
 #define FUSED_F32 NULL
 #define ONEDNN_F32 NULL
+#define ONEDNN_BF16 NULL
 #define FUSED_REFUSAL NULL
+#define BF16_REFUSAL NULL
 #endif
 
 typedef struct backend {
 	const char *name, *old_name, *summary;
 	const mr_kernels *f32, *f64, *bf16; /* NULL: none in this build */
-	const char *(*refusal)(void);  /* why this CPU cannot use it, or NULL */
+	const char *(*refusal)(void), *(*bf16_refusal)(void); /* why this CPU cannot use it, or NULL */
 } backend;
 
 static const backend backends[] = {
 	{"auto", "dnnl", "what was measured to be fastest: today fused for every operation", FUSED_F32, NULL, NULL,
-	 FUSED_REFUSAL},
+	 FUSED_REFUSAL, NULL},
 	{"fused", NULL, "our AVX2 and AVX-512 kernels; oneDNN executes the products that they leave out", FUSED_F32,
-	 NULL, NULL, FUSED_REFUSAL},
-	{"onednn", NULL, "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest", ONEDNN_F32,
-	 NULL, NULL, FUSED_REFUSAL},
+	 NULL, NULL, FUSED_REFUSAL, NULL},
+	{"onednn", NULL,
+	 "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest; f32 and bf16", ONEDNN_F32,
+	 NULL, ONEDNN_BF16, FUSED_REFUSAL, BF16_REFUSAL},
 	{"reference", NULL, "portable C, one thread, sums in textbook order; f32, f64 and bf16",
-	 &mr_kernels_reference_f32, &mr_kernels_reference_f64, &mr_kernels_reference_bf16, NULL},
+	 &mr_kernels_reference_f32, &mr_kernels_reference_f64, &mr_kernels_reference_bf16, NULL, NULL},
 };
 
 enum { N_BACKENDS = sizeof(backends) / sizeof(backends[0]) };
@@ -49,7 +54,8 @@ const mr_kernels *mr_kernels_find(const char *name, mr_dtype dtype)
 			      : dtype == MR_F64	 ? b->f64
 			      : dtype == MR_F32	 ? b->f32
 						 : NULL;
-	const char *why = k && b->refusal ? b->refusal() : NULL;
+	const char *(*refusal)(void) = !b ? NULL : dtype == MR_BF16 ? b->bf16_refusal : b->refusal;
+	const char *why = k && refusal ? refusal() : NULL;
 
 	if (k && !why)
 		return k;
@@ -60,7 +66,7 @@ const mr_kernels *mr_kernels_find(const char *name, mr_dtype dtype)
 			      name);
 	else
 		(void)mr_fail(MR_ECONFIG, "backend %s cannot be used with %s: %s", name, mr_dtype_name(dtype),
-			      why ? why : "it computes in f32 only; use backend reference");
+			      why ? why : "it computes in f32 only; use backend reference, or onednn for bf16");
 	return NULL;
 }
 

@@ -248,6 +248,118 @@ static void keeps_nan(void)
 	CU_ASSERT_EQUAL(mr_master_join(c[3], rest[3]), 0);
 }
 
+/* --- another backend: the same to a unit in the last place, which another order of sums may turn --- */
+
+#define UNIT (1.0 / 128)
+
+typedef struct side {
+	const mr_kernels *k;
+	mr_kctx *kc;
+	uint16_t y[6][20000];
+	float g[4][20000];
+	double loss;
+} side;
+
+static bool near(double x, double want, double size)
+{
+	return fabs(x - want) <= UNIT * fabs(want) + 1e-3 * size;
+}
+
+static void sides_agree(const side *got, const side *want, const char *what, int64_t n, int64_t n_g)
+{
+	int64_t off = 0;
+
+	for (int v = 0; v < 6; v++)
+		for (int64_t i = 0; i < n; i++)
+			off += !near((double)mr_bf16_widen(got->y[v][i]), (double)mr_bf16_widen(want->y[v][i]), 1);
+	for (int v = 0; v < 4; v++)
+		for (int64_t i = 0; i < n_g; i++)
+			off += !near((double)got->g[v][i], (double)want->g[v][i], 1);
+	if (off)
+		fprintf(stderr, "\n%s: %lld numbers are off\n", what, (long long)off);
+	CU_ASSERT_EQUAL(off, 0);
+	CU_ASSERT(near(got->loss, want->loss, 1));
+}
+
+/* One product of each kind that layers ask for. */
+static void products(side *s, int64_t m, int64_t n, int64_t k)
+{
+	static uint16_t x[20000], w[20000], dy[20000], bias[200];
+	static float wide_[20000];
+	const mr_kernels *t = s->k;
+	mr_gemm f = {.m = m, .n = n, .k = k, .bias = true};
+	mr_gemm i = {.m = m, .n = k, .k = n, .tb = true};
+	mr_gemm d = {.of = MR_GEMM_GRADIENTS, .m = k, .n = n, .k = m, .ta = true, .colsum_b = s->g[1]};
+
+	fill(11, m * k, x, wide_);
+	fill(12, k * n, w, wide_);
+	fill(13, m * n, dy, wide_);
+	fill(14, n, bias, wide_);
+	MR_CHECK_OK(t->gemm(s->kc, &f, x, w, bias, s->y[0], NULL));
+	f.act = MR_ACT_RELU;
+	MR_CHECK_OK(t->gemm(s->kc, &f, x, w, bias, s->y[1], NULL));
+	f.act = MR_ACT_GELU;
+	MR_CHECK_OK(t->gemm(s->kc, &f, x, w, bias, s->y[2], s->y[3]));
+	f.act = MR_ACT_NONE;
+	f.addend = dy;
+	MR_CHECK_OK(t->gemm(s->kc, &f, x, w, bias, s->y[4], NULL));
+	MR_CHECK_OK(t->gemm(s->kc, &i, dy, w, NULL, s->y[5], NULL));
+	i.add = true;
+	MR_CHECK_OK(t->gemm(s->kc, &i, dy, w, NULL, s->y[5], NULL));
+	MR_CHECK_OK(t->gemm(s->kc, &d, x, dy, NULL, s->g[0], NULL));
+	d.add = true;
+	MR_CHECK_OK(t->gemm(s->kc, &d, x, dy, NULL, s->g[0], NULL));
+}
+
+static void others(side *s)
+{
+	enum { ROWS = 24, COLS = 48 };
+	static uint16_t x[ROWS * COLS], dy[ROWS * COLS], gain[COLS], shift[COLS];
+	static float wide_[ROWS * COLS], saved[20000], scratch[20000];
+	static int32_t token[ROWS];
+	mr_attn a = {.samples = 3, .t = 8, .heads = 2, .dim = 8};
+
+	fill(21, ROWS * COLS, x, wide_);
+	fill(22, ROWS * COLS, dy, wide_);
+	fill(23, COLS, gain, wide_);
+	fill(24, COLS, shift, wide_);
+	for (int r = 0; r < ROWS; r++)
+		token[r] = r * 7 % ROWS;
+	s->k->norm(s->kc, ROWS, COLS, 1e-5, x, gain, shift, s->y[0], s->g[0], s->g[1]);
+	s->k->norm_backward(s->kc, ROWS, COLS, x, gain, s->g[0], s->g[1], dy, s->y[1], false, s->g[2], s->g[3], false);
+	MR_CHECK_OK(s->k->attn(s->kc, &a, x, s->y[2], saved, scratch));
+	MR_CHECK_OK(s->k->attn_backward(s->kc, &a, x, saved, dy, s->y[3], scratch));
+	memcpy(s->y[4], x, sizeof(x));
+	s->loss = s->k->xent(s->kc, ROWS, COLS, s->y[4], token);
+	s->k->embed(s->kc, ROWS, 8, COLS, token, x, dy, s->y[5]);
+}
+
+static void onednn_agrees(void)
+{
+	static const int64_t shapes[][3] = {{1, 8, 8}, {33, 40, 50}, {64, 96, 128}, {7, 130, 100}};
+	static side got, want;
+
+	got.k = mr_kernels_find("onednn", MR_BF16);
+	if (!got.k)
+		return; /* no oneDNN, or a CPU without such instructions */
+	for (uint32_t threads = 1; threads <= 2; threads++) {
+		MR_CHECK_OK(got.k->ctx_create(threads, &got.kc));
+		want.k = narrow;
+		want.kc = narrow_kc;
+		for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+			const int64_t *d = shapes[i];
+
+			products(&got, d[0], d[1], d[2]);
+			products(&want, d[0], d[1], d[2]);
+			sides_agree(&got, &want, "products", d[0] * d[1], d[1]);
+		}
+		others(&got);
+		others(&want);
+		sides_agree(&got, &want, "norm, attention, loss, embedding", 24 * 16, 48);
+		got.k->ctx_destroy(got.kc);
+	}
+}
+
 void mr_suite_bf16(void)
 {
 	CU_pSuite mr_suite_ = CU_add_suite("bf16", set_up, tear_down);
@@ -258,4 +370,5 @@ void mr_suite_bf16(void)
 	MR_TEST(averages_masters);
 	MR_TEST(products_round_once);
 	MR_TEST(keeps_nan);
+	MR_TEST(onednn_agrees);
 }

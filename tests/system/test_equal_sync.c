@@ -53,6 +53,13 @@ static void mlp_muon_bf16(void)
 				     MLP "optimizer.name=muon optimizer.weight_decay=0.1", 2, 1 << 4, false});
 }
 
+static void gpt_onednn_bf16(void)
+{
+	if (mr_kernels_find("onednn", MR_BF16))
+		sync_case_check(&(sync_case){"backend=onednn dtype=f32 precision=bf16", true,
+					     GPT "model.dropout=0.1", 2, 1 << 2, false});
+}
+
 static void gpt_dnnl(void)
 {
 	if (sync_dnnl())
@@ -211,6 +218,7 @@ void mr_suite_equal_sync(void)
 	MR_TEST(mlp_bf16);
 	MR_TEST(gpt_tied_bf16);
 	MR_TEST(mlp_muon_bf16);
+	MR_TEST(gpt_onednn_bf16);
 	MR_TEST(gpt_dnnl);
 	MR_TEST(gpt_cut_inside_blocks);
 	MR_TEST(gpt_cut_into_many);

@@ -117,6 +117,34 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *
 	return noted(kc);
 }
 
+/* Sums of columns of x[rows, cols] in bf16. */
+static mr_status column_sums_bf16(mr_kctx *kc, int64_t rows, int64_t cols, const uint16_t *x, float *y, bool add)
+{
+	mr_gemm g = {.m = 1, .n = cols, .k = rows, .add = add};
+	uint16_t *ones;
+
+	MR_TRY(reserve(&kc->room, &kc->room_floats, (rows + 1) / 2));
+	ones = (uint16_t *)(void *)kc->room;
+	for (int64_t i = 0; i < rows; i++)
+		ones[i] = 0x3f80;
+	return mr_onednn_gemm_bf16(kc->onednn, &g, ones, x, NULL, y);
+}
+
+mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
+				 float *c, float *aux)
+{
+	float *z = g->act == MR_ACT_GELU && aux ? aux : c;
+
+	MR_TRY(noted(kc));
+	MR_TRY(mr_onednn_gemm_bf16(kc->onednn, g, a, b, bias, z));
+	MR_TRY(activate(kc, g->act, g->m * g->n, z, c));
+	if (g->colsum_a)
+		MR_TRY(column_sums_bf16(kc, g->k, g->m, a, g->colsum_a, g->add));
+	if (g->colsum_b)
+		MR_TRY(column_sums_bf16(kc, g->k, g->n, b, g->colsum_b, g->add));
+	return noted(kc);
+}
+
 static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
 {
 	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));

@@ -19,27 +19,34 @@ mr_status mr_onednn_check(dnnl_status_t st, const char *what)
 
 /* --- memory descriptors and attributes, in both interfaces -------------------------------------------------------- */
 
-static dnnl_status_t md_strided(md_t *md, int n_dims, const dnnl_dims_t dims, const dnnl_dims_t strides)
+static dnnl_status_t md_strided(md_t *md, dnnl_data_type_t type, int n_dims, const dnnl_dims_t dims,
+				const dnnl_dims_t strides)
 {
 #if DNNL_VERSION_MAJOR >= 3
-	return dnnl_memory_desc_create_with_strides(md, n_dims, dims, dnnl_f32, strides);
+	return dnnl_memory_desc_create_with_strides(md, n_dims, dims, type, strides);
 #else
-	return dnnl_memory_desc_init_by_strides(md, n_dims, dims, dnnl_f32, strides);
+	return dnnl_memory_desc_init_by_strides(md, n_dims, dims, type, strides);
 #endif
+}
+
+mr_status mr_onednn_md_matrix_of(md_t *md, dnnl_data_type_t type, int64_t rows, int64_t cols, int64_t row_stride,
+				 int64_t col_stride)
+{
+	dnnl_dims_t dims = {rows, cols}, strides = {row_stride, col_stride};
+
+	return mr_onednn_check(md_strided(md, type, 2, dims, strides), "memory_desc");
 }
 
 mr_status mr_onednn_md_matrix(md_t *md, int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride)
 {
-	dnnl_dims_t dims = {rows, cols}, strides = {row_stride, col_stride};
-
-	return mr_onednn_check(md_strided(md, 2, dims, strides), "memory_desc");
+	return mr_onednn_md_matrix_of(md, dnnl_f32, rows, cols, row_stride, col_stride);
 }
 
 mr_status mr_onednn_md_row(md_t *md, int64_t n)
 {
 	dnnl_dims_t dims = {n}, strides = {1};
 
-	return mr_onednn_check(md_strided(md, 1, dims, strides), "memory_desc");
+	return mr_onednn_check(md_strided(md, dnnl_f32, 1, dims, strides), "memory_desc");
 }
 
 md_arg mr_onednn_md(const md_t *md)
@@ -265,6 +272,12 @@ size_t mr_onednn_bytes(const mr_onednn *d)
 bool mr_onednn_avx512(void)
 {
 	return ((unsigned)dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+}
+
+bool mr_onednn_bf16(void)
+{
+	return ((unsigned)dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
+	       dnnl_cpu_isa_avx512_core_bf16;
 }
 
 bool mr_onednn_avx2(void)

@@ -62,8 +62,11 @@ typedef struct onednn_arg {
 /** MR_EDNN with the step that failed. */
 mr_status mr_onednn_check(dnnl_status_t st, const char *what) MR_MUST_USE;
 
-/** A matrix of f32 with these strides; and @n numbers. Free them with mr_onednn_md_free. */
+/** A matrix of f32 with these strides, or of numbers of @type; and @n numbers of f32. Free them with mr_onednn_md_free.
+ */
 mr_status mr_onednn_md_matrix(md_t *md, int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) MR_MUST_USE;
+mr_status mr_onednn_md_matrix_of(md_t *md, dnnl_data_type_t type, int64_t rows, int64_t cols, int64_t row_stride,
+				 int64_t col_stride) MR_MUST_USE;
 mr_status mr_onednn_md_row(md_t *md, int64_t n) MR_MUST_USE;
 md_arg mr_onednn_md(const md_t *md); /* NULL: there is none */
 void mr_onednn_md_free(md_t *md);

@@ -1,14 +1,15 @@
 /*
  * onednn_matmul.c - matrix products by the matmul primitive.
  *
- * All matrices are plain row-major; a transpose is a pair of strides. Bias is fused, `add` is a sum post-op.
- * Activations are the caller's: the library's ReLU makes 0 of NaN.
+ * All matrices are plain row-major; a transpose is a pair of strides. Bias is fused, `add` is a sum post-op. A and B
+ * may be in bf16: sums, bias and C are f32 all the same. Activations are the caller's: the library's ReLU makes 0 of
+ * NaN.
  */
 #include "nn/kernels/onednn/onednn_context.h"
 
 #include <string.h>
 
-enum { TA = 1, TB = 2, ADD = 4, BIAS = 8 };
+enum { TA = 1, TB = 2, ADD = 4, BIAS = 8, BF16 = 16 };
 
 static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg a, md_arg b, md_arg bias,
 			       md_arg c, dnnl_primitive_attr_t attr)
@@ -26,15 +27,16 @@ static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, 
 static mr_status matmul_build(mr_onednn *d, onednn_primitive *p)
 {
 	bool ta = p->flags & TA, tb = p->flags & TB, bias = p->flags & BIAS;
+	dnnl_data_type_t type = p->flags & BF16 ? dnnl_bf16 : dnnl_f32;
 	md_t a, b, c, row;
 	dnnl_primitive_attr_t attr = NULL;
 	dnnl_primitive_desc_t pd = NULL;
 	mr_status st;
 
 	memset(&a, 0, sizeof(a)), memset(&b, 0, sizeof(b)), memset(&c, 0, sizeof(c)), memset(&row, 0, sizeof(row));
-	st = mr_onednn_md_matrix(&a, p->m, p->k, ta ? 1 : p->k, ta ? p->m : 1);
+	st = mr_onednn_md_matrix_of(&a, type, p->m, p->k, ta ? 1 : p->k, ta ? p->m : 1);
 	if (st == MR_OK)
-		st = mr_onednn_md_matrix(&b, p->k, p->n, tb ? 1 : p->n, tb ? p->k : 1);
+		st = mr_onednn_md_matrix_of(&b, type, p->k, p->n, tb ? 1 : p->n, tb ? p->k : 1);
 	if (st == MR_OK)
 		st = mr_onednn_md_matrix(&c, p->m, p->n, p->n, 1);
 	if (st == MR_OK && bias)
@@ -61,12 +63,22 @@ static mr_status matmul_build(mr_onednn *d, onednn_primitive *p)
 		       : mr_fail_in(st, "gemm m=%lld n=%lld k=%lld", (long long)p->m, (long long)p->n, (long long)p->k);
 }
 
-mr_status mr_onednn_gemm(mr_onednn *d, const mr_gemm *g, const float *a, const float *b, const float *bias, float *c)
+static mr_status run(mr_onednn *d, const mr_gemm *g, uint32_t type, const void *const *data)
 {
 	onednn_primitive key = {.m = g->m, .n = g->n, .k = g->k,
-				.flags = ONEDNN_MATMUL | (g->ta ? TA : 0u) | (g->tb ? TB : 0u) | (g->add ? ADD : 0u) |
-					 (g->bias ? BIAS : 0u)};
-	const void *data[] = {a, b, c, bias};
+				.flags = ONEDNN_MATMUL | type | (g->ta ? TA : 0u) | (g->tb ? TB : 0u) |
+					 (g->add ? ADD : 0u) | (g->bias ? BIAS : 0u)};
 
 	return mr_onednn_run(d, &key, matmul_build, data);
+}
+
+mr_status mr_onednn_gemm(mr_onednn *d, const mr_gemm *g, const float *a, const float *b, const float *bias, float *c)
+{
+	return run(d, g, 0, (const void *[]){a, b, c, bias});
+}
+
+mr_status mr_onednn_gemm_bf16(mr_onednn *d, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
+			      float *c)
+{
+	return run(d, g, BF16, (const void *[]){a, b, c, bias});
 }

@@ -30,6 +30,10 @@ size_t mr_onednn_bytes(const mr_onednn *d);
 mr_status mr_onednn_gemm(mr_onednn *d, const mr_gemm *g, const float *a, const float *b, const float *bias,
 		       float *c) MR_MUST_USE;
 
+/** The same of A and B in bf16; bias and C stay f32. Where mr_onednn_bf16 says so. */
+mr_status mr_onednn_gemm_bf16(mr_onednn *d, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
+			      float *c) MR_MUST_USE;
+
 /** y[n] = a[n] + b[n]; y may be a or b. */
 mr_status mr_onednn_sum(mr_onednn *d, int64_t n, const float *a, const float *b, float *y) MR_MUST_USE;
 
@@ -48,5 +52,7 @@ mr_status mr_onednn_norm_backward(mr_onednn *d, int64_t rows, int64_t cols, cons
 /** True when the library uses AVX-512 (the CPU has it and ONEDNN_MAX_CPU_ISA allows it). */
 bool mr_onednn_avx512(void);
 bool mr_onednn_avx2(void);
+/** The same of instructions that multiply bf16: avx512_bf16, or AMX. */
+bool mr_onednn_bf16(void);
 
 #endif

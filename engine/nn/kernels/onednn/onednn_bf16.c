@@ -1,0 +1,20 @@
+/*
+ * onednn_bf16.c - the backend `onednn` in bf16: products of bf16 numbers by oneDNN's matmul, which accumulates in f32;
+ * all else as in f32, on numbers that are widened and rounded (nn/kernels/bf16.inc).
+ */
+#include "nn/kernels/onednn/onednn_primitives.h"
+
+#define BASE mr_kernels_onednn_f32
+#define BACKEND "onednn"
+#define TABLE mr_kernels_onednn_bf16
+#define GELU_AUX "argument of GELU"
+#define SAVES_PROBABILITIES false
+#define PRODUCT mr_onednn_product_bf16
+#include "nn/kernels/bf16.inc"
+
+const char *mr_kernels_onednn_bf16_refusal(void)
+{
+	const char *why = mr_kernels_fused_refusal();
+
+	return why || mr_onednn_bf16() ? why : "it needs a CPU with avx512_bf16 or AMX; use backend reference";
+}
