@@ -19,13 +19,13 @@ enum { BOUNDED_WIRE = 160, BOUNDED_IDLE_POLLS = 4 };
 
 typedef struct bounded_state {
 	pthread_mutex_t lock;
-	uint8_t *bytes;      /* [n][channel's bytes] posted and not yet there */
-	uint64_t *number;    /* [n] of those */
-	uint32_t *queue;     /* [n] their places, in the order in which they were posted */
+	uint8_t *bytes;   /* [n][channel's bytes] posted and not yet there */
+	uint64_t *number; /* [n] of those */
+	uint32_t *queue;  /* [n] their places, in the order in which they were posted */
 	uint32_t head, n_queued;
-	size_t moved;        /* bytes of the first one */
-	uint32_t n_looks;    /* polls of it so far */
-	uint64_t n_done;     /* messages that have arrived */
+	size_t moved;     /* bytes of the first one */
+	uint32_t n_looks; /* polls of it so far */
+	uint64_t n_done;  /* messages that have arrived */
 	uint8_t wire[BOUNDED_WIRE];
 } bounded_state;
 

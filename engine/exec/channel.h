@@ -70,7 +70,10 @@ typedef struct mr_link_kind {
 	void (*close)(mr_channel *c);
 	/** Back to the beginning: what was under way is gone. */
 	void (*reset)(mr_channel *c);
-	/** Send @number and its bytes. They may be overwritten when this returns. */
+	/**
+	 * Send @number and its bytes. Those of a boundary stay as they are until the number comes back; all others may
+	 * be overwritten when this returns.
+	 */
 	void (*post)(mr_channel *c, uint64_t number);
 	/** The next number that has arrived, with its bytes in place. False: there is none yet. */
 	bool (*poll)(mr_channel *c, uint64_t *number);
@@ -78,7 +81,7 @@ typedef struct mr_link_kind {
 
 struct mr_channel {
 	const mr_link_kind *kind;
-	void *state;          /* the kind's own */
+	void *state; /* the kind's own */
 	mr_edge edge;
 	uint32_t n;           /* messages under way at most, of numbers that differ modulo n */
 	size_t bytes, stride; /* of one message; from one to the next */

@@ -283,7 +283,7 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 		if (!done && is_stalled(e, &dog))
 			break;
 	}
-	if (e->run->validation && !e->stalled && !mr_stop_raised(&e->run->stop))
+	if ((e->run->validation || e->run->ranges) && !e->stalled && !mr_stop_raised(&e->run->stop))
 		MR_TRY(order_all(e, CMD_SETTLE));
 	drain(e, progress, arg);
 	MR_TRY(result(e));

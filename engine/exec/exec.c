@@ -325,7 +325,7 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	atomic_store_explicit(&w->beat, ++w->n_done, memory_order_relaxed);
 	if (w->run->c.observer && t->links->train) {
 		w->run->c.observer(w->run->c.observer_arg, w->run, t->in, t->micro, t->version);
-		mr_exec_observed(w->run, t);
+		mr_exec_observed(w, t);
 	}
 	return MR_OK;
 }

@@ -40,8 +40,8 @@ mr_status mr_exec_wait(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** Compute and release. */
 mr_status mr_exec_do(mr_worker *w, const mr_task *t) MR_MUST_USE;
 
-/** All workers stand at one pause point: make steps of @w's stages certain that were taken on trust. On the worker's
- * thread. */
+/** All workers stand at one pause point: make steps of @w's stages certain that were taken on trust, and wait until
+ * the latest weights have come. On the worker's thread. Errors: MR_ESTOPPED, MR_EDIVERGED. */
 mr_status mr_exec_settle(mr_worker *w) MR_MUST_USE;
 
 /**

@@ -1,27 +1,57 @@
 /* exec_acquire.c - what an instruction needs before it may begin: messages, buffers, versions. Nothing here blocks. */
 #include "ir/deps.h"
 #include "exec/exec_internal.h"
+#include "exec/ranges.h"
 #include "exec/reduction.h"
 
-static bool reached_all(mr_run *run, uint64_t version, bool norms)
+static bool reached_all(const mr_worker *w, uint64_t version, bool norms)
 {
+	const mr_run *run = w->run;
+
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (!mr_event_reached(norms ? &run->weights[s].norms->known : &run->weights[s].published,
-				      (uint32_t)version))
+		if (!mr_counter_reached(norms ? &run->weights[s].norms->known : &run->weights[s].published, w->id,
+					(uint32_t)version))
 			return false;
 	return true;
 }
 
 /* Are all gradients of @version of stage @s in their sums? */
-static bool is_finished(const mr_run *run, uint16_t s, uint64_t version)
+static bool is_finished(const mr_worker *w, uint16_t s, uint64_t version)
 {
-	return mr_event_reached(&run->weights[s].reduction->finished, (uint32_t)version);
+	return mr_counter_reached(&w->run->weights[s].reduction->finished, w->id, (uint32_t)version);
 }
 
 /* Are their sums added up? */
-static bool is_reduced(const mr_run *run, uint16_t s, uint64_t version)
+static bool is_reduced(const mr_worker *w, uint16_t s, uint64_t version)
 {
-	return mr_event_reached(&run->weights[s].reduction->reduced, (uint32_t)version);
+	return mr_counter_reached(&w->run->weights[s].reduction->reduced, w->id, (uint32_t)version);
+}
+
+/* Version @t reads of its stage, made by several workers: is all of it where this one reads it? */
+static bool has_weights(const mr_worker *w, const mr_task *t)
+{
+	mr_stage_weights *b = mr_run_weights(w->run, t->in->pipe, t->in->stage);
+
+	return mr_counter_reached(&b->published, w->id, (uint32_t)t->version) &&
+	       (!b->ranges ||
+		mr_ranges_have_weights(b, mr_run_shard(w->run, t->in->pipe, t->in->stage), t->version));
+}
+
+/* The sums that @t adds, of all pipes: are they complete, and where this worker reads them? */
+static bool has_sums(const mr_worker *w, const mr_task *t)
+{
+	mr_stage_weights *b = &w->run->weights[t->in->stage];
+
+	return is_finished(w, t->in->stage, t->version) &&
+	       (!b->ranges || mr_ranges_have_sums(b, mr_run_shard(w->run, t->in->pipe, t->in->stage), t->version));
+}
+
+/* The gradient that N takes the norm of: is all of it added up, and here? */
+static bool has_total(const mr_worker *w, const mr_task *t)
+{
+	mr_stage_weights *b = &w->run->weights[t->in->stage];
+
+	return is_reduced(w, t->in->stage, t->version) && (!b->ranges || mr_ranges_have_totals(b, t->version));
 }
 
 /* The message that buffer @want is full; any number will do at the model's input and target. */
@@ -43,12 +73,11 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 	mr_links_stage *st = t->st;
 	const mr_contract *k = &l->plan->contract;
 
-	if (l->train && k->flush == MR_FLUSH_BARRIER && !reached_all(run, t->version, false))
+	if (l->train && k->flush == MR_FLUSH_BARRIER && !reached_all(w, t->version, false))
 		return MR_WAIT_WEIGHTS;
-	if ((run->shares || run->replicas) &&
-	    !mr_event_reached(&mr_run_weights(run, t->in->pipe, s)->published, (uint32_t)t->version))
+	if ((run->shares || run->replicas) && !has_weights(w, t))
 		return MR_WAIT_WEIGHTS;
-	if (k->tied && s == last && !mr_event_reached(&run->weights[0].published, (uint32_t)t->version))
+	if (k->tied && s == last && !mr_counter_reached(&run->weights[0].published, w->id, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
 	if (!(w->got & GOT_IN)) {
 		int64_t want = s ? (int64_t)mr_instr_in_fwd(l->plan, t->in, t->n) : -1;
@@ -80,7 +109,10 @@ static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status
 	mr_links_stage *st = t->st;
 
 	if (w->run->has_stage_replicas &&
-	    !mr_event_reached(&w->run->weights[s].published, (uint32_t)mr_plan_applied_on(l->plan, s, t->micro)))
+	    !mr_counter_reached(&w->run->weights[s].published, w->id,
+				(uint32_t)mr_plan_applied_on(l->plan, s, t->micro)))
+		return MR_WAIT_WEIGHTS;
+	if (w->run->ranges && !has_weights(w, t))
 		return MR_WAIT_WEIGHTS;
 	if (s + 1 < w->run->n_stages && !(w->got & GOT_IN)) {
 		if (!pop_full(w, &st->grad, &w->in, mr_instr_in_bwd(l->plan, t->in, t->n), status))
@@ -102,10 +134,10 @@ static mr_wait_cause acquire_ar(mr_worker *w, const mr_task *t)
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
 
-	if (run->shares && !is_finished(run, s, t->version))
+	if (run->shares && !has_sums(w, t))
 		return MR_WAIT_WEIGHTS;
 	if (t->links->plan->contract.tied && s == 0 &&
-	    !is_finished(run, (uint16_t)(run->n_stages - 1), t->version))
+	    !is_finished(w, (uint16_t)(run->n_stages - 1), t->version))
 		return MR_WAIT_WEIGHTS;
 	return MR_WAIT_NONE;
 }
@@ -117,7 +149,7 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 	if (w->validation && w->validation->redo && t->links->train)
 		return mr_exec_acquire_again(w, t);
 	if (t->in->op >= MR_OP_N && t->links->plan->contract.steal &&
-	    !is_finished(run, t->in->stage, t->version))
+	    !is_finished(w, t->in->stage, t->version))
 		return MR_WAIT_WEIGHTS;
 	switch (t->in->op) {
 	case MR_OP_F:
@@ -133,17 +165,18 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 		return mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
 	case MR_OP_U:
 		if (run->has_stage_replicas && run->weights[t->in->stage].n_shards > 1)
-			return is_reduced(run, t->in->stage, t->version) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
+			return is_reduced(w, t->in->stage, t->version) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
 		if (run->validation)
 			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
-		return t->links->plan->contract.clip && !reached_all(run, t->version, true) ? MR_WAIT_OPTIMIZER
+		return t->links->plan->contract.clip && !reached_all(w, t->version, true) ? MR_WAIT_OPTIMIZER
 											   : MR_WAIT_NONE;
 	case MR_OP_AVG:
-		return mr_replicas_made(&run->replicas[t->in->stage], t->version - 1) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
+		return mr_replicas_made(&run->replicas[t->in->stage], w->id, t->version - 1) ? MR_WAIT_NONE
+											     : MR_WAIT_WEIGHTS;
 	case MR_OP_AR:
 		return acquire_ar(w, t);
 	case MR_OP_N:
-		return run->shares && !is_reduced(run, t->in->stage, t->version)
+		return run->shares && !has_total(w, t)
 			       ? MR_WAIT_WEIGHTS
 			       : MR_WAIT_NONE;
 	default:

@@ -7,6 +7,7 @@
 #include "ir/deps.h"
 #include "exec/mitigated.h"
 #include "exec/predict.h"
+#include "exec/ranges.h"
 #include "exec/reduction.h"
 #include "exec/tied_sum.h"
 
@@ -95,27 +96,30 @@ static mr_status finish_step(mr_run *run, mr_stage_weights *b, uint64_t step, do
 	return record_step(run, step / b->in_step, lr / b->rate, g && x ? x->at[step % x->n] : norm);
 }
 
-mr_status mr_exec_publish(mr_run *run, mr_stage_weights *b, uint16_t stage, uint64_t version, double lr, double norm)
+mr_status mr_exec_publish(mr_worker *w, mr_stage_weights *b, uint16_t stage, uint64_t version, double lr, double norm)
 {
+	mr_run *run = w->run;
+
 	/* The record first: with several pipes the next one may be another worker's to write. */
 	if (stage + 1 == run->n_stages)
 		MR_TRY(finish_step(run, b, mr_weights_step_of(b, version), lr, norm));
 	/* Other replicas may overwrite it from then on, in place, with their parts of an average: an observer comes
 	 * before. */
 	if (!((run->replicas || run->has_stage_replicas) && run->c.observer))
-		mr_event_publish(&b->published, (uint32_t)version);
+		mr_counter_raise(&b->published, w->id, (uint32_t)version);
 	return MR_OK;
 }
 
-void mr_exec_observed(mr_run *run, const mr_task *t)
+void mr_exec_observed(mr_worker *w, const mr_task *t)
 {
+	mr_run *run = w->run;
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 
 	if (run->has_stage_replicas && t->in->op == MR_OP_U &&
 	    !run->worker[mr_plan_worker(run->c.plan, t->in->pipe, t->in->stage)].made)
 		return;
 	if ((run->replicas || run->has_stage_replicas) && (t->in->op == MR_OP_U || t->in->flags & MR_INSTR_UPDATE))
-		mr_event_publish(&b->published, (uint32_t)b->latest);
+		mr_counter_raise(&b->published, w->id, (uint32_t)b->latest);
 }
 
 /* Where there is no AR, the first reader of the gradient adds up the uses of one parameter within a stage. */
@@ -186,7 +190,7 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	if (t->links->plan->contract.steal)
 		mr_exec_release_rest(run, t);
 	sum_tied(w, t, b);
-	if (run->c.measures && shard == 0 && !b->unchanged)
+	if (run->c.measures && shard == 0 && !b->unchanged && !b->ranges)
 		mr_norms_measure(b, w->kc, b->sum);
 	if (run->validation && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
@@ -200,13 +204,15 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		MR_TRY(mr_exec_step(w, b, shard, t->version, norm));
 	if (b->unchanged || !in_one_pass(run, b, t->version))
 		mr_mitigated_follow(b, shard, w->kc);
+	if (b->ranges)
+		mr_ranges_send_weights(b, shard, t->version);
 	w->made = mr_weights_last_of(&b->n_stepped, b->n_shards);
 	if (!w->made)
 		return MR_OK;
 	mr_weights_committed(b);
 	if (b->validation)
 		b->validation->validated = t->version;
-	return mr_exec_publish(run, b, t->in->stage, t->version,
+	return mr_exec_publish(w, b, t->in->stage, t->version,
 			       mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, t->version)), norm);
 }
 
@@ -219,7 +225,7 @@ void mr_exec_average(mr_worker *w, const mr_task *t)
 		return;
 	for (uint32_t r = 0; r < g->n; r++) {
 		mr_weights_committed(mr_replicas_block(g, r));
-		mr_event_publish(&mr_replicas_block(g, r)->published, (uint32_t)t->version);
+		mr_counter_raise(&mr_replicas_block(g, r)->published, w->id, (uint32_t)t->version);
 	}
 }
 
@@ -229,7 +235,7 @@ void mr_exec_norms(mr_worker *w, const mr_task *t)
 
 	sum_tied(w, t, b);
 	mr_norms_compute(b, w->kc, t->version);
-	mr_event_publish(&b->norms->known, (uint32_t)t->version);
+	mr_counter_raise(&b->norms->known, w->id, (uint32_t)t->version);
 }
 
 void mr_exec_reduce(mr_worker *w, const mr_task *t)
@@ -241,11 +247,13 @@ void mr_exec_reduce(mr_worker *w, const mr_task *t)
 	mr_reduction_range(b, t->in->pipe, w->kc);
 	if (b->n_shards > 1)
 		mr_mitigated_correct(b, mr_run_shard(run, t->in->pipe, t->in->stage), w->kc);
+	if (b->ranges && t->links->plan->contract.clip)
+		mr_ranges_send_total(b, mr_run_shard(run, t->in->pipe, t->in->stage), t->version);
 	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_shards))
 		return;
 	if (asked || (run->has_stage_replicas && run->c.clip > 0))
 		mr_norms_compute(b, w->kc, t->version);
 	if (asked && run->norms->global)
 		mr_exec_take_norm(run, b, t->version);
-	mr_event_publish(&b->reduction->reduced, (uint32_t)t->version);
+	mr_counter_raise(&b->reduction->reduced, w->id, (uint32_t)t->version);
 }

@@ -6,6 +6,7 @@
 #include "ir/deps.h"
 #include "exec/mitigated.h"
 #include "exec/predict.h"
+#include "exec/ranges.h"
 #include "exec/reduction.h"
 
 /* The weights of an instruction that works on predicted ones (exec/predict.h). */
@@ -284,16 +285,20 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 }
 
 /* More gradients are in the sum of their pipe; the last of a count in all pipes says so. */
-static void count_sum(mr_run *run, const mr_task *t)
+static void count_sum(mr_worker *w, const mr_task *t)
 {
+	mr_run *run = w->run;
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 	mr_shard *shard = &b->shard[mr_run_shard(run, t->in->pipe, t->in->stage)];
 
 	if (!b->reduction || t->links->plan->contract.steal)
 		return; /* nothing waits for the sum; or mr_exec_turn_end counts */
 	shard->n_summed = (t->in->flags & MR_INSTR_FIRST_SUM ? 0 : shard->n_summed) + t->in->span;
-	if (shard->n_summed == shard->need)
-		mr_reduction_finish(b);
+	if (shard->n_summed != shard->need)
+		return;
+	if (b->ranges)
+		mr_ranges_send_sum(b, mr_run_shard(run, t->in->pipe, t->in->stage));
+	mr_reduction_finish(b, w->id);
 }
 
 static mr_status check_saved(const mr_task *t, const mr_slot *slot, uint64_t micro)
@@ -320,7 +325,7 @@ static mr_status commit_inside(mr_worker *w, const mr_task *t)
 	if (mr_exec_asks_norm(run, b, b->latest + 1))
 		norm = mr_exec_take_norm(run, b, b->latest + 1);
 	mr_weights_committed(b);
-	return mr_exec_publish(run, b, t->in->stage, b->latest,
+	return mr_exec_publish(w, b, t->in->stage, b->latest,
 			       mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, b->latest)), norm);
 }
 
@@ -365,7 +370,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 	mr_exec_turn_end(&turn);
 	for (uint32_t j = 0; j < n && !mr_exec_leaves_slot(w, t); j++)
 		release_slot(run, t, w->span_slot[j]);
-	count_sum(run, t);
+	count_sum(w, t);
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(commit_inside(w, t));
 	return MR_OK;
@@ -429,7 +434,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	}
 	if (!mr_exec_leaves_slot(w, t))
 		release_slot(run, t, slot);
-	count_sum(run, t);
+	count_sum(w, t);
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(commit_inside(w, t));
 	return MR_OK;

@@ -73,7 +73,7 @@ void mr_exec_reduce(mr_worker *w, const mr_task *t);
 void mr_exec_norms(mr_worker *w, const mr_task *t);
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** An observer has seen what @t did: what waited for that goes on. */
-void mr_exec_observed(mr_run *run, const mr_task *t);
+void mr_exec_observed(mr_worker *w, const mr_task *t);
 /** AVG. */
 void mr_exec_average(mr_worker *w, const mr_task *t);
 
@@ -115,7 +115,7 @@ double mr_exec_take_norm(mr_run *run, mr_stage_weights *b, uint64_t version);
 mr_status mr_exec_check_next(const mr_stage_weights *b, const mr_task *t, uint64_t version) MR_MUST_USE;
 /** Version @version of @stage, in @b, is made, for good: let others read it, and book the step. Errors: MR_EDIVERGED a
  * loss of it. */
-mr_status mr_exec_publish(mr_run *run, mr_stage_weights *b, uint16_t stage, uint64_t version, double lr,
+mr_status mr_exec_publish(mr_worker *w, mr_stage_weights *b, uint16_t stage, uint64_t version, double lr,
 			  double norm) MR_MUST_USE;
 
 #endif

@@ -89,7 +89,7 @@ void mr_exec_turn_end(mr_exec_turn *t)
 		return;
 	mr_event_publish(&t->sum->turn[t->last], t->base + t->sum->n_layers); /* for stages without parameters too */
 	if (t->last + 1 == need_of(t->w->run))
-		mr_event_publish(&t->b->reduction->finished, (uint32_t)(t->version + 1));
+		mr_counter_raise(&t->b->reduction->finished, t->w->id, (uint32_t)(t->version + 1));
 	t->w->steal_queue->n_stolen += t->away;
 }
 

@@ -27,13 +27,14 @@
  * no more, since its next but one needs forwards or gradients from behind that one's V.
  */
 #include "exec/exec_internal.h"
+#include "exec/run_links.h"
 
 #include <math.h>
 
 bool mr_exec_norms_known(mr_run *run, uint64_t version)
 {
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (!mr_event_reached(&run->weights[s].norms->known, (uint32_t)version))
+		if (!mr_event_reached(&run->weights[s].norms->known.event, (uint32_t)version))
 			return false;
 	return true;
 }
@@ -44,7 +45,7 @@ static bool is_foreseen(mr_run *run, uint64_t version)
 	double sum = 0;
 
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (mr_event_reached(&run->weights[s].norms->known, (uint32_t)version)) {
+		if (mr_event_reached(&run->weights[s].norms->known.event, (uint32_t)version)) {
 			double norm = mr_norms_all(&run->weights[s], 1, version);
 
 			sum += norm * norm;
@@ -90,13 +91,14 @@ static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
 		mr_weights_committed(b);
 	}
 	b->validation->validated = version;
-	return mr_exec_publish(run, b, s, version, mr_lr_at(run->c.lr, version), norm);
+	return mr_exec_publish(w, b, s, version, mr_lr_at(run->c.lr, version), norm);
 }
 
 mr_status mr_exec_settle(mr_worker *w)
 {
 	mr_run *run = w->run;
 
+	MR_TRY(mr_run_receive_ranges(w));
 	for (uint16_t s = 0; run->validation && s < run->n_stages; s++) {
 		mr_stage_weights *b = &run->weights[s];
 

@@ -82,7 +82,8 @@ double mr_mitigated_lr_ahead(const mr_stage_weights *b, const mr_lr *lr, uint64_
 
 /* The mitigation of elements [@from, @from + @n) of parameter @p; @then: the version that their F read.
  */
-static mr_mitigate_call call_of(const mr_stage_weights *b, uint32_t p, int64_t from, int64_t n, uint64_t then)
+static mr_mitigate_call call_of(const mr_stage_weights *b, uint8_t shard, uint32_t p, int64_t from, int64_t n,
+				uint64_t then)
 {
 	size_t at = mr_stage_weight_at(b->stage, p) + (size_t)from * mr_dtype_bytes(b->k->types.weights);
 	size_t state = mr_stage_state_at(b->stage, p) + (size_t)from * mr_dtype_bytes(b->k->types.state);
@@ -92,8 +93,8 @@ static mr_mitigate_call call_of(const mr_stage_weights *b, uint32_t p, int64_t f
 		.dtype = b->k->types.gradients,
 		.weights = b->k->types.weights,
 		.n = n,
-		.now = (const uint8_t *)mr_weights_at(b, 0, b->latest) + at,
-		.then = (const uint8_t *)mr_weights_at(b, 0, then) + at,
+		.now = (const uint8_t *)mr_weights_at(b, shard, b->latest) + at,
+		.then = (const uint8_t *)mr_weights_at(b, shard, then) + at,
 		.state = b->mitigation->state ? b->mitigation->state + state : NULL,
 		.gscale = 1 / (double)b->sum,
 		.t = b->latest + 1,
@@ -118,9 +119,9 @@ void mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 
 		if (!mr_weights_part(b, shard, p, &from, &n))
 			continue;
-		c = call_of(b, p, from, n, then);
+		c = call_of(b, shard, p, from, n, then);
 		mr_mitigate_correct(b->mitigation->mitigate, &c, b->k, kc,
-				    (uint8_t *)mr_weights_total(b) + mr_stage_grad_at(b->stage, p) +
+				    (uint8_t *)mr_weights_total_of(b, shard) + mr_stage_grad_at(b->stage, p) +
 					    (size_t)from * bytes);
 	}
 }
@@ -142,9 +143,9 @@ void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 		if (!mr_weights_part(b, shard, p, &from, &n))
 			continue;
 		at = mr_stage_weight_at(b->stage, p) + (size_t)from * bytes;
-		c = call_of(b, p, from, n, b->latest);
+		c = call_of(b, shard, p, from, n, b->latest);
 		mr_mitigate_follow(b->mitigation->mitigate, &c, b->k, kc,
-				   (const uint8_t *)mr_weights_at(b, 0, b->latest + 1) + at);
+				   (const uint8_t *)mr_weights_at(b, shard, b->latest + 1) + at);
 	}
 }
 
@@ -179,7 +180,7 @@ static void step_piece(mr_stage_weights *b, mr_kctx *kc, const mr_step *step, ui
 		       uint64_t then, uint8_t *g)
 {
 	size_t off = (size_t)from * mr_dtype_bytes(b->k->types.gradients);
-	mr_mitigate_call c = call_of(b, p, from, n, then);
+	mr_mitigate_call c = call_of(b, 0, p, from, n, then);
 	mr_step s = shifted(step, &b->k->types, from);
 
 	mr_mitigate_correct(b->mitigation->mitigate, &c, b->k, kc, g + off);

@@ -57,7 +57,7 @@ void mr_norms_layout(mr_stage_weights *b, mr_arena *a)
 
 void mr_norms_reset(mr_stage_weights *b, mr_parker *const *parkers, uint32_t n_workers)
 {
-	mr_event_init(&b->norms->known, (uint32_t)b->latest, parkers, n_workers);
+	mr_counter_reset(&b->norms->known, (uint32_t)b->latest, parkers, n_workers, parkers);
 	b->norms->largest = 0;
 }
 

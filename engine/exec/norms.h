@@ -19,7 +19,7 @@
 
 /* Of one stage. */
 struct mr_stage_norms {
-	mr_event known; /* commit number: sumsq holds the squared norms of that commit's gradient */
+	mr_counter known; /* commit number: sumsq holds the squared norms of that commit's gradient */
 	double *sumsq;  /* [2][parameters of the stage], by version modulo 2 */
 	double largest; /* see mr_norms_measure; the first shard's worker writes it */
 };

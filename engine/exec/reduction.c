@@ -1,6 +1,7 @@
 #include "exec/reduction.h"
 
 #include "base/zeroed.h"
+#include "exec/ranges.h"
 #include "exec/tied_sum.h"
 
 mr_status mr_reduction_open(mr_stage_weights *b)
@@ -15,20 +16,20 @@ void mr_reduction_close(mr_stage_weights *b)
 	b->reduction = NULL;
 }
 
-void mr_reduction_reset(mr_stage_weights *b, mr_waiters finished, mr_waiters reduced)
+void mr_reduction_reset(mr_stage_weights *b, mr_waiters finished, mr_waiters reduced, mr_parker *const *parkers)
 {
 	mr_reduction *r = b->reduction;
 
-	mr_event_init(&r->finished, (uint32_t)b->latest, finished.parker, finished.n);
-	mr_event_init(&r->reduced, (uint32_t)b->latest, reduced.parker, reduced.n);
+	mr_counter_reset(&r->finished, (uint32_t)b->latest, finished.parker, finished.n, parkers);
+	mr_counter_reset(&r->reduced, (uint32_t)b->latest, reduced.parker, reduced.n, parkers);
 	atomic_store_explicit(&r->n_finished, 0, memory_order_relaxed);
 	atomic_store_explicit(&r->n_reduced, 0, memory_order_relaxed);
 }
 
-void mr_reduction_finish(mr_stage_weights *b)
+void mr_reduction_finish(mr_stage_weights *b, uint16_t worker)
 {
 	if (mr_weights_last_of(&b->reduction->n_finished, b->n_parts))
-		mr_event_publish(&b->reduction->finished, (uint32_t)(b->latest + 1));
+		mr_counter_raise(&b->reduction->finished, worker, (uint32_t)(b->latest + 1));
 }
 
 void mr_reduction_shards(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n)
@@ -50,6 +51,10 @@ void mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc)
 	for (uint32_t p = begin; p < end; p++) {
 		if (!mr_weights_part(b, pipe, p, &first, &n))
 			continue;
+		if (b->ranges) { /* no parameter is tied */
+			mr_ranges_sum(b, pipe, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n);
+			continue;
+		}
 		mr_reduction_shards(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n);
 		if (b->tied)
 			mr_tied_sum_range(b, kc, p, first, n);

@@ -18,8 +18,8 @@
 #include "exec/stage_weights.h"
 
 struct mr_reduction {
-	mr_event finished; /* commit number: the gradient sums of all shards are complete */
-	mr_event reduced;  /* commit number: all ranges of their sum are */
+	mr_counter finished; /* commit number: the gradient sums of all shards are complete */
+	mr_counter reduced;  /* commit number: all ranges of their sum are */
 	_Atomic uint32_t n_finished, n_reduced; /* parts done so far; 0 again after the last */
 };
 
@@ -33,11 +33,11 @@ typedef struct mr_waiters {
 	uint32_t n;
 } mr_waiters;
 
-/** All versions up to the latest are reduced. While nobody runs. */
-void mr_reduction_reset(mr_stage_weights *b, mr_waiters finished, mr_waiters reduced);
+/** All versions up to the latest are reduced. @parkers: all workers'. While nobody runs. */
+void mr_reduction_reset(mr_stage_weights *b, mr_waiters finished, mr_waiters reduced, mr_parker *const *parkers);
 
-/** One pipe more has its sum complete; the last of a count publishes `finished`. */
-void mr_reduction_finish(mr_stage_weights *b);
+/** One pipe more has its sum complete; the last of a count publishes `finished`. Thread: worker @worker. */
+void mr_reduction_finish(mr_stage_weights *b, uint16_t worker);
 
 /** Add the gradients of all shards in @pipe's range into mr_weights_total, pipe by pipe, then those of tied uses. */
 void mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc);

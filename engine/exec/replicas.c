@@ -92,10 +92,10 @@ void mr_replicas_init(mr_replicas *g)
 		mr_element_put(t->state, g->mean, i, mr_element_master(t->weights, weights, g->first->rest, i));
 }
 
-bool mr_replicas_made(mr_replicas *g, uint64_t v)
+bool mr_replicas_made(mr_replicas *g, uint16_t worker, uint64_t v)
 {
 	for (uint32_t r = 0; r < g->n; r++)
-		if (!mr_event_reached(&mr_replicas_block(g, r)->published, (uint32_t)v))
+		if (!mr_counter_reached(&mr_replicas_block(g, r)->published, worker, (uint32_t)v))
 			return false;
 	return true;
 }

@@ -74,7 +74,7 @@ uint64_t mr_replicas_bytes(const mr_replicas *g);
 void mr_replicas_init(mr_replicas *g);
 
 /** Have all replicas made version @v? */
-bool mr_replicas_made(mr_replicas *g, uint64_t v);
+bool mr_replicas_made(mr_replicas *g, uint16_t worker, uint64_t v);
 
 /** Part @part of the average that makes version @v of all, by the team of @kc. Allocates: no. */
 void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc);

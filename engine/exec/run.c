@@ -14,6 +14,7 @@
 #include "exec/mitigated.h"
 #include "exec/predict.h"
 #include "exec/reduction.h"
+#include "exec/run_links.h"
 #include "exec/run_plan.h"
 #include "exec/slow_start.h"
 #include "exec/tied_sum.h"
@@ -268,19 +269,17 @@ static mr_status build(mr_run *run)
 	mr_stop_init(&run->stop, run->parkers, run->n_workers + 2u);
 	mr_spin_init(&run->spin);
 	MR_TRY(create_stages(run));
-	MR_TRY(mr_links_choose(&run->train, c->links));
-	MR_TRY(mr_links_choose(&run->eval, c->links));
+	MR_TRY(mr_run_choose_links(run));
 	run->base_bytes = mr_memory_resident_bytes();
 	run->before_bytes = mr_memory_peak_bytes();
 	if (c->plan->endless)
 		MR_TRY(mr_windows_create(c->plan, &run->windows));
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		MR_TRY(create_worker(run, w));
-	MR_TRY(mr_links_open(&run->train));
-	MR_TRY(mr_links_open(&run->eval));
 	mr_run_spread_states(run);
 	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
 		mr_weights_join(&run->weights[i]);
+	MR_TRY(mr_run_open_links(run));
 	return MR_OK;
 }
 
@@ -316,10 +315,9 @@ void mr_run_destroy(mr_run *run)
 	}
 	for (uint16_t s = 0; run->stage && s < run->n_stages; s++)
 		mr_stage_destroy(run->stage[s]);
+	mr_run_close_links(run);
 	for (uint32_t i = 0; run->weights && i < mr_run_blocks(run); i++)
 		mr_weights_fini(&run->weights[i]);
-	mr_links_close(&run->train);
-	mr_links_close(&run->eval);
 	mr_plan_destroy(run->eval_plan);
 	mr_windows_destroy(run->windows);
 	free(run->stage);
@@ -518,7 +516,7 @@ static void reset_events(mr_run *run, mr_stage_weights *b, uint16_t s)
 	mr_waiters reduced =
 		run->has_stage_replicas ? all : (mr_waiters){entry_of(run, s), k->clip && run->shares};
 
-	mr_event_init(&b->published, (uint32_t)b->latest, published.parker, published.n);
+	mr_counter_reset(&b->published, (uint32_t)b->latest, published.parker, published.n, run->parkers);
 	if (b->norms)
 		mr_norms_reset(b, run->parkers, k->clip ? run->n_workers : 0);
 	if (b->steal_sum)
@@ -527,7 +525,8 @@ static void reset_events(mr_run *run, mr_stage_weights *b, uint16_t s)
 		mr_validation_reset(b, s > 0 ? entry_of(run, (uint16_t)(s - 1)) : NULL,
 				    s < last ? entry_of(run, (uint16_t)(s + 1)) : NULL);
 	if (b->reduction)
-		mr_reduction_reset(b, finished, reduced);
+		mr_reduction_reset(b, finished, reduced, run->parkers);
+	mr_run_reset_ranges(run, b, s);
 }
 
 static void reset_weights(mr_run *run, mr_stage_weights *b, uint16_t s)

@@ -166,6 +166,7 @@ struct mr_run {
 	mr_worker *worker;           /* [n_workers] */
 	/* Features; NULL: the run goes without. */
 	mr_replicas *replicas;       /* [n_stages] of stages whose weights diverge; NULL: all pipes read the same */
+	bool remote, ranges; /* some link, or some range of weights, is between workers that share no memory */
 	mr_validation *validation;   /* of a plan with V */
 	mr_run_norms *norms;         /* gradient norms, by which the run clips or which are asked for */
 	mr_windows *windows;         /* of an endless plan; NULL: its lists say all */

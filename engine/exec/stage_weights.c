@@ -109,7 +109,14 @@ static uint32_t first_part(const mr_stage_weights *b)
 
 void *mr_weights_total(const mr_stage_weights *b)
 {
+	if (b->ranges)
+		return b->shard[0].grads;
 	return b->shard[first_part(b)].grads;
+}
+
+void *mr_weights_total_of(const mr_stage_weights *b, uint32_t shard)
+{
+	return b->ranges ? b->shard[shard].grads : mr_weights_total(b);
 }
 
 bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_t *first, int64_t *n)
@@ -191,7 +198,7 @@ static void copy_to_others(mr_stage_weights *b, uint8_t pipe, size_t at, size_t 
 
 mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr, double gscale)
 {
-	const uint8_t *total = mr_weights_total(b);
+	const uint8_t *total = mr_weights_total_of(b, pipe);
 	size_t bytes = mr_dtype_bytes(b->k->types.weights), each = mr_dtype_bytes(b->k->types.gradients);
 	uint32_t begin, end;
 	int64_t first, n;
@@ -204,7 +211,7 @@ mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const 
 			continue;
 		c = call_of(b, pipe, o, p, first, lr, gscale);
 		MR_TRY(mr_optim_step(o, &c, b->k, kc, n, total + mr_stage_grad_at(b->stage, p) + (size_t)first * each));
-		if (b->private_weights)
+		if (b->private_weights && !b->ranges)
 			copy_to_others(b, pipe, mr_stage_weight_at(b->stage, p) + (size_t)first * bytes,
 				       (size_t)n * bytes);
 	}
@@ -223,7 +230,7 @@ void mr_weights_skip(mr_stage_weights *b, uint8_t pipe)
 	for (uint32_t p = begin; p < end; p++) {
 		size_t at = mr_stage_weight_at(b->stage, p);
 
-		if (b->private_weights) { /* the copy is this pipe's own: all of it */
+		if (b->private_weights && !b->ranges) { /* the copy is this pipe's own: all of it */
 			first = 0;
 			n = at == SIZE_MAX ? 0 : mr_stage_graph(b->stage)->params[p].n;
 		} else if (!mr_weights_part(b, pipe, p, &first, &n)) {
@@ -260,8 +267,7 @@ void mr_weights_committed(mr_stage_weights *b)
 void mr_weights_spread(mr_stage_weights *b)
 {
 	for (uint32_t i = 1; b->private_weights && i < b->n_shards; i++)
-		memcpy(mr_weights_at(b, (uint8_t)i, b->latest), mr_weights_at(b, 0, b->latest),
-		       mr_stage_size(b->stage)->weight_bytes);
+		memcpy(b->shard[i].version, b->shard[0].version, b->cap * mr_stage_size(b->stage)->weight_bytes);
 }
 
 void mr_weights_staleness(const mr_stage_weights *b, uint64_t *out)

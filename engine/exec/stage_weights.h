@@ -43,6 +43,7 @@
 #include "host/event.h"
 #include "nn/optim.h"
 #include "stage/stage.h"
+#include "exec/counter.h"
 #include "exec/version_count.h"
 
 #define MR_STALENESS_BINS 64 /* the last bin holds everything from there on */
@@ -70,7 +71,7 @@ typedef struct mr_shard {
 } mr_shard;
 
 typedef struct mr_stage_weights {
-	mr_event published;  /* version number: other pipes, a tied use or a barrier may read the weights of it */
+	mr_counter published; /* version number: other pipes, a tied use or a barrier may read the weights of it */
 	mr_stage *stage;     /* owned by the run */
 	const mr_kernels *k;
 	mr_optim optim;      /* the run's, with the changes of the mitigation at this stage */
@@ -98,6 +99,7 @@ typedef struct mr_stage_weights {
 	mr_prediction *prediction;
 	mr_slow_start *slow_start;
 	mr_mitigation *mitigation;
+	struct mr_ranges *ranges;    /* what shards send each other (ranges.h); NULL: they share memory */
 	const mr_replicas *replicas; /* those of the stage, of which this is one; owned by the run */
 } mr_stage_weights;
 
@@ -131,6 +133,12 @@ static inline int16_t *mr_weights_rest(const mr_stage_weights *b, size_t at)
 
 /** The buffer that holds the sum over all pipes after AR; with one pipe its only one. */
 void *mr_weights_total(const mr_stage_weights *b);
+
+/**
+ * The same for @shard, which owns a range of it. Where shards share no memory (b->ranges) this is a buffer of its own
+ * that holds no more than the range, and mr_weights_total is shard 0's, which has all of it before N.
+ */
+void *mr_weights_total_of(const mr_stage_weights *b, uint32_t shard);
 
 /** Count one of @n parts; true for the last one. */
 static inline bool mr_weights_last_of(_Atomic uint32_t *done, uint32_t n)

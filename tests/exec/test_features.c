@@ -125,15 +125,15 @@ static void the_last_sum_publishes(void)
 	small_weights_init(&w, "sgd", 1, 3);
 	MR_CHECK_OK(mr_reduction_open(&w.b));
 	w.b.latest = 4;
-	mr_reduction_reset(&w.b, (mr_waiters){0}, (mr_waiters){0});
+	mr_reduction_reset(&w.b, (mr_waiters){0}, (mr_waiters){0}, NULL);
 	for (int i = 0; i < 2; i++) {
-		mr_reduction_finish(&w.b);
-		CU_ASSERT_FALSE(mr_event_reached(&w.b.reduction->finished, 5));
+		mr_reduction_finish(&w.b, 0);
+		CU_ASSERT_FALSE(mr_counter_reached(&w.b.reduction->finished, 0, 5));
 	}
-	mr_reduction_finish(&w.b);
-	CU_ASSERT_TRUE(mr_event_reached(&w.b.reduction->finished, 5));
-	CU_ASSERT_FALSE(mr_event_reached(&w.b.reduction->finished, 6));
-	CU_ASSERT_FALSE(mr_event_reached(&w.b.reduction->reduced, 5));
+	mr_reduction_finish(&w.b, 0);
+	CU_ASSERT_TRUE(mr_counter_reached(&w.b.reduction->finished, 0, 5));
+	CU_ASSERT_FALSE(mr_counter_reached(&w.b.reduction->finished, 0, 6));
+	CU_ASSERT_FALSE(mr_counter_reached(&w.b.reduction->reduced, 0, 5));
 	small_weights_fini(&w);
 }
 
@@ -385,12 +385,12 @@ static void replicas_meet_in_their_mean(void)
 			*small_weight(&w[r], 0, 1, i) = value[r] + (double)i;
 		w[r].b.latest = 1;
 		b[r] = w[r].b;
-		mr_event_init(&b[r].published, r < 2, NULL, 0);
+		mr_counter_reset(&b[r].published, r < 2, NULL, 0, NULL);
 	}
 	g.optim = &w[0].optim;
-	CU_ASSERT_FALSE(mr_replicas_made(&g, 1));
-	mr_event_publish(&b[2].published, 1);
-	CU_ASSERT_TRUE(mr_replicas_made(&g, 1));
+	CU_ASSERT_FALSE(mr_replicas_made(&g, 0, 1));
+	mr_counter_raise(&b[2].published, 0, 1);
+	CU_ASSERT_TRUE(mr_replicas_made(&g, 0, 1));
 	for (uint32_t part = REPLICAS; part-- > 0;)
 		mr_replicas_average(&g, part, 2, w[0].kc);
 	for (int r = 0; r < REPLICAS; r++) {

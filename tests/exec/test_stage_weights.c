@@ -205,7 +205,7 @@ static void *read_all(void *arg)
 
 	mr_waiter_init(&waiter, &r->parker[0], &r->stop, 100);
 	for (uint64_t v = 1; v <= VERSIONS; v++) {
-		if (mr_event_wait(&r->w->b.published, (uint32_t)v, &waiter) != MR_OK)
+		if (mr_event_wait(&r->w->b.published.event, (uint32_t)v, &waiter) != MR_OK)
 			break;
 		r->n_wrong += !holds(r->w, 0, v, -(double)v);
 		mr_event_publish(&r->read, (uint32_t)v);
@@ -231,7 +231,7 @@ static void readers_see_whole_versions(void)
 	mr_parker_init(&r.parker[0]);
 	mr_parker_init(&r.parker[1]);
 	mr_stop_init(&r.stop, &r.of_reader, 1);
-	mr_event_init(&w.b.published, 0, &r.of_reader, 1);
+	mr_counter_reset(&w.b.published, 0, &r.of_reader, 1, NULL);
 	mr_event_init(&r.read, 0, &r.of_writer, 1);
 	mr_waiter_init(&waiter, &r.parker[1], &r.stop, 100);
 	fill(&w, 0, 0, 0);
@@ -242,7 +242,7 @@ static void readers_see_whole_versions(void)
 			MR_CHECK_OK(mr_event_wait(&r.read, (uint32_t)(v - CAP), &waiter));
 		MR_CHECK_OK(mr_weights_step(&w.b, 0, w.kc, &w.optim, 1, 1));
 		mr_weights_committed(&w.b);
-		mr_event_publish(&w.b.published, (uint32_t)v);
+		mr_counter_raise(&w.b.published, 0, (uint32_t)v);
 	}
 	pthread_join(thread, NULL);
 	CU_ASSERT_EQUAL(r.n_wrong, 0);

@@ -82,22 +82,80 @@ static void flushing(void)
 
 static void asynchronous(void)
 {
+	static const struct {
+		const char *system;
+		unsigned fewest, most; /* workers */
+	} cases[] = {
+		{"system.name=pipedream train.batch=4 train.microbatches=1 train.clip=0.1", 2, 4},
+		{"system.name=pipedream system.stashing=false train.microbatches=1", 2, 4},
+		{"system.name=pipedream_2bw system.recompute=always train.microbatches=4", 2, 4},
+		{"system.name=pipedream system.replicas=[2,1] train.microbatches=2", 3, 3},
+		{"system.name=pipedream system.replicas=[1,2] train.microbatches=2 optimizer.name=muon train.lr=0.01",
+		 3, 3},
+		{"system.name=pipedream system.replicas=[2,2] train.microbatches=2 mitigation.name=gap_aware", 4, 4},
+		{"system.name=ampnet train.microbatches=2", 2, 4},
+		{"system.name=paci train.microbatches=4 train.clip=0.1", 2, 4},
+		{"system.name=wpipe train.microbatches=4", 2, 4},
+		{"system.name=roundpipe system.optimizer=async train.microbatches=4", 2, 4},
+		{"system.name=pipemare system.t1_steps=9 train.microbatches=1", 2, 4},
+		{"system.name=spectrain optimizer.name=momentum train.microbatches=1", 2, 4},
+		{"system.name=pipeoptim train.microbatches=1", 2, 4},
+		{"system.name=xpipe train.microbatches=4", 2, 4},
+		{"system.name=rpd train.steps=24 train.microbatches=1", 2, 4},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (unsigned d = cases[i].most; d >= cases[i].fewest; d--)
+			CU_ASSERT_TRUE(check(MLP, cases[i].system, d));
+}
+
+static void clipped(void)
+{
 	static const char *const systems[] = {
-		"system.name=pipedream train.batch=4 train.microbatches=1",
-		"system.name=pipedream_2bw train.microbatches=4",
-		"system.name=pipedream_2bw system.recompute=always train.microbatches=4",
+		"system.name=chimera",     "system.name=dualpipe_v",
+		"system.name=gpipe",       "system.name=bitpipe",
+		"system.name=dualpipe",    "system.name=data_parallel",
+		"system.name=interleaved", "system.name=data_parallel optimizer.name=muon train.lr=0.01",
 	};
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
-		for (unsigned d = 2; d <= 4; d++)
-			CU_ASSERT_TRUE(check(MLP, systems[i], d));
+		CU_ASSERT_TRUE(check(MLP " train.microbatches=8 train.clip=0.05", systems[i], 4));
+}
+
+/* What shares memory whatever its edges are is refused, and nothing is left behind. */
+static void refused(void)
+{
+	static const struct {
+		const char *sets, *why;
+	} cases[] = {
+		{"system.name=zb_h2 system.steal=true train.microbatches=8", "stealing weight gradients needs"},
+		{"system.name=local_sgd system.replicas=2 system.every=4 train.microbatches=2",
+		 "averaging models needs"},
+		{"system.name=pipedream system.replicas=[1,2] machine.workers=3 train.microbatches=2 train.clip=0.1",
+		 "clipping where a stage's replicas take turns needs"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		mr_run_config c;
+		mr_engine *e;
+		rig r;
+
+		rig_init(&r);
+		rig_sets(&r, MLP);
+		rig_sets(&r, cases[i].sets);
+		rig_open(&r);
+		c = mr_session_run_config(&r.s, NULL);
+		c.links = everywhere;
+		MR_CHECK_FAIL(mr_engine_create(&c, 60, &e), MR_ECONFIG, cases[i].why);
+		rig_fini(&r);
+	}
 }
 
 /* The tests above did go over them. */
 static void carried(void)
 {
-	CU_ASSERT(atomic_load(&bounded_arrived[MR_EDGE_FORWARD]) > 1000);
-	CU_ASSERT(atomic_load(&bounded_arrived[MR_EDGE_BACKWARD]) > 1000);
+	for (int k = 0; k < MR_N_EDGE_KINDS; k++)
+		CU_ASSERT(atomic_load(&bounded_arrived[k]) > 1000);
 }
 
 void mr_suite_links(void)
@@ -109,5 +167,7 @@ void mr_suite_links(void)
 	MR_SUITE("links");
 	MR_TEST(flushing);
 	MR_TEST(asynchronous);
+	MR_TEST(clipped);
+	MR_TEST(refused);
 	MR_TEST(carried);
 }

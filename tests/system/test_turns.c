@@ -197,7 +197,7 @@ static void look_first(void *arg, const mr_run *run, const mr_instr *in, uint64_
 	if (run->has_stage_replicas && b->n_shards > 1)
 		sleep_ms(5);
 	atomic_fetch_add(&seen->n_made, 1);
-	atomic_fetch_add(&seen->n_early, mr_event_reached(&b->published, (uint32_t)b->latest));
+	atomic_fetch_add(&seen->n_early, mr_event_reached(&b->published.event, (uint32_t)b->latest));
 }
 
 static void is_first(const char *sets, uint32_t n_made, bool parts)

@@ -1,0 +1,137 @@
+#include "exec/run_links.h"
+
+#include <stdlib.h>
+
+#include "exec/ranges.h"
+#include "exec/reduction.h"
+
+/* The counters of @b; NULL: the run goes without. */
+enum { N_COUNTERS = 4 };
+
+static void counters_of(mr_stage_weights *b, mr_counter *out[N_COUNTERS])
+{
+	out[0] = &b->published;
+	out[1] = b->norms ? &b->norms->known : NULL;
+	out[2] = b->reduction ? &b->reduction->finished : NULL;
+	out[3] = b->reduction ? &b->reduction->reduced : NULL;
+}
+
+static mr_status choose_of_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	const mr_link_kind *const *kinds = run->c.links;
+	uint16_t worker[UINT8_MAX + 1];
+	mr_counter *counter[N_COUNTERS];
+
+	counters_of(b, counter);
+	for (int i = 0; i < N_COUNTERS; i++) {
+		if (!counter[i])
+			continue;
+		MR_TRY(mr_counter_open(counter[i], s, run->n_workers, kinds));
+		run->remote |= counter[i]->end != NULL;
+	}
+	if (run->replicas)
+		return MR_OK;
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		worker[i] = mr_plan_worker(run->c.plan, (uint8_t)i, s);
+	MR_TRY(mr_ranges_choose(b, s, worker, kinds));
+	run->ranges |= b->ranges != NULL;
+	return MR_OK;
+}
+
+/* What shares memory whatever its edges are. */
+static mr_status refuse_remote(const mr_run *run)
+{
+	const mr_run_config *c = &run->c;
+	const mr_contract *k = &c->plan->contract;
+	const char *what = k->steal                             ? "stealing weight gradients"
+			   : run->validation                     ? "validating steps"
+			   : run->replicas                      ? "averaging models"
+			   : k->tied || mr_graph_ties(c->graph) ? "tied parameters"
+			   : run->ranges && run->has_stage_replicas && c->clip > 0
+				   ? "clipping where a stage's replicas take turns"
+				   : NULL;
+
+	if (!what || !(run->remote || run->ranges))
+		return MR_OK;
+	return mr_fail(MR_ECONFIG, "%s needs workers that share memory, and the chosen links share none", what);
+}
+
+static bool is_remote(const mr_links *l)
+{
+	for (size_t i = 0; i < (size_t)l->plan->n_pipes * l->plan->n_stages; i++) {
+		const mr_link_kind *in = l->st[i].in.kind, *grad = l->st[i].grad.kind;
+
+		if ((in && !mr_link_kind_shares(in)) || (grad && !mr_link_kind_shares(grad)))
+			return true;
+	}
+	return false;
+}
+
+mr_status mr_run_choose_links(mr_run *run)
+{
+	MR_TRY(mr_links_choose(&run->train, run->c.links));
+	MR_TRY(mr_links_choose(&run->eval, run->c.links));
+	run->remote = is_remote(&run->train) || is_remote(&run->eval);
+	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
+		MR_TRY(choose_of_stage(run, &run->weights[i], (uint16_t)(i % run->n_stages)));
+	if (run->ranges && run->norms) { /* no worker has a whole gradient, but for N */
+		run->norms->every = 0;
+		run->norms->global = false;
+	}
+	return refuse_remote(run);
+}
+
+mr_status mr_run_open_links(mr_run *run)
+{
+	MR_TRY(mr_links_open(&run->train));
+	MR_TRY(mr_links_open(&run->eval));
+	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
+		MR_TRY(mr_ranges_open(&run->weights[i]));
+	return MR_OK;
+}
+
+void mr_run_close_links(mr_run *run)
+{
+	mr_counter *counter[N_COUNTERS];
+
+	mr_links_close(&run->train);
+	mr_links_close(&run->eval);
+	for (uint32_t i = 0; run->weights && i < mr_run_blocks(run); i++) {
+		counters_of(&run->weights[i], counter);
+		for (int k = 0; k < N_COUNTERS; k++)
+			if (counter[k])
+				mr_counter_close(counter[k]);
+		mr_ranges_close(&run->weights[i]);
+	}
+}
+
+void mr_run_reset_ranges(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	mr_parker *parker[UINT8_MAX + 1];
+
+	if (!b->ranges)
+		return;
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		parker[i] = run->parkers[mr_plan_worker(run->c.plan, (uint8_t)i, s)];
+	mr_ranges_reset(b, parker);
+}
+
+/* Wait for the ranges of the latest version of stage @s, in @shard. */
+static mr_status receive(mr_worker *w, mr_stage_weights *b, uint32_t shard)
+{
+	while (!mr_ranges_have_weights(b, shard, b->latest))
+		MR_TRY(mr_waiter_step(&w->waiter));
+	mr_waiter_done(&w->waiter);
+	return MR_OK;
+}
+
+mr_status mr_run_receive_ranges(mr_worker *w)
+{
+	mr_run *run = w->run;
+
+	for (uint16_t s = 0; run->ranges && s < run->n_stages; s++)
+		for (uint32_t i = 0; run->weights[s].ranges && i < run->weights[s].n_shards; i++)
+			if (mr_plan_worker(run->c.plan, (uint8_t)i, s) == w->id)
+				MR_TRY(receive(w, &run->weights[s], i));
+	return MR_OK;
+}
