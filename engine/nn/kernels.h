@@ -5,7 +5,7 @@
  *	            (nn/kernels/reference)
  *	fused       f32: our kernels for AVX2 and AVX-512, and oneDNN for the products that they leave out
  *	            (nn/kernels/fused)
- *	onednn      f32: oneDNN's primitives wherever it has one, and fused for the rest (nn/kernels/onednn)
+ *	onednn      f32, bf16: oneDNN's primitives wherever it has one, else fused (nn/kernels/onednn)
  *
  * Layers know only the table. nn/kernels.def lists the operations.
  *
