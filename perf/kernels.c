@@ -395,13 +395,13 @@ int main(int argc, char **argv)
 		   .heads = argc > 5 ? atol(argv[5]) : 4};
 	uint32_t threads = argc > 2 ? (uint32_t)atol(argv[2]) : 1;
 
-	b.k = mr_kernels_find(argc > 3 ? argv[3] : "dnnl", MR_F32);
+	b.k = mr_kernels_find(argc > 3 ? argv[3] : "auto", MR_F32);
 	if (!b.k || b.rows < CONTEXT || b.rows % CONTEXT || threads < 1 || b.heads < 1 || b.c % b.heads) {
 		fprintf(stderr, "kernels: %s\n",
 			b.k ? "rows must be a multiple of 128, width of heads" : mr_error_text());
 		return 2;
 	}
-	check(b.k->ctx_create(threads, &b.kc));
+	check(b.k->ctx_create(b.k, threads, &b.kc));
 	b.clock = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
 	make_buffers(&b);
 	b.threads = threads;

@@ -42,7 +42,7 @@ static void list_kind(mr_plugin_kind kind)
 static mr_status list_kernels(void)
 {
 	static const mr_table_column columns[] = {{"operation", false}, {"reference", false}, {"fused", false},
-						     {"onednn", false},	   {"what", false}};
+						  {"onednn", false},	{"auto", false},      {"what", false}};
 	mr_operation op;
 	mr_backend b;
 	mr_table *t;
@@ -57,6 +57,7 @@ static mr_status list_kernels(void)
 		mr_table_put(t, "%s", op.reference);
 		mr_table_put(t, "%s", op.fused);
 		mr_table_put(t, "%s", op.onednn);
+		mr_table_put(t, "%s", op.chosen);
 		mr_table_put(t, "%s", op.what);
 	}
 	st = mr_table_print(t, "", stdout);

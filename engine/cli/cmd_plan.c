@@ -6,20 +6,22 @@
 #include "cli/compare.h"
 #include "cli/open_config.h"
 #include "cli/output.h"
+#include "cli/plan_kernels.h"
 #include "cli/plan_report.h"
 #include "session/objective_report.h"
 
 static mr_status report(const mr_args *args, const mr_forecast *f)
 {
 	const char *path = mr_values_string(args->values, "output");
-	bool svg = !strcmp(mr_values_string(args->values, "format"), "svg");
+	const char *format = mr_values_string(args->values, "format");
+	bool svg = !strcmp(format, "svg"), json = !strcmp(format, "json");
 	mr_status st;
 	FILE *out;
 
 	if (svg) /* a picture says nothing of memory */
 		MR_TRY(mr_forecast_fits(f));
 	MR_TRY(mr_output_open(path, &out));
-	st = svg ? mr_forecast_draw(f, true, out) : mr_forecast_print(f, out);
+	st = svg ? mr_forecast_draw(f, true, out) : json ? mr_forecast_print_json(f, out) : mr_forecast_print(f, out);
 	MR_TRY(mr_output_close(path, out, st));
 	return mr_forecast_fits(f);
 }
@@ -80,6 +82,8 @@ static mr_status make(const mr_args *args)
 	if (all && *mr_values_string(args->values, "plan"))
 		return mr_fail(MR_EUSAGE, "--compare shows systems side by side, and --plan is one order: take one of "
 					  "the two");
+	if (all && !strcmp(mr_values_string(args->values, "format"), "json"))
+		return mr_fail(MR_EUSAGE, "--compare shows a table or pictures; --format json is of one plan");
 	return all ? compare(args) : one(args);
 }
 
@@ -108,8 +112,9 @@ static const mr_option options[] = {
 	 "all systems side by side: predicted step time, bubble, memory, weight copies, staleness"},
 	{"cap", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes",
 	 "with --compare: the memory of all workers together; 0: machine.memory_limit, which is of the whole process"},
-	{"format", MR_OPT_ENUM, "text", 0, 0, "text|svg", NULL,
-	 "all tables and the schedule as text, or the schedule as a picture"},
+	{"format", MR_OPT_ENUM, "text", 0, 0, "text|json|svg", NULL,
+	 "all tables and the schedule as text; stages and every operation of the kernels as JSON; or the schedule as a "
+	 "picture"},
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty or -: standard output"},
 	{0},
 };

@@ -8,6 +8,7 @@
 #include "session/objective_report.h"
 #include "session/memory_plan.h"
 #include "cli/output.h"
+#include "cli/plan_kernels.h"
 #include "host/probe.h"
 #include "ir/metrics.h"
 #include "ir/walk_trace.h"
@@ -84,6 +85,9 @@ static mr_status print_head(const mr_forecast *f, FILE *out)
 	fprintf(out, "model    %s, %s parameters, %u layers; %s, %s\n", s->job->model.name,
 		mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 		mr_dtype_name(s->kernels->dtype));
+	if (s->kernels->choices)
+		fprintf(out, "kernels  %s by choices %016" PRIx64 ", %s\n", mr_kernels_isa(),
+			mr_choices_hash(s->kernels->choices), s->kernels->choices->source);
 	fprintf(out, "data     %s\n", s->data->describe);
 	MR_TRY(print_known(s, out));
 	fprintf(out, "system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
@@ -281,13 +285,24 @@ static void print_times(const mr_forecast *f, FILE *out)
 	fprintf(out, "costs      %s\n", f->costs.source);
 }
 
+static mr_status print_stages(const mr_forecast *f, FILE *out)
+{
+	mr_plan_kernels k;
+	mr_status st = mr_plan_kernels_init(&k, f);
+
+	if (st == MR_OK)
+		st = mr_stage_table_print(f->s, f->run, &k, out);
+	mr_plan_kernels_fini(&k);
+	return st;
+}
+
 mr_status mr_forecast_print(const mr_forecast *f, FILE *out)
 {
 	const mr_session *s = f->s;
 
 	MR_TRY(print_head(f, out));
 	fputc('\n', out);
-	MR_TRY(mr_stage_table_print(s, f->run, out));
+	MR_TRY(print_stages(f, out));
 	if (s->plan) {
 		fputc('\n', out);
 		MR_TRY(print_versions(f, out));

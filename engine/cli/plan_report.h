@@ -18,8 +18,11 @@ mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out) MR_MUST_US
 
 /* --- stage_table.c --- */
 
-/** The table of stages (report/table.h) of @run, or of sequential training when it is NULL. Errors: MR_EIO,
- * MR_ERESOURCE. */
-mr_status mr_stage_table_print(const mr_session *s, const mr_run *run, FILE *out) MR_MUST_USE;
+struct mr_plan_kernels;
+
+/** The table of stages (report/table.h) of @run, or of sequential training when it is NULL, with @kernels unless that
+ * is NULL. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_stage_table_print(const mr_session *s, const mr_run *run, const struct mr_plan_kernels *kernels,
+			       FILE *out) MR_MUST_USE;
 
 #endif

@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cli/plan_kernels.h"
 #include "cli/plan_report.h"
 #include "report/table.h"
 #include "sequential/sequential_size.h"
 
 typedef struct texts {
-	char layers[120], cores[120];
+	char layers[120], cores[120], kernels[64];
 } texts;
 
 static void cores_text(const mr_place_worker *w, char *text, size_t size)
@@ -78,7 +79,7 @@ static mr_status fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint
 	return MR_OK;
 }
 
-mr_status mr_stage_table_print(const mr_session *s, const mr_run *run, FILE *out)
+mr_status mr_stage_table_print(const mr_session *s, const mr_run *run, const mr_plan_kernels *kernels, FILE *out)
 {
 	uint32_t pipes = s->plan ? s->plan->n_pipes : 1, n = s->partition.n_stages * pipes;
 	mr_report_stage_row *rows = calloc(n, sizeof(*rows));
@@ -87,6 +88,8 @@ mr_status mr_stage_table_print(const mr_session *s, const mr_run *run, FILE *out
 
 	for (uint32_t i = 0; st == MR_OK && i < n; i++)
 		st = fill(s, run, (uint8_t)(i % pipes), (uint16_t)(i / pipes), &t[i], &rows[i]);
+	for (uint32_t i = 0; kernels && st == MR_OK && i < n; i++)
+		rows[i].kernels = mr_stage_calls_text(&kernels->stage[i / pipes], t[i].kernels);
 	if (st == MR_OK)
 		st = mr_report_stages(rows, n, out);
 	free(rows);

@@ -94,7 +94,7 @@ void mr_train_print_start(const mr_train *t)
 		printf("         %s\n", text);
 	printf("         %s peak %.0f GFLOP/s (%s) on %u core%s\n", t->isa ? "measured" : "given", t->peak_gflops,
 	       t->isa ? t->isa : "machine.peak_gflops", s->place.n_cores_used, s->place.n_cores_used == 1 ? "" : "s");
-	complain(mr_stage_table_print(s, mr_executor_run_of(&s->executor), stdout));
+	complain(mr_stage_table_print(s, mr_executor_run_of(&s->executor), NULL, stdout));
 	print_memory_notes(mr_executor_run_of(&s->executor));
 	if (t->clock)
 		printf("time     simulated: %s\n", mr_virtual_text(t->clock, text, sizeof(text)));

@@ -1,5 +1,6 @@
 #include "cli/train.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,23 @@ static mr_status write_config(const mr_train *t)
 	st = mr_config_print(t->config, &text);
 	if (st == MR_OK)
 		st = mr_file_replace(t->dir.config, mr_strbuf_text(&text), strlen(mr_strbuf_text(&text)));
+	mr_strbuf_fini(&text);
+	return st;
+}
+
+/* By which the backend chooses, so that the run can go on by it where the program has another table. */
+static mr_status write_choices(const mr_train *t)
+{
+	const mr_choices *c = t->s.kernels->choices;
+	mr_strbuf text;
+	mr_status st;
+
+	if (!c)
+		return MR_OK;
+	mr_strbuf_init(&text);
+	mr_choices_print(c, &text);
+	st = text.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", t->dir.choices)
+			 : mr_file_replace(t->dir.choices, text.data, text.len);
 	mr_strbuf_fini(&text);
 	return st;
 }
@@ -75,6 +93,7 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	if (resume)
 		MR_TRY(take_up_metrics(t));
 	MR_TRY(write_config(t));
+	MR_TRY(write_choices(t));
 	if (t->s.plan_path && !t->s.is_record)
 		MR_TRY(mr_plan_file_write(t->s.plan, t->dir.plan));
 	MR_TRY(mr_metrics_log_open(t->dir.metrics, &t->metrics));
@@ -208,6 +227,30 @@ static mr_status open_session(mr_train *t, const mr_config *config, const mr_tra
 	return mr_session_open(mr_config_job(config), &t->s);
 }
 
+/*
+ * A run goes on with the kernels that it had: one that was begun before there were choices with `fused`, and one that
+ * chose by its own copy of the table, unless the configuration names another. What cannot be read is refused later.
+ */
+static mr_status take_up_kernels(mr_config *config, const char *from)
+{
+	const mr_job *job = mr_config_job(config);
+	char dir[PATH_MAX], table[PATH_MAX], path[PATH_MAX], *backend, *choices;
+	mr_status st;
+
+	if (!mr_job_kernels(job)->choices)
+		return MR_OK;
+	snprintf(dir, sizeof(dir), "%s/checkpoints", job->run_dir);
+	snprintf(table, sizeof(table), "%s/choices.def", job->run_dir);
+	st = mr_checkpoints_backend(dir, from, &backend, &choices);
+	if (st == MR_OK && !strcmp(backend, "fused"))
+		st = mr_config_take_up(config, MR_JOB_TOP, "backend", backend);
+	else if (st == MR_OK && *choices && !*job->machine.choices && realpath(table, path))
+		st = mr_config_take_up(config, MR_JOB_MACHINE, "choices", path);
+	free(backend);
+	free(choices);
+	return st == MR_ERESOURCE ? st : MR_OK;
+}
+
 mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 {
 	mr_session_opts so = {0};
@@ -215,8 +258,10 @@ mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 
 	t->config = config;
 	mr_signals_start(NULL, NULL);
-	if (o->resume)
+	if (o->resume) {
 		MR_TRY(mr_search_limit_take_up(config));
+		MR_TRY(take_up_kernels(config, o->resume));
+	}
 	MR_TRY(open_session(t, config, o));
 	MR_TRY(mr_search_limit_settle(config, t->s.n_counted));
 	MR_TRY(check_valid(&t->s));

@@ -62,6 +62,8 @@ const mr_job *mr_config_job(const mr_config *c);
 
 /** Values of a group by its table. Borrowed. */
 const mr_values *mr_config_values(const mr_config *c, mr_job_group group);
+/** Take a string of a group without a plug-in from the run that is resumed. Errors: MR_ERESOURCE. */
+mr_status mr_config_take_up(mr_config *c, mr_job_group group, const char *key, const char *value) MR_MUST_USE;
 /** The system's limit of time (ir/sched.h) has come to @n: that is what is configured from now on. Errors:
  * MR_ERESOURCE. */
 mr_status mr_config_count_as(mr_config *c, uint64_t n) MR_MUST_USE;

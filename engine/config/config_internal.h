@@ -13,7 +13,7 @@
 #include "job/plugins.h"
 
 /* Where something was said. */
-typedef enum mr_origin_kind { MR_ORIGIN_DEFAULT, MR_ORIGIN_FILE, MR_ORIGIN_SET } mr_origin_kind;
+typedef enum mr_origin_kind { MR_ORIGIN_DEFAULT, MR_ORIGIN_FILE, MR_ORIGIN_SET, MR_ORIGIN_RESUMED } mr_origin_kind;
 
 typedef struct mr_origin {
 	mr_origin_kind kind;

@@ -10,7 +10,9 @@ static void put_origin(const mr_config *c, mr_origin at, mr_strbuf *out)
 		mr_strbuf_printf(out, "\t# %s:%u\n", at.file < c->text.n_files ? c->text.files[at.file] : c->path,
 				 at.line);
 	else
-		mr_strbuf_append(out, at.kind == MR_ORIGIN_SET ? "\t# --set\n" : "\t# default\n");
+		mr_strbuf_append(out, at.kind == MR_ORIGIN_SET	     ? "\t# --set\n"
+				      : at.kind == MR_ORIGIN_RESUMED ? "\t# the resumed run\n"
+								     : "\t# default\n");
 }
 
 static void put_partition(const mr_config *c, mr_strbuf *out)

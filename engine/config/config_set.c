@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "config/config_internal.h"
+#include "job/check.h"
 
 /* A plug-in's name may stand in quotes, as in a file. One that is not well quoted is no plug-in's name, and told as
  * that. */
@@ -144,7 +145,8 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 		if (s->group == MR_JOB_TOP && !strcmp(s->key, "partition"))
 			st = apply_partition(values, s->value);
 		else if ((s->group == MR_JOB_DATA && o && o->type == MR_OPT_STRING) ||
-			 (s->group == MR_JOB_TOP && !strcmp(s->key, "costs")))
+			 (s->group == MR_JOB_TOP && !strcmp(s->key, "costs")) ||
+			 (s->group == MR_JOB_MACHINE && !strcmp(s->key, "choices")))
 			st = apply_path(values, s);
 		else
 			st = mr_values_set_text(values, s->key, s->value);
@@ -157,6 +159,15 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 			mr_config_section_mark(c, s->group, s->key, at);
 	}
 	return MR_OK;
+}
+
+mr_status mr_config_take_up(mr_config *c, mr_job_group group, const char *key, const char *value)
+{
+	mr_values *v = c->part[group].values;
+
+	MR_TRY(mr_values_set_string(v, key, value));
+	mr_config_section_mark(c, group, key, (mr_origin){.kind = MR_ORIGIN_RESUMED});
+	return mr_job_take_one(&c->job, group, key, v);
 }
 
 mr_status mr_config_count_as(mr_config *c, uint64_t n)

@@ -367,7 +367,7 @@ mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
 	if (w->trace)
 		memset(w->trace, 0, MR_TRACE_BYTES);
 	if (!w->kc)
-		MR_TRY(run->c.kernels->ctx_create(run->c.place->worker[id].n_threads, &w->kc));
+		MR_TRY(run->c.kernels->ctx_create(run->c.kernels, run->c.place->worker[id].n_threads, &w->kc));
 	for (unsigned p = 0; p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++)
 			if (worker_of(run, (uint8_t)p, s) == id && mr_run_leads(run, (uint8_t)p, s))

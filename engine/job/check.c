@@ -290,7 +290,7 @@ static void settle_trace(mr_job *j, const mr_job_listener *l)
 		    t->steps);
 }
 
-/* Paths of the data start at the job's folder. */
+/* Paths of the data, and of files of costs and choices, start at the job's folder. */
 static mr_status settle_paths(mr_job *j, const mr_job_listener *l)
 {
 	mr_values *v = j->data.values;
@@ -311,6 +311,8 @@ static mr_status settle_paths(mr_job *j, const mr_job_listener *l)
 		free(path);
 		MR_TRY(st);
 	}
+	if (*j->machine.choices)
+		MR_TRY(mr_job_own(j, absolute(j, j->machine.choices), &j->machine.choices));
 	return *j->costs ? mr_job_own(j, absolute(j, j->costs), &j->costs) : MR_OK;
 }
 

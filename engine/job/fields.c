@@ -46,6 +46,7 @@ static const field fields[] = {
 	{MR_JOB_MACHINE, "spin_us", FIELD_INT, AT(machine.spin_us)},
 	{MR_JOB_MACHINE, "memory_limit", FIELD_INT, AT(machine.memory_limit)},
 	{MR_JOB_MACHINE, "watchdog", FIELD_FLOAT, AT(machine.watchdog)},
+	{MR_JOB_MACHINE, "choices", FIELD_STRING, AT(machine.choices)},
 	{MR_JOB_MACHINE, "peak_gflops", FIELD_FLOAT, AT(machine.peak_gflops)},
 	{MR_JOB_CHECKPOINT, "every", FIELD_INT, AT(checkpoint.every)},
 	{MR_JOB_CHECKPOINT, "keep", FIELD_INT, AT(checkpoint.keep)},

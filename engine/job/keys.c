@@ -12,9 +12,9 @@
 
 static const mr_option top[] = {
 	{"backend", MR_OPT_ENUM, DEFAULT_BACKEND, 0, 0, "auto|fused|onednn|reference|dnnl", NULL,
-	 "auto: the fastest known, today fused; fused: our AVX2 and AVX-512 kernels, and oneDNN for the products that "
-	 "they "
-	 "leave out; onednn: oneDNN where it has a primitive, else fused; reference: portable C (slow, for checking); "
+	 "auto: for each operation and shape fused or onednn, by a table of choices; fused: our AVX2 and AVX-512 "
+	 "kernels, and oneDNN for the products that they leave out; onednn: oneDNN where it has a primitive, else "
+	 "fused; reference: portable C (slow, for checking); "
 	 "dnnl: old name of auto"},
 	{"dtype", MR_OPT_ENUM, "f32", 0, 0, "f32|f64", NULL,
 	 "numbers of the whole run; f64 needs backend = \"reference\""},
@@ -77,6 +77,9 @@ static const mr_option machine[] = {
 	{"watchdog", MR_OPT_FLOAT, "-1", -1, 1e6, NULL, "seconds",
 	 "give up when nothing happens for this long; 0: never; -1: for 20 times as long as the longest operation, at "
 	 "least 10 seconds"},
+	{"choices", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "file of millrace tune by which backend auto chooses, from this file's folder; empty: the program's own "
+	 "table"},
 	{"peak_gflops", MR_OPT_FLOAT, "0", 0, 1e9, NULL, "GFLOP/s",
 	 "what a core can do at most, which percent of peak divides by; 0: measured at the start, a quarter of a "
 	 "second"},

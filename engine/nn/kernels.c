@@ -8,12 +8,14 @@
 #define FUSED_F32 &mr_kernels_fused_f32
 #define ONEDNN_F32 &mr_kernels_onednn_f32
 #define ONEDNN_BF16 &mr_kernels_onednn_bf16
+#define AUTO_F32 &mr_kernels_auto_f32
 #define FUSED_REFUSAL mr_kernels_fused_refusal
 #define BF16_REFUSAL mr_kernels_onednn_bf16_refusal
 #else
 #define FUSED_F32 NULL
 #define ONEDNN_F32 NULL
 #define ONEDNN_BF16 NULL
+#define AUTO_F32 NULL
 #define FUSED_REFUSAL NULL
 #define BF16_REFUSAL NULL
 #endif
@@ -25,8 +27,8 @@ typedef struct backend {
 } backend;
 
 static const backend backends[] = {
-	{"auto", "dnnl", "what was measured to be fastest: today fused for every operation", FUSED_F32, NULL, NULL,
-	 FUSED_REFUSAL, NULL},
+	{"auto", "dnnl", "of fused and onednn the one that a table of choices names for the operation and its shape",
+	 AUTO_F32, NULL, NULL, FUSED_REFUSAL, NULL},
 	{"fused", NULL, "our AVX2 and AVX-512 kernels; oneDNN executes the products that they leave out", FUSED_F32,
 	 NULL, NULL, FUSED_REFUSAL, NULL},
 	{"onednn", NULL,
@@ -88,8 +90,14 @@ bool mr_operation_at(uint32_t i, mr_operation *out)
 #define BY_OURS "fused"
 #define BY_ONEDNN "oneDNN"
 #define BY_BOTH "fused, oneDNN"
+#define PRIMITIVE_OURS "none: fused"
+#define PRIMITIVE_ONEDNN "oneDNN"
+#define PRIMITIVE_BOTH "oneDNN, fused"
+#define AUTO_FUSED "fused"
+#define AUTO_CHOSEN "by table"
 #define MR_KERNEL_PART(type, id, args)
-#define MR_KERNEL(type, id, args, fused, onednn, what) {#id, what, "reference", BY_##fused, BY_##onednn},
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) \
+	{#id, what, "reference", BY_##fused, PRIMITIVE_##onednn, AUTO_##chosen},
 	static const mr_operation operations[] = {
 #include "nn/kernels.def"
 	};
@@ -98,6 +106,15 @@ bool mr_operation_at(uint32_t i, mr_operation *out)
 		return false;
 	*out = operations[i];
 	return true;
+}
+
+const char *mr_kernels_isa(void)
+{
+#ifdef MR_DNNL
+	return mr_kernels_fused_isa();
+#else
+	return "none";
+#endif
 }
 
 const char *mr_kernels_library(void)

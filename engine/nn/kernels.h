@@ -6,6 +6,8 @@
  *	fused       f32: our kernels for AVX2 and AVX-512, and oneDNN for the products that they leave out
  *	            (nn/kernels/fused)
  *	onednn      f32, bf16: oneDNN's primitives wherever it has one, else fused (nn/kernels/onednn)
+ *	auto        f32: of fused and onednn the one that a table of choices names for the operation and its shape
+ *	            (nn/choices.h)
  *
  * Layers know only the table. nn/kernels.def lists the operations.
  *
@@ -156,19 +158,28 @@ typedef struct mr_averaging {
  * range. */
 typedef void mr_range_fn(const void *args, int64_t lo, int64_t hi);
 
-typedef struct mr_kernels {
-	const char *name; /* of the backend: "reference", "fused", "onednn" */
+typedef struct mr_kernels mr_kernels;
+struct mr_kernel_call;
+
+/* Who executes an operation: portable C, our kernels, or a primitive of oneDNN. */
+typedef enum mr_kernel_by { MR_BY_REFERENCE, MR_BY_FUSED, MR_BY_ONEDNN, MR_N_KERNEL_BY } mr_kernel_by;
+
+struct mr_kernels {
+	const char *name; /* of the backend: "reference", "fused", "onednn", "auto" */
 	mr_dtype dtype;   /* what a configuration calls the run's types */
 	mr_types types;
 	const char *gelu_aux; /* what gemm leaves in @aux with GELU, for mr_saved_add */
+	const struct mr_choices *choices; /* of the backend `auto`, by which its contexts choose; else NULL */
+	/** Who executes this call in a context with @n_threads? (nn/recorder.h) */
+	mr_kernel_by (*executor)(const mr_kernels *k, uint32_t n_threads, const struct mr_kernel_call *c);
 #define MR_KERNEL_PART(type, id, args) type (*id) args;
-#define MR_KERNEL(type, id, args, fused, onednn, what) type (*id) args;
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) type (*id) args;
 #include "nn/kernels.def"
-} mr_kernels;
+};
 
 /**
  * The table of the backend that a configuration calls @backend, for @dtype; NULL with a sentence in mr_error_text()
- * when there is none (fused with f64, or a build without oneDNN). "auto" and its old name "dnnl" stand for fused.
+ * when there is none (fused with f64, or a build without oneDNN). "dnnl" is the old name of auto.
  */
 const mr_kernels *mr_kernels_find(const char *backend, mr_dtype dtype);
 
@@ -184,10 +195,14 @@ bool mr_backend_at(uint32_t i, mr_backend *out);
 
 /** The @i-th operation of nn/kernels.def and who executes it in each backend; false past the end. */
 typedef struct mr_operation {
-	const char *name, *what, *reference, *fused, *onednn;
+	const char *name, *what, *reference, *fused, *onednn, *chosen; /* @chosen: by the backend `auto` */
 } mr_operation;
 
 bool mr_operation_at(uint32_t i, mr_operation *out);
+
+/** The instruction set of the kernels of `fused` on this machine, as tables of choices call it: "avx512", "avx2",
+ * "none". */
+const char *mr_kernels_isa(void);
 
 /** Library name, version and ISA for --version, such as "oneDNN 2.6.3 (AVX-512)"; "none" without it. */
 const char *mr_kernels_library(void);

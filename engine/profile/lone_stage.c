@@ -179,7 +179,7 @@ mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t 
 	mr_weights_cut(&x->block, c->optim);
 	MR_TRY(make_memory(x, place));
 	fill(x);
-	return c->kernels->ctx_create(place->n_threads, &x->io.kc);
+	return c->kernels->ctx_create(c->kernels, place->n_threads, &x->io.kc);
 }
 
 void mr_lone_stage_close(mr_lone_stage *x)

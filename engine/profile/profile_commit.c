@@ -145,7 +145,7 @@ static mr_status set_up(party *p)
 	mr_stage_weights *own = &y->own[p->id];
 
 	mr_region_prefault(&p->region, 0, p->region.bytes);
-	MR_TRY(y->c->kernels->ctx_create(y->c->place->worker[p->id].n_threads, &p->kc));
+	MR_TRY(y->c->kernels->ctx_create(y->c->kernels, y->c->place->worker[p->id].n_threads, &p->kc));
 	mr_stage_init_weights(y->stage, y->c->seed, mr_weights_at(own, 0, 0), own->rest);
 	return MR_OK;
 }

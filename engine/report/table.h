@@ -63,6 +63,8 @@ typedef struct mr_report_stage_row {
 	uint64_t scratch_bytes;
 	const char *cores;           /* "0-3"; NULL: not pinned */
 	int32_t node;                /* Linux NUMA node; < 0: unknown */
+	const char *kernels;         /* "fused 12, onednn 3": who executes how many operations; NULL in all rows: no
+	                                such column */
 } mr_report_stage_row;
 
 /** The table at the start, with a line of sums below more than one stage. Errors: MR_EIO, MR_ERESOURCE. */

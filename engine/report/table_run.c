@@ -67,12 +67,14 @@ mr_status mr_report_stages(const mr_report_stage_row *rows, uint32_t n, FILE *ou
 		{"stage", true},   {"on", false},   {"layers", false},   {"params", true}, {"weights", true},
 		{"stashes", true}, {"grads", true}, {"optimizer", true}, {"activ.", true}, {"boundary", true},
 		{"scratch", true}, {"total", true}, {"cores", false},    {"node", true},
+		{"kernels", false},
 	};
+	bool kernels = n && rows[0].kernels;
 	mr_report_stage_row sum = {0};
 	mr_table *t;
 	mr_status st;
 
-	MR_TRY(mr_table_create(columns, N(columns), &t));
+	MR_TRY(mr_table_create(columns, kernels ? N(columns) : N(columns) - 1, &t));
 	for (uint32_t i = 0; i < n; i++) {
 		const mr_report_stage_row *r = &rows[i];
 
@@ -86,6 +88,8 @@ mr_status mr_report_stages(const mr_report_stage_row *rows, uint32_t n, FILE *ou
 			mr_table_put(t, "-");
 		else
 			mr_table_put(t, "%d", r->node);
+		if (kernels)
+			mr_table_put(t, "%s", r->kernels);
 	}
 	if (n > 1) {
 		mr_table_put(t, "all");

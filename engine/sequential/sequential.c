@@ -199,7 +199,7 @@ const double *mr_sequential_losses(const mr_sequential *q)
 static mr_status set_up(mr_sequential *q)
 {
 	init_weights(q);
-	return q->c.kernels->ctx_create(q->c.place->n_threads, &q->kc);
+	return q->c.kernels->ctx_create(q->c.kernels, q->c.place->n_threads, &q->kc);
 }
 
 static mr_status tear_down(mr_sequential *q)

@@ -370,6 +370,35 @@ mr_status mr_checkpoints_find(const char *dir, const char *name, char **path)
 	return st;
 }
 
+static mr_status find_resumed(const char *dir, const char *from, char **path)
+{
+	mr_status st = *from ? mr_checkpoints_find(dir, from, path) : mr_checkpoint_latest(dir, path);
+
+	return st != MR_OK && *from ? mr_fail_in(st, "--from") : st;
+}
+
+mr_status mr_checkpoints_backend(const char *dir, const char *from, char **backend, char **choices)
+{
+	mr_checkpoint *ck = NULL;
+	char *path = NULL;
+	mr_status st;
+
+	*backend = *choices = NULL;
+	MR_TRY(find_resumed(dir, from, &path));
+	st = mr_checkpoint_open(path, &ck);
+	if (st == MR_OK) {
+		const char *b = mr_checkpoint_fact(ck, "backend"), *c = mr_checkpoint_fact(ck, "choices");
+
+		*backend = strdup(mr_kernels_name_now(b ? b : ""));
+		*choices = strdup(c ? c : "");
+		if (!*backend || !*choices)
+			st = mr_fail(MR_ERESOURCE, "no memory for what a checkpoint says");
+	}
+	mr_checkpoint_close(ck);
+	free(path);
+	return st;
+}
+
 mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from, uint64_t *step, double *best)
 {
 	mr_checkpoint *ck = NULL;
@@ -377,9 +406,7 @@ mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from
 	char *path = NULL;
 	mr_status st;
 
-	st = *from ? mr_checkpoints_find(dir, from, &path) : mr_checkpoint_latest(dir, &path);
-	if (st != MR_OK)
-		return *from ? mr_fail_in(st, "--from") : st;
+	MR_TRY(find_resumed(dir, from, &path));
 	st = mr_checkpoint_open(path, &ck);
 	if (st == MR_OK)
 		st = mr_run_manifest_fit(s, ck);

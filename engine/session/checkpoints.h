@@ -83,6 +83,12 @@ mr_status mr_checkpoints_find(const char *dir, const char *name, char **path) MR
 mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from, uint64_t *step,
 				double *best) MR_MUST_USE;
 
+/**
+ * What the checkpoint that mr_checkpoints_resume would load was made with: the backend by its name of today, and the
+ * hash of the table of choices ("": none), both to be freed. Errors: as of mr_checkpoints_resume.
+ */
+mr_status mr_checkpoints_backend(const char *dir, const char *from, char **backend, char **choices) MR_MUST_USE;
+
 /** Load only the weights of checkpoint @path (a folder of checkpoints, or one of them) into @model. For eval and
  * sample. */
 mr_status mr_checkpoints_load_model(const char *path, const mr_state_list *model, uint64_t *step) MR_MUST_USE;

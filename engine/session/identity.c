@@ -16,7 +16,13 @@ static uint64_t fold_run(const mr_session *s)
 			      s->kernels->dtype, s->plan_hash};
 	uint64_t h = mr_hash64(mr_hash64(0, numbers, sizeof(numbers)), &train->clip, sizeof(train->clip));
 
-	return fold_text(h, s->kernels->name);
+	h = fold_text(h, s->kernels->name);
+	if (s->kernels->choices) {
+		uint64_t choices = mr_choices_hash(s->kernels->choices);
+
+		h = mr_hash64(h, &choices, sizeof(choices));
+	}
+	return h;
 }
 
 /* --- plug-ins --- */

@@ -81,6 +81,8 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 	put(f, MR_FACT_mitigation, "%s", s->mitigate.ops->name);
 	put(f, MR_FACT_dtype, "%s", mr_dtype_name(s->kernels->dtype));
 	put(f, MR_FACT_backend, "%s", s->kernels->name);
+	if (s->kernels->choices)
+		put(f, MR_FACT_choices, "%016" PRIx64, mr_choices_hash(s->kernels->choices));
 	put(f, MR_FACT_kernels, "%s", mr_kernels_library());
 	put(f, MR_FACT_slots, "%016" PRIx64, mr_identity_slots(s));
 	put(f, MR_FACT_stages, "%u", s->partition.n_stages);
@@ -127,6 +129,7 @@ static const struct {
 } common[] = {
 	{"model", NULL, "model"},
 	{"backend", NULL, "backend"},
+	{"choices", "another table of choices (machine.choices)", NULL}, /* of backend auto alone */
 	{"dtype", NULL, "dtype"},
 	{"optimizer", NULL, "optimizer"},
 	{"mitigation", NULL, "mitigation"},
@@ -252,6 +255,8 @@ mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
 		if (!then && !strcmp(common[i].fact, "mitigation")) /* of a build that had none */
 			then = MR_MITIGATE_NONE;
 		if (!then && !strcmp(common[i].fact, "workers")) /* of a build whose workers had one stage each */
+			continue;
+		if (!then && !now && !strcmp(common[i].fact, "choices"))
 			continue;
 		/* of a build that did not say, or of a list without end */
 		if ((!then || !now) && !strcmp(common[i].fact, "steps"))

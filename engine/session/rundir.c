@@ -105,6 +105,7 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 	*out = (mr_rundir){
 		.path = strdup(path),
 		.config = join(path, "resolved.cfg"),
+		.choices = join(path, "choices.def"),
 		.plan = join(path, "plan.txt"),
 		.metrics = join(path, "metrics.jsonl"),
 		.memory = join(path, "memory.json"),
@@ -112,7 +113,7 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 		.checkpoints = join(path, "checkpoints"),
 		.lock = -1,
 	};
-	if (!out->path || !out->config || !out->plan || !out->metrics || !out->memory || !out->trace ||
+	if (!out->path || !out->config || !out->choices || !out->plan || !out->metrics || !out->memory || !out->trace ||
 	    !out->checkpoints)
 		st = mr_fail(MR_ERESOURCE, "no memory for paths");
 	else if (resume && !exists(path))
@@ -169,6 +170,7 @@ void mr_rundir_abandon(const mr_rundir *r)
 		return;
 	if (r->fresh) {
 		unlink(r->config);
+		unlink(r->choices);
 		unlink(r->plan);
 		unlink(r->metrics);
 	}
@@ -184,6 +186,7 @@ void mr_rundir_close(mr_rundir *r)
 		mr_run_unlock(r->lock);
 	free(r->path);
 	free(r->config);
+	free(r->choices);
 	free(r->plan);
 	free(r->metrics);
 	free(r->memory);

@@ -2,6 +2,7 @@
  * rundir.h - the folder of a run, and who may use it.
  *
  *	<run.dir>/resolved.cfg       the resolved configuration
+ *	          choices.def      the table of choices of backend auto (nn/choices.h)
  *	          plan.txt         the plan of train --plan, lowered for this run
  *	          metrics.jsonl    one line a step and one an evaluation
  *	          memory.json      weight versions and bytes in use at once, measured and predicted
@@ -18,7 +19,7 @@
 #include "base/status.h"
 
 typedef struct mr_rundir {
-	char *path, *config, *plan, *metrics, *memory, *trace, *checkpoints; /* owned */
+	char *path, *config, *choices, *plan, *metrics, *memory, *trace, *checkpoints; /* owned */
 	int lock;
 	bool fresh, made_lock; /* no run was there; no LOCK was there */
 	size_t made;           /* length of the first folder on @path that was made; 0: all were there */

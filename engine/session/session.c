@@ -88,9 +88,24 @@ static mr_status check_types(const mr_session *s)
 	return MR_OK;
 }
 
+/* The backend of the job, with the table of choices that it names. */
+static mr_status open_kernels(mr_session *s)
+{
+	const char *path = s->job->machine.choices;
+
+	s->kernels = mr_job_kernels(s->job);
+	if (!s->kernels->choices || !*path)
+		return MR_OK;
+	MR_TRY(mr_job_blame(s->job, MR_JOB_MACHINE, "choices", mr_choices_read(path, &s->choices)));
+	s->own_kernels = *s->kernels;
+	s->own_kernels.choices = s->choices;
+	s->kernels = &s->own_kernels;
+	return MR_OK;
+}
+
 static mr_status open_all(mr_session *s)
 {
-	s->kernels = mr_job_kernels(s->job);
+	MR_TRY(open_kernels(s));
 	s->n_micro = mr_job_n_micro(s->job);
 	s->samples = mr_job_samples(s->job);
 	s->lr = mr_job_lr(s->job);
@@ -288,6 +303,7 @@ void mr_session_close(mr_session *s)
 	mr_plan_destroy(s->steady);
 	mr_partition_fini(&s->partition);
 	mr_graph_destroy(s->graph);
+	mr_choices_destroy(s->choices);
 	if (s->costs)
 		mr_costs_fini(s->costs);
 	free(s->costs);

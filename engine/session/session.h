@@ -10,6 +10,7 @@
 #define MR_SESSION_SESSION_H
 
 #include "job/job.h"
+#include "nn/choices.h"
 #include "host/place.h"
 #include "host/topo.h"
 #include "planner/partition.h"
@@ -26,7 +27,9 @@ typedef struct mr_session {
 	                                text's own. Borrowed */
 	bool speechless;             /* no text is read: the data spell `alphabet` and have no samples, and there is no
 	                                plan */
-	const mr_kernels *kernels;
+	const mr_kernels *kernels;   /* `own_kernels` where the job names a table of choices */
+	mr_kernels own_kernels;
+	mr_choices *choices;         /* of that table; NULL: none is named. Owned */
 	mr_dataset *data;
 	const struct mr_session *beside; /* the data are those of this session; NULL: its own */
 	mr_graph *graph;

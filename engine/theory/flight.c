@@ -77,7 +77,7 @@ static mr_status build(mr_flights *f)
 	MR_TRY(mr_region_map(&f->region, mr_align_up(a.used, MR_CACHE_LINE), MR_REGION_ANY_NODE));
 	mr_arena_init(&a, f->region.base, f->region.bytes);
 	layout(f, &a);
-	return c->kernels->ctx_create(1, &f->kc);
+	return c->kernels->ctx_create(c->kernels, 1, &f->kc);
 }
 
 mr_status mr_flights_create(const mr_flights_config *c, mr_flights **out)

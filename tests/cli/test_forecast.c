@@ -100,7 +100,7 @@ static uint64_t context_bytes(void)
 	mr_kctx *kc;
 	uint64_t bytes;
 
-	MR_CHECK_OK(session.kernels->ctx_create(1, &kc));
+	MR_CHECK_OK(session.kernels->ctx_create(session.kernels, 1, &kc));
 	bytes = session.kernels->ctx_bytes(kc);
 	session.kernels->ctx_destroy(kc);
 	return bytes;

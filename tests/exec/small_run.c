@@ -122,7 +122,7 @@ void small_weights_init(small_weights *w, const char *optim, uint32_t cap, uint3
 	small_model_init(&w->model, 1);
 	init_optim(&w->optim, optim);
 	MR_CHECK_OK(mr_stage_create(w->model.graph, 0, 2, 1, w->model.k, false, NULL, &w->stage));
-	MR_CHECK_OK(w->model.k->ctx_create(1, &w->kc));
+	MR_CHECK_OK(w->model.k->ctx_create(w->model.k, 1, &w->kc));
 	w->shard = mr_zeroed(n_shards * sizeof(*w->shard));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(w->shard);
 	w->b = (mr_stage_weights){.stage = w->stage, .k = w->model.k, .optim = w->optim, .cap = cap, .shard = w->shard,

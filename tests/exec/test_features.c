@@ -166,7 +166,7 @@ static void tied_uses_add_up_once_a_commit(void)
 	mr_kctx *kc;
 
 	MR_CHECK_OK(mr_stage_create(g, 0, 3, 1, b.k, false, NULL, &b.stage));
-	MR_CHECK_OK(b.k->ctx_create(1, &kc));
+	MR_CHECK_OK(b.k->ctx_create(b.k, 1, &kc));
 	CU_ASSERT_FATAL(mr_stage_size(b.stage)->grad_bytes <= sizeof(grads));
 	shard.grads = (uint8_t *)grads;
 	b.version_count = (mr_version_count){.cap = 1, .seen = &seen, .with = &with};

@@ -66,7 +66,7 @@ static void take_tensors(graph_run *r, uint64_t seed)
 void graph_run_init(graph_run *r, const mr_graph *g, const mr_kernels *k, int64_t samples, uint64_t seed)
 {
 	*r = (graph_run){.g = g, .k = k, .samples = samples, .seed = seed, .train = true};
-	MR_CHECK_OK(k->ctx_create(1, &r->kc));
+	MR_CHECK_OK(k->ctx_create(k, 1, &r->kc));
 	r->value = take_list(g->n_values);
 	r->gradient = take_list(g->n_values);
 	r->w = take_list(g->n_params);

@@ -233,7 +233,7 @@ static void check_on(const golden *m, const mr_kernels *k, int64_t n_micro, doub
 
 static void check_model(golden *m)
 {
-	const mr_kernels *dnnl = mr_kernels_find("dnnl", MR_F32);
+	const mr_kernels *dnnl = mr_kernels_find("fused", MR_F32);
 
 	check_on(m, mr_kernels_find("reference", MR_F64), 1, F64_TOLERANCE);
 	check_on(m, mr_kernels_find("reference", MR_F64), 3, F64_TOLERANCE);

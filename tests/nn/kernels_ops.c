@@ -107,7 +107,7 @@ outputs run_op(const op *o, const mr_kernels *k, uint32_t n_threads, const int64
 	op_case c = {.k = k, .add = add, .variant = variant, .out = &out};
 
 	memcpy(c.dim, dim, sizeof(c.dim));
-	MR_CHECK_OK(k->ctx_create(n_threads, &c.kc));
+	MR_CHECK_OK(k->ctx_create(k, n_threads, &c.kc));
 	o->run(&c);
 	CU_ASSERT(k->ctx_bytes(c.kc) > 0);
 	k->ctx_destroy(c.kc);

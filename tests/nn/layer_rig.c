@@ -115,7 +115,7 @@ void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t
 {
 	*r = (layer_rig){.what = what, .k = k, .samples = samples, .ops = mr_layer_find(what->layer)};
 	CU_ASSERT_PTR_NOT_NULL_FATAL(r->ops);
-	MR_CHECK_OK(k->ctx_create(1, &r->kc));
+	MR_CHECK_OK(k->ctx_create(k, 1, &r->kc));
 	MR_CHECK_OK(r->ops->shape(&what->cfg, what->in, r->out));
 	r->n_out = mr_layer_outputs(r->ops, &what->cfg);
 	if (r->ops->params)

@@ -33,7 +33,7 @@ static outputs attend(const mr_kernels *k, uint32_t threads, const mr_attn *a, b
 		guarded_freeze(all[i]);
 		free(from[i]);
 	}
-	MR_CHECK_OK(k->ctx_create(threads, &kc));
+	MR_CHECK_OK(k->ctx_create(k, threads, &kc));
 	MR_CHECK_OK(k->attn(kc, a, qkv.p, y.p, saved.p, scratch.p));
 	guarded_freeze(&saved);
 	MR_CHECK_OK(k->attn_backward(kc, a, qkv.p, saved.p, dy.p, dqkv.p, scratch.p));
@@ -47,7 +47,7 @@ static outputs attend(const mr_kernels *k, uint32_t threads, const mr_attn *a, b
 
 static void check_attention(const mr_attn *a)
 {
-	const mr_kernels *k = mr_kernels_find("dnnl", MR_F32);
+	const mr_kernels *k = mr_kernels_find("fused", MR_F32);
 	outputs want = attend(mr_kernels_find("reference", MR_F64), 1, a, true), one = attend(k, 1, a, true);
 	double d = distance(&one, &want);
 
@@ -69,7 +69,7 @@ static void check_attention(const mr_attn *a)
 
 static bool ready(void)
 {
-	if (mr_kernels_find("dnnl", MR_F32))
+	if (mr_kernels_find("fused", MR_F32))
 		return true;
 	printf("(skipped: %s) ", mr_error_text());
 	return false;
@@ -121,7 +121,7 @@ static double gelu_slope(double x, double *room)
 static void gelu_has_its_slope(void)
 {
 	enum { N = 20001 };
-	const mr_kernels *k = mr_kernels_find("dnnl", MR_F32);
+	const mr_kernels *k = mr_kernels_find("fused", MR_F32);
 	guarded x = guarded_make(N, true), dy = guarded_make(N, true), dx = guarded_make(N, true);
 	mr_kctx *kc;
 
@@ -132,7 +132,7 @@ static void gelu_has_its_slope(void)
 	if (ready()) {
 		void *aux;
 
-		MR_CHECK_OK(k->ctx_create(2, &kc));
+		MR_CHECK_OK(k->ctx_create(k, 2, &kc));
 		aux = make_gelu_aux(k, kc, N, x.p);
 		k->act_backward(kc, MR_ACT_GELU, N, aux, dy.p, dx.p);
 		k->ctx_destroy(kc);
@@ -150,13 +150,13 @@ static void gelu_has_its_slope(void)
 static void elements_are_alone(void)
 {
 	enum { N = 70000, MOST = 70 };
-	const mr_kernels *k = mr_kernels_find("dnnl", MR_F32);
+	const mr_kernels *k = mr_kernels_find("fused", MR_F32);
 	guarded zy = guarded_fill(N, true, 1, -6, 6), dy = guarded_fill(N, true, 2, -1, 1), dz = guarded_make(N, true);
 	mr_kctx *kc;
 
 	guarded_freeze(&zy), guarded_freeze(&dy);
 	for (int act = 0; ready() && act < 3; act++) {
-		MR_CHECK_OK(k->ctx_create(2, &kc));
+		MR_CHECK_OK(k->ctx_create(k, 2, &kc));
 		k->act_backward(kc, (mr_act)act, N, zy.p, dy.p, dz.p);
 		for (int64_t n = 1; n <= MOST; n++) {
 			int64_t at = n * 131 % (N - MOST);

@@ -18,7 +18,8 @@ static int set_up(void)
 {
 	narrow = mr_kernels_find("reference", MR_BF16);
 	wide = mr_kernels_find("reference", MR_F32);
-	return !narrow || !wide || narrow->ctx_create(1, &narrow_kc) != MR_OK || wide->ctx_create(1, &wide_kc) != MR_OK;
+	return !narrow || !wide || narrow->ctx_create(narrow, 1, &narrow_kc) != MR_OK ||
+	       wide->ctx_create(wide, 1, &wide_kc) != MR_OK;
 }
 
 static int tear_down(void)
@@ -343,7 +344,7 @@ static void onednn_agrees(void)
 	if (!got.k)
 		return; /* no oneDNN, or a CPU without such instructions */
 	for (uint32_t threads = 1; threads <= 2; threads++) {
-		MR_CHECK_OK(got.k->ctx_create(threads, &got.kc));
+		MR_CHECK_OK(got.k->ctx_create(got.k, threads, &got.kc));
 		want.k = narrow;
 		want.kc = narrow_kc;
 		for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {

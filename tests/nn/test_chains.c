@@ -176,7 +176,7 @@ static void rig_open(rig *r, const mr_gemm *g, uint32_t pieces, int64_t block)
 	r->want_slope = malloc((size_t)n * sizeof(float));
 	open_operands(r);
 	for (uint32_t t = LEAST_THREADS; t <= MOST_THREADS; t++)
-		MR_CHECK_OK(kernels->ctx_create(t, &r->kc[t]));
+		MR_CHECK_OK(kernels->ctx_create(kernels, t, &r->kc[t]));
 	turn++;
 }
 
@@ -405,7 +405,7 @@ static void layer(int64_t rows, int64_t in, int64_t out)
 
 static bool ready(void)
 {
-	kernels = mr_kernels_find("dnnl", MR_F32);
+	kernels = mr_kernels_find("fused", MR_F32);
 	if (!kernels)
 		printf("(skipped: %s) ", mr_error_text());
 	return kernels != NULL;

@@ -169,7 +169,7 @@ static outputs result(const mr_kernels *k, uint32_t threads, const work *w, way 
 	outputs out = {0};
 	mr_kctx *kc;
 
-	MR_CHECK_OK(k->ctx_create(threads, &kc));
+	MR_CHECK_OK(k->ctx_create(k, threads, &kc));
 	carry_out(k, kc, w, how, &out);
 	k->ctx_destroy(kc);
 	return out;
@@ -177,9 +177,9 @@ static outputs result(const mr_kernels *k, uint32_t threads, const work *w, way 
 
 /* --- what is compared --------------------------------------------------------------------------------------------- */
 
-static const mr_kernels *dnnl(void)
+static const mr_kernels *fused(void)
 {
-	const mr_kernels *k = mr_kernels_find("dnnl", MR_F32);
+	const mr_kernels *k = mr_kernels_find("fused", MR_F32);
 
 	if (!k)
 		printf("(skipped: %s) ", mr_error_text());
@@ -261,7 +261,7 @@ static void compare_steps(const mr_kernels *k, int64_t m, int64_t n, int64_t dep
 /* What oneDNN still has, and where it begins: few rows a thread, and small gradients. */
 static void large_batches(void)
 {
-	const mr_kernels *k = dnnl();
+	const mr_kernels *k = fused();
 	const int64_t most = MANY_ROWS;
 
 	CU_ASSERT(mr_gemm_has_kernel(&(mr_gemm){.m = most, .n = 9, .k = 99}, 2, false));
@@ -282,7 +282,7 @@ static void large_batches(void)
 /* The tall order, by every number of threads here, in several blocks of columns and of k. */
 static void many_blocks(void)
 {
-	const mr_kernels *k = dnnl();
+	const mr_kernels *k = fused();
 
 	if (!k)
 		return;
@@ -300,7 +300,7 @@ static void strips_of_many_blocks(void)
 {
 	static const int64_t dims[][3] = {{135, 150, 1700}, {232, 140, 3100},  {41, 150, 40},   {56, 140, 4200},
 					  {86, 170, 1600},  {130, 1045, 1600}, {200, 8200, 40}, {256, 8203, 16}};
-	const mr_kernels *k = dnnl();
+	const mr_kernels *k = fused();
 
 	for (int i = 0; k && i < 16; i++)
 		compare(k, &(work){.g = {.m = dims[i / 2][0],
@@ -317,7 +317,7 @@ static void wide_tiles(void)
 {
 	static const int64_t dims[][3] = {{47, 256, 40},   {48, 256, 129},  {61, 321, 272},
 					  {100, 1090, 33}, {193, 330, 140}, {256, 270, 300}};
-	const mr_kernels *k = dnnl();
+	const mr_kernels *k = fused();
 
 	for (int i = 0; k && i < 6; i++) {
 		compare_epilogues(k, dims[i][0], dims[i][1], dims[i][2]);
@@ -335,7 +335,7 @@ static void wide_tiles(void)
 static void small_products_have_epilogues(void)
 {
 	static const int64_t dims[][3] = {{1, 1, 1}, {5, 33, 7}, {17, 100, 130}, {40, 300, 65}};
-	const mr_kernels *of[3] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64), dnnl()};
+	const mr_kernels *of[3] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64), fused()};
 
 	for (int i = 0; i < 12; i++)
 		if (of[i % 3])
@@ -348,7 +348,7 @@ static void halves_make_a_whole(void)
 {
 	const int64_t dims[][3] = {
 		{37, 65, 50}, {70, 1090, MANY_ROWS}, {1, 33, 7}, {300, 20, 33}, {130, 130, 2 * MANY_ROWS + 6}};
-	const mr_kernels *k = dnnl();
+	const mr_kernels *k = fused();
 
 	for (int i = 0; k && i < 5; i++)
 		for (int step = -1; step < N_STEPS; step++)
@@ -371,13 +371,13 @@ static void scratch_grows(void)
 		{.m = 9, .n = 40, .k = 5, .tb = true},     {.m = 20, .n = 40, .k = 50},
 		{.m = 40, .n = 1100, .k = 50, .ta = true}, {.m = 40, .n = 33, .k = 3000, .tb = true},
 		{.m = 9, .n = 40, .k = 5, .tb = true},     {.m = 20, .n = 40, .k = 50}};
-	const mr_kernels *k = dnnl();
+	const mr_kernels *k = fused();
 	size_t before = 0;
 
 	for (uint32_t threads = 1; k && threads <= 2; threads++) {
 		mr_kctx *kc;
 
-		MR_CHECK_OK(k->ctx_create(threads, &kc));
+		MR_CHECK_OK(k->ctx_create(k, threads, &kc));
 		for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); i++) {
 			work w = {.g = products[i], .step = -1};
 			outputs out = {0}, fresh = result(k, threads, &w, WHOLE);
@@ -398,7 +398,7 @@ static void scratch_grows(void)
 /* More shapes than oneDNN's table starts with; after it has grown, every primitive is still the one of its shape. */
 static void many_large_shapes_fit(void)
 {
-	const mr_kernels *k = dnnl();
+	const mr_kernels *k = fused();
 	int64_t m = MANY_ROWS + 1;
 	float *a = malloc((size_t)m * 100 * sizeof(float)), *c = malloc((size_t)m * sizeof(float)), b[100];
 	mr_kctx *kc;
@@ -410,7 +410,7 @@ static void many_large_shapes_fit(void)
 
 		CU_ASSERT_FALSE(mr_gemm_has_kernel(&g, 2, false));
 		if (i == 0)
-			MR_CHECK_OK(k->ctx_create(2, &kc));
+			MR_CHECK_OK(k->ctx_create(k, 2, &kc));
 		MR_CHECK_OK(k->gemm(kc, &g, a, b, NULL, c, NULL));
 		CU_ASSERT_EQUAL(c[m - 1], (float)g.k);
 	}

@@ -14,13 +14,13 @@
 static void for_all_fillings(void (*test)(const mr_kernels *k, mr_kctx *kc))
 {
 	const mr_kernels *all[4] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
-				    mr_kernels_find("dnnl", MR_F32), mr_kernels_find("onednn", MR_F32)};
+				    mr_kernels_find("fused", MR_F32), mr_kernels_find("onednn", MR_F32)};
 
 	for (int i = 0; i < 4; i++) {
 		for (uint32_t threads = 1; all[i] && threads <= 2; threads++) {
 			mr_kctx *kc;
 
-			MR_CHECK_OK(all[i]->ctx_create(threads, &kc));
+			MR_CHECK_OK(all[i]->ctx_create(all[i], threads, &kc));
 			test(all[i], kc);
 			all[i]->ctx_destroy(kc);
 		}

@@ -81,7 +81,7 @@ static void for_all(const mr_kernels *k, void (*check)(layer_rig *r))
 
 static void on_all_backends(void (*check)(layer_rig *r))
 {
-	const mr_kernels *dnnl = mr_kernels_find("dnnl", MR_F32), *onednn = mr_kernels_find("onednn", MR_F32);
+	const mr_kernels *dnnl = mr_kernels_find("fused", MR_F32), *onednn = mr_kernels_find("onednn", MR_F32);
 
 	for_all(reference(MR_F64), check);
 	for_all(reference(MR_F32), check);
@@ -611,9 +611,9 @@ static void f32_is_near_f64(void)
 	for_all(reference(MR_F64), check_against_f64);
 }
 
-static void dnnl_is_near_f64(void)
+static void fused_is_near_f64(void)
 {
-	under_test = mr_kernels_find("dnnl", MR_F32);
+	under_test = mr_kernels_find("fused", MR_F32);
 	if (under_test)
 		for_all(reference(MR_F64), check_against_f64);
 	else
@@ -640,5 +640,5 @@ void mr_suite_layer(void)
 	MR_TEST(dropout_is_off_outside_training);
 	MR_TEST(noise_of_gradients);
 	MR_TEST(f32_is_near_f64);
-	MR_TEST(dnnl_is_near_f64);
+	MR_TEST(fused_is_near_f64);
 }

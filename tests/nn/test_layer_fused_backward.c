@@ -45,7 +45,7 @@ static void check(layer_rig *r, mr_act front)
 static void gradients_may_come_through_the_activation_in_front(void)
 {
 	const mr_kernels *of[3] = {mr_kernels_find("reference", MR_F64), mr_kernels_find("reference", MR_F32),
-				   mr_kernels_find("dnnl", MR_F32)};
+				   mr_kernels_find("fused", MR_F32)};
 	const layer_case *what;
 	uint32_t n = 0;
 

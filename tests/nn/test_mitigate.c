@@ -229,7 +229,7 @@ static void by_threads(const mr_mitigate *m, const mr_kernels *k, uint32_t threa
 		out[i] = cosf(5 * (float)i);
 		out[MANY + i] = fabsf(sinf(2 * (float)i));
 	}
-	MR_CHECK_OK(k->ctx_create(threads, &kc));
+	MR_CHECK_OK(k->ctx_create(k, threads, &kc));
 	mr_mitigate_correct(m, &c, k, kc, out);
 	if (m->ops->follow)
 		mr_mitigate_follow(m, &c, k, kc, made);
@@ -242,7 +242,7 @@ static void threaded(void)
 {
 	static const char *const cases[][3] = {
 		{"gap_aware", NULL, NULL}, {"dc_asgd", NULL, NULL}, {"dc_asgd", "adaptive", "true"}};
-	const mr_kernels *plain = mr_kernels_find("reference", MR_F32), *k = mr_kernels_find("dnnl", MR_F32);
+	const mr_kernels *plain = mr_kernels_find("reference", MR_F32), *k = mr_kernels_find("fused", MR_F32);
 	float *want = malloc(2 * MANY * sizeof(*want)), *got = malloc(2 * MANY * sizeof(*got));
 
 	CU_ASSERT_FATAL(want && got);

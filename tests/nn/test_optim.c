@@ -147,7 +147,7 @@ static void follow(mlp *m, const mr_json *golden, const char *run_name, const ch
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(k);
 	CU_ASSERT_EQUAL_FATAL(mr_json_size(losses), 6);
-	MR_CHECK_OK(k->ctx_create(1, &kc));
+	MR_CHECK_OK(k->ctx_create(k, 1, &kc));
 	configure(&o, optimizer, run);
 	mlp_load(m, golden);
 	for (uint64_t t = 1; t <= 5; t++) {
@@ -226,7 +226,7 @@ static void in_place(const mr_optim *o, const mr_kernels *k)
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(a);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(b);
-	MR_CHECK_OK(k->ctx_create(1, &kc));
+	MR_CHECK_OK(k->ctx_create(k, 1, &kc));
 	fill(a, k->dtype);
 	memcpy(b, a, sizeof(*a));
 	step(o, k, kc, a, a->out);
@@ -243,7 +243,7 @@ static void in_place(const mr_optim *o, const mr_kernels *k)
 
 static void out_of_place_equals_in_place(void)
 {
-	static const char *const backends[] = {"reference", "dnnl"};
+	static const char *const backends[] = {"reference", "fused"};
 
 	for (uint32_t i = 0; mr_optim_at(i); i++)
 		for (int b = 0; b < 2; b++)
@@ -273,7 +273,7 @@ static double one_step(const char *name, const char *options, double w, double g
 	mr_optim_call c = {.src = &w, .dst = &w, .state = {&state[0], &state[1]}, .lr = 0.5, .t = t, .gscale = 0.5,
 			   .decay = decay};
 
-	MR_CHECK_OK(k->ctx_create(1, &kc));
+	MR_CHECK_OK(k->ctx_create(k, 1, &kc));
 	MR_CHECK_OK(mr_values_create(ops->options, &v));
 	snprintf(copy, sizeof(copy), "%s", options);
 	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
@@ -364,7 +364,7 @@ static void muon_step(mr_dtype dtype, mr_optim_matrix m, const void *g, void *ou
 	mr_values *v;
 	mr_optim o;
 
-	MR_CHECK_OK(k->ctx_create(1, &kc));
+	MR_CHECK_OK(k->ctx_create(k, 1, &kc));
 	MR_CHECK_OK(mr_values_create(ops->options, &v));
 	MR_CHECK_OK(mr_values_set_text(v, "nesterov", nesterov));
 	mr_optim_init(&o, ops, v);

@@ -41,7 +41,7 @@ typedef struct pair {
 static void pair_init(pair *p, const mr_kernels *k, uint32_t threads, const shape *s, int kind, bool apart)
 {
 	*p = (pair){.k = k, .s = *s, .kind = kind, .apart = apart, .n = {s->vocab * s->cols, s->t * s->cols, s->vocab}};
-	MR_CHECK_OK(k->ctx_create(threads, &p->kc));
+	MR_CHECK_OK(k->ctx_create(k, threads, &p->kc));
 	for (uint32_t i = 0; i < N_TENSORS; i++) {
 		p->w[i] = make_input(k, p->n[i], 1 + 4 * i, -1, 1);
 		p->to[i] = apart ? make_output(k, p->n[i]) : p->w[i];
@@ -188,7 +188,7 @@ static void parts_equal_two_gradients(void)
 				       {2, 20, 6, 40, 6},   {5, 60, 130, 130, 50}, {6, 50, 40, 24, 40},
 				       {1, 200, 800, 17, 800}}; /* the last: more than a hundred rows occur */
 	const mr_kernels *all[3] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
-				    mr_kernels_find("dnnl", MR_F32)};
+				    mr_kernels_find("fused", MR_F32)};
 
 	for (int i = 0; i < 3; i++)
 		for (uint32_t threads = 1; all[i] && threads <= (i == 2 ? 2 : 1); threads++)

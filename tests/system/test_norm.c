@@ -142,7 +142,7 @@ static void a_tied_head_has_a_place_of_its_own(void)
 	rig_start(&r);
 	q = *mr_sequential_config_of(r.s.executor.sequential);
 	MR_CHECK_OK(mr_sequential_size(&q, &with));
-	MR_CHECK_OK(q.kernels->ctx_create(1, &kc));
+	MR_CHECK_OK(q.kernels->ctx_create(q.kernels, 1, &kc));
 	CU_ASSERT_EQUAL(with.weights + with.grads + with.optimizer + with.activations + with.boundaries + with.scratch +
 				q.kernels->ctx_bytes(kc),
 			mr_sequential_bytes(r.s.executor.sequential));

@@ -240,7 +240,7 @@ static void thread(void *arg)
 	chain *c = arg;
 	mr_kctx *kc = NULL;
 
-	c->status = c->k->ctx_create(1, &kc);
+	c->status = c->k->ctx_create(c->k, 1, &kc);
 	if (c->status == MR_OK)
 		c->status = all(c, kc);
 	if (c->status != MR_OK)

@@ -178,7 +178,7 @@ static void thread(void *arg)
 	job *j = arg;
 	mr_kctx *kc = NULL;
 
-	j->status = j->s->kernels->ctx_create(1, &kc);
+	j->status = j->s->kernels->ctx_create(j->s->kernels, 1, &kc);
 	if (j->status == MR_OK)
 		j->status = both(j, kc);
 	if (j->status != MR_OK)

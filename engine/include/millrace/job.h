@@ -95,6 +95,7 @@ typedef struct mr_job_machine {
 	int64_t memory_limit; /* bytes; 0: what the machine has */
 	double watchdog;      /* seconds; 0: none, -1: by the longest operation */
 	double peak_gflops;   /* of a core; 0: measured */
+	const char *choices;  /* file by which backend auto chooses; "": the library's own table */
 } mr_job_machine;
 
 typedef struct mr_job_checkpoint {
@@ -124,7 +125,7 @@ typedef struct mr_job_source {
 
 typedef struct mr_job {
 	const char *name;      /* of the run; names the folder runs/NAME */
-	const char *base_dir;  /* where relative paths of data and costs start; NULL: the current folder */
+	const char *base_dir;  /* where relative paths of data, costs and choices start; NULL: the current folder */
 	const char *backend;
 	int64_t dtype;         /* mr_job_dtype: F32 or F64 */
 	int64_t precision;     /* mr_job_precision */

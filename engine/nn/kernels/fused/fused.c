@@ -40,6 +40,15 @@ const char *mr_kernels_fused_refusal(void)
 	return vec_of_cpu() ? NULL : "it needs a CPU with AVX2 and FMA; use backend reference";
 }
 
+const char *mr_kernels_fused_isa(void)
+{
+#ifdef __x86_64__
+	return vec_of_cpu() == &mr_vec_avx512 ? "avx512" : vec_of_cpu() == &mr_vec_avx2 ? "avx2" : "none";
+#else
+	return "none";
+#endif
+}
+
 static void team(const mr_kctx *kc, mr_vec_fn *fn, const void *args, int64_t n, int64_t step, int64_t weight)
 {
 	mr_team_run(kc->n_threads, fn, args, n, step, weight);
@@ -59,7 +68,7 @@ static void ctx_destroy(mr_kctx *kc)
 	free(kc);
 }
 
-static mr_status ctx_create(uint32_t n_threads, mr_kctx **out)
+static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **out)
 {
 	mr_kctx *kc = calloc(1, sizeof(*kc));
 	mr_status st;
@@ -69,6 +78,9 @@ static mr_status ctx_create(uint32_t n_threads, mr_kctx **out)
 		return mr_fail(MR_ERESOURCE, "no memory for a kernel context");
 	kc->n_threads = n_threads ? n_threads : 1;
 	kc->vec = vec_of_cpu();
+	kc->chooses = k->choices;
+	if (k->choices)
+		mr_choices_select(k->choices, mr_kernels_fused_isa(), k->dtype, kc->n_threads, &kc->chosen);
 	st = kc->vec ? mr_onednn_create(kc->n_threads, &kc->onednn)
 		     : mr_fail(MR_ECONFIG, "backend fused: %s", mr_kernels_fused_refusal());
 	if (st == MR_OK)
@@ -108,13 +120,21 @@ static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, co
 	team(kc, kc->vec->act_backward, &a, n, 64, 1);
 }
 
+/* Is this product computed here? Else by oneDNN. */
+static bool is_ours(const mr_kctx *kc, const mr_gemm *g, bool step)
+{
+	return mr_gemm_has_kernel(g, kc->n_threads, step) && !(kc->chooses && mr_chosen_gemm(&kc->chosen, g));
+}
+
 /* By oneDNN, with GELU and the sums of columns behind it. */
 static mr_status library_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
 			      void *aux)
 {
 	mr_vec_act act = {.act = g->act, .in = c, .out = c, .slope = aux};
+	mr_gemm product = *g;
 
-	MR_TRY(mr_onednn_gemm(kc->onednn, g, a, b, bias, c));
+	product.act = MR_ACT_NONE;
+	MR_TRY(mr_onednn_gemm(kc->onednn, &product, a, b, bias, c));
 	if (g->act != MR_ACT_NONE)
 		team(kc, kc->vec->act, &act, g->m * g->n, 64, g->act == MR_ACT_GELU ? 4 : 1);
 	mr_gemm_sums(kc->vec, kc->n_threads, g, a, b);
@@ -123,13 +143,14 @@ static mr_status library_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, cons
 
 static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
 {
+	bool ours = is_ours(kc, g, false);
 	mr_gemm now = *g;
 
-	if (g->addend && !mr_gemm_adds(g, kc->n_threads))
+	if (g->addend && !(ours && mr_gemm_adds(g, kc->n_threads)))
 		now.addend = NULL;
-	if (!mr_gemm_fuses_act_backward(g, kc->n_threads))
+	if (!(ours && mr_gemm_fuses_act_backward(g, kc->n_threads)))
 		now.fuse_act_backward = MR_ACT_NONE;
-	if (mr_gemm_has_kernel(g, kc->n_threads, false))
+	if (ours)
 		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &now, a, b, bias, c, aux, NULL));
 	else
 		MR_TRY(library_gemm(kc, &now, a, b, bias, c, aux));
@@ -395,7 +416,7 @@ static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const v
 {
 	mr_vec_step fused = vec_step(s, NULL);
 
-	if (mr_gemm_has_kernel(g, kc->n_threads, true))
+	if (is_ours(kc, g, true))
 		return mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, g, a, b, NULL, c, NULL, &fused);
 	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
 	step(kc, g->m * g->n, s, c);
@@ -408,7 +429,7 @@ static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void 
 	mr_gemm part = *g;
 	mr_vec_step fused;
 
-	if (mr_gemm_has_kernel(g, kc->n_threads, s != NULL)) {
+	if (is_ours(kc, g, s != NULL)) {
 		if (s)
 			fused = vec_step(s, NULL);
 		return mr_gemm_run_sum(kc->vec, kc->n_threads, &kc->gemm, g, n, (const float *const *)a,
@@ -451,7 +472,7 @@ static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, co
 
 	few.m = r->n;
 	few.colsum_a = few.colsum_b = NULL;
-	if (mr_gemm_has_kernel(g, kc->n_threads, true)) {
+	if (is_ours(kc, g, true)) {
 		team(kc, pick, &p, g->k, 1, r->n);
 		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &few, r->room, b, NULL, r->out, NULL, NULL));
 		return gemm_step(kc, g, a, b, c, s);
@@ -463,17 +484,24 @@ static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, co
 	return MR_OK;
 }
 
+mr_kernel_by mr_fused_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c)
+{
+	(void)k;
+	return c->is_gemm && !mr_gemm_has_kernel(&c->gemm, n_threads, c->steps) ? MR_BY_ONEDNN : MR_BY_FUSED;
+}
+
 const mr_kernels mr_kernels_fused_f32 = {
 	.name = "fused",
 	.dtype = MR_F32,
 	.types = MR_TYPES_ALL(MR_F32),
 	.gelu_aux = "slope of GELU",
+	.executor = mr_fused_executor,
 #define MR_KERNEL_PART(type, id, args) .id = id,
-#define MR_KERNEL(type, id, args, fused, onednn, what) .id = id,
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = id,
 #include "nn/kernels.def"
 };
 
 /* The same functions by the names of fused.h. */
 #define MR_KERNEL_PART(type, id, args) extern __typeof__(id) mr_fused_##id __attribute__((alias(#id)));
-#define MR_KERNEL(type, id, args, fused, onednn, what) MR_KERNEL_PART(type, id, args)
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) MR_KERNEL_PART(type, id, args)
 #include "nn/kernels.def"

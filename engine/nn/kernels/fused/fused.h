@@ -1,12 +1,14 @@
 /*
- * fused.h - the context of the backend `fused` and its operations, for the backend `onednn`, which has the same context
- * and takes from here what oneDNN has no primitive for.
+ * fused.h - the context of the backend `fused` and its operations, for the backends `onednn` and `auto`, which have the
+ * same context: the one takes from here what oneDNN has no primitive for, the other what it does not choose oneDNN for.
  */
 #ifndef MR_KERNELS_FUSED_H
 #define MR_KERNELS_FUSED_H
 
+#include "nn/choices.h"
 #include "nn/kernels/fused/gemm.h"
 #include "nn/kernels/onednn/onednn_primitives.h"
+#include "nn/recorder.h"
 
 struct mr_kctx {
 	const mr_vec *vec;
@@ -15,6 +17,8 @@ struct mr_kctx {
 	float *attn_scratch;       /* [n_threads, attn_floats] */
 	size_t attn_floats;
 	mr_gemm_scratch gemm;
+	bool chooses;              /* of the backend `auto`: who executes what is in */
+	mr_chosen chosen;
 	/* Of the backend `onednn` alone. */
 	float *ones;               /* [n_ones], each 1: a row of them sums columns */
 	size_t n_ones;
@@ -27,7 +31,10 @@ struct mr_kctx {
 
 /* mr_fused_gemm and so on: the functions of the table. */
 #define MR_KERNEL_PART(type, id, args) type mr_fused_##id args;
-#define MR_KERNEL(type, id, args, fused, onednn, what) type mr_fused_##id args;
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) type mr_fused_##id args;
 #include "nn/kernels.def"
+
+/** Does `fused` itself compute this product, in a context that chooses nothing, or oneDNN for it? */
+mr_kernel_by mr_fused_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c);
 
 #endif

@@ -6,6 +6,7 @@
  *	                0 of NaN
  *	column sums     matmul with a row of ones: the library's reduction over rows takes some hundred times as long
  *	layer norm      layer_normalization; there is none without a mean in oneDNN 2.6, so RMS norm is ours
+ *	cross-entropy   softmax; the loss and the gradient are made of it by ours
  *	attention       ours: of whole score matrices hidden pairs would count 0 times NaN
  *
  * GELU of numbers beyond 1e19 is NaN: the library squares them. Bits depend on the number of threads. What an operation
@@ -19,6 +20,7 @@
 #include "nn/kernels/backend.h"
 #include "nn/kernels/fused/fused.h"
 #include "nn/kernels/fused/team.h"
+#include "nn/kernels/onednn/onednn.h"
 
 static void note(mr_kctx *kc, mr_status st)
 {
@@ -101,17 +103,19 @@ static mr_status activate(mr_kctx *kc, mr_act act, int64_t n, const float *z, fl
 
 static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
 {
-	float *z = g->act == MR_ACT_GELU && aux ? aux : c; /* act_backward wants what GELU is applied to */
+	bool apart = g->act == MR_ACT_GELU && aux; /* act_backward wants what GELU is applied to */
+	float *z = apart ? aux : c;
+	mr_gemm product = *g;
 
+	product.act = apart ? MR_ACT_NONE : g->act;
 	MR_TRY(noted(kc));
-	MR_TRY(mr_onednn_gemm(kc->onednn, g, a, b, bias, z));
-	MR_TRY(activate(kc, g->act, g->m * g->n, z, c));
+	MR_TRY(mr_onednn_gemm(kc->onednn, &product, a, b, bias, z));
+	if (apart || g->act == MR_ACT_RELU)
+		MR_TRY(activate(kc, g->act, g->m * g->n, z, c));
 	if (g->colsum_a)
 		MR_TRY(column_sums(kc, g->k, g->m, a, g->colsum_a, g->add));
 	if (g->colsum_b)
 		MR_TRY(column_sums(kc, g->k, g->n, b, g->colsum_b, g->add));
-	if (g->addend)
-		sum(kc, g->m * g->n, c, g->addend, c);
 	if (g->fuse_act_backward != MR_ACT_NONE)
 		act_backward(kc, g->fuse_act_backward, g->m * g->n, g->fuse_act_backward_aux, c, c);
 	return noted(kc);
@@ -248,7 +252,97 @@ static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x
 		note(kc, norm_gradients(kc, rows, cols, x, gain, mean, rstd, dy, dx, add, dgain, dshift, add_weight));
 }
 
+/* --- softmax cross-entropy ---------------------------------------------------------------------------------------- */
+
+typedef struct softmax_rows {
+	int64_t rows, classes;
+	const int32_t *targets;
+	float *x;          /* logits, then softmax, then the gradient of the mean loss */
+	float *most, *at;  /* of each row: largest logit, NaN if there is one; and the target's, then the loss */
+} softmax_rows;
+
+static void look_at_logits(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const softmax_rows *s = args;
+
+	(void)worker;
+	for (int64_t r = lo; r < hi; r++) {
+		const float *x = s->x + r * s->classes;
+		float most = x[0];
+		int32_t lost = 0;
+
+		for (int64_t i = 0; i < s->classes; i++) {
+			lost |= x[i] != x[i];
+			most = x[i] > most ? x[i] : most;
+		}
+		s->most[r] = lost ? NAN : most;
+		s->at[r] = x[s->targets[r]];
+	}
+}
+
+/* The largest probability belongs to the largest logit, so that losses of impossible targets are finite. */
+static void make_gradient(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const softmax_rows *s = args;
+	float each = 1 / (float)s->rows;
+
+	(void)worker;
+	for (int64_t r = lo; r < hi; r++) {
+		float *p = s->x + r * s->classes, most = 0;
+		bool finite = isfinite(s->most[r]); /* else the library's exponential made a number of NaN */
+
+		for (int64_t i = 0; i < s->classes; i++)
+			most = p[i] > most ? p[i] : most;
+		s->at[r] = finite ? s->most[r] - s->at[r] - logf(most) : NAN;
+		p[s->targets[r]] -= 1;
+		for (int64_t i = 0; i < s->classes; i++)
+			p[i] = finite ? p[i] * each : NAN;
+	}
+}
+
+static mr_status softmax_loss(mr_kctx *kc, int64_t rows, int64_t classes, float *logits, const int32_t *targets,
+			      double *loss)
+{
+	softmax_rows s = {.rows = rows, .classes = classes, .targets = targets, .x = logits};
+	double total = 0;
+
+	MR_TRY(reserve(&kc->room, &kc->room_floats, 2 * rows));
+	s.most = kc->room;
+	s.at = kc->room + rows;
+	mr_team_run(kc->n_threads, look_at_logits, &s, rows, 1, classes);
+	MR_TRY(mr_onednn_softmax(kc->onednn, rows, classes, logits, logits));
+	mr_team_run(kc->n_threads, make_gradient, &s, rows, 1, classes);
+	for (int64_t r = 0; r < rows; r++)
+		total += s.at[r];
+	*loss = total / (double)rows;
+	return MR_OK;
+}
+
+static double xent(mr_kctx *kc, int64_t rows, int64_t classes, void *logits, const int32_t *targets)
+{
+	double loss = NAN;
+
+	note(kc, softmax_loss(kc, rows, classes, logits, targets, &loss));
+	return loss;
+}
+
 /* --- the table ---------------------------------------------------------------------------------------------------- */
+
+mr_kernel_by mr_onednn_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c)
+{
+	enum { OURS, ONEDNN, BOTH };
+	static const int by[MR_N_KERNELS] = {
+#define MR_KERNEL_PART(type, id, args)
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) onednn,
+#include "nn/kernels.def"
+	};
+
+	(void)k;
+	(void)n_threads;
+	if (by[c->id] == OURS || c->no_mean || (c->id == MR_KERNEL_act_backward && c->act != MR_ACT_GELU))
+		return MR_BY_FUSED;
+	return MR_BY_ONEDNN;
+}
 
 #define BY_OURS(id) mr_fused_##id
 #define BY_ONEDNN(id) id
@@ -259,7 +353,17 @@ const mr_kernels mr_kernels_onednn_f32 = {
 	.dtype = MR_F32,
 	.types = MR_TYPES_ALL(MR_F32),
 	.gelu_aux = "argument of GELU",
+	.executor = mr_onednn_executor,
 #define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
-#define MR_KERNEL(type, id, args, fused, onednn, what) .id = BY_##onednn(id),
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = BY_##onednn(id),
 #include "nn/kernels.def"
 };
+
+/* The same functions by the names of onednn.h. */
+#define ALIAS(id, of) extern __typeof__(of) mr_by_onednn_##id __attribute__((alias(#of)));
+#define NAME_OURS(id)
+#define NAME_ONEDNN(id) ALIAS(id, id)
+#define NAME_BOTH(id) ALIAS(id, id)
+#define MR_KERNEL_PART(type, id, args)
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) NAME_##onednn(id)
+#include "nn/kernels.def"

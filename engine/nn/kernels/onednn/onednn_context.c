@@ -68,16 +68,29 @@ void mr_onednn_md_free(md_t *md)
 #endif
 }
 
-static dnnl_status_t ops_add_sum(dnnl_post_ops_t ops)
+static dnnl_status_t append(dnnl_post_ops_t ops, const onednn_post_ops *after)
 {
+	dnnl_status_t st = dnnl_success;
+
 #if DNNL_VERSION_MAJOR >= 3
-	return dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
+	if (after->add)
+		st = dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
+	if (st == dnnl_success && after->addend)
+		st = dnnl_post_ops_append_binary(ops, dnnl_binary_add, after->addend);
+	if (st == dnnl_success && after->gelu)
+		st = dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_gelu_tanh, 0, 0);
 #else
-	return dnnl_post_ops_append_sum(ops, 1.0f);
+	if (after->add)
+		st = dnnl_post_ops_append_sum(ops, 1.0f);
+	if (st == dnnl_success && after->addend)
+		st = dnnl_post_ops_append_binary(ops, dnnl_binary_add, after->addend);
+	if (st == dnnl_success && after->gelu)
+		st = dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_gelu_tanh, 0, 0);
 #endif
+	return st;
 }
 
-mr_status mr_onednn_attr(bool add, dnnl_primitive_attr_t *attr)
+mr_status mr_onednn_attr(const onednn_post_ops *after, dnnl_primitive_attr_t *attr)
 {
 	dnnl_post_ops_t ops = NULL;
 	mr_status st = mr_onednn_check(dnnl_primitive_attr_create(attr), "attr_create");
@@ -87,8 +100,8 @@ mr_status mr_onednn_attr(bool add, dnnl_primitive_attr_t *attr)
 				     "set_scratchpad_mode");
 	if (st == MR_OK)
 		st = mr_onednn_check(dnnl_post_ops_create(&ops), "post_ops_create");
-	if (st == MR_OK && add)
-		st = mr_onednn_check(ops_add_sum(ops), "append_sum");
+	if (st == MR_OK)
+		st = mr_onednn_check(append(ops, after), "post-operations");
 	if (st == MR_OK)
 		st = mr_onednn_check(dnnl_primitive_attr_set_post_ops(*attr, ops), "set_post_ops");
 	if (ops)

@@ -20,7 +20,8 @@
 enum { ONEDNN_ARGS = 10 };
 
 /* The low bits of flags are the kind's own; the kind is never 0, which marks a free place in the table. */
-enum { ONEDNN_MATMUL = 1 << 8, ONEDNN_SUM = 2 << 8, ONEDNN_GELU = 3 << 8, ONEDNN_NORM = 4 << 8 };
+enum { ONEDNN_MATMUL = 1 << 8, ONEDNN_SUM = 2 << 8, ONEDNN_GELU = 3 << 8, ONEDNN_NORM = 4 << 8,
+       ONEDNN_SOFTMAX = 5 << 8 };
 
 typedef struct onednn_primitive {
 	int64_t m, n, k;
@@ -71,8 +72,18 @@ mr_status mr_onednn_md_row(md_t *md, int64_t n) MR_MUST_USE;
 md_arg mr_onednn_md(const md_t *md); /* NULL: there is none */
 void mr_onednn_md_free(md_t *md);
 
-/** Attributes with a scratchpad of the caller's; @add: the result is added to what is there. */
-mr_status mr_onednn_attr(bool add, dnnl_primitive_attr_t *attr) MR_MUST_USE;
+/* What is done to the result of a primitive before it is stored, in this order. */
+typedef struct onednn_post_ops {
+	bool add;      /* what is there is added */
+	md_arg addend; /* this tensor is added, of which the caller makes the argument ONEDNN_ADDEND; NULL: none. Not
+	                  with add */
+	bool gelu;
+} onednn_post_ops;
+
+#define ONEDNN_ADDEND (DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1)
+
+/** Attributes with a scratchpad of the caller's and these operations. */
+mr_status mr_onednn_attr(const onednn_post_ops *after, dnnl_primitive_attr_t *attr) MR_MUST_USE;
 
 /** Makes the primitive of @p from its description, and its memory objects: @arg[@n], then the scratchpad. */
 mr_status mr_onednn_finish(mr_onednn *d, onednn_primitive *p, dnnl_primitive_desc_t pd, const onednn_arg *arg,

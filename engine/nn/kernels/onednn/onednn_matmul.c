@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { TA = 1, TB = 2, ADD = 4, BIAS = 8, BF16 = 16 };
+enum { TA = 1, TB = 2, ADD = 4, BIAS = 8, BF16 = 16, ADDEND = 32, GELU = 64 };
 
 static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg a, md_arg b, md_arg bias,
 			       md_arg c, dnnl_primitive_attr_t attr)
@@ -42,16 +42,24 @@ static mr_status matmul_build(mr_onednn *d, onednn_primitive *p)
 	if (st == MR_OK && bias)
 		st = mr_onednn_md_matrix(&row, 1, p->n, p->n, 1);
 	if (st == MR_OK)
-		st = mr_onednn_attr(p->flags & ADD, &attr);
+		st = mr_onednn_attr(&(onednn_post_ops){.add = p->flags & ADD,
+						       .addend = p->flags & ADDEND ? mr_onednn_md(&c) : NULL,
+						       .gelu = p->flags & GELU},
+				    &attr);
 	if (st == MR_OK)
 		st = mr_onednn_check(matmul_pd(&pd, d->engine, mr_onednn_md(&a), mr_onednn_md(&b),
 					       bias ? mr_onednn_md(&row) : NULL, mr_onednn_md(&c), attr),
 				     "matmul description");
 	if (st == MR_OK) {
-		const onednn_arg arg[] = {{DNNL_ARG_SRC, mr_onednn_md(&a)}, {DNNL_ARG_WEIGHTS, mr_onednn_md(&b)},
-					  {DNNL_ARG_DST, mr_onednn_md(&c)}, {DNNL_ARG_BIAS, mr_onednn_md(&row)}};
+		onednn_arg arg[5] = {{DNNL_ARG_SRC, mr_onednn_md(&a)}, {DNNL_ARG_WEIGHTS, mr_onednn_md(&b)},
+				     {DNNL_ARG_DST, mr_onednn_md(&c)}};
+		uint32_t n = 3;
 
-		st = mr_onednn_finish(d, p, pd, arg, bias ? 4 : 3);
+		if (bias)
+			arg[n++] = (onednn_arg){DNNL_ARG_BIAS, mr_onednn_md(&row)};
+		if (p->flags & ADDEND)
+			arg[n++] = (onednn_arg){ONEDNN_ADDEND, mr_onednn_md(&c)};
+		st = mr_onednn_finish(d, p, pd, arg, n);
 	}
 	mr_onednn_md_free(&a), mr_onednn_md_free(&b), mr_onednn_md_free(&c), mr_onednn_md_free(&row);
 	if (pd)
@@ -67,18 +75,23 @@ static mr_status run(mr_onednn *d, const mr_gemm *g, uint32_t type, const void *
 {
 	onednn_primitive key = {.m = g->m, .n = g->n, .k = g->k,
 				.flags = ONEDNN_MATMUL | type | (g->ta ? TA : 0u) | (g->tb ? TB : 0u) |
-					 (g->add ? ADD : 0u) | (g->bias ? BIAS : 0u)};
+					 (g->add ? ADD : 0u) | (g->bias ? BIAS : 0u) | (g->addend ? ADDEND : 0u) |
+					 (g->act == MR_ACT_GELU ? GELU : 0u)};
 
 	return mr_onednn_run(d, &key, matmul_build, data);
 }
 
 mr_status mr_onednn_gemm(mr_onednn *d, const mr_gemm *g, const float *a, const float *b, const float *bias, float *c)
 {
-	return run(d, g, 0, (const void *[]){a, b, c, bias});
+	return run(d, g, 0, (const void *[]){a, b, c, g->bias ? bias : g->addend, g->addend});
 }
 
 mr_status mr_onednn_gemm_bf16(mr_onednn *d, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
 			      float *c)
 {
-	return run(d, g, BF16, (const void *[]){a, b, c, bias});
+	mr_gemm product = *g;
+
+	product.act = MR_ACT_NONE;
+	product.addend = NULL;
+	return run(d, &product, BF16, (const void *[]){a, b, c, bias});
 }

@@ -24,8 +24,8 @@ void mr_onednn_destroy(mr_onednn *d); /* accepts NULL */
 size_t mr_onednn_bytes(const mr_onednn *d);
 
 /**
- * As mr_kernels.gemm, but the activation is not applied: @c gets op(A) op(B) + bias.
- * Allocates: on the first call with a shape; the library itself makes about six small allocations a call.
+ * op(A) op(B), with bias, addend or what is there; GELU when @g says so. Everything else that @g asks for is the
+ * caller's. Allocates: on the first call with a shape; the library itself makes about six small allocations a call.
  */
 mr_status mr_onednn_gemm(mr_onednn *d, const mr_gemm *g, const float *a, const float *b, const float *bias,
 		       float *c) MR_MUST_USE;
@@ -48,6 +48,9 @@ mr_status mr_onednn_norm(mr_onednn *d, int64_t rows, int64_t cols, float eps, co
 mr_status mr_onednn_norm_backward(mr_onednn *d, int64_t rows, int64_t cols, const float *x, const float *gain,
 				  const float *mean, const float *variance, const float *dy, float *dx, float *dgain,
 				  float *dshift) MR_MUST_USE;
+
+/** y = softmax of each row of x[rows, cols]; y may be x. */
+mr_status mr_onednn_softmax(mr_onednn *d, int64_t rows, int64_t cols, const float *x, float *y) MR_MUST_USE;
 
 /** True when the library uses AVX-512 (the CPU has it and ONEDNN_MAX_CPU_ISA allows it). */
 bool mr_onednn_avx512(void);

@@ -1,5 +1,6 @@
 /*
- * onednn_rows.c - sums, GELU and layer norm by oneDNN's binary, eltwise and layer_normalization primitives.
+ * onednn_rows.c - sums, GELU, layer norm and softmax by oneDNN's binary, eltwise, layer_normalization and softmax
+ * primitives.
  */
 #include "nn/kernels/onednn/onednn_context.h"
 
@@ -37,6 +38,12 @@ static dnnl_status_t norm_backward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t e
 {
 	return dnnl_layer_normalization_backward_primitive_desc_create(pd, engine, dnnl_backward, x, x, x, stat, 0,
 								       dnnl_use_scale | dnnl_use_shift, hint, attr);
+}
+
+static dnnl_status_t softmax_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg x, dnnl_primitive_attr_t attr)
+{
+	return dnnl_softmax_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, dnnl_softmax_accurate, x,
+							  x, 1, attr);
 }
 
 #else
@@ -78,6 +85,15 @@ static dnnl_status_t norm_backward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t e
 								       0, dnnl_use_scale | dnnl_use_shift);
 
 	return st == dnnl_success ? dnnl_primitive_desc_create(pd, &desc, attr, engine, hint) : st;
+}
+
+static dnnl_status_t softmax_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg x, dnnl_primitive_attr_t attr)
+{
+	dnnl_softmax_v2_desc_t desc;
+	dnnl_status_t st =
+		dnnl_softmax_v2_forward_desc_init(&desc, dnnl_forward_inference, dnnl_softmax_accurate, x, x, 1);
+
+	return st == dnnl_success ? dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL) : st;
 }
 
 #endif
@@ -122,7 +138,7 @@ static mr_status elements_build(mr_onednn *d, onednn_primitive *p)
 	memset(&row, 0, sizeof(row));
 	st = mr_onednn_md_row(&row, p->n);
 	if (st == MR_OK)
-		st = mr_onednn_attr(false, &attr);
+		st = mr_onednn_attr(&(onednn_post_ops){0}, &attr);
 	if (st == MR_OK)
 		st = (p->flags & ~(uint32_t)BACKWARD) == ONEDNN_SUM ? sum_of(d, p, mr_onednn_md(&row), attr, &pd)
 								     : gelu_of(d, p, mr_onednn_md(&row), attr, &pd);
@@ -212,7 +228,7 @@ static mr_status norm_build(mr_onednn *d, onednn_primitive *p)
 	if (st == MR_OK)
 		st = mr_onednn_md_row(&row, p->n);
 	if (st == MR_OK)
-		st = mr_onednn_attr(false, &attr);
+		st = mr_onednn_attr(&(onednn_post_ops){0}, &attr);
 	if (st == MR_OK)
 		st = norm_of(d, p, mr_onednn_md(&x), mr_onednn_md(&stat), mr_onednn_md(&row), attr, &pd);
 	mr_onednn_md_free(&x), mr_onednn_md_free(&stat), mr_onednn_md_free(&row);
@@ -247,4 +263,40 @@ mr_status mr_onednn_norm_backward(mr_onednn *d, int64_t rows, int64_t cols, cons
 			      dgain, dshift};
 
 	return mr_onednn_run(d, &key, norm_build, data);
+}
+
+/* --- softmax ------------------------------------------------------------------------------------------------------ */
+
+static mr_status softmax_build(mr_onednn *d, onednn_primitive *p)
+{
+	dnnl_primitive_attr_t attr = NULL;
+	dnnl_primitive_desc_t pd = NULL;
+	mr_status st;
+	md_t x;
+
+	memset(&x, 0, sizeof(x));
+	st = mr_onednn_md_matrix(&x, p->m, p->n, p->n, 1);
+	if (st == MR_OK)
+		st = mr_onednn_attr(&(onednn_post_ops){0}, &attr);
+	if (st == MR_OK)
+		st = mr_onednn_check(softmax_pd(&pd, d->engine, mr_onednn_md(&x), attr), "softmax description");
+	if (st == MR_OK) {
+		const onednn_arg arg[] = {{DNNL_ARG_SRC, mr_onednn_md(&x)}, {DNNL_ARG_DST, mr_onednn_md(&x)}};
+
+		st = mr_onednn_finish(d, p, pd, arg, 2);
+	}
+	mr_onednn_md_free(&x);
+	if (pd)
+		(void)dnnl_primitive_desc_destroy(pd);
+	if (attr)
+		(void)dnnl_primitive_attr_destroy(attr);
+	return st == MR_OK ? st : mr_fail_in(st, "softmax of %lld rows of %lld", (long long)p->m, (long long)p->n);
+}
+
+mr_status mr_onednn_softmax(mr_onednn *d, int64_t rows, int64_t cols, const float *x, float *y)
+{
+	onednn_primitive key = {.m = rows, .n = cols, .flags = ONEDNN_SOFTMAX};
+	const void *data[] = {x, y};
+
+	return mr_onednn_run(d, &key, softmax_build, data);
 }

@@ -1,0 +1,107 @@
+/* millrace tune: which backend executes what faster on this machine, as a table for the backend auto. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/output.h"
+#include "host/topo.h"
+#include "profile/tune.h"
+
+static void tell(void *arg, const mr_tune_point *p)
+{
+	(void)arg;
+	if (p->fused_s <= 0)
+		return;
+	fprintf(stderr, "%-14s %u thread%s  rows %5lld  size %9lld  fused %9.1f us  oneDNN x%.2f  %s\n",
+		mr_choice_name(p->kind), p->n_threads, p->n_threads == 1 ? " " : "s", (long long)p->rows,
+		(long long)p->size, 1e6 * p->fused_s, p->ratio, p->onednn ? "onednn" : "fused");
+}
+
+static mr_status print(const mr_choices *c, const mr_topo *topo, uint32_t threads, FILE *out)
+{
+	char machine[400];
+	mr_strbuf text;
+	mr_status st = MR_OK;
+
+	mr_strbuf_init(&text);
+	mr_choices_print(c, &text);
+	fprintf(out,
+		"/*\n * Who executes an operation under the backend auto (nn/choices.h has the columns). Measured last "
+		"by\n * millrace tune with %s, teams of %u, on\n * %s.\n */\n%s",
+		mr_kernels_library(), threads, mr_topo_print(topo, machine, sizeof(machine)), mr_strbuf_text(&text));
+	if (text.failed)
+		st = mr_fail(MR_ERESOURCE, "no memory for a table of choices");
+	else if (ferror(out))
+		st = mr_fail(MR_EIO, "cannot write the table");
+	mr_strbuf_fini(&text);
+	return st;
+}
+
+/* One thread, then a team. */
+static mr_status measure(const mr_tune *t, const mr_choices *base, uint32_t threads, mr_choices **out)
+{
+	mr_choices *one;
+	mr_status st;
+
+	MR_TRY(mr_tune_run(t, base, 1, &one));
+	if (threads < 2) {
+		*out = one;
+		return MR_OK;
+	}
+	st = mr_tune_run(t, one, threads, out);
+	mr_choices_destroy(one);
+	return st;
+}
+
+static mr_status run(mr_args *args)
+{
+	const char *path = mr_values_string(args->values, "output"), *from = mr_values_string(args->values, "base");
+	uint32_t threads = (uint32_t)mr_values_int(args->values, "threads");
+	mr_tune t = {.rounds = (uint32_t)mr_values_int(args->values, "rounds"),
+		     .largest = mr_values_int(args->values, "largest"), .tell = tell};
+	mr_choices *base = NULL, *made = NULL;
+	mr_topo topo;
+	mr_status st;
+	FILE *out;
+
+	if (*from)
+		MR_TRY(mr_choices_read(from, &base));
+	MR_TRY(mr_topo_detect(&topo));
+	threads = threads ? threads : topo.n_usable;
+	st = measure(&t, base ? base : &mr_choices_built_in, threads, &made);
+	if (st == MR_OK)
+		st = mr_output_open(path, &out);
+	if (st == MR_OK)
+		st = mr_output_close(path, out, print(made, &topo, threads, out));
+	mr_topo_fini(&topo);
+	mr_choices_destroy(base);
+	mr_choices_destroy(made);
+	return st;
+}
+
+static const mr_option options[] = {
+	{"threads", MR_OPT_INT, "0", 0, 4096, NULL, NULL,
+	 "threads of the team that is measured beside one thread; 1: none; 0: all usable cores"},
+	{"rounds", MR_OPT_INT, "9", 1, 101, NULL, NULL, "turns that the two backends take at each point"},
+	{"largest", MR_OPT_INT, "0", 0, 1e10, NULL, "elements",
+	 "leave out points with larger tensors, which go by the next smaller ones; 0: 2^24"},
+	{"base", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "keep of this table what is not measured: other instruction sets; empty: of the program's own"},
+	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty or -: standard output"},
+	{0},
+};
+
+const mr_command mr_command_tune = {
+	.name = "tune",
+	.operands = "",
+	.min_operands = 0,
+	.max_operands = 0,
+	.summary = "measure by which backend each operation is faster here, as a table for machine.choices",
+	.help = "The backend auto gives an operation to oneDNN unless our own kernel is faster by more than 3 %,\n"
+		"and the gradient of a weight to our own unless oneDNN is by 25 %. Which it is for each kind of\n"
+		"operation and class of shape stands in a table, so that weights do not depend on the day's noise.\n"
+		"The program's own table was measured on one machine; name the file that this command writes in\n"
+		"machine.choices. Takes a few minutes, and wants a machine on which nothing else runs.\n",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,158 @@
+#include "cli/plan_kernels.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/plan_report.h"
+#include "exec/run_plan.h"
+
+static mr_status of_sequential(mr_stage_calls *c, const mr_session *s)
+{
+	mr_stage *stage = NULL;
+	mr_status st = mr_stage_create(s->graph, 0, s->graph->n_nodes, s->samples, s->kernels, false, NULL, &stage);
+
+	if (st == MR_OK)
+		st = mr_stage_calls_init(c, stage, s->place.worker[0].n_threads, true);
+	mr_stage_destroy(stage);
+	return st;
+}
+
+mr_status mr_plan_kernels_init(mr_plan_kernels *k, const mr_forecast *f)
+{
+	const mr_session *s = f->s;
+
+	*k = (mr_plan_kernels){.stage = calloc(s->partition.n_stages, sizeof(*k->stage)), .n = s->partition.n_stages};
+	if (!k->stage)
+		return mr_fail(MR_ERESOURCE, "no memory for the kernels of %u stages", k->n);
+	if (!f->run)
+		return of_sequential(&k->stage[0], s);
+	for (uint16_t i = 0; i < k->n; i++)
+		MR_TRY(mr_stage_calls_init(&k->stage[i], f->run->stage[i],
+					   s->place.worker[mr_plan_worker(s->plan, 0, i)].n_threads,
+					   mr_run_steps_inside(s->plan, i)));
+	return MR_OK;
+}
+
+void mr_plan_kernels_fini(mr_plan_kernels *k)
+{
+	for (uint32_t i = 0; k->stage && i < k->n; i++)
+		mr_stage_calls_fini(&k->stage[i]);
+	free(k->stage);
+}
+
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
+
+static void put_int(mr_json_writer *w, const char *key, int64_t x)
+{
+	mr_json_key(w, key);
+	mr_json_put_int(w, x);
+}
+
+static void put_double(mr_json_writer *w, const char *key, double x)
+{
+	mr_json_key(w, key);
+	mr_json_put_double(w, x);
+}
+
+static void put_string(mr_json_writer *w, const char *key, const char *s)
+{
+	mr_json_key(w, key);
+	mr_json_put_string(w, s);
+}
+
+static void put_call(mr_json_writer *w, const mr_recorded *r, bool forward)
+{
+	const mr_kernel_call *c = &r->call;
+
+	mr_json_begin_object(w);
+	put_string(w, "pass", forward ? "F" : "B");
+	put_string(w, "operation", mr_kernel_name(c->id));
+	if (c->is_gemm) {
+		put_string(w, "turned", c->gemm.ta ? "A" : c->gemm.tb ? "B" : "none");
+		put_int(w, "m", c->gemm.m);
+		put_int(w, "n", c->gemm.n);
+		put_int(w, "k", c->gemm.k);
+	} else {
+		put_int(w, "rows", c->rows);
+		put_int(w, "cols", c->cols);
+	}
+	put_string(w, "backend", mr_kernel_by_name(r->by));
+	mr_json_end_object(w);
+}
+
+static void put_stage(mr_json_writer *w, const mr_forecast *f, const mr_stage_calls *c, uint16_t i)
+{
+	const mr_session *s = f->s;
+	uint16_t worker = s->plan ? mr_plan_worker(s->plan, 0, i) : 0;
+
+	mr_json_begin_object(w);
+	put_int(w, "stage", i);
+	put_int(w, "worker", worker);
+	put_int(w, "threads", s->place.worker[worker].n_threads);
+	put_string(w, "first", s->graph->nodes[s->partition.first[i]].name);
+	put_string(w, "last", s->graph->nodes[s->partition.first[i + 1] - 1].name);
+	if (s->plan) {
+		put_double(w, "f_s", f->stage[i].f);
+		put_double(w, "i_s", f->stage[i].i);
+		put_double(w, "w_s", f->stage[i].w);
+	}
+	mr_json_key(w, "operations");
+	mr_json_begin_array(w);
+	for (size_t j = 0; j < c->n; j++)
+		put_call(w, &c->call[j], j < c->n_forward);
+	mr_json_end_array(w);
+	mr_json_end_object(w);
+}
+
+static void put_kernels(mr_json_writer *w, const mr_session *s)
+{
+	char hash[24];
+
+	mr_json_key(w, "kernels");
+	mr_json_begin_object(w);
+	put_string(w, "backend", s->kernels->name);
+	put_string(w, "dtype", mr_dtype_name(s->kernels->dtype));
+	put_string(w, "isa", mr_kernels_isa());
+	put_string(w, "library", mr_kernels_library());
+	if (s->kernels->choices) {
+		snprintf(hash, sizeof(hash), "%016" PRIx64, mr_choices_hash(s->kernels->choices));
+		put_string(w, "choices", hash);
+		put_string(w, "choices_source", s->kernels->choices->source);
+	}
+	mr_json_end_object(w);
+}
+
+mr_status mr_forecast_print_json(const mr_forecast *f, FILE *out)
+{
+	const mr_session *s = f->s;
+	mr_plan_kernels k;
+	mr_json_writer w;
+	char hash[24];
+	mr_status st = mr_plan_kernels_init(&k, f);
+
+	if (st != MR_OK) {
+		mr_plan_kernels_fini(&k);
+		return st;
+	}
+	mr_json_init(&w, out, true);
+	mr_json_begin_object(&w);
+	put_string(&w, "model", s->job->model.name);
+	put_string(&w, "system", s->job->system.name);
+	put_int(&w, "parameters", mr_graph_n_params(s->graph));
+	put_int(&w, "workers", s->place.n_workers);
+	put_int(&w, "microbatches", s->n_micro);
+	put_int(&w, "samples", s->samples);
+	snprintf(hash, sizeof(hash), "%016" PRIx64, s->plan_hash);
+	put_string(&w, "plan", s->plan ? hash : NULL);
+	put_double(&w, "step_s", f->step_s);
+	put_int(&w, "bytes", (int64_t)f->bytes);
+	put_kernels(&w, s);
+	mr_json_key(&w, "stages");
+	mr_json_begin_array(&w);
+	for (uint16_t i = 0; i < k.n; i++)
+		put_stage(&w, f, &k.stage[i], i);
+	mr_json_end_array(&w);
+	mr_json_end_object(&w);
+	mr_plan_kernels_fini(&k);
+	return mr_json_finish(&w);
+}

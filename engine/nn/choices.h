@@ -1,0 +1,117 @@
+/*
+ * choices.h - which backend executes an operation under the backend `auto`: a table of measured choices, as data.
+ *
+ * A choice belongs to an instruction set, a type, one thread or a team of several, a kind of operation and a class of
+ * shape. The table in the tree, nn/kernels/choices.def, was written by `./mill bench kernels --choices FILE`;
+ * `millrace tune` writes one for the machine at hand, which the key machine.choices names. One line is
+ *
+ *	MR_CHOICE(avx512, f32, one, gemm_nn, 64, 16384, fused)
+ *
+ * up to 64 rows and weights of up to 16384 elements, 0 in place of either: any number. The first line that fits counts;
+ * where none does, `fused` executes. Lines that begin with "/", "*" or "#" are comments.
+ *
+ *	kind           what                                                rows      size
+ *	gemm_nn        A B, with a bias or ReLU: a layer forward           m         n k
+ *	gemm_nn_gelu   the same, then GELU                                 m         n k
+ *	gemm_nt        A B^T: gradient of an input                         m         n k
+ *	gemm_tn        A^T B: gradient of a weight, and its step           k         m n
+ *	sum            a + b                                               1         elements
+ *	norm           layer norm                                          rows      elements
+ *	norm_backward  its gradients                                       rows      elements
+ *	xent           softmax cross-entropy                               rows      elements
+ *
+ * What must have the bits of another operation goes by one line with it, so all laws of mr_kernels hold whatever a
+ * table says: gemm_tn is also of gemm_step, gemm_sum and gemm_step_rows, norm_backward of its halves. Everything that
+ * has no kind is executed by `fused`.
+ */
+#ifndef MR_NN_CHOICES_H
+#define MR_NN_CHOICES_H
+
+#include "base/str.h"
+#include "nn/kernels.h"
+
+#define MR_CHOICE_KINDS(X) \
+	X(gemm_nn) X(gemm_nn_gelu) X(gemm_nt) X(gemm_tn) X(sum) X(norm) X(norm_backward) X(xent)
+
+typedef enum mr_choice_kind {
+#define MR_CHOICE_KIND(id) MR_CHOICE_##id,
+	MR_CHOICE_KINDS(MR_CHOICE_KIND)
+#undef MR_CHOICE_KIND
+	MR_N_CHOICES
+} mr_choice_kind;
+
+/* Classes of shape: up to 16, 32, ... 1024 rows, and more; up to 2^12, 2^14, ... 2^24 elements, and more. */
+#define MR_CHOICE_ROWS 8
+#define MR_CHOICE_SIZES 8
+
+typedef struct mr_choice_line {
+	char isa[16], dtype[8], threads[8], kind[16]; /* together without padding: hashed as they are */
+	int64_t rows, size; /* up to; 0: any */
+	char backend[8];
+} mr_choice_line;
+
+typedef struct mr_choices {
+	const char *source; /* where they come from: a file, or "built in" */
+	const mr_choice_line *line;
+	size_t n;
+} mr_choices;
+
+/* What they say for one instruction set, type and number of threads: true is oneDNN. */
+typedef struct mr_chosen {
+	bool onednn[MR_N_CHOICES][MR_CHOICE_ROWS][MR_CHOICE_SIZES];
+} mr_chosen;
+
+/** nn/kernels/choices.def. */
+extern const mr_choices mr_choices_built_in;
+
+/** The table in the file @path; the caller destroys *@out. Errors: MR_ECONFIG "path:line: sentence"; MR_ERESOURCE. */
+mr_status mr_choices_read(const char *path, mr_choices **out) MR_MUST_USE;
+void mr_choices_destroy(mr_choices *c); /* accepts NULL; not for the built-in ones */
+
+/** Of what they say: a part of a run's identity. */
+uint64_t mr_choices_hash(const mr_choices *c);
+
+/** As a file that mr_choices_read reads and C includes. */
+void mr_choices_print(const mr_choices *c, mr_strbuf *out);
+
+/** Look up everything at once. @isa: mr_kernels_isa(). */
+void mr_choices_select(const mr_choices *c, const char *isa, mr_dtype dtype, uint32_t n_threads, mr_chosen *out);
+
+/** @c, but for this instruction set, type and number of threads @chosen; the caller destroys *@out. Errors:
+ * MR_ERESOURCE. */
+mr_status mr_choices_with(const mr_choices *c, const char *isa, mr_dtype dtype, uint32_t n_threads,
+			  const mr_chosen *chosen, mr_choices **out) MR_MUST_USE;
+
+const char *mr_choice_name(mr_choice_kind kind);
+
+/** Largest number of a class; 0: there is none. */
+int64_t mr_choice_most_rows(uint32_t class);
+int64_t mr_choice_most_size(uint32_t class);
+
+/* The base-two logarithm of @n, rounded up; 0 for what is no number of rows. */
+static inline uint32_t mr_choice_bits(int64_t n)
+{
+	return n > 1 ? 64u - (uint32_t)__builtin_clzll((unsigned long long)n - 1) : 0;
+}
+
+static inline bool mr_chosen_onednn(const mr_chosen *c, mr_choice_kind kind, int64_t rows, int64_t size)
+{
+	uint32_t r = mr_choice_bits(rows), s = mr_choice_bits(size);
+
+	r = r > 4 ? r - 4 : 0;
+	s = s > 12 ? (s - 11) / 2 : 0;
+	return c->onednn[kind][r < MR_CHOICE_ROWS ? r : MR_CHOICE_ROWS - 1]
+			[s < MR_CHOICE_SIZES ? s : MR_CHOICE_SIZES - 1];
+}
+
+/** By which line a product goes. */
+static inline bool mr_chosen_gemm(const mr_chosen *c, const mr_gemm *g)
+{
+	if (g->ta)
+		return mr_chosen_onednn(c, MR_CHOICE_gemm_tn, g->k, g->m * g->n);
+	return mr_chosen_onednn(c, g->tb ? MR_CHOICE_gemm_nt
+				   : g->act == MR_ACT_GELU ? MR_CHOICE_gemm_nn_gelu : MR_CHOICE_gemm_nn,
+				g->m, g->n * g->k);
+}
+
+#endif

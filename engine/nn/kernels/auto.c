@@ -1,0 +1,105 @@
+/*
+ * auto.c - the backend `auto`: every operation that a table of choices gives to oneDNN by the functions of `onednn`,
+ * the rest by those of `fused`, in the one context that both have.
+ *
+ * Products choose in fused.c: the sums of columns, GELU and everything else that goes with a product is then done as
+ * `fused` does it behind oneDNN's product, so that the column sums of any product have the bits of colsum, and GELU
+ * leaves what act_backward wants.
+ */
+#include "nn/kernels/backend.h"
+#include "nn/kernels/fused/fused.h"
+#include "nn/kernels/onednn/onednn.h"
+
+static bool by_onednn(const mr_kctx *kc, mr_choice_kind kind, int64_t rows, int64_t size)
+{
+	return mr_chosen_onednn(&kc->chosen, kind, rows, size);
+}
+
+static void chosen_sum(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+{
+	(by_onednn(kc, MR_CHOICE_sum, 1, n) ? mr_by_onednn_sum : mr_fused_sum)(kc, n, a, b, y);
+}
+
+static void chosen_norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain,
+		 const void *shift, void *y, void *mean, void *rstd)
+{
+	bool other = by_onednn(kc, MR_CHOICE_norm, rows, rows * cols);
+
+	(other ? mr_by_onednn_norm : mr_fused_norm)(kc, rows, cols, eps, x, gain, shift, y, mean, rstd);
+}
+
+static void chosen_norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,
+				const void *mean, const void *rstd, const void *dy, void *dx, bool add)
+{
+	bool other = by_onednn(kc, MR_CHOICE_norm_backward, rows, rows * cols);
+
+	(other ? mr_by_onednn_norm_backward_input
+	       : mr_fused_norm_backward_input)(kc, rows, cols, x, gain, mean, rstd, dy, dx, add);
+}
+
+static void chosen_norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean,
+				 const void *rstd, const void *dy, void *dgain, void *dshift, bool add)
+{
+	bool other = by_onednn(kc, MR_CHOICE_norm_backward, rows, rows * cols);
+
+	(other ? mr_by_onednn_norm_backward_weight
+	       : mr_fused_norm_backward_weight)(kc, rows, cols, x, mean, rstd, dy, dgain, dshift, add);
+}
+
+static void chosen_norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,
+				 const void *mean, const void *rstd, const void *dy, void *dx, bool add,
+				 void *dgain, void *dshift, bool add_weight)
+{
+	bool other = by_onednn(kc, MR_CHOICE_norm_backward, rows, rows * cols);
+
+	(other ? mr_by_onednn_norm_backward : mr_fused_norm_backward)(kc, rows, cols, x, gain, mean, rstd, dy, dx, add,
+								     dgain, dshift, add_weight);
+}
+
+static double chosen_xent(mr_kctx *kc, int64_t rows, int64_t classes, void *logits, const int32_t *targets)
+{
+	bool other = by_onednn(kc, MR_CHOICE_xent, rows, rows * classes);
+
+	return (other ? mr_by_onednn_xent : mr_fused_xent)(kc, rows, classes, logits, targets);
+}
+
+/* Of these everything is decided there. */
+#define chosen_gemm mr_fused_gemm
+#define chosen_gemm_step mr_fused_gemm_step
+#define chosen_gemm_sum mr_fused_gemm_sum
+#define chosen_gemm_step_rows mr_fused_gemm_step_rows
+
+static mr_kernel_by executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c)
+{
+	static const mr_choice_kind kinds[MR_N_KERNELS] = {
+		[MR_KERNEL_sum] = MR_CHOICE_sum,
+		[MR_KERNEL_norm] = MR_CHOICE_norm,
+		[MR_KERNEL_norm_backward] = MR_CHOICE_norm_backward,
+		[MR_KERNEL_norm_backward_input] = MR_CHOICE_norm_backward,
+		[MR_KERNEL_norm_backward_weight] = MR_CHOICE_norm_backward,
+		[MR_KERNEL_xent] = MR_CHOICE_xent,
+	};
+	mr_chosen chosen;
+
+	mr_choices_select(k->choices, mr_kernels_fused_isa(), k->dtype, n_threads, &chosen);
+	if (c->is_gemm)
+		return mr_chosen_gemm(&chosen, &c->gemm) ? MR_BY_ONEDNN : mr_fused_executor(k, n_threads, c);
+	return kinds[c->id] && mr_chosen_onednn(&chosen, kinds[c->id], c->rows, c->rows * c->cols)
+		       ? mr_onednn_executor(k, n_threads, c)
+		       : mr_fused_executor(k, n_threads, c);
+}
+
+#define BY_FUSED(id) mr_fused_##id
+#define BY_CHOSEN(id) chosen_##id
+
+const mr_kernels mr_kernels_auto_f32 = {
+	.name = "auto",
+	.dtype = MR_F32,
+	.types = MR_TYPES_ALL(MR_F32),
+	.gelu_aux = "slope of GELU", /* as fused */
+	.choices = &mr_choices_built_in,
+	.executor = executor,
+#define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = BY_##chosen(id),
+#include "nn/kernels.def"
+};

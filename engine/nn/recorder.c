@@ -1,0 +1,247 @@
+#include "nn/recorder.h"
+
+#include <stdlib.h>
+
+/* The context of the table below. */
+struct mr_kctx {
+	const mr_kernels *of;
+	uint32_t n_threads;
+	mr_recorded *call;
+	size_t n, room;
+	bool failed;
+};
+
+struct mr_recorder {
+	mr_kernels kernels;
+	mr_kctx kc;
+};
+
+static void note(mr_kctx *kc, const mr_kernel_call *c)
+{
+	mr_kernel_by e = kc->of->executor ? kc->of->executor(kc->of, kc->n_threads, c) : MR_BY_REFERENCE;
+
+	if (kc->n == kc->room) {
+		size_t room = kc->room ? 2 * kc->room : 64;
+		mr_recorded *more = realloc(kc->call, room * sizeof(*more));
+
+		kc->failed = kc->failed || !more;
+		if (!more)
+			return;
+		kc->call = more;
+		kc->room = room;
+	}
+	kc->call[kc->n++] = (mr_recorded){*c, e};
+}
+
+static void note_rows(mr_kctx *kc, mr_kernel_id id, int64_t rows, int64_t cols)
+{
+	note(kc, &(mr_kernel_call){.id = id, .rows = rows, .cols = cols});
+}
+
+static mr_status note_gemm(mr_kctx *kc, mr_kernel_id id, const mr_gemm *g, bool steps)
+{
+	note(kc, &(mr_kernel_call){.id = id, .is_gemm = true, .steps = steps, .gemm = *g});
+	return MR_OK;
+}
+
+/* --- the operations ----------------------------------------------------------------------------------------------- */
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* tensors */
+
+static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
+{
+	return note_gemm(kc, MR_KERNEL_gemm, g, false);
+}
+
+static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
+{
+	return note_gemm(kc, MR_KERNEL_gemm_step, g, true);
+}
+
+static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
+			  void *c, const mr_step *s)
+{
+	return note_gemm(kc, MR_KERNEL_gemm_sum, g, s != NULL);
+}
+
+static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
+				const mr_gemm_rows *r)
+{
+	return note_gemm(kc, MR_KERNEL_gemm_step_rows, g, true);
+}
+
+static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add)
+{
+	note_rows(kc, MR_KERNEL_colsum, rows, cols);
+}
+
+static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
+{
+	note(kc, &(mr_kernel_call){.id = MR_KERNEL_act_backward, .rows = 1, .cols = n, .act = act});
+}
+
+static void note_norm(mr_kctx *kc, mr_kernel_id id, int64_t rows, int64_t cols, const void *mean)
+{
+	note(kc, &(mr_kernel_call){.id = id, .rows = rows, .cols = cols, .no_mean = !mean});
+}
+
+static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain,
+		 const void *shift, void *y, void *mean, void *rstd)
+{
+	note_norm(kc, MR_KERNEL_norm, rows, cols, mean);
+}
+
+static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,
+				const void *mean, const void *rstd, const void *dy, void *dx, bool add)
+{
+	note_norm(kc, MR_KERNEL_norm_backward_input, rows, cols, mean);
+}
+
+static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean,
+				 const void *rstd, const void *dy, void *dgain, void *dshift, bool add)
+{
+	note_norm(kc, MR_KERNEL_norm_backward_weight, rows, cols, mean);
+}
+
+static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
+			  const void *rstd, const void *dy, void *dx, bool add, void *dgain, void *dshift,
+			  bool add_weight)
+{
+	note_norm(kc, MR_KERNEL_norm_backward, rows, cols, mean);
+}
+
+static mr_status attn(mr_kctx *kc, const mr_attn *a, const void *qkv, void *y, void *saved, void *scratch)
+{
+	note_rows(kc, MR_KERNEL_attn, a->samples * a->t, a->heads * a->dim);
+	return MR_OK;
+}
+
+static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, const void *saved, const void *dy,
+			       void *dqkv, void *scratch)
+{
+	note_rows(kc, MR_KERNEL_attn_backward, a->samples * a->t, a->heads * a->dim);
+	return MR_OK;
+}
+
+static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte,
+		  const void *wpe, void *y)
+{
+	note_rows(kc, MR_KERNEL_embed, rows, cols);
+}
+
+static void embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, int64_t vocab, const int32_t *tokens,
+			   const void *dy, void *dwte, void *dwpe, bool add)
+{
+	note_rows(kc, MR_KERNEL_embed_backward, rows, cols);
+}
+
+static void sum(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+{
+	note_rows(kc, MR_KERNEL_sum, 1, n);
+}
+
+static void sum_gradients(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+{
+	note_rows(kc, MR_KERNEL_sum_gradients, 1, n);
+}
+
+static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rate, const mr_mask_key *key,
+		    const void *x, void *y)
+{
+	note_rows(kc, MR_KERNEL_dropout, samples, per_sample);
+}
+
+static double xent(mr_kctx *kc, int64_t rows, int64_t classes, void *logits, const int32_t *targets)
+{
+	note_rows(kc, MR_KERNEL_xent, rows, classes);
+	return 0;
+}
+
+static double mse(mr_kctx *kc, int64_t rows, int64_t cols, void *a, const void *y)
+{
+	note_rows(kc, MR_KERNEL_mse, rows, cols);
+	return 0;
+}
+
+static double sumsq(mr_kctx *kc, int64_t n, const void *x)
+{
+	note_rows(kc, MR_KERNEL_sumsq, 1, n);
+	return 0;
+}
+
+static void ranges(mr_kctx *kc, int64_t n, mr_range_fn *fn, const void *args)
+{
+	note_rows(kc, MR_KERNEL_ranges, 1, n);
+}
+
+static void mix(mr_kctx *kc, int64_t n, const mr_averaging *m)
+{
+	note_rows(kc, MR_KERNEL_mix, 1, n);
+}
+
+static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
+{
+	note_rows(kc, MR_KERNEL_step, 1, n);
+}
+
+#pragma GCC diagnostic pop
+
+/* --- the recorder ------------------------------------------------------------------------------------------------- */
+
+mr_status mr_recorder_create(const mr_kernels *of, uint32_t n_threads, mr_recorder **out)
+{
+	mr_recorder *r = malloc(sizeof(*r));
+
+	*out = r;
+	if (!r)
+		return mr_fail(MR_ERESOURCE, "no memory for a recorder");
+	*r = (mr_recorder){.kernels = *of, .kc = {.of = of, .n_threads = n_threads}};
+#define MR_KERNEL_PART(type, id, args)
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) r->kernels.id = id;
+#include "nn/kernels.def"
+	return MR_OK;
+}
+
+void mr_recorder_destroy(mr_recorder *r)
+{
+	if (!r)
+		return;
+	free(r->kc.call);
+	free(r);
+}
+
+const mr_kernels *mr_recorder_kernels(const mr_recorder *r)
+{
+	return &r->kernels;
+}
+
+mr_kctx *mr_recorder_context(mr_recorder *r)
+{
+	return &r->kc;
+}
+
+mr_status mr_recorder_calls(const mr_recorder *r, const mr_recorded **calls, size_t *n)
+{
+	*calls = r->kc.call;
+	*n = r->kc.n;
+	return r->kc.failed ? mr_fail(MR_ERESOURCE, "no memory for the calls of a stage") : MR_OK;
+}
+
+const char *mr_kernel_name(mr_kernel_id id)
+{
+	static const char *const names[MR_N_KERNELS] = {
+#define MR_KERNEL_PART(type, id, args)
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) #id,
+#include "nn/kernels.def"
+	};
+
+	return names[id];
+}
+
+const char *mr_kernel_by_name(mr_kernel_by e)
+{
+	static const char *const names[MR_N_KERNEL_BY] = {"reference", "fused", "onednn"};
+
+	return names[e];
+}

@@ -1,0 +1,51 @@
+/*
+ * recorder.h - which operations a program over kernels calls, and who executes each: a table of kernels that computes
+ * nothing and notes every call.
+ *
+ * The recorder stands for a backend: types and sizes are that one's, and so is the answer who executes a call. Tensors
+ * are never touched, so any pointers will do. One thread.
+ */
+#ifndef MR_NN_RECORDER_H
+#define MR_NN_RECORDER_H
+
+#include "nn/kernels.h"
+
+typedef enum mr_kernel_id {
+#define MR_KERNEL_PART(type, id, args)
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) MR_KERNEL_##id,
+#include "nn/kernels.def"
+	MR_N_KERNELS
+} mr_kernel_id;
+
+typedef struct mr_kernel_call {
+	mr_kernel_id id;
+	bool is_gemm, steps; /* a product, whose result goes into an optimizer's step */
+	mr_gemm gemm;        /* of a product; its pointers say nothing */
+	int64_t rows, cols;  /* of anything else: rows 1 where it goes element by element */
+	mr_act act;          /* act_backward */
+	bool no_mean;        /* norms: rows are not shifted */
+} mr_kernel_call;
+
+typedef struct mr_recorded {
+	mr_kernel_call call;
+	mr_kernel_by by;
+} mr_recorded;
+
+typedef struct mr_recorder mr_recorder;
+
+/** For contexts with @n_threads. Errors: MR_ERESOURCE. */
+mr_status mr_recorder_create(const mr_kernels *of, uint32_t n_threads, mr_recorder **out) MR_MUST_USE;
+void mr_recorder_destroy(mr_recorder *r); /* accepts NULL */
+
+const mr_kernels *mr_recorder_kernels(const mr_recorder *r);
+mr_kctx *mr_recorder_context(mr_recorder *r);
+
+/** The calls so far, in their order. Errors: MR_ERESOURCE when one could not be kept. */
+mr_status mr_recorder_calls(const mr_recorder *r, const mr_recorded **calls, size_t *n) MR_MUST_USE;
+
+/** "gemm", "norm_backward", ... */
+const char *mr_kernel_name(mr_kernel_id id);
+/** "reference", "fused", "onednn" */
+const char *mr_kernel_by_name(mr_kernel_by e);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * tune.h - measures which backend executes each kind of operation faster on this machine, and makes a table of choices
+ * (nn/choices.h) of it.
+ *
+ * Both candidates are what `auto` would run: the same context, choosing all or nothing. They take turns in bursts of
+ * some hundred microseconds, and what counts is the median of the ratios of neighbouring bursts: so both meet the same
+ * clock and the same neighbours. One thread is measured in its CPU time, a team by the clock.
+ */
+#ifndef MR_PROFILE_TUNE_H
+#define MR_PROFILE_TUNE_H
+
+#include "nn/choices.h"
+
+/* `fused` executes what it does by more than so much faster, else oneDNN. */
+#define MR_TUNE_MARGIN 0.03
+/* The gradient of a weight, which `fused` hands to the step without writing it, stays there unless oneDNN is faster by
+ * so much, with momentum and with adam: alone a call has the memory's bandwidth to itself. (13 and 23 % alone, at 32
+ * and 16 rows and 2^20 weights, were nothing in whole steps.) */
+#define MR_TUNE_MARGIN_STEP 0.25
+
+typedef struct mr_tune_point {
+	mr_choice_kind kind;
+	uint32_t n_threads;
+	int64_t rows, size;   /* the class that was measured, by its bounds; 0: more than any */
+	double fused_s;       /* a call; 0: too large to be measured, decided like the class below */
+	double ratio;         /* oneDNN's time over that */
+	bool onednn;          /* is chosen */
+} mr_tune_point;
+
+typedef struct mr_tune {
+	uint32_t rounds;      /* turns a point, at least 1 */
+	int64_t largest;      /* most elements of any tensor that is measured; 0: 2^24 */
+	void (*tell)(void *arg, const mr_tune_point *p); /* of each point; may be NULL */
+	void *arg;
+} mr_tune;
+
+/** Measure f32 with @n_threads: @base with that part replaced. The caller destroys *@out. Errors: MR_ECONFIG there is
+ * nothing to choose on this machine, MR_EDNN, MR_ERESOURCE. */
+mr_status mr_tune_run(const mr_tune *t, const mr_choices *base, uint32_t n_threads, mr_choices **out) MR_MUST_USE;
+
+#endif

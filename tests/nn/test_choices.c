@@ -1,0 +1,259 @@
+/*
+ * The backend `auto`: tables of choices as files, what they say for a shape, and that the operations which they give to
+ * one backend or the other have that one's bits and keep the laws of mr_kernels.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "check.h"
+#include "kernels_ops.h"
+#include "nn/choices.h"
+#include "nn/recorder.h"
+
+static char path[64];
+
+/* The table in a file of this text; NULL with the sentence in mr_error_text(). */
+static mr_choices *read_text(const char *text)
+{
+	mr_choices *c = NULL;
+
+	snprintf(path, sizeof(path), "/tmp/mr_choices_%d", (int)getpid());
+	MR_CHECK_OK(mr_file_replace(path, text, strlen(text)));
+	(void)!mr_choices_read(path, &c);
+	unlink(path);
+	return c;
+}
+
+static void wrong_lines_are_named(void)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{"MR_CHOICE(avx512, f32, one, gemm_nn, 64, 64, fused)\nMR_CHOICE(avx512, f32)\n", ":2: expected"},
+		{"MR_CHOICE(avx512, f32, two, gemm_nn, 64, 64, fused)\n", ":1: threads are \"one\" or \"team\""},
+		{"MR_CHOICE(avx512, f32, one, gemm_nm, 64, 64, fused)\n", "did you mean \"gemm_nn\"?"},
+		{"MR_CHOICE(avx512, f32, one, gemm_nn, 64, 64, auto)\n", "\"fused\" or \"onednn\""},
+		{"MR_CHOICE(avx512, f32, one, gemm_nn, -1, 64, fused)\n", "from 0, got -1"},
+		{"MR_CHOICE(avx512, f32, one, gemm_nn, 1, 64, fused) x\n", "nothing may follow"},
+		{"/* nothing */\n", "no choice in it"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CU_ASSERT_PTR_NULL(read_text(cases[i].text));
+		if (!strstr(mr_error_text(), cases[i].want))
+			fprintf(stderr, "\n%s: %s\n", cases[i].text, mr_error_text());
+		CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), cases[i].want));
+	}
+	CU_ASSERT_PTR_NULL(read_text(""));
+}
+
+/* The first line that fits counts, and classes that no line covers are those of `fused`. */
+static void lines_say_what_they_say(void)
+{
+	mr_choices *c = read_text("# a comment\n"
+				  "MR_CHOICE(avx512, f32, one, gemm_nn, 64, 16384, fused) /* 1.3 */\n"
+				  "  MR_CHOICE( avx512 , f32 , one , gemm_nn , 64 , 0 , onednn )\r\n"
+				  "MR_CHOICE(avx512, f32, team, gemm_nn, 0, 0, onednn)\n"
+				  "MR_CHOICE(avx2, f32, one, gemm_nn, 0, 0, onednn)\n");
+	mr_chosen one, team;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+	mr_choices_select(c, "avx512", MR_F32, 1, &one);
+	mr_choices_select(c, "avx512", MR_F32, 7, &team);
+	CU_ASSERT(!mr_chosen_onednn(&one, MR_CHOICE_gemm_nn, 64, 16384));
+	CU_ASSERT(mr_chosen_onednn(&one, MR_CHOICE_gemm_nn, 64, 16385));
+	CU_ASSERT(mr_chosen_onednn(&one, MR_CHOICE_gemm_nn, 1, INT64_MAX));
+	CU_ASSERT(!mr_chosen_onednn(&one, MR_CHOICE_gemm_nn, 65, 16385));
+	CU_ASSERT(!mr_chosen_onednn(&one, MR_CHOICE_gemm_nt, 1, 16385));
+	CU_ASSERT(mr_chosen_onednn(&team, MR_CHOICE_gemm_nn, 4096, 1));
+	CU_ASSERT(!mr_chosen_onednn(&team, MR_CHOICE_sum, 1, 1));
+	mr_choices_destroy(c);
+}
+
+/* A class goes up to a power of two and no further. */
+static void classes_have_their_bounds(void)
+{
+	for (uint32_t r = 0; r + 1 < MR_CHOICE_ROWS; r++)
+		for (uint32_t s = 0; s + 1 < MR_CHOICE_SIZES; s++) {
+			int64_t rows = mr_choice_most_rows(r), size = mr_choice_most_size(s);
+			mr_chosen c = {0};
+
+			c.onednn[MR_CHOICE_norm][r][s] = true;
+			CU_ASSERT(mr_chosen_onednn(&c, MR_CHOICE_norm, rows, size));
+			CU_ASSERT(!mr_chosen_onednn(&c, MR_CHOICE_norm, rows + 1, size));
+			CU_ASSERT(!mr_chosen_onednn(&c, MR_CHOICE_norm, rows, size + 1));
+			CU_ASSERT(r == 0 || mr_chosen_onednn(&c, MR_CHOICE_norm, rows / 2 + 1, size));
+			CU_ASSERT(s == 0 || mr_chosen_onednn(&c, MR_CHOICE_norm, rows, size / 4 + 1));
+		}
+}
+
+/* What is written says the same when it is read, and other choices have another hash. */
+static void a_table_survives_its_file(void)
+{
+	mr_chosen want, got;
+	mr_choices *made, *again;
+	mr_strbuf text;
+
+	for (int k = 0; k < MR_N_CHOICES; k++)
+		for (int r = 0; r < MR_CHOICE_ROWS; r++)
+			for (int s = 0; s < MR_CHOICE_SIZES; s++)
+				want.onednn[k][r][s] = (k * 7 + r / 2 * 3 + s / 3) % 3 == 0;
+	MR_CHECK_OK(mr_choices_with(&mr_choices_built_in, "avx512", MR_F32, 2, &want, &made));
+	mr_strbuf_init(&text);
+	mr_choices_print(made, &text);
+	again = read_text(mr_strbuf_text(&text));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(again);
+	mr_choices_select(again, "avx512", MR_F32, 2, &got);
+	CU_ASSERT(!memcmp(&want, &got, sizeof(want)));
+	CU_ASSERT_EQUAL(mr_choices_hash(made), mr_choices_hash(again));
+	CU_ASSERT_NOT_EQUAL(mr_choices_hash(made), mr_choices_hash(&mr_choices_built_in));
+	mr_choices_select(again, "avx512", MR_F32, 1, &got); /* what was not measured stays */
+	mr_choices_select(&mr_choices_built_in, "avx512", MR_F32, 1, &want);
+	CU_ASSERT(!memcmp(&want, &got, sizeof(want)));
+	mr_strbuf_fini(&text);
+	mr_choices_destroy(made), mr_choices_destroy(again);
+}
+
+/* --- with kernels ------------------------------------------------------------------------------------------------- */
+
+static const mr_choice_line everything[] = {
+#define MR_CHOICE_KIND(id) \
+	{"avx512", "f32", "one", #id, 0, 0, "onednn"}, {"avx512", "f32", "team", #id, 0, 0, "onednn"}, \
+	{"avx2", "f32", "one", #id, 0, 0, "onednn"}, {"avx2", "f32", "team", #id, 0, 0, "onednn"},
+	MR_CHOICE_KINDS(MR_CHOICE_KIND)
+#undef MR_CHOICE_KIND
+};
+static const mr_choices all_onednn = {"test", everything, sizeof(everything) / sizeof(everything[0])};
+static const mr_choices all_fused = {"test", everything, 0};
+
+static void check_bits(const char *what, const op *o, const mr_kernels *a, const mr_kernels *b, int shape, int variant)
+{
+	for (uint32_t threads = 1; threads <= 2; threads++) {
+		bool add = variant < o->n_adding && variant % 2;
+		outputs x = run_op(o, a, threads, o->dims[shape], variant, add);
+		outputs y = run_op(o, b, threads, o->dims[shape], variant, add);
+
+		if (!same_bits(&x, &y))
+			fprintf(stderr, "\n%s: %s, shape %d, variant %d, %u threads: distance %g\n", what, o->name,
+				shape, variant, threads, distance(&x, &y));
+		CU_ASSERT(same_bits(&x, &y));
+		free(x.v), free(y.v);
+	}
+}
+
+static bool keeps_own_bits(const op *o)
+{
+	return strcmp(o->name, "sum") && strcmp(o->name, "xent") && strcmp(o->name, "norm");
+}
+
+/* A table that names fused alone gives the bits of fused; one that names oneDNN those of the backend onednn, where the
+ * two do the same: in what is no product. */
+static void choices_decide_the_bits(void)
+{
+	const mr_kernels *fused = mr_kernels_find("fused", MR_F32), *onednn = mr_kernels_find("onednn", MR_F32);
+	mr_kernels a, b;
+
+	if (!fused)
+		return;
+	a = b = *mr_kernels_find("auto", MR_F32);
+	a.choices = &all_fused;
+	b.choices = &all_onednn;
+	for (int i = 0; i < n_ops; i++)
+		for (int v = 0; v < ops[i].n_variants; v++) {
+			int shape = ops[i].dims[1][0] ? 1 : 0;
+
+			check_bits("all fused", &ops[i], &a, fused, shape, v);
+			if (!keeps_own_bits(&ops[i]))
+				check_bits("all onednn", &ops[i], &b, onednn, shape, v);
+		}
+}
+
+/* What stands for several operations has their bits whatever the table says. */
+static void laws_hold_by_any_table(void)
+{
+	static const struct {
+		const char *name;
+		void (*apart)(const op_case *c);
+	} laws[] = {{"gemm_step", run_gemm_then_step},
+		    {"gemm_sum", run_gemms},
+		    {"gemm_step_rows", run_gemm_rows_step},
+		    {"norm", run_norm_halves}};
+	mr_kernels k;
+
+	if (!mr_kernels_find("auto", MR_F32))
+		return;
+	k = *mr_kernels_find("auto", MR_F32);
+	k.choices = &all_onednn;
+	for (int i = 0; i < n_ops; i++)
+		for (size_t l = 0; l < sizeof(laws) / sizeof(laws[0]); l++)
+			for (int v = 0; v < ops[i].n_variants && !strcmp(ops[i].name, laws[l].name); v++)
+				for (uint32_t threads = 1; threads <= 2; threads++) {
+					int shape = ops[i].dims[2][0] ? 2 : 0;
+					op apart = ops[i];
+					outputs got = run_op(&ops[i], &k, threads, apart.dims[shape], v, false), want;
+
+					apart.run = laws[l].apart;
+					want = run_op(&apart, &k, threads, apart.dims[shape], v, false);
+					CU_ASSERT(same_bits(&got, &want));
+					free(got.v), free(want.v);
+				}
+}
+
+/* Who executes a call is what the table says, where the backend has the operation. */
+static void calls_are_recorded_with_their_executor(void)
+{
+	static const struct {
+		const char *backend;
+		mr_kernel_by nn, tn, norm, rms, relu;
+	} cases[] = {{"reference", MR_BY_REFERENCE, MR_BY_REFERENCE, MR_BY_REFERENCE, MR_BY_REFERENCE, MR_BY_REFERENCE},
+		     {"fused", MR_BY_FUSED, MR_BY_FUSED, MR_BY_FUSED, MR_BY_FUSED, MR_BY_FUSED},
+		     {"onednn", MR_BY_ONEDNN, MR_BY_ONEDNN, MR_BY_ONEDNN, MR_BY_FUSED, MR_BY_FUSED},
+		     {"auto", MR_BY_ONEDNN, MR_BY_ONEDNN, MR_BY_ONEDNN, MR_BY_FUSED, MR_BY_FUSED}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const mr_kernels *of = mr_kernels_find(cases[i].backend, MR_F32), *k;
+		mr_gemm nn = {.m = 32, .n = 64, .k = 16}, tn = {.m = 16, .n = 64, .k = 32, .ta = true};
+		mr_kernels changed;
+		mr_recorder *r;
+		const mr_recorded *c;
+		size_t n;
+		float x;
+
+		if (!of)
+			continue;
+		changed = *of;
+		changed.choices = changed.choices ? &all_onednn : NULL;
+		MR_CHECK_OK(mr_recorder_create(&changed, 1, &r));
+		k = mr_recorder_kernels(r);
+		MR_CHECK_OK(k->gemm(mr_recorder_context(r), &nn, NULL, NULL, NULL, NULL, NULL));
+		MR_CHECK_OK(k->gemm_step(mr_recorder_context(r), &tn, NULL, NULL, NULL, NULL));
+		k->norm(mr_recorder_context(r), 4, 8, 1e-5, NULL, NULL, NULL, NULL, &x, NULL);
+		k->norm(mr_recorder_context(r), 4, 8, 1e-5, NULL, NULL, NULL, NULL, NULL, NULL);
+		k->act_backward(mr_recorder_context(r), MR_ACT_RELU, 32, NULL, NULL, NULL);
+		MR_CHECK_OK(mr_recorder_calls(r, &c, &n));
+		CU_ASSERT_EQUAL_FATAL(n, 5);
+		CU_ASSERT(c[0].call.id == MR_KERNEL_gemm && c[0].by == cases[i].nn);
+		CU_ASSERT(c[1].call.id == MR_KERNEL_gemm_step && c[1].call.steps && c[1].by == cases[i].tn);
+		CU_ASSERT(c[2].by == cases[i].norm && c[3].by == cases[i].rms);
+		CU_ASSERT(c[4].by == cases[i].relu && c[4].call.cols == 32);
+		CU_ASSERT_STRING_EQUAL(mr_kernel_name(c[1].call.id), "gemm_step");
+		mr_recorder_destroy(r);
+	}
+}
+
+void mr_suite_choices(void);
+
+void mr_suite_choices(void)
+{
+	MR_SUITE("choices");
+	MR_TEST(wrong_lines_are_named);
+	MR_TEST(lines_say_what_they_say);
+	MR_TEST(classes_have_their_bounds);
+	MR_TEST(a_table_survives_its_file);
+	MR_TEST(choices_decide_the_bits);
+	MR_TEST(laws_hold_by_any_table);
+	MR_TEST(calls_are_recorded_with_their_executor);
+}
