@@ -8,9 +8,9 @@
  *
  * Every system that flushes (or that --systems names; --async: also those that do not, but whose order repeats) trains
  * the model of FILE (conf/mlp.cfg) on N workers (2) of one thread, all with the same micro-batches. All engines stand
- * ready in this one process. A round lets each engine do a burst of steps, in an order that rotates; whoever is not
- * timed stands still. Before every few of them the plan of FILE is measured as `millrace profile` does, by each of its
- * methods, S seconds a stage. The predictions are those of `millrace plan --costs`: the median times of all these
+ * ready in this one process. A round lets each engine do a burst of steps, in an order that rotates; an engine that is
+ * not timed stands still. Before every few of them the plan of FILE is measured as `millrace profile` does, by each of
+ * its methods, S seconds a stage. The predictions are those of `millrace plan --costs`: the median times of all these
  * profiles through the walk of the system's own plan; no time of a step goes into them. The measured step is the median
  * distance of commits (of iterations, where one has several) inside a burst, without the first, in which the pipeline
  * fills; of the bursts of a system, the median. Before and after each burst a cache-line ping-pong tells the placement

@@ -7,9 +7,9 @@
  * Without --torch and --llmc the variables MILLRACE_PYTHON and MILLRACE_LLMC name the peers.
  *
  * For each case (perf/steps/cases.h) all systems are built in this one process, the peers (peer.h) beside it, and
- * take turns: a round times a burst of steps of each, in an order that rotates; whoever is not timed stands still.
- * Before and after every burst a cache-line ping-pong tells whether the two cores share a cache now (NEAR, about 50
- * ns one way) or not (FAR, about 250 ns): virtual machines move. Bursts that saw both are dropped; medians are
+ * take turns: a round times a burst of steps of each, in an order that rotates; an engine that is not timed stands
+ * still. Before and after every burst a cache-line ping-pong tells whether the two cores share a cache now (NEAR, about
+ * 50 ns one way) or not (FAR, about 250 ns): virtual machines move. Bursts that saw both are dropped; medians are
  * reported per placement. `A` is sequential on all cores with threads inside the operators, the thing to beat; it
  * runs twice in each round, and the spread of that pair is the noise below which a ratio means nothing.
  *

@@ -131,7 +131,7 @@ take() {
 	printf '%s\t%s\t%s\n' "$(median ms 1)" "$waited" "$(memory)"
 }
 
-# mlp.cfg, for so many steps.
+# mlp.cfg, for $1 steps.
 mlp() {
 	cat >mlp.cfg <<-END
 		model = { name = "mlp";

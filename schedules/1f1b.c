@@ -47,7 +47,7 @@ static const mr_option options[] = {
 	{"recompute", MR_OPT_ENUM, "never", 0, 0, "never|always", NULL,
 	 "keep the input of a stage alone and run its forward again before the backward"},
 	{"merge_w", MR_OPT_INT, "0", 0, 255, NULL, NULL,
-	 "weight gradients of so many micro-batches in one product; 0: each with its backward"},
+	 "weight gradients of this many micro-batches in one product; 0: each with its backward"},
 	MR_SCHED_STEAL,
 	{0},
 };

@@ -30,8 +30,8 @@
  * timeline the list ends with the run, whose last steps are a pipeline's that drains: more of them would change those.
  *
  * With one worker a step is of the whole model as it was up to delta steps ago: delta + 1 replicas that send their
- * gradients to one model whenever they have them. That is what `ringmaster` was made for: a gradient so many steps old,
- * or more, is discarded.
+ * gradients to one model whenever they have them. That is what `ringmaster` was made for: a gradient that is that
+ * number of steps old, or more, is discarded.
  *
  * Source: "Randomized PipeDream", arXiv 2606.03498; orders and delays as in github.com/vectozavr/randomized-pipedream.
  * NOTE 1: a stage that a step leaves alone still keeps a version of it: delta + 1 copies where the changed ones would
@@ -48,7 +48,7 @@
 
 #define MOST_RECORD ((size_t)256 << 20)
 #define WINDOW 1024u              /* steps made at a time, */
-#define WINDOW_CELLS (1u << 18)   /* or fewer, if they have so many stages */
+#define WINDOW_CELLS (1u << 18)   /* or fewer, if they have this many stages */
 
 static const mr_option options[] = {
 	{"stage", MR_OPT_ENUM, "uniform", 0, 0, "uniform|timeline", NULL,
@@ -61,7 +61,7 @@ static const mr_option options[] = {
 	 "bound on delays that are uniform or max; -1: S^2 - S/2 of S stages, what 1F1B has"},
 	{"seed", MR_OPT_INT, "0", 0, 1e15, NULL, NULL, "of the steps; train.seed does not change them"},
 	{"ringmaster", MR_OPT_INT, "0", 0, 1e9, NULL, NULL,
-	 "discard steps with a read of so many steps ago or more, and draw others; 0: none"},
+	 "discard steps with a read of this many steps ago or more, and draw others; 0: none"},
 	{"record", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "file of recorded steps, a line `stage minibatch delays` each, in place of drawn ones; from the current "
 	 "folder"},

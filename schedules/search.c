@@ -53,12 +53,12 @@
 
 /* Times this close are equal: sums of doubles in another order. */
 #define SAME 1e-9
-/* Without a number of tries: at most so many, and so much work, of which a second does about as much. */
+/* Without a number of tries: at most this many, and this much work, of which a second does about as much. */
 #define USUAL_TRIES 500.0
 #define USUAL_WORK 3e7
 #define MOST_TRIES 1e8
 #define MOST_CHUNKS 64u  /* of those that are tried where the user names no number */
-#define FREE_CHUNKS 4u   /* likewise, without a model that has so many layers */
+#define FREE_CHUNKS 4u   /* likewise, without a model that has this many layers */
 #define MOST_ROUNDS 6u   /* with less memory each */
 
 static const mr_option options[] = {
@@ -81,7 +81,7 @@ static const mr_option options[] = {
 	{0},
 };
 
-/* The best candidate of one placement, whole or split, with so many chunks. */
+/* The best candidate of one placement, whole or split, with this number of chunks. */
 typedef struct family {
 	uint16_t chunks, n_stages;
 	mr_search_place place;

@@ -25,8 +25,9 @@
  * weights.
  *
  * With a barrier the slanted side at the end is lost, for the last worker's last W come when the first worker has long
- * been done. With steal = true it is shared: whoever would wait there takes the next W of the worker that has most of
- * them left (ir/plan.h). For D = 8, T = 16 and f = i = w the bubble goes from 7 to 4; for zb_h1 at 2, 1, 2 from 14 to
+ * been done. With steal = true it is shared: the one that would wait there takes the next W of the worker that has most
+ * of them left (ir/plan.h). For D = 8, T = 16 and f = i = w the bubble goes from 7 to 4; for zb_h1 at 2, 1, 2 from 14
+ * to
  * 11. Where nothing else asks for a barrier, going without one is better still.
  *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 3; section 4 on validation.

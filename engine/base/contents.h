@@ -7,8 +7,8 @@
  * the process's. The page cache holds what is read often.
  *
  * A read that fails fills its buffer with zeros and leaves a sentence, which mr_contents_check returns from then on:
- * those who hand samples on ask for it behind each batch. So does whoever finds in a sample what was not there when the
- * file was checked.
+ * those who hand samples on ask for it behind each batch. So does what finds in a sample bytes that were not there when
+ * the file was checked.
  *
  * Thread: open, keep and close on one thread; all else on any, at once.
  */

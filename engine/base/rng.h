@@ -117,7 +117,7 @@ void mr_rng_normal4(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uint
 typedef struct mr_permute {
 	uint64_t n;
 	uint64_t keys[8];   /* one a round */
-	uint32_t half_bits; /* the network works on two halves of so many bits */
+	uint32_t half_bits; /* the network works on two halves of this many bits */
 } mr_permute;
 
 /** Prepare the order of [0, @n), @n from 1 to 2^62, for @epoch. Plain data: copy freely, nothing to free. */

@@ -15,7 +15,7 @@
 #include "report/schedule_picture.h"
 #include "report/table.h"
 
-#define TEXT_WORKERS 64  /* beyond so many rows the text picture is left out */
+#define TEXT_WORKERS 64  /* beyond this many rows the text picture is left out */
 #define PROBED_CORES 16u /* of the latency matrix: pairs grow with the square */
 #define PROBE_US 2000u   /* for each pair */
 #define SAME_TIME 1e-6   /* relative: rounding of sums in another order */

@@ -14,8 +14,8 @@
 #include "report/table.h"
 
 #define MAX_NOTE 600
-#define STEPS 1000.0     /* trace times are integers: the shortest instruction has at least so many of them, */
-#define MOST_TIME 1e15   /* unless the whole then had more than so many */
+#define STEPS 1000.0     /* trace times are integers: the shortest instruction has at least this many of them, */
+#define MOST_TIME 1e15   /* unless the whole then had more than this */
 
 /* Which plan it is, and what its order was made for: for people, "" where there is nothing to say. */
 static const char *note_of(const mr_schedule_job *job, char *text, size_t size)

@@ -65,8 +65,8 @@ static void install(void (*end)(int))
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		struct sigaction was;
 
-		/* nohup: whoever ignored it wants the run to outlive the terminal. (Shells ignore SIGINT for what runs
-		 * in the background, which says nothing about wishes.) */
+		/* nohup: a caller that ignores it wants the run to outlive the terminal. (Shells ignore SIGINT for what
+		 * runs in the background, which says nothing about wishes.) */
 		if (ends[i] == SIGHUP && !sigaction(SIGHUP, NULL, &was) && was.sa_handler == SIG_IGN)
 			continue;
 		sigaction(ends[i], &a, NULL);

@@ -44,7 +44,7 @@ static uint64_t samples_per_step(const mr_train *t)
 	return (uint64_t)t->s.samples * t->s.n_micro;
 }
 
-/* Samples (or tokens) a second over so many steps in so much time. */
+/* Samples (or tokens) a second over this many steps in so much time. */
 static double rate(const mr_train *t, uint64_t steps, uint64_t ns)
 {
 	int64_t tokens = mr_session_tokens_per_sample(&t->s);

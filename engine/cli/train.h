@@ -79,7 +79,7 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 /**
  * All that comes before the first step: the session, the folder, the executor, what a checkpoint gives back, the files.
  * A signal that asks to end ends the program there and leaves the folder as it was; from the last files on it is
- * mr_signals_end's. Errors: any; whoever gets one gives up.
+ * mr_signals_end's. Errors: any; the caller gives up.
  */
 mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *opts) MR_MUST_USE;
 

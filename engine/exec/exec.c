@@ -250,7 +250,7 @@ static uint32_t count_commit(mr_worker *w, const mr_task *t, uint32_t before)
 {
 	bool commits = t->in->op == MR_OP_U || t->in->flags & MR_INSTR_UPDATE;
 
-	/* What a commit follows from has been counted before: its F came before it, whoever carried it out. */
+	/* What a commit follows from has been counted before: its F came before it, whichever worker carried it out. */
 	return w->trace && commits ? atomic_fetch_add_explicit(&w->run->n_commits, 1, memory_order_relaxed) : before;
 }
 

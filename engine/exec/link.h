@@ -42,7 +42,7 @@ typedef struct mr_link {
 	uint32_t n_used; /* of them that have been written since the reset: the highest number, plus 1; the producer's
 	                    */
 	size_t bytes;    /* of each */
-	uint32_t every;  /* of the buffers that come back, so many at once wake the producer */
+	uint32_t every;  /* of the buffers that come back, this many at once wake the producer */
 	uint8_t *buffer; /* [n][bytes], in the consumer's memory */
 	uint8_t *state;  /* [n] mr_buffer_state, the producer's; of a local link the worker's */
 	uint32_t *slots; /* the two rings' messages */

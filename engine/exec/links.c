@@ -82,7 +82,7 @@ static uint32_t before_validation(const mr_plan *p, uint16_t s)
 	return n;
 }
 
-/* At most so many micro-batches are begun in @w's prologue and not over: a synchronous commit has F and B of all its
+/* At most this many micro-batches are begun in @w's prologue and not over: a synchronous commit has F and B of all its
  * own, and U. */
 static uint32_t run_ahead(const mr_plan *p, uint16_t w)
 {

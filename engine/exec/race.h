@@ -26,7 +26,7 @@ typedef struct mr_race {
 	uint64_t n_log, room;
 } mr_race;
 
-/** With @record_micro > 0 there is room to record so many micro-batches. Errors: MR_ERESOURCE. */
+/** With @record_micro > 0 there is room to record this many micro-batches. Errors: MR_ERESOURCE. */
 mr_status mr_race_create(uint64_t record_micro, mr_race **out) MR_MUST_USE;
 void mr_race_destroy(mr_race *r); /* accepts NULL */
 

@@ -13,7 +13,7 @@
 
 #include "exec/run.h"
 
-/* At most so many micro-batches are recorded: as a plan they are 48 bytes a stage each, and as text about 80. */
+/* At most this many micro-batches are recorded: as a plan they are 48 bytes a stage each, and as text about 80. */
 #define MR_RECORD_MAX 65536u
 
 /**

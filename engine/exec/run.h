@@ -78,8 +78,8 @@ typedef struct mr_run_config {
 	                                clipped by it; 0: none is. No bit of a weight follows from it */
 	bool measures;               /* look for the largest gradient (mr_run_largest_gradient): one more pass over each
 	                                */
-	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of so many micro-batches from
-	                                the start (exec/record.h); 0: none */
+	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of this many micro-batches
+	                                from the start (exec/record.h); 0: none */
 	const mr_link_kind *const *links; /* kinds of link to choose from, NULL behind the last (channel.h); NULL: those
 					     of link_kinds.def */
 	mr_run_observer *observer;
@@ -189,7 +189,7 @@ struct mr_run {
 	uint64_t *eval_right;        /* [n_eval] targets that were predicted in each; NULL: the loss is over no classes
 	                                */
 	uint64_t n_eval;             /* micro-batches of the whole validation data, the last one maybe partial */
-	mr_step_rec step[MR_STEP_RING]; /* written by whoever commits the last stage, one at a time */
+	mr_step_rec step[MR_STEP_RING]; /* written by the one that commits the last stage, one at a time */
 	_Alignas(64) _Atomic uint64_t n_steps; /* step records written: on a line that workers do not read at each
 	                                          instruction, */
 	_Alignas(64) uint64_t n_steps_read;    /* the caller's likewise */
@@ -306,7 +306,7 @@ typedef struct mr_run_memory {
 } mr_run_memory;
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t stage, mr_run_memory *out);
 
-/** How many gradients of @stage were so many versions old, over all pipes: [MR_STALENESS_BINS]. */
+/** How many gradients of @stage there were of each age in versions, over all pipes: [MR_STALENESS_BINS]. */
 void mr_run_staleness(const mr_run *run, uint16_t stage, uint64_t *out);
 
 /**

@@ -101,7 +101,7 @@ static mr_status refuse_teams(const mr_run_config *c)
 		if (w[i].n_threads != w[0].n_threads)
 			return mr_fail(MR_ECONFIG,
 				       "worker %u has %u threads and worker 0 has %u: a product has the same bits "
-				       "whoever carries it out only "
+				       "whichever worker carries it out only "
 				       "where all have as many, so leave steal out",
 				       i, w[i].n_threads, w[0].n_threads);
 	return MR_OK;

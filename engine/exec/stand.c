@@ -1,10 +1,10 @@
 /*
  * stand.c - put a run at a pause point: which micro-batches are under way there follows from the plan alone.
  *
- * At pause point n (ir/pause.h), stage s has done so many F and so many B; the micro-batches between the two counts
- * hold its slots, those that stage s-1 has done and s has not are messages in the ring between them, and everything
- * else is idle. A plan that flushes has nothing under way; one that does not recomputes right before B, so that at a
- * pause what its F dropped is still to be recomputed. Its pipes have every P-th micro-batch each.
+ * At pause point n (ir/pause.h), stage s has done a number of F and a number of B; the micro-batches between the two
+ * counts hold its slots, those that stage s-1 has done and s has not are messages in the ring between them, and
+ * everything else is idle. A plan that flushes has nothing under way; one that does not recomputes right before B, so
+ * that at a pause what its F dropped is still to be recomputed. Its pipes have every P-th micro-batch each.
  */
 #include <assert.h>
 

@@ -38,7 +38,7 @@ struct mr_steal_sum {
 			      n_layers * version + layers */
 };
 
-/** For @worker of @plan; with @record_micro > 0 with room to record so many micro-batches. Errors: MR_ERESOURCE. */
+/** For @worker of @plan; with @record_micro > 0 with room to record this many micro-batches. Errors: MR_ERESOURCE. */
 mr_status mr_steal_queue_create(const mr_plan *plan, uint16_t worker, uint64_t record_micro,
 				mr_steal_queue **out) MR_MUST_USE;
 void mr_steal_queue_destroy(mr_steal_queue *q); /* accepts NULL */

@@ -6,8 +6,8 @@
  * is taken, since the run was last reset. A buffer number is a fact of the plan, so the numbers do not depend on
  * timing, but for the slots of a racing plan, which has room for any order.
  * Predicted: the same from the plan's lists and the numbers that the lowering gave it; a run that is too short to fill
- * its pipeline stays below. Not here: what there is one of from start to end (gradients, optimizer state, scratch), and
- * the loader's buffers.
+ * its pipeline stays below. Not here: what is allocated once from start to end (gradients, optimizer state, scratch),
+ * and the loader's buffers.
  */
 #ifndef MR_EXEC_USAGE_H
 #define MR_EXEC_USAGE_H

@@ -8,7 +8,7 @@
  *	mr_waiter_done(w);
  *
  * Each step pauses once; after w->spin pauses the next step raises the parker's `asleep` word (arms) and returns, so
- * that ready() and the stop flag are looked at once more; only then does a step sleep in the futex. Whoever makes
+ * that ready() and the stop flag are looked at once more; only then does a step sleep in the futex. The one that makes
  * ready() true stores its word with memory_order_seq_cst and then calls mr_parker_wake() on the parker of each thread
  * that may wait. A thread has one parker whatever it waits for; being woken for nothing is normal, the loop looks
  * again.

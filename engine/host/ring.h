@@ -24,10 +24,10 @@
  *
  * A message is popped even when the stop flag is up; the flag only ends waits.
  *
- * Waking. A push wakes the consumer, or only each so many-th push does (mr_ring_wake_every), for a consumer that need
- * not hurry: a call of the kernel and a sleeper's start are then paid once for many messages. Whoever sleeps has missed
- * no push that wakes (each of these is followed by the look at the parker, so the proof in pause.h holds for it), and
- * so fewer than that many messages.
+ * Waking. A push wakes the consumer, or only every n-th push does (mr_ring_wake_every), for a consumer that need
+ * not hurry: a call of the kernel and a sleeper's start are then paid once for many messages. The one that sleeps has
+ * missed no push that wakes (each of these is followed by the look at the parker, so the proof in pause.h holds for
+ * it), and so fewer than that many messages.
  */
 #ifndef MR_HOST_RING_H
 #define MR_HOST_RING_H
@@ -76,8 +76,8 @@ mr_status mr_ring_init(mr_ring *r, uint32_t capacity, uint32_t *slot, mr_parker 
 
 /**
  * Let only each @every-th push (a power of two, at least 1: from mr_ring_init) wake the consumer. A consumer that
- * sleeps then may leave @every - 1 messages lying: whoever waits for it to have taken some must be able to push @every
- * before. Only while neither side uses it.
+ * sleeps then may leave @every - 1 messages lying: the one that waits for it to have taken some must be able to push
+ * @every before. Only while neither side uses it.
  */
 void mr_ring_wake_every(mr_ring *r, uint32_t every);
 

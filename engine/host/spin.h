@@ -19,7 +19,7 @@
 
 #define MR_SPIN_LEAST_NS  50000u /* still worth it on a busy host: most answers of a thread that runs come within it */
 #define MR_SPIN_WINDOW_NS 20000000u /* several turns of a scheduler */
-#define MR_SPIN_LOST_PART 4u        /* a window is lost to others when more than one in so many of its nanoseconds is */
+#define MR_SPIN_LOST_PART 4u /* a window is lost to others when more than one in this many of its nanoseconds is */
 #define MR_SPIN_GROWS_BY 1000u      /* the limit is the quiet time divided by this */
 
 /* Shared by the threads of a run. */

@@ -69,7 +69,7 @@ typedef struct mr_dep {
 	uint8_t pipe; /* F, GRAD, AR, FWD_FREE, BWD_FREE; replicas: SUM, COMMIT */
 	uint16_t stage;
 	uint64_t number; /* micro-batch, version or buffer number; absolute */
-	uint32_t more;   /* GRAD: so many micro-batches behind @number as well (the span of a W) */
+	uint32_t more;   /* GRAD: this many micro-batches behind @number as well (the span of a W) */
 } mr_dep;
 
 #define MR_DEPS_MAX 4

@@ -66,10 +66,10 @@
  *     - a worker that has come to its own tail, and whose next instruction has to wait, takes meanwhile the next W of
  *     the worker
  *       that has the most of them left (of several the first), its own among them.
- * Whoever takes it, the gradients of a stage are added in ascending order: a W follows the one before it layer by
- * layer, so that several may be under way without changing a bit. Who takes what is a matter of time; what was taken,
- * written down as W in the list of the worker that did it, is an ordinary finite plan (lower/steal.h). No other op can
- * be placed ANY: what F, B and I hand over, and what they keep, lies with one worker.
+ * Whichever worker takes it, the gradients of a stage are added in ascending order: a W follows the one before it layer
+ * by layer, so that several may be under way without changing a bit. Who takes what is a matter of time; what was
+ * taken, written down as W in the list of the worker that did it, is an ordinary finite plan (lower/steal.h). No other
+ * op can be placed ANY: what F, B and I hand over, and what they keep, lies with one worker.
  *
  * Turns. A stage that is too long for one worker has turns[s] = r of them, which take the micro-batches in turn: m
  * belongs to part m mod r of the stage. With P the least common multiple of all r, m goes through pipe m mod P, whose

@@ -23,7 +23,7 @@ typedef struct mr_sched_verdict {
 	double makespan; /* and an iteration by itself */
 	double period;   /* and from one iteration to the next without a barrier; NAN: the run has one */
 	uint64_t bytes;  /* of memory */
-	bool fits;       /* into what there is */
+	bool fits;       /* into the memory at hand */
 } mr_sched_verdict;
 
 /* Who knows the model, the machine and the costs, for a system that chooses among plans. */
@@ -109,8 +109,8 @@ typedef struct mr_sched_ops {
 	/* Asynchronous and does not accumulate: micro-batches of a step of the run, and of anything that its lists hold
 	 * a multiple of; what @values say is maybe no good. NULL: 1. */
 	uint32_t (*step_micro)(const mr_values *values);
-	/* Stages that emit() will make, without making them: the model is cut into so many. NULL: chunks * workers; 0:
-	 * only emit() can tell. */
+	/* Stages that emit() will make, without making them: the model is cut into that many. NULL: chunks * workers;
+	 * 0: only emit() can tell. */
 	uint32_t (*stages)(const mr_sched_args *args);
 	mr_status (*emit)(const mr_sched_args *args, mr_plan **out);
 	/* Append the problem whose approximate solution emit() gives to @out, in CPLEX LP format. May be NULL. */
@@ -137,7 +137,7 @@ uint32_t mr_sched_two_a_worker(uint16_t n_workers);
 
 /**
  * Make an empty plan called @name for the workers of @args, with @n_stages stages in each of @n_pipes pipes, none of
- * which has a worker yet. @per_micro: at most so many instructions will come for a micro-batch and stage.
+ * which has a worker yet. @per_micro: at most this many instructions will come for a micro-batch and stage.
  * Errors: MR_ECONFIG for more than a plan may hold.
  */
 mr_status mr_sched_create(const mr_sched_args *args, const char *name, uint32_t n_stages, uint32_t n_pipes,

@@ -51,7 +51,7 @@ static mr_status check_drop(const mr_unroll *g, uint32_t node)
 	return MR_OK;
 }
 
-/* Whoever is free may take @node: nothing behind it in its iteration may be what others wait for. */
+/* Any free worker may take @node: nothing behind it in its iteration may be what others wait for. */
 static mr_status check_any(const mr_unroll *g, uint32_t node)
 {
 	const mr_plan *p = g->plan;

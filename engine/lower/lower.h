@@ -32,7 +32,7 @@
  * Storage is MR_MODULO when the plan repeats without a flush (its iterations overlap) or updates one stage a step, else
  * MR_STORED.
  *
- * Repeating plans: versions are walked on so many unrolled iterations that every micro-batch of the prologue has left,
+ * Repeating plans: versions are walked on enough unrolled iterations that every micro-batch of the prologue has left,
  * then turned into offsets and compared with every iteration walked, for the epilogue too; from there on all repeats,
  * shifted.
  */

@@ -175,7 +175,7 @@ static mr_status connect(mr_raise *r)
 
 	if (st == MR_OK && mr_scene_order(s, NULL) == MR_OK)
 		return MR_OK;
-	MR_TRY(mr_scene_order_plain(s)); /* what the plan itself has wrong is told first */
+	MR_TRY(mr_scene_order_plain(s)); /* what the plan itself has wrong comes first */
 	return st;
 }
 

@@ -2,9 +2,9 @@
  * layer.h - what a layer is: one operation with parameters, as a table of functions.
  *
  * A layer is one file in nn/layers that fills one mr_layer_ops and one line in nn/layers/layers.def. It is written
- * once, against mr_kernels. It owns no memory: whoever calls it hands it every buffer, sized by needs(). Backward comes
- * in halves: I (backward_input) gives the gradient of the inputs, W (backward_weight) that of the parameters; full B is
- * I then W with the same buffers, to the bit.
+ * once, against mr_kernels. It owns no memory: the one that calls it hands it every buffer, sized by needs(). Backward
+ * comes in halves: I (backward_input) gives the gradient of the inputs, W (backward_weight) that of the parameters;
+ * full B is I then W with the same buffers, to the bit.
  *
  * Buffers of one micro-batch: aux_i lives from F to I, aux_w from F to W, kept from I to W, scratch during one call.
  * The flags in mr_layer_needs say which of x, y and dy the backward halves read again.
@@ -24,8 +24,8 @@
 
 /*
  * One plain configuration for all layers; each layer's file says which fields it reads. A field that is 0 is as good as
- * not there, so whoever adds one lets 0 mean what was before: a run's identity (session/identity.h) holds every field
- * of this list that is not 0.
+ * not there, so the one that adds one lets 0 mean what was before: a run's identity (session/identity.h) holds every
+ * field of this list that is not 0.
  */
 #define MR_LAYER_CFG(X) \
 	X(int64_t, out)         /* linear: columns of the output; margin: coordinates */ \
@@ -178,7 +178,7 @@ static inline uint32_t mr_layer_outputs(const mr_layer_ops *layer, const mr_laye
 }
 
 /** backward_weight, if there is one, and then the steps of c->step that it leaves to its caller: of a gradient that is
- * still in the cache. Whoever goes backward calls this. */
+ * still in the cache. The code that goes backward calls this. */
 mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c) MR_MUST_USE;
 
 /** Both halves: backward_input, where there is one, and then as mr_layer_weight. Not for a loss. */

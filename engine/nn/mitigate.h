@@ -1,8 +1,8 @@
 /*
  * mitigate.h - what helps against stale gradients: one file in nn/mitigate, one line in mitigate.def.
  *
- * A gradient is `age` commits old when it was made with weights that lie so many commits behind those that it is added
- * to. Where a plan never flushes, stage s has a steady age that follows from the plan, tau; the first commits are
+ * A gradient is `age` commits old when it was made with weights that lie that number of commits behind those that it is
+ * added to. Where a plan never flushes, stage s has a steady age that follows from the plan, tau; the first commits are
  * younger. A mitigation does any of three things, all at the commit of a stage:
  *	settle     the coefficients of the optimizer, once a stage, from tau;
  *	rate       a factor on the learning rate, from the age of the commit in hand;

@@ -3,8 +3,8 @@
  *
  * A checkpoint of a plan that never drains holds such memory as bytes, and only a build that gives the bytes the same
  * meaning may go on from it. So memory is asked for by naming what it is for: the names, the sizes and their order make
- * the fact "slots" of the checkpoint's manifest. Whoever saves something else, or the same in another form, gives it
- * another name.
+ * the fact "slots" of the checkpoint's manifest. The one that saves something else, or the same in another form, gives
+ * it another name.
  */
 #ifndef MR_NN_SAVED_H
 #define MR_NN_SAVED_H

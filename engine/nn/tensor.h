@@ -67,8 +67,8 @@ const char *mr_dtype_name(mr_dtype t);
 #define MR_MAX_DIMS 4
 
 /*
- * Up to four dimensions. Whoever only wants a matrix reads rows and cols, whatever the dimensions are; whoever makes
- * one of more or fewer dimensions calls mr_shape_of.
+ * Up to four dimensions. The one that only wants a matrix reads rows and cols, whatever the dimensions are; the one
+ * that makes one of more or fewer dimensions calls mr_shape_of.
  */
 typedef struct mr_shape {
 	int64_t rows;  /* per sample: the product of all dimensions but the last */

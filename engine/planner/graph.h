@@ -20,9 +20,9 @@
  * cross the boundary between the two stages: value 1 in front of ln_1, values 1 and 2 in front of fc.1, 1 and 3 in
  * front of add.
  *
- * A graph has no dtype, no micro-batch size and no memory for tensors: shapes are those of one sample, and whoever runs
- * it brings the rest. Two parameters may share storage (a head tied to the token embedding): the later one names its
- * owner in @tied_to, has no storage of its own, but a gradient of its own.
+ * A graph has no dtype, no micro-batch size and no memory for tensors: shapes are those of one sample, and the one that
+ * runs it brings the rest. Two parameters may share storage (a head tied to the token embedding): the later one names
+ * its owner in @tied_to, has no storage of its own, but a gradient of its own.
  *
  * Build once (create, add..., tie, finish) on one thread; a finished graph is constant and any thread may read it.
  * Fields are public to read, never to write.

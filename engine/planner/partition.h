@@ -45,7 +45,7 @@ double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, cons
 /**
  * Cut @g into @n_stages stages for micro-batches of @samples samples. The cost of stage s counts @weight[s] times, 1 to
  * 255 (NULL: once each). The caller calls mr_partition_fini.
- * Errors: MR_ECONFIG with a sentence when the model cannot be cut into so many stages, MR_ERESOURCE.
+ * Errors: MR_ECONFIG with a sentence when the model cannot be cut into that many stages, MR_ERESOURCE.
  */
 mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples,
 			    const mr_kernels *k, mr_partition *p) MR_MUST_USE;

@@ -8,7 +8,8 @@
 
 /* Less than that is what a timer and cold caches do. */
 #define LEAST_SECONDS 2e-5
-/* Layers that are alike lie in other caches and on other cores: so many times as far apart says as much as a spread. */
+/* Layers that are alike lie in other caches and on other cores: a distance of this many spreads says as much as one
+ * spread among equals. */
 #define ALIKE 2
 
 static uint16_t worker_of(const mr_run_config *c, uint16_t stage)
@@ -16,7 +17,7 @@ static uint16_t worker_of(const mr_run_config *c, uint16_t stage)
 	return c->plan ? mr_plan_worker(c->plan, 0, stage) : 0;
 }
 
-/* The @turn-th stage of worker @w; *@has: it has so many. Otherwise one with which to keep it busy: its last one, or,
+/* The @turn-th stage of worker @w; *@has: it has this many. Otherwise one with which to keep it busy: its last one, or,
  * where pipe 0 does not come by, one of another pipe. */
 static uint16_t stage_of(const mr_run_config *c, uint16_t w, uint32_t turn, bool *has)
 {

@@ -66,8 +66,9 @@ static mr_status place_values(const notes *n, mr_sequential_layout *l)
 
 /*
  * May the gradient of value @v, an input of the sum @node, lie where that of the other input @kept does? The sum must
- * be all that reads @v, and whoever makes @v must go backward, which is to read that gradient, before all who add to
- * the other one, and who makes that. A maker that passes its own gradient on would not do: it lives on in the inputs.
+ * be all that reads @v, and the one that makes @v must go backward, which is to read that gradient, before all who add
+ * to the other one, and who makes that. A maker that passes its own gradient on would not do: it lives on in the
+ * inputs.
  */
 static bool may_join(const mr_graph *g, uint32_t node, uint16_t kept, uint16_t v)
 {

@@ -193,7 +193,7 @@ static uint64_t inflight_bytes(const mr_session *s)
 	return sum;
 }
 
-/* The most checkpoints of this run that lie on the disk at once: those that are kept as far as there will be so many,
+/* The most checkpoints of this run that lie on the disk at once: those that are kept as far as there will be that many,
  * the best one, and one being written. */
 static uint64_t most_at_once(const mr_session *s, uint64_t step)
 {

@@ -78,7 +78,7 @@ mr_status mr_costs_at_hand(const mr_session *s, mr_costs *out) MR_MUST_USE;
  * many. Errors: MR_ERESOURCE. */
 mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, mr_costs *out) MR_MUST_USE;
 
-/** Divide all times of layers and rates by @threads, as if so many times as many threads were so many times as fast. */
+/** Divide all times of layers and rates by @threads, as if each thread added the speed of one. */
 void mr_costs_divide(mr_costs *c, const mr_session *s, double threads);
 
 /** What @p has measured for @s: the update of a stage is shared out by parameters, to each of which an optimizer does

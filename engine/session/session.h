@@ -60,7 +60,7 @@ typedef struct mr_session {
 
 typedef struct mr_session_opts {
 	bool trace;                  /* keep trace records */
-	uint64_t record_micro;       /* racing: keep the order of so many micro-batches; 0: none */
+	uint64_t record_micro;       /* racing: keep the order of this many micro-batches; 0: none */
 	mr_run_observer *observer;   /* see exec/run.h; not for sequential */
 	void *observer_arg;
 	mr_replay_source *source;    /* carry the plan out on one thread, in this order and with its times; NULL: the

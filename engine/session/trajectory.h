@@ -15,8 +15,8 @@
  * that it commits, at its own pace.
  *
  * Threads: a stage's row is written by the worker that owns the stage, the losses by the one that owns the last stage.
- * With turns a worker writes what its own micro-batches read; whoever makes a version writes its weights, and the lives
- * of versions are told as the first part sees them.
+ * With turns a worker writes what its own micro-batches read; the one that makes a version writes its weights, and the
+ * lives of versions are told as the first part sees them.
  * Read it while the run is paused.
  */
 #ifndef MR_SESSION_TRAJECTORY_H

@@ -5,8 +5,8 @@
 
 #include "sim/bend.h"
 
-/* The period of a plan whose W are stolen is taken from so many iterations, with irregular times and without, and of
- * the first from as many as have at most so many instructions. */
+/* The period of a plan whose W are stolen is taken from this many iterations, with irregular times and without, and of
+ * the first from as many as have at most this many instructions. */
 #define IRREGULAR_BODIES 64u
 #define REGULAR_BODIES 4u
 #define PERIOD_INSTRUCTIONS (1u << 18)

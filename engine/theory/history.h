@@ -2,7 +2,7 @@
  * history.h - the last versions of the weights of each stage, and the step that makes the next one: the version table
  * of executors that run on one thread without a plan.
  *
- * Version v of a stage lies in buffer v mod cap. Whoever makes the histories says how many versions back it will look.
+ * Version v of a stage lies in buffer v mod cap. The maker of the histories says how many versions back it will look.
  */
 #ifndef MR_THEORY_HISTORY_H
 #define MR_THEORY_HISTORY_H

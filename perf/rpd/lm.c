@@ -37,7 +37,7 @@ static bool on_time(void *arg, const mr_unit_event *e)
 	return true;
 }
 
-/* Each point of a curve is the mean over so many losses: one micro-batch's says little. */
+/* Each point of a curve is the mean over this many losses: one micro-batch's says little. */
 #define SMOOTH 8
 
 static void run(const lm_model *m, int64_t samples, FILE *table, plot *chart, const char *name, const mr_unit_time *u)

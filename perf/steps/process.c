@@ -69,7 +69,8 @@ mr_status mr_process_start(mr_process *p, const mr_process_params *params)
 			child(params, fds, parent);
 		ok = p->pid > 0;
 		if (ok)
-			setpgid(p->pid, p->pid); /* whoever comes first; afterwards signals to the group arrive */
+			setpgid(p->pid, p->pid); /* parent or child, the first of them; afterwards signals to the group
+			                            arrive */
 	}
 	p->in = in[1];
 	p->out = out[0];

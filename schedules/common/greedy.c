@@ -135,7 +135,7 @@ void mr_greedy_fini(mr_greedy *g)
 	*g = (mr_greedy){0};
 }
 
-/* How far stage @s runs ahead where it is regular: F of B(@at)'s turn is so many micro-batches further. */
+/* How far stage @s runs ahead where it is regular: F of B(@at)'s turn is this many micro-batches further. */
 static uint32_t run_ahead(const mr_greedy *g, uint16_t s, uint32_t at)
 {
 	const uint8_t *op = g->op + 2 * (size_t)g->n_micro * s;

@@ -2,7 +2,7 @@
  * lagged.h - what zb_h1 and zb_h2 share: 1F1B with split backwards in which worker w goes r (D - w) - (r - 1) forwards
  * ahead and lets W lag r w micro-batches behind I. zb_h1 has r = 1, zb_h2 r = 2.
  *
- * Every worker keeps r (D - 1) + 1 micro-batches until their W. From so many micro-batches on, an iteration takes its
+ * Every worker keeps r (D - 1) + 1 micro-batches until their W. From this many micro-batches on, an iteration takes its
  * work plus
  *	(D - 1) max(0, i - (r - 1) f, f + i - r w)    back to back without a barrier
  *	(D - 1) max(f, i - (r - 1) f, f + i - r w)    alone

@@ -6,7 +6,7 @@
 #include "base/stats.h"
 
 #define BLOCK 256u    /* steps drawn at once where some are left out */
-#define HOPELESS 128u /* fewer than one step in so many is left */
+#define HOPELESS 128u /* fewer than one step in this many is left */
 
 void mr_rpd_stream_fini(mr_rpd_stream *s)
 {

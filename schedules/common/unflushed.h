@@ -19,8 +19,8 @@ static inline uint32_t mr_unflushed_ahead(uint32_t in_flight, uint32_t stage)
  * The plan called @name with stage s on worker s and @in_flight (at least 1) micro-batches under way. @contract->need
  * is a commit. Endless: the prologue is the run-ahead, the body `need` times a forward and a backward. With
  * args->finite, @n_micro micro-batches (a multiple of `need`) and their drain, all in the prologue. @recompute: an R
- * right before each B, where the stage runs ahead. With @contract->sync_steps so many commits come first, each drained
- * before the next. Errors: MR_ECONFIG for more than a plan may hold.
+ * right before each B, where the stage runs ahead. With @contract->sync_steps this many commits come first, each
+ * drained before the next. Errors: MR_ECONFIG for more than a plan may hold.
  */
 mr_status mr_unflushed_emit(const mr_sched_args *args, const char *name, uint32_t in_flight,
 			    const mr_contract *contract, uint64_t n_micro, bool recompute, mr_plan **out) MR_MUST_USE;

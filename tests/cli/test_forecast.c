@@ -296,7 +296,7 @@ static void boundaries_cost_reader_and_writer(void)
 	close_all();
 }
 
-/* Times of the plan's instructions: F, B, a step inside and one by itself are so many times what @cost says. */
+/* Times of the plan's instructions: F, B, a step inside and one by itself are a multiple of what @cost says. */
 static double *made_up_run(const mr_cost *cost, double f, double b, double inside, double u)
 {
 	const mr_plan *p = session.plan;

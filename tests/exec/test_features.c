@@ -154,7 +154,7 @@ static mr_graph *tied_graph(void)
 	return g;
 }
 
-/* Both uses have gradients of their own, which are added once a commit, whoever asks how often. */
+/* Both uses have gradients of their own, which are added once a commit, the one that asks how often. */
 static void tied_uses_add_up_once_a_commit(void)
 {
 	mr_graph *g = tied_graph();

@@ -67,7 +67,7 @@ static void progress_starts_anew(void)
 	}
 }
 
-/* Whoever was stopped himself has seen nothing: one look counts a quarter of the limit at most, and a second. */
+/* A watchdog that was stopped itself has seen nothing: one look counts a quarter of the limit at most, and a second. */
 static void stopped_with_the_rest(void)
 {
 	mr_watchdog d;

@@ -30,7 +30,7 @@ typedef struct exs_case {
 	exs_program program;
 	uint32_t capacity, items, spin;
 	bool turns;
-	uint32_t every; /* EXS_PAIR: the ring back wakes each so many-th time; 0: always */
+	uint32_t every; /* EXS_PAIR: the ring back wakes every n-th time; 0: always */
 } exs_case;
 
 /** Explore one case. */

@@ -546,7 +546,7 @@ const mr_instr *brute_fetch(const brute *b, uint16_t w, uint32_t k, uint64_t *n)
 	return k < l[MR_EPILOGUE].n ? &l[MR_EPILOGUE].at[k] : NULL;
 }
 
-/* All turns until nobody can go on; whoever is left then is stuck. */
+/* All turns until nobody can go on; what is left then is stuck. */
 static void run(brute *b, uint32_t seed)
 {
 	uint32_t pc[64] = {0}, idle = 0;

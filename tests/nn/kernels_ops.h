@@ -28,7 +28,7 @@ typedef struct op {
 	const char *name;
 	void (*run)(const op_case *c);
 	int n_variants;
-	int n_adding;          /* the first so many variants know add */
+	int n_adding;          /* the number of variants, from the first on, that know add */
 	bool is_gemm;          /* bits may depend on the number of threads */
 	double tolerance;      /* f32 against f64: largest difference / (1 + largest value) */
 	int64_t dims[OP_SHAPES][4]; /* ends at a zero */

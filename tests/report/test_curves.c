@@ -118,7 +118,7 @@ static void samples_and_few_points(void)
 	free(text);
 }
 
-/* What bold and pale lines are, of what there is. */
+/* What bold and pale lines are, of those that are drawn. */
 static void legend_explains(void)
 {
 	mr_curve one = {"one", rows[0], N};

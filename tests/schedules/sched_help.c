@@ -155,7 +155,7 @@ void sched_grid(uint16_t max_workers, uint32_t max_micro, void (*fn)(const sched
 		if (searches(&c))
 			c.sets = "tries=10"; /* the laws hold for any, and more take long */
 		if (c.ops->options && mr_option_find(c.ops->options, "every"))
-			c.sets = "every=2"; /* plans are so many times as long */
+			c.sets = "every=2"; /* plans are that many times as long */
 		chunks(&g, c);
 		for (const mr_option *o = c.ops->options; o && o->name; o++) {
 			char choices[128], *at = choices, *value;

@@ -25,7 +25,7 @@ static void set_all(mr_values *v, const char *sets)
 	}
 }
 
-/* @finite: so many steps in one list; else windows of so many, without end, or the timeline's of as many steps. */
+/* @finite: this many steps in one list; else windows of this many, without end, or the timeline's of as many steps. */
 static mr_plan *emitted(const char *sets, uint16_t workers, bool finite, uint32_t n_steps, bool inside)
 {
 	const mr_sched_ops *ops = mr_schedule_find("rpd");

@@ -207,7 +207,7 @@ static unsigned wanted_with(const char *sets, uint64_t step)
 	return n;
 }
 
-/* Those that are kept, as far as there will be so many, the best one, and one that is being written. */
+/* Those that are kept, as far as there will be that many, the best one, and one that is being written. */
 static void as_many_as_lie_there_at_once(void)
 {
 	CU_ASSERT_EQUAL(wanted_with("checkpoint.keep=2 data.validation=0.2", 0), 4);

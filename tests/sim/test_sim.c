@@ -167,7 +167,7 @@ static void slow_for_a_while(void)
 	mr_plan_destroy(p);
 }
 
-/* Who is slow from some time on has no period but a mean, of so many iterations that both kinds are in it: 12 before,
+/* Who is slow from some time on has no period but a mean, of enough iterations that both kinds are in it: 12 before,
  * 36 behind. */
 static void slow_later_on(void)
 {

@@ -9,7 +9,7 @@
 #include "rig.h"
 
 #define RACE_MICRO 24 /* micro-batches a run */
-#define RACE_RUNS 20  /* at most so many runs a case */
+#define RACE_RUNS 20  /* at most this many runs a case */
 
 /** @runs races at 2, 3 and 4 workers, instructions delayed at random; half of them pause and evaluate on the way. */
 void races_mlp(uint32_t runs);

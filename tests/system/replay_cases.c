@@ -125,7 +125,7 @@ void replay_accumulating(uint32_t runs)
 	at_each_size(false, BLOCKS " system.name=roundpipe system.optimizer=async train.microbatches=4", runs);
 }
 
-/* Does the system take so many workers? */
+/* Does the system take this many workers? */
 static bool takes(const char *sets, unsigned workers)
 {
 	mr_status st;

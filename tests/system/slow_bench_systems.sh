@@ -4,7 +4,7 @@
 
 [ "$backends" != f64 ] || skip "the configurations are for oneDNN"
 
-# has MODE SYSTEM ROWS CELLS: MODE gives SYSTEM so many rows, and their cells after the name match.
+# has MODE SYSTEM ROWS CELLS: MODE gives SYSTEM that many rows, and their cells after the name match.
 has() {
 	"$source/perf/systems.sh" "$millrace" --rounds 1 --steps 52 --rates '2e-3 4e-3' "$1" "$2" >rows 2>err ||
 		fail "$1 $2: exit code $?"

@@ -21,7 +21,7 @@ static void reference_f32(void)
 	sync_case_models("backend=reference dtype=f32", 1, 2);
 }
 
-/* What differs from f32 here is whether products step and add in passing: with a clip and without, tied and not. */
+/* What differs from f32 here is whether products step and add on the way: with a clip and without, tied and not. */
 static void dnnl(void)
 {
 	sync_case_models(sync_dnnl(), 1, 2);

@@ -24,7 +24,7 @@ typedef struct sync_case {
  * may refuse a number of workers, but (unless may_refuse) not all of them. */
 void sync_case_check(const sync_case *c);
 
-/** One system, @system as sync_system gives it, with so many workers, which it has to take. */
+/** One system, @system as sync_system gives it, with this many workers, which it has to take. */
 void sync_case_system(const sync_case *c, const char *system, unsigned workers);
 
 /** "system.name=NAME OPTIONS", a synchronous system with one of its variants; NULL behind the last. */

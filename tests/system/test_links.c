@@ -29,7 +29,7 @@ static void train(rig *r, const mr_link_kind *const *kinds, uint64_t steps, rig_
 	mr_executor_fini(&r->s.executor);
 }
 
-/* False: the system does not take so many workers. */
+/* False: the system does not take this many workers. */
 static bool check(const char *sets, const char *system, unsigned workers)
 {
 	rig_result want = {0}, got = {0};

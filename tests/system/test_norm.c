@@ -75,7 +75,7 @@ static void replay(const norm_case *c, const char *backend, const char *more, ri
 	rig_fini(&r);
 }
 
-/* @got, of norms every so many steps (0: never), against @all, which has them of each step. */
+/* @got, of norms every @every steps (0: never), against @all, which has them of each step. */
 static void check_norms(const rig_result *got, uint64_t every, const rig_result *all, const char *what)
 {
 	bool any = false;

@@ -45,7 +45,7 @@ train "$@" --set mitigation.name=weight_prediction --set run.dir=x --replay orde
 expect 3 "predictions on a record without" \
 	"order.plan: the plan was recorded without predictions, and weight_prediction makes some"
 
-# --- who took which weight gradient: the weights are the same whoever did, and the record says who
+# --- who took which weight gradient: the weights are the same whichever worker did, and the record says who
 set -- mlp.cfg $(sets_of f64) --set system.name=zb_h2 --set train.microbatches=8 --set train.steps=6 \
 	--set machine.workers=3 \
 	--set train.clip=0.5

@@ -1,7 +1,7 @@
 /*
- * test_steal.c - W that any worker may take: whoever does, under random delays, weights and losses are to the bit those
- * of the same system with every W at home, and of sequential; and the record of who took what is a plan that gives them
- * again.
+ * test_steal.c - W that any worker may take: the one that does, under random delays, weights and losses are to the bit
+ * those of the same system with every W at home, and of sequential; and the record of who took what is a plan that
+ * gives them again.
  */
 #include "check.h"
 #include "lower/check.h"

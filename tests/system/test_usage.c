@@ -75,7 +75,7 @@ static void no_spare_buffer(const mr_plan *plan, const char *what)
 	free(live);
 }
 
-/* Trains, if the system takes so many workers. */
+/* Trains, if the system takes this many workers. */
 static bool train(const char *system, unsigned workers)
 {
 	char what[240];

@@ -106,8 +106,8 @@ static bool is_pinned(const poisoner *p, uint16_t s, uint64_t v)
 	return false;
 }
 
-/* What is neither the latest nor read by a micro-batch under way turns into NaN: whoever reads it has a loss that is
- * none. */
+/* What is neither the latest nor read by a micro-batch under way turns into NaN: the one that reads it has a loss that
+ * is none. */
 static void poison(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
 	poisoner *p = arg;

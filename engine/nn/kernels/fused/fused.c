@@ -195,7 +195,7 @@ static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const 
 
 /*
  * An element of dgain is one chain over all rows: the thread that has the first of them begins it while it has them in
- * hand, and it is gone on with by columns, for the rows of the others.
+ * cache, and the columns' pass goes on with it, for the rows of the others.
  */
 static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
 			  const void *rstd, const void *dy, void *dx, bool add, void *dgain, void *dshift,

@@ -21,7 +21,7 @@
  * for too few rows at a time (measured at 256: 768 x 768 columns took 5 % longer, 768 x 50257 20 %). */
 #define MOST_SHARED_ROWS 192
 
-/* From so many rows a thread, or elements of dW, larger batches are computed here too (measured inside a step: 1024
+/* From this many rows a thread, or elements of dW, larger batches are computed here too (measured inside a step: 1024
  * rows and 128 to 1024 columns, two threads); with fewer, what each thread packs for itself is too much of the work. */
 #define TALL_ROWS 256
 #define TALL_ELEMENTS 8192
@@ -96,7 +96,8 @@ static bool strips_by_rows(const mr_vec_gemm *v, uint32_t n_threads)
 	return v->m > STRIP_ROWS * n_threads && (v->n < STRIP_MANY_COLS || v->k > STRIP_FEW_K);
 }
 
-/* @v but for its scratch and how it is shared out. Takes v->sums away if they are not to be had in passing. */
+/* @v but for its scratch and how it is shared out. Clears v->sums where this order of the loops cannot make them as it
+ * goes. */
 static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, mr_gemm_order order, mr_vec_gemm *v)
 {
 	const mr_vec_order *o = &vec->products->order[order];

@@ -43,8 +43,8 @@ typedef struct mr_vec_norm {
 	const float *saved_mean, *saved_rstd;
 	float *dx, *dgain, *dshift;
 	bool add, add_weight;  /* to dx; to dgain and dshift */
-	/* Where both halves are one call: the share of the first so many rows, in one range, in dgain and dshift, which
-	 * begins at 0 and is made with their dx. */
+	/* Where both halves are one call: the share of the first rows (their number is given), in one range, in dgain
+	 * and dshift, which begins at 0 and is made with their dx. */
 	int64_t first;
 	float *sums;           /* [2, cols] */
 } mr_vec_norm;
@@ -112,7 +112,7 @@ typedef struct mr_vec_gemm {
 	bool ta, tb, add;
 	bool by_rows;             /* what the range of the call counts: rows of C, otherwise columns */
 	mr_share *share;          /* not NULL: the range does not count, and units are taken from here, */
-	uint32_t n_share;         /* which has so many parts */
+	uint32_t n_share;         /* which has this many parts */
 	mr_act act;
 	const float *a, *b, *bias, *addend;
 	const float *factor;      /* tall: of each element of C, last of all; NULL: 1 */
@@ -149,7 +149,7 @@ typedef struct mr_vec_order {
 	 * ranges are fixed. */
 	int64_t (*units)(const mr_vec_gemm *g);
 	size_t (*scratch_floats)(int64_t k);     /* of one worker */
-	bool (*sums)(const mr_vec_gemm *g);      /* can it give g->sums in passing? NULL: never */
+	bool (*sums)(const mr_vec_gemm *g);      /* can it give g->sums besides? NULL: never */
 } mr_vec_order;
 
 typedef struct mr_vec_products {
