@@ -56,7 +56,7 @@ static const struct {
 	{"", 0xe9be0a57011f2f51},
 	{"system.name=sequential", 0xcef958b95d14719f},
 #ifdef MR_DNNL
-	{"backend=auto model.activation=gelu", 0xa63f3e091f656da8},
+	{"backend=fused model.activation=gelu", 0xa63f3e091f656da8}, /* of auto, too, which was another name of it */
 #endif
 	{"dtype=f64 train.clip=1 train.seed=7", 0x92353ff1c25c8431},
 	{"model.activation=gelu model.depth=3 model.width=9 model.hidden=[] optimizer.name=adamw optimizer.beta1=0.8 "
