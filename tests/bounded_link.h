@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/channel.h"
+#include "link/channel.h"
 
 enum { BOUNDED_WIRE = 160, BOUNDED_IDLE_POLLS = 4 };
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "cli/args.h"
-#include "cli/output.h"
+#include "report/output.h"
 #include "report/curves.h"
 
 #define MAX_RUNS 16

@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 #include "cli/args.h"
-#include "cli/output.h"
+#include "report/output.h"
 #include "cli/weights.h"
 #include "nn/bf16.h"
 #include "report/table.h"

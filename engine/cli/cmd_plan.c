@@ -5,7 +5,7 @@
 #include "cli/args.h"
 #include "cli/compare.h"
 #include "cli/open_config.h"
-#include "cli/output.h"
+#include "report/output.h"
 #include "cli/plan_kernels.h"
 #include "cli/plan_report.h"
 #include "session/objective_report.h"

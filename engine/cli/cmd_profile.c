@@ -7,7 +7,7 @@
 #include "cli/args.h"
 #include "session/costs.h"
 #include "cli/open_config.h"
-#include "cli/output.h"
+#include "report/output.h"
 #include "host/probe.h"
 #include "report/table.h"
 #include "profile/profile.h"

@@ -3,8 +3,8 @@
 
 #include "cli/args.h"
 #include "cli/open_config.h"
-#include "cli/output.h"
-#include "cli/sample.h"
+#include "report/output.h"
+#include "session/sample.h"
 #include "cli/weights.h"
 
 static mr_status write_sample(const mr_args *args, mr_session *s)

@@ -9,7 +9,7 @@
 #include "cli/args.h"
 #include "cli/open_config.h"
 #include "cli/search_limit.h"
-#include "cli/output.h"
+#include "report/output.h"
 #include "job/plugins.h"
 #include "cli/schedule_report.h"
 #include "planner/make_plan.h"

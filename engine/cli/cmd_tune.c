@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/args.h"
-#include "cli/output.h"
+#include "report/output.h"
 #include "host/topo.h"
 #include "profile/tune.h"
 

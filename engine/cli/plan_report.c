@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "session/objective_report.h"
 #include "session/memory_plan.h"
-#include "cli/output.h"
+#include "report/output.h"
 #include "cli/plan_kernels.h"
 #include "host/probe.h"
 #include "ir/metrics.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output.h"
+#include "report/output.h"
 #include "ir/metrics.h"
 #include "ir/plan_json.h"
 #include "ir/text.h"

@@ -7,9 +7,9 @@
 
 #include "base/fault.h"
 #include "session/plan_file.h"
-#include "cli/sample.h"
+#include "session/sample.h"
 #include "session/checkpoints.h"
-#include "cli/signals.h"
+#include "host/signals.h"
 #include "host/clock.h"
 #include "exec/record.h"
 #include "session/trajectory.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "session/objective_report.h"
-#include "cli/output.h"
+#include "report/output.h"
 #include "cli/plan_report.h"
 #include "cli/train.h"
 #include "host/clock.h"

@@ -21,7 +21,7 @@
 #include "base/arena.h"
 #include "ir/plan.h"
 #include "stage/stage.h"
-#include "exec/link.h"
+#include "link/link.h"
 
 typedef struct mr_slot {
 	uint8_t *memory;

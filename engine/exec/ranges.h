@@ -17,7 +17,7 @@
 #ifndef MR_EXEC_RANGES_H
 #define MR_EXEC_RANGES_H
 
-#include "exec/channel.h"
+#include "link/channel.h"
 #include "exec/stage_weights.h"
 
 /* One range on its way from one shard to another. */

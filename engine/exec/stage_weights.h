@@ -43,7 +43,7 @@
 #include "host/event.h"
 #include "nn/optim.h"
 #include "stage/stage.h"
-#include "exec/counter.h"
+#include "link/counter.h"
 #include "exec/version_count.h"
 
 #define MR_STALENESS_BINS 64 /* the last bin holds everything from there on */

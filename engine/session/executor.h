@@ -6,7 +6,7 @@
 #define MR_SESSION_EXECUTOR_H
 
 #include "exec/engine.h"
-#include "exec/replay.h"
+#include "replay/replay.h"
 #include "sequential/sequential.h"
 #include "session/state.h"
 

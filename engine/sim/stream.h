@@ -3,7 +3,7 @@
  *
  * Of two that begin at once, what the other waits for comes first (instructions may take no time). So the order is
  * legal: who carries out one after the other, on one thread, finds everything that it waits for done. That is how a run
- * is trained in virtual time (exec/replay.h).
+ * is trained in virtual time (replay/replay.h).
  *
  * A window of the plan's iterations is unrolled once and then moved along: what it shares with its last place is known,
  * the rest is computed anew. Times are those of one simulation of the whole (mr_sim_run), to the last bit, because

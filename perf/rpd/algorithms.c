@@ -20,7 +20,7 @@
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
 #include "exec/engine.h"
-#include "exec/replay.h"
+#include "replay/replay.h"
 
 #define WORKERS 2
 #define N_DELTAS 7

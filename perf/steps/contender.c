@@ -7,7 +7,7 @@
 
 #include "host/clock.h"
 #include "perf/steps/allowed.h"
-#include "exec/replay.h"
+#include "replay/replay.h"
 
 /* Steps before a burst of a run that drains: they find the caches full of another contender's weights, which training
  * does not meet. Peers do the same. */

@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/output.h"
+#include "report/output.h"
 
 /* A terminal of @columns columns; *@master keeps it. */
 static FILE *terminal(unsigned short columns, int *master)

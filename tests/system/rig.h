@@ -13,7 +13,7 @@
 #ifndef MR_TESTS_SYSTEM_RIG_H
 #define MR_TESTS_SYSTEM_RIG_H
 
-#include "exec/replay.h"
+#include "replay/replay.h"
 #include "job/job.h"
 #include "session/session.h"
 #include "session/state.h"

@@ -1,4 +1,4 @@
-#include "cli/sample.h"
+#include "session/sample.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "cli/signals.h"
+#include "host/signals.h"
 #include "nn/element.h"
 
 typedef struct writer {

@@ -2,12 +2,12 @@
  * replay_internal.h - the inside of a replay, shared by its files: replay.c, and replay_clock.c, which orders by a
  * clock.
  */
-#ifndef MR_EXEC_REPLAY_INTERNAL_H
-#define MR_EXEC_REPLAY_INTERNAL_H
+#ifndef MR_REPLAY_REPLAY_INTERNAL_H
+#define MR_REPLAY_REPLAY_INTERNAL_H
 
 #include "exec/exec.h"
 #include "exec/loader.h"
-#include "exec/replay.h"
+#include "replay/replay.h"
 
 /* What the thread of a replay is to do. */
 typedef enum duty { SET_UP, ORDERED, FOLLOW, TIMED, EVALUATE } duty;

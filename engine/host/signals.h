@@ -14,8 +14,8 @@
  * Before its first step, while data are read and memory is set up, there is nothing to finish: what asks to end does so
  * at once with 128 + n, and what the start has made is undone. SIGUSR1 is remembered.
  */
-#ifndef MR_CLI_SIGNALS_H
-#define MR_CLI_SIGNALS_H
+#ifndef MR_HOST_SIGNALS_H
+#define MR_HOST_SIGNALS_H
 
 #include <stdbool.h>
 

@@ -21,11 +21,11 @@
  *
  * Thread: "Producer" and "Consumer" below are the workers at the two ends; all else happens while they are idle.
  */
-#ifndef MR_EXEC_LINK_H
-#define MR_EXEC_LINK_H
+#ifndef MR_LINK_LINK_H
+#define MR_LINK_LINK_H
 
 #include "host/ring.h"
-#include "exec/channel.h"
+#include "link/channel.h"
 
 /* Of a boundary buffer. Between workers the producer sees no more than IDLE and TAKEN: FULL is under way. */
 typedef enum mr_buffer_state { MR_BUFFER_TAKEN, MR_BUFFER_IDLE, MR_BUFFER_FULL } mr_buffer_state;

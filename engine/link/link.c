@@ -1,4 +1,4 @@
-#include "exec/link.h"
+#include "link/link.h"
 
 #include <stdlib.h>
 #include <string.h>

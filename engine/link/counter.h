@@ -9,11 +9,11 @@
  *
  * Counts wrap as in host/event.h.
  */
-#ifndef MR_EXEC_COUNTER_H
-#define MR_EXEC_COUNTER_H
+#ifndef MR_LINK_COUNTER_H
+#define MR_LINK_COUNTER_H
 
 #include "host/event.h"
-#include "exec/channel.h"
+#include "link/channel.h"
 
 /* What one worker sees of a counter. */
 typedef struct mr_counter_end {

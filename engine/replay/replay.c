@@ -1,11 +1,11 @@
-#include "exec/replay.h"
+#include "replay/replay.h"
 
 #include <stdlib.h>
 
 #include "base/rng.h"
 #include "host/group.h"
 #include "ir/endless.h"
-#include "exec/replay_internal.h"
+#include "replay/replay_internal.h"
 
 /* One instruction of worker @w, if it is ready. */
 static bool step(mr_replay *r, uint16_t id, mr_status *st)

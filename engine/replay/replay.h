@@ -7,8 +7,8 @@
  * then a replay is a training in virtual time, with the step records, statistics and traces of an engine.
  * It runs on a thread set up like a leader (host/group.h).
  */
-#ifndef MR_EXEC_REPLAY_H
-#define MR_EXEC_REPLAY_H
+#ifndef MR_REPLAY_REPLAY_H
+#define MR_REPLAY_REPLAY_H
 
 #include "exec/engine.h"
 

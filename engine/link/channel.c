@@ -1,12 +1,12 @@
-#include "exec/channel.h"
+#include "link/channel.h"
 
 #define MR_LINK_KIND(id) extern const mr_link_kind mr_link_##id;
-#include "exec/link_kinds.def"
+#include "link/link_kinds.def"
 #undef MR_LINK_KIND
 
 static const mr_link_kind *const registered[] = {
 #define MR_LINK_KIND(id) &mr_link_##id,
-#include "exec/link_kinds.def"
+#include "link/link_kinds.def"
 #undef MR_LINK_KIND
 	NULL,
 };

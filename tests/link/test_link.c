@@ -1,8 +1,8 @@
 /* What carries boundaries and events between workers: rings, and a kind whose ends share no memory. */
 #include "bounded_link.h"
 #include "check.h"
-#include "exec/counter.h"
-#include "exec/link.h"
+#include "link/counter.h"
+#include "link/link.h"
 
 enum { BUFFERS = 3, BYTES = 448 };
 

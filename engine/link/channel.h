@@ -29,8 +29,8 @@
  * neither is running. No function may wait. The kind wakes `consumer` when there may be something to poll: a consumer
  * that has raised its parker and then polls in vain must be woken by a later post (host/pause.h).
  */
-#ifndef MR_EXEC_CHANNEL_H
-#define MR_EXEC_CHANNEL_H
+#ifndef MR_LINK_CHANNEL_H
+#define MR_LINK_CHANNEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

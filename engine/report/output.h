@@ -1,6 +1,6 @@
 /* output.h - where a command's report goes: the file of -o, or standard output. */
-#ifndef MR_CLI_OUTPUT_H
-#define MR_CLI_OUTPUT_H
+#ifndef MR_REPORT_OUTPUT_H
+#define MR_REPORT_OUTPUT_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * attention cannot see), the logits at the last position are divided by the temperature, all but the top_k are dropped,
  * and one token is drawn by a random number that depends on (seed, position) alone.
  */
-#ifndef MR_CLI_SAMPLE_H
-#define MR_CLI_SAMPLE_H
+#ifndef MR_SESSION_SAMPLE_H
+#define MR_SESSION_SAMPLE_H
 
 #include <stdio.h>
 

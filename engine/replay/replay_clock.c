@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "exec/exec_internal.h"
-#include "exec/replay_internal.h"
+#include "replay/replay_internal.h"
 
 void mr_replay_times_fini(mr_replay_times *t)
 {

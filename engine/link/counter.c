@@ -1,4 +1,4 @@
-#include "exec/counter.h"
+#include "link/counter.h"
 
 #include <stdlib.h>
 #include <string.h>

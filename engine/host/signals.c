@@ -1,4 +1,4 @@
-#include "cli/signals.h"
+#include "host/signals.h"
 
 #include <signal.h>
 #include <stdatomic.h>
