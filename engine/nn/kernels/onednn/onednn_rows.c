@@ -194,9 +194,7 @@ static mr_status norm_of(mr_onednn *d, onednn_primitive *p, md_arg x, md_arg sta
 	const onednn_arg backward[] = {
 		{DNNL_ARG_SRC, x},	     {DNNL_ARG_SCALE, row}, {DNNL_ARG_MEAN, stat},    {DNNL_ARG_VARIANCE, stat},
 		{DNNL_ARG_DIFF_DST, x},	     {DNNL_ARG_DIFF_SRC, x},
-#if DNNL_VERSION_MAJOR < 3
-		{DNNL_ARG_SHIFT, row}, /* asked for, and refused by 3.x; not read */
-#endif
+		{DNNL_ARG_SHIFT, row}, /* asked for, but not read */
 		{DNNL_ARG_DIFF_SCALE, row}, {DNNL_ARG_DIFF_SHIFT, row},
 	};
 	const uint32_t n_backward = sizeof(backward) / sizeof(backward[0]);
@@ -257,9 +255,7 @@ mr_status mr_onednn_norm_backward(mr_onednn *d, int64_t rows, int64_t cols, cons
 {
 	onednn_primitive key = {.m = rows, .n = cols, .flags = ONEDNN_NORM | BACKWARD};
 	const void *data[] = {x, gain, mean, variance, dy, dx,
-#if DNNL_VERSION_MAJOR < 3
 			      gain,
-#endif
 			      dgain, dshift};
 
 	return mr_onednn_run(d, &key, norm_build, data);
