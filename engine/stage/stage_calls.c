@@ -3,50 +3,59 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/size.h"
 #include "stage/stage_layout.h"
 
-static size_t larger(size_t a, size_t b)
+/* A stage's tensors in one piece of memory, each in a place of its own: layers with loops of their own write them. */
+typedef struct rooms {
+	char *base;
+	size_t at;
+} rooms;
+
+static void *take(rooms *r, size_t bytes)
 {
-	return a > b ? a : b;
+	void *place = r->base ? r->base + r->at : NULL;
+
+	r->at += mr_align_up(bytes + 1, MR_CACHE_LINE);
+	return place;
 }
 
-/* Room for the largest of the tensors' places: nobody computes, so that all of them may be one. */
-static size_t room_for(const mr_stage *s)
+/* Lays out what @io points to; with r->base NULL it only counts. Returns where all weights and states may be. */
+static void *lay_out(const mr_stage *s, rooms *r, mr_stage_io *io)
 {
 	const mr_stage_sizes *z = &s->size;
-	size_t n = larger(larger(z->in_bytes, z->out_bytes), larger(z->grad_in_bytes, z->grad_out_bytes));
+	void *weights = take(r, z->weight_bytes);
 
-	n = larger(n, larger(larger(z->slot_bytes, z->scratch_bytes), larger(z->weight_bytes, z->grad_bytes)));
-	n = larger(n, z->target_bytes);
-	return s->tied_owner ? larger(n, s->tied_owner->size.weight_bytes) : n;
+	io->in = take(r, z->in_bytes);
+	io->out = take(r, z->out_bytes);
+	io->grad_out = take(r, z->grad_out_bytes);
+	io->grad_in = take(r, z->grad_in_bytes);
+	io->slot = take(r, z->slot_bytes);
+	io->scratch = take(r, z->scratch_bytes);
+	io->weights = weights;
+	io->tied_weights = s->tied_owner ? take(r, s->tied_owner->size.weight_bytes) : weights;
+	io->grads = take(r, z->grad_bytes);
+	io->target = take(r, z->target_bytes);
+	return weights;
 }
 
-static mr_status record(mr_stage_calls *c, const mr_stage *s, void *room, mr_step *step)
+static mr_status record(mr_stage_calls *c, const mr_stage *s, rooms *r, mr_step *step)
 {
 	mr_stage quiet = *s;
 	double loss = 0;
 	mr_stage_io io = {
 		.kc = mr_recorder_context(c->recorder),
-		.in = room,
-		.out = room,
-		.grad_out = room,
-		.grad_in = room,
-		.slot = room,
-		.scratch = room,
-		.weights = room,
-		.tied_weights = room,
-		.grads = room,
 		.step = step,
-		.target = room,
 		.loss = &loss,
 		.samples = s->samples,
 		.train = true,
 	};
+	void *weights = lay_out(s, r, &io);
 
 	quiet.k = mr_recorder_kernels(c->recorder);
 	quiet.n_copy_out = quiet.n_copy_grad = 0;
 	for (uint32_t p = 0; step && p < s->end_param - s->first_param; p++)
-		step[p] = (mr_step){.src = room, .dst = room, .m = room, .v = room};
+		step[p] = (mr_step){.src = weights, .dst = weights, .m = weights, .v = weights};
 	MR_TRY(mr_stage_forward(&quiet, &io));
 	MR_TRY(mr_recorder_calls(c->recorder, &c->call, &c->n_forward));
 	if (s->split) {
@@ -62,17 +71,21 @@ mr_status mr_stage_calls_init(mr_stage_calls *c, const mr_stage *s, uint32_t n_t
 {
 	uint32_t n_params = s->end_param - s->first_param;
 	mr_step *step = steps ? calloc(n_params + 1, sizeof(*step)) : NULL;
-	void *room = calloc(1, room_for(s) + 1);
 	mr_status st = MR_OK;
+	mr_stage_io none;
+	rooms r = {0};
 
+	lay_out(s, &r, &none);
+	r.base = calloc(1, r.at);
+	r.at = 0;
 	*c = (mr_stage_calls){0};
 	if (steps && !step)
 		st = mr_fail(MR_ERESOURCE, "no memory to look at a stage's kernels");
-	if (st == MR_OK && room)
+	if (st == MR_OK && r.base)
 		st = mr_recorder_create(s->k, n_threads, &c->recorder);
-	if (st == MR_OK && room)
-		st = record(c, s, room, step);
-	free(room);
+	if (st == MR_OK && r.base)
+		st = record(c, s, &r, step);
+	free(r.base);
 	free(step);
 	return st;
 }
