@@ -3,7 +3,7 @@
  * takes.
  *
  *	predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--systems A,B,...] [--async] [--ops]
- *	[--rounds N] [--seconds S]
+ *		[--rounds N] [--seconds S]
  *		[--json FILE] [--margins FILE]
  *
  * Every system that flushes (or that --systems names; --async: also those that do not, but whose order repeats) trains

@@ -23,8 +23,8 @@
  * take whatever reaches them (so all but the last have room for in_flight). Two racing runs differ in their weights, as
  * their orders do; a run's order can be recorded and then carried out again, to the bit. Drawn it is the fixed list;
  * simulate races by the virtual clock, the same way each time. A pause (evaluation, checkpoint, the end) stops
- * admitting and lets the pipeline run empty; so where pauses lie is part of the order. NOTE 2: a finite list is one
- * order, so a race has none.
+ * admitting and lets the pipeline run empty; so where pauses lie is part of the order.
+ * NOTE 2: a finite list is one order, so a race has none.
  */
 #include <string.h>
 

@@ -32,7 +32,8 @@
  * Weights: one version. Gradients: ascending within a pipe, then pipe by pipe.
  *
  * Source: Fan et al., DAPPLE, PPoPP 2021, section 3 (warm-up policies, recomputation) and section 4 (replicated
- * stages). NOTE 1: replicas are the user's, not chosen here.
+ * stages).
+ * NOTE 1: replicas are the user's, not chosen here.
  * NOTE 2: a stage of one replica sums P buffers where one would do: what slices as pipes cost.
  */
 #include <math.h>

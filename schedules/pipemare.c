@@ -26,10 +26,12 @@
  * more of the stages with a correction. T (train.microbatches) is M.
  *
  * Source: Yang et al., PipeMare, MLSys 2021, sections 3.1 (T1), 3.2 (T2) and 3.3 (T3), and its appendix on
- * recomputation. NOTE 1: the paper's tau counts a machine that runs F and B at once, (2(P - i) + 1) / N; this is the
- * delay of 1F1B on workers. NOTE 2: the paper recomputes segments of several stages, whose recomputed activations
- * travel on from stage to stage, so that they are a little older than B. Here a segment is a stage, and there is no
- * such delay. NOTE 3: a commit of T3 clips per stage, as the others do.
+ * recomputation.
+ * NOTE 1: the paper's tau counts a machine that runs F and B at once, (2(P - i) + 1) / N; this is the delay of 1F1B on
+ * workers.
+ * NOTE 2: the paper recomputes segments of several stages, whose recomputed activations travel on from stage to stage,
+ * so that they are a little older than B. Here a segment is a stage, and there is no such delay.
+ * NOTE 3: a commit of T3 clips per stage, as the others do.
  */
 #include <string.h>
 

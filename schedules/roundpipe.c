@@ -40,12 +40,12 @@
  * other on one worker, micro-batch by micro-batch is the order in which the next worker starts soonest. What the equal
  * cuts cost: the steps of the forward pass are shorter, so the workers wait at the turn, and the worker that turns at
  * once does less than the others. Against (K/D) T + D - 1 slots of equal length, which RoundPipe reaches where its
- * ranges come out even, that is 1.7 % at D = 4, S = 8, T = 16 and b = 2f (268 to 263.5). NOTE 2: RoundPipe's counter
- * goes on over iterations. Here it goes on over the rounds of one batch, which balances each. Over iterations of sync
- * it would only rename the workers: the first F of the next batch waits for the step of stage 0, which is what every
- * batch ends with, and all others wait for that F; no worker that is done early could begin, whatever its number
- * (period = makespan, tested). In async it would even out an S that is no multiple of D, at the price of a second
- * worker that steps each stage; a multiple does so too.
+ * ranges come out even, that is 1.7 % at D = 4, S = 8, T = 16 and b = 2f (268 to 263.5).
+ * NOTE 2: RoundPipe's counter goes on over iterations. Here it goes on over the rounds of one batch, which balances
+ * each. Over iterations of sync it would only rename the workers: the first F of the next batch waits for the step of
+ * stage 0, which is what every batch ends with, and all others wait for that F; no worker that is done early could
+ * begin, whatever its number (period = makespan, tested). In async it would even out an S that is no multiple of D, at
+ * the price of a second worker that steps each stage; a multiple does so too.
  */
 #include <string.h>
 

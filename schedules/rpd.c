@@ -35,7 +35,8 @@
  *
  * Source: "Randomized PipeDream", arXiv 2606.03498; orders and delays as in github.com/vectozavr/randomized-pipedream.
  * NOTE 1: a stage that a step leaves alone still keeps a version of it: delta + 1 copies where the changed ones would
- * do. NOTE 2: stages before the updated one learn that a step is over from the stage behind, in the same order as
+ * do.
+ * NOTE 2: stages before the updated one learn that a step is over from the stage behind, in the same order as
  * gradients.
  */
 #include <stdlib.h>

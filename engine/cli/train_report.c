@@ -16,7 +16,7 @@
 #include "store/crc_file.h"
 
 /* A table that could not be written spoils no training; without a reader (| head) it is not even worth a word. Standard
- * output fails for good, so it is told once. */
+ * output fails for good, so it is reported once. */
 static void complain(mr_status st)
 {
 	static bool told;

@@ -6,7 +6,7 @@
 
 /**
  * One F a micro-batch at every stage where @train has it, endless; checked. In pipe 0, if that has a part for every
- * worker, else in all pipes by turns: micro-batch m in pipe m mod P. One slot a stage; at a boundary at least one
+ * worker, else round robin over all pipes: micro-batch m in pipe m mod P. One slot a stage; at a boundary at least one
  * buffer more than the writer is ahead, so that a stage computes while the next one reads. Where a worker hosts several
  * stages the early ones are ahead of the last one, which is at micro-batches n * P to n * P + P - 1 in iteration n of
  * the body: the one that runs it for fewer leaves out what lies beyond. The caller destroys *@out.

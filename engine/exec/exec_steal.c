@@ -1,22 +1,22 @@
 /*
  * exec_steal.c - W that any worker may take (ir/plan.h, "Stealing"): who takes which, and in what order they add up.
  *
- *	w0  ... I3 W1 W2 W3            The owner comes to its tail and opens it; from then on its W go one by one to
- *	    whoever
- *	w1  ... I3 .  .  W3'           asks, in the order of the list: to itself, or to a worker that would wait.
+ *	w0  ... I3 W1 W2 W3            The owner comes to its tail and opens it. From then on its W go one by one, in
+ *	    the
+ *	w1  ... I3 .  .  W3'           order of the list, to the worker that asks: the owner, or one that would wait.
  *
  * Taking. `taken` of a worker counts the W of its tail that have been given away, to itself or to others, with the
  * iteration in the upper half, so that nobody takes one of another iteration. It only rises, by compare and swap; the
  * owner opens the tail by storing 1, as it takes the first W itself.
  *	edge   writer                              reader                           what becomes visible
- *	W5/R5  the owner stores 1; whoever takes   whoever looks for a W or takes    F and I of the iteration, with
- *	       their slots and raises it (release)                 one (acquire)                     buffers; each raise
- *	                                                           carries it on
+ *	W5/R5  the owner stores 1; a taker raises  a worker that looks for a W or    F and I of the iteration, with
+ *	       it (release)                        takes one (acquire)               their slots and buffers; each
+ *	                                                                             raise carries it on
  * seq_cst for the store and the look, as in event.h: the look may be the last one before sleeping.
  *
  * Adding up. A W that was taken follows the one before it in its stage's sum layer by layer (steal_queue.h, turn).
- * Its turn comes, because whoever took the one before it does it at once and waits for nothing but the W before that: a
- * worker takes a second one only when it has done the first, and one that waits for its turn takes nothing.
+ * Its turn comes, because the worker that took the one before does it at once and waits for nothing but the W before
+ * that: a worker takes a second one only when it has done the first, and one that waits for its turn takes nothing.
  *
  * Giving back. Slots and boundary buffers belong to the owner's rings. So a W that comes behind the last I of its stage
  * gives nothing back; U does, which waits for all of them. Nobody wants these before: all that goes through the stage

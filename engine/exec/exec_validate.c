@@ -23,8 +23,8 @@
  *	redone(s)   forwards that stage s has repeated: stage s + 1 may read them. This goes for its forwards behind V
  *	            too, where their input was made before the other worker's V.
  *
- * Norms lie in two places by turns: a worker may be as much as one iteration ahead of one that has not looked yet, and
- * no more, since its next but one needs forwards or gradients from behind that one's V.
+ * Norms alternate between two places: a worker may be as much as one iteration ahead of one that has not looked yet,
+ * and no more, since its next but one needs forwards or gradients from behind that one's V.
  */
 #include "exec/exec_internal.h"
 #include "exec/run_links.h"

@@ -30,7 +30,7 @@ typedef struct mr_env_params {
 
 /**
  * Where the runtime was told to bind, it has bound the main thread to the first of its places before main, and the one
- * that asks for the usable CPUs, or is started by it, is told of that one core. Its places are the CPUs that the user
+ * that asks for the usable CPUs, or is started by it, sees that one core alone. Its places are the CPUs that the user
  * gave or that it found usable: let this thread have all of them. Call first of all, from the main thread;
  * mr_env_prepare does too.
  */

@@ -3,7 +3,7 @@
  *
  *	{"system": "1f1b", "D": 2, "T": 4, "v": 1, "stages": 2,
  *	 "contract": {"coverage": "train", "flush": "barrier", "read": "batch", "sum": "ascending", "need": 4,
- *	 "staleness": 0,
+ *	              "staleness": 0,
  *	              "same_version_b": true, "clip": false, "tied": false, "private_weights": false, "racing": false,
  *	              "repeats": true},
  *	 "pipes": [{"stage_to_worker": [0, 1], "microbatches": [0, 1, 2, 3]}],

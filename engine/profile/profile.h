@@ -14,7 +14,7 @@
  *
  * On a machine that does other things a repeat in which the thread was ready but not running (host/sched_delay.h) is
  * left out and made again, within bounds. What medians are above minima tells the rest: where that is much, all is
- * measured again, and what was disturbed least is kept. The caller is told how much that is, and may warn or refuse.
+ * measured again, and what was disturbed least is kept. The caller learns how much that is, and may warn or refuse.
  *
  * A layer that has caches to itself is faster than in a run. So the default is to let the plan run as well, for the
  * times of its instructions (profile_live.h), and what the layers took is brought up to them (session/costs_live.h).

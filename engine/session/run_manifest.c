@@ -120,7 +120,7 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 
 #define OTHER_IDENTITY "other options of the model, the optimizer or the mitigation, or another cut into stages"
 
-/* What a checkpoint and its resumption must have in common; the first difference is told, so causes stand before
+/* What a checkpoint and its resumption must have in common; the first difference is reported, so causes stand before
  * effects. */
 static const struct {
 	const char *fact;

@@ -16,7 +16,7 @@
  *
  * Threads: a stage's row is written by the worker that owns the stage, the losses by the one that owns the last stage.
  * With turns a worker writes what its own micro-batches read; the one that makes a version writes its weights, and the
- * lives of versions are told as the first part sees them.
+ * lives of versions are reported as the first part sees them.
  * Read it while the run is paused.
  */
 #ifndef MR_SESSION_TRAJECTORY_H

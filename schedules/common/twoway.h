@@ -2,9 +2,8 @@
  * twoway.h - what the systems share in which several pipes run over the same workers, half of them down and half of
  * them up.
  *
- *	down   s -> s            w0 w1 w2 w3           With S = 2D stages a direction is folded at its end and comes
- *	       back
- *	up     s -> D-1-s        w3 w2 w1 w0           (a V): down s -> s, then 2D-1-s; up mirrored.
+ *	down   s -> s            w0 w1 w2 w3           With S = 2D stages a direction is folded at its end
+ *	up     s -> D-1-s        w3 w2 w1 w0           and comes back (a V): down s -> s, then 2D-1-s; up mirrored.
  *
  * Pipes 0 .. q-1 go down, q .. 2q-1 up. Pipe k of a direction is shifted round by k D/q workers, so that the pipes of
  * one direction never meet at a worker. Which weights a pipe reads is an option that all these systems have.

@@ -126,7 +126,7 @@ static void every_system_answers_alike(void)
 	for (size_t i = 0; mr_schedule_at(i); i++) {
 		const mr_sched_ops *ops = mr_schedule_at(i);
 
-		if (ops->judged) /* it is told more than a question by hand can say */
+		if (ops->judged) /* its question holds more than one filled by hand can */
 			continue;
 		systems++;
 		for (size_t w = 0; w < N_WAYS; w++)

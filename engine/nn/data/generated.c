@@ -3,8 +3,8 @@
  *
  *	random       X normal, w* normal, y = X w*: least squares with minimum 0
  *	tridiagonal  X^T X / n = tridiag(-1, 2, -1) + shift I exactly, the quadratic of Nesterov's lower bound: with the
- *	             Cholesky factor A = C C^T and orthonormal columns Q (of a normal matrix), X = sqrt(n) Q C^T. y = X
- *	             w*
+ *	             Cholesky factor A = C C^T and orthonormal columns Q (of a normal matrix), X = sqrt(n) Q C^T.
+ *	             y = X w*
  *	simple       X^T X / n has the eigenvalues 1, 2, .., r = min(n, d) in random directions. y = X w*
  *	classes      X normal, w* normal, y = 1 with probability sigma(x w*), else 0: for logistic regression
  *

@@ -1,8 +1,8 @@
 /*
  * logistic.c - the loss of two classes, and of a penalty that arrives beside the margin.
  *
- *	a [n, margin, (penalty)]   target [n, 1]: 0 or 1      loss = mean of log(1 + e^a) - target a, plus the mean
- *	                           penalty
+ *	a [n, margin, (penalty)]   target [n, 1]: 0 or 1      loss = mean of log(1 + e^a) - target a,
+ *	                                                     plus the mean penalty
  *	F overwrites the margin by (sigma(a) - target) / n and the penalty by 1 / n
  *
  * log(1 + e^a) is computed as max(a, 0) + log(1 + e^-|a|), which neither overflows nor loses small margins. The sum

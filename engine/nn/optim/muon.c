@@ -3,8 +3,8 @@
  * values 1.
  *
  *	m = mu m + (1 - mu) g        u = (1 - mu) g + mu m   (Nesterov; else u = m)
- *	X = u / |u|                  5 times: A = X X^T,  X = a X + (b A + c A A) X      (a, b, c) = (3.4445, -4.7750,
- *	                             2.0315)
+ *	X = u / |u|                  5 times: A = X X^T,  X = a X + (b A + c A A) X,
+ *	                             (a, b, c) = (3.4445, -4.7750, 2.0315)
  *	w = w (1 - lr wd) - lr sqrt(max(1, outputs / inputs)) X
  *
  * The polynomial drives every singular value of X to somewhere near 1 without computing any. Tall matrices go through

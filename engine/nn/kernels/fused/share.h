@@ -3,8 +3,8 @@
  *
  * With halves that are fixed beforehand the faster thread waits for the slower one, and a host with other guests slows
  * now one core, now another: of a training step in products of 128 rows 6 to 7 % were such waiting. So each thread has
- * a part of its own, taken in ascending order (what it fetched ahead is what it reads next), and the one that is
- * through with his part takes, ascending too, what another has not begun.
+ * a part of its own, taken in ascending order (what it fetched ahead is what it reads next), and a thread that has
+ * finished its part steals units, in ascending order too, that another thread has not started.
  *
  * Only for results that do not depend on who computes what. One shared word a thread, raised by all in one atomic read
  * and write, which gives each number once; nothing else is published through it (the fork before and the join after the
