@@ -150,15 +150,15 @@ head -n 1 costs.csv | grep -q '; spread=[0-9.]*$' || complain "no spread in the 
 sed '1s/; spread=.*/; spread=0.5/' costs.csv >half.csv
 expect 0 "half.csv was measured on a disturbed machine: its times are up to 50 % above their minima" plan mlp.cfg \
 	--costs half.csv
-MR_DELAY=3000:1:1 "$millrace" profile mlp.cfg --seconds 0 -o hopeless.csv >out 2>&1 </dev/null
-[ $? -eq 6 ] && grep -q "the machine does too much else to be measured: of stage [01] the times are [0-9]* % above" \
-	out ||
+# Every other call is late: medians are hundreds of times the minima, on slow machines too.
+MR_DELAY=5000:2:1 "$millrace" profile mlp.cfg --seconds 0 -o hopeless.csv >out 2>&1 </dev/null
+[ $? -eq 6 ] && grep -q "the machine does too much else to be measured: of .* the times are [0-9]* % above" out ||
 	complain "a hopeless measurement is not refused with 6"
 [ ! -e hopeless.csv ] || complain "a hopeless measurement was written"
 # One call in thirty is late: medians stand.
-MR_DELAY=3000:30:1 "$millrace" profile mlp.cfg --seconds 0.02 -o calm.csv >out 2>&1 </dev/null ||
+MR_DELAY=30000:30:1 "$millrace" profile mlp.cfg --seconds 0.02 -o calm.csv >out 2>&1 </dev/null ||
 	complain "a few late calls spoil a measurement"
-awk -F, 'NR > 2 && $6 + $7 + $8 > 5e-4 { exit 1 }' calm.csv || complain "a few late calls are in the times"
+awk -F, 'NR > 2 && $6 + $7 + $8 > 5e-3 { exit 1 }' calm.csv || complain "a few late calls are in the times"
 sed 2d costs.csv >headless.csv
 expect 3 "headless.csv: line 2 is not" plan mlp.cfg --costs headless.csv
 expect 3 "mlp.cfg: line 1 does not begin with" plan mlp.cfg --costs mlp.cfg
