@@ -63,7 +63,8 @@ typedef struct contender {
 	uint64_t steps, burst;
 	double ms[N_PLACES][MAX_ROUNDS];
 	size_t n[N_PLACES];
-	double live_percent[N_PLACES]; /* the error of live profiles; where n is 0, or no profile saw the placement, NAN */
+	double live_percent[N_PLACES]; /* the error of live profiles; NAN where n is 0, or no profile saw the
+					  placement */
 	uint64_t op_ns[MR_N_OPS], op_steps; /* of all bursts */
 } contender;
 
@@ -436,9 +437,12 @@ static void write_margins(const bench *b)
 		exit(1);
 	}
 	fprintf(f,
-		"/*\n * margins.def - how far predicted steps were from measured ones: MR_MARGIN(system, percent), predicted "
-		"over\n * measured less 1, by live profiles, and MR_MARGIN_MACHINE(where). Written by perf_predict --margins;"
-		"\n * schedules/README.md has the model and the whole table.\n */\n"
+		"/*\n"
+		" * margins.def - how far predicted steps were from measured ones: MR_MARGIN(system, percent), "
+		"predicted over\n"
+		" * measured less 1, by live profiles, and MR_MARGIN_MACHINE(where). "
+		"Written by perf_predict --margins;\n"
+		" * schedules/README.md has the model and the whole table.\n */\n"
 		"MR_MARGIN_MACHINE(\"%s, %s\")\n",
 		mr_topo_print(&b->base.topo, machine, sizeof(machine)), mr_kernels_library());
 	for (size_t i = 0; i < b->n; i++) {

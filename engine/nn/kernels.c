@@ -6,6 +6,7 @@
 
 #ifdef MR_DNNL
 #define FUSED_F32 &mr_kernels_fused_f32
+#define FUSED_BF16 &mr_kernels_fused_bf16
 #define ONEDNN_F32 &mr_kernels_onednn_f32
 #define ONEDNN_BF16 &mr_kernels_onednn_bf16
 #define AUTO_F32 &mr_kernels_auto_f32
@@ -13,6 +14,7 @@
 #define BF16_REFUSAL mr_kernels_onednn_bf16_refusal
 #else
 #define FUSED_F32 NULL
+#define FUSED_BF16 NULL
 #define ONEDNN_F32 NULL
 #define ONEDNN_BF16 NULL
 #define AUTO_F32 NULL
@@ -29,8 +31,8 @@ typedef struct backend {
 static const backend backends[] = {
 	{"auto", "dnnl", "of fused and onednn the one that a table of choices names for the operation and its shape",
 	 AUTO_F32, NULL, NULL, FUSED_REFUSAL, NULL},
-	{"fused", NULL, "our AVX2 and AVX-512 kernels; oneDNN executes the products that they leave out", FUSED_F32,
-	 NULL, NULL, FUSED_REFUSAL, NULL},
+	{"fused", NULL, "our AVX2 and AVX-512 kernels; oneDNN executes the products that they leave out; f32 and bf16",
+	 FUSED_F32, NULL, FUSED_BF16, FUSED_REFUSAL, FUSED_REFUSAL},
 	{"onednn", NULL,
 	 "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest; f32 and bf16", ONEDNN_F32,
 	 NULL, ONEDNN_BF16, FUSED_REFUSAL, BF16_REFUSAL},
@@ -68,7 +70,8 @@ const mr_kernels *mr_kernels_find(const char *name, mr_dtype dtype)
 			      name);
 	else
 		(void)mr_fail(MR_ECONFIG, "backend %s cannot be used with %s: %s", name, mr_dtype_name(dtype),
-			      why ? why : "it computes in f32 only; use backend reference, or onednn for bf16");
+			      why ? why
+				  : "it computes in f32 and bf16 at most; use backend reference");
 	return NULL;
 }
 

@@ -3,7 +3,7 @@
  *
  *	reference   f32, f64 and bf16: portable C, single-threaded, the textbook order of every sum
  *	            (nn/kernels/reference)
- *	fused       f32: our kernels for AVX2 and AVX-512, and oneDNN for the products that they leave out
+ *	fused       f32, bf16: our kernels for AVX2 and AVX-512, and oneDNN for the products that they leave out
  *	            (nn/kernels/fused)
  *	onednn      f32, bf16: oneDNN's primitives wherever it has one, else fused (nn/kernels/onednn)
  *	auto        f32: of fused and onednn the one that a table of choices names for the operation and its shape

@@ -269,6 +269,8 @@ void replay_dnnl(uint32_t runs)
 		at_each_size(false, BLOCKS ASYNC " backend=dnnl system.name=pipeoptim", runs);
 		check(true, "dtype=f32 backend=onednn model.dropout=0.1" ASYNC, 2, runs);
 		check(true, "dtype=f32 backend=onednn system.name=1f1b train.microbatches=4", 2, runs);
+		check(true, "dtype=f32 precision=bf16 backend=fused model.dropout=0.1" ASYNC, 2, runs);
+		check(true, "dtype=f32 precision=bf16 backend=fused system.name=1f1b train.microbatches=4", 2, runs);
 	}
 }
 

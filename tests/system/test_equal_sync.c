@@ -53,6 +53,13 @@ static void mlp_muon_bf16(void)
 				     MLP "optimizer.name=muon optimizer.weight_decay=0.1", 2, 1 << 4, false});
 }
 
+static void gpt_fused_bf16(void)
+{
+	if (mr_kernels_find("fused", MR_BF16))
+		sync_case_check(&(sync_case){"backend=fused dtype=f32 precision=bf16", true,
+					     GPT "model.tied=true model.dropout=0.1", 2, 1 << 2, false});
+}
+
 static void gpt_onednn_bf16(void)
 {
 	if (mr_kernels_find("onednn", MR_BF16))
@@ -218,6 +225,7 @@ void mr_suite_equal_sync(void)
 	MR_TEST(mlp_bf16);
 	MR_TEST(gpt_tied_bf16);
 	MR_TEST(mlp_muon_bf16);
+	MR_TEST(gpt_fused_bf16);
 	MR_TEST(gpt_onednn_bf16);
 	MR_TEST(gpt_dnnl);
 	MR_TEST(gpt_cut_inside_blocks);
