@@ -4,8 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The median error of all: a system that was measured closer was lucky. */
-#define USUAL 0.02
+#include "base/stats.h"
 
 static const struct {
 	const char *name;
@@ -34,24 +33,35 @@ static double longer_by(double e)
 	return 1 / (1 + e / 100) - 1;
 }
 
-static void widen(mr_margin *m, double e)
+/* The median error of all: a system that was measured closer was lucky. */
+static double median_error(void)
 {
-	m->less = fmax(m->less, USUAL - longer_by(e));
-	m->more = fmax(m->more, USUAL + longer_by(e));
+	double e[N_ERRORS];
+
+	for (size_t i = 0; i < N_ERRORS; i++)
+		e[i] = fabs(errors[i].percent) / 100;
+	return mr_median(e, N_ERRORS);
+}
+
+static void widen(mr_margin *m, double e, double usual)
+{
+	m->less = fmax(m->less, usual - longer_by(e));
+	m->more = fmax(m->more, usual + longer_by(e));
 }
 
 mr_margin mr_margin_of(const char *name)
 {
-	mr_margin m = {USUAL, USUAL, true};
+	double usual = median_error();
+	mr_margin m = {usual, usual, true};
 
 	for (size_t i = 0; i < N_ERRORS; i++)
 		if (!strcmp(errors[i].name, name)) {
-			widen(&m, errors[i].percent);
+			widen(&m, errors[i].percent, usual);
 			return m;
 		}
 	m.measured = false;
 	for (size_t i = 0; i < N_ERRORS; i++)
-		widen(&m, errors[i].percent);
+		widen(&m, errors[i].percent, usual);
 	return m;
 }
 

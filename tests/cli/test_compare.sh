@@ -39,8 +39,9 @@ awk '/^system /{ in_table = 1; next } !in_table || !/ yes$/ { next }
 			if (x[1] + x[2] > n - 1 - far || x[1] > i - 1 || x[2] > n - i) {
 				print name[i] ": " alike[i] ", far from " far; wrong = 1 } }
 		exit wrong || !n }' out || complain "rows are alike that are not"
-awk '$1 == "data_parallel" && $(NF - 2) != "-2+12%" { exit 1 }' out ||
-	complain "the error of systems whose workers share stages is not in their margin"
+# A system that took longer than predicted may do so again: the errors of margins.def.
+awk '$1 == "dualpipe" && $(NF - 2) != "-7+22%" { exit 1 }' out ||
+	complain "the error of dualpipe's predictions is not in its margin"
 
 # Every system that list names has a row; those that cut a step cut it alike.
 expect 0 "2 workers, a step of 16 samples" mlp.cfg --compare
