@@ -6,7 +6,7 @@ source=$(cd "$1" && pwd)
 build=$(cd "$2" && pwd)
 if ! grep -q '^MILLRACE_SANITIZE:STRING=$' "$build/CMakeCache.txt"; then
 	echo "library: skipped: a sanitized library needs sanitized programs"
-	exit 0
+	exit 77
 fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/millrace-library.XXXXXX")
 trap 'rm -rf "$work"' EXIT
