@@ -44,14 +44,14 @@ struct mr_engine {
 	mr_loader *loader, *eval_loader;
 	double watchdog_s;
 	bool started;               /* the training loader runs */
-	bool restored;              /* weights may have been restored since anybody ran */
+	bool restored;              /* weights may have been restored since a worker ran */
 	bool broken;                /* an error has stopped the workers: no command may follow but quit */
 	bool stalled;               /* a thread hangs: it cannot be joined */
 };
 
 /* --- a worker's thread --- */
 
-/* What was lost in a pause is nobody's loss, and that of an evaluation not the training's. */
+/* What was lost in a pause does not count, nor what was lost in an evaluation. */
 static mr_status run_links(mr_engine *e, uint16_t id, mr_links *links)
 {
 	mr_worker *w = &e->run->worker[id];
@@ -461,7 +461,7 @@ mr_status mr_engine_resume_at(mr_engine *e, uint64_t step)
 {
 	if (e->started)
 		stop_loader(e);
-	for (uint32_t i = 0; i < mr_run_blocks(e->run); i++)
+	for (uint32_t i = 0; i < mr_run_n_weights(e->run); i++)
 		e->run->weights[i].latest = mr_run_version_at(e->run, (uint16_t)(i % e->run->n_stages), step);
 	MR_TRY(mr_run_reset(e->run));
 	MR_TRY(mr_run_stand_at(e->run, step));

@@ -39,8 +39,8 @@ mr_status mr_engine_resume_at(mr_engine *e, uint64_t step) MR_MUST_USE;
 
 /**
  * Run to step @until (commits of every stage), or to where @progress asks to pause. *@reached is where the engine
- * stands. Errors: the first failure of any thread; MR_ESTALLED with a table of what everybody waits for. After an error
- * only destroy is left. The text is the caller's as usual.
+ * stands. Errors: the first failure of any thread; MR_ESTALLED with a table of what each worker waits for. After an
+ * error only destroy is left. The text is the caller's as usual.
  */
 mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg,
 			uint64_t *reached) MR_MUST_USE;

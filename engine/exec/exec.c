@@ -19,7 +19,7 @@ static const mr_list *list_at(const mr_worker *w, const mr_links *links, const m
 {
 	if (!links->train || !w->run->windows)
 		return mr_plan_list(links->plan, w->id, (mr_section)c->section);
-	return w->window ? mr_plan_list(w->window, w->id, MR_BODY) : NULL;
+	return w->window.plan ? mr_plan_list(w->window.plan, w->id, MR_BODY) : NULL;
 }
 
 /* From the end of a window to the next one. */
@@ -27,12 +27,12 @@ static void skip_window(mr_worker *w, mr_cursor *c)
 {
 	mr_status st;
 
-	if (!w->window || c->at < mr_plan_list(w->window, w->id, MR_BODY)->n)
+	if (!w->window.plan || c->at < mr_plan_list(w->window.plan, w->id, MR_BODY)->n)
 		return;
-	mr_windows_give_back(w->run->windows, w->window);
-	w->window = NULL;
+	mr_windows_give_back(w->run->windows, w->window.plan);
+	w->window.plan = NULL;
 	*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step};
-	st = mr_windows_take(w->run->windows, c->n, &w->window);
+	st = mr_windows_take(w->run->windows, c->n, &w->window.plan);
 	if (st != MR_OK)
 		mr_run_fail(w->run, st);
 }
@@ -90,7 +90,7 @@ bool mr_exec_next(mr_worker *w, mr_links *links, uint64_t until, mr_task *out)
 
 void mr_exec_drop(mr_worker *w)
 {
-	w->got = 0;
+	w->acquired.got = 0;
 	memset(w->wait_ns, 0, sizeof(w->wait_ns));
 	w->waited = false;
 	w->ready_ns = 0;
@@ -106,11 +106,11 @@ void mr_exec_advance(mr_worker *w, mr_links *links)
 		c->at = 0;
 		return;
 	}
-	if (links->train && w->window) {
-		const mr_instr *in = &mr_plan_list(w->window, w->id, MR_BODY)->at[c->at];
+	if (links->train && w->window.plan) {
+		const mr_instr *in = &mr_plan_list(w->window.plan, w->id, MR_BODY)->at[c->at];
 
 		c->step += mr_window_pauses(in);
-		w->n_begun += in->op == MR_OP_F;
+		w->window.n_begun += in->op == MR_OP_F;
 	}
 	c->at++;
 	if (links->train && c->section == MR_PROLOGUE && c->step < w->n_pauses && c->at == w->pause_at[c->step])
@@ -154,7 +154,9 @@ static void book_delayed_wait(mr_worker *w, uint64_t now)
 	w->stats.lost_before_ns += lost;
 }
 
-void mr_exec_waited(mr_worker *w, mr_wait_cause cause, uint64_t since)
+/* A wait has ended: why it still waits (MR_WAIT_NONE, or the run was stopped), and when the last booking was. If
+ * nothing is waited for the instruction begins at that moment: the clock is read once for both. */
+static void end_wait(mr_worker *w, mr_wait_cause cause, uint64_t since)
 {
 	uint64_t waited = 0;
 
@@ -171,10 +173,10 @@ static bool steals(const mr_links *links)
 	return links->train && links->plan->contract.steal;
 }
 
-mr_status mr_exec_wait(mr_worker *w, const mr_task *t)
+mr_status mr_exec_wait_until(mr_worker *w, const mr_wait *wait, const mr_task *t)
 {
 	mr_status st = MR_OK;
-	mr_wait_cause cause = mr_exec_acquire(w, t, &st);
+	mr_wait_cause cause = wait->look(w, wait->arg, &st);
 	uint64_t since;
 
 	if (cause == MR_WAIT_NONE || st != MR_OK)
@@ -183,16 +185,16 @@ mr_status mr_exec_wait(mr_worker *w, const mr_task *t)
 	while (cause != MR_WAIT_NONE && st == MR_OK) {
 		mr_wait_cause before = cause;
 
-		if (t->in->op != MR_OP_W && steals(t->links) && mr_exec_help(w, t->links, cause, since, &st)) {
+		if (wait->helps && mr_exec_help(w, t->links, cause, since, &st)) {
 			since = mr_clock_ns();
-			cause = st == MR_OK ? mr_exec_acquire(w, t, &st) : cause;
+			cause = st == MR_OK ? wait->look(w, wait->arg, &st) : cause;
 			continue;
 		}
 		mr_waiter_note(&w->waiter, cause, (uint32_t)t->micro);
 		st = mr_waiter_step(&w->waiter);
 		if (st != MR_OK)
 			break;
-		cause = mr_exec_acquire(w, t, &st);
+		cause = wait->look(w, wait->arg, &st);
 		if (cause != before) {
 			uint64_t now = mr_clock_ns();
 
@@ -200,10 +202,22 @@ mr_status mr_exec_wait(mr_worker *w, const mr_task *t)
 			since = now;
 		}
 	}
-	mr_exec_waited(w, cause, since);
+	end_wait(w, cause, since);
 	if (st == MR_OK)
 		mr_waiter_done(&w->waiter);
 	return st;
+}
+
+static mr_wait_cause look_at_task(mr_worker *w, void *arg, mr_status *st)
+{
+	return mr_exec_acquire(w, arg, st);
+}
+
+mr_status mr_exec_wait(mr_worker *w, mr_task *t)
+{
+	bool helps = t->in->op != MR_OP_W && steals(t->links);
+
+	return mr_exec_wait_until(w, &(mr_wait){.look = look_at_task, .arg = t, .helps = helps}, t);
 }
 
 /* --- carrying out --- */
@@ -321,7 +335,7 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	if (w->waited)
 		memset(w->wait_ns, 0, sizeof(w->wait_ns));
 	w->waited = false;
-	w->got = 0;
+	w->acquired.got = 0;
 	atomic_store_explicit(&w->beat, ++w->n_done, memory_order_relaxed);
 	if (w->run->c.observer && t->links->train) {
 		w->run->c.observer(w->run->c.observer_arg, w->run, t->in, t->micro, t->version);

@@ -35,7 +35,7 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 void mr_exec_drop(mr_worker *w);
 
 /** Acquire, sleeping in between; waits are booked by cause. Errors: MR_ESTOPPED. */
-mr_status mr_exec_wait(mr_worker *w, const mr_task *t) MR_MUST_USE;
+mr_status mr_exec_wait(mr_worker *w, mr_task *t) MR_MUST_USE;
 
 /** Compute and release. */
 mr_status mr_exec_do(mr_worker *w, const mr_task *t) MR_MUST_USE;

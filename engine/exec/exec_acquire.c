@@ -51,7 +51,18 @@ static bool has_total(const mr_worker *w, const mr_task *t)
 {
 	mr_stage_weights *b = &w->run->weights[t->in->stage];
 
-	return is_reduced(w, t->in->stage, t->version) && (!b->ranges || mr_ranges_have_totals(b, t->version));
+	return is_reduced(w, t->in->stage, t->version) && (!b->ranges || mr_ranges_have_totals(b, 0, t->version));
+}
+
+/* U of a shard that steps with the shards of other replicas: are their sums added up, and, where each clips by the norm
+ * of all of them, here? */
+static bool has_step(const mr_worker *w, const mr_task *t)
+{
+	mr_stage_weights *b = &w->run->weights[t->in->stage];
+
+	return is_reduced(w, t->in->stage, t->version) &&
+	       (!mr_exec_clips_by_shard(w->run, b) ||
+		mr_ranges_have_totals(b, mr_run_shard(w->run, t->in->pipe, t->in->stage), t->version));
 }
 
 /* The message that buffer @want is full; any number will do at the model's input and target. */
@@ -79,25 +90,25 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 		return MR_WAIT_WEIGHTS;
 	if (k->tied && s == last && !mr_counter_reached(&run->weights[0].published, w->id, (uint32_t)t->version))
 		return MR_WAIT_WEIGHTS;
-	if (!(w->got & GOT_IN)) {
+	if (!(w->acquired.got & MR_GOT_IN)) {
 		int64_t want = s ? (int64_t)mr_instr_in_fwd(l->plan, t->in, t->n) : -1;
 
-		if (!pop_full(w, &st->in, &w->in, want, status))
+		if (!pop_full(w, &st->in, &w->acquired.in, want, status))
 			return s ? MR_WAIT_UPSTREAM : MR_WAIT_DATA;
-		w->got |= GOT_IN;
+		w->acquired.got |= MR_GOT_IN;
 	}
 	if (run->validation && l->train && !mr_exec_input_is_redone(w, t))
 		return MR_WAIT_UPSTREAM;
-	if (s == last && !(w->got & GOT_TARGET)) {
-		if (!pop_full(w, &st->target, &w->target, -1, status))
+	if (s == last && !(w->acquired.got & MR_GOT_TARGET)) {
+		if (!pop_full(w, &st->target, &w->acquired.target, -1, status))
 			return MR_WAIT_DATA;
-		w->got |= GOT_TARGET;
+		w->acquired.got |= MR_GOT_TARGET;
 	}
-	if (s < last && !(w->got & GOT_OUT)) {
-		w->out = mr_instr_out(l->plan, t->in, t->n);
-		if (!mr_link_take(&st[1].in, w->out))
+	if (s < last && !(w->acquired.got & MR_GOT_OUT)) {
+		w->acquired.out = mr_instr_out(l->plan, t->in, t->n);
+		if (!mr_link_take(&st[1].in, w->acquired.out))
 			return MR_WAIT_DOWNSTREAM;
-		w->got |= GOT_OUT;
+		w->acquired.got |= MR_GOT_OUT;
 	}
 	return MR_WAIT_NONE;
 }
@@ -114,16 +125,16 @@ static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status
 		return MR_WAIT_WEIGHTS;
 	if (w->run->ranges && !has_weights(w, t))
 		return MR_WAIT_WEIGHTS;
-	if (s + 1 < w->run->n_stages && !(w->got & GOT_IN)) {
-		if (!pop_full(w, &st->grad, &w->in, mr_instr_in_bwd(l->plan, t->in, t->n), status))
+	if (s + 1 < w->run->n_stages && !(w->acquired.got & MR_GOT_IN)) {
+		if (!pop_full(w, &st->grad, &w->acquired.in, mr_instr_in_bwd(l->plan, t->in, t->n), status))
 			return MR_WAIT_UPSTREAM;
-		w->got |= GOT_IN;
+		w->acquired.got |= MR_GOT_IN;
 	}
-	if (s > 0 && !(w->got & GOT_OUT)) {
-		w->out = mr_instr_out(l->plan, t->in, t->n);
-		if (!mr_link_take(&st[-1].grad, w->out))
+	if (s > 0 && !(w->acquired.got & MR_GOT_OUT)) {
+		w->acquired.out = mr_instr_out(l->plan, t->in, t->n);
+		if (!mr_link_take(&st[-1].grad, w->acquired.out))
 			return MR_WAIT_DOWNSTREAM;
-		w->got |= GOT_OUT;
+		w->acquired.got |= MR_GOT_OUT;
 	}
 	return MR_WAIT_NONE;
 }
@@ -165,7 +176,7 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 		return mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
 	case MR_OP_U:
 		if (run->has_stage_replicas && run->weights[t->in->stage].n_shards > 1)
-			return is_reduced(w, t->in->stage, t->version) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
+			return has_step(w, t) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
 		if (run->validation)
 			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
 		return t->links->plan->contract.clip && !reached_all(w, t->version, true) ? MR_WAIT_OPTIMIZER

@@ -129,6 +129,11 @@ static void sum_tied(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 		mr_tied_sum_within(b, w->kc);
 }
 
+bool mr_exec_clips_by_shard(const mr_run *run, const mr_stage_weights *b)
+{
+	return b->ranges && run->has_stage_replicas && run->c.clip > 0;
+}
+
 double mr_exec_norm(const mr_run *run, uint64_t version)
 {
 	return mr_norms_all(run->weights, run->n_stages, version) / run->c.plan->contract.need;
@@ -166,7 +171,7 @@ mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t
 }
 
 /* The norm by which a step is clipped, or that is asked for: the global one, the stage's own, or none. */
-static double norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b)
+static double norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint8_t shard)
 {
 	bool reduced = mr_stage_has_ar(t->links->plan, t->in->stage); /* then that has left them for all parts */
 
@@ -174,6 +179,8 @@ static double norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 		return NAN;
 	if (t->links->plan->contract.clip)
 		return b->unchanged ? 0 : mr_exec_norm(w->run, t->version);
+	if (mr_exec_clips_by_shard(w->run, b))
+		return b->unchanged ? 0 : mr_norms_of_shard(b, shard, w->kc) / b->sum;
 	if (!reduced && !b->unchanged)
 		mr_norms_compute(b, w->kc, t->version);
 	return reduced && w->run->norms->global ? (double)NAN : mr_exec_take_norm(w->run, b, t->version);
@@ -197,7 +204,7 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	/* of several parts the reduction has */
 	if (!b->unchanged && b->n_shards == 1 && !in_one_pass(run, b, t->version))
 		mr_mitigated_correct(b, 0, w->kc);
-	norm = norm_of(w, t, b);
+	norm = norm_of(w, t, b, shard);
 	if (b->unchanged)
 		mr_weights_skip(b, shard);
 	else
@@ -247,11 +254,11 @@ void mr_exec_reduce(mr_worker *w, const mr_task *t)
 	mr_reduction_range(b, t->in->pipe, w->kc);
 	if (b->n_shards > 1)
 		mr_mitigated_correct(b, mr_run_shard(run, t->in->pipe, t->in->stage), w->kc);
-	if (b->ranges && t->links->plan->contract.clip)
+	if (b->ranges)
 		mr_ranges_send_total(b, mr_run_shard(run, t->in->pipe, t->in->stage), t->version);
 	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_shards))
 		return;
-	if (asked || (run->has_stage_replicas && run->c.clip > 0))
+	if (asked || (run->has_stage_replicas && run->c.clip > 0 && !b->ranges))
 		mr_norms_compute(b, w->kc, t->version);
 	if (asked && run->norms->global)
 		mr_exec_take_norm(run, b, t->version);

@@ -125,8 +125,8 @@ static bool is_early(const mr_run *run, const mr_task *t)
 }
 
 /*
- * What F has, for who comes back to it: its input, its target and the version that it read for an R, where what it
- * saved is given up, the target for a repetition. Returns whether the target is kept.
+ * What F has, for the instructions that come back to it: its input, its target and the version that it read for an R,
+ * where what it saved is given up, the target for a repetition. Returns whether the target is kept.
  */
 static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 {
@@ -136,7 +136,7 @@ static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 	if (!drops && !is_early(w->run, t))
 		return false;
 	st->kept_in[t->micro % st->n_kept] = slot->in;
-	st->kept_target[t->micro % st->n_kept] = w->target;
+	st->kept_target[t->micro % st->n_kept] = w->acquired.target;
 	st->kept_version[t->micro % st->n_kept] = slot->version;
 	if (drops)
 		mr_links_free(st, slot);
@@ -179,22 +179,22 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 
 	if (w->validation && w->validation->redo && l->train)
 		return repeat(w, t);
-	MR_TRY(take_slot(t, w->in, &slot));
+	MR_TRY(take_slot(t, w->acquired.in, &slot));
 	io = make_io(w, t, slot);
 	io.loss = &loss;
 	if (!l->train && run->eval_right)
 		io.right = &right;
-	if (w->got & GOT_OUT)
-		io.out = mr_link_out(&st[1].in, w->out);
-	if (w->got & GOT_TARGET)
-		io.target = mr_link_buffer(&st->target, w->target);
+	if (w->acquired.got & MR_GOT_OUT)
+		io.out = mr_link_out(&st[1].in, w->acquired.out);
+	if (w->acquired.got & MR_GOT_TARGET)
+		io.target = mr_link_buffer(&st->target, w->acquired.target);
 	MR_TRY(mr_stage_forward(run->stage[t->in->stage], &io));
-	if (w->got & GOT_OUT)
-		mr_link_put(&st[1].in, w->out);
+	if (w->acquired.got & MR_GOT_OUT)
+		mr_link_put(&st[1].in, w->acquired.out);
 	kept = keep(w, t, slot);
-	if (w->got & GOT_TARGET) {
+	if (w->acquired.got & MR_GOT_TARGET) {
 		if (!kept)
-			mr_link_give_back(&st->target, w->target);
+			mr_link_give_back(&st->target, w->acquired.target);
 		MR_TRY(book_loss(run, t, loss));
 		if (io.right)
 			run->eval_right[t->micro] = right;
@@ -353,21 +353,21 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 	mr_exec_turn turn;
 
 	for (uint32_t j = 0; j < n; j++) {
-		mr_slot *slot = w->span_slot[j] = find_saved(st, t->micro + j);
+		mr_slot *slot = w->span.slot[j] = find_saved(st, t->micro + j);
 
 		MR_TRY(check_saved(t, slot, t->micro + j));
 		note_read(t, &run->weights[s], 0, slot->version, j == 0);
-		w->span_io[j] = make_io(w, t, slot);
+		w->span.io[j] = make_io(w, t, slot);
 		if (s + 1 < run->n_stages)
-			w->span_io[j].grad_out = mr_link_buffer(&st->grad, slot->grad);
+			w->span.io[j].grad_out = mr_link_buffer(&st->grad, slot->grad);
 	}
 	if (t->in->flags & MR_INSTR_UPDATE)
-		MR_TRY(prepare_steps(run, t, &w->span_io[n - 1]));
-	w->span_io[0].turn = mr_exec_turn_begin(w, t, &turn);
-	MR_TRY(mr_stage_backward_weights(run->stage[s], w->span_io, n, w->span_call));
+		MR_TRY(prepare_steps(run, t, &w->span.io[n - 1]));
+	w->span.io[0].turn = mr_exec_turn_begin(w, t, &turn);
+	MR_TRY(mr_stage_backward_weights(run->stage[s], w->span.io, n, w->span.call));
 	mr_exec_turn_end(&turn);
 	for (uint32_t j = 0; j < n && !mr_exec_leaves_slot(w, t); j++)
-		release_slot(run, t, w->span_slot[j]);
+		release_slot(run, t, w->span.slot[j]);
 	count_sum(w, t);
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(commit_inside(w, t));
@@ -403,13 +403,13 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	if (t->in->op != MR_OP_I)
 		note_read(t, mr_run_weights(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version,
 			  true);
-	if (w->got & GOT_IN)
-		slot->grad = w->in;
+	if (w->acquired.got & MR_GOT_IN)
+		slot->grad = w->acquired.in;
 	io = make_io(w, t, slot);
 	if (s + 1 < run->n_stages)
 		io.grad_out = mr_link_buffer(&st->grad, slot->grad);
-	if (w->got & GOT_OUT)
-		io.grad_in = mr_link_out(&st[-1].grad, w->out);
+	if (w->acquired.got & MR_GOT_OUT)
+		io.grad_in = mr_link_out(&st[-1].grad, w->acquired.out);
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(prepare_steps(run, t, &io));
 	switch (t->in->op) {
@@ -424,8 +424,8 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 		MR_TRY(mr_stage_backward_weight(run->stage[s], &io));
 		mr_exec_turn_end(&turn);
 	}
-	if (w->got & GOT_OUT)
-		mr_link_put(&st[-1].grad, w->out);
+	if (w->acquired.got & MR_GOT_OUT)
+		mr_link_put(&st[-1].grad, w->acquired.out);
 	if (t->in->op == MR_OP_I) {
 		mr_exec_open(run, t);
 		return MR_OK;

@@ -5,15 +5,20 @@
 
 #include "exec/exec.h"
 
-/* What the instruction in hand has acquired: mr_worker's `got`. */
-enum { GOT_IN = 1, GOT_OUT = 2, GOT_TARGET = 4 };
-
-/** Book a wait on the instruction in hand. */
+/** Book a wait on the current instruction. */
 void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns);
 
-/** A wait has ended: why it still waits (MR_WAIT_NONE, or the run was stopped), and when the last booking was. If
- * nothing is waited for the instruction begins at that moment: the clock is read once for both. */
-void mr_exec_waited(mr_worker *w, mr_wait_cause cause, uint64_t since);
+/* What a worker waits for. */
+typedef struct mr_wait {
+	/* One try: MR_WAIT_NONE when the wait is over, else its cause. It may fail: *@st. */
+	mr_wait_cause (*look)(mr_worker *w, void *arg, mr_status *st);
+	void *arg;
+	bool helps; /* the worker carries out W of others meanwhile, where the plan steals */
+} mr_wait;
+
+/** Look until the wait is over, spinning, then sleeping in between; waits are booked by cause. @t is the task that the
+ * last look was for. Errors: those of a look, MR_ESTOPPED. */
+mr_status mr_exec_wait_until(mr_worker *w, const mr_wait *wait, const mr_task *t) MR_MUST_USE;
 
 /** As mr_exec_run, of a racing plan (exec_race.c). */
 mr_status mr_exec_race(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit) MR_MUST_USE;
@@ -29,8 +34,8 @@ uint64_t mr_exec_race_begun(const mr_worker *w);
 /** @w stands at a pause point. */
 void mr_exec_race_paused(mr_worker *w, const mr_links *links);
 
-/** Plans whose W are placed on any worker (exec_steal.c). May @w do @t, which is in its list, or has somebody taken it?
- */
+/** Plans whose W are placed on any worker (exec_steal.c). May @w do @t, which is in its list, or has another worker
+ * taken it? */
 bool mr_exec_claim(mr_worker *w, const mr_task *t);
 /** @w would wait since @since, for @cause: it takes and carries out a W that is left, if there is one, and says so. */
 bool mr_exec_help(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t since, mr_status *status);
@@ -77,11 +82,13 @@ void mr_exec_observed(mr_worker *w, const mr_task *t);
 /** AVG. */
 void mr_exec_average(mr_worker *w, const mr_task *t);
 
-/** MR_EDIVERGED with the sentence about the loss of a training micro-batch that is not finite. */
+/** MR_EDIVERGED with the message about the loss of a training micro-batch that is not finite. */
 mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version) MR_MUST_USE;
 /** One step of @b's @pipe to @version, clipped by @norm where the run clips; none, and the old weights, where the norm
  * is not finite and the run skips such steps. Errors: MR_EDIVERGED. */
 mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t version, double norm) MR_MUST_USE;
+/** Whether each shard of @b computes the norm that it clips by: stage replicas whose workers share no memory. */
+bool mr_exec_clips_by_shard(const mr_run *run, const mr_stage_weights *b);
 /** Global norm of the gradient that makes @version, all of whose parts are known. */
 double mr_exec_norm(const mr_run *run, uint64_t version);
 
@@ -107,7 +114,7 @@ void mr_exec_redone(mr_worker *w, const mr_task *t);
  * (mr_run_config.norm_every)? Then its step is carried out apart, from the whole gradient.
  */
 bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t version);
-/** The squared norms of the gradient that makes @version of @b are known: the norm for the record of who makes it. NAN
+/** The squared norms of the gradient that makes @version of @b are known: the norm for the record of its step. NAN
  * where it is global: the last of all stages works that out, before it goes on to its step (mr_run_next_step). */
 double mr_exec_take_norm(mr_run *run, mr_stage_weights *b, uint64_t version);
 

@@ -10,7 +10,7 @@
  * that it needs (number modulo their count) are free, and at each stage it is next in its sequence: its next
  * instruction is ready.
  *
- * Versions. The owner alone commits, so "latest" is a number that it knows: both F and B read it. Nothing is kept of
+ * Versions. The owner alone commits, so "latest" is its own number: both F and B read it. Nothing is kept of
  * older ones.
  *
  * Pause points. Pause point k is where F and B of the first k counts are done and nothing else is begun. The limit
@@ -19,7 +19,6 @@
  * says so, and engine.c sends the others on.
  */
 #include "base/fault.h"
-#include "host/clock.h"
 #include "exec/exec_internal.h"
 
 enum { FORWARD, BACK };
@@ -74,15 +73,9 @@ static mr_wait_cause try(mr_worker *w, const mr_task *t, mr_status *st)
 	int which = t->in->op == MR_OP_F ? FORWARD : BACK;
 	mr_wait_cause cause;
 
-	w->got = w->race->held[which].got;
-	w->in = w->race->held[which].in;
-	w->out = w->race->held[which].out;
-	w->target = w->race->held[which].target;
+	w->acquired = w->race->held[which];
 	cause = mr_exec_acquire(w, t, st);
-	w->race->held[which].got = w->got;
-	w->race->held[which].in = w->in;
-	w->race->held[which].out = w->out;
-	w->race->held[which].target = w->target;
+	w->race->held[which] = w->acquired;
 	return cause;
 }
 
@@ -126,35 +119,36 @@ mr_wait_cause mr_exec_race_look(mr_worker *w, mr_links *links, const _Atomic uin
 	return try(w, t, st);
 }
 
+static uint64_t doing(const mr_task *t)
+{
+	return mr_doing_pack(t->in->op, t->in->pipe, t->in->stage, t->micro);
+}
+
+/* What choose() looks for. */
+typedef struct choice {
+	mr_links *links;
+	const _Atomic uint64_t *limit;
+	mr_task *t; /* what is ready, or is waited for */
+	bool more;  /* false: nothing is left to do */
+} choice;
+
+static mr_wait_cause look(mr_worker *w, void *arg, mr_status *st)
+{
+	choice *c = arg;
+	mr_wait_cause cause = mr_exec_race_look(w, c->links, c->limit, c->t, &c->more, st);
+
+	if (cause != MR_WAIT_NONE)
+		atomic_store_explicit(&w->doing, doing(c->t), memory_order_relaxed);
+	return cause;
+}
+
+/* Waits until an instruction is ready: *@t. *@more: false, none is left. */
 static mr_status choose(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit, mr_task *t, bool *more)
 {
-	mr_status st = MR_OK;
-	mr_wait_cause cause = mr_exec_race_look(w, links, limit, t, more, &st);
-	uint64_t since;
+	choice c = {.links = links, .limit = limit, .t = t};
+	mr_status st = mr_exec_wait_until(w, &(mr_wait){.look = look, .arg = &c}, t);
 
-	if (cause == MR_WAIT_NONE || st != MR_OK)
-		return st;
-	since = mr_clock_ns();
-	while (cause != MR_WAIT_NONE && st == MR_OK) {
-		mr_wait_cause before = cause;
-
-		atomic_store_explicit(&w->doing, mr_doing_pack(t->in->op, t->in->pipe, t->in->stage, t->micro),
-				      memory_order_relaxed);
-		mr_waiter_note(&w->waiter, cause, (uint32_t)t->micro);
-		st = mr_waiter_step(&w->waiter);
-		if (st != MR_OK)
-			break;
-		cause = mr_exec_race_look(w, links, limit, t, more, &st);
-		if (cause != before) {
-			uint64_t now = mr_clock_ns();
-
-			mr_exec_book(w, before, now - since);
-			since = now;
-		}
-	}
-	mr_exec_waited(w, cause, since);
-	if (st == MR_OK)
-		mr_waiter_done(&w->waiter);
+	*more = c.more;
 	return st;
 }
 
@@ -202,8 +196,7 @@ mr_status mr_exec_race(mr_worker *w, mr_links *links, const _Atomic uint64_t *li
 			w->ready_ns = 0; /* what it waited for was the end */
 			break;
 		}
-		atomic_store_explicit(&w->doing, mr_doing_pack(t.in->op, t.in->pipe, t.in->stage, t.micro),
-				      memory_order_relaxed);
+		atomic_store_explicit(&w->doing, doing(&t), memory_order_relaxed);
 		MR_TRY(mr_exec_do(w, &t));
 		mr_exec_race_done(w, &t);
 	}

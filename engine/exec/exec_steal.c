@@ -1,13 +1,14 @@
 /*
- * exec_steal.c - W that any worker may take (ir/plan.h, "Stealing"): who takes which, and in what order they add up.
+ * exec_steal.c - W that any worker may take (ir/plan.h, "Stealing"): which worker takes which, and in what order they
+ * add up.
  *
  *	w0  ... I3 W1 W2 W3            The owner comes to its tail and opens it. From then on its W go one by one, in
  *	    the
  *	w1  ... I3 .  .  W3'           order of the list, to the worker that asks: the owner, or one that would wait.
  *
  * Taking. `taken` of a worker counts the W of its tail that have been given away, to itself or to others, with the
- * iteration in the upper half, so that nobody takes one of another iteration. It only rises, by compare and swap; the
- * owner opens the tail by storing 1, as it takes the first W itself.
+ * iteration in the upper half, so that no worker takes one of another iteration. It only rises, by compare and swap;
+ * the owner opens the tail by storing 1, as it takes the first W itself.
  *	edge   writer                              reader                           what becomes visible
  *	W5/R5  the owner stores 1; a taker raises  a worker that looks for a W or    F and I of the iteration, with
  *	       it (release)                        takes one (acquire)               their slots and buffers; each
@@ -19,7 +20,7 @@
  * that: a worker takes a second one only when it has done the first, and one that waits for its turn takes nothing.
  *
  * Giving back. Slots and boundary buffers belong to the owner's rings. So a W that comes behind the last I of its stage
- * gives nothing back; U does, which waits for all of them. Nobody wants these before: all that goes through the stage
+ * gives nothing back; U does, which waits for all of them. They are not needed before: all that goes through the stage
  * has gone.
  */
 #include "base/fault.h"
@@ -160,7 +161,7 @@ static bool stands_at_end(const mr_worker *w, const mr_plan *p, uint64_t *n, uin
 	return true;
 }
 
-/* The next W of the worker that has most left of iteration @n; false: nobody has. */
+/* The next W of the worker that has most left of iteration @n; false: none has any. */
 static bool take(mr_run *run, uint64_t n, uint16_t *owner, uint32_t *k)
 {
 	for (;;) {
@@ -181,7 +182,7 @@ static bool take(mr_run *run, uint64_t n, uint16_t *owner, uint32_t *k)
 		if (!most)
 			return false;
 		*k = (uint32_t)seen;
-		/* R5; W5: carried on to whoever takes the next */
+		/* R5; W5: carried on to the worker that takes the next */
 		if (atomic_compare_exchange_strong_explicit(&run->worker[*owner].steal_queue->taken, &seen, seen + 1,
 							    memory_order_acq_rel, memory_order_relaxed))
 			return true;
@@ -189,23 +190,19 @@ static bool take(mr_run *run, uint64_t n, uint16_t *owner, uint32_t *k)
 }
 
 /* At once, whatever @w has acquired of the instruction that it would wait for. */
-static mr_status carry_out(mr_worker *w, const mr_task *t)
+static mr_status carry_out(mr_worker *w, mr_task *t)
 {
-	unsigned got = w->got;
-	uint32_t in = w->in, out = w->out, target = w->target;
+	mr_acquired before = w->acquired;
 	mr_status st;
 
 	atomic_store_explicit(&w->doing, mr_doing_pack(t->in->op, t->in->pipe, t->in->stage, t->micro),
 			      memory_order_relaxed);
 	mr_fault_delay(w->id, w->n_done);
-	w->got = 0;
+	w->acquired = (mr_acquired){0};
 	st = mr_exec_wait(w, t);
 	if (st == MR_OK)
 		st = mr_exec_do(w, t);
-	w->got = got;
-	w->in = in;
-	w->out = out;
-	w->target = target;
+	w->acquired = before;
 	return st;
 }
 

@@ -49,7 +49,7 @@ void mr_mitigated_note(mr_stage_weights *b, uint8_t shard, uint64_t version, boo
 		o->version = version;
 }
 
-/* The oldest version read for the count in hand, over all shards with micro-batches. */
+/* The oldest version read for the current count, over all shards with micro-batches. */
 static uint64_t oldest_of(const mr_stage_weights *b)
 {
 	uint64_t oldest = UINT64_MAX;

@@ -7,8 +7,8 @@
  * counts.
  *
  * Thread: the owner and its team. With stage replicas (ir/plan.h) each part corrects the range that it has reduced,
- * before the norm of the sum is known to anybody, and follows the range that it steps: what it changes is elementwise,
- * and nobody else's. What the other parts have noted it sees behind `finished`, and they note again only behind
+ * before the norm of the sum is known, and follows the range that it steps: what it changes is elementwise,
+ * and of its own range. What the other parts have noted it sees behind `finished`, and they note again only behind
  * `published`.
  *
  * A stage's coefficients follow from its steady age. Where the order of the plan is a matter of time, or the record of
@@ -65,7 +65,7 @@ void mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
 void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
 
 /**
- * All three in one go over pieces that stay in the caches, with the bits of one after the other: for those who need
+ * All three in one go over pieces that stay in the caches, with the bits of one after the other: for callers that need
  * nothing of the corrected gradient as a whole, such as its norm. mr_mitigated_steps: may it be? @n_threads: of @kc's
  * team.
  */

@@ -69,11 +69,11 @@ double *mr_norms_sumsq(const mr_stage_weights *b, uint64_t version)
 	return b->norms->sumsq + (version & 1) * (end - first);
 }
 
-/* The sum of squares of parameter @p's gradient sum. */
-static double square_of(const mr_stage_weights *b, mr_kctx *kc, uint32_t p)
+/* The sum of squares of parameter @p's gradient in the sum @total; 0 where it is stored elsewhere. */
+static double square_in(const mr_stage_weights *b, mr_kctx *kc, uint32_t p, const uint8_t *total)
 {
-	const uint8_t *total = mr_weights_total(b);
-
+	if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
+		return 0;
 	return b->k->sumsq(kc, mr_stage_graph(b->stage)->params[p].n, total + mr_stage_grad_at(b->stage, p));
 }
 
@@ -84,7 +84,18 @@ void mr_norms_compute(mr_stage_weights *b, mr_kctx *kc, uint64_t version)
 
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++)
-		sumsq[p - first] = mr_stage_weight_at(b->stage, p) == SIZE_MAX ? 0 : square_of(b, kc, p);
+		sumsq[p - first] = square_in(b, kc, p, mr_weights_total(b));
+}
+
+double mr_norms_of_shard(const mr_stage_weights *b, uint32_t shard, mr_kctx *kc)
+{
+	uint32_t first, end;
+	double sum = 0;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++)
+		sum += square_in(b, kc, p, b->shard[shard].grads);
+	return sqrt(sum);
 }
 
 void mr_norms_clear(mr_stage_weights *b, uint64_t version)
@@ -101,8 +112,7 @@ void mr_norms_measure(mr_stage_weights *b, mr_kctx *kc, double count)
 
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++)
-		if (mr_stage_weight_at(b->stage, p) != SIZE_MAX)
-			b->norms->largest = fmax(b->norms->largest, sqrt(square_of(b, kc, p)) / count);
+		b->norms->largest = fmax(b->norms->largest, sqrt(square_in(b, kc, p, mr_weights_total(b))) / count);
 }
 
 double mr_norms_all(const mr_stage_weights *b, uint32_t n, uint64_t version)

@@ -30,14 +30,14 @@ typedef struct mr_run_norms {
 	bool global;    /* with `every`: a norm covers all stages, and the last of them to have its part computes it */
 	uint32_t n;     /* places of @at, by step modulo */
 	double *at;     /* [n] global norms; of replicas, those of the last stage of the first one */
-	_Alignas(64) _Atomic uint32_t n_stages; /* stages that have their part of the norm in hand */
+	_Alignas(64) _Atomic uint32_t n_stages; /* stages that have their part of the current norm */
 	_Atomic uint64_t last;                  /* last step whose global norm is known */
 } mr_run_norms;
 
 /** Of a run with @every as described and room for @n steps. Errors: MR_ERESOURCE. */
 mr_status mr_run_norms_create(uint64_t every, bool global, uint32_t n, mr_run_norms **out) MR_MUST_USE;
 void mr_run_norms_destroy(mr_run_norms *x);
-/** Nothing is known. While nobody runs. */
+/** Nothing is known. While no worker runs. */
 void mr_run_norms_reset(mr_run_norms *x);
 
 /** Give @b its norms. Errors: MR_ERESOURCE. */
@@ -45,11 +45,14 @@ mr_status mr_norms_open(mr_stage_weights *b) MR_MUST_USE;
 void mr_norms_close(mr_stage_weights *b);
 /** Take (or measure) their memory. */
 void mr_norms_layout(mr_stage_weights *b, mr_arena *a);
-/** The norms up to version latest are known; their event wakes @n_workers @parkers. While nobody runs. */
+/** The norms up to version latest are known; their event wakes @n_workers @parkers. While no worker runs. */
 void mr_norms_reset(mr_stage_weights *b, mr_parker *const *parkers, uint32_t n_workers);
 
 /** Squared norms of the gradient sum, one f64 a parameter tensor (owner's storage only), into sumsq. */
 void mr_norms_compute(mr_stage_weights *b, mr_kctx *kc, uint64_t version);
+
+/** The norm of the gradient sum in @shard's own buffer, which holds all of it. */
+double mr_norms_of_shard(const mr_stage_weights *b, uint32_t shard, mr_kctx *kc);
 
 /** Where the squared norms of the gradient that makes @version lie: [parameters of the stage]. */
 double *mr_norms_sumsq(const mr_stage_weights *b, uint64_t version);

@@ -217,7 +217,7 @@ const void *mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o,
 	return x->held;
 }
 
-/* Is the step in hand one that delta follows? */
+/* Is the current step one that delta follows? */
 static bool follows(const mr_stage_weights *b)
 {
 	return b->prediction->delta && b->latest >= b->prediction->sync_steps;

@@ -53,7 +53,7 @@ void mr_predict_layout(mr_stage_weights *b, mr_arena *a);
 /** Version 0: no step has been made. */
 void mr_predict_init(mr_stage_weights *b);
 
-/** Nothing is predicted or held. While nobody runs. */
+/** Nothing is predicted or held. While no worker runs. */
 void mr_predict_reset(mr_stage_weights *b);
 
 /** Buffers like one version each that the stage has for predictions; those of them written since the reset. */

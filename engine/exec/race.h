@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "exec/acquired.h"
 
 /* One instruction that has been carried out: the next F or the next B, and the version that it read. */
 typedef struct mr_race_rec {
@@ -18,10 +19,7 @@ typedef struct mr_race_rec {
 typedef struct mr_race {
 	uint64_t n_f, n_b; /* F and B done */
 	uint32_t back;     /* place in the body of the next instruction that is no F */
-	struct {
-		unsigned got;
-		uint32_t in, out, target;
-	} held[2];         /* what the next F and the next of the others have acquired so far */
+	mr_acquired held[2]; /* of the next F, and of the next of the others */
 	mr_race_rec *log;  /* [room] F and B in the order in which they were done; NULL: they are not recorded */
 	uint64_t n_log, room;
 } mr_race;
@@ -30,7 +28,7 @@ typedef struct mr_race {
 mr_status mr_race_create(uint64_t record_micro, mr_race **out) MR_MUST_USE;
 void mr_race_destroy(mr_race *r); /* accepts NULL */
 
-/** Back to the start, where @n micro-batches are done and nothing is recorded. While nobody runs. */
+/** Back to the start, where @n micro-batches are done and nothing is recorded. While no worker runs. */
 void mr_race_reset(mr_race *r, uint64_t n);
 
 /** Record @op, which has read version @read, as far as there is room. */

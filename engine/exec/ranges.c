@@ -15,6 +15,11 @@ static mr_range *weights_of(const mr_ranges *r, uint32_t from, uint32_t to)
 	return &r->weights[from * r->n + to];
 }
 
+static mr_range *total_of(const mr_ranges *r, uint32_t from, uint32_t to)
+{
+	return &r->totals[from * r->n_whole + to];
+}
+
 static size_t bytes_of(mr_range_span s)
 {
 	return s.end - s.begin;
@@ -45,7 +50,7 @@ static void find_spans(const mr_stage_weights *b, mr_ranges *r, uint32_t i)
 	}
 }
 
-static mr_status create(mr_stage_weights *b)
+static mr_status create(mr_stage_weights *b, uint32_t n_whole)
 {
 	uint32_t n = b->n_shards;
 	mr_ranges *r = b->ranges = calloc(1, sizeof(*r));
@@ -53,9 +58,10 @@ static mr_status create(mr_stage_weights *b)
 	if (!r)
 		return mr_fail(MR_ERESOURCE, "no memory for the ranges of %u shards", n);
 	r->n = n;
+	r->n_whole = n_whole;
 	r->gradients = calloc((size_t)n * n, sizeof(*r->gradients));
 	r->weights = calloc((size_t)n * n, sizeof(*r->weights));
-	r->totals = calloc(n, sizeof(*r->totals));
+	r->totals = calloc((size_t)n * n_whole + 1, sizeof(*r->totals));
 	r->of_gradients = calloc(n, sizeof(*r->of_gradients));
 	r->of_weights = calloc(n, sizeof(*r->of_weights));
 	r->n_sums = calloc(n, sizeof(*r->n_sums));
@@ -68,7 +74,8 @@ static mr_status create(mr_stage_weights *b)
 }
 
 /* The kind for data of @kind from worker @from to @to, in *@c, if they share no memory. */
-static mr_status choose(mr_stage_weights *b, mr_edge e, const mr_link_kind *const *kinds, const mr_link_kind **out)
+static mr_status choose(mr_stage_weights *b, mr_edge e, uint32_t n_whole, const mr_link_kind *const *kinds,
+			const mr_link_kind **out)
 {
 	*out = NULL;
 	if (e.from == e.to)
@@ -76,10 +83,10 @@ static mr_status choose(mr_stage_weights *b, mr_edge e, const mr_link_kind *cons
 	MR_TRY(mr_link_kind_of(kinds, &e, out));
 	if (mr_link_kind_shares(*out))
 		*out = NULL;
-	return *out && !b->ranges ? create(b) : MR_OK;
+	return *out && !b->ranges ? create(b, n_whole) : MR_OK;
 }
 
-mr_status mr_ranges_choose(mr_stage_weights *b, uint16_t stage, const uint16_t *worker,
+mr_status mr_ranges_choose(mr_stage_weights *b, uint16_t stage, const uint16_t *worker, uint32_t n_whole,
 			   const mr_link_kind *const *kinds)
 {
 	for (uint32_t i = 0; i < b->n_shards; i++)
@@ -87,13 +94,13 @@ mr_status mr_ranges_choose(mr_stage_weights *b, uint16_t stage, const uint16_t *
 			mr_edge e = {.kind = MR_EDGE_GRADIENTS, .from = worker[i], .to = worker[j], .stage = stage};
 			const mr_link_kind *k;
 
-			MR_TRY(choose(b, e, kinds, &k));
+			MR_TRY(choose(b, e, n_whole, kinds, &k));
 			if (k)
 				gradients_of(b->ranges, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = 1};
-			if (k && j == 0)
-				b->ranges->totals[i].channel = (mr_channel){.kind = k, .edge = e, .n = 1};
+			if (k && j < n_whole)
+				total_of(b->ranges, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = 1};
 			e.kind = MR_EDGE_WEIGHTS;
-			MR_TRY(choose(b, e, kinds, &k));
+			MR_TRY(choose(b, e, n_whole, kinds, &k));
 			if (k)
 				weights_of(b->ranges, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = b->cap};
 		}
@@ -128,9 +135,9 @@ mr_status mr_ranges_open(mr_stage_weights *b)
 					return mr_fail(MR_ERESOURCE, "no memory for a shard's gradients");
 				MR_TRY(open_range(g, r->of_gradients[j], 0, b->shard[i].grads, g->copy));
 			}
-			if (g->channel.kind && j == 0)
-				MR_TRY(open_range(&r->totals[i], r->of_gradients[i], 0, b->shard[i].grads,
-						  b->shard[0].grads + r->of_gradients[i].begin));
+			if (g->channel.kind && j < r->n_whole)
+				MR_TRY(open_range(total_of(r, i, j), r->of_gradients[i], 0, b->shard[i].grads,
+						  b->shard[j].grads + r->of_gradients[i].begin));
 			if (w->channel.kind)
 				MR_TRY(open_range(w, r->of_weights[i], stride, b->shard[i].version,
 						  b->shard[j].version + r->of_weights[i].begin));
@@ -150,7 +157,7 @@ void mr_ranges_close(mr_stage_weights *b)
 	}
 	for (uint32_t i = 0; r->weights && i < r->n * r->n; i++)
 		mr_channel_close(&r->weights[i].channel);
-	for (uint32_t i = 0; r->totals && i < r->n; i++)
+	for (uint32_t i = 0; r->totals && i < r->n * r->n_whole; i++)
 		mr_channel_close(&r->totals[i].channel);
 	free(r->gradients);
 	free(r->weights);
@@ -178,7 +185,8 @@ void mr_ranges_reset(mr_stage_weights *b, mr_parker *const *parker)
 			reset_range(gradients_of(r, i, j), b->latest, parker[j]);
 			reset_range(weights_of(r, i, j), b->latest, parker[j]);
 		}
-		reset_range(&r->totals[i], b->latest, parker[0]);
+		for (uint32_t j = 0; j < r->n_whole; j++)
+			reset_range(total_of(r, i, j), b->latest, parker[j]);
 		r->n_sums[i] = b->latest;
 	}
 }
@@ -231,7 +239,7 @@ void mr_ranges_sum(mr_stage_weights *b, uint32_t owner, mr_kctx *kc, size_t at, 
 		if (!b->shard[i].need)
 			continue;
 		if (!sum)
-			sum = sum_of(b, i, owner, at); /* nobody else reads this range of it */
+			sum = sum_of(b, i, owner, at); /* no other shard reads this range of it */
 		else
 			b->k->sum_gradients(kc, n, sum, sum_of(b, i, owner, at), sum);
 	}
@@ -241,19 +249,22 @@ void mr_ranges_sum(mr_stage_weights *b, uint32_t owner, mr_kctx *kc, size_t at, 
 
 void mr_ranges_send_total(mr_stage_weights *b, uint32_t owner, uint64_t commit)
 {
-	mr_range *range = &b->ranges->totals[owner];
 	mr_range_span s = b->ranges->of_gradients[owner];
 
-	if (range->channel.kind)
-		mr_channel_post(&range->channel, commit);
-	else if (owner)
-		memcpy(b->shard[0].grads + s.begin, b->shard[owner].grads + s.begin, bytes_of(s));
+	for (uint32_t i = 0; i < b->ranges->n_whole; i++) {
+		mr_range *range = total_of(b->ranges, owner, i);
+
+		if (range->channel.kind)
+			mr_channel_post(&range->channel, commit);
+		else if (i != owner)
+			memcpy(b->shard[i].grads + s.begin, b->shard[owner].grads + s.begin, bytes_of(s));
+	}
 }
 
-bool mr_ranges_have_totals(mr_stage_weights *b, uint64_t commit)
+bool mr_ranges_have_totals(mr_stage_weights *b, uint32_t shard, uint64_t commit)
 {
 	for (uint32_t i = 0; i < b->n_shards; i++)
-		if (!has(&b->ranges->totals[i], commit))
+		if (!has(total_of(b->ranges, i, shard), commit))
 			return false;
 	return true;
 }

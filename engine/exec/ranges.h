@@ -5,7 +5,8 @@
  * steps all read (stage_weights.h). Otherwise each shard has its own copy of the weights, and for each commit
  *
  *	shard i --[gradients]--> owner q    i's sum, as far as it lies in q's range, once it is complete
- *	owner q --[total]------> shard 0    the sum of all shards in q's range, where the plan has an N, which reads all
+ *	owner q --[total]------> shard j    the sum of all shards in q's range: to shard 0 where the plan has an N,
+ *	                                    which reads all of the sum; to each shard where each clips by itself
  *	owner q --[weights]----> shard i    q's range of the next version
  *
  * The owner adds the shards in ascending order, as where memory is shared, so the bits are the same. An edge between
@@ -35,16 +36,18 @@ typedef struct mr_range_span {
 typedef struct mr_ranges {
 	uint32_t n;                               /* shards */
 	mr_range *gradients, *weights;            /* [n][n] by sender, then receiver */
-	mr_range *totals;                         /* [n] by sender */
+	uint32_t n_whole;                         /* shards 0 .. n_whole - 1 get the sum of all shards in all ranges */
+	mr_range *totals;                         /* [n][n_whole] by sender, then receiver */
 	mr_range_span *of_gradients, *of_weights; /* [n] */
 	uint64_t *n_sums;                         /* [n] commits whose sum each shard has sent; the shard's */
 } mr_ranges;
 
 /**
  * Before the layout of @b, which is @stage's, and whose shards are cut: take a kind of link for each pair of shards,
- * @worker[i] having shard i, and make b->ranges where one of them shares no memory. Errors: MR_ECONFIG, MR_ERESOURCE.
+ * @worker[i] having shard i, and make b->ranges where one of them shares no memory. The first @n_whole shards get the
+ * whole sum of each commit. Errors: MR_ECONFIG, MR_ERESOURCE.
  */
-mr_status mr_ranges_choose(mr_stage_weights *b, uint16_t stage, const uint16_t *worker,
+mr_status mr_ranges_choose(mr_stage_weights *b, uint16_t stage, const uint16_t *worker, uint32_t n_whole,
 			   const mr_link_kind *const *kinds) MR_MUST_USE;
 
 /** After the layout: open the channels. Nothing without b->ranges, as all below. Errors: MR_ERESOURCE, the kind's. */
@@ -65,11 +68,11 @@ bool mr_ranges_have_sums(mr_stage_weights *b, uint32_t owner, uint64_t commit);
 /** Add @n elements from byte @at of the gradients, which lie in range @owner, into that shard's own. */
 void mr_ranges_sum(mr_stage_weights *b, uint32_t owner, mr_kctx *kc, size_t at, int64_t n);
 
-/** Range @owner of @commit's gradients is added up: shard 0 is to have it. */
+/** Range @owner of @commit's gradients is added up: the shards that get the whole sum get it. */
 void mr_ranges_send_total(mr_stage_weights *b, uint32_t owner, uint64_t commit);
 
-/** Has all of @commit's gradients come to shard 0? */
-bool mr_ranges_have_totals(mr_stage_weights *b, uint64_t commit);
+/** Has all of the sum of @commit's gradients come to @shard, which gets it? */
+bool mr_ranges_have_totals(mr_stage_weights *b, uint32_t shard, uint64_t commit);
 
 /** Range @owner of version @version is made: all shards are to have it. */
 void mr_ranges_send_weights(mr_stage_weights *b, uint32_t owner, uint64_t version);

@@ -27,13 +27,13 @@ struct mr_reduction {
 mr_status mr_reduction_open(mr_stage_weights *b) MR_MUST_USE;
 void mr_reduction_close(mr_stage_weights *b);
 
-/* Who waits for an event: the first @n of @parker. */
+/* The workers that wait for an event: the first @n of @parker. */
 typedef struct mr_waiters {
 	mr_parker *const *parker;
 	uint32_t n;
 } mr_waiters;
 
-/** All versions up to the latest are reduced. @parkers: all workers'. While nobody runs. */
+/** All versions up to the latest are reduced. @parkers: all workers'. While no worker runs. */
 void mr_reduction_reset(mr_stage_weights *b, mr_waiters finished, mr_waiters reduced, mr_parker *const *parkers);
 
 /** One pipe more has its sum complete; the last of a count publishes `finished`. Thread: worker @worker. */

@@ -4,7 +4,7 @@
  * A replica has mr_stage_weights of its own with one shard: versions, gradient sum, optimizer state. An average is cut
  * into as many ranges of cache lines as there are replicas, a pure function of the stage's size; AVG of pipe p carries
  * out range p, in all replicas, on pipe p's worker. Replicas are added in ascending order and in f64 whatever the
- * dtype is, so no number depends on who does which part, or when.
+ * dtype is, so no number depends on which worker does which part, or when.
  *
  * reference (ELASTIC, and MEAN with an outer step) is what is evaluated and saved; where there is none all replicas are
  * equal at every pause, and any of them is. velocity is the outer step's momentum. mean (ELASTIC) is the mean of the
@@ -12,7 +12,7 @@
  * keeps the weights that it began with.
  *
  * Thread: parts on the workers of their pipes, each behind the commit of all replicas (their `published`); the last
- * part makes the version everybody's, as a step in parts does (stage_weights.h, W3/R3).
+ * part publishes the version to all, as a step in parts does (stage_weights.h, W3/R3).
  */
 #ifndef MR_EXEC_REPLICAS_H
 #define MR_EXEC_REPLICAS_H
@@ -23,7 +23,7 @@
 #define MR_REPLICAS_MOST MR_AVERAGING_MOST /* of one stage: a pipe each */
 
 struct mr_replicas {
-	_Alignas(64) _Atomic uint32_t n_done; /* parts of the average in hand */
+	_Alignas(64) _Atomic uint32_t n_done; /* parts of the current average */
 	const mr_average *average;            /* the plan's */
 	const mr_optim *optim;
 	mr_stage_weights *first; /* of replica 0; replica r is first[r * stride] */
@@ -49,7 +49,7 @@ mr_status mr_replicas_create(const mr_plan *plan, const mr_optim *optim, mr_stag
 			     mr_replicas **out) MR_MUST_USE;
 void mr_replicas_destroy(mr_replicas *of, uint16_t n_stages); /* accepts NULL */
 
-/** No average is under way. While nobody runs. */
+/** No average is under way. While no worker runs. */
 void mr_replicas_reset(mr_replicas *g);
 
 /** The optimizer step that makes version @v, from 1: averages are none. */
@@ -87,7 +87,7 @@ uint32_t mr_replicas_passes(const mr_average *a, uint32_t n, uint32_t n_states);
 void *mr_replicas_model(const mr_replicas *g);
 int16_t *mr_replicas_rest(const mr_replicas *g);
 
-/** The model was restored: replicas that continue from it get it. While nobody runs. */
+/** The model was restored: replicas that continue from it get it. While no worker runs. */
 void mr_replicas_spread(mr_replicas *g);
 
 #endif

@@ -106,9 +106,9 @@ static uint32_t largest_span(const mr_plan *p, uint16_t w)
 
 static void layout_span(mr_worker *w, uint32_t span, mr_arena *a)
 {
-	w->span_io = mr_arena_take(a, span * sizeof(*w->span_io), MR_CACHE_LINE);
-	w->span_call = mr_arena_take(a, span * sizeof(*w->span_call), MR_CACHE_LINE);
-	w->span_slot = mr_arena_take(a, span * sizeof(*w->span_slot), MR_CACHE_LINE);
+	w->span.io = mr_arena_take(a, span * sizeof(*w->span.io), MR_CACHE_LINE);
+	w->span.call = mr_arena_take(a, span * sizeof(*w->span.call), MR_CACHE_LINE);
+	w->span.slot = mr_arena_take(a, span * sizeof(*w->span.slot), MR_CACHE_LINE);
 }
 
 /* Scratch of stage @s, whose links are laid out, and behind it what a recomputation writes in place of its output. */
@@ -277,7 +277,7 @@ static mr_status build(mr_run *run)
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		MR_TRY(create_worker(run, w));
 	mr_run_spread_states(run);
-	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
+	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
 		mr_weights_join(&run->weights[i]);
 	MR_TRY(mr_run_open_links(run));
 	return MR_OK;
@@ -316,7 +316,7 @@ void mr_run_destroy(mr_run *run)
 	for (uint16_t s = 0; run->stage && s < run->n_stages; s++)
 		mr_stage_destroy(run->stage[s]);
 	mr_run_close_links(run);
-	for (uint32_t i = 0; run->weights && i < mr_run_blocks(run); i++)
+	for (uint32_t i = 0; run->weights && i < mr_run_n_weights(run); i++)
 		mr_weights_fini(&run->weights[i]);
 	mr_plan_destroy(run->eval_plan);
 	mr_windows_destroy(run->windows);
@@ -592,7 +592,7 @@ mr_status mr_run_reset(mr_run *run)
 		mr_run_norms_reset(run->norms);
 	atomic_store_explicit(&run->n_commits, 0, memory_order_relaxed);
 	MR_TRY(reset_links(run, &run->train));
-	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
+	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
 		reset_weights(run, &run->weights[i], (uint16_t)(i % run->n_stages));
 	for (uint16_t s = 0; run->replicas && s < run->n_stages; s++)
 		mr_replicas_reset(&run->replicas[s]);
@@ -646,7 +646,7 @@ double mr_run_largest_gradient(const mr_run *run)
 {
 	double most = 0;
 
-	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
+	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
 		most = run->c.measures ? fmax(most, run->weights[i].norms->largest) : 0;
 	return most;
 }
@@ -656,7 +656,7 @@ void mr_run_staleness(const mr_run *run, uint16_t s, uint64_t *out)
 	uint64_t bins[MR_STALENESS_BINS];
 
 	memset(out, 0, MR_STALENESS_BINS * sizeof(*out));
-	for (uint32_t i = s; i < mr_run_blocks(run); i += run->n_stages) {
+	for (uint32_t i = s; i < mr_run_n_weights(run); i += run->n_stages) {
 		mr_weights_staleness(&run->weights[i], bins);
 		for (uint32_t k = 0; k < MR_STALENESS_BINS; k++)
 			out[k] += bins[k];

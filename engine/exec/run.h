@@ -1,6 +1,6 @@
 /*
  * run.h - one training run in memory: weights, links, workers. Shared by the parallel engine and the single-thread
- * replay, which differ only in who calls mr_exec_* (exec.h) and when.
+ * replay, which differ only in which thread calls mr_exec_* (exec.h) and when.
  *
  * Worker w owns the stages that the plan places on it, in one pipe or several: their weights (or its pipe's shard of
  * them), the slots and boundary buffers they consume, and a scratch area. All of that lies in one region of memory per
@@ -23,6 +23,7 @@
 #include "nn/optim.h"
 #include "planner/graph.h"
 #include "planner/partition.h"
+#include "exec/acquired.h"
 #include "exec/stage_weights.h"
 #include "exec/links.h"
 #include "exec/norms.h"
@@ -43,7 +44,7 @@ typedef struct mr_step_rec {
 	uint64_t step;    /* commits so far: 1 after the first */
 	double loss;      /* f64 mean over the step's micro-batches, in their order */
 	double lr;
-	double norm;      /* of the gradient before clipping, global; NAN when nobody computed it (see norm_every) */
+	double norm;      /* of the gradient before clipping, global; NAN when it was not computed (see norm_every) */
 	double stage_norm; /* the same of the last stage alone, where the system has no global one; else NAN */
 	uint64_t time_ns; /* mr_clock_ns at the commit */
 } mr_step_rec;
@@ -110,6 +111,13 @@ typedef struct mr_cursor {
 	uint64_t step;   /* pause points passed (ir/pause.h) */
 } mr_cursor;
 
+/* For a W of several micro-batches: [the largest span in the worker's lists]; NULL where none is above 1. */
+typedef struct mr_span_room {
+	mr_stage_io *io;
+	mr_layer_call *call;
+	mr_slot **slot;
+} mr_span_room;
+
 typedef struct mr_worker {
 	mr_parker parker;
 	mr_waiter waiter;
@@ -123,32 +131,25 @@ typedef struct mr_worker {
 	uint8_t *scratch;
 	size_t scratch_bytes;      /* with what its merged W need */
 	mr_cursor train, eval;     /* where it stands in each; racing: in training, its pause point alone */
-	const mr_plan *window;     /* of an endless plan: the one that train stands in, taken of run->windows; NULL:
-	                              there is none, for an error */
-	uint64_t n_begun;          /* likewise: F done in training */
+	mr_window_place window;    /* of an endless plan: where train stands */
 	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training behind which a pause point lies */
 	uint32_t n_pauses;
 	uint64_t n_done;           /* instructions so far (delays, watchdog) */
 	_Atomic uint64_t beat;     /* n_done for the watchdog */
-	_Atomic uint64_t doing;    /* mr_doing_pack or MR_DOING_NOTHING: what is in hand, for the watchdog */
+	_Atomic uint64_t doing;    /* mr_doing_pack or MR_DOING_NOTHING: the current instruction, for the watchdog */
 	_Atomic uint64_t longest_ns; /* the longest instruction so far, for the watchdog */
 	_Atomic uint64_t busy_ns;  /* computing so far, for the progress line */
 	_Atomic uint64_t begun;    /* pause points of training passed */
 	mr_worker_stats stats;
 	mr_trace_rec *trace;       /* ring [MR_TRACE_RING] or NULL */
 	uint64_t n_trace;
-	/* Room for a W of several micro-batches, [the largest span in its lists]; NULL when none is above 1. */
-	mr_stage_io *span_io;
-	mr_layer_call *span_call;
-	mr_slot **span_slot;
-	bool made;                 /* the U in hand was the last part of its commit */
+	mr_span_room span;
+	bool made;                 /* the current U was the last part of its commit */
 	/* Features; NULL: the run goes without. */
 	mr_race *race;                    /* racing plans */
 	mr_steal_queue *steal_queue;      /* plans whose W any worker may take */
 	mr_worker_validation *validation; /* plans with V */
-	/* What the instruction in hand has acquired so far (exec_internal.h). */
-	unsigned got;
-	uint32_t in, out, target;
+	mr_acquired acquired;      /* for the current instruction */
 	uint32_t wait_ns[MR_N_WAITS];
 	bool waited;               /* wait_ns is not all 0 */
 	uint64_t ready_ns;         /* when its wait ended, which is when it begins; 0: it did not wait */
@@ -196,13 +197,13 @@ struct mr_run {
 	mr_spin spin;                /* shared by all workers */
 	_Alignas(64) _Atomic uint32_t n_commits; /* of all stages, counted while the run is traced */
 	_Alignas(64) uint64_t start_ns;
-	const mr_stamp *stamp;       /* of the instruction in hand; NULL: the clock tells. Only where one thread does
+	const mr_stamp *stamp;       /* of the current instruction; NULL: the clock tells. Only where one thread does
 	                                all */
 };
 
 /**
  * Build everything except threads, rings' contents and weights; memory is mapped but not touched. Borrows what @c
- * points to. Errors: MR_ERESOURCE, MR_ECONFIG (the plan needs what the engine does not carry out; the sentence says
+ * points to. Errors: MR_ERESOURCE, MR_ECONFIG (the plan needs what the engine does not carry out; the message says
  * what).
  */
 mr_status mr_run_create(const mr_run_config *c, mr_run **out) MR_MUST_USE;
@@ -241,8 +242,8 @@ uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t stage, bool forwa
 void mr_run_spread(mr_run *run);
 
 /**
- * The next step that the caller has not been told of, and whose norm is known if it is to be, into *@out; false: there
- * is none so far. Paused there is none that is not known. Thread: the caller's.
+ * The next step that this has not returned yet, and whose norm is known if it is to be, into *@out; false: there is
+ * none so far. While paused every norm is known. Thread: the caller's.
  */
 bool mr_run_next_step(mr_run *run, mr_step_rec *out);
 
@@ -281,8 +282,8 @@ static inline uint64_t mr_run_version_at(const mr_run *run, uint16_t stage, uint
 	return mr_plan_applied_on(run->c.plan, stage, step * run->c.plan->contract.need);
 }
 
-/* Blocks in all. */
-static inline uint32_t mr_run_blocks(const mr_run *run)
+/* How many weights of stages there are: one of each stage, or one of each replica of it. */
+static inline uint32_t mr_run_n_weights(const mr_run *run)
 {
 	return run->n_stages * (run->replicas ? run->n_pipes : 1u);
 }

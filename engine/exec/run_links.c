@@ -21,6 +21,7 @@ static mr_status choose_of_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 	const mr_link_kind *const *kinds = run->c.links;
 	uint16_t worker[UINT8_MAX + 1];
 	mr_counter *counter[N_COUNTERS];
+	uint32_t n_whole = 0;
 
 	counters_of(b, counter);
 	for (int i = 0; i < N_COUNTERS; i++) {
@@ -33,7 +34,11 @@ static mr_status choose_of_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 		return MR_OK;
 	for (uint32_t i = 0; i < b->n_shards; i++)
 		worker[i] = mr_plan_worker(run->c.plan, (uint8_t)i, s);
-	MR_TRY(mr_ranges_choose(b, s, worker, kinds));
+	if (run->c.plan->contract.clip)
+		n_whole = 1; /* N, which is shard 0's */
+	else if (run->has_stage_replicas && run->c.clip > 0)
+		n_whole = b->n_shards;
+	MR_TRY(mr_ranges_choose(b, s, worker, n_whole, kinds));
 	run->ranges |= b->ranges != NULL;
 	return MR_OK;
 }
@@ -47,9 +52,7 @@ static mr_status refuse_remote(const mr_run *run)
 			   : run->validation                     ? "validating steps"
 			   : run->replicas                      ? "averaging models"
 			   : k->tied || mr_graph_ties(c->graph) ? "tied parameters"
-			   : run->ranges && run->has_stage_replicas && c->clip > 0
-				   ? "clipping where a stage's replicas take turns"
-				   : NULL;
+								: NULL;
 
 	if (!what || !(run->remote || run->ranges))
 		return MR_OK;
@@ -72,7 +75,7 @@ mr_status mr_run_choose_links(mr_run *run)
 	MR_TRY(mr_links_choose(&run->train, run->c.links));
 	MR_TRY(mr_links_choose(&run->eval, run->c.links));
 	run->remote = is_remote(&run->train) || is_remote(&run->eval);
-	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
+	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
 		MR_TRY(choose_of_stage(run, &run->weights[i], (uint16_t)(i % run->n_stages)));
 	if (run->ranges && run->norms) { /* no worker has a whole gradient, but for N */
 		run->norms->every = 0;
@@ -85,7 +88,7 @@ mr_status mr_run_open_links(mr_run *run)
 {
 	MR_TRY(mr_links_open(&run->train));
 	MR_TRY(mr_links_open(&run->eval));
-	for (uint32_t i = 0; i < mr_run_blocks(run); i++)
+	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
 		MR_TRY(mr_ranges_open(&run->weights[i]));
 	return MR_OK;
 }
@@ -96,7 +99,7 @@ void mr_run_close_links(mr_run *run)
 
 	mr_links_close(&run->train);
 	mr_links_close(&run->eval);
-	for (uint32_t i = 0; run->weights && i < mr_run_blocks(run); i++) {
+	for (uint32_t i = 0; run->weights && i < mr_run_n_weights(run); i++) {
 		counters_of(&run->weights[i], counter);
 		for (int k = 0; k < N_COUNTERS; k++)
 			if (counter[k])

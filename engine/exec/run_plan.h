@@ -6,7 +6,7 @@
 
 #include "exec/run.h"
 
-/** MR_OK, or a sentence that says what in the plan (or in the plan with this configuration) the engine does not carry
+/** MR_OK, or a message that says what in the plan (or in the plan with this configuration) the engine does not carry
  * out. */
 mr_status mr_run_refuse(const mr_run_config *c) MR_MUST_USE;
 

@@ -25,6 +25,7 @@
  *	prediction  weights made for another version than is read       exec/predict.h
  *	slow_start  learning rates that begin low                       exec/slow_start.h
  *	mitigation  corrections of stale gradients and weights          exec/mitigated.h
+ *	ranges      what shards send each other that share no memory    exec/ranges.h
  *	replicas    weights that diverge and are averaged               exec/replicas.h
  *
  * Thread: a shard is its pipe's worker's. `published` and n_stepped belong to all workers that have part in the stage.
@@ -56,13 +57,14 @@ typedef struct mr_stage_validation mr_stage_validation;
 typedef struct mr_prediction mr_prediction;
 typedef struct mr_slow_start mr_slow_start;
 typedef struct mr_mitigation mr_mitigation;
+typedef struct mr_ranges mr_ranges;
 typedef struct mr_replicas mr_replicas;
 
 /* What one pipe holds of a stage: the weights that it reads, its gradient sum, the range that it reduces and steps. */
 typedef struct mr_shard {
 	_Alignas(64) uint8_t *version; /* [cap][weight_bytes] that this pipe reads */
 	uint8_t *grads;                /* its gradient sum */
-	mr_step *step;                 /* [parameters of the stage] of the commit in hand */
+	mr_step *step;                 /* [parameters of the stage] of the current commit */
 	void *work;                    /* of an optimizer that steps whole matrices */
 	size_t begin, end;             /* bytes of the weights whose AR and U are its worker's */
 	uint32_t need;                 /* micro-batches of a commit that go through this pipe */
@@ -82,7 +84,7 @@ typedef struct mr_stage_weights {
 	uint32_t n_shards;
 	mr_shard *shard;     /* [n_shards], one a pipe */
 	uint32_t n_parts;    /* shards with micro-batches */
-	_Atomic uint32_t n_stepped; /* parts of the commit in hand that are done; 0 again after the last */
+	_Atomic uint32_t n_stepped; /* parts of the current commit that are done; 0 again after the last */
 	uint32_t sum;        /* micro-batches in a sum of gradients */
 	uint32_t in_step;    /* commits a step of the run; above 1 only with stage replicas */
 	double rate;         /* times the run's learning rate; not 1 only with stage replicas */
@@ -99,7 +101,7 @@ typedef struct mr_stage_weights {
 	mr_prediction *prediction;
 	mr_slow_start *slow_start;
 	mr_mitigation *mitigation;
-	struct mr_ranges *ranges;    /* what shards send each other (ranges.h); NULL: they share memory */
+	mr_ranges *ranges;           /* NULL also where all shards share memory */
 	const mr_replicas *replicas; /* those of the stage, of which this is one; owned by the run */
 } mr_stage_weights;
 
@@ -184,7 +186,7 @@ void mr_weights_committed(mr_stage_weights *b);
 mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
 			  double gscale) MR_MUST_USE;
 
-/** Private copies: write pipe 0's latest version to all others. After weights were restored, while nobody runs. */
+/** Private copies: write pipe 0's latest version to all others. After weights were restored, while no worker runs. */
 void mr_weights_spread(mr_stage_weights *b);
 
 /** Sum of the shards' bins into @out [MR_STALENESS_BINS]. */

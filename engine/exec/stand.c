@@ -26,11 +26,11 @@ static mr_cursor cursor_at(const mr_run *run, uint16_t w, uint64_t step)
 
 mr_status mr_run_seek_window(mr_run *run, mr_worker *w, uint64_t step)
 {
-	mr_windows_give_back(run->windows, w->window);
-	w->window = NULL;
+	mr_windows_give_back(run->windows, w->window.plan);
+	w->window.plan = NULL;
 	w->train = (mr_cursor){.section = MR_BODY, .step = step};
-	MR_TRY(mr_windows_seek(run->windows, w->id, step, &w->train.n, &w->window, &w->train.at));
-	return mr_windows_begun(run->windows, w->id, step, &w->n_begun);
+	MR_TRY(mr_windows_seek(run->windows, w->id, step, &w->train.n, &w->window.plan, &w->train.at));
+	return mr_windows_begun(run->windows, w->id, step, &w->window.n_begun);
 }
 
 uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
@@ -43,7 +43,7 @@ uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
 	if (p->contract.racing) /* its pipeline is empty at a pause point */
 		return c->step * p->contract.need;
 	if (run->windows)
-		return forward ? run->worker[w].n_begun : c->step;
+		return forward ? run->worker[w].window.n_begun : c->step;
 	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
 		const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
 

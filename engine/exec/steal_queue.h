@@ -33,7 +33,7 @@ struct mr_steal_sum {
 			      needs a slot of it again before U */
 	uint32_t need;     /* micro-batches in a sum */
 	uint32_t n_layers; /* layers with parameters, at least 1 */
-	uint32_t n_grads;  /* I done of the count in hand; the owner's */
+	uint32_t n_grads;  /* I done of the current count; the owner's */
 	mr_event turn[];   /* [need] layers to which the W of the i-th micro-batch of a count has added:
 			      n_layers * version + layers */
 };
@@ -43,7 +43,7 @@ mr_status mr_steal_queue_create(const mr_plan *plan, uint16_t worker, uint64_t r
 				mr_steal_queue **out) MR_MUST_USE;
 void mr_steal_queue_destroy(mr_steal_queue *q); /* accepts NULL */
 
-/** Nothing is taken. While nobody runs. */
+/** Nothing is taken. While no worker runs. */
 void mr_steal_queue_reset(mr_steal_queue *q);
 
 /** Record @s, which its worker has carried out, if that is asked for. Thread: the worker. */
@@ -53,7 +53,7 @@ void mr_steal_queue_note(mr_steal_queue *q, const mr_steal *s);
 mr_status mr_steal_queue_open_sum(mr_stage_weights *b, uint32_t need) MR_MUST_USE;
 void mr_steal_queue_close_sum(mr_stage_weights *b);
 
-/** All W of the versions so far are done; the events wake @n_workers @parkers. While nobody runs. */
+/** All W of the versions so far are done; the events wake @n_workers @parkers. While no worker runs. */
 void mr_steal_queue_reset_sum(mr_stage_weights *b, mr_parker *const *parkers, uint32_t n_workers);
 
 #endif

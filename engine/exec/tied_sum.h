@@ -14,7 +14,7 @@
 
 struct mr_tied_sum {
 	mr_stage_weights *user; /* of another stage that uses a parameter of this one; NULL: there is none */
-	bool summed;            /* the uses of the commit in hand have been added */
+	bool summed;            /* the uses of the current commit have been added */
 };
 
 /**

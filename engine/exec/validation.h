@@ -29,7 +29,7 @@ struct mr_stage_validation {
 
 /* Of a worker. */
 typedef struct mr_worker_validation {
-	bool wrong;    /* V has found a wrong step in the iteration in hand */
+	bool wrong;    /* V has found a wrong step in the current iteration */
 	bool redo;     /* the worker is repeating forwards */
 	bool rewind;   /* the cursor is to go back to the beginning of the iteration */
 	uint32_t n;    /* repetitions so far */
@@ -55,7 +55,7 @@ void mr_validation_layout(mr_stage_weights *b, mr_arena *a, uint32_t n_states);
 void mr_validation_back_up(mr_stage_weights *b, const mr_optim *o, bool restore);
 
 /** All steps so far are certain. `arrived` wakes @before, the worker of the stage in front, `redone` @behind; NULL:
- * there is none. While nobody runs. */
+ * there is none. While no worker runs. */
 void mr_validation_reset(mr_stage_weights *b, mr_parker *const *before, mr_parker *const *behind);
 
 #endif

@@ -59,7 +59,7 @@ static int one_that_computes(const mr_run *run)
 	return NOBODY;
 }
 
-/* Whom the one that was seen as @x waits for: the worker of a neighbour stage, the loader, or one of several. */
+/* What the worker that was seen as @x waits for: the worker of a neighbour stage, the loader, or one of several. */
 static int waits_for(const mr_run *run, const seen *x)
 {
 	bool forward = x->op == MR_OP_F || x->op == MR_OP_R, up = x->why == MR_WAIT_UPSTREAM;

@@ -1,5 +1,5 @@
 /*
- * watchdog.h - notices that a run makes no progress, and says who waits for what and which thread stands.
+ * watchdog.h - notices that a run makes no progress, and says which worker waits for what and which thread stands.
  *
  * Progress = any worker finished an instruction; host/stall.h has the limits. Most threads of a run that stands are
  * victims: they wait for another. Following what each waits for leads to the one that does not wait: that is the one to

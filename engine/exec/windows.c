@@ -7,7 +7,7 @@
 #include "ir/endless.h"
 #include "lower/window_check.h"
 
-#define KEPT 4 /* windows that stay though nobody uses them */
+#define KEPT 4 /* windows that stay though no worker uses them */
 
 typedef struct entry {
 	uint64_t n;

@@ -6,14 +6,20 @@
  * are kept. One that is asked for again after that is made again, the same. The loader comes first, as a rule, so that
  * workers find theirs.
  *
- * Any thread; who asks for a window that is being made waits for it.
+ * Any thread; a thread that asks for a window that is being made waits for it.
  */
-#ifndef MR_RUN_WINDOWS_H
-#define MR_RUN_WINDOWS_H
+#ifndef MR_EXEC_WINDOWS_H
+#define MR_EXEC_WINDOWS_H
 
 #include "ir/plan.h"
 
 typedef struct mr_windows mr_windows;
+
+/* Where a worker stands in them. */
+typedef struct mr_window_place {
+	const mr_plan *plan; /* the window, taken; NULL: none, before the start or after an error */
+	uint64_t n_begun;    /* F that the worker has done */
+} mr_window_place;
 
 /** Borrows @plan, which is endless, lowered and checked. Errors: MR_ERESOURCE. */
 mr_status mr_windows_create(const mr_plan *plan, mr_windows **out) MR_MUST_USE;

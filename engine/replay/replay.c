@@ -114,9 +114,9 @@ uint64_t mr_replay_nearest_pause(const mr_replay *r)
 		const mr_worker *w = &r->run->worker[i];
 		const mr_cursor *c = &w->train;
 		uint32_t from = c->section == MR_PROLOGUE && c->step ? w->pause_at[c->step - 1] : 0;
-		bool begun =
-			w->window ? c->at && !mr_window_pauses(&mr_plan_list(w->window, w->id, MR_BODY)->at[c->at - 1])
-				  : c->at > from;
+		const mr_plan *window = w->window.plan;
+		bool begun = window ? c->at && !mr_window_pauses(&mr_plan_list(window, w->id, MR_BODY)->at[c->at - 1])
+				    : c->at > from;
 		uint64_t n = c->step + begun;
 
 		most = n > most ? n : most;
@@ -283,7 +283,7 @@ mr_status mr_replay_run(mr_replay *r, uint64_t until, mr_replay_order order, uin
 	r->n_drawn = 0;
 	r->progress = NULL;
 	MR_TRY(run_duty(r, ORDERED));
-	mr_replay_tell(r); /* nobody: but then records have the norms that were known last */
+	mr_replay_tell(r); /* no callback: but then records have the norms that were known last */
 	return MR_OK;
 }
 

@@ -56,7 +56,7 @@ typedef struct mr_replay_clock {
 } mr_replay_clock;
 
 /**
- * As mr_replay_follow, but nobody knows the order before: each worker goes on as soon as it can. For plans that decide
+ * As mr_replay_follow, but without an order that is given: each worker goes on as soon as it can. For plans that decide
  * in the run what they do next: those that repeat forwards behind a step that was taken back, and racing ones. Where
  * that never happens the times are those of a simulation of the plan. Borrows @clock for the call.
  */
