@@ -338,7 +338,7 @@ static mr_status try_one(search *s, uint64_t candidate)
 	return try_way(s, &s->next, f);
 }
 
-/* So many that their work is that of the usual number in about a second. */
+/* Their number: such that their work is that of the usual number in about a second. */
 static uint64_t usual_tries(const search *s)
 {
 	double work = 0;
@@ -362,8 +362,8 @@ static mr_status try_many(search *s)
 		tries = seconds > 0 ? (uint64_t)MOST_TRIES : usual_tries(s);
 	for (; k < tries && (k == 0 || !(seconds > 0) || a->now() < end); k++)
 		MR_TRY(try_one(s, k));
-	if (seconds > 0 && a->n_counted)
-		*a->n_counted = k;
+	if (seconds > 0 && a->n_tries)
+		*a->n_tries = k;
 	return MR_OK;
 }
 
@@ -508,8 +508,8 @@ const mr_sched_ops mr_sched_search = {
 	.options = options,
 	.by_costs = by_costs,
 	.judged = true,
-	.timed = "seconds",
-	.counted = "tries",
+	.time_budget_option = "seconds",
+	.tries_option = "tries",
 	.default_micro = mr_sched_two_a_worker,
 	.emit = emit,
 };

@@ -167,16 +167,18 @@ mr_status mr_args_parse(const mr_command *command, int argc, char **argv, mr_arg
 
 mr_status mr_args_set_key(mr_args *args, const char *option, const char *key)
 {
-	const char *value = mr_values_string(args->values, option);
-	size_t size = strlen(key) + strlen(value) + 2;
-	char *set;
+	char *value, *set = NULL;
+	bool empty;
 
-	if (!*value)
+	if (!mr_values_is_set(args->values, option))
 		return MR_OK;
-	set = malloc(size);
+	value = mr_values_text(args->values, option);
+	empty = value && !*value;
+	if (value && !empty && asprintf(&set, "%s=%s", key, value) < 0)
+		set = NULL;
+	free(value);
 	if (!set)
-		return mr_fail(MR_ERESOURCE, "no memory for --%s", option);
-	snprintf(set, size, "%s=%s", key, value);
+		return empty ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for --%s", option);
 	args->own[args->n_own++] = set;
 	args->set[args->n_sets++] = set; /* there is room: one for each argument */
 	return MR_OK;

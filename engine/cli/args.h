@@ -4,7 +4,7 @@
  *	millrace COMMAND [OPERAND...] [--option VALUE] [--option=VALUE] [--flag] [--set key=value]... [--] [OPERAND...]
  *
  * An option of type MR_OPT_BOOL whose default is false is a flag; all others take a value. `-o` is short for `--output`
- * and `-h` for `--help`. A mistake is one sentence with the nearest name, MR_EUSAGE (exit 2).
+ * and `-h` for `--help`. A mistake is one message with the nearest name, MR_EUSAGE (exit 2).
  *
  * A command is one file cmd_<name>.c that defines `const mr_command mr_command_<name>`, and one line in commands.def.
  */
@@ -25,7 +25,7 @@ typedef struct mr_args {
 	uint32_t n_operands;
 	const char **set;           /* [n_sets] texts of --set */
 	uint32_t n_sets;
-	char *own[2];               /* [n_own] of them, those that mr_args_set_key made */
+	char *own[8];               /* [n_own] of them, those that mr_args_set_key made */
 	uint32_t n_own;
 	char **argv;                /* as the program got them, for a second start */
 	int signal;                 /* a command that ended on a signal stores it here: exit code 128 + n */
@@ -46,12 +46,12 @@ typedef struct mr_command {
 /** Command number @i from 0; NULL beyond the last. */
 const mr_command *mr_command_at(uint32_t i);
 
-/** The command called @name. Errors: MR_EUSAGE with a sentence that names the nearest. */
+/** The command called @name. Errors: MR_EUSAGE with a message that names the nearest. */
 mr_status mr_command_get(const char *name, const mr_command **out) MR_MUST_USE;
 
 /**
  * Parse @argv[2..] for @command. *@help says that --help was asked for; @out then needs no fini.
- * The caller calls mr_args_fini on @out. Errors: MR_EUSAGE with a sentence; MR_ERESOURCE.
+ * The caller calls mr_args_fini on @out. Errors: MR_EUSAGE with a message; MR_ERESOURCE.
  */
 mr_status mr_args_parse(const mr_command *command, int argc, char **argv, mr_args *out, bool *help) MR_MUST_USE;
 void mr_args_fini(mr_args *args);

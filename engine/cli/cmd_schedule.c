@@ -22,7 +22,8 @@
 static const mr_option options[] = {
 	{"config", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "show the very plan that this configuration trains, in place of a SYSTEM by itself; with --set of its keys"},
-	{"workers", MR_OPT_INT, "0", 0, 4096, NULL, NULL, "pipeline workers D; needed without --config"},
+	{"workers", MR_OPT_INT, "0", 0, 4096, NULL, NULL,
+	 "pipeline workers D; needed without --config"},
 	{"microbatches", MR_OPT_INT, "0", 0, 1000000, NULL, NULL,
 	 "micro-batches T an iteration; of a system that never flushes T a commit, of which four are shown, or of the "
 	 "whole run where each one commits; 0: the system's default"},
@@ -34,7 +35,8 @@ static const mr_option options[] = {
 	MR_SIM_OPTIONS,
 	{"iterations", MR_OPT_INT, "1", 1, 100000, NULL, NULL, "iterations to simulate"},
 	{"nodes", MR_OPT_INT, "1", 1, 4096, NULL, NULL,
-	 "NUMA nodes over which the workers are spread in equal runs; with --far"},
+	 "NUMA nodes over which the workers are spread in equal runs; with --far. With --config the default is where "
+	 "they are placed"},
 	{"far", MR_OPT_FLOAT, "-1", -1, 1e9, NULL, NULL,
 	 "time of a hand-over between workers of two nodes; less than 0: the same as within a node"},
 	{"format", MR_OPT_ENUM, "ascii", 0, 0, "text|json|ascii|svg", NULL,
@@ -63,8 +65,8 @@ static mr_status read_sets(const mr_args *args, const mr_sched_ops *ops, mr_valu
 	return MR_OK;
 }
 
-/* The linear program of --export-lp, if it is given. */
-static mr_status put_lp(const mr_args *args, const mr_sched_ops *ops, const mr_sched_args *a)
+/* The linear program of --export-lp, if it is given: of @s, or without one of the system of @q. */
+static mr_status put_lp(const mr_args *args, mr_session *s, const mr_plan_question *q)
 {
 	const char *path = mr_values_string(args->values, "export-lp");
 	mr_strbuf text;
@@ -74,7 +76,7 @@ static mr_status put_lp(const mr_args *args, const mr_sched_ops *ops, const mr_s
 	if (!*path)
 		return MR_OK;
 	mr_strbuf_init(&text);
-	st = mr_schedule_export_lp(ops, a, &text);
+	st = s ? mr_session_export_lp(s, &text) : mr_schedule_export_lp(q->system, &q->args, &text);
 	if (st == MR_ECONFIG)
 		st = mr_fail(MR_EUSAGE, "--export-lp: %s", mr_error_text());
 	if (st == MR_OK)
@@ -136,30 +138,45 @@ static mr_status costs_of(void *arg, const mr_plan *plan, mr_stage_cost *out)
 
 /* --- nodes --- */
 
-/* The node of each worker where hand-overs between two of them take a time of their own, else NULL; the caller's. */
-static mr_status settle_nodes(const mr_args *args, uint16_t workers, uint16_t **out)
+static mr_status check_nodes(const mr_args *args, uint16_t workers, bool placed)
 {
-	uint16_t nodes = (uint16_t)mr_values_int(args->values, "nodes");
+	int64_t nodes = mr_values_int(args->values, "nodes");
+	bool far = mr_values_float(args->values, "far") >= 0;
+
+	if (nodes > workers)
+		return mr_fail(MR_EUSAGE, "--nodes: %lld nodes for %u worker%s", (long long)nodes, workers,
+			       workers == 1 ? "" : "s");
+	if (!far && nodes > 1)
+		return mr_fail(MR_EUSAGE,
+			       "--nodes: without --far a hand-over to another node takes as long as one within a node, "
+			       "so %lld nodes are as one",
+			       (long long)nodes);
+	if (far && nodes <= 1 && !placed)
+		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; "
+					  "--nodes spreads them");
+	return MR_OK;
+}
+
+/* The node of each worker where hand-overs between two of them take a time of their own, else NULL; the caller's.
+ * @place: where the workers are unless --nodes spreads them; NULL: on one node. */
+static mr_status settle_nodes(const mr_args *args, uint16_t workers, const mr_place *place, uint16_t **out)
+{
+	bool placed = place && !mr_values_is_set(args->values, "nodes");
 
 	*out = NULL;
-	if (nodes > workers)
-		return mr_fail(MR_EUSAGE, "--nodes: %u nodes for %u worker%s", nodes, workers, workers == 1 ? "" : "s");
-	if (mr_values_float(args->values, "far") < 0) {
-		if (nodes > 1)
-			return mr_fail(MR_EUSAGE,
-				       "--nodes: without --far a hand-over to another node takes as long as one within "
-				       "a node, so %u nodes are as one",
-				       nodes);
+	MR_TRY(check_nodes(args, workers, placed));
+	if (mr_values_float(args->values, "far") < 0)
 		return MR_OK;
-	}
-	if (nodes <= 1)
-		return mr_fail(
-			MR_EUSAGE,
-			"--far: all workers are on one node, and no hand-over goes to another; --nodes spreads them");
 	*out = calloc(workers, sizeof(**out));
 	if (!*out)
 		return mr_fail(MR_ERESOURCE, "no memory to place %u workers", workers);
-	mr_sim_spread(workers, nodes, *out);
+	if (!placed)
+		mr_sim_spread(workers, (uint16_t)mr_values_int(args->values, "nodes"), *out);
+	for (uint16_t w = 0; placed && w < workers; w++)
+		(*out)[w] = (uint16_t)place->worker[w].node;
+	if (placed && !mr_sim_are_apart(*out, workers))
+		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; "
+					  "--nodes spreads them, or machine.topology may have more nodes");
 	return MR_OK;
 }
 
@@ -219,9 +236,9 @@ static mr_status draft(const mr_args *args, const mr_plan_question *q, mr_plan *
 	const mr_sched_ops *ops = q->system;
 
 	MR_TRY(mr_plan_draft(q, plan));
-	if (*q->args.n_counted)
-		mr_search_limit_print(ops, mr_values_float(q->args.options, ops->timed), *q->args.n_counted, stderr);
-	return put_lp(args, ops, &q->args);
+	if (*q->args.n_tries)
+		mr_search_limit_print(ops, q->args.options, *q->args.n_tries, stderr);
+	return put_lp(args, NULL, q);
 }
 
 static mr_status put_plan(const mr_args *args, const mr_plan_question *q, const mr_plan *plan,
@@ -245,10 +262,10 @@ static mr_status put_plan(const mr_args *args, const mr_plan_question *q, const 
 static mr_status of_system(const mr_args *args, const mr_sched_ops *ops, costs *c, const mr_sim_options *bent)
 {
 	mr_cost cost = {c->row ? c->n : 1, c->row ? c->row : &c->share};
-	uint64_t n_counted = 0;
+	uint64_t n_tries = 0;
 	mr_plan_question q = {
 		.system = ops,
-		.args = {.costs = &cost, .now = mr_clock_s, .n_counted = &n_counted},
+		.args = {.costs = &cost, .now = mr_clock_s, .n_tries = &n_tries},
 		.costs = {.of = costs_of, .arg = c},
 	};
 	mr_values *values = NULL;
@@ -259,7 +276,7 @@ static mr_status of_system(const mr_args *args, const mr_sched_ops *ops, costs *
 	if (st == MR_OK)
 		st = draft(args, &q, &plan);
 	if (st == MR_OK)
-		st = settle_nodes(args, q.args.n_workers, &node);
+		st = settle_nodes(args, q.args.n_workers, NULL, &node);
 	q.costs.node = node;
 	q.costs.far = node ? mr_values_float(args->values, "far") : 0;
 	if (st == MR_OK)
@@ -297,19 +314,21 @@ static mr_status run_system(const mr_args *args, const mr_sim_options *bent)
 
 /* --- what a configuration trains --- */
 
-static mr_status check_config_options(const mr_args *args)
+/* The options that are keys of the configuration. */
+static mr_status set_keys(mr_args *args)
 {
-	static const char *const others[] = {"workers", "microbatches", "chunks", "nodes", "far", "export-lp"};
+	static const struct {
+		const char *option, *key;
+	} keys[] = {{"costs", "costs"},
+		    {"workers", "machine.workers"},
+		    {"microbatches", "train.microbatches"},
+		    {"chunks", "system.chunks"}};
 
 	if (args->n_operands)
 		return mr_fail(MR_EUSAGE, "--config names the system too: give %s as --set system.name=%s",
 			       args->operand[0], args->operand[0]);
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (mr_values_is_set(args->values, others[i]))
-			return mr_fail(MR_EUSAGE,
-				       "--%s is for a system by itself: with --config the configuration says what is "
-				       "trained",
-				       others[i]);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		MR_TRY(mr_args_set_key(args, keys[i].option, keys[i].key));
 	return MR_OK;
 }
 
@@ -332,7 +351,30 @@ static mr_status check_form(const mr_args *args, const mr_plan *plan)
 	return MR_OK;
 }
 
-static mr_status put_session(const mr_args *args, const mr_session *s, const mr_sim_options *bent)
+/* The plan of @s, whose stages take @row, as costs that @c describes. */
+static mr_status report_session(const mr_args *args, const mr_session *s, const mr_costs *c, const mr_stage_cost *row,
+				const mr_sim_options *bent)
+{
+	mr_schedule_job job = {.plan = s->plan,
+			       .cost = {s->plan->n_stages, row},
+			       .options = bent,
+			       .params = bent->params,
+			       .identity = s->plan_hash};
+	uint16_t *node;
+	mr_status st = settle_nodes(args, s->plan->n_workers, &s->place, &node);
+
+	if (s->costs || mr_schedule_orders_by_costs(mr_job_system(s->job),
+						    &(mr_sched_args){.options = s->job->system.values}))
+		job.ordered_for = c->source;
+	job.params.node = node;
+	job.params.far = node ? mr_values_float(args->values, "far") : 0;
+	if (st == MR_OK)
+		st = report(args, &job, mr_forecast_bodies(s->plan));
+	free(node);
+	return st;
+}
+
+static mr_status put_session(const mr_args *args, mr_session *s, const mr_sim_options *bent)
 {
 	const mr_sched_ops *ops = mr_job_system(s->job);
 	mr_stage_cost *row;
@@ -341,23 +383,16 @@ static mr_status put_session(const mr_args *args, const mr_session *s, const mr_
 
 	if (!s->plan)
 		return mr_fail(MR_EUSAGE, "sequential has no schedule: it is one worker that runs layer after layer");
-	if (s->n_counted)
-		mr_search_limit_print(ops, mr_values_float(s->job->system.values, ops->timed), s->n_counted, stderr);
+	if (s->n_tries)
+		mr_search_limit_print(ops, s->job->system.values, s->n_tries, stderr);
 	MR_TRY(check_form(args, s->plan));
+	MR_TRY(put_lp(args, s, NULL));
 	MR_TRY(mr_costs_at_hand(s, &c));
 	row = calloc(s->plan->n_stages, sizeof(*row));
 	st = row ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", s->plan->n_stages);
 	if (st == MR_OK) {
-		mr_schedule_job job = {.plan = s->plan,
-				       .cost = {s->plan->n_stages, row},
-				       .options = bent,
-				       .params = bent->params,
-				       .identity = s->plan_hash};
-
 		mr_costs_of_stages(s, &c, row);
-		if (s->costs || mr_schedule_orders_by_costs(ops, &(mr_sched_args){.options = s->job->system.values}))
-			job.ordered_for = c.source;
-		st = report(args, &job, mr_forecast_bodies(s->plan));
+		st = report_session(args, s, &c, row, bent);
 	}
 	free(row);
 	mr_costs_fini(&c);
@@ -371,8 +406,7 @@ static mr_status run_config(mr_args *args, const mr_sim_options *bent)
 	mr_session s;
 	mr_status st;
 
-	MR_TRY(check_config_options(args));
-	MR_TRY(mr_args_set_key(args, "costs", "costs"));
+	MR_TRY(set_keys(args));
 	MR_TRY(mr_open_config_file(args, path, &config));
 	st = mr_session_survey(mr_config_job(config), &s);
 	if (st == MR_OK) {
@@ -410,7 +444,10 @@ const mr_command mr_command_schedule = {
 		"hash.\n"
 		"An order that follows from costs is made for those of --costs; without them it says that it is for "
 		"equal ones.\n"
-		"With --config costs are those of the configuration, or else nominal ones of its model.\n"
+		"With --config costs are those of the configuration, or else nominal ones of its model; --workers,\n"
+		"--microbatches and --chunks set its keys, times are seconds, and the workers are on the nodes where "
+		"they are placed\n"
+		"unless --nodes spreads them. --far then lengthens what is simulated; the plan is that of train.\n"
 		"A file of costs has the head stage,f,i,w,u,c,r,n,s,a,v and a row a stage, from stage 0: forward, "
 		"input gradient\n"
 		"and weight gradient of a micro-batch, optimizer step, hand-over to the next worker, reduction of the\n"

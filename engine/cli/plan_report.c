@@ -96,8 +96,8 @@ static mr_status print_head(const mr_forecast *f, FILE *out)
 		s->samples == 1 ? "" : "s");
 	if (s->plan)
 		fprintf(out, "; plan %016" PRIx64, s->plan_hash);
-	if (s->n_counted)
-		fprintf(out, ", that of %s = %" PRIu64, mr_job_system(s->job)->counted, s->n_counted);
+	if (s->n_tries)
+		fprintf(out, ", that of %s = %" PRIu64, mr_job_system(s->job)->tries_option, s->n_tries);
 	fprintf(out, "\nmachine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));
 	if (*mr_place_print_notes(&s->place, text, sizeof(text)))
 		fprintf(out, "         %s\n", text);
@@ -207,7 +207,7 @@ static mr_status print_process(const mr_forecast *f, FILE *out)
 	return MR_OK;
 }
 
-/* How long a cache line takes between two cores now: no table of the machine knows it (host/probe.h). */
+/* How long a cache line takes between two cores now: no table of the machine has it (host/probe.h). */
 static mr_status print_latency(const mr_topo *topo, FILE *out)
 {
 	uint32_t n = topo->n_usable < PROBED_CORES ? topo->n_usable : PROBED_CORES;

@@ -1,28 +1,28 @@
 #include "cli/search_limit.h"
 
-
-/* Seconds that the system of @config may look for a plan; 0: it does not go by time. */
+/* Seconds that the search of @config's system is limited to; 0: there is no limit. */
 static double seconds_of(const mr_config *config)
 {
-	const mr_sched_ops *ops = mr_job_system(mr_config_job(config));
+	const mr_job *j = mr_config_job(config);
+	const mr_sched_ops *ops = mr_job_system(j);
 
-	return ops && ops->timed ? mr_values_float(mr_config_job(config)->system.values, ops->timed) : 0;
+	return ops && ops->time_budget_option ? mr_values_float(j->system.values, ops->time_budget_option) : 0;
 }
 
-void mr_search_limit_print(const mr_sched_ops *ops, double seconds, uint64_t n, FILE *out)
+void mr_search_limit_print(const mr_sched_ops *ops, const mr_values *values, uint64_t n, FILE *out)
 {
-	fprintf(out, "%s = %llu is what %s = %g came to, and gives the same plan\n", ops->counted,
-		(unsigned long long)n, ops->timed, seconds);
+	fprintf(out, "%s = %llu is what %s = %g came to, and gives the same plan\n", ops->tries_option,
+		(unsigned long long)n, ops->time_budget_option, mr_values_float(values, ops->time_budget_option));
 }
 
 mr_status mr_search_limit_settle(mr_config *config, uint64_t n)
 {
-	double seconds = seconds_of(config);
+	const mr_job *j = mr_config_job(config);
 
-	if (!n || seconds <= 0)
+	if (!n || seconds_of(config) <= 0)
 		return MR_OK;
 	fputs("search   ", stdout);
-	mr_search_limit_print(mr_job_system(mr_config_job(config)), seconds, n, stdout);
+	mr_search_limit_print(mr_job_system(j), j->system.values, n, stdout);
 	return mr_config_count_as(config, n);
 }
 
@@ -40,7 +40,7 @@ static mr_status read_count(const char *path, const mr_sched_ops *ops, uint64_t 
 	if (st != MR_OK)
 		return st == MR_ERESOURCE ? st : MR_OK;
 	if (mr_job_system(mr_config_job(then)) == ops && seconds_of(then) <= 0)
-		*n = (uint64_t)mr_values_int(mr_config_job(then)->system.values, ops->counted);
+		*n = (uint64_t)mr_values_int(mr_config_job(then)->system.values, ops->tries_option);
 	mr_config_destroy(then);
 	return MR_OK;
 }

@@ -50,14 +50,14 @@ static mr_status write_choices(const mr_train *t)
 	return st;
 }
 
-/* The metrics of the steps before. Behind all checks: what the checkpoint does not know of is cut off. */
+/* The metrics of the steps before. After all checks: the metrics of later steps than the checkpoint's are cut off. */
 static mr_status take_up_metrics(mr_train *t)
 {
 	mr_metrics_row *rows = NULL;
 	size_t n = 0;
 
 	MR_TRY(mr_metrics_truncate(t->dir.metrics, t->step));
-	if (access(t->dir.metrics, F_OK) == 0) /* who removed it loses what it told, not the training */
+	if (access(t->dir.metrics, F_OK) == 0) /* without the file its rows are lost, not the training */
 		MR_TRY(mr_metrics_read(t->dir.metrics, &rows, &n));
 	if (n && isfinite(rows[n - 1].seconds))
 		t->seconds_before = rows[n - 1].seconds;
@@ -161,8 +161,8 @@ static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_sessi
 		return MR_OK;
 	if (!t->s.plan || !(t->s.plan->contract.racing || t->s.plan->contract.steal) || o->replay)
 		return mr_fail(MR_EUSAGE,
-			       "--record writes the order that a racing system took, or who took which weight gradient "
-			       "with steal = true; this one's order is fixed, and its weights with it");
+			       "--record writes the order that a racing system took, or which worker took which "
+			       "weight gradient with steal = true; this one's order is fixed, and its weights with it");
 	if (steps > MR_RECORD_MAX / t->s.n_micro)
 		return mr_fail(MR_EUSAGE,
 			       "--record keeps the order of at most %u micro-batches, and %llu steps of %u are more",
@@ -263,7 +263,7 @@ mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 		MR_TRY(take_up_kernels(config, o->resume));
 	}
 	MR_TRY(open_session(t, config, o));
-	MR_TRY(mr_search_limit_settle(config, t->s.n_counted));
+	MR_TRY(mr_search_limit_settle(config, t->s.n_tries));
 	MR_TRY(check_valid(&t->s));
 	mr_staleness_warn(&t->s);
 	MR_TRY(make_record(t, o, &so));

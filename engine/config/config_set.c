@@ -177,8 +177,9 @@ mr_status mr_config_count_as(mr_config *c, uint64_t n)
 	const mr_option *table = mr_values_table(part->values);
 
 	for (size_t i = 0; table[i].name; i++)
-		if (!strcmp(table[i].name, ops->timed)) /* where the limit came from, the number comes from */
-			mr_config_section_mark(c, MR_JOB_SYSTEM, ops->counted, part->origin[i]);
-	MR_TRY(mr_values_set_float(part->values, ops->timed, 0));
-	return mr_values_set_int(part->values, ops->counted, (int64_t)n);
+		/* where the limit came from, the number comes from */
+		if (!strcmp(table[i].name, ops->time_budget_option))
+			mr_config_section_mark(c, MR_JOB_SYSTEM, ops->tries_option, part->origin[i]);
+	MR_TRY(mr_values_set_float(part->values, ops->time_budget_option, 0));
+	return mr_values_set_int(part->values, ops->tries_option, (int64_t)n);
 }

@@ -1,12 +1,12 @@
 /*
- * sched.h - what a file in schedules/ sees: the narrow door through which a pipeline system emits its instructions.
+ * sched.h - what a file in schedules/ sees: the interface through which a pipeline system emits its instructions.
  *
  * A system is one file that fills one mr_sched_ops and one line in schedules/schedules.def. Its emit() states the
  * contract, places the stages and appends compute instructions (F, B, I, W, R), worker by worker in the order in which
  * that worker carries them out. It adds no optimizer step, version, slot or hand-over: the lowering does, alike for all
  * systems.
  *
- * Call order, all on the caller's thread: check (may be NULL) -> emit. emit may fail with MR_ECONFIG and a sentence
+ * Call order, all on the caller's thread: check (may be NULL) -> emit. emit may fail with MR_ECONFIG and a message
  * when D, T or an option does not suit the system (such as an odd D for a bidirectional one).
  */
 #ifndef MR_IR_SCHED_H
@@ -26,7 +26,7 @@ typedef struct mr_sched_verdict {
 	bool fits;       /* into the memory at hand */
 } mr_sched_verdict;
 
-/* Who knows the model, the machine and the costs, for a system that chooses among plans. */
+/* Judges plans for the model, the machine and the costs at hand: for a system that chooses among plans. */
 typedef struct mr_sched_judge {
 	/* Can the model be cut into @n_stages? */
 	bool (*cuts)(void *arg, uint32_t n_stages);
@@ -40,8 +40,8 @@ typedef struct mr_sched_judge {
 
 typedef struct mr_sched_args {
 	uint16_t n_workers;       /* D >= 1 */
-	uint16_t chunks;          /* v: stages of one pipe that a worker hosts; 0: what the system's option or habit
-	                             says. In emit and claims it is never 0, but for a system that chooses it itself */
+	uint16_t chunks;          /* v: stages of one pipe that a worker hosts; 0: the system's option or default. In
+	                             emit and claims it is never 0, but for a system that chooses it itself */
 	uint32_t n_micro;         /* T >= 1: micro-batches an iteration (synchronous), a commit (asynchronous and
 	                             accumulates), or of the finite list (asynchronous otherwise) */
 	uint32_t n_commits;       /* finite list of a system that accumulates: how many commits of T micro-batches it
@@ -49,7 +49,7 @@ typedef struct mr_sched_args {
 	bool finite;              /* asynchronous systems: emit a finite list as a prologue, drain included;
 	                             otherwise prologue and endless body */
 	uint64_t n_steps;         /* commits that the run will make, for systems that do not repeat; 0: unknown */
-	uint32_t window;          /* steps of a window, for such systems; 0: as many as it likes. No number but this
+	uint32_t window;          /* steps of a window, for such systems; 0: the system's choice. Nothing else
 	                             follows from it */
 	uint32_t n_batches;       /* minibatches in the data, for systems that draw them; 0: unknown */
 	const mr_values *options; /* values of the system's own table; never NULL when the table is not */
@@ -58,10 +58,10 @@ typedef struct mr_sched_args {
 	                             Borrowed */
 	const mr_sched_judge *judge; /* for a system that chooses among plans, in place of costs; NULL: costs are all
 	                                that is known. Borrowed */
-	double (*now)(void);      /* seconds since whenever, for a system that is given a limit of time; NULL: its time
-	                             is over from the start */
-	uint64_t *n_counted;      /* where such a system says what its option `counted` has to be for the same plan;
-	                             NULL: nobody asks */
+	double (*now)(void);      /* seconds since any moment, for a system whose search has a limit of time; NULL: the
+	                             limit is reached at once */
+	uint64_t *n_tries;        /* such a system stores the value of its tries_option that gives the same plan; NULL:
+	                             not wanted */
 } mr_sched_args;
 
 /*
@@ -87,7 +87,7 @@ typedef struct mr_sched_ops {
 	const char *summary;        /* one line for `list systems` */
 	const char *source;         /* paper and section */
 	const mr_option *options;   /* NULL: none */
-	const mr_option_need *needs; /* which options have an effect only with which; NULL: all have one always */
+	const mr_option_need *needs; /* options that have an effect only beside another one; NULL: none */
 	uint16_t chunks;            /* stages of one pipe a worker hosts; 0 counts as 1. A system whose users choose has
 	                               an option `chunks` instead (MR_SCHED_CHUNKS), or chunks_of where another option
 	                               decides */
@@ -95,19 +95,20 @@ typedef struct mr_sched_ops {
 	bool (*by_costs)(const mr_values *options); /* the order follows from the costs, and its numbers do not: it is
 	                                               given nominal costs where none were measured. NULL: no */
 	bool judged;                /* it chooses among plans by args->judge */
-	bool asynchronous;          /* commits without flushing; T is 1 a commit (or what step_micro says), unless it */
+	bool asynchronous;          /* commits without flushing; one micro-batch a commit unless `accumulates` or
+	                               `step_micro` says otherwise */
 	bool ends;                  /* asynchronous: its lists never repeat; unless they are finite the plan is endless
 	                               (ir/endless.h) */
-	const char *timed;          /* option: seconds that emit() may look for a plan, 0 where it does not go by time;
-	                               and */
-	const char *counted;        /* the one, a number, that makes it repeat a plan without a clock. NULL: it has none
-	                               of this */
+	const char *time_budget_option; /* name of the option that limits its search in seconds, 0: no limit; NULL: it
+	                                   has none */
+	const char *tries_option;   /* name of the option that repeats a timed search by its number of tries; NULL: it
+	                               has none */
 	bool replicates;            /* trains several models, which diverge: it equals no sequential run, and a run
 	                               pauses at averages alone */
 	bool accumulates;           /* sums T micro-batches a commit */
 	uint32_t (*default_micro)(uint16_t n_workers); /* micro-batches a commit when the user names none */
-	/* Asynchronous and does not accumulate: micro-batches of a step of the run, and of anything that its lists hold
-	 * a multiple of; what @values say is maybe no good. NULL: 1. */
+	/* Asynchronous and does not accumulate: micro-batches of a step of the run, of which its lists hold a multiple.
+	 * @values may be wrong ones. NULL: 1. */
 	uint32_t (*step_micro)(const mr_values *values);
 	/* Stages that emit() will make, without making them: the model is cut into that many. NULL: chunks * workers;
 	 * 0: only emit() can tell. */

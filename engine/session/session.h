@@ -9,6 +9,7 @@
 #ifndef MR_SESSION_SESSION_H
 #define MR_SESSION_SESSION_H
 
+#include "base/str.h"
 #include "job/job.h"
 #include "nn/choices.h"
 #include "host/place.h"
@@ -38,8 +39,8 @@ typedef struct mr_session {
 	mr_plan *steady; /* lowered: the system's own order, where @plan is the record of another and mitigations go by
 			    ages; else NULL */
 	uint64_t plan_hash;          /* mr_plan_identity of it; 0 for sequential */
-	uint64_t n_counted;          /* what the option that repeats a plan found by the clock must be (ir/sched.h); 0:
-	                                none was */
+	uint64_t n_tries;            /* of a plan found within a limit of time: the value of the system's tries_option
+	                                that gives it again (ir/sched.h); 0: there was no limit */
 	mr_sum_order sum;            /* order in which a step's gradients are summed */
 	uint32_t n_micro;            /* micro-batches a step */
 	int64_t samples;             /* per micro-batch */
@@ -72,8 +73,8 @@ typedef struct mr_session_opts {
 /**
  * Where the configuration names a file of costs, the plan is one for them: the system orders by them, and the lowering
  * gives boundaries the buffers that they ask for. Memory is judged (memory_plan.h) before samples are read. A system
- * whose order follows from costs gets nominal ones where there is no file, and one that chooses among plans (search) is
- * told what each would be in the run. Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a sentence. *@s is zero
+ * whose order follows from costs gets nominal ones where there is no file, and one that chooses among plans (search)
+ * is given a judge of each. Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a message. *@s is zero
  * afterwards on error.
  */
 mr_status mr_session_open(const mr_job *job, mr_session *s) MR_MUST_USE;
@@ -94,6 +95,10 @@ mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_
 /** The same for a trained model with the characters @alphabet (NULL: those of the text); without the text and a plan
  * when @speechless, which is enough for mr_sample_write. Errors: also MR_EDATA when the text has other characters. */
 mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, bool speechless, mr_session *s) MR_MUST_USE;
+
+/** Append to @out, as text, the linear program whose solution the order of @s's plan approximates, for the costs of its
+ * stages. Errors: MR_ECONFIG where the system solves none; MR_ERESOURCE. */
+mr_status mr_session_export_lp(mr_session *s, mr_strbuf *out) MR_MUST_USE;
 
 /** Has the run stale gradients, and does something other than "none" deal with them? */
 bool mr_session_is_mitigated(const mr_session *s);

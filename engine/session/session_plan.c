@@ -9,6 +9,7 @@
 #include "session/session_internal.h"
 #include "exec/run_plan.h"
 #include "planner/make_plan.h"
+#include "schedules/registry.h"
 
 /* Does the last stage use a parameter that an earlier one stores? Only the first stage may be its owner. */
 static mr_status find_tied(const mr_session *s, bool *tied)
@@ -106,7 +107,7 @@ static mr_plan_question question_of(mr_session *s)
 			 .n_steps = ops->ends ? (uint64_t)s->job->train.steps : 0,
 			 .n_batches = batches < UINT32_MAX ? (uint32_t)batches : UINT32_MAX,
 			 .now = mr_clock_s,
-			 .n_counted = &s->n_counted},
+			 .n_tries = &s->n_tries},
 		.costs = {.of = costs_of, .arg = s, .nominal = !s->costs},
 		.trains = true,
 		.terms = {.clips = clips,
@@ -249,6 +250,20 @@ mr_status mr_session_finish_plan(mr_session *s)
 	MR_TRY(mr_plan_finish(&q, &s->plan, &s->plan_hash));
 	s->sum = s->plan->contract.sum;
 	return MR_OK;
+}
+
+mr_status mr_session_export_lp(mr_session *s, mr_strbuf *out)
+{
+	mr_plan_question q = question_of(s);
+	mr_stage_cost *row = calloc(s->plan->n_stages, sizeof(*row));
+	mr_status st = row ? costs_of(s, s->plan, row)
+			   : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", s->plan->n_stages);
+
+	q.args.costs = &(mr_cost){s->plan->n_stages, row};
+	if (st == MR_OK)
+		st = mr_schedule_export_lp(mr_job_system(s->job), &q.args, out);
+	free(row);
+	return st;
 }
 
 static mr_status take_costs(mr_session *s)

@@ -49,8 +49,8 @@ mr_status mr_virtual_next(void *arg, uint64_t until, mr_replay_turn *out, bool *
 }
 
 /*
- * W that any worker may take: who takes which in the whole run is found out first, and the run follows a plan that says
- * so (its bits are the same).
+ * W that any worker may take: which worker takes which in the whole run is found out first, and the run follows a plan
+ * that says so (its bits are the same).
  */
 static mr_status let_steal(const mr_virtual *v, mr_session *s)
 {
@@ -108,14 +108,6 @@ static mr_status follow(mr_virtual *v, const mr_session *s)
 	return mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);
 }
 
-static bool are_apart(const uint16_t *node, uint16_t n)
-{
-	for (uint16_t w = 1; w < n; w++)
-		if (node[w] != node[0])
-			return true;
-	return false;
-}
-
 static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 {
 	uint16_t n = s->partition.n_stages, workers = (uint16_t)s->place.n_workers;
@@ -139,7 +131,7 @@ static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 		v->params.node = v->node;
 	else
 		v->params.far = 0;
-	if (v->params.node && !are_apart(v->node, workers))
+	if (v->params.node && !mr_sim_are_apart(v->node, workers))
 		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; "
 					  "machine.topology may have more nodes");
 	st = let_steal(v, s);

@@ -30,7 +30,7 @@ typedef struct mr_virtual mr_virtual;
 mr_status mr_virtual_create(mr_session *s, const mr_values *options, mr_virtual **out) MR_MUST_USE;
 void mr_virtual_destroy(mr_virtual *v);
 
-/** The clock of a plan whose order shows only in the run (replay/replay.h); NULL: mr_virtual_next knows the order. */
+/** The clock of a plan whose order shows only in the run (replay/replay.h); NULL: mr_virtual_next gives the order. */
 const mr_replay_clock *mr_virtual_clock(const mr_virtual *v);
 
 /** An mr_replay_source; @arg is the mr_virtual. */

@@ -120,3 +120,11 @@ void mr_sim_spread(uint16_t n_workers, uint16_t n_nodes, uint16_t *node)
 	for (uint16_t w = 0; w < n_workers; w++)
 		node[w] = (uint16_t)((uint32_t)w * n_nodes / n_workers);
 }
+
+bool mr_sim_are_apart(const uint16_t *node, uint16_t n_workers)
+{
+	for (uint16_t w = 1; w < n_workers; w++)
+		if (node[w] != node[0])
+			return true;
+	return false;
+}

@@ -55,7 +55,7 @@ typedef struct mr_sim_params {
 /**
  * Simulate prologue, n_bodies bodies and epilogue of @plan with the costs of its stages. @out is owned by the caller
  * and borrows @plan. A million instructions take a fraction of a second.
- * Errors: MR_EINVAL a parameter that makes no sense, with a sentence; otherwise those of mr_plan_walk.
+ * Errors: MR_EINVAL a parameter that makes no sense, with a message; otherwise those of mr_plan_walk.
  */
 mr_status mr_sim_run(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_walk **out) MR_MUST_USE;
 
@@ -68,5 +68,7 @@ mr_status mr_sim_steals(const mr_plan *plan, const mr_cost *cost, const mr_sim_p
 
 /** Put @n_workers on @n_nodes in equal runs, workers 0, 1, ... on node 0: fills @node [n_workers]. */
 void mr_sim_spread(uint16_t n_workers, uint16_t n_nodes, uint16_t *node);
+/** Are there two workers on different nodes? */
+bool mr_sim_are_apart(const uint16_t *node, uint16_t n_workers);
 
 #endif

@@ -34,7 +34,7 @@ search_figures search_walk(const mr_plan *plan, const mr_cost *share)
 	return f;
 }
 
-mr_plan *search_plan_by(double (*now)(void), uint64_t *n_counted, uint16_t d, uint32_t t, uint16_t v, const char *sets,
+mr_plan *search_plan_by(double (*now)(void), uint64_t *n_tries, uint16_t d, uint32_t t, uint16_t v, const char *sets,
 			const mr_cost *costs)
 {
 	sched_case c = {.ops = mr_schedule_find("search"), .sets = sets};
@@ -48,7 +48,7 @@ mr_plan *search_plan_by(double (*now)(void), uint64_t *n_counted, uint16_t d, ui
 						      .options = values,
 						      .costs = costs,
 						      .now = now,
-						      .n_counted = n_counted},
+						      .n_tries = n_tries},
 				     &plan));
 	mr_values_destroy(values);
 	return plan;

@@ -16,8 +16,8 @@ search_figures search_walk(const mr_plan *plan, const mr_cost *share);
 /** What `search` with the options @sets finds. The caller destroys it. */
 mr_plan *search_plan(uint16_t d, uint32_t t, uint16_t v, const char *sets, const mr_cost *costs);
 
-/** The same with a clock. @n_counted may be NULL. */
-mr_plan *search_plan_by(double (*now)(void), uint64_t *n_counted, uint16_t d, uint32_t t, uint16_t v, const char *sets,
+/** The same with a clock. @n_tries may be NULL. */
+mr_plan *search_plan_by(double (*now)(void), uint64_t *n_tries, uint16_t d, uint32_t t, uint16_t v, const char *sets,
 			const mr_cost *costs);
 
 /** The best by name: makespan and period, each of its own, of the systems with one pipe that keep at most @cap. */

@@ -70,6 +70,25 @@ is "schedule --config --costs"
 grep -q "ordered for .*costs.csv" out || fail "that the order is for measured costs is not said: $(grep ordered out)"
 [ "$want" != "$nominal" ] || fail "measured costs change nothing of zb_auto's order"
 
+# --- options of a system by itself: three are keys of the configuration, and the others change what is simulated alone
+set -- $base --set "$six" --set system.name=interleaved
+show "$@" --set machine.workers=4 --set train.microbatches=8 --set system.chunks=1
+want=$(of out)
+makespan=$(sed -n 's/.*makespan \([^ ,]*\).*/\1/p' out)
+show "$@" --workers 4 --microbatches 8 --chunks 1
+is "schedule --config --workers --microbatches --chunks"
+for nodes in "--nodes 2" "--set machine.topology=numa:2\ core:2"; do
+	eval "show \"\$@\" --workers 4 --microbatches 8 --chunks 1 --far 1000 $nodes"
+	is "schedule --config --far $nodes"
+	longer=$(sed -n 's/.*makespan \([^ ,]*\).*/\1/p' out)
+	awk "BEGIN { exit !($longer > 1000 && $longer > $makespan) }" || fail "--far $nodes: makespan $longer"
+done
+set -- $base --set "$six" --set system.name=zb_auto
+show "$@" --export-lp nominal.lp
+show "$@" --costs costs.csv --export-lp measured.lp
+grep -q "^Minimize" nominal.lp || fail "schedule --config --export-lp wrote no linear program"
+cmp -s nominal.lp measured.lp && fail "the linear program is the same for other costs"
+
 # --- a system by itself
 for system in hanayo zb_auto search; do
 	for format in ascii text svg json; do
@@ -99,8 +118,11 @@ no 2 "schedule needs a SYSTEM, or --config FILE"
 no 2 "schedule needs --workers" gpipe
 no 2 "got 0" gpipe --workers 0
 no 2 "--config names the system too: give gpipe as --set system.name=gpipe" gpipe --config mlp.cfg
-no 2 "--workers is for a system by itself" --config mlp.cfg --workers 2
-no 2 "--export-lp is for a system by itself" --config mlp.cfg --export-lp x
+no 2 "--nodes: without --far" --config mlp.cfg --set system.name=gpipe --nodes 2
+no 2 "--far: all workers are on one node" --config mlp.cfg --set system.name=gpipe --set machine.topology=core:4 \
+	--far 1
+no 2 "--export-lp: gpipe solves no linear program" --config mlp.cfg --set system.name=gpipe --export-lp x
+no 3 "train.microbatches" --config mlp.cfg --set system.name=pipedream --microbatches 4
 no 2 "sequential has no schedule" --config mlp.cfg
 no 2 "take --format text" --config mlp.cfg --set system.name=pipedream --format json
 no 2 "made while it runs" --config mlp.cfg --set system.name=rpd --format text
