@@ -9,6 +9,10 @@
  * no product of a size and an element's bytes overflows. */
 #define MAX_ELEMENTS ((int64_t)1 << 40)
 
+#define ENTRY(type, name) MR_FIELD_ENTRY(mr_param, name)
+const mr_field mr_param_fields[] = {MR_PARAM_FIELDS(ENTRY) {0}};
+#undef ENTRY
+
 mr_status mr_graph_create(mr_shape input, mr_shape target, mr_graph **out)
 {
 	mr_graph *g = calloc(1, sizeof(*g));

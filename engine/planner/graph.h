@@ -34,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/fields.h"
 #include "base/status.h"
 #include "nn/layer.h"
 #include "nn/optim.h"
@@ -52,18 +53,29 @@ typedef struct mr_value {
 	uint32_t n_uses;     /* how many inputs of nodes it is: a node that reads it twice counts twice */
 } mr_value;
 
+typedef char mr_param_name[64];
+typedef int64_t mr_param_dims[MR_MAX_DIMS];
+
+/* What a parameter is. A run's identity (session/identity.h) holds every field of this list: a new one stands last, and
+ * lets 0 mean what was before. */
+#define MR_PARAM_FIELDS(X) \
+	X(mr_param_name, name)  /* "h.0.attn.c_attn.weight" */ \
+	X(uint32_t, rank) \
+	X(mr_init, init) \
+	X(bool, decay)          /* weight decay applies */ \
+	X(int32_t, tied_to)     /* -1, or the parameter whose storage it shares (a lower number, itself not tied) */ \
+	X(mr_param_dims, dim)   /* behind the last: 1 */ \
+	X(double, std)          /* standard deviation, or the value */
+
 typedef struct mr_param {
-	char name[64];       /* "h.0.attn.c_attn.weight" */
-	uint32_t rank;
-	int64_t dim[MR_MAX_DIMS]; /* behind the last: 1 */
+	MR_PARAM_FIELDS(MR_FIELD_MEMBER)
 	int64_t n;           /* elements */
-	mr_init init;
-	double std;          /* standard deviation, or the value */
-	bool decay;          /* weight decay applies */
 	uint32_t node;
 	uint32_t index;      /* which parameter of its node */
-	int32_t tied_to;     /* -1, or the parameter whose storage it shares (a lower number, itself not tied) */
 } mr_param;
+
+/** The fields of MR_PARAM_FIELDS, in its order. */
+extern const mr_field mr_param_fields[];
 
 typedef struct mr_node {
 	const mr_layer_ops *ops;
@@ -118,7 +130,7 @@ void mr_graph_destroy(mr_graph *g); /* accepts NULL */
  * Append a node that reads values @in[0 .. @n_in). *@out (may be NULL) is the number of the first value that it writes,
  * MR_GRAPH_NO_VALUE for a loss; its further outputs are the numbers behind it. Its parameters are called
  * "<name>.<suffix>"; a suffix that itself holds a dot takes the place of the name's last component (node "embed",
- * suffix "wte.weight": "wte.weight"). Errors: MR_ECONFIG with a sentence that names the node (shapes that do not fit, a
+ * suffix "wte.weight": "wte.weight"). Errors: MR_ECONFIG with a message that names the node (shapes that do not fit, a
  * name used twice or too long), MR_ERESOURCE.
  */
 mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, const mr_layer_cfg *cfg,
@@ -129,10 +141,10 @@ mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, c
 mr_status mr_graph_tie(mr_graph *g, uint32_t param, uint32_t owner) MR_MUST_USE;
 
 /**
- * Close the graph: it ends in its only loss node, nobody else wants what that overwrites (so no ReLU stands in front of
- * it), the target fits that loss, every value is read, and a value of tokens (which has no gradient) is only ever the
- * model's input. After an error only mr_graph_destroy is left.
- * Errors: MR_ECONFIG with a sentence, MR_ERESOURCE.
+ * Close the graph: it ends in its only loss node, no other node reads what that overwrites (so no ReLU stands in front
+ * of it), the target fits that loss, every value is read, and a value of tokens (which has no gradient) is only ever
+ * the model's input. After an error only mr_graph_destroy is left.
+ * Errors: MR_ECONFIG with a message, MR_ERESOURCE.
  */
 mr_status mr_graph_finish(mr_graph *g) MR_MUST_USE;
 
@@ -188,7 +200,7 @@ int64_t mr_graph_n_params(const mr_graph *g);
  * Model FLOPs of one sample, as usually counted: a multiply-add is 2, matrix products and attention alone count.
  * Forward 2 * rows * weights of each linear layer plus 4 * T^2 * C for each attention (the full square: the causal half
  * is not taken off, as in PaLM, appendix B). A training step is three times that, without the input gradient of a layer
- * that reads the model's input (nobody computes it), and without recomputation. So an mlp gives 6 * weights - 2 *
+ * that reads the model's input (which is not computed), and without recomputation. So an mlp gives 6 * weights - 2 *
  * (weights of the first layer), a gpt 6 * T * (weights of linear layers) + 12 * T^2 * C * layers.
  */
 double mr_graph_flops_train(const mr_graph *g);

@@ -65,13 +65,17 @@ static uint64_t fold_node(const mr_node *n, uint64_t h)
 	return mr_fields_hash(mr_layer_cfg_fields, &n->cfg, h);
 }
 
-static uint64_t fold_param(const mr_param *p, uint64_t h)
+/* How many fields of a parameter identities had from the first; they keep the form that they have in checkpoints. */
+enum { FIRST_FIELDS = 7 };
+
+uint64_t mr_identity_of_param(const mr_field *fields, const mr_param *p, uint64_t h)
 {
 	int64_t numbers[] = {p->rank, p->init, p->decay, p->tied_to};
 
 	h = mr_hash64(fold_text(h, p->name), numbers, sizeof(numbers));
 	h = mr_hash64(h, p->dim, p->rank * sizeof(*p->dim));
-	return mr_hash64(h, &p->std, sizeof(p->std));
+	h = mr_hash64(h, &p->std, sizeof(p->std));
+	return mr_fields_hash(fields + FIRST_FIELDS, p, h);
 }
 
 static uint64_t fold_graph(const mr_graph *g, uint64_t h)
@@ -79,7 +83,7 @@ static uint64_t fold_graph(const mr_graph *g, uint64_t h)
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		h = fold_node(&g->nodes[i], h);
 	for (uint32_t i = 0; i < g->n_params; i++)
-		h = fold_param(&g->params[i], h);
+		h = mr_identity_of_param(mr_param_fields, &g->params[i], h);
 	return h;
 }
 

@@ -245,6 +245,50 @@ static void a_field_more_of_a_layer_counts(void)
 	CU_ASSERT_NOT_EQUAL(mr_fields_hash(wider_fields, &wider, 1), before);
 }
 
+static void every_field_of_a_parameter_counts(void)
+{
+	uint64_t before;
+	mr_session s;
+	mr_job j;
+
+	survey(&j, &s, "");
+	before = identity(&s);
+	for (const mr_field *f = mr_param_fields; f->name; f++) {
+		mr_param *p = &s.graph->params[2];
+		mr_param whole = *p;
+
+		((char *)p)[f->at] ^= 1;
+		CU_ASSERT_NOT_EQUAL(identity(&s), before);
+		*p = whole;
+	}
+	CU_ASSERT_EQUAL(identity(&s), before);
+	end(&j, &s);
+}
+
+/* mr_param with a field more, and that field at the end of its list. */
+typedef struct wider_param {
+	mr_param usual;
+	double scale;
+} wider_param;
+
+static void a_field_more_of_a_parameter_counts(void)
+{
+	wider_param wider = {.usual = {.name = "fc.weight", .rank = 1, .dim = {12}, .std = 0.5, .tied_to = -1}};
+	const mr_param *p = &wider.usual;
+	mr_field fields[32];
+	uint64_t before = mr_identity_of_param(mr_param_fields, p, 1);
+	size_t n = 0;
+
+	for (; mr_param_fields[n].name; n++)
+		fields[n] = mr_param_fields[n];
+	CU_ASSERT_FATAL(n < 31);
+	fields[n] = (mr_field){"scale", offsetof(wider_param, scale), sizeof(double)};
+	fields[n + 1] = (mr_field){0};
+	CU_ASSERT_EQUAL(mr_identity_of_param(fields, p, 1), before);
+	wider.scale = 0.1;
+	CU_ASSERT_NOT_EQUAL(mr_identity_of_param(fields, p, 1), before);
+}
+
 /* --- what changes the slots --- */
 
 static const mr_kernels *usual;
@@ -307,5 +351,7 @@ void mr_suite_identity(void)
 	MR_TEST(idle_mitigations_do_not_count);
 	MR_TEST(every_field_of_a_layer_counts);
 	MR_TEST(a_field_more_of_a_layer_counts);
+	MR_TEST(every_field_of_a_parameter_counts);
+	MR_TEST(a_field_more_of_a_parameter_counts);
 	MR_TEST(what_kernels_save_counts);
 }
