@@ -13,7 +13,7 @@
 #include "theory/flight.h"
 #include "theory/history.h"
 
-/* What an observer learns of step @k, right after it. */
+/* What an observer gets of step @k, right after it. */
 typedef struct mr_aged_event {
 	uint32_t k;
 	uint16_t stage;          /* the block that was updated */

@@ -9,7 +9,7 @@ typedef struct commit {
 } commit;
 
 typedef struct events {
-	uint32_t *f;   /* [n_micro][n_stages] commits of the run when F began; NOT_SEEN: nobody has seen it */
+	uint32_t *f;   /* [n_micro][n_stages] commits of the run when F began; NOT_SEEN: no trace record has it */
 	commit *at;    /* [n_micro * n_stages] in their order */
 	uint32_t n, room;
 } events;

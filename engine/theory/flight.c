@@ -126,14 +126,14 @@ mr_kctx *mr_flights_kctx(mr_flights *f)
 void mr_flights_load(mr_flights *f, uint32_t i, uint64_t micro, uint64_t batch)
 {
 	const mr_dataset *d = f->c.data;
-	mr_dtype t = f->c.kernels->types.activations;
+	mr_dtype t = f->c.kernels->types.activations, target = f->c.kernels->types.compute;
 	uint64_t first = batch * (uint64_t)f->c.samples;
 	flight *fl = &f->at[i];
 
 	fl->micro = micro;
 	for (uint64_t j = 0; j < (uint64_t)f->c.samples; j++)
 		d->ops->train(d, first + j, fl->in[0] + j * mr_shape_bytes(d->input, t),
-			      fl->target + j * mr_shape_bytes(d->target, t));
+			      fl->target + j * mr_shape_bytes(d->target, target));
 }
 
 static mr_stage_io make_io(mr_flights *f, flight *fl, uint16_t s, const void *weights)

@@ -16,7 +16,8 @@ typedef struct mr_history {
 	uint32_t cap;
 	uint64_t latest;               /* version number = commits so far */
 	uint8_t *version;              /* [cap][weight_bytes] */
-	uint8_t *grads;                /* of the commit in hand, or the last one */
+	int16_t *rest;                 /* of the latest version's masters; NULL: the weights are their masters */
+	uint8_t *grads;                /* of the current commit, or the last one */
 	uint8_t *state[MR_OPTIM_STATES];
 	void *work;
 } mr_history;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/group.h"
+#include "nn/element.h"
 
 typedef struct run {
 	const mr_unit_config *c;
@@ -13,6 +14,7 @@ typedef struct run {
 	mr_histories *replica;    /* [n_replicas] */
 	uint64_t *read;        /* [n_flights][n_stages] */
 	void *mean;            /* of one stage */
+	int16_t *mean_rest;    /* of its masters; NULL: the weights are their masters */
 	uint32_t n_losses, n_done;
 	size_t n_noise;        /* numbers of the noise used so far */
 	double loss;
@@ -48,7 +50,9 @@ static mr_status allocate(run *r)
 	r->replica = calloc(u->n_replicas, sizeof(*r->replica));
 	r->read = calloc((size_t)r->n_flights * u->n_stages, sizeof(*r->read));
 	r->mean = malloc(largest);
-	if (!r->replica || !r->read || !r->mean)
+	if (mr_types_rest_bytes(&r->c->kernels->types))
+		r->mean_rest = malloc(largest); /* a rest is as large as a weight */
+	if (!r->replica || !r->read || !r->mean || (mr_types_rest_bytes(&r->c->kernels->types) && !r->mean_rest))
 		return mr_fail(MR_ERESOURCE, "no memory for %u replicas", u->n_replicas);
 	return MR_OK;
 }
@@ -103,16 +107,17 @@ static mr_status forward(run *r, const mr_unit_op *o)
 static mr_status disturb(run *r, mr_history *b)
 {
 	const mr_graph *g = r->c->graph;
+	mr_dtype t = r->c->kernels->types.gradients;
 	uint32_t first, end;
 
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
-		double *grad = (double *)(void *)(b->grads + mr_stage_grad_at(b->stage, p));
+		void *grad = b->grads + mr_stage_grad_at(b->stage, p);
 
 		if ((size_t)g->params[p].n > r->c->n_noise - r->n_noise)
 			return mr_fail(MR_EDATA, "the recorded noise ends after %zu numbers", r->c->n_noise);
 		for (int64_t i = 0; i < g->params[p].n; i++)
-			grad[i] += r->c->noise[r->n_noise++];
+			mr_element_put(t, grad, i, mr_element(t, grad, i) + r->c->noise[r->n_noise++]);
 	}
 	return MR_OK;
 }
@@ -133,23 +138,22 @@ static mr_status backward(run *r, const mr_unit_op *o)
 	return MR_OK;
 }
 
-/* out = (the numbers of every replica, ascending, summed) / n_replicas */
-void mr_unit_mean(const mr_histories *model, uint16_t n_replicas, uint16_t stage, mr_dtype dtype, void *out)
+/* The masters of every replica, ascending, summed, / n_replicas. */
+void mr_unit_mean(const mr_histories *model, uint16_t n_replicas, uint16_t stage, const mr_types *types, void *weights,
+		  int16_t *rest)
 {
-	int64_t n = (int64_t)(mr_stage_size(model->at[stage].stage)->weight_bytes / mr_dtype_bytes(dtype));
+	mr_dtype t = types->weights;
+	int64_t n = (int64_t)(mr_stage_size(model->at[stage].stage)->weight_bytes / mr_dtype_bytes(t));
 
 	for (int64_t i = 0; i < n; i++) {
 		double sum = 0;
 
 		for (uint16_t r = 0; r < n_replicas; r++) {
-			const void *w = mr_history_latest(&model[r].at[stage]);
+			const mr_history *h = &model[r].at[stage];
 
-			sum += dtype == MR_F64 ? ((const double *)w)[i] : (double)((const float *)w)[i];
+			sum += mr_element_master(t, mr_history_latest(h), h->rest, i);
 		}
-		if (dtype == MR_F64)
-			((double *)out)[i] = sum / n_replicas;
-		else
-			((float *)out)[i] = (float)(sum / n_replicas);
+		mr_element_put_master(t, weights, rest, i, sum / n_replicas);
 	}
 }
 
@@ -158,11 +162,14 @@ static void average(run *r)
 	const mr_unit_time *u = r->c->timeline;
 
 	for (uint16_t s = 0; s < u->n_stages; s++) {
-		mr_unit_mean(r->replica, u->n_replicas, s, r->c->kernels->dtype, r->mean);
+		mr_unit_mean(r->replica, u->n_replicas, s, &r->c->kernels->types, r->mean, r->mean_rest);
 		for (uint16_t i = 0; i < u->n_replicas; i++) {
 			mr_history *b = &r->replica[i].at[s];
+			const mr_stage_sizes *z = mr_stage_size(b->stage);
 
-			memcpy(mr_history_weights(b, b->latest), r->mean, mr_stage_size(b->stage)->weight_bytes);
+			memcpy(mr_history_weights(b, b->latest), r->mean, z->weight_bytes);
+			if (b->rest)
+				memcpy(b->rest, r->mean_rest, z->rest_bytes);
 		}
 	}
 }
@@ -226,6 +233,7 @@ static void thread(void *arg)
 	free(r->replica);
 	free(r->read);
 	free(r->mean);
+	free(r->mean_rest);
 }
 
 mr_status mr_unit_run(const mr_unit_config *c)

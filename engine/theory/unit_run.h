@@ -45,8 +45,8 @@ typedef struct mr_unit_config {
 	int64_t samples;               /* of a micro-batch; micro-batch m takes minibatch m of the data */
 	uint64_t seed;
 	const mr_unit_time *timeline;
-	const double *noise;           /* f64: recorded noise, added to gradients in the order of the backward
-	                                  operations; NULL: none */
+	const double *noise;           /* recorded noise, added to gradients in the order of the backward operations;
+	                                  NULL: none */
 	size_t n_noise;
 	mr_unit_observer *observer;    /* NULL: none */
 	void *arg;
@@ -56,7 +56,9 @@ typedef struct mr_unit_config {
  * is not finite. */
 mr_status mr_unit_run(const mr_unit_config *c) MR_MUST_USE;
 
-/** Write the mean over @n_replicas models of the latest weights of @stage, numbers of @dtype, to @out. */
-void mr_unit_mean(const mr_histories *model, uint16_t n_replicas, uint16_t stage, mr_dtype dtype, void *out);
+/** Write the mean over @n_replicas models of the masters of the latest weights of @stage to @weights, as weights of
+ * @types are stored, and what the masters have beyond them to @rest (NULL: they are their masters). */
+void mr_unit_mean(const mr_histories *model, uint16_t n_replicas, uint16_t stage, const mr_types *types, void *weights,
+		  int16_t *rest);
 
 #endif

@@ -123,7 +123,7 @@ static void set_block(watch *w, const mr_histories *model, uint16_t s)
 		mr_objective_set(w->p->f, s, mr_history_latest(&model->at[s]), MR_F64);
 		return;
 	}
-	mr_unit_mean(model, w->replicas, s, MR_F64, w->mean);
+	mr_unit_mean(model, w->replicas, s, &(mr_types)MR_TYPES_ALL(MR_F64), w->mean, NULL);
 	mr_objective_set(w->p->f, s, w->mean, MR_F64);
 }
 
@@ -133,7 +133,7 @@ static void set_all(watch *w, const mr_histories *model)
 		set_block(w, model, s);
 }
 
-/* Value number @i of the run, unless nobody asked for it. */
+/* Value number @i of the run, unless it is not asked for. */
 static bool note(watch *w, size_t i)
 {
 	double f;

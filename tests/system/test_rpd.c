@@ -176,6 +176,7 @@ static void drawn_delays(void)
 		      (mr_rpd_params){.delta = 20});
 	}
 	check("dtype=f32", MLP, 3, "", (mr_rpd_params){.delta = 7}); /* S^2 - S/2 = 7.5 */
+	check("dtype=f32 precision=bf16 optimizer.name=adamw", MLP, 3, "", (mr_rpd_params){.delta = 7});
 }
 
 static void other_orders(void)

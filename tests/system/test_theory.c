@@ -29,7 +29,7 @@ static void set_all(curve *c, const mr_histories *model)
 	for (uint16_t s = 0; s < THEORY_STAGES; s++) {
 		double w[8];
 
-		mr_unit_mean(model, c->replicas, s, MR_F64, w);
+		mr_unit_mean(model, c->replicas, s, &(mr_types)MR_TYPES_ALL(MR_F64), w, NULL);
 		mr_objective_set(c->t->f, s, w, MR_F64);
 		memcpy(at, w, (size_t)(s == 0 ? 4 : 3) * sizeof(double));
 		at += s == 0 ? 4 : 3;
@@ -219,6 +219,69 @@ static void local_sgd(void)
 	check_local(true);
 }
 
+/* The latest weights of the first replica, parameter after parameter. */
+typedef struct kept {
+	const mr_graph *g;
+	uint8_t at[8192];
+	size_t bytes;
+} kept;
+
+static bool keep(void *arg, const mr_unit_event *e)
+{
+	kept *k = arg;
+
+	k->bytes = 0;
+	for (uint16_t s = 0; s < e->model->n; s++) {
+		const mr_history *h = &e->model->at[s];
+		uint32_t first, end;
+
+		mr_stage_params(h->stage, &first, &end);
+		for (uint32_t p = first; p < end; p++) {
+			size_t bytes = (size_t)k->g->params[p].n * sizeof(uint16_t);
+
+			CU_ASSERT_FATAL(k->bytes + bytes <= sizeof(k->at));
+			memcpy(k->at + k->bytes, (const char *)mr_history_latest(h) + mr_stage_weight_at(h->stage, p),
+			       bytes);
+			k->bytes += bytes;
+		}
+	}
+	return true;
+}
+
+/* Weights and masters of their own types: steps and averages in unit time end in the engine's weights. */
+static void local_sgd_in_bf16(void)
+{
+	static kept k;
+	mr_unit_config c;
+	mr_unit_time u;
+	mr_state st;
+	size_t at = 0;
+	theory t = {0};
+
+	rig_init(&t.r);
+	rig_sets(&t.r, "dtype=f32 precision=bf16 system.name=local_sgd system.replicas=2 system.every=2 train.batch=4 "
+		       "train.microbatches=2 machine.workers=4");
+	rig_open(&t.r);
+	MR_CHECK_OK(mr_unit_rounds(THEORY_STAGES, 16, 2, 2, &u));
+	c = theory_unit(&t, &u);
+	k.g = c.graph;
+	c.observer = keep;
+	c.arg = &k;
+	MR_CHECK_OK(mr_unit_run(&c));
+	mr_unit_time_fini(&u);
+	rig_start(&t.r);
+	rig_run(&t.r, 8, NULL);
+	MR_CHECK_OK(mr_executor_state(&t.r.s.executor, &st));
+	for (size_t i = 0; i < st.model.n; i++) {
+		CU_ASSERT_FATAL(at + st.model.at[i].bytes <= k.bytes);
+		CU_ASSERT(memcmp(st.model.at[i].data, k.at + at, st.model.at[i].bytes) == 0);
+		at += st.model.at[i].bytes;
+	}
+	CU_ASSERT_EQUAL(at, k.bytes);
+	mr_state_fini(&st);
+	theory_close(&t);
+}
+
 /* --- drawn steps -------------------------------------------------------------------------------------------------- */
 
 static void check_drawn(theory *t, uint32_t delta)
@@ -271,7 +334,7 @@ static void drawn_steps(void)
 		}
 }
 
-/* A sequence that somebody else drew, given as data. */
+/* A sequence that was drawn elsewhere, given as data. */
 static void recorded_steps(void)
 {
 	const mr_json *want, *delays;
@@ -408,6 +471,7 @@ void mr_suite_theory(void)
 	MR_TEST(known_quantities);
 	MR_TEST(pipedream_and_its_steps);
 	MR_TEST(local_sgd);
+	MR_TEST(local_sgd_in_bf16);
 	MR_TEST(drawn_steps);
 	MR_TEST(recorded_steps);
 	MR_TEST(recorded_noise);
