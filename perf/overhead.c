@@ -3,10 +3,10 @@
  *
  *	overhead [--tiny]
  *
- * One worker alone, so nobody ever waits for another. From the trace of 200 consecutive steps, per step: the distance
- * from the step's first instruction to the next step's, less the instructions' own times stamped in between. Reported
- * as a share of the step and per instruction, median and quartiles over the steps. The chain of four scalars has
- * instructions that do next to nothing: its time per instruction is the price of an empty one, both clock readings
+ * One worker alone, so that no worker ever waits for another. From the trace of 200 consecutive steps, per step: the
+ * distance from the step's first instruction to the next step's, less the instructions' own times stamped in between.
+ * Reported as a share of the step and per instruction, median and quartiles over the steps. The chain of four scalars
+ * has instructions that do next to nothing: its time per instruction is the price of an empty one, both clock readings
  * included. Behind a layer of a large model the same instructions of the engine meet cold caches and address tables,
  * and what they take is mostly that.
  *
@@ -18,11 +18,38 @@
 #include <string.h>
 
 #include "base/stats.h"
-#include "config/config.h"
+#include "job/job.h"
 #include "session/session.h"
 #include "host/env.h"
 
-enum { STEPS = 200, WARM = 100, TINY_STEPS = 5 };
+enum { STEPS = 200, WARM = 100, TINY_STEPS = 5, MAX_SETTINGS = 12 };
+
+/* A model and what it learns from: those of the configurations of the same names in conf/. */
+typedef struct setting {
+	const char *key, *value;
+} setting;
+
+typedef struct training {
+	const char *name, *backend;
+	mr_job_dtype dtype;
+	int64_t batch;
+	setting set[MAX_SETTINGS]; /* key NULL: no more */
+} training;
+
+static const training trainings[] = {
+	{"chain", "reference", MR_JOB_F64, 1,
+	 {{"model.name", "chain"}, {"model.depth", "4"}, {"model.init", "[0.9, 1.1, 0.8, 1.2]"},
+	  {"data.name", "numbers"}, {"data.x", "[1.0, 0.5, -0.75, 1.25]"}, {"data.y", "[0.5, 1.0, -0.25, 0.75]"},
+	  {"optimizer.name", "sgd"}}},
+	{"mlp", "auto", MR_JOB_F32, 64,
+	 {{"model.name", "mlp"}, {"model.hidden", "[256, 256, 256]"}, {"data.name", "synthetic"},
+	  {"data.features", "64"}, {"data.classes", "10"}, {"data.samples", "65536"},
+	  {"optimizer.name", "momentum"}, {"optimizer.mu", "0.9"}}},
+	{"quickstart", "auto", MR_JOB_F32, 16,
+	 {{"model.name", "gpt"}, {"model.layers", "4"}, {"model.width", "128"}, {"model.heads", "4"},
+	  {"model.context", "128"}, {"model.init_std", "0.06"}, {"data.name", "sources"},
+	  {"optimizer.name", "nadamw"}, {"optimizer.beta2", "0.95"}, {"optimizer.weight_decay", "0.1"}}},
+};
 
 static void check(mr_status st, const char *what)
 {
@@ -44,30 +71,51 @@ static void one_step(const mr_worker *w, uint64_t i, uint32_t a_step, double *ga
 	*gap = *all - busy;
 }
 
-/* A run of the configuration at @path as @workers and @system set it, with its trace; returns the steps it made. */
-static uint64_t run_steps(const char *path, const char *workers, const char *system, uint64_t steps, mr_config **config,
+/* @t on @workers by @system, one micro-batch a step. */
+static void fill(const training *t, int64_t workers, const char *system, mr_job *j)
+{
+	check(mr_job_init(j), t->name);
+	for (const setting *set = t->set; set->key; set++)
+		check(mr_job_set(j, set->key, set->value), t->name);
+	check(mr_job_choose(j, MR_JOB_SYSTEM, system), t->name);
+	j->name = t->name;
+	j->base_dir = getenv("MR_SOURCE"); /* ctest says where the sources are */
+	j->backend = t->backend;
+	j->dtype = t->dtype;
+	j->train.steps = 1000;
+	j->train.batch = t->batch;
+	j->train.microbatches = 1;
+	j->train.lr = 2e-3;
+	j->machine.workers = workers;
+	j->machine.threads = 1;
+	check(mr_job_check(j), t->name);
+}
+
+/* A run with its trace; returns the steps that it made. */
+static uint64_t run_steps(const training *t, int64_t workers, const char *system, uint64_t steps, mr_job *j,
 			  mr_session *s)
 {
-	/* One micro-batch a step. */
-	const char *sets[] = {workers, "machine.threads=1", system, "train.microbatches=1"};
-	mr_strbuf mistakes;
 	uint64_t reached;
 
-	mr_strbuf_init(&mistakes);
-	check(mr_config_load(path, sets, 4, &mistakes, config), mr_strbuf_text(&mistakes));
-	mr_strbuf_fini(&mistakes);
-	check(mr_session_open(mr_config_job(*config), s), path);
-	check(mr_session_start(s, &(mr_session_opts){.trace = true}), path);
-	check(mr_executor_run(&s->executor, WARM + steps + 1, NULL, NULL, &reached), path);
+	fill(t, workers, system, j);
+	check(mr_session_open(j, s), t->name);
+	check(mr_session_start(s, &(mr_session_opts){.trace = true}), t->name);
+	check(mr_executor_run(&s->executor, WARM + steps + 1, NULL, NULL, &reached), t->name);
 	return reached;
 }
 
-static void measure(const char *path, uint64_t steps)
+static void close_run(mr_job *j, mr_session *s)
+{
+	mr_session_close(s);
+	mr_job_fini(j);
+}
+
+static void measure(const training *t, uint64_t steps)
 {
 	double share[STEPS], each[STEPS];
-	mr_config *config;
+	mr_job j;
 	mr_session s;
-	uint64_t reached = run_steps(path, "machine.workers=1", "system.name=pipedream", steps, &config, &s);
+	uint64_t reached = run_steps(t, 1, "pipedream", steps, &j, &s);
 	mr_run *run = mr_engine_run_of(s.executor.engine);
 	uint32_t a_step = (uint32_t)(run->worker[0].n_trace / reached);
 
@@ -80,11 +128,10 @@ static void measure(const char *path, uint64_t steps)
 	}
 	mr_quartiles q = mr_quartiles_of(share, steps), e = mr_quartiles_of(each, steps);
 
-	printf("%-24s %u instructions a step: %6.3f %% of the step (%.3f to %.3f), %6.0f ns an instruction (%.0f to "
+	printf("%-10s %u instructions a step: %6.3f %% of the step (%.3f to %.3f), %6.0f ns an instruction (%.0f to "
 	       "%.0f)\n",
-	       path, a_step, q.median, q.q1, q.q3, e.median, e.q1, e.q3);
-	mr_session_close(&s);
-	mr_config_destroy(config);
+	       t->name, a_step, q.median, q.q1, q.q3, e.median, e.q1, e.q3);
+	close_run(&j, &s);
 }
 
 /* Has @r waited for @cause and nothing else? */
@@ -98,16 +145,16 @@ static bool waited_for(const mr_trace_rec *r, mr_wait_cause cause)
 
 /* F of stage 1 that waited for F of stage 0, as it must where each step is one micro-batch and a flush: how long after
  * that had ended. */
-static void measure_handoff(const char *path, uint64_t steps)
+static void measure_handoff(const training *t, uint64_t steps)
 {
 	double ns[STEPS];
-	mr_config *config;
+	mr_job j;
 	mr_session s;
 	uint64_t end[STEPS + WARM] = {0}, n = 0, to = WARM + steps;
 	const mr_worker *w;
 	mr_quartiles q = {0};
 
-	run_steps(path, "machine.workers=2", "system.name=1f1b", steps, &config, &s);
+	run_steps(t, 2, "1f1b", steps, &j, &s);
 	w = mr_engine_run_of(s.executor.engine)->worker;
 
 	for (uint64_t i = 0; i < w[0].n_trace; i++)
@@ -121,27 +168,21 @@ static void measure_handoff(const char *path, uint64_t steps)
 	}
 	if (n)
 		q = mr_quartiles_of(ns, n);
-	printf("%-24s one hand-over to a worker that waits, in %llu of %llu steps: %6.0f ns (%.0f to %.0f)\n", path,
+	printf("%-10s one hand-over to a worker that waits, in %llu of %llu steps: %6.0f ns (%.0f to %.0f)\n", t->name,
 	       (unsigned long long)n, (unsigned long long)steps, q.median, q.q1, q.q3);
-	mr_session_close(&s);
-	mr_config_destroy(config);
+	close_run(&j, &s);
 }
 
 int main(int argc, char **argv)
 {
 	bool tiny = argc > 1 && !strcmp(argv[1], "--tiny");
 	mr_env_params env = {.argv = argv};
-	const char *source = getenv("MR_SOURCE"); /* ctest says where conf/ is */
-	const char *names[] = {"chain", "mlp", "quickstart"};
 
 	check(mr_env_prepare(&env), "environment");
 	for (int i = 0; i < (tiny ? 1 : 3); i++) {
-		char path[4096];
-
-		snprintf(path, sizeof(path), "%s%sconf/%s.cfg", source ? source : "", source ? "/" : "", names[i]);
-		measure(path, tiny ? TINY_STEPS : STEPS);
+		measure(&trainings[i], tiny ? TINY_STEPS : STEPS);
 		if (i == 0)
-			measure_handoff(path, tiny ? TINY_STEPS : STEPS);
+			measure_handoff(&trainings[i], tiny ? TINY_STEPS : STEPS);
 	}
 	return 0;
 }
