@@ -11,7 +11,7 @@
 
 typedef struct mr_compose {
 	mr_graph *graph;   /* owned until finish */
-	mr_status status;  /* of the first failure; its sentence stays in mr_error_text */
+	mr_status status;  /* of the first failure; its message stays in mr_error_text */
 	const char *stem;  /* put in front of each name, with a dot; NULL: nothing */
 } mr_compose;
 

@@ -3,8 +3,8 @@
  * graph.
  *
  * A model is one file in this folder that defines `const mr_model_ops mr_model_<id>`, and one line in models.def. It
- * builds a graph and nothing else: it owns no tensor, knows no stage and no backend. Names of parameters are part of
- * the checkpoint format, so they follow the published ones where there are such (GPT-2).
+ * builds a graph and nothing else: it owns no tensor, and depends on no stage and no backend. Names of parameters are
+ * part of the checkpoint format, so they follow the published ones where there are such (GPT-2).
  */
 #ifndef MR_MODELS_MODEL_H
 #define MR_MODELS_MODEL_H
@@ -30,7 +30,7 @@ typedef struct mr_model_ops {
 	/** Columns that a sample of numbers must have at least; NULL: 1. */
 	int64_t (*features)(const mr_values *values);
 	/** A finished graph; the caller destroys it. Layers and their names depend on the options alone, only sizes on
-	 * @data. Errors: MR_ECONFIG with a sentence, which begins with "KEY: " when it is about one option;
+	 * @data. Errors: MR_ECONFIG with a message, which begins with "KEY: " when it is about one option;
 	 * MR_ERESOURCE. */
 	mr_status (*build)(const mr_values *values, const mr_model_data *data, mr_graph **out);
 } mr_model_ops;

@@ -1,5 +1,5 @@
 /*
- * registry.h - the models that this build knows, by name and in the order of models.def. Tables are constant; any
+ * registry.h - the models of this build, by name and in the order of models.def. Tables are constant; any
  * thread may read.
  */
 #ifndef MR_MODELS_REGISTRY_H
@@ -13,7 +13,7 @@ const mr_model_ops *mr_model_at(size_t i);
 /** The model called @name, or NULL. */
 const mr_model_ops *mr_model_find(const char *name);
 
-/** As mr_model_find, but an unknown name is MR_ECONFIG with a sentence that names the nearest and lists all. */
+/** As mr_model_find, but an unknown name is MR_ECONFIG with a message that names the nearest and lists all. */
 mr_status mr_model_get(const char *name, const mr_model_ops **out) MR_MUST_USE;
 
 /** Tokens of a sample that the model wants with these options; 0 when it takes no sequences. */
@@ -22,7 +22,7 @@ int64_t mr_model_context(const mr_model_ops *ops, const mr_values *values);
 /** Columns that a sample of numbers must have at least with these options. */
 int64_t mr_model_features(const mr_model_ops *ops, const mr_values *values);
 
-/** The graph of @ops with @values on data like @data; the caller destroys it. Errors: MR_ECONFIG with a sentence that
+/** The graph of @ops with @values on data like @data; the caller destroys it. Errors: MR_ECONFIG with a message that
  * begins with the model's name, MR_ERESOURCE. */
 mr_status mr_model_build(const mr_model_ops *ops, const mr_values *values, const mr_model_data *data,
 			 mr_graph **out) MR_MUST_USE;

@@ -117,7 +117,7 @@ static mr_status fight(const bench *b, uint32_t rounds, uint32_t spin, uint64_t 
 		mr_parker_init(&d.parker[i]);
 		mr_waiter_init(&d.waiter[i], &d.parker[i], &d.stop, spin);
 	}
-	/* As between workers (exec/links.h): nobody waits for room. */
+	/* As between workers (exec/links.h): no worker waits for room. */
 	MR_TRY(mr_ring_init(&d.ring[0], MR_RING_NEAR, NULL, NULL, &d.parker[1]));
 	MR_TRY(mr_ring_init(&d.ring[1], MR_RING_NEAR, NULL, NULL, &d.parker[0]));
 	MR_TRY(mr_group_start(&b->place.worker[1], "mr-answer", answer, &d, &g[1]));

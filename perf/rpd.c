@@ -119,7 +119,7 @@ static uint32_t number(const char *text, uint32_t most)
 	return n >= 1 && n <= most && !*end ? (uint32_t)n : 0;
 }
 
-/* A text for the tiny language model: so that it runs where nobody has given one. */
+/* A text for the tiny language model: so that it runs where none is given. */
 static const char *tiny_text(const settings *s)
 {
 	static char path[1024];

@@ -4,18 +4,16 @@
 #
 #	systems.sh MILLRACE [--rounds N] [--steps N] [--text FILE] [--rates "R..."] flush|async|memory [SYSTEM...]
 #
-# flush: the systems that give the weights of sequential, on a multi-layer perceptron of 16 layers of 512, 8
-# micro-batches of 32:
-#        median step, share of time that two workers of one thread waited, memory as planned and as the kernel counted
-#        it. The systems take turns, N rounds (5) of N steps (100); the medians of the rounds are printed.
-# async: the others, on a character GPT (4 layers of 64, context 64, batch 16), N steps (600) at each rate: milliseconds
-# a step; the
-#        seconds until the mean loss of 20 steps is below 2.3, and the loss in the end, at the rate where that is
-#        soonest.
-# memory: all with a plan, on that perceptron, N steps (16): most weight versions live at each stage of the first pipe,
-# and the most
-#        of weights, activations and boundary buffers in use over all stages, counted; whether that is what the plan
-#        predicts.
+# flush   the systems that give the weights of sequential, on a multi-layer perceptron of 16 layers of 512, 8
+#         micro-batches of 32: median step, share of time that two workers of one thread waited, memory as planned and
+#         as the kernel counted it. The systems take turns, N rounds (5) of N steps (100); the medians of the rounds are
+#         printed.
+# async   the others, on a character GPT (4 layers of 64, context 64, batch 16), N steps (600) at each rate:
+#         milliseconds a step; the seconds until the mean loss of 20 steps is below 2.3, and the loss in the end, at the
+#         rate where that is soonest.
+# memory  all with a plan, on that perceptron, N steps (16): most weight versions live at each stage of the first pipe,
+#         and the most of weights, activations and boundary buffers in use over all stages, counted; whether that is
+#         what the plan predicts.
 #
 # Markdown on the standard output: the measured columns of schedules/README.md. Without --text the sources of this
 # project are the text. Nothing else should run meanwhile.

@@ -15,7 +15,7 @@
  * summed in the order 0..T-1. Fewer micro-batches than workers are fine: the run-ahead is clamped to T.
  *
  * recompute = always keeps of a micro-batch in flight its stage's input alone, and one micro-batch's activations:
- * before each backward an R runs the forward again. It waits for nobody but its own worker, so in the drain it fills
+ * before each backward an R runs the forward again. It waits for its own worker alone, so in the drain it fills
  * the wait for the gradient: bubble (D - 1)(f + b) - min(2f, f + b), of a longer T(2f + b). Where a backward directly
  * follows its forward (the last worker, or a lone micro-batch) there is nothing to gain, and no R.
  *

@@ -16,7 +16,7 @@
  *   doubling   units of 2 D micro-batches in slots of two forwards or one backward: no waits at the joints where b = 2
  *              f, for twice the memory. Below is D = 4, T = 8. What is left over (less than 2 D) is joined directly.
  *              Each forward's output is handed on at once, not by twos.
- *   halving    the same from the other side: a forward of one micro-batch, its backward in two halves. A plan knows no
+ *   halving    the same from the other side: a forward of one micro-batch, its backward in two halves. A plan has no
  *              part of a micro-batch, so T counts halves and the order is that of doubling. T must be even; what is
  *              left over is a smaller unit of such pairs.
  *
@@ -40,7 +40,7 @@
  * Source: Li and Hoefler, Chimera, SC 2021, sections 3.1 to 3.6 and figures 3, 6, 7 and 8, and its published program.
  * NOTE 1: for D = 2 and T > 2 that program leaves micro-batches out; this does not.
  * NOTE 2: the paper's eager synchronisation, a reduction in the bubbles before the end, is not an option: the lowering
- * does it for every system of several pipes, where nobody waits (lower/lower_eager.c).
+ * does it for every system of several pipes, where no worker waits (lower/lower_eager.c).
  */
 #include <math.h>
 #include <string.h>

@@ -20,7 +20,7 @@
  * is 1f1b's.
  *
  * Replicated stages. A stage that is too long for one worker gets r of them, and each micro-batch is sliced r ways
- * there. A plan knows no part of a micro-batch, so the slice is made the unit: with r_s replicas of stage s, P = the
+ * there. A plan has no part of a micro-batch, so the slice is made the unit: with r_s replicas of stage s, P = the
  * least common multiple of all r_s consecutive micro-batches are the slices of one, and slice p goes through pipe p,
  * whose stage s lives on replica p mod r_s. A stage of fewer replicas carries out several slices in a row. T counts
  * slices. Pipes read one copy of the weights and have a gradient buffer each. The model is cut by what one replica of

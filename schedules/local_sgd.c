@@ -13,8 +13,8 @@
  *
  * Worker w runs stage w of all replicas, in the order of 1F1B, at most min(D - 1 - w, R - 1) forwards ahead, so that
  * each forward comes behind the step of its replica that it must see. placement = rotated begins replica r at worker r
- * instead, and goes round: all replicas are at the same stage at the same time, on different workers, and nobody ever
- * waits, whatever the stages cost (R a multiple of D). Its price is that a worker meets all stages.
+ * instead, and goes round: all replicas are at the same stage at the same time, on different workers, and no worker
+ * ever waits, whatever the stages cost (R a multiple of D). Its price is that a worker meets all stages.
  *
  *   w0 F0/0 F1/2 F2/1 B2/1 B1/2 B0/0    (stage/replica, one step)
  *   w1 F0/1 F1/0 F2/2 B2/2 B1/0 B0/1

@@ -55,9 +55,9 @@
  * Source: Harlap et al., PipeDream, arXiv 1806.03377; Narayanan et al., SOSP 2019, sections 3.2 and 3.3 (1F1B-RR: 3.2).
  * The greedy rule: the public simulator of Randomized PipeDream, arXiv 2606.03498.
  * NOTE 1: PipeDream's own code has the static order; it keeps one version more than needed (the working copy).
- * NOTE 2: which replica takes what is fixed in advance, as in PipeDream's code, and does not follow from who is ready.
- * NOTE 3: the rate is that of PipeDream's code. Schedules of the rate count steps of the run, so all stages cool down
- * together.
+ * NOTE 2: which replica takes what is fixed in advance, as in PipeDream's code, and does not follow from which one is
+ * ready. NOTE 3: the rate is that of PipeDream's code. Schedules of the rate count steps of the run, so all stages cool
+ * down together.
  */
 #include <stdlib.h>
 #include <string.h>

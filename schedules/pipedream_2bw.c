@@ -8,7 +8,7 @@
  * Problem: pipedream keeps D - k versions of the weights at stage k, and updates on the gradient of a single
  * micro-batch. Idea: sum M >= D micro-batches a commit. All that is in flight then belongs to at most two batches, so
  * two versions are enough: the micro-batches of batch t = m div M read version max(0, t - 1) in F and B at every stage,
- * and their commit makes version t + 1 into the buffer of version t - 1, which nobody needs any more:
+ * and their commit makes version t + 1 into the buffer of version t - 1, which is not needed any more:
  *	W(t+1) = W(t) - lr * mean of the gradients at W(t-1)
  * The delay is one commit, the same at all stages and for every D: one consistent model for each micro-batch.
  *

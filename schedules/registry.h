@@ -1,5 +1,5 @@
 /*
- * registry.h - the pipeline systems that this build knows, by name and in the order of schedules.def.
+ * registry.h - the pipeline systems of this build, by name and in the order of schedules.def.
  *
  * A system is one file in this folder that defines `const mr_sched_ops mr_sched_<id>`, and one line in schedules.def.
  * The command line, the planner, the law tests and the reports find it here. All tables are constant; any thread may
@@ -19,13 +19,13 @@ const mr_sched_ops *mr_schedule_find(const char *name);
 /** The known name that @name most likely misspells, or NULL. */
 const char *mr_schedule_nearest(const char *name);
 
-/** As mr_schedule_find, but an unknown name is MR_ECONFIG with a sentence that names the nearest and lists all. */
+/** As mr_schedule_find, but an unknown name is MR_ECONFIG with a message that names the nearest and lists all. */
 mr_status mr_schedule_get(const char *name, const mr_sched_ops **out) MR_MUST_USE;
 
 /**
  * Emit a plan of @ops: fills in the system's default options where @args->options is NULL and its chunks where they
  * are 0, checks the counts that hold for every system, and calls its emit. Chunks that are not 0 win over the system's
- * option. The caller destroys *@out. The plan is compute only: lower it next. Errors: MR_ECONFIG with a sentence that
+ * option. The caller destroys *@out. The plan is compute only: lower it next. Errors: MR_ECONFIG with a message that
  * names the system.
  */
 mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, mr_plan **out) MR_MUST_USE;
@@ -40,7 +40,7 @@ mr_status mr_schedule_export_lp(const mr_sched_ops *ops, const mr_sched_args *ar
  * others. */
 uint32_t mr_schedule_step_micro(const mr_sched_ops *ops, const mr_values *values);
 
-/** Stages that mr_schedule_emit would make for @args; 0: it cannot be told before (or @args suit nobody). */
+/** Stages that mr_schedule_emit would make for @args; 0: it is not known before (or @args are wrong). */
 uint32_t mr_schedule_stages(const mr_sched_ops *ops, const mr_sched_args *args);
 
 /** Does the order of @ops follow from costs, with the options of @args? What costs they name does not matter. */

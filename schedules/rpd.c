@@ -132,7 +132,7 @@ static mr_status find_end(mr_rpd_stream *s, uint64_t n_steps)
 
 	for (s->p.n_all = n_steps;; s->p.n_all *= 2) {
 		if (!s->limit || s->p.n_all / 64 > n_steps)
-			return MR_OK; /* if that is not enough, it is hopeless, and the first who asks for a step is
+			return MR_OK; /* if that is not enough, it is hopeless, and the first request for a step is
 			                 told */
 		st = mr_rpd_stream_part(s, n_steps - 1, 1, &a);
 		mr_aged_destroy(a);

@@ -1,5 +1,5 @@
 /*
- * zb_h1.c - 1F1B with split backwards: weight gradients wait until nobody else does (3 workers, 5 micro-batches, f = i
+ * zb_h1.c - 1F1B with split backwards: weight gradients wait until nothing else does (3 workers, 5 micro-batches, f = i
  * = w).
  *
  *   w0 F0F1F2....I0W0F3I1W1F4I2W2I3W3I4W4....

@@ -103,7 +103,7 @@ static mr_status fill_by_hand(mr_plan *plan, uint16_t w)
 	return h.st;
 }
 
-/* The search knows one cost for all chunks: the mean of what they were measured at. */
+/* The search has one cost for all chunks: the mean of what they were measured at. */
 static mr_status mean_cost(const mr_sched_args *args, const mr_plan *plan, mr_stage_cost *out)
 {
 	mr_stage_cost *cost = malloc(plan->n_stages * sizeof(*cost));

@@ -12,7 +12,7 @@
 #define MR_SUITE(name) CU_pSuite mr_suite_ = CU_add_suite(name, NULL, NULL)
 #define MR_TEST(fn) CU_add_test(mr_suite_, #fn, fn)
 
-/* The call must succeed; otherwise its sentence is printed and the test ends. */
+/* The call must succeed; otherwise its message is printed and the test ends. */
 #define MR_CHECK_OK(expr)                                                                             \
 	do {                                                                                          \
 		mr_status mr_check_st_ = (expr);                                                      \
@@ -22,7 +22,7 @@
 		CU_ASSERT_EQUAL_FATAL(mr_check_st_, MR_OK);                                           \
 	} while (0)
 
-/* The call must fail with @code and a sentence that contains @part. */
+/* The call must fail with @code and a message that contains @part. */
 #define MR_CHECK_FAIL(expr, code, part)                                                               \
 	do {                                                                                          \
 		CU_ASSERT_EQUAL_FATAL((expr), (code));                                                \

@@ -6,8 +6,8 @@
  * shortened meanwhile would turn a mapping into SIGBUS in the middle of a step, and touched pages of a mapping count as
  * the process's. The page cache holds what is read often.
  *
- * A read that fails fills its buffer with zeros and leaves a sentence, which mr_contents_check returns from then on:
- * those who hand samples on ask for it behind each batch. So does what finds in a sample bytes that were not there when
+ * A read that fails fills its buffer with zeros and leaves a message, which mr_contents_check returns from then on:
+ * the loader calls it behind each batch. So does what finds in a sample bytes that were not there when
  * the file was checked.
  *
  * Thread: open, keep and close on one thread; all else on any, at once.
@@ -21,7 +21,7 @@
 
 #include "base/status.h"
 
-/* Read at once by those who look through a whole file. */
+/* Read at once where a whole file is looked through. */
 #define MR_CONTENTS_PIECE ((size_t)1 << 16)
 
 typedef struct mr_contents mr_contents;
@@ -48,7 +48,7 @@ bool mr_contents_is_kept(const mr_contents *c);
 /** @n bytes from @offset on: where they are kept, or read into @room. */
 const void *mr_contents_at(mr_contents *c, uint64_t offset, size_t n, void *room);
 
-/** What has failed so far: MR_EDATA with a sentence, or MR_OK. @c may be NULL. */
+/** What has failed so far: MR_EDATA with a message, or MR_OK. @c may be NULL. */
 mr_status mr_contents_check(mr_contents *c) MR_MUST_USE;
 
 /** At @offset stands what was not there when the file was opened. */

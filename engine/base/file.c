@@ -13,7 +13,7 @@
 #define FIRST_BYTES 4096 /* for what has no size beforehand, such as a pipe */
 #define MAX_TEMPS 100    /* names tried for a temporary file; others are what crashes left behind */
 
-/* Read @fd to its end, or to @max + 1 bytes, which is enough to know that it is too large. */
+/* Read @fd to its end, or to @max + 1 bytes, which is enough to see that it is too large. */
 static mr_status read_all(int fd, const char *path, size_t expected, size_t max, char **buf, size_t *len)
 {
 	size_t cap = expected < max ? expected + 2 : max + 2; /* one byte to see the end, one for the NUL */
@@ -149,8 +149,8 @@ static mr_status replace_through(int fd, const char *temp, const char *path, con
 }
 
 /*
- * Create a temporary file beside @path under a name that nobody has: what lies there already, a link above all, belongs
- * to somebody else and is neither followed nor written to. Returns < 0 with errno, and the last name tried.
+ * Create a temporary file beside @path under a name that does not exist yet: what lies there already, a link above all,
+ * is neither followed nor written to. Returns < 0 with errno, and the last name tried.
  */
 static int create_temp(const char *path, mr_strbuf *temp)
 {

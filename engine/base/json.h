@@ -1,8 +1,8 @@
 /*
  * json.h - writing JSON as a stream, reading it as a tree.
  *
- * The writer needs no memory and no tree: it prints what it is told, puts the commas, and asserts that begins and
- * ends match. Its functions return nothing; a failing file shows in mr_json_finish.
+ * The writer needs no memory and no tree: it prints the values that it is given, puts the commas, and asserts that
+ * begins and ends match. Its functions return nothing; a failing file shows in mr_json_finish.
  *
  *	mr_json_init(&w, f, false);
  *	mr_json_begin_object(&w);
@@ -83,7 +83,7 @@ bool mr_json_is_int(const mr_json *j);
 bool mr_json_is_number(const mr_json *j);
 bool mr_json_is_bool(const mr_json *j);
 bool mr_json_is_null(const mr_json *j);
-/** "object", "array", "string", "integer", "number", "true or false", "null", "nothing" (NULL): for sentences. */
+/** "object", "array", "string", "integer", "number", "true or false", "null", "nothing" (NULL): for messages. */
 const char *mr_json_kind(const mr_json *j);
 
 /** The value under @key; NULL if @obj has no such key or is no object. */

@@ -3,7 +3,7 @@
  *
  * A plug-in (a model, a data source, an optimizer, a pipeline system) declares the keys it understands in a table,
  * with type, default, range and help. The same table checks a configuration file and --set, documents the key in
- * --help and in the reference configuration, and prints the resolved configuration. Nobody parses options by hand.
+ * --help and in the reference configuration, and prints the resolved configuration. No option is parsed by hand.
  *
  *	static const mr_option options[] = {
  *		{"layers", MR_OPT_INT, "4", 1, 1000, NULL, NULL, "number of blocks"},
@@ -12,9 +12,9 @@
  *		{0},
  *	};
  *
- * Setters return MR_ECONFIG with a sentence about the value, such as "expected an integer from 1 to 64, got 0"; the
+ * Setters return MR_ECONFIG with a message about the value, such as "expected an integer from 1 to 64, got 0"; the
  * caller puts file, line and key in front (mr_fail_in). A name that is not in the table is MR_ECONFIG too, and its
- * sentence names the nearest key and lists the known ones. A failed setter leaves the old value.
+ * message names the nearest key and lists the known ones. A failed setter leaves the old value.
  *
  * One thread sets; after that any thread may read.
  */
@@ -82,7 +82,7 @@ MR_MUST_USE mr_status mr_values_set_floats(mr_values *v, const char *name, const
 MR_MUST_USE mr_status mr_values_set_text(mr_values *v, const char *name, const char *text);
 
 /** Undo the quoting of a configuration file: "\"a\\n\"" to the text inside, which fits wherever @text does. False: not
- * in quotes, or without the closing one, or with an escape that libconfig does not know. */
+ * in quotes, or without the closing one, or with an escape that libconfig does not have. */
 bool mr_value_unquote(const char *text, char *out);
 /** The exponent that the suffix @c of a number stands for: "e3" for k, "e6" for M, "e9" for G; NULL: it is none. */
 const char *mr_number_suffix(char c);
@@ -120,7 +120,7 @@ typedef struct mr_option_need {
 	const char *words; /* its values as plain words: "greedy", "uniform|max"; "": only where it is empty */
 } mr_option_need;
 
-/** Fail where a key was given that has no effect. Errors: MR_ECONFIG with the sentence "KEY: has no effect with ...".
+/** Fail where a key was given that has no effect. Errors: MR_ECONFIG with the message "KEY: has no effect with ...".
  */
 MR_MUST_USE mr_status mr_values_check_needs(const mr_values *v, const mr_option_need *needs);
 /** The first required option that was not given, or NULL. */

@@ -1,7 +1,7 @@
 /*
  * rng.h - random numbers as a pure function of what they are for.
  *
- * A generator with a state makes a run depend on who draws first. Here a number is addressed instead: by the run's
+ * A generator with a state makes a run depend on the order of draws. Here a number is addressed instead: by the run's
  * seed, the purpose, the sample, the layer and the element it belongs to. So initial weights, dropout masks and data
  * order do not depend on the cut into stages, on worker counts, on timing or on restarts, and any of them can be
  * recomputed alone.

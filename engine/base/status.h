@@ -16,7 +16,7 @@
 #define MR_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 
 /**
- * mr_fail(code, fmt, ...): store the sentence in this thread's error buffer (cut at 1023 bytes); its value is code.
+ * mr_fail(code, fmt, ...): store the message in this thread's error buffer (cut at 1023 bytes); its value is code.
  * mr_fail_in(code, fmt, ...): put "context: " in front of this thread's error text; its value is code. To name the file
  * or the object on the way up. Macros, so that the compiler sees that the value is not MR_OK.
  */

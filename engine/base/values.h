@@ -23,7 +23,7 @@ struct mr_values {
 
 /** Fail with "expected ..., got @got", where @got is already quoted if it is text. Always MR_ECONFIG. */
 MR_MUST_USE mr_status mr_values_expected(const mr_option *o, const char *got);
-/** Fail with the sentence for a name that the table does not have. Always MR_ECONFIG. */
+/** Fail with the message for a name that the table does not have. Always MR_ECONFIG. */
 MR_MUST_USE mr_status mr_values_unknown(const mr_values *v, const char *name);
 
 #endif

@@ -15,7 +15,7 @@ mr_status mr_clean_env(const mr_args *args, const mr_config *config)
 {
 	mr_env_params env = {.argv = args->argv};
 
-	/* Told once, by the second start: it knows that it came about. */
+	/* Logged once, by the re-executed process. */
 	if (getenv("MILLRACE_RESTARTED"))
 		env.say = say;
 	/* Only an explicit list of CPUs can put teams of several threads on shared cores. */

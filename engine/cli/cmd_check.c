@@ -72,9 +72,9 @@ const mr_command mr_command_check = {
 		"\n"
 		"millrace schedule SYSTEM --workers D --format text (or json) shows what such a file looks like. The "
 		"text form\n"
-		"keeps everything. JSON says who does what in which order, and under which contract (flush, versions "
-		"read, order of\n"
-		"sums); without a contract it means one iteration with a flush. Slots, buffers and versions are then "
-		"worked out anew.\n",
+		"keeps everything. JSON says which worker does what in which order, and under which contract\n"
+		"(flush, versions read, order of sums); without a contract it means one iteration with a flush. "
+		"Slots, buffers and\n"
+		"versions are then worked out anew.\n",
 	.run = run,
 };

@@ -240,7 +240,7 @@ const mr_command mr_command_inspect = {
 	.max_operands = 1,
 	.summary = "verify a checkpoint and list what it holds",
 	.help = "CHECKPOINT is one checkpoint, a folder of checkpoints or the folder of a run (then the newest\n"
-		"whole one). Every checksum is compared; damage is one sentence and exit code 5.\n",
+		"whole one). Every checksum is compared; damage is one message and exit code 5.\n",
 	.options = options,
 	.run = run,
 };

@@ -1,4 +1,4 @@
-/* millrace list: what this build knows. */
+/* millrace list: what this build has. */
 #include <string.h>
 
 #include "base/str.h"
@@ -38,7 +38,7 @@ static void list_kind(mr_plugin_kind kind)
 		printf("%-*s  %s\n", (int)width, p.name, p.summary);
 }
 
-/* Who executes each operation in each backend. */
+/* What executes each operation in each backend. */
 static mr_status list_kernels(void)
 {
 	static const mr_table_column columns[] = {{"operation", false}, {"reference", false}, {"fused", false},
@@ -97,6 +97,6 @@ const mr_command mr_command_list = {
 	.operands = "systems|models|layers|optimizers|mitigations|data|kernels [NAME]",
 	.min_operands = 1,
 	.max_operands = 2,
-	.summary = "name what this build knows; with NAME, the keys that it takes in a configuration",
+	.summary = "name what this build has; with NAME, the keys that it takes in a configuration",
 	.run = run,
 };

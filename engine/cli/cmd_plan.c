@@ -56,7 +56,7 @@ static mr_status one(const mr_args *args)
 	MR_TRY(mr_open_config(args, &config));
 	st = *plan ? mr_session_open_plan(mr_config_job(config), plan, &s)
 		   : mr_session_survey(mr_config_job(config), &s);
-	/* the plan says what the theory knows of the data */
+	/* the report has the constants of the theory, which follow from the data */
 	if (st == MR_OK && !*plan && mr_objective_report_bytes(&s)) {
 		st = mr_session_load(&s);
 		if (st != MR_OK)

@@ -234,7 +234,7 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	c.norm_every = 0; /* times are those of the other steps */
 	v.peak_gflops = mr_probe_peak_gflops(&isa);
 	st = mr_profile_measure(&c, s->n_micro, mr_values_float(args->values, "seconds"), method_of(args), &p);
-	again = mr_probe_peak_gflops(&isa); /* somebody may have disturbed the first */
+	again = mr_probe_peak_gflops(&isa); /* another program may have disturbed the first */
 	v.peak_gflops = again > v.peak_gflops ? again : v.peak_gflops;
 	if (st == MR_OK)
 		st = print_all(&v, isa);

@@ -40,7 +40,7 @@ static const mr_option options[] = {
 	 "with --resume: continue from the best checkpoint (best) or the one of this name (such as step-00000100) "
 	 "instead"},
 	{"trajectory", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "write every version of every weight and who read it to this JSON file (models up to 10,000 parameters)"},
+	 "write every version of every weight and its readers to this JSON file (models up to 10,000 parameters)"},
 	{"record", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "racing systems, steal = true: write the order that was taken to this file, as a plan (up to 65536 "
 	 "micro-batches)"},

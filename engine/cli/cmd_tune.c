@@ -26,8 +26,8 @@ static mr_status print(const mr_choices *c, const mr_topo *topo, uint32_t thread
 	mr_strbuf_init(&text);
 	mr_choices_print(c, &text);
 	fprintf(out,
-		"/*\n * Who executes an operation under the backend auto (nn/choices.h has the columns). Measured last "
-		"by\n * millrace tune with %s, teams of %u, on\n * %s.\n */\n%s",
+		"/*\n * What executes an operation under the backend auto (nn/choices.h has the columns). Measured "
+		"last by\n * millrace tune with %s, teams of %u, on\n * %s.\n */\n%s",
 		mr_kernels_library(), threads, mr_topo_print(topo, machine, sizeof(machine)), mr_strbuf_text(&text));
 	if (text.failed)
 		st = mr_fail(MR_ERESOURCE, "no memory for a table of choices");

@@ -85,7 +85,7 @@ mr_status mr_compare_print(const mr_compare *c, FILE *out)
 	fprintf(out,
 		"margin   what a step may take less and more than predicted, by the errors of live profiles on %s%s\n",
 		mr_margin_source(), !c->measured ? "; nominal costs may be off by more" : "");
-	fputs("alike    rows above (-) and below (+) whose margins meet this one's: which is faster cannot be told\n",
+	fputs("alike    rows above (-) and below (+) whose margins meet this one's: they may be in either order\n",
 	      out);
 	fputc('\n', out);
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));

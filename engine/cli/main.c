@@ -1,8 +1,8 @@
 /*
  * main.c - from argv to an exit code.
  *
- * Commands report on standard output; what goes wrong is one sentence on standard error, and its kind is the exit code
- * (base/status.h). Writing into a pipe that nobody reads any more (| head) is not an error: training goes on without
+ * Commands report on standard output; what goes wrong is one message on standard error, and its kind is the exit code
+ * (base/status.h). Writing into a pipe that is no longer read (| head) is not an error: training goes on without
  * being watched, and a report that is cut short has been read as far as wanted.
  */
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "session/session.h"
 
-/** Operand 0 and --set of @args. Mistakes go to standard error, a line each; the sentence counts them. Errors:
+/** Operand 0 and --set of @args. Mistakes go to standard error, a line each; the message counts them. Errors:
  * MR_ECONFIG. */
 mr_status mr_open_config(const mr_args *args, mr_config **out) MR_MUST_USE;
 /** The same with the file @path in place of operand 0. */

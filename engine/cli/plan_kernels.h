@@ -1,5 +1,5 @@
 /*
- * plan_kernels.h - which operations each stage of a plan calls and who executes them, for `millrace plan`.
+ * plan_kernels.h - which operations each stage of a plan calls and what executes them, for `millrace plan`.
  */
 #ifndef MR_CLI_PLAN_KERNELS_H
 #define MR_CLI_PLAN_KERNELS_H

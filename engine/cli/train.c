@@ -231,7 +231,7 @@ static mr_status ended_by(const mr_train *t, mr_status st)
 			 (unsigned long long)best);
 	if (!t->saved)
 		return mr_fail(st, "%s; no checkpoint had been saved before", why);
-	/* somebody may have deleted the folder meanwhile */
+	/* the folder may have been deleted meanwhile */
 	if (mr_checkpoints_check(t->dir.checkpoints, t->saved) != MR_OK) {
 		snprintf(lost, sizeof(lost), "%s", mr_error_text());
 		return mr_fail(st, "%s; and the checkpoint of step %llu, saved before, cannot be used: %s", why,

@@ -70,7 +70,7 @@ typedef struct mr_train {
 
 /**
  * Train as @config and @opts say; a limit of time in it becomes what it has come to (budget.h). *@signal is the signal
- * that ended it, or 0. Errors: any of the codes of base/status.h, with a sentence; everything saved so far stays.
+ * that ended it, or 0. Errors: any of the codes of base/status.h, with a message; everything saved so far stays.
  */
 mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal) MR_MUST_USE;
 
@@ -92,7 +92,7 @@ void mr_train_print_end(const mr_train *t);
 /** usage_report.c: versions and bytes in use at once, measured and predicted, to standard output and to memory.json.
  * Nothing of sequential. */
 mr_status mr_train_report_usage(const mr_train *t) MR_MUST_USE;
-/** The norm that @rec knows, global or of the last stage; NAN: none. */
+/** The norm that @rec has, global or of the last stage; NAN: none. */
 double mr_train_norm(const mr_step_rec *rec);
 /** The trace of the run's workers between two steps as trace.json. */
 mr_status mr_train_write_trace(const mr_train *t) MR_MUST_USE;

@@ -126,7 +126,7 @@ static void stages_of(const mr_run *run, uint16_t w, char *text, size_t size)
 			n += snprintf(text + n, size - (size_t)n, n ? ", %u" : "%u", s);
 }
 
-/* Without a column "descheduled" the reader must know where that time is. */
+/* Without a column "descheduled" the table says where that time is. */
 static void print_unknown_delays(const mr_train *t, bool known)
 {
 	if (!known && !t->clock)

@@ -89,7 +89,7 @@ static void print_mistake(const mr_config *c, const mr_mistake *x, mr_strbuf *ou
 	mr_strbuf_printf(out, "%s%s%s", x->key ? x->key : "", x->key ? ": " : "", x->message);
 }
 
-/* All of them to @out, a line each; the sentence that ends the program has the first again, for it may be all that a
+/* All of them to @out, a line each; the message that ends the program has the first again, for it may be all that a
  * log keeps. */
 static mr_status report(mr_config *c, mr_strbuf *out)
 {

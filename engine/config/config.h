@@ -8,17 +8,17 @@
  * conf/reference.cfg documents every key. All mistakes of a file and of --set are found in one go and reported as
  * "file:line: key: message", in the order of the lines; what --set did wrong follows with "--set" in place of file and
  * line. The model is built on made-up data to judge its options, the partition and the number of stages; what needs the
- * data themselves is told later, in the same form (mr_config_blame).
+ * data themselves is reported later, in the same form (mr_config_blame).
  *
  * Text. A file is at most 1 MiB of UTF-8 without byte order mark or NUL. `@include "name"` on a line of its own takes
  * in another file, relative to the folder of the file that says so, at most 10 deep, at the top or inside a group. A
  * file wins over what it includes, wherever the @include stands, and a later included file over an earlier one; groups
- * are joined key by key. libconfig 1.5 silently reads integers beyond 32 bits as 0, and no version knows 10k or [1,
+ * are joined key by key. libconfig 1.5 silently reads integers beyond 32 bits as 0, and no version reads 10k or [1,
  * 2.5], so the text is rewritten before libconfig sees it.
  *
  * --set key=value, where key is "train.steps", "model.name" or "backend", wins over the file, the last over the first.
- * If it names another plug-in than the file, the keys of the file's group that only the file's plug-in knows go with
- * it.
+ * If it names another plug-in than the file, the keys of the file's group that only the file's plug-in has are dropped
+ * with it.
  *
  * Paths of the data group start at the file's folder (those from --set at the current one) and are absolute in the
  * values.
@@ -44,7 +44,7 @@ typedef struct mr_config mr_config;
 
 /**
  * Load @path and apply @sets. The caller destroys *@out.
- * Errors: MR_ECONFIG: each mistake is a line appended to @mistakes, and the sentence says how many there are (or why
+ * Errors: MR_ECONFIG: each mistake is a line appended to @mistakes, and the message says how many there are (or why
  * the file cannot be read); MR_ERESOURCE.
  */
 mr_status mr_config_load(const char *path, const char *const *sets, size_t n_sets, mr_strbuf *mistakes,

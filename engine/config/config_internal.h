@@ -2,9 +2,9 @@
  * config_internal.h - the inside of mr_config, for the config_*.c files only.
  *
  * Loading: config_text.c reads the files and looks for what libconfig would swallow; config_parse.c lets libconfig
- * parse and hands every setting to the tables; config_set.c does the same for --set; config_job.c makes the job and
- * has it checked; config_print.c writes the result. All of
- * them note mistakes in one list, and only its owner sorts and reports it.
+ * parse and hands every setting to the tables; config_set.c does the same for --set; config_job.c makes the job and has
+ * it checked; config_print.c writes the result. All of them note mistakes in one list, and only its owner sorts and
+ * reports it.
  */
 #ifndef MR_CONFIG_CONFIG_INTERNAL_H
 #define MR_CONFIG_CONFIG_INTERNAL_H
@@ -135,14 +135,14 @@ mr_status mr_config_parse(mr_config *c, const mr_set *sets, size_t n_sets) MR_MU
 mr_status mr_config_section_open(mr_config *c, mr_job_group group, const char *name, mr_origin at) MR_MUST_USE;
 /** Note that @key of @group came from @at. */
 void mr_config_section_mark(mr_config *c, mr_job_group group, const char *key, mr_origin at);
-/** Unknown word at the top or in front of the dot: sentence with the nearest known name, MR_ECONFIG. */
+/** Unknown word at the top or in front of the dot: message with the nearest known name, MR_ECONFIG. */
 mr_status mr_config_unknown_group(const char *word, bool keys_too) MR_MUST_USE;
 /** The group called @name, or MR_N_JOB_GROUPS. */
 mr_job_group mr_config_group_find(const char *name);
 
 /**
  * Note a mistake about @key of @group where that was said, or else at the group, or else at the begin of the file. A
- * sentence that begins with "KEY: ", KEY another one of the group's, is about that.
+ * message that begins with "KEY: ", KEY another one of the group's, is about that.
  */
 void mr_config_mistake(mr_config *c, mr_job_group group, const char *key, const char *text);
 

@@ -34,8 +34,8 @@ static mr_status blame(const void *arg, mr_job_group group, const char *key, mr_
 }
 
 /*
- * A key of the system that has no effect beside another one. Where somebody wrote it that holds for its default too; a
- * resolved configuration gives all keys of the group, and means nothing by it.
+ * A key of the system that has no effect beside another one. Where a user wrote it, its default value is a mistake
+ * too; a resolved configuration writes out all keys of the group, and there a default is none.
  */
 static void check_system_needs(mr_config *c)
 {

@@ -90,11 +90,11 @@ static mr_status set_value(mr_values *values, const char *key, const config_sett
 	case CONFIG_TYPE_ARRAY:
 	case CONFIG_TYPE_LIST:
 		if (o && o->type != MR_OPT_FLOATS)
-			return mr_values_set_floats(values, key, NULL, 0); /* for its sentence about what is no list */
+			return mr_values_set_floats(values, key, NULL, 0); /* for its message about what is no list */
 		return set_list(values, key, s);
 	}
 	if (!o)
-		return mr_values_set_int(values, key, 0); /* for its sentence about the unknown key */
+		return mr_values_set_int(values, key, 0); /* for its message about the unknown key */
 	return mr_fail(MR_ECONFIG, "expected %s, got %s", mr_option_type_text(o->type), kind_text(s));
 }
 
@@ -181,7 +181,7 @@ static const char *file_name(mr_config *c, mr_job_group group, const config_sett
 	return NULL;
 }
 
-/* Nobody names a plug-in for @group, and it has no usual one, or @s, its last part in the files, gives keys of it. */
+/* No plug-in is named for @group, and it has no default, or @s, its last part in the files, gives keys of it. */
 static void miss_name(mr_config *c, mr_job_group group, const config_setting_t *s)
 {
 	const char *word = mr_job_group_of(group)->name;
@@ -352,7 +352,7 @@ static void bare_word(const char *line, char *out, size_t size)
 		snprintf(out, size, "%.*s", (int)n, s);
 }
 
-/* libconfig names no key, so its sentence gets the line that it met, and what usually is the matter there. */
+/* libconfig names no key, so its message gets the line that it met, and what usually is the matter there. */
 static void refuse(mr_config *c, const mr_parsed *p)
 {
 	int found = config_error_line(&p->settings);

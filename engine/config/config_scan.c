@@ -2,7 +2,7 @@
  * config_scan.c - what libconfig would swallow is found, and what it would not take is put as it takes it.
  *
  * libconfig 1.5 misreads integers beyond 32 bits and leaves out what follows an open comment, without a word; no
- * version knows 10k or a list of 1 and 2.5. So the text is gone through once: mistakes are noted, numbers and brackets
+ * version reads 10k or a list of 1 and 2.5. So the text is gone through once: mistakes are noted, numbers and brackets
  * are rewritten, and each line goes to the unit that it belongs to. Lines stay what they are, so that messages name the
  * right ones.
  */

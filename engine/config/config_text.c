@@ -1,4 +1,4 @@
-/* Reads a configuration and what it includes into one text, and knows of each line where it comes from. */
+/* Reads a configuration and what it includes into one text, and keeps for each line where it comes from. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

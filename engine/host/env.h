@@ -24,14 +24,14 @@ typedef struct mr_env_params {
 	char *const *argv;     /* arguments for the second start, NULL-terminated */
 	const char *exe;       /* program to start; NULL = /proc/self/exe */
 	bool shared;           /* teams of several threads will share cores: use a short spin */
-	void (*say)(void *ctx, const char *line); /* told what is done, on both starts; may be NULL */
+	void (*say)(void *ctx, const char *line); /* called with what is done, on both starts; may be NULL */
 	void *ctx;
 } mr_env_params;
 
 /**
- * Where the runtime was told to bind, it has bound the main thread to the first of its places before main, and the one
- * that asks for the usable CPUs, or is started by it, sees that one core alone. Its places are the CPUs that the user
- * gave or that it found usable: let this thread have all of them. Call first of all, from the main thread;
+ * Where the environment asks the runtime to bind, it has bound the main thread to the first of its places before main,
+ * and a query for the usable CPUs, or a thread that is started, sees that one core alone. Its places are the CPUs that
+ * the user gave or that it found usable: let this thread have all of them. Call first of all, from the main thread;
  * mr_env_prepare does too.
  */
 void mr_env_unbind(void);

@@ -4,11 +4,11 @@
  * oneDNN opens teams only outside parallel regions, and libgomp keeps a pool per pthread: so a worker is a pthread
  * that opens its own teams. Its leader is given the worker's whole CPU set first (the team inherits it), then one
  * parallel region pins each member to its own CPU, sets flush-to-zero and denormals-are-zero, and a second one reads
- * back what the kernel and the CPU say. The pins persist because the pool keeps its threads; so nobody may change the
+ * back what the kernel and the CPU say. The pins persist because the pool keeps its threads; so no code may change the
  * team's size afterwards. A group of one thread never enters the OpenMP runtime's team code (omp_set_num_threads(1)
  * keeps libraries out of it too).
  *
- * The set-up is one function for everybody: mr_thread_setup runs in leaders and in the thread of a single-thread
+ * The set-up is one function for all: mr_thread_setup runs in leaders and in the thread of a single-thread
  * replay, so that rounding, denormals and kernel choice are the same. OMP_PROC_BIND and friends break the pins: see
  * env.h.
  *

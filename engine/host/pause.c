@@ -83,7 +83,7 @@ void mr_stop_init(mr_stop *s, mr_parker *const *parker, uint32_t n)
 
 void mr_stop_raise(mr_stop *s)
 {
-	/* W3: shows what was written before (the first error) to everybody who sees the flag; pairs with R3. */
+	/* W3: shows what was written before (the first error) to every thread that sees the flag; pairs with R3. */
 	atomic_store_explicit(&s->raised, 1, memory_order_seq_cst);
 	for (uint32_t i = 0; i < s->n_parkers; i++)
 		mr_parker_wake(s->parker[i]);
@@ -91,7 +91,7 @@ void mr_stop_raise(mr_stop *s)
 
 bool mr_stop_raised(const mr_stop *s)
 {
-	/* R3 without a wait: pairs with W3; acquire is enough, nobody sleeps after this look. */
+	/* R3 without a wait: pairs with W3; acquire is enough, no thread sleeps after this look. */
 	return atomic_load_explicit(&s->raised, memory_order_acquire) != 0;
 }
 

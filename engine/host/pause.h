@@ -24,7 +24,7 @@
  * futex closes the gap between R and sleeping: a waker puts 0 into `asleep` before it wakes, and the kernel does not
  * let a thread sleep on a word that is no longer 1. A late 0 from an older wake-up only makes a sleep end early.
  * Acquire and release would not do: they let the load in each column overtake the store above it. On x86-64 the loads
- * are plain moves; W is one xchg (about 20 cycles), which is the whole price of a wake-up when nobody sleeps.
+ * are plain moves; W is one xchg (about 20 cycles), which is the whole price of a wake-up when no thread sleeps.
  *
  *	edge   writer                    reader                    what becomes visible
  *	S0/S1  waiter raises asleep      waker looks               the wish to be woken
@@ -70,12 +70,12 @@ typedef struct mr_waiter {
 	_Atomic uint32_t subject;      /* which one: micro-batch, version, ... as the caller likes */
 } mr_waiter;
 
-/** Begin: nobody sleeps. */
+/** Begin: no thread sleeps. */
 void mr_parker_init(mr_parker *p);
 
 /**
  * Wake the owner of @p if it sleeps or is about to. Call after a seq_cst store of what it waits for (S1).
- * One load when nobody sleeps. @p may be NULL: nobody ever waits there. Thread: any; async-signal-safe.
+ * One load when no thread sleeps. @p may be NULL: no thread ever waits there. Thread: any; async-signal-safe.
  */
 void mr_parker_wake(mr_parker *p);
 
@@ -102,7 +102,7 @@ static inline void mr_waiter_note(mr_waiter *w, uint32_t why, uint32_t subject)
 /** Begin with the flag down. @parker lends @n pointers until the last raise. */
 void mr_stop_init(mr_stop *s, mr_parker *const *parker, uint32_t n);
 
-/** Raise the flag and wake everybody (W3). Any thread, any number of times; async-signal-safe. */
+/** Raise the flag and wake all sleepers (W3). Any thread, any number of times; async-signal-safe. */
 void mr_stop_raise(mr_stop *s);
 
 /** Whether the flag is up; true also shows what its raiser wrote before raising it. */
@@ -119,7 +119,7 @@ uint32_t mr_pause_spins(uint64_t ns);
 /*
  * Spin this long before sleeping: alone on a core, or with other workers on it. Being woken costs 20-60 us in a
  * virtual machine (perf/host_ring); a spin of a few times that bounds the loss to a fraction of the wait, and takes
- * the core from nobody when it is the worker's own.
+ * the core from no other thread when it is the worker's own.
  */
 #define MR_PAUSE_OWN_NS 200000
 #define MR_PAUSE_SHARED_NS 1000

@@ -59,7 +59,7 @@ void mr_place_defaults(mr_place_params *p, uint32_t n_workers);
  * Place the workers. Copies what it needs; @t need not outlive *@place. Free with fini.
  * Errors: MR_EINVAL no workers; MR_ERESOURCE one worker asks for more threads than there are usable cores; MR_ECONFIG
  * a CPU list that cannot be read, has another number of workers, or names a CPU that this process may not use (the
- * sentence names it).
+ * message names it).
  */
 mr_status mr_place_init(mr_place *place, const mr_topo *t, const mr_place_params *p) MR_MUST_USE;
 

@@ -78,7 +78,7 @@ bool mr_ring_try_pop(mr_ring *r, uint32_t *value)
 	}
 	*value = MR_RING_SLOT_GET(&r->slot[head & r->mask]);
 	if (!r->producer) {
-		/* W1: gives the slot back; pairs with R1. Nobody sleeps until it does. */
+		/* W1: gives the slot back; pairs with R1. No producer sleeps until then. */
 		atomic_store_explicit(&r->head, head + 1, memory_order_release);
 		return true;
 	}

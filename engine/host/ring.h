@@ -20,7 +20,7 @@
  * All four are seq_cst: the release/acquire in them carries the data, the single order carries the sleep protocol
  * (pause.h has the proof), since each store is followed by a look at the other side's parker and each load may be the
  * last look before sleeping. Where the producer has no parker W1 is a release store, which spares the consumer a full
- * barrier. Own indices are loaded relaxed: nobody else writes them.
+ * barrier. Own indices are loaded relaxed: no other thread writes them.
  *
  * A message is popped even when the stop flag is up; the flag only ends waits.
  *

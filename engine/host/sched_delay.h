@@ -4,7 +4,7 @@
  * The kernel counts it for each thread (CONFIG_SCHED_INFO; the second number of /proc/thread-self/schedstat, "run
  * delay"): from the moment a thread becomes runnable, or is preempted, to the moment it runs. Sleeping does not count,
  * the delay of a wake-up does. A thread that runs sees a value that is complete; that of a thread that waits for its
- * core lags until it runs again. What the host of a virtual machine takes away is not in it.
+ * core lags until it runs again. Time that the host of a virtual machine takes is not in it.
  *
  * A reading is one system call, about a microsecond: for intervals of a millisecond and more.
  */

@@ -36,7 +36,7 @@ void mr_signals_catch(void);
 /** The signal that asked to end, or 0. */
 int mr_signals_end(void);
 
-/** No signal has asked to end. For those who ask with a callback; @arg is not looked at. */
+/** No signal has asked to end. For callers that need a callback; @arg is not looked at. */
 bool mr_signals_go_on(void *arg);
 
 /** Did SIGUSR1 come since the last call? */

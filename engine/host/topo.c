@@ -10,7 +10,7 @@
 #include "host/limits.h"
 
 /*
- * The tree is read from the cores upwards: each allowed core knows its node and its L3 domain through cpusets, so
+ * The tree is read from the cores upwards: each allowed core has its node and its L3 domain through cpusets, so
  * packages, groups and dies between them need no handling, nor do machines without an L3 or without NUMA nodes of
  * their own.
  */
@@ -176,7 +176,7 @@ mr_status mr_topo_detect(mr_topo *t)
 	mr_status status;
 
 	*t = (mr_topo){0};
-	/* Disallowed objects stay in, so that the machine can be told from what we may use of it. */
+	/* Disallowed objects stay in, so that the machine can be told apart from the part of it that we may use. */
 	if (!allowed || hwloc_topology_init(&h) ||
 	    hwloc_topology_set_flags(h, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) || hwloc_topology_load(h)) {
 		status = mr_fail(MR_ERESOURCE, "hwloc cannot read this machine: %s", strerror(errno));

@@ -7,7 +7,7 @@
  * reads block b as it was at history index k - min(delay[k][b], k).
  *
  * A block changes only in its own updates, so such a read is a version of that block: its updates among the steps
- * before that index. mr_aged_version says which, and from there on nothing knows of delays: an executor obeys versions,
+ * before that index. mr_aged_version says which, and from there on delays do not matter: an executor obeys versions,
  * and a step may begin as soon as those exist.
  *
  * Source: "Randomized PipeDream" (arXiv 2606.03498), where delays are counted in updates of all blocks. PipeDream is

@@ -215,7 +215,7 @@ static mr_status check_steal(const mr_plan *p)
 		return mr_fail(MR_ECONFIG,
 			       "W can be taken by other workers where one pipe trains, sums in ascending order and has "
 			       "a barrier behind "
-			       "each iteration: only there a worker that has nothing to do keeps nobody waiting");
+			       "each iteration: only there an idle worker keeps no other waiting");
 	return MR_OK;
 }
 

@@ -12,7 +12,7 @@
  * order decides what the other worker reads); a flushing plan reads by batch without delay and is a body alone or a
  * prologue alone; every stage has a worker; only several pipes have weights of their own; replicas flush, share a round
  * evenly and end each iteration with an average; turns are what plan.h says of them, without a flush. Errors:
- * MR_ECONFIG with a sentence.
+ * MR_ECONFIG with a message.
  */
 mr_status mr_contract_check(const mr_plan *plan) MR_MUST_USE;
 

@@ -28,7 +28,7 @@ typedef struct mr_cost {
 } mr_cost;
 
 /**
- * Read "f,i,w" or "f,i,w,c" into the fields of these names; the others become 0. Errors: MR_ECONFIG with a sentence
+ * Read "f,i,w" or "f,i,w,c" into the fields of these names; the others become 0. Errors: MR_ECONFIG with a message
  * that ends in @text; then *@out is as before.
  */
 mr_status mr_cost_read(const char *text, mr_stage_cost *out) MR_MUST_USE;

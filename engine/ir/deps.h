@@ -1,9 +1,9 @@
 /*
  * deps.h - the data edges of a plan: what an instruction must find done before it may begin.
  *
- * This is the one place that knows them. The order of a worker's own list is a further edge and the caller's business;
- * so an executor may skip every dependency whose source lies on its own worker (the checker has proven that it comes
- * earlier).
+ * This is the one place that defines them. The order of a worker's own list is a further edge and the caller's
+ * business; so an executor may skip every dependency whose source lies on its own worker (the checker has proven that
+ * it comes earlier).
  *
  *   instruction     waits for
  *   F(m,s)          F(m,s-1); the commit of the version it reads (BARRIER: of every stage's); a free forward buffer

@@ -9,11 +9,11 @@
  *
  * Slots, buffers and version buffers are the same in all windows, numbered by micro-batch and version, so that what is
  * under way passes from one window to the next without being touched. How many there are follows from the contract
- * alone: stage s of S has at most S - s micro-batches under way and boundary s one more, with which nobody ever waits
- * for a buffer, and max_staleness + 1 versions, or as many as there are steps.
+ * alone: stage s of S has at most S - s micro-batches under way and boundary s one more, with which no worker ever
+ * waits for a buffer, and max_staleness + 1 versions, or as many as there are steps.
  *
- * A window is a pure function of its number: it may be made twice, by anybody, and is the same whether a run has come
- * to it from the start or was resumed there.
+ * A window is a pure function of its number: it may be made twice, by any thread, and is the same whether a run has
+ * come to it from the start or was resumed there.
  *
  * For now such plans are BLOCK coverage on one pipe, a stage a worker, without R: each stage has F, and B with its
  * commit, both ascending. mr_window_check (lower/window_check.h) holds a window and its seam with the one before to

@@ -1,5 +1,5 @@
 /*
- * hosted.h - the stages of each worker, so that who walks a list need not look at the stages of others.
+ * hosted.h - the stages of each worker, so that a walk of a list need not look at the stages of others.
  */
 #ifndef MR_IR_HOSTED_H
 #define MR_IR_HOSTED_H

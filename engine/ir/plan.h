@@ -3,16 +3,16 @@
  *
  * A plan is plain data. Schedules emit its compute instructions (F, B, I, W, R); the lowering adds everything else
  * (norms, gradient reductions, optimizer steps, activation slots, boundary buffers, weight versions); the checker
- * proves it against the contract in its header; the walk, the engine and the replay carry it out. None of them knows
- * the name of a system.
+ * proves it against the contract in its header; the walk, the engine and the replay carry it out. None of them looks
+ * at the name of a system.
  *
  * Words. Stage s in [0, S): contiguous layers. Worker w in [0, D). Pipe p in [0, P): one copy of the pipeline
  * direction. Micro-batch m. Version v of a stage: its weights after v commits. Slot: storage for the saved activations
  * of one micro-batch at one stage. Boundary s (0 < s < S), forward: the activation that enters stage s; backward: the
  * gradient that enters stage s-1 from stage s.
  *
- * Sections. Each worker has three lists: prologue, body, epilogue. The body is carried out N times, N known only to who
- * runs the plan. In a body the numbers are offsets: iteration n (from 0) means
+ * Sections. Each worker has three lists: prologue, body, epilogue. The body is carried out N times, N known only to
+ * what runs the plan. In a body the numbers are offsets: iteration n (from 0) means
  *     micro   = field + n * n_micro
  *     version = max(0, field + n * commits)          (read and target alike; before the first commits all is version 0;
  *                                                    commits of that stage: mr_plan_commits)
@@ -67,9 +67,9 @@
  *     the worker
  *       that has the most of them left (of several the first), its own among them.
  * Whichever worker takes it, the gradients of a stage are added in ascending order: a W follows the one before it layer
- * by layer, so that several may be under way without changing a bit. Who takes what is a matter of time; what was
- * taken, written down as W in the list of the worker that did it, is an ordinary finite plan (lower/steal.h). No other
- * op can be placed ANY: what F, B and I hand over, and what they keep, lies with one worker.
+ * by layer, so that several may be under way without changing a bit. Which worker takes what is a matter of time; what
+ * was taken, written down as W in the list of the worker that did it, is an ordinary finite plan (lower/steal.h). No
+ * other op can be placed ANY: what F, B and I hand over, and what they keep, lies with one worker.
  *
  * Turns. A stage that is too long for one worker has turns[s] = r of them, which take the micro-batches in turn: m
  * belongs to part m mod r of the stage. With P the least common multiple of all r, m goes through pipe m mod P, whose

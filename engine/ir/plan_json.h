@@ -27,7 +27,7 @@
  * and members are refused.
  *
  * The plan read is compute only. It is not judged: lower and check it next. A plan file is untrusted: counts are capped
- * (below), every number is checked before it is an index, and every refusal is one sentence that names the place
+ * (below), every number is checked before it is an index, and every refusal is one message that names the place
  * ("worker 2, instruction 14: ...").
  */
 #ifndef MR_IR_PLAN_JSON_H
@@ -48,7 +48,7 @@
  */
 mr_status mr_plan_json_read(const char *path, mr_plan **out) MR_MUST_USE;
 
-/** The same from @len bytes of @text; sentences without a path. */
+/** The same from @len bytes of @text; messages without a path. */
 mr_status mr_plan_json_read_text(const char *text, size_t len, mr_plan **out) MR_MUST_USE;
 
 /**

@@ -27,7 +27,7 @@ typedef struct mr_text_reader {
 	bool placed[UINT8_MAX + 1];
 } mr_text_reader;
 
-/* The line goes in front here, so that every sentence has it. */
+/* The line goes in front here, so that every message has it. */
 #define REFUSE(r, ...) fail_at(r, mr_fail(MR_ECONFIG, __VA_ARGS__))
 
 static mr_status fail_at(const mr_text_reader *r, mr_status st)
@@ -104,7 +104,7 @@ static mr_status number(mr_text_reader *r, size_t skip, const char *what, uint64
 	return MR_OK;
 }
 
-/* The decimal number behind the first @skip letters of the current word; nothing else that strtod knows. */
+/* The decimal number behind the first @skip letters of the current word; nothing else that strtod accepts. */
 static mr_status real(mr_text_reader *r, size_t skip, double *x)
 {
 	const char *s = r->word + skip;

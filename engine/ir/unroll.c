@@ -163,7 +163,7 @@ static mr_status size_tables(mr_unroll *g)
 
 /* --- tables --- */
 
-/* Sorts the compute instructions by (pipe, stage): who looks at one stage of many must not walk the whole list of its
+/* Sorts the compute instructions by (pipe, stage): a look at one stage of many must not walk the whole list of its
  * worker. */
 static mr_status sort_places(mr_unroll *g)
 {
@@ -335,7 +335,7 @@ static mr_status nobody(const mr_unroll *g, uint32_t node, const char *what, con
 {
 	char name[MR_NODE_TEXT];
 
-	return mr_fail(MR_ECONFIG, "%s waits for %s%" PRIu64 " of stage %u, which nobody makes%s",
+	return mr_fail(MR_ECONFIG, "%s waits for %s%" PRIu64 " of stage %u, which no instruction makes%s",
 		       mr_unroll_name(g, node, name), what, dep->number, dep->stage,
 		       g->n_bodies > 1 ? " in this or an earlier iteration" : "");
 }

@@ -8,7 +8,7 @@
  * given back) is kept apart from the others, since the lowering changes buffer numbers while it looks for the right
  * ones.
  *
- * Building fails with a sentence when an instruction stands on the wrong worker, exists twice, or waits for something
+ * Building fails with a message when an instruction stands on the wrong worker, exists twice, or waits for something
  * that nobody makes within the unrolled iterations. The last means for a repeating plan that no edge may lead from a
  * later iteration to an earlier one: otherwise the run could not stop at the end of an iteration.
  *
@@ -79,7 +79,7 @@ void mr_order_destroy(mr_order *o);
 
 /**
  * Search, or go on searching, and add the nodes met to @visits. On a cycle: MR_ECONFIG, and into @on_cycle a node of it
- * that waits for storage, without a sentence; or MR_NO_NODE when it has none, with the cycle in words. Node and order
+ * that waits for storage, without a message; or MR_NO_NODE when it has none, with the cycle in words. Node and order
  * are those of a new search.
  */
 mr_status mr_order_search(mr_order *o, uint32_t *on_cycle, uint64_t *visits) MR_MUST_USE;

@@ -5,9 +5,9 @@
  * again while it is still on the stack closes a cycle, and the stack from there on is that cycle, each node waiting for
  * the next.
  *
- * A search that is kept (mr_order_create) can be told that storage edges have changed. It goes back to the first moment
- * at which it followed one of them, where a new search would be in the same state, and goes on from there: what it
- * finds is what a new search would find. For that it notes of each node how it came there and what it saw.
+ * A search that is kept (mr_order_create) is given the storage edges that have changed. It goes back to the first
+ * moment at which it followed one of them, where a new search would be in the same state, and goes on from there: what
+ * it finds is what a new search would find. For that it notes of each node how it came there and what it saw.
  */
 #include "ir/unroll.h"
 

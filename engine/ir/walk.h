@@ -3,10 +3,9 @@
  *
  * Every worker begins its next instruction when the one before it has ended and everything that deps.h names has ended
  * (plus the hand-over time c of the producing stage where the edge crosses workers). F and R cost f, I costs i, W costs
- * w a micro-batch,
- * g less for each but the first of those that it handles at once, B costs i + w, U costs u and the flag MR_INSTR_UPDATE
- * u - s; U and AR of several pipes each take their part of u and r, AVG its part of a, N takes n and V takes v. Times
- * are doubles in the unit of the cost table.
+ * w a micro-batch, g less for each but the first of those that it handles at once, B costs i + w, U costs u and the
+ * flag MR_INSTR_UPDATE u - s; U and AR of several pipes each take their part of u and r, AVG its part of a, N takes n
+ * and V takes v. Times are doubles in the unit of the cost table.
  *
  * Figures, as the literature mixes them:
  *   makespan       first start to last end over all workers

@@ -258,7 +258,7 @@ static void check_train(const mr_job *j, const mr_job_listener *l)
 
 	if (t->nonfinite == MR_NONFINITE_SKIP && t->clip <= 0)
 		mr_job_note(l, MR_JOB_TRAIN, "nonfinite",
-			    "only a run that clips knows its gradient norm: set clip too");
+			    "only a run that clips computes its gradient norm: set clip too");
 	if (t->steps > 0 && t->warmup > t->steps)
 		mr_job_note(l, MR_JOB_TRAIN, "warmup", "warm-up of %lld steps is longer than the run of %lld",
 			    (long long)t->warmup, (long long)t->steps);

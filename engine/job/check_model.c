@@ -34,7 +34,7 @@ static mr_status build(mr_job *j, const mr_job_listener *l, mr_graph **out)
 	return st;
 }
 
-/* Each name by itself, so that every wrong one is told; then their order. */
+/* Each name by itself, so that every wrong one is reported; then their order. */
 static mr_status check_names(mr_job *j, const mr_job_listener *l, const mr_graph *g, mr_partition *p)
 {
 	bool well = true;

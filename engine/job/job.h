@@ -1,5 +1,5 @@
 /*
- * job.h - what the program's own rooms know of a job (millrace/job.h) beside its fields: the tables of its groups, the
+ * job.h - what the engine needs of a job (millrace/job.h) beside its fields: the tables of its groups, the
  * listener to its mistakes, and what follows from a checked one.
  */
 #ifndef MR_JOB_JOB_H
@@ -27,7 +27,7 @@ const mr_option *mr_job_table(const mr_job *j, mr_job_group group);
 void mr_job_take(mr_job *j, mr_job_group group, const mr_values *v);
 /** Has a field of @group, which holds no plug-in, another value than by default? Also true without memory to tell. */
 bool mr_job_differs(const mr_job *j, mr_job_group group);
-/** Write the field of @key of @group to @v. Errors: MR_ECONFIG a value that breaks the table, with its sentence;
+/** Write the field of @key of @group to @v. Errors: MR_ECONFIG a value that breaks the table, with its message;
  * MR_ERESOURCE. */
 mr_status mr_job_put_one(const mr_job *j, mr_job_group group, const char *key, mr_values *v) MR_MUST_USE;
 /** Write all fields of @group to @v. Errors: MR_ECONFIG a field that breaks the table; MR_ERESOURCE. */
@@ -66,7 +66,7 @@ const mr_mitigate_ops *mr_job_mitigation(const mr_job *j);
 const mr_sched_ops *mr_job_system(const mr_job *j);
 /** What a backend is asked for: the type of activations. */
 mr_dtype mr_job_numbers(const mr_job *j);
-/** NULL with a sentence when there is no such backend, or not for the job's numbers. */
+/** NULL with a message when there is no such backend, or not for the job's numbers. */
 const mr_kernels *mr_job_kernels(const mr_job *j);
 
 /** Workers D; 1 for "sequential" whatever machine.workers says. */

@@ -39,7 +39,7 @@ const char *mr_plugin_kind_word(mr_plugin_kind kind);
 /** Number @i of @kind; false beyond the last. */
 bool mr_plugin_at(mr_plugin_kind kind, uint32_t i, mr_plugin *out);
 
-/** The one called @name, or by its other name. Errors: MR_ECONFIG with a sentence that names the nearest and lists all.
+/** The one called @name, or by its other name. Errors: MR_ECONFIG with a message that names the nearest and lists all.
  */
 mr_status mr_plugin_get(mr_plugin_kind kind, const char *name, mr_plugin *out) MR_MUST_USE;
 

@@ -12,14 +12,14 @@
 #include "ir/plan.h"
 
 /**
- * Errors: MR_EINVAL the plan is not lowered; MR_ECONFIG one sentence that names the culprit as `w0 F m3 s1 p0`, and for
- * a deadlock the whole cycle; MR_ERESOURCE no memory, or too large to be unrolled.
+ * Errors: MR_EINVAL the plan is not lowered; MR_ECONFIG one message that names the instruction as `w0 F m3 s1 p0`, and
+ * for a deadlock the whole cycle; MR_ERESOURCE no memory, or too large to be unrolled.
  */
 mr_status mr_plan_check(const mr_plan *plan) MR_MUST_USE;
 
 /**
  * Whether a run of the finite, lowered and checked @plan, which never flushes, can stop behind each of its versions
- * (ir/pause.h); of a repeating one mr_plan_check says it. Errors: MR_ECONFIG with a sentence; MR_ERESOURCE.
+ * (ir/pause.h); of a repeating one mr_plan_check says it. Errors: MR_ECONFIG with a message; MR_ERESOURCE.
  */
 mr_status mr_plan_check_pauses(const mr_plan *plan) MR_MUST_USE;
 

@@ -24,7 +24,7 @@ static mr_status find_stretches(const mr_unroll *g, uint16_t w, const mr_hosted 
 {
 	const mr_plan *p = g->plan;
 	uint64_t behind = 0; /* pause points passed: in each stretch a stage makes the versions of one step */
-	uint32_t there = 0;  /* stages that have made all versions of the step in hand */
+	uint32_t there = 0;  /* stages that have made all versions of the current step */
 	char name[MR_NODE_TEXT];
 
 	for (uint32_t k = h->first[w]; k < h->first[w + 1u]; k++)

@@ -63,7 +63,7 @@ static mr_status keep_racing(mr_plan *plan)
 	return MR_OK;
 }
 
-/* The tail of each worker's iteration: the W behind its last instruction that somebody else may wait for. */
+/* The tail of each worker's iteration: the W behind its last instruction that another worker may wait for. */
 static void place_any(mr_plan *plan)
 {
 	for (uint16_t w = 0; plan->contract.steal && w < plan->n_workers; w++) {

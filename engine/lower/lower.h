@@ -2,11 +2,11 @@
  * lower.h - from the compute instructions of a schedule to a plan that can be carried out.
  *
  * In: a plan with its contract, its placement and F, B, I, W, R. Out: the same lists plus
- *   - AR, N, U (deps.h says what they wait for and who has which). Where they stand:
+ *   - AR, N, U (deps.h says what they wait for and which worker has which). Where they stand:
  *       no clipping, no AR   U directly behind the last B|W of its count at that stage
  *       clipping             N directly behind the last B|W; every U of a worker at the end of its list
  *       AR                   at the end of the worker's list: stage by stage its AR and U; with clipping all AR, then
- *                            all N, then all U. Several pipes: in a gap before that, where nobody waits (lower_eager.c)
+ *                            all N, then all U. Several pipes: in a gap before that, where no one waits (lower_eager.c)
  *       turns                AR (of several parts) and U directly behind the B of the part
  *       VALIDATED            as with clipping, and V of all its stages in front of a worker's first instruction that is
  *                            no F

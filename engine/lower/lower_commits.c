@@ -333,7 +333,7 @@ static mr_status insert_commits(mr_plan *p, const mr_steps *steps, const mr_lowe
 	return st;
 }
 
-/* What is known once the lists are in a graph: who is first and last in each sum, and where steps stand. */
+/* What is known once the lists are in a graph: what is first and last in each sum, and where steps stand. */
 static mr_status look(const mr_plan *plan, const mr_unroll *g, uint32_t *order, mr_steps *steps)
 {
 	MR_TRY(mr_unroll_order(g, order));

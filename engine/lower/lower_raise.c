@@ -83,7 +83,7 @@ static mr_status renumber(mr_raise *r, uint8_t pipe, uint16_t stage, bool forwar
 	return st;
 }
 
-/* The storage edges of one boundary in the scene; a buffer that nobody gives back in time asks for one more. */
+/* The storage edges of one boundary in the scene; a buffer that is not given back in time asks for one more. */
 static mr_status reconnect(mr_raise *r, uint8_t pipe, uint16_t stage, bool forward)
 {
 	mr_status st = mr_unroll_storage(r->scene.g, pipe, stage, forward);
@@ -142,7 +142,7 @@ static mr_status meet(mr_raise *r, const mr_cost *cost, double target)
 			MR_TRY(raise_for(r, stuck, &done));
 			if (done)
 				continue;
-			/* Say the cycle again: raise_for may have left another sentence. */
+			/* Say the cycle again: raise_for may have left another message. */
 			return mr_scene_order(s, NULL);
 		}
 		MR_TRY(st);

@@ -168,7 +168,7 @@ static inline void wait_for(const mr_pass *p, uint32_t n, double *end, uint32_t 
 			end[c] = before[c] > end[c] ? before[c] : end[c];
 }
 
-/* @n is p->n, which the compiler may know. */
+/* @n is p->n, given apart so that the compiler may see a constant. */
 static inline void time_node(const mr_pass *p, uint32_t n, uint32_t node)
 {
 	const mr_unroll *g = p->g;
@@ -213,7 +213,7 @@ static double advance_of(const mr_unroll *g, const double *end, uint32_t n, uint
 	return most;
 }
 
-/* A W that follows another in its sum begins with it: only mr_unroll_times knows begins. */
+/* A W that follows another in its sum begins with it: only mr_unroll_times computes begins. */
 static mr_status time_each(mr_scene *s, const mr_cost *costs, uint32_t n, uint32_t span, bool storage, double *finish,
 			   double *advance)
 {

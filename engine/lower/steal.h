@@ -1,10 +1,10 @@
 /*
  * steal.h - who took which W of a plan whose W are placed ANY (plan.h, "Stealing"), and the plan that says so.
  *
- * The plan itself leaves it open who carries out the W of a tail. What an executor found out, by the clock or in
- * virtual time, is a list of moves, and with these the same iterations are a finite plan in which every W stands with
- * the worker that did it. It is checked, walked, drawn and carried out as any other, and gives the same bits: the order
- * in which a stage adds up is that of the plan before the moves.
+ * The plan itself leaves it open which worker carries out the W of a tail. What an executor found out, by the clock or
+ * in virtual time, is a list of moves, and with these the same iterations are a finite plan in which every W stands
+ * with the worker that did it. It is checked, walked, drawn and carried out as any other, and gives the same bits: the
+ * order in which a stage adds up is that of the plan before the moves.
  */
 #ifndef MR_LOWER_STEAL_H
 #define MR_LOWER_STEAL_H
@@ -12,8 +12,8 @@
 #include "ir/plan.h"
 
 /* In iteration @n, @thief carried out instruction @from of @owner's body (an ANY) before instruction @to of its own;
- * @to: the length of its body, behind all of it. @thief may be @owner, who had to wait at @to and took a W that stands
- * further behind. */
+ * @to: the length of its body, behind all of it. @thief may be @owner, which had to wait at @to and took a W that
+ * stands further behind. */
 typedef struct mr_steal {
 	uint32_t n;
 	uint16_t owner, thief;

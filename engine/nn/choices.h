@@ -64,7 +64,7 @@ typedef struct mr_chosen {
 /** nn/kernels/choices.def. */
 extern const mr_choices mr_choices_built_in;
 
-/** The table in the file @path; the caller destroys *@out. Errors: MR_ECONFIG "path:line: sentence"; MR_ERESOURCE. */
+/** The table in the file @path; the caller destroys *@out. Errors: MR_ECONFIG "path:line: message"; MR_ERESOURCE. */
 mr_status mr_choices_read(const char *path, mr_choices **out) MR_MUST_USE;
 void mr_choices_destroy(mr_choices *c); /* accepts NULL; not for the built-in ones */
 

@@ -10,13 +10,13 @@
  * rows, and then nothing of it is called validation.
  *
  * A source opens in two parts, so that its memory can be judged before any of it is taken: open looks at options and
- * files (also through whole files, a piece at a time) and knows all shapes, counts and bytes; load reads or makes the
- * samples, and knows the fingerprint. Files up to a size are read into memory; larger ones are read as samples are
+ * files (also through whole files, a piece at a time) and finds all shapes, counts and bytes; load reads or makes the
+ * samples, and computes the fingerprint. Files up to a size are read into memory; larger ones are read as samples are
  * asked for.
  *
  * Thread: open and load on any thread; train and valid are pure functions of the loaded dataset, so any threads may
  * call them at once. They do not allocate: sizes, magic numbers and value ranges are checked by open and load, which
- * report a wrong, truncated or empty file as one sentence, MR_EDATA. Where a file is read on the way and fails, samples
+ * report a wrong, truncated or empty file as one message, MR_EDATA. Where a file is read on the way and fails, samples
  * are zeros, and mr_dataset_check says why.
  */
 #ifndef MR_NN_DATASET_H
@@ -96,7 +96,7 @@ mr_status mr_dataset_load(mr_dataset *d) MR_MUST_USE;
 /** Both. */
 mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
 			  mr_dataset **out) MR_MUST_USE;
-/** The first failure of reading a sample, MR_EDATA with a sentence; MR_OK: all samples so far are right. At any time,
+/** The first failure of reading a sample, MR_EDATA with a message; MR_OK: all samples so far are right. At any time,
  * on any thread. */
 mr_status mr_dataset_check(const mr_dataset *d) MR_MUST_USE;
 void mr_dataset_close(mr_dataset *d);

@@ -9,7 +9,7 @@
  *	auto        f32: of fused and onednn the one that a table of choices names for the operation and its shape
  *	            (nn/choices.h)
  *
- * Layers know only the table. nn/kernels.def lists the operations.
+ * Layers see only the table. nn/kernels.def lists the operations.
  *
  * A context belongs to one worker's leader thread: it is created on that thread, with its team's thread count, and used
  * by it alone. It caches primitives by shape (op, shape, threads, ISA: never by the place in the pipeline), so the
@@ -21,8 +21,8 @@
  *
  * A tensor has the type of its class in mr_kernels.types. What layers hand over are activations, but for weights (of
  * products, gains, shifts, tables), gradients (colsum's result, dgain, dshift, dwte, dwpe, colsum_a, colsum_b), and
- *mean and rstd of norms and the numbers of mse's target, which are of the type that is computed in. An operation
- *computes in that type and rounds each element of its result once.
+ * mean and rstd of norms and the numbers of mse's target, which are of the type that is computed in. An operation
+ * computes in that type and rounds each element of its result once.
  */
 #ifndef MR_NN_KERNELS_H
 #define MR_NN_KERNELS_H
@@ -161,7 +161,7 @@ typedef void mr_range_fn(const void *args, int64_t lo, int64_t hi);
 typedef struct mr_kernels mr_kernels;
 struct mr_kernel_call;
 
-/* Who executes an operation: portable C, our kernels, or a primitive of oneDNN. */
+/* What executes an operation: portable C, our kernels, or a primitive of oneDNN. */
 typedef enum mr_kernel_by { MR_BY_REFERENCE, MR_BY_FUSED, MR_BY_ONEDNN, MR_N_KERNEL_BY } mr_kernel_by;
 
 struct mr_kernels {
@@ -170,7 +170,7 @@ struct mr_kernels {
 	mr_types types;
 	const char *gelu_aux; /* what gemm leaves in @aux with GELU, for mr_saved_add */
 	const struct mr_choices *choices; /* of the backend `auto`, by which its contexts choose; else NULL */
-	/** Who executes this call in a context with @n_threads? (nn/recorder.h) */
+	/** What executes this call in a context with @n_threads? (nn/recorder.h) */
 	mr_kernel_by (*executor)(const mr_kernels *k, uint32_t n_threads, const struct mr_kernel_call *c);
 #define MR_KERNEL_PART(type, id, args) type (*id) args;
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) type (*id) args;
@@ -178,7 +178,7 @@ struct mr_kernels {
 };
 
 /**
- * The table of the backend that a configuration calls @backend, for @dtype; NULL with a sentence in mr_error_text()
+ * The table of the backend that a configuration calls @backend, for @dtype; NULL with a message in mr_error_text()
  * when there is none (fused with f64, or a build without oneDNN). "dnnl" is the old name of auto.
  */
 const mr_kernels *mr_kernels_find(const char *backend, mr_dtype dtype);
@@ -193,7 +193,7 @@ typedef struct mr_backend {
 
 bool mr_backend_at(uint32_t i, mr_backend *out);
 
-/** The @i-th operation of nn/kernels.def and who executes it in each backend; false past the end. */
+/** The @i-th operation of nn/kernels.def and what executes it in each backend; false past the end. */
 typedef struct mr_operation {
 	const char *name, *what, *reference, *fused, *onednn, *chosen; /* @chosen: by the backend `auto` */
 } mr_operation;

@@ -135,13 +135,13 @@ typedef struct mr_layer_ops {
 	                                buffers, and then does not call backward_input */
 	bool one_type;       /* it computes by itself: only for runs whose tensors are all of one type */
 	bool is_sum;         /* y[0] = x[0] + x[1], which a layer that adds() may have done before */
-	bool produces_dz;       /* linear: I knows mr_layer_call.fuse_act_backward and, where cfg.act is an activation,
+	bool produces_dz;       /* linear: I obeys mr_layer_call.fuse_act_backward and, where cfg.act is an activation,
 	                           dy_is_pre_activation. The bits are the same */
 	/** How many outputs this configuration has, once shape() has accepted it: 1 to MR_LAYER_OUTPUTS. NULL: one, or
 	 * none for a loss. */
 	uint32_t (*outputs)(const mr_layer_cfg *cfg);
 	/** Shapes of the outputs for these inputs to @out, which has room for MR_LAYER_OUTPUTS, or MR_ECONFIG with a
-	 * sentence. Loss layers check and leave out[0] as input 0. */
+	 * message. Loss layers check and leave out[0] as input 0. */
 	mr_status (*shape)(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out);
 	/** Loss layers: does a target of this shape fit input 0 of shape @in? Else MR_ECONFIG. Others: NULL. */
 	mr_status (*target)(const mr_layer_cfg *cfg, mr_shape in, mr_shape target);

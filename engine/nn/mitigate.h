@@ -5,7 +5,7 @@
  * added to. Where a plan never flushes, stage s has a steady age that follows from the plan, tau; the first commits are
  * younger. A mitigation does any of three things, all at the commit of a stage:
  *	settle     the coefficients of the optimizer, once a stage, from tau;
- *	rate       a factor on the learning rate, from the age of the commit in hand;
+ *	rate       a factor on the learning rate, from the age of the current commit;
  *	correct    the gradient itself, from the weights then and now and from a tensor of its own, which `follow`
  *	           brings up to date.
  * With age 0 every one of them leaves everything as it is, to the bit. No arithmetic of a mitigation depends on time.
@@ -39,7 +39,7 @@ typedef struct mr_mitigate_ops {
 	const char *source;       /* NULL: nothing to cite */
 	const mr_option *options; /* NULL: none */
 	const char *state_name;   /* of the tensor a parameter that it keeps where mr_mitigate.keeps_state */
-	const char *suits_text;   /* the optimizers that `suits` takes, for a sentence */
+	const char *suits_text;   /* the optimizers that `suits` takes, for a message */
 	bool (*suits)(const mr_optim *o); /* NULL: all optimizers suit */
 	/** Does it change anything of @o's steps with gradients that are late? Errors: MR_ECONFIG. NULL: whatever it is
 	 * set to. */

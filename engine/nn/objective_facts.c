@@ -1,5 +1,5 @@
 /*
- * objective_facts.c - what the theory knows about an objective: the smoothness L and the minimum f*.
+ * objective_facts.c - constants of an objective in the theory: the smoothness L and the minimum f*.
  *
  * L: Lanczos on X^T X / n, or on X X^T / n when there are fewer rows than coordinates (the same largest eigenvalue).
  * Every new vector is orthogonalised against all before it, twice, so the tridiagonal matrix has no ghosts; its largest

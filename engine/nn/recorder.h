@@ -1,8 +1,8 @@
 /*
- * recorder.h - which operations a program over kernels calls, and who executes each: a table of kernels that computes
+ * recorder.h - which operations a program over kernels calls, and what executes each: a table of kernels that computes
  * nothing and notes every call.
  *
- * The recorder stands for a backend: types and sizes are that one's, and so is the answer who executes a call. Tensors
+ * The recorder stands for a backend: types and sizes are that one's, and so is what executes a call. Tensors
  * are never touched, so any pointers will do. One thread.
  */
 #ifndef MR_NN_RECORDER_H

@@ -27,7 +27,7 @@ typedef struct mr_saved {
 	mr_saved_piece piece[MR_SAVED_PIECES]; /* one behind the other */
 } mr_saved;
 
-/** @bytes more for @what, a literal such as "mean of each row". 0 bytes (nobody asked for sizes) are a piece too. */
+/** @bytes more for @what, a literal such as "mean of each row". 0 bytes (sizes were not asked for) are a piece too. */
 static inline void mr_saved_add(mr_saved *s, const char *what, size_t bytes)
 {
 	assert(s->n < MR_SAVED_PIECES);

@@ -12,7 +12,7 @@
  * So every row is stepped with the whole of its gradient, and the bits are those of two gradients, their sum and a
  * step; but a gradient of -0 in a row that does not occur stays one, where + 0 would make 0 of it.
  *
- * In between the rows that occur hold anything, and nobody may read them: this is for a step of one micro-batch, on one
+ * In between the rows that occur hold anything, and must not be read: this is for a step of one micro-batch, on one
  * worker that has both layers.
  *
  * A mr_sparse_rows lies in its caller's memory, and serves parameter 0 of both layers. All but mr_sparse_rows_pays are

@@ -39,7 +39,7 @@ typedef struct mr_plan_question {
 	const mr_plan *room;        /* of the lowering (lower/lower.h); NULL: none. Borrowed */
 } mr_plan_question;
 
-/* Every worker's forward, input gradient and weight gradient take the same time: for who means just that. */
+/* Every worker's forward, input gradient and weight gradient take the same time: for callers that mean just that. */
 extern const mr_cost mr_plan_equal_costs;
 
 /** What the system of @q emits. The caller destroys *@out. Errors: those of mr_schedule_emit. */

@@ -1,5 +1,5 @@
 /*
- * names.h - names found by their hash: which number has a name, for lists of names that somebody else keeps.
+ * names.h - names found by their hash: which number has a name, for lists of names that the caller keeps.
  */
 #ifndef MR_PLANNER_NAMES_H
 #define MR_PLANNER_NAMES_H

@@ -13,8 +13,7 @@
  * cost, since the slowest stage sets the pace of a pipeline; among those the one with the smallest sum of squared stage
  * costs, which is the most even one; among those the one whose second stage begins earliest, then the third, and so on.
  * Costs are whole numbers while it compares them, so rounding breaks no tie. Where stages have unlike numbers of
- * workers, the cost of each counts as often as one worker carries it out.
- */
+ * workers, the cost of each counts as often as one worker carries it out. */
 #ifndef MR_PLANNER_PARTITION_H
 #define MR_PLANNER_PARTITION_H
 
@@ -45,7 +44,7 @@ double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, cons
 /**
  * Cut @g into @n_stages stages for micro-batches of @samples samples. The cost of stage s counts @weight[s] times, 1 to
  * 255 (NULL: once each). The caller calls mr_partition_fini.
- * Errors: MR_ECONFIG with a sentence when the model cannot be cut into that many stages, MR_ERESOURCE.
+ * Errors: MR_ECONFIG with a message when the model cannot be cut into that many stages, MR_ERESOURCE.
  */
 mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples,
 			    const mr_kernels *k, mr_partition *p) MR_MUST_USE;
@@ -66,7 +65,7 @@ mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *p
 /**
  * The cut that the user names: @names say where the second and later stages begin, each a layer ("h.1.ln_1"), a block
  * ("h.1": its first layer) or a layer's number ("7"), in the model's order; so there are n_names + 1 stages. Errors:
- * MR_ECONFIG with a sentence: an unknown name (with the nearest known one), the wrong order, or the loss; MR_ERESOURCE.
+ * MR_ECONFIG with a message: an unknown name (with the nearest known one), the wrong order, or the loss; MR_ERESOURCE.
  */
 mr_status mr_partition_explicit(const mr_graph *g, const char *const *names, uint32_t n_names,
 				mr_partition *p) MR_MUST_USE;

@@ -71,7 +71,7 @@ mr_status mr_plan_identity(const mr_plan *plan, uint64_t *out)
 		return MR_OK;
 	}
 	MR_TRY(mr_plan_emitted(plan, &plain));
-	plain->contract.steal = false; /* who takes what changes no weight */
+	plain->contract.steal = false; /* which worker takes what changes no weight */
 	if (plain->contract.flush == MR_FLUSH_BARRIER && !plain->contract.clip)
 		plain->contract.flush = MR_FLUSH_LOCAL;
 	if (plain->contract.flush == MR_FLUSH_VALIDATED)

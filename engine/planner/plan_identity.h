@@ -3,8 +3,8 @@
  *
  * mr_plan_hash is of everything that an executor obeys. But the same compute instructions, under the same contract,
  * give the same weights to the bit whether a step is an instruction of its own or is carried out inside the B before
- * it, whatever the number of slots and buffers, and whether a step that nobody clips is followed by a barrier or not.
- * Such plans are one plan to a checkpoint, to a benchmark and to people who compare two lines of output, also where one
+ * it, whatever the number of slots and buffers, and whether a step that is not clipped is followed by a barrier or not.
+ * Such plans are one plan to a checkpoint, to a benchmark and to readers of two lines of output, also where one
  * was lowered for a run, another one for a picture and a third one was read from a file.
  */
 #ifndef MR_PLANNER_PLAN_IDENTITY_H

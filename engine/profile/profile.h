@@ -2,19 +2,17 @@
  * profile.h - how long each layer takes on this machine.
  *
  * Stage by stage, on a leader thread and a team set up like the worker's own, all else idle, or with all other workers
- * at the same with a stage of theirs: then they share caches and memory as in a run in which nobody waits. Forward
+ * at the same with a stage of theirs: then they share caches and memory as in a run in which no worker waits. Forward
  * through all layers, then backward, input half and weight half apart, then the optimizer step, again and again. Where
  * the run steps inside the backward pass, so does the measurement: with one micro-batch a commit every weight half has
  * its step, and nothing is left to be an update of its own; with several only the last one has, and what it takes
  * longer is the update. Where the plan merges W, the largest of the stage is measured too, its micro-batches in slots
- * of their own. The layers lie
- * where they lie in a step (the same mr_stage and block layout, memory on the worker's node), and each is called after
- * the one before it, so caches are as they are in a step of this stage. The times are medians. Work that a stage does
- * between its layers (copies at its boundaries) is booked on its last layer.
- *
+ * of their own. The layers lie where they lie in a step (the same mr_stage and block layout, memory on the worker's
+ * node), and each is called after the one before it, so caches are as they are in a step of this stage. The times are
+ * medians. Work that a stage does between its layers (copies at its boundaries) is booked on its last layer.
  * On a machine that does other things a repeat in which the thread was ready but not running (host/sched_delay.h) is
  * left out and made again, within bounds. What medians are above minima tells the rest: where that is much, all is
- * measured again, and what was disturbed least is kept. The caller learns how much that is, and may warn or refuse.
+ * measured again, and what was disturbed least is kept. The caller gets how much that is, and may warn or refuse.
  *
  * A layer that has caches to itself is faster than in a run. So the default is to let the plan run as well, for the
  * times of its instructions (profile_live.h), and what the layers took is brought up to them (session/costs_live.h).
@@ -68,11 +66,9 @@ typedef struct mr_profile {
 /**
  * Measure for at least @seconds a stage and MR_PROFILE_MIN_REPEATS repeats, after a warm-up, of a run whose commits sum
  * @n_micro micro-batches. Of @c it uses graph, partition, plan (NULL: one stage, sequential), kernels, data, optim,
- * place, clip, seed, samples and memory_limit (of one
- * stage); a live measurement uses all that an engine does, and takes @seconds a stage more. The place must be this
- * machine's. Call mr_profile_fini, also after an error. Errors: MR_ERESOURCE, MR_EDNN, MR_EDIVERGED, those of an
- * engine.
- */
+ * place, clip, seed, samples and memory_limit (of one stage); a live measurement uses all that an engine does, and
+ * takes @seconds a stage more. The place must be this machine's. Call mr_profile_fini, also after an error. Errors:
+ * MR_ERESOURCE, MR_EDNN, MR_EDIVERGED, those of an engine. */
 mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, mr_profile_method method,
 			     mr_profile *out) MR_MUST_USE;
 void mr_profile_fini(mr_profile *p);

@@ -33,7 +33,7 @@ typedef struct yard {
 	double seconds;
 	uint64_t end;        /* mr_clock_ns after which no further round begins */
 	_Atomic uint32_t arrived; /* at barriers, so far */
-	_Atomic bool stop;   /* somebody has failed, or the time is up */
+	_Atomic bool stop;   /* a thread has failed, or the time is up */
 } yard;
 
 /* One worker. */
@@ -54,7 +54,7 @@ static double seconds_since(uint64_t begin)
 	return (double)(mr_clock_ns() - begin) * 1e-9;
 }
 
-/* Wait until all are here. Release and acquire: what each has written before, all see behind. False: somebody has
+/* A barrier for all threads. Release and acquire: what each has written before, all see behind. False: one of them has
  * failed. */
 static bool meet(party *p)
 {

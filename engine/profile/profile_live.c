@@ -28,7 +28,7 @@ bool mr_profile_is_live(const mr_run_config *c)
 	return repeats;
 }
 
-/* So many iterations of the body more, as far as the plan reaches. */
+/* @bodies more iterations of the body, as far as the plan reaches. */
 static mr_status advance(mr_engine *e, const mr_plan *plan, uint64_t bodies, uint64_t *at)
 {
 	uint64_t until = *at + bodies * mr_plan_steps(plan), last = mr_run_last_step(plan);

@@ -5,7 +5,7 @@
  * workers push each other out, threads wait and are woken, and what one worker writes another reads. So the run itself
  * is let go for a while, its learning rate next to nothing, and the trace tells how long each instruction of the body
  * took, begin to end, waits left out; and how long after the end of one another worker's that waited for it began. How
- * long a step took, and who waited how long, is not looked at: that is what a prediction is to say.
+ * long a step took, and which worker waited how long, is not looked at: that is what a prediction is to say.
  */
 #ifndef MR_PROFILE_PROFILE_LIVE_H
 #define MR_PROFILE_PROFILE_LIVE_H

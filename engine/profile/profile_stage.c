@@ -339,7 +339,7 @@ static void thread(void *arg)
 	bench *b = arg;
 
 	b->status = measure(b);
-	if (b->gate && !b->warm) /* nobody must wait for one that has failed */
+	if (b->gate && !b->warm) /* no other must wait for one that has failed */
 		atomic_fetch_sub_explicit(&b->gate->warming, 1, memory_order_relaxed);
 	if (b->gate && b->status == MR_OK)
 		b->status = wait_for_all(b, &b->gate->measuring);

@@ -9,7 +9,7 @@
 
 #include "profile/profile.h"
 
-/* How many of those who measure at once are not yet ready to, and are not yet done. */
+/* How many of the stages measured at once are not yet ready, and not yet done. */
 typedef struct mr_bench_gate {
 	_Atomic uint32_t warming, measuring;
 } mr_bench_gate;
@@ -25,9 +25,9 @@ typedef struct mr_bench_series {
 typedef struct mr_stage_bench mr_stage_bench;
 
 /**
- * Begin to measure @stage on worker @w. @g: with whom at once; NULL: alone. @keeps: the times go to s->out, otherwise
- * it only keeps its worker busy. Borrows @s and @g. The caller joins it, and lowers the counts of @g for each that it
- * did not begin. Errors: MR_ERESOURCE.
+ * Begin to measure @stage on worker @w. @g: those measured at once; NULL: alone. @keeps: the times go to s->out,
+ * otherwise it only keeps its worker busy. Borrows @s and @g. The caller joins it, and lowers the counts of @g for each
+ * that it did not begin. Errors: MR_ERESOURCE.
  */
 mr_status mr_stage_bench_begin(const mr_bench_series *s, uint16_t w, uint16_t stage, mr_bench_gate *g, bool keeps,
 			       mr_stage_bench **out) MR_MUST_USE;

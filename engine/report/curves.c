@@ -358,7 +358,7 @@ static void put_key(const mr_plot *p, unsigned y, FILE *out)
 		x + 28, y + 4, BINS);
 }
 
-/* A sentence for each run that a panel leaves out; returns how many. @out may be NULL: only count. */
+/* A message for each run that a panel leaves out; returns how many. @out may be NULL: only count. */
 static unsigned put_notes(const mr_plot *p, const mr_curve *curves, unsigned y, FILE *out)
 {
 	unsigned n = 0;

@@ -5,7 +5,7 @@
  * how well systems learn. Right: loss over seconds, which compares how fast. A run is one colour: a pale line for the
  * training loss, averaged over stretches of the run, and a bold one with dots for the validation loss; the legend says
  * so. A run whose line lies on an earlier one is broken and has rings around the other's dots, and the legend names the
- * other. A run without the count of a panel's horizontal axis is left out there, with a sentence.
+ * other. A run without the count of a panel's horizontal axis is left out there, with a message.
  *
  * A standalone file, 960 pixels wide and 418 high or a little more, light background, no scripts, no fonts of its own.
  */

@@ -59,7 +59,7 @@ unsigned mr_output_columns(FILE *out)
 	return n < LEAST_COLUMNS ? LEAST_COLUMNS : n > MOST_COLUMNS ? MOST_COLUMNS : (unsigned)n;
 }
 
-/* A report that is cut short is of no use to anybody, and an empty one least. Devices stay. */
+/* Delete a truncated or empty report; never delete a device. */
 static void remove_file(const char *path)
 {
 	struct stat s;

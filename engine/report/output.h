@@ -14,7 +14,7 @@ mr_status mr_output_check(const char *path) MR_MUST_USE;
 /** Open @path for writing; "" and "-" are standard output. Errors: MR_EIO. */
 mr_status mr_output_open(const char *path, FILE **out) MR_MUST_USE;
 
-/** Close what was opened; @st is what writing it came to, and wins. A reader of standard output that has left (| head)
+/** Close what was opened; @st is the status of writing it, and wins. A reader of standard output that has left (| head)
  * is no failure. A file that failed is removed. Errors: @st, or MR_EIO with the name. */
 mr_status mr_output_close(const char *path, FILE *out, mr_status st) MR_MUST_USE;
 
@@ -22,7 +22,7 @@ mr_status mr_output_close(const char *path, FILE *out, mr_status st) MR_MUST_USE
  * is none. */
 unsigned mr_output_columns(FILE *out);
 
-/** Standard output failed because its reader has left (| head): nobody wants the rest, and that is no failure. */
+/** Standard output failed because its reader has left (| head): the rest is not wanted, and that is no failure. */
 bool mr_output_abandoned(void);
 
 #endif

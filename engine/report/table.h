@@ -6,7 +6,7 @@
  *
  * Columns are as wide as their widest cell, separated by two blanks; no line ends in blanks. On a terminal that is
  * narrower than the table, the columns that do not fit follow below, again behind the first one; in a pipe or a file
- * lines are whole. The renderers know nothing of the engine: the caller fills plain rows. Widths count bytes, so cells
+ * lines are whole. The renderers do not depend on the engine: the caller fills plain rows. Widths count bytes, so cells
  * are ASCII.
  */
 #ifndef MR_REPORT_TABLE_H
@@ -63,7 +63,7 @@ typedef struct mr_report_stage_row {
 	uint64_t scratch_bytes;
 	const char *cores;           /* "0-3"; NULL: not pinned */
 	int32_t node;                /* Linux NUMA node; < 0: unknown */
-	const char *kernels;         /* "fused 12, onednn 3": who executes how many operations; NULL in all rows: no
+	const char *kernels;         /* "fused 12, onednn 3": how many operations each executes; NULL in all rows: no
 	                                such column */
 } mr_report_stage_row;
 

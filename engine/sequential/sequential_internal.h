@@ -36,13 +36,13 @@ struct mr_sequential {
 	mr_sparse_rows sparse_rows;
 	double *sumsq;         /* [n_params] of the gradients that steps inside have made whole, where the step's norm
 	                          is asked for */
-	mr_step *steps;        /* [n_params] of the step in hand, when inside */
+	mr_step *steps;        /* [n_params] of the current step, when inside */
 	void *work;            /* of an optimizer that steps whole matrices; NULL: of another */
-	void *scratch;         /* of the call in hand */
+	void *scratch;         /* of the current call */
 	void *target;
 	bool *has_grad;        /* [n_values] scratch of one backward */
 	void **part;           /* [n_params] with lists of several pipes: the sum of one that is not the first */
-	bool *active;          /* [n_nodes] with lists: whose gradients the pass in hand keeps */
+	bool *active;          /* [n_nodes] with lists: whose gradients the current pass keeps */
 	double *loss;          /* [n_micro] */
 	double largest;        /* gradient so far */
 	uint64_t step;

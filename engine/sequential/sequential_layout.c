@@ -11,7 +11,7 @@ typedef struct notes {
 	uint16_t *class_of;     /* values whose gradients are one tensor */
 	uint32_t *born, *dies;  /* of a class, in the time of the step */
 	bool *saved;            /* a backward half reads the value */
-	bool *has, *placed;     /* somebody has written the gradient; the class has its place */
+	bool *has, *placed;     /* the gradient has been written; the class has its place */
 } notes;
 
 static size_t value_bytes(const notes *n, uint16_t v)
@@ -66,8 +66,8 @@ static mr_status place_values(const notes *n, mr_sequential_layout *l)
 
 /*
  * May the gradient of value @v, an input of the sum @node, lie where that of the other input @kept does? The sum must
- * be all that reads @v, and the one that makes @v must go backward, which is to read that gradient, before all who add
- * to the other one, and who makes that. A maker that passes its own gradient on would not do: it lives on in the
+ * be all that reads @v, and the one that makes @v must go backward, which is to read that gradient, before all that add
+ * to the other one, and that make it. A maker that passes its own gradient on would not do: it lives on in the
  * inputs.
  */
 static bool may_join(const mr_graph *g, uint32_t node, uint16_t kept, uint16_t v)

@@ -6,11 +6,11 @@
  *	a gradient                            from the I of its value's last reader to the backward of the layer that
  *	                                      made the value
  *	kept                                  in one layer's backward; in the place of dy where the layer allows it and
- *	                                      nobody comes after
+ *	                                      nothing comes after
  *
  * The gradient of a sum is that of its inputs, so it is one tensor with that of the first input, and with that of the
- * other one if who made that goes backward (and reads it) before anybody adds to it. What enters the loss becomes its
- * own gradient.
+ * other one if the node that made that goes backward (and reads it) before any adds to it. What enters the loss becomes
+ * its own gradient.
  *
  * This is for the caches more than for the bytes: with a place for each, every gradient of a step went to memory and
  * came from there, and attention's backward of GPT-256 took 15 to 25 % longer, products of mlp b128 2 to 6 %.

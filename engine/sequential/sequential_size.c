@@ -49,7 +49,7 @@ static bool may_be_few(const mr_sequential_config *c, uint32_t p)
 	       user->index == 0 && mr_sparse_rows_pays(rows_into(c, owner->node), owner->dim[0]);
 }
 
-/* Nothing is summed, and nobody looks at gradients afterwards. */
+/* Nothing is summed, and gradients are not looked at afterwards. */
 static bool may_share(const mr_sequential_config *c)
 {
 	return c->n_micro == 1 && !c->measures && mr_sequential_steps_inside(c);

@@ -18,8 +18,8 @@ mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out) 
  * matrices. */
 bool mr_sequential_steps_inside(const mr_sequential_config *c);
 
-/** Where the gradient of a parameter lies. All but the first need steps inside, one micro-batch
- * a step, and nobody who measures gradients afterwards. */
+/** Where the gradient of a parameter lies. All but the first need steps inside, one micro-batch a step, and no
+ * measurement of gradients afterwards. */
 typedef enum mr_grad_home {
 	MR_GRAD_OWN,    /* in a place of its own */
 	MR_GRAD_SHARED, /* it does not outlive its layer: all such lie in one place */

@@ -164,7 +164,7 @@ static void sum_tied(mr_sequential *q)
 	}
 }
 
-/* Is the norm of the step in hand asked for, although nothing is clipped by it? */
+/* Is the norm of the current step asked for, although nothing is clipped by it? */
 static bool asks_norm(const mr_sequential *q)
 {
 	return q->c.norm_every && !(q->c.clip > 0) && (q->step + 1) % q->c.norm_every == 0;
@@ -275,7 +275,7 @@ static void book(mr_sequential *q, uint64_t now, uint64_t f, uint64_t b, uint64_
 	q->ns_u += (uint64_t)((double)u * kept);
 }
 
-/* Micro-batch @m of the step in hand, forward and backward; @ps says what to do with its gradients. */
+/* Micro-batch @m of the current step, forward and backward; @ps says what to do with its gradients. */
 static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 {
 	uint64_t t0, t1, t2;

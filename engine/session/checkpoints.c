@@ -106,7 +106,7 @@ static mr_status refuse(const mr_checkpoints_scale *now, const mr_checkpoints_ca
 }
 
 /* A step can spoil the weights and still have a loss, and what it leaves must not push out a good checkpoint. Weights
- * that were evaluated and found better than others have proved themselves. *@wait: nobody knows yet. */
+ * that were evaluated and found better than others are good. *@wait: it is not decided yet. */
 static mr_status judge(const mr_checkpoints_scale *now, const mr_checkpoints_case *c, mr_checkpoints_guard *g,
 		       bool *wait)
 {

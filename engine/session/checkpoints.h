@@ -8,8 +8,8 @@
  *	                                    MANIFEST.json           facts and checksums
  *	                     LATEST, BEST
  *
- * A checkpoint is resumed bitwise, so it must meet the same model, data, plan and arithmetic; the manifest's facts
- * tell.
+ * A checkpoint is resumed bitwise, so it must meet the same model, data, plan and arithmetic; the manifest's facts say
+ * which those are.
  */
 #ifndef MR_SESSION_CHECKPOINTS_H
 #define MR_SESSION_CHECKPOINTS_H
@@ -24,10 +24,10 @@ typedef struct mr_checkpoints_scale {
 
 /*
  * What a save is judged by. Weights whose root of the mean square is more than 1000 * max(1, good.size) * (step -
- * good.step) have grown too much (for a training that is any good, on the average step). That alone is no mistake: a
- * weight may have far to go. They are refused when the loss has risen too. The loss of a step is that of the weights
- * before it, so it says nothing yet about the weights that the step has made: a save that can wait is put off until
- * steps have read them.
+ * good.step) are suspect: in a training that converges no step on the average makes them grow as much. That alone is no
+ * mistake, since a weight may have far to go; they are refused when the loss has risen too. The loss of a step is that
+ * of the weights before it and says nothing yet about those that the step has made: so a save that can wait is put off
+ * until steps have read them.
  */
 typedef struct mr_checkpoints_guard {
 	mr_checkpoints_scale good;  /* of the weights last saved, or of the first ones, or of weights put off since and
@@ -77,8 +77,8 @@ mr_status mr_checkpoints_find(const char *dir, const char *name, char **path) MR
 
 /**
  * Load the newest valid checkpoint of @dir into the started session, or the one called @from ("best": the one marked
- * so; "": the newest). *@step is where it stands; *@best the lowest validation
- * loss so far, or NAN. Errors: MR_ECKPT, naming what does not fit; MR_EUSAGE for a @from that is no name.
+ * so; "": the newest). *@step is where it stands; *@best the lowest validation loss so far, or NAN. Errors: MR_ECKPT,
+ * naming what does not fit; MR_EUSAGE for a @from that is no name.
  */
 mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from, uint64_t *step,
 				double *best) MR_MUST_USE;

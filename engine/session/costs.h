@@ -12,18 +12,21 @@
  *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s,g_s,spread
  *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05,0,0.02
  *
- * inputs and outputs are elements of one sample, params those of the layer's own parameters, times seconds: F, I and W
- * of one micro-batch of `samples` samples, U of one commit. g_s is what a W of
- * several micro-batches takes less for each but the first, 0 unless the plan that was measured has any. spread is how
- * much medians were above minima, and in the first line the largest of all, which tells how disturbed the machine was.
- * Files without the last one or two columns are read too. reads and writes (0 when they are missing) are seconds a byte
- * that a boundary costs its reader and its writer when these are two workers (host/handoff.h); sums, that adding one
- * gradient to another takes, which several pipes do; norms, that the norm of a gradient takes, where the run clips;
- * saves, that a step inside a backward pass takes less than one by itself; shares, that a step takes on weights that
- * several pipes read, all its ranges together (0: as long as any other); averages, each time that an average of
- * replicas loads or stores a byte of one (0: an average is as long as a step of each); hops, seconds until a worker
- * that waits for another goes on; crowd_f and crowd_b, times as long that F and backward passes take where each worker
- * hosts every stage, and so goes through all weights and gradients (1 when they are missing).
+ * inputs and outputs are elements of one sample, params those of the layer's own parameters. Times are seconds: f_s,
+ * i_s and w_s of F, I and W of one micro-batch of `samples` samples, u_s of U of one commit, g_s what a W of several
+ * micro-batches takes less for each but the first (0 unless the measured plan has any). spread is how much medians were
+ * above minima, and in the first line the largest of all, which tells how disturbed the machine was. Files without the
+ * last one or two columns are read too. The other words of the first line; what is missing is 0, a crowd 1:
+ *
+ *	reads, writes     s a byte  a boundary between two workers, for its reader and its writer (host/handoff.h)
+ *	sums              s a byte  adding one gradient to another (several pipes)
+ *	norms             s a byte  the norm of a gradient (clipping)
+ *	saves             s a byte  what a step inside a backward pass takes less than one by itself
+ *	shares            s a byte  a step on weights that several pipes read, all ranges together; 0: as any other step
+ *	averages          s a byte  each load or store of an average of replicas; 0: an average takes a step of each
+ *	hops              s         until a worker that waits for another goes on
+ *	crowd_f, crowd_b  factor    F and backward passes take as many times as long where each worker hosts every
+ *	                            stage, and so goes through all weights and gradients
  */
 #ifndef MR_SESSION_COSTS_H
 #define MR_SESSION_COSTS_H

@@ -1,6 +1,6 @@
 /*
- * objective_report.h - what the theory knows of a linear objective (models quadratic and logistic), and what a run adds
- * to it.
+ * objective_report.h - constants of the theory for a linear objective (models quadratic and logistic), and what a run
+ * adds to it.
  *
  * f(0), the minimum f* and the smoothness L follow from the data. G bounds the gradient of one block on one minibatch
  * at every model met, so a run measures it: the largest gradient that any commit was given, kept from checkpoint to

@@ -124,7 +124,7 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
  * effects. */
 static const struct {
 	const char *fact;
-	const char *other; /* the sentence where the values themselves say nothing; NULL: "@name X, ..., @name Y" */
+	const char *other; /* the message where the values themselves say nothing; NULL: "@name X, ..., @name Y" */
 	const char *name;
 } common[] = {
 	{"model", NULL, "model"},

@@ -47,8 +47,8 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 const char *mr_run_manifest_rate(const mr_lr *lr, char *text, size_t size);
 
 /**
- * May @s go on from @ck? MR_ECKPT with a sentence that names the first difference, causes before effects. A system
- * option that the manifest does not know must be at its default: the build that wrote it had no such option.
+ * May @s go on from @ck? MR_ECKPT with a message that names the first difference, causes before effects. A system
+ * option that the manifest does not have must be at its default: the build that wrote it had no such option.
  */
 mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck) MR_MUST_USE;
 

@@ -66,7 +66,7 @@ static bool has_lock(const char *path)
 	return has;
 }
 
-/* Has a checkpoint ever been finished here? Whether it can be read is for those who load it. */
+/* Has a checkpoint ever been finished here? Whether it can be read shows when it is loaded. */
 static bool has_checkpoint(const mr_rundir *r)
 {
 	DIR *d = opendir(r->checkpoints);
@@ -146,7 +146,7 @@ char *mr_rundir_plan(const char *path)
 	return NULL;
 }
 
-/* Folders that hold something by now, perhaps of somebody else, stay. */
+/* Folders that hold something by now stay. */
 static void remove_parents(const mr_rundir *r)
 {
 	size_t n = strlen(r->path);

@@ -1,5 +1,5 @@
 /*
- * rundir.h - the folder of a run, and who may use it.
+ * rundir.h - the folder of a run, and which process may use it.
  *
  *	<run.dir>/resolved.cfg       the resolved configuration
  *	          choices.def      the table of choices of backend auto (nn/choices.h)

@@ -149,8 +149,7 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 			MR_TRY(add(&out->optimizer, &of_state, "%s.%s", param->name,
 				   b->mitigation->mitigate->ops->state_name));
 		if (run->c.plan->contract.flush != MR_FLUSH_NONE)
-			continue; /* nobody reads an older version: it was kept to take a step back, and now the step
-			             stands */
+			continue; /* an older version was kept to take a step back, and now the step stands */
 		for (uint64_t v = b->latest < b->cap ? 0 : b->latest + 1 - b->cap; v < b->latest; v++) {
 			t.data = (char *)mr_weights_at(b, 0, v) + at;
 			MR_TRY(add(&out->inflight, &t, "v%llu.%s", (unsigned long long)v, param->name));
@@ -195,7 +194,7 @@ static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state 
 	if (s > 0)
 		mr_link_settle(&st->in);
 	mr_link_settle(&st->grad);
-	/* The loader's ring also holds inputs that nobody has begun with; only those of live slots count. */
+	/* The loader's ring also holds inputs that no F has begun with; only those of live slots count. */
 	for (uint32_t i = 0; s == 0 && i < st->n_slots; i++) {
 		mr_saved_tensor t = of_bytes(mr_link_buffer(&st->in, st->slot[i].in), st->in.bytes);
 

@@ -238,7 +238,7 @@ static void note_commit(mr_trajectory *t, mr_trajectory_stage *row, uint64_t ver
 	row->n_commits = version;
 }
 
-/* Version @v of replica @r is an average that nobody has noted yet. */
+/* Version @v of replica @r is an average that is not noted yet. */
 static void note_average(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, const mr_run *run)
 {
 	mr_trajectory_stage *row = mr_trajectory_row(t, r, s);

@@ -27,7 +27,7 @@
 #include "sequential/sequential.h"
 
 #define MR_TRAJECTORY_MAX_PARAMS 10000
-#define MR_TRAJECTORY_NONE UINT64_MAX /* a version that nobody has read yet */
+#define MR_TRAJECTORY_NONE UINT64_MAX /* a version that is not read yet */
 
 typedef struct mr_trajectory_stage {
 	uint32_t n_scalars;            /* parameters stored here, tied ones at their owner */
@@ -69,7 +69,7 @@ static inline mr_trajectory_stage *mr_trajectory_row(const mr_trajectory *t, uin
 
 /**
  * For @n_steps steps of @graph cut by @p, @need micro-batches a commit (plan->contract.need). Sequential training may
- * be told by the stages of any cut. Borrows @graph. Errors: MR_ECONFIG for a model above MR_TRAJECTORY_MAX_PARAMS;
+ * be recorded by the stages of any cut. Borrows @graph. Errors: MR_ECONFIG for a model above MR_TRAJECTORY_MAX_PARAMS;
  * MR_ERESOURCE.
  */
 mr_status mr_trajectory_create(const mr_graph *graph, const mr_partition *p, uint32_t need, uint64_t n_steps,

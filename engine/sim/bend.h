@@ -15,7 +15,7 @@ typedef struct mr_bend {
 } mr_bend;
 
 /** Look through @p and @cost for @plan and fill @b, which must stay where it is. The caller calls fini, also after an
- * error. Errors: MR_EINVAL with a sentence; MR_ERESOURCE. */
+ * error. Errors: MR_EINVAL with a message; MR_ERESOURCE. */
 mr_status mr_bend_init(mr_bend *b, const mr_plan *plan, const mr_cost *cost, const mr_sim_params *p) MR_MUST_USE;
 void mr_bend_fini(mr_bend *b);
 

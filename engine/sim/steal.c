@@ -1,10 +1,10 @@
 /*
- * steal.c - who takes which W in virtual time: the rule of the engine (exec/exec_steal.c), event by event.
+ * steal.c - which worker takes which W in virtual time: the rule of the engine (exec/exec_steal.c), event by event.
  *
  * Each worker has at most one thing in hand, and what happens next is the earliest of
- *	claim    it comes to a W of its own tail that nobody has: it takes it in hand. The first one opens the tail
+ *	claim    it comes to a W of its own tail that no worker has taken: it takes it. The first one opens the tail
  *	begin    what it has in hand, or else its next instruction, has all that it waits for, and it has time
- *	steal    it is at its end, its next instruction has to wait, and somebody has a W left: it takes that in hand
+ *	steal    it is at its end, its next instruction has to wait, and another worker has a W left: it takes that
  * of several at one moment in this order, then of the first worker. An instruction's times are known when it begins,
  * and everything that may begin earlier has begun by then, so nothing is ever taken back. Times are those of
  * ir/unroll.h.
@@ -23,7 +23,7 @@ typedef struct mr_hand {
 	uint32_t hand;       /* a W that it has taken, or MR_NO_NODE */
 	double free_at;
 	uint32_t length, from; /* of its body; where its tail begins there */
-	uint32_t left;       /* W of its tail that nobody has, */
+	uint32_t left;       /* W of its tail that no worker has taken, */
 	uint32_t iteration;  /* in this iteration, which it has opened */
 	bool opened;
 } mr_hand;
@@ -34,7 +34,7 @@ typedef struct mr_thieves {
 	const mr_time_hooks *hooks;
 	uint16_t n_workers;
 	mr_hand *of;       /* [n_workers] */
-	bool *done, *taken; /* [n_all] its times are known; [n_nodes] it is in somebody's hand, or was */
+	bool *done, *taken; /* [n_all] its times are known; [n_nodes] a worker has taken it */
 	double *begin, *end; /* [n_all] */
 	mr_steal *log;     /* [room] */
 	size_t n, room;
@@ -100,7 +100,7 @@ static void skip_taken(mr_thieves *t, uint16_t w)
 		h->next++;
 }
 
-/* Who has most left of iteration @n; n_workers: nobody. */
+/* The worker that has most left of iteration @n; n_workers: none has any. */
 static uint16_t victim(const mr_thieves *t, uint32_t n)
 {
 	uint16_t best = t->n_workers;

@@ -2,7 +2,7 @@
  * stream.h - a simulation of any length: instruction after instruction, in the order in which they begin.
  *
  * Of two that begin at once, what the other waits for comes first (instructions may take no time). So the order is
- * legal: who carries out one after the other, on one thread, finds everything that it waits for done. That is how a run
+ * legal: a thread that carries out one after the other finds everything that it waits for done. That is how a run
  * is trained in virtual time (replay/replay.h).
  *
  * A window of the plan's iterations is unrolled once and then moved along: what it shares with its last place is known,

@@ -72,7 +72,7 @@ typedef struct mr_stage_io {
 	bool add_grads;           /* false: first micro-batch of the sum */
 	const mr_step *step;      /* B and W that complete the sum: [parameters of the stage] steps; NULL: gradients
 	                             alone */
-	double *sumsq;            /* with step: [parameters of the stage], as mr_layer_call has it; NULL: nobody asks */
+	double *sumsq;            /* with step: [parameters of the stage], as mr_layer_call has it; NULL: none */
 	const mr_sum_order_hook *turn;      /* W apart from its I; of a span, the first's; NULL: nothing */
 	const void *target;
 	double *loss;
@@ -111,7 +111,7 @@ size_t mr_stage_grad_at(const mr_stage *s, uint32_t p);
 
 /** F: reads in, weights (and target); writes out, slot (and *loss). Errors: MR_EDNN. Thread: the owner of io->kc. */
 mr_status mr_stage_forward(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
-/** R: F once more for what it saves in the slot; @io as for F, `out` spare_bytes that nobody reads. Same bits, same
+/** R: F once more for what it saves in the slot; @io as for F, `out` spare_bytes that are not read. Same bits, same
  * *loss. */
 mr_status mr_stage_recompute(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 /** B: I then W, layer by layer. */

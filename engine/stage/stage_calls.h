@@ -1,5 +1,5 @@
 /*
- * stage_calls.h - which operations of the kernels a stage calls for one micro-batch, and who executes each.
+ * stage_calls.h - which operations of the kernels a stage calls for one micro-batch, and what executes each.
  */
 #ifndef MR_STAGE_STAGE_CALLS_H
 #define MR_STAGE_STAGE_CALLS_H

@@ -327,7 +327,7 @@ static mr_status refuse(const char *dir, int fd)
 	return mr_fail(MR_ERESOURCE, "%s: another process is running there", dir);
 }
 
-/* Between opening and locking, its former holder may have removed it: then it locks nobody out. */
+/* Between opening and locking, its former holder may have removed it: then it locks no process out. */
 static bool was_removed(const char *path, int fd)
 {
 	struct stat named, held;

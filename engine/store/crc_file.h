@@ -22,7 +22,7 @@
 #define MR_CRC_BLOCK ((size_t)1 << 20)
 
 typedef struct mr_crc_file {
-	const char *name; /* borrowed, for sentences */
+	const char *name; /* borrowed, for messages */
 	int fd;           /* -1: not open */
 	uint8_t *block;   /* what was not written yet, fewer than MR_CRC_BLOCK bytes */
 	size_t n_block;
@@ -40,12 +40,12 @@ mr_status mr_crc_file_finish(mr_crc_file *f) MR_MUST_USE;
 void mr_crc_file_fini(mr_crc_file *f);
 
 /**
- * Read @fd from its beginning and compare: @size bytes, and @crcs for its blocks. @name begins the sentence.
+ * Read @fd from its beginning and compare: @size bytes, and @crcs for its blocks. @name begins the message.
  * Errors: MR_ECKPT (size, or the offset of the first block that differs with both CRCs), MR_EIO, MR_ERESOURCE.
  */
 mr_status mr_crc_file_verify(int fd, const char *name, uint64_t size, const uint32_t *crcs, size_t n_crcs) MR_MUST_USE;
 
-/** The sentence for a failed call on @name, from @err: "name: what: No space left on device". MR_ERESOURCE when the
+/** The message for a failed call on @name, from @err: "name: what: No space left on device". MR_ERESOURCE when the
  * disk or the quota is full, else MR_EIO. */
 mr_status mr_crc_file_error(const char *name, const char *what, int err) MR_MUST_USE;
 

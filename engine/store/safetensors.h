@@ -69,7 +69,7 @@ typedef struct mr_safetensors mr_safetensors;
 /**
  * Open the file @name in the directory @dir (AT_FDCWD: the current one) and check its header. Symbolic links are
  * refused.
- * @label begins sentences; NULL: @name. Errors: MR_ECKPT with file, tensor, offset, expected and found; MR_ERESOURCE.
+ * @label begins messages; NULL: @name. Errors: MR_ECKPT with file, tensor, offset, expected and found; MR_ERESOURCE.
  */
 mr_status mr_safetensors_open(int dir, const char *name, const char *label, mr_safetensors **out) MR_MUST_USE;
 /** Accepts NULL. */

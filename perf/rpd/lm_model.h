@@ -26,7 +26,7 @@ typedef struct lm_model {
 	uint16_t n_stages;
 } lm_model;
 
-/** GPT-2's initial weights, but of deviation 0.08, and 1 for embeddings. Ends the program on failure, with a sentence.
+/** GPT-2's initial weights, but of deviation 0.08, and 1 for embeddings. Ends the program on failure, with a message.
  */
 lm_model lm_model_open(const char *text, const lm_size *size);
 void lm_model_close(lm_model *m);

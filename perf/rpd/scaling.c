@@ -5,7 +5,7 @@
  * 2 to 128 stages, as published (--stages: fewer, or to 256). From 64 on the seeds are 32 / S of --seeds, but at least
  * 3, since the randomized method takes S updates of S stages each for one micro-batch; the table says how many.
  *
- * n = 50 rows taken one by one, d = 512, l2 = 1e-4; 3180 steps of unit time for everybody. PipeDream; Randomized
+ * n = 50 rows taken one by one, d = 512, l2 = 1e-4; 3180 steps of unit time for each. PipeDream; Randomized
  * PipeDream with delta = S^2 - S/2 and as many block updates; LocalSGD with R = S replicas and H = 5. The published
  * figure adds normal noise of deviation 0.5 to every coordinate of every block gradient, and shows one last value of
  * one seed. Here: the mean of the last fifth of the run, over several seeds, best step size each, with and without that

@@ -6,11 +6,10 @@
  * time (lm.c), with as many stages as the machine has cores for. LocalSGD has two replicas, each with minibatches of
  * its own; `rotated` begins each at another worker.
  *
- * Every method trains for --seconds of the clock (default 20), in parts of 128 minibatches; behind each part the
- * loss on the tenth of the text that is kept back, which the clock does not count. Methods are compared at the time
- * at which the first of them had enough. wall_cost.csv has where the time went: minibatches a second,
- * and how many parts in a hundred of both workers' time computed, averaged, and waited. Figures change from run to
- * run.
+ * Every method trains for --seconds of the clock (default 20), in parts of 128 minibatches; behind each part the loss
+ * on the tenth of the text that is kept back, which the clock does not count. Methods are compared at the time at which
+ * the first of them had enough. wall_cost.csv has where the time went: minibatches a second, and how many parts in a
+ * hundred of both workers' time computed, averaged, and waited. Figures change from run to run.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  *
  * The durations of the burst's own instructions, from the engine's trace, averaged by stage and kind, go through the
  * walk of the plan (ir/walk.h), hand-overs for free. What the burst took beyond that is what pipelining itself costs
- * here: hand-overs, waking up, and durations that vary (the walk knows averages). Backend and draining the pipeline,
+ * here: hand-overs, waking up, and durations that vary (the walk goes by averages). Backend and draining the pipeline,
  * and stages of unequal length, are the plan's own and in both.
  */
 #ifndef PERF_STEPS_ALLOWED_H

@@ -58,7 +58,7 @@ static int placement(const mr_topo *t)
 	return mr_probe_pair(t->core[0].cpu, t->core[1].cpu, 2000, &p) == MR_OK ? (int)p.distance : UNKNOWN;
 }
 
-/* CPU time so far of everybody but @x. */
+/* CPU time so far of all but @x. */
 static double others_s(const mr_contender *x, const mr_contender *all, size_t n)
 {
 	struct timespec own;

@@ -1,5 +1,5 @@
 /*
- * contender.h - who takes turns in a case: a system of ours, or a peer; and the samples of its bursts.
+ * contender.h - what takes turns in a case: a system of ours, or a peer; and the samples of its bursts.
  *
  * What is timed of ours is what trains: the session of `millrace train`, the engine's one step loop. A burst is timed
  * as a whole, but one of a plan that never drains from commit to commit, as it would go on in training; the first
@@ -39,7 +39,7 @@ typedef struct mr_contender {
 	size_t dropped;             /* bursts of no one placement */
 } mr_contender;
 
-/* What stands still while somebody else is timed should use no CPU: how much it did. */
+/* What stands still while another is timed should use no CPU: how much it did. */
 typedef struct mr_rest {
 	double wall_s, cpu_s;
 } mr_rest;

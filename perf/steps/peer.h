@@ -2,12 +2,12 @@
  * peer.h - other programs that train the same model, as yardsticks: they take turns with ours in every round.
  *
  * A peer builds its model once a case and then waits, idle, for its bursts. One that fails or falls silent is dropped
- * for the case, with a sentence, and the benchmark goes on.
+ * for the case, with a message, and the benchmark goes on.
  *
  *   PyTorch  peer_torch.py as a co-process: "go N" makes it run N steps and answer with the time of one. Eager, as
  *            its CPU users tune it: one pool of pinned threads, a malloc that keeps its memory, fused optimizers.
  *   llm.c    train_gpt2 of a checkout, built by its user (-Ofast, OpenMP), on a random checkpoint and random tokens
- *            that are written in its formats for the time being. It has no way to be told anything, so it is stopped
+ *            that are written in its formats for the time being. It takes no commands, so it is stopped
  *            (SIGSTOP) whenever a step line appears and continued for a burst, which is then timed from here; what it
  *            prints as a step's time includes the time it stood still. Its steps with validation or sampling in front
  *            are not counted.

@@ -26,7 +26,7 @@ static const mr_contender *find(const mr_results *r, const mr_peer *peer)
 	return NULL;
 }
 
-/* Time of @other (NULL: nobody) over that of @x in the same placement; NaN where one of them has none. */
+/* Time of @other (NULL: none) over that of @x in the same placement; NaN where one of them has none. */
 static double ratio(const mr_contender *other, const mr_contender *x, int place)
 {
 	const mr_samples *o = other ? &other->at[place] : NULL, *s = &x->at[place];
@@ -151,7 +151,7 @@ static mr_status print_table(const mr_results *r)
 	return st;
 }
 
-/* Who takes no part, and why. */
+/* What takes no part, and why. */
 static void put_absent(const mr_results *r, mr_json_writer *json)
 {
 	mr_json_key(json, "absent");

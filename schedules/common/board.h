@@ -35,7 +35,7 @@ typedef uint32_t mr_board_start(uint32_t n_workers, uint32_t worker, mr_vee_step
 
 /**
  * Make a board for the V of @plan, whose backwards take @back slots, and put the passes of micro-batch m at @start + 6
- * m. There is room behind for weight gradients. Errors: MR_ECONFIG for more slots than anybody can mean; MR_ERESOURCE.
+ * m. There is room behind for weight gradients. Errors: MR_ECONFIG for more slots than any run can have; MR_ERESOURCE.
  */
 mr_status mr_board_create(const mr_plan *plan, mr_board_start *start, uint32_t back, mr_board *out) MR_MUST_USE;
 void mr_board_fini(mr_board *b);

@@ -70,7 +70,8 @@ static mr_status steady(dual *x, uint32_t rounds, uint32_t r)
 	return MR_OK;
 }
 
-/* Steps 6 to 8: split backwards let the gradient run out ahead of the weight gradients that nobody waits for. */
+/* Steps 6 to 8: split backwards let the gradient run out ahead of the weight gradients, which no instruction waits for.
+ * */
 static mr_status cool_down(dual *x, uint32_t w, uint32_t r)
 {
 	for (uint32_t k = 0; k <= w; k++) {

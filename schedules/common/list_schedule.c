@@ -203,7 +203,7 @@ static void take(state *s, uint16_t worker, uint32_t at, enum kind kind)
 }
 
 /*
- * The worker that can begin soonest goes first: nothing that is begun later can bring anybody an input before that. So
+ * The worker that can begin soonest goes first: nothing that is begun later can bring a worker an input before that. So
  * each decision sees all that is ready at its time.
  */
 static void run(state *s)
@@ -226,7 +226,7 @@ static void run(state *s)
 		else
 			set_next(s, soonest, wait);
 	}
-	for (uint16_t w = 0; w < s->job->n_workers; w++) /* or somebody was locked up: see the header */
+	for (uint16_t w = 0; w < s->job->n_workers; w++) /* or a worker is blocked for good: see the header */
 		assert(s->n_steps[w] == s->order->first[w + 1u] - s->order->first[w]);
 }
 

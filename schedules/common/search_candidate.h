@@ -6,8 +6,8 @@
  * key; the one with the lowest goes first. Keys are drawn as a plane over kind, micro-batch and stage with noise on
  * top, or as small changes of keys that did well.
  */
-#ifndef MR_SCHEDULES_SEARCH_WAY_H
-#define MR_SCHEDULES_SEARCH_WAY_H
+#ifndef MR_SCHEDULES_SEARCH_CANDIDATE_H
+#define MR_SCHEDULES_SEARCH_CANDIDATE_H
 
 #include "schedules/common/list_schedule.h"
 

@@ -25,8 +25,8 @@
  *	span_    3 D T           R is at least the time from the beginning of F 0 to any end, and all work that comes
  *	         behind it
  *
- * The rows of span_ for ends before the last are implied where p is 0 or 1; they tighten what a solver knows before
- * that. Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, appendix on the ILP.
+ * The rows of span_ for ends before the last are implied where p is 0 or 1; they tighten the bounds that a solver has
+ * before that. Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, appendix on the ILP.
  */
 #include "schedules/common/zb_lp.h"
 

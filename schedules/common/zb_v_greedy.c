@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N_PASSES 4 /* steps up to MR_VEE_I0 are passes; the weight gradients that follow wait for nobody */
+#define N_PASSES 4 /* steps up to MR_VEE_I0 are passes; the weight gradients that follow wait for no other worker */
 
 typedef struct v_worker {
 	double clock;   /* end of its last step */
@@ -40,7 +40,7 @@ static double *end_of(const v_run *r, uint16_t w, mr_vee_step s, uint32_t micro)
 	return &r->end[((size_t)s * r->plan->n_workers + w) * r->plan->n_micro + micro];
 }
 
-/* The worker that hands over to the pass @s of @w; w itself where nobody does. */
+/* The worker that hands over to the pass @s of @w; w itself where none does. */
 static uint16_t source(const v_run *r, uint16_t w, mr_vee_step s)
 {
 	bool down = s == MR_VEE_F0 || s == MR_VEE_I1;

@@ -156,7 +156,7 @@ static void test_replace_is_durable(void)
 	remove_dir();
 }
 
-/* A pipe that somebody reads, and a link that somebody has made, are still there. */
+/* A pipe that is being read, and a link, are still there. */
 static void test_replace_keeps_what_is_no_file(void)
 {
 	char read_back[16] = "", fifo[128], link[128];
@@ -187,7 +187,7 @@ static void test_replace_keeps_what_is_no_file(void)
 	remove_dir();
 }
 
-/* A link under the temporary file's name is somebody's trap, or left over: what it leads to stays as it is. */
+/* A link under the temporary file's name is an attack, or left over: what it leads to stays as it is. */
 static void test_replace_follows_no_link(void)
 {
 	char old[128], trap[128];

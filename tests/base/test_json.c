@@ -189,7 +189,7 @@ static void test_read_wrong_kinds(void)
 static void test_read_refuses(void)
 {
 	static const struct {
-		const char *text, *sentence;
+		const char *text, *message;
 	} bad[] = {
 		{"{\"a\": 1,\n \"a\": 2}", "2:4: duplicate"},
 		{"{\"a\": }", "1:7: "},
@@ -204,7 +204,7 @@ static void test_read_refuses(void)
 	mr_json *root = NULL;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		MR_CHECK_FAIL(mr_json_read_text(bad[i].text, strlen(bad[i].text), &root), MR_ECONFIG, bad[i].sentence);
+		MR_CHECK_FAIL(mr_json_read_text(bad[i].text, strlen(bad[i].text), &root), MR_ECONFIG, bad[i].message);
 	MR_CHECK_FAIL(mr_json_read_text("[\n1\0]", 5, &root), MR_ECONFIG, "2:2: NUL byte");
 	CU_ASSERT_PTR_NULL(root);
 }
@@ -212,7 +212,7 @@ static void test_read_refuses(void)
 static void test_read_file(void)
 {
 	char path[] = "/tmp/mr_json_XXXXXX";
-	char sentence[64];
+	char message[64];
 	int fd = mkstemp(path);
 	mr_json *root = NULL;
 
@@ -224,8 +224,8 @@ static void test_read_file(void)
 	MR_CHECK_FAIL(mr_json_read_file(path, 8, &root), MR_ECONFIG, "is larger than 8 B");
 	CU_ASSERT_EQUAL(write(fd, "x", 1), 1);
 	close(fd);
-	snprintf(sentence, sizeof(sentence), "%s:2:1: ", path);
-	MR_CHECK_FAIL(mr_json_read_file(path, 100, &root), MR_ECONFIG, sentence);
+	snprintf(message, sizeof(message), "%s:2:1: ", path);
+	MR_CHECK_FAIL(mr_json_read_file(path, 100, &root), MR_ECONFIG, message);
 	unlink(path);
 	MR_CHECK_FAIL(mr_json_read_file(path, 100, &root), MR_ECONFIG, "no such file");
 }

@@ -82,7 +82,7 @@ static void test_bad_default(void)
 	CU_ASSERT_PTR_NULL(v);
 }
 
-static void test_sentences(void)
+static void test_messages(void)
 {
 	mr_values *v = fresh();
 	double list[] = {0.5, 1.5};
@@ -312,7 +312,7 @@ void mr_suite_option(void)
 	MR_TEST(test_find);
 	MR_TEST(test_defaults);
 	MR_TEST(test_bad_default);
-	MR_TEST(test_sentences);
+	MR_TEST(test_messages);
 	MR_TEST(test_text_numbers);
 	MR_TEST(test_text_others);
 	MR_TEST(test_print);

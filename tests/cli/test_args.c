@@ -1,4 +1,4 @@
-/* The command line: operands, options, flags, --set, and sentences for what is wrong. */
+/* The command line: operands, options, flags, --set, and messages for what is wrong. */
 #include "check.h"
 
 #include <string.h>
@@ -57,7 +57,7 @@ static void everything(void)
 	CU_ASSERT_TRUE(help);
 }
 
-static void sentences(void)
+static void messages(void)
 {
 	mr_args a;
 	bool help;
@@ -100,6 +100,6 @@ void mr_suite_args(void)
 {
 	MR_SUITE("args");
 	MR_TEST(everything);
-	MR_TEST(sentences);
+	MR_TEST(messages);
 	MR_TEST(commands);
 }

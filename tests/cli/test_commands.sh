@@ -1,4 +1,4 @@
-# The commands as users call them: exit codes, help, sentences, and what comes through a pipe.
+# The commands as users call them: exit codes, help, messages, and what comes through a pipe.
 # Arguments: source tree, build tree.
 source=$1
 millrace=$2/millrace

@@ -103,7 +103,7 @@ expect 0 "of memory, and 20 KiB is the limit" mlp.cfg --compare --cap 20000
 has "memory   at most 20 KiB"
 [ -n "$(row 1f1b 3)" ] || complain "what does not fit has no time"
 if grep -q " yes" out; then
-	complain "20,000 bytes are enough for somebody"
+	complain "20,000 bytes are enough for some system"
 fi
 # --cap is of the workers, machine.memory_limit of the process, which needs more: as plan and train say of each system
 # alone.

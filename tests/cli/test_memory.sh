@@ -59,7 +59,7 @@ for how in "" "$alone"; do
 done
 expect 0 "  read from files meanwhile" plan gpt.cfg $limit
 
-# The file is cut short in the middle of a training: one sentence, and nothing that was trained on zeros is saved.
+# The file is cut short in the middle of a training: one message, and nothing that was trained on zeros is saved.
 for how in "" "$alone"; do
 	rm -rf cut
 	cp text.txt short.txt

@@ -245,7 +245,8 @@ done
 expect 3 "precision: backend auto cannot be used with bf16" plan mlp.cfg --set backend=auto --set precision=bf16
 expect 3 "precision: expected f64 or auto beside dtype" plan mlp.cfg $bf16 --set dtype=f64
 
-# What the theory knows of a linear objective: before, after, and in the checkpoint, whose G a resumed run goes on with.
+# The constants of the theory for a linear objective: before, after, and in the checkpoint, whose G a resumed run goes
+# on with.
 cat >quad.cfg <<'END'
 model = { name = "quadratic"; blocks = 4; };
 data = { name = "formula"; features = 13; };

@@ -1,6 +1,6 @@
 /* config_help.h - configurations from texts, for the suites about them. */
-#ifndef MR_TESTS_CLI_CONFIG_HELP_H
-#define MR_TESTS_CLI_CONFIG_HELP_H
+#ifndef MR_TESTS_CONFIG_CONFIG_HELP_H
+#define MR_TESTS_CONFIG_CONFIG_HELP_H
 
 #include "config/config.h"
 

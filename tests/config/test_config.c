@@ -375,7 +375,7 @@ static void good_values(void)
 	mr_test_files_remove();
 }
 
-/* The sentence that ends the program says what the one mistake is. */
+/* The message that ends the program says what the one mistake is. */
 static void one_mistake(void)
 {
 	static const char *const sets[] = {"train.steps=ten"};

@@ -19,7 +19,7 @@
 #define mr_futex_wake ex_futex_wake
 #define MR_RING_SLOT_GET(p) ex_get(p)
 #define MR_RING_SLOT_SET(p, v) ex_set((p), (v))
-/* The sentence of a stopped wait would be formatted a million times. */
+/* The message of a stopped wait would be formatted a million times. */
 #undef mr_fail
 #define mr_fail(code, ...) (code)
 

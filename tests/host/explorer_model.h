@@ -77,7 +77,7 @@ typedef struct exploration {
 
 extern exploration ex;
 
-/** Give up with a sentence if the fixed tables are too small for a scenario, or it names a location it did not make. */
+/** Give up with a message if the fixed tables are too small for a scenario, or it names a location it did not make. */
 void ex_harness(bool ok, const char *what);
 
 /** Note what the present step did, for the trace. */

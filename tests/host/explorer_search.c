@@ -239,7 +239,7 @@ static const char *judge(state *s, ex_report *report)
 		n_ended += s->t[i].life == ENDED;
 	}
 	if (!n_runs && n_ended < ex.scenario->n_threads)
-		return "lost wake-up: somebody sleeps and nobody can move";
+		return "lost wake-up: a thread sleeps and none can move";
 	if (n_ended == ex.scenario->n_threads) {
 		report->n_ends++;
 		if (ex.scenario->end) {

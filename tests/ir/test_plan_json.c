@@ -1,4 +1,4 @@
-/* The JSON form of a plan: files of other programs are read, plans come back, damage gives a sentence and never a
+/* The JSON form of a plan: files of other programs are read, plans come back, damage gives a message and never a
  * crash. */
 #include "ir/plan_json.h"
 

@@ -1,4 +1,4 @@
-/* The text form of a plan: exact text, exact way back, sentences for what is wrong, and no crash on damaged text. */
+/* The text form of a plan: exact text, exact way back, messages for what is wrong, and no crash on damaged text. */
 #include "ir/text.h"
 
 #include <string.h>
@@ -268,7 +268,7 @@ static void text_no_word_for_it(void)
 	mr_plan_destroy(plan);
 }
 
-/* Damage a text in one or two places; reading it must end in a plan or in a sentence with a line number. */
+/* Damage a text in one or two places; reading it must end in a plan or in a message with a line number. */
 static void text_survives_damage(void)
 {
 	static const char letters[] = "0123456789+-/[]wmspvtraiox FBUN\n\t#=\"";

@@ -14,7 +14,7 @@
  */
 mr_status mr_test_job(mr_job *j, const char *base, const char *const *sets, size_t n) MR_MUST_USE;
 
-/** The same with @sets as words of one text. Ends the test on failure, with the sentence. */
+/** The same with @sets as words of one text. Ends the test on failure, with the message. */
 void mr_test_job_of(mr_job *j, const char *base, const char *sets);
 
 #endif

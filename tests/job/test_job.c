@@ -37,9 +37,9 @@ static void settles(void)
 	mr_job_fini(&j);
 }
 
-static bool says(const char *sentence)
+static bool says(const char *message)
 {
-	return strstr(mr_error_text(), sentence);
+	return strstr(mr_error_text(), message);
 }
 
 static void tells_all_mistakes(void)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # What only tests use does not stand in the program's library: every function that a header of engine, models or
-# schedules declares is called by them or by perf.   test_used.sh SOURCE
-# engine/theory is no part of the program, and what engine/include declares is for other programs.
+# schedules declares is called by them or by perf. Not held to it: engine/theory, which is no part of the program, and
+# what engine/include declares for other programs.
+#	test_used.sh SOURCE
 set -eu
 cd "$1"
 words=$(mktemp)

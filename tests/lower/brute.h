@@ -5,8 +5,8 @@
  * its list when its messages, buffers and versions are there. Every slot, buffer, sum and version buffer holds a tag of
  * what is in it, and everything read is compared with what the contract says should be there.
  */
-#ifndef MR_TESTS_IR_BRUTE_H
-#define MR_TESTS_IR_BRUTE_H
+#ifndef MR_TESTS_LOWER_BRUTE_H
+#define MR_TESTS_LOWER_BRUTE_H
 
 #include <stdbool.h>
 

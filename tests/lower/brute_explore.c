@@ -9,7 +9,7 @@
 /* The state after some instructions, and whose turn is tried next. */
 typedef struct brute_frame {
 	uint32_t pc[MAX_EXPLORED], next;
-	bool moved; /* somebody could go on from here */
+	bool moved; /* a worker could go on from here */
 	brute_stage stage[MAX_STAGES * MAX_PIPES];
 	int pipe_of[MAX_MICRO];
 	brute_place place[];

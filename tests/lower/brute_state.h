@@ -2,8 +2,8 @@
  * brute_state.h - the inside of the brute-force execution, for brute.c (one interleaving) and brute_explore.c (all of
  * them).
  */
-#ifndef MR_TESTS_IR_BRUTE_STATE_H
-#define MR_TESTS_IR_BRUTE_STATE_H
+#ifndef MR_TESTS_LOWER_BRUTE_STATE_H
+#define MR_TESTS_LOWER_BRUTE_STATE_H
 
 #include <setjmp.h>
 

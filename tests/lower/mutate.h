@@ -2,8 +2,8 @@
  * mutate.h - lowered plans with one thing wrong, and what the checker and brute force say of them: for the mutation
  * tests of every layer that has plans.
  */
-#ifndef MR_TESTS_IR_MUTATE_H
-#define MR_TESTS_IR_MUTATE_H
+#ifndef MR_TESTS_LOWER_MUTATE_H
+#define MR_TESTS_LOWER_MUTATE_H
 
 #include <stdbool.h>
 
@@ -38,7 +38,7 @@ typedef enum mutation {
 /* What became of the mutants of one kind. */
 typedef struct mutation_tally {
 	uint32_t made;     /* mutants that differ from the plan */
-	uint32_t detected; /* refused with a sentence, and brute force agrees that they go wrong */
+	uint32_t detected; /* refused with a message, and brute force agrees that they go wrong */
 	uint32_t strict;   /* refused, though brute force finds nothing wrong */
 	uint32_t harmless; /* accepted, and brute force agrees */
 	uint32_t explored; /* of the harmless ones: in every interleaving there is */
@@ -53,7 +53,7 @@ bool brute_all(const mr_plan *plan, char why[80]);
 
 /**
  * Make @per_kind mutants of each kind from @good (lowered and checked, called @name), drawn from @seed, and count in
- * @tally [N_MUTATIONS]. Fails the test when one is accepted that brute force finds wrong, or when a sentence names no
+ * @tally [N_MUTATIONS]. Fails the test when one is accepted that brute force finds wrong, or when a message names no
  * culprit.
  */
 void mutate_plan(const char *name, const mr_plan *good, uint32_t per_kind, uint32_t seed, mutation_tally *tally);

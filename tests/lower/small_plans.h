@@ -2,8 +2,8 @@
  * small_plans.h - small plans of all kinds, made by hand or read from the golden orders: what the tests of lowering,
  * checker and walk work on. Compute only; the caller lowers and destroys them.
  */
-#ifndef MR_TESTS_IR_SMALL_PLANS_H
-#define MR_TESTS_IR_SMALL_PLANS_H
+#ifndef MR_TESTS_LOWER_SMALL_PLANS_H
+#define MR_TESTS_LOWER_SMALL_PLANS_H
 
 #include "ir/plan.h"
 

@@ -1,6 +1,6 @@
 /*
  * The checker against brute force: good plans are accepted; every damaged plan with which a naive execution goes wrong
- * under some interleaving is refused with a sentence; random bytes never crash it.
+ * under some interleaving is refused with a message; random bytes never crash it.
  */
 #include "lower/check.h"
 
@@ -316,7 +316,7 @@ static void any_bytes(void)
 	}
 }
 
-/* --- sentences --- */
+/* --- messages --- */
 
 static void names_the_culprit(void)
 {

@@ -409,7 +409,7 @@ static void lists_that_cannot_be_lowered(void)
 
 	p = small_1f1b(2, 2);
 	mr_plan_list(p, 1, MR_BODY)->n--;
-	refuse(p, MR_ECONFIG, "the gradient of m1 of stage 1, which nobody makes");
+	refuse(p, MR_ECONFIG, "the gradient of m1 of stage 1, which no instruction makes");
 
 	p = small_gpipe(1, 4, false); /* F0 F1 F2 F3 B0 B2 B1 B3 with two micro-batches a commit */
 	p->contract =

@@ -1,6 +1,6 @@
 /*
  * The checker against mutants of the golden orders and of small plans of all kinds: one thing is changed in a lowered
- * plan, and then it is either refused with a sentence that names the culprit, or brute force finds nothing wrong with
+ * plan, and then it is either refused with a message that names the culprit, or brute force finds nothing wrong with
  * it either.
  */
 #include <string.h>

@@ -74,7 +74,7 @@ static void every_model_is_listed_and_has_working_defaults(void)
 	CU_ASSERT_PTR_NULL(mr_model_find("resnet"));
 }
 
-static void an_unknown_model_is_one_sentence(void)
+static void an_unknown_model_is_one_message(void)
 {
 	const mr_model_ops *ops;
 
@@ -248,7 +248,8 @@ static void a_wrong_gpt_is_refused(void)
 
 	MR_CHECK_FAIL(build("gpt", DEFAULTS, &numbers, &g), MR_ECONFIG, "takes tokens, the data has 1 x 6 numbers");
 	MR_CHECK_FAIL(build("gpt", SETTINGS("heads=3", "width=16"), &data, &g), MR_ECONFIG, "3 heads cannot share");
-	MR_CHECK_FAIL(build("gpt", SETTINGS("context=7"), &data, &g), MR_ECONFIG, "embed: embedding knows 7 positions");
+	MR_CHECK_FAIL(build("gpt", SETTINGS("context=7"), &data, &g), MR_ECONFIG,
+		      "embed: the embedding has 7 positions");
 }
 
 /* The loss of @r with every weight moved by @step along @direction. */
@@ -352,7 +353,7 @@ void mr_suite_models(void)
 {
 	MR_SUITE("models");
 	MR_TEST(every_model_is_listed_and_has_working_defaults);
-	MR_TEST(an_unknown_model_is_one_sentence);
+	MR_TEST(an_unknown_model_is_one_message);
 	MR_TEST(an_mlp_is_what_its_options_say);
 	MR_TEST(a_wrong_mlp_is_refused);
 	MR_TEST(a_chain_is_one_weight_a_stage);

@@ -15,7 +15,7 @@
 
 static char path[64];
 
-/* The table in a file of this text; NULL with the sentence in mr_error_text(). */
+/* The table in a file of this text; NULL with the message in mr_error_text(). */
 static mr_choices *read_text(const char *text)
 {
 	mr_choices *c = NULL;
@@ -202,7 +202,7 @@ static void laws_hold_by_any_table(void)
 				}
 }
 
-/* Who executes a call is what the table says, where the backend has the operation. */
+/* What executes a call is what the table says, where the backend has the operation. */
 static void calls_are_recorded_with_their_executor(void)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* Token and IDX files: what is read from good ones, and the sentence for each way of being bad. */
+/* Token and IDX files: what is read from good ones, and the message for each way of being bad. */
 #include <string.h>
 #include <unistd.h>
 
@@ -576,7 +576,7 @@ static void shortened_meanwhile(void)
 	data_help_folder(dir);
 	for (size_t i = 0; i < N_ON_DISK; i++) {
 		mr_data_want want = {.dtype = MR_F32, .context = on_disk[i].context, .base_dir = dir, .keep_bytes = 1};
-		char path[600], sentence[100];
+		char path[600], message[100];
 		mr_dataset *d;
 
 		write_long_files(strstr(on_disk[i].settings, "rows=18") ? 18 : 20);
@@ -584,12 +584,12 @@ static void shortened_meanwhile(void)
 		snprintf(path, sizeof(path), "%s/%s", dir, on_disk[i].longest);
 		CU_ASSERT_EQUAL(truncate(path, 100), 0);
 		all_samples(d, bytes, ROOM);
-		snprintf(sentence, sizeof(sentence),
+		snprintf(message, sizeof(message),
 			 "%s: the file was shortened while it was in use: nothing is left at byte ",
 			 on_disk[i].longest);
-		MR_CHECK_FAIL(mr_dataset_check(d), MR_EDATA, sentence);
+		MR_CHECK_FAIL(mr_dataset_check(d), MR_EDATA, message);
 		write_long_files(20);
-		MR_CHECK_FAIL(mr_dataset_check(d), MR_EDATA, sentence);
+		MR_CHECK_FAIL(mr_dataset_check(d), MR_EDATA, message);
 		mr_dataset_close(d);
 	}
 	free(bytes);

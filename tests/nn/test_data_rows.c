@@ -234,13 +234,13 @@ static void save(const char *text)
 	data_help_write(dir, "s", text, strlen(text));
 }
 
-static void refuse(const char *text, const char *settings, const char *sentence)
+static void refuse(const char *text, const char *settings, const char *message)
 {
 	mr_data_want want = numbers(MR_F64);
 	mr_dataset *d;
 
 	save(text);
-	MR_CHECK_FAIL(data_help_open("libsvm", settings, &want, &d), MR_EDATA, sentence);
+	MR_CHECK_FAIL(data_help_open("libsvm", settings, &want, &d), MR_EDATA, message);
 }
 
 static void libsvm_files(void)

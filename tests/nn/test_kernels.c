@@ -172,7 +172,7 @@ static void find_names_what_is_wrong(void)
 	mr_kernels_find("reference", MR_F32)->ctx_destroy(NULL);
 }
 
-/* oneDNN's refusal becomes a sentence with the shape, and the context goes on working. */
+/* oneDNN's refusal becomes a message with the shape, and the context goes on working. */
 static void refused_shapes_are_named(void)
 {
 	const mr_kernels *k = mr_kernels_find("fused", MR_F32);

@@ -31,7 +31,7 @@ static void check(layer_rig *r, mr_act front)
 	r->call.fuse_act_backward_aux = r->x[0];
 	rig_input(r);
 	same(r, r->dx[0], plain, n);
-	if (r->what->cfg.act != MR_ACT_NONE) { /* and somebody behind does the same for this one */
+	if (r->what->cfg.act != MR_ACT_NONE) { /* and the layer behind does the same for this one */
 		call = r->call;
 		call.dy[0] = call.kept;
 		call.dy_is_pre_activation = true;

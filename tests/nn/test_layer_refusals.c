@@ -1,4 +1,4 @@
-/* test_layer_refusals.c - configurations, shapes and targets that do not fit a layer, and the sentence that says so. */
+/* test_layer_refusals.c - configurations, shapes and targets that do not fit a layer, and the message that says so. */
 #include <math.h>
 
 #include "check.h"

@@ -1,6 +1,6 @@
 /*
  * laws_wide.c - the laws over the wide grid: every registered system with every value of every option, D of 1 to 9, T
- * of 1 to 24, one to four stages a worker, and the costs of sched_costs. Each case is either refused with a sentence,
+ * of 1 to 24, one to four stages a worker, and the costs of sched_costs. Each case is either refused with a message,
  * or it is complete (counted here, without the checker's help), can be lowered, passes the checker and keeps its
  * claims.
  */

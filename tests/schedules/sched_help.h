@@ -21,7 +21,7 @@ typedef struct sched_case {
 /** Options of @c as values; NULL when the system has none. The caller destroys them. */
 mr_values *sched_values(const sched_case *c);
 mr_plan *sched_emit(const sched_case *c);
-/** As sched_emit, but NULL where the system refuses the case, which it must do with MR_ECONFIG and a sentence that
+/** As sched_emit, but NULL where the system refuses the case, which it must do with MR_ECONFIG and a message that
  * begins with its name. */
 mr_plan *sched_try_emit(const sched_case *c);
 /** Emitted, lowered and checked. */

@@ -125,7 +125,7 @@ static void versions_follow_the_papers(void)
 				mr_plan *plan = sched_try_emit(&c);
 
 				if (!plan)
-					continue; /* with a sentence */
+					continue; /* with a message */
 				mr_plan_destroy(plan);
 				plan = sched_lowered(&c);
 				check_reads(&forms[i], &c, plan);

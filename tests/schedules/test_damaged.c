@@ -1,6 +1,6 @@
 /*
  * test_damaged.c - what only plans of whole systems have, damaged: average and step in the wrong order, the norm in
- * another pipe, a backward that keeps or passes where it must not. The checker refuses each with its sentence. And tied
+ * another pipe, a backward that keeps or passes where it must not. The checker refuses each with its message. And tied
  * weights in several pipes, which no system asks for by itself, are lowered to plans that run.
  */
 #include <string.h>

@@ -219,7 +219,7 @@ static void one_case(const sched_case *c)
 	mr_plan *plan = sched_try_emit(c);
 
 	if (!plan)
-		return; /* with a sentence */
+		return; /* with a message */
 	mr_plan_destroy(plan);
 	plan = sched_lowered(c);
 	laws_of_plan(c, plan);

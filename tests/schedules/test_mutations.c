@@ -17,7 +17,7 @@ static void one_case(const sched_case *c)
 	char name[128];
 
 	if (!plan)
-		return; /* with a sentence */
+		return; /* with a message */
 	mr_plan_destroy(plan);
 	plan = sched_lowered(c);
 	snprintf(name, sizeof(name), "%s D=%u T=%u v=%u %s=%s %s", c->ops->name, c->n_workers, c->n_micro, c->chunks,

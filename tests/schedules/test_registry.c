@@ -1,4 +1,4 @@
-/* The registry finds systems by name, and refuses what no system can do with a sentence. */
+/* The registry finds systems by name, and refuses what no system can do with a message. */
 #include "schedules/registry.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * search: never worse than the systems it knows by name, within its memory, the same each time, and worth the trouble.
+ * search: never worse than the systems it has by name, within its memory, the same each time, and worth the trouble.
  */
 #include <math.h>
 #include <string.h>

@@ -37,14 +37,14 @@ static double makespan(const char *system, uint16_t n_workers, uint32_t n_micro,
 	return x;
 }
 
-static void refuse(const char *system, uint16_t n_workers, uint32_t n_micro, const char *sets, const char *sentence)
+static void refuse(const char *system, uint16_t n_workers, uint32_t n_micro, const char *sets, const char *message)
 {
 	sched_case c = at(system, n_workers, n_micro, sets);
 
 	CU_ASSERT_PTR_NULL(sched_try_emit(&c));
-	if (!strstr(mr_error_text(), sentence))
+	if (!strstr(mr_error_text(), message))
 		fprintf(stderr, "\n%s\n", mr_error_text());
-	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), sentence));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), message));
 }
 
 static void twoway_refusals_say_what_to_do(void)

@@ -152,7 +152,7 @@ static void checkpoints_from_before_steps_moved_inside_go_on(void)
 
 static void another_plan_is_another_builds(void)
 {
-	char sentence[200], plan[20];
+	char message[200], plan[20];
 	double best;
 	uint64_t step;
 
@@ -160,9 +160,9 @@ static void another_plan_is_another_builds(void)
 	save(2);
 	save_as_old("0123456789abcdef", NULL, NULL);
 	snprintf(plan, sizeof(plan), "%016" PRIx64, session.plan_hash);
-	snprintf(sentence, sizeof(sentence),
+	snprintf(message, sizeof(message),
 		 "it was made with another build's plan 0123456789abcdef and cannot be resumed with %s", plan);
-	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT, sentence);
+	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT, message);
 	CU_ASSERT_PTR_NULL(strstr(mr_error_text(), "options"));
 	end();
 	begin(); /* the plan is the same, something else is not */

@@ -1,7 +1,7 @@
 /* ckpt_help.h - small checkpoints with known contents, and folders for them, for the safetensors and checkpoint suites.
  */
-#ifndef MR_TESTS_RUN_CKPT_HELP_H
-#define MR_TESTS_RUN_CKPT_HELP_H
+#ifndef MR_TESTS_STORE_CKPT_HELP_H
+#define MR_TESTS_STORE_CKPT_HELP_H
 
 #include "store/checkpoint_io.h"
 

@@ -74,7 +74,7 @@ static const entry optimizers[] = {
 /* Every field is the beginning of a name above, or with a $ all of it; "" is the beginning of all. The first line that
  * fits counts. */
 typedef struct refusal {
-	const char *system, *mitigation, *optimizer, *sentence;
+	const char *system, *mitigation, *optimizer, *message;
 } refusal;
 
 static const refusal refusals[] = {
@@ -124,13 +124,13 @@ static bool begins(const char *with, const char *name)
 	return !strncmp(name, with, n) && (!with[n] || !name[n]);
 }
 
-/* The sentence of the refusal, or NULL. */
+/* The message of the refusal, or NULL. */
 static const char *refused(const char *system, const char *mitigation, const char *optimizer)
 {
 	for (size_t i = 0; i < N(refusals); i++)
 		if (begins(refusals[i].system, system) && begins(refusals[i].mitigation, mitigation) &&
 		    begins(refusals[i].optimizer, optimizer))
-			return refusals[i].sentence;
+			return refusals[i].message;
 	return NULL;
 }
 
@@ -151,19 +151,19 @@ static void prepare(rig *r, const cell *c)
 
 static bool is_refused(cell *c)
 {
-	const char *sentence =
+	const char *message =
 		refused(c->system->name, c->mitigation ? c->mitigation->name : "none", c->optimizer->name);
 	mr_status st;
 	rig r;
 
-	if (!sentence)
+	if (!message)
 		return false;
 	prepare(&r, c);
 	st = rig_try_open(&r);
-	if (st != MR_ECONFIG || !strstr(mr_error_text(), sentence))
-		fprintf(stderr, "\n%s: not refused for \"%s\": %s\n", c->what, sentence,
+	if (st != MR_ECONFIG || !strstr(mr_error_text(), message))
+		fprintf(stderr, "\n%s: not refused for \"%s\": %s\n", c->what, message,
 			st == MR_OK ? "accepted" : mr_error_text());
-	CU_ASSERT_FATAL(st == MR_ECONFIG && strstr(mr_error_text(), sentence) != NULL);
+	CU_ASSERT_FATAL(st == MR_ECONFIG && strstr(mr_error_text(), message) != NULL);
 	rig_fini(&r);
 	return true;
 }
@@ -329,9 +329,9 @@ void mitigation_table(void)
 		for (size_t s = 0; s < N(systems); s++)
 			for (size_t m = 0; m < N(mitigations); m++)
 				for (size_t o = 0; o < N(optimizers); o++)
-					used |= refusals[i].sentence == NULL ||
+					used |= refusals[i].message == NULL ||
 						refused(systems[s].name, mitigations[m].name, optimizers[o].name) ==
-							refusals[i].sentence;
+							refusals[i].message;
 		CU_ASSERT_TRUE(used);
 	}
 }

@@ -8,7 +8,7 @@
  *	...
  *	rig_fini(&r);
  *
- * All of them end the test on failure, with the sentence.
+ * All of them end the test on failure, with the message.
  */
 #ifndef MR_TESTS_SYSTEM_RIG_H
 #define MR_TESTS_SYSTEM_RIG_H
@@ -97,7 +97,7 @@ bool rig_equal(const rig_result *a, const rig_result *b, bool inflight, const ch
 /** Equal weights and optimizer state alone. */
 bool rig_equal_weights(const rig_result *a, const rig_result *b, const char *what);
 
-/** Copy @from's three lists into @to's memory, tensor by tensor, by name; false (and a sentence on stderr) when they do
+/** Copy @from's three lists into @to's memory, tensor by tensor, by name; false (and a message on stderr) when they do
  * not name the same. */
 bool rig_fill(mr_state *to, const rig_result *from);
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What ends a training against its will: the code, the sentence, and the checkpoint that is left.   slow_failures.sh
+# What ends a training against its will: the code, the message, and the checkpoint that is left.   slow_failures.sh
 # SOURCE BUILD
 . "$(dirname "$0")/train_lib.sh"
 

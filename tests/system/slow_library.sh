@@ -90,7 +90,7 @@ gcc twice.c -o twice "-DEXAMPLE=\"$work/$example\"" $(pkg-config --cflags --libs
 ./twice >out 2>err || fail "two trainings in a process: $(cat err)"
 cat first first | cmp -s - out || fail "the second training in a process differs from the first"
 
-# A mistake of a job is a sentence, and nothing is trained.
+# A mistake of a job is a message, and nothing is trained.
 sed 's/"pipedream"/"pipedrem"/' $example >wrong.c
 gcc wrong.c -o wrong $(pkg-config --cflags --libs millrace)
 code=0

@@ -24,13 +24,13 @@ count() {
 "$millrace" plan "$@" --set machine.choices=onednn.def >out 2>err || fail "no plan: $(cat err)"
 grep -q 'kernels  *avx.* by choices [0-9a-f]\{16\}, .*onednn.def' out || fail "plan does not name the table"
 mixed=$(grep -c ' fused [0-9]*, onednn [0-9]*$' out)
-[ "$mixed" = 2 ] || fail "plan shows who executes what of $mixed stages, expected 2"
+[ "$mixed" = 2 ] || fail "plan shows what executes the operations of $mixed stages, expected 2"
 total=$(sed -n 's/.* onednn \([0-9]*\)$/\1/p' out | awk '{ n += $1 } END { print n }')
 [ "$(count "$@" --set machine.choices=onednn.def)" = "$total" ] || fail "the JSON of plan counts other operations"
 [ "$(count "$@" --set machine.choices=fused.def)" = 0 ] || fail "a table of fused alone gives oneDNN something"
 [ "$(count "$@" --set backend=fused)" = 0 ] || fail "fused gives oneDNN something"
 "$millrace" plan "$@" --set backend=reference --format json 2>/dev/null | grep -q '"backend": "reference"' ||
-	fail "plan does not know who executes what on the reference backend"
+	fail "plan does not show what executes operations on the reference backend"
 "$millrace" plan gpt.cfg --set backend=auto --format json >plan.json 2>err || fail "no JSON of sequential: $(cat err)"
 grep -q '"operation": "gemm_step"' plan.json || fail "products with a step are not shown"
 

@@ -85,7 +85,7 @@ cmp -s whole/checkpoints/$(latest whole)/model.safetensors parts/checkpoints/$(l
 train "$@" --set system.name=1f1b --set run.dir=parts --set train.steps=80 --resume --plan zb_h1.txt
 expect 5 "resumed with another plan"
 
-# --- what does not fit, in a sentence
+# --- what does not fit, in a message
 refused 3 "workers" mlp.cfg --set system.name=1f1b --set train.microbatches=4 --set machine.workers=2 --set run.dir=x \
 	--plan zb_h1.txt
 expect 3 "workers" "zb_h1.txt: the plan has 3 workers, and machine.workers is 2: set machine.workers = 3"

@@ -1,6 +1,6 @@
 /*
  * test_pause.c - where an engine stops: at the step asked for, however late a worker reports; where the caller asks for
- * a pause; and at the first error, with one sentence. None of it changes a number.
+ * a pause; and at the first error, with one message. None of it changes a number.
  */
 #include <string.h>
 

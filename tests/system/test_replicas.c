@@ -407,26 +407,26 @@ static void written(void)
 	rig_fini(&r);
 }
 
-static void refused_with(const char *sets, const char *sentence)
+static void refused_with(const char *sets, const char *message)
 {
 	rig r;
 
 	set_chain(&r, sets);
 	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
-	if (!strstr(mr_error_text(), sentence))
+	if (!strstr(mr_error_text(), message))
 		fprintf(stderr, "\n%s\n", mr_error_text());
-	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), sentence));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), message));
 	rig_fini(&r);
 }
 
 /* What only a run asks for: the plan alone can be looked at. */
-static void not_started_with(const char *sets, const char *sentence)
+static void not_started_with(const char *sets, const char *message)
 {
 	rig r;
 
 	set_chain(&r, sets);
 	rig_open(&r);
-	MR_CHECK_FAIL(mr_session_start(&r.s, NULL), MR_ECONFIG, sentence);
+	MR_CHECK_FAIL(mr_session_start(&r.s, NULL), MR_ECONFIG, message);
 	rig_fini(&r);
 }
 

@@ -88,10 +88,10 @@ rm -rf taken
 
 # --- resumptions that do not fit
 misfit() {
-	set=$1 sentence=$2
+	set=$1 message=$2
 	shift 2
 	train "$@" --set run.dir=r --resume --set train.steps=7 --set "$set"
-	expect 5 "resuming with $set" "r/checkpoints/step-00000006: it was made with $sentence"
+	expect 5 "resuming with $set" "r/checkpoints/step-00000006: it was made with $message"
 	[ "$(latest r)" = step-00000006 ] || fail "$set: the refused resumption left $(latest r)"
 }
 misfit train.seed=2 "train.seed 1 and cannot be resumed with 2" "$@"

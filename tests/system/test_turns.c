@@ -264,14 +264,14 @@ static void workers_share_a_stage(void)
 		even);
 }
 
-static void refuse(const char *sets, const char *sentence)
+static void refuse(const char *sets, const char *message)
 {
 	rig r;
 
 	rig_init(&r);
 	rig_sets(&r, "system.name=pipedream machine.workers=3");
 	rig_sets(&r, sets);
-	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, sentence);
+	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, message);
 	rig_fini(&r);
 }
 

@@ -252,7 +252,7 @@ static void resumes(void)
 	rig_fini(&r);
 }
 
-/* Without `skip` the same gradient ends the run, with the same sentence. */
+/* Without `skip` the same gradient ends the run, with the same message. */
 static void stops_where_it_is_told_to(void)
 {
 	poison p = {1, {3}};
@@ -298,7 +298,7 @@ static void skipping_needs_the_norm(void)
 
 	rig_init(&r);
 	rig_sets(&r, "train.nonfinite=skip");
-	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "only a run that clips knows its gradient norm");
+	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG, "only a run that clips computes its gradient norm");
 	rig_fini(&r);
 	rig_init(&r);
 	rig_sets(&r, "system.name=zb_h2 system.optimizer=validated");

@@ -115,7 +115,7 @@ typedef struct mr_job_sample {
 	const char *prompt;
 } mr_job_sample;
 
-/* Who can say where a value of a job was written; for readers of configurations. */
+/* Where a value of a job was written; for readers of configurations. */
 typedef struct mr_job_source {
 	/** Put the place of @key of @group in front of this thread's error text, and return @st, which is MR_ECONFIG.
 	 */
@@ -138,7 +138,7 @@ typedef struct mr_job {
 	mr_job_checkpoint checkpoint;
 	mr_job_trace trace;
 	mr_job_sample sample;
-	mr_job_source source;  /* blame NULL: mistakes are named "group.key: sentence" */
+	mr_job_source source;  /* blame NULL: mistakes are named "group.key: message" */
 	/* Set by mr_job_check; owned. */
 	bool chose_workers, chose_microbatches; /* the field was 0 */
 	char **cut;            /* [n_cut] where the second and later stages begin; NULL: "auto" */
@@ -152,7 +152,7 @@ MR_API mr_status mr_job_init(mr_job *j) MR_MUST_USE;
 MR_API void mr_job_fini(mr_job *j);
 
 /** Choose the plug-in @name for @group, with the defaults of its table, in place of any before. Errors: MR_ECONFIG with
- * a sentence that names the nearest and lists all; MR_ERESOURCE. */
+ * a message that names the nearest and lists all; MR_ERESOURCE. */
 MR_API mr_status mr_job_choose(mr_job *j, mr_job_group group, const char *name) MR_MUST_USE;
 
 /** A copy that may be changed by itself and is to be checked then: what mr_job_check chose for @from is open again.
@@ -160,14 +160,14 @@ MR_API mr_status mr_job_choose(mr_job *j, mr_job_group group, const char *name) 
 MR_API mr_status mr_job_copy(const mr_job *from, mr_job *to) MR_MUST_USE;
 
 /** The value of @key ("train.steps", "model.hidden", "model.name", "backend") from its text, as --set of the program
- * takes it. What it makes of a string belongs to the job. Errors: MR_ECONFIG with a sentence that begins with @key;
+ * takes it. What it makes of a string belongs to the job. Errors: MR_ECONFIG with a message that begins with @key;
  * MR_ERESOURCE. */
 MR_API mr_status mr_job_set(mr_job *j, const char *key, const char *text) MR_MUST_USE;
 
 /**
  * Judge the job as far as it goes without the data: fields against their tables, what must suit each other, the model
  * built on made-up data, the machine. Settles what follows from other fields: workers, microbatches, run_dir, paths,
- * cut, trace. Errors: MR_ECONFIG with all mistakes at once, a line each, "group.key: sentence"; MR_ERESOURCE.
+ * cut, trace. Errors: MR_ECONFIG with all mistakes at once, a line each, "group.key: message"; MR_ERESOURCE.
  */
 MR_API mr_status mr_job_check(mr_job *j) MR_MUST_USE;
 

@@ -2,7 +2,7 @@
  * millrace/status.h - how functions of libmillrace say that something went wrong.
  *
  * A function that can fail returns mr_status; its results leave through out-parameters, last. mr_error_text() is a
- * sentence: which value was wrong and what was expected. It belongs to the thread that failed, until that thread's next
+ * message: which value was wrong and what was expected. It belongs to the thread that failed, until that thread's next
  * failure. The library never prints and never exits.
  */
 #ifndef MILLRACE_STATUS_H
@@ -24,7 +24,7 @@ typedef enum mr_status {
 	MR_ECONFIG,   /* the configuration, or a plan file, is wrong                   exit 3 */
 	MR_EDATA,     /* a data file is missing, truncated or of another kind          exit 4 */
 	MR_ECKPT,     /* a checkpoint is missing, damaged or of another model          exit 5 */
-	MR_ERESOURCE, /* not enough memory, disk or CPUs, or somebody else has them    exit 6 */
+	MR_ERESOURCE, /* not enough memory, disk or CPUs, or they are in use           exit 6 */
 	MR_EDIVERGED, /* a loss or a gradient is not finite                            exit 7 */
 	MR_ESTALLED,  /* the watchdog saw no progress                                  exit 8 */
 	MR_EIO,       /* the operating system refused a file operation                 exit 1 */
@@ -33,7 +33,7 @@ typedef enum mr_status {
 	MR_N_STATUS
 } mr_status;
 
-/** The sentence of this thread's last failure; "" if there was none. Valid until the thread fails again. */
+/** The message of this thread's last failure; "" if there was none. Valid until the thread fails again. */
 MR_API const char *mr_error_text(void);
 
 /** Short name of a code, such as "config". Never NULL. */

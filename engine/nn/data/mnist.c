@@ -45,7 +45,7 @@ static uint32_t big_endian(const uint8_t *b)
 	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-/* The sentence for a file that ended or broke before byte @offset + @bytes of its contents, or in gzip's trailer. */
+/* The message for a file that ended or broke before byte @offset + @bytes of its contents, or in gzip's trailer. */
 static mr_status broken(const idx *x, gzFile f, uint64_t offset, uint64_t bytes)
 {
 	int code;

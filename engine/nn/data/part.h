@@ -26,7 +26,7 @@
 /** @path, or base_dir/@path when it is relative. The caller frees it; NULL without memory. */
 char *mr_data_path(const mr_data_want *want, const char *path);
 
-/** The sentence for a failed allocation of @bytes, MR_ERESOURCE. */
+/** The message for a failed allocation of @bytes, MR_ERESOURCE. */
 mr_status mr_data_no_memory(uint64_t bytes) MR_MUST_USE;
 
 /** Count @in in @d->bytes: kept when it is no larger than @want->keep_bytes, and so mr_contents_keep is for load to

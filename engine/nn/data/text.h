@@ -15,7 +15,7 @@
 
 /**
  * Make the dataset from @in, which it takes over (also on failure). @values holds "vocab" and "validation"; @name
- * stands for the text in sentences.
+ * stands for the text in messages.
  */
 mr_status mr_text_create(const char *name, mr_contents *in, const mr_values *values, const mr_data_want *want,
 			 mr_dataset **out) MR_MUST_USE;

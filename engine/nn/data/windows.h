@@ -33,7 +33,7 @@ typedef struct mr_token_windows {
 mr_status mr_token_windows_check_context(const char *source, const mr_data_want *want) MR_MUST_USE;
 
 /**
- * Fill in shapes and counts from @w->train and @w->valid. @name goes in front of sentences, and @valid_name in front of
+ * Fill in shapes and counts from @w->train and @w->valid. @name goes in front of messages, and @valid_name in front of
  * the one that says that the validation part is too short for a window; NULL: that just means no validation. MR_EDATA.
  */
 mr_status mr_token_windows_init(mr_token_windows *w, const char *name, const char *valid_name,

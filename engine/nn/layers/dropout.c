@@ -3,8 +3,7 @@
  *
  * Srivastava et al., 2014, in the inverted form. The mask is a pure function of (seed, global sample, layer, element),
  * so I computes it again instead of reading one that F saved, and it is the same for every cut, micro-batch size and
- * recomputation. Outside training y = x. Reads of the configuration: rate, from 0 up to but not
- * including 1.
+ * recomputation. Outside training y = x. Reads of the configuration: rate, from 0 up to but not including 1.
  */
 #include "nn/layers/shared.h"
 

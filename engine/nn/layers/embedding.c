@@ -22,7 +22,7 @@ static mr_status embedding_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr
 		return mr_fail(MR_ECONFIG, "embedding needs a width and a vocabulary of at least 1, got %lld and %lld",
 			       (long long)cfg->out, (long long)cfg->vocab);
 	if (cfg->context != 0 && in[0].rows > cfg->context)
-		return mr_fail(MR_ECONFIG, "embedding knows %lld positions, a sample has %lld tokens",
+		return mr_fail(MR_ECONFIG, "the embedding has %lld positions, and a sample has %lld tokens",
 			       (long long)cfg->context, (long long)in[0].rows);
 	*out = (mr_shape){.rows = in[0].rows, .cols = cfg->out};
 	return MR_OK;
@@ -77,7 +77,7 @@ static mr_status embedding_backward_weight(const mr_layer_call *c)
 		mr_sparse_rows_add(f, c->k, c->kc);
 	else if (f)
 		mr_sparse_rows_step(f, c->k, c->kc, &c->step[0]);
-	if (dwpe && spare > 0 && !c->dw_add) /* positions that this run never uses; the kernel knows t rows only */
+	if (dwpe && spare > 0 && !c->dw_add) /* positions that this run never uses; the kernel writes t rows only */
 		memset((char *)dwpe + (size_t)(t * cols) * each, 0, (size_t)(spare * cols) * each);
 	return MR_OK;
 }

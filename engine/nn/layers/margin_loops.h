@@ -1,5 +1,6 @@
 /*
- * margin_loops.h - the arithmetic of margin.c for one element type: REAL and NAME(x) are defined by who includes it.
+ * margin_loops.h - the arithmetic of margin.c for one element type: REAL and NAME(x) are defined by the file that
+ * includes it.
  *
  * A sum over coordinates runs in four partial sums, whose total is (0 + 1) + (2 + 3), and then the remainder: one fixed
  * order.
@@ -33,7 +34,7 @@ static void NAME(forward)(const mr_layer_call *c, const parts *p)
 	}
 }
 
-/* Gradients of the columns that arrived; of the block's own coordinates too, which nobody but a test asks for. */
+/* Gradients of the columns that arrived; of the block's own coordinates too, which only tests ask for. */
 static void NAME(input)(const mr_layer_call *c, const parts *p)
 {
 	const REAL *dy = c->dy[0], *w = c->w[0];

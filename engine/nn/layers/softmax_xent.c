@@ -5,8 +5,8 @@
  *	logits [n, classes]   targets [n] int32   loss = mean over rows of log(sum exp(logits)) - logits[target]
  *	F overwrites the logits by dlogits = (softmax(logits) - onehot(target)) / n
  *
- * The mean is over all rows of the micro-batch (samples, or tokens of a gpt), summed in f64. I has
- * nothing left to do. Reads nothing of the configuration; the classes are the input's columns.
+ * The mean is over all rows of the micro-batch (samples, or tokens of a gpt), summed in f64. I has nothing left to do.
+ * Reads nothing of the configuration; the classes are the input's columns.
  */
 #include "nn/bf16.h"
 #include "nn/layers/shared.h"

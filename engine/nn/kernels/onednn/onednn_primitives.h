@@ -1,7 +1,7 @@
 /*
  * onednn_primitives.h - what oneDNN executes, as plain calls.
  *
- * Only nn/kernels/onednn/onednn_*.c include the library's header and know its two C interfaces (2.6 and 3.x). A
+ * Only nn/kernels/onednn/onednn_*.c include the library's header and use its two C interfaces (2.6 and 3.x). A
  * mr_onednn holds one engine, one stream, one scratchpad and the primitives that its thread has needed so far; it is
  * used by one thread. Two threads may not share a primitive's scratchpad (results are silently wrong), so nothing is
  * shared.
