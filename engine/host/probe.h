@@ -46,4 +46,10 @@ const char *mr_probe_name(mr_probe_distance d);
  */
 double mr_probe_peak_gflops(const char **isa);
 
+/**
+ * The same of products of bf16 that are added in f32: by AMX tiles ("amx_bf16") where CPU and kernel let this process
+ * use them, else by pairs in AVX-512 ("avx512_bf16"). 0 and *@isa NULL: the CPU has neither.
+ */
+double mr_probe_peak_bf16_gflops(const char **isa);
+
 #endif

@@ -1,6 +1,7 @@
 #include "host/probe.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "check.h"
@@ -47,6 +48,36 @@ static void test_peak(void)
 		CU_ASSERT(gflops > 4);
 }
 
+/* Does the kernel list @flag among those of the CPU? */
+static bool has_flag(const char *flag)
+{
+	static char line[16384];
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		for (char *word = strtok(line, " \t\n"); word && !found; word = strtok(NULL, " \t\n"))
+			found = !strcmp(word, flag);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static void test_peak_bf16(void)
+{
+	const char *isa = "none";
+	double gflops = mr_probe_peak_bf16_gflops(&isa);
+	bool pairs = has_flag("avx512_bf16"), tiles = has_flag("amx_bf16");
+
+	if (!isa) {
+		CU_ASSERT(!pairs && gflops == 0);
+		return;
+	}
+	CU_ASSERT(tiles || !strcmp(isa, "avx512_bf16"));
+	CU_ASSERT(pairs || !strcmp(isa, "amx_bf16"));
+	CU_ASSERT(gflops > 4 && gflops < 10000);
+}
+
 void mr_suite_probe(void); /* the runner declares it too */
 
 void mr_suite_probe(void)
@@ -54,4 +85,5 @@ void mr_suite_probe(void)
 	MR_SUITE("probe");
 	MR_TEST(test_pair);
 	MR_TEST(test_peak);
+	MR_TEST(test_peak_bf16);
 }
