@@ -1,20 +1,23 @@
 /*
  * steps.c - whole training steps of every system, side by side, and of other programs that train the same model.
  *
- *	steps [--tiny | --list] [--rounds N] [--case NAME] [--json FILE] [--torch PYTHON] [--llmc FOLDER]
- *	      [--patience SECONDS]
+ *	steps [--tiny | --list] [--precision f32,bf16] [--rounds N] [--case NAME]... [--json FILE] [--torch PYTHON]
+ *	      [--llmc FOLDER] [--patience SECONDS]
  *
- * Without --torch and --llmc the variables MILLRACE_PYTHON and MILLRACE_LLMC name the peers.
+ * Without --torch and --llmc the variables MILLRACE_PYTHON and MILLRACE_LLMC name the peers. --precision: one or both,
+ * f32 when it is not given; in bf16 the systems that matter there take turns with all of f32.
  *
  * For each case (perf/steps/cases.h) all systems are built in this one process, the peers (peer.h) beside it, and
  * take turns: a round times a burst of steps of each, in an order that rotates; an engine that is not timed stands
  * still. Before and after every burst a cache-line ping-pong tells whether the two cores share a cache now (NEAR, about
- * 50 ns one way) or not (FAR, about 250 ns): virtual machines move. Bursts that saw both are dropped; medians are
- * reported per placement. `A` is sequential on all cores with threads inside the operators, the thing to beat; it
- * runs twice in each round, and the spread of that pair is the noise below which a ratio means nothing.
+ * 50 ns one way) or not (FAR, about 250 ns): virtual machines move. Bursts that saw both are dropped, bursts during
+ * which others used CPU (load.h) are left out; medians are reported per placement. `A` is sequential on all cores with
+ * threads inside the operators, the thing to beat; it runs twice in each round, and the spread of that pair is the
+ * noise below which a ratio means nothing. The peaks of the cores are measured in each round, too.
  *
  * The hash of each plan is printed, and afterwards the weights of every pipeline are compared, bit for bit, with the
- * single-thread replay of as many steps.
+ * single-thread replay of as many steps, but in cases whose steps take seconds. Last comes one table of all cases in
+ * Markdown.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -22,20 +25,25 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/clock.h"
 #include "host/env.h"
-#include "perf/steps/results.h"
+#include "perf/steps/summary.h"
+
+enum { MOST_CASES = 32 };
 
 typedef struct bench {
 	bool small;
 	int rounds;
-	const char *only, *json_path;
+	unsigned precisions; /* a bit for each */
+	const mr_case *only[MOST_CASES];
+	int n_only;          /* 0: all cases */
+	const char *json_path;
 	mr_topo topo;
 	mr_peer peers[MR_N_PEERS];
+	mr_summary summary;
 	FILE *json_file;
 	mr_json_writer writer, *json; /* json NULL: not wanted */
 } bench;
-
-enum { TORCH, LLMC };
 
 static bench the_bench;
 static char tokens[64]; /* file of random tokens, while there is one */
@@ -79,42 +87,67 @@ static int at_most(int n, const mr_topo *t)
 	return (uint32_t)n > t->n_usable ? (int)t->n_usable : n;
 }
 
+static bool in_precision(const bench *b, int k)
+{
+	return (b->precisions & 1u << k) != 0;
+}
+
+static size_t add_peer(bench *b, mr_peer *p, const mr_case *c, mr_contender *all, size_t n)
+{
+	int threads = at_most(2, &b->topo);
+	unsigned wanted = 0;
+	bool ready;
+
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
+		if (in_precision(b, k) && p->ops->takes(c, (mr_bench_precision)k))
+			wanted |= 1u << k;
+	if (!p->where || !wanted)
+		return n;
+	ready = mr_peer_start(p, c, wanted, threads);
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
+		if (wanted & 1u << k)
+			all[n++] = (mr_contender){.peer = p,
+						  .label = p->label[k],
+						  .precision = (mr_bench_precision)k,
+						  .workers = 1,
+						  .threads = threads,
+						  .out = !ready};
+	return n;
+}
+
 /* Peers are started first: what memory they leave is what ours may have. */
 static size_t line_up(bench *b, const mr_case *c, mr_contender *all)
 {
 	size_t n = 0, a = 0;
 
-	for (int i = 0; i < MR_N_SYSTEMS; i++) {
-		const mr_system *s = &mr_line_up[i];
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
+		for (int i = 0; in_precision(b, k) && i < MR_N_SYSTEMS; i++) {
+			const mr_system *s = &mr_line_up[i];
 
-		if (!mr_case_has(c, i))
-			continue;
-		a = i == MR_A ? n : a;
-		all[n++] = (mr_contender){.system = s,
-					  .label = s->label,
-					  .workers = s->workers,
-					  .threads = at_most(s->threads, &b->topo),
-					  .same = i == MR_A_AGAIN && c->big ? &all[a] : NULL};
-	}
-	for (int i = 0; i < MR_N_PEERS; i++) {
-		mr_peer *p = &b->peers[i];
-		int threads = at_most(2, &b->topo);
-
-		if (!p->where || !p->ops->takes(c))
-			continue;
-		all[n] = (mr_contender){.peer = p, .label = p->label, .workers = 1, .threads = threads};
-		all[n++].out = !mr_peer_start(p, c, threads);
-	}
+			if (!mr_case_has(c, i, (mr_bench_precision)k))
+				continue;
+			a = i == MR_A ? n : a;
+			all[n++] = (mr_contender){.system = s,
+						  .label = s->label,
+						  .precision = (mr_bench_precision)k,
+						  .workers = s->workers,
+						  .threads = at_most(s->threads, &b->topo),
+						  .same = i == MR_A_AGAIN && c->big ? &all[a] : NULL};
+		}
+	for (int i = 0; i < MR_N_PEERS; i++)
+		n = add_peer(b, &b->peers[i], c, all, n);
 	return n;
 }
 
-static void open_all(const mr_case *c, mr_contender *all, size_t n)
+static void open_all(const mr_bout *bout, mr_contender *all, size_t n)
 {
+	const mr_case *c = bout->c;
+
 	if (c->vocab)
 		check(mr_case_tokens(c, tokens), c->name);
 	for (size_t i = 0; i < n; i++)
 		if (!all[i].peer)
-			check(mr_contender_open(&all[i], c, tokens), c->name);
+			check(mr_contender_open(&all[i], bout, tokens), c->name);
 	if (*tokens)
 		unlink(tokens); /* opening has read all of it */
 	*tokens = 0;
@@ -122,6 +155,8 @@ static void open_all(const mr_case *c, mr_contender *all, size_t n)
 
 static double flops_of(const mr_case *c, const mr_contender *all, size_t n)
 {
+	if (mr_case_is_attention(c))
+		return mr_attention_flops(&c->attention);
 	for (size_t i = 0; i < n; i++)
 		if (all[i].s.graph)
 			return mr_graph_flops_train(all[i].s.graph) * c->batch;
@@ -148,35 +183,51 @@ static void prove_all(bench *b, mr_contender *all, size_t n)
 		exit(1);
 }
 
+static void print_backends(const bench *b, const mr_case *c)
+{
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
+		if (in_precision(b, k))
+			printf("  ours in %s by backend %s\n", mr_bench_precision_name((mr_bench_precision)k),
+			       mr_case_backend(c, (mr_bench_precision)k));
+}
+
 static void run_case(bench *b, const mr_case *c)
 {
 	static mr_contender all[MR_N_CONTENDERS];
-	mr_results r = {.c = c, .all = all, .peers = b->peers};
+	mr_results r = {.c = c, .all = all, .peers = b->peers, .precisions = b->precisions};
+	mr_bout bout = {.c = c, .topo = &b->topo, .peers = b->peers};
 	int rounds = c->rounds && c->rounds < b->rounds ? c->rounds : b->rounds;
+	uint64_t begin = mr_clock_ns();
 
 	printf("\n%s: %s, batch %d, %d micro-batches for the synchronous pipelines\n", c->name, c->what, c->batch,
 	       c->micro);
+	print_backends(b, c);
 	fflush(stdout);
 	r.n = line_up(b, c, all);
-	open_all(c, all, r.n);
+	open_all(&bout, all, r.n);
 	for (int k = 0; k < rounds; k++) {
 		check(mr_peak_measure(&b->topo, &r.peak), c->name);
 		for (size_t i = 0; i < r.n; i++)
-			check(mr_contender_burst(&all[(i + (size_t)k) % r.n], all, r.n, c, &b->topo, &r.rest), c->name);
+			check(mr_contender_burst(&all[(i + (size_t)k) % r.n], &bout), c->name);
 	}
 	r.flops = flops_of(c, all, r.n);
+	r.rest = bout.rest;
+	r.seconds = (double)(mr_clock_ns() - begin) / 1e9;
 	if (b->json)
 		mr_json_begin_object(b->json);
 	check(mr_results_put(&r, b->json), c->name);
+	mr_summary_add(&b->summary, &r);
 	for (size_t i = 0; i < r.n; i++)
 		if (all[i].peer)
 			mr_contender_close(&all[i]); /* memory for the replays */
-	prove_all(b, all, r.n);
+	if (!c->long_steps)
+		prove_all(b, all, r.n);
 	for (size_t i = 0; i < r.n; i++)
 		if (!all[i].peer)
 			mr_contender_close(&all[i]);
 	if (b->json)
 		mr_json_end_object(b->json);
+	printf("  %s took %.0f s\n", c->name, (double)(mr_clock_ns() - begin) / 1e9);
 	fflush(stdout);
 }
 
@@ -207,6 +258,8 @@ static void end_json(bench *b)
 	if (!b->json)
 		return;
 	mr_json_end_array(b->json);
+	mr_json_key(b->json, "summary");
+	mr_summary_put(&b->summary, b->json);
 	mr_json_end_object(b->json);
 	check(mr_json_finish(b->json), b->json_path);
 	if (fclose(b->json_file)) {
@@ -218,8 +271,8 @@ static void end_json(bench *b)
 
 static void usage(void)
 {
-	fputs("usage: steps [--tiny | --list] [--rounds N] [--case NAME] [--json FILE] [--torch PYTHON]\n"
-	      "             [--llmc FOLDER] [--patience SECONDS]\n",
+	fputs("usage: steps [--tiny | --list] [--precision f32,bf16] [--rounds N] [--case NAME]... [--json FILE]\n"
+	      "             [--torch PYTHON] [--llmc FOLDER] [--patience SECONDS]\n",
 	      stderr);
 	exit(2);
 }
@@ -244,6 +297,35 @@ static void list(void)
 	exit(0);
 }
 
+static unsigned precisions_of(const char *text)
+{
+	if (!strcmp(text, "f32"))
+		return 1u << MR_BENCH_F32;
+	if (!strcmp(text, "bf16"))
+		return 1u << MR_BENCH_BF16;
+	if (!strcmp(text, "f32,bf16") || !strcmp(text, "bf16,f32"))
+		return 1u << MR_BENCH_F32 | 1u << MR_BENCH_BF16;
+	fprintf(stderr, "steps: --precision expects f32, bf16 or f32,bf16, got \"%s\"\n", text);
+	exit(2);
+}
+
+static void add_case(bench *b, const char *name)
+{
+	if (b->n_only == MOST_CASES) {
+		fprintf(stderr, "steps: --case can be given %d times\n", MOST_CASES);
+		exit(2);
+	}
+	b->only[b->n_only++] = find_case(name);
+}
+
+static bool wanted(const bench *b, const mr_case *c)
+{
+	for (int i = 0; i < b->n_only; i++)
+		if (b->only[i] == c)
+			return true;
+	return b->n_only == 0;
+}
+
 static void parse(bench *b, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
@@ -260,15 +342,17 @@ static void parse(bench *b, int argc, char **argv)
 		if (!strcmp(argv[i], "--rounds"))
 			b->rounds = atoi(value);
 		else if (!strcmp(argv[i], "--case"))
-			b->only = find_case(value)->name;
+			add_case(b, value);
+		else if (!strcmp(argv[i], "--precision"))
+			b->precisions = precisions_of(value);
 		else if (!strcmp(argv[i], "--json"))
 			b->json_path = value;
 		else if (!strcmp(argv[i], "--torch"))
-			b->peers[TORCH].where = value;
+			b->peers[MR_TORCH].where = value;
 		else if (!strcmp(argv[i], "--llmc"))
-			b->peers[LLMC].where = value;
+			b->peers[MR_LLMC].where = value;
 		else if (!strcmp(argv[i], "--patience"))
-			b->peers[TORCH].patience_s = b->peers[LLMC].patience_s = atof(value);
+			b->peers[MR_TORCH].patience_s = b->peers[MR_LLMC].patience_s = atof(value);
 		else
 			usage();
 		i++;
@@ -286,13 +370,14 @@ int main(int argc, char **argv)
 	char machine[512];
 
 	b->rounds = 7;
-	b->peers[TORCH] = (mr_peer){.ops = &mr_peer_torch, .patience_s = 180};
-	b->peers[LLMC] = (mr_peer){.ops = &mr_peer_llmc, .patience_s = 180};
+	b->precisions = 1u << MR_BENCH_F32;
+	b->peers[MR_TORCH] = (mr_peer){.ops = &mr_peer_torch, .patience_s = 180};
+	b->peers[MR_LLMC] = (mr_peer){.ops = &mr_peer_llmc, .patience_s = 180};
 	parse(b, argc, argv);
-	if (!b->small && !b->peers[TORCH].where)
-		b->peers[TORCH].where = from_environment("MILLRACE_PYTHON");
-	if (!b->small && !b->peers[LLMC].where)
-		b->peers[LLMC].where = from_environment("MILLRACE_LLMC");
+	if (!b->small && !b->peers[MR_TORCH].where)
+		b->peers[MR_TORCH].where = from_environment("MILLRACE_PYTHON");
+	if (!b->small && !b->peers[MR_LLMC].where)
+		b->peers[MR_LLMC].where = from_environment("MILLRACE_LLMC");
 	check(mr_env_prepare(&env), "environment");
 	check(mr_topo_detect(&b->topo), "topology");
 	signal(SIGPIPE, SIG_IGN);
@@ -308,8 +393,9 @@ int main(int argc, char **argv)
 		run_case(b, &mr_case_tiny);
 	}
 	for (const mr_case *c = mr_cases; !b->small && c->name; c++)
-		if (!b->only || b->only == c->name)
+		if (wanted(b, c))
 			run_case(b, c);
+	mr_summary_print(&b->summary, stdout);
 	mr_topo_fini(&b->topo);
 	end_json(b);
 	return 0;

@@ -27,8 +27,9 @@
 #define MLP1024 "mlp 784-1024x6-10", {MLP(X6("1024")), DATA("784"), MOMENTUM}
 #define MLP128 "mlp 128-128x16-10 (small operators)", {MLP(X16("128")), DATA("128"), MOMENTUM}
 #define MLP256 "mlp 256-256x16-10 (small operators)", {MLP(X16("256")), DATA("256"), MOMENTUM}
-#define GPT2 GPT("12", "768", "12", "64"), ADAMW
-#define GPT2_RUN .vocab = 50257, .batch = 4, .micro = 4, .burst = 1, .big = true
+#define GPT2(context) GPT("12", "768", "12", context), ADAMW
+#define GPT2_RUN .vocab = 50257, .micro = 4, .burst = 1, .big = true
+#define TIED {"model.tied", "true"}
 
 const mr_case mr_cases[] = {
 	{"mlp1024-b32", MLP1024, .batch = 32, .micro = 2, .burst = 20},
@@ -41,31 +42,60 @@ const mr_case mr_cases[] = {
 	 .batch = 16, .micro = 4, .burst = 4},
 	{"gpt256-b8", "gpt 4 layers, 256 wide, context 128, vocabulary 512", {GPT("4", "256", "4", "128"), ADAMW},
 	 .vocab = 512, .batch = 8, .micro = 4, .burst = 3},
-	{"gpt2-124m", "GPT-2 124M, context 64, tied head", {GPT2, {"model.tied", "true"}}, GPT2_RUN, .rounds = 5,
-	 .systems = BIT(MR_ONE_THREAD) | BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_GPIPE) | BIT(MR_1F1B)},
-	{"gpt2-untied", "GPT-2 with a head of its own (163M), context 64", {GPT2}, GPT2_RUN, .rounds = 5,
-	 .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_PIPEDREAM) | BIT(MR_VERTICAL)},
+	{"gpt2-124m", "GPT-2 124M, context 64, tied head", {GPT2("64"), TIED}, GPT2_RUN, .batch = 4, .rounds = 5,
+	 .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_GPIPE) | BIT(MR_1F1B)},
+	{"gpt2-untied", "GPT-2 with a head of its own (163M), context 64", {GPT2("64")}, GPT2_RUN, .batch = 4,
+	 .rounds = 5, .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_PIPEDREAM) | BIT(MR_VERTICAL)},
+	{"gpt2-4x256", "GPT-2 124M, context 256, tied head", {GPT2("256"), TIED}, GPT2_RUN, .batch = 4, .rounds = 5,
+	 .long_steps = true, .systems = BIT(MR_A) | BIT(MR_1F1B)},
+	{"gpt2-16x256", "GPT-2 124M, context 256, tied head", {GPT2("256"), TIED}, GPT2_RUN, .batch = 16, .rounds = 3,
+	 .whole = 4, .long_steps = true, .systems = BIT(MR_A) | BIT(MR_1F1B)},
+	{"attention-2048", "attention of GPT-2 alone, 12 heads of 64, 2048 positions", .attention = {1, 2048, 12, 64},
+	 .batch = 1, .micro = 1, .burst = 2, .systems = BIT(MR_A) | BIT(MR_A_AGAIN)},
 	{0},
 };
 
 const mr_case mr_case_tiny = {"tiny", "mlp 8-16x4-10", {MLP("[16, 16, 16, 16]"), DATA("8"), MOMENTUM},
 			      .backend = "reference", .batch = 8, .micro = 2, .burst = 3};
 
+#define CASES .workers = 2, .threads = 1, .micro = MR_MICRO_CASE
+#define TWO .workers = 2, .threads = 1
+
 const mr_system mr_line_up[MR_N_SYSTEMS] = {
 	[MR_ONE_THREAD] = {.label = "1 thread", .system = "sequential", .workers = 1, .threads = 1},
-	[MR_A] = {.label = "A", .system = "sequential", .workers = 1, .threads = 2},
-	[MR_A_AGAIN] = {.label = "A again", .system = "sequential", .workers = 1, .threads = 2},
-	[MR_GPIPE] = {.label = "gpipe", .system = "gpipe", .workers = 2, .threads = 1, .micro = true},
-	[MR_1F1B] = {.label = "1f1b", .system = "1f1b", .workers = 2, .threads = 1, .micro = true},
-	[MR_MERGED] = {"1f1b, merged W", "1f1b", {"system.merge_w", "4"}, .workers = 2, .threads = 1, .micro = true},
-	[MR_PIPEDREAM] = {.label = "pipedream", .system = "pipedream", .workers = 2, .threads = 1},
-	[MR_VERTICAL] = {"pipedream, vertical sync", "pipedream", {"system.vertical_sync", "true"}, .workers = 2,
-			 .threads = 1},
+	[MR_A] = {.label = "A", .system = "sequential", .workers = 1, .threads = 2, .bf16 = true},
+	[MR_A_AGAIN] = {.label = "A again", .system = "sequential", .workers = 1, .threads = 2, .bf16 = true},
+	[MR_GPIPE] = {.label = "gpipe", .system = "gpipe", CASES},
+	[MR_1F1B] = {.label = "1f1b", .system = "1f1b", CASES, .bf16 = true},
+	[MR_MERGED] = {"1f1b, merged W", "1f1b", {"system.merge_w", "4"}, CASES, .bf16 = true},
+	[MR_PIPEDREAM] = {.label = "pipedream", .system = "pipedream", TWO, .bf16 = true},
+	[MR_VERTICAL] = {"pipedream, vertical sync", "pipedream", {"system.vertical_sync", "true"}, TWO},
+	[MR_DATA_PARALLEL] = {.label = "data_parallel", .system = "data_parallel", TWO, .micro = MR_MICRO_DEFAULT,
+			      .bf16 = true},
 };
 
-bool mr_case_has(const mr_case *c, int system)
+bool mr_case_has(const mr_case *c, int system, mr_bench_precision precision)
 {
-	return !c->systems || (c->systems & BIT(system));
+	return (!c->systems || (c->systems & BIT(system))) &&
+	       (precision != MR_BENCH_BF16 || mr_line_up[system].bf16);
+}
+
+const char *mr_bench_precision_name(mr_bench_precision precision)
+{
+	return precision == MR_BENCH_BF16 ? "bf16" : "f32";
+}
+
+const char *mr_case_backend(const mr_case *c, mr_bench_precision precision)
+{
+	static const char *const order[] = {"auto", "fused", "onednn", "reference"};
+	mr_dtype dtype = precision == MR_BENCH_BF16 ? MR_BF16 : MR_F32;
+	size_t i = 0;
+
+	if (c->backend)
+		return c->backend;
+	while (i + 1 < sizeof(order) / sizeof(*order) && !mr_kernels_find(order[i], dtype))
+		i++;
+	return order[i];
 }
 
 static mr_status temporary(char path[64], FILE **out)
@@ -106,7 +136,13 @@ static mr_status set_data(mr_job *j, const mr_case *c, const char *tokens)
 	return mr_values_set_string(j->data.values, "path", tokens);
 }
 
-static mr_status fill(mr_job *j, const mr_case *c, const mr_system *s, int threads, const char *tokens)
+static int micro_of(const mr_case *c, const mr_system *s)
+{
+	return s->micro == MR_MICRO_CASE ? c->micro : s->micro == MR_MICRO_DEFAULT ? 0 : c->whole ? c->whole : 1;
+}
+
+static mr_status fill(mr_job *j, const mr_case *c, const mr_system *s, mr_bench_precision precision, int threads,
+		      const char *tokens)
 {
 	for (const mr_setting *set = c->set; set->key; set++)
 		MR_TRY(mr_job_set(j, set->key, set->value));
@@ -115,22 +151,24 @@ static mr_status fill(mr_job *j, const mr_case *c, const mr_system *s, int threa
 	if (s->extra.key)
 		MR_TRY(mr_job_set(j, s->extra.key, s->extra.value));
 	j->name = c->name;
-	j->backend = c->backend ? c->backend : "auto";
+	j->backend = mr_case_backend(c, precision);
+	j->precision = precision == MR_BENCH_BF16 ? MR_PRECISION_BF16 : MR_PRECISION_F32;
 	j->train.steps = 1000000;
 	j->train.batch = c->batch;
-	j->train.microbatches = s->micro ? c->micro : 1;
+	j->train.microbatches = micro_of(c, s);
 	j->train.lr = 1e-4;
 	j->machine.workers = s->workers;
 	j->machine.threads = threads;
 	return mr_job_check(j);
 }
 
-mr_status mr_case_job(const mr_case *c, const mr_system *s, int threads, const char *tokens, mr_job *out)
+mr_status mr_case_job(const mr_case *c, const mr_system *s, mr_bench_precision precision, int threads,
+		      const char *tokens, mr_job *out)
 {
 	mr_status st;
 
 	MR_TRY(mr_job_init(out));
-	st = fill(out, c, s, threads, tokens);
+	st = fill(out, c, s, precision, threads, tokens);
 	if (st != MR_OK)
 		mr_job_fini(out);
 	return st == MR_OK ? st : mr_fail_in(st, "%s", s->label);

@@ -21,26 +21,48 @@ static mr_status run_steps(mr_contender *x, uint64_t n)
 	return mr_executor_run(&x->s.executor, x->steps + n, NULL, NULL, &x->steps);
 }
 
+const mr_samples *mr_contender_samples(const mr_contender *x, int place)
+{
+	return mr_contender_marked(x, place) ? &x->disturbed[place] : &x->quiet[place];
+}
+
+bool mr_contender_marked(const mr_contender *x, int place)
+{
+	return x->quiet[place].n == 0 && x->disturbed[place].n > 0;
+}
+
+static mr_status open_attention(mr_contender *x, const mr_bout *b)
+{
+	const mr_case *c = b->c;
+	double ms;
+
+	MR_TRY(mr_attention_open(&c->attention, mr_case_backend(c, x->precision),
+				 x->precision == MR_BENCH_BF16 ? MR_BF16 : MR_F32, b->topo, x->threads,
+				 &x->attention));
+	return mr_attention_burst(x->attention, 0, c->burst, &ms);
+}
+
 static mr_status open_session(mr_contender *x, const mr_case *c, const char *tokens)
 {
-	MR_TRY(mr_case_job(c, x->system, x->threads, tokens, &x->job));
+	MR_TRY(mr_case_job(c, x->system, x->precision, x->threads, tokens, &x->job));
 	MR_TRY(mr_session_open(&x->job, &x->s));
 	/* The trace is for allowed.h; a record an instruction is part of every traced training run. */
 	MR_TRY(mr_session_start(&x->s, &(mr_session_opts){.trace = true}));
 	return run_steps(x, (uint64_t)c->burst);
 }
 
-mr_status mr_contender_open(mr_contender *x, const mr_case *c, const char *tokens)
+mr_status mr_contender_open(mr_contender *x, const mr_bout *b, const char *tokens)
 {
 	mr_status st;
 
 	if (x->same)
 		return MR_OK;
-	st = open_session(x, c, tokens);
+	st = mr_case_is_attention(b->c) ? open_attention(x, b) : open_session(x, b->c, tokens);
 	if (st != MR_ERESOURCE)
-		return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", x->label);
+		return st == MR_OK ? MR_OK
+				   : mr_fail_in(st, "%s in %s", x->label, mr_bench_precision_name(x->precision));
 	snprintf(x->why, sizeof(x->why), "%s", mr_error_text());
-	printf("  %s is left out of this case: %s\n", x->label, x->why);
+	printf("  %s in %s is left out of this case: %s\n", x->label, mr_bench_precision_name(x->precision), x->why);
 	mr_contender_close(x);
 	x->out = true;
 	return MR_OK;
@@ -58,18 +80,15 @@ static int placement(const mr_topo *t)
 	return mr_probe_pair(t->core[0].cpu, t->core[1].cpu, 2000, &p) == MR_OK ? (int)p.distance : UNKNOWN;
 }
 
-/* CPU time so far of all but @x. */
-static double others_s(const mr_contender *x, const mr_contender *all, size_t n)
+/* CPU seconds so far of @x itself; of ours those of this process. */
+static double own_s(const mr_contender *x)
 {
-	struct timespec own;
-	double sum = 0;
+	struct timespec own = {0};
 
-	for (size_t i = 0; i < n; i++)
-		if (all[i].peer && &all[i] != x)
-			sum += (double)mr_process_cpu_ns(&all[i].peer->process) / 1e9;
-	if (x->peer && !clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own))
-		sum += (double)own.tv_sec + (double)own.tv_nsec / 1e9;
-	return sum;
+	if (x->peer)
+		return (double)mr_process_cpu_ns(&x->peer->process) / 1e9;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+	return (double)own.tv_sec + (double)own.tv_nsec / 1e9;
 }
 
 /* When two commits of the last stage were. */
@@ -112,7 +131,7 @@ static mr_status time_whole(mr_contender *x, uint64_t steps, double *ms)
 	return MR_OK;
 }
 
-static mr_status time_plan(mr_contender *x, uint64_t steps, double *ms, double *allowed)
+static mr_status time_plan(mr_contender *x, uint64_t warm, uint64_t steps, double *ms, double *allowed)
 {
 	mr_run *run = mr_engine_run_of(x->s.executor.engine);
 	uint64_t *mark = calloc(run->n_workers, sizeof(*mark));
@@ -121,7 +140,7 @@ static mr_status time_plan(mr_contender *x, uint64_t steps, double *ms, double *
 
 	if (!mark)
 		return mr_fail(MR_ERESOURCE, "no memory for %u marks", run->n_workers);
-	st = run_in ? MR_OK : run_steps(x, WARM_STEPS);
+	st = run_in || !warm ? MR_OK : run_steps(x, warm);
 	mr_allowed_mark(run, run_in, mark);
 	if (st == MR_OK)
 		st = run_in ? time_endless(x, run_in, steps, ms) : time_whole(x, steps, ms);
@@ -134,52 +153,67 @@ static mr_status time_plan(mr_contender *x, uint64_t steps, double *ms, double *
 static mr_status time_ours(mr_contender *x, const mr_case *c, double *ms, double *allowed)
 {
 	mr_contender *y = x->same ? x->same : x;
-	uint64_t steps = (uint64_t)c->burst;
-	mr_status st = y->s.plan ? MR_OK : run_steps(y, WARM_STEPS);
+	uint64_t steps = (uint64_t)c->burst, warm = c->long_steps ? 0 : WARM_STEPS;
+	mr_status st = y->s.plan || y->attention || !warm ? MR_OK : run_steps(y, warm);
 
-	if (st == MR_OK)
-		st = y->s.plan ? time_plan(y, steps, ms, allowed) : time_whole(y, steps, ms);
+	if (st == MR_OK && y->attention)
+		st = mr_attention_burst(y->attention, WARM_STEPS, c->burst, ms);
+	else if (st == MR_OK)
+		st = y->s.plan ? time_plan(y, warm, steps, ms, allowed) : time_whole(y, steps, ms);
 	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", x->label);
 }
 
 static mr_status time_one(mr_contender *x, const mr_case *c, double *ms, double *allowed)
 {
+	mr_peer_work work = {.precision = x->precision, .steps = c->burst, .warm = c->long_steps ? 0 : WARM_STEPS};
+
 	*allowed = 0;
 	if (!x->peer)
 		return time_ours(x, c, ms, allowed);
-	x->out = !mr_peer_burst(x->peer, c->burst, ms);
+	x->out = !mr_peer_burst(x->peer, &work, ms);
 	return MR_OK;
 }
 
-mr_status mr_contender_burst(mr_contender *x, const mr_contender *all, size_t n, const mr_case *c, const mr_topo *t,
-			     mr_rest *rest)
+static void add_sample(mr_samples *s, double ms, double allowed)
 {
-	double ms = 0, allowed, cpu;
-	uint64_t begin;
-	int before;
-	mr_samples *s;
-
-	if (x->out || (x->same && x->same->out))
-		return MR_OK;
-	mr_clock_sleep(SETTLE_NS);
-	before = placement(t);
-	cpu = others_s(x, all, n);
-	begin = mr_clock_ns();
-	MR_TRY(time_one(x, c, &ms, &allowed));
-	if (x->out || ms <= 0)
-		return MR_OK;
-	rest->wall_s += (double)(mr_clock_ns() - begin) / 1e9;
-	rest->cpu_s += others_s(x, all, n) - cpu;
-	if (before == UNKNOWN || before != placement(t)) {
-		x->dropped++;
-		return MR_OK;
-	}
-	s = &x->at[before == MR_PROBE_FAR];
 	s->ms[s->n++] = ms;
 	if (allowed > 0) {
 		s->allowed[s->n_over] = allowed;
 		s->over[s->n_over++] = ms / allowed;
 	}
+}
+
+mr_status mr_contender_burst(mr_contender *x, mr_bout *b)
+{
+	double ms = 0, allowed, own;
+	int before, place;
+	mr_load then;
+	mr_use use;
+
+	/* A peer that failed in one precision is gone for the other, too. */
+	if (x->out || (x->same && x->same->out) || (x->peer && !x->peer->process.pid))
+		return MR_OK;
+	mr_clock_sleep(SETTLE_NS);
+	before = placement(b->topo);
+	mr_load_read(b->peers, &then);
+	own = own_s(x);
+	MR_TRY(time_one(x, b->c, &ms, &allowed));
+	if (x->out || ms <= 0)
+		return MR_OK;
+	own = own_s(x) - own;
+	use = mr_load_since(b->peers, &then);
+	x->use.wall_s += use.wall_s;
+	x->use.own_s += use.own_s;
+	x->use.others_s += use.others_s;
+	b->rest.wall_s += use.wall_s;
+	b->rest.own_s += use.own_s > own ? use.own_s - own : 0;
+	place = before == UNKNOWN ? UNKNOWN : placement(b->topo);
+	if (before == UNKNOWN || before != place) {
+		x->dropped++;
+		return MR_OK;
+	}
+	place = before == MR_PROBE_FAR;
+	add_sample(mr_use_disturbed(&use) ? &x->disturbed[place] : &x->quiet[place], ms, allowed);
 	return MR_OK;
 }
 
@@ -190,6 +224,8 @@ static void put_proof(mr_json_writer *json, const mr_contender *x, uint64_t hash
 	mr_json_begin_object(json);
 	mr_json_key(json, "system");
 	mr_json_put_string(json, x->label);
+	mr_json_key(json, "precision");
+	mr_json_put_string(json, mr_bench_precision_name(x->precision));
 	mr_json_key(json, "plan");
 	snprintf(text, sizeof(text), "%016" PRIx64, x->s.plan_hash);
 	mr_json_put_string(json, text);
@@ -226,7 +262,7 @@ mr_status mr_contender_prove(mr_contender *x, mr_json_writer *json, bool *same)
 	mr_state state;
 
 	*same = true;
-	if (x->peer || x->same || x->out || !x->s.plan)
+	if (x->peer || x->same || x->out || x->attention || !x->s.plan)
 		return MR_OK;
 	MR_TRY(mr_executor_state(&x->s.executor, &state));
 	ours = mr_state_hash(&state);
@@ -235,8 +271,9 @@ mr_status mr_contender_prove(mr_contender *x, mr_json_writer *json, bool *same)
 	mr_executor_fini(&x->s.executor);
 	MR_TRY(replay(x, &theirs));
 	*same = ours == theirs;
-	printf("  %-26s plan %016" PRIx64 "  weights after %" PRIu64 " steps %016" PRIx64 "  %s\n", x->label,
-	       x->s.plan_hash, x->steps, ours, *same ? "= replay" : "DIFFER FROM THE REPLAY");
+	printf("  %-26s %-4s plan %016" PRIx64 "  weights after %" PRIu64 " steps %016" PRIx64 "  %s\n", x->label,
+	       mr_bench_precision_name(x->precision), x->s.plan_hash, x->steps, ours,
+	       *same ? "= replay" : "DIFFER FROM THE REPLAY");
 	fflush(stdout);
 	if (json)
 		put_proof(json, x, ours);
@@ -247,6 +284,7 @@ void mr_contender_close(mr_contender *x)
 {
 	if (x->peer)
 		mr_peer_stop(x->peer);
+	mr_attention_close(x->attention);
 	mr_session_close(&x->s);
 	mr_job_fini(&x->job);
 }

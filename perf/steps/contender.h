@@ -1,10 +1,13 @@
 /*
- * contender.h - what takes turns in a case: a system of ours, or a peer; and the samples of its bursts.
+ * contender.h - what takes turns in a case: a system of ours, or a peer, in one precision; and the samples of its
+ * bursts.
  *
  * What is timed of ours is what trains: the session of `millrace train`, the engine's one step loop. A burst is timed
  * as a whole, but one of a plan that never drains from commit to commit, as it would go on in training; the first
- * steps after another one's burst do not count, of ours as of peers. Before and after each burst a cache-line
- * ping-pong tells the placement of the two cores (host/probe.h); a burst that saw both, or cannot tell, is dropped.
+ * step after another one's burst does not count, of ours as of peers, but where steps take seconds. Before and after
+ * each burst a cache-line ping-pong tells the placement of the two cores (host/probe.h); a burst that saw both, or
+ * cannot tell, is dropped. One in which others used CPU (load.h) is kept apart, and counts only where a contender has
+ * no other in that placement.
  */
 #ifndef PERF_STEPS_CONTENDER_H
 #define PERF_STEPS_CONTENDER_H
@@ -12,10 +15,15 @@
 #include "base/json.h"
 #include "session/session.h"
 #include "host/probe.h"
+#include "perf/steps/attention.h"
 #include "perf/steps/cases.h"
+#include "perf/steps/load.h"
 #include "perf/steps/peer.h"
 
-enum { MR_MAX_ROUNDS = 64, MR_N_PEERS = 2, MR_N_CONTENDERS = MR_N_SYSTEMS + MR_N_PEERS };
+enum {
+	MR_MAX_ROUNDS = 64,
+	MR_N_CONTENDERS = MR_N_BENCH_PRECISIONS * (MR_N_SYSTEMS + MR_N_PEERS),
+};
 
 typedef struct mr_samples {
 	double ms[MR_MAX_ROUNDS];   /* a step */
@@ -26,6 +34,7 @@ typedef struct mr_samples {
 
 typedef struct mr_contender {
 	const char *label;
+	mr_bench_precision precision;
 	const mr_system *system;    /* NULL: a peer */
 	struct mr_contender *same;  /* times this one's session again; NULL: has its own */
 	mr_peer *peer;              /* NULL: ours */
@@ -34,25 +43,36 @@ typedef struct mr_contender {
 	char why[512];              /* why ours does not */
 	mr_job job;
 	mr_session s;
+	mr_attention *attention;    /* in place of a session; NULL: none */
 	uint64_t steps;             /* done so far */
-	mr_samples at[2];           /* by placement: NEAR, FAR */
+	mr_samples quiet[2];        /* by placement, NEAR and FAR: no other process used CPU */
+	mr_samples disturbed[2];    /* others did */
 	size_t dropped;             /* bursts of no one placement */
+	mr_use use;                 /* of all bursts together */
 } mr_contender;
 
-/* What stands still while another is timed should use no CPU: how much it did. */
-typedef struct mr_rest {
-	double wall_s, cpu_s;
-} mr_rest;
+/* What a burst needs to know of the case. */
+typedef struct mr_bout {
+	const mr_case *c;
+	const mr_topo *topo;
+	const mr_peer *peers; /* [MR_N_PEERS] */
+	mr_use rest;          /* own_s: CPU of those that stood still; sums over the bursts */
+} mr_bout;
+
+/** The samples that count in placement @place: the quiet ones, or where there are none the disturbed ones. */
+const mr_samples *mr_contender_samples(const mr_contender *x, int place);
+
+/** Whether these are disturbed ones. */
+bool mr_contender_marked(const mr_contender *x, int place);
 
 /**
- * Build @x for @c and run one burst of it, untimed. Where memory does not suffice it is out, with a sentence that is
+ * Build @x for @b->c and run one burst of it, untimed. Where memory does not suffice it is out, with a sentence that is
  * also printed. Other errors are errors.
  */
-mr_status mr_contender_open(mr_contender *x, const mr_case *c, const char *tokens) MR_MUST_USE;
+mr_status mr_contender_open(mr_contender *x, const mr_bout *b, const char *tokens) MR_MUST_USE;
 
-/** One burst of @x, of all [@n]. */
-mr_status mr_contender_burst(mr_contender *x, const mr_contender *all, size_t n, const mr_case *c, const mr_topo *t,
-			     mr_rest *rest) MR_MUST_USE;
+/** One burst of @x. */
+mr_status mr_contender_burst(mr_contender *x, mr_bout *b) MR_MUST_USE;
 
 /**
  * Replay all steps that @x has done on one thread and compare the weights bit for bit: prints a line, and writes an

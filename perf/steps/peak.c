@@ -9,6 +9,7 @@
 
 typedef struct core {
 	uint32_t cpu;
+	double (*probe)(const char **isa);
 	double gflops;
 	const char *isa;
 } core;
@@ -17,7 +18,7 @@ static void *probe(void *arg)
 {
 	core *c = arg;
 
-	c->gflops = mr_probe_peak_gflops(&c->isa);
+	c->gflops = c->probe(&c->isa);
 	return NULL;
 }
 
@@ -38,7 +39,7 @@ static int start(core *c, pthread_t *thread)
 }
 
 /* Sum over the first @n cores, all at once. */
-static mr_status together(const mr_topo *t, int n, double *sum, const char **isa)
+static mr_status together(const mr_topo *t, int n, mr_bench_precision precision, double *sum, const char **isa)
 {
 	core c[MR_PEAK_CORES];
 	pthread_t thread[MR_PEAK_CORES];
@@ -46,7 +47,9 @@ static mr_status together(const mr_topo *t, int n, double *sum, const char **isa
 
 	*sum = 0;
 	for (; started < n; started++) {
-		c[started] = (core){.cpu = t->core[started].cpu};
+		c[started] = (core){.cpu = t->core[started].cpu,
+				    .probe = precision == MR_BENCH_BF16 ? mr_probe_peak_bf16_gflops
+								      : mr_probe_peak_gflops};
 		if (start(&c[started], &thread[started]))
 			break;
 	}
@@ -63,8 +66,12 @@ mr_status mr_peak_measure(const mr_topo *t, mr_peak *p)
 	int n = t->n_usable < MR_PEAK_CORES ? (int)t->n_usable : MR_PEAK_CORES;
 	size_t i = p->n % MR_PEAK_SAMPLES;
 
-	MR_TRY(together(t, 1, &p->one_sample[i], &p->isa));
-	MR_TRY(together(t, n, &p->all_sample[i], &p->isa));
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++) {
+		mr_peak_samples *s = &p->of[k];
+
+		MR_TRY(together(t, 1, (mr_bench_precision)k, &s->one[i], &s->isa));
+		MR_TRY(together(t, n, (mr_bench_precision)k, &s->all[i], &s->isa));
+	}
 	p->n++;
 	p->cores = n;
 	return MR_OK;
@@ -79,12 +86,12 @@ static double median(const double *sample, size_t n)
 	return mr_median(copy, n);
 }
 
-double mr_peak_one(const mr_peak *p)
+double mr_peak_one(const mr_peak *p, mr_bench_precision precision)
 {
-	return median(p->one_sample, p->n);
+	return median(p->of[precision].one, p->n);
 }
 
-double mr_peak_all(const mr_peak *p)
+double mr_peak_all(const mr_peak *p, mr_bench_precision precision)
 {
-	return median(p->all_sample, p->n);
+	return median(p->of[precision].all, p->n);
 }

@@ -1,5 +1,6 @@
 #include "perf/steps/peer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,16 +13,17 @@ static bool drop(mr_peer *p)
 	return false;
 }
 
-bool mr_peer_start(mr_peer *p, const mr_case *c, int threads)
+bool mr_peer_start(mr_peer *p, const mr_case *c, unsigned precisions, int threads)
 {
 	*p->failed = 0;
-	snprintf(p->label, sizeof(p->label), "%s", p->ops->name);
-	return p->ops->start(p, c, threads) == MR_OK || drop(p);
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
+		snprintf(p->label[k], sizeof(p->label[k]), "%s", p->ops->name);
+	return p->ops->start(p, c, precisions, threads) == MR_OK || drop(p);
 }
 
-bool mr_peer_burst(mr_peer *p, int steps, double *ms)
+bool mr_peer_burst(mr_peer *p, const mr_peer_work *w, double *ms)
 {
-	return p->ops->burst(p, steps, ms) == MR_OK || drop(p);
+	return p->ops->burst(p, w, ms) == MR_OK || drop(p);
 }
 
 void mr_peer_stop(mr_peer *p)
@@ -33,7 +35,7 @@ void mr_peer_stop(mr_peer *p)
 
 const char *const *mr_peer_env(int threads, char room[32])
 {
-	static const char *env[8];
+	static const char *env[9];
 
 	snprintf(room, 32, "OMP_NUM_THREADS=%d", threads);
 	env[0] = room;
@@ -43,52 +45,100 @@ const char *const *mr_peer_env(int threads, char room[32])
 	env[3] = "MALLOC_MMAP_THRESHOLD_=4294967296";
 	env[4] = "MALLOC_TRIM_THRESHOLD_=8589934592";
 	env[5] = "MALLOC_TOP_PAD_=268435456";
+	env[6] = "TORCHINDUCTOR_COMPILE_THREADS=1"; /* no processes beside it that would count as others */
 	return env;
 }
 
-static bool torch_takes(const mr_case *c)
+static bool torch_takes(const mr_case *c, mr_bench_precision precision)
 {
 	(void)c;
+	(void)precision;
 	return true;
 }
 
-/* A line that begins with @word; *@rest is what follows it. */
-static mr_status expect(mr_peer *p, const char *word, char *line, size_t size, const char **rest)
+/* The next line. If it begins with @word, *@rest is what follows that, else NULL. */
+static mr_status hear(mr_peer *p, const char *word, char *line, size_t size, const char **rest)
 {
 	size_t n = strlen(word);
 
 	MR_TRY(mr_process_line(&p->process, p->patience_s, line, size));
-	if (strncmp(line, word, n) != 0 || line[n] != ' ')
-		return mr_fail(MR_EIO, "it said \"%.60s\" where \"%s ...\" was expected", line, word);
-	*rest = line + n + 1;
+	*rest = strncmp(line, word, n) != 0 || line[n] != ' ' ? NULL : line + n + 1;
 	return MR_OK;
 }
 
-static mr_status torch_burst(mr_peer *p, int steps, double *ms)
+static mr_status unexpected(const char *line, const char *word)
+{
+	return mr_fail(MR_EIO, "it said \"%.60s\" where \"%s ...\" was expected", line, word);
+}
+
+static mr_status torch_burst(mr_peer *p, const mr_peer_work *w, double *ms)
 {
 	char line[256];
 	const char *rest;
 
-	snprintf(line, sizeof(line), "go %d", steps);
+	snprintf(line, sizeof(line), "go %d %s %d", w->steps, mr_bench_precision_name(w->precision), w->warm);
 	MR_TRY(mr_process_say(&p->process, line));
-	MR_TRY(expect(p, "ms", line, sizeof(line), &rest));
+	MR_TRY(hear(p, "ms", line, sizeof(line), &rest));
+	if (!rest)
+		return unexpected(line, "ms");
 	*ms = strtod(rest, NULL);
 	return *ms > 0 ? MR_OK : mr_fail(MR_EIO, "it said that a step takes \"%.60s\" ms", rest);
 }
 
-static mr_status torch_start(mr_peer *p, const mr_case *c, int threads)
+/* "bf16 compiled: what it tried" is how it will run in that precision: printed, and its name goes into @setting. */
+static void take_setting(const char *rest, char setting[MR_N_BENCH_PRECISIONS][64])
+{
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++) {
+		const char *name = mr_bench_precision_name((mr_bench_precision)k);
+		size_t n = strlen(name);
+
+		if (!strncmp(rest, name, n) && rest[n] == ' ')
+			snprintf(setting[k], sizeof(setting[k]), ", %.*s", (int)strcspn(rest + n + 1, ":"),
+				 rest + n + 1);
+	}
+	printf("  PyTorch %s\n", rest);
+	fflush(stdout);
+}
+
+static mr_status torch_ready(mr_peer *p)
+{
+	char setting[MR_N_BENCH_PRECISIONS][64] = {{0}}, line[512];
+	const char *rest, *chosen;
+
+	for (;;) {
+		MR_TRY(hear(p, "ready", line, sizeof(line), &rest));
+		if (rest)
+			break;
+		if (strncmp(line, "setting ", 8) != 0)
+			return unexpected(line, "ready");
+		chosen = line + 8;
+		take_setting(chosen, setting);
+	}
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
+		snprintf(p->label[k], sizeof(p->label[k]), "%.60s%s", rest, setting[k]);
+	return MR_OK;
+}
+
+static mr_status torch_start(mr_peer *p, const mr_case *c, unsigned precisions, int threads)
 {
 	const char *source = getenv("MR_SOURCE"); /* ctest says where perf/ is */
-	char script[4096], count[16], line[256], room[32];
-	const char *argv[] = {p->where, script, c->name, count, NULL}, *rest;
+	char script[4096], count[16], wanted[32] = "", room[32];
+	const char *argv[] = {p->where, script, c->name, count, wanted, NULL};
 	double ms;
 
 	snprintf(script, sizeof(script), "%s/perf/peer_torch.py", source ? source : ".");
 	snprintf(count, sizeof(count), "%d", threads);
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
+		if (precisions & 1u << k) {
+			strcat(wanted, *wanted ? "," : "");
+			strcat(wanted, mr_bench_precision_name((mr_bench_precision)k));
+		}
 	MR_TRY(mr_process_start(&p->process, &(mr_process_params){.argv = argv, .env = mr_peer_env(threads, room)}));
-	MR_TRY(expect(p, "ready", line, sizeof(line), &rest));
-	snprintf(p->label, sizeof(p->label), "%.63s", rest);
-	return torch_burst(p, c->burst, &ms);
+	MR_TRY(torch_ready(p));
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
+		if (precisions & 1u << k)
+			MR_TRY(torch_burst(p, &(mr_peer_work){(mr_bench_precision)k, c->burst, 0}, &ms));
+	return MR_OK;
 }
 
 const mr_peer_ops mr_peer_torch = {

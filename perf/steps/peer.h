@@ -4,8 +4,10 @@
  * A peer builds its model once a case and then waits, idle, for its bursts. One that fails or falls silent is dropped
  * for the case, with a message, and the benchmark goes on.
  *
- *   PyTorch  peer_torch.py as a co-process: "go N" makes it run N steps and answer with the time of one. Eager, as
- *            its CPU users tune it: one pool of pinned threads, a malloc that keeps its memory, fused optimizers.
+ *   PyTorch  peer_torch.py as a co-process: "go N f32" makes it run N steps in that precision and answer with the time
+ *            of one. As its CPU users tune it: one pool of pinned threads, a malloc that keeps its memory, fused
+ *            optimizers. f32 is eager. bf16 is autocast, in the fastest of the settings that it tries before it is
+ *            ready: eager, compiled, packed weights; what it says of each is printed.
  *   llm.c    train_gpt2 of a checkout, built by its user (-Ofast, OpenMP), on a random checkpoint and random tokens
  *            that are written in its formats for the time being. It takes no commands, so it is stopped
  *            (SIGSTOP) whenever a step line appears and continued for a burst, which is then timed from here; what it
@@ -18,15 +20,23 @@
 #include "perf/steps/cases.h"
 #include "perf/steps/process.h"
 
+enum { MR_TORCH, MR_LLMC, MR_N_PEERS };
+
 typedef struct mr_peer mr_peer;
+
+/* A peer's burst. */
+typedef struct mr_peer_work {
+	mr_bench_precision precision;
+	int steps, warm; /* warm: before them, untimed */
+} mr_peer_work;
 
 typedef struct mr_peer_ops {
 	const char *name;
-	bool (*takes)(const mr_case *c);
-	/* Until it is ready to be timed, warmed up. */
-	mr_status (*start)(mr_peer *p, const mr_case *c, int threads);
-	/* Run a step that does not count, then @steps; *@ms of one, or 0 when this burst says nothing about a step. */
-	mr_status (*burst)(mr_peer *p, int steps, double *ms);
+	bool (*takes)(const mr_case *c, mr_bench_precision precision);
+	/* Until it is ready to be timed in these precisions (a bit for each), warmed up. */
+	mr_status (*start)(mr_peer *p, const mr_case *c, unsigned precisions, int threads);
+	/* *@ms of a step, or 0 when this burst says nothing about one. */
+	mr_status (*burst)(mr_peer *p, const mr_peer_work *w, double *ms);
 	void (*clean)(void); /* remove its files, after the process is gone; may be NULL. Async-signal-safe */
 	const char *missing; /* how to give it, for people */
 } mr_peer_ops;
@@ -35,7 +45,7 @@ struct mr_peer {
 	const mr_peer_ops *ops;
 	const char *where;    /* the Python, or the checkout; NULL: not given */
 	double patience_s;    /* silence that counts as failure */
-	char label[64];       /* with its version; after start */
+	char label[MR_N_BENCH_PRECISIONS][128]; /* with its version and setting; after start */
 	char failed[512];     /* why it no longer takes part in this case; "": it does */
 	mr_process process;
 };
@@ -43,8 +53,8 @@ struct mr_peer {
 extern const mr_peer_ops mr_peer_torch, mr_peer_llmc;
 
 /** As the operations, but a failure is written to p->failed, printed as a line, and ends the process. */
-bool mr_peer_start(mr_peer *p, const mr_case *c, int threads);
-bool mr_peer_burst(mr_peer *p, int steps, double *ms);
+bool mr_peer_start(mr_peer *p, const mr_case *c, unsigned precisions, int threads);
+bool mr_peer_burst(mr_peer *p, const mr_peer_work *w, double *ms);
 void mr_peer_stop(mr_peer *p);
 
 /** Environment of a peer: pinned threads, memory kept. @room is for the count of threads. NULL-terminated. */

@@ -162,7 +162,7 @@ static mr_status one_step(mr_peer *p, int *step)
 	return MR_OK;
 }
 
-static mr_status llmc_start(mr_peer *p, const mr_case *c, int threads)
+static mr_status llmc_start(mr_peer *p, const mr_case *c, unsigned precisions, int threads)
 {
 	const char *argv[] = {program, NULL};
 	char room[32], here[4096], path[256];
@@ -175,6 +175,7 @@ static mr_status llmc_start(mr_peer *p, const mr_case *c, int threads)
 	int step;
 
 	(void)c;
+	(void)precisions;
 	if (!realpath(p->where, here))
 		return cannot(p->where);
 	snprintf(program, sizeof(program), "%.4000s/train_gpt2", here);
@@ -188,25 +189,26 @@ static mr_status llmc_start(mr_peer *p, const mr_case *c, int threads)
 	return MR_OK;
 }
 
-static mr_status llmc_burst(mr_peer *p, int steps, double *ms)
+/* The first step finds caches that others used meanwhile, whatever @w says of it. */
+static mr_status llmc_burst(mr_peer *p, const mr_peer_work *w, double *ms)
 {
 	uint64_t begin;
 	bool counts = true;
 	int step;
 
-	MR_TRY(one_step(p, &step)); /* the first finds caches that others used meanwhile */
+	MR_TRY(one_step(p, &step));
 	begin = mr_clock_ns();
-	for (int i = 0; i < steps; i++) {
+	for (int i = 0; i < w->steps; i++) {
 		MR_TRY(one_step(p, &step));
 		counts = counts && step % EVERY != 0;
 	}
-	*ms = counts ? (double)(mr_clock_ns() - begin) / 1e6 / steps : 0;
+	*ms = counts ? (double)(mr_clock_ns() - begin) / 1e6 / w->steps : 0;
 	return MR_OK;
 }
 
-static bool llmc_takes(const mr_case *c)
+static bool llmc_takes(const mr_case *c, mr_bench_precision precision)
 {
-	return !strcmp(c->name, "gpt2-124m");
+	return precision == MR_BENCH_F32 && !strcmp(c->name, "gpt2-124m");
 }
 
 const mr_peer_ops mr_peer_llmc = {

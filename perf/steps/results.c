@@ -1,11 +1,12 @@
 #include "perf/steps/results.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/stats.h"
 #include "report/table.h"
 
-enum { N_FIXED = 11 };
+enum { N_FIXED = 13, MOST_RATIOS = MR_N_BENCH_PRECISIONS * (1 + MR_N_PEERS) };
 
 static const char *const place_names[] = {"NEAR", "FAR"};
 
@@ -18,38 +19,83 @@ static double median_of(const double *x, size_t n)
 	return mr_median(copy, n);
 }
 
-static const mr_contender *find(const mr_results *r, const mr_peer *peer)
+double mr_results_ms(const mr_contender *x, int place)
+{
+	const mr_samples *s = mr_contender_samples(x, place);
+
+	return median_of(s->ms, s->n);
+}
+
+const mr_contender *mr_results_ours(const mr_results *r, int system, mr_bench_precision precision)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (peer ? r->all[i].peer == peer : r->all[i].system == &mr_line_up[MR_A])
+		if (r->all[i].system == &mr_line_up[system] && r->all[i].precision == precision)
 			return &r->all[i];
 	return NULL;
 }
 
-/* Time of @other (NULL: none) over that of @x in the same placement; NaN where one of them has none. */
-static double ratio(const mr_contender *other, const mr_contender *x, int place)
+const mr_contender *mr_results_peer(const mr_results *r, int peer, mr_bench_precision precision)
 {
-	const mr_samples *o = other ? &other->at[place] : NULL, *s = &x->at[place];
-
-	return median_of(o ? o->ms : NULL, o ? o->n : 0) / median_of(s->ms, s->n);
+	for (size_t i = 0; i < r->n; i++)
+		if (r->all[i].peer == &r->peers[peer] && r->all[i].precision == precision)
+			return &r->all[i];
+	return NULL;
 }
 
-static void put_number(mr_json_writer *json, const char *key, double x)
+double mr_results_percent(const mr_results *r, double ms, mr_bench_precision precision)
 {
-	mr_json_key(json, key);
-	mr_json_put_double(json, x);
+	double peak = mr_peak_all(&r->peak, precision);
+
+	return peak > 0 ? 100 * r->flops / ms / 1e6 / peak : (double)NAN;
 }
 
-static void put_string(mr_json_writer *json, const char *key, const char *s)
+/* --- ratios ------------------------------------------------------------------------------------------------------- */
+
+typedef struct ratio {
+	char head[48];             /* without "/this" */
+	const mr_contender *other;
+} ratio;
+
+static bool alone(const mr_results *r)
 {
-	mr_json_key(json, key);
-	mr_json_put_string(json, s);
+	return (r->precisions & (r->precisions - 1)) == 0;
 }
 
-static void put_ratio(mr_table *t, double x)
+static void name_ratio(const mr_results *r, ratio *x, const char *name)
+{
+	snprintf(x->head, sizeof(x->head), "%s%s%s", name, alone(r) ? "" : " ",
+		 alone(r) ? "" : mr_bench_precision_name(x->other->precision));
+}
+
+/* The columns of a case: A, then each peer, in each precision. */
+static uint32_t ratios_of(const mr_results *r, ratio out[MOST_RATIOS])
+{
+	uint32_t n = 0;
+
+	for (int peer = -1; peer < MR_N_PEERS; peer++)
+		for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++) {
+			mr_bench_precision p = (mr_bench_precision)k;
+
+			out[n].other = peer < 0 ? mr_results_ours(r, MR_A, p) : mr_results_peer(r, peer, p);
+			if (out[n].other)
+				name_ratio(r, &out[n++], peer < 0 ? "A" : r->peers[peer].ops->name);
+		}
+	return n;
+}
+
+/* Time of @other over that of @x in the same placement; NaN where one of them has none. */
+static double ratio_of(const mr_contender *other, const mr_contender *x, int place)
+{
+	return mr_results_ms(other, place) / mr_results_ms(x, place);
+}
+
+/* --- the table ---------------------------------------------------------------------------------------------------- */
+
+/* @text of @x, or "-" where there is none. */
+static void put_known(mr_table *t, const char *text, double x)
 {
 	if (x == x)
-		mr_table_put(t, "x%.2f", x);
+		mr_table_put(t, text, x);
 	else
 		mr_table_put(t, "-");
 }
@@ -63,59 +109,123 @@ static mr_quartiles quartiles_of(const mr_samples *s)
 	return mr_quartiles_of(copy, s->n);
 }
 
+static size_t left_out(const mr_contender *x, int place)
+{
+	return mr_contender_marked(x, place) ? 0 : x->disturbed[place].n;
+}
+
 static void put_row(const mr_results *r, const mr_contender *x, int place, mr_table *t)
 {
-	const mr_samples *s = &x->at[place];
+	const mr_samples *s = mr_contender_samples(x, place);
 	mr_quartiles q = quartiles_of(s);
-	double gflops = r->flops / q.median / 1e6;
+	ratio ratios[MOST_RATIOS];
+	uint32_t n = ratios_of(r, ratios);
 
 	mr_table_put(t, "%s", x->label);
+	mr_table_put(t, "%s", mr_bench_precision_name(x->precision));
 	mr_table_put(t, "%d x %d", x->workers, x->threads);
 	mr_table_put(t, "%s", place_names[place]);
-	mr_table_put(t, "%zu", s->n);
+	mr_table_put(t, "%zu%s", s->n, mr_contender_marked(x, place) ? "!" : "");
+	mr_table_put(t, "%zu", left_out(x, place));
 	mr_table_put(t, "%.3f", q.median);
 	mr_table_put(t, "%.3f", q.q1);
 	mr_table_put(t, "%.3f", q.q3);
 	mr_table_put(t, "%.*f", q.median > 10 * r->c->batch ? 2 : 0, 1e3 * r->c->batch / q.median);
-	mr_table_put(t, "%.1f", gflops);
-	mr_table_put(t, "%.1f %%", 100 * gflops / mr_peak_all(&r->peak));
-	put_ratio(t, ratio(find(r, NULL), x, place));
-	for (int i = 0; i < MR_N_PEERS; i++)
-		if (find(r, &r->peers[i]))
-			put_ratio(t, ratio(find(r, &r->peers[i]), x, place));
-	if (s->n_over)
-		mr_table_put(t, "%.3f", median_of(s->over, s->n_over));
-	else
-		mr_table_put(t, "-");
+	mr_table_put(t, "%.1f", r->flops / q.median / 1e6);
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
+		put_known(t, "%.1f %%", mr_results_percent(r, q.median, (mr_bench_precision)k));
+	for (uint32_t i = 0; i < n; i++)
+		put_known(t, "x%.2f", ratio_of(ratios[i].other, x, place));
+	put_known(t, "%.3f", median_of(s->over, s->n_over));
+}
+
+static mr_status print_table(const mr_results *r)
+{
+	mr_table_column columns[N_FIXED + MOST_RATIOS + 1] = {
+		{"system", false},  {"type", false},    {"w x t", false},    {"place", false},  {"n", true},
+		{"out", true},      {"ms/step", true},  {"quartile", true},  {"quartile", true}, {"samples/s", true},
+		{"GFLOP/s", true},  {"of f32", true},   {"of bf16", true},
+	};
+	ratio ratios[MOST_RATIOS];
+	char heads[MOST_RATIOS][64];
+	uint32_t n_ratios = ratios_of(r, ratios), n = N_FIXED;
+	mr_table *t;
+	mr_status st;
+
+	for (uint32_t i = 0; i < n_ratios; i++) {
+		snprintf(heads[i], sizeof(heads[i]), "%.40s/this", ratios[i].head);
+		columns[n++] = (mr_table_column){heads[i], true};
+	}
+	columns[n++] = (mr_table_column){"of plan", true};
+	MR_TRY(mr_table_create(columns, n, &t));
+	for (int place = 0; place < 2; place++)
+		for (size_t i = 0; i < r->n; i++)
+			if (mr_contender_samples(&r->all[i], place)->n)
+				put_row(r, &r->all[i], place, t);
+	st = mr_table_print(t, "  ", stdout);
+	mr_table_destroy(t);
+	return st;
+}
+
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
+
+static void put_number(mr_json_writer *json, const char *key, double x)
+{
+	mr_json_key(json, key);
+	mr_json_put_double(json, x);
+}
+
+static void put_string(mr_json_writer *json, const char *key, const char *s)
+{
+	mr_json_key(json, key);
+	mr_json_put_string(json, s);
+}
+
+static void put_bool(mr_json_writer *json, const char *key, bool x)
+{
+	mr_json_key(json, key);
+	mr_json_put_bool(json, x);
+}
+
+static void put_ratios_json(const mr_results *r, const mr_contender *x, int place, mr_json_writer *json)
+{
+	ratio ratios[MOST_RATIOS];
+	uint32_t n = ratios_of(r, ratios);
+
+	mr_json_key(json, "over_this");
+	mr_json_begin_object(json);
+	for (uint32_t i = 0; i < n; i++)
+		put_number(json, ratios[i].head, ratio_of(ratios[i].other, x, place));
+	mr_json_end_object(json);
 }
 
 static void put_row_json(const mr_results *r, const mr_contender *x, int place, mr_json_writer *json)
 {
-	const mr_samples *s = &x->at[place];
+	const mr_samples *s = mr_contender_samples(x, place);
 	mr_quartiles q = quartiles_of(s);
-	double gflops = r->flops / q.median / 1e6;
 
 	mr_json_begin_object(json);
 	put_string(json, "system", x->label);
-	mr_json_key(json, "peer");
-	mr_json_put_bool(json, x->peer != NULL);
+	put_string(json, "precision", mr_bench_precision_name(x->precision));
+	put_bool(json, "peer", x->peer != NULL);
 	put_number(json, "workers", x->workers);
 	put_number(json, "threads", x->threads);
 	put_string(json, "placement", place_names[place]);
 	put_number(json, "samples", (double)s->n);
+	put_bool(json, "disturbed", mr_contender_marked(x, place));
+	put_number(json, "disturbed_and_left_out", (double)left_out(x, place));
+	put_number(json, "own_cpu_s", x->use.own_s);
+	put_number(json, "others_cpu_s", x->use.others_s);
 	put_number(json, "ms", q.median);
 	put_number(json, "ms_quartile_1", q.q1);
 	put_number(json, "ms_quartile_3", q.q3);
 	put_number(json, "samples_per_second", 1e3 * r->c->batch / q.median);
-	put_number(json, "gflops", gflops);
-	put_number(json, "percent_of_peak", 100 * gflops / mr_peak_all(&r->peak));
-	put_number(json, "a_over_this", ratio(find(r, NULL), x, place));
-	mr_json_key(json, "peer_over_this");
-	mr_json_begin_object(json);
-	for (int i = 0; i < MR_N_PEERS; i++)
-		if (find(r, &r->peers[i]))
-			put_number(json, r->peers[i].ops->name, ratio(find(r, &r->peers[i]), x, place));
-	mr_json_end_object(json);
+	put_number(json, "gflops", r->flops / q.median / 1e6);
+	if (mr_peak_all(&r->peak, MR_BENCH_F32) > 0)
+		put_number(json, "percent_of_f32_peak", mr_results_percent(r, q.median, MR_BENCH_F32));
+	if (mr_peak_all(&r->peak, MR_BENCH_BF16) > 0)
+		put_number(json, "percent_of_bf16_peak", mr_results_percent(r, q.median, MR_BENCH_BF16));
+	put_ratios_json(r, x, place, json);
 	if (s->n_over) {
 		put_number(json, "allowed_ms", median_of(s->allowed, s->n_over));
 		put_number(json, "measured_over_allowed", median_of(s->over, s->n_over));
@@ -123,32 +233,13 @@ static void put_row_json(const mr_results *r, const mr_contender *x, int place, 
 	mr_json_end_object(json);
 }
 
-static mr_status print_table(const mr_results *r)
+static void put_absent_one(mr_json_writer *json, const char *label, mr_bench_precision precision, const char *reason)
 {
-	mr_table_column columns[N_FIXED + MR_N_PEERS + 1] = {
-		{"system", false},  {"w x t", false},   {"place", false},    {"n", true},
-		{"ms/step", true},  {"quartile", true}, {"quartile", true},  {"samples/s", true},
-		{"GFLOP/s", true},  {"of peak", true},  {"A/this", true},
-	};
-	char heads[MR_N_PEERS][32];
-	uint32_t n = N_FIXED;
-	mr_table *t;
-	mr_status st;
-
-	for (int i = 0; i < MR_N_PEERS; i++)
-		if (find(r, &r->peers[i])) {
-			snprintf(heads[i], sizeof(heads[i]), "%s/this", r->peers[i].ops->name);
-			columns[n++] = (mr_table_column){heads[i], true};
-		}
-	columns[n++] = (mr_table_column){"of plan", true};
-	MR_TRY(mr_table_create(columns, n, &t));
-	for (int place = 0; place < 2; place++)
-		for (size_t i = 0; i < r->n; i++)
-			if (r->all[i].at[place].n)
-				put_row(r, &r->all[i], place, t);
-	st = mr_table_print(t, "  ", stdout);
-	mr_table_destroy(t);
-	return st;
+	mr_json_begin_object(json);
+	put_string(json, "system", label);
+	put_string(json, "precision", mr_bench_precision_name(precision));
+	put_string(json, "reason", reason);
+	mr_json_end_object(json);
 }
 
 /* What takes no part, and why. */
@@ -156,69 +247,119 @@ static void put_absent(const mr_results *r, mr_json_writer *json)
 {
 	mr_json_key(json, "absent");
 	mr_json_begin_array(json);
-	for (size_t i = 0; i < r->n; i++)
-		if (r->all[i].out) {
-			mr_json_begin_object(json);
-			put_string(json, "system", r->all[i].label);
-			put_string(json, "reason", r->all[i].peer ? r->all[i].peer->failed : r->all[i].why);
-			mr_json_end_object(json);
-		}
+	for (size_t i = 0; i < r->n; i++) {
+		const mr_contender *x = &r->all[i];
+
+		if (x->out)
+			put_absent_one(json, x->label, x->precision, x->peer ? x->peer->failed : x->why);
+	}
 	for (int i = 0; i < MR_N_PEERS; i++)
-		if (!r->peers[i].where && r->peers[i].ops->takes(r->c)) {
+		for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
+			if (!r->peers[i].where && r->precisions & 1u << k &&
+			    r->peers[i].ops->takes(r->c, (mr_bench_precision)k))
+				put_absent_one(json, r->peers[i].ops->name, (mr_bench_precision)k, "not found");
+	mr_json_end_array(json);
+}
+
+typedef struct counts {
+	size_t bursts, mixed, disturbed, left_out;
+	double wall_s, others_s;
+} counts;
+
+static counts count(const mr_results *r)
+{
+	counts c = {0};
+
+	for (size_t i = 0; i < r->n; i++) {
+		const mr_contender *x = &r->all[i];
+
+		c.mixed += x->dropped;
+		c.wall_s += x->use.wall_s;
+		c.others_s += x->use.others_s;
+		for (int place = 0; place < 2; place++) {
+			c.bursts += x->quiet[place].n + x->disturbed[place].n;
+			c.disturbed += x->disturbed[place].n;
+			c.left_out += left_out(x, place);
+		}
+	}
+	c.bursts += c.mixed;
+	return c;
+}
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 0;
+}
+
+static void put_peaks(const mr_results *r, mr_json_writer *json)
+{
+	mr_json_key(json, "peaks");
+	mr_json_begin_array(json);
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
+		if (r->peak.of[k].isa) {
 			mr_json_begin_object(json);
-			put_string(json, "system", r->peers[i].ops->name);
-			put_string(json, "reason", "not found");
+			put_string(json, "precision", mr_bench_precision_name((mr_bench_precision)k));
+			put_string(json, "isa", r->peak.of[k].isa);
+			put_number(json, "gflops", mr_peak_all(&r->peak, (mr_bench_precision)k));
+			put_number(json, "gflops_one_core", mr_peak_one(&r->peak, (mr_bench_precision)k));
 			mr_json_end_object(json);
 		}
 	mr_json_end_array(json);
 }
 
-static double percent_at_rest(const mr_results *r)
-{
-	return r->rest.wall_s > 0 ? 100 * r->rest.cpu_s / r->rest.wall_s : 0;
-}
-
 static void put_json(const mr_results *r, mr_json_writer *json)
 {
-	size_t dropped = 0;
+	counts n = count(r);
 
 	put_string(json, "case", r->c->name);
 	put_string(json, "what", r->c->what);
 	put_number(json, "batch", r->c->batch);
 	put_number(json, "microbatches", r->c->micro);
 	put_number(json, "burst", r->c->burst);
+	put_number(json, "seconds", r->seconds);
 	put_number(json, "gflop_a_step", r->flops / 1e9);
-	put_number(json, "peak_gflops", mr_peak_all(&r->peak));
-	put_number(json, "peak_gflops_one_core", mr_peak_one(&r->peak));
-	put_string(json, "isa", r->peak.isa);
+	put_peaks(r, json);
 	mr_json_key(json, "rows");
 	mr_json_begin_array(json);
 	for (int place = 0; place < 2; place++)
 		for (size_t i = 0; i < r->n; i++)
-			if (r->all[i].at[place].n)
+			if (mr_contender_samples(&r->all[i], place)->n)
 				put_row_json(r, &r->all[i], place, json);
 	mr_json_end_array(json);
 	put_absent(r, json);
-	for (size_t i = 0; i < r->n; i++)
-		dropped += r->all[i].dropped;
-	put_number(json, "dropped", (double)dropped);
-	put_number(json, "percent_of_a_core_used_at_rest", percent_at_rest(r));
+	put_number(json, "bursts", (double)n.bursts);
+	put_number(json, "of_no_one_placement", (double)n.mixed);
+	put_number(json, "disturbed", (double)n.disturbed);
+	put_number(json, "disturbed_and_left_out", (double)n.left_out);
+	put_number(json, "percent_of_a_cpu_used_by_others", percent(n.others_s, n.wall_s));
+	put_number(json, "percent_of_a_core_used_at_rest", percent(r->rest.own_s, r->rest.wall_s));
+}
+
+static void print_peaks(const mr_results *r)
+{
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++) {
+		mr_bench_precision p = (mr_bench_precision)k;
+
+		if (r->peak.of[k].isa)
+			printf("  peak in %s: %.1f GFLOP/s of %d core%s at once, %.1f of one (%s)\n",
+			       mr_bench_precision_name(p), mr_peak_all(&r->peak, p), r->peak.cores,
+			       r->peak.cores == 1 ? "" : "s", mr_peak_one(&r->peak, p), r->peak.of[k].isa);
+	}
 }
 
 mr_status mr_results_put(const mr_results *r, mr_json_writer *json)
 {
-	size_t dropped = 0;
+	counts n = count(r);
 
 	MR_TRY(print_table(r));
-	for (size_t i = 0; i < r->n; i++)
-		dropped += r->all[i].dropped;
-	printf("  peak %.1f GFLOP/s of %d core%s at once, %.1f of one (%s); %zu bursts of no one placement dropped\n",
-	       mr_peak_all(&r->peak), r->peak.cores, r->peak.cores == 1 ? "" : "s", mr_peak_one(&r->peak), r->peak.isa,
-	       dropped);
+	print_peaks(r);
+	printf("  %zu bursts, %.0f s: %zu of no one placement dropped; %zu disturbed by others, %zu of them left out;"
+	       " others used %.1f %% of a CPU\n",
+	       n.bursts, r->seconds, n.mixed, n.disturbed, n.left_out, percent(n.others_s, n.wall_s));
 	for (size_t i = 0; i < r->n; i++)
 		if (r->all[i].peer && r->rest.wall_s > 0) {
-			printf("  while one was timed, all others together used %.2f %% of a core\n",
-			       percent_at_rest(r));
+			printf("  while one was timed, those that stood still used %.2f %% of a core\n",
+			       percent(r->rest.own_s, r->rest.wall_s));
 			break;
 		}
 	if (json)

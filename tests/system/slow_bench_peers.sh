@@ -15,15 +15,29 @@ case $0 in
 */missing) echo "Traceback" >&2; echo "ModuleNotFoundError: No module named 'torch'" >&2; exit 1 ;;
 */babbling) echo "hello"; exec sleep 1000 ;;
 esac
+case $0 in
+*/choosing) echo "setting bf16 compiled: eager 2 ms; compiled 1 ms" ;;
+esac
 echo "ready Yardstick 1.0"
 n=0
-while read -r go count; do
+while read -r go count precision warm; do
 	n=$((n + 1))
-	[ "$go $count" = "go 3" ] || exit 3
-	[ $n -lt 3 ] || case $0 in
+	[ "$go $count" = "go 3" ] && [ "$warm" -le 1 ] || exit 3
+	case "$precision,$4" in
+	f32,f32* | bf16,*bf16) ;;
+	*) exit 4 ;;
+	esac
+	[ $n -lt 2 ] || case $0 in
 	*/dying) echo "out of patience" >&2; exit 1 ;;
 	*/hanging) exec sleep 1000 ;;
 	*/nonsense) echo "ms never"; continue ;;
+	*/sleeping) sleep 0.5 ;;
+	*/working)
+		i=0
+		while [ $i -lt 200000 ]; do
+			i=$((i + 1))
+		done
+		;;
 	esac
 	echo "ms 1.5"
 done
@@ -45,10 +59,11 @@ bench() {
 	code=0
 	"$steps" --tiny --patience 2 --json out.json "$@" >out 2>err </dev/null || code=$?
 	[ "$code" = 0 ] || fail "$*: exit code $code"
-	[ "$(grep -c '= replay$' out)" = 5 ] || fail "$*: our own systems were not all measured"
+	[ "$(grep -c '= replay$' out)" = "$plans" ] || fail "$*: our own systems were not all measured"
 	grep -q '"measured_over_allowed"' out.json || fail "$*: no plan was compared with what it allows"
 }
 
+plans=6
 bench
 grep -q 'A/this  of plan$' out || fail "without peers there is no column for one"
 grep -q '"reason": "not found"' out.json || fail "the JSON does not say that there was no peer"
@@ -57,8 +72,47 @@ bench --torch ./good
 grep -q 'A/this  PyTorch/this  of plan$' out || fail "no column for the peer"
 grep -qE '^  Yardstick 1[.]0 .* 1[.]500 .* x1[.]00 ' out || fail "no row for the peer"
 grep -q '"PyTorch": ' out.json || fail "no ratio to the peer in the JSON"
-grep -q 'all others together used' out || fail "nothing about who was idle"
+grep -q 'those that stood still used' out || fail "nothing about who was idle"
 gone "a good peer"
+
+# Both precisions side by side: columns for each, the setting that a peer chose, and the table of all cases.
+cp good choosing
+plans=10
+bench --precision f32,bf16 --torch ./choosing
+grep -q 'A f32/this  A bf16/this  PyTorch f32/this  PyTorch bf16/this  of plan$' out || fail "columns: $(cat out)"
+grep -qF 'PyTorch bf16 compiled: eager 2 ms; compiled 1 ms' out || fail "it is not said which settings were tried"
+grep -qE '^  Yardstick 1[.]0, compiled +bf16 .* 1[.]500 .* x1[.]00 ' out || fail "no row of the chosen setting"
+grep -qE '^  Yardstick 1[.]0 +f32 .* 1[.]500 ' out || fail "no row of f32"
+row='^[|] tiny [|] (NEAR|FAR) [|]( [a-z0-9_ ,]+ [0-9.]+!? [|]){2} 1[.]50!? [|]'
+row="$row compiled 1[.]50!? [|]( x[0-9.]+ [|]){4}( ([0-9]+ %|-) [|]){2} [0-9]+ of [0-9]+ [|]\$"
+grep -qE "$row" out || fail "no row in Markdown: $(tail -3 out)"
+plans=4
+bench --precision bf16
+grep -q 'A/this  of plan$' out || fail "bf16 alone: columns"
+code=0
+"$steps" --tiny --precision f16 >out 2>err || code=$?
+expect 2 "--precision f16" '^steps: --precision expects f32, bf16 or f32,bf16, got "f16"'
+plans=6
+
+# Bursts during which others used CPU are marked; what a peer used itself is not others'. A busy machine may also move
+# the cores between two probes: such bursts are dropped before, so there are several tries.
+cp good sleeping
+sh -c 'while :; do :; done' &
+pid=$!
+tries=0
+while bench --torch ./sleeping; ! grep -qE '^  Yardstick 1[.]0 +f32 .* (NEAR|FAR) +[12]! ' out && [ $tries -lt 5 ]; do
+	tries=$((tries + 1))
+done
+kill $pid
+wait $pid 2>/dev/null || :
+pid=
+grep -qE '^  Yardstick 1[.]0 +f32 .* (NEAR|FAR) +[12]! ' out || fail "a busy process: no mark: $(cat out)"
+grep -qE ' bursts, .* [1-9][0-9]* disturbed by others' out || fail "a busy process: $(grep bursts out)"
+grep -q '"disturbed": true' out.json || fail "a busy process: no mark in the JSON"
+cp good working
+bench --torch ./working
+awk '/"system": / { peer = /Yardstick/ } peer && /"own_cpu_s": / { if ($2 + 0 > 0.01) found = 1 } END { exit !found }' \
+	out.json || fail "what the peer used is not counted as its own"
 
 # One that fails is one line, and the others go on.
 left_out() {

@@ -1,0 +1,171 @@
+#include "perf/steps/summary.h"
+
+#include <math.h>
+#include <string.h>
+
+static mr_summary_time time_of(const mr_results *r, const mr_contender *x, int place)
+{
+	mr_summary_time t = {.ms = x ? mr_results_ms(x, place) : (double)NAN, .percent = (double)NAN};
+
+	if (!x || t.ms != t.ms)
+		return t;
+	snprintf(t.label, sizeof(t.label), "%s", x->label);
+	t.percent = mr_results_percent(r, t.ms, x->precision);
+	t.marked = mr_contender_marked(x, place);
+	return t;
+}
+
+/* The fastest of ours. "A again" is A, whose noise it shows. */
+static const mr_contender *best(const mr_results *r, int place, mr_bench_precision precision)
+{
+	const mr_contender *found = NULL;
+
+	for (int i = 0; i < MR_N_SYSTEMS; i++) {
+		const mr_contender *x = i == MR_A_AGAIN ? NULL : mr_results_ours(r, i, precision);
+
+		if (x && mr_contender_samples(x, place)->n &&
+		    (!found || mr_results_ms(x, place) < mr_results_ms(found, place)))
+			found = x;
+	}
+	return found;
+}
+
+/* Of "PyTorch 2.15.0, compiled" the setting; the column says that it is PyTorch. */
+static mr_summary_time torch_time(const mr_results *r, mr_bench_precision precision, int place)
+{
+	mr_summary_time t = time_of(r, mr_results_peer(r, MR_TORCH, precision), place);
+	const char *setting = strstr(t.label, ", ");
+
+	memmove(t.label, setting ? setting + 2 : "", strlen(setting ? setting + 2 : "") + 1);
+	return t;
+}
+
+static mr_summary_row row_of(const mr_results *r, int place)
+{
+	mr_summary_row row = {.name = r->c->name, .place = place ? "FAR" : "NEAR"};
+
+	for (size_t i = 0; i < r->n; i++) {
+		row.disturbed += r->all[i].disturbed[place].n;
+		row.bursts += r->all[i].quiet[place].n + r->all[i].disturbed[place].n;
+	}
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++) {
+		mr_bench_precision p = (mr_bench_precision)k;
+
+		row.ours[k] = time_of(r, best(r, place, p), place);
+		row.torch[k] = torch_time(r, p, place);
+	}
+	return row;
+}
+
+void mr_summary_add(mr_summary *s, const mr_results *r)
+{
+	for (int place = 0; place < 2 && s->n < MR_SUMMARY_ROWS; place++) {
+		mr_summary_row row = row_of(r, place);
+
+		if (row.bursts)
+			s->row[s->n++] = row;
+	}
+}
+
+/* --- Markdown ----------------------------------------------------------------------------------------------------- */
+
+/* Behind the point, so that there are three or more in all. */
+static int digits(double ms)
+{
+	return ms < 1 ? 3 : ms < 10 ? 2 : ms < 100 ? 1 : 0;
+}
+
+static void put_time(const mr_summary_time *t, FILE *out)
+{
+	if (t->ms != t->ms)
+		fputs(" - |", out);
+	else
+		fprintf(out, " %s%s%.*f%s |", t->label, *t->label ? " " : "", digits(t->ms), t->ms,
+			t->marked ? "!" : "");
+}
+
+static void put_ratio(const mr_summary_time *slow, const mr_summary_time *fast, FILE *out)
+{
+	double x = slow->ms / fast->ms;
+
+	if (x == x)
+		fprintf(out, " x%.2f |", x);
+	else
+		fputs(" - |", out);
+}
+
+static void put_percent(const mr_summary_time *t, FILE *out)
+{
+	if (t->percent == t->percent)
+		fprintf(out, " %.0f %% |", t->percent);
+	else
+		fputs(" - |", out);
+}
+
+void mr_summary_print(const mr_summary *s, FILE *out)
+{
+	fputs("\n| case | cores | ours f32, ms | ours bf16, ms | PyTorch f32, ms | PyTorch bf16, ms "
+	      "| f32 / bf16, ours | PyTorch f32 / ours f32 | PyTorch f32 / ours bf16 | PyTorch bf16 / ours bf16 "
+	      "| ours f32 of f32 peak | ours bf16 of bf16 peak | disturbed bursts |\n"
+	      "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+	      out);
+	for (size_t i = 0; i < s->n; i++) {
+		const mr_summary_row *r = &s->row[i];
+
+		fprintf(out, "| %s | %s |", r->name, r->place);
+		put_time(&r->ours[MR_BENCH_F32], out);
+		put_time(&r->ours[MR_BENCH_BF16], out);
+		put_time(&r->torch[MR_BENCH_F32], out);
+		put_time(&r->torch[MR_BENCH_BF16], out);
+		put_ratio(&r->ours[MR_BENCH_F32], &r->ours[MR_BENCH_BF16], out);
+		put_ratio(&r->torch[MR_BENCH_F32], &r->ours[MR_BENCH_F32], out);
+		put_ratio(&r->torch[MR_BENCH_F32], &r->ours[MR_BENCH_BF16], out);
+		put_ratio(&r->torch[MR_BENCH_BF16], &r->ours[MR_BENCH_BF16], out);
+		put_percent(&r->ours[MR_BENCH_F32], out);
+		put_percent(&r->ours[MR_BENCH_BF16], out);
+		fprintf(out, " %zu of %zu |\n", r->disturbed, r->bursts);
+	}
+}
+
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
+
+static void put_time_json(mr_json_writer *json, const char *program, int precision, const mr_summary_time *t)
+{
+	if (t->ms != t->ms)
+		return;
+	mr_json_begin_object(json);
+	mr_json_key(json, "program");
+	mr_json_put_string(json, program);
+	mr_json_key(json, "precision");
+	mr_json_put_string(json, mr_bench_precision_name((mr_bench_precision)precision));
+	mr_json_key(json, "label");
+	mr_json_put_string(json, t->label);
+	mr_json_key(json, "ms");
+	mr_json_put_double(json, t->ms);
+	mr_json_key(json, "all_disturbed");
+	mr_json_put_bool(json, t->marked);
+	mr_json_end_object(json);
+}
+
+void mr_summary_put(const mr_summary *s, mr_json_writer *json)
+{
+	mr_json_begin_array(json);
+	for (size_t i = 0; i < s->n; i++) {
+		const mr_summary_row *r = &s->row[i];
+
+		mr_json_begin_object(json);
+		mr_json_key(json, "case");
+		mr_json_put_string(json, r->name);
+		mr_json_key(json, "placement");
+		mr_json_put_string(json, r->place);
+		mr_json_key(json, "best");
+		mr_json_begin_array(json);
+		for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++) {
+			put_time_json(json, "ours", k, &r->ours[k]);
+			put_time_json(json, "PyTorch", k, &r->torch[k]);
+		}
+		mr_json_end_array(json);
+		mr_json_end_object(json);
+	}
+	mr_json_end_array(json);
+}
