@@ -36,6 +36,7 @@ static const norm_case cases[] = {
 	{"system.name=pipedream train.microbatches=1 machine.workers=3", true},
 	{"system.name=pipedream train.microbatches=1 optimizer.name=muon", false},
 	{"system.name=pipedream train.microbatches=1 mitigation.name=dc_asgd", false},
+	{"system.name=pipedream_2bw mitigation.name=dc_asgd", false}, /* stale at the last stage too */
 	{"system.name=pipedream train.microbatches=2 machine.workers=3 system.replicas=[2,1]", false},
 	{"system.name=pipedream_2bw", false},
 	{"system.name=rpd train.microbatches=1", false},
