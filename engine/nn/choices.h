@@ -11,7 +11,8 @@
  * where none does, `fused` executes. Lines that begin with "/", "*" or "#" are comments.
  *
  *	kind           what                                                rows      size
- *	gemm_nn        A B, with a bias or ReLU: a layer forward           m         n k
+ *	gemm_nn        A B, with a bias: a layer forward                   m         n k
+ *	gemm_nn_relu   the same, then ReLU                                 m         n k
  *	gemm_nn_gelu   the same, then GELU                                 m         n k
  *	gemm_nt        A B^T: gradient of an input                         m         n k
  *	gemm_tn        A^T B: gradient of a weight, and its step           k         m n
@@ -31,7 +32,7 @@
 #include "nn/kernels.h"
 
 #define MR_CHOICE_KINDS(X) \
-	X(gemm_nn) X(gemm_nn_gelu) X(gemm_nt) X(gemm_tn) X(sum) X(norm) X(norm_backward) X(xent)
+	X(gemm_nn) X(gemm_nn_relu) X(gemm_nn_gelu) X(gemm_nt) X(gemm_tn) X(sum) X(norm) X(norm_backward) X(xent)
 
 typedef enum mr_choice_kind {
 #define MR_CHOICE_KIND(id) MR_CHOICE_##id,
@@ -110,7 +111,8 @@ static inline bool mr_chosen_gemm(const mr_chosen *c, const mr_gemm *g)
 	if (g->ta)
 		return mr_chosen_onednn(c, MR_CHOICE_gemm_tn, g->k, g->m * g->n);
 	return mr_chosen_onednn(c, g->tb ? MR_CHOICE_gemm_nt
-				   : g->act == MR_ACT_GELU ? MR_CHOICE_gemm_nn_gelu : MR_CHOICE_gemm_nn,
+				   : g->act == MR_ACT_GELU ? MR_CHOICE_gemm_nn_gelu
+				   : g->act == MR_ACT_RELU ? MR_CHOICE_gemm_nn_relu : MR_CHOICE_gemm_nn,
 				g->m, g->n * g->k);
 }
 

@@ -8,7 +8,9 @@
 #include "base/stats.h"
 
 #define TURNED ((int64_t)1 << 20) /* elements of weights that calls go through, as the layers of a network */
-#define BURST_S 2e-4            /* of each candidate, in turns */
+#define BURST_S 4e-4            /* of each candidate, in turns */
+#define COMPANY_ROWS 32         /* a product beside what is none */
+#define COMPANY_WIDTH 64
 #define LARGEST ((int64_t)1 << 24)
 #define MOST_FLOPS 1.2e10       /* of a call that is measured */
 #define MAX_ROUNDS 101
@@ -39,6 +41,7 @@ static mr_status run_gemm(const bench *b, const side *s, const mr_gemm *g, void 
 	return s->kernels.gemm(s->kc, g, b->x, b->w + b->turn * b->size, g->bias ? b->bias : NULL, b->y, aux);
 }
 
+/* One call of @kind, with the next of the weights. */
 static mr_status call(bench *b, const side *s, mr_choice_kind kind)
 {
 	int64_t cols = b->width, depth = b->size / b->width;
@@ -47,13 +50,14 @@ static mr_status call(bench *b, const side *s, mr_choice_kind kind)
 	mr_gemm tn = {.m = depth, .n = cols, .k = b->rows, .ta = true, .colsum_b = b->bias};
 	int64_t at = b->turn * b->size;
 	mr_step step = {.kind = b->step, .src = b->w + at, .dst = b->w + at, .m = b->m + at, .v = b->v + at,
-			.gscale = 1, .lr = 1e-6, .mu = 0.9, .b1 = 0.9, .b2 = 0.999, .eps = 1e-8, .c1 = 0.5, .c2 = 0.5};
+			.gscale = 1, .lr = 1e-30, .mu = 0.9, .b1 = 0.9, .b2 = 0.999, .eps = 1e-8, .c1 = 0.5, .c2 = 0.5};
 	float *mean = b->bias + cols, *rstd = mean + b->rows;
 
 	b->turn = (b->turn + 1) % b->turns;
 
 	switch (kind) {
 	case MR_CHOICE_gemm_nn: return run_gemm(b, s, &nn, NULL);
+	case MR_CHOICE_gemm_nn_relu: nn.act = MR_ACT_RELU; return run_gemm(b, s, &nn, NULL);
 	case MR_CHOICE_gemm_nn_gelu: nn.act = MR_ACT_GELU; return run_gemm(b, s, &nn, b->c);
 	case MR_CHOICE_gemm_nt: return run_gemm(b, s, &nt, NULL);
 	case MR_CHOICE_gemm_tn: return s->kernels.gemm_step(s->kc, &tn, b->x, b->y, b->c, &step);
@@ -81,50 +85,72 @@ static double now(const bench *b)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds a call of @n. */
-static double burst(bench *b, const side *s, mr_choice_kind kind, uint64_t n)
+static bool is_gemm(mr_choice_kind kind)
+{
+	return kind <= MR_CHOICE_gemm_tn;
+}
+
+/* What a step does between two calls of @kind, by `fused`: the other products of a linear layer, which take the caches
+ * of data and of instructions. */
+static mr_status company(bench *b, mr_choice_kind kind)
+{
+	static const mr_choice_kind products[] = {MR_CHOICE_gemm_nn, MR_CHOICE_gemm_nt, MR_CHOICE_gemm_tn};
+	bool forward = kind == MR_CHOICE_gemm_nn_relu || kind == MR_CHOICE_gemm_nn_gelu;
+	bench small = *b;
+
+	for (size_t i = 0; is_gemm(kind) && i < sizeof(products) / sizeof(products[0]); i++)
+		if (products[i] != (forward ? MR_CHOICE_gemm_nn : kind))
+			MR_TRY(call(b, &b->side[0], products[i]));
+	if (is_gemm(kind))
+		return MR_OK;
+	small.rows = COMPANY_ROWS;
+	small.width = COMPANY_WIDTH;
+	small.size = COMPANY_WIDTH * COMPANY_WIDTH;
+	small.turn = 0;
+	return call(&small, &b->side[0], MR_CHOICE_gemm_nn);
+}
+
+/* Seconds of one of @n calls; @among: with what a step does between two of them. */
+static double burst(bench *b, const side *s, mr_choice_kind kind, bool among, uint64_t n)
 {
 	double begin = now(b);
 
 	for (uint64_t i = 0; i < n; i++) {
 		mr_status st = call(b, s, kind);
 
+		st = st == MR_OK && among ? company(b, kind) : st;
 		b->failed = b->failed == MR_OK ? st : b->failed;
 	}
 	return (now(b) - begin) / (double)n;
 }
 
-static bool is_gemm(mr_choice_kind kind)
-{
-	return kind <= MR_CHOICE_gemm_tn;
-}
-
-/* The median of the ratios of times, oneDNN's over that of fused; the latter's goes to @fused_s. */
+/* What oneDNN's calls take of the time of those of fused, among what a step does between them: the median of the
+ * differences, since all else takes equally long. A call of fused alone takes @fused_s. */
 static double compare(bench *b, mr_choice_kind kind, double *fused_s)
 {
 	int64_t many = is_gemm(kind) ? TURNED / b->size : 1;
-	double ratio[MAX_ROUNDS], time[MAX_ROUNDS], once;
+	double more[MAX_ROUNDS], time[MAX_ROUNDS], once;
 	uint32_t rounds = b->t->rounds < MAX_ROUNDS ? b->t->rounds : MAX_ROUNDS;
 	uint64_t n[2];
 
 	b->turn = 0;
 	b->turns = many > 1 ? many : 1;
 	for (int i = 0; i < 2; i++) {
-		(void)burst(b, &b->side[i], kind, 2); /* allocates, builds, warms */
-		once = burst(b, &b->side[i], kind, 1);
+		(void)burst(b, &b->side[i], kind, true, 2); /* allocates, builds, warms */
+		once = burst(b, &b->side[i], kind, true, 1);
 		n[i] = once > 0 && once < BURST_S ? (uint64_t)ceil(BURST_S / once) : 1;
 	}
 	for (uint32_t r = 0; r < rounds; r++) {
 		int first = r & 1;
 		double t[2];
 
-		t[first] = burst(b, &b->side[first], kind, n[first]);
-		t[!first] = burst(b, &b->side[!first], kind, n[!first]);
-		time[r] = t[0];
-		ratio[r] = t[1] / t[0];
+		t[first] = burst(b, &b->side[first], kind, true, n[first]);
+		t[!first] = burst(b, &b->side[!first], kind, true, n[!first]);
+		more[r] = t[1] - t[0];
+		time[r] = burst(b, &b->side[0], kind, false, n[0]);
 	}
 	*fused_s = mr_median(time, rounds);
-	return mr_median(ratio, rounds);
+	return 1 + mr_median(more, rounds) / *fused_s;
 }
 
 /* The gradient of a weight goes to oneDNN only where that is faster with little state and with much. */

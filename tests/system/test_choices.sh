@@ -10,7 +10,7 @@ case $("$millrace" list kernels | sed -n 's/^attn  *//p') in
 esac
 
 for isa in avx512 avx2; do
-	for kind in gemm_nn gemm_nn_gelu gemm_nt gemm_tn sum norm norm_backward xent; do
+	for kind in gemm_nn gemm_nn_relu gemm_nn_gelu gemm_nt gemm_tn sum norm norm_backward xent; do
 		echo "MR_CHOICE($isa, f32, one, $kind, 0, 0, onednn)"
 	done
 done >onednn.def
