@@ -17,7 +17,7 @@
  * of the cores (NEAR or FAR, host/probe.h); bursts that saw both are dropped, and profiles and bursts are only compared
  * within one placement. The tables are Markdown. --ops: what each kind of instruction takes a step, in the engine and
  * by the last of the methods, mean of the workers. --margins: the errors of live profiles, one for each system, as plan
- * --compare reads them (engine/cli/margins.def).
+ * --compare reads them (engine/session/margins.def).
  */
 #include <math.h>
 #include <stdio.h>

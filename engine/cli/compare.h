@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 #include "cli/args.h"
-#include "cli/margins.h"
+#include "session/margins.h"
 #include "session/costs.h"
 #include "ir/trace.h"
 #include "schedules/registry.h"

@@ -264,7 +264,7 @@ void mr_exec_release_rest(mr_run *run, const mr_task *t)
  *	- later instructions of this worker: the checker counts this commit at this place of the list
  *	  (check_versions.c), so whatever follows reads a version newer than latest + 1 - cap, which is another buffer
  *	  or the new version itself;
- *	- other workers read this stage's weights only where a block is tied, and then no instruction has the flag;
+ *	- other workers read this stage's weights only where a parameter is tied, and then no instruction has the flag;
  *	- this instruction: a layer's weights are read by its own I alone, which comes before its W and its step (a
  *	  weight that two layers of one stage share would be read later, but then mr_run_create refuses the flag). W
  *	  reads no weights. In a W apart from its I, every I of the count is behind us.

@@ -44,7 +44,7 @@ static bool is_away(const mr_worker *w, const mr_task *t)
 	return mr_plan_worker(w->run->c.plan, t->in->pipe, t->in->stage) != w->id;
 }
 
-/* --- turns --- */
+/* --- the order of a sum --- */
 
 static mr_status before_layer(void *arg, uint32_t k)
 {

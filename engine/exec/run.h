@@ -183,7 +183,7 @@ struct mr_run {
 	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's
 	                                */
 	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of
-	                                its commit; turns: of each of its parts */
+	                                its commit; stage replicas: of each of its parts */
 	uint64_t base_bytes, before_bytes; /* resident before the workers' memory was mapped, and the most of it until
 	                                      then */
 	double *eval_loss;           /* [n_eval] of the evaluation's micro-batches; each its last stage's */
@@ -270,7 +270,8 @@ static inline uint8_t mr_run_shard(const mr_run *run, uint8_t pipe, uint16_t sta
 	return run->replicas ? 0 : mr_plan_part(run->c.plan, stage, pipe);
 }
 
-/* Is @pipe the one of its part of @stage that has the part's memory? With turns several pipes are of one part. */
+/* Is @pipe the one of its part of @stage that has the part's memory? With stage replicas several pipes are of one part.
+ * */
 static inline bool mr_run_leads(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
 	return pipe < mr_plan_partial_sums(run->c.plan, stage);
@@ -301,9 +302,9 @@ void mr_run_fail(mr_run *run, mr_status code);
 /** Bytes by purpose, for the start table and the memory plan. What all pipes share counts in pipe 0, and the scratch
  * area of a worker at the first stage that it has. */
 typedef struct mr_run_memory {
-	uint64_t weights, stashes, grads, optimizer, activations, boundaries, scratch; /* stashes: version buffers
-	                                                                                  beyond one, aimed weights, and
-	                                                                                  what replicas share */
+	uint64_t weights;
+	uint64_t stashes; /* version buffers beyond one, predicted weights, and what replicas share */
+	uint64_t grads, optimizer, activations, boundaries, scratch;
 } mr_run_memory;
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t stage, mr_run_memory *out);
 

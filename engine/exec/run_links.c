@@ -43,20 +43,29 @@ static mr_status choose_of_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 	return MR_OK;
 }
 
-/* What shares memory whatever its edges are. */
+/* Why the run needs workers that share memory, whatever its edges are; NULL: it does not. */
+static const char *why_shared(const mr_run *run)
+{
+	const mr_contract *k = &run->c.plan->contract;
+
+	if (k->steal)
+		return "a worker that steals a weight gradient reads in place what the stage's own worker has saved";
+	if (run->validation)
+		return "a step that validation takes back is repeated by workers that look into each other's stages";
+	if (run->replicas)
+		return "an average reads and writes the weights of all replicas in place";
+	if (k->tied || mr_graph_ties(run->c.graph))
+		return "a tied parameter is read where the stage that owns it steps it";
+	return NULL;
+}
+
 static mr_status refuse_remote(const mr_run *run)
 {
-	const mr_run_config *c = &run->c;
-	const mr_contract *k = &c->plan->contract;
-	const char *what = k->steal                             ? "stealing weight gradients"
-			   : run->validation                     ? "validating steps"
-			   : run->replicas                      ? "averaging models"
-			   : k->tied || mr_graph_ties(c->graph) ? "tied parameters"
-								: NULL;
+	const char *why = why_shared(run);
 
-	if (!what || !(run->remote || run->ranges))
+	if (!why || !(run->remote || run->ranges))
 		return MR_OK;
-	return mr_fail(MR_ECONFIG, "%s needs workers that share memory, and the chosen links share none", what);
+	return mr_fail(MR_ECONFIG, "%s: this needs workers that share memory, and the chosen links share none", why);
 }
 
 static bool is_remote(const mr_links *l)

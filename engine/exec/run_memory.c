@@ -31,7 +31,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	const mr_links *both[2] = {&run->train, &run->eval};
 	const mr_stage_weights *b = mr_run_weights(run, pipe, s);
 	bool leads = mr_run_leads(run, pipe, s);
-	bool whole = leads && mr_run_shard(run, pipe, s) == 0; /* what all pipes of a block share counts in the first */
+	bool whole = leads && mr_run_shard(run, pipe, s) == 0; /* what all pipes of a stage share counts in the first */
 	uint64_t weights = whole || b->private_weights ? z->weight_bytes : 0;
 
 	*out = (mr_run_memory){

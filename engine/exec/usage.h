@@ -1,7 +1,7 @@
 /*
  * usage.h - what the training has had in use at once of each stage's storage, counted, beside what its plan predicts.
  *
- * Counted: weight versions live (version_count.h); weight buffers that were written, of versions and of what aims at
+ * Counted: weight versions live (version_count.h); weight buffers that were written, of versions and of what predicts
  * others; activation slots taken at once; boundary buffers between stages that were written. Each is counted where it
  * is taken, since the run was last reset. A buffer number is a fact of the plan, so the numbers do not depend on
  * timing, but for the slots of a racing plan, which has room for any order.
@@ -17,7 +17,7 @@
 /* Of one stage in one pipe. Weights that pipes share are those of pipe 0, and 0 bytes in the others. */
 typedef struct mr_usage {
 	uint32_t versions; /* live at once; of private copies, in each */
-	uint32_t buffers;  /* of weights: versions, aimed weights, and in pipe 0 what replicas share */
+	uint32_t buffers;  /* of weights: versions, predicted weights, and in pipe 0 what replicas share */
 	uint32_t slots, boundaries;
 	uint64_t weight_bytes, activation_bytes, boundary_bytes;
 } mr_usage;

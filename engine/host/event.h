@@ -1,7 +1,7 @@
 /*
- * event.h - a counter that one thread raises and several wait for: "version 7 of block 3 is published".
+ * event.h - a counter that one thread raises and several wait for: "version 7 of stage 3 is published".
  *
- * One event per (block, kind). The publisher stores ever larger numbers, waiters want "at least n". Numbers wrap: a is
+ * One event per (stage, kind). The publisher stores ever larger numbers, waiters want "at least n". Numbers wrap: a is
  * before b when (int32_t)(a - b) < 0, so a waiter and its publisher must stay less than 2^31 apart.
  *
  *	edge   writer                    reader                    what becomes visible

@@ -135,12 +135,12 @@ static mr_status check_aim_steps(const mr_plan *p)
 
 	if (c->flush != MR_FLUSH_NONE || c->coverage != MR_COVER_TRAIN || c->sync_steps || c->read_f == MR_READ_AGED)
 		return mr_fail(MR_ECONFIG,
-			       "reads that aim at another version by steps like the last are for plans "
+			       "predictions by steps like the last are for plans "
 			       "that never flush and in which every stage steps at every commit, from the start");
 	return MR_OK;
 }
 
-/* Other aimed weights are made from the optimizer's state, which belongs to the latest version and to its owner. */
+/* Other predicted weights are made from the optimizer's state, which belongs to the latest version and to its owner. */
 static mr_status check_aim(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
@@ -152,7 +152,7 @@ static mr_status check_aim(const mr_plan *p)
 			       (int)c->predict, c->ema_decay_ppm);
 	if (c->read_f == MR_READ_FIRST && c->predict != MR_PREDICT_AHEAD)
 		return mr_fail(MR_ECONFIG,
-			       "only weights that aim ahead are held for the other micro-batches of a commit");
+			       "only weights predicted ahead are held for the other micro-batches of a commit");
 	if (c->predict == MR_PREDICT_STEPS)
 		MR_TRY(check_aim_steps(p));
 	else if (c->predict != MR_PREDICT_NONE &&
@@ -160,10 +160,10 @@ static mr_status check_aim(const mr_plan *p)
 		  p->n_pipes > 1))
 		return mr_fail(
 			MR_ECONFIG,
-			"reads that aim at another version start from the latest, in one pipe that never flushes");
+			"predictions start from the latest version, in one pipe that never flushes");
 	if (c->predict != MR_PREDICT_NONE && c->predict != MR_PREDICT_STEPS && c->same_version_b &&
 	    (c->predict != MR_PREDICT_AHEAD || c->read_f != MR_READ_LATEST))
-		return mr_fail(MR_ECONFIG, "only weights that aim ahead of the latest can be those of F and B alike");
+		return mr_fail(MR_ECONFIG, "only weights predicted ahead of the latest can be those of F and B alike");
 	if (c->keep_read && c->flush != MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG,
 			       "keep_read is for stale gradients: a system that flushes applies them to what F read");
@@ -219,7 +219,7 @@ static mr_status check_steal(const mr_plan *p)
 	return MR_OK;
 }
 
-/* Everything that "Turns" in plan.h says of stage @s. */
+/* Everything that "Stage replicas" in plan.h says of stage @s. */
 static mr_status check_stage_turns(const mr_plan *p, uint16_t s)
 {
 	uint8_t r = p->stage_replicas[s];
@@ -227,7 +227,7 @@ static mr_status check_stage_turns(const mr_plan *p, uint16_t s)
 	if (!r || p->n_pipes % r)
 		return mr_fail(MR_ECONFIG,
 			       "%u workers take turns at stage %u: the %u pipes must be a multiple of them, and every "
-			       "stage has turns or none",
+			       "stage has replicas or none",
 			       r, s, p->n_pipes);
 	for (unsigned a = 0; a < p->n_pipes; a++)
 		for (unsigned b = 0; b < a; b++)
@@ -250,7 +250,7 @@ static mr_status check_turns(const mr_plan *p)
 		return mr_fail(MR_ECONFIG, "workers that take turns train without a flush, read the latest version, "
 					   "and begin like any others");
 	if (c->need % p->n_pipes)
-		return mr_fail(MR_ECONFIG, "a step of %u micro-batches is no whole number of turns in %u pipes",
+		return mr_fail(MR_ECONFIG, "a step of %u micro-batches is no multiple of the replicas in %u pipes",
 			       c->need, p->n_pipes);
 	for (size_t i = 0; i < (size_t)p->n_workers * MR_N_SECTIONS; i++)
 		for (uint32_t k = 0; k < p->lists[i].n; k++) {
@@ -263,8 +263,8 @@ static mr_status check_turns(const mr_plan *p)
 					       i / MR_N_SECTIONS, mr_op_name((mr_op)in->op), in->micro);
 			if (in->op <= MR_OP_B && in->micro % p->n_pipes != in->pipe)
 				return mr_fail(MR_ECONFIG,
-					       "worker %zu: micro-batch %u goes through pipe %u, and with turns its "
-					       "pipe is %u",
+					       "worker %zu: micro-batch %u goes through pipe %u, and with stage "
+					       "replicas its pipe is %u",
 					       i / MR_N_SECTIONS, in->micro, in->pipe, in->micro % p->n_pipes);
 		}
 	return MR_OK;
@@ -296,7 +296,7 @@ static mr_status check_flush(const mr_plan *p)
 	if (c->flush == MR_FLUSH_NONE && c->tied)
 		return mr_fail(MR_ECONFIG,
 			       "tied weights need a system that flushes: without a flush the first and the last stage "
-			       "would read the shared block at different ages");
+			       "would read the shared parameter at different ages");
 	if (c->flush == MR_FLUSH_NONE && p->n_pipes > 1 && !mr_plan_has_stage_replicas(p))
 		return mr_fail(MR_ECONFIG,
 			       "%u pipes without a flush: no list decides which version a foreign pipe reads",

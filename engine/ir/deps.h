@@ -17,10 +17,11 @@
  *   N(s,v)          AR(s,v,.) of every pipe where there is one, else the last B|W of its count
  *   U(s,v,p)        AR(s,v,p) where there is one, else the last B|W of its count; with clipping: N(.,v) of every stage
  *
- * Turns (plan.h): what is said of the pipes of a commit holds for the parts of the stage. B(m,s) also waits for the
- * commit before its own, and U(s,v,q) for AR(s,v,.) of every part, so that a norm of the whole sum may come in between.
+ * Stage replicas (plan.h): what is said of the pipes of a commit holds for the parts of the stage. B(m,s) also waits
+ * for the commit before its own, and U(s,v,q) for AR(s,v,.) of every part, so that a norm of the whole sum may come in
+ * between.
  *
- * Several pipes share a stage's optimizer step: the elements of its block are cut into as many ranges as there are
+ * Several pipes share a stage's optimizer step: the elements of its weights are cut into as many ranges as there are
  * pipes, and AR and U of pipe p, on that pipe's worker, sum and step range p. Version v of s is committed when U(s,v,.)
  * of every pipe has ended. N reads the whole sum and stands with pipe 0.
  *
@@ -90,7 +91,7 @@ static inline uint16_t mr_stage_owner(const mr_plan *plan, uint16_t stage)
 	return mr_plan_worker(plan, 0, stage);
 }
 
-/** Whether commits of @stage need an AR: several pipes with the same weights, or the uses of a tied block, sum into
+/** Whether commits of @stage need an AR: several pipes with the same weights, or the uses of a tied parameter, sum into
  * buffers of their own. */
 static inline bool mr_stage_has_ar(const mr_plan *plan, uint16_t stage)
 {

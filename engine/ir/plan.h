@@ -26,7 +26,7 @@
  * Storage numbers. MR_STORED: the slot and buffer numbers stand in the instructions (the body leaves no slot taken, so
  * each iteration may use the same ones). MR_MODULO: they follow from the absolute numbers: slot = (micro div P) mod
  * n_slots, boundary buffer = (micro div P) mod its number of buffers, so that a pipe that takes every P-th micro-batch
- * uses its places one after the other. In both, the buffer of version v of a block is v mod cap.
+ * uses its places one after the other. In both, the buffer of version v of a stage is v mod cap.
  *
  * Recomputation. Where a system emits R(m,s) between F(m,s) and its backward, F keeps nothing but its input, which
  * stays in the forward buffer (held until the last backward use, R or not); it uses a slot while it runs, and R takes
@@ -71,15 +71,15 @@
  * was taken, written down as W in the list of the worker that did it, is an ordinary finite plan (lower/steal.h). No
  * other op can be placed ANY: what F, B and I hand over, and what they keep, lies with one worker.
  *
- * Turns. A stage that is too long for one worker has turns[s] = r of them, which take the micro-batches in turn: m
- * belongs to part m mod r of the stage. With P the least common multiple of all r, m goes through pipe m mod P, whose
- * stage s lives where part p mod r lives. Each r micro-batches, one of each part, make a commit of that stage, so
- * stages commit at their own pace: stage s makes n_micro / stage_replicas[s] versions an iteration, and its offsets
- * count those. Parts sum into buffers of their own; AR and U of part q carry it in `pipe`, stand on that part's worker,
- * and sum and step range q of as many. Parts read one copy of the weights: each the latest by its own list, which the
- * others have committed as soon as they have done their ranges. A step of the run (contract.need) is P micro-batches,
- * or a multiple. A stage of r workers steps with r / turns[0] times the rate, for its commits are rarer and of as many
- * more micro-batches.
+ * Stage replicas. A stage that is too long for one worker has stage_replicas[s] = r of them, which take the
+ * micro-batches in turn: m belongs to part m mod r of the stage. With P the least common multiple of all r, m goes
+ * through pipe m mod P, whose stage s lives where part p mod r lives. Each r micro-batches, one of each part, make a
+ * commit of that stage, so stages commit at their own pace: stage s makes n_micro / stage_replicas[s] versions an
+ * iteration, and its offsets count those. Parts sum into buffers of their own; AR and U of part q carry it in `pipe`,
+ * stand on that part's worker, and sum and step range q of as many. Parts read one copy of the weights: each the latest
+ * by its own list, which the others have committed as soon as they have done their ranges. A step of the run
+ * (contract.need) is P micro-batches, or a multiple. A stage of r workers steps with r / stage_replicas[0] times the
+ * rate, for its commits are rarer and of as many more micro-batches.
  *
  * Order of the dependencies (as in the literature; loss counts to the last F): F(m,s) after F(m,s-1); B|I(m,s) after
  * F(m,s) and B|I(m,s+1); W after I; R(m,s) before B|I(m,s); U(s) after all B|W of its count, after AR(s) where there is
@@ -101,7 +101,7 @@ typedef enum mr_op {
 	MR_OP_I,   /* input-gradient half */
 	MR_OP_W,   /* weight-gradient half */
 	MR_OP_N,   /* squared gradient norm of a stage, tensor by tensor */
-	MR_OP_AR,  /* reduction of a stage's gradient buffers (between pipes, or the uses of a tied block); several
+	MR_OP_AR,  /* reduction of a stage's gradient buffers (between pipes, or the uses of a tied parameter); several
 	              pipes: a range */
 	MR_OP_U,   /* optimizer step: commits one version of a stage; several pipes: a range of it, but of replicas its
 	              own */
@@ -130,7 +130,7 @@ typedef struct mr_instr {
 	                   next */
 	int32_t read;   /* lowered, on F R B I W: version read */
 	int32_t target; /* lowered, on N AR U AVG (and B, W with MR_INSTR_UPDATE): version committed; V: validated; on F
-	                   R B I of a plan that aims: the version aimed at. Not lowered: their horizon */
+	                   R B I of a plan that predicts: the version predicted. Not lowered: their horizon */
 	uint16_t in;    /* lowered, MR_STORED: F, R: forward buffer read; B, I, W: gradient buffer read */
 	uint16_t out;   /* lowered, MR_STORED: F: forward buffer written; B, I: gradient buffer written */
 } mr_instr;
@@ -169,9 +169,9 @@ typedef enum mr_read_rule {
 	MR_READ_LATEST, /* the stage's own latest at that place of its list (PipeDream) */
 	MR_READ_TAG,    /* what F(m, stage 0) read, at every stage (PipeDream with vertical sync) */
 	MR_READ_AGED,   /* what the system's own lists say; only for finite lists */
-	MR_READ_FIRST,  /* what is latest for the first micro-batch of a commit, for all of them: what it aims at is
-	                   held for the others (XPipe); forwards of a stage ascend, and the version itself may be
-	                   overwritten meanwhile */
+	MR_READ_FIRST,  /* what is latest for the first micro-batch of a commit, for all of them: the weights predicted
+	                   from it are held for the others (XPipe); forwards of a stage ascend, and the version itself
+	                   may be overwritten meanwhile */
 } mr_read_rule;
 
 /* In which order the gradients of one count are summed at every stage. */
@@ -184,7 +184,7 @@ typedef enum mr_sum_order {
 /*
  * Whether F and B may work on weights that are made from the version they read, for the sake of another: target - read
  * is the horizon, the same for all F and for all R, B and I of a stage. AHEAD and with STEPS it is in commits, so the
- * target is the version aimed at; BACK it is in micro-batches, `need` of which are a commit: what lies between F and B
+ * target is the version predicted; BACK it is in micro-batches, `need` of which are a commit: what lies between F and B
  * is seldom a whole number of commits. With same_version_b B works on the weights that were made for its F; they are
  * kept with the activations, and the version itself need not be. What STEPS makes, it makes of two versions alone, so
  * it may start from any that F reads, in any pipe; an R makes it anew.
@@ -277,11 +277,11 @@ typedef struct mr_plan {
 	uint8_t n_pipes;        /* P */
 	uint32_t n_micro;       /* micro-batches an iteration of the body (or of the whole list when there is no body)
 	                           */
-	uint32_t commits;       /* versions each block commits an iteration of the body; with turns: steps (see there)
-	                           */
+	uint32_t commits;       /* versions that each stage commits in an iteration of the body; with stage
+	                           replicas: steps (see there) */
 	mr_contract contract;
 	uint8_t *stage_replicas;         /* [S] workers that take the micro-batches of a stage in turn; all 0: none does
-	                                    (see "Turns") */
+	                                    (see "Stage replicas") */
 	uint16_t *worker_of;    /* [P][S]: worker of stage s in pipe p; see mr_plan_worker */
 	mr_list *lists;         /* [D][MR_N_SECTIONS]; see mr_plan_list */
 
@@ -419,7 +419,7 @@ static inline uint64_t mr_instr_target(const mr_plan *plan, const mr_instr *in, 
 	return v > 0 ? (uint64_t)v : 0;
 }
 
-/* How far @in aims from the version that it reads (mr_predict). */
+/* How far ahead of the version that it reads @in predicts (mr_predict). */
 static inline int32_t mr_instr_horizon(const mr_plan *plan, const mr_instr *in)
 {
 	if (plan->contract.predict == MR_PREDICT_NONE || in->op > MR_OP_I)

@@ -23,7 +23,7 @@
  * iteration with a flush, TRAIN, BARRIER, BATCH, need T (a stage's gradient sums the micro-batches of all its pipes),
  * sum order as listed, staleness 0, same_version_b; it repeats unless "flush" is "none"; "delay" alone means at every
  * stage. Its members are the keys of ir/contract.def, which also says what each means, and "horizons" (how far F and B
- * aim, a number a stage each) and "turns" (the stage_replicas of mr_plan, a number a stage); absent: none. Other words
+ * aim, a number a stage each) and "turns" (stage_replicas of mr_plan, a number a stage); absent: none. Other words
  * and members are refused.
  *
  * The plan read is compute only. It is not judged: lower and check it next. A plan file is untrusted: counts are capped

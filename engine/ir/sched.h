@@ -171,7 +171,7 @@ mr_status mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_
 
 /**
  * When all instructions are there: the horizons (plan.h, mr_predict) of F and of R, B and I at each stage, [n_stages].
- * The contract must say which way they aim, and the unit. Those of a synchronous start get none.
+ * The contract must say which way they predict, and the unit. Those of a synchronous start get none.
  */
 void mr_sched_aim(mr_plan *plan, const int32_t *forward, const int32_t *backward);
 

@@ -22,7 +22,7 @@
  * Three words stand only where they say something: xN = span, when it is not 1; tN = version committed by an op that
  * has a version read in v; rN = version read by an op that has a version committed in v. In the body and the epilogue
  * m, v, t and r are offsets and carry their sign (m+3, v-2); in the prologue they are numbers (m3, v2). Where F and B
- * aim at other versions, their tN is the version aimed at. The words of a contract and their meaning stand in
+ * predict other versions, their tN is the version predicted. The words of a contract and their meaning stand in
  * ir/contract.def; from `same_version_b` on only those are printed that are not 0. "-" is a stage that any worker may
  * run. Where workers take micro-batches in turn (ir/plan.h) a line "turns 2 1", how many at each stage, stands behind
  * the contract. Empty sections are left out. A "#" begins a comment that ends with its line.

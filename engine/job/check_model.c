@@ -73,7 +73,7 @@ static mr_status cut(mr_job *j, const mr_job_listener *l, const mr_graph *g, mr_
 	return MR_OK;
 }
 
-/* Without a flush, two stages would read a shared block at different ages. */
+/* Without a flush, two stages would read a shared parameter at different ages. */
 static void check_tied(mr_job *j, const mr_job_listener *l, const mr_graph *g, const mr_partition *p)
 {
 	char text[400];

@@ -137,7 +137,7 @@ static mr_status begin_sum(const mr_unroll *g, uint32_t node, const mr_sum_state
 		return mr_fail(MR_ECONFIG, "%s: begins a new sum, but %s is in one that is never committed",
 			       mr_unroll_name(g, node, a), mr_unroll_name(g, s->last, b));
 	/* The other pipes' steps, which read this sum too: F of this count waited for them (see mr_check_versions), or
-	 * B (turns). */
+	 * B (stage replicas). */
 	if (commit > node)
 		return mr_fail(MR_ECONFIG, "%s: overwrites a sum that %s has yet to use", mr_unroll_name(g, node, a),
 			       mr_unroll_name(g, commit, b));

@@ -9,11 +9,11 @@
  * pipe, also of those that live elsewhere: it waits for all their steps (deps.h), and each of their F that reads what
  * it makes waits for all its parts.
  *
- * Turns: the other parts may step to version n + 1 as soon as this part has reduced its range of the sum, and overwrite
- * a version before this worker steps. So from its AR on, not from its own step on, n + 1 counts as there for what it
- * overwrites.
+ * Stage replicas: the other parts may step to version n + 1 as soon as this part has reduced its range of the sum, and
+ * overwrite a version before this worker steps. So from its AR on, not from its own step on, n + 1 counts as there for
+ * what it overwrites.
  *
- * What other workers do to the same block (further pipes; a tied use): a read is of the own batch's version, F waits
+ * What other workers do to the same weights (further pipes; a tied use): a read is of the own batch's version, F waits
  * for its commit in all pipes (deps.h), and the next commit waits in each through AR for the last gradient of the
  * batch, which comes after all the reads.
  */
@@ -139,7 +139,7 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 		newest = r->reduced[row(p, in)];
 	if (mr_instr_takes_two(p, in, read) && newest - read + 1 >= p->n_versions[in->stage])
 		return mr_fail(MR_ECONFIG,
-			       "%s: aims by the step from version %" PRIu64 ", which version %" PRIu64
+			       "%s: predicts by the step from version %" PRIu64 ", which version %" PRIu64
 			       " has overwritten: stage %u keeps %u",
 			       mr_unroll_name(g, node, name), read - 1, read - 1 + p->n_versions[in->stage], in->stage,
 			       p->n_versions[in->stage]);
@@ -243,10 +243,10 @@ static mr_status check_horizon(const mr_reads *r, uint32_t node)
 	if (mr_unroll_micro(g, node) / c->need < c->sync_steps)
 		return h == 0 ? MR_OK
 			      : mr_fail(MR_ECONFIG,
-					"%s: aims at another version, but the first %u commits are synchronous",
+					"%s: predicts another version, but the first %u commits are synchronous",
 					mr_unroll_name(g, node, name), c->sync_steps);
 	if (c->predict != MR_PREDICT_BACK ? h < 0 : h > 0 || (h && in->op == MR_OP_F))
-		return mr_fail(MR_ECONFIG, "%s: aims %d %s, which the contract does not allow",
+		return mr_fail(MR_ECONFIG, "%s: predicts %d %s, which the contract does not allow",
 			       mr_unroll_name(g, node, name), h < 0 ? -h : h, h < 0 ? "back" : "ahead");
 	if (*first == INT32_MIN)
 		*first = h;

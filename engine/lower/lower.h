@@ -7,7 +7,7 @@
  *       clipping             N directly behind the last B|W; every U of a worker at the end of its list
  *       AR                   at the end of the worker's list: stage by stage its AR and U; with clipping all AR, then
  *                            all N, then all U. Several pipes: in a gap before that, where no one waits (lower_eager.c)
- *       turns                AR (of several parts) and U directly behind the B of the part
+ *       replicas of stages   AR (of several parts) and U directly behind the B of the part
  *       VALIDATED            as with clipping, and V of all its stages in front of a worker's first instruction that is
  *                            no F
  *     Hence on every worker compute < AR < N < U wherever an edge crosses workers (U waits for the AR before it alone
@@ -58,8 +58,8 @@ typedef struct mr_lower_opts {
 /**
  * Lower @plan in place. @opts may be NULL (all zero). On error the plan is left half lowered: destroy it.
  * Errors: MR_EINVAL already lowered or not compute only; MR_ECONFIG the contract cannot be kept (clipping without a
- * barrier, tied weights or several pipes without a flush (but turns), gradients of two counts interleaved, a deadlock:
- * the text has the cycle).
+ * barrier, tied weights or several pipes without a flush (but stage replicas), gradients of two counts interleaved, a
+ * deadlock: the text has the cycle).
  */
 mr_status mr_plan_lower(mr_plan *plan, const mr_lower_opts *opts) MR_MUST_USE;
 

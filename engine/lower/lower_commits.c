@@ -28,17 +28,17 @@ static bool sums(uint8_t op)
 	return op == MR_OP_B || op == MR_OP_W;
 }
 
-/* How many micro-batches of each count go through each pipe, to @needs [n_pipes][@n_counts]; with turns, to a part of
- * any stage. */
+/* How many micro-batches of each count go through each pipe, to @needs [n_pipes][@n_counts]; of stage replicas, to a
+ * part of any stage. */
 static void fill_needs(const mr_unroll *g, uint32_t *needs, uint64_t n_counts)
 {
 	const mr_plan *p = g->plan;
 	uint32_t need = p->contract.need;
-	bool turns = mr_plan_has_stage_replicas(p);
+	bool replicas = mr_plan_has_stage_replicas(p);
 
 	for (uint64_t i = 0; i < p->n_pipes * n_counts; i++)
-		needs[i] = turns ? 1 : p->n_pipes == 1 ? need : 0;
-	for (uint64_t m = 0; p->n_pipes > 1 && !turns && m < g->n_micro; m++)
+		needs[i] = replicas ? 1 : p->n_pipes == 1 ? need : 0;
+	for (uint64_t m = 0; p->n_pipes > 1 && !replicas && m < g->n_micro; m++)
 		if (g->f[m] != MR_NO_NODE)
 			needs[g->at[g->f[m]].in->pipe * n_counts + m / need]++;
 }
@@ -148,7 +148,7 @@ static bool is_inside(const mr_plan *p, const mr_instr *in, const mr_lower_opts 
 	bool waited_for =
 		stage > 0 && mr_plan_worker(p, in->pipe, (uint16_t)(stage - 1)) != mr_plan_worker(p, in->pipe, stage);
 
-	/* Weights that aim at another version are made from a state that the step would change meanwhile. */
+	/* Predicted weights are made from a state that the step would change meanwhile. */
 	return opts->update_inside && !p->contract.steal && p->contract.predict == MR_PREDICT_NONE &&
 	       !p->contract.keep_read && is_simple(p, stage) &&
 	       !(opts->handoff_first && in->op == MR_OP_B && waited_for && p->contract.flush != MR_FLUSH_NONE);

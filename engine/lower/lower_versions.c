@@ -98,7 +98,7 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 	return MR_OK;
 }
 
-/* From horizons to the versions aimed at. */
+/* From horizons to the versions predicted. */
 static void take_aim(mr_plan *plan)
 {
 	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)

@@ -20,7 +20,7 @@ static mr_status find_ages(const mr_plan *plan, int32_t *age)
 }
 
 /*
- * F aims at the version that its gradient will be added to, and B with it where it reads the same: along the
+ * F predicts the version that its gradient will be added to, and B with it where it reads the same: along the
  * optimizer's direction from the latest version where it has one, which follows a changing rate; else by steps like the
  * last.
  */

@@ -35,7 +35,7 @@ static void layout(mr_lone_stage *x, mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(x->s);
 
-	mr_weights_layout(&x->block, a, 0, x->c->optim);
+	mr_weights_layout(&x->own, a, 0, x->c->optim);
 	x->io.in = take(a, z->in_bytes);
 	x->io.out = take(a, z->out_bytes);
 	x->io.grad_out = take(a, z->grad_out_bytes);
@@ -145,7 +145,7 @@ static mr_status make_memory(mr_lone_stage *x, const mr_place_worker *place)
 
 static void fill(mr_lone_stage *x)
 {
-	mr_stage_init_weights(x->s, x->c->seed, mr_weights_at(&x->block, 0, 0), x->block.rest);
+	mr_stage_init_weights(x->s, x->c->seed, mr_weights_at(&x->own, 0, 0), x->own.rest);
 	if (x->owner)
 		mr_stage_init_weights(x->owner, x->c->seed, x->tied, NULL);
 	if (x->s->first > 0)
@@ -170,13 +170,13 @@ mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t 
 	x->could_inside = could_step_inside(c);
 	if (x->inside && n_micro == 1)
 		mr_stage_share_grads(x->s); /* as the run has it */
-	x->block.stage = x->s;
-	x->block.k = c->kernels;
-	x->block.cap = c->plan ? c->plan->n_versions[stage] : 1;
-	x->block.shard = &x->shard;
-	x->block.n_shards = 1;
+	x->own.stage = x->s;
+	x->own.k = c->kernels;
+	x->own.cap = c->plan ? c->plan->n_versions[stage] : 1;
+	x->own.shard = &x->shard;
+	x->own.n_shards = 1;
 	x->shard.need = n_micro;
-	mr_weights_cut(&x->block, c->optim);
+	mr_weights_cut(&x->own, c->optim);
 	MR_TRY(make_memory(x, place));
 	fill(x);
 	return c->kernels->ctx_create(c->kernels, place->n_threads, &x->io.kc);

@@ -18,8 +18,8 @@ typedef struct mr_lone_stage {
 	bool inside;         /* the run steps in the last W of a sum */
 	bool could_inside;   /* a plan of these, or sequential, may carry out steps there */
 	mr_stage *s, *owner; /* owner: the stage that stores a parameter tied from here; NULL: none */
-	mr_stage_weights block;
-	mr_shard shard;      /* the block's */
+	mr_stage_weights own;
+	mr_shard shard;      /* of these weights */
 	mr_region region;
 	mr_stage_io io;      /* of one training micro-batch, but for loss, weights, add_grads and step */
 	size_t grad_out_bytes;

@@ -7,7 +7,7 @@
  * the run steps inside the backward pass, so does the measurement: with one micro-batch a commit every weight half has
  * its step, and nothing is left to be an update of its own; with several only the last one has, and what it takes
  * longer is the update. Where the plan merges W, the largest of the stage is measured too, its micro-batches in slots
- * of their own. The layers lie where they lie in a step (the same mr_stage and block layout, memory on the worker's
+ * of their own. The layers lie where they lie in a step (the same layout of stage and weights, memory on the worker's
  * node), and each is called after the one before it, so caches are as they are in a step of this stage. The times are
  * medians. Work that a stage does between its layers (copies at its boundaries) is booked on its last layer.
  * On a machine that does other things a repeat in which the thread was ready but not running (host/sched_delay.h) is

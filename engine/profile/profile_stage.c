@@ -137,10 +137,10 @@ static mr_status pass_with_step(bench *b, int64_t r)
 {
 	mr_status st;
 
-	b->l.io.step = mr_weights_steps(&b->l.block, 0, b->l.c->optim, LEARNING_RATE, 1);
+	b->l.io.step = mr_weights_steps(&b->l.own, 0, b->l.c->optim, LEARNING_RATE, 1);
 	st = pass(b, HALF_W_STEP, r);
 	b->l.io.step = NULL;
-	mr_weights_committed(&b->l.block);
+	mr_weights_committed(&b->l.own);
 	return st;
 }
 
@@ -152,7 +152,7 @@ static mr_status add_up(bench *b, int64_t r)
 	const mr_kernels *k = b->l.c->kernels;
 	size_t bytes = z->weight_bytes < z->grad_bytes ? z->weight_bytes : z->grad_bytes;
 	int64_t n = (int64_t)(bytes / mr_dtype_bytes(k->types.gradients));
-	const void *weights = mr_weights_at(&b->l.block, 0, b->l.block.latest);
+	const void *weights = mr_weights_at(&b->l.own, 0, b->l.own.latest);
 	uint64_t begin = mr_clock_ns();
 	double norm;
 
@@ -175,7 +175,7 @@ static mr_status repeat(bench *b, int64_t r)
 	uint64_t begin;
 
 	b->l.io.loss = &loss;
-	b->l.io.weights = mr_weights_at(&b->l.block, 0, b->l.block.latest);
+	b->l.io.weights = mr_weights_at(&b->l.own, 0, b->l.own.latest);
 	/* All gradients of a sum but the first are added to it; with a step inside, the last one is measured apart. */
 	b->l.io.add_grads = b->l.n_micro > (b->l.inside ? 2 : 1);
 	if (!b->l.inside || b->l.n_micro > 1)
@@ -192,8 +192,8 @@ static mr_status repeat(bench *b, int64_t r)
 	if (!b->steps_alone)
 		return MR_OK;
 	begin = mr_clock_ns();
-	MR_TRY(mr_weights_step(&b->l.block, 0, b->l.io.kc, b->l.c->optim, LEARNING_RATE, 1));
-	mr_weights_committed(&b->l.block);
+	MR_TRY(mr_weights_step(&b->l.own, 0, b->l.io.kc, b->l.c->optim, LEARNING_RATE, 1));
+	mr_weights_committed(&b->l.own);
 	if (r >= 0)
 		b->update[r] = (double)(mr_clock_ns() - begin) * 1e-9;
 	return MR_OK;

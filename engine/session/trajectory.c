@@ -68,8 +68,8 @@ static mr_status allocate(mr_trajectory *t, const mr_partition *p)
 	return st;
 }
 
-/* @turns: of a plan that has any, or NULL. */
-static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_contract *c, const uint8_t *turns,
+/* @replicas: stage_replicas of a plan that has any, or NULL. */
+static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_contract *c, const uint8_t *replicas,
 			uint16_t n_rows, uint64_t n_steps, mr_trajectory **out)
 {
 	int64_t n = mr_graph_n_params(graph);
@@ -96,12 +96,12 @@ static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_c
 			     .n_versions = mr_contract_after(c, n_steps),
 			     .graph = graph};
 	st = MR_OK;
-	if (turns) {
+	if (replicas) {
 		t->stage_replicas = rows(p->n_stages, 1, &st);
 		for (uint16_t s = 0; s < p->n_stages && st == MR_OK; s++) {
-			t->stage_replicas[s] = turns[s];
-			if (n_micro / turns[s] > t->n_versions)
-				t->n_versions = n_micro / turns[s];
+			t->stage_replicas[s] = replicas[s];
+			if (n_micro / replicas[s] > t->n_versions)
+				t->n_versions = n_micro / replicas[s];
 		}
 	}
 	if (st == MR_OK)
@@ -278,18 +278,18 @@ static void begin_part(mr_trajectory *t, const mr_run *run, uint16_t s, uint64_t
 	put_version(t, 0, s, 0, run, NULL);
 }
 
-/* What @in, of one of the workers that take turns, did. Of the parts of a commit the last one makes the version. */
+/* What @in, of one of the replicas of a stage, did. Of the parts of a commit the last one makes the version. */
 static void observe_turn(mr_trajectory *t, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
-	uint32_t turns = t->stage_replicas[in->stage];
+	uint32_t replicas = t->stage_replicas[in->stage];
 	mr_trajectory_stage *row = mr_trajectory_row(t, 0, in->stage);
-	bool first = in->pipe % turns == 0, made = in->flags & MR_INSTR_UPDATE;
+	bool first = in->pipe % replicas == 0, made = in->flags & MR_INSTR_UPDATE;
 
 	if (in->op == MR_OP_U) {
 		made = run->worker[mr_plan_worker(run->c.plan, in->pipe, in->stage)].made;
-		micro = (version - 1) * turns;
+		micro = (version - 1) * replicas;
 	}
-	if (in->op == MR_OP_F && micro < turns)
+	if (in->op == MR_OP_F && micro < replicas)
 		begin_part(t, run, in->stage, micro);
 	if (micro >= t->n_micro)
 		return;
@@ -301,12 +301,12 @@ static void observe_turn(mr_trajectory *t, const mr_run *run, const mr_instr *in
 	}
 	if (first && in->op <= MR_OP_B)
 		note_read(t, row, version);
-	version = micro / turns + 1;
+	version = micro / replicas + 1;
 	if (first && (in->op == MR_OP_U || made))
 		row->born[version] = row->n_events++;
 	if (!made)
 		return;
-	for (uint64_t m = (version - 1) * turns; m < version * turns; m++)
+	for (uint64_t m = (version - 1) * replicas; m < version * replicas; m++)
 		row->applied_on[m] = version - 1;
 	row->n_commits = version;
 	put_version(t, 0, in->stage, version, run, NULL);

@@ -11,12 +11,12 @@
  * memory is taken at the start. Micro-batch 0 of a stage begins its story again, so a restarted engine may use it
  * again. It must see a run from its first step; a resumed one cannot be recorded.
  *
- * Replicas: each has rows of its own, and an average is one more version. Turns (ir/plan.h): a stage has the versions
- * that it commits, at its own pace.
+ * Replicas: each has rows of its own, and an average is one more version. Stage replicas (ir/plan.h): a stage has the
+ * versions that it commits, at its own pace.
  *
  * Threads: a stage's row is written by the worker that owns the stage, the losses by the one that owns the last stage.
- * With turns a worker writes what its own micro-batches read; the one that makes a version writes its weights, and the
- * lives of versions are reported as the first part sees them.
+ * With stage replicas a worker writes what its own micro-batches read; the one that makes a version writes its weights,
+ * and the lives of versions are reported as the first part sees them.
  * Read it while the run is paused.
  */
 #ifndef MR_SESSION_TRAJECTORY_H
@@ -53,8 +53,8 @@ typedef struct mr_trajectory {
 	uint16_t n_rows;               /* replicas; 1 where there are none */
 	mr_average average;
 	uint64_t n_steps, n_micro;     /* recorded at most; n_micro = n_steps * need */
-	uint64_t n_versions;           /* after these steps: as many, and of replicas the averages; turns: at the stage
-	                                  that makes most */
+	uint64_t n_versions;           /* after these steps: as many, and of replicas the averages; stage replicas:
+	                                  those of the stage that makes most */
 	const mr_graph *graph;         /* borrowed */
 	uint32_t *first;               /* [n_stages + 1] parameters of the stages */
 	mr_trajectory_stage *stage;    /* [n_rows][n_stages] */

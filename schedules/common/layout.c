@@ -38,7 +38,7 @@ mr_status mr_layout_read(const mr_sched_args *args, mr_layout *l)
 		l->n_pipes = least_common_multiple(l->n_pipes, mr_layout_replicas(l, s));
 		if (l->n_pipes > UINT8_MAX)
 			return mr_fail(MR_ECONFIG,
-				       "replicas: the turns of stages 0 to %u come round only every %u micro-batches; "
+				       "replicas: the replicas of stages 0 to %u meet only every %u micro-batches; "
 				       "at most %u",
 				       s, l->n_pipes, UINT8_MAX);
 	}

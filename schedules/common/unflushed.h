@@ -25,7 +25,7 @@ static inline uint32_t mr_unflushed_ahead(uint32_t in_flight, uint32_t stage)
 mr_status mr_unflushed_emit(const mr_sched_args *args, const char *name, uint32_t in_flight,
 			    const mr_contract *contract, uint64_t n_micro, bool recompute, mr_plan **out) MR_MUST_USE;
 
-/* How many commits a pass of stage @s of @n_stages aims ahead (or, less than 0, back). */
+/* How many commits a pass of stage @s of @n_stages predicts ahead (or, less than 0, back). */
 typedef int32_t mr_unflushed_horizon(uint16_t n_stages, uint16_t s);
 
 /** Give all F the horizon @f and all B the horizon @b of their stages; NULL: none. Errors: MR_ERESOURCE. */

@@ -89,6 +89,11 @@ static void logs_that_cannot_be_true_are_refused(void)
 	did(&r, 1, "F0 B0 F1 B1");
 	MR_CHECK_FAIL(mr_record_plan(r.run, &record), MR_EINVAL,
 		      "worker 0: B of micro-batch 1 read version 0, and its place in the order says 1");
+	MR_CHECK_OK(mr_run_reset(r.run));
+	did(&r, 0, "F0 F1 B0 B1"); /* F of the second comes before the first commit */
+	did(&r, 1, "F0 B0 F1 B1");
+	MR_CHECK_FAIL(mr_record_plan(r.run, &record), MR_EINVAL,
+		      "worker 0: F of micro-batch 1 read version 1, and its place in the order says 0");
 	small_run_fini(&r);
 }
 

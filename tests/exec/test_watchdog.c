@@ -108,6 +108,10 @@ static void follows_the_waits(void)
 	does(3, MR_OP_B, 3, MR_WAIT_NONE);
 	expect_stands(&d, "mr-w3", "w2 F m5 s2 waits for a free boundary buffer; w3 B m5 s3 computes; w3 stands");
 	prepare(&d, 1);
+	for (uint16_t w = 0; w < N_WORKERS; w++)
+		does(w, MR_OP_F, w, w == 2 ? MR_WAIT_DOWNSTREAM : MR_WAIT_NONE);
+	expect_stands(&d, "mr-w3", "; w3 stands"); /* the others compute for themselves */
+	prepare(&d, 1);
 	does(0, MR_OP_F, 0, MR_WAIT_DATA);
 	for (uint16_t w = 1; w < N_WORKERS; w++)
 		does(w, MR_OP_F, w, MR_WAIT_UPSTREAM);

@@ -91,6 +91,12 @@ fresh "$source"
 lines 80 >engine/ir/b.c
 lines 81 >>engine/ir/b.c
 expect size 'engine/ir/b.c:85: a function of 81 lines'
+fresh "$source"
+mkdir engine/cli/more
+for i in 1 2 3 4 5 6 7 8; do
+	yes 'int a;' | head -n 700 >engine/cli/more/b$i.c
+done
+expect size 'engine/cli: 5601 lines of code; at most 5500'
 plant size engine/ir/b.c 'static int f(int a) {' 'engine/ir/b.c:1: the "{" of a function stands in a line of its own'
 
 plant width engine/ir/b.c "$(printf '\t%0113d' 0)" 'engine/ir/b.c:1: 121 columns'

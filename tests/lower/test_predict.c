@@ -61,10 +61,11 @@ static void refused(void)
 
 	MR_CHECK_OK(mr_plan_lower(p, NULL));
 	mr_plan_list(p, 0, MR_BODY)->at[0].target--;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w0 F m2 s0 p0: aims 1 back, which the contract does not allow");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG,
+		      "w0 F m2 s0 p0: predicts 1 back, which the contract does not allow");
 	mr_plan_list(p, 0, MR_BODY)->at[0].target++;
 	mr_plan_list(p, 1, MR_BODY)->at[1].target += 5;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 B m0 s1 p0: aims 4 ahead");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "w1 B m0 s1 p0: predicts 4 ahead");
 	mr_plan_list(p, 1, MR_BODY)->at[1].target -= 5;
 	MR_CHECK_OK(mr_plan_check(p));
 	p->contract.ema_decay_ppm = 0;
@@ -72,7 +73,7 @@ static void refused(void)
 	p->contract.ema_decay_ppm = 1;
 	p->contract.same_version_b = true;
 	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG,
-		      "only weights that aim ahead of the latest can be those of F and B alike");
+		      "only weights predicted ahead of the latest can be those of F and B alike");
 	mr_plan_destroy(p);
 	p = aiming(true);
 	MR_CHECK_OK(mr_plan_lower(p, NULL));
@@ -137,7 +138,7 @@ static void synchronous(void)
 	mr_plan_destroy(read);
 	mr_plan_list(p, 0, MR_PROLOGUE)->at[1].target--;
 	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG,
-		      "w0 B m0 s0 p0: aims at another version, but the first 2 commits are synchronous");
+		      "w0 B m0 s0 p0: predicts another version, but the first 2 commits are synchronous");
 	mr_plan_list(p, 0, MR_PROLOGUE)->at[1].target++;
 	p->contract.sync_steps = 3; /* the third is not in the lists as often as the body promises */
 	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "missing");

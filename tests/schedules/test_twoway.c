@@ -64,7 +64,7 @@ static void twoway_refusals_say_what_to_do(void)
 	refuse("dapple", 4, 8, "replicas=[2,1]", "replicas: 2 stages on 3 workers in all, but there are 4 workers");
 	refuse("dapple", 4, 8, "replicas=[1.5,2.5]", "stage 0 cannot be on 1.5 workers");
 	refuse("dapple", 41, 8, "replicas=[7,11,13,10]",
-	       "the turns of stages 0 to 2 come round only every 1001 micro-batches; at most 255");
+	       "the replicas of stages 0 to 2 meet only every 1001 micro-batches; at most 255");
 }
 
 /* A unit that is not full: shared evenly it takes 25 and 57, as in the reference 28 and 62 (all costs 1). */

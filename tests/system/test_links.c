@@ -131,9 +131,10 @@ static void refused(void)
 	static const struct {
 		const char *sets, *why;
 	} cases[] = {
-		{"system.name=zb_h2 system.steal=true train.microbatches=8", "stealing weight gradients needs"},
+		{"system.name=zb_h2 system.steal=true train.microbatches=8",
+		 "a worker that steals a weight gradient reads in place"},
 		{"system.name=local_sgd system.replicas=2 system.every=4 train.microbatches=2",
-		 "averaging models needs"},
+		 "an average reads and writes the weights of all replicas"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

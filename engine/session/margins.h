@@ -1,12 +1,12 @@
 /*
- * margins.h - between what and what a step lies whose time was predicted: by the errors that predictions of each system
- * had.
+ * margins.h - the range in which the time of a step lies, given its prediction: from the errors that predictions of
+ * each system had.
  *
  * margins.def is a table of measured errors. What it does not list gets the widest of them. Errors of one machine and
  * one model are no bound for others: they say which differences between predictions mean nothing.
  */
-#ifndef MR_CLI_MARGINS_H
-#define MR_CLI_MARGINS_H
+#ifndef MR_SESSION_MARGINS_H
+#define MR_SESSION_MARGINS_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "cli/margins.h"
+#include "session/margins.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@ static const struct {
 } errors[] = {
 #define MR_MARGIN(name, percent) {name, percent},
 #define MR_MARGIN_MACHINE(text)
-#include "cli/margins.def"
+#include "session/margins.def"
 #undef MR_MARGIN
 #undef MR_MARGIN_MACHINE
 };
@@ -20,7 +20,7 @@ static const struct {
 static const char machine[] =
 #define MR_MARGIN(name, percent)
 #define MR_MARGIN_MACHINE(text) text
-#include "cli/margins.def"
+#include "session/margins.def"
 #undef MR_MARGIN
 #undef MR_MARGIN_MACHINE
 	;
