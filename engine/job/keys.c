@@ -20,8 +20,7 @@ static const mr_option top[] = {
 	 "numbers of the whole run; f64 needs backend = \"reference\""},
 	{"precision", MR_OPT_ENUM, "auto", 0, 0, "auto|f32|f64|bf16", NULL,
 	 "auto: as dtype says; f32, f64: all numbers are of that type; bf16: weights and activations are stored in "
-	 "bf16, all else in f32, also the exact weight that the optimizer steps; it needs backend = \"fused\", "
-	 "\"onednn\" or \"reference\""},
+	 "bf16, all else in f32, also the exact weight that the optimizer steps"},
 	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "file of millrace profile with the times that orders and buffers are made for, from this file's folder; "
 	 "empty: nominal ones"},

@@ -10,6 +10,7 @@
 #define ONEDNN_F32 &mr_kernels_onednn_f32
 #define ONEDNN_BF16 &mr_kernels_onednn_bf16
 #define AUTO_F32 &mr_kernels_auto_f32
+#define AUTO_BF16 &mr_kernels_auto_bf16
 #define FUSED_REFUSAL mr_kernels_fused_refusal
 #define BF16_REFUSAL mr_kernels_onednn_bf16_refusal
 #else
@@ -18,6 +19,7 @@
 #define ONEDNN_F32 NULL
 #define ONEDNN_BF16 NULL
 #define AUTO_F32 NULL
+#define AUTO_BF16 NULL
 #define FUSED_REFUSAL NULL
 #define BF16_REFUSAL NULL
 #endif
@@ -30,8 +32,8 @@ typedef struct backend {
 
 static const backend backends[] = {
 	{"auto", "dnnl", "of fused and onednn the one that a table of choices names for the operation and its shape",
-	 AUTO_F32, NULL, NULL, FUSED_REFUSAL, NULL},
-	{"fused", NULL, "our AVX2 and AVX-512 kernels; oneDNN executes the products that they leave out; f32 and bf16",
+	 AUTO_F32, NULL, AUTO_BF16, FUSED_REFUSAL, FUSED_REFUSAL},
+	{"fused", NULL, "our AVX2 and AVX-512 kernels; in f32 oneDNN executes the products that they leave out",
 	 FUSED_F32, NULL, FUSED_BF16, FUSED_REFUSAL, FUSED_REFUSAL},
 	{"onednn", NULL,
 	 "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest; f32 and bf16", ONEDNN_F32,
@@ -70,8 +72,7 @@ const mr_kernels *mr_kernels_find(const char *name, mr_dtype dtype)
 			      name);
 	else
 		(void)mr_fail(MR_ECONFIG, "backend %s cannot be used with %s: %s", name, mr_dtype_name(dtype),
-			      why ? why
-				  : "it computes in f32 and bf16 at most; use backend reference");
+			      why ? why : "it computes in f32 and bf16 only; use backend reference");
 	return NULL;
 }
 

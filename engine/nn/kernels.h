@@ -6,7 +6,7 @@
  *	fused       f32, bf16: our kernels for AVX2 and AVX-512, and oneDNN for the products that they leave out
  *	            (nn/kernels/fused)
  *	onednn      f32, bf16: oneDNN's primitives wherever it has one, else fused (nn/kernels/onednn)
- *	auto        f32: of fused and onednn the one that a table of choices names for the operation and its shape
+ *	auto        f32, bf16: of fused and onednn the one that a table of choices names for the operation and its shape
  *	            (nn/choices.h)
  *
  * Layers see only the table. nn/kernels.def lists the operations.
@@ -23,6 +23,9 @@
  * products, gains, shifts, tables), gradients (colsum's result, dgain, dshift, dwte, dwpe, colsum_a, colsum_b), and
  * mean and rstd of norms and the numbers of mse's target, which are of the type that is computed in. An operation
  * computes in that type and rounds each element of its result once.
+ *
+ * Products of bf16 numbers: the CPU's instructions for them take denormal factors as 0 and make 0 of denormal sums;
+ * what is rounded to a denormal becomes 0 anyway (nn/bf16.h). The reference keeps both. NaN and infinity propagate.
  */
 #ifndef MR_NN_KERNELS_H
 #define MR_NN_KERNELS_H

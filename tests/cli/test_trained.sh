@@ -242,7 +242,6 @@ for part in model optimizer; do
 	cmp -s tied.sequential/checkpoints/step-00000005/$part.safetensors \
 		tied.gpipe/checkpoints/step-00000005/$part.safetensors || complain "rows of a tied table in bf16 differ"
 done
-expect 3 "precision: backend auto cannot be used with bf16" plan mlp.cfg --set backend=auto --set precision=bf16
 expect 3 "precision: expected f64 or auto beside dtype" plan mlp.cfg $bf16 --set dtype=f64
 
 # The constants of the theory for a linear objective: before, after, and in the checkpoint, whose G a resumed run goes

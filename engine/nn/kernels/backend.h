@@ -16,6 +16,7 @@ extern const mr_kernels mr_kernels_onednn_f32;
 extern const mr_kernels mr_kernels_auto_f32;
 
 extern const mr_kernels mr_kernels_fused_bf16;
+extern const mr_kernels mr_kernels_auto_bf16;
 extern const mr_kernels mr_kernels_onednn_bf16;
 
 /** Why the backends `fused`, `onednn` and `auto` cannot be used on this CPU, or NULL; and `onednn` in bf16. */

@@ -11,6 +11,7 @@
 
 #include "nn/kernels/backend.h"
 #include "nn/kernels/fused/fused.h"
+#include "nn/kernels/fused/products_bf16.h"
 #include "nn/kernels/step_rules.h"
 #include "nn/kernels/fused/team.h"
 #include "nn/kernels/touched.h"
@@ -63,6 +64,7 @@ static void ctx_destroy(mr_kctx *kc)
 	mr_onednn_destroy(kc->onednn);
 	free(kc->attn_scratch);
 	free(kc->gemm.data);
+	mr_bf16_products_fini(kc);
 	free(kc->ones);
 	free(kc->room);
 	free(kc);
@@ -83,6 +85,8 @@ static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **o
 		mr_choices_select(k->choices, mr_kernels_fused_isa(), k->dtype, kc->n_threads, &kc->chosen);
 	st = kc->vec ? mr_onednn_create(kc->n_threads, &kc->onednn)
 		     : mr_fail(MR_ECONFIG, "backend fused: %s", mr_kernels_fused_refusal());
+	if (st == MR_OK && k->dtype == MR_BF16)
+		st = mr_bf16_products_init(kc);
 	if (st == MR_OK)
 		*out = kc;
 	else
@@ -96,7 +100,8 @@ static size_t ctx_bytes(const mr_kctx *kc)
 	       gemm = kc->n_threads * kc->gemm.floats * sizeof(float);
 
 	return sizeof(*kc) + mr_onednn_bytes(kc->onednn) + mr_touched_bytes(kc->attn_scratch, attn) +
-	       mr_touched_bytes(kc->gemm.data, gemm) + (kc->n_ones + kc->room_floats) * sizeof(float);
+	       mr_touched_bytes(kc->gemm.data, gemm) + (kc->n_ones + kc->room_floats) * sizeof(float) +
+	       mr_bf16_products_bytes(kc);
 }
 
 /* --- gemm, sum, activations, norm --------------------------------------------------------------------------------- */
@@ -339,7 +344,7 @@ static double sumsq(mr_kctx *kc, int64_t n, const void *x)
 
 /* --- optimizer steps ---------------------------------------------------------------------------------------------- */
 
-static mr_vec_step vec_step(const mr_step *s, const void *g)
+mr_vec_step mr_fused_vec_step(const mr_step *s)
 {
 	int states = mr_step_states(s->kind);
 	double rate, rate_g;
@@ -349,7 +354,6 @@ static mr_vec_step vec_step(const mr_step *s, const void *g)
 		.kind = s->kind,
 		.src = s->src,
 		.dst = s->dst,
-		.g = g,
 		.m = states > 0 ? s->m : NULL,
 		.v = states > 1 ? s->v : NULL,
 		.gscale = (float)s->gscale,
@@ -369,8 +373,9 @@ static mr_vec_step vec_step(const mr_step *s, const void *g)
 
 static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 {
-	mr_vec_step a = vec_step(s, g);
+	mr_vec_step a = mr_fused_vec_step(s);
 
+	a.g = g;
 	team(kc, kc->vec->step[s->kind], &a, n, 64, mr_step_states(s->kind) > 1 ? 2 : 1);
 }
 
@@ -414,7 +419,7 @@ static void ranges(mr_kctx *kc, int64_t n, mr_range_fn *fn, const void *args)
 
 static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
 {
-	mr_vec_step fused = vec_step(s, NULL);
+	mr_vec_step fused = mr_fused_vec_step(s);
 
 	if (is_ours(kc, g, true))
 		return mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, g, a, b, NULL, c, NULL, &fused);
@@ -431,7 +436,7 @@ static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void 
 
 	if (is_ours(kc, g, s != NULL)) {
 		if (s)
-			fused = vec_step(s, NULL);
+			fused = mr_fused_vec_step(s);
 		return mr_gemm_run_sum(kc->vec, kc->n_threads, &kc->gemm, g, n, (const float *const *)a,
 				       (const float *const *)b, c, s ? &fused : NULL);
 	}

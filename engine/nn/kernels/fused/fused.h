@@ -6,6 +6,7 @@
 #define MR_KERNELS_FUSED_H
 
 #include "nn/choices.h"
+#include "nn/kernels/fused/block_gemm.h"
 #include "nn/kernels/fused/gemm.h"
 #include "nn/kernels/onednn/onednn_primitives.h"
 #include "nn/recorder.h"
@@ -17,6 +18,11 @@ struct mr_kctx {
 	float *attn_scratch;       /* [n_threads, attn_floats] */
 	size_t attn_floats;
 	mr_gemm_scratch gemm;
+	/* In bf16 alone. */
+	const mr_vec_blocks *blocks;
+	mr_block_engine engine;
+	mr_block_scratch block;
+	float *masters;            /* of weights that are brought together */
 	bool chooses;              /* of the backend `auto`: who executes what is in */
 	mr_chosen chosen;
 	/* Of the backend `onednn` alone. */
@@ -33,6 +39,9 @@ struct mr_kctx {
 #define MR_KERNEL_PART(type, id, args) type mr_fused_##id args;
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) type mr_fused_##id args;
 #include "nn/kernels.def"
+
+/** The step in f32, but for its gradient. */
+mr_vec_step mr_fused_vec_step(const mr_step *s);
 
 /** Does `fused` itself compute this product, in a context that chooses nothing, or oneDNN for it? */
 mr_kernel_by mr_fused_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c);

@@ -1,0 +1,42 @@
+/*
+ * block_gemm.h - products of bf16 numbers in blocks of 32 rows and columns, each finished while it is in L1: stored as
+ * activations with what goes with them, stored as a gradient, or consumed by an optimizer's step.
+ *
+ * Both operands are packed once a call (block.h). The longer of m and n is cut into units, which threads take as they
+ * come; what a unit needs of its own operand its thread packs, the other operand is packed by all of them beforehand
+ * and shared. A long k is done in rounds, so that a unit's part stays in L2. Gradients are one chain over all rounds,
+ * begun at 0 or at what is there; activations add up one chain a round, since a single chain over the 50257 columns of
+ * a head would lose digits. Bits depend on the shape and on the engine alone.
+ */
+#ifndef MR_KERNELS_BLOCK_GEMM_H
+#define MR_KERNELS_BLOCK_GEMM_H
+
+#include "base/status.h"
+#include "nn/kernels/fused/block_engine.h"
+#include "nn/kernels/fused/vec_block.h"
+
+typedef struct mr_block_gemm {
+	const mr_vec_blocks *vec;
+	const mr_block_engine *engine;
+	int64_t m, n, k;
+	bool ta, tb;
+	uint32_t pieces;                  /* of A and B, @k each, one behind the other */
+	const uint16_t *const *as, *const *bs;
+	mr_block_out out;
+} mr_block_gemm;
+
+/* Of one context. Begins as zeros. */
+typedef struct mr_block_scratch {
+	uint32_t *shared, *own;           /* an operand; a unit's parts of the other, [n_threads, own_words] */
+	float *carry;                     /* C between rounds, block by block */
+	mr_share *share;                  /* [n_threads] */
+	size_t shared_words, own_words, carry_floats;
+} mr_block_scratch;
+
+/** Errors: MR_ERESOURCE, and then nothing was computed. */
+mr_status mr_block_gemm_run(const mr_block_gemm *g, uint32_t n_threads, mr_block_scratch *s) MR_MUST_USE;
+
+void mr_block_scratch_fini(mr_block_scratch *s);
+size_t mr_block_scratch_bytes(const mr_block_scratch *s, uint32_t n_threads);
+
+#endif

@@ -1,0 +1,313 @@
+#include "nn/kernels/fused/products_bf16.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/kernels/backend.h"
+#include "nn/kernels/fused/fused.h"
+#include "nn/kernels/fused/team.h"
+
+/* Masters that are brought together at a time. */
+enum { PIECE = 16384 };
+
+/* Without instructions that multiply bf16, by multiply-adds of the widened numbers. */
+mr_status mr_bf16_products_init(mr_kctx *kc)
+{
+	const mr_block_engine *found;
+	const char *why;
+
+	kc->blocks = kc->vec == &mr_vec_avx512 ? &mr_vec_blocks_avx512 : &mr_vec_blocks_avx2;
+	found = mr_block_engine_find(&why);
+	kc->engine = found ? *found : (mr_block_engine){"f32", kc->blocks->block, NULL, 1};
+	kc->masters = malloc((PIECE + MR_AVERAGING_MOST + 1) * sizeof(float));
+	return kc->masters ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a kernel context");
+}
+
+void mr_bf16_products_fini(mr_kctx *kc)
+{
+	mr_block_scratch_fini(&kc->block);
+	free(kc->masters);
+}
+
+size_t mr_bf16_products_bytes(const mr_kctx *kc)
+{
+	return mr_block_scratch_bytes(&kc->block, kc->n_threads) +
+	       (kc->masters ? (PIECE + MR_AVERAGING_MOST + 1) * sizeof(float) : 0);
+}
+
+static void team(const mr_kctx *kc, mr_vec_fn *fn, const void *args, int64_t n, int64_t weight)
+{
+	mr_team_run(kc->n_threads, fn, args, n, 64, weight);
+}
+
+/* --- products ----------------------------------------------------------------------------------------------------- */
+
+static bool by_onednn(const mr_kctx *kc, const mr_gemm *g)
+{
+	return kc->chooses && mr_chosen_gemm(&kc->chosen, g);
+}
+
+/* A product of oneDNN's in f32, to be finished. */
+typedef struct finishing {
+	const mr_vec_blocks *vec;
+	const mr_block_out *out;
+	const float *sum;
+} finishing;
+
+static void finish_rows(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const finishing *f = args;
+	int64_t n = f->out->n;
+
+	(void)worker;
+	f->vec->finish(f->out, f->sum + lo * n, n, lo, 0, hi - lo, n);
+}
+
+static mr_status library_product(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const mr_block_out *out)
+{
+	mr_gemm plain = {.of = g->of, .m = g->m, .n = g->n, .k = g->k, .ta = g->ta, .tb = g->tb};
+	finishing f = {kc->blocks, out, out->c};
+	size_t n = (size_t)(g->m * g->n);
+
+	if (out->gradient) {
+		plain.add = g->add;
+		MR_TRY(mr_onednn_gemm_bf16(kc->onednn, &plain, a, b, NULL, out->c));
+		if (out->step)
+			team(kc, finish_rows, &f, g->m, g->n);
+		return MR_OK;
+	}
+	if (n > kc->room_floats) {
+		free(kc->room);
+		kc->room = aligned_alloc(4096, (n * sizeof(float) + 4095) & ~(size_t)4095);
+		kc->room_floats = kc->room ? n : 0;
+		if (!kc->room)
+			return mr_fail(MR_ERESOURCE, "no memory for %zu floats of scratch", n);
+	}
+	f.sum = kc->room;
+	MR_TRY(mr_onednn_gemm_bf16(kc->onednn, &plain, a, b, NULL, kc->room));
+	mr_team_run(kc->n_threads, finish_rows, &f, g->m, 1, g->n);
+	return MR_OK;
+}
+
+/* @n products that add to each other, of one shape; @out->add: to what is there. */
+static mr_status product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
+			 const mr_block_out *out)
+{
+	mr_block_gemm all = {.vec = kc->blocks,
+			     .engine = &kc->engine,
+			     .m = g->m,
+			     .n = g->n,
+			     .k = g->k,
+			     .ta = g->ta,
+			     .tb = g->tb,
+			     .pieces = n,
+			     .as = (const uint16_t *const *)a,
+			     .bs = (const uint16_t *const *)b,
+			     .out = *out};
+	mr_gemm part = *g;
+
+	if (!by_onednn(kc, g))
+		return mr_block_gemm_run(&all, kc->n_threads, &kc->block);
+	for (uint32_t j = 0; j < n; j++) {
+		mr_block_out o = *out;
+
+		if (j + 1 < n)
+			o.step = NULL;
+		MR_TRY(library_product(kc, &part, a[j], b[j], &o));
+		part.add = true;
+	}
+	return MR_OK;
+}
+
+void mr_bf16_colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add)
+{
+	mr_block_colsum sums = {.rows = rows, .cols = cols, .x = x, .y = y, .add = add};
+
+	mr_team_run(kc->n_threads, kc->blocks->colsum, &sums, cols, 64, rows);
+}
+
+static void column_sums(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b)
+{
+	if (g->colsum_a)
+		mr_bf16_colsum(kc, g->k, g->m, a, g->colsum_a, g->add);
+	if (g->colsum_b)
+		mr_bf16_colsum(kc, g->k, g->n, b, g->colsum_b, g->add);
+}
+
+static mr_block_out out_of(const mr_gemm *g, void *c)
+{
+	return (mr_block_out){.n = g->n, .c = c, .gradient = g->of == MR_GEMM_GRADIENTS, .add = g->add};
+}
+
+mr_status mr_bf16_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
+		       void *aux)
+{
+	mr_block_out out = out_of(g, c);
+
+	if (g->of == MR_GEMM_STATE)
+		return mr_fused_gemm(kc, g, a, b, bias, c, aux);
+	out.bias = g->bias ? bias : NULL;
+	out.act = g->act;
+	out.aux = aux;
+	out.addend = g->addend;
+	out.through = g->fuse_act_backward;
+	out.through_aux = g->fuse_act_backward_aux;
+	MR_TRY(product(kc, g, 1, &a, &b, &out));
+	column_sums(kc, g, a, b);
+	return MR_OK;
+}
+
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+
+static mr_block_step step_of(const mr_step *s, const void *g)
+{
+	return (mr_block_step){.rule = mr_fused_vec_step(s),
+			       .src = s->src,
+			       .dst = s->dst,
+			       .src_rest = s->src_rest,
+			       .dst_rest = s->dst_rest,
+			       .g = g,
+			       .along = s->along_weights};
+}
+
+void mr_bf16_step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
+{
+	mr_block_step step = step_of(s, g);
+
+	team(kc, kc->blocks->step[s->kind], &step, n, 2);
+}
+
+mr_status mr_bf16_gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
+			   void *c, const mr_step *s)
+{
+	mr_block_out out = out_of(g, c);
+	mr_gemm part = *g;
+	mr_block_step step;
+
+	if (s) {
+		step = step_of(s, NULL);
+		out.step = &step;
+	}
+	MR_TRY(product(kc, g, n, a, b, &out));
+	for (uint32_t j = 0; j < n; j++, part.add = true)
+		column_sums(kc, &part, a[j], b[j]);
+	return MR_OK;
+}
+
+mr_status mr_bf16_gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
+{
+	return mr_bf16_gemm_sum(kc, g, 1, &a, &b, c, s);
+}
+
+/* Columns of A, which make rows of C. */
+typedef struct picking {
+	const mr_gemm_rows *r;
+	int64_t m;
+	const uint16_t *a;
+} picking;
+
+static void pick(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const picking *p = args;
+	uint16_t *to = (uint16_t *)p->r->room + lo * p->r->n;
+
+	(void)worker;
+	for (int64_t l = lo; l < hi; l++)
+		for (int64_t i = 0; i < p->r->n; i++)
+			*to++ = p->a[l * p->m + p->r->row[i]];
+}
+
+/* Rows that are wanted are made once more: an element has the same bits among however many. But oneDNN may sum in
+ * another order where there are fewer of them: then C is written. */
+mr_status mr_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
+				 const mr_gemm_rows *r)
+{
+	picking p = {.r = r, .m = g->m, .a = a};
+	mr_gemm few = *g;
+
+	if (by_onednn(kc, g)) {
+		MR_TRY(mr_bf16_gemm(kc, g, a, b, NULL, c, NULL));
+		for (int64_t i = 0; i < r->n; i++)
+			memcpy((float *)r->out + i * g->n, (const float *)c + r->row[i] * g->n,
+			       (size_t)g->n * sizeof(float));
+		mr_bf16_step(kc, g->m * g->n, s, c);
+		return MR_OK;
+	}
+	few.m = r->n;
+	few.colsum_a = few.colsum_b = NULL;
+	mr_team_run(kc->n_threads, pick, &p, g->k, 1, r->n);
+	if (r->n)
+		MR_TRY(mr_bf16_gemm(kc, &few, r->room, b, NULL, r->out, NULL));
+	return mr_bf16_gemm_step(kc, g, a, b, c, s);
+}
+
+/* --- averages of weights ------------------------------------------------------------------------------------------ */
+
+static void *at(const void *tensor, int64_t i, size_t bytes)
+{
+	return tensor ? (char *)(uintptr_t)tensor + (size_t)i * bytes : NULL;
+}
+
+static void join(const mr_kctx *kc, int64_t n, const void *from, const void *rest, int64_t i, float *wide)
+{
+	team(kc, kc->blocks->join,
+	     &(mr_block_masters){.from = at(from, i, 2), .from_rest = at(rest, i, 2), .wide = wide}, n, 1);
+}
+
+static void split(const mr_kctx *kc, int64_t n, float *wide, const void *to, const void *rest, int64_t i)
+{
+	team(kc, kc->blocks->split,
+	     &(mr_block_masters){.to = at(to, i, 2), .to_rest = at(rest, i, 2), .wide = wide}, n, 1);
+}
+
+/* @len elements from @i on of all that @m brings together. */
+static void mix_piece(mr_kctx *kc, const mr_averaging *m, int64_t i, int64_t len)
+{
+	const void *src[MR_AVERAGING_MOST];
+	void *dst[MR_AVERAGING_MOST];
+	float *reference = kc->masters + m->n * len;
+	mr_averaging piece = *m;
+
+	for (uint32_t r = 0; r < m->n; r++) {
+		src[r] = dst[r] = kc->masters + r * len;
+		join(kc, len, m->src[r], m->rest ? m->rest[r] : NULL, i, dst[r]);
+	}
+	if (m->reference)
+		join(kc, len, m->reference, m->reference_rest, i, reference);
+	piece.src = src;
+	piece.dst = dst;
+	piece.reference = m->reference ? reference : NULL;
+	piece.velocity = at(m->velocity, i, sizeof(float));
+	piece.mean = at(m->mean, i, sizeof(float));
+	mr_fused_mix(kc, len, &piece);
+	if (m->reference)
+		split(kc, len, reference, m->reference, m->reference_rest, i);
+	for (uint32_t r = 0; r < m->n; r++)
+		split(kc, len, dst[r], m->dst[r], m->rest ? m->rest[r] : NULL, i);
+}
+
+void mr_bf16_mix(mr_kctx *kc, int64_t n, const mr_averaging *m)
+{
+	int64_t piece = PIECE / (m->n + 1) + 1;
+
+	if (!m->weights) {
+		mr_fused_mix(kc, n, m);
+		return;
+	}
+	for (int64_t i = 0; i < n; i += piece)
+		mix_piece(kc, m, i, n - i < piece ? n - i : piece);
+}
+
+mr_kernel_by mr_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c)
+{
+	mr_chosen chosen;
+
+	if (!c->is_gemm)
+		return MR_BY_FUSED;
+	if (c->gemm.of == MR_GEMM_STATE)
+		return mr_fused_executor(k, n_threads, c);
+	if (!k->choices)
+		return MR_BY_FUSED;
+	mr_choices_select(k->choices, mr_kernels_fused_isa(), MR_BF16, n_threads, &chosen);
+	return mr_chosen_gemm(&chosen, &c->gemm) ? MR_BY_ONEDNN : MR_BY_FUSED;
+}

@@ -1,0 +1,32 @@
+/*
+ * products_bf16.h - products and steps of the backends `fused` and `auto` in bf16: by block_gemm.h, or where the table
+ * of choices says so by oneDNN's matmul, with the same bits of all that goes with a product. @kc: of these backends.
+ */
+#ifndef MR_KERNELS_PRODUCTS_BF16_H
+#define MR_KERNELS_PRODUCTS_BF16_H
+
+#include "nn/recorder.h"
+
+mr_status mr_bf16_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
+		       void *aux);
+mr_status mr_bf16_gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
+			    const mr_step *s) MR_MUST_USE;
+mr_status mr_bf16_gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
+			   void *c, const mr_step *s) MR_MUST_USE;
+mr_status mr_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
+				 const mr_step *s, const mr_gemm_rows *r) MR_MUST_USE;
+void mr_bf16_step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g);
+void mr_bf16_mix(mr_kctx *kc, int64_t n, const mr_averaging *m);
+
+/** y[cols] (+)= the column sums of x[rows, cols] in bf16. */
+void mr_bf16_colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add);
+
+/** nn/recorder.h */
+mr_kernel_by mr_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c);
+
+/** What all of these need of a context. Errors: MR_ERESOURCE. */
+mr_status mr_bf16_products_init(mr_kctx *kc) MR_MUST_USE;
+void mr_bf16_products_fini(mr_kctx *kc);
+size_t mr_bf16_products_bytes(const mr_kctx *kc);
+
+#endif
