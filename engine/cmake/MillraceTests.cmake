@@ -11,14 +11,14 @@
 
 set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels of tests")
 # Not cached: a build folder from before a folder of tests came would leave its tests out.
-set(MR_TEST_FOLDERS base ir lower host nn schedules planner models sim store link stage exec job config session report
-  cli system layers perf)
+set(MR_TEST_FOLDERS base ir lower host nn schedules planner models sim store link stage exec replay sequential theory
+  profile job config session report cli system layers perf)
 set(MILLRACE_TEST_ONLY "" CACHE STRING "Folders whose tests are built; empty: all")
 if(MILLRACE_TEST_ONLY)
   set(MR_TEST_FOLDERS ${MILLRACE_TEST_ONLY})
 endif()
 # These measure, or wait for seconds that must not become many: each alone.
-set(MR_SERIAL_LAYERS host exec perf)
+set(MR_SERIAL_LAYERS host exec profile perf)
 set(MR_SERIAL_SUITES system.bench_peers system.bench_systems system.failures system.signals)
 # Of these folders, but one thread that looks at no clock.
 set(MR_BESIDE_SUITES host.explorer host.explorer_rings host.topo host.place host.env host.limits)
@@ -105,6 +105,8 @@ function(mr_tests layer)
     list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/job/job_help.c)
   elseif(layer STREQUAL "exec")
     list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/lower/small_plans.c)
+  elseif(layer MATCHES "^(replay|sequential|theory|profile)$")
+    list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/lower/small_plans.c ${CMAKE_SOURCE_DIR}/tests/exec/small_run.c)
   endif()
   foreach(s ${suites})
     list(REMOVE_ITEM helpers ${s})

@@ -74,10 +74,10 @@ static void apart_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 	uint32_t count = n_params(ops, c, n);
 
 	for (uint32_t j = 0; j < count; j++) {
-		bool few = j == 0 && c->sparse_rows;
-		const void *grad = few ? c->sparse_rows->whole : c->dw[j];
+		bool sparse = j == 0 && c->sparse_rows;
+		const void *grad = sparse ? c->sparse_rows->whole : c->dw[j];
 
-		if (!c->step[j].dst || (few && ops->sparse_rows == MR_SPARSE_ROWS_FIRST))
+		if (!c->step[j].dst || (sparse && ops->sparse_rows == MR_SPARSE_ROWS_FIRST))
 			continue;
 		c->sumsq[j] = c->k->sumsq(c->kc, n[j], grad);
 		c->k->step(c->kc, n[j], &c->step[j], grad);

@@ -49,7 +49,7 @@ static void layout_grads(mr_sequential *q, mr_arena *a)
 			at += mr_align_up(param_bytes(q, p, q->c.kernels->types.gradients), MR_CACHE_LINE);
 		}
 	}
-	mr_sequential_layout_few(&q->c, &q->sparse_rows, a);
+	mr_sequential_layout_sparse(&q->c, &q->sparse_rows, a);
 }
 
 /* @offset of what @passing holds, which is NULL where sizes are counted; or @own; or nothing. */
@@ -263,8 +263,8 @@ mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **ou
 	mr_stall_init(&q->stall, c->watchdog_s);
 	mr_backtrace_arm();
 	q->inside = mr_sequential_steps_inside(c);
-	q->few_owner = mr_sequential_few(c);
-	q->few_user = q->few_owner == UINT32_MAX ? UINT32_MAX : mr_sequential_tied_user(q->g, q->few_owner);
+	q->sparse_owner = mr_sequential_sparse_param(c);
+	q->sparse_user = q->sparse_owner == UINT32_MAX ? UINT32_MAX : mr_sequential_tied_user(q->g, q->sparse_owner);
 	st = allocate_tables(q);
 	if (st == MR_OK)
 		st = allocate(q);

@@ -32,7 +32,8 @@ struct mr_sequential {
 	void **state[MR_OPTIM_STATES];
 	bool inside;           /* the last backward of a step carries out the optimizer steps, layer by layer */
 	bool *late;            /* [n_params] of tied ones, when inside: the step comes behind all the same */
-	uint32_t few_owner, few_user; /* MR_GRAD_FEW: the parameter and the one tied to it; UINT32_MAX: there is none */
+	uint32_t sparse_owner; /* the parameter whose gradient is MR_GRAD_SPARSE; UINT32_MAX: there is none */
+	uint32_t sparse_user;  /* the one tied to it, likewise */
 	mr_sparse_rows sparse_rows;
 	double *sumsq;         /* [n_params] of the gradients that steps inside have made whole, where the step's norm
 	                          is asked for */

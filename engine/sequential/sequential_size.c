@@ -30,7 +30,7 @@ static int64_t rows_into(const mr_sequential_config *c, uint32_t node)
 }
 
 /* An owner with one other use, in a layer behind its own. */
-static bool may_be_few(const mr_sequential_config *c, uint32_t p)
+static bool may_be_sparse(const mr_sequential_config *c, uint32_t p)
 {
 	const mr_graph *g = c->graph;
 	const mr_param *owner = &g->params[p], *user;
@@ -55,19 +55,19 @@ static bool may_share(const mr_sequential_config *c)
 	return c->n_micro == 1 && !c->measures && mr_sequential_steps_inside(c);
 }
 
-uint32_t mr_sequential_few(const mr_sequential_config *c)
+uint32_t mr_sequential_sparse_param(const mr_sequential_config *c)
 {
 	uint32_t p = 0, n = may_share(c) ? c->graph->n_params : 0;
 
-	while (p < n && !may_be_few(c, p))
+	while (p < n && !may_be_sparse(c, p))
 		p++;
 	return p < n ? p : UINT32_MAX;
 }
 
-void mr_sequential_layout_few(const mr_sequential_config *c, mr_sparse_rows *f, mr_arena *a)
+void mr_sequential_layout_sparse(const mr_sequential_config *c, mr_sparse_rows *f, mr_arena *a)
 {
 	const mr_graph *g = c->graph;
-	uint32_t p = mr_sequential_few(c);
+	uint32_t p = mr_sequential_sparse_param(c);
 	const mr_param *owner;
 
 	if (p == UINT32_MAX)
@@ -85,10 +85,10 @@ mr_grad_home mr_sequential_grad_home(const mr_sequential_config *c, uint32_t p)
 		return MR_GRAD_OWN;
 	if (!mr_graph_tied(c->graph, p))
 		return MR_GRAD_SHARED;
-	if (mr_sequential_few(c) != (owner < 0 ? p : (uint32_t)owner))
+	if (mr_sequential_sparse_param(c) != (owner < 0 ? p : (uint32_t)owner))
 		return MR_GRAD_OWN;
 	if (owner < 0)
-		return MR_GRAD_FEW;
+		return MR_GRAD_SPARSE;
 	return c->norm_every ? MR_GRAD_OWN : MR_GRAD_SHARED;
 }
 
@@ -97,7 +97,7 @@ bool mr_sequential_steps_late(const mr_sequential_config *c, uint32_t p)
 	int32_t owner = c->graph->params[p].tied_to;
 
 	return mr_graph_tied(c->graph, p) && mr_sequential_grad_home(c, p) == MR_GRAD_OWN &&
-	       mr_sequential_few(c) != (owner < 0 ? p : (uint32_t)owner);
+	       mr_sequential_sparse_param(c) != (owner < 0 ? p : (uint32_t)owner);
 }
 
 size_t mr_sequential_work_bytes(const mr_sequential_config *c)
@@ -150,7 +150,7 @@ static mr_status passing_bytes(const mr_sequential_config *c, mr_run_memory *out
 	mr_status st = mr_sequential_layout_make(c, &l);
 
 	mr_arena_init(&a, NULL, 0);
-	mr_sequential_layout_few(c, &sparse_rows, &a);
+	mr_sequential_layout_sparse(c, &sparse_rows, &a);
 	for (uint32_t v = 0; st == MR_OK && v < c->graph->n_values; v++)
 		if (l.value[v] == MR_SEQUENTIAL_OWN)
 			out->activations +=

@@ -23,18 +23,18 @@ bool mr_sequential_steps_inside(const mr_sequential_config *c);
 typedef enum mr_grad_home {
 	MR_GRAD_OWN,    /* in a place of its own */
 	MR_GRAD_SHARED, /* it does not outlive its layer: all such lie in one place */
-	MR_GRAD_FEW,    /* only rows that occur have one, in mr_sparse_rows (nn/sparse_rows.h); that of the parameter
+	MR_GRAD_SPARSE, /* only rows that occur have one, in mr_sparse_rows (nn/sparse_rows.h); that of the parameter
 	                   tied to it is shared, or where norms are asked for has a place of its own: at those steps it
 	                   is made whole there */
 } mr_grad_home;
 
 mr_grad_home mr_sequential_grad_home(const mr_sequential_config *c, uint32_t p);
 
-/** The parameter whose gradient is MR_GRAD_FEW, a token embedding's that a head is tied to; UINT32_MAX: none. */
-uint32_t mr_sequential_few(const mr_sequential_config *c);
+/** The parameter whose gradient is MR_GRAD_SPARSE, a token embedding's that a head is tied to; UINT32_MAX: none. */
+uint32_t mr_sequential_sparse_param(const mr_sequential_config *c);
 
 /** The memory of that, from @a, if there is one. */
-void mr_sequential_layout_few(const mr_sequential_config *c, mr_sparse_rows *f, mr_arena *a);
+void mr_sequential_layout_sparse(const mr_sequential_config *c, mr_sparse_rows *f, mr_arena *a);
 
 /** Bytes of the place of those that are shared. */
 uint64_t mr_sequential_shared_grads(const mr_sequential_config *c);

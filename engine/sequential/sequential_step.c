@@ -67,7 +67,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 
 		ps->w[j] = mr_sequential_weights(q, p);
 		ps->dw[j] = ps->grad ? ps->grad[p] : NULL;
-		if (p == q->few_owner || p == q->few_user)
+		if (p == q->sparse_owner || p == q->sparse_user)
 			c.sparse_rows = &q->sparse_rows;
 	}
 	return c;
@@ -159,7 +159,7 @@ static void sum_tied(mr_sequential *q)
 	for (uint32_t p = 0; p < q->g->n_params; p++) {
 		int32_t o = q->g->params[p].tied_to;
 
-		if (o >= 0 && (uint32_t)o != q->few_owner)
+		if (o >= 0 && (uint32_t)o != q->sparse_owner)
 			q->c.kernels->sum_gradients(q->kc, q->g->params[p].n, q->grad[o], q->grad[p], q->grad[o]);
 	}
 }
@@ -213,8 +213,8 @@ static void fill_steps(mr_sequential *q, double lr, double scale)
 		c = step_call(q, p, lr, scale);
 		q->c.optim->ops->fill(q->c.optim, &c, &q->steps[p]);
 	}
-	if (q->few_user != UINT32_MAX)
-		q->steps[q->few_user] = q->steps[q->few_owner];
+	if (q->sparse_user != UINT32_MAX)
+		q->steps[q->sparse_user] = q->steps[q->sparse_owner];
 }
 
 /* Of what backward has not stepped. */
@@ -247,9 +247,9 @@ static mr_status update(mr_sequential *q, double lr, double *norm)
 }
 
 /* Of the micro-batch in hand. */
-static void find_few(mr_sequential *q)
+static void find_sparse(mr_sequential *q)
 {
-	const mr_param *p = &q->g->params[q->few_owner];
+	const mr_param *p = &q->g->params[q->sparse_owner];
 	uint16_t tokens = q->g->nodes[p->node].in[0];
 
 	mr_sparse_rows_find(&q->sparse_rows, q->value[tokens].value, q->c.samples * q->g->values[tokens].shape.rows,
@@ -293,9 +293,9 @@ static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 		return mr_fail(MR_EDIVERGED, "the loss of micro-batch %llu is %s (weights of version %llu)",
 			       (unsigned long long)(q->step * q->c.n_micro + m),
 			       isnan(q->loss[m]) ? "not a number" : "infinite", (unsigned long long)q->step);
-	if (q->few_owner != UINT32_MAX) {
-		find_few(q);
-		q->sparse_rows.whole = ps->sumsq ? q->grad[q->few_user] : NULL;
+	if (q->sparse_owner != UINT32_MAX) {
+		find_sparse(q);
+		q->sparse_rows.whole = ps->sumsq ? q->grad[q->sparse_user] : NULL;
 	}
 	MR_TRY(backward(q, ps));
 	t2 = mr_clock_ns();

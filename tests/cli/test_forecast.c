@@ -83,7 +83,7 @@ static void open_few(void)
 	snprintf(text, sizeof(text), FEW, getenv("MR_SOURCE"));
 	open_text(text);
 	c = mr_session_sequential_config(&session);
-	CU_ASSERT_NOT_EQUAL(mr_sequential_few(&c), UINT32_MAX);
+	CU_ASSERT_NOT_EQUAL(mr_sequential_sparse_param(&c), UINT32_MAX);
 }
 
 static void close_all(void)

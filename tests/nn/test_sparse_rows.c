@@ -1,7 +1,7 @@
 /*
- * test_few.c - a head tied to a token embedding, stepped in two parts (nn/sparse_rows.h), against two gradients, their
- * sum and a step: equal to the bit over several micro-batches, for every step, in and out of place, with tokens that
- * occur often, and all of them.
+ * test_sparse_rows.c - a head tied to a token embedding, stepped in two parts (nn/sparse_rows.h), against two
+ * gradients, their sum and a step: equal to the bit over several micro-batches, for every step, in and out of place,
+ * with tokens that occur often, and all of them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -108,7 +108,7 @@ static void two_gradients(pair *p)
 }
 
 /* Its memory is what the layout asked for, and full of NaN. */
-static void *few_make(mr_sparse_rows *f, const pair *p)
+static void *sparse_make(mr_sparse_rows *f, const pair *p)
 {
 	const shape *s = &p->s;
 	mr_arena a;
@@ -159,7 +159,7 @@ static void compare(const mr_kernels *k, uint32_t threads, const shape *s, int k
 
 	pair_init(&want, k, threads, s, kind, apart);
 	pair_init(&got, k, threads, s, kind, apart);
-	mem = few_make(&sparse_rows, &got);
+	mem = sparse_make(&sparse_rows, &got);
 	for (uint32_t m = 0; m < MICROS; m++) {
 		got.x = want.x = make_input(k, rows * s->cols, 100 + m, -1, 1);
 		got.dlogits = want.dlogits = make_input(k, rows * s->vocab, 200 + m, -1, 1);
@@ -202,7 +202,7 @@ static void finds_each_token_once(void)
 	static const int32_t first[6] = {4, 2, 4, 4, 0, 2}, second[3] = {1, 1, 4};
 	pair p = {.k = mr_kernels_find("reference", MR_F32), .s = {1, 6, 5, 3, 5}};
 	mr_sparse_rows f;
-	void *mem = few_make(&f, &p);
+	void *mem = sparse_make(&f, &p);
 
 	mr_sparse_rows_find(&f, first, 6, 5);
 	CU_ASSERT(f.n == 3 && f.row[0] == 4 && f.row[1] == 2 && f.row[2] == 0);

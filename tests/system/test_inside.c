@@ -131,7 +131,7 @@ static bool steps_few(const char *sets)
 	rig_sets(&r, sets);
 	rig_open(&r);
 	rig_start(&r);
-	few = mr_sequential_few(mr_sequential_config_of(r.s.executor.sequential)) != UINT32_MAX;
+	few = mr_sequential_sparse_param(mr_sequential_config_of(r.s.executor.sequential)) != UINT32_MAX;
 	rig_fini(&r);
 	return few;
 }
