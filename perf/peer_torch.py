@@ -13,9 +13,10 @@ which is tried before:
 
 PRECISIONS is f32, bf16 or f32,bf16. Both train the same weights: they are there once.
 
-Says "setting bf16 NAME: what each took", then "ready PyTorch VERSION" when the model is built. Then, for each line
-"go N PRECISION [WARM]" on standard input, runs WARM steps (1) and then N, and answers "ms X", the time of one of the N;
-ends with its input. By hand: echo go 20 f32 | python3 perf/peer_torch.py mlp1024-b32
+Says "trying PRECISION NAME" before each first step, "setting bf16 NAME: what each took", and "ready PyTorch VERSION"
+when all is built. Then, for each line "go N PRECISION [WARM]" on standard input, runs WARM steps (1) and then N, and
+answers "ms X", the time of one of the N; ends with its input. By hand:
+echo go 20 f32 | python3 perf/peer_torch.py mlp1024-b32
 """
 import gc
 import os
@@ -272,6 +273,7 @@ def choose(training, precision):
     steps, lacks = {}, {}
     for name, make in training.settings(precision).items():
         try:
+            print(f"trying {precision} {name}", flush=True)
             step = make()
             first(step)
             steps[name] = step
@@ -282,6 +284,7 @@ def choose(training, precision):
         raise RuntimeError("; ".join(lacks.values()))
     if len(steps) + len(lacks) == 1:
         return next(iter(steps.values()))
+    print(f"trying {precision} in turns", flush=True)
     took = compare(steps)
     best = min(took, key=took.get)
     told = [f"{name} {seconds * 1000:.3g} ms" for name, seconds in took.items()] + list(lacks.values())

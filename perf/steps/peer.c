@@ -109,6 +109,8 @@ static mr_status torch_ready(mr_peer *p)
 		MR_TRY(hear(p, "ready", line, sizeof(line), &rest));
 		if (rest)
 			break;
+		if (!strncmp(line, "trying ", 7))
+			continue; /* a sign of life */
 		if (strncmp(line, "setting ", 8) != 0)
 			return unexpected(line, "ready");
 		chosen = line + 8;

@@ -16,7 +16,12 @@ case $0 in
 */babbling) echo "hello"; exec sleep 1000 ;;
 esac
 case $0 in
-*/choosing) echo "setting bf16 compiled: eager 2 ms; compiled 1 ms" ;;
+*/choosing)
+	echo "trying bf16 compiled"
+	sleep 1.2
+	echo "setting bf16 compiled: eager 2 ms; compiled 1 ms"
+	sleep 1.2
+	;;
 esac
 echo "ready Yardstick 1.0"
 n=0
