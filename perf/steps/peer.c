@@ -138,7 +138,7 @@ static mr_status torch_start(mr_peer *p, const mr_case *c, unsigned precisions, 
 	MR_TRY(mr_process_start(&p->process, &(mr_process_params){.argv = argv, .env = mr_peer_env(threads, room)}));
 	MR_TRY(torch_ready(p));
 	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
-		if (precisions & 1u << k)
+		if (precisions & 1u << k && !c->long_steps) /* of those it has made some, to try its settings */
 			MR_TRY(torch_burst(p, &(mr_peer_work){(mr_bench_precision)k, c->burst, 0}, &ms));
 	return MR_OK;
 }
