@@ -28,7 +28,7 @@
 #define MLP128 "mlp 128-128x16-10 (small operators)", {MLP(X16("128")), DATA("128"), MOMENTUM}
 #define MLP256 "mlp 256-256x16-10 (small operators)", {MLP(X16("256")), DATA("256"), MOMENTUM}
 #define GPT2(context) GPT("12", "768", "12", context), ADAMW
-#define GPT2_RUN .vocab = 50257, .micro = 4, .burst = 1, .big = true
+#define GPT2_RUN .vocab = 50257, .burst = 1, .big = true
 #define TIED {"model.tied", "true"}
 
 const mr_case mr_cases[] = {
@@ -42,14 +42,14 @@ const mr_case mr_cases[] = {
 	 .batch = 16, .micro = 4, .burst = 4},
 	{"gpt256-b8", "gpt 4 layers, 256 wide, context 128, vocabulary 512", {GPT("4", "256", "4", "128"), ADAMW},
 	 .vocab = 512, .batch = 8, .micro = 4, .burst = 3},
-	{"gpt2-124m", "GPT-2 124M, context 64, tied head", {GPT2("64"), TIED}, GPT2_RUN, .batch = 4, .rounds = 5,
-	 .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_GPIPE) | BIT(MR_1F1B)},
+	{"gpt2-124m", "GPT-2 124M, context 64, tied head", {GPT2("64"), TIED}, GPT2_RUN, .batch = 4, .micro = 4,
+	 .rounds = 5, .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_GPIPE) | BIT(MR_1F1B)},
 	{"gpt2-untied", "GPT-2 with a head of its own (163M), context 64", {GPT2("64")}, GPT2_RUN, .batch = 4,
-	 .rounds = 5, .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_PIPEDREAM) | BIT(MR_VERTICAL)},
-	{"gpt2-4x256", "GPT-2 124M, context 256, tied head", {GPT2("256"), TIED}, GPT2_RUN, .batch = 4, .rounds = 5,
-	 .long_steps = true, .systems = BIT(MR_A) | BIT(MR_1F1B)},
-	{"gpt2-16x256", "GPT-2 124M, context 256, tied head", {GPT2("256"), TIED}, GPT2_RUN, .batch = 16, .rounds = 3,
-	 .whole = 4, .long_steps = true, .systems = BIT(MR_A) | BIT(MR_1F1B)},
+	 .micro = 4, .rounds = 5, .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_PIPEDREAM) | BIT(MR_VERTICAL)},
+	{"gpt2-4x256", "GPT-2 124M, context 256, tied head", {GPT2("256"), TIED}, GPT2_RUN, .batch = 4, .micro = 4,
+	 .rounds = 5, .long_steps = true, .systems = BIT(MR_A) | BIT(MR_1F1B)},
+	{"gpt2-16x256", "GPT-2 124M, context 256, tied head", {GPT2("256"), TIED}, GPT2_RUN, .batch = 16, .micro = 8,
+	 .whole = 4, .rounds = 3, .long_steps = true, .systems = BIT(MR_A) | BIT(MR_1F1B)},
 	{"attention-2048", "attention of GPT-2 alone, 12 heads of 64, 2048 positions", .attention = {1, 2048, 12, 64},
 	 .batch = 1, .micro = 1, .burst = 2, .systems = BIT(MR_A) | BIT(MR_A_AGAIN)},
 	{0},
