@@ -183,13 +183,15 @@ static void add_sample(mr_samples *s, double ms, double allowed)
 	}
 }
 
-mr_status mr_contender_burst(mr_contender *x, mr_bout *b)
+/* *@counts: it was quiet and saw one placement; true also when @x takes no part. */
+static mr_status burst(mr_contender *x, mr_bout *b, bool *counts)
 {
 	double ms = 0, allowed, own;
 	int before, place;
 	mr_load then;
 	mr_use use;
 
+	*counts = true;
 	/* A peer that failed in one precision is gone for the other, too. */
 	if (x->out || (x->same && x->same->out) || (x->peer && !x->peer->process.pid))
 		return MR_OK;
@@ -198,7 +200,10 @@ mr_status mr_contender_burst(mr_contender *x, mr_bout *b)
 	mr_load_read(b->peers, &then);
 	own = own_s(x);
 	MR_TRY(time_one(x, b->c, &ms, &allowed));
-	if (x->out || ms <= 0)
+	if (x->out)
+		return MR_OK;
+	*counts = false;
+	if (ms <= 0)
 		return MR_OK;
 	own = own_s(x) - own;
 	use = mr_load_since(b->peers, &then);
@@ -213,8 +218,20 @@ mr_status mr_contender_burst(mr_contender *x, mr_bout *b)
 		return MR_OK;
 	}
 	place = before == MR_PROBE_FAR;
-	add_sample(mr_use_disturbed(&use) ? &x->disturbed[place] : &x->quiet[place], ms, allowed);
+	*counts = !mr_use_disturbed(&use);
+	add_sample(*counts ? &x->quiet[place] : &x->disturbed[place], ms, allowed);
 	return MR_OK;
+}
+
+mr_status mr_contender_burst(mr_contender *x, mr_bout *b)
+{
+	bool counts;
+
+	MR_TRY(burst(x, b, &counts));
+	if (counts || x->repeats == MR_MAX_REPEATS)
+		return MR_OK;
+	x->repeats++;
+	return burst(x, b, &counts);
 }
 
 static void put_proof(mr_json_writer *json, const mr_contender *x, uint64_t hash)

@@ -7,7 +7,7 @@
  * step after another one's burst does not count, of ours as of peers, but where steps take seconds. Before and after
  * each burst a cache-line ping-pong tells the placement of the two cores (host/probe.h); a burst that saw both, or
  * cannot tell, is dropped. One in which others used CPU (load.h) is kept apart, and counts only where a contender has
- * no other in that placement.
+ * no other in that placement. Two of these in a case are made again at once.
  */
 #ifndef PERF_STEPS_CONTENDER_H
 #define PERF_STEPS_CONTENDER_H
@@ -22,13 +22,15 @@
 
 enum {
 	MR_MAX_ROUNDS = 64,
+	MR_MAX_REPEATS = 2, /* bursts more than rounds, in place of those that do not count */
+	MR_MAX_BURSTS = MR_MAX_ROUNDS + MR_MAX_REPEATS,
 	MR_N_CONTENDERS = MR_N_BENCH_PRECISIONS * (MR_N_SYSTEMS + MR_N_PEERS),
 };
 
 typedef struct mr_samples {
-	double ms[MR_MAX_ROUNDS];   /* a step */
-	double over[MR_MAX_ROUNDS]; /* measured / allowed.h; [n_over] */
-	double allowed[MR_MAX_ROUNDS]; /* ms a step; [n_over] */
+	double ms[MR_MAX_BURSTS];   /* a step */
+	double over[MR_MAX_BURSTS]; /* measured / allowed.h; [n_over] */
+	double allowed[MR_MAX_BURSTS]; /* ms a step; [n_over] */
 	size_t n, n_over;
 } mr_samples;
 
@@ -48,6 +50,7 @@ typedef struct mr_contender {
 	mr_samples quiet[2];        /* by placement, NEAR and FAR: no other process used CPU */
 	mr_samples disturbed[2];    /* others did */
 	size_t dropped;             /* bursts of no one placement */
+	int repeats;                /* bursts that were made in place of others */
 	mr_use use;                 /* of all bursts together */
 } mr_contender;
 
@@ -71,7 +74,7 @@ bool mr_contender_marked(const mr_contender *x, int place);
  */
 mr_status mr_contender_open(mr_contender *x, const mr_bout *b, const char *tokens) MR_MUST_USE;
 
-/** One burst of @x. */
+/** One burst of @x, and where it does not count another one, but MR_MAX_REPEATS of these in a case. */
 mr_status mr_contender_burst(mr_contender *x, mr_bout *b) MR_MUST_USE;
 
 /**

@@ -13,7 +13,7 @@ static const char *const place_names[] = {"NEAR", "FAR"};
 /* NaN without samples. */
 static double median_of(const double *x, size_t n)
 {
-	double copy[MR_MAX_ROUNDS];
+	double copy[MR_MAX_BURSTS];
 
 	memcpy(copy, x, n * sizeof(*copy));
 	return mr_median(copy, n);
@@ -103,7 +103,7 @@ static void put_known(mr_table *t, const char *text, double x)
 /* The samples stay in their order. */
 static mr_quartiles quartiles_of(const mr_samples *s)
 {
-	double copy[MR_MAX_ROUNDS];
+	double copy[MR_MAX_BURSTS];
 
 	memcpy(copy, s->ms, s->n * sizeof(*copy));
 	return mr_quartiles_of(copy, s->n);
